@@ -196,8 +196,8 @@ fuzz: | deps
 	go test -tags $(TAGS) -run '^$$' -fuzz FuzzArguments -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./mcpproxy/rawjson
 	go test -tags $(TAGS) -run '^$$' -fuzz FuzzInplace -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./mcpproxy/inplace
 	go test -tags $(TAGS) -run '^$$' -fuzz FuzzPolicy -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./mcpproxy/policy
-	go test -tags $(TAGS) -run '^$$' -fuzz FuzzNetwork -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./mcpproxy/policy
-	go test -tags $(TAGS) -run '^$$' -fuzz FuzzWhen -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./mcpproxy/policy
+	go test -tags $(TAGS) -run '^$$' -fuzz FuzzNetwork -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./mcpproxy/policy/hosts
+	go test -tags $(TAGS) -run '^$$' -fuzz FuzzWhen -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./mcpproxy/policy/condition
 	go test -tags $(TAGS) -run '^$$' -fuzz FuzzPath -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./oci/egress
 	go test -tags $(TAGS) -run '^$$' -fuzz FuzzHello -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./oci/egress
 	go test -tags $(TAGS) -run '^$$' -fuzz FuzzJSON -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./mcpproxy/redact

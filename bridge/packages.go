@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolcell/toolcell/bridge/script"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
+	"github.com/toolcell/toolcell/mcpproxy/policy/packages"
 	"github.com/toolcell/toolcell/mcpproxy/requirement"
 )
 
@@ -22,7 +23,7 @@ const PackagesDir = "/run/toolcell/packages"
 type Needs struct {
 	Python   requirement.Specifier
 	Packages []requirement.Requirement
-	Grant    *policy.PackageGrant
+	Grant    *packages.Grant
 	File     string // of the script, if it is one
 }
 

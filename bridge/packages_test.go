@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/mcpproxy/policy"
+	"github.com/toolcell/toolcell/mcpproxy/policy/packages"
 	"github.com/toolcell/toolcell/oci"
 )
 
@@ -72,7 +73,7 @@ func TestScriptGetsItsPackages(t *testing.T) {
 	if r.IsError() || !f.mounted() || said != "fetching" {
 		t.Errorf("got %+v, mounted: %v, said %q", r, f.mounted(), said)
 	}
-	if n := f.needs[0]; n.File != "x.py" || n.requirements()[0] != "six>=1" || n.Grant.Index != policy.DefaultIndex {
+	if n := f.needs[0]; n.File != "x.py" || n.requirements()[0] != "six>=1" || n.Grant.Index != packages.DefaultIndex {
 		t.Errorf("needs: %+v", n)
 	}
 	if got := f.mounts[0].Python.Preload; !slices.Equal(got, []string{"six"}) {

@@ -6,12 +6,12 @@ import (
 	"github.com/toolcell/toolcell/bridge/network"
 	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/bridge/toon"
-	"github.com/toolcell/toolcell/mcpproxy/policy"
+	"github.com/toolcell/toolcell/mcpproxy/policy/hosts"
 )
 
 // openNetwork opens the way out that was granted, if one was. Without a sandbox there
 // is none, and the run says why.
-func (in *interpreter) openNetwork(ctx context.Context, grant *policy.NetworkGrant) error {
+func (in *interpreter) openNetwork(ctx context.Context, grant *hosts.Grant) error {
 	if grant == nil {
 		return nil
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/toolcell/toolcell/bridge/hostapi"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
+	"github.com/toolcell/toolcell/mcpproxy/policy/hosts"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
@@ -27,7 +28,7 @@ type plan struct {
 	granted map[string]bool         // names of those that may be called
 	order   []string                // the same names, as the request has them
 	policy  *policy.Run             // the rules, as they are at the start
-	network *policy.NetworkGrant    // what may be reached; nil is nothing
+	network *hosts.Grant            // what may be reached; nil is nothing
 	needs   *Needs                  // of the header; nil if there is none
 	lowered bool                    // the request asked for a longer timeout
 	notes   []string                // for the caller
@@ -49,16 +50,16 @@ func validate(req Request, o Options) (plan, error) {
 	}
 	p.policy = o.Policy.NewRun()
 	if err == nil {
-		names, hosts := splitTargets(req.Servers)
-		if req.Plan && len(hosts) > 0 {
-			err = fmt.Errorf("a dry run reaches no hosts: leave %s out", text.Bound(hosts[0], 300))
+		names, targets := splitTargets(req.Servers)
+		if req.Plan && len(targets) > 0 {
+			err = fmt.Errorf("a dry run reaches no hosts: leave %s out", text.Bound(targets[0], 300))
 		}
 		p.servers = hostapi.UsableServers(o.Upstreams)
 		if err == nil {
 			p.order, err = grant(names, p.servers, o.Upstreams)
 		}
 		if err == nil {
-			p.network, err = p.policy.GrantNetwork(hosts)
+			p.network, err = p.policy.GrantNetwork(targets)
 		}
 		if err == nil {
 			p.needs, err = needsOf(req, p.policy)
@@ -143,15 +144,15 @@ func checkSession(name string) error {
 }
 
 // splitTargets tells names of servers from the hosts that a call asks for among them.
-func splitTargets(names []string) (servers, hosts []string) {
+func splitTargets(names []string) (servers, targets []string) {
 	for _, name := range names {
-		if policy.IsTarget(name) {
-			hosts = append(hosts, name)
+		if hosts.IsTarget(name) {
+			targets = append(targets, name)
 		} else {
 			servers = append(servers, name)
 		}
 	}
-	return servers, hosts
+	return servers, targets
 }
 
 // grant resolves the names of the servers that a run may call. It keeps their order.

@@ -15,7 +15,7 @@ import (
 	"slices"
 
 	"github.com/toolcell/toolcell/bridge/runner"
-	"github.com/toolcell/toolcell/mcpproxy/policy"
+	"github.com/toolcell/toolcell/mcpproxy/policy/hosts"
 	"github.com/toolcell/toolcell/oci/egress"
 )
 
@@ -28,7 +28,7 @@ type Access struct {
 }
 
 // Open begins to serve connections from l, which it takes over, as the grant allows.
-func Open(l net.Listener, g *policy.NetworkGrant) (*Access, error) {
+func Open(l net.Listener, g *hosts.Grant) (*Access, error) {
 	o := egress.Options{Rules: g}
 	if g.ViaProxy() {
 		o.Proxy = http.ProxyFromEnvironment
@@ -50,7 +50,7 @@ func Open(l net.Listener, g *policy.NetworkGrant) (*Access, error) {
 
 // addPlaceholders gives each credential what stands in for it inside: the same for all
 // with one variable.
-func (a *Access) addPlaceholders(credentials []policy.Credential) (all []egress.Credential) {
+func (a *Access) addPlaceholders(credentials []hosts.Credential) (all []egress.Credential) {
 	byVariable := map[string]string{}
 	for _, c := range credentials {
 		placeholder := byVariable[c.Env]

@@ -48,9 +48,9 @@ func BypassedHint(failure string) string {
 	return "the network is reached only through the HTTP proxy in the variable HTTPS_PROXY, which this client does not use"
 }
 
-// hosts finds those that code or an error names, in the forms of addresses and of
+// namedHosts finds those that code or an error names, in the forms of addresses and of
 // Python's clients.
-var hosts = sync.OnceValue(func() *regexp.Regexp {
+var namedHosts = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?:https?://|host='|Cannot connect to host )([A-Za-z0-9._-]{1,253})(?:(?::|', port=)(\d{1,5}))?`)
 })
 
@@ -64,7 +64,7 @@ func UnaskedHint(run *policy.Run, code, failure string) string {
 		return ""
 	}
 	for _, text := range []string{failure, code} {
-		for _, found := range hosts().FindAllStringSubmatch(text, maxHosts) {
+		for _, found := range namedHosts().FindAllStringSubmatch(text, maxHosts) {
 			target := "https://" + found[1]
 			if port := found[2]; port != "" && port != "443" && port != "80" {
 				target += ":" + port

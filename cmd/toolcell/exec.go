@@ -10,7 +10,7 @@ import (
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/repl"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
-	"github.com/toolcell/toolcell/mcpproxy/policy"
+	"github.com/toolcell/toolcell/mcpproxy/policy/hosts"
 	"github.com/toolcell/toolcell/oci"
 	"github.com/toolcell/toolcell/rootfs"
 	"github.com/urfave/cli/v2"
@@ -152,7 +152,7 @@ func execPrompt(c *cli.Context, s *console.Streams, conf settings.Settings) (err
 	}
 	defer func() { err = errors.Join(err, a.Close()) }()
 	for _, name := range c.StringSlice("server") {
-		if name == "*" || policy.IsTarget(name) {
+		if name == "*" || hosts.IsTarget(name) {
 			continue
 		}
 		if _, err := a.proxy.Lookup(name); err != nil {

@@ -7,12 +7,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/BurntSushi/toml"
+	"github.com/toolcell/toolcell/mcpproxy/policy/rulefile"
 )
 
 // An Ask is the error of something that may be done only if the user allows it.
 type Ask struct {
-	Server, Tool string          // names; both empty for the network and packages
+	Server, Tool string          // names; an empty tool is something else of the server
 	Reasons      []string        // each one line, which names the rule
 	Arguments    json.RawMessage // of the call, exactly as they will be sent
 	Once         bool            // only this one call can be allowed, not the tool for the rest of the run
@@ -22,14 +22,6 @@ type Ask struct {
 func (a *Ask) Same(b *Ask) bool {
 	return a.Server == b.Server && a.Tool == b.Tool && a.Once == b.Once &&
 		slices.Equal(a.Reasons, b.Reasons) && bytes.Equal(a.Arguments, b.Arguments)
-}
-
-// AllReasons returns the reasons; a nil *Ask has none.
-func (a *Ask) AllReasons() []string {
-	if a == nil {
-		return nil
-	}
-	return slices.Clone(a.Reasons)
 }
 
 func (a *Ask) Error() string {
@@ -55,78 +47,67 @@ const (
 
 // An askRule says which tools of a section's servers the user is asked about.
 type askRule struct {
-	writes bool   // all that their server does not mark as reading only
-	tools  []glob // else these
+	writes bool            // all that their server does not mark as reading only
+	tools  []rulefile.Glob // else these
 }
 
 // parseAsk takes "writes", a glob, or a list of globs.
-func parseAsk(path toml.Key, v any) (a askRule, err error) {
-	if v == "writes" {
+func parseAsk(v rulefile.Value) (a askRule, err error) {
+	if v.Any() == "writes" {
 		return askRule{writes: true}, nil
 	}
-	a.tools, err = parseGlobs(path, v)
+	a.tools, err = v.Globs()
 	return a, err
 }
 
 // rule returns the rule by which a tool is asked about, as the file has it. What is no
 // tool is asked about where all tools are.
 func (a askRule) rule(t Tool) (rule string, ok bool) {
-	var g glob
+	var g rulefile.Glob
 	switch {
 	case a.writes:
 		return `ask = "writes"`, t.Name != "" && !t.ReadOnly
 	case t.Name != "":
 		g, ok = firstMatch(a.tools, t)
 	default:
-		if i := slices.IndexFunc(a.tools, glob.everything); i >= 0 {
+		if i := slices.IndexFunc(a.tools, rulefile.Glob.IsEverything); i >= 0 {
 			g, ok = a.tools[i], true
 		}
 	}
-	return fmt.Sprintf("ask = %q", g.text), ok
+	return fmt.Sprintf("ask = %q", g.String()), ok
 }
 
 // ask returns what the user has to be asked before a call goes out, or nil. Rules add
 // up over all sections, as those of deny do.
-func (r *rules) ask(c Call) (a *Ask) {
+func (r *rules) ask(c Call) *Ask {
 	once := len(c.Reasons) > 0
+	var why rulefile.Reasons
 	for _, reason := range c.Reasons {
-		a = a.with(reason)
+		why.Add(reason)
 	}
 	if sec, mode := r.pins(c.Server); c.Changed != "" && mode == PinsAsk {
-		a = a.with(r.rule(sec, `pins = "ask"`) + ": " + c.Changed)
+		why.Add(r.rule(sec, `pins = "ask"`) + ": " + c.Changed)
 	}
 	for _, sec := range r.sectionsFor(c.Server) {
 		if rule, ok := sec.ask.rule(c.Tool); ok {
-			a = a.with(r.rule(sec.name, rule))
+			why.Add(r.rule(sec.name, rule))
 		}
 		for _, ts := range sec.tools {
 			if !ts.about(c.Tool) {
 				continue
 			}
 			for _, w := range ts.when {
-				if found := w.check(c.Arguments); found.asks {
+				if reason, asks := w.Check(c.Arguments); asks {
 					once = true
-					a = a.with(r.rule(ts.whenName(), w.text) + found.suffix())
+					why.Add(r.rule(ts.whenName(), reason))
 				}
 			}
 		}
 	}
-	if a != nil {
-		a.Server, a.Tool, a.Arguments, a.Once = c.Server.Name, c.Tool.Name, c.Arguments, once
+	if len(why) == 0 {
+		return nil
 	}
-	return a
-}
-
-// with returns the question with one more reason. Without reasons it is nil. All are
-// kept: the user allows what they name.
-func (a *Ask) with(reason string) *Ask {
-	if a == nil {
-		a = &Ask{}
-	}
-	if !slices.Contains(a.Reasons, reason) {
-		a.Reasons = append(a.Reasons, reason)
-	}
-	return a
+	return &Ask{Server: c.Server.Name, Tool: c.Tool.Name, Reasons: why, Arguments: c.Arguments, Once: once}
 }
 
 // allowedUnasked decides by the section that says most about the server.
@@ -164,7 +145,7 @@ func (r *rules) asks() bool {
 		private = private || sec.private != nil && *sec.private
 		open = open || sec.open != nil && *sec.open
 	}
-	return private && open || len(r.network.ask) > 0 || r.packages.asks()
+	return private && open || r.network.Asks() || r.packages.Asks()
 }
 
 // flow decides each by the section that says most about the server.
@@ -200,29 +181,4 @@ func (r *rules) checkPin(c Call) error {
 		return r.refuse(sec, `pins = "refuse"`, "calling %q of server %q is not allowed: %s", c.Tool.Name, c.Server.Name, c.Changed)
 	}
 	return nil
-}
-
-// withAsk is the network when the user has allowed what ask names.
-func (n *network) withAsk() *network {
-	all := *n
-	all.allow = slices.Concat(n.allow, n.ask)
-	return &all
-}
-
-// askAbout adds to what the user is asked which rules of ask let the run reach a host,
-// beyond what those of allow let it.
-func (g *NetworkGrant) askAbout(host string, ports []uint16) {
-	for _, port := range ports {
-		for _, scheme := range []string{"https", "http"} {
-			about := func(r netRule) bool { return r.about(scheme, host, port) }
-			if slices.ContainsFunc(g.rules.allow, func(r netRule) bool { return !r.ask && r.wholeHost() && about(r) }) {
-				continue
-			}
-			for _, r := range g.rules.allow { // each may let it reach something else
-				if r.ask && about(r) {
-					g.Ask = g.Ask.with(fmt.Sprintf("policy %s, [network] ask = %q: the code wants to reach %s", g.file, r.text, Target{host, []uint16{port}}))
-				}
-			}
-		}
-	}
 }

@@ -12,13 +12,14 @@ import (
 	"unicode/utf8"
 
 	"github.com/BurntSushi/toml"
+	"github.com/toolcell/toolcell/mcpproxy/policy/condition"
+	"github.com/toolcell/toolcell/mcpproxy/policy/hosts"
+	"github.com/toolcell/toolcell/mcpproxy/policy/packages"
+	"github.com/toolcell/toolcell/mcpproxy/policy/rulefile"
 	"github.com/toolcell/toolcell/mcpproxy/statefile"
 )
 
-const (
-	maxPolicySize = 1 << 20
-	maxLimit      = 1_000_000
-)
+const maxPolicySize = 1 << 20
 
 // readRules reads a whole policy file. Its errors name the file as name has it, and
 // the line and column, or the section and key.
@@ -41,24 +42,6 @@ func readRules(file, name string) (*rules, error) {
 	return parseRules(string(source), name)
 }
 
-// A fault is something wrong at one key of the file.
-type fault struct {
-	key  toml.Key
-	text string
-}
-
-func (f *fault) Error() string { return f.text }
-
-// place is a key as a user finds it in the file: its section in brackets, and the
-// name of the key.
-func place(key toml.Key) string {
-	last := len(key) - 1
-	if last == 0 {
-		return key.String()
-	}
-	return "[" + key[:last].String() + "] " + key[last:].String()
-}
-
 // lineAndColumn counts from 1. The library's own column is wrong at the start
 // of a line.
 func lineAndColumn(source string, at int) string {
@@ -78,135 +61,125 @@ func parseRules(source, name string) (*rules, error) {
 	if err != nil {
 		return nil, fmt.Errorf("policy %s: %w", name, err)
 	}
-	r := &rules{file: name, packages: defaultPackages()}
-	err = r.parse(top)
-	var at *fault
-	if errors.As(err, &at) {
-		return nil, fmt.Errorf("policy %s, %s: %w", name, place(at.key), err)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("policy %s: %w", name, err)
+	r := &rules{file: name, packages: packages.Default()}
+	if err := r.parse(rulefile.At(nil, top)); err != nil {
+		return nil, fmt.Errorf("policy %s, %w", name, err)
 	}
 	r.order(meta.Keys())
 	return r, nil
 }
 
-func (r *rules) parse(top map[string]any) error {
-	for _, key := range sorted(top) {
-		path := toml.Key{key}
-		switch key {
+func (r *rules) parse(top rulefile.Value) error {
+	fields, err := top.Fields()
+	if err != nil {
+		return err
+	}
+	for _, f := range fields {
+		switch f.Name() {
 		case "default":
-			s, err := parseSection(path, "*", top[key])
-			if err != nil {
-				return err
-			}
-			r.sections = append(r.sections, s)
+			err = r.parseSection(f, rulefile.Everything())
 		case "servers":
-			servers, err := table(path, top[key])
-			if err != nil {
-				return err
-			}
-			for _, server := range sorted(servers) {
-				s, err := parseSection(under(path, server), server, servers[server])
-				if err != nil {
-					return err
-				}
-				r.sections = append(r.sections, s)
-			}
+			err = r.parseServers(f)
 		case "network":
-			n, err := parseNetwork(path, top[key])
-			if err != nil {
-				return err
-			}
-			r.network = n
+			r.network, err = hosts.Parse(f)
 		case "packages":
-			p, err := parsePackages(path, top[key])
-			if err != nil {
-				return err
-			}
-			r.packages = p
+			r.packages, err = packages.Parse(f)
 		default:
-			return unknownKey(path, "default", "network", "packages", "servers")
+			err = f.UnknownKey("default", "network", "packages", "servers")
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-func parseSection(path toml.Key, pattern string, v any) (*section, error) {
-	s := &section{name: "[" + path.String() + "]", key: path}
-	var err error
-	if s.servers, err = parseGlob(path, pattern); err != nil {
-		return nil, err
-	}
-	keys, err := table(path, v)
+func (r *rules) parseServers(v rulefile.Value) error {
+	servers, err := v.Fields()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	for _, key := range sorted(keys) {
-		at, v := under(path, key), keys[key]
-		s.ownKeys = s.ownKeys || key != "tools"
-		switch key {
-		case "allow":
-			s.allow, err = parseGlobs(at, v)
-		case "deny":
-			s.deny, err = parseGlobs(at, v)
-		case "readOnly":
-			s.readOnly, err = parseBool(at, v)
-		case "ask":
-			s.ask, err = parseAsk(at, v)
-		case "unasked":
-			s.unasked, err = parseChoice(at, v, "deny", "allow")
-		case "unaskedAllow":
-			s.unaskedAllow, err = parseGlobs(at, v)
-		case "private":
-			s.private, err = parseBool(at, v)
-		case "open":
-			s.open, err = parseBool(at, v)
-		case "pins":
-			s.pins, err = parseChoice(at, v, PinsWarn, PinsAsk, PinsRefuse)
-		case "callsPerRun":
-			s.limits.perRun, err = parseLimit(at, v)
-		case "callsPerMinute":
-			s.limits.perMinute, err = parseLimit(at, v)
-		case "tools":
-			s.tools, err = parseTools(at, v)
-		default:
-			err = unknownKey(at, "allow", "deny", "ask", "readOnly", "callsPerRun", "callsPerMinute", "unasked", "unaskedAllow", "private", "open", "pins", "tools")
-		}
+	for _, server := range servers {
+		about, err := server.NameGlob()
 		if err != nil {
-			return nil, err
+			return err
+		}
+		if err := r.parseSection(server, about); err != nil {
+			return err
 		}
 	}
-	return s, nil
+	return nil
 }
 
-func parseTools(path toml.Key, v any) ([]toolSection, error) {
-	tools, err := table(path, v)
+func (r *rules) parseSection(v rulefile.Value, about rulefile.Glob) error {
+	s := &section{name: "[" + v.Key().String() + "]", key: v.Key(), servers: about}
+	fields, err := v.Fields()
+	if err != nil {
+		return err
+	}
+	for _, f := range fields {
+		s.ownKeys = s.ownKeys || f.Name() != "tools"
+		switch f.Name() {
+		case "allow":
+			s.allow, err = f.Globs()
+		case "deny":
+			s.deny, err = f.Globs()
+		case "readOnly":
+			s.readOnly, err = f.Bool()
+		case "ask":
+			s.ask, err = parseAsk(f)
+		case "unasked":
+			s.unasked, err = rulefile.Choice(f, "deny", "allow")
+		case "unaskedAllow":
+			s.unaskedAllow, err = f.Globs()
+		case "private":
+			s.private, err = f.Bool()
+		case "open":
+			s.open, err = f.Bool()
+		case "pins":
+			s.pins, err = rulefile.Choice(f, PinsWarn, PinsAsk, PinsRefuse)
+		case "callsPerRun":
+			s.limits.perRun, err = f.Count()
+		case "callsPerMinute":
+			s.limits.perMinute, err = f.Count()
+		case "tools":
+			s.tools, err = parseTools(f)
+		default:
+			err = f.UnknownKey("allow", "deny", "ask", "readOnly", "callsPerRun", "callsPerMinute", "unasked", "unaskedAllow", "private", "open", "pins", "tools")
+		}
+		if err != nil {
+			return err
+		}
+	}
+	r.sections = append(r.sections, s)
+	return nil
+}
+
+func parseTools(v rulefile.Value) ([]toolSection, error) {
+	tools, err := v.Fields()
 	if err != nil {
 		return nil, err
 	}
 	var all []toolSection
-	for _, pattern := range sorted(tools) {
-		at := under(path, pattern)
-		t := toolSection{name: "[" + at.String() + "]", key: at}
-		if t.tools, err = parseGlob(at, pattern); err != nil {
+	for _, tool := range tools {
+		t := toolSection{name: "[" + tool.Key().String() + "]", key: tool.Key()}
+		if t.tools, err = tool.NameGlob(); err != nil {
 			return nil, err
 		}
-		keys, err := table(at, tools[pattern])
+		fields, err := tool.Fields()
 		if err != nil {
 			return nil, err
 		}
-		for _, key := range sorted(keys) {
-			at, v := under(at, key), keys[key]
-			switch key {
+		for _, f := range fields {
+			switch f.Name() {
 			case "callsPerRun":
-				t.limits.perRun, err = parseLimit(at, v)
+				t.limits.perRun, err = f.Count()
 			case "callsPerMinute":
-				t.limits.perMinute, err = parseLimit(at, v)
+				t.limits.perMinute, err = f.Count()
 			case "when":
-				t.when, err = parseConditions(at, v)
+				t.when, err = condition.Parse(f)
 			default:
-				err = unknownKey(at, "callsPerRun", "callsPerMinute", "when")
+				err = f.UnknownKey("callsPerRun", "callsPerMinute", "when")
 			}
 			if err != nil {
 				return nil, err
@@ -236,11 +209,11 @@ func (r *rules) order(keys []toml.Key) {
 		case aDefault != bDefault:
 			return 1
 		}
-		return cmp.Or(b.servers.weight()-a.servers.weight(), at[b.key.String()]-at[a.key.String()])
+		return cmp.Or(b.servers.Weight()-a.servers.Weight(), at[b.key.String()]-at[a.key.String()])
 	})
 	for _, s := range r.sections {
 		slices.SortFunc(s.tools, func(a, b toolSection) int {
-			return cmp.Or(b.tools.weight()-a.tools.weight(), at[b.key.String()]-at[a.key.String()])
+			return cmp.Or(b.tools.Weight()-a.tools.Weight(), at[b.key.String()]-at[a.key.String()])
 		})
 	}
 }

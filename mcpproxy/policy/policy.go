@@ -1,5 +1,6 @@
 // Package policy decides what code may call of the user's servers, how often, and
-// what only with the user's consent, by one TOML file of the user's.
+// what only with the user's consent, by one TOML file of the user's. The sections about the
+// network and packages are those of hosts and packages below it, which a Run grants by.
 //
 // The file is read again when it has changed, and a run keeps the rules that it
 // began with. It fails closed: with a file that cannot be read or understood, or
@@ -82,8 +83,7 @@ func (p *Policy) Contents() *Contents {
 	if p.rules == nil {
 		return nil
 	}
-	n := p.rules.network
-	c := &Contents{Sections: len(p.rules.sections), NetworkRules: len(n.allow) + len(n.deny) + len(n.ask)}
+	c := &Contents{Sections: len(p.rules.sections), NetworkRules: p.rules.network.Count()}
 	for _, sec := range p.rules.sections {
 		for _, ts := range sec.tools {
 			if len(ts.when) > 0 {
@@ -107,7 +107,7 @@ func (p *Policy) UnmatchedSections(servers []Server) (sections []string) {
 		return nil
 	}
 	for _, sec := range p.rules.sections {
-		if !slices.ContainsFunc(servers, sec.about) && !sec.servers.everything() {
+		if !slices.ContainsFunc(servers, sec.about) && !sec.servers.IsEverything() {
 			sections = append(sections, sec.written()...)
 		}
 	}

@@ -4,24 +4,29 @@ import (
 	"fmt"
 
 	"github.com/BurntSushi/toml"
+	"github.com/toolcell/toolcell/mcpproxy/policy/condition"
+	"github.com/toolcell/toolcell/mcpproxy/policy/hosts"
+	"github.com/toolcell/toolcell/mcpproxy/policy/packages"
+	"github.com/toolcell/toolcell/mcpproxy/policy/rulefile"
+	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // rules are a policy file that was understood.
 type rules struct {
 	file     string     // as messages name it
 	sections []*section // what says more about its servers first, [default] last
-	network  network
-	packages packages
+	network  hosts.Rules
+	packages packages.Rules
 }
 
 // A section says what may be called of the servers that a glob matches.
 type section struct {
 	name    string // as the file has it, such as [servers.github]
 	key     toml.Key
-	servers glob
+	servers rulefile.Glob
 	ownKeys bool // beside tools
 
-	allow, deny []glob // allow is nil where the section does not have it
+	allow, deny []rulefile.Glob // allow is nil where the section does not have it
 	readOnly    *bool
 	ask         askRule
 	limits      limits
@@ -30,8 +35,8 @@ type section struct {
 	pins        PinMode // "" where the section does not have it
 	unasked     string  // "allow", "deny", or "" where the section does not have it
 
-	unaskedAllow []glob        // nil where the section does not have it
-	tools        []toolSection // what says more about its tools first
+	unaskedAllow []rulefile.Glob // nil where the section does not have it
+	tools        []toolSection   // what says more about its tools first
 }
 
 // A toolSection limits the tools that a glob matches, each of them by itself, and says
@@ -39,13 +44,13 @@ type section struct {
 type toolSection struct {
 	name   string
 	key    toml.Key
-	tools  glob
+	tools  rulefile.Glob
 	limits limits
-	when   []condition
+	when   []condition.Condition
 }
 
 func (ts toolSection) about(t Tool) bool {
-	return ts.tools.matches(t.Name) || ts.tools.matches(t.Alias)
+	return ts.tools.Matches(t.Name) || ts.tools.Matches(t.Alias)
 }
 
 // limits are the most calls; 0 is no limit.
@@ -53,7 +58,7 @@ type limits struct{ perRun, perMinute int }
 
 // about reports whether a section is about a server, by its name or alias.
 func (sec *section) about(s Server) bool {
-	return sec.servers.matches(s.Name) || sec.servers.matches(s.Alias)
+	return sec.servers.Matches(s.Name) || sec.servers.Matches(s.Alias)
 }
 
 // whenName is the section of its conditions, as the file has it.
@@ -94,8 +99,8 @@ func (r *rules) serverDenied(s Server) error {
 	sections := r.sectionsFor(s)
 	for _, sec := range sections {
 		for _, g := range sec.deny {
-			if g.everything() {
-				return r.refuse(sec.name, fmt.Sprintf("deny = %q", g.text), "using server %q is not allowed", s.Name)
+			if g.IsEverything() {
+				return r.refuse(sec.name, fmt.Sprintf("deny = %q", g.String()), "using server %q is not allowed", s.Name)
 			}
 		}
 	}
@@ -116,7 +121,7 @@ func (r *rules) check(s Server, t Tool) error {
 	sections := r.sectionsFor(s)
 	for _, sec := range sections {
 		if g, ok := firstMatch(sec.deny, t); ok {
-			return r.refuse(sec.name, fmt.Sprintf("deny = %q", g.text), "calling %q of server %q is not allowed", t.Name, s.Name)
+			return r.refuse(sec.name, fmt.Sprintf("deny = %q", g.String()), "calling %q of server %q is not allowed", t.Name, s.Name)
 		}
 	}
 	for _, sec := range sections {
@@ -171,4 +176,24 @@ func (r *rules) refuse(section, rule, format string, args ...any) error {
 // rule names a rule, so that the user can find it.
 func (r *rules) rule(section, rule string) string {
 	return fmt.Sprintf("policy %s, %s %s", r.file, section, rule)
+}
+
+func firstMatch(globs []rulefile.Glob, t Tool) (rulefile.Glob, bool) {
+	for _, g := range globs {
+		if g.Matches(t.Name) || g.Matches(t.Alias) {
+			return g, true
+		}
+	}
+	return rulefile.Glob{}, false
+}
+
+func listed(globs []rulefile.Glob) string {
+	texts := make([]string, len(globs))
+	for i, g := range globs {
+		texts[i] = g.String()
+	}
+	if len(texts) == 0 {
+		return "no tools"
+	}
+	return text.QuoteList(texts, 10)
 }

@@ -1,16 +1,41 @@
-package policy
+package hosts
 
 import (
 	"net/netip"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/BurntSushi/toml"
+	"github.com/toolcell/toolcell/mcpproxy/policy/rulefile"
 )
 
-// grantOf returns what a run may reach under the text of a policy.
-func grantOf(t *testing.T, text string, targets ...string) *NetworkGrant {
+// rulesOf takes the section [network] of a text.
+func rulesOf(t *testing.T, text string) (*Rules, error) {
 	t.Helper()
-	g, err := parsePolicy(t, text).NewRun().GrantNetwork(targets)
+	var top map[string]any
+	if _, err := toml.Decode(text, &top); err != nil {
+		t.Fatal(err)
+	}
+	n, err := Parse(rulefile.At(toml.Key{"network"}, top["network"]))
+	return &n, err
+}
+
+// grant returns what a run may reach under the text of a policy.
+func grant(t *testing.T, text string, targets ...string) (*Grant, error) {
+	t.Helper()
+	n, err := rulesOf(t, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n.Grant(targets, "policy.toml")
+}
+
+// grantOf fails the test if something may not be reached.
+func grantOf(t *testing.T, text string, targets ...string) *Grant {
+	t.Helper()
+	g, err := grant(t, text, targets...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +50,6 @@ private = ["intranet.corp", "10.1.0.0/16", "*.lab", "2001:db8::1"]
 `
 
 func TestNetworkTargetsNeedARule(t *testing.T) {
-	run := parsePolicy(t, networkRules).NewRun()
 	for target, want := range map[string]string{
 		"https://api.github.com":              "",
 		"https://API.GitHub.com.":             "",
@@ -68,29 +92,13 @@ func TestNetworkTargetsNeedARule(t *testing.T) {
 		"https://[::ffff:10.0.0.1]":           `add "10.0.0.1" to [network] private`,
 		"https://8.8.8.8":                     `add "8.8.8.8" to [network] private`,
 	} {
-		_, err := run.GrantNetwork([]string{target})
+		_, err := grant(t, networkRules, target)
 		switch {
 		case want == "" && err != nil:
 			t.Errorf("%q: %v, want none", target, err)
 		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
 			t.Errorf("%q: error %v, want %q", target, err, want)
 		}
-	}
-}
-
-func TestNetworkIsClosedWithoutAPolicy(t *testing.T) {
-	var none *Policy
-	for name, run := range map[string]*Run{"none": none.NewRun(), "no section": parsePolicy(t, "[default]\n").NewRun()} {
-		if _, err := run.GrantNetwork([]string{"https://example.com"}); err == nil || !strings.Contains(err.Error(), `add "example.com" to [network] allow`) {
-			t.Errorf("%s: error %v", name, err)
-		}
-		if g, err := run.GrantNetwork(nil); g != nil || err != nil {
-			t.Errorf("%s: a call that asks for nothing got %v, %v", name, g, err)
-		}
-	}
-	broken := Load(writePolicy(t, "[network]\nallow = 1"), true, nil).NewRun()
-	if _, err := broken.GrantNetwork([]string{"https://example.com"}); err == nil || !strings.Contains(err.Error(), "until this is fixed") {
-		t.Errorf("a broken file: error %v", err)
 	}
 }
 
@@ -204,11 +212,11 @@ value = "Key abcd"
 		t.Errorf("credentials are %+v", got)
 	}
 	t.Setenv("TOOLCELL_TEST_TOKEN", "")
-	if _, err := parsePolicy(t, text).NewRun().GrantNetwork([]string{"https://api.github.com"}); err == nil || !strings.Contains(err.Error(), "TOOLCELL_TEST_TOKEN is not set") {
+	if _, err := grant(t, text, "https://api.github.com"); err == nil || !strings.Contains(err.Error(), "TOOLCELL_TEST_TOKEN is not set") {
 		t.Errorf("an unset variable: error %v", err)
 	}
 	t.Setenv("TOOLCELL_TEST_TOKEN", "a\r\nb")
-	if _, err := parsePolicy(t, text).NewRun().GrantNetwork([]string{"https://api.github.com"}); err == nil || strings.Contains(err.Error(), "\n") {
+	if _, err := grant(t, text, "https://api.github.com"); err == nil || strings.Contains(err.Error(), "\n") {
 		t.Errorf("a value with a line break: error %v", err)
 	}
 }
@@ -234,9 +242,60 @@ func TestNetworkSectionThatIsWrongSaysWhere(t *testing.T) {
 		"[[network.credential]]\nhost = \"x.com\"\nheader = \"A B\"\nvalue = \"x\"":               "not a header",
 		"[[network.credential]]\nhost = \"x.com\"\nheader = \"A\"\nvalue = \"x\"\nvalues = \"a\"": "the keys are host, header, value, env",
 	} {
-		err := Load(writePolicy(t, "[network]\n"+text), true, nil).Err()
+		_, err := rulesOf(t, "[network]\n"+text)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", text, err, want)
 		}
+	}
+}
+
+// TestNetworkAsks: deny wins, and what allow lets code do anyway is not asked about.
+func TestNetworkAsks(t *testing.T) {
+	const text = `
+[network]
+allow = ["free.test", "GET https://part.test/v1/*"]
+deny = ["no.ask.test", "DELETE part.test"]
+ask = ["*.ask.test", "free.test", "part.test", "POST https://write.test/x", "plain.ask.test:8080"]
+`
+	for target, want := range map[string][]string{
+		"https://free.test":           nil,
+		"https://a.ask.test":          {`[network] ask = "*.ask.test": the code wants to reach a.ask.test`},
+		"https://part.test":           {`[network] ask = "part.test": the code wants to reach part.test`},
+		"https://write.test":          {`[network] ask = "POST https://write.test/x": the code wants to reach write.test`},
+		"https://plain.ask.test:8080": {`[network] ask = "plain.ask.test:8080": the code wants to reach plain.ask.test:8080`},
+	} {
+		g, err := grant(t, text, target)
+		if err != nil {
+			t.Errorf("%s: %v", target, err)
+			continue
+		}
+		for i := range want {
+			want[i] = "policy policy.toml, " + want[i]
+		}
+		if got := g.Ask.AllReasons(); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", target, got, want)
+		}
+	}
+	for target, want := range map[string]string{"https://no.ask.test": `deny = "no.ask.test"`, "https://other.test": `add "other.test" to [network] allow`} {
+		_, err := grant(t, text, "https://a.ask.test", target)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", target, err, want)
+		}
+	}
+	g, err := grant(t, text, "https://part.test", "https://free.test", "https://b.ask.test", "https://a.ask.test")
+	if err != nil || len(g.Ask) != 3 {
+		t.Fatalf("%+v, %v", g, err)
+	}
+	for request, want := range map[[2]string]string{
+		{"GET", "part.test"}: "", {"POST", "part.test"}: "", {"DELETE", "part.test"}: `deny = "DELETE part.test"`, {"POST", "a.ask.test"}: "",
+		{"GET", "c.ask.test"}: `add "https://c.ask.test" to the servers of the call`,
+	} {
+		_, err := g.AllowRequest(request[0], "https", request[1], 443, "/v1/x")
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v, want %q", request, err, want)
+		}
+	}
+	if g, err := grant(t, text, "https://free.test"); err != nil || g.Ask != nil {
+		t.Errorf("the next grant: %+v, %v", g, err)
 	}
 }

@@ -1,17 +1,26 @@
-package policy
+package condition
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/BurntSushi/toml"
+	"github.com/toolcell/toolcell/mcpproxy/policy/rulefile"
 	"github.com/toolcell/toolcell/mcpproxy/rawjson"
 )
 
-// askedWhen returns why a call of pay with these arguments is asked about, "" if it is not,
+// parseText takes the value of the key "when" in a text.
+func parseText(t *testing.T, text string) ([]Condition, error) {
+	t.Helper()
+	var top map[string]any
+	if _, err := toml.Decode(text, &top); err != nil {
+		t.Fatal(err)
+	}
+	return Parse(rulefile.At(toml.Key{"tools", "pay", "when"}, top["when"]))
+}
+
+// askedWhen returns why a call with these arguments is asked about, "" if it is not,
 // under one condition in TOML.
 func askedWhen(t *testing.T, condition, arguments string) string {
 	t.Helper()
@@ -19,16 +28,14 @@ func askedWhen(t *testing.T, condition, arguments string) string {
 	if err != nil {
 		t.Fatalf("%s: %v", arguments, err)
 	}
-	p := parsePolicy(t, "[[servers.bank.tools.pay.when]]\n"+condition)
-	err = p.NewRun().Authorize(Call{Server: Server{Name: "bank"}, Tool: Tool{Name: "pay"}, Arguments: canonical})
-	var ask *Ask
-	if err != nil && (!errors.As(err, &ask) || !ask.Once || len(ask.Reasons) != 1) {
-		t.Fatalf("%s: %v, %+v", arguments, err, ask)
+	all, err := parseText(t, "[[when]]\n"+condition)
+	if err != nil || len(all) != 1 {
+		t.Fatalf("%s: %v, %v", condition, all, err)
 	}
-	if ask == nil {
-		return ""
+	why, asks := all[0].Check(canonical)
+	if asks != (why != "") {
+		t.Errorf("%s: asked %v: %q", arguments, asks, why)
 	}
-	_, why, _ := strings.Cut(ask.Reasons[0], ", ")
 	return why
 }
 
@@ -211,8 +218,8 @@ func TestConditionsAsk(t *testing.T) {
 func TestConditionsSayWhyTheyAsk(t *testing.T) {
 	const over = "path = \"a.b\"\nop = \">\"\nvalue = 100"
 	for arguments, want := range map[string]string{
-		`{"a":{"b":101}}`:           `[[servers.bank.tools.pay.when]] a.b > 100`,
-		`{"a":{"b":"x"}}`:           `[[servers.bank.tools.pay.when]] a.b > 100: it is a string`,
+		`{"a":{"b":101}}`:           `a.b > 100`,
+		`{"a":{"b":"x"}}`:           `a.b > 100: it is a string`,
 		`{"a":{"b":null}}`:          `a.b > 100: it is null`,
 		`{"a":{}}`:                  `a.b > 100: there is no "b"`,
 		`{"a":[{"b":1}]}`:           `a.b > 100: there is no "b"`,
@@ -222,20 +229,20 @@ func TestConditionsSayWhyTheyAsk(t *testing.T) {
 		`{"a":{"b":1e999}}`:         `a.b > 100: it is too large or too small to be compared`,
 		`{"a":{"b":{"c":[1,"x"]}}}`: `a.b > 100: it is an object`,
 	} {
-		if why := askedWhen(t, over, arguments); !strings.HasSuffix(why, want) {
+		if why := askedWhen(t, over, arguments); why != want {
 			t.Errorf("%s: %q, want %q", arguments, why, want)
 		}
 	}
 	why := askedWhen(t, "path = [\"x.y\"]\nop = \"outside\"\nvalue = [\"/a b\", '/c\"d']", `{"x.y":"/e"}`)
-	if want := `x.y outside ["/a b", "/c\"d"]`; !strings.HasSuffix(why, want) {
+	if want := `x.y outside ["/a b", "/c\"d"]`; why != want {
 		t.Errorf("%q, want %q", why, want)
 	}
 }
 
 func TestConditionThatIsWrongSaysWhere(t *testing.T) {
-	const at = "[servers.bank.tools.pay.when] "
+	const at = "[tools.pay.when] "
 	for text, want := range map[string]string{
-		"op = '=='\nvalue = 1":                             `[servers.bank.tools.pay] when: a condition needs path, op and value`,
+		"op = '=='\nvalue = 1":                             `[tools.pay] when: a condition needs path, op and value`,
 		"path = 'a'\nvalue = 1":                            `a condition needs path, op and value`,
 		"path = 'a'\nop = '=='":                            `a condition needs path, op and value`,
 		"path = 'a'\nop = '='\nvalue = 1":                  at + `op: "=" is none of "==", "!=", "<", "<=", ">", ">=", "glob", "outside"`,
@@ -260,21 +267,22 @@ func TestConditionThatIsWrongSaysWhere(t *testing.T) {
 		"path = 'a'\nop = 'outside'\nvalue = ['/a', '~/']": at + `value: "~/" is not the full path of a folder`,
 		"path = 'a'\nop = '=='\nvale = 1":                  at + `vale: there is no such key; the keys are path, op, value`,
 	} {
-		_, err := parseRules("[[servers.bank.tools.pay.when]]\n"+text, "policy.toml")
-		if err == nil || !strings.Contains(err.Error(), "policy.toml, "+want) && !strings.Contains(err.Error(), want) {
+		_, err := parseText(t, "[[when]]\n"+text)
+		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v\nwant %s", text, err, want)
 		}
 	}
 	for text, want := range map[string]string{
-		"[servers.bank.tools.pay]\nwhen = 'amount > 100'":                               `[servers.bank.tools.pay] when: write it as [[servers.bank.tools.pay.when]], once for each condition`,
-		"[servers.bank.tools.pay.when]\npath = 'a'":                                     `write it as [[servers.bank.tools.pay.when]]`,
-		"[[servers.bank.when]]\npath = 'a'":                                             `[servers.bank] when: there is no such key`,
-		strings.Repeat("[[default.tools.pay.when]]\npath='a'\nop='=='\nvalue=1\n", 101): `[default.tools.pay] when: it is there 101 times; the most is 100`,
+		"when = 'amount > 100'": `[tools.pay] when: write it as [[tools.pay.when]], once for each condition`,
+		"[when]\npath = 'a'":    `write it as [[tools.pay.when]]`,
+		"when = [1]":            `write it as [[tools.pay.when]]`,
+		strings.Repeat("[[when]]\npath='a'\nop='=='\nvalue=1\n", 101): `[tools.pay] when: it is there 101 times; the most is 100`,
 	} {
-		_, err := parseRules(text, "policy.toml")
-		wantErr(t, err, "policy.toml, ", want)
+		if _, err := parseText(t, text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.60q: %v\nwant %s", text, err, want)
+		}
 	}
-	if _, err := parseRules("[default.tools.pay]\nwhen = [{path = 'a', op = '==', value = 1}]", "policy.toml"); err != nil {
+	if _, err := parseText(t, "when = [{path = 'a', op = '==', value = 1}]"); err != nil {
 		t.Errorf("as inline tables: %v", err)
 	}
 }
@@ -293,7 +301,7 @@ func FuzzWhen(f *testing.F) {
 			return
 		}
 		ask := func(op string, value any) answer {
-			w, err := parseCondition(nil, map[string]any{"path": path, "op": op, "value": value})
+			w, err := parseCondition(rulefile.At(nil, map[string]any{"path": path, "op": op, "value": value}))
 			if err != nil {
 				t.Skip()
 			}
@@ -341,36 +349,5 @@ func TestDecimalsCompareExactly(t *testing.T) {
 		if d, ok := parseDecimal(s); !ok || d.digits != "1" || d.exponent != 3 {
 			t.Errorf("%s is %+v", s, d)
 		}
-	}
-}
-
-// BenchmarkAuthorize takes a call that a policy with globs and limits allows, without and
-// with rules that ask about others.
-func BenchmarkAuthorize(b *testing.B) {
-	plain := "[default]\ndeny = ['drop_*', 'delete_*']\n[servers.bank]\ncallsPerRun = 1000000\n"
-	for i := range 5 {
-		plain += fmt.Sprintf("[servers.'other-%d-*']\nreadOnly = true\n", i)
-	}
-	asking := strings.Replace(plain, "callsPerRun", "ask = ['transfer*', 'close_*', 'order_*']\ncallsPerRun", 1) +
-		"[[servers.bank.tools.pay.when]]\npath = 'amount'\nop = '>'\nvalue = 100\n[[servers.bank.tools.pay.when]]\npath = 'to.name'\nop = '!='\nvalue = ['me', 'you']\n"
-	for name, text := range map[string]string{"plain": plain, "asking": asking} {
-		b.Run(name, func(b *testing.B) {
-			r, err := parseRules(text, "policy.toml")
-			if err != nil {
-				b.Fatal(err)
-			}
-			run := &Run{policy: &Policy{now: time.Now, minutes: map[limitKey]*window{}}, rules: r, counts: map[limitKey]int{}}
-			c := Call{
-				Server: Server{Name: "bank", Alias: "bank"}, Tool: Tool{Name: "pay", Alias: "pay"},
-				Arguments: json.RawMessage(`{"to":{"name":"you","account":"DE02120300000000202051"},"amount":99.50,"currency":"EUR","purpose":"Rent of November, as agreed on the phone","urgent":false,"tags":["rent","flat"],"note":null}`),
-			}
-			b.ReportAllocs()
-			for b.Loop() {
-				clear(run.counts)
-				if err := run.Authorize(c); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
 	}
 }

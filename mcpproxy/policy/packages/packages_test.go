@@ -1,4 +1,4 @@
-package policy
+package packages
 
 import (
 	"slices"
@@ -6,8 +6,30 @@ import (
 	"testing"
 	"time"
 
+	"github.com/BurntSushi/toml"
+	"github.com/toolcell/toolcell/mcpproxy/policy/rulefile"
 	"github.com/toolcell/toolcell/mcpproxy/requirement"
 )
+
+// grant returns what a script gets that names these packages, under the section [packages].
+func grant(t *testing.T, section string, names ...string) (*Grant, error) {
+	t.Helper()
+	rules, err := rulesOf(t, section)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rules.Grant(wanted(t, names...), "policy.toml")
+}
+
+func rulesOf(t *testing.T, section string) (*Rules, error) {
+	t.Helper()
+	var keys map[string]any
+	if _, err := toml.Decode(section, &keys); err != nil {
+		t.Fatal(err)
+	}
+	rules, err := Parse(rulefile.At(toml.Key{"packages"}, keys))
+	return &rules, err
+}
 
 func wanted(t *testing.T, lines ...string) (all []requirement.Requirement) {
 	t.Helper()
@@ -33,22 +55,15 @@ func TestPackagesThatAScriptNames(t *testing.T) {
 		{`deny = "Evil.Package"`, "evil-package>=1", `[packages] deny = "evil-package"`},
 		{`deny = "evil<2"`, "evil>=1", ""}, // the resolver may find a version that is not denied
 	} {
-		_, err := parsePolicy(t, "[packages]\n"+c.policy).NewRun().GrantPackages(wanted(t, c.name))
+		_, err := grant(t, c.policy, c.name)
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %s: got %v, want %q", c.policy, c.name, err, c.want)
 		}
 	}
-	if _, err := (*Policy)(nil).NewRun().GrantPackages(wanted(t, "pandas")); err != nil {
-		t.Errorf("without a policy: %v", err)
-	}
-	broken := Load(writePolicy(t, "[packages"), true, nil)
-	if _, err := broken.NewRun().GrantPackages(wanted(t, "pandas")); err == nil {
-		t.Error("a broken policy allows packages")
-	}
 }
 
 func TestPackagesThatWereChosen(t *testing.T) {
-	g, err := parsePolicy(t, "[packages]\nallow = ['pandas', 'numpy>=2']\ndeny = ['evil', 'urllib3<2']").NewRun().GrantPackages(wanted(t, "pandas"))
+	g, err := grant(t, "allow = ['pandas', 'numpy>=2']\ndeny = ['evil', 'urllib3<2']", "pandas")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,15 +89,14 @@ func TestPackagesThatWereChosen(t *testing.T) {
 }
 
 func TestPackageSettings(t *testing.T) {
-	const all = `[packages]
-index = "https://pypi.example/simple/"
+	const all = `index = "https://pypi.example/simple/"
 excludeNewer = "36h"
 maxBytes = "2GB"
 maxCount = 10
 maxTime = "90s"
 files = ["Files.example", "other.example:8443"]
 preload = ["pandas", "matplotlib.pyplot"]`
-	g, err := parsePolicy(t, all).NewRun().GrantPackages(nil)
+	g, err := grant(t, all)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,29 +104,29 @@ preload = ["pandas", "matplotlib.pyplot"]`
 		!slices.Equal(g.Files, []string{"files.example", "other.example:8443"}) || len(g.Preload) != 2 {
 		t.Errorf("got %+v", g)
 	}
-	g, _ = (*Run)(nil).GrantPackages(nil)
+	g, _ = grant(t, "")
 	if g.Index != DefaultIndex || g.ExcludeNewer != 72*time.Hour || g.MaxBytes != 500e6 || len(g.Files) != 1 || g.Preload != nil {
 		t.Errorf("by default: %+v", g)
 	}
 	// Another index may have no upload times: then nothing would be old enough.
-	g, _ = parsePolicy(t, "[packages]\nindex = 'https://pypi.example/simple'").NewRun().GrantPackages(nil)
+	g, _ = grant(t, "index = 'https://pypi.example/simple'")
 	if g.ExcludeNewer != 0 || g.Files != nil {
 		t.Errorf("of another index: %+v", g)
 	}
-	g, _ = parsePolicy(t, "[packages]\nexcludeNewer = 0").NewRun().GrantPackages(nil)
+	g, _ = grant(t, "excludeNewer = 0")
 	if g.ExcludeNewer != 0 {
 		t.Errorf("switched off: %+v", g)
 	}
 }
 
 func TestCredentialOfAnIndex(t *testing.T) {
-	p := parsePolicy(t, "[packages]\nindex = 'https://x.example/simple'\ncredential = { user = '${env:TEST_INDEX_USER}', password = 'pre-${env:TEST_INDEX_TOKEN}' }")
-	if _, err := p.NewRun().GrantPackages(nil); err == nil || !strings.Contains(err.Error(), "the variable TEST_INDEX_USER is not set") {
+	const section = "index = 'https://x.example/simple'\ncredential = { user = '${env:TEST_INDEX_USER}', password = 'pre-${env:TEST_INDEX_TOKEN}' }"
+	if _, err := grant(t, section); err == nil || !strings.Contains(err.Error(), "the variable TEST_INDEX_USER is not set") {
 		t.Errorf("without variables: %v", err)
 	}
 	t.Setenv("TEST_INDEX_USER", "me")
 	t.Setenv("TEST_INDEX_TOKEN", "secret")
-	g, err := p.NewRun().GrantPackages(nil)
+	g, err := grant(t, section)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +135,7 @@ func TestCredentialOfAnIndex(t *testing.T) {
 		t.Errorf("got %+v", c)
 	}
 	t.Setenv("TEST_INDEX_USER", "a:b")
-	if _, err := p.NewRun().GrantPackages(nil); err == nil || strings.Contains(err.Error(), "secret") {
+	if _, err := grant(t, section); err == nil || strings.Contains(err.Error(), "secret") {
 		t.Errorf("a colon: %v", err)
 	}
 }
@@ -152,9 +166,48 @@ func TestPackageSettingsThatAreWrong(t *testing.T) {
 		`files = ["https://x"]`:                                           "files",
 		`preload = ["import os; os.system('x')"]`:                         "not the name of a module",
 	} {
-		err := Load(writePolicy(t, "[packages]\n"+text), true, nil).Err()
+		_, err := rulesOf(t, text)
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "[packages] ") {
 			t.Errorf("%s: got %v, want %q", text, err, want)
 		}
+	}
+}
+
+func TestPackagesAsk(t *testing.T) {
+	for _, tt := range []struct {
+		policy, name, want string // a reason, or an error
+		denied             bool
+	}{
+		{`ask = "any"`, "pandas", `[packages] ask = "any": the code wants the package "pandas"`, false},
+		{"ask = 'any'\nallow = ['pandas']", "pandas", "", false},
+		{"ask = 'any'\nallow = ['pandas']", "numpy", `ask = "any"`, false},
+		{"ask = 'any'\nallow = 'none'", "numpy", `ask = "any"`, false},
+		{"ask = 'any'\ndeny = 'numpy'", "numpy", `deny = "numpy"`, true},
+		{`ask = ["Num_Py>=2"]`, "num-py", `ask = "num-py>=2"`, false},
+		{`ask = ["numpy>=2"]`, "pandas", "", false}, // allow is "any" unless it is written
+		{"ask = ['numpy']\nallow = 'none'", "pandas", "add it to [packages] allow", true},
+		{"ask = ['numpy']\nallow = ['numpy']", "numpy", "", false},
+		{`ask = []`, "pandas", "", false},
+	} {
+		g, err := grant(t, tt.policy, tt.name)
+		if tt.denied {
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("%s: %s: %v; want %q", tt.policy, tt.name, err, tt.want)
+			}
+			continue
+		}
+		if err != nil || (len(g.Ask) == 0) != (tt.want == "") || len(g.Ask) > 1 || !strings.Contains(strings.Join(g.Ask, ""), tt.want) {
+			t.Errorf("%s: %s: %+v, %v; want %q", tt.policy, tt.name, g, err, tt.want)
+		}
+	}
+	g, err := grant(t, "allow = ['pandas<3']\nask = ['pandas>=1', 'numpy>=2']", "numpy", "pandas")
+	if err != nil || !slices.Equal(g.Constraints, []string{"pandas<3", "numpy>=2"}) || len(g.Ask) != 1 {
+		t.Fatalf("%+v, %v", g, err)
+	}
+	if err := g.Check("numpy", "1.26"); err == nil || !strings.Contains(err.Error(), `[packages] ask = "numpy>=2"`) {
+		t.Error(err)
+	}
+	if err := g.Check("pandas", "0.9"); err != nil {
+		t.Error(err)
 	}
 }

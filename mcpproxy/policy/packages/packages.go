@@ -1,4 +1,9 @@
-package policy
+// Package packages says which Python packages scripts may use, and where they come from: the
+// section [packages] of a policy, and what one script is granted under it.
+//
+// Deny wins, also over what another package needs. The login of an index is for the host
+// alone.
+package packages
 
 import (
 	"encoding/base64"
@@ -9,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolcell/toolcell/mcpproxy/policy/rulefile"
 	"github.com/toolcell/toolcell/mcpproxy/requirement"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
@@ -24,9 +30,9 @@ const (
 // name that is easily mistaken for another are mostly found and removed within it.
 const defaultExcludeNewer = 3 * 24 * time.Hour
 
-// packages is the section [packages] of a policy: which packages scripts get, and where
+// Rules are the section [packages] of a policy: which packages scripts get, and where
 // they come from.
-type packages struct {
+type Rules struct {
 	allow        []requirement.Requirement // of names and versions
 	allowListed  bool                      // only those of allow; else any
 	deny         []requirement.Requirement
@@ -46,66 +52,57 @@ type packages struct {
 type indexLogin struct{ user, password string }
 
 // credential fills in the values, for HTTP's basic authentication (RFC 7617).
-func (l *indexLogin) credential(lookup func(string) (string, bool)) (*IndexCredential, error) {
-	user, _, err := expandValue(l.user, lookup)
+func (l *indexLogin) credential(lookup func(string) (string, bool)) (*Credential, error) {
+	user, _, err := rulefile.Expand(l.user, lookup)
 	if err != nil {
 		return nil, fmt.Errorf("[packages] credential: the user: %w", err)
 	}
 	if strings.Contains(user, ":") {
 		return nil, errors.New("[packages] credential: a user cannot have a colon")
 	}
-	password, _, err := expandValue(l.password, lookup)
+	password, _, err := rulefile.Expand(l.password, lookup)
 	if err != nil {
 		return nil, fmt.Errorf("[packages] credential: the password: %w", err)
 	}
 	encoded := base64.StdEncoding.EncodeToString([]byte(user + ":" + password))
-	return &IndexCredential{"Basic " + encoded, []string{encoded, password}}, nil
+	return &Credential{"Basic " + encoded, []string{encoded, password}}, nil
 }
 
-// An IndexCredential is what requests to the index carry. It enters no sandbox.
-type IndexCredential struct {
+// An Credential is what requests to the index carry. It enters no sandbox.
+type Credential struct {
 	Authorization string   // the header
 	Secrets       []string // the parts of it that must not be seen
 }
 
-func defaultPackages() packages {
-	return packages{index: DefaultIndex, maxBytes: 500_000_000, maxCount: 200, maxTime: 2 * time.Minute}
+// Default returns the rules of a policy without that section.
+func Default() Rules {
+	return Rules{index: DefaultIndex, maxBytes: 500_000_000, maxCount: 200, maxTime: 2 * time.Minute}
 }
 
-// A PackageGrant is what a script that names packages may get, and from where.
-type PackageGrant struct {
-	Ask          *Ask          // what the user has to allow before any is used; nil is nothing
-	Index        string        // the address of a simple index
-	Files        []string      // hosts, HOST or HOST:PORT, beside the index's own, that files may come from
-	ExcludeNewer time.Duration // files that were uploaded within it do not count; 0 is none
-	Constraints  []string      // requirements that all packages must meet, whatever needs them
-	MaxBytes     int64         // unpacked
+// A Grant is what a script that names packages may get, and from where.
+type Grant struct {
+	Ask          rulefile.Reasons // what the user has to allow before any is used; nil is nothing
+	Index        string           // the address of a simple index
+	Files        []string         // hosts, HOST or HOST:PORT, beside the index's own, that files may come from
+	ExcludeNewer time.Duration    // files that were uploaded within it do not count; 0 is none
+	Constraints  []string         // requirements that all packages must meet, whatever needs them
+	MaxBytes     int64            // unpacked
 	MaxCount     int
 	MaxTime      time.Duration
 	Preload      []string // modules that may be imported ahead of a run
-	Credential   *IndexCredential
+	Credential   *Credential
 
-	rules *packages
+	rules *Rules
 	file  string
 }
 
-// GrantPackages returns what a script gets that names these packages, once the user has
-// allowed what its Ask names. One that the policy neither allows nor asks about is an
-// error that names the rule.
-func (r *Run) GrantPackages(wanted []requirement.Requirement) (*PackageGrant, error) {
-	p, file := defaultPackages(), "the policy file"
-	if r != nil {
-		if r.err != nil {
-			return nil, fmt.Errorf("%w; no packages may be used until this is fixed", r.err)
-		}
-		file = r.policy.name()
-		if r.rules != nil {
-			p = r.rules.packages
-		}
-	}
-	g := &PackageGrant{
+// Grant returns what a script gets that names these packages, once the user has
+// allowed what its Ask names. One that the rules neither allow nor ask about is an
+// error that names the rule, and file, in which the user can change it.
+func (p *Rules) Grant(wanted []requirement.Requirement, file string) (*Grant, error) {
+	g := &Grant{
 		Index: p.index, Files: p.files, MaxBytes: p.maxBytes, MaxCount: p.maxCount, MaxTime: p.maxTime, Preload: p.preload,
-		rules: &p, file: file,
+		rules: p, file: file,
 	}
 	switch {
 	case p.excludeNewer != nil:
@@ -136,17 +133,17 @@ func (r *Run) GrantPackages(wanted []requirement.Requirement) (*PackageGrant, er
 }
 
 // checkWanted checks a package that a script names.
-func (g *PackageGrant) checkWanted(w requirement.Requirement) error {
+func (g *Grant) checkWanted(w requirement.Requirement) error {
 	for _, d := range g.rules.deny {
 		if d.Name == w.Name && d.Specifier.String() == "" {
 			return g.denied(w.Name, d)
 		}
 	}
-	if _, listed := findPackage(g.rules.allow, w.Name); listed {
+	if _, listed := find(g.rules.allow, w.Name); listed {
 		return nil
 	}
 	if rule, ok := g.rules.askRule(w.Name); ok {
-		g.Ask = g.Ask.with(fmt.Sprintf("policy %s, [packages] ask = %q: the code wants the package %q", g.file, rule, w.Name))
+		g.Ask.Add(fmt.Sprintf("policy %s, [packages] ask = %q: the code wants the package %q", g.file, rule, w.Name))
 		return nil
 	}
 	if g.rules.allowListed {
@@ -155,12 +152,12 @@ func (g *PackageGrant) checkWanted(w requirement.Requirement) error {
 	return nil
 }
 
-// asks reports whether some package has to be asked for.
-func (p *packages) asks() bool { return p.askAny || len(p.ask) > 0 }
+// Asks reports whether some package has to be asked for.
+func (p *Rules) Asks() bool { return p.askAny || len(p.ask) > 0 }
 
 // askRule returns the entry of ask that names a package.
-func (p *packages) askRule(name string) (rule string, ok bool) {
-	if a, listed := findPackage(p.ask, name); listed {
+func (p *Rules) askRule(name string) (rule string, ok bool) {
+	if a, listed := find(p.ask, name); listed {
 		return a.String(), true
 	}
 	return "any", p.askAny
@@ -168,17 +165,17 @@ func (p *packages) askRule(name string) (rule string, ok bool) {
 
 // bounds are the entries that say which versions packages may have. Of two about one
 // package, that of allow counts.
-func (p *packages) bounds() []requirement.Requirement {
+func (p *Rules) bounds() []requirement.Requirement {
 	all := slices.Clone(p.allow)
 	for _, a := range p.ask {
-		if _, listed := findPackage(p.allow, a.Name); !listed {
+		if _, listed := find(p.allow, a.Name); !listed {
 			all = append(all, a)
 		}
 	}
 	return all
 }
 
-func findPackage(all []requirement.Requirement, name string) (requirement.Requirement, bool) {
+func find(all []requirement.Requirement, name string) (requirement.Requirement, bool) {
 	i := slices.IndexFunc(all, func(r requirement.Requirement) bool { return r.Name == name })
 	if i < 0 {
 		return requirement.Requirement{}, false
@@ -186,13 +183,13 @@ func findPackage(all []requirement.Requirement, name string) (requirement.Requir
 	return all[i], true
 }
 
-func (g *PackageGrant) denied(name string, by requirement.Requirement) error {
+func (g *Grant) denied(name string, by requirement.Requirement) error {
 	return fmt.Errorf("the package %q is not allowed: %s has [packages] deny = %q", name, g.file, by)
 }
 
 // Check checks a package that was chosen: one that the script names, or one that
 // another needs.
-func (g *PackageGrant) Check(name, version string) error {
+func (g *Grant) Check(name, version string) error {
 	name, err := requirement.Name(name)
 	if err != nil {
 		return err
@@ -206,9 +203,9 @@ func (g *PackageGrant) Check(name, version string) error {
 			return g.denied(name+" "+text.Bound(version, 40), d)
 		}
 	}
-	if a, ok := findPackage(g.rules.bounds(), name); ok && !a.Specifier.Allows(v) {
+	if a, ok := find(g.rules.bounds(), name); ok && !a.Specifier.Allows(v) {
 		key := "allow"
-		if _, listed := findPackage(g.rules.allow, name); !listed {
+		if _, listed := find(g.rules.allow, name); !listed {
 			key = "ask"
 		}
 		return fmt.Errorf("version %s of the package %q is not allowed: %s has [packages] %s = %q", text.Bound(version, 40), name, g.file, key, a)

@@ -1,4 +1,4 @@
-package policy
+package hosts
 
 import (
 	"net/netip"
@@ -17,8 +17,8 @@ func FuzzNetwork(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		if host, err := CanonicalHost(s); err == nil {
-			again, err := CanonicalHost(host)
+		if host, err := Canonical(s); err == nil {
+			again, err := Canonical(host)
 			if err != nil || again != host {
 				t.Errorf("%q is %q, and that is %q, %v", s, host, again, err)
 			}
@@ -34,7 +34,7 @@ func FuzzNetwork(f *testing.F) {
 				t.Errorf("%q is %+v, and that is %+v, %v", s, target, again, err)
 			}
 		}
-		if r, err := parseNetRule(s); err == nil {
+		if r, err := parseRule(s); err == nil {
 			host := strings.Replace(string(r.host), "*", "x", 1)
 			q := request{method: "GET", scheme: "https", host: host, port: 443, path: "/"}
 			if r.method == "" && r.scheme != "http" && r.port == 0 && r.path == nil && !r.matches(q) {

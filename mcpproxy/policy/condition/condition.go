@@ -1,4 +1,10 @@
-package policy
+// Package condition decides by the arguments of one call whether the user is asked about it,
+// as a [[when]] of a policy says: at an amount above a limit, outside a folder, and so on.
+//
+// It fails toward asking. Where an argument is missing or of another kind, or programs differ
+// in what they make of it (case, forms of Unicode, rounded numbers, escapes in paths), the
+// user is asked. What it says about a call has nothing of the arguments in it.
+package condition
 
 import (
 	"cmp"
@@ -10,9 +16,9 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/rawjson"
 )
 
-// A condition is one [[when]] of a tool: at which of its arguments the user is asked.
+// A Condition is one [[when]] of a tool: at which of its arguments the user is asked.
 // Where it cannot be sure what the server will make of them, the user is asked too.
-type condition struct {
+type Condition struct {
 	text   string   // as a rule, such as amount > 100
 	path   []string // names, and indexes of lists; * is all of them
 	op     string
@@ -25,18 +31,22 @@ type answer struct {
 	why  string
 }
 
-// suffix is the end of a reason.
-func (a answer) suffix() string {
-	if a.why == "" {
-		return ""
-	}
-	return ": " + a.why
-}
-
 func because(format string, args ...any) answer { return answer{true, fmt.Sprintf(format, args...)} }
 
-// check looks at the arguments of a call.
-func (w condition) check(arguments json.RawMessage) answer {
+// Check reports whether the user is asked about a call with these arguments, which are in
+// canonical form, and the reason: the condition, and why it asks where that does not say it.
+func (w Condition) Check(arguments json.RawMessage) (reason string, asks bool) {
+	a := w.check(arguments)
+	switch {
+	case !a.asks:
+		return "", false
+	case a.why != "":
+		return w.text + ": " + a.why, true
+	}
+	return w.text, true
+}
+
+func (w Condition) check(arguments json.RawMessage) answer {
 	if len(arguments) == 0 {
 		arguments = json.RawMessage("{}")
 	}
@@ -44,7 +54,7 @@ func (w condition) check(arguments json.RawMessage) answer {
 }
 
 // find looks at what is at a path in a value.
-func (w condition) find(raw []byte, path []string) answer {
+func (w Condition) find(raw []byte, path []string) answer {
 	if len(path) == 0 {
 		return w.checkValue(raw)
 	}
@@ -93,7 +103,7 @@ func (w condition) find(raw []byte, path []string) answer {
 }
 
 // checkValue looks at one value.
-func (w condition) checkValue(raw []byte) answer {
+func (w Condition) checkValue(raw []byte) answer {
 	k := kindOf(raw)
 	if !slices.ContainsFunc(w.values, func(v operand) bool { return v.kind == k }) {
 		return because("it is %s", k)
@@ -109,7 +119,7 @@ func (w condition) checkValue(raw []byte) answer {
 	return w.checkText(raw)
 }
 
-func (w condition) checkNumber(raw []byte) answer {
+func (w Condition) checkNumber(raw []byte) answer {
 	d, ok := parseDecimal(string(raw))
 	if !ok {
 		return because("it is too large or too small to be compared")
@@ -145,7 +155,7 @@ func ordered(op string, how int) bool {
 // maxCompared bounds a text that is looked at in all its forms.
 const maxCompared = 64 << 10
 
-func (w condition) checkText(raw []byte) answer {
+func (w Condition) checkText(raw []byte) answer {
 	s, ok := textOf(raw)
 	if !ok {
 		return because("it cannot be read")

@@ -1,0 +1,182 @@
+package hosts
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/toolcell/toolcell/mcpproxy/policy/rulefile"
+	"github.com/toolcell/toolcell/mcpproxy/text"
+)
+
+// A Grant is what one run may reach: what its call asked for and the policy
+// allows. A nil *Grant reaches nothing.
+type Grant struct {
+	Ask rulefile.Reasons // what the user has to allow before anything is reached; nil is nothing
+
+	file    string // that the user can change, as people write it
+	targets []Target
+	rules   *Rules
+	secrets []Credential
+}
+
+// A Credential is a header that requests to a host get outside the sandbox.
+type Credential struct {
+	Host   string
+	Header string
+	Value  string // secret
+	// Secrets are the parts of Value that must not be seen, at least one.
+	Secrets []string
+	Env     string // variable that code finds a placeholder in; "" is none
+}
+
+// add grants a target, on those of its ports that a rule allows.
+func (g *Grant) add(t Target) error {
+	if err := g.rules.checkLiteral(t.Host); err != nil {
+		return err
+	}
+	var allowed []uint16
+	var err error
+	for _, port := range t.Ports {
+		for _, scheme := range []string{"https", "http"} {
+			_, denied := g.rules.allowHost(scheme, t.Host, port)
+			if denied == nil {
+				allowed = append(allowed, port)
+				break
+			}
+			if scheme == "https" && port == t.Ports[0] {
+				err = denied
+			}
+		}
+	}
+	if len(allowed) == 0 {
+		return err
+	}
+	g.askAbout(t.Host, allowed)
+	for i, other := range g.targets {
+		if other.Host == t.Host {
+			g.targets[i].Ports = slices.Compact(slices.Sorted(slices.Values(append(other.Ports, allowed...))))
+			return nil
+		}
+	}
+	g.targets = append(g.targets, Target{t.Host, allowed})
+	return nil
+}
+
+// askAbout adds to what the user is asked which rules of ask let the run reach a host,
+// beyond what those of allow let it.
+func (g *Grant) askAbout(host string, ports []uint16) {
+	for _, port := range ports {
+		for _, scheme := range []string{"https", "http"} {
+			about := func(r rule) bool { return r.about(scheme, host, port) }
+			if slices.ContainsFunc(g.rules.allow, func(r rule) bool { return !r.ask && r.wholeHost() && about(r) }) {
+				continue
+			}
+			for _, r := range g.rules.allow { // each may let it reach something else
+				if r.ask && about(r) {
+					g.Ask.Add(fmt.Sprintf("policy %s, [network] ask = %q: the code wants to reach %s", g.file, r.text, Target{host, []uint16{port}}))
+				}
+			}
+		}
+	}
+}
+
+// fillCredentials resolves the credentials of granted hosts. For each header the first
+// that is about the host counts.
+func (g *Grant) fillCredentials(lookup func(string) (string, bool)) error {
+	for _, t := range g.targets {
+		for _, c := range g.rules.credentials {
+			if !c.host.matches(t.Host) || g.hasCredential(t.Host, c.header) {
+				continue
+			}
+			value, secrets, err := rulefile.Expand(c.value, lookup)
+			if err != nil {
+				return fmt.Errorf("the credential of %q: %w", t.Host, err)
+			}
+			g.secrets = append(g.secrets, Credential{Host: t.Host, Header: c.header, Value: value, Secrets: secrets, Env: c.env})
+		}
+	}
+	return nil
+}
+
+// hasCredential reports whether an earlier entry of the policy fills this header.
+func (g *Grant) hasCredential(host, header string) bool {
+	return slices.ContainsFunc(g.secrets, func(c Credential) bool { return c.Host == host && strings.EqualFold(c.Header, header) })
+}
+
+// File returns the file in which the user can allow more, as people write it.
+func (g *Grant) File() string { return g.file }
+
+// Targets returns the hosts that were granted.
+func (g *Grant) Targets() []Target {
+	if g == nil {
+		return nil
+	}
+	return g.targets
+}
+
+// Credentials returns those of the granted hosts.
+func (g *Grant) Credentials() []Credential {
+	if g == nil {
+		return nil
+	}
+	return g.secrets
+}
+
+// ViaProxy reports whether connections go through the proxy that the host's
+// environment names.
+func (g *Grant) ViaProxy() bool { return g.rules.viaProxy }
+
+func denialBy(r rule) error { return fmt.Errorf("[network] deny = %q", r.text) }
+
+// AllowHost checks whether anything at a host and port may be reached, and returns
+// the rule that says so.
+func (g *Grant) AllowHost(scheme, host string, port uint16) (rule string, err error) {
+	if rule, err = g.rules.allowHost(scheme, host, port); err != nil {
+		return rule, err
+	}
+	if !slices.ContainsFunc(g.targets, func(t Target) bool { return t.Host == host && slices.Contains(t.Ports, port) }) {
+		t := Target{Host: host, Ports: []uint16{port}}
+		return rule, fmt.Errorf("add %q to the servers of the call", t.URL())
+	}
+	return rule, nil
+}
+
+// AllowRequest checks one request, whose path is decoded, and returns the rule that
+// says so.
+func (g *Grant) AllowRequest(method, scheme, host string, port uint16, path string) (rule string, err error) {
+	if rule, err := g.AllowHost(scheme, host, port); err != nil {
+		return rule, err
+	}
+	q := request{method, scheme, host, port, path}
+	for _, r := range g.rules.deny {
+		if r.matches(q) {
+			return r.text, denialBy(r)
+		}
+	}
+	for _, r := range g.rules.allow {
+		if r.matches(q) {
+			return r.text, nil
+		}
+	}
+	t := Target{Host: host, Ports: []uint16{port}}
+	return "", fmt.Errorf("add \"%s %s%s\" to [network] allow", text.Bound(method, 20), t.url(scheme), text.Bound(path, 200))
+}
+
+// Inspected reports whether requests to a host and port must be checked one by one:
+// a rule names a method or a path there, or a credential is added to them.
+func (g *Grant) Inspected(scheme, host string, port uint16) bool {
+	inside := func(r rule) bool { return r.about(scheme, host, port) && !r.wholeHost() }
+	return slices.ContainsFunc(g.rules.allow, inside) || slices.ContainsFunc(g.rules.deny, inside) ||
+		scheme == "https" && slices.ContainsFunc(g.secrets, func(c Credential) bool { return c.Host == host })
+}
+
+// CanonicalHost is Canonical.
+func (g *Grant) CanonicalHost(host string) (string, error) { return Canonical(host) }
+
+// AllowPrivate reports whether a host may have this address although it is not a
+// public one.
+func (g *Grant) AllowPrivate(host string, addr netip.Addr) bool {
+	return g.rules.allowPrivate(host, addr)
+}

@@ -1,0 +1,101 @@
+// Package hosts says which hosts code may reach over the network: the section [network] of
+// a policy, and what one run is granted under it.
+//
+// Everything is closed that no rule opens, and deny wins. Hosts are compared in one form
+// only, and an address in another notation is refused, so that no other spelling gets past a
+// rule. The credentials of a grant are for the host alone.
+package hosts
+
+import (
+	"fmt"
+	"net/netip"
+	"os"
+	"slices"
+
+	"github.com/toolcell/toolcell/mcpproxy/text"
+)
+
+// Rules are the section [network] of a policy: what code may reach over the network.
+// Their zero value lets it reach nothing.
+type Rules struct {
+	allow, deny  []rule
+	ask          []rule // what allow does not cover, and the user may allow for a run
+	privateHosts []hostPattern
+	privateAddrs []netip.Prefix
+	credentials  []credential
+	viaProxy     bool
+}
+
+// A credential is a Credential whose value has yet to be filled in.
+type credential struct {
+	host        hostPattern
+	header, env string
+	value       string // with ${env:NAME}
+}
+
+// maxTargets bounds the hosts that a call may ask for.
+const maxTargets = 100
+
+// Count returns how many rules there are.
+func (n *Rules) Count() int { return len(n.allow) + len(n.deny) + len(n.ask) }
+
+// Asks reports whether some rule can lead to a question to the user.
+func (n *Rules) Asks() bool { return len(n.ask) > 0 }
+
+// Grant returns what a run may reach whose call asked for these targets, each
+// https://HOST or https://HOST:PORT, once the user has allowed what its Ask names. A
+// target that the rules neither allow nor ask about is an error that names the line to
+// add to file.
+func (n *Rules) Grant(targets []string, file string) (*Grant, error) {
+	if len(targets) > maxTargets {
+		return nil, fmt.Errorf("%d hosts were asked for; the most is %d", len(targets), maxTargets)
+	}
+	g := &Grant{rules: n.withAsk(), file: file}
+	for _, name := range targets {
+		t, err := parseTarget(name)
+		if err != nil {
+			return nil, err
+		}
+		if err := g.add(t); err != nil {
+			return nil, fmt.Errorf("%q is not allowed: %w; the user can change %s", text.Bound(name, 120), err, g.file)
+		}
+	}
+	return g, g.fillCredentials(os.LookupEnv)
+}
+
+// checkLiteral refuses an address in a host's place, unless it is listed.
+func (n *Rules) checkLiteral(host string) error {
+	addr, err := netip.ParseAddr(host)
+	if err != nil || n.allowPrivate(host, addr) {
+		return nil
+	}
+	return fmt.Errorf("add %q to [network] private: an address in place of a host's name has to be listed there", host)
+}
+
+// allowHost returns the first rule that allows anything at a host and port.
+func (n *Rules) allowHost(scheme, host string, port uint16) (rule string, err error) {
+	for _, r := range n.deny {
+		if r.wholeHost() && r.about(scheme, host, port) {
+			return r.text, denialBy(r)
+		}
+	}
+	for _, r := range n.allow {
+		if r.about(scheme, host, port) {
+			return r.text, nil
+		}
+	}
+	t := Target{Host: host, Ports: []uint16{port}}
+	return "", fmt.Errorf("add %q to [network] allow", t.String())
+}
+
+func (n *Rules) allowPrivate(host string, addr netip.Addr) bool {
+	return slices.ContainsFunc(n.privateHosts, func(p hostPattern) bool { return p.matches(host) }) ||
+		slices.ContainsFunc(n.privateAddrs, func(p netip.Prefix) bool { return p.Contains(addr) })
+}
+
+// withAsk is the rules when the user has allowed what ask names.
+func (n *Rules) withAsk() *Rules {
+	all := *n
+	all.allow = slices.Concat(n.allow, n.ask)
+	return &all
+}

@@ -1,0 +1,95 @@
+package rulefile
+
+import (
+	"strings"
+	"unicode"
+
+	"github.com/toolcell/toolcell/mcpproxy/match"
+	"github.com/toolcell/toolcell/mcpproxy/text"
+)
+
+// maxGlob bounds a glob, in bytes; it is also more than any name has.
+const maxGlob = 512
+
+// A Glob is a pattern of names: * stands for any text, ? for one character.
+// Case does not count, so that a deny cannot be missed by it.
+type Glob struct {
+	text  string
+	runes []rune
+}
+
+// Glob takes a text as a glob.
+func (v Value) Glob() (Glob, error) {
+	pattern, err := v.Text()
+	if err != nil {
+		return Glob{}, err
+	}
+	return v.glob(pattern)
+}
+
+// NameGlob takes the name of the value as a glob.
+func (v Value) NameGlob() (Glob, error) { return v.glob(v.Name()) }
+
+func (v Value) glob(pattern string) (Glob, error) {
+	switch {
+	case strings.TrimSpace(pattern) == "":
+		return Glob{}, v.Errorf("a glob is empty; * matches everything")
+	case strings.ContainsAny(pattern, `[]{}!\`) || strings.ContainsFunc(pattern, unicode.IsControl):
+		return Glob{}, v.Errorf("the glob %q is not understood: only * (any text) and ? (one character) have a meaning, and []{}!\\ may not be in it", pattern)
+	case len(pattern) > maxGlob:
+		return Glob{}, v.Errorf("the glob %q… has more than %d bytes", text.Clip(pattern, 40), maxGlob)
+	}
+	return newGlob(pattern), nil
+}
+
+func newGlob(pattern string) Glob { return Glob{pattern, []rune(strings.ToLower(pattern))} }
+
+// Everything is the glob that matches all names.
+func Everything() Glob { return newGlob("*") }
+
+// Globs takes one glob or a list of them. An empty list is not nil: as
+// allow it allows nothing.
+func (v Value) Globs() ([]Glob, error) {
+	patterns, err := v.Texts()
+	if err != nil {
+		return nil, err
+	}
+	globs := make([]Glob, 0, len(patterns))
+	for _, pattern := range patterns {
+		g, err := v.glob(pattern)
+		if err != nil {
+			return nil, err
+		}
+		globs = append(globs, g)
+	}
+	return globs, nil
+}
+
+// String returns the glob as the file has it.
+func (g Glob) String() string { return g.text }
+
+// Matches reports whether the glob matches all of a name. None matches the empty one.
+func (g Glob) Matches(name string) bool {
+	if name == "" {
+		return false
+	}
+	return match.Glob(g.runes, []rune(strings.ToLower(name)))
+}
+
+// IsEverything reports whether the glob matches all names.
+func (g Glob) IsEverything() bool { return strings.Trim(g.text, "*") == "" }
+
+// Weight says how much a glob says about a name: the more characters it fixes
+// the more, and most if it fixes all.
+func (g Glob) Weight() int {
+	fixed := 0
+	for _, c := range g.runes {
+		if c != '*' && c != '?' {
+			fixed++
+		}
+	}
+	if fixed == len(g.runes) {
+		fixed += maxGlob
+	}
+	return fixed
+}
