@@ -6,6 +6,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/toolcell/toolcell/bridge/output"
 )
 
 // How long the search for names may take, until it is interrupted and until the
@@ -39,7 +41,7 @@ func (s *Server) Complete(ctx context.Context, req Request, dotted string) []str
 	py.pipes.Tee(req.Stdout, req.Stderr)
 	start := s.startMessage(plan, py, req)
 	start.Complete = dotted
-	end := py.run(ctx, start, s.hostAPI(plan, py, req, nil, &progress{}, noDisplay))
+	end := py.run(ctx, start, s.hostAPI(plan, py, req, nil, output.NewProgress(nil), noDisplay))
 	s.sessions.endRun(sess, s.newResult(plan, py, end), end)
 	return strings.Fields(end.done.Result)
 }

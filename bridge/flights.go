@@ -108,7 +108,7 @@ func (s *Server) park(f *flight, q *consent.Question) {
 	f.ids = append(f.ids, q.ID)
 	first := len(f.ids) == 1
 	f.mu.Unlock()
-	s.sessions.endings.keep(q.ID, "the run ended with toolcell; "+callsDone(q.Effects))
+	s.sessions.endings.Keep(q.ID, "the run ended with toolcell; "+callsDone(q.Effects))
 	if first {
 		s.background.Go(func() { s.forgetLater(f) })
 	}
@@ -145,7 +145,7 @@ func (s *Server) forget(f *flight, why string) {
 	}
 	s.flights.mu.Unlock()
 	for _, id := range ids {
-		s.sessions.endings.add(id, why)
+		s.sessions.endings.Add(id, why)
 	}
 }
 
@@ -157,7 +157,7 @@ func (s *Server) waiting(client any, id string) (*flight, error) {
 	if f != nil && f.client == client {
 		return f, nil
 	}
-	if why := s.sessions.endings.why(id); f == nil && why != "" {
+	if why := s.sessions.endings.Why(id); f == nil && why != "" {
 		return nil, withStatus(StatusCancelled, errors.New(why))
 	}
 	return nil, withStatus(StatusValidation, fmt.Errorf("no run waits for an answer as %q: it has ended, or its result was given already", id))

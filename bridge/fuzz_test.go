@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolcell/toolcell/bridge/output"
 	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/mcpproxy"
 )
@@ -55,7 +56,7 @@ func FuzzTalk(f *testing.F) {
 		defer cancel()
 		files := s.artifacts.NewRun(ctx)
 		defer files.Discard()
-		api := s.hostAPI(plan{}, &interpreter{}, Request{}, nil, &progress{}, files.Display)
+		api := s.hostAPI(plan{}, &interpreter{}, Request{}, nil, output.NewProgress(nil), files.Display)
 		_, _ = runner.NewConn(sandbox, "", runner.NewBudget("")).Run(ctx, runner.Start{Code: "code", Timeout: time.Minute}, api)
 		if ctx.Err() != nil {
 			t.Error("the run did not end")

@@ -75,7 +75,7 @@ func (s *Server) acquireInterpreter(ctx context.Context, sess *session, p plan, 
 
 // startInterpreter starts a sandbox, which ends with the server at the latest.
 func (s *Server) startInterpreter(image Image, packages prepared, sess *session, stdin io.Reader) (*interpreter, error) {
-	pipes, err := s.pipes.take()
+	pipes, err := s.pipes.Take()
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +98,7 @@ func (s *Server) startInterpreter(image Image, packages prepared, sess *session,
 		in.exit, in.err = in.supervise(s.o.Sandboxes.Start(ctx, p))
 		close(in.ended)
 		s.sessions.sandboxEnded(sess, in)
-		time.AfterFunc(afterAnswer, s.pipes.refill)
+		time.AfterFunc(afterAnswer, s.pipes.Refill)
 	})
 	return in, nil
 }
@@ -254,7 +254,7 @@ func (s runnerSandbox) Ended() <-chan struct{} { return s.in.ended }
 
 // passOnOutput also sends the output of the next run to the writers of the request, to
 // the client that follows it, and to files if it is too long.
-func (in *interpreter) passOnOutput(req Request, progress *progress, files *artifacts.Run) {
+func (in *interpreter) passOnOutput(req Request, progress *output.Progress, files *artifacts.Run) {
 	create := func(string) (*os.File, error) {
 		file, err := files.Create()
 		if errors.Is(err, artifacts.ErrNoFolder) {
@@ -264,8 +264,8 @@ func (in *interpreter) passOnOutput(req Request, progress *progress, files *arti
 	}
 	in.pipes.KeepWhole(create, req.Stdout != nil, req.Stderr != nil)
 	stdout := req.Stdout
-	if req.Lines && progress.reports() {
-		stdout = output.Follow(req.Stdout, progress.say)
+	if req.Lines && progress.Reports() {
+		stdout = output.Follow(req.Stdout, progress.Say)
 	}
 	in.pipes.Tee(stdout, req.Stderr)
 }

@@ -106,8 +106,8 @@ func (s *Server) run(ctx context.Context, req Request, asker *consent.Run) *Resu
 	defer py.closeNetwork()
 	newsAtStart := s.sessions.begin(sess)
 
-	progress := &progress{report: req.Progress}
-	defer progress.end()
+	progress := output.NewProgress(req.Progress)
+	defer progress.End()
 	forPictures, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	if req.Input == nil { // with it the run may take as long as a person takes to type
@@ -175,7 +175,7 @@ func (s *Server) hold(ctx context.Context, sl *slot, py *interpreter) (release f
 }
 
 // hostAPI makes the host API for the code of one run.
-func (s *Server) hostAPI(p plan, py *interpreter, req Request, asker *consent.Run, progress *progress, display func(name string, data []byte, rasterFollows bool) error) *hostapi.API {
+func (s *Server) hostAPI(p plan, py *interpreter, req Request, asker *consent.Run, progress *output.Progress, display func(name string, data []byte, rasterFollows bool) error) *hostapi.API {
 	o := hostapi.Options{
 		Upstreams: s.o.Upstreams, Granted: p.granted, Policy: p.policy, Saved: s.saved, Display: display,
 		Plan: req.Plan, Printed: py.printed.readers(), First: s.first, Log: s.o.Log,
@@ -186,8 +186,8 @@ func (s *Server) hostAPI(p plan, py *interpreter, req Request, asker *consent.Ru
 	if p.network != nil {
 		_, o.Hosts = splitTargets(req.Servers)
 	}
-	if progress.reports() {
-		o.Progress = progress.say
+	if progress.Reports() {
+		o.Progress = progress.Say
 	}
 	if req.Input != nil {
 		o.Input = py.typedInput(req.Input)

@@ -20,6 +20,7 @@ import (
 	"github.com/toolcell/toolcell/bridge/consent"
 	"github.com/toolcell/toolcell/bridge/consent/form"
 	"github.com/toolcell/toolcell/bridge/hints"
+	"github.com/toolcell/toolcell/bridge/output"
 	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/bridge/savedtools"
 	"github.com/toolcell/toolcell/bridge/stdio"
@@ -34,7 +35,7 @@ type Server struct {
 	sessions  *sessions
 	artifacts *artifacts.Store
 	slots     chan struct{}
-	pipes     *sparePipes
+	pipes     *output.Spare
 	budget    *runner.Budget
 	awake     sync.Once // a client has connected
 
@@ -91,7 +92,7 @@ func New(o Options) *Server {
 	s.life, s.end = context.WithCancel(context.Background())
 	s.desk, s.sealer = consent.NewDesk(consent.Options{Patience: o.ApprovalTimeout, Log: o.Log}), consent.NewSealer()
 	s.flights.byID = map[string]*flight{}
-	s.pipes = newSparePipes(o.MaxOutput, s.life.Done())
+	s.pipes = output.NewSpare(o.MaxOutput, s.life.Done())
 	s.sessions = newSessions(s.life, s.o)
 	return s
 }
@@ -103,7 +104,7 @@ func (s *Server) Desk() *consent.Desk { return s.desk }
 // sandboxes are gone.
 func (s *Server) Close() {
 	s.end()
-	s.pipes.close()
+	s.pipes.Close()
 	s.background.Wait()
 	s.artifacts.Close()
 	s.sessions.close()

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolcell/toolcell/bridge/endings"
 	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
@@ -22,7 +23,7 @@ const (
 type sessions struct {
 	life    context.Context // of the server
 	o       Options
-	endings *endedSessions
+	endings *endings.Store
 
 	mu     sync.Mutex
 	live   map[string]*session
@@ -47,7 +48,7 @@ type session struct {
 }
 
 func newSessions(life context.Context, o Options) *sessions {
-	return &sessions{life: life, o: o, endings: &endedSessions{dir: o.SessionsDir, log: o.Log}, live: map[string]*session{}}
+	return &sessions{life: life, o: o, endings: endings.Open(o.SessionsDir, o.Log), live: map[string]*session{}}
 }
 
 // acquire returns the session of a name once no other call is at work in it, in
@@ -183,7 +184,7 @@ func (a *sessions) isLive(name string) bool {
 // background.
 func (a *sessions) discard(sess *session, why string) {
 	delete(a.live, sess.name)
-	a.endings.add(sess.name, why)
+	a.endings.Add(sess.name, why)
 	in := sess.interpreter
 	sess.interpreter = nil
 	a.ending.Go(func() { in.end(errors.New(why)) })
@@ -228,7 +229,7 @@ func (a *sessions) lose(sess *session, why string) {
 	sess.interpreter.end(errors.New(why))
 	sess.interpreter, sess.old = nil, false
 	if a.life.Err() == nil { // otherwise the server is closing
-		a.endings.add(sess.name, why)
+		a.endings.Add(sess.name, why)
 	}
 }
 
@@ -249,10 +250,10 @@ func (a *sessions) begin(sess *session) (news sessionNews) {
 		return news
 	}
 	news.state = sessionNew
-	if why := a.endings.why(sess.name); why != "" {
+	if why := a.endings.Why(sess.name); why != "" {
 		news.notes = append(news.notes, fmt.Sprintf("session %q was ended: %s; this is a new one, without its variables and files", sess.name, why))
 	}
-	a.endings.begin(sess.name)
+	a.endings.Begin(sess.name)
 	return news
 }
 
@@ -309,5 +310,5 @@ func (a *sessions) close() {
 		}
 	}
 	clear(a.live)
-	a.endings.close()
+	a.endings.Close()
 }

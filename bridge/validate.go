@@ -8,9 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
+	"github.com/toolcell/toolcell/bridge/endings"
 	"github.com/toolcell/toolcell/bridge/hostapi"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
@@ -37,7 +36,7 @@ type plan struct {
 // validate looks at everything in a request that can be wrong.
 func validate(req Request, o Options) (plan, error) {
 	p := plan{timeout: o.Timeout}
-	err := errors.Join(checkCode(req.Code), checkSession(req.Session))
+	err := errors.Join(checkCode(req.Code), endings.CheckName(req.Session))
 	switch {
 	case err != nil:
 	case req.Timeout < 0:
@@ -134,14 +133,6 @@ func withoutFence(code string) string {
 var fenceOpening = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile("^( {0,3})(`{3,}|~{3,}) *(?i:(?:python|py|ipython)?[0-9.]*|\\{\\.?python\\})(?: [^`]*)?$")
 })
-
-// checkSession bounds the name of a session, which is shown in notes.
-func checkSession(name string) error {
-	if utf8.RuneCountInString(name) > 64 || !utf8.ValidString(name) || strings.ContainsFunc(name, func(c rune) bool { return !unicode.IsPrint(c) }) {
-		return fmt.Errorf("session %q is not a name for one: at most 64 characters that can be printed", text.Bound(name, 80))
-	}
-	return nil
-}
 
 // splitTargets tells names of servers from the hosts that a call asks for among them.
 func splitTargets(names []string) (servers, targets []string) {

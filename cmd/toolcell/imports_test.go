@@ -32,6 +32,7 @@ var imports = map[string][]string{
 	"bridge/consent":             {"mcpproxy/text"},
 	"bridge/consent/form":        {"bridge/consent"},
 	"bridge/consent/inbox":       {"bridge/consent"},
+	"bridge/endings":             {"mcpproxy/text"},
 	"bridge/hints":               {"mcpproxy/config", "mcpproxy/text"},
 	"bridge/hints/hintstest":     {},
 	"bridge/hostapi":             {"bridge/artifacts", "bridge/consent", "bridge/runner", "bridge/savedtools", "mcpproxy/..."},
