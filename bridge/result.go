@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolcell/toolcell/bridge/artifacts"
 	"github.com/toolcell/toolcell/bridge/hostapi"
+	"github.com/toolcell/toolcell/bridge/ongoing"
 	"github.com/toolcell/toolcell/bridge/toon"
 	"github.com/toolcell/toolcell/oci"
 	"github.com/toolcell/toolcell/oci/egress"
@@ -58,7 +59,7 @@ type Result struct {
 	Plan        []hostapi.PlannedCall `json:"plan,omitzero"`
 	PlanLeftOut int                   `json:"planLeftOut,omitempty"` // more such calls
 
-	Approval *Approval `json:"approval,omitempty"` // what the run waits for
+	Approval *ongoing.Approval `json:"approval,omitempty"` // what the run waits for
 
 	folder    string // where the files are on this host
 	cause     error
@@ -80,6 +81,14 @@ func (r *Result) WithoutHostNotes() *Result {
 // failed or succeeded.
 func (r *Result) Cause() error { return r.cause }
 
+// Outcome returns the status and the calls that may have changed something, as lines.
+func (r *Result) Outcome() (status string, effects []string) {
+	for _, c := range r.Calls {
+		effects = append(effects, c.Server+"."+c.Tool+" "+c.Arguments)
+	}
+	return r.Status, effects
+}
+
 // IsError reports whether the run counts as failed.
 func (r *Result) IsError() bool { return r.Status != StatusSuccess && r.Status != StatusApproval }
 
@@ -88,6 +97,11 @@ func (r *Result) fail(err error) *Result {
 	r.Status, r.Error, r.cause = statusOf(err), err.Error(), err
 	r.Hint = oci.Advice(err)
 	return r
+}
+
+// approvalNeeded is the result of a run that waits.
+func approvalNeeded(a *ongoing.Approval) *Result {
+	return &Result{Status: StatusApproval, Approval: a, Summary: a.Summary()}
 }
 
 // An OutputMode is a form in which results are written.
@@ -201,7 +215,7 @@ func (r *Result) compact() string {
 	}
 	if r.Approval != nil {
 		out = append(out, r.Summary)
-		out = append(out, r.Approval.lines()...)
+		out = append(out, r.Approval.Lines()...)
 	}
 	out = append(out, r.PlanLines()...)
 	out = append(out, r.CallLines()...)

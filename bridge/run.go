@@ -12,10 +12,12 @@ import (
 	"github.com/toolcell/toolcell/bridge/consent"
 	"github.com/toolcell/toolcell/bridge/hints"
 	"github.com/toolcell/toolcell/bridge/hostapi"
+	"github.com/toolcell/toolcell/bridge/ongoing"
 	"github.com/toolcell/toolcell/bridge/output"
 	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/text"
+	"github.com/toolcell/toolcell/oci"
 )
 
 // A Request is one call of run_python.
@@ -61,23 +63,42 @@ var ErrInterrupted = hostapi.ErrInterrupted
 func (s *Server) Run(ctx context.Context, req Request) *Result {
 	can := req.Ask != nil
 	req.elicits = mcpproxy.ElicitCapabilities{Form: can, URL: can}
-	f := s.begin(req, nil, !can)
-	defer context.AfterFunc(ctx, func() { f.cancel(context.Cause(ctx)) })()
+	run := s.begin(req, s.runs.Connection(nil), !can)
+	defer context.AfterFunc(ctx, func() { run.Cancel(context.Cause(ctx)) })()
 	for {
-		changed := s.desk.Changed()
-		if q, waits := f.run.Pending(); waits {
-			_ = s.desk.Decide(q.ID, req.Ask(ctx, q)) // it may have been answered elsewhere
+		changed := s.Desk().Changed()
+		if q, waits := run.Asker.Pending(); waits {
+			_ = s.Desk().Decide(q.ID, req.Ask(ctx, q)) // it may have been answered elsewhere
 		}
 		select {
-		case <-f.done:
-			return f.result
+		case <-run.Done():
+			return run.Result()
 		case <-changed:
 		}
 	}
 }
 
+// begin starts a run, which goes on by itself: calls attend it (server.go).
+func (s *Server) begin(req Request, from *ongoing.Connection, nobody bool) *ongoing.Run[*Result] {
+	s.o.Upstreams.SetElicits(req.elicits)
+	o := ongoing.RunOptions{Connection: from, Session: req.Session, Nobody: nobody, Report: req.Progress}
+	return s.runs.Begin(o, func(ctx context.Context, run *ongoing.Run[*Result]) *Result {
+		if req.Progress != nil {
+			req.Progress = run.Report
+		}
+		start := time.Now()
+		r := s.run(ctx, req, run)
+		r.summarize()
+		if r.cause != nil {
+			s.o.Log.Debug("a run could not be carried out", "error", oci.Detail(r.cause))
+		}
+		s.o.Log.Info("run", "status", r.Status, "servers", len(r.Servers), "ms", time.Since(start).Milliseconds())
+		return r
+	})
+}
+
 // run has the steps of one call, from top to bottom.
-func (s *Server) run(ctx context.Context, req Request, asker *consent.Run) *Result {
+func (s *Server) run(ctx context.Context, req Request, run *ongoing.Run[*Result]) *Result {
 	req.Code = withoutFence(req.Code)
 	plan, err := validate(req, s.o)
 	if err != nil {
@@ -88,14 +109,13 @@ func (s *Server) run(ctx context.Context, req Request, asker *consent.Run) *Resu
 		return plan.fail(err)
 	}
 	defer s.sessions.release(sess)
-	if err := plan.askFirst(ctx, asker, req); err != nil {
+	if err := plan.askFirst(ctx, run.Asker, req); err != nil {
 		return plan.fail(err)
 	}
-	slot, err := s.takeSlot(ctx)
-	if err != nil {
-		return plan.fail(err)
+	if !run.TakeSlot(ctx) {
+		return plan.fail(withStatus(StatusCancelled, errors.New("the call was cancelled while it waited for others to end")))
 	}
-	defer slot.giveBack()
+	defer run.ReleaseSlot()
 	py, err := s.acquireInterpreter(ctx, sess, plan, req)
 	if err != nil {
 		return plan.fail(err)
@@ -115,8 +135,8 @@ func (s *Server) run(ctx context.Context, req Request, asker *consent.Run) *Resu
 	}
 	files := s.artifacts.NewRun(forPictures)
 	defer files.Discard()
-	api := s.hostAPI(plan, py, req, asker, progress, files.Display)
-	asker.Attach(func() func() { return s.hold(ctx, slot, py) }, api.Past)
+	api := s.hostAPI(plan, py, req, run.Asker, progress, files.Display)
+	run.Attach(ctx, py.hold, api.Past)
 	py.passOnOutput(req, progress, files)
 	start := s.startMessage(plan, py, req)
 	if req.Running != nil {
@@ -127,7 +147,7 @@ func (s *Server) run(ctx context.Context, req Request, asker *consent.Run) *Resu
 	end := py.run(ctx, start, api)
 	end.done.Result = text.Bound(end.done.Result, py.pipes.MakeRoom(len(end.done.Result)))
 	reached := py.closeNetwork()
-	files.SetPrivate(asker.Marks().Reads())
+	files.SetPrivate(run.Asker.Marks().Reads())
 	published := py.collect(files, end.done.Kept)
 
 	r := s.newResult(plan, py, end)
@@ -153,26 +173,6 @@ func (s *Server) run(ctx context.Context, req Request, asker *consent.Run) *Resu
 // pictureGrace bounds the decoding of pictures after the run's time is up. The answer
 // comes within a second of the timeout.
 const pictureGrace = 750 * time.Millisecond
-
-// takeSlot waits for one of the slots for concurrent runs.
-func (s *Server) takeSlot(ctx context.Context) (*slot, error) {
-	sl := &slot{slots: s.slots}
-	sl.take(ctx)
-	if !sl.taken {
-		return nil, withStatus(StatusCancelled, errors.New("the call was cancelled while it waited for others to end"))
-	}
-	return sl, nil
-}
-
-// hold freezes a run while the user is asked, and lends its slot to another run.
-func (s *Server) hold(ctx context.Context, sl *slot, py *interpreter) (release func()) {
-	thaw := py.hold()
-	sl.lend()
-	return func() {
-		sl.take(ctx)
-		thaw()
-	}
-}
 
 // hostAPI makes the host API for the code of one run.
 func (s *Server) hostAPI(p plan, py *interpreter, req Request, asker *consent.Run, progress *output.Progress, display func(name string, data []byte, rasterFollows bool) error) *hostapi.API {

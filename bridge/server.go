@@ -2,6 +2,8 @@ package bridge
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,8 +20,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/toolcell/toolcell/bridge/artifacts"
 	"github.com/toolcell/toolcell/bridge/consent"
-	"github.com/toolcell/toolcell/bridge/consent/form"
 	"github.com/toolcell/toolcell/bridge/hints"
+	"github.com/toolcell/toolcell/bridge/ongoing"
 	"github.com/toolcell/toolcell/bridge/output"
 	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/bridge/savedtools"
@@ -34,25 +36,19 @@ type Server struct {
 	saved     savedtools.Store
 	sessions  *sessions
 	artifacts *artifacts.Store
-	slots     chan struct{}
+	runs      *ongoing.Runs[*Result]
 	pipes     *output.Spare
 	budget    *runner.Budget
 	awake     sync.Once // a client has connected
 
 	life       context.Context // ends with Close
 	end        context.CancelFunc
-	background sync.WaitGroup // runs and background work
+	background sync.WaitGroup // sandboxes and background work
 
 	mu   sync.Mutex
 	said map[string]bool // what first was called with
 
 	defined hints.Names // by the code of earlier runs
-
-	desk       *consent.Desk
-	sealer     *consent.Sealer
-	flights    flights
-	principals sync.Map // names of connections, by their sessions
-	marks      sync.Map // of connections
 }
 
 // New makes a server.
@@ -67,17 +63,8 @@ func New(o Options) *Server {
 	if o.MaxOutput <= 0 {
 		o.MaxOutput = 32 << 10
 	}
-	if o.MaxParallel <= 0 {
-		o.MaxParallel = 16
-	}
 	if o.SessionIdle <= 0 {
 		o.SessionIdle = 30 * time.Minute
-	}
-	if o.ApprovalTimeout <= 0 {
-		o.ApprovalTimeout = 10 * time.Minute
-	}
-	if o.FormTimeout <= 0 {
-		o.FormTimeout = 45 * time.Second
 	}
 	if o.Output == "" {
 		o.Output = OutputCompact
@@ -87,24 +74,26 @@ func New(o Options) *Server {
 	}
 	s := &Server{
 		o: o, saved: savedtools.Open(o.ToolsDir, o.Project), artifacts: artifacts.New(artifacts.Options{Dir: o.RunsDir, Limits: o.Files, Pictures: o.Pictures, Log: o.Log}),
-		slots: make(chan struct{}, o.MaxParallel), said: map[string]bool{}, budget: runner.NewBudget(o.RunsDir),
+		said: map[string]bool{}, budget: runner.NewBudget(o.RunsDir),
 	}
 	s.life, s.end = context.WithCancel(context.Background())
-	s.desk, s.sealer = consent.NewDesk(consent.Options{Patience: o.ApprovalTimeout, Log: o.Log}), consent.NewSealer()
-	s.flights.byID = map[string]*flight{}
 	s.pipes = output.NewSpare(o.MaxOutput, s.life.Done())
 	s.sessions = newSessions(s.life, s.o)
+	s.runs = ongoing.New[*Result](s.life, ongoing.Options{
+		Parallel: o.MaxParallel, Patience: o.ApprovalTimeout, FormTimeout: o.FormTimeout, Endings: s.sessions.endings, Log: o.Log,
+	})
 	return s
 }
 
 // Desk returns the questions of the server's runs.
-func (s *Server) Desk() *consent.Desk { return s.desk }
+func (s *Server) Desk() *consent.Desk { return s.runs.Desk() }
 
 // Close ends every active run and every session, and waits until their
 // sandboxes are gone.
 func (s *Server) Close() {
 	s.end()
 	s.pipes.Close()
+	s.runs.Wait()
 	s.background.Wait()
 	s.artifacts.Close()
 	s.sessions.close()
@@ -179,37 +168,55 @@ func (s *Server) runPython(ctx context.Context, call *mcp.CallToolRequest) (*mcp
 	if err != nil {
 		return s.answer((&Result{}).fail(withStatus(StatusValidation, err))), nil
 	}
-	c := &caller{call: call, req: req, client: form.ClientOf(call), report: progressTo(ctx, call)}
-	f, err := s.flightOf(call, req, c)
+	c := s.runs.NewCall(call, digestOf(req), progressTo(ctx, call))
+	run, err := s.runOf(call, req, c)
 	var wire *jsonrpc.Error
+	var ended *ongoing.EndedError
 	switch {
 	case errors.As(err, &wire):
 		return nil, wire
+	case errors.As(err, &ended):
+		return s.answer((&Result{}).fail(withStatus(StatusCancelled, err))), nil
 	case err != nil:
-		return s.answer((&Result{}).fail(err)), nil
+		return s.answer((&Result{}).fail(withStatus(StatusValidation, err))), nil
 	}
-	return s.attend(ctx, f, c)
+	switch input, approval := s.runs.Attend(ctx, run, c); {
+	case input != nil:
+		return input, nil
+	case approval != nil:
+		return s.answer(approvalNeeded(approval)), nil
+	}
+	return s.answer(run.Result()), nil
 }
 
-// flightOf returns the run that a call is about.
-func (s *Server) flightOf(call *mcp.CallToolRequest, req Request, c *caller) (*flight, error) {
+// runOf returns the run that a call is about.
+func (s *Server) runOf(call *mcp.CallToolRequest, req Request, c *ongoing.Call) (*ongoing.Run[*Result], error) {
 	switch {
 	case call.Params.RequestState != "":
-		return s.comeBack(call, req)
+		return s.runs.ComeBackWithAnswer(c)
 	case consent.IsID(req.Session) && strings.TrimSpace(req.Code) != "":
-		return nil, withStatus(StatusValidation, fmt.Errorf("session %q is a run that waits for an answer: come back to it with code=\"\"; other code needs another session, or none", req.Session))
+		return nil, fmt.Errorf("session %q is a run that waits for an answer: come back to it with code=\"\"; other code needs another session, or none", req.Session)
 	case consent.IsID(req.Session):
-		c.came = true
-		return s.waiting(call.Session, req.Session)
+		return s.runs.ComeBack(c, req.Session)
 	}
 	if req.Session != "" {
-		if id := s.askedIn(call.Session, req.Session); id != "" { // it would wait for that, and nobody would know
-			return nil, withStatus(StatusValidation, fmt.Errorf("session %q has a run that waits for the user's answer: come back to that first, with code=\"\" and session=%q", req.Session, id))
+		if id := s.runs.AskedIn(c.Connection, req.Session); id != "" { // it would wait for that, and nobody would know
+			return nil, fmt.Errorf("session %q has a run that waits for the user's answer: come back to that first, with code=\"\" and session=%q", req.Session, id)
 		}
 	}
-	req.Progress, req.Lines = c.report, true
-	req.elicits = mcpproxy.ElicitCapabilities{Form: c.client.Form, URL: c.client.URL}
-	return s.begin(req, call.Session, false), nil
+	req.Progress, req.Lines = c.Report, true
+	req.elicits = mcpproxy.ElicitCapabilities{Form: c.Client.Form, URL: c.Client.URL}
+	return s.begin(req, c.Connection, false), nil
+}
+
+// digestOf is the SHA-256 of what a request asks for.
+func digestOf(req Request) string {
+	body, err := json.Marshal([]any{req.Code, req.Servers, req.Timeout, req.Session, req.Plan})
+	if err != nil {
+		panic(err) // texts, a number and a bool only
+	}
+	sum := sha256.Sum256(body)
+	return hex.EncodeToString(sum[:])
 }
 
 // answer writes a result as the client gets it.
@@ -255,7 +262,7 @@ func (s *Server) first(text string) bool {
 
 // readFile answers resources/read for a file of a run.
 func (s *Server) readFile(_ context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
-	s.marksOf(req.Session).Add(s.artifacts.Private(req.Params.URI)...)
+	s.runs.Connection(req.Session).Marks.Add(s.artifacts.Private(req.Params.URI)...)
 	c, err := s.artifacts.Read(req.Params.URI)
 	if err != nil {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}

@@ -1,4 +1,4 @@
-package bridge
+package ongoing
 
 import (
 	"encoding/json"
@@ -19,34 +19,38 @@ type Approval struct {
 	MoreCalls int             `json:"moreCalls,omitempty"` // that are asked together with this one
 	Reason    string          `json:"reason"`
 	ExpiresAt time.Time       `json:"expiresAt"`
+
+	about string // what the user has to decide about
 }
 
 // maxApprovalArguments bounds the arguments in a result, in bytes. The model wrote
 // them: it needs no more than to know which call it is.
 const maxApprovalArguments = 2000
 
-// approvalNeeded is the result of a run that waits.
-func approvalNeeded(q *consent.Question) *Result {
+func newApproval(q *consent.Question) *Approval {
 	a := &Approval{ID: q.ID, Reason: approvalReason(q), ExpiresAt: q.ExpiresAt.UTC().Truncate(time.Second)}
-	about := q.Subject
+	a.about = q.Subject
 	switch {
 	case q.Form != nil:
 		a.Server, a.Tool = q.Form.Server, q.Form.Tool
-		about = fmt.Sprintf("what server %q asks during %s.%s", q.Form.Server, q.Form.Server, text.Printable(q.Form.Tool, 80))
+		a.about = fmt.Sprintf("what server %q asks during %s.%s", q.Form.Server, q.Form.Server, text.Printable(q.Form.Tool, 80))
 	case len(q.Calls) > 0:
 		c := q.Calls[0]
 		a.Server, a.Tool, a.MoreCalls = c.Server, c.Tool, len(q.Calls)-1
 		if len(c.Arguments) <= maxApprovalArguments {
 			a.Arguments = c.Arguments
 		}
-		about = fmt.Sprintf("%s.%s", c.Server, text.Printable(c.Tool, 80))
+		a.about = fmt.Sprintf("%s.%s", c.Server, text.Printable(c.Tool, 80))
 		if a.MoreCalls > 0 {
-			about += fmt.Sprintf(" and %s", text.Plural(a.MoreCalls, "more call"))
+			a.about += fmt.Sprintf(" and %s", text.Plural(a.MoreCalls, "more call"))
 		}
 	}
-	r := &Result{Status: StatusApproval, Approval: a}
-	r.Summary = fmt.Sprintf("the user has to decide about %s, and the run stands still: tell the user to run `toolcell approvals` in a terminal, then call run_python with code=\"\" and session=%q", about, q.ID)
-	return r
+	return a
+}
+
+// Summary tells a model what to do.
+func (a *Approval) Summary() string {
+	return fmt.Sprintf("the user has to decide about %s, and the run stands still: tell the user to run `toolcell approvals` in a terminal, then call run_python with code=\"\" and session=%q", a.about, a.ID)
 }
 
 // approvalReason says in a line why it is asked.
@@ -61,8 +65,8 @@ func approvalReason(q *consent.Question) string {
 	return text.Bound(strings.Join(reasons, "; "), 500)
 }
 
-// lines writes an approval for a reader.
-func (a *Approval) lines() (lines []string) {
+// Lines writes an approval for a reader.
+func (a *Approval) Lines() (lines []string) {
 	if a.Reason != "" {
 		lines = append(lines, "reason: "+a.Reason)
 	}

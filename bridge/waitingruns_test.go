@@ -16,8 +16,7 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 )
 
-// askingUpstreams have one server, up, whose tool ask needs approval, and whose tool link
-// has an address opened.
+// askingUpstreams have one server, up, whose tool ask needs approval.
 type askingUpstreams struct{ fakeUpstreams }
 
 func (u askingUpstreams) Call(ctx context.Context, r mcpproxy.CallRequest) (res mcpproxy.CallResult, err error) {
@@ -25,17 +24,12 @@ func (u askingUpstreams) Call(ctx context.Context, r mcpproxy.CallRequest) (res 
 	if r.Tool == "ask" && !r.Allowed(ask) {
 		return res, ask
 	}
-	if r.Tool == "link" {
-		if _, err := r.Elicit(ctx, mcpproxy.Elicitation{Server: r.Server, Tool: r.Tool, Message: "log in", URL: "https://example.com/"}); err != nil {
-			return res, err
-		}
-	}
 	return u.fakeUpstreams.Call(ctx, r)
 }
 
 func newAsking(t *testing.T, change func(*Options)) *Server {
 	done := func(context.Context, json.RawMessage) (string, error) { return "done", nil }
-	u := askingUpstreams{fakeUpstreams{"up": {"ask": done, "link": done}}}
+	u := askingUpstreams{fakeUpstreams{"up": {"ask": done}}}
 	s := newServer(t, u.fakeUpstreams, func(o *Options) {
 		o.Upstreams, o.Sessions = u, 8
 		if change != nil {
@@ -46,84 +40,10 @@ func newAsking(t *testing.T, change func(*Options)) *Server {
 	return s
 }
 
-// connectForms gives a client of s that shows forms.
-func connectForms(t *testing.T, s *Server, version string, elicit func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error)) *mcp.ClientSession {
-	t.Helper()
-	ours, theirs := mcp.NewInMemoryTransports()
-	if _, err := s.MCP().Connect(t.Context(), ours, nil); err != nil {
-		t.Fatal(err)
-	}
-	c, err := mcp.NewClient(&mcp.Implementation{Name: "test"}, &mcp.ClientOptions{ElicitationHandler: elicit}).
-		Connect(t.Context(), theirs, &mcp.ClientSessionOptions{ProtocolVersion: version})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.Close() })
-	return c
-}
-
-func allowCall(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
-	return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"choice": "call"}}, nil
-}
-
 func approvalID(fields map[string]any) string {
 	approval, _ := fields["approval"].(map[string]any)
 	id, _ := approval["id"].(string)
 	return id
-}
-
-// TestACallThatCameBackIsAskedAgain: its client cannot open addresses, and shows the form
-// that comes next.
-func TestACallThatCameBackIsAskedAgain(t *testing.T) {
-	for _, version := range []string{"2025-11-25", ""} {
-		t.Run("protocol "+version, func(t *testing.T) {
-			s := newAsking(t, nil)
-			c := connectForms(t, s, version, allowCall)
-			text, fields, _ := callTool(t, c, map[string]any{"code": "await mcp_up.link()\nprint(await mcp_up.ask())", "servers": []string{"up"}})
-			id := approvalID(fields)
-			if fields["status"] != string(StatusApproval) || id == "" {
-				t.Fatalf("got %s", text)
-			}
-			if err := s.Desk().Decide(id, consent.Answer{Action: "accept"}); err != nil {
-				t.Fatal(err)
-			}
-			if text, _, isError := callTool(t, c, map[string]any{"code": "", "session": id}); isError || text != "done" {
-				t.Errorf("got %s", text)
-			}
-		})
-	}
-}
-
-func TestACallThatIsCancelledWhileAFormIsOpenEndsItsRun(t *testing.T) {
-	s := newAsking(t, nil)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	withdrawn := make(chan struct{})
-	c := connectForms(t, s, "2025-11-25", func(ctx context.Context, _ *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
-		cancel()
-		<-ctx.Done()
-		close(withdrawn)
-		return nil, ctx.Err()
-	})
-	args := map[string]any{"code": "await mcp_up.ask()", "servers": []string{"up"}}
-	if _, err := c.CallTool(ctx, &mcp.CallToolParams{Name: "run_python", Arguments: args}); err == nil {
-		t.Error("the call was not cancelled")
-	}
-	<-withdrawn
-	for {
-		changed := s.Desk().Changed()
-		if q := s.Desk().Questions(); len(q) == 1 && q[0].State == consent.Ended {
-			break
-		}
-		select {
-		case <-changed:
-		case <-time.After(time.Minute):
-			t.Fatalf("the run goes on: %+v", s.Desk().Questions())
-		}
-	}
-	if n := s.waitingRuns(); n != 0 {
-		t.Errorf("calls can come back to %d runs", n)
-	}
 }
 
 func TestASessionWhoseRunWaitsSaysSo(t *testing.T) {
@@ -146,13 +66,6 @@ func TestASessionWhoseRunWaitsSaysSo(t *testing.T) {
 	if text, _, _ := callTool(t, c, map[string]any{"code": "print(x)", "session": "work"}); text != "done" {
 		t.Errorf("the session went on with %s", text)
 	}
-}
-
-// waitingRuns returns by how many IDs calls can come back.
-func (s *Server) waitingRuns() int {
-	s.flights.mu.Lock()
-	defer s.flights.mu.Unlock()
-	return len(s.flights.byID)
 }
 
 // TestRunsWaitAndGoOnInAnyOrder has clients whose runs wait while others answer, deny,
@@ -211,12 +124,12 @@ func TestRunsWaitAndGoOnInAnyOrder(t *testing.T) {
 	calling.Wait()
 	close(stop)
 	answering.Wait()
-	for end := time.Now().Add(time.Minute); s.waitingRuns()+len(s.slots) > 0; time.Sleep(time.Millisecond) {
-		if time.Now().After(end) { // the results of calls that were cancelled are forgotten by then
-			t.Fatalf("calls can come back to %d runs, and %d places are taken", s.waitingRuns(), len(s.slots))
-		}
+	for range 2 { // all slots are free again
+		calling.Go(func() {
+			if r := runCode(t, s, "print(1)"); r.IsError() {
+				t.Errorf("no run can begin: %s", r.Error)
+			}
+		})
 	}
-	if _, _, isError := callTool(t, connect(t, s), map[string]any{"code": "print(1)"}); isError {
-		t.Error("no run can begin")
-	}
+	calling.Wait()
 }

@@ -1,0 +1,147 @@
+package ongoing
+
+import (
+	"context"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/toolcell/toolcell/bridge/consent"
+	"github.com/toolcell/toolcell/bridge/consent/form"
+)
+
+// maxRounds bounds the questions in results of one run: clients stop after ten.
+const maxRounds = 9
+
+// returnPatience is how long a call that comes back waits for an answer that is given
+// elsewhere.
+const returnPatience = 25 * time.Second
+
+// heartbeat is how often a client hears that its call goes on while the user thinks.
+const heartbeat = 5 * time.Second
+
+// A Call is one that attends a run.
+type Call struct {
+	Connection *Connection
+	Client     form.Client // what it can show
+	Report     func(done, total int64, text string)
+
+	request *mcp.CallToolRequest
+	digest  string
+	came    bool // back to a run that waits, whose answer may be given elsewhere meanwhile
+}
+
+// NewCall returns a call to attend a run with. digest is that of what it asks for: a call
+// that brings an answer has to ask for the same. report receives progress, and may be nil.
+func (a *Runs[R]) NewCall(request *mcp.CallToolRequest, digest string, report func(done, total int64, text string)) *Call {
+	return &Call{
+		Connection: a.Connection(request.Session), Client: form.ClientOf(request), Report: report,
+		request: request, digest: digest,
+	}
+}
+
+// Attend returns when the run has ended, or waits for an answer that this call cannot
+// bring:
+//
+//	the client shows forms, before 2026-07-28   the form is shown during the call
+//	the client shows forms, since 2026-07-28    input asks, and the next call has the answer
+//	else, or no answer comes                    the user is asked elsewhere, as approval says,
+//	                                            and the model calls again
+//
+// Whichever answer comes first counts; another way's question is then taken back. If the
+// run has ended, both results are nil. If ctx ends, so does the run.
+func (a *Runs[R]) Attend(ctx context.Context, r *Run[R], c *Call) (input *mcp.CallToolResult, approval *Approval) {
+	r.reportTo(c.Report)
+	defer r.reportTo(nil)
+	leave := context.AfterFunc(ctx, func() { r.Cancel(context.Cause(ctx)) })
+	defer leave()
+	var showing string // the question whose form went unanswered
+	patience := time.NewTimer(returnPatience)
+	defer patience.Stop()
+	for {
+		if ctx.Err() != nil { // this call can show no form any more, and the run ends
+			<-r.done
+		}
+		changed := a.desk.Changed()
+		q, waits := r.Asker.Pending()
+		select {
+		case <-r.done:
+			a.forget(r, "the result of this run was given already")
+			return nil, nil
+		case <-patience.C:
+			c.came = false
+		default:
+		}
+		switch {
+		case !waits:
+		case c.Client.CanShow(&q) && c.Client.MultiRound && r.mayAsk():
+			return a.inputRequired(r, &q, c), nil
+		case c.Client.CanShow(&q) && !c.Client.MultiRound && showing != q.ID:
+			showing = q.ID
+			a.showForm(ctx, r, &q, c)
+			continue
+		case !c.came || showing == q.ID:
+			a.park(r, &q)
+			r.mu.Lock()
+			r.told = q.ID
+			r.mu.Unlock()
+			return nil, newApproval(&q)
+		}
+		select {
+		case <-changed:
+		case <-r.done:
+		case <-patience.C:
+			c.came = false
+		}
+	}
+}
+
+// mayAsk counts a question in a result, and reports whether the client takes it.
+func (r *Run[R]) mayAsk() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.rounds++
+	return r.rounds <= maxRounds
+}
+
+// showForm asks by a form during the call, and decides the question if the form was
+// answered with one of its choices.
+func (a *Runs[R]) showForm(ctx context.Context, r *Run[R], q *consent.Question, c *Call) {
+	ctx, cancel := context.WithTimeout(ctx, a.o.FormTimeout)
+	defer cancel()
+	ended := make(chan struct{})
+	defer func() { <-ended }()
+	defer cancel()
+	go func() {
+		defer close(ended)
+		a.whileAsked(ctx, r, q)
+		cancel() // it was answered elsewhere
+	}()
+	res, err := c.request.Session.Elicit(ctx, c.Client.Elicitation(q))
+	if err != nil {
+		a.o.Log.Debug("asking by a form", "err", err)
+		return
+	}
+	if answer, ok := form.Answer(q, res); ok {
+		_ = a.desk.Decide(q.ID, answer) // it may have been answered elsewhere just now
+	}
+}
+
+// whileAsked tells the client now and then that its call goes on, until the question is
+// decided or ctx ends.
+func (a *Runs[R]) whileAsked(ctx context.Context, r *Run[R], q *consent.Question) {
+	beat := time.NewTicker(heartbeat)
+	defer beat.Stop()
+	for {
+		changed := a.desk.Changed()
+		if now, waits := r.Asker.Pending(); !waits || now.ID != q.ID {
+			return
+		}
+		select {
+		case <-changed:
+		case <-beat.C:
+			r.Report(0, 0, "waiting for the user's answer")
+		case <-ctx.Done():
+			return
+		}
+	}
+}

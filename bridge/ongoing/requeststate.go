@@ -1,0 +1,67 @@
+package ongoing
+
+import (
+	"errors"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/toolcell/toolcell/bridge/consent"
+	"github.com/toolcell/toolcell/bridge/consent/form"
+)
+
+// inputID is the key of our question in a result.
+const inputID = "approval"
+
+// inputRequired is the result that asks, with a ticket to come back with.
+func (a *Runs[R]) inputRequired(r *Run[R], q *consent.Question, c *Call) *mcp.CallToolResult {
+	a.park(r, q)
+	t := consent.Ticket{
+		Question: q.ID, Run: q.Run, Nonce: newName() + newName(), Principal: c.Connection.name, Digest: c.digest, Expires: q.ExpiresAt,
+	}
+	r.mu.Lock()
+	r.nonce = t.Nonce
+	r.mu.Unlock()
+	return &mcp.CallToolResult{
+		Content:       []mcp.Content{}, // nil is null, which is no content
+		InputRequests: mcp.InputRequestMap{inputID: c.Client.Elicitation(q)},
+		RequestState:  a.sealer.Seal(t),
+	}
+}
+
+// ComeBackWithAnswer finds the run that a call with a ticket (requestState) belongs to, and
+// takes the answer that it brings. A ticket counts once. The error is an EndedError if it is
+// known what became of the run, and else one of the protocol.
+func (a *Runs[R]) ComeBackWithAnswer(c *Call) (*Run[R], error) {
+	t, id, err := a.sealer.Open(c.request.Params.RequestState)
+	r, unknown := a.waiting(c.Connection, id)
+	var ended *EndedError
+	if err != nil && errors.As(unknown, &ended) {
+		return nil, ended // another process made it, or its run is over
+	}
+	if err != nil || r == nil || t.Principal != c.Connection.name || t.Digest != c.digest || !r.use(t.Nonce) {
+		if err == nil && unknown != nil && t.Principal == c.Connection.name {
+			return nil, unknown
+		}
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: consent.ErrTicket.Error()}
+	}
+	q, ok := a.desk.Question(t.Question)
+	res, _ := c.request.Params.InputResponses[inputID].(*mcp.ElicitResult)
+	if ok && t.Run == q.Run && time.Now().Before(t.Expires) {
+		if answer, ok := form.Answer(&q, res); ok {
+			_ = a.desk.Decide(q.ID, answer) // it may have been answered elsewhere, or have expired
+		}
+	}
+	return r, nil
+}
+
+// use takes a ticket, if it is the one that counts.
+func (r *Run[R]) use(nonce string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if nonce == "" || r.nonce != nonce {
+		return false
+	}
+	r.nonce = ""
+	return true
+}
