@@ -2,14 +2,11 @@ package bridge
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -27,7 +24,6 @@ import (
 	"github.com/toolcell/toolcell/bridge/savedtools"
 	"github.com/toolcell/toolcell/bridge/stdio"
 	"github.com/toolcell/toolcell/mcpproxy"
-	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // A Server runs code for callers. It is safe for concurrent use.
@@ -209,16 +205,6 @@ func (s *Server) runOf(call *mcp.CallToolRequest, req Request, c *ongoing.Call) 
 	return s.begin(req, c.Connection, false), nil
 }
 
-// digestOf is the SHA-256 of what a request asks for.
-func digestOf(req Request) string {
-	body, err := json.Marshal([]any{req.Code, req.Servers, req.Timeout, req.Session, req.Plan})
-	if err != nil {
-		panic(err) // texts, a number and a bool only
-	}
-	sum := sha256.Sum256(body)
-	return hex.EncodeToString(sum[:])
-}
-
 // answer writes a result as the client gets it.
 func (s *Server) answer(r *Result) *mcp.CallToolResult {
 	r.summarize()
@@ -268,70 +254,6 @@ func (s *Server) readFile(_ context.Context, req *mcp.ReadResourceRequest) (*mcp
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
 	}
 	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{c}}, nil
-}
-
-// parseArguments reads the arguments of the tool one by one, so that an error
-// names the one that is wrong and what it should be.
-func parseArguments(raw json.RawMessage) (Request, error) {
-	var req Request
-	var args map[string]json.RawMessage
-	if len(raw) > 0 {
-		if err := json.Unmarshal(raw, &args); err != nil {
-			return req, fmt.Errorf("arguments must be an object: %w", err)
-		}
-	}
-	for name, value := range args {
-		var err error
-		switch name {
-		case "code":
-			if json.Unmarshal(value, &req.Code) != nil || string(value) == "null" {
-				err = errors.New("code must be a string of Python source")
-			}
-		case "servers":
-			if json.Unmarshal(value, &req.Servers) != nil {
-				err = errors.New(`servers must be a list of server names, such as ["github"]`)
-			}
-		case "timeout":
-			req.Timeout, err = parseTimeout(value)
-		case "session":
-			if json.Unmarshal(value, &req.Session) != nil {
-				err = errors.New(`session must be a name, such as "analysis"`)
-			}
-		case "plan":
-			if json.Unmarshal(value, &req.Plan) != nil {
-				err = errors.New("plan must be true or false")
-			}
-		default:
-			err = fmt.Errorf("there is no argument %q; there are code, servers, timeout, session and plan", text.Bound(name, 40))
-		}
-		if err != nil {
-			return req, err
-		}
-	}
-	if _, ok := args["code"]; !ok {
-		return req, errors.New("code is missing; give Python source")
-	}
-	return req, nil
-}
-
-// parseTimeout reads whole seconds above zero; null is the default.
-func parseTimeout(value json.RawMessage) (time.Duration, error) {
-	if string(value) == "null" {
-		return 0, nil
-	}
-	var n float64
-	if json.Unmarshal(value, &n) != nil {
-		return 0, errors.New("timeout must be a whole number of seconds")
-	}
-	switch {
-	case n <= 0:
-		return 0, errors.New("timeout must be more than 0 seconds")
-	case n != math.Trunc(n):
-		return 0, errors.New("timeout must be a whole number of seconds")
-	case n > math.MaxInt32:
-		n = math.MaxInt32 // the maximum lowers it anyway
-	}
-	return time.Duration(n) * time.Second, nil
 }
 
 // progressTo reports the run's progress to the client, if it asked for that.
