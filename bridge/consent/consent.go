@@ -23,6 +23,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // Why a call is not allowed.
@@ -42,7 +44,9 @@ var (
 
 // Options configure a Desk. The zero value works.
 type Options struct {
-	Frozen   int           // runs that may wait for answers at once; 8 if 0
+	// Frozen bounds the runs that wait for answers at once; 8 if 0. A client may have half as
+	// many in any case, so that other clients cannot keep it from being asked.
+	Frozen   int
 	Patience time.Duration // for an answer; 10 min if 0
 	Log      *slog.Logger  // nothing is logged if nil
 }
@@ -54,7 +58,7 @@ type Desk struct {
 
 	mu        sync.Mutex
 	questions []*Question // oldest first; decided ones are kept for a while
-	frozen    int
+	frozen    map[any]int // runs, by their clients
 	changed   chan struct{}
 }
 
@@ -76,7 +80,7 @@ func NewDesk(o Options) *Desk {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Desk{o: o, changed: make(chan struct{})}
+	return &Desk{o: o, frozen: map[any]int{}, changed: make(chan struct{})}
 }
 
 // Changed returns a channel that is closed when a question comes or is decided.
@@ -219,21 +223,27 @@ func (d *Desk) signal() {
 	d.changed = make(chan struct{})
 }
 
-// freeze counts a run as frozen, unless there are too many.
-func (d *Desk) freeze() error {
+// freeze counts a run of a client as frozen, unless there are too many.
+func (d *Desk) freeze(client any) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.frozen >= d.o.Frozen {
-		return fmt.Errorf("it needs the user's approval, and %d runs wait for answers already, which is the most", d.frozen)
+	all, own := 0, d.frozen[client]
+	for _, n := range d.frozen {
+		all += n
 	}
-	d.frozen++
+	if all >= d.o.Frozen && own >= max(1, d.o.Frozen/2) {
+		return fmt.Errorf("it needs the user's approval, and %s of this client wait for answers already, which is the most: tell the user to answer them with `toolcell approvals`, then run this again", text.Plural(own, "run"))
+	}
+	d.frozen[client]++
 	return nil
 }
 
-func (d *Desk) thaw() {
+func (d *Desk) thaw(client any) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.frozen--
+	if d.frozen[client]--; d.frozen[client] == 0 {
+		delete(d.frozen, client)
+	}
 }
 
 // idForm is what the ID of a question looks like: 130 random bits.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 // TestACallThatIsAllowedGetsNoAnswerToOthers has calls come while a question
@@ -108,4 +109,57 @@ func TestAnswersAreLogged(t *testing.T) {
 	if strings.Contains(log.String(), "4711") {
 		t.Errorf("what the user has entered is logged:\n%s", log.String())
 	}
+}
+
+// TestNoClientTakesThePlacesOfOthers, and one alone has all of them.
+func TestNoClientTakesThePlacesOfOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := NewDesk(Options{})
+		type client struct{ runs []*Run }
+		// ask has runs of a client ask, and returns how many of them wait.
+		ask := func(c *client, n int) (waiting int) {
+			for range n {
+				r := d.Begin(RunOptions{Client: c, Stop: func(error) {}})
+				c.runs = append(c.runs, r)
+				answer := asking(t, r, transfer(1))
+				time.Sleep(time.Second)
+				synctest.Wait()
+				select {
+				case err := <-answer:
+					if errors.Is(err, ErrDenied) || !strings.Contains(err.Error(), "`toolcell approvals`") {
+						t.Errorf("got %v", err)
+					}
+				default:
+					waiting++
+				}
+			}
+			return waiting
+		}
+		var greedy, second, third client
+		if n := ask(&greedy, 12); n != 8 {
+			t.Errorf("%d runs of the only client wait", n)
+		}
+		if n := ask(&second, 12); n != 4 {
+			t.Errorf("%d runs of the second client wait", n)
+		}
+		if n := ask(&third, 12); n != 4 {
+			t.Errorf("%d runs of the third client wait", n)
+		}
+		for _, c := range []client{greedy, second} {
+			for _, r := range c.runs {
+				r.End()
+			}
+		}
+		synctest.Wait()
+		if n := ask(&third, 12); n != 4 {
+			t.Errorf("%d more runs of the client that is alone then wait", n)
+		}
+		for _, r := range third.runs {
+			r.End()
+		}
+		synctest.Wait()
+		if len(d.frozen) != 0 {
+			t.Errorf("of clients without runs is kept: %v", d.frozen)
+		}
+	})
 }

@@ -35,6 +35,7 @@ type toolKey struct{ server, tool string }
 // RunOptions describe a run to a desk.
 type RunOptions struct {
 	ID     string
+	Client any             // whose runs count together; comparable
 	Nobody bool            // no user can be asked: every question fails with ErrNobody
 	Stop   func(why error) // ends the run: with ErrStopped, or ErrExpired
 	Marks  *Marks          // of its connection
@@ -265,10 +266,10 @@ func (r *Run) gather() {
 
 // ask freezes the run, puts a question and waits until it is decided. r.turn is held.
 func (r *Run) ask(ctx context.Context, q *Question) (*Question, error) {
-	if err := r.desk.freeze(); err != nil {
+	if err := r.desk.freeze(r.o.Client); err != nil {
 		return nil, err
 	}
-	defer r.desk.thaw()
+	defer r.desk.thaw(r.o.Client)
 	r.mu.Lock()
 	hold, past := r.hold, r.past
 	r.mu.Unlock()

@@ -117,7 +117,9 @@ func (a *Runs[R]) Begin(o RunOptions, work func(ctx context.Context, r *Run[R]) 
 		connection: o.Connection, session: o.Session, cancel: cancel, slot: slot{slots: a.slots},
 		done: make(chan struct{}), forgotten: make(chan struct{}), report: o.Report,
 	}
-	r.Asker = a.desk.Begin(consent.RunOptions{ID: newName(), Nobody: o.Nobody, Marks: o.Connection.Marks, Stop: cancel})
+	r.Asker = a.desk.Begin(consent.RunOptions{
+		ID: newName(), Client: o.Connection, Nobody: o.Nobody, Marks: o.Connection.Marks, Stop: cancel,
+	})
 	a.background.Go(func() {
 		defer cancel(nil)
 		r.result = work(ctx, r)
