@@ -109,6 +109,8 @@ func (s *Server) run(ctx context.Context, req Request, run *ongoing.Run[*Result]
 		return plan.fail(err)
 	}
 	defer s.sessions.release(sess)
+	marks := run.Asker.Marks()
+	marks.Add(sess.private...)
 	if err := plan.askFirst(ctx, run.Asker, req); err != nil {
 		return plan.fail(err)
 	}
@@ -147,7 +149,7 @@ func (s *Server) run(ctx context.Context, req Request, run *ongoing.Run[*Result]
 	end := py.run(ctx, start, api)
 	end.done.Result = text.Bound(end.done.Result, py.pipes.MakeRoom(len(end.done.Result)))
 	reached := py.closeNetwork()
-	files.SetPrivate(run.Asker.Marks().Reads())
+	files.SetPrivate(marks.Reads())
 	published := py.collect(files, end.done.Kept)
 
 	r := s.newResult(plan, py, end)
@@ -164,6 +166,7 @@ func (s *Server) run(ctx context.Context, req Request, run *ongoing.Run[*Result]
 	if r.IsError() {
 		r.addCalls(api.CallLog())
 	}
+	sess.private = marks.Reads()
 	newsAtEnd := s.sessions.endRun(sess, r, end)
 	r.Session = cmp.Or(newsAtEnd.state, newsAtStart.state)
 	r.Notes = slices.Concat(plan.notes, newsAtStart.notes, r.hostNotes, api.Notes(), networkNotes, published.Notes, limitNotes(end, s.o.Limits), newsAtEnd.notes)

@@ -37,9 +37,10 @@ type session struct {
 	turn chan struct{} // has room for one: the active run
 	old  bool          // interpreter has run code before
 
-	// It is nil before the first run and after the end. Only the call that has the
-	// turn may use it.
+	// They are nil before the first run and after the end. Only the call that has the
+	// turn may use them.
 	interpreter *interpreter
+	private     []string // what was read from private servers by then: it may be in there
 
 	// The fields below are guarded by sessions.mu.
 	calls int // that have the turn or wait for it
@@ -227,7 +228,7 @@ func (a *sessions) resume(sess *session) *interpreter {
 // lose ends the interpreter of a session that a call has.
 func (a *sessions) lose(sess *session, why string) {
 	sess.interpreter.end(errors.New(why))
-	sess.interpreter, sess.old = nil, false
+	sess.interpreter, sess.private, sess.old = nil, nil, false
 	if a.life.Err() == nil { // otherwise the server is closing
 		a.endings.Add(sess.name, why)
 	}

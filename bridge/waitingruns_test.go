@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -13,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/toolcell/toolcell/bridge/consent"
 	"github.com/toolcell/toolcell/mcpproxy"
+	"github.com/toolcell/toolcell/mcpproxy/catalog"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 )
 
@@ -132,4 +135,86 @@ func TestRunsWaitAndGoOnInAnyOrder(t *testing.T) {
 		})
 	}
 	calling.Wait()
+}
+
+// flowUpstreams check the flow of data as servers do.
+type flowUpstreams struct{ fakeUpstreams }
+
+func (u flowUpstreams) Call(ctx context.Context, r mcpproxy.CallRequest) (res mcpproxy.CallResult, err error) {
+	server, err := u.Lookup(r.Server)
+	if err != nil {
+		return res, err
+	}
+	reasons, err := r.Check(server, catalog.Tool{Name: r.Tool}, r.Arguments)
+	if err != nil {
+		return res, err
+	}
+	ask := &policy.Ask{Server: r.Server, Tool: r.Tool, Arguments: r.Arguments, Reasons: reasons}
+	if len(reasons) > 0 && !r.Allowed(ask) {
+		return res, ask
+	}
+	return u.fakeUpstreams.Call(ctx, r)
+}
+
+// TestPrivateDataStaysWithItsSession: another client goes on in it.
+func TestPrivateDataStaysWithItsSession(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "policy.toml")
+	if err := os.WriteFile(file, []byte("[servers.notes]\nprivate = true\n[servers.hub]\nopen = true\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	done := func(context.Context, json.RawMessage) (string, error) { return "done", nil }
+	awaited := make(chan struct{})
+	await := func(context.Context, json.RawMessage) (string, error) { // that another call waits for the session
+		<-awaited
+		return "done", nil
+	}
+	u := flowUpstreams{fakeUpstreams{"notes": {"read": done, "wait": await}, "hub": {"post": done}}}
+	s := newServer(t, u.fakeUpstreams, func(o *Options) {
+		o.Upstreams, o.Sessions, o.Policy = u, 8, policy.Load(file, true, nil)
+	})
+	run := func(c *mcp.ClientSession, session, code string) string {
+		t.Helper()
+		text, fields, _ := callTool(t, c, map[string]any{"code": code, "servers": []string{"*"}, "session": session})
+		if fields["status"] == StatusApproval {
+			return text
+		}
+		return fmt.Sprint(fields["status"])
+	}
+	reader, other, third := connect(t, s), connect(t, s), connect(t, s)
+	if got := run(reader, "work", "x = await mcp_notes.read()"); got != StatusSuccess {
+		t.Fatal(got)
+	}
+	if err := reader.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := run(other, "mine", "await mcp_hub.post()"); got != StatusSuccess {
+		t.Errorf("a client that has read nothing got %s", got)
+	}
+	if got := run(other, "work", "await mcp_hub.post(text=x)"); !strings.Contains(got, "private data was read before, from notes.read") {
+		t.Errorf("in the session where it was read, another client got %s", got)
+	}
+	calls := func() int {
+		s.sessions.mu.Lock()
+		defer s.sessions.mu.Unlock()
+		if sess := s.sessions.live["ended"]; sess != nil {
+			return sess.calls
+		}
+		return 0
+	}
+	var both sync.WaitGroup
+	both.Go(func() { run(third, "ended", "await mcp_notes.wait()\nexit()") })
+	for calls() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	fourth := connect(t, s)
+	both.Go(func() {
+		if got := run(fourth, "ended", "await mcp_hub.post()"); got != StatusSuccess {
+			t.Errorf("in a new session of the name, another client got %s", got)
+		}
+	})
+	for calls() < 2 {
+		time.Sleep(time.Millisecond)
+	}
+	close(awaited)
+	both.Wait()
 }
