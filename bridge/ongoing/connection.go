@@ -10,18 +10,40 @@ import (
 // A Connection is that of one client, with what belongs to it.
 type Connection struct {
 	// Marks are what was read from private servers, since the model behind the
-	// connection carries data from run to run.
+	// connection carries data from run to run. Runs of it that still wait keep them when it
+	// has ended.
 	Marks *consent.Marks
 	name  string // in tickets
 }
 
-// connections are those of all clients.
+// connections are those that are open.
 type connections struct {
-	open sync.Map
+	mu   sync.Mutex
+	open map[*mcp.ServerSession]*Connection
 }
 
 // Connection returns that of a client, by its session. That of nil is the program's own.
 func (a *Runs[R]) Connection(session *mcp.ServerSession) *Connection {
-	c, _ := a.connections.open.LoadOrStore(session, &Connection{Marks: &consent.Marks{}, name: newName() + newName()})
-	return c.(*Connection)
+	return a.connections.of(session)
+}
+
+// of returns the connection of a session. It is forgotten when the session ends, which the
+// calls of the session do not outlive.
+func (c *connections) of(session *mcp.ServerSession) *Connection {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if known := c.open[session]; known != nil {
+		return known
+	}
+	conn := &Connection{Marks: &consent.Marks{}, name: newName() + newName()}
+	c.open[session] = conn
+	if session != nil {
+		go func() {
+			_ = session.Wait() // why it has ended is said where it is served
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			delete(c.open, session)
+		}()
+	}
+	return conn
 }

@@ -143,3 +143,38 @@ func TestFormIsTakenBackWhenItsTimeIsOver(t *testing.T) {
 		_ = c.Close()
 	})
 }
+
+// TestConnectionsAreForgottenWhenTheyEnd, but what was read stays with a run that waits.
+func TestConnectionsAreForgottenWhenTheyEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newRuns(t, Options{})
+		begun := make(chan *Run[result], 1)
+		work := func(ctx context.Context, r *Run[result]) result {
+			r.Asker.Marks().Add("notes.read")
+			begun <- r
+			return result{err: r.Asker.Ask(ctx, consent.Call{Server: "up", Tool: "pay"}, func() {})}
+		}
+		var waits *Run[result]
+		for range 3 {
+			c := connect(t, a, "2025-11-25", nil, work)
+			id := run(t, c, "")
+			waits = <-begun
+			if same := a.connections.of(nil); same != a.connections.of(nil) || len(a.connections.open) != 2 {
+				t.Errorf("%d connections are known, one client is connected", len(a.connections.open))
+			}
+			if err := c.Close(); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			if _, err := a.ComeBack(&Call{Connection: newConnection()}, id); err == nil {
+				t.Error("another connection came back")
+			}
+		}
+		if len(a.connections.open) != 1 { // the program's own
+			t.Errorf("%d connections are known after their end", len(a.connections.open))
+		}
+		if _, ok := waits.Asker.Pending(); !ok || waits.Asker.Marks().Reason() == "" {
+			t.Error("the run does not wait, or has forgotten what was read")
+		}
+	})
+}

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/toolcell/toolcell/bridge/consent"
 	"github.com/toolcell/toolcell/bridge/endings"
 )
@@ -68,7 +69,7 @@ func New[R Result](life context.Context, o Options) *Runs[R] {
 	}
 	return &Runs[R]{
 		o: o, life: life, desk: consent.NewDesk(consent.Options{Patience: o.Patience, Log: o.Log}), sealer: consent.NewSealer(),
-		slots: make(chan struct{}, o.Parallel), byID: map[string]*Run[R]{},
+		connections: connections{open: map[*mcp.ServerSession]*Connection{}}, slots: make(chan struct{}, o.Parallel), byID: map[string]*Run[R]{},
 	}
 }
 
