@@ -235,7 +235,7 @@ func TestGrantForTheRunIsTakenBack(t *testing.T) {
 
 func TestTicketsOpenNothingWhenChanged(t *testing.T) {
 	s, other := NewSealer(), NewSealer()
-	want := Ticket{Question: newID(), Run: "r", Nonce: "n", Principal: "p", Digest: "d", Expires: time.Now().Round(0).UTC()}
+	want := Ticket{Question: newID(), Run: "r", Nonce: "n", Digest: "d", Expires: time.Now().Round(0).UTC()}
 	sealed := s.Seal(want)
 	if got, _, err := s.Open(sealed); err != nil || got != want {
 		t.Fatalf("got %+v, %v", got, err)

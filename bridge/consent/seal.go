@@ -12,14 +12,14 @@ import (
 )
 
 // A Ticket is what a client brings back with its answer, as requestState (MCP
-// specification, Multi Round-Trip Requests).
+// specification, Multi Round-Trip Requests). Which client may use it is not in it: that of
+// the question's run.
 type Ticket struct {
-	Question  string    `json:"q"`
-	Run       string    `json:"r"`
-	Nonce     string    `json:"n"` // makes each ticket another one, to be used once
-	Principal string    `json:"p"` // the client that may use it
-	Digest    string    `json:"d"` // of the request that it belongs to
-	Expires   time.Time `json:"e"`
+	Question string    `json:"q"`
+	Run      string    `json:"r"`
+	Nonce    string    `json:"n"` // makes each ticket another one, to be used once
+	Digest   string    `json:"d"` // of the request that it belongs to
+	Expires  time.Time `json:"e"`
 }
 
 // A Sealer makes tickets that only it can read and change.

@@ -13,7 +13,6 @@ type Connection struct {
 	// connection carries data from run to run. Runs of it that still wait keep them when it
 	// has ended.
 	Marks *consent.Marks
-	name  string // in tickets
 }
 
 // connections are those that are open.
@@ -35,7 +34,7 @@ func (c *connections) of(session *mcp.ServerSession) *Connection {
 	if known := c.open[session]; known != nil {
 		return known
 	}
-	conn := &Connection{Marks: &consent.Marks{}, name: newName() + newName()}
+	conn := &Connection{&consent.Marks{}}
 	c.open[session] = conn
 	if session != nil {
 		go func() {

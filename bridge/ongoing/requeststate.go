@@ -1,6 +1,7 @@
 package ongoing
 
 import (
+	"crypto/rand"
 	"errors"
 	"time"
 
@@ -17,7 +18,7 @@ const inputID = "approval"
 func (a *Runs[R]) inputRequired(r *Run[R], q *consent.Question, c *Call) *mcp.CallToolResult {
 	a.park(r, q)
 	t := consent.Ticket{
-		Question: q.ID, Run: q.Run, Nonce: newName() + newName(), Principal: c.Connection.name, Digest: c.digest, Expires: q.ExpiresAt,
+		Question: q.ID, Run: q.Run, Nonce: rand.Text(), Digest: c.digest, Expires: q.ExpiresAt,
 	}
 	r.mu.Lock()
 	r.nonce = t.Nonce
@@ -30,19 +31,17 @@ func (a *Runs[R]) inputRequired(r *Run[R], q *consent.Question, c *Call) *mcp.Ca
 }
 
 // ComeBackWithAnswer finds the run that a call with a ticket (requestState) belongs to, and
-// takes the answer that it brings. A ticket counts once. The error is an EndedError if it is
-// known what became of the run, and else one of the protocol.
+// takes the answer that it brings. A ticket counts once, for the same request, on the
+// connection that began its run. The error is an EndedError if it is known what became of
+// the run, and else one of the protocol.
 func (a *Runs[R]) ComeBackWithAnswer(c *Call) (*Run[R], error) {
 	t, id, err := a.sealer.Open(c.request.Params.RequestState)
 	r, unknown := a.waiting(c.Connection, id)
 	var ended *EndedError
-	if err != nil && errors.As(unknown, &ended) {
-		return nil, ended // another process made it, or its run is over
+	if errors.As(unknown, &ended) {
+		return nil, ended // the ID is enough to be told: another process may have made the ticket
 	}
-	if err != nil || r == nil || t.Principal != c.Connection.name || t.Digest != c.digest || !r.use(t.Nonce) {
-		if err == nil && unknown != nil && t.Principal == c.Connection.name {
-			return nil, unknown
-		}
+	if err != nil || unknown != nil || t.Digest != c.digest || !r.use(t.Nonce) {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: consent.ErrTicket.Error()}
 	}
 	q, ok := a.desk.Question(t.Question)
