@@ -62,6 +62,47 @@ func escape(s string) string {
 	return b.String()
 }
 
+// code writes a text as Markdown's inline code, which a reader of plain text understands too.
+// Rules of a policy have brackets, quotes and stars, and mean nothing in there. Not every
+// client knows inline code, so links, pictures and HTML are broken up even so, as quote does.
+func code(s string) string {
+	if s == "" {
+		return quote(s) // two backticks would begin code that ends at the next two
+	}
+	var b strings.Builder
+	b.WriteByte('`')
+	runes := append([]rune(s), 0)
+	for i, r := range runes[:len(runes)-1] {
+		if isCode(b.String(), r, runes[i+1]) {
+			b.WriteRune(r)
+		} else {
+			writeEscape(&b, r)
+		}
+	}
+	b.WriteByte('`')
+	return b.String()
+}
+
+// isCode reports whether a character may stand in inline code as it is, after what is
+// written and before what is next.
+func isCode(written string, r, next rune) bool {
+	switch r {
+	case '"', '*', '>', '!', '~', ']', '_', '=':
+		return true
+	case '<': // before anything else it may begin a tag
+		return next == ' ' || next == '='
+	case '[': // ![picture], [text][name]
+		return !strings.HasSuffix(written, "!") && !afterBracket(written)
+	case '(', ':': // [text](address), [name]: address
+		return !afterBracket(written)
+	}
+	return isPlain(written, r)
+}
+
+func afterBracket(written string) bool {
+	return strings.HasSuffix(strings.TrimRight(written, " "), "]")
+}
+
 // marks are the printable characters that Markdown, HTML, links and formulas are made
 // of. In a formula, such as $a%b$, a client would leave the b out.
 const marks = "\"\\`*[]<>!|~&#@$^"
@@ -69,16 +110,25 @@ const marks = "\"\\`*[]<>!|~&#@$^"
 // writeRune writes a character: what is not printable ASCII, and what Markdown would
 // act upon, by its number.
 func writeRune(b *strings.Builder, r rune) {
-	switch {
-	case r >= ' ' && r <= '~' && !strings.ContainsRune(marks, r) && !wouldMark(b.String(), r):
+	if isPlain(b.String(), r) {
 		b.WriteRune(r)
-	case r > 0xFFFF:
-		high, low := utf16.EncodeRune(r)
-		writeNumber(b, high)
-		writeNumber(b, low)
-	default:
-		writeNumber(b, r)
+	} else {
+		writeEscape(b, r)
 	}
+}
+
+func isPlain(written string, r rune) bool {
+	return r >= ' ' && r <= '~' && !strings.ContainsRune(marks, r) && !wouldMark(written, r)
+}
+
+func writeEscape(b *strings.Builder, r rune) {
+	if r <= 0xFFFF {
+		writeNumber(b, r)
+		return
+	}
+	high, low := utf16.EncodeRune(r)
+	writeNumber(b, high)
+	writeNumber(b, low)
 }
 
 // writeNumber is fmt.Fprintf(b, `\u%04x`, r) in a tenth of the time: arguments may have

@@ -20,7 +20,7 @@ const (
 
 // Text returns the question as the user reads it. Names, reasons and arguments are
 // printable ASCII, and written so that no client shows them as anything but themselves
-// (see quote). What a server itself asks is in its own language (see message).
+// (see quote and code). What a server itself asks is in its own language (see message).
 func (q *Question) Text() string {
 	var b strings.Builder
 	switch {
@@ -28,7 +28,7 @@ func (q *Question) Text() string {
 		fmt.Fprintf(&b, "The MCP server %s asks, not toolcell:\n%s", quote(clip(q.Form.Server, maxName)), message(clip(q.Form.Message, maxMessage)))
 		return b.String()
 	case len(q.Calls) == 0:
-		fmt.Fprintf(&b, "toolcell asks before Python code runs: may it have %s?\n", escape(clip(q.Subject, maxArguments)))
+		fmt.Fprintf(&b, "toolcell asks before Python code runs: may it have %s?\n", code(clip(q.Subject, maxArguments)))
 		writeReasons(&b, q.Reasons)
 		return strings.TrimSuffix(b.String(), "\n")
 	case len(q.Calls) == 1:
@@ -45,7 +45,7 @@ func (q *Question) Text() string {
 
 func writeReasons(b *strings.Builder, reasons []string) {
 	for _, reason := range reasons {
-		fmt.Fprintf(b, "reason: %s\n", escape(clip(reason, maxReason)))
+		fmt.Fprintf(b, "reason: %s\n", code(clip(reason, maxReason)))
 	}
 }
 

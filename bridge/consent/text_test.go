@@ -22,18 +22,18 @@ func TestTextOfQuestions(t *testing.T) {
 	}{
 		"a call": {Question{Calls: []Call{call(`{"amount":100.50,"to":"Zoë"}`)}, CallsBefore: 2}, "" +
 			"toolcell asks: may Python code make this call?\nserver: \"bank\"\ntool: \"transfer_money\"\n" +
-			"reason: policy p, \\u005bservers.bank\\u005d ask = \\u0022transfer\\u0022\n" +
+			"reason: `policy p, [servers.bank] ask = \"transfer\"`\n" +
 			"calls before: 2\narguments: {\"amount\":100.50,\"to\":\"Zo\\u00eb\"}"},
 		"two calls": {Question{Calls: []Call{call(`{}`), {Server: "mail", Tool: "send", Arguments: json.RawMessage(`{"a":[1,2]}`)}}}, "" +
 			"toolcell asks: may Python code make these 2 calls?\n" +
-			"reason: policy p, \\u005bservers.bank\\u005d ask = \\u0022transfer\\u0022\ncalls before: 0\n" +
+			"reason: `policy p, [servers.bank] ask = \"transfer\"`\ncalls before: 0\n" +
 			"1. server \"bank\", tool \"transfer_money\", arguments: {}\n2. server \"mail\", tool \"send\", arguments: {\"a\":[1,2]}"},
 		"effects": {Question{Calls: []Call{call(`{}`)}, CallsBefore: 7, Effects: []string{"1", "2", "===", "4", "5", "mail.send {}"}}, "" +
 			"toolcell asks: may Python code make this call?\nserver: \"bank\"\ntool: \"transfer_money\"\n" +
-			"reason: policy p, \\u005bservers.bank\\u005d ask = \\u0022transfer\\u0022\n" +
+			"reason: `policy p, [servers.bank] ask = \"transfer\"`\n" +
 			"calls before: 7\nalready took effect:\n- 1 earlier ones\n- 2\n- =\\u003d=\n- 4\n- 5\n- mail.send {}\narguments: {}"},
-		"packages": {Question{Subject: "the package left-pad", Reasons: []string{"why"}}, "" +
-			"toolcell asks before Python code runs: may it have the package left-pad?\nreason: why"},
+		"packages": {Question{Subject: "the package left-pad>=1", Reasons: []string{"why"}}, "" +
+			"toolcell asks before Python code runs: may it have `the package left-pad>=1`?\nreason: `why`"},
 		"a form": {Question{Form: &Form{Server: "ev*il\n", Message: "Wie heißt du?\x1b[2J ![x](http://e) <img src=e>"}}, "" +
 			"The MCP server \"ev\\u002ail\\u000a\" asks, not toolcell:\nWie heißt du? !\\u005bx](http://e) \\u003cimg src=e>"},
 	} {
@@ -42,6 +42,27 @@ func TestTextOfQuestions(t *testing.T) {
 				t.Errorf("got\n%s\nwant\n%s", got, c.want)
 			}
 		})
+	}
+}
+
+func TestReasonsAreReadable(t *testing.T) {
+	for reason, want := range map[string]string{
+		`policy ~/.config/toolcell/policy.toml, [servers.bank] ask = "get_*"`:              "",
+		`[[servers."b*nk".tools._pay.when]] to.0 != ["me", "you"], but there is no "to"`:   "",
+		`[servers.a.tools.b] n < 5, m <= 6, k > 7, l >= 8, b == true`:                      "",
+		`[network] ask = "POST https://w.test/x": the code wants to reach w.test`:          `[network] ask = "POST https:/\u002fw.test/x": the code wants to reach w.test`,
+		`a["b"](c) d[e] [f] [g]: <b> <!-- ![h] &lt; x@y.org ` + "`i`" + ` {{j}} \u0041 k]`: `a["b"]\u0028c) d[e] \u005bf] \u005bg]\u003a \u003cb> \u003c!-- !\u005bh] \u0026lt; x\u0040y.org \u0060i\u0060 {{j}} \u005cu0041 k]`,
+		strings.Repeat("x", maxReason-1) + "]y":                                            strings.Repeat("x", maxReason-1) + `] \u0028cut)`,
+	} {
+		if want == "" {
+			want = reason
+		}
+		if got := code(clip(reason, maxReason)); got != "`"+want+"`" {
+			t.Errorf("%s is shown as\n%s, want\n%s", reason, got, want)
+		}
+	}
+	if got := code(""); got != `""` {
+		t.Errorf("nothing is %s", got)
 	}
 }
 
@@ -85,6 +106,10 @@ var (
 	doubled  = regexp.MustCompile(`==|\+\+|%%`)
 	linking  = regexp.MustCompile(`(?i)://|www\.|\][(\[:]`)
 	escaping = regexp.MustCompile(`\\(?:[^bfnrtu]|u(?:[^0-9a-fA-F]|.[^0-9a-fA-F]|..[^0-9a-fA-F]|...[^0-9a-fA-F])|$)`)
+	// Inline code is the only thing that may begin, and what breaks out of it in a client that
+	// does not know it may not be in there.
+	inCode   = regexp.MustCompile("^(reason: |toolcell asks before Python code runs: may it have )`([^`]+)`(\\??)$")
+	codeMark = regexp.MustCompile("[`|&#@$^]|!\\[|\\] *[(\\[:]|<(?:[^ =]|$)|\\+\\+|%%")
 	begun    = regexp.MustCompile(`^(?:toolcell asks|server: "|tool: "|reason: |calls before: \d|already took effect:$|- |arguments: |\d+\. server "|and \d+ more calls$|to see all: |all arguments:$)`)
 )
 
@@ -100,6 +125,14 @@ func checkText(t *testing.T, q *Question) {
 			}
 			if !begun.MatchString(line) {
 				t.Fatalf("the line %q is none of a question's", line)
+			}
+			if code := inCode.FindStringSubmatch(line); code != nil {
+				for _, rule := range []*regexp.Regexp{codeMark, linking, escaping} {
+					if found := rule.FindString(code[2]); found != "" {
+						t.Fatalf("%q in the code of %q", found, line)
+					}
+				}
+				line = code[1] + "code" + code[3]
 			}
 			for _, rule := range []*regexp.Regexp{marking, emphasis, doubled, linking, escaping} {
 				if found := rule.FindString(line); found != "" {
@@ -179,6 +212,12 @@ func FuzzText(f *testing.F) {
 		checkText(t, &Question{Subject: tool, Reasons: []string{reason}})
 		if form := (&Question{Form: &Form{Server: server, Message: tool}}).Text(); !utf8.ValidString(form) || strings.ContainsAny(form, "\x1b[<\x00") {
 			t.Errorf("the form %q", form)
+		}
+		if line := strings.Split(q.Text(), "\n")[3]; utf8.ValidString(reason) && reason != "" && utf8.RuneCountInString(reason) <= maxReason {
+			inside := strings.Trim(strings.TrimPrefix(line, "reason: "), "`")
+			if got := decode(t, `"`+strings.ReplaceAll(inside, `"`, `\"`)+`"`); got != reason {
+				t.Errorf("the reason %q is shown as %s", reason, line)
+			}
 		}
 		_, shown, _ := strings.Cut(q.WholeText(), "\narguments: ")
 		if shown, _, _ = strings.Cut(shown, "\n"); q.cut() {

@@ -120,12 +120,12 @@ func TestAskSaysWhatAndWhy(t *testing.T) {
 		t.Fatalf("%+v, %v", ask, err)
 	}
 	name := p.name()
-	want := fmt.Sprintf(`calling "pay" of server "bank" needs the user's consent: policy %s, [servers.bank] ask = "pay"; policy %s, [[default.tools.pay.when]] to != "me": there is no "to"`, name, name)
+	want := fmt.Sprintf(`calling "pay" of server "bank" needs the user's consent: policy %s, [servers.bank] ask = "pay"; policy %s, [[default.tools.pay.when]] to != "me", but there is no "to"`, name, name)
 	if err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
 	err = p.NewRun().Authorize(Call{Server: Server{Name: "bank"}, Tool: Tool{Name: "pay"}})
-	if got := reasonsOf(t, err); len(got) != 3 || got[1] != `[[servers.bank.tools."p*".when]] amount > 100: there is no "amount"` {
+	if got := reasonsOf(t, err); len(got) != 3 || got[1] != `[[servers.bank.tools."p*".when]] amount > 100, but there is no "amount"` {
 		t.Errorf("without arguments: %q", got)
 	}
 }

@@ -41,7 +41,7 @@ func (w Condition) Check(arguments json.RawMessage) (reason string, asks bool) {
 	case !a.asks:
 		return "", false
 	case a.why != "":
-		return w.text + ": " + a.why, true
+		return w.text + ", but " + a.why, true
 	}
 	return w.text, true
 }

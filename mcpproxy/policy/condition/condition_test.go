@@ -219,15 +219,15 @@ func TestConditionsSayWhyTheyAsk(t *testing.T) {
 	const over = "path = \"a.b\"\nop = \">\"\nvalue = 100"
 	for arguments, want := range map[string]string{
 		`{"a":{"b":101}}`:           `a.b > 100`,
-		`{"a":{"b":"x"}}`:           `a.b > 100: it is a string`,
-		`{"a":{"b":null}}`:          `a.b > 100: it is null`,
-		`{"a":{}}`:                  `a.b > 100: there is no "b"`,
-		`{"a":[{"b":1}]}`:           `a.b > 100: there is no "b"`,
-		`{"a":7}`:                   `a.b > 100: a number has no "b"`,
-		`{}`:                        `a.b > 100: there is no "a"`,
-		`{"a":{"b":1,"B":2}}`:       `a.b > 100: another name may be read as "b"`,
-		`{"a":{"b":1e999}}`:         `a.b > 100: it is too large or too small to be compared`,
-		`{"a":{"b":{"c":[1,"x"]}}}`: `a.b > 100: it is an object`,
+		`{"a":{"b":"x"}}`:           `a.b > 100, but it is a string`,
+		`{"a":{"b":null}}`:          `a.b > 100, but it is null`,
+		`{"a":{}}`:                  `a.b > 100, but there is no "b"`,
+		`{"a":[{"b":1}]}`:           `a.b > 100, but there is no "b"`,
+		`{"a":7}`:                   `a.b > 100, but a number has no "b"`,
+		`{}`:                        `a.b > 100, but there is no "a"`,
+		`{"a":{"b":1,"B":2}}`:       `a.b > 100, but another name may be read as "b"`,
+		`{"a":{"b":1e999}}`:         `a.b > 100, but it is too large or too small to be compared`,
+		`{"a":{"b":{"c":[1,"x"]}}}`: `a.b > 100, but it is an object`,
 	} {
 		if why := askedWhen(t, over, arguments); why != want {
 			t.Errorf("%s: %q, want %q", arguments, why, want)
