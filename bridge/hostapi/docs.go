@@ -219,8 +219,7 @@ func (a *API) search(ctx context.Context, p params) (runner.Answer, error) {
 		a.used.add(doc.Server)
 	}
 	return runner.Answer{Make: func() (json.RawMessage, error) {
-		saved, _ := a.saved.docs("", p.full()) // without a name, it does not fail
-		return encode(withDetail(mcpproxy.MergeRanked(p.Query, found, saved, p.Limit), p.Detail), nil)
+		return encode(withDetail(a.saved.found(p.Query, found, p.Limit, p.full()), p.Detail), nil)
 	}}, nil
 }
 

@@ -28,10 +28,13 @@ func (f flow) reasons(s config.Server) (reasons []string) {
 		}
 	}
 	if private && len(f.hosts) > 0 {
-		reasons = append(reasons, fmt.Sprintf("what is read from server %q is private, and this run can reach %s", s.Name, strings.Join(f.hosts[:min(len(f.hosts), 5)], ", ")))
+		reasons = append(reasons, fmt.Sprintf("what is read from server %q is private, and this run can reach %s", s.Name, f.reached()))
 	}
 	return reasons
 }
+
+// reached names the hosts that the run can reach.
+func (f flow) reached() string { return strings.Join(f.hosts[:min(len(f.hosts), 5)], ", ") }
 
 // check is mcpproxy.CallRequest.Check for the flow.
 func (f flow) check(s config.Server, _ catalog.Tool, _ json.RawMessage) ([]string, error) {

@@ -126,10 +126,11 @@ func New(o Options) *API {
 	if o.First == nil {
 		o.First = func(string) bool { return true }
 	}
+	f := flow{o.Policy, o.Marks, o.Hosts}
 	a := &API{
 		upstreams: grantedOutput{o.Upstreams, o.Granted}, granted: o.Granted, policy: o.Policy, display: o.Display, printed: o.Printed,
-		saved: savedTools{store: o.Saved, log: o.Log}, progress: callProgress{report: o.Progress}, input: o.Input, asker: o.Asker,
-		flow:    flow{o.Policy, o.Marks, o.Hosts},
+		saved: savedTools{store: o.Saved, flow: f, log: o.Log}, progress: callProgress{report: o.Progress}, input: o.Input, asker: o.Asker,
+		flow:    f,
 		elicits: o.Elicits,
 		left:    leftOut{first: o.First},
 		working: semaphore.NewWeighted(maxWorking),

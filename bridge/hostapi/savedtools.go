@@ -13,6 +13,8 @@ import (
 	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/bridge/savedtools"
 	"github.com/toolcell/toolcell/mcpproxy"
+	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/policy"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
@@ -26,6 +28,7 @@ const maxSavedNotes = 5
 // savedTools are the tools that runs have saved, as one run uses them.
 type savedTools struct {
 	store savedtools.Store
+	flow  flow
 	log   *slog.Logger
 
 	mu    sync.Mutex
@@ -34,19 +37,62 @@ type savedTools struct {
 
 // savedTool answers the methods about one saved tool.
 func (a *API) savedTool(ctx context.Context, method, name string, raw json.RawMessage) (json.RawMessage, error) {
+	if method == "saved_source" {
+		return a.savedSource(ctx, name)
+	}
 	if err := a.working.Acquire(ctx, 1); err != nil {
 		return nil, err
 	}
 	defer a.working.Release(1)
-	switch method {
-	case "save_tool":
-		return null, a.saved.save(raw, a.flow.marks.Reads())
-	case "remove_tool":
+	if method == "remove_tool" {
 		return null, a.saved.store.Remove(name)
 	}
+	return null, a.saved.save(raw, a.flow.marks.Reads())
+}
+
+// savedSource returns the source of a saved tool. If it may hold private data, and the
+// run can reach hosts, the user is asked first.
+func (a *API) savedSource(ctx context.Context, name string) (json.RawMessage, error) {
+	if err := a.working.Acquire(ctx, 1); err != nil {
+		return nil, err
+	}
 	tool, err := a.saved.store.Show(name)
+	a.working.Release(1) // an answer of the user may take long
+	if err == nil && len(tool.Private) > 0 && len(a.flow.hosts) > 0 {
+		err = a.askSaved(ctx, tool)
+	}
+	if err != nil {
+		return nil, err
+	}
 	a.flow.marks.Add(tool.Private...)
-	return encode(tool.Source, err)
+	return encode(tool.Source, nil)
+}
+
+func (a *API) askSaved(ctx context.Context, tool savedtools.Tool) error {
+	ask := &policy.Ask{
+		Server: savedServer, Tool: tool.Name, Once: true,
+		Reasons: []string{fmt.Sprintf("it was saved after private data was read, from %s, and this run can reach %s", strings.Join(tool.Private, ", "), a.flow.reached())},
+	}
+	if a.asker == nil {
+		return ask
+	}
+	return a.ask(ctx, config.Server{Name: savedServer, Alias: savedServer}, ask, func() {})
+}
+
+// read returns a saved tool as the code gets it in documentation. In a run that can reach
+// hosts, one that may hold private data has no more than its name there: nobody is asked.
+func (s *savedTools) read(t savedtools.Tool) savedtools.Tool {
+	t = s.shown(t)
+	s.flow.marks.Add(t.Private...)
+	return t
+}
+
+// shown is read for a tool that the code may not get.
+func (s *savedTools) shown(t savedtools.Tool) savedtools.Tool {
+	if len(t.Private) > 0 && len(s.flow.hosts) > 0 {
+		return savedtools.Tool{Name: t.Name, Doc: "Saved after private data was read, and this run can reach hosts."}
+	}
+	return t
 }
 
 // save stores a tool. Another of its name that it replaces gets a note: an earlier
@@ -83,13 +129,31 @@ func (s *savedTools) export(rawNames json.RawMessage) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	all := s.all()
+	for _, t := range all {
+		if len(names) > 0 && !slices.Contains(names, t.Name) {
+			continue
+		}
+		if s.shown(t).Source != t.Source {
+			return "", fmt.Errorf("saved tool %q was saved after private data was read, and this run can reach hosts: import it, and the user is asked", t.Name)
+		}
+		s.read(t)
+	}
 	var module strings.Builder
 	err = s.store.Export(&module, names...)
 	return module.String(), err
 }
 
-// list returns the saved tools that can be read.
+// list returns the saved tools that can be read, for the code.
 func (s *savedTools) list() []savedtools.Tool {
+	tools := s.all()
+	for i := range tools {
+		tools[i] = s.read(tools[i])
+	}
+	return tools
+}
+
+func (s *savedTools) all() []savedtools.Tool {
 	tools, problems := s.store.List()
 	for _, err := range problems {
 		s.log.Warn("leaving out a saved tool", "err", err)
@@ -132,13 +196,32 @@ func (s *savedTools) allNotes() []string {
 func (s *savedTools) docs(name string, full bool) ([]mcpproxy.ToolDoc, error) {
 	if name != "" {
 		tool, err := s.store.Show(name)
-		return []mcpproxy.ToolDoc{savedDoc(tool, full)}, err
+		return []mcpproxy.ToolDoc{savedDoc(s.read(tool), full)}, err
 	}
 	docs := []mcpproxy.ToolDoc{}
 	for _, tool := range s.list() {
 		docs = append(docs, savedDoc(tool, full))
 	}
 	return docs, nil
+}
+
+// found returns what a search finds among the documentation of servers and of saved
+// tools.
+func (s *savedTools) found(query string, ofServers []mcpproxy.ToolDoc, limit int, full bool) []mcpproxy.ToolDoc {
+	private := map[string][]string{}
+	var docs []mcpproxy.ToolDoc
+	for _, tool := range s.all() {
+		tool = s.shown(tool)
+		private[tool.Name] = tool.Private
+		docs = append(docs, savedDoc(tool, full))
+	}
+	merged := mcpproxy.MergeRanked(query, ofServers, docs, limit)
+	for _, doc := range merged {
+		if doc.Server == savedServer {
+			s.flow.marks.Add(private[doc.Tool]...)
+		}
+	}
+	return merged
 }
 
 // savedDoc is a saved tool in the form of a server's, with how it is used.

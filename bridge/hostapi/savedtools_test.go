@@ -1,0 +1,114 @@
+package hostapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/toolcell/toolcell/bridge/consent"
+	"github.com/toolcell/toolcell/bridge/savedtools"
+	"github.com/toolcell/toolcell/mcpproxy"
+	"github.com/toolcell/toolcell/mcpproxy/config"
+)
+
+// catalogOnly has no servers, and finds no tools of any.
+type catalogOnly struct{ Upstreams }
+
+func (catalogOnly) Lookup(string) (config.Server, error) { return config.Server{}, errors.New("none") }
+
+func (catalogOnly) Search(context.Context, string, int, bool, func(name, alias string) bool) ([]mcpproxy.ToolDoc, []config.Problem, error) {
+	return nil, nil, nil
+}
+
+// answering is a user who gives one answer to all questions.
+type answering struct {
+	Asker
+	err   error
+	asked []consent.Call
+}
+
+func (a *answering) Ask(_ context.Context, c consent.Call, _ func()) error {
+	a.asked = append(a.asked, c)
+	return a.err
+}
+
+func privateStore(t *testing.T) savedtools.Store {
+	t.Helper()
+	store := savedtools.Open(t.TempDir(), "")
+	for _, tool := range []savedtools.Tool{
+		{Name: "clean", Doc: "adds numbers", Source: "def clean(): pass\n"},
+		{Name: "balance", Doc: "knows that the balance is 4711", Source: "def balance(): return 4711\n", Private: []string{"bank.accounts"}},
+	} {
+		if err := store.Save(tool); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return store
+}
+
+// TestReadingASavedToolCountsAsReadingWhatItWasMadeOf, whichever part of it is read.
+func TestReadingASavedToolCountsAsReadingWhatItWasMadeOf(t *testing.T) {
+	store := privateStore(t)
+	for _, c := range []struct {
+		method, params string
+		reads          bool
+	}{
+		{"saved_source", `{"name":"balance"}`, true},
+		{"saved_source", `{"name":"clean"}`, false},
+		{"saved_tools", `{}`, true},
+		{"export_tools", `{"tools":["balance"]}`, true},
+		{"export_tools", `{"tools":[]}`, true},
+		{"export_tools", `{"tools":["clean"]}`, false},
+		{"list_tools", `{"server":"user_tools"}`, true},
+		{"describe_server", `{"server":"user_tools"}`, true},
+		{"query_tool_docs", `{"server":"user_tools"}`, true},
+		{"query_tool_docs", `{"server":"user_tools","tool":"balance","detail":"full"}`, true},
+		{"query_tool_docs", `{"server":"user_tools","tool":"clean"}`, false},
+		{"search_tool_docs", `{"query":"what is the balance"}`, true},
+		{"search_tool_docs", `{"query":"adds numbers"}`, false},
+	} {
+		marks := &consent.Marks{}
+		answer, err := ask(t, New(Options{Upstreams: catalogOnly{}, Saved: store, Marks: marks}), c.method, json.RawMessage(c.params))
+		if got := slices.Contains(marks.Reads(), "bank.accounts"); err != nil || got != c.reads || strings.Contains(string(answer), "4711") != c.reads {
+			t.Errorf("%s %s: %v, read %v: %s", c.method, c.params, err, got, answer)
+		}
+	}
+}
+
+// TestSavedToolsBringNothingPrivateToHostsUnasked: a run that reaches hosts gets the
+// source if the user allows it, and no documentation.
+func TestSavedToolsBringNothingPrivateToHostsUnasked(t *testing.T) {
+	store := privateStore(t)
+	hosts := []string{"https://paste.example"}
+	for _, denied := range []error{consent.ErrDenied, nil} {
+		marks, user := &consent.Marks{}, &answering{err: denied}
+		api := New(Options{Upstreams: catalogOnly{}, Saved: store, Marks: marks, Hosts: hosts, Asker: user})
+		for _, c := range []struct{ method, params string }{
+			{"saved_tools", `{}`}, {"export_tools", `{"tools":[]}`}, {"list_tools", `{"server":"user_tools"}`}, {"query_tool_docs", `{"server":"user_tools"}`},
+			{"query_tool_docs", `{"server":"user_tools","tool":"balance","detail":"full"}`}, {"search_tool_docs", `{"query":"balance"}`},
+		} {
+			if answer, err := ask(t, api, c.method, json.RawMessage(c.params)); strings.Contains(string(answer), "4711") || (err != nil) != (c.method == "export_tools") {
+				t.Errorf("%s: %s, %v", c.method, answer, err)
+			}
+		}
+		if len(marks.Reads()) > 0 || len(user.asked) > 0 {
+			t.Errorf("read %v, asked %v", marks.Reads(), user.asked)
+		}
+		if _, err := ask(t, api, "saved_source", json.RawMessage(`{"name":"clean"}`)); err != nil || len(user.asked) > 0 {
+			t.Errorf("clean: %v, asked %v", err, user.asked)
+		}
+		answer, err := ask(t, api, "saved_source", json.RawMessage(`{"name":"balance"}`))
+		if !errors.Is(err, denied) || strings.Contains(string(answer), "4711") != (denied == nil) || slices.Contains(marks.Reads(), "bank.accounts") != (denied == nil) {
+			t.Errorf("%s, %v, read %v", answer, err, marks.Reads())
+		}
+		if len(user.asked) != 1 || !user.asked[0].Once || !strings.Contains(user.asked[0].Reasons[0], "from bank.accounts, and this run can reach https://paste.example") {
+			t.Errorf("asked %+v", user.asked)
+		}
+	}
+	if _, err := ask(t, New(Options{Upstreams: catalogOnly{}, Saved: store, Hosts: hosts}), "saved_source", json.RawMessage(`{"name":"balance"}`)); err == nil {
+		t.Error("without a user it is given")
+	}
+}
