@@ -3,9 +3,12 @@ package hostapi
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"math"
 
 	"github.com/toolcell/toolcell/bridge/consent"
 	"github.com/toolcell/toolcell/mcpproxy"
+	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // elicit takes what a server asks during a call to the user.
@@ -17,10 +20,29 @@ func (a *API) elicit(ctx context.Context, e mcpproxy.Elicitation) (reply mcpprox
 		return reply, err
 	}
 	reply.Action = answer.Action
-	if answer.Content != nil {
-		reply.Content, err = json.Marshal(answer.Content)
+	if answer.Content == nil {
+		return reply, nil
 	}
+	if err := checkExact(answer.Content); err != nil {
+		return reply, err
+	}
+	reply.Content, err = json.Marshal(answer.Content)
 	return reply, err
+}
+
+// maxExact is the largest integer up to which a float64, as which the SDK decodes
+// numbers, has all integers.
+const maxExact = 1 << 53
+
+// checkExact returns an error for an answer in which a number may not be the one that
+// was entered.
+func checkExact(content map[string]any) error {
+	for name, value := range content {
+		if n, decoded := value.(float64); decoded && math.Abs(n) >= maxExact {
+			return fmt.Errorf("the number entered for %q is too large to be passed on exactly", text.Printable(name, 100))
+		}
+	}
+	return nil
 }
 
 // asks reports whether somebody can be asked what servers ask.

@@ -130,8 +130,7 @@ func askField(ctx context.Context, name string, f formField, required bool, out 
 		}
 		line = strings.TrimSpace(line)
 		if line == "" && len(f.Default) > 0 {
-			var value any
-			return value, json.Unmarshal(f.Default, &value)
+			return f.Default, nil // not decoded, which would change large numbers
 		}
 		if line == "" && !required {
 			return nil, nil
@@ -189,7 +188,11 @@ func (f formField) parse(line string, choices []formChoice) (any, error) {
 		n, err := strconv.ParseInt(line, 10, 64)
 		return n, notA("whole number", line, err)
 	case "number":
-		n, err := strconv.ParseFloat(line, 64)
+		var n json.Number // which keeps the digits
+		err := json.Unmarshal([]byte(line), &n)
+		if err == nil && !strings.ContainsAny(line[:1], "-0123456789") { // null, or a number in quotes
+			err = errors.ErrUnsupported
+		}
 		return n, notA("number", line, err)
 	case "boolean":
 		switch strings.ToLower(line) {
