@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -18,6 +19,7 @@ import (
 
 const (
 	maxRounds    = 10 // of questions in one request
+	maxQuestions = 40 // in all of them, or that a server of before 2026-07-28 asks in one request
 	maxWaits     = 3  // of a server that only wants more time
 	maxVisits    = 3  // of addresses, in one request
 	maxAddresses = 8  // in one error
@@ -33,7 +35,8 @@ type relay struct {
 	session *transport.Session
 	tool    string
 	asking
-	left *elicitation.Clock
+	left  *elicitation.Clock
+	asked atomic.Int32
 }
 
 // asking is who can be asked during a request.
@@ -65,7 +68,7 @@ func newRelay(u *upstream, s *transport.Session, tool string, a asking, left *el
 	if s.Legacy() {
 		a.can = a.can.Both(s.Elicits())
 	}
-	return &relay{u, s, tool, a, left}
+	return &relay{u: u, session: s, tool: tool, asking: a, left: left}
 }
 
 // request sends a request, and answers what the server asks before it gives a result.
@@ -99,8 +102,11 @@ func (r *relay) answer(ctx context.Context, params json.RawMessage) (json.RawMes
 }
 
 // ask asks the user one thing. What cannot be shown is the server's fault, and an error
-// of JSON-RPC.
+// of JSON-RPC; so are questions without end.
 func (r *relay) ask(ctx context.Context, params json.RawMessage) (*mcp.ElicitResult, error) {
+	if r.asked.Add(1) > maxQuestions {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("the user was asked %d times during this request, which is the most", maxQuestions)}
+	}
 	r.left.Pause()
 	defer r.left.Resume()
 	e, err := elicitation.Read(params, r.can, r.u.secrets)

@@ -107,6 +107,21 @@ func TestAnswersThatDoNotFitAreNotSent(t *testing.T) {
 	}
 }
 
+// TestQuestionsOfACallHaveAnEnd, whatever is answered.
+func TestQuestionsOfACallHaveAnEnd(t *testing.T) {
+	s, _ := asker(t, "2025")
+	p := proxyFor(t, Options{}, s)
+	p.SetElicits(both)
+	u := &user{reply: ElicitationReply{Action: "cancel"}}
+	raw, err := callAsking(t, p, u, `{"asks":[`+strings.Repeat(plainForm+",", maxQuestions+1)+plainForm+`]}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(u.asked); n != maxQuestions || !strings.Contains(raw, "the user was asked 40 times during this request") {
+		t.Errorf("the user was asked %d times; the server got %s", n, raw)
+	}
+}
+
 // TestUsersMayDecline: their answer goes to the server, which says what that means.
 func TestUsersMayDecline(t *testing.T) {
 	s, _ := asker(t, "2025")
