@@ -285,11 +285,11 @@ func (r *Run) ask(ctx context.Context, q *Question) (*Question, error) {
 	if !r.put(q) {
 		return nil, context.Canceled
 	}
-	r.await(ctx, q)
-	if q.State == Stopped || q.State == Expired {
-		r.o.Stop(q.err())
+	decided := r.await(ctx, q)
+	if decided.State == Stopped || decided.State == Expired {
+		r.o.Stop(decided.err())
 	}
-	return q, nil
+	return &decided, nil
 }
 
 // put makes a question the one that waits, unless the run has ended.
@@ -304,8 +304,8 @@ func (r *Run) put(q *Question) bool {
 	return true
 }
 
-// await waits until a question is decided.
-func (r *Run) await(ctx context.Context, q *Question) {
+// await waits until a question is decided, and returns a copy of it: it may be revoked.
+func (r *Run) await(ctx context.Context, q *Question) Question {
 	expiry := time.NewTimer(time.Until(q.ExpiresAt))
 	defer expiry.Stop()
 	state := Pending
@@ -322,6 +322,7 @@ func (r *Run) await(ctx context.Context, q *Question) {
 		r.desk.settle(q, state, Answer{})
 	}
 	r.pending = nil
+	return *q
 }
 
 // err is what a decided question means for the run.
