@@ -39,6 +39,52 @@ func asking(t *testing.T, r *Run, c Call) <-chan error {
 	return answer
 }
 
+// TestARunCanBeStoppedByWhatAServerAsks: a server that asks again and again would have it
+// wait for ever.
+func TestARunCanBeStoppedByWhatAServerAsks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := NewDesk(Options{})
+		var stopped error
+		r := d.Begin(RunOptions{Stop: func(why error) { stopped = why }})
+		defer r.End()
+		answer := make(chan error, 1)
+		go func() {
+			_, err := r.AskForm(t.Context(), Form{Server: "bank", Tool: "transfer", Message: "again?"})
+			answer <- err
+		}()
+		q := await(t, d, r)
+		for _, wrong := range []Answer{{Choice: ForCall}, {Choice: ForRun}, {Choice: Deny}, {Choice: Stop, Action: "accept"}} {
+			if d.Decide(q.ID, wrong) == nil {
+				t.Errorf("%+v was taken", wrong)
+			}
+		}
+		if err := d.Decide(q.ID, Answer{Choice: Stop}); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-answer; !errors.Is(err, ErrStopped) || !errors.Is(stopped, ErrStopped) {
+			t.Errorf("the server's question gave %v, the run %v", err, stopped)
+		}
+	})
+}
+
+// TestRevokingAtOnce takes back an approval while its run goes on with it. The race
+// detector looks on.
+func TestRevokingAtOnce(t *testing.T) {
+	d := NewDesk(Options{})
+	for range 50 {
+		r := d.Begin(RunOptions{})
+		answer := asking(t, r, transfer(1))
+		q := await(t, d, r)
+		if err := errors.Join(d.Decide(q.ID, Answer{Choice: ForRun}), d.Revoke(q.ID)); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-answer; err != nil || r.Granted("bank", "transfer") {
+			t.Errorf("the call: %v; still granted: %v", err, r.Granted("bank", "transfer"))
+		}
+		r.End()
+	}
+}
+
 func TestAnswersToCalls(t *testing.T) {
 	for choice, want := range map[Choice]error{ForCall: nil, ForRun: nil, Deny: ErrDenied, Stop: ErrStopped} {
 		t.Run(string(choice), func(t *testing.T) {

@@ -147,8 +147,8 @@ func (c *client) decide(id string, choice consent.Choice) error {
 		return err
 	}
 	a := consent.Answer{Choice: choice, By: By}
-	if q.Form != nil {
-		a.Choice, a.Action = "", map[consent.Choice]string{consent.Deny: "decline", consent.Stop: "cancel"}[choice]
+	if q.Form != nil && choice == consent.Deny {
+		a.Choice, a.Action = "", "decline"
 	}
 	err = c.desk.Decide(id, a)
 	if errors.Is(err, consent.ErrDecided) {
