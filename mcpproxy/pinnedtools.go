@@ -28,6 +28,7 @@ type pinnedTools struct {
 	stamp    string // of the file, as it was then
 	pins     *pins.Server
 	digests  map[string]string // that are pinned, by tool
+	unkept   bool              // the pins are only here
 	err      error             // why the pins cannot be read
 	told     bool              // a run has told of err
 }
@@ -54,11 +55,12 @@ func (p *pinnedTools) learn(list *catalog.List) {
 
 // compare takes in what the server has now. p.mu is held.
 func (p *pinnedTools) compare(sent []pins.Definition) {
-	server, err := p.store.Record(p.key(), p.name, sent)
+	server, err := p.recordTools(sent)
 	if err != nil {
 		p.log.Warn("comparing the tools of a server with its pins", "server", p.name, "err", err)
 	}
 	p.compared, p.stamp, p.pins, p.err = true, p.store.Stamp(p.key()), server, nil
+	p.unkept = p.stamp == ""
 	if server == nil {
 		p.err, p.digests = err, nil
 		return
@@ -69,11 +71,21 @@ func (p *pinnedTools) compare(sent []pins.Definition) {
 			p.digests[name] = t.Pinned.Digest
 		}
 		for _, v := range []*pins.Version{t.Pinned, t.Seen} {
-			if v != nil {
+			if v != nil && !p.unkept {
 				v.Shown = nil // is on disk
 			}
 		}
 	}
+}
+
+// recordTools compares tools with the pins on disk. If they could not be kept there, such
+// as on a full disk, it takes those of this process: else each change would be pinned
+// anew. p.mu is held.
+func (p *pinnedTools) recordTools(sent []pins.Definition) (*pins.Server, error) {
+	if p.unkept && p.pins != nil {
+		return p.store.Resume(p.key(), p.pins, sent)
+	}
+	return p.store.Record(p.key(), p.name, sent)
 }
 
 // changed says how a tool differs from its pin; it returns nothing if it does not. known

@@ -157,6 +157,55 @@ func TestADescriptionThatFlips(t *testing.T) {
 	}
 }
 
+// TestPinsThatCannotBeKeptHoldForTheProcess, and are kept when that works again.
+func TestPinsThatCannotBeKeptHoldForTheProcess(t *testing.T) {
+	for name, dir := range map[string]string{"no folder": "", "a folder that cannot be made": filepath.Join(t.TempDir(), "file", "pins")} {
+		s, set := givenServer(t)
+		set(echoTool("A"))
+		if dir != "" {
+			if err := os.WriteFile(filepath.Dir(dir), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p := proxyFor(t, Options{PinDir: dir}, s)
+		refusing := policyRun(t, `[default]`+"\n"+`pins = "refuse"`)
+		call := func(description string) error {
+			set(echoTool(description))
+			if _, err := p.Refresh(t.Context(), "fake"); err != nil {
+				t.Fatal(err)
+			}
+			_, err := p.Call(t.Context(), CallRequest{Server: "fake", Tool: "echo", Run: refusing})
+			return err
+		}
+		if err := errors.Join(call("A"), call("A")); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		for _, description := range []string{"evil", "more evil"} {
+			if err := call(description); err == nil || !strings.Contains(err.Error(), "its definition has changed since 2") {
+				t.Errorf("%s: %q gave %v", name, description, err)
+			}
+		}
+		if got := pinNotes(p); !strings.Contains(got, `tool "echo" of server "fake" has changed`) || pinNotes(p) != "" {
+			t.Errorf("%s: note: %s", name, got)
+		}
+		if err := call("A"); err != nil {
+			t.Errorf("%s: changed back: %v", name, err)
+		}
+		if dir == "" {
+			continue
+		}
+		if err := os.Remove(filepath.Dir(dir)); err != nil {
+			t.Fatal(err)
+		}
+		if err := call("evil"); err == nil {
+			t.Errorf("%s: with a disk again, the change is allowed", name)
+		}
+		if pinned, err := p.Pins("fake"); err != nil || pinned == nil || len(pinned.Tools["echo"].Differences()) != 1 {
+			t.Errorf("%s: kept: %+v, %v", name, pinned, err)
+		}
+	}
+}
+
 // TestHiddenCharactersAreToldOfAndShown: those of a schema reach no document.
 func TestHiddenCharactersAreToldOfAndShown(t *testing.T) {
 	s, set := givenServer(t)

@@ -110,6 +110,25 @@ func (s Store) Record(key, name string, all []Definition) (*Server, error) {
 	return now, err
 }
 
+// Resume is Record for pins that could not be kept when they were made: it goes on with
+// them, unless another process has pinned the tools meanwhile, and tries again to keep
+// them.
+func (s Store) Resume(key string, before *Server, all []Definition) (*Server, error) {
+	now := before
+	now.record(all, time.Now())
+	if s.Dir == "" {
+		return now, nil
+	}
+	err := s.change(key, func(server *Server) (*Server, bool) {
+		if server == nil {
+			return now, true
+		}
+		now = server
+		return now, now.record(all, time.Now())
+	})
+	return now, err
+}
+
 // change has f edit the pins of a server, nil if it has none, under the lock. They are
 // written if f says so.
 func (s Store) change(key string, f func(*Server) (after *Server, changed bool)) error {
