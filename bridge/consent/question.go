@@ -88,6 +88,7 @@ type Question struct {
 	Subject string   // what is asked, if not calls: packages or hosts
 	Reasons []string // why that is asked
 	Form    *Form    // what a server asks; nil if toolcell asks
+	Command bool     // the user has typed a command that makes the calls, outside of runs
 
 	CallsBefore int      // that the run has made
 	Effects     []string // those of them that changed something, as lines, bounded
@@ -107,7 +108,7 @@ func (q *Question) Choices() []Choice {
 	switch {
 	case q.Form != nil:
 		return nil
-	case len(q.Calls) == 0:
+	case len(q.Calls) == 0, q.Command:
 		return []Choice{ForCall, Deny}
 	case q.once() || q.cut():
 		return []Choice{ForCall, Deny, Stop}

@@ -32,8 +32,11 @@ func (q *Question) Text() string {
 		writeReasons(&b, q.Reasons)
 		return strings.TrimSuffix(b.String(), "\n")
 	case len(q.Calls) == 1:
-		c := q.Calls[0]
-		fmt.Fprintf(&b, "toolcell asks: may Python code make this call?\nserver: %s\ntool: %s\n", quote(clip(c.Server, maxName)), quote(clip(c.Tool, maxName)))
+		c, caller := q.Calls[0], "Python code"
+		if q.Command {
+			caller = "this command"
+		}
+		fmt.Fprintf(&b, "toolcell asks: may %s make this call?\nserver: %s\ntool: %s\n", caller, quote(clip(c.Server, maxName)), quote(clip(c.Tool, maxName)))
 	default:
 		fmt.Fprintf(&b, "toolcell asks: may Python code make these %d calls?\n", len(q.Calls))
 	}
@@ -62,6 +65,9 @@ func (q *Question) allReasons() (all []string) {
 }
 
 func (q *Question) writePast(b *strings.Builder) {
+	if q.Command {
+		return
+	}
 	fmt.Fprintf(b, "calls before: %d\n", q.CallsBefore)
 	if len(q.Effects) == 0 {
 		return
@@ -88,7 +94,7 @@ func (q *Question) writeCalls(b *strings.Builder) {
 			fmt.Fprintf(b, "and %d more calls\n", n)
 		}
 	}
-	if q.cut() {
+	if q.cut() && !q.Command {
 		fmt.Fprintf(b, "to see all: toolcell approvals show %s\n", q.ID)
 	}
 }

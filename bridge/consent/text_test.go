@@ -34,6 +34,9 @@ func TestTextOfQuestions(t *testing.T) {
 			"calls before: 7\nalready took effect:\n- 1 earlier ones\n- 2\n- =\\u003d=\n- 4\n- 5\n- mail.send {}\narguments: {}"},
 		"packages": {Question{Subject: "the package left-pad>=1", Reasons: []string{"why"}}, "" +
 			"toolcell asks before Python code runs: may it have `the package left-pad>=1`?\nreason: `why`"},
+		"a command": {Question{Command: true, Calls: []Call{call(`{}`)}}, "" +
+			"toolcell asks: may this command make this call?\nserver: \"bank\"\ntool: \"transfer_money\"\n" +
+			"reason: `policy p, [servers.bank] ask = \"transfer\"`\narguments: {}"},
 		"a form": {Question{Form: &Form{Server: "ev*il\n", Message: "Wie heißt du?\x1b[2J ![x](http://e) <img src=e>"}}, "" +
 			"The MCP server \"ev\\u002ail\\u000a\" asks, not toolcell:\nWie heißt du? !\\u005bx](http://e) \\u003cimg src=e>"},
 	} {

@@ -14,7 +14,8 @@ import (
 // A readLine shows a mark and reads the line that is typed behind it.
 type readLine func(ctx context.Context, mark string) (string, error)
 
-// A terminalAsker asks the user of exec what runs ask.
+// A terminalAsker asks the user of exec what runs ask, and that of servers call about its
+// call.
 type terminalAsker struct {
 	s        *console.Streams
 	progress *console.Progress // makes way
@@ -91,8 +92,11 @@ const maxTries = 10
 // askQuestion shows a question and reads the answer. The end of the input and Ctrl-C stop
 // the run. After the question has expired there is no answer.
 func askQuestion(ctx context.Context, q *consent.Question, out io.Writer, read readLine) consent.Answer {
-	ctx, cancel := context.WithDeadline(ctx, q.ExpiresAt)
-	defer cancel()
+	if !q.ExpiresAt.IsZero() {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, q.ExpiresAt)
+		defer cancel()
+	}
 	fmt.Fprintf(out, "\n%s\n", console.PlainText(q.Text()))
 	if q.Form != nil {
 		return askForm(ctx, q.Form, out, read)

@@ -37,6 +37,7 @@ func asked(args string, once bool) *consent.Question {
 
 func TestAnswersAtTheTerminal(t *testing.T) {
 	packages := &consent.Question{Subject: "the package pandas", ExpiresAt: time.Now().Add(time.Hour)}
+	command := &consent.Question{Command: true, Calls: asked("{}", false).Calls}
 	for name, c := range map[string]struct {
 		q     *consent.Question
 		typed []string
@@ -53,6 +54,9 @@ func TestAnswersAtTheTerminal(t *testing.T) {
 		"the end of the input":       {asked("{}", false), nil, consent.Stop},
 		"run is not offered":         {asked("{}", true), []string{"r", "n"}, consent.Deny},
 		"all arguments":              {asked(`"`+strings.Repeat("x", 5000)+`"`, false), []string{"a", "y"}, consent.ForCall},
+		"a command":                  {command, []string{"s", "r", "", "y"}, consent.ForCall},
+		"a command, no":              {command, []string{"n"}, consent.Deny},
+		"a command, nothing":         {command, nil, consent.Deny},
 		"packages":                   {packages, []string{"y"}, consent.ForCall},
 		"packages cannot be stopped": {packages, []string{"s", "r"}, consent.Deny},
 	} {

@@ -7,8 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 
+	"github.com/toolcell/toolcell/bridge/consent"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/mcpproxy"
@@ -61,7 +61,7 @@ func serversCall(c *cli.Context, s *console.Streams, p *mcpproxy.Proxy) error {
 	progress.Close()
 	var ask *policy.Ask
 	if errors.As(err, &ask) {
-		if err = askOnTerminal(c.Context, s, ask); err == nil {
+		if err = askOnTerminal(c.Context, newTerminalAsker(s, progress), ask); err == nil {
 			request.Allowed = ask.Same
 			answer, err = p.Call(c.Context, request)
 		}
@@ -77,26 +77,19 @@ func serversCall(c *cli.Context, s *console.Streams, p *mcpproxy.Proxy) error {
 	return errors.Join(printAnswer(c, s, answer, value, failed), asFailure(failed))
 }
 
-// askOnTerminal asks the user whether a call may be made. What is printed of the server
-// and of the arguments is ASCII.
-func askOnTerminal(ctx context.Context, s *console.Streams, ask *policy.Ask) error {
-	if !console.Terminal(s.In) || !console.Terminal(s.Err) {
+// askOnTerminal asks the user whether a call may be made.
+func askOnTerminal(ctx context.Context, asker *terminalAsker, ask *policy.Ask) error {
+	if !asker.canAsk() {
 		return fmt.Errorf("%w; on a terminal toolcell asks for it", ask)
 	}
-	fmt.Fprintf(s.Err, "The policy wants you to decide about this call:\n  %+q of server %+q\n  %s\n", ask.Tool, ask.Server, ask.Arguments)
-	for _, reason := range ask.Reasons {
-		fmt.Fprintf(s.Err, "  %s\n", text.Printable(reason, 1000))
-	}
-	fmt.Fprint(s.Err, "Make it? [y/N] ")
-	answer, err := console.ReadLine(ctx, s.In)
-	if err != nil {
-		fmt.Fprintln(s.Err)
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-	}
-	if strings.EqualFold(answer, "y") || strings.EqualFold(answer, "yes") {
+	answer := asker.ask(ctx, consent.Question{
+		Command: true, Calls: []consent.Call{{Server: ask.Server, Tool: ask.Tool, Arguments: ask.Arguments, Reasons: ask.Reasons}},
+	})
+	switch {
+	case answer.Choice == consent.ForCall:
 		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
 	}
 	return fmt.Errorf("calling %q of server %q was not allowed by you", ask.Tool, ask.Server)
 }

@@ -33,15 +33,15 @@ func TestServersCallAsks(t *testing.T) {
 	if code != exitFail || out != "" || !strings.Contains(errs, want) {
 		t.Errorf("without a terminal: exit %d\n%s%s", code, out, errs)
 	}
-	for _, answer := range []string{"", "n", "yes please"} {
+	for _, answer := range []string{"n", "yes please\nn", "\x04"} {
 		p := w.onTerminal(t, call...)
-		p.answer(t, "[y/N]", answer)
+		p.answer(t, "[y/n]", answer)
 		if shown := p.end(t); !strings.Contains(shown, "was not allowed by you") || strings.Contains(shown, "number") {
 			t.Errorf("after %q:\n%s", answer, shown)
 		}
 	}
 	p := w.onTerminal(t, call...)
-	p.answer(t, "[y/N]", "y")
+	p.answer(t, "[y/n]", "y")
 	shown := p.end(t)
 	for _, want := range []string{`{"repo":"a/b","title":"Gr\u00f6\u00dfe"}`, `[[servers.github.tools.create_issue.when]] repo != "x/y"`, `"number": 1`} {
 		if !strings.Contains(shown, want) {

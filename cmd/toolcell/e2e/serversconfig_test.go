@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -255,6 +256,10 @@ func (w *workshop) onTerminal(t *testing.T, args ...string) *pty {
 	p := &pty{File: master, shown: &syncBuffer{}, ended: make(chan error, 1), read: make(chan struct{})}
 	c := w.command(t, w.env, args...)
 	c.Stdin, c.Stdout, c.Stderr = slave, slave, slave
+	if c.SysProcAttr == nil {
+		c.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	c.SysProcAttr.Setsid, c.SysProcAttr.Setctty = true, true // as that of a shell's command
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
