@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/mcpproxy/transport"
+	"golang.org/x/sync/singleflight"
 )
 
 const (
@@ -57,5 +58,32 @@ func waitBackoff(ctx context.Context, u *upstream, pause time.Duration, failure 
 		return errClosed
 	case <-ctx.Done():
 		return fmt.Errorf("waiting for server %q to be started again: %w", u.server.Name, context.Cause(ctx))
+	}
+}
+
+// wait waits for shared work, or until ctx ends.
+func wait[T any](ctx context.Context, work <-chan singleflight.Result) (T, error) {
+	select {
+	case done := <-work:
+		result, _ := done.Val.(T)
+		return result, done.Err
+	case <-ctx.Done():
+		var zero T
+		return zero, ctx.Err()
+	}
+}
+
+// pause waits, and reports whether ctx has not ended.
+func pause(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }

@@ -26,13 +26,12 @@
 //	redact      takes a server's secrets out of texts
 //
 // text, match, statefile, rawjson and pyname are small tools that these share.
-// Here they come together. A Proxy offers the methods in proxytools.go and
-// proxycalls.go. One server is an upstream: upstream.go starts and ends it,
+// Here they come together. A Proxy offers the methods in proxytools.go,
+// proxycalls.go and proxypins.go. One server is an upstream: upstream.go starts and ends it,
 // upstreamtools.go lists its tools, upstreamcall.go takes one call from name to
-// answer, pinnedtools.go compares its tools with their pins, relay.go takes what the
-// server asks meanwhile to the user, and upstreamstate.go holds what outlives a change
-// of its entry. search.go
-// searches over all servers, and searchindex.go makes the index for it.
+// answer, relay.go takes what the server asks meanwhile to the user, and
+// upstreamstate.go holds what outlives a change of its entry. search.go searches over
+// all servers, and searchindex.go makes the index for it.
 package mcpproxy
 
 import (
@@ -44,6 +43,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/signature"
 	"github.com/toolcell/toolcell/mcpproxy/transport/stdio"
 )
 
@@ -85,7 +85,7 @@ type Proxy struct {
 	guard    stdio.Guard
 	tools    knownTools
 
-	signatures signatureCache
+	signatures signature.Cache
 	elicits    atomic.Pointer[ElicitCapabilities] // of the client; nil is none
 
 	mu      sync.RWMutex

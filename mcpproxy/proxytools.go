@@ -76,7 +76,7 @@ func (p *Proxy) Signature(ctx context.Context, server, tool string, live bool) (
 			return catalog.Tool{}, nil, err
 		}
 		if t, ok := list.Find(tool); ok {
-			return t, p.signatures.get(u.server.Name, t), nil
+			return t, p.signature(u.server.Name, t), nil
 		}
 	}
 	name := ""
@@ -92,7 +92,7 @@ func (p *Proxy) Signature(ctx context.Context, server, tool string, live bool) (
 	if err != nil {
 		return catalog.Tool{}, nil, err
 	}
-	return t, p.signatures.get(name, t), nil
+	return t, p.signature(name, t), nil
 }
 
 // Refresh asks a server for its tools and returns them, whatever was known. The
@@ -161,8 +161,12 @@ func (p *Proxy) Stubs(ctx context.Context, server string, names []string) (strin
 	for i, t := range tools {
 		functions[i] = signature.Function{
 			Name: t.Name, Alias: t.Alias, Description: t.Description,
-			Signature: func() *signature.Signature { return p.signatures.get(u.server.Name, t) },
+			Signature: func() *signature.Signature { return p.signature(u.server.Name, t) },
 		}
 	}
 	return signature.Stubs(u.server.Name, u.server.Alias, functions, len(names) > 0), nil
+}
+
+func (p *Proxy) signature(server string, t catalog.Tool) *signature.Signature {
+	return p.signatures.Get(server, t.Name, t.InputSchema, t.OutputSchema)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/catalog"
 	"github.com/toolcell/toolcell/mcpproxy/elicitation"
 	"github.com/toolcell/toolcell/mcpproxy/oauth"
+	"github.com/toolcell/toolcell/mcpproxy/pins"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 	"github.com/toolcell/toolcell/mcpproxy/transport"
@@ -48,7 +49,7 @@ func (u *upstream) call(ctx context.Context, r CallRequest, args json.RawMessage
 	if err != nil {
 		return CallResult{}, err
 	}
-	if err := r.authorize(u.server, t, u.pins.changed(t, u.record), args); err != nil {
+	if err := r.authorize(u.server, t, u.pins.Changed(pins.Definition{Name: t.Name, Digest: t.Digest}, u.sentTools), args); err != nil {
 		return CallResult{}, err
 	}
 	asked := newRelay(u, s, t.Name, asking{r.Elicits, r.Elicit}, left)

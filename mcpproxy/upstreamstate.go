@@ -28,7 +28,7 @@ import (
 // need, kept warm, stopped when idle, and started again after a crash.
 type upstreamState struct {
 	record      *catalog.Record // what is known of it, whether it runs or not
-	pins        *pinnedTools
+	pins        *pins.Comparison
 	dialer      *transport.Dialer
 	elicits     func() ElicitCapabilities // of the client, now
 	login       *oauth.Store              // nil where headers of the entry authorize
@@ -63,7 +63,7 @@ type upstreamState struct {
 func newUpstreamState(p *Proxy, s config.Server) *upstreamState {
 	o := p.options
 	st := &upstreamState{
-		underway: map[string]bool{}, pins: newPinnedTools(s, pins.Store{Dir: o.PinDir}, o.Log), elicits: p.elicitsNow,
+		underway: map[string]bool{}, pins: pins.NewComparison(s, pins.Store{Dir: o.PinDir}, o.Log), elicits: p.elicitsNow,
 		visitTime: cmp.Or(o.visitPatience, 15*time.Second),
 		record:    catalog.NewRecord(s, p.tools.store), secrets: redact.New(s), idle: o.IdleTimeout, turns: semaphore.NewWeighted(int64(o.CallsAtOnce)),
 		callTimeout: cmp.Or(s.CallTimeout, o.CallTimeout), ctx: p.ctx, finished: &p.finished, log: o.Log,

@@ -4,15 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/toolcell/toolcell/mcpproxy/catalog"
-	"github.com/toolcell/toolcell/mcpproxy/config"
-	"github.com/toolcell/toolcell/mcpproxy/pins"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 )
 
@@ -288,21 +284,5 @@ func TestThousandsOfChangedToolsAreOneNote(t *testing.T) {
 	}
 	if pinned, err := p.Pins("fake"); err != nil || len(pinned.Tools) != 10_001 {
 		t.Error(err)
-	}
-}
-
-// BenchmarkPinOfACall is what a call costs whose tool is as it was.
-func BenchmarkPinOfACall(b *testing.B) {
-	s := config.Server{Name: "fake", Command: "fake"}
-	builder := catalog.NewBuilder(slog.New(slog.DiscardHandler))
-	builder.Add([]json.RawMessage{json.RawMessage(echoTool("A"))})
-	record := catalog.NewRecord(s, catalog.Store{})
-	pinned := newPinnedTools(s, pins.Store{Dir: b.TempDir()}, slog.New(slog.DiscardHandler))
-	pinned.record(builder.Definitions().Sent())
-	tool := record.Put(builder.Definitions(), 0).At(0)
-	for b.Loop() {
-		if changed := pinned.changed(tool, record); changed != "" {
-			b.Fatal(changed)
-		}
 	}
 }

@@ -1,0 +1,199 @@
+package pins
+
+import (
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/text"
+)
+
+// A Comparison compares the tools of one server with what is pinned of them. It does so
+// when it learns of them: a call looks one digest up.
+type Comparison struct {
+	Store Store
+	name  string // of the server
+	key   func() string
+	log   *slog.Logger
+
+	mu       sync.Mutex
+	compared bool
+	stamp    string // of the file, as it was then
+	pins     *Server
+	digests  map[string]string // that are pinned, by tool
+	unkept   bool              // the pins are only here
+	err      error             // why the pins cannot be read
+	told     bool              // a run has told of err
+}
+
+// NewComparison compares the tools of a server with those in a store.
+func NewComparison(s config.Server, store Store, log *slog.Logger) *Comparison {
+	return &Comparison{Store: store, name: s.Name, key: sync.OnceValue(func() string { return Key(s) }), log: log}
+}
+
+// Key is the key of the server in the store.
+func (c *Comparison) Key() string { return c.key() }
+
+// Record compares tools that the server just gave, before they are put to use.
+func (c *Comparison) Record(sent []Definition) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.compare(sent)
+}
+
+// Learn compares tools that are known from an earlier process, once.
+func (c *Comparison) Learn(known func() []Definition) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.compared {
+		c.compare(known())
+	}
+}
+
+// compare takes in what the server has now. c.mu is held.
+func (c *Comparison) compare(sent []Definition) {
+	server, err := c.recordTools(sent)
+	if err != nil {
+		c.log.Warn("comparing the tools of a server with its pins", "server", c.name, "err", err)
+	}
+	c.compared, c.stamp, c.pins, c.err = true, c.Store.Stamp(c.key()), server, nil
+	c.unkept = c.stamp == ""
+	if server == nil {
+		c.err, c.digests = err, nil
+		return
+	}
+	c.digests = make(map[string]string, len(server.Tools))
+	for name, t := range server.Tools {
+		if t.Pinned != nil {
+			c.digests[name] = t.Pinned.Digest
+		}
+		for _, v := range []*Version{t.Pinned, t.Seen} {
+			if v != nil && !c.unkept {
+				v.Shown = nil // is on disk
+			}
+		}
+	}
+}
+
+// recordTools compares tools with the pins on disk. If they could not be kept there, such
+// as on a full disk, it takes those of this process: else each change would be pinned
+// anew. c.mu is held.
+func (c *Comparison) recordTools(sent []Definition) (*Server, error) {
+	if c.unkept && c.pins != nil {
+		return c.Store.Resume(c.key(), c.pins, sent)
+	}
+	return c.Store.Record(c.key(), c.name, sent)
+}
+
+// Changed says how a tool differs from its pin; it returns nothing if it does not. known
+// returns the tools of the server, nil if they are not known.
+func (c *Comparison) Changed(t Definition, known func() []Definition) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.compared && c.digests[t.Name] == t.Digest {
+		return ""
+	}
+	if !c.compared || c.Store.Stamp(c.key()) != c.stamp { // another process may have accepted it
+		if sent := known(); sent != nil {
+			c.compare(sent)
+		}
+		if c.digests[t.Name] == t.Digest {
+			return ""
+		}
+	}
+	if c.err != nil {
+		return "its definition cannot be compared with what is pinned: " + c.err.Error()
+	}
+	how := "its definition differs from the one that is pinned"
+	if pin := c.pins.Tools[t.Name]; pin != nil && pin.Change() != Unchanged {
+		how = happened(pin)
+	}
+	return fmt.Sprintf("%s (now sha256:%.12s); toolcell servers pins %s shows how, toolcell servers pins accept %s %s takes it over",
+		how, t.Digest, text.ShellWord(c.name), text.ShellWord(c.name), text.ShellWord(t.Name))
+}
+
+// happened says what became of a tool that differs from its pin.
+func happened(t *Tool) string {
+	if t.Pinned == nil {
+		return "it is a new tool, added on " + day(t.Seen.Since)
+	}
+	return "its definition has changed since " + day(t.Pinned.Since)
+}
+
+func day(t time.Time) string { return t.Local().Format(time.DateOnly) }
+
+// Notes returns in words what runs have not told yet of the tools that are shown. It has to
+// have learned of the tools before.
+func (c *Comparison) Notes(shown func(tool string) bool) (notes []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil {
+		if c.told {
+			return nil
+		}
+		c.told = true
+		return []string{fmt.Sprintf("the tools of server %q cannot be compared with what is pinned of them: %s", c.name, c.err)}
+	}
+	if len(c.pins.Unnoted()) == 0 {
+		return nil
+	}
+	server, names, err := c.Store.Note(c.key())
+	if err != nil || server == nil {
+		names, server = c.pins.Unnoted(), c.pins // which this process tells then
+	}
+	byKind := map[string][]string{}
+	for _, name := range names {
+		t := server.Tools[name]
+		if mine := c.pins.Tools[name]; mine != nil {
+			mine.Now().Noted = true
+		}
+		if !shown(name) {
+			continue
+		}
+		switch {
+		case t.Seen != nil && t.Pinned == nil:
+			byKind["new"] = append(byKind["new"], name)
+		case t.Seen != nil:
+			byKind["changed"] = append(byKind["changed"], name)
+		}
+		if len(t.Now().Hidden) > 0 {
+			byKind["hidden"] = append(byKind["hidden"], name)
+		}
+	}
+	for _, kind := range slices.Sorted(maps.Keys(byKind)) {
+		notes = append(notes, c.note(kind, byKind[kind], server))
+	}
+	// Another process may have told of some, which this one need not.
+	for _, name := range c.pins.Unnoted() {
+		c.pins.Tools[name].Now().Noted = true
+	}
+	return notes
+}
+
+// maxNotedTools is how many tools a note names.
+const maxNotedTools = 5
+
+func (c *Comparison) note(kind string, names []string, server *Server) string {
+	t := server.Tools[names[0]]
+	which := fmt.Sprintf("tool %q of server %q", names[0], c.name)
+	several := fmt.Sprintf("%d tools of server %q (%s)", len(names), c.name, text.QuoteList(names, maxNotedTools))
+	show := "toolcell servers pins " + text.ShellWord(c.name)
+	switch {
+	case kind == "new" && len(names) == 1:
+		return fmt.Sprintf("%s is new, added on %s: %s shows it", which, day(t.Seen.Since), show)
+	case kind == "new":
+		return fmt.Sprintf("%s are new: %s shows them", several, show)
+	case kind == "changed" && len(names) == 1:
+		return fmt.Sprintf("%s has changed its definition since %s: %s shows how", which, day(t.Pinned.Since), show)
+	case kind == "changed":
+		return fmt.Sprintf("%s have changed their definitions: %s shows how", several, show)
+	case len(names) == 1:
+		return fmt.Sprintf("%s has hidden characters in its definition (%s), which may hide instructions: %s shows them", which, text.OneLine(t.Now().Hidden[0], 120), show)
+	default:
+		return fmt.Sprintf("%s have hidden characters in their definitions, which may hide instructions: %s shows them", several, show)
+	}
+}

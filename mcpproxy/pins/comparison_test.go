@@ -1,0 +1,21 @@
+package pins
+
+import (
+	"log/slog"
+	"testing"
+
+	"github.com/toolcell/toolcell/mcpproxy/config"
+)
+
+// BenchmarkPinOfACall is what a call costs whose tool is as it was.
+func BenchmarkPinOfACall(b *testing.B) {
+	pinned := NewComparison(config.Server{Name: "fake", Command: "fake"}, Store{Dir: b.TempDir()}, slog.New(slog.DiscardHandler))
+	tool := Definition{Name: "echo", Digest: "d1"}
+	known := func() []Definition { return []Definition{tool} }
+	pinned.Record(known())
+	for b.Loop() {
+		if changed := pinned.Changed(tool, known); changed != "" {
+			b.Fatal(changed)
+		}
+	}
+}

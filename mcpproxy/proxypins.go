@@ -1,0 +1,73 @@
+package mcpproxy
+
+import (
+	"context"
+
+	"github.com/toolcell/toolcell/mcpproxy/pins"
+)
+
+// sentTools returns the tools that are known of the server, nil if none are.
+func (u *upstream) sentTools() []pins.Definition {
+	if list, _ := u.record.Tools(); list != nil {
+		return list.Sent()
+	}
+	return nil
+}
+
+// PinNotes returns what a run that used these servers should tell: tools that have
+// changed since they were pinned, or are new, and hidden characters in definitions.
+// It returns each once, whichever process asks. A server that was started for the run is
+// listed beside its first calls, and is waited for a little.
+func (p *Proxy) PinNotes(servers []string) (notes []string) {
+	ctx, cancel := context.WithTimeout(p.ctx, changePatience)
+	defer cancel()
+	for _, name := range servers {
+		u, err := p.upstream(name)
+		if err != nil {
+			continue // it was removed meanwhile
+		}
+		list, outdated := u.record.Tools()
+		if list != nil && outdated && u.running() != nil {
+			if newer, err := u.tools(ctx); err == nil {
+				list = newer
+			}
+		}
+		if list != nil {
+			u.pins.Learn(list.Sent)
+			notes = append(notes, u.pins.Notes(func(tool string) bool { _, shown := list.Find(tool); return shown })...)
+		}
+	}
+	return notes
+}
+
+// Pins returns what is pinned of the tools of a server, nil if they are not known yet.
+// It starts nothing.
+func (p *Proxy) Pins(server string) (*pins.Server, error) {
+	u, err := p.upstream(server)
+	if err != nil {
+		return nil, err
+	}
+	if list, _ := u.record.Tools(); list != nil {
+		u.pins.Learn(list.Sent)
+	}
+	return u.pins.Store.Read(u.pins.Key())
+}
+
+// AcceptPins pins a tool of a server as the server has it now, or all tools if tool is
+// empty, and returns how they had differed.
+func (p *Proxy) AcceptPins(server, tool string) (map[string]pins.Tool, error) {
+	u, err := p.upstream(server)
+	if err != nil {
+		return nil, err
+	}
+	return u.pins.Store.Accept(u.pins.Key(), tool)
+}
+
+// prunePins forgets the pins of servers that are gone.
+func prunePins(upstreams []*upstream) {
+	keep := map[string]bool{}
+	for _, u := range upstreams {
+		keep[u.pins.Key()] = true
+	}
+	upstreams[0].pins.Store.Prune(keep)
+}
