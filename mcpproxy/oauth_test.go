@@ -56,19 +56,19 @@ func onlyFile(t *testing.T, dir string) string {
 func TestTokensAreRenewedOnceByManyProcesses(t *testing.T) {
 	for name, end := range map[string]func(*authority){
 		"expired":   func(*authority) {}, // they live too short to be used without
-		"withdrawn": (*authority).withdrawAccess,
+		"withdrawn": func(a *authority) { a.WithdrawAccess() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := newAuthority(t)
 			if name == "expired" {
-				a.life = time.Second // less than what counts as still good
+				a.Life = time.Second // less than what counts as still good
 			}
 			dir := t.TempDir()
 			first := proxyFor(t, Options{TokenDir: dir}, a.Server)
 			if err := a.logIn(first); err != nil {
 				t.Fatal(err)
 			}
-			a.life = time.Hour
+			a.Life = time.Hour
 			end(a)
 			var wg sync.WaitGroup
 			for range 4 { // as many processes would, each with its own memory
@@ -79,8 +79,8 @@ func TestTokensAreRenewedOnceByManyProcesses(t *testing.T) {
 			}
 			wg.Wait()
 			mustCall(t, first, "echo", `{}`)
-			if a.withdrawn || a.renewals != 1 {
-				t.Errorf("%d renewals; a refresh token was used twice: %v", a.renewals, a.withdrawn)
+			if a.Withdrawn || a.Renewals != 1 {
+				t.Errorf("%d renewals; a refresh token was used twice: %v", a.Renewals, a.Withdrawn)
 			}
 		})
 	}
@@ -94,17 +94,17 @@ func TestEndedLoginSaysSoAndShowsNoToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustCall(t, p, "echo", `{}`)
-	a.mu.Lock()
-	a.withdrawn = true
-	a.mu.Unlock()
+	a.Lock()
+	a.Withdrawn = true
+	a.Unlock()
 	_, err := p.Call(t.Context(), CallRequest{Server: "fake", Tool: "echo"})
 	mcptest.WantError(t, err, "the login has ended", "toolcell servers login fake")
 	if strings.Contains(err.Error(), "access-") || strings.Contains(err.Error(), "refresh-") {
 		t.Errorf("%v", err)
 	}
-	a.mu.Lock()
-	a.withdrawn = false
-	a.mu.Unlock()
+	a.Lock()
+	a.Withdrawn = false
+	a.Unlock()
 	if err := a.logIn(p); err != nil {
 		t.Fatal(err)
 	}
@@ -113,13 +113,13 @@ func TestEndedLoginSaysSoAndShowsNoToken(t *testing.T) {
 
 func TestLoginWithTheClientOfTheEntry(t *testing.T) {
 	a := newAuthority(t)
-	a.noRegistration = true
+	a.Metadata = func(m map[string]any) { delete(m, "registration_endpoint") }
 	p := proxyFor(t, Options{TokenDir: t.TempDir()}, a.Server)
 	mcptest.WantError(t, a.logIn(p), `logging in to server "fake"`, "register a client with the service by hand")
 	a.Server.OAuth = &config.OAuth{ClientID: "known-client", Scopes: []string{"mine"}}
 	p = proxyFor(t, Options{TokenDir: t.TempDir()}, a.Server)
 	asked := ""
-	if err := p.Login(t.Context(), "fake", func(address string) { asked = address; browse(t, address) }); err != nil {
+	if err := p.Login(t.Context(), "fake", func(address string) { asked = address; mcptest.Browse(t, address) }); err != nil {
 		t.Fatal(err)
 	}
 	if u, _ := url.Parse(asked); u.Query().Get("scope") != "mine" {
@@ -145,8 +145,8 @@ func TestLoginRefusesMixUps(t *testing.T) {
 		lie  func(*authority)
 		want string
 	}{
-		"metadata of another issuer": {func(a *authority) { a.issuer = "https://evil.example" }, "does not match issuer"},
-		"answer of another issuer":   {func(a *authority) { a.iss = "https://evil.example" }, "does not match expected issuer"},
+		"metadata of another issuer": {func(a *authority) { a.Metadata = func(m map[string]any) { m["issuer"] = "https://evil.example" } }, "does not match issuer"},
+		"answer of another issuer":   {func(a *authority) { a.Iss = "https://evil.example" }, "does not match expected issuer"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := newAuthority(t)
@@ -160,10 +160,10 @@ func TestLoginRefusesMixUps(t *testing.T) {
 	t.Run("metadata of another resource", func(t *testing.T) {
 		evil := newAuthority(t) // would like to have a token for the good one
 		a := newAuthority(t)
-		a.resource = evil.Server.URL
+		a.Resource = func(m map[string]any) { m["resource"] = evil.Server.URL }
 		p := proxyFor(t, Options{TokenDir: t.TempDir()}, a.Server)
 		_ = a.logIn(p) // may only use the server's own host
-		if len(evil.codes)+len(evil.access) > 0 {
+		if len(evil.Queries)+len(evil.Forms) > 0 {
 			t.Error("the other authority was asked")
 		}
 	})
@@ -189,7 +189,7 @@ func TestLoginIsNotEndedByStrangers(t *testing.T) {
 				t.Errorf("%q was answered %s", strange, resp.Status)
 			}
 		}
-		browse(t, address)
+		mcptest.Browse(t, address)
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -201,7 +201,7 @@ func TestLoginThatTheUserRefusesOrLeaves(t *testing.T) {
 	p := proxyFor(t, Options{TokenDir: t.TempDir()}, a.Server)
 	err := p.Login(t.Context(), "fake", func(address string) {
 		u, _ := url.Parse(address)
-		browse(t, fmt.Sprintf("%s?error=access_denied&error_description=no+thanks&state=%s", u.Query().Get("redirect_uri"), u.Query().Get("state")))
+		mcptest.Browse(t, fmt.Sprintf("%s?error=access_denied&error_description=no+thanks&state=%s", u.Query().Get("redirect_uri"), u.Query().Get("state")))
 	})
 	mcptest.WantError(t, err, "the authorization server refused: access_denied no thanks")
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -255,9 +255,6 @@ func TestStepUp(t *testing.T) {
 	}
 	mustCall(t, p, "echo", `{}`)
 	a.needs = "never"
-	a.mu.Lock()
-	a.scopes = map[string]string{} // whatever is asked for
-	a.mu.Unlock()
 	_, err = p.Call(t.Context(), CallRequest{Server: "fake", Tool: "echo"})
 	mcptest.WantError(t, err, `the scope "never"`)
 }
@@ -269,7 +266,7 @@ func TestMachineCallsWithoutLogin(t *testing.T) {
 	a.Server.OAuth = &config.OAuth{ClientID: "bot", ClientSecret: "bot-s3cret", Machine: true}
 	p := proxyFor(t, Options{TokenDir: t.TempDir()}, a.Server)
 	mustCall(t, p, "echo", `{}`)
-	a.withdrawAccess()
+	a.WithdrawAccess()
 	mustCall(t, p, "echo", `{}`)
 	a.needs = "files:write"
 	mustCall(t, p, "echo", `{}`)

@@ -48,7 +48,7 @@ func TestMachineSignsInPlaceOfASecret(t *testing.T) {
 			if form.Get("client_assertion_type") != "urn:ietf:params:oauth:client-assertion-type:jwt-bearer" || form.Get("client_secret") != "" {
 				t.Errorf("posted %v", form)
 			}
-			verifyAssertion(t, form.Get("client_assertion"), algorithm, key, a.url)
+			verifyAssertion(t, form.Get("client_assertion"), algorithm, key, a.URL)
 		})
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -18,10 +17,10 @@ import (
 // TestHostileMetadataIsRefused before a browser is asked for or anything is posted.
 func TestHostileMetadataIsRefused(t *testing.T) {
 	server := func(name string, value any) func(*authority) {
-		return func(a *authority) { a.metadata = func(m map[string]any) { m[name] = value } }
+		return func(a *authority) { a.Metadata = func(m map[string]any) { m[name] = value } }
 	}
 	resource := func(name string, value any) func(*authority) {
-		return func(a *authority) { a.resource = func(m map[string]any) { m[name] = value } }
+		return func(a *authority) { a.Resource = func(m map[string]any) { m[name] = value } }
 	}
 	for name, tt := range map[string]struct {
 		attack func(*authority)
@@ -80,16 +79,9 @@ func TestAnswerOfAnotherIssuerIsRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := newAuthority(t)
-			a.metadata = func(m map[string]any) { m["authorization_response_iss_parameter_supported"] = tt.promised }
-			follow := browser(t)
-			err := a.logIn(t.Context(), a.open(t.TempDir()), http.StatusUnauthorized, Options{Show: func(address string) {
-				u, _ := url.Parse(address)
-				back := url.Values{"code": {"c"}, "state": {u.Query().Get("state")}}
-				if tt.iss != "" {
-					back.Set("iss", strings.ReplaceAll(tt.iss, "%s", a.url))
-				}
-				follow(u.Query().Get("redirect_uri") + "?" + back.Encode())
-			}})
+			a.Metadata = func(m map[string]any) { m["authorization_response_iss_parameter_supported"] = tt.promised }
+			a.Iss = strings.ReplaceAll(tt.iss, "%s", a.URL)
+			err := a.logIn(t.Context(), a.open(t.TempDir()), http.StatusUnauthorized, Options{Show: browser(t)})
 			if tt.want == "" {
 				if err != nil {
 					t.Error(err)
@@ -168,7 +160,7 @@ func TestHugeRegistrationIsCutShort(t *testing.T) {
 	}))
 	defer huge.Close()
 	a := newAuthority(t)
-	a.metadata = func(m map[string]any) { m["registration_endpoint"] = huge.URL }
+	a.Metadata = func(m map[string]any) { m["registration_endpoint"] = huge.URL }
 	err := a.logIn(t.Context(), a.open(t.TempDir()), http.StatusUnauthorized, Options{Show: func(string) { t.Error("a browser is asked for") }})
 	mcptest.WantError(t, err, "registering with the authorization server", `"clientId"`)
 	if len(err.Error()) > 1000 || strings.Contains(err.Error(), "\x1b") {
@@ -194,6 +186,7 @@ func TestMetadataAsServersHaveIt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := newAuthority(t)
+			var front *httptest.Server
 			serve := func(w http.ResponseWriter, resource string) {
 				switch resource {
 				case "":
@@ -203,31 +196,30 @@ func TestMetadataAsServersHaveIt(t *testing.T) {
 				case "<html>":
 					fmt.Fprint(w, "<html><body>Welcome</body></html>")
 				default:
-					respond(w, 200, map[string]any{"resource": strings.ReplaceAll(resource, "%s", a.front), "authorization_servers": []string{a.front}})
+					mcptest.Respond(w, 200, map[string]any{"resource": strings.ReplaceAll(resource, "%s", front.URL), "authorization_servers": []string{front.URL}})
 				}
 			}
-			front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			front = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				switch r.URL.Path {
 				case "/.well-known/oauth-protected-resource/mcp":
 					serve(w, tt.published)
 				case "/.well-known/oauth-protected-resource":
 					serve(w, tt.root)
 				default:
-					a.mux.ServeHTTP(w, r)
+					a.Mux.ServeHTTP(w, r)
 				}
 			}))
 			defer front.Close()
-			a.front = front.URL
-			a.metadata = func(m map[string]any) {
-				m["issuer"], m["authorization_endpoint"], m["token_endpoint"], m["registration_endpoint"] = a.front, a.front+"/authorize", a.front+"/token", a.front+"/register"
+			a.Metadata = func(m map[string]any) {
+				m["issuer"], m["authorization_endpoint"], m["token_endpoint"], m["registration_endpoint"] = front.URL, front.URL+"/authorize", front.URL+"/token", front.URL+"/register"
 			}
-			entry := config.Server{Name: "fake", URL: a.front + "/mcp"}
+			entry := config.Server{Name: "fake", URL: front.URL + "/mcp"}
 			err := NewStore(entry, t.TempDir(), redact.New(entry)).LogIn(t.Context(), &http.Response{StatusCode: http.StatusUnauthorized, Body: http.NoBody},
 				Options{Show: browser(t)})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got, want := a.requests()[0].Get("resource"), strings.ReplaceAll(tt.want, "%s", a.front); got != want {
+			if got, want := a.requests()[0].Get("resource"), strings.ReplaceAll(tt.want, "%s", front.URL); got != want {
 				t.Errorf("asked for %q, want %q", got, want)
 			}
 		})

@@ -22,10 +22,10 @@ func TestLoginAsksForScopesAndKeepsSecretsOutOfTexts(t *testing.T) {
 	if err := a.logIn(t.Context(), s, http.StatusUnauthorized, Options{Show: browser(t)}); err != nil {
 		t.Fatal(err)
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if !strings.Contains(a.scopes, "read") || !strings.Contains(a.scopes, "write") || len(a.forms) != 1 || a.forms[0].Get("code_verifier") == "" || a.forms[0].Get("resource") != s.url {
-		t.Errorf("asked for %q with %v", a.scopes, a.forms)
+	a.Lock()
+	defer a.Unlock()
+	if scope := a.Queries[0].Get("scope"); scope != "read write" || len(a.Forms) != 1 || a.Forms[0].Get("code_verifier") == "" || a.Forms[0].Get("resource") != s.url {
+		t.Errorf("asked for %q with %v", scope, a.Forms)
 	}
 	if got := s.secrets.Text("access-token-1 refresh-token-1 known-s3cret"); got != "[token] [token] [client secret]" {
 		t.Errorf("secrets in a text: %q", got)
@@ -65,7 +65,7 @@ func TestStrangersEndNoLogin(t *testing.T) {
 			callback, callback + "?code=stolen", callback + "?code=stolen&state=", callback + "?code=stolen&state=another",
 			callback + "?error=access_denied", strings.Replace(callback, "/callback", "/", 1), callback + "/more?code=c&state=the+state",
 		} {
-			if status, _ := get(t, strange); status != http.StatusBadRequest && status != http.StatusNotFound {
+			if status, _ := mcptest.Browse(t, strange); status != http.StatusBadRequest && status != http.StatusNotFound {
 				t.Errorf("%s: status %d", strange, status)
 			}
 		}
@@ -75,7 +75,7 @@ func TestStrangersEndNoLogin(t *testing.T) {
 		} else if resp.Body.Close(); resp.StatusCode != http.StatusNotFound {
 			t.Errorf("a POST: status %d", resp.StatusCode)
 		}
-		if status, page := get(t, callback+"?code=good&state=the+state"); status != http.StatusOK || !strings.Contains(page, "close this page") {
+		if status, page := mcptest.Browse(t, callback+"?code=good&state=the+state"); status != http.StatusOK || !strings.Contains(page, "close this page") {
 			t.Errorf("status %d: %s", status, page)
 		}
 	})
@@ -86,12 +86,12 @@ func TestStrangersEndNoLogin(t *testing.T) {
 
 func TestRefusedLoginSaysWhy(t *testing.T) {
 	_, err := fetched(t.Context(), t, func(callback string) {
-		if _, page := get(t, callback+"?error=access_denied&error_description=not%1B%5B31m+you&state=the+state"); !strings.Contains(page, "refused") {
+		if _, page := mcptest.Browse(t, callback+"?error=access_denied&error_description=not%1B%5B31m+you&state=the+state"); !strings.Contains(page, "refused") {
 			t.Errorf("the page says %s", page)
 		}
 	})
 	mcptest.WantError(t, err, "refused: access_denied not[31m you")
-	_, err = fetched(t.Context(), t, func(callback string) { get(t, callback+"?state=the+state") })
+	_, err = fetched(t.Context(), t, func(callback string) { mcptest.Browse(t, callback+"?state=the+state") })
 	mcptest.WantError(t, err, "the authorization server refused")
 }
 

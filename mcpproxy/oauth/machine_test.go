@@ -20,7 +20,7 @@ func machineAuthority(t *testing.T) *authority {
 	a := newAuthority(t)
 	a.oauth = &config.OAuth{ClientID: "crm bot", ClientSecret: "s3cret/+value", Machine: true}
 	// A server for machines need not know of logins of people.
-	a.metadata = func(m map[string]any) {
+	a.Metadata = func(m map[string]any) {
 		delete(m, "code_challenge_methods_supported")
 		delete(m, "authorization_endpoint")
 		delete(m, "registration_endpoint")
@@ -42,9 +42,9 @@ func acquired(t *testing.T, s *Store, rejected string) string {
 }
 
 func (a *authority) requests() []url.Values {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.forms
+	a.Lock()
+	defer a.Unlock()
+	return a.Forms
 }
 
 // TestMachineLogsInWithoutUser once for all processes.
@@ -68,7 +68,7 @@ func TestMachineLogsInWithoutUser(t *testing.T) {
 		t.Fatalf("%d requests for tokens", len(forms))
 	}
 	form := forms[0]
-	if form.Get("grant_type") != "client_credentials" || form.Get("resource") != a.url+"/mcp" || form.Get("scope") != "tools" {
+	if form.Get("grant_type") != "client_credentials" || form.Get("resource") != a.URL+"/mcp" || form.Get("scope") != "tools" {
 		t.Errorf("posted %v", form)
 	}
 	files, _ := filepath.Glob(filepath.Join(dir, "*.json"))
@@ -93,13 +93,13 @@ func TestMachineSendsItsSecretAsTheServerTakesIt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := machineAuthority(t)
-			inner := a.metadata
-			a.metadata = func(m map[string]any) { inner(m); m["token_endpoint_auth_methods_supported"] = tt.methods }
+			inner := a.Metadata
+			a.Metadata = func(m map[string]any) { inner(m); m["token_endpoint_auth_methods_supported"] = tt.methods }
 			acquired(t, a.open(t.TempDir()), "")
-			a.mu.Lock()
-			defer a.mu.Unlock()
-			if a.basic[0] != tt.basic || a.forms[0].Get("client_secret") != tt.post {
-				t.Errorf("sent %q and %v", a.basic[0], a.forms[0])
+			a.Lock()
+			defer a.Unlock()
+			if a.Basic[0] != tt.basic || a.Forms[0].Get("client_secret") != tt.post {
+				t.Errorf("sent %q and %v", a.Basic[0], a.Forms[0])
 			}
 		})
 	}
@@ -115,24 +115,24 @@ func TestMachineFindsOutHowItsSecretIsTaken(t *testing.T) {
 	if got := tokenOf(t, s, ""); got != "access-token-2" {
 		t.Errorf("got %q", got)
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if len(a.basic) != 3 || a.basic[0] == "" || a.basic[1] != "" || a.basic[2] != "" || a.forms[2].Get("client_secret") != "s3cret/+value" {
-		t.Errorf("sent %q", a.basic)
+	a.Lock()
+	defer a.Unlock()
+	if len(a.Basic) != 3 || a.Basic[0] == "" || a.Basic[1] != "" || a.Basic[2] != "" || a.Forms[2].Get("client_secret") != "s3cret/+value" {
+		t.Errorf("sent %q", a.Basic)
 	}
 }
 
 func TestMachineRenewsItsToken(t *testing.T) {
 	a := machineAuthority(t)
-	a.life = time.Second // the library takes a token for expired before its end
+	a.Life = time.Second // the library takes a token for expired before its end
 	dir := t.TempDir()
 	s := a.open(dir)
 	if again, err := refuse(t, s, "", 401, "Bearer"); !again || err != nil {
 		t.Fatal(again, err)
 	}
-	a.mu.Lock()
-	a.life = time.Hour
-	a.mu.Unlock()
+	a.Lock()
+	a.Life = time.Hour
+	a.Unlock()
 	for range 2 {
 		if got := tokenOf(t, a.open(dir), ""); got != "access-token-2" {
 			t.Errorf("got %q", got)
@@ -142,7 +142,7 @@ func TestMachineRenewsItsToken(t *testing.T) {
 		t.Errorf("after the server rejected it: %q", got)
 	}
 	for i, form := range a.requests() {
-		if form.Get("grant_type") != "client_credentials" || form.Get("resource") != a.url+"/mcp" {
+		if form.Get("grant_type") != "client_credentials" || form.Get("resource") != a.URL+"/mcp" {
 			t.Errorf("request %d: %v", i+1, form)
 		}
 	}
@@ -171,7 +171,7 @@ func TestMachineStepsUp(t *testing.T) {
 
 func TestMachineThatIsRefusedSaysWhy(t *testing.T) {
 	a := machineAuthority(t)
-	a.metadata = func(m map[string]any) { m["token_endpoint"] = a.url + "/refuses" }
+	a.Metadata = func(m map[string]any) { m["token_endpoint"] = a.URL + "/refuses" }
 	s := a.open(t.TempDir())
 	_, err := refuse(t, s, "", 401, "Bearer")
 	mcptest.WantError(t, err, `logging in to server "fake"`, "as the client of the entry", "404")
@@ -184,17 +184,17 @@ func TestMachineIsForOneAuthorizationServer(t *testing.T) {
 	dir := t.TempDir()
 	s := a.open(dir)
 	token := acquired(t, s, "")
-	a.resource = func(m map[string]any) { m["authorization_servers"] = []string{thief.url} }
+	a.Resource = func(m map[string]any) { m["authorization_servers"] = []string{thief.URL} }
 	tokenOf(t, s, token)
 	_, err := refuse(t, s, token, 401, "Bearer")
-	mcptest.WantError(t, err, thief.url, a.url, `"issuer"`)
-	a.oauth = &config.OAuth{ClientID: "crm bot", ClientSecret: "s3cret/+value", Machine: true, Issuer: a.url}
+	mcptest.WantError(t, err, thief.URL, a.URL, `"issuer"`)
+	a.oauth = &config.OAuth{ClientID: "crm bot", ClientSecret: "s3cret/+value", Machine: true, Issuer: a.URL}
 	_, err = refuse(t, a.open(t.TempDir()), "", 401, "Bearer") // also the first time
-	mcptest.WantError(t, err, thief.url, `"issuer"`)
+	mcptest.WantError(t, err, thief.URL, `"issuer"`)
 	if got := thief.requests(); len(got) > 0 {
 		t.Errorf("the other one got %v", got)
 	}
-	a.oauth.Issuer = thief.url
+	a.oauth.Issuer = thief.URL
 	if again, err := refuse(t, a.open(dir), token, 401, "Bearer"); !again || err != nil {
 		t.Errorf("with the new issuer in the entry: %v, %v", again, err)
 	}

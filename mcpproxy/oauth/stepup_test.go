@@ -20,9 +20,9 @@ func refuse(t *testing.T, s *Store, token string, status int, challenge string) 
 
 // asked are the scopes of the last request to log in.
 func (a *authority) asked() []string {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return strings.Fields(a.scopes)
+	a.Lock()
+	defer a.Unlock()
+	return strings.Fields(a.Queries[len(a.Queries)-1].Get("scope"))
 }
 
 func (a *authority) mustLogIn(t *testing.T, s *Store) {
@@ -106,7 +106,7 @@ func TestChallengeOfACallIsKept(t *testing.T) {
 	a := newAuthority(t)
 	dir := t.TempDir()
 	s := a.open(dir)
-	if again, err := refuse(t, s, "", 401, `Bearer scope="basic", resource_metadata="`+a.url+`/.well-known/oauth-protected-resource/mcp"`); again || err != nil {
+	if again, err := refuse(t, s, "", 401, `Bearer scope="basic", resource_metadata="`+a.URL+`/.well-known/oauth-protected-resource/mcp"`); again || err != nil {
 		t.Errorf("%v, %v", again, err)
 	}
 	if tokenOf(t, s, "") != "" {
@@ -201,17 +201,17 @@ func TestRenewalsNameTheResource(t *testing.T) {
 	s, dir := a.loggedIn(t)
 	tokenOf(t, s, "access-token-1")
 	tokenOf(t, a.open(dir), "access-token-2")
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if len(a.forms) != 3 {
-		t.Fatalf("%d requests", len(a.forms))
+	a.Lock()
+	defer a.Unlock()
+	if len(a.Forms) != 3 {
+		t.Fatalf("%d requests", len(a.Forms))
 	}
-	for i, form := range a.forms {
-		if got := form["resource"]; len(got) != 1 || got[0] != a.url+"/mcp" {
+	for i, form := range a.Forms {
+		if got := form["resource"]; len(got) != 1 || got[0] != a.URL+"/mcp" {
 			t.Errorf("request %d (%s) is for %q", i+1, form.Get("grant_type"), got)
 		}
-		if form.Get("client_id") != "registered" || a.basic[i] != "" {
-			t.Errorf("request %d is of %v, %q", i+1, form, a.basic[i])
+		if form.Get("client_id") != "registered" || a.Basic[i] != "" {
+			t.Errorf("request %d is of %v, %q", i+1, form, a.Basic[i])
 		}
 	}
 }
@@ -222,13 +222,13 @@ func TestMetadataDocumentIsTheClient(t *testing.T) {
 	for taken, want := range map[bool]string{true: document, false: "registered"} {
 		a := newAuthority(t)
 		a.oauth = &config.OAuth{MetadataURL: document}
-		a.metadata = func(m map[string]any) { m["client_id_metadata_document_supported"] = taken }
+		a.Metadata = func(m map[string]any) { m["client_id_metadata_document_supported"] = taken }
 		a.loggedIn(t)
-		a.mu.Lock()
-		if got := a.queries[0].Get("client_id"); got != want || a.forms[0].Get("client_id") != want || a.basic[0] != "" {
-			t.Errorf("taken %v: the client is %q, %v, %q", taken, got, a.forms[0], a.basic)
+		a.Lock()
+		if got := a.Queries[0].Get("client_id"); got != want || a.Forms[0].Get("client_id") != want || a.Basic[0] != "" {
+			t.Errorf("taken %v: the client is %q, %v, %q", taken, got, a.Forms[0], a.Basic)
 		}
-		a.mu.Unlock()
+		a.Unlock()
 	}
 }
 
@@ -243,9 +243,9 @@ func TestBrowserComesBackWhereTheClientIsRegistered(t *testing.T) {
 	a := newAuthority(t)
 	a.oauth = &config.OAuth{ClientID: "known", RedirectURL: redirect}
 	a.loggedIn(t)
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.queries[0].Get("redirect_uri") != redirect || a.forms[0].Get("redirect_uri") != redirect {
-		t.Errorf("%v, %v", a.queries, a.forms)
+	a.Lock()
+	defer a.Unlock()
+	if a.Queries[0].Get("redirect_uri") != redirect || a.Forms[0].Get("redirect_uri") != redirect {
+		t.Errorf("%v, %v", a.Queries, a.Forms)
 	}
 }

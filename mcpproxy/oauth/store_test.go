@@ -79,11 +79,11 @@ func TestUnreadableLoginIsReported(t *testing.T) {
 // TestOneRenewalServesAllProcesses: the refresh token is good for one.
 func TestOneRenewalServesAllProcesses(t *testing.T) {
 	a := newAuthority(t)
-	a.life = time.Second // the library takes a token for expired before its end
+	a.Life = time.Second // the library takes a token for expired before its end
 	_, dir := a.loggedIn(t)
-	a.mu.Lock()
-	a.life = time.Hour
-	a.mu.Unlock()
+	a.Lock()
+	a.Life = time.Hour
+	a.Unlock()
 	var all sync.WaitGroup
 	for range 4 {
 		s := a.open(dir)
@@ -96,7 +96,7 @@ func TestOneRenewalServesAllProcesses(t *testing.T) {
 		}
 	}
 	all.Wait()
-	if n := a.count(); n != 1 {
+	if n := a.Renewals; n != 1 {
 		t.Errorf("renewed %d times", n)
 	}
 }
@@ -111,7 +111,7 @@ func TestRejectedTokenIsRenewedOnce(t *testing.T) {
 	if got := tokenOf(t, other, "access-token-1"); got != "access-token-2" {
 		t.Errorf("the other process got %q", got)
 	}
-	if n := a.count(); n != 1 {
+	if n := a.Renewals; n != 1 {
 		t.Errorf("renewed %d times", n)
 	}
 }
@@ -121,8 +121,8 @@ func TestRenewalOutlivesItsCall(t *testing.T) {
 	a := newAuthority(t)
 	s, _ := a.loggedIn(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	a.mu.Lock() // the authority does not answer yet
-	time.AfterFunc(50*time.Millisecond, func() { cancel(); a.mu.Unlock() })
+	a.Lock() // the authority does not answer yet
+	time.AfterFunc(50*time.Millisecond, func() { cancel(); a.Unlock() })
 	if token, err := s.Token(ctx, "access-token-1"); err != nil || token != "access-token-2" {
 		t.Errorf("got %q, %v", token, err)
 	}
@@ -153,9 +153,9 @@ func TestFailedRenewalsSayWhatToDo(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a := newAuthority(t)
 			s, _ := a.loggedIn(t)
-			a.mu.Lock()
+			a.Lock()
 			a.status, a.failure = tt.status, tt.body
-			a.mu.Unlock()
+			a.Unlock()
 			_, err := s.Token(t.Context(), "access-token-1")
 			mcptest.WantError(t, err, tt.want...)
 			if strings.Contains(err.Error(), "refresh-token-1") {
@@ -169,17 +169,17 @@ func TestFailedRenewalsSayWhatToDo(t *testing.T) {
 func TestSecretsAreNotRedirected(t *testing.T) {
 	a, thief := newAuthority(t), newAuthority(t)
 	s, _ := a.loggedIn(t)
-	a.mu.Lock()
+	a.Lock()
 	a.status = http.StatusTemporaryRedirect
-	a.mu.Unlock()
-	s.client.Transport = redirecting{thief.url + "/token"}
+	a.Unlock()
+	s.client.Transport = redirecting{thief.URL + "/token"}
 	if token, err := s.Token(t.Context(), "access-token-1"); err == nil {
 		t.Errorf("got %q", token)
 	}
-	thief.mu.Lock()
-	defer thief.mu.Unlock()
-	if len(thief.forms) > 0 {
-		t.Errorf("another host got %v", thief.forms)
+	thief.Lock()
+	defer thief.Unlock()
+	if len(thief.Forms) > 0 {
+		t.Errorf("another host got %v", thief.Forms)
 	}
 }
 
