@@ -12,7 +12,7 @@ import (
 
 // An Ask is the error of something that may be done only if the user allows it.
 type Ask struct {
-	Server, Tool string          // names; an empty tool is something else of the server
+	Server, Tool string          // names; without a tool it is something else of the server
 	Reasons      []string        // each one line, which names the rule
 	Arguments    json.RawMessage // of the call, exactly as they will be sent
 	Once         bool            // only this one call can be allowed, not the tool for the rest of the run
@@ -25,12 +25,9 @@ func (a *Ask) Same(b *Ask) bool {
 }
 
 func (a *Ask) Error() string {
-	what := "what the code asks for"
-	switch {
-	case a.Tool != "":
+	what := fmt.Sprintf("using server %q", a.Server)
+	if a.Tool != "" {
 		what = fmt.Sprintf("calling %q of server %q", a.Tool, a.Server)
-	case a.Server != "":
-		what = fmt.Sprintf("using server %q", a.Server)
 	}
 	return fmt.Sprintf("%s needs the user's consent: %s", what, strings.Join(a.Reasons, "; "))
 }
