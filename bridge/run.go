@@ -97,7 +97,7 @@ func (s *Server) begin(req Request, from *ongoing.Connection, nobody bool) *ongo
 	})
 }
 
-// run has the steps of one call, from top to bottom.
+// run has the steps of one run, from top to bottom.
 func (s *Server) run(ctx context.Context, req Request, run *ongoing.Run[*Result]) *Result {
 	req.Code = withoutFence(req.Code)
 	plan, err := validate(req, s.o)

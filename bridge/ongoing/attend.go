@@ -27,7 +27,7 @@ type Call struct {
 
 	request *mcp.CallToolRequest
 	digest  string
-	came    bool // back to a run that waits, whose answer may be given elsewhere meanwhile
+	back    bool // to a run that waits, whose answer may be given elsewhere meanwhile
 }
 
 // NewCall returns a call to attend a run with. digest is that of what it asks for: a call
@@ -68,7 +68,7 @@ func (a *Runs[R]) Attend(ctx context.Context, r *Run[R], c *Call) (input *mcp.Ca
 			a.forget(r, "the result of this run was given already")
 			return nil, nil
 		case <-patience.C:
-			c.came = false
+			c.back = false
 		default:
 		}
 		switch {
@@ -79,7 +79,7 @@ func (a *Runs[R]) Attend(ctx context.Context, r *Run[R], c *Call) (input *mcp.Ca
 			showing = q.ID
 			a.showForm(ctx, r, &q, c)
 			continue
-		case !c.came || showing == q.ID:
+		case !c.back || showing == q.ID:
 			a.park(r, &q)
 			r.mu.Lock()
 			r.told = q.ID
@@ -90,7 +90,7 @@ func (a *Runs[R]) Attend(ctx context.Context, r *Run[R], c *Call) (input *mcp.Ca
 		case <-changed:
 		case <-r.done:
 		case <-patience.C:
-			c.came = false
+			c.back = false
 		}
 	}
 }

@@ -16,7 +16,7 @@ func (e *EndedError) Error() string { return e.Why }
 // ComeBack returns the run whose question has an ID, for a call that waits for its answer.
 // The error is an EndedError if it is known what became of the run.
 func (a *Runs[R]) ComeBack(c *Call, id string) (*Run[R], error) {
-	c.came = true
+	c.back = true
 	return a.waiting(c.Connection, id)
 }
 

@@ -1,10 +1,15 @@
-// Package ongoing keeps the runs under way. A run goes on by itself when the call that began
-// it has returned because the user is being asked, and other calls come back to it.
+// Package ongoing keeps the runs under way. A run goes on by itself: while the user is
+// asked, the call that began it may return, and a later call comes back to the run.
 //
-// It promises that a run does not wait without a call being told how to come back to it, or
-// ends; that only calls of the connection that began a run come back to it, that those
-// which bring an answer ask for the same as the call before and count once; and that a run
-// that waits has no slot. What a run does, and how it is frozen, is up to its caller.
+// It promises that
+//   - only calls of the connection that began a run come back to it,
+//   - an answer in a call counts with the ticket of the last result that asked, once, and
+//     for the same request,
+//   - the calls that attend a run when it ends get its result, and later ones are told
+//     what became of it, also by the process after this one,
+//   - a run that waits for the user has no slot.
+//
+// What a run does, and how its code is frozen, is up to its caller.
 package ongoing
 
 import (
