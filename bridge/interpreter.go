@@ -63,7 +63,7 @@ func (s *Server) acquireInterpreter(ctx context.Context, sess *session, p plan, 
 	if err != nil {
 		return nil, withStatus(StatusSandbox, err)
 	}
-	packages, err := s.preparePackages(ctx, image, p.needs, req)
+	packages, err := preparePackages(ctx, s.o, image, p.needs, req.Progress)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func (s *Server) startInterpreter(image Image, packages prepared, sess *session,
 	in := &interpreter{
 		image: image, packages: packages, mounted: s.o.Mounted, pipes: pipes, printed: printed{}, started: make(chan struct{}), ended: make(chan struct{}),
 	}
-	p := s.process(image, packages, pipes)
+	p := newProcess(s.o, image, packages, pipes)
 	if stdin != nil {
 		if p.Stdin, err = feedStdin(stdin, in.ended); err != nil {
 			pipes.Close()

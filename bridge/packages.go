@@ -65,14 +65,14 @@ type prepared struct {
 
 // preparePackages gets what a script needs. That may take long; it is not the code's
 // time.
-func (s *Server) preparePackages(ctx context.Context, image Image, n *Needs, req Request) (p prepared, err error) {
+func preparePackages(ctx context.Context, o Options, image Image, n *Needs, progress func(done, total int64, text string)) (p prepared, err error) {
 	if n == nil {
 		return p, nil
 	}
-	if s.o.Packages == nil {
+	if o.Packages == nil {
 		return p, Invalid(errors.New("packages cannot be had here; leave the # /// script header out"))
 	}
-	dir, err := s.o.Packages(ctx, image, *n, req.Progress)
+	dir, err := o.Packages(ctx, image, *n, progress)
 	if ctx.Err() != nil {
 		return p, withStatus(StatusCancelled, errors.New("the call was cancelled while its packages were made ready"))
 	}
@@ -122,8 +122,8 @@ func (p prepared) programHint(failure string) string {
 }
 
 // packageNamer returns what tells hints which packages a header may name.
-func (s *Server) packageNamer(p plan) func(name string) bool {
-	if s.o.Packages == nil {
+func (p plan) packageNamer(o Options) func(name string) bool {
+	if o.Packages == nil {
 		return nil
 	}
 	return func(name string) bool {

@@ -12,18 +12,18 @@ import (
 	"github.com/toolcell/toolcell/oci"
 )
 
-// process describes the process to start: the runner, in the image, as its only
+// newProcess describes the process to start: the runner, in the image, as its only
 // program.
-func (s *Server) process(image Image, packages prepared, w *output.Pipes) oci.Process {
+func newProcess(o Options, image Image, packages prepared, w *output.Pipes) oci.Process {
 	env := append([]string{"PATH=/usr/local/bin:/usr/local/sbin:/usr/bin:/usr/sbin:/bin:/sbin", "LANG=C.UTF-8"}, image.Env...)
 	// There is no screen: matplotlib draws into memory, whatever the image says.
 	env = append(env, "MPLBACKEND=Agg")
 	python := []string{image.Python, "-s", "-B", "-u", "-X", "utf8"}
-	binds := []oci.Bind{{Source: s.o.RunnerDir, Target: runner.Dir}}
+	binds := []oci.Bind{{Source: o.RunnerDir, Target: runner.Dir}}
 	if image.Runner != "" {
 		binds = append(binds, oci.Bind{Source: image.Runner, Target: runner.BytecodeDir})
 	}
-	base, preload := commonModules, s.o.Preload
+	base, preload := commonModules, o.Preload
 	if packages.dir != "" {
 		binds = append(binds, oci.Bind{Source: packages.dir, Target: PackagesDir})
 		// Nothing else: a template, which is isolated less, would import from the packages
@@ -35,7 +35,7 @@ func (s *Server) process(image Image, packages prepared, w *output.Pipes) oci.Pr
 		Binds:   binds,
 		Args:    append(slices.Clone(python), runner.Program),
 		Env:     ownVariables(append(env, "HOME=/workspace", "TMPDIR=/tmp")),
-		Limits:  s.o.Limits,
+		Limits:  o.Limits,
 		Stdout:  w.ChildOut,
 		Stderr:  w.ChildErr,
 		Control: true,

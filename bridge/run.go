@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/toolcell/toolcell/bridge/consent"
@@ -19,44 +19,6 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/text"
 	"github.com/toolcell/toolcell/oci"
 )
-
-// A Request is one call of run_python.
-type Request struct {
-	Code    string
-	Servers []string      // names or aliases of servers that may be called, "*" is all; and hosts, as https://HOST
-	Timeout time.Duration // 0 is the default
-	Session string        // session that keeps the sandbox for later runs; "" is none
-	File    string        // that the code comes from: __file__, and its name in tracebacks
-	Plan    bool          // a dry run: calls that may change something are listed in the result instead of being made
-	Argv    []string      // sys.argv; a session keeps that of its first run. One empty name if nil
-
-	// Progress receives the progress of preparations before the code runs and
-	// then, with a total of 0, the progress of its calls. It may be nil.
-	Progress func(done, total int64, text string)
-	Lines    bool // Progress gets what the code prints, too
-	// Stdout and Stderr receive the code's whole output as it is written, in
-	// addition to the result. They may be nil.
-	Stdout, Stderr io.Writer
-	// Stdin is the code's standard input, which is empty if Stdin is nil. No more than a
-	// pipe holds is read before the code asks for it. A session keeps the Stdin of its
-	// first run.
-	Stdin io.Reader
-	// Input, if it is not nil, is used for sys.stdin instead. It is called when the
-	// code reads a line, and returns the line with its line end, io.EOF, or
-	// ErrInterrupted, which raises KeyboardInterrupt. The time that it takes does not
-	// count as time of the run.
-	Input func(ctx context.Context) (string, error)
-	// Ask puts a question to the user and returns the answer. If it is nil, no user
-	// can be asked. It is for callers of Run; clients are asked as they can be.
-	Ask     func(ctx context.Context, q consent.Question) consent.Answer
-	elicits mcpproxy.ElicitCapabilities // how what servers ask can be asked
-	// Running, if it is not nil, is called when the code is about to run, with a
-	// function that raises KeyboardInterrupt in it.
-	Running func(interrupt func())
-}
-
-// ErrInterrupted is what Request.Input returns for Ctrl-C.
-var ErrInterrupted = hostapi.ErrInterrupted
 
 // Run executes one request and returns its result. It never fails: every outcome is a
 // status. Questions go to req.Ask.
@@ -273,7 +235,7 @@ func (s *Server) hint(r *Result, p plan, py *interpreter, req Request, e ending,
 		Unawaited: after(runner.CauseUnawaited, e.done.Cause),
 		Planned:   len(r.Plan) > 0,
 		Stdout:    r.Stdout, Stderr: r.Stderr, Code: req.Code, Image: py.image.Name,
-		Packages: s.packageNamer(p), Network: p.network != nil,
+		Packages: p.packageNamer(s.o), Network: p.network != nil,
 		Lookup: s.o.Upstreams.Lookup, Granted: p.granted,
 		Earlier: &s.defined, Session: req.Session, Live: s.sessions.isLive, NoSessions: s.o.Sessions <= 0,
 	})
@@ -300,7 +262,46 @@ func (s *Server) warmUp() {
 	}
 	s.background.Go(func() {
 		if image, ok := s.o.Cached(s.life); ok {
-			s.o.Warm(s.process(image, prepared{}, &output.Pipes{}))
+			s.o.Warm(newProcess(s.o, image, prepared{}, &output.Pipes{}))
 		}
 	})
 }
+
+// How long the search for names may take, until it is interrupted and until the
+// session is ended.
+const (
+	completionTime = time.Second
+	completionMost = 5 * time.Second
+)
+
+// Complete returns the names that may stand in place of the last part of a dotted
+// name, as they are in the session of req. It returns none if the session has not
+// run code yet, or is at work. The names come from the sandbox, and may be anything.
+func (s *Server) Complete(ctx context.Context, req Request, dotted string) []string {
+	s.background.Add(1)
+	defer s.background.Done()
+	req.Code, req.Timeout = "pass", min(completionMost, s.o.MaxTimeout)
+	plan, err := validate(req, s.o)
+	if err != nil || dotted == "" {
+		return nil
+	}
+	sess, err := s.sessions.acquire(ctx, req.Session, completionTime)
+	if err != nil {
+		return nil
+	}
+	defer s.sessions.release(sess)
+	py := s.sessions.resume(sess)
+	if py == nil {
+		return nil
+	}
+	defer time.AfterFunc(completionTime, func() { py.signal(syscall.SIGINT) }).Stop()
+	py.pipes.Tee(req.Stdout, req.Stderr)
+	start := s.startMessage(plan, py, req)
+	start.Complete = dotted
+	end := py.run(ctx, start, s.hostAPI(plan, py, req, nil, output.NewProgress(nil), noDisplay))
+	s.sessions.endRun(sess, s.newResult(plan, py, end), end)
+	return strings.Fields(end.done.Result)
+}
+
+// noDisplay refuses a picture: no code is meant to run.
+func noDisplay(string, []byte, bool) error { return errors.New("no run is active") }

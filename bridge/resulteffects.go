@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/toolcell/toolcell/bridge/hostapi"
+	"github.com/toolcell/toolcell/bridge/network"
 	"github.com/toolcell/toolcell/bridge/toon"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
@@ -82,6 +83,43 @@ func (r *Result) planRows() []any {
 	rows := make([]any, len(r.Plan))
 	for i, c := range r.Plan {
 		rows[i] = toon.Object{{Key: "server", Value: c.Server}, {Key: "tool", Value: c.Tool}, {Key: "arguments", Value: string(c.Arguments)}}
+	}
+	return rows
+}
+
+// addNetwork adds what went through the way out of a run, and says once what was
+// refused: in the hint if the code has failed.
+func (r *Result) addNetwork(p plan, code string, report network.Report) (notes []string) {
+	r.Network = report.Uses
+	refused := report.Refused()
+	if r.Status == StatusError && r.Hint == "" {
+		if p.network == nil {
+			r.Hint = network.UnaskedHint(p.policy, code, r.Error)
+		} else if r.Hint, refused = refused, ""; r.Hint == "" {
+			r.Hint = network.BypassedHint(r.Error)
+		}
+	}
+	if refused != "" {
+		notes = append(notes, refused)
+	}
+	if report.Unchecked {
+		notes = append(notes, "addresses were not checked: connections went through the proxy of the host ([network] via = \"env\")")
+	}
+	return notes
+}
+
+func (r *Result) networkRows() []any {
+	rows := make([]any, len(r.Network))
+	for i, u := range r.Network {
+		rows[i] = toon.Object{
+			{Key: "host", Value: u.Host},
+			{Key: "port", Value: u.Port},
+			{Key: "requests", Value: u.Requests},
+			{Key: "bytesSent", Value: u.BytesSent},
+			{Key: "bytesReceived", Value: u.BytesReceived},
+			{Key: "refused", Value: u.Refused},
+			{Key: "rule", Value: u.Rule},
+		}
 	}
 	return rows
 }
