@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/toolcell/toolcell/mcpproxy/catalog"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/elicitation"
@@ -14,6 +15,7 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/rawjson"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 	"github.com/toolcell/toolcell/mcpproxy/transport"
+	"github.com/toolcell/toolcell/mcpproxy/transport/remote"
 	"github.com/toolcell/toolcell/mcpproxy/transport/stdio"
 )
 
@@ -232,6 +234,15 @@ func WithoutOutput(err error) error { return stdio.WithoutOutput(err) }
 // ShortOutput returns an error of a server with the one line of its stderr that
 // gives the reason: a traceback takes many tokens of a model.
 func ShortOutput(err error) error { return stdio.ShortOutput(err) }
+
+// SaidByServer reports whether an error has words of a server: what it wrote to stderr, or
+// an error that it answered with.
+func SaidByServer(err error) bool {
+	var failed *remote.Error
+	var refused *jsonrpc.Error
+	var answered *RemoteError
+	return stdio.HasOutput(err) || errors.As(err, &failed) || errors.As(err, &refused) || errors.As(err, &answered)
+}
 
 // RemoteError is a JSON-RPC error that a server gave instead of a result.
 type RemoteError struct {

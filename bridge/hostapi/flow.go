@@ -3,6 +3,7 @@ package hostapi
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/toolcell/toolcell/bridge/consent"
@@ -45,5 +46,14 @@ func (f flow) check(s config.Server, _ catalog.Tool, _ json.RawMessage) ([]strin
 func (f flow) sent(s config.Server, what string) {
 	if private, _ := f.policy.Flow(policyNames(s)); private {
 		f.marks.Add(s.Name + "." + what)
+	}
+}
+
+// failed notes that the code gets an error with words of a server, which may have come
+// before anything was read from it.
+func (f flow) failed(s config.Server) {
+	read := func(what string) bool { return strings.HasPrefix(what, s.Name+".") }
+	if !slices.ContainsFunc(f.marks.Reads(), read) {
+		f.sent(s, "error")
 	}
 }

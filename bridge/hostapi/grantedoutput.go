@@ -10,10 +10,13 @@ import (
 
 // grantedOutput are Upstreams whose errors have what a server wrote to stderr, in
 // short, only if the run was granted the server. Documentation needs no grant and can
-// start a server, which may print secrets of its own or of the user when that fails.
+// start a server, which may print secrets of its own or of the user when that fails. Of a
+// private server such an error counts as read; in a run that reaches hosts it is short,
+// since the user was not asked.
 type grantedOutput struct {
 	Upstreams
 	granted map[string]bool
+	flow    flow
 }
 
 // bound returns an error as the run may see it.
@@ -21,10 +24,23 @@ func (g grantedOutput) bound(server string, err error) error {
 	if err == nil {
 		return nil
 	}
-	if s, lookup := g.Lookup(server); lookup == nil && g.granted[s.Name] {
-		return mcpproxy.ShortOutput(err)
+	s, lookup := g.Lookup(server)
+	if lookup != nil || !g.granted[s.Name] {
+		return mcpproxy.WithoutOutput(err)
 	}
-	return mcpproxy.WithoutOutput(err)
+	if mcpproxy.SaidByServer(err) {
+		g.flow.failed(s)
+	}
+	if private, _ := g.flow.policy.Flow(policyNames(s)); private && len(g.flow.hosts) > 0 {
+		return mcpproxy.WithoutOutput(err)
+	}
+	return mcpproxy.ShortOutput(err)
+}
+
+// Call implements Upstreams.
+func (g grantedOutput) Call(ctx context.Context, r mcpproxy.CallRequest) (mcpproxy.CallResult, error) {
+	result, err := g.Upstreams.Call(ctx, r)
+	return result, g.bound(r.Server, err)
 }
 
 // AwaitTools implements Upstreams.

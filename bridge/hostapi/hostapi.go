@@ -128,7 +128,7 @@ func New(o Options) *API {
 	}
 	f := flow{o.Policy, o.Marks, o.Hosts}
 	a := &API{
-		upstreams: grantedOutput{o.Upstreams, o.Granted}, granted: o.Granted, policy: o.Policy, display: o.Display, printed: o.Printed,
+		upstreams: grantedOutput{o.Upstreams, o.Granted, f}, granted: o.Granted, policy: o.Policy, display: o.Display, printed: o.Printed,
 		saved: savedTools{store: o.Saved, flow: f, log: o.Log}, progress: callProgress{report: o.Progress}, input: o.Input, asker: o.Asker,
 		flow:    f,
 		elicits: o.Elicits,

@@ -35,6 +35,12 @@ const outputMark = "; its stderr ended: "
 func (e *OutputError) Error() string { return e.err.Error() + outputMark + e.output }
 func (e *OutputError) Unwrap() error { return e.err }
 
+// HasOutput reports whether an error has what its server wrote.
+func HasOutput(err error) bool {
+	var out *OutputError
+	return errors.As(err, &out)
+}
+
 // WithoutOutput returns an error without what its server wrote, if there is any of
 // that in its text.
 func WithoutOutput(err error) error {
