@@ -50,7 +50,7 @@ func (a *API) callAllowed(ctx context.Context, server config.Server, r mcpproxy.
 	}
 	var allowed []*policy.Ask
 	r.Allowed = func(ask *policy.Ask) bool {
-		if !ask.Once && a.asker != nil && a.asker.Granted(ask.Server, ask.Tool) {
+		if !ask.Once && !namedAsRead(ask.Tool) && a.asker != nil && a.asker.Granted(ask.Server, ask.Tool) {
 			return true
 		}
 		for _, earlier := range allowed {
@@ -71,11 +71,23 @@ func (a *API) callAllowed(ctx context.Context, server config.Server, r mcpproxy.
 		if !errors.As(err, &ask) || a.asker == nil {
 			return result, err
 		}
-		if err := a.ask(ctx, server, ask, arrived); err != nil {
+		shown := *ask
+		shown.Once = ask.Once || namedAsRead(ask.Tool)
+		if err := a.ask(ctx, server, &shown, arrived); err != nil {
 			return nil, err
 		}
 		allowed = append(allowed, ask)
 	}
+}
+
+// namedAsRead reports whether a tool is called as a request is that reads something else.
+// What is allowed of the one for the rest of the run must not be allowed of the other.
+func namedAsRead(tool string) bool {
+	switch tool {
+	case "resources/list", "resources/templates/list", "prompts/list", "resources/read", "prompts/get":
+		return true
+	}
+	return false
 }
 
 // authorizeRead checks whether something other than tools of a server may be read, and
