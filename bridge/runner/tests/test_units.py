@@ -9,6 +9,7 @@ import math
 import os
 import socket
 import sys
+import threading
 import types
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -27,6 +28,7 @@ from toolcell_runner import (
     saved,
     savetool,
     slips,
+    sources,
     stackdump,
     standins,
     toolresults,
@@ -313,3 +315,33 @@ def test_the_answer_of_a_planned_call_shows_as_its_result() -> None:
 ])
 def test_a_stand_in_is_unwrapped_as_values_are(shape: Any, want: Any) -> None:
     assert standins.stand_in(1, shape) == want
+
+
+def test_a_module_that_another_thread_imports_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "slow_module.py").write_text("import __main__ as main\nmain.begun.set()\nmain.go.wait()\ncache = {}\n")
+    begun, go, looked = threading.Event(), threading.Event(), threading.Event()
+    for name, event in {"begun": begun, "go": go}.items():
+        monkeypatch.setattr(sys.modules["__main__"], name, event, raising=False)
+    found: list[bool] = []
+
+    def look() -> None:
+        looked.set()
+        texts.when_loaded("slow_module", lambda module: found.append(hasattr(module, "cache")))
+
+    texts = sources.Sources()
+    threads = [threading.Thread(target=__import__, args=("slow_module",)), threading.Thread(target=look)]
+    try:
+        threads[0].start()
+        assert begun.wait(60)
+        threads[1].start()
+        assert looked.wait(60)
+        threads[1].join(0.2)  # it waits, and would not if half a module were good enough
+        go.set()
+        for thread in threads:
+            thread.join(60)
+    finally:
+        go.set()
+        sys.meta_path.remove(texts)
+        sys.modules.pop("slow_module", None)
+    assert found == [True]

@@ -29,7 +29,7 @@ class Sources:
     def when_loaded(self, name: str, hook: Callable[[Any], None]) -> None:
         """Calls the hook with a module: now, or once the code imports it."""
         if name in sys.modules:
-            hook(sys.modules[name])
+            hook(loaded(name))
         else:
             self.hooks[name] = hook
 
@@ -37,7 +37,7 @@ class Sources:
         self.texts[file] = text
         self.name_asyncio = self.name_asyncio or "asyncio" in text or "user_tools" in text
         if "linecache" in sys.modules:
-            self.fill(sys.modules["linecache"])
+            self.fill(loaded("linecache"))
 
     def fill(self, linecache: Any) -> None:
         """Gives linecache our texts; without a time stamp it never checks the disk for them."""
@@ -59,3 +59,10 @@ class Sources:
 
             spec.loader.exec_module = exec_module
         return spec
+
+
+def loaded(name: str) -> Any:
+    """Returns a module of sys.modules. If another thread is importing it, such as one that the last run of a session
+    has left, it waits for that: half of the module is missing."""
+    __import__(name)
+    return sys.modules[name]
