@@ -160,7 +160,7 @@ func (d *Desk) settle(q *Question, s State, a Answer) {
 	q.State, q.Answer, q.DecidedAt = s, a, time.Now()
 	if s == Approved && a.Choice == ForRun {
 		for _, c := range q.Calls {
-			q.run.granted[toolKey{c.Server, c.Tool}] = true
+			q.run.grant(c)
 		}
 	}
 	close(q.decided)

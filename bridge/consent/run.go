@@ -3,6 +3,7 @@ package consent
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 )
@@ -25,7 +26,7 @@ type Run struct {
 	arrived chan struct{} // closed when none is on its way
 
 	// The fields below are guarded by desk.mu.
-	granted map[toolKey]bool
+	granted map[toolKey][]string // the reasons for which a tool was asked about, and allowed until the end
 	pending *Question
 	ended   bool
 }
@@ -54,7 +55,7 @@ type batch struct {
 
 // Begin begins a run. It has to be ended.
 func (d *Desk) Begin(o RunOptions) *Run {
-	r := &Run{o: o, desk: d, granted: map[toolKey]bool{}}
+	r := &Run{o: o, desk: d, granted: map[toolKey][]string{}}
 	r.life, r.over = context.WithCancel(context.Background())
 	return r
 }
@@ -95,11 +96,27 @@ func (r *Run) Pending() (Question, bool) {
 	return *r.pending, true
 }
 
-// Granted reports whether the user allowed a tool for the rest of the run.
-func (r *Run) Granted(server, tool string) bool {
+// grant allows the tool of a call until the end. desk.mu is held.
+func (r *Run) grant(c Call) {
+	key := toolKey{c.Server, c.Tool}
+	known := r.granted[key]
+	for _, reason := range c.Reasons {
+		if !slices.Contains(known, reason) {
+			known = append(known, reason)
+		}
+	}
+	r.granted[key] = known
+}
+
+// Granted reports whether the user allowed a tool for the rest of the run, and knew of all
+// these reasons to be asked: a new one, such as that the server has changed the tool, is
+// another question.
+func (r *Run) Granted(server, tool string, reasons []string) bool {
 	r.desk.mu.Lock()
 	defer r.desk.mu.Unlock()
-	return r.granted[toolKey{server, tool}]
+	known, granted := r.granted[toolKey{server, tool}]
+	unknown := func(reason string) bool { return !slices.Contains(known, reason) }
+	return granted && !slices.ContainsFunc(reasons, unknown)
 }
 
 // Approach says that a call is on its way: until arrived is called, a question waits
@@ -222,7 +239,7 @@ func (r *Run) lead(b *batch) {
 	var calls []Call
 	b.asked = make([]bool, len(b.calls))
 	for i, c := range b.calls {
-		if b.asked[i] = c.Once || !r.Granted(c.Server, c.Tool); b.asked[i] {
+		if b.asked[i] = c.Once || !r.Granted(c.Server, c.Tool, c.Reasons); b.asked[i] {
 			calls = append(calls, c)
 		}
 	}

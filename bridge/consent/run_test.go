@@ -67,6 +67,39 @@ func TestARunCanBeStoppedByWhatAServerAsks(t *testing.T) {
 	})
 }
 
+// TestAToolThatIsAllowedForTheRunIsAskedForANewReason, such as that its definition has
+// changed since.
+func TestAToolThatIsAllowedForTheRunIsAskedForANewReason(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := NewDesk(Options{})
+		r := d.Begin(RunOptions{})
+		defer r.End()
+		call := func(reasons ...string) Call {
+			c := transfer(1)
+			c.Reasons = reasons
+			return c
+		}
+		for _, tt := range []struct {
+			call  Call
+			asked bool
+		}{
+			{call("because"), true}, {call("because"), false}, {call("because", "it has changed"), true},
+			{call("it has changed"), false}, {call("it has changed again", "because"), true}, {call(), false},
+		} {
+			before := len(d.Questions())
+			answer := asking(t, r, tt.call)
+			if tt.asked {
+				if err := d.Decide(await(t, d, r).ID, Answer{Choice: ForRun}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := <-answer; err != nil || len(d.Questions()) > before != tt.asked {
+				t.Errorf("%v: %v, asked: %v", tt.call.Reasons, err, !tt.asked)
+			}
+		}
+	})
+}
+
 // TestRevokingAtOnce takes back an approval while its run goes on with it. The race
 // detector looks on.
 func TestRevokingAtOnce(t *testing.T) {
@@ -78,8 +111,8 @@ func TestRevokingAtOnce(t *testing.T) {
 		if err := errors.Join(d.Decide(q.ID, Answer{Choice: ForRun}), d.Revoke(q.ID)); err != nil {
 			t.Fatal(err)
 		}
-		if err := <-answer; err != nil || r.Granted("bank", "transfer") {
-			t.Errorf("the call: %v; still granted: %v", err, r.Granted("bank", "transfer"))
+		if err := <-answer; err != nil || r.Granted("bank", "transfer", nil) {
+			t.Errorf("the call: %v; still granted: %v", err, r.Granted("bank", "transfer", nil))
 		}
 		r.End()
 	}
@@ -105,7 +138,7 @@ func TestAnswersToCalls(t *testing.T) {
 				if choice == Stop && !errors.Is(stopped, ErrStopped) || choice != Stop && stopped != nil {
 					t.Errorf("the run was stopped: %v", stopped)
 				}
-				if granted := r.Granted("bank", "transfer"); granted != (choice == ForRun) {
+				if granted := r.Granted("bank", "transfer", nil); granted != (choice == ForRun) {
 					t.Errorf("granted for the run: %v", granted)
 				}
 				if err := d.Decide(q.ID, Answer{Choice: ForCall}); !errors.Is(err, ErrDecided) {
@@ -270,8 +303,8 @@ func TestGrantForTheRunIsTakenBack(t *testing.T) {
 		if err := <-answer; err != nil {
 			t.Fatal(err)
 		}
-		if err := d.Revoke(q.ID); err != nil || r.Granted("bank", "transfer") {
-			t.Errorf("%v, granted: %v", err, r.Granted("bank", "transfer"))
+		if err := d.Revoke(q.ID); err != nil || r.Granted("bank", "transfer", nil) {
+			t.Errorf("%v, granted: %v", err, r.Granted("bank", "transfer", nil))
 		}
 		if err := d.Revoke(q.ID); err == nil {
 			t.Error("it was taken back twice")

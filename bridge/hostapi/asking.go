@@ -21,8 +21,9 @@ type Asker interface {
 	Ask(ctx context.Context, c consent.Call, arrived func()) error
 	// AskForm asks the user what a server wants to know.
 	AskForm(ctx context.Context, f consent.Form) (consent.Answer, error)
-	// Granted reports whether a tool was allowed for the rest of the run.
-	Granted(server, tool string) bool
+	// Granted reports whether a tool was allowed for the rest of the run, for all these
+	// reasons.
+	Granted(server, tool string, reasons []string) bool
 }
 
 // approach is Asker.Approach, if there is one.
@@ -50,7 +51,7 @@ func (a *API) callAllowed(ctx context.Context, server config.Server, r mcpproxy.
 	}
 	var allowed []*policy.Ask
 	r.Allowed = func(ask *policy.Ask) bool {
-		if !ask.Once && !namedAsRead(ask.Tool) && a.asker != nil && a.asker.Granted(ask.Server, ask.Tool) {
+		if !ask.Once && !namedAsRead(ask.Tool) && a.asker != nil && a.asker.Granted(ask.Server, ask.Tool, ask.Reasons) {
 			return true
 		}
 		for _, earlier := range allowed {
@@ -104,7 +105,7 @@ func (a *API) authorizeRead(ctx context.Context, server config.Server, what stri
 	}
 	shown := *ask
 	shown.Tool, shown.Arguments = what, arguments
-	if ask.Once || !a.asker.Granted(shown.Server, shown.Tool) {
+	if ask.Once || !a.asker.Granted(shown.Server, shown.Tool, shown.Reasons) {
 		if err := a.ask(ctx, server, &shown, func() {}); err != nil {
 			return err
 		}
