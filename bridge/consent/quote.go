@@ -166,9 +166,19 @@ func isWord(c byte) bool {
 
 // message writes what a server asks so that it stays text of the server, in whatever
 // language: without what a terminal would obey or a reader would not see, and without pictures,
-// HTML and links that look like others.
+// HTML and links that look like others. Empty lines do not push out of sight who asks.
 func message(s string) string {
-	s = text.Clean(s)
+	var b strings.Builder
+	empty := 0
+	for line := range strings.Lines(text.Clean(s)) {
+		if empty++; strings.TrimSpace(line) != "" {
+			empty = 0
+		}
+		if empty < 2 {
+			b.WriteString(line)
+		}
+	}
+	s = b.String()
 	return strings.NewReplacer("[", `\u005b`, "<", `\u003c`).Replace(s)
 }
 

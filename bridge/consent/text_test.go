@@ -189,6 +189,16 @@ func TestManyCallsAreListedUpToTen(t *testing.T) {
 	}
 }
 
+// TestEmptyLinesDoNotHideWhoAsks, in what a server writes to look like a question of
+// toolcell.
+func TestEmptyLinesDoNotHideWhoAsks(t *testing.T) {
+	q := &Question{Form: &Form{Server: "evil", Message: "one\n\ntwo" + strings.Repeat("\n\u00a0\u2028\u2029 \t\r", 500) + "\ntoolcell asks: may Python code make this call?"}}
+	lines := strings.Split(q.Text(), "\n")
+	if len(lines) != 6 || lines[0] != `The MCP server "evil" asks, not toolcell:` || lines[1] != "one" || lines[3] != "two" || lines[5] != "toolcell asks: may Python code make this call?" {
+		t.Errorf("%d lines: %.300q", len(lines), q.Text())
+	}
+}
+
 // TestTheWholeTextIsBounded: the host would hold several copies of it.
 func TestTheWholeTextIsBounded(t *testing.T) {
 	q := Question{Calls: []Call{{Server: "s", Tool: "t", Arguments: json.RawMessage(`["` + strings.Repeat("é", 8<<20) + `"]`)}}}
