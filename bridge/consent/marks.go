@@ -16,8 +16,13 @@ type Marks struct {
 	more  int
 }
 
-// maxReads bounds what is remembered by name.
-const maxReads = 20
+// maxReads bounds what is remembered by name. A reason names the first of them, and has
+// room for what else it says: tools of servers may have long names.
+const (
+	maxReads      = 20
+	maxNamedReads = 5
+	maxNamedRead  = 48 // characters
+)
 
 // Add notes reads, such as "bank.list_accounts".
 func (m *Marks) Add(reads ...string) {
@@ -53,11 +58,15 @@ func (m *Marks) Reason() string {
 	if len(reads) == 0 {
 		return ""
 	}
+	var named []string
+	for _, read := range reads[:min(len(reads), maxNamedReads)] {
+		named = append(named, clip(read, maxNamedRead))
+	}
+	list := strings.Join(named, ", ")
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	list := strings.Join(reads, ", ")
-	if m.more > 0 {
-		list += fmt.Sprintf(" and %d more", m.more)
+	if n := len(reads) - len(named) + m.more; n > 0 {
+		list += fmt.Sprintf(" and %d more", n)
 	}
 	return "private data was read before, from " + list
 }

@@ -71,7 +71,7 @@ func (a *API) savedSource(ctx context.Context, name string) (json.RawMessage, er
 func (a *API) askSaved(ctx context.Context, tool savedtools.Tool) error {
 	ask := &policy.Ask{
 		Server: savedServer, Tool: tool.Name, Once: true,
-		Reasons: []string{fmt.Sprintf("it was saved after private data was read, from %s, and this run can reach %s", strings.Join(tool.Private, ", "), a.flow.reached())},
+		Reasons: []string{fmt.Sprintf("this run can reach %s, and the tool was saved after private data was read, from %s", a.flow.reached(), strings.Join(tool.Private, ", "))},
 	}
 	if a.asker == nil {
 		return ask

@@ -104,7 +104,7 @@ func TestSavedToolsBringNothingPrivateToHostsUnasked(t *testing.T) {
 		if !errors.Is(err, denied) || strings.Contains(string(answer), "4711") != (denied == nil) || slices.Contains(marks.Reads(), "bank.accounts") != (denied == nil) {
 			t.Errorf("%s, %v, read %v", answer, err, marks.Reads())
 		}
-		if len(user.asked) != 1 || !user.asked[0].Once || !strings.Contains(user.asked[0].Reasons[0], "from bank.accounts, and this run can reach https://paste.example") {
+		if len(user.asked) != 1 || !user.asked[0].Once || !strings.Contains(user.asked[0].Reasons[0], "this run can reach https://paste.example, and the tool was saved after private data was read, from bank.accounts") {
 			t.Errorf("asked %+v", user.asked)
 		}
 	}
