@@ -114,16 +114,24 @@ const maxJSON = 32 << 20
 
 // ReadJSON reads one.
 func ReadJSON(file string, v any) error {
-	f, err := os.Open(file)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	content, err := io.ReadAll(io.LimitReader(f, maxJSON))
+	content, _, err := readSmall(file)
 	if err != nil {
 		return err
 	}
 	return json.Unmarshal(content, v)
+}
+
+func readSmall(file string) (content []byte, info fs.FileInfo, err error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close()
+	if info, err = f.Stat(); err != nil {
+		return nil, nil, err
+	}
+	content, err = io.ReadAll(io.LimitReader(f, maxJSON))
+	return content, info, err
 }
 
 // WriteJSON replaces a file as WriteFile does.

@@ -101,6 +101,11 @@ type Store struct {
 	client *http.Client
 	stall  time.Duration // after which a download that brings nothing is given up
 	pause  time.Duration // before the second try of a download
+
+	// Each run with packages asks for these. Without them in memory it takes 0.3 ms more
+	// for pandas alone, and 1 ms for thirty packages.
+	resolved *cachedir.Recent[*Lock] // what is in requests
+	pythons  *cachedir.Recent[string]
 }
 
 // Open opens the store in dir, which is made if it does not exist, and removes what
@@ -120,8 +125,9 @@ func Open(dir, uv string) (*Store, error) {
 	leases := cachedir.NewLeases(locks)
 	s := &Store{
 		dir: dir, uv: uv, locks: locks, leases: leases,
-		wheels: wheelDir{filepath.Join(dir, "wheels"), locks}, sets: setDir{filepath.Join(dir, "sets"), locks, leases},
+		wheels: wheelDir{filepath.Join(dir, "wheels"), locks}, sets: setDir{filepath.Join(dir, "sets"), locks, leases, cachedir.NewRecent(parseJSON[Set])},
 		stall: 30 * time.Second, pause: 500 * time.Millisecond,
+		resolved: cachedir.NewRecent(parseKnown), pythons: cachedir.NewRecent(parseJSON[string]),
 	}
 	s.client = &http.Client{Transport: http.DefaultTransport}
 	cachedir.Sweep(s.wheels.dir, locks, wheelLock)
@@ -213,16 +219,30 @@ func (s *Store) cached(r Request, key string) (*Set, error) {
 
 // knownLock returns the lock of a request that was made before, nil if there is none.
 func (s *Store) knownLock(r Request, key string) (*Lock, error) {
-	var k known
-	if cachedir.ReadJSON(s.knownFile(key), &k) != nil {
-		return nil, nil
-	}
-	lock, err := ParseLock([]byte(k.Lock))
+	lock, err := s.resolved.Read(s.knownFile(key))
 	if err != nil {
 		return nil, nil // it is resolved anew
 	}
-	lock.choose()
 	return lock, lock.check(r)
+}
+
+// parseKnown reads the lock of a known.
+func parseKnown(content []byte) (*Lock, error) {
+	k, err := parseJSON[known](content)
+	if err != nil {
+		return nil, err
+	}
+	lock, err := ParseLock([]byte(k.Lock))
+	if err != nil {
+		return nil, err
+	}
+	lock.choose()
+	return lock, nil
+}
+
+func parseJSON[T any](content []byte) (v T, err error) {
+	err = json.Unmarshal(content, &v)
+	return v, err
 }
 
 // fetch gets the packages of a request, and records what it led to.

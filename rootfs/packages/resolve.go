@@ -155,8 +155,8 @@ var versionForm = regexp.MustCompile(`^\d{1,3}(\.\d{1,3}){2}[a-z0-9]{0,8}$`)
 // asked.
 func (s *Store) PythonVersion(ctx context.Context, image Image, run Run) (string, error) {
 	file := filepath.Join(s.dir, "pythons", image.name()+".json")
-	var version string
-	if cachedir.ReadJSON(file, &version) == nil && versionForm.MatchString(version) {
+	version, err := s.pythons.Read(file)
+	if err == nil && versionForm.MatchString(version) {
 		return version, nil
 	}
 	const script = "import sys; v = sys.version_info; print('%d.%d.%d' % v[:3] + ('' if v[3] == 'final' else v[3][0].replace('c', 'rc') + str(v[4])))"

@@ -22,12 +22,13 @@ import (
 // A setDir has a folder for each set:
 //
 //	packages/       what a sandbox sees at Target, links to the files of wheels, and bytecode
-//	set.json        a Set; its modification time is when it was last used
+//	set.json        a Set; its modification time is when it was last used, up to a minute (useNoted)
 //	bytecode.json   says that bytecode was made, or why not
 type setDir struct {
 	dir    string
 	locks  cachedir.Locks
 	leases *cachedir.Leases
+	recent *cachedir.Recent[Set]
 }
 
 // setFormat is the version of a set's folder. Sets of another one are made anew.
@@ -71,8 +72,8 @@ func (d setDir) record(name string) string { return filepath.Join(d.path(name), 
 
 // read returns the complete set of a folder, or nil.
 func (d setDir) read(name string) *Set {
-	var s Set
-	if cachedir.ReadJSON(d.record(name), &s) != nil || s.Format != setFormat || s.ID != name {
+	s, err := d.recent.Read(d.record(name))
+	if err != nil || s.Format != setFormat || s.ID != name {
 		return nil
 	}
 	s.Dir = filepath.Join(d.path(name), "packages")
@@ -86,6 +87,10 @@ func (d setDir) read(name string) *Set {
 	return &s
 }
 
+// useNoted is how long a use of a set stands for later ones. A note of each would be a write to
+// the disk for each run.
+const useNoted = time.Minute
+
 // load returns a complete set, or nil. From then on no process removes it while this
 // one lives.
 func (d setDir) load(name string) *Set {
@@ -97,8 +102,9 @@ func (d setDir) load(name string) *Set {
 		d.leases.Release(name)
 		return nil
 	}
-	now := time.Now()
-	_ = os.Chtimes(d.record(name), now, now) // a store of another user need not take it
+	if now := time.Now(); now.Sub(s.LastUsed).Abs() > useNoted {
+		_ = os.Chtimes(d.record(name), now, now) // a store of another user need not take it
+	}
 	return s
 }
 

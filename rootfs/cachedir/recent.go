@@ -1,0 +1,63 @@
+package cachedir
+
+import (
+	"io/fs"
+	"os"
+	"sync"
+)
+
+// maxRecent bounds the files whose content is kept in memory.
+const maxRecent = 16
+
+// Recent keeps what was read from the last few files of a cache. A file is read and parsed
+// again only if it was replaced, as WriteFile does, or its time was changed. What it returns is shared:
+// callers must not change it.
+type Recent[T any] struct {
+	parse func(content []byte) (T, error)
+
+	mu   sync.Mutex
+	kept map[string]recentFile[T]
+}
+
+type recentFile[T any] struct {
+	info  fs.FileInfo
+	value T
+}
+
+// NewRecent returns one whose files are parsed so.
+func NewRecent[T any](parse func(content []byte) (T, error)) *Recent[T] {
+	return &Recent[T]{parse: parse, kept: map[string]recentFile[T]{}}
+}
+
+// Read returns what is in a file. Errors are not kept.
+func (r *Recent[T]) Read(file string) (T, error) {
+	info, err := os.Stat(file)
+	if err != nil {
+		return *new(T), err
+	}
+	r.mu.Lock()
+	known, found := r.kept[file]
+	r.mu.Unlock()
+	if found && unchanged(known.info, info) {
+		return known.value, nil
+	}
+	content, info, err := readSmall(file)
+	if err != nil {
+		return *new(T), err
+	}
+	value, err := r.parse(content)
+	if err != nil {
+		return *new(T), err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.kept) >= maxRecent {
+		clear(r.kept)
+	}
+	r.kept[file] = recentFile[T]{info, value}
+	return value, nil
+}
+
+func unchanged(a, b fs.FileInfo) bool {
+	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
+}
