@@ -93,7 +93,7 @@ vet:
 	go vet -tags $(TAGS) ./...
 
 # What depends on the Python in an image, on Pythons that `make test` leaves out.
-PYTHONS ?= 3.9 3.10 musl
+PYTHONS ?= 3.9 3.10 3.12 musl
 .PHONY: test-pythons
 test-pythons: bin/toolcell
 	@.ci/deps.sh pythons
@@ -266,8 +266,10 @@ test-data: test-deps
 
 # Packages with compiled parts, from the real index, on every Python: a gigabyte.
 .PHONY: test-packages
-test-packages: test-deps
-	@.ci/images.sh $(TOOLCELL_TEST_IMAGES) 3.14 3.13 3.11
+test-packages: export TOOLCELL_TEST_PYTHONS = 3.14 3.13 3.12 3.11
+test-packages:
+	@.ci/deps.sh pythons
+	@.ci/images.sh $(TOOLCELL_TEST_IMAGES) $(TOOLCELL_TEST_PYTHONS)
 	go test -tags $(TAGS),wheels -count=1 -timeout 40m -run 'TestPackages' -v ./rootfs/packages $(E2E)
 
 # Builds only what is not there: root, under sudo, may have no Go.

@@ -12,6 +12,7 @@
 # without bytecode as in the official images, are
 #
 #   3.10  as Maven Central has it, on Debian; it lacks sqlite3 and lzma
+#   3.12  the same, whole
 #   musl  3.13, compiled here with musl as in the Alpine images, beside busybox;
 #         it lacks bz2, lzma and readline (eight minutes of processor time)
 #
@@ -21,7 +22,7 @@
 set -eu
 
 if [ $# -lt 1 ]; then
-	echo "usage: $0 DIR [3.14|3.13|3.11|3.10|3.9|musl|minimal|data|plotly]..." >&2
+	echo "usage: $0 DIR [3.14|3.13|3.12|3.11|3.10|3.9|musl|minimal|data|plotly]..." >&2
 	exit 2
 fi
 mkdir -p "$1"
@@ -64,11 +65,11 @@ userland() {
 		"$@" "$suite" "$work/userland.tar" ${uri:+"$uri"}
 }
 
-# userland310 makes the tar of a userland with the newest build of 3.10 that a
-# registry has. Its files have lost their modes and links.
-userland310() {
-	build=org.bytedeco:cpython:3.10.8-1.5.8:jar:linux-x86_64
-	sum=2f101b1aa06effdbda3c318c1728b13f22b571707c7b7704abaf5d19a33aa981
+# userlandMaven makes the tar of a userland with the newest build of a version that a
+# registry has, and Debian packages that it needs. Its files have lost their modes and
+# links.
+userlandMaven() {
+	version=$1 build=org.bytedeco:cpython:$2:jar:linux-x86_64 sum=$3 packages=$4
 	if ! command -v mvn >/dev/null; then
 		echo "$0: mvn is missing: apt-get install maven" >&2
 		exit 1
@@ -81,13 +82,13 @@ userland310() {
 
 	tree=$work/jar/org/bytedeco/cpython/linux-x86_64
 	mkdir -p "$work/python/bin" "$work/python/lib"
-	cp "$tree/bin/python3.10" "$work/python/bin"
-	chmod 755 "$work/python/bin/python3.10"
-	ln -s python3.10 "$work/python/bin/python3"
-	cp -r "$tree/lib/python3.10" "$tree"/lib*.so.* "$work/python/lib"
-	rm -rf "$work/python/lib/python3.10/test" "$work"/python/lib/python3.10/config-*
+	cp "$tree/bin/python$version" "$work/python/bin"
+	chmod 755 "$work/python/bin/python$version"
+	ln -s "python$version" "$work/python/bin/python3"
+	cp -r "$tree/lib/python$version" "$tree"/lib*.so.* "$work/python/lib"
+	rm -rf "$work/python/lib/python$version/test" "$work/python/lib/python$version"/config-*
 	tar -C "$work/python" --owner=0 --group=0 -cf "$work/python.tar" .
-	userland bookworm zlib1g,libuuid1 \
+	userland bookworm "$packages" \
 		--customize-hook="tar-in $work/python.tar /usr/local" --customize-hook='chroot "$1" ldconfig'
 }
 
@@ -114,9 +115,9 @@ userlandMusl() {
 build() {
 	version=$1 strip=
 	case $version in
-	3.14 | 3.13 | 3.11 | 3.10 | 3.9 | musl | minimal | data | plotly) ;;
+	3.14 | 3.13 | 3.12 | 3.11 | 3.10 | 3.9 | musl | minimal | data | plotly) ;;
 	*)
-		echo "$0: no image of Python $version is known (3.14, 3.13, 3.11, 3.10, 3.9 are)" >&2
+		echo "$0: no image of Python $version is known (3.14, 3.13, 3.12, 3.11, 3.10, 3.9 are)" >&2
 		exit 2
 		;;
 	esac
@@ -134,7 +135,14 @@ build() {
 	3.13) userland trixie python3,libstdc++6 ;;
 	3.11) userland bookworm python3,libstdc++6 ;;
 	3.9) userland bullseye python3 ;;
-	3.10) userland310 ;;
+	3.10)
+		userlandMaven 3.10 3.10.8-1.5.8 2f101b1aa06effdbda3c318c1728b13f22b571707c7b7704abaf5d19a33aa981 \
+			zlib1g,libuuid1
+		;;
+	3.12)
+		userlandMaven 3.12 3.12.1-1.5.10 a135fcf4dc01adebf7ea439252276fc3196db80f7e0dd3da0b61f1ec489b68bd \
+			zlib1g,libuuid1,libbz2-1.0,liblzma5,libsqlite3-0,libncursesw6,libreadline8,libnsl2,libstdc++6
+		;;
 	musl) userlandMusl ;;
 	minimal) userland trixie python3-minimal ;;
 	plotly)

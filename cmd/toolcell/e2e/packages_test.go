@@ -32,7 +32,11 @@ func needPyPI(t *testing.T) {
 func pythonImages() []string {
 	images := []string{"host"}
 	if dir := os.Getenv("TOOLCELL_TEST_IMAGES"); dir != "" {
-		for _, v := range []string{"3.11", "3.13", "3.14"} {
+		versions := strings.Fields(os.Getenv("TOOLCELL_TEST_PYTHONS"))
+		if len(versions) == 0 {
+			versions = []string{"3.11", "3.13", "3.14"}
+		}
+		for _, v := range versions {
 			images = append(images, fmt.Sprintf("oci:%s/python-%s", dir, v))
 		}
 	}
