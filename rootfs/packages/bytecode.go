@@ -22,9 +22,9 @@ func (d setDir) bytecode(name string) string { return filepath.Join(d.path(name)
 
 // NeedsBytecode reports whether AddBytecode has something to do.
 func (s *Store) NeedsBytecode(set *Set) bool {
-	var rec bytecodeRecord
 	file := s.sets.bytecode(set.ID)
-	if cachedir.ReadJSON(file, &rec) != nil {
+	rec, err := s.bytecode.Read(file)
+	if err != nil {
 		return unix.Access(s.sets.path(set.ID), unix.W_OK) == nil
 	}
 	return rec.Error != "" && cachedir.Due(file)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"strconv"
 	"time"
@@ -31,7 +32,8 @@ func (e *statusError) Error() string { return "the server answers " + e.status }
 // get opens an address that is of the origins, and so is each that it leads to. The
 // body fails when nothing comes for a time.
 func (s *Store) get(ctx context.Context, from origins, address, accept string) (*http.Response, error) {
-	if err := from.check(address); err != nil {
+	u, _ := url.Parse(address) // check refuses what cannot be read
+	if err := from.check(u); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -51,7 +53,7 @@ func (s *Store) get(ctx context.Context, from origins, address, accept string) (
 			return errors.New("it is redirected too often")
 		}
 		from.authorize(next)
-		return from.check(next.URL.String())
+		return from.check(next.URL)
 	}
 	resp, err := client.Do(req)
 	if err == nil && resp.StatusCode != http.StatusOK {

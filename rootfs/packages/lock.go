@@ -34,6 +34,8 @@ type lockedWheel struct {
 	URL    string            `toml:"url"`
 	Size   int64             `toml:"size"`
 	Hashes map[string]string `toml:"hashes"`
+
+	address *url.URL // of the one that was chosen; nil if the URL cannot be read
 }
 
 // maxLock bounds a lock file, in bytes.
@@ -126,7 +128,7 @@ func (l *Lock) check(r Request) error {
 		if !wheelForm().MatchString(w.file()) {
 			return fmt.Errorf("%s is not the name of a wheel", rootdir.Quote(w.file()))
 		}
-		if err := from.check(w.URL); err != nil {
+		if err := from.check(w.address); err != nil {
 			return fmt.Errorf("the wheel %s: %w", w.file(), err)
 		}
 		size += max(w.Size, 0)

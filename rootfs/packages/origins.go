@@ -63,10 +63,9 @@ func hostPort(u *url.URL) string {
 
 // check refuses an address that files may not come from. Without TLS only an index that
 // has none itself may answer.
-func (o origins) check(address string) error {
-	u, err := url.Parse(address)
+func (o origins) check(u *url.URL) error {
 	switch {
-	case err != nil || u.Hostname() == "" || u.User != nil || u.Opaque != "":
+	case u == nil || u.Hostname() == "" || u.User != nil || u.Opaque != "":
 		return errors.New("its address is not understood")
 	case u.Scheme != "https" && (u.Scheme != "http" || o.index.Scheme != "http" || hostPort(u) != hostPort(o.index)):
 		return fmt.Errorf("its address begins with %s, not with https", rootdir.Quote(u.Scheme+"://"))

@@ -106,6 +106,7 @@ type Store struct {
 	// for pandas alone, and 1 ms for thirty packages.
 	resolved *cachedir.Recent[*Lock] // what is in requests
 	pythons  *cachedir.Recent[string]
+	bytecode *cachedir.Recent[bytecodeRecord]
 }
 
 // Open opens the store in dir, which is made if it does not exist, and removes what
@@ -127,7 +128,7 @@ func Open(dir, uv string) (*Store, error) {
 		dir: dir, uv: uv, locks: locks, leases: leases,
 		wheels: wheelDir{filepath.Join(dir, "wheels"), locks}, sets: setDir{filepath.Join(dir, "sets"), locks, leases, cachedir.NewRecent(parseJSON[Set])},
 		stall: 30 * time.Second, pause: 500 * time.Millisecond,
-		resolved: cachedir.NewRecent(parseKnown), pythons: cachedir.NewRecent(parseJSON[string]),
+		resolved: cachedir.NewRecent(parseKnown), pythons: cachedir.NewRecent(parseJSON[string]), bytecode: cachedir.NewRecent(parseJSON[bytecodeRecord]),
 	}
 	s.client = &http.Client{Transport: http.DefaultTransport}
 	cachedir.Sweep(s.wheels.dir, locks, wheelLock)

@@ -2,6 +2,7 @@ package packages
 
 import (
 	"cmp"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -9,12 +10,14 @@ import (
 
 // choose leaves each package the wheel that Python's tools would take. The resolver
 // lists those alone that fit the image; of several, the one made for fewest machines
-// is best (platform compatibility tags of packaging.python.org).
+// is best (platform compatibility tags of packaging.python.org). What each check of the lock
+// needs of the wheel is worked out here, once.
 func (l *Lock) choose() {
 	for i, p := range l.packages {
-		l.packages[i].Wheels = []lockedWheel{slices.MaxFunc(p.Wheels, func(a, b lockedWheel) int {
-			return compareTags(a.file(), b.file())
-		})}
+		w := slices.MaxFunc(p.Wheels, func(a, b lockedWheel) int { return compareTags(a.file(), b.file()) })
+		w.Name = w.file()
+		w.address, _ = url.Parse(w.URL)
+		l.packages[i].Wheels = []lockedWheel{w}
 	}
 }
 
