@@ -24,6 +24,7 @@ type imageDir struct {
 	dir    string
 	locks  cachedir.Locks
 	leases *cachedir.Leases
+	recent *cachedir.Recent[record]
 }
 
 // format is the version of an image's folder. Images of another one are unpacked
@@ -69,6 +70,10 @@ func readRecord(imageDir string) *record {
 	return &rec
 }
 
+// useNoted is how long a noted use of an image stands for later ones, since each run
+// is one.
+const useNoted = time.Minute
+
 func (d imageDir) path(name string) string { return filepath.Join(d.dir, name) }
 
 // load returns the complete root in a folder, or nil. From then on no process
@@ -82,8 +87,9 @@ func (d imageDir) load(name, digest, ref string) (root *Root) {
 			d.leases.Release(name)
 		}
 	}()
-	rec := readRecord(d.path(name))
-	if rec == nil || rec.Digest != digest {
+	file := recordFile(d.path(name))
+	rec, err := d.recent.Read(file)
+	if err != nil || rec.Format != format || rec.Digest != digest {
 		return nil
 	}
 	dir := filepath.Join(d.path(name), "root")
@@ -95,7 +101,9 @@ func (d imageDir) load(name, digest, ref string) (root *Root) {
 	// The modification time is when the image was last used. In a store that
 	// another user shares with us it cannot be set, and need not be.
 	now := time.Now()
-	_ = os.Chtimes(recordFile(d.path(name)), now, now)
+	if info, err := os.Stat(file); err == nil && now.Sub(info.ModTime()).Abs() > useNoted {
+		_ = os.Chtimes(file, now, now)
+	}
 	root = &Root{Dir: dir, Ref: ref, Digest: rec.Digest, Env: rec.Env, Python: rec.Python, Binds: rec.Binds, spare: DefaultMaxEntries, locks: d.locks}
 	if rec.Spare != nil {
 		root.spare = *rec.Spare
