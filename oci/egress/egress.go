@@ -220,7 +220,9 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 		return nil, err
 	}
 	give, ok := l.b.wide.clients.take()
-	if !ok {
+	if ok {
+		widen(c)
+	} else {
 		narrow(c)
 	}
 	forget := l.b.keep(c)

@@ -31,17 +31,17 @@ func (b *Broker) tunnel(client net.Conn, buffered *bufio.Reader, server net.Conn
 	if b.usage.addBytes(t.host, t.port, int64(len(hello)), 0) != nil {
 		return
 	}
-	size := narrowCopy
+	largest := narrowCopy
 	give, ok := b.wide.tunnels.take()
 	defer give()
 	if ok {
-		size = wideCopy
+		largest = wideCopy
 	}
 	var both sync.WaitGroup
 	both.Go(func() {
-		copyCounted(server, client, make([]byte, size), func(n int64) error { return b.usage.addBytes(t.host, t.port, n, 0) })
+		copyCounted(server, client, largest, func(n int64) error { return b.usage.addBytes(t.host, t.port, n, 0) })
 	})
-	copyCounted(rawConn(client), server, make([]byte, size), func(n int64) error { return b.usage.addBytes(t.host, t.port, 0, n) })
+	copyCounted(rawConn(client), server, largest, func(n int64) error { return b.usage.addBytes(t.host, t.port, 0, n) })
 	both.Wait()
 }
 
@@ -57,10 +57,12 @@ func checkServerName(name, host string) error {
 	return fmt.Errorf("the TLS handshake is for %q, and the connection for %q", name, host)
 }
 
-// copyCounted copies until the end of from, and then ends to. It does not use splice(2),
+// copyCounted copies until the end of from, and then ends to. Its buffer grows up to the
+// largest while reads fill it. It does not use splice(2),
 // which io.Copy would: on an idle machine that was as fast as this with the same
 // buffers of sockets, and slower on a busy one.
-func copyCounted(to, from net.Conn, buf []byte, count func(int64) error) {
+func copyCounted(to, from net.Conn, largest int, count func(int64) error) {
+	buf := make([]byte, smallestCopy)
 	for {
 		n, err := from.Read(buf)
 		if over := count(int64(n)); over != nil {
@@ -72,6 +74,9 @@ func copyCounted(to, from net.Conn, buf []byte, count func(int64) error) {
 		}
 		switch {
 		case err == nil:
+			if n == len(buf) && n < largest {
+				buf = make([]byte, 2*n)
+			}
 			continue
 		case !errors.Is(err, io.EOF):
 			from.Close()
