@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/mcpproxy/policy/hosts"
@@ -38,7 +39,7 @@ func Open(l net.Listener, g *hosts.Grant) (*Access, error) {
 			o.Inspect = append(o.Inspect, t.Host)
 		}
 	}
-	a := &Access{variables: proxyVariables("http://" + l.Addr().String()), file: g.File()}
+	a := &Access{variables: proxyVariables("http://"+l.Addr().String(), g.Targets()), file: g.File()}
 	o.Credentials = a.addPlaceholders(g.Credentials())
 	var err error
 	if a.broker, err = egress.Start(l, o); err != nil {
@@ -66,10 +67,17 @@ func (a *Access) addPlaceholders(credentials []hosts.Credential) (all []egress.C
 	return all
 }
 
+// loopback are the hosts that are the sandbox itself, unless the grant names them: then
+// they are the host's.
+var loopback = []string{"localhost", "127.0.0.1", "::1"}
+
 // proxyVariables are those by which clients find their proxy. Programs differ in the
 // case that they read.
-func proxyVariables(proxy string) map[string]string {
-	const none = "localhost,127.0.0.1,::1"
+func proxyVariables(proxy string, targets []hosts.Target) map[string]string {
+	direct := slices.DeleteFunc(slices.Clone(loopback), func(host string) bool {
+		return slices.ContainsFunc(targets, func(t hosts.Target) bool { return t.Host == host })
+	})
+	none := strings.Join(direct, ",")
 	return map[string]string{
 		"http_proxy": proxy, "https_proxy": proxy, "all_proxy": proxy, "no_proxy": none,
 		"HTTP_PROXY": proxy, "HTTPS_PROXY": proxy, "ALL_PROXY": proxy, "NO_PROXY": none,

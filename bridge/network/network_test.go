@@ -100,6 +100,21 @@ func TestVariablesInBothCases(t *testing.T) {
 	}
 }
 
+// TestAGrantedLoopbackHostIsTheHosts: clients connect to what no_proxy names by
+// themselves, and would reach the sandbox.
+func TestAGrantedLoopbackHostIsTheHosts(t *testing.T) {
+	const local = "allow = [\"localhost:8443\", \"127.0.0.1:8443\"]\nprivate = [\"localhost\", \"127.0.0.1\"]\n"
+	for target, want := range map[string]string{
+		"https://localhost:8443": "127.0.0.1,::1",
+		"https://127.0.0.1:8443": "localhost,::1",
+	} {
+		a, _ := open(t, local, target)
+		if got := a.Variables()["no_proxy"]; got != want || a.Variables()["NO_PROXY"] != want {
+			t.Errorf("with %s no_proxy is %q, want %q", target, got, want)
+		}
+	}
+}
+
 func TestPlaceholdersStandInForCredentials(t *testing.T) {
 	a, _ := open(t, rules+token, github, "https://a.example.org", "https://b.example.org")
 	first := a.Variables()["TOKEN"]

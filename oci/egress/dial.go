@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
+	"strings"
 	"time"
 )
 
@@ -47,7 +49,7 @@ func (b *Broker) dialDirectly(ctx context.Context, host string, port uint16) (ne
 			return c, nil
 		}
 	}
-	return nil, fmt.Errorf("connecting to %s: %w", host, plain(err))
+	return nil, fmt.Errorf("connecting to %s: %w", target{host, port}, plain(err))
 }
 
 // dialAddress connects to one of the addresses that are left to try, in its share of
@@ -101,7 +103,17 @@ func (b *Broker) addresses(ctx context.Context, host string) ([]netip.Addr, erro
 	return addrs, nil
 }
 
+// hostsFile looks names up in /etc/hosts alone.
+var hostsFile = &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
+	return nil, errors.New("no name server is asked")
+}}
+
 func resolve(ctx context.Context, host string) ([]netip.Addr, error) {
+	if !strings.Contains(host, ".") { // package net has names of one label in /etc/hosts without the dot
+		if addrs, err := hostsFile.LookupNetIP(ctx, "ip", host); err == nil {
+			return addrs, nil
+		}
+	}
 	return net.DefaultResolver.LookupNetIP(ctx, "ip", host+".") // the dot keeps search domains out
 }
 
@@ -176,7 +188,11 @@ func plain(err error) error {
 	}
 	var op *net.OpError
 	if errors.As(err, &op) {
-		return op.Err
+		err = op.Err
+	}
+	var call *os.SyscallError
+	if errors.As(err, &call) {
+		return call.Err
 	}
 	return err
 }

@@ -325,6 +325,15 @@ func TestOnlyPublicAddressesAreDialed(t *testing.T) {
 	}
 }
 
+// TestANameWithoutADotIsFoundInTheHostsFile: every /etc/hosts has localhost, and no name
+// server needs to.
+func TestANameWithoutADotIsFoundInTheHostsFile(t *testing.T) {
+	addrs, err := resolve(t.Context(), "localhost")
+	if err != nil || len(addrs) == 0 || !addrs[0].Unmap().IsLoopback() {
+		t.Errorf("localhost is %v, %v", addrs, err)
+	}
+}
+
 func TestAHostWithOnePrivateAddressIsNotDialed(t *testing.T) {
 	never := func(string, netip.Addr) bool { return false }
 	f := newFixture(t, Options{
@@ -385,8 +394,8 @@ func TestFailuresToConnectAreSaidPlainly(t *testing.T) {
 	}, hello)
 	for request, want := range map[string]string{
 		"CONNECT gone.test:443":      "502 toolcell: looking up gone.test: there is no such host\r\n",
-		"CONNECT " + closed:          "502 toolcell: connecting to 127.0.0.1: connect: connection refused\r\n",
-		"GET http://" + closed + "/": "502 toolcell: connecting to 127.0.0.1: connect: connection refused\r\n",
+		"CONNECT " + closed:          "502 toolcell: connecting to " + closed + ": connection refused\r\n",
+		"GET http://" + closed + "/": "502 toolcell: connecting to " + closed + ": connection refused\r\n",
 	} {
 		if got := f.raw(request + " HTTP/1.1\r\nHost: x\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.1 "+want) {
 			t.Errorf("%s: %q", request, got)
