@@ -61,6 +61,8 @@ func (t typedCommand) flagsFirst() ([]string, error) {
 		switch {
 		case flag == nil:
 			return nil, t.noFlag(arg)
+		case flag == cli.HelpFlag: // the cli package would look for the help of an argument
+			return append(slices.Clone(t.args[:t.at]), arg), nil
 		case strings.Contains(arg, "=") || !takesValue(flag):
 			continue
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -68,6 +69,24 @@ func checkMissingValue(t *testing.T, app *cli.App, words []string, flag string, 
 		got, err := findCommand(app, slices.Concat(words, args)).flagsFirst()
 		if want := slices.Concat(words, args, []string{"--"}); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%v %v: %v, %v", words, args, got, err)
+		}
+	}
+}
+
+// TestHelpWinsOverArguments: the cli package would print the help of a command of that
+// name, and nothing if there is none.
+func TestHelpWinsOverArguments(t *testing.T) {
+	for _, line := range []string{"images rm x --help", "servers pins accept bank -h", "servers check bank --json --help"} {
+		out, err := os.Create(filepath.Join(t.TempDir(), "stdout"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer out.Close()
+		args := strings.Fields(line)
+		code := runCommandLine(append([]string{"toolcell"}, args...), os.Stdin, out, os.Stderr)
+		want := "toolcell " + strings.Join(args[:2], " ") + " - "
+		if got := read(t, out); code != console.ExitOK || !strings.HasPrefix(got, want) {
+			t.Errorf("%s: exit %d\n%swant %s", line, code, got, want)
 		}
 	}
 }

@@ -2,10 +2,11 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"log/slog"
+	"os"
 	"strings"
 
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
@@ -24,8 +25,9 @@ func loadPolicy(s settings.Settings, log *slog.Logger) *policy.Policy {
 	return policy.Load(file, named, log)
 }
 
-// printUnmatchedSections prints the sections of the policy that match no server.
-func printUnmatchedSections(c *cli.Context, w io.Writer, servers []mcpproxy.ServerStatus) {
+// printPolicySlips prints what is wrong with the policy, and its sections that match no
+// server.
+func printPolicySlips(c *cli.Context, w *os.File, servers []mcpproxy.ServerStatus) {
 	s, err := settings.Read(c)
 	if err != nil {
 		return // the caller has reported it
@@ -34,9 +36,13 @@ func printUnmatchedSections(c *cli.Context, w io.Writer, servers []mcpproxy.Serv
 	for i, s := range servers {
 		names[i] = policy.Server{Name: s.Name, Alias: s.Alias}
 	}
-	for _, name := range loadPolicy(s, slog.New(slog.DiscardHandler)).UnmatchedSections(names) {
+	p := loadPolicy(s, slog.New(slog.DiscardHandler))
+	if err := p.Err(); err != nil {
+		console.Note(w, fmt.Sprintf("nothing may be called until the policy is fixed: %v", err))
+	}
+	for _, name := range p.UnmatchedSections(names) {
 		file, _ := s.PolicyFile()
-		fmt.Fprintf(w, "toolcell: note: %s, %s is about none of these servers\n", file, name)
+		console.Note(w, fmt.Sprintf("%s, %s matches none of these servers", file, name))
 	}
 }
 
@@ -49,7 +55,7 @@ func policyCheck(s settings.Settings) ([]oci.Check, error) {
 	case err != nil:
 		return []oci.Check{{
 			Code: "RC-POLICY", Status: oci.CheckDegraded, Text: fmt.Sprintf("code may call nothing: %v", err),
-			Cure: "# mend the file, or take it away:\n${EDITOR:-vi} " + text.ShellWord(file),
+			Cure: "# correct the file, or remove it:\n${EDITOR:-vi} " + text.ShellWord(file),
 		}}, nil
 	case found == nil:
 		return nil, nil
@@ -75,7 +81,7 @@ func describePolicy(file string, found policy.Contents, unmatched []string) stri
 		said += "; " + strings.Join(found.When, ", ") + " may ask you, depending on the arguments of a call"
 	}
 	if len(unmatched) > 0 {
-		said += "; none of your servers is meant by " + strings.Join(unmatched, ", ")
+		said += "; no server of yours matches " + strings.Join(unmatched, ", ")
 	}
 	return said
 }

@@ -95,7 +95,7 @@ func (e *shellError) Unwrap() error { return e.err }
 func serversList(c *cli.Context, s *console.Streams, p *mcpproxy.Proxy) error {
 	all := p.Servers()
 	printUnread(s.Err, p.Problems())
-	printUnmatchedSections(c, s.Err, all)
+	printPolicySlips(c, s.Err, all)
 	if c.Bool("json") {
 		return console.PrintJSON(s, all)
 	}

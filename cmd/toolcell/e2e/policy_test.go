@@ -78,6 +78,10 @@ func TestPolicyOnTheCommandLine(t *testing.T) {
 	if err := os.WriteFile(slip, []byte("[servers.gihub]\ndeny = '*'"), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	wrong := filepath.Join(dir, "wrong.toml")
+	if err := os.WriteFile(wrong, []byte("[server.github]\ndeny = '*'"), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	e := env{"MCP_BRIDGE_IMAGE": "host", "MCP_SERVERS_CONFIG": fakeConfig(t, nil)}
 	const call = "await mcp_github.create_issue(title='t')"
 	for name, tt := range map[string]struct {
@@ -88,7 +92,8 @@ func TestPolicyOnTheCommandLine(t *testing.T) {
 		"exec":          {[]string{"exec", "--policy", file, "--server", "github", "-c", call}, `[servers.github] allow = []: using server "github" is not allowed`, exitFail},
 		"exec, no file": {[]string{"exec", "--policy", file + "x", "--server", "github", "-c", call}, "setting --policy (MCP_BRIDGE_POLICY): " + file + "x does not exist", exitUsage},
 		"servers call":  {[]string{"servers", "call", "--policy", file, "github", "create_issue", `{"title": "t"}`}, `[servers.github] allow = []`, exitFail},
-		"a slip":        {[]string{"servers", "list", "--policy", slip}, slip + ", [servers.gihub] is about none of these servers", exitOK},
+		"a slip":        {[]string{"servers", "list", "--policy", slip}, slip + ", [servers.gihub] matches none of these servers", exitOK},
+		"an error":      {[]string{"servers", "list", "--policy", wrong}, "nothing may be called until the policy is fixed: policy " + wrong + ", server: there is no such key", exitOK},
 		"other server":  {[]string{"servers", "call", "--policy", file, "odd", "pid"}, "", exitOK},
 	} {
 		if _, errs, code := h.run(t, e, tt.args...); code != tt.code || !strings.Contains(errs, tt.want) {
