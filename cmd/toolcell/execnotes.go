@@ -15,6 +15,7 @@ import (
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/statefile"
+	"github.com/toolcell/toolcell/mcpproxy/text"
 	"github.com/urfave/cli/v2"
 )
 
@@ -61,25 +62,47 @@ func newNotes(file string, notes []string) bool {
 // notGranted finds the server that code was not allowed to call.
 var notGranted = regexp.MustCompile(`server "([^"]+)" is not granted to this run`)
 
+// inShell are the fixes that results tell a model of, and what to type in a shell.
+var inShell = []struct {
+	told  *regexp.Regexp
+	typed string
+}{
+	{regexp.MustCompile(`: call one of the user's MCP servers instead$`), ": allow the host in [network] of the policy, and add --server https://HOST"},
+	{regexp.MustCompile(`add "(https?://[^"]+)" to (?:the servers of the call|servers\b)`), "add --server $1"},
+	{regexp.MustCompile(`[Tt]he user can set MCP_BRIDGE_IMAGE to `), "--image can name "},
+}
+
+// forTyping writes what to do about a failure as the user of a shell can do it.
+func forTyping(told string) string {
+	for _, fix := range inShell {
+		told = fix.told.ReplaceAllString(told, fix.typed)
+	}
+	return told
+}
+
 // explain adds what the user of a shell should know of a failure.
 func (s script) explain(r *bridge.Result) *bridge.Result {
 	explained := *r
+	explained.Hint = forTyping(r.Hint)
+	if r.Cause() != nil { // otherwise the code has printed it
+		explained.Error = forTyping(r.Error)
+	}
 	var unknown *mcpproxy.UnknownServerError
 	if errors.As(r.Cause(), &unknown) {
 		explained.Error = forShell(r.Cause()).Error()
 		return &explained
 	}
 	if denied := notGranted.FindStringSubmatch(r.Error); denied != nil {
-		explained.Hint = "to allow it: --server '" + denied[1] + "'"
+		explained.Hint = "to allow it: --server " + text.ShellWord(denied[1])
 		return &explained
 	}
 	module, _, _ := strings.Cut(hints.ModuleOf(r.Error), ".")
 	if s.file == "" || module == "" {
-		return r
+		return &explained
 	}
 	dir, err := filepath.Abs(filepath.Dir(s.file))
 	if err != nil {
-		return r
+		return &explained
 	}
 	for _, name := range []string{module + ".py", module} {
 		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
@@ -87,5 +110,5 @@ func (s script) explain(r *bridge.Result) *bridge.Result {
 			return &explained
 		}
 	}
-	return r
+	return &explained
 }
