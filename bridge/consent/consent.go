@@ -33,7 +33,7 @@ var (
 	ErrStopped = errors.New("the user stopped the run")
 	ErrExpired = errors.New("no answer came in time")
 	// ErrNobody: no user can be asked. The policy says what holds then.
-	ErrNobody = errors.New("it needs the user's approval, and no user can be asked")
+	ErrNobody = errors.New("no user can be asked for approval")
 )
 
 // Errors of Decide.

@@ -144,14 +144,15 @@ func existing(path string) (string, error) {
 }
 
 // start runs "toolcell serve" and initializes a session with it. Its log on
-// stderr is passed through: it names the image, or says why it fell back.
+// stderr is passed through, without what the result says, too.
 func start(ctx context.Context, toolcell, config string) (*mcp.ClientSession, error) {
 	toolcell, err := existing(toolcell)
 	if err != nil {
 		return nil, err
 	}
 	cmd := exec.CommandContext(ctx, toolcell, "serve")
-	cmd.Env = append(os.Environ(), "MCP_SERVERS_CONFIG="+config)
+	cmd.Env = append([]string{"MCP_BRIDGE_LOG_LEVEL=ERROR"}, os.Environ()...) // the user's level wins
+	cmd.Env = append(cmd.Env, "MCP_SERVERS_CONFIG="+config)
 	cmd.Stderr = os.Stderr
 	client := mcp.NewClient(&mcp.Implementation{Name: "demo", Version: "1.0.0"}, &mcp.ClientOptions{
 		ProgressNotificationHandler: showProgress,

@@ -176,7 +176,7 @@ func (l *Lock) contains(other *Lock) error {
 			})
 		})
 		if !found {
-			return requestErrorf("the lock beside the script does not have %s %s with the wheel that this image needs; write it again with: toolcell packages lock", p.Name, p.Version)
+			return requestErrorf("%w %s %s with the wheel that this image needs", ErrNotLocked, p.Name, p.Version)
 		}
 	}
 	return nil

@@ -86,6 +86,10 @@ func requestErrorf(format string, args ...any) error {
 	return &RequestError{fmt.Errorf(format, args...)}
 }
 
+// ErrNotLocked is in the chain of an error when Request.Lock does not have a package
+// that the request leads to.
+var ErrNotLocked = errors.New("the lock beside the script does not have")
+
 // ErrOffline is in the chain of an error when packages are not here and may not be
 // fetched.
 var ErrOffline = errors.New("nothing may be fetched")

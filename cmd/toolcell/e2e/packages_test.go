@@ -166,7 +166,7 @@ func TestPackagesCommands(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run(e, "the lock beside the script does not have six 1.15.0", "exec", file)
+	run(e, "the lock beside the script does not have six 1.15.0 with the wheel that this image needs; write it again with: toolcell packages lock --image host "+file, "exec", file)
 	run(e, "nothing to remove", "packages", "prune")
 	run(e, "removed 1 set, freed", "packages", "prune", "--unused", "0")
 }

@@ -39,7 +39,7 @@ func (s *Source) Get(ctx context.Context, image bridge.Image, n bridge.Needs, pr
 	set, err := s.Ensure(ctx, image, n, Options{Offline: s.Offline}, progress)
 	var unreachable *packages.UnreachableError
 	if errors.As(err, &unreachable) {
-		err = fmt.Errorf("%w; packages can be fetched ahead with: %s", err, addCommand(image, n))
+		err = fmt.Errorf("%w; packages can be fetched ahead with: %s", err, command("add", image, n))
 	}
 	if set == nil || err != nil {
 		return "", err
@@ -88,17 +88,19 @@ func (s *Source) Lock(ctx context.Context, image bridge.Image, n bridge.Needs, o
 func classify(err error, image bridge.Image, n bridge.Needs) error {
 	var wrong *packages.RequestError
 	switch {
+	case errors.Is(err, packages.ErrNotLocked):
+		return bridge.Invalid(fmt.Errorf("%w; write it again with: %s", err, command("lock", image, n)))
 	case errors.As(err, &wrong):
 		return bridge.Invalid(err)
 	case errors.Is(err, packages.ErrOffline):
-		return fmt.Errorf("%w; where there is a network, fetch them with: %s", err, addCommand(image, n))
+		return fmt.Errorf("%w; where there is a network, fetch them with: %s", err, command("add", image, n))
 	}
 	return err
 }
 
-// addCommand is the command that fetches packages ahead.
-func addCommand(image bridge.Image, n bridge.Needs) string {
-	words := []string{"toolcell packages add --image", text.ShellWord(image.Name)}
+// command is a command of toolcell packages for what a script needs.
+func command(name string, image bridge.Image, n bridge.Needs) string {
+	words := []string{"toolcell packages", name, "--image", text.ShellWord(image.Name)}
 	if n.File != "" {
 		return strings.Join(append(words, text.ShellWord(n.File)), " ")
 	}
