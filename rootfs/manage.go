@@ -56,7 +56,7 @@ type UnknownError struct {
 }
 
 func (e *UnknownError) Error() string {
-	return fmt.Sprintf("there is no image %q here; `toolcell images list` shows what is", e.Name)
+	return fmt.Sprintf("there is no image %q here; `toolcell images list` shows those that are", e.Name)
 }
 
 func refsOf(all []Image) (refs []string) {

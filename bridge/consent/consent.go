@@ -39,7 +39,7 @@ var (
 // Errors of Decide.
 var (
 	ErrUnknown = errors.New("there is no such question")
-	ErrDecided = errors.New("it is decided already")
+	ErrDecided = errors.New("it was answered already")
 )
 
 // Options configure a Desk. The zero value works.

@@ -115,7 +115,7 @@ func (a approvals) find(id string, s *console.Streams) (*inbox.Client, string, e
 	}
 	switch len(found) {
 	case 0:
-		return nil, "", &console.ExitError{Code: console.ExitFail, Err: fmt.Errorf("there is no question %q; toolcell approvals list shows those that there are", id)}
+		return nil, "", &console.ExitError{Code: console.ExitFail, Err: fmt.Errorf("there is no question %q; toolcell approvals list shows all", id)}
 	case 1:
 		return owner, found[0], nil
 	}

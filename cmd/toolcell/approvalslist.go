@@ -44,7 +44,7 @@ func approvalsList(c *cli.Context, s *console.Streams) error {
 		return err
 	}
 	if waits != "" {
-		fmt.Fprintf(s.Err, "%s toolcell approvals approve %s; show, deny and deny --stop are the others\n", console.ColorsFor(s.Err).Cyan("hint:"), waits)
+		fmt.Fprintf(s.Err, "%s toolcell approvals approve %s allows it; deny refuses it, deny --stop also ends the run, show prints all of it\n", console.ColorsFor(s.Err).Cyan("hint:"), waits)
 	}
 	return nil
 }

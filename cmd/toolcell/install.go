@@ -58,7 +58,7 @@ func uninstallCommand(s *console.Streams) *cli.Command {
 		&cli.BoolFlag{Name: "force", Usage: "change a file also if it is read-only"},
 	}
 	return &cli.Command{
-		Name: "uninstall", Usage: "take toolcell out of the config of MCP clients, and put back what was moved", ArgsUsage: "CLIENT...",
+		Name: "uninstall", Usage: "take toolcell out of the config of MCP clients, and put back what was moved", ArgsUsage: "[CLIENT…]",
 		Flags: append(flags, settings.Flags(discoverySettings...)...), OnUsageError: usageError,
 		Action: func(c *cli.Context) error { return uninstall(c, s) },
 	}

@@ -149,7 +149,7 @@ func printPins(s *console.Streams, rows []pinRow) error {
 			}
 		}
 		if len(row.Changes) > 0 {
-			fmt.Fprintf(&b, "  to take this over: toolcell servers pins accept %s\n", text.ShellWord(row.Server))
+			fmt.Fprintf(&b, "  to accept this: toolcell servers pins accept %s\n", text.ShellWord(row.Server))
 		}
 	}
 	_, err := io.WriteString(s.Out, b.String())
@@ -242,7 +242,7 @@ func checkPinned(known *pins.Server, server, tool string) error {
 
 func printAccepted(s *console.Streams, server string, rows []acceptedPin) error {
 	if len(rows) == 0 {
-		_, err := fmt.Fprintf(s.Out, "nothing to do: what server %q says of its tools is what is pinned\n", server)
+		_, err := fmt.Fprintf(s.Out, "nothing to accept: the tools of server %q are as they were pinned\n", server)
 		return err
 	}
 	var b strings.Builder

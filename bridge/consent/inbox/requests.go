@@ -114,7 +114,7 @@ func (c *client) begin(r request) error {
 	case q.Form != nil:
 		return fmt.Errorf("server %q asks for input, which only the MCP client can ask the user for; it can be denied here", q.Form.Server)
 	case r.For != consent.ForCall && r.For != consent.ForRun || !slices.Contains(q.Choices(), r.For):
-		return fmt.Errorf("this question cannot be approved for %q, only for the %s", r.For, consent.ForCall)
+		return fmt.Errorf("this question cannot be approved for %q; leave --for out", r.For)
 	}
 	if err := mayApprove(int(c.peer.Pid), c.launchers); err != nil {
 		return err

@@ -96,7 +96,7 @@ func TestApprovalsAnswerARunOfServe(t *testing.T) {
 	c.call(t, map[string]any{"code": "", "session": q.ID}).want(t, "one two")
 	for _, command := range []string{"approve", "deny"} {
 		p = inOtherTerminal(t, h.command(t, e, "approvals", command, q.ID))
-		p.sees("decided already (approved, by toolcell approvals)")
+		p.sees("answered already (approved, by toolcell approvals)")
 		if code := p.exits(); code != exitFail {
 			t.Errorf("%s again: exit %d", command, code)
 		}

@@ -36,7 +36,7 @@ func openEdited(path string) (*editedFile, error) {
 		return f, nil
 	} else if err == nil && info.Mode()&fs.ModeSymlink != 0 {
 		if f.real, err = filepath.EvalSymlinks(path); err != nil {
-			return nil, fmt.Errorf("%s is a link that leads nowhere; remove or mend it", path)
+			return nil, fmt.Errorf("%s is a link that leads nowhere; remove or correct it", path)
 		}
 	}
 	r, err := os.OpenFile(f.real, os.O_RDONLY|syscall.O_NONBLOCK, 0) // opening a named pipe would block forever

@@ -58,7 +58,7 @@ func (i *Installer) entry() (install.Entry, error) {
 	}
 	for _, k := range settings.All {
 		if _, given := entry.Env[k.Env]; os.Getenv(k.Env) != "" && !given {
-			fmt.Fprintf(i.Streams.Err, "toolcell: note: %s is set here, and the client will not see it: add --env %s=… if it is to hold there\n", k.Env, k.Env)
+			fmt.Fprintf(i.Streams.Err, "toolcell: note: %s is set here, and the client will not see it: add --env %s=… if the client should use it\n", k.Env, k.Env)
 		}
 	}
 	return entry, nil

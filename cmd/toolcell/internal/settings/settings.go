@@ -99,7 +99,7 @@ var Groups = []Group{
 		{"sessions", "MCP_BRIDGE_SESSIONS", "4", "largest `COUNT` of sessions that serve keeps open at once; 0 for none"},
 		{"session-idle-timeout", "MCP_BRIDGE_SESSION_IDLE_TIMEOUT", "30m", "`TIME` without a run after which a session ends"},
 		{"approval-timeout", "MCP_BRIDGE_APPROVAL_TIMEOUT", "10m", "`TIME` that a run waits for the user's answer before it ends"},
-		{"form-timeout", "MCP_BRIDGE_FORM_TIMEOUT", "45s", "`TIME` that a client shows a form of ours during a call; after it the user is asked by toolcell approvals"},
+		{"form-timeout", "MCP_BRIDGE_FORM_TIMEOUT", "45s", "`TIME` that a client shows toolcell's form during a call; after it the user answers with toolcell approvals"},
 	}},
 	{"Results", []Setting{
 		{"output", "MCP_BRIDGE_OUTPUT_MODE", "compact", "form of results: `MODE` is compact, toon or json"},
