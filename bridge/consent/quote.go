@@ -2,6 +2,7 @@ package consent
 
 import (
 	"math"
+	"strconv"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -162,6 +163,41 @@ func wouldMark(written string, r rune) bool {
 
 func isWord(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_'
+}
+
+// unmark writes what quote, escape, code and quoteJSON wrote for a terminal: printable ASCII
+// as itself, in strings as JSON has it. Every backslash in s begins an escape, and no string
+// goes on in the next line, so what is shown stays unambiguous.
+func unmark(s string) string {
+	var b strings.Builder
+	inString := false
+	for i := 0; i < len(s); {
+		n := 1
+		switch {
+		case s[i] == '\\':
+			n = min(escapeLength(s[i:]), len(s)-i)
+			writeUnmarked(&b, s[i:i+n], inString)
+		default:
+			inString = inString != (s[i] == '"') && s[i] != '\n'
+			b.WriteByte(s[i])
+		}
+		i += n
+	}
+	return b.String()
+}
+
+// writeUnmarked writes one escape, or the printable character that it stands for.
+func writeUnmarked(b *strings.Builder, escaped string, inString bool) {
+	code, isNumber := strings.CutPrefix(escaped, `\u`)
+	r, err := strconv.ParseUint(code, 16, 16)
+	if !isNumber || err != nil || r < ' ' || r > '~' {
+		b.WriteString(escaped)
+		return
+	}
+	if r == '\\' || r == '"' && inString {
+		b.WriteByte('\\')
+	}
+	b.WriteByte(byte(r))
 }
 
 // message writes what a server asks so that it stays text of the server, in whatever

@@ -109,8 +109,23 @@ func (q *Question) cut() bool {
 	})
 }
 
-// WholeText is Text with all arguments.
-func (q *Question) WholeText() string {
+// TerminalText is Text for a terminal, which knows no Markdown.
+func (q *Question) TerminalText() string { return q.unmarked(q.Text()) }
+
+// WholeTerminalText is TerminalText with all arguments.
+func (q *Question) WholeTerminalText() string { return q.unmarked(q.wholeText()) }
+
+// unmarked writes a text of the question without what only Markdown needs. What a server
+// itself asks stays: a backslash in it is the server's.
+func (q *Question) unmarked(s string) string {
+	if q.Form != nil {
+		return s
+	}
+	return unmark(s)
+}
+
+// wholeText is Text with all arguments.
+func (q *Question) wholeText() string {
 	var b strings.Builder
 	b.WriteString(q.Text())
 	if !q.cut() {

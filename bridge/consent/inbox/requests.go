@@ -98,7 +98,7 @@ func (c *client) find(id string) (consent.Question, error) {
 
 func whole(q consent.Question) *Question {
 	r := row(q)
-	r.Text = q.WholeText()
+	r.Text = q.WholeTerminalText()
 	return &r
 }
 
