@@ -138,6 +138,9 @@ func (s *Server) MCP() *mcp.Server {
 			if read, ok := req.(*mcp.ReadResourceRequest); ok && read.Params != nil && read.Params.URI == originalManualURI {
 				return readManual(ctx, read)
 			}
+			if strings.HasPrefix(method, "prompts/") && since2026(req) {
+				return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("there are no prompts: %q is not offered", method)}
+			}
 			return next(ctx, method, req)
 		}
 	})
@@ -149,6 +152,14 @@ func (s *Server) MCP() *mcp.Server {
 		URITemplate: artifacts.URITemplate, Name: "run files", Title: "Files that runs left in /workspace/out",
 	}, s.readFile)
 	return server
+}
+
+// since2026 reports whether a request is of 2026-07-28 or later: there, a server that
+// answers prompts/list has to declare prompts, which the SDK answers with an empty list.
+// Before, clients may ask regardless, and fail if there is no list.
+func since2026(req mcp.Request) bool {
+	r, ok := req.(interface{ ProtocolVersion() string })
+	return ok && r.ProtocolVersion() >= "2026-07-28"
 }
 
 func readManual(_ context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {

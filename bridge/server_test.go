@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"strings"
 	"testing"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/tiktoken-go/tokenizer"
 	"github.com/toolcell/toolcell/bridge/runner"
@@ -103,6 +105,18 @@ func TestManualResource(t *testing.T) {
 
 // TestToolListCostsAtMost200Tokens counts what a client reads before the first
 // question, over the real wire, in both protocol eras.
+// TestPromptsAreNotOffered: since 2026-07-28 that is an error, and before an empty list.
+func TestPromptsAreNotOffered(t *testing.T) {
+	s := newServer(t, nil, nil)
+	var wire *jsonrpc.Error
+	if list, err := connectForms(t, s, "", nil).ListPrompts(t.Context(), nil); !errors.As(err, &wire) || wire.Code != jsonrpc.CodeMethodNotFound {
+		t.Errorf("got %v, %v", list, err)
+	}
+	if list, err := connectForms(t, s, "2025-11-25", nil).ListPrompts(t.Context(), nil); err != nil || len(list.Prompts) != 0 {
+		t.Errorf("before 2026: %v, %v", list, err)
+	}
+}
+
 func TestToolListCostsAtMost200Tokens(t *testing.T) {
 	codec, err := tokenizer.Get(tokenizer.O200kBase)
 	if err != nil {

@@ -9,16 +9,21 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
-// progressEvery is how often a run passes on the progress of its calls; some
-// servers report it thousands of times a second.
-const progressEvery = 200 * time.Millisecond
+// progressEvery is how often a run passes on the progress of its calls, after the first
+// few reports: some servers report it thousands of times a second, and a short call only
+// a few times.
+const (
+	progressEvery = 200 * time.Millisecond
+	progressFirst = 10
+)
 
 // callProgress passes on the progress that servers report for one run's calls.
 type callProgress struct {
 	report func(text string) // may be nil
 
-	mu   sync.Mutex
-	last time.Time
+	mu     sync.Mutex
+	passed int
+	last   time.Time
 }
 
 // of returns the function that gets the progress of one call, nil if no one
@@ -30,9 +35,10 @@ func (p *callProgress) of(server, tool string) func(done, total float64, text st
 	return func(done, total float64, text string) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		if time.Since(p.last) < progressEvery {
+		if p.passed >= progressFirst && time.Since(p.last) < progressEvery {
 			return
 		}
+		p.passed++
 		p.last = time.Now()
 		p.report(progressText(server, tool, done, total, text))
 	}
