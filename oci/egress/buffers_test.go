@@ -4,6 +4,9 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"strconv"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -35,7 +38,7 @@ func TestConnectionsThatAreNotReadHoldLittle(t *testing.T) {
 		wide := 0
 		f.broker.mu.Lock()
 		for c := range f.broker.conns {
-			if !isNarrow(t, c) {
+			if buffersOf(t, c) != (buffers{unix.SOCK_BUF_LOCK_MASK, 2 * narrowSocket, 2 * narrowSocket}) {
 				wide++
 			}
 		}
@@ -58,9 +61,45 @@ func TestConnectionsThatAreNotReadHoldLittle(t *testing.T) {
 	}
 }
 
-// isNarrow reports whether the kernel lets the buffers of a socket not grow by themselves
-// (socket(7), SO_BUF_LOCK), and they are small.
-func isNarrow(t *testing.T, c net.Conn) bool {
+// TestWidenedConnectionsHoldMuch: what waits for the code is sent without us.
+func TestWidenedConnectionsHoldMuch(t *testing.T) {
+	config := net.ListenConfig{Control: narrowControl} // as the sandbox's own limit, accepted connections inherit it
+	l, err := config.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	inside, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer inside.Close()
+	c, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	before := buffersOf(t, c)
+	widen(c)
+	setting, err := os.ReadFile("/proc/sys/net/core/wmem_max")
+	if err != nil {
+		t.Fatal(err)
+	}
+	most, err := strconv.Atoi(strings.TrimSpace(string(setting)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := buffersOf(t, c).sent
+	if got != 2*wideSend && got != 2*min(wideSend, most) || got <= before.sent {
+		t.Errorf("the send buffer has grown from %d to %d bytes; want %d, or as much of it as net.core.wmem_max allows", before.sent, got, 2*wideSend)
+	}
+}
+
+// buffers are those of a socket, and whether the kernel lets them not grow by itself
+// (socket(7), SO_BUF_LOCK).
+type buffers struct{ locked, received, sent int }
+
+func buffersOf(t *testing.T, c net.Conn) (b buffers) {
 	t.Helper()
 	if placed, ok := c.(*placedConn); ok {
 		c = placed.TCPConn
@@ -69,14 +108,13 @@ func isNarrow(t *testing.T, c net.Conn) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var locked, received, sent int
 	err = raw.Control(func(fd uintptr) {
-		locked, _ = unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_BUF_LOCK)
-		received, _ = unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF)
-		sent, _ = unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_SNDBUF)
+		b.locked, _ = unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_BUF_LOCK)
+		b.received, _ = unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF)
+		b.sent, _ = unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_SNDBUF)
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return locked == unix.SOCK_BUF_LOCK_MASK && received == 2*narrowSocket && sent == 2*narrowSocket
+	return b
 }
