@@ -129,19 +129,13 @@ func (s *savedTools) export(rawNames json.RawMessage) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	all := s.all()
-	for _, t := range all {
-		if len(names) > 0 && !slices.Contains(names, t.Name) {
-			continue
-		}
-		if s.shown(t).Source != t.Source {
+	tools, err := s.store.Named(names...)
+	for _, t := range tools {
+		if s.read(t).Source != t.Source {
 			return "", fmt.Errorf("saved tool %q was saved after private data was read, and this run can reach hosts: import it, and the user is asked", t.Name)
 		}
-		s.read(t)
 	}
-	var module strings.Builder
-	err = s.store.Export(&module, names...)
-	return module.String(), err
+	return savedtools.Module(tools), err
 }
 
 // list returns the saved tools that can be read, for the code.

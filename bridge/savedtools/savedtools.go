@@ -127,25 +127,30 @@ func (s Store) Remove(name string) error {
 
 // Export writes the named tools, or all, as the text of one Python module.
 func (s Store) Export(w io.Writer, names ...string) error {
-	var tools []Tool
+	tools, err := s.Named(names...)
+	if err == nil {
+		_, err = io.WriteString(w, Module(tools))
+	}
+	return err
+}
+
+// Named returns the named tools, each once, or all if there is no name.
+func (s Store) Named(names ...string) (tools []Tool, err error) {
+	if len(names) == 0 {
+		tools, problems := s.List()
+		return tools, errors.Join(problems...)
+	}
 	for _, name := range names {
 		if slices.ContainsFunc(tools, func(t Tool) bool { return t.Name == name }) {
 			continue // named again, maybe thousands of times
 		}
 		t, err := s.Show(name)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		tools = append(tools, t)
 	}
-	if len(names) == 0 {
-		var problems []error
-		if tools, problems = s.List(); len(problems) > 0 {
-			return errors.Join(problems...)
-		}
-	}
-	_, err := io.WriteString(w, exported(tools))
-	return err
+	return tools, nil
 }
 
 // Save stores a tool under its name, replacing any other of that name.
@@ -269,9 +274,9 @@ func parse(name string, body []byte) Tool {
 	return t
 }
 
-// exported concatenates tools into one module. Lines that must come first in a
-// Python file appear once.
-func exported(tools []Tool) string {
+// Module returns the text of one Python module with these tools. Lines that must come
+// first in a Python file appear once.
+func Module(tools []Tool) string {
 	const future = "from __future__ import annotations\n"
 	var head, body strings.Builder
 	for _, t := range tools {
