@@ -90,12 +90,33 @@ func (q *Question) writeCalls(b *strings.Builder) {
 		for i, c := range shown {
 			fmt.Fprintf(b, "%d. server %s, tool %s, arguments: %s\n", i+1, quote(clip(c.Server, maxName)), quote(clip(c.Tool, maxName)), shownArguments(c, maxArguments/len(shown)))
 		}
-		if n := len(q.Calls) - len(shown); n > 0 {
-			fmt.Fprintf(b, "and %d more calls\n", n)
-		}
+		writeUnlisted(b, q.Calls[len(shown):])
 	}
 	if q.cut() && !q.Command {
 		fmt.Fprintf(b, "to see all: toolcell approvals show %s\n", q.ID)
+	}
+}
+
+// writeUnlisted names the tools of calls that are not listed: the code decides about the
+// order, and could put another tool behind ten harmless calls.
+func writeUnlisted(b *strings.Builder, calls []Call) {
+	if len(calls) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "and %d more calls\n", len(calls))
+	var tools []toolKey
+	count := map[toolKey]int{}
+	for _, c := range calls {
+		key := toolKey{c.Server, c.Tool}
+		if count[key]++; count[key] == 1 {
+			tools = append(tools, key)
+		}
+	}
+	for _, key := range tools[:min(len(tools), maxListedCalls)] {
+		fmt.Fprintf(b, "- %d of server %s, tool %s\n", count[key], quote(clip(key.server, maxName)), quote(clip(key.tool, maxName)))
+	}
+	if n := len(tools) - maxListedCalls; n > 0 {
+		fmt.Fprintf(b, "- those of %d more tools\n", n)
 	}
 }
 

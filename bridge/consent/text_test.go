@@ -204,11 +204,14 @@ func TestManyCallsAreListedUpToTen(t *testing.T) {
 	}
 	text := q.Text()
 	checkText(t, &q)
-	if !strings.Contains(text, "these 100 calls") || !strings.Contains(text, `10. server "s", tool "t9"`) || strings.Contains(text, `"t10"`) || !strings.Contains(text, "\nand 90 more calls\n") {
+	if !strings.Contains(text, "these 100 calls") || !strings.Contains(text, `10. server "s", tool "t9"`) || strings.Contains(text, "\n11. ") || !strings.Contains(text, "\nand 90 more calls\n") {
 		t.Error(text)
 	}
 	if len(text) > 4000 {
 		t.Errorf("the text has %d characters", len(text))
+	}
+	if !strings.Contains(text, "\n- 1 of server \"s\", tool \"t19\"\n- those of 80 more tools\n") || strings.Contains(text, `"t20"`) {
+		t.Error(text)
 	}
 	if whole := q.wholeText(); !strings.Contains(whole, `100. server "s", tool "t99", arguments: {"n":99,`) {
 		t.Error("the whole text does not have all calls")
@@ -222,6 +225,19 @@ func TestEmptyLinesDoNotHideWhoAsks(t *testing.T) {
 	lines := strings.Split(q.Text(), "\n")
 	if len(lines) != 6 || lines[0] != `The MCP server "evil" asks, not toolcell:` || lines[1] != "one" || lines[3] != "two" || lines[5] != "toolcell asks: may Python code make this call?" {
 		t.Errorf("%d lines: %.300q", len(lines), q.Text())
+	}
+}
+
+// TestNoToolHidesBehindOthers, whatever order the code makes its calls in.
+func TestNoToolHidesBehindOthers(t *testing.T) {
+	var q Question
+	for range 98 {
+		q.Calls = append(q.Calls, Call{Server: "notes", Tool: "add", Arguments: json.RawMessage(`{}`)})
+	}
+	q.Calls = append(q.Calls, Call{Server: "bank", Tool: "trans*fer", Arguments: json.RawMessage(`{}`)}, q.Calls[0])
+	checkText(t, &q)
+	if text := q.Text(); !strings.Contains(text, "\nand 90 more calls\n- 89 of server \"notes\", tool \"add\"\n- 1 of server \"bank\", tool \"trans\\u002afer\"\n") {
+		t.Error(text)
 	}
 }
 
