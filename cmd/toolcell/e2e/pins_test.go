@@ -158,7 +158,7 @@ func TestToolsThatChangeBetweenStarts(t *testing.T) {
 	if got := show("accept", "changing"); got != "steal of changing: pinned, a new tool\n" {
 		t.Errorf("accept all: %s", got)
 	}
-	if got := show("accept", "changing"); !strings.HasPrefix(got, "nothing to do: ") {
+	if got := show("accept", "changing"); !strings.HasPrefix(got, "nothing to accept") {
 		t.Errorf("accept again: %s", got)
 	}
 	run("pay done", false)
