@@ -18,10 +18,18 @@ const (
 	maxName        = 200
 )
 
-// Text returns the question as the user reads it. Names, reasons and arguments are
-// printable ASCII, and written so that no client shows them as anything but themselves
-// (see quote and code). What a server itself asks is in its own language (see message).
+// Text returns the question as the user of a client reads it. Names, reasons and
+// arguments are printable ASCII, and written so that no client shows them as anything but
+// themselves (see quote and code). What a server itself asks is in its own language (see message).
 func (q *Question) Text() string {
+	if q.cut() {
+		return q.brief() + "\nto see all: toolcell approvals show " + q.ID
+	}
+	return q.brief()
+}
+
+// brief is the question, with the ends of long arguments.
+func (q *Question) brief() string {
 	var b strings.Builder
 	switch {
 	case q.Form != nil:
@@ -92,9 +100,6 @@ func (q *Question) writeCalls(b *strings.Builder) {
 		}
 		writeUnlisted(b, q.Calls[len(shown):])
 	}
-	if q.cut() && !q.Command {
-		fmt.Fprintf(b, "to see all: toolcell approvals show %s\n", q.ID)
-	}
 }
 
 // writeUnlisted names the tools of calls that are not listed: the code decides about the
@@ -120,7 +125,7 @@ func writeUnlisted(b *strings.Builder, calls []Call) {
 	}
 }
 
-// cut reports whether Text leaves something of the calls out.
+// cut reports whether brief leaves something of the calls out.
 func (q *Question) cut() bool {
 	if len(q.Calls) > maxListedCalls {
 		return true
@@ -131,7 +136,7 @@ func (q *Question) cut() bool {
 }
 
 // TerminalText is Text for a terminal, which knows no Markdown.
-func (q *Question) TerminalText() string { return q.unmarked(q.Text()) }
+func (q *Question) TerminalText() string { return q.unmarked(q.brief()) }
 
 // WholeTerminalText is TerminalText with all arguments.
 func (q *Question) WholeTerminalText() string { return q.unmarked(q.wholeText()) }
@@ -145,10 +150,10 @@ func (q *Question) unmarked(s string) string {
 	return unmark(s)
 }
 
-// wholeText is Text with all arguments.
+// wholeText is brief with all arguments.
 func (q *Question) wholeText() string {
 	var b strings.Builder
-	b.WriteString(q.Text())
+	b.WriteString(q.brief())
 	if !q.cut() {
 		return b.String()
 	}

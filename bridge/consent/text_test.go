@@ -187,6 +187,11 @@ func TestLongArgumentsAreShownByTheirEnds(t *testing.T) {
 	if len(text) > 2500 {
 		t.Errorf("the text has %d characters", len(text))
 	}
+	for _, terminal := range []string{q.TerminalText(), q.WholeTerminalText()} {
+		if strings.Contains(terminal, "toolcell approvals") { // one asks there, and the other is what that shows
+			t.Errorf("a terminal shows %s", terminal)
+		}
+	}
 	if !strings.Contains(q.wholeText(), quoteJSON(c.Arguments)) {
 		t.Error("the whole text does not have all arguments")
 	}
