@@ -83,8 +83,12 @@ func TestAToolThatIsAllowedForTheRunIsAskedForANewReason(t *testing.T) {
 			call  Call
 			asked bool
 		}{
-			{call("because"), true}, {call("because"), false}, {call("because", "it has changed"), true},
-			{call("it has changed"), false}, {call("it has changed again", "because"), true}, {call(), false},
+			{call("because"), true},
+			{call("because"), false},
+			{call("because", "it has changed"), true},
+			{call("it has changed"), false},
+			{call("it has changed again", "because"), true},
+			{call(), false},
 		} {
 			before := len(d.Questions())
 			answer := asking(t, r, tt.call)

@@ -26,9 +26,13 @@ func TestNumbersOfFormsDoNotChange(t *testing.T) {
 		number any
 		want   string
 	}{
-		{float64(1 << 53), ""}, {float64(-1 << 53), ""}, {1e300, ""},
-		{float64(1<<53 - 1), "9007199254740991"}, {-0.1, "-0.1"},
-		{json.Number("9007199254740993"), "9007199254740993"}, {int64(1<<53 + 1), "9007199254740993"},
+		{float64(1 << 53), ""},
+		{float64(-1 << 53), ""},
+		{1e300, ""},
+		{float64(1<<53 - 1), "9007199254740991"},
+		{-0.1, "-0.1"},
+		{json.Number("9007199254740993"), "9007199254740993"},
+		{int64(1<<53 + 1), "9007199254740993"},
 	} {
 		api := New(Options{Upstreams: oneServer{}, Asker: entering{content: map[string]any{"n": c.number}}})
 		reply, err := api.elicit(t.Context(), mcpproxy.Elicitation{Server: "up", Tool: "f"})

@@ -87,8 +87,12 @@ func TestSavedToolsBringNothingPrivateToHostsUnasked(t *testing.T) {
 		marks, user := &consent.Marks{}, &answering{err: denied}
 		api := New(Options{Upstreams: catalogOnly{}, Saved: store, Marks: marks, Hosts: hosts, Asker: user})
 		for _, c := range []struct{ method, params string }{
-			{"saved_tools", `{}`}, {"export_tools", `{"tools":[]}`}, {"list_tools", `{"server":"user_tools"}`}, {"query_tool_docs", `{"server":"user_tools"}`},
-			{"query_tool_docs", `{"server":"user_tools","tool":"balance","detail":"full"}`}, {"search_tool_docs", `{"query":"balance"}`},
+			{"saved_tools", `{}`},
+			{"export_tools", `{"tools":[]}`},
+			{"list_tools", `{"server":"user_tools"}`},
+			{"query_tool_docs", `{"server":"user_tools"}`},
+			{"query_tool_docs", `{"server":"user_tools","tool":"balance","detail":"full"}`},
+			{"search_tool_docs", `{"query":"balance"}`},
 		} {
 			if answer, err := ask(t, api, c.method, json.RawMessage(c.params)); strings.Contains(string(answer), "4711") || (err != nil) != (c.method == "export_tools") {
 				t.Errorf("%s: %s, %v", c.method, answer, err)
