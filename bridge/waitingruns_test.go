@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -27,12 +29,18 @@ func (u askingUpstreams) Call(ctx context.Context, r mcpproxy.CallRequest) (res 
 	if r.Tool == "ask" && !r.Allowed(ask) {
 		return res, ask
 	}
+	if r.Tool == "form" {
+		schema := json.RawMessage(`{"type":"object","properties":{}}`)
+		if _, err := r.Elicit(ctx, mcpproxy.Elicitation{Server: r.Server, Tool: r.Tool, Key: "user_name", Message: "your name?", Schema: schema}); err != nil {
+			return res, err
+		}
+	}
 	return u.fakeUpstreams.Call(ctx, r)
 }
 
 func newAsking(t *testing.T, change func(*Options)) *Server {
 	done := func(context.Context, json.RawMessage) (string, error) { return "done", nil }
-	u := askingUpstreams{fakeUpstreams{"up": {"ask": done}}}
+	u := askingUpstreams{fakeUpstreams{"up": {"ask": done, "form": done}}}
 	s := newServer(t, u.fakeUpstreams, func(o *Options) {
 		o.Upstreams, o.Sessions = u, 8
 		if change != nil {
@@ -43,10 +51,53 @@ func newAsking(t *testing.T, change func(*Options)) *Server {
 	return s
 }
 
+// connectForms gives a client of s that shows forms. A middleware may watch what s answers.
+func connectForms(t *testing.T, s *Server, version string, elicit func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error), watch ...mcp.Middleware) *mcp.ClientSession {
+	t.Helper()
+	ours, theirs := mcp.NewInMemoryTransports()
+	server := s.MCP()
+	server.AddReceivingMiddleware(watch...)
+	if _, err := server.Connect(t.Context(), ours, nil); err != nil {
+		t.Fatal(err)
+	}
+	c, err := mcp.NewClient(&mcp.Implementation{Name: "test"}, &mcp.ClientOptions{ElicitationHandler: elicit}).
+		Connect(t.Context(), theirs, &mcp.ClientSessionOptions{ProtocolVersion: version})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+func allowCall(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+	return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"choice": "call"}}, nil
+}
+
 func approvalID(fields map[string]any) string {
 	approval, _ := fields["approval"].(map[string]any)
 	id, _ := approval["id"].(string)
 	return id
+}
+
+// TestQuestionsOfServersKeepTheirKeys in results. Ours have a key of their own.
+func TestQuestionsOfServersKeepTheirKeys(t *testing.T) {
+	for tool, want := range map[string]string{"form": "user_name", "ask": "approval"} {
+		s := newAsking(t, nil)
+		var keys []string
+		c := connectForms(t, s, "", allowCall, func(next mcp.MethodHandler) mcp.MethodHandler {
+			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+				res, err := next(ctx, method, req)
+				if r, ok := res.(*mcp.CallToolResult); ok {
+					keys = slices.AppendSeq(keys, maps.Keys(r.InputRequests))
+				}
+				return res, err
+			}
+		})
+		text, _, isError := callTool(t, c, map[string]any{"code": "await mcp_up." + tool + "()\nprint('on')", "servers": []string{"up"}})
+		if isError || text != "on" || !slices.Equal(keys, []string{want}) {
+			t.Errorf("%s: asked by %q: %s", tool, keys, text)
+		}
+	}
 }
 
 func TestASessionWhoseRunWaitsSaysSo(t *testing.T) {

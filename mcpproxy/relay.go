@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"sync/atomic"
 	"time"
 
@@ -94,16 +95,16 @@ func (r *relay) request(ctx context.Context, method string, params *transport.Pa
 
 // answer answers a request that the server sent.
 func (r *relay) answer(ctx context.Context, params json.RawMessage) (json.RawMessage, error) {
-	result, err := r.ask(ctx, params)
+	result, err := r.ask(ctx, "", params)
 	if err != nil {
 		return nil, err
 	}
 	return json.Marshal(result)
 }
 
-// ask asks the user one thing. What cannot be shown is the server's fault, and an error
-// of JSON-RPC; so are questions without end.
-func (r *relay) ask(ctx context.Context, params json.RawMessage) (*mcp.ElicitResult, error) {
+// ask asks the user one thing, which has a key in a result that asks. What cannot be shown
+// is the server's fault, and an error of JSON-RPC; so are questions without end.
+func (r *relay) ask(ctx context.Context, key string, params json.RawMessage) (*mcp.ElicitResult, error) {
 	if r.asked.Add(1) > maxQuestions {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("the user was asked %d times during this request, which is the most", maxQuestions)}
 	}
@@ -114,12 +115,19 @@ func (r *relay) ask(ctx context.Context, params json.RawMessage) (*mcp.ElicitRes
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the user cannot be asked this: " + err.Error()}
 	}
 	e.Server, e.Tool = r.u.server.Name, r.tool
+	if plainKey.MatchString(key) && r.u.secrets.Secret(key) == "" {
+		e.Key = key
+	}
 	reply, err := r.elicit(ctx, e)
 	if err != nil {
 		return nil, &askError{err}
 	}
 	return e.ForServer(reply)
 }
+
+// plainKey is what a key looks like that goes on to the client: it may show up anywhere
+// there, and a server can write everything into its keys.
+var plainKey = regexp.MustCompile(`^[A-Za-z0-9_.:/-]{1,64}$`)
 
 // An askError says that the user gave no answer.
 type askError struct{ err error }
@@ -174,7 +182,7 @@ func (r *relay) fulfill(ctx context.Context, requests []message.InputRequest) (m
 	}
 	answers := map[string]*mcp.ElicitResult{}
 	for _, one := range requests {
-		result, err := r.ask(ctx, one.Params)
+		result, err := r.ask(ctx, one.Key, one.Params)
 		if refused, ok := err.(*jsonrpc.Error); ok { //nolint:errorlint // one of the user's client is not meant
 			err = errors.New(refused.Message)
 		}
@@ -215,7 +223,7 @@ func (r *relay) visitOne(ctx context.Context, params json.RawMessage) error {
 	}
 	done, stop := r.session.AwaitCompleted(e.ID)
 	defer stop()
-	result, err := r.ask(ctx, params)
+	result, err := r.ask(ctx, "", params)
 	if err != nil {
 		return fmt.Errorf("the server asks the user to open an address: %w", err)
 	}

@@ -124,6 +124,26 @@ func TestServersThatAskWithoutEndAreRefused(t *testing.T) {
 	}
 }
 
+// TestKeysOfServersGoToTheClient: but no text that a key could carry.
+func TestKeysOfServersGoToTheClient(t *testing.T) {
+	for key, want := range map[string]string{
+		"user_name": "user_name", "step.1": "step.1", "a/b:c-d": "a/b:c-d",
+		"": "", "two words": "", "![x](http://e)": "", "é": "", "k\\u001b": "", strings.Repeat("k", 65): "", "the-hidden-token": "",
+	} {
+		s, _ := asker(t, "2026")
+		s.Env["ASKER_TOKEN"] = "hidden-token"
+		u := entering(`{"name":"Ada"}`)
+		p := proxyFor(t, Options{}, s)
+		p.SetElicits(both)
+		if _, err := callAsking(t, p, u, `{"rounds":[`+asksFor(`"s"`, form(key))+`]}`); err != nil {
+			t.Errorf("%q: %v", key, err)
+		}
+		if len(u.asked) != 1 || u.asked[0].Key != want {
+			t.Errorf("%q became %+v", key, u.asked)
+		}
+	}
+}
+
 // TestBusyServersAreGivenTime: the same request again, with the state.
 func TestBusyServersAreGivenTime(t *testing.T) {
 	s, notes := asker(t, "2026")

@@ -31,6 +31,7 @@ type Form struct {
 	Schema       json.RawMessage // of the answer; nil with a URL
 	URL          string          // to open in place of a form
 	ID           string          // of an elicitation by URL, where the protocol has one
+	Key          string          // by which the server knows it, if it has one
 }
 
 // A State is how far a question is.

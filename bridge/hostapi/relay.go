@@ -14,7 +14,7 @@ import (
 // elicit takes what a server asks during a call to the user.
 func (a *API) elicit(ctx context.Context, e mcpproxy.Elicitation) (reply mcpproxy.ElicitationReply, err error) {
 	answer, err := a.asker.AskForm(ctx, consent.Form{
-		Server: e.Server, Tool: e.Tool, Message: e.Message, Schema: e.Schema, URL: e.URL, ID: e.ID,
+		Server: e.Server, Tool: e.Tool, Message: e.Message, Schema: e.Schema, URL: e.URL, ID: e.ID, Key: e.Key,
 	})
 	if err != nil {
 		return reply, err

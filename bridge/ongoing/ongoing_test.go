@@ -63,7 +63,7 @@ func elsewhere(from *Connection) *Call { return &Call{Connection: from} }
 func inResults(from *Connection, state string, answer *mcp.ElicitResult) *Call {
 	params := &mcp.CallToolParamsRaw{RequestState: state}
 	if answer != nil {
-		params.InputResponses = mcp.InputResponseMap{inputID: answer}
+		params.InputResponses = mcp.InputResponseMap{"approval": answer}
 	}
 	return &Call{
 		Connection: from, Client: form.Client{Form: true, MultiRound: true}, digest: "request",

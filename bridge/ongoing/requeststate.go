@@ -11,8 +11,14 @@ import (
 	"github.com/toolcell/toolcell/bridge/consent/form"
 )
 
-// inputID is the key of our question in a result.
-const inputID = "approval"
+// inputKey is the key of a question in a result. What a server asks has the server's, as
+// if it were connected directly.
+func inputKey(q *consent.Question) string {
+	if q.Form != nil && q.Form.Key != "" {
+		return q.Form.Key
+	}
+	return "approval"
+}
 
 // inputRequired is the result that asks, with a ticket to come back with.
 func (a *Runs[R]) inputRequired(r *Run[R], q *consent.Question, c *Call) *mcp.CallToolResult {
@@ -25,7 +31,7 @@ func (a *Runs[R]) inputRequired(r *Run[R], q *consent.Question, c *Call) *mcp.Ca
 	r.mu.Unlock()
 	return &mcp.CallToolResult{
 		Content:       []mcp.Content{}, // nil is null, which is no content
-		InputRequests: mcp.InputRequestMap{inputID: c.Client.Elicitation(q)},
+		InputRequests: mcp.InputRequestMap{inputKey(q): c.Client.Elicitation(q)},
 		RequestState:  a.sealer.Seal(t),
 	}
 }
@@ -45,7 +51,7 @@ func (a *Runs[R]) ComeBackWithAnswer(c *Call) (*Run[R], error) {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: consent.ErrTicket.Error()}
 	}
 	q, ok := a.desk.Question(t.Question)
-	res, _ := c.request.Params.InputResponses[inputID].(*mcp.ElicitResult)
+	res, _ := c.request.Params.InputResponses[inputKey(&q)].(*mcp.ElicitResult)
 	if ok && t.Run == q.Run && time.Now().Before(t.Expires) {
 		if answer, ok := form.Answer(&q, res); ok {
 			_ = a.desk.Decide(q.ID, answer) // it may have been answered elsewhere, or have expired

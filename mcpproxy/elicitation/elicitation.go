@@ -77,6 +77,7 @@ type Request struct {
 	Message      string          // why, in the words of the server
 	Schema       json.RawMessage // of the answer, as the server wrote it; nil with a URL
 	URL, ID      string          // ID is empty from 2026-07-28 on
+	Key          string          // by which the server knows it; empty before 2026-07-28
 }
 
 // Bounds of a request, in bytes.
