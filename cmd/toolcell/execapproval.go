@@ -141,11 +141,8 @@ func offers(q *consent.Question, choice consent.Choice) bool {
 
 // noAnswer ends the run that asks, or else denies.
 func noAnswer(q *consent.Question) consent.Answer {
-	switch {
-	case q.Form != nil:
-		return consent.Answer{Action: "cancel", By: terminalAnswer}
-	case offers(q, consent.Stop):
-		return consent.Answer{Choice: consent.Stop, By: terminalAnswer}
+	if q.Form != nil || offers(q, consent.Stop) {
+		return stopped()
 	}
 	return consent.Answer{Choice: consent.Deny, By: terminalAnswer}
 }

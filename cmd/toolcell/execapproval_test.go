@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -139,8 +140,10 @@ func TestFormsAtTheTerminal(t *testing.T) {
 		},
 		"declined":            {consent.Form{Schema: json.RawMessage(schema)}, []string{"", "n"}, "decline", nil},
 		"canceled":            {consent.Form{Schema: json.RawMessage(schema)}, []string{"s"}, "cancel", nil},
-		"ended in the middle": {consent.Form{Schema: json.RawMessage(schema)}, []string{"y", "Ada"}, "cancel", nil},
-		"a required field":    {consent.Form{Schema: json.RawMessage(schema)}, append([]string{"y"}, make([]string, 3)...), "cancel", nil},
+		"ended in the middle": {consent.Form{Schema: json.RawMessage(schema)}, []string{"y", "Ada"}, "", nil},
+		"ended before it":     {consent.Form{Schema: json.RawMessage(schema)}, []string{""}, "", nil},
+		"no fitting answers":  {consent.Form{Schema: json.RawMessage(schema)}, append([]string{"y", "Ada"}, slices.Repeat([]string{"x"}, maxTries)...), "cancel", nil},
+		"a required field":    {consent.Form{Schema: json.RawMessage(schema)}, append([]string{"y"}, make([]string, 3)...), "", nil},
 		"no schema":           {consent.Form{Schema: json.RawMessage(`[`)}, []string{"y"}, "decline", nil},
 		"an address":          {consent.Form{URL: "https://login.example/\x1b[2J"}, []string{"y"}, "accept", map[string]any{}},
 		"an address, no":      {consent.Form{URL: "https://login.example/"}, []string{"n"}, "decline", nil},
@@ -151,7 +154,7 @@ func TestFormsAtTheTerminal(t *testing.T) {
 			read, marks := typing(c.typed...)
 			var out strings.Builder
 			got := askQuestion(t.Context(), q, &out, read)
-			if got.Choice != "" || got.Action != c.action || !reflect.DeepEqual(got.Content, c.content) {
+			if (got.Choice == consent.Stop) != (c.action == "") || got.Action != c.action || !reflect.DeepEqual(got.Content, c.content) {
 				t.Errorf("%+v after\n%s%s", got, out.String(), marks)
 			}
 			if strings.Contains(out.String()+marks.String(), "\x1b") || !strings.Contains(out.String(), `The MCP server "bank" asks, not toolcell:`) {

@@ -62,7 +62,8 @@ func askForm(ctx context.Context, f *consent.Form, out io.Writer, read readLine)
 	for range maxTries {
 		line, err := read(ctx, mark)
 		if err != nil {
-			break
+			fmt.Fprintln(out)
+			return stopped()
 		}
 		switch strings.ToLower(strings.TrimSpace(line)) {
 		case "y":
@@ -81,6 +82,11 @@ func formAnswer(action string, content map[string]any) consent.Answer {
 	return consent.Answer{Action: action, Content: content, By: terminalAnswer}
 }
 
+// stopped ends the run, as the end of the input and Ctrl-C do: a server could ask again.
+func stopped() consent.Answer {
+	return consent.Answer{Choice: consent.Stop, By: terminalAnswer}
+}
+
 // fillIn asks for the fields, the required ones first.
 func fillIn(ctx context.Context, schema formSchema, out io.Writer, read readLine) consent.Answer {
 	content := map[string]any{}
@@ -97,7 +103,10 @@ func fillIn(ctx context.Context, schema formSchema, out io.Writer, read readLine
 		value, err := askField(ctx, name, schema.Properties[name], slices.Contains(schema.Required, name), out, read)
 		if err != nil {
 			fmt.Fprintln(out)
-			return formAnswer("cancel", nil)
+			if errors.Is(err, errTries) {
+				return formAnswer("cancel", nil)
+			}
+			return stopped()
 		}
 		if value != nil {
 			content[name] = value
