@@ -77,12 +77,9 @@ func planHost(ctx context.Context, sys string) (*hostPlan, error) {
 		p.addLinkOrBind(sys, name)
 	}
 	for _, pattern := range hostEtc {
-		found := []string{filepath.Join(sys, "etc", pattern)}
-		if strings.Contains(pattern, "*") { // Glob looks at the others once more
-			var err error
-			if found, err = filepath.Glob(found[0]); err != nil {
-				return nil, err
-			}
+		found, err := filepath.Glob(filepath.Join(sys, "etc", pattern))
+		if err != nil {
+			return nil, err
 		}
 		for _, file := range found {
 			p.addBind(sys, strings.TrimPrefix(file, filepath.Clean(sys)))

@@ -24,7 +24,6 @@ type imageDir struct {
 	dir    string
 	locks  cachedir.Locks
 	leases *cachedir.Leases
-	recent *cachedir.Recent[record]
 }
 
 // format is the version of an image's folder. Images of another one are unpacked
@@ -70,10 +69,6 @@ func readRecord(imageDir string) *record {
 	return &rec
 }
 
-// useNoted is how long a noted use of an image stands for later ones, since each run
-// is one.
-const useNoted = time.Minute
-
 func (d imageDir) path(name string) string { return filepath.Join(d.dir, name) }
 
 // load returns the complete root in a folder, or nil. From then on no process
@@ -87,9 +82,8 @@ func (d imageDir) load(name, digest, ref string) (root *Root) {
 			d.leases.Release(name)
 		}
 	}()
-	file := recordFile(d.path(name))
-	rec, err := d.recent.Read(file)
-	if err != nil || rec.Format != format || rec.Digest != digest {
+	rec := readRecord(d.path(name))
+	if rec == nil || rec.Digest != digest {
 		return nil
 	}
 	dir := filepath.Join(d.path(name), "root")
@@ -101,9 +95,7 @@ func (d imageDir) load(name, digest, ref string) (root *Root) {
 	// The modification time is when the image was last used. In a store that
 	// another user shares with us it cannot be set, and need not be.
 	now := time.Now()
-	if info, err := os.Stat(file); err == nil && now.Sub(info.ModTime()).Abs() > useNoted {
-		_ = os.Chtimes(file, now, now)
-	}
+	_ = os.Chtimes(recordFile(d.path(name)), now, now)
 	root = &Root{Dir: dir, Ref: ref, Digest: rec.Digest, Env: rec.Env, Python: rec.Python, Binds: rec.Binds, spare: DefaultMaxEntries, locks: d.locks}
 	if rec.Spare != nil {
 		root.spare = *rec.Spare

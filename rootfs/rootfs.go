@@ -100,9 +100,9 @@ func Open(dir string, p images.Puller) (*Store, error) {
 	s := &Store{
 		dir: dir, opened: time.Now(), puller: p,
 		locks: locks, leases: leases,
-		tags:   tagDir{filepath.Join(dir, "refs"), locks, p.PlatformOrHost().String(), cachedir.NewRecent(cachedir.ParseJSON[tag])},
+		tags:   tagDir{filepath.Join(dir, "refs"), locks, p.PlatformOrHost().String()},
 		layers: layerDir{filepath.Join(dir, "layers"), locks},
-		images: imageDir{filepath.Join(dir, "rootfs"), locks, leases, cachedir.NewRecent(cachedir.ParseJSON[record])},
+		images: imageDir{filepath.Join(dir, "rootfs"), locks, leases},
 		Policy: PullMissing, MaxBytes: DefaultMaxBytes, MaxEntries: DefaultMaxEntries,
 	}
 	cachedir.Sweep(s.images.dir, locks, func(name string) string { return name })

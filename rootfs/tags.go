@@ -20,7 +20,6 @@ type tagDir struct {
 	dir      string
 	locks    cachedir.Locks
 	platform string // one tag means different images on different platforms, which may share a home directory
-	recent   *cachedir.Recent[tag]
 }
 
 // tag is such a file. Its modification time is when the registry was last asked.
@@ -44,8 +43,8 @@ func (d tagDir) digest(r images.Reference) string { return d.read(r).Digest }
 
 // read returns what was recorded of a reference, nothing if nothing was.
 func (d tagDir) read(r images.Reference) tag {
-	t, err := d.recent.Read(d.file(r))
-	if err != nil || t.Name != r.Name {
+	var t tag
+	if err := cachedir.ReadJSON(d.file(r), &t); err != nil || t.Name != r.Name {
 		return tag{}
 	}
 	return t

@@ -1,7 +1,6 @@
 package cachedir
 
 import (
-	"encoding/json"
 	"io/fs"
 	"os"
 	"sync"
@@ -57,12 +56,6 @@ func (r *Recent[T]) Read(file string) (T, error) {
 	}
 	r.kept[file] = recentFile[T]{info, value}
 	return value, nil
-}
-
-// ParseJSON reads JSON, for NewRecent.
-func ParseJSON[T any](content []byte) (v T, err error) {
-	err = json.Unmarshal(content, &v)
-	return v, err
 }
 
 func unchanged(a, b fs.FileInfo) bool {

@@ -130,9 +130,9 @@ func Open(dir, uv string) (*Store, error) {
 	leases := cachedir.NewLeases(locks)
 	s := &Store{
 		dir: dir, uv: uv, locks: locks, leases: leases,
-		wheels: wheelDir{filepath.Join(dir, "wheels"), locks}, sets: setDir{filepath.Join(dir, "sets"), locks, leases, cachedir.NewRecent(cachedir.ParseJSON[Set])},
+		wheels: wheelDir{filepath.Join(dir, "wheels"), locks}, sets: setDir{filepath.Join(dir, "sets"), locks, leases, cachedir.NewRecent(parseJSON[Set])},
 		stall: 30 * time.Second, pause: 500 * time.Millisecond,
-		resolved: cachedir.NewRecent(parseKnown), pythons: cachedir.NewRecent(cachedir.ParseJSON[string]), bytecode: cachedir.NewRecent(cachedir.ParseJSON[bytecodeRecord]),
+		resolved: cachedir.NewRecent(parseKnown), pythons: cachedir.NewRecent(parseJSON[string]), bytecode: cachedir.NewRecent(parseJSON[bytecodeRecord]),
 	}
 	s.client = &http.Client{Transport: http.DefaultTransport}
 	cachedir.Sweep(s.wheels.dir, locks, wheelLock)
@@ -233,7 +233,7 @@ func (s *Store) knownLock(r Request, key string) (*Lock, error) {
 
 // parseKnown reads the lock of a known.
 func parseKnown(content []byte) (*Lock, error) {
-	k, err := cachedir.ParseJSON[known](content)
+	k, err := parseJSON[known](content)
 	if err != nil {
 		return nil, err
 	}
@@ -243,6 +243,11 @@ func parseKnown(content []byte) (*Lock, error) {
 	}
 	lock.choose()
 	return lock, nil
+}
+
+func parseJSON[T any](content []byte) (v T, err error) {
+	err = json.Unmarshal(content, &v)
+	return v, err
 }
 
 // fetch gets the packages of a request, and records what it led to.
