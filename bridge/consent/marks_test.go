@@ -22,7 +22,7 @@ func TestAReasonSaysAllOfWhatItIsAbout(t *testing.T) {
 	}
 	const end = "; what is sent to server \"web\" may get to others"
 	q := Question{Calls: []Call{{Server: "web", Tool: "post", Reasons: []string{m.Reason() + end}}}}
-	if text := q.Text(); !strings.Contains(text, "from bank.accounts, notes.0xxx") || !strings.Contains(text, " and 26 more; what is sent to server \"web\" may get to others`\n") {
+	if text := q.Text(); !strings.Contains(text, "from bank.accounts, notes.0xxx") || !strings.Contains(text, " and 26 more; what is sent to server \"web\" may get to others`") {
 		t.Error(text)
 	}
 }

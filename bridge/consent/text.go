@@ -13,6 +13,7 @@ const (
 	maxWhole       = 2 << 20 // the same, in the whole text
 	maxMessage     = 4000    // of a server that asks for input
 	maxListedCalls = 10
+	maxNamedTools  = 20
 	maxEffects     = 5
 	maxReason      = 400
 	maxName        = 200
@@ -40,17 +41,17 @@ func (q *Question) brief() string {
 		writeReasons(&b, q.Reasons)
 		return strings.TrimSuffix(b.String(), "\n")
 	case len(q.Calls) == 1:
-		c, caller := q.Calls[0], "Python code"
+		caller := "Python code"
 		if q.Command {
 			caller = "this command"
 		}
-		fmt.Fprintf(&b, "toolcell asks: may %s make this call?\nserver: %s\ntool: %s\n", caller, quote(clip(c.Server, maxName)), quote(clip(c.Tool, maxName)))
+		fmt.Fprintf(&b, "toolcell asks: may %s make this call?\n", caller)
 	default:
 		fmt.Fprintf(&b, "toolcell asks: may Python code make these %d calls?\n", len(q.Calls))
 	}
-	writeReasons(&b, q.allReasons())
-	q.writePast(&b)
 	q.writeCalls(&b)
+	writeReasons(&b, q.allReasons())
+	q.writeEffects(&b)
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
@@ -72,11 +73,57 @@ func (q *Question) allReasons() (all []string) {
 	return all
 }
 
-func (q *Question) writePast(b *strings.Builder) {
-	if q.Command {
-		return
+// writeCalls writes what is asked, in lines two and three as far as they have room: Claude
+// Code shows three lines of a question, and each up to the width of its window.
+func (q *Question) writeCalls(b *strings.Builder) {
+	if len(q.Calls) == 1 {
+		c := q.Calls[0]
+		fmt.Fprintf(b, "server: %s, tool: %s%s\narguments: %s\n", quote(clip(c.Server, maxName)), quote(clip(c.Tool, maxName)), q.past(", "), shownArguments(c, maxArguments))
+	} else {
+		fmt.Fprintf(b, "tools: %s%s\n", q.tools(), q.past("; "))
+		shown := q.Calls[:min(len(q.Calls), maxListedCalls)]
+		for i, c := range shown {
+			fmt.Fprintf(b, "%d. server %s, tool %s, arguments: %s\n", i+1, quote(clip(c.Server, maxName)), quote(clip(c.Tool, maxName)), shownArguments(c, maxArguments/len(shown)))
+		}
+		if n := len(q.Calls) - len(shown); n > 0 {
+			fmt.Fprintf(b, "and %d more calls\n", n)
+		}
 	}
-	fmt.Fprintf(b, "calls before: %d\n", q.CallsBefore)
+}
+
+// past counts the calls of the run before those that are asked, after a separator.
+func (q *Question) past(separator string) string {
+	if q.Command {
+		return ""
+	}
+	past := fmt.Sprintf("%scalls before: %d", separator, q.CallsBefore)
+	if len(q.Effects) > 0 {
+		past += fmt.Sprintf(" (%d took effect)", len(q.Effects))
+	}
+	return past
+}
+
+// tools counts the calls of each tool, in the order of their first ones: the code decides
+// about the order of calls, and could put another tool behind those that are listed.
+func (q *Question) tools() string {
+	counts := map[string]int{}
+	var names []string
+	for _, c := range q.Calls {
+		name := fmt.Sprintf("%s of %s", quote(clip(c.Tool, maxName)), quote(clip(c.Server, maxName)))
+		if counts[name]++; counts[name] == 1 {
+			names = append(names, name)
+		}
+	}
+	for i, name := range names {
+		names[i] = fmt.Sprintf("%d x %s", counts[name], name)
+	}
+	if n := len(names) - maxNamedTools; n > 0 {
+		names = append(names[:maxNamedTools], fmt.Sprintf("and calls of %d more", n))
+	}
+	return strings.Join(names, ", ")
+}
+
+func (q *Question) writeEffects(b *strings.Builder) {
 	if len(q.Effects) == 0 {
 		return
 	}
@@ -87,41 +134,6 @@ func (q *Question) writePast(b *strings.Builder) {
 	}
 	for _, effect := range shown { // a list: a line of = alone would make a heading of the one above
 		fmt.Fprintf(b, "- %s\n", escape(clip(effect, maxReason)))
-	}
-}
-
-func (q *Question) writeCalls(b *strings.Builder) {
-	if len(q.Calls) == 1 {
-		fmt.Fprintf(b, "arguments: %s\n", shownArguments(q.Calls[0], maxArguments))
-	} else {
-		shown := q.Calls[:min(len(q.Calls), maxListedCalls)]
-		for i, c := range shown {
-			fmt.Fprintf(b, "%d. server %s, tool %s, arguments: %s\n", i+1, quote(clip(c.Server, maxName)), quote(clip(c.Tool, maxName)), shownArguments(c, maxArguments/len(shown)))
-		}
-		writeUnlisted(b, q.Calls[len(shown):])
-	}
-}
-
-// writeUnlisted names the tools of calls that are not listed: the code decides about the
-// order, and could put another tool behind ten harmless calls.
-func writeUnlisted(b *strings.Builder, calls []Call) {
-	if len(calls) == 0 {
-		return
-	}
-	fmt.Fprintf(b, "and %d more calls\n", len(calls))
-	var tools []toolKey
-	count := map[toolKey]int{}
-	for _, c := range calls {
-		key := toolKey{c.Server, c.Tool}
-		if count[key]++; count[key] == 1 {
-			tools = append(tools, key)
-		}
-	}
-	for _, key := range tools[:min(len(tools), maxListedCalls)] {
-		fmt.Fprintf(b, "- %d of server %s, tool %s\n", count[key], quote(clip(key.server, maxName)), quote(clip(key.tool, maxName)))
-	}
-	if n := len(tools) - maxListedCalls; n > 0 {
-		fmt.Fprintf(b, "- those of %d more tools\n", n)
 	}
 }
 

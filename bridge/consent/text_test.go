@@ -21,22 +21,24 @@ func TestTextOfQuestions(t *testing.T) {
 		want string
 	}{
 		"a call": {Question{Calls: []Call{call(`{"amount":100.50,"to":"Zoë"}`)}, CallsBefore: 2}, "" +
-			"toolcell asks: may Python code make this call?\nserver: \"bank\"\ntool: \"transfer_money\"\n" +
-			"reason: `policy p, [servers.bank] ask = \"transfer\"`\n" +
-			"calls before: 2\narguments: {\"amount\":100.50,\"to\":\"Zo\\u00eb\"}"},
-		"two calls": {Question{Calls: []Call{call(`{}`), {Server: "mail", Tool: "send", Arguments: json.RawMessage(`{"a":[1,2]}`)}}}, "" +
-			"toolcell asks: may Python code make these 2 calls?\n" +
-			"reason: `policy p, [servers.bank] ask = \"transfer\"`\ncalls before: 0\n" +
-			"1. server \"bank\", tool \"transfer_money\", arguments: {}\n2. server \"mail\", tool \"send\", arguments: {\"a\":[1,2]}"},
+			"toolcell asks: may Python code make this call?\nserver: \"bank\", tool: \"transfer_money\", calls before: 2\n" +
+			"arguments: {\"amount\":100.50,\"to\":\"Zo\\u00eb\"}\n" +
+			"reason: `policy p, [servers.bank] ask = \"transfer\"`"},
+		"three calls": {Question{Calls: []Call{call(`{}`), {Server: "mail", Tool: "send", Arguments: json.RawMessage(`{"a":[1,2]}`)}, call(`{"b":1}`)}}, "" +
+			"toolcell asks: may Python code make these 3 calls?\n" +
+			"tools: 2 x \"transfer_money\" of \"bank\", 1 x \"send\" of \"mail\"; calls before: 0\n" +
+			"1. server \"bank\", tool \"transfer_money\", arguments: {}\n2. server \"mail\", tool \"send\", arguments: {\"a\":[1,2]}\n" +
+			"3. server \"bank\", tool \"transfer_money\", arguments: {\"b\":1}\n" +
+			"reason: `policy p, [servers.bank] ask = \"transfer\"`"},
 		"effects": {Question{Calls: []Call{call(`{}`)}, CallsBefore: 7, Effects: []string{"1", "2", "===", "4", "5", "mail.send {}"}}, "" +
-			"toolcell asks: may Python code make this call?\nserver: \"bank\"\ntool: \"transfer_money\"\n" +
+			"toolcell asks: may Python code make this call?\nserver: \"bank\", tool: \"transfer_money\", calls before: 7 (6 took effect)\narguments: {}\n" +
 			"reason: `policy p, [servers.bank] ask = \"transfer\"`\n" +
-			"calls before: 7\nalready took effect:\n- 1 earlier ones\n- 2\n- =\\u003d=\n- 4\n- 5\n- mail.send {}\narguments: {}"},
+			"already took effect:\n- 1 earlier ones\n- 2\n- =\\u003d=\n- 4\n- 5\n- mail.send {}"},
 		"packages": {Question{Subject: "the package left-pad>=1", Reasons: []string{"why"}}, "" +
 			"toolcell asks before Python code runs: may it have `the package left-pad>=1`?\nreason: `why`"},
 		"a command": {Question{Command: true, Calls: []Call{call(`{}`)}}, "" +
-			"toolcell asks: may this command make this call?\nserver: \"bank\"\ntool: \"transfer_money\"\n" +
-			"reason: `policy p, [servers.bank] ask = \"transfer\"`\narguments: {}"},
+			"toolcell asks: may this command make this call?\nserver: \"bank\", tool: \"transfer_money\"\n" +
+			"arguments: {}\nreason: `policy p, [servers.bank] ask = \"transfer\"`"},
 		"a form": {Question{Form: &Form{Server: "ev*il\n", Message: "Wie heißt du?\x1b[2J ![x](http://e) <img src=e>"}}, "" +
 			"The MCP server \"ev\\u002ail\\u000a\" asks, not toolcell:\nWie heißt du? !\\u005bx](http://e) \\u003cimg src=e>"},
 	} {
@@ -76,11 +78,9 @@ func TestATerminalShowsPrintableCharactersAsThemselves(t *testing.T) {
 		Server: "b[a]nk", Tool: `t"\u0041`, Reasons: []string{`policy ~/p, [servers.bank] ask = "transfer" \ ` + "\x1b\n"},
 		Arguments: json.RawMessage(`{"a_b":"\"*Zoë*\" \\ \n \u001b https://e/__c__","d":[1.50,null]}`),
 	}}}
-	want := "toolcell asks: may Python code make this call?\n" + `server: "b[a]nk"
-tool: "t\"\\u0041"
-reason: ` + "`" + `policy ~/p, [servers.bank] ask = "transfer" \\ \u001b\u000a` + "`" + `
-calls before: 1
-arguments: {"a_b":"\"*Zo\u00eb*\" \\ \n \u001b https://e/__c__","d":[1.50,null]}`
+	want := "toolcell asks: may Python code make this call?\n" + `server: "b[a]nk", tool: "t\"\\u0041", calls before: 1
+arguments: {"a_b":"\"*Zo\u00eb*\" \\ \n \u001b https://e/__c__","d":[1.50,null]}
+reason: ` + "`" + `policy ~/p, [servers.bank] ask = "transfer" \\ \u001b\u000a` + "`"
 	if got := q.TerminalText(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
@@ -119,7 +119,7 @@ func TestForeignTextMeansNothingInAQuestion(t *testing.T) {
 			}
 			q := Question{ID: "ask-X", Calls: []Call{{Server: value, Tool: value, Arguments: args, Reasons: []string{value}}}, Effects: []string{value}}
 			checkText(t, &q)
-			if got := strings.Count(q.Text(), "\n"); got != 7 {
+			if got := strings.Count(q.Text(), "\n"); got != 5 {
 				t.Errorf("%d line ends in\n%s", got, q.Text())
 			}
 			checkText(t, &Question{Subject: value, Reasons: []string{value}})
@@ -139,7 +139,7 @@ var (
 	// does not know it may not be in there.
 	inCode   = regexp.MustCompile("^(reason: |toolcell asks before Python code runs: may it have )`([^`]+)`(\\??)$")
 	codeMark = regexp.MustCompile("[`|&#@$^]|!\\[|\\] *[(\\[:]|<(?:[^ =]|$)|\\+\\+|%%")
-	begun    = regexp.MustCompile(`^(?:toolcell asks|server: "|tool: "|reason: |calls before: \d|already took effect:$|- |arguments: |\d+\. server "|and \d+ more calls$|to see all: |all arguments:$)`)
+	begun    = regexp.MustCompile(`^(?:toolcell asks|server: "|tools: \d+ x "|reason: |already took effect:$|- |arguments: |\d+\. server "|and \d+ more calls$|to see all: |all arguments:$)`)
 )
 
 // checkText reports what in the text of a question of toolcell's own is more than text.
@@ -215,7 +215,7 @@ func TestManyCallsAreListedUpToTen(t *testing.T) {
 	if len(text) > 4000 {
 		t.Errorf("the text has %d characters", len(text))
 	}
-	if !strings.Contains(text, "\n- 1 of server \"s\", tool \"t19\"\n- those of 80 more tools\n") || strings.Contains(text, `"t20"`) {
+	if !strings.Contains(text, ", 1 x \"t19\" of \"s\", and calls of 80 more; calls before: 0\n") || strings.Contains(text, `"t20"`) {
 		t.Error(text)
 	}
 	if whole := q.wholeText(); !strings.Contains(whole, `100. server "s", tool "t99", arguments: {"n":99,`) {
@@ -241,7 +241,7 @@ func TestNoToolHidesBehindOthers(t *testing.T) {
 	}
 	q.Calls = append(q.Calls, Call{Server: "bank", Tool: "trans*fer", Arguments: json.RawMessage(`{}`)}, q.Calls[0])
 	checkText(t, &q)
-	if text := q.Text(); !strings.Contains(text, "\nand 90 more calls\n- 89 of server \"notes\", tool \"add\"\n- 1 of server \"bank\", tool \"trans\\u002afer\"\n") {
+	if text := q.Text(); !strings.Contains(text, "\ntools: 99 x \"add\" of \"notes\", 1 x \"trans\\u002afer\" of \"bank\"; calls before: 0\n") {
 		t.Error(text)
 	}
 }
@@ -298,7 +298,8 @@ func FuzzText(f *testing.F) {
 		}
 		var gotServer string
 		line := strings.Split(q.TerminalText(), "\n")[1]
-		if err := json.Unmarshal([]byte(strings.TrimPrefix(line, "server: ")), &gotServer); err != nil || gotServer != strings.ToValidUTF8(server, "\uFFFD") && utf8.ValidString(server) {
+		first := json.NewDecoder(strings.NewReader(strings.TrimPrefix(line, "server: ")))
+		if err := first.Decode(&gotServer); err != nil || gotServer != strings.ToValidUTF8(server, "\uFFFD") && utf8.ValidString(server) {
 			t.Errorf("server %q is shown as %s", server, line)
 		}
 	})

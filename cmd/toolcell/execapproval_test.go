@@ -78,7 +78,7 @@ func TestAQuestionAtTheTerminalSaysWhatCanBeTyped(t *testing.T) {
 	read, marks := typing("n")
 	var out strings.Builder
 	askQuestion(t.Context(), asked(`{"to":"\u001b[2J"}`, false), &out, read)
-	for _, want := range []string{"server: \"bank\"\n", "\\u001b[2J", "  y  Allow this call\n", "  r  Allow this tool for the rest of this run\n", "  n  ", "  s  "} {
+	for _, want := range []string{"server: \"bank\", tool: ", "\\u001b[2J", "  y  Allow this call\n", "  r  Allow this tool for the rest of this run\n", "  n  ", "  s  "} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is not in\n%s", want, out.String())
 		}
