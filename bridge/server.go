@@ -17,6 +17,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/toolcell/toolcell/bridge/artifacts"
 	"github.com/toolcell/toolcell/bridge/consent"
+	"github.com/toolcell/toolcell/bridge/consent/form"
 	"github.com/toolcell/toolcell/bridge/hints"
 	"github.com/toolcell/toolcell/bridge/ongoing"
 	"github.com/toolcell/toolcell/bridge/output"
@@ -144,6 +145,7 @@ func (s *Server) MCP() *mcp.Server {
 			return next(ctx, method, req)
 		}
 	})
+	server.AddSendingMiddleware(form.WithSchema)
 	server.AddTool(&mcp.Tool{Name: "run_python", Title: "Run Python", Description: toolDescription, InputSchema: inputSchema}, s.runPython)
 	server.AddResource(&mcp.Resource{
 		URI: manualURI, Name: "capabilities", Title: "run_python manual", MIMEType: "text/markdown", Size: int64(len(runner.Manual)),

@@ -30,10 +30,12 @@ func (u askingUpstreams) Call(ctx context.Context, r mcpproxy.CallRequest) (res 
 		return res, ask
 	}
 	if r.Tool == "form" {
-		schema := json.RawMessage(`{"type":"object","properties":{}}`)
-		if _, err := r.Elicit(ctx, mcpproxy.Elicitation{Server: r.Server, Tool: r.Tool, Key: "user_name", Message: "your name?", Schema: schema}); err != nil {
+		schema := json.RawMessage(`{"type":"object","properties":{"tags":{"type":"array","items":{"type":"string","enum":["a"]}}}}`)
+		reply, err := r.Elicit(ctx, mcpproxy.Elicitation{Server: r.Server, Tool: r.Tool, Key: "user_name", Message: "your name?", Schema: schema})
+		if err != nil {
 			return res, err
 		}
+		return mcpproxy.CallResult{JSON: fmt.Appendf(nil, `{"content":[{"type":"text","text":%q}]}`, reply.Action+string(reply.Content))}, nil
 	}
 	return u.fakeUpstreams.Call(ctx, r)
 }
@@ -94,9 +96,50 @@ func TestQuestionsOfServersKeepTheirKeys(t *testing.T) {
 			}
 		})
 		text, _, isError := callTool(t, c, map[string]any{"code": "await mcp_up." + tool + "()\nprint('on')", "servers": []string{"up"}})
-		if isError || text != "on" || !slices.Equal(keys, []string{want}) {
+		if isError || !strings.HasSuffix(text, "on") || !slices.Equal(keys, []string{want}) {
 			t.Errorf("%s: asked by %q: %s", tool, keys, text)
 		}
+	}
+}
+
+// TestAnswersGoUpAsTheyAre, whatever the SDK thinks of the form or of them: whether they
+// fit is checked where they go to the server.
+func TestAnswersGoUpAsTheyAre(t *testing.T) {
+	for name, tt := range map[string]struct {
+		content map[string]any
+		want    string
+	}{
+		"fitting": {map[string]any{"tags": []string{"a"}}, `accept{"tags":["a"]}`},
+		"other":   {map[string]any{"tags": 7}, `accept{"tags":7}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newAsking(t, nil)
+			ours, theirs := mcp.NewInMemoryTransports()
+			if _, err := s.MCP().Connect(t.Context(), ours, nil); err != nil {
+				t.Fatal(err)
+			}
+			client := mcp.NewClient(&mcp.Implementation{Name: "test"}, &mcp.ClientOptions{ElicitationHandler: allowCall})
+			client.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+				return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+					p, ok := req.GetParams().(*mcp.ElicitParams)
+					if !ok {
+						return next(ctx, method, req)
+					}
+					if schema, _ := json.Marshal(p.RequestedSchema); !strings.Contains(string(schema), `"enum":["a"]`) {
+						t.Errorf("the form has the schema %s", schema)
+					}
+					return &mcp.ElicitResult{Action: "accept", Content: tt.content}, nil
+				}
+			})
+			c, err := client.Connect(t.Context(), theirs, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			if text, _, isError := callTool(t, c, map[string]any{"code": "print(await mcp_up.form())", "servers": []string{"up"}}); isError || text != tt.want {
+				t.Errorf("got %s\nwant %s", text, tt.want)
+			}
+		})
 	}
 }
 

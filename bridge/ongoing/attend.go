@@ -116,7 +116,7 @@ func (a *Runs[R]) showForm(ctx context.Context, r *Run[R], q *consent.Question, 
 		a.whileAsked(ctx, r, q)
 		cancel() // it was answered elsewhere
 	}()
-	res, err := c.request.Session.Elicit(ctx, c.Client.Elicitation(q))
+	res, err := c.Client.Ask(ctx, c.request.Session, q)
 	if err != nil {
 		a.o.Log.Debug("asking by a form", "err", err)
 		return

@@ -208,7 +208,7 @@ func (f form) check(content json.RawMessage) (map[string]any, error) {
 			return nil, fmt.Errorf("%q is in it twice", shown)
 		}
 		if !known {
-			return nil, fmt.Errorf("%q is not a field of the form", shown)
+			continue // JSON Schema allows more than it names, and the server did not ask for it
 		}
 		if err := one.check(m.Value); err != nil {
 			return nil, fmt.Errorf("%q %w", shown, err)

@@ -1,0 +1,38 @@
+package form
+
+import (
+	"context"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/toolcell/toolcell/bridge/consent"
+)
+
+type schemaKey struct{}
+
+// Ask takes a question to the client of before 2026-07-28 that s is for, and returns the
+// answer as it is. The SDK would fail for schemas that it does not know, after the user
+// has answered, and for answers that do not fit; both are checked elsewhere, so it is not
+// shown the schema. The server has to send through [WithSchema].
+func (c Client) Ask(ctx context.Context, s *mcp.ServerSession, q *consent.Question) (*mcp.ElicitResult, error) {
+	p := c.Elicitation(q)
+	if p.RequestedSchema != nil {
+		ctx = context.WithValue(ctx, schemaKey{}, p.RequestedSchema)
+		p.RequestedSchema = nil
+	}
+	return s.Elicit(ctx, p)
+}
+
+// WithSchema is a middleware for sending that adds the schema of a question from Ask.
+func WithSchema(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		p, isForm := req.GetParams().(*mcp.ElicitParams)
+		s, ofServer := req.GetSession().(*mcp.ServerSession)
+		schema := ctx.Value(schemaKey{})
+		if schema == nil || !isForm || !ofServer {
+			return next(ctx, method, req)
+		}
+		whole := *p // the SDK looks at p again
+		whole.RequestedSchema = schema
+		return next(ctx, method, &mcp.ServerRequest[*mcp.ElicitParams]{Session: s, Params: &whole})
+	}
+}
