@@ -28,11 +28,6 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	case "sdk":
 		sdkServer()
-	case "conformance":
-		if err := conformanceClient(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
 	case "asking":
 		(&askingServer{fakeServer: fakeServer{out: bufio.NewWriter(os.Stdout)}}).run()
 	case "host":

@@ -110,6 +110,12 @@ func fakeServer(name string) {
 		changingServer()
 		return
 	}
+	if path, ok := strings.CutPrefix(name, legacyPrefix); ok {
+		if err := legacyServer(path); err != nil {
+			log.Print(err)
+		}
+		return
+	}
 	s := mcp.NewServer(&mcp.Implementation{Name: name}, nil)
 	tools := fakeTools[name]
 	if file, ok := strings.CutPrefix(name, replayPrefix); ok {

@@ -5,7 +5,8 @@
 The suite starts it once for each scenario, with the address of a server. It writes a
 config file that has this server and lets code in a sandbox call its tools. When
 toolcell says that a login is needed, it types the command that toolcell names, and
-opens the address as a browser would.
+opens the address as a browser would. Where servers ask the user, it is an MCP client
+whose user leaves forms as they are.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import tempfile
 import urllib.error
 import urllib.request
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 TOOLCELL = os.environ["TOOLCELL"]
 SCENARIO = os.environ["MCP_CONFORMANCE_SCENARIO"]
@@ -26,6 +27,9 @@ KNOWN: dict[str, Any] = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT", "{}
 
 # Their servers answer tools/list and nothing else.
 LISTED = {"json-schema-ref-no-deref"}
+
+# Their servers ask the user.
+ASKING = {"elicitation-sep1034-client-defaults", "sep-2322-client-request-state"}
 
 LOGIN = "toolcell servers login conf"
 
@@ -70,10 +74,41 @@ def call_tools(env: dict[str, str]) -> tuple[bool, str]:
     """Calls the tools, and returns whether all could be called, and what was said."""
     code = CODE.replace("CALLS", repr(json.dumps(KNOWN.get("toolCalls", []))))
     code = code.replace("CALLING", repr(SCENARIO not in LISTED))
+    if SCENARIO in ASKING:
+        return call_as_client(env, code), ""
     command = [TOOLCELL, "exec", "--server", "conf", "-c", code]
     done = subprocess.run(command, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     sys.stderr.write(done.stdout + done.stderr)
     return done.returncode == 0, done.stderr
+
+
+def call_as_client(env: dict[str, str], code: str) -> bool:
+    """Runs code as an MCP client that shows forms. Returns whether the run succeeded."""
+    client = {"protocolVersion": "2025-11-25", "capabilities": {"elicitation": {}}, "clientInfo": {"name": "suite", "version": "1"}}
+    run = {"name": "run_python", "arguments": {"code": code, "servers": ["conf"]}}
+    with subprocess.Popen([TOOLCELL, "serve"], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as serve:
+        assert serve.stdin and serve.stdout
+        send(serve.stdin, id=1, method="initialize", params=client)
+        for line in serve.stdout:
+            sys.stderr.write(line)
+            message = json.loads(line)
+            if message.get("method") == "elicitation/create":
+                fields = message["params"]["requestedSchema"]["properties"]
+                entered = {name: field["default"] for name, field in fields.items() if "default" in field}
+                send(serve.stdin, id=message["id"], result={"action": "accept", "content": entered})
+            elif message.get("id") == 1:
+                send(serve.stdin, method="notifications/initialized")
+                send(serve.stdin, id=2, method="tools/call", params=run)
+            elif message.get("id") == 2:
+                serve.stdin.close()
+                return "result" in message and not message["result"].get("isError")
+    return False
+
+
+def send(to: IO[str], **message: object) -> None:
+    """Sends a message of JSON-RPC."""
+    to.write(json.dumps({"jsonrpc": "2.0"} | message) + "\n")
+    to.flush()
 
 
 def log_in(env: dict[str, str]) -> tuple[bool, str]:
