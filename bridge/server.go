@@ -202,7 +202,7 @@ func (s *Server) runPython(ctx context.Context, call *mcp.CallToolRequest) (*mcp
 func (s *Server) runOf(call *mcp.CallToolRequest, req Request, c *ongoing.Call) (*ongoing.Run[*Result], error) {
 	switch {
 	case call.Params.RequestState != "":
-		return s.runs.ComeBackWithAnswer(c)
+		return s.runs.ComeBackWithAnswer(c, consent.IsID(req.Session))
 	case consent.IsID(req.Session) && strings.TrimSpace(req.Code) != "":
 		return nil, fmt.Errorf("session %q is a run that waits for an answer: come back to it with code=\"\"; other code needs another session, or none", req.Session)
 	case consent.IsID(req.Session):

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -311,4 +312,36 @@ func TestPrivateDataStaysWithItsSession(t *testing.T) {
 	}
 	close(awaited)
 	both.Wait()
+}
+
+// TestAFormThatIsCancelledIsNotShownAgain: a client without a user, such as claude -p,
+// cancels each form at once, and a user who has closed one wants no other.
+func TestAFormThatIsCancelledIsNotShownAgain(t *testing.T) {
+	for _, version := range []string{"2025-11-25", ""} {
+		t.Run("protocol "+version, func(t *testing.T) {
+			s := newAsking(t, nil)
+			var forms atomic.Int64
+			cancelled := make(chan struct{}, 10)
+			c := connectForms(t, s, version, func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+				forms.Add(1)
+				cancelled <- struct{}{}
+				return &mcp.ElicitResult{Action: "cancel"}, nil
+			})
+			text, fields, _ := callTool(t, c, map[string]any{"code": "print(await mcp_up.ask())", "servers": []string{"up"}})
+			id := approvalID(fields)
+			if id == "" || forms.Load() != 1 {
+				t.Fatalf("after %d forms: %s", forms.Load(), text)
+			}
+			// A call that comes back shows the form once more, and then waits for an answer
+			// that is given elsewhere.
+			<-cancelled
+			go func() {
+				<-cancelled
+				_ = s.Desk().Decide(id, consent.Answer{Choice: consent.ForCall, By: "test"})
+			}()
+			if text, _, isError := callTool(t, c, map[string]any{"code": "", "session": id}); isError || text != "done" || forms.Load() != 2 {
+				t.Errorf("after %d forms: %s", forms.Load(), text)
+			}
+		})
+	}
 }

@@ -28,6 +28,9 @@ type Call struct {
 	request *mcp.CallToolRequest
 	digest  string
 	back    bool // to a run that waits, whose answer may be given elsewhere meanwhile
+	// showing is the question whose form has gone unanswered: it is not shown again to this
+	// call. A client without a user cancels each form at once.
+	showing string
 }
 
 // NewCall returns a call to attend a run with. digest is that of what it asks for: a call
@@ -54,7 +57,6 @@ func (a *Runs[R]) Attend(ctx context.Context, r *Run[R], c *Call) (input *mcp.Ca
 	defer r.reportTo(nil)
 	leave := context.AfterFunc(ctx, func() { r.Cancel(context.Cause(ctx)) })
 	defer leave()
-	var showing string // the question whose form went unanswered
 	patience := time.NewTimer(returnPatience)
 	defer patience.Stop()
 	for {
@@ -73,13 +75,13 @@ func (a *Runs[R]) Attend(ctx context.Context, r *Run[R], c *Call) (input *mcp.Ca
 		}
 		switch {
 		case !waits:
-		case c.Client.CanShow(&q) && c.Client.MultiRound && r.mayAsk():
+		case c.Client.CanShow(&q) && c.Client.MultiRound && c.showing != q.ID && r.mayAsk():
 			return a.inputRequired(r, &q, c), nil
-		case c.Client.CanShow(&q) && !c.Client.MultiRound && showing != q.ID:
-			showing = q.ID
+		case c.Client.CanShow(&q) && !c.Client.MultiRound && c.showing != q.ID:
+			c.showing = q.ID
 			a.showForm(ctx, r, &q, c)
 			continue
-		case !c.back || showing == q.ID:
+		case !c.back:
 			a.park(r, &q)
 			r.mu.Lock()
 			r.told = q.ID

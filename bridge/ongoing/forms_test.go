@@ -25,7 +25,7 @@ func connect(t *testing.T, a *Runs[result], version string, elicit func(context.
 		var err error
 		switch {
 		case call.Params.RequestState != "":
-			r, err = a.ComeBackWithAnswer(c)
+			r, err = a.ComeBackWithAnswer(c, in.Question != "")
 		case in.Question != "":
 			r, err = a.ComeBack(c, in.Question)
 		default:

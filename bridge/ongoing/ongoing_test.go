@@ -122,10 +122,10 @@ func TestOtherConnectionsDoNotComeBack(t *testing.T) {
 	if _, err := a.ComeBack(elsewhere(other), id); err == nil {
 		t.Error("another connection came back by the ID")
 	}
-	if _, err := a.ComeBackWithAnswer(inResults(other, input.RequestState, allowed())); !isTicketError(err) {
+	if _, err := a.ComeBackWithAnswer(inResults(other, input.RequestState, allowed()), false); !isTicketError(err) {
 		t.Errorf("another connection came back with the ticket: %v", err)
 	}
-	if _, err := a.ComeBackWithAnswer(inResults(from, input.RequestState, allowed())); err != nil {
+	if _, err := a.ComeBackWithAnswer(inResults(from, input.RequestState, allowed()), false); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.Result().err; err != nil {
@@ -144,10 +144,10 @@ func TestTicketCountsOnceAndForItsRequestOnly(t *testing.T) {
 	input, _ := a.Attend(t.Context(), r, inResults(from, "", nil))
 	changed := inResults(from, input.RequestState, allowed())
 	changed.digest = "another request"
-	if _, err := a.ComeBackWithAnswer(changed); !isTicketError(err) {
+	if _, err := a.ComeBackWithAnswer(changed, false); !isTicketError(err) {
 		t.Errorf("with another request: %v", err)
 	}
-	back, err := a.ComeBackWithAnswer(inResults(from, input.RequestState, nil))
+	back, err := a.ComeBackWithAnswer(inResults(from, input.RequestState, nil), false)
 	if err != nil || back != r {
 		t.Fatal(err)
 	}
@@ -155,10 +155,10 @@ func TestTicketCountsOnceAndForItsRequestOnly(t *testing.T) {
 	if again == nil || again.RequestState == input.RequestState {
 		t.Fatalf("asked again with %+v", again)
 	}
-	if _, err := a.ComeBackWithAnswer(inResults(from, input.RequestState, allowed())); !isTicketError(err) {
+	if _, err := a.ComeBackWithAnswer(inResults(from, input.RequestState, allowed()), false); !isTicketError(err) {
 		t.Errorf("used again: %v", err)
 	}
-	if _, err := a.ComeBackWithAnswer(inResults(from, again.RequestState, allowed())); err != nil {
+	if _, err := a.ComeBackWithAnswer(inResults(from, again.RequestState, allowed()), false); err != nil {
 		t.Error(err)
 	}
 	if err := r.Result().err; err != nil {
@@ -176,7 +176,7 @@ func TestResultsAskNineTimes(t *testing.T) {
 		if input == nil {
 			t.Fatalf("result %d does not ask", i+1)
 		}
-		if _, err := a.ComeBackWithAnswer(inResults(from, input.RequestState, allowed())); err != nil {
+		if _, err := a.ComeBackWithAnswer(inResults(from, input.RequestState, allowed()), false); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -38,9 +38,10 @@ func (a *Runs[R]) inputRequired(r *Run[R], q *consent.Question, c *Call) *mcp.Ca
 
 // ComeBackWithAnswer finds the run that a call with a ticket (requestState) belongs to, and
 // takes the answer that it brings. A ticket counts once, for the same request, on the
-// connection that began its run. The error is an EndedError if it is known what became of
+// connection that began its run. back says that a model has come back with an ID. The error is an EndedError if it is known what became of
 // the run, and else one of the protocol.
-func (a *Runs[R]) ComeBackWithAnswer(c *Call) (*Run[R], error) {
+func (a *Runs[R]) ComeBackWithAnswer(c *Call, back bool) (*Run[R], error) {
+	c.back = back
 	t, id, err := a.sealer.Open(c.request.Params.RequestState)
 	r, unknown := a.waiting(c.Connection, id)
 	var ended *EndedError
@@ -55,6 +56,8 @@ func (a *Runs[R]) ComeBackWithAnswer(c *Call) (*Run[R], error) {
 	if ok && t.Run == q.Run && time.Now().Before(t.Expires) {
 		if answer, ok := form.Answer(&q, res); ok {
 			_ = a.desk.Decide(q.ID, answer) // it may have been answered elsewhere, or have expired
+		} else if res != nil && res.Action == "cancel" {
+			c.showing = q.ID
 		}
 	}
 	return r, nil
