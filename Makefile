@@ -229,6 +229,13 @@ ablation: | deps
 	@TOOLCELL_ABLATION=$(CURDIR)/docs/benchmarks/ablation.txt go test -tags $(TAGS),figures -count=1 -run TestAblation ./mcpproxy/search
 	@cat docs/benchmarks/ablation.txt
 
+# Agents from npm without a user, with a model on loopback: 600 MB.
+export TOOLCELL_TEST_PRODUCTS ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/toolcell-test/products
+.PHONY: test-products
+test-products: test-deps
+	npm install --no-audit --no-fund --loglevel=error --prefix $(TOOLCELL_TEST_PRODUCTS) @anthropic-ai/claude-code@2.1.331 opencode-ai@1.18.33
+	go test -tags $(TAGS),products -count=1 -timeout 20m -run 'TestProducts|TestHooksOfClaudeCode' -v $(E2E)
+
 # What a client pays for, in tokens: docs/benchmarks/tokens.md.
 .PHONY: tokens
 tokens: | deps
