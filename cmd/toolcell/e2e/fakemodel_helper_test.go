@@ -33,7 +33,6 @@ type move struct {
 var modelAPIs = map[string]modelAPI{
 	"/messages":              {readMessages, writeMessages},
 	"/chat/completions":      {readCompletions, writeCompletions},
-	"/responses":             {readResponses, writeResponses},
 	":streamGenerateContent": {readGenerate, writeGenerate},
 	":generateContent":       {readGenerate, writeGenerate},
 }

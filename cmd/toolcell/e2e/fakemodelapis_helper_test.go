@@ -148,65 +148,6 @@ func writeCompletions(w http.ResponseWriter, m move, id string, stream bool) {
 	fmt.Fprint(w, "data: [DONE]\n\n")
 }
 
-// readResponses reads a request of OpenAI's Responses API.
-func readResponses(body []byte) (asked turn, err error) {
-	type tool struct{ Type, Name string }
-	var req struct {
-		Stream bool
-		Tools  []struct {
-			tool
-			Tools []tool // of a namespace
-		}
-		Input json.RawMessage
-	}
-	if err := json.Unmarshal(body, &req); err != nil {
-		return asked, err
-	}
-	for _, t := range req.Tools {
-		if t.Type != "namespace" {
-			asked.tools = append(asked.tools, t.Name)
-		}
-		for _, inner := range t.Tools {
-			asked.tools = append(asked.tools, t.Name+" "+inner.Name)
-		}
-	}
-	var items []struct {
-		Type   string
-		Output json.RawMessage
-	}
-	_ = json.Unmarshal(req.Input, &items) // a text has no results
-	for _, i := range items {
-		if i.Type == "function_call_output" {
-			asked.results = append(asked.results, textOf(i.Output))
-		}
-	}
-	asked.stream = req.Stream
-	return asked, nil
-}
-
-func writeResponses(w http.ResponseWriter, m move, id string, stream bool) {
-	item := object{"type": "message", "id": "msg_" + id, "status": "completed", "role": "assistant", "content": []object{
-		{"type": "output_text", "text": m.text, "annotations": []any{}},
-	}}
-	if m.tool != "" {
-		item = object{"type": "function_call", "id": "fc_" + id, "call_id": id, "status": "completed", "name": m.tool, "arguments": argsOf(m)}
-		if space, name, ok := strings.Cut(m.tool, " "); ok {
-			item["namespace"], item["name"] = space, name
-		}
-	}
-	response := object{"id": "resp_" + id, "object": "response", "created_at": 1, "status": "completed", "model": "fake", "output": []object{item}, "usage": object{
-		"input_tokens": 1, "input_tokens_details": object{"cached_tokens": 0}, "output_tokens": 1, "output_tokens_details": object{"reasoning_tokens": 0}, "total_tokens": 2,
-	}}
-	if !stream {
-		_ = json.NewEncoder(w).Encode(response)
-		return
-	}
-	events(w, "response.created", object{"type": "response.created", "response": object{"id": "resp_" + id, "status": "in_progress", "output": []any{}}},
-		"response.output_item.added", object{"type": "response.output_item.added", "output_index": 0, "item": item},
-		"response.output_item.done", object{"type": "response.output_item.done", "output_index": 0, "item": item},
-		"response.completed", object{"type": "response.completed", "response": response})
-}
-
 // readGenerate reads a request of the Gemini API.
 func readGenerate(body []byte) (asked turn, err error) {
 	var req struct {
