@@ -54,7 +54,7 @@ func TestApprovalsAnswerARunOfServe(t *testing.T) {
 		!strings.Contains(q.Reason, "create_*") || strings.Join(strings.Fields(string(q.Arguments)), "") != `{"title":"one"}` || !q.ExpiresAt.After(q.AskedAt) {
 		t.Errorf("%+v", q)
 	}
-	if out, _, code := h.run(t, e, "approvals", "show", q.ID); code != 0 || !strings.Contains(out, "tool: \"create_issue\"\n") || !strings.Contains(out, "state: pending\n") {
+	if out, _, code := h.run(t, e, "approvals", "show", q.ID); code != 0 || !strings.Contains(out, "tool: \"create_issue\"") || !strings.Contains(out, "state: pending\n") {
 		t.Errorf("show: exit %d, %s", code, out)
 	}
 
