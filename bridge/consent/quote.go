@@ -173,11 +173,10 @@ func unmark(s string) string {
 	inString := false
 	for i := 0; i < len(s); {
 		n := 1
-		switch {
-		case s[i] == '\\':
+		if s[i] == '\\' {
 			n = min(escapeLength(s[i:]), len(s)-i)
 			writeUnmarked(&b, s[i:i+n], inString)
-		default:
+		} else {
 			inString = inString != (s[i] == '"') && s[i] != '\n'
 			b.WriteByte(s[i])
 		}

@@ -186,8 +186,10 @@ func writeGenerate(w http.ResponseWriter, m move, id string, stream bool) {
 	if m.tool != "" {
 		part = object{"functionCall": object{"id": id, "name": m.tool, "args": m.args}}
 	}
-	answer := object{"candidates": []object{{"index": 0, "content": object{"role": "model", "parts": []object{part}}, "finishReason": "STOP"}},
-		"usageMetadata": object{"promptTokenCount": 1, "candidatesTokenCount": 1, "totalTokenCount": 2}}
+	answer := object{
+		"candidates":    []object{{"index": 0, "content": object{"role": "model", "parts": []object{part}}, "finishReason": "STOP"}},
+		"usageMetadata": object{"promptTokenCount": 1, "candidatesTokenCount": 1, "totalTokenCount": 2},
+	}
 	if stream {
 		events(w, "", answer)
 		return
