@@ -204,7 +204,7 @@ func TestRequestStateIsGuarded(t *testing.T) {
 			state := c.ask(t, showsForms, one, retry{}).asks(t)
 			for name, responses := range map[string]string{
 				"none": `null`, "others": `{"x":{"action":"accept","content":{"choice":"call"}}}`, "no choice": `{"approval":{"action":"accept","content":{}}}`,
-				"two values": `{"approval":{"action":"accept","content":{"choice":"call","run":true}}}`, "cancelled": `{"approval":{"action":"cancel"}}`,
+				"two values": `{"approval":{"action":"accept","content":{"choice":"call","run":true}}}`,
 			} {
 				r := retry{State: state}
 				if err := json.Unmarshal([]byte(responses), &r.Responses); err != nil {
@@ -218,6 +218,14 @@ func TestRequestStateIsGuarded(t *testing.T) {
 				state = fresh
 			}
 			c.ask(t, showsForms, one, chosen(state, "call")).prints(t, "t0")
+		},
+		"cancelled": func(t *testing.T, c *modernClient) {
+			state := c.ask(t, showsForms, one, retry{}).asks(t)
+			cancel := map[string]json.RawMessage{"approval": json.RawMessage(`{"action":"cancel"}`)}
+			id := c.ask(t, showsForms, one, retry{state, cancel}).needsApproval(t)
+			c.ask(t, showsForms, one, chosen(state, "call")).refused(t)
+			again := c.ask(t, showsForms, map[string]any{"code": "", "session": id}, retry{}).asks(t)
+			c.ask(t, showsForms, map[string]any{"code": "", "session": id}, chosen(again, "call")).prints(t, "t0")
 		},
 		"at once": func(t *testing.T, c *modernClient) {
 			state := c.ask(t, showsForms, one, retry{}).asks(t)
