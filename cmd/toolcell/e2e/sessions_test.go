@@ -239,6 +239,7 @@ func TestSessionsEndWithTheServer(t *testing.T) {
 			t.Fatal(err)
 		}
 		waitFor(t, "the end of what a killed server's sessions run", func() bool { return !alive(mark) })
+		_ = c.Close() // waits for the end of the server itself, which holds its lock until then
 		c = h.serve(t, image)
 		r := c.in(t, "a", "print(1)")
 		r.want(t, "1")
@@ -248,6 +249,11 @@ func TestSessionsEndWithTheServer(t *testing.T) {
 		}
 		ids := seen()
 		var left []string
+		defer func() {
+			if len(left) > 0 {
+				t.Errorf("left are %q", left)
+			}
+		}()
 		waitFor(t, "nothing to be left", func() bool {
 			left = h.traces(t, ids)
 			return len(left) == 0
