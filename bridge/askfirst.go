@@ -37,7 +37,7 @@ func (p plan) askFor(ctx context.Context, asker *consent.Run, what string, reaso
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, consent.ErrNobody):
+	case errors.Is(err, consent.ErrNoUser):
 		if p.policy.AllowedUnasked(policy.Server{}, policy.Tool{}) {
 			return nil
 		}

@@ -41,9 +41,9 @@ func (s *Server) Run(ctx context.Context, req Request) *Result {
 }
 
 // begin starts a run, which goes on by itself: calls attend it (server.go).
-func (s *Server) begin(req Request, from *ongoing.Connection, nobody bool) *ongoing.Run[*Result] {
+func (s *Server) begin(req Request, from *ongoing.Connection, noUser bool) *ongoing.Run[*Result] {
 	s.o.Upstreams.SetElicits(req.elicits)
-	o := ongoing.RunOptions{Connection: from, Session: req.Session, Nobody: nobody, Report: req.Progress}
+	o := ongoing.RunOptions{Connection: from, Session: req.Session, NoUser: noUser, Report: req.Progress}
 	return s.runs.Begin(o, func(ctx context.Context, run *ongoing.Run[*Result]) *Result {
 		if req.Progress != nil {
 			req.Progress = run.Report

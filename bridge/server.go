@@ -209,7 +209,7 @@ func (s *Server) runOf(call *mcp.CallToolRequest, req Request, c *ongoing.Call) 
 		return s.runs.ComeBack(c, req.Session)
 	}
 	if req.Session != "" {
-		if id := s.runs.AskedIn(c.Connection, req.Session); id != "" { // it would wait for that, and nobody would know
+		if id := s.runs.AskedIn(c.Connection, req.Session); id != "" { // the new call would wait for it, and the user would not know
 			return nil, fmt.Errorf("session %q has a run that waits for the user's answer: come back to that first, with code=\"\" and session=%q", req.Session, id)
 		}
 	}

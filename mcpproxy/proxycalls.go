@@ -48,7 +48,7 @@ type CallRequest struct {
 	// thing at a time, and its time is not the server's (Options.CallTimeout). A server of
 	// before 2026-07-28 does not always say for which of several calls it asks: it is then
 	// the oldest one in flight with an Elicit. nil: what servers ask is declined, and they
-	// are told that nobody can be asked.
+	// are told that no user can be asked.
 	Elicit  Elicit
 	Elicits ElicitCapabilities // of the client that Elicit asks
 }

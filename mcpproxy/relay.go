@@ -43,7 +43,7 @@ type relay struct {
 // asking is who can be asked during a request.
 type asking struct {
 	can    ElicitCapabilities
-	elicit Elicit // nil: nobody
+	elicit Elicit // nil: no user can be asked
 }
 
 type askingKey struct{}

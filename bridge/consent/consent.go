@@ -32,8 +32,8 @@ var (
 	ErrDenied  = errors.New("denied by the user")
 	ErrStopped = errors.New("the user stopped the run")
 	ErrExpired = errors.New("no answer came in time")
-	// ErrNobody: no user can be asked. The policy says what holds then.
-	ErrNobody = errors.New("no user can be asked for approval")
+	// ErrNoUser: no user can be asked. The policy says what holds then.
+	ErrNoUser = errors.New("no user can be asked for approval")
 )
 
 // Errors of Decide.

@@ -37,7 +37,7 @@ type toolKey struct{ server, tool string }
 type RunOptions struct {
 	ID     string
 	Client any             // whose runs count together; comparable
-	Nobody bool            // no user can be asked: every question fails with ErrNobody
+	NoUser bool            // no user can be asked: every question fails with ErrNoUser
 	Stop   func(why error) // ends the run: with ErrStopped, or ErrExpired
 	Marks  *Marks          // of its connection
 }
@@ -143,12 +143,12 @@ func (r *Run) Approach(more bool) (arrived func()) {
 }
 
 // Ask asks whether a call may be made, and waits for the answer: nil, ErrDenied,
-// ErrStopped, ErrExpired, ErrNobody, or that too many runs wait. arrived is that of
+// ErrStopped, ErrExpired, ErrNoUser, or that too many runs wait. arrived is that of
 // Approach.
 func (r *Run) Ask(ctx context.Context, c Call, arrived func()) error {
-	if r.o.Nobody {
+	if r.o.NoUser {
 		arrived()
-		return ErrNobody
+		return ErrNoUser
 	}
 	b, i, err := r.join(c)
 	arrived()
@@ -171,8 +171,8 @@ func (r *Run) Ask(ctx context.Context, c Call, arrived func()) error {
 // AskBefore asks whether a run may have something before its code starts: packages, or
 // hosts. Reasons say why it is asked.
 func (r *Run) AskBefore(ctx context.Context, subject string, reasons []string) error {
-	if r.o.Nobody {
-		return ErrNobody
+	if r.o.NoUser {
+		return ErrNoUser
 	}
 	r.turn.Lock()
 	defer r.turn.Unlock()
@@ -185,8 +185,8 @@ func (r *Run) AskBefore(ctx context.Context, subject string, reasons []string) e
 
 // AskForm asks the user what a server wants to know, and returns the answer.
 func (r *Run) AskForm(ctx context.Context, f Form) (Answer, error) {
-	if r.o.Nobody {
-		return Answer{}, ErrNobody
+	if r.o.NoUser {
+		return Answer{}, ErrNoUser
 	}
 	r.turn.Lock()
 	defer r.turn.Unlock()

@@ -122,7 +122,7 @@ func (a *API) ask(ctx context.Context, server config.Server, ask *policy.Ask, ar
 	err := a.asker.Ask(ctx, consent.Call{
 		Server: ask.Server, Tool: ask.Tool, Arguments: ask.Arguments, Reasons: ask.Reasons, Once: ask.Once,
 	}, arrived)
-	if errors.Is(err, consent.ErrNobody) {
+	if errors.Is(err, consent.ErrNoUser) {
 		if a.policy.AllowedUnasked(policyNames(server), policy.Tool{Name: ask.Tool}) {
 			return nil
 		}

@@ -80,7 +80,7 @@ func (a *API) askSaved(ctx context.Context, tool savedtools.Tool) error {
 }
 
 // read returns a saved tool as the code gets it in documentation. In a run that can reach
-// hosts, one that may hold private data has no more than its name there: nobody is asked.
+// hosts, one that may hold private data has no more than its name there, and the user is not asked.
 func (s *savedTools) read(t savedtools.Tool) savedtools.Tool {
 	t = s.shown(t)
 	s.flow.marks.Add(t.Private...)

@@ -21,6 +21,7 @@ type Approval struct {
 	ExpiresAt time.Time       `json:"expiresAt"`
 
 	about string // what the user has to decide about
+	waits string // what waits for that
 }
 
 // maxApprovalArguments bounds the arguments in a result, in bytes. The model wrote
@@ -28,8 +29,7 @@ type Approval struct {
 const maxApprovalArguments = 2000
 
 func newApproval(q *consent.Question) *Approval {
-	a := &Approval{ID: q.ID, Reason: approvalReason(q), ExpiresAt: q.ExpiresAt.UTC().Truncate(time.Second)}
-	a.about = q.Subject
+	a := &Approval{ID: q.ID, Reason: approvalReason(q), ExpiresAt: q.ExpiresAt.UTC().Truncate(time.Second), waits: "the run stands still"}
 	switch {
 	case q.Form != nil:
 		a.Server, a.Tool = q.Form.Server, q.Form.Tool
@@ -44,13 +44,15 @@ func newApproval(q *consent.Question) *Approval {
 		if a.MoreCalls > 0 {
 			a.about += fmt.Sprintf(" and %s", text.Plural(a.MoreCalls, "more call"))
 		}
+	default: // packages and hosts
+		a.about, a.waits = q.Subject, "the code has not started"
 	}
 	return a
 }
 
 // Summary tells a model what to do.
 func (a *Approval) Summary() string {
-	return fmt.Sprintf("the user has to decide about %s, and the run stands still: tell the user to run `toolcell approvals` in a terminal, then call run_python with code=\"\" and session=%q", a.about, a.ID)
+	return fmt.Sprintf("the user has to decide about %s, and %s: tell the user to run `toolcell approvals` in a terminal, then call run_python with code=\"\" and session=%q", a.about, a.waits, a.ID)
 }
 
 // approvalReason says in a line why it is asked.

@@ -111,7 +111,7 @@ type Run[R Result] struct {
 type RunOptions struct {
 	Connection *Connection // that begins it
 	Session    string      // that it runs in; "" is none
-	Nobody     bool        // no user can be asked
+	NoUser     bool        // no user can be asked
 	Report     func(done, total int64, text string)
 }
 
@@ -124,7 +124,7 @@ func (a *Runs[R]) Begin(o RunOptions, work func(ctx context.Context, r *Run[R]) 
 		done: make(chan struct{}), forgotten: make(chan struct{}), report: o.Report,
 	}
 	r.Asker = a.desk.Begin(consent.RunOptions{
-		ID: newName(), Client: o.Connection, Nobody: o.Nobody, Marks: o.Connection.Marks, Stop: cancel,
+		ID: newName(), Client: o.Connection, NoUser: o.NoUser, Marks: o.Connection.Marks, Stop: cancel,
 	})
 	a.background.Go(func() {
 		defer cancel(nil)
