@@ -36,7 +36,11 @@ const begin = `
 import os, platform, signal, time
 TIMER = {"x86_64": 222, "aarch64": 107}[platform.machine()]
 def begin(work):
-  if os.fork() == 0:
+  while True:
+    try: child = os.fork()
+    except OSError: continue  # what began before has filled the sandbox
+    break
+  if child == 0:
     os.setsid()
     try: work()
     finally: os._exit(1)

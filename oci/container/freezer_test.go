@@ -28,7 +28,8 @@ func (s tree) Cgroup() (cgroups.Manager, error) { return s, nil }
 func (s tree) Path(string) string               { return s.dir }
 func (s tree) Destroy() error                   { return nil }
 
-// newTree starts a shell that runs a command in a child, in a cgroup of its own.
+// newTree starts a shell that runs a command in a child, in a cgroup of its own, and
+// returns when there is the child: one that comes later is not moved with the others.
 func newTree(t *testing.T, command string) tree {
 	t.Helper()
 	root := "/sys/fs/cgroup"
@@ -45,7 +46,11 @@ func newTree(t *testing.T, command string) tree {
 		t.Fatal(err)
 	}
 	defer unix.Close(fd)
-	c := exec.Command("/bin/sh", "-c", "("+command+") & wait")
+	c := exec.Command("/bin/sh", "-c", "(echo; "+command+") & wait")
+	begun, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
 	c.SysProcAttr = &unix.SysProcAttr{UseCgroupFD: true, CgroupFD: fd}
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
@@ -54,6 +59,9 @@ func newTree(t *testing.T, command string) tree {
 		_ = os.WriteFile(filepath.Join(dir, "cgroup.kill"), []byte("1"), 0)
 		_ = c.Wait()
 	})
+	if _, err := begun.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
 	return tree{pid: c.Process.Pid, dir: dir}
 }
 
