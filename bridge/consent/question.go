@@ -111,7 +111,7 @@ func (q *Question) Choices() []Choice {
 		return nil
 	case len(q.Calls) == 0, q.Command:
 		return []Choice{ForCall, Deny}
-	case q.once() || q.cut():
+	case q.once() || q.cut(markdown{}): // the longer form: the choices are the same on a terminal
 		return []Choice{ForCall, Deny, Stop}
 	}
 	return []Choice{ForCall, ForRun, Deny, Stop}

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // Bounds on the text of a question, in characters.
@@ -19,26 +21,40 @@ const (
 	maxName        = 200
 )
 
-// Text returns the question as the user of a client reads it. Names, reasons and
-// arguments are printable ASCII, and written so that no client shows them as anything but
-// themselves (see quote and code). What a server itself asks is in its own language (see message).
+// Text returns the question as the user of a client reads it.
 func (q *Question) Text() string {
-	if q.cut() {
-		return q.brief() + "\nto see all: toolcell approvals show " + q.ID
+	if q.cut(markdown{}) {
+		return q.brief(markdown{}) + "\nto see all: toolcell approvals show " + q.ID
 	}
-	return q.brief()
+	return q.brief(markdown{})
+}
+
+// TerminalText is Text for a terminal.
+func (q *Question) TerminalText() string { return q.brief(terminal{}) }
+
+// WholeTerminalText is TerminalText with all arguments.
+func (q *Question) WholeTerminalText() string {
+	if !q.cut(terminal{}) {
+		return q.TerminalText()
+	}
+	var b strings.Builder
+	b.WriteString(q.TerminalText() + "\nall arguments:")
+	for i, c := range q.Calls {
+		fmt.Fprintf(&b, "\n%d. server %s, tool %s, arguments: %s", i+1, quote(terminal{}, c.Server), quote(terminal{}, c.Tool), shownArguments(terminal{}, c, maxWhole/len(q.Calls)))
+	}
+	return b.String()
 }
 
 // brief is the question, with the ends of long arguments.
-func (q *Question) brief() string {
+func (q *Question) brief(as quoting) string {
 	var b strings.Builder
 	switch {
 	case q.Form != nil:
-		fmt.Fprintf(&b, "The MCP server %s asks, not toolcell:\n%s", quote(clip(q.Form.Server, maxName)), message(clip(q.Form.Message, maxMessage)))
+		fmt.Fprintf(&b, "The MCP server %s asks, not toolcell:\n%s", quote(as, clip(q.Form.Server, maxName)), as.message(clip(q.Form.Message, maxMessage)))
 		return b.String()
 	case len(q.Calls) == 0:
-		fmt.Fprintf(&b, "toolcell asks before Python code runs: may it have %s?\n", code(clip(q.Subject, maxArguments)))
-		writeReasons(&b, q.Reasons)
+		fmt.Fprintf(&b, "toolcell asks before Python code runs: may it have %s?\n", as.line(clip(q.Subject, maxArguments)))
+		writeReasons(&b, as, q.Reasons)
 		return strings.TrimSuffix(b.String(), "\n")
 	case len(q.Calls) == 1:
 		caller := "Python code"
@@ -49,15 +65,15 @@ func (q *Question) brief() string {
 	default:
 		fmt.Fprintf(&b, "toolcell asks: may Python code make these %d calls?\n", len(q.Calls))
 	}
-	q.writeCalls(&b)
-	writeReasons(&b, q.allReasons())
-	q.writeEffects(&b)
+	q.writeCalls(&b, as)
+	writeReasons(&b, as, q.allReasons())
+	q.writeEffects(&b, as)
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-func writeReasons(b *strings.Builder, reasons []string) {
+func writeReasons(b *strings.Builder, as quoting, reasons []string) {
 	for _, reason := range reasons {
-		fmt.Fprintf(b, "reason: %s\n", code(clip(reason, maxReason)))
+		fmt.Fprintf(b, "reason: %s\n", as.line(clip(reason, maxReason)))
 	}
 }
 
@@ -75,18 +91,18 @@ func (q *Question) allReasons() (all []string) {
 
 // writeCalls writes what is asked, in lines two and three as far as they have room: Claude
 // Code shows three lines of a question, and each up to the width of its window.
-func (q *Question) writeCalls(b *strings.Builder) {
+func (q *Question) writeCalls(b *strings.Builder, as quoting) {
 	if len(q.Calls) == 1 {
 		c := q.Calls[0]
-		fmt.Fprintf(b, "server: %s, tool: %s%s\narguments: %s\n", quote(clip(c.Server, maxName)), quote(clip(c.Tool, maxName)), q.past(", "), shownArguments(c, maxArguments))
+		fmt.Fprintf(b, "server: %s, tool: %s%s\narguments: %s\n", quote(as, clip(c.Server, maxName)), quote(as, clip(c.Tool, maxName)), q.past(", "), shownArguments(as, c, maxArguments))
 	} else {
-		fmt.Fprintf(b, "tools: %s%s\n", q.tools(), q.past("; "))
+		fmt.Fprintf(b, "tools: %s%s\n", q.tools(as), q.past("; "))
 		shown := q.Calls[:min(len(q.Calls), maxListedCalls)]
 		for i, c := range shown {
-			fmt.Fprintf(b, "%d. server %s, tool %s, arguments: %s\n", i+1, quote(clip(c.Server, maxName)), quote(clip(c.Tool, maxName)), shownArguments(c, maxArguments/len(shown)))
+			fmt.Fprintf(b, "%d. server %s, tool %s, arguments: %s\n", i+1, quote(as, clip(c.Server, maxName)), quote(as, clip(c.Tool, maxName)), shownArguments(as, c, maxArguments/len(shown)))
 		}
 		if n := len(q.Calls) - len(shown); n > 0 {
-			fmt.Fprintf(b, "and %d more calls\n", n)
+			fmt.Fprintf(b, "and %s\n", text.Plural(n, "more call"))
 		}
 	}
 }
@@ -105,11 +121,11 @@ func (q *Question) past(separator string) string {
 
 // tools counts the calls of each tool, in the order of their first ones: the code decides
 // about the order of calls, and could put another tool behind those that are listed.
-func (q *Question) tools() string {
+func (q *Question) tools(as quoting) string {
 	counts := map[string]int{}
 	var names []string
 	for _, c := range q.Calls {
-		name := fmt.Sprintf("%s of %s", quote(clip(c.Tool, maxName)), quote(clip(c.Server, maxName)))
+		name := fmt.Sprintf("%s of %s", quote(as, clip(c.Tool, maxName)), quote(as, clip(c.Server, maxName)))
 		if counts[name]++; counts[name] == 1 {
 			names = append(names, name)
 		}
@@ -123,97 +139,74 @@ func (q *Question) tools() string {
 	return strings.Join(names, ", ")
 }
 
-func (q *Question) writeEffects(b *strings.Builder) {
+func (q *Question) writeEffects(b *strings.Builder, as quoting) {
 	if len(q.Effects) == 0 {
 		return
 	}
 	b.WriteString("already took effect:\n")
 	shown := q.Effects[max(0, len(q.Effects)-maxEffects):]
 	if n := len(q.Effects) - len(shown); n > 0 {
-		fmt.Fprintf(b, "- %d earlier ones\n", n)
+		fmt.Fprintf(b, "- %s\n", text.Plural(n, "earlier call"))
 	}
-	for _, effect := range shown { // a list: a line of = alone would make a heading of the one above
-		fmt.Fprintf(b, "- %s\n", escape(clip(effect, maxReason)))
+	for _, effect := range shown {
+		fmt.Fprintf(b, "- %s\n", as.line(clip(effect, maxReason)))
 	}
 }
 
 // cut reports whether brief leaves something of the calls out.
-func (q *Question) cut() bool {
+func (q *Question) cut(as quoting) bool {
 	if len(q.Calls) > maxListedCalls {
 		return true
 	}
 	return slices.ContainsFunc(q.Calls, func(c Call) bool {
-		return !fits(c, maxArguments/len(q.Calls)) || clip(c.Server, maxName) != c.Server || clip(c.Tool, maxName) != c.Tool
+		return !fits(as, c, maxArguments/len(q.Calls)) || clip(c.Server, maxName) != c.Server || clip(c.Tool, maxName) != c.Tool
 	})
-}
-
-// TerminalText is Text for a terminal, which knows no Markdown.
-func (q *Question) TerminalText() string { return q.unmarked(q.brief()) }
-
-// WholeTerminalText is TerminalText with all arguments.
-func (q *Question) WholeTerminalText() string { return q.unmarked(q.wholeText()) }
-
-// unmarked writes a text of the question without what only Markdown needs. What a server
-// itself asks stays: a backslash in it is the server's.
-func (q *Question) unmarked(s string) string {
-	if q.Form != nil {
-		return s
-	}
-	return unmark(s)
-}
-
-// wholeText is brief with all arguments.
-func (q *Question) wholeText() string {
-	var b strings.Builder
-	b.WriteString(q.brief())
-	if !q.cut() {
-		return b.String()
-	}
-	b.WriteString("\nall arguments:\n")
-	for i, c := range q.Calls {
-		fmt.Fprintf(&b, "%d. server %s, tool %s, arguments: %s\n", i+1, quote(c.Server), quote(c.Tool), shownArguments(c, maxWhole/len(q.Calls)))
-	}
-	return strings.TrimSuffix(b.String(), "\n")
 }
 
 // fits reports whether arguments have at most so many characters as they are shown. They
 // may be large, and only \\/ in them gets shorter.
-func fits(c Call, most int) bool {
-	return len(c.Arguments) <= 2*most && len(quoteJSON(c.Arguments)) <= most
+func fits(as quoting, c Call, most int) bool {
+	return len(c.Arguments) <= 2*most && len(quoteJSON(as, c.Arguments)) <= most
 }
 
 // saidOfCut is room for what is said between and after the ends of arguments.
 const saidOfCut = 200
 
 // shownArguments writes arguments of at most so many characters, or both ends of them.
-func shownArguments(c Call, most int) string {
-	if fits(c, most) {
-		return quoteJSON(c.Arguments)
+func shownArguments(as quoting, c Call, most int) string {
+	if fits(as, c, most) {
+		return quoteJSON(as, c.Arguments)
 	}
 	end := max(20, (most-saidOfCut)/2)
 	// An escape has at most 12 characters, and a character comes of at most two bytes.
-	first := quoteJSONPart(c.Arguments, 0, end+12)
-	last := quoteJSONPart(c.Arguments, len(c.Arguments)-2*(end+12), math.MaxInt)
+	first := quoteJSONPart(as, c.Arguments, 0, end+12)
+	last := quoteJSONPart(as, c.Arguments, len(c.Arguments)-2*(end+12), math.MaxInt)
 	return fmt.Sprintf("%s ... %s (%d bytes, SHA-256 %s)", head(first, end), tail(last, end), len(c.Arguments), c.Digest())
 }
 
 // head returns the first n characters of what quoteJSON wrote, but no part of an escape.
 func head(s string, n int) string {
-	n = min(n, len(s))
-	if i := strings.LastIndexByte(s[:n], '\\'); i >= 0 && n < i+escapeLength(s[i:]) {
-		n = i
-	}
-	return s[:n]
+	from, _ := escapeAt(s, min(n, len(s)))
+	return s[:from]
 }
 
 // tail returns the last n characters of it, but no part of an escape, and no underscore
-// first: it means nothing only after a letter.
+// first: in Markdown it means nothing only after a letter.
 func tail(s string, n int) string {
-	from := max(0, len(s)-n)
-	if i := strings.LastIndexByte(s[:from], '\\'); i >= 0 && from < i+escapeLength(s[i:]) {
-		from = i
+	_, to := escapeAt(s, max(0, len(s)-n))
+	return strings.TrimLeft(s[to:], "_")
+}
+
+// escapeAt returns the ends of the JSON escape that n is inside of, or n twice.
+func escapeAt(s string, n int) (from, to int) {
+	i := strings.LastIndexByte(s[:n], '\\')
+	if i < 0 || (i+1-len(strings.TrimRight(s[:i+1], `\`)))%2 == 0 { // an even one ends an escape
+		return n, n
 	}
-	return strings.TrimLeft(s[from:], "_")
+	if end := i + escapeLength(s[i:]); n < end {
+		return i, end
+	}
+	return n, n
 }
 
 // escapeLength returns the length of the JSON escape that s begins with.

@@ -30,10 +30,10 @@ func TestTextOfQuestions(t *testing.T) {
 			"1. server \"bank\", tool \"transfer_money\", arguments: {}\n2. server \"mail\", tool \"send\", arguments: {\"a\":[1,2]}\n" +
 			"3. server \"bank\", tool \"transfer_money\", arguments: {\"b\":1}\n" +
 			"reason: `policy p, [servers.bank] ask = \"transfer\"`"},
-		"effects": {Question{Calls: []Call{call(`{}`)}, CallsBefore: 7, Effects: []string{"1", "2", "===", "4", "5", "mail.send {}"}}, "" +
-			"toolcell asks: may Python code make this call?\nserver: \"bank\", tool: \"transfer_money\", calls before: 7 (6 took effect)\narguments: {}\n" +
+		"effects": {Question{Calls: []Call{call(`{}`)}, CallsBefore: 7, Effects: []string{"1", "2", "===", "4", "5", "6", `mail.send {"to":"Zoë"}`}}, "" +
+			"toolcell asks: may Python code make this call?\nserver: \"bank\", tool: \"transfer_money\", calls before: 7 (7 took effect)\narguments: {}\n" +
 			"reason: `policy p, [servers.bank] ask = \"transfer\"`\n" +
-			"already took effect:\n- 1 earlier ones\n- 2\n- =\\u003d=\n- 4\n- 5\n- mail.send {}"},
+			"already took effect:\n- 2 earlier calls\n- `===`\n- `4`\n- `5`\n- `6`\n- `mail.send {\"to\":\"Zo\\u00eb\"}`"},
 		"packages": {Question{Subject: "the package left-pad>=1", Reasons: []string{"why"}}, "" +
 			"toolcell asks before Python code runs: may it have `the package left-pad>=1`?\nreason: `why`"},
 		"a command": {Question{Command: true, Calls: []Call{call(`{}`)}}, "" +
@@ -62,11 +62,11 @@ func TestReasonsAreReadable(t *testing.T) {
 		if want == "" {
 			want = reason
 		}
-		if got := code(clip(reason, maxReason)); got != "`"+want+"`" {
+		if got := (markdown{}).line(clip(reason, maxReason)); got != "`"+want+"`" {
 			t.Errorf("%s is shown as\n%s, want\n%s", reason, got, want)
 		}
 	}
-	if got := code(""); got != `""` {
+	if got := (markdown{}).line(""); got != `""` {
 		t.Errorf("nothing is %s", got)
 	}
 }
@@ -80,18 +80,19 @@ func TestATerminalShowsPrintableCharactersAsThemselves(t *testing.T) {
 	}}}
 	want := "toolcell asks: may Python code make this call?\n" + `server: "b[a]nk", tool: "t\"\\u0041", calls before: 1
 arguments: {"a_b":"\"*Zo\u00eb*\" \\ \n \u001b https://e/__c__","d":[1.50,null]}
-reason: ` + "`" + `policy ~/p, [servers.bank] ask = "transfer" \\ \u001b\u000a` + "`"
+reason: policy ~/p, [servers.bank] ask = "transfer" \\ \u001b\u000a`
 	if got := q.TerminalText(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	packages := Question{Subject: "network access to https://pypi.org", Reasons: []string{`[network] ask = "pypi.org"`}}
-	want = "toolcell asks before Python code runs: may it have `network access to https://pypi.org`?\nreason: `[network] ask = \"pypi.org\"`"
+	want = "toolcell asks before Python code runs: may it have network access to https://pypi.org?\nreason: [network] ask = \"pypi.org\""
 	if got := packages.WholeTerminalText(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	form := Question{Form: &Form{Server: "s", Message: `a \u0041 [x]`}}
-	if got := form.TerminalText(); got != form.Text() {
-		t.Errorf("got %s, want %s", got, form.Text())
+	form := Question{Form: &Form{Server: "s*", Message: "a \\u0041 [x]\x1b[2J\n\n\n<b>"}}
+	want = "The MCP server \"s*\" asks, not toolcell:\na \\u0041 [x]\n\n<b>"
+	if got := form.TerminalText(); got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
@@ -137,38 +138,45 @@ var (
 	escaping = regexp.MustCompile(`\\(?:[^bfnrtu]|u(?:[^0-9a-fA-F]|.[^0-9a-fA-F]|..[^0-9a-fA-F]|...[^0-9a-fA-F])|$)`)
 	// Inline code is the only thing that may begin, and what breaks out of it in a client that
 	// does not know it may not be in there.
-	inCode   = regexp.MustCompile("^(reason: |toolcell asks before Python code runs: may it have )`([^`]+)`(\\??)$")
+	inCode   = regexp.MustCompile("^(- |reason: |toolcell asks before Python code runs: may it have )`([^`]+)`(\\??)$")
 	codeMark = regexp.MustCompile("[`|&#@$^]|!\\[|\\] *[(\\[:]|<(?:[^ =]|$)|\\+\\+|%%")
-	begun    = regexp.MustCompile(`^(?:toolcell asks|server: "|tools: \d+ x "|reason: |already took effect:$|- |arguments: |\d+\. server "|and \d+ more calls$|to see all: |all arguments:$)`)
+	begun    = regexp.MustCompile(`^(?:toolcell asks|server: "|tools: \d+ x "|reason: |already took effect:$|- |arguments: |\d+\. server "|and \d+ more calls?$|to see all: |all arguments:$)`)
 )
 
-// checkText reports what in the text of a question of toolcell's own is more than text.
+// checkText reports what in the texts of a question of toolcell's own is more than text.
 func checkText(t *testing.T, q *Question) {
 	t.Helper()
-	for _, text := range []string{q.Text(), q.wholeText()} {
-		for line := range strings.SplitSeq(text, "\n") {
-			for i := range len(line) {
-				if line[i] < ' ' || line[i] > '~' {
-					t.Fatalf("character %#x in %q", line[i], line)
+	for line := range strings.SplitSeq(q.Text(), "\n") {
+		checkLine(t, line)
+		if code := inCode.FindStringSubmatch(line); code != nil {
+			for _, rule := range []*regexp.Regexp{codeMark, linking, escaping} {
+				if found := rule.FindString(code[2]); found != "" {
+					t.Fatalf("%q in the code of %q", found, line)
 				}
 			}
-			if !begun.MatchString(line) {
-				t.Fatalf("the line %q is none of a question's", line)
-			}
-			if code := inCode.FindStringSubmatch(line); code != nil {
-				for _, rule := range []*regexp.Regexp{codeMark, linking, escaping} {
-					if found := rule.FindString(code[2]); found != "" {
-						t.Fatalf("%q in the code of %q", found, line)
-					}
-				}
-				line = code[1] + "code" + code[3]
-			}
-			for _, rule := range []*regexp.Regexp{marking, emphasis, doubled, linking, escaping} {
-				if found := rule.FindString(line); found != "" {
-					t.Fatalf("%q in %q", found, line)
-				}
+			line = code[1] + "code" + code[3]
+		}
+		for _, rule := range []*regexp.Regexp{marking, emphasis, doubled, linking, escaping} {
+			if found := rule.FindString(line); found != "" {
+				t.Fatalf("%q in %q", found, line)
 			}
 		}
+	}
+	for line := range strings.SplitSeq(q.WholeTerminalText(), "\n") {
+		checkLine(t, line)
+	}
+}
+
+// checkLine reports what is not printable, and a line that is none of toolcell's own.
+func checkLine(t *testing.T, line string) {
+	t.Helper()
+	for i := range len(line) {
+		if line[i] < ' ' || line[i] > '~' {
+			t.Fatalf("character %#x in %q", line[i], line)
+		}
+	}
+	if !begun.MatchString(line) {
+		t.Fatalf("the line %q is none of a question's", line)
 	}
 }
 
@@ -192,12 +200,32 @@ func TestLongArgumentsAreShownByTheirEnds(t *testing.T) {
 			t.Errorf("a terminal shows %s", terminal)
 		}
 	}
-	if !strings.Contains(q.wholeText(), quoteJSON(c.Arguments)) {
+	if !strings.Contains(q.WholeTerminalText(), "\nall arguments:\n1. server \"s\", tool \"t\", arguments: "+quoteJSON(terminal{}, c.Arguments)) {
 		t.Error("the whole text does not have all arguments")
 	}
 	for _, choice := range q.Choices() {
 		if choice == ForRun {
 			t.Error("what is not shown can be allowed for the run")
+		}
+	}
+}
+
+// TestCutArgumentsEndBetweenEscapes: half of one would make another character of the next.
+func TestCutArgumentsEndBetweenEscapes(t *testing.T) {
+	for _, value := range []string{"\\", `"`, "a\\", `a"`, "\\\\a", "\n", "a\x01", "\U0001F600"} {
+		for shift := range 12 {
+			args, err := json.Marshal([]string{strings.Repeat("-", shift) + strings.Repeat(value, 3000)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			q := Question{ID: "ask-X", Calls: []Call{{Server: "s", Tool: "t", Arguments: args}}}
+			for _, text := range []string{q.Text(), q.TerminalText()} {
+				_, text, _ = strings.Cut(text, "arguments: ")
+				first, last, _ := strings.Cut(text, " ... ")
+				last, _, _ = strings.Cut(last, " (")
+				decode(t, first+`"]`)
+				decode(t, `["`+last)
+			}
 		}
 	}
 }
@@ -218,7 +246,7 @@ func TestManyCallsAreListedUpToTen(t *testing.T) {
 	if !strings.Contains(text, ", 1 x \"t19\" of \"s\", and calls of 80 more; calls before: 0\n") || strings.Contains(text, `"t20"`) {
 		t.Error(text)
 	}
-	if whole := q.wholeText(); !strings.Contains(whole, `100. server "s", tool "t99", arguments: {"n":99,`) {
+	if whole := q.WholeTerminalText(); !strings.Contains(whole, `100. server "s", tool "t99", arguments: {"n":99,`) {
 		t.Error("the whole text does not have all calls")
 	}
 }
@@ -249,7 +277,7 @@ func TestNoToolHidesBehindOthers(t *testing.T) {
 // TestTheWholeTextIsBounded: the host would hold several copies of it.
 func TestTheWholeTextIsBounded(t *testing.T) {
 	q := Question{Calls: []Call{{Server: "s", Tool: "t", Arguments: json.RawMessage(`["` + strings.Repeat("é", 8<<20) + `"]`)}}}
-	if n := len(q.wholeText()); n > maxWhole+5000 {
+	if n := len(q.WholeTerminalText()); n > maxWhole+5000 {
 		t.Errorf("%d characters", n)
 	}
 }
@@ -279,18 +307,8 @@ func FuzzText(f *testing.F) {
 				t.Errorf("the reason %q is shown as %s", reason, line)
 			}
 		}
-		for line := range strings.SplitSeq(q.WholeTerminalText(), "\n") {
-			for i := range len(line) {
-				if line[i] < ' ' || line[i] > '~' {
-					t.Fatalf("character %#x in %q", line[i], line)
-				}
-			}
-			if !begun.MatchString(line) {
-				t.Fatalf("the line %q is none of a question's", line)
-			}
-		}
 		_, shown, _ := strings.Cut(q.WholeTerminalText(), "\narguments: ")
-		if shown, _, _ = strings.Cut(shown, "\n"); q.cut() {
+		if shown, _, _ = strings.Cut(shown, "\n"); q.cut(terminal{}) {
 			return
 		}
 		if got, want := decode(t, shown), decode(t, string(c.Arguments)); !reflect.DeepEqual(got, want) {
