@@ -54,11 +54,11 @@ func newSessions(life context.Context, o Options) *sessions {
 
 // acquire returns the session of a name once no other call is at work in it, in
 // the order in which the calls came. It has to be released.
-func (a *sessions) acquire(ctx context.Context, name string, patience time.Duration) (*session, error) {
+func (ss *sessions) acquire(ctx context.Context, name string, patience time.Duration) (*session, error) {
 	if name == "" {
 		return &session{}, nil
 	}
-	sess, err := a.join(name)
+	sess, err := ss.join(name)
 	if err != nil {
 		return nil, withStatus(StatusValidation, err)
 	}
@@ -72,24 +72,24 @@ func (a *sessions) acquire(ctx context.Context, name string, patience time.Durat
 	case <-timeout.C:
 		err = withStatus(StatusTimeout, fmt.Errorf("session %q is at work on another call, for longer than the %s that this one may wait; its code has not run", name, seconds(patience)))
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.leave(sess)
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	ss.leave(sess)
 	return nil, err
 }
 
 // join adds a call to a session. A missing session is created, if necessary in
 // place of an idle one.
-func (a *sessions) join(name string) (*session, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	sess := a.live[name]
+func (ss *sessions) join(name string) (*session, error) {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	sess := ss.live[name]
 	if sess == nil {
-		if err := a.makeRoom(name); err != nil {
+		if err := ss.makeRoom(name); err != nil {
 			return nil, err
 		}
 		sess = &session{name: name, turn: make(chan struct{}, 1)}
-		a.live[name] = sess
+		ss.live[name] = sess
 	}
 	sess.calls++
 	if sess.timer != nil {
@@ -99,110 +99,110 @@ func (a *sessions) join(name string) (*session, error) {
 }
 
 // makeRoom ends the session that has been idle longest if the limit is reached.
-func (a *sessions) makeRoom(name string) error {
-	if a.o.Sessions <= 0 {
+func (ss *sessions) makeRoom(name string) error {
+	if ss.o.Sessions <= 0 {
 		return errors.New("sessions are switched off here; leave session out")
 	}
-	if len(a.live) < a.o.Sessions {
+	if len(ss.live) < ss.o.Sessions {
 		return nil
 	}
 	var oldest *session
-	for _, sess := range a.live {
+	for _, sess := range ss.live {
 		if sess.calls == 0 && (oldest == nil || sess.used.Before(oldest.used)) {
 			oldest = sess
 		}
 	}
 	if oldest == nil {
-		return fmt.Errorf("session %q cannot begin: all %d sessions that may be kept are at work; wait for one, or leave session out", name, len(a.live))
+		return fmt.Errorf("session %q cannot begin: all %d sessions that may be kept are at work; wait for one, or leave session out", name, len(ss.live))
 	}
 	oldest.timer.Stop()
-	a.discard(oldest, fmt.Sprintf("another one needed its place, and %d are kept at most", a.o.Sessions))
+	ss.discard(oldest, fmt.Sprintf("another one needed its place, and %d are kept at most", ss.o.Sessions))
 	return nil
 }
 
 // release ends the turn. An interpreter that is not kept ends.
-func (a *sessions) release(sess *session) {
+func (ss *sessions) release(sess *session) {
 	if sess.name == "" {
 		if sess.interpreter != nil {
 			sess.interpreter.end(errors.New("the run has ended"))
 		}
 		return
 	}
-	if a.isLast(sess) {
+	if ss.isLast(sess) {
 		sess.interpreter.freeze() // leave finds it done: others need not wait for it
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
 	<-sess.turn
-	a.leave(sess)
+	ss.leave(sess)
 }
 
 // isLast reports whether a session has an interpreter, and no call but that which has
 // the turn.
-func (a *sessions) isLast(sess *session) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+func (ss *sessions) isLast(sess *session) bool {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
 	return sess.calls == 1 && sess.interpreter != nil
 }
 
 // leave removes a call from a session. If no call is left, the session is frozen, or
 // forgotten if it has no interpreter.
-func (a *sessions) leave(sess *session) {
+func (ss *sessions) leave(sess *session) {
 	sess.calls--
 	switch {
 	case sess.calls > 0:
 	case sess.interpreter == nil:
-		delete(a.live, sess.name)
+		delete(ss.live, sess.name)
 	default:
 		// Processes that earlier runs left must not compete with the user's programs.
 		sess.interpreter.freeze()
 		used := time.Now()
 		sess.used = used
-		sess.timer = time.AfterFunc(a.o.SessionIdle, func() {
-			a.endIdle(sess, func() bool { return sess.used.Equal(used) }, "no call came for "+a.o.SessionIdle.String())
+		sess.timer = time.AfterFunc(ss.o.SessionIdle, func() {
+			ss.endIdle(sess, func() bool { return sess.used.Equal(used) }, "no call came for "+ss.o.SessionIdle.String())
 		})
 	}
 }
 
 // endIdle ends a session without calls, if it has not been replaced meanwhile.
-func (a *sessions) endIdle(sess *session, meant func() bool, why string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.life.Err() == nil && sess.calls == 0 && a.live[sess.name] == sess && meant() {
-		a.discard(sess, why)
+func (ss *sessions) endIdle(sess *session, meant func() bool, why string) {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	if ss.life.Err() == nil && sess.calls == 0 && ss.live[sess.name] == sess && meant() {
+		ss.discard(sess, why)
 	}
 }
 
 // isLive reports whether there is a session of that name that has variables or is
 // about to have some.
-func (a *sessions) isLive(name string) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.live[name] != nil
+func (ss *sessions) isLive(name string) bool {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	return ss.live[name] != nil
 }
 
 // discard removes a session that no call has, and ends its interpreter in the
 // background.
-func (a *sessions) discard(sess *session, why string) {
-	delete(a.live, sess.name)
-	a.endings.Add(sess.name, why)
+func (ss *sessions) discard(sess *session, why string) {
+	delete(ss.live, sess.name)
+	ss.endings.Add(sess.name, why)
 	in := sess.interpreter
 	sess.interpreter = nil
-	a.ending.Go(func() { in.end(errors.New(why)) })
+	ss.ending.Go(func() { in.end(errors.New(why)) })
 }
 
 // sandboxEnded is called when a sandbox has ended, which may be between two runs.
-func (a *sessions) sandboxEnded(sess *session, in *interpreter) {
+func (ss *sessions) sandboxEnded(sess *session, in *interpreter) {
 	if sess.name != "" {
-		a.endIdle(sess, func() bool { return sess.interpreter == in }, a.whyEnded(in))
+		ss.endIdle(sess, func() bool { return sess.interpreter == in }, ss.whyEnded(in))
 	}
 }
 
 // whyEnded describes why a sandbox has ended by itself.
-func (a *sessions) whyEnded(in *interpreter) string {
+func (ss *sessions) whyEnded(in *interpreter) string {
 	switch {
 	case in.exit.OOM:
-		return fmt.Sprintf("it needed more than the limit of %s of memory", text.Size(a.o.Limits.Memory))
+		return fmt.Sprintf("it needed more than the limit of %s of memory", text.Size(ss.o.Limits.Memory))
 	case in.err != nil:
 		return text.Bound(in.err.Error(), 300)
 	}
@@ -210,13 +210,13 @@ func (a *sessions) whyEnded(in *interpreter) string {
 }
 
 // resume returns the interpreter of a session, if it has one.
-func (a *sessions) resume(sess *session) *interpreter {
+func (ss *sessions) resume(sess *session) *interpreter {
 	if sess.interpreter == nil {
 		return nil
 	}
 	select {
 	case <-sess.interpreter.ended:
-		a.lose(sess, a.whyEnded(sess.interpreter))
+		ss.lose(sess, ss.whyEnded(sess.interpreter))
 		return nil
 	default:
 	}
@@ -226,11 +226,11 @@ func (a *sessions) resume(sess *session) *interpreter {
 }
 
 // lose ends the interpreter of a session that a call has.
-func (a *sessions) lose(sess *session, why string) {
+func (ss *sessions) lose(sess *session, why string) {
 	sess.interpreter.end(errors.New(why))
 	sess.interpreter, sess.private, sess.old = nil, nil, false
-	if a.life.Err() == nil { // otherwise the server is closing
-		a.endings.Add(sess.name, why)
+	if ss.life.Err() == nil { // otherwise the server is closing
+		ss.endings.Add(sess.name, why)
 	}
 }
 
@@ -242,7 +242,7 @@ type sessionNews struct {
 
 // begin reports whether a run begins a session, and how an earlier one of that
 // name ended.
-func (a *sessions) begin(sess *session) (news sessionNews) {
+func (ss *sessions) begin(sess *session) (news sessionNews) {
 	switch {
 	case sess.name == "":
 		return news
@@ -251,16 +251,16 @@ func (a *sessions) begin(sess *session) (news sessionNews) {
 		return news
 	}
 	news.state = sessionNew
-	if why := a.endings.Why(sess.name); why != "" {
+	if why := ss.endings.Why(sess.name); why != "" {
 		news.notes = append(news.notes, fmt.Sprintf("session %q was ended: %s; this is a new one, without its variables and files", sess.name, why))
 	}
-	a.endings.Begin(sess.name)
+	ss.endings.Begin(sess.name)
 	return news
 }
 
 // endRun keeps the interpreter for the next run, or reports that the session
 // has ended with this one.
-func (a *sessions) endRun(sess *session, r *Result, e ending) (news sessionNews) {
+func (ss *sessions) endRun(sess *session, r *Result, e ending) (news sessionNews) {
 	if sess.name == "" {
 		return news
 	}
@@ -268,8 +268,8 @@ func (a *sessions) endRun(sess *session, r *Result, e ending) (news sessionNews)
 		sess.interpreter.pipes.Listen()
 		return news
 	}
-	why, byCode := a.whyOver(r, e)
-	a.lose(sess, why)
+	why, byCode := ss.whyOver(r, e)
+	ss.lose(sess, why)
 	news.state = sessionEnded
 	if !byCode {
 		news.notes = append(news.notes, fmt.Sprintf("this ended session %q: its variables and files are gone", sess.name))
@@ -279,12 +279,12 @@ func (a *sessions) endRun(sess *session, r *Result, e ending) (news sessionNews)
 
 // whyOver says why a session has ended with a run, and whether its code wanted
 // that.
-func (a *sessions) whyOver(r *Result, e ending) (why string, byCode bool) {
+func (ss *sessions) whyOver(r *Result, e ending) (why string, byCode bool) {
 	switch {
 	case r.Status == StatusTimeout:
 		return fmt.Sprintf("a run was stopped after %s", seconds(time.Duration(r.TimeoutSeconds)*time.Second)), false
 	case r.Status == StatusMemory:
-		return fmt.Sprintf("a run needed more than the limit of %s of memory", text.Size(a.o.Limits.Memory)), false
+		return fmt.Sprintf("a run needed more than the limit of %s of memory", text.Size(ss.o.Limits.Memory)), false
 	case r.Status == StatusCancelled:
 		return "a run was cancelled", false
 	case r.Status == StatusSandbox:
@@ -298,11 +298,11 @@ func (a *sessions) whyOver(r *Result, e ending) (why string, byCode bool) {
 }
 
 // close releases the sandboxes, which have ended with the server.
-func (a *sessions) close() {
-	a.ending.Wait()
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for _, sess := range a.live {
+func (ss *sessions) close() {
+	ss.ending.Wait()
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	for _, sess := range ss.live {
 		if sess.timer != nil {
 			sess.timer.Stop()
 		}
@@ -310,6 +310,6 @@ func (a *sessions) close() {
 			sess.interpreter.end(context.Canceled)
 		}
 	}
-	clear(a.live)
-	a.endings.Close()
+	clear(ss.live)
+	ss.endings.Close()
 }

@@ -35,9 +35,9 @@ type Call struct {
 
 // NewCall returns a call to attend a run with. digest is that of what it asks for: a call
 // that brings an answer has to ask for the same. report receives progress, and may be nil.
-func (a *Runs[R]) NewCall(request *mcp.CallToolRequest, digest string, report func(done, total int64, text string)) *Call {
+func (rs *Runs[R]) NewCall(request *mcp.CallToolRequest, digest string, report func(done, total int64, text string)) *Call {
 	return &Call{
-		Connection: a.Connection(request.Session), Client: form.ClientOf(request), Report: report,
+		Connection: rs.Connection(request.Session), Client: form.ClientOf(request), Report: report,
 		request: request, digest: digest,
 	}
 }
@@ -52,7 +52,7 @@ func (a *Runs[R]) NewCall(request *mcp.CallToolRequest, digest string, report fu
 //
 // Whichever answer comes first counts; another way's question is then taken back. If the
 // run has ended, both results are nil. If ctx ends, so does the run.
-func (a *Runs[R]) Attend(ctx context.Context, r *Run[R], c *Call) (input *mcp.CallToolResult, approval *Approval) {
+func (rs *Runs[R]) Attend(ctx context.Context, r *Run[R], c *Call) (input *mcp.CallToolResult, approval *Approval) {
 	r.reportTo(c.Report)
 	defer r.reportTo(nil)
 	leave := context.AfterFunc(ctx, func() { r.Cancel(context.Cause(ctx)) })
@@ -63,11 +63,11 @@ func (a *Runs[R]) Attend(ctx context.Context, r *Run[R], c *Call) (input *mcp.Ca
 		if ctx.Err() != nil { // this call can show no form any more, and the run ends
 			<-r.done
 		}
-		changed := a.desk.Changed()
+		changed := rs.desk.Changed()
 		q, waits := r.Asker.Pending()
 		select {
 		case <-r.done:
-			a.forget(r, "the result of this run was given already")
+			rs.forget(r, "the result of this run was given already")
 			return nil, nil
 		case <-patience.C:
 			c.back = false
@@ -76,13 +76,13 @@ func (a *Runs[R]) Attend(ctx context.Context, r *Run[R], c *Call) (input *mcp.Ca
 		switch {
 		case !waits:
 		case c.Client.CanShow(&q) && c.Client.MultiRound && c.showing != q.ID && r.mayAsk():
-			return a.inputRequired(r, &q, c), nil
+			return rs.inputRequired(r, &q, c), nil
 		case c.Client.CanShow(&q) && !c.Client.MultiRound && c.showing != q.ID:
 			c.showing = q.ID
-			a.showForm(ctx, r, &q, c)
+			rs.showForm(ctx, r, &q, c)
 			continue
 		case !c.back:
-			a.park(r, &q)
+			rs.park(r, &q)
 			r.mu.Lock()
 			r.told = q.ID
 			r.mu.Unlock()
@@ -107,34 +107,34 @@ func (r *Run[R]) mayAsk() bool {
 
 // showForm asks by a form during the call, and decides the question if the form was
 // answered with one of its choices.
-func (a *Runs[R]) showForm(ctx context.Context, r *Run[R], q *consent.Question, c *Call) {
-	ctx, cancel := context.WithTimeout(ctx, a.o.FormTimeout)
+func (rs *Runs[R]) showForm(ctx context.Context, r *Run[R], q *consent.Question, c *Call) {
+	ctx, cancel := context.WithTimeout(ctx, rs.o.FormTimeout)
 	defer cancel()
 	ended := make(chan struct{})
 	defer func() { <-ended }()
 	defer cancel()
 	go func() {
 		defer close(ended)
-		a.whileAsked(ctx, r, q)
+		rs.whileAsked(ctx, r, q)
 		cancel() // it was answered elsewhere
 	}()
 	res, err := c.Client.Ask(ctx, c.request.Session, q)
 	if err != nil {
-		a.o.Log.Debug("asking by a form", "err", err)
+		rs.o.Log.Debug("asking by a form", "err", err)
 		return
 	}
 	if answer, ok := form.Answer(q, res); ok {
-		_ = a.desk.Decide(q.ID, answer) // it may have been answered elsewhere just now
+		_ = rs.desk.Decide(q.ID, answer) // it may have been answered elsewhere just now
 	}
 }
 
 // whileAsked tells the client now and then that its call goes on, until the question is
 // decided or ctx ends.
-func (a *Runs[R]) whileAsked(ctx context.Context, r *Run[R], q *consent.Question) {
+func (rs *Runs[R]) whileAsked(ctx context.Context, r *Run[R], q *consent.Question) {
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
 	for {
-		changed := a.desk.Changed()
+		changed := rs.desk.Changed()
 		if now, waits := r.Asker.Pending(); !waits || now.ID != q.ID {
 			return
 		}

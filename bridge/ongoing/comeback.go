@@ -15,20 +15,20 @@ func (e *EndedError) Error() string { return e.Why }
 
 // ComeBack returns the run whose question has an ID, for a call that waits for its answer.
 // The error is an EndedError if it is known what became of the run.
-func (a *Runs[R]) ComeBack(c *Call, id string) (*Run[R], error) {
+func (rs *Runs[R]) ComeBack(c *Call, id string) (*Run[R], error) {
 	c.back = true
-	return a.waiting(c.Connection, id)
+	return rs.waiting(c.Connection, id)
 }
 
 // waiting returns the run that a connection may come back to by the ID of a question.
-func (a *Runs[R]) waiting(from *Connection, id string) (*Run[R], error) {
-	a.mu.Lock()
-	r := a.byID[id]
-	a.mu.Unlock()
+func (rs *Runs[R]) waiting(from *Connection, id string) (*Run[R], error) {
+	rs.mu.Lock()
+	r := rs.byID[id]
+	rs.mu.Unlock()
 	if r != nil && r.connection == from {
 		return r, nil
 	}
-	if why := a.o.Endings.Why(id); r == nil && why != "" {
+	if why := rs.o.Endings.Why(id); r == nil && why != "" {
 		return nil, &EndedError{why}
 	}
 	return nil, fmt.Errorf("no run waits for an answer as %q: it has ended, or its result was given already", id)
@@ -36,10 +36,10 @@ func (a *Runs[R]) waiting(from *Connection, id string) (*Run[R], error) {
 
 // AskedIn returns what a model was told to come back with to a run in a session that
 // still waits; "" if there is none.
-func (a *Runs[R]) AskedIn(from *Connection, session string) string {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for id, r := range a.byID {
+func (rs *Runs[R]) AskedIn(from *Connection, session string) string {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	for id, r := range rs.byID {
 		if r.connection == from && r.session == session && r.toldOf(id) {
 			return id
 		}
@@ -59,11 +59,11 @@ func (r *Run[R]) toldOf(id string) bool {
 // park keeps a run that waits for an answer, so that another call can come back to it
 // by the question's ID. For the case that this process ends, it notes what the run has
 // changed.
-func (a *Runs[R]) park(r *Run[R], q *consent.Question) {
-	a.mu.Lock()
-	known := a.byID[q.ID] == r
-	a.byID[q.ID] = r
-	a.mu.Unlock()
+func (rs *Runs[R]) park(r *Run[R], q *consent.Question) {
+	rs.mu.Lock()
+	known := rs.byID[q.ID] == r
+	rs.byID[q.ID] = r
+	rs.mu.Unlock()
 	if known {
 		return
 	}
@@ -71,45 +71,45 @@ func (a *Runs[R]) park(r *Run[R], q *consent.Question) {
 	r.ids = append(r.ids, q.ID)
 	first := len(r.ids) == 1
 	r.mu.Unlock()
-	a.o.Endings.Keep(q.ID, "the run ended with toolcell; "+callsDone(q.Effects))
+	rs.o.Endings.Keep(q.ID, "the run ended with toolcell; "+callsDone(q.Effects))
 	if first {
-		a.background.Go(func() { a.forgetLater(r) })
+		rs.background.Go(func() { rs.forgetLater(r) })
 	}
 }
 
 // forgetLater keeps the result of a run that no call attends for as long as answers are
 // waited for.
-func (a *Runs[R]) forgetLater(r *Run[R]) {
+func (rs *Runs[R]) forgetLater(r *Run[R]) {
 	select {
 	case <-r.done:
-	case <-a.life.Done():
+	case <-rs.life.Done():
 		return
 	}
-	keep := time.NewTimer(a.o.Patience)
+	keep := time.NewTimer(rs.o.Patience)
 	defer keep.Stop()
 	select {
 	case <-keep.C:
 		status, effects := r.result.Outcome()
-		a.forget(r, fmt.Sprintf("the result of this run was not asked for in time; its status was %s; %s", status, callsDone(effects)))
+		rs.forget(r, fmt.Sprintf("the result of this run was not asked for in time; its status was %s; %s", status, callsDone(effects)))
 	case <-r.forgotten:
-	case <-a.life.Done():
+	case <-rs.life.Done():
 	}
 }
 
 // forget ends that calls can come back to a run, and remembers why for those that try.
-func (a *Runs[R]) forget(r *Run[R], why string) {
+func (rs *Runs[R]) forget(r *Run[R], why string) {
 	defer r.forget.Do(func() { close(r.forgotten) })
 	r.mu.Lock()
 	ids := r.ids
 	r.ids = nil
 	r.mu.Unlock()
-	a.mu.Lock()
+	rs.mu.Lock()
 	for _, id := range ids {
-		delete(a.byID, id)
+		delete(rs.byID, id)
 	}
-	a.mu.Unlock()
+	rs.mu.Unlock()
 	for _, id := range ids {
-		a.o.Endings.Add(id, why)
+		rs.o.Endings.Add(id, why)
 	}
 }
 

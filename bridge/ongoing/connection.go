@@ -22,8 +22,8 @@ type connections struct {
 }
 
 // Connection returns that of a client, by its session. That of nil is the program's own.
-func (a *Runs[R]) Connection(session *mcp.ServerSession) *Connection {
-	return a.connections.of(session)
+func (rs *Runs[R]) Connection(session *mcp.ServerSession) *Connection {
+	return rs.connections.of(session)
 }
 
 // of returns the connection of a session. It is forgotten when the session ends, which the

@@ -79,10 +79,10 @@ func New[R Result](life context.Context, o Options) *Runs[R] {
 }
 
 // Desk returns the questions of the runs.
-func (a *Runs[R]) Desk() *consent.Desk { return a.desk }
+func (rs *Runs[R]) Desk() *consent.Desk { return rs.desk }
 
 // Wait waits until all runs have ended.
-func (a *Runs[R]) Wait() { a.background.Wait() }
+func (rs *Runs[R]) Wait() { rs.background.Wait() }
 
 // A Run is one under way.
 type Run[R Result] struct {
@@ -117,16 +117,16 @@ type RunOptions struct {
 
 // Begin starts a run that goes on until work returns. The context of work ends with the
 // run's Cancel, and with that of New.
-func (a *Runs[R]) Begin(o RunOptions, work func(ctx context.Context, r *Run[R]) R) *Run[R] {
-	ctx, cancel := context.WithCancelCause(a.life)
+func (rs *Runs[R]) Begin(o RunOptions, work func(ctx context.Context, r *Run[R]) R) *Run[R] {
+	ctx, cancel := context.WithCancelCause(rs.life)
 	r := &Run[R]{
-		connection: o.Connection, session: o.Session, cancel: cancel, slot: slot{slots: a.slots},
+		connection: o.Connection, session: o.Session, cancel: cancel, slot: slot{slots: rs.slots},
 		done: make(chan struct{}), forgotten: make(chan struct{}), report: o.Report,
 	}
-	r.Asker = a.desk.Begin(consent.RunOptions{
+	r.Asker = rs.desk.Begin(consent.RunOptions{
 		ID: newName(), Client: o.Connection, NoUser: o.NoUser, Marks: o.Connection.Marks, Stop: cancel,
 	})
-	a.background.Go(func() {
+	rs.background.Go(func() {
 		defer cancel(nil)
 		r.result = work(ctx, r)
 		r.Asker.End()

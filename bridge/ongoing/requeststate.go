@@ -21,8 +21,8 @@ func inputKey(q *consent.Question) string {
 }
 
 // inputRequired is the result that asks, with a ticket to come back with.
-func (a *Runs[R]) inputRequired(r *Run[R], q *consent.Question, c *Call) *mcp.CallToolResult {
-	a.park(r, q)
+func (rs *Runs[R]) inputRequired(r *Run[R], q *consent.Question, c *Call) *mcp.CallToolResult {
+	rs.park(r, q)
 	t := consent.Ticket{
 		Question: q.ID, Run: q.Run, Nonce: rand.Text(), Digest: c.digest, Expires: q.ExpiresAt,
 	}
@@ -32,7 +32,7 @@ func (a *Runs[R]) inputRequired(r *Run[R], q *consent.Question, c *Call) *mcp.Ca
 	return &mcp.CallToolResult{
 		Content:       []mcp.Content{}, // nil is null, which is no content
 		InputRequests: mcp.InputRequestMap{inputKey(q): c.Client.Elicitation(q)},
-		RequestState:  a.sealer.Seal(t),
+		RequestState:  rs.sealer.Seal(t),
 	}
 }
 
@@ -40,10 +40,10 @@ func (a *Runs[R]) inputRequired(r *Run[R], q *consent.Question, c *Call) *mcp.Ca
 // takes the answer that it brings. A ticket counts once, for the same request, on the
 // connection that began its run. back says that a model has come back with an ID. The error is an EndedError if it is known what became of
 // the run, and else one of the protocol.
-func (a *Runs[R]) ComeBackWithAnswer(c *Call, back bool) (*Run[R], error) {
+func (rs *Runs[R]) ComeBackWithAnswer(c *Call, back bool) (*Run[R], error) {
 	c.back = back
-	t, id, err := a.sealer.Open(c.request.Params.RequestState)
-	r, unknown := a.waiting(c.Connection, id)
+	t, id, err := rs.sealer.Open(c.request.Params.RequestState)
+	r, unknown := rs.waiting(c.Connection, id)
 	var ended *EndedError
 	if errors.As(unknown, &ended) {
 		return nil, ended // the ID is enough to be told: another process may have made the ticket
@@ -51,11 +51,11 @@ func (a *Runs[R]) ComeBackWithAnswer(c *Call, back bool) (*Run[R], error) {
 	if err != nil || unknown != nil || t.Digest != c.digest || !r.use(t.Nonce) {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: consent.ErrTicket.Error()}
 	}
-	q, ok := a.desk.Question(t.Question)
+	q, ok := rs.desk.Question(t.Question)
 	res, _ := c.request.Params.InputResponses[inputKey(&q)].(*mcp.ElicitResult)
 	if ok && t.Run == q.Run && time.Now().Before(t.Expires) {
 		if answer, ok := form.Answer(&q, res); ok {
-			_ = a.desk.Decide(q.ID, answer) // it may have been answered elsewhere, or have expired
+			_ = rs.desk.Decide(q.ID, answer) // it may have been answered elsewhere, or have expired
 		} else if res != nil && res.Action == "cancel" {
 			c.showing = q.ID
 		}
