@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/toolcell/toolcell/bridge/consent"
@@ -15,7 +16,7 @@ import (
 func (p plan) askFirst(ctx context.Context, asker *consent.Run, req Request) error {
 	if p.network != nil {
 		_, hosts := splitTargets(req.Servers)
-		reasons := p.network.Ask.AllReasons()
+		reasons := slices.Clone(p.network.Ask)
 		if reason := asker.Marks().Reason(); reason != "" {
 			reasons = append(reasons, reason+"; what is sent to these hosts gets to others")
 		}
@@ -24,7 +25,7 @@ func (p plan) askFirst(ctx context.Context, asker *consent.Run, req Request) err
 		}
 	}
 	if p.needs != nil {
-		return p.askFor(ctx, asker, "the packages "+strings.Join(p.needs.requirements(), ", "), p.needs.Grant.Ask.AllReasons())
+		return p.askFor(ctx, asker, "the packages "+strings.Join(p.needs.requirements(), ", "), p.needs.Grant.Ask)
 	}
 	return nil
 }

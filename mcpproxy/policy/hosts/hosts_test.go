@@ -272,7 +272,7 @@ ask = ["*.ask.test", "free.test", "part.test", "POST https://write.test/x", "pla
 		for i := range want {
 			want[i] = "policy policy.toml, " + want[i]
 		}
-		if got := g.Ask.AllReasons(); !slices.Equal(got, want) {
+		if got := g.Ask; !slices.Equal(got, want) {
 			t.Errorf("%s: %q, want %q", target, got, want)
 		}
 	}

@@ -12,6 +12,3 @@ func (r *Reasons) Add(reason string) {
 		*r = append(*r, reason)
 	}
 }
-
-// AllReasons returns a copy, to which others can be added.
-func (r Reasons) AllReasons() []string { return slices.Clone(r) }
