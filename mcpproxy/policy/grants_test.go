@@ -48,5 +48,5 @@ func TestGrantsNameTheFile(t *testing.T) {
 		t.Errorf("%+v, %v; want %s", g, err, want)
 	}
 	_, err = p.NewRun().GrantPackages([]requirement.Requirement{{Name: "pandas"}})
-	wantErr(t, err, "add it to [packages] allow in "+p.name())
+	wantErr(t, err, "policy "+p.name()+`: the package "pandas" is not allowed: add it to [packages] allow`)
 }

@@ -83,7 +83,7 @@ func TestPackagesThatCannotBe(t *testing.T) {
 		{"", "docopt", "validation_error", "docopt has no wheel for the Python of this image"},
 		{"", "httpx==0.28.1', 'httpcore<1", "validation_error", "no versions go together for "},
 		{"", "six @ https://example.org/six.whl", "validation_error", "after @"},
-		{`allow = ["idna"]`, "six", "validation_error", `the package "six" is not allowed: add it to [packages] allow in`},
+		{`allow = ["idna"]`, "six", "validation_error", `policy.toml: the package "six" is not allowed: add it to [packages] allow`},
 		{`deny = ["h11"]`, "httpx>=0.27", "validation_error", `the package "h11`},
 		{`maxCount = 2`, "httpx>=0.27", "validation_error", "[packages] maxCount"},
 		{`maxBytes = 1000`, "idna", "validation_error", "[packages] maxBytes"},

@@ -114,7 +114,7 @@ func TestDoctorReadsThePolicy(t *testing.T) {
 		t.Errorf("with a good file: %+v", checks["RC-POLICY"])
 	}
 	write("[servers.a]\ndeny = 1")
-	if checks, _ := examined(t, h.command(t, e, "doctor", "--json")); checks["RC-POLICY"].Status != oci.CheckDegraded || !strings.Contains(checks["RC-POLICY"].Text, "policy.toml, [servers.a] deny: it is a number") {
+	if checks, _ := examined(t, h.command(t, e, "doctor", "--json")); checks["RC-POLICY"].Status != oci.CheckDegraded || !strings.Contains(checks["RC-POLICY"].Text, "policy.toml, [servers.a] deny: it must be a string or a list of strings, not a number") {
 		t.Errorf("with a broken file: %+v", checks["RC-POLICY"])
 	}
 }

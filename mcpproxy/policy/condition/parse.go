@@ -83,7 +83,7 @@ func parsePath(v rulefile.Value) ([]string, error) {
 func (w *Condition) parseValues(v rulefile.Value) error {
 	list, isList := v.List()
 	if isList && strings.ContainsAny(w.op, "<>") {
-		return v.Errorf("it is a list and must be one value for the op %q", w.op)
+		return v.Errorf("it must be one value for the op %q, not a list", w.op)
 	}
 	if len(list) == 0 {
 		return v.Errorf("it is an empty list")

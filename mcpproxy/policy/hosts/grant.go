@@ -1,6 +1,7 @@
 package hosts
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -128,7 +129,19 @@ func (g *Grant) Credentials() []Credential {
 // environment names.
 func (g *Grant) ViaProxy() bool { return g.rules.viaProxy }
 
-func denialBy(r rule) error { return fmt.Errorf("[network] deny = %q", r.text) }
+// A denialError says that a rule of deny is about a request.
+type denialError struct{ rule string }
+
+func (e *denialError) Error() string { return fmt.Sprintf("[network] deny = %q", e.rule) }
+
+// refuse makes the error of a target that may not be reached.
+func (g *Grant) refuse(target string, why error) error {
+	var denied *denialError
+	if errors.As(why, &denied) {
+		return fmt.Errorf("policy %s, %w: %q is not allowed", g.file, why, target)
+	}
+	return fmt.Errorf("policy %s: %q is not allowed: %w", g.file, target, why)
+}
 
 // AllowHost checks whether anything at a host and port may be reached, and returns
 // the rule that says so.
@@ -152,7 +165,7 @@ func (g *Grant) AllowRequest(method, scheme, host string, port uint16, path stri
 	q := request{method, scheme, host, port, path}
 	for _, r := range g.rules.deny {
 		if r.matches(q) {
-			return r.text, denialBy(r)
+			return r.text, &denialError{r.text}
 		}
 	}
 	for _, r := range g.rules.allow {

@@ -57,7 +57,7 @@ func (n *Rules) Grant(targets []string, file string) (*Grant, error) {
 			return nil, err
 		}
 		if err := g.add(t); err != nil {
-			return nil, fmt.Errorf("%q is not allowed: %w; the user can change %s", text.Bound(name, 120), err, g.file)
+			return nil, g.refuse(text.Bound(name, 120), err)
 		}
 	}
 	return g, g.fillCredentials(os.LookupEnv)
@@ -76,7 +76,7 @@ func (n *Rules) checkLiteral(host string) error {
 func (n *Rules) allowHost(scheme, host string, port uint16) (rule string, err error) {
 	for _, r := range n.deny {
 		if r.wholeHost() && r.about(scheme, host, port) {
-			return r.text, denialBy(r)
+			return r.text, &denialError{r.text}
 		}
 	}
 	for _, r := range n.allow {
@@ -85,7 +85,23 @@ func (n *Rules) allowHost(scheme, host string, port uint16) (rule string, err er
 		}
 	}
 	t := Target{Host: host, Ports: []uint16{port}}
+	if secure, ok := n.secureTarget(scheme, host, port); ok {
+		return "", fmt.Errorf("use %s, or add %q to [network] allow", secure.URL(), t.url(scheme))
+	}
 	return "", fmt.Errorf("add %q to [network] allow", t.String())
+}
+
+// secureTarget returns where a host that is asked for by http is allowed by https. To add
+// the host itself would open more than the user meant, also where only some paths are open.
+func (n *Rules) secureTarget(scheme, host string, port uint16) (t Target, ok bool) {
+	if scheme != "http" {
+		return t, false
+	}
+	if port == 80 {
+		port = 443
+	}
+	ok = slices.ContainsFunc(n.allow, func(r rule) bool { return r.about("https", host, port) })
+	return Target{Host: host, Ports: []uint16{port}}, ok
 }
 
 func (n *Rules) allowPrivate(host string, addr netip.Addr) bool {

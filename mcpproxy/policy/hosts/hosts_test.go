@@ -62,9 +62,9 @@ func TestNetworkTargetsNeedARule(t *testing.T) {
 		"https://api.example.com":             "",
 		"https://example.org:8443":            `add "example.org:8443" to [network] allow`,
 		"https://x.example.org":               `add "x.example.org" to [network] allow`,
-		"https://secret.example.org:8443":     `deny = "secret.example.org"`,
+		"https://secret.example.org:8443":     `policy policy.toml, [network] deny = "secret.example.org": "https://secret.example.org:8443" is not allowed`,
 		"https://api.github.com:8080":         `add "api.github.com:8080" to [network] allow`,
-		"https://other.com":                   `add "other.com" to [network] allow`,
+		"https://other.com":                   `policy policy.toml: "https://other.com" is not allowed: add "other.com" to [network] allow`,
 		"https://evilapi.github.com":          "add",
 		"https://api.github.com.evil.com":     "add",
 		"http://api.github.com":               "https://HOST",
@@ -120,7 +120,8 @@ func TestNetworkRequestsAreChecked(t *testing.T) {
 		{"POST", "https", "api.example.com", 443, "/v1/items/7", "", `add "POST https://api.example.com/v1/items/7"`},
 		{"get", "https", "api.example.com", 443, "/v1/items/7", "", "add"},
 		{"GET", "https", "api.example.com", 443, "/v2/items", "", "add"},
-		{"GET", "http", "api.example.com", 80, "/v1/items", "", `add "api.example.com" to [network] allow`},
+		{"GET", "http", "api.example.com", 80, "/v1/items", "", `use https://api.example.com, or add "http://api.example.com" to [network] allow`},
+		{"GET", "http", "api.example.com", 8080, "/v1/items", "", `add "api.example.com:8080" to [network] allow`},
 		{"GET", "http", "plain.test", 80, "/", "http://plain.test", ""},
 		{"GET", "https", "plain.test", 443, "/", "", "add"},
 		{"GET", "https", "wide.test", 443, "/", "wide.test", ""},
@@ -223,7 +224,10 @@ value = "Key abcd"
 
 func TestNetworkSectionThatIsWrongSaysWhere(t *testing.T) {
 	for text, want := range map[string]string{
-		`allow = 1`:                                "[network] allow: it is a number and must be a string or a list of strings",
+		`allow = "https//x.test"`:                  `[network] allow: "https//x.test": the scheme needs ://, as in https://x.test`,
+		`allow = "GET https:/x.test/v1"`:           `as in https://x.test/v1`,
+		`deny = "http:x.test:80"`:                  `as in http://x.test:80`,
+		`allow = 1`:                                "[network] allow: it must be a string or a list of strings, not a number",
 		`alow = []`:                                "[network] alow: there is no such key; the keys are allow, deny, ask, private, via, credential",
 		`allow = ["ftp://x.com"]`:                  "the scheme must be https or http",
 		`allow = ["get x.com"]`:                    "not a method in capitals",

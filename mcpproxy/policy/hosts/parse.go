@@ -88,6 +88,8 @@ func parseRule(s string) (r rule, err error) {
 			return r, fmt.Errorf("the scheme must be https or http, not %q", text.Bound(scheme, 20))
 		}
 		r.scheme, rest = scheme, after
+	} else if meant, ok := misspelledScheme(rest); ok {
+		return r, fmt.Errorf("the scheme needs ://, as in %s", text.Bound(meant, 120))
 	}
 	host, path, hasPath := strings.Cut(rest, "/")
 	if hasPath {
@@ -97,6 +99,22 @@ func parseRule(s string) (r rule, err error) {
 	}
 	r.host, r.port, err = parseHostPort(host)
 	return r, err
+}
+
+// misspelledScheme finds a scheme without its ://, which would be read as a host's name, and
+// returns what was meant. http:8080 is a host and a port.
+func misspelledScheme(s string) (meant string, ok bool) {
+	scheme := "https"
+	rest, ok := strings.CutPrefix(s, scheme)
+	if !ok {
+		scheme = "http"
+		rest, ok = strings.CutPrefix(s, scheme)
+	}
+	after := strings.TrimLeft(rest, ":/")
+	if !ok || after == "" || after == rest || after[0] >= '0' && after[0] <= '9' && !strings.HasPrefix(rest, "/") {
+		return "", false
+	}
+	return scheme + "://" + after, true
 }
 
 // parsePathGlob reads the path of a rule, in which * stands for any text.

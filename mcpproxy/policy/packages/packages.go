@@ -147,7 +147,7 @@ func (g *Grant) checkWanted(w requirement.Requirement) error {
 		return nil
 	}
 	if g.rules.allowListed {
-		return fmt.Errorf("the package %q is not allowed: add it to [packages] allow in %s", w.Name, g.file)
+		return fmt.Errorf("policy %s: the package %q is not allowed: add it to [packages] allow", g.file, w.Name)
 	}
 	return nil
 }
@@ -184,7 +184,7 @@ func find(all []requirement.Requirement, name string) (requirement.Requirement, 
 }
 
 func (g *Grant) denied(name string, by requirement.Requirement) error {
-	return fmt.Errorf("the package %q is not allowed: %s has [packages] deny = %q", name, g.file, by)
+	return fmt.Errorf("policy %s, [packages] deny = %q: the package %q is not allowed", g.file, by, name)
 }
 
 // Check checks a package that was chosen: one that the script names, or one that
@@ -208,7 +208,7 @@ func (g *Grant) Check(name, version string) error {
 		if _, listed := find(g.rules.allow, name); !listed {
 			key = "ask"
 		}
-		return fmt.Errorf("version %s of the package %q is not allowed: %s has [packages] %s = %q", text.Bound(version, 40), name, g.file, key, a)
+		return fmt.Errorf("policy %s, [packages] %s = %q: version %s of the package %q is not allowed", g.file, key, a, text.Bound(version, 40), name)
 	}
 	return nil
 }

@@ -47,7 +47,7 @@ func TestPackagesThatAScriptNames(t *testing.T) {
 	for _, c := range []struct{ policy, name, want string }{
 		{"", "pandas", ""},
 		{`allow = "any"`, "pandas", ""},
-		{`allow = "none"`, "pandas", `"pandas" is not allowed: add it to [packages] allow in `},
+		{`allow = "none"`, "pandas", `policy policy.toml: the package "pandas" is not allowed: add it to [packages] allow`},
 		{`allow = ["Ruamel_YAML", "numpy>=2"]`, "ruamel.yaml", ""},
 		{`allow = ["pandas", "numpy>=2"]`, "NumPy<3", ""},
 		{`allow = ["pandas"]`, "numpy", `add it to [packages] allow`},
@@ -157,7 +157,7 @@ func TestPackageSettingsThatAreWrong(t *testing.T) {
 		`index = "https://pypi.org/simple?x"`:                             "not an address",
 		`index = "file:///x"`:                                             "not an address",
 		`excludeNewer = "soon"`:                                           `not a time such as "3 days"`,
-		`excludeNewer = 3`:                                                "it is a number",
+		`excludeNewer = 3`:                                                "not a number",
 		`maxBytes = "lots"`:                                               "number of bytes",
 		`maxBytes = 0`:                                                    "number of bytes",
 		`maxCount = 0`:                                                    "between 1",

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -50,19 +51,21 @@ func (v Value) place() string {
 // WrongType returns the error of a value that must be something else.
 func (v Value) WrongType(want string) error {
 	got := "a table"
-	switch v.v.(type) {
+	switch value := v.v.(type) {
 	case string:
-		got = "a string"
+		got = "a string" // which may be a password
 	case bool:
-		got = "true or false"
-	case int64, float64:
+		got = strconv.FormatBool(value)
+	case int64:
 		got = "a number"
+	case float64:
+		got = "a number with a decimal point"
 	case []any, []map[string]any:
 		got = "a list"
 	case time.Time:
 		got = "a date"
 	}
-	return v.Errorf("it is %s and must be %s", got, want)
+	return v.Errorf("it must be %s, not %s", want, got)
 }
 
 // UnknownKey returns the error of a value at a key that does not exist.

@@ -11,7 +11,7 @@ func TestErrorsNameTheKeyAsTheFileHasIt(t *testing.T) {
 	if err != nil || len(fields) != 2 {
 		t.Fatal(fields, err)
 	}
-	want := []string{`x: there is no such key; the keys are a, b`, `[servers] "a.b": it is a table and must be true or false`, `[servers."a.b"] deny: it is a number and must be a string or a list of strings`}
+	want := []string{`x: there is no such key; the keys are a, b`, `[servers] "a.b": it must be true or false, not a table`, `[servers."a.b"] deny: it must be a string or a list of strings, not a number`}
 	servers, _ := fields[0].Fields()
 	_, noBool := servers[0].Bool()
 	keys, _ := servers[0].Fields()
