@@ -87,20 +87,19 @@ func (r *Result) planRows() []any {
 	return rows
 }
 
-// addNetwork adds what went through the way out of a run, and says once what was
-// refused: in the hint if the code has failed.
+// addNetwork adds what went through the way out of a run, and says once what did not: in the hint if the code has failed.
 func (r *Result) addNetwork(p plan, code string, report network.Report) (notes []string) {
 	r.Network = report.Uses
-	refused := report.Refused()
+	unsent := report.Unsent()
 	if r.Status == StatusError && r.Hint == "" {
 		if p.network == nil {
 			r.Hint = network.UnaskedHint(p.policy, code, r.Error)
-		} else if r.Hint, refused = refused, ""; r.Hint == "" {
+		} else if r.Hint, unsent = unsent, ""; r.Hint == "" {
 			r.Hint = network.BypassedHint(r.Error)
 		}
 	}
-	if refused != "" {
-		notes = append(notes, refused)
+	if unsent != "" {
+		notes = append(notes, unsent)
 	}
 	if report.Unchecked {
 		notes = append(notes, "addresses were not checked: connections went through the proxy of the host ([network] via = \"env\")")

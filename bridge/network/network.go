@@ -140,5 +140,8 @@ func (a *Access) Close() Report {
 		return Report{}
 	}
 	a.broker.Close()
-	return Report{Uses: a.broker.Uses(), Unchecked: a.broker.ThroughProxy(), refusals: a.broker.Refusals(), file: a.file}
+	return Report{
+		Uses: a.broker.Uses(), Unchecked: a.broker.ThroughProxy(),
+		refused: a.broker.Refusals(), failed: a.broker.Failures(), file: a.file,
+	}
 }

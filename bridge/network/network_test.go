@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"crypto/x509"
 	"encoding/pem"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -83,7 +84,7 @@ func TestNoAccessIsNothing(t *testing.T) {
 	if none.Variables() != nil || none.Roots() != nil {
 		t.Error("no way out has variables")
 	}
-	if r := none.Close(); r.Uses != nil || r.Refused() != "" || r.Unchecked {
+	if r := none.Close(); r.Uses != nil || r.Unsent() != "" || r.Unchecked {
 		t.Errorf("no way out reports %+v", r)
 	}
 }
@@ -160,6 +161,24 @@ func TestRootsAreTheHostsAndTheRuns(t *testing.T) {
 	}
 }
 
+// TestReportDoesNotCallAFailureARefusal: the user would look for a rule to change.
+func TestReportDoesNotCallAFailureARefusal(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close() // nothing listens there any more
+	closed := l.Addr().String()
+	a, proxy := open(t, fmt.Sprintf("allow = [%q]\nprivate = ['127.0.0.1']", closed), "https://"+closed)
+	want := "connecting to " + closed + ": connection refused"
+	if got := ask(t, proxy, "CONNECT "+closed); got != "502 toolcell: "+want {
+		t.Errorf("the status is %q", got)
+	}
+	if got := a.Close().Unsent(); got != "network requests failed: "+want {
+		t.Errorf("the report says %q", got)
+	}
+}
+
 func TestReportSaysWhatWasRefused(t *testing.T) {
 	a, proxy := open(t, rules, github)
 	for range 3 {
@@ -169,8 +188,8 @@ func TestReportSaysWhatWasRefused(t *testing.T) {
 	}
 	ask(t, proxy, "CONNECT a.example.org:443")
 	r := a.Close()
-	want := `the network refused requests: add "other.test" to [network] allow; add "https://a.example.org" to the servers of the call; the user can change `
-	if got := r.Refused(); !strings.HasPrefix(got, want) || !strings.HasSuffix(got, "policy.toml") {
+	want := `toolcell refused network requests: add "other.test" to [network] allow; add "https://a.example.org" to the servers of the call; the policy is `
+	if got := r.Unsent(); !strings.HasPrefix(got, want) || !strings.HasSuffix(got, "policy.toml") {
 		t.Errorf("the report says %q", got)
 	}
 	if len(r.Uses) != 2 || r.Uses[0].Refused != 3 || r.Unchecked {
@@ -181,7 +200,7 @@ func TestReportSaysWhatWasRefused(t *testing.T) {
 	}
 	b, proxy := open(t, rules, github)
 	ask(t, proxy, "CONNECT a.example.org:443")
-	if got := b.Close().Refused(); strings.Contains(got, "policy.toml") {
+	if got := b.Close().Unsent(); strings.Contains(got, "policy.toml") {
 		t.Errorf("what the call can mend names the file: %q", got)
 	}
 }

@@ -13,21 +13,26 @@ import (
 // A Report is what went through the way out of one run.
 type Report struct {
 	Uses      []egress.Use
-	Unchecked bool // addresses: connections went through a proxy
-	refusals  []string
-	file      string // in which the user can allow more
+	Unchecked bool     // addresses: connections went through a proxy
+	refused   []string // why
+	failed    []string // why, on the way to a host
+	file      string   // in which the user can allow more
 }
 
-// Refused says what was refused and who can change that, "" if nothing was.
-func (r Report) Refused() string {
-	if len(r.refusals) == 0 {
-		return ""
+// Unsent says what was refused, and where the user can change that, and what has failed on
+// the way to a host; "" if nothing.
+func (r Report) Unsent() string {
+	var said []string
+	if len(r.refused) > 0 {
+		said = append(said, "toolcell refused network requests: "+strings.Join(r.refused, "; "))
+		if strings.Contains(said[0], "[network]") {
+			said[0] += "; the policy is " + r.file
+		}
 	}
-	said := "the network refused requests: " + strings.Join(r.refusals, "; ")
-	if strings.Contains(said, "[network]") {
-		said += "; the user can change " + r.file
+	if len(r.failed) > 0 {
+		said = append(said, "network requests failed: "+strings.Join(r.failed, "; "))
 	}
-	return said
+	return strings.Join(said, "; ")
 }
 
 // unreachable finds what clients say that have tried to connect by themselves.

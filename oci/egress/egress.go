@@ -172,7 +172,11 @@ func (b *Broker) Close() {
 func (b *Broker) Uses() []Use { return b.usage.list() }
 
 // Refusals returns why requests were refused, each reason once.
-func (b *Broker) Refusals() []string { return b.usage.reasons() }
+func (b *Broker) Refusals() []string { return b.usage.reasons(&b.usage.refused) }
+
+// Failures returns why requests that no rule refused did not reach their host, each reason
+// once.
+func (b *Broker) Failures() []string { return b.usage.reasons(&b.usage.failed) }
 
 // ThroughProxy reports whether connections went through Options.Proxy, so that their
 // addresses were not checked.

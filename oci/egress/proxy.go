@@ -133,7 +133,11 @@ func accept(w http.ResponseWriter) (client net.Conn, buffered *bufio.Reader, err
 // is all that Python's clients show of a refused CONNECT, and in the body.
 func (b *Broker) refuse(w http.ResponseWriter, t target, why *refusal) {
 	reason := asciiLine(why.reason)
-	b.usage.addRefusal(asciiLine(t.host), t.port, why.rule, reason)
+	if why.status == http.StatusBadGateway {
+		b.usage.addFailure(asciiLine(t.host), t.port, reason)
+	} else {
+		b.usage.addRefusal(asciiLine(t.host), t.port, why.rule, reason)
+	}
 	c, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		return

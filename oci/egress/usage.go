@@ -13,7 +13,7 @@ type Use struct {
 	Requests      int    `json:"requests"` // of HTTP, or connections whose content is not seen
 	BytesSent     int64  `json:"bytesSent"`
 	BytesReceived int64  `json:"bytesReceived"`
-	Refused       int    `json:"refused"`
+	Refused       int    `json:"refused"`        // or failed before they reached the host
 	Rule          string `json:"rule,omitempty"` // that allowed or denied it last
 }
 
@@ -28,7 +28,8 @@ type usage struct {
 	mu      sync.Mutex
 	left    int64 // bytes that may still pass
 	uses    []*Use
-	refused []string
+	refused []string // why
+	failed  []string // why, on the way to a host
 }
 
 // find returns the record of a host and port; those beyond maxUses share one. mu is
@@ -61,14 +62,30 @@ func (u *usage) addRequest(host string, port uint16, rule string) {
 func (u *usage) addRefusal(host string, port uint16, rule, reason string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	u.refused = u.count(host, port, rule, reason, u.refused)
+}
+
+// addFailure adds a request that no rule refused.
+func (u *usage) addFailure(host string, port uint16, reason string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if !slices.Contains(u.refused, reason) { // too many bytes
+		u.failed = u.count(host, port, "", reason, u.failed)
+	}
+}
+
+// count counts a request that does not reach its host, and adds the reason to those that
+// are known. mu is held.
+func (u *usage) count(host string, port uint16, rule, reason string, known []string) []string {
 	use := u.find(host, port)
 	use.Refused++
 	if rule != "" {
 		use.Rule = rule
 	}
-	if len(u.refused) < maxReasons && !slices.Contains(u.refused, reason) {
-		u.refused = append(u.refused, reason)
+	if len(known) < maxReasons && !slices.Contains(known, reason) {
+		known = append(known, reason)
 	}
+	return known
 }
 
 var errBytes = errors.New("the run has sent and received as many bytes as it may")
@@ -102,8 +119,8 @@ func (u *usage) list() []Use {
 	return all
 }
 
-func (u *usage) reasons() []string {
+func (u *usage) reasons(known *[]string) []string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return slices.Clone(u.refused)
+	return slices.Clone(*known)
 }

@@ -52,7 +52,7 @@ func TestNetworkNeedsThePolicyAndTheCall(t *testing.T) {
 			if r.status() != "validation_error" || !strings.Contains(r.text, tt.wantText) || strings.Contains(r.text, "ran") {
 				t.Errorf("%s: %s", tt.asked, r.text)
 			}
-			if strings.Contains(tt.wantText, "[network]") && !strings.Contains(r.text, "the user can change ") {
+			if strings.Contains(tt.wantText, "[network]") && !strings.Contains(r.text, "policy.toml: ") {
 				t.Errorf("%s names no file: %s", tt.asked, r.text)
 			}
 		}
@@ -86,7 +86,7 @@ func TestNetworkOnTheCommandLine(t *testing.T) {
 	}
 	file := filepath.Join(e["XDG_CONFIG_HOME"], "toolcell", "policy.toml")
 	_, errs, code = h.run(t, e, "exec", "--server", "https://other.test", "-c", "pass")
-	if code != exitUsage || !strings.Contains(errs, `add "other.test" to [network] allow; the user can change `+file) {
+	if code != exitUsage || !strings.Contains(errs, `policy `+file+`: "https://other.test" is not allowed: add "other.test" to [network] allow`) {
 		t.Errorf("exit %d\n%s", code, errs)
 	}
 	out, errs, code = h.run(t, e, "exec", "-i", "-q", "--server", "https://api.test", "-c", fetch("https://api.test/y"))
@@ -132,7 +132,7 @@ del os.environ["no_proxy"]`+wayOut).want(t, "b'' b'' ConnectionRefusedError\nmin
 func TestNetworkRefusalsAreSaidOnce(t *testing.T) {
 	s := newSite(t)
 	c := firstHost(t).serve(t, s.env("allow = ['api.test', '*.api.test', 'GET https://rules.test/v1/*']\nvia = 'env'", nil))
-	const change = "; the user can change "
+	const change = "; the policy is "
 	for name, tt := range map[string]struct {
 		code    string
 		servers []string
@@ -142,19 +142,19 @@ func TestNetworkRefusalsAreSaidOnce(t *testing.T) {
 		"an error of the code": {
 			fetch("https://other.test/"),
 			[]string{"https://api.test"},
-			[]string{`Tunnel connection failed: 403 toolcell: add "other.test" to [network] allow`, `hint: the network refused requests: add "other.test" to [network] allow` + change, "policy.toml"},
+			[]string{`Tunnel connection failed: 403 toolcell: add "other.test" to [network] allow`, `hint: toolcell refused network requests: add "other.test" to [network] allow` + change, "policy.toml"},
 			"\nnote: the network",
 		},
 		"caught": {
 			"for i in range(3):\n  try: __import__('urllib.request').request.urlopen('https://other.test/')\n  except Exception: pass",
 			[]string{"https://api.test"},
-			[]string{`note: the network refused requests: add "other.test" to [network] allow` + change},
+			[]string{`note: toolcell refused network requests: add "other.test" to [network] allow` + change},
 			"hint:",
 		},
 		"a host that the call did not ask for": {
 			fetch("https://x.api.test/"),
 			[]string{"https://api.test"},
-			[]string{`hint: the network refused requests: add "https://x.api.test" to the servers of the call`},
+			[]string{`hint: toolcell refused network requests: add "https://x.api.test" to the servers of the call`},
 			change,
 		},
 		"a request": {

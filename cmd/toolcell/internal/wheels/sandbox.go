@@ -57,7 +57,7 @@ func runIn(sandboxes Sandboxes, root oci.Root, limits oci.Limits) packages.Run {
 			}
 			defer func() {
 				broker.Close()
-				out.Refused = broker.Refusals()
+				out.Refused = append(broker.Refusals(), broker.Failures()...)
 			}()
 			in.write(c.Input(broker.address, append(network.HostRoots(), broker.Certificate()...)))
 		}
