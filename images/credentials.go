@@ -1,10 +1,12 @@
 package images
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -45,7 +47,7 @@ func (l *logins) ResolveContext(ctx context.Context, target authn.Resource) (aut
 			return nil, err
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%q: %w", file, plainJSON(err))
+			return nil, fmt.Errorf("%q: %w", file, err)
 		}
 		if auth != (types.AuthConfig{}) {
 			return authn.FromConfig(authn.AuthConfig{
@@ -98,15 +100,25 @@ func credentialKeys(target authn.Resource) []string {
 	return keys
 }
 
+// maxCredentialFile bounds what is read of a file, in bytes.
+const maxCredentialFile = 16 << 20
+
 func (l *logins) read(ctx context.Context, file string, keys []string) (none types.AuthConfig, err error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return none, err
 	}
 	defer f.Close()
-	stored, err := config.LoadFromReader(f)
+	text, err := io.ReadAll(io.LimitReader(f, maxCredentialFile))
 	if err != nil {
 		return none, err
+	}
+	stored, err := config.LoadFromReader(bytes.NewReader(text))
+	if line := lineOf(text, err); line > 0 {
+		return none, fmt.Errorf("line %d: %w", line, plainJSON(err))
+	}
+	if err != nil {
+		return none, plainJSON(err)
 	}
 	for _, key := range keys {
 		if auth := storedFor(stored.AuthConfigs, key); auth != none {

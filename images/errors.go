@@ -1,11 +1,13 @@
 package images
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"reflect"
 	"strconv"
 	"strings"
 	"unicode"
@@ -33,9 +35,51 @@ func plainJSON(err error) error {
 	case errors.As(err, &syntax), errors.Is(err, io.ErrUnexpectedEOF):
 		return errors.New("it is not valid JSON")
 	case errors.As(err, &kind):
-		return fmt.Errorf("%s is a JSON %s, which it must not be", foreign(kind.Field, 100), kind.Value)
+		got, _, _ := strings.Cut(kind.Value, " ") // a number is there with its digits
+		return fmt.Errorf("%s must be %s, not %s", where(kind.Field), jsonKind(kind.Type), kindOf[got])
 	}
 	return err
+}
+
+func where(field string) string {
+	if field == "" {
+		return "it"
+	}
+	return strconv.Quote(foreign(field, 100))
+}
+
+// kindOf has the words for what encoding/json finds.
+var kindOf = map[string]string{"object": "an object", "array": "an array", "string": "a string", "number": "a number", "bool": "true or false"}
+
+// jsonKind is what JSON has for a type.
+func jsonKind(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Map, reflect.Struct:
+		return kindOf["object"]
+	case reflect.Slice, reflect.Array:
+		return kindOf["array"]
+	case reflect.String:
+		return kindOf["string"]
+	case reflect.Bool:
+		return kindOf["bool"]
+	}
+	return kindOf["number"]
+}
+
+// lineOf returns the line of a text in which decoding it has failed: 0 if that is not known.
+func lineOf(text []byte, err error) int {
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	at := len(text)
+	switch {
+	case errors.As(err, &syntax):
+		at = int(syntax.Offset)
+	case errors.As(err, &kind):
+		at = int(kind.Offset)
+	case !errors.Is(err, io.ErrUnexpectedEOF):
+		return 0
+	}
+	return 1 + bytes.Count(bytes.TrimSpace(text[:min(at, len(text))]), []byte("\n"))
 }
 
 // An answerError is an error with a registry's own words, which may be anything.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"io"
 	"log"
 	"net/http"
@@ -274,11 +275,21 @@ func TestDamagedCredentialsAreNamed(t *testing.T) {
 	t.Setenv("HOME", home)
 	t.Setenv("DOCKER_CONFIG", home)
 	file := filepath.Join(home, "config.json")
-	if err := os.WriteFile(file, []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := pullAll(Puller{}, "127.0.0.1:1/py:3"); err == nil || !strings.Contains(err.Error(), file) {
-		t.Errorf("got %v", err)
+	for content, want := range map[string]string{
+		"{":                               `line 1: it is not valid JSON`,
+		"{\n\"auths\": {},\n}\n":          `line 3: it is not valid JSON`,
+		"{\n\"auths\": []}":               `line 2: "auths" must be an object, not an array`,
+		`{"auths": {"x": {"auth": 7}}}`:   `line 1: "auths.auth" must be a string, not a number`,
+		`{"credHelpers": {"x": true}}`:    `line 1: "credHelpers" must be a string, not true or false`,
+		`{"detachKeys": "", "auths": ""}`: `line 1: "auths" must be an object, not a string`,
+		"[]":                              `line 1: it must be an object, not an array`,
+	} {
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := pullAll(Puller{}, "127.0.0.1:1/py:3"); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%q: %s", file, want)) {
+			t.Errorf("%s: got %v, want %s", content, err, want)
+		}
 	}
 }
 
