@@ -159,7 +159,7 @@ func (ss *sessions) leave(sess *session) {
 		used := time.Now()
 		sess.used = used
 		sess.timer = time.AfterFunc(ss.o.SessionIdle, func() {
-			ss.endIdle(sess, func() bool { return sess.used.Equal(used) }, "no call came for "+ss.o.SessionIdle.String())
+			ss.endIdle(sess, func() bool { return sess.used.Equal(used) }, "no call came for "+text.Duration(ss.o.SessionIdle))
 		})
 	}
 }

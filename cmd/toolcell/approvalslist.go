@@ -114,7 +114,7 @@ func timeLeft(q inbox.Question, now time.Time) string {
 	if q.State != consent.Pending {
 		return ""
 	}
-	return max(0, q.ExpiresAt.Sub(now)).Round(time.Second).String()
+	return text.Duration(max(0, q.ExpiresAt.Sub(now)).Round(time.Second))
 }
 
 // aboutText says on one line what a question is about.

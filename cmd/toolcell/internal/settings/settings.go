@@ -88,7 +88,7 @@ type Group struct {
 var Groups = []Group{
 	{"Runs", []Setting{
 		{"timeout", "MCP_BRIDGE_TIMEOUT", "30s", "time limit of a run that sets none, `TIME` such as 90s or 2m"},
-		{"max-timeout", "MCP_BRIDGE_MAX_TIMEOUT", "120s", "longest `TIME` that a model may ask for"},
+		{"max-timeout", "MCP_BRIDGE_MAX_TIMEOUT", "2m", "longest `TIME` that a model may ask for"},
 		{"memory", "MCP_BRIDGE_MEMORY", "512m", "memory limit of a sandbox in `BYTES` (k, m, g)"},
 		{"pids", "MCP_BRIDGE_PIDS", "128", "largest `COUNT` of processes and threads in a sandbox"},
 		{"cpus", "MCP_BRIDGE_CPUS", "", "limit a sandbox to this many `CPUS`, such as 1.5"},
@@ -129,7 +129,7 @@ var Groups = []Group{
 	}},
 	{"The program", []Setting{
 		{"state-dir", "MCP_BRIDGE_STATE_DIR", "", "one `DIR` for all files that toolcell keeps, instead of the XDG folders"},
-		{"idle-timeout", "MCP_BRIDGE_RUNTIME_IDLE_TIMEOUT", "300s", "`TIME` after which idle servers and standby sandboxes are stopped"},
+		{"idle-timeout", "MCP_BRIDGE_RUNTIME_IDLE_TIMEOUT", "5m", "`TIME` after which idle servers and standby sandboxes are stopped"},
 		{"log-level", "MCP_BRIDGE_LOG_LEVEL", "INFO", "lowest `LEVEL` of log lines on stderr: DEBUG, INFO, WARN or ERROR; without it, commands other than serve print warnings only"},
 		{"runtime", "MCP_BRIDGE_RUNTIME", "auto", "has no effect; `NAME` is accepted for old configs"},
 	}},
