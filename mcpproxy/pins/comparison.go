@@ -112,7 +112,7 @@ func (c *Comparison) Changed(t Definition, known func() []Definition) string {
 	if pin := c.pins.Tools[t.Name]; pin != nil && pin.Change() != Unchanged {
 		how = happened(pin)
 	}
-	return fmt.Sprintf("%s (now sha256:%.12s); toolcell servers pins %s shows how, toolcell servers pins accept %s %s takes it over",
+	return fmt.Sprintf("%s (now sha256:%.12s); to see the change: toolcell servers pins %s; to accept it: toolcell servers pins accept %s %s",
 		how, t.Digest, text.ShellWord(c.name), text.ShellWord(c.name), text.ShellWord(t.Name))
 }
 
