@@ -169,20 +169,19 @@ func (d *Desk) settle(q *Question, s State, a Answer) {
 	d.signal()
 }
 
-// log records who answered what, and when.
+// log records who answered what, and when: in a line for each call.
 func (d *Desk) log(q *Question) {
+	log := d.o.Log.With("state", string(q.State), "by", q.Answer.By, "choice", cmp.Or(string(q.Answer.Choice), q.Answer.Action), "question", q.ID, "run", q.Run)
+	const decided = "question decided"
 	for _, c := range q.Calls {
-		d.o.Log.Info("approval", "state", string(q.State), "by", q.Answer.By, "choice", string(q.Answer.Choice),
-			"question", q.ID, "run", q.Run, "server", c.Server, "tool", c.Tool, "sha256", c.Digest())
+		log.Info(decided, "about", "call", "server", c.Server, "tool", c.Tool, "sha256", c.Digest())
 	}
-	if len(q.Calls) == 0 {
-		about, server, tool := q.Subject, "", ""
-		if q.Form != nil { // without what the user has entered: that may be a password
-			about, server, tool = "input", q.Form.Server, q.Form.Tool
-		}
-		sum := sha256.Sum256([]byte(q.Text()))
-		d.o.Log.Info("answer", "state", string(q.State), "by", q.Answer.By, "choice", cmp.Or(string(q.Answer.Choice), q.Answer.Action),
-			"question", q.ID, "run", q.Run, "about", about, "server", server, "tool", tool, "sha256", hex.EncodeToString(sum[:]))
+	sum := sha256.Sum256([]byte(q.Text()))
+	switch {
+	case q.Form != nil: // without what the user has entered: that may be a password
+		log.Info(decided, "about", "input", "server", q.Form.Server, "tool", q.Form.Tool, "sha256", hex.EncodeToString(sum[:]))
+	case len(q.Calls) == 0:
+		log.Info(decided, "about", q.Subject, "sha256", hex.EncodeToString(sum[:]))
 	}
 }
 

@@ -165,7 +165,7 @@ func (c *client) decide(id string, choice consent.Choice) error {
 
 // record logs which process has answered; the desk logs what was answered.
 func (c *client) record(choice, id string) {
-	c.log.Info("toolcell approvals", "choice", choice, "question", id, "uid", c.peer.Uid, "pid", c.peer.Pid)
+	c.log.Info("answered with toolcell approvals", "choice", choice, "question", id, "uid", c.peer.Uid, "pid", c.peer.Pid)
 }
 
 // decided is consent.ErrDecided with what is known of the answer.
