@@ -84,7 +84,7 @@ const helpError = "help"
 func newCommandLine(s *console.Streams) *cli.App {
 	metadata := map[string]any{}
 	cli.HelpPrinter = func(_ io.Writer, _ string, of any) { metadata[helpError] = printHelp(s.Out, of) }
-	return &cli.App{
+	app := &cli.App{
 		Metadata:  metadata,
 		Name:      "toolcell",
 		Usage:     "Python in a rootless sandbox, as an MCP server with one tool",
@@ -113,6 +113,14 @@ func newCommandLine(s *console.Streams) *cli.App {
 			return cli.ShowAppHelp(c)
 		},
 	}
+	for _, group := range app.Commands {
+		for _, c := range group.Subcommands {
+			if c.Name == "list" {
+				c.Aliases = []string{"ls"}
+			}
+		}
+	}
+	return app
 }
 
 func usageError(_ *cli.Context, err error, _ bool) error {

@@ -39,7 +39,7 @@ func imagesCommand(s *console.Streams) *cli.Command {
 				Action: func(c *cli.Context) error { return imagesPull(c, s) },
 			},
 			{
-				Name: "list", Aliases: []string{"ls"}, Usage: "list the images on this machine",
+				Name: "list", Usage: "list the images on this machine",
 				Flags: withSettings(storeSettings), OnUsageError: usageError,
 				Action: func(c *cli.Context) error { return imagesList(c, s) },
 			},

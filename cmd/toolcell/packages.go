@@ -39,7 +39,7 @@ func packagesCommand(s *console.Streams) *cli.Command {
 				Action:       func(c *cli.Context) error { return packagesLock(c, s) },
 			},
 			{
-				Name: "list", Aliases: []string{"ls"}, Usage: "show the sets of packages that are here",
+				Name: "list", Usage: "show the sets of packages that are here",
 				Flags: withJSON, OnUsageError: usageError,
 				Action: func(c *cli.Context) error { return packagesList(c, s) },
 			},
