@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -20,6 +21,7 @@ import (
 	"github.com/toolcell/toolcell/images"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/discovery"
+	"github.com/toolcell/toolcell/mcpproxy/policy"
 	"github.com/toolcell/toolcell/oci"
 	"github.com/toolcell/toolcell/rootfs"
 	"github.com/toolcell/toolcell/rootfs/packages"
@@ -49,6 +51,7 @@ func project() string {
 // code.
 type app struct {
 	bridge  *bridge.Server
+	policy  *policy.Policy
 	runtime *oci.Runtime
 	proxy   *mcpproxy.Proxy
 	watcher *discovery.Watcher // nil unless the config files are watched
@@ -61,6 +64,7 @@ type app struct {
 // appOptions are what a command decides about the app, beside the settings.
 type appOptions struct {
 	log          *slog.Logger
+	policyLog    *slog.Logger               // of the policy; log if nil
 	refreshImage func(ref string, ask bool) // called when there is work to do on the image in the background
 	// compilePackages is called when the modules of a set of packages are to be compiled
 	// in the background.
@@ -116,6 +120,7 @@ func openApp(s settings.Settings, o appOptions) (_ *app, err error) {
 	}
 	images := &image.Source{Store: store, Ref: s.Image, Named: s.ImageNamed, Runner: runnerDir, Dirs: d, Mounts: s.Mounts, Refresh: o.refreshImage}
 	scripts := &wheels.Source{Store: wheelStore, Sandboxes: sandboxes{runtime, d}, Limits: s.Limits, Offline: s.Pull == rootfs.PullNever, Compile: o.compilePackages}
+	rules := loadPolicy(s, cmp.Or(o.policyLog, o.log))
 	server := bridge.New(bridge.Options{
 		Rootfs: images.Get,
 		Packages: func(ctx context.Context, image bridge.Image, n bridge.Needs, progress func(done, total int64, text string)) (string, error) {
@@ -130,7 +135,7 @@ func openApp(s settings.Settings, o appOptions) (_ *app, err error) {
 		RunnerDir:   runnerDir,
 		ToolsDir:    d.Tools(),
 		Project:     project(),
-		Policy:      loadPolicy(s, o.log),
+		Policy:      rules,
 		Mounted:     mounted(s.Mounts),
 		RunsDir:     filepath.Join(d.State, "runs"),
 		Files:       s.Files,
@@ -153,7 +158,7 @@ func openApp(s settings.Settings, o appOptions) (_ *app, err error) {
 		Isolation:   func() string { return runtime.Isolation(s.Limits) },
 		Log:         o.log,
 	})
-	a := &app{bridge: server, runtime: runtime, proxy: proxy, watcher: watcher, store: store, scripts: scripts, wheels: wheelStore}
+	a := &app{bridge: server, policy: rules, runtime: runtime, proxy: proxy, watcher: watcher, store: store, scripts: scripts, wheels: wheelStore}
 	if o.serves {
 		a.inbox = openInbox(d, server, o.log)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/toolcell/toolcell/bridge"
@@ -68,7 +69,8 @@ func execAction(c *cli.Context, s *console.Streams) (err error) {
 	if err != nil {
 		return err
 	}
-	a, err := openForShell(c, s, conf)
+	log := shellLogger(c, conf, s.Err)
+	a, err := openForShell(c, s, conf, log, slog.New(belowError{log.Handler()})) // notePolicy says the error
 	if err != nil {
 		return err
 	}
@@ -91,6 +93,7 @@ func execAction(c *cli.Context, s *console.Streams) (err error) {
 	}
 	r := run(ctx, req)
 	progress.Close()
+	notePolicy(log, a.policy, r)
 	if err := writeError(ctx); err != nil {
 		return err
 	}
@@ -146,7 +149,8 @@ func execPrompt(c *cli.Context, s *console.Streams, conf settings.Settings) (err
 	}
 	// The user may think for long, and no other session needs the place.
 	conf.Sessions, conf.SessionIdle = 1, 30*24*time.Hour
-	a, err := openForShell(c, s, conf)
+	log := shellLogger(c, conf, s.Err)
+	a, err := openForShell(c, s, conf, log, log)
 	if err != nil {
 		return err
 	}
@@ -187,8 +191,7 @@ func execPrompt(c *cli.Context, s *console.Streams, conf settings.Settings) (err
 }
 
 // openForShell opens the app to run code for the user of a shell.
-func openForShell(c *cli.Context, s *console.Streams, conf settings.Settings) (*app, error) {
-	log := shellLogger(c, conf, s.Err)
+func openForShell(c *cli.Context, s *console.Streams, conf settings.Settings, log, policyLog *slog.Logger) (*app, error) {
 	found, err := discoverForShell(conf, log)
 	if err != nil {
 		return nil, err
@@ -198,7 +201,7 @@ func openForShell(c *cli.Context, s *console.Streams, conf settings.Settings) (*
 	}
 	warnOfSlips(log)
 	found.noteProblems(c, s, c.StringSlice("server"))
-	return openApp(conf, appOptions{log: log, refreshImage: newRefresher(c, log, true).refresh, compilePackages: newCompiler(c, log, true).compile, servers: found})
+	return openApp(conf, appOptions{log: log, policyLog: policyLog, refreshImage: newRefresher(c, log, true).refresh, compilePackages: newCompiler(c, log, true).compile, servers: found})
 }
 
 // quiet reports whether only results and errors are to be printed.

@@ -1,14 +1,17 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"os"
 	"strings"
 
+	"github.com/toolcell/toolcell/bridge"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/mcpproxy"
+	"github.com/toolcell/toolcell/mcpproxy/match"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 	"github.com/toolcell/toolcell/oci"
@@ -23,6 +26,20 @@ func loadPolicy(s settings.Settings, log *slog.Logger) *policy.Policy {
 		return nil
 	}
 	return policy.Load(file, named, log)
+}
+
+// belowError leaves out errors.
+type belowError struct{ slog.Handler }
+
+func (h belowError) Enabled(ctx context.Context, level slog.Level) bool {
+	return level < slog.LevelError && h.Handler.Enabled(ctx, level)
+}
+
+// notePolicy says what is wrong with the policy, unless the run has failed of it.
+func notePolicy(log *slog.Logger, rules *policy.Policy, r *bridge.Result) {
+	if err := rules.Err(); err != nil && !strings.Contains(r.Error, err.Error()) {
+		log.Error("nothing may be called until the policy is fixed", "err", err)
+	}
 }
 
 // printPolicySlips prints what is wrong with the policy, and its sections that match no
@@ -40,9 +57,13 @@ func printPolicySlips(c *cli.Context, w *os.File, servers []mcpproxy.ServerStatu
 	if err := p.Err(); err != nil {
 		console.Note(w, fmt.Sprintf("nothing may be called until the policy is fixed: %v", err))
 	}
-	for _, name := range p.UnmatchedSections(names) {
+	for _, section := range p.UnmatchedSections(names) {
 		file, _ := s.PolicyFile()
-		console.Note(w, fmt.Sprintf("%s, %s matches none of these servers", file, name))
+		said := fmt.Sprintf("policy %s, %s matches none of these servers", file, section.Name)
+		if meant := meantBy(section, names); meant != "" {
+			said += fmt.Sprintf("; did you mean %q?", meant)
+		}
+		console.Note(w, said)
 	}
 }
 
@@ -68,11 +89,17 @@ func policyCheck(s settings.Settings) ([]oci.Check, error) {
 	for i, s := range servers.config.Servers {
 		names[i] = policy.Server{Name: s.Name, Alias: s.Alias}
 	}
-	return []oci.Check{{Code: "RC-POLICY", Status: oci.CheckOK, Text: describePolicy(file, *found, p.UnmatchedSections(names))}}, nil
+	check := oci.Check{Code: "RC-POLICY", Status: oci.CheckOK, Text: describePolicy(file, *found)}
+	if unmatched := p.UnmatchedSections(names); len(unmatched) > 0 {
+		check.Status = oci.CheckDegraded
+		check.Text += "; " + describeUnmatched(unmatched, names)
+		check.Cure = "# correct the names, or remove the sections:\n${EDITOR:-vi} " + text.ShellWord(file)
+	}
+	return []oci.Check{check}, nil
 }
 
-// describePolicy says what is in a policy, and which sections of it protect nothing.
-func describePolicy(file string, found policy.Contents, unmatched []string) string {
+// describePolicy says what is in a policy.
+func describePolicy(file string, found policy.Contents) string {
 	said := fmt.Sprintf("%s says in %s what code may call", file, text.Plural(found.Sections, "section"))
 	if found.NetworkRules > 0 {
 		said += fmt.Sprintf(", and in %s what it may reach over the network", text.Plural(found.NetworkRules, "rule"))
@@ -80,8 +107,26 @@ func describePolicy(file string, found policy.Contents, unmatched []string) stri
 	if len(found.When) > 0 {
 		said += "; " + strings.Join(found.When, ", ") + " may ask you, depending on the arguments of a call"
 	}
-	if len(unmatched) > 0 {
-		said += "; no server of yours matches " + strings.Join(unmatched, ", ")
-	}
 	return said
+}
+
+// describeUnmatched names sections that protect nothing.
+func describeUnmatched(sections []policy.UnmatchedSection, servers []policy.Server) string {
+	named := make([]string, len(sections))
+	for i, s := range sections {
+		named[i] = s.Name
+		if meant := meantBy(s, servers); meant != "" {
+			named[i] += fmt.Sprintf(" (did you mean %q?)", meant)
+		}
+	}
+	return "no server that toolcell finds here matches " + strings.Join(named, ", ")
+}
+
+// meantBy returns the server that a section is probably about; "" is none.
+func meantBy(section policy.UnmatchedSection, servers []policy.Server) string {
+	names := make([]string, len(servers))
+	for i, s := range servers {
+		names[i] = s.Name
+	}
+	return match.Meant(section.Servers, names)
 }

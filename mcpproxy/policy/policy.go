@@ -94,9 +94,15 @@ func (p *Policy) Contents() *Contents {
 	return c
 }
 
-// UnmatchedSections names the sections that are about none of these servers: a
-// misspelled name protects nothing.
-func (p *Policy) UnmatchedSections(servers []Server) (sections []string) {
+// An UnmatchedSection is about none of the user's servers: a misspelled name protects
+// nothing.
+type UnmatchedSection struct {
+	Name    string // as the file has it
+	Servers string // the name or glob in it
+}
+
+// UnmatchedSections returns the sections that are about none of these servers.
+func (p *Policy) UnmatchedSections(servers []Server) (sections []UnmatchedSection) {
 	if p == nil {
 		return nil
 	}
@@ -108,7 +114,9 @@ func (p *Policy) UnmatchedSections(servers []Server) (sections []string) {
 	}
 	for _, sec := range p.rules.sections {
 		if !slices.ContainsFunc(servers, sec.about) && !sec.servers.IsEverything() {
-			sections = append(sections, sec.written()...)
+			for _, name := range sec.written() {
+				sections = append(sections, UnmatchedSection{name, sec.servers.String()})
+			}
 		}
 	}
 	return sections

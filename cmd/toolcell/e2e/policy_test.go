@@ -102,6 +102,27 @@ func TestPolicyOnTheCommandLine(t *testing.T) {
 	}
 }
 
+// TestExecSaysOnceWhatIsWrongWithThePolicy, whether the run fails of it or not.
+func TestExecSaysOnceWhatIsWrongWithThePolicy(t *testing.T) {
+	h := firstHost(t)
+	dir, write := policyFolder(t)
+	write("[servers.a]\ndeny = 1")
+	file := filepath.Join(dir, "toolcell", "policy.toml")
+	e := env{"MCP_BRIDGE_IMAGE": "host", "MCP_SERVERS_CONFIG": fakeConfig(t, nil)}
+	for name, args := range map[string][]string{
+		"it does not matter": {"-c", "1"},
+		"a call":             {"--server", "github", "-c", "await mcp_github.create_issue(title='t')"},
+		"it is caught":       {"--server", "github", "-c", "try: await mcp_github.create_issue(title='t')\nexcept Exception: pass"},
+		"a host":             {"--server", "https://x.test", "-c", "1"},
+		"a package":          {"-c", "# /// script\n# dependencies = ['six']\n# ///"},
+	} {
+		_, errs, _ := h.run(t, e, append([]string{"exec", "--policy", file}, args...)...)
+		if n := strings.Count(errs, "[servers.a] deny: it must be a string or a list of strings, not a number"); n != 1 {
+			t.Errorf("%s: it is said %d times:\n%s", name, n, errs)
+		}
+	}
+}
+
 func TestDoctorReadsThePolicy(t *testing.T) {
 	h := firstHost(t)
 	dir, write := policyFolder(t)
@@ -109,7 +130,7 @@ func TestDoctorReadsThePolicy(t *testing.T) {
 	if checks, _ := examined(t, h.command(t, e, "doctor", "--json")); checks["RC-POLICY"].Code != "" {
 		t.Errorf("without a file: %+v", checks["RC-POLICY"])
 	}
-	write("[servers.a]\ndeny = '*'")
+	write("[default]\ndeny = '*'")
 	if checks, _ := examined(t, h.command(t, e, "doctor", "--json")); checks["RC-POLICY"].Status != oci.CheckOK || !strings.Contains(checks["RC-POLICY"].Text, "toolcell/policy.toml says in 1 section ") {
 		t.Errorf("with a good file: %+v", checks["RC-POLICY"])
 	}

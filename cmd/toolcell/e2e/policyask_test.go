@@ -3,6 +3,8 @@ package e2e
 import (
 	"strings"
 	"testing"
+
+	"github.com/toolcell/toolcell/oci"
 )
 
 const askedPolicy = `
@@ -59,15 +61,15 @@ func TestSectionsOfThePolicyThatMatchNothingAreNamed(t *testing.T) {
 	w.put(t, "home/.cursor/mcp.json", `{"mcpServers": {"github": {"command": "FAKE_SERVER", "env": {"FAKE_ENV": "github"}}}}`)
 	policy := w.put(t, "home/policy.toml", askedPolicy)
 	_, errs, code := w.run(t, w.env, "servers", "list", "--policy", policy)
-	for _, want := range []string{policy + ", [servers.gihub] matches none of these servers", policy + ", [[servers.jra.tools.get_issue.when]] matches none of these servers"} {
+	for _, want := range []string{"policy " + policy + ", [servers.gihub] matches none of these servers; did you mean \"github\"?", policy + ", [[servers.jra.tools.get_issue.when]] matches none of these servers"} {
 		if code != exitOK || !strings.Contains(errs, want) {
 			t.Errorf("exit %d\n%swant %s", code, errs, want)
 		}
 	}
 	checks, _ := examined(t, w.command(t, w.env, "doctor", "--json", "--policy", policy))
 	want := policy + ` says in 3 sections what code may call; [[servers.github.tools.create_issue.when]], [[servers.jra.tools.get_issue.when]] may ask you, ` +
-		`depending on the arguments of a call; no server of yours matches [servers.gihub], [[servers.jra.tools.get_issue.when]]`
-	if got := checks["RC-POLICY"].Text; got != want {
+		`depending on the arguments of a call; no server that toolcell finds here matches [servers.gihub] (did you mean "github"?), [[servers.jra.tools.get_issue.when]]`
+	if got := checks["RC-POLICY"].Text; got != want || checks["RC-POLICY"].Status != oci.CheckDegraded {
 		t.Errorf("doctor says %s\nwant        %s", got, want)
 	}
 }
