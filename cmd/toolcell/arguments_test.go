@@ -110,3 +110,21 @@ func TestSlipsAreNamed(t *testing.T) {
 		}
 	}
 }
+
+// TestEveryListIsAlsoLs, since it is for images.
+func TestEveryListIsAlsoLs(t *testing.T) {
+	lists := 0
+	for _, group := range newCommandLine(&console.Streams{}).Commands {
+		for _, c := range group.Subcommands {
+			if c.Name != "list" {
+				continue
+			}
+			if lists++; !c.HasName("ls") {
+				t.Errorf("%s list is not ls", group.Name)
+			}
+		}
+	}
+	if lists < 5 {
+		t.Errorf("there are %d lists", lists)
+	}
+}
