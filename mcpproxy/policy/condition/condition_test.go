@@ -157,6 +157,10 @@ func TestConditionsAsk(t *testing.T) {
 		{home, `{"file":"/home/me/project/../secret"}`, true},
 		{home, `{"file":"/home/me/project/a/../b"}`, true},
 		{home, `{"file":"/home/me/project/%2e%2e/secret"}`, true},
+		{home, `{"file":"/home/me/project/.. "}`, true}, // which leads upward once it is stripped
+		{home, `{"file":"/home/me/project/a/ ../..%20"}`, true},
+		{home, `{"file":"/home/me/project/..%c2%a0"}`, true},
+		{home, `{"file":"/home/me/project/ a .. "}`, false},
 		{home, `{"file":"/home/me/project/..%2fsecret"}`, true},
 		{home, `{"file":"/home/me/project/50%/%2e%2e/secret"}`, true}, // which Python's unquote decodes
 		{home, `{"file":"/home/me/project/%252e%252e/secret"}`, true},

@@ -151,12 +151,16 @@ func withoutEscapes(s string) string {
 }
 
 func inFolder(folder, file string) bool {
-	if !strings.HasPrefix(file, "/") || !utf8.ValidString(file) || strings.ContainsFunc(file, notInPath) || slices.Contains(strings.Split(file, "/"), "..") {
+	if !strings.HasPrefix(file, "/") || !utf8.ValidString(file) || strings.ContainsFunc(file, notInPath) || slices.ContainsFunc(strings.Split(file, "/"), isParent) {
 		return false
 	}
 	file = path.Clean(file)
 	return folder == "/" || file == folder || strings.HasPrefix(file, folder+"/")
 }
+
+// isParent reports whether a part of a path leads upward, also for programs that pass over
+// blanks at the ends of what they are given.
+func isParent(part string) bool { return strings.TrimSpace(part) == ".." }
 
 // notInPath is for characters that end a path for some programs, or are a slash to them.
 func notInPath(r rune) bool { return r == '\\' || r == '\n' || r == '\t' || text.IsInvisible(r) }
