@@ -333,7 +333,7 @@ func TestTicketsOpenNothingWhenChanged(t *testing.T) {
 			t.Errorf("changed at %d it was opened", i)
 		}
 	}
-	for _, text := range []string{"", ".", want.Question, want.Question + ".", sealed + "A", sealed[:len(sealed)-1], newID() + sealed[len(want.Question):]} {
+	for _, text := range []string{"", ".", want.Question, want.Question + ".", sealed + "A", sealed[:len(sealed)-1], sealed + "\n", sealed[:60] + "\r\n" + sealed[60:], newID() + sealed[len(want.Question):]} {
 		if _, _, err := s.Open(text); err == nil {
 			t.Errorf("%q was opened", text)
 		}

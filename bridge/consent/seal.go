@@ -67,7 +67,7 @@ func (s *Sealer) Open(sealed string) (t Ticket, id string, err error) {
 		id = ""
 	}
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(sealed)
-	if err != nil {
+	if err != nil || strings.ContainsAny(sealed, "\r\n") { // which the decoder skips
 		return t, id, ErrTicket
 	}
 	body, err := s.aead.Open(nil, nil, raw, []byte(id))
