@@ -135,10 +135,10 @@ func (q *Question) once() bool {
 
 // check returns an error if an answer is none to this question.
 func (q *Question) check(a Answer) error {
+	if a.Choice == Stop && a.Action == "" && len(q.Calls) == 0 {
+		return nil // a server gets no answer, or the code does not start
+	}
 	if q.Form != nil {
-		if a.Choice == Stop && a.Action == "" {
-			return nil // the server gets no answer
-		}
 		if a.Choice != "" || !slices.Contains([]string{"accept", "decline", "cancel"}, a.Action) {
 			return fmt.Errorf("server %q asks for input: the answer is accept, decline or cancel", q.Form.Server)
 		}

@@ -67,6 +67,26 @@ func TestARunCanBeStoppedByWhatAServerAsks(t *testing.T) {
 	})
 }
 
+// TestARunCanBeStoppedBeforeItsCodeStarts: `toolcell approvals deny --stop` is for every
+// question, also where its choices are yes and no.
+func TestARunCanBeStoppedBeforeItsCodeStarts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := NewDesk(Options{})
+		var stopped error
+		r := d.Begin(RunOptions{Stop: func(why error) { stopped = why }})
+		defer r.End()
+		answer := make(chan error, 1)
+		go func() { answer <- r.AskBefore(t.Context(), "the packages six", nil) }()
+		q := await(t, d, r)
+		if err := d.Decide(q.ID, Answer{Choice: Stop}); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-answer; !errors.Is(err, ErrStopped) || !errors.Is(stopped, ErrStopped) {
+			t.Errorf("the question gave %v, the run %v", err, stopped)
+		}
+	})
+}
+
 // TestAToolThatIsAllowedForTheRunIsAskedForANewReason, such as that its definition has
 // changed since.
 func TestAToolThatIsAllowedForTheRunIsAskedForANewReason(t *testing.T) {
