@@ -22,6 +22,7 @@ type Approval struct {
 
 	about string // what the user has to decide about
 	waits string // what waits for that
+	tell  string // what the user can do
 }
 
 // maxApprovalArguments bounds the arguments in a result, in bytes. The model wrote
@@ -30,10 +31,12 @@ const maxApprovalArguments = 2000
 
 func newApproval(q *consent.Question) *Approval {
 	a := &Approval{ID: q.ID, Reason: approvalReason(q), ExpiresAt: q.ExpiresAt.UTC().Truncate(time.Second), waits: "the run stands still"}
+	a.tell = "to run `toolcell approvals` in a terminal"
 	switch {
 	case q.Form != nil:
 		a.Server, a.Tool = q.Form.Server, q.Form.Tool
 		a.about = fmt.Sprintf("what server %q asks during %s.%s", q.Form.Server, q.Form.Server, text.Printable(q.Form.Tool, 80))
+		a.tell = "that its form may be shown again, and that `toolcell approvals` in a terminal can refuse it"
 	case len(q.Calls) > 0:
 		c := q.Calls[0]
 		a.Server, a.Tool, a.MoreCalls = c.Server, c.Tool, len(q.Calls)-1
@@ -52,7 +55,7 @@ func newApproval(q *consent.Question) *Approval {
 
 // Summary tells a model what to do.
 func (a *Approval) Summary() string {
-	return fmt.Sprintf("the user has to decide about %s, and %s: tell the user to run `toolcell approvals` in a terminal, then call run_python with code=\"\" and session=%q", a.about, a.waits, a.ID)
+	return fmt.Sprintf("the user has to decide about %s, and %s: tell the user %s, then call run_python with code=\"\" and session=%q", a.about, a.waits, a.tell, a.ID)
 }
 
 // approvalReason says in a line why it is asked.

@@ -32,21 +32,30 @@ func approvalsList(c *cli.Context, s *console.Streams) error {
 		return nil
 	}
 	var rows [][]string
-	waits := ""
-	for _, q := range all {
+	waits := -1
+	for i, q := range all {
 		rows = append(rows, []string{q.ID, stateText(q), timeLeft(q, time.Now()), aboutText(q)})
-		if q.State == consent.Pending {
-			waits = q.ID
+		if q.State == consent.Pending && (waits < 0 || len(q.Choices) > 0) {
+			waits = i
 		}
 	}
 	columns := []console.Column{{Name: "QUESTION"}, {Name: "STATE"}, {Name: "LEFT", Right: true}, {Name: "ABOUT"}}
 	if err := console.PrintTable(s.Out, columns, rows); err != nil {
 		return err
 	}
-	if waits != "" {
-		fmt.Fprintf(s.Err, "%s toolcell approvals approve %s allows it; deny refuses it, deny --stop also ends the run, show prints all of it\n", console.ColorsFor(s.Err).Cyan("hint:"), waits)
+	if waits >= 0 {
+		fmt.Fprintf(s.Err, "%s %s\n", console.ColorsFor(s.Err).Cyan("hint:"), answerHint(all[waits]))
 	}
 	return nil
+}
+
+// answerHint says how a question that waits is answered.
+func answerHint(q inbox.Question) string {
+	how := fmt.Sprintf("toolcell approvals approve %s allows it; deny refuses it", q.ID)
+	if len(q.Choices) == 0 { // a server asks
+		how = fmt.Sprintf("the form in your client answers %s; toolcell approvals deny %[1]s refuses it", q.ID)
+	}
+	return how + ", deny --stop also ends the run, show prints all of it"
 }
 
 func listApprovals(c *cli.Context, s *console.Streams) ([]inbox.Question, error) {
