@@ -61,9 +61,12 @@ type Result struct {
 
 	Approval *ongoing.Approval `json:"approval,omitempty"` // what the run waits for
 
-	folder    string // where the files are on this host
-	cause     error
-	hostNotes []string // the Notes that apply to every run on this host
+	folder  string // where the files are on this host
+	cause   error
+	effects []string // the calls that may have changed something, as lines
+	// moreEffects counts those that have no line.
+	moreEffects int
+	hostNotes   []string // the Notes that apply to every run on this host
 }
 
 // HostNotes returns the Notes that apply to every run on this host, in order.
@@ -81,12 +84,10 @@ func (r *Result) WithoutHostNotes() *Result {
 // failed or succeeded.
 func (r *Result) Cause() error { return r.cause }
 
-// Outcome returns the status and the calls that may have changed something, as lines.
-func (r *Result) Outcome() (status string, effects []string) {
-	for _, c := range r.Calls {
-		effects = append(effects, c.Server+"."+c.Tool+" "+c.Arguments)
-	}
-	return r.Status, effects
+// Outcome returns the status, the calls that may have changed something, as lines, and how
+// many more there are. Calls has those of failed runs only.
+func (r *Result) Outcome() (status string, effects []string, more int) {
+	return r.Status, r.effects, r.moreEffects
 }
 
 // IsError reports whether the run counts as failed.

@@ -119,6 +119,7 @@ func (s *Server) run(ctx context.Context, req Request, run *ongoing.Run[*Result]
 	if req.Plan {
 		r.addPlan(api.Plan())
 	}
+	_, r.effects, r.moreEffects = api.Past()
 	r.Hint = cmp.Or(r.Hint, s.hint(r, plan, py, req, end, api.Silent()))
 	s.defined.Add(req.Session, end.done.Names)
 	r.folder, r.Files, r.Pictures = published.Folder, published.Files, published.Pictures

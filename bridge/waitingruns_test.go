@@ -166,6 +166,18 @@ func TestASessionWhoseRunWaitsSaysSo(t *testing.T) {
 	}
 }
 
+// TestARunThatSucceededHasEffects, which a call is told that comes back too late: the result
+// itself lists calls of failed runs only.
+func TestARunThatSucceededHasEffects(t *testing.T) {
+	s := newAsking(t, nil)
+	allow := func(context.Context, consent.Question) consent.Answer { return consent.Answer{Choice: consent.ForCall} }
+	r := s.Run(t.Context(), Request{Code: "await mcp_up.ask(); await mcp_up.ask()", Servers: []string{"up"}, Ask: allow})
+	status, effects, more := r.Outcome()
+	if status != string(StatusSuccess) || !slices.Equal(effects, []string{"up.ask {}", "up.ask {}"}) || more != 0 || r.Calls != nil {
+		t.Errorf("got %s, %q and %d more, in the result %v; %s", status, effects, more, r.Calls, r.Error)
+	}
+}
+
 // TestRunsWaitAndGoOnInAnyOrder has clients whose runs wait while others answer, deny,
 // stop, come back and cancel.
 func TestRunsWaitAndGoOnInAnyOrder(t *testing.T) {

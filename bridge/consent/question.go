@@ -93,6 +93,7 @@ type Question struct {
 
 	CallsBefore int      // that the run has made
 	Effects     []string // those of them that changed something, as lines, bounded
+	MoreEffects int      // that are not among the lines
 	AskedAt     time.Time
 	ExpiresAt   time.Time
 

@@ -19,7 +19,7 @@ type Run struct {
 
 	mu      sync.Mutex
 	hold    func() (release func())
-	past    func() (calls int, effects []string)
+	past    func() (calls int, effects []string, more int)
 	open    *batch        // that calls may still join
 	more    time.Time     // until then other calls may follow at once
 	onWay   int           // calls that may come to be asked at any moment
@@ -64,9 +64,9 @@ func (d *Desk) Begin(o RunOptions) *Run {
 func (r *Run) Marks() *Marks { return r.o.Marks }
 
 // Attach says how the run is frozen, and what it has done so far: the number of its
-// calls, and lines about those that may have changed something. Before it there is no
-// code to freeze.
-func (r *Run) Attach(hold func() (release func()), past func() (calls int, effects []string)) {
+// calls, lines about those that may have changed something, and how many more of these
+// there were. Before it there is no code to freeze.
+func (r *Run) Attach(hold func() (release func()), past func() (calls int, effects []string, more int)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.hold, r.past = hold, past
@@ -295,7 +295,7 @@ func (r *Run) ask(ctx context.Context, q *Question) (*Question, error) {
 	}
 	q.ID, q.Run, q.State, q.run, q.decided = newID(), r.o.ID, Pending, r, make(chan struct{})
 	if past != nil {
-		q.CallsBefore, q.Effects = past()
+		q.CallsBefore, q.Effects, q.MoreEffects = past()
 	}
 	q.AskedAt = time.Now()
 	q.ExpiresAt = q.AskedAt.Add(r.desk.o.Patience)

@@ -263,7 +263,7 @@ func TestRunIsFrozenWhileItIsAsked(t *testing.T) {
 		var frozen atomic.Int32
 		begin := func() *Run {
 			r := d.Begin(RunOptions{Stop: func(error) {}})
-			r.Attach(func() func() { frozen.Add(1); return func() { frozen.Add(-1) } }, func() (int, []string) { return 3, []string{"x.y {}"} })
+			r.Attach(func() func() { frozen.Add(1); return func() { frozen.Add(-1) } }, func() (int, []string, int) { return 3, []string{"x.y {}"}, 0 })
 			return r
 		}
 		a, b, c := begin(), begin(), begin()

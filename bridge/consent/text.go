@@ -113,8 +113,8 @@ func (q *Question) past(separator string) string {
 		return ""
 	}
 	past := fmt.Sprintf("%scalls before: %d", separator, q.CallsBefore)
-	if len(q.Effects) > 0 {
-		past += fmt.Sprintf(" (%d took effect)", len(q.Effects))
+	if n := len(q.Effects) + q.MoreEffects; n > 0 {
+		past += fmt.Sprintf(" (%d took effect)", n)
 	}
 	return past
 }
@@ -145,8 +145,8 @@ func (q *Question) writeEffects(b *strings.Builder, as quoting) {
 	}
 	b.WriteString("already took effect:\n")
 	shown := q.Effects[max(0, len(q.Effects)-maxEffects):]
-	if n := len(q.Effects) - len(shown); n > 0 {
-		fmt.Fprintf(b, "- %s\n", text.Plural(n, "earlier call"))
+	if n := len(q.Effects) + q.MoreEffects - len(shown); n > 0 {
+		fmt.Fprintf(b, "- %s\n", text.Plural(n, "other call"))
 	}
 	for _, effect := range shown {
 		fmt.Fprintf(b, "- %s\n", as.line(clip(effect, maxReason)))

@@ -30,10 +30,14 @@ func TestTextOfQuestions(t *testing.T) {
 			"1. server \"bank\", tool \"transfer_money\", arguments: {}\n2. server \"mail\", tool \"send\", arguments: {\"a\":[1,2]}\n" +
 			"3. server \"bank\", tool \"transfer_money\", arguments: {\"b\":1}\n" +
 			"reason: `policy p, [servers.bank] ask = \"transfer\"`"},
+		"effects without a line": {Question{Calls: []Call{call(`{}`)}, CallsBefore: 60, Effects: []string{"mail.send {}"}, MoreEffects: 9}, "" +
+			"toolcell asks: may Python code make this call?\nserver: \"bank\", tool: \"transfer_money\", calls before: 60 (10 took effect)\narguments: {}\n" +
+			"reason: `policy p, [servers.bank] ask = \"transfer\"`\n" +
+			"already took effect:\n- 9 other calls\n- `mail.send {}`"},
 		"effects": {Question{Calls: []Call{call(`{}`)}, CallsBefore: 7, Effects: []string{"1", "2", "===", "4", "5", "6", `mail.send {"to":"Zoë"}`}}, "" +
 			"toolcell asks: may Python code make this call?\nserver: \"bank\", tool: \"transfer_money\", calls before: 7 (7 took effect)\narguments: {}\n" +
 			"reason: `policy p, [servers.bank] ask = \"transfer\"`\n" +
-			"already took effect:\n- 2 earlier calls\n- `===`\n- `4`\n- `5`\n- `6`\n- `mail.send {\"to\":\"Zo\\u00eb\"}`"},
+			"already took effect:\n- 2 other calls\n- `===`\n- `4`\n- `5`\n- `6`\n- `mail.send {\"to\":\"Zo\\u00eb\"}`"},
 		"packages": {Question{Subject: "the package left-pad>=1", Reasons: []string{"why"}}, "" +
 			"toolcell asks before Python code runs: may it have `the package left-pad>=1`?\nreason: `why`"},
 		"a command": {Question{Command: true, Calls: []Call{call(`{}`)}}, "" +

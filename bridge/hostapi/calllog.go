@@ -12,7 +12,6 @@ import (
 
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/catalog"
-	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // Bounds on what is kept of the calls that went out.
@@ -114,9 +113,9 @@ func (c *callRecorder) end(rec *CallRecord, how Outcome) {
 	}
 }
 
-// past returns how many calls have gone out, and lines about those that may have
-// changed something.
-func (c *callRecorder) past() (calls int, effects []string) {
+// past returns how many calls have gone out, lines about those that may have changed
+// something, and how many more of these there are.
+func (c *callRecorder) past() (calls int, effects []string, more int) {
 	log := c.log()
 	for _, rec := range log.Calls {
 		line := rec.Server + "." + rec.Tool + " " + rec.Arguments
@@ -125,10 +124,7 @@ func (c *callRecorder) past() (calls int, effects []string) {
 		}
 		effects = append(effects, line)
 	}
-	if log.LeftOut > 0 {
-		effects = append(effects, text.Plural(log.LeftOut, "more call"))
-	}
-	return len(log.Calls) + log.LeftOut + log.ReadOnly, effects
+	return len(log.Calls) + log.LeftOut + log.ReadOnly, effects, log.LeftOut
 }
 
 // outcomeOf says what the answer to a call means for its effect.

@@ -146,7 +146,7 @@ func (a *API) CallLog() CallLog { return a.calls.log() }
 
 // Past returns how many calls the run has made, and lines about those that may have
 // changed something.
-func (a *API) Past() (calls int, effects []string) { return a.calls.past() }
+func (a *API) Past() (calls int, effects []string, more int) { return a.calls.past() }
 
 // Notes returns notes for the caller about the run's requests: servers that a
 // search left out, tools that their servers have changed, saved tools that no longer

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/bridge/consent"
+	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // An EndedError is why a call cannot come back to a run that has waited.
@@ -71,7 +72,7 @@ func (rs *Runs[R]) park(r *Run[R], q *consent.Question) {
 	r.ids = append(r.ids, q.ID)
 	first := len(r.ids) == 1
 	r.mu.Unlock()
-	rs.o.Endings.Keep(q.ID, "the run ended with toolcell; "+callsDone(q.Effects))
+	rs.o.Endings.Keep(q.ID, "the run ended with toolcell; "+callsDone(q.Effects, q.MoreEffects))
 	if first {
 		rs.background.Go(func() { rs.forgetLater(r) })
 	}
@@ -89,8 +90,8 @@ func (rs *Runs[R]) forgetLater(r *Run[R]) {
 	defer keep.Stop()
 	select {
 	case <-keep.C:
-		status, effects := r.result.Outcome()
-		rs.forget(r, fmt.Sprintf("the result of this run was not asked for in time; its status was %s; %s", status, callsDone(effects)))
+		status, effects, more := r.result.Outcome()
+		rs.forget(r, fmt.Sprintf("the result of this run was not asked for in time; its status was %s; %s", status, callsDone(effects, more)))
 	case <-r.forgotten:
 	case <-rs.life.Done():
 	}
@@ -113,10 +114,18 @@ func (rs *Runs[R]) forget(r *Run[R], why string) {
 	}
 }
 
+// maxNamed bounds the calls that callsDone names.
+const maxNamed = 5
+
 // callsDone says what a run has changed.
-func callsDone(effects []string) string {
+func callsDone(effects []string, more int) string {
 	if len(effects) == 0 {
 		return "calls done: none that changed anything"
 	}
-	return "calls done: " + strings.Join(effects[max(0, len(effects)-5):], "; ")
+	named := effects[max(0, len(effects)-maxNamed):]
+	done := "calls done: " + strings.Join(named, "; ")
+	if n := len(effects) + more - len(named); n > 0 {
+		done += "; and " + text.Plural(n, "other call")
+	}
+	return done
 }

@@ -36,9 +36,9 @@ type Options struct {
 
 // A Result is what a run ends with.
 type Result interface {
-	// Outcome returns the status of the run, and lines about what it has changed, for a
-	// call that comes back too late.
-	Outcome() (status string, effects []string)
+	// Outcome returns the status of the run, lines about what it has changed, and how many
+	// more such calls there were, for a call that comes back too late.
+	Outcome() (status string, effects []string, more int)
 }
 
 // Runs are the runs of one server. They are safe for concurrent use.
@@ -176,7 +176,7 @@ func (r *Run[R]) ReleaseSlot() { r.slot.release() }
 
 // Attach says how the run's code is frozen while the user is asked, when the run's slot is
 // lent to another one, and what it has done so far (see [consent.Run.Attach]).
-func (r *Run[R]) Attach(ctx context.Context, freeze func() (thaw func()), past func() (calls int, effects []string)) {
+func (r *Run[R]) Attach(ctx context.Context, freeze func() (thaw func()), past func() (calls int, effects []string, more int)) {
 	r.Asker.Attach(func() (release func()) {
 		thaw := freeze()
 		r.slot.lend()

@@ -24,7 +24,9 @@ type result struct {
 	effects []string
 }
 
-func (r result) Outcome() (status string, effects []string) { return fmt.Sprint(r.err), r.effects }
+func (r result) Outcome() (status string, effects []string, more int) {
+	return fmt.Sprint(r.err), r.effects, 0
+}
 
 func newRuns(t *testing.T, o Options) *Runs[result] {
 	life, end := context.WithCancel(context.Background())
@@ -43,7 +45,7 @@ func begin(a *Runs[result], from *Connection, n int) *Run[result] {
 			return result{err: context.Cause(ctx)}
 		}
 		defer r.ReleaseSlot()
-		r.Attach(ctx, func() func() { return func() {} }, func() (int, []string) { return len(res.effects), res.effects })
+		r.Attach(ctx, func() func() { return func() {} }, func() (int, []string, int) { return len(res.effects), res.effects, 0 })
 		for i := range n {
 			args := json.RawMessage(fmt.Sprintf(`{"n":%d}`, i))
 			res.err = r.Asker.Ask(ctx, consent.Call{Server: "up", Tool: "pay", Arguments: args}, func() {})
