@@ -55,6 +55,7 @@ type callRecorder struct {
 	ended    map[Outcome]int // how many have ended
 	total    int             // that went out, but for those that failed
 	readOnly int
+	failed   int
 }
 
 // call makes a call and keeps a record of it, which begins before the call goes
@@ -80,10 +81,8 @@ func (c *callRecorder) call(ctx context.Context, up Upstreams, r mcpproxy.CallRe
 	case rec == nil: // it never went out
 	case !readOnly:
 		c.end(rec, how)
-	case how != callFailed:
-		c.mu.Lock()
-		c.readOnly++
-		c.mu.Unlock()
+	default:
+		c.endReadOnly(how)
 	}
 	return result.JSON, err
 }
@@ -107,9 +106,20 @@ func (c *callRecorder) end(rec *CallRecord, how Outcome) {
 	rec.Outcome = how
 	if how == callFailed {
 		c.total--
+		c.failed++
 	}
 	if how == callFailed || c.ended[how] > maxListedCalls {
 		c.calls = slices.DeleteFunc(c.calls, func(other *CallRecord) bool { return other == rec })
+	}
+}
+
+func (c *callRecorder) endReadOnly(how Outcome) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if how == callFailed {
+		c.failed++
+	} else {
+		c.readOnly++
 	}
 }
 
@@ -124,7 +134,9 @@ func (c *callRecorder) past() (calls int, effects []string, more int) {
 		}
 		effects = append(effects, line)
 	}
-	return len(log.Calls) + log.LeftOut + log.ReadOnly, effects, log.LeftOut
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(log.Calls) + log.LeftOut + log.ReadOnly + c.failed, effects, log.LeftOut
 }
 
 // outcomeOf says what the answer to a call means for its effect.

@@ -73,6 +73,18 @@ func TestArgumentsAreShortened(t *testing.T) {
 	}
 }
 
+func TestCallsThatFailedAreCounted(t *testing.T) {
+	var c callRecorder
+	rec := &CallRecord{Server: "bank", Tool: "transfer", Arguments: "{}"}
+	c.begin(rec)
+	c.end(rec, callFailed)
+	c.endReadOnly(callFailed)
+	c.endReadOnly(CallDone)
+	if calls, effects, _ := c.past(); calls != 3 || effects != nil {
+		t.Errorf("%d calls, effects %q", calls, effects)
+	}
+}
+
 func TestEffectsThatAreNotListedAreCounted(t *testing.T) {
 	var c callRecorder
 	for range maxListedCalls + 7 {
