@@ -130,8 +130,8 @@ func (b *Broker) serveInspected(w http.ResponseWriter, r *http.Request) {
 	if err == nil && named != t {
 		err = fmt.Errorf("the request is for %s, and the connection for %s", named, t)
 	}
-	if err == nil && r.URL.Scheme == "http" {
-		err = errors.New("the request is for an http:// address, on a connection with TLS")
+	if err == nil && r.URL.Scheme != "" && r.URL.Scheme != "https" {
+		err = fmt.Errorf("the request is for an %s:// address, on a connection with TLS", r.URL.Scheme)
 	}
 	if err != nil {
 		b.refuse(w, t, &refusal{http.StatusForbidden, "", err.Error()})
@@ -142,6 +142,9 @@ func (b *Broker) serveInspected(w http.ResponseWriter, r *http.Request) {
 
 // relay checks one request, and answers with what the server says to it.
 func (b *Broker) relay(w http.ResponseWriter, r *http.Request, scheme string, t target, credentials []Credential) {
+	if r.URL.Path == "" && r.URL.Opaque == "" {
+		r.URL.Path = "/" // what net/http sends for it (RFC 9112, 3.2.1)
+	}
 	if why := b.check(r, scheme, t, credentials); why != nil {
 		b.refuse(w, t, why)
 		return
@@ -215,6 +218,11 @@ func (b *Broker) check(r *http.Request, scheme string, t target, credentials []C
 	}
 	if r.Header.Get("Upgrade") != "" {
 		return &refusal{http.StatusForbidden, "", "WebSockets and other upgrades do not pass here"}
+	}
+	// Of https:v1/x and a:https://HOST/v1/x package url makes no path but an Opaque, which
+	// net/http would send on as it is, and no rule has seen.
+	if !strings.HasPrefix(r.URL.Path, "/") && (r.Method != http.MethodOptions || r.URL.Path != "*") {
+		return &refusal{http.StatusBadRequest, "", "the path of a request must begin with a slash"}
 	}
 	if b.o.Rules.Inspected(scheme, t.host, t.port) {
 		if err := errors.Join(checkPath(r.URL), checkOverride(r.Header)); err != nil {

@@ -73,6 +73,10 @@ func TestInspectionChecksEachRequest(t *testing.T) {
 		"GET /v1/a%20b HTTP/1.1\r\n" + host:                                                                 "200 OK",
 		"GET / HTTP/1.1\r\n" + host:                                                                         "200 OK",
 		"GET https://" + f.hostPort() + "/v1/x HTTP/1.1\r\n" + host:                                         "200 OK",
+		"GET https://" + f.hostPort() + " HTTP/1.1\r\n" + host:                                              "200 OK",
+		"GET https:v1/x HTTP/1.1\r\n" + host:                                                                "400 toolcell: the path of a request must begin with a slash",
+		"GET * HTTP/1.1\r\n" + host:                                                                         "400 toolcell: the path of a request must begin with a slash",
+		"GET x:https://" + f.hostPort() + "/v1/x HTTP/1.1\r\n" + host:                                       "403 toolcell: the request is for an x:// address",
 		"POST /v1/x HTTP/1.1\r\nContent-Length: 0\r\n" + host:                                               `403 toolcell: add "POST /v1/x"`,
 		"GET /v2/x HTTP/1.1\r\n" + host:                                                                     `403 toolcell: add "GET /v2/x"`,
 		"get /v1/x HTTP/1.1\r\n" + host:                                                                     "403",
@@ -108,10 +112,42 @@ func TestInspectionChecksEachRequest(t *testing.T) {
 		}
 	}
 	uses := f.broker.Uses()
-	if len(uses) != 1 || uses[0].Requests != 5 || uses[0].Refused == 0 {
+	if len(uses) != 1 || uses[0].Requests != 6 || uses[0].Refused == 0 {
 		t.Errorf("uses are %+v", uses)
 	}
 }
+
+// TestNoOtherAddressIsSentOn: a server takes an address in place of a path for what the
+// request is for, whatever Host says (RFC 9112, 3.2.2), so it must not pass on a host whose
+// rules name no path, either.
+func TestNoOtherAddressIsSentOn(t *testing.T) {
+	options := inspecting()
+	options.Rules = anyRequest{options.Rules.(testRules)}
+	options.Credentials = []Credential{{Host: "example.com", Header: "Authorization", Value: "Bearer s3cret", Secrets: []string{"s3cret"}}}
+	f := newFixture(t, options, hello)
+	host := " HTTP/1.1\r\nHost: " + f.hostPort() + "\r\nConnection: close\r\n\r\n"
+	for _, target := range []string{"x:https://other.com/admin", "https:https://other.com/admin", "https:admin", "x:admin", "*"} {
+		if got := f.ask("GET " + target + host); !strings.HasPrefix(got, "HTTP/1.1 40") {
+			t.Errorf("%s: %q", target, got)
+		}
+	}
+	for target, want := range map[string]string{"https://" + f.hostPort(): "/", "https://" + f.hostPort() + "?q=1": "/?q=1", "/x": "/x"} {
+		if got := f.ask("GET " + target + host); !strings.Contains(got, "GET "+want+" of ") {
+			t.Errorf("%s: %q, want %s", target, got, want)
+		}
+	}
+}
+
+// anyRequest allows every request to an inspected host.
+type anyRequest struct{ testRules }
+
+func (anyRequest) AllowRequest(_, _, host string, _ uint16, _ string) (string, error) {
+	return host, nil
+}
+
+func (anyRequest) Inspected(string, string, uint16) bool { return true }
+
+func (anyRequest) AllowHost(_, host string, _ uint16) (string, error) { return host, nil }
 
 // A second request on a connection is checked as the first is.
 func TestInspectionChecksRequestsOfOneConnection(t *testing.T) {
