@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import os
+import urllib.request
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,31 @@ def test_the_network_brings_its_certificates(roots: Path, monkeypatch: Any) -> N
     network.use_network(runtime, {"roots": "others"})
     assert roots.read_text() == "others"
     assert "TOKEN" not in os.environ
+
+
+def test_urlopen_finds_the_proxy_of_each_run(monkeypatch: Any) -> None:
+    for name in ("http_proxy", "HTTP_PROXY", "no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(urllib.request, "_opener", None)
+    runtime: Any = FakeRuntime()
+
+    def proxies() -> list[dict[str, str]]:
+        return [h.proxies for h in urllib.request._opener.handlers if isinstance(h, urllib.request.ProxyHandler)]
+
+    network.use_network(runtime, {})
+    assert urllib.request._opener is None  # code that opens nothing does not wait for it
+    cookies = urllib.request.HTTPCookieProcessor()
+    opener = urllib.request.build_opener(cookies)
+    opener.addheaders = [("User-agent", "mine")]
+    urllib.request.install_opener(opener)
+    assert proxies() == []
+    for port in (1, 2):
+        network.use_network(runtime, {"variables": {"http_proxy": f"http://127.0.0.1:{port}"}})
+        assert proxies() == [{"http": f"http://127.0.0.1:{port}"}]
+    network.use_network(runtime, {})
+    assert proxies() == []
+    assert cookies in urllib.request._opener.handlers
+    assert urllib.request._opener.addheaders == [("User-agent", "mine")]
 
 
 def test_certificates_that_cannot_be_written_are_reported(roots: Path, capsys: Any) -> None:

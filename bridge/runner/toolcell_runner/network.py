@@ -23,6 +23,7 @@ def use_network(runtime: Runtime, network: dict[str, Any]) -> None:
         set_variable(name, value)
     if network.get("roots"):
         write_roots(network["roots"])
+    renew_opener()
 
 
 def set_variable(name: str, value: str | None) -> None:
@@ -39,3 +40,15 @@ def write_roots(text: str) -> None:
             file.write(text)
     except OSError as error:
         print(f"{ROOTS} could not be written: {error}", file=sys.stderr)
+
+
+def renew_opener() -> None:
+    """Has urlopen look for its proxy and certificates anew: it keeps what it found when it was first called."""
+    request: Any = sys.modules.get("urllib.request")
+    opener = getattr(request, "_opener", None)
+    if opener is None:
+        return
+    found = (request.ProxyHandler, request.HTTPSHandler)  # once, when they were made
+    renewed = request.build_opener(*(handler for handler in opener.handlers if type(handler) not in found))
+    renewed.addheaders = opener.addheaders
+    request.install_opener(renewed)
