@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -173,8 +174,25 @@ func (g *Grant) AllowRequest(method, scheme, host string, port uint16, path stri
 			return r.text, nil
 		}
 	}
+	if method != strings.ToUpper(method) { // no rule can be written for it
+		return "", fmt.Errorf("the method %q is not in capitals, as those of rules are", text.Bound(method, 20))
+	}
 	t := Target{Host: host, Ports: []uint16{port}}
-	return "", fmt.Errorf("add \"%s %s%s\" to [network] allow", text.Bound(method, 20), t.url(scheme), text.Bound(path, 200))
+	return "", fmt.Errorf("add \"%s %s%s\" to [network] allow", text.Bound(method, 20), t.url(scheme), pathForRule(path))
+}
+
+// maxPath bounds what a refusal shows of a path, in characters.
+const maxPath = 200
+
+// pathForRule writes a decoded path as a rule has it.
+func pathForRule(path string) string {
+	if !strings.HasPrefix(path, "/") {
+		return "" // of OPTIONS *, which only a rule without a path allows
+	}
+	if all := []rune(path); len(all) > maxPath {
+		return pathForRule(string(all[:maxPath])) + "*"
+	}
+	return (&url.URL{Path: path}).EscapedPath()
 }
 
 // Inspected reports whether requests to a host and port must be checked one by one:

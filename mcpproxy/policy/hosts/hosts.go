@@ -85,14 +85,17 @@ func (n *Rules) allowHost(scheme, host string, port uint16) (rule string, err er
 		}
 	}
 	t := Target{Host: host, Ports: []uint16{port}}
-	if secure, ok := n.secureTarget(scheme, host, port); ok {
-		return "", fmt.Errorf("use %s, or add %q to [network] allow", secure.URL(), t.url(scheme))
+	add := t.String()
+	if scheme == "http" && port != 443 && n.mention(host) {
+		add = t.url(scheme) // what rules allow of https may be little: the host alone would open it all
 	}
-	return "", fmt.Errorf("add %q to [network] allow", t.String())
+	if secure, ok := n.secureTarget(scheme, host, port); ok {
+		return "", fmt.Errorf("use %s, or add %q to [network] allow", secure.URL(), add)
+	}
+	return "", fmt.Errorf("add %q to [network] allow", add)
 }
 
-// secureTarget returns where a host that is asked for by http is allowed by https. To add
-// the host itself would open more than the user meant, also where only some paths are open.
+// secureTarget returns where a host that is asked for by http is allowed by https.
 func (n *Rules) secureTarget(scheme, host string, port uint16) (t Target, ok bool) {
 	if scheme != "http" {
 		return t, false
@@ -102,6 +105,11 @@ func (n *Rules) secureTarget(scheme, host string, port uint16) (t Target, ok boo
 	}
 	ok = slices.ContainsFunc(n.allow, func(r rule) bool { return r.about("https", host, port) })
 	return Target{Host: host, Ports: []uint16{port}}, ok
+}
+
+// mention reports whether some rule of allow is about a host.
+func (n *Rules) mention(host string) bool {
+	return slices.ContainsFunc(n.allow, func(r rule) bool { return r.host.matches(host) })
 }
 
 func (n *Rules) allowPrivate(host string, addr netip.Addr) bool {

@@ -118,10 +118,12 @@ func TestNetworkRequestsAreChecked(t *testing.T) {
 		{"HEAD", "https", "api.example.com", 443, "/v1/items/7", "GET https://api.example.com/v1/*", ""},
 		{"POST", "https", "api.example.com", 443, "/v1/items", "POST https://api.example.com/v1/items", ""},
 		{"POST", "https", "api.example.com", 443, "/v1/items/7", "", `add "POST https://api.example.com/v1/items/7"`},
-		{"get", "https", "api.example.com", 443, "/v1/items/7", "", "add"},
+		{"get", "https", "api.example.com", 443, "/v1/items/7", "", "not in capitals"},
+		{"OPTIONS", "https", "api.example.com", 443, "*", "", `add "OPTIONS https://api.example.com" to`},
 		{"GET", "https", "api.example.com", 443, "/v2/items", "", "add"},
 		{"GET", "http", "api.example.com", 80, "/v1/items", "", `use https://api.example.com, or add "http://api.example.com" to [network] allow`},
-		{"GET", "http", "api.example.com", 8080, "/v1/items", "", `add "api.example.com:8080" to [network] allow`},
+		{"GET", "http", "api.example.com", 8080, "/v1/items", "", `add "http://api.example.com:8080" to [network] allow`},
+		{"GET", "http", "unknown.test", 80, "/v1/items", "", `add "unknown.test" to [network] allow`},
 		{"GET", "http", "plain.test", 80, "/", "http://plain.test", ""},
 		{"GET", "https", "plain.test", 443, "/", "", "add"},
 		{"GET", "https", "wide.test", 443, "/", "wide.test", ""},
@@ -140,6 +142,29 @@ func TestNetworkRequestsAreChecked(t *testing.T) {
 			t.Errorf("%+v: rule %q, error %v", c, rule, err)
 		case c.refusal != "" && (err == nil || !strings.Contains(err.Error(), c.refusal)):
 			t.Errorf("%+v: error %v", c, err)
+		}
+	}
+}
+
+// TestRefusalsNameARuleThatAllows what was refused, whatever the path has in it: one that
+// is not valid would close everything.
+func TestRefusalsNameARuleThatAllows(t *testing.T) {
+	g := grantOf(t, networkRules, "https://api.example.com")
+	for _, path := range []string{
+		"/v2/a b", "/v2/100%", "/v2/%zz", "/v2/a?b", "/v2/a#b", "/v2/[x]{y}", `/v2/"quoted"\`, "/v2/*", "/v2/\u00fc\u4e16", "/v2/a:b@c;d=e,f&g+h",
+		"/v2/" + strings.Repeat("\u00fc", 300), "/v2/" + strings.Repeat("/x", 200),
+	} {
+		_, err := g.AllowRequest("GET", "https", "api.example.com", 443, path)
+		if err == nil {
+			t.Fatalf("%q is allowed", path)
+		}
+		written := strings.TrimSuffix(strings.TrimPrefix(err.Error(), `add "`), `" to [network] allow`)
+		if strings.ContainsAny(written, `"\`) {
+			t.Errorf("%q: no string of TOML: %s", path, written)
+		}
+		r, err := parseRule(written)
+		if err != nil || !r.matches(request{"GET", "https", "api.example.com", 443, path}) {
+			t.Errorf("%q: the rule %q does not allow it, error %v", path, written, err)
 		}
 	}
 }
