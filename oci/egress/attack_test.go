@@ -156,3 +156,26 @@ func TestCredentialsAreNotTakenAway(t *testing.T) {
 		}
 	}
 }
+
+// TestCredentialsReplaceEveryNameOfTheirHeader: gateways such as CGI's take X_Key for X-Key,
+// and the last of the two, or both.
+func TestCredentialsReplaceEveryNameOfTheirHeader(t *testing.T) {
+	o := inspecting("GET /*")
+	o.Credentials = []Credential{{Host: "example.com", Header: "X-Key", Value: secret, Secrets: []string{secret}, Placeholder: "tc_1"}}
+	f := newFixture(t, o, func(_ http.ResponseWriter, r *http.Request) {
+		if got := valuesOf(r.Header, "X-Key"); len(got) != 1 || got[0] != secret {
+			t.Errorf("the server got %q", got)
+		}
+	})
+	for header, want := range map[string]string{
+		"":                         "200",
+		"X-Key: a\r\n":             "200",
+		"X_Key: a\r\n":             "200",
+		"x_key: a\r\nX-KEY: b\r\n": "403 toolcell: the header X-Key is there more than once",
+		"X_Key: a\r\nX_Key: b\r\n": "403 toolcell: the header X-Key is there more than once",
+	} {
+		if got := f.ask("GET /x HTTP/1.1\r\nConnection: close\r\nHost: " + f.hostPort() + "\r\n" + header + "\r\n"); !strings.HasPrefix(got, "HTTP/1.1 "+want) {
+			t.Errorf("%q: %q, want %s", header, got, want)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net/http"
 	"slices"
@@ -36,17 +37,35 @@ func checkCredentials(r *http.Request, credentials []Credential) error {
 		if strings.EqualFold(r.Method, http.MethodTrace) || strings.EqualFold(r.Method, "TRACK") { // RFC 9110, 9.3.8
 			return fmt.Errorf("%s does not pass to a host with a credential: it shows what was sent", r.Method)
 		}
-		if len(r.Header.Values(c.Header)) > 1 {
+		if len(valuesOf(r.Header, c.Header)) > 1 {
 			return fmt.Errorf("the header %s is there more than once; a credential takes its place", c.Header)
 		}
 	}
 	return nil
 }
 
+// valuesOf returns the values of a header, under each of its names.
+func valuesOf(h http.Header, name string) (all []string) {
+	for other, values := range h {
+		if sameHeader(other, name) {
+			all = append(all, values...)
+		}
+	}
+	return all
+}
+
+// sameHeader reports whether a server may take two names for one.
+func sameHeader(a, b string) bool { return gatewayName(a) == gatewayName(b) }
+
+// gatewayName is a header's name to gateways such as CGI's, which make no difference
+// between _ and - (RFC 3875, 4.1.18).
+func gatewayName(name string) string { return strings.ToLower(strings.ReplaceAll(name, "_", "-")) }
+
 // addCredentials puts the credentials in place of what the code has sent. Secrets
 // are found only in text that is not compressed.
 func addCredentials(h http.Header, credentials []Credential) {
 	for _, c := range credentials {
+		maps.DeleteFunc(h, func(name string, _ []string) bool { return sameHeader(name, c.Header) })
 		h.Set(c.Header, c.Value)
 		h.Set("Accept-Encoding", "identity")
 	}

@@ -278,8 +278,7 @@ var overriding = []string{
 
 func checkOverride(h http.Header) error {
 	for name := range h {
-		// Gateways such as CGI's make no difference between _ and - (RFC 3875, 4.1.18).
-		if slices.Contains(overriding, strings.ToLower(strings.ReplaceAll(name, "_", "-"))) {
+		if slices.Contains(overriding, gatewayName(name)) {
 			return fmt.Errorf("the header %s does not pass where rules name methods or paths", name)
 		}
 	}
