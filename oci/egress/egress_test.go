@@ -401,6 +401,11 @@ func TestFailuresToConnectAreSaidPlainly(t *testing.T) {
 			t.Errorf("%s: %q", request, got)
 		}
 	}
+	for _, use := range f.broker.Uses() {
+		if use.Requests != 0 || use.Refused == 0 {
+			t.Errorf("nothing was reached, and %+v", use)
+		}
+	}
 }
 
 func TestBytesAreBounded(t *testing.T) {

@@ -9,10 +9,12 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/http/httputil"
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 )
@@ -145,7 +147,8 @@ func (b *Broker) relay(w http.ResponseWriter, r *http.Request, scheme string, t 
 	if r.URL.Path == "" && r.URL.Opaque == "" {
 		r.URL.Path = "/" // what net/http sends for it (RFC 9112, 3.2.1)
 	}
-	if why := b.check(r, scheme, t, credentials); why != nil {
+	rule, why := b.check(r, scheme, t, credentials)
+	if why != nil {
 		b.refuse(w, t, why)
 		return
 	}
@@ -170,7 +173,16 @@ func (b *Broker) relay(w http.ResponseWriter, r *http.Request, scheme string, t 
 			b.refuse(w, t, upstreamRefusal(t, err))
 		},
 	}
-	proxy.ServeHTTP(finalWriter{w}, r.WithContext(context.WithValue(r.Context(), destinationKey{}, to)))
+	proxy.ServeHTTP(finalWriter{w}, r.WithContext(b.outgoing(r.Context(), to, rule)))
+}
+
+// outgoing returns the context of a request that is sent on. It counts the request once
+// there is a connection for it.
+func (b *Broker) outgoing(ctx context.Context, to destination, rule string) context.Context {
+	count := sync.OnceFunc(func() { b.usage.addRequest(to.host, to.port, rule) }) // it may be sent again
+	return httptrace.WithClientTrace(context.WithValue(ctx, destinationKey{}, to), &httptrace.ClientTrace{
+		GotConn: func(httptrace.GotConnInfo) { count() },
+	})
 }
 
 // errSwitch refuses what would follow a status 101: nothing of it could be checked.
@@ -210,34 +222,34 @@ func upstreamRefusal(t target, err error) *refusal {
 	return &refusal{http.StatusBadGateway, "", err.Error()}
 }
 
-// check looks at one request. On a host with rules for single requests, everything is
-// refused that a server might read in another way than the rules do.
-func (b *Broker) check(r *http.Request, scheme string, t target, credentials []Credential) *refusal {
+// check looks at one request, and returns the rule that allows it. On a host with rules
+// for single requests, everything is refused that a server might read in another way than
+// the rules do.
+func (b *Broker) check(r *http.Request, scheme string, t target, credentials []Credential) (rule string, why *refusal) {
 	if r.Method == http.MethodConnect {
-		return &refusal{http.StatusForbidden, "", "CONNECT within a connection does not pass"}
+		return "", &refusal{http.StatusForbidden, "", "CONNECT within a connection does not pass"}
 	}
 	if r.Header.Get("Upgrade") != "" {
-		return &refusal{http.StatusForbidden, "", "WebSockets and other upgrades do not pass here"}
+		return "", &refusal{http.StatusForbidden, "", "WebSockets and other upgrades do not pass here"}
 	}
 	// Of https:v1/x and a:https://HOST/v1/x package url makes no path but an Opaque, which
 	// net/http would send on as it is, and no rule has seen.
 	if !strings.HasPrefix(r.URL.Path, "/") && (r.Method != http.MethodOptions || r.URL.Path != "*") {
-		return &refusal{http.StatusBadRequest, "", "the path of a request must begin with a slash"}
+		return "", &refusal{http.StatusBadRequest, "", "the path of a request must begin with a slash"}
 	}
 	if b.o.Rules.Inspected(scheme, t.host, t.port) {
 		if err := errors.Join(checkPath(r.URL), checkOverride(r.Header)); err != nil {
-			return &refusal{http.StatusForbidden, "", err.Error()}
+			return "", &refusal{http.StatusForbidden, "", err.Error()}
 		}
 	}
 	rule, err := b.o.Rules.AllowRequest(r.Method, scheme, t.host, t.port, r.URL.Path)
 	if err != nil {
-		return denied(rule, err)
+		return rule, denied(rule, err)
 	}
 	if err := checkCredentials(r, credentials); err != nil {
-		return &refusal{http.StatusForbidden, "", err.Error()}
+		return "", &refusal{http.StatusForbidden, "", err.Error()}
 	}
-	b.usage.addRequest(t.host, t.port, rule)
-	return nil
+	return rule, nil
 }
 
 // checkPath refuses paths that name another resource once a server has resolved them
