@@ -42,8 +42,11 @@ var leftPython = map[string]string{
 	"sndhdr": "3.13", "spwd": "3.13", "sunau": "3.13", "telnetlib": "3.13", "uu": "3.13", "xdrlib": "3.13", "lib2to3": "3.13",
 }
 
-// onWindows are modules that Python has there only.
-var onWindows = map[string]bool{"_winapi": true, "msvcrt": true, "winreg": true, "winsound": true}
+// onWindows are modules that Python and pywin32 have there only.
+var onWindows = map[string]bool{
+	"_winapi": true, "msvcrt": true, "winreg": true, "winsound": true,
+	"pythoncom": true, "pywintypes": true, "win32api": true, "win32com": true, "win32con": true, "win32gui": true, // of pywin32
+}
 
 // forNetwork are modules that are of no use without a network.
 var forNetwork = map[string]bool{

@@ -10,6 +10,7 @@ func TestMissingModuleSaysWhatToDo(t *testing.T) {
 		"ModuleNotFoundError: No module named 'pandas'":                                                 "image python:3.14-slim does not have pandas, and nothing can be installed in a run: there is no network. The user can set MCP_BRIDGE_IMAGE to an image that has it, such as quay.io/jupyter/scipy-notebook",
 		"ModuleNotFoundError: No module named 'sklearn.linear_model'":                                   "image python:3.14-slim does not have sklearn (package scikit-learn), and nothing can be installed in a run: there is no network. The user can set MCP_BRIDGE_IMAGE to an image that has it, such as quay.io/jupyter/scipy-notebook",
 		"ModuleNotFoundError: No module named 'some_package'":                                           "image python:3.14-slim does not have some_package, and nothing can be installed in a run: there is no network. The user can set MCP_BRIDGE_IMAGE to an image that has it",
+		"ModuleNotFoundError: No module named 'win32com'":                                               "win32com is only in Python for Windows, and this is Linux",
 		"ModuleNotFoundError: No module named 'distutils'":                                              "distutils is not part of Python any more since 3.12",
 		"ImportError: Missing optional dependency 'openpyxl'.  Use pip or conda to install openpyxl.":   "image python:3.14-slim does not have openpyxl, and nothing can be installed in a run: there is no network. The user can set MCP_BRIDGE_IMAGE to an image that has it, such as quay.io/jupyter/scipy-notebook",
 		"ImportError: `Import xlsxwriter` failed.  Use pip or conda to install the xlsxwriter package.": "image python:3.14-slim does not have xlsxwriter, and nothing can be installed in a run: there is no network. The user can set MCP_BRIDGE_IMAGE to an image that has it",
@@ -27,6 +28,7 @@ func TestDistributionsThatAreCalledOtherwise(t *testing.T) {
 	for module, want := range map[string]string{
 		"cv2": "opencv-python", "PIL": "pillow", "PIL.Image": "pillow", "yaml": "PyYAML", "sklearn.linear_model": "scikit-learn", "bs4": "beautifulsoup4",
 		"google.cloud.storage": "google-cloud-storage", "google.cloud.storage.blob": "google-cloud-storage", "polars": "polars", "polars.io": "polars",
+		"imblearn": "imbalanced-learn", "pdfminer.high_level": "pdfminer.six", "bson": "pymongo", "odf": "odfpy",
 	} {
 		if got := Distribution(module); got != want {
 			t.Errorf("%s: %s, want %s", module, got, want)
@@ -65,6 +67,52 @@ func TestPackagesAreNamedInAHeader(t *testing.T) {
 		r.Failed, r.Earlier = true, &Names{}
 		if got := For(r); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+}
+
+// TestPackagesOfASessionGoIntoAnother since it keeps those of its first run.
+func TestPackagesOfASessionGoIntoAnother(t *testing.T) {
+	r := Run{
+		Failed: true, Error: "ModuleNotFoundError: No module named 'polars'", Earlier: &Names{}, Packages: func(string) bool { return true },
+		Session: "a", Live: func(name string) bool { return name == "a" },
+	}
+	const other = "this image does not have polars: this session keeps the packages of its first run; in another one, "
+	for code, want := range map[string]string{
+		"import polars": other + `begin the code with three lines, # /// script, # dependencies = ["polars"] and # ///`,
+		"# /// script\n# dependencies = ['six']\n# ///\nimport polars": other + `add "polars" to the dependencies in the header of the code`,
+	} {
+		r.Code = code
+		if got := For(r); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+	r.Live = func(string) bool { return false } // the run has ended it
+	if got := For(r); strings.Contains(got, "session") {
+		t.Errorf("a session that has ended: %s", got)
+	}
+}
+
+// TestInstallersNameTheirPackage if there is one that an index can have.
+func TestInstallersNameTheirPackage(t *testing.T) {
+	for code, want := range map[string]string{
+		"!pip install git+https://example.org/x":      `["NAME"]`,
+		"!pip install -r requirements.txt":            `["NAME"]`,
+		"!pip install ./x-1.0-py3-none-any.whl":       `["NAME"]`,
+		"!pip install -U 'polars[all]>=1' six":        `["polars"]`,
+		"!pip install polars==1.0":                    `["polars"]`,
+		"!uv add polars":                              `["polars"]`,
+		"import micropip; micropip.install('polars')": `["polars"]`,
+		"micropip.install(['polars', 'six'])":         `["polars"]`,
+	} {
+		r := Run{Code: code, Packages: func(string) bool { return true }}
+		if got := installing(r); !strings.Contains(got, want) {
+			t.Errorf("%s: %s", code, got)
+		}
+	}
+	for _, code := range []string{"!apt-get install -y ffmpeg", "subprocess.run(['apk', 'add', 'ffmpeg'])", "!npm install left-pad"} {
+		if got := installing(Run{Code: code, Packages: func(string) bool { return true }}); got != cannotInstall {
+			t.Errorf("%s: %s", code, got)
 		}
 	}
 }

@@ -32,8 +32,11 @@ var (
 
 // installing is the hint for code that would install a package.
 func installing(r Run) string {
+	if ofSystem().MatchString(r.Code) && !ofPython().MatchString(r.Code) {
+		return cannotInstall
+	}
 	name := "NAME"
-	if found := installed().FindStringSubmatch(r.Code); found != nil {
+	if found := installed().FindStringSubmatch(r.Code); found != nil && !ofFile().MatchString(found[1]) {
 		if name = found[1]; distributions[name] != "" {
 			name = distributions[name] // it is how the package is imported
 		}
@@ -44,15 +47,28 @@ func installing(r Run) string {
 	return "packages come before the code runs, and not by an installer: " + withHeader(r, name)
 }
 
-// installed finds the first package in a command, also where that is a list.
-var installed = pattern(`\binstall['"]?(?:[,\s]+['"]?-[\w-]+['"]?)*[,\s]+['"]?([A-Za-z0-9][A-Za-z0-9._-]{0,99})`)
+var (
+	// installed finds the first package in a command, also where that is a list. What
+	// goes on after the name, as in git+https://…, is an address.
+	installed = pattern(`\b(?:install|(?:uv|poetry) add)['"]?(?:[,\s]+['"]?-[\w-]+['"]?)*[,\s(]+['"\[]*([A-Za-z0-9][A-Za-z0-9._-]{0,99})(?:[\s'",;)\[\]<>=!~]|$)`)
+	// ofFile finds a file in place of a package, as in pip install -r requirements.txt.
+	ofFile = pattern(`\.(?:txt|toml|whl|gz|zip)$`)
+
+	// No index of Python packages has those of a system.
+	ofSystem = pattern(`\b(?:apt|apt-get|apk|yum|dnf|npm)\b`)
+	ofPython = pattern(`\b(?:pip[0-9.]*|pipx|uv|conda|mamba|poetry|easy_install|ensurepip|micropip|piplite)\b`)
+)
 
 // withHeader says how code names a package (PEP 723).
 func withHeader(r Run, name string) string {
-	if scriptHeader().MatchString(r.Code) {
-		return fmt.Sprintf("add %q to the dependencies in the header of the code", name)
+	where := ""
+	if r.Session != "" && r.Live != nil && r.Live(r.Session) {
+		where = "this session keeps the packages of its first run; in another one, "
 	}
-	return fmt.Sprintf("begin the code with three lines, # /// script, # dependencies = [%q] and # ///", name)
+	if scriptHeader().MatchString(r.Code) {
+		return where + fmt.Sprintf("add %q to the dependencies in the header of the code", name)
+	}
+	return where + fmt.Sprintf("begin the code with three lines, # /// script, # dependencies = [%q] and # ///", name)
 }
 
 var scriptHeader = pattern(`(?m)^# /// script$`)
