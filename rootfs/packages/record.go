@@ -90,7 +90,7 @@ func (h fileHash) new() hash.Hash {
 
 func (h fileHash) compare(sum hash.Hash) error {
 	if h.algorithm != "" && base64.RawURLEncoding.EncodeToString(sum.Sum(nil)) != h.sum {
-		return fmt.Errorf("%w: it differs from the hash in RECORD", errContent)
+		return errors.New("it differs from its hash in RECORD")
 	}
 	return nil
 }

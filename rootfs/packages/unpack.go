@@ -119,8 +119,7 @@ func checkEntries(all []*zip.File) ([]*zip.File, error) {
 		name, isDir := strings.CutSuffix(e.Name, "/")
 		mode := e.Mode()
 		switch {
-		case !fs.ValidPath(name) || name == "." || len(name) > rootdir.MaxPath || strings.ContainsAny(name, "\\:") || !utf8.ValidString(name) ||
-			strings.ContainsFunc(name, func(c rune) bool { return c < ' ' || c == 0x7f }):
+		case !validName(name):
 			return nil, fmt.Errorf("%s is not a name that a wheel may have", rootdir.Quote(e.Name))
 		case e.Flags&1 != 0:
 			return nil, fmt.Errorf("%s is encrypted", rootdir.Quote(e.Name))
@@ -132,6 +131,15 @@ func checkEntries(all []*zip.File) ([]*zip.File, error) {
 		files = append(files, e)
 	}
 	return files, nil
+}
+
+// validName reports whether a name means one place, on every system.
+func validName(name string) bool {
+	if !fs.ValidPath(name) || name == "." || len(name) > rootdir.MaxPath || strings.ContainsAny(name, "\\:") || !utf8.ValidString(name) ||
+		strings.ContainsFunc(name, func(c rune) bool { return c < ' ' || c == 0x7f }) {
+		return false
+	}
+	return !slices.ContainsFunc(strings.Split(name, "/"), func(part string) bool { return len(part) > rootdir.MaxName })
 }
 
 // distInfo returns the wheel's one NAME-VERSION.dist-info, which is of the project.
@@ -154,7 +162,7 @@ func distInfo(files []*zip.File, project string) (string, error) {
 
 // installedAt returns where a file of a wheel goes, and false if it goes nowhere. A
 // .pth file at the top would have Python run its lines (site, "import lines"); it stays
-// out, so that nothing depends on whether it would.
+// out, so that nothing depends on whether it would. HiddenName is a file of ours.
 func installedAt(name, info string) (string, bool) {
 	data := strings.TrimSuffix(info, ".dist-info") + ".data/"
 	if rest, inData := strings.CutPrefix(name, data); inData {
@@ -164,7 +172,8 @@ func installedAt(name, info string) (string, bool) {
 		}
 		name = inside
 	}
-	if path.Dir(name) == "." && strings.HasSuffix(strings.ToLower(name), ".pth") || path.Base(path.Dir(name)) == "__pycache__" {
+	switch {
+	case path.Dir(name) == "." && strings.HasSuffix(strings.ToLower(name), ".pth"), path.Base(path.Dir(name)) == "__pycache__", name == HiddenName:
 		return "", false
 	}
 	return name, true
@@ -178,6 +187,9 @@ func (p *places) take(name string) error {
 	if other, taken := p.seen[strings.ToLower(name)]; taken {
 		return fmt.Errorf("%s is there twice, also as %s", rootdir.Quote(name), rootdir.Quote(other))
 	}
+	if _, taken := p.seen[strings.ToLower(name)+"/"]; taken {
+		return fmt.Errorf("%s is there as a file and as a folder", rootdir.Quote(name))
+	}
 	p.seen[strings.ToLower(name)] = name
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
 		// The end keeps folders apart from files.
@@ -187,6 +199,9 @@ func (p *places) take(name string) error {
 				return fmt.Errorf("the folder %s is there also as %s", rootdir.Quote(dir), rootdir.Quote(other))
 			}
 			break // and those above it
+		}
+		if _, taken := p.seen[strings.ToLower(dir)]; taken {
+			return fmt.Errorf("%s is there as a file and as a folder", rootdir.Quote(dir))
 		}
 		p.seen[key] = dir
 	}
