@@ -191,10 +191,14 @@ func joinFlags(flags []cli.Flag) string {
 // defaultOf says what a setting is if it is not set.
 func defaultOf(f cli.Flag) string {
 	s, ok := f.(*cli.StringFlag)
-	if !ok || s.Value == "" {
+	if !ok {
 		return ""
 	}
-	return " (default " + strings.Trim(s.GetDefaultText(), `"`) + ")" // not the value that is set
+	value := strings.Trim(s.GetDefaultText(), `"`) // not s.Value, which the environment may have set
+	if value == "" {
+		return ""
+	}
+	return " (default " + value + ")"
 }
 
 func (h *helpText) examples(command string) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -132,6 +133,20 @@ func checkHelp(t *testing.T, path, text string) {
 	for _, not := range []string{"default: false", "`", "a NUMBER", " VALUE"} {
 		if strings.Contains(text, not) {
 			t.Errorf("%s: %q in the help:\n%s", path, not, text)
+		}
+	}
+}
+
+// TestDefaultIsNotWhatIsSet in the environment.
+func TestDefaultIsNotWhatIsSet(t *testing.T) {
+	t.Setenv("MCP_BRIDGE_X", "set")
+	for value, want := range map[string]string{"": "", "host": " (default host)"} {
+		f := &cli.StringFlag{Name: "x", EnvVars: []string{"MCP_BRIDGE_X"}, Value: value}
+		if err := f.Apply(flag.NewFlagSet("", flag.ContinueOnError)); err != nil {
+			t.Fatal(err)
+		}
+		if got := defaultOf(f); got != want {
+			t.Errorf("%q: got %q", value, got)
 		}
 	}
 }
