@@ -121,7 +121,7 @@ func (l *Lock) check(r Request) error {
 	for _, p := range l.packages {
 		if r.Check != nil {
 			if err := r.Check(p.Name, p.Version); err != nil {
-				return &RequestError{err}
+				return &RequestError{Err: err}
 			}
 		}
 		w := p.Wheels[0]

@@ -77,13 +77,16 @@ type Progress struct {
 
 // A RequestError is an error of what was asked for, as opposed to one of the network or
 // of this host.
-type RequestError struct{ Err error }
+type RequestError struct {
+	Err    error
+	Locked bool // there was a lock that may be the reason
+}
 
 func (e *RequestError) Error() string { return e.Err.Error() }
 func (e *RequestError) Unwrap() error { return e.Err }
 
 func requestErrorf(format string, args ...any) error {
-	return &RequestError{fmt.Errorf(format, args...)}
+	return &RequestError{Err: fmt.Errorf(format, args...)}
 }
 
 // ErrNotLocked is in the chain of an error when Request.Lock does not have a package

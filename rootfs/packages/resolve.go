@@ -77,7 +77,7 @@ func (s *Store) resolve(ctx context.Context, r Request, progress func(Progress))
 	constraints := r.Constraints
 	if r.Lock != nil {
 		if given, err = ParseLock(r.Lock); err != nil {
-			return nil, &RequestError{err}
+			return nil, &RequestError{err, true}
 		}
 		constraints = append(slices.Clone(constraints), given.constraints()...)
 	}
@@ -92,7 +92,12 @@ func (s *Store) resolve(ctx context.Context, r Request, progress func(Progress))
 		return nil, fmt.Errorf("starting the resolver: %w", err)
 	}
 	if out.Code != 0 {
-		return nil, explainResolver(out, r)
+		err := explainResolver(out, r)
+		var wrong *RequestError
+		if errors.As(err, &wrong) {
+			wrong.Locked = given != nil
+		}
+		return nil, err
 	}
 	lock, err := ParseLock(out.Stdout)
 	if err != nil {

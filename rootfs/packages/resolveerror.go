@@ -23,8 +23,10 @@ var (
 	noWheels      = regexp.MustCompile(`(?:[Bb]ecause|and) (?:all versions of )?([A-Za-z0-9._-]+(?:==[^ ,]+)?)[^ ]* ha(?:s|ve) no (?:usable )?wheels`)
 	onlyVersions  = regexp.MustCompile(`only (.{1,120}?) (?:is|are) available and you require ([^ ]+)`)
 	noVersion     = regexp.MustCompile(`there (?:is|are) no versions? of ([A-Za-z0-9._-]+[^ ]*)`)
-	pythonNeeds   = regexp.MustCompile(`([A-Za-z0-9._-]+[^ ]*) depends on Python ?([<>=!~][^ ]*)`)
-	dependsOn     = regexp.MustCompile(`([A-Za-z0-9._-]+[^ ]*) depends on ([A-Za-z0-9._-]+[^ ]*)`)
+	pythonNeeds   = regexp.MustCompile(`([A-Za-z0-9._-]+[^ ]*) (?:depends? on|requires) Python ?([<>=!~][^ ]*)`)
+	dependsOn     = regexp.MustCompile(`([A-Za-z0-9._-]+[^ ]*) depends? on ([A-Za-z0-9._-]+[^ ]*)`)
+	broken        = regexp.MustCompile(`([A-Za-z0-9._-]+[^ ]*) has (an invalid package format|invalid metadata|inconsistent metadata)`)
+	fromAddress   = regexp.MustCompile("Failed to resolve dependencies for package `([^`]{1,200})` cause: Package `([^`]{1,100})` was included as a URL dependency")
 	markerInName  = regexp.MustCompile(`\{[^}]*\}`)
 	statusOf      = regexp.MustCompile(`HTTP status[^(]*\((\d{3}[^)]*)\)`)
 )
@@ -43,6 +45,8 @@ func explainResolver(out Output, r Request) error {
 	switch {
 	case find(notUnderstood) != "":
 		return requestErrorf("a dependency of the script is not understood: %s", find(notUnderstood))
+	case fetchFailed.MatchString(text) && foreignHost(out) != "":
+		return fmt.Errorf("the package index %s leads to another host: %s", r.Index, foreignHost(out))
 	case fetchFailed.MatchString(text):
 		return unreachable(r, fetchReason(out, text))
 	case find(indexRefuses) != "":
@@ -59,6 +63,11 @@ func explainResolver(out Output, r Request) error {
 		return requestErrorf("%s has no wheel for the Python of this image, and nothing is built from source", find(noWheels))
 	case find(noVersion) != "" && !depends:
 		return requestErrorf("there is no version of %s", find(noVersion))
+	case find(broken) != "" && !depends:
+		return fmt.Errorf("the wheel of %s in the index is broken: it has %s", find(broken), broken.FindStringSubmatch(text)[2])
+	case find(fromAddress) != "":
+		m := fromAddress.FindStringSubmatch(text)
+		return requestErrorf("%s needs %s from an address, and packages come from the index alone", cut(m[1]), cut(m[2]))
 	case pythonNeeds.MatchString(text):
 		m := pythonNeeds.FindStringSubmatch(text)
 		return requestErrorf("%s needs Python %s, which the image does not have", cut(m[1]), cut(strings.TrimRight(m[2], ",.")))
@@ -114,6 +123,14 @@ func period(r Request) string {
 	return r.ExcludeNewer.String()
 }
 
+// foreignHost says which host the broker has refused, if that is how the network failed.
+func foreignHost(out Output) string {
+	if len(out.Refused) == 0 || !strings.Contains(out.Refused[0], "[packages] files") {
+		return ""
+	}
+	return cut(out.Refused[0])
+}
+
 // fetchReason says why the network failed. What the broker says is plainer than what uv
 // makes of it.
 func fetchReason(out Output, text string) string {
@@ -139,7 +156,9 @@ func plainText(b []byte) string {
 }
 
 func firstSentence(text string) string {
-	text = strings.TrimPrefix(text, "error: ")
+	if at := strings.Index(text, "error: "); at >= 0 { // warnings come before
+		text = text[at+len("error: "):]
+	}
 	before, _, _ := strings.Cut(text, " hint: ")
 	return before
 }

@@ -49,6 +49,23 @@ func TestResolverErrorsAreASentence(t *testing.T) {
 			"no versions go together for numpy==1.26.4, pandas==3.1.1: pandas>=3.1.1 needs numpy>=2.0.2", "numpy==1.26.4 pandas==3.1.1 six", "", false,
 		},
 		{
+			"conflict of all", noSolution + "Because only good==1.0 is available and all versions of needy depend on good>=9, we can conclude that all versions of needy cannot be used.\n         And because you require needy, we can conclude that your requirements are unsatisfiable.",
+			"no versions go together for needy: needy needs good>=9", "needy six", "", false,
+		},
+		{
+			"another Python", noSolution + "Because reqpy==1.0 requires Python >=3.99 and only reqpy==1.0 is available, we can conclude that all versions of reqpy cannot be used.\n         And because you require reqpy, we can conclude that your requirements are unsatisfiable.",
+			"reqpy==1.0 needs Python >=3.99, which the image does not have", "reqpy", "", false,
+		},
+		{
+			"broken", noSolution + "Because badzip==1.0 has an invalid package format and only badzip==1.0 is available, we can conclude that all versions of badzip cannot be used.\n         And because you require badzip, we can conclude that your requirements are unsatisfiable.\n\nhint: The structure of `badzip` (v1.0) was invalid:\n  Failed to read from zip file",
+			"the wheel of badzip==1.0 in the index is broken: it has an invalid package format", "badzip", "", true,
+		},
+		{
+			"address", "warning: Requirements file `constraints.txt` does not contain any dependencies\nerror: Failed to resolve dependencies for package `needsurl==1.0`\n  cause: Package `good` was included as a URL dependency. URL dependencies must be expressed as direct requirements or constraints. Consider adding `good @ https://example.com/good-1.0-py3-none-any.whl` to your dependencies or constraints file.",
+			"needsurl==1.0 needs good from an address, and packages come from the index alone", "needsurl", "", false,
+		},
+		{"warning", "warning: Requirements file `constraints.txt` does not contain any dependencies\nerror: something else", "the resolver failed: something else", "", "", true},
+		{
 			"marker", "error: Couldn't parse requirement in `requirements.txt` at position 0\n  cause: Expected a valid marker operator (such as `>=` or `not in`), found `===`\n         six ; sys_platform === \"x\"\n               ^^^",
 			"a dependency of the script is not understood: Expected a valid marker operator (such as `>=` or `not in`), found `===`", "", "", false,
 		},
@@ -67,6 +84,10 @@ func TestResolverErrorsAreASentence(t *testing.T) {
 		{
 			"dns", "error: Request failed after 3 retries in 10.6s\n  cause: Failed to fetch: https://x/simple/pandas/\n  cause: tunnel error: unsuccessful",
 			"the package index https://index.example/simple cannot be reached: looking up x: there is no such host", "", "looking up x: there is no such host", true,
+		},
+		{
+			"another host", "error: Request failed after 3 retries in 10.6s\n  cause: Failed to fetch: https://files.example/x.whl\n  cause: tunnel error: unsuccessful",
+			"the package index https://index.example/simple leads to another host: files.example:443 is not a host of the package index; to allow it, add it to [packages] files", "", "files.example:443 is not a host of the package index; to allow it, add it to [packages] files", true,
 		},
 		{
 			"connection", "error: Request failed after 3 retries in 10.6s\n  cause: Failed to fetch: https://x/simple/pandas/\n  cause: tcp connect error\n  cause: Connection refused (os error 111)",

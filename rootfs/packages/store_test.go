@@ -240,6 +240,17 @@ func TestLockBesideAScriptIsKeptTo(t *testing.T) {
 			t.Errorf("want %q, got %v", name, err)
 		}
 	}
+	// Versions that the lock does not allow, or that nothing does.
+	x.stderr = "error: No solution found when resolving dependencies"
+	for _, lock := range [][]byte{nil, x.lock()} {
+		r := x.request("a>1")
+		r.Lock = lock
+		_, err := s.Ensure(t.Context(), r, nil)
+		var wrong *RequestError
+		if !errors.As(err, &wrong) || wrong.Locked != (lock != nil) {
+			t.Errorf("lock %q: got %v", lock, err)
+		}
+	}
 }
 
 func TestChosenPackagesAreChecked(t *testing.T) {

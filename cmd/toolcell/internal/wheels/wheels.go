@@ -90,6 +90,8 @@ func classify(err error, image bridge.Image, n bridge.Needs) error {
 	switch {
 	case errors.Is(err, packages.ErrNotLocked):
 		return bridge.Invalid(fmt.Errorf("%w; write it again with: %s", err, command("lock", image, n)))
+	case errors.As(err, &wrong) && wrong.Locked:
+		return bridge.Invalid(fmt.Errorf("%w; the lock beside the script can be written again with: %s", err, command("lock", image, n)))
 	case errors.As(err, &wrong):
 		return bridge.Invalid(err)
 	case errors.Is(err, packages.ErrOffline):
@@ -194,7 +196,7 @@ func readLock(script string) ([]byte, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading the lock beside the script: %w", err)
+		return nil, fmt.Errorf("reading the lock %s: %w", LockFile(script), err)
 	}
 	return lock, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -30,6 +31,23 @@ func TestLockIsBesideTheScript(t *testing.T) {
 		if got := LockFile(script); got != want {
 			t.Errorf("%s: %s, want %s", script, got, want)
 		}
+	}
+}
+
+// TestErrorsNameTheCommandThatHelps where one does.
+func TestErrorsNameTheCommandThatHelps(t *testing.T) {
+	needs := bridge.Needs{File: "my report.py"}
+	for want, err := range map[string]error{
+		"no versions; the lock beside the script can be written again with: toolcell packages lock --image host 'my report.py'": &packages.RequestError{Err: errors.New("no versions"), Locked: true},
+		"the lock beside the script does not have x; write it again with: toolcell packages lock --image host 'my report.py'":   &packages.RequestError{Err: fmt.Errorf("%w x", packages.ErrNotLocked)},
+		"no versions": &packages.RequestError{Err: errors.New("no versions")},
+	} {
+		if got := classify(err, bridge.Image{Name: "host"}, needs); got.Error() != want || !bridge.IsInvalid(got) {
+			t.Errorf("got  %v\nwant %s", got, want)
+		}
+	}
+	if got := classify(packages.ErrOffline, bridge.Image{Name: "host"}, needs); !strings.HasSuffix(got.Error(), "toolcell packages add --image host 'my report.py'") || bridge.IsInvalid(got) {
+		t.Errorf("offline: %v", got)
 	}
 }
 
