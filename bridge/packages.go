@@ -30,6 +30,9 @@ type Needs struct {
 // Invalid marks an error of Options.Packages as one that the code has to put right.
 func Invalid(err error) error { return withStatus(StatusValidation, err) }
 
+// IsInvalid reports whether Invalid has marked an error.
+func IsInvalid(err error) bool { return err != nil && statusOf(err) == StatusValidation }
+
 // needsOf returns what the header of the code asks for, nil if there is none, or the
 // error that it may not have that.
 func needsOf(req Request, run *policy.Run) (*Needs, error) {

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/toolcell/toolcell/bridge"
@@ -90,12 +91,12 @@ func (p *packager) compile(ctx context.Context, set *packages.Set) error {
 
 // readNeeds reads what the arguments of a command ask for: requirements, or a script.
 func readNeeds(c *cli.Context) (n bridge.Needs, err error) {
-	first := c.Args().First()
-	if strings.HasSuffix(first, ".py") {
-		if c.NArg() > 1 {
-			return n, console.Usagef("give one script, or requirements")
-		}
-		return readScriptNeeds(c, first)
+	isScript := func(arg string) bool { return strings.HasSuffix(arg, ".py") }
+	switch arguments := c.Args().Slice(); {
+	case len(arguments) == 1 && isScript(arguments[0]):
+		return readScriptNeeds(c, arguments[0])
+	case slices.ContainsFunc(arguments, isScript):
+		return n, console.Usagef("give one script, or requirements")
 	}
 	for _, line := range c.Args().Slice() {
 		r, err := requirement.Parse(line)
@@ -126,10 +127,19 @@ func readScriptNeeds(c *cli.Context, file string) (n bridge.Needs, err error) {
 // grantPackages asks the policy.
 func grantPackages(c *cli.Context, n *bridge.Needs) error {
 	conf, err := settings.Read(c)
-	if err == nil {
-		n.Grant, err = loadPolicy(conf, slog.New(slog.DiscardHandler)).NewRun().GrantPackages(n.Packages)
+	if err != nil {
+		return err
 	}
-	return err
+	n.Grant, err = loadPolicy(conf, slog.New(slog.DiscardHandler)).NewRun().GrantPackages(n.Packages)
+	return asUsage(bridge.Invalid(err))
+}
+
+// asUsage gives an error of what was asked for the exit code that exec has for it.
+func asUsage(err error) error {
+	if !bridge.IsInvalid(err) {
+		return err
+	}
+	return console.Invalidf("%s", forTyping(err.Error()))
 }
 
 func packagesAdd(c *cli.Context, s *console.Streams) (err error) {
@@ -151,7 +161,7 @@ func packagesAdd(c *cli.Context, s *console.Streams) (err error) {
 	offline := c.Bool("offline")
 	set, err := p.Ensure(c.Context, p.image, needs, wheels.Options{Offline: offline, Anew: !offline}, show)
 	if err != nil {
-		return err
+		return asUsage(err)
 	}
 	if !offline {
 		if err := p.compile(c.Context, set); err != nil {
@@ -193,7 +203,7 @@ func packagesLock(c *cli.Context, s *console.Streams) (err error) {
 	defer func() { err = errors.Join(err, p.close()) }()
 	lock, err := p.Lock(c.Context, p.image, needs, wheels.Options{Offline: c.Bool("offline")})
 	if err != nil {
-		return err
+		return asUsage(err)
 	}
 	to := wheels.LockFile(file)
 	if err := os.WriteFile(to, lock, 0o644); err != nil {

@@ -167,6 +167,22 @@ func TestPackagesCommands(t *testing.T) {
 		t.Fatal(err)
 	}
 	run(e, "the lock beside the script does not have six 1.15.0 with the wheel that this image needs; write it again with: toolcell packages lock --image host "+file, "exec", file)
+	// What exec refuses with 2, these do too.
+	refused := filepath.Join(h.home, "refused.py")
+	if err := os.WriteFile(refused, []byte("# /// script\n# requires-python = '>=3.99'\n# dependencies = ['six']\n# ///\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{
+		{"packages", "add", "toolcell-there-is-no-such-package"}, {"exec", refused}, {"packages", "add", refused}, {"packages", "lock", refused},
+		{"packages", "add", "six", refused},
+	} {
+		if out, errs, code := h.run(t, e, args...); code != 2 {
+			t.Errorf("%s: status %d\n%s%s", args, code, out, errs)
+		}
+	}
+	run(e, "this host has 3.", "packages", "add", refused)
+	run(e, "--image can name another image", "packages", "add", refused)
+	run(e, "give one script, or requirements", "packages", "add", "six", refused)
 	run(e, "nothing to remove", "packages", "prune")
 	run(e, "removed 1 set, freed", "packages", "prune", "--unused", "0")
 }
