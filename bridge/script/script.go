@@ -33,12 +33,12 @@ var block = sync.OnceValue(func() *regexp.Regexp {
 })
 
 // opening is how the block that is about packages begins.
-// Without the space it would be a comment like others, and the packages missing.
-var opening = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^#[ \t]*/// script[ \t]*$`) })
+// With other space in it, it would be a comment like others, and the packages missing.
+var opening = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^#[ \t]*///[ \t]*script[ \t]*$`) })
 
 // Parse returns the header of a script, nil if it has none.
 func Parse(code string) (*Header, error) {
-	if !strings.Contains(code, "/// script") {
+	if !strings.Contains(code, "///") {
 		return nil, nil
 	}
 	code = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(code)

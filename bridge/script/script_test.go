@@ -59,6 +59,8 @@ func TestHeaderThatNamesSomethingElseIsRefused(t *testing.T) {
 		"# /// script\n# dependencies = []\nprint(1)":                                                     "is not complete",
 		"# /// script\n#dependencies = ['six']\n# ///\n":                                                  "each further one begins with",
 		"#/// script\n# dependencies = ['six']\n# ///\n":                                                  `its first line is "# /// script"`,
+		"#///script\n# dependencies = ['six']\n# ///\n":                                                   `its first line is "# /// script"`,
+		"# ///\tscript\n# dependencies = ['six']\n# ///\n":                                                `its first line is "# /// script"`,
 		"# /// script\n# ///\n":                                                                           "is not complete",
 		"# /// script\n# dependencies = ['six']\n# ///\n# /// script\n# dependencies = ['idna']\n# ///\n": "more than one",
 		header("dependencies = [" + strings.Repeat(`"a",`, 201) + "]"):                                    "the most is 200",
