@@ -160,10 +160,10 @@ func TestPackageSettingsThatAreWrong(t *testing.T) {
 		`excludeNewer = 3`:                                                "not a number",
 		`maxBytes = "lots"`:                                               "number of bytes",
 		`maxBytes = 0`:                                                    "number of bytes",
-		`maxCount = 0`:                                                    "between 1",
+		`maxCount = 0`:                                                    "a number of packages from 1 to",
 		`maxTime = "0s"`:                                                  "more than 0",
 		`files = ["*.example.org"]`:                                       "a * is not supported",
-		`files = ["https://x"]`:                                           "files",
+		`files = ["https://x"]`:                                           "write the host alone",
 		`preload = ["import os; os.system('x')"]`:                         "not the name of a module",
 	} {
 		_, err := rulesOf(t, text)

@@ -1,6 +1,7 @@
 package packages
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -40,7 +41,7 @@ func Parse(v rulefile.Value) (Rules, error) {
 		case "maxBytes":
 			p.maxBytes, err = parseSize(f)
 		case "maxCount":
-			p.maxCount, err = f.Count()
+			p.maxCount, err = parseCount(f)
 		case "maxTime":
 			if p.maxTime, err = parsePeriod(f); err == nil && p.maxTime <= 0 {
 				err = f.Errorf("it must be more than 0")
@@ -226,6 +227,15 @@ func parseSize(v rulefile.Value) (int64, error) {
 	return n, nil
 }
 
+// parseCount takes a number of packages.
+func parseCount(v rulefile.Value) (int, error) {
+	n, ok := v.Any().(int64)
+	if !ok || n < 1 || n > 1_000_000 {
+		return 0, v.Errorf("it must be a number of packages from 1 to 1000000, such as 200")
+	}
+	return int(n), nil
+}
+
 // parseHosts takes hosts, each HOST or HOST:PORT.
 func parseHosts(v rulefile.Value) ([]string, error) {
 	texts, err := v.Texts()
@@ -235,6 +245,9 @@ func parseHosts(v rulefile.Value) ([]string, error) {
 	all := make([]string, 0, len(texts))
 	for _, s := range texts {
 		host, port, err := hosts.SplitPort(s)
+		if strings.Contains(s, "://") {
+			err = errors.New("write the host alone, as in files.example.com")
+		}
 		if err == nil && strings.HasPrefix(host, "*") {
 			err = fmt.Errorf("a * is not supported here")
 		}
