@@ -201,6 +201,14 @@ func (s *Store) Ensure(ctx context.Context, r Request, progress func(Progress)) 
 	if progress == nil {
 		progress = func(Progress) {}
 	}
+	set, err := s.ensure(ctx, r, progress)
+	if set != nil && set.Bytes > r.MaxBytes { // it was made under another limit
+		return nil, errors.Join(err, tooLarge(r.MaxBytes))
+	}
+	return set, err
+}
+
+func (s *Store) ensure(ctx context.Context, r Request, progress func(Progress)) (*Set, error) {
 	key := r.key()
 	if !r.Anew {
 		if set, err := s.cached(r, key); set != nil || err != nil {

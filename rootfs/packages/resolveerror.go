@@ -72,7 +72,7 @@ func explainResolver(out Output, r Request) error {
 		m := pythonNeeds.FindStringSubmatch(text)
 		return requestErrorf("%s needs Python %s, which the image does not have", cut(m[1]), cut(strings.TrimRight(m[2], ",.")))
 	case strings.Contains(text, "No solution found"):
-		return requestErrorf("no versions go together for %s%s", briefly(concerned(text, r)), conflict(text))
+		return requestErrorf("no versions go together for %s%s%s", briefly(concerned(text, r)), conflict(text), ofPolicy(text, r))
 	}
 	return fmt.Errorf("the resolver failed: %s", cut(firstSentence(text)))
 }
@@ -94,8 +94,7 @@ func unreachable(r Request, reason string) error {
 // concerned are the requirements that uv's explanation is about.
 func concerned(text string, r Request) (lines []string) {
 	for _, line := range r.Requirements {
-		name := packageStart.FindString(line)
-		if regexp.MustCompile(`you require [^.]*\b` + regexp.QuoteMeta(name) + `\b`).MatchString(text) {
+		if mentions(text, packageStart.FindString(line)) {
 			lines = append(lines, line)
 		}
 	}
@@ -114,6 +113,26 @@ func conflict(text string) string {
 		return ""
 	}
 	return ": " + cut(m[1]) + " needs " + cut(strings.TrimRight(m[2], ",."))
+}
+
+// ofPolicy names the versions that the policy allows, of the packages that uv's
+// explanation is about.
+func ofPolicy(text string, r Request) string {
+	var bounds []string
+	for _, line := range r.Constraints {
+		if mentions(text, packageStart.FindString(line)) {
+			bounds = append(bounds, line)
+		}
+	}
+	if bounds == nil {
+		return ""
+	}
+	return "; the policy allows " + briefly(bounds)
+}
+
+// mentions reports whether uv's explanation has a package among what is required.
+func mentions(text, name string) bool {
+	return regexp.MustCompile(`you require [^.]*\b` + regexp.QuoteMeta(name) + `\b`).MatchString(text)
 }
 
 func period(r Request) string {

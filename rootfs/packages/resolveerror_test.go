@@ -105,6 +105,11 @@ func TestResolverErrorsAreASentence(t *testing.T) {
 			t.Errorf("%s:\n got %q\nwant %q", c.name, err, c.want)
 		}
 	}
+	bounded := Request{Requirements: []string{"vers>=2", "six"}, Constraints: []string{"vers<2", "idna<3"}}
+	err := explainResolver(Output{Code: 1, Stderr: []byte(noSolution + "Because you require vers>=2 and vers<2, we can conclude that your requirements are unsatisfiable.")}, bounded)
+	if want := "no versions go together for vers>=2; the policy allows vers<2"; err.Error() != want {
+		t.Errorf("bounded by the policy:\n got %q\nwant %q", err, want)
+	}
 	if err := explainResolver(Output{Stderr: []byte(strings.Repeat("x", 1<<20))}, Request{}); len(err.Error()) > 400 {
 		t.Errorf("an error of %d bytes", len(err.Error()))
 	}

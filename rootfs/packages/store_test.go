@@ -292,6 +292,29 @@ func TestChosenPackagesAreChecked(t *testing.T) {
 	}
 }
 
+// TestLimitsCountForWhatIsHere: a policy may have changed since it was fetched.
+func TestLimitsCountForWhatIsHere(t *testing.T) {
+	x := newIndex(t, map[string][]byte{"a-1.0-py3-none-any.whl": makeWheel(t, "a", wheelFile{name: "a.bin", content: strings.Repeat("\x00", 500_000)})})
+	s := newStore(t)
+	r := x.request("a")
+	if _, err := s.Ensure(t.Context(), r, nil); err != nil {
+		t.Fatal(err)
+	}
+	r.MaxBytes = 100_000 // more than the wheel has, packed
+	for _, anew := range []bool{false, true} {
+		r.Anew = anew
+		set, err := s.Ensure(t.Context(), r, nil)
+		var wrong *RequestError
+		if set != nil || !errors.As(err, &wrong) || !strings.Contains(err.Error(), "[packages] maxBytes") {
+			t.Errorf("anew %t: got %v, %v", anew, set, err)
+		}
+	}
+	r.MaxBytes = 1 << 20
+	if _, err := s.Ensure(t.Context(), r, nil); err != nil {
+		t.Errorf("within the limit again: %v", err)
+	}
+}
+
 func TestRedirectsStayWithTheIndex(t *testing.T) {
 	evil := newIndex(t, twoWheels(t))
 	x, s := newIndex(t, twoWheels(t)), newStore(t)

@@ -67,12 +67,16 @@ func newBudget(bytes int64) *budget {
 
 func (b *budget) spend(bytes int64, files int) error {
 	if b.bytes.Add(-bytes) < 0 {
-		return requestErrorf("the packages have more than %s unpacked ([packages] maxBytes)", sizeText(b.most))
+		return tooLarge(b.most)
 	}
 	if b.files.Add(-int64(files)) < 0 {
 		return requestErrorf("the packages have more than %d files", maxFiles)
 	}
 	return nil
+}
+
+func tooLarge(most int64) error {
+	return requestErrorf("the packages have more than %s unpacked ([packages] maxBytes)", sizeText(most))
 }
 
 // ensureWheel unpacks a wheel if it is not here.
