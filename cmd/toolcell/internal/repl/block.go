@@ -14,6 +14,7 @@ type block struct {
 	joined   bool   // the last line ends with a backslash
 	compound bool   // ends with an empty line
 	body     bool   // of the compound statement has begun
+	header   bool   // it is one of PEP 723, which names packages: comments that count
 }
 
 // opens are the words that begin a compound statement even if it is all on one
@@ -39,6 +40,9 @@ func (b *block) paste(line string) (ready []string) {
 
 // add takes one more line, and returns the pieces of code that can run now.
 func (b *block) add(line string) (ready []string) {
+	if b.header || b.empty() && line == "# /// script" {
+		return b.addToHeader(line)
+	}
 	if b.quote == "" && b.open == 0 && !b.joined {
 		text := strings.TrimSpace(line)
 		word := firstWord(text)
@@ -63,6 +67,20 @@ func (b *block) add(line string) (ready []string) {
 		ready = append(ready, b.flush()...)
 	}
 	return ready
+}
+
+// addToHeader takes a line of a header, which is a block of its own. If another line
+// comes before its end, what reads headers says so.
+func (b *block) addToHeader(line string) (ready []string) {
+	if !strings.HasPrefix(line, "#") {
+		return append(b.flush(), b.add(line)...)
+	}
+	b.header = true
+	b.lines = append(b.lines, line)
+	if line == "# ///" {
+		return b.flush()
+	}
+	return nil
 }
 
 // flush returns what there is, complete or not, and begins anew.
