@@ -177,6 +177,7 @@ func requestLock(name string) string { return "request-" + name }
 type known struct {
 	Requirements []string  `json:"requirements"`
 	Lock         string    `json:"lock"`
+	Set          string    `json:"set"` // its ID
 	Created      time.Time `json:"created"`
 }
 
@@ -288,7 +289,7 @@ func (s *Store) fetch(ctx context.Context, r Request, key string, progress func(
 	if err != nil {
 		return nil, err
 	}
-	return set, cachedir.WriteJSON(s.knownFile(key), known{r.Requirements, string(lock.text), time.Now().UTC()})
+	return set, cachedir.WriteJSON(s.knownFile(key), known{r.Requirements, string(lock.text), set.ID, time.Now().UTC()})
 }
 
 // Resolve returns the lock that a request leads to, and fetches no package. Offline it is

@@ -128,17 +128,23 @@ func (s *Store) removeUnusedWheels() (freed int64, err error) {
 	return freed, err
 }
 
-// forgottenAfter is how long the lock of a request is kept whose set is gone: the same
-// versions come again if the script runs within it.
+// forgottenAfter is how long what a request led to is kept at least: the same versions
+// come again if the script runs within it, though its set is gone.
 const forgottenAfter = 90 * 24 * time.Hour
 
-// forgetRequests removes the records of old requests.
+// forgetRequests removes the records of old requests whose sets are gone.
 func (s *Store) forgetRequests() (err error) {
 	files, err := filepath.Glob(s.knownFile("sha256-*"))
 	for _, file := range files {
-		if info, statErr := os.Stat(file); statErr == nil && time.Since(info.ModTime()) > forgottenAfter {
-			err = errors.Join(err, os.Remove(file))
+		info, statErr := os.Stat(file)
+		if statErr != nil || time.Since(info.ModTime()) <= forgottenAfter {
+			continue
 		}
+		var k known
+		if cachedir.ReadJSON(file, &k) == nil && s.sets.read(k.Set) != nil {
+			continue // without it the set could not be found
+		}
+		err = errors.Join(err, os.Remove(file))
 	}
 	return err
 }

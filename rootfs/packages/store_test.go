@@ -212,6 +212,28 @@ func TestPruneLeavesWhatIsInUse(t *testing.T) {
 	}
 }
 
+// TestPruneForgetsRequestsOnceTheirSetsAreGone: a script that runs each day keeps its
+// versions, and needs no network.
+func TestPruneForgetsRequestsOnceTheirSetsAreGone(t *testing.T) {
+	x, s := newIndex(t, twoWheels(t)), newStore(t)
+	r := x.request("a")
+	if _, err := s.Ensure(t.Context(), r, nil); err != nil {
+		t.Fatal(err)
+	}
+	record := s.knownFile(r.key())
+	old := time.Now().Add(-forgottenAfter - time.Hour)
+	if err := os.Chtimes(record, old, old); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	if _, _, err := s.Prune(time.Hour); err != nil || !exists(record) {
+		t.Errorf("the set is here: %v", err)
+	}
+	if removed, _, err := s.Prune(0); err != nil || len(removed) != 1 || exists(record) {
+		t.Errorf("the set is gone: %v, %v", removed, err)
+	}
+}
+
 func TestLockBesideAScriptIsKeptTo(t *testing.T) {
 	x, s := newIndex(t, twoWheels(t)), newStore(t)
 	r := x.request("a")
