@@ -114,7 +114,18 @@ func TargetOf(o discovery.Options, client string, project bool) (Target, error) 
 		}
 		names = append(names, t.name)
 	}
-	return Target{}, fmt.Errorf("there is no client %q; did you mean %s? Known are %s", client, match.Nearest(client, names, 1)[0], strings.Join(names, ", "))
+	known := "known are "
+	if near := match.Nearest(client, names, 1)[0]; probablyMeant(client, near) {
+		known = "did you mean " + near + "? Known are "
+	}
+	return Target{}, fmt.Errorf("there is no client %q; %s%s", client, known, strings.Join(names, ", "))
+}
+
+// probablyMeant reports whether a name is like that of a client: half of it may be
+// wrong, but hardly its first letter.
+func probablyMeant(given, name string) bool {
+	given = strings.ToLower(given)
+	return given != "" && given[0] == name[0] && 2*match.EditDistance(given, name) <= max(len(given), len(name))
 }
 
 func placeOf(o discovery.Options, t client, project bool) (Target, error) {

@@ -288,3 +288,16 @@ func TestInstallSaysThatTheFileSwitchesItOff(t *testing.T) {
 		}
 	}
 }
+
+// TestClientThatWasProbablyMeant is named only if the name is like it.
+func TestClientThatWasProbablyMeant(t *testing.T) {
+	for client, want := range map[string]string{
+		"curser": "did you mean cursor? Known are claude-code", "codecks": "did you mean codex?", "Kirro": "did you mean kiro?",
+		"foo": "; known are claude-code", "xyzzyx": "; known are claude-code", "": "; known are claude-code",
+	} {
+		_, err := TargetOf(discovery.Options{}, client, false)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got %v, want %q", client, err, want)
+		}
+	}
+}
