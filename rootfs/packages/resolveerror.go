@@ -55,6 +55,8 @@ func explainResolver(out Output, r Request) error {
 		return unreachable(r, "it answers "+find(needsLogin))
 	case find(notFound) != "":
 		return requestErrorf("there is no package %q in the index %s", find(notFound), r.Index)
+	case find(tooNew) != "" && strings.Contains(text, "is missing an upload date"):
+		return requestErrorf("the index %s does not say when the files of %s were uploaded, and so they do not count ([packages] excludeNewer)", r.Index, find(tooNew))
 	case find(tooNew) != "" && !depends:
 		return requestErrorf("the versions of %s that would do were published within the last %s, and so do not count ([packages] excludeNewer)", find(tooNew), period(r))
 	case find(onlyVersions) != "" && !depends:

@@ -45,6 +45,10 @@ func TestResolverErrorsAreASentence(t *testing.T) {
 			"the versions of httpx that would do were published within the last 3 days, and so do not count ([packages] excludeNewer)", "", "", false,
 		},
 		{
+			"no upload times", "warning: `good-1.0-py3-none-any.whl` is missing an upload date, but user provided: 2026-11-20T00:00:00Z\n" + noSolution + "Because there are no versions of good and you require good, we can conclude that your requirements are unsatisfiable.\n\nhint: `good` was filtered by `exclude-newer` to only include packages uploaded before 2026-11-20T00:00:00Z. The latest version satisfying the requirement is v1.0.",
+			"the index https://index.example/simple does not say when the files of good were uploaded, and so they do not count ([packages] excludeNewer)", "", "", false,
+		},
+		{
 			"conflict", noSolution + "Because pandas>=3.1.1 depends on numpy{python_full_version < '3.14'}>=2.0.2 and you require pandas==3.1.1, we can conclude that you require numpy>=2.0.2.\n         And because you require numpy==1.26.4, we can conclude that your requirements are unsatisfiable.",
 			"no versions go together for numpy==1.26.4, pandas==3.1.1: pandas>=3.1.1 needs numpy>=2.0.2", "numpy==1.26.4 pandas==3.1.1 six", "", false,
 		},
