@@ -73,8 +73,9 @@ func (s *Store) Prune(unused time.Duration) (removed []Set, freed int64, err err
 			err = errors.Join(err, removeErr)
 		}
 	}
+	brokenErr := s.removeBrokenSets()
 	freed, wheelsErr := s.removeUnusedWheels()
-	return removed, freed, errors.Join(err, wheelsErr, s.forgetRequests())
+	return removed, freed, errors.Join(err, brokenErr, wheelsErr, s.forgetRequests())
 }
 
 // removeSet removes a set. The file that makes it count as complete goes first.
@@ -84,10 +85,26 @@ func (s *Store) removeSet(name string) error {
 		return err
 	}
 	defer unlock()
-	if err := os.Remove(s.sets.record(name)); err != nil {
+	if err := os.Remove(s.sets.record(name)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
 	return rootdir.RemoveAll(s.sets.path(name))
+}
+
+// removeBrokenSets removes what is left of sets whose removal was killed, and sets of
+// another format.
+func (s *Store) removeBrokenSets() error {
+	dirs, err := filepath.Glob(s.sets.path("sha256-*"))
+	for _, dir := range dirs {
+		name := filepath.Base(dir)
+		if s.sets.read(name) != nil {
+			continue
+		}
+		if rmErr := s.removeSet(name); !errors.Is(rmErr, cachedir.ErrInUse) {
+			err = errors.Join(err, rmErr)
+		}
+	}
+	return err
 }
 
 // removeUnusedWheels removes the wheels of no set, unless a set is being made.

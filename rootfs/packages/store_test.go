@@ -212,6 +212,31 @@ func TestPruneLeavesWhatIsInUse(t *testing.T) {
 	}
 }
 
+// TestPruneRemovesWhatAKilledOneLeft: the record of a set goes first.
+func TestPruneRemovesWhatAKilledOneLeft(t *testing.T) {
+	for name, damage := range map[string]func(record string) error{
+		"killed":         os.Remove,
+		"another format": func(record string) error { return os.WriteFile(record, []byte(`{"format": 0}`), 0o644) },
+	} {
+		x, s := newIndex(t, twoWheels(t)), newStore(t)
+		set, err := s.Ensure(t.Context(), x.request("a"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := damage(s.sets.record(set.ID)); err != nil {
+			t.Fatal(err)
+		}
+		other := openStore(t, s.dir)
+		if _, _, err := other.Prune(0); err != nil || !exists(set.Dir) {
+			t.Errorf("%s, in use: %v", name, err)
+		}
+		s.Close()
+		if _, freed, err := other.Prune(time.Hour); err != nil || exists(s.sets.path(set.ID)) {
+			t.Errorf("%s: freed %d, %v, and it is still there", name, freed, err)
+		}
+	}
+}
+
 // TestPruneForgetsRequestsOnceTheirSetsAreGone: a script that runs each day keeps its
 // versions, and needs no network.
 func TestPruneForgetsRequestsOnceTheirSetsAreGone(t *testing.T) {
