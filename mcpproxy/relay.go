@@ -104,7 +104,7 @@ func (r *relay) answer(ctx context.Context, params json.RawMessage) (json.RawMes
 
 // ask asks the user one thing, which has a key in a result that asks. What cannot be shown
 // is the server's fault, and an error of JSON-RPC; so are questions without end.
-func (r *relay) ask(ctx context.Context, key string, params json.RawMessage) (*mcp.ElicitResult, error) {
+func (r *relay) ask(ctx context.Context, key string, params json.RawMessage) (*elicitation.Result, error) {
 	if r.asked.Add(1) > maxQuestions {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("the user was asked %d times during this request, which is the most", maxQuestions)}
 	}
@@ -174,13 +174,13 @@ func (r *relay) rounds(ctx context.Context, method string, params *transport.Par
 }
 
 // fulfill asks the user what a result asks for, one after the other.
-func (r *relay) fulfill(ctx context.Context, requests []message.InputRequest) (map[string]*mcp.ElicitResult, error) {
+func (r *relay) fulfill(ctx context.Context, requests []message.InputRequest) (map[string]*elicitation.Result, error) {
 	for _, one := range requests { // before the user is asked for nothing
 		if one.Method != elicitation.Method {
 			return nil, fmt.Errorf("the server asks for %q, which is not offered here", text.Printable(one.Method, 100))
 		}
 	}
-	answers := map[string]*mcp.ElicitResult{}
+	answers := map[string]*elicitation.Result{}
 	for _, one := range requests {
 		result, err := r.ask(ctx, one.Key, one.Params)
 		if refused, ok := err.(*jsonrpc.Error); ok { //nolint:errorlint // one of the user's client is not meant

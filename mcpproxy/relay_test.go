@@ -138,6 +138,27 @@ func TestUsersMayDecline(t *testing.T) {
 	}
 }
 
+// TestFormsMayBeLeftEmpty: the server gets content without fields, since without content an
+// accept is an error to some.
+func TestFormsMayBeLeftEmpty(t *testing.T) {
+	const optional = `{"mode":"form","message":"Who?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}}}}`
+	for era, args := range map[string]string{
+		"2025": `{"asks":[` + optional + `]}`,
+		"2026": `{"rounds":[{"resultType":"input_required","inputRequests":{"k":{"method":"elicitation/create","params":` + optional + `}}}]}`,
+	} {
+		s, notes := asker(t, era)
+		p := proxyFor(t, Options{}, s)
+		p.SetElicits(both)
+		raw, err := callAsking(t, p, entering(`{}`), args)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := raw + strings.Join(lines(notes), "\n"); !strings.Contains(got, `{"action":"accept","content":{}}`) {
+			t.Errorf("%s: the server received %s", era, got)
+		}
+	}
+}
+
 // TestNobodyIsAskedOutsideOfACall, nor for a call whose caller cannot be asked.
 func TestNobodyIsAskedOutsideOfACall(t *testing.T) {
 	s, notes := asker(t, "2025")

@@ -179,10 +179,22 @@ type Reply struct {
 	Content json.RawMessage // what was entered in the form, with accept
 }
 
+// A Result is a reply as the server gets it.
+type Result struct{ mcp.ElicitResult }
+
+// MarshalJSON writes the content of a form in which nothing was entered, which the SDK
+// leaves out. Servers of the Python SDK take an accept without content for an error.
+func (r *Result) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Action  string         `json:"action"`
+		Content map[string]any `json:"content,omitzero"`
+	}{r.Action, r.Content})
+}
+
 // ForServer returns the reply as the server gets it, or an error if it does not fit
 // what was asked. Values go up as they were entered: numbers are not decoded.
-func (r Request) ForServer(reply Reply) (*mcp.ElicitResult, error) {
-	result := &mcp.ElicitResult{Action: reply.Action}
+func (r Request) ForServer(reply Reply) (*Result, error) {
+	result := &Result{mcp.ElicitResult{Action: reply.Action}}
 	switch reply.Action {
 	case "decline", "cancel":
 		return result, nil

@@ -73,7 +73,7 @@ type Params struct {
 	Answer message.Answerer
 	// Inputs and State answer an earlier result of the same request that asked for
 	// input (message.InputRequired).
-	Inputs map[string]*mcp.ElicitResult
+	Inputs map[string]*elicitation.Result
 	State  string
 }
 
