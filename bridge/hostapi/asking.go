@@ -62,6 +62,7 @@ func (a *API) callAllowed(ctx context.Context, server config.Server, r mcpproxy.
 		return false
 	}
 	for {
+		a.tellElicits()
 		result, err := a.calls.call(ctx, a.upstreams, r)
 		var planned *mcpproxy.Planned
 		if errors.As(err, &planned) && a.planner != nil {

@@ -43,6 +43,8 @@ func (oneServer) Servers() []mcpproxy.ServerStatus {
 
 func (oneServer) AwaitTools(context.Context, string) error { return nil }
 
+func (oneServer) SetElicits(mcpproxy.ElicitCapabilities) {}
+
 // ask calls a method and returns its result, which is made at once.
 func ask(t *testing.T, a *API, method string, params json.RawMessage) (json.RawMessage, error) {
 	t.Helper()

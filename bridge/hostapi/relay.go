@@ -50,9 +50,14 @@ func (a *API) asks() bool {
 	return a.asker != nil && a.elicits != mcpproxy.ElicitCapabilities{}
 }
 
+// tellElicits tells the upstreams again what the client of this run can show. Runs of
+// other requests, whose client can show something else, may have begun since.
+func (a *API) tellElicits() { a.upstreams.SetElicits(a.elicits) }
+
 // withElicit returns a context in which what a server asks for a resource or prompt
 // reaches the user.
 func (a *API) withElicit(ctx context.Context) context.Context {
+	a.tellElicits()
 	if !a.asks() {
 		return ctx
 	}

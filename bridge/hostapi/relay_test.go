@@ -3,6 +3,7 @@ package hostapi
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"testing"
 
 	"github.com/toolcell/toolcell/bridge/consent"
@@ -39,5 +40,47 @@ func TestNumbersOfFormsDoNotChange(t *testing.T) {
 		if (err != nil) != (c.want == "") || err == nil && string(reply.Content) != `{"n":`+c.want+`}` {
 			t.Errorf("%v: %s, %v", c.number, reply.Content, err)
 		}
+	}
+}
+
+// toldServer is up, and notes at each request what the client was last said to show.
+type toldServer struct {
+	askedServer
+	now  mcpproxy.ElicitCapabilities
+	told []mcpproxy.ElicitCapabilities
+}
+
+func (s *toldServer) SetElicits(can mcpproxy.ElicitCapabilities) { s.now = can }
+
+func (s *toldServer) Call(context.Context, mcpproxy.CallRequest) (mcpproxy.CallResult, error) {
+	s.told = append(s.told, s.now)
+	return mcpproxy.CallResult{JSON: json.RawMessage(`{}`)}, nil
+}
+
+func (s *toldServer) ReadResource(context.Context, string, string) (json.RawMessage, error) {
+	s.told = append(s.told, s.now)
+	return json.RawMessage(`{}`), nil
+}
+
+// TestEachRunTellsWhatItsOwnClientShows: since 2026-07-28 each request of a client may say
+// something else, also while a run of an earlier one goes on.
+func TestEachRunTellsWhatItsOwnClientShows(t *testing.T) {
+	up := &toldServer{}
+	form, address := mcpproxy.ElicitCapabilities{Form: true}, mcpproxy.ElicitCapabilities{URL: true}
+	run := func(can mcpproxy.ElicitCapabilities) *API {
+		return New(Options{Upstreams: up, Granted: map[string]bool{"up": true}, Asker: &forTheRun{}, Elicits: can})
+	}
+	first, second := run(form), run(address)
+	var want []mcpproxy.ElicitCapabilities
+	for _, method := range []string{"call_tool", "read_resource"} {
+		for _, api := range []*API{first, second, first} {
+			if _, err := ask(t, api, method, json.RawMessage(`{"server":"up","tool":"f","uri":"x:","arguments":{},"unchecked":true}`)); err != nil {
+				t.Fatal(err)
+			}
+			want = append(want, api.elicits)
+		}
+	}
+	if !slices.Equal(up.told, want) {
+		t.Errorf("the server was told of %+v, want %+v", up.told, want)
 	}
 }
