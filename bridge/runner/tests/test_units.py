@@ -310,6 +310,28 @@ def test_the_answer_of_a_planned_call_shows_as_its_result() -> None:
     assert json.loads(jsontext.encode(arguments.arguments_of({"n": issue.number}))) == {"n": "<result 3>.number"}
 
 
+def test_what_is_computed_from_a_stand_in_shows_how() -> None:
+    shape = values.Record(n="int", x="float", ok="bool")
+    r = toolresults.tool_value([3, shape], "github", "create", None)  # type: ignore[arg-type]
+    for computed, value, text in [
+        (r.n + 1, 2, "<result 3>.n + 1"), (1 + r.n, 2, "1 + <result 3>.n"),
+        (r.n - r.x, 0.0, "<result 3>.n - <result 3>.x"), (r.ok + 1, 2, "<result 3>.ok + 1"),
+        ((r.n + 1) * 2.5, 5.0, "(<result 3>.n + 1) * 2.5"), (10 - -r.n, 11, "10 - (-<result 3>.n)"),
+        (7 / r.n, 7.0, "7 / <result 3>.n"), (r.x // 2, 0.0, "<result 3>.x // 2"), (7 % r.n, 0, "7 % <result 3>.n"),
+        (sum([r.n, 2]), 3, "(0 + <result 3>.n) + 2"), (abs(r.x), 1.0, "abs(<result 3>.x)"),
+        (round(r.x, 2), 1.0, "round(<result 3>.x, 2)"), (round(r.x), 1, "round(<result 3>.x)"),
+    ]:
+        assert (computed, str(computed), isinstance(computed, int)) == (value, text, isinstance(value, int))
+        assert arguments.arguments_of({"n": computed}) == {"n": text}
+    total = 0
+    for _ in range(1000):
+        total += r.n
+    assert total == 1000 and "<result 3>.n" in str(total) and len(str(total)) <= standins.MOST_SHOWN
+    assert (r.n * "ab", [0] * r.n, "%d %s" % (r.n, r.n), list(range(r.n))) == ("ab", [0], "1 <result 3>.n", [0])
+    with pytest.raises(TypeError):
+        r.n + "a"
+
+
 @pytest.mark.parametrize(("shape", "want"), [
     (None, None), ("str", "<result 1>"), ({"result": ["str"]}, ["<result 1>[0]"]), ({"result": "str"}, "<result 1>"),
 ])
