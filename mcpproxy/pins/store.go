@@ -59,6 +59,9 @@ func (s Store) Read(key string) (*Server, error) {
 
 // check returns an error for a file that this package did not write.
 func (s *Server) check() error {
+	if s.Since.IsZero() { // null is one, and each tool would be new
+		return errors.New("it does not say since when")
+	}
 	for _, t := range s.Tools {
 		if t == nil || t.Pinned == nil && t.Seen == nil {
 			return errors.New("a tool in it has no definition")

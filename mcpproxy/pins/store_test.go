@@ -142,7 +142,7 @@ func TestAKilledWriterLeavesThePinsWhole(t *testing.T) {
 // everything pinned anew.
 func TestDamagedPinsAreAnError(t *testing.T) {
 	s := Store{t.TempDir()}
-	for _, text := range []string{"", "{", `{"tools":{"a":null}}`, `{"tools":{"a":{}}}`, `{"tools":[]}`} {
+	for _, text := range []string{"", "{", `{"tools":{"a":null}}`, `{"tools":{"a":{}}}`, `{"tools":[]}`, "null", "{}", `{"server":"up","tools":{}}`} {
 		if err := os.WriteFile(s.File("k"), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
