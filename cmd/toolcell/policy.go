@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/toolcell/toolcell/bridge"
@@ -91,9 +92,12 @@ func policyCheck(s settings.Settings) ([]oci.Check, error) {
 	}
 	check := oci.Check{Code: "RC-POLICY", Status: oci.CheckOK, Text: describePolicy(file, *found)}
 	if unmatched := p.UnmatchedSections(names); len(unmatched) > 0 {
-		check.Status = oci.CheckDegraded
 		check.Text += "; " + describeUnmatched(unmatched, names)
-		check.Cure = "# correct the names, or remove the sections:\n${EDITOR:-vi} " + text.ShellWord(file)
+		// Others may be about servers of another project.
+		if slices.ContainsFunc(unmatched, func(u policy.UnmatchedSection) bool { return meantBy(u, names) != "" }) {
+			check.Status = oci.CheckDegraded
+			check.Cure = "# correct the names, or remove the sections:\n${EDITOR:-vi} " + text.ShellWord(file)
+		}
 	}
 	return []oci.Check{check}, nil
 }

@@ -72,4 +72,10 @@ func TestSectionsOfThePolicyThatMatchNothingAreNamed(t *testing.T) {
 	if got := checks["RC-POLICY"].Text; got != want || checks["RC-POLICY"].Status != oci.CheckDegraded {
 		t.Errorf("doctor says %s\nwant        %s", got, want)
 	}
+	policy = w.put(t, "home/policy.toml", "[servers.another-project]\nallow = []\n")
+	checks, _ = examined(t, w.command(t, w.env, "doctor", "--json", "--policy", policy))
+	want = policy + " says in 1 section what code may call; no server that toolcell finds here matches [servers.another-project]"
+	if got := checks["RC-POLICY"].Text; got != want || checks["RC-POLICY"].Status != oci.CheckOK {
+		t.Errorf("doctor says %s\nwant        %s", got, want)
+	}
 }
