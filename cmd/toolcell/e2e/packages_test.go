@@ -173,7 +173,10 @@ func TestPackagesCommands(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{
-		{"packages", "add", "toolcell-there-is-no-such-package"}, {"exec", refused}, {"packages", "add", refused}, {"packages", "lock", refused},
+		{"packages", "add", "toolcell-there-is-no-such-package"},
+		{"exec", refused},
+		{"packages", "add", refused},
+		{"packages", "lock", refused},
 		{"packages", "add", "six", refused},
 	} {
 		if out, errs, code := h.run(t, e, args...); code != 2 {
