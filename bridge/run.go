@@ -24,7 +24,7 @@ import (
 // status. Questions go to req.Ask.
 func (s *Server) Run(ctx context.Context, req Request) *Result {
 	can := req.Ask != nil
-	req.elicits = mcpproxy.ElicitCapabilities{Form: can, URL: can}
+	req.elicits = mcpproxy.ElicitCapabilities{Form: can, URL: can, ByRequest: can}
 	run := s.begin(req, s.runs.Connection(nil), !can)
 	defer context.AfterFunc(ctx, func() { run.Cancel(context.Cause(ctx)) })()
 	for {

@@ -214,7 +214,7 @@ func (s *Server) runOf(call *mcp.CallToolRequest, req Request, c *ongoing.Call) 
 		}
 	}
 	req.Progress, req.Lines = c.Report, true
-	req.elicits = mcpproxy.ElicitCapabilities{Form: c.Client.Form, URL: c.Client.URL}
+	req.elicits = mcpproxy.ElicitCapabilities{Form: c.Client.Form, URL: c.Client.URL, ByRequest: !c.Client.MultiRound}
 	return s.begin(req, c.Connection, false), nil
 }
 

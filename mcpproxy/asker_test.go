@@ -55,9 +55,9 @@ func (s *askingServer) run() {
 			s.answerOf(string(r.ID)) <- head.Result
 		case r.Method == "":
 			s.answerOf(string(r.ID)) <- head.Error
-		case r.Method == "server/discover" && os.Getenv("FAKE_ERA") == "2026":
+		case r.Method == "server/discover" && strings.HasPrefix(os.Getenv("FAKE_ERA"), "2026"):
 			s.reply(r, `{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{},"prompts":{},"resources":{}}}`)
-		case r.Method == "initialize":
+		case r.Method == "initialize" && os.Getenv("FAKE_ERA") != "2026 alone":
 			var init struct {
 				Params struct{ Capabilities json.RawMessage }
 			}

@@ -125,7 +125,10 @@ type Elicit = func(ctx context.Context, e Elicitation) (ElicitationReply, error)
 // that was told otherwise is therefore connected anew by the next call, unless calls
 // are in flight: those, and the ones that join them, have what both the session and
 // CallRequest.Elicits allow. Later servers are told with each call.
-func (p *Proxy) SetElicits(can ElicitCapabilities) { p.elicits.Store(&can) }
+func (p *Proxy) SetElicits(can ElicitCapabilities) {
+	can.ByRequest = can.ByRequest && can.Any()
+	p.elicits.Store(&can)
+}
 
 // elicitsNow returns what SetElicits set last.
 func (p *Proxy) elicitsNow() ElicitCapabilities {

@@ -30,7 +30,8 @@ const (
 //
 //	before 2026-07-28    the server sends a request of its own (answer), or refuses
 //	                     until the user was at an address (visit)
-//	since then           the result asks, and the request is sent again (rounds)
+//	since then           the result asks, and the request is sent again (rounds), which
+//	                     some servers do in a session of before as well
 type relay struct {
 	u       *upstream
 	session *transport.Session
@@ -75,16 +76,16 @@ func newRelay(u *upstream, s *transport.Session, tool string, a asking, left *el
 // request sends a request, and answers what the server asks before it gives a result.
 func (r *relay) request(ctx context.Context, method string, params *transport.Params) (message.Reply, error) {
 	params.Elicits = r.can
-	if !r.session.Legacy() {
-		return r.rounds(ctx, method, params)
-	}
-	if r.elicit != nil {
+	if r.session.Legacy() {
+		if r.elicit == nil {
+			return r.session.Request(ctx, method, params)
+		}
 		params.Answer = r.answer
 	}
 	for visits := 0; ; visits++ {
-		reply, err := r.session.Request(ctx, method, params)
+		reply, err := r.rounds(ctx, method, params)
 		var refused *jsonrpc.Error
-		if !r.can.URL || visits == maxVisits || !errors.As(err, &refused) || refused.Code != mcp.CodeURLElicitationRequired {
+		if !r.session.Legacy() || !r.can.URL || visits == maxVisits || !errors.As(err, &refused) || refused.Code != mcp.CodeURLElicitationRequired {
 			return reply, err
 		}
 		if err := r.visit(ctx, refused.Data); err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -215,6 +216,73 @@ func TestServersAreToldWhatTheClientCan(t *testing.T) {
 	if len(pids) != 4 {
 		t.Errorf("%d processes, want one for each change", len(pids))
 	}
+}
+
+// TestServersThatAskByRequestMayDoSo also if they know the later protocol, in which they
+// could not. What they ask in results is asked in that session as well.
+func TestServersThatAskByRequestMayDoSo(t *testing.T) {
+	s, notes := asker(t, "2026")
+	p := proxyFor(t, Options{}, s)
+	byRequest := both
+	byRequest.ByRequest = true
+	round := `{"rounds":[null,{"resultType":"input_required","requestState":"s","inputRequests":{"k":{"method":"elicitation/create","params":` + plainForm + `}}}]}`
+	for _, tt := range []struct {
+		can   ElicitCapabilities
+		args  string
+		asked int
+		begun string // the last session
+	}{
+		{ElicitCapabilities{}, `{}`, 0, "server/discover"},
+		{ElicitCapabilities{ByRequest: true}, `{}`, 0, "server/discover"},
+		{byRequest, `{"asks":[` + plainForm + `]}`, 1, "initialize"},
+		{byRequest, round, 1, "initialize"},
+		{both, `{}`, 0, "server/discover"},
+	} {
+		p.SetElicits(tt.can)
+		u := entering(`{"name":"Ann"}`)
+		if _, err := callAsking(t, p, u, tt.args); err != nil {
+			t.Fatalf("%+v: %v", tt.can, err)
+		}
+		if len(u.asked) != tt.asked {
+			t.Errorf("%+v: asked %d times", tt.can, len(u.asked))
+		}
+		if begun := handshakes(notes); begun[len(begun)-1] != tt.begun {
+			t.Errorf("%+v: the sessions began with %v", tt.can, begun)
+		}
+	}
+	if begun := handshakes(notes); len(begun) != 3 {
+		t.Errorf("the sessions began with %v", begun)
+	}
+}
+
+// TestServersOfTheLaterProtocolAloneAreAsked in that, whatever the client takes.
+func TestServersOfTheLaterProtocolAloneAreAsked(t *testing.T) {
+	s, notes := asker(t, "2026 alone")
+	p := proxyFor(t, Options{}, s)
+	byRequest := both
+	byRequest.ByRequest = true
+	for _, can := range []ElicitCapabilities{byRequest, byRequest, {}, byRequest} {
+		p.SetElicits(can)
+		if _, err := callAsking(t, p, entering(`{"name":"Ann"}`), `{}`); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if begun := handshakes(notes); !slices.Equal(begun, []string{"initialize", "server/discover"}) {
+		t.Errorf("the sessions began with %v", begun)
+	}
+}
+
+// handshakes returns how the sessions of an asker began, with refused attempts.
+func handshakes(notes string) (all []string) {
+	data, _ := os.ReadFile(notes)
+	for line := range strings.Lines(string(data)) {
+		for _, method := range []string{"initialize", "server/discover"} {
+			if strings.Contains(line, `"method":"`+method+`"`) {
+				all = append(all, method)
+			}
+		}
+	}
+	return all
 }
 
 // TestCallsInFlightKeepTheirSession when the client changes.

@@ -43,7 +43,7 @@ func (u *upstream) acquire(ctx context.Context) (s *transport.Session, release f
 			_ = u.discard(s)
 			continue
 		}
-		if s := u.live; s != nil && u.calls == 0 && s.Legacy() && s.Elicits() != u.elicits() {
+		if s := u.live; s != nil && u.calls == 0 && !s.Suits(u.elicits()) {
 			u.detach() // it was told otherwise of the client
 			u.finished.Add(1)
 			u.mu.Unlock()

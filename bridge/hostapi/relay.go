@@ -47,7 +47,7 @@ func checkExact(content map[string]any) error {
 
 // asks reports whether somebody can be asked what servers ask.
 func (a *API) asks() bool {
-	return a.asker != nil && a.elicits != mcpproxy.ElicitCapabilities{}
+	return a.asker != nil && a.elicits.Any()
 }
 
 // tellElicits tells the upstreams again what the client of this run can show. Runs of

@@ -31,18 +31,26 @@ const (
 )
 
 // Capabilities are the modes that a client can show to the user.
-type Capabilities struct{ Form, URL bool }
-
-// Both returns the modes that two have in common.
-func (c Capabilities) Both(other Capabilities) Capabilities {
-	return Capabilities{Form: c.Form && other.Form, URL: c.URL && other.URL}
+type Capabilities struct {
+	Form, URL bool
+	// ByRequest says that the client takes requests of servers, as clients did before
+	// 2026-07-28. Some servers that know the later protocol ask in no other way.
+	ByRequest bool
 }
+
+// Both returns what two have in common.
+func (c Capabilities) Both(other Capabilities) Capabilities {
+	return Capabilities{Form: c.Form && other.Form, URL: c.URL && other.URL, ByRequest: c.ByRequest && other.ByRequest}
+}
+
+// Any reports whether the user can be asked at all.
+func (c Capabilities) Any() bool { return c.Form || c.URL }
 
 // ForSession returns the capabilities of a client as a server is told them at the
 // beginning of a session: these and no others.
 func (c Capabilities) ForSession() *mcp.ClientCapabilities {
 	var told mcp.ClientCapabilities
-	if c.Form || c.URL {
+	if c.Any() {
 		told.Elicitation = &mcp.ElicitationCapabilities{}
 	}
 	if c.Form {

@@ -44,9 +44,28 @@ func (d *Dialer) tooLong() error {
 func notMCP(err error) error {
 	var wire *jsonrpc.Error
 	if errors.As(err, &wire) && wire.Code == jsonrpc.CodeMethodNotFound {
-		return fmt.Errorf("it does not speak MCP: it answered %q to initialize", text.Printable(wire.Message, maxCommandShown))
+		return &notMCPError{wire}
 	}
 	return err
+}
+
+type notMCPError struct{ answer *jsonrpc.Error }
+
+func (e *notMCPError) Error() string {
+	return fmt.Sprintf("it does not speak MCP: it answered %q to initialize", text.Printable(e.answer.Message, maxCommandShown))
+}
+
+func (e *notMCPError) Unwrap() error { return e.answer }
+
+// needsLater reports whether a server refused the older handshake, or is one over HTTP
+// that keeps no session with it, and so would get no answers to its requests.
+func needsLater(t config.Transport, s *Session, err error) bool {
+	if err == nil {
+		return t == config.HTTP && s.mcp.ID() == ""
+	}
+	var answer *jsonrpc.Error
+	var status *remote.Error
+	return errors.As(err, &answer) || errors.As(err, &status) && status.SuggestsSSE()
 }
 
 // maxCommandShown bounds what an error quotes, in characters.
@@ -95,7 +114,7 @@ func (d *Dialer) overHTTP(ctx context.Context, cancel context.CancelCauseFunc, t
 	}
 	r.Watch(cs)
 	s := &Session{link: r, notes: notes, calls: r.WaitingCalls(), mcp: cs, can: can, since: time.Now()}
-	if t == config.HTTP && s.Legacy() && can != (elicitation.Capabilities{}) {
+	if t == config.HTTP && s.Legacy() && can.Any() {
 		r.AwaitStream(ctx)
 	}
 	return s, false, nil
@@ -133,7 +152,7 @@ func (d *Dialer) newClient(can elicitation.Capabilities) *mcp.Client {
 		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { d.options.ToolsChanged() },
 		MultiRoundTrip:         &mcp.MultiRoundTripOptions{Disabled: true},
 	}
-	if can != (elicitation.Capabilities{}) {
+	if can.Any() {
 		o.ElicitationHandler = func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 			return &mcp.ElicitResult{Action: "decline"}, nil
 		}

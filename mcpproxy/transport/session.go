@@ -203,6 +203,15 @@ func (s *Session) Legacy() bool {
 // session began.
 func (s *Session) Elicits() elicitation.Capabilities { return s.can }
 
+// Suits reports whether the session could not begin in a better way for a client that can
+// ask in these: servers of before 2026-07-28 are told only then.
+func (s *Session) Suits(can elicitation.Capabilities) bool {
+	if s.Legacy() {
+		return s.can == can
+	}
+	return s.can.ByRequest || !can.ByRequest // it does not take the older handshake, or need not
+}
+
 // AwaitCompleted returns a channel that is closed when the server says that what the
 // user does at an address is done, which it may have said already.
 func (s *Session) AwaitCompleted(id string) (done <-chan struct{}, stop func()) {

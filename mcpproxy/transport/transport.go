@@ -84,6 +84,10 @@ func NewDialer(s config.Server, o Options) *Dialer {
 // 2026 may die or hang on server/discover; they get a new link and the older
 // handshake, and the result reports it, so that the next start need not find
 // out again. The server is told that the user can be asked in these ways.
+//
+// Where a server may ask by requests of its own, it gets the older handshake first: with
+// the later one, tools that ask in the older way fail. Over HTTP a server without sessions
+// gets no answers to its requests, so it gets the later one all the same.
 func (d *Dialer) Dial(ctx context.Context, last Handshake, can elicitation.Capabilities) (*Session, Handshake, error) {
 	if d.server.Transport != config.Remote {
 		return d.dialOver(ctx, d.server.Transport, last, can)
@@ -110,7 +114,16 @@ func (d *Dialer) dialOver(ctx context.Context, t config.Transport, last Handshak
 	if t == config.SSE {
 		last.Legacy = true // this transport ended before server/discover came
 	}
-	s, suspect, err := d.attempt(ctx, t, last.Legacy, can)
+	preferred := !last.Legacy && can.ByRequest
+	s, suspect, err := d.attempt(ctx, t, last.Legacy || preferred, can)
+	if preferred && ctx.Err() == nil && needsLater(t, s, err) {
+		d.options.Log.Debug("trying the later handshake", "server", d.server.Name, "err", d.options.Redactor.Error(err))
+		if s != nil {
+			s.Close()
+		}
+		preferred = false
+		s, suspect, err = d.attempt(ctx, t, false, can)
+	}
 	if suspect && ctx.Err() == nil {
 		d.options.Log.Debug("trying the older handshake", "server", d.server.Name, "err", d.options.Redactor.Error(err))
 		last.Legacy = true
@@ -119,7 +132,7 @@ func (d *Dialer) dialOver(ctx context.Context, t config.Transport, last Handshak
 	if err != nil {
 		return nil, Handshake{}, &startError{d.server.Name, d.options.Redactor.Error(err)}
 	}
-	if s.Legacy() {
+	if s.Legacy() && !preferred {
 		last.Legacy = true // it need not be asked again
 	}
 	return s, last, nil

@@ -4,12 +4,14 @@ import (
 	"bufio"
 	"encoding/json"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // An sdkClient is a program of testdata that uses an official SDK.
@@ -196,6 +198,72 @@ func TestInspectorShowsNoForms(t *testing.T) {
 			"--tool-arg", `code=await mcp_github.create_issue(title="t")`, "--tool-arg", `servers=["github"]`)
 		if !strings.Contains(out, `"status": "approval_needed"`) || !strings.Contains(out, `"tool": "create_issue"`) {
 			t.Errorf("%s: got %s", era, out)
+		}
+	}
+}
+
+// TestServersOfThePythonSDKAsk as they do where the client is connected to them directly.
+func TestServersOfThePythonSDKAsk(t *testing.T) {
+	program, err := filepath.Abs("testdata/asking.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	python := interpreterOf(t, program)
+	e := env{"MCP_BRIDGE_IMAGE": "host", "MCP_SERVERS_CONFIG": writeConfig(t, map[string]any{"mcpServers": map[string]any{
+		"stdio":     map[string]any{"command": python, "args": []string{program}},
+		"sessions":  map[string]any{"type": "http", "url": serveHTTP(t, python, program)},
+		"stateless": map[string]any{"type": "http", "url": serveHTTP(t, python, program, "stateless")},
+	}})}
+	h := firstHost(t)
+	for _, sdk := range sdkClients {
+		t.Run(sdk.name, func(t *testing.T) {
+			t.Parallel()
+			c := startSDK(t, h, e, sdk.program, sdk.era, "yes")
+			want := 0
+			for _, server := range []string{"stdio", "sessions", "stateless"} {
+				tools := []string{"before", "during", "before"}
+				if sdk.era == "2026-07-28" || server == "stateless" {
+					tools = []string{"before"} // the other has no way to reach such a client
+				}
+				for _, tool := range tools {
+					r, forms := c.call(t, map[string]any{"servers": []string{server}, "code": "print(await mcp_" + server + "." + tool + "())"})
+					r.want(t, "yes")
+					if want++; len(forms) != want || !strings.Contains(strings.ToLower(forms[want-1]), tool+"?") {
+						t.Errorf("%s.%s: the forms are %q", server, tool, forms)
+					}
+				}
+			}
+		})
+	}
+}
+
+// serveHTTP starts a program of testdata that serves MCP over HTTP at the port that it is
+// given, and returns its address.
+func serveHTTP(t *testing.T, command, program string, args ...string) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	l.Close()
+	_, port, _ := net.SplitHostPort(address)
+	c := exec.Command(command, append([]string{program, port}, args...)...)
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = c.Process.Kill()
+		_ = c.Wait()
+	})
+	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		conn, err := net.Dial("tcp", address)
+		if err == nil {
+			conn.Close()
+			return "http://" + address + "/mcp"
+		}
+		if time.Now().After(end) {
+			t.Fatal(err)
 		}
 	}
 }
