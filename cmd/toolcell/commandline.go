@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log"
 	"os"
 	"os/signal"
 	"syscall"
@@ -27,6 +28,8 @@ func runCommandLine(args []string, stdin *os.File, stdout, stderr *os.File) int 
 	// once and leave sandboxes behind. Not signal.Ignore, which our children would
 	// inherit.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	// net/http writes there what a server sends that nobody asked for: it may be a secret.
+	log.SetOutput(io.Discard)
 	settings.LeaveRemovedFolder()
 	settings.CompletePath()
 	s := &console.Streams{In: stdin, Out: stdout, Err: stderr, Signals: signals}

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"io"
+	"log"
 	"os"
 	"path/filepath"
 	"strings"
@@ -37,5 +39,20 @@ func TestHelpIsNamedForWrongFlagsAndArgumentsOnly(t *testing.T) {
 		if code != 2 || strings.Contains(string(got), "--help") != (want != "") || !strings.HasSuffix(string(got), want) {
 			t.Errorf("%s: exit %d\n%s", args, code, got)
 		}
+	}
+}
+
+// TestNothingThatServersSendIsLogged by libraries, which write to the standard logger.
+func TestNothingThatServersSendIsLogged(t *testing.T) {
+	before := log.Writer()
+	defer log.SetOutput(before)
+	log.SetOutput(os.Stderr)
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	if code := runCommandLine([]string{"toolcell", "--version"}, null, null, null); code != 0 || log.Writer() != io.Discard {
+		t.Errorf("exit %d, and the standard logger writes to %v", code, log.Writer())
 	}
 }
