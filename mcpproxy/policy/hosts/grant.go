@@ -1,6 +1,7 @@
 package hosts
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -95,6 +96,9 @@ func (g *Grant) fillCredentials(lookup func(string) (string, bool)) error {
 			value, secrets, err := rulefile.Expand(c.value, lookup)
 			if err != nil {
 				return fmt.Errorf("the credential of %q: %w", t.Host, err)
+			}
+			for i, s := range secrets { // spaces around a value do not reach the host (RFC 9110, 5.5), nor come back from it
+				secrets[i] = cmp.Or(strings.Trim(s, " "), s)
 			}
 			g.secrets = append(g.secrets, Credential{Host: t.Host, Header: c.header, Value: value, Secrets: secrets, Env: c.env})
 		}

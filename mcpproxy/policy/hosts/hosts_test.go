@@ -237,6 +237,10 @@ value = "Key abcd"
 	if got := grantOf(t, two, "https://api.github.com", "https://api.github.com:80").Credentials(); !reflect.DeepEqual(got, want) {
 		t.Errorf("credentials are %+v", got)
 	}
+	t.Setenv("TOOLCELL_TEST_TOKEN", " s3cret ")
+	if got := grantOf(t, text, "https://api.github.com").Credentials()[0].Secrets; !reflect.DeepEqual(got, []string{"s3cret"}) {
+		t.Errorf("of a value with spaces around it, %q is secret", got)
+	}
 	t.Setenv("TOOLCELL_TEST_TOKEN", "")
 	if _, err := grant(t, text, "https://api.github.com"); err == nil || !strings.Contains(err.Error(), "TOOLCELL_TEST_TOKEN is not set") {
 		t.Errorf("an unset variable: error %v", err)
