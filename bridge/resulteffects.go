@@ -87,7 +87,8 @@ func (r *Result) planRows() []any {
 	return rows
 }
 
-// addNetwork adds what went through the way out of a run, and says once what did not: in the hint if the code has failed.
+// addNetwork adds what went through the way out of a run, and says once what did not: in
+// the hint if the code has failed.
 func (r *Result) addNetwork(p plan, code string, report network.Report) (notes []string) {
 	r.Network = report.Uses
 	unsent := report.Unsent()

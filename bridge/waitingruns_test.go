@@ -166,8 +166,8 @@ func TestASessionWhoseRunWaitsSaysSo(t *testing.T) {
 	}
 }
 
-// TestARunThatSucceededHasEffects, which a call is told that comes back too late: the result
-// itself lists calls of failed runs only.
+// TestARunThatSucceededHasEffects: a call that comes back too late is told of them, and the
+// result itself lists calls of failed runs only.
 func TestARunThatSucceededHasEffects(t *testing.T) {
 	s := newAsking(t, nil)
 	allow := func(context.Context, consent.Question) consent.Answer { return consent.Answer{Choice: consent.ForCall} }

@@ -15,7 +15,7 @@ func (markdown) writeInString(b *strings.Builder, r rune) {
 	}
 }
 
-// line leaves brackets, quotes and stars as they are, of which rules of a policy have many:
+// line leaves brackets, quotes and stars as they are, since rules of a policy are full of them:
 // they mean nothing in inline code. Not every client knows that, so links, pictures and HTML
 // are broken up even so.
 func (m markdown) line(s string) string {

@@ -28,7 +28,7 @@ func runCommandLine(args []string, stdin *os.File, stdout, stderr *os.File) int 
 	// once and leave sandboxes behind. Not signal.Ignore, which our children would
 	// inherit.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	// net/http writes there what a server sends that nobody asked for: it may be a secret.
+	// net/http logs bytes that a server sends unasked, and they may be a secret.
 	log.SetOutput(io.Discard)
 	settings.LeaveRemovedFolder()
 	settings.CompletePath()
