@@ -279,8 +279,8 @@ func TestDamagedCredentialsAreNamed(t *testing.T) {
 		"{":                               `line 1: it is not valid JSON`,
 		"{\n\"auths\": {},\n}\n":          `line 3: it is not valid JSON`,
 		"{\n\"auths\": []}":               `line 2: "auths" must be an object, not an array`,
-		`{"auths": {"x": {"auth": 7}}}`:   `line 1: "auths.auth" must be a string, not a number`,
-		`{"credHelpers": {"x": true}}`:    `line 1: "credHelpers" must be a string, not true or false`,
+		`{"auths": {"x": {"auth": 7}}}`:   `line 1: "auths.x.auth" must be a string, not a number`,
+		`{"credHelpers": {"x": true}}`:    `line 1: "credHelpers.x" must be a string, not true or false`,
 		`{"detachKeys": "", "auths": ""}`: `line 1: "auths" must be an object, not a string`,
 		"[]":                              `line 1: it must be an object, not an array`,
 	} {

@@ -1,0 +1,79 @@
+// Package contain keeps a panic inside the unit of work that caused it: a client's
+// request, a call from code, a message of a server, a background task.
+//
+// It promises that such a panic becomes an error, that the error has an ID, and that
+// the stack is in the log with the same ID. It does not decide what the error means:
+// the caller refuses, answers whoever waits, and throws away what the work may have
+// left half done. What no recover can stop ends the process all the same: fatal errors
+// of the Go runtime (concurrent map access, stack overflow, out of memory), panics in
+// goroutines that libraries start, and crashes in C.
+package contain
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+)
+
+// A PanicError says that toolcell's own code panicked. It quotes nothing of the panic,
+// which may hold untrusted text or a secret: that is in the log, under ID.
+type PanicError struct {
+	ID   string // eight hexadecimal digits
+	Work string // what panicked, such as "reading a tool list"
+}
+
+func (e *PanicError) Error() string {
+	return fmt.Sprintf("an internal error in toolcell while %s (ID %s; the log has the details)", e.Work, e.ID)
+}
+
+// Recover contains a panic of the function that defers it, and logs it. It then calls
+// failed, unless that is nil, to complete what the work owes others. Defer it directly,
+// before the defers that it should run after: recover works nowhere else.
+//
+//	defer contain.Recover("listening for approvals", func(err error) { done <- err })
+func Recover(work string, failed func(err error)) {
+	if p := recover(); p != nil {
+		err := report(work, p)
+		if failed != nil {
+			failed(err)
+		}
+	}
+}
+
+// Error is Recover for a function with a named result: it sets *err. Results beside the
+// error keep the values that they had; their zero values must mean no.
+//
+//	func (g *Gate) decide(e Effect) (v Verdict, err error) {
+//		defer contain.Error("deciding a call", &err)
+func Error(work string, err *error) {
+	if p := recover(); p != nil {
+		*err = report(work, p)
+	}
+}
+
+// Call calls f and returns its error, or a *PanicError.
+func Call(work string, f func() error) (err error) {
+	defer Error(work, &err)
+	return f()
+}
+
+func report(work string, panicked any) *PanicError {
+	id := make([]byte, 4)
+	_, _ = rand.Read(id) // it never fails
+	err := &PanicError{ID: hex.EncodeToString(id), Work: work}
+	slog.Error("internal error", "id", err.ID, "while", work, "panic", bounded(panicked), "stack", string(debug.Stack()))
+	return err
+}
+
+// bounded returns the text of a panic value. Its methods may panic themselves: fmt
+// contains that.
+func bounded(panicked any) string {
+	const most = 500
+	s := fmt.Sprint(panicked)
+	if len(s) > most {
+		s = s[:most] + "…"
+	}
+	return s
+}
