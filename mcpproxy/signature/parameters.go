@@ -197,34 +197,3 @@ func parameterAlias(name string, taken map[string]bool) string {
 	}
 	return pyname.Unique(base, "arg", taken)
 }
-
-// demands says in a few words what a schema demands of a value beyond its type.
-func demands(n *node) string {
-	var all []string
-	if format := n.str("format"); format != "" {
-		all = append(all, "format "+format)
-	}
-	for _, of := range []struct{ low, high, unit string }{
-		{"minimum", "maximum", ""},
-		{"exclusiveMinimum", "exclusiveMaximum", ""},
-		{"minLength", "maxLength", " characters"},
-		{"minItems", "maxItems", " items"},
-	} {
-		low, high := n.number(of.low), n.number(of.high)
-		switch {
-		case low != "" && high != "" && high != "9007199254740991": // JavaScript's largest integer is no limit to speak of
-			all = append(all, low+" to "+high+of.unit)
-		case low != "" && low != "-9007199254740991" && low != "0":
-			all = append(all, "at least "+low+of.unit)
-		case high != "" && high != "9007199254740991":
-			all = append(all, "at most "+high+of.unit)
-		}
-		if of.unit == "" && strings.HasPrefix(of.low, "exclusive") && (low != "" || high != "") {
-			all[len(all)-1] += " exclusive"
-		}
-	}
-	if pattern := n.str("pattern"); pattern != "" && len(pattern) <= 60 {
-		all = append(all, "matches "+pattern)
-	}
-	return text.Printable(strings.Join(all, ", "), 160)
-}

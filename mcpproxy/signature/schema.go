@@ -15,6 +15,7 @@ const (
 	maxSchemaNodes = 20_000
 	maxSchemaDepth = 100
 	maxRefHops     = 20
+	manyKeys       = 16 // above it, the members of an object are found by a map
 )
 
 var errSchema = errors.New("the schema is too large")
@@ -25,7 +26,8 @@ type node struct {
 	kind   byte // as its first byte in JSON; a number has '0'
 	text   string
 	keys   []string
-	values []*node // of an object or array
+	values []*node        // of an object or array
+	index  map[string]int // of the keys, where there are many
 }
 
 // parseSchema reads a schema into nodes, within the bounds.
@@ -91,12 +93,21 @@ func parseMembers(d *json.Decoder, kind byte, left *int, depth int) (*node, erro
 			n.values[at] = value
 		}
 	}
+	if len(n.keys) > manyKeys {
+		n.index = seen
+	}
 	_, err := d.Token() // the closing bracket
 	return n, err
 }
 
 // get returns a member of an object, or nil.
 func (n *node) get(key string) *node {
+	if n != nil && n.index != nil {
+		if i, ok := n.index[key]; ok {
+			return n.values[i]
+		}
+		return nil
+	}
 	if n != nil {
 		for i, k := range n.keys {
 			if k == key {

@@ -175,6 +175,9 @@ func hostileSchemas() map[string]string {
 		"wrong kinds inside":        `{"properties":{"a":{"type":[1,null,{}],"enum":5,"items":[[]],"format":[],"default":{},"description":{}}},"required":[null]}`,
 		"names that break out":      `{"properties":{"a\"]) -> None: import os #":{"enum":["\"]; import os #"]},"x\ny":{"description":"\"\"\"\nimport os\n\u2028import os"},"__class__":{},"self":{}}}`,
 		"numbers without an end":    `{"properties":{"a":{"type":"number","default":1e999999999,"minimum":-1e99999,"maximum":1e99999}}}`,
+		"refs in a long row":        `{"properties":{` + chained(6000) + `}}`,
+		"10,000 enum values":        `{"properties":{"a":{"enum":[` + numberedNames(10_000) + `]}}}`,
+		"a ref to a place it is in": `{"properties":{"a":{"properties":{"b":{"$ref":"#/properties/a"}}}}}`,
 		"surrogates and no letters": `{"properties":{"\ud800":{},"\u0000":{},"\u202e":{}}}`,
 	}
 }
@@ -202,6 +205,15 @@ func doubling(n int) string {
 		defs = append(defs, fmt.Sprintf(`"d%d":{"properties":{"a":{"$ref":"#/$defs/d%d"},"b":{"$ref":"#/$defs/d%d"}}}`, i, i+1, i+1))
 	}
 	return strings.Join(defs, ",")
+}
+
+// chained makes n properties, each of which is the next one.
+func chained(n int) string {
+	var all []string
+	for i := range n {
+		all = append(all, fmt.Sprintf(`"p%d":{"$ref":"#/properties/p%d"}`, i, i+1))
+	}
+	return strings.Join(all, ",")
 }
 
 func TestSignatureOfHostileSchemasIsBounded(t *testing.T) {

@@ -1,0 +1,139 @@
+package signature
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/toolcell/toolcell/mcpproxy/text"
+)
+
+const (
+	maxDemands  = 160 // bytes of all that is said of one value
+	maxBound    = 40  // of a number in it
+	maxPattern  = 60
+	largestInt  = 1<<53 - 1 // JavaScript's; generators write it where there is no limit
+	plainLength = "0"       // a least length that says nothing
+)
+
+// demands says in a few words what a schema demands of a value beyond its type. What
+// makes no sense, such as a negative length, is left out: the server decides.
+func demands(n *node) string {
+	var all []string
+	if format := n.str("format"); format != "" {
+		all = append(all, "format "+format)
+	}
+	all = append(all, between(bounds(n))...)
+	if step := n.number("multipleOf"); step != "" && len(step) <= maxBound && step != "1" {
+		all = append(all, "a multiple of "+step)
+	}
+	for _, of := range []struct{ least, most, one string }{
+		{"minLength", "maxLength", "character"},
+		{"minItems", "maxItems", "item"},
+	} {
+		all = append(all, counted(length(n.number(of.least)), length(n.number(of.most)), of.one)...)
+	}
+	if pattern := n.str("pattern"); pattern != "" && len(pattern) <= maxPattern {
+		all = append(all, "matches "+pattern)
+	}
+	return text.Printable(strings.Join(all, ", "), maxDemands)
+}
+
+// A bound is an end of a range of numbers.
+type bound struct {
+	text     string // "" is none
+	value    float64
+	excluded bool // the number itself is not allowed
+}
+
+// bounds reads the ends of a schema's range of numbers. exclusiveMinimum is a number of
+// its own since draft 6, and before that a boolean about minimum. Where a schema has both
+// numbers, the narrower one counts.
+func bounds(n *node) (low, high bound) {
+	low = end(n, "minimum", "exclusiveMinimum", func(a, b float64) bool { return a >= b })
+	high = end(n, "maximum", "exclusiveMaximum", func(a, b float64) bool { return a <= b })
+	if low.value <= -largestInt {
+		low = bound{}
+	}
+	if high.value >= largestInt {
+		high = bound{}
+	}
+	return low, high
+}
+
+func end(n *node, including, excluding string, narrower func(a, b float64) bool) bound {
+	with, without := numberBound(n.number(including)), numberBound(n.number(excluding))
+	without.excluded = true
+	flag := n.get(excluding)
+	switch {
+	case with.text == "" && without.text == "":
+		return bound{}
+	case without.text != "" && (with.text == "" || narrower(without.value, with.value)):
+		return without
+	}
+	with.excluded = flag != nil && flag.kind == 't'
+	return with
+}
+
+func numberBound(txt string) bound {
+	if txt == "" || len(txt) > maxBound {
+		return bound{}
+	}
+	value, _ := strconv.ParseFloat(txt, 64) // what is too large for a float is infinite
+	return bound{text: txt, value: value}
+}
+
+// between says which numbers a range has.
+func between(low, high bound) (words []string) {
+	switch {
+	case low.text != "" && high.text != "" && low.value < high.value && !low.excluded && !high.excluded:
+		return []string{low.text + " to " + high.text}
+	case low.text != "" && low.text == high.text && !low.excluded && !high.excluded:
+		return []string{"exactly " + low.text}
+	case low.text != "" && low.excluded:
+		words = append(words, "above "+low.text)
+	case low.text != "" && (high.text != "" || low.value != 0):
+		words = append(words, "at least "+low.text)
+	}
+	switch {
+	case high.text == "":
+	case high.excluded:
+		words = append(words, "below "+high.text)
+	default:
+		words = append(words, "at most "+high.text)
+	}
+	return words
+}
+
+// length reads a number of characters or items: anything else is "".
+func length(txt string) string {
+	value, err := strconv.ParseFloat(txt, 64)
+	if err != nil || value < 0 || value >= largestInt || value != float64(int64(value)) {
+		return ""
+	}
+	return strconv.FormatInt(int64(value), 10)
+}
+
+// counted says how many there have to be of something.
+func counted(least, most, one string) (words []string) {
+	several := func(count string) string {
+		if count == "1" {
+			return count + " " + one
+		}
+		return count + " " + one + "s"
+	}
+	switch {
+	case least == most && least != "":
+		return []string{"exactly " + several(least)}
+	case least != "" && most != "" && fewer(least, most):
+		return []string{least + " to " + several(most)}
+	case least != "" && least != plainLength:
+		words = append(words, "at least "+several(least))
+	}
+	if most != "" {
+		words = append(words, "at most "+several(most))
+	}
+	return words
+}
+
+// fewer compares two lengths as they are written by length.
+func fewer(a, b string) bool { return len(a) < len(b) || len(a) == len(b) && a < b }
