@@ -128,3 +128,61 @@ func TestEveryListIsAlsoLs(t *testing.T) {
 		t.Errorf("there are %d lists", lists)
 	}
 }
+
+// TestHelpAndHAreArguments of every command that takes any: the cli package's hidden help
+// command must not take them, do nothing and succeed.
+func TestHelpAndHAreArguments(t *testing.T) {
+	app, tried := testApp(), 0
+	var got []string
+	ran := errors.New("ran")
+	eachCommand(app, func(_ []string, c *cli.Command) {
+		c.Action = func(c *cli.Context) error { got = c.Args().Slice(); return ran }
+	})
+	eachCommand(app, func(words []string, c *cli.Command) {
+		for _, args := range [][]string{{"h"}, {"help"}, {"h", "x"}, {"help", "s"}} {
+			typed := findCommand(app, slices.Concat(words, args))
+			ordered, err := typed.flagsFirst()
+			if err != nil {
+				t.Fatalf("%v %v: %v", words, args, err)
+			}
+			got = nil
+			if err := app.Run(ordered); !errors.Is(err, ran) || !slices.Equal(slices.DeleteFunc(got, func(s string) bool { return s == "--" }), args) {
+				t.Errorf("%v %v: ran with %q, %v", words, args, got, err)
+			}
+			tried++
+		}
+	})
+	if tried < 150 {
+		t.Errorf("%d command lines were tried", tried)
+	}
+}
+
+// TestNoCommandTakesWhatItDoesNotUse: one that takes no arguments, a certain number of
+// them, or the names of what is there, refuses others.
+func TestNoCommandTakesWhatItDoesNotUse(t *testing.T) {
+	takesAny := []string{
+		"toolcell exec", "toolcell serve", // code, and a server that would wait for its client
+		"toolcell servers search", "toolcell servers untrust", // which say what they found, or that there is nothing to do
+		"toolcell packages add", "toolcell images pull", // whose arguments may exist elsewhere
+	}
+	state := t.TempDir()
+	t.Setenv("HOME", state)
+	t.Setenv("MCP_BRIDGE_STATE_DIR", state)
+	t.Chdir(state)
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	eachCommand(testApp(), func(words []string, c *cli.Command) {
+		if c.SkipFlagParsing || slices.Contains(takesAny, strings.Join(words, " ")) {
+			return
+		}
+		for _, args := range [][]string{{""}, {"h"}, {"help", "x"}, {"no-such-thing", "--", "--no-such-flag"}, {"a", "b", "c", "d"}} {
+			line := slices.Concat(words, args)
+			if code := runCommandLine(line, null, null, null); code == console.ExitOK {
+				t.Errorf("%q: exit 0", line)
+			}
+		}
+	})
+}

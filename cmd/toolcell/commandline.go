@@ -116,6 +116,7 @@ func newCommandLine(s *console.Streams) *cli.App {
 			return cli.ShowAppHelp(c)
 		},
 	}
+	hideHelpCommands(app.Commands)
 	for _, group := range app.Commands {
 		for _, c := range group.Subcommands {
 			if c.Name == "list" {
@@ -124,6 +125,15 @@ func newCommandLine(s *console.Streams) *cli.App {
 		}
 	}
 	return app
+}
+
+// hideHelpCommands leaves `toolcell help` as the only command of its name. The cli package
+// gives each command a hidden one, help or h, and an argument of that name would run it.
+func hideHelpCommands(all []*cli.Command) {
+	for _, c := range all {
+		c.HideHelpCommand = true
+		hideHelpCommands(c.Subcommands)
+	}
 }
 
 func usageError(_ *cli.Context, err error, _ bool) error {

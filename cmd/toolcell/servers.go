@@ -18,8 +18,13 @@ func serversCommand(s *console.Streams) *cli.Command {
 	command := func(name, usage, args string, action func(*cli.Context, *mcpproxy.Proxy) error, more ...string) *cli.Command {
 		return &cli.Command{
 			Name: name, Usage: usage, ArgsUsage: args, OnUsageError: usageError,
-			Flags:  append([]cli.Flag{jsonFlag()}, settings.Flags(slices.Concat(discoverySettings, more)...)...),
-			Action: func(c *cli.Context) error { return withProxy(c, s, action) },
+			Flags: append([]cli.Flag{jsonFlag()}, settings.Flags(slices.Concat(discoverySettings, more)...)...),
+			Action: func(c *cli.Context) error {
+				if name == "list" && c.Args().Present() {
+					return console.Usagef("servers list takes no arguments, got %q; to look at one server: toolcell servers check NAME", c.Args().First())
+				}
+				return withProxy(c, s, action)
+			},
 		}
 	}
 	pinsCommand := command("pins", "show how tools have changed since they were first used, and accept it", "[NAME…] | accept NAME [TOOL]",
