@@ -10,7 +10,7 @@ SHELL := /bin/bash
 # Distributions ship a Go that will not fetch a newer toolchain by itself.
 export GOTOOLCHAIN ?= auto
 export CGO_ENABLED := 1
-export GOFLAGS := -buildvcs=false -trimpath
+export GOFLAGS := -buildvcs=false
 
 # runc_nocriu leaves checkpointing out; netgo and osusergo keep a static binary
 # from loading libraries at run time; urfave_cli_no_docs leaves out a Markdown
@@ -32,7 +32,7 @@ build: bin/toolcell
 
 bin/%: FORCE | deps
 	@mkdir -p bin
-	go build -tags $(TAGS) -ldflags '$(LDFLAGS)' -o $@ ./$(if $(filter toolcell,$*),cmd,examples)/$*
+	go build -trimpath -tags $(TAGS) -ldflags '$(LDFLAGS)' -o $@ ./$(if $(filter toolcell,$*),cmd,examples)/$*
 
 .PHONY: deps
 deps:
