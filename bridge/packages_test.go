@@ -76,10 +76,10 @@ func TestScriptGetsItsPackages(t *testing.T) {
 	if n := f.needs[0]; n.File != "x.py" || n.requirements()[0] != "six>=1" || n.Grant.Index != packages.DefaultIndex {
 		t.Errorf("needs: %+v", n)
 	}
-	if got := f.mounts[0].Python.Preload; !slices.Equal(got, []string{"six"}) {
-		t.Errorf("preload: %q", got)
+	if got := f.mounts[0].Python; !slices.Equal(got.Preload, []string{"six"}) || !got.Alone {
+		t.Errorf("preload: %+v", got)
 	}
-	if r := runCode(t, s, "print(1)"); r.IsError() || f.mounted() || !slices.Equal(f.mounts[1].Python.Preload, []string{"of_the_image"}) {
+	if r := runCode(t, s, "print(1)"); r.IsError() || f.mounted() || f.mounts[1].Python.Alone || !slices.Equal(f.mounts[1].Python.Preload, []string{"of_the_image"}) {
 		t.Errorf("without a header: %+v, mounted: %v", r, f.mounted())
 	}
 }

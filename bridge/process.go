@@ -23,12 +23,14 @@ func newProcess(o Options, image Image, packages prepared, w *output.Pipes) oci.
 	if image.Runner != "" {
 		binds = append(binds, oci.Bind{Source: image.Runner, Target: runner.BytecodeDir})
 	}
-	base, preload := commonModules, o.Preload
+	base, preload, alone := commonModules, o.Preload, false
 	if packages.dir != "" {
 		binds = append(binds, oci.Bind{Source: packages.dir, Target: PackagesDir})
 		// Nothing else: a template, which is isolated less, would import from the packages
-		// what the user had meant to come from the image.
+		// what the user had meant to come from the image. What it does not import is not
+		// run: packages have no .pth files.
 		base, preload = append(slices.Clone(base), modulesOfPackages...), packages.preload
+		alone = len(preload) > 0
 	}
 	return oci.Process{
 		Root:    image.Root,
@@ -39,7 +41,7 @@ func newProcess(o Options, image Image, packages prepared, w *output.Pipes) oci.
 		Stdout:  w.ChildOut,
 		Stderr:  w.ChildErr,
 		Control: true,
-		Python:  &oci.Python{Interpreter: python, Program: runner.Program, Base: base, Preload: preload},
+		Python:  &oci.Python{Interpreter: python, Program: runner.Program, Base: base, Preload: preload, Alone: alone},
 	}
 }
 

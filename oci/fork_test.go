@@ -384,6 +384,8 @@ func TestTemplateRefusesWhatForksWouldShare(t *testing.T) {
 		"a thread":        {"import threading, time\nthreading.Thread(target=time.sleep, args=(600,), daemon=True).start()\n", "keeps threads running"},
 		"a file":          {"f = open('/usr/bin/env')\n", "keeps descriptors open"},
 		"shared memory":   {"import mmap\nm = mmap.mmap(-1, 4096)\n", "keeps memory that forks would share"},
+		"a process":       {"import subprocess\np = subprocess.Popen(['/bin/sleep', '600'])\n", "keeps processes running"},
+		"an orphan":       {"import os, time\nif os.fork() == 0:\n  if os.fork() == 0:\n    os.setsid(); time.sleep(600)\n  os._exit(0)\nos.wait()\n", "keeps processes running"},
 		"a signal":        {"import signal\nsignal.signal(signal.SIGUSR1, lambda *a: None)\n", "handles signal"},
 		"nothing at all":  {"import sys\nsys.exit('no')\n", "cannot be preloaded: SystemExit: no"},
 		"not even itself": {"", "cannot be preloaded: ModuleNotFoundError"},
@@ -400,6 +402,35 @@ func TestTemplateRefusesWhatForksWouldShare(t *testing.T) {
 				t.Errorf("ran as %q, notes: %s", got, notes)
 			}
 		})
+	}
+}
+
+// TestModulesTrustedAsCodeAreImportedAnew: what such a module leaves, here a process
+// that looks for others, is in one sandbox and in no other.
+func TestModulesTrustedAsCodeAreImportedAnew(t *testing.T) {
+	l := newLab(t, pool.Options{Start: pool.StartFork, Max: 2}, []string{"hostile"}, map[string]string{"hostile.py": `
+import os
+token = os.urandom(8).hex()
+if os.fork() == 0:
+    import time
+    while True:
+        for pid in os.listdir("/proc"):
+            try: found = open("/proc/%s/cmdline" % pid).read()
+            except OSError: continue
+            if "a secret" in found: open("/tmp/" + token, "a").write(found)
+        time.sleep(0.01)
+`})
+	l.p.Python.Alone = true
+	l.run(t, "pass")
+	seen := map[string]bool{}
+	for range 3 {
+		l.wait(t)
+		got, _ := l.run(t, "import hostile, os, subprocess; print("+isFork+", os.listdir('/tmp') in ([], [hostile.token]), hostile.token)\n"+
+			"subprocess.run(['/bin/sh', '-c', 'sleep 0.1; exit', 'a secret'])")
+		if !strings.HasPrefix(got, "False True ") || seen[got] {
+			t.Errorf("got %q, before %v", got, seen)
+		}
+		seen[got] = true
 	}
 }
 

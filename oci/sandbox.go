@@ -121,7 +121,9 @@ func (s *Sandbox) Close() error {
 // keepLimits enforces the limits of the sandbox from now on, and kills it when
 // ctx ends.
 func (s *Sandbox) keepLimits(ctx context.Context, l Limits, h spec.Host) {
-	s.watch = limits.Start(s.sandbox, l, h.Host)
+	if s.watch == nil {
+		s.watch = limits.Start(s.sandbox, l, h.Host)
+	}
 	s.stopWatch = context.AfterFunc(ctx, s.watch.Kill)
 }
 

@@ -58,6 +58,7 @@ func (r *Runtime) acquireStandby(ctx context.Context, p Process, h spec.Host) (*
 // Removing it can wait until after the answer.
 func (r *Runtime) superviseStandby(ctx context.Context, p Process, h spec.Host, s *container.Standby, release func()) *Sandbox {
 	sb, ctx := newSandbox(ctx, s)
+	sb.watch = s.Watch
 	sb.keepLimits(ctx, p.Limits, h)
 	sb.conn, sb.workspace, sb.line = s.Conn, s.Workspace, s.Lifeline
 	sb.freezer = container.NewFreezer(s, s.Lifeline, h.Cgroup)

@@ -81,7 +81,7 @@ var imports = map[string][]string{
 	"mcpproxy/transport/stdio":   {"mcpproxy/config", "mcpproxy/redact", "mcpproxy/text", "mcpproxy/transport/message"},
 
 	"oci":            {"oci/..."},
-	"oci/container":  {"oci/host", "oci/idmap", "oci/kernelfile", "oci/pid1", "oci/spec"},
+	"oci/container":  {"oci/host", "oci/idmap", "oci/kernelfile", "oci/limits", "oci/pid1", "oci/spec"},
 	"oci/doctor":     {"oci/host", "oci/idmap", "oci/spec"},
 	"oci/egress":     {},
 	"oci/host":       {"oci/idmap"},

@@ -6,6 +6,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/toolcell/toolcell/oci/limits"
 	"github.com/toolcell/toolcell/oci/pid1"
 	"golang.org/x/sys/unix"
 )
@@ -21,6 +22,9 @@ type Standby struct {
 	Workspace *os.File
 	Alive     func() bool // it has not ended
 	Runtime   *Runtime
+	// Watch keeps its limits already, since what it has imported could break them; nil
+	// if nothing in it could.
+	Watch *limits.Watch
 }
 
 // Attach gives the program its streams, which lets it begin. If the sandbox has

@@ -66,6 +66,16 @@ func Start(s Sandbox, l spec.Limits, h host.Host) *Watch {
 	return w
 }
 
+// Stop ends the watch of a sandbox that is to end.
+func (w *Watch) Stop() {
+	if w.memory != nil {
+		w.memory.stopWatch()
+	}
+	if w.socket != nil {
+		w.socket.stopWatch()
+	}
+}
+
 // Kill ends the sandbox because its time is up.
 func (w *Watch) Kill() {
 	if w.memory != nil {

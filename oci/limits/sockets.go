@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/toolcell/toolcell/oci/kernelfile"
@@ -18,12 +19,15 @@ const socketInterval = 50 * time.Millisecond
 // (container.LimitSocketBuffers). The kernel keeps UDP to the limit, but it lets
 // each TCP connection have a first packet each way, however many there are
 // (net/core/sock.c, __sk_mem_raise_allocated).
-type socketWatch struct{ stop, ended chan struct{} }
+type socketWatch struct {
+	once        sync.Once // closes stop
+	stop, ended chan struct{}
+}
 
 // startSocketWatch watches s, and calls kill once its buffers hold more than
 // twice the limit.
 func startSocketWatch(s Sandbox, limit int64, kill func()) *socketWatch {
-	w := &socketWatch{make(chan struct{}), make(chan struct{})}
+	w := &socketWatch{stop: make(chan struct{}), ended: make(chan struct{})}
 	go w.run(s, limit, kill)
 	return w
 }
@@ -61,6 +65,6 @@ func (w *socketWatch) run(s Sandbox, limit int64, kill func()) {
 }
 
 func (w *socketWatch) stopWatch() {
-	close(w.stop)
+	w.once.Do(func() { close(w.stop) })
 	<-w.ended
 }

@@ -113,3 +113,32 @@ func TestAFewForksWait(t *testing.T) {
 		})
 	}
 }
+
+// TestModulesTrustedAsCodeHaveNoTemplate: what they leave running there would be beside
+// the forks of later runs.
+func TestModulesTrustedAsCodeHaveNoTemplate(t *testing.T) {
+	for _, start := range []string{StartAuto, StartFork} {
+		p, made := newTestPool(t, nil)
+		p.SetOptions(Options{Start: start, Max: 4, Idle: time.Minute})
+		process := spec.Process{Python: &spec.Python{Preload: []string{"hostile"}, Alone: true}}
+		p.Prepare(process, spec.Host{})
+		if got := <-made; got != "container" {
+			t.Errorf("%s: made a %s", start, got)
+		}
+		p.containers.WaitForJobs()
+		for range 2 {
+			w, release := p.Acquire(t.Context(), process, spec.Host{})
+			if w == nil {
+				t.Errorf("%s: none waits", start)
+			}
+			release()
+			if got := <-made; got != "container" {
+				t.Errorf("%s: made a %s", start, got)
+			}
+			p.containers.WaitForJobs()
+		}
+		if s := p.State(); s.Template != nil {
+			t.Errorf("%s: there is a template", start)
+		}
+	}
+}

@@ -32,7 +32,7 @@ func (g *group) awaitTemplate(ctx context.Context) {
 
 // wantsForks reports whether the pool should have a template.
 func (g *group) wantsForks() bool {
-	return g.pool.options.Start != StartContainer && g.refused == nil
+	return g.pool.options.Start != StartContainer && !g.p.Python.Alone && g.refused == nil
 }
 
 // fork makes a fork. A template that fails once is not used again.

@@ -43,4 +43,7 @@ type Python struct {
 	Program     string   // its path inside
 	Base        []string // modules to import beforehand, as far as they are there
 	Preload     []string // modules that the user wants imported beforehand
+	// Alone says that Preload names modules that are trusted as little as code: each
+	// sandbox imports them for itself, and none is forked from a template.
+	Alone bool
 }

@@ -312,6 +312,8 @@ class Template:
             os.waitpid(child, 0)
         if self.threads() > 1:
             raise Refusal(name + " keeps threads running, and a fork has none of them")
+        if not alone():
+            raise Refusal(name + " keeps processes running, which would see the forks")
         with open("/proc/self/maps") as file:
             maps = file.readlines()
         for line in maps:

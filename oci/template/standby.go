@@ -23,7 +23,7 @@ func NewStandby(e *container.Runtime, p spec.Process, h spec.Host) (_ *container
 		return nil, nil, fmt.Errorf("waiting for the program: %w: %s", err, s.destroy())
 	}
 	_ = s.conn.SetReadDeadline(time.Time{})
-	return &container.Standby{Sandbox: &waiting{s}, Conn: s.conn, Lifeline: s.line, Workspace: s.workspace, Runtime: e, Alive: func() bool { return !s.Gone() }}, s.notes, nil
+	return &container.Standby{Sandbox: &waiting{s}, Conn: s.conn, Lifeline: s.line, Workspace: s.workspace, Runtime: e, Alive: func() bool { return !s.Gone() }, Watch: s.watch}, s.notes, nil
 }
 
 // A waiting is the container of a starter, which watches for its end.

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/oci/container"
+	"github.com/toolcell/toolcell/oci/limits"
 	"github.com/toolcell/toolcell/oci/pid1"
 	"github.com/toolcell/toolcell/oci/spec"
 	"golang.org/x/sys/unix"
@@ -29,6 +30,7 @@ type starter struct {
 	conn      *net.UnixConn
 	workspace *os.File // the standby sandbox owns it; a template needs none
 	h         spec.Host
+	watch     *limits.Watch // if what it imports may do anything; nil otherwise
 	said      *lastWords
 	notes     []string       // modules that could not be preloaded, and why
 	ended     chan struct{}  // its first process has
@@ -140,6 +142,9 @@ func startProgram(e *container.Runtime, p spec.Process, h spec.Host, template bo
 		return nil, err
 	}
 	s := &starter{s: c, line: line, h: h, said: said, ended: make(chan struct{})}
+	if p.Python.Alone {
+		s.watch = limits.Start(c, p.Limits, h.Host)
+	}
 	e.Go(func() {
 		s.exit, s.err = s.s.Wait()
 		close(s.ended)
@@ -205,6 +210,9 @@ func (s *starter) destroy() string {
 	s.s.Kill()
 	s.line.Close()
 	<-s.ended
+	if s.watch != nil {
+		s.watch.Stop()
+	}
 	words := s.said.close()
 	_ = s.s.Destroy() // the next start sweeps what this cannot remove
 	return words
