@@ -2,6 +2,7 @@ package images
 
 import (
 	"archive/tar"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -22,8 +23,8 @@ const (
 
 // fromOCIArchive returns an image of a tar of a layout. The tar is read in
 // place: nothing is extracted that would have to be cleaned up.
-func fromOCIArchive(file string, which pick, most int64, want v1.Platform) (v1.Image, error) {
-	b, err := openArchive(file, most)
+func fromOCIArchive(ctx context.Context, file string, which pick, most int64, want v1.Platform) (*found, error) {
+	b, err := openArchive(ctx, file, most)
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +43,7 @@ type part struct{ offset, size int64 }
 
 // openArchive lists a tar archive by jumping from header to header. One that is
 // compressed is decompressed first, to at most so many bytes.
-func openArchive(file string, most int64) (*tarBlobs, error) {
+func openArchive(ctx context.Context, file string, most int64) (*tarBlobs, error) {
 	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
@@ -57,12 +58,12 @@ func openArchive(file string, most int64) (*tarBlobs, error) {
 		return nil, err
 	}
 	if !isCompressed(head) {
-		return b, b.list(f)
+		return b, b.list(ctx, f)
 	}
-	if b.plain, err = decompressToFile(f, most); err != nil {
+	if b.plain, err = decompressToFile(ctx, f, most); err != nil {
 		return nil, fmt.Errorf("decompressing archive: %w", err)
 	}
-	if err := b.list(b.plain); err != nil {
+	if err := b.list(ctx, b.plain); err != nil {
 		b.plain.Close()
 		return nil, err
 	}
@@ -71,7 +72,7 @@ func openArchive(file string, most int64) (*tarBlobs, error) {
 
 // decompressToFile returns a file without a name, which is gone once it is closed, or
 // no longer referred to.
-func decompressToFile(f *os.File, most int64) (plain *os.File, err error) {
+func decompressToFile(ctx context.Context, f *os.File, most int64) (plain *os.File, err error) {
 	d, err := newDecompressor(f)
 	if err != nil {
 		return nil, err
@@ -89,7 +90,7 @@ func decompressToFile(f *os.File, most int64) (plain *os.File, err error) {
 	if err := os.Remove(plain.Name()); err != nil {
 		return nil, err
 	}
-	n, err := io.Copy(plain, io.LimitReader(d, most+1))
+	n, err := io.Copy(plain, io.LimitReader(&contextReader{ctx: ctx, inner: d}, most+1))
 	if err != nil {
 		return nil, err
 	}
@@ -110,11 +111,14 @@ func largeTempDir() string {
 	return os.TempDir()
 }
 
-func (b *tarBlobs) list(f *os.File) error {
+func (b *tarBlobs) list(ctx context.Context, f *os.File) error {
 	for r := tar.NewReader(f); ; {
 		hdr, err := r.Next()
 		if err == io.EOF {
 			return nil
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
 		}
 		if errors.Is(err, tar.ErrHeader) || errors.Is(err, io.ErrUnexpectedEOF) {
 			return errors.New("it is not a tar archive, or a damaged one")

@@ -1,6 +1,10 @@
 package images
 
 import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,7 +13,6 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/partial"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
@@ -26,8 +29,8 @@ type savedImage struct {
 // Such an archive has no manifest with digests of layers, but its configuration
 // names their uncompressed digests. The image is presented as one of plain tar
 // layers with these digests, so that reading it needs no pass over its layers.
-func fromDockerArchive(file, ref string, most int64) (v1.Image, error) {
-	b, err := openArchive(file, most)
+func fromDockerArchive(ctx context.Context, file, ref string, most int64, want v1.Platform) (v1.Image, error) {
+	b, err := openArchive(ctx, file, most)
 	if err != nil {
 		return nil, err
 	}
@@ -38,23 +41,96 @@ func fromDockerArchive(file, ref string, most int64) (v1.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	var saved []savedImage
-	if err := json.Unmarshal(raw, &saved); err != nil {
-		return nil, fmt.Errorf("reading manifest.json: %w", plainJSON(err))
+	saved, err := parseSaved(raw)
+	if err != nil {
+		return nil, fmt.Errorf("reading manifest.json: %w", err)
 	}
 	entry, err := findSaved(saved, ref)
 	if err != nil {
 		return nil, err
 	}
-	config, err := readFile(b, entry.Config, maxConfig)
+	config, d, err := unnamedConfig(ctx, b, entry.Config)
 	if err != nil {
 		return nil, fmt.Errorf("reading configuration: %w", err)
 	}
-	img := &dockerImage{blobs: b, entry: entry, config: config}
-	if err := img.buildManifest(); err != nil {
+	if len(config.RootFS.DiffIDs) != len(entry.Layers) {
+		return nil, layersDiffer(len(entry.Layers), config)
+	}
+	if len(entry.Layers) == 0 {
+		return nil, errors.New("the image has no layers")
+	}
+	img, err := newDockerImage(b, entry, config, d)
+	if err != nil {
 		return nil, err
 	}
-	return partial.CompressedToImage(img)
+	return img, checkPlatform(config, want)
+}
+
+// parseSaved reads manifest.json.
+func parseSaved(raw []byte) (saved []savedImage, err error) {
+	left := maxArchiveFiles // names in all of it
+	r := newJSONReader(bytes.NewReader(raw))
+	names := func() (all []string, err error) {
+		all, err = r.texts(left)
+		left -= len(all)
+		return all, err
+	}
+	err = r.list(maxManifests, func() error {
+		var s savedImage
+		err := r.object(func(name string) (err error) {
+			switch name {
+			case "Config":
+				s.Config, err = r.text()
+			case "RepoTags":
+				s.RepoTags, err = names()
+			case "Layers":
+				s.Layers, err = names()
+			default:
+				err = r.skip()
+			}
+			return err
+		})
+		saved = append(saved, s)
+		return err
+	})
+	if err == nil {
+		err = r.end()
+	}
+	if err != nil {
+		return nil, plainJSON(err)
+	}
+	return saved, nil
+}
+
+// unnamedConfig reads a configuration as it comes, and says what its digest is.
+func unnamedConfig(ctx context.Context, b *tarBlobs, name string) (*v1.ConfigFile, v1.Descriptor, error) {
+	var d v1.Descriptor
+	if size := b.sizeOf(name); size > maxConfig {
+		return nil, d, fmt.Errorf("%s has more than %d bytes", foreign(name, 200), maxConfig)
+	}
+	rc, err := b.open(name)
+	if err != nil {
+		return nil, d, err
+	}
+	defer rc.Close()
+	sum, counted := sha256.New(), &countingReader{inner: &contextReader{ctx: ctx, inner: rc}}
+	config, err := readConfig(io.TeeReader(counted, sum))
+	if err != nil {
+		return nil, d, err
+	}
+	d = v1.Descriptor{MediaType: types.DockerConfigJSON, Size: counted.n, Digest: v1.Hash{Algorithm: "sha256", Hex: hex.EncodeToString(sum.Sum(nil))}}
+	return config, d, nil
+}
+
+type countingReader struct {
+	inner io.Reader
+	n     int64
+}
+
+func (c *countingReader) Read(p []byte) (int, error) {
+	n, err := c.inner.Read(p)
+	c.n += int64(n)
+	return n, err
 }
 
 func findSaved(saved []savedImage, ref string) (savedImage, error) {
@@ -89,85 +165,45 @@ func savedNames(saved []savedImage) string {
 	return foreignNames(names)
 }
 
-// dockerImage is an image of a `docker save` archive.
-type dockerImage struct {
-	blobs    *tarBlobs
-	entry    savedImage
-	config   []byte
-	manifest []byte
-	layers   map[v1.Hash]v1.Descriptor
-	files    map[v1.Hash]string
-}
-
-// buildManifest makes the manifest that the archive lacks.
-func (i *dockerImage) buildManifest() error {
-	config, err := partial.ConfigFile(i)
-	if err != nil {
-		return fmt.Errorf("reading configuration: %w", err)
-	}
-	if len(config.RootFS.DiffIDs) != len(i.entry.Layers) {
-		return fmt.Errorf("the image has %d layers but its configuration names %d",
-			len(i.entry.Layers), len(config.RootFS.DiffIDs))
-	}
-	digest, err := partial.ConfigName(i)
-	if err != nil {
-		return err
-	}
-	m := v1.Manifest{
-		SchemaVersion: 2,
-		MediaType:     types.DockerManifestSchema2,
-		Config:        v1.Descriptor{MediaType: types.DockerConfigJSON, Size: int64(len(i.config)), Digest: digest},
-	}
-	i.layers = map[v1.Hash]v1.Descriptor{}
-	i.files = map[v1.Hash]string{}
+// newDockerImage makes the manifest that the archive lacks. Its digest names the image in
+// the store, so what it says must not change.
+func newDockerImage(b *tarBlobs, entry savedImage, config *v1.ConfigFile, of v1.Descriptor) (*image, error) {
+	m := &v1.Manifest{SchemaVersion: 2, MediaType: types.DockerManifestSchema2, Config: of}
+	i := &image{blobs: b, manifest: m, config: config, configFile: entry.Config}
 	for n, diffID := range config.RootFS.DiffIDs {
-		file := i.entry.Layers[n]
-		d := v1.Descriptor{MediaType: types.DockerUncompressedLayer, Digest: diffID, Size: i.blobs.sizeOf(file)}
+		file := entry.Layers[n]
+		d := v1.Descriptor{MediaType: types.DockerUncompressedLayer, Digest: diffID, Size: b.sizeOf(file)}
 		m.Layers = append(m.Layers, d)
-		i.layers[diffID], i.files[diffID] = d, file
+		// Some tools compress the layers there, so the size in the archive is not that of the
+		// plain tar, whose digest is the one that is known.
+		i.layers = append(i.layers, &layer{d, diffID, -1, func() (io.ReadCloser, error) { return openPlain(b, file) }})
 	}
-	i.manifest, err = json.Marshal(m)
-	return err
+	var err error
+	i.raw, err = json.Marshal(m)
+	return i, err
 }
 
-func (i *dockerImage) MediaType() (types.MediaType, error) { return types.DockerManifestSchema2, nil }
-func (i *dockerImage) RawManifest() ([]byte, error)        { return i.manifest, nil }
-func (i *dockerImage) RawConfigFile() ([]byte, error)      { return i.config, nil }
-
-func (i *dockerImage) LayerByDigest(h v1.Hash) (partial.CompressedLayer, error) {
-	d, ok := i.layers[h]
-	if !ok {
-		return nil, errors.New("no layer " + h.String() + " in the image")
-	}
-	return &dockerLayer{image: i, desc: d}, nil
-}
-
-// dockerLayer is a layer of a `docker save` archive.
-type dockerLayer struct {
-	image *dockerImage
-	desc  v1.Descriptor
-}
-
-func (l *dockerLayer) Digest() (v1.Hash, error)            { return l.desc.Digest, nil }
-func (l *dockerLayer) DiffID() (v1.Hash, error)            { return l.desc.Digest, nil }
-func (l *dockerLayer) MediaType() (types.MediaType, error) { return l.desc.MediaType, nil }
-
-// Size is unknown: the descriptor has the size in the archive, and some tools
-// compress the layers there.
-func (l *dockerLayer) Size() (int64, error) { return -1, nil }
-
-// Compressed returns the plain tar, whose digest is the one that is known.
-func (l *dockerLayer) Compressed() (io.ReadCloser, error) {
-	file, err := partial.CompressedToLayer(fileLayer{l})
+// openPlain opens a layer of an archive, uncompressed.
+func openPlain(b *tarBlobs, file string) (io.ReadCloser, error) {
+	rc, err := b.open(file)
 	if err != nil {
 		return nil, err
 	}
-	return file.Uncompressed()
+	d, err := newDecompressor(rc)
+	if err != nil {
+		rc.Close()
+		return nil, err
+	}
+	return &plainFile{d, rc}, nil
 }
 
-// fileLayer is the layer as it lies in the archive.
-type fileLayer struct{ *dockerLayer }
+// A plainFile is a decompressed file of an archive.
+type plainFile struct {
+	*decompressor
+	file io.Closer
+}
 
-func (l fileLayer) Compressed() (io.ReadCloser, error) {
-	return l.image.blobs.open(l.image.files[l.desc.Digest])
+func (p *plainFile) Close() error {
+	p.release()
+	return p.file.Close()
 }

@@ -43,7 +43,11 @@ func (r *repository) download(path string) (*download, error) {
 
 // connect asks for the rest of the blob.
 func (d *download) connect() error {
-	resp, err := d.get(d.ctx, d.path, d.at) //nolint:bodyclose // Close does, and resume
+	header := http.Header{}
+	if d.at > 0 {
+		header.Set("Range", fmt.Sprintf("bytes=%d-", d.at))
+	}
+	resp, err := d.get(d.ctx, d.path, header) //nolint:bodyclose // Close does, and resume
 	if err != nil {
 		return d.explain(d.ctx, err)
 	}

@@ -3,6 +3,7 @@ package images
 import (
 	"bytes"
 	"encoding/json"
+	"encoding/json/jsontext"
 	"errors"
 	"fmt"
 	"io"
@@ -26,14 +27,15 @@ func sanitize(err error) error {
 func plainJSON(err error) error {
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
+	var token *jsontext.SyntacticError
 	var registry *RegistryError
 	switch {
 	case errors.As(err, &registry):
 		return err
 	case errors.Is(err, io.EOF):
 		return errors.New("it is empty")
-	case errors.As(err, &syntax), errors.Is(err, io.ErrUnexpectedEOF):
-		return errors.New("it is not valid JSON")
+	case errors.As(err, &syntax), errors.As(err, &token), errors.Is(err, io.ErrUnexpectedEOF):
+		return errNotJSON
 	case errors.As(err, &kind):
 		got, _, _ := strings.Cut(kind.Value, " ") // a number is there with its digits
 		return fmt.Errorf("%s must be %s, not %s", where(kind.Field), jsonKind(kind.Type), kindOf[got])

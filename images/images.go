@@ -23,10 +23,8 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
-const (
-	maxLayers = 1000     // Docker stops at 127
-	maxConfig = 16 << 20 // bytes of a configuration; real ones have some 10 KiB
-)
+// maxConfig bounds a configuration, in bytes; real ones have some 10 KiB.
+const maxConfig = 16 << 20
 
 // Puller reads images. The zero value is ready for use.
 type Puller struct {
@@ -75,33 +73,40 @@ func (p Puller) Image(ctx context.Context, ref string) (v1.Image, error) {
 
 func (p Puller) open(ctx context.Context, r Reference) (v1.Image, error) {
 	want := p.PlatformOrHost()
-	var img v1.Image
+	var f *found
 	var err error
 	if _, statErr := os.Stat(r.Path); r.Local() && errors.Is(statErr, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s: no such file or folder", quoted(r.Path))
 	}
 	switch r.Kind {
 	case Registry:
-		img, err = p.fromRegistry(ctx, r, want)
+		f, err = p.fromRegistry(ctx, r, want)
 	case Layout:
-		img, err = fromLayout(dirBlobs(r.Path), pick{r.Tag, r.Digest}, want)
+		f, err = fromLayout(dirBlobs(r.Path), pick{r.Tag, r.Digest}, want)
 	case OCIArchive:
-		img, err = fromOCIArchive(r.Path, pick{r.Tag, r.Digest}, p.maxArchive(), want)
+		f, err = fromOCIArchive(ctx, r.Path, pick{r.Tag, r.Digest}, p.maxArchive(), want)
 	case DockerArchive:
-		img, err = fromDockerArchive(r.Path, r.Tag, p.maxArchive())
+		img, err := fromDockerArchive(ctx, r.Path, r.Tag, p.maxArchive(), want)
+		return img, plainEnd(ctx, err)
 	default:
 		return nil, errors.New("it is not an image but the host itself")
 	}
 	if err != nil {
 		return nil, err
 	}
-	if err := checkImage(img, want); err != nil {
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
-		return nil, sanitize(err)
+	img, err := newImage(ctx, f, want)
+	if err != nil {
+		return nil, plainEnd(ctx, sanitize(err))
 	}
-	return verifiedImage{img}, nil
+	return img, nil
+}
+
+// plainEnd returns why the work was ended, if it was.
+func plainEnd(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
 }
 
 func (p Puller) maxArchive() int64 { return cmp.Or(p.MaxArchive, 16<<30) }
@@ -112,65 +117,4 @@ func (p Puller) PlatformOrHost() v1.Platform {
 		return hostPlatform()
 	}
 	return p.Platform
-}
-
-// checkImage refuses an image whose manifest and configuration do not belong
-// together, or that is made for another platform.
-func checkImage(img v1.Image, want v1.Platform) error {
-	m, err := img.Manifest()
-	if err != nil {
-		return fmt.Errorf("reading manifest: %w", plainJSON(err))
-	}
-	if kind := artifactKind(m); kind != "" {
-		return fmt.Errorf("it is an artifact of the type %s, not an image", foreign(kind, 200))
-	}
-	switch {
-	case len(m.Layers) == 0:
-		return errors.New("the image has no layers")
-	case len(m.Layers) > maxLayers:
-		return fmt.Errorf("the image has %d layers, more than the limit of %d", len(m.Layers), maxLayers)
-	case m.Config.Size < 0 || m.Config.Size > maxConfig:
-		return fmt.Errorf("the image's configuration has %d bytes, beyond the limit of %d", m.Config.Size, maxConfig)
-	}
-	for _, l := range m.Layers {
-		if l.Size < 0 { // which the library would take for "any size"
-			return fmt.Errorf("layer %s has the size %d", l.Digest, l.Size)
-		}
-	}
-	raw, err := img.RawConfigFile()
-	if err != nil {
-		return fmt.Errorf("reading configuration: %w", err)
-	}
-	if err := verifyBytes(raw, m.Config.Digest); err != nil {
-		return fmt.Errorf("reading configuration: %w", err)
-	}
-	if int64(len(raw)) != m.Config.Size {
-		return fmt.Errorf("%w: the configuration has %d bytes and not %d", errCorrupt, len(raw), m.Config.Size)
-	}
-	config, err := img.ConfigFile()
-	if err != nil {
-		return fmt.Errorf("reading configuration: %w", plainJSON(err))
-	}
-	if len(config.RootFS.DiffIDs) != len(m.Layers) {
-		return fmt.Errorf("the image has %d layers but its configuration names %d",
-			len(m.Layers), len(config.RootFS.DiffIDs))
-	}
-	return checkPlatform(config, want)
-}
-
-// artifactKind returns what a manifest is for if not for an image: registries also
-// keep charts, signatures and models (OCI image-spec, manifest.md, "Guidelines for
-// Artifact Usage"). Old tools write images whose configuration has another type, or
-// none.
-func artifactKind(m *v1.Manifest) string {
-	switch kind := m.Config.MediaType; {
-	case m.MediaType != "" && !m.MediaType.IsImage():
-		return string(m.MediaType)
-	case kind == "" || kind.IsConfig() || kind == "application/octet-stream":
-		return ""
-	case m.ArtifactType != "":
-		return m.ArtifactType
-	default:
-		return string(kind)
-	}
 }

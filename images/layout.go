@@ -1,9 +1,7 @@
 package images
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,11 +9,9 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/partial"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
@@ -93,7 +89,41 @@ func blobName(h v1.Hash) string { return "blobs/" + h.Algorithm + "/" + h.Hex }
 type pick struct{ tag, digest string }
 
 // fromLayout returns the image of a layout that is meant, or the only one.
-func fromLayout(b blobs, which pick, want v1.Platform) (v1.Image, error) {
+func fromLayout(b blobs, which pick, want v1.Platform) (*found, error) {
+	kind := types.OCIImageIndex
+	doc, err := readIndex(b)
+	if which.digest != "" {
+		kind, doc, err = findDocument(b, which.digest)
+	}
+	if err != nil {
+		return nil, err
+	}
+	name := which.digest
+	for range maxNesting + 1 { // the last one may be the image
+		switch {
+		case kind.IsImage():
+			return &found{doc, b}, nil
+		case !kind.IsIndex():
+			return nil, fmt.Errorf("%s is a %q, not an image", name, foreign(string(kind), 200))
+		}
+		entries, err := withTag(doc.manifests, which.tag)
+		if err != nil {
+			return nil, err
+		}
+		chosen, err := chooseManifest(entries, want)
+		if err != nil {
+			return nil, err
+		}
+		name, kind = chosen.Digest.String(), chosen.MediaType
+		if doc, err = readDocument(b, chosen.Digest); err != nil {
+			return nil, err
+		}
+		which.tag = "" // the entries of an inner index differ by platform only
+	}
+	return nil, errors.New("the image's indexes are nested too deep")
+}
+
+func readIndex(b blobs) (*document, error) {
 	raw, err := readFile(b, "index.json", maxManifest)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, errors.New("this is no OCI image layout: it has no index.json")
@@ -101,64 +131,49 @@ func fromLayout(b blobs, which pick, want v1.Platform) (v1.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := v1.Descriptor{MediaType: types.OCIImageIndex}
-	if which.digest != "" {
-		if d, raw, err = readManifest(b, which.digest); err != nil {
-			return nil, err
-		}
+	doc, err := parseDocument(raw)
+	if err != nil {
+		return nil, fmt.Errorf("reading index: %w", err)
 	}
-	for range maxNesting + 1 { // the last one may be the image
-		switch {
-		case d.MediaType.IsImage():
-			return partial.CompressedToImage(&blobImage{blobs: b, desc: d, manifest: raw})
-		case !d.MediaType.IsIndex():
-			return nil, fmt.Errorf("%s is a %q, not an image", d.Digest, d.MediaType)
-		}
-		var index v1.IndexManifest
-		if err := json.Unmarshal(raw, &index); err != nil {
-			return nil, fmt.Errorf("reading index: %w", plainJSON(err))
-		}
-		entries, err := withTag(index.Manifests, which.tag)
-		if err != nil {
-			return nil, err
-		}
-		if d, err = chooseManifest(entries, want); err != nil {
-			return nil, err
-		}
-		if raw, err = readBlob(b, d.Digest, maxManifest); err != nil {
-			return nil, fmt.Errorf("reading manifest %s: %w", d.Digest, err)
-		}
-		which.tag = "" // the entries of an inner index differ by platform only
-	}
-	return nil, errors.New("the image's indexes are nested too deep")
+	return doc, nil
 }
 
-// readManifest reads what has a digest: a manifest, or an index of manifests.
-func readManifest(b blobs, digest string) (d v1.Descriptor, raw []byte, err error) {
-	if d.Digest, err = v1.NewHash(digest); err != nil {
-		return d, nil, err
+func readDocument(b blobs, h v1.Hash) (*document, error) {
+	raw, err := readBlob(b, h, maxManifest)
+	if err != nil {
+		return nil, fmt.Errorf("reading manifest %s: %w", h, err)
 	}
-	raw, err = readBlob(b, d.Digest, maxManifest)
+	doc, err := parseDocument(raw)
+	if err != nil {
+		return nil, fmt.Errorf("reading manifest %s: %w", h, err)
+	}
+	return doc, nil
+}
+
+// findDocument reads the manifest or the index with a digest that the user gave.
+func findDocument(b blobs, digest string) (types.MediaType, *document, error) {
+	h, err := v1.NewHash(digest)
+	if err != nil {
+		return "", nil, err
+	}
+	doc, err := readDocument(b, h)
 	if errors.Is(err, fs.ErrNotExist) {
-		return d, nil, fmt.Errorf("the layout has no image with the digest %s", digest)
+		return "", nil, fmt.Errorf("the layout has no image with the digest %s", digest)
 	}
 	if err != nil {
-		return d, nil, fmt.Errorf("reading manifest %s: %w", digest, err)
+		return "", nil, err
 	}
-	var m struct {
-		MediaType types.MediaType `json:"mediaType"`
-		Manifests json.RawMessage `json:"manifests"`
-	}
-	if err := json.Unmarshal(raw, &m); err != nil {
-		return d, nil, fmt.Errorf("%s is no manifest: %w", digest, err)
-	}
-	// The media type may be left out (OCI image-spec, manifest.md).
+	return doc.kind(), doc, nil
+}
+
+// kind is what a document says that it is, or what it looks like: the media type may be
+// left out (OCI image-spec, manifest.md).
+func (d *document) kind() types.MediaType {
 	otherwise := types.OCIManifestSchema1
-	if m.Manifests != nil {
+	if d.isIndex {
 		otherwise = types.OCIImageIndex
 	}
-	d.MediaType, d.Size = cmp.Or(m.MediaType, otherwise), int64(len(raw))
-	return d, raw, nil
+	return cmp.Or(d.mediaType, otherwise)
 }
 
 const refName = "org.opencontainers.image.ref.name"
@@ -188,66 +203,3 @@ func withTag(entries []v1.Descriptor, tag string) ([]v1.Descriptor, error) {
 	}
 	return found, nil
 }
-
-// blobImage is an image whose manifest is at hand and whose blobs are in a
-// layout or in a registry.
-type blobImage struct {
-	blobs    blobs
-	desc     v1.Descriptor
-	manifest []byte
-
-	mu     sync.Mutex
-	config []byte // once it was read; it is asked for again and again
-}
-
-func (i *blobImage) MediaType() (types.MediaType, error) { return i.desc.MediaType, nil }
-func (i *blobImage) RawManifest() ([]byte, error)        { return i.manifest, nil }
-
-func (i *blobImage) RawConfigFile() ([]byte, error) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if i.config != nil {
-		return i.config, nil
-	}
-	m, err := v1.ParseManifest(bytes.NewReader(i.manifest))
-	if err != nil {
-		return nil, err
-	}
-	i.config, err = readBlob(i.blobs, m.Config.Digest, maxConfig)
-	return i.config, err
-}
-
-func (i *blobImage) LayerByDigest(h v1.Hash) (partial.CompressedLayer, error) {
-	m, err := v1.ParseManifest(bytes.NewReader(i.manifest))
-	if err != nil {
-		return nil, err
-	}
-	for _, d := range m.Layers {
-		if d.Digest == h {
-			return &blobLayer{image: i, desc: d}, nil
-		}
-	}
-	return nil, fmt.Errorf("no layer %s in the image", h)
-}
-
-// blobLayer is a layer of it.
-type blobLayer struct {
-	image *blobImage
-	desc  v1.Descriptor
-}
-
-func (l *blobLayer) Digest() (v1.Hash, error)            { return l.desc.Digest, nil }
-func (l *blobLayer) Size() (int64, error)                { return l.desc.Size, nil }
-func (l *blobLayer) MediaType() (types.MediaType, error) { return l.desc.MediaType, nil }
-func (l *blobLayer) Compressed() (io.ReadCloser, error) {
-	return l.image.blobs.open(blobName(l.desc.Digest))
-}
-func (l *blobLayer) Descriptor() (*v1.Descriptor, error) { return &l.desc, nil }
-func (l *blobLayer) Manifest() (*v1.Manifest, error)     { return partial.Manifest(l.image) }
-func (l *blobLayer) ConfigFile() (*v1.ConfigFile, error) { return partial.ConfigFile(l.image) }
-func (l *blobLayer) RawManifest() ([]byte, error)        { return l.image.RawManifest() }
-func (l *blobLayer) RawConfigFile() ([]byte, error)      { return l.image.RawConfigFile() }
-
-// DiffID is what the configuration says. Without it the default would compute
-// it from the very bytes it is to check.
-func (l *blobLayer) DiffID() (v1.Hash, error) { return partial.BlobToDiffID(l, l.desc.Digest) }

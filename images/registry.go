@@ -13,15 +13,13 @@ import (
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/partial"
-	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
 // fromRegistry asks a registry for a manifest, its mirrors first. Layers and
 // configuration are fetched when they are read, from where the manifest was.
-func (p Puller) fromRegistry(ctx context.Context, r Reference, want v1.Platform) (v1.Image, error) {
+func (p Puller) fromRegistry(ctx context.Context, r Reference, want v1.Platform) (*found, error) {
 	var failures []error
 	ofMirror := p
 	ofMirror.Login = nil
@@ -42,7 +40,7 @@ func (p Puller) fromRegistry(ctx context.Context, r Reference, want v1.Platform)
 // fetchManifest reads a manifest from one registry, through its indexes to the image
 // that fits. The library's own choice knows neither variants nor a list of what
 // there is.
-func (p Puller) fetchManifest(ctx context.Context, ref name.Reference, mirror bool, want v1.Platform) (v1.Image, error) {
+func (p Puller) fetchManifest(ctx context.Context, ref name.Reference, mirror bool, want v1.Platform) (*found, error) {
 	repo, err := p.openRepository(ctx, ref.Context(), mirror)
 	if err != nil {
 		return nil, err
@@ -51,29 +49,66 @@ func (p Puller) fetchManifest(ctx context.Context, ref name.Reference, mirror bo
 	return img, repo.explain(ctx, err)
 }
 
-func (r *repository) fetchManifest(ref name.Reference, want v1.Platform) (v1.Image, error) {
+func (r *repository) fetchManifest(ref name.Reference, want v1.Platform) (*found, error) {
 	for range maxNesting {
-		d, err := remote.Get(ref, remote.WithContext(r.ctx), remote.WithTransport(r.client.Transport))
+		kind, doc, err := r.readDocument(ref)
 		if err != nil {
 			return nil, err
 		}
-		if !d.MediaType.IsIndex() {
-			if d.MediaType == types.DockerManifestSchema1 || d.MediaType == types.DockerManifestSchema1Signed {
-				return nil, errors.New("the image is in Docker's schema 1 of 2013; push it again with a tool of this decade")
-			}
-			return partial.CompressedToImage(&blobImage{blobs: r, desc: d.Descriptor, manifest: d.Manifest})
+		if !kind.IsIndex() {
+			return &found{doc, r}, nil
 		}
-		index, err := v1.ParseIndexManifest(strings.NewReader(string(d.Manifest)))
-		if err != nil {
-			return nil, fmt.Errorf("reading index: %w", plainJSON(err))
-		}
-		chosen, err := chooseManifest(index.Manifests, want)
+		chosen, err := chooseManifest(doc.manifests, want)
 		if err != nil {
 			return nil, err
 		}
 		ref = ref.Context().Digest(chosen.Digest.String())
 	}
 	return nil, errors.New("the image's indexes are nested too deep")
+}
+
+// accepted are the documents that are asked for.
+var accepted = strings.Join([]string{
+	string(types.DockerManifestSchema2), string(types.OCIManifestSchema1), string(types.DockerManifestList), string(types.OCIImageIndex),
+}, ",")
+
+// readDocument asks for a manifest or an index. The library's own way decodes all of it,
+// whatever its size.
+func (r *repository) readDocument(ref name.Reference) (types.MediaType, *document, error) {
+	resp, err := r.get(r.ctx, fmt.Sprintf("/v2/%s/manifests/%s", r.repo.RepositoryStr(), ref.Identifier()), http.Header{"Accept": {accepted}})
+	if err != nil {
+		return "", nil, err
+	}
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxManifest+1))
+	switch {
+	case err != nil:
+		return "", nil, err
+	case len(raw) > maxManifest:
+		return "", nil, errTooLong
+	}
+	if byDigest, ok := ref.(name.Digest); ok {
+		h, err := v1.NewHash(byDigest.DigestStr())
+		if err == nil {
+			err = verifyBytes(raw, h)
+		}
+		if err != nil {
+			return "", nil, fmt.Errorf("reading manifest: %w", err)
+		}
+	}
+	header, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
+	kind := types.MediaType(strings.TrimSpace(header))
+	if kind == types.DockerManifestSchema1 || kind == types.DockerManifestSchema1Signed {
+		return "", nil, errors.New("the image is in Docker's schema 1 of 2013; push it again with a tool of this decade")
+	}
+	doc, err := parseDocument(raw)
+	if err != nil {
+		return "", nil, fmt.Errorf("reading manifest: %w", err)
+	}
+	if !kind.IsImage() && !kind.IsIndex() { // a plain web server may say that it is JSON
+		kind = doc.kind()
+	}
+	return kind, doc, nil
 }
 
 // A repository is one repository of a registry, logged in. It opens its blobs.
@@ -124,16 +159,14 @@ func (r *repository) open(blob string) (io.ReadCloser, error) {
 	return r.download(fmt.Sprintf("/v2/%s/blobs/%s:%s", r.repo.RepositoryStr(), algorithm, hex))
 }
 
-// get asks for a path of the registry, from the byte at on.
-func (r *repository) get(ctx context.Context, path string, at int64) (*http.Response, error) {
+// get asks for a path of the registry.
+func (r *repository) get(ctx context.Context, path string, header http.Header) (*http.Response, error) {
 	u := url.URL{Scheme: r.repo.Scheme(), Host: r.repo.RegistryStr(), Path: path}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
 		return nil, err
 	}
-	if at > 0 {
-		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", at))
-	}
+	req.Header = header
 	// What a server compresses on its own has another digest.
 	req.Header.Set("Accept-Encoding", "identity")
 	resp, err := r.client.Do(req)

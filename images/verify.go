@@ -25,9 +25,6 @@ func OpenLayer(l v1.Layer, onRead func(n int)) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	if plain, ok := l.(verifiedLayer); ok {
-		l = plain.Layer
-	}
 	body, err := openCompressed(l, onRead)
 	if err != nil {
 		return nil, sanitize(err)
@@ -133,22 +130,3 @@ func verifyBytes(b []byte, want v1.Hash) error {
 	_, err = io.Copy(io.Discard, v)
 	return err
 }
-
-// verifiedImage is an image whose layers cannot be unpacked unverified.
-type verifiedImage struct{ v1.Image }
-
-func (i verifiedImage) Layers() ([]v1.Layer, error) {
-	layers, err := i.Image.Layers()
-	if err != nil {
-		return nil, err
-	}
-	for n := range layers {
-		layers[n] = verifiedLayer{layers[n]}
-	}
-	return layers, nil
-}
-
-type verifiedLayer struct{ v1.Layer }
-
-// Uncompressed is OpenLayer without a count.
-func (l verifiedLayer) Uncompressed() (io.ReadCloser, error) { return OpenLayer(l.Layer, nil) }
