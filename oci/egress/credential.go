@@ -34,9 +34,6 @@ func (b *Broker) plainCredentials(t target) []Credential {
 // beside another one.
 func checkCredentials(r *http.Request, credentials []Credential) error {
 	for _, c := range credentials {
-		if strings.EqualFold(r.Method, http.MethodTrace) || strings.EqualFold(r.Method, "TRACK") { // RFC 9110, 9.3.8
-			return fmt.Errorf("%s does not pass to a host with a credential: it shows what was sent", r.Method)
-		}
 		if len(valuesOf(r.Header, c.Header)) > 1 {
 			return fmt.Errorf("the header %s is there more than once; a credential takes its place", c.Header)
 		}
@@ -75,27 +72,20 @@ func addCredentials(h http.Header, credentials []Credential) {
 var errPartOfText = errors.New("a part of a text (status 206) does not pass from a host with a credential; ask without the header Range")
 
 // hideSecrets replaces credentials that a server sends back, in headers and in texts.
-// It is a best effort: a server can encode them in any way.
+// It is a best effort: a server can encode them in other ways than those of echoesOf.
 func hideSecrets(resp *http.Response, credentials []Credential) error {
-	var pairs []string
-	longest := 0
-	for _, c := range credentials {
-		for _, secret := range c.Secrets {
-			pairs = append(pairs, secret, c.Placeholder)
-			longest = max(longest, len(secret))
-		}
-	}
-	if pairs == nil {
+	echoes := echoesOf(credentials)
+	if len(echoes) == 0 {
 		return nil
 	}
 	if resp.StatusCode == http.StatusPartialContent && isText(resp.Header) {
 		return errPartOfText
 	}
-	replacer := strings.NewReplacer(pairs...)
+	replacer := newReplacer(echoes)
 	hideInHeader(resp.Header, replacer)
 	resp.Body = &hidingTrailers{resp.Body, resp, replacer}
 	if isText(resp.Header) && resp.ContentLength != 0 {
-		resp.Body = &hidingBody{ReadCloser: resp.Body, replacer: replacer, kept: longest - 1}
+		resp.Body = &hidingBody{ReadCloser: resp.Body, replacer: replacer, kept: len(echoes[0].text) - 1}
 		resp.ContentLength = -1
 		resp.Header.Del("Content-Length")
 	}

@@ -45,11 +45,25 @@ func (b *Broker) dialDirectly(ctx context.Context, host string, port uint16) (ne
 	}
 	for i, addr := range addrs {
 		var c net.Conn
-		if c, err = b.dialAddress(ctx, netip.AddrPortFrom(addr, port), len(addrs)-i); err == nil {
-			return c, nil
+		if c, err = b.dialAddress(ctx, netip.AddrPortFrom(addr, port), len(addrs)-i); err != nil {
+			continue
 		}
+		if leadsHere(c) && !b.o.Rules.AllowPrivate(host, addr) {
+			c.Close()
+			return nil, &addressError{host, addr}
+		}
+		return c, nil
 	}
 	return nil, fmt.Errorf("connecting to %s: %w", target{host, port}, plain(err))
+}
+
+// leadsHere reports whether a connection ends on this host. An address may be routed to
+// the host and be on none of its interfaces (ip route add local …); the kernel then takes
+// it for both ends.
+func leadsHere(c net.Conn) bool {
+	local, err1 := netip.ParseAddrPort(c.LocalAddr().String())
+	remote, err2 := netip.ParseAddrPort(c.RemoteAddr().String())
+	return err1 != nil || err2 != nil || local.Addr().Unmap().WithZone("") == remote.Addr().Unmap().WithZone("")
 }
 
 // dialAddress connects to one of the addresses that are left to try, in its share of

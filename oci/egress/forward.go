@@ -11,12 +11,10 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/http/httputil"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 )
 
 // newTransport returns what requests to servers go out by.
@@ -35,7 +33,7 @@ func (b *Broker) newTransport() *http.Transport {
 		TLSHandshakeTimeout:    b.o.DialTimeout,
 		Protocols:              http1(),
 		DisableCompression:     true,
-		MaxResponseHeaderBytes: 1 << 20,
+		MaxResponseHeaderBytes: maxHeader,
 		MaxConnsPerHost:        maxConns,
 		IdleConnTimeout:        time.Minute,
 		ExpectContinueTimeout:  time.Second,
@@ -153,6 +151,7 @@ func (b *Broker) relay(w http.ResponseWriter, r *http.Request, scheme string, t 
 		return
 	}
 	to := destination{scheme, t}
+	r.Header.Del("Max-Forwards") // only the proxies behind us would obey it (RFC 9110, 7.6.2)
 	proxy := &httputil.ReverseProxy{
 		Transport: b.transport, FlushInterval: -1, ErrorLog: log.New(io.Discard, "", 0),
 		Rewrite: func(p *httputil.ProxyRequest) {
@@ -162,12 +161,14 @@ func (b *Broker) relay(w http.ResponseWriter, r *http.Request, scheme string, t 
 		},
 		ModifyResponse: func(resp *http.Response) error {
 			switch {
+			case headerLines(resp.Header) > maxHeaderLines:
+				return errHeaderLines
 			case resp.StatusCode == http.StatusSwitchingProtocols:
 				return errSwitch
 			case resp.StatusCode == http.StatusProxyAuthRequired && scheme == "http" && b.o.Proxy != nil:
 				return &dialError{proxyStatus(resp.StatusCode)}
 			}
-			return hideSecrets(resp, credentials)
+			return hideSecrets(resp, slices.Concat(credentials, b.proxyCredential(scheme, t)))
 		},
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
 			b.refuse(w, t, upstreamRefusal(t, err))
@@ -208,7 +209,7 @@ func upstreamRefusal(t target, err error) *refusal {
 	switch {
 	case errors.As(err, &dial):
 		return dialRefusal(dial.error)
-	case errors.Is(err, errPartOfText), errors.Is(err, errSwitch):
+	case errors.Is(err, errPartOfText), errors.Is(err, errSwitch), errors.Is(err, errHeaderLines):
 		return &refusal{http.StatusForbidden, "", err.Error()}
 	case errors.As(err, &certificate):
 		err = fmt.Errorf("the certificate of %s is not valid: %w", t.host, certificate.Err)
@@ -226,8 +227,11 @@ func upstreamRefusal(t target, err error) *refusal {
 // for single requests, everything is refused that a server might read in another way than
 // the rules do.
 func (b *Broker) check(r *http.Request, scheme string, t target, credentials []Credential) (rule string, why *refusal) {
-	if r.Method == http.MethodConnect {
+	switch method := strings.ToUpper(r.Method); {
+	case method == http.MethodConnect:
 		return "", &refusal{http.StatusForbidden, "", "CONNECT within a connection does not pass"}
+	case method == http.MethodTrace || method == "TRACK": // RFC 9110, 9.3.8
+		return "", &refusal{http.StatusForbidden, "", method + " does not pass: its answer shows what the proxy on the way has added"}
 	}
 	if r.Header.Get("Upgrade") != "" {
 		return "", &refusal{http.StatusForbidden, "", "WebSockets and other upgrades do not pass here"}
@@ -252,47 +256,15 @@ func (b *Broker) check(r *http.Request, scheme string, t target, credentials []C
 	return rule, nil
 }
 
-// checkPath refuses paths that name another resource once a server has resolved them
-// (RFC 3986, 6.2.2.3), merged slashes or decoded them again.
-func checkPath(u *url.URL) error {
-	decoded := u.Path
-	again, err := url.PathUnescape(decoded)
-	twice := err == nil && again != decoded
-	if twice {
-		decoded = again
-	}
-	raw := strings.ToLower(u.EscapedPath())
-	if strings.Contains(raw, "%2f") || strings.ContainsAny(decoded, "\\") || strings.Count(decoded, "/") != strings.Count(raw, "/") {
-		return errors.New("a path with an encoded slash or a backslash does not pass where rules name paths")
-	}
-	segments := strings.Split(decoded, "/")
-	for i, segment := range segments {
-		name, _, _ := strings.Cut(segment, ";")
-		if name == "." || name == ".." || name == "" && i > 0 && i < len(segments)-1 {
-			return errors.New("a path with . or .. or an empty segment does not pass where rules name paths")
-		}
-	}
-	if strings.ContainsFunc(decoded, func(c rune) bool { return c < ' ' || c == 0x7f }) || !utf8.ValidString(decoded) {
-		return errors.New("a path with control characters, or not in UTF-8, does not pass where rules name paths")
-	}
-	if twice {
-		return errors.New("a path that is encoded twice does not pass where rules name paths")
-	}
-	return nil
-}
+// maxHeaderLines bounds the lines of a header: one of 32 KiB in the shortest possible
+// lines takes 500 KiB once it is parsed. For requests, net/http counts them.
+const maxHeaderLines = 500
 
-// overriding are headers by which frameworks take another method or path than that of
-// the request.
-var overriding = []string{
-	"x-http-method-override", "x-http-method", "x-method-override", "x-original-method",
-	"x-original-url", "x-original-uri", "x-rewrite-url", "x-original-path",
-}
+var errHeaderLines = fmt.Errorf("a header of more than %d lines does not pass", maxHeaderLines)
 
-func checkOverride(h http.Header) error {
-	for name := range h {
-		if slices.Contains(overriding, gatewayName(name)) {
-			return fmt.Errorf("the header %s does not pass where rules name methods or paths", name)
-		}
+func headerLines(h http.Header) (n int) {
+	for _, values := range h {
+		n += len(values)
 	}
-	return nil
+	return n
 }

@@ -94,6 +94,24 @@ func TestInspectionChecksEachRequest(t *testing.T) {
 		"GET /v1/x HTTP/1.1\r\nx-method-override: DELETE\r\n" + host:                                        "403 toolcell: the header X-Method-Override",
 		"GET /v1/x HTTP/1.1\r\nX_HTTP_Method_Override: DELETE\r\n" + host:                                   "403 toolcell: the header X_http_method_override",
 		"GET /v1/x HTTP/1.1\r\nX-Original-URL: /v2/x\r\n" + host:                                            "403 toolcell: the header X-Original-Url",
+		"GET /v1/..%20/admin HTTP/1.1\r\n" + host:                                                           "403 toolcell: a path with . or ..",
+		"GET /v1/%20.%20. HTTP/1.1\r\n" + host:                                                              "403 toolcell: a path with . or ..",
+		"GET /v1/.../admin HTTP/1.1\r\n" + host:                                                             "403 toolcell: a path with . or ..",
+		"GET /v1/..%e2%80%8b/admin HTTP/1.1\r\n" + host:                                                     "403 toolcell: a path with . or ..",          // a zero-width space
+		"GET /v1/%ef%bc%8e%ef%bc%8e/admin HTTP/1.1\r\n" + host:                                              "403 toolcell: a path with . or ..",          // wide dots
+		"GET /v1/%e2%80%a5/admin HTTP/1.1\r\n" + host:                                                       "403 toolcell: a path with . or ..",          // two dots in one
+		"GET /v1%ef%bc%8f.. HTTP/1.1\r\n" + host:                                                            "403 toolcell: a path with an encoded slash", // a wide one
+		"GET /v1/a%e2%88%95b HTTP/1.1\r\n" + host:                                                           "403 toolcell: a path with an encoded slash", // the division sign
+		"GET /v1/a%ef%bc%bcb HTTP/1.1\r\n" + host:                                                           "403 toolcell: a path with an encoded slash", // a wide backslash
+		"GET /v1/a%c2%85b HTTP/1.1\r\n" + host:                                                              "403 toolcell: a path with control characters",
+		"GET /v1/Acme_Inc. HTTP/1.1\r\n" + host:                                                             "200 OK",
+		"GET /v1/%e6%9f%a5%e8%af%a2 HTTP/1.1\r\n" + host:                                                    "200 OK",
+		"GET /v1/x HTTP/1.1\r\nDestination: /v2/x\r\n" + host:                                               "403 toolcell: the header Destination",
+		"GET /v1/x HTTP/1.1\r\nx-amz-copy-source: /v2/x\r\n" + host:                                         "403 toolcell: the header X-Amz-Copy-Source",
+		"TRACE /v1/x HTTP/1.1\r\n" + host:                                                                   "403 toolcell: TRACE does not pass",
+		"track /v1/x HTTP/1.1\r\n" + host:                                                                   "403 toolcell: TRACK does not pass",
+		"GET /v1/x HTTP/1.1\r\n" + strings.Repeat("A:\r\n", 600) + host:                                     "431",
+		"GET /v1/x HTTP/1.1\r\nA: " + strings.Repeat("a", 50<<10) + host:                                    "431",
 		"GET /v1/%2561 HTTP/1.1\r\n" + host:                                                                 "403 toolcell: a path that is encoded twice",
 		"GET /v1/%c0%ae%c0%ae HTTP/1.1\r\n" + host:                                                          "403 toolcell: a path with control characters, or not in UTF-8",
 		"GET //v1/x HTTP/1.1\r\n" + host:                                                                    "403 toolcell: a path with . or ..",
@@ -112,7 +130,7 @@ func TestInspectionChecksEachRequest(t *testing.T) {
 		}
 	}
 	uses := f.broker.Uses()
-	if len(uses) != 1 || uses[0].Requests != 6 || uses[0].Refused == 0 {
+	if len(uses) != 1 || uses[0].Requests != 8 || uses[0].Refused == 0 {
 		t.Errorf("uses are %+v", uses)
 	}
 }

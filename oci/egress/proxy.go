@@ -134,9 +134,9 @@ func accept(w http.ResponseWriter) (client net.Conn, buffered *bufio.Reader, err
 func (b *Broker) refuse(w http.ResponseWriter, t target, why *refusal) {
 	reason := asciiLine(why.reason)
 	if why.status == http.StatusBadGateway {
-		b.usage.addFailure(asciiLine(t.host), t.port, reason)
+		b.usage.addFailure(t.host, t.port, reason)
 	} else {
-		b.usage.addRefusal(asciiLine(t.host), t.port, why.rule, reason)
+		b.usage.addRefusal(t.host, t.port, why.rule, reason)
 	}
 	c, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {

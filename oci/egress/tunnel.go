@@ -19,7 +19,7 @@ func (b *Broker) tunnel(client net.Conn, buffered *bufio.Reader, server net.Conn
 		err = checkServerName(name, t.host)
 	}
 	if err != nil {
-		b.usage.addRefusal(t.host, t.port, "", asciiLine(err.Error()))
+		b.usage.addRefusal(t.host, t.port, "", err.Error())
 		return
 	}
 	// The client may have sent more with it, such as early data.
@@ -54,7 +54,7 @@ func checkServerName(name, host string) error {
 	if len(name) == len(host) && strings.ToLower(name) == host { // not with the Kelvin sign for k
 		return nil
 	}
-	return fmt.Errorf("the TLS handshake is for %q, and the connection for %q", name, host)
+	return fmt.Errorf("the TLS handshake is for %.260q, and the connection for %q", name, host)
 }
 
 // copyCounted copies until the end of from, and then ends to. Its buffer grows up to the

@@ -69,14 +69,15 @@ func (u *usage) addRefusal(host string, port uint16, rule, reason string) {
 func (u *usage) addFailure(host string, port uint16, reason string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if !slices.Contains(u.refused, reason) { // too many bytes
+	if !slices.Contains(u.refused, asciiLine(reason)) { // too many bytes
 		u.failed = u.count(host, port, "", reason, u.failed)
 	}
 }
 
 // count counts a request that does not reach its host, and adds the reason to those that
-// are known. mu is held.
+// are known. Both the host and the reason may quote what the code has sent. mu is held.
 func (u *usage) count(host string, port uint16, rule, reason string, known []string) []string {
+	host, reason = asciiLine(host), asciiLine(reason)
 	use := u.find(host, port)
 	use.Refused++
 	if rule != "" {

@@ -53,6 +53,29 @@ func (b *Broker) plainProxy(r *http.Request) (*url.URL, error) {
 	return &own, nil
 }
 
+// proxyCredential returns what the proxy of the host is told of the user with a request
+// for a host, so that an answer which repeats it can be cleaned.
+func (b *Broker) proxyCredential(scheme string, t target) []Credential {
+	if scheme != "http" { // the host's end of a tunnel, where no proxy sees a header
+		return nil
+	}
+	proxy, err := b.proxyFor(scheme, t)
+	if err != nil || proxy == nil || proxy.User == nil {
+		return nil
+	}
+	password, _ := proxy.User.Password()
+	c := Credential{Placeholder: "(the proxy's password)", Secrets: []string{basicAuth(proxy.User)}}
+	if len(password) >= minEncoded { // a shorter one stands in any text
+		c.Secrets = append(c.Secrets, password)
+	}
+	return []Credential{c}
+}
+
+func basicAuth(user *url.Userinfo) string {
+	password, _ := user.Password()
+	return base64.StdEncoding.EncodeToString([]byte(user.Username() + ":" + password))
+}
+
 // dialProxy connects to a proxy.
 func (b *Broker) dialProxy(ctx context.Context, proxy *url.URL) (net.Conn, error) {
 	port := proxy.Port()
@@ -87,8 +110,7 @@ func (b *Broker) dialThrough(ctx context.Context, proxy *url.URL, target string)
 	stop := context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })
 	request := &http.Request{Method: http.MethodConnect, URL: &url.URL{Opaque: target}, Host: target, Header: http.Header{}}
 	if user := proxy.User; user != nil {
-		password, _ := user.Password()
-		request.Header.Set("Proxy-Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(user.Username()+":"+password)))
+		request.Header.Set("Proxy-Authorization", "Basic "+basicAuth(user))
 	}
 	if err := request.Write(c); err != nil {
 		return nil, fmt.Errorf("asking the proxy of the host: %w", plain(err))
