@@ -93,7 +93,27 @@ var refused = []string{
 	"mincore", "cachestat",
 	// Called in a loop, they keep the disks of the host writing. Nothing that lasts
 	// is the sandbox's own but files in mounts, for which there is fsync.
-	"sync", "syncfs",
+	"sync", "syncfs", "sync_file_range", "sync_file_range2",
+	// With RESOLVE_CACHED, which a filter cannot see, it says which names of a shared
+	// directory are in memory.
+	"openat2",
+}
+
+// answered are calls, refused for some arguments or for all, that programs do not
+// expect to fail with EPERM: the filter answers as a kernel that lacks them, or as one
+// that does not do as it was advised.
+func answered() []specs.LinuxSyscall {
+	answer := func(errno unix.Errno, rule callRule, names ...string) specs.LinuxSyscall {
+		ret := uint(errno)
+		return specs.LinuxSyscall{Names: names, Action: specs.ActErrno, ErrnoRet: &ret, Args: rule}
+	}
+	return []specs.LinuxSyscall{
+		answer(0, nil, "sync"), // it cannot fail
+		answer(unix.ENOSYS, nil, "sync_file_range", "sync_file_range2", "openat2"),
+		answer(unix.EOPNOTSUPP, bit(5, rwfNoWait), "preadv2", "pwritev2"),
+		answer(unix.EOPNOTSUPP, bit(5, rwfDontCache), "preadv2", "pwritev2"),
+		answer(0, callRule{equal(3, unix.FADV_DONTNEED)}, "fadvise64"),
+	}
 }
 
 // hidden are calls whose memory belongs to no process: files without a name,
@@ -103,10 +123,8 @@ var hidden = []string{"memfd_create", "memfd_secret", "shmget", "shmat", "msgget
 // harden takes calls out of the profile.
 func harden(p *specs.LinuxSeccomp, template bool) {
 	forbid(p, refused)
-	// sync(2) cannot fail, so it seems to succeed.
-	success := uint(0)
-	p.Syscalls = append(p.Syscalls, specs.LinuxSyscall{Names: []string{"sync"}, Action: specs.ActErrno, ErrnoRet: &success})
 	allowByArguments(p, template)
+	p.Syscalls = append(p.Syscalls, answered()...)
 	// The 32-bit calls of a 64-bit kernel are a second door, which Python
 	// does not use. The first architecture is the host's own.
 	if len(p.Architectures) > 1 {

@@ -23,6 +23,16 @@ func equal(arg uint, value uint64) specs.LinuxSeccompArg {
 	return specs.LinuxSeccompArg{Index: arg, Value: 0xffffffff, ValueTwo: value, Op: specs.OpMaskedEqual}
 }
 
+// bit fits if a bit of an argument is set.
+func bit(arg uint, value uint64) callRule {
+	return callRule{{Index: arg, Value: value, ValueTwo: value, Op: specs.OpMaskedEqual}}
+}
+
+// without fits if no bit of the lower half of an argument is set but those in value.
+func without(arg uint, value uint64) callRule {
+	return callRule{{Index: arg, Value: 0xffffffff &^ value, ValueTwo: 0, Op: specs.OpMaskedEqual}}
+}
+
 func atMost(arg uint, value uint64) specs.LinuxSeccompArg {
 	return specs.LinuxSeccompArg{Index: arg, Value: value, Op: specs.OpLessEqual}
 }
@@ -113,6 +123,12 @@ func argumentRules() map[string][]callRule {
 		"recvfrom":    {inBand(3)},
 		"recvmsg":     {inBand(2)},
 		"recvmmsg":    {inBand(3)},
+		// Files of the root are shared. What reads only what is in memory tells, again and
+		// again, what others have read; what drops it from there makes them read it again,
+		// and the first tell it anew.
+		"preadv2":   {without(5, rwfHighPriority|rwfDSync|rwfSync|rwfAppend|rwfNoAppend)},
+		"pwritev2":  {without(5, rwfHighPriority|rwfDSync|rwfSync|rwfAppend|rwfNoAppend)},
+		"fadvise64": oneOf(3, unix.FADV_NORMAL, unix.FADV_RANDOM, unix.FADV_SEQUENTIAL, unix.FADV_WILLNEED, unix.FADV_NOREUSE),
 		// The limit on core files has a meaning of its own (Rlimits). Reading
 		// it is no change: without new limits, prlimit only reads.
 		"setrlimit": oneOf(0, changeableLimits()...),
@@ -120,6 +136,17 @@ func argumentRules() map[string][]callRule {
 	}
 	return rules
 }
+
+// Flags of preadv2 and pwritev2 (linux/fs.h), which package unix lacks.
+const (
+	rwfHighPriority = 0x1
+	rwfDSync        = 0x2
+	rwfSync         = 0x4
+	rwfNoWait       = 0x8
+	rwfAppend       = 0x10
+	rwfNoAppend     = 0x20
+	rwfDontCache    = 0x80
+)
 
 // sockets allows unix, TCP and UDP sockets: other protocols (MPTCP, SCTP, UDP-Lite,
 // ICMP) would only show the code more of the kernel, and load modules of it.
@@ -185,22 +212,27 @@ var prctls = []uint64{
 	unix.PR_SET_VMA, unix.PR_GET_AUXV, unix.PR_SET_PTRACER,
 }
 
-// socketOptions allows what programs set on sockets. Filters (SO_ATTACH_FILTER
-// and SO_ATTACH_BPF) are not among them, as with prctls.
+// socketOptions allows what Python's libraries set on sockets, and nothing else:
+// many of the others have been the way into the kernel, and some reach further than
+// their socket. Filters (SO_ATTACH_FILTER and SO_ATTACH_BPF) are not among them, as
+// with prctls.
 func socketOptions() (rules []callRule) {
-	level := func(number uint64, upTo uint64, more ...uint64) {
-		rules = append(rules, callRule{equal(1, number), atMost(2, upTo)})
-		for _, option := range more {
+	level := func(number uint64, options ...uint64) {
+		for _, option := range options {
 			rules = append(rules, callRule{equal(1, number), equal(2, option)})
 		}
 	}
-	level(unix.SOL_SOCKET, unix.SO_SNDTIMEO, unix.SO_BINDTODEVICE, unix.SO_TIMESTAMP, unix.SO_PASSSEC, unix.SO_TIMESTAMPNS, unix.SO_TIMESTAMPING,
-		unix.SO_RXQ_OVFL, unix.SO_PEEK_OFF, unix.SO_INCOMING_CPU, unix.SO_TIMESTAMP_NEW, unix.SO_RCVTIMEO_NEW, unix.SO_SNDTIMEO_NEW)
-	level(unix.IPPROTO_TCP, unix.TCP_CONGESTION, unix.TCP_USER_TIMEOUT, unix.TCP_FASTOPEN, unix.TCP_NOTSENT_LOWAT)
-	level(unix.IPPROTO_UDP, unix.UDP_CORK, unix.UDP_SEGMENT, unix.UDP_GRO)
-	level(unix.IPPROTO_IP, unix.IP_RECVTOS, unix.IP_BIND_ADDRESS_NO_PORT, unix.IP_MULTICAST_IF, unix.IP_MULTICAST_TTL,
-		unix.IP_MULTICAST_LOOP, unix.IP_ADD_MEMBERSHIP, unix.IP_DROP_MEMBERSHIP)
-	level(unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, unix.IPV6_RECVPKTINFO, unix.IPV6_PKTINFO, unix.IPV6_RECVHOPLIMIT, unix.IPV6_DONTFRAG,
-		unix.IPV6_RECVTCLASS, unix.IPV6_TCLASS)
+	level(unix.SOL_SOCKET, unix.SO_REUSEADDR, unix.SO_REUSEPORT, unix.SO_BROADCAST, unix.SO_SNDBUF, unix.SO_RCVBUF, unix.SO_KEEPALIVE,
+		unix.SO_OOBINLINE, unix.SO_PRIORITY, unix.SO_LINGER, unix.SO_PASSCRED, unix.SO_RCVLOWAT, unix.SO_RCVTIMEO, unix.SO_SNDTIMEO,
+		unix.SO_BINDTODEVICE, unix.SO_TIMESTAMP, unix.SO_TIMESTAMPNS, unix.SO_RXQ_OVFL)
+	level(unix.IPPROTO_TCP, unix.TCP_NODELAY, unix.TCP_MAXSEG, unix.TCP_CORK, unix.TCP_KEEPIDLE, unix.TCP_KEEPINTVL, unix.TCP_KEEPCNT,
+		unix.TCP_SYNCNT, unix.TCP_LINGER2, unix.TCP_DEFER_ACCEPT, unix.TCP_QUICKACK, unix.TCP_USER_TIMEOUT, unix.TCP_FASTOPEN,
+		unix.TCP_NOTSENT_LOWAT)
+	level(unix.IPPROTO_IP, unix.IP_TOS, unix.IP_TTL, unix.IP_PKTINFO, unix.IP_MTU_DISCOVER, unix.IP_RECVERR, unix.IP_RECVTOS,
+		unix.IP_BIND_ADDRESS_NO_PORT, unix.IP_MULTICAST_IF, unix.IP_MULTICAST_TTL, unix.IP_MULTICAST_LOOP, unix.IP_ADD_MEMBERSHIP,
+		unix.IP_DROP_MEMBERSHIP)
+	level(unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, unix.IPV6_UNICAST_HOPS, unix.IPV6_MULTICAST_IF, unix.IPV6_MULTICAST_HOPS,
+		unix.IPV6_MULTICAST_LOOP, unix.IPV6_JOIN_GROUP, unix.IPV6_LEAVE_GROUP, unix.IPV6_MTU_DISCOVER, unix.IPV6_RECVERR,
+		unix.IPV6_RECVPKTINFO, unix.IPV6_DONTFRAG, unix.IPV6_RECVTCLASS, unix.IPV6_TCLASS)
 	return rules
 }

@@ -87,7 +87,8 @@ NUMBERS = {
     "move_mount": (429, 429), "move_pages": (279, 239), "name_to_handle_at": (303, 264), "nfsservctl": (180, 42),
     "open_by_handle_at": (304, 265), "open_tree": (428, 428), "open_tree_attr": (467, 467),
     "perf_event_open": (298, 241), "personality": (135, 92), "pidfd_getfd": (438, 438), "pidfd_open": (434, 434),
-    "pidfd_send_signal": (424, 424), "pivot_root": (155, 41), "process_madvise": (440, 440),
+    "openat2": (437, 437), "pidfd_send_signal": (424, 424), "pivot_root": (155, 41), "preadv2": (327, 286),
+    "process_madvise": (440, 440), "sync_file_range": (277, 84),
     "process_vm_readv": (310, 270), "process_vm_writev": (311, 271), "ptrace": (101, 117), "query_module": (178, None),
     "quotactl": (179, 60), "quotactl_fd": (443, 443), "reboot": (169, 142), "remap_file_pages": (216, 234),
     "request_key": (249, 218), "rt_sigqueueinfo": (129, 138), "seccomp": (317, 277), "setdomainname": (171, 162), "sethostname": (170, 161),
@@ -712,7 +713,7 @@ DOORS = {
     "move_mount": (AT_FDCWD, b"/tmp", AT_FDCWD, b"/usr", 0), "move_pages": (1, 0, 0, 0, 0, 0),
     "name_to_handle_at": (AT_FDCWD, b"/", struct.pack("Ii", 128, 0) + bytes(128), PAGE, 0), "nfsservctl": (0, 0, 0),
     "open_by_handle_at": (0, struct.pack("IiQ", 8, 1, 2), 0), "open_tree": (AT_FDCWD, b"/", 1),
-    "open_tree_attr": (AT_FDCWD, b"/", 1, 0, 0),
+    "open_tree_attr": (AT_FDCWD, b"/", 1, 0, 0), "openat2": (AT_FDCWD, b"/", bytes(24), 24), "sync_file_range": (-1, 0, 0, 0),
     "perf_event_open": (struct.pack("IIQ", 1, 128, 0) + bytes(112), 0, -1, -1, 0), "pidfd_getfd": (0, 0, 0),
     "pivot_root": (b"/tmp", b"/tmp"), "process_madvise": (0, PAGE, 0, 0, 0),
     "process_vm_readv": (os.getpid(), PAGE, 0, PAGE, 0, 0), "process_vm_writev": (os.getpid(), PAGE, 0, PAGE, 0, 0),
@@ -754,6 +755,17 @@ ARGUMENTS = {
     "loads a seccomp filter with prctl": lambda: libc.prctl(22, 2, 0, 0, 0),
     "switches system calls to another handler": lambda: libc.prctl(59, 99, 0, 0, 0),
     "asks for speculation": lambda: libc.prctl(53, 99, 0, 0, 0),
+    "writes headers of IP itself": lambda: with_a_socket(lambda fd: libc.setsockopt(fd, 0, 3, PAGE, 0)),
+    "sets options of IP packets": lambda: with_a_socket(lambda fd: libc.setsockopt(fd, 0, 4, PAGE, 99)),
+    "joins a group with sources": lambda: with_a_socket(lambda fd: libc.setsockopt(fd, 0, 39, PAGE, 0)),
+    "turns an IPv6 socket into another": lambda: with_a_socket(lambda fd: libc.setsockopt(fd, 41, 1, PAGE, 4), socket.AF_INET6),
+    "joins an anycast group": lambda: with_a_socket(lambda fd: libc.setsockopt(fd, 41, 27, PAGE, 0), socket.AF_INET6),
+    "chooses how TCP avoids congestion": lambda: with_a_socket(lambda fd: libc.setsockopt(fd, 6, 13, b"?", 1)),
+    "gives TCP another protocol above it": lambda: with_a_socket(lambda fd: libc.setsockopt(fd, 6, 31, b"?", 1)),
+    "repairs a TCP connection": lambda: with_a_socket(lambda fd: libc.setsockopt(fd, 6, 19, PAGE, 0)),
+    "encapsulates in UDP": lambda: with_a_socket(lambda fd: libc.setsockopt(fd, 17, 100, PAGE, 0)),
+    "marks packets": lambda: with_a_socket(lambda fd: libc.setsockopt(fd, 1, 36, PAGE, 0)),
+    "sends without copying": lambda: with_a_socket(lambda fd: libc.setsockopt(fd, 1, 60, PAGE, 0)),
     "attaches a socket filter": lambda: with_a_socket(lambda fd: libc.setsockopt(fd, 1, 26, PAGE, 0)),
     "attaches a BPF program to a socket": lambda: with_a_socket(lambda fd: libc.setsockopt(fd, 1, 50, PAGE, 0)),
     "attaches a filter for reused ports": lambda: with_a_socket(lambda fd: libc.setsockopt(fd, 1, 51, PAGE, 0)),
@@ -773,6 +785,42 @@ for _name, _call in ARGUMENTS.items():
     @attempt(_name, safe_outside=True)
     def _(call=_call):
         return refused(call)
+
+
+def small_modules():
+    """Gives sources of modules that nobody has mapped."""
+    return [p for p in sorted(glob.glob(os.path.dirname(os.__file__) + "/*.py")) if os.path.getsize(p) > 2 * mmap.PAGESIZE]
+
+
+@attempt("reads only what others have read lately (RWF_NOWAIT)", safe_outside=True)
+def _():
+    fd = os.open(small_modules()[0], os.O_RDONLY)
+    os.pread(fd, 1 << 20, 0)
+    return f"{os.preadv(fd, [bytearray(9)], 0, 8)} bytes are in memory"
+
+
+@attempt("hides that flag among the upper bits")
+def _():
+    fd, vector = os.open(os.__file__, os.O_RDONLY), array.array("Q", [ctypes.addressof(PAGE), 9])
+    return f"{syscall('preadv2', fd, vector.buffer_info()[0], 1, 0, 0, 1 << 32 | 8)} bytes are in memory"
+
+
+@attempt("reads without leaving it in memory (RWF_DONTCACHE)")
+def _():
+    return f"{os.preadv(os.open(os.__file__, os.O_RDONLY), [bytearray(9)], 0, 0x80)} bytes"
+
+
+@attempt("drops a file of the root from memory (POSIX_FADV_DONTNEED)", safe_outside=True)
+def _():
+    def dropped(path):
+        fd = os.open(path, os.O_RDONLY)
+        os.pread(fd, 1 << 20, 0)
+        os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+        with mmap.mmap(fd, 0, prot=mmap.PROT_READ) as pages:
+            before = resource.getrusage(resource.RUSAGE_SELF).ru_majflt
+            pages[0]
+            return resource.getrusage(resource.RUSAGE_SELF).ru_majflt > before and f"{path} was read again"
+    return first(lambda p=p: dropped(p) for p in small_modules()[:20])
 
 
 @attempt("starts a core handler of the host")
