@@ -97,7 +97,7 @@ var imports = map[string][]string{
 	"rootfs":                   {"rootfs/cachedir", "rootfs/python", "rootfs/rootdir", "rootfs/unpack", "images"},
 	"rootfs/cachedir":          {"rootfs/rootdir"},
 	"rootfs/internal/mkimage":  {"images"},
-	"rootfs/packages":          {"rootfs/cachedir", "rootfs/python", "rootfs/rootdir"},
+	"rootfs/packages":          {"mcpproxy/requirement", "rootfs/cachedir", "rootfs/python", "rootfs/rootdir"},
 	"rootfs/python":            {"rootfs/rootdir"},
 	"rootfs/rootdir":           {},
 	"rootfs/rootfstest":        {"images"},

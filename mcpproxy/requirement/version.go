@@ -76,6 +76,9 @@ func number(digits string) *big.Int {
 
 func (v Version) String() string { return v.text }
 
+// Same reports whether two texts were one version, with their local parts.
+func (v Version) Same(w Version) bool { return v.compare(w) == 0 && slices.Equal(v.local, w.local) }
+
 // compare orders versions as PEP 440 does, without their local parts.
 func (v Version) compare(w Version) int {
 	if c := cmp.Or(v.epoch.Cmp(w.epoch), compareReleases(v.release, w.release)); c != 0 {

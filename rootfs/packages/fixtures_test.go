@@ -3,6 +3,7 @@ package packages
 import (
 	"archive/zip"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -27,13 +28,14 @@ type wheelFile struct {
 	mode          fs.FileMode // 0 is a regular file
 	unlisted      bool        // RECORD does not have it
 	badHash       bool
+	recordName    string // in place of the name, in RECORD
 }
 
 // makeWheel returns the bytes of NAME-1.0-py3-none-any.whl with these files.
 func makeWheel(t testing.TB, name string, files ...wheelFile) []byte {
 	t.Helper()
 	info := name + "-1.0.dist-info/"
-	files = append(files, wheelFile{name: info + "METADATA", content: "Name: " + name})
+	files = append(files, wheelFile{name: info + "METADATA", content: "Metadata-Version: 2.1\nName: " + name + "\nVersion: 1.0\n"})
 	var b, record bytes.Buffer
 	z := zip.NewWriter(&b)
 	add := func(f wheelFile) {
@@ -58,7 +60,7 @@ func makeWheel(t testing.TB, name string, files ...wheelFile) []byte {
 			sum[0]++
 		}
 		if !f.unlisted && !strings.HasSuffix(f.name, "/") {
-			fmt.Fprintf(&record, "%s,sha256=%s,%d\n", f.name, base64.RawURLEncoding.EncodeToString(sum[:]), len(f.content))
+			fmt.Fprintf(&record, "%s,sha256=%s,%d\n", cmp.Or(f.recordName, f.name), base64.RawURLEncoding.EncodeToString(sum[:]), len(f.content))
 		}
 	}
 	fmt.Fprintf(&record, "%sRECORD,,\n", info)

@@ -2,10 +2,11 @@ package packages
 
 import (
 	"archive/zip"
+	"bufio"
+	"context"
 	"crypto/sha256"
 	"crypto/sha512"
 	"encoding/base64"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"hash"
@@ -26,31 +27,47 @@ type fileHash struct {
 	sum       string
 }
 
+// maxRecordLine bounds a line of RECORD, in bytes: the longest name and a hash, quoted.
+const maxRecordLine = 16 << 10
+
 // readRecord reads a wheel's RECORD: which files it has, and their hashes.
-func readRecord(z *zip.Reader, info string) (map[string]fileHash, error) {
+func readRecord(ctx context.Context, entries []*zip.File, info string) (map[string]fileHash, error) {
 	name := info + "/RECORD"
-	f, err := z.Open(name)
+	e := findEntry(entries, name)
+	if e == nil {
+		return nil, errors.New("it has no RECORD")
+	}
+	f, err := e.Open()
 	if err != nil {
 		return nil, errors.New("it has no RECORD")
 	}
 	defer f.Close()
-	r := csv.NewReader(io.LimitReader(f, maxRecord))
-	r.FieldsPerRecord, r.ReuseRecord, r.LazyQuotes = -1, true, true
+	// The whole would be one row for a CSV reader if a quote were never closed, or a row
+	// have millions of fields. No name has a line end.
+	lines := bufio.NewScanner(io.LimitReader(&contextReader{ctx, f}, maxRecord))
+	lines.Buffer(nil, maxRecordLine)
 	hashes := map[string]fileHash{}
-	for {
-		row, err := r.Read()
-		if errors.Is(err, io.EOF) {
-			break
+	for lines.Scan() {
+		line := strings.TrimSuffix(lines.Text(), "\r")
+		if line == "" {
+			continue
 		}
-		if err != nil {
-			return nil, fmt.Errorf("reading its RECORD: %w", err)
-		}
-		file := path.Clean(strings.Clone(row[0]))
-		h, err := parseHash(file, info, row)
+		file, rest := cutField(line)
+		hash, _ := cutField(rest)
+		file = path.Clean(file)
+		h, err := parseHash(file, info, hash)
 		if err != nil {
 			return nil, err
 		}
-		hashes[file] = h
+		if hashes[file] = h; len(hashes) > maxFiles {
+			return nil, fmt.Errorf("its RECORD has more than %d files", maxFiles)
+		}
+	}
+	switch err := lines.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		return nil, fmt.Errorf("its RECORD has a line of more than %d bytes", maxRecordLine)
+	case err != nil:
+		return nil, fmt.Errorf("reading its RECORD: %w", err)
 	}
 	for _, own := range []string{name, name + ".jws", name + ".p7s"} {
 		hashes[own] = fileHash{}
@@ -58,11 +75,27 @@ func readRecord(z *zip.Reader, info string) (map[string]fileHash, error) {
 	return hashes, nil
 }
 
-func parseHash(file, info string, row []string) (h fileHash, err error) {
-	text := ""
-	if len(row) > 1 {
-		text = strings.Clone(row[1])
+// cutField returns the first field of a row of CSV, and what is behind its comma.
+func cutField(line string) (field, rest string) {
+	if !strings.HasPrefix(line, `"`) {
+		field, rest, _ = strings.Cut(line, ",")
+		return field, rest
 	}
+	var b strings.Builder
+	for rest = line[1:]; ; {
+		before, after, closed := strings.Cut(rest, `"`)
+		b.WriteString(before)
+		next, doubled := strings.CutPrefix(after, `"`)
+		if !closed || !doubled {
+			_, rest, _ = strings.Cut(after, ",")
+			return b.String(), rest
+		}
+		b.WriteByte('"')
+		rest = next
+	}
+}
+
+func parseHash(file, info, text string) (h fileHash, err error) {
 	if text == "" {
 		switch file {
 		case info + "/RECORD", info + "/RECORD.jws", info + "/RECORD.p7s":

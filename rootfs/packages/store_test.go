@@ -320,7 +320,7 @@ func TestChosenPackagesAreChecked(t *testing.T) {
 		"too large":   {func(_ *fakeIndex, r *Request) { r.MaxBytes = 100 }, "maxBytes"},
 		"denied":      {func(_ *fakeIndex, r *Request) { r.Check = func(string, string) error { return errors.New("denied") } }, "denied"},
 		"no such file": {func(x *fakeIndex, _ *Request) {
-			x.hosts["a-1.0-py3-none-any.whl"] = x.URL + "/gone/x-1-py3-none-any.whl"
+			x.hosts["a-1.0-py3-none-any.whl"] = x.URL + "/gone/a-1.0-py3-none-any.whl"
 		}, "404"},
 		"another's": {func(x *fakeIndex, _ *Request) { x.wheels["a-1.0-py3-none-any.whl"] = makeWheel(x.t, "other") }, `a wheel of "other-1.0.dist-info", not of a`},
 		"no zip":    {func(x *fakeIndex, _ *Request) { x.wheels["a-1.0-py3-none-any.whl"] = []byte("no") }, "no wheel"},
@@ -334,6 +334,39 @@ func TestChosenPackagesAreChecked(t *testing.T) {
 		for _, dir := range []string{"sets", "requests"} {
 			if left, _ := filepath.Glob(filepath.Join(s.dir, dir, "*")); left != nil {
 				t.Errorf("%s: %q stay", name, left)
+			}
+		}
+	}
+}
+
+// TestWheelsAreOfThePackageThatTheLockNames, also those that are here already: the policy was
+// asked about what the lock names.
+func TestWheelsAreOfThePackageThatTheLockNames(t *testing.T) {
+	x, s := newIndex(t, map[string][]byte{"a-1.0-py3-none-any.whl": makeWheel(t, "a")}), newStore(t)
+	if _, err := s.Ensure(t.Context(), x.request("a"), nil); err != nil {
+		t.Fatal(err)
+	}
+	from, err := x.request("a").origins()
+	if err != nil {
+		t.Fatal(err)
+	}
+	wheel := x.wheels["a-1.0-py3-none-any.whl"]
+	for _, c := range []struct{ name, version, file, want string }{
+		{"a", "1.0.0", "a-1-py3-none-any.whl", ""},
+		{"a", "9.0", "a-9.0-py3-none-any.whl", "not of a 9.0"},
+		{"a", "9.0", "a-1.0-py3-none-any.whl", "not a wheel of a 9.0"},
+		{"b", "1.0", "b-1.0-py3-none-any.whl", "not of b"},
+		{"b", "1.0", "a-1.0-py3-none-any.whl", "not a wheel of b 1.0"},
+	} {
+		for _, empty := range []bool{false, true} {
+			store := s
+			if empty {
+				store = newStore(t)
+			}
+			p := lockedPackage{Name: c.name, Version: c.version, Wheels: []lockedWheel{{Name: c.file, URL: x.URL + "/files/a-1.0-py3-none-any.whl", Hashes: map[string]string{"sha256": sha(wheel)}}}}
+			_, err := store.ensureWheel(t.Context(), from, p, newBudget(1<<20), func(int64) {})
+			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s %s, %s: got %v, want %q", c.name, c.version, c.file, err, c.want)
 			}
 		}
 	}

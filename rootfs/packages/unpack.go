@@ -20,12 +20,23 @@ import (
 // unpackWheel unpacks what code can import of a wheel (the binary distribution format
 // of packaging.python.org, PEP 427): its root, purelib and platlib. Scripts, headers and
 // data for other places stay out. Every file is as RECORD says.
-func unpackWheel(ctx context.Context, file, dir, project string, b *budget) (*wheelRecord, error) {
-	z, closeZip, err := openZip(file)
+func unpackWheel(ctx context.Context, file, dir string, p lockedPackage, b *budget) (*wheelRecord, error) {
+	entries, closeZip, err := openWheel(file)
 	if err != nil {
-		return nil, fmt.Errorf("it is no wheel: %w", err)
+		return nil, err
 	}
 	defer func() { _ = closeZip() }() // it was only read
+	info, err := distInfo(entries, p)
+	if err == nil {
+		err = checkPlaces(entries, info)
+	}
+	if err != nil {
+		return nil, err
+	}
+	hashes, err := readRecord(ctx, entries, info)
+	if err != nil {
+		return nil, err
+	}
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return nil, err
 	}
@@ -37,20 +48,7 @@ func unpackWheel(ctx context.Context, file, dir, project string, b *budget) (*wh
 	if err := root.Chmod(".", 0o755); err != nil {
 		return nil, err
 	}
-	entries, err := checkEntries(z.File)
-	if err != nil {
-		return nil, err
-	}
-	info, err := distInfo(entries, project)
-	if err != nil {
-		return nil, err
-	}
-	hashes, err := readRecord(z, info)
-	if err != nil {
-		return nil, err
-	}
 	rec := &wheelRecord{Format: wheelFormat}
-	places := &places{seen: map[string]string{}}
 	for _, e := range entries {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -59,28 +57,41 @@ func unpackWheel(ctx context.Context, file, dir, project string, b *budget) (*wh
 		if !ok {
 			continue
 		}
-		if err := places.take(target); err != nil {
-			return nil, err
-		}
-		n, err := writeEntry(root, e, target, hashes, b)
+		n, err := writeEntry(ctx, root, e, target, hashes, b)
 		if err != nil {
 			return nil, fmt.Errorf("unpacking %s: %w", rootdir.Quote(e.Name), err)
 		}
 		rec.Bytes += n
 		rec.Files++
 	}
-	return rec, nil
+	return rec, checkIdentity(root, p)
+}
+
+// openWheel returns the files of a wheel, with names that mean one place each.
+func openWheel(file string) (_ []*zip.File, closeFile func() error, err error) {
+	z, size, closeFile, err := openZip(file)
+	if err != nil {
+		return nil, nil, fmt.Errorf("it is no wheel: %w", err)
+	}
+	entries, err := checkEntries(z.File, size)
+	if err != nil {
+		return nil, nil, errors.Join(err, closeFile())
+	}
+	return entries, closeFile, nil
 }
 
 // maxDirectory bounds the directory at the end of a wheel, in bytes. Each entry of 50
-// bytes or more takes some hundreds in memory.
-const maxDirectory = 16 << 20
+// bytes or more takes some hundreds in memory. Those of real wheels have up to 4 MiB.
+const maxDirectory = 8 << 20
+
+// maxDepth bounds how deep folders of a wheel are.
+const maxDepth = 100
 
 // openZip opens a zip file whose directory is not too large.
-func openZip(file string) (_ *zip.Reader, closeFile func() error, err error) {
+func openZip(file string) (_ *zip.Reader, size int64, closeFile func() error, err error) {
 	f, err := os.Open(file)
 	if err != nil {
-		return nil, nil, err
+		return nil, 0, nil, err
 	}
 	info, err := f.Stat()
 	var z *zip.Reader
@@ -90,9 +101,9 @@ func openZip(file string) (_ *zip.Reader, closeFile func() error, err error) {
 		bounded.left = math.MaxInt64
 	}
 	if err != nil {
-		return nil, nil, errors.Join(err, f.Close())
+		return nil, 0, nil, errors.Join(err, f.Close())
 	}
-	return z, f.Close, nil
+	return z, info.Size(), f.Close, nil
 }
 
 // A boundedReaderAt fails when more is read than is left.
@@ -108,13 +119,14 @@ func (b *boundedReaderAt) ReadAt(p []byte, at int64) (int, error) {
 	return b.ReaderAt.ReadAt(p, at)
 }
 
-// checkEntries returns the files of a wheel. A name that could mean another place is an
-// error, not something to put right.
-func checkEntries(all []*zip.File) ([]*zip.File, error) {
+// checkEntries returns the files of a wheel that has so many bytes. A name that could
+// mean another place is an error, not something to put right.
+func checkEntries(all []*zip.File, size int64) ([]*zip.File, error) {
 	if len(all) > maxFiles {
 		return nil, fmt.Errorf("it has %d files, more than the limit of %d", len(all), maxFiles)
 	}
-	var files []*zip.File
+	files := make([]*zip.File, 0, len(all))
+	left := uint64(size)
 	for _, e := range all {
 		name, isDir := strings.CutSuffix(e.Name, "/")
 		mode := e.Mode()
@@ -123,46 +135,47 @@ func checkEntries(all []*zip.File) ([]*zip.File, error) {
 			return nil, fmt.Errorf("%s is not a name that a wheel may have", rootdir.Quote(e.Name))
 		case e.Flags&1 != 0:
 			return nil, fmt.Errorf("%s is encrypted", rootdir.Quote(e.Name))
+		case e.CompressedSize64 > left:
+			return nil, errors.New("its files take more than there is, so they overlap")
 		case isDir || mode.IsDir():
 			continue
 		case !mode.IsRegular():
 			return nil, fmt.Errorf("%s is no regular file", rootdir.Quote(e.Name))
 		}
+		left -= e.CompressedSize64
 		files = append(files, e)
 	}
 	return files, nil
 }
 
+// findEntry returns the file with a name, or nil. The library's own search indexes every
+// folder of every name.
+func findEntry(files []*zip.File, name string) *zip.File {
+	at := slices.IndexFunc(files, func(e *zip.File) bool { return e.Name == name })
+	if at < 0 {
+		return nil
+	}
+	return files[at]
+}
+
 // validName reports whether a name means one place, on every system.
 func validName(name string) bool {
-	if !fs.ValidPath(name) || name == "." || len(name) > rootdir.MaxPath || strings.ContainsAny(name, "\\:") || !utf8.ValidString(name) ||
+	if len(name) > rootdir.MaxPath || strings.Count(name, "/") >= maxDepth || !fs.ValidPath(name) || name == "." || strings.ContainsAny(name, "\\:") || !utf8.ValidString(name) ||
 		strings.ContainsFunc(name, func(c rune) bool { return c < ' ' || c == 0x7f }) {
 		return false
 	}
-	return !slices.ContainsFunc(strings.Split(name, "/"), func(part string) bool { return len(part) > rootdir.MaxName })
-}
-
-// distInfo returns the wheel's one NAME-VERSION.dist-info, which is of the project.
-func distInfo(files []*zip.File, project string) (string, error) {
-	var found []string
-	for _, e := range files {
-		top, _, ok := strings.Cut(e.Name, "/")
-		if ok && strings.HasSuffix(top, ".dist-info") && !slices.Contains(found, top) {
-			found = append(found, top)
+	for part := range strings.SplitSeq(name, "/") {
+		if len(part) > rootdir.MaxName {
+			return false
 		}
 	}
-	if len(found) != 1 {
-		return "", fmt.Errorf("it has %d folders .dist-info, not one", len(found))
-	}
-	if name, _, ok := strings.Cut(found[0], "-"); !ok || !sameName(name, project) {
-		return "", fmt.Errorf("it is a wheel of %s, not of %s", rootdir.Quote(found[0]), project)
-	}
-	return found[0], nil
+	return true
 }
 
 // installedAt returns where a file of a wheel goes, and false if it goes nowhere. A
 // .pth file at the top would have Python run its lines (site, "import lines"); it stays
-// out, so that nothing depends on whether it would. HiddenName is a file of ours.
+// out, so that nothing depends on whether it would, and so does an .egg-info there, by
+// which importlib.metadata would find another package. HiddenName is a file of ours.
 func installedAt(name, info string) (string, bool) {
 	data := strings.TrimSuffix(info, ".dist-info") + ".data/"
 	if rest, inData := strings.CutPrefix(name, data); inData {
@@ -172,44 +185,18 @@ func installedAt(name, info string) (string, bool) {
 		}
 		name = inside
 	}
+	top, _, _ := strings.Cut(name, "/")
 	switch {
+	case hasSuffixFold(top, ".egg-info"):
+		return "", false
 	case path.Dir(name) == "." && strings.HasSuffix(strings.ToLower(name), ".pth"), path.Base(path.Dir(name)) == "__pycache__", name == HiddenName:
 		return "", false
 	}
 	return name, true
 }
 
-// places are those that files of a wheel have taken. Two that differ in the case of
-// letters alone are one to other programs, and a file cannot be a folder too.
-type places struct{ seen map[string]string }
-
-func (p *places) take(name string) error {
-	if other, taken := p.seen[strings.ToLower(name)]; taken {
-		return fmt.Errorf("%s is there twice, also as %s", rootdir.Quote(name), rootdir.Quote(other))
-	}
-	if _, taken := p.seen[strings.ToLower(name)+"/"]; taken {
-		return fmt.Errorf("%s is there as a file and as a folder", rootdir.Quote(name))
-	}
-	p.seen[strings.ToLower(name)] = name
-	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
-		// The end keeps folders apart from files.
-		key := strings.ToLower(dir) + "/"
-		if other, taken := p.seen[key]; taken {
-			if other != dir {
-				return fmt.Errorf("the folder %s is there also as %s", rootdir.Quote(dir), rootdir.Quote(other))
-			}
-			break // and those above it
-		}
-		if _, taken := p.seen[strings.ToLower(dir)]; taken {
-			return fmt.Errorf("%s is there as a file and as a folder", rootdir.Quote(dir))
-		}
-		p.seen[key] = dir
-	}
-	return nil
-}
-
 // writeEntry unpacks one file.
-func writeEntry(root *os.Root, e *zip.File, target string, hashes map[string]fileHash, b *budget) (int64, error) {
+func writeEntry(ctx context.Context, root *os.Root, e *zip.File, target string, hashes map[string]fileHash, b *budget) (int64, error) {
 	want, listed := hashes[e.Name]
 	if !listed {
 		return 0, errors.New("RECORD does not have it")
@@ -239,7 +226,7 @@ func writeEntry(root *os.Root, e *zip.File, target string, hashes map[string]fil
 		return 0, err
 	}
 	sum := want.new()
-	n, err := io.Copy(io.MultiWriter(out, sum), io.LimitReader(in, size+1))
+	n, err := io.Copy(io.MultiWriter(out, sum), io.LimitReader(&contextReader{ctx, in}, size+1))
 	if err == nil && n > size {
 		err = errors.New("it is longer than its header says")
 	}
@@ -247,4 +234,17 @@ func writeEntry(root *os.Root, e *zip.File, target string, hashes map[string]fil
 		return n, err
 	}
 	return n, want.compare(sum)
+}
+
+// A contextReader ends with its context.
+type contextReader struct {
+	ctx   context.Context
+	inner io.Reader
+}
+
+func (c *contextReader) Read(p []byte) (int, error) {
+	if c.ctx.Err() != nil {
+		return 0, context.Cause(c.ctx)
+	}
+	return c.inner.Read(p)
 }

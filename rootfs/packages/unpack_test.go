@@ -1,7 +1,12 @@
 package packages
 
 import (
+	"archive/zip"
 	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -23,7 +28,7 @@ func unpack(t *testing.T, wheel []byte, most int64) (dir string, rec *wheelRecor
 	if err := os.Mkdir(filepath.Dir(dir), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	rec, err = unpackWheel(t.Context(), file, dir, "a", newBudget(most))
+	rec, err = unpackWheel(t.Context(), file, dir, lockedPackage{Name: "a", Version: "1.0"}, newBudget(most))
 	for _, outside := range []string{above, filepath.Dir(dir)} {
 		entries, _ := os.ReadDir(outside)
 		for _, e := range entries {
@@ -85,9 +90,139 @@ func TestUnpackRefusesHostileWheels(t *testing.T) {
 		"other hash":              {[]wheelFile{{name: "a.py", badHash: true}}, "differs from its hash in RECORD"},
 		"large":                   {[]wheelFile{{name: "a.py", content: strings.Repeat("x", 2<<20)}}, "maxBytes"},
 		"two dist-infos":          {[]wheelFile{{name: "b-1.0.dist-info/METADATA"}}, "2 folders .dist-info"},
+		"a dist-info in data":     {[]wheelFile{{name: "a-1.0.data/purelib/b-1.0.dist-info/METADATA"}}, "a second .dist-info"},
+		"a dist-info in capitals": {[]wheelFile{{name: "B-1.0.DIST-INFO/METADATA"}}, "a second .dist-info"},
+		"deep":                    {[]wheelFile{{name: strings.Repeat("a/", maxDepth) + "b.py"}}, "not a name"},
 	} {
 		if dir, _, err := unpack(t, makeWheel(t, "a", c.files...), 1<<20); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %q, %v; want %q", name, tree(t, dir), err, c.want)
+		}
+	}
+}
+
+// TestUnpackReadsManyNamesOnce: a wheel of 190,000 folders .dist-info took 73 s, since each
+// was compared with those before it.
+func TestUnpackReadsManyNamesOnce(t *testing.T) {
+	many := func(name func(i int) string) (files []wheelFile) {
+		for i := range 60_000 {
+			files = append(files, wheelFile{name: name(i)})
+		}
+		return files
+	}
+	for want, files := range map[string][]wheelFile{
+		"60001 folders .dist-info": many(func(i int) string { return fmt.Sprintf("%05d.dist-info/x", i) }),
+		"more than 50000 folders":  many(func(i int) string { return fmt.Sprintf("%d/x", i) }),
+	} {
+		if _, _, err := unpack(t, makeWheel(t, "a", files...), 1<<20); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v", want, err)
+		}
+	}
+}
+
+// TestUnpackRefusesFilesThatOverlap: many names can lead to the same bytes.
+func TestUnpackRefusesFilesThatOverlap(t *testing.T) {
+	of := func(name string, size uint64) *zip.File {
+		f := &zip.File{FileHeader: zip.FileHeader{Name: name, CompressedSize64: size}}
+		f.SetMode(0o644)
+		return f
+	}
+	if files, err := checkEntries([]*zip.File{of("a", 50), of("b", 50)}, 100); err != nil || len(files) != 2 {
+		t.Errorf("got %v, %v", files, err)
+	}
+	for _, size := range []uint64{51, 1 << 40, 1<<64 - 50} {
+		if _, err := checkEntries([]*zip.File{of("a", 50), of("b", size)}, 100); err == nil || !strings.Contains(err.Error(), "overlap") {
+			t.Errorf("%d: got %v", size, err)
+		}
+	}
+}
+
+func TestUnpackEndsWithItsContext(t *testing.T) {
+	stopped := errors.New("stopped")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(stopped)
+	file := filepath.Join(t.TempDir(), "x.whl")
+	if err := os.WriteFile(file, makeWheel(t, "a", wheelFile{name: "a.py"}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := unpackWheel(ctx, file, filepath.Join(t.TempDir(), "files"), lockedPackage{Name: "a", Version: "1.0"}, newBudget(1<<20)); !errors.Is(err, stopped) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := io.Copy(io.Discard, &contextReader{ctx, strings.NewReader("x")}); !errors.Is(err, stopped) {
+		t.Errorf("within a file: %v", err)
+	}
+}
+
+func TestUnpackLeavesOutWhatNamesAnotherPackage(t *testing.T) {
+	dir, _, err := unpack(t, makeWheel(t, "a", wheelFile{name: "b.egg-info/PKG-INFO"}, wheelFile{name: "a-1.0.data/purelib/C.EGG-INFO"}, wheelFile{name: "a/_vendor/d-1.0.dist-info/METADATA"}), 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"a/_vendor/d-1.0.dist-info/METADATA", "a-1.0.dist-info/METADATA", "a-1.0.dist-info/RECORD"}
+	if got := tree(t, dir); !slices.Equal(got, want) {
+		t.Errorf("got %q", got)
+	}
+}
+
+// TestUnpackRefusesAnotherPackage than the lock names, by which the policy was asked.
+func TestUnpackRefusesAnotherPackage(t *testing.T) {
+	dir := t.TempDir()
+	for i, c := range []struct{ info, metadata, name, version, want string }{
+		{"a-1.0", "Name: a\nVersion: 1.0\n", "a", "1.0", ""},
+		{"A_b-1.0.0", "Name: a.B\r\nVersion: v1\r\n\r\nName: c\n", "a-b", "1.0", ""},
+		{"a-1.0_1", "Version: 1.0.post1\nName: a\nDescription: x\n Name: b\n", "a", "1.0.post1", ""},
+		{"a-1.0+cpu", "Name: a\nVersion: 1.0+CPU\n", "a", "1.0+cpu", ""},
+		{"a-1.0", "Name: a\nVersion: 1.0\n", "a", "9.0", `it is a wheel of "a-1.0.dist-info", not of a 9.0`},
+		{"a-1.0", "Name: a\nVersion: 1.0\n", "b", "1.0", `it is a wheel of "a-1.0.dist-info", not of b`},
+		{"a-9.0", "Name: a\nVersion: 1.0\n", "a", "9.0", `METADATA is of "a" "1.0", not of a 9.0`},
+		{"a-1.0", "Name: b\nVersion: 1.0\n", "a", "1.0", `METADATA is of "b"`},
+		{"a-1.0", "Name: a\nVersion: 1.0+x\n", "a", "1.0", `METADATA is of "a" "1.0+x"`},
+		{"a-1.0", "Name: a\nVersion: 1.0\nName: b\n", "a", "1.0", "it has name twice"},
+		{"a-1.0", "Name: a\n\nVersion: 1.0\n", "a", "1.0", `METADATA is of "a" ""`},
+		{"a-1.0", strings.Repeat("x", 1<<20), "a", "1.0", `METADATA is of ""`},
+		{"a", "Name: a\nVersion: 1.0\n", "a", "1.0", "it is a wheel of"},
+		{"a-1.0", "", "a", "1.0", "no METADATA"},
+		{"", "", "a", "1.0", "no .dist-info"},
+	} {
+		folder := filepath.Join(dir, strconv.Itoa(i))
+		info := filepath.Join(folder, c.info+".dist-info")
+		if c.info == "" {
+			info = filepath.Join(folder, "a")
+		}
+		if err := os.MkdirAll(info, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if c.metadata != "" {
+			if err := os.WriteFile(filepath.Join(info, "METADATA"), []byte(c.metadata), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		root, err := os.OpenRoot(folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = checkIdentity(root, lockedPackage{Name: c.name, Version: c.version})
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: got %v", c, err)
+		}
+		root.Close()
+	}
+}
+
+func TestRecordIsReadLineByLine(t *testing.T) {
+	for line, want := range map[string][2]string{
+		"a/b.py,sha256=x,1":          {"a/b.py", "sha256=x,1"},
+		`"a,b.py","sha256=x",1`:      {"a,b.py", `"sha256=x",1`},
+		`"say ""hi"".py",sha256=x,1`: {`say "hi".py`, "sha256=x,1"},
+		`"never closed, it goes on`:  {"never closed, it goes on", ""},
+		"":                           {"", ""},
+	} {
+		if field, rest := cutField(line); field != want[0] || rest != want[1] {
+			t.Errorf("%s: got %q, %q", line, field, rest)
+		}
+	}
+	for want, name := range map[string]string{"a line of more than": strings.Repeat(",", 100_000), "RECORD has no hash": `"` + strings.Repeat("x", 1000)} {
+		if _, _, err := unpack(t, makeWheel(t, "a", wheelFile{name: "a.py", recordName: name}), 1<<20); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.20s: got %v", name, err)
 		}
 	}
 }

@@ -92,12 +92,16 @@ func (s *Store) fetchUV(ctx context.Context, r Request, wheel pinnedWheel, dir s
 	if err := s.download(ctx, from, address, wheel.sha256, file, maxUVWheel, func(int64) {}); err != nil {
 		return err
 	}
-	z, closeZip, err := openZip(file)
+	z, _, closeZip, err := openZip(file)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = closeZip() }() // it was only read
-	program, err := z.Open("uv-" + uvVersion + ".data/scripts/uv")
+	entry := findEntry(z.File, "uv-"+uvVersion+".data/scripts/uv")
+	if entry == nil {
+		return errors.New("its wheel does not have the program")
+	}
+	program, err := entry.Open()
 	if err != nil {
 		return err
 	}
@@ -106,7 +110,7 @@ func (s *Store) fetchUV(ctx context.Context, r Request, wheel pinnedWheel, dir s
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(out, io.LimitReader(program, maxUV))
+	_, err = io.Copy(out, io.LimitReader(&contextReader{ctx, program}, maxUV))
 	return errors.Join(err, out.Chmod(0o755), out.Sync(), out.Close(), os.Remove(file))
 }
 

@@ -49,6 +49,16 @@ func (d wheelDir) load(name string) *wheelRecord {
 	return &rec
 }
 
+// checkIdentity checks that a wheel that is here is of a package.
+func (d wheelDir) checkIdentity(name string, p lockedPackage) error {
+	root, err := os.OpenRoot(d.files(name))
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return checkIdentity(root, p)
+}
+
 // A budget is what the packages of a request may still take.
 type budget struct {
 	bytes, files atomic.Int64
@@ -84,6 +94,9 @@ func (s *Store) ensureWheel(ctx context.Context, from origins, p lockedPackage, 
 	w := p.Wheels[0]
 	digest := w.Hashes["sha256"]
 	name := wheelName(digest)
+	if err := p.checkFile(w.file()); err != nil {
+		return nil, fmt.Errorf("%s: %w", w.file(), err)
+	}
 	unlock, err := s.locks.Wait(ctx, wheelLock(name), unix.LOCK_EX)
 	if err != nil {
 		return nil, fmt.Errorf("waiting for another process: %w", err)
@@ -91,6 +104,9 @@ func (s *Store) ensureWheel(ctx context.Context, from origins, p lockedPackage, 
 	defer unlock()
 	if rec := s.wheels.load(name); rec != nil {
 		progress(w.Size)
+		if err := s.wheels.checkIdentity(name, p); err != nil {
+			return nil, fmt.Errorf("%s: %w", w.file(), err)
+		}
 		return rec, b.spend(rec.Bytes, rec.Files)
 	}
 	err = cachedir.Build(s.wheels.dir, name, func(dir string) error {
@@ -98,7 +114,7 @@ func (s *Store) ensureWheel(ctx context.Context, from origins, p lockedPackage, 
 		if err := s.download(ctx, from, w.URL, digest, file, max(b.most, 1), progress); err != nil {
 			return err
 		}
-		rec, err := unpackWheel(ctx, file, filepath.Join(dir, "files"), p.Name, b)
+		rec, err := unpackWheel(ctx, file, filepath.Join(dir, "files"), p, b)
 		if err != nil {
 			return err
 		}
