@@ -88,6 +88,11 @@ type Options struct {
 	Sessions    int           // none if 0
 	SessionIdle time.Duration // 30 min if 0
 	SessionsDir string
+	// StartPatience is how long a call of code waits for a server that is starting, and how
+	// much of that a run gets beyond its own time; 25 s if 0. Many clients wait for a
+	// minute: a run with the usual timeout that waits so long still answers in it.
+	StartPatience time.Duration
+
 	// ApprovalTimeout is how long a run waits for the user's answer; 10 min if 0. A form
 	// that the client shows during a call is taken back after FormTimeout, 45 s if 0:
 	// clients end calls that take long.

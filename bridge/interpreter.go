@@ -247,6 +247,16 @@ func (in *interpreter) hold() (release func()) {
 	})
 }
 
+// pauseTime makes the time of the active run stand still until resume is called, while
+// its code goes on.
+func (in *interpreter) pauseTime() (resume func()) {
+	resumeClock, resumePictures := in.conn.PauseClock(), in.pictures.pause()
+	return func() {
+		resumePictures()
+		resumeClock()
+	}
+}
+
 // freezeSandbox stops everything in the sandbox until thaw is called.
 func (in *interpreter) freezeSandbox() (thaw func(held bool)) {
 	select {

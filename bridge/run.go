@@ -145,6 +145,7 @@ func (s *Server) hostAPI(p plan, py *interpreter, req Request, asker *consent.Ru
 	o := hostapi.Options{
 		Upstreams: s.o.Upstreams, Granted: p.granted, Policy: p.policy, Saved: s.saved, Display: display,
 		Plan: req.Plan, Printed: py.printed.readers(), First: s.first, Log: s.o.Log,
+		StartPatience: s.o.StartPatience, PauseTime: py.pauseTime,
 	}
 	if asker != nil {
 		o.Asker, o.Marks, o.Elicits = asker, asker.Marks(), req.elicits

@@ -57,6 +57,9 @@ func New(o Options) *Server {
 		o.MaxTimeout = 120 * time.Second
 	}
 	o.Timeout = min(o.Timeout, o.MaxTimeout)
+	if o.StartPatience <= 0 {
+		o.StartPatience = 25 * time.Second
+	}
 	if o.MaxOutput <= 0 {
 		o.MaxOutput = 32 << 10
 	}

@@ -51,7 +51,7 @@ import (
 type Options struct {
 	Log           *slog.Logger  // none by default
 	IdleTimeout   time.Duration // release a server that was not used for so long; 0 never
-	StartTimeout  time.Duration // for a server to get ready, 30 s by default
+	StartTimeout  time.Duration // for a server to get ready, 2 min by default
 	CallTimeout   time.Duration // for one call; 0 is the caller's context alone
 	CallsAtOnce   int           // of one server, 32 by default; further ones wait
 	ClientName    string        // the client name that servers see; "toolcell" by default

@@ -67,10 +67,7 @@ func (u *upstream) acquire(ctx context.Context) (s *transport.Session, release f
 		}
 		start := u.share("start", u.start)
 		u.mu.Unlock()
-		if _, err := wait[*transport.Session](ctx, start); err != nil {
-			if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-				err = &SilentError{u.server.Name, u.startedAt(), context.Cause(ctx)}
-			}
+		if err := u.awaitStart(ctx, start); err != nil {
 			return nil, nil, err
 		}
 	}

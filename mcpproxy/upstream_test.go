@@ -65,7 +65,7 @@ func TestServerThatCannotStartSaysWhy(t *testing.T) {
 	}{
 		{"dies", fake(t, "FAKE_DIE_AT_START", "1", "FAKE_STARTS", starts), []string{`server "fake" exited: exit status 7`, "its stderr ended: API_KEY is missing"}},
 		{"missing", missing, []string{`command "no-such-command-anywhere"`, "test.json"}},
-		{"never ready", fake(t, "FAKE_SLOW_START", "1h"), []string{"was not ready within 300ms", "does not answer as an MCP server", "test.json"}},
+		{"never ready", fake(t, "FAKE_SLOW_START", "1h"), []string{"was not ready within 300ms", "has not answered as an MCP server", "start-timeout", "test.json"}},
 		{"echoes", echoes, []string{"does not speak MCP", "to initialize"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

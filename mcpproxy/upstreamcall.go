@@ -37,7 +37,9 @@ func (u *upstream) callInTurn(ctx context.Context, r CallRequest, args json.RawM
 
 // call makes one call, on a session that is started if it must be.
 func (u *upstream) call(ctx context.Context, r CallRequest, args json.RawMessage, left *elicitation.Clock) (CallResult, error) {
+	left.Pause() // starting is not the call
 	s, release, err := u.acquire(ctx)
+	left.Resume()
 	if err != nil {
 		return CallResult{}, err
 	}

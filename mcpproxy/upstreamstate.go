@@ -3,8 +3,6 @@ package mcpproxy
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -86,44 +84,4 @@ func hasHeader(s config.Server, name string) bool {
 	return slices.ContainsFunc(slices.Collect(maps.Keys(s.Headers)), func(key string) bool {
 		return http.CanonicalHeaderKey(strings.TrimSpace(key)) == name
 	})
-}
-
-// A SilentError is the error of a caller whose time was up before a server that was
-// started for it had answered.
-type SilentError struct {
-	Server string
-	Since  time.Time // when it was started
-	cause  error
-}
-
-func (e *SilentError) Error() string {
-	return fmt.Sprintf("waiting for server %q to start: %s", e.Server, e.cause)
-}
-func (e *SilentError) Unwrap() error { return e.cause }
-
-func (u *upstream) startedAt() time.Time {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	return u.since
-}
-
-// gaveUp returns the error of a caller whose ctx has ended while it waited.
-func (u *upstream) gaveUp(ctx context.Context) error {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.starting {
-		return &SilentError{u.server.Name, u.since, context.Cause(ctx)}
-	}
-	return context.Cause(ctx)
-}
-
-// firstSilent returns the first SilentError among errors, or nil.
-func firstSilent(all []error) error {
-	for _, err := range all {
-		var silent *SilentError
-		if errors.As(err, &silent) {
-			return silent
-		}
-	}
-	return nil
 }

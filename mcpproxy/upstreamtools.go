@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
+	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/mcpproxy/catalog"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/text"
@@ -217,7 +219,7 @@ func (u *upstream) listInTurn(turns chan struct{}, delay time.Duration, brief bo
 	}
 	select {
 	case turns <- struct{}{}:
-		defer func() { <-turns }()
+		defer giveBack(turns)()
 	case <-u.ctx.Done():
 		return nil, errClosed
 	}
@@ -227,6 +229,29 @@ func (u *upstream) listInTurn(turns chan struct{}, delay time.Duration, brief bo
 		u.expire(s) // unless a call uses it by now
 	}
 	return list, err
+}
+
+// turnTime is how long a server that starts keeps others from starting: a few that hang
+// must not keep a search from all the rest.
+const turnTime = 20 * time.Second
+
+// giveBack returns a function that gives a turn back, which happens by itself after a
+// while.
+func giveBack(turns <-chan struct{}) func() {
+	var given atomic.Bool
+	give := func() {
+		if !given.Swap(true) {
+			<-turns
+		}
+	}
+	timer := time.AfterFunc(turnTime, func() {
+		defer contain.Recover("giving back a turn", nil)
+		give()
+	})
+	return func() {
+		timer.Stop()
+		give()
+	}
 }
 
 // inBackground does work that Close of the proxy waits for, and reports false if the

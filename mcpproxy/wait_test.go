@@ -11,6 +11,8 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/catalog"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/mcptest"
+	"golang.org/x/sync/semaphore"
+	"golang.org/x/sync/singleflight"
 )
 
 // stopped returns a server that runs nothing, of a proxy that lives as long as ctx.
@@ -171,6 +173,70 @@ func TestCallsInFlightEndARetirement(t *testing.T) {
 		}
 		if _, _, err := u.acquire(t.Context()); !errors.Is(err, errRetired) {
 			t.Errorf("err = %v", err)
+		}
+	})
+}
+
+// TestASlowStartGoesOnForLaterCallers: one that may not wait so long is told to call
+// again, and the next one gets what the same start leads to.
+func TestASlowStartGoesOnForLaterCallers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u, starts := stopped(t.Context()), 0
+		u.since = time.Now()
+		start := func() <-chan singleflight.Result {
+			return u.share("start", func() (any, error) {
+				starts++
+				time.Sleep(40 * time.Second)
+				return nil, nil
+			})
+		}
+		var paused time.Duration
+		ctx := WithStartWait(t.Context(), StartWait{Most: 25 * time.Second, Pause: func() func() {
+			begun := time.Now()
+			return func() { paused += time.Since(begun) }
+		}})
+		var silent *SilentError
+		err := u.awaitStart(ctx, start())
+		if !errors.As(err, &silent) {
+			t.Errorf("err = %v", err)
+		}
+		mcptest.WantError(t, err, `server "fake" is still starting (25 s so far`, "call again")
+		if err := u.awaitStart(ctx, start()); err != nil || starts != 1 || time.Since(u.since) != 40*time.Second || paused != 40*time.Second {
+			t.Errorf("the second caller: %v after %v, %d starts, paused for %v", err, time.Since(u.since), starts, paused)
+		}
+	})
+}
+
+// TestStartingIsNotTheTimeOfACall, which the entry of a server may limit.
+func TestStartingIsNotTheTimeOfACall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u := stopped(t.Context())
+		u.turns, u.callTimeout = semaphore.NewWeighted(1), 10*time.Second
+		u.share("start", func() (any, error) {
+			time.Sleep(40 * time.Second)
+			return nil, errors.New("it did not start")
+		})
+		synctest.Wait()
+		_, err := u.callInTurn(t.Context(), CallRequest{Tool: "f"}, nil)
+		mcptest.WantError(t, err, "it did not start")
+	})
+}
+
+// TestHangingServersKeepNoOthersFromStarting for a search: after a while they give their
+// turns back.
+func TestHangingServersKeepNoOthersFromStarting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns := make(chan struct{}, 1)
+		turns <- struct{}{}
+		done := giveBack(turns)
+		begun := time.Now()
+		turns <- struct{}{} // another one's
+		if time.Since(begun) != turnTime {
+			t.Errorf("it took %v", time.Since(begun))
+		}
+		done() // takes no turn of another
+		if len(turns) != 1 {
+			t.Error("the turn of another was given back")
 		}
 	})
 }

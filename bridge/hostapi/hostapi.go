@@ -15,6 +15,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/toolcell/toolcell/bridge/consent"
 	"github.com/toolcell/toolcell/bridge/runner"
@@ -85,6 +86,11 @@ type Options struct {
 	// can reach. They may be nil.
 	Marks *consent.Marks
 	Hosts []string
+	// StartPatience is how long a call waits for a server that is starting, and how long
+	// PauseTime may pause the time of a run for that, in all; 0 is without end. PauseTime
+	// may be nil.
+	StartPatience time.Duration
+	PauseTime     func() (resume func())
 	// Plan makes it a dry run: calls that may change something are kept in Plan instead of
 	// being made.
 	Plan bool
@@ -112,6 +118,8 @@ type API struct {
 	left      leftOut
 	used      usedServers
 	silent    atomic.Pointer[mcpproxy.SilentError]
+	starts    startTime
+	patience  time.Duration
 	working   *semaphore.Weighted // bounds calls that go on after the run's end: they compute or write files
 }
 
@@ -133,6 +141,7 @@ func New(o Options) *API {
 		flow:    f,
 		elicits: o.Elicits,
 		left:    leftOut{first: o.First},
+		starts:  startTime{pause: o.PauseTime, left: o.StartPatience}, patience: o.StartPatience,
 		working: semaphore.NewWeighted(maxWorking),
 	}
 	if o.Plan {
@@ -167,6 +176,7 @@ func (a *API) Call(ctx context.Context, number int, method string, raw json.RawM
 		a.planner.decide(number)
 	}
 	defer a.planner.decide(number)
+	ctx = mcpproxy.WithStartWait(ctx, mcpproxy.StartWait{Most: a.patience, Pause: a.starts.wait})
 	answer, err := a.answer(ctx, number, method, raw)
 	var silent *mcpproxy.SilentError
 	if errors.As(err, &silent) {

@@ -107,7 +107,7 @@ const (
 )
 
 // A Conn is the host's end of the connection to one runner. Runs follow each
-// other: but for Pause, it is not safe for concurrent use.
+// other: but for Pause and PauseClock, it is not safe for concurrent use.
 type Conn struct {
 	sandbox Sandbox
 	hostDir string
@@ -186,6 +186,16 @@ func (c *Conn) Pause() (resume func()) {
 		resumeClock()
 		end()
 	}
+}
+
+// PauseClock makes the time of the active run stand still until resume is called, which
+// must be called once. The code goes on meanwhile. It may be called at any time.
+func (c *Conn) PauseClock() (resume func()) {
+	r := c.active.Load()
+	if r == nil {
+		return func() {}
+	}
+	return r.clock.Pause()
 }
 
 // Close closes the connection. The sandbox has ended.

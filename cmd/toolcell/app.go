@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/toolcell/toolcell/bridge"
 	"github.com/toolcell/toolcell/bridge/consent/inbox"
@@ -110,7 +111,7 @@ func openApp(s settings.Settings, o appOptions) (_ *app, err error) {
 		return nil, err
 	}
 	proxy := mcpproxy.New(o.servers.config, mcpproxy.Options{
-		Log: o.log, IdleTimeout: s.IdleTimeout, ClientVersion: version,
+		Log: o.log, IdleTimeout: s.IdleTimeout, StartTimeout: s.StartTimeout, ClientVersion: version,
 		TokenDir: s.TokenDir(), CatalogDir: s.CatalogDir(), PinDir: s.PinDir(),
 	})
 	var upstreams hostapi.Upstreams = proxy
@@ -148,6 +149,8 @@ func openApp(s settings.Settings, o appOptions) (_ *app, err error) {
 		Sessions:    s.Sessions,
 		SessionIdle: s.SessionIdle,
 
+		StartPatience: startPatience(o.serves),
+
 		ApprovalTimeout: s.ApprovalTimeout,
 		FormTimeout:     s.FormTimeout,
 
@@ -163,6 +166,15 @@ func openApp(s settings.Settings, o appOptions) (_ *app, err error) {
 		a.inbox = openInbox(d, server, o.log)
 	}
 	return a, nil
+}
+
+// startPatience is how long a call of code waits for a server that is starting. A server
+// of a command ends with it, so that another try would begin anew; serve keeps the usual.
+func startPatience(serves bool) time.Duration {
+	if serves {
+		return 0
+	}
+	return time.Hour
 }
 
 // openInbox lets toolcell approvals answer the questions of a server. Without it they can

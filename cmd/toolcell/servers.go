@@ -38,15 +38,15 @@ func serversCommand(s *console.Streams) *cli.Command {
 			command("list", "list the servers that were found, and what is wrong with any", "",
 				func(c *cli.Context, p *mcpproxy.Proxy) error { return serversList(c, s, p) }, "policy"),
 			command("check", "start servers and report what is wrong with any", "[NAME…]",
-				func(c *cli.Context, p *mcpproxy.Proxy) error { return serversCheck(c, s, p) }),
+				func(c *cli.Context, p *mcpproxy.Proxy) error { return serversCheck(c, s, p) }, "start-timeout"),
 			command("tools", "start servers and list their tools", "[NAME…]",
-				func(c *cli.Context, p *mcpproxy.Proxy) error { return serversTools(c, s, p) }),
+				func(c *cli.Context, p *mcpproxy.Proxy) error { return serversTools(c, s, p) }, "start-timeout"),
 			pinsCommand,
 			serversLoginCommand(s), serversLogoutCommand(s),
 			command("search", "search the tools of all servers", "QUERY",
-				func(c *cli.Context, p *mcpproxy.Proxy) error { return serversSearch(c, s, p) }),
+				func(c *cli.Context, p *mcpproxy.Proxy) error { return serversSearch(c, s, p) }, "start-timeout"),
 			callFlags(command("call", "call a tool and print its value", "NAME TOOL [ARGUMENTS]",
-				func(c *cli.Context, p *mcpproxy.Proxy) error { return serversCall(c, s, p) }, "policy")),
+				func(c *cli.Context, p *mcpproxy.Proxy) error { return serversCall(c, s, p) }, "policy", "start-timeout")),
 			serversTrustCommand(s), serversUntrustCommand(s), serversSetCommand(s),
 		},
 		Action: needSubcommand,
@@ -72,7 +72,7 @@ func withProxy(c *cli.Context, s *console.Streams, action func(*cli.Context, *mc
 		found.noteProblems(c, s, c.Args().Slice())
 	}
 	p := mcpproxy.New(found.config, mcpproxy.Options{
-		Log: log, ClientVersion: version, TokenDir: conf.TokenDir(), CatalogDir: conf.CatalogDir(), PinDir: conf.PinDir(),
+		Log: log, ClientVersion: version, StartTimeout: conf.StartTimeout, TokenDir: conf.TokenDir(), CatalogDir: conf.CatalogDir(), PinDir: conf.PinDir(),
 	})
 	defer func() { err = errors.Join(err, p.Close()) }()
 	return forShell(action(c, p))

@@ -125,8 +125,6 @@ var (
 				passedEnv: []string{"env_vars"},
 			},
 			timeouts: []timeoutField{
-				{"startup_timeout_sec", time.Second, false},
-				{"startup_timeout_ms", time.Millisecond, false},
 				{"tool_timeout_sec", time.Second, true},
 			},
 		},

@@ -3,6 +3,7 @@ package clientfile
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -156,9 +157,13 @@ func (r *fieldReader) table(key string) map[string]string {
 	return table
 }
 
-// timeouts reads those of the dialect.
+// anyTimeouts are read in every dialect. Most clients have nothing for a server that
+// takes long to start; these are Codex's names.
+var anyTimeouts = []timeoutField{{"startup_timeout_sec", time.Second, false}, {"startup_timeout_ms", time.Millisecond, false}}
+
+// timeouts reads those of the dialect, and those of all.
 func (r *fieldReader) timeouts() (start, call time.Duration) {
-	for _, f := range r.dialect.timeouts {
+	for _, f := range slices.Concat(r.dialect.timeouts, anyTimeouts) {
 		holder, key := *r, f.key
 		if outer, inner, ok := strings.Cut(f.key, "."); ok {
 			raw, there := r.get(outer)

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/toolcell/toolcell/mcpproxy/clientfile"
 	"github.com/toolcell/toolcell/mcpproxy/discovery"
@@ -93,4 +94,24 @@ func filled(t *testing.T, v any) any {
 		return v
 	}
 	return drop(all)
+}
+
+// TestEveryClientsEntryMaySayHowLongItTakesToStart, whether that client has a name for it
+// or not.
+func TestEveryClientsEntryMaySayHowLongItTakesToStart(t *testing.T) {
+	for file, text := range map[string]string{
+		"project/.mcp.json":                 `{"mcpServers":{"a":{"command":"c","timeout":1000,"startup_timeout_sec":90}}}`,
+		"home/.cursor/mcp.json":             `{"mcpServers":{"a":{"command":"c","startup_timeout_ms":90000}}}`,
+		"home/.gemini/settings.json":        `{"mcpServers":{"a":{"command":"c","startup_timeout_sec":90}}}`,
+		"home/.codex/config.toml":           "[mcp_servers.a]\ncommand = 'c'\nstartup_timeout_sec = 90",
+		"home/.config/goose/config.yaml":    "extensions: {a: {cmd: c, timeout: 5, startup_timeout_sec: 90}}",
+		"home/.config/opencode/config.json": `{"mcp":{"a":{"type":"local","command":["c"],"timeout":90000}}}`,
+		"home/MCPs/a.json":                  `{"command":"c","startup_timeout_sec":90}`,
+	} {
+		o := mcptest.Site(t, map[string]string{file: text})
+		c := discovery.Discover(o)
+		if len(c.Servers) != 1 || c.Servers[0].StartTimeout != 90*time.Second {
+			t.Errorf("%s: %+v, %v", file, c.Servers, c.Problems)
+		}
+	}
 }

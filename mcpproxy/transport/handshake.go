@@ -32,11 +32,11 @@ func (d *Dialer) attempt(ctx context.Context, t config.Transport, legacy bool, c
 
 // tooLong says that the server did not answer in time, and where to look.
 func (d *Dialer) tooLong() error {
-	said := fmt.Sprintf("was not ready within %v", d.options.StartTimeout)
+	said := "was not ready within " + text.Duration(d.options.StartTimeout)
 	if d.server.Command == "" {
 		return errors.New(said)
 	}
-	return fmt.Errorf("%s: %q runs, but does not answer as an MCP server; check its command and arguments in %s",
+	return fmt.Errorf("%s: %q runs, but has not answered as an MCP server; if it needs longer, set start-timeout (or \"startup_timeout_sec\" in its entry), else check its command and arguments in %s",
 		said, text.Printable(d.server.Command, maxCommandShown), d.server.Source)
 }
 

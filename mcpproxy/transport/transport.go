@@ -36,7 +36,7 @@ type Handshake struct {
 type Options struct {
 	Log          *slog.Logger        // none by default
 	ClientInfo   *mcp.Implementation // name and version that servers see
-	StartTimeout time.Duration       // for a server to get ready; 30 s by default
+	StartTimeout time.Duration       // for a server to get ready; 2 min by default
 	// DiscoverTimeout is how long a server that has read server/discover may leave it
 	// without an answer before it is taken to hang on it; 5 s by default.
 	DiscoverTimeout time.Duration
@@ -63,7 +63,7 @@ func NewDialer(s config.Server, o Options) *Dialer {
 		o.ClientInfo = &mcp.Implementation{Name: "toolcell"}
 	}
 	if o.StartTimeout <= 0 {
-		o.StartTimeout = 30 * time.Second
+		o.StartTimeout = 2 * time.Minute
 	}
 	if o.DiscoverTimeout <= 0 {
 		o.DiscoverTimeout = 5 * time.Second

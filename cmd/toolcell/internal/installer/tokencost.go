@@ -43,7 +43,7 @@ func costOf(ctx context.Context, i *Installer, servers []install.Moving, own con
 				cfg = discovery.Discover(o)
 			}
 			proxies[s.Dir] = mcpproxy.New(cfg, mcpproxy.Options{
-				Log: i.Log, ClientVersion: i.Version, TokenDir: i.Settings.TokenDir(), CatalogDir: i.Settings.CatalogDir(), PinDir: i.Settings.PinDir(),
+				Log: i.Log, ClientVersion: i.Version, StartTimeout: i.Settings.StartTimeout, TokenDir: i.Settings.TokenDir(), CatalogDir: i.Settings.CatalogDir(), PinDir: i.Settings.PinDir(),
 			})
 			defer proxies[s.Dir].Close()
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"os"
 	"regexp"
 	"strconv"
 	"strings"
@@ -63,6 +64,16 @@ func (r *reader) duration(name string) time.Duration {
 	d, err := parseDuration(r.value(name))
 	if err != nil {
 		r.fail(name, "%v", err)
+	}
+	return d
+}
+
+// startTimeout reads how long servers may take to start. Who starts Claude Code with
+// MCP_TIMEOUT, because a server is slow, need not say it again.
+func (r *reader) startTimeout(name string) time.Duration {
+	d := r.duration(name)
+	if ms, err := strconv.Atoi(os.Getenv("MCP_TIMEOUT")); err == nil && (!r.c.IsSet(name) || r.c.String(name) == "") {
+		d = max(d, time.Duration(min(ms, int(24*time.Hour/time.Millisecond)))*time.Millisecond)
 	}
 	return d
 }

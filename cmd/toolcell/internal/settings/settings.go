@@ -35,6 +35,9 @@ type Settings struct {
 	Limits      oci.Limits
 	UID, GID    uint32
 	IdleTimeout time.Duration
+
+	StartTimeout time.Duration // of a server whose entry has none
+
 	Sessions    int
 	SessionIdle time.Duration
 
@@ -125,6 +128,7 @@ var Groups = []Group{
 		{"servers-config", "MCP_SERVERS_CONFIG", "", "additional config `FILE` of servers; it takes precedence over all others"},
 		{"policy", "MCP_BRIDGE_POLICY", "", "`FILE` that says what code may call, instead of $XDG_CONFIG_HOME/toolcell/policy.toml"},
 		{"uv", "MCP_BRIDGE_UV", "", "uv program `FILE` that chooses the versions of packages, instead of one that toolcell fetches"},
+		{"start-timeout", "MCP_BRIDGE_START_TIMEOUT", "2m", "`TIME` that a server may take to start, if its entry does not say; MCP_TIMEOUT in milliseconds counts if it is longer"},
 		{"allow-self-server", "MCP_BRIDGE_ALLOW_SELF_SERVER", "0", "whether toolcell itself is listed among the servers, `0|1`"},
 	}},
 	{"The program", []Setting{
@@ -187,6 +191,9 @@ func Read(c *cli.Context) (Settings, error) {
 		MaxTimeout:  r.duration("max-timeout"),
 		Limits:      oci.Limits{Memory: r.bytes("memory"), PIDs: r.count("pids"), CPUs: r.cpus("cpus")},
 		IdleTimeout: r.duration("idle-timeout"),
+
+		StartTimeout: r.startTimeout("start-timeout"),
+
 		Sessions:    r.sessions("sessions"),
 		SessionIdle: r.duration("session-idle-timeout"),
 

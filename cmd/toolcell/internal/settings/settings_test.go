@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/urfave/cli/v2"
 )
@@ -101,5 +102,29 @@ func TestRunningProcessesAreFoundWithoutTheirVariables(t *testing.T) {
 	}
 	if found := RunDirs(Settings{StateDir: "/srv/one"}, d); !slices.Equal(found, []string{"/srv/one/run"}) {
 		t.Errorf("a folder that was named has others: %v", found)
+	}
+}
+
+// TestStartTimeoutIsNoShorterThanClaudesOwn, which people set in milliseconds.
+func TestStartTimeoutIsNoShorterThanClaudesOwn(t *testing.T) {
+	for _, tt := range []struct {
+		ours, claudes string
+		want          time.Duration
+	}{
+		{"", "", 2 * time.Minute},
+		{"", "300000", 5 * time.Minute},
+		{"", "10000", 2 * time.Minute},
+		{"", "soon", 2 * time.Minute},
+		{"", "-1", 2 * time.Minute},
+		{"", "9999999999999", 24 * time.Hour},
+		{"30s", "300000", 30 * time.Second},
+	} {
+		t.Setenv("MCP_BRIDGE_START_TIMEOUT", tt.ours)
+		t.Setenv("MCP_TIMEOUT", tt.claudes)
+		var got Settings
+		app := &cli.App{Flags: Flags("start-timeout"), Action: func(c *cli.Context) (err error) { got, err = Read(c); return err }}
+		if err := app.Run([]string{"toolcell"}); err != nil || got.StartTimeout != tt.want {
+			t.Errorf("%+v: %v, %v", tt, got.StartTimeout, err)
+		}
 	}
 }
