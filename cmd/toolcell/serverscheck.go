@@ -26,6 +26,9 @@ type checked struct {
 	Source string `json:"source"`
 	Error  string `json:"error,omitempty"`
 	Pins   string `json:"pins,omitempty"` // what differs from what is pinned of its tools
+
+	reason string   // the error without the further lines that the server wrote
+	lines  []string // those
 }
 
 // serversCheck starts servers, a few at a time, and fails if one cannot be
@@ -114,9 +117,10 @@ func (r *checked) check(ctx context.Context, p *mcpproxy.Proxy) {
 	tools, err := p.Refresh(ctx, r.Name) // what is known of it says nothing about today
 	r.Tools, r.Millis, r.Status, r.Error = len(tools), time.Since(began).Milliseconds(), "ready", ""
 	if err != nil {
-		r.Status, r.Error = "failed", err.Error()
+		reason, lines := mcpproxy.Reason(err)
+		r.Status, r.Error, r.reason, r.lines = "failed", err.Error(), reason.Error(), lines
 		if errors.Is(err, context.Canceled) {
-			r.Error = "interrupted"
+			r.Error, r.reason, r.lines = "interrupted", "", nil
 		}
 		return
 	}
@@ -136,13 +140,32 @@ func printChecked(c *cli.Context, s *console.Streams, rows []checked) error {
 		if r.Status == "ready" {
 			tools, took = fmt.Sprint(r.Tools), fmt.Sprintf("%d ms", r.Millis)
 		}
-		cells = append(cells, []string{r.Name, r.Status, tools, took, console.OneLine(cmp.Or(r.Error, r.Pins), 400)})
+		cells = append(cells, []string{r.Name, r.Status, tools, took, console.OneLine(cmp.Or(r.reason, r.Error, r.Pins), maxRemark)})
 	}
-	return console.PrintTable(s.Out, []console.Column{
+	err := console.PrintTable(s.Out, []console.Column{
 		{Name: "NAME"},
 		{Name: "STATUS", Color: console.ColorsFor(s.Out).Status},
 		{Name: "TOOLS", Right: true},
 		{Name: "TIME", Right: true},
 		{Name: "REMARK", Wrap: true},
 	}, cells)
+	return errors.Join(err, printOutput(s, rows))
+}
+
+const (
+	maxRemark   = 600 // columns of a reason: it is at most some hundred bytes, and what is around it
+	outputLines = 20  // that are shown of what a server wrote
+)
+
+// printOutput prints what the servers wrote that could not be started.
+func printOutput(s *console.Streams, rows []checked) (err error) {
+	for _, r := range rows {
+		if len(r.lines) == 0 {
+			continue
+		}
+		lines := r.lines[max(0, len(r.lines)-outputLines):]
+		_, failed := fmt.Fprintf(s.Out, "\nThe end of what %s wrote to stderr:\n  %s\n", console.Plain(r.Name), console.PlainText(strings.Join(lines, "\n  ")))
+		err = errors.Join(err, failed)
+	}
+	return err
 }

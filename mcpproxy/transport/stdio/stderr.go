@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"regexp"
-	"slices"
 	"strings"
 	"sync"
 
@@ -20,6 +18,7 @@ const (
 	maxTailLine   = 2 << 10 // one line, in the tail and in the log
 	maxQuotedTail = 2 << 10 // what an error text quotes
 	maxReason     = 300     // the line of it that a short one quotes
+	maxIndent     = 16      // before a line
 )
 
 // An OutputError is an error of a server that ends with the last lines it wrote that
@@ -62,6 +61,17 @@ func ShortOutput(err error) error {
 		out.before(err), outputMark, text.Printable(reasonIn(out.output), maxReason), text.ShellWord(out.server)), err}
 }
 
+// Reason returns an error with the line of what its server wrote that gives the reason,
+// for one who is shown the other lines too. Those are in lines, without escapes; there are
+// none if the error has them all.
+func Reason(err error) (reason error, lines []string) {
+	var out *OutputError
+	if !errors.As(err, &out) || !strings.Contains(out.output, "\n") {
+		return err, nil
+	}
+	return &shortError{out.before(err) + "; its stderr says: " + text.Printable(reasonIn(out.output), maxReason), err}, strings.Split(out.output, "\n")
+}
+
 // before returns the text of an error that e is in, up to the output.
 func (e *OutputError) before(err error) string {
 	txt, _, found := strings.Cut(err.Error(), outputMark)
@@ -69,25 +79,6 @@ func (e *OutputError) before(err error) string {
 		txt = e.err.Error()
 	}
 	return txt
-}
-
-// saysReason finds lines that give a reason: the last line of a Python traceback, but
-// not that of one of Node.js, which is a version.
-var saysReason = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)^\S*(?:error|exception|exit)\b|\b(?:error|exception|fatal|panic|cannot|failed|missing|required|not found|no such)\b`)
-})
-
-// reasonIn returns the last line of a server's output that gives a reason, or just the
-// last one.
-func reasonIn(output string) string {
-	lines := strings.Split(strings.TrimSpace(output), "\n")
-	for _, line := range slices.Backward(lines) {
-		indented := strings.TrimLeft(line, " \t") != line
-		if !indented && saysReason().MatchString(line) {
-			return line
-		}
-	}
-	return lines[len(lines)-1]
 }
 
 // A shortError has a text in place of its error's own.
@@ -130,17 +121,26 @@ func (t *outputTail) readFrom(r io.Reader) {
 
 // add takes in one line, or a piece of one.
 func (t *outputTail) add(stream string, line []byte) {
-	text := text.Printable(t.hidden.Text(string(line[:min(len(line), maxTailLine)])), maxTailLine)
+	raw := text.Clean(t.hidden.Text(string(line[:min(len(line), maxTailLine)])))
+	text := text.Printable(t.hidden.Text(raw), maxTailLine) // again: escapes may have been within a secret
 	if text == "" {
 		return
 	}
 	t.log.Debug("upstream says", "stream", stream, "line", text)
+	text = indentOf(raw) + text
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.tail = append(append(t.tail, text...), '\n')
 	if over := len(t.tail) - maxTail; over > 0 {
 		t.tail = append(t.tail[:0], t.tail[over:]...)
 	}
+}
+
+// indentOf returns the spaces before a line, which tell a traceback's frames from its
+// error.
+func indentOf(line string) string {
+	line = strings.ReplaceAll(line, "\t", "    ")
+	return strings.Repeat(" ", min(len(line)-len(strings.TrimLeft(line, " ")), maxIndent))
 }
 
 // appendTo adds the tail to an error, if there is one.
@@ -155,7 +155,7 @@ func (t *outputTail) appendTo(err error) error {
 func (t *outputTail) last() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	text := strings.TrimSpace(string(t.tail))
+	text := strings.TrimRight(string(t.tail), "\n")
 	if over := len(text) - maxQuotedTail; over > 0 {
 		text = text[over:]
 		if _, rest, ok := strings.Cut(text, "\n"); ok {
