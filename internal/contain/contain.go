@@ -14,6 +14,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"runtime/debug"
 )
 
@@ -30,25 +31,23 @@ func (e *PanicError) Error() string {
 
 // Recover contains a panic of the function that defers it, and logs it. It then calls
 // failed, unless that is nil, to complete what the work owes others. Defer it directly,
-// before the defers that it should run after: recover works nowhere else.
+// after the defers that are to run when failed has: recover works nowhere else.
 //
-//	defer contain.Recover("listening for approvals", func(err error) { done <- err })
+//	defer close(done)
+//	defer contain.Recover("listening for approvals", func(err error) { result = err })
 func Recover(work string, failed func(err error)) {
-	if p := recover(); p != nil {
-		err := report(work, p)
-		if failed != nil {
-			failed(err)
-		}
+	if p := injected(recover(), work); p != nil {
+		fail(report(work, p), failed)
 	}
 }
 
 // Error is Recover for a function with a named result: it sets *err. Results beside the
-// error keep the values that they had; their zero values must mean no.
+// error keep the values that they had, and callers that see an error must not use them.
 //
 //	func (g *Gate) decide(e Effect) (v Verdict, err error) {
 //		defer contain.Error("deciding a call", &err)
 func Error(work string, err *error) {
-	if p := recover(); p != nil {
+	if p := injected(recover(), work); p != nil {
 		*err = report(work, p)
 	}
 }
@@ -59,10 +58,61 @@ func Call(work string, f func() error) (err error) {
 	return f()
 }
 
+// Func returns f with its panics contained, for functions that are handed to a timer, a
+// context or a group.
+func Func(work string, f func()) func() {
+	return func() {
+		defer Recover(work, nil)
+		f()
+	}
+}
+
+// Value returns f for sync.OnceValue, with its panics contained: it returns denies
+// after one.
+func Value[T any](work string, denies T, f func() T) func() T {
+	return func() (v T) {
+		defer Recover(work, func(error) { v = denies })
+		return f()
+	}
+}
+
+// Handler returns h with its panics contained. A response that was begun is cut short:
+// the client must not take what there is for the whole.
+func Handler(work string, h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			p := injected(recover(), work)
+			switch {
+			case p == nil:
+				return
+			case p != http.ErrAbortHandler: // which says that the response is cut short already
+				_ = report(work, p)
+			}
+			panic(http.ErrAbortHandler) // net/http recovers it, and closes the connection
+		}()
+		h.ServeHTTP(w, r)
+	})
+}
+
+// fail calls failed. A panic of that is the end of what can be done for those who wait.
+func fail(err error, failed func(error)) {
+	if failed == nil {
+		return
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			_ = report("reporting an internal error", p)
+		}
+	}()
+	failed(err)
+}
+
+// report logs a panic and returns what others may know of it.
 func report(work string, panicked any) *PanicError {
 	id := make([]byte, 4)
 	_, _ = rand.Read(id) // it never fails
 	err := &PanicError{ID: hex.EncodeToString(id), Work: work}
+	defer func() { _ = recover() }() // of the logger: the error counts, not the log
 	slog.Error("internal error", "id", err.ID, "while", work, "panic", bounded(panicked), "stack", string(debug.Stack()))
 	return err
 }

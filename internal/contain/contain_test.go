@@ -3,7 +3,10 @@ package contain
 import (
 	"bytes"
 	"errors"
+	"io"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 )
@@ -58,6 +61,90 @@ func TestRecoverTellsWhoWaits(t *testing.T) {
 		}
 	})
 	if !strings.Contains(log, "nil map") {
+		t.Errorf("log = %q", log)
+	}
+}
+
+// TestPanicOfAHandlerCutsItsResponseShort since a client could take what was sent for
+// the whole.
+func TestPanicOfAHandlerCutsItsResponseShort(t *testing.T) {
+	log := logged(t, func() {
+		server := httptest.NewServer(Handler("answering", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/part" {
+				_, _ = w.Write([]byte("half of it"))
+				_ = http.NewResponseController(w).Flush()
+			}
+			panic("slice bounds")
+		})))
+		defer server.Close()
+		for _, path := range []string{"/none", "/part"} {
+			resp, err := http.Get(server.URL + path)
+			if err == nil {
+				_, err = io.ReadAll(resp.Body)
+				resp.Body.Close()
+			}
+			if err == nil {
+				t.Errorf("%s: the response is complete", path)
+			}
+		}
+	})
+	if strings.Count(log, "slice bounds") != 2 {
+		t.Errorf("log = %q, want both panics", log)
+	}
+}
+
+func TestAbortedResponsesAreNoInternalErrors(t *testing.T) {
+	log := logged(t, func() {
+		defer func() {
+			if p := recover(); p != http.ErrAbortHandler {
+				t.Errorf("panic = %v", p)
+			}
+		}()
+		Handler("answering", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })).ServeHTTP(nil, nil)
+	})
+	if log != "" {
+		t.Errorf("log = %q", log)
+	}
+}
+
+func TestPanicOfWhatReportsOneIsContained(t *testing.T) {
+	log := logged(t, func() {
+		defer Recover("watching", func(error) { panic("send on closed channel") })
+		panic("first")
+	})
+	if !strings.Contains(log, "first") || !strings.Contains(log, "send on closed channel") {
+		t.Errorf("log = %q", log)
+	}
+}
+
+func TestValueDeniesAfterAPanic(t *testing.T) {
+	logged(t, func() {
+		internal := Value("looking whether an address is internal", true, func() bool { panic("nil") })
+		if !internal() {
+			t.Error("the panic counts as a no")
+		}
+	})
+}
+
+func TestInjectedFaultsArePanics(t *testing.T) {
+	log := logged(t, func() {
+		t.Run("injected", func(t *testing.T) {
+			Inject(t, func(point string) bool { return point == "deciding" || point == "middle" })
+			if err := Call("deciding", func() error { return nil }); err == nil {
+				t.Error("a unit of work did not panic")
+			}
+			if err := Call("asking", func() error { Point("middle"); return nil }); err == nil {
+				t.Error("a point did not panic")
+			}
+			if err := Call("asking", func() error { return nil }); err != nil {
+				t.Error("another one did:", err)
+			}
+		})
+		if err := Call("deciding", func() error { return nil }); err != nil {
+			t.Error("faults are injected after their test:", err)
+		}
+	})
+	if strings.Count(log, "internal error") != 2 {
 		t.Errorf("log = %q", log)
 	}
 }
