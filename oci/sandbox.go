@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/oci/container"
 	"github.com/toolcell/toolcell/oci/limits"
 	"github.com/toolcell/toolcell/oci/pid1"
@@ -108,6 +109,7 @@ func (s *Sandbox) Close() error {
 	s.kill()
 	<-s.ended
 	s.closeOnce.Do(func() {
+		defer contain.Recover("closing a sandbox", nil)
 		if s.conn != nil {
 			s.conn.Close()
 		}
@@ -130,17 +132,36 @@ func (s *Sandbox) keepLimits(ctx context.Context, l Limits, h spec.Host) {
 // supervise waits for the end of the sandbox, then removes it.
 func (s *Sandbox) supervise(ctx context.Context, remove func() error) {
 	defer close(s.ended)
+	defer contain.Recover("supervising a sandbox", func(err error) {
+		s.exit, s.err = killedExit, errors.Join(s.err, err)
+		s.kill()
+		s.sandbox.Kill()
+	})
+	exit, err := s.observe(ctx)
+	if err != nil {
+		exit = killedExit
+		_ = contain.Call("ending a sandbox", func() error { s.sandbox.Kill(); return nil })
+	}
+	s.stopWatch()
+	s.kill() // frees what the context holds
+	s.exit, s.err = exit, errors.Join(err, contain.Call("removing a sandbox", remove))
+}
+
+// killedExit is the exit of a sandbox whose own is not known: never that of success.
+var killedExit = Exit{Code: 128 + int(unix.SIGKILL), Signal: unix.SIGKILL}
+
+// observe waits for the end of the sandbox and returns how it ended. With an error that
+// is not known, and the sandbox may not have ended.
+func (s *Sandbox) observe(ctx context.Context) (exit Exit, err error) {
+	defer contain.Error("waiting for a sandbox", &err)
 	exit, persists, err := s.awaitEnd()
 	killed := exit.Signal == unix.SIGKILL && ctx.Err() == nil
 	oom, pids := s.watch.Report(killed, persists)
-	s.stopWatch()
-	if err != nil {
-		err = fmt.Errorf("waiting for the sandbox: %w", err)
-	} else {
-		exit.OOM, exit.PIDs = oom, pids
+	if err = errors.Join(err, s.watch.Err()); err != nil {
+		return exit, fmt.Errorf("waiting for the sandbox: %w", err)
 	}
-	s.kill() // frees what the context holds
-	s.exit, s.err = exit, errors.Join(err, remove())
+	exit.OOM, exit.PIDs = oom, pids
+	return exit, nil
 }
 
 // awaitEnd waits until the sandbox has ended, or Finished says that it has, and
@@ -152,8 +173,10 @@ func (s *Sandbox) awaitEnd() (exit Exit, cgroupPersists bool, err error) {
 	}
 	waited := make(chan result, 1)
 	go func() {
-		exit, err := s.sandbox.Wait()
-		waited <- result{exit, err}
+		var r result
+		defer func() { waited <- r }()
+		defer contain.Error("waiting for the first process of a sandbox", &r.err)
+		r.exit, r.err = s.sandbox.Wait()
 	}()
 	select {
 	case r := <-waited:

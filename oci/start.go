@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/oci/container"
 	"github.com/toolcell/toolcell/oci/doctor"
 	"github.com/toolcell/toolcell/oci/spec"
@@ -34,13 +35,19 @@ func (r *Runtime) Start(ctx context.Context, p Process) (*Sandbox, error) {
 	if p.Session {
 		release()
 	}
+	started := false
+	defer func() {
+		if !started {
+			release()
+		}
+	}()
 	if standby != nil && standby.Attach(p.streams()) == nil {
-		return r.superviseStandby(ctx, p, h, standby, release), nil
+		s := r.superviseStandby(ctx, p, h, standby, release)
+		started = true
+		return s, nil
 	}
 	s, err := r.startCold(ctx, p, h, release)
-	if err != nil {
-		release()
-	}
+	started = err == nil
 	return s, err
 }
 
@@ -51,12 +58,18 @@ func (r *Runtime) acquireStandby(ctx context.Context, p Process, h spec.Host) (*
 		return nil, func() {}
 	}
 	standby, release := r.pool.Acquire(ctx, p.sandboxed(r.uid, r.gid), h)
-	return standby, sync.OnceFunc(release)
+	return standby, sync.OnceFunc(contain.Func("giving back the place of a run", release))
 }
 
 // superviseStandby returns the handle of a standby sandbox that has its streams.
 // Removing it can wait until after the answer.
 func (r *Runtime) superviseStandby(ctx context.Context, p Process, h spec.Host, s *container.Standby, release func()) *Sandbox {
+	supervised := false
+	defer func() {
+		if !supervised {
+			s.Discard()
+		}
+	}()
 	sb, ctx := newSandbox(ctx, s)
 	sb.watch = s.Watch
 	sb.keepLimits(ctx, p.Limits, h)
@@ -67,6 +80,7 @@ func (r *Runtime) superviseStandby(ctx context.Context, p Process, h spec.Host, 
 		release()
 		return nil
 	})
+	supervised = true
 	return sb
 }
 
@@ -76,6 +90,13 @@ func (r *Runtime) startCold(ctx context.Context, p Process, h spec.Host, release
 	if err != nil {
 		return nil, explainStart(err)
 	}
+	supervised := false
+	defer func() {
+		if !supervised {
+			line.Close()
+			_ = c.Destroy()
+		}
+	}()
 	p.closeFiles()
 	sb, ctx := newSandbox(ctx, c)
 	sb.line = line
@@ -92,6 +113,7 @@ func (r *Runtime) startCold(ctx context.Context, p Process, h spec.Host, release
 		defer line.Close()
 		return c.Destroy()
 	})
+	supervised = true
 	return sb, nil
 }
 

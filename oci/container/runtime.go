@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sirupsen/logrus"
+	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/oci/host"
 	"github.com/toolcell/toolcell/oci/idmap"
 	"github.com/toolcell/toolcell/oci/pid1"
@@ -46,7 +47,10 @@ func Open(dir string, uid, gid uint32) (*Runtime, error) {
 	}
 	// libcontainer logs the errors that it returns to a logger of its own, too.
 	logrus.SetOutput(io.Discard)
-	go host.WarmCgroupMoves()
+	go func() {
+		defer contain.Recover("preparing moves between cgroups", nil)
+		host.WarmCgroupMoves()
+	}()
 	r := &Runtime{dir: own, lock: lock, uid: uid, gid: gid}
 	r.life, r.cancel = context.WithCancel(context.Background())
 	return r, nil
@@ -89,9 +93,7 @@ func (r *Runtime) UIDNotes() []string { return r.uids.Notes() }
 
 // Go runs a function in the background; Close waits for it.
 func (r *Runtime) Go(do func()) {
-	r.jobs.Go(func() {
-		do()
-	})
+	r.jobs.Go(contain.Func("working for sandboxes in the background", do))
 }
 
 // Later runs a function in the background after a delay.
@@ -99,6 +101,7 @@ func (r *Runtime) Later(after time.Duration, do func()) {
 	r.jobs.Add(1)
 	time.AfterFunc(after, func() {
 		defer r.jobs.Done()
+		defer contain.Recover("working for sandboxes in the background", nil)
 		do()
 	})
 }
@@ -106,13 +109,14 @@ func (r *Runtime) Later(after time.Duration, do func()) {
 // AtStop registers a function to be called when the runtime stops. The function
 // that it returns cancels that.
 func (r *Runtime) AtStop(do func()) (cancel func() bool) {
-	return context.AfterFunc(r.life, do)
+	return context.AfterFunc(r.life, contain.Func("stopping a sandbox", do))
 }
 
 // Host probes the host once and returns what its sandboxes are shown and may
 // call.
 func (r *Runtime) Host() (spec.Host, error) {
 	r.once.Do(func() {
+		defer contain.Recover("probing the host", func(err error) { r.hostErr = err })
 		h, err := host.Probe(r.uid, r.gid)
 		if err == nil {
 			r.host, err = spec.NewHost(h, r.mounts)
@@ -135,6 +139,14 @@ func (r *Runtime) Start(p spec.Process, streams Streams, h spec.Host) (*Containe
 	if err != nil {
 		return nil, line, h, err
 	}
+	started := false
+	defer func() {
+		line.Theirs.Close()
+		if !started {
+			line.Close() // which ends a sandbox that has begun
+		}
+	}()
+	contain.Point("starting a sandbox")
 	c, err := r.launchAlone(p, streams, line.Theirs, h)
 	if procRefused(err) && !h.NoProc {
 		h = r.withoutProc(h.TemplateSeccomp)
@@ -144,11 +156,10 @@ func (r *Runtime) Start(p spec.Process, streams Streams, h spec.Host) (*Containe
 		h = r.withoutIDMaps(h.TemplateSeccomp)
 		c, err = r.launchAlone(p, streams, line.Theirs, h)
 	}
-	line.Theirs.Close()
 	if err != nil {
-		line.Close()
 		return nil, line, h, &StartError{Err: err, Host: h.Host, Dir: r.dir, Root: p.Root.Dir}
 	}
+	started = true
 	return c, line, h, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"runtime"
 
+	"github.com/toolcell/toolcell/internal/contain"
 	"golang.org/x/sys/unix"
 )
 
@@ -32,15 +33,18 @@ func onStage(admin bool, rootfs string, start func(rootfs string) error) error {
 	}
 	done := make(chan error, 1)
 	go func() {
+		var err error
+		defer func() { done <- err }()
+		defer contain.Error("starting a sandbox", &err)
 		// Never unlocked: the thread, and with it the mount namespace,
 		// ends with this goroutine.
 		runtime.LockOSThread()
 		staged, err := stage(rootfs)
 		if err != nil {
-			done <- fmt.Errorf("staging the root file system: %w", err)
+			err = fmt.Errorf("staging the root file system: %w", err)
 			return
 		}
-		done <- start(staged)
+		err = start(staged)
 	}()
 	return <-done
 }

@@ -14,6 +14,8 @@ import (
 	"net/netip"
 	"sync"
 	"time"
+
+	"github.com/toolcell/toolcell/internal/contain"
 )
 
 // An authority makes the certificates of inspected hosts, for one run. Its key is in
@@ -90,7 +92,8 @@ func newTemplate(name string) (*x509.Certificate, error) {
 }
 
 // certificate returns the certificate of a host.
-func (a *authority) certificate(host string) (*tls.Certificate, error) {
+func (a *authority) certificate(host string) (_ *tls.Certificate, err error) {
+	defer contain.Error("making a certificate", &err)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if leaf := a.leaves[host]; leaf != nil {

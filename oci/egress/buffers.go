@@ -5,6 +5,7 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/toolcell/toolcell/internal/contain"
 	"golang.org/x/sys/unix"
 )
 
@@ -76,7 +77,8 @@ func widen(c net.Conn) {
 
 // narrowControl does it before a socket connects, since that settles its window
 // (RFC 7323, 2.2).
-func narrowControl(_, _ string, c syscall.RawConn) error {
+func narrowControl(_, _ string, c syscall.RawConn) (err error) {
+	defer contain.Error("preparing a connection", &err)
 	return c.Control(func(fd uintptr) {
 		_ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF, narrowSocket)
 		_ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_SNDBUF, narrowSocket)

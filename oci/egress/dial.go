@@ -9,6 +9,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"github.com/toolcell/toolcell/internal/contain"
 )
 
 // An addressError is an address that may not be dialed.
@@ -78,15 +80,20 @@ func (b *Broker) dialAddress(ctx context.Context, addr netip.AddrPort, left int)
 }
 
 // dialSocket connects, with wide buffers if there is a place for one more.
-func (b *Broker) dialSocket(ctx context.Context, hostPort string) (net.Conn, error) {
+func (b *Broker) dialSocket(ctx context.Context, hostPort string) (_ net.Conn, err error) {
 	var d net.Dialer
 	give, ok := b.wide.servers.take()
 	if !ok {
 		d.Control = narrowControl
 	}
+	defer func() {
+		if err != nil {
+			give()
+		}
+	}()
+	defer contain.Error("connecting to a host", &err)
 	c, err := d.DialContext(ctx, "tcp", hostPort)
 	if err != nil {
-		give()
 		return nil, err
 	}
 	return &placedConn{c.(*net.TCPConn), give}, nil

@@ -24,6 +24,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/toolcell/toolcell/internal/contain"
 )
 
 // Rules say what may be reached. Their errors are shown to the code. Hosts are as
@@ -117,14 +119,20 @@ func Start(l net.Listener, o Options) (*Broker, error) {
 	b.transport = b.newTransport()
 	b.proxy = b.newServer(http.HandlerFunc(b.serveProxy))
 	b.inspector = b.newServer(http.HandlerFunc(b.serveInspected))
-	b.tasks.Go(func() { _ = b.proxy.Serve(&limitedListener{Listener: l, b: b, free: make(chan struct{}, maxConns)}) })
-	b.tasks.Go(func() { _ = b.inspector.Serve(&handedConns{b}) })
+	b.tasks.Go(func() {
+		defer contain.Recover("serving the network of a run", func(error) { b.end(); l.Close() })
+		_ = b.proxy.Serve(&limitedListener{Listener: l, b: b, free: make(chan struct{}, maxConns)})
+	})
+	b.tasks.Go(func() {
+		defer contain.Recover("serving the network of a run", func(error) { b.end(); l.Close() })
+		_ = b.inspector.Serve(&handedConns{b})
+	})
 	return b, nil
 }
 
 func (b *Broker) newServer(h http.Handler) *http.Server {
 	return &http.Server{
-		Handler: h, ReadHeaderTimeout: headerTimeout, MaxHeaderBytes: maxHeader, MaxHeaderValueCount: maxHeaderLines,
+		Handler: contain.Handler("answering a request to a host", h), ReadHeaderTimeout: headerTimeout, MaxHeaderBytes: maxHeader, MaxHeaderValueCount: maxHeaderLines,
 		IdleTimeout: 2 * time.Minute, Protocols: http1(), ErrorLog: log.New(io.Discard, "", 0),
 		BaseContext: func(net.Listener) context.Context { return b.life },
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
@@ -217,20 +225,41 @@ type limitedListener struct {
 }
 
 func (l *limitedListener) Accept() (net.Conn, error) {
-	l.free <- struct{}{}
-	c, err := l.Listener.Accept()
-	if err != nil {
-		<-l.free
-		return nil, err
+	for {
+		l.free <- struct{}{}
+		c, err := l.Listener.Accept()
+		if err != nil {
+			<-l.free
+			return nil, err
+		}
+		if c, err = l.admit(c); err == nil {
+			return c, nil
+		} // a panic: the other connections go on
 	}
+}
+
+// admit prepares a connection, or closes it if that panics.
+func (l *limitedListener) admit(c net.Conn) (_ net.Conn, err error) {
 	give, ok := l.b.wide.clients.take()
+	release := func() { give(); <-l.free }
+	defer func() {
+		if err != nil {
+			c.Close()
+			release()
+		}
+	}()
+	defer contain.Error("accepting a connection of a run", &err)
 	if ok {
 		widen(c)
 	} else {
 		narrow(c)
 	}
 	forget := l.b.keep(c)
-	return &clientConn{Conn: c, release: sync.OnceFunc(func() { forget(); give(); <-l.free })}, nil
+	return &clientConn{Conn: c, release: sync.OnceFunc(func() {
+		defer contain.Recover("closing a connection of a run", nil)
+		defer release()
+		forget()
+	})}, nil
 }
 
 // A clientConn is a connection from the sandbox.

@@ -15,13 +15,16 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/toolcell/toolcell/internal/contain"
 )
 
 // newTransport returns what requests to servers go out by.
 func (b *Broker) newTransport() *http.Transport {
 	return &http.Transport{
 		Proxy: b.plainProxy,
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		DialContext: func(ctx context.Context, _, _ string) (_ net.Conn, err error) {
+			defer contain.Error("connecting to a host", &err) // net/http calls this in a goroutine of its own
 			to, _ := ctx.Value(destinationKey{}).(destination)
 			c, err := b.dialFor(ctx, to)
 			if err != nil {
@@ -93,15 +96,19 @@ type countedConn struct {
 	target target
 }
 
-func (c *countedConn) Read(p []byte) (int, error) {
-	n, err := c.Conn.Read(p)
+// net/http reads and writes in goroutines of its own.
+
+func (c *countedConn) Read(p []byte) (n int, err error) {
+	defer contain.Error("reading from a host", &err)
+	n, err = c.Conn.Read(p)
 	if over := c.usage.addBytes(c.target.host, c.target.port, 0, int64(n)); over != nil {
 		return n, over
 	}
 	return n, err
 }
 
-func (c *countedConn) Write(p []byte) (int, error) {
+func (c *countedConn) Write(p []byte) (n int, err error) {
+	defer contain.Error("writing to a host", &err)
 	if err := c.usage.addBytes(c.target.host, c.target.port, int64(len(p)), 0); err != nil {
 		return 0, err
 	}
@@ -180,7 +187,7 @@ func (b *Broker) relay(w http.ResponseWriter, r *http.Request, scheme string, t 
 // outgoing returns the context of a request that is sent on. It counts the request once
 // there is a connection for it.
 func (b *Broker) outgoing(ctx context.Context, to destination, rule string) context.Context {
-	count := sync.OnceFunc(func() { b.usage.addRequest(to.host, to.port, rule) }) // it may be sent again
+	count := sync.OnceFunc(contain.Func("counting a request", func() { b.usage.addRequest(to.host, to.port, rule) })) // it may be sent again
 	return httptrace.WithClientTrace(context.WithValue(ctx, destinationKey{}, to), &httptrace.ClientTrace{
 		GotConn: func(httptrace.GotConnInfo) { count() },
 	})
@@ -246,6 +253,7 @@ func (b *Broker) check(r *http.Request, scheme string, t target, credentials []C
 			return "", &refusal{http.StatusForbidden, "", err.Error()}
 		}
 	}
+	contain.Point("egress: deciding")
 	rule, err := b.o.Rules.AllowRequest(r.Method, scheme, t.host, t.port, r.URL.Path)
 	if err != nil {
 		return rule, denied(rule, err)

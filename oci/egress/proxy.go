@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/toolcell/toolcell/internal/contain"
 )
 
 // A target is a host, in canonical form, and a port.
@@ -80,6 +82,7 @@ func (b *Broker) connect(w http.ResponseWriter, r *http.Request) {
 		b.refuse(w, target{host: "?"}, &refusal{http.StatusBadRequest, "", err.Error()})
 		return
 	}
+	contain.Point("egress: deciding")
 	rule, err := b.o.Rules.AllowHost("https", t.host, t.port)
 	if err != nil {
 		b.refuse(w, t, denied(rule, err))
@@ -198,8 +201,15 @@ func (b *Broker) inspect(w http.ResponseWriter, t target) {
 	if err != nil {
 		return
 	}
+	handed := false
+	defer func() {
+		if !handed {
+			client.Close()
+		}
+	}()
 	config := b.authority.config(t.host)
-	config.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+	config.GetConfigForClient = func(hello *tls.ClientHelloInfo) (_ *tls.Config, err error) {
+		defer contain.Error("checking the name in a TLS handshake", &err)
 		if err := checkServerName(hello.ServerName, t.host); err != nil {
 			b.usage.addRefusal(t.host, t.port, "", err.Error())
 			return nil, err
@@ -209,8 +219,8 @@ func (b *Broker) inspect(w http.ResponseWriter, t target) {
 	c := &inspectedConn{Conn: tls.Server(&prefixedConn{client, io.MultiReader(unread(buffered), client)}, config), client: client, target: t}
 	select {
 	case b.inspected <- c:
+		handed = true
 	case <-b.life.Done():
-		c.Close()
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"net/netip"
 	"strings"
 	"sync"
+
+	"github.com/toolcell/toolcell/internal/contain"
 )
 
 // tunnel passes bytes between a client and a server, if the client begins with a TLS
@@ -39,6 +41,7 @@ func (b *Broker) tunnel(client net.Conn, buffered *bufio.Reader, server net.Conn
 	}
 	var both sync.WaitGroup
 	both.Go(func() {
+		defer contain.Recover("passing bytes to a host", func(error) { client.Close(); server.Close() })
 		copyCounted(server, client, largest, func(n int64) error { return b.usage.addBytes(t.host, t.port, n, 0) })
 	})
 	copyCounted(rawConn(client), server, largest, func(n int64) error { return b.usage.addBytes(t.host, t.port, 0, n) })

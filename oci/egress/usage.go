@@ -4,6 +4,8 @@ import (
 	"errors"
 	"slices"
 	"sync"
+
+	"github.com/toolcell/toolcell/internal/contain"
 )
 
 // A Use is what code did with one host and port.
@@ -95,6 +97,7 @@ var errBytes = errors.New("the run has sent and received as many bytes as it may
 func (u *usage) addBytes(host string, port uint16, sent, received int64) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	contain.Point("egress: usage locked")
 	use := u.find(host, port)
 	use.BytesSent += sent
 	use.BytesReceived += received

@@ -12,6 +12,8 @@ import (
 	"net/netip"
 	"net/url"
 	"time"
+
+	"github.com/toolcell/toolcell/internal/contain"
 )
 
 // proxyFor returns the proxy to go through to a host, or nil.
@@ -107,7 +109,7 @@ func (b *Broker) dialThrough(ctx context.Context, proxy *url.URL, target string)
 	if proxy.Scheme == "https" {
 		c = tls.Client(c, &tls.Config{ServerName: proxy.Hostname()})
 	}
-	stop := context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })
+	stop := context.AfterFunc(ctx, contain.Func("giving up on a proxy", func() { _ = c.SetDeadline(time.Unix(1, 0)) }))
 	request := &http.Request{Method: http.MethodConnect, URL: &url.URL{Opaque: target}, Host: target, Header: http.Header{}}
 	if user := proxy.User; user != nil {
 		request.Header.Set("Proxy-Authorization", "Basic "+basicAuth(user))

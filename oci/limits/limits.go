@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/opencontainers/cgroups"
+	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/oci/host"
 	"github.com/toolcell/toolcell/oci/kernelfile"
 	"github.com/toolcell/toolcell/oci/spec"
@@ -26,8 +27,9 @@ type Watch struct {
 	events chan struct{}
 	oom    atomic.Bool
 	pids   atomic.Bool
-	slice  string // memory.events of the cgroup above a scope of systemd's
-	before int64  // its count of kills at the start
+	broken atomic.Pointer[error] // why the watch ended the sandbox, if it failed itself
+	slice  string                // memory.events of the cgroup above a scope of systemd's
+	before int64                 // its count of kills at the start
 }
 
 // A Sandbox is what a Watch needs to know of a sandbox.
@@ -52,7 +54,7 @@ func Start(s Sandbox, l spec.Limits, h host.Host) *Watch {
 		w.socket = startSocketWatch(s, l.SocketBuffers(), func() {
 			w.oom.Store(true)
 			w.killAtLimit()
-		})
+		}, w.fail)
 	}
 	if !(h.Cgroup.Memory && h.Cgroup.PIDs) {
 		if h.Cgroup.Memory {
@@ -61,7 +63,7 @@ func Start(s Sandbox, l spec.Limits, h host.Host) *Watch {
 		if h.Cgroup.PIDs {
 			l.PIDs = 0
 		}
-		w.memory = startMemoryWatch(s.PID(), !h.NoProc, l, w.killAtLimit)
+		w.memory = startMemoryWatch(s.PID(), !h.NoProc, l, w.killAtLimit, w.fail)
 	}
 	return w
 }
@@ -76,8 +78,23 @@ func (w *Watch) Stop() {
 	}
 }
 
+// fail ends the sandbox because nothing enforces its limits any more.
+func (w *Watch) fail(err error) {
+	w.broken.CompareAndSwap(nil, &err)
+	w.s.Kill()
+}
+
+// Err returns why the watch ended the sandbox if it failed itself, or nil.
+func (w *Watch) Err() error {
+	if err := w.broken.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
 // Kill ends the sandbox because its time is up.
 func (w *Watch) Kill() {
+	defer contain.Recover("ending a sandbox", w.fail)
 	if w.memory != nil {
 		w.memory.lastLook()
 	}
@@ -144,6 +161,7 @@ func (w *Watch) watchOOM() {
 	}
 	go func() {
 		defer close(w.events)
+		defer contain.Recover("watching the memory limit of a sandbox", w.fail)
 		for range events { // until its last process is gone
 			w.oom.Store(true)
 			w.killAtLimit()

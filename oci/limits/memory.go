@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/oci/kernelfile"
 	"github.com/toolcell/toolcell/oci/spec"
 	"golang.org/x/sys/unix"
@@ -49,11 +50,11 @@ type memoryWatch struct {
 }
 
 // startMemoryWatch watches the sandbox whose first process is pid, and calls
-// kill once it holds more than it may. ownProc says that the sandbox has a
-// /proc of its own.
-func startMemoryWatch(pid int, ownProc bool, l spec.Limits, kill func()) *memoryWatch {
+// kill once it holds more than it may, or fail if it cannot watch on. ownProc says that
+// the sandbox has a /proc of its own.
+func startMemoryWatch(pid int, ownProc bool, l spec.Limits, kill func(), fail func(error)) *memoryWatch {
 	w := &memoryWatch{pid: pid, limits: l, stop: make(chan struct{}), ended: make(chan struct{})}
-	go w.run(ownProc, kill)
+	go w.run(ownProc, kill, fail)
 	return w
 }
 
@@ -75,8 +76,9 @@ func (w *memoryWatch) open(ownProc bool) (err error) {
 	return err
 }
 
-func (w *memoryWatch) run(ownProc bool, kill func()) {
+func (w *memoryWatch) run(ownProc bool, kill func(), fail func(error)) {
 	defer close(w.ended)
+	defer contain.Recover("watching the memory of a sandbox", fail)
 	for w.open(ownProc) != nil {
 		if !w.pause(watchInterval) {
 			return
@@ -88,6 +90,7 @@ func (w *memoryWatch) run(ownProc bool, kill func()) {
 	}
 	for took := time.Duration(0); w.pause(max(watchInterval, 4*took)); {
 		start := time.Now()
+		contain.Point("limits: looking")
 		if w.tooMuch() {
 			w.over.Store(true)
 			kill()

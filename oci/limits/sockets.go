@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/oci/kernelfile"
 )
 
@@ -25,15 +26,16 @@ type socketWatch struct {
 }
 
 // startSocketWatch watches s, and calls kill once its buffers hold more than
-// twice the limit.
-func startSocketWatch(s Sandbox, limit int64, kill func()) *socketWatch {
+// twice the limit, or fail if it cannot watch on.
+func startSocketWatch(s Sandbox, limit int64, kill func(), fail func(error)) *socketWatch {
 	w := &socketWatch{stop: make(chan struct{}), ended: make(chan struct{})}
-	go w.run(s, limit, kill)
+	go w.run(s, limit, kill, fail)
 	return w
 }
 
-func (w *socketWatch) run(s Sandbox, limit int64, kill func()) {
+func (w *socketWatch) run(s Sandbox, limit int64, kill func(), fail func(error)) {
 	defer close(w.ended)
+	defer contain.Recover("watching the socket buffers of a sandbox", fail)
 	ticks := time.NewTicker(socketInterval)
 	defer ticks.Stop()
 	var usage *os.File // most runs end before it is needed

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/oci/container"
 	"github.com/toolcell/toolcell/oci/spec"
 )
@@ -48,7 +49,7 @@ func (g *group) touch() {
 		g.idle.Stop()
 	}
 	if !g.gone {
-		g.idle = time.AfterFunc(max(g.pool.options.Idle, time.Second), g.releaseIdle)
+		g.idle = time.AfterFunc(max(g.pool.options.Idle, time.Second), contain.Func("releasing standby sandboxes", g.releaseIdle))
 	}
 }
 
@@ -93,36 +94,52 @@ func (g *group) fill() {
 
 // make makes sandboxes until there are enough. It has been counted.
 func (g *group) make() {
-	o := g.pool
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for {
-		t, p, h := g.template, g.p, g.h
-		o.mu.Unlock()
-		var w *container.Standby
-		var notes []string
-		var err error
-		if t != nil {
-			w = g.fork(t, false)
-		} else if w, notes, err = o.source.Container(p, h); err != nil {
-			w = nil
+	for more := true; more; {
+		w, notes := g.makeOne()
+		more = false
+		if !g.pool.locked("keeping a standby sandbox", func() { more = g.keep(w, notes) }) {
+			return
 		}
-		o.mu.Lock()
-		g.addNotes(notes...)
-		g.making--
-		switch {
-		case w == nil:
-		case g.gone:
-			w.Discard()
-		default:
-			g.ready = append(g.ready, w)
-		}
-		if w == nil || !g.hasRoom(g.target()) || g.wantsForks() && g.template == nil {
-			break
-		}
-		g.making++
 	}
-	g.makers--
+}
+
+// makeOne makes one sandbox, nil if that fails. mu is not held.
+func (g *group) makeOne() (w *container.Standby, notes []string) {
+	defer contain.Recover("making a standby sandbox", func(error) { w = nil })
+	var t Template
+	var p spec.Process
+	var h spec.Host
+	if !g.pool.locked("making a standby sandbox", func() { t, p, h = g.template, g.p, g.h }) {
+		return nil, nil
+	}
+	if t != nil {
+		return g.fork(t, false), nil
+	}
+	w, notes, err := g.pool.source.Container(p, h)
+	if err != nil {
+		w = nil
+	}
+	return w, notes
+}
+
+// keep adds a sandbox that was made, and reports whether another one is to be, which it
+// then counts.
+func (g *group) keep(w *container.Standby, notes []string) (more bool) {
+	g.addNotes(notes...)
+	g.making--
+	switch {
+	case w == nil:
+	case g.gone:
+		w.Discard()
+	default:
+		g.ready = append(g.ready, w)
+	}
+	if w == nil || !g.hasRoom(g.target()) || g.wantsForks() && g.template == nil {
+		g.makers--
+		return false
+	}
+	g.making++
+	return true
 }
 
 // addNotes adds what the user should know, each note once.
@@ -136,11 +153,11 @@ func (g *group) addNotes(notes ...string) {
 
 // releaseIdle lets everything go after a time without use.
 func (g *group) releaseIdle() {
-	g.pool.mu.Lock()
-	defer g.pool.mu.Unlock()
-	if g.running == 0 && !g.gone {
-		g.pool.drop(g)
-	}
+	g.pool.locked("releasing standby sandboxes", func() {
+		if g.running == 0 && !g.gone {
+			g.pool.drop(g)
+		}
+	})
 }
 
 // release releases everything. Sandboxes being made are released when they are

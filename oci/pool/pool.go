@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/oci/container"
 	"github.com/toolcell/toolcell/oci/spec"
 	"golang.org/x/sys/unix"
@@ -107,6 +108,24 @@ func keyOf(p spec.Process, h spec.Host) *poolKey {
 	return k
 }
 
+// locked calls f with mu held. A panic in it leaves groups that nobody knows: the pool
+// is then closed, what waits in it is discarded, and further runs start without it; ok is
+// false.
+func (o *Pool) locked(work string, f func()) (ok bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	defer contain.Recover(work, func(error) {
+		groups := o.groups
+		o.closed, o.groups = true, nil
+		for _, g := range groups {
+			g.gone = true
+			_ = contain.Call("discarding standby sandboxes", func() error { g.release(); return nil })
+		}
+	})
+	f()
+	return true
+}
+
 // SetOptions sets what waits from now on.
 func (o *Pool) SetOptions(w Options) {
 	o.mu.Lock()
@@ -119,42 +138,48 @@ func (o *Pool) SetOptions(w Options) {
 
 // Prepare begins to make ready for p.
 func (o *Pool) Prepare(p spec.Process, h spec.Host) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.closed || o.options.Max <= 0 {
-		return
-	}
-	o.use(p, h).fill()
+	o.locked("preparing standby sandboxes", func() {
+		if !o.closed && o.options.Max > 0 {
+			o.use(p, h).fill()
+		}
+	})
 }
 
 // Acquire gives a standby sandbox, nil if a fresh one is to serve, and what to
 // call once when its use ends.
 func (o *Pool) Acquire(ctx context.Context, p spec.Process, h spec.Host) (*container.Standby, func()) {
-	o.mu.Lock()
-	if o.closed || o.options.Max <= 0 {
-		o.mu.Unlock()
+	var g *group
+	var w *container.Standby
+	var t Template
+	ok := o.locked("taking a standby sandbox", func() {
+		if o.closed || o.options.Max <= 0 {
+			return
+		}
+		g = o.use(p, h)
+		g.countRuns(1)
+		w = g.pop()
+		contain.Point("pool: locked")
+		if w == nil && o.options.Start == StartFork {
+			g.awaitTemplate(ctx)
+		}
+		t = g.template
+	})
+	if !ok && w != nil {
+		w.Discard()
+	}
+	if !ok || g == nil {
 		return nil, func() {}
 	}
-	g := o.use(p, h)
-	g.countRuns(1)
-	w := g.pop()
-	if w == nil && o.options.Start == StartFork {
-		g.awaitTemplate(ctx)
-	}
-	t := g.template
-	o.mu.Unlock()
 	if w == nil && t != nil {
 		w = g.fork(t, true)
 	}
 	return w, func() {
-		o.mu.Lock()
-		g.countRuns(-1)
-		g.touch()
-		o.mu.Unlock()
+		o.locked("giving back the place of a run", func() {
+			g.countRuns(-1)
+			g.touch()
+		})
 		o.containers.Later(container.AfterAnswer, func() {
-			o.mu.Lock()
-			defer o.mu.Unlock()
-			g.fill()
+			o.locked("making standby sandboxes", g.fill)
 		})
 	}
 }

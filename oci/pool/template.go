@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/oci/container"
 )
 
@@ -21,12 +22,17 @@ func (g *group) awaitTemplate(ctx context.Context) {
 		if started == nil {
 			return // it has failed lately
 		}
-		g.pool.mu.Unlock()
-		select {
-		case <-started:
-		case <-ctx.Done():
-		}
-		g.pool.mu.Lock()
+		g.await(ctx, started)
+	}
+}
+
+// await waits without the lock, and takes it again.
+func (g *group) await(ctx context.Context, started <-chan struct{}) {
+	g.pool.mu.Unlock()
+	defer g.pool.mu.Lock()
+	select {
+	case <-started:
+	case <-ctx.Done():
 	}
 }
 
@@ -37,22 +43,28 @@ func (g *group) wantsForks() bool {
 
 // fork makes a fork. A template that fails once is not used again.
 func (g *group) fork(t Template, now bool) *container.Standby {
-	w, err := t.Fork(now)
-	g.pool.mu.Lock()
-	defer g.pool.mu.Unlock()
-	if g.template != t {
-		return w
-	}
+	var w *container.Standby
+	err := contain.Call("forking a sandbox", func() (err error) {
+		w, err = t.Fork(now)
+		return err
+	})
 	if err != nil {
-		g.template = nil
-		g.noteFailure(err)
-		t.Retire()
-		return nil
+		w = nil
 	}
-	g.failures = 0
-	if t.Count() >= g.pool.options.Renew {
-		g.startTemplate()
-	}
+	g.pool.locked("counting the forks of a template", func() {
+		switch {
+		case g.template != t:
+		case err != nil:
+			g.template = nil
+			g.noteFailure(err)
+			t.Retire()
+		default:
+			g.failures = 0
+			if t.Count() >= g.pool.options.Renew {
+				g.startTemplate()
+			}
+		}
+	})
 	return w
 }
 
@@ -95,28 +107,37 @@ func (g *group) startTemplate() {
 	g.starting = started
 	p, h := g.p, g.h
 	g.pool.containers.Go(func() {
-		t, err := g.pool.source.Template(p, h)
-		g.pool.mu.Lock()
-		defer g.pool.mu.Unlock()
-		g.starting = nil
-		close(started)
-		if g.gone {
-			if t != nil {
-				t.Retire()
-			}
-			g.fill()
-			return
+		defer close(started)
+		var t Template
+		err := contain.Call("starting a template", func() (err error) {
+			t, err = g.pool.source.Template(p, h)
+			return err
+		})
+		kept := g.pool.locked("keeping a template", func() {
+			g.starting = nil
+			g.keepTemplate(t, err)
+		})
+		if !kept && err == nil {
+			t.Retire()
 		}
-		if err != nil {
-			g.noteFailure(err)
-			g.fill() // perhaps with containers
-			return
+	})
+}
+
+// keepTemplate takes a template that was started, or notes why there is none.
+func (g *group) keepTemplate(t Template, err error) {
+	switch {
+	case g.gone:
+		if t != nil && err == nil {
+			t.Retire()
 		}
+	case err != nil:
+		g.noteFailure(err) // perhaps containers do
+	default:
 		if g.template != nil {
 			g.template.Retire()
 		}
 		g.template = t
 		g.addNotes(t.FailedModules()...)
-		g.fill()
-	})
+	}
+	g.fill()
 }

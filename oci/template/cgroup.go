@@ -14,6 +14,7 @@ import (
 	"github.com/opencontainers/cgroups/manager"
 	"github.com/opencontainers/runc/libcontainer"
 	"github.com/opencontainers/runc/libcontainer/configs"
+	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/oci/container"
 	"github.com/toolcell/toolcell/oci/host"
 	"github.com/toolcell/toolcell/oci/spec"
@@ -200,16 +201,21 @@ func newOOMWatch(dir string) (*oomWatch, error) {
 		return nil, errors.Join(err, events.Close())
 	}
 	hit := make(chan struct{}, 1) // there may be no listener yet, or no longer
+	hear := func() {
+		select {
+		case hit <- struct{}{}:
+		default:
+		}
+	}
 	go func() {
 		defer close(hit)
+		// A limit that nobody watches counts as hit.
+		defer contain.Recover("watching the memory limit of a sandbox", func(error) { hear() })
 		for b := make([]byte, 8); ; {
 			if _, err := events.Read(b); err != nil {
 				return
 			}
-			select {
-			case hit <- struct{}{}:
-			default:
-			}
+			hear()
 		}
 	}()
 	return &oomWatch{hit, events}, nil

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/opencontainers/cgroups"
+	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/oci/container"
 	"github.com/toolcell/toolcell/oci/host"
 	"github.com/toolcell/toolcell/oci/idmap"
@@ -59,6 +60,7 @@ func (t *Template) forkSandbox(now bool) (_ *fork, err error) {
 			err = fmt.Errorf("forking from the template: %w", err)
 		}
 	}()
+	defer contain.Error("forking a sandbox", &err)
 	if f.line, err = pid1.NewLifeline(); err != nil {
 		return nil, err
 	}

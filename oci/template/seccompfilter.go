@@ -13,6 +13,7 @@ import (
 	"github.com/opencontainers/runc/libcontainer/specconv"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 	libseccomp "github.com/seccomp/libseccomp-golang"
+	"github.com/toolcell/toolcell/internal/contain"
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 )
@@ -115,8 +116,9 @@ func exportFilter(filter *libseccomp.ScmpFilter) (program []byte, err error) {
 	read := make(chan error, 1)
 	go func() {
 		var err error
+		defer func() { read <- err }()
+		defer contain.Error("reading a seccomp filter", &err)
 		program, err = io.ReadAll(r)
-		read <- err
 	}()
 	err = filter.ExportBPF(w)
 	return program, errors.Join(err, w.Close(), <-read)

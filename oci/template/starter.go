@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/oci/container"
 	"github.com/toolcell/toolcell/oci/limits"
 	"github.com/toolcell/toolcell/oci/pid1"
@@ -146,12 +147,16 @@ func startProgram(e *container.Runtime, p spec.Process, h spec.Host, template bo
 		s.watch = limits.Start(c, p.Limits, h.Host)
 	}
 	e.Go(func() {
+		defer close(s.ended)
+		defer contain.Recover("waiting for a sandbox", func(err error) {
+			s.err = err
+			c.Kill()
+		})
 		s.exit, s.err = s.s.Wait()
-		close(s.ended)
 	})
 	defer e.AtStop(c.Kill)()
 	if s.conn, s.workspace, err = line.Receive(); err == nil {
-		err = s.configure(config)
+		err = contain.Call("configuring a program that starts", func() error { return s.configure(config) })
 	}
 	if s.workspace != nil && (err != nil || template) {
 		s.workspace.Close()
@@ -265,6 +270,7 @@ func newLastWords() (*lastWords, error) {
 	l := &lastWords{r: r, w: w, done: make(chan struct{})}
 	go func() {
 		defer close(l.done)
+		defer contain.Recover("reading the output of a program that starts", nil)
 		b := make([]byte, 4096)
 		for {
 			n, err := r.Read(b)
