@@ -40,7 +40,10 @@ func (s *Store) conflicts(ctx context.Context, r Request, lock *Lock) (hidden []
 		return nil, err
 	}
 	for name := range strings.FieldsSeq(string(out.Stdout)) {
-		if moduleName.MatchString(name) && len(hidden) < maxHidden {
+		if len(hidden) == maxHidden {
+			break
+		}
+		if moduleName.MatchString(name) {
 			hidden = append(hidden, name)
 		}
 	}

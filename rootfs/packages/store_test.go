@@ -320,7 +320,7 @@ func TestChosenPackagesAreChecked(t *testing.T) {
 		"too large":   {func(_ *fakeIndex, r *Request) { r.MaxBytes = 100 }, "maxBytes"},
 		"denied":      {func(_ *fakeIndex, r *Request) { r.Check = func(string, string) error { return errors.New("denied") } }, "denied"},
 		"no such file": {func(x *fakeIndex, _ *Request) {
-			x.hosts["a-1.0-py3-none-any.whl"] = x.URL + "/gone/a-1.0-py3-none-any.whl"
+			x.hosts["a-1.0-py3-none-any.whl"] = x.URL + "/gone/a-1-py3-none-any.whl"
 		}, "404"},
 		"another's": {func(x *fakeIndex, _ *Request) { x.wheels["a-1.0-py3-none-any.whl"] = makeWheel(x.t, "other") }, `a wheel of "other-1.0.dist-info", not of a`},
 		"no zip":    {func(x *fakeIndex, _ *Request) { x.wheels["a-1.0-py3-none-any.whl"] = []byte("no") }, "no wheel"},

@@ -2,18 +2,12 @@ package packages
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"html"
 	"io"
-	"mime"
-	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
-	"strings"
 
 	"github.com/toolcell/toolcell/rootfs/cachedir"
 	"golang.org/x/sys/unix"
@@ -32,7 +26,6 @@ var uvWheels = map[string]pinnedWheel{
 const (
 	maxUVWheel = 100 << 20
 	maxUV      = 300 << 20
-	maxPage    = 64 << 20 // of an index
 )
 
 // ensureUV returns the path of uv: the user's own, or the pinned one, which comes from
@@ -122,59 +115,12 @@ func (s *Store) find(ctx context.Context, from origins, page, file string) (addr
 			return err
 		}
 		defer resp.Body.Close()
-		text, err := io.ReadAll(io.LimitReader(resp.Body, maxPage))
+		to, err := findFile(resp, file)
 		if err != nil {
 			return err
 		}
-		link := ""
-		if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); strings.HasSuffix(kind, "json") {
-			link, err = findInJSON(text, file)
-		} else {
-			link = findInHTML(text, file)
-		}
-		if err == nil && link == "" {
-			err = fmt.Errorf("%w: %s is not there", errContent, file)
-		}
-		if err != nil {
-			return err
-		}
-		to, err := resp.Request.URL.Parse(link)
-		if err != nil {
-			return err
-		}
-		to.Fragment = ""
 		address = to.String()
 		return nil
 	})
 	return address, err
-}
-
-// findInJSON finds the address of a file on a page of PEP 691.
-func findInJSON(text []byte, file string) (string, error) {
-	var page struct {
-		Files []struct{ Filename, URL string } `json:"files"`
-	}
-	if err := json.Unmarshal(text, &page); err != nil {
-		return "", fmt.Errorf("%w: its page is no JSON", errContent)
-	}
-	for _, f := range page.Files {
-		if f.Filename == file {
-			return f.URL, nil
-		}
-	}
-	return "", nil
-}
-
-var hrefForm = regexp.MustCompile(`(?i)<a\s[^>]*href\s*=\s*["']([^"']+)["']`)
-
-// findInHTML finds the address of a file on a page of PEP 503.
-func findInHTML(text []byte, file string) string {
-	for _, m := range hrefForm.FindAllSubmatch(text, -1) {
-		link := html.UnescapeString(string(m[1]))
-		u, err := url.Parse(link)
-		if err == nil && u.Path[strings.LastIndexByte(u.Path, '/')+1:] == file {
-			return link
-		}
-	}
-	return ""
 }

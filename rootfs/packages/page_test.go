@@ -1,0 +1,98 @@
+package packages
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// A repeated is a text that comes again and again.
+type repeated struct {
+	text string
+	left int // bytes that are still to come
+	at   int
+}
+
+func (r *repeated) Read(p []byte) (n int, err error) {
+	if r.left <= 0 {
+		return 0, io.EOF
+	}
+	for n < len(p) && r.left > 0 {
+		c := copy(p[n:min(len(p), n+r.left)], r.text[r.at:])
+		n, r.left, r.at = n+c, r.left-c, (r.at+c)%len(r.text)
+	}
+	return n, nil
+}
+
+func pageOf(kind string, body io.Reader) *http.Response {
+	return &http.Response{Header: http.Header{"Content-Type": {kind}}, Body: io.NopCloser(body), Request: &http.Request{URL: &url.URL{Scheme: "https", Host: "index.example", Path: "/simple/uv/"}}}
+}
+
+// TestPagesAreReadAsTheyCome: a page of 36 MB of links took 620 MiB.
+func TestPagesAreReadAsTheyCome(t *testing.T) {
+	const size = 8 << 20
+	for name, page := range map[string]struct{ kind, before, text string }{
+		"links":             {"text/html", "", `<a href="x-1.whl">x</a>`},
+		"tags":              {"text/html", "", "<a>"},
+		"attributes":        {"text/html", "", `<a a=b c=d>`},
+		"an endless tag":    {"text/html", "<a ", "a=b "},
+		"an endless link":   {"text/html", `<a href="`, "x"},
+		"a long text":       {"text/html", "", "x"},
+		"entities":          {"text/html", "", "&amp;"},
+		"a script":          {"text/html", "<script>", "x "},
+		"files":             {"application/json", `{"files":[{}`, `,{}`},
+		"files of no kind":  {"application/json", `{"files":[`, `[],`},
+		"members":           {"application/json", `{"a":1`, `,"a":1`},
+		"names":             {"application/json", `{"files":[{"filename":"x"`, `,"url":"y"`},
+		"other files":       {"application/json", `{"files":[{"filename":"x","url":"y"}`, `,{"filename":"x","url":"y","hashes":{"sha256":"z"}}`},
+		"deep":              {"application/json", `{"a":`, "["},
+		"deep in the files": {"application/json", `{"files":[{"x":`, "["},
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := findFile(pageOf(page.kind, io.MultiReader(strings.NewReader(page.before), &repeated{text: page.text, left: size})), "uv.whl")
+		runtime.ReadMemStats(&after)
+		// All that was allocated, also what is free again.
+		if used := after.TotalAlloc - before.TotalAlloc; used > 4*size {
+			t.Errorf("%s: %d MiB for %d", name, used>>20, size>>20)
+		}
+		if !errors.Is(err, errContent) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
+
+// TestPagesAreReadUpToTheFile that is looked for.
+func TestPagesAreReadUpToTheFile(t *testing.T) {
+	for kind, text := range map[string]string{
+		"text/html":        `<a href="/f/uv.whl#sha256=0">`,
+		"application/json": `{"meta":{"x":[1]},"files":[{"url":"/no","filename":"x"},{"size":3,"url":"/f/uv.whl","filename":"uv.whl"}`,
+	} {
+		rest := &repeated{text: " ", left: maxPage}
+		to, err := findFile(pageOf(kind, io.MultiReader(strings.NewReader(text), rest)), "uv.whl")
+		if err != nil || to.String() != "https://index.example/f/uv.whl" {
+			t.Errorf("%s: got %v, %v", kind, to, err)
+		}
+		if read := maxPage - rest.left; read > 1<<20 {
+			t.Errorf("%s: %d bytes more were read", kind, read)
+		}
+	}
+}
+
+func TestPagesThatBreakAreTriedAgain(t *testing.T) {
+	broken := errors.New("broken")
+	for kind, text := range map[string]string{"text/html": "<a href=x>", "application/json": `{"files":[{"url":"x"`} {
+		_, err := findFile(pageOf(kind, io.MultiReader(strings.NewReader(text), brokenReader{broken})), "uv.whl")
+		if !errors.Is(err, broken) || errors.Is(err, errContent) {
+			t.Errorf("%s: got %v", kind, err)
+		}
+	}
+}
+
+type brokenReader struct{ err error }
+
+func (r brokenReader) Read([]byte) (int, error) { return 0, r.err }
