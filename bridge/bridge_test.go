@@ -18,6 +18,7 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/catalog"
 	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/pins"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 	"github.com/toolcell/toolcell/mcpproxy/signature"
 	"github.com/toolcell/toolcell/oci"
@@ -92,6 +93,8 @@ func (f fakeUpstreams) ListResourceTemplates(context.Context, string) (json.RawM
 	return json.RawMessage(`{"resourceTemplates":[{"uriTemplate":"x://{id}","name":"t"}]}`), nil
 }
 
+func (f fakeUpstreams) AcceptHint(string, string, string) error { return nil }
+
 func (f fakeUpstreams) ReadResource(_ context.Context, _, uri string) (json.RawMessage, error) {
 	return json.Marshal(map[string]any{"contents": []any{map[string]any{"uri": uri, "mimeType": "text/plain", "text": "of " + uri}}})
 }
@@ -115,9 +118,9 @@ func (f fakeUpstreams) Call(ctx context.Context, r mcpproxy.CallRequest) (res mc
 	if err := r.Run.AuthorizeServer(policy.Server{Name: server, Alias: server}); err != nil {
 		return res, err
 	}
-	t := catalog.Tool{Name: tool, Annotations: json.RawMessage(fmt.Sprintf(`{"readOnlyHint":%v}`, strings.HasPrefix(tool, "read")))}
+	t := mcpproxy.CheckedTool{Tool: catalog.Tool{Name: tool}, Standing: pins.Standing{ReadsOnly: strings.HasPrefix(tool, "read")}}
 	if r.Plans != nil && r.Plans(t, args) {
-		return res, &mcpproxy.Planned{Server: server, Tool: t, Arguments: args}
+		return res, &mcpproxy.Planned{Server: server, Tool: t.Tool, Arguments: args}
 	}
 	if r.Sent != nil {
 		r.Sent(t)

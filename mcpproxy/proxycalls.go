@@ -39,11 +39,11 @@ type CallRequest struct {
 	// will be sent. It returns reasons why the user has to be asked about just this call,
 	// or an error, with which Call fails before anything is sent. It may be nil.
 	Check func(s config.Server, t catalog.Tool, args json.RawMessage) (reasons []string, err error)
-	Sent  func(t catalog.Tool) // is called just before the call goes out; may be nil
+	Sent  func(t CheckedTool) // is called just before the call goes out; may be nil
 	// Plans reports whether the call, of the tool as it is now and with the arguments as
 	// they would be sent, is only to be planned: Call then returns a *Planned, unless the
 	// policy denies it. nil: no call is.
-	Plans func(t catalog.Tool, args json.RawMessage) bool
+	Plans func(t CheckedTool, args json.RawMessage) bool
 	// Elicit takes what the server asks during the call to the user. It is called for one
 	// thing at a time, and its time is not the server's (Options.CallTimeout). A server of
 	// before 2026-07-28 does not always say for which of several calls it asks: it is then
@@ -80,15 +80,17 @@ func (p *Proxy) Call(ctx context.Context, r CallRequest) (CallResult, error) {
 }
 
 // authorize asks the policy whether the call may be made with these arguments, and
-// reports to Sent that it goes out. changed is how the tool differs from its pin.
-func (r CallRequest) authorize(s config.Server, t catalog.Tool, changed string, args json.RawMessage) error {
+// reports to Sent that it goes out.
+func (r CallRequest) authorize(u *upstream, t CheckedTool, args json.RawMessage) error {
+	s := u.server
 	c := policy.Call{
-		Server: policyNames(s), Tool: policy.Tool{Name: t.Name, Alias: t.Alias, ReadOnly: t.ReadOnly()},
-		Arguments: args, Changed: changed, Allowed: r.Allowed, Planned: r.Plans != nil && r.Plans(t, args),
+		Server: policyNames(s), Identity: u.identity + t.Digest,
+		Tool:      policy.Tool{Name: t.Name, Alias: t.Alias, ReadOnly: t.ReadsOnly, Unaccepted: t.Unaccepted, Acceptable: t.Acceptable, Digest: t.Digest},
+		Arguments: args, Changed: t.Changed, Allowed: r.Allowed, Planned: r.Plans != nil && r.Plans(t, args),
 	}
 	if r.Check != nil {
 		var err error
-		if c.Reasons, err = r.Check(s, t, args); err != nil {
+		if c.Reasons, err = r.Check(s, t.Tool, args); err != nil {
 			return err
 		}
 	}
@@ -96,7 +98,7 @@ func (r CallRequest) authorize(s config.Server, t catalog.Tool, changed string, 
 		return err
 	}
 	if c.Planned {
-		return &Planned{s.Name, t, args}
+		return &Planned{s.Name, t.Tool, args}
 	}
 	if r.Sent != nil {
 		r.Sent(t)
@@ -186,11 +188,21 @@ func (p *Proxy) GetPrompt(ctx context.Context, server, name string, args map[str
 }
 
 func (p *Proxy) listItems(ctx context.Context, server string, kind itemKind) (json.RawMessage, error) {
-	return with(p, server, func(u *upstream) (json.RawMessage, error) { return listItems(ctx, u, kind) })
+	return with(p, server, func(u *upstream) (json.RawMessage, error) {
+		if err := u.checkEntry(ctx); err != nil {
+			return nil, err
+		}
+		return listItems(ctx, u, kind)
+	})
 }
 
 func (p *Proxy) requestItem(ctx context.Context, server string, r itemRequest, params *transport.Params) (json.RawMessage, error) {
-	return with(p, server, func(u *upstream) (json.RawMessage, error) { return requestItem(ctx, u, r, params) })
+	return with(p, server, func(u *upstream) (json.RawMessage, error) {
+		if err := u.checkEntry(ctx); err != nil {
+			return nil, err
+		}
+		return requestItem(ctx, u, r, params)
+	})
 }
 
 // Login lets the user log in to a server, with OAuth as the MCP specification

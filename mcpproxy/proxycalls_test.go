@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/toolcell/toolcell/mcpproxy/catalog"
 	"github.com/toolcell/toolcell/mcpproxy/mcptest"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 )
@@ -28,7 +27,7 @@ func TestCallAsksThePolicyBeforeTheServer(t *testing.T) {
 	call := func(policy, tool string) (sent []string, err error) {
 		_, err = p.Call(t.Context(), CallRequest{
 			Server: "fake", Tool: tool, Run: policyOf(t, policy).NewRun(),
-			Sent: func(t catalog.Tool) { sent = append(sent, t.Name) },
+			Sent: func(t CheckedTool) { sent = append(sent, t.Name) },
 		})
 		return sent, err
 	}

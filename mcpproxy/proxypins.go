@@ -3,6 +3,7 @@ package mcpproxy
 import (
 	"context"
 
+	"github.com/toolcell/toolcell/mcpproxy/catalog"
 	"github.com/toolcell/toolcell/mcpproxy/pins"
 )
 
@@ -61,6 +62,29 @@ func (p *Proxy) AcceptPins(server, tool string) (map[string]pins.Tool, error) {
 		return nil, err
 	}
 	return u.pins.Store.Accept(u.pins.Key(), tool)
+}
+
+// AcceptHint takes the word of a server that a tool only reads, if it defines the tool as
+// it did when the user was asked: digest is Tool.Digest of then.
+func (p *Proxy) AcceptHint(server, tool, digest string) error {
+	u, err := p.upstream(server)
+	if err != nil {
+		return err
+	}
+	return u.pins.AcceptHint(tool, digest)
+}
+
+// trusted returns a tool with what may be believed of it. It is the one place that decides
+// whether a tool only reads.
+func (u *upstream) trusted(t catalog.Tool) CheckedTool {
+	return CheckedTool{t, u.pins.Standing(t.Definition(), u.sentTools)}
+}
+
+// A CheckedTool is a tool that was compared with its pin. Policies, plans and the log of
+// calls go by its ReadsOnly, and by nothing else.
+type CheckedTool struct {
+	catalog.Tool
+	pins.Standing
 }
 
 // prunePins forgets the pins of servers that are gone.

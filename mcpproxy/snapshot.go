@@ -38,18 +38,15 @@ type snapshot struct {
 func newSnapshot(cfg config.Config, before []*upstream, newState func(config.Server) *upstreamState) snapshot {
 	states, aliases := map[string]*upstreamState{}, map[string]string{}
 	for _, u := range before {
-		states[u.server.Fingerprint()] = u.upstreamState
+		states[u.identity] = u.upstreamState
 		aliases[u.server.Name] = u.server.Alias
 	}
 	cfg.Servers = keepAliases(cfg.Servers, aliases)
 	now := snapshot{config: cfg, byKey: map[string]*upstream{}}
 	for _, s := range cfg.Servers {
-		u := &upstream{server: s}
-		if len(before) > 0 {
-			key := s.Fingerprint()
-			u.upstreamState = states[key]
-			delete(states, key) // each for one
-		}
+		u := &upstream{server: s, identity: s.Fingerprint()}
+		u.upstreamState = states[u.identity]
+		delete(states, u.identity) // each for one
 		if u.upstreamState == nil {
 			u.upstreamState = newState(s)
 		}

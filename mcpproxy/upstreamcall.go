@@ -10,8 +10,6 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/catalog"
 	"github.com/toolcell/toolcell/mcpproxy/elicitation"
 	"github.com/toolcell/toolcell/mcpproxy/oauth"
-	"github.com/toolcell/toolcell/mcpproxy/pins"
-	"github.com/toolcell/toolcell/mcpproxy/policy"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 	"github.com/toolcell/toolcell/mcpproxy/transport"
 	"github.com/toolcell/toolcell/mcpproxy/transport/message"
@@ -51,7 +49,7 @@ func (u *upstream) call(ctx context.Context, r CallRequest, args json.RawMessage
 	if err != nil {
 		return CallResult{}, err
 	}
-	if err := r.authorize(u.server, t, u.pins.Changed(pins.Definition{Name: t.Name, Digest: t.Digest}, u.sentTools), args); err != nil {
+	if err := r.authorize(u, u.trusted(t), args); err != nil {
 		return CallResult{}, err
 	}
 	asked := newRelay(u, s, t.Name, asking{r.Elicits, r.Elicit}, left)
@@ -74,11 +72,11 @@ func (u *upstream) call(ctx context.Context, r CallRequest, args json.RawMessage
 	return CallResult{res.Result, res.IsError}, nil
 }
 
-// awaitPins lists the tools of a server that was just started or has changed them, if
-// the policy forbids calls of changed tools or asks about them. Otherwise a call goes by
+// awaitPins lists the tools of a server that was just started or has changed them, if it
+// matters to the policy or the plan how a tool is defined now. Otherwise a call goes by
 // what is known, and the server is asked beside it.
 func (u *upstream) awaitPins(ctx context.Context, s *transport.Session, r CallRequest) error {
-	if _, outdated := u.record.Tools(); !outdated || r.Run.Pins(policyNames(u.server)) == policy.PinsWarn {
+	if _, outdated := u.record.Tools(); !outdated || r.Plans == nil && !r.Run.GoesByDefinitions(policyNames(u.server)) {
 		return nil
 	}
 	_, err := u.list(ctx, s)

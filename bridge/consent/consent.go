@@ -147,7 +147,7 @@ func (d *Desk) Revoke(id string) error {
 		return errors.New("it does not allow anything now")
 	}
 	for _, c := range q.Calls {
-		delete(q.run.granted, toolKey{c.Server, c.Tool})
+		delete(q.run.granted, c.key())
 	}
 	q.State = Revoked
 	d.log(q)
@@ -158,9 +158,14 @@ func (d *Desk) Revoke(id string) error {
 // settle takes a question's last state, and lets its run go on. d.mu is held.
 func (d *Desk) settle(q *Question, s State, a Answer) {
 	q.State, q.Answer, q.DecidedAt = s, a, time.Now()
-	if s == Approved && a.Choice == ForRun {
+	if s == Approved {
 		for _, c := range q.Calls {
-			q.run.grant(c)
+			switch a.Choice {
+			case ForRun:
+				q.run.grant(c)
+			case Believe:
+				q.run.believed[c.key()] = c.Hint
+			}
 		}
 	}
 	close(q.decided)

@@ -15,6 +15,12 @@ type Call struct {
 	Arguments    json.RawMessage // a JSON object: exactly the bytes that will be sent
 	Reasons      []string        // why it is asked, each a line
 	Once         bool            // it cannot be allowed for the rest of the run
+	// Identity is of the server's entry and the tool's definition. What is allowed for the
+	// rest of the run is allowed of these.
+	Identity string
+	// Hint is the digest of a definition that says the tool only reads, which the user may
+	// accept with the call (Believe); empty if there is none.
+	Hint string
 }
 
 // Digest returns the SHA-256 of the arguments, in hexadecimal.
@@ -54,8 +60,9 @@ type Choice string
 
 // The choices.
 const (
-	ForCall Choice = "call" // exactly these calls
-	ForRun  Choice = "run"  // their tools, for the rest of this run
+	ForCall Choice = "call"  // exactly these calls
+	ForRun  Choice = "run"   // their tools, for the rest of this run
+	Believe Choice = "reads" // these calls, and that their tool only reads from now on
 	Deny    Choice = "deny"
 	Stop    Choice = "stop" // the run
 )
@@ -73,7 +80,7 @@ func (a Answer) state() State {
 	switch {
 	case a.Action != "":
 		return Answered
-	case a.Choice == ForCall || a.Choice == ForRun:
+	case a.Choice == ForCall || a.Choice == ForRun || a.Choice == Believe:
 		return Approved
 	case a.Choice == Stop:
 		return Stopped
@@ -114,8 +121,17 @@ func (q *Question) Choices() []Choice {
 		return []Choice{ForCall, Deny}
 	case q.once() || q.cut(markdown{}): // the longer form: the choices are the same on a terminal
 		return []Choice{ForCall, Deny, Stop}
+	case q.offersHint():
+		return []Choice{ForCall, ForRun, Believe, Deny, Stop}
 	}
 	return []Choice{ForCall, ForRun, Deny, Stop}
+}
+
+// offersHint reports whether all calls are of one tool whose server says that it only
+// reads, which the user has not accepted.
+func (q *Question) offersHint() bool {
+	first := q.Calls[0]
+	return first.Hint != "" && !slices.ContainsFunc(q.Calls, func(c Call) bool { return c.key() != first.key() || c.Hint != first.Hint })
 }
 
 // keptBytes is how much memory a decided question takes that its run may make large.
@@ -168,6 +184,8 @@ func (q *Question) Title(c Choice) string {
 			return "Allow this tool for the rest of this run"
 		}
 		return "Allow these tools for the rest of this run"
+	case Believe:
+		return "Allow it, and count this tool as one that only reads from now on"
 	case Deny:
 		return "Do not allow it"
 	}

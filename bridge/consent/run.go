@@ -26,12 +26,15 @@ type Run struct {
 	arrived chan struct{} // closed when none is on its way
 
 	// The fields below are guarded by desk.mu.
-	granted map[toolKey][]string // the reasons for which a tool was asked about, and allowed until the end
-	pending *Question
-	ended   bool
+	granted  map[toolKey][]string // the reasons for which a tool was asked about, and allowed until the end
+	believed map[toolKey]string   // the hints that were accepted
+	pending  *Question
+	ended    bool
 }
 
-type toolKey struct{ server, tool string }
+type toolKey struct{ server, tool, identity string }
+
+func (c Call) key() toolKey { return toolKey{c.Server, c.Tool, c.Identity} }
 
 // RunOptions describe a run to a desk.
 type RunOptions struct {
@@ -55,7 +58,7 @@ type batch struct {
 
 // Begin begins a run. It has to be ended.
 func (d *Desk) Begin(o RunOptions) *Run {
-	r := &Run{o: o, desk: d, granted: map[toolKey][]string{}}
+	r := &Run{o: o, desk: d, granted: map[toolKey][]string{}, believed: map[toolKey]string{}}
 	r.life, r.over = context.WithCancel(context.Background())
 	return r
 }
@@ -98,7 +101,7 @@ func (r *Run) Pending() (Question, bool) {
 
 // grant allows the tool of a call until the end. desk.mu is held.
 func (r *Run) grant(c Call) {
-	key := toolKey{c.Server, c.Tool}
+	key := c.key()
 	known := r.granted[key]
 	for _, reason := range c.Reasons {
 		if !slices.Contains(known, reason) {
@@ -108,15 +111,22 @@ func (r *Run) grant(c Call) {
 	r.granted[key] = known
 }
 
-// Granted reports whether the user allowed a tool for the rest of the run, and knew of all
-// these reasons to be asked: a new one, such as that the server has changed the tool, is
-// another question.
-func (r *Run) Granted(server, tool string, reasons []string) bool {
+// Granted reports whether the user allowed the tool of a call for the rest of the run, and
+// knew of all reasons to be asked: a new one is another question. So is another entry of
+// the server, or another definition of the tool.
+func (r *Run) Granted(c Call) bool {
 	r.desk.mu.Lock()
 	defer r.desk.mu.Unlock()
-	known, granted := r.granted[toolKey{server, tool}]
+	known, granted := r.granted[c.key()]
 	unknown := func(reason string) bool { return !slices.Contains(known, reason) }
-	return granted && !slices.ContainsFunc(reasons, unknown)
+	return granted && !slices.ContainsFunc(c.Reasons, unknown)
+}
+
+// Believed reports whether the user accepted the hint of a call.
+func (r *Run) Believed(c Call) bool {
+	r.desk.mu.Lock()
+	defer r.desk.mu.Unlock()
+	return c.Hint != "" && r.believed[c.key()] == c.Hint
 }
 
 // Approach says that a call is on its way: until arrived is called, a question waits
@@ -239,7 +249,7 @@ func (r *Run) lead(b *batch) {
 	var calls []Call
 	b.asked = make([]bool, len(b.calls))
 	for i, c := range b.calls {
-		if b.asked[i] = c.Once || !r.Granted(c.Server, c.Tool, c.Reasons); b.asked[i] {
+		if b.asked[i] = c.Once || !r.Granted(c); b.asked[i] {
 			calls = append(calls, c)
 		}
 	}

@@ -135,8 +135,8 @@ func TestRevokingAtOnce(t *testing.T) {
 		if err := errors.Join(d.Decide(q.ID, Answer{Choice: ForRun}), d.Revoke(q.ID)); err != nil {
 			t.Fatal(err)
 		}
-		if err := <-answer; err != nil || r.Granted("bank", "transfer", nil) {
-			t.Errorf("the call: %v; still granted: %v", err, r.Granted("bank", "transfer", nil))
+		if err := <-answer; err != nil || r.Granted(Call{Server: "bank", Tool: "transfer"}) {
+			t.Errorf("the call: %v; still granted: %v", err, r.Granted(Call{Server: "bank", Tool: "transfer"}))
 		}
 		r.End()
 	}
@@ -162,7 +162,7 @@ func TestAnswersToCalls(t *testing.T) {
 				if choice == Stop && !errors.Is(stopped, ErrStopped) || choice != Stop && stopped != nil {
 					t.Errorf("the run was stopped: %v", stopped)
 				}
-				if granted := r.Granted("bank", "transfer", nil); granted != (choice == ForRun) {
+				if granted := r.Granted(Call{Server: "bank", Tool: "transfer"}); granted != (choice == ForRun) {
 					t.Errorf("granted for the run: %v", granted)
 				}
 				if err := d.Decide(q.ID, Answer{Choice: ForCall}); !errors.Is(err, ErrDecided) {
@@ -327,8 +327,8 @@ func TestGrantForTheRunIsTakenBack(t *testing.T) {
 		if err := <-answer; err != nil {
 			t.Fatal(err)
 		}
-		if err := d.Revoke(q.ID); err != nil || r.Granted("bank", "transfer", nil) {
-			t.Errorf("%v, granted: %v", err, r.Granted("bank", "transfer", nil))
+		if err := d.Revoke(q.ID); err != nil || r.Granted(Call{Server: "bank", Tool: "transfer"}) {
+			t.Errorf("%v, granted: %v", err, r.Granted(Call{Server: "bank", Tool: "transfer"}))
 		}
 		if err := d.Revoke(q.ID); err == nil {
 			t.Error("it was taken back twice")

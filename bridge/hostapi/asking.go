@@ -8,7 +8,6 @@ import (
 
 	"github.com/toolcell/toolcell/bridge/consent"
 	"github.com/toolcell/toolcell/mcpproxy"
-	"github.com/toolcell/toolcell/mcpproxy/catalog"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 )
@@ -21,9 +20,11 @@ type Asker interface {
 	Ask(ctx context.Context, c consent.Call, arrived func()) error
 	// AskForm asks the user what a server wants to know.
 	AskForm(ctx context.Context, f consent.Form) (consent.Answer, error)
-	// Granted reports whether a tool was allowed for the rest of the run, for all these
-	// reasons.
-	Granted(server, tool string, reasons []string) bool
+	// Granted reports whether the tool of a call was allowed for the rest of the run, for all
+	// its reasons.
+	Granted(c consent.Call) bool
+	// Believed reports whether the user accepted with a call that its tool only reads.
+	Believed(c consent.Call) bool
 }
 
 // approach is Asker.Approach, if there is one.
@@ -44,14 +45,14 @@ func (a *API) callAllowed(ctx context.Context, server config.Server, r mcpproxy.
 	if a.planner != nil {
 		r.Plans = a.planner.plans
 	}
-	r.Sent = func(t catalog.Tool) {
+	r.Sent = func(t mcpproxy.CheckedTool) {
 		arrived()
 		a.planner.decide(number)
 		a.flow.sent(server, t.Name)
 	}
 	var allowed []*policy.Ask
 	r.Allowed = func(ask *policy.Ask) bool {
-		if !ask.Once && !namedAsRead(ask.Tool) && a.asker != nil && a.asker.Granted(ask.Server, ask.Tool, ask.Reasons) {
+		if !ask.Once && !namedAsRead(ask.Tool) && a.asker != nil && a.asker.Granted(consentCall(ask)) {
 			return true
 		}
 		for _, earlier := range allowed {
@@ -79,6 +80,26 @@ func (a *API) callAllowed(ctx context.Context, server config.Server, r mcpproxy.
 			return nil, err
 		}
 		allowed = append(allowed, ask)
+		a.acceptHint(ask)
+	}
+}
+
+// acceptHint keeps that the user takes a server's word that a tool only reads. If it cannot
+// be kept, the user is asked about the next call as well.
+func (a *API) acceptHint(ask *policy.Ask) {
+	if ask.Hint == "" || !a.asker.Believed(consentCall(ask)) {
+		return
+	}
+	if err := a.upstreams.AcceptHint(ask.Server, ask.Tool, ask.Hint); err != nil {
+		a.log.Warn("keeping that a tool only reads", "server", ask.Server, "tool", ask.Tool, "err", err)
+	}
+}
+
+// consentCall is what the user is asked.
+func consentCall(ask *policy.Ask) consent.Call {
+	return consent.Call{
+		Server: ask.Server, Tool: ask.Tool, Arguments: ask.Arguments, Reasons: ask.Reasons, Once: ask.Once,
+		Identity: ask.Identity, Hint: ask.Hint,
 	}
 }
 
@@ -94,35 +115,43 @@ func namedAsRead(tool string) bool {
 
 // authorizeRead checks whether something other than tools of a server may be read, and
 // asks the user about it if the policy says so. what is shown to the user.
-func (a *API) authorizeRead(ctx context.Context, server config.Server, what string, arguments json.RawMessage) error {
-	c := policy.Call{Server: policyNames(server), Reasons: a.flow.reasons(server)}
-	err := a.policy.Authorize(c)
-	var ask *policy.Ask
-	if !errors.As(err, &ask) || a.asker == nil {
-		if err == nil {
-			a.flow.sent(server, what)
+// Once the user was asked, the returned context is of the server's entry as it was then.
+func (a *API) authorizeRead(ctx context.Context, server config.Server, what string, arguments json.RawMessage) (context.Context, error) {
+	for {
+		c := policy.Call{Server: policyNames(server), Identity: server.Fingerprint(), Reasons: a.flow.reasons(server)}
+		err := a.policy.Authorize(c)
+		var ask *policy.Ask
+		if errors.As(err, &ask) && a.asker != nil {
+			shown := *ask
+			shown.Tool, shown.Arguments = what, arguments
+			if ask.Once || !a.asker.Granted(consentCall(&shown)) {
+				if err := a.ask(ctx, server, &shown, func() {}); err != nil {
+					return nil, err
+				}
+			}
+			var now config.Server
+			if now, err = a.upstreams.Lookup(server.Name); err != nil {
+				return nil, err
+			}
+			if now.Fingerprint() != c.Identity { // the user has not seen this one
+				server = now
+				continue
+			}
+			c.Allowed = ask.Same
+			err = a.policy.Authorize(c)
+			ctx = mcpproxy.OfEntry(ctx, c.Identity)
 		}
-		return err
-	}
-	shown := *ask
-	shown.Tool, shown.Arguments = what, arguments
-	if ask.Once || !a.asker.Granted(shown.Server, shown.Tool, shown.Reasons) {
-		if err := a.ask(ctx, server, &shown, func() {}); err != nil {
-			return err
+		if err != nil {
+			return nil, err
 		}
-	}
-	c.Allowed = ask.Same
-	if err = a.policy.Authorize(c); err == nil {
 		a.flow.sent(server, what)
+		return ctx, nil
 	}
-	return err
 }
 
 // ask asks the user, or the policy if no user can be asked.
 func (a *API) ask(ctx context.Context, server config.Server, ask *policy.Ask, arrived func()) error {
-	err := a.asker.Ask(ctx, consent.Call{
-		Server: ask.Server, Tool: ask.Tool, Arguments: ask.Arguments, Reasons: ask.Reasons, Once: ask.Once,
-	}, arrived)
+	err := a.asker.Ask(ctx, consentCall(ask), arrived)
 	if errors.Is(err, consent.ErrNoUser) {
 		if a.policy.AllowedUnasked(policyNames(server), policy.Tool{Name: ask.Tool}) {
 			return nil

@@ -11,7 +11,6 @@ import (
 	"sync"
 
 	"github.com/toolcell/toolcell/mcpproxy"
-	"github.com/toolcell/toolcell/mcpproxy/catalog"
 )
 
 // Bounds on what is kept of the calls that went out.
@@ -64,7 +63,7 @@ func (c *callRecorder) call(ctx context.Context, up Upstreams, r mcpproxy.CallRe
 	var rec *CallRecord
 	readOnly := false
 	sent := r.Sent
-	r.Sent = func(t catalog.Tool) {
+	r.Sent = func(t mcpproxy.CheckedTool) {
 		if sent != nil {
 			sent(t)
 		}
@@ -72,7 +71,7 @@ func (c *callRecorder) call(ctx context.Context, up Upstreams, r mcpproxy.CallRe
 			return // it goes out once more
 		}
 		rec = &CallRecord{Server: r.Server, Tool: t.Name, Arguments: shortArguments(r.Arguments), Outcome: CallUnknown}
-		if readOnly = t.ReadOnly(); !readOnly {
+		if readOnly = t.ReadsOnly; !readOnly {
 			c.begin(rec)
 		}
 	}

@@ -33,8 +33,8 @@ type forTheRun struct {
 	asked   int
 }
 
-func (f *forTheRun) Approach(bool) func()                    { return func() {} }
-func (f *forTheRun) Granted(_, tool string, _ []string) bool { return f.granted[tool] }
+func (f *forTheRun) Approach(bool) func()        { return func() {} }
+func (f *forTheRun) Granted(c consent.Call) bool { return f.granted[c.Tool] }
 func (f *forTheRun) Ask(_ context.Context, c consent.Call, _ func()) error {
 	f.asked++
 	f.granted[c.Tool] = !c.Once

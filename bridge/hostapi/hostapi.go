@@ -42,6 +42,8 @@ type Upstreams interface {
 	Signature(ctx context.Context, server, tool string, live bool) (catalog.Tool, *signature.Signature, error)
 	Stubs(ctx context.Context, server string, tools []string) (string, error)
 	Call(ctx context.Context, r mcpproxy.CallRequest) (mcpproxy.CallResult, error)
+	// AcceptHint keeps that the user takes the server's word that a tool only reads.
+	AcceptHint(server, tool, digest string) error
 	// SetElicits says how the client can ask its user, before calls are made for it.
 	SetElicits(can mcpproxy.ElicitCapabilities)
 	// PinNotes returns what a run that used these servers should tell of changes to their
@@ -115,6 +117,7 @@ type API struct {
 	printed   map[string]io.ReaderAt
 	progress  callProgress
 	input     func(ctx context.Context) (string, error)
+	log       *slog.Logger
 	left      leftOut
 	used      usedServers
 	silent    atomic.Pointer[mcpproxy.SilentError]
@@ -140,6 +143,7 @@ func New(o Options) *API {
 		saved: savedTools{store: o.Saved, flow: f, log: o.Log}, progress: callProgress{report: o.Progress}, input: o.Input, asker: o.Asker,
 		flow:    f,
 		elicits: o.Elicits,
+		log:     o.Log,
 		left:    leftOut{first: o.First},
 		starts:  startTime{pause: o.PauseTime, left: o.StartPatience}, patience: o.StartPatience,
 		working: semaphore.NewWeighted(maxWorking),

@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"github.com/toolcell/toolcell/mcpproxy"
-	"github.com/toolcell/toolcell/mcpproxy/catalog"
 	"github.com/toolcell/toolcell/mcpproxy/signature"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
@@ -56,8 +55,8 @@ func (p *planner) decide(number int) {
 }
 
 // plans is mcpproxy.CallRequest.Plans.
-func (p *planner) plans(t catalog.Tool, args json.RawMessage) bool {
-	return !t.ReadOnly() || p.usesResult(args)
+func (p *planner) plans(t mcpproxy.CheckedTool, args json.RawMessage) bool {
+	return !t.ReadsOnly || p.usesResult(args)
 }
 
 // add keeps a planned call of the run, once it is known which earlier ones are planned: the

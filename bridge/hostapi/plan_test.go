@@ -8,6 +8,7 @@ import (
 
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/catalog"
+	"github.com/toolcell/toolcell/mcpproxy/pins"
 )
 
 func planned(t *testing.T, p *planner, args string) string {
@@ -48,7 +49,7 @@ func TestPlannedCallsAreNumberedAndBounded(t *testing.T) {
 func TestReadingToolsAreOnlyPlannedIfTheyNeedAResult(t *testing.T) {
 	p := newPlanner()
 	planned(t, p, `{}`)
-	reads := catalog.Tool{Annotations: json.RawMessage(`{"readOnlyHint":true}`)}
+	reads := mcpproxy.CheckedTool{Standing: pins.Standing{ReadsOnly: true}}
 	for args, want := range map[string]bool{
 		`{}`: false, `{"id":"<result 1>.number"}`: true, `{"id":"a <result 0> <result 1>"}`: true,
 		`{"id":"<result 2>"}`: false, `{"id":"<result 1"}`: false, `{"id":"<result x>"}`: false, `{"id":"<result `: false,
@@ -57,7 +58,8 @@ func TestReadingToolsAreOnlyPlannedIfTheyNeedAResult(t *testing.T) {
 			t.Errorf("%s: planned is %v", args, got)
 		}
 	}
-	if !p.plans(catalog.Tool{}, json.RawMessage(`{}`)) {
-		t.Error("a tool without the hint is called")
+	claims := mcpproxy.CheckedTool{Tool: catalog.Tool{Annotations: json.RawMessage(`{"readOnlyHint":true}`)}}
+	if !p.plans(claims, json.RawMessage(`{}`)) {
+		t.Error("a tool whose hint was not accepted is called")
 	}
 }

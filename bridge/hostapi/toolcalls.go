@@ -104,7 +104,7 @@ func (a *API) liveList(ctx context.Context, name, method string, list func(conte
 	if err != nil {
 		return nil, err
 	}
-	if err := a.authorizeRead(ctx, server, method, nil); err != nil {
+	if ctx, err = a.authorizeRead(ctx, server, method, nil); err != nil {
 		return nil, callError(err, server.Name, "")
 	}
 	answer, err := list(ctx, server.Name)
@@ -122,7 +122,7 @@ func (a *API) readResource(ctx context.Context, p params) (json.RawMessage, erro
 	}
 	uri, err := encode(map[string]string{"uri": p.URI}, nil)
 	if err == nil {
-		err = a.authorizeRead(ctx, server, "resources/read", uri)
+		ctx, err = a.authorizeRead(ctx, server, "resources/read", uri)
 	}
 	if err != nil {
 		return nil, callError(err, server.Name, "")
@@ -143,7 +143,7 @@ func (a *API) getPrompt(ctx context.Context, p params) (json.RawMessage, error) 
 	}
 	asked, err := encode(map[string]any{"name": p.Name, "arguments": args}, nil)
 	if err == nil {
-		err = a.authorizeRead(ctx, server, "prompts/get", asked)
+		ctx, err = a.authorizeRead(ctx, server, "prompts/get", asked)
 	}
 	if err != nil {
 		return nil, callError(err, server.Name, "")

@@ -48,7 +48,7 @@ func approvalsCommand(s *console.Streams) *cli.Command {
 			command("list", "show the questions that wait, and the last answers", "", approvalsList, watch()),
 			command("show", "show a question with all arguments", "ID", approvalsShow),
 			command("approve", "allow what a question is about, at a terminal", "ID", approvalsApprove,
-				&cli.StringFlag{Name: "for", Value: string(consent.ForCall), Usage: "`WHAT` is allowed: call, or run for the tool until the run ends"}, revoke()),
+				&cli.StringFlag{Name: "for", Value: string(consent.ForCall), Usage: "`WHAT` is allowed: call, run for the tool until the run ends, or reads to count the tool as only reading"}, revoke()),
 			command("deny", "deny what a question is about", "ID", approvalsDeny,
 				&cli.BoolFlag{Name: "stop", Usage: "end the run, too"}, revoke()),
 		},
@@ -184,8 +184,8 @@ func approvalsApprove(c *cli.Context, s *console.Streams) error {
 	switch {
 	case c.Bool("revoke"):
 		return approvalsRevoke(c, s)
-	case choice != consent.ForCall && choice != consent.ForRun:
-		return console.Usagef("--for is call or run, got %q", choice)
+	case choice != consent.ForCall && choice != consent.ForRun && choice != consent.Believe:
+		return console.Usagef("--for is call, run or reads, got %q", choice)
 	}
 	return withQuestion(c, s, func(owner *inbox.Client, id string) error {
 		terminal, err := console.OpenTerminal()
@@ -225,6 +225,10 @@ func allowed(q inbox.Question, choice consent.Choice) string {
 		return "it"
 	case choice == consent.ForRun && several:
 		return fmt.Sprintf("the tools of these %d calls for the rest of the run", len(q.Calls))
+	case choice == consent.Believe && several:
+		return fmt.Sprintf("these %d calls, and count their tool as one that only reads from now on", len(q.Calls))
+	case choice == consent.Believe:
+		return "this call, and count the tool as one that only reads from now on"
 	case several:
 		return fmt.Sprintf("these %d calls", len(q.Calls))
 	case choice == consent.ForRun:

@@ -116,6 +116,9 @@ func stateText(q inbox.Question) string {
 	if q.State == consent.Approved && q.Choice == consent.ForRun {
 		return "approved for the run"
 	}
+	if q.State == consent.Approved && q.Choice == consent.Believe {
+		return "approved, and counts as only reading"
+	}
 	return string(q.State)
 }
 

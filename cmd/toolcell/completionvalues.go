@@ -78,7 +78,7 @@ func (t *typed) values(f cli.Flag) []candidate {
 	case "log-level":
 		return words("DEBUG", "INFO", "WARN", "ERROR")
 	case "for":
-		return words(string(consent.ForCall), string(consent.ForRun))
+		return words(string(consent.ForCall), string(consent.ForRun), string(consent.Believe))
 	case "allow-self-server":
 		return words("0", "1")
 	case "state-dir":

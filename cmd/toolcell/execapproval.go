@@ -81,7 +81,7 @@ func (a *terminalAsker) take(ctx context.Context) (release func()) {
 var letters = []struct {
 	letter string
 	choice consent.Choice
-}{{"y", consent.ForCall}, {"r", consent.ForRun}, {"n", consent.Deny}, {"s", consent.Stop}}
+}{{"y", consent.ForCall}, {"r", consent.ForRun}, {"o", consent.Believe}, {"n", consent.Deny}, {"s", consent.Stop}}
 
 // showAll is typed to see arguments that are cut.
 const showAll = "a"

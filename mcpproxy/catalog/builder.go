@@ -114,6 +114,7 @@ func readTool(raw json.RawMessage) (t Tool, sent pins.Definition, err error) {
 	if t.Annotations = compact(object(t.Annotations, "")); len(t.Annotations) > maxAnnotation {
 		t.Annotations = nil
 	}
+	sent.Hints = pins.ReadHints(t.Annotations)
 	return t, sent, nil
 }
 

@@ -12,6 +12,8 @@ package catalog
 import (
 	"bytes"
 	"encoding/json"
+
+	"github.com/toolcell/toolcell/mcpproxy/pins"
 )
 
 // Tool is one tool of one server. The schemas are as the server wrote them, without
@@ -33,15 +35,11 @@ type Tool struct {
 // written as escapes, at any depth. Calls are checked by the schema as it is.
 func (t Tool) ShownSchema() json.RawMessage { return visible(t.InputSchema) }
 
-// ReadOnly reports whether the server says that the tool changes nothing.
-func (t Tool) ReadOnly() bool {
-	var a struct {
-		ReadOnlyHint bool `json:"readOnlyHint"`
-	}
-	return len(t.Annotations) < maxAnnotations && json.Unmarshal(t.Annotations, &a) == nil && a.ReadOnlyHint
+// Definition returns the tool as pins compare it. What the server says of it in hints
+// counts only if its pin says the same: nothing else may go by the annotations.
+func (t Tool) Definition() pins.Definition {
+	return pins.Definition{Name: t.Name, Digest: t.Digest, Hints: pins.ReadHints(t.Annotations)}
 }
-
-const maxAnnotations = 64 << 10
 
 // size is how many bytes a tool takes.
 func (t Tool) size() int {

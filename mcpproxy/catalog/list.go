@@ -79,11 +79,11 @@ func toolAlias(name string, taken map[string]bool) string {
 // Count returns how many tools are shown.
 func (l *List) Count() int { return len(l.tools) }
 
-// Sent returns the digests of all tools of the server, shown or not.
+// Sent returns what pins compare of all tools of the server, shown or not.
 func (l *List) Sent() []pins.Definition {
 	all := make([]pins.Definition, len(l.definitions.tools))
 	for i, t := range l.definitions.tools {
-		all[i] = pins.Definition{Name: t.Name, Digest: t.Digest}
+		all[i] = t.Definition()
 	}
 	return all
 }

@@ -1,6 +1,7 @@
 package pins
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -24,10 +25,18 @@ type Comparison struct {
 	compared bool
 	stamp    string // of the file, as it was then
 	pins     *Server
-	digests  map[string]string // that are pinned, by tool
-	unkept   bool              // the pins are only here
-	err      error             // why the pins cannot be read
-	told     bool              // a run has told of err
+	pinned   map[string]pin // by tool
+	unkept   bool           // the pins are only here
+	keepErr  error          // why they are
+	err      error          // why the pins cannot be read
+	told     bool           // a run has told of err
+}
+
+// A pin is what a definition is compared with.
+type pin struct {
+	digest string
+	hints  Hints
+	known  bool // the hints
 }
 
 // NewComparison compares the tools of a server with those in a store.
@@ -60,16 +69,18 @@ func (c *Comparison) compare(sent []Definition) {
 	if err != nil {
 		c.log.Warn("comparing the tools of a server with its pins", "server", c.name, "err", err)
 	}
-	c.compared, c.stamp, c.pins, c.err = true, c.Store.Stamp(c.key()), server, nil
+	c.compared, c.stamp, c.pins, c.err, c.keepErr = true, c.Store.Stamp(c.key()), server, nil, err
 	c.unkept = c.stamp == ""
 	if server == nil {
-		c.err, c.digests = err, nil
+		c.err, c.pinned = err, nil
 		return
 	}
-	c.digests = make(map[string]string, len(server.Tools))
+	c.pinned = make(map[string]pin, len(server.Tools))
 	for name, t := range server.Tools {
 		if t.Pinned != nil {
-			c.digests[name] = t.Pinned.Digest
+			p := pin{digest: t.Pinned.Digest}
+			p.hints, p.known = t.Pinned.hints()
+			c.pinned[name] = p
 		}
 		for _, v := range []*Version{t.Pinned, t.Seen} {
 			if v != nil && !c.unkept {
@@ -89,24 +100,92 @@ func (c *Comparison) recordTools(sent []Definition) (*Server, error) {
 	return c.Store.Record(c.key(), c.name, sent)
 }
 
-// Changed says how a tool differs from its pin; it returns nothing if it does not. known
-// returns the tools of the server, nil if they are not known.
-func (c *Comparison) Changed(t Definition, known func() []Definition) string {
+// A Standing is how a tool compares with its pin.
+type Standing struct {
+	Changed string // how its definition differs; empty if it does not
+	// ReadsOnly: the server says that the tool only reads, and did so in the pin that the
+	// user has accepted. A description or schema that changed does not end it.
+	ReadsOnly bool
+	// Unaccepted says why the tool does not count as one that only reads, though the server
+	// says it now; empty if the server does not say it. Acceptable: AcceptHint can help.
+	Unaccepted string
+	Acceptable bool
+}
+
+// Standing compares a tool with its pin. known returns the tools of the server, nil if
+// they are not known.
+func (c *Comparison) Standing(t Definition, known func() []Definition) Standing {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.compared && c.digests[t.Name] == t.Digest {
-		return ""
-	}
-	if !c.compared || c.Store.Stamp(c.key()) != c.stamp { // another process may have accepted it
+	same := func() bool { return c.compared && c.err == nil && c.pinned[t.Name].digest == t.Digest }
+	if !same() && (!c.compared || c.Store.Stamp(c.key()) != c.stamp) { // another process may have accepted it
 		if sent := known(); sent != nil {
 			c.compare(sent)
 		}
-		if c.digests[t.Name] == t.Digest {
-			return ""
-		}
 	}
+	var s Standing
+	if !same() {
+		s.Changed = c.changed(t)
+	}
+	if !t.Hints.ReadOnly {
+		return s
+	}
+	switch c.judgeHint(t, same()) {
+	case hintAccepted:
+		s.ReadsOnly = true
+	case hintUnkept:
+		s.Unaccepted = "the server says that it only reads, which does not count, since pins cannot be kept"
+		if c.keepErr != nil {
+			s.Unaccepted += ": " + c.keepErr.Error()
+		}
+	case hintUnreadable:
+		s.Unaccepted = "the server says that it only reads, which does not count, since it cannot be compared with what is pinned"
+	case hintNew:
+		s.Acceptable = true
+		s.Unaccepted = fmt.Sprintf("the server says that it only reads, but did not say so when the tool was pinned, and you have not accepted that: toolcell servers pins accept %s %s",
+			text.ShellWord(c.name), text.ShellWord(t.Name))
+	}
+	return s
+}
+
+// A hintVerdict says whether a hint that the server gives counts. The zero value is none.
+type hintVerdict int
+
+const (
+	_ hintVerdict = iota
+	hintAccepted
+	hintNew        // it was not in the pin
+	hintUnkept     // what the pin said in an earlier process is not known
+	hintUnreadable // nor in this one
+)
+
+// judgeHint judges the hint of a tool that says it only reads. c.mu is held.
+func (c *Comparison) judgeHint(t Definition, same bool) hintVerdict {
+	switch {
+	case !c.compared || c.err != nil || c.pins == nil:
+		return hintUnreadable
+	case c.unkept && c.Store.Dir != "":
+		return hintUnkept
+	case same:
+		return hintAccepted
+	}
+	now := c.pins.Tools[t.Name]
+	if p, pinned := c.pinned[t.Name]; pinned && p.known && t.Hints.believed(p.hints) {
+		return hintAccepted
+	}
+	if now != nil && now.ReadsOnly && now.Now().Digest == t.Digest && t.Hints.believed(Hints{ReadOnly: true}) {
+		return hintAccepted
+	}
+	return hintNew
+}
+
+// changed says how a tool differs from its pin. c.mu is held.
+func (c *Comparison) changed(t Definition) string {
 	if c.err != nil {
 		return "its definition cannot be compared with what is pinned: " + c.err.Error()
+	}
+	if c.pins == nil {
+		return "its definition cannot be compared with what is pinned"
 	}
 	how := "its definition differs from the one that is pinned"
 	if pin := c.pins.Tools[t.Name]; pin != nil && pin.Change() != Unchanged {
@@ -114,6 +193,14 @@ func (c *Comparison) Changed(t Definition, known func() []Definition) string {
 	}
 	return fmt.Sprintf("%s (now sha256:%.12s); to see the change: toolcell servers pins %s; to accept it: toolcell servers pins accept %s %s",
 		how, t.Digest, text.ShellWord(c.name), text.ShellWord(c.name), text.ShellWord(t.Name))
+}
+
+// AcceptHint is Store.AcceptHint for a tool of the server.
+func (c *Comparison) AcceptHint(tool, digest string) error {
+	if c.Store.Dir == "" {
+		return errors.New("there is no folder to keep pins in")
+	}
+	return c.Store.AcceptHint(c.key(), tool, digest)
 }
 
 // happened says what became of a tool that differs from its pin.

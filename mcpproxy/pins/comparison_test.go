@@ -14,8 +14,8 @@ func BenchmarkPinOfACall(b *testing.B) {
 	known := func() []Definition { return []Definition{tool} }
 	pinned.Record(known())
 	for b.Loop() {
-		if changed := pinned.Changed(tool, known); changed != "" {
-			b.Fatal(changed)
+		if s := pinned.Standing(tool, known); s.Changed != "" {
+			b.Fatal(s.Changed)
 		}
 	}
 }

@@ -20,6 +20,7 @@ type Definition struct {
 	Digest string // SHA-256, in hexadecimal, of all of it in canonical form
 	Shown  *Shown
 	Hidden []string // where it has hidden characters, and which
+	Hints  Hints
 }
 
 // Shown is a definition for a person to read, cut to a size.

@@ -29,6 +29,9 @@ type Tool struct {
 	Pinned *Version  `json:"pinned,omitempty"` // nil for a tool that the server has added
 	Seen   *Version  `json:"seen,omitempty"`   // what the server says now, if that is another
 	Gone   time.Time `json:"gone,omitzero"`    // when the server no longer had it
+	// ReadsOnly: the user takes the server's word that the tool only reads, though its pin
+	// does not say so. It ends when the server no longer says it.
+	ReadsOnly bool `json:"readsOnly,omitempty"`
 }
 
 // A Version is one definition of a tool.
@@ -38,6 +41,7 @@ type Version struct {
 	Shown  *Shown    `json:"shown,omitempty"`  // nil if there was no room for it
 	Hidden []string  `json:"hidden,omitempty"` // where it has hidden characters, and which
 	Noted  bool      `json:"noted,omitempty"`  // a run has told of it
+	Hints  *Hints    `json:"hints,omitempty"`  // nil in files from before they were kept
 }
 
 // A Change is how a tool differs from its pin.

@@ -174,7 +174,8 @@ func pinned(name string, all []Definition, now time.Time) *Server {
 }
 
 func newVersion(d Definition, now time.Time) *Version {
-	return &Version{Digest: d.Digest, Since: now.UTC().Truncate(time.Second), Shown: d.Shown, Hidden: d.Hidden}
+	hints := d.Hints
+	return &Version{Digest: d.Digest, Since: now.UTC().Truncate(time.Second), Shown: d.Shown, Hidden: d.Hidden, Hints: &hints}
 }
 
 // record compares the tools that the server has now, and reports whether anything is
@@ -200,7 +201,7 @@ func (s *Server) record(all []Definition, now time.Time) (changed bool) {
 			delete(s.Tools, name)
 			changed = true
 		case t.Gone.IsZero():
-			t.Gone, t.Seen = now.UTC().Truncate(time.Second), nil
+			t.Gone, t.Seen, t.ReadsOnly = now.UTC().Truncate(time.Second), nil, false
 			changed = true
 		}
 	}
@@ -217,10 +218,19 @@ func (s *Server) recordTool(d Definition, now time.Time) (changed bool) {
 		s.Tools[d.Name] = &Tool{Seen: newVersion(d, now)}
 		return true
 	case t.Pinned != nil && t.Pinned.Digest == d.Digest:
-		changed = t.Seen != nil || !t.Gone.IsZero()
-		t.Seen, t.Gone = nil, time.Time{}
+		changed = t.Seen != nil || !t.Gone.IsZero() || t.Pinned.Hints == nil || t.ReadsOnly
+		t.Seen, t.Gone, t.ReadsOnly = nil, time.Time{}, false
+		if t.Pinned.Hints == nil {
+			t.Pinned.Hints = &d.Hints
+		}
+	case t.ReadsOnly && !d.Hints.believed(Hints{ReadOnly: true}):
+		t.Seen, t.Gone, t.ReadsOnly = newVersion(d, now), time.Time{}, false
+		return true
 	case t.Seen == nil || t.Seen.Digest != d.Digest:
 		t.Seen, t.Gone = newVersion(d, now), time.Time{}
+		return true
+	case t.Seen.Hints == nil:
+		t.Seen.Hints = &d.Hints
 		return true
 	}
 	return changed
@@ -287,6 +297,27 @@ func (s Store) Accept(key, tool string) (taken map[string]Tool, err error) {
 		return server, len(taken) > 0
 	})
 	return taken, err
+}
+
+// AcceptHint takes the server's word that a tool only reads, if its definition still is
+// the one with this digest. Nothing else of the definition is accepted.
+func (s Store) AcceptHint(key, tool, digest string) error {
+	found := false
+	err := s.change(key, func(server *Server) (*Server, bool) {
+		if server == nil {
+			return nil, false
+		}
+		t := server.Tools[tool]
+		if t == nil || t.Now().Digest != digest || t.Now().Hints == nil || !t.Now().Hints.believed(Hints{ReadOnly: true}) {
+			return server, false
+		}
+		found, t.ReadsOnly = true, true
+		return server, true
+	})
+	if err == nil && !found {
+		err = errors.New("the server defines the tool in another way by now")
+	}
+	return err
 }
 
 // Note returns the names of the tools that no run has told of yet, though they differ

@@ -16,11 +16,15 @@ type Ask struct {
 	Reasons      []string        // each one line, which names the rule
 	Arguments    json.RawMessage // of the call, exactly as they will be sent
 	Once         bool            // only this one call can be allowed, not the tool for the rest of the run
+	Identity     string          // that of Call: another entry or definition is another thing to ask
+	// Hint is the Digest of a tool's definition that says it only reads, which the user may
+	// accept in the same answer; empty if there is nothing to accept.
+	Hint string
 }
 
 // Same reports whether two are about the same call, for the same reasons.
 func (a *Ask) Same(b *Ask) bool {
-	return a.Server == b.Server && a.Tool == b.Tool && a.Once == b.Once &&
+	return a.Server == b.Server && a.Tool == b.Tool && a.Once == b.Once && a.Identity == b.Identity &&
 		slices.Equal(a.Reasons, b.Reasons) && bytes.Equal(a.Arguments, b.Arguments)
 }
 
@@ -85,9 +89,17 @@ func (r *rules) ask(c Call) *Ask {
 	if sec, mode := r.pins(c.Server); c.Changed != "" && mode == PinsAsk {
 		why.Add(r.rule(sec, `pins = "ask"`) + ": " + c.Changed)
 	}
+	hint := ""
 	for _, sec := range r.sectionsFor(c.Server) {
 		if rule, ok := sec.ask.rule(c.Tool); ok {
-			why.Add(r.rule(sec.name, rule))
+			reason := r.rule(sec.name, rule)
+			if sec.ask.writes && c.Tool.Unaccepted != "" {
+				reason += ": " + c.Tool.Unaccepted
+				if c.Tool.Acceptable {
+					hint = c.Tool.Digest
+				}
+			}
+			why.Add(reason)
 		}
 		for _, ts := range sec.tools {
 			if !ts.about(c.Tool) {
@@ -104,7 +116,7 @@ func (r *rules) ask(c Call) *Ask {
 	if len(why) == 0 {
 		return nil
 	}
-	return &Ask{Server: c.Server.Name, Tool: c.Tool.Name, Reasons: why, Arguments: c.Arguments, Once: once}
+	return &Ask{Server: c.Server.Name, Tool: c.Tool.Name, Reasons: why, Arguments: c.Arguments, Once: once, Identity: c.Identity, Hint: hint}
 }
 
 // allowedUnasked decides by the section that says most about the server.
@@ -156,6 +168,24 @@ func (r *rules) flow(s Server) (private, open bool) {
 		return false
 	}
 	return first(func(sec *section) *bool { return sec.private }), first(func(sec *section) *bool { return sec.open })
+}
+
+// goesByDefinitions is Run.GoesByDefinitions. Whatever leads to a question counts, since
+// the user allows a call of a tool as it is defined.
+func (r *rules) goesByDefinitions(s Server) bool {
+	for _, sec := range r.sectionsFor(s) {
+		if sec.ask.writes || len(sec.ask.tools) > 0 || sec.readOnly != nil && *sec.readOnly {
+			return true
+		}
+		for _, ts := range sec.tools {
+			if len(ts.when) > 0 {
+				return true
+			}
+		}
+	}
+	private, open := r.flow(s)
+	_, mode := r.pins(s)
+	return private || open || mode != PinsWarn
 }
 
 // pins is decided by the section that says most about the server.

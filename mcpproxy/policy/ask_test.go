@@ -212,12 +212,13 @@ pins = "warn"
 	} {
 		s := Server{Name: server, Alias: strings.ReplaceAll(strings.ToLower(server), "_", "-")}
 		private, open := run.Flow(s)
-		if got := fmt.Sprintln(private, open, run.Pins(s)); got != want+"\n" {
+		_, mode := run.rules.pins(s)
+		if got := fmt.Sprintln(private, open, mode); got != want+"\n" {
 			t.Errorf("%s: %s, want %s", server, got, want)
 		}
 	}
 	var none *Run
-	if private, open := none.Flow(Server{}); private || open || none.Pins(Server{}) != PinsWarn || none.Asks() {
+	if private, open := none.Flow(Server{}); private || open || none.GoesByDefinitions(Server{}) || none.Asks() {
 		t.Error("without a policy something is guarded")
 	}
 }

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/BurntSushi/toml"
@@ -138,7 +139,7 @@ func (r *rules) check(s Server, t Tool) error {
 			continue
 		}
 		if *sec.readOnly && !t.ReadOnly {
-			return r.refuse(sec.name, "readOnly = true", "calling %q of server %q is not allowed: the server does not say that it only reads", t.Name, s.Name)
+			return r.refuse(sec.name, "readOnly = true", "calling %q of server %q is not allowed: %s", t.Name, s.Name, cmp.Or(t.Unaccepted, "the server does not say that it only reads"))
 		}
 		break
 	}

@@ -12,13 +12,19 @@ type Server struct{ Name, Alias string }
 // A Tool names a tool of a server.
 type Tool struct {
 	Name, Alias string
-	ReadOnly    bool // its server says that it changes nothing
+	ReadOnly    bool // its server says that it changes nothing, and the user has accepted that
+	// Unaccepted says why ReadOnly is false although the server says it; Acceptable: the user
+	// may accept the hint of the definition with this Digest.
+	Unaccepted string
+	Acceptable bool
+	Digest     string
 }
 
 // A Call is one call of a tool, as policies see it. Without a tool it reads something
 // else of the server, such as a resource.
 type Call struct {
 	Server    Server
+	Identity  string // of the server's entry and the tool's definition: what is allowed is allowed of these
 	Tool      Tool
 	Arguments json.RawMessage // canonical: exactly the bytes that will be sent
 	Reasons   []string        // why the user has to be asked about just this call, whatever the rules say
@@ -111,13 +117,10 @@ func (r *Run) Flow(s Server) (private, open bool) {
 	return r.rules.flow(s)
 }
 
-// Pins returns what happens when a server changes the definition of a tool.
-func (r *Run) Pins(s Server) PinMode {
-	if r == nil || r.rules == nil {
-		return PinsWarn
-	}
-	_, mode := r.rules.pins(s)
-	return mode
+// GoesByDefinitions reports whether what holds for a call of the server depends on how its
+// tool is defined now, so that what was known of it earlier does not do.
+func (r *Run) GoesByDefinitions(s Server) bool {
+	return r != nil && r.rules != nil && r.rules.goesByDefinitions(s)
 }
 
 // count counts n calls by all the limits that apply to them, or none if one of the

@@ -1,0 +1,67 @@
+package pins
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/toolcell/toolcell/mcpproxy/rawjson"
+)
+
+// Hints are what a server says of what a tool does (MCP specification, ToolAnnotations).
+// They are claims: "clients should never make tool use decisions based on
+// ToolAnnotations received from untrusted servers". The zero value claims nothing.
+type Hints struct {
+	ReadOnly    bool `json:"readOnly,omitempty"`
+	Destructive bool `json:"destructive,omitempty"` // says so itself; the protocol's default does not count
+}
+
+// ReadHints reads the annotations of a tool. Only what every reader takes for the same
+// is a hint: a name twice, in whatever case, or a value that is neither true nor false
+// claims that the tool writes.
+func ReadHints(annotations json.RawMessage) Hints {
+	all, err := rawjson.Members(annotations)
+	if err != nil {
+		return Hints{}
+	}
+	readOnly, plain := flag(all, "readOnlyHint")
+	destructive, plainToo := flag(all, "destructiveHint")
+	return Hints{ReadOnly: readOnly && plain && plainToo, Destructive: destructive || !plainToo}
+}
+
+// flag returns a member that is true or false, and whether it is plain what it says. One
+// that is not there is false.
+func flag(all []rawjson.Member, name string) (value, plain bool) {
+	plain = true
+	for i, m := range all {
+		if !strings.EqualFold(m.Name, name) {
+			continue
+		}
+		said := string(m.Value)
+		if m.Name != name || said != "true" && said != "false" && said != "null" {
+			plain = false
+		}
+		for _, other := range all[:i] {
+			plain = plain && !strings.EqualFold(other.Name, name)
+		}
+		value = said == "true"
+	}
+	return value, plain
+}
+
+// believed reports whether a tool that now has these hints counts as one that only reads,
+// if its pin had the hints before: the hint has to be in both, and the server must not
+// say meanwhile that the tool destroys something.
+func (h Hints) believed(before Hints) bool {
+	return h.ReadOnly && before.ReadOnly && (!h.Destructive || before.Destructive)
+}
+
+// hints returns the hints of a version, also of one that was kept before they were.
+func (v *Version) hints() (h Hints, known bool) {
+	switch {
+	case v.Hints != nil:
+		return *v.Hints, true
+	case v.Shown != nil:
+		return ReadHints(json.RawMessage(v.Shown.Annotations)), true
+	}
+	return Hints{}, false
+}
