@@ -4,6 +4,8 @@ import (
 	"io"
 	"io/fs"
 	"sync"
+
+	"github.com/toolcell/toolcell/internal/contain"
 )
 
 // A readAhead reads from another reader in a goroutine of its own, some blocks
@@ -47,6 +49,7 @@ func newReadAhead(inner io.Reader, wake func() error) *readAhead {
 
 func (a *readAhead) fill() {
 	defer close(a.stopped)
+	defer contain.Recover("reading a layer", func(err error) { a.full <- block{err: err} }) // in place of the block that panicked
 	for {
 		var buf []byte
 		select {
@@ -100,6 +103,7 @@ func (a *readAhead) Read(p []byte) (int, error) {
 // Close ends the goroutine. Nothing reads from the inner reader after that.
 func (a *readAhead) Close() (err error) {
 	a.once.Do(func() {
+		defer contain.Error("closing a layer", &err)
 		close(a.quit)
 		err = a.wake()
 		<-a.stopped

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/toolcell/toolcell/internal/contain"
 )
 
 const (
@@ -167,7 +168,7 @@ func (g *guardTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if isForBlob(req) {
 		timeout = blobTimeout
 	}
-	timer := time.AfterFunc(timeout, func() { cancel(errNoAnswer) })
+	timer := time.AfterFunc(timeout, contain.Func("giving up on a registry", func() { cancel(errNoAnswer) }))
 	resp, err := g.inner.RoundTrip(req.WithContext(ctx))
 	timer.Stop()
 	if err != nil && errors.Is(context.Cause(ctx), errNoAnswer) {
@@ -245,7 +246,7 @@ type stallBody struct {
 
 func (b *stallBody) Read(p []byte) (int, error) {
 	// The clock runs only while we wait: an unpacker may take its time.
-	timer := time.AfterFunc(b.timeout, func() { b.cancel(errStalled) })
+	timer := time.AfterFunc(b.timeout, contain.Func("giving up on a registry", func() { b.cancel(errStalled) }))
 	n, err := b.inner.Read(p)
 	timer.Stop()
 	switch {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/rootfs/python"
 	"github.com/toolcell/toolcell/rootfs/unpack"
 	"golang.org/x/sync/errgroup"
@@ -99,11 +100,13 @@ func mergeLayers(ctx context.Context, m *unpack.Merger, layers []v1.Layer, store
 	}
 	records := make([]*layerRecord, len(layers))
 	group, inner := errgroup.WithContext(ctx)
-	group.Go(func() error {
+	group.Go(func() (err error) {
+		defer contain.Error("unpacking an image", &err)
 		unpacking, inner := errgroup.WithContext(inner)
 		unpacking.SetLimit(layersAtOnce)
 		for i, l := range layers {
 			unpacking.Go(func() (err error) {
+				defer contain.Error("unpacking a layer", &err)
 				records[i], err = ensureLayer(inner, l, store, b, meter.layer(i))
 				if err == nil {
 					close(done[i])
@@ -116,7 +119,8 @@ func mergeLayers(ctx context.Context, m *unpack.Merger, layers []v1.Layer, store
 		}
 		return unpacking.Wait()
 	})
-	group.Go(func() error {
+	group.Go(func() (err error) {
+		defer contain.Error("merging the layers of an image", &err)
 		for i := range layers {
 			select {
 			case <-done[i]:

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/rootfs/rootdir"
 	"golang.org/x/sys/unix"
 )
@@ -30,6 +31,7 @@ func Build(parent, name string, fill func(dir string) error) (err error) {
 			err = errors.Join(err, rootdir.RemoveAll(temp))
 		}
 	}()
+	defer contain.Error("making a folder of the cache", &err)
 	if err := fill(temp); err != nil {
 		return err
 	}

@@ -12,6 +12,8 @@ import (
 	"os"
 	"strconv"
 	"time"
+
+	"github.com/toolcell/toolcell/internal/contain"
 )
 
 const (
@@ -37,7 +39,7 @@ func (s *Store) get(ctx context.Context, from origins, address, accept string) (
 		return nil, err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	stalled := time.AfterFunc(s.stall, func() { cancel(fmt.Errorf("the server sent nothing for %s", s.stall)) })
+	stalled := time.AfterFunc(s.stall, contain.Func("ending a download", func() { cancel(fmt.Errorf("the server sent nothing for %s", s.stall)) }))
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		cancel(nil)

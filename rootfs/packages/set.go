@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/rootfs/cachedir"
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
@@ -125,6 +126,7 @@ func (s *Store) install(ctx context.Context, r Request, lock *Lock, progress fun
 	var hidden []string
 	asking, inner := errgroup.WithContext(ctx)
 	asking.Go(func() (err error) {
+		defer contain.Error("comparing packages with those of the image", &err)
 		hidden, err = s.conflicts(inner, r, lock)
 		return err
 	})
@@ -188,8 +190,9 @@ func (s *Store) fetchWheels(ctx context.Context, r Request, lock *Lock, progress
 	group, inner := errgroup.WithContext(ctx)
 	group.SetLimit(wheelsAtOnce)
 	for i, p := range lock.packages {
-		group.Go(func() error {
-			_, err := s.ensureWheel(inner, from, p, b, arrived)
+		group.Go(func() (err error) {
+			defer contain.Error("unpacking a package", &err)
+			_, err = s.ensureWheel(inner, from, p, b, arrived)
 			set.Packages[i] = Package{p.Name, p.Version, p.Wheels[0].Hashes["sha256"]}
 			return err
 		})

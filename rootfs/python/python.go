@@ -22,6 +22,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/rootfs/rootdir"
 )
 
@@ -94,12 +95,15 @@ func compileInto(ctx context.Context, root *os.Root, args []string, run Run, mos
 	defer cancel()
 	ended := make(chan error, 1)
 	go func() {
-		err := run(ctx, args, out)
-		out.Close()
-		ended <- err
+		var err error
+		defer func() { ended <- err }()
+		defer contain.Error("compiling in a sandbox", &err)
+		defer out.Close()
+		err = run(ctx, args, out)
 	}()
 	b.Files = map[string]string{}
-	if err = b.readFiles(root, bufio.NewReaderSize(in, 64<<10), most); err != nil {
+	err = contain.Call("reading bytecode", func() error { return b.readFiles(root, bufio.NewReaderSize(in, 64<<10), most) })
+	if err != nil {
 		cancel()
 		in.Close()
 	}
