@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/toolcell/toolcell/bridge/consent"
@@ -62,7 +63,7 @@ func parseArguments(raw json.RawMessage) (Request, error) {
 	var args map[string]json.RawMessage
 	if len(raw) > 0 {
 		if err := json.Unmarshal(raw, &args); err != nil {
-			return req, fmt.Errorf("arguments must be an object: %w", err)
+			return req, errors.New(`arguments must be an object, such as {"code": "print(1)"}`)
 		}
 	}
 	for name, value := range args {
@@ -73,9 +74,7 @@ func parseArguments(raw json.RawMessage) (Request, error) {
 				err = errors.New("code must be a string of Python source")
 			}
 		case "servers":
-			if json.Unmarshal(value, &req.Servers) != nil {
-				err = errors.New(`servers must be a list of server names, such as ["github"]`)
-			}
+			req.Servers, err = parseServers(value)
 		case "timeout":
 			req.Timeout, err = parseTimeout(value)
 		case "session":
@@ -97,6 +96,18 @@ func parseArguments(raw json.RawMessage) (Request, error) {
 		return req, errors.New("code is missing; give Python source")
 	}
 	return req, nil
+}
+
+// parseServers reads a list of names. Some models write the list as a text.
+func parseServers(value json.RawMessage) (names []string, err error) {
+	var text string
+	if json.Unmarshal(value, &text) == nil && strings.HasPrefix(strings.TrimSpace(text), "[") {
+		value = json.RawMessage(text)
+	}
+	if json.Unmarshal(value, &names) != nil {
+		return nil, errors.New(`servers must be a list of server names, such as ["github"]`)
+	}
+	return names, nil
 }
 
 // parseTimeout reads whole seconds above zero; null is the default.

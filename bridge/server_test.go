@@ -64,6 +64,8 @@ func TestBadArguments(t *testing.T) {
 		"code is null":        {map[string]any{"code": nil}, "code must be a string"},
 		"empty code":          {map[string]any{"code": ""}, "code is empty"},
 		"servers is a string": {map[string]any{"code": "1", "servers": "a"}, "servers must be a list"},
+		"servers is JSON":     {map[string]any{"code": "1", "servers": `["nope"]`}, `"nope"`},
+		"servers is no JSON":  {map[string]any{"code": "1", "servers": `["nope"`}, "servers must be a list"},
 		"unknown server":      {map[string]any{"code": "1", "servers": []string{"nope"}}, "nope"},
 		"timeout zero":        {map[string]any{"code": "1", "timeout": 0}, "more than 0"},
 		"timeout negative":    {map[string]any{"code": "1", "timeout": -5}, "more than 0"},

@@ -1,0 +1,112 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/toolcell/toolcell/mcpproxy/rawjson"
+)
+
+// A Trace is what can be said of a message that cannot be read.
+type Trace struct {
+	ID      json.RawMessage // nil if it was not found
+	Request bool            // it has a method
+	Answer  bool            // it has a result or, beside a version, an error
+}
+
+// Bounds on what is looked for.
+const (
+	maxTraces    = 100
+	maxDamagedID = 1 << 10 // bytes
+)
+
+// Traces looks for the members that say what an unreadable message is, or the messages
+// of an unreadable array. It goes by quotes and brackets alone, and so finds IDs before
+// and behind the damage.
+func Traces(raw []byte) (found []Trace) {
+	raw = bytes.TrimSpace(raw)
+	level := 1
+	if len(raw) > 0 && raw[0] == '[' {
+		level = 2
+	}
+	var t Trace
+	version, failed := false, false
+	flush := func() {
+		t.Answer = t.Answer || version && failed
+		if (t.ID != nil || t.Answer || t.Request) && len(found) < maxTraces {
+			found = append(found, t)
+		}
+		t, version, failed = Trace{}, false, false
+	}
+	depth := 0
+	for i := 0; i < len(raw); {
+		switch raw[i] {
+		case '"':
+			end := stringEnd(raw, i)
+			if depth == level {
+				value := afterColon(raw[end:])
+				switch name := string(raw[i:end]); {
+				case value == nil:
+				case name == `"id"`:
+					t.ID = damagedID(value)
+				case name == `"method"`:
+					t.Request = true
+				case name == `"jsonrpc"`:
+					version = true
+				case name == `"result"`:
+					t.Answer = true
+				case name == `"error"`:
+					failed = true
+				}
+			}
+			i = end
+			continue
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth == level {
+				flush()
+			}
+			depth--
+		}
+		i++
+	}
+	flush()
+	return found
+}
+
+// stringEnd returns where the string ends that begins at i.
+func stringEnd(raw []byte, i int) int {
+	for i++; i < len(raw); i++ {
+		switch raw[i] {
+		case '\\':
+			i++
+		case '"':
+			return i + 1
+		}
+	}
+	return len(raw)
+}
+
+// afterColon returns what follows the colon behind a name, or nil if there is none.
+func afterColon(raw []byte) []byte {
+	raw = bytes.TrimLeft(raw, " \t\r\n")
+	if len(raw) == 0 || raw[0] != ':' {
+		return nil
+	}
+	return bytes.TrimLeft(raw[1:], " \t\r\n")
+}
+
+// damagedID returns the ID at the beginning of raw if it is whole.
+func damagedID(raw []byte) json.RawMessage {
+	raw = raw[:min(len(raw), maxDamagedID)]
+	s := rawjson.Scanner{Text: raw}
+	id, ok := s.Value(0)
+	if !ok || !IsID(id) {
+		return nil
+	}
+	if s.SkipSpace(); s.Offset == len(raw) || raw[s.Offset] != ',' && raw[s.Offset] != '}' {
+		return nil // it may go on
+	}
+	return bytes.Clone(id)
+}

@@ -1,0 +1,57 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+
+	"github.com/toolcell/toolcell/mcpproxy/rawjson"
+)
+
+// Member returns a value inside of objects, by the names that lead to it, or nil. Of two
+// members of one name the last counts.
+func Member(raw json.RawMessage, path ...string) json.RawMessage {
+	from, to := span(raw, path)
+	if to == 0 {
+		return nil
+	}
+	return raw[from:to:to]
+}
+
+// Replace returns raw with another value at a place where there is one.
+func Replace(raw json.RawMessage, value []byte, path ...string) json.RawMessage {
+	from, to := span(raw, path)
+	if to == 0 {
+		return raw
+	}
+	return slices.Concat(raw[:from], value, raw[to:])
+}
+
+// span returns where a value is, or 0 as its end.
+func span(raw json.RawMessage, path []string) (from, to int) {
+	to = len(raw)
+	for _, name := range path {
+		s := rawjson.Scanner{Text: raw[from:to]}
+		begin, end := 0, 0
+		s.Object(func(quoted []byte) bool {
+			value, ok := s.Value(MaxNesting)
+			if ok && isName(quoted, name) {
+				begin, end = s.Offset-len(value), s.Offset
+			}
+			return ok
+		})
+		if end == 0 {
+			return 0, 0
+		}
+		from, to = from+begin, from+end
+	}
+	return from, to
+}
+
+func isName(quoted []byte, name string) bool {
+	if !bytes.ContainsRune(quoted, '\\') {
+		return string(quoted[1:len(quoted)-1]) == name
+	}
+	s, _ := textOf(quoted)
+	return s == name
+}

@@ -1,0 +1,165 @@
+// Package wire reads JSON-RPC messages as they are written: what a client sends to us
+// and what a server sends. The SDK decodes messages into Go values, which loses digits of
+// IDs, names Go types in its errors, and gives up a whole message for one member.
+//
+// It promises that IDs and progress tokens go back byte for byte, that what is wrong with
+// a message is said in words with a bounded piece of it, and that an unreadable message
+// is still known by its ID if that can be found. Which member means what is the caller's.
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"github.com/toolcell/toolcell/mcpproxy/rawjson"
+)
+
+// MaxNesting is how deep a message may nest, as in the SDK.
+const MaxNesting = 1000
+
+// A Message has the members of a JSON-RPC message as they are written, nil if they are
+// not there. Of two of one name, the last counts.
+type Message struct {
+	Version, ID, Method, Params, Result, Error json.RawMessage
+}
+
+// Read finds the members of a message. The error is a *Unreadable.
+func Read(raw []byte) (m Message, err error) {
+	s := rawjson.Scanner{Text: raw}
+	ok := s.Object(func(name []byte) bool {
+		value, ok := s.Value(MaxNesting - 2)
+		switch string(name) {
+		case `"jsonrpc"`:
+			m.Version = value
+		case `"id"`:
+			m.ID = value
+		case `"method"`:
+			m.Method = value
+		case `"params"`:
+			m.Params = value
+		case `"result"`:
+			m.Result = value
+		case `"error"`:
+			m.Error = value
+		}
+		return ok
+	})
+	if ok {
+		s.SkipSpace()
+	}
+	if ok && s.Offset == len(raw) {
+		return m, nil
+	}
+	return m, unreadable(raw, s.Offset)
+}
+
+// MethodName returns the method, if the member is there; ok reports whether it is a text.
+func (m Message) MethodName() (name string, ok bool) {
+	return textOf(m.Method)
+}
+
+func textOf(raw json.RawMessage) (s string, ok bool) {
+	if len(raw) == 0 || raw[0] != '"' {
+		return "", false
+	}
+	return s, json.Unmarshal(raw, &s) == nil
+}
+
+// Batch splits an array of messages, which older versions of the protocol allow. Anything
+// else is one message. ok is false for an array that is not JSON.
+func Batch(line []byte) (all []json.RawMessage, ok bool) {
+	line = bytes.TrimSpace(line)
+	if len(line) == 0 || line[0] != '[' {
+		return []json.RawMessage{line}, true
+	}
+	s := rawjson.Scanner{Text: line}
+	ok = s.List(func() bool {
+		one, ok := s.Value(MaxNesting)
+		all = append(all, one)
+		return ok
+	})
+	s.SkipSpace()
+	return all, ok && s.Offset == len(line)
+}
+
+// byteOrderMark is U+FEFF, which some programs write first.
+var byteOrderMark = []byte("\ufeff")
+
+// TrimMark takes a byte order mark off the beginning of a text.
+func TrimMark(raw []byte) []byte { return bytes.TrimPrefix(raw, byteOrderMark) }
+
+// An Unreadable says what is wrong with a text that should be a message.
+type Unreadable struct {
+	IsJSON bool
+	text   string
+}
+
+func (e *Unreadable) Error() string { return e.text }
+
+// maxPiece is how many bytes are quoted before and after the place of an error.
+const maxPiece = 24
+
+func unreadable(raw []byte, at int) *Unreadable {
+	trimmed := bytes.TrimSpace(raw)
+	switch {
+	case isUTF16(raw):
+		return &Unreadable{text: "it is UTF-16, and MCP wants UTF-8: " + piece(raw, 0)}
+	case json.Valid(raw) && len(trimmed) > 0 && trimmed[0] != '{':
+		return &Unreadable{IsJSON: true, text: "it is " + KindOf(trimmed) + " instead of an object: " + piece(trimmed, 0)}
+	case json.Valid(raw):
+		return &Unreadable{IsJSON: true, text: fmt.Sprintf("it nests deeper than %d", MaxNesting)}
+	case at >= len(raw):
+		return &Unreadable{text: "it is cut off after " + piece(raw, len(raw))}
+	}
+	return &Unreadable{text: fmt.Sprintf("it is not JSON from byte %d on: %s", at, piece(raw, at))}
+}
+
+// NotJSON says what is wrong with a text that is not JSON, or nests too deep.
+func NotJSON(raw []byte) *Unreadable {
+	s := rawjson.Scanner{Text: raw}
+	if _, ok := s.Value(MaxNesting); ok {
+		s.SkipSpace()
+	}
+	return unreadable(raw, s.Offset)
+}
+
+// isUTF16 reports whether text has the marks of UTF-16, or a zero byte in its first
+// character, which JSON cannot have.
+func isUTF16(raw []byte) bool {
+	return len(raw) >= 2 && (raw[0] == 0xff && raw[1] == 0xfe || raw[0] == 0xfe && raw[1] == 0xff || raw[0] == 0 || raw[1] == 0)
+}
+
+// piece quotes what stands around a place.
+func piece(raw []byte, at int) string {
+	from, to := max(0, at-maxPiece), min(len(raw), at+maxPiece)
+	s := string(bytes.ToValidUTF8(raw[from:to], []byte("\ufffd")))
+	if from > 0 {
+		s = "…" + s
+	}
+	if to < len(raw) {
+		s += "…"
+	}
+	return strconv.Quote(s)
+}
+
+// KindOf names the type of a JSON value for a person.
+func KindOf(raw []byte) string {
+	if raw = bytes.TrimSpace(raw); len(raw) == 0 {
+		return "nothing"
+	}
+	switch raw[0] {
+	case '{':
+		return "an object"
+	case '[':
+		return "a list"
+	case '"':
+		return "text"
+	case 't', 'f':
+		return string(raw)
+	case 'n':
+		return "null"
+	}
+	return "a number"
+}

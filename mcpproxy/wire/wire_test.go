@@ -1,0 +1,170 @@
+package wire
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+func TestReadKeepsMembersAsTheyAreWritten(t *testing.T) {
+	m, err := Read([]byte(` {"id" : 1e3, "method":"a\u0062","x":[1], "params": {"n":1.0}, "jsonrpc":"2.0","id":"2" } `))
+	if name, ok := m.MethodName(); err != nil || !ok || name != "ab" || string(m.ID) != `"2"` || string(m.Params) != `{"n":1.0}` || m.Result != nil {
+		t.Errorf("%+v, %v", m, err)
+	}
+}
+
+func TestUnreadableMessagesAreExplained(t *testing.T) {
+	deep := strings.Repeat("[", 1100) + strings.Repeat("]", 1100)
+	for raw, want := range map[string]string{
+		``:                                   `it is cut off after ""`,
+		`{"a":1`:                             `it is cut off after "{\"a\":1"`,
+		`{"a":"x`:                            `it is cut off after "{\"a\":\"x"`,
+		`{"a":NaN}`:                          `it is not JSON from byte 5 on: "{\"a\":NaN}"`,
+		`{"a":-Infinity}`:                    `it is not JSON from byte 6 on: "{\"a\":-Infinity}"`,
+		"{\"a\":\"b\tc\"}":                   `it is not JSON from byte 7 on: "{\"a\":\"b\tc\"}"`,
+		`{"a":1} x`:                          `it is not JSON from byte 8 on: "{\"a\":1} x"`,
+		`{"a":1}{"b":2}`:                     `it is not JSON from byte 7 on: "{\"a\":1}{\"b\":2}"`,
+		`{'a': 1}`:                           `it is not JSON from byte 1 on: "{'a': 1}"`,
+		"\xff\xfe{\x00":                      `it is UTF-16, and MCP wants UTF-8: "�{\x00"`,
+		"\x00{\x00}":                         `it is UTF-16, and MCP wants UTF-8: "\x00{\x00}"`,
+		`[1]`:                                `it is a list instead of an object: "[1]"`,
+		`"text"`:                             `it is text instead of an object: "\"text\""`,
+		`{"a":` + deep + `}`:                 `it nests deeper than 1000`,
+		`{"a":"` + strings.Repeat("é", 5000): "it is cut off after \"…" + strings.Repeat("é", 12) + "\"",
+	} {
+		_, err := Read([]byte(raw))
+		var bad *Unreadable
+		if !errors.As(err, &bad) || err.Error() != want {
+			t.Errorf("%.60q: %v, want %s", raw, err, want)
+		}
+	}
+}
+
+// TestTracesOfDamagedMessages: an ID is found wherever it stands, and only if it is whole.
+func TestTracesOfDamagedMessages(t *testing.T) {
+	type traces []string
+	for raw, want := range map[string]traces{
+		`{"jsonrpc":"2.0","id":3,"result":{"x":NaN}}`:                       {"3 answer"},
+		`{"result":{"x":NaN,"id":7},"jsonrpc":"2.0","id":"a\"b"}`:           {`"a\"b" answer`},
+		`{"result":{"x":"\x41 {[\" "},"id":1764115200123456789}`:            {"1764115200123456789 answer"},
+		`{"jsonrpc":"2.0","id":3,"result":{"x":"cut`:                        {"3 answer"},
+		`{"jsonrpc":"2.0","id":3,"err`:                                      {"3 "},
+		`{"jsonrpc":"2.0","id":3`:                                           nil, // it may be 34
+		`{"result":{"content":[{"type":"text","text":"cut`:                  {" answer"},
+		`{"jsonrpc":"2.0","error":{"code":NaN},"id":null}`:                  {" answer"},
+		`{"jsonrpc":"2.0","id":3,"method":"ping","params":NaN}`:             {"3 request"},
+		`{"method":"notifications/progress","params":{"id":3,"x":NaN}}`:     {" request"},
+		`[{"id":1,"result":{}},{"id":2,"result":NaN},{"result":{},"id":"x"`: {"1 answer", "2 answer", " answer"},
+		`{"level":"error","error":"boom","time":NaN}`:                       nil,
+		`[INFO] {"id":3}`:    nil,
+		`{"text":"\"id\":3,`: nil,
+		`{`:                  nil,
+	} {
+		var got traces
+		for _, tr := range Traces([]byte(raw)) {
+			what := ""
+			if tr.Answer {
+				what = "answer"
+			}
+			if tr.Request {
+				what = "request"
+			}
+			got = append(got, string(tr.ID)+" "+what)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", raw, got, want)
+		}
+	}
+}
+
+func TestIDsOfAnswersToUs(t *testing.T) {
+	for raw, want := range map[string]int64{
+		`3`: 3, `3.0`: 3, `"3"`: 3, `3e0`: 3, `9007199254740991`: 9007199254740991,
+		`1.5`: -1, `"1.5"`: -1, `9007199254740993`: -1, `18446744073709551619`: -1, `-1`: -1, `null`: -1, `"a"`: -1, `""`: -1, `true`: -1, `[3]`: -1, ``: -1, `"0x3"`: -1, `1e999`: -1,
+	} {
+		id, ok := OurID([]byte(raw))
+		if got, _ := id.Raw().(int64); ok != (want >= 0) || ok && got != want {
+			t.Errorf("%s: %v, %v", raw, id, ok)
+		}
+	}
+}
+
+func TestErrorsAreReadWhateverTheyAre(t *testing.T) {
+	for raw, want := range map[string]jsonrpc.Error{
+		`{"code":-32000,"message":"m","data":{"a":1}}`: {Code: -32000, Message: "m"},
+		`"text"`:                                 {Code: -32603, Message: "text"},
+		`{"code":"E1","message":"m"}`:            {Code: -32603, Message: "m"},
+		`{"code":"-32001","message":"m"}`:        {Code: -32001, Message: "m"},
+		`{"code":5.0}`:                           {Code: 5, Message: `{"code":5.0}`},
+		`{"message":{"a":1}}`:                    {Code: -32603, Message: `{"a":1}`},
+		`{"code":1,"message":null,"data":"why"}`: {Code: 1, Message: `"why"`},
+		`true`:                                   {Code: -32603, Message: "true"},
+		`["a"]`:                                  {Code: -32603, Message: `["a"]`},
+		`{"code":18446744073709551616,"message":"big"}`: {Code: -32603, Message: "big"},
+	} {
+		if got := ErrorOf([]byte(raw)); got.Code != want.Code || got.Message != want.Message {
+			t.Errorf("%s: %d %s", raw, got.Code, got.Message)
+		}
+	}
+}
+
+func TestMembersAreFoundAndReplacedInPlace(t *testing.T) {
+	raw := []byte(`{"a":{"b":1, "b" : 2.0},"\u0063":[{"b":3}]}`)
+	for _, tt := range []struct {
+		path []string
+		want string
+	}{{[]string{"a", "b"}, "2.0"}, {[]string{"c"}, `[{"b":3}]`}, {[]string{"c", "b"}, ""}, {[]string{"b"}, ""}} {
+		if got := Member(raw, tt.path...); string(got) != tt.want {
+			t.Errorf("%v: %s", tt.path, got)
+		}
+	}
+	if got := Replace(raw, []byte(`"x"`), "a", "b"); string(got) != `{"a":{"b":1, "b" : "x"},"\u0063":[{"b":3}]}` {
+		t.Errorf("%s", got)
+	}
+}
+
+func TestLinesEndInAnyWay(t *testing.T) {
+	const text = "a\nb\rc\r\nd\n\re\r\r\nf"
+	want := []string{"a", "b", "c", "d", "", "e", "", "f"}
+	for name, in := range map[string]io.Reader{"whole": strings.NewReader(text), "byte by byte": iotest.OneByteReader(strings.NewReader(text))} {
+		lines := Lines{In: bufio.NewReaderSize(in, 16)}
+		var got []string
+		for line := ""; ; {
+			piece, ended, err := lines.Piece()
+			line += string(piece)
+			if ended || err != nil && line != "" {
+				got = append(got, line)
+				line = ""
+			}
+			if err != nil {
+				break
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
+// FuzzRead: what Read takes is found by Traces and Member as well, and nothing panics.
+func FuzzRead(f *testing.F) {
+	for _, seed := range []string{`{"jsonrpc":"2.0","id":1,"result":{}}`, `{"id":"a\"","method":"m","params":{"_meta":{"progressToken":1.0}}}`, `[{"id":1}]`, `{"id":1,"result":{"x":NaN`} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		m, err := Read(raw)
+		found := Traces(raw)
+		_ = ErrorOf(m.Error)
+		if err == nil && IsID(m.ID) && len(m.ID) < maxDamagedID && !slices.Contains(raw, '\\') {
+			if len(found) != 1 || string(found[0].ID) != string(m.ID) || string(Member(raw, "id")) != string(m.ID) {
+				t.Errorf("%s: %q, %v", raw, m.ID, found)
+			}
+		}
+	})
+}
