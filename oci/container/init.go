@@ -3,6 +3,7 @@ package container
 import (
 	"fmt"
 	"os"
+	"strings"
 
 	_ "github.com/opencontainers/cgroups/devices" // without it every start fails: "cgroup manager is not configured to set device rules"
 	"github.com/opencontainers/runc/libcontainer"
@@ -29,6 +30,7 @@ func init() {
 			// it (user_namespaces(7), setgroups); what is not mapped counts
 			// for files that the sandbox does not see.
 			_ = unix.Setgroups(nil)
+			joinKeyring()
 			if err := sealRoot(); err != nil {
 				fmt.Fprintln(os.Stderr, "toolcell: making the root read-only:", err)
 				os.Exit(125)
@@ -40,6 +42,43 @@ func init() {
 			pid1.Nest()
 		}
 	}
+}
+
+// joinKeyring gives this thread, which becomes pid 1, a session keyring of its own
+// (session-keyring(7)). Keyrings count for the real user ID: the code's, which no other
+// sandbox has, and not that of the user who runs toolcell, whose own programs may
+// have all the keys that one user can (keyrings(7), maxkeys).
+//
+// If even that ID has too many, or the kernel has no keys, the sandbox keeps the
+// keyring it was started with. That is no failure only because the filter refuses
+// keyctl, add_key and request_key (TestCodeHasNoKeys), so that the code reaches none.
+func joinKeyring() {
+	const same = ^uintptr(0)
+	setReal := func(uid uintptr) unix.Errno {
+		// For this thread alone. Its effective ID stays, and with it its capabilities.
+		_, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, uid, same, same)
+		return errno
+	}
+	if uid := codeUID(); uid != 0 && setReal(uid) == 0 {
+		defer setReal(0)
+	}
+	_, _, _ = unix.RawSyscall(unix.SYS_KEYCTL, unix.KEYCTL_JOIN_SESSION_KEYRING, 0, 0)
+}
+
+// codeUID returns the code's user ID inside: the first that is mapped beside that of
+// container root (spec.New), 0 if there is none.
+func codeUID() uintptr {
+	body, err := os.ReadFile("/proc/self/uid_map")
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(body)) {
+		var inside, outside, size uint32
+		if n, _ := fmt.Sscan(line, &inside, &outside, &size); n == 3 && inside != 0 {
+			return uintptr(inside)
+		}
+	}
+	return 0
 }
 
 // endWithHost ends this process when the host does. Later pid 1 does that

@@ -89,6 +89,7 @@ func Convert(s *specs.Spec, h spec.Host, id string) (*configs.Config, error) {
 		CgroupName:       id,
 		UseSystemdCgroup: h.Cgroup.Driver == host.CgroupSystemd,
 		Spec:             s,
+		NoNewKeyring:     true, // see joinKeyring
 		RootlessEUID:     !h.Admin,
 		RootlessCgroups:  !h.Admin || h.Cgroup.Driver == host.CgroupNone,
 	})

@@ -297,7 +297,7 @@ static void limit_files(rlim_t n)
 		die("limiting descriptors");
 }
 
-// take_variable returns a variable, which the program does not get.
+// take_variable returns a copy of a variable, to be written in.
 static char *take_variable(const char *name)
 {
 	const char *value = getenv(name);
@@ -305,8 +305,27 @@ static char *take_variable(const char *name)
 
 	if (copy == NULL)
 		die(name);
-	unsetenv(name);
 	return copy;
+}
+
+// program_environment returns the variables that the program gets: those that the
+// host has named as its own (spec.go, hiddenFromStages).
+static char **program_environment(void)
+{
+	static const char own[] = "_TOOLCELL_ENV_";
+	size_t n = 0;
+	char **env;
+
+	while (environ[n] != NULL)
+		n++;
+	env = calloc(n + 1, sizeof *env);
+	if (env == NULL)
+		die("the environment");
+	n = 0;
+	for (char **each = environ; *each != NULL; each++)
+		if (strncmp(*each, own, sizeof own - 1) == 0)
+			env[n++] = *each + sizeof own - 1;
+	return env;
 }
 
 // run_pid1 is the first process. The code's process has the same user id, so
@@ -322,6 +341,7 @@ static void run_pid1(char **argv, int lifeline, int control, int template, rlim_
 	pid_t child;
 	int own, fd, pair[2];
 	char *readable = take_variable("_TOOLCELL_READ"), *writable = take_variable("_TOOLCELL_WRITE");
+	char **env = program_environment();
 
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		die("hiding pid 1");
@@ -359,7 +379,7 @@ static void run_pid1(char **argv, int lifeline, int control, int template, rlim_
 			nice(niceness);
 			landlock(readable, writable);
 		}
-		execv(argv[0], argv);
+		execve(argv[0], argv, env);
 		dprintf(2, "toolcell: running %s: %s\n", argv[0], strerror(errno));
 		_exit(127);
 	}
@@ -400,8 +420,9 @@ static void nest_user_namespace(const char *ids)
 		die("covering /proc");
 }
 
-// glibc gives constructors what main gets.
-__attribute__((constructor)) static void before_go(int argc, char **argv)
+// glibc gives constructors what main gets. Those with a number run before those
+// without, as nsenter's is (libcontainer), which acts on variables of its own.
+__attribute__((constructor(101))) static void before_go(int argc, char **argv)
 {
 	const char *ids = getenv("_TOOLCELL_NEST"), *lifeline = getenv("_TOOLCELL_PID1"), *child = getenv("_TOOLCELL_ADOPT");
 
@@ -415,7 +436,6 @@ __attribute__((constructor)) static void before_go(int argc, char **argv)
 
 		if (sscanf(lifeline, "%d:%d:%d:%lu:%d", &fd, &control, &template, &files, &niceness) != 5)
 			_exit(125);
-		unsetenv("_TOOLCELL_PID1");
 		run_pid1(argv + 1, fd, control, template, files, niceness);
 	}
 }

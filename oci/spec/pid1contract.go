@@ -25,4 +25,6 @@ const (
 	// where it may write: "/a:/b".
 	readEnv  = "_TOOLCELL_READ"
 	writeEnv = "_TOOLCELL_WRITE"
+	// programEnv begins the names of the program's own variables. It gets no others.
+	programEnv = "_TOOLCELL_ENV_"
 )

@@ -32,7 +32,9 @@ func New(p Process, h Host, id string) *specs.Spec {
 		un.Template, filter = true, h.TemplateSeccomp
 	}
 	lifeline := fmt.Sprintf("%s=%d:%d:%d:%d:%d", pid1Env, ControlFD, control, template, h.LimitOf(unix.RLIMIT_NOFILE, maxFiles), Niceness(h))
-	env := append([]string{lifeline, readEnv + "=" + strings.Join(Readable(p, h), ":")}, withoutOurs(p.Env)...)
+	// libcontainer would look for a home in the image's /etc/passwd.
+	env := []string{lifeline, readEnv + "=" + strings.Join(Readable(p, h), ":"), "HOME=/workspace"}
+	env = append(env, hiddenFromStages(p.Env)...)
 	if targets := h.WritableTargets(); len(targets) > 0 {
 		env = append([]string{writeEnv + "=" + strings.Join(targets, ":")}, env...)
 	}
@@ -112,11 +114,20 @@ func New(p Process, h Host, id string) *specs.Spec {
 	return s
 }
 
-// withoutOurs leaves out what an image's environment has under names of our own:
-// of two variables with one name libcontainer keeps the last, and the image would
-// decide about Landlock.
-func withoutOurs(env []string) []string {
-	return slices.DeleteFunc(slices.Clone(env), func(s string) bool { return strings.HasPrefix(s, ownEnv) })
+// hiddenFromStages gives the program's variables names under which only pid1.c finds
+// them, which hands them to the program. What is in the image's environment would
+// otherwise act on every stage before: on nsenter (_LIBCONTAINER_INITPIPE), on Go's
+// runtime (GODEBUG), on the C library (GLIBC_TUNABLES), and on pid1.c itself.
+//
+// The program gets none that have a name of ours or libcontainer's: it might start
+// what acts on them.
+func hiddenFromStages(env []string) (out []string) {
+	for _, kv := range env {
+		if !strings.HasPrefix(kv, ownEnv) && !strings.HasPrefix(kv, "_LIBCONTAINER_") {
+			out = append(out, programEnv+kv)
+		}
+	}
+	return out
 }
 
 // mappings gives the map as runtime-spec wants it, want being the container

@@ -409,8 +409,9 @@ class Template:
         before.add("waiting for the host", libc.read, LIFELINE, b"?", 1, least=1)
         # Only now: the cgroup that this is called in is the root of what will be seen.
         before.add("making namespaces", libc.unshare, NEWNS | NEWNET | NEWIPC | NEWUTS | NEWCGROUP)
-        # A keyring of its own (session-keyring(7)).
-        before.add("making a keyring", libc.syscall, KEYCTL, 1, 0)
+        # A keyring of its own (session-keyring(7)). If the user has too many, it keeps the template's, as
+        # joinKeyring (container/init.go) says.
+        before.add("making a keyring", libc.syscall, KEYCTL, 1, 0, least=-1)
         self.mount_all(before)
         self.set_up_network(before)
         for number, limit in self.c["rlimits"]:

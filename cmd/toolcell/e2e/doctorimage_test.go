@@ -164,3 +164,23 @@ func TestDoctorNamesDeadClientEntries(t *testing.T) {
 		t.Errorf("after the cure: %+v", checks)
 	}
 }
+
+// TestImageCannotReachTheStages by its variables: what starts a sandbox has some of
+// its own, and so have Go and the C library.
+func TestImageCannotReachTheStages(t *testing.T) {
+	prefix := registry(t, "", "", "3.14")
+	pushChanged(t, rootfstest.Layout(t, "3.14"), prefix+"odd", func(c *v1.ConfigFile) {
+		c.Config.Env = append(c.Config.Env, "_LIBCONTAINER_INITPIPE=3", "_LIBCONTAINER_LOGPIPE=3", "_TOOLCELL_PID1=3:1:1:64:0",
+			"_TOOLCELL_ADOPT=3:4:5", "_TOOLCELL_NEST=0:0:0", "GODEBUG=inittrace=1,gctrace=1", "GOTRACEBACK=crash", "MINE=kept")
+	})
+	inEveryWay(t, onEveryHost, func(t *testing.T, h *host) {
+		e := env{"MCP_BRIDGE_IMAGE": prefix + "odd", "MCP_BRIDGE_START": h.start}
+		c := h.serve(t, e)
+		c.python(t, "import os; print(os.environ['MINE'], os.environ['GODEBUG'], [k for k in os.environ if k.startswith('_')])").
+			want(t, "kept inittrace=1,gctrace=1 []")
+		out, errs, code := h.run(t, e, "exec", "-c", "print('works')")
+		if out != "works\n" || strings.Contains(errs, "init ") || code != 0 {
+			t.Errorf("exec: %q, %q, %d", out, errs, code)
+		}
+	})
+}

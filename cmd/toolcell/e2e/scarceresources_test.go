@@ -137,3 +137,31 @@ func TestOddStart(t *testing.T) {
 		}
 	})
 }
+
+// fillKeyring becomes a program whose user has all the keys that one may have
+// (keyrings(7), maxkeys), in the session keyring that the program inherits.
+const fillKeyring = `
+import ctypes, os, sys
+libc = ctypes.CDLL(None, use_errno=True)
+add_key, keyctl = {"x86_64": (248, 250), "aarch64": (217, 219)}[os.uname().machine]
+assert libc.syscall(keyctl, 1, None) > 0
+n = 0
+while n < 100000 and libc.syscall(add_key, b"user", b"key %d" % n, b"x", 1, -3) > 0: n += 1
+assert ctypes.get_errno() == 122, ctypes.get_errno()
+os.execv(sys.argv[1], sys.argv[1:])
+`
+
+// TestFullKeyring: the user's own programs may have taken all keys.
+func TestFullKeyring(t *testing.T) {
+	if _, err := os.Stat("/proc/key-users"); err != nil {
+		t.Skip("this kernel has no keys")
+	}
+	inEveryWay(t, onOrdinaryHosts, func(t *testing.T, h *host) {
+		e := env{"MCP_BRIDGE_IMAGE": "host", "FILL": fillKeyring, "MCP_BRIDGE_START": h.start}
+		c := connect(t, h.shell(t, e, `exec /usr/bin/python3 -c "$FILL" "$@"`, "serve"))
+		c.wantStart(t, h)
+		for range 3 {
+			c.python(t, "print('works')").want(t, "works")
+		}
+	})
+}
