@@ -13,7 +13,7 @@ import (
 
 // askFirst asks the user, before the code starts, for the hosts and packages that the
 // policy has them asked about.
-func (p plan) askFirst(ctx context.Context, asker *consent.Run, req Request) error {
+func (p plan) askFirst(ctx context.Context, asker *consent.Run, req Request, here func(context.Context, Needs) bool) error {
 	if p.network != nil {
 		_, hosts := splitTargets(req.Servers)
 		reasons := slices.Clone(p.network.Ask)
@@ -24,10 +24,16 @@ func (p plan) askFirst(ctx context.Context, asker *consent.Run, req Request) err
 			return err
 		}
 	}
-	if p.needs != nil {
-		return p.askFor(ctx, asker, "the packages "+strings.Join(p.needs.requirements(), ", "), p.needs.Grant.Ask)
+	if p.needs == nil || len(p.needs.Packages) == 0 {
+		return nil
 	}
-	return nil
+	reasons := slices.Clone(p.needs.Grant.Ask)
+	// The index learns the names that code asks for, and which files: code can spell what it
+	// has read in them.
+	if reason := asker.Marks().Reason(); reason != "" && !p.needs.listed() && (here == nil || !here(ctx, *p.needs)) {
+		reasons = append(reasons, fmt.Sprintf("%s; what packages are asked for gets to %s", reason, p.needs.Grant.Index))
+	}
+	return p.askFor(ctx, asker, "the packages "+strings.Join(p.needs.requirements(), ", "), reasons)
 }
 
 func (p plan) askFor(ctx context.Context, asker *consent.Run, what string, reasons []string) error {

@@ -64,17 +64,20 @@ type Options struct {
 	// Packages returns the folder with the packages that a script needs, got first if
 	// need be; "" if it needs none. An error that the code can put right is Invalid. If
 	// it is nil, scripts get no packages.
-	Packages  func(ctx context.Context, image Image, n Needs, progress func(done, total int64, text string)) (dir string, err error)
-	Upstreams hostapi.Upstreams
-	RunnerDir string           // the runner on the host, as runner.Write left it
-	Preload   []string         // modules to import before a run begins
-	ToolsDir  string           // where saved tools are kept; none are if empty
-	Project   string           // whose saved tools, as ProjectOf gives it
-	Policy    *policy.Policy   // what may be called; nil is everything
-	Mounted   []string         // what of the host's sandboxes see: paths in there
-	RunsDir   string           // where files of runs are kept; none are if empty
-	Files     artifacts.Limits // of what is kept there
-	Pictures  imaging.Limits   // of what a result carries
+	Packages func(ctx context.Context, image Image, n Needs, progress func(done, total int64, text string)) (dir string, err error)
+	// PackagesHere reports whether Packages would fetch nothing and ask no index. If it is
+	// nil, that is not known.
+	PackagesHere func(ctx context.Context, n Needs) bool
+	Upstreams    hostapi.Upstreams
+	RunnerDir    string           // the runner on the host, as runner.Write left it
+	Preload      []string         // modules to import before a run begins
+	ToolsDir     string           // where saved tools are kept; none are if empty
+	Project      string           // whose saved tools, as ProjectOf gives it
+	Policy       *policy.Policy   // what may be called; nil is everything
+	Mounted      []string         // what of the host's sandboxes see: paths in there
+	RunsDir      string           // where files of runs are kept; none are if empty
+	Files        artifacts.Limits // of what is kept there
+	Pictures     imaging.Limits   // of what a result carries
 
 	Version     string
 	Timeout     time.Duration // of a run that asks for none; 30 s if 0

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/toolcell/toolcell/bridge/script"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
@@ -24,7 +25,8 @@ type Needs struct {
 	Python   requirement.Specifier
 	Packages []requirement.Requirement
 	Grant    *packages.Grant
-	File     string // of the script, if it is one
+	File     string    // of the script, if it is one
+	Before   time.Time // uploads from then on do not count; zero is none
 }
 
 // Invalid marks an error of Options.Packages as one that the code has to put right.
@@ -44,7 +46,13 @@ func needsOf(req Request, run *policy.Run) (*Needs, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Needs{header.Python, header.Dependencies, grant, req.File}, nil
+	return &Needs{header.Python, header.Dependencies, grant, req.File, header.Before}, nil
+}
+
+// listed reports whether the user's policy lists all of what is asked for, as it is asked
+// for: then the index learns nothing of the code but which of these it uses.
+func (n *Needs) listed() bool {
+	return n.Before.IsZero() && !slices.ContainsFunc(n.Packages, func(r requirement.Requirement) bool { return !n.Grant.Listed(r) })
 }
 
 // requirements are the packages as texts, sorted.

@@ -2,7 +2,9 @@ package bridge
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -162,5 +164,53 @@ func TestPackageIsNoProgram(t *testing.T) {
 		if r := runCode(t, s, withHeader(code, "pip-audit")); r.Hint != "" {
 			t.Errorf("%s: %+v", code, r)
 		}
+	}
+}
+
+// TestPackagesAreAskedForAfterPrivateReads: the index learns their names, which code can
+// make of what it has read.
+func TestPackagesAreAskedForAfterPrivateReads(t *testing.T) {
+	const flow = "[servers.notes]\nprivate = true\n"
+	for name, c := range map[string]struct {
+		policy, code string
+		here, asked  bool
+	}{
+		"a name":                      {flow, withHeader("1", "balance-a1-is-10"), false, true},
+		"a version":                   {flow + "[packages]\nallow = ['six']", withHeader("1", "six==1.4.2"), false, true},
+		"an extra":                    {flow + "[packages]\nallow = ['six']", withHeader("1", "six[secret]"), false, true},
+		"a marker":                    {flow + "[packages]\nallow = ['six']", withHeader("1", `six; python_version > "3"`), false, true},
+		"a time":                      {flow + "[packages]\nallow = ['six']", "# /// script\n# dependencies = ['six']\n# [tool.uv]\n# exclude-newer = '2024-01-01'\n# ///\n1", false, true},
+		"one of several":              {flow + "[packages]\nallow = ['six']\nask = ['secret']", withHeader("1", "six", "secret"), false, true},
+		"any":                         {flow + "[packages]\nallow = 'any'", withHeader("1", "six"), false, true},
+		"the policy lists it":         {flow + "[packages]\nallow = ['six', 'idna>=3']", withHeader("1", "Six", "idna>=3"), false, false},
+		"it is here":                  {flow, withHeader("1", "balance-a1-is-10"), true, false},
+		"no packages":                 {flow, "# /// script\n# dependencies = []\n# ///\n1", false, false},
+		"nothing private can be read": {"", withHeader("1", "balance-a1-is-10"), false, false},
+	} {
+		f := &fakeStore{}
+		u := flowUpstreams{fakeUpstreams{"notes": {"read": func(context.Context, json.RawMessage) (string, error) { return "secret", nil }}}}
+		s := newServerWithPackages(t, f, c.policy)
+		s.o.Upstreams = u
+		s.o.PackagesHere = func(context.Context, Needs) bool { return c.here }
+		client := connect(t, s)
+		run := func(code string) string {
+			text, fields, _ := callTool(t, client, map[string]any{"code": code, "servers": []string{"notes"}})
+			if fields["status"] == StatusApproval {
+				return text
+			}
+			return fmt.Sprint(fields["status"])
+		}
+		if got := run("await mcp_notes.read()"); got != StatusSuccess {
+			t.Fatalf("%s: %s", name, got)
+		}
+		got := run(c.code)
+		if asked := strings.Contains(got, "private data was read before, from notes.read; what packages are asked for gets to "+packages.DefaultIndex); asked != c.asked {
+			t.Errorf("%s: got %s", name, got)
+		}
+		f.mu.Lock()
+		if fetched := len(f.needs) > 0; fetched && c.asked {
+			t.Errorf("%s: packages were got before the user was asked: %+v", name, f.needs)
+		}
+		f.mu.Unlock()
 	}
 }

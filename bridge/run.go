@@ -73,7 +73,7 @@ func (s *Server) run(ctx context.Context, req Request, run *ongoing.Run[*Result]
 	defer s.sessions.release(sess)
 	marks := run.Asker.Marks()
 	marks.Add(sess.private...)
-	if err := plan.askFirst(ctx, run.Asker, req); err != nil {
+	if err := plan.askFirst(ctx, run.Asker, req, s.o.PackagesHere); err != nil {
 		return plan.fail(err)
 	}
 	if !run.TakeSlot(ctx) {

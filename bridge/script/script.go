@@ -9,9 +9,12 @@ package script
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/BurntSushi/toml"
 	"github.com/toolcell/toolcell/mcpproxy/requirement"
@@ -22,6 +25,9 @@ import (
 type Header struct {
 	Python       requirement.Specifier // of the Pythons that it runs on
 	Dependencies []requirement.Requirement
+	// Before is the time from which on uploads do not count ([tool.uv] exclude-newer); zero is
+	// none.
+	Before time.Time
 }
 
 // maxDependencies bounds the dependencies of one header.
@@ -102,7 +108,7 @@ func parseContent(content string) (*Header, error) {
 		case "dependencies":
 			h.Dependencies, err = parseDependencies(v)
 		case "tool":
-			err = checkTools(v)
+			h.Before, err = parseTools(v)
 		default:
 			err = fmt.Errorf("there is no key %q; the keys are requires-python, dependencies and tool", text.Bound(key, 80))
 		}
@@ -148,26 +154,55 @@ func parseDependencies(v any) ([]requirement.Requirement, error) {
 	return all, nil
 }
 
-// uvSources are the settings of uv by which packages would come from elsewhere, or
-// others would come.
-var uvSources = []string{
-	"index", "index-url", "default-index", "extra-index-url", "find-links", "no-index", "sources", "override-dependencies",
-	"constraint-dependencies", "exclude-dependencies", "build-constraint-dependencies", "dependency-metadata", "index-strategy",
-	"keyring-provider", "allow-insecure-host", "pip",
+// harmless are the settings of uv that do not change which packages come: its cache, how
+// it links and compiles, the Python that it would fetch, and how packages are built, since
+// none are (uv 0.13.9, settings and project metadata). All others are refused, also those
+// of later versions: what they would change, nobody would notice.
+var harmless = map[string]bool{
+	"add-bounds": true, "build-backend": true, "cache-dir": true, "cache-keys": true, "check-url": true, "compile-bytecode": true,
+	"concurrent-builds": true, "concurrent-downloads": true, "concurrent-installs": true, "config-settings": true,
+	"config-settings-package": true, "extra-build-dependencies": true, "extra-build-variables": true, "link-mode": true,
+	"managed": true, "native-tls": true, "no-build": true, "no-build-isolation": true, "no-build-isolation-package": true,
+	"no-build-package": true, "no-cache": true, "package": true, "publish-url": true, "pypy-install-mirror": true,
+	"python-downloads": true, "python-downloads-json-url": true, "python-install-mirror": true, "python-preference": true,
+	"reinstall": true, "reinstall-package": true, "required-version": true, "system-certs": true, "trusted-publishing": true,
 }
 
-// checkTools refuses settings of uv that would change which packages come. Settings of
-// other tools are none of ours.
-func checkTools(v any) error {
+// parseTools takes the one setting of uv that is obeyed, and refuses others that would
+// change which packages come. Settings of other tools are none of ours.
+func parseTools(v any) (before time.Time, err error) {
 	tools, ok := v.(map[string]any)
 	if !ok {
-		return errors.New("tool must be a table")
+		return before, errors.New("tool must be a table")
 	}
-	uv, _ := tools["uv"].(map[string]any)
-	for _, key := range uvSources {
-		if _, there := uv[key]; there {
-			return fmt.Errorf("[tool.uv] %s is not supported: the user's policy says where packages come from", key)
+	of, there := tools["uv"]
+	uv, ok := of.(map[string]any)
+	if there && !ok {
+		return before, errors.New("tool.uv must be a table")
+	}
+	for _, key := range slices.Sorted(maps.Keys(uv)) {
+		switch {
+		case key == "exclude-newer":
+			if before, err = parseBefore(uv[key]); err != nil {
+				return before, err
+			}
+		case !harmless[key]:
+			return before, fmt.Errorf("[tool.uv] %s is not supported, since it may change which packages come: leave it out; the user's policy says where packages come from", text.Bound(key, 80))
 		}
 	}
-	return nil
+	return before, nil
+}
+
+// parseBefore takes the time that uv takes. With a date alone, the whole day counts.
+func parseBefore(v any) (time.Time, error) {
+	s, ok := v.(string)
+	if ok {
+		if t, err := time.Parse(time.RFC3339, s); err == nil {
+			return t.UTC(), nil
+		}
+		if t, err := time.Parse(time.DateOnly, s); err == nil {
+			return t.AddDate(0, 0, 1), nil
+		}
+	}
+	return time.Time{}, errors.New(`[tool.uv] exclude-newer must be a string with a date or a time, such as "2026-01-31" or "2026-01-31T12:00:00Z"`)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 )
 
 func header(lines ...string) string {
@@ -63,10 +64,36 @@ func TestHeaderThatNamesSomethingElseIsRefused(t *testing.T) {
 		"# ///\tscript\n# dependencies = ['six']\n# ///\n":                                                `its first line is "# /// script"`,
 		"# /// script\n# ///\n":                                                                           "is not complete",
 		"# /// script\n# dependencies = ['six']\n# ///\n# /// script\n# dependencies = ['idna']\n# ///\n": "more than one",
+		header(`[tool]`, `uv = 3`):                                                                        "tool.uv must be a table",
+		header(`[tool.uv]`, `prerelease = "allow"`):                                                       "[tool.uv] prerelease is not supported",
+		header(`[tool.uv]`, `resolution = "lowest"`):                                                      "[tool.uv] resolution is not supported",
+		header(`[tool.uv]`, `torch-backend = "cpu"`):                                                      "[tool.uv] torch-backend is not supported",
+		header(`[tool.uv]`, `no-binary = true`):                                                           "[tool.uv] no-binary is not supported",
+		header(`[tool.uv]`, `http-proxy = "http://evil"`):                                                 "[tool.uv] http-proxy is not supported",
+		header(`[tool.uv]`, `of-a-later-version = 1`):                                                     "[tool.uv] of-a-later-version is not supported",
+		header(`[tool.uv]`, `exclude-newer-package = {x = "2024-01-01"}`):                                 "[tool.uv] exclude-newer-package is not supported",
+		header(`[tool.uv]`, `exclude-newer = "1 week"`):                                                   "exclude-newer must be a string with a date or a time",
+		header(`[tool.uv]`, `exclude-newer = 2024-01-01`):                                                 "exclude-newer must be a string",
 		header("dependencies = [" + strings.Repeat(`"a",`, 201) + "]"):                                    "the most is 200",
 	} {
 		if h, err := Parse(code); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.80q: got %v, %v; want %q", code, h, err, want)
 		}
+	}
+}
+
+func TestUploadsUpToATimeCount(t *testing.T) {
+	for value, want := range map[string]string{
+		"2024-01-01":                "2024-01-02T00:00:00Z",
+		"2024-01-01T10:00:00Z":      "2024-01-01T10:00:00Z",
+		"2024-01-01T10:00:00+02:00": "2024-01-01T08:00:00Z",
+	} {
+		h, err := Parse(header(`dependencies = ["six"]`, `[tool.uv]`, `exclude-newer = "`+value+`"`, `compile-bytecode = true`))
+		if err != nil || h.Before.Format(time.RFC3339) != want {
+			t.Errorf("%s: got %+v, %v; want %s", value, h, err, want)
+		}
+	}
+	if h, err := Parse(header(`dependencies = ["six"]`)); err != nil || !h.Before.IsZero() {
+		t.Errorf("without it: got %+v, %v", h, err)
 	}
 }

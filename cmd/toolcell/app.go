@@ -128,6 +128,10 @@ func openApp(s settings.Settings, o appOptions) (_ *app, err error) {
 			dir, err := scripts.Get(ctx, image, n, progress)
 			return dir, d.Explain(err)
 		},
+		PackagesHere: func(ctx context.Context, n bridge.Needs) bool {
+			image, ok := images.Cached(ctx)
+			return ok && scripts.Here(ctx, image, n)
+		},
 		Cached:      images.Cached,
 		Warm:        runtime.Warm,
 		Preload:     s.Preload,

@@ -120,7 +120,7 @@ func readScriptNeeds(c *cli.Context, file string) (n bridge.Needs, err error) {
 	if header == nil || len(header.Dependencies) == 0 {
 		return n, console.Usagef("%s has no # /// script header that names packages", file)
 	}
-	n = bridge.Needs{Python: header.Python, Packages: header.Dependencies, File: file}
+	n = bridge.Needs{Python: header.Python, Packages: header.Dependencies, File: file, Before: header.Before}
 	return n, grantPackages(c, &n)
 }
 

@@ -50,7 +50,8 @@ type Request struct {
 	Files        []string // hosts that files may come from, beside the index's own
 	Credential   *Credential
 	ExcludeNewer time.Duration
-	MaxBytes     int64 // unpacked
+	Before       time.Time // uploads from then on do not count; zero is none
+	MaxBytes     int64     // unpacked
 	MaxCount     int
 	MaxTime      time.Duration
 	// Check may refuse a package that was chosen. It may be nil.
@@ -185,7 +186,11 @@ type known struct {
 func (r Request) key() string {
 	requirements := slices.Clone(r.Requirements)
 	slices.Sort(requirements)
-	text, err := json.Marshal([]any{setFormat, r.Image, requirements, r.Constraints, r.Index, r.ExcludeNewer, r.Lock})
+	fields := []any{setFormat, r.Image, requirements, r.Constraints, r.Index, r.ExcludeNewer, r.Lock}
+	if !r.Before.IsZero() {
+		fields = append(fields, r.Before)
+	}
+	text, err := json.Marshal(fields)
 	if err != nil {
 		panic(err) // of strings
 	}
@@ -223,6 +228,12 @@ func (s *Store) ensure(ctx context.Context, r Request, progress func(Progress)) 
 		err = fmt.Errorf("getting the packages: %w", context.Cause(within))
 	}
 	return set, err
+}
+
+// Has reports whether Ensure would find the packages of a request here, and ask no index.
+func (s *Store) Has(r Request) bool {
+	set, err := s.cached(r, r.key())
+	return set != nil && err == nil
 }
 
 // cached returns the set of a request that was made before, nil if it is not here.

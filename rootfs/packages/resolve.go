@@ -123,8 +123,8 @@ func resolveTask(r Request, constraints []string, proxy string, roots []byte) []
 		"--only-binary", ":all:", "--no-config", "--no-sources", "--default-index", r.Index, "--keyring-provider", "disabled",
 		"--python", r.Image.Python, "--no-python-downloads", "--no-header", "--no-annotate", "--no-progress", "--color", "never",
 	}
-	if r.ExcludeNewer > 0 {
-		args = append(args, "--exclude-newer", time.Now().Add(-r.ExcludeNewer).UTC().Format(time.RFC3339))
+	if cutoff := r.cutoff(time.Now()); !cutoff.IsZero() {
+		args = append(args, "--exclude-newer", cutoff.Format(time.RFC3339))
 	}
 	env := map[string]string{
 		"HOME": "/workspace", "TMPDIR": "/tmp", "LANG": "C.UTF-8", "UV_CACHE_DIR": "/workspace/cache",
@@ -145,6 +145,22 @@ func resolveTask(r Request, constraints []string, proxy string, roots []byte) []
 	}
 	return task
 }
+
+// cutoff is the time from which on uploads do not count, by the policy or by the script,
+// whichever is earlier; zero is none.
+func (r Request) cutoff(now time.Time) time.Time {
+	var cutoff time.Time
+	if r.ExcludeNewer > 0 {
+		cutoff = now.Add(-r.ExcludeNewer).UTC()
+	}
+	if cutoff.IsZero() || !r.Before.IsZero() && r.Before.Before(cutoff) {
+		cutoff = r.Before
+	}
+	return cutoff
+}
+
+// byScript reports whether it is the script that says which uploads count.
+func (r Request) byScript() bool { return !r.Before.IsZero() && r.cutoff(time.Now()).Equal(r.Before) }
 
 // briefly names the first of some requirements.
 func briefly(requirements []string) string {

@@ -56,7 +56,9 @@ func explainResolver(out Output, r Request) error {
 	case find(notFound) != "":
 		return requestErrorf("there is no package %q in the index %s", find(notFound), r.Index)
 	case find(tooNew) != "" && strings.Contains(text, "is missing an upload date"):
-		return requestErrorf("the index %s does not say when the files of %s were uploaded, and so they do not count ([packages] excludeNewer)", r.Index, find(tooNew))
+		return requestErrorf("the index %s does not say when the files of %s were uploaded, and so they do not count (%s)", r.Index, find(tooNew), r.newerSetting())
+	case find(tooNew) != "" && !depends && r.byScript():
+		return requestErrorf("the versions of %s that would do were published after %s, and so do not count (%s)", find(tooNew), r.Before.Format("2006-01-02 15:04 UTC"), r.newerSetting())
 	case find(tooNew) != "" && !depends:
 		return requestErrorf("the versions of %s that would do were published within the last %s, and so do not count ([packages] excludeNewer)", find(tooNew), period(r))
 	case find(onlyVersions) != "" && !depends:
@@ -142,6 +144,14 @@ func period(r Request) string {
 		return fmt.Sprintf("%d days", days)
 	}
 	return r.ExcludeNewer.String()
+}
+
+// newerSetting is what has said that new files do not count.
+func (r Request) newerSetting() string {
+	if r.byScript() {
+		return "[tool.uv] exclude-newer in the script"
+	}
+	return "[packages] excludeNewer"
 }
 
 // foreignHost says which host the broker has refused, if that is how the network failed.

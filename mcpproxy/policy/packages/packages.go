@@ -152,6 +152,17 @@ func (g *Grant) checkWanted(w requirement.Requirement) error {
 	return nil
 }
 
+// Listed reports whether [packages] allow lists a package, and the code asks for no other
+// versions of it and no extras.
+func (g *Grant) Listed(w requirement.Requirement) bool {
+	if g == nil || g.rules == nil || w.Extras != nil || w.Marker != "" {
+		return false
+	}
+	a, listed := find(g.rules.allow, w.Name)
+	versions := w.Specifier.String()
+	return listed && (versions == "" || versions == a.Specifier.String())
+}
+
 // Asks reports whether some package has to be asked for.
 func (p *Rules) Asks() bool { return p.askAny || len(p.ask) > 0 }
 

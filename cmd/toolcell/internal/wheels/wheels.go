@@ -50,6 +50,12 @@ func (s *Source) Get(ctx context.Context, image bridge.Image, n bridge.Needs, pr
 	return set.Dir, nil
 }
 
+// Here reports whether Get would find all that a script needs, and ask no index.
+func (s *Source) Here(ctx context.Context, image bridge.Image, n bridge.Needs) bool {
+	r, err := s.request(ctx, image, n)
+	return err == nil && s.Store.Has(r)
+}
+
 // Options are what a command decides, beside what a script needs.
 type Options struct {
 	Offline bool // use only what is here
@@ -127,6 +133,7 @@ func (s *Source) request(ctx context.Context, image bridge.Image, n bridge.Needs
 	}
 	r := packages.Request{
 		Image: of, Ref: image.Name, Run: run, Index: n.Grant.Index, Files: n.Grant.Files, Constraints: n.Grant.Constraints, ExcludeNewer: n.Grant.ExcludeNewer,
+		Before:   n.Before,
 		MaxBytes: n.Grant.MaxBytes, MaxCount: n.Grant.MaxCount, MaxTime: n.Grant.MaxTime, Check: n.Grant.Check,
 	}
 	if c := n.Grant.Credential; c != nil {
