@@ -33,6 +33,7 @@ type interpreter struct {
 	thawIdle  func(held bool)      // ends the freeze between the runs of a session; nil in a run
 	printed   printed              // by the last run of a session
 	network   *network.Access      // of the active run; nil if it has none
+	planned   int                  // results of planned calls that its variables may have
 
 	freezes  freezes
 	pictures pictureTime

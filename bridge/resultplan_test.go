@@ -70,3 +70,43 @@ func TestPlanOfFailedCodeHasTheCallsUntilThen(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+// TestWhatAPlanLeftInASessionIsNotSent by a real run of it, nor read with by another plan.
+func TestWhatAPlanLeftInASessionIsNotSent(t *testing.T) {
+	sent := 0
+	answer := func(context.Context, json.RawMessage) (string, error) { sent++; return "done", nil }
+	up := fakeUpstreams{"notes": {"write": answer, "read": answer}}
+	s := newServer(t, up, func(o *Options) { o.Sessions = 4 })
+	run := func(session string, plan bool, code string) *Result {
+		return s.Run(t.Context(), Request{Code: "from mcp import runtime\n" + code, Servers: []string{"notes"}, Session: session, Plan: plan, Timeout: 2 * time.Minute})
+	}
+	made := run("a", true, `
+uri = await runtime.call_tool("notes", "write", {"text": "x"})
+text = await runtime.read_resource("notes", "x:/<result 1>")
+print(text)
+`)
+	if made.Status != StatusSuccess || len(made.Plan) != 2 || made.Plan[1].Tool != "resources/read" || !strings.Contains(strings.Join(made.Stdout, "\n"), "<result 2>") || sent > 0 {
+		t.Fatalf("%+v", made)
+	}
+	for name, code := range map[string]string{
+		"a call":        `await runtime.call_tool("notes", "write", {"a": [{"b": f"see {text}!"}]})`,
+		"a read":        `await runtime.call_tool("notes", "read", {text: 1})`,
+		"a resource":    `await runtime.read_resource("notes", "x:/" + text)`,
+		"a prompt":      `await runtime.get_prompt("notes", "p", {"n": text.upper()})`,
+		"quoted":        "import urllib.parse\n" + `runtime.read_resource_sync("notes", "x:/" + urllib.parse.quote(text))`,
+		"a prompt's id": `await runtime.get_prompt("notes", text)`,
+	} {
+		if r := run("a", false, code); r.Status != StatusError || !strings.Contains(r.Error, "<result 2> stands for the result of a call that was only planned") || sent > 0 {
+			t.Errorf("%s: %s %s, sent %d", name, r.Status, r.Error, sent)
+		}
+	}
+	if r := run("a", true, `await runtime.call_tool("notes", "read", {"x": text})`); r.Status != StatusSuccess || len(r.Plan) != 1 || sent > 0 {
+		t.Errorf("another plan: %+v, sent %d", r, sent)
+	}
+	if r := run("a", false, `await runtime.call_tool("notes", "write", {"x": "real"})`); r.Status != StatusSuccess || sent != 1 {
+		t.Errorf("real variables: %s %s, sent %d", r.Status, r.Error, sent)
+	}
+	if r := run("b", false, `await runtime.call_tool("notes", "write", {"x": "<result 1>"})`); r.Status != StatusSuccess || sent != 2 {
+		t.Errorf("another session: %s %s, sent %d", r.Status, r.Error, sent)
+	}
+}

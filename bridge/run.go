@@ -110,6 +110,7 @@ func (s *Server) run(ctx context.Context, req Request, run *ongoing.Run[*Result]
 	}
 	end := py.run(ctx, start, api)
 	end.done.Result = text.Bound(end.done.Result, py.pipes.MakeRoom(len(end.done.Result)))
+	py.planned = api.Planned()
 	reached := py.closeNetwork()
 	files.SetPrivate(marks.Reads())
 	published := py.collect(files, end.done.Kept)
@@ -144,7 +145,7 @@ const pictureGrace = 750 * time.Millisecond
 func (s *Server) hostAPI(p plan, py *interpreter, req Request, asker *consent.Run, progress *output.Progress, display func(name string, data []byte, rasterFollows bool) error) *hostapi.API {
 	o := hostapi.Options{
 		Upstreams: s.o.Upstreams, Granted: p.granted, Policy: p.policy, Saved: s.saved, Display: display,
-		Plan: req.Plan, Printed: py.printed.readers(), First: s.first, Log: s.o.Log,
+		Plan: req.Plan, Planned: py.planned, Printed: py.printed.readers(), First: s.first, Log: s.o.Log,
 		StartPatience: s.o.StartPatience, PauseTime: py.pauseTime,
 	}
 	if asker != nil {

@@ -96,6 +96,8 @@ type Options struct {
 	// Plan makes it a dry run: calls that may change something are kept in Plan instead of
 	// being made.
 	Plan bool
+	// Planned is how many results of planned calls earlier runs of the session have left.
+	Planned int
 	// First reports whether a note is given for the first time; nil if all are.
 	First func(note string) bool
 	Log   *slog.Logger // nothing is logged if nil
@@ -113,17 +115,20 @@ type API struct {
 	flow      flow
 	elicits   mcpproxy.ElicitCapabilities
 	planner   *planner // of a dry run; else nil
-	calls     callRecorder
-	printed   map[string]io.ReaderAt
-	progress  callProgress
-	input     func(ctx context.Context) (string, error)
-	log       *slog.Logger
-	left      leftOut
-	used      usedServers
-	silent    atomic.Pointer[mcpproxy.SilentError]
-	starts    startTime
-	patience  time.Duration
-	working   *semaphore.Weighted // bounds calls that go on after the run's end: they compute or write files
+
+	plannedBefore int // Options.Planned
+
+	calls    callRecorder
+	printed  map[string]io.ReaderAt
+	progress callProgress
+	input    func(ctx context.Context) (string, error)
+	log      *slog.Logger
+	left     leftOut
+	used     usedServers
+	silent   atomic.Pointer[mcpproxy.SilentError]
+	starts   startTime
+	patience time.Duration
+	working  *semaphore.Weighted // bounds calls that go on after the run's end: they compute or write files
 }
 
 // maxWorking is how many of those calls work at once. A run that ends waits for them.
@@ -144,12 +149,15 @@ func New(o Options) *API {
 		flow:    f,
 		elicits: o.Elicits,
 		log:     o.Log,
-		left:    leftOut{first: o.First},
-		starts:  startTime{pause: o.PauseTime, left: o.StartPatience}, patience: o.StartPatience,
+
+		plannedBefore: o.Planned,
+
+		left:   leftOut{first: o.First},
+		starts: startTime{pause: o.PauseTime, left: o.StartPatience}, patience: o.StartPatience,
 		working: semaphore.NewWeighted(maxWorking),
 	}
 	if o.Plan {
-		a.planner = newPlanner()
+		a.planner = newPlanner(o.Planned)
 	}
 	return a
 }
@@ -176,10 +184,13 @@ func (a *API) Silent() *mcpproxy.SilentError { return a.silent.Load() }
 // the code asks, it only gets what its run may have: calls of tools and all that is
 // asked of a running server need a grant, documentation does not.
 func (a *API) Call(ctx context.Context, number int, method string, raw json.RawMessage) (runner.Answer, error) {
-	if method != "call_tool" {
+	if method != "call_tool" && method != "read_resource" && method != "get_prompt" { // those may be planned
 		a.planner.decide(number)
 	}
 	defer a.planner.decide(number)
+	if err := a.checkPlanned(method, raw); err != nil {
+		return runner.Answer{}, err
+	}
 	ctx = mcpproxy.WithStartWait(ctx, mcpproxy.StartWait{Most: a.patience, Pause: a.starts.wait})
 	answer, err := a.answer(ctx, number, method, raw)
 	var silent *mcpproxy.SilentError

@@ -5,10 +5,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strconv"
 	"sync"
 
+	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/mcpproxy"
+	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/policy"
 	"github.com/toolcell/toolcell/mcpproxy/signature"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
@@ -40,12 +44,13 @@ type Plan struct {
 //
 // The code gets a stand-in for each result, which shows as <result N> wherever it is used.
 type planner struct {
-	order callOrder
-	mu    sync.Mutex
-	plan  Plan
+	order  callOrder
+	before int // results of earlier plans that the code may still have
+	mu     sync.Mutex
+	plan   Plan
 }
 
-func newPlanner() *planner { return &planner{order: newCallOrder()} }
+func newPlanner(before int) *planner { return &planner{order: newCallOrder(), before: before} }
 
 // decide says that a call of the run will not be planned any more.
 func (p *planner) decide(number int) {
@@ -64,17 +69,26 @@ func (p *planner) plans(t mcpproxy.CheckedTool, args json.RawMessage) bool {
 // list of the call's place in the plan and the shape of its result. That of a server is an
 // object.
 func (p *planner) add(ctx context.Context, number int, c *mcpproxy.Planned) (json.RawMessage, error) {
-	if err := p.order.await(ctx, number); err != nil {
+	place, err := p.place(ctx, number, c.Server, c.Tool.Name, c.Arguments)
+	if err != nil {
 		return nil, err
+	}
+	return fmt.Appendf(nil, "[%d,%s]", place, signature.Shape(c.Tool.OutputSchema)), nil
+}
+
+// place keeps a planned call, and returns its place in the plan.
+func (p *planner) place(ctx context.Context, number int, server, tool string, args json.RawMessage) (int, error) {
+	if err := p.order.await(ctx, number); err != nil {
+		return 0, err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.plan.Calls) < maxPlannedCalls {
-		p.plan.Calls = append(p.plan.Calls, PlannedCall{c.Server, c.Tool.Name, plannedArguments(c.Arguments)})
+		p.plan.Calls = append(p.plan.Calls, PlannedCall{server, tool, plannedArguments(args)})
 	} else {
 		p.plan.LeftOut++
 	}
-	return fmt.Appendf(nil, "[%d,%s]", p.count(), signature.Shape(c.Tool.OutputSchema)), nil
+	return p.count(), nil
 }
 
 // count is how many calls were planned. The caller holds mu.
@@ -89,25 +103,73 @@ func plannedArguments(args json.RawMessage) json.RawMessage {
 	return short
 }
 
-// usesResult reports whether JSON has the stand-in of a call that was planned.
+// usesResult reports whether JSON has the stand-in of a call that was planned, in this run
+// or in an earlier one whose variables the code has.
 func (p *planner) usesResult(raw json.RawMessage) bool {
 	if p == nil {
 		return false
 	}
 	p.mu.Lock()
-	count := p.count()
+	count := max(p.before, p.count())
 	p.mu.Unlock()
-	for rest := []byte(raw); ; {
-		_, after, found := bytes.Cut(rest, []byte("<result "))
-		if !found {
-			return false
-		}
-		number, _, _ := bytes.Cut(after[:min(len(after), len("9999999999>"))], []byte(">"))
-		if n, err := strconv.Atoi(string(number)); err == nil && n >= 1 && n <= count {
-			return true
-		}
-		rest = after
+	return usedResult(raw, count) != ""
+}
+
+// standIn finds stand-ins, also in another case, and as they are written in addresses, in
+// HTML and in JSON.
+var standIn = regexp.MustCompile(`(?i)(?:<|%3c|&lt;|\\u003c)result(?: |%20|\+)([0-9]{1,10})(?:>|%3e|&gt;|\\u003e)`)
+
+// usedResult returns the first stand-in in JSON of one of the first count planned calls.
+func usedResult(raw []byte, count int) string {
+	if count == 0 {
+		return ""
 	}
+	for rest := raw; ; {
+		at := standIn.FindSubmatchIndex(rest)
+		if at == nil {
+			return ""
+		}
+		if n, err := strconv.Atoi(string(rest[at[2]:at[3]])); err == nil && n >= 1 && n <= count {
+			return fmt.Sprintf("<result %d>", n)
+		}
+		rest = rest[at[1]:]
+	}
+}
+
+// checkPlanned returns an error if a real run sends what stands for a planned result.
+func (a *API) checkPlanned(method string, raw json.RawMessage) error {
+	if a.planner != nil || method != "call_tool" && method != "read_resource" && method != "get_prompt" {
+		return nil
+	}
+	used := usedResult(raw, a.plannedBefore)
+	if used == "" {
+		return nil
+	}
+	return &runner.CallError{Message: fmt.Sprintf("%s stands for the result of a call that was only planned, in an earlier run of this session; nothing was sent: "+
+		"make the variables again from real results, or use another session", used)}
+}
+
+// Planned returns how many results of planned calls the code of the run may have.
+func (a *API) Planned() int {
+	if a.planner == nil {
+		return a.plannedBefore
+	}
+	a.planner.mu.Lock()
+	defer a.planner.mu.Unlock()
+	return max(a.plannedBefore, a.planner.count())
+}
+
+// planRead plans that something other than a tool is read: what is asked for has the
+// result of a planned call. The answer is that of answer, with a text that stands for it.
+func (a *API) planRead(ctx context.Context, number int, server config.Server, what string, args json.RawMessage, answer func(text string) any) (json.RawMessage, error) {
+	if err := a.policy.Authorize(policy.Call{Server: policyNames(server), Planned: true}); err != nil {
+		return nil, err
+	}
+	place, err := a.planner.place(ctx, number, server.Name, what, args)
+	if err != nil {
+		return nil, err
+	}
+	return encode(answer(fmt.Sprintf("<result %d>", place)), nil)
 }
 
 // Plan returns what a dry run would have done.

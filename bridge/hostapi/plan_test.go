@@ -1,6 +1,7 @@
 package hostapi
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -25,7 +26,7 @@ func planned(t *testing.T, p *planner, args string) string {
 }
 
 func TestPlannedCallsAreNumberedAndBounded(t *testing.T) {
-	p := newPlanner()
+	p := newPlanner(0)
 	if got := planned(t, p, `{"a":1}`); got != `[1,{"number":"int"}]` {
 		t.Errorf("the first answer is %s", got)
 	}
@@ -47,7 +48,7 @@ func TestPlannedCallsAreNumberedAndBounded(t *testing.T) {
 }
 
 func TestReadingToolsAreOnlyPlannedIfTheyNeedAResult(t *testing.T) {
-	p := newPlanner()
+	p := newPlanner(0)
 	planned(t, p, `{}`)
 	reads := mcpproxy.CheckedTool{Standing: pins.Standing{ReadsOnly: true}}
 	for args, want := range map[string]bool{
@@ -62,4 +63,68 @@ func TestReadingToolsAreOnlyPlannedIfTheyNeedAResult(t *testing.T) {
 	if !p.plans(claims, json.RawMessage(`{}`)) {
 		t.Error("a tool whose hint was not accepted is called")
 	}
+}
+
+// TestReadsWithAPlannedResultAreNotSent, in a plan or after one.
+func TestReadsWithAPlannedResultAreNotSent(t *testing.T) {
+	reads := map[string]string{
+		"read_resource": `{"server":"up","uri":"x:/%s"}`,
+		"get_prompt":    `{"server":"up","name":"p","arguments":{"n":"%s"}}`,
+		"call_tool":     `{"server":"up","tool":"read","arguments":{"deep":[{"%s":1}]},"unchecked":true}`,
+	}
+	written := []string{
+		"<result 1>.number", "<RESULT 2>.TITLE", "%3Cresult%201%3E.number", "&lt;result 1&gt;", `\u003cresult 1\u003e`, "a <result 9> <result 2>", "%3cresult+1%3e",
+	}
+	for method, params := range reads {
+		for _, text := range written {
+			raw := json.RawMessage(strings.Replace(params, "%s", text, 1))
+			for _, plan := range []bool{false, true} {
+				up := &readingServer{}
+				api := New(Options{Upstreams: up, Granted: map[string]bool{"up": true}, Plan: plan, Planned: 2})
+				answer, err := api.Call(t.Context(), 1, method, raw)
+				if up.got > 0 || !plan && (err == nil || !strings.Contains(err.Error(), "stands for the result of a call that was only planned")) {
+					t.Errorf("%s %s, plan: %v: %v; sent: %d", method, raw, plan, err, up.got)
+				}
+				if plan && (err != nil || len(api.Plan().Calls) != 1 || !strings.Contains(string(answer.JSON), "1")) {
+					t.Errorf("%s %s in a plan: %s, %v, %+v", method, raw, answer.JSON, err, api.Plan())
+				}
+			}
+		}
+		for _, text := range []string{"<result 3>", "result 1", "<result>", "<result x>", "<resulted 1>"} {
+			up := &readingServer{}
+			api := New(Options{Upstreams: up, Granted: map[string]bool{"up": true}, Planned: 2})
+			if _, err := api.Call(t.Context(), 1, method, json.RawMessage(strings.Replace(params, "%s", text, 1))); err != nil || up.got != 1 {
+				t.Errorf("%s of %q: %v, sent %d times", method, text, err, up.got)
+			}
+		}
+		api := New(Options{Upstreams: &readingServer{}, Granted: map[string]bool{"up": true}})
+		if _, err := api.Call(t.Context(), 1, method, json.RawMessage(strings.Replace(params, "%s", "<result 1>", 1))); err != nil {
+			t.Errorf("%s where nothing was planned: %v", method, err)
+		}
+	}
+}
+
+// readingServer is up, and counts what is sent to it.
+type readingServer struct {
+	oneServer
+	got int
+}
+
+func (s *readingServer) Call(_ context.Context, r mcpproxy.CallRequest) (mcpproxy.CallResult, error) {
+	t := mcpproxy.CheckedTool{Tool: catalog.Tool{Name: r.Tool}, Standing: pins.Standing{ReadsOnly: true}}
+	if r.Plans != nil && r.Plans(t, r.Arguments) {
+		return mcpproxy.CallResult{}, &mcpproxy.Planned{Server: r.Server, Tool: t.Tool, Arguments: r.Arguments}
+	}
+	s.got++
+	return mcpproxy.CallResult{JSON: json.RawMessage(`{}`)}, nil
+}
+
+func (s *readingServer) ReadResource(context.Context, string, string) (json.RawMessage, error) {
+	s.got++
+	return json.RawMessage(`{}`), nil
+}
+
+func (s *readingServer) GetPrompt(context.Context, string, string, map[string]string) (json.RawMessage, error) {
+	s.got++
+	return json.RawMessage(`{}`), nil
 }

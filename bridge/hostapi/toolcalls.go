@@ -8,6 +8,7 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
+	"github.com/toolcell/toolcell/mcpproxy/rawjson"
 	"github.com/toolcell/toolcell/mcpproxy/signature"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
@@ -120,7 +121,14 @@ func (a *API) readResource(ctx context.Context, p params) (json.RawMessage, erro
 	if p.URI == "" || len(p.URI) > maxURI {
 		return nil, callError(fmt.Errorf("reading a resource of server %q: the URI has %d bytes, the most is %d", server.Name, len(p.URI), maxURI), server.Name, "")
 	}
-	uri, err := encode(map[string]string{"uri": p.URI}, nil)
+	uri, err := canonical(map[string]string{"uri": p.URI})
+	if err == nil && a.planner.usesResult(uri) {
+		answer, err := a.planRead(ctx, p.number, server, "resources/read", uri, func(text string) any {
+			return map[string]any{"contents": []any{map[string]string{"uri": p.URI, "text": text}}}
+		})
+		return answer, serverError(err, server.Name)
+	}
+	a.planner.decide(p.number)
 	if err == nil {
 		ctx, err = a.authorizeRead(ctx, server, "resources/read", uri)
 	}
@@ -129,6 +137,15 @@ func (a *API) readResource(ctx context.Context, p params) (json.RawMessage, erro
 	}
 	answer, err := a.upstreams.ReadResource(a.withElicit(ctx), server.Name, p.URI)
 	return answer, serverError(err, server.Name)
+}
+
+// canonical writes what is asked for as the arguments of tools are written.
+func canonical(v any) (json.RawMessage, error) {
+	body, err := encode(v, nil)
+	if err != nil {
+		return nil, err
+	}
+	return rawjson.Canonical(body)
 }
 
 // getPrompt gets a prompt, which needs a grant as a call does.
@@ -141,7 +158,14 @@ func (a *API) getPrompt(ctx context.Context, p params) (json.RawMessage, error) 
 	if err != nil {
 		return nil, callError(fmt.Errorf("getting prompt %q: %w", text.Bound(p.Name, 80), err), server.Name, "")
 	}
-	asked, err := encode(map[string]any{"name": p.Name, "arguments": args}, nil)
+	asked, err := canonical(map[string]any{"name": p.Name, "arguments": args})
+	if err == nil && a.planner.usesResult(asked) {
+		answer, err := a.planRead(ctx, p.number, server, "prompts/get", asked, func(text string) any {
+			return map[string]any{"messages": []any{map[string]any{"role": "user", "content": map[string]string{"type": "text", "text": text}}}}
+		})
+		return answer, serverError(err, server.Name)
+	}
+	a.planner.decide(p.number)
 	if err == nil {
 		ctx, err = a.authorizeRead(ctx, server, "prompts/get", asked)
 	}

@@ -30,7 +30,7 @@ type Call struct {
 	Reasons   []string        // why the user has to be asked about just this call, whatever the rules say
 	Changed   string          // how the tool's definition differs from what is pinned of it; empty if it does not
 	Allowed   func(*Ask) bool // reports whether the user has allowed what is to be asked; nil: nothing
-	Planned   bool            // it does not go out: it is neither asked about nor counted
+	Planned   bool            // it does not go out: it is not asked about, and counts in this run alone
 }
 
 // A Run is one run under a policy: the rules as they were when it began, and
@@ -40,6 +40,9 @@ type Run struct {
 	rules  *rules // nil allows everything
 	err    error  // not nil allows nothing
 	counts map[limitKey]int
+	// planned counts by the limits of a minute what does not go out. A dry run is short: all
+	// of it counts as one minute.
+	planned map[limitKey]int
 }
 
 // NewRun begins a run. It looks whether the file has changed.
@@ -50,7 +53,7 @@ func (p *Policy) NewRun() *Run {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.refresh()
-	return &Run{policy: p, rules: p.rules, err: p.err, counts: map[limitKey]int{}}
+	return &Run{policy: p, rules: p.rules, err: p.err, counts: map[limitKey]int{}, planned: map[limitKey]int{}}
 }
 
 // AuthorizeServer checks whether something other than tools of a server may be
@@ -88,15 +91,15 @@ func (r *Run) Authorize(c Call) error {
 		limits = append(limits, r.rules.toolLimits(c.Server, c.Tool)...)
 	}
 	if c.Planned {
-		return r.count(limits, 0)
+		return r.count(limits, planned)
 	}
 	if ask := r.rules.ask(c); ask != nil && (c.Allowed == nil || !c.Allowed(ask)) {
-		if err := r.count(limits, 0); err != nil {
+		if err := r.count(limits, nothing); err != nil {
 			return err // the user need not be asked about what is refused then
 		}
 		return ask
 	}
-	return r.count(limits, 1)
+	return r.count(limits, call)
 }
 
 // AllowedUnasked reports whether something that has to be asked may be done when no
@@ -123,9 +126,18 @@ func (r *Run) GoesByDefinitions(s Server) bool {
 	return r != nil && r.rules != nil && r.rules.goesByDefinitions(s)
 }
 
-// count counts n calls by all the limits that apply to them, or none if one of the
+// A counted is what count counts.
+type counted int
+
+const (
+	nothing counted = iota // it only looks whether there is room
+	call
+	planned // a call that does not go out: it takes nothing from other runs
+)
+
+// count counts a call by all the limits that apply to it, or does not if one of the
 // limits is reached.
-func (r *Run) count(all []limit, n int) error {
+func (r *Run) count(all []limit, what counted) error {
 	if len(all) == 0 {
 		return nil
 	}
@@ -135,7 +147,10 @@ func (r *Run) count(all []limit, n int) error {
 	now := p.now()
 	for _, l := range all {
 		if l.perMinute {
-			if wait := p.minute(l.limitKey).wait(now, l.most); wait > 0 {
+			if r.planned[l.limitKey] >= l.most {
+				return r.rules.refuse(l.section, l.rule(), "the plan of this run calls %s %s already", l.what(), times(l.most))
+			}
+			if wait := p.minute(l.limitKey).wait(now, l.most-r.planned[l.limitKey]); wait > 0 {
 				return r.rules.refuse(l.section, l.rule(), "%s was called %s within the last minute; call it again in %d s",
 					l.what(), times(l.most), int((wait+time.Second-1)/time.Second))
 			}
@@ -143,13 +158,17 @@ func (r *Run) count(all []limit, n int) error {
 			return r.rules.refuse(l.section, l.rule(), "this run has called %s %s already", l.what(), times(l.most))
 		}
 	}
-	for range n {
-		for _, l := range all {
-			if l.perMinute {
-				p.minute(l.limitKey).add(now)
-			} else {
-				r.counts[l.limitKey]++
-			}
+	if what == nothing {
+		return nil
+	}
+	for _, l := range all {
+		switch {
+		case !l.perMinute:
+			r.counts[l.limitKey]++
+		case what == planned:
+			r.planned[l.limitKey]++
+		default:
+			p.minute(l.limitKey).add(now)
 		}
 	}
 	return nil
