@@ -3,7 +3,6 @@ module github.com/toolcell/toolcell
 go 1.27.3
 
 require (
-	github.com/BurntSushi/toml v1.6.0
 	github.com/aymanbagabas/go-udiff v0.4.1
 	github.com/docker/cli v29.7.2+incompatible
 	github.com/docker/docker-credential-helpers v0.9.3
@@ -15,6 +14,7 @@ require (
 	github.com/opencontainers/cgroups v0.1.0
 	github.com/opencontainers/runc v1.5.2
 	github.com/opencontainers/runtime-spec v1.3.0
+	github.com/pelletier/go-toml/v2 v2.4.3
 	github.com/peterh/liner v1.2.2
 	github.com/rivo/uniseg v0.4.7
 	github.com/seccomp/libseccomp-golang v0.12.0

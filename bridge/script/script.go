@@ -16,7 +16,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/BurntSushi/toml"
+	"github.com/toolcell/toolcell/internal/toml"
 	"github.com/toolcell/toolcell/mcpproxy/requirement"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
@@ -30,8 +30,10 @@ type Header struct {
 	Before time.Time
 }
 
-// maxDependencies bounds the dependencies of one header.
-const maxDependencies = 200
+const (
+	maxHeader       = 64 << 10 // bytes; 200 dependencies have about ten thousand
+	maxDependencies = 200
+)
 
 // block is the regular expression of PEP 723.
 var block = sync.OnceValue(func() *regexp.Regexp {
@@ -91,11 +93,13 @@ func uncomment(content string) string {
 }
 
 func parseContent(content string) (*Header, error) {
-	var top map[string]any
-	_, err := toml.Decode(content, &top)
-	var syntax toml.ParseError
-	if errors.As(err, &syntax) {
-		return nil, fmt.Errorf("line %d of its TOML: %s", syntax.Position.Line, syntax.Message)
+	if len(content) > maxHeader {
+		return nil, fmt.Errorf("it has more than %d KiB", maxHeader>>10)
+	}
+	top, err := toml.Decode([]byte(content))
+	var wrong *toml.Error
+	if errors.As(err, &wrong) {
+		return nil, fmt.Errorf("line %d of its TOML: %s", wrong.Line, wrong.Message)
 	}
 	if err != nil {
 		return nil, err

@@ -74,6 +74,7 @@ func TestHeaderThatNamesSomethingElseIsRefused(t *testing.T) {
 		header(`[tool.uv]`, `exclude-newer-package = {x = "2024-01-01"}`):                                 "[tool.uv] exclude-newer-package is not supported",
 		header(`[tool.uv]`, `exclude-newer = "1 week"`):                                                   "exclude-newer must be a string with a date or a time",
 		header(`[tool.uv]`, `exclude-newer = 2024-01-01`):                                                 "exclude-newer must be a string",
+		header(strings.Repeat("x", 70_000)):                                                               "it has more than 64 KiB",
 		header("dependencies = [" + strings.Repeat(`"a",`, 201) + "]"):                                    "the most is 200",
 	} {
 		if h, err := Parse(code); err == nil || !strings.Contains(err.Error(), want) {
@@ -95,5 +96,19 @@ func TestUploadsUpToATimeCount(t *testing.T) {
 	}
 	if h, err := Parse(header(`dependencies = ["six"]`)); err != nil || !h.Before.IsZero() {
 		t.Errorf("without it: got %+v, %v", h, err)
+	}
+}
+
+// TestHeaderOfNestedTablesIsRefusedAtOnce has headers that another decoder of TOML took 10 s and 560 MiB for.
+func TestHeaderOfNestedTablesIsRefusedAtOnce(t *testing.T) {
+	for _, toml := range []string{
+		"x = " + strings.Repeat("{a=", 5000),
+		"x = " + strings.Repeat("{a=", 5000) + "1" + strings.Repeat("}", 5000),
+		"a" + strings.Repeat(".a", 20_000) + " = 1",
+		"[a" + strings.Repeat(".a", 20_000) + "]",
+	} {
+		if h, err := Parse(header(toml)); err == nil || !strings.Contains(err.Error(), "the # /// script header: line 1 of its TOML: ") {
+			t.Errorf("%.40q: got %v, %.200v", toml, h, err)
+		}
 	}
 }

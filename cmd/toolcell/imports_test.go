@@ -108,6 +108,7 @@ var imports = map[string][]string{
 	"images": {},
 
 	"internal/contain": {},
+	"internal/toml":    {},
 
 	"examples/calendar": {}, // programs of their own
 	"examples/demo":     {},

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/BurntSushi/toml"
+	"github.com/toolcell/toolcell/internal/toml"
 )
 
 // tomlFormat is TOML. The library reads it and does not say where things are,
@@ -17,9 +17,9 @@ import (
 type tomlFormat struct{}
 
 func (tomlFormat) parse(data []byte) (map[string]any, error) {
-	var top map[string]any
-	if _, err := toml.Decode(string(data), &top); err != nil {
-		return nil, fmt.Errorf("is not TOML: %s", strings.TrimPrefix(err.Error(), "toml: "))
+	top, err := toml.Decode(data)
+	if err != nil {
+		return nil, fmt.Errorf("is not TOML: %w", err)
 	}
 	// In the types that JSON has, as values to be written are JSON.
 	text, err := json.Marshal(top)

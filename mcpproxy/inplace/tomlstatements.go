@@ -3,9 +3,10 @@ package inplace
 import (
 	"bytes"
 	"errors"
+	"math"
 	"slices"
 
-	"github.com/BurntSushi/toml"
+	"github.com/toolcell/toolcell/internal/toml"
 )
 
 // A statement is a header or a key with its value.
@@ -52,12 +53,11 @@ func statements(data []byte) (all []statement, err error) {
 
 // keyOf reads a key, quoted or dotted as it may be.
 func keyOf(text, rest string) ([]string, error) {
-	var any map[string]any
-	meta, err := toml.Decode(text+rest, &any)
-	if err != nil || len(meta.Keys()) == 0 {
+	keys := toml.Keys([]byte(text+rest), math.MaxInt)
+	if len(keys) == 0 {
 		return nil, errors.New("is not TOML that can be changed; change it by hand")
 	}
-	return meta.Keys()[0], nil
+	return keys[0], nil
 }
 
 // skipKey finds the equals sign behind a key.

@@ -20,7 +20,6 @@ const (
 	maxWritten   = 1 << 20  // TOML and YAML, which people write by hand
 	maxNodes     = 200_000  // of a YAML file with its aliases followed
 	maxConverted = 16 << 20 // of JSON made of YAML, with its aliases followed
-	maxTOMLDots  = 2000     // in one line: the time for a dotted key grows with the square
 )
 
 // Convert turns the text of a config file into JSON, with the members of objects

@@ -3,47 +3,29 @@ package plainjson
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"sort"
+	"strings"
 
-	"github.com/BurntSushi/toml"
+	"github.com/toolcell/toolcell/internal/toml"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 func fromTOML(data []byte) ([]byte, error) {
-	if at := tooDeep(data, false); at >= 0 {
-		line, column := position(data, at)
-		return nil, fmt.Errorf("is not TOML: line %d, column %d: nested more than %d deep", line, column, maxDepth)
-	}
-	n := 0
-	for line := range bytes.Lines(data) {
-		n++
-		if bytes.Count(line, []byte(".")) > maxTOMLDots {
-			return nil, fmt.Errorf("is not TOML that can be read: line %d, column 1: a line with more than %d dots", n, maxTOMLDots)
-		}
-	}
-	var v map[string]any
-	meta, err := toml.Decode(string(data), &v)
-	var wrong toml.ParseError
-	switch {
-	case errors.As(err, &wrong):
-		return nil, fmt.Errorf("is not TOML: line %d, column %d: %s", wrong.Position.Line, wrong.Position.Col, text.Printable(wrong.Message, 300))
-	case err != nil:
+	top, err := toml.Decode(data)
+	if err != nil {
 		return nil, fmt.Errorf("is not TOML: %s", text.Printable(err.Error(), 300))
 	}
 	w := tomlWriter{order: map[string]int{}}
-	for i, key := range meta.Keys() {
-		name := key[0]
-		if len(key) > 1 {
-			name += "\x00" + key[1]
-		}
-		if _, ok := w.order[name]; !ok && len(key) <= 2 {
-			w.order[name] = i
+	for i, key := range toml.Keys(data, 2) {
+		for n := range key {
+			if name := strings.Join(key[:n+1], "\x00"); w.order[name] == 0 {
+				w.order[name] = i + 1
+			}
 		}
 	}
-	w.value(v, "", 0)
-	return w.out.Bytes(), w.err
+	w.value(top, "", 0)
+	return w.out.Bytes(), nil
 }
 
 // A tomlWriter writes JSON. Only the order of the first two levels matters:
@@ -51,7 +33,6 @@ func fromTOML(data []byte) ([]byte, error) {
 type tomlWriter struct {
 	out   bytes.Buffer
 	order map[string]int
-	err   error
 }
 
 func (w *tomlWriter) value(v any, prefix string, level int) {
@@ -75,12 +56,6 @@ func (w *tomlWriter) value(v any, prefix string, level int) {
 			w.value(v[k], k+"\x00", level+1)
 		}
 		w.out.WriteByte('}')
-	case []map[string]any:
-		list := make([]any, len(v))
-		for i := range v {
-			list[i] = v[i]
-		}
-		w.value(list, prefix, level)
 	case []any:
 		w.out.WriteByte('[')
 		for i, item := range v {

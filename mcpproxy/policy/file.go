@@ -7,11 +7,9 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strings"
 	"syscall"
-	"unicode/utf8"
 
-	"github.com/BurntSushi/toml"
+	"github.com/toolcell/toolcell/internal/toml"
 	"github.com/toolcell/toolcell/mcpproxy/policy/condition"
 	"github.com/toolcell/toolcell/mcpproxy/policy/hosts"
 	"github.com/toolcell/toolcell/mcpproxy/policy/packages"
@@ -42,21 +40,12 @@ func readRules(file, name string) (*rules, error) {
 	return parseRules(string(source), name)
 }
 
-// lineAndColumn counts from 1. The library's own column is wrong at the start
-// of a line.
-func lineAndColumn(source string, at int) string {
-	before := source[:min(max(at, 0), len(source))] // the library gives -1 for the very start
-	line := strings.LastIndexByte(before, '\n') + 1
-	return fmt.Sprintf(":%d:%d", strings.Count(before, "\n")+1, utf8.RuneCountInString(before[line:])+1)
-}
-
 // parseRules reads the text of a policy file.
 func parseRules(source, name string) (*rules, error) {
-	var top map[string]any
-	meta, err := toml.Decode(source, &top)
-	var syntax toml.ParseError
-	if errors.As(err, &syntax) {
-		return nil, fmt.Errorf("policy %s%s: %s", name, lineAndColumn(source, syntax.Position.Start), syntax.Message)
+	top, err := toml.Decode([]byte(source))
+	var wrong *toml.Error
+	if errors.As(err, &wrong) {
+		return nil, fmt.Errorf("policy %s:%d:%d: %s", name, wrong.Line, wrong.Column, wrong.Message)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("policy %s: %w", name, err)
@@ -65,7 +54,7 @@ func parseRules(source, name string) (*rules, error) {
 	if err := r.parse(rulefile.At(nil, top)); err != nil {
 		return nil, fmt.Errorf("policy %s, %w", name, err)
 	}
-	r.order(meta.Keys())
+	r.order(toml.Keys([]byte(source), len(toml.Key{"servers", "a", "tools", "b"})))
 	return r, nil
 }
 

@@ -13,7 +13,7 @@ func TestPolicyFileThatIsWrongSaysWhere(t *testing.T) {
 	long := strings.Repeat("x", 600)
 	for name, tt := range map[string]struct{ text, want string }{
 		"syntax":                {"[servers.a]\nallow = [\"x\"\ndeny = 1\n", "policy.toml:3:"},
-		"no value":              {"[default]\nallow =\n", "policy.toml:2:8: expected value"},
+		"no value":              {"[default]\nallow =\n", "policy.toml:2:8: expected a value, but the line ends"},
 		"twice":                 {"[default]\nreadOnly = true\nreadOnly = true", "policy.toml:3:"},
 		"unknown at the top":    {"\nserver = 1", `policy.toml, server: there is no such key; the keys are default, network, packages, servers`},
 		"unknown table":         {"[default]\n[server.github]\ndeny = '*'", `policy.toml, server: there is no such key`},
@@ -42,7 +42,7 @@ func TestPolicyFileThatIsWrongSaysWhere(t *testing.T) {
 		"name with a comma":     {"[servers.'a,b']\nreadOnly = 1", `policy.toml, [servers."a,b"] readOnly: it must be true or false, not a number`},
 		"long glob":             {"[default]\ndeny = '" + long + "'", `policy.toml, [default] deny: the glob`},
 		"too large":             {"#" + strings.Repeat(long, 2000), "policy.toml: it has more than 1048576 bytes"},
-		"not text":              {"# \xff", "policy.toml:1:2: invalid UTF-8"},
+		"not text":              {"# \xff", "policy.toml:1:3: invalid UTF-8"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := Load(writePolicy(t, tt.text), true, nil)

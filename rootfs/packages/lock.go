@@ -1,6 +1,7 @@
 package packages
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -10,7 +11,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/BurntSushi/toml"
+	"github.com/toolcell/toolcell/internal/toml"
 	"github.com/toolcell/toolcell/rootfs/rootdir"
 )
 
@@ -23,22 +24,22 @@ type Lock struct {
 // A lockedPackage is one of a lock. The fields beyond are not needed: a package that
 // has none of these wheels is refused.
 type lockedPackage struct {
-	Name    string        `toml:"name"`
-	Version string        `toml:"version"`
-	Marker  string        `toml:"marker"`
-	Wheels  []lockedWheel `toml:"wheels"`
+	Name    string
+	Version string
+	Marker  string
+	Wheels  []lockedWheel
 }
 
 type lockedWheel struct {
-	Name   string            `toml:"name"`
-	URL    string            `toml:"url"`
-	Size   int64             `toml:"size"`
-	Hashes map[string]string `toml:"hashes"`
+	Name   string
+	URL    string
+	Size   int64
+	SHA256 string
 
 	address *url.URL // of the one that was chosen; nil if the URL cannot be read
 }
 
-// maxLock bounds a lock file, in bytes.
+// maxLock bounds a lock file, in bytes; one of 236 packages has 1.4 million.
 const maxLock = 8 << 20
 
 // Names and versions are written into requirements, and into paths of ours.
@@ -54,26 +55,74 @@ func ParseLock(text []byte) (*Lock, error) {
 	if len(text) > maxLock {
 		return nil, fmt.Errorf("the lock has more than %d bytes", maxLock)
 	}
-	var top struct {
-		Version  string          `toml:"lock-version"`
-		Packages []lockedPackage `toml:"packages"`
+	top, err := toml.Decode(text)
+	var wrong *toml.Error
+	if errors.As(err, &wrong) {
+		return nil, fmt.Errorf("the lock, line %d: %s", wrong.Line, wrong.Message)
 	}
-	_, err := toml.Decode(string(text), &top)
-	var syntax toml.ParseError
-	switch {
-	case errors.As(err, &syntax):
-		return nil, fmt.Errorf("the lock, line %d: %s", syntax.Position.Line, syntax.Message)
-	case err != nil:
+	if err != nil {
 		return nil, fmt.Errorf("the lock: %w", err)
-	case !strings.HasPrefix(top.Version, "1."):
-		return nil, fmt.Errorf("the lock has lock-version %s; 1.0 is supported", rootdir.Quote(top.Version))
 	}
-	for _, p := range top.Packages {
+	f := fields{table: top}
+	if version := get[string](&f, "lock-version"); f.err == nil && !strings.HasPrefix(version, "1.") {
+		return nil, fmt.Errorf("the lock has lock-version %s; 1.0 is supported", rootdir.Quote(version))
+	}
+	packages := readPackages(&f)
+	if f.err != nil {
+		return nil, fmt.Errorf("the lock: %w", f.err)
+	}
+	for _, p := range packages {
 		if err := p.checkForm(); err != nil {
 			return nil, fmt.Errorf("the lock: %w", err)
 		}
 	}
-	return &Lock{text, top.Packages}, nil
+	return &Lock{text, packages}, nil
+}
+
+// fields reads a table. It keeps the first error.
+type fields struct {
+	table map[string]any
+	err   error
+}
+
+// get returns the value of a key, the zero value where there is none.
+func get[T any](f *fields, key string) (value T) {
+	v, there := f.table[key]
+	value, ok := v.(T)
+	if there && !ok && f.err == nil {
+		f.err = fmt.Errorf("%s must not be a %T", key, v)
+	}
+	return value
+}
+
+// tables returns those of a list.
+func (f *fields) tables(key string) (all []*fields) {
+	for _, v := range get[[]any](f, key) {
+		t, ok := v.(map[string]any)
+		if !ok && f.err == nil {
+			f.err = fmt.Errorf("%s must be a list of tables", key)
+		}
+		all = append(all, &fields{table: t})
+	}
+	return all
+}
+
+func readPackages(lock *fields) (all []lockedPackage) {
+	for _, f := range lock.tables("packages") {
+		p := lockedPackage{Name: get[string](f, "name"), Version: get[string](f, "version"), Marker: get[string](f, "marker")}
+		for _, w := range f.tables("wheels") {
+			hashes := fields{table: get[map[string]any](w, "hashes")}
+			p.Wheels = append(p.Wheels, lockedWheel{
+				Name: get[string](w, "name"), URL: get[string](w, "url"), Size: get[int64](w, "size"), SHA256: get[string](&hashes, "sha256"),
+			})
+			f.err = cmp.Or(f.err, w.err, hashes.err)
+		}
+		if f.err != nil {
+			lock.err = cmp.Or(lock.err, fmt.Errorf("the package %s: %w", rootdir.Quote(p.Name), f.err))
+		}
+		all = append(all, p)
+	}
+	return all
 }
 
 func (p lockedPackage) checkForm() error {
@@ -88,7 +137,7 @@ func (p lockedPackage) checkForm() error {
 		return fmt.Errorf("the marker of %s is not understood", p.Name)
 	}
 	for _, w := range p.Wheels {
-		if !sha256Form().MatchString(w.Hashes["sha256"]) {
+		if !sha256Form().MatchString(w.SHA256) {
 			return fmt.Errorf("a wheel of %s has no SHA-256", p.Name)
 		}
 	}
@@ -172,7 +221,7 @@ func (l *Lock) contains(other *Lock) error {
 	for _, p := range other.packages {
 		found := slices.ContainsFunc(l.packages, func(q lockedPackage) bool {
 			return sameName(p.Name, q.Name) && p.Version == q.Version && slices.ContainsFunc(q.Wheels, func(w lockedWheel) bool {
-				return w.Hashes["sha256"] == p.Wheels[0].Hashes["sha256"]
+				return w.SHA256 == p.Wheels[0].SHA256
 			})
 		})
 		if !found {

@@ -60,7 +60,7 @@ type Package struct {
 func setName(image Image, lock *Lock) string {
 	var digests []string
 	for _, p := range lock.packages {
-		digests = append(digests, p.Wheels[0].Hashes["sha256"])
+		digests = append(digests, p.Wheels[0].SHA256)
 	}
 	slices.Sort(digests)
 	sum := sha256.New()
@@ -193,7 +193,7 @@ func (s *Store) fetchWheels(ctx context.Context, r Request, lock *Lock, progress
 		group.Go(func() (err error) {
 			defer contain.Error("unpacking a package", &err)
 			_, err = s.ensureWheel(inner, from, p, b, arrived)
-			set.Packages[i] = Package{p.Name, p.Version, p.Wheels[0].Hashes["sha256"]}
+			set.Packages[i] = Package{p.Name, p.Version, p.Wheels[0].SHA256}
 			return err
 		})
 	}
@@ -209,7 +209,7 @@ func (s *Store) fetchWheels(ctx context.Context, r Request, lock *Lock, progress
 // missing are the packages of a lock whose wheels are not here.
 func (s *Store) missing(lock *Lock) (names []string) {
 	for _, p := range lock.packages {
-		if s.wheels.load(wheelName(p.Wheels[0].Hashes["sha256"])) == nil {
+		if s.wheels.load(wheelName(p.Wheels[0].SHA256)) == nil {
 			names = append(names, p.Name+" "+p.Version)
 		}
 	}

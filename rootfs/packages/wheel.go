@@ -92,7 +92,7 @@ func tooLarge(most int64) error {
 // ensureWheel unpacks a wheel if it is not here.
 func (s *Store) ensureWheel(ctx context.Context, from origins, p lockedPackage, b *budget, progress func(bytes int64)) (*wheelRecord, error) {
 	w := p.Wheels[0]
-	digest := w.Hashes["sha256"]
+	digest := w.SHA256
 	name := wheelName(digest)
 	if err := p.checkFile(w.file()); err != nil {
 		return nil, fmt.Errorf("%s: %w", w.file(), err)

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/BurntSushi/toml"
+	"github.com/toolcell/toolcell/internal/toml"
 	"github.com/toolcell/toolcell/mcpproxy/policy/rulefile"
 	"github.com/toolcell/toolcell/mcpproxy/rawjson"
 )
@@ -13,8 +13,8 @@ import (
 // parseText takes the value of the key "when" in a text.
 func parseText(t *testing.T, text string) ([]Condition, error) {
 	t.Helper()
-	var top map[string]any
-	if _, err := toml.Decode(text, &top); err != nil {
+	top, err := toml.Decode([]byte(text))
+	if err != nil {
 		t.Fatal(err)
 	}
 	return Parse(rulefile.At(toml.Key{"tools", "pay", "when"}, top["when"]))

@@ -7,15 +7,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/BurntSushi/toml"
+	"github.com/toolcell/toolcell/internal/toml"
 	"github.com/toolcell/toolcell/mcpproxy/policy/rulefile"
 )
 
 // rulesOf takes the section [network] of a text.
 func rulesOf(t *testing.T, text string) (*Rules, error) {
 	t.Helper()
-	var top map[string]any
-	if _, err := toml.Decode(text, &top); err != nil {
+	top, err := toml.Decode([]byte(text))
+	if err != nil {
 		t.Fatal(err)
 	}
 	n, err := Parse(rulefile.At(toml.Key{"network"}, top["network"]))

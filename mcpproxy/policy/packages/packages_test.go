@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/BurntSushi/toml"
+	"github.com/toolcell/toolcell/internal/toml"
 	"github.com/toolcell/toolcell/mcpproxy/policy/rulefile"
 	"github.com/toolcell/toolcell/mcpproxy/requirement"
 )
@@ -23,8 +23,8 @@ func grant(t *testing.T, section string, names ...string) (*Grant, error) {
 
 func rulesOf(t *testing.T, section string) (*Rules, error) {
 	t.Helper()
-	var keys map[string]any
-	if _, err := toml.Decode(section, &keys); err != nil {
+	keys, err := toml.Decode([]byte(section))
+	if err != nil {
 		t.Fatal(err)
 	}
 	rules, err := Parse(rulefile.At(toml.Key{"packages"}, keys))

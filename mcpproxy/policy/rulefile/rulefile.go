@@ -12,7 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/BurntSushi/toml"
+	gotoml "github.com/pelletier/go-toml/v2"
+	"github.com/toolcell/toolcell/internal/toml"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
@@ -60,9 +61,9 @@ func (v Value) WrongType(want string) error {
 		got = "a number"
 	case float64:
 		got = "a number with a decimal point"
-	case []any, []map[string]any:
+	case []any:
 		got = "a list"
-	case time.Time:
+	case time.Time, gotoml.LocalDate, gotoml.LocalTime, gotoml.LocalDateTime:
 		got = "a date"
 	}
 	return v.Errorf("it must be %s, not %s", want, got)
@@ -91,22 +92,17 @@ func (v Value) Fields() ([]Value, error) {
 
 // Tables returns the tables of a list, with headers or inline. All have the list's key.
 func (v Value) Tables() (all []Value, ok bool) {
-	switch list := v.v.(type) {
-	case []map[string]any:
-		for _, t := range list {
-			all = append(all, Value{v.key, t})
-		}
-		return all, true
-	case []any:
-		for _, t := range list {
-			if _, ok := t.(map[string]any); !ok {
-				return nil, false
-			}
-			all = append(all, Value{v.key, t})
-		}
-		return all, true
+	list, ok := v.v.([]any)
+	if !ok {
+		return nil, false
 	}
-	return nil, false
+	for _, t := range list {
+		if _, ok := t.(map[string]any); !ok {
+			return nil, false
+		}
+		all = append(all, Value{v.key, t})
+	}
+	return all, true
 }
 
 // List returns the values of a list, which all have its key, or the value itself if it is

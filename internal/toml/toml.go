@@ -1,0 +1,326 @@
+// Package toml reads TOML that anyone may have written: the header of a script, a lock
+// file, a client's config file.
+//
+// It promises time and memory in proportion to the text's length, keys compared
+// exactly, and errors that say where. The syntax is read by go-toml's parser. The tables
+// are built here, since go-toml's own decoder looks for each key among all keys before
+// it: 1 MiB of them took 30 s.
+package toml
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	gotoml "github.com/pelletier/go-toml/v2"
+	"github.com/pelletier/go-toml/v2/unstable"
+)
+
+const (
+	maxDepth = 100     // of tables and lists in each other
+	maxMarks = 250_000 // of the signs that begin keys and values; a lock of 236 packages has 70,000
+)
+
+// A Key is a name with those of the tables that it is in.
+type Key []string
+
+// String writes a key as TOML does.
+func (k Key) String() string {
+	parts := make([]string, len(k))
+	for i, name := range k {
+		parts[i] = name
+		if !bare.MatchString(name) {
+			parts[i] = strconv.Quote(name)
+		}
+	}
+	return strings.Join(parts, ".")
+}
+
+var bare = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+
+// shown is a name in a message.
+func shown(name string) string {
+	const most = 80
+	if r := []rune(name); len(r) > most {
+		name = string(r[:most]) + "…"
+	}
+	return Key{name}.String()
+}
+
+// An Error says what is wrong with a text, and where.
+type Error struct {
+	Line, Column int // from 1; columns count characters
+	Message      string
+}
+
+func (e *Error) Error() string {
+	return fmt.Sprintf("line %d, column %d: %s", e.Line, e.Column, e.Message)
+}
+
+// Decode returns what a text says: strings, int64, float64, bool, go-toml's dates and
+// times, []any and map[string]any. Its errors are *Error.
+func Decode(text []byte) (map[string]any, error) {
+	r, err := newReader(text)
+	if err != nil {
+		return nil, err
+	}
+	root := newTable(byHeader)
+	at := root
+	for r.parser.NextExpression() {
+		switch e := r.parser.Expression(); e.Kind {
+		case unstable.Table, unstable.ArrayTable:
+			at, err = r.header(root, e)
+		default:
+			err = r.member(at, e, 0)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if err := r.parser.Error(); err != nil {
+		return nil, r.syntax(err)
+	}
+	return root.plain(), nil
+}
+
+// Keys returns the keys of a text in its order, each as often as it is written, and cut
+// to some length. The text must be one that Decode reads.
+func Keys(text []byte, length int) (all []Key) {
+	r, err := newReader(text)
+	if err != nil {
+		return nil
+	}
+	var table Key
+	for r.parser.NextExpression() {
+		switch e := r.parser.Expression(); e.Kind {
+		case unstable.Table, unstable.ArrayTable:
+			table = keyOf(nil, e)
+			all = append(all, table[:min(length, len(table))])
+		default:
+			all = appendKeys(all, table, e, length)
+		}
+	}
+	return all
+}
+
+func appendKeys(all []Key, in Key, member *unstable.Node, length int) []Key {
+	if len(in) >= length {
+		return all
+	}
+	key := keyOf(in, member)
+	all = append(all, key[:min(length, len(key))])
+	if value := member.Value(); value.Kind == unstable.InlineTable {
+		for it := value.Children(); it.Next(); {
+			all = appendKeys(all, key, it.Node(), length)
+		}
+	}
+	return all
+}
+
+func keyOf(in Key, n *unstable.Node) Key {
+	key := append(Key(nil), in...)
+	for it := n.Key(); it.Next(); {
+		key = append(key, string(it.Node().Data))
+	}
+	return key
+}
+
+type reader struct {
+	text   []byte
+	parser unstable.Parser
+}
+
+// newReader bounds what the parser needs for a single expression: a node for each key
+// and value.
+func newReader(text []byte) (*reader, error) {
+	text = bytes.TrimPrefix(text, []byte("\ufeff"))
+	r := &reader{text: text}
+	marks := 0
+	for i, c := range text {
+		switch c {
+		case ',', '[', '{', '=', '.':
+			if marks++; marks > maxMarks {
+				return nil, r.errorAt(i, "it has too many keys and values")
+			}
+		}
+	}
+	r.parser.Reset(text)
+	return r, nil
+}
+
+// errorAt returns an error about what is at an offset of the text.
+func (r *reader) errorAt(offset int, format string, args ...any) error {
+	before := string(r.text[:max(0, min(offset, len(r.text)))])
+	start := strings.LastIndexByte(before, '\n') + 1
+	return &Error{
+		Line:    strings.Count(before, "\n") + 1,
+		Column:  utf8.RuneCountInString(before[start:]) + 1,
+		Message: fmt.Sprintf(format, args...),
+	}
+}
+
+func (r *reader) errorIn(n *unstable.Node, format string, args ...any) error {
+	return r.errorAt(int(n.Raw.Offset), format, args...)
+}
+
+// syntax turns an error of the parser into one of ours.
+func (r *reader) syntax(err error) error {
+	at := len(r.text)
+	var wrong *unstable.ParserError
+	if errors.As(err, &wrong) && len(wrong.Highlight) > 0 {
+		at = cap(r.text) - cap(wrong.Highlight) // it is a piece of the text
+	}
+	message := strings.TrimPrefix(err.Error(), "toml: ")
+	if noValue.MatchString(message) {
+		message = "expected a value, but the line ends"
+	}
+	return r.errorAt(at, "%s", message)
+}
+
+// noValue matches what go-toml says of a key without a value.
+var noValue = regexp.MustCompile(`^unexpected character U\+000[AD] at start of value$|^expected value, not end of input$`)
+
+// header finds or makes the table of a header.
+func (r *reader) header(root *table, e *unstable.Node) (*table, error) {
+	t, depth := root, 0
+	for it := e.Key(); ; depth++ {
+		it.Next()
+		part := it.Node()
+		if depth >= maxDepth {
+			return nil, r.tooDeep(part)
+		}
+		name := string(part.Data)
+		if it.IsLast() {
+			return r.lastOfHeader(t, name, part, e.Kind == unstable.ArrayTable)
+		}
+		switch v := t.members[name].(type) {
+		case nil:
+			t = t.add(name, implied)
+		case *table:
+			t = v
+		case *tables:
+			t = v.all[len(v.all)-1]
+		default:
+			return nil, r.errorIn(part, "key %s is a value already, not a table", shown(name))
+		}
+		if t.made == inline {
+			return nil, r.errorIn(part, "table %s is defined inline and cannot be added to", shown(name))
+		}
+	}
+}
+
+func (r *reader) lastOfHeader(t *table, name string, part *unstable.Node, list bool) (*table, error) {
+	switch v := t.members[name].(type) {
+	case nil:
+		if !list {
+			return t.add(name, byHeader), nil
+		}
+		first := newTable(byHeader)
+		t.members[name] = &tables{all: []*table{first}}
+		return first, nil
+	case *table:
+		if !list && v.made == implied {
+			v.made = byHeader
+			return v, nil
+		}
+	case *tables:
+		if list {
+			next := newTable(byHeader)
+			v.all = append(v.all, next)
+			return next, nil
+		}
+	}
+	return nil, r.errorIn(part, "key %s is already defined", shown(name))
+}
+
+// member adds a key with its value to the table that it stands in.
+func (r *reader) member(t *table, e *unstable.Node, depth int) error {
+	for it := e.Key(); ; depth++ {
+		it.Next()
+		part := it.Node()
+		if depth >= maxDepth {
+			return r.tooDeep(part)
+		}
+		name := string(part.Data)
+		v, there := t.members[name]
+		if it.IsLast() {
+			if there {
+				return r.errorIn(part, "key %s is already defined", shown(name))
+			}
+			value, err := r.value(e.Value(), depth+1)
+			t.members[name] = value
+			return err
+		}
+		next, isTable := v.(*table)
+		switch {
+		case !there:
+			next = t.add(name, dotted)
+		case !isTable || next.made != dotted:
+			return r.errorIn(part, "key %s is already defined", shown(name))
+		}
+		t = next
+	}
+}
+
+func (r *reader) value(n *unstable.Node, depth int) (any, error) {
+	if depth > maxDepth {
+		return nil, r.tooDeep(n)
+	}
+	switch n.Kind {
+	case unstable.String:
+		return string(n.Data), nil
+	case unstable.Bool:
+		return string(n.Data) == "true", nil
+	case unstable.InlineTable:
+		t := newTable(dotted) // until it is complete
+		for it := n.Children(); it.Next(); {
+			if err := r.member(t, it.Node(), depth); err != nil {
+				return nil, err
+			}
+		}
+		t.close()
+		return t, nil
+	case unstable.Array:
+		list := []any{}
+		for it := n.Children(); it.Next(); {
+			v, err := r.value(it.Node(), depth+1)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, v)
+		}
+		return list, nil
+	}
+	v, err := scalar(n)
+	if err != nil {
+		return nil, r.errorIn(n, "%s", strings.TrimPrefix(err.Error(), "toml: "))
+	}
+	return v, nil
+}
+
+// scalar reads a number, a date or a time, in whose form the parser found nothing wrong.
+// It asks go-toml about the rare ones: that takes some microseconds.
+func scalar(n *unstable.Node) (any, error) {
+	text := strings.ReplaceAll(string(n.Data), "_", "")
+	switch n.Kind {
+	case unstable.Integer:
+		if i, err := strconv.ParseInt(text, 0, 64); err == nil {
+			return i, nil
+		}
+	case unstable.Float:
+		if f, err := strconv.ParseFloat(text, 64); err == nil {
+			return f, nil
+		}
+	}
+	var one struct{ V any }
+	err := gotoml.Unmarshal(append([]byte("V="), n.Data...), &one)
+	return one.V, err
+}
+
+func (r *reader) tooDeep(n *unstable.Node) error {
+	return r.errorIn(n, "nested more than %d deep", maxDepth)
+}

@@ -1,0 +1,156 @@
+package toml
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	gotoml "github.com/pelletier/go-toml/v2"
+)
+
+func TestDecodeSaysWhatTheTextSays(t *testing.T) {
+	got, err := Decode([]byte("\ufeffa.b = 1\r\na.c = [{x = 'y'}, 1.5]\n[t.\"u v\"]\nk = true\n[[l]]\nn = 1\n[l.m]\n[[l]]\n[t]\nz = '''\nq'''\n"))
+	want := map[string]any{
+		"a": map[string]any{"b": int64(1), "c": []any{map[string]any{"x": "y"}, 1.5}},
+		"t": map[string]any{"u v": map[string]any{"k": true}, "z": "q"},
+		"l": []any{map[string]any{"n": int64(1), "m": map[string]any{}}, map[string]any{}},
+	}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%v, %v\nwant %v", got, err, want)
+	}
+}
+
+func TestKeysThatDifferInCaseAreTwo(t *testing.T) {
+	got, err := Decode([]byte("Name = 1\nname = 2\n"))
+	if want := map[string]any{"Name": int64(1), "name": int64(2)}; err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%v, %v; want %v", got, err, want)
+	}
+}
+
+func TestErrorsSayWhere(t *testing.T) {
+	for text, want := range map[string]string{
+		"a = 1\nb = = 2\n":                  "line 2, column 5: ",
+		"a = 1\na = 2":                      "line 2, column 1: key a is already defined",
+		"ä = 1":                             "line 1, column 1: invalid character at start of key",
+		"'ä' = 'ö' 1":                       "line 1, column 11: expected newline",
+		"[a.b]\n[a]\nb.c = 1":               "line 3, column 1: key b is already defined",
+		"a.b = 1\n[a]":                      "line 2, column 2: key a is already defined",
+		"[a]\n[a]":                          "line 2, column 2: key a is already defined",
+		"a = {b = 1}\n[a.c]":                "line 2, column 2: table a is defined inline",
+		"a = {b.c = 1}\na.b.d = 1":          "line 2, column 1: key a is already defined",
+		"a = 1\n[a.\"b c\"]":                "line 2, column 2: key a is a value already",
+		"[a]\n[[a]]":                        "line 2, column 3: key a is already defined",
+		"a = [1]\n[[a]]":                    "line 2, column 3: key a is already defined",
+		"a = {'b c' = 1, 'b c' = 2}":        "line 1, column 17: key \"b c\" is already defined",
+		"a = 2026-02-31":                    "line 1, column 5: ",
+		"x = 99999999999999999999":          "line 1, column 5: decimal number is too large",
+		"a =":                               "line 1, column 3: expected a value, but the line ends",
+		"a = \nb = 1":                       "line 1, column 5: expected a value, but the line ends",
+		"a = '''\n":                         "line 1, column 8: ",
+		"# \xff":                            "line 1, column 3: ",
+		"a = " + strings.Repeat("[", 200):   "line 1, column 204: array is incomplete",
+		"a" + strings.Repeat(".a", 200):     "line 1, column 401: expected '=' after key",
+		strings.Repeat("k", 9000) + "=1\n=": "line 2, column 1: ",
+	} {
+		_, err := Decode([]byte(text))
+		var wrong *Error
+		if !errors.As(err, &wrong) || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%.40q: %v, want %s", text, err, want)
+		}
+	}
+}
+
+// TestDecodeIsBounded has the shapes that take other decoders cubic time: 10 s and 560 MiB for the first.
+func TestDecodeIsBounded(t *testing.T) {
+	many := func(format string, n int) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, format, i)
+		}
+		return b.String()
+	}
+	for name, tt := range map[string]struct{ text, want string }{
+		"tables in tables":       {"x = " + strings.Repeat("{a=", 5000) + "1" + strings.Repeat("}", 5000), "nested more than 100 deep"},
+		"tables that do not end": {"x = " + strings.Repeat("{a=", 5000), "the line ends"},
+		"lists in lists":         {"x = " + strings.Repeat("[", 5000) + strings.Repeat("]", 5000), "nested more than 100 deep"},
+		"very deep lists":        {"x = " + strings.Repeat("[", 200_000), "nested more than"},
+		"a dotted key":           {"a" + strings.Repeat(".a", 5000) + " = 1", "nested more than 100 deep"},
+		"a dotted header":        {"[a" + strings.Repeat(".a", 5000) + "]", "nested more than 100 deep"},
+		"a list of empty tables": {"x = [" + strings.Repeat("{},", 500_000) + "]", "too many keys and values"},
+		"keys":                   {many("k%d = 1\n", 100_000), ""},
+		"tables":                 {many("[t%d]\n", 100_000), ""},
+		"keys, inline":           {"x = {a = 1" + many(", k%d = 1", 100_000) + "}", ""},
+		"lists of tables":        {many("[[a%d]]\n", 100_000), ""},
+	} {
+		_, err := Decode([]byte(tt.text))
+		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+			t.Errorf("%s: %.200v, want %q", name, err, tt.want)
+		}
+	}
+}
+
+func TestKeysAreInTheOrderOfTheText(t *testing.T) {
+	got := fmt.Sprint(Keys([]byte("z.y = 1\nb = {d = 1, c = {e = 2}}\n[t.\"u v\"]\nx.w = 1\n[[l]]\nn = 1\n"), 3))
+	if want := `[z.y b b.d b.c b.c.e t."u v" t."u v".x l l.n]`; got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+}
+
+// FuzzDecode: what is accepted is what go-toml accepts, and means the same.
+func FuzzDecode(f *testing.F) {
+	for _, file := range corpus(f) {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		if len(text) < 20_000 {
+			f.Add(text)
+		}
+	}
+	for _, s := range []string{
+		"a.b.c = 1\n[a.b.d]\n[a]\n", "[[a.b]]\n[a.b.c]\n[[a.b]]\n[[a.b.c]]", "a = {b.c = 1, b.d = [{}, {e = {}}]}", "[a.b]\n[a]\nc = 1",
+		"t = 1979-05-27T07:32:00.5Z\nu = 07:32:00\nv = 1979-05-27 07:32:00\nw = 1979-05-27\n", "a = [0x1F, 0o7, 0b1, 1_000, -inf, nan, 1e3, +1.5]",
+		"a = \"\"\"\n\\\n  x\"\"\"\"\nb = '''''x'''\nc = \"\\u00e9\\e\"", "[a]\nb.c = 1\n[a.b.e]\n", "\ufeffa=1\r\n",
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		got, err := Decode(text)
+		var want map[string]any
+		theirs := gotoml.Unmarshal([]byte(strings.TrimPrefix(string(text), "\ufeff")), &want)
+		if err != nil {
+			if theirs == nil && !strings.Contains(err.Error(), "nested more than") && !strings.Contains(err.Error(), "too many") {
+				t.Fatalf("%v, but go-toml reads it", err)
+			}
+			return
+		}
+		if theirs != nil {
+			t.Fatalf("go-toml: %v", theirs)
+		}
+		if want == nil {
+			want = map[string]any{}
+		}
+		if g, w := fmt.Sprintf("%#v", got), fmt.Sprintf("%#v", want); g != w { // NaN is not equal to itself
+			t.Fatalf("%s\nwant %s", g, w)
+		}
+		Keys(text, 4)
+	})
+}
+
+// corpus are the files of TOML in this tree.
+func corpus(f *testing.F) (files []string) {
+	_ = filepath.WalkDir("../..", func(path string, d os.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && filepath.Ext(path) == ".toml" {
+			files = append(files, path)
+		}
+		return nil
+	})
+	if len(files) == 0 {
+		f.Fatal("no file of TOML")
+	}
+	return files
+}
