@@ -234,7 +234,7 @@ print(doc, doc.inputSchema.required)`})
 		"(messageType: Literal['error', 'success', 'debug'], includeImage: bool = False)\nTrue\nimage/png b'PNG' part True\nResourceLink True text/plain\nResourceText b'Resource'\n",
 		"TypeError get_sum(): a must be a number, not str\nTypeError get_sum(): b must be a number, not bool\n",
 		"TypeError get_sum() has no parameter 'bb' (did you mean 'b'?) and lacks 'b'; it is get_sum(a: float, b: float)\n",
-		`MCPError server "everything" has no tool "get_summ"; the nearest are "get-sum", `,
+		`MCPError server "everything" has no tool "get_summ"; the nearest are "get_sum", `,
 		`ValueError get_structured_content() got "Berlin" for location, which must be one of "New York", "Chicago", "Los Angeles"`,
 		"async def get_sum(\n    a: float,  # First number\n    b: float,  # Second number\n):\n    \"\"\"Returns the sum of two numbers\"\"\"\n",
 		"mcp_everything.get_sum(\n    a: float,  # First number\n", "['a', 'b']",

@@ -233,11 +233,15 @@ func (s *Server) hint(r *Result, p plan, py *interpreter, req Request, e ending,
 	case r.Status != StatusError && r.Status != StatusSuccess:
 		return ""
 	}
+	unawaited, inDef := after(runner.CauseUnawaited, e.done.Cause), after(runner.CauseUnawaitedInDef, e.done.Cause)
+	if inDef != "" {
+		unawaited = inDef
+	}
 	return hints.For(hints.Run{
 		Failed: r.Status == StatusError, Error: r.Error, ToolValue: e.done.Cause == runner.CauseToolValue,
-		Unawaited: after(runner.CauseUnawaited, e.done.Cause),
-		Planned:   len(r.Plan) > 0,
-		Stdout:    r.Stdout, Stderr: r.Stderr, Code: req.Code, Image: py.image.Name,
+		Unawaited: unawaited, InDef: inDef != "",
+		Planned: len(r.Plan) > 0,
+		Stdout:  r.Stdout, Stderr: r.Stderr, Code: req.Code, Image: py.image.Name,
 		Packages: p.packageNamer(s.o), Network: p.network != nil,
 		Lookup: s.o.Upstreams.Lookup, Granted: p.granted,
 		Earlier: &s.defined, Session: req.Session, Live: s.sessions.isLive, NoSessions: s.o.Sessions <= 0,

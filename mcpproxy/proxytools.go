@@ -75,7 +75,7 @@ func (p *Proxy) Signature(ctx context.Context, server, tool string, live bool) (
 		if err != nil {
 			return catalog.Tool{}, nil, err
 		}
-		if t, ok := list.Find(tool); ok {
+		if t, ok := list.Resolve(tool); ok {
 			return t, p.signature(u.server.Name, t), nil
 		}
 	}
@@ -148,7 +148,7 @@ func (p *Proxy) Stubs(ctx context.Context, server string, names []string) (strin
 		tools = list.All()
 	} else {
 		for _, name := range names {
-			t, ok := list.Find(name)
+			t, ok := list.Resolve(name)
 			if !ok {
 				return "", list.Missing(u.server.Name, name)
 			}

@@ -86,7 +86,7 @@ func TestToolListSurvivesHostileEntries(t *testing.T) {
 			t.Errorf("%s: a description of %d bytes", tool.Name, len(tool.Description))
 		}
 	}
-	want := "get-Issue=get_issue get_issue=get_issue_2 class=class_ 9lives=_9lives 日本=tool long=long"
+	want := "get-Issue=get_issue_2 get_issue=get_issue class=class_ 9lives=_9lives 日本=日本 long=long"
 	if strings.Join(got, " ") != want {
 		t.Errorf("tools = %v, want %v", got, want)
 	}

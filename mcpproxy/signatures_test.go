@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolcell/toolcell/mcpproxy/discovery"
 	"github.com/toolcell/toolcell/mcpproxy/mcptest"
 )
 
@@ -18,7 +19,7 @@ func TestSignatureOfARunningServer(t *testing.T) {
 		t.Errorf("the signature was made twice; %v", err)
 	}
 	_, _, err = p.Signature(t.Context(), "fake", "get_pidd", false)
-	mcptest.WantError(t, err, "nearest", "get-pid")
+	mcptest.WantError(t, err, "nearest", "get_pid")
 	_, _, err = p.Signature(t.Context(), "fak", "x", false)
 	mcptest.WantError(t, err, `"fake"`)
 	stubs, err := p.Stubs(t.Context(), "fake", []string{"get_pid"})
@@ -30,4 +31,41 @@ func TestSignatureOfARunningServer(t *testing.T) {
 	}
 	_, err = p.Stubs(t.Context(), "fake", []string{"nope"})
 	mcptest.WantError(t, err, "nearest")
+}
+
+// TestNamesOfServersReachThem: one whose name is an identifier has it in code, also where
+// another came first.
+func TestNamesOfServersReachThem(t *testing.T) {
+	first := mcptest.Site(t, map[string]string{"project/.mcp.json": `{"mcpServers":{"my-server":{"command":"a"},"My.Server":{"command":"b"}}}`})
+	p := New(discovery.Discover(first), Options{})
+	defer p.Close()
+	both := mcptest.Site(t, map[string]string{"project/.mcp.json": `{"mcpServers":{"my-server":{"command":"a"},"My.Server":{"command":"b"},"my_server":{"command":"c"},"сервер":{"command":"d"}}}`})
+	check := func(want map[string]string) {
+		t.Helper()
+		for name, alias := range want {
+			for _, key := range []string{name, alias} {
+				if s, err := p.Lookup(key); err != nil || s.Name != name || s.Alias != alias {
+					t.Errorf("%q reaches %q, which is called %q (%v); want %q, %q", key, s.Name, s.Alias, err, name, alias)
+				}
+			}
+		}
+	}
+	check(map[string]string{"My.Server": "my_server", "my-server": "my_server_2"})
+	p.Update(discovery.Discover(both))
+	check(map[string]string{"my_server": "my_server", "my-server": "my_server_2", "My.Server": "my_server_3", "сервер": "сервер"})
+}
+
+// TestPolicyHitsTheToolItNames, and no other whose name in code is like it.
+func TestPolicyHitsTheToolItNames(t *testing.T) {
+	s, set := givenServer(t)
+	set(`{"name":"file.delete"},{"name":"file_delete"},{"name":"file-read"}`)
+	p := proxyFor(t, Options{}, s)
+	for tool, denied := range map[string]bool{"file.delete": false, "file_delete": true, "file_delete_2": false, "FILE_DELETE": true, "file_read": false} {
+		run := policyRun(t, `[servers.fake]
+deny = ["file_delete"]`)
+		_, err := p.Call(t.Context(), CallRequest{Server: "fake", Tool: tool, Run: run})
+		if got := err != nil && strings.Contains(err.Error(), `deny = "file_delete"`); got != denied {
+			t.Errorf("%s: %v, want denied: %v", tool, err, denied)
+		}
+	}
 }

@@ -62,21 +62,29 @@ func newSnapshot(cfg config.Config, before []*upstream, newState func(config.Ser
 }
 
 // keepAliases returns the servers with the aliases that those of the same name
-// had before. New ones get another where theirs is taken.
+// had before, except where another server has such a name now: a name in code is that
+// server's. New ones get another where theirs is taken.
 func keepAliases(servers []config.Server, before map[string]string) []config.Server {
 	if len(before) == 0 {
 		return servers
 	}
 	servers = slices.Clone(servers)
-	taken := map[string]bool{}
-	for i, s := range servers {
-		if alias, ok := before[s.Name]; ok {
-			servers[i].Alias = alias
-			taken[alias] = true
-		}
+	taken, kept := map[string]bool{}, map[int]bool{}
+	for _, s := range servers {
+		taken[s.Name] = true
 	}
 	for i, s := range servers {
-		if _, ok := before[s.Name]; ok {
+		switch alias, ok := before[s.Name]; {
+		case s.Alias == s.Name:
+		case ok && (alias == s.Name || !taken[alias]):
+			servers[i].Alias = alias
+		default:
+			continue
+		}
+		kept[i], taken[servers[i].Alias] = true, true
+	}
+	for i, s := range servers {
+		if kept[i] {
 			continue
 		}
 		if taken[s.Alias] {

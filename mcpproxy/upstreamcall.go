@@ -90,13 +90,13 @@ func (u *upstream) resolve(ctx context.Context, s *transport.Session, tool strin
 	if err != nil {
 		return catalog.Tool{}, err
 	}
-	t, ok := list.Find(tool)
+	t, ok := list.Resolve(tool)
 	if !ok && !fresh {
 		u.record.Outdated()
 		if list, err = u.list(ctx, s); err != nil {
 			return catalog.Tool{}, err
 		}
-		t, ok = list.Find(tool)
+		t, ok = list.Resolve(tool)
 	}
 	if !ok {
 		return catalog.Tool{}, list.Missing(u.server.Name, tool)

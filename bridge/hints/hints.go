@@ -22,6 +22,7 @@ type Run struct {
 	Error     string   // the exception, with what Python or the runner suggests
 	ToolValue bool     // it arose where the code takes a tool's value for the protocol's result
 	Unawaited string   // the call that the code takes for its value
+	InDef     bool     // where the code cannot await it
 	Planned   bool     // it was a dry run in which calls were not made
 	Stdout    []string // lines
 	Stderr    []string // lines
@@ -110,6 +111,9 @@ func plannedNone(r Run) string {
 func unawaited(r Run) string {
 	if !callName().MatchString(r.Unawaited) {
 		return ""
+	}
+	if r.InDef {
+		return fmt.Sprintf("%s() is a coroutine, and await works in an async def only: here, write asyncio.run(%[1]s(…))", r.Unawaited)
 	}
 	return fmt.Sprintf("%s() is a coroutine: write await %[1]s(…)", r.Unawaited)
 }

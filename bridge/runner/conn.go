@@ -104,6 +104,8 @@ const (
 	// CauseUnawaited, with the name of a call behind it: the code takes the call for
 	// its value.
 	CauseUnawaited = "unawaited "
+	// CauseUnawaitedInDef is the same where the code cannot await.
+	CauseUnawaitedInDef = CauseUnawaited + "in def "
 )
 
 // A Conn is the host's end of the connection to one runner. Runs follow each

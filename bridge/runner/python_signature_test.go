@@ -112,6 +112,47 @@ for see in (inspect.signature, inspect.getdoc, help):
 	})
 }
 
+// TestRunnerReachesTheToolOfAName: imports, attributes and items go by the names in code
+// that the host gives.
+func TestRunnerReachesTheToolOfAName(t *testing.T) {
+	t.Parallel()
+	answer := func(method string, params rtObject) (any, error) {
+		switch method {
+		case "list_tools":
+			return []rtObject{
+				{"name": "file.delete", "alias": "file_delete_2"}, {"name": "file_delete", "alias": "file_delete"},
+				{"name": "Read", "alias": "read_2"}, {"name": "read", "alias": "read"}, {"name": "日本語", "alias": "日本語"},
+				{"name": "list_tools", "alias": "list_tools_2"},
+			}, nil
+		case "call_tool":
+			return rtObject{"content": []rtObject{{"type": "text", "text": params["tool"]}}}, nil
+		}
+		return rtAnswer(method, params)
+	}
+	rtTable(t, rtHost{answer: answer}, []rtCase{
+		{name: "imports", code: `
+from mcp.servers.github import file_delete, file_delete_2, read, read_2, Read, 日本語, list_tools, list_tools_2
+print(*[await tool() for tool in (file_delete, file_delete_2, read, read_2, Read, 日本語, list_tools, list_tools_2)])`,
+			stdout: "file_delete file.delete read Read Read 日本語 list_tools list_tools\n"},
+		{name: "attributes and items are as the host resolves them", code: `
+print(await mcp_github.file_delete(), await mcp_github.file_delete_2(), await mcp_github.日本語(), await mcp_github['file.delete'](), len(await mcp_github.list_tools()))`,
+			stdout: "file_delete file_delete_2 日本語 file.delete 6\n"},
+	})
+}
+
+// TestWordsOfServersEndNoDocstring, whatever quotes and backslashes they end with.
+func TestWordsOfServersEndNoDocstring(t *testing.T) {
+	t.Parallel()
+	rtTable(t, rtHost{answer: rtSigned}, []rtCase{{name: "docs", code: `
+import ast, importlib, itertools
+documentation = importlib.import_module(type(mcp_github).__module__.rpartition('.')[0] + '.documentation')
+for n in range(1, 8):
+    for words in map(''.join, itertools.product('a"\\\n', repeat=n)):
+        text = documentation.quoted_text(words)
+        got = ast.literal_eval(text.strip()) if text else ''
+        assert got == words.strip().replace('\n', '\n    '), (words, text)`}})
+}
+
 func TestRunnerBindsArguments(t *testing.T) {
 	t.Parallel()
 	rtTable(t, rtHost{answer: rtSigned}, []rtCase{

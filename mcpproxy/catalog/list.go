@@ -18,7 +18,7 @@ import (
 // once it is made.
 type List struct {
 	tools       []Tool
-	byKey       map[string]int // names, and aliases where no tool has such a name
+	byKey       map[string]int // names and aliases
 	definitions Definitions
 	filter      toolFilter
 }
@@ -44,36 +44,36 @@ type leftOut struct {
 	Reason string `json:"reason"`
 }
 
-// newList shows of the definitions what the filter lets through. A tool's
-// own name goes before another's alias.
+// newList shows of the definitions what the filter lets through. What is hidden has its
+// alias all the same: no alias depends on a filter.
 func newList(d Definitions, f toolFilter) *List {
 	l := &List{byKey: make(map[string]int, len(d.tools)), definitions: d, filter: f}
-	for _, t := range d.tools {
-		if f.refuses(t.Name) == "" {
-			l.byKey[t.Name] = len(l.tools)
-			l.tools = append(l.tools, t)
-		}
+	names := make([]string, len(d.tools))
+	for i, t := range d.tools {
+		names[i] = t.Name
 	}
-	taken := make(map[string]bool, len(l.tools))
-	for i := range l.tools {
-		t := &l.tools[i]
-		if t.Alias = toolAlias(t.Name, taken); t.Alias == t.Name {
-			t.Alias = t.Name // one string in memory, not two
+	for i, alias := range toolNames.Aliases(names) {
+		t := d.tools[i]
+		if f.refuses(t.Name) != "" {
+			continue
 		}
-		if _, ok := l.byKey[t.Alias]; !ok {
-			l.byKey[t.Alias] = i
-		}
+		t.Alias = alias
+		l.byKey[t.Name], l.byKey[alias] = len(l.tools), len(l.tools) // no alias is another tool's name
+		l.tools = append(l.tools, t)
 	}
 	return l
 }
 
-// toolAlias is Alias for tools. An attribute that begins with an underscore is
-// Python's own: __class__ of an object is never a tool.
-func toolAlias(name string, taken map[string]bool) string {
-	if id := strings.TrimLeft(pyname.Identifier(name), "_"); id != "" {
-		name = id
-	}
-	return pyname.Alias(name, "tool", taken)
+// toolNames is how tools are named in code. list_tools is there for every server.
+var toolNames = pyname.Scheme{Fallback: "tool", Identifier: toolIdentifier, Reserved: []string{"list_tools"}}
+
+// toolIdentifier is Identifier for tools. An attribute that begins with an underscore is
+// Python's own: __class__ of an object is never a tool. One stands only before a digit.
+func toolIdentifier(name string) string {
+	id := pyname.Identifier(name)
+	return pyname.Identifier(strings.TrimLeftFunc(id, func(r rune) bool {
+		return r == '_' || !unicode.IsDigit(r) && !pyname.IsIdentifier(string(r))
+	}))
 }
 
 // Count returns how many tools are shown.
@@ -103,33 +103,70 @@ func (l *List) Find(key string) (Tool, bool) {
 	return l.tools[i], true
 }
 
-// FindFold is Find for names in any case. A name that is written as asked for comes
-// first, then the first of the others.
+// FindFold is Find for names in any case, in which - and _ are one. A name that is
+// written as asked for comes first, then the first of the others.
 func (l *List) FindFold(key string) (Tool, bool) {
 	if t, ok := l.Find(key); ok {
 		return t, true
 	}
-	for _, t := range l.tools {
-		if strings.EqualFold(t.Name, key) || strings.EqualFold(t.Alias, key) {
-			return t, true
-		}
+	if meant := l.folded(key, 1); len(meant) > 0 {
+		return meant[0], true
 	}
 	return Tool{}, false
 }
 
-// Missing returns the error of a call of a tool that is not shown: it is hidden,
-// cannot be used, or does not exist.
-func (l *List) Missing(server, tool string) error {
-	for _, n := range l.definitions.tools {
-		if n.Name != tool && toolAlias(n.Name, map[string]bool{}) != tool {
-			continue
-		}
-		if why := l.filter.refuses(n.Name); why != "" {
-			return fmt.Errorf("tool %q of server %q is hidden: %s", n.Name, server, why)
+// Resolve is Find for a call: a name in another case, or with - for _, is taken if it can
+// mean one tool only.
+func (l *List) Resolve(key string) (Tool, bool) {
+	if t, ok := l.Find(key); ok {
+		return t, true
+	}
+	if meant := l.folded(key, 2); len(meant) == 1 && l.hidden(key) == nil {
+		return meant[0], true
+	}
+	return Tool{}, false
+}
+
+// folded returns at most n tools whose name or alias differs from a key only in what
+// fold makes equal.
+func (l *List) folded(key string, n int) (found []Tool) {
+	key = fold(key)
+	for _, t := range l.tools {
+		if len(found) < n && (fold(t.Name) == key || fold(t.Alias) == key) {
+			found = append(found, t)
 		}
 	}
+	return found
+}
+
+func fold(name string) string { return strings.ToLower(strings.ReplaceAll(name, "-", "_")) }
+
+// hidden returns the error of a call of a tool that the filter hides, or nil.
+func (l *List) hidden(key string) func(server string) error {
+	if l.filter.isEmpty() {
+		return nil
+	}
+	for _, t := range l.definitions.tools {
+		if t.Name != key && fold(toolIdentifier(t.Name)) != fold(key) {
+			continue
+		}
+		if why := l.filter.refuses(t.Name); why != "" {
+			return func(server string) error {
+				return fmt.Errorf("tool %q of server %q is hidden: %s", t.Name, server, why)
+			}
+		}
+	}
+	return nil
+}
+
+// Missing returns the error of a call of a tool that is not shown: it is hidden,
+// cannot be used, or does not exist. It names others as code calls them.
+func (l *List) Missing(server, tool string) error {
+	if err := l.hidden(tool); err != nil {
+		return err(server)
+	}
 	for _, t := range l.definitions.left {
-		if t.Name == text.Printable(tool, maxToolName) || toolAlias(t.Name, map[string]bool{}) == tool {
+		if t.Name == text.Printable(tool, maxToolName) || fold(toolIdentifier(t.Name)) == fold(tool) {
 			return fmt.Errorf("tool %q of server %q cannot be used: %s", t.Name, server, t.Reason)
 		}
 	}
@@ -138,7 +175,7 @@ func (l *List) Missing(server, tool string) error {
 	}
 	names := make([]string, len(l.tools))
 	for i, t := range l.tools {
-		names[i] = t.Name
+		names[i] = t.Alias
 	}
 	return fmt.Errorf("server %q has no tool %q; the nearest are %s", server, text.Printable(tool, maxToolName), text.QuoteList(match.Nearest(tool, names, 3), 3))
 }
@@ -166,6 +203,8 @@ type toolFilter struct {
 }
 
 func filterOf(s config.Server) toolFilter { return toolFilter{s.AllowTools, s.DenyTools, s.Source} }
+
+func (f toolFilter) isEmpty() bool { return f.allow == nil && len(f.deny) == 0 }
 
 // refuses returns why a tool is hidden, or nothing.
 func (f toolFilter) refuses(name string) string {

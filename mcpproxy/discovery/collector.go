@@ -19,11 +19,10 @@ import (
 
 // A collector is the state of one Discover.
 type collector struct {
-	o       Options
-	owners  map[string]nameOwner // by name
-	same    map[string]int       // identity → index of the server
-	aliases map[string]bool
-	config  config.Config
+	o      Options
+	owners map[string]nameOwner // by name
+	same   map[string]int       // identity → index of the server
+	config config.Config
 
 	userDir        string // where the user's own servers start
 	projectTrusted bool   // a file of the project is trusted, as it is now

@@ -6,6 +6,7 @@ package discovery
 import (
 	"github.com/toolcell/toolcell/mcpproxy/clientfile"
 	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/pyname"
 )
 
 // Options says where to look. The zero value of a field leaves that
@@ -45,7 +46,7 @@ const (
 // that is disabled does, so that a project can switch off a server of the user.
 // Files of the project that are not trusted have no effect but to be listed.
 func Discover(o Options) config.Config {
-	d := collector{o: o, userDir: o.userDir(), owners: map[string]nameOwner{}, same: map[string]int{}, aliases: map[string]bool{}}
+	d := collector{o: o, userDir: o.userDir(), owners: map[string]nameOwner{}, same: map[string]int{}}
 	for _, p := range candidates(o) {
 		if p.folder {
 			d.readFolder(p)
@@ -55,5 +56,17 @@ func Discover(o Options) config.Config {
 	}
 	d.dropTrusted()
 	d.noteReplaced()
+	d.nameInCode()
 	return d.config
+}
+
+// nameInCode gives every server its alias, when all of them are known.
+func (d *collector) nameInCode() {
+	names := make([]string, len(d.config.Servers))
+	for i, s := range d.config.Servers {
+		names[i] = s.Name
+	}
+	for i, alias := range pyname.Servers().Aliases(names) {
+		d.config.Servers[i].Alias = alias
+	}
 }

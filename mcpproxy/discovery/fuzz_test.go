@@ -4,14 +4,12 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"regexp"
 	"testing"
 
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/discovery"
+	"github.com/toolcell/toolcell/mcpproxy/pyname"
 )
-
-var aliasForm = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)
 
 // FuzzDiscover reads whatever bytes stand in a config file. It must not panic,
 // and every server it finds has what the rest of the program relies on.
@@ -52,7 +50,7 @@ func FuzzDiscover(f *testing.F) {
 		}
 		names, aliases := map[string]bool{}, map[string]bool{}
 		for _, s := range found.Servers {
-			if s.Name == "" || s.Command == "" && s.URL == "" || names[s.Name] || aliases[s.Alias] || !aliasForm.MatchString(s.Alias) {
+			if s.Name == "" || s.Command == "" && s.URL == "" || names[s.Name] || aliases[s.Alias] || !pyname.IsIdentifier(s.Alias) {
 				t.Errorf("server %+v", s)
 			}
 			names[s.Name], aliases[s.Alias] = true, true

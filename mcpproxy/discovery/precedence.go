@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/toolcell/toolcell/mcpproxy/config"
-	"github.com/toolcell/toolcell/mcpproxy/pyname"
 )
 
 // A nameOwner is the entry that has a name.
@@ -46,7 +45,6 @@ func (d *collector) add(f openedFile, e found) {
 		d.problem(config.Problem{Source: f.Location.Path, Server: e.Name, Reason: fmt.Sprintf("left out: there are more than %d servers", maxServers)})
 		return
 	}
-	e.Server.Alias = pyname.Server(e.Name, d.aliases)
 	d.owners[e.Name] = nameOwner{len(d.config.Servers), d.entryIdentity(e.Server), f.Location.Path, f.Dialect.Client, f.rank}
 	if _, ok := d.same[id]; !ok {
 		d.same[id] = len(d.config.Servers)

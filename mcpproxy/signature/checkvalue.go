@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/toolcell/toolcell/mcpproxy/match"
+	"github.com/toolcell/toolcell/mcpproxy/pyname"
 	"github.com/toolcell/toolcell/mcpproxy/rawjson"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
@@ -185,7 +186,7 @@ func (v *valueChecker) members(c *check, value []byte, depth int) (m *mismatch) 
 
 // step is a member's name in the path to a value.
 func step(name string) string {
-	if isIdentifier(name) && len(name) <= shownLiteral {
+	if pyname.IsIdentifier(name) && len(name) <= shownLiteral {
 		return "." + name
 	}
 	return "[" + quote(text.Clip(name, shownLiteral)) + "]"

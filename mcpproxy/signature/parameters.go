@@ -2,9 +2,6 @@ package signature
 
 import (
 	"slices"
-	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/toolcell/toolcell/mcpproxy/pyname"
 	"github.com/toolcell/toolcell/mcpproxy/text"
@@ -146,7 +143,7 @@ func atMost(list []*node, n int) []*node { return list[:min(len(list), n)] }
 // parameter makes a parameter of a property. taken has all names and aliases.
 func (r *parameterReader) parameter(p property, needed bool, taken map[string]bool) Parameter {
 	out := Parameter{Name: p.name, Required: needed, Annotation: annotate(r.types.typeOf(p.schema))}
-	if !isIdentifier(p.name) {
+	if !pyname.IsIdentifier(p.name) {
 		out.Alias = parameterAlias(p.name, taken)
 	}
 	schema, _ := follow(r.root, p.schema)
@@ -174,26 +171,8 @@ func (r *parameterReader) parameter(p property, needed bool, taken map[string]bo
 	return out
 }
 
-func isIdentifier(name string) bool {
-	for i, r := range name {
-		if r != '_' && !unicode.IsLetter(r) && (i == 0 || !unicode.IsDigit(r)) {
-			return false
-		}
-	}
-	return name != "" && !pyname.Keywords[name]
-}
-
 // parameterAlias is Alias, but the case stays as it is: it is the server's own
 // name as far as Python allows.
 func parameterAlias(name string, taken map[string]bool) string {
-	base := strings.Map(func(r rune) rune {
-		if r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) {
-			return r
-		}
-		return '_'
-	}, name)
-	if r, _ := utf8.DecodeRuneInString(base); unicode.IsDigit(r) {
-		base = "_" + base
-	}
-	return pyname.Unique(base, "arg", taken)
+	return pyname.Unique(pyname.InItsCase(name), "arg", taken)
 }

@@ -245,7 +245,7 @@ func checkSignature(t *testing.T, tool testTool) *Signature {
 	needs := false
 	for i := range s.Parameters {
 		p := &s.Parameters[len(s.Parameters)-1-i]
-		if seen[p.python()] || !isIdentifier(p.python()) || p.Text == "" {
+		if seen[p.python()] || !pyname.IsIdentifier(p.python()) || p.Text == "" {
 			t.Errorf("parameter %q is called %q of type %q", p.Name, p.python(), p.Text)
 		}
 		seen[p.python()] = true

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/toolcell/toolcell/mcpproxy/pyname"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
@@ -225,7 +226,7 @@ func (w *stubWriter) record(p *pyType) string {
 		if !f.required {
 			txt = "NotRequired[" + txt + "]"
 		}
-		plain = plain && isIdentifier(f.name)
+		plain = plain && pyname.IsIdentifier(f.name)
 		fields = append(fields, pyString(text.Clip(f.name, shownLiteral))+": "+txt)
 	}
 	content := strings.Join(fields, ", ")

@@ -44,9 +44,10 @@ def quoted_text(text: str) -> str:
     """Returns the words of a server as a docstring that they cannot end."""
     if not text:
         return ""
-    text = cut(text.strip()).replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
+    text, end = cut(text.strip()).replace("\\", "\\\\"), ""
     if text.endswith('"'):
-        text = text[:-1] + '\\"'
+        text, end = text[:-1], '\\"'
+    text = text.replace('"""', '\\"\\"\\"') + end
     return '\n    """' + text.replace("\n", "\n    ") + '"""'
 
 

@@ -92,9 +92,10 @@ def server_module(name: str, server: Server, runtime: Runtime) -> Any:
         if wanted == "TOOL_MAP":
             return {tool["alias"]: tool for tool in tools()}
         if not is_dunder(wanted):
-            for tool in tools():
-                if wanted in (tool["alias"], tool["name"]):
-                    return server[tool["name"]]
+            for key in ("name", "alias"):  # no alias is the name of another tool
+                for tool in tools():
+                    if tool[key] == wanted:
+                        return server[tool["name"]]
             raise AttributeError(f"no tool {wanted!r}; " + known_names(wanted, [tool["alias"] for tool in tools()]))
         raise AttributeError(f"module {name!r} has no attribute {wanted!r}")
 

@@ -37,7 +37,7 @@ def signature_of(about: Any) -> Any:
             default=empty if each.get("required") else each.get("default"),
             annotation=annotation_of(each)))
     if about.get("extra"):
-        parameters.append(kind("more", kind.VAR_KEYWORD))
+        parameters.append(kind(about.get("extraName", "more"), kind.VAR_KEYWORD))
     returns = about.get("returns")
     return inspect.Signature(parameters, return_annotation=annotation_of(returns) if returns else empty)
 

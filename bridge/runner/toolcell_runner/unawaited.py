@@ -15,8 +15,10 @@ if TYPE_CHECKING:
     from .sources import Sources
 
 BUILTINS = vars(builtins)
+CO_NEWLOCALS, CO_COROUTINE, CO_ASYNC_GENERATOR = 0x2, 0x80, 0x200
 MAX_MEMBERS = 1000  # of a list or the like that are looked at
 CAUSE = "unawaited "  # before the name of a call, in the cause of an error
+CAUSE_IN_DEF = "unawaited in def "  # the same where the code wants no coroutine, and cannot await one
 MAX_NAME = 200  # characters
 EXPLAINED = "explained"  # the __name__ of a call that a hint was given about; no tool is shown by it
 
@@ -36,8 +38,9 @@ class Unawaited:
     """
 
     def __init__(self, sources: Sources) -> None:
-        self._calls: list[tuple[str, Any]] = []  # with a traceback of the line that dropped it
+        self._calls: list[tuple[Call, Any]] = []  # with a traceback of the line that dropped it
         self.over = False
+        self._sources = sources
         sources.when_loaded("warnings", self._hook)
 
     def _hook(self, warnings: Any) -> None:
@@ -50,7 +53,7 @@ class Unawaited:
         if coroutine.__name__ == EXPLAINED:
             return  # in a session, the next run overwrites it with what it should have been
         if is_call(coroutine) and not self.over:
-            self._calls.append((name_of(coroutine), entry_of(frame)))
+            self._calls.append((Call(coroutine), entry_of(frame)))
         else:
             warn(coroutine, frame)
 
@@ -59,10 +62,16 @@ class Unawaited:
         calls, self._calls = self._calls, []
         if not calls:
             return None
-        name, entry = calls[0]
+        call, entry = calls[0]
         others = len(calls) - 1
         more = f" ({others} more call{'s were' if others > 1 else ' was'} not awaited either)" if others else ""
-        error = RuntimeError(f"{name}() was never awaited, so it did not run: write await {name}(…){more}")
+        name = call.real_name()
+        right = f"write await {name}(…)"
+        if name != call.name:
+            of_code = entry and entry.tb_frame.f_code.co_filename in self._sources.texts
+            right = "tools have no _sync form: " + (
+                f"write asyncio.run({name}(…))" if of_code and in_def(entry.tb_frame) else right)
+        error = RuntimeError(f"{call.name}() was never awaited, so it did not run: {right}{more}")
         return error.with_traceback(entry)
 
     def cause_of(self, error: BaseException, sources: Sources) -> str | None:
@@ -71,19 +80,22 @@ class Unawaited:
         The calls that were dropped before the error are not reported any more: the code failed before it could await
         them.
         """
-        dropped, self._calls = [name for name, _ in self._calls], []
+        dropped, self._calls = [call for call, _ in self._calls], []
         try:
             if not isinstance(error, (AttributeError, TypeError)) or "coroutine" not in str(error):
                 return None
-            call = coroutine_of(error, sources)
-            if call:
-                if not is_call(call):
+            found = coroutine_of(error, sources)
+            if found:
+                if not is_call(found):
                     return None
-                call.__name__ = EXPLAINED
-                return CAUSE + name_of(call)[:MAX_NAME]
+                found.__name__ = EXPLAINED
+                return named_cause(Call(found), error, sources)
         except Exception:
             pass  # it looks into objects of the code's, which may do anything
-        return CAUSE + dropped[0][:MAX_NAME] if dropped else None
+        try:
+            return named_cause(dropped[0], error, sources) if dropped else None
+        except Exception:
+            return None  # the source of the code cannot be had
 
     def end(self, values: Iterable[Any]) -> None:
         """Notes what the code holds at its end, when nothing can await it any more. What is dropped later can only
@@ -96,14 +108,49 @@ class Unawaited:
         self.over = True
 
 
+class Call:
+    """What is known of a call that was not awaited."""
+
+    def __init__(self, coroutine: Any) -> None:
+        self.name: str = coroutine.__qualname__.replace("Runtime.", "runtime.", 1)  # as the code writes it
+        frame = coroutine.cr_frame if coroutine.cr_code.co_name == "_call" else None
+        arguments = frame.f_locals if frame else {}  # those of Runtime._call
+        self._runtime: Any
+        self._runtime, self._server, self._tool = (arguments.get(key) for key in ("self", "name", "tool"))
+
+    def real_name(self) -> str:
+        """Returns the name that the call should have: a tool has no _sync form, unless its server names it so."""
+        runtime, server, tool = self._runtime, self._server, self._tool
+        if not tool or not tool.endswith("_sync"):
+            return self.name
+        try:
+            known = {name for each in runtime.list_tools_sync(server) for name in (each["name"], each["alias"])}
+        except Exception:
+            return self.name
+        meant = tool[:-len("_sync")]
+        return runtime.name_in_code(server, meant) if tool not in known and meant in known else self.name
+
+
+def in_def(frame: FrameType | None) -> bool:
+    """Reports whether a frame is that of a function in which await is a syntax error."""
+    if frame is None:
+        return False
+    code = frame.f_code
+    if code.co_flags & (CO_COROUTINE | CO_ASYNC_GENERATOR) or not code.co_flags & CO_NEWLOCALS:
+        return False
+    return code.co_name[:1] != "<" or code.co_name == "<lambda>"
+
+
+def named_cause(call: Call, error: BaseException, sources: Sources) -> str:
+    """Returns the cause with the name that the call should have. Who writes _sync in a plain function cannot await."""
+    from .suggestions import failing_line
+    name = call.real_name()
+    sync = name != call.name and in_def(failing_line(error, sources)[0])
+    return (CAUSE_IN_DEF if sync else CAUSE) + name[:MAX_NAME]
+
+
 def is_call(value: Any) -> bool:
     return is_coroutine(value) and is_runner(value.cr_code.co_filename)
-
-
-def name_of(call: Any) -> str:
-    """Returns the name of what was called, as the code writes it."""
-    name: str = call.__qualname__
-    return name.replace("Runtime.", "runtime.", 1)
 
 
 def warn(coroutine: Any, frame: FrameType | None) -> None:
