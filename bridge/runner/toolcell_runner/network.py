@@ -4,13 +4,15 @@ from __future__ import annotations
 import os
 import sys
 
+from .ownfiles import FOLDER, new_file
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from .runtime import Runtime
 
-ROOTS = "/tmp/toolcell/roots.pem"
+ROOTS = FOLDER + "/roots.pem"
 
 
 def use_network(runtime: Runtime, network: dict[str, Any]) -> None:
@@ -35,9 +37,8 @@ def set_variable(name: str, value: str | None) -> None:
 
 def write_roots(text: str) -> None:
     try:
-        os.makedirs(os.path.dirname(ROOTS), exist_ok=True)
-        with open(ROOTS, "w") as file:
-            file.write(text)
+        with new_file(ROOTS) as file:
+            file.write(text.encode())
     except OSError as error:
         print(f"{ROOTS} could not be written: {error}", file=sys.stderr)
 

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from .host import Host
     from .runtime import Runtime
 
-PRINTED = "/tmp/toolcell"
-
 
 def run_session(channel: Channel, runtime: Runtime, start: dict[str, Any], namespace: dict[str, Any]) -> int:
     """Runs the code of one start message after the other until the session ends. Returns the last exit code."""
@@ -106,13 +104,14 @@ def prepare_run(runtime: Runtime, start: dict[str, Any]) -> None:
 
 
 def fetch_printed(runtime: Runtime, names: Iterable[str]) -> None:
-    """Writes to PRINTED what the last run has printed, where that was too long for its result."""
+    """Writes to files what the last run has printed, where that was too long for its result."""
     from binascii import a2b_base64
+
+    from .ownfiles import FOLDER, new_file
     for name in names:
-        path = f"{PRINTED}/{name}"
+        path = f"{FOLDER}/{name}"
         try:
-            os.makedirs(PRINTED, exist_ok=True)
-            with open(path, "wb") as file:
+            with new_file(path) as file:
                 while chunk := a2b_base64(runtime.host.ask("read_printed", {"name": name, "offset": file.tell()})):
                     file.write(chunk)
         except (OSError, MCPError) as error:

@@ -113,6 +113,11 @@ func TestSessionReadsWhatWasLeftOut(t *testing.T) {
 		if r.status() != "success" || !strings.Contains(r.text, "/tmp/toolcell/stdout.txt could not be written: [Errno 21] Is a directory") {
 			t.Errorf("a folder is in the way: %s", r.text)
 		}
+		// Nothing else that is in the way is opened, or waited for.
+		for _, put := range []string{"os.mkfifo('stdout.txt')", "os.symlink('/dev/full', 'stdout.txt')", "os.chdir('..'); os.rename('toolcell', 'old'); os.mkfifo('toolcell')"} {
+			c.in(t, "a", "import os, shutil; shutil.rmtree('/tmp/toolcell'); os.mkdir('/tmp/toolcell'); os.chdir('/tmp/toolcell'); "+put+"; print('x' * 100_000)")
+			c.in(t, "a", "print(len(open('/tmp/toolcell/stdout.txt').read()))").want(t, "100001")
+		}
 		// Without a session, or at the end of one, there is no next run.
 		for _, r := range []reply{c.python(t, "print('x' * 100_000)"), c.in(t, "a", "print('x' * 100_000)\nexit()")} {
 			if !strings.Contains(r.text, "left out; all of it: toolcell://") || strings.Contains(r.text, "in the next run") {
