@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolcell/toolcell/bridge/artifacts"
 	"github.com/toolcell/toolcell/bridge/hints/hintstest"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/config"
@@ -84,14 +85,27 @@ var hintCases = map[string]func(t *testing.T, code string) *Result{
 		runCode(t, s, "table = [1]")
 		return runCode(t, s, code)
 	},
+	"which an earlier call wrote": func(t *testing.T, code string) *Result {
+		s := newHintServer(t, nil)
+		s.written.Add("", writtenNames([]artifacts.File{{Name: "r.csv"}}))
+		return runCode(t, s, code)
+	},
+	"which a call in session `a` wrote": func(t *testing.T, code string) *Result {
+		s := newHintServer(t, nil)
+		s.Run(t.Context(), Request{Code: "pass", Session: "a", Timeout: 2 * time.Minute})
+		s.written.Add("a", writtenNames([]artifacts.File{{Name: "r.csv"}}))
+		return runCode(t, s, code)
+	},
 	"a saved tool that uses `FACTOR` and does not define it": func(t *testing.T, code string) *Result {
 		s := newHintServer(t, nil)
 		runCode(t, s, "from mcp import runtime\n@runtime.save_tool\ndef h(x): return eval('FACTOR * x')")
 		return runCode(t, s, "FACTOR = 3\n"+code)
 	},
 	"while the server does not answer": func(t *testing.T, code string) *Result {
-		s := newHintServer(t, func(o *Options, _ *Image) { o.Upstreams = o.Upstreams.(hintServers).proxy })
-		return s.Run(t.Context(), Request{Code: code, Servers: []string{"github"}, Timeout: 3 * time.Second})
+		s := newHintServer(t, func(o *Options, _ *Image) {
+			o.Upstreams, o.StartPatience = o.Upstreams.(hintServers).proxy, time.Second
+		})
+		return s.Run(t.Context(), Request{Code: code, Servers: []string{"github"}, Timeout: 2 * time.Minute})
 	},
 	"stopped while a new image's modules are being compiled": func(t *testing.T, code string) *Result {
 		dir := t.TempDir() // with a module that takes long to import

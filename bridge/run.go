@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/toolcell/toolcell/bridge/artifacts"
 	"github.com/toolcell/toolcell/bridge/consent"
 	"github.com/toolcell/toolcell/bridge/hints"
 	"github.com/toolcell/toolcell/bridge/hostapi"
@@ -123,6 +124,7 @@ func (s *Server) run(ctx context.Context, req Request, run *ongoing.Run[*Result]
 	_, r.effects, r.moreEffects = api.Past()
 	r.Hint = cmp.Or(r.Hint, s.hint(r, plan, py, req, end, api.Silent()))
 	s.defined.Add(req.Session, end.done.Names)
+	s.written.Add(req.Session, writtenNames(published.Files))
 	r.folder, r.Files, r.Pictures = published.Folder, published.Files, published.Pictures
 	if published.Folder != "" {
 		s.cleanFiles()
@@ -226,7 +228,7 @@ func (s *Server) newResult(p plan, py *interpreter, e ending) *Result {
 // hint suggests how to fix what went wrong, or returns "".
 func (s *Server) hint(r *Result, p plan, py *interpreter, req Request, e ending, silent *mcpproxy.SilentError) string {
 	switch {
-	case r.Status == StatusTimeout && silent != nil:
+	case silent != nil && (r.Status == StatusTimeout || r.Status == StatusError && strings.Contains(r.Error, "is still starting")):
 		return hints.Silent(silent.Server, time.Since(silent.Since))
 	case r.Status == StatusTimeout && py.image.Compiling:
 		return hints.Compiling(r.Stack)
@@ -244,8 +246,19 @@ func (s *Server) hint(r *Result, p plan, py *interpreter, req Request, e ending,
 		Stdout:  r.Stdout, Stderr: r.Stderr, Code: req.Code, Image: py.image.Name,
 		Packages: p.packageNamer(s.o), Network: p.network != nil,
 		Lookup: s.o.Upstreams.Lookup, Granted: p.granted,
+		Mounted: s.o.Mounted, Written: &s.written,
 		Earlier: &s.defined, Session: req.Session, Live: s.sessions.isLive, NoSessions: s.o.Sessions <= 0,
 	})
+}
+
+// writtenNames are the files that a run has left in /workspace/out, by their names in it.
+func writtenNames(files []artifacts.File) (names []string) {
+	for _, f := range files {
+		if f.Name != "stdout.txt" && f.Name != "stderr.txt" { // they are what was printed
+			names = append(names, f.Name)
+		}
+	}
+	return names
 }
 
 // after returns what follows a prefix, or "".

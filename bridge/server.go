@@ -46,6 +46,7 @@ type Server struct {
 	said map[string]bool // what first was called with
 
 	defined hints.Names // by the code of earlier runs
+	written hints.Names // files that they have left in /workspace/out
 }
 
 // New makes a server.
@@ -178,7 +179,7 @@ func readManual(_ context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResou
 func (s *Server) runPython(ctx context.Context, call *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	req, err := parseArguments(call.Params.Arguments)
 	if err != nil {
-		return s.answer((&Result{}).fail(withStatus(StatusValidation, err))), nil
+		return s.answer(s.runs.Connection(call.Session), (&Result{}).fail(withStatus(StatusValidation, err))), nil
 	}
 	c := s.runs.NewCall(call, digestOf(req), progressTo(ctx, call))
 	run, err := s.runOf(call, req, c)
@@ -188,17 +189,17 @@ func (s *Server) runPython(ctx context.Context, call *mcp.CallToolRequest) (*mcp
 	case errors.As(err, &wire):
 		return nil, wire
 	case errors.As(err, &ended):
-		return s.answer((&Result{}).fail(withStatus(StatusCancelled, err))), nil
+		return s.answer(c.Connection, (&Result{}).fail(withStatus(StatusCancelled, err))), nil
 	case err != nil:
-		return s.answer((&Result{}).fail(withStatus(StatusValidation, err))), nil
+		return s.answer(c.Connection, (&Result{}).fail(withStatus(StatusValidation, err))), nil
 	}
 	switch input, approval := s.runs.Attend(ctx, run, c); {
 	case input != nil:
 		return input, nil
 	case approval != nil:
-		return s.answer(approvalNeeded(approval)), nil
+		return s.answer(c.Connection, approvalNeeded(approval)), nil
 	}
-	return s.answer(run.Result()), nil
+	return s.answer(c.Connection, run.Result()), nil
 }
 
 // runOf returns the run that a call is about.
@@ -222,14 +223,26 @@ func (s *Server) runOf(call *mcp.CallToolRequest, req Request, c *ongoing.Call) 
 }
 
 // answer writes a result as the client gets it.
-func (s *Server) answer(r *Result) *mcp.CallToolResult {
+func (s *Server) answer(c *ongoing.Connection, r *Result) *mcp.CallToolResult {
 	r.summarize()
 	s.logNotes(r.hostNotes)
+	r = r.withNews(c)
 	return &mcp.CallToolResult{
-		Content:           s.forModel(r).contents(s.o.Output),
+		Content:           forModel(c, r).contents(s.o.Output),
 		StructuredContent: r,
 		IsError:           r.IsError(),
 	}
+}
+
+// withNews returns a copy of r in which notes about the host are there only if the client
+// has not had them yet: they are the same in every result.
+func (r *Result) withNews(c *ongoing.Connection) *Result {
+	short := *r
+	short.Notes = slices.DeleteFunc(slices.Clone(r.Notes), func(n string) bool { return slices.Contains(r.hostNotes, n) && !c.First("host: "+n) })
+	if !c.First("isolation: " + r.Isolation) {
+		short.Isolation = ""
+	}
+	return &short
 }
 
 // logNotes logs notes that apply to every run, once each: they are for the user.
@@ -244,11 +257,11 @@ func (s *Server) logNotes(notes []string) {
 // forModel returns r as a model reads it, whom each word costs tokens: without the
 // notes about the host, which it can do nothing about, but with one, once, if code
 // is isolated less than usual. The structured content has all.
-func (s *Server) forModel(r *Result) *Result {
+func forModel(c *ongoing.Connection, r *Result) *Result {
 	short := r.WithoutHostNotes()
-	weaker := strings.Join(slices.DeleteFunc(strings.Fields(r.Isolation), func(word string) bool { return word == "watched-limits" }), " ")
-	if weaker != "" && s.first("isolation: "+weaker) {
-		short.Notes = append(short.Notes, "isolation is weaker than usual: "+weaker)
+	weaker := slices.DeleteFunc(strings.Split(r.Isolation, "; "), func(part string) bool { return part == "" || strings.Contains(part, "(watched-limits)") })
+	if text := strings.Join(weaker, "; "); text != "" && c.First("weaker: "+text) {
+		short.Notes = append(short.Notes, "isolation is weaker than usual: "+text)
 	}
 	return short
 }

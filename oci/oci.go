@@ -80,7 +80,7 @@ func (r *Runtime) Missing(l spec.Limits) []string {
 	return slices.Concat(doctor.Missing(h.Host, l), doctor.DeniedMounts(h), r.containers.UIDNotes(), r.pool.Notes())
 }
 
-// Isolation names what a sandbox lacks on this host, separated by spaces, or is
+// Isolation says what a sandbox lacks on this host, each thing with its name, or is
 // empty. one-id: there is no second id, so code has the host id of this
 // process, in a user namespace of its own. watched-limits: some limit is
 // enforced without cgroups. no-proc: there is no /proc inside.

@@ -35,6 +35,8 @@ type Run struct {
 
 	Lookup     func(nameOrAlias string) (config.Server, error) // finds a server
 	Granted    map[string]bool                                 // names of the servers that the run could call
+	Mounted    []string                                        // where the user's files are in the sandbox
+	Written    *Names                                          // files that earlier runs have left in /workspace/out
 	Earlier    *Names
 	Session    string                 // that the run was in
 	Live       func(name string) bool // reports whether a session goes on
@@ -52,10 +54,12 @@ func For(r Run) string {
 			}
 		}
 	}
-	if hint := installer(r); hint != "" {
-		return hint
+	for _, rule := range []func(Run) string{installer, network, missingFile} {
+		if hint := rule(r); hint != "" {
+			return hint
+		}
 	}
-	return network(r)
+	return ""
 }
 
 // Silent is the hint for a run whose time was up while it waited for a server.
@@ -101,11 +105,15 @@ func toolValue(r Run) string {
 
 // plannedNone is for code of a dry run that needs the result of a call that was not made.
 func plannedNone(r Run) string {
-	if !r.Planned || !strings.Contains(r.Error, "'NoneType'") {
+	if !r.Planned || !ofNone().MatchString(r.Error) {
 		return ""
 	}
 	return "in a dry run a call that may change something returns None, unless its tool has an output schema: the plan ends where the code needs the result"
 }
+
+// ofNone finds errors of code that has None: most name its type, in quotes of any kind or
+// in none, as json.loads does, and some only the type that they want.
+var ofNone = pattern(`\bNone(?:Type)?\b|\bargument must be (?:a |an )?(?:str|string|int|float|bytes|list)\b`)
 
 // unawaited is for a call without await, where its value is needed.
 func unawaited(r Run) string {

@@ -5,17 +5,23 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
-// maxNames bounds how many names are remembered; the oldest are forgotten first.
-const maxNames = 500
+// Bounds on how many names are remembered, and on the sessions of each; the oldest are
+// forgotten first.
+const (
+	maxNames    = 500
+	maxSessions = 16
+)
 
 // Names are the names that the code of earlier runs has defined. It is safe for
 // concurrent use, and its zero value is empty.
 type Names struct {
 	mu    sync.Mutex
 	order []string
-	in    map[string]string // the session that a name was last defined in, "" if in none
+	in    map[string][]string // the sessions that a name was defined in, the last one last; "" if in none
 }
 
 // Add remembers the names that a run in a session, or in none, has defined.
@@ -23,14 +29,16 @@ func (n *Names) Add(session string, names []string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.in == nil {
-		n.in = map[string]string{}
+		n.in = map[string][]string{}
 	}
 	for _, name := range names {
 		if _, known := n.in[name]; known {
 			n.order = slices.DeleteFunc(n.order, func(other string) bool { return other == name })
 		}
-		n.order = append(n.order, strings.Clone(name))
-		n.in[name] = session
+		name = strings.Clone(name)
+		n.order = append(n.order, name)
+		in := append(slices.DeleteFunc(n.in[name], func(other string) bool { return other == session }), session)
+		n.in[name] = in[max(0, len(in)-maxSessions):]
 	}
 	if over := len(n.order) - maxNames; over > 0 {
 		for _, name := range n.order[:over] {
@@ -40,11 +48,19 @@ func (n *Names) Add(session string, names []string) {
 	}
 }
 
-func (n *Names) find(name string) (session string, known bool) {
+// find returns the sessions that a name was defined in, none if it was not. n may be nil.
+func (n *Names) find(name string) (sessions []string) {
+	if n == nil {
+		return nil
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	session, known = n.in[name]
-	return session, known
+	return slices.Clone(n.in[name])
+}
+
+// liveSessions are those of some sessions that go on.
+func liveSessions(r Run, sessions []string) []string {
+	return slices.DeleteFunc(slices.Clone(sessions), func(s string) bool { return s == "" || s == r.Session || r.Live == nil || !r.Live(s) })
 }
 
 var undefined = pattern(`^NameError: name '(\w{1,100})' is not defined`)
@@ -103,12 +119,17 @@ func definedInSavedTool(r Run, tool, name string) string {
 
 // definedEarlier is for a variable of an earlier run.
 func definedEarlier(r Run, name string) string {
-	session, known := r.Earlier.find(name)
+	sessions := r.Earlier.find(name)
+	live := liveSessions(r, sessions)
 	switch {
-	case !known || session != "" && session == r.Session:
+	case len(sessions) == 0 || r.Session != "" && slices.Contains(sessions, r.Session):
 		return "" // the session had it: its code has deleted it, or a note says that it was ended
-	case session != "" && r.Live(session):
-		return fmt.Sprintf("session %q has %s: call run_python with session=%q", session, name, session)
+	case len(live) == 1:
+		return fmt.Sprintf("session %q has %s: call run_python with session=%[1]q", live[0], name)
+	case len(live) > 1 && r.Session != "":
+		return "" // it may be another thing in each of them
+	case len(live) > 1:
+		return fmt.Sprintf("sessions %s have %s: call run_python with the one that is meant", text.QuoteList(live, 5), name)
 	case r.NoSessions:
 		return fmt.Sprintf("an earlier call defined %s, but each call begins without variables: define it in this one", name)
 	}

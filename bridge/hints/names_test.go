@@ -14,10 +14,10 @@ func TestNamesOfEarlierRunsAreBounded(t *testing.T) {
 	if len(n.order) != maxNames || len(n.in) != maxNames {
 		t.Errorf("%d names, %d known", len(n.order), len(n.in))
 	}
-	if _, known := n.find("first"); !known {
+	if n.find("first") == nil {
 		t.Error("a name that is defined again and again was forgotten")
 	}
-	if _, known := n.find("v0"); known {
+	if n.find("v0") != nil {
 		t.Error("an old name is still known")
 	}
 }

@@ -32,7 +32,7 @@ func TestNetworkIsNamed(t *testing.T) {
 		"a log of a failed run": {Failed: true, Error: "ValueError: x", Code: "print(await mcp_logs.tail())", Stdout: []string{"ERROR Temporary failure in name resolution"}},
 		"a tool that fetches":   {Code: "requests = await mcp_web.fetch(url)\nprint(requests)", Stdout: []string{"Temporary failure in name resolution"}},
 		"a log that was read":   {Code: "print(await mcp_logs.tail())", Stderr: []string{"ERROR Temporary failure in name resolution"}},
-		"a file's name":         {Failed: true, Error: "FileNotFoundError: [Errno 2] No such file or directory: 'curl.log'"},
+		"a file's name":         {Mounted: []string{"/workspace"}, Failed: true, Error: "FileNotFoundError: [Errno 2] No such file or directory: 'curl.log'"},
 		"a log without curl":    {Code: "print(await mcp_ci.log())", Stdout: []string{"sh: 1: curl: not found"}},
 		"a refused connection":  {Failed: true, Error: "ConnectionRefusedError: [Errno 111] Connection refused", Code: "import socket"},
 		"a timeout of its own":  {Failed: true, Error: "TimeoutError: timed out", Code: "import socket"},
@@ -69,7 +69,7 @@ func TestInstallingIsNamed(t *testing.T) {
 	}
 	for name, r := range map[string]Run{
 		"another program": {Failed: true, Error: "FileNotFoundError: [Errno 2] No such file or directory: 'ffmpeg'"},
-		"a file":          {Failed: true, Error: "FileNotFoundError: [Errno 2] No such file or directory: 'pipeline.csv'"},
+		"a file":          {Mounted: []string{"/workspace"}, Failed: true, Error: "FileNotFoundError: [Errno 2] No such file or directory: 'pipeline.csv'"},
 		"a log":           {Code: "print(await mcp_ci.log())", Stderr: []string{"sh: 1: pip: not found"}},
 		"modulo":          {Failed: true, Error: "SyntaxError: invalid syntax (<run_python>, line 1)", Code: "x = 5 % %2"},
 		"no such line":    {Failed: true, Error: "SyntaxError: invalid syntax (<run_python>, line 99)", Code: "x"},

@@ -13,6 +13,21 @@ type Connection struct {
 	// connection carries data from run to run. Runs of it that still wait keep them when it
 	// has ended.
 	Marks *consent.Marks
+
+	mu   sync.Mutex
+	told map[string]bool // what First was called with
+}
+
+// First reports whether a text is told to the client for the first time.
+func (c *Connection) First(text string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	known := c.told[text]
+	if c.told == nil {
+		c.told = map[string]bool{}
+	}
+	c.told[text] = true
+	return !known
 }
 
 // connections are those that are open.
@@ -34,7 +49,7 @@ func (c *connections) of(session *mcp.ServerSession) *Connection {
 	if known := c.open[session]; known != nil {
 		return known
 	}
-	conn := &Connection{&consent.Marks{}}
+	conn := &Connection{Marks: &consent.Marks{}}
 	c.open[session] = conn
 	if session != nil {
 		go func() {

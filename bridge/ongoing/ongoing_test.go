@@ -77,7 +77,7 @@ func allowed() *mcp.ElicitResult {
 	return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"choice": "call"}}
 }
 
-func newConnection() *Connection { return &Connection{&consent.Marks{}} }
+func newConnection() *Connection { return &Connection{Marks: &consent.Marks{}} }
 
 // waiting returns by how many IDs calls can come back.
 func waiting(a *Runs[result]) int {

@@ -7,20 +7,20 @@ import (
 	"github.com/toolcell/toolcell/oci/spec"
 )
 
-// Isolation names how a sandbox on h differs from a full one; it is empty if
-// there is no difference.
+// Isolation says how a sandbox on h differs from a full one, in words and with the name
+// that docs/security.md has for it; it is empty if there is no difference.
 func Isolation(h host.Host, l spec.Limits) string {
 	var out []string
 	if h.UIDs.User < 0 || h.GIDs.User < 0 {
-		out = append(out, "one-id")
+		out = append(out, "all sandboxes share one user ID (one-id)")
 	}
 	if l.Memory > 0 && !h.Cgroup.Memory || l.PIDs > 0 && !h.Cgroup.PIDs || l.CPUs > 0 && !h.Cgroup.CPU {
-		out = append(out, "watched-limits")
+		out = append(out, "limits are kept by watching, not by cgroups (watched-limits)")
 	}
 	if h.NoProc {
-		out = append(out, "no-proc")
+		out = append(out, "there is no /proc (no-proc)")
 	}
-	return strings.Join(out, " ")
+	return strings.Join(out, "; ")
 }
 
 // Missing lists what h lacks, each with its consequences.

@@ -1,0 +1,88 @@
+package hints
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestMissingFileIsExplainedOnlyIfItMayBeTheUsers: nothing is said of programs, of folders
+// to write to, of files of the image, and of what is mounted.
+func TestMissingFileIsExplainedOnlyIfItMayBeTheUsers(t *testing.T) {
+	const none, own = "the sandbox has none of the user's files", "each call begins with an empty /workspace"
+	traceback := func(line string) []string {
+		return []string{"Traceback (most recent call last):", `  File "<run_python>", line 1, in <module>`, "    " + line, `  File "/usr/lib/python3.14/pathlib/_local.py", line 5, in read_text`, "    with io.open(self, 'w') as f:"}
+	}
+	for _, tt := range []struct {
+		err    string
+		stderr []string
+		want   string
+	}{
+		{"FileNotFoundError: [Errno 2] No such file or directory: '/home/me/notes.txt'", nil, none},
+		{"FileNotFoundError: [Errno 2] No such file or directory: '/Users/me/notes.txt'", nil, none},
+		{"FileNotFoundError: [Errno 2] No such file or directory: '~/notes.txt'", nil, none},
+		{`FileNotFoundError: [Errno 2] No such file or directory: 'C:\\Users\\me\\a.txt'`, nil, none},
+		{`FileNotFoundError: [Errno 2] No such file or directory: "/mnt/it's.txt"`, nil, none},
+		{"FileNotFoundError: [Errno 2] No such file or directory: '/mnt/new/a.txt'", traceback(`open("/mnt/new/a.txt", "w")`), none},
+		{"PermissionError: [Errno 13] Permission denied: '/root/notes.txt'", nil, none},
+		{"PermissionError: [Errno 13] Permission denied: '/usr/x'", nil, ""},
+		{"FileNotFoundError: [Errno 2] No such file or directory: 'README.md'", traceback(`Path("README.md").read_text()`), own},
+		{"FileNotFoundError: [Errno 2] No such file or directory: '/workspace/src/a.py'", nil, own},
+		{"FileNotFoundError: [Errno 2] No such file or directory: '/tmp/a.csv'", nil, own},
+		{"FileNotFoundError: [Errno 2] No such file or directory: 'plots/a.csv'", traceback(`with open("plots/a.csv", "w") as f:`), ""},
+		{"FileNotFoundError: [Errno 2] No such file or directory: 'plots/a.csv'", traceback(`Path("plots/a.csv").write_text("x")`), ""},
+		{"FileNotFoundError: [Errno 2] No such file or directory: 'plots/a.csv'", traceback(`df.to_csv("plots/a.csv")`), ""},
+		{"FileNotFoundError: [Errno 2] No such file or directory: 'git'", []string{`  File "/usr/lib/python3.14/subprocess.py", line 1, in _execute_child`}, ""},
+		{"FileNotFoundError: [Errno 2] No such file or directory: 'git'", []string{`  File "<run_python>", line 1, in <module>`, "    run(['git'])", "  [3 frames inside subprocess]"}, ""},
+		{"FileNotFoundError: [Errno 2] No such file or directory: 'git'", []string{`  File "<run_python>", line 1, in <module>`, "    run(['git'])", "  [6 frames inside asyncio, subprocess]"}, ""},
+		{"FileNotFoundError: [Errno 2] No such file or directory: '/etc/x'", nil, ""},
+		{"FileNotFoundError: [Errno 2] No such file or directory: '/data/x'", nil, ""},
+		{"FileNotFoundError: [Errno 2] No such file or directory: '/database/x'", nil, none},
+		{"FileNotFoundError: no such thing", nil, ""},
+		{"ValueError: [Errno 2] No such file or directory: '/home/x'", nil, ""},
+	} {
+		got := For(Run{Failed: true, Error: tt.err, Stderr: tt.stderr, Mounted: []string{"/data"}})
+		if tt.want == "" && got != "" || !strings.HasPrefix(got, tt.want) || got != "" && !strings.Contains(got, `files but those in "/data": one of`) {
+			t.Errorf("%s, %q: %q, want %q", tt.err, tt.stderr, got, tt.want)
+		}
+	}
+}
+
+// TestVariableOfAnotherSessionIsNotNamed: in the sessions that a model had, most names are
+// the same.
+func TestVariableOfAnotherSessionIsNotNamed(t *testing.T) {
+	var n Names
+	for _, session := range []string{"1", "2", "3", "4", "5"} {
+		n.Add(session, []string{"a"})
+	}
+	live := func(name string) bool { return name != "1" } // it gave its place to the fifth
+	for session, want := range map[string]string{
+		"1": "",
+		"6": "",
+		"":  `sessions "2", "3", "4", "5" have a: call run_python with the one that is meant`,
+	} {
+		r := Run{Failed: true, Error: "NameError: name 'a' is not defined", Earlier: &n, Session: session, Live: live}
+		if got := For(r); got != want {
+			t.Errorf("in session %q: %q, want %q", session, got, want)
+		}
+	}
+}
+
+// TestErrorsOfNoneInAPlanAreExplained, whatever says so.
+func TestErrorsOfNoneInAPlanAreExplained(t *testing.T) {
+	for failure, want := range map[string]bool{
+		"TypeError: the JSON object must be str, bytes or bytearray, not NoneType": true,
+		"TypeError: 'NoneType' object is not subscriptable":                        true,
+		`TypeError: can only concatenate str (not "NoneType") to str`:              true,
+		"AttributeError: 'NoneType' object has no attribute 'id'":                  true,
+		"TypeError: fromisoformat: argument must be str":                           true,
+		"ValueError: Invalid file path or buffer object type: <class 'NoneType'>":  true,
+		"ValueError: invalid literal for int() with base 10: 'None'":               true,
+		"ValueError: no issue":    false,
+		"KeyError: 'NoneOfThese'": false,
+	} {
+		got := For(Run{Failed: true, Error: failure, Planned: true})
+		if strings.HasPrefix(got, "in a dry run") != want || For(Run{Failed: true, Error: failure}) != "" {
+			t.Errorf("%s: %q", failure, got)
+		}
+	}
+}
