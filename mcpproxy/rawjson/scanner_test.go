@@ -1,12 +1,12 @@
 package rawjson
 
 import (
+	"bytes"
 	"encoding/json"
+	"encoding/json/jsontext"
 	"fmt"
 	"strings"
 	"testing"
-
-	fastjson "github.com/segmentio/encoding/json"
 )
 
 // FuzzScan checks that the scanner accepts exactly JSON, except for values that
@@ -26,9 +26,6 @@ func FuzzScan(f *testing.F) {
 		if ok = ok && s.Offset == len(text); ok != json.Valid(text) && strings.Count(string(text), "[")+strings.Count(string(text), "{") < 1000 {
 			t.Errorf("takes %.200q: %v", text, ok)
 		}
-		if tok := fastjson.NewTokenizer(text); (tok.Next() && tokenized(tok, 1000) && !tok.Next() && tok.Err == nil) != ok {
-			t.Errorf("the tokenizer differs about %.200q: %v", text, ok)
-		}
 	})
 }
 
@@ -41,8 +38,7 @@ func TestScannerRefusesDeepNesting(t *testing.T) {
 	}
 }
 
-// BenchmarkScan compares the scanner with segmentio's tokenizer and its parser, which
-// architecture.md says why it does not use.
+// BenchmarkScan compares the scanner with encoding/json and its jsontext.
 func BenchmarkScan(b *testing.B) {
 	rows := make([]map[string]any, 12_000)
 	for i := range rows {
@@ -60,14 +56,17 @@ func BenchmarkScan(b *testing.B) {
 		}
 		for by, valid := range map[string]func() bool{
 			"scanner": func() bool { return (&Scanner{Text: text}).value(MaxDepth) },
-			"tokenizer": func() bool {
-				t := fastjson.NewTokenizer(text)
-				return t.Next() && tokenized(t, MaxDepth) && !t.Next() && t.Err == nil
+			"json":    func() bool { return json.Valid(text) },
+			"jsontext": func() bool {
+				d := jsontext.NewDecoder(bytes.NewReader(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+				_, err := d.ReadToken()
+				for d.PeekKind() != '}' && err == nil {
+					err = d.SkipValue()
+				}
+				return err == nil
 			},
-			"parser": func() bool {
-				var raw fastjson.RawMessage
-				rest, err := fastjson.Parse(text, &raw, fastjson.DontCopyRawMessage)
-				return err == nil && len(rest) == 0
+			"jsontext, in memory": func() bool {
+				return jsontext.Value(text).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 			},
 		} {
 			b.Run(name+"/"+by, func(b *testing.B) {
@@ -80,29 +79,4 @@ func BenchmarkScan(b *testing.B) {
 			})
 		}
 	}
-}
-
-// tokenized checks the grammar, which the tokenizer does not, of the value that t is
-// at.
-func tokenized(t *fastjson.Tokenizer, depth int) bool {
-	opens := t.Delim
-	if depth < 0 || opens != 0 && opens != '{' && opens != '[' {
-		return false
-	}
-	if opens == 0 || !t.Next() {
-		return opens == 0
-	}
-	closes := opens + 2 // in ASCII
-	for first := true; first && t.Delim != closes || t.Delim == ','; first = false {
-		if !first && !t.Next() {
-			return false
-		}
-		if opens == '{' && (!t.Value.String() || !t.Next() || t.Delim != ':' || !t.Next()) {
-			return false
-		}
-		if !tokenized(t, depth-1) || !t.Next() {
-			return false
-		}
-	}
-	return t.Delim == closes
 }
