@@ -135,6 +135,23 @@ func TestFrozenSandboxUsesNoProcessor(t *testing.T) {
 	})
 }
 
+// TestFrozenSandboxIsNotWatched: what watches its limits finds out that nothing in it
+// runs, however many processes and threads it has, and that it goes on.
+func TestFrozenSandboxIsNotWatched(t *testing.T) {
+	eachKind(t, func(t *testing.T, l *lab) {
+		for name, code := range restless {
+			sb, _ := l.start(t.Context(), t, l.p, begin+code+"\n"+sleep)
+			for range 2 {
+				sb.Freeze()
+				waitFor(t, name+": the sandbox to be found still", sb.freezer.Still)
+				sb.Thaw()
+				waitFor(t, name+": it to go on", func() bool { return !sb.freezer.Still() })
+			}
+			_ = sb.Close()
+		}
+	})
+}
+
 // TestProcessIsToldHowLongItWasHeld before it goes on.
 func TestProcessIsToldHowLongItWasHeld(t *testing.T) {
 	eachKind(t, func(t *testing.T, l *lab) {

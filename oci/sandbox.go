@@ -69,11 +69,14 @@ func (s *Sandbox) Signal(sig unix.Signal) {
 // Freeze stops every process in the sandbox, until Thaw or the end of the sandbox. Its
 // limits and the end of its context go on.
 func (s *Sandbox) Freeze() {
-	_ = s.freezer.Freeze() // a sandbox that is gone is still
+	if s.freezer.Freeze() == nil { // a sandbox that is gone is still
+		s.watch.Hold(s.freezer.Still)
+	}
 }
 
 // Thaw lets the processes go on.
 func (s *Sandbox) Thaw() {
+	s.watch.Resume()
 	_ = s.freezer.Thaw()
 }
 

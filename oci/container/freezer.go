@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/oci/host"
+	"github.com/toolcell/toolcell/oci/kernelfile"
 	"github.com/toolcell/toolcell/oci/pid1"
 )
 
@@ -61,6 +62,18 @@ func (f *Freezer) Thaw() (err error) {
 		err = errors.Join(err, f.line.Continue())
 	}
 	return err
+}
+
+// Still reports whether every process but pid 1 has come to a stop. What continues one
+// by then is the kernel, as a parent ends, and pid 1 stops it again (pid1.c).
+func (f *Freezer) Still() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.stopped {
+		return allStopped(f.s.PID())
+	}
+	events, err := os.ReadFile(filepath.Join(f.dir, "cgroup.events"))
+	return err == nil && kernelfile.Number(events, "frozen") == 1
 }
 
 func (f *Freezer) setFrozen(state string) error {

@@ -30,6 +30,7 @@ type Watch struct {
 	broken atomic.Pointer[error] // why the watch ended the sandbox, if it failed itself
 	slice  string                // memory.events of the cgroup above a scope of systemd's
 	before int64                 // its count of kills at the start
+	rest   rest
 }
 
 // A Sandbox is what a Watch needs to know of a sandbox.
@@ -51,7 +52,7 @@ func Start(s Sandbox, l spec.Limits, h host.Host) *Watch {
 	w.watchOOM()
 	w.watchSlice()
 	if h.Cgroup.Memory && !h.Cgroup.V2 {
-		w.socket = startSocketWatch(s, l.SocketBuffers(), func() {
+		w.socket = startSocketWatch(s, &w.rest, l.SocketBuffers(), func() {
 			w.oom.Store(true)
 			w.killAtLimit()
 		}, w.fail)
@@ -63,7 +64,7 @@ func Start(s Sandbox, l spec.Limits, h host.Host) *Watch {
 		if h.Cgroup.PIDs {
 			l.PIDs = 0
 		}
-		w.memory = startMemoryWatch(s.PID(), !h.NoProc, l, w.killAtLimit, w.fail)
+		w.memory = startMemoryWatch(s.PID(), &w.rest, !h.NoProc, l, w.killAtLimit, w.fail)
 	}
 	return w
 }

@@ -40,6 +40,7 @@ type memoryWatch struct {
 	pid    int      // the sandbox's first process
 	root   *os.File // its root directory, from outside
 	proc   *os.File // its /proc, which lists its processes and no others; nil if it has none
+	rest   *rest
 	limits spec.Limits
 	over   atomic.Bool
 	full   atomic.Bool
@@ -52,8 +53,8 @@ type memoryWatch struct {
 // startMemoryWatch watches the sandbox whose first process is pid, and calls
 // kill once it holds more than it may, or fail if it cannot watch on. ownProc says that
 // the sandbox has a /proc of its own.
-func startMemoryWatch(pid int, ownProc bool, l spec.Limits, kill func(), fail func(error)) *memoryWatch {
-	w := &memoryWatch{pid: pid, limits: l, stop: make(chan struct{}), ended: make(chan struct{})}
+func startMemoryWatch(pid int, r *rest, ownProc bool, l spec.Limits, kill func(), fail func(error)) *memoryWatch {
+	w := &memoryWatch{pid: pid, rest: r, limits: l, stop: make(chan struct{}), ended: make(chan struct{})}
 	go w.run(ownProc, kill, fail)
 	return w
 }
@@ -80,7 +81,7 @@ func (w *memoryWatch) run(ownProc bool, kill func(), fail func(error)) {
 	defer close(w.ended)
 	defer contain.Recover("watching the memory of a sandbox", fail)
 	for w.open(ownProc) != nil {
-		if !w.pause(watchInterval) {
+		if !pause(w.stop, watchInterval) {
 			return
 		}
 	}
@@ -88,8 +89,8 @@ func (w *memoryWatch) run(ownProc bool, kill func(), fail func(error)) {
 	if w.proc != nil {
 		defer w.proc.Close()
 	}
-	for took := time.Duration(0); w.pause(max(watchInterval, 4*took)); {
-		start := time.Now()
+	for took := time.Duration(0); pause(w.stop, max(watchInterval, 4*took)); {
+		start, resting := time.Now(), w.rest.begun()
 		contain.Point("limits: looking")
 		if w.tooMuch() {
 			w.over.Store(true)
@@ -99,18 +100,31 @@ func (w *memoryWatch) run(ownProc bool, kill func(), fail func(error)) {
 		// Checking many processes takes a while; they get most of the
 		// processor.
 		took = time.Since(start)
+		if resting != nil && !await(w.stop, resting) {
+			break
+		}
 	}
 	if w.again.Load() {
 		w.tooMuch() // for the processes: the memory is free in a moment
 	}
 }
 
-// pause waits and reports whether to continue.
-func (w *memoryWatch) pause(d time.Duration) bool {
+// pause waits, and reports whether to go on.
+func pause(stop <-chan struct{}, d time.Duration) bool {
 	select {
-	case <-w.stop:
+	case <-stop:
 		return false
 	case <-time.After(d):
+		return true
+	}
+}
+
+// await waits for the end of a rest, and reports whether to go on.
+func await(stop, over <-chan struct{}) bool {
+	select {
+	case <-stop:
+		return false
+	case <-over:
 		return true
 	}
 }

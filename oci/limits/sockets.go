@@ -21,14 +21,15 @@ const socketInterval = 50 * time.Millisecond
 // each TCP connection have a first packet each way, however many there are
 // (net/core/sock.c, __sk_mem_raise_allocated).
 type socketWatch struct {
+	rest        *rest
 	once        sync.Once // closes stop
 	stop, ended chan struct{}
 }
 
 // startSocketWatch watches s, and calls kill once its buffers hold more than
 // twice the limit, or fail if it cannot watch on.
-func startSocketWatch(s Sandbox, limit int64, kill func(), fail func(error)) *socketWatch {
-	w := &socketWatch{stop: make(chan struct{}), ended: make(chan struct{})}
+func startSocketWatch(s Sandbox, r *rest, limit int64, kill func(), fail func(error)) *socketWatch {
+	w := &socketWatch{rest: r, stop: make(chan struct{}), ended: make(chan struct{})}
 	go w.run(s, limit, kill, fail)
 	return w
 }
@@ -36,15 +37,12 @@ func startSocketWatch(s Sandbox, limit int64, kill func(), fail func(error)) *so
 func (w *socketWatch) run(s Sandbox, limit int64, kill func(), fail func(error)) {
 	defer close(w.ended)
 	defer contain.Recover("watching the socket buffers of a sandbox", fail)
-	ticks := time.NewTicker(socketInterval)
-	defer ticks.Stop()
 	var usage *os.File // most runs end before it is needed
 	for {
-		select {
-		case <-w.stop:
+		if !pause(w.stop, socketInterval) {
 			return
-		case <-ticks.C:
 		}
+		resting := w.rest.begun()
 		if usage == nil {
 			m, err := s.Cgroup()
 			if err == nil {
@@ -61,6 +59,9 @@ func (w *socketWatch) run(s Sandbox, limit int64, kill func(), fail func(error))
 		}
 		if n, _ := strconv.ParseInt(string(bytes.TrimSpace(b)), 10, 64); n > 2*limit {
 			kill()
+			return
+		}
+		if resting != nil && !await(w.stop, resting) {
 			return
 		}
 	}
