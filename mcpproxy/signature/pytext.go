@@ -53,7 +53,7 @@ func (p *pyType) fit(limit int) string {
 }
 
 // text writes the type as Python, down to a depth. record, if not nil, gives
-// the name to write for a dictionary with fields.
+// the name to write for a dictionary with fields, and for a schema that is inside of itself.
 func (p *pyType) text(depth int, record func(*pyType) string) string {
 	inside := func(p *pyType) string { return p.text(depth-1, record) }
 	switch p.kind {
@@ -93,6 +93,9 @@ func (p *pyType) text(depth int, record func(*pyType) string) string {
 			parts[i] = pyString(text.Clip(f.name, shownLiteral)) + mark + inside(f.typ)
 		}
 		return "{" + strings.Join(parts, ", ") + "}"
+	}
+	if p.loop != nil && record != nil {
+		return record(p)
 	}
 	return p.name
 }

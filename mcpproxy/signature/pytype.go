@@ -23,6 +23,10 @@ type pyType struct {
 	args   []*pyType
 	values []*node
 	fields []pyField
+
+	of        *node // the schema of a kindRecord
+	recursive bool  // a kindRecord is met again inside of itself
+	loop      *node // of a kindName: the schema that it is inside of, and is again
 }
 
 type pyField struct {

@@ -7,9 +7,12 @@
 package signature
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/toolcell/toolcell/mcpproxy/pyname"
 )
 
 // Bounds on a signature.
@@ -31,8 +34,9 @@ const (
 // returns.
 type Signature struct {
 	Parameters []Parameter `json:"parameters"`
-	Extra      bool        `json:"extra,omitempty"`   // it takes any other arguments too
-	Returns    *Annotation `json:"returns,omitempty"` // nil if that is not known
+	Extra      bool        `json:"extra,omitempty"`     // it takes any other arguments too
+	ExtraName  string      `json:"extraName,omitempty"` // of those, where a parameter is called more
+	Returns    *Annotation `json:"returns,omitempty"`   // nil if that is not known
 
 	lenient bool                             // other arguments are let through, as nothing says which there are
 	others  *check                           // of other arguments
@@ -86,6 +90,7 @@ func New(in, out json.RawMessage) *Signature {
 	root, err := parseSchema(in)
 	if err == nil {
 		readParameters(s, root)
+		s.nameExtra()
 	} else {
 		s.Extra, s.lenient = true, true
 	}
@@ -114,6 +119,22 @@ func returned(root *node) *pyType {
 	}
 	return typ
 }
+
+// nameExtra makes sure that other arguments have a name of their own.
+func (s *Signature) nameExtra() {
+	taken := map[string]bool{}
+	for i := range s.Parameters {
+		taken[s.Parameters[i].python()] = true
+	}
+	if name := pyname.Unique(moreName, moreName, taken); s.Extra && name != moreName {
+		s.ExtraName = name
+	}
+}
+
+func (s *Signature) extraName() string { return cmp.Or(s.ExtraName, moreName) }
+
+// moreName is what other arguments are called.
+const moreName = "more"
 
 // declaration writes a parameter as in a Python signature.
 func (p *Parameter) declaration(annotation string) string {
@@ -170,7 +191,7 @@ func (s *Signature) line(name string, limit int, returns string, declaration fun
 		if len(s.Parameters) > 0 {
 			b.WriteString(", ")
 		}
-		b.WriteString("**more")
+		b.WriteString("**" + s.extraName())
 	}
 	b.WriteByte(')')
 	if returns != "" {

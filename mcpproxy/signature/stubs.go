@@ -1,6 +1,7 @@
 package signature
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -23,6 +24,7 @@ const (
 	shownFields   = 20       // that are described, for one parameter
 	shortLine     = 100
 	maxServerName = 128
+	maxVariants   = 10 // classes of one name that are compared with one that contains itself
 )
 
 // Doc writes the signature for reading: one parameter a line, with what its
@@ -59,7 +61,7 @@ func (s *Signature) write(name, returns string, comment int, nested bool, annota
 		}
 	}
 	if s.Extra {
-		lines = append(lines, "**more,")
+		lines = append(lines, "**"+s.extraName()+",")
 	}
 	if plain && size <= shortLine || len(lines) == 0 {
 		return name + "(" + strings.TrimSuffix(strings.Join(lines, " "), ",") + ")" + returns
@@ -120,10 +122,14 @@ type stubWriter struct {
 	body      strings.Builder
 	classes   map[string]string // their content to their names
 	named     map[string]bool
-	pending   strings.Builder // classes of the function that is being written
-	prefix    string          // of its classes that have no name of their own
-	described bool            // with descriptions in full
+	pending   strings.Builder  // classes of the function that is being written
+	open      map[*node]string // the names of recursive ones that are being written
+	prefix    string           // of its classes that have no name of their own
+	described bool             // with descriptions in full
 }
+
+// typingNames are what stubs import: no class of theirs has such a name.
+var typingNames = []string{"Any", "Literal", "NotRequired", "TypedDict"}
 
 // A Function is a tool to write a stub of.
 type Function struct {
@@ -140,7 +146,11 @@ func Stubs(server, alias string, functions []Function, full bool) string {
 }
 
 func newStubWriter(described bool) *stubWriter {
-	return &stubWriter{classes: map[string]string{}, named: map[string]bool{}, described: described}
+	w := &stubWriter{classes: map[string]string{}, named: map[string]bool{}, open: map[*node]string{}, described: described}
+	for _, name := range typingNames {
+		w.named[name] = true
+	}
+	return w
 }
 
 // add writes tools until there is no more room.
@@ -202,38 +212,67 @@ func (w *stubWriter) declaration(t Function, s *Signature, record func(*pyType) 
 func docstring(text string) string {
 	quoted := pyString(text)
 	quoted = strings.NewReplacer(`\\`, `\\`, `\"`, `"`).Replace(quoted[1 : len(quoted)-1])
-	quoted = strings.ReplaceAll(quoted, `"""`, `\"\"\"`)
-	if strings.HasSuffix(quoted, `"`) {
-		quoted = quoted[:len(quoted)-1] + `\"`
+	end := ""
+	if rest, ok := strings.CutSuffix(quoted, `"`); ok {
+		quoted, end = rest, `\"`
 	}
-	return `"""` + quoted + `"""`
+	return `"""` + strings.ReplaceAll(quoted, `"""`, `\"\"\"`) + end + `"""`
 }
 
 // record gives the name of the TypedDict of a dictionary with fields, which it
 // writes if there is none yet.
 func (w *stubWriter) record(p *pyType) string {
+	if p.loop != nil {
+		return cmp.Or(w.open[p.loop], "Any") // a list of itself has no name
+	}
 	base := p.name
 	if base == "" {
 		base = w.prefix
 	}
+	if !p.recursive {
+		return w.class(p, base, base)
+	}
+	// Its fields name the class itself: it is written as if it had a name, which it has
+	// if there is such a class of this content or none, and otherwise once more.
+	defer delete(w.open, p.of)
+	name := base
+	for n := 2; n < maxVariants; n++ {
+		classes, named, pending := maps.Clone(w.classes), maps.Clone(w.named), w.pending.String()
+		w.open[p.of] = name
+		if w.class(p, base, name) == name {
+			return name
+		}
+		w.classes, w.named = classes, named
+		w.pending.Reset()
+		w.pending.WriteString(pending)
+		name = fmt.Sprintf("%s%d", base, n)
+	}
+	delete(w.open, p.of)
+	return w.class(p, base, base)
+}
+
+// class writes the TypedDict of a dictionary, unless one of the same content is there.
+// outer begins the names of those inside.
+func (w *stubWriter) class(p *pyType, outer, name string) string {
 	var fields []string
 	plain := true
 	for _, f := range p.fields {
-		outer := w.prefix
-		w.prefix = base + className(f.name, "Value")
+		before := w.prefix
+		w.prefix = outer + className(f.name, "Value")
 		txt := f.typ.text(maxTypeDepth, w.record)
-		w.prefix = outer
+		w.prefix = before
 		if !f.required {
 			txt = "NotRequired[" + txt + "]"
 		}
-		plain = plain && pyname.IsIdentifier(f.name)
+		// In the body of a class, Python gives a name such as __x another one.
+		plain = plain && pyname.IsIdentifier(f.name) && !strings.HasPrefix(f.name, "__")
 		fields = append(fields, pyString(text.Clip(f.name, shownLiteral))+": "+txt)
 	}
 	content := strings.Join(fields, ", ")
 	if name, ok := w.classes[content]; ok {
 		return name
 	}
-	name := base
+	base := name
 	for n := 2; w.named[name]; n++ {
 		name = fmt.Sprintf("%s%d", base, n)
 	}
@@ -269,7 +308,7 @@ func (w *stubWriter) file(server, alias string) string {
 	head := fmt.Sprintf("# MCP server %s: await mcp_%s.<tool>(…)\n", pyString(text.Clip(server, maxServerName)), alias)
 	words := strings.FieldsFunc(body, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	var imports []string
-	for _, name := range []string{"Any", "Literal", "NotRequired", "TypedDict"} {
+	for _, name := range typingNames {
 		if slices.Contains(words, name) {
 			imports = append(imports, name)
 		}

@@ -44,9 +44,12 @@ def signature_of(about: Any) -> Any:
 
 def annotation_of(each: Any) -> Any:
     try:
-        return type_of(each["type"])
+        kind = type_of(each["type"])
     except (KeyError, TypeError):
         return Annotation(each["annotation"])
+    # inspect writes Literal, but list[typing.Literal[…]]: one signature would have both.
+    text = repr(kind)
+    return Annotation(each["annotation"]) if "typing." in text and not text.startswith("typing.") else kind
 
 
 def type_of(tree: Any) -> Any:
