@@ -57,6 +57,7 @@ type app struct {
 	proxy   *mcpproxy.Proxy
 	watcher *discovery.Watcher // nil unless the config files are watched
 	store   *rootfs.Store
+	images  *image.Source
 	scripts *wheels.Source
 	wheels  *packages.Store
 	inbox   *inbox.Server // nil if its questions cannot be asked for
@@ -165,7 +166,7 @@ func openApp(s settings.Settings, o appOptions) (_ *app, err error) {
 		Isolation:   func() string { return runtime.Isolation(s.Limits) },
 		Log:         o.log,
 	})
-	a := &app{bridge: server, policy: rules, runtime: runtime, proxy: proxy, watcher: watcher, store: store, scripts: scripts, wheels: wheelStore}
+	a := &app{bridge: server, policy: rules, runtime: runtime, proxy: proxy, watcher: watcher, store: store, images: images, scripts: scripts, wheels: wheelStore}
 	if o.serves {
 		a.inbox = openInbox(d, server, o.log)
 	}

@@ -179,9 +179,13 @@ func execPrompt(c *cli.Context, s *console.Streams, conf settings.Settings) (err
 			cancel(err)
 		}
 	}
+	greet := func(ctx context.Context) string {
+		defer progress.Hide()
+		return console.Filtered(s.Err, a.images.Greeting(ctx, req.Progress)) // a registry may say why
+	}
 	err = repl.Run(ctx, repl.Options{
 		Streams: s, Run: run, Complete: a.bridge.Complete, Request: req, First: first.text,
-		Image: conf.Image, History: conf.HistoryFile(), Quiet: c.Bool("quiet"),
+		Greeting: greet, History: conf.HistoryFile(), Quiet: c.Bool("quiet"),
 		Ask: asker.askAtPrompt, Show: show, ExitError: exitError,
 	})
 	if err := writeError(ctx); err != nil {

@@ -99,7 +99,7 @@ func (s *Source) prepare(ctx context.Context, progress func(done, total int64, t
 		return image, err
 	}
 	why := strings.TrimPrefix(err.Error(), fmt.Sprintf("reading image %q: ", s.Ref))
-	note := "this ran on the host's own Python, since the default image could not be pulled: " + why
+	note := standInWhy + "the default image could not be pulled: " + why
 	image, hostErr := s.ensure(ctx, "host", note, progress)
 	if hostErr != nil {
 		return bridge.Image{}, fmt.Errorf("%w; and the host's own Python cannot stand in: %w", err, hostErr)

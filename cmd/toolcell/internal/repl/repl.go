@@ -28,7 +28,8 @@ type Options struct {
 	// Complete returns what may continue a dotted name in the request's session.
 	Complete func(ctx context.Context, req bridge.Request, dotted string) []string
 	First    string // code that runs before the first line, if any
-	Image    string // for the greeting
+	// Greeting says what the code runs on. It may take as long as a pull.
+	Greeting func(context.Context) string
 	History  string // file of the lines typed earlier; none if empty
 	Quiet    bool   // no greeting
 
@@ -61,10 +62,11 @@ func Run(ctx context.Context, o Options) error {
 	q.input = q.openInput(ctx)
 	defer q.input.close()
 	if q.person {
-		defer o.Streams.Signals.OnInterrupt(q.interrupt)()
 		if !o.Quiet {
-			fmt.Fprintf(o.Streams.Err, "Python in a sandbox of %s. Ctrl-C interrupts what runs, Ctrl-D or exit() leaves.\n", o.Image)
+			greeting := o.Greeting(ctx) // Ctrl-C still ends the program
+			fmt.Fprintf(o.Streams.Err, "%s. Ctrl-C interrupts what runs, Ctrl-D or exit() leaves.\n", greeting)
 		}
+		defer o.Streams.Signals.OnInterrupt(q.interrupt)()
 	}
 	return q.loop(ctx, o.First)
 }

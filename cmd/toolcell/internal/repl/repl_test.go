@@ -169,9 +169,9 @@ func TestPersonSeesMarks(t *testing.T) {
 	done := make(chan error, 1)
 	go func() {
 		done <- Run(t.Context(), Options{
-			Streams: &console.Streams{In: theirs, Out: theirs, Err: theirs, Signals: signals},
-			Image:   "an image",
-			Request: bridge.Request{Stdout: theirs, Stderr: theirs},
+			Streams:  &console.Streams{In: theirs, Out: theirs, Err: theirs, Signals: signals},
+			Greeting: func(context.Context) string { return "Python in a sandbox of an image" },
+			Request:  bridge.Request{Stdout: theirs, Stderr: theirs},
 			Run: func(_ context.Context, r bridge.Request) *bridge.Result {
 				fmt.Fprint(r.Stdout, "no end")
 				return &bridge.Result{Status: bridge.StatusSuccess, Session: "new"}
