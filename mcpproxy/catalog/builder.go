@@ -9,6 +9,7 @@ import (
 	"log/slog"
 
 	"github.com/toolcell/toolcell/mcpproxy/pins"
+	"github.com/toolcell/toolcell/mcpproxy/rawjson"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
@@ -91,6 +92,9 @@ func readTool(raw json.RawMessage) (t Tool, sent pins.Definition, err error) {
 		Tool
 		Execution json.RawMessage `json:"execution"`
 	}
+	if !nestsAtMost(raw, rawjson.MaxDepth-1) { // where encoding/json stops
+		return Tool{Name: nameOf(raw)}, sent, fmt.Errorf("its definition nests more than %d deep", rawjson.MaxDepth-1)
+	}
 	err = json.Unmarshal(raw, &all)
 	t = all.Tool
 	if err != nil {
@@ -111,11 +115,25 @@ func readTool(raw json.RawMessage) (t Tool, sent pins.Definition, err error) {
 	t.Description = text.CutAfter(text.Clean(t.Description), maxDescription)
 	t.InputSchema = compact(sanitize(object(t.InputSchema, `{"type":"object"}`)))
 	t.OutputSchema = compact(sanitize(object(t.OutputSchema, "")))
-	if t.Annotations = compact(object(t.Annotations, "")); len(t.Annotations) > maxAnnotation {
+	if t.Annotations = compact(object(t.Annotations, "")); len(t.Annotations) > maxAnnotation || !nestsAtMost(t.Annotations, maxNesting) {
 		t.Annotations = nil
 	}
 	sent.Hints = pins.ReadHints(t.Annotations)
 	return t, sent, nil
+}
+
+// nestsAtMost reports whether JSON nests no deeper than this.
+func nestsAtMost(raw json.RawMessage, depth int) bool {
+	_, ok := (&rawjson.Scanner{Text: raw}).Value(depth)
+	return ok
+}
+
+// nameOf returns the name of a definition that cannot be decoded, if it has one.
+func nameOf(raw json.RawMessage) (name string) {
+	members, _ := rawjson.Members(raw)
+	value, _ := rawjson.Find(members, "name")
+	_ = json.Unmarshal(value, &name)
+	return name
 }
 
 var errOnlyAsTask = errors.New("it runs only as a task of MCP, which toolcell does not support")

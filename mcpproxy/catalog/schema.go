@@ -15,12 +15,19 @@ const (
 	maxSchema      = 256 << 10 // bytes; a model cannot read more anyway
 	longSchema     = 32 << 10  // above it, long texts in a schema are cut
 	maxScannedJSON = 8 << 20
+
+	// maxNesting is how deep a schema may nest. Python's reader of JSON stops below
+	// 1,000, and one schema must not spoil the list that it is in.
+	maxNesting = 200
 )
 
 // sanitize makes a schema fit to be shown. Nearly all come out as the server wrote
 // them. Texts in it lose invisible characters, and are cut in a long schema. A
-// schema that is still too large is replaced by a note.
+// schema that is still too large, or nests too deep, is replaced by a note.
 func sanitize(schema json.RawMessage) json.RawMessage {
+	if schema != nil && !nestsAtMost(schema, maxNesting) {
+		return note(fmt.Sprintf("it nests more than %d deep", maxNesting))
+	}
 	long := len(schema) > longSchema
 	if len(schema) <= maxScannedJSON && (long || !harmless(schema)) {
 		schema = editTexts(schema, func(txt string) string {
@@ -31,10 +38,15 @@ func sanitize(schema json.RawMessage) json.RawMessage {
 		})
 	}
 	if len(schema) > maxSchema {
-		note, _ := json.Marshal(fmt.Sprintf("the server's schema is left out: it has %d bytes", len(schema)))
-		return json.RawMessage(`{"type":"object","description":` + string(note) + `}`)
+		return note(fmt.Sprintf("it has %d bytes", len(schema)))
 	}
 	return schema
+}
+
+// note is a schema that says why the server's is not here.
+func note(reason string) json.RawMessage {
+	said, _ := json.Marshal("the server's schema is left out: " + reason)
+	return json.RawMessage(`{"type":"object","description":` + string(said) + `}`)
 }
 
 // harmless reports whether no text in the JSON can need cleaning: it is ASCII

@@ -2,8 +2,11 @@ package catalog
 
 import (
 	"encoding/json"
+	"log/slog"
 	"strings"
 	"testing"
+
+	"github.com/toolcell/toolcell/mcpproxy/rawjson"
 )
 
 func TestSanitizeLeavesOrdinarySchemasAsTheyAre(t *testing.T) {
@@ -49,6 +52,47 @@ func TestSanitizeLeavesOutWhatIsStillTooLarge(t *testing.T) {
 		got := sanitize(json.RawMessage(schema))
 		if len(got) > 200 || !json.Valid(got) || !strings.Contains(string(got), "is left out: it has") {
 			t.Errorf("%s: %.300s", name, got)
+		}
+	}
+}
+
+// TestADeepSchemaSpoilsOnlyItself has what makes Python's reader of JSON, the SDK's and encoding/json fail.
+func TestADeepSchemaSpoilsOnlyItself(t *testing.T) {
+	nested := func(open, close string, n int) string {
+		return strings.Repeat(open, n) + "1" + strings.Repeat(close, n)
+	}
+	for name, tt := range map[string]struct{ tool, want string }{
+		"200 lists":      {`"inputSchema":{"default":` + nested("[", "]", 199) + `}`, `{"default":[[`},
+		"300 lists":      {`"inputSchema":{"default":` + nested("[", "]", 300) + `}`, "the server's schema is left out: it nests more than 200 deep"},
+		"1,000 objects":  {`"inputSchema":` + nested(`{"properties":`, "}", 1000), "the server's schema is left out: it nests more than 200 deep"},
+		"an output":      {`"inputSchema":{"type":"object"},"outputSchema":` + nested(`{"items":`, "}", 5000), `{"type":"object"}`},
+		"annotations":    {`"inputSchema":{"type":"object"},"annotations":` + nested(`{"a":`, "}", 300), `{"type":"object"}`},
+		"another member": {`"inputSchema":{"type":"object"},"_meta":` + nested(`{"a":`, "}", 5000), `{"type":"object"}`},
+		"20,000 lists":   {`"inputSchema":{"default":` + nested("[", "]", 20_000) + `}`, "its definition nests more than 9999 deep"},
+	} {
+		items, err := rawjson.Items([]byte(`[{"name":"before"},{"name":"deep",` + tt.tool + `},{"name":"after"}]`))
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		b := NewBuilder(slog.New(slog.DiscardHandler))
+		b.Add(items)
+		l := newList(b.Definitions(), toolFilter{})
+		for _, other := range []string{"before", "after"} {
+			if _, ok := l.Find(other); !ok {
+				t.Errorf("%s: %q is gone", name, other)
+			}
+		}
+		got := ""
+		if tool, ok := l.Find("deep"); ok {
+			got = string(tool.InputSchema)
+			if len(tool.Annotations) > 0 || len(tool.OutputSchema) > 200 {
+				t.Errorf("%s: annotations %.100s, output %.100s", name, tool.Annotations, tool.OutputSchema)
+			}
+		} else if left := b.Definitions().left; len(left) == 1 && left[0].Name == "deep" {
+			got = left[0].Reason
+		}
+		if !strings.Contains(got, tt.want) {
+			t.Errorf("%s: %.200s\nwant %s", name, got, tt.want)
 		}
 	}
 }

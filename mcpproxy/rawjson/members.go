@@ -14,7 +14,8 @@ type Member struct {
 
 // Members returns the members of a JSON object in their order, which decides
 // which of two clashing aliases gets a number; a Go map would lose it. It does not
-// decode the values: Claude's file has megabytes that are not about servers.
+// decode the values: Claude's file has megabytes that are not about servers. They may
+// nest as deep as they like.
 func Members(data []byte) (all []Member, err error) {
 	s := Scanner{Text: data}
 	ok := s.Object(func(name []byte) (ok bool) {
@@ -22,7 +23,7 @@ func Members(data []byte) (all []Member, err error) {
 		if err = json.Unmarshal(name, &m.Name); err != nil {
 			return false
 		}
-		m.Value, ok = s.Value(MaxDepth)
+		m.Value, ok = s.Any()
 		all = append(all, m)
 		return ok
 	})
@@ -32,12 +33,18 @@ func Members(data []byte) (all []Member, err error) {
 	return all, err
 }
 
-// Items returns the items of a JSON list.
+// Items returns the items of a JSON list, which may nest as deep as they like.
 func Items(data []byte) (list []json.RawMessage, err error) {
-	if !bytes.HasPrefix(bytes.TrimSpace(data), []byte("[")) {
+	s := Scanner{Text: data}
+	ok := s.List(func() bool {
+		item, ok := s.Any()
+		list = append(list, item)
+		return ok
+	})
+	if s.SkipSpace(); !ok || s.Offset < len(data) {
 		return nil, errors.New("is not a list")
 	}
-	return list, json.Unmarshal(data, &list)
+	return list, nil
 }
 
 // Find returns the value of the first member of that name.

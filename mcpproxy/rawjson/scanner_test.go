@@ -26,7 +26,29 @@ func FuzzScan(f *testing.F) {
 		if ok = ok && s.Offset == len(text); ok != json.Valid(text) && strings.Count(string(text), "[")+strings.Count(string(text), "{") < 1000 {
 			t.Errorf("takes %.200q: %v", text, ok)
 		}
+		d := Scanner{Text: text}
+		skipped := d.skip()
+		if d.SkipSpace(); (skipped && d.Offset == len(text)) != ok && strings.Count(string(text), "[")+strings.Count(string(text), "{") < 1000 {
+			t.Errorf("skips %.200q: %v", text, skipped)
+		}
 	})
+}
+
+func TestMembersAndItemsNestAsDeepAsTheyLike(t *testing.T) {
+	deep := strings.Repeat(`{"a":[`, 100_000) + strings.Repeat(`]}`, 100_000)
+	all, err := Members([]byte(`{"deep":` + deep + `,"name":"x"}`))
+	if err != nil || len(all) != 2 || string(all[0].Value) != deep || string(all[1].Value) != `"x"` {
+		t.Errorf("%d members, %v", len(all), err)
+	}
+	list, err := Items([]byte("[1, " + deep + ` , "x"] `))
+	if err != nil || len(list) != 3 || string(list[1]) != deep || string(list[2]) != `"x"` {
+		t.Errorf("%d items, %v", len(list), err)
+	}
+	for _, wrong := range []string{deep[1:], deep[:len(deep)-1], deep + deep, strings.Replace(deep, "]}]}", "}]}]", 1), strings.Repeat("[", 3<<20)} {
+		if list, err := Items([]byte("[" + wrong + "]")); err == nil {
+			t.Errorf("%.20s is %d items", wrong, len(list))
+		}
+	}
 }
 
 func TestScannerRefusesDeepNesting(t *testing.T) {
