@@ -26,6 +26,7 @@ type Host struct {
 	GIDs       idmap.Map
 	OwnUIDs    idmap.Range // each sandbox can have one of them as the code's; none: they share UIDs.User
 	Cgroup     Cgroup
+	ProcNames  []string       // what everybody may read at the top of /proc, but for processes
 	NoProc     bool           // no /proc can be mounted: ours is partly covered
 	Exe        string         // this program's file, for sandboxes to start from
 	HardLimits map[int]uint64 // our hard limits by resource (getrlimit(2)), those that there are
@@ -36,7 +37,7 @@ type Host struct {
 // Probe finds out what this host offers. wantUID and wantGID are the ids that
 // code is to have inside.
 func Probe(wantUID, wantGID uint32) (Host, error) {
-	h := Host{EUID: os.Geteuid(), HardLimits: hardLimits(), RootGuard: rootGuard()}
+	h := Host{EUID: os.Geteuid(), HardLimits: hardLimits(), RootGuard: rootGuard(), ProcNames: procNames()}
 	h.Admin = h.EUID == 0 && holdsSysAdmin()
 	h.Cgroup = detectCgroup(h.EUID)
 	var err error
@@ -100,6 +101,20 @@ func UserName(uid int) string {
 // ids.
 func haveMappingTools() bool {
 	return ThisSystem().mapsSubordinateIDs()
+}
+
+// procNames returns the names at the top of /proc that are no processes, and that
+// everybody may read.
+func procNames() (names []string) {
+	entries, _ := os.ReadDir("/proc") // which is there, or no sandbox starts
+	for _, e := range entries {
+		if name := e.Name(); name[0] < '0' || name[0] > '9' {
+			if info, err := e.Info(); err == nil && info.Mode().Perm()&0o004 != 0 {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
 }
 
 // hardLimits returns the hard limits of this process that are not infinite.

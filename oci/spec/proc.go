@@ -1,27 +1,55 @@
 package spec
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // CoveredFiles are files of /proc that show the host's load, memory and uptime,
 // and that programs need. Others of the same name and form lie over them
 // (container/procfiles.go).
 var CoveredFiles = []string{"/proc/loadavg", "/proc/meminfo", "/proc/stat", "/proc/uptime"}
 
-// MaskedPaths reveal things about the host, or can be used to slow it down;
-// they read as empty. The list is the defaults of Docker and Podman, plus the
-// files that show the host's load, memory and locks.
-var MaskedPaths = []string{
-	"/proc/acpi", "/proc/asound", "/proc/buddyinfo", "/proc/diskstats", "/proc/interrupts", "/proc/kcore", "/proc/keys",
-	"/proc/latency_stats", "/proc/locks", "/proc/sched_debug", "/proc/schedstat", "/proc/scsi", "/proc/softirqs",
-	"/proc/swaps", "/proc/timer_list", "/proc/timer_stats", "/proc/kallsyms", "/proc/kmsg", "/proc/kpagecount",
-	"/proc/kpageflags", "/proc/pressure", "/proc/vmstat", "/proc/zoneinfo", "/sys/firmware", "/sys/devices/virtual/powercap",
+// maskedPaths reveal things about the host, or can be used to slow it down; they read
+// as empty. The list is the defaults of Docker and Podman, plus files that move with
+// what the host and other sandboxes do.
+var maskedPaths = []string{
+	"/proc/acpi", "/proc/asound", "/proc/buddyinfo", "/proc/bus", "/proc/cgroups", "/proc/crypto", "/proc/diskstats", "/proc/driver",
+	"/proc/fs", "/proc/interrupts", "/proc/irq", "/proc/kcore", "/proc/key-users", "/proc/keys",
+	"/proc/latency_stats", "/proc/locks", "/proc/mdstat", "/proc/modules", "/proc/partitions", "/proc/sched_debug", "/proc/schedstat",
+	"/proc/scsi", "/proc/softirqs", "/proc/swaps", "/proc/timer_list", "/proc/timer_stats", "/proc/kallsyms", "/proc/kmsg",
+	"/proc/kpagecount", "/proc/kpageflags", "/proc/pressure", "/proc/vmstat", "/proc/zoneinfo",
+	"/proc/sys/fs/aio-nr", "/proc/sys/fs/dentry-state", "/proc/sys/fs/file-nr", "/proc/sys/fs/inode-nr", "/proc/sys/fs/inode-state",
+	"/proc/sys/fs/quota", "/proc/sys/kernel/pty/nr",
+	"/sys/firmware", "/sys/devices/virtual/powercap",
+}
+
+// shownProc are the names at the top of /proc that a sandbox sees as they are: what is
+// about its own processes and namespaces, and what does not move. CoveredFiles are
+// among them.
+var shownProc = []string{
+	"cmdline", "config.gz", "consoles", "cpuinfo", "devices", "dma", "execdomains", "filesystems", "iomem", "ioports", "loadavg",
+	"meminfo", "misc", "mounts", "mtrr", "net", "self", "stat", "sys", "sysvipc", "thread-self", "tty", "uptime", "version",
+	"version_signature",
+}
+
+// MaskedPaths are what a sandbox on h sees as empty. That is also what /proc has on this
+// host and no list of ours: drivers put there what they like.
+func MaskedPaths(h Host) []string {
+	out := slices.Clone(maskedPaths)
+	for _, name := range h.ProcNames {
+		if path := "/proc/" + name; !slices.Contains(shownProc, name) && !slices.Contains(out, path) {
+			out = append(out, path)
+		}
+	}
+	return out
 }
 
 // ReadonlyPaths configure the kernel, or are device nodes of the host, whose
 // times and modes are the host's too; what is written to a device is not a
 // write to its file system.
 var ReadonlyPaths = []string{
-	"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger",
+	"/proc/sys", "/proc/sysrq-trigger",
 	"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty",
 }
 

@@ -85,7 +85,7 @@ func New(p Process, h Host, id string) *specs.Spec {
 				{Type: specs.UTSNamespace},
 				{Type: specs.CgroupNamespace},
 			},
-			MaskedPaths:   MaskedPaths,
+			MaskedPaths:   MaskedPaths(h),
 			ReadonlyPaths: ReadonlyPaths,
 			CgroupsPath:   h.Cgroup.Path(id),
 			Resources:     resources(p.Limits, h.Cgroup),

@@ -94,7 +94,7 @@ func newStarterConfig(p spec.Process, h spec.Host, template bool) (starterConfig
 	c.Mounts = append(c.Mounts, [4]any{"/proc", "proc", flags, ""})
 	// A fork has no /sys, and the template has covered everything outside
 	// /proc.
-	c.Masked = slices.DeleteFunc(slices.Clone(spec.MaskedPaths), func(path string) bool { return !spec.InProc(path) })
+	c.Masked = slices.DeleteFunc(spec.MaskedPaths(h), func(path string) bool { return !spec.InProc(path) })
 	c.Readonly = slices.DeleteFunc(slices.Clone(spec.ReadonlyPaths), func(path string) bool { return !spec.InProc(path) })
 	c.Sysctl, c.Nice = spec.Sysctls(h), spec.Niceness(h)
 	for _, l := range spec.Rlimits(p.Limits, h) {
