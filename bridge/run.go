@@ -102,6 +102,10 @@ func (s *Server) run(ctx context.Context, req Request, run *ongoing.Run[*Result]
 	defer files.Discard()
 	api := s.hostAPI(plan, py, req, run.Asker, progress, files.Display)
 	run.Attach(ctx, py.hold, api.Past)
+	stop := py.codeStop(api.Stop, run.Cancel)
+	if sess.name != "" {
+		run.OnStop(stop.stop)
+	}
 	py.passOnOutput(req, progress, files)
 	start := s.startMessage(plan, py, req)
 	if req.Running != nil {
@@ -110,6 +114,9 @@ func (s *Server) run(ctx context.Context, req Request, run *ongoing.Run[*Result]
 		req.Running(i.interrupt)
 	}
 	end := py.run(ctx, start, api)
+	if why := stop.ended(); end.why == nil {
+		end.why = why
+	}
 	end.done.Result = text.Bound(end.done.Result, py.pipes.MakeRoom(len(end.done.Result)))
 	py.planned = api.Planned()
 	reached := py.closeNetwork()

@@ -266,6 +266,9 @@ func (ss *sessions) endRun(sess *session, r *Result, e ending) (news sessionNews
 	}
 	if e.done.Kept {
 		sess.interpreter.pipes.Listen()
+		if stoppedByUser(e.why) {
+			news.notes = append(news.notes, keptNote(sess.name))
+		}
 		return news
 	}
 	why, byCode := ss.whyOver(r, e)
@@ -285,6 +288,8 @@ func (ss *sessions) whyOver(r *Result, e ending) (why string, byCode bool) {
 		return fmt.Sprintf("a run was stopped after %s", seconds(time.Duration(r.TimeoutSeconds)*time.Second)), false
 	case r.Status == StatusMemory:
 		return fmt.Sprintf("a run needed more than the limit of %s of memory", text.Size(ss.o.Limits.Memory)), false
+	case r.Status == StatusCancelled && stoppedByUser(e.why):
+		return fmt.Sprintf("%s, and its code did not end within %s", e.why, seconds(stopPatience)), false
 	case r.Status == StatusCancelled:
 		return "a run was cancelled", false
 	case r.Status == StatusSandbox:

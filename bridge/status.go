@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toolcell/toolcell/bridge/consent"
 	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 	"github.com/toolcell/toolcell/oci"
@@ -46,7 +45,7 @@ func stopError(p plan, e ending, stderr []string, limits oci.Limits) error {
 		return withStatus(StatusTimeout, fmt.Errorf("the %s of the run were over before Python had started", seconds(p.timeout)))
 	case errors.Is(e.why, runner.ErrTimeout) && unfinished:
 		return withStatus(StatusTimeout, fmt.Errorf("the code ran longer than %s and was stopped", seconds(p.timeout)))
-	case (errors.Is(e.why, consent.ErrStopped) || errors.Is(e.why, consent.ErrExpired)) && unfinished:
+	case stoppedByUser(e.why) && (unfinished || e.done.Kept):
 		return withStatus(StatusCancelled, e.why)
 	case e.why != nil && !errors.Is(e.why, runner.ErrProtocol) && unfinished:
 		return withStatus(StatusCancelled, errors.New("the run was cancelled"))

@@ -29,6 +29,7 @@ type Run struct {
 	granted  map[toolKey][]string // the reasons for which a tool was asked about, and allowed until the end
 	believed map[toolKey]string   // the hints that were accepted
 	pending  *Question
+	stopped  error // by the user, or since no answer came: nothing more is asked
 	ended    bool
 }
 
@@ -293,6 +294,9 @@ func (r *Run) gather() {
 
 // ask freezes the run, puts a question and waits until it is decided. r.turn is held.
 func (r *Run) ask(ctx context.Context, q *Question) (*Question, error) {
+	if err := r.whyStopped(); err != nil {
+		return nil, err
+	}
 	if err := r.desk.freeze(r.o.Client); err != nil {
 		return nil, err
 	}
@@ -314,9 +318,24 @@ func (r *Run) ask(ctx context.Context, q *Question) (*Question, error) {
 	}
 	decided := r.await(ctx, q)
 	if decided.State == Stopped || decided.State == Expired {
+		r.stop(decided.err())
 		r.o.Stop(decided.err())
 	}
 	return &decided, nil
+}
+
+// stop notes that nothing more of the run is asked, and takes back what was allowed.
+func (r *Run) stop(why error) {
+	r.desk.mu.Lock()
+	defer r.desk.mu.Unlock()
+	r.stopped = why
+	clear(r.granted)
+}
+
+func (r *Run) whyStopped() error {
+	r.desk.mu.Lock()
+	defer r.desk.mu.Unlock()
+	return r.stopped
 }
 
 // put makes a question the one that waits, unless the run has ended.

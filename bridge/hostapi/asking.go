@@ -8,6 +8,7 @@ import (
 
 	"github.com/toolcell/toolcell/bridge/consent"
 	"github.com/toolcell/toolcell/mcpproxy"
+	"github.com/toolcell/toolcell/mcpproxy/catalog"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 )
@@ -41,7 +42,12 @@ func (a *API) callAllowed(ctx context.Context, server config.Server, r mcpproxy.
 	if a.asks() {
 		r.Elicit, r.Elicits = a.elicit, a.elicits
 	}
-	r.Check = a.flow.check
+	r.Check = func(s config.Server, t catalog.Tool, args json.RawMessage) ([]string, error) {
+		if err := a.whyStopped(); err != nil {
+			return nil, err
+		}
+		return a.flow.check(s, t, args)
+	}
 	if a.planner != nil {
 		r.Plans = a.planner.plans
 	}
@@ -140,6 +146,9 @@ func (a *API) authorizeRead(ctx context.Context, server config.Server, what stri
 			c.Allowed = ask.Same
 			err = a.policy.Authorize(c)
 			ctx = mcpproxy.OfEntry(ctx, c.Identity)
+		}
+		if err == nil {
+			err = a.whyStopped()
 		}
 		if err != nil {
 			return nil, err

@@ -126,6 +126,7 @@ type API struct {
 	left     leftOut
 	used     usedServers
 	silent   atomic.Pointer[mcpproxy.SilentError]
+	stopped  atomic.Pointer[error]
 	starts   startTime
 	patience time.Duration
 	working  *semaphore.Weighted // bounds calls that go on after the run's end: they compute or write files
@@ -180,6 +181,16 @@ func (a *API) Notes() []string {
 // since it has not answered after its start; nil if there is none.
 func (a *API) Silent() *mcpproxy.SilentError { return a.silent.Load() }
 
+// Stop has all further calls fail: the run is ending.
+func (a *API) Stop(why error) { a.stopped.Store(&why) }
+
+func (a *API) whyStopped() error {
+	if why := a.stopped.Load(); why != nil {
+		return *why
+	}
+	return nil
+}
+
 // Call carries out what the code asked for; it implements runner.Host. Whatever
 // the code asks, it only gets what its run may have: calls of tools and all that is
 // asked of a running server need a grant, documentation does not.
@@ -188,6 +199,9 @@ func (a *API) Call(ctx context.Context, number int, method string, raw json.RawM
 		a.planner.decide(number)
 	}
 	defer a.planner.decide(number)
+	if err := a.whyStopped(); err != nil {
+		return runner.Answer{}, err
+	}
 	if err := a.checkPlanned(method, raw); err != nil {
 		return runner.Answer{}, err
 	}

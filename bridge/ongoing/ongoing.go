@@ -100,6 +100,7 @@ type Run[R Result] struct {
 	forget    sync.Once
 
 	mu     sync.Mutex
+	onStop func(why error)                      // in place of cancel; nil before OnStop
 	report func(done, total int64, text string) // to the call that attends; nil if none does
 	nonce  string                               // of the ticket that counts
 	rounds int                                  // of questions in results
@@ -124,7 +125,7 @@ func (rs *Runs[R]) Begin(o RunOptions, work func(ctx context.Context, r *Run[R])
 		done: make(chan struct{}), forgotten: make(chan struct{}), report: o.Report,
 	}
 	r.Asker = rs.desk.Begin(consent.RunOptions{
-		ID: newName(), Client: o.Connection, NoUser: o.NoUser, Marks: o.Connection.Marks, Stop: cancel,
+		ID: newName(), Client: o.Connection, NoUser: o.NoUser, Marks: o.Connection.Marks, Stop: r.stop,
 	})
 	rs.background.Go(func() {
 		defer cancel(nil)
@@ -140,6 +141,24 @@ func newName() string { return strings.ToLower(rand.Text()[:8]) }
 
 // Cancel ends a run.
 func (r *Run[R]) Cancel(why error) { r.cancel(why) }
+
+// OnStop has f end the run when the user stops it or does not answer, in place of Cancel.
+func (r *Run[R]) OnStop(f func(why error)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.onStop = f
+}
+
+// stop is consent.RunOptions.Stop.
+func (r *Run[R]) stop(why error) {
+	r.mu.Lock()
+	f := r.onStop
+	r.mu.Unlock()
+	if f == nil {
+		f = r.cancel
+	}
+	f(why)
+}
 
 // Done returns a channel that is closed when the run has ended.
 func (r *Run[R]) Done() <-chan struct{} { return r.done }
