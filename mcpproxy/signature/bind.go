@@ -69,13 +69,14 @@ func (s *Signature) Bind(tool string, positional []json.RawMessage, named []Argu
 	if more > 0 {
 		wrong = append(wrong, fmt.Sprintf("has none of %d more", more))
 	}
-	wrong = append(wrong, s.fillMissing(given)...)
+	wrong = append(wrong, s.missing(given)...)
 	if len(wrong) > 0 {
 		return nil, &ArgumentError{TypeError, fmt.Sprintf("%s() %s; it is %s", tool, joined(wrong), s.Line(tool, 600))}
 	}
 	if err := s.checkValues(tool, given, extra); err != nil {
 		return nil, err
 	}
+	s.fillDefaults(given) // the server's own, which no check is for
 	return s.encode(given, extra), nil
 }
 
@@ -121,7 +122,11 @@ func (s *Signature) checkValues(tool string, given []json.RawMessage, extra []Ar
 		if s.excepted(a.Value) {
 			continue
 		}
-		if err := v.refuse(tool, text.Printable(a.Name, shownLiteral), s.others, a.Value); err != nil {
+		of, known := s.known[a.Name]
+		if !known {
+			of = s.others
+		}
+		if err := v.refuse(tool, text.Printable(a.Name, shownLiteral), of, a.Value); err != nil {
 			return err
 		}
 	}
@@ -142,20 +147,15 @@ func (p *Parameter) omits(value json.RawMessage) bool {
 	return rawjson.IsNull(value) && !p.Required && !p.typ.takesNull()
 }
 
-// fillMissing drops None where it may be left out, adds the defaults that the server
-// demands, and returns what is lacking.
-func (s *Signature) fillMissing(given []json.RawMessage) (wrong []string) {
+// missing drops None where it may be left out, and returns what is lacking.
+func (s *Signature) missing(given []json.RawMessage) (wrong []string) {
 	var missing []string
 	for i := range s.Parameters {
 		p := &s.Parameters[i]
 		if given[i] != nil && p.omits(given[i]) {
 			given[i] = nil
 		}
-		switch {
-		case given[i] != nil:
-		case p.fill:
-			given[i] = p.Default
-		case p.Required:
+		if given[i] == nil && p.Required {
 			missing = append(missing, quote(p.python()))
 		}
 	}
@@ -163,6 +163,15 @@ func (s *Signature) fillMissing(given []json.RawMessage) (wrong []string) {
 		wrong = []string{"lacks " + strings.Join(first20(missing), ", ")}
 	}
 	return wrong
+}
+
+// fillDefaults adds the defaults that the server demands.
+func (s *Signature) fillDefaults(given []json.RawMessage) {
+	for i := range s.Parameters {
+		if p := &s.Parameters[i]; given[i] == nil && p.fill {
+			given[i] = p.Default
+		}
+	}
 }
 
 // encode writes the arguments in the order of the parameters.

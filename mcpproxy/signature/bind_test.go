@@ -161,3 +161,62 @@ func TestParseArgumentsFindsWhatJSONDoes(t *testing.T) {
 		}
 	}
 }
+
+// TestBindRefusesOnlyWhatTheSchemaSurelyRefuses: everything else is for the server.
+func TestBindRefusesOnlyWhatTheSchemaSurelyRefuses(t *testing.T) {
+	var wide []string
+	for i := range maxParameters + 100 {
+		wide = append(wide, fmt.Sprintf(`"p%d":{"type":"integer"}`, i))
+	}
+	const forms = `{"oneOf":[{"properties":{"kind":{"const":"number"},"value":{"type":"number"}},"required":["kind","value"]},` +
+		`{"properties":{"kind":{"const":"text"}},"required":["kind"]}]}`
+	var branches []string
+	for i := range maxSchemaBranch + 10 {
+		branches = append(branches, fmt.Sprintf(`{"properties":{"p%d":{"type":"string"}},"required":["all"]}`, i))
+	}
+	for _, tt := range []struct{ name, schema, named, want string }{
+		{"a default that does not fit, left out", `{"properties":{"a":{"type":"string","default":null}},"required":["a"]}`, `{}`, `{}`},
+		{"a default of another type, left out", `{"properties":{"a":{"type":"integer","default":"7"}},"required":["a"]}`, `{}`, `{}`},
+		{"a default outside of the enum, left out", `{"properties":{"a":{"enum":["x"],"default":""}},"required":["a"]}`, `{}`, `{}`},
+		{"a default that fits", `{"properties":{"a":{"type":["string","null"],"default":null}},"required":["a"]}`, `{}`, `{"a":null}`},
+		{"a default of one form only", `{"oneOf":[{"properties":{"k":{"const":"a","default":"a"}},"required":["k"]},{"properties":{"k":{"const":"b"},"n":{}},"required":["k"]}]}`, `{"n":1}`, `{"n":1}`},
+		{"a property that one form has", forms, `{"kind":"text","value":"x"}`, `{"kind":"text","value":"x"}`},
+		{"a property of one form of anyOf", `{"properties":{"a":{}},"anyOf":[{"properties":{"b":{"type":"string"}}},{"required":["a"]}]}`, `{"a":1,"b":2}`, `{"a":1,"b":2}`},
+		{"a property of the form that is not read", `{"anyOf":[{"properties":{"b":{"type":"string"}}},{"$ref":"http://x/y"}]}`, `{"b":2}`, `{"b":2}`},
+		{"more forms than are read", `{"anyOf":[` + strings.Join(branches, ",") + `]}`, `{"p55":"x"}`, `{"p55":"x"}`},
+		{"properties beyond those that are parameters", `{"properties":{` + strings.Join(wide, ",") + `},"additionalProperties":{"type":"string"}}`, `{"p1050":5,"other":"x"}`, `{"p1050":5,"other":"x"}`},
+		{"a name too long for a parameter", `{"properties":{"` + strings.Repeat("n", 300) + `":{"type":"integer"}},"additionalProperties":{"type":"string"}}`, `{"` + strings.Repeat("n", 300) + `":5}`, `{"` + strings.Repeat("n", 300) + `":5}`},
+		{"a reference below an $id", `{"properties":{"a":{"$id":"http://x/a","$ref":"#/$defs/t","$defs":{"t":{"type":"integer"}}},"b":{"$id":"b","properties":{"c":{"$ref":"#/$defs/t"}},"$defs":{"t":{"type":"integer"}}}},"$defs":{"t":{"type":"string"}}}`,
+			`{"a":1,"b":{"c":1}}`, `{"a":1,"b":{"c":1}}`},
+		{"a reference below an id of old drafts", `{"properties":{"a":{"id":"b","properties":{"c":{"$ref":"#/definitions/t"}},"definitions":{"t":{"type":"integer"}}}},"definitions":{"t":{"type":"string"}}}`, `{"a":{"c":1}}`, `{"a":{"c":1}}`},
+		{"a reference to an anchor", `{"properties":{"a":{"$ref":"#t"}},"t":{"type":"string"},"$defs":{"x":{"$anchor":"t","type":"integer"}}}`, `{"a":1}`, `{"a":1}`},
+		{"a dynamic reference", `{"properties":{"a":{"$dynamicRef":"#t"}},"$defs":{"x":{"$dynamicAnchor":"t","type":"integer"}}}`, `{"a":1}`, `{"a":1}`},
+		{"properties of a dynamic reference", `{"$dynamicRef":"#t","properties":{"a":{}},"$defs":{"x":{"$dynamicAnchor":"t","properties":{"b":{}}}}}`, `{"b":1}`, `{"b":1}`},
+		{"properties beside a reference", `{"$ref":"#/$defs/x","properties":{"b":{}},"$defs":{"x":{"properties":{"a":{}}}}}`, `{"b":1}`, `{"b":1}`},
+		{"a reference with escapes of URLs", `{"properties":{"a":{"$ref":"#/$defs/a%20b"}},"$defs":{"a b":{"type":"integer"},"a%20b":{"type":"string"}}}`, `{"a":1}`, `{"a":1}`},
+		{"a number that no float can hold", `{"properties":{"a":{"enum":[1e999,2]}}}`, `{"a":1e999}`, `{"a":1e999}`},
+		{"prefixItems in an old draft", `{"$schema":"http://json-schema.org/draft-07/schema#","properties":{"a":{"prefixItems":[{"type":"string"}],"items":{"type":"integer"}}}}`, `{"a":[1]}`, `{"a":[1]}`},
+	} {
+		_, named := given(t, `[]`, tt.named)
+		got, err := signed(tt.schema).Bind("f", nil, named)
+		if err != nil || string(got) != tt.want {
+			t.Errorf("%s: got %s, %v; want %s", tt.name, got, err, tt.want)
+		}
+	}
+	// What is sure is refused all the same.
+	for _, tt := range []struct{ schema, named, want string }{
+		{forms, `{"kind":"other"}`, `f() got "other" for kind, which must be one of "number", "text"`},
+		{forms, `{"value":1}`, "lacks 'kind'"},
+		{`{"oneOf":[{"properties":{"v":{"type":"number"}}},{"properties":{"v":{"type":"null"}}}]}`, `{"v":"x"}`, "v must be a number or None, not str"},
+		{`{"properties":{"v":{"type":"number"}},"oneOf":[{"properties":{"v":{}}},{"properties":{"v":{}}}]}`, `{"v":"x"}`, "v must be a number, not str"},
+		{`{"allOf":[{"properties":{"v":{"type":"number"}}},{"properties":{"v":{"minimum":2}}}]}`, `{"v":"x"}`, "v must be a number, not str"},
+		{`{"properties":{` + strings.Join(wide, ",") + `},"additionalProperties":{"type":"string"}}`, `{"p1050":"x"}`, "p1050 must be an integer, not str"},
+		{`{"properties":{"b":{"$id":"b","properties":{"c":{"$ref":"#/$defs/t"}},"$defs":{"t":{"type":"integer"}}}},"$defs":{"t":{"type":"string"}}}`, `{"b":{"c":"x"}}`, "b.c must be an integer, not str"},
+		{`{"properties":{"a":{"$ref":"#/$defs/a%20b"}},"$defs":{"a b":{"type":"integer"}}}`, `{"a":"x"}`, "a must be an integer, not str"},
+	} {
+		_, named := given(t, `[]`, tt.named)
+		if got, err := signed(tt.schema).Bind("f", nil, named); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%.200s: %s gave %s, %v; want %s", tt.schema, tt.named, got, err, tt.want)
+		}
+	}
+}

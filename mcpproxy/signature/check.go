@@ -5,12 +5,14 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // Bounds on the checks of one signature and of one call. What is beyond them is
 // not checked: the server will do it.
 const (
 	maxChecks     = 5000     // schemas and allowed values
+	maxTogether   = 16       // that one value has to pass, before no more are added
 	maxCheckDepth = 64       // of a value
 	maxCheckWork  = 64 << 20 // bytes looked at; branches look at the same bytes again
 	checkStep     = 256      // what a value costs of that, in addition to its bytes
@@ -57,13 +59,13 @@ type check struct {
 
 // A checkBuilder makes checks of the schemas of one document.
 type checkBuilder struct {
-	root *node
+	old  bool             // of a draft before 2019-09, which knows no prefixItems
 	made map[*node]*check // a schema may contain itself
 	left int              // checks and values it may still make
 }
 
 func newCheckBuilder(root *node) *checkBuilder {
-	return &checkBuilder{root: root, made: map[*node]*check{}, left: maxChecks}
+	return &checkBuilder{old: strings.Contains(root.str("$schema"), "/draft-0"), made: map[*node]*check{}, left: maxChecks}
 }
 
 // of makes the check of a schema, or nil if it cannot be understood.
@@ -71,7 +73,7 @@ func (b *checkBuilder) of(n *node) *check {
 	if n == nil {
 		return nil
 	}
-	n, _ = follow(b.root, n)
+	n, _ = follow(n)
 	if n == nil || n.kind != '{' {
 		return nil
 	}
@@ -91,22 +93,37 @@ func (b *checkBuilder) of(n *node) *check {
 		}
 	}
 	c.all = b.several(n.list("allOf"))
-	c.places = b.several(slices.Concat(n.list("prefixItems"), n.list("items")))
-	c.items = b.of(n.object("items"))
+	b.addItems(c, n)
 	b.addMembers(c, n)
 	return c
 }
 
-// either makes a check that accepts what one of several schemas does.
-func (b *checkBuilder) either(schemas []*node) *check {
-	if len(schemas) == 1 {
-		return b.of(schemas[0])
+// addItems adds what a schema says of the items of an array. prefixItems took the place
+// of a list at items; who has both, or the new one in an old draft, is not understood.
+func (b *checkBuilder) addItems(c *check, n *node) {
+	first, list := n.list("prefixItems"), n.list("items")
+	if len(first) > 0 && (len(list) > 0 || b.old) {
+		return
 	}
-	branches := b.several(schemas)
-	if len(branches) == 0 || slices.Contains(branches, nil) {
+	c.places = b.several(slices.Concat(first, list))
+	c.items = b.of(n.object("items"))
+}
+
+// together makes a check that accepts what all of several do.
+func together(all []*check) *check {
+	switch len(all) {
+	case 0:
 		return nil
+	case 1:
+		return all[0]
 	}
-	return &check{either: [][]*check{branches}}
+	return &check{all: all}
+}
+
+// fits reports whether a check accepts a value.
+func fits(c *check, value []byte) bool {
+	v := valueChecker{left: maxCheckWork}
+	return v.mismatch(c, value, 0) == nil
 }
 
 func (b *checkBuilder) several(schemas []*node) []*check {
@@ -132,7 +149,7 @@ func (b *checkBuilder) addMembers(c *check, n *node) {
 		c.others = b.of(n.object("additionalProperties"))
 	}
 	for _, name := range n.list("required") {
-		if schema, _ := follow(b.root, properties.get(name.text)); name.kind == '"' && schema.get("default") == nil {
+		if schema, _ := follow(properties.get(name.text)); name.kind == '"' && schema.get("default") == nil {
 			c.required = append(c.required, name.text)
 		}
 	}

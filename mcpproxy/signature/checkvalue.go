@@ -76,8 +76,11 @@ func (v *valueChecker) isOneOf(values []*node, value []byte) bool {
 	return slices.ContainsFunc(values, func(n *node) bool {
 		switch {
 		case n.kind == '0':
+			if value[0] == '"' || value[0] > '9' {
+				return false
+			}
 			allowed, ok := number([]byte(n.text))
-			return ok && isNumber && given == allowed
+			return !ok || !isNumber || given == allowed // what no float can hold is not compared
 		case n.kind != value[0]:
 			return false
 		case n.kind == '"':

@@ -10,33 +10,37 @@ import (
 // readParameters makes parameters of the properties of an input schema.
 func readParameters(s *Signature, root *node) {
 	r := &parameterReader{
-		root: root, at: map[string]int{}, extra: map[bool]bool{}, left: maxCollected,
-		types: typeBuilder{root: root, left: maxTypeNodes}, checks: newCheckBuilder(root),
+		at: map[string]int{}, extra: map[bool]bool{}, left: maxCollected,
+		types: typeBuilder{left: maxTypeNodes}, checks: newCheckBuilder(root),
 	}
-	needed := r.collect(root, 0)
+	all := r.collect(root, 0, false)
 	none := len(r.properties) == 0 && !r.extra[false]
 	s.Extra = r.extra[true] || none && root.get("properties") == nil
 	if c := r.checks.of(root); c != nil {
 		s.others = c.others
 	}
 	s.lenient = s.Extra || none || r.unclear || len(r.properties) > maxParameters
-	for _, name := range needed { // what is required need not be described
-		r.add(name, nil)
+	isNeeded := make(map[string]bool, len(all.needed))
+	for _, name := range all.needed { // what is required need not be described
+		r.add(name, nil, false)
+		isNeeded[name] = true
 	}
 	taken := map[string]bool{}
 	for _, p := range r.properties {
 		taken[p.name] = true
 	}
-	isNeeded := make(map[string]bool, len(needed))
-	for _, name := range needed {
-		isNeeded[name] = true
-	}
-	for _, p := range r.properties[:min(len(r.properties), maxParameters)] {
-		if len(p.name) <= maxParameterName {
-			s.Parameters = append(s.Parameters, r.parameter(p, isNeeded[p.name], taken))
-		} else {
-			s.lenient = true
+	for i, p := range r.properties {
+		c := together(all.checks[p.name])
+		if i < maxParameters && len(p.name) <= maxParameterName {
+			out := r.parameter(p, isNeeded[p.name], taken)
+			out.check = c
+			s.Parameters = append(s.Parameters, out)
+			continue
 		}
+		if s.known == nil {
+			s.known = map[string]*check{}
+		}
+		s.lenient, s.known[p.name] = true, c
 	}
 	slices.SortStableFunc(s.Parameters, func(a, b Parameter) int {
 		switch {
@@ -52,7 +56,6 @@ func readParameters(s *Signature, root *node) {
 // parameterReader collects the properties of an input schema and of the schemas that it
 // is put together from.
 type parameterReader struct {
-	root       *node
 	types      typeBuilder
 	checks     *checkBuilder
 	properties []property
@@ -64,25 +67,43 @@ type parameterReader struct {
 
 type property struct {
 	name   string
-	schema *node   // nil if nothing describes it
-	also   []*node // what other branches say of it
+	schema *node // nil if nothing describes it
+	branch bool  // it is there only in some of several forms of the arguments
 }
 
-func (r *parameterReader) add(name string, schema *node) {
+func (r *parameterReader) add(name string, schema *node, branch bool) {
 	if i, ok := r.at[name]; !ok {
 		r.at[name] = len(r.properties)
-		r.properties = append(r.properties, property{name: name, schema: schema})
+		r.properties = append(r.properties, property{name, schema, branch})
 	} else if p := &r.properties[i]; p.schema == nil {
-		p.schema = schema
-	} else if schema != nil {
-		p.also = append(p.also, schema)
+		p.schema, p.branch = schema, branch
 	}
 }
 
-// collect takes in the properties of a schema and returns those that every
-// call needs.
-func (r *parameterReader) collect(n *node, depth int) (needed []string) {
-	n, _ = follow(r.root, n)
+// A part is what a schema surely says of the arguments.
+type part struct {
+	needed []string            // every call has these
+	checks map[string][]*check // a value has to pass all
+}
+
+// add adds what another schema says that holds too.
+func (p *part) add(also part) {
+	p.needed = append(p.needed, also.needed...)
+	for name, checks := range also.checks {
+		if len(p.checks[name]) < maxTogether {
+			p.checks[name] = append(p.checks[name], checks...)
+		}
+	}
+}
+
+// collect takes in the properties of a schema and returns what it says of every call. A
+// branch is one of several forms. What cannot be understood says nothing.
+func (r *parameterReader) collect(n *node, depth int, branch bool) part {
+	out := part{checks: map[string][]*check{}}
+	if n.get("$ref") != nil && (n.get("properties") != nil || n.get("required") != nil || n.get("allOf") != nil || n.get("anyOf") != nil || n.get("oneOf") != nil) {
+		r.unclear = true // whether what stands beside a reference counts depends on the draft
+	}
+	n, _ = follow(n)
 	properties := n.object("properties")
 	if properties == nil {
 		properties = &node{}
@@ -90,37 +111,60 @@ func (r *parameterReader) collect(n *node, depth int) (needed []string) {
 	r.left -= 1 + len(properties.keys) + len(n.list("required"))
 	if n == nil || n.kind != '{' || depth > maxTypeDepth || r.left < 0 {
 		r.unclear = true
-		return nil
+		return out
 	}
 	for i, name := range properties.keys {
-		r.add(name, properties.values[i])
+		r.add(name, properties.values[i], branch)
+		if c := r.checks.of(properties.values[i]); c != nil {
+			out.checks[name] = append(out.checks[name], c)
+		}
 	}
 	for _, name := range n.list("required") {
-		if name.kind == '"' && len(needed) < maxParameters {
-			needed = append(needed, name.text)
+		if name.kind == '"' && len(out.needed) < maxParameters {
+			out.needed = append(out.needed, name.text)
 		}
 	}
 	r.others(n)
-	for _, m := range atMost(n.list("allOf"), maxSchemaBranch) {
-		needed = append(needed, r.collect(m, depth+1)...)
+	for _, m := range r.atMost(n.list("allOf")) {
+		out.add(r.collect(m, depth+1, branch))
 	}
 	for _, key := range []string{"anyOf", "oneOf"} {
-		var every []string // what all the branches need
-		for i, m := range atMost(n.list(key), maxSchemaBranch) {
-			branch := r.collect(m, depth+1)
-			if i == 0 {
-				every = branch
-				continue
-			}
-			also := make(map[string]bool, len(branch))
-			for _, name := range branch {
-				also[name] = true
-			}
-			every = slices.DeleteFunc(every, func(name string) bool { return !also[name] })
-		}
-		needed = append(needed, every...)
+		out.add(r.oneOf(n.list(key), depth+1))
 	}
-	return needed
+	return out
+}
+
+// oneOf returns what all of several forms say: what only some have is for the server.
+func (r *parameterReader) oneOf(branches []*node, depth int) part {
+	out := part{checks: map[string][]*check{}}
+	var parts []part
+	for _, m := range r.atMost(branches) {
+		parts = append(parts, r.collect(m, depth, true))
+	}
+	if len(parts) == 0 || len(parts) < len(branches) {
+		return out
+	}
+	needs := map[string]int{}
+	for _, p := range parts {
+		for _, name := range slices.Compact(slices.Sorted(slices.Values(p.needed))) {
+			needs[name]++
+		}
+	}
+	for _, name := range parts[0].needed {
+		if needs[name] == len(parts) {
+			out.needed = append(out.needed, name)
+		}
+	}
+	for name := range parts[0].checks {
+		var either []*check
+		for _, p := range parts {
+			either = append(either, together(p.checks[name]))
+		}
+		if !slices.Contains(either, nil) {
+			out.checks[name] = []*check{{either: [][]*check{either}}}
+		}
+	}
+	return out
 }
 
 // others notes what a schema says of arguments that it does not list.
@@ -133,12 +177,21 @@ func (r *parameterReader) others(n *node) {
 	if p := n.object("patternProperties"); p != nil && len(p.keys) > 0 {
 		r.extra[true] = true
 	}
-	for _, key := range []string{"if", "then", "else", "dependentSchemas", "dependencies"} {
+	for _, key := range []string{
+		"if", "then", "else", "dependentSchemas", "dependencies", "extends", "$dynamicRef", "$recursiveRef",
+	} {
 		r.unclear = r.unclear || n.get(key) != nil
 	}
 }
 
-func atMost(list []*node, n int) []*node { return list[:min(len(list), n)] }
+// atMost bounds a list of schemas.
+func (r *parameterReader) atMost(list []*node) []*node {
+	if len(list) > maxSchemaBranch {
+		r.unclear = true
+		return list[:maxSchemaBranch]
+	}
+	return list
+}
 
 // parameter makes a parameter of a property. taken has all names and aliases.
 func (r *parameterReader) parameter(p property, needed bool, taken map[string]bool) Parameter {
@@ -146,8 +199,7 @@ func (r *parameterReader) parameter(p property, needed bool, taken map[string]bo
 	if !pyname.IsIdentifier(p.name) {
 		out.Alias = parameterAlias(p.name, taken)
 	}
-	schema, _ := follow(r.root, p.schema)
-	out.check = r.checks.either(append([]*node{p.schema}, p.also...))
+	schema, _ := follow(p.schema)
 	if schema == nil {
 		return out
 	}
@@ -165,8 +217,8 @@ func (r *parameterReader) parameter(p property, needed bool, taken map[string]bo
 		out.value = value.python(shownLiteral)
 		// Schema generators list what has a default as required, though the
 		// server fills it in itself.
-		out.fill = needed && out.Default != nil
-		out.Required = needed && !out.fill
+		out.Required = needed && out.Default == nil
+		out.fill = needed && out.Default != nil && !p.branch && fits(r.checks.of(p.schema), out.Default)
 	}
 	return out
 }

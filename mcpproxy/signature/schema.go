@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"net/url"
 	"strconv"
 	"strings"
 )
@@ -28,6 +29,7 @@ type node struct {
 	keys   []string
 	values []*node        // of an object or array
 	index  map[string]int // of the keys, where there are many
+	base   *node          // what its references begin at: see resource
 }
 
 // parseSchema reads a schema into nodes, within the bounds.
@@ -38,7 +40,27 @@ func parseSchema(raw json.RawMessage) (*node, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
 	left := maxSchemaNodes
-	return parseNode(d, &left, maxSchemaDepth)
+	root, err := parseNode(d, &left, maxSchemaDepth)
+	if err == nil {
+		root.setBase(root, true)
+	}
+	return root, err
+}
+
+// setBase notes for a node and all inside of it where their references begin. A schema
+// with an $id of its own is a document of its own (JSON Schema 2020-12, 8.2.1). What id
+// means depends on the draft, so references below it are not followed.
+func (n *node) setBase(base *node, isRoot bool) {
+	if id := n.str("$id"); !isRoot && id != "" && id[0] != '#' {
+		base = n
+	}
+	if n.str("id") != "" && !isRoot {
+		base = nil
+	}
+	n.base = base
+	for _, value := range n.values {
+		value.setBase(base, false)
+	}
 }
 
 func parseNode(d *json.Decoder, left *int, depth int) (*node, error) {
@@ -187,20 +209,27 @@ func (n *node) appendJSON(out []byte, limit int) []byte {
 
 // follow resolves the $ref of a schema, within the same document. name is that
 // of the definition, or "" if there was no reference. A reference that leads
-// out of the document, nowhere or round in a circle gives nil.
-func follow(root, n *node) (target *node, name string) {
+// out of the document, nowhere or round in a circle, or to an anchor, gives nil.
+func follow(n *node) (target *node, name string) {
 	for range maxRefHops {
-		ref := n.str("$ref")
-		if ref == "" {
+		if n.get("$ref") == nil {
 			return n, name
 		}
-		pointer, local := strings.CutPrefix(ref, "#")
-		if !local {
+		ref := n.get("$ref")
+		if ref.kind != '"' {
 			return nil, name
 		}
-		n = root
+		pointer, local := strings.CutPrefix(ref.text, "#")
+		if !local || n.base == nil || n.base == n && n.str("$id") != "" {
+			return nil, name
+		}
+		pointer, err := url.PathUnescape(pointer)
+		if err != nil || pointer != "" && pointer[0] != '/' {
+			return nil, name
+		}
+		n = n.base
 		for part := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
-			if part == "" {
+			if part == "" && pointer == "" {
 				continue
 			}
 			part = strings.ReplaceAll(strings.ReplaceAll(part, "~1", "/"), "~0", "~")

@@ -22,12 +22,11 @@ func Shape(outputSchema json.RawMessage) json.RawMessage {
 	if err != nil {
 		return json.RawMessage("null")
 	}
-	s := shaper{root: root, members: maxShapeMembers, visits: maxShapeVisits}
+	s := shaper{members: maxShapeMembers, visits: maxShapeVisits}
 	return s.appendTo(nil, root, maxShapeDepth)
 }
 
 type shaper struct {
-	root    *node
 	members int // objects may still have
 	visits  int // left
 }
@@ -36,7 +35,7 @@ type shaper struct {
 func (s *shaper) appendTo(out []byte, n *node, depth int) []byte {
 	const null = "null"
 	if n != nil {
-		n, _ = follow(s.root, n)
+		n, _ = follow(n)
 	}
 	if s.visits--; n == nil || n.kind != '{' || s.visits < 0 {
 		return append(out, null...)

@@ -39,7 +39,8 @@ type Signature struct {
 	Returns    *Annotation `json:"returns,omitempty"`   // nil if that is not known
 
 	lenient bool                             // other arguments are let through, as nothing says which there are
-	others  *check                           // of other arguments
+	others  *check                           // of other arguments, but for
+	known   map[string]*check                // those that the schema has and Parameters has not
 	except  func(value json.RawMessage) bool // values that are not checked; may be nil
 }
 
@@ -69,7 +70,7 @@ type Parameter struct {
 	Description string          `json:"description,omitempty"`
 
 	value   string // the default in Python, "" if there is none
-	fill    bool   // the server demands it, but names a default: it is sent if none is given
+	fill    bool   // the server demands it, but names a default that fits: it is sent if none is given
 	comment string // limits and format
 	check   *check
 }
@@ -106,7 +107,7 @@ func New(in, out json.RawMessage) *Signature {
 // that servers put around what is not an object is taken off, and an object of one
 // text is that text if the server also gives it as such, which no schema says.
 func returned(root *node) *pyType {
-	t := &typeBuilder{root: root, left: maxTypeNodes}
+	t := &typeBuilder{left: maxTypeNodes}
 	typ := t.typeOf(root)
 	if typ.kind != kindRecord || len(typ.fields) != 1 {
 		return typ

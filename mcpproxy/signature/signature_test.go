@@ -282,6 +282,14 @@ func FuzzSignature(f *testing.F) {
 			f.Add([]byte(tool.InputSchema), []byte(`{"path":"x"}`))
 		}
 	}
+	for _, tools := range publicTools(f) {
+		for _, tool := range tools {
+			f.Add([]byte(tool.InputSchema), []byte(`{"a":1}`))
+			if len(tool.OutputSchema) > 0 {
+				f.Add([]byte(tool.OutputSchema), []byte(`{}`))
+			}
+		}
+	}
 	f.Fuzz(func(t *testing.T, schema, args []byte) {
 		s := checkSignature(t, testTool{Name: "f", Alias: "f", InputSchema: schema, OutputSchema: schema})
 		named, err := ParseArguments(args)

@@ -31,7 +31,6 @@ var typeNames = map[string]*pyType{
 
 // A typeBuilder makes types of the schemas of one document.
 type typeBuilder struct {
-	root *node
 	open []*node // the schemas it is inside of: meeting one again is a loop
 	left int     // types it may still make
 
@@ -43,7 +42,7 @@ func (t *typeBuilder) typeOf(n *node) *pyType {
 	if t.left--; n == nil || n.kind != '{' || t.left < 0 {
 		return typeAny
 	}
-	n, name := follow(t.root, n)
+	n, name := follow(n)
 	if n == nil || n.kind != '{' {
 		return typeAny
 	}
