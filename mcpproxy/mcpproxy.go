@@ -42,6 +42,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/signature"
 	"github.com/toolcell/toolcell/mcpproxy/transport/stdio"
@@ -179,7 +180,7 @@ func (p *Proxy) Update(cfg config.Config) {
 	}
 	for _, u := range before.upstreams {
 		if !kept[u.upstreamState] {
-			p.finished.Go(func() { u.retire(retireWithin) })
+			p.finished.Go(contain.Func("ending a server", func() { u.retire(retireWithin) }))
 		}
 	}
 }
@@ -194,7 +195,7 @@ func (p *Proxy) Close() error {
 	p.mu.Unlock()
 	var closing sync.WaitGroup
 	for _, u := range all {
-		closing.Go(u.close)
+		closing.Go(contain.Func("ending a server", u.close))
 	}
 	closing.Wait()
 	p.finished.Wait()

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/mcpproxy/catalog"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 )
@@ -120,12 +121,16 @@ func (c *knownTools) gather(ctx context.Context, upstreams []*upstream) ([]*cata
 	over, listed := make(chan struct{}), make(chan bool, len(unknown))
 	for _, i := range unknown {
 		all.Go(func() {
+			defer func() { listed <- failures[i] == nil }()
+			defer contain.Error("listing the tools of a server", &failures[i])
 			lists[i], failures[i] = c.firstList(ctx, upstreams[i], brief, over)
-			listed <- failures[i] == nil
 		})
 	}
 	for _, i := range changed {
-		all.Go(func() { lists[i], failures[i] = upstreams[i].tools(ctx) })
+		all.Go(func() {
+			defer contain.Error("listing the tools of a server", &failures[i])
+			lists[i], failures[i] = upstreams[i].tools(ctx)
+		})
 	}
 	c.wait(listed, len(unknown), len(unknown) < len(upstreams), over)
 	all.Wait()
@@ -189,6 +194,7 @@ func (c *knownTools) prune(upstreams []*upstream) {
 		return
 	}
 	c.pruned.Do(func() {
+		defer contain.Recover("forgetting servers that are gone", nil)
 		upstreams[0].inBackground(func() {
 			keep := map[string]bool{}
 			for _, u := range upstreams {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/mcpproxy/catalog"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/search"
@@ -47,7 +48,17 @@ func (at located) doc(full bool) ToolDoc {
 // last time. Where that takes long and the last one has all servers of this
 // one, it serves once more while the new one is made.
 func (c *knownTools) index(upstreams []*upstream, lists []*catalog.List) (*search.Index, []located) {
+	have := c.present(upstreams, lists)
+	if have.index == nil {
+		have = c.make(upstreams, lists)
+	}
+	return have.index, have.places
+}
+
+// present returns the index that is there, if it serves for lists.
+func (c *knownTools) present(upstreams []*upstream, lists []*catalog.List) indexOf {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	have := c.have
 	small := len(have.places) <= manyDocuments
 	switch {
@@ -57,18 +68,16 @@ func (c *knownTools) index(upstreams []*upstream, lists []*catalog.List) (*searc
 	case !c.behind:
 		c.behind = upstreams[0].inBackground(func() { c.renewIndex(upstreams, lists) })
 	}
-	c.mu.Unlock()
-	if have.index == nil {
-		have = c.make(upstreams, lists)
-	}
-	return have.index, have.places
+	return have
 }
 
 func (c *knownTools) renewIndex(upstreams []*upstream, lists []*catalog.List) {
+	defer func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.behind = false
+	}()
 	c.make(upstreams, lists)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.behind = false
 }
 
 // make makes an index, unless another goroutine did meanwhile.
@@ -136,6 +145,7 @@ func documents(upstreams []*upstream, lists []*catalog.List) (docs []search.Docu
 		turns <- struct{}{}
 		all.Go(func() {
 			defer func() { <-turns }()
+			defer contain.Recover("indexing the tools of a server", func(error) { parts[i] = nil }) // searches do without it
 			server := upstreams[i].described()
 			for _, t := range list.All() {
 				parts[i] = append(parts[i], documentOf(server, t))

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/mcpproxy/catalog"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/text"
@@ -51,45 +52,75 @@ func (u *upstream) checkEntry(ctx context.Context) error {
 // gives it back; until then it is not taken for idle.
 func (u *upstream) acquire(ctx context.Context) (s *transport.Session, release func(), err error) {
 	for range 4 { // it may crash before our turn comes, but not forever
-		u.mu.Lock()
-		if u.closed != nil {
-			defer u.mu.Unlock()
-			return nil, nil, u.refusal()
+		var wait func(context.Context) error
+		var refused error
+		if err := u.locked("taking the session of a server", func() { s, wait, refused = u.take() }); err != nil {
+			return nil, nil, err
 		}
-		if s := u.live; s != nil && s.Broken() {
-			u.mu.Unlock()
-			_ = u.discard(s)
-			continue
+		switch {
+		case refused != nil:
+			return nil, nil, refused
+		case wait == nil:
+			return s, sync.OnceFunc(contain.Func("giving back the session of a server", func() { u.release(s) })), nil
 		}
-		if s := u.live; s != nil && u.calls == 0 && !s.Suits(u.elicits()) {
-			u.detach() // it was told otherwise of the client
-			u.finished.Add(1)
-			u.mu.Unlock()
-			s.Close()
-			u.finished.Done()
-			continue
-		}
-		if s := u.live; s != nil {
-			u.calls++
-			u.stopTimer()
-			u.mu.Unlock()
-			return s, sync.OnceFunc(func() { u.release(s) }), nil
-		}
-		if pause := u.backoff.pause(time.Now()); pause > 0 && !u.starting {
-			failure := u.failure
-			u.mu.Unlock()
-			if err := waitBackoff(ctx, u, pause, failure); err != nil {
-				return nil, nil, err
-			}
-			continue
-		}
-		start := u.share("start", u.start)
-		u.mu.Unlock()
-		if err := u.awaitStart(ctx, start); err != nil {
+		if err := wait(ctx); err != nil {
 			return nil, nil, err
 		}
 	}
 	return nil, nil, fmt.Errorf("server %q ends as soon as it is started", u.server.Name)
+}
+
+// take returns the live session and counts a call in it, or what to do, without the lock,
+// until there may be one. u.mu is held.
+func (u *upstream) take() (s *transport.Session, wait func(context.Context) error, err error) {
+	contain.Point("upstream: locked")
+	s = u.live
+	pause := u.backoff.pause(time.Now())
+	switch {
+	case u.closed != nil:
+		return nil, nil, u.refusal()
+	case s != nil && s.Broken():
+		return nil, func(context.Context) error { _ = u.discard(s); return nil }, nil
+	case s != nil && u.calls == 0 && !s.Suits(u.elicits()):
+		u.detach() // it was told otherwise of the client
+		u.finished.Add(1)
+		return nil, func(context.Context) error {
+			defer u.finished.Done()
+			s.Close()
+			return nil
+		}, nil
+	case s != nil:
+		u.calls++
+		u.stopTimer()
+		return s, nil, nil
+	case pause > 0 && !u.starting:
+		failure := u.failure
+		return nil, func(ctx context.Context) error { return waitBackoff(ctx, u, pause, failure) }, nil
+	}
+	start := u.share("start", u.start)
+	return nil, func(ctx context.Context) error { return u.awaitStart(ctx, start) }, nil
+}
+
+// locked calls f with mu held. If f panics, the session that it may have left half done
+// is closed and not used again, and the error is returned.
+func (u *upstream) locked(work string, f func()) (err error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	defer contain.Recover(work, func(panicked error) {
+		err = panicked
+		s := u.live
+		u.live, u.calls, u.starting = nil, 0, false
+		u.failure, u.failedAt = err, time.Now()
+		if s != nil {
+			u.finished.Go(contain.Func("closing a session", s.Close))
+		}
+		if u.drained != nil {
+			close(u.drained)
+			u.drained = nil
+		}
+	})
+	f()
+	return nil
 }
 
 // refusal says why it takes no more calls. u.mu is held.
@@ -101,40 +132,51 @@ func (u *upstream) refusal() error {
 }
 
 func (u *upstream) release(s *transport.Session) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.live != s {
-		return // it ended during the call, and the count with it
-	}
-	u.calls--
-	if u.calls == 0 && u.drained != nil {
-		close(u.drained)
-		u.drained = nil
-	}
-	u.startTimer()
+	_ = u.locked("giving back the session of a server", func() {
+		if u.live != s {
+			return // it ended during the call, and the count with it
+		}
+		u.calls--
+		if u.calls == 0 && u.drained != nil {
+			close(u.drained)
+			u.drained = nil
+		}
+		u.startTimer()
+	})
 }
 
 // share does work once for all callers that want it at the same time, by its key.
 // The work continues when a caller leaves early. It is not begun when the
 // upstream takes no more calls.
 func (u *upstream) share(key string, work func() (any, error)) <-chan singleflight.Result {
-	return u.shared.DoChan(key, func() (any, error) {
-		u.mu.Lock()
-		if u.closed != nil {
-			defer u.mu.Unlock()
-			return nil, u.refusal()
+	return u.shared.DoChan(key, func() (result any, err error) {
+		defer contain.Error("starting or asking a server", &err) // singleflight would panic again, in a goroutine of its own
+		if err := u.begin(key); err != nil {
+			return nil, err
 		}
-		u.finished.Add(1)
-		u.underway[key] = false
-		u.mu.Unlock()
-		defer func() {
-			u.mu.Lock()
-			delete(u.underway, key)
-			u.mu.Unlock()
-			u.finished.Done()
-		}()
+		defer u.end(key)
 		return work()
 	})
+}
+
+// begin notes shared work, unless the upstream takes no more calls.
+func (u *upstream) begin(key string) error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.closed != nil {
+		return u.refusal()
+	}
+	u.finished.Add(1)
+	u.underway[key] = false
+	return nil
+}
+
+// end notes that shared work has ended.
+func (u *upstream) end(key string) {
+	defer u.finished.Done()
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	delete(u.underway, key)
 }
 
 // start starts the server.
@@ -142,8 +184,14 @@ func (u *upstream) start() (any, error) {
 	u.mu.Lock()
 	u.starting, u.since = true, time.Now()
 	u.mu.Unlock()
-	info := u.record.Info()
-	return u.finishStart(u.dialer.Dial(u.ctx, transport.Handshake{Legacy: info.Legacy, Transport: info.Transport}, u.elicits()))
+	var s *transport.Session
+	var found transport.Handshake
+	err := contain.Call("starting a server", func() (err error) {
+		info := u.record.Info()
+		s, found, err = u.dialer.Dial(u.ctx, transport.Handshake{Legacy: info.Legacy, Transport: info.Transport}, u.elicits())
+		return err
+	})
+	return u.finishStart(s, found, err)
 }
 
 // finishStart takes in the outcome of a start.
@@ -151,24 +199,13 @@ func (u *upstream) finishStart(s *transport.Session, found transport.Handshake, 
 	if err == nil {
 		u.record.Remember(func(i *catalog.ServerInfo) { i.Legacy, i.Transport, i.Failure = found.Legacy, found.Transport, "" })
 	}
-	u.mu.Lock()
-	u.starting = false
-	if err == nil && u.closed == nil {
-		u.live, u.calls, u.failure = s, 0, nil
-		u.record.Outdated() // it may be another version of the server
-		u.startTimer()
-		u.finished.Add(1)
-		go u.supervise(s)
-		u.mu.Unlock()
+	started, refusal := false, error(nil)
+	if broken := u.locked("taking in a started server", func() { started, refusal = u.takeIn(s, err) }); broken != nil {
+		started, err = false, broken
+	}
+	if started {
 		return s, nil
 	}
-	refusal := error(nil)
-	if u.closed != nil {
-		refusal = u.refusal()
-	} else {
-		u.markDown(err, 0)
-	}
-	u.mu.Unlock()
 	if s != nil {
 		s.Close()
 	}
@@ -177,6 +214,25 @@ func (u *upstream) finishStart(s *transport.Session, found transport.Handshake, 
 	}
 	u.rememberFailure(err)
 	return nil, err
+}
+
+// takeIn makes a session the live one, if the start was good and is still wanted. u.mu
+// is held.
+func (u *upstream) takeIn(s *transport.Session, err error) (started bool, refusal error) {
+	u.starting = false
+	switch {
+	case u.closed != nil:
+		return false, u.refusal()
+	case err != nil:
+		u.markDown(err, 0)
+		return false, nil
+	}
+	u.live, u.calls, u.failure = s, 0, nil
+	u.record.Outdated() // it may be another version of the server
+	u.startTimer()
+	u.finished.Add(1)
+	go u.supervise(s)
+	return true, nil
 }
 
 // maxFailure bounds the text of a failure in a record, in bytes.
@@ -200,6 +256,7 @@ func (u *upstream) markDown(err error, lived time.Duration) {
 // supervise waits until the session ends, and discards it.
 func (u *upstream) supervise(s *transport.Session) {
 	defer u.finished.Done()
+	defer contain.Recover("supervising a server", func(error) { s.Close() })
 	<-s.Down()
 	_ = u.discard(s)
 }
@@ -210,14 +267,14 @@ func (u *upstream) supervise(s *transport.Session) {
 func (u *upstream) discard(s *transport.Session) (how error) {
 	s.Close()
 	how = u.secrets.Error(s.Ended())
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.live == s {
-		u.detach()
-		if !s.Expired() {
-			u.markDown(transport.ExitError(u.server.Name, how), s.Age())
+	_ = u.locked("discarding the session of a server", func() {
+		if u.live == s {
+			u.detach()
+			if !s.Expired() {
+				u.markDown(transport.ExitError(u.server.Name, how), s.Age())
+			}
 		}
-	}
+	})
 	return how
 }
 
@@ -240,7 +297,7 @@ func (u *upstream) startTimer() {
 	}
 	s := u.live
 	u.stopTimer()
-	u.timer = time.AfterFunc(u.idle, func() { u.expire(s) })
+	u.timer = time.AfterFunc(u.idle, contain.Func("ending an idle server", func() { u.expire(s) }))
 }
 
 func (u *upstream) stopTimer() {

@@ -173,6 +173,11 @@ func (u *upstream) invalidate() {
 
 // relist asks the running server until its tools are those of its last change.
 func (u *upstream) relist() {
+	defer contain.Recover("listing the tools of a server", func(error) {
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		u.relisting = false
+	})
 	for {
 		err := errClosed
 		if s := u.running(); s != nil {
@@ -244,10 +249,7 @@ func giveBack(turns <-chan struct{}) func() {
 			<-turns
 		}
 	}
-	timer := time.AfterFunc(turnTime, func() {
-		defer contain.Recover("giving back a turn", nil)
-		give()
-	})
+	timer := time.AfterFunc(turnTime, contain.Func("giving back a turn", give))
 	return func() {
 		timer.Stop()
 		give()
@@ -262,7 +264,7 @@ func (u *upstream) inBackground(work func()) bool {
 	if u.closed != nil {
 		return false
 	}
-	u.finished.Go(work)
+	u.finished.Go(contain.Func("working in the background", work))
 	return true
 }
 

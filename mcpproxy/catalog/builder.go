@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 
+	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/mcpproxy/pins"
 	"github.com/toolcell/toolcell/mcpproxy/rawjson"
 	"github.com/toolcell/toolcell/mcpproxy/text"
@@ -48,7 +49,12 @@ func (b *Builder) Add(page []json.RawMessage) bool {
 		if b.bytes += len(raw); b.bytes > maxToolBytes || b.kept > maxKeptBytes || len(b.defs.tools) == maxTools {
 			return false
 		}
-		t, sent, err := readTool(raw)
+		var t Tool
+		var sent pins.Definition
+		err := contain.Call("reading the definition of a tool", func() (err error) { // of one: the others stay
+			t, sent, err = readTool(raw)
+			return err
+		})
 		if err == nil && b.seen[t.Name] {
 			err = errors.New("the server has another of this name")
 		}

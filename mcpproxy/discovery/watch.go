@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/fsnotify/fsnotify"
+	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"golang.org/x/sys/unix"
 )
@@ -83,7 +84,8 @@ func Watch(ctx context.Context, o Options, found config.Config, changed func(con
 	w.mu.Unlock()
 	// What changed between Discover and now: one look, as nothing tells.
 	w.finished.Go(func() {
-		w.look(true)
+		defer contain.Recover("watching the configuration", nil)
+		_ = contain.Call("reading the configuration", func() error { w.look(true); return nil })
 		w.loop(ctx)
 	})
 	return w
@@ -128,7 +130,7 @@ func (w *Watcher) loop(ctx context.Context) {
 			}
 			settled.Reset(settleTime) // events were lost: look
 		case <-settled.C:
-			w.look(true)
+			_ = contain.Call("reading the configuration", func() error { w.look(true); return nil })
 		}
 	}
 }
@@ -152,7 +154,12 @@ func (w *Watcher) look(sure bool) {
 	if state == w.state && !sure {
 		return
 	}
-	before := w.config
+	before, whole := w.config, false
+	defer func() {
+		if !whole { // it panics: the next look reads the files again, and no run goes on with what was before
+			w.state, w.settled = "", false
+		}
+	}()
 	for range maxLooks {
 		w.state = state // as it was before the files are read
 		w.config = Discover(w.options)
@@ -162,9 +169,11 @@ func (w *Watcher) look(sure bool) {
 			break
 		}
 	}
+	contain.Point("configuration: read")
 	if !reflect.DeepEqual(w.config, before) {
 		w.changed(w.config)
 	}
+	whole = true
 }
 
 // list finds everything that the outcome depends on. A path that ends in /* is

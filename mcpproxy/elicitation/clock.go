@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/toolcell/toolcell/internal/contain"
 )
 
 // A Clock is the time that a server has for a request. It stands still while the user
@@ -24,7 +26,7 @@ func StartClock(ctx context.Context, limit time.Duration, cause error) (context.
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	c := &Clock{left: limit, since: time.Now()}
-	c.timer = time.AfterFunc(limit, func() { cancel(cause) })
+	c.timer = time.AfterFunc(limit, contain.Func("ending a request", func() { cancel(cause) }))
 	return ctx, c, func() {
 		c.Pause() // for good
 		cancel(nil)

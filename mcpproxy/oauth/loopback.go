@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
@@ -56,9 +57,10 @@ func newLoopback(address string) (*loopback, error) {
 // fetch has the user's browser sent to the authorization server, and waits for it.
 func (b *loopback) fetch(ctx context.Context, state string, show func()) (authorization, error) {
 	b.state = state
-	b.server = &http.Server{Handler: http.HandlerFunc(b.receive), ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 64 << 10}
+	b.server = &http.Server{Handler: contain.Handler("answering the browser", http.HandlerFunc(b.receive)), ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 64 << 10}
 	go func() {
 		defer close(b.served)
+		defer contain.Recover("waiting for the browser", b.refuse)
 		_ = b.server.Serve(b.listener)
 	}()
 	show()
@@ -86,12 +88,10 @@ func (b *loopback) receive(w http.ResponseWriter, req *http.Request) {
 		http.Error(w, "This does not belong to the login in progress.", http.StatusBadRequest)
 		return
 	}
+	defer contain.Recover("taking what the browser brings", b.refuse)
 	if code := q.Get("error"); code != "" || q.Get("code") == "" {
 		err := fmt.Errorf("the authorization server refused: %s", text.Printable(strings.TrimSpace(code+" "+q.Get("error_description")), 200))
-		select {
-		case b.refused <- err:
-		default:
-		}
+		b.refuse(err)
 		fmt.Fprintln(w, "The login was refused. The terminal says why; you can close this page.")
 		return
 	}
@@ -100,6 +100,14 @@ func (b *loopback) receive(w http.ResponseWriter, req *http.Request) {
 	default:
 	}
 	fmt.Fprintln(w, "toolcell has what it needs. The terminal says whether the login worked; you can close this page.")
+}
+
+// refuse ends the login.
+func (b *loopback) refuse(err error) {
+	select {
+	case b.refused <- err:
+	default:
+	}
 }
 
 // close lets the page that is being answered get out, and ends the port.

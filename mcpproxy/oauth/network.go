@@ -12,6 +12,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/toolcell/toolcell/internal/contain"
 )
 
 const maxRedirects = 5
@@ -41,11 +43,12 @@ func newClient(address string) *http.Client {
 }
 
 func refuseInternal(address string) func(_, address string, _ syscall.RawConn) error {
-	serverIsInternal := sync.OnceValue(func() bool {
+	serverIsInternal := sync.OnceValue(contain.Value("looking up a server", false, func() bool {
 		u, err := url.Parse(address)
 		return err == nil && resolvesInternal(u.Hostname())
-	})
-	return func(_, to string, _ syscall.RawConn) error {
+	}))
+	return func(_, to string, _ syscall.RawConn) (err error) {
+		defer contain.Error("checking an address", &err) // package net may call this in a goroutine of its own
 		at, err := netip.ParseAddrPort(to)
 		if err != nil {
 			return err

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
@@ -18,7 +19,7 @@ import (
 type Comparison struct {
 	Store Store
 	name  string // of the server
-	key   func() string
+	key   func() (string, error)
 	log   *slog.Logger
 
 	mu       sync.Mutex
@@ -41,11 +42,20 @@ type pin struct {
 
 // NewComparison compares the tools of a server with those in a store.
 func NewComparison(s config.Server, store Store, log *slog.Logger) *Comparison {
-	return &Comparison{Store: store, name: s.Name, key: sync.OnceValue(func() string { return Key(s) }), log: log}
+	return &Comparison{Store: store, name: s.Name, log: log, key: sync.OnceValues(func() (_ string, err error) {
+		defer contain.Error("naming the pins of a server", &err)
+		return Key(s), nil
+	})}
 }
 
 // Key is the key of the server in the store.
-func (c *Comparison) Key() string { return c.key() }
+func (c *Comparison) Key() string {
+	key, err := c.key()
+	if err != nil {
+		panic(err) // another key would be that of a server without pins
+	}
+	return key
+}
 
 // Record compares tools that the server just gave, before they are put to use.
 func (c *Comparison) Record(sent []Definition) {
@@ -65,14 +75,21 @@ func (c *Comparison) Learn(known func() []Definition) {
 
 // compare takes in what the server has now. c.mu is held.
 func (c *Comparison) compare(sent []Definition) {
+	whole := false
+	defer func() {
+		if !whole { // it panics: nothing was compared
+			c.compared, c.pinned = false, nil
+		}
+	}()
+	contain.Point("pins: locked")
 	server, err := c.recordTools(sent)
 	if err != nil {
 		c.log.Warn("comparing the tools of a server with its pins", "server", c.name, "err", err)
 	}
-	c.compared, c.stamp, c.pins, c.err, c.keepErr = true, c.Store.Stamp(c.key()), server, nil, err
+	c.compared, c.stamp, c.pins, c.err, c.keepErr = true, c.Store.Stamp(c.Key()), server, nil, err
 	c.unkept = c.stamp == ""
 	if server == nil {
-		c.err, c.pinned = err, nil
+		c.err, c.pinned, whole = err, nil, true
 		return
 	}
 	c.pinned = make(map[string]pin, len(server.Tools))
@@ -88,6 +105,7 @@ func (c *Comparison) compare(sent []Definition) {
 			}
 		}
 	}
+	whole = true
 }
 
 // recordTools compares tools with the pins on disk. If they could not be kept there, such
@@ -95,9 +113,9 @@ func (c *Comparison) compare(sent []Definition) {
 // anew. c.mu is held.
 func (c *Comparison) recordTools(sent []Definition) (*Server, error) {
 	if c.unkept && c.pins != nil {
-		return c.Store.Resume(c.key(), c.pins, sent)
+		return c.Store.Resume(c.Key(), c.pins, sent)
 	}
-	return c.Store.Record(c.key(), c.name, sent)
+	return c.Store.Record(c.Key(), c.name, sent)
 }
 
 // A Standing is how a tool compares with its pin.
@@ -114,16 +132,17 @@ type Standing struct {
 
 // Standing compares a tool with its pin. known returns the tools of the server, nil if
 // they are not known.
-func (c *Comparison) Standing(t Definition, known func() []Definition) Standing {
+func (c *Comparison) Standing(t Definition, known func() []Definition) (s Standing) {
+	// The zero Standing would be that of a tool that has not changed.
+	defer contain.Recover("comparing a tool with its pin", func(err error) { s = Standing{Changed: err.Error()} })
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	same := func() bool { return c.compared && c.err == nil && c.pinned[t.Name].digest == t.Digest }
-	if !same() && (!c.compared || c.Store.Stamp(c.key()) != c.stamp) { // another process may have accepted it
+	if !same() && (!c.compared || c.Store.Stamp(c.Key()) != c.stamp) { // another process may have accepted it
 		if sent := known(); sent != nil {
 			c.compare(sent)
 		}
 	}
-	var s Standing
 	if !same() {
 		s.Changed = c.changed(t)
 	}
@@ -200,7 +219,7 @@ func (c *Comparison) AcceptHint(tool, digest string) error {
 	if c.Store.Dir == "" {
 		return errors.New("there is no folder to keep pins in")
 	}
-	return c.Store.AcceptHint(c.key(), tool, digest)
+	return c.Store.AcceptHint(c.Key(), tool, digest)
 }
 
 // happened says what became of a tool that differs from its pin.
@@ -228,7 +247,7 @@ func (c *Comparison) Notes(shown func(tool string) bool) (notes []string) {
 	if len(c.pins.Unnoted()) == 0 {
 		return nil
 	}
-	server, names, err := c.Store.Note(c.key())
+	server, names, err := c.Store.Note(c.Key())
 	if err != nil || server == nil {
 		names, server = c.pins.Unnoted(), c.pins // which this process tells then
 	}

@@ -16,6 +16,8 @@ import (
 	"encoding/json"
 	"math"
 	"slices"
+
+	"github.com/toolcell/toolcell/internal/contain"
 )
 
 // How a query is answered:
@@ -65,7 +67,10 @@ type Index struct {
 
 // New indexes docs; Search returns their indices in it.
 func New(docs []Document) *Index {
-	go theUtterances() // the first query needs them too, and they take as long
+	go func() {
+		defer contain.Recover("reading what people say", nil)
+		theUtterances()
+	}() // the first query needs them too, and they take as long
 	ix := &Index{lexical: newLexical(docs), meaning: newEmbeddings(docs), actions: make([]action, len(docs)), verbs: make([]string, len(docs))}
 	for i, d := range docs {
 		ix.verbs[i] = verbOf(words(clip(d.Tool, maxIndexedText)))

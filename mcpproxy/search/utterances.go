@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/toolcell/toolcell/internal/contain"
 )
 
 //go:embed data/utterances/*.txt
@@ -36,7 +38,7 @@ type spoken struct {
 }
 
 // theUtterances are read at the first search.
-var theUtterances = sync.OnceValue(readUtterances)
+var theUtterances = sync.OnceValue(contain.Value("reading what people say", &utterances{postings: map[string][]spoken{}, meaning: &embeddings{}}, readUtterances))
 
 func readUtterances() *utterances {
 	y := &utterances{postings: map[string][]spoken{}, meaning: &embeddings{}}

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/toolcell/toolcell/internal/contain"
 )
 
 // maxWord bounds one word; the rest of a longer one (a blob in a description)
@@ -51,13 +53,13 @@ func stems(phrase string) []string {
 }
 
 // stopStems are the stems of stopWords.
-var stopStems = sync.OnceValue(func() map[string]bool {
+var stopStems = sync.OnceValue(contain.Value("reading the stop words", nil, func() map[string]bool {
 	all := map[string]bool{}
 	for w := range stopWords {
 		all[stem(w)] = true
 	}
 	return all
-})
+}))
 
 // contentWords returns the stems that are no stop words, or all if there are none.
 func contentWords(stems []string) []string {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/elicitation"
 	"github.com/toolcell/toolcell/mcpproxy/text"
@@ -120,7 +121,8 @@ func (d *Dialer) overHTTP(ctx context.Context, cancel context.CancelCauseFunc, t
 	return s, false, nil
 }
 
-func (d *Dialer) connect(ctx context.Context, t mcp.Transport, legacy bool, can elicitation.Capabilities) (*mcp.ClientSession, error) {
+func (d *Dialer) connect(ctx context.Context, t mcp.Transport, legacy bool, can elicitation.Capabilities) (_ *mcp.ClientSession, err error) {
+	defer contain.Error("shaking hands with a server", &err)
 	var options mcp.ClientSessionOptions
 	if legacy {
 		options.ProtocolVersion = message.LegacyProtocol
@@ -157,5 +159,18 @@ func (d *Dialer) newClient(can elicitation.Capabilities) *mcp.Client {
 			return &mcp.ElicitResult{Action: "decline"}, nil
 		}
 	}
-	return mcp.NewClient(d.options.ClientInfo, o)
+	c := mcp.NewClient(d.options.ClientInfo, o)
+	c.AddReceivingMiddleware(containRequests)
+	return c
+}
+
+// containRequests keeps a panic inside the one message of the server that caused it: the
+// SDK handles each in a goroutine of its own.
+func containRequests(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (res mcp.Result, err error) {
+		defer contain.Recover("answering a server", func(panicked error) {
+			res, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: panicked.Error()}
+		})
+		return next(ctx, method, req)
+	}
 }

@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"regexp"
+	"strconv"
 	"sync"
 	"sync/atomic"
 
@@ -154,6 +156,41 @@ func (c *Calls) Keep(id jsonrpc.ID, r Reply) *jsonrpc.Response {
 	}
 	delete(c.waiting, id)
 	return made.Keep(id, r)
+}
+
+// The ID of an answer stands at its beginning or at its end. Those of the SDK are
+// numbers.
+var (
+	idFirst = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^\s*\{\s*(?:"jsonrpc"\s*:\s*"2.0"\s*,\s*)?"id"\s*:\s*([0-9]{1,15})\s*,`)
+	})
+	idLast = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`"id"\s*:\s*([0-9]{1,15})\s*(?:,\s*"jsonrpc"\s*:\s*"2.0"\s*)?\}\s*$`)
+	})
+)
+
+// maxIDTail bounds where the ID of an answer is looked for at its end, in bytes.
+const maxIDTail = 200
+
+// Fail makes an answer that cannot be read the error of its call, and returns what the
+// SDK gets: false if the call is not known.
+func (c *Calls) Fail(raw []byte, err error) (*jsonrpc.Response, bool) {
+	found := idFirst().FindSubmatch(raw)
+	if found == nil {
+		found = idLast().FindSubmatch(raw[max(0, len(raw)-maxIDTail):])
+	}
+	if found == nil {
+		return nil, false
+	}
+	number, _ := strconv.ParseInt(string(found[1]), 10, 64)
+	id, _ := jsonrpc.MakeID(float64(number))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if made := c.waiting[id]; made != nil {
+		made.Fail(err)
+		delete(c.waiting, id)
+	}
+	return &jsonrpc.Response{ID: id, Error: &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}}, true
 }
 
 // Forget gives a call up.

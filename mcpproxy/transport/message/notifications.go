@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
@@ -107,8 +108,9 @@ func (n *Notifications) Listen(report func(done, total float64, text string)) (t
 	n.mu.Unlock()
 	go func() {
 		defer close(l.ended)
+		defer contain.Recover("reporting the progress of a call", nil)
 		for p := range l.news {
-			report(p.done, p.total, p.text)
+			_ = contain.Call("reporting the progress of a call", func() error { report(p.done, p.total, p.text); return nil })
 		}
 	}()
 	return token, func() {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/toolcell/toolcell/internal/contain"
 )
 
 const (
@@ -89,6 +90,10 @@ func (q *questions) take(req *jsonrpc.Request, c *Call) bool {
 	a.pending[req.ID] = cancel
 	a.work.Go(func() {
 		defer cancel()
+		defer contain.Recover("answering a question of a server", func(err error) {
+			q.forget(a, req.ID)
+			q.send(a, &jsonrpc.Response{ID: req.ID, Error: &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}})
+		})
 		resp := a.ask(ctx, req)
 		q.forget(a, req.ID)
 		if resp != nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/mcpproxy/transport/message"
 )
 
@@ -69,11 +70,13 @@ func (r changeStream) readStream(req *http.Request) bool {
 			return r.ctx.Err() == nil
 		}
 		for _, raw := range message.Batch(ev.data) {
-			if msg, err := r.notes.Decode(raw, nil); err == nil {
-				if req, ok := msg.(*jsonrpc.Request); ok && req.IsCall() {
+			_ = contain.Call("taking in a message of a server", func() error {
+				msg, err := r.notes.Decode(raw, nil)
+				if req, ok := msg.(*jsonrpc.Request); ok && err == nil && req.IsCall() {
 					r.answerPing(req)
 				}
-			}
+				return err
+			})
 		}
 	}
 }
@@ -103,6 +106,7 @@ func (r *Link) mark(req *http.Request, version string) {
 func (r changeStream) takeOverListen(req *http.Request, body []byte) (*http.Response, error) {
 	header := req.Header.Clone()
 	r.work.Go(func() {
+		defer contain.Recover("listening to a server", r.markDown)
 		r.listen(func() (*http.Request, error) {
 			req, err := http.NewRequestWithContext(r.ctx, http.MethodPost, r.server.URL, nil)
 			if err == nil {
@@ -113,7 +117,7 @@ func (r changeStream) takeOverListen(req *http.Request, body []byte) (*http.Resp
 		})
 	})
 	quiet, end := io.Pipe()
-	context.AfterFunc(r.ctx, func() { end.Close() })
+	context.AfterFunc(r.ctx, contain.Func("closing a stream", func() { end.Close() }))
 	return &http.Response{
 		StatusCode: http.StatusOK, Status: "200 OK", Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: http.Header{"Content-Type": {eventStream}}, Body: quiet, ContentLength: -1, Request: req,

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
@@ -154,7 +155,7 @@ func sessionGone(resp *http.Response) bool {
 
 // errorBody reads the beginning of a body, without much patience.
 func errorBody(resp *http.Response) []byte {
-	timer := time.AfterFunc(errorBodyTime, func() { resp.Body.Close() })
+	timer := time.AfterFunc(errorBodyTime, contain.Func("giving up on an answer", func() { resp.Body.Close() }))
 	defer timer.Stop()
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
 	return body

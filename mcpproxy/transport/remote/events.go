@@ -9,6 +9,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 	"github.com/toolcell/toolcell/mcpproxy/transport/message"
@@ -41,10 +42,13 @@ func (e *events) Read(p []byte) (int, error) {
 		if e.err != nil {
 			return 0, e.err
 		}
-		ev, err := e.next()
-		if err == nil {
-			err = e.handle(ev)
-		}
+		err := contain.Call("reading an event of a server", func() error {
+			ev, err := e.next()
+			if err == nil {
+				err = e.handle(ev)
+			}
+			return err
+		})
 		if err != nil {
 			e.err = err
 			e.recordEnd(err)
@@ -241,7 +245,8 @@ func newEventConn(conn mcp.Connection, r *Link) *eventConn {
 }
 
 // Read implements mcp.Connection.
-func (c *eventConn) Read(ctx context.Context) (jsonrpc.Message, error) {
+func (c *eventConn) Read(ctx context.Context) (_ jsonrpc.Message, err error) {
+	defer contain.Error("taking in a message of a server", &err)
 	msg, err := c.Connection.Read(ctx)
 	if resp, ok := msg.(*jsonrpc.Response); ok && err == nil && resp.Error == nil {
 		return c.r.calls.Keep(resp.ID, message.ReplyOf(resp.Result)), nil
@@ -250,9 +255,10 @@ func (c *eventConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 }
 
 // Write implements mcp.Connection.
-func (c *eventConn) Write(ctx context.Context, msg jsonrpc.Message) error {
+func (c *eventConn) Write(ctx context.Context, msg jsonrpc.Message) (err error) {
+	defer contain.Error("writing to a server", &err)
 	c.r.calls.Add(ctx, msg)
-	err := c.Connection.Write(ctx, msg)
+	err = c.Connection.Write(ctx, msg)
 	if err == nil || c.r.ctx.Err() != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/transport/message"
 )
@@ -133,7 +134,7 @@ func (r *Link) Connect(ctx context.Context) (mcp.Connection, error) {
 	client := &http.Client{Transport: r, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	if r.transport == config.SSE {
 		// The stream lives as long as the context it was opened with.
-		defer context.AfterFunc(ctx, r.cancel)()
+		defer context.AfterFunc(ctx, contain.Func("ending a connection", r.cancel))()
 		conn, err := (&mcp.SSEClientTransport{Endpoint: r.server.URL, HTTPClient: client, MaxEventSize: -1}).Connect(r.ctx)
 		if err != nil {
 			return nil, err
@@ -152,6 +153,7 @@ func (r *Link) Connect(ctx context.Context) (mcp.Connection, error) {
 // of an older server open.
 func (r *Link) Watch(cs *mcp.ClientSession) {
 	r.work.Go(func() {
+		defer contain.Recover("waiting for the end of a session", r.markDown)
 		err := cs.Wait()
 		switch {
 		case errors.Is(err, mcp.ErrSessionMissing):
@@ -164,6 +166,7 @@ func (r *Link) Watch(cs *mcp.ClientSession) {
 	})
 	if res := cs.InitializeResult(); r.transport == config.HTTP && res != nil && res.ProtocolVersion <= message.LegacyProtocol {
 		r.work.Go(func() {
+			defer contain.Recover("listening to a server", r.markDown)
 			changes := changeStream{r}
 			changes.listen(func() (*http.Request, error) { return changes.standing(res.ProtocolVersion) })
 		})
@@ -228,6 +231,7 @@ func (r *Link) ExplainStart(err, cause error) error {
 // WatchDiscover cancels the handshake when the server leaves server/discover
 // unanswered.
 func (r *Link) WatchDiscover(ctx context.Context, patience time.Duration, cancel context.CancelCauseFunc) {
+	defer contain.Recover("waiting for server/discover", func(err error) { cancel(err) })
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	select {

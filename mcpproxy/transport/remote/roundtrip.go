@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/mcpproxy/transport/message"
 )
 
@@ -37,14 +38,25 @@ type outgoingBody struct {
 // only answers that make sense.
 func (r *Link) RoundTrip(req *http.Request) (*http.Response, error) {
 	c := message.CallOf(req.Context())
-	resp, err := r.roundTrip(req, c)
+	var resp *http.Response
+	err := contain.Call("sending a request to a server", func() (err error) {
+		resp, err = r.roundTrip(req, c)
+		return err
+	})
 	if err != nil && c != nil {
 		var failed *Error
-		if errors.As(err, &failed) {
+		var panicked *contain.PanicError
+		switch {
+		case errors.As(err, &failed):
 			c.Fail(failed)
+		case errors.As(err, &panicked):
+			c.Fail(panicked)
 		}
 	}
-	return resp, err
+	if err != nil {
+		return nil, err
+	}
+	return resp, nil
 }
 
 func (r *Link) roundTrip(req *http.Request, c *message.Call) (*http.Response, error) {
@@ -124,7 +136,7 @@ func setBody(req *http.Request, body []byte) {
 // caller calls done when it is done with the body.
 func (r *Link) send(req *http.Request) (_ *http.Response, done func(), err error) {
 	ctx, cancel := context.WithCancel(req.Context())
-	stop := context.AfterFunc(r.ctx, cancel)
+	stop := context.AfterFunc(r.ctx, contain.Func("ending a request", cancel))
 	done = func() { stop(); cancel() }
 	defer func() {
 		if err != nil {

@@ -3,6 +3,7 @@ package stdio
 import (
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/redact"
 	"golang.org/x/sys/unix"
@@ -129,9 +131,13 @@ func environment(s config.Server) []string {
 // reaps it. The order matters: until the leader is reaped its id cannot be
 // given to another process, so the kill can only hit this group.
 func (p *Process) watch(stderr *os.File) {
+	defer contain.Recover("waiting for the end of a server", func(error) { p.abandon(stderr) })
 	logged := make(chan struct{})
 	go func() {
 		defer close(logged)
+		defer contain.Recover("reading what a server logs", func(error) {
+			_, _ = io.Copy(io.Discard, stderr) // a full pipe would stop the server
+		})
 		p.output.readFrom(stderr)
 	}()
 	awaitExit(p.cmd.Process.Pid)
@@ -159,6 +165,22 @@ func (p *Process) watch(stderr *os.File) {
 	p.stdin.Close()
 	<-logged
 	close(p.done)
+}
+
+// abandon ends a process that nothing watches any more. Whoever waits for its end goes on.
+func (p *Process) abandon(stderr *os.File) {
+	p.signalGroup(unix.SIGKILL)
+	p.markDown()
+	for _, f := range []*os.File{stderr, p.stdout, p.stdin} {
+		f.Close()
+	}
+	for _, ended := range []chan struct{}{p.exited, p.done} {
+		select {
+		case <-ended:
+		default:
+			close(ended)
+		}
+	}
 }
 
 func (p *Process) markDown() { p.once.Do(func() { close(p.isDown) }) }

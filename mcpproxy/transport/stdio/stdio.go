@@ -18,6 +18,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/mcpproxy/transport/message"
 )
 
@@ -63,6 +64,7 @@ func (t *Transport) SessionID() string { return "" }
 // end; its owner sees to it that it does.
 func (t *Transport) Close() error {
 	t.once.Do(func() {
+		defer contain.Recover("closing the pipes of a server", nil)
 		close(t.closed)
 		t.proc.stdin.Close()
 		t.proc.stdout.Close()
@@ -71,7 +73,8 @@ func (t *Transport) Close() error {
 }
 
 // Write implements mcp.Connection.
-func (t *Transport) Write(ctx context.Context, msg jsonrpc.Message) error {
+func (t *Transport) Write(ctx context.Context, msg jsonrpc.Message) (err error) {
+	defer contain.Error("writing to a server", &err)
 	t.calls.Add(ctx, msg)
 	line, err := jsonrpc.EncodeMessage(msg)
 	if err != nil {
@@ -103,9 +106,10 @@ func (t *Transport) send(ctx context.Context, line []byte) error {
 	}
 	sent := make(chan error, 1)
 	go func() {
-		_, err := t.proc.stdin.Write(line[n:])
-		<-t.turn
-		sent <- err
+		var err error
+		defer func() { <-t.turn; sent <- err }()
+		defer contain.Error("writing to a server", &err)
+		_, err = t.proc.stdin.Write(line[n:])
 	}()
 	select {
 	case err := <-sent:
@@ -119,7 +123,11 @@ func (t *Transport) send(ctx context.Context, line []byte) error {
 
 // Read implements mcp.Connection. It passes over everything that is not a
 // message for us, and keeps it for error texts.
-func (t *Transport) Read(context.Context) (jsonrpc.Message, error) {
+func (t *Transport) Read(context.Context) (_ jsonrpc.Message, err error) {
+	defer contain.Recover("reading from a server", func(panicked error) {
+		err = panicked // the SDK ends the session
+		t.endOfInput(err)
+	})
 	for {
 		if len(t.pending) > 0 {
 			msg := t.pending[0]
@@ -135,11 +143,28 @@ func (t *Transport) Read(context.Context) (jsonrpc.Message, error) {
 			continue
 		}
 		for _, raw := range message.Batch(line) {
-			if msg, ok := t.decode(raw); ok {
+			msg, ok, err := t.take(raw)
+			if err != nil {
+				t.endOfInput(err)
+				return nil, err
+			}
+			if ok {
 				t.pending = append(t.pending, msg)
 			}
 		}
 	}
+}
+
+// take is decode. If that panics, the message is an error of the call that it answers,
+// and of all if that is not known.
+func (t *Transport) take(raw []byte) (msg jsonrpc.Message, ok bool, err error) {
+	defer contain.Recover("taking in a message of a server", func(panicked error) {
+		if msg, ok = t.calls.Fail(raw, panicked); !ok {
+			err = panicked
+		}
+	})
+	msg, ok = t.decode(raw)
+	return msg, ok, nil
 }
 
 // endOfInput runs before the SDK learns of the end and closes the pipes. It runs
@@ -209,6 +234,7 @@ func (t *Transport) TookDiscover(cause error) bool {
 // WatchDiscover cancels the handshake when the server has read the request
 // but leaves it unanswered. One that has not read it yet is still starting.
 func (t *Transport) WatchDiscover(ctx context.Context, patience time.Duration, cancel context.CancelCauseFunc) {
+	defer contain.Recover("waiting for server/discover", func(err error) { cancel(err) })
 	tick := time.NewTicker(max(patience/50, time.Millisecond))
 	defer tick.Stop()
 	var taken time.Time
