@@ -291,13 +291,15 @@ func FuzzSignature(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, schema, args []byte) {
+		judged(t, schema, uint64(len(args)), 5)
 		s := checkSignature(t, testTool{Name: "f", Alias: "f", InputSchema: schema, OutputSchema: schema})
 		named, err := ParseArguments(args)
 		if !json.Valid(args) {
 			return // it must not panic, that is all
 		}
 		var members map[string]json.RawMessage
-		if json.Unmarshal(args, &members) == nil && (err != nil || len(named) != len(members)) && len(members) <= maxArguments {
+		twice := err != nil && strings.HasSuffix(err.Error(), " is there twice")
+		if json.Unmarshal(args, &members) == nil && !twice && (err != nil || len(named) != len(members)) && len(members) <= maxArguments {
 			t.Errorf("%s gave %v, %v", args, named, err)
 		}
 		if list, err := ParseList(args); err == nil && len(list) > len(args) {
