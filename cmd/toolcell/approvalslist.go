@@ -44,7 +44,7 @@ func approvalsList(c *cli.Context, s *console.Streams) error {
 		return err
 	}
 	if waits >= 0 {
-		fmt.Fprintf(s.Err, "%s %s\n", console.ColorsFor(s.Err).Cyan("hint:"), answerHint(all[waits]))
+		console.Hint(s.Err, answerHint(all[waits]))
 	}
 	return nil
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"log"
@@ -155,22 +154,22 @@ func printError(w *os.File, err error, command string) int {
 	if errors.As(err, &exit) {
 		code = exit.Code
 	}
-	color := console.ColorsFor(w)
 	if err.Error() != "" {
-		fmt.Fprintf(w, "%s %s\n", color.Red("toolcell:"), console.Shown(w, err.Error()))
+		console.Error(w, err.Error())
 	}
 	if advice := oci.Advice(err); advice != "" {
-		fmt.Fprintf(w, "%s %s\n", color.Cyan("hint:"), console.Shown(w, advice))
+		console.Hint(w, advice)
 	}
 	if exit != nil && exit.Help {
-		fmt.Fprintln(w, color.Cyan("hint:"), command+" --help")
+		console.Hint(w, command+" --help")
 	}
 	return code
 }
 
 // printNone says that there is nothing to show, and what to type next.
 func printNone(s *console.Streams, what, next string) {
-	fmt.Fprintf(s.Err, "toolcell: %s\n%s %s\n", what, console.ColorsFor(s.Err).Cyan("hint:"), next)
+	console.Plainly(s.Err, what)
+	console.Hint(s.Err, next)
 }
 
 // jsonFlag is the flag of every command that shows or changes something.

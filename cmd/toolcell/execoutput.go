@@ -105,28 +105,28 @@ func printResult(r *bridge.Result, s *console.Streams, quiet bool) error {
 		}
 	}
 	shown := func(text string) string { return console.Shown(s.Err, text) }
-	color, stopped := console.ColorsFor(s.Err), s.Signals.Received() != nil
+	stopped := s.Signals.Received() != nil
 	switch {
 	case stopped: // the user knows
 	case r.Status == bridge.StatusValidation || r.Status == bridge.StatusSandbox:
-		fmt.Fprintf(s.Err, "%s %s\n", color.Red("toolcell:"), shown(r.Error))
+		console.Error(s.Err, r.Error)
 	case r.IsError() && r.Status != bridge.StatusError:
-		fmt.Fprintf(s.Err, "%s %s%s\n", color.Red("toolcell:"), statusPrefix(r.Status), shown(r.Error))
+		console.Error(s.Err, statusPrefix(r.Status)+r.Error)
 		for _, l := range r.Stack {
 			fmt.Fprintf(s.Err, "  %s\n", shown(l))
 		}
 	case r.ExitCode != nil && *r.ExitCode > 128:
-		fmt.Fprintf(s.Err, "%s %s\n", color.Red("toolcell:"), shown(r.Error)) // as a shell does
+		console.Error(s.Err, r.Error) // as a shell does
 	}
 	if r.Hint != "" && !stopped {
-		fmt.Fprintf(s.Err, "%s %s\n", color.Cyan("hint:"), shown(r.Hint))
+		console.Hint(s.Err, r.Hint)
 	}
 	for _, l := range r.CallLines() {
-		fmt.Fprintf(s.Err, "toolcell: %s\n", shown(l))
+		console.Plainly(s.Err, l)
 	}
 	for _, n := range r.Notes {
 		if !quiet && !stopped {
-			fmt.Fprintf(s.Err, "%s %s\n", color.Yellow("toolcell: note:"), shown(n))
+			console.Note(s.Err, n)
 		}
 	}
 	printFiles(r, s)

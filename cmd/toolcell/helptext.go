@@ -26,7 +26,7 @@ var examples = map[string][]string{
 	"toolcell servers login":     {"toolcell servers login github", "toolcell servers login --no-browser github"},
 	"toolcell servers logout":    {"toolcell servers logout github", "toolcell servers logout --state-dir /srv/toolcell github"},
 	"toolcell servers search":    {"toolcell servers search 'create an issue'", "toolcell servers search --json calendar"},
-	"toolcell servers call":      {"toolcell servers call github list_issues '{\"owner\": \"octo\", \"repo\": \"cat\"}'", "toolcell servers call time get_current_time '{\"timezone\": \"UTC\"}'"},
+	"toolcell servers call":      {"toolcell servers call github list_issues '{\"owner\": \"octo\", \"repo\": \"cat\"}'", "toolcell servers call time get_current_time timezone=UTC"},
 	"toolcell servers trust":     {"toolcell servers trust .mcp.json", "toolcell servers trust .cursor/mcp.json .vscode/mcp.json"},
 	"toolcell servers untrust":   {"toolcell servers untrust .mcp.json", "toolcell servers untrust .cursor/mcp.json"},
 	"toolcell servers set":       {"toolcell servers set github token", "toolcell servers set github token <token.txt"},

@@ -125,7 +125,7 @@ func doForClients(c *cli.Context, o installer.Options, clients []string, do func
 			failed++
 			reports = append(reports, installer.Failed(client, err))
 			if !o.JSON {
-				fmt.Fprintf(s.Err, "%s %s\n", console.ColorsFor(s.Err).Red("toolcell:"), console.Shown(s.Err, err.Error()))
+				console.Error(s.Err, err.Error())
 			}
 		}
 	}

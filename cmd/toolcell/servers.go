@@ -2,8 +2,7 @@ package main
 
 import (
 	"errors"
-	"fmt"
-	"io"
+	"os"
 	"slices"
 	"strings"
 
@@ -45,7 +44,7 @@ func serversCommand(s *console.Streams) *cli.Command {
 			serversLoginCommand(s), serversLogoutCommand(s),
 			command("search", "search the tools of all servers", "QUERY",
 				func(c *cli.Context, p *mcpproxy.Proxy) error { return serversSearch(c, s, p) }, "start-timeout"),
-			callFlags(command("call", "call a tool and print its value", "NAME TOOL [ARGUMENTS]",
+			callFlags(command("call", "call a tool and print its value", "NAME TOOL [ARGUMENTS | NAME=VALUE… | - | @FILE]",
 				func(c *cli.Context, p *mcpproxy.Proxy) error { return serversCall(c, s, p) }, "policy", "start-timeout")),
 			serversTrustCommand(s), serversUntrustCommand(s), serversSetCommand(s),
 		},
@@ -138,10 +137,10 @@ func remark(st mcpproxy.ServerStatus) string {
 
 // printUnread names the files that cannot be read. What is wrong with a server, and
 // what to type, is in its remark.
-func printUnread(w io.Writer, problems []config.Problem) {
+func printUnread(w *os.File, problems []config.Problem) {
 	for _, p := range problems {
 		if p.Server == "" {
-			fmt.Fprintf(w, "toolcell: %s\n", p)
+			console.Plainly(w, p.String())
 		}
 	}
 }

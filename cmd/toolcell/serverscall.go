@@ -13,35 +13,32 @@ import (
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
-	"github.com/toolcell/toolcell/mcpproxy/rawjson"
 	"github.com/toolcell/toolcell/mcpproxy/signature"
-	"github.com/toolcell/toolcell/mcpproxy/text"
 	"github.com/toolcell/toolcell/mcpproxy/toolvalue"
 	"github.com/urfave/cli/v2"
 )
 
 // callFlags adds the flag of `servers call` to it.
 func callFlags(call *cli.Command) *cli.Command {
-	call.Description = "ARGUMENTS is a JSON object. The value is what run_python's code gets: a text as it is, anything else as JSON."
-	call.Flags = append([]cli.Flag{&cli.BoolFlag{Name: "raw", Usage: "print the server's whole answer, as JSON"}}, call.Flags...)
+	call.Description = "ARGUMENTS is a JSON object, NAME=VALUE for each argument, - to read the object from standard input, or @FILE. " +
+		"The value is what run_python's code gets: a text as it is, anything else as JSON."
+	call.Flags = append([]cli.Flag{
+		&cli.StringFlag{Name: "out", Usage: "write the pictures, sounds and files of the answer to `FILE`, or else its value, instead of printing it"},
+		&cli.BoolFlag{Name: "raw", Usage: "print the server's whole answer, as JSON"},
+	}, call.Flags...)
 	return call
 }
 
 func serversCall(c *cli.Context, s *console.Streams, p *mcpproxy.Proxy) error {
-	if c.NArg() < 2 || c.NArg() > 3 {
-		return console.Usagef(`servers call takes a server, a tool and the arguments as a JSON object, such as '{"path": "/tmp"}'`)
+	if c.NArg() < 2 {
+		return console.Usagef("servers call takes a server, a tool and the arguments; %s", howToGive)
 	}
-	arguments := json.RawMessage("{}")
-	if c.NArg() == 3 {
-		arguments = json.RawMessage(c.Args().Get(2))
-		var object map[string]any
-		var syntax *json.SyntaxError
-		switch err := json.Unmarshal(arguments, &object); {
-		case errors.As(err, &syntax):
-			return console.Invalidf("%s is not a JSON object: %w", text.Printable(c.Args().Get(2), 200), err)
-		case err != nil || object == nil:
-			return console.Invalidf("%s is not a JSON object", text.Printable(c.Args().Get(2), 200))
-		}
+	if c.IsSet("out") && (c.String("out") == "" || c.Bool("raw") || c.Bool("json")) {
+		return console.Usagef("--out takes the name of a file, and is given without --raw and --json")
+	}
+	given, err := readCallArguments(c.Args().Slice()[2:], s.In)
+	if err != nil {
+		return err
 	}
 	conf, err := settings.Read(c)
 	if err != nil {
@@ -51,7 +48,8 @@ func serversCall(c *cli.Context, s *console.Streams, p *mcpproxy.Proxy) error {
 	defer progress.Close()
 	server, tool := c.Args().Get(0), c.Args().Get(1)
 	progress.Show("calling " + server + "/" + tool)
-	if arguments, err = bindArguments(c.Context, p, server, tool, arguments); err != nil {
+	arguments, err := bindArguments(c.Context, p, server, tool, given)
+	if err != nil {
 		return err
 	}
 	request := mcpproxy.CallRequest{
@@ -96,12 +94,12 @@ func askOnTerminal(ctx context.Context, asker *terminalAsker, ask *policy.Ask) e
 
 // bindArguments checks the arguments as those of a call from code are, so that a wrong
 // name is not left to the words of the server.
-func bindArguments(ctx context.Context, p *mcpproxy.Proxy, server, tool string, given json.RawMessage) (json.RawMessage, error) {
-	named, err := signature.ParseArguments(given)
+func bindArguments(ctx context.Context, p *mcpproxy.Proxy, server, tool string, given callArguments) (json.RawMessage, error) {
+	found, sig, err := p.Signature(ctx, server, tool, true)
 	if err != nil {
 		return nil, err
 	}
-	found, sig, err := p.Signature(ctx, server, tool, true)
+	named, err := signature.ParseArguments(given.asObject(found.InputSchema))
 	if err != nil {
 		return nil, err
 	}
@@ -143,19 +141,25 @@ func printAnswer(c *cli.Context, s *console.Streams, answer mcpproxy.CallResult,
 		return printIndented(s, answer.JSON)
 	case failed != nil:
 		return nil // it is on standard error
+	case c.String("out") != "":
+		return writeAnswer(s, c.String("out"), value)
 	}
 	for _, a := range value.Attachments {
-		console.Note(s.Err, "the answer also has "+described(a)+"; --raw prints it")
+		if what := described(a); what != "" {
+			console.Note(s.Err, "the answer also has "+what+"; --out FILE keeps it")
+		} else {
+			console.Note(s.Err, "the answer also has other content; --raw prints it")
+		}
 	}
 	if text, isText := value.Text(); isText {
 		_, err := fmt.Fprintln(s.Out, console.Filtered(s.Out, text))
 		return err
 	}
-	if what := described(value.JSON); what != "" {
-		_, err := fmt.Fprintf(s.Out, "<%s; --raw prints it>\n", what)
+	if described(value.JSON) != "" {
+		_, err := fmt.Fprintln(s.Out, placeholderOf(value.JSON))
 		return err
 	}
-	return printIndented(s, value.JSON)
+	return printIndented(s, seenValue(value.JSON))
 }
 
 func printIndented(s *console.Streams, value json.RawMessage) error {
@@ -165,19 +169,4 @@ func printIndented(s *console.Streams, value json.RawMessage) error {
 	}
 	_, err := fmt.Fprintln(s.Out, console.Filtered(s.Out, out.String()))
 	return err
-}
-
-// described names content that is no text: its kind and size. It is empty for other values.
-func described(value json.RawMessage) string {
-	var content struct {
-		Type, MimeType, Data, Blob, URI string
-	}
-	if members, err := rawjson.Members(value); err != nil || len(members) == 0 || json.Unmarshal(value, &content) != nil {
-		return ""
-	}
-	data := content.Data + content.Blob
-	if data == "" || content.MimeType == "" {
-		return ""
-	}
-	return text.Printable(content.MimeType, 60) + " of " + text.Size(int64(len(data)*3/4))
 }

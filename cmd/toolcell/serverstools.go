@@ -107,7 +107,7 @@ func searchShown(ctx context.Context, c *cli.Context, s *console.Streams, p *mcp
 	docs, problems, err := p.Search(ctx, query, 10, false, nil)
 	progress.Close()
 	for _, problem := range problems {
-		fmt.Fprintf(s.Err, "toolcell: not searched: %s\n", console.Shown(s.Err, problem.String()))
+		console.Plainly(s.Err, "not searched: "+problem.String())
 	}
 	return docs, err
 }

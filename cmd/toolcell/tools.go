@@ -63,7 +63,7 @@ func toolsList(c *cli.Context, s *console.Streams, saved savedtools.Store) error
 		return errors.Join(console.PrintJSON(s, tools), err)
 	}
 	if len(tools) == 0 && err == nil {
-		fmt.Fprintf(s.Err, "toolcell: no tools are saved in %s\nhint: code saves a function with runtime.save_tool(function)\n", projectName(saved))
+		printNone(s, "no tools are saved in "+projectName(saved), "code saves a function with runtime.save_tool(function)")
 		return nil
 	}
 	var rows [][]string

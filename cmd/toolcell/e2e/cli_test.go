@@ -214,7 +214,7 @@ func TestServersCommands(t *testing.T) {
 		{[]string{"github", "nope"}, "create_issue", 1},
 		{[]string{"github", "create_issue", `{"titel": "new"}`}, "github.create_issue() has no parameter 'titel' (did you mean 'title'?); it is github.create_issue(", 1},
 		{[]string{"github", "create_issue", `{"title": 5}`}, "github.create_issue(): title must be a string, not int", 1},
-		{[]string{"github", "create_issue", "[]"}, "[] is not a JSON object\n", 2},
+		{[]string{"github", "create_issue", "[]"}, "[] is not a JSON object; give ", 2},
 		{[]string{"github", "create_issue", "{path: 1}"}, "{path: 1} is not a JSON object: ", 2},
 		{[]string{"gitub", "create_issue"}, `there is no server "gitub"; did you mean "github"? Servers: `, 1},
 		{[]string{"github"}, "takes a server", 2},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -85,16 +86,17 @@ func (p *person) types(keys string) {
 }
 
 // sees waits until a text is on the screen, after what was seen last, and gives
-// what stands before it.
+// what stands before it. A message may be broken between words.
 func (p *person) sees(text string) (before string) {
 	p.t.Helper()
+	wanted := regexp.MustCompile(strings.ReplaceAll(regexp.QuoteMeta(text), " ", `(?: |\r?\n  )`))
 	waitFor(p.t, fmt.Sprintf("%q on the screen", text), func() bool {
-		return strings.Contains(p.screen.String()[p.seen:], text)
+		return wanted.MatchString(p.screen.String()[p.seen:])
 	})
 	all := p.screen.String()[p.seen:]
-	at := strings.Index(all, text)
-	p.seen += at + len(text)
-	return all[:at]
+	at := wanted.FindStringIndex(all)
+	p.seen += at[1]
+	return all[:at[0]]
 }
 
 // leaves waits for the end of the command, and gives its exit code.

@@ -2,7 +2,6 @@ package console
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"os"
 	"strings"
@@ -54,9 +53,4 @@ func written(a slog.Attr) string {
 		return ": " + value
 	}
 	return "; " + a.Key + " " + value
-}
-
-// Note prints a line that no result depends on.
-func Note(out *os.File, text string) {
-	fmt.Fprintf(out, "%s %s\n", ColorsFor(out).Yellow("toolcell: note:"), Shown(out, text))
 }

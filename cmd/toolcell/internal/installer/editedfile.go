@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 )
 
@@ -41,18 +42,18 @@ func openEdited(path string) (*editedFile, error) {
 	}
 	r, err := os.OpenFile(f.real, os.O_RDONLY|syscall.O_NONBLOCK, 0) // opening a named pipe would block forever
 	if err != nil {
-		return nil, fmt.Errorf("reading %w", err)
+		return nil, fmt.Errorf("cannot read %s: %w", fromHome(path), bare(err))
 	}
 	defer r.Close()
 	info, err := r.Stat()
 	if err != nil {
-		return nil, fmt.Errorf("reading %w", err)
+		return nil, fmt.Errorf("cannot read %s: %w", fromHome(path), bare(err))
 	}
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is not a regular file", path)
 	}
 	if f.before, err = io.ReadAll(io.LimitReader(r, maxEdited+1)); err != nil {
-		return nil, fmt.Errorf("reading %w", err)
+		return nil, fmt.Errorf("cannot read %s: %w", fromHome(path), bare(err))
 	}
 	if len(f.before) > maxEdited {
 		return nil, fmt.Errorf("%s is larger than %d MiB", path, maxEdited>>20)
@@ -75,16 +76,16 @@ func (f *editedFile) write() (err error) {
 	dir := filepath.Dir(f.real)
 	f.madeDirs = missingDirs(dir)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("writing %s: %w", f.path, err)
+		return fmt.Errorf("cannot make the folder %s: %w", fromHome(dir), bare(err))
 	}
 	temp, err := os.CreateTemp(dir, "."+filepath.Base(f.real)+".toolcell-*")
 	if err != nil {
-		return fmt.Errorf("writing %s: %w", f.path, err)
+		return fmt.Errorf("cannot write to %s: %w", fromHome(dir), bare(err))
 	}
 	defer func() {
 		if err != nil {
 			os.Remove(temp.Name())
-			err = fmt.Errorf("writing %s: %w", f.path, err)
+			err = fmt.Errorf("cannot write %s: %w", fromHome(f.path), bare(err))
 		}
 	}()
 	_, err = temp.Write(f.after)
@@ -99,6 +100,29 @@ func (f *editedFile) write() (err error) {
 		return errors.Join(errors.New("it changed in the meantime; end the client and try again"), err)
 	}
 	return os.Rename(temp.Name(), f.real)
+}
+
+// bare returns what the system says of an error, without the name of a file that only
+// this program knows.
+func bare(err error) error {
+	var path *fs.PathError
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &path):
+		return path.Err
+	case errors.As(err, &link):
+		return link.Err
+	}
+	return err
+}
+
+// fromHome writes a path as people do.
+func fromHome(path string) string {
+	home, err := os.UserHomeDir()
+	if rest, inside := strings.CutPrefix(path, home+"/"); err == nil && home != "" && inside {
+		return "~/" + rest
+	}
+	return path
 }
 
 // missingDirs returns the folders that are not there on the way to dir, which is

@@ -152,3 +152,30 @@ func TestSecretsAreHidden(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
+
+// TestWhatCannotBeWrittenIsSaid in words, without the names of temporary files. Not even
+// root makes files in /sys.
+func TestWhatCannotBeWrittenIsSaid(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	if err := os.Symlink("/sys/kernel", filepath.Join(home, ".cursor")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(home, "file"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		filepath.Join(home, ".cursor/mcp.json"):     "cannot write to ~/.cursor: ",
+		filepath.Join(home, ".cursor/new/mcp.json"): "cannot make the folder ~/.cursor/new: ",
+		"/sys/kernel/mcp.json":                      "cannot write to /sys/kernel: ",
+	} {
+		f := &editedFile{path: path, real: path, isNew: true, after: []byte("new")}
+		err := f.write()
+		if err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "toolcell-") {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	if _, err := openEdited(filepath.Join(home, "file/mcp.json")); err == nil || err.Error() != "cannot read ~/file/mcp.json: not a directory" {
+		t.Errorf("below a file: %v", err)
+	}
+}

@@ -58,10 +58,12 @@ func parseMount(text string) (m oci.Mount, err error) {
 	if len(parts) != 2 {
 		return m, fmt.Errorf("%q is not SOURCE:TARGET[:ro|:rw], such as /data:/data:ro (no path can have a : or a , in it)", text)
 	}
-	for _, path := range parts {
-		if !filepath.IsAbs(path) {
-			return m, fmt.Errorf("%q is not an absolute path", path)
-		}
+	if !filepath.IsAbs(parts[1]) {
+		return m, fmt.Errorf("%q is no place in the sandbox: write an absolute path, such as /data", parts[1])
+	}
+	source, err := fullSource(parts[0])
+	if err != nil {
+		return m, err
 	}
 	m.Target = filepath.Clean(parts[1])
 	if strings.Contains(parts[1]+"/", "/../") {
@@ -71,20 +73,51 @@ func parseMount(text string) (m oci.Mount, err error) {
 		return m, err
 	}
 	// Symbolic links are resolved: only the real path counts.
-	switch m.Source, err = filepath.EvalSymlinks(parts[0]); {
+	switch m.Source, err = filepath.EvalSymlinks(source); {
 	case errors.Is(err, fs.ErrNotExist):
-		return m, fmt.Errorf("%s does not exist", parts[0])
+		return m, fmt.Errorf("%s does not exist", source)
 	case err != nil:
-		return m, fmt.Errorf("%s cannot be mounted: %w", parts[0], errors.Unwrap(err))
+		return m, fmt.Errorf("%s cannot be mounted: %w", source, errors.Unwrap(err))
 	}
 	info, err := os.Stat(m.Source)
 	if err != nil {
 		return m, err
 	}
 	if !info.IsDir() && !info.Mode().IsRegular() {
-		return m, fmt.Errorf("%q is neither a folder nor a file", parts[0])
+		return m, fmt.Errorf("%q is neither a folder nor a file", source)
 	}
 	return m, nil
+}
+
+// fullSource returns the host's path that a source means: it is relative to the working
+// directory, and begins with ~ where no shell has read it.
+func fullSource(source string) (string, error) {
+	if source == "" {
+		return "", errors.New("there is no SOURCE before the :")
+	}
+	if rest, inHome := strings.CutPrefix(source, "~/"); inHome {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", fmt.Errorf("%q: %w", source, err)
+		}
+		return filepath.Join(home, rest), nil
+	}
+	full, err := filepath.Abs(source)
+	if err != nil {
+		return "", fmt.Errorf("%q: there is no working directory: %w", source, err)
+	}
+	return full, nil
+}
+
+// checkLastingMounts refuses sources that depend on where a client starts this program.
+func checkLastingMounts(value string) error {
+	for text := range strings.SplitSeq(value, ",") {
+		source, _, _ := strings.Cut(strings.TrimSpace(text), ":")
+		if source != "" && !filepath.IsAbs(source) && !strings.HasPrefix(source, "~/") {
+			return console.Invalidf("--env MCP_BRIDGE_MOUNTS: %q is relative, and a client may start toolcell in any folder: write the whole path", source)
+		}
+	}
+	return nil
 }
 
 func checkTarget(target string) error {

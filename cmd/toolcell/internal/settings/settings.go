@@ -235,6 +235,11 @@ func Check(name, value string) error {
 		}
 		return nil
 	}
+	if All[i].Name == "mounts" {
+		if err := checkLastingMounts(value); err != nil {
+			return err
+		}
+	}
 	return readAll("--" + All[i].Name + "=" + value)
 }
 
