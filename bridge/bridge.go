@@ -91,6 +91,7 @@ type Options struct {
 	Sessions    int           // none if 0
 	SessionIdle time.Duration // 30 min if 0
 	SessionsDir string
+	AnswersDir  string // in which is kept what the user answers; nothing is if empty
 	// StartPatience is how long a call of code waits for a server that is starting, and how
 	// much of that a run gets beyond its own time; 25 s if 0. Many clients wait for a
 	// minute: a run with the usual timeout that waits so long still answers in it.

@@ -17,6 +17,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/toolcell/toolcell/bridge/artifacts"
 	"github.com/toolcell/toolcell/bridge/consent"
+	"github.com/toolcell/toolcell/bridge/consent/answers"
 	"github.com/toolcell/toolcell/bridge/consent/form"
 	"github.com/toolcell/toolcell/bridge/hints"
 	"github.com/toolcell/toolcell/bridge/ongoing"
@@ -81,7 +82,7 @@ func New(o Options) *Server {
 	s.pipes = output.NewSpare(o.MaxOutput, s.life.Done())
 	s.sessions = newSessions(s.life, s.o)
 	s.runs = ongoing.New[*Result](s.life, ongoing.Options{
-		Parallel: o.MaxParallel, Patience: o.ApprovalTimeout, FormTimeout: o.FormTimeout, Endings: s.sessions.endings, Log: o.Log,
+		Parallel: o.MaxParallel, Patience: o.ApprovalTimeout, FormTimeout: o.FormTimeout, Endings: s.sessions.endings, Log: o.Log, Keep: answers.Folder{Dir: o.AnswersDir}.Keep,
 	})
 	return s
 }

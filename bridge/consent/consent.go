@@ -49,6 +49,8 @@ type Options struct {
 	Frozen   int
 	Patience time.Duration // for an answer; 10 min if 0
 	Log      *slog.Logger  // nothing is logged if nil
+	// Keep keeps what a person has answered; it may be nil.
+	Keep func(Question) error
 }
 
 // A Desk keeps the questions of the runs of one process. It is safe for concurrent
@@ -174,9 +176,18 @@ func (d *Desk) settle(q *Question, s State, a Answer) {
 	d.signal()
 }
 
-// log records who answered what, and when: in a line for each call.
+// log records who answered what, and when: in a line for each call. d.mu is held, so that
+// answers are kept in their order.
 func (d *Desk) log(q *Question) {
+	if d.o.Keep != nil {
+		if err := d.o.Keep(*q); err != nil {
+			d.o.Log.Error("an answer is only in the log", "question", q.ID, "err", err)
+		}
+	}
 	log := d.o.Log.With("state", string(q.State), "by", q.Answer.By, "choice", cmp.Or(string(q.Answer.Choice), q.Answer.Action), "question", q.ID, "run", q.Run)
+	if q.Answer.Remark != "" {
+		log = log.With("pid", q.Answer.PID, "remark", q.Answer.Remark)
+	}
 	const decided = "question decided"
 	for _, c := range q.Calls {
 		log.Info(decided, "about", "call", "server", c.Server, "tool", c.Tool, "sha256", c.Digest())

@@ -71,6 +71,8 @@ const (
 type Answer struct {
 	Choice Choice
 	By     string // how it came, such as "form" or "toolcell approvals"
+	PID    int    // of the process that it came from; 0 if that is the client, or this process
+	Remark string // why it is not clearly a person's
 	// Action and Content answer a Form: accept, decline or cancel, and what was entered.
 	Action  string
 	Content map[string]any
@@ -92,6 +94,7 @@ func (a Answer) state() State {
 type Question struct {
 	ID      string
 	Run     string
+	Client  string   // the MCP client of the run, as it names itself
 	Calls   []Call   // that are asked together
 	Subject string   // what is asked, if not calls: packages or hosts
 	Reasons []string // why that is asked

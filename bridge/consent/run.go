@@ -41,6 +41,7 @@ func (c Call) key() toolKey { return toolKey{c.Server, c.Tool, c.Identity} }
 type RunOptions struct {
 	ID     string
 	Client any             // whose runs count together; comparable
+	Name   string          // of the client
 	NoUser bool            // no user can be asked: every question fails with ErrNoUser
 	Stop   func(why error) // ends the run: with ErrStopped, or ErrExpired
 	Marks  *Marks          // of its connection
@@ -307,7 +308,7 @@ func (r *Run) ask(ctx context.Context, q *Question) (*Question, error) {
 	if hold != nil {
 		defer hold()()
 	}
-	q.ID, q.Run, q.State, q.run, q.decided = newID(), r.o.ID, Pending, r, make(chan struct{})
+	q.ID, q.Run, q.Client, q.State, q.run, q.decided = newID(), r.o.ID, r.o.Name, Pending, r, make(chan struct{})
 	if past != nil {
 		q.CallsBefore, q.Effects, q.MoreEffects = past()
 	}

@@ -1,10 +1,12 @@
 package ongoing
 
 import (
+	"strings"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/toolcell/toolcell/bridge/consent"
+	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // A Connection is that of one client, with what belongs to it.
@@ -12,7 +14,8 @@ type Connection struct {
 	// Marks are what was read from private servers, since the model behind the
 	// connection carries data from run to run. Runs of it that still wait keep them when it
 	// has ended.
-	Marks *consent.Marks
+	Marks  *consent.Marks
+	Client string // what the client calls itself, with its version; often empty
 
 	mu   sync.Mutex
 	told map[string]bool // what First was called with
@@ -41,6 +44,15 @@ func (rs *Runs[R]) Connection(session *mcp.ServerSession) *Connection {
 	return rs.connections.of(session)
 }
 
+// clientName returns what a client calls itself.
+func clientName(session *mcp.ServerSession) string {
+	if session == nil || session.InitializeParams() == nil || session.InitializeParams().ClientInfo == nil {
+		return ""
+	}
+	info := session.InitializeParams().ClientInfo
+	return strings.TrimSpace(text.Printable(info.Name, 80) + " " + text.Printable(info.Version, 40))
+}
+
 // of returns the connection of a session. It is forgotten when the session ends, which the
 // calls of the session do not outlive.
 func (c *connections) of(session *mcp.ServerSession) *Connection {
@@ -49,7 +61,7 @@ func (c *connections) of(session *mcp.ServerSession) *Connection {
 	if known := c.open[session]; known != nil {
 		return known
 	}
-	conn := &Connection{Marks: &consent.Marks{}}
+	conn := &Connection{Marks: &consent.Marks{}, Client: clientName(session)}
 	c.open[session] = conn
 	if session != nil {
 		go func() {

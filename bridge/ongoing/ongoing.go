@@ -32,6 +32,8 @@ type Options struct {
 	FormTimeout time.Duration  // for an answer by a form during a call; 45 s if 0
 	Endings     *endings.Store // what became of runs that waited; of this process only if nil
 	Log         *slog.Logger   // nothing is logged if nil
+
+	Keep func(consent.Question) error // as consent.Options.Keep
 }
 
 // A Result is what a run ends with.
@@ -73,7 +75,7 @@ func New[R Result](life context.Context, o Options) *Runs[R] {
 		o.Endings = endings.Open("", o.Log)
 	}
 	return &Runs[R]{
-		o: o, life: life, desk: consent.NewDesk(consent.Options{Patience: o.Patience, Log: o.Log}), sealer: consent.NewSealer(),
+		o: o, life: life, desk: consent.NewDesk(consent.Options{Patience: o.Patience, Log: o.Log, Keep: o.Keep}), sealer: consent.NewSealer(),
 		connections: connections{open: map[*mcp.ServerSession]*Connection{}}, slots: make(chan struct{}, o.Parallel), byID: map[string]*Run[R]{},
 	}
 }
@@ -125,7 +127,7 @@ func (rs *Runs[R]) Begin(o RunOptions, work func(ctx context.Context, r *Run[R])
 		done: make(chan struct{}), forgotten: make(chan struct{}), report: o.Report,
 	}
 	r.Asker = rs.desk.Begin(consent.RunOptions{
-		ID: newName(), Client: o.Connection, NoUser: o.NoUser, Marks: o.Connection.Marks, Stop: r.stop,
+		ID: newName(), Client: o.Connection, Name: o.Connection.Client, NoUser: o.NoUser, Marks: o.Connection.Marks, Stop: r.stop,
 	})
 	rs.background.Go(func() {
 		defer cancel(nil)

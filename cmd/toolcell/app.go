@@ -159,16 +159,16 @@ func openApp(s settings.Settings, o appOptions) (_ *app, err error) {
 		ApprovalTimeout: s.ApprovalTimeout,
 		FormTimeout:     s.FormTimeout,
 
-		SessionsDir: sessionsDir(d, o.serves),
-		Output:      s.Output,
-		MaxOutput:   s.OutputBytes,
-		Missing:     func() []string { return runtime.Missing(s.Limits) },
-		Isolation:   func() string { return runtime.Isolation(s.Limits) },
-		Log:         o.log,
+		SessionsDir: sessionsDir(d, o.serves), AnswersDir: d.State,
+		Output:    s.Output,
+		MaxOutput: s.OutputBytes,
+		Missing:   func() []string { return runtime.Missing(s.Limits) },
+		Isolation: func() string { return runtime.Isolation(s.Limits) },
+		Log:       o.log,
 	})
 	a := &app{bridge: server, policy: rules, runtime: runtime, proxy: proxy, watcher: watcher, store: store, images: images, scripts: scripts, wheels: wheelStore}
 	if o.serves {
-		a.inbox = openInbox(d, server, o.log)
+		a.inbox = openInbox(d, server, rules, o.log)
 	}
 	return a, nil
 }
@@ -184,8 +184,8 @@ func startPatience(serves bool) time.Duration {
 
 // openInbox lets toolcell approvals answer the questions of a server. Without it they can
 // be answered in other ways.
-func openInbox(d settings.Dirs, server *bridge.Server, log *slog.Logger) *inbox.Server {
-	in, err := inbox.Listen(inbox.Dir(d.Run), server.Desk(), log)
+func openInbox(d settings.Dirs, server *bridge.Server, rules *policy.Policy, log *slog.Logger) *inbox.Server {
+	in, err := inbox.Listen(inbox.Dir(d.Run), server.Desk(), rules.StrictApprovals, log)
 	if err != nil {
 		log.Warn("questions of this process cannot be answered with toolcell approvals", "err", err)
 		return nil

@@ -200,6 +200,9 @@ func approvalsApprove(c *cli.Context, s *console.Streams) error {
 		if err := console.DropTyped(terminal); err != nil {
 			return err
 		}
+		if begun.Remark != "" {
+			fmt.Fprintf(terminal, "note: %s\n\n", begun.Remark)
+		}
 		fmt.Fprintf(terminal, "%s\n\nTo allow %s, type %s: ", console.PlainText(begun.Question.Text), allowed(begun.Question, choice), begun.Code)
 		code, err := console.ReadLine(c.Context, terminal)
 		switch {
@@ -248,5 +251,8 @@ func printAnswered(c *cli.Context, s *console.Streams, owner *inbox.Client, id s
 		return console.PrintJSON(s, []inbox.Question{q})
 	}
 	_, err = fmt.Fprintf(s.Out, "%s: %s\n", stateText(q), id)
+	if q.Remark != "" {
+		console.Note(s.Err, "the log keeps that "+q.Remark)
+	}
 	return err
 }

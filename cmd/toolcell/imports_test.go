@@ -31,6 +31,7 @@ var imports = map[string][]string{
 	"bridge/artifacts":           {"bridge/imaging", "mcpproxy/statefile", "mcpproxy/text"},
 	"bridge/bridgetest":          {"bridge/...", "mcpproxy/...", "oci/..."},
 	"bridge/consent":             {"mcpproxy/text"},
+	"bridge/consent/answers":     {"bridge/consent", "mcpproxy/statefile"},
 	"bridge/consent/form":        {"bridge/consent"},
 	"bridge/consent/inbox":       {"bridge/consent"},
 	"bridge/endings":             {"mcpproxy/text"},

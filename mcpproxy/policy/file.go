@@ -65,6 +65,8 @@ func (r *rules) parse(top rulefile.Value) error {
 	}
 	for _, f := range fields {
 		switch f.Name() {
+		case "approvals":
+			r.approvals, err = rulefile.Choice(f, approvalsTell, approvalsStrict)
 		case "default":
 			err = r.parseSection(f, rulefile.Everything())
 		case "servers":
@@ -74,7 +76,7 @@ func (r *rules) parse(top rulefile.Value) error {
 		case "packages":
 			r.packages, err = packages.Parse(f)
 		default:
-			err = f.UnknownKey("default", "network", "packages", "servers")
+			err = f.UnknownKey("approvals", "default", "network", "packages", "servers")
 		}
 		if err != nil {
 			return err

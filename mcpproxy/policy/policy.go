@@ -66,6 +66,18 @@ func (p *Policy) Err() error {
 	return p.err
 }
 
+// StrictApprovals reports whether approvals in a terminal are refused that are not clearly a
+// person's. Under a file that is not understood they are.
+func (p *Policy) StrictApprovals() bool {
+	if p == nil {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.refresh()
+	return p.err != nil || p.rules != nil && p.rules.approvals == approvalsStrict
+}
+
 // Contents say what is in a policy file.
 type Contents struct {
 	Sections     int      // about servers

@@ -18,7 +18,15 @@ type rules struct {
 	sections []*section // what says more about its servers first, [default] last
 	network  hosts.Rules
 	packages packages.Rules
+
+	approvals string // one of those below, or "", which is the first
 }
+
+// What happens to approvals in a terminal that are not clearly a person's.
+const (
+	approvalsTell   = "tell"
+	approvalsStrict = "strict"
+)
 
 // A section says what may be called of the servers that a glob matches.
 type section struct {

@@ -84,14 +84,11 @@ func (c *Client) Show(id string) (Question, error) {
 type Challenge struct {
 	Question Question // with its text
 	Code     string   // that a person has to type
+	Remark   string   // why the server cannot tell that it is a person; most often empty
 }
 
 // Begin begins to approve a question.
 func (c *Client) Begin(id string, choice consent.Choice) (Challenge, error) {
-	// The server looks at this process, too, unless it is in another container.
-	if err := mayApprove(os.Getpid(), launchers(c.PID)); err != nil {
-		return Challenge{}, err
-	}
 	replies, err := c.ask(request{Op: opChallenge, ID: id, For: choice})
 	if err != nil {
 		return Challenge{}, err
@@ -99,7 +96,7 @@ func (c *Client) Begin(id string, choice consent.Choice) (Challenge, error) {
 	if len(replies) != 1 {
 		return Challenge{}, errAnswer
 	}
-	return Challenge{Question: *replies[0].Question, Code: replies[0].Code}, nil
+	return Challenge{Question: *replies[0].Question, Code: replies[0].Code, Remark: replies[0].Remark}, nil
 }
 
 // Approve ends what Begin has begun, with the code that was typed.

@@ -2,8 +2,8 @@
 // another process, which is `toolcell approvals`, over a socket in the runtime folder.
 //
 // It promises that only processes of the same user or of root are answered, and that
-// nothing is approved by a process without a terminal, or by one that the asking
-// server's client has started (see launchers). These are obstacles and no boundary: a
+// nothing is approved by a process without a terminal, or by one that a client of toolcell
+// has started (see launchers), as far as can be seen. These are obstacles and no boundary: a
 // program that runs as the user can do what the user can do (docs/security.md). No
 // client of the socket can delay the server or make it hold more than a little memory.
 package inbox
@@ -40,6 +40,7 @@ type Question struct {
 	Choices []consent.Choice `json:"choices,omitempty"` // that may be given
 	Choice  consent.Choice   `json:"choice,omitempty"`  // that was given, once it is decided
 	By      string           `json:"by,omitempty"`      // how it was given
+	Remark  string           `json:"remark,omitempty"`  // why that is not clearly a person's
 
 	Text string `json:"text,omitempty"` // the whole question, as the user reads it
 }
@@ -60,7 +61,7 @@ const maxListed = 256 << 10
 func row(q consent.Question) Question {
 	r := Question{
 		ID: q.ID, Run: q.Run, CallsBefore: q.CallsBefore, AskedAt: q.AskedAt, ExpiresAt: q.ExpiresAt,
-		State: q.State, Subject: q.Subject, Choice: q.Answer.Choice, By: q.Answer.By,
+		State: q.State, Subject: q.Subject, Choice: q.Answer.Choice, By: q.Answer.By, Remark: q.Answer.Remark,
 	}
 	if q.State == consent.Pending {
 		r.Choices = q.Choices()
@@ -139,6 +140,7 @@ type request struct {
 type reply struct {
 	Question *Question `json:"question,omitempty"`
 	Code     string    `json:"code,omitempty"`
+	Remark   string    `json:"remark,omitempty"` // of a challenge: why it is not clearly a person's
 	Error    string    `json:"error,omitempty"`
 	Kind     errorKind `json:"kind,omitempty"` // of the error
 	End      bool      `json:"end,omitempty"`

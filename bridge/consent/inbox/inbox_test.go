@@ -23,7 +23,7 @@ import (
 func open(t *testing.T, o consent.Options) (desk *consent.Desk, dir string, s *Server) {
 	t.Helper()
 	desk, dir = consent.NewDesk(o), Dir(t.TempDir())
-	s, err := Listen(dir, desk, slog.New(slog.DiscardHandler))
+	s, err := Listen(dir, desk, notStrict, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,10 +177,22 @@ func TestAnExpiredQuestionCannotBeApproved(t *testing.T) {
 func TestTheProgramThatAsksCannotApprove(t *testing.T) {
 	desk, dir, s := open(t, consent.Options{})
 	q, _ := ask(t, desk, transfer)
-	if err := mayApprove(os.Getpid(), launchers(os.Getpid())); !errors.Is(err, ErrSelf) {
+	own, err := servingOf(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := mayApprove(os.Getpid(), []serving{own}); err == nil {
+		t.Error("without a server that asks, a process may approve")
+	}
+	own.own = true
+	if _, err := mayApprove(os.Getpid(), []serving{own}); !errors.Is(err, ErrSelf) {
 		t.Errorf("a process under its own launchers: %v", err)
 	}
-	s.launchers = launchers(os.Getpid())
+	s.own.err = errUnseen
+	if err := raw(t, dir, fmt.Sprintf(`{"op":"challenge","id":%q,"for":"call"}`, q.ID)); !strings.Contains(err, errUnseen.Error()) {
+		t.Errorf("where the processes above the server cannot be seen: %s", err)
+	}
+	s.own.err = nil
 	if err := raw(t, dir, fmt.Sprintf(`{"op":"challenge","id":%q,"for":"call"}`, q.ID)); !strings.Contains(err, ErrSelf.Error()) {
 		t.Errorf("over the socket: %s", err)
 	}
@@ -262,7 +274,7 @@ func TestOnlyTheUserCanReachTheSocket(t *testing.T) {
 
 func TestADeepFolderWorks(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), strings.Repeat(strings.Repeat("d", 100)+"/", 3))
-	s, err := Listen(dir, consent.NewDesk(consent.Options{}), slog.New(slog.DiscardHandler))
+	s, err := Listen(dir, consent.NewDesk(consent.Options{}), notStrict, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -274,7 +286,7 @@ func TestADeepFolderWorks(t *testing.T) {
 
 func TestClosingRemovesTheSocket(t *testing.T) {
 	dir := t.TempDir()
-	s, err := Listen(dir, consent.NewDesk(consent.Options{}), slog.New(slog.DiscardHandler))
+	s, err := Listen(dir, consent.NewDesk(consent.Options{}), notStrict, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -303,7 +315,7 @@ func TestAFolderOfAnotherUserOrALinkIsRefused(t *testing.T) {
 	if err := os.Chown(theirs, 65534, 65534); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Listen(theirs, consent.NewDesk(consent.Options{}), slog.New(slog.DiscardHandler)); err == nil {
+	if _, err := Listen(theirs, consent.NewDesk(consent.Options{}), notStrict, slog.New(slog.DiscardHandler)); err == nil {
 		t.Error("the folder of another user was used")
 	}
 }
@@ -367,3 +379,5 @@ func TestAStoppedProcessIsNamed(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func notStrict() bool { return false }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -25,6 +24,7 @@ func (p process) same(q process) bool {
 type procStat struct {
 	process
 	parent   int
+	session  int // the process that leads it
 	terminal int // that controls it; 0 is none
 }
 
@@ -39,10 +39,11 @@ func readStat(pid int) (procStat, error) {
 		return procStat{}, fmt.Errorf("reading /proc/%d/stat: it has %d fields", pid, len(fields))
 	}
 	s := procStat{process: process{pid: pid}}
-	var errs [3]error
+	var errs [4]error
 	s.parent, errs[0] = strconv.Atoi(fields[1])
-	s.terminal, errs[1] = strconv.Atoi(fields[4])
-	s.started, errs[2] = strconv.ParseUint(fields[19], 10, 64)
+	s.session, errs[1] = strconv.Atoi(fields[3])
+	s.terminal, errs[2] = strconv.Atoi(fields[4])
+	s.started, errs[3] = strconv.ParseUint(fields[19], 10, 64)
 	return s, errors.Join(errs[:]...)
 }
 
@@ -54,7 +55,7 @@ var errUnseen = errors.New("the processes above it cannot be seen")
 
 // lineage returns a process and those above it. A parent that ends meanwhile has left
 // its children to another, so it is read again then.
-func lineage(pid int) (line []process, err error) {
+func lineage(pid int) (line []procStat, err error) {
 	for range 3 {
 		if line, err = lineageOnce(pid); err == nil {
 			return line, nil
@@ -63,8 +64,11 @@ func lineage(pid int) (line []process, err error) {
 	return nil, errUnseen
 }
 
-func lineageOnce(pid int) (line []process, err error) {
-	for child := 0; pid > 0 && len(line) < maxDepth; {
+func lineageOnce(pid int) (line []procStat, err error) {
+	for child := 0; pid > 0; {
+		if len(line) == maxDepth {
+			return nil, errUnseen // what is above counts
+		}
 		s, err := readStat(pid)
 		if errors.Is(err, fs.ErrNotExist) && child != 0 {
 			// With hidepid (proc(5)) processes of others are not there to see. They are
@@ -72,29 +76,27 @@ func lineageOnce(pid int) (line []process, err error) {
 			if again, err := readStat(child); err != nil || again.parent != pid {
 				return nil, errUnseen
 			}
-			return append(line, process{pid: pid}), nil
+			return append(line, procStat{process: process{pid: pid}}), nil
 		}
 		if err != nil {
 			return nil, err
 		}
-		line = append(line, s.process)
+		line = append(line, s)
 		child, pid = pid, s.parent
+	}
+	if len(line) == 0 {
+		return nil, errUnseen
 	}
 	return line, nil
 }
 
-// launchers returns the processes by which a server was started: its parent, which is
-// its client or was started by it, and those above as long as they read from a pipe, as
-// a program does that another one has started, such as npx, a shell, or a gateway. The
-// client itself reads from a terminal, or from nothing if the desktop has started it;
+// launchers returns how many of the processes above a server have started it: its parent,
+// which is its client or was started by it, and those above as long as they read from a
+// pipe, as a program does that another one has started, such as npx, a shell, or a gateway.
+// The client itself reads from a terminal, or from nothing if the desktop has started it;
 // the processes of one program, such as an editor, count as one. What is above, such as
 // a shell, a terminal or tmux, starts other things for the user as well.
-func launchers(pid int) []process {
-	line, err := lineage(pid)
-	if err != nil || len(line) < 2 {
-		return nil
-	}
-	above := line[1:]
+func launchers(above []procStat) int {
 	for i, p := range above {
 		switch {
 		case i+1 == len(above):
@@ -102,9 +104,9 @@ func launchers(pid int) []process {
 		case readsFromPipe(p.pid), sameProgram(p.pid, above[i+1].pid):
 			continue
 		}
-		return above[:i+1]
+		return i + 1
 	}
-	return nil
+	return 0
 }
 
 // readsFromPipe reports whether a process has a pipe or a socket as its standard input.
@@ -121,36 +123,4 @@ func sameProgram(a, b int) bool {
 	}
 	other, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", b))
 	return err == nil && exe == other
-}
-
-// ErrSelf is the error of an approval that comes from the program that asks for it.
-var ErrSelf = errors.New("it would be approved by the program that asks for it: " +
-	"this process was started by the MCP client whose code waits; approve in a terminal that the client has not started")
-
-// ErrTerminal is the error of an approval without a terminal.
-var ErrTerminal = errors.New("an approval needs a terminal, where a person types a code")
-
-// mayApprove returns an error unless a process may approve what a server asks that was
-// started by the launchers.
-func mayApprove(pid int, launchers []process) error {
-	if pid <= 0 {
-		return fmt.Errorf("an approval has to come from where toolcell serve runs, not from outside of its container: %w", errUnseen)
-	}
-	s, err := readStat(pid)
-	if err != nil {
-		return fmt.Errorf("approving: %w", errUnseen)
-	}
-	line, err := lineage(pid)
-	if err != nil {
-		return fmt.Errorf("approving: %w", err)
-	}
-	for _, p := range line {
-		if slices.ContainsFunc(launchers, p.same) {
-			return ErrSelf
-		}
-	}
-	if s.terminal == 0 {
-		return ErrTerminal
-	}
-	return nil
 }

@@ -44,7 +44,7 @@ func helper(what string, args ...string) *exec.Cmd {
 
 // helpServe listens in a folder until it is killed.
 func helpServe(args []string) error {
-	if _, err := Listen(args[0], consent.NewDesk(consent.Options{}), slog.New(slog.DiscardHandler)); err != nil {
+	if _, err := Listen(args[0], consent.NewDesk(consent.Options{}), notStrict, slog.New(slog.DiscardHandler)); err != nil {
 		return err
 	}
 	fmt.Println("listening")
@@ -65,7 +65,31 @@ func helpList(args []string) error {
 
 // helpOrphan starts helpApprove at the terminal that is its descriptor 3, and leaves it
 // behind.
+//
+// As an agent, it runs a server of its own, and approves as its child.
 func helpOrphan(args []string) error {
+	if args[0] == "agent" {
+		serve := helper("serve", args[1])
+		out, err := serve.StdoutPipe()
+		if err != nil {
+			return err
+		}
+		if _, err = serve.StdinPipe(); err != nil {
+			return err
+		}
+		if err := serve.Start(); err != nil {
+			return err
+		}
+		defer serve.Process.Kill()
+		if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+			return err
+		}
+		cmd := helper("approve", args...)
+		cmd.Stdin, cmd.Stdout = os.NewFile(3, "terminal"), os.Stdout
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+		_ = cmd.Run() // it has printed why it fails
+		return nil
+	}
 	cmd := helper("approve", args...)
 	cmd.Stdin = os.NewFile(3, "terminal")
 	cmd.Stdout = os.Stdout
@@ -80,12 +104,23 @@ func helpApprove(args []string) error {
 		time.Sleep(time.Millisecond)
 	}
 	all, err := Connect(args[1])
-	if err != nil || len(all) != 1 {
-		return fmt.Errorf("%d processes, %w", len(all), err)
+	if err != nil {
+		return err
+	}
+	for _, c := range slices.Clone(all) { // the one that has the question
+		if _, err := c.Show(args[2]); err == nil {
+			all = []*Client{c}
+		}
+	}
+	if len(all) != 1 {
+		return fmt.Errorf("%d processes", len(all))
 	}
 	begun, err := all[0].Begin(args[2], consent.Choice(args[3]))
 	if err != nil {
 		return err
+	}
+	if begun.Remark != "" {
+		fmt.Println(begun.Remark)
 	}
 	if !strings.Contains(begun.Question.Text, args[2]) && !strings.Contains(begun.Question.Text, "transfer") {
 		return errors.New(begun.Question.Text)
@@ -128,13 +163,13 @@ func TestAPersonAtAnotherTerminalApproves(t *testing.T) {
 	desk, dir, _ := open(t, consent.Options{})
 	for _, choice := range []consent.Choice{consent.ForCall, consent.ForRun} {
 		q, outcome := ask(t, desk, transfer)
-		if got := approveElsewhere(t, "terminal", dir, q.ID, choice); got != "approved\n" {
+		if got := approveElsewhere(t, "terminal", dir, q.ID, choice); got != lateTerminal+"\napproved\n" {
 			t.Fatal(got)
 		}
 		if err := <-outcome; err != nil {
 			t.Error(err)
 		}
-		if got, _ := desk.Question(q.ID); got.State != consent.Approved || got.Answer.Choice != choice || got.Answer.By != By {
+		if got, _ := desk.Question(q.ID); got.State != consent.Approved || got.Answer.Choice != choice || got.Answer.By != By || got.Answer.Remark != lateTerminal || got.Answer.PID == 0 {
 			t.Errorf("%+v", got)
 		}
 	}
@@ -214,7 +249,7 @@ func TestAnotherUserIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	// As for the kernel: the folder and the socket of one user, and a process of another
 	// that got in all the same.
-	s, err := Listen(dir, consent.NewDesk(consent.Options{}), slog.New(slog.DiscardHandler))
+	s, err := Listen(dir, consent.NewDesk(consent.Options{}), notStrict, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -287,8 +322,12 @@ func TestLaunchersReachUpToTheClient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := launchers(inner)
-	has := func(pid int) bool { return slices.ContainsFunc(all, func(p process) bool { return p.pid == pid }) }
+	found, err := servingOf(inner)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := found.launchers
+	has := func(pid int) bool { return slices.ContainsFunc(all, func(p procStat) bool { return p.pid == pid }) }
 	if !has(cmd.Process.Pid) || !has(os.Getpid()) || has(inner) || has(1) && os.Getpid() != 1 {
 		t.Errorf("%v, with the wrapper %d and the client %d", all, cmd.Process.Pid, os.Getpid())
 	}
@@ -298,7 +337,7 @@ func TestLaunchersReachUpToTheClient(t *testing.T) {
 }
 
 func TestAProcessOutsideOfTheContainerCannotApprove(t *testing.T) {
-	if err := mayApprove(0, nil); err == nil {
+	if _, err := mayApprove(0, []serving{{own: true}}); err == nil {
 		t.Error("a process that cannot be seen may approve")
 	}
 }

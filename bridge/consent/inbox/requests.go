@@ -24,6 +24,7 @@ type client struct {
 	*Server
 	conn      *net.UnixConn
 	peer      *unix.Ucred
+	process   process    // that has connected
 	challenge *challenge // of the approval that has begun; nil if none has
 }
 
@@ -64,9 +65,9 @@ func (c *client) do(r request) error {
 	case opApprove:
 		return c.approve(r)
 	case opDeny:
-		return c.decide(r.ID, consent.Deny)
+		return c.decide(r.ID, consent.Deny, "")
 	case opStop:
-		return c.decide(r.ID, consent.Stop)
+		return c.decide(r.ID, consent.Stop, "")
 	case opRevoke:
 		if err := c.desk.Revoke(r.ID); err != nil {
 			return fmt.Errorf("%s: %w", r.ID, err)
@@ -116,11 +117,13 @@ func (c *client) begin(r request) error {
 	case !approves(r.For) || !slices.Contains(q.Choices(), r.For):
 		return fmt.Errorf("this question cannot be approved for %q; leave --for out", r.For)
 	}
-	if err := mayApprove(int(c.peer.Pid), c.launchers); err != nil {
+	remark, err := c.judge()
+	if err != nil {
+		c.log.Warn("an approval was refused", "question", q.ID, "uid", c.peer.Uid, "pid", c.peer.Pid, "err", err)
 		return err
 	}
 	c.challenge = &challenge{id: q.ID, choice: r.For, code: newCode()}
-	return c.reply(reply{Question: whole(q), Code: c.challenge.code})
+	return c.reply(reply{Question: whole(q), Code: c.challenge.code, Remark: remark})
 }
 
 // approves reports whether a choice allows something.
@@ -140,18 +143,19 @@ func (c *client) approve(r request) error {
 		return errors.New("this is not the code, so nothing was approved")
 	}
 	// It is asked again: the process may have another parent now, or none.
-	if err := mayApprove(int(c.peer.Pid), c.launchers); err != nil {
+	remark, err := c.judge()
+	if err != nil {
 		return err
 	}
-	return c.decide(begun.id, begun.choice)
+	return c.decide(begun.id, begun.choice, remark)
 }
 
-func (c *client) decide(id string, choice consent.Choice) error {
+func (c *client) decide(id string, choice consent.Choice, remark string) error {
 	q, err := c.find(id)
 	if err != nil {
 		return err
 	}
-	a := consent.Answer{Choice: choice, By: By}
+	a := consent.Answer{Choice: choice, By: By, PID: c.process.pid, Remark: remark}
 	if q.Form != nil && choice == consent.Deny {
 		a.Choice, a.Action = "", "decline"
 	}

@@ -26,13 +26,14 @@ const (
 
 // A Server answers `toolcell approvals` for one process.
 type Server struct {
-	desk      *consent.Desk
-	log       *slog.Logger
-	folder    folder
-	name      string // of the socket
-	listener  *net.UnixListener
-	launchers []process
-	slots     chan struct{}
+	desk     *consent.Desk
+	log      *slog.Logger
+	folder   folder
+	name     string // of the socket
+	listener *net.UnixListener
+	own      ownServing
+	strict   func() bool
+	slots    chan struct{}
 
 	life context.Context
 	end  context.CancelFunc
@@ -41,7 +42,9 @@ type Server struct {
 
 // Listen makes a socket in a folder and answers there what is asked about the
 // questions of a desk, until Close.
-func Listen(dir string, desk *consent.Desk, log *slog.Logger) (*Server, error) {
+//
+// strict reports whether approvals are refused that are not clearly a person's.
+func Listen(dir string, desk *consent.Desk, strict func() bool, log *slog.Logger) (*Server, error) {
 	d, err := makeFolder(dir)
 	if err != nil {
 		return nil, fmt.Errorf("opening the folder of approvals: %w", err)
@@ -51,10 +54,22 @@ func Listen(dir string, desk *consent.Desk, log *slog.Logger) (*Server, error) {
 	if err != nil {
 		return nil, errors.Join(err, d.close())
 	}
-	s := &Server{desk: desk, log: log, folder: d, name: name, listener: l, launchers: launchers(os.Getpid()), slots: make(chan struct{}, maxConns)}
+	s := &Server{desk: desk, log: log, folder: d, name: name, listener: l, own: findOwn(), strict: strict, slots: make(chan struct{}, maxConns)}
 	s.life, s.end = context.WithCancel(context.Background())
 	s.work.Go(s.accept)
 	return s, nil
+}
+
+// ownServing is this server as it was when it began: its client may end, and it be adopted.
+type ownServing struct {
+	serving
+	err error
+}
+
+func findOwn() (o ownServing) {
+	o.serving, o.err = servingOf(os.Getpid())
+	o.own = true
+	return o
 }
 
 // Close ends all connections and removes the socket.
@@ -110,6 +125,9 @@ func (s *Server) serve(conn *net.UnixConn) {
 	if err != nil {
 		s.log.Warn("a process connected that is not known, for toolcell approvals", "err", err)
 		return
+	}
+	if stat, err := readStat(int(peer.Pid)); err == nil {
+		c.process = stat.process
 	}
 	if c.peer = peer; !mayConnect(peer) {
 		s.log.Warn("another user's process was refused, for toolcell approvals", "uid", peer.Uid, "pid", peer.Pid)

@@ -124,6 +124,11 @@ func TestApprovalsDenyAndStop(t *testing.T) {
 			t.Errorf("stop %t: %s", stop, r.text)
 		}
 	}
+	kept, err := os.ReadFile(filepath.Join(h.home, "state", "state", "answers.jsonl"))
+	lines := strings.Split(strings.TrimSpace(string(kept)), "\n")
+	if err != nil || len(lines) != 2 || !strings.Contains(lines[0], `"answer":"denied","by":"toolcell approvals","client":"`) || !strings.Contains(lines[1], `"answer":"stopped"`) {
+		t.Errorf("kept: %s, %v", kept, err)
+	}
 }
 
 // TestKilledServeLeavesNoQuestions: nor its socket, once somebody looks.
