@@ -21,10 +21,11 @@ type freezes struct {
 func (f *freezes) begin(sb Sandbox) (end func(held bool)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.n++; f.n == 1 {
+	if f.n == 0 {
 		sb.Freeze()
 		f.since = time.Now()
 	}
+	f.n++
 	return func(held bool) {
 		f.mu.Lock()
 		defer f.mu.Unlock()

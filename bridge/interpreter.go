@@ -14,6 +14,7 @@ import (
 	"github.com/toolcell/toolcell/bridge/network"
 	"github.com/toolcell/toolcell/bridge/output"
 	"github.com/toolcell/toolcell/bridge/runner"
+	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/oci"
 )
 
@@ -89,17 +90,33 @@ func (s *Server) startInterpreter(image Image, packages prepared, sess *session,
 		}
 	}
 	in.conn = runner.NewConn(runnerSandbox{in}, s.o.RunnerDir, s.budget)
-	sess.interpreter = in
 	ctx, kill := context.WithCancelCause(s.life)
 	in.kill = kill
+	sess.interpreter = in
 	p.Session = sess.name != ""
 	s.background.Go(func() {
-		in.exit, in.err = in.supervise(s.o.Sandboxes.Start(ctx, p))
-		close(in.ended)
+		defer contain.Recover("ending a sandbox", nil)
+		s.keep(ctx, in, p)
 		s.sessions.sandboxEnded(sess, in)
-		time.AfterFunc(afterAnswer, s.pipes.Refill)
+		time.AfterFunc(afterAnswer, contain.Func("preparing the next run", s.pipes.Refill))
 	})
 	return in, nil
+}
+
+// keep starts the sandbox of an interpreter and returns when it has ended. If that panics,
+// it ends too, and how is an error.
+func (s *Server) keep(ctx context.Context, in *interpreter, p oci.Process) {
+	defer close(in.ended)
+	defer contain.Recover("starting or waiting for a sandbox", func(err error) {
+		in.exit, in.err = oci.Exit{Code: 128 + int(syscall.SIGKILL), Signal: syscall.SIGKILL}, err
+		in.kill(err)
+		select {
+		case <-in.started:
+		default:
+			close(in.started)
+		}
+	})
+	in.exit, in.err = in.supervise(s.o.Sandboxes.Start(ctx, p))
 }
 
 // supervise takes over a started sandbox, and returns once it has ended.
@@ -242,9 +259,10 @@ func (in *interpreter) collect(files *artifacts.Run, continues bool) artifacts.P
 func (in *interpreter) hold() (release func()) {
 	resume, resumePictures, thaw := in.conn.Pause(), in.pictures.pause(), in.freezeSandbox()
 	return sync.OnceFunc(func() {
+		defer contain.Recover("letting code go on", in.kill) // or it would stand still for good
+		defer resume()
+		defer resumePictures()
 		thaw(true)
-		resumePictures()
-		resume()
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolcell/toolcell/bridge/output"
 	"github.com/toolcell/toolcell/bridge/runner"
+	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/oci"
 )
 
@@ -101,11 +102,13 @@ func feedStdin(r io.Reader, ended <-chan struct{}) (*os.File, error) {
 		return nil, fmt.Errorf("making an input pipe: %w", err)
 	}
 	go func() {
+		defer contain.Recover("passing on standard input", func(error) { ours.Close() })
 		// An error of either end means that nothing more comes or is wanted.
 		_, _ = io.CopyBuffer(struct{ io.Writer }{ours}, struct{ io.Reader }{r}, make([]byte, stdinChunk))
 		ours.Close()
 	}()
 	go func() {
+		defer contain.Recover("ending standard input", nil)
 		<-ended
 		ours.Close() // wakes a write into a full pipe
 	}()

@@ -16,6 +16,7 @@ import (
 	"github.com/toolcell/toolcell/bridge/ongoing"
 	"github.com/toolcell/toolcell/bridge/output"
 	"github.com/toolcell/toolcell/bridge/runner"
+	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 	"github.com/toolcell/toolcell/oci"
@@ -27,7 +28,8 @@ func (s *Server) Run(ctx context.Context, req Request) *Result {
 	can := req.Ask != nil
 	req.elicits = mcpproxy.ElicitCapabilities{Form: can, URL: can, ByRequest: can}
 	run := s.begin(req, s.runs.Connection(nil), !can)
-	defer context.AfterFunc(ctx, func() { run.Cancel(context.Cause(ctx)) })()
+	defer context.AfterFunc(ctx, contain.Func("ending a run", func() { run.Cancel(context.Cause(ctx)) }))()
+	defer run.Cancel(errors.New("the run was left")) // if asking panics: otherwise it has ended
 	for {
 		changed := s.Desk().Changed()
 		if q, waits := run.Asker.Pending(); waits {
@@ -45,12 +47,16 @@ func (s *Server) Run(ctx context.Context, req Request) *Result {
 func (s *Server) begin(req Request, from *ongoing.Connection, noUser bool) *ongoing.Run[*Result] {
 	s.o.Upstreams.SetElicits(req.elicits)
 	o := ongoing.RunOptions{Connection: from, Session: req.Session, NoUser: noUser, Report: req.Progress}
-	return s.runs.Begin(o, func(ctx context.Context, run *ongoing.Run[*Result]) *Result {
+	return s.runs.Begin(o, func(ctx context.Context, run *ongoing.Run[*Result]) (r *Result) {
+		defer contain.Recover("running code", func(err error) {
+			r = (&Result{}).fail(withStatus(StatusSandbox, err))
+			r.summarize()
+		})
 		if req.Progress != nil {
 			req.Progress = run.Report
 		}
 		start := time.Now()
-		r := s.run(ctx, req, run)
+		r = s.run(ctx, req, run)
 		r.summarize()
 		if r.cause != nil {
 			s.o.Log.Debug("a run could not be carried out", "error", oci.Detail(r.cause))
@@ -72,6 +78,20 @@ func (s *Server) run(ctx context.Context, req Request, run *ongoing.Run[*Result]
 		return plan.fail(err)
 	}
 	defer s.sessions.release(sess)
+	whole := false
+	defer func() {
+		if !whole {
+			s.sessions.throwAway(sess)
+		}
+	}()
+	r := s.runIn(ctx, req, run, plan, sess)
+	whole = true
+	return r
+}
+
+// runIn has the steps of a run that has its session. If it panics, the interpreter is not
+// used again.
+func (s *Server) runIn(ctx context.Context, req Request, run *ongoing.Run[*Result], plan plan, sess *session) *Result {
 	marks := run.Asker.Marks()
 	marks.Add(sess.private...)
 	if err := plan.askFirst(ctx, run.Asker, req, s.o.PackagesHere); err != nil {
@@ -279,7 +299,7 @@ func after(prefix, s string) string {
 
 // cleanFiles removes the files of old runs in the background.
 func (s *Server) cleanFiles() {
-	s.background.Go(func() { s.artifacts.Clean(time.Now()) })
+	s.background.Go(contain.Func("removing the files of old runs", func() { s.artifacts.Clean(time.Now()) }))
 }
 
 // warmUp begins preparations for the first run in the background.
@@ -288,6 +308,7 @@ func (s *Server) warmUp() {
 		return
 	}
 	s.background.Go(func() {
+		defer contain.Recover("preparing the first run", nil)
 		if image, ok := s.o.Cached(s.life); ok {
 			s.o.Warm(newProcess(s.o, image, prepared{}, &output.Pipes{}))
 		}
@@ -317,16 +338,24 @@ func (s *Server) Complete(ctx context.Context, req Request, dotted string) []str
 		return nil
 	}
 	defer s.sessions.release(sess)
+	whole := false
+	defer func() {
+		if !whole {
+			s.sessions.throwAway(sess)
+		}
+	}()
 	py := s.sessions.resume(sess)
 	if py == nil {
+		whole = true
 		return nil
 	}
-	defer time.AfterFunc(completionTime, func() { py.signal(syscall.SIGINT) }).Stop()
+	defer time.AfterFunc(completionTime, contain.Func("ending a completion", func() { py.signal(syscall.SIGINT) })).Stop()
 	py.pipes.Tee(req.Stdout, req.Stderr)
 	start := s.startMessage(plan, py, req)
 	start.Complete = dotted
 	end := py.run(ctx, start, s.hostAPI(plan, py, req, nil, output.NewProgress(nil), noDisplay))
 	s.sessions.endRun(sess, s.newResult(plan, py, end), end)
+	whole = true
 	return strings.Fields(end.done.Result)
 }
 

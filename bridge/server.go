@@ -25,6 +25,7 @@ import (
 	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/bridge/savedtools"
 	"github.com/toolcell/toolcell/bridge/stdio"
+	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/mcpproxy"
 )
 
@@ -138,6 +139,7 @@ func (s *Server) MCP() *mcp.Server {
 	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			defer s.awake.Do(func() {
+				defer contain.Recover("preparing the first run", nil)
 				s.warmUp()
 				s.cleanFiles()
 			})
@@ -150,6 +152,7 @@ func (s *Server) MCP() *mcp.Server {
 			return next(ctx, method, req)
 		}
 	})
+	server.AddReceivingMiddleware(containRequests) // the last one is the outermost
 	server.AddSendingMiddleware(form.WithSchema)
 	server.AddTool(&mcp.Tool{Name: "run_python", Title: "Run Python", Description: toolDescription, InputSchema: inputSchema}, s.runPython)
 	server.AddResource(&mcp.Resource{
@@ -159,6 +162,17 @@ func (s *Server) MCP() *mcp.Server {
 		URITemplate: artifacts.URITemplate, Name: "run files", Title: "Files that runs left in /workspace/out",
 	}, s.readFile)
 	return server
+}
+
+// containRequests keeps a panic inside the one request of the client that caused it: the
+// SDK handles each in a goroutine of its own.
+func containRequests(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (res mcp.Result, err error) {
+		defer contain.Recover("answering a request", func(panicked error) {
+			res, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: panicked.Error()}
+		})
+		return next(ctx, method, req)
+	}
 }
 
 // since2026 reports whether a request is of 2026-07-28 or later: there, a server that
@@ -322,7 +336,7 @@ func progressTo(ctx context.Context, call *mcp.CallToolRequest) func(done, total
 func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	defer s.Close()
 	// Ending the session does not end its handlers: ending the runs does.
-	defer context.AfterFunc(ctx, s.end)()
+	defer context.AfterFunc(ctx, contain.Func("ending all runs", s.end))()
 	client := stdio.New(in, out, s.o.Log)
 	err := s.MCP().Run(ctx, client)
 	// Run returns any one of the errors that follow from it.

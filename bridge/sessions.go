@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolcell/toolcell/bridge/endings"
 	"github.com/toolcell/toolcell/bridge/runner"
+	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
@@ -128,13 +129,26 @@ func (ss *sessions) release(sess *session) {
 		}
 		return
 	}
+	defer func() {
+		ss.mu.Lock()
+		defer ss.mu.Unlock()
+		<-sess.turn
+		ss.leave(sess)
+	}()
 	if ss.isLast(sess) {
-		sess.interpreter.freeze() // leave finds it done: others need not wait for it
+		// leave finds it done: others need not wait for it
+		if err := contain.Call("freezing a session", func() error { sess.interpreter.freeze(); return nil }); err != nil {
+			ss.throwAway(sess)
+		}
 	}
-	ss.mu.Lock()
-	defer ss.mu.Unlock()
-	<-sess.turn
-	ss.leave(sess)
+}
+
+// throwAway ends the interpreter of a session that a call has, whose run has panicked: it
+// is not known what it has left.
+func (ss *sessions) throwAway(sess *session) {
+	if sess.interpreter != nil {
+		ss.lose(sess, "an internal error in toolcell ended it; the log has the details")
+	}
 }
 
 // isLast reports whether a session has an interpreter, and no call but that which has
@@ -155,10 +169,14 @@ func (ss *sessions) leave(sess *session) {
 		delete(ss.live, sess.name)
 	default:
 		// Processes that earlier runs left must not compete with the user's programs.
-		sess.interpreter.freeze()
+		if err := contain.Call("freezing a session", func() error { sess.interpreter.freeze(); return nil }); err != nil {
+			ss.discard(sess, err.Error())
+			return
+		}
 		used := time.Now()
 		sess.used = used
 		sess.timer = time.AfterFunc(ss.o.SessionIdle, func() {
+			defer contain.Recover("ending an idle session", nil)
 			ss.endIdle(sess, func() bool { return sess.used.Equal(used) }, "no call came for "+text.Duration(ss.o.SessionIdle))
 		})
 	}
@@ -188,7 +206,7 @@ func (ss *sessions) discard(sess *session, why string) {
 	ss.endings.Add(sess.name, why)
 	in := sess.interpreter
 	sess.interpreter = nil
-	ss.ending.Go(func() { in.end(errors.New(why)) })
+	ss.ending.Go(contain.Func("ending a session", func() { in.end(errors.New(why)) }))
 }
 
 // sandboxEnded is called when a sandbox has ended, which may be between two runs.
@@ -227,9 +245,10 @@ func (ss *sessions) resume(sess *session) *interpreter {
 
 // lose ends the interpreter of a session that a call has.
 func (ss *sessions) lose(sess *session, why string) {
-	sess.interpreter.end(errors.New(why))
+	in := sess.interpreter
 	sess.interpreter, sess.private, sess.old = nil, nil, false
-	if ss.life.Err() == nil { // otherwise the server is closing
+	in.end(errors.New(why))
+	if sess.name != "" && ss.life.Err() == nil { // otherwise the server is closing
 		ss.endings.Add(sess.name, why)
 	}
 }

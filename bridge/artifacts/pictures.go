@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/toolcell/toolcell/bridge/imaging"
+	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
@@ -64,9 +65,13 @@ func (s *Store) startPictures(ctx context.Context, files *runFiles) *pictures {
 	p := &pictures{store: s, files: files, queue: make(chan *displayed, maxDisplayed), decoded: make(chan struct{})}
 	go func() {
 		defer close(p.decoded)
+		defer contain.Recover("decoding the pictures of a run", nil)
 		renderer := s.decoders.NewRenderer()
 		for d := range p.queue {
-			d.rendered, d.err = d.render(ctx, renderer)
+			d.err = contain.Call("decoding a picture", func() (err error) {
+				d.rendered, err = d.render(ctx, renderer)
+				return err
+			})
 			d.data = nil
 		}
 	}()

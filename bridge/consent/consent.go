@@ -24,6 +24,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
@@ -126,14 +127,13 @@ func (d *Desk) Decide(id string, a Answer) error {
 	case q.State != Pending:
 		return ErrDecided
 	case !time.Now().Before(q.ExpiresAt):
-		d.settle(q, Expired, Answer{})
+		_ = d.settle(q, Expired, Answer{})
 		return ErrDecided
 	}
 	if err := q.check(a); err != nil {
 		return err
 	}
-	d.settle(q, a.state(), a)
-	return nil
+	return d.settle(q, a.state(), a)
 }
 
 // Revoke takes back that the tools of a question may be called for the rest of its
@@ -157,8 +157,18 @@ func (d *Desk) Revoke(id string) error {
 	return nil
 }
 
-// settle takes a question's last state, and lets its run go on. d.mu is held.
-func (d *Desk) settle(q *Question, s State, a Answer) {
+// settle takes a question's last state, and lets its run go on. If that panics, the
+// answer is a denial, and nothing of it is granted. d.mu is held.
+func (d *Desk) settle(q *Question, s State, a Answer) (err error) {
+	defer close(q.decided)
+	defer contain.Recover("taking the user's answer", func(panicked error) {
+		err = panicked
+		q.State, q.Answer = Denied, Answer{}
+		for _, c := range q.Calls {
+			delete(q.run.granted, c.key())
+			delete(q.run.believed, c.key())
+		}
+	})
 	q.State, q.Answer, q.DecidedAt = s, a, time.Now()
 	if s == Approved {
 		for _, c := range q.Calls {
@@ -170,10 +180,11 @@ func (d *Desk) settle(q *Question, s State, a Answer) {
 			}
 		}
 	}
-	close(q.decided)
+	contain.Point("consent: settling")
 	d.dropOld()
 	d.log(q)
 	d.signal()
+	return nil
 }
 
 // log records who answered what, and when: in a line for each call. d.mu is held, so that

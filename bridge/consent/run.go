@@ -2,10 +2,13 @@ package consent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/toolcell/toolcell/internal/contain"
 )
 
 // A Run asks the questions of one run, one after the other. Calls that come together
@@ -44,6 +47,7 @@ type RunOptions struct {
 	Name   string          // of the client
 	NoUser bool            // no user can be asked: every question fails with ErrNoUser
 	Stop   func(why error) // ends the run: with ErrStopped, or ErrExpired
+	Abort  func(why error) // ends it and its sandbox; Stop if nil
 	Marks  *Marks          // of its connection
 }
 
@@ -54,8 +58,27 @@ type batch struct {
 	done  chan struct{}
 
 	// The fields below are there once it is done.
-	asked []bool // which of the calls the question was about: others were allowed by then
-	err   error  // of those
+	verdicts []verdict // of the calls; none if there could be no question
+	err      error     // why not
+}
+
+// A verdict is what becomes of a call. The zero value denies.
+type verdict struct {
+	allowed bool
+	why     error // it is not
+}
+
+// verdict returns that of one of the calls, as an error.
+func (b *batch) verdict(i int) error {
+	switch {
+	case b.err != nil:
+		return b.err
+	case i < len(b.verdicts) && b.verdicts[i].allowed:
+		return nil
+	case i < len(b.verdicts) && b.verdicts[i].why != nil:
+		return b.verdicts[i].why
+	}
+	return ErrDenied
 }
 
 // Begin begins a run. It has to be ended.
@@ -87,7 +110,7 @@ func (r *Run) End() {
 	defer r.desk.mu.Unlock()
 	r.ended = true
 	if r.pending != nil && r.pending.State == Pending {
-		r.desk.settle(r.pending, Ended, Answer{})
+		_ = r.desk.settle(r.pending, Ended, Answer{})
 	}
 }
 
@@ -146,6 +169,7 @@ func (r *Run) Approach(more bool) (arrived func()) {
 	}
 	r.onWay++
 	return sync.OnceFunc(func() {
+		defer contain.Recover("noting that a call has arrived", nil)
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		if r.onWay--; r.onWay == 0 {
@@ -169,10 +193,7 @@ func (r *Run) Ask(ctx context.Context, c Call, arrived func()) error {
 	}
 	select {
 	case <-b.done:
-		if !b.asked[i] {
-			return nil
-		}
-		return b.err
+		return b.verdict(i)
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	case <-r.life.Done():
@@ -182,7 +203,8 @@ func (r *Run) Ask(ctx context.Context, c Call, arrived func()) error {
 
 // AskBefore asks whether a run may have something before its code starts: packages, or
 // hosts. Reasons say why it is asked.
-func (r *Run) AskBefore(ctx context.Context, subject string, reasons []string) error {
+func (r *Run) AskBefore(ctx context.Context, subject string, reasons []string) (err error) {
+	defer contain.Error("asking the user", &err)
 	if r.o.NoUser {
 		return ErrNoUser
 	}
@@ -196,7 +218,8 @@ func (r *Run) AskBefore(ctx context.Context, subject string, reasons []string) e
 }
 
 // AskForm asks the user what a server wants to know, and returns the answer.
-func (r *Run) AskForm(ctx context.Context, f Form) (Answer, error) {
+func (r *Run) AskForm(ctx context.Context, f Form) (_ Answer, err error) {
+	defer contain.Error("asking the user", &err)
 	if r.o.NoUser {
 		return Answer{}, ErrNoUser
 	}
@@ -242,32 +265,51 @@ const (
 	gatherPatience = time.Second
 )
 
-// lead asks about a batch.
+// lead asks about a batch. If that panics, all of its calls are denied.
 func (r *Run) lead(b *batch) {
+	defer close(b.done)
+	defer contain.Recover("asking the user", func(err error) {
+		b.verdicts, b.err = nil, err
+		r.closeBatch(b)
+	})
 	r.turn.Lock()
 	defer r.turn.Unlock()
-	defer close(b.done)
-	r.gather()
+	r.gather(b)
+	contain.Point("consent: asking")
+	verdicts := make([]verdict, len(b.calls))
 	var calls []Call
-	b.asked = make([]bool, len(b.calls))
 	for i, c := range b.calls {
-		if b.asked[i] = c.Once || !r.Granted(c); b.asked[i] {
+		if verdicts[i].allowed = !c.Once && r.Granted(c); !verdicts[i].allowed {
 			calls = append(calls, c)
 		}
 	}
-	if len(calls) == 0 {
-		return
+	if len(calls) > 0 {
+		q, err := r.ask(r.life, &Question{Calls: calls})
+		if err == nil {
+			err = q.err()
+		}
+		for i := range verdicts {
+			if !verdicts[i].allowed {
+				verdicts[i] = verdict{allowed: err == nil, why: err}
+			}
+		}
 	}
-	q, err := r.ask(r.life, &Question{Calls: calls})
-	if b.err = err; err == nil {
-		b.err = q.err()
+	b.verdicts = verdicts
+}
+
+// closeBatch ends that calls can join a batch.
+func (r *Run) closeBatch(b *batch) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.open == b {
+		r.open = nil
 	}
 }
 
 // gather waits for the calls that come together with the first: until none came for
 // gatherTime and none is on its way, but for no longer than gatherPatience. Then it
 // closes the batch.
-func (r *Run) gather() {
+func (r *Run) gather(b *batch) {
 	patience, cancel := context.WithTimeout(r.life, gatherPatience)
 	defer cancel()
 	for known := 0; ; {
@@ -275,15 +317,11 @@ func (r *Run) gather() {
 		case <-time.After(gatherTime):
 		case <-patience.Done():
 		}
-		r.mu.Lock()
-		arrived, n := r.arrived, len(r.open.calls)
-		if patience.Err() != nil || n == known && r.onWay == 0 && !time.Now().Before(r.more) {
-			r.open = nil
-			r.mu.Unlock()
+		arrived, n, whole := r.isWhole(b, known, patience.Err() != nil)
+		if whole {
 			return
 		}
 		known = n
-		r.mu.Unlock()
 		if arrived != nil {
 			select {
 			case <-arrived:
@@ -293,7 +331,21 @@ func (r *Run) gather() {
 	}
 }
 
-// ask freezes the run, puts a question and waits until it is decided. r.turn is held.
+// isWhole closes the batch if no call may join it any more: none did since there were
+// known of them and none is on its way, or the time is over.
+func (r *Run) isWhole(b *batch, known int, over bool) (arrived <-chan struct{}, n int, whole bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n = len(b.calls)
+	whole = over || n == known && r.onWay == 0 && !time.Now().Before(r.more)
+	if whole {
+		r.open = nil
+	}
+	return r.arrived, n, whole
+}
+
+// ask freezes the run, puts a question and waits until it is decided. r.turn is held. If
+// it panics, the run may be frozen for good or not at all, and is ended.
 func (r *Run) ask(ctx context.Context, q *Question) (*Question, error) {
 	if err := r.whyStopped(); err != nil {
 		return nil, err
@@ -302,12 +354,21 @@ func (r *Run) ask(ctx context.Context, q *Question) (*Question, error) {
 		return nil, err
 	}
 	defer r.desk.thaw(r.o.Client)
+	whole := false
+	defer func() {
+		if !whole {
+			r.withdraw(q)
+			r.abort()
+		}
+	}()
 	r.mu.Lock()
 	hold, past := r.hold, r.past
 	r.mu.Unlock()
 	if hold != nil {
+		contain.Point("consent: freezing")
 		defer hold()()
 	}
+	contain.Point("consent: frozen")
 	q.ID, q.Run, q.Client, q.State, q.run, q.decided = newID(), r.o.ID, r.o.Name, Pending, r, make(chan struct{})
 	if past != nil {
 		q.CallsBefore, q.Effects, q.MoreEffects = past()
@@ -315,9 +376,12 @@ func (r *Run) ask(ctx context.Context, q *Question) (*Question, error) {
 	q.AskedAt = time.Now()
 	q.ExpiresAt = q.AskedAt.Add(r.desk.o.Patience)
 	if !r.put(q) {
+		whole = true
 		return nil, context.Canceled
 	}
 	decided := r.await(ctx, q)
+	contain.Point("consent: decided")
+	whole = true
 	if decided.State == Stopped || decided.State == Expired {
 		r.stop(decided.err())
 		r.o.Stop(decided.err())
@@ -337,6 +401,31 @@ func (r *Run) whyStopped() error {
 	r.desk.mu.Lock()
 	defer r.desk.mu.Unlock()
 	return r.stopped
+}
+
+// errInternal ends a run of which it is not known what its question has left.
+var errInternal = errors.New("an internal error in toolcell while the user was asked; the log has the details")
+
+// abort ends the run at once.
+func (r *Run) abort() {
+	r.stop(errInternal)
+	if r.o.Abort != nil {
+		r.o.Abort(errInternal)
+	} else {
+		r.o.Stop(errInternal)
+	}
+}
+
+// withdraw ends a question that nothing waits for any more.
+func (r *Run) withdraw(q *Question) {
+	r.desk.mu.Lock()
+	defer r.desk.mu.Unlock()
+	if r.pending == q {
+		r.pending = nil
+	}
+	if q.State == Pending && r.desk.find(q.ID) == q {
+		_ = r.desk.settle(q, Ended, Answer{})
+	}
 }
 
 // put makes a question the one that waits, unless the run has ended.
@@ -366,7 +455,7 @@ func (r *Run) await(ctx context.Context, q *Question) Question {
 	r.desk.mu.Lock()
 	defer r.desk.mu.Unlock()
 	if q.State == Pending {
-		r.desk.settle(q, state, Answer{})
+		_ = r.desk.settle(q, state, Answer{})
 	}
 	r.pending = nil
 	return *q

@@ -19,6 +19,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolcell/toolcell/internal/contain"
 	"golang.org/x/sync/semaphore"
 	"golang.org/x/sys/unix"
 )
@@ -122,6 +123,7 @@ func (r *Renderer) Render(ctx context.Context, picture io.ReaderAt) (Rendered, e
 	done := make(chan struct{})
 	r.decoders.busy.Go(func() {
 		defer close(done)
+		defer contain.Error("reading a picture", &err)
 		out, err = r.render(ctx, picture)
 	})
 	select {
@@ -144,11 +146,7 @@ func stopped(ctx context.Context) error {
 func (r *Renderer) render(ctx context.Context, picture io.ReaderAt) (out Rendered, err error) {
 	check, stop := r.clock(ctx)
 	defer stop()
-	defer func() {
-		if p := recover(); p != nil { // a bug in a decoder
-			err = fmt.Errorf("decoding the picture: %v", p)
-		}
-	}()
+	defer contain.Error("decoding a picture", &err) // a bug in a decoder
 	h, err := readHeader(picture, check)
 	if err != nil {
 		return out, err

@@ -2,11 +2,13 @@ package ongoing
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/toolcell/toolcell/bridge/consent"
 	"github.com/toolcell/toolcell/bridge/consent/form"
+	"github.com/toolcell/toolcell/internal/contain"
 )
 
 // maxRounds bounds the questions in results of one run: clients stop after ten.
@@ -55,8 +57,24 @@ func (rs *Runs[R]) NewCall(request *mcp.CallToolRequest, digest string, report f
 func (rs *Runs[R]) Attend(ctx context.Context, r *Run[R], c *Call) (input *mcp.CallToolResult, approval *Approval) {
 	r.reportTo(c.Report)
 	defer r.reportTo(nil)
-	leave := context.AfterFunc(ctx, func() { r.Cancel(context.Cause(ctx)) })
+	leave := context.AfterFunc(ctx, contain.Func("ending a run", func() { r.Cancel(context.Cause(ctx)) }))
 	defer leave()
+	whole := false
+	defer func() {
+		if !whole { // it panics, and nothing would ever fetch the result
+			r.Cancel(errUnattended)
+		}
+	}()
+	input, approval = rs.attend(ctx, r, c)
+	whole = true
+	return input, approval
+}
+
+// errUnattended ends a run whose call has failed.
+var errUnattended = errors.New("an internal error in toolcell while the call waited for the run; the log has the details")
+
+// attend is Attend for a call that is noted.
+func (rs *Runs[R]) attend(ctx context.Context, r *Run[R], c *Call) (input *mcp.CallToolResult, approval *Approval) {
 	patience := time.NewTimer(returnPatience)
 	defer patience.Stop()
 	for {
@@ -115,6 +133,7 @@ func (rs *Runs[R]) showForm(ctx context.Context, r *Run[R], q *consent.Question,
 	defer cancel()
 	go func() {
 		defer close(ended)
+		defer contain.Recover("telling a client that the user is asked", func(error) { cancel() })
 		rs.whileAsked(ctx, r, q)
 		cancel() // it was answered elsewhere
 	}()

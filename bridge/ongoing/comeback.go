@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/bridge/consent"
+	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
@@ -74,7 +75,7 @@ func (rs *Runs[R]) park(r *Run[R], q *consent.Question) {
 	r.mu.Unlock()
 	rs.o.Endings.Keep(q.ID, "the run ended with toolcell; "+callsDone(q.Effects, q.MoreEffects))
 	if first {
-		rs.background.Go(func() { rs.forgetLater(r) })
+		rs.background.Go(contain.Func("forgetting a run", func() { rs.forgetLater(r) }))
 	}
 }
 

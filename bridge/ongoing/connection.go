@@ -6,6 +6,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/toolcell/toolcell/bridge/consent"
+	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
@@ -65,6 +66,7 @@ func (c *connections) of(session *mcp.ServerSession) *Connection {
 	c.open[session] = conn
 	if session != nil {
 		go func() {
+			defer contain.Recover("waiting for the end of a connection", nil)
 			_ = session.Wait() // why it has ended is said where it is served
 			c.mu.Lock()
 			defer c.mu.Unlock()

@@ -23,6 +23,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/toolcell/toolcell/bridge/consent"
 	"github.com/toolcell/toolcell/bridge/endings"
+	"github.com/toolcell/toolcell/internal/contain"
 )
 
 // Options configure Runs. The zero value works.
@@ -127,13 +128,14 @@ func (rs *Runs[R]) Begin(o RunOptions, work func(ctx context.Context, r *Run[R])
 		done: make(chan struct{}), forgotten: make(chan struct{}), report: o.Report,
 	}
 	r.Asker = rs.desk.Begin(consent.RunOptions{
-		ID: newName(), Client: o.Connection, Name: o.Connection.Client, NoUser: o.NoUser, Marks: o.Connection.Marks, Stop: r.stop,
+		ID: newName(), Client: o.Connection, Name: o.Connection.Client, NoUser: o.NoUser, Marks: o.Connection.Marks, Stop: r.stop, Abort: cancel,
 	})
 	rs.background.Go(func() {
+		defer close(r.done) // whoever waits goes on, also if work panics: then the result is the zero one
+		defer contain.Recover("ending a run", nil)
 		defer cancel(nil)
+		defer r.Asker.End()
 		r.result = work(ctx, r)
-		r.Asker.End()
-		close(r.done)
 	})
 	return r
 }
@@ -199,11 +201,17 @@ func (r *Run[R]) ReleaseSlot() { r.slot.release() }
 // lent to another one, and what it has done so far (see [consent.Run.Attach]).
 func (r *Run[R]) Attach(ctx context.Context, freeze func() (thaw func()), past func() (calls int, effects []string, more int)) {
 	r.Asker.Attach(func() (release func()) {
-		thaw := freeze()
+		thaw, lent := freeze(), false
+		defer func() {
+			if !lent {
+				thaw()
+			}
+		}()
 		r.slot.lend()
+		lent = true
 		return func() {
+			defer thaw()
 			r.slot.take(ctx)
-			thaw()
 		}
 	}, past)
 }

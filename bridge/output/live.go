@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
@@ -48,7 +49,7 @@ func (l *liveOutput) Write(p []byte) (int, error) {
 		p = p[end+1:]
 	}
 	if len(l.lines) > 0 && l.timer == nil {
-		l.timer = time.AfterFunc(LiveInterval, l.flush)
+		l.timer = time.AfterFunc(LiveInterval, contain.Func("showing output as it comes", l.flush))
 	}
 	return n, nil
 }
@@ -75,14 +76,19 @@ func (l *liveOutput) endLine() {
 
 // flush reports the lines that have come since the last time.
 func (l *liveOutput) flush() {
+	l.tell(l.take())
+}
+
+// take returns the lines that have come since the last time.
+func (l *liveOutput) take() string {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	told := strings.Join(l.lines, "\n")
 	if l.more > 0 {
 		told = fmt.Sprintf("[%s before]\n%s", text.Plural(l.more, "line"), told)
 	}
 	l.lines, l.more, l.timer = l.lines[:0], 0, nil
-	l.mu.Unlock()
-	l.tell(told)
+	return told
 }
 
 // Follow returns a writer that passes the lines written to it on to tell, and

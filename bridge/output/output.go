@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolcell/toolcell/internal/contain"
 	"golang.org/x/sys/unix"
 )
 
@@ -68,6 +69,9 @@ func (w *Pipes) copy() {
 		r := w.readers[i]
 		_ = r.SetReadDeadline(time.Time{})
 		w.copying.Go(func() {
+			defer contain.Recover("reading the output of code", func(error) {
+				_, _ = io.Copy(io.Discard, r) // the code would wait for a reader
+			})
 			b := pipeBuffers.Get().(*[64 << 10]byte)
 			defer pipeBuffers.Put(b)
 			_, _ = io.CopyBuffer(struct{ io.Writer }{to}, struct{ io.Reader }{r}, b[:])

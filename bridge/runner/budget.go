@@ -9,6 +9,7 @@ import (
 	"os"
 	"sync/atomic"
 
+	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 	"golang.org/x/sync/semaphore"
 )
@@ -64,8 +65,10 @@ func (a *account) acquire(ctx context.Context, n int) (release func(), err error
 	either := make(chan room, 2)
 	for _, wait := range []func(context.Context, int64) (func(), error){a.acquireOwn, a.acquireShared} {
 		go func() {
-			release, err := wait(ctx, int64(n))
-			either <- room{release, err}
+			var got room
+			defer func() { either <- got }()
+			defer contain.Error("waiting for room", &got.err)
+			got.release, got.err = wait(ctx, int64(n))
 		}()
 	}
 	first := <-either

@@ -3,6 +3,8 @@ package runner
 import (
 	"sync"
 	"time"
+
+	"github.com/toolcell/toolcell/internal/contain"
 )
 
 // A Clock calls a function when a time is up. It can stand still meanwhile. It is
@@ -21,7 +23,7 @@ const forever = 100 * 365 * 24 * time.Hour
 
 // NewClock makes a clock that calls atEnd in d.
 func NewClock(d time.Duration, atEnd func()) *Clock {
-	return &Clock{deadline: time.Now().Add(d), timer: time.AfterFunc(d, atEnd)}
+	return &Clock{deadline: time.Now().Add(d), timer: time.AfterFunc(d, contain.Func("ending a run whose time is up", atEnd))}
 }
 
 // Pause makes the clock stand still until resume is called, which must be called

@@ -9,6 +9,8 @@ import (
 	"net"
 	"sync/atomic"
 	"time"
+
+	"github.com/toolcell/toolcell/internal/contain"
 )
 
 // Why a run did not end by itself.
@@ -143,13 +145,13 @@ func (c *Conn) Run(ctx context.Context, s Start, h Host) (Done, error) {
 	}
 	r := &run{Conn: c, start: s, host: h, account: c.budget.newAccount(), dump: newStackDump(), pauses: newPauses()}
 	r.clock = NewClock(s.Timeout, func() {
+		defer cancel(ErrTimeout) // also if asking panics
 		r.dump.ask(ctx, c.sandbox.Signal)
-		cancel(ErrTimeout)
 	})
 	defer r.clock.Stop()
 	c.active.Store(r)
 	defer c.active.Store(nil)
-	killing := context.AfterFunc(ctx, func() { c.sandbox.Kill(context.Cause(ctx)) })
+	killing := context.AfterFunc(ctx, contain.Func("ending a sandbox", func() { c.sandbox.Kill(context.Cause(ctx)) }))
 	defer killing()
 
 	if c.conn == nil {

@@ -12,6 +12,8 @@ import (
 	"os"
 	"slices"
 	"time"
+
+	"github.com/toolcell/toolcell/internal/contain"
 )
 
 // unreadPatience is how long an answer keeps its room if the code does not read it. A
@@ -47,7 +49,12 @@ func (r *run) makeAnswer(ctx context.Context, result func() (json.RawMessage, er
 		return r.account.hold(nil, err)
 	}
 	defer r.account.makers.Release(1)
-	return r.account.hold(result())
+	var made json.RawMessage
+	err := contain.Call("making an answer for code", func() (err error) {
+		made, err = result()
+		return err
+	})
+	return r.account.hold(made, err)
 }
 
 // writeReply sends a reply. Its answer was checked when it was made, and is neither

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 	"golang.org/x/sync/semaphore"
 )
@@ -49,10 +50,17 @@ type run struct {
 // is closed unless the session continues.
 func (r *run) serve(ctx context.Context) {
 	r.stopped = func() bool { return ctx.Err() != nil }
-	defer context.AfterFunc(ctx, r.hangUp)()
+	defer context.AfterFunc(ctx, func() {
+		defer contain.Recover("ending the connection of a run", func(error) { r.conn.Close() })
+		r.hangUp()
+	})()
 	calling, cancel := context.WithCancel(ctx)
 	var calls sync.WaitGroup
-	err := r.readFrames(calling, &calls)
+	err := contain.Call("reading what the code sends", func() error { return r.readFrames(calling, &calls) })
+	var panicked *contain.PanicError
+	if errors.As(err, &panicked) {
+		r.breakOff(err)
+	}
 	cancel() // before the wait: the answers have no reader any more
 	if r.kept() {
 		r.endWritingAt(time.Now().Add(lateReplies))
@@ -121,8 +129,9 @@ func (r *run) readFrames(ctx context.Context, calls *sync.WaitGroup) error {
 		default: // all are busy
 		}
 		calls.Go(func() {
+			defer contain.Recover("answering the calls of code", r.breakOff)
 			for ; c.f != nil; c = <-next {
-				r.answer(ctx, c.number, c.f, c.release)
+				r.answerOne(ctx, c.number, c.f, c.release)
 				count.Release(1)
 			}
 		})
@@ -140,14 +149,20 @@ func (r *run) nextFrame(ctx context.Context) (f *frame, release func(), err erro
 		return nil, nil, err
 	}
 	defer done()
+	kept, giveBack := false, release
+	defer func() {
+		if !kept {
+			giveBack()
+		}
+	}()
 	if n > freeSize {
 		defer r.pauses.reading(r.conn)()
 	}
+	contain.Point("runner: reading a frame")
 	f, err = readFrame(r.in, n)
-	if err == nil {
+	if kept = err == nil; kept {
 		return f, release, nil
 	}
-	release()
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		err = fmt.Errorf("%w: it has %d bytes and was not whole after %s", ErrProtocol, n, frameTime)
 	}
@@ -166,6 +181,7 @@ func (r *run) awaitRoom(ctx context.Context, n int) (release, done func(), err e
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
+		defer contain.Recover("waiting for the end of a sandbox", func(error) { cancel() })
 		select {
 		case <-r.sandbox.Ended():
 			cancel()
@@ -203,34 +219,37 @@ func (r *run) nextSize() (int, error) {
 // handleFrame takes in a frame other than a call, each kind only where it may
 // come. It reports whether the frame is the last one of the run.
 func (r *run) handleFrame(f *frame) (last bool, err error) {
+	next := r.note(f)
+	if next == nil {
+		return false, fmt.Errorf("%w: %q where it may not come", ErrProtocol, text.Bound(f.Type, 40))
+	}
+	return next()
+}
+
+// note records what a frame says, and returns what to do about it; nil if it may not come.
+func (r *run) note(f *frame) (next func() (last bool, err error)) {
 	r.mu.Lock()
+	defer r.mu.Unlock()
+	contain.Point("runner: locked")
 	done := r.done != nil
 	switch {
 	case f.Type == "ready" && !r.ready:
 		r.ready = true
-		r.mu.Unlock()
-		return false, r.sendStart()
+		return func() (bool, error) { return false, r.sendStart() }
 	case f.Type == "begun" && r.start.Begun != nil && r.ready && !r.begun && !done:
 		r.begun = true
-		r.mu.Unlock()
-		r.start.Begun()
-		return false, nil
+		return func() (bool, error) { r.start.Begun(); return false, nil }
 	case f.Type == "done" && r.ready && !done:
 		f.Result, f.Error, f.Names = ownText(f.Result), ownText(f.Error), ownText(f.Names)
 		r.done = f
-		r.mu.Unlock()
-		r.dump.codeEnded()
-		return r.kept(), nil
+		return func() (bool, error) { r.dump.codeEnded(); return r.kept(), nil }
 	case f.Type == "end" && done:
 		r.done.ExitCode, r.ended = f.ExitCode, true
-		r.mu.Unlock()
-		return true, nil
+		return func() (bool, error) { return true, nil }
 	case f.Type == "where" && r.ready && r.clock.Up():
-		r.mu.Unlock()
-		return false, r.dump.addFrames(f.Frames)
+		return func() (bool, error) { return false, r.dump.addFrames(f.Frames) }
 	}
-	r.mu.Unlock()
-	return false, fmt.Errorf("%w: %q where it may not come", ErrProtocol, text.Bound(f.Type, 40))
+	return nil
 }
 
 func (r *run) sendStart() error {
@@ -241,13 +260,36 @@ func (r *run) sendStart() error {
 	})
 }
 
+// answerOne is answer, and ends the run if that panics: half a frame may be written.
+func (r *run) answerOne(ctx context.Context, number int, call *frame, release func()) {
+	released := false
+	giveBack := func() {
+		if !released {
+			released = true
+			release()
+		}
+	}
+	defer giveBack()
+	defer contain.Recover("replying to a call of code", func(err error) {
+		r.breakOff(err)
+		r.conn.Close()
+	})
+	r.answer(ctx, number, call, giveBack)
+}
+
+// callHost has the host carry out a call. A panic is the error of that call.
+func (r *run) callHost(ctx context.Context, number int, call *frame) (answer Answer, err error) {
+	defer contain.Error("carrying out a call of code", &err)
+	return r.host.Call(ctx, number, call.Method, call.Params)
+}
+
 // answer has the host carry out one call, and replies. It calls release when the
 // call's frame is no longer needed.
 func (r *run) answer(ctx context.Context, number int, call *frame, release func()) {
 	if call.Method == ReadInput && r.start.Input {
 		defer r.clock.Pause()()
 	}
-	answer, err := r.host.Call(ctx, number, call.Method, call.Params)
+	answer, err := r.callHost(ctx, number, call)
 	if r.stopped() {
 		release()
 		return // its code would report the error while it is being killed
@@ -267,7 +309,7 @@ func (r *run) answer(ctx context.Context, number int, call *frame, release func(
 	}
 }
 
-// breakOff records that the runner has violated the protocol.
+// breakOff records that the runner has violated the protocol, or that we cannot go on.
 func (r *run) breakOff(why error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

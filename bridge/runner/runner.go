@@ -17,6 +17,8 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+
+	"github.com/toolcell/toolcell/internal/contain"
 )
 
 // Where a sandbox sees the package.
@@ -40,7 +42,7 @@ var embedded embed.FS
 var Manual string
 
 // Files returns the content of each file of the package, by its name.
-var Files = sync.OnceValue(func() map[string][]byte {
+var Files = sync.OnceValue(contain.Value("reading the runner", nil, func() map[string][]byte {
 	files := map[string][]byte{}
 	entries, err := embedded.ReadDir("toolcell_runner")
 	for _, e := range entries {
@@ -51,11 +53,11 @@ var Files = sync.OnceValue(func() map[string][]byte {
 		panic(err) // of an embedded folder
 	}
 	return files
-})
+}))
 
 // name has the digest of the package: two versions of this program can share
 // a folder.
-var name = sync.OnceValue(func() string {
+var name = sync.OnceValue(contain.Value("naming the runner", "runner-unknown", func() string {
 	sum := sha256.New()
 	entries, _ := embedded.ReadDir("toolcell_runner") // sorted
 	for _, e := range entries {
@@ -63,7 +65,7 @@ var name = sync.OnceValue(func() string {
 		fmt.Fprintf(sum, "%s %d\n%s", e.Name(), len(content), content)
 	}
 	return "runner-" + hex.EncodeToString(sum.Sum(nil)[:8])
-})
+}))
 
 // Sandboxes' users read the package, whatever our umask is.
 const fileMode, dirMode fs.FileMode = 0o444, 0o755

@@ -138,7 +138,7 @@ func (c *Conn) hand(r received) bool {
 // cancels what is still open then, and writes no more answers. Answers that the client
 // does not read must not keep us.
 func (c *Conn) finish(err error) {
-	time.AfterFunc(lastWords, func() { c.Close() })
+	time.AfterFunc(lastWords, contain.Func("closing the client's pipes", func() { c.Close() }))
 	late := time.NewTimer(patience)
 	defer late.Stop()
 	for open := c.unanswered(); len(open) > 0; open = c.unanswered() {

@@ -297,6 +297,7 @@ func shellLogger(c *cli.Context, s settings.Settings, w *os.File) *slog.Logger {
 // newLogger writes structured lines to stderr: stdout is the protocol.
 func newLogger(s settings.Settings, w io.Writer) *slog.Logger {
 	log := slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: s.LogLevel}))
+	keepLog(log)
 	if s.Runtime != "auto" && s.Runtime != "" {
 		log.Warn("MCP_BRIDGE_RUNTIME is not needed: toolcell starts its sandboxes itself", "value", s.Runtime)
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"log"
+	"log/slog"
 	"os"
 	"os/signal"
 	"syscall"
@@ -13,6 +14,7 @@ import (
 	"github.com/toolcell/toolcell/bridge"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
+	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/oci"
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
@@ -28,7 +30,7 @@ func runCommandLine(args []string, stdin *os.File, stdout, stderr *os.File) int 
 	// inherit.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	// net/http logs bytes that a server sends unasked, and they may be a secret.
-	log.SetOutput(io.Discard)
+	keepLog(slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelError})))
 	settings.LeaveRemovedFolder()
 	settings.CompletePath()
 	s := &console.Streams{In: stdin, Out: stdout, Err: stderr, Signals: signals}
@@ -36,7 +38,7 @@ func runCommandLine(args []string, stdin *os.File, stdout, stderr *os.File) int 
 	typed := findCommand(app, args)
 	ordered, err := typed.flagsFirst()
 	if err == nil {
-		err = app.RunContext(ctx, ordered)
+		err = contain.Call("running a command", func() error { return app.RunContext(ctx, ordered) })
 	}
 	if err == nil {
 		err = s.WriteError()
@@ -57,6 +59,13 @@ func runCommandLine(args []string, stdin *os.File, stdout, stderr *os.File) int 
 		return console.Stopped{Signal: syscall.SIGPIPE}.Code()
 	}
 	return printError(stderr, err, typed.path)
+}
+
+// keepLog makes l the log of internal errors, whose stacks must go nowhere else. Nothing
+// of the standard logger gets there: SetDefault would pass it on.
+func keepLog(l *slog.Logger) {
+	slog.SetDefault(l)
+	log.SetOutput(io.Discard)
 }
 
 // printFailure prints what a program that asked for JSON reads if a command failed

@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolcell/toolcell/bridge"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"github.com/toolcell/toolcell/internal/contain"
 	"golang.org/x/sys/unix"
 )
 
@@ -49,8 +50,10 @@ func (l liveWriter) Write(b []byte) (int, error) {
 		defer l.progress.Wrote(kept)
 	}
 	go func() {
-		_, err := l.file.Write(kept)
-		wrote <- err
+		var err error
+		defer func() { wrote <- err }()
+		defer contain.Error("writing the output", &err)
+		_, err = l.file.Write(kept)
 	}()
 	select {
 	case err := <-wrote:

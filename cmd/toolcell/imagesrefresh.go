@@ -19,6 +19,7 @@ import (
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/image"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/images"
+	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/oci"
 	"github.com/toolcell/toolcell/rootfs"
 	"github.com/toolcell/toolcell/rootfs/python"
@@ -114,8 +115,9 @@ func (r *refresher) launch(arguments []string) error {
 	done := make(chan struct{})
 	r.done = done
 	go func() {
+		defer close(done)
+		defer contain.Recover("waiting for the refresh of an image", nil)
 		_ = cmd.Wait()
-		close(done)
 	}()
 	return nil
 }
@@ -169,8 +171,9 @@ func untilEOF(c *cli.Context, s *console.Streams) (context.Context, context.Canc
 	ctx, cancel := context.WithCancel(c.Context)
 	if c.Bool("until-eof") {
 		go func() {
+			defer cancel()
+			defer contain.Recover("waiting for the end of standard input", nil)
 			_, _ = io.Copy(io.Discard, s.In)
-			cancel()
 		}()
 	}
 	return ctx, cancel

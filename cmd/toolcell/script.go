@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 	"github.com/urfave/cli/v2"
 )
@@ -85,8 +86,10 @@ func readText(ctx context.Context, f *os.File, name string) (string, error) {
 	}
 	read := make(chan outcome, 1)
 	go func() {
-		body, err := io.ReadAll(io.LimitReader(f, maxScript+1))
-		read <- outcome{body, err}
+		var o outcome
+		defer func() { read <- o }()
+		defer contain.Error("reading the code", &o.err)
+		o.body, o.err = io.ReadAll(io.LimitReader(f, maxScript+1))
 	}()
 	select {
 	case <-ctx.Done():

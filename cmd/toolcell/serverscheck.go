@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/urfave/cli/v2"
@@ -89,7 +90,8 @@ func checkAll(c *cli.Context, s *console.Streams, p *mcpproxy.Proxy, rows []chec
 		if !rows[i].startable() {
 			continue
 		}
-		several.Go(func() error {
+		several.Go(func() (err error) {
+			defer contain.Recover("checking a server", func(err error) { rows[i].Status, rows[i].Error = "failed", err.Error() })
 			rows[i].check(c.Context, p)
 			mu.Lock()
 			defer mu.Unlock()

@@ -14,6 +14,7 @@ import (
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
+	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 	"github.com/urfave/cli/v2"
@@ -89,6 +90,7 @@ func logIn(ctx context.Context, c *cli.Context, s *console.Streams, p *mcpproxy.
 				"paste the address of that page here. Waiting …")
 		}
 		pasting.Go(func() {
+			defer contain.Recover("reading a pasted address", nil)
 			if err := bringBack(ctx, s, address); err != nil && ctx.Err() == nil {
 				fmt.Fprintf(s.Err, "That does not help: %v\n", err)
 			}
@@ -186,7 +188,12 @@ func openBrowser(address string) bool {
 		return false
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
+	go func() {
+		var err error
+		defer func() { ended <- err }()
+		defer contain.Error("waiting for the browser", &err)
+		err = cmd.Wait()
+	}()
 	select {
 	case err := <-ended:
 		return err == nil

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/bridge/consent"
+	"github.com/toolcell/toolcell/internal/contain"
 )
 
 const (
@@ -183,7 +184,10 @@ func ListAll(clients []*Client) (all []Question, err error) {
 	lists, errs := make([][]Question, len(clients)), make([]error, len(clients))
 	var work sync.WaitGroup
 	for i, c := range clients {
-		work.Go(func() { lists[i], errs[i] = c.List() })
+		work.Go(func() {
+			defer contain.Error("listing questions", &errs[i])
+			lists[i], errs[i] = c.List()
+		})
 	}
 	work.Wait()
 	all = slices.Concat(lists...)

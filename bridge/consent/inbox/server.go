@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/bridge/consent"
+	"github.com/toolcell/toolcell/internal/contain"
 	"golang.org/x/sys/unix"
 )
 
@@ -88,6 +89,7 @@ func (s *Server) Close() error {
 const acceptPause = 100 * time.Millisecond
 
 func (s *Server) accept() {
+	defer contain.Recover("listening for toolcell approvals", func(error) { _ = s.listener.Close() })
 	for {
 		c, err := s.listener.AcceptUnix()
 		if errors.Is(err, net.ErrClosed) || s.life.Err() != nil {
@@ -108,6 +110,7 @@ func (s *Server) accept() {
 		case s.slots <- struct{}{}:
 			s.work.Go(func() {
 				defer func() { <-s.slots }()
+				defer contain.Recover("answering toolcell approvals", nil) // the connection is closed, and nothing decided
 				s.serve(c)
 			})
 		default:
@@ -119,7 +122,7 @@ func (s *Server) accept() {
 // serve answers the requests of one connection.
 func (s *Server) serve(conn *net.UnixConn) {
 	defer conn.Close()
-	defer context.AfterFunc(s.life, func() { conn.Close() })()
+	defer context.AfterFunc(s.life, contain.Func("closing a connection", func() { conn.Close() }))()
 	c := &client{Server: s, conn: conn}
 	peer, err := peerOf(conn)
 	if err != nil {

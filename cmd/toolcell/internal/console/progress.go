@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 	"golang.org/x/sys/unix"
 )
@@ -42,6 +43,7 @@ func NewProgress(out *os.File, quiet bool) *Progress {
 		return p
 	}
 	p.ticker.Go(func() {
+		defer contain.Recover("drawing the progress", nil)
 		ticks := time.NewTicker(drawEvery)
 		defer ticks.Stop()
 		for {

@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"strings"
+
+	"github.com/toolcell/toolcell/internal/contain"
 )
 
 // MaxTyped bounds a line or value that is read, in bytes.
@@ -20,8 +22,11 @@ func ReadLine(ctx context.Context, in *os.File) (string, error) {
 	}
 	typed := make(chan line, 1)
 	go func() {
-		text, err := bufio.NewReader(io.LimitReader(in, MaxTyped)).ReadString('\n')
-		typed <- line{strings.TrimRight(text, "\r\n"), err}
+		var l line
+		defer func() { typed <- l }()
+		defer contain.Error("reading a line", &l.err)
+		l.text, l.err = bufio.NewReader(io.LimitReader(in, MaxTyped)).ReadString('\n')
+		l.text = strings.TrimRight(l.text, "\r\n")
 	}()
 	select {
 	case l := <-typed:

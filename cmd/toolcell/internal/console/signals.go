@@ -9,6 +9,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/toolcell/toolcell/internal/contain"
 )
 
 // Stopped is the error that says which signal ended the program.
@@ -43,6 +45,7 @@ func WatchSignals(parent context.Context) (ctx context.Context, s *Signals, stop
 	signal.Notify(s.incoming, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	done := make(chan struct{})
 	go func() {
+		defer contain.Recover("waiting for signals", s.cancel)
 		for {
 			select {
 			case sig := <-s.incoming:
@@ -65,7 +68,7 @@ func (s *Signals) handle(sig syscall.Signal) {
 	switch {
 	case s.first != nil:
 		code := s.first.Code()
-		time.AfterFunc(shutdownGrace, func() { os.Exit(code) })
+		time.AfterFunc(shutdownGrace, contain.Func("ending", func() { os.Exit(code) }))
 	case sig == syscall.SIGINT && s.interrupt != nil:
 		s.interrupt()
 	default:

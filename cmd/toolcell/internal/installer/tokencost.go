@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/tokencost"
+	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/discovery"
@@ -63,6 +64,7 @@ func costOf(ctx context.Context, i *Installer, servers []install.Moving, own con
 	var all sync.WaitGroup
 	for n, s := range servers {
 		all.Go(func() {
+			defer contain.Error("estimating what a server costs", &b.rows[n].err)
 			b.rows[n] = ask(proxies[s.Dir], s.Name)
 			b.rows[n].server = rowName(s.Name, s.Dir)
 		})

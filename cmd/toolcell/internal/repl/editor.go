@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/peterh/liner"
+	"github.com/toolcell/toolcell/internal/contain"
 	"golang.org/x/sys/unix"
 )
 
@@ -101,11 +102,13 @@ func (e *editor) line(ctx context.Context, mark string, kind lineKind) (text str
 	if e.typed == nil {
 		e.typed = make(chan typedLine, 1)
 		go func(typed chan<- typedLine, unread bool) {
-			text, err := e.state.Prompt(mark)
-			if unread && errors.Is(err, liner.ErrPromptAborted) {
-				text, err = e.state.Prompt(mark)
+			var l typedLine
+			defer func() { typed <- l }()
+			defer contain.Error("reading a line", &l.err)
+			l.text, l.err = e.state.Prompt(mark)
+			if unread && errors.Is(l.err, liner.ErrPromptAborted) {
+				l.text, l.err = e.state.Prompt(mark)
 			}
-			typed <- typedLine{text, err}
 		}(e.typed, e.unread)
 		e.unread = false
 	}

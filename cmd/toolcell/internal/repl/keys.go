@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"io"
 	"sync"
+
+	"github.com/toolcell/toolcell/internal/contain"
 )
 
 // keys are what comes from a terminal with bracketed paste, on its way to the
@@ -26,6 +28,7 @@ var pasteBegin, pasteEnd = []byte("\x1b[200~"), []byte("\x1b[201~")
 
 // copy passes on keys until either end is gone.
 func (k *keys) copy(w io.WriteCloser, r io.Reader) {
+	defer contain.Recover("reading keys", nil)
 	defer w.Close()
 	b := make([]byte, 4096)
 	for {

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"github.com/toolcell/toolcell/internal/contain"
 )
 
 // plainLines reads lines from a pipe or a file, or from a terminal that cannot
@@ -32,6 +33,7 @@ const maxLine = 16 << 20
 // fill reads on until the end of the input, or of the program.
 func (l *plainLines) fill() {
 	defer close(l.read)
+	defer contain.Error("reading the code from standard input", &l.err)
 	lines := bufio.NewScanner(l.s.In)
 	lines.Buffer(nil, maxLine)
 	for lines.Scan() {

@@ -16,6 +16,7 @@ import (
 	"github.com/toolcell/toolcell/bridge"
 	"github.com/toolcell/toolcell/bridge/consent"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/oci"
 )
 
@@ -324,6 +325,7 @@ const interruptPatience = 2 * time.Second
 func (q *prompt) remind() {
 	number := q.runs.Load()
 	time.AfterFunc(interruptPatience, func() {
+		defer contain.Recover("reminding the user", nil)
 		if q.runs.Load() == number {
 			fmt.Fprintln(q.Streams.Err, "toolcell: the code still runs; Ctrl-C again ends it, with the session")
 		}

@@ -1,6 +1,10 @@
 package wheels
 
-import "time"
+import (
+	"time"
+
+	"github.com/toolcell/toolcell/internal/contain"
+)
 
 // compileAfter is how long modules are not compiled after a run has got its packages:
 // most first runs have imported by then what they need, for which they need the
@@ -21,7 +25,7 @@ func (s *Source) compileLater(image, set string) {
 		s.compiles = map[string]*compile{}
 	}
 	if s.compiles[set] == nil {
-		s.compiles[set] = &compile{image, time.AfterFunc(compileAfter, func() { s.compileNow(set) })}
+		s.compiles[set] = &compile{image, time.AfterFunc(compileAfter, contain.Func("compiling packages", func() { s.compileNow(set) }))}
 	}
 }
 

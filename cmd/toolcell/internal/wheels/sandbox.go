@@ -16,6 +16,7 @@ import (
 
 	"github.com/toolcell/toolcell/bridge"
 	"github.com/toolcell/toolcell/bridge/network"
+	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/oci"
 	"github.com/toolcell/toolcell/oci/egress"
 	"github.com/toolcell/toolcell/rootfs/packages"
@@ -200,6 +201,7 @@ func capture(most int64) (*output, *os.File, error) {
 	o := &output{file: ours, done: make(chan struct{})}
 	go func() {
 		defer close(o.done)
+		defer contain.Recover("reading the output of a sandbox", func(error) { ours.Close() })
 		_, _ = io.Copy(&o.text, io.LimitReader(ours, most))
 		_, _ = io.Copy(io.Discard, ours)
 	}()
