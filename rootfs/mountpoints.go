@@ -6,13 +6,10 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/toolcell/toolcell/rootfs/cachedir"
 	"github.com/toolcell/toolcell/rootfs/rootdir"
-	"golang.org/x/sys/unix"
 )
 
 // mountPoints are the directories that a sandbox mounts on. They are made here
@@ -41,35 +38,20 @@ func makeMountPoints(root *os.Root) error {
 	return nil
 }
 
-// mountPointsName is the file beside a root that lists what was added to it to be
-// mounted on.
+// mountPointsName is the file beside a root that lists what earlier versions added to
+// it to be mounted on. Now the root of a run has such places, if its mounts need any
+// (container.RoomFor), and the image stays as it was.
 const mountPointsName = "mountpoints.json"
 
-// AddMountPoint makes a place in the root at which a directory, or else a file,
-// can be mounted; it stays there, empty. A link on the way is refused: an image
-// could move the mount to where it hides something else (CVE-2019-16884).
-func (r *Root) AddMountPoint(target string, dir bool) error {
+// CheckMountPoint reports why a directory, or else a file, cannot be mounted at a place
+// that the root has, or could have. A link on the way is refused: an image could move
+// the mount to where it hides something else (CVE-2019-16884).
+func (r *Root) CheckMountPoint(target string, dir bool) error {
 	root, err := os.OpenRoot(r.Dir)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	// Several servers may do this at once.
-	lock, err := os.Open(filepath.Dir(r.Dir))
-	if err != nil {
-		return err
-	}
-	defer lock.Close()
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
-		return os.NewSyscallError("flock", err)
-	}
-	if err := addMountPoint(root, target, dir, r.recordMountPoint); err != nil {
-		return fmt.Errorf("making a place for %q in the image: %w", target, err)
-	}
-	return nil
-}
-
-func addMountPoint(root *os.Root, target string, dir bool, note func(name string) error) error {
 	parts := strings.Split(strings.Trim(path.Clean(target), "/"), "/")
 	for i := range parts {
 		name := path.Join(parts[:i+1]...)
@@ -77,33 +59,18 @@ func addMountPoint(root *os.Root, target string, dir bool, note func(name string
 		info, err := root.Lstat(name)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			if err = note(name); err == nil && last && !dir {
-				err = rootdir.MakeFile(root, name, "")
-			} else if err == nil {
-				err = rootdir.MakeDir(root, name)
-			}
-			if err != nil {
-				return err
-			}
+			return nil
 		case err != nil:
-			return err
 		case info.Mode()&fs.ModeSymlink != 0:
-			return fmt.Errorf("/%s is a link in it; choose another place", name)
+			err = fmt.Errorf("/%s is a link in it; choose another place", name)
 		case info.IsDir() != (dir || !last):
-			return fmt.Errorf("/%s is there, and a directory cannot take the place of a file, nor a file that of a directory; choose another place", name)
+			err = fmt.Errorf("/%s is there, and a directory cannot take the place of a file, nor a file that of a directory; choose another place", name)
+		}
+		if err != nil {
+			return fmt.Errorf("looking for a place for %q in the image: %w", target, err)
 		}
 	}
 	return nil
-}
-
-// recordMountPoint keeps the name from being taken for damage.
-func (r *Root) recordMountPoint(name string) error {
-	file := filepath.Join(filepath.Dir(r.Dir), mountPointsName)
-	names, err := readMountPoints(file)
-	if err != nil || slices.Contains(names, name) {
-		return err
-	}
-	return cachedir.WriteJSON(file, append(names, name))
 }
 
 func readMountPoints(file string) (names []string, err error) {

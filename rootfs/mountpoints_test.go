@@ -7,16 +7,21 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolcell/toolcell/rootfs/cachedir"
 	"github.com/toolcell/toolcell/rootfs/unpack/unpacktest"
 )
 
-func TestAddMountPoint(t *testing.T) {
+// TestCheckMountPoint also sees that nothing is made: the root is that of others too.
+func TestCheckMountPoint(t *testing.T) {
 	dir := t.TempDir()
 	r := &Root{Dir: filepath.Join(dir, "root")}
-	for _, name := range []string{"root/etc", "root/srv"} {
+	for _, name := range []string{"root/etc", "root/srv", "root/new/deep"} {
 		if err := os.MkdirAll(filepath.Join(dir, name), 0o755); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if err := os.WriteFile(filepath.Join(r.Dir, "new", "file"), nil, 0o644); err != nil {
+		t.Fatal(err)
 	}
 	if err := os.Symlink("/etc", filepath.Join(r.Dir, "data")); err != nil {
 		t.Fatal(err)
@@ -30,7 +35,9 @@ func TestAddMountPoint(t *testing.T) {
 		want   string // in the error
 	}{
 		{"/new/deep", true, ""},
-		{"/new/deep", true, ""},
+		{"/data2", true, ""},
+		{"/new/other/deeper", true, ""},
+		{"/file", false, ""},
 		{"/new/file", false, ""},
 		{"/srv", true, ""},
 		{"/data", true, "/data is a link"},
@@ -40,21 +47,20 @@ func TestAddMountPoint(t *testing.T) {
 		{"/new/file/x", true, "/new/file is there"},
 		{"/srv", false, "/srv is there"},
 	} {
-		err := r.AddMountPoint(tt.target, tt.dir)
+		err := r.CheckMountPoint(tt.target, tt.dir)
 		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
 			t.Errorf("%s: %v, want %q", tt.target, err, tt.want)
 		}
 	}
-	if entries, _ := os.ReadDir(dir); len(entries) != 2 {
-		t.Errorf("beside the root there is %v", entries)
-	}
-	info, err := os.Stat(filepath.Join(r.Dir, "new", "deep"))
-	if err != nil || info.Mode().Perm() != 0o755 {
-		t.Errorf("the mount point: %v, %v", info, err)
+	for folder, want := range map[string]int{"": 1, "root": 4, "root/new": 2} {
+		if entries, _ := os.ReadDir(filepath.Join(dir, folder)); len(entries) != want {
+			t.Errorf("%s has %v", folder, entries)
+		}
 	}
 }
 
-// TestMountPointsAreNoDamage, unless something has been put there.
+// TestMountPointsAreNoDamage, which an earlier version has made, unless something has
+// been put there.
 func TestMountPointsAreNoDamage(t *testing.T) {
 	reg := newRegistry(t)
 	ref := reg.push(t, "py:3", pythonImage(t, pack(t, file("f", "content"))))
@@ -64,10 +70,13 @@ func TestMountPointsAreNoDamage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := root.AddMountPoint("/data/here", true); err != nil {
+	if err := os.MkdirAll(filepath.Join(root.Dir, "data", "here"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := root.AddMountPoint("/file", false); err != nil {
+	if err := os.WriteFile(filepath.Join(root.Dir, "file"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := cachedir.WriteJSON(filepath.Join(filepath.Dir(root.Dir), mountPointsName), []string{"data", "data/here", "file"}); err != nil {
 		t.Fatal(err)
 	}
 	if damage, err := s.Verify(ctx, image); err != nil || len(damage) > 0 {

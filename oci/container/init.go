@@ -1,6 +1,7 @@
 package container
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -113,6 +114,16 @@ func sealRoot() error {
 	}
 	if err := unix.Mount(root, root, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
 		return &os.PathError{Op: "bind", Path: root, Err: err}
+	}
+	// With what may be mounted in it.
+	err = unix.MountSetattr(unix.AT_FDCWD, root, unix.AT_RECURSIVE, &unix.MountAttr{
+		Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV,
+	})
+	if err != unix.ENOSYS && err != unix.EPERM { // Linux 5.12; filters of containers
+		return os.NewSyscallError("mount_setattr", err)
+	}
+	if below, err := mountsBelow(root); err != nil || len(below) > 0 {
+		return errors.Join(err, fmt.Errorf("file systems are mounted in the image (%q), which this kernel cannot make read-only", below))
 	}
 	var fs unix.Statfs_t
 	if err := unix.Statfs(root, &fs); err != nil {

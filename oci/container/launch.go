@@ -31,7 +31,16 @@ func (r *Runtime) launch(p spec.Process, streams Streams, lifeline *os.File, h s
 	if h.Exe, err = r.program(dir); err != nil {
 		return nil, nil, err
 	}
+	if p.Root, err = r.RoomFor(p.Root, h); err != nil {
+		return nil, nil, err
+	}
 	if p.Top, err = TopNames(p.Root.Dir); err != nil {
+		return nil, nil, err
+	}
+	if err := checkTrees(p.Root.Binds, h); err != nil {
+		return nil, nil, err
+	}
+	if h.Mounts, err = findSubmounts(h.Mounts); err != nil {
 		return nil, nil, err
 	}
 	if p.Proc, err = r.procFiles(dir, h, p.Limits.Memory); err != nil {
@@ -139,6 +148,13 @@ func (r *Runtime) create(s *specs.Spec, h spec.Host, dir, id string, p *libconta
 		if err != nil {
 			return c, fmt.Errorf("limiting the sandbox to its processors: %w", err)
 		}
+	}
+	pid, err := p.Pid()
+	if err == nil {
+		err = checkCovered(pid, h.Mounts)
+	}
+	if err != nil {
+		return c, err
 	}
 	if err := c.Exec(); err != nil {
 		return c, fmt.Errorf("starting the sandbox: %w", err)

@@ -156,6 +156,9 @@ func (r *Runtime) Start(p spec.Process, streams Streams, h spec.Host) (*Containe
 		h = r.withoutIDMaps(h.TemplateSeccomp)
 		c, err = r.launchAlone(p, streams, line.Theirs, h)
 	}
+	if errors.Is(err, errNewMount) || bindRefused(err) {
+		c, err = r.launchAlone(p, streams, line.Theirs, h)
+	}
 	if err != nil {
 		return nil, line, h, &StartError{Err: err, Host: h.Host, Dir: r.dir, Root: p.Root.Dir}
 	}

@@ -86,7 +86,7 @@ func (f *hostFacts) examine() []Check {
 	}
 	checks = append(checks, seccompCheck(f), landlockCheck(f))
 	checks = append(checks, folderChecks(f)...)
-	checks = append(checks, filesCheck(f), pythonCheck(f))
+	checks = append(checks, filesCheck(f), pythonCheck(f), submountCheck(f))
 	return append(checks, f.mounts...)
 }
 

@@ -394,6 +394,14 @@ var fakeHosts = map[string]fakeHost{
 		change: noCgroup(true, "the user's systemd manager was not found (no XDG_RUNTIME_DIR, no bus)"),
 		checks: map[string]string{"RC-CGROUP-BUS": "export XDG_RUNTIME_DIR=/run/user/1000"},
 	},
+	"something mounted in /usr": {
+		files:  map[string]string{"proc/self/mountinfo": "30 20 0:40 / /usr/lib/wsl\\040drivers ro - 9p drivers ro\n31 20 0:41 / /usrlocal rw - tmpfs none rw\n"},
+		checks: map[string]string{"RC-SUBMOUNT": "# use an image:\nexport MCP_BRIDGE_IMAGE="},
+	},
+	"the same with a newer kernel": {
+		files:  map[string]string{"proc/self/mountinfo": "30 20 0:40 / /usr/lib/wsl ro - 9p drivers ro\n"},
+		change: func(f *hostFacts) { f.host.Recursive = true },
+	},
 	"a kernel without seccomp":  {change: func(f *hostFacts) { f.seccomp = unix.EINVAL }, checks: map[string]string{"RC-SECCOMP": "CONFIG_SECCOMP_FILTER"}},
 	"a kernel without Landlock": {change: func(f *hostFacts) { f.landlock = 0 }},
 	"a read-only home": {

@@ -30,6 +30,7 @@ type Host struct {
 	NoProc     bool           // no /proc can be mounted: ours is partly covered
 	Exe        string         // this program's file, for sandboxes to start from
 	HardLimits map[int]uint64 // our hard limits by resource (getrlimit(2)), those that there are
+	Recursive  bool           // mounts can be changed with all below them (mount_setattr(2))
 	NoIDMap    bool           // no mount can show its owner's files as another id's
 	RootGuard  bool           // the kernel keeps CAP_SETUID alone from mapping a parent's root
 }
@@ -37,7 +38,7 @@ type Host struct {
 // Probe finds out what this host offers. wantUID and wantGID are the ids that
 // code is to have inside.
 func Probe(wantUID, wantGID uint32) (Host, error) {
-	h := Host{EUID: os.Geteuid(), HardLimits: hardLimits(), RootGuard: rootGuard(), ProcNames: procNames()}
+	h := Host{EUID: os.Geteuid(), HardLimits: hardLimits(), RootGuard: rootGuard(), ProcNames: procNames(), Recursive: changesTrees()}
 	h.Admin = h.EUID == 0 && holdsSysAdmin()
 	h.Cgroup = detectCgroup(h.EUID)
 	var err error

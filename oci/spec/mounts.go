@@ -67,7 +67,7 @@ func mounts(p Process, h Host) []specs.Mount {
 	// read-only by now.
 	out = append(out, mount(Tmpfs{OwnDir, "mode=755", 4096, 64}, "ro"))
 	for _, b := range p.Root.Binds {
-		out = append(out, readOnlyBind(b))
+		out = append(out, readOnlyTree(b, h))
 	}
 	for _, b := range p.Binds {
 		out = append(out, readOnlyBind(b))
@@ -79,9 +79,21 @@ func mounts(p Process, h Host) []specs.Mount {
 	return append(out, readOnlyBind(Bind{Source: h.Exe, Target: pid1Path}))
 }
 
+// readOnlyTree shows a part of the root file system with what is mounted below it:
+// distributions, WSL 2 and drivers of graphics cards mount below /usr. To make all of
+// that read-only the kernel has to be able to (Linux 5.12); container.checkTree says
+// what follows where it is not.
+func readOnlyTree(b Bind, h Host) specs.Mount {
+	m := readOnlyBind(b)
+	if h.Recursive {
+		m.Options = append(m.Options, "rro", "rnosuid", "rnodev")
+		m.Options[0] = "rbind"
+	}
+	return m
+}
+
 // readOnlyBind shows a directory or file of the host, with nothing of what is
-// mounted below it: a plain bind leaves submounts out, and making a recursive
-// one read-only needs a newer kernel than we ask for.
+// mounted below it: a plain bind leaves submounts out.
 func readOnlyBind(b Bind) specs.Mount {
 	return specs.Mount{
 		Destination: path.Clean(b.Target), Type: "bind", Source: b.Source,

@@ -42,7 +42,7 @@ func MaskedPaths(h Host) []string {
 			out = append(out, path)
 		}
 	}
-	return out
+	return append(out, coveredMounts(h)...)
 }
 
 // ReadonlyPaths configure the kernel, or are device nodes of the host, whose

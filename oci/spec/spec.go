@@ -108,7 +108,7 @@ func New(p Process, h Host, id string) *specs.Spec {
 	if p.Template {
 		// The kernel refuses to mount a /proc where only parts of one are seen
 		// (mount_namespaces(7)); the forks' own are covered.
-		s.Linux.MaskedPaths = nil
+		s.Linux.MaskedPaths = coveredMounts(h)
 		s.Linux.ReadonlyPaths = slices.DeleteFunc(slices.Clone(ReadonlyPaths), InProc)
 	}
 	return s

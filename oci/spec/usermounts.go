@@ -22,6 +22,7 @@ type ShownMount struct {
 	Group  int64
 	Mode   fs.FileMode // permissions
 	Mapped bool        // the owner's files are shown as the code's own
+	Below  []string    // in the sandbox: where file systems are mounted below the source
 }
 
 // ResolveMounts finds out how the code can get at what is mounted:
@@ -116,6 +117,17 @@ func hostMounts(h Host) (out []specs.Mount) {
 		if !m.Writable {
 			s.Options = append(s.Options, "ro")
 		}
+		if len(m.Below) > 0 {
+			// The kernel does not bind a part of what was mounted together
+			// (mount_namespaces(7)). What is below comes along, and is covered.
+			s.Options[0] = "rbind"
+			if h.Recursive {
+				s.Options = append(s.Options, "rnosuid", "rnodev", "rnoexec")
+			}
+			if h.Recursive && !m.Writable {
+				s.Options = append(s.Options, "rro")
+			}
+		}
 		if m.Mapped {
 			group := m.Group
 			if group < firstPersonID {
@@ -126,6 +138,15 @@ func hostMounts(h Host) (out []specs.Mount) {
 			s.GIDMappings = showAs(group, h.GIDs.User)
 		}
 		out = append(out, s)
+	}
+	return out
+}
+
+// coveredMounts are the places where a sandbox sees nothing of what is mounted below
+// the folders that it is shown.
+func coveredMounts(h Host) (out []string) {
+	for _, m := range h.Mounts {
+		out = append(out, m.Below...)
 	}
 	return out
 }

@@ -485,7 +485,8 @@ class Template:
             flags = os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
             new = calls.add("making " + target, self.libc.open, target.encode(), flags, 0o644)
             calls.add("closing " + target, self.libc.close, new)
-        self.mount(calls, b"/proc/self/fd/%d" % fd, target.encode(), None, BIND, None)
+        # With what covers file systems that are mounted below it.
+        self.mount(calls, b"/proc/self/fd/%d" % fd, target.encode(), None, BIND | REC, None)
         calls.add("letting go of " + target, self.libc.close, fd)
 
     def set_up_network(self, calls: Calls) -> None:

@@ -106,6 +106,9 @@ func newStarterConfig(p spec.Process, h spec.Host, template bool) (starterConfig
 // startProgram starts fork.py in a fresh sandbox, either as a template or to
 // wait for its single use.
 func startProgram(e *container.Runtime, p spec.Process, h spec.Host, template bool) (_ *starter, err error) {
+	if p.Root, err = e.RoomFor(p.Root, h); err != nil {
+		return nil, err
+	}
 	config, err := newStarterConfig(p, h, template)
 	if err != nil {
 		return nil, err

@@ -113,7 +113,7 @@ func (s *Source) prepare(ctx context.Context, progress func(done, total int64, t
 // Cached returns the image if it is in the store already.
 func (s *Source) Cached(ctx context.Context) (bridge.Image, bool) {
 	root := s.Store.Cached(ctx, s.Ref)
-	if root == nil || settings.MakeRoom(root, s.Mounts) != nil { // the first run reports why
+	if root == nil || settings.CheckRoom(root, s.Mounts) != nil { // the first run reports why
 		return bridge.Image{}, false
 	}
 	return s.image(s.Ref, root), true
@@ -139,7 +139,7 @@ func (s *Source) ensure(ctx context.Context, ref, note string, progress func(don
 	if err != nil {
 		return bridge.Image{}, s.Dirs.Explain(err)
 	}
-	if err := settings.MakeRoom(root, s.Mounts); err != nil {
+	if err := settings.CheckRoom(root, s.Mounts); err != nil {
 		return bridge.Image{}, s.Dirs.Explain(err)
 	}
 	if ask := s.Store.RecheckDue(ref); ask || root.NeedsBytecode() || root.NeedsProgramBytecode(s.Runner) {

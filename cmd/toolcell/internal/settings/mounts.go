@@ -187,9 +187,8 @@ func resolved(path string) string {
 	return path
 }
 
-// MakeRoom makes the places in an image at which mounts are shown. Those in
-// the sandbox's own file systems are made with them.
-func MakeRoom(root *rootfs.Root, mounts []oci.Mount) error {
+// CheckRoom reports a mount that cannot be shown at its place in an image.
+func CheckRoom(root *rootfs.Root, mounts []oci.Mount) error {
 	for _, m := range mounts {
 		if within(root.Python, m.Target) {
 			return fmt.Errorf("showing %q at %q (MCP_BRIDGE_MOUNTS): the image's Python is there, %s; choose another place", m.Source, m.Target, root.Python)
@@ -204,7 +203,7 @@ func MakeRoom(root *rootfs.Root, mounts []oci.Mount) error {
 		}
 		info, err := os.Stat(m.Source)
 		if err == nil {
-			err = root.AddMountPoint(m.Target, info.IsDir())
+			err = root.CheckMountPoint(m.Target, info.IsDir())
 		}
 		if err != nil {
 			return fmt.Errorf("showing %q in the sandbox (MCP_BRIDGE_MOUNTS): %w", m.Source, err)

@@ -1,0 +1,147 @@
+package container
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/moby/sys/mountinfo"
+	"github.com/toolcell/toolcell/oci/spec"
+)
+
+// mountsBelow returns where file systems are mounted below a folder of the host, the
+// uppermost of each branch.
+func mountsBelow(dir string) ([]string, error) {
+	all, err := mountinfo.GetMounts(func(m *mountinfo.Info) (skip, stop bool) {
+		return !strings.HasPrefix(m.Mountpoint, strings.TrimSuffix(dir, "/")+"/"), false
+	})
+	if err != nil {
+		return nil, fmt.Errorf("looking for file systems below %q: %w", dir, err)
+	}
+	var points []string
+	for _, m := range all {
+		points = append(points, m.Mountpoint)
+	}
+	return uppermost(points), nil
+}
+
+// uppermost leaves out the paths that are below others, and all but one of the same.
+func uppermost(paths []string) (out []string) {
+	slices.Sort(paths)
+	for _, p := range paths {
+		if !slices.ContainsFunc(out, func(above string) bool { return p == above || strings.HasPrefix(p, above+"/") }) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// findSubmounts looks where file systems are mounted below the folders that sandboxes
+// are shown, and returns them with that. It is asked at every start: mounts come and go.
+func findSubmounts(mounts []spec.ShownMount) (out []spec.ShownMount, err error) {
+	for _, m := range mounts {
+		below, err := mountsBelow(m.Source)
+		if err != nil {
+			return nil, err
+		}
+		m.Below = nil
+		for _, point := range below {
+			m.Below = append(m.Below, path.Join(m.Target, strings.TrimPrefix(point, m.Source)))
+		}
+		out = append(out, m)
+	}
+	return out, nil
+}
+
+// A TreeError says that a part of the host cannot be shown read-only, since file systems
+// are mounted below it.
+type TreeError struct {
+	Dir    string
+	Points []string
+}
+
+func (e *TreeError) Error() string {
+	return fmt.Sprintf("file systems are mounted below %s (%s), and this kernel cannot show them read-only: Linux 5.12 can",
+		e.Dir, strings.Join(e.Points, ", "))
+}
+
+// Advice says what helps.
+func (e *TreeError) Advice() string {
+	return "# use an image, which needs nothing of " + e.Dir + ":\nexport MCP_BRIDGE_IMAGE=python:3.14-slim"
+}
+
+// checkTrees reports a part of the root that is of the host and that the kernel would
+// refuse to show (spec.readOnlyTree), which it says in no words that help. Real root's
+// binds leave submounts out.
+func checkTrees(binds []spec.Bind, h spec.Host) error {
+	if h.Recursive || h.Admin {
+		return nil
+	}
+	for _, b := range binds {
+		points, err := mountsBelow(b.Source)
+		if err == nil && len(points) > 0 {
+			err = &TreeError{b.Source, points}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// errNewMount says that a file system was mounted while a sandbox started. The next try
+// sees it.
+var errNewMount = errors.New("a file system was mounted below a folder of MCP_BRIDGE_MOUNTS at this moment")
+
+// bindRefused reports whether a start may have failed because of such a mount.
+func bindRefused(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "error mounting") && strings.Contains(err.Error(), "invalid argument")
+}
+
+// checkCovered looks, from outside, at all that is mounted in a sandbox which has not
+// begun to run code: below the folders that it is shown everything must be covered, also
+// what was mounted since findSubmounts looked. Later nothing can come: its mounts are
+// private.
+func checkCovered(pid int, mounts []spec.ShownMount) error {
+	if len(mounts) == 0 {
+		return nil
+	}
+	body, err := os.ReadFile(fmt.Sprintf("/proc/%d/mountinfo", pid))
+	if err != nil {
+		return err
+	}
+	return uncovered(body, mounts)
+}
+
+func uncovered(info []byte, mounts []spec.ShownMount) error {
+	all, err := mountinfo.GetMountsFromReader(bytes.NewReader(info), nil)
+	if err != nil {
+		return fmt.Errorf("reading the mounts of a sandbox: %w", err)
+	}
+	top := map[string]*mountinfo.Info{} // at each place, what was mounted last
+	count := map[string]int{}
+	for _, m := range all {
+		top[m.Mountpoint] = m
+		count[m.Mountpoint]++
+	}
+	for _, shown := range mounts {
+		var points []string
+		for point := range top {
+			if strings.HasPrefix(point, shown.Target+"/") {
+				points = append(points, point)
+			}
+		}
+		for _, point := range uppermost(points) {
+			m := top[point]
+			cover := m.FSType == "tmpfs" && slices.Contains(strings.Split(m.Options, ","), "ro") || m.Root == "/null"
+			if !slices.Contains(shown.Below, point) || count[point] < 2 || !cover {
+				return fmt.Errorf("%w: %s", errNewMount, point)
+			}
+		}
+	}
+	return nil
+}
