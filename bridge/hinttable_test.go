@@ -96,6 +96,9 @@ var hintCases = map[string]func(t *testing.T, code string) *Result{
 		s.written.Add("a", writtenNames([]artifacts.File{{Name: "r.csv"}}))
 		return runCode(t, s, code)
 	},
+	"a figure of plotly": func(t *testing.T, code string) *Result {
+		return runCode(t, newHintServer(t, nil), "class plotly:\n  def show(self): pass\nfig = plotly()\n"+code)
+	},
 	"a saved tool that uses `FACTOR` and does not define it": func(t *testing.T, code string) *Result {
 		s := newHintServer(t, nil)
 		runCode(t, s, "from mcp import runtime\n@runtime.save_tool\ndef h(x): return eval('FACTOR * x')")

@@ -132,16 +132,26 @@ func (p prepared) programHint(failure string) string {
 	return ""
 }
 
-// packageNamer returns what tells hints which packages a header may name.
-func (p plan) packageNamer(o Options) func(name string) bool {
+// packageNames returns what tells hints which packages a header may name, and which of
+// them the user has named. An index of the user's own has those that they chose.
+func (p plan) packageNames(o Options) (may, listed func(name string) bool) {
 	if o.Packages == nil {
-		return nil
+		return nil, nil
 	}
-	return func(name string) bool {
+	grant := func(name string) (*packages.Grant, error) {
 		r, err := requirement.Parse(name)
-		if err == nil {
-			_, err = p.policy.GrantPackages([]requirement.Requirement{r})
+		if err != nil {
+			return nil, err
 		}
+		return p.policy.GrantPackages([]requirement.Requirement{r})
+	}
+	may = func(name string) bool {
+		_, err := grant(name)
 		return err == nil
 	}
+	listed = func(name string) bool {
+		g, err := grant(name)
+		return err == nil && (g.Index != packages.DefaultIndex || g.Names(name))
+	}
+	return may, listed
 }

@@ -266,12 +266,13 @@ func (s *Server) hint(r *Result, p plan, py *interpreter, req Request, e ending,
 	if inDef != "" {
 		unawaited = inDef
 	}
+	may, listed := p.packageNames(s.o)
 	return hints.For(hints.Run{
 		Failed: r.Status == StatusError, Error: r.Error, ToolValue: e.done.Cause == runner.CauseToolValue,
 		Unawaited: unawaited, InDef: inDef != "",
 		Planned: len(r.Plan) > 0,
 		Stdout:  r.Stdout, Stderr: r.Stderr, Code: req.Code, Image: py.image.Name,
-		Packages: p.packageNamer(s.o), Network: p.network != nil,
+		Packages: may, Listed: listed, Network: p.network != nil,
 		Lookup: s.o.Upstreams.Lookup, Granted: p.granted,
 		Mounted: s.o.Mounted, Written: &s.written,
 		Earlier: &s.defined, Session: req.Session, Live: s.sessions.isLive, NoSessions: s.o.Sessions <= 0,

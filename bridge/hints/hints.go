@@ -31,7 +31,9 @@ type Run struct {
 	// Packages reports whether the code would get a package that its header names. It
 	// is nil if no code gets any.
 	Packages func(name string) bool
-	Network  bool // the run could reach some host
+	// Listed reports whether the user has named a package in the policy. It may be nil.
+	Listed  func(name string) bool
+	Network bool // the run could reach some host
 
 	Lookup     func(nameOrAlias string) (config.Server, error) // finds a server
 	Granted    map[string]bool                                 // names of the servers that the run could call
@@ -54,7 +56,7 @@ func For(r Run) string {
 			}
 		}
 	}
-	for _, rule := range []func(Run) string{installer, network, missingFile} {
+	for _, rule := range []func(Run) string{installer, network, missingFile, plotlyShow} {
 		if hint := rule(r); hint != "" {
 			return hint
 		}
@@ -125,6 +127,26 @@ func unawaited(r Run) string {
 	}
 	return fmt.Sprintf("%s() is a coroutine: write await %[1]s(…)", r.Unawaited)
 }
+
+// plotlyShow is for figures of plotly that are shown by their own method: it looks for a
+// browser, and says nothing if there is none.
+func plotlyShow(r Run) string {
+	if !ofPlotly().MatchString(r.Code) || keepsFigure().MatchString(r.Code) {
+		return ""
+	}
+	for _, found := range showCall().FindAllStringSubmatch(r.Code, -1) {
+		if !slices.Contains([]string{"plt", "pyplot", "im", "img", "image"}, found[1]) { // matplotlib's, and Pillow's
+			return `.show() of plotly opens a browser, which the sandbox does not have: keep the figure with fig.write_html("/workspace/out/figure.html")`
+		}
+	}
+	return ""
+}
+
+var (
+	ofPlotly    = pattern(`\bplotly\b`)
+	keepsFigure = pattern(`\.(?:write_html|to_html|write_image|to_image)\(`)
+	showCall    = pattern(`(\w*)[)\]]*\.show\(`)
+)
 
 // noInput is for input() when there is nothing to read.
 func noInput(r Run) string {

@@ -97,6 +97,14 @@ func notInImage(r Run, module string) string {
 	if forNetwork[top] && !r.Network {
 		return fmt.Sprintf("%s does not have %s, and there is no network in the sandbox to use it with: call one of the user's MCP servers instead", where, what)
 	}
+	if r.Listed == nil || !r.Listed(name) {
+		if module, pkg := moduleLike(top); module != "" {
+			return fmt.Sprintf("%s does not have %s: did you mean %s?", where, top, describeModule(module, pkg))
+		}
+	}
+	if r.Packages != nil && r.Packages(name) && !r.knows(name) {
+		return fmt.Sprintf("%s does not have %s, and no well-known package is called so: check the name before you ask for it in a script header", where, what)
+	}
 	if r.Packages != nil && r.Packages(name) {
 		return fmt.Sprintf("%s does not have %s: %s", where, what, withHeader(r, name))
 	}
@@ -106,6 +114,16 @@ func notInImage(r Run, module string) string {
 		hint += ", such as " + scientific
 	}
 	return hint
+}
+
+// knows reports whether a package is well known, or the user has named it.
+func (r Run) knows(name string) bool { return isWellKnown(name) || r.Listed != nil && r.Listed(name) }
+
+func describeModule(module, pkg string) string {
+	if plainName(module) == plainName(pkg) {
+		return module
+	}
+	return fmt.Sprintf("%s (package %s)", module, pkg)
 }
 
 // dottedImport returns the name of a missing module as the code imports it: of

@@ -1,6 +1,7 @@
 package hints
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -39,6 +40,9 @@ func installing(r Run) string {
 	if found := installed().FindStringSubmatch(r.Code); found != nil && !ofFile().MatchString(found[1]) {
 		if name = found[1]; distributions[name] != "" {
 			name = distributions[name] // it is how the package is imported
+		}
+		if !r.knows(name) {
+			name = cmp.Or(PackageLike(name), "NAME")
 		}
 	}
 	if r.Packages == nil || !r.Packages(name) {

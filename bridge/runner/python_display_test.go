@@ -75,6 +75,15 @@ func TestDisplaySaysWhatItCannotDraw(t *testing.T) {
 		if out, _ := shownTo(t, py, false, broken+"B()"); out.result() != "B" || out.exit != 0 {
 			t.Errorf("as the last value: %v: %s", out.result(), out.stderr)
 		}
+		// As text it would be all of its data.
+		const ofPlotly = "class Figure:\n  def to_image(self, format): raise ValueError('no kaleido')\n  def _repr_mimebundle_(self): return {}\nFigure.__module__ = 'plotly.graph_objs'\n"
+		for _, use := range []string{"display(Figure())", "Figure()"} {
+			out, _ := shownTo(t, py, false, ofPlotly+use)
+			const want = `display: this Figure cannot be drawn: ValueError: no kaleido; keep it with .write_html("/workspace/out/figure.html")`
+			if out.stdout != "" || out.result() != nil || !strings.Contains(out.stderr, want) {
+				t.Errorf("plotly, %s: stdout %q, result %v, stderr %q", use, out.stdout, out.result(), out.stderr)
+			}
+		}
 		const picture = "class P:\n  def _repr_png_(self): return b'png'\n  def __repr__(self): return 'P'\n"
 		if out, _ := shownTo(t, py, true, picture+"try: display(P())\nexcept Exception as e: print(e)"); out.stdout != "a run can display 0 pictures\n" {
 			t.Errorf("refused: %q: %s", out.stdout, out.stderr)

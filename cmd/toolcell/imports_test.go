@@ -25,7 +25,7 @@ var imports = map[string][]string{
 	"cmd/toolcell/internal/settings":     {"cmd/toolcell/internal/console", "bridge", "bridge/artifacts", "bridge/imaging", "oci", "rootfs", "images"},
 	"cmd/toolcell/internal/terminaltest": {},
 	"cmd/toolcell/internal/tokencost":    {"mcpproxy", "mcpproxy/catalog"},
-	"cmd/toolcell/internal/wheels":       {"bridge", "bridge/network", "mcpproxy/requirement", "mcpproxy/statefile", "mcpproxy/text", "oci", "oci/egress", "rootfs/packages", "rootfs/python"},
+	"cmd/toolcell/internal/wheels":       {"bridge", "bridge/hints", "bridge/network", "mcpproxy/requirement", "mcpproxy/statefile", "mcpproxy/text", "oci", "oci/egress", "rootfs/packages", "rootfs/python"},
 
 	"bridge":                     {"bridge/...", "mcpproxy/...", "oci/..."},
 	"bridge/artifacts":           {"bridge/imaging", "mcpproxy/statefile", "mcpproxy/text"},
@@ -35,7 +35,7 @@ var imports = map[string][]string{
 	"bridge/consent/form":        {"bridge/consent"},
 	"bridge/consent/inbox":       {"bridge/consent"},
 	"bridge/endings":             {"mcpproxy/text"},
-	"bridge/hints":               {"mcpproxy/config", "mcpproxy/text"},
+	"bridge/hints":               {"mcpproxy/config", "mcpproxy/match", "mcpproxy/text"},
 	"bridge/hints/hintstest":     {},
 	"bridge/hostapi":             {"bridge/artifacts", "bridge/consent", "bridge/runner", "bridge/savedtools", "mcpproxy/..."},
 	"bridge/imaging":             {},

@@ -41,14 +41,17 @@ def show_parts(runtime: Runtime, value: Any) -> None:
 
 
 def draws(runtime: Runtime, value: Any) -> bool:
-    """Shows a value as a picture. Returns False if it is not one, or cannot be drawn, which it reports."""
+    """Shows a value as a picture, or reports why it cannot be drawn. Returns False if it should be shown as text."""
     try:
         return show_picture(runtime.host, value)
     except MCPError:
         raise
     except Exception as error:
-        print(f"display: this {type(value).__name__} cannot be drawn: {describe(error)}", file=sys.stderr)
-        return False
+        of_plotly = is_from(type(value), "plotly", "to_image")
+        # As text it would be all of its data.
+        instead = '; keep it with .write_html("/workspace/out/figure.html")' if of_plotly else ""
+        print(f"display: this {type(value).__name__} cannot be drawn: {describe(error)}{instead}", file=sys.stderr)
+        return of_plotly
 
 
 def show_picture(host: Host, value: Any) -> bool:

@@ -163,6 +163,15 @@ func (g *Grant) Listed(w requirement.Requirement) bool {
 	return listed && (versions == "" || versions == a.Specifier.String())
 }
 
+// Names reports whether [packages] names a package, in allow or in ask.
+func (g *Grant) Names(name string) bool {
+	if plain, err := requirement.Name(name); err == nil {
+		_, named := find(g.rules.bounds(), plain)
+		return named
+	}
+	return false
+}
+
 // Asks reports whether some package has to be asked for.
 func (p *Rules) Asks() bool { return p.askAny || len(p.ask) > 0 }
 

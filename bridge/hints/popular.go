@@ -1,0 +1,106 @@
+package hints
+
+import (
+	_ "embed"
+	"strings"
+	"sync"
+
+	"github.com/toolcell/toolcell/mcpproxy/match"
+)
+
+// popularText are names of packages on PyPI that many programs use. A name that is
+// neither here nor in distributions may be a slip, or one that a model has made up: others
+// publish harmful packages under such names, so no hint says to ask for them.
+//
+//go:embed popular.txt
+var popularText string
+
+// underOwnName are packages that have a row in distributions, and a module of their own
+// name too.
+var underOwnName = map[string]bool{"attrs": true, "matplotlib": true, "pymongo": true, "pymupdf": true, "setuptools": true, "toolz": true}
+
+// wellKnown are the packages of which hints know, by their plain names, and the modules at
+// the top by which they are imported, with the package of each.
+var wellKnown = sync.OnceValue(func() (w struct{ packages, modules map[string]string }) {
+	w.packages, w.modules = map[string]string{}, map[string]string{}
+	renamed := map[string]bool{}
+	for module, name := range distributions {
+		w.packages[plainName(name)], renamed[plainName(name)] = name, true
+		if !strings.Contains(module, ".") {
+			w.modules[module] = name
+		}
+	}
+	for name := range strings.FieldsSeq(popularText) {
+		if w.packages[name] == "" {
+			w.packages[name] = name
+		}
+		if !renamed[name] || underOwnName[name] {
+			w.modules[strings.ReplaceAll(name, "-", "_")] = name
+		}
+	}
+	return w
+})
+
+// plainName is the one form of a package's name (PEP 503).
+func plainName(name string) string {
+	return strings.Join(strings.FieldsFunc(strings.ToLower(name), func(c rune) bool { return c == '-' || c == '_' || c == '.' }), "-")
+}
+
+// isWellKnown reports whether many programs use a package.
+func isWellKnown(name string) bool { return wellKnown().packages[plainName(name)] != "" }
+
+// PackageLike returns the package that a name of none probably means: the one that is
+// imported so, or one whose name differs in a slip. Without one it returns "".
+func PackageLike(name string) string {
+	for module, pkg := range distributions {
+		if strings.EqualFold(module, strings.ReplaceAll(name, "-", "_")) {
+			return pkg
+		}
+	}
+	return wellKnown().packages[closest(plainName(name), wellKnown().packages)]
+}
+
+// moduleLike returns the module that a name of none probably means, and its package, or
+// "".
+func moduleLike(name string) (module, pkg string) {
+	modules := wellKnown().modules
+	if modules[name] != "" {
+		return "", ""
+	}
+	for module, pkg := range modules {
+		if strings.EqualFold(module, name) || plainName(pkg) == plainName(name) {
+			return module, pkg
+		}
+	}
+	module = closest(name, modules)
+	return module, modules[module]
+}
+
+// everyday are names that people give to modules of their own.
+var everyday = map[string]bool{
+	"common": true, "config": true, "core": true, "data": true, "helper": true, "helpers": true, "main": true, "model": true,
+	"models": true, "plots": true, "script": true, "server": true, "test": true, "tests": true, "tools": true, "types": true, "utils": true,
+}
+
+// closest returns the name that differs from want in a slip of typing: one letter, or two of
+// a longer name.
+func closest(want string, names map[string]string) (best string) {
+	want = strings.ToLower(want)
+	if len(want) < 5 || len(want) > 64 || everyday[want] {
+		return ""
+	}
+	most := 1
+	if len(want) > 7 {
+		most = 2
+	}
+	for name := range names {
+		if len(name)-len(want) > most || len(want)-len(name) > most {
+			continue
+		}
+		distance := match.EditDistance(want, strings.ToLower(name))
+		if distance < most || distance == most && (best == "" || name < best) {
+			best, most = name, distance
+		}
+	}
+	return best
+}
