@@ -173,6 +173,10 @@ func (f *fakeServer) list(r fakeRequest) {
 			return
 		}
 		f.reply(r, fmt.Sprintf(`{"tools":[{"name":"tool_%d"}],"nextCursor":"%d"}`, n, n+1))
+	case "pages given": // one a line, of which each leads to the next
+		text, _ := os.ReadFile(os.Getenv("FAKE_GIVEN"))
+		n, _ := strconv.Atoi(r.Params.Cursor)
+		f.reply(r, strings.Split(string(text), "\n")[n])
 	case "loop":
 		f.reply(r, `{"tools":[{"name":"again"}],"nextCursor":"same"}`)
 	case "endless":

@@ -2,6 +2,7 @@ package mcpproxy
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -48,7 +49,7 @@ func TestCallErrors(t *testing.T) {
 		{"arguments are a list", "fake", "echo", "[1]", []string{"not a JSON object"}},
 		{"arguments are not JSON", "fake", "echo", "{", []string{"not a JSON object"}},
 		{"the server refuses", "fake", "refuse", "{}", []string{"bad arguments"}},
-		{"nested too deeply", "fake", "deep", "{}", []string{"depth"}},
+		{"nested too deeply", "fake", "deep", "{}", []string{"nests deeper than 1000"}},
 		{"asks for input", "fake", "ask", "{}", []string{"asks the user for input"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -145,4 +146,44 @@ func TestDocsGiveSchemaOnlyInFull(t *testing.T) {
 	}
 	_, err := p.Docs(t.Context(), "fake", "nope", false)
 	mcptest.WantError(t, err, "nearest")
+}
+
+// TestToolsThatAreRightAreKept, whatever is wrong with others, or with the next page.
+func TestToolsThatAreRightAreKept(t *testing.T) {
+	for name, tt := range map[string]struct{ pages, want, failure string }{
+		"a member of another type": {`{"tools":[{"name":"a","title":5,"description":["x"],"annotations":"no","inputSchema":[],"outputSchema":true,"icons":7}]}`, "a", ""},
+		"a name of another type":   {`{"tools":[{"name":5},{"name":null},{},7,[],"x",{"name":"a"}]}`, "a", ""},
+		"a cursor that is 2":       {`{"tools":[{"name":"a"}],"nextCursor":2}`, "a", ""},
+		"a cursor of null":         {`{"tools":[{"name":"a"}],"nextCursor":null}`, "a", ""},
+		"metadata in a list":       {`{"tools":[{"name":"a","_meta":[]}],"_meta":[],"ttlMs":"5"}`, "a", ""},
+		"an empty object":          {`{"tools":{}}`, "", ""},
+		"null":                     {`{"tools":null}`, "", ""},
+		"none":                     {`{}`, "", ""},
+		"an empty list":            {`[]`, "", ""},
+		"an object":                {`{"tools":{"a":{"name":"a"}}}`, "", `"tools" must be a list, not an object`},
+		"a text":                   {`{"tools":"a"}`, "", `"tools" must be a list, not text`},
+		"NaN":                      {`{"tools":[{"name":"a","inputSchema":{"default":NaN}}]}`, "", `it is not JSON from byte`},
+		"one that nests too deep":  {`{"tools":[{"name":"b","inputSchema":{"default":` + strings.Repeat("[", 2000) + strings.Repeat("]", 2000) + `}},{"name":"a"}]}`, "b a", ""},
+		"no object":                {`7`, "", "is not an object"},
+		"NaN on the second page":   {`{"tools":[{"name":"a"}],"nextCursor":"1"}` + "\n" + `{"tools":[NaN]}`, "a", ""},
+		"a text on the third page": {`{"tools":[{"name":"a"}],"nextCursor":"1"}` + "\n" + `{"tools":[{"name":"b"}],"nextCursor":"2"}` + "\n" + `{"tools":"x"}`, "a b", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "pages")
+			mcptest.WriteFile(t, path, tt.pages)
+			p := proxyFor(t, Options{}, fake(t, "FAKE_TOOLS", "pages given", "FAKE_GIVEN", path))
+			tools, err := p.Tools(t.Context(), "fake")
+			if tt.failure != "" {
+				mcptest.WantError(t, err, `listing the tools of server "fake"`, tt.failure)
+				return
+			}
+			var got []string
+			for _, one := range tools {
+				got = append(got, one.Name)
+			}
+			if err != nil || strings.Join(got, " ") != tt.want {
+				t.Errorf("%v, %v", got, err)
+			}
+		})
+	}
 }

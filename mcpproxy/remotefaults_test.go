@@ -64,6 +64,14 @@ func status(code int, contentType, body string) http.HandlerFunc {
 	}
 }
 
+// answer answers with this body.
+func answer(body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, strings.ReplaceAll(body, "ID", r.Header.Get("Test-Id")))
+	}
+}
+
 // stream answers with these events and then ends, or stays.
 func stream(stay bool, events ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -117,6 +125,30 @@ func TestBadAnswersToCallsHaveClearErrorsAndHurtNoOtherCall(t *testing.T) {
 		"stream that ends":      {stream(false, ": hello"), true, []string{"ended its answer before it was whole"}},
 		"garbage in a stream":   {stream(true, "data: ][ garbage"), true, []string{"not JSON-RPC", "][ garbage"}},
 		"half an event":         {stream(false, `data: {"jsonrpc":"2.0","id":ID,"res`), true, []string{"not JSON-RPC"}},
+		"NaN as json":           {answer(`{"jsonrpc":"2.0","id":ID,"result":{"a":NaN}}`), true, []string{"not JSON-RPC: it is not JSON from byte", "NaN"}},
+		"another id":            {answer(`{"jsonrpc":"2.0","id":77777,"result":{}}`), true, []string{"answered another request (its id is 77777)"}},
+		"an id of 1.5":          {answer(`{"jsonrpc":"2.0","id":1.5,"result":{}}`), true, []string{"it has the id 1.5"}},
+		"an id of text":         {answer(`{"jsonrpc":"2.0","id":"x","result":{}}`), true, []string{`it has the id "x"`}},
+		"an id as text":         {answer(`{"jsonrpc":"2.0","id":"ID","result":{}}`), false, nil},
+		"an id of null":         {answer(`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error"}}`), false, []string{"Parse error"}},
+		"an error as text":      {answer(`{"jsonrpc":"2.0","id":ID,"error":"it is broken"}`), false, []string{"it is broken"}},
+		"a code of text":        {answer(`{"jsonrpc":"2.0","id":ID,"error":{"code":"E1","message":"it is broken"}}`), false, []string{"it is broken"}},
+		"a byte order mark":     {answer("\ufeff" + `{"jsonrpc":"2.0","id":ID,"result":{"content":[]}}`), false, nil},
+		"UTF-16":                {answer("\xff\xfe{\x00}\x00"), true, []string{"UTF-16"}},
+		"a list as result":      {answer(`{"jsonrpc":"2.0","id":ID,"result":[]}`), false, nil},
+		"a text as result":      {answer(`{"jsonrpc":"2.0","id":ID,"result":"x"}`), false, []string{"result is not an object"}},
+		"cut off":               {answer(`{"jsonrpc":"2.0","id":ID,"result":{"content":[`), true, []string{"it is cut off after"}},
+
+		"NaN in a stream":             {stream(true, `data: {"jsonrpc":"2.0","id":ID,"result":{"a":NaN}}`), true, []string{"not JSON-RPC: it is not JSON from byte", "NaN"}},
+		"another id in a stream":      {stream(true, `data: {"jsonrpc":"2.0","id":77777,"result":{}}`), true, []string{"answered another request (its id is 77777)"}},
+		"an id of null in a stream":   {stream(true, `data: {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error"}}`), false, []string{"Parse error"}},
+		"[DONE] behind the answer":    {stream(true, good, "data: [DONE]"), false, nil},
+		"[DONE] before the answer":    {stream(true, "data: [DONE]", good), false, nil},
+		"a byte order mark in stream": {stream(true, "\ufeff"+good), false, nil},
+		"lines that end with CR":      {stream(true, strings.ReplaceAll("event: message\n"+good+"\n\n", "\n", "\r")), false, nil},
+		"lines that end with CR LF":   {stream(true, strings.ReplaceAll("event: message\n"+good+"\n\n", "\n", "\r\n")), false, nil},
+		"an answer in many lines":     {stream(true, "data: {\"jsonrpc\":\"2.0\",\ndata:\"id\":ID,\ndata\ndata: \"result\":{\"content\":[]}}"), false, nil},
+
 		"connection cut": {func(w http.ResponseWriter, _ *http.Request) {
 			c, _, _ := w.(http.Hijacker).Hijack()
 			c.Close()

@@ -30,17 +30,7 @@ type itemList struct {
 }
 
 // add refuses a list that is too long: part of one would pass for the whole.
-func (l *itemList) add(page json.RawMessage, field string) (more bool, err error) {
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(page, &fields); err != nil {
-		return false, fmt.Errorf("reading the answer: %w", err)
-	}
-	var items []json.RawMessage
-	if raw := fields[field]; raw != nil {
-		if err := json.Unmarshal(raw, &items); err != nil {
-			return false, fmt.Errorf("reading the answer: %q is not a list", field)
-		}
-	}
+func (l *itemList) add(items []json.RawMessage) (more bool, err error) {
 	for _, item := range items {
 		if l.bytes += len(item); l.bytes > maxItemBytes || len(l.items) == maxItems {
 			return false, fmt.Errorf("the list has more than %d entries or %d MiB", maxItems, maxItemBytes>>20)
@@ -78,7 +68,7 @@ func listItems(ctx context.Context, u *upstream, kind itemKind) (json.RawMessage
 		return json.RawMessage("[]"), nil
 	}
 	var all itemList
-	if err := s.Pages(ctx, kind.method, func(page json.RawMessage) (bool, error) { return all.add(page, kind.field) }); err != nil {
+	if err := s.Pages(ctx, kind.method, kind.field, all.add); err != nil {
 		return nil, u.explainReadError(ctx, s, err, fmt.Sprintf("listing the %s of server %q", kind.what, u.server.Name))
 	}
 	return append(append([]byte{'['}, bytes.Join(all.items, []byte(","))...), ']'), nil

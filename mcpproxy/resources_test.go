@@ -108,7 +108,7 @@ func TestServerWithoutResourcesListsNoneAndReadsNone(t *testing.T) {
 
 func TestListsOfResourcesAreBounded(t *testing.T) {
 	for mode, want := range map[string]string{
-		"endless": "more than 1000 pages", "huge": "16 MiB", "odd": `"resources" is not a list`,
+		"endless": "more than 1000 pages", "huge": "16 MiB", "odd": `"resources" must be a list`,
 	} {
 		t.Run(mode, func(t *testing.T) {
 			p := proxyFor(t, Options{}, fake(t, "FAKE_OFFERS", `,"resources":{}`, "FAKE_PAGES", mode))

@@ -130,6 +130,10 @@ func (u *upstream) explain(s *transport.Session, err error, what string, effect 
 		}
 		return fmt.Errorf("%s: %w", what, failed)
 	}
+	var unread *message.UnreadableError
+	if errors.As(err, &unread) && effect != nil {
+		return fmt.Errorf("%s: %w: %w", what, effect, unread)
+	}
 	if failed == nil && !transport.IsLost(err) {
 		return fmt.Errorf("%s: %w", what, err)
 	}

@@ -272,19 +272,18 @@ func (u *upstream) inBackground(work func()) bool {
 func listTools(ctx context.Context, s *transport.Session, overHTTP bool, log *slog.Logger) (catalog.Definitions, error) {
 	b := catalog.NewBuilder(log)
 	b.OverHTTP = overHTTP && s.InitializeResult() != nil && s.InitializeResult().ProtocolVersion >= remote.FirstWithHeaders
-	err := s.Pages(ctx, transport.MethodListTools, func(page json.RawMessage) (bool, error) {
-		var res struct {
-			Tools []json.RawMessage `json:"tools"`
-		}
-		if err := json.Unmarshal(page, &res); err != nil {
-			return false, fmt.Errorf("reading the answer: %w", err)
-		}
-		more := b.Add(res.Tools)
+	err := s.Pages(ctx, transport.MethodListTools, "tools", func(items []json.RawMessage) (bool, error) {
+		more := b.Add(items)
 		if !more {
 			log.Warn("the tool list is too long", "kept", b.Count())
 		}
 		return more, nil
 	})
+	var unread *transport.PageError
+	if errors.As(err, &unread) && b.Count() > 0 { // tools that are right do not go with it
+		log.Warn("the rest of the tool list cannot be read", "kept", b.Count(), "err", err)
+		err = nil
+	}
 	if errors.Is(err, transport.ErrTooManyPages) {
 		log.Warn("the tool list has too many pages", "kept", b.Count())
 		err = nil

@@ -149,7 +149,7 @@ func answerOf(id jsonrpc.ID, m wire.Message) jsonrpc.Message {
 	switch {
 	case len(m.Error) > 0 && string(m.Error) != "null":
 		return &jsonrpc.Response{ID: id, Error: wire.ErrorOf(m.Error)}
-	case isEmptyList(m.Result):
+	case wire.IsEmptyList(m.Result):
 		m.Result = json.RawMessage("{}")
 	case len(m.Result) == 0 || m.Result[0] != '{':
 		return unreadableAnswer(id, fmt.Errorf("its result must be an object, not %s", wire.KindOf(m.Result)))

@@ -82,7 +82,7 @@ func tidy(method string, params json.RawMessage) (json.RawMessage, error) {
 	switch {
 	case len(params) == 0 || string(params) == "null":
 		return nil, nil
-	case isEmptyList(params):
+	case wire.IsEmptyList(params):
 		return json.RawMessage("{}"), nil
 	case params[0] != '{':
 		return nil, fmt.Errorf("params must be an object, not %s", wire.KindOf(params))
@@ -95,7 +95,7 @@ func tidy(method string, params json.RawMessage) (json.RawMessage, error) {
 		value := wire.Member(params, s.path...)
 		switch {
 		case value == nil || value[0] == s.kind || string(value) == "null":
-		case s.kind == object && isEmptyList(value):
+		case s.kind == object && wire.IsEmptyList(value):
 			params = wire.Replace(params, []byte("{}"), s.path...)
 		case s.kind == object:
 			return nil, fmt.Errorf("%q must be an object, not %s", strings.Join(s.path, "."), wire.KindOf(value))
@@ -104,8 +104,4 @@ func tidy(method string, params json.RawMessage) (json.RawMessage, error) {
 		}
 	}
 	return params, nil
-}
-
-func isEmptyList(raw json.RawMessage) bool {
-	return len(raw) > 1 && raw[0] == '[' && len(bytes.TrimSpace(raw[1:len(raw)-1])) == 0
 }

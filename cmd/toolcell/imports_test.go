@@ -50,7 +50,7 @@ var imports = map[string][]string{
 	"bridge/toon":                {},
 
 	"mcpproxy":                   {"mcpproxy/..."},
-	"mcpproxy/catalog":           {"mcpproxy/config", "mcpproxy/match", "mcpproxy/pins", "mcpproxy/pyname", "mcpproxy/rawjson", "mcpproxy/statefile", "mcpproxy/text"},
+	"mcpproxy/catalog":           {"mcpproxy/config", "mcpproxy/match", "mcpproxy/pins", "mcpproxy/pyname", "mcpproxy/rawjson", "mcpproxy/statefile", "mcpproxy/text", "mcpproxy/wire"},
 	"mcpproxy/clientfile":        {"mcpproxy/config", "mcpproxy/match", "mcpproxy/plainjson", "mcpproxy/rawjson", "mcpproxy/statefile", "mcpproxy/text"},
 	"mcpproxy/config":            {"mcpproxy/text"},
 	"mcpproxy/discovery":         {"mcpproxy/clientfile", "mcpproxy/config", "mcpproxy/pyname", "mcpproxy/rawjson", "mcpproxy/statefile", "mcpproxy/text"},
@@ -76,7 +76,7 @@ var imports = map[string][]string{
 	"mcpproxy/statefile":         {},
 	"mcpproxy/text":              {},
 	"mcpproxy/toolvalue":         {"mcpproxy/rawjson"},
-	"mcpproxy/transport":         {"mcpproxy/config", "mcpproxy/elicitation", "mcpproxy/redact", "mcpproxy/text", "mcpproxy/transport/..."},
+	"mcpproxy/transport":         {"mcpproxy/config", "mcpproxy/elicitation", "mcpproxy/rawjson", "mcpproxy/redact", "mcpproxy/text", "mcpproxy/transport/...", "mcpproxy/wire"},
 	"mcpproxy/transport/message": {"mcpproxy/rawjson", "mcpproxy/text", "mcpproxy/wire"},
 	"mcpproxy/transport/remote":  {"mcpproxy/config", "mcpproxy/rawjson", "mcpproxy/text", "mcpproxy/transport/message", "mcpproxy/wire"},
 	"mcpproxy/transport/stdio":   {"mcpproxy/config", "mcpproxy/redact", "mcpproxy/text", "mcpproxy/transport/message", "mcpproxy/wire"},

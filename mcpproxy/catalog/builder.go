@@ -94,22 +94,17 @@ func (b *Builder) Definitions() Definitions { return b.defs }
 
 // readTool decodes one tool and makes it fit to be shown. sent is what pins compare.
 func readTool(raw json.RawMessage) (t Tool, sent pins.Definition, err error) {
-	var all struct {
-		Tool
-		Execution json.RawMessage `json:"execution"`
-	}
 	if !nestsAtMost(raw, rawjson.MaxDepth-1) { // where encoding/json stops
 		return Tool{Name: nameOf(raw)}, sent, fmt.Errorf("its definition nests more than %d deep", rawjson.MaxDepth-1)
 	}
-	err = json.Unmarshal(raw, &all)
-	t = all.Tool
+	t, execution, err := decodeTool(raw)
 	if err != nil {
-		return t, sent, fmt.Errorf("reading its definition: %w", err)
+		return t, sent, err
 	}
 	if err := checkToolName(t.Name); err != nil {
 		return t, sent, err
 	}
-	if onlyAsTask(all.Execution) {
+	if onlyAsTask(execution) {
 		return t, sent, errOnlyAsTask
 	}
 	if sent, err = pins.Define(raw); err != nil {

@@ -26,6 +26,7 @@ import (
 //	          the output of the server
 //	client    lines that the server receives; "$x" is any value, which has that
 //	          name from there on
+//	exactly   a line that the server receives, byte for byte
 //	server    lines that the server sends, with the values of such names
 //	result N  what the request came to: the bytes of its result, or its error
 //	progress N  what its caller heard while it went on
@@ -131,6 +132,10 @@ func (k *talk) step(ctx context.Context, name, body string) {
 	case "client":
 		for line := range strings.Lines(body) {
 			k.receive(strings.TrimSpace(line))
+		}
+	case "exactly":
+		if line, err := k.in.ReadString('\n'); err != nil || line != body+"\n" {
+			k.t.Fatalf("the client wrote %s, %v; want %s", line, err, body)
 		}
 	case "server":
 		fmt.Fprintln(k.out, k.fill(body))

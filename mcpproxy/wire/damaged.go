@@ -12,6 +12,7 @@ type Trace struct {
 	ID      json.RawMessage // nil if it was not found
 	Request bool            // it has a method
 	Answer  bool            // it has a result or, beside a version, an error
+	Version bool            // it says that it is JSON-RPC
 }
 
 // Bounds on what is looked for.
@@ -30,13 +31,13 @@ func Traces(raw []byte) (found []Trace) {
 		level = 2
 	}
 	var t Trace
-	version, failed := false, false
+	failed := false
 	flush := func() {
-		t.Answer = t.Answer || version && failed
+		t.Answer = t.Answer || t.Version && failed
 		if (t.ID != nil || t.Answer || t.Request) && len(found) < maxTraces {
 			found = append(found, t)
 		}
-		t, version, failed = Trace{}, false, false
+		t, failed = Trace{}, false
 	}
 	depth := 0
 	for i := 0; i < len(raw); {
@@ -52,7 +53,7 @@ func Traces(raw []byte) (found []Trace) {
 				case name == `"method"`:
 					t.Request = true
 				case name == `"jsonrpc"`:
-					version = true
+					t.Version = true
 				case name == `"result"`:
 					t.Answer = true
 				case name == `"error"`:

@@ -29,7 +29,11 @@ type Message struct {
 func Read(raw []byte) (m Message, err error) {
 	s := rawjson.Scanner{Text: raw}
 	ok := s.Object(func(name []byte) bool {
-		value, ok := s.Value(MaxNesting - 2)
+		depth := MaxNesting - 2
+		if string(name) == `"result"` {
+			depth = rawjson.MaxDepth - 2 // it is judged by what it is for
+		}
+		value, ok := s.Value(depth)
 		switch string(name) {
 		case `"jsonrpc"`:
 			m.Version = value
@@ -92,8 +96,9 @@ func TrimMark(raw []byte) []byte { return bytes.TrimPrefix(raw, byteOrderMark) }
 
 // An Unreadable says what is wrong with a text that should be a message.
 type Unreadable struct {
-	IsJSON bool
-	text   string
+	IsJSON  bool
+	IsUTF16 bool
+	text    string
 }
 
 func (e *Unreadable) Error() string { return e.text }
@@ -105,7 +110,7 @@ func unreadable(raw []byte, at int) *Unreadable {
 	trimmed := bytes.TrimSpace(raw)
 	switch {
 	case isUTF16(raw):
-		return &Unreadable{text: "it is UTF-16, and MCP wants UTF-8: " + piece(raw, 0)}
+		return &Unreadable{IsUTF16: true, text: "it is UTF-16, and MCP wants UTF-8: " + piece(raw, 0)}
 	case json.Valid(raw) && len(trimmed) > 0 && trimmed[0] != '{':
 		return &Unreadable{IsJSON: true, text: "it is " + KindOf(trimmed) + " instead of an object: " + piece(trimmed, 0)}
 	case json.Valid(raw):
@@ -123,6 +128,11 @@ func NotJSON(raw []byte) *Unreadable {
 		s.SkipSpace()
 	}
 	return unreadable(raw, s.Offset)
+}
+
+// IsEmptyList reports whether raw is [], as some languages write an empty object.
+func IsEmptyList(raw json.RawMessage) bool {
+	return len(raw) > 1 && raw[0] == '[' && len(bytes.TrimSpace(raw[1:len(raw)-1])) == 0
 }
 
 // isUTF16 reports whether text has the marks of UTF-16, or a zero byte in its first

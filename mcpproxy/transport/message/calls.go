@@ -5,12 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"regexp"
-	"strconv"
+	"fmt"
 	"sync"
 	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/toolcell/toolcell/mcpproxy/wire"
 )
 
 // A Reply is the result of a request, with the members that callers look at.
@@ -18,11 +18,23 @@ type Reply struct {
 	Result  json.RawMessage // as the server wrote it
 	IsError bool            // a tool says that it failed
 	asks    bool            // it is none: the server wants input first
+	deep    bool            // it nests deeper than a value may
 }
 
 // Check returns an error for a result that cannot be returned to the caller, such as
 // one that only asks for input.
 func (r Reply) Check() error {
+	if err := r.CheckList(); err != nil {
+		return err
+	}
+	if r.deep {
+		return fmt.Errorf("the server's result nests deeper than %d", maxNesting)
+	}
+	return nil
+}
+
+// CheckList is Check for a list: an item that nests too deep spoils none of the others.
+func (r Reply) CheckList() error {
 	if t := bytes.TrimSpace(r.Result); len(t) == 0 || t[0] != '{' {
 		return errors.New("the server's result is not an object")
 	}
@@ -105,13 +117,12 @@ var errKept = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the resu
 
 // SetID notes the id that the SDK gave to the call.
 func (c *Call) SetID(raw json.RawMessage) error {
-	var value any
-	if err := json.Unmarshal(raw, &value); err != nil {
-		return err
+	id, ok := wire.OurID(raw)
+	if !ok {
+		return fmt.Errorf("the SDK gave a call the id %s", raw)
 	}
-	id, err := jsonrpc.MakeID(value)
 	c.id = id
-	return err
+	return nil
 }
 
 // Keep takes the result of an answer to the call, and returns the one that the SDK
@@ -124,21 +135,40 @@ func (c *Call) Keep(id jsonrpc.ID, r Reply) *jsonrpc.Response {
 	return &jsonrpc.Response{ID: id, Error: errKept}
 }
 
-// Calls are those that wait for an answer over a connection that has them all.
+// Calls are the requests that wait for an answer over a connection that has them all.
 type Calls struct {
 	mu      sync.Mutex
 	waiting map[jsonrpc.ID]*Call
+	own     map[jsonrpc.ID]string // the SDK's own, with their methods
+
+	strays int   // unreadable answers of which nobody knows to what
+	why    error // the last of them
 }
 
-// Add notes the call that ctx makes with a message, if that is its request.
+// Add notes the request that a message is.
 func (c *Calls) Add(ctx context.Context, msg jsonrpc.Message) {
-	made := CallOf(ctx)
 	req, ok := msg.(*jsonrpc.Request)
-	if made == nil || !ok || !req.IsCall() {
+	if !ok {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if !req.IsCall() {
+		if id, ok := wire.OurID(wire.Member(req.Params, "requestId")); ok && req.Method == methodCancelled {
+			delete(c.own, id)
+		}
+		return
+	}
+	made := CallOf(ctx)
+	if made == nil {
+		if c.own == nil {
+			c.own = map[jsonrpc.ID]string{}
+		}
+		if req.Method != methodListen { // it has no answer until the session ends
+			c.own[req.ID] = req.Method
+		}
+		return
+	}
 	if c.waiting == nil {
 		c.waiting = map[jsonrpc.ID]*Call{}
 	}
@@ -150,47 +180,39 @@ func (c *Calls) Add(ctx context.Context, msg jsonrpc.Message) {
 func (c *Calls) Keep(id jsonrpc.ID, r Reply) *jsonrpc.Response {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	made, ok := c.waiting[id]
-	if !ok { // one of the SDK's own, or given up
-		return &jsonrpc.Response{ID: id, Result: r.Result}
+	if made, ok := c.waiting[id]; ok {
+		delete(c.waiting, id)
+		return made.Keep(id, r)
 	}
-	delete(c.waiting, id)
-	return made.Keep(id, r)
+	method := c.own[id] // else it is given up, or was never asked
+	delete(c.own, id)
+	return AnswerTo(id, method, r.Result)
 }
 
-// The ID of an answer stands at its beginning or at its end. Those of the SDK are
-// numbers.
-var (
-	idFirst = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^\s*\{\s*(?:"jsonrpc"\s*:\s*"2.0"\s*,\s*)?"id"\s*:\s*([0-9]{1,15})\s*,`)
-	})
-	idLast = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`"id"\s*:\s*([0-9]{1,15})\s*(?:,\s*"jsonrpc"\s*:\s*"2.0"\s*)?\}\s*$`)
-	})
-)
-
-// maxIDTail bounds where the ID of an answer is looked for at its end, in bytes.
-const maxIDTail = 200
-
-// Fail makes an answer that cannot be read the error of its call, and returns what the
-// SDK gets: false if the call is not known.
-func (c *Calls) Fail(raw []byte, err error) (*jsonrpc.Response, bool) {
-	found := idFirst().FindSubmatch(raw)
-	if found == nil {
-		found = idLast().FindSubmatch(raw[max(0, len(raw)-maxIDTail):])
-	}
-	if found == nil {
-		return nil, false
-	}
-	number, _ := strconv.ParseInt(string(found[1]), 10, 64)
-	id, _ := jsonrpc.MakeID(float64(number))
+// Answered notes an answer that is an error.
+func (c *Calls) Answered(id jsonrpc.ID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if made := c.waiting[id]; made != nil {
-		made.Fail(err)
-		delete(c.waiting, id)
+	delete(c.waiting, id)
+	delete(c.own, id)
+}
+
+// Fail makes a message that could not be taken in the error of the requests that it
+// answers, and reports false if it answers none that can be named.
+func (c *Calls) Fail(raw []byte, err error) (failed []jsonrpc.Message, known bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, t := range wire.Traces(raw) {
+		id, ok := wire.OurID(t.ID)
+		if !ok || t.Request {
+			continue
+		}
+		known = true
+		if f := c.fail(id, err); f != nil {
+			failed = append(failed, f)
+		}
 	}
-	return &jsonrpc.Response{ID: id, Error: &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}}, true
+	return failed, known
 }
 
 // Forget gives a call up.
@@ -199,5 +221,73 @@ func (c *Calls) Forget(made *Call) {
 	defer c.mu.Unlock()
 	if c.waiting[made.id] == made {
 		delete(c.waiting, made.id)
+		c.strays = max(0, c.strays-1) // it may have been its answer
 	}
+}
+
+// Unreadable takes a message that cannot be read, and returns errors for the requests
+// that it answers.
+func (c *Calls) Unreadable(raw []byte, why error) (failed []jsonrpc.Message) {
+	why = unreadable(why)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, t := range wire.Traces(raw) {
+		if id, ok := wire.OurID(t.ID); ok && !t.Request && (t.Answer || t.Version) { // else a line of a log
+			if f := c.fail(id, why); f != nil {
+				failed = append(failed, f)
+			}
+		} else if t.Answer && !t.Request {
+			c.stray(why)
+		}
+	}
+	return failed
+}
+
+// Stray takes an answer without an ID that could be one of ours.
+func (c *Calls) Stray(why error) {
+	var said *jsonrpc.Error
+	if !errors.As(why, &said) {
+		why = unreadable(why)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stray(why)
+}
+
+func (c *Calls) stray(why error) {
+	if len(c.waiting)+len(c.own) > 0 {
+		c.strays, c.why = c.strays+1, why
+	}
+}
+
+// Strays returns errors for the requests that can have no other answers than those that
+// came without an ID: all that wait, once there are no more of them than of such answers.
+func (c *Calls) Strays() (failed []jsonrpc.Message) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.strays == 0 {
+		return nil
+	}
+	if c.strays >= len(c.waiting)+len(c.own) {
+		for id := range c.waiting {
+			failed = append(failed, c.fail(id, c.why))
+		}
+		for id := range c.own {
+			failed = append(failed, c.fail(id, c.why))
+		}
+		c.strays = 0
+	}
+	return failed
+}
+
+// fail ends a request, or returns nil if it does not wait.
+func (c *Calls) fail(id jsonrpc.ID, why error) jsonrpc.Message {
+	made, waits := c.waiting[id]
+	_, own := c.own[id]
+	if !waits && !own {
+		return nil
+	}
+	delete(c.waiting, id)
+	delete(c.own, id)
+	return FailedAnswer(made, id, why)
 }

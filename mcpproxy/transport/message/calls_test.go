@@ -66,7 +66,8 @@ func TestLargeAnswersAreReadWhereTheyLie(t *testing.T) {
 		{"garbage behind", `{"jsonrpc":"2.0","id":7,"result":{"a":"` + long + `"}}]`, false},
 		{"garbage inside", `{"jsonrpc":"2.0","id":7,"result":{"a":` + long + `}}`, false},
 		{"control character", `{"jsonrpc":"2.0","id":7,"result":{"a":"` + long + "\x01" + `"}}`, false},
-		{"too deep", `{"jsonrpc":"2.0","id":7,"result":{"a":"` + long + `","b":` + deep + `}}`, false},
+		{"too deep", `{"jsonrpc":"2.0","id":7,"result":{"a":"` + long + `","b":` + deep + `}}`, true}, // it may be a list with one such item
+		{"much too deep", `{"jsonrpc":"2.0","id":7,"result":{"b":` + strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000) + `}}`, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			answer := AnswerOf([]byte(tt.message))
@@ -75,6 +76,9 @@ func TestLargeAnswersAreReadWhereTheyLie(t *testing.T) {
 			}
 			if answer != nil && (!strings.Contains(tt.message, string(answer.Result)) || len(answer.Result) < size || !json.Valid(answer.Result)) {
 				t.Errorf("got %.100s", answer.Result)
+			}
+			if answer != nil && (answer.Check() != nil) != strings.Contains(tt.name, "deep") || answer != nil && answer.CheckList() != nil {
+				t.Errorf("as a value: %v, as a list: %v", answer.Check(), answer.CheckList())
 			}
 		})
 	}

@@ -11,6 +11,8 @@ import (
 	"fmt"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/toolcell/toolcell/mcpproxy/text"
+	"github.com/toolcell/toolcell/mcpproxy/wire"
 )
 
 const (
@@ -20,6 +22,10 @@ const (
 
 	// MethodDiscover begins the handshake of 2026.
 	MethodDiscover = "server/discover"
+	// MethodInitialize begins that of before.
+	MethodInitialize = "initialize"
+
+	methodListen = "subscriptions/listen"
 	// LegacyProtocol is the last version whose handshake does not begin so.
 	LegacyProtocol = "2025-11-25"
 )
@@ -36,64 +42,155 @@ func (e *TooLongError) Error() string {
 
 // Batch splits an array of messages, which older protocol versions allow.
 func Batch(line []byte) []json.RawMessage {
-	line = bytes.TrimSpace(line)
-	if len(line) == 0 || line[0] != '[' {
-		return []json.RawMessage{line}
+	line = wire.TrimMark(bytes.TrimSpace(line))
+	if all, ok := wire.Batch(line); ok {
+		return all
 	}
-	var all []json.RawMessage
-	if json.Unmarshal(line, &all) != nil {
-		return []json.RawMessage{line}
+	return []json.RawMessage{line}
+}
+
+// An UnreadableError says what is wrong with an answer of a server. The request may
+// have taken effect.
+type UnreadableError struct{ err error }
+
+func (e *UnreadableError) Error() string {
+	return "the server's answer cannot be read: " + e.err.Error()
+}
+func (e *UnreadableError) Unwrap() error { return e.err }
+
+// Unreadable returns an UnreadableError.
+func Unreadable(format string, args ...any) error {
+	return &UnreadableError{fmt.Errorf(format, args...)}
+}
+
+func unreadable(why error) error {
+	var known *UnreadableError
+	if errors.As(why, &known) {
+		return known
 	}
-	return all
+	return &UnreadableError{why}
+}
+
+// A StrayError is an answer that names no request of ours.
+type StrayError struct {
+	ID  string // as far as there is one
+	Err error  // what the answer says, if it is an error, else what is wrong with it
+}
+
+func (e *StrayError) Error() string { return e.Err.Error() }
+func (e *StrayError) Unwrap() error { return e.Err }
+
+// A ForeignError is an answer to what somebody else must have asked: where answers to
+// several requests come, it is passed over.
+type ForeignError struct{ StrayError }
+
+// FailedAnswer returns an answer for the SDK in the place of one that cannot be used. c
+// may be nil.
+func FailedAnswer(c *Call, id jsonrpc.ID, why error) *jsonrpc.Response {
+	var said *jsonrpc.Error
+	if errors.As(why, &said) {
+		return &jsonrpc.Response{ID: id, Error: said}
+	}
+	if c != nil {
+		c.Fail(why)
+	}
+	return &jsonrpc.Response{ID: id, Error: &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: why.Error()}}
 }
 
 // Decode decodes one message of a server and returns it if the session should
 // see it. Notifications stop here, and so does what the server asks in a call. c is
-// the call over whose stream the message came, or nil.
+// the call over whose stream the message came, or nil. Errors are a *wire.Unreadable for
+// what is not JSON, and a *StrayError for an answer without an ID of ours.
 func (n *Notifications) Decode(raw []byte, c *Call) (jsonrpc.Message, error) {
-	msg, err := jsonrpc.DecodeMessage(raw)
+	m, err := wire.Read(raw)
 	if err != nil {
-		if msg = salvage(raw, err); msg == nil {
-			return nil, err
-		}
+		return nil, err
 	}
-	req, ok := msg.(*jsonrpc.Request)
-	switch {
-	case !ok:
-		return msg, nil
-	case req.IsCall():
-		if !n.admit() || req.Method == methodElicit && n.questions.take(req, c) {
-			return nil, nil
-		}
-		return msg, nil
-	case req.Method == methodCancelled:
-		n.questions.cancel(req.Params)
-		return msg, nil
-	case forSDK(req.Method):
-		return msg, nil
+	if m.Method == nil {
+		return decodeAnswer(m)
 	}
-	n.receive(req.Method, req.Params)
-	return nil, nil
+	method, ok := m.MethodName()
+	if !ok || string(m.Version) != version {
+		return nil, errNoMessage
+	}
+	if !wire.IsID(m.ID) {
+		return n.notification(method, m.Params), nil
+	}
+	if !n.admit() {
+		return nil, nil
+	}
+	req := &jsonrpc.Request{ID: n.ids.Open(m.ID, nil), Method: method, Params: m.Params}
+	if method == methodElicit && n.questions.take(req, c) {
+		return nil, nil
+	}
+	return req, nil
 }
 
-// salvage makes an error response of an answer that cannot be decoded (nested
-// too deeply, no version), so that the call it belongs to fails at once
-// instead of waiting for ever.
-func salvage(raw []byte, cause error) jsonrpc.Message {
-	var head struct {
-		ID     any
-		Method *string
-		Result json.RawMessage
-		Error  json.RawMessage
+const version = `"2.0"`
+
+var errNoMessage = errors.New("this is no message of MCP")
+
+// notification handles one, and returns it if the SDK should see it, too.
+func (n *Notifications) notification(method string, params json.RawMessage) jsonrpc.Message {
+	switch {
+	case method == methodCancelled:
+		id, ok := n.ids.Named(wire.Member(params, "requestId"))
+		if !ok {
+			return nil
+		}
+		n.questions.cancel(id)
+		params = wire.Replace(params, fmt.Append(nil, id.Raw()), "requestId")
+		return &jsonrpc.Request{Method: method, Params: params}
+	case forSDK(method):
+		return &jsonrpc.Request{Method: method, Params: params}
 	}
-	if json.Unmarshal(raw, &head) != nil || head.Method != nil || head.Result == nil && head.Error == nil {
-		return nil
+	n.receive(method, params)
+	return nil
+}
+
+// Encode writes a message to the server. Answers get the IDs of what it asked.
+func (n *Notifications) Encode(msg jsonrpc.Message) ([]byte, error) {
+	if answer, ok := msg.(*jsonrpc.Response); ok {
+		if id, ok := n.ids.Close(answer.ID); ok {
+			return wire.Encode(answer, id)
+		}
 	}
-	id, err := jsonrpc.MakeID(head.ID)
-	if err != nil || !id.IsValid() {
-		return nil
+	return jsonrpc.EncodeMessage(msg)
+}
+
+// Restore puts the server's ID into an answer that the SDK wrote.
+func (n *Notifications) Restore(answer []byte, id json.RawMessage) []byte {
+	if ours, ok := wire.OurID(id); ok {
+		if written, ok := n.ids.Close(ours); ok {
+			return wire.Replace(answer, written, "id")
+		}
 	}
-	return &jsonrpc.Response{ID: id, Error: &jsonrpc.Error{
-		Code: jsonrpc.CodeInternalError, Message: "the server's answer cannot be read: " + cause.Error(),
-	}}
+	return answer
+}
+
+// decodeAnswer reads an answer, whatever is odd about it: the request that it belongs to
+// must not wait for ever.
+func decodeAnswer(m wire.Message) (jsonrpc.Message, error) {
+	failed := len(m.Error) > 0 && string(m.Error) != "null"
+	if m.Result == nil && !failed {
+		return nil, errNoMessage
+	}
+	id, ok := wire.OurID(m.ID)
+	switch {
+	case !ok && string(m.Version) != version:
+		return nil, errNoMessage
+	case !ok && failed:
+		return nil, &StrayError{string(m.ID), wire.ErrorOf(m.Error)}
+	case !ok && m.ID != nil && m.ID[0] == '"': // not what became of an ID of ours, which are numbers
+		return nil, &ForeignError{StrayError{string(m.ID), unreadable(fmt.Errorf("it has the id %s, and no request does", text.Printable(string(m.ID), 100)))}}
+	case !ok:
+		return nil, &StrayError{string(m.ID), unreadable(fmt.Errorf("it has the id %s, and no request does", text.Printable(string(m.ID), 100)))}
+	case string(m.Version) != version:
+		return FailedAnswer(nil, id, unreadable(errors.New(`it has no "jsonrpc": "2.0"`))), nil
+	case failed:
+		return &jsonrpc.Response{ID: id, Error: wire.ErrorOf(m.Error)}, nil
+	case wire.IsEmptyList(m.Result):
+		m.Result = json.RawMessage("{}")
+	}
+	return &jsonrpc.Response{ID: id, Result: m.Result}, nil
 }

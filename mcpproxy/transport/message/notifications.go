@@ -6,8 +6,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/mcpproxy/text"
+	"github.com/toolcell/toolcell/mcpproxy/wire"
 )
 
 // Notifications handles the notifications of one session before the SDK sees
@@ -18,6 +20,7 @@ type Notifications struct {
 
 	requests  rateLimiter // from the server to us: pings, questions, and what we answer with an error
 	questions questions
+	ids       wire.IDs // of the server's requests
 
 	mu        sync.Mutex
 	last      int64
@@ -27,7 +30,9 @@ type Notifications struct {
 // NewNotifications returns what handles the notifications of one session. changed is
 // called when the tools of the server did.
 func NewNotifications(changed func()) *Notifications {
-	return &Notifications{Changed: changed, requests: rateLimiter{burst: 100, every: 10 * time.Millisecond}, listeners: map[int64]*listener{}}
+	n := &Notifications{Changed: changed, requests: rateLimiter{burst: 100, every: 10 * time.Millisecond}, listeners: map[int64]*listener{}}
+	n.questions.closed = func(id jsonrpc.ID) { n.ids.Close(id) }
+	return n
 }
 
 // receive takes in one notification.
@@ -57,26 +62,29 @@ func (n *Notifications) receiveProgress(params json.RawMessage) {
 	if !waiting {
 		return
 	}
-	var p struct {
-		ProgressToken   json.Number
-		Progress, Total float64
-		Message         string
-	}
-	if json.Unmarshal(params, &p) != nil {
+	token, ok := wire.Integer(wire.Member(params, "progressToken"))
+	if !ok {
 		return
 	}
-	token, err := p.ProgressToken.Int64()
-	if err != nil {
-		return
+	p := progress{done: numberOf(params, "progress"), total: numberOf(params, "total")}
+	var said string
+	if json.Unmarshal(wire.Member(params, "message"), &said) == nil {
+		p.text = text.Printable(said, maxProgressText)
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if l := n.listeners[token]; l != nil && l.limit.allow(time.Now()) {
 		select {
-		case l.news <- progress{p.Progress, p.Total, text.Printable(p.Message, maxProgressText)}:
+		case l.news <- p:
 		default: // the caller is slower than the server
 		}
 	}
+}
+
+// numberOf reads a number of a notification, or 0.
+func numberOf(params json.RawMessage, name string) (value float64) {
+	_ = json.Unmarshal(wire.Member(params, name), &value)
+	return value
 }
 
 const maxProgressText = 512

@@ -28,6 +28,7 @@ type Answerer func(ctx context.Context, params json.RawMessage) (result json.Raw
 type questions struct {
 	// respond sends an answer. The transport sets it before it reads.
 	respond func(context.Context, *jsonrpc.Response) error
+	closed  func(jsonrpc.ID) // forgets a request that gets no answer
 
 	mu        sync.Mutex
 	calls     []*asked                 // that can be asked in, oldest first
@@ -98,8 +99,10 @@ func (q *questions) take(req *jsonrpc.Request, c *Call) bool {
 		q.forget(a, req.ID)
 		if resp != nil {
 			q.send(a, resp)
-		} else if a.ctx.Err() != nil { // else the server has given it up
+		} else if a.ctx.Err() != nil {
 			q.passOn(a, req, c)
+		} else { // the server has given it up
+			q.closed(req.ID)
 		}
 	})
 	return true
@@ -154,15 +157,7 @@ func (q *questions) forget(a *asked, id jsonrpc.ID) {
 }
 
 // cancel ends a question that the server gives up.
-func (q *questions) cancel(params json.RawMessage) {
-	var p struct{ RequestID any }
-	if json.Unmarshal(params, &p) != nil {
-		return
-	}
-	id, err := jsonrpc.MakeID(p.RequestID)
-	if err != nil {
-		return
-	}
+func (q *questions) cancel(id jsonrpc.ID) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, a := range q.calls {

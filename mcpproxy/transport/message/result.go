@@ -5,6 +5,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/toolcell/toolcell/mcpproxy/rawjson"
+	"github.com/toolcell/toolcell/mcpproxy/wire"
 )
 
 // maxNesting is how deep values may nest, as in the SDK.
@@ -40,15 +41,10 @@ func AnswerOf(raw []byte) *answer {
 	if !ok || s.Offset < len(raw) || count != 3 || string(version) != `"2.0"` || a.Result == nil {
 		return nil
 	}
-	var value any
-	if json.Unmarshal(number, &value) != nil {
+	a.ID, ok = wire.OurID(number)
+	if !ok {
 		return nil
 	}
-	id, err := jsonrpc.MakeID(value)
-	if err != nil || !id.IsValid() {
-		return nil
-	}
-	a.ID = id
 	return &a
 }
 
@@ -61,12 +57,23 @@ func ReplyOf(raw json.RawMessage) Reply {
 	return Reply{Result: raw}
 }
 
-// readReply passes over a result, which is an object.
+// readReply passes over a result, which is an object. One that nests deeper than values
+// may is noted: a list can have it in one item of many.
 func readReply(s *rawjson.Scanner) (r Reply, ok bool) {
 	s.SkipSpace()
 	from := s.Offset
+	if r, ok = readMembers(s, maxNesting-2); !ok {
+		s.Offset = from
+		r, ok = readMembers(s, rawjson.MaxDepth-2)
+		r.deep = true
+	}
+	r.Result = s.Text[from:s.Offset:s.Offset]
+	return r, ok
+}
+
+func readMembers(s *rawjson.Scanner, depth int) (r Reply, ok bool) {
 	ok = s.Object(func(name []byte) bool {
-		value, ok := s.Value(maxNesting - 2)
+		value, ok := s.Value(depth)
 		switch string(name) {
 		case `"isError"`:
 			r.IsError = string(value) == "true"
@@ -75,6 +82,5 @@ func readReply(s *rawjson.Scanner) (r Reply, ok bool) {
 		}
 		return ok
 	})
-	r.Result = s.Text[from:s.Offset:s.Offset]
 	return r, ok
 }

@@ -3,6 +3,8 @@ package remote
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
 
@@ -10,6 +12,7 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 	"github.com/toolcell/toolcell/mcpproxy/transport/message"
+	"github.com/toolcell/toolcell/mcpproxy/wire"
 )
 
 // openStream is the GET of an SSE server, or that which takes up an answer
@@ -33,7 +36,7 @@ func (r *Link) openStream(req *http.Request, c *message.Call) (*http.Response, e
 }
 
 // checkResponse lets an answer to a message through, or says what is wrong with it.
-func (r *Link) checkResponse(resp *http.Response, cancel context.CancelFunc, isCall bool, c *message.Call) (_ *http.Response, err error) {
+func (r *Link) checkResponse(resp *http.Response, cancel context.CancelFunc, asked outgoingBody, c *message.Call) (_ *http.Response, err error) {
 	done := cancel
 	defer func() {
 		if done != nil {
@@ -52,7 +55,7 @@ func (r *Link) checkResponse(resp *http.Response, cancel context.CancelFunc, isC
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		return nil, r.refused(resp)
 	}
-	if !isCall || r.transport == config.SSE { // nothing is to be read but that it came
+	if !asked.isCall() || r.transport == config.SSE { // nothing is to be read but that it came
 		_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxErrorBody))
 		resp.Body.Close()
 		resp.Body = http.NoBody
@@ -61,10 +64,12 @@ func (r *Link) checkResponse(resp *http.Response, cancel context.CancelFunc, isC
 	switch mediaType(resp) {
 	case eventStream:
 		done = nil
-		resp.Body = newEvents(r, resp.Body, cancel, c)
+		stream := newEvents(r, resp.Body, cancel, c)
+		stream.asked = asked
+		resp.Body = stream
 		return resp, nil
 	case "application/json":
-		answer, err := r.readAnswer(resp.Body, c)
+		answer, err := r.readAnswer(resp.Body, asked, c)
 		if err != nil {
 			return nil, err
 		}
@@ -75,7 +80,7 @@ func (r *Link) checkResponse(resp *http.Response, cancel context.CancelFunc, isC
 }
 
 // readAnswer reads a body that is one answer, and checks that it is.
-func (r *Link) readAnswer(body io.Reader, c *message.Call) ([]byte, error) {
+func (r *Link) readAnswer(body io.Reader, asked outgoingBody, c *message.Call) ([]byte, error) {
 	raw, err := io.ReadAll(io.LimitReader(body, int64(r.limit)+1))
 	if err != nil {
 		return nil, &Error{Lost: true, text: "its answer broke off: " + PlainText(err)}
@@ -86,11 +91,51 @@ func (r *Link) readAnswer(body io.Reader, c *message.Call) ([]byte, error) {
 	for _, one := range message.Batch(raw) {
 		msg, err := r.notes.Decode(one, c)
 		if err != nil {
-			return nil, &Error{Lost: true, text: "the server's answer is not JSON-RPC: " + text.Excerpt(one)}
+			msg, err = asked.undecoded(one, err)
 		}
-		if _, ok := msg.(*jsonrpc.Response); ok {
-			return passable(msg, one, c)
+		if err != nil {
+			return nil, err
+		}
+		if answer, ok := msg.(*jsonrpc.Response); ok {
+			if err := asked.answeredBy(answer, c); err != nil {
+				return nil, err
+			}
+			return r.passable(answer, asked.Method, c)
 		}
 	}
 	return nil, &Error{Lost: true, text: "the server took the request but gave no answer to it"}
+}
+
+// undecoded returns the answer that is meant by what is no message with an ID of ours, or
+// says what is wrong with it.
+func (o outgoingBody) undecoded(raw []byte, why error) (jsonrpc.Message, error) {
+	var stray *message.StrayError
+	var said *jsonrpc.Error
+	if errors.As(why, &stray) && (stray.ID == "" || stray.ID == "null") && errors.As(stray.Err, &said) {
+		id, _ := wire.OurID(o.ID)
+		return &jsonrpc.Response{ID: id, Error: said}, nil // it could not read the request
+	}
+	var foreign *message.ForeignError
+	if stray != nil || errors.As(why, &foreign) {
+		return nil, &Error{Lost: true, text: why.Error()}
+	}
+	return nil, &Error{Lost: true, text: "the server's answer is not JSON-RPC: " + why.Error() + said200(raw, why)}
+}
+
+// said200 quotes a body that is not even JSON, such as a page for people.
+func said200(raw []byte, why error) string {
+	var bad *wire.Unreadable
+	if errors.As(why, &bad) && len(raw) > 0 && raw[0] == '{' {
+		return "" // it has the piece that is wrong
+	}
+	return ": " + text.Excerpt(raw)
+}
+
+// answeredBy checks that an answer is to this request.
+func (o outgoingBody) answeredBy(answer *jsonrpc.Response, c *message.Call) error {
+	id, known := wire.OurID(o.ID)
+	if c != nil && c.HasID(answer.ID) || known && answer.ID == id || c == nil && !known {
+		return nil
+	}
+	return &Error{Lost: true, text: fmt.Sprintf("the server answered another request (its id is %v)", answer.ID.Raw())}
 }

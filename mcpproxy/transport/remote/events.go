@@ -5,7 +5,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -13,6 +16,7 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 	"github.com/toolcell/toolcell/mcpproxy/transport/message"
+	"github.com/toolcell/toolcell/mcpproxy/wire"
 )
 
 // events is the body of a stream of server-sent events on its way to the SDK.
@@ -21,11 +25,13 @@ import (
 type events struct {
 	r      *Link
 	body   io.ReadCloser
-	in     *bufio.Reader
+	in     *wire.Lines
 	cancel context.CancelFunc
 	call   *message.Call // whose answer the stream is, if it is one
+	asked  outgoingBody  // the request that it answers, if that was sent for it
 
 	out      bytes.Buffer
+	lines    bool // one was read
 	begun    bool // an event came
 	answered bool
 	resume   bool // the server gave the events ids: it can be asked again for the rest
@@ -33,7 +39,7 @@ type events struct {
 }
 
 func newEvents(r *Link, body io.ReadCloser, cancel context.CancelFunc, c *message.Call) *events {
-	return &events{r: r, body: body, in: bufio.NewReaderSize(body, 16<<10), cancel: cancel, call: c}
+	return &events{r: r, body: body, in: &wire.Lines{In: bufio.NewReaderSize(body, 16<<10)}, cancel: cancel, call: c}
 }
 
 // Read implements io.Reader.
@@ -110,7 +116,9 @@ func (e *events) next() (event, error) {
 			return ev, err
 		}
 		size += len(line)
-		line = bytes.TrimRight(line, "\r\n")
+		if !e.lines {
+			e.lines, line = true, wire.TrimMark(line)
+		}
 		if len(line) == 0 {
 			if ev.hasData || ev.id != "" || ev.retry != "" {
 				return ev, nil
@@ -139,16 +147,15 @@ func (e *events) next() (event, error) {
 func (e *events) line(limit int) ([]byte, error) {
 	var line []byte
 	for {
-		piece, err := e.in.ReadSlice('\n')
+		piece, ended, err := e.in.Piece()
 		if len(line)+len(piece) > limit {
 			return nil, &message.TooLongError{Limit: e.r.limit}
 		}
-		line = append(line, piece...)
-		if err == nil {
-			return line, nil
-		}
-		if !errors.Is(err, bufio.ErrBufferFull) {
+		if err != nil {
 			return nil, err // an event without its end does not count
+		}
+		if line = append(line, piece...); ended {
+			return line, nil
 		}
 	}
 }
@@ -169,24 +176,32 @@ func (e *events) handle(ev event) error {
 		}
 	}
 	var pass [][]byte
-	if ev.hasData && (ev.name == "" || ev.name == "message") && len(bytes.TrimSpace(ev.data)) > 0 {
+	if ev.hasData && (ev.name == "" || ev.name == "message") && !isFiller(ev.data) {
 		for _, raw := range message.Batch(ev.data) {
 			msg, err := e.r.notes.Decode(raw, e.call)
 			if err != nil {
-				if e.call != nil {
-					return &Error{Lost: true, text: "the server sent what is not JSON-RPC: " + text.Excerpt(raw)}
-				}
-				continue // on a stream for all, no call is to suffer from it
+				msg, err = e.undecoded(raw, err)
+			}
+			if err != nil {
+				return err
 			}
 			if msg == nil {
 				continue
 			}
-			if _, ok := msg.(*jsonrpc.Response); ok {
+			if answer, ok := msg.(*jsonrpc.Response); ok {
+				if err := e.toUs(answer); err != nil {
+					return err
+				}
 				e.answered = true
 			}
-			if raw, err = passable(msg, raw, e.call); err == nil {
+			if raw, err = e.r.passable(msg, e.asked.Method, e.call); err == nil {
 				pass = append(pass, raw)
 			}
+		}
+	}
+	for _, failed := range e.r.calls.Strays() {
+		if raw, err := jsonrpc.EncodeMessage(failed); err == nil {
+			pass = append(pass, raw)
 		}
 	}
 	if e.r.transport != config.SSE && ev.id != "" {
@@ -201,19 +216,59 @@ func (e *events) handle(ev event) error {
 	return nil
 }
 
-// passable gives the bytes of a message for the SDK: as the server wrote them, unless
-// they had to be replaced by an error, or are the result of the call c.
-func passable(msg jsonrpc.Message, raw []byte, c *message.Call) ([]byte, error) {
-	resp, ok := msg.(*jsonrpc.Response)
-	switch {
-	case !ok:
-		return raw, nil
-	case resp.Error != nil:
-		return jsonrpc.EncodeMessage(resp)
-	case c != nil && c.HasID(resp.ID):
-		return jsonrpc.EncodeMessage(c.Keep(resp.ID, message.ReplyOf(resp.Result)))
+// isFiller reports whether the data of an event only mark the end of a stream or keep it
+// open, as those of some servers and gateways do.
+func isFiller(data []byte) bool {
+	switch strings.ToLower(string(bytes.TrimSpace(data[:min(len(data), 100)]))) {
+	case "", "[done]", "done", "ping", "pong", "heartbeat", "keepalive", "keep-alive":
+		return true
 	}
-	return raw, nil
+	return false
+}
+
+// undecoded looks at what is no message with an ID of ours. On a stream that answers one
+// request, it ends that; on one for all, only the request that it is for.
+func (e *events) undecoded(raw []byte, why error) (jsonrpc.Message, error) {
+	if e.asked.isCall() {
+		return e.asked.undecoded(raw, why)
+	}
+	if e.call != nil { // the rest of an answer that was cut off
+		return nil, &Error{Lost: true, text: "the server sent what is not JSON-RPC: " + why.Error()}
+	}
+	var stray *message.StrayError
+	var bad *wire.Unreadable
+	switch {
+	case errors.As(why, &stray):
+		e.r.calls.Stray(stray)
+	case errors.As(why, &bad):
+		for _, failed := range e.r.calls.Unreadable(raw, why) {
+			return failed, nil
+		}
+	}
+	return nil, nil
+}
+
+// toUs checks that an answer on a stream for one request is to that.
+func (e *events) toUs(answer *jsonrpc.Response) error {
+	if !e.asked.isCall() && e.call == nil {
+		return nil
+	}
+	return e.asked.answeredBy(answer, e.call)
+}
+
+// passable gives the bytes of a message for the SDK: without the result, if it is the
+// result of the call c, and with an ID of our own, if it is a request.
+func (r *Link) passable(msg jsonrpc.Message, method string, c *message.Call) ([]byte, error) {
+	resp, ok := msg.(*jsonrpc.Response)
+	if ok && resp.Error == nil && c != nil && c.HasID(resp.ID) {
+		msg = c.Keep(resp.ID, message.ReplyOf(resp.Result))
+	} else if ok && resp.Error == nil {
+		resp = message.AnswerTo(resp.ID, method, resp.Result)
+		if msg = resp; resp.Error == nil { // the encoder would look at all of it again
+			return slices.Concat(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%v,"result":`, resp.ID.Raw()), resp.Result, []byte("}")), nil
+		}
+	}
+	return jsonrpc.EncodeMessage(msg)
 }
 
 func (e *events) write(ev event) {
@@ -250,6 +305,8 @@ func (c *eventConn) Read(ctx context.Context) (_ jsonrpc.Message, err error) {
 	msg, err := c.Connection.Read(ctx)
 	if resp, ok := msg.(*jsonrpc.Response); ok && err == nil && resp.Error == nil {
 		return c.r.calls.Keep(resp.ID, message.ReplyOf(resp.Result)), nil
+	} else if ok && err == nil {
+		c.r.calls.Answered(resp.ID)
 	}
 	return msg, err
 }

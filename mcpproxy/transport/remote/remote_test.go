@@ -174,7 +174,7 @@ func TestEventsAreMadeRegular(t *testing.T) {
 	got, err := eventsOf(t, 1000, ": comment\nretry: 5\nid: a\x1bb\nunknown: x\n\n"+
 		"event: message\ndata: {\"jsonrpc\":\"2.0\",\ndata: \"id\":1,\"result\":{}}\nid: 2\n\n"+
 		"data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\"}\n\ndata: not JSON\n\nevent: other\ndata: {}\n\ndata: {\"half\"")
-	want := "id: ab\nretry: 5\n\nid: 2\ndata: {\"jsonrpc\":\"2.0\", \"id\":1,\"result\":{}}\n\n"
+	want := "id: ab\nretry: 5\n\nid: 2\ndata: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n\n"
 	if got != want || !errors.Is(err, io.EOF) && err != nil {
 		t.Errorf("got %q, %v; want %q", got, err, want)
 	}

@@ -30,7 +30,7 @@ var errNoEndpoint = errors.New("the server has not said yet where to send to")
 
 // post sends an answer over streamable HTTP.
 func (r *Link) post(ctx context.Context, answer *jsonrpc.Response) error {
-	body, err := jsonrpc.EncodeMessage(answer)
+	body, err := r.notes.Encode(answer)
 	if err != nil {
 		return err
 	}

@@ -33,6 +33,8 @@ type outgoingBody struct {
 	Method string          `json:"method"`
 }
 
+func (o outgoingBody) isCall() bool { return len(o.ID) > 0 && o.Method != "" }
+
 // RoundTrip implements http.RoundTripper: it sends one request of the SDK, with
 // the headers of the entry, to this server alone, and lets through
 // only answers that make sense.
@@ -87,6 +89,9 @@ func (r *Link) roundTrip(req *http.Request, c *message.Call) (*http.Response, er
 	} else {
 		c = nil // such as the note that the call was cancelled
 	}
+	if msg.Method == "" { // an answer of the SDK's to what the server asked
+		body = r.notes.Restore(body, msg.ID)
+	}
 	setBody(out, body)
 	switch msg.Method {
 	case methodListen:
@@ -103,7 +108,6 @@ func (r *Link) roundTrip(req *http.Request, c *message.Call) (*http.Response, er
 	if id := resp.Header.Get(sessionIDKey); id != "" {
 		r.sessionID.Store(id)
 	}
-	isCall := len(msg.ID) > 0 && msg.Method != ""
 	if msg.Method == message.MethodDiscover && resp.StatusCode == http.StatusBadRequest {
 		body := errorBody(resp)
 		resp.Body.Close()
@@ -111,7 +115,7 @@ func (r *Link) roundTrip(req *http.Request, c *message.Call) (*http.Response, er
 		resp.Body = io.NopCloser(bytes.NewReader(body))
 		return resp, nil // the SDK looks in it for the versions that the server has
 	}
-	answer, err := r.checkResponse(resp, cancel, isCall, c)
+	answer, err := r.checkResponse(resp, cancel, msg, c)
 	r.noteDenied(msg.Method, err)
 	return answer, err
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/mcpproxy/transport/message"
+	"github.com/toolcell/toolcell/mcpproxy/wire"
 )
 
 // Transport is the stdio transport over one process. It takes the place of the
@@ -30,7 +31,7 @@ type Transport struct {
 	proc   *Process
 	notes  *message.Notifications
 	calls  message.Calls
-	in     *bufio.Reader
+	in     *wire.Lines
 	limit  int           // of one message
 	turn   chan struct{} // holds one while a line is written
 	closed chan struct{}
@@ -47,7 +48,7 @@ type Transport struct {
 func NewTransport(p *Process, notes *message.Notifications) *Transport {
 	t := &Transport{
 		proc: p, notes: notes,
-		in: bufio.NewReaderSize(p.stdout, 64<<10), limit: message.MaxSize,
+		in: &wire.Lines{In: bufio.NewReaderSize(p.stdout, 64<<10)}, limit: message.MaxSize,
 		turn: make(chan struct{}, 1), closed: make(chan struct{}),
 	}
 	notes.RespondWith(func(ctx context.Context, answer *jsonrpc.Response) error { return t.Write(ctx, answer) })
@@ -76,7 +77,7 @@ func (t *Transport) Close() error {
 func (t *Transport) Write(ctx context.Context, msg jsonrpc.Message) (err error) {
 	defer contain.Error("writing to a server", &err)
 	t.calls.Add(ctx, msg)
-	line, err := jsonrpc.EncodeMessage(msg)
+	line, err := t.notes.Encode(msg)
 	if err != nil {
 		return err
 	}
@@ -143,28 +144,27 @@ func (t *Transport) Read(context.Context) (_ jsonrpc.Message, err error) {
 			continue
 		}
 		for _, raw := range message.Batch(line) {
-			msg, ok, err := t.take(raw)
+			msgs, err := t.take(raw)
 			if err != nil {
 				t.endOfInput(err)
 				return nil, err
 			}
-			if ok {
-				t.pending = append(t.pending, msg)
-			}
+			t.pending = append(t.pending, msgs...)
 		}
+		t.pending = append(t.pending, t.calls.Strays()...)
 	}
 }
 
 // take is decode. If that panics, the message is an error of the call that it answers,
 // and of all if that is not known.
-func (t *Transport) take(raw []byte) (msg jsonrpc.Message, ok bool, err error) {
+func (t *Transport) take(raw []byte) (msgs []jsonrpc.Message, err error) {
 	defer contain.Recover("taking in a message of a server", func(panicked error) {
-		if msg, ok = t.calls.Fail(raw, panicked); !ok {
+		known := false
+		if msgs, known = t.calls.Fail(raw, panicked); !known {
 			err = panicked
 		}
 	})
-	msg, ok = t.decode(raw)
-	return msg, ok, nil
+	return t.decode(raw), nil
 }
 
 // endOfInput runs before the SDK learns of the end and closes the pipes. It runs
@@ -182,11 +182,11 @@ func (t *Transport) readLine() ([]byte, error) {
 	var line []byte
 	begun, wanted := false, true
 	for {
-		piece, err := t.in.ReadSlice('\n')
+		piece, ended, err := t.in.Piece()
 		if !begun {
-			if trimmed := bytes.TrimLeft(piece, " \t\r\n"); len(trimmed) > 0 {
+			if trimmed := bytes.TrimLeft(wire.TrimMark(piece), " \t"); len(trimmed) > 0 {
 				begun = true
-				wanted = trimmed[0] == '{' || trimmed[0] == '['
+				wanted = bytes.IndexByte(beginnings, trimmed[0]) >= 0
 				if !wanted {
 					t.proc.output.add("stdout", trimmed)
 				}
@@ -202,9 +202,9 @@ func (t *Transport) readLine() ([]byte, error) {
 			line = append(line, piece...)
 		}
 		switch {
-		case err == nil:
+		case ended:
 			return line, nil
-		case errors.Is(err, bufio.ErrBufferFull):
+		case err == nil:
 		case len(line) > 0 && errors.Is(err, io.EOF):
 			return line, nil // the last line of a server that ended without a newline
 		default:
@@ -212,6 +212,9 @@ func (t *Transport) readLine() ([]byte, error) {
 		}
 	}
 }
+
+// beginnings are the first bytes of what may be a message, or one in UTF-16.
+var beginnings = []byte("{[\xff\xfe\x00")
 
 // WaitingCalls returns the calls that wait for an answer.
 func (t *Transport) WaitingCalls() *message.Calls { return &t.calls }
@@ -258,26 +261,46 @@ func (t *Transport) WatchDiscover(ctx context.Context, patience time.Duration, c
 	}
 }
 
-// decode returns a message the session should see.
-func (t *Transport) decode(raw []byte) (jsonrpc.Message, bool) {
+// decode returns the messages that the session should see: one or none, or for an answer
+// that cannot be read, errors for the calls that it is for.
+func (t *Transport) decode(raw []byte) []jsonrpc.Message {
 	// Nearly every message, and the SDK makes much garbage of each.
 	if a := message.AnswerOf(raw); a != nil {
 		t.answered.Store(true)
-		return t.calls.Keep(a.ID, a.Reply), true
+		return []jsonrpc.Message{t.calls.Keep(a.ID, a.Reply)}
 	}
 	msg, err := t.notes.Decode(raw, nil)
 	if err != nil {
-		t.proc.output.add("stdout", raw)
-		return nil, false
+		return t.undecoded(raw, err)
 	}
 	if msg == nil {
-		return nil, false
+		return nil
 	}
 	if req, ok := msg.(*jsonrpc.Request); !ok || req.IsCall() {
 		t.answered.Store(true)
 	}
 	if res, ok := msg.(*jsonrpc.Response); ok && res.Error == nil {
-		return t.calls.Keep(res.ID, message.ReplyOf(res.Result)), true
+		return []jsonrpc.Message{t.calls.Keep(res.ID, message.ReplyOf(res.Result))}
+	} else if ok {
+		t.calls.Answered(res.ID)
 	}
-	return msg, true
+	return []jsonrpc.Message{msg}
+}
+
+// undecoded looks at what is no message: it may be an answer that somebody waits for, or
+// a line of a log.
+func (t *Transport) undecoded(raw []byte, why error) (failed []jsonrpc.Message) {
+	var stray *message.StrayError
+	var bad *wire.Unreadable
+	switch {
+	case errors.As(why, &stray):
+		t.answered.Store(true)
+		t.calls.Stray(stray)
+	case errors.As(why, &bad) && bad.IsUTF16:
+		t.calls.Stray(why)
+	case errors.As(why, &bad):
+		failed = t.calls.Unreadable(raw, why)
+	}
+	t.proc.output.add("stdout", raw)
+	return failed
 }

@@ -17,10 +17,11 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/redact"
 	"github.com/toolcell/toolcell/mcpproxy/transport/message"
+	"github.com/toolcell/toolcell/mcpproxy/wire"
 )
 
 func wireOver(input string, limit int) *Transport {
-	return &Transport{notes: message.NewNotifications(func() {}), in: bufio.NewReaderSize(strings.NewReader(input), 16), limit: limit, proc: OverPipes(nil, nil)}
+	return &Transport{notes: message.NewNotifications(func() {}), in: &wire.Lines{In: bufio.NewReaderSize(strings.NewReader(input), 16)}, limit: limit, proc: OverPipes(nil, nil)}
 }
 
 func TestReadPassesOverWhatIsNoMessage(t *testing.T) {

@@ -1,0 +1,135 @@
+package message
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/toolcell/toolcell/mcpproxy/wire"
+)
+
+// AnswerTo returns the answer to a request of the SDK's own as the SDK can read it.
+func AnswerTo(id jsonrpc.ID, method string, result json.RawMessage) *jsonrpc.Response {
+	if method != "" && ReplyOf(result).deep {
+		return FailedAnswer(nil, id, Unreadable("it nests deeper than %d", maxNesting))
+	}
+	result, err := TidyResult(method, result)
+	if err != nil {
+		return FailedAnswer(nil, id, err)
+	}
+	return &jsonrpc.Response{ID: id, Result: result}
+}
+
+// TidyResult returns the result of a handshake as the SDK can read it: an empty list is
+// the empty object of some languages, and what is only for show is left out if it is of
+// another type. Anything else of a wrong type is an error in words.
+func TidyResult(method string, result json.RawMessage) (json.RawMessage, error) {
+	if method != MethodInitialize && method != MethodDiscover {
+		return result, nil
+	}
+	wrong := func(name, should string, value json.RawMessage) error {
+		return unreadable(fmt.Errorf("%s must be %s, not %s", name, should, wire.KindOf(value)))
+	}
+	if wire.IsEmptyList(result) {
+		result = json.RawMessage("{}")
+	}
+	if !isObject(result) {
+		return nil, wrong("its result", "an object", result)
+	}
+	if version := wire.Member(result, "protocolVersion"); version != nil && version[0] != '"' {
+		return nil, wrong("its protocolVersion", "text", version)
+	}
+	if versions := wire.Member(result, "supportedVersions"); versions != nil && json.Unmarshal(versions, new([]string)) != nil {
+		return nil, unreadable(fmt.Errorf("its supportedVersions must be a list of texts"))
+	}
+	switch has := wire.Member(result, "capabilities"); {
+	case wire.IsEmptyList(has):
+		result = wire.Replace(result, []byte("{}"), "capabilities")
+	case has != nil && !isObject(has) && string(has) != "null":
+		return nil, wrong("its capabilities", "an object", has)
+	}
+	for _, s := range shown {
+		value := wire.Member(result, s.path...)
+		if value == nil || s.fits(value) {
+			continue
+		}
+		result = wire.Replace(result, s.instead(value), s.path...)
+	}
+	return result, nil
+}
+
+func isObject(raw json.RawMessage) bool { return len(raw) > 0 && raw[0] == '{' }
+
+// member is one that the SDK decodes.
+type member struct {
+	path []string
+	kind kind
+}
+
+type kind byte
+
+const (
+	object kind = iota
+	words
+	yesOrNo
+	whole // a number without a fraction
+	unused
+)
+
+// shown are members without which a server can be used. Those inside of others come
+// after them.
+var shown = []member{
+	{[]string{"_meta"}, object},
+	{[]string{"_meta", "io.modelcontextprotocol/serverInfo"}, object},
+	{[]string{"instructions"}, words},
+	{[]string{"resultType"}, words},
+	{[]string{"cacheScope"}, words},
+	{[]string{"ttlMs"}, whole},
+	{[]string{"serverInfo"}, object},
+	{[]string{"serverInfo", "name"}, words},
+	{[]string{"serverInfo", "title"}, words},
+	{[]string{"serverInfo", "version"}, words},
+	{[]string{"serverInfo", "description"}, words},
+	{[]string{"serverInfo", "websiteUrl"}, words},
+	{[]string{"serverInfo", "icons"}, unused},
+	{[]string{"capabilities", "experimental"}, object},
+	{[]string{"capabilities", "extensions"}, object},
+	{[]string{"capabilities", "completions"}, object},
+	{[]string{"capabilities", "logging"}, object},
+	{[]string{"capabilities", "prompts"}, object},
+	{[]string{"capabilities", "prompts", "listChanged"}, yesOrNo},
+	{[]string{"capabilities", "resources"}, object},
+	{[]string{"capabilities", "resources", "listChanged"}, yesOrNo},
+	{[]string{"capabilities", "resources", "subscribe"}, yesOrNo},
+	{[]string{"capabilities", "tools"}, object},
+	{[]string{"capabilities", "tools", "listChanged"}, yesOrNo},
+}
+
+func (s member) fits(value json.RawMessage) bool {
+	switch s.kind {
+	case object:
+		return isObject(value) || string(value) == "null"
+	case words:
+		return value[0] == '"' || string(value) == "null"
+	case yesOrNo:
+		return value[0] == 't' || value[0] == 'f' || value[0] == 'n'
+	case whole:
+		_, ok := wire.Integer(value)
+		return ok
+	}
+	return string(value) == "null"
+}
+
+// instead returns what a value of a wrong type was meant for, or null.
+func (s member) instead(value json.RawMessage) []byte {
+	switch {
+	case s.kind == object && (wire.IsEmptyList(value) || string(value) == "true"):
+		return []byte("{}")
+	case s.kind == words && wire.KindOf(value) == "a number": // a version, as a rule
+		return []byte(strconv.Quote(string(value)))
+	case s.kind == yesOrNo && string(value) == `"true"`:
+		return []byte("true")
+	}
+	return []byte("null")
+}

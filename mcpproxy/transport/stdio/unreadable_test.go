@@ -1,0 +1,62 @@
+package stdio
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+// TestRequestsThatCanHaveNoAnswerFail at once, and not before it is sure which they are.
+func TestRequestsThatCanHaveNoAnswerFail(t *testing.T) {
+	const right, also = `{"jsonrpc":"2.0","id":1,"result":{}}`, `{"jsonrpc":"2.0","id":2,"result":{}}`
+	for name, tt := range map[string]struct {
+		output string
+		want   string // errors, by request
+	}{
+		"cut off at the end":            {right + "\n" + `{"jsonrpc":"2.0","id":2,"result":{"content":[`, `2: the server's answer cannot be read: it is cut off after "…` + `"`},
+		"cut off without an ID":         {`{"result":{"content":[` + "\n" + right + "\n", `2: the server's answer cannot be read: it is cut off after "{\"result\":{\"content\":["`},
+		"the last without an ID":        {right + "\n" + `{"result":NaN}` + "\n", `2: the server's answer cannot be read: it is not JSON from byte 10 on: "{\"result\":NaN}"`},
+		"both without an ID":            {`{"result":NaN}` + "\n" + `{"result":NaN}` + "\n", "1: the server's answer"},
+		"UTF-16":                        {right + "\n" + "\xff\xfe{\x00\"\x00}\x00\n", `2: the server's answer cannot be read: it is UTF-16`},
+		"a batch with one of them":      {`[` + right + `,{"jsonrpc":"2.0","id":2,"result":{"a":Infinity}}]` + "\n", `2: the server's answer cannot be read: it is not JSON`},
+		"the error of a parser":         {also + "\n" + `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error"}}`, `1: Parse error`},
+		"log lines that are JSON":       {`{"id":1,"error":"x","level":NaN}` + "\n" + `{"id":1,"name":"x"}` + "\n" + `[1, NaN]` + "\n" + right + "\n" + also, ""},
+		"an ID that may go on":          {`{"jsonrpc":"2.0","id":1` + "\n" + right + "\n" + also, ""},
+		"a request with the same ID":    {`{"jsonrpc":"2.0","id":1,"method":"ping","params":NaN}` + "\n" + right + "\n" + also, ""},
+		"answers that nobody waits for": {right + "\n" + also + "\n" + `{"jsonrpc":"2.0","id":1,"result":NaN}` + "\n" + `{"result":NaN}`, ""},
+		"lines that end with CR":        {right + "\r" + also + "\r", ""},
+		"a mark before each line":       {"\ufeff" + right + "\n\ufeff" + also + "\n", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := wireOver(tt.output, 4096)
+			for _, id := range []float64{1, 2} {
+				made, _ := jsonrpc.MakeID(id)
+				w.calls.Add(context.Background(), &jsonrpc.Request{ID: made, Method: "ping"})
+			}
+			var failed []string
+			seen := map[jsonrpc.ID]bool{}
+			for {
+				msg, err := w.Read(t.Context())
+				if err != nil {
+					break
+				}
+				if r, ok := msg.(*jsonrpc.Response); ok {
+					seen[r.ID] = true
+					if r.Error != nil {
+						failed = append(failed, fmt.Sprintf("%v: %v", r.ID.Raw(), r.Error))
+					}
+				}
+			}
+			if len(seen) != 2 {
+				t.Errorf("%d requests came to an end", len(seen))
+			}
+			got := strings.Join(failed, "\n")
+			if begin, _, _ := strings.Cut(tt.want, "…"); tt.want == "" && got != "" || !strings.Contains(got, begin) {
+				t.Errorf("failed: %s\nwant %s", got, tt.want)
+			}
+		})
+	}
+}
