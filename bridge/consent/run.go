@@ -284,6 +284,8 @@ func (r *Run) lead(b *batch) {
 		}
 	}
 	if len(calls) > 0 {
+		// They came over several threads and servers: without this, in another order each time.
+		slices.SortStableFunc(calls, func(a, b Call) int { return a.Number - b.Number })
 		q, err := r.ask(r.life, &Question{Calls: calls})
 		if err == nil {
 			err = q.err()

@@ -18,6 +18,7 @@ const (
 	maxNamedTools  = 20
 	maxEffects     = 5
 	maxReason      = 400
+	maxCallReasons = 3 // of one of several calls
 	maxName        = 200
 )
 
@@ -41,6 +42,10 @@ func (q *Question) WholeTerminalText() string {
 	b.WriteString(q.TerminalText() + "\nall arguments:")
 	for i, c := range q.Calls {
 		fmt.Fprintf(&b, "\n%d. server %s, tool %s, arguments: %s", i+1, quote(terminal{}, c.Server), quote(terminal{}, c.Tool), shownArguments(terminal{}, c, maxWhole/len(q.Calls)))
+		if !q.sameReasons() && i >= maxListedCalls { // those of others are above
+			b.WriteByte('\n')
+			writeReasons(&b, terminal{}, "   ", c.Reasons)
+		}
 	}
 	return b.String()
 }
@@ -54,7 +59,7 @@ func (q *Question) brief(as quoting) string {
 		return b.String()
 	case len(q.Calls) == 0:
 		fmt.Fprintf(&b, "toolcell asks before Python code runs: may it have %s?\n", as.line(clip(q.Subject, maxArguments)))
-		writeReasons(&b, as, q.Reasons)
+		writeReasons(&b, as, "", q.Reasons)
 		return strings.TrimSuffix(b.String(), "\n")
 	case len(q.Calls) == 1:
 		caller := "Python code"
@@ -66,20 +71,38 @@ func (q *Question) brief(as quoting) string {
 		fmt.Fprintf(&b, "toolcell asks: may Python code make these %d calls?\n", len(q.Calls))
 	}
 	q.writeCalls(&b, as)
-	writeReasons(&b, as, q.allReasons())
+	if q.sameReasons() {
+		writeReasons(&b, as, "", q.allReasons())
+	} else if others := q.otherReasons(); len(others) > 0 {
+		b.WriteString("of the calls that are not shown:\n")
+		writeReasons(&b, as, "   ", others)
+	}
 	q.writeEffects(&b, as)
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-func writeReasons(b *strings.Builder, as quoting, reasons []string) {
+func writeReasons(b *strings.Builder, as quoting, indent string, reasons []string) {
 	for _, reason := range reasons {
-		fmt.Fprintf(b, "reason: %s\n", as.line(clip(reason, maxReason)))
+		fmt.Fprintf(b, "%sreason: %s\n", indent, as.line(clip(reason, maxReason)))
 	}
 }
 
+// sameReasons reports whether all calls have the same reasons, or there is only one.
+// Otherwise each call that is shown has its own below it.
+func (q *Question) sameReasons() bool {
+	return len(q.allReasons()) < 2 || !slices.ContainsFunc(q.Calls, func(c Call) bool { return !slices.Equal(c.Reasons, q.Calls[0].Reasons) })
+}
+
 // allReasons returns the reasons of all calls, each once, a few of them.
-func (q *Question) allReasons() (all []string) {
-	for _, c := range q.Calls {
+func (q *Question) allReasons() []string { return reasonsOf(q.Calls) }
+
+// otherReasons returns those of the calls that are not shown.
+func (q *Question) otherReasons() []string {
+	return reasonsOf(q.Calls[min(len(q.Calls), maxListedCalls):])
+}
+
+func reasonsOf(calls []Call) (all []string) {
+	for _, c := range calls {
 		for _, reason := range c.Reasons {
 			if !slices.Contains(all, reason) && len(all) < maxListedCalls {
 				all = append(all, reason)
@@ -100,6 +123,12 @@ func (q *Question) writeCalls(b *strings.Builder, as quoting) {
 		shown := q.Calls[:min(len(q.Calls), maxListedCalls)]
 		for i, c := range shown {
 			fmt.Fprintf(b, "%d. server %s, tool %s, arguments: %s\n", i+1, quote(as, clip(c.Server, maxName)), quote(as, clip(c.Tool, maxName)), shownArguments(as, c, maxArguments/len(shown)))
+			if !q.sameReasons() {
+				writeReasons(b, as, "   ", c.Reasons[:min(len(c.Reasons), maxCallReasons)])
+				if n := len(c.Reasons) - maxCallReasons; n > 0 {
+					fmt.Fprintf(b, "   and %s\n", text.Plural(n, "more reason"))
+				}
+			}
 		}
 		if n := len(q.Calls) - len(shown); n > 0 {
 			fmt.Fprintf(b, "and %s\n", text.Plural(n, "more call"))

@@ -82,7 +82,7 @@ func (a *API) callAllowed(ctx context.Context, server config.Server, r mcpproxy.
 		}
 		shown := *ask
 		shown.Once = ask.Once || namedAsRead(ask.Tool)
-		if err := a.ask(ctx, server, &shown, arrived); err != nil {
+		if err := a.ask(ctx, server, &shown, number, arrived); err != nil {
 			return nil, err
 		}
 		allowed = append(allowed, ask)
@@ -122,7 +122,7 @@ func namedAsRead(tool string) bool {
 // authorizeRead checks whether something other than tools of a server may be read, and
 // asks the user about it if the policy says so. what is shown to the user.
 // Once the user was asked, the returned context is of the server's entry as it was then.
-func (a *API) authorizeRead(ctx context.Context, server config.Server, what string, arguments json.RawMessage) (context.Context, error) {
+func (a *API) authorizeRead(ctx context.Context, number int, server config.Server, what string, arguments json.RawMessage) (context.Context, error) {
 	for {
 		c := policy.Call{Server: policyNames(server), Identity: server.Fingerprint(), Reasons: a.flow.reasons(server)}
 		err := a.policy.Authorize(c)
@@ -131,7 +131,7 @@ func (a *API) authorizeRead(ctx context.Context, server config.Server, what stri
 			shown := *ask
 			shown.Tool, shown.Arguments = what, arguments
 			if ask.Once || !a.asker.Granted(consentCall(&shown)) {
-				if err := a.ask(ctx, server, &shown, func() {}); err != nil {
+				if err := a.ask(ctx, server, &shown, number, func() {}); err != nil {
 					return nil, err
 				}
 			}
@@ -159,8 +159,10 @@ func (a *API) authorizeRead(ctx context.Context, server config.Server, what stri
 }
 
 // ask asks the user, or the policy if no user can be asked.
-func (a *API) ask(ctx context.Context, server config.Server, ask *policy.Ask, arrived func()) error {
-	err := a.asker.Ask(ctx, consentCall(ask), arrived)
+func (a *API) ask(ctx context.Context, server config.Server, ask *policy.Ask, number int, arrived func()) error {
+	c := consentCall(ask)
+	c.Number = number
+	err := a.asker.Ask(ctx, c, arrived)
 	if errors.Is(err, consent.ErrNoUser) {
 		if a.policy.AllowedUnasked(policyNames(server), policy.Tool{Name: ask.Tool}) {
 			return nil

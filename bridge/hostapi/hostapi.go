@@ -273,11 +273,11 @@ func (a *API) read(ctx context.Context, method string, p params) (json.RawMessag
 	case "tool_signature":
 		return encode(a.signature(ctx, p.Server, p.Tool))
 	case "list_resources":
-		return a.liveList(ctx, p.Server, "resources/list", a.upstreams.ListResources)
+		return a.liveList(ctx, p, "resources/list", a.upstreams.ListResources)
 	case "list_resource_templates":
-		return a.liveList(ctx, p.Server, "resources/templates/list", a.upstreams.ListResourceTemplates)
+		return a.liveList(ctx, p, "resources/templates/list", a.upstreams.ListResourceTemplates)
 	case "list_prompts":
-		return a.liveList(ctx, p.Server, "prompts/list", a.upstreams.ListPrompts)
+		return a.liveList(ctx, p, "prompts/list", a.upstreams.ListPrompts)
 	}
 	return nil, fmt.Errorf("the host knows no method %q", text.Bound(method, 40))
 }

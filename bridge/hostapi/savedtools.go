@@ -76,7 +76,7 @@ func (a *API) askSaved(ctx context.Context, tool savedtools.Tool) error {
 	if a.asker == nil {
 		return ask
 	}
-	return a.ask(ctx, config.Server{Name: savedServer, Alias: savedServer}, ask, func() {})
+	return a.ask(ctx, config.Server{Name: savedServer, Alias: savedServer}, ask, 0, func() {})
 }
 
 // read returns a saved tool as the code gets it in documentation. In a run that can reach

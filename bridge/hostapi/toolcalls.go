@@ -100,12 +100,12 @@ func (a *API) checkedArguments(ctx context.Context, server string, p params) (js
 
 // liveList gives a list that only the running server has. It needs a grant as a
 // call does, and counts as one: each is a request with the user's token.
-func (a *API) liveList(ctx context.Context, name, method string, list func(context.Context, string) (json.RawMessage, error)) (json.RawMessage, error) {
-	server, err := a.grantedServer(name, "")
+func (a *API) liveList(ctx context.Context, p params, method string, list func(context.Context, string) (json.RawMessage, error)) (json.RawMessage, error) {
+	server, err := a.grantedServer(p.Server, "")
 	if err != nil {
 		return nil, err
 	}
-	if ctx, err = a.authorizeRead(ctx, server, method, nil); err != nil {
+	if ctx, err = a.authorizeRead(ctx, p.number, server, method, nil); err != nil {
 		return nil, callError(err, server.Name, "")
 	}
 	answer, err := list(ctx, server.Name)
@@ -130,7 +130,7 @@ func (a *API) readResource(ctx context.Context, p params) (json.RawMessage, erro
 	}
 	a.planner.decide(p.number)
 	if err == nil {
-		ctx, err = a.authorizeRead(ctx, server, "resources/read", uri)
+		ctx, err = a.authorizeRead(ctx, p.number, server, "resources/read", uri)
 	}
 	if err != nil {
 		return nil, callError(err, server.Name, "")
@@ -167,7 +167,7 @@ func (a *API) getPrompt(ctx context.Context, p params) (json.RawMessage, error) 
 	}
 	a.planner.decide(p.number)
 	if err == nil {
-		ctx, err = a.authorizeRead(ctx, server, "prompts/get", asked)
+		ctx, err = a.authorizeRead(ctx, p.number, server, "prompts/get", asked)
 	}
 	if err != nil {
 		return nil, callError(err, server.Name, "")

@@ -3,12 +3,14 @@ package ongoing
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/toolcell/toolcell/bridge/consent"
 	"github.com/toolcell/toolcell/bridge/consent/form"
 	"github.com/toolcell/toolcell/internal/contain"
+	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // maxRounds bounds the questions in results of one run: clients stop after ten.
@@ -126,16 +128,17 @@ func (r *Run[R]) mayAsk() bool {
 // showForm asks by a form during the call, and decides the question if the form was
 // answered with one of its choices.
 func (rs *Runs[R]) showForm(ctx context.Context, r *Run[R], q *consent.Question, c *Call) {
-	ctx, cancel := context.WithTimeout(ctx, rs.o.FormTimeout)
-	defer cancel()
+	ctx, stop := context.WithTimeoutCause(ctx, rs.o.FormTimeout, fmt.Errorf("it was not answered within %s; it can still be answered with toolcell approvals", text.Duration(rs.o.FormTimeout)))
+	defer stop()
+	ctx, cancel := context.WithCancelCause(ctx)
 	ended := make(chan struct{})
 	defer func() { <-ended }()
-	defer cancel()
+	defer cancel(nil)
 	go func() {
 		defer close(ended)
-		defer contain.Recover("telling a client that the user is asked", func(error) { cancel() })
+		defer contain.Recover("telling a client that the user is asked", func(error) { cancel(nil) })
 		rs.whileAsked(ctx, r, q)
-		cancel() // it was answered elsewhere
+		cancel(errors.New("it was answered elsewhere, or its run has ended"))
 	}()
 	res, err := c.Client.Ask(ctx, c.request.Session, q)
 	if err != nil {

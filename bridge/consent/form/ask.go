@@ -2,6 +2,7 @@ package form
 
 import (
 	"context"
+	"errors"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/toolcell/toolcell/bridge/consent"
@@ -19,8 +20,27 @@ func (c Client) Ask(ctx context.Context, s *mcp.ServerSession, q *consent.Questi
 		ctx = context.WithValue(ctx, schemaKey{}, p.RequestedSchema)
 		p.RequestedSchema = nil
 	}
-	return s.Elicit(ctx, p)
+	return s.Elicit(inWords{ctx}, p)
 }
+
+// inWords is a context whose error is its cause: when it ends, the SDK tells the client the
+// text of the error as the reason why the form is taken back.
+type inWords struct{ context.Context }
+
+// Err implements context.Context.
+func (c inWords) Err() error {
+	err := c.Context.Err()
+	if cause := context.Cause(c.Context); err != nil && cause != nil && !errors.Is(err, cause) {
+		return &wordedError{cause, err}
+	}
+	return err
+}
+
+// A wordedError has the text of a cause, and is also the error of a context.
+type wordedError struct{ cause, err error }
+
+func (e *wordedError) Error() string   { return e.cause.Error() }
+func (e *wordedError) Unwrap() []error { return []error{e.cause, e.err} }
 
 // WithSchema is a middleware for sending that adds the schema of a question from Ask.
 func WithSchema(next mcp.MethodHandler) mcp.MethodHandler {

@@ -51,6 +51,7 @@ type Call struct {
 	Tool      string          `json:"tool"`
 	Arguments json.RawMessage `json:"arguments"`
 	SHA256    string          `json:"sha256"`
+	Reason    string          `json:"reason,omitempty"` // if other calls have others
 }
 
 // maxListed bounds the arguments of one question that are sent with it, in bytes. Its
@@ -90,6 +91,9 @@ func row(q consent.Question) Question {
 	case len(q.Calls) > 1:
 		for _, c := range q.Calls {
 			listed := Call{Server: c.Server, Tool: c.Tool, SHA256: c.Digest()}
+			if len(reasons) > 1 && !slices.Equal(c.Reasons, reasons) { // of all calls
+				listed.Reason = strings.Join(c.Reasons, "; ")
+			}
 			if size <= maxListed {
 				listed.Arguments = c.Arguments
 			}
