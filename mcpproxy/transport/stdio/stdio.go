@@ -164,6 +164,7 @@ func (t *Transport) take(raw []byte) (msgs []jsonrpc.Message, err error) {
 			err = panicked
 		}
 	})
+	contain.Point("transport: decoding")
 	return t.decode(raw), nil
 }
 
