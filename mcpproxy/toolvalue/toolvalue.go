@@ -6,7 +6,6 @@ package toolvalue
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -98,32 +97,65 @@ func contentValue(items []item) json.RawMessage {
 // An item is one of an answer's content.
 type item struct {
 	raw     json.RawMessage
-	members []rawjson.Member
+	members []rawjson.Member // of an object
 	isText  bool
 	text    string
 }
 
+// contentOf returns the items of the content. Some servers write one item without a
+// list, or {} for an empty one.
 func contentOf(members []rawjson.Member) (items []item, err error) {
 	content, found := last(members, "content")
 	if !found || rawjson.IsNull(content) {
 		return nil, nil
 	}
-	list, err := rawjson.Items(content)
-	if err != nil {
-		return nil, fmt.Errorf("its content %w", err)
+	list := []json.RawMessage{bytes.TrimSpace(content)}
+	switch {
+	case startsWith(content, '['):
+		if list, err = rawjson.Items(content); err != nil {
+			return nil, fmt.Errorf("its content %w", err)
+		}
+	case startsWith(content, '{'):
+		if inside, err := rawjson.Members(content); err == nil && len(inside) == 0 {
+			return nil, nil
+		}
 	}
 	for _, raw := range list {
-		i := item{raw: raw}
-		if i.members, err = rawjson.Members(raw); err != nil {
-			return nil, errors.New("an item of its content is not a JSON object")
-		}
-		if kind, _ := textOf(i.members, "type"); kind == "text" {
-			i.isText = true
-			i.text, _ = textOf(i.members, "text")
-		}
-		items = append(items, i)
+		items = append(items, itemOf(raw))
 	}
 	return items, nil
+}
+
+// itemOf reads one item, whatever it is. What is no text in the place of one is the JSON
+// of it.
+func itemOf(raw json.RawMessage) (i item) {
+	i.raw = raw
+	if i.text, i.isText = decodeText(raw); i.isText || !startsWith(raw, '{') {
+		return i
+	}
+	i.members, _ = rawjson.Members(raw)
+	kind, hasKind := last(i.members, "type")
+	text, hasText := last(i.members, "text")
+	i.text, i.isText = decodeText(text)
+	switch name, _ := decodeText(kind); {
+	case !hasKind || rawjson.IsNull(kind):
+	case name != "text":
+		i.isText = false
+	default:
+		if !i.isText && hasText && !rawjson.IsNull(text) {
+			i.text = jsonOf(text)
+		}
+		i.isText = true
+	}
+	return i
+}
+
+// jsonOf returns JSON in its one form, or as it is if it has none.
+func jsonOf(raw json.RawMessage) string {
+	if one, err := rawjson.Canonical(raw); err == nil {
+		return string(one)
+	}
+	return string(raw)
 }
 
 // value returns the item as a value. A text that is a JSON object or list is that; one

@@ -65,7 +65,7 @@ func TestLargeNumbersStay(t *testing.T) {
 }
 
 func TestAnswersThatAreNone(t *testing.T) {
-	for _, answer := range []string{"", "[]", `{"content": 5}`, `{"content": [5]}`, `{"content": {}}`} {
+	for _, answer := range []string{"", "[]", `"text"`, `{"content": [`} {
 		if v, err := toolvalue.Of(json.RawMessage(answer)); err == nil {
 			t.Errorf("%s: %s", answer, v.JSON)
 		}

@@ -22,6 +22,7 @@ from toolcell_runner import (
     content,
     errors,
     hidden,
+    host,
     jsontext,
     pretty,
     process,
@@ -207,6 +208,71 @@ def test_completion_runs_no_property() -> None:
     for dotted in ("value.ran.x", "value.missing.x"):
         with pytest.raises(AttributeError):
             completion.names_for(dotted, names)
+
+
+@pytest.mark.parametrize("digits", [1, 600, 601, 4300, 4301, 5000, 100_000])
+def test_numbers_of_many_digits_are_read(digits: int) -> None:
+    value = jsontext.decode(b'{"n": -%s, "m": [1.5, 7]}' % (b"7" * digits))
+    assert value["n"] == -7 * (10**digits - 1) // 9
+    assert value["m"] == [1.5, 7]
+
+
+def test_a_number_of_too_many_digits_is_an_error() -> None:
+    with pytest.raises(ValueError, match="it has a number of 100001 digits; the most is 100000"):
+        jsontext.decode(b"[" + b"7" * 100_001 + b"]")
+
+
+class Replies:
+    """A channel over which some replies have come."""
+
+    when_full = None
+    fd = -1
+
+    def __init__(self, *replies: bytes) -> None:
+        self.replies = list(replies)
+
+    def message(self) -> bytes | None:
+        return self.replies.pop(0) if self.replies else None
+
+
+@pytest.mark.parametrize(("unreadable", "why"), [
+    (b"[" * 100_000 + b"]" * 100_000, "nests too deep"), (b"7" * 200_000, "200000 digits"), (b"7x", "cannot be read"),
+    (b"", "not JSON"),
+])
+def test_an_answer_that_cannot_be_read_fails_its_call_alone(unreadable: bytes, why: str) -> None:
+    came: dict[int, Any] = {}
+    first, second = b'{"type":"reply","id":1,"result":' + unreadable + b"}", b'{"type":"reply","id":2,"result":5}'
+    answers: Any = Replies(first, second)
+    asked = host.Host(answers)
+    for number in (1, 2, 3):
+        about = host.names_in({"server": "s", "tool": f"t{number}"})
+        asked._waiting[number] = lambda reply, number=number: came.setdefault(number, reply), about
+    assert asked._hand_out(True)
+    assert sorted(came) == [1, 2]
+    assert host.result_of(came[2]) == 5
+    with pytest.raises(errors.MCPError, match=why) as raised:
+        host.result_of(came[1])
+    assert (raised.value.server, raised.value.tool) == ("s", "t1")
+
+
+ODD: list[Any] = [
+    None, {}, [], "text", 5, True, [None], ["x"], [5], [[]], [{}], {"text": None}, {"type": "text"},
+    [{"text": {"a": 1}}], [{"type": "image", "data": 5, "mimeType": 7}], [{"blob": "AAAA", "mimeType": 7, "uri": []}],
+    [{"blob": 5}],
+    [{"content": None}], [{"content": "x"}], [{"content": 5}], [{"content": [5, None, "x"]}],
+    [{"role": 5, "content": {"type": "text", "text": 5}}],
+]
+
+
+@pytest.mark.parametrize("odd", ODD, ids=json.dumps)
+def test_resources_and_prompts_of_any_types_are_values(odd: Any) -> None:
+    read: Any = jsontext.decode(json.dumps({"contents": odd, "messages": odd}).encode())
+    for value in (content.resource_value(read, "server"), content.prompt_value(read, "server")):
+        repr(value)
+        for part in value if isinstance(value, list) else [value]:
+            for name in ("mime_type", "uri"):
+                if isinstance(part, (content.Binary, content.ResourceText)):
+                    assert isinstance(getattr(part, name), str)
 
 
 CASES = Path(__file__).parents[3] / "mcpproxy" / "toolvalue" / "testdata" / "cases.json"

@@ -5,7 +5,7 @@ import os
 import sys
 
 from .listeditems import plain
-from .toolresults import with_raw
+from .toolresults import items_of, text_of, with_raw
 from .values import Record
 
 TYPE_CHECKING = False
@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 
 
 MAX_PARTS = 1000  # of a value are looked at for pictures
+
+
+def text_or_none(value: object) -> str:
+    return value if isinstance(value, str) else ""
 
 
 class Binary(Record):
@@ -37,11 +41,11 @@ class Binary(Record):
 
     @property
     def mime_type(self) -> str:
-        return self.get("mimeType") or ""
+        return text_or_none(self.get("mimeType"))
 
     @property
     def uri(self) -> str:
-        return self.get("uri") or ""
+        return text_or_none(self.get("uri"))
 
     def save(self, path: str | os.PathLike[str]) -> str:
         """Writes the bytes to a file. Returns its path."""
@@ -89,7 +93,7 @@ class ResourceLink(Record):
 
     @property
     def mime_type(self) -> str:
-        return self.get("mimeType") or ""
+        return text_or_none(self.get("mimeType"))
 
     def read(self) -> Any:
         """Returns the content, as runtime.read_resource does. Await it."""
@@ -112,6 +116,8 @@ def publish(runtime: Runtime) -> None:
 
 def content_value(item: Any, server: str) -> Any:
     """Returns an item of a tool's or prompt's content that is not text."""
+    if not isinstance(item, dict):
+        return item
     kind = item.get("type")
     if kind in ("image", "audio") and isinstance(item.get("data"), str):
         return Binary(item)
@@ -123,12 +129,14 @@ def content_value(item: Any, server: str) -> Any:
 
 
 def resource_item(item: Any) -> Any:
+    if not isinstance(item, dict):
+        return item
     if isinstance(item.get("blob"), str):
         return BinaryResource(item)
     if not isinstance(item.get("text"), str):
         return item
     text = ResourceText(item["text"])
-    text.uri, text.mime_type = item.get("uri") or "", item.get("mimeType") or ""
+    text.uri, text.mime_type = text_or_none(item.get("uri")), text_or_none(item.get("mimeType"))
     return text
 
 
@@ -172,7 +180,7 @@ def binaries_in(value: Any) -> list[Binary]:
 
 def resource_value(answer: Any, server: str) -> Any:
     """Returns what resources/read answered: the one content, or a list of several."""
-    values = [resource_item(item) for item in answer.get("contents") or []]
+    values = [resource_item(item) for item in items_of(answer.get("contents"))]
     return with_raw(values[0] if len(values) == 1 else values, answer)
 
 
@@ -181,12 +189,16 @@ def prompt_value(answer: Any, server: str) -> Any:
     def content(item: Any) -> Any:
         if isinstance(item, list):
             return [content(each) for each in item]
-        if isinstance(item, dict):
-            return item.get("text", "") if item.get("type") == "text" else content_value(item, server)
-        return item
+        text = text_of(item)
+        return content_value(item, server) if text is None else text
 
     def plain_with(record: Any, name: str, value: Any) -> Record:
         return Record(plain({key: record[key] for key in record if key != name}), **{name: value})
 
-    messages = [plain_with(each, "content", content(each.get("content"))) for each in answer.get("messages") or []]
+    def message(each: Any) -> Any:
+        if not isinstance(each, dict):
+            return Record(content=content(each))
+        return plain_with(each, "content", content(each.get("content")))
+
+    messages = [message(each) for each in items_of(answer.get("messages"))]
     return with_raw(plain_with(answer, "messages", messages), answer)

@@ -30,7 +30,7 @@ class Host:
         self._channel = channel
         self._pid = os.getpid()
         self._lock = _thread.allocate_lock()
-        self._waiting: dict[Any, Callable[[Any], None]] = {}
+        self._waiting: dict[Any, tuple[Callable[[Any], None], Any]] = {}
         self._count = 0
         self._reader: Any = None  # the event loop that reads, or _thread where a thread does
         self._receiving = _thread.allocate_lock()
@@ -95,7 +95,7 @@ class Host:
             self.listen(loop)
             self._count += 1
             number = self._count
-            self._waiting[number] = deliver
+            self._waiting[number] = deliver, names_in(params)
         try:
             self._channel.send({"type": "call", "id": number, "method": method, "params": params})
         except BaseException as error:
@@ -171,14 +171,24 @@ class Host:
                 break
             try:
                 reply = decode(body)
-                deliver = self._waiting.pop(reply.get("id"), None)
+                deliver, _ = self._waiting.pop(reply.get("id"), (None, None))
             except (ValueError, AttributeError, TypeError, RecursionError, MemoryError) as error:
-                # It cannot be known which call it answers, and no call may wait for ever.
-                self._fail_all(f"the host's answer cannot be read: {type(error).__name__}: {error}")
+                self._fail(body, error)
                 continue
             if deliver:
                 deliver(reply)
         return go_on
+
+    def _fail(self, body: bytes | bytearray, error: Exception) -> None:
+        """Fails the call that a reply answers which cannot be read, or all: no call may wait for ever."""
+        number = number_in(body)
+        if number is None:
+            self._fail_all("the host's answer cannot be read: " + in_words(error))
+            return
+        deliver, names = self._waiting.pop(number, (None, {}))
+        if deliver:
+            whose = f"the answer of server {names['server']!r}" if "server" in names else "the host's answer"
+            deliver({"error": {"message": f"{whose} cannot be read: {in_words(error)}", **names}})
 
     def _close(self) -> None:
         with self._lock:
@@ -188,8 +198,32 @@ class Host:
     def _fail_all(self, message: str) -> None:
         with self._lock:
             waiting, self._waiting = self._waiting, {}
-        for deliver in waiting.values():
+        for deliver, _ in waiting.values():
             deliver({"error": {"message": message}})
+
+
+HEAD = b'{"type":"reply","id":'  # of each reply, as the host writes it
+
+
+def number_in(body: bytes | bytearray) -> int | None:
+    """Returns the number of the call that a reply is for, though the rest of it may be unreadable."""
+    if not body.startswith(HEAD):
+        return None
+    digits, comma, _ = bytes(body[len(HEAD):len(HEAD) + 20]).partition(b",")
+    return int(digits) if comma and digits.isdigit() else None
+
+
+def names_in(params: Any) -> dict[str, Any]:
+    """Returns the server and the tool that a request is about."""
+    return {name: params[name] for name in ("server", "tool") if name in params} if isinstance(params, dict) else {}
+
+
+def in_words(error: Exception) -> str:
+    if isinstance(error, RecursionError):
+        return "it nests too deep for Python"
+    if isinstance(error, MemoryError):
+        return "it needs more memory than there is"
+    return str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
 
 
 def start_reader(read: Callable[[], None]) -> None:

@@ -178,7 +178,7 @@ class NextStart:
             if host._closed:
                 self._resolve({})
             else:
-                host._waiting[None] = self._resolve
+                host._waiting[None] = self._resolve, {}
                 host.listen()
 
     def _resolve(self, message: Any) -> None:

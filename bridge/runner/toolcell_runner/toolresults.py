@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from .errors import MCPError
-from .jsontext import Strict, parse_json
+from .jsontext import Strict, encode, parse_json
 from .values import CARRIERS
 
 TYPE_CHECKING = False
@@ -17,17 +17,38 @@ def tool_value(answer: Any, server: str, tool: str, runtime: Runtime) -> Any:
     if isinstance(answer, list):  # the call was only planned: the answer of a server is an object
         from .standins import stand_in
         return stand_in(*answer)
-    content = answer.get("content") or []
-    texts = [str(item.get("text", "")) for item in content if item.get("type") == "text"]
-    if answer.get("isError"):
+    content = items_of(answer.get("content"))
+    texts = [text for text in map(text_of, content) if text is not None]
+    if answer.get("isError") is True:
         raise MCPError("\n".join(texts) or "the tool failed and gave no reason", server, tool, answer)
     structured = answer.get("structuredContent")
     if structured is not None:
         value = with_raw(unwrapped(structured, texts), answer)
-        files = [item for item in content if item.get("type") != "text"]
+        files = [item for item in content if text_of(item) is None]
         return runtime.content().with_attachments(value, files, server) if files else value
     values = [item_value(item, server, runtime) for item in content]
     return with_raw(values[0] if len(values) == 1 else values or None, answer)
+
+
+def items_of(content: Any) -> list[Any]:
+    """Returns the items of what should be a list. Some servers write one item without it, or {} for an empty one."""
+    if content is None or content == {}:
+        return []
+    return content if isinstance(content, list) else [content]
+
+
+def text_of(item: Any) -> str | None:
+    """Returns the text of an item that is one, or None. What is no text there is the JSON of it."""
+    if isinstance(item, str):
+        return item
+    if not isinstance(item, dict):
+        return None
+    kind, text = item.get("type"), item.get("text")
+    if kind != "text" and not (kind is None and isinstance(text, str)):
+        return None
+    if isinstance(text, str):
+        return text
+    return "" if text is None else encode(text, ":", ",").decode()
 
 
 def unwrapped(structured: Any, texts: list[str]) -> Any:
@@ -46,9 +67,9 @@ def unwrapped(structured: Any, texts: list[str]) -> Any:
 
 def item_value(item: Any, server: str, runtime: Runtime) -> Any:
     """Returns an item of the content as a value. A text that reads as a number or the like may be meant as a text."""
-    if item.get("type") != "text":
+    text = text_of(item)
+    if text is None:
         return runtime.content().content_value(item, server)
-    text = item.get("text", "")
     try:
         value = parse_json(text, Strict)
     except (ValueError, RecursionError):
