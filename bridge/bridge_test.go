@@ -93,6 +93,14 @@ func (f fakeUpstreams) ListResourceTemplates(context.Context, string) (json.RawM
 	return json.RawMessage(`{"resourceTemplates":[{"uriTemplate":"x://{id}","name":"t"}]}`), nil
 }
 
+func (f fakeUpstreams) KnownTools(server string) policy.KnownTools {
+	known := policy.KnownTools{Server: policy.Server{Name: server, Alias: server}}
+	for name := range f[server] {
+		known.Tools = append(known.Tools, policy.Tool{Name: name, Alias: name})
+	}
+	return known
+}
+
 func (f fakeUpstreams) AcceptHint(string, string, string) error { return nil }
 
 func (f fakeUpstreams) ReadResource(_ context.Context, _, uri string) (json.RawMessage, error) {

@@ -4,11 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/toolcell/toolcell/bridge/hostapi"
+	"github.com/toolcell/toolcell/mcpproxy/policy"
 )
 
 func TestPlanOfAClientInASession(t *testing.T) {
@@ -108,5 +111,25 @@ print(text)
 	}
 	if r := run("b", false, `await runtime.call_tool("notes", "write", {"x": "<result 1>"})`); r.Status != StatusSuccess || sent != 2 {
 		t.Errorf("another session: %s %s, sent %d", r.Status, r.Error, sent)
+	}
+}
+
+// TestANameInThePolicyThatMatchesNoToolIsSaid in the first result that it concerns.
+func TestANameInThePolicyThatMatchesNoToolIsSaid(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "policy.toml")
+	if err := os.WriteFile(file, []byte("[servers.tasks]\ndeny = ['list_task']\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	up := fakeUpstreams{"tasks": {"list_tasks": func(context.Context, json.RawMessage) (string, error) { return "done", nil }}}
+	s := newServer(t, up, func(o *Options) { o.Policy = policy.Load(file, true, nil) })
+	run := func() string {
+		r := s.Run(t.Context(), Request{Code: `from mcp import runtime; await runtime.call_tool("tasks", "list_tasks")`, Servers: []string{"tasks"}, Timeout: 2 * time.Minute})
+		return strings.Join(r.Notes, "\n")
+	}
+	if got, want := run(), `policy: [servers.tasks] deny = "list_task" matches no tool; did you mean "list_tasks"?`; !strings.Contains(got, want) {
+		t.Errorf("notes %q", got)
+	}
+	if got := run(); strings.Contains(got, "policy:") {
+		t.Errorf("it is said again: %q", got)
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/toolcell/toolcell/mcpproxy/catalog"
 	"github.com/toolcell/toolcell/mcpproxy/pins"
+	"github.com/toolcell/toolcell/mcpproxy/policy"
 )
 
 // sentTools returns the tools that are known of the server, nil if none are.
@@ -52,6 +53,26 @@ func (p *Proxy) Pins(server string) (*pins.Server, error) {
 		u.pins.Learn(list.Sent)
 	}
 	return u.pins.Store.Read(u.pins.Key())
+}
+
+// KnownTools returns the tools of a server as policies see them, nil if they are not known.
+// It starts nothing.
+func (p *Proxy) KnownTools(server string) policy.KnownTools {
+	u, err := p.upstream(server)
+	if err != nil {
+		return policy.KnownTools{}
+	}
+	known := policy.KnownTools{Server: policyNames(u.server)}
+	list, _ := u.record.Tools()
+	if list == nil {
+		return known
+	}
+	known.Tools = make([]policy.Tool, 0, list.Count())
+	for i := range list.Count() {
+		t := list.At(i)
+		known.Tools = append(known.Tools, policy.Tool{Name: t.Name, Alias: t.Alias})
+	}
+	return known
 }
 
 // AcceptPins pins a tool of a server as the server has it now, or all tools if tool is

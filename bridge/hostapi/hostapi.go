@@ -42,6 +42,8 @@ type Upstreams interface {
 	Signature(ctx context.Context, server, tool string, live bool) (catalog.Tool, *signature.Signature, error)
 	Stubs(ctx context.Context, server string, tools []string) (string, error)
 	Call(ctx context.Context, r mcpproxy.CallRequest) (mcpproxy.CallResult, error)
+	// KnownTools returns the tools of a server, as far as they are known.
+	KnownTools(server string) policy.KnownTools
 	// AcceptHint keeps that the user takes the server's word that a tool only reads.
 	AcceptHint(server, tool, digest string) error
 	// SetElicits says how the client can ask its user, before calls are made for it.
@@ -174,7 +176,24 @@ func (a *API) Past() (calls int, effects []string, more int) { return a.calls.pa
 // search left out, tools that their servers have changed, saved tools that no longer
 // work, and those that were replaced.
 func (a *API) Notes() []string {
-	return slices.Concat(a.left.note(), a.upstreams.PinNotes(a.used.list()), a.saved.allNotes())
+	return slices.Concat(a.left.note(), a.upstreams.PinNotes(a.used.list()), a.policyNotes(), a.saved.allNotes())
+}
+
+// policyNotes returns, and logs, what in the policy about the servers that were used matches
+// no tool, each once.
+func (a *API) policyNotes() (notes []string) {
+	if !a.policy.NamesTools() {
+		return nil
+	}
+	for _, server := range a.used.list() {
+		for _, u := range a.policy.UnmatchedTools(a.upstreams.KnownTools(server)) {
+			if note := "policy: " + u.String(); u.Plain && a.left.first(note) {
+				a.log.Warn("a name in the policy matches no tool", "server", server, "section", u.Section, "rule", u.Rule, "meant", u.Meant)
+				notes = append(notes, note)
+			}
+		}
+	}
+	return notes
 }
 
 // Silent returns the server that a call was still waiting for when the run ended,

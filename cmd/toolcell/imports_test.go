@@ -62,7 +62,7 @@ var imports = map[string][]string{
 	"mcpproxy/oauth":             {"mcpproxy/config", "mcpproxy/redact", "mcpproxy/statefile", "mcpproxy/text", "mcpproxy/transport/remote"},
 	"mcpproxy/pins":              {"mcpproxy/config", "mcpproxy/rawjson", "mcpproxy/redact", "mcpproxy/statefile", "mcpproxy/text"},
 	"mcpproxy/plainjson":         {"mcpproxy/text"},
-	"mcpproxy/policy":            {"mcpproxy/policy/...", "mcpproxy/requirement", "mcpproxy/statefile", "mcpproxy/text"},
+	"mcpproxy/policy":            {"mcpproxy/match", "mcpproxy/policy/...", "mcpproxy/requirement", "mcpproxy/statefile", "mcpproxy/text"},
 	"mcpproxy/policy/condition":  {"mcpproxy/match", "mcpproxy/policy/rulefile", "mcpproxy/rawjson", "mcpproxy/text"},
 	"mcpproxy/policy/hosts":      {"mcpproxy/match", "mcpproxy/policy/rulefile", "mcpproxy/text"},
 	"mcpproxy/policy/packages":   {"mcpproxy/policy/hosts", "mcpproxy/policy/rulefile", "mcpproxy/requirement", "mcpproxy/text"},

@@ -66,6 +66,26 @@ func printPolicySlips(c *cli.Context, w *os.File, servers []mcpproxy.ServerStatu
 		}
 		console.Note(w, said)
 	}
+	for _, u := range p.UnmatchedTools(knownTools(s)) {
+		if u.Plain || u.Meant != "" {
+			file, _ := s.PolicyFile()
+			console.Note(w, fmt.Sprintf("policy %s, %s", file, u))
+		}
+	}
+}
+
+// knownTools returns the tools of the user's servers, as far as they are known from earlier.
+func knownTools(s settings.Settings) (all []policy.KnownTools) {
+	found, err := discoverServers(s, slog.New(slog.DiscardHandler))
+	if err != nil || len(found.config.Servers) == 0 {
+		return nil
+	}
+	p := mcpproxy.New(found.config, mcpproxy.Options{ClientVersion: version, CatalogDir: s.CatalogDir(), PinDir: s.PinDir()})
+	defer p.Close()
+	for _, server := range found.config.Servers {
+		all = append(all, p.KnownTools(server.Name))
+	}
+	return all
 }
 
 // policyCheck is doctor's line on the policy, if there is one.
@@ -99,7 +119,28 @@ func policyCheck(s settings.Settings) ([]oci.Check, error) {
 			check.Cure = "# correct the names, or remove the sections:\n${EDITOR:-vi} " + text.ShellWord(file)
 		}
 	}
-	return []oci.Check{check}, nil
+	return append([]oci.Check{check}, toolNamesCheck(file, p.UnmatchedTools(knownTools(s)))...), nil
+}
+
+// toolNamesCheck is doctor's line on what in the policy matches no tool, if something does. A
+// glob may be about tools that are yet to come.
+func toolNamesCheck(file string, unmatched []policy.UnmatchedTool) []oci.Check {
+	unmatched = slices.DeleteFunc(unmatched, func(u policy.UnmatchedTool) bool { return !u.Plain && u.Meant == "" })
+	if len(unmatched) == 0 {
+		return nil
+	}
+	const most = 10
+	var said []string
+	for _, u := range unmatched[:min(len(unmatched), most)] {
+		said = append(said, u.String())
+	}
+	if n := len(unmatched) - most; n > 0 {
+		said = append(said, fmt.Sprintf("and %d more", n))
+	}
+	return []oci.Check{{
+		Code: "RC-POLICY-TOOLS", Status: oci.CheckDegraded, Text: "the policy names tools that there are not: " + strings.Join(said, "; "),
+		Cure: "# correct the names, or remove them:\n${EDITOR:-vi} " + text.ShellWord(file),
+	}}
 }
 
 // describePolicy says what is in a policy.

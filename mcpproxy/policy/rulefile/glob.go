@@ -79,6 +79,9 @@ func (g Glob) Matches(name string) bool {
 // IsEverything reports whether the glob matches all names.
 func (g Glob) IsEverything() bool { return strings.Trim(g.text, "*") == "" }
 
+// IsName reports whether the glob has no wildcards, and so is one name.
+func (g Glob) IsName() bool { return !strings.ContainsAny(g.text, "*?") }
+
 // Weight says how much a glob says about a name: the more characters it fixes
 // the more, and most if it fixes all.
 func (g Glob) Weight() int {

@@ -1,0 +1,116 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/toolcell/toolcell/mcpproxy/match"
+	"github.com/toolcell/toolcell/mcpproxy/policy/rulefile"
+)
+
+// An UnmatchedTool is a name or glob in the file that matches no tool of the servers that
+// its section is about: a misspelled name protects nothing.
+type UnmatchedTool struct {
+	Section string // as the file has it
+	Rule    string // such as deny = "list_task"
+	Meant   string // the tool that it probably stands for; "" is none
+	Plain   bool   // it is a name of a tool of one server, so that it is wrong, or too early
+}
+
+func (u UnmatchedTool) String() string {
+	said := fmt.Sprintf("%s %s matches no tool", u.Section, u.Rule)
+	if u.Meant != "" {
+		said += fmt.Sprintf("; did you mean %q?", u.Meant)
+	}
+	return said
+}
+
+// KnownTools are the tools of a server, as far as they are known.
+type KnownTools struct {
+	Server Server
+	Tools  []Tool // nil if they are not
+}
+
+// UnmatchedTools returns what in the file matches no tool of these servers. Sections about
+// a server whose tools are not known are left out.
+func (p *Policy) UnmatchedTools(servers []KnownTools) []UnmatchedTool {
+	if p == nil {
+		return nil
+	}
+	p.mu.Lock()
+	p.refresh()
+	r := p.rules
+	p.mu.Unlock()
+	return r.unmatchedTools(servers, func(*section) bool { return true })
+}
+
+// UnmatchedTools returns what in the rules of the run matches no tool of a server, of the
+// sections that name this server and no other.
+func (r *Run) UnmatchedTools(s KnownTools) []UnmatchedTool {
+	if r == nil || s.Tools == nil {
+		return nil
+	}
+	return r.rules.unmatchedTools([]KnownTools{s}, func(sec *section) bool { return sec.servers.IsName() })
+}
+
+// NamesTools reports whether a section about one server names tools.
+func (r *Run) NamesTools() bool {
+	return r != nil && r.rules != nil && slices.ContainsFunc(r.rules.sections, func(sec *section) bool {
+		return sec.servers.IsName() && len(sec.deny)+len(sec.allow)+len(sec.ask.tools)+len(sec.unaskedAllow)+len(sec.tools) > 0
+	})
+}
+
+func (r *rules) unmatchedTools(servers []KnownTools, of func(*section) bool) (all []UnmatchedTool) {
+	if r == nil {
+		return nil
+	}
+	for _, sec := range r.sections {
+		if !of(sec) {
+			continue
+		}
+		tools, known := toolsOf(sec, servers)
+		if !known {
+			continue
+		}
+		add := func(section, rule string, g rulefile.Glob) {
+			if g.IsEverything() || slices.ContainsFunc(tools, func(t Tool) bool { return g.Matches(t.Name) || g.Matches(t.Alias) }) {
+				return
+			}
+			u := UnmatchedTool{Section: section, Rule: rule, Plain: g.IsName() && sec.servers.IsName()}
+			var names []string
+			for _, t := range tools {
+				names = append(names, t.Name)
+			}
+			u.Meant = match.Meant(strings.Trim(g.String(), "*?"), names)
+			all = append(all, u)
+		}
+		for _, k := range []struct {
+			key   string
+			globs []rulefile.Glob
+		}{{"deny", sec.deny}, {"allow", sec.allow}, {"ask", sec.ask.tools}, {"unaskedAllow", sec.unaskedAllow}} {
+			for _, g := range k.globs {
+				add(sec.name, fmt.Sprintf("%s = %q", k.key, g.String()), g)
+			}
+		}
+		for _, ts := range sec.tools {
+			add(ts.name, "(tools."+ts.tools.String()+")", ts.tools)
+		}
+	}
+	return all
+}
+
+// toolsOf returns the tools of all servers that a section is about, and false if those of
+// one are not known, or there is none.
+func toolsOf(sec *section, servers []KnownTools) (tools []Tool, known bool) {
+	for _, s := range servers {
+		if !sec.about(s.Server) {
+			continue
+		}
+		if s.Tools == nil {
+			return nil, false
+		}
+		tools, known = append(tools, s.Tools...), true
+	}
+	return tools, known
+}
