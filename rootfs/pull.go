@@ -8,6 +8,7 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/toolcell/toolcell/images"
+	"github.com/toolcell/toolcell/rootfs/cachedir"
 	"github.com/toolcell/toolcell/rootfs/unpack"
 	"golang.org/x/sys/unix"
 )
@@ -18,6 +19,9 @@ import (
 // share the work. Progress may be nil.
 func (s *Store) Ensure(ctx context.Context, ref string, progress func(Progress)) (*Root, error) {
 	r, err := images.Parse(ref)
+	if err == nil {
+		err = s.checkOwn()
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -33,10 +37,13 @@ func (s *Store) Ensure(ctx context.Context, ref string, progress func(Progress))
 	return s.pull(ctx, r, ref, s.cached, progress)
 }
 
+// checkOwn checks that no other user can change what code is to run on.
+func (s *Store) checkOwn() error { return cachedir.CheckOwn(s.dir, "rootfs", "layers", "refs") }
+
 // Cached returns the root that Ensure would return without any network, or nil.
 func (s *Store) Cached(ctx context.Context, ref string) *Root {
 	r, err := images.Parse(ref)
-	if err != nil {
+	if err != nil || s.checkOwn() != nil {
 		return nil
 	}
 	if r.Kind == images.Host {

@@ -28,6 +28,31 @@ import (
 
 var ctx = context.Background()
 
+// TestImagesThatOthersCanChangeAreNotUsed, though they are here.
+func TestImagesThatOthersCanChangeAreNotUsed(t *testing.T) {
+	reg, s := newRegistry(t), openStore(t)
+	ref := reg.push(t, "py:3", pythonImage(t))
+	if _, err := s.Ensure(ctx, ref, nil); err != nil || s.Cached(ctx, ref) == nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"", "rootfs", "layers", "refs"} {
+		dir := filepath.Join(s.dir, name)
+		if err := os.Chmod(dir, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		var foreign *cachedir.ForeignError
+		if root, err := s.Ensure(ctx, ref, nil); !errors.As(err, &foreign) || foreign.Dir != dir || s.Cached(ctx, ref) != nil {
+			t.Errorf("%q: got %v, %v", name, root, err)
+		}
+		if err := os.Chmod(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s.Cached(ctx, ref) == nil {
+		t.Error("as it was, the image is not used either")
+	}
+}
+
 func TestEnsureUnpacksOnceAndNeedsNoNetworkAfter(t *testing.T) {
 	reg := newRegistry(t)
 	img := withEnv(t, pythonImage(t, pack(t, dir("etc"), file("etc/hosts", "h"), file("etc/resolv.conf", "r"))), "PATH=/usr/bin", "LANG=C.UTF-8")

@@ -25,6 +25,7 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 	"github.com/toolcell/toolcell/oci"
 	"github.com/toolcell/toolcell/rootfs"
+	"github.com/toolcell/toolcell/rootfs/cachedir"
 	"github.com/toolcell/toolcell/rootfs/packages"
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
@@ -99,6 +100,9 @@ func openApp(s settings.Settings, o appOptions) (_ *app, err error) {
 		}
 	}()
 	runnerDir, err := runner.Write(filepath.Join(d.Cache, "runner"))
+	if err == nil {
+		err = cachedir.CheckOwn(d.Cache, "runner", filepath.Join("runner", filepath.Base(runnerDir)))
+	}
 	if err != nil {
 		return nil, d.Explain(err)
 	}

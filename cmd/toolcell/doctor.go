@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -55,6 +56,7 @@ func doctor(c *cli.Context, s *console.Streams) error {
 		return err
 	}
 	needs := oci.Needs{Limits: conf.Limits, UID: conf.UID, GID: conf.GID, Dirs: []string{d.Cache, d.State, d.Run}, Images: d.Cache, Config: settings.ConfigDir(), Mounts: conf.Mounts}
+	needs.Inside = keptIn(d.Cache)
 	python, pythonErr := python.FindOnHost(c.Context, "/")
 	needs.Python, needs.PythonErr = python.Exe, pythonErr
 	checks := oci.Examine(needs)
@@ -84,6 +86,18 @@ func doctor(c *cli.Context, s *console.Streams) error {
 		return &console.ExitError{Code: code}
 	}
 	return err
+}
+
+// keptIn are the folders of the cache whose content others must not change: sandboxes
+// import it, and descriptions of servers come from it.
+func keptIn(cache string) (dirs []string) {
+	for _, name := range []string{
+		"images", "images/rootfs", "images/layers", "images/refs", "packages", "packages/wheels", "packages/sets", "packages/requests",
+		"packages/pythons", "packages/uv", "runner", "servers",
+	} {
+		dirs = append(dirs, filepath.Join(cache, name))
+	}
+	return dirs
 }
 
 func doctorExit(checks []oci.Check) int {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -142,6 +141,15 @@ func asUsage(err error) error {
 	return console.Invalidf("%s", forTyping(err.Error()))
 }
 
+// withNetworkAdvice says what to look at if the index cannot be reached.
+func withNetworkAdvice(err error) error {
+	var unreachable *packages.UnreachableError
+	if errors.As(err, &unreachable) {
+		return fmt.Errorf("%w; check the network (behind a proxy, HTTPS_PROXY); toolcell packages list shows what is here", err)
+	}
+	return err
+}
+
 func packagesAdd(c *cli.Context, s *console.Streams) (err error) {
 	if !c.Args().Present() {
 		return console.Usagef("packages add takes requirements such as 'pandas>=2', or a script")
@@ -161,7 +169,7 @@ func packagesAdd(c *cli.Context, s *console.Streams) (err error) {
 	offline := c.Bool("offline")
 	set, err := p.Ensure(c.Context, p.image, needs, wheels.Options{Offline: offline, Anew: !offline}, show)
 	if err != nil {
-		return asUsage(err)
+		return asUsage(withNetworkAdvice(err))
 	}
 	if !offline {
 		if err := p.compile(c.Context, set); err != nil {
@@ -203,13 +211,16 @@ func packagesLock(c *cli.Context, s *console.Streams) (err error) {
 	defer func() { err = errors.Join(err, p.close()) }()
 	lock, err := p.Lock(c.Context, p.image, needs, wheels.Options{Offline: c.Bool("offline")})
 	if err != nil {
-		return asUsage(err)
+		return asUsage(withNetworkAdvice(err))
 	}
-	to := wheels.LockFile(file)
-	if err := os.WriteFile(to, lock, 0o644); err != nil {
-		return fmt.Errorf("writing the lock: %w", err)
+	to, wasLinkTo, err := wheels.WriteLock(file, lock)
+	if err != nil {
+		return err
 	}
 	progress.Close()
+	if wasLinkTo != "" {
+		fmt.Fprintf(s.Err, "toolcell: %s was a link to %q; it is a file now, and what the link led to is as it was\n", to, wasLinkTo)
+	}
 	if c.Bool("json") {
 		return console.PrintJSON(s, []writtenLock{{to}})
 	}

@@ -44,6 +44,7 @@ type Needs struct {
 	Limits   spec.Limits
 	UID, GID uint32   // inside
 	Dirs     []string // folders that it writes to, there yet or not
+	Inside   []string // folders in them from which sandboxes import, or servers are described
 	Images   string   // the one in which root file systems are unpacked
 	Config   string   // the folder of the user's own files; only read
 
@@ -65,8 +66,11 @@ func Examine(n Needs) []Check {
 	for _, dir := range n.Dirs {
 		f.folders = append(f.folders, lookAt(dir, h))
 	}
+	for _, dir := range n.Inside {
+		f.readOnly = append(f.readOnly, rightsInside(dir))
+	}
 	if n.Config != "" {
-		f.readOnly = []folder{searchOnly(n.Config, h)}
+		f.readOnly = append(f.readOnly, searchOnly(n.Config, h))
 	}
 	f.hostErr = err
 	f.mounts = mountChecks(shown)

@@ -32,6 +32,17 @@ func rightsOf(f folder) (all []rights) {
 	return all
 }
 
+// rightsInside is a folder of which only its own rights count: what it is in is looked at
+// as a folder of its own. One that is not there has none.
+func rightsInside(path string) folder {
+	if _, err := os.Lstat(path); err != nil {
+		return folder{Path: path}
+	}
+	f := folder{Path: path, At: path}
+	f.Rights = rightsOf(f)[:1]
+	return f
+}
+
 // unmappedID is what stands for the ids that a user namespace does not have
 // (user_namespaces(7)); root of the host is one of them.
 const unmappedID = 65534

@@ -68,7 +68,7 @@ func (s *Store) get(ctx context.Context, from origins, address, accept string) (
 		}
 		stalled.Stop()
 		cancel(nil)
-		return nil, err
+		return nil, explainRequest(err)
 	}
 	resp.Body = &watchedBody{resp.Body, ctx, cancel, stalled, s.stall}
 	return resp, nil

@@ -207,11 +207,19 @@ func (s *Store) Ensure(ctx context.Context, r Request, progress func(Progress)) 
 	if progress == nil {
 		progress = func(Progress) {}
 	}
+	if err := s.checkOwn(); err != nil {
+		return nil, err
+	}
 	set, err := s.ensure(ctx, r, progress)
 	if set != nil && set.Bytes > r.MaxBytes { // it was made under another limit
 		return nil, errors.Join(err, tooLarge(r.MaxBytes))
 	}
 	return set, err
+}
+
+// checkOwn checks that no other user can change what code is to import.
+func (s *Store) checkOwn() error {
+	return cachedir.CheckOwn(s.dir, "wheels", "sets", "requests", "pythons", "uv")
 }
 
 func (s *Store) ensure(ctx context.Context, r Request, progress func(Progress)) (*Set, error) {
@@ -232,6 +240,9 @@ func (s *Store) ensure(ctx context.Context, r Request, progress func(Progress)) 
 
 // Has reports whether Ensure would find the packages of a request here, and ask no index.
 func (s *Store) Has(r Request) bool {
+	if s.checkOwn() != nil {
+		return false
+	}
 	set, err := s.cached(r, r.key())
 	return set != nil && err == nil
 }
@@ -306,6 +317,9 @@ func (s *Store) fetch(ctx context.Context, r Request, key string, progress func(
 // Resolve returns the lock that a request leads to, and fetches no package. Offline it is
 // the one of the last time.
 func (s *Store) Resolve(ctx context.Context, r Request) ([]byte, error) {
+	if err := s.checkOwn(); err != nil {
+		return nil, err
+	}
 	if r.Offline {
 		if lock, err := s.knownLock(r, r.key()); err != nil {
 			return nil, err

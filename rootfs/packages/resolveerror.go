@@ -21,6 +21,7 @@ var (
 	tooNew        = regexp.MustCompile("hint: `([^`]{1,100})` was filtered by `exclude-newer`")
 	notFound      = regexp.MustCompile(`([A-Za-z0-9._-]+) was not found in the package registry`)
 	noWheels      = regexp.MustCompile(`(?:[Bb]ecause|and) (?:all versions of )?([A-Za-z0-9._-]+(?:==[^ ,]+)?)[^ ]* ha(?:s|ve) no (?:usable )?wheels`)
+	lacksWheels   = regexp.MustCompile(`have no (?:usable )?wheels|has no (?:usable )?wheels`)
 	onlyVersions  = regexp.MustCompile(`only (.{1,120}?) (?:is|are) available and you require ([^ ]+)`)
 	noVersion     = regexp.MustCompile(`there (?:is|are) no versions? of ([A-Za-z0-9._-]+[^ ]*)`)
 	pythonNeeds   = regexp.MustCompile(`([A-Za-z0-9._-]+[^ ]*) (?:depends? on|requires) Python ?([<>=!~][^ ]*)`)
@@ -54,7 +55,7 @@ func explainResolver(out Output, r Request) error {
 	case find(needsLogin) != "":
 		return unreachable(r, "it answers "+find(needsLogin))
 	case find(notFound) != "":
-		return requestErrorf("there is no package %q in the index %s", find(notFound), r.Index)
+		return &RequestError{Err: &NoPackageError{find(notFound), r.Index}}
 	case find(tooNew) != "" && strings.Contains(text, "is missing an upload date"):
 		return requestErrorf("the index %s does not say when the files of %s were uploaded, and so they do not count (%s)", r.Index, find(tooNew), r.newerSetting())
 	case find(tooNew) != "" && !depends && r.byScript():
@@ -75,10 +76,27 @@ func explainResolver(out Output, r Request) error {
 	case pythonNeeds.MatchString(text):
 		m := pythonNeeds.FindStringSubmatch(text)
 		return requestErrorf("%s needs Python %s, which the image does not have", cut(m[1]), cut(strings.TrimRight(m[2], ",.")))
+	case lacksWheels.MatchString(text) && !depends:
+		return requestErrorf("%s%s has no wheel for the Python of this image, and nothing is built from source", together(r), briefly(concerned(text, r)))
 	case strings.Contains(text, "No solution found"):
-		return requestErrorf("no versions go together for %s%s%s", briefly(concerned(text, r)), conflict(text), ofPolicy(text, r))
+		return requestErrorf("no versions go together for %s%s%s", briefly(concerned(text, r)), conflict(text, r), ofPolicy(text, r))
 	}
 	return fmt.Errorf("the resolver failed: %s", cut(firstSentence(text)))
+}
+
+// A NoPackageError says that the index does not have a package.
+type NoPackageError struct{ Name, Index string }
+
+func (e *NoPackageError) Error() string {
+	return fmt.Sprintf("there is no package %q in the index %s", e.Name, e.Index)
+}
+
+// together begins what is said of one of several requirements.
+func together(r Request) string {
+	if len(r.Requirements) < 2 {
+		return ""
+	}
+	return "no versions go together for " + briefly(r.Requirements) + ": "
 }
 
 // An UnreachableError says why the package index cannot be reached.
@@ -110,13 +128,22 @@ func concerned(text string, r Request) (lines []string) {
 
 var packageStart = regexp.MustCompile(`^[A-Za-z0-9._-]+`)
 
-// conflict is the first reason in uv's explanation.
-func conflict(text string) string {
-	m := dependsOn.FindStringSubmatch(text)
-	if m == nil {
+// conflict says in uv's explanation what needs something else than the script, and what
+// the script needs: of several reasons the first that is about a package of the script.
+func conflict(text string, r Request) string {
+	all := dependsOn.FindAllStringSubmatch(text, -1)
+	if all == nil {
 		return ""
 	}
-	return ": " + cut(m[1]) + " needs " + cut(strings.TrimRight(m[2], ",."))
+	reason := func(m []string) string { return ": " + cut(m[1]) + " needs " + cut(strings.TrimRight(m[2], ",.")) }
+	for _, m := range all {
+		for _, line := range r.Requirements {
+			if name := packageStart.FindString(line); name != line && sameName(name, packageStart.FindString(m[2])) && !sameName(name, packageStart.FindString(m[1])) {
+				return reason(m) + ", and the script needs " + line
+			}
+		}
+	}
+	return reason(all[0])
 }
 
 // ofPolicy names the versions that the policy allows, of the packages that uv's
@@ -136,7 +163,7 @@ func ofPolicy(text string, r Request) string {
 
 // mentions reports whether uv's explanation has a package among what is required.
 func mentions(text, name string) bool {
-	return regexp.MustCompile(`you require [^.]*\b` + regexp.QuoteMeta(name) + `\b`).MatchString(text)
+	return regexp.MustCompile(`you require (?:[^.]|\.[^ ])*\b` + regexp.QuoteMeta(name) + `\b`).MatchString(text)
 }
 
 func period(r Request) string {

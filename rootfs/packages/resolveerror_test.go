@@ -50,7 +50,23 @@ func TestResolverErrorsAreASentence(t *testing.T) {
 		},
 		{
 			"conflict", noSolution + "Because pandas>=3.1.1 depends on numpy{python_full_version < '3.14'}>=2.0.2 and you require pandas==3.1.1, we can conclude that you require numpy>=2.0.2.\n         And because you require numpy==1.26.4, we can conclude that your requirements are unsatisfiable.",
-			"no versions go together for numpy==1.26.4, pandas==3.1.1: pandas>=3.1.1 needs numpy>=2.0.2", "numpy==1.26.4 pandas==3.1.1 six", "", false,
+			"no versions go together for numpy==1.26.4, pandas==3.1.1: pandas>=3.1.1 needs numpy>=2.0.2, and the script needs numpy==1.26.4", "numpy==1.26.4 pandas==3.1.1 six", "", false,
+		},
+		{
+			"conflict with an old version that has no wheels", noSolution + "Because all of:\n             numpy<=1.9.3\n             numpy>=1.10.4,<=1.19.5\n          have no usable wheels and only the following versions of numpy are available:\n             numpy<=1.9.3\n             numpy>=1.10.4\n         we can conclude that numpy>1.10.3,<=1.19.5 cannot be used.\n         And because only the following versions of numpy are available:\n             numpy<=1.19.5\n             numpy>=1.20\n         and you require numpy<1.20, we can conclude that your requirements are unsatisfiable.\n\nhint: Wheels are required for `numpy`",
+			"no versions go together for numpy<1.20, pandas>=2: numpy<1.20 has no wheel for the Python of this image, and nothing is built from source", "numpy<1.20 pandas>=2", "", false,
+		},
+		{
+			"conflict with a minor version", noSolution + "Because requests>=2.33.0 depends on urllib3>=1.26 and all of:\n             requests>=2.30.0,<=2.31.0\n             requests>=2.32.2,<=2.32.5\n         depend on urllib3>=1.21.1, we can conclude that requests>=2.30.0 depends on urllib3>=1.21.1.\n         And because you require urllib3<1.21 and requests>=2.30, we can conclude that your requirements are unsatisfiable.\n\nhint: Wheels are required for `requests`",
+			"no versions go together for urllib3<1.21, requests>=2.30: requests>=2.33.0 needs urllib3>=1.26, and the script needs urllib3<1.21", "urllib3<1.21 requests>=2.30 six", "", false,
+		},
+		{
+			"conflict further down", noSolution + "Because flask>=3.0.0 depends on click>=8 and jinja2>=3.1.2 and you require flask>=3, we can conclude that you require jinja2>=3.1.2.\n         And because flask>=3.0.0 depends on jinja2>=3.1.2 and you require jinja2<3, we can conclude that your requirements are unsatisfiable.",
+			"no versions go together for flask>=3, jinja2<3: flask>=3.0.0 needs jinja2>=3.1.2, and the script needs jinja2<3", "flask>=3 jinja2<3", "", false,
+		},
+		{
+			"conflict of the script with itself", noSolution + "Because you require six<1 and six>2, we can conclude that your requirements are unsatisfiable.",
+			"no versions go together for six<1, six>2", "six<1 six>2", "", false,
 		},
 		{
 			"conflict of all", noSolution + "Because only good==1.0 is available and all versions of needy depend on good>=9, we can conclude that all versions of needy cannot be used.\n         And because you require needy, we can conclude that your requirements are unsatisfiable.",

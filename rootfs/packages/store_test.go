@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/toolcell/toolcell/rootfs/cachedir"
 )
 
 func twoWheels(t *testing.T) map[string][]byte {
@@ -369,6 +371,34 @@ func TestWheelsAreOfThePackageThatTheLockNames(t *testing.T) {
 				t.Errorf("%s %s, %s: got %v, want %q", c.name, c.version, c.file, err, c.want)
 			}
 		}
+	}
+}
+
+// TestPackagesThatOthersCanChangeAreNotUsed, though they are here.
+func TestPackagesThatOthersCanChangeAreNotUsed(t *testing.T) {
+	x, s := newIndex(t, twoWheels(t)), newStore(t)
+	r := x.request("a")
+	if _, err := s.Ensure(t.Context(), r, nil); err != nil || !s.Has(r) {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"", "wheels", "sets", "requests", "uv"} {
+		dir := filepath.Join(s.dir, name)
+		if err := os.Chmod(dir, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		var foreign *cachedir.ForeignError
+		if set, err := s.Ensure(t.Context(), r, nil); !errors.As(err, &foreign) || foreign.Dir != dir || s.Has(r) {
+			t.Errorf("%q: got %v, %v", name, set, err)
+		}
+		if _, err := s.Resolve(t.Context(), r); !errors.As(err, &foreign) {
+			t.Errorf("%q: resolving: %v", name, err)
+		}
+		if err := os.Chmod(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.Ensure(t.Context(), r, nil); err != nil {
+		t.Errorf("as it was: %v", err)
 	}
 }
 

@@ -78,7 +78,11 @@ func (s *Store) fetchUV(ctx context.Context, r Request, wheel pinnedWheel, dir s
 		return err
 	}
 	address, err := s.find(ctx, from, r.Index+"/uv/", wheel.file)
-	if err != nil {
+	var host *hostError
+	switch {
+	case errors.As(err, &host):
+		return &UnreachableError{r.Index, host.reason}
+	case err != nil:
 		return fmt.Errorf("the package index %s: %w", r.Index, err)
 	}
 	file := filepath.Join(dir, "uv.whl")

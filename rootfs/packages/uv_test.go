@@ -1,8 +1,13 @@
 package packages
 
 import (
+	"crypto/x509"
+	"errors"
+	"net"
 	"net/http"
+	"net/url"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -56,5 +61,39 @@ func TestUVIsWhatWasPinned(t *testing.T) {
 	s.uv = "/nonexistent/uv"
 	if _, err := s.Ensure(t.Context(), x.request("a"), nil); err == nil || !strings.Contains(err.Error(), "MCP_BRIDGE_UV") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestAnIndexThatCannotBeReachedIsSaidInWords, without the addresses, sockets and resolvers of
+// Go's errors.
+func TestAnIndexThatCannotBeReachedIsSaidInWords(t *testing.T) {
+	x, s := newIndex(t, nil), newStore(t)
+	s.uv = ""
+	x.Close()
+	_, err := s.Ensure(t.Context(), x.request("a"), nil)
+	var unreachable *UnreachableError
+	want := "the package index " + x.URL + "/simple cannot be reached: connection refused"
+	if !errors.As(err, &unreachable) || unreachable.Error() != want || strings.Contains(err.Error(), "dial tcp") || strings.Contains(err.Error(), "Get ") {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	t.Setenv("HTTPS_PROXY", "") // read once in a process; without it the words have no proxy
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{&net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", Name: "x.example", Server: "127.0.0.53:53", IsNotFound: true}}, "(no such host)"},
+		{&net.DNSError{Err: "server misbehaving", Server: "127.0.0.53:53"}, "(its name cannot be looked up: server misbehaving)"},
+		{&net.DNSError{IsTimeout: true, Server: "127.0.0.53:53"}, "(the name server does not answer)"},
+		{&net.OpError{Op: "dial", Err: syscall.ENETUNREACH}, "(network is unreachable)"},
+		{x509.UnknownAuthorityError{}, "(an unknown authority has signed its certificate)"},
+	} {
+		got := explainRequest(&url.Error{Op: "Get", URL: "https://x.example/simple/uv/", Err: c.err}).Error()
+		if !strings.HasPrefix(got, `cannot reach "x.example"`) || !strings.HasSuffix(got, c.want) || strings.Contains(got, "127.0.0.53") {
+			t.Errorf("%v: got %s", c.err, got)
+		}
+	}
+	rule := errors.New("it comes from elsewhere")
+	if got := explainRequest(&url.Error{Op: "Get", URL: "https://x.example/", Err: rule}); !errors.Is(got, rule) || got.Error() != rule.Error() {
+		t.Errorf("a rule of ours: got %v", got)
 	}
 }

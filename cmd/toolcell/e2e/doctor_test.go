@@ -279,3 +279,30 @@ func TestDoctorWarnsOfWhoMayChangeOurFiles(t *testing.T) {
 		}
 	}
 }
+
+// TestCachesThatOthersCanChangeAreNotUsed: doctor and the run say so.
+func TestCachesThatOthersCanChangeAreNotUsed(t *testing.T) {
+	h := firstHost(t)
+	e := h.ownState(t)
+	e["MCP_BRIDGE_IMAGE"] = "host"
+	cache := filepath.Join(e["MCP_BRIDGE_STATE_DIR"], "cache")
+	h.must(t, e, "exec", "-c", "print(1)")
+	h.must(t, e, "packages", "list")
+	for _, name := range []string{"packages", "packages/wheels", "images", "runner"} {
+		dir := filepath.Join(cache, name)
+		if err := errors.Join(os.MkdirAll(dir, 0o755), os.Chmod(dir, 0o777)); err != nil {
+			t.Fatal(err)
+		}
+		checks, code := examined(t, h.command(t, e, "doctor", "--json"))
+		if c := checks["RC-STATE-OTHERS"]; c.Status != oci.CheckDegraded || !strings.Contains(c.Cure, "chmod go-w "+dir) || code == exitOK {
+			t.Errorf("%s: exit %d, %+v", name, code, c)
+		}
+		out, err := h.command(t, e, "exec", "-c", "# /// script\n# dependencies = ['six']\n# ///\nimport six").CombinedOutput()
+		if want := dir + " can be written to by other users"; err == nil || !strings.Contains(string(out), want) {
+			t.Errorf("%s: %v: %s", name, err, out)
+		}
+		if err := os.Chmod(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/toolcell/toolcell/bridge"
+	"github.com/toolcell/toolcell/bridge/hints"
 	"github.com/toolcell/toolcell/mcpproxy/requirement"
 	"github.com/toolcell/toolcell/mcpproxy/statefile"
 	"github.com/toolcell/toolcell/mcpproxy/text"
@@ -93,6 +94,12 @@ func (s *Source) Lock(ctx context.Context, image bridge.Image, n bridge.Needs, o
 // is missing.
 func classify(err error, image bridge.Image, n bridge.Needs) error {
 	var wrong *packages.RequestError
+	var none *packages.NoPackageError
+	if errors.As(err, &none) {
+		if like := hints.PackageLike(none.Name); like != "" {
+			return bridge.Invalid(fmt.Errorf("%w; did you mean %s?", err, like))
+		}
+	}
 	switch {
 	case errors.Is(err, packages.ErrNotLocked):
 		return bridge.Invalid(fmt.Errorf("%w; write it again with: %s", err, command("lock", image, n)))

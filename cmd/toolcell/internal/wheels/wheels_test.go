@@ -38,6 +38,8 @@ func TestLockIsBesideTheScript(t *testing.T) {
 func TestErrorsNameTheCommandThatHelps(t *testing.T) {
 	needs := bridge.Needs{File: "my report.py"}
 	for want, err := range map[string]error{
+		`there is no package "yaml" in the index x; did you mean PyYAML?`:                                                       &packages.RequestError{Err: &packages.NoPackageError{Name: "yaml", Index: "x"}},
+		`there is no package "frobnicator" in the index x`:                                                                      &packages.RequestError{Err: &packages.NoPackageError{Name: "frobnicator", Index: "x"}},
 		"no versions; the lock beside the script can be written again with: toolcell packages lock --image host 'my report.py'": &packages.RequestError{Err: errors.New("no versions"), Locked: true},
 		"the lock beside the script does not have x; write it again with: toolcell packages lock --image host 'my report.py'":   &packages.RequestError{Err: fmt.Errorf("%w x", packages.ErrNotLocked)},
 		"no versions": &packages.RequestError{Err: errors.New("no versions")},

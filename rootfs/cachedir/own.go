@@ -1,0 +1,61 @@
+package cachedir
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// A ForeignError says that others can change what is in a folder, so that nothing may be
+// taken from it: sandboxes would import what they put there.
+type ForeignError struct{ Dir, Why, Cure string }
+
+func (e *ForeignError) Error() string {
+	return fmt.Sprintf("%s %s, so what is in it is not used: %s", e.Dir, e.Why, e.Cure)
+}
+
+// unmappedID is what stands for the ids that a user namespace does not have
+// (user_namespaces(7)); root of the host is one of them.
+const unmappedID = 65534
+
+// CheckOwn returns a *ForeignError if another user can change what is in a folder, or in
+// one of its folders with these names. Those that are not there are passed over.
+func CheckOwn(dir string, names ...string) error {
+	for _, name := range append([]string{""}, names...) {
+		path := filepath.Join(dir, name)
+		info, err := os.Stat(path)
+		if err != nil {
+			continue // whoever uses it says why
+		}
+		if err := checkOwn(path, info, os.Geteuid()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkOwn(path string, info os.FileInfo, euid int) error {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return &ForeignError{path, "has no owner that is known", "use another folder (MCP_BRIDGE_STATE_DIR)"}
+	}
+	const elsewhere = ", or use another folder (MCP_BRIDGE_STATE_DIR)"
+	another := int(st.Uid) != euid && st.Uid != 0 && (st.Uid != unmappedID || !inUserNamespace())
+	// Many distributions give each user a group of its own, with the same number.
+	group := info.Mode()&0o020 != 0 && st.Gid != st.Uid
+	switch {
+	case another:
+		return &ForeignError{path, "belongs to another user", "remove it, give it back with chown -R" + elsewhere}
+	case group || info.Mode()&0o002 != 0:
+		return &ForeignError{path, "can be written to by other users", "chmod go-w " + path + ", after a look at what they may have put there" + elsewhere}
+	}
+	return nil
+}
+
+// inUserNamespace reports whether some ids of the host are not mapped.
+func inUserNamespace() bool {
+	ids, err := os.ReadFile("/proc/self/uid_map")
+	return err == nil && strings.Join(strings.Fields(string(ids)), " ") != "0 0 4294967295"
+}
