@@ -208,9 +208,11 @@ func (c *Calls) Fail(raw []byte, err error) (failed []jsonrpc.Message, known boo
 			continue
 		}
 		known = true
-		if f := c.fail(id, err); f != nil {
-			failed = append(failed, f)
+		f := c.fail(id, err)
+		if f == nil { // it is counted as answered already, but the session has not got the answer
+			f = FailedAnswer(nil, id, err)
 		}
+		failed = append(failed, f)
 	}
 	return failed, known
 }
