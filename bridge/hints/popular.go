@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/mcpproxy/match"
 )
 
@@ -22,6 +23,7 @@ var underOwnName = map[string]bool{"attrs": true, "matplotlib": true, "pymongo":
 // wellKnown are the packages of which hints know, by their plain names, and the modules at
 // the top by which they are imported, with the package of each.
 var wellKnown = sync.OnceValue(func() (w struct{ packages, modules map[string]string }) {
+	defer contain.Recover("reading the names of packages", nil) // then hints know of none
 	w.packages, w.modules = map[string]string{}, map[string]string{}
 	renamed := map[string]bool{}
 	for module, name := range distributions {

@@ -1,12 +1,16 @@
 package main
 
 import (
+	"errors"
 	"io"
 	"log"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/toolcell/toolcell/internal/contain"
 )
 
 // TestHelpIsNamedForWrongFlagsAndArgumentsOnly: a value or a file that cannot be used is
@@ -54,5 +58,25 @@ func TestNothingThatServersSendIsLogged(t *testing.T) {
 	defer null.Close()
 	if code := runCommandLine([]string{"toolcell", "--version"}, null, null, null); code != 0 || log.Writer() != io.Discard {
 		t.Errorf("exit %d, and the standard logger writes to %v", code, log.Writer())
+	}
+}
+
+// TestStacksGoToTheLogAlone, and what the standard logger gets goes nowhere still.
+func TestStacksGoToTheLogAlone(t *testing.T) {
+	beforeLog, before := log.Writer(), slog.Default()
+	defer func() {
+		slog.SetDefault(before)
+		log.SetOutput(beforeLog)
+	}()
+	var out strings.Builder
+	keepLog(slog.New(slog.NewTextHandler(&out, nil)))
+	log.Print("bytes that a server sent")
+	err := contain.Call("answering", func() error { panic("nil map") })
+	var p *contain.PanicError
+	if !errors.As(err, &p) || strings.Contains(err.Error(), "nil map") {
+		t.Fatalf("error = %v", err)
+	}
+	if got := out.String(); !strings.Contains(got, "id="+p.ID) || !strings.Contains(got, "commandline_test.go") || strings.Contains(got, "bytes that") {
+		t.Errorf("log = %q", got)
 	}
 }

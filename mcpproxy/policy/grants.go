@@ -38,8 +38,11 @@ func (r *Run) grantedBy() (granting *rules, file string, err error) {
 	if r == nil {
 		return granting, file, nil
 	}
-	if r.rules != nil {
+	switch {
+	case r.rules != nil:
 		granting = r.rules
+	case r.err == nil && !r.free:
+		return granting, file, errNoRules
 	}
 	return granting, r.policy.name(), r.err
 }

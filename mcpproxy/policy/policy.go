@@ -22,6 +22,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/mcpproxy/statefile"
 )
 
@@ -178,7 +179,11 @@ func (p *Policy) refresh() {
 	default:
 		// A file that was there and vanishes does not allow everything.
 		p.required = true
-		p.rules, p.err = readRules(p.file, p.name())
+		p.rules = nil
+		p.err = contain.Call("reading the policy", func() (err error) {
+			p.rules, err = readRules(p.file, p.name())
+			return err
+		})
 		p.warn(info)
 	}
 	p.seen = now

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -37,7 +38,8 @@ type Call struct {
 // how often it has called what. A nil *Run may call everything.
 type Run struct {
 	policy *Policy
-	rules  *rules // nil allows everything
+	free   bool   // there is no policy: everything is allowed
+	rules  *rules // nil allows nothing unless free
 	err    error  // not nil allows nothing
 	counts map[limitKey]int
 	// planned counts by the limits of a minute what does not go out. A dry run is short: all
@@ -53,7 +55,8 @@ func (p *Policy) NewRun() *Run {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.refresh()
-	return &Run{policy: p, rules: p.rules, err: p.err, counts: map[limitKey]int{}, planned: map[limitKey]int{}}
+	free := p.rules == nil && p.err == nil && !p.seen.there && !p.required
+	return &Run{policy: p, free: free, rules: p.rules, err: p.err, counts: map[limitKey]int{}, planned: map[limitKey]int{}}
 }
 
 // AuthorizeServer checks whether something other than tools of a server may be
@@ -68,16 +71,21 @@ func (r *Run) ServerDenied(s Server) error {
 		return nil
 	case r.err != nil:
 		return fmt.Errorf("%w; nothing may be called until this is fixed", r.err)
-	case r.rules == nil:
+	case r.free:
 		return nil
+	case r.rules == nil:
+		return errNoRules
 	}
 	return r.rules.serverDenied(s)
 }
 
+// errNoRules denies what no rules were read for.
+var errNoRules = errors.New("the policy was not read; nothing may be called until it can be")
+
 // Authorize checks whether a call may go out, and counts it if it may. The error is an
 // *Ask if it may go out once the user has allowed it.
 func (r *Run) Authorize(c Call) error {
-	if err := r.ServerDenied(c.Server); err != nil || r == nil || r.rules == nil {
+	if err := r.ServerDenied(c.Server); err != nil || r == nil || r.free {
 		return err
 	}
 	limits := r.rules.serverLimits(c.Server)
