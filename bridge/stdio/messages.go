@@ -52,9 +52,19 @@ func (c *Conn) messages(line []byte, tooLong bool) (all []jsonrpc.Message) {
 		c.refuse(nil, jsonrpc.CodeInvalidRequest, errors.New("the array of messages is empty"))
 	}
 	for _, raw := range raws {
-		all = append(all, c.message(raw)...)
+		all = append(all, c.containedMessage(raw)...)
 	}
 	return all
+}
+
+// containedMessage is message. If that panics, the request in it is refused, and the
+// others of its line stay.
+func (c *Conn) containedMessage(raw []byte) (msgs []jsonrpc.Message) {
+	defer contain.Recover("reading a request of the client", func(err error) {
+		msgs = c.refuseLine(raw, jsonrpc.CodeInternalError, err)
+	})
+	contain.Point("stdio: reading a message")
+	return c.message(raw)
 }
 
 // message reads one message, and answers what is none.

@@ -15,7 +15,8 @@ import (
 )
 
 // Write implements mcp.Connection.
-func (c *Conn) Write(ctx context.Context, msg jsonrpc.Message) error {
+func (c *Conn) Write(ctx context.Context, msg jsonrpc.Message) (err error) {
+	defer contain.Error("writing to the client", &err)
 	switch m := msg.(type) {
 	case *jsonrpc.Response:
 		return c.writeAnswer(ctx, m)
@@ -49,6 +50,20 @@ func (c *Conn) writeAnswer(ctx context.Context, answer *jsonrpc.Response) error 
 	c.mu.Lock()
 	r := c.waiting[answer.ID]
 	c.mu.Unlock()
+	line, err := encodeAnswer(answer, r, id)
+	var panicked *contain.PanicError
+	if errors.As(err, &panicked) { // the client still waits
+		line, err = wire.Encode(&jsonrpc.Response{Error: &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: panicked.Error()}}, id)
+	}
+	if err != nil {
+		return fmt.Errorf("encoding an answer for the client: %w", err)
+	}
+	return c.writeLine(ctx, line)
+}
+
+// encodeAnswer returns the line of an answer to a request with an ID of the client.
+func encodeAnswer(answer *jsonrpc.Response, r request, id json.RawMessage) (line []byte, err error) {
+	defer contain.Error("encoding an answer for the client", &err)
 	out := jsonrpc.Response{Result: answer.Result}
 	if r.lasts() {
 		out.Result = wire.Replace(out.Result, id, "_meta", subscriptionKey)
@@ -56,11 +71,7 @@ func (c *Conn) writeAnswer(ctx context.Context, answer *jsonrpc.Response) error 
 	if answer.Error != nil {
 		out.Error = inWords(r.method, answer.Error)
 	}
-	line, err := wire.Encode(&out, id)
-	if err != nil {
-		return fmt.Errorf("encoding an answer for the client: %w", err)
-	}
-	return c.writeLine(ctx, line)
+	return wire.Encode(&out, id)
 }
 
 const (
