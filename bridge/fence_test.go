@@ -47,6 +47,9 @@ func TestFencedCodeRuns(t *testing.T) {
 	if text := r.Text(OutputCompact); !strings.Contains(text, `"<run_python>", line 4, in <module>`+"\n    1 / 0") || r.Stdout[0] != "on" {
 		t.Error(text)
 	}
+	if r := runCode(t, s, "\ufeffprint('marked')"); r.IsError() || r.Stdout[0] != "marked" {
+		t.Errorf("code that begins with a byte order mark: %+v", r)
+	}
 	if r := runCode(t, s, "```python\n\n```"); r.Status != StatusValidation {
 		t.Errorf("%+v", r)
 	}

@@ -68,7 +68,7 @@ func (s *Server) begin(req Request, from *ongoing.Connection, noUser bool) *ongo
 
 // run has the steps of one run, from top to bottom.
 func (s *Server) run(ctx context.Context, req Request, run *ongoing.Run[*Result]) *Result {
-	req.Code = withoutFence(req.Code)
+	req.Code = withoutFence(strings.TrimPrefix(req.Code, "\ufeff")) // some editors write the mark first
 	plan, err := validate(req, s.o)
 	if err != nil {
 		return plan.fail(err)

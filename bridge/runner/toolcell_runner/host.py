@@ -185,7 +185,8 @@ class Host:
         if number is None:
             self._fail_all("the host's answer cannot be read: " + in_words(error))
             return
-        deliver, names = self._waiting.pop(number, (None, {}))
+        unknown: dict[str, Any] = {}
+        deliver, names = self._waiting.pop(number, (None, unknown))
         if deliver:
             whose = f"the answer of server {names['server']!r}" if "server" in names else "the host's answer"
             deliver({"error": {"message": f"{whose} cannot be read: {in_words(error)}", **names}})
