@@ -39,6 +39,13 @@ func (f *freezes) begin(sb Sandbox) (end func(held bool)) {
 	}
 }
 
+// frozen reports whether the sandbox is frozen.
+func (f *freezes) frozen() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.n > 0
+}
+
 // A pictureTime bounds the time in which the pictures of the active run are decoded.
 type pictureTime struct{ clock atomic.Pointer[runner.Clock] }
 

@@ -22,6 +22,7 @@ type codeStop struct {
 	interrupt func()          // the code
 	refuse    func(why error) // all further calls
 	kill      func(why error) // the sandbox
+	frozen    func() bool     // whether the code still stands still
 
 	mu    sync.Mutex
 	why   error // nil if the run was not stopped
@@ -38,10 +39,19 @@ func (s *codeStop) stop(why error) {
 	s.why = why
 	s.refuse(why)
 	s.interrupt()
-	s.timer = time.AfterFunc(stopPatience, func() {
-		defer contain.Recover("ending a run that was stopped", nil)
-		s.kill(why)
-	})
+	s.timer = time.AfterFunc(stopPatience, s.expire)
+}
+
+// expire ends the sandbox of code that did not stop.
+func (s *codeStop) expire() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer contain.Recover("ending a run that was stopped", nil)
+	if s.frozen() { // until there is a slot for it: it could not stop yet
+		s.timer.Reset(stopPatience)
+		return
+	}
+	s.kill(s.why)
 }
 
 // ended says that the code has ended, and returns why it was stopped, if it was.
@@ -56,7 +66,7 @@ func (s *codeStop) ended() error {
 
 // codeStop returns what stops the code of a run in a session.
 func (in *interpreter) codeStop(refuse, kill func(why error)) *codeStop {
-	return &codeStop{interrupt: func() { in.signal(syscall.SIGINT) }, refuse: refuse, kill: kill}
+	return &codeStop{interrupt: func() { in.signal(syscall.SIGINT) }, refuse: refuse, kill: kill, frozen: in.freezes.frozen}
 }
 
 // stoppedByUser reports whether an error is that the user has stopped a run, or did not

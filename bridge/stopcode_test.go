@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/toolcell/toolcell/bridge/consent"
@@ -80,4 +81,26 @@ func TestCodeThatDoesNotStopIsKilled(t *testing.T) {
 	if r := run("1"); !strings.Contains(strings.Join(r.Notes, "\n"), `session "a" was ended: the user stopped the run, and its code did not end within 3 s`) {
 		t.Errorf("notes: %q", r.Notes)
 	}
+}
+
+// TestCodeThatWaitsForASlotIsNotKilled: it could not stop yet.
+func TestCodeThatWaitsForASlotIsNotKilled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		killed, frozen := false, true
+		s := &codeStop{interrupt: func() {}, refuse: func(error) {}, kill: func(error) { killed = true }, frozen: func() bool { return frozen }}
+		s.stop(consent.ErrStopped)
+		time.Sleep(10 * stopPatience)
+		synctest.Wait()
+		if killed {
+			t.Error("frozen code was killed")
+		}
+		s.mu.Lock()
+		frozen = false
+		s.mu.Unlock()
+		time.Sleep(stopPatience)
+		synctest.Wait()
+		if !killed || s.ended() == nil {
+			t.Error("code that goes on was not killed")
+		}
+	})
 }

@@ -78,6 +78,9 @@ type toolChange struct {
 	Noticed     time.Time         `json:"noticed"`
 	Digest      string            `json:"sha256,omitempty"` // of what the server says now
 	Differences []pins.Difference `json:"differences,omitempty"`
+	// Reads says that the server says the tool only reads, which does not count until it is
+	// accepted.
+	Reads bool `json:"readsOnlyUnaccepted,omitempty"`
 }
 
 // A hiddenTool is a tool with characters in its definition that cannot be seen.
@@ -109,7 +112,7 @@ func newPinRow(server string, pinned *pins.Server) pinRow {
 			change.Since = t.Pinned.Since
 			fallthrough
 		default:
-			change.Noticed, change.Digest, change.Differences = now.Since, now.Digest, t.Differences()
+			change.Noticed, change.Digest, change.Differences, change.Reads = now.Since, now.Digest, t.Differences(), t.HintUnaccepted()
 		}
 		row.Changes = append(row.Changes, change)
 		row.Status = "changed"
@@ -132,6 +135,9 @@ func printPins(s *console.Streams, rows []pinRow) error {
 		fmt.Fprintf(&b, "%s: pinned since %s; %s%s\n", name, day(row.Since), text.Plural(row.Tools, "tool"), cmp.Or(countChanges(row.Changes), ", unchanged"))
 		for _, change := range row.Changes[:min(len(row.Changes), maxShownTools)] {
 			fmt.Fprintf(&b, "  %s %s, noticed %s\n", color.Cyan(text.Visible(change.Tool)), color.Yellow(string(change.Change)), change.Noticed.Local().Format(time.DateTime))
+			if change.Reads {
+				b.WriteString("    says that it only reads, which does not count until you accept it\n")
+			}
 			for _, d := range change.Differences {
 				fmt.Fprintf(&b, "    %s\n", d.Part)
 				for line := range strings.Lines(d.Diff) {

@@ -161,8 +161,12 @@ func (c *Comparison) Standing(t Definition, known func() []Definition) (s Standi
 		s.Unaccepted = "the server says that it only reads, which does not count, since it cannot be compared with what is pinned"
 	case hintNew:
 		s.Acceptable = true
-		s.Unaccepted = fmt.Sprintf("the server says that it only reads, but did not say so when the tool was pinned, and you have not accepted that: toolcell servers pins accept %s %s",
-			text.ShellWord(c.name), text.ShellWord(t.Name))
+		before := "did not say so when the tool was pinned"
+		if _, pinned := c.pinned[t.Name]; !pinned {
+			before = "has added it since its tools were pinned"
+		}
+		s.Unaccepted = fmt.Sprintf("the server says that it only reads, but %s, and you have not accepted that: toolcell servers pins accept %s %s",
+			before, text.ShellWord(c.name), text.ShellWord(t.Name))
 	}
 	return s
 }

@@ -55,6 +55,20 @@ func (h Hints) believed(before Hints) bool {
 	return h.ReadOnly && before.ReadOnly && (!h.Destructive || before.Destructive)
 }
 
+// HintUnaccepted reports whether the server says that the tool only reads, which does not
+// count since the pin does not say so.
+func (t *Tool) HintUnaccepted() bool {
+	if t.Seen == nil || t.ReadsOnly {
+		return false
+	}
+	now, _ := t.Seen.hints()
+	var before Hints
+	if t.Pinned != nil {
+		before, _ = t.Pinned.hints()
+	}
+	return now.ReadOnly && !now.believed(before)
+}
+
 // hints returns the hints of a version, also of one that was kept before they were.
 func (v *Version) hints() (h Hints, known bool) {
 	switch {
