@@ -30,8 +30,9 @@ type Runtime struct {
 	mu       sync.Mutex // guards the fields below, once the host was probed, and lock
 	host     spec.Host
 	hostErr  error
-	copied   string       // this program, if sandboxes need a copy of it
-	uids     *idmap.Slots // nil until the host was probed
+	copied   string          // this program, if sandboxes need a copy of it
+	uids     *idmap.Slots    // nil until the host was probed
+	cgroup   *instanceCgroup // the same, and nil where we make no cgroups
 
 	jobs   sync.WaitGroup // background work
 	life   context.Context
@@ -73,6 +74,7 @@ func (r *Runtime) WaitForJobs() { r.jobs.Wait() }
 func (r *Runtime) Close() error {
 	r.Stop()
 	err := os.RemoveAll(r.dir)
+	r.cgroup.close()
 	if r.uids != nil {
 		err = errors.Join(err, r.uids.Close())
 	}
@@ -118,12 +120,18 @@ func (r *Runtime) Host() (spec.Host, error) {
 	r.once.Do(func() {
 		defer contain.Recover("probing the host", func(err error) { r.hostErr = err })
 		h, err := host.Probe(r.uid, r.gid)
+		sweepProbes(h.Cgroup)
+		if err == nil {
+			// Without it cgroups are made beside those of other servers.
+			if r.cgroup, _ = openInstanceCgroup(h.Cgroup); r.cgroup != nil {
+				h.Cgroup.Instance = r.cgroup.name
+			}
+		}
 		if err == nil {
 			r.host, err = spec.NewHost(h, r.mounts)
 		}
 		r.hostErr = err
 		r.uids = idmap.OpenSlots(r.host.OwnUIDs, h.EUID)
-		sweepProbes(h.Cgroup)
 	})
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 
@@ -29,6 +30,7 @@ type Cgroup struct {
 	V2                bool
 	Memory, PIDs, CPU bool
 	Swap              bool   // swap can be limited too
+	Instance          string // folder of this server's own cgroups, "" if they are in none
 	Why               string // why Driver is none, for the user
 }
 
@@ -42,7 +44,7 @@ func (c Cgroup) Freezes() bool { return c.V2 && c.Driver != CgroupNone }
 func (c Cgroup) Path(id string) string {
 	switch c.Driver {
 	case CgroupFS:
-		return "toolcell/" + id
+		return path.Join("toolcell", c.Instance, id)
 	case CgroupSystemd:
 		return "user.slice:toolcell:" + id
 	}

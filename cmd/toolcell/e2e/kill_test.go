@@ -232,3 +232,28 @@ func TestSandboxKilledFromOutside(t *testing.T) {
 		}
 	})
 }
+
+// TestKilledServerWithoutItsStateLeavesNoCgroups, as a CI job leaves it that removes its
+// folders: the next server, with another state folder, removes them.
+func TestKilledServerWithoutItsStateLeavesNoCgroups(t *testing.T) {
+	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
+		state := filepath.Join(h.home, "gone-"+marker())
+		c := h.serveRaw(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_STATE_DIR": state})
+		mark := marker()
+		c.sendCode(t, sleeper(mark))
+		waitFor(t, "the code to run", func() bool { return alive(mark) })
+		var ids []string
+		dirs, _ := filepath.Glob(filepath.Join(state, "run", "instance-*", "*", "state.json"))
+		for _, dir := range dirs {
+			ids = append(ids, filepath.Base(filepath.Dir(dir)))
+		}
+		started := c.kill9(t)
+		if err := os.RemoveAll(state); err != nil {
+			t.Fatal(err)
+		}
+		waitFor(t, "the end of all processes", func() bool { return !slices.ContainsFunc(started, proc.alive) })
+		gone(t, mark)
+		_ = c.stop()
+		wantSwept(t, h, ids)
+	})
+}

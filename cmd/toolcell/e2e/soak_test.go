@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -100,7 +101,10 @@ func measure(t *testing.T, pid int, home string) usage {
 	}
 	cgroups, _ := filepath.Glob("/sys/fs/cgroup/*/toolcell/*/cgroup.procs")
 	own, _ := filepath.Glob("/sys/fs/cgroup/toolcell/*/cgroup.procs")
-	u.cgroups = len(cgroups) + len(own)
+	for _, dir := range slices.Concat(cgroups, own) {
+		sandboxes, _ := filepath.Glob(filepath.Join(filepath.Dir(dir), "*", "cgroup.procs"))
+		u.cgroups += 1 + len(sandboxes)
+	}
 	_ = filepath.WalkDir(filepath.Join(home, "state"), func(string, fs.DirEntry, error) error { u.files++; return nil })
 	return u
 }
