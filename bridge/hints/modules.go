@@ -117,7 +117,7 @@ func notInImage(r Run, module string) string {
 }
 
 // knows reports whether a package is well known, or the user has named it.
-func (r Run) knows(name string) bool { return isWellKnown(name) || r.Listed != nil && r.Listed(name) }
+func (r Run) knows(name string) bool { return IsWellKnown(name) || r.Listed != nil && r.Listed(name) }
 
 func describeModule(module, pkg string) string {
 	if plainName(module) == plainName(pkg) {

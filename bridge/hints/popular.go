@@ -48,8 +48,8 @@ func plainName(name string) string {
 	return strings.Join(strings.FieldsFunc(strings.ToLower(name), func(c rune) bool { return c == '-' || c == '_' || c == '.' }), "-")
 }
 
-// isWellKnown reports whether many programs use a package.
-func isWellKnown(name string) bool { return wellKnown().packages[plainName(name)] != "" }
+// IsWellKnown reports whether many programs use a package.
+func IsWellKnown(name string) bool { return wellKnown().packages[plainName(name)] != "" }
 
 // PackageLike returns the package that a name of none probably means: the one that is
 // imported so, or one whose name differs in a slip. Without one it returns "".

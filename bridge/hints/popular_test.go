@@ -77,3 +77,11 @@ func TestFiguresOfPlotlyAreKept(t *testing.T) {
 		}
 	}
 }
+
+func TestScriptsAreNoPackages(t *testing.T) {
+	for name, want := range map[string]bool{"discord.py": true, "Discord_PY": true, "report.py": false, "s.py": false, "pandas": true, "google-cloud-storage": true} {
+		if got := IsWellKnown(name); got != want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

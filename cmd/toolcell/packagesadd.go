@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/toolcell/toolcell/bridge"
+	"github.com/toolcell/toolcell/bridge/hints"
 	"github.com/toolcell/toolcell/bridge/runner"
 	inline "github.com/toolcell/toolcell/bridge/script"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
@@ -90,7 +92,13 @@ func (p *packager) compile(ctx context.Context, set *packages.Set) error {
 
 // readNeeds reads what the arguments of a command ask for: requirements, or a script.
 func readNeeds(c *cli.Context) (n bridge.Needs, err error) {
-	isScript := func(arg string) bool { return strings.HasSuffix(arg, ".py") }
+	isScript := func(arg string) bool {
+		if !strings.HasSuffix(arg, ".py") {
+			return false
+		}
+		_, err := os.Lstat(arg)
+		return err == nil || !hints.IsWellKnown(arg) // discord.py is a package
+	}
 	switch arguments := c.Args().Slice(); {
 	case len(arguments) == 1 && isScript(arguments[0]):
 		return readScriptNeeds(c, arguments[0])
