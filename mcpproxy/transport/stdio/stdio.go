@@ -37,6 +37,7 @@ type Transport struct {
 	closed chan struct{}
 	once   sync.Once
 
+	spread   []byte                // the lines so far of a message that is written over several
 	pending  []jsonrpc.Message     // the rest of a batch
 	asked    atomic.Bool           // server/discover was written
 	answered atomic.Bool           // something came back
@@ -140,7 +141,7 @@ func (t *Transport) Read(context.Context) (_ jsonrpc.Message, err error) {
 			t.endOfInput(err)
 			return nil, err
 		}
-		if line == nil {
+		if line = t.join(line); line == nil {
 			continue
 		}
 		for _, raw := range message.Batch(line) {
@@ -153,6 +154,30 @@ func (t *Transport) Read(context.Context) (_ jsonrpc.Message, err error) {
 		}
 		t.pending = append(t.pending, t.calls.Strays()...)
 	}
+}
+
+// join returns a whole message, or nil. "Messages MUST NOT contain embedded newlines", but
+// some servers write them indented: from a bracket that is alone in its line to the one
+// that closes it, which is not indented.
+func (t *Transport) join(line []byte) []byte {
+	bare := bytes.TrimRight(wire.TrimMark(line), " \t")
+	opens := len(bare) > 0 && (bare[0] == '{' || bare[0] == '[')
+	if t.spread != nil && (opens || len(t.spread)+len(line) > t.limit) { // it was something else
+		t.proc.output.add("stdout", t.spread)
+		t.spread = nil
+	}
+	switch {
+	case t.spread != nil:
+		t.spread = append(append(t.spread, line...), '\n')
+		if len(bare) != 1 || bare[0] != '}' && bare[0] != ']' {
+			return nil
+		}
+		line, t.spread = t.spread, nil
+	case opens && len(bare) == 1:
+		t.spread = append(bytes.Clone(bare), '\n')
+		return nil
+	}
+	return line
 }
 
 // take is decode. If that panics, the message is an error of the call that it answers,
@@ -187,7 +212,7 @@ func (t *Transport) readLine() ([]byte, error) {
 		if !begun {
 			if trimmed := bytes.TrimLeft(wire.TrimMark(piece), " \t"); len(trimmed) > 0 {
 				begun = true
-				wanted = bytes.IndexByte(beginnings, trimmed[0]) >= 0
+				wanted = bytes.IndexByte(beginnings, trimmed[0]) >= 0 || t.spread != nil
 				if !wanted {
 					t.proc.output.add("stdout", trimmed)
 				}

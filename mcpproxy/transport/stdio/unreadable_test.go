@@ -16,19 +16,24 @@ func TestRequestsThatCanHaveNoAnswerFail(t *testing.T) {
 		output string
 		want   string // errors, by request
 	}{
-		"cut off at the end":            {right + "\n" + `{"jsonrpc":"2.0","id":2,"result":{"content":[`, `2: the server's answer cannot be read: it is cut off after "…` + `"`},
-		"cut off without an ID":         {`{"result":{"content":[` + "\n" + right + "\n", `2: the server's answer cannot be read: it is cut off after "{\"result\":{\"content\":["`},
-		"the last without an ID":        {right + "\n" + `{"result":NaN}` + "\n", `2: the server's answer cannot be read: it is not JSON from byte 10 on: "{\"result\":NaN}"`},
-		"both without an ID":            {`{"result":NaN}` + "\n" + `{"result":NaN}` + "\n", "1: the server's answer"},
-		"UTF-16":                        {right + "\n" + "\xff\xfe{\x00\"\x00}\x00\n", `2: the server's answer cannot be read: it is UTF-16`},
-		"a batch with one of them":      {`[` + right + `,{"jsonrpc":"2.0","id":2,"result":{"a":Infinity}}]` + "\n", `2: the server's answer cannot be read: it is not JSON`},
-		"the error of a parser":         {also + "\n" + `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error"}}`, `1: Parse error`},
-		"log lines that are JSON":       {`{"id":1,"error":"x","level":NaN}` + "\n" + `{"id":1,"name":"x"}` + "\n" + `[1, NaN]` + "\n" + right + "\n" + also, ""},
-		"an ID that may go on":          {`{"jsonrpc":"2.0","id":1` + "\n" + right + "\n" + also, ""},
-		"a request with the same ID":    {`{"jsonrpc":"2.0","id":1,"method":"ping","params":NaN}` + "\n" + right + "\n" + also, ""},
-		"answers that nobody waits for": {right + "\n" + also + "\n" + `{"jsonrpc":"2.0","id":1,"result":NaN}` + "\n" + `{"result":NaN}`, ""},
-		"lines that end with CR":        {right + "\r" + also + "\r", ""},
-		"a mark before each line":       {"\ufeff" + right + "\n\ufeff" + also + "\n", ""},
+		"cut off at the end":             {right + "\n" + `{"jsonrpc":"2.0","id":2,"result":{"content":[`, `2: the server's answer cannot be read: it is cut off after "…` + `"`},
+		"cut off without an ID":          {`{"result":{"content":[` + "\n" + right + "\n", `2: the server's answer cannot be read: it is cut off after "{\"result\":{\"content\":["`},
+		"the last without an ID":         {right + "\n" + `{"result":NaN}` + "\n", `2: the server's answer cannot be read: it is not JSON from byte 10 on: "{\"result\":NaN}"`},
+		"both without an ID":             {`{"result":NaN}` + "\n" + `{"result":NaN}` + "\n", "1: the server's answer"},
+		"UTF-16":                         {right + "\n" + "\xff\xfe{\x00\"\x00}\x00\n", `2: the server's answer cannot be read: it is UTF-16`},
+		"a batch with one of them":       {`[` + right + `,{"jsonrpc":"2.0","id":2,"result":{"a":Infinity}}]` + "\n", `2: the server's answer cannot be read: it is not JSON`},
+		"the error of a parser":          {also + "\n" + `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error"}}`, `1: Parse error`},
+		"log lines that are JSON":        {`{"id":1,"error":"x","level":NaN}` + "\n" + `{"id":1,"name":"x"}` + "\n" + `[1, NaN]` + "\n" + right + "\n" + also, ""},
+		"an ID that may go on":           {`{"jsonrpc":"2.0","id":1` + "\n" + right + "\n" + also, ""},
+		"a request with the same ID":     {`{"jsonrpc":"2.0","id":1,"method":"ping","params":NaN}` + "\n" + right + "\n" + also, ""},
+		"answers that nobody waits for":  {right + "\n" + also + "\n" + `{"jsonrpc":"2.0","id":1,"result":NaN}` + "\n" + `{"result":NaN}`, ""},
+		"lines that end with CR":         {right + "\r" + also + "\r", ""},
+		"an indented message":            {"{\n  \"jsonrpc\": \"2.0\",\n  \"id\": 1,\n  \"result\": {\n    \"a\": []\n  }\n}\n" + also, ""},
+		"an indented batch":              {"[\r\n  " + right + ",\r\n  " + also + "\r\n]\r\n", ""},
+		"an indented message with NaN":   {"{\n  \"jsonrpc\": \"2.0\",\n  \"id\": 1,\n  \"result\": NaN\n}\n" + also, "1: the server's answer cannot be read"},
+		"an indented line of a log":      {"{\n  a: 1,\n  \"id\": 1\n}\n" + right + "\n" + also, ""},
+		"a bracket that is never closed": {"{\n" + right + "\n{\nlog\n" + also, ""},
+		"a mark before each line":        {"\ufeff" + right + "\n\ufeff" + also + "\n", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := wireOver(tt.output, 4096)
