@@ -70,6 +70,12 @@ func TestFaultHarmsOneRun(t *testing.T) {
 			if n := sent.Load(); n > 1 {
 				t.Errorf("a call went out %d times", n)
 			}
+			if err == nil && point == "runner: reading a frame" {
+				fields, _ := res.StructuredContent.(map[string]any)
+				if fields["status"] != string(StatusSandbox) || !strings.Contains(textOf(res), "internal error in toolcell while reading what the code sends (ID ") {
+					t.Errorf("the result says %v", fields)
+				}
+			}
 			if err == nil && strings.Contains(textOf(res), "goroutine") {
 				t.Errorf("the client got a stack: %s", textOf(res))
 			}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/bridge/runner"
+	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 	"github.com/toolcell/toolcell/oci"
 )
@@ -37,6 +38,10 @@ func withStatus(status string, err error) error {
 func stopError(p plan, e ending, stderr []string, limits oci.Limits) error {
 	unfinished := !e.done.Reported || e.exit.Signal != 0
 	switch {
+	case unfinished && errors.Is(e.why, contain.ErrInternal):
+		return withStatus(StatusSandbox, e.why)
+	case unfinished && errors.Is(e.err, contain.ErrInternal):
+		return withStatus(StatusSandbox, e.err)
 	case errors.Is(e.why, runner.ErrProtocol) && !e.done.Reported:
 		return withStatus(StatusError, fmt.Errorf("the code broke the connection to the host: %w", e.why))
 	case e.exit.OOM && (!e.done.Reported || e.exit.Code != 0):

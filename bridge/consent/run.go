@@ -2,7 +2,6 @@ package consent
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -406,7 +405,7 @@ func (r *Run) whyStopped() error {
 }
 
 // errInternal ends a run of which it is not known what its question has left.
-var errInternal = errors.New("an internal error in toolcell while the user was asked; the log has the details")
+var errInternal = fmt.Errorf("%w while the user was asked; the log has the details", contain.ErrInternal)
 
 // abort ends the run at once.
 func (r *Run) abort() {

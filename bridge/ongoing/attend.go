@@ -73,7 +73,7 @@ func (rs *Runs[R]) Attend(ctx context.Context, r *Run[R], c *Call) (input *mcp.C
 }
 
 // errUnattended ends a run whose call has failed.
-var errUnattended = errors.New("an internal error in toolcell while the call waited for the run; the log has the details")
+var errUnattended = fmt.Errorf("%w while the call waited for the run; the log has the details", contain.ErrInternal)
 
 // attend is Attend for a call that is noted.
 func (rs *Runs[R]) attend(ctx context.Context, r *Run[R], c *Call) (input *mcp.CallToolResult, approval *Approval) {

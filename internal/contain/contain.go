@@ -12,6 +12,7 @@ package contain
 import (
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -28,6 +29,12 @@ type PanicError struct {
 func (e *PanicError) Error() string {
 	return fmt.Sprintf("an internal error in toolcell while %s (ID %s; the log has the details)", e.Work, e.ID)
 }
+
+// ErrInternal is what each PanicError is (errors.Is), and the error of what ends because
+// of one.
+var ErrInternal = errors.New("an internal error in toolcell")
+
+func (e *PanicError) Is(target error) bool { return target == ErrInternal }
 
 // Recover contains a panic of the function that defers it, and logs it. It then calls
 // failed, unless that is nil, to complete what the work owes others. Defer it directly,
