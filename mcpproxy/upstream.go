@@ -72,9 +72,9 @@ func (u *upstream) acquire(ctx context.Context) (s *transport.Session, release f
 
 // take returns the live session and counts a call in it, or what to do, without the lock,
 // until there may be one. u.mu is held.
-func (u *upstream) take() (s *transport.Session, wait func(context.Context) error, err error) {
+func (u *upstream) take() (_ *transport.Session, wait func(context.Context) error, err error) {
 	contain.Point("upstream: locked")
-	s = u.live
+	s := u.live // not a named result: a return would change it for wait
 	pause := u.backoff.pause(time.Now())
 	switch {
 	case u.closed != nil:
