@@ -111,10 +111,10 @@ func TestNothingIsToldAfterTheAnswer(t *testing.T) {
 	next()
 	ask(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 	// It prints until the end, so that something is always left to tell.
-	ask(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"run_python","_meta":{"progressToken":7},"arguments":{"code":"import time\nfor n in range(70):\n    print(n)\n    time.sleep(0.01)"}}}`)
+	ask(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"run_python","_meta":{"progressToken":1764115200123456789},"arguments":{"code":"import time\nfor n in range(70):\n    print(n)\n    time.sleep(0.01)"}}}`)
 	told := 0
 	for line := next(); !strings.Contains(line, `"id":2`); line = next() {
-		if told++; !strings.Contains(line, `"progressToken":7`) {
+		if told++; !strings.Contains(line, `"progressToken":1764115200123456789`) {
 			t.Errorf("got %s", line)
 		}
 	}

@@ -113,12 +113,13 @@ func inWords(method string, err error) *jsonrpc.Error {
 	if strings.Contains(said.Message, "unmarshaling ") {
 		said.Code, said.Message = jsonrpc.CodeInvalidParams, fmt.Sprintf("the params of %s are not as MCP has them", method)
 	}
+	if strings.Contains(said.Message, `missing required "params"`) {
+		said.Code, said.Message = jsonrpc.CodeInvalidParams, method+": there are no params"
+	}
 	switch {
 	case said.Code != 0:
 	case strings.Contains(said.Message, "during session initialization"):
 		said.Code = jsonrpc.CodeInvalidRequest
-	case strings.Contains(said.Message, `missing required "params"`):
-		said.Code = jsonrpc.CodeInvalidParams
 	default:
 		said.Code = jsonrpc.CodeInternalError
 	}
