@@ -7,6 +7,7 @@
 package answers
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -83,11 +84,13 @@ func (f Folder) keep(q consent.Question) (err error) {
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	for _, l := range lines(q) {
-		text, err := json.Marshal(l)
-		if err != nil {
+		var text bytes.Buffer
+		e := json.NewEncoder(&text) // which ends the line
+		e.SetEscapeHTML(false)
+		if err := e.Encode(l); err != nil {
 			return err
 		}
-		if _, err := file.Write(append(text, '\n')); err != nil {
+		if _, err := file.Write(text.Bytes()); err != nil {
 			return err
 		}
 	}
