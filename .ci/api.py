@@ -32,7 +32,12 @@ is shown. These names are there without an import of `runtime`:
 | `asyncio` | the module |
 | the name of a saved tool | that tool; `from user_tools import name` works too |
 
-A tool is a function; `await` its result. Arguments that do not fit its schema raise `TypeError` or `ValueError` before
+A tool is a function; `await` its result. Its name in code, the *alias*, is the tool's name in lower case, with `_` for what
+Python identifiers do not have. A name that is an identifier already is never given to another tool; a clash gets `_2`, `_3`.
+Calls also take the tool's own name, as in `mcp_tasks["list-tasks"]()`, and another case or `-` for `_` if only one tool can
+be meant.
+
+Arguments that do not fit its schema raise `TypeError` or `ValueError` before
 anything is sent: `TypeError: get_sum(): a must be a number, not str`. Names, types and allowed values are checked, also
 inside lists and dictionaries; limits and formats are left to the server. Tuples and sets become lists; dates, paths and
 UUIDs become strings; an optional argument that is None is left out, unless null is allowed. If a server takes values that
@@ -40,6 +45,8 @@ its own schema does not allow, `runtime.call_tool(server, tool, {…}, check=Fal
 
 The result is a plain value: the structured content if there is any, otherwise the text, parsed if it is a
 JSON object or array. Structured content that only repeats the text, as in `{"content": "the text"}`, is that text.
+An answer that Python cannot read, such as a number of more than 100,000 digits, raises `MCPError` for that call alone.
+If a server declares that a tool returns a string and puts JSON in it, it stays a string: `json.loads` reads it.
 `help(tool)` and `inspect.signature(tool)` show its parameters, and `dir(server)` shows a server's tools.
 
 A call that is never awaited is an error: `RuntimeError: mcp_tasks.list_tasks() was never awaited, so it did not run`.

@@ -269,6 +269,7 @@ func (s *Server) hint(r *Result, p plan, py *interpreter, req Request, e ending,
 	may, listed := p.packageNames(s.o)
 	return hints.For(hints.Run{
 		Failed: r.Status == StatusError, Error: r.Error, ToolValue: e.done.Cause == runner.CauseToolValue,
+		HoldsJSON: strings.HasPrefix(e.done.Cause, runner.CauseJSONText), JSONText: after(runner.CauseJSONText, e.done.Cause),
 		Unawaited: unawaited, InDef: inDef != "",
 		Planned: len(r.Plan) > 0,
 		Stdout:  r.Stdout, Stderr: r.Stderr, Code: req.Code, Image: py.image.Name,

@@ -85,7 +85,7 @@ func (r CallRequest) authorize(u *upstream, t CheckedTool, args json.RawMessage)
 	s := u.server
 	c := policy.Call{
 		Server: policyNames(s), Identity: u.identity + t.Digest,
-		Tool:      policy.Tool{Name: t.Name, Alias: t.Alias, ReadOnly: t.ReadsOnly, Unaccepted: t.Unaccepted, Acceptable: t.Acceptable, Digest: t.Digest},
+		Tool:      policy.Tool{Name: t.Name, Alias: t.Alias, Twins: t.Twins(), ReadOnly: t.ReadsOnly, Unaccepted: t.Unaccepted, Acceptable: t.Acceptable, Digest: t.Digest},
 		Arguments: args, Changed: t.Changed, Allowed: r.Allowed, Planned: r.Plans != nil && r.Plans(t, args),
 	}
 	if r.Check != nil {

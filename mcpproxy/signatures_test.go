@@ -1,6 +1,8 @@
 package mcpproxy
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -58,14 +60,25 @@ func TestNamesOfServersReachThem(t *testing.T) {
 // TestPolicyHitsTheToolItNames, and no other whose name in code is like it.
 func TestPolicyHitsTheToolItNames(t *testing.T) {
 	s, set := givenServer(t)
-	set(`{"name":"file.delete"},{"name":"file_delete"},{"name":"file-read"}`)
+	set(`{"name":"file.delete"},{"name":"file_delete"},{"name":"file-read"},{"name":"Read"},{"name":"read"}`)
 	p := proxyFor(t, Options{}, s)
-	for tool, denied := range map[string]bool{"file.delete": false, "file_delete": true, "file_delete_2": false, "FILE_DELETE": true, "file_read": false} {
-		run := policyRun(t, `[servers.fake]
-deny = ["file_delete"]`)
-		_, err := p.Call(t.Context(), CallRequest{Server: "fake", Tool: tool, Run: run})
-		if got := err != nil && strings.Contains(err.Error(), `deny = "file_delete"`); got != denied {
-			t.Errorf("%s: %v, want denied: %v", tool, err, denied)
+	for _, tt := range []struct{ rule, denied, not string }{
+		{"file_delete", "file_delete FILE_DELETE", "file.delete file_delete_2 file_read"},
+		{"file.delete", "file.delete file_delete_2", "file_delete"},
+		{"File_Delete", "file_delete", "file.delete"}, // no rule is missed by its case
+		{"read", "read", "Read read_2"},
+		{"Read", "Read read_2", "read"},
+		{"read_2", "Read", "read"},
+		{"READ", "Read read", "file_read"},
+		{"r*", "Read read", "file_read"},
+	} {
+		for _, key := range strings.Fields(tt.denied + " " + tt.not) {
+			run := policyRun(t, fmt.Sprintf("[servers.fake]\ndeny = [%q]", tt.rule))
+			_, err := p.Call(t.Context(), CallRequest{Server: "fake", Tool: key, Run: run})
+			denied := slices.Contains(strings.Fields(tt.denied), key)
+			if got := err != nil && strings.Contains(err.Error(), fmt.Sprintf("deny = %q", tt.rule)); got != denied {
+				t.Errorf("deny %s, call %s: %v, want denied: %v", tt.rule, key, err, denied)
+			}
 		}
 	}
 }

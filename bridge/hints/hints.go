@@ -21,6 +21,8 @@ type Run struct {
 	Failed    bool     // by an error of its code
 	Error     string   // the exception, with what Python or the runner suggests
 	ToolValue bool     // it arose where the code takes a tool's value for the protocol's result
+	HoldsJSON bool     // it arose where the code takes a text for the JSON in it
+	JSONText  string   // what the code calls that text; may be ""
 	Unawaited string   // the call that the code takes for its value
 	InDef     bool     // where the code cannot await it
 	Planned   bool     // it was a dry run in which calls were not made
@@ -49,7 +51,7 @@ type Run struct {
 func For(r Run) string {
 	if r.Failed {
 		for _, rule := range []func(Run) string{
-			plannedNone, missingModule, missingMember, missingName, noTool, toolValue, unawaited, callShape, ipythonLine, awaitInFunction, noInput,
+			plannedNone, missingModule, missingMember, missingName, noTool, jsonText, toolValue, unawaited, callShape, ipythonLine, awaitInFunction, noInput,
 		} {
 			if hint := rule(r); hint != "" {
 				return hint
@@ -105,6 +107,22 @@ func toolValue(r Run) string {
 		"the server's whole answer is at .raw"
 }
 
+// jsonText is for code that takes a text for the JSON that it holds: servers say that a
+// tool returns a text, and give JSON in it.
+func jsonText(r Run) string {
+	if !r.HoldsJSON {
+		return ""
+	}
+	hint := "the tool returns a text, as its server says, and it holds JSON: json.loads reads it"
+	if callName().MatchString(r.JSONText) {
+		hint = fmt.Sprintf("%s is a text that holds JSON: json.loads(%[1]s) reads it", r.JSONText)
+	}
+	if !importsJSON().MatchString(r.Code) {
+		hint += ", after import json"
+	}
+	return hint
+}
+
 // plannedNone is for code of a dry run that needs the result of a call that was not made.
 func plannedNone(r Run) string {
 	if !r.Planned || !ofNone().MatchString(r.Error) {
@@ -155,5 +173,7 @@ func noInput(r Run) string {
 	}
 	return "input() has nothing to read, and the user cannot type an answer: put the value into the code, or ask the user first"
 }
+
+var importsJSON = pattern(`(?m)^[ \t]*import[ \t]+(?:[\w., \t]+,[ \t]*)?json\b`)
 
 var callName = pattern(`^[[:print:]]{1,200}$`)

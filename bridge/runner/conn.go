@@ -103,6 +103,9 @@ const (
 	// CauseToolValue: the code takes the value of a tool for the result that the
 	// protocol wraps it in.
 	CauseToolValue = "tool value"
+	// CauseJSONText, with the name of a text behind it, if it has one: the code takes the
+	// text for the JSON that it holds.
+	CauseJSONText = "json text "
 	// CauseUnawaited, with the name of a call behind it: the code takes the call for
 	// its value.
 	CauseUnawaited = "unawaited "

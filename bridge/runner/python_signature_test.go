@@ -144,6 +144,37 @@ print(await mcp_github.file_delete(), await mcp_github.file_delete_2(), await mc
 	})
 }
 
+// TestTextOfJSONIsTheCause of an error where code takes it for the JSON in it, as with
+// tools of FastMCP that return str.
+func TestTextOfJSONIsTheCause(t *testing.T) {
+	t.Parallel()
+	answer := func(string, rtObject) (any, error) {
+		text := `{"rows": [{"id": 1}], "content": "x"}`
+		return rtObject{"content": []rtObject{{"type": "text", "text": text}}, "structuredContent": rtObject{"result": text}}, nil
+	}
+	bridgetest.EachPython(t, func(t *testing.T, py bridgetest.Python) {
+		for code, want := range map[string]any{
+			"data = await mcp_github.q()\ndata.rows":                           "json text data",
+			"data = await mcp_github.q()\ndata.get('rows')":                    "json text data",
+			"data = await mcp_github.q()\ndata['rows'][0]['id']":               "json text data",
+			"data = await mcp_github.q()\ndata.content":                        "json text data",
+			"d = {'a': await mcp_github.q()}\nd['a']['rows']":                  "json text d['a']",
+			"data = await mcp_github.q()\nfor row in data: row['id']":          "json text data",
+			"data = await mcp_github.q()\nids = [row['id'] for row in data]":   "json text data",
+			"data = 'plain'\ndata['rows']":                                     nil,
+			"data = '[broken'\ndata.rows":                                      nil,
+			"import json\ndata = json.loads(await mcp_github.q())\ndata['no']": nil,
+		} {
+			if got := (rtHost{answer: answer}).run(t, py, code).field("cause"); got != want {
+				t.Errorf("%s: the cause is %v, want %v", code, got, want)
+			}
+		}
+		if got := (rtHost{answer: answer}).run(t, py, "(await mcp_github.q()).rows").field("cause"); got != "json text " && py.Minor >= 10 {
+			t.Errorf("the cause is %v", got)
+		}
+	})
+}
+
 // TestWordsOfServersEndNoDocstring, whatever quotes and backslashes they end with.
 func TestWordsOfServersEndNoDocstring(t *testing.T) {
 	t.Parallel()

@@ -72,6 +72,28 @@ func TestAliasesDoNotDependOnTheFilter(t *testing.T) {
 	}
 }
 
+func TestToolsKnowTheirTwins(t *testing.T) {
+	l := listOf(t, toolFilter{}, "Read", "read", "READ", "FILE.delete", "File_Delete", "other", "Lone")
+	for name, want := range map[string]string{
+		"Read": "read READ", "read": "Read READ", "READ": "Read read", "File_Delete": "FILE.delete", "FILE.delete": "File_Delete", "other": "", "Lone": "",
+	} {
+		tool, _ := l.Find(name)
+		var got []string
+		for _, twin := range strings.Fields(want) {
+			other, _ := l.Find(twin)
+			for _, key := range []string{other.Name, other.Alias} {
+				if !slices.Contains(tool.Twins(), key) {
+					t.Errorf("%s does not know %s: %q", name, key, tool.Twins())
+				}
+				got = append(got, key)
+			}
+		}
+		if len(got) != len(tool.Twins()) {
+			t.Errorf("%s has the twins %q", name, tool.Twins())
+		}
+	}
+}
+
 func TestResolveTakesANameThatCanMeanOneToolOnly(t *testing.T) {
 	l := listOf(t, toolFilter{}, "API-get-self", "Read", "read", "a-b", "A_B", "日本語")
 	for key, want := range map[string]string{

@@ -29,7 +29,13 @@ type Tool struct {
 	// Digest is of the definition as the server sent it, before anything was cleaned or
 	// cut. Pins compare it.
 	Digest string `json:"digest"`
+
+	twins []string
 }
+
+// Twins returns names and aliases of other tools of the server that differ from this
+// one's in their case only.
+func (t Tool) Twins() []string { return t.twins }
 
 // ShownSchema returns the input schema for a reader: hidden characters in it are
 // written as escapes, at any depth. Calls are checked by the schema as it is.

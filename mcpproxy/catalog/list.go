@@ -14,6 +14,8 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
+const maxTwins = 100 // tools of one name that know of the others
+
 // List is the tools of one server that its filter shows. It is not changed
 // once it is made.
 type List struct {
@@ -61,7 +63,32 @@ func newList(d Definitions, f toolFilter) *List {
 		l.byKey[t.Name], l.byKey[alias] = len(l.tools), len(l.tools) // no alias is another tool's name
 		l.tools = append(l.tools, t)
 	}
+	l.findTwins()
 	return l
+}
+
+// findTwins notes which tools have names that differ in their case only.
+func (l *List) findTwins() {
+	alike := map[string][]int{}
+	for i, t := range l.tools {
+		low := strings.ToLower(t.Name)
+		if low == t.Name {
+			continue // the other one tells
+		}
+		if j, ok := l.byKey[low]; ok && j != i && len(alike[low]) == 0 {
+			alike[low] = []int{j}
+		}
+		alike[low] = append(alike[low], i)
+	}
+	for _, all := range alike {
+		for _, i := range all[:min(len(all), maxTwins)] {
+			for _, j := range all {
+				if t, other := &l.tools[i], l.tools[j]; i != j {
+					t.twins = append(t.twins, other.Name, other.Alias)
+				}
+			}
+		}
+	}
 }
 
 // toolNames is how tools are named in code. list_tools is there for every server.

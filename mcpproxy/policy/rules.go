@@ -3,6 +3,7 @@ package policy
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/toolcell/toolcell/internal/toml"
 	"github.com/toolcell/toolcell/mcpproxy/policy/condition"
@@ -59,7 +60,16 @@ type toolSection struct {
 }
 
 func (ts toolSection) about(t Tool) bool {
-	return ts.tools.Matches(t.Name) || ts.tools.Matches(t.Alias)
+	return t.isMeantBy(ts.tools)
+}
+
+// isMeantBy reports whether a glob is about a tool, by its name or alias in any case. One
+// that is the very name of another tool of the server is about that one alone.
+func (t Tool) isMeantBy(g rulefile.Glob) bool {
+	if !g.Matches(t.Name) && !g.Matches(t.Alias) {
+		return false
+	}
+	return g.Is(t.Name) || g.Is(t.Alias) || !slices.ContainsFunc(t.Twins, g.Is)
 }
 
 // limits are the most calls; 0 is no limit.
@@ -189,7 +199,7 @@ func (r *rules) rule(section, rule string) string {
 
 func firstMatch(globs []rulefile.Glob, t Tool) (rulefile.Glob, bool) {
 	for _, g := range globs {
-		if g.Matches(t.Name) || g.Matches(t.Alias) {
+		if t.isMeantBy(g) {
 			return g, true
 		}
 	}

@@ -13,7 +13,10 @@ type Server struct{ Name, Alias string }
 // A Tool names a tool of a server.
 type Tool struct {
 	Name, Alias string
-	ReadOnly    bool // its server says that it changes nothing, and the user has accepted that
+	// Twins are names and aliases of other tools of the server that differ from its own in
+	// their case only.
+	Twins    []string
+	ReadOnly bool // its server says that it changes nothing, and the user has accepted that
 	// Unaccepted says why ReadOnly is false although the server says it; Acceptable: the user
 	// may accept the hint of the definition with this Digest.
 	Unaccepted string

@@ -1,6 +1,9 @@
-"""Recognizes code that takes the value of a tool for the result that the protocol wraps it in."""
+"""Recognizes code that takes the value of a tool for something else: the result that the protocol wraps it in, or what
+the JSON in a text says.
+"""
 from __future__ import annotations
 
+from .jsontext import Strict, parse_json
 from .suggestions import failing_line, resolved
 from .values import CARRIERS
 
@@ -30,6 +33,52 @@ def taken_for_result(error: BaseException, sources: Sources) -> bool:
         if isinstance(member, str) and member in MEMBERS and is_tool_value(base_of(node), frame, sources):
             return True
     return False
+
+
+MAX_JSON = 8 << 20  # characters of a text that is looked at
+JSON_TEXT = "json text "  # before the name of the text, in the cause of an error
+
+
+def taken_for_json(error: BaseException, sources: Sources) -> str | None:
+    """Returns the cause of an error that arose where the code uses a text as the JSON that it holds, or None.
+
+    Servers say that a tool returns a text, and give JSON in it.
+    """
+    import ast
+    if not str(error).startswith(("string indices must be", "'Text' object has no", "'str' object has no")):
+        return None
+    frame, nodes = failing_line(error, sources)
+    for node in nodes:
+        if isinstance(node, (ast.Attribute, ast.Subscript)):
+            name = text_at(node.value, frame, sources)
+            if name:
+                return JSON_TEXT + name
+    return JSON_TEXT if holds_json(getattr(error, "obj", None)) else None
+
+
+def text_at(node: Any, frame: Any, sources: Sources) -> str | None:
+    """Returns what the code calls a text of JSON: that of an expression, or what a loop over it takes letters from."""
+    import ast
+    if any(holds_json(value) for value in resolved(node, frame)):
+        return ast.unparse(node)
+    if not isinstance(node, ast.Name):
+        return None
+    for loop in ast.walk(ast.parse(sources.texts[frame.f_code.co_filename])):
+        if (isinstance(loop, (ast.For, ast.comprehension)) and isinstance(loop.target, ast.Name)
+                and loop.target.id == node.id and any(holds_json(value) for value in resolved(loop.iter, frame))):
+            return ast.unparse(loop.iter)
+    return None
+
+
+def holds_json(value: Any) -> bool:
+    """Reports whether a value is a text that is a JSON object or list."""
+    if not isinstance(value, str) or len(value) > MAX_JSON or value.lstrip()[:1] not in ("{", "["):
+        return False
+    try:
+        parse_json(value, Strict)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def base_of(node: Any) -> Any:

@@ -76,6 +76,9 @@ func (g Glob) Matches(name string) bool {
 	return match.Glob(g.runes, []rune(strings.ToLower(name)))
 }
 
+// Is reports whether the glob is a name as it is written.
+func (g Glob) Is(name string) bool { return name != "" && g.text == name }
+
 // IsEverything reports whether the glob matches all names.
 func (g Glob) IsEverything() bool { return strings.Trim(g.text, "*") == "" }
 
