@@ -1,5 +1,5 @@
 # make run       build, and show the main job
-# make check     unit tests that need no root, network or images: under a minute
+# make check     most unit tests, those that need no root, network or images: about a minute
 # make test      most unit tests and the end-to-end tests of the main job: some minutes
 # make test-all  every test that this machine can run: what the gate runs
 # See README.md. Missing Debian packages are installed with apt where that is allowed.
@@ -56,8 +56,17 @@ LONG := ^Test(FrozenSandboxUsesNoProcessor|KillAtAnyMoment|RunnerSaysWhatWasMean
 RunnerEndsWithTheCodesStatus|RunnerBoundsLongValues|FaultOfTemplateIsNotSeen|MemoryOfOnePicture|VerifyIsNotSweptAway|$\
 SocketBuffersAreLimited|TimeLimitHoldsForPictures|MoreLinksThanAFileSystemHas|PoolLetsGo)$$
 
+# Unit tests that wait for real time or start many Pythons: check leaves them to test.
+SLOW := ^Test(NothingIsSaidTwice|StartingServersIsNotTheCodesTime|AnswersComeWholeAfterAHold|PackagesAreAskedForAfterPrivateReads|$\
+RunsWaitAndGoOnInAnyOrder|SavedToolStandsBesideUpstreamTools|TimeOfAHoldDoesNotCount|CodeThatDoesNotStopIsKilled|TimeoutOfASessionSaysWhere|$\
+SavedToolsOfHostileCode|NoSavedToolStandsInForAModule|TimeoutNamesTasksThatWait|TimeoutKeepsOutputSoFar|InterruptReachesCodeThatAwaits|$\
+RunThatEndsBadlyListsItsCalls|HostileFrames|AsyncioAtTopLevel|RunHasNoMoreThanItsTimeBesideHolds|NothingIsToldAfterTheAnswer|$\
+SaveToolSaysWhatCannotBeHadAgain|PrivateDataStaysWithItsSession|HintsAreThoseOfTheDocument|SignalHandlersOfTheCodeDoNotEndTheSession|$\
+DisplayAsksAValueWhatItIs|AnswersThatNobodyReadsWaitInFiles|ThousandsOfChangedToolsAreOneNote|TheReferenceServerAsks|$\
+ASilentChangeLeavesTheOldTools|CloseLeavesNoGoroutine)$$
+
 check: test-py | deps
-	go test -short -tags $(TAGS) $(TESTFLAGS) $(UNIT)
+	go test -short -tags $(TAGS) -parallel 4 $(TESTFLAGS) -skip '$(LONG)|$(SLOW)' $(UNIT)
 
 test: test-deps
 	@$(MAKE) --no-print-directory -j4 test-images test-npm test-py vet # each waits much
