@@ -322,11 +322,16 @@ func (t *Transport) undecoded(raw []byte, why error) (failed []jsonrpc.Message) 
 	case errors.As(why, &stray):
 		t.answered.Store(true)
 		t.calls.Stray(stray)
+		return nil
 	case errors.As(why, &bad) && bad.IsUTF16:
 		t.calls.Stray(why)
+		return nil
 	case errors.As(why, &bad):
-		failed = t.calls.Unreadable(raw, why)
+		if failed = t.calls.Unreadable(raw, why); len(failed) > 0 {
+			t.answered.Store(true)
+			return failed
+		}
 	}
 	t.proc.output.add("stdout", raw)
-	return failed
+	return nil
 }
