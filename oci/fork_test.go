@@ -435,6 +435,16 @@ if os.fork() == 0:
 	}
 }
 
+// TestEndedProcessesKeepNoModuleOut: what only waits to be collected sees nothing.
+func TestEndedProcessesKeepNoModuleOut(t *testing.T) {
+	l := newLab(t, pool.Options{Start: pool.StartFork, Max: 1}, []string{"asker"}, map[string]string{
+		"asker.py": "import os, subprocess\np = subprocess.Popen(['/bin/true'])\nos.waitid(os.P_PID, p.pid, os.WEXITED | os.WNOWAIT)\n",
+	})
+	if got, _ := l.run(t, "import sys; print("+isFork+", 'asker' in sys.modules)"); got != "True True\n" {
+		t.Errorf("ran as %q, notes: %s", got, l.r.pool.Notes())
+	}
+}
+
 func TestForkEndsAsPythonDoes(t *testing.T) {
 	l := forksHere(t, nil, map[string]string{})
 	for name, tt := range map[string]struct {

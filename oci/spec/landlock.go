@@ -31,6 +31,9 @@ func Readable(p Process, h Host) []string {
 			all = append(all, path.Clean(m.Target))
 		}
 	}
+	if slices.ContainsFunc(all, func(place string) bool { return strings.Contains(place, ":") }) {
+		return []string{"/"} // an image's file, which cannot be told to pid 1 (pid1.c, allow_list)
+	}
 	slices.Sort(all)
 	out := []string{}
 	for _, place := range slices.Compact(all) {

@@ -109,6 +109,9 @@ func TestReadable(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
+	if got := Readable(Process{Root: Root{Binds: []Bind{{Target: "/srv/a:b"}}}}, Host{}); !slices.Equal(got, []string{"/"}) {
+		t.Errorf("with a name that has a colon: got %q", got)
+	}
 	if got := Readable(Process{Top: []string{"."}}, Host{Mounts: mounts}); !slices.Equal(got, []string{"/"}) {
 		t.Errorf("got %q, want all of the root", got)
 	}
