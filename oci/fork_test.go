@@ -168,7 +168,7 @@ for path in list(top):
 for name in ("fork.py", "proc"):
     top.pop("/run/toolcell/" + name, None)
 seen["mounts"] = top
-seen["masks"] = {p: text(p) for p in ("/proc/kcore", "/proc/keys", "/proc/timer_list", "/proc/interrupts", "/proc/kallsyms", "/proc/locks", "/proc/vmstat", "/proc/cgroups", "/proc/key-users", "/proc/crypto", "/proc/modules", "/proc/partitions", "/proc/sys/fs/file-nr", "/proc/sys/fs/inode-state", "/proc/sys/kernel/pty/nr", "/proc/loadavg", "/proc/meminfo", "/proc/stat", "/proc/uptime")}
+seen["masks"] = {p: text(p) for p in ("/proc/kcore", "/proc/keys", "/proc/timer_list", "/proc/interrupts", "/proc/kallsyms", "/proc/locks", "/proc/vmstat", "/proc/cgroups", "/proc/key-users", "/proc/crypto", "/proc/modules", "/proc/partitions", "/proc/loadavg", "/proc/meminfo", "/proc/stat", "/proc/uptime")}
 seen["proc"] = {n: os.listdir("/proc/" + n) if os.path.isdir("/proc/" + n) and n not in ("self", "thread-self", "net", "sys", "sysvipc", "tty") else 0 for n in sorted(os.listdir("/proc")) if not n.isdigit()}
 seen["modes"] = {p: oct(os.stat(p).st_mode) for p in ("/tmp", "/workspace", "/dev/shm", "/proc", "/dev/null", "/")}
 seen["lo"] = text("/proc/net/dev").count(":"), socket.create_server(("127.0.0.1", 0)).getsockname()[0]

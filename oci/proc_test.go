@@ -20,9 +20,9 @@ print(text("loadavg").split()[:3], text("uptime").split(), os.cpu_count())
 stat = {l.split()[0]: l.split()[1:] for l in text("stat").splitlines()}
 print({n for k, v in stat.items() if k not in ("btime", "procs_running") for n in v}, int(stat["btime"][0]) > 1_000_000_000)
 files = ("buddyinfo", "cgroups", "crypto", "diskstats", "interrupts", "key-users", "locks", "mdstat", "modules", "partitions", "softirqs",
-    "swaps", "vmstat", "zoneinfo", "sys/fs/aio-nr", "sys/fs/dentry-state", "sys/fs/file-nr", "sys/fs/inode-nr", "sys/fs/inode-state", "sys/kernel/pty/nr")
+    "swaps", "vmstat", "zoneinfo")
 print([n for n in files if os.path.exists("/proc/" + n) and text(n)])
-print([n for n in ("acpi", "bus", "driver", "fs", "irq", "pressure", "sys/fs/quota") if os.path.isdir("/proc/" + n) and os.listdir("/proc/" + n)])
+print([n for n in ("acpi", "bus", "driver", "fs", "irq", "pressure") if os.path.isdir("/proc/" + n) and os.listdir("/proc/" + n)])
 def moves(n):
     try: return bool(os.listdir("/proc/" + n) if os.path.isdir("/proc/" + n) else text(n))
     except OSError: return False

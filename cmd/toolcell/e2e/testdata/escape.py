@@ -1598,8 +1598,6 @@ HIDDEN = {
     "the counts of cgroups": "/proc/cgroups", "the counts of keys": "/proc/key-users", "the use of ciphers": "/proc/crypto",
     "the interrupts' settings": "/proc/irq/*/*", "the counts of file systems": "/proc/fs/*/*/*",
     "the disks": "/proc/partitions", "the modules": "/proc/modules", "the devices on buses": "/proc/bus/*/*",
-    "the count of open files": "/proc/sys/fs/file-nr", "the count of inodes": "/proc/sys/fs/inode-nr",
-    "the count of terminals": "/proc/sys/kernel/pty/nr",
     "the debug files": "/sys/kernel/debug/*", "the tracing files": "/sys/kernel/tracing/*",
 }
 for _what, _files in HIDDEN.items():
