@@ -44,9 +44,9 @@ func (s *codeStop) stop(why error) {
 
 // expire ends the sandbox of code that did not stop.
 func (s *codeStop) expire() {
+	defer contain.Recover("ending a run that was stopped", s.kill)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	defer contain.Recover("ending a run that was stopped", nil)
 	if s.frozen() { // until there is a slot for it: it could not stop yet
 		s.timer.Reset(stopPatience)
 		return
