@@ -54,7 +54,10 @@ TimeoutEndsTheProcesses|CancelEndsTheProcesses|ClosedStdinEndsEverything|Network
 # Unit tests that take the longest: test-all runs them with the race detector.
 LONG := ^Test(FrozenSandboxUsesNoProcessor|KillAtAnyMoment|RunnerSaysWhatWasMeant|RunnerErrorsSurviveHostileObjects|$\
 RunnerEndsWithTheCodesStatus|RunnerBoundsLongValues|FaultOfTemplateIsNotSeen|MemoryOfOnePicture|VerifyIsNotSweptAway|$\
-SocketBuffersAreLimited|TimeLimitHoldsForPictures|MoreLinksThanAFileSystemHas|PoolLetsGo)$$
+SocketBuffersAreLimited|TimeLimitHoldsForPictures|MoreLinksThanAFileSystemHas|PoolLetsGo|Bounds)$$
+
+# Parsers of untrusted input, whose time and memory are measured.
+BOUNDED = $$(git grep -l boundtest.Run -- '*bounds_test.go' | xargs -n 1 dirname | sed 's|^|./|')
 
 # Unit tests that wait for real time or start many Pythons: check leaves them to test.
 SLOW := ^Test(NothingIsSaidTwice|StartingServersIsNotTheCodesTime|AnswersComeWholeAfterAHold|PackagesAreAskedForAfterPrivateReads|$\
@@ -78,6 +81,7 @@ test: test-deps
 # binary that the end-to-end tests start.
 test-all: test-deps $(if $(SKIP_TESTED),,test)
 	@$(MAKE) --no-print-directory -j4 test-images test-npm test-pypi test-clients
+	go test -tags $(TAGS) -p 1 -timeout 20m $(TESTFLAGS) -run '^TestBounds$$' $(BOUNDED)
 	go test -race -tags $(TAGS) -timeout 20m $(TESTFLAGS) $(UNIT)
 	go test -tags $(TAGS) -timeout 30m -parallel 4 $(TESTFLAGS) -skip '$(MAIN_JOB)' $(E2E)
 
@@ -182,37 +186,11 @@ bench-check: bin/toolcell test-deps
 # each.
 FUZZTIME ?= 1m
 fuzz: | deps
-	go test -tags $(TAGS) -run '^$$' -fuzz FuzzTalk -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./bridge
-	go test -tags $(TAGS) -run '^$$' -fuzz FuzzText -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./bridge/consent
-	go test -tags $(TAGS) -run '^$$' -fuzz FuzzClientLine -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./bridge/stdio
-	go test -tags $(TAGS) -run '^$$' -fuzz FuzzRender -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./bridge/imaging
-	go test -tags $(TAGS) -run '^$$' -fuzz FuzzParse -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./images
-	go test -tags $(TAGS) -run '^$$' -fuzz FuzzSettings -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./images
-	go test -tags $(TAGS) -run '^$$' -fuzz FuzzArchive -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./images
-	go test -tags $(TAGS) -run '^$$' -fuzz FuzzManifest -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./images
-	go test -tags $(TAGS) -run '^$$' -fuzz FuzzDecompress -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./images
-	go test -tags $(TAGS) -run '^$$' -fuzz FuzzLogins -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./images
-	go test -tags $(TAGS) -run '^$$' -fuzz FuzzAnswer -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./images
-	go test -tags $(TAGS) -run '^$$' -fuzz FuzzWalker -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./rootfs/rootdir
-	go test -tags $(TAGS) -run '^$$' -fuzz FuzzUnpack -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./rootfs/unpack
-	go test -tags $(TAGS) -run '^$$' -fuzz FuzzEntries -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./rootfs/unpack
-	go test -tags $(TAGS) -run '^$$' -fuzz FuzzUnpack -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./rootfs/packages
-	go test -tags $(TAGS) -run '^$$' -fuzz FuzzRequirement -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./mcpproxy/requirement
-	go test -tags $(TAGS) -run '^$$' -fuzz FuzzBytecode -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./rootfs/python
-	go test -tags $(TAGS) -run '^$$' -fuzz FuzzFind -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./rootfs/python
-	go test -tags $(TAGS) -run '^$$' -fuzz FuzzDiscover -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./mcpproxy/discovery
-	go test -tags $(TAGS) -run '^$$' -fuzz FuzzScan -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./mcpproxy/rawjson
-	go test -tags $(TAGS) -run '^$$' -fuzz FuzzArguments -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./mcpproxy/rawjson
-	go test -tags $(TAGS) -run '^$$' -fuzz FuzzInplace -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./mcpproxy/inplace
-	go test -tags $(TAGS) -run '^$$' -fuzz FuzzPolicy -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./mcpproxy/policy
-	go test -tags $(TAGS) -run '^$$' -fuzz FuzzNetwork -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./mcpproxy/policy/hosts
-	go test -tags $(TAGS) -run '^$$' -fuzz FuzzWhen -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./mcpproxy/policy/condition
-	go test -tags $(TAGS) -run '^$$' -fuzz FuzzPath -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./oci/egress
-	go test -tags $(TAGS) -run '^$$' -fuzz FuzzHello -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./oci/egress
-	go test -tags $(TAGS) -run '^$$' -fuzz FuzzJSON -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./mcpproxy/redact
-	go test -tags $(TAGS) -run '^$$' -fuzz FuzzSignature -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./mcpproxy/signature
-	go test -tags $(TAGS) -run '^$$' -fuzz FuzzRecord -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./mcpproxy/catalog
-	go test -tags $(TAGS) -run '^$$' -fuzz FuzzClean -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./mcpproxy/text
+	git grep -o --heading '^func Fuzz[A-Za-z]*' -- '*_test.go' | sed 's/^func //' | while read -r line; do \
+		case $$line in \
+		*.go) dir=./$${line%/*} ;; \
+		?*) go test -tags $(TAGS) -run '^$$' -fuzz "^$$line\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x "$$dir" </dev/null || exit ;; \
+		esac; done
 
 # As root also: TOOLCELL_SOAK_HOST=user, or user-one-id.
 SOAK_RUNS ?= 10000

@@ -108,8 +108,9 @@ var imports = map[string][]string{
 
 	"images": {},
 
-	"internal/contain": {},
-	"internal/toml":    {},
+	"internal/boundtest": {},
+	"internal/contain":   {},
+	"internal/toml":      {},
 
 	"examples/calendar": {}, // programs of their own
 	"examples/demo":     {},

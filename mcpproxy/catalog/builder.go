@@ -18,6 +18,7 @@ const (
 	maxTools       = 20_000
 	maxToolBytes   = 64 << 20 // all definitions of one server, as it sends them
 	maxKeptBytes   = 32 << 20 // and as they are kept
+	maxDefinition  = 4 << 20  // of one tool, as the server sends it
 	maxToolName    = 512
 	maxTitle       = 200  // characters
 	maxDescription = 4000 // characters
@@ -94,6 +95,9 @@ func (b *Builder) Definitions() Definitions { return b.defs }
 
 // readTool decodes one tool and makes it fit to be shown. sent is what pins compare.
 func readTool(raw json.RawMessage) (t Tool, sent pins.Definition, err error) {
+	if len(raw) > maxDefinition {
+		return Tool{Name: nameOf(raw)}, sent, fmt.Errorf("its definition has %d bytes; the most is %d", len(raw), maxDefinition)
+	}
 	if !nestsAtMost(raw, rawjson.MaxDepth-1) { // where encoding/json stops
 		return Tool{Name: nameOf(raw)}, sent, fmt.Errorf("its definition nests more than %d deep", rawjson.MaxDepth-1)
 	}

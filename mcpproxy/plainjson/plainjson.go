@@ -19,6 +19,7 @@ const (
 	maxDepth     = 1000     // of nesting, in a file and in what its text becomes
 	maxWritten   = 1 << 20  // TOML and YAML, which people write by hand
 	maxNodes     = 200_000  // of a YAML file with its aliases followed
+	maxCommented = 200_000  // values of JSON with comments: each takes some 250 bytes
 	maxConverted = 16 << 20 // of JSON made of YAML, with its aliases followed
 )
 
@@ -48,6 +49,15 @@ func FromJSONC(data []byte) ([]byte, error) {
 	}
 	if json.Valid(data) {
 		return data, nil // nearly always, and ~/.claude.json may be large
+	}
+	values := 0
+	for _, c := range data {
+		if c == ',' || c == '[' || c == '{' {
+			values++
+		}
+	}
+	if values > maxCommented {
+		return nil, fmt.Errorf("is not JSON without comments, and has more than %d values", maxCommented)
 	}
 	txt, err := hujson.Standardize(data)
 	if ended, again := hujson.Standardize(append(bytes.Clone(data), '\n')); err != nil && again == nil {

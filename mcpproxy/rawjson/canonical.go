@@ -20,6 +20,9 @@ import (
 // that are not UTF-8, half of a surrogate pair (RFC 8259, sections 4 and 8). A form in
 // ASCII also passes unharmed through programs that take U+2028 for the end of a line.
 func Canonical(text []byte) ([]byte, error) {
+	if len(text) > manyNames && (&Scanner{Text: text}).value(MaxDepth) && countNames(text) > manyNames {
+		return nil, fmt.Errorf("it has more than %d names", manyNames)
+	}
 	v := jsontext.Value(bytes.Clone(text))
 	// Never Canonicalize: it rounds 9007199254740993.
 	err := v.Compact(jsontext.AllowDuplicateNames(false), jsontext.AllowInvalidUTF8(false), jsontext.PreserveRawStrings(false))
@@ -27,6 +30,27 @@ func Canonical(text []byte) ([]byte, error) {
 		return nil, refusal(text, err)
 	}
 	return ascii(v), nil
+}
+
+// manyNames bounds the names of all objects: each takes some 100 bytes until its object
+// has been read.
+const manyNames = 500_000
+
+// countNames counts the names in a text, if it is JSON.
+func countNames(text []byte) (n int) {
+	for s := (Scanner{Text: text}); s.Offset < len(text); {
+		switch c := text[s.Offset]; {
+		case c == '"':
+			if !s.str() {
+				return n
+			}
+			continue
+		case c == ':':
+			n++
+		}
+		s.Offset++
+	}
+	return n
 }
 
 // ErrNotJSON is the error of a text that is not JSON.

@@ -4,6 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
+)
+
+// What Members and Items return takes more memory than its text.
+const (
+	maxMembers = 200_000
+	maxItems   = 1_000_000
 )
 
 // Member is one name and value of a JSON object.
@@ -19,6 +26,10 @@ type Member struct {
 func Members(data []byte) (all []Member, err error) {
 	s := Scanner{Text: data}
 	ok := s.Object(func(name []byte) (ok bool) {
+		if len(all) == maxMembers {
+			err = fmt.Errorf("has more than %d members", maxMembers)
+			return false
+		}
 		var m Member
 		if err = json.Unmarshal(name, &m.Name); err != nil {
 			return false
@@ -37,12 +48,19 @@ func Members(data []byte) (all []Member, err error) {
 func Items(data []byte) (list []json.RawMessage, err error) {
 	s := Scanner{Text: data}
 	ok := s.List(func() bool {
+		if len(list) == maxItems {
+			err = fmt.Errorf("has more than %d items", maxItems)
+			return false
+		}
 		item, ok := s.Any()
 		list = append(list, item)
 		return ok
 	})
-	if s.SkipSpace(); !ok || s.Offset < len(data) {
-		return nil, errors.New("is not a list")
+	if s.SkipSpace(); (!ok || s.Offset < len(data)) && err == nil {
+		err = errors.New("is not a list")
+	}
+	if err != nil {
+		return nil, err
 	}
 	return list, nil
 }

@@ -102,6 +102,9 @@ type item struct {
 	text    string
 }
 
+// maxContents bounds the items of a result: each takes some hundred bytes.
+const maxContents = 100_000
+
 // contentOf returns the items of the content. Some servers write one item without a
 // list, or {} for an empty one.
 func contentOf(members []rawjson.Member) (items []item, err error) {
@@ -119,6 +122,9 @@ func contentOf(members []rawjson.Member) (items []item, err error) {
 		if inside, err := rawjson.Members(content); err == nil && len(inside) == 0 {
 			return nil, nil
 		}
+	}
+	if len(list) > maxContents {
+		return nil, fmt.Errorf("its content has more than %d items", maxContents)
 	}
 	for _, raw := range list {
 		items = append(items, itemOf(raw))

@@ -40,7 +40,7 @@ type lockedWheel struct {
 }
 
 // maxLock bounds a lock file, in bytes; one of 236 packages has 1.4 million.
-const maxLock = 8 << 20
+const maxLock = 4 << 20
 
 // Names and versions are written into requirements, and into paths of ours.
 var (

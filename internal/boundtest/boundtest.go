@@ -1,0 +1,135 @@
+// Package boundtest measures parsers of untrusted input: what comes from a sandbox, a
+// server, a registry, an index, an archive or a lock.
+//
+// Each parser has a row in rows.go, which is also the table in docs/security.md, and an
+// entry in the TestBounds of its package:
+//
+//	boundtest.Run(t, boundtest.Parser{Row: "code with its header", Shapes: boundtest.TOML("", ""), Parse: parse})
+//
+// Each shape is fed to it in a process of its own, whose memory is limited. Processor
+// time may grow no more than the input does, memory stays within the row's number, a
+// reader ends soon after its context, and what has no context takes 100 ms at most.
+package boundtest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A Parser is what reads untrusted input. It has Parse or Read.
+type Parser struct {
+	Row    string // its name in rows.go
+	Shapes []Shape
+
+	// Parse takes all bytes at once and cannot be cancelled.
+	Parse func(text []byte) error
+	// Read takes a stream and obeys its context.
+	Read func(ctx context.Context, r io.Reader) error
+}
+
+// A Shape is a kind of input. Make returns about n bytes of it, and not more.
+type Shape struct {
+	Name string
+	Make func(n int) []byte
+}
+
+const (
+	enough     = 20 * time.Millisecond  // of processor time for the smaller input
+	mostAtOnce = 100 * time.Millisecond // for a call that cannot be cancelled, and for ending after its context
+	mostGrowth = 15                     // times, for ten times the input
+	tries      = 3
+	largest    = 16 << 20 // bytes of an input that is measured, even if more are allowed
+)
+
+// childEnv tells a process that it is one that measures, and what.
+const childEnv = "TOOLCELL_BOUND"
+
+// A report is what such a process found.
+type report struct {
+	Small, Large, Whole size          // Whole is the largest input that the row allows
+	Ended               time.Duration // after the context
+	Peak                int           // bytes
+}
+
+type size struct {
+	Bytes int
+	Took  time.Duration // of processor time, on a machine of usual speed
+	Error string
+}
+
+// Run measures parsers.
+func Run(t *testing.T, parsers ...Parser) {
+	t.Helper()
+	if raceEnabled {
+		t.Skip("the race detector makes all of it slower and larger; make test-all runs this without it")
+	}
+	for _, p := range parsers {
+		row, ok := find(p.Row)
+		if !ok {
+			t.Errorf("%q has no row in internal/boundtest/rows.go", p.Row)
+			continue
+		}
+		if (p.Read != nil) != row.Cancels || (p.Read == nil) == (p.Parse == nil) {
+			t.Errorf("%q: a parser that obeys a context has Read and says so in its row, and any other has Parse", p.Row)
+			continue
+		}
+		for _, s := range p.Shapes {
+			id := p.Row + "/" + s.Name
+			switch os.Getenv(childEnv) {
+			case "":
+				t.Run(id, func(t *testing.T) {
+					t.Parallel()
+					check(t, p, row, id)
+				})
+			case id:
+				found := measure(p, row, s)
+				text, err := json.Marshal(found)
+				if err != nil {
+					t.Fatal(err)
+				}
+				fmt.Printf("\n%s%s\n", reportMark, text)
+				os.Exit(0)
+			}
+		}
+	}
+}
+
+const reportMark = "TOOLCELL_BOUND_REPORT "
+
+// check measures one shape in another process.
+func check(t *testing.T, p Parser, row Row, id string) {
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, os.Args[0], "-test.run=^"+strings.Split(t.Name(), "/")[0]+"$", "-test.count=1")
+	cmd.Env = append(os.Environ(), childEnv+"="+id)
+	out, err := cmd.CombinedOutput()
+	_, text, ok := strings.Cut(string(out), reportMark)
+	var r report
+	if ok {
+		err = errors.Join(err, json.NewDecoder(strings.NewReader(text)).Decode(&r))
+	}
+	if err != nil || !ok {
+		t.Fatalf("its process: %v\n%.3000s", err, out)
+	}
+	t.Logf("%d bytes %v, %d bytes %v, all that is allowed %d bytes %v; peak %d KiB; %s", r.Small.Bytes, r.Small.Took, r.Large.Bytes, r.Large.Took, r.Whole.Bytes, r.Whole.Took, r.Peak>>10, r.Large.Error)
+	if most := mostGrowth * max(r.Small.Took, enough); r.Large.Took > most {
+		t.Errorf("%d bytes take %v, and %d take %v (%s): more than %d times as long", r.Small.Bytes, r.Small.Took, r.Large.Bytes, r.Large.Took, r.Large.Error, mostGrowth)
+	}
+	if p.Parse != nil && r.Whole.Took > row.whole() {
+		t.Errorf("%d bytes are allowed and take %v, which nothing can cancel; the most is %v (%s)", r.Whole.Bytes, r.Whole.Took, row.whole(), r.Whole.Error)
+	}
+	if p.Read != nil && r.Ended > mostAtOnce {
+		t.Errorf("it ends %v after its context; the most is %v", r.Ended, mostAtOnce)
+	}
+	if r.Peak > row.Peak<<20 {
+		t.Errorf("it takes %d KiB; its row says %d MiB", r.Peak>>10, row.Peak)
+	}
+}

@@ -1,0 +1,154 @@
+package boundtest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// measure finds what one shape costs.
+func measure(p Parser, row Row, s Shape) (r report) {
+	slow := slowness()
+	limit := min(row.Bytes, largest)
+	limitMemory(2*row.Peak<<20 + 8*largest + 512<<20)
+	once := func(n int) size {
+		text := s.Make(n)
+		took, peak, err := cost(p, text)
+		r.Peak = max(r.Peak, peak)
+		found := size{Bytes: len(text), Took: time.Duration(float64(took) / slow)}
+		if err != nil {
+			found.Error = err.Error()[:min(300, len(err.Error()))]
+		}
+		return found
+	}
+	best := func(n int, good time.Duration) size {
+		found := once(n)
+		for i := 1; i < tries && found.Took > good; i++ {
+			if again := once(n); again.Took < found.Took {
+				found = again
+			}
+		}
+		return found
+	}
+	n := min(4<<10, limit)
+	for r.Small = once(n); r.Small.Took < enough && n < limit; r.Small = once(n) {
+		n = min(4*n, limit)
+	}
+	r.Large = best(min(10*n, 2*largest), mostGrowth*max(r.Small.Took, enough))
+	if p.Parse != nil {
+		if r.Whole = r.Small; n < limit || r.Whole.Took > row.whole() {
+			r.Whole = best(limit, row.whole())
+		}
+		return r
+	}
+	for range tries {
+		if r.Ended = time.Duration(float64(endAfter(p, s)) / slow); r.Ended <= mostAtOnce {
+			break
+		}
+	}
+	return r
+}
+
+// cost feeds a text to the parser.
+func cost(p Parser, text []byte) (took time.Duration, peak int, err error) {
+	debug.FreeOSMemory()
+	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) // the peak is measured from here
+	before, from := status("VmRSS"), processorTime()
+	if p.Parse != nil {
+		err = p.Parse(text)
+	} else {
+		err = p.Read(context.Background(), bytes.NewReader(text))
+	}
+	return processorTime() - from, max(0, status("VmHWM")-before), err
+}
+
+// endAfter returns how long a reader of a stream without end goes on after its context.
+func endAfter(p Parser, s Shape) time.Duration {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	text := s.Make(1 << 20)
+	stream := &endless{text: text, after: 4 << 20, reached: make(chan struct{})}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = p.Read(ctx, stream)
+	}()
+	select {
+	case <-done:
+		return 0
+	case <-stream.reached:
+	case <-time.After(time.Second):
+	}
+	from := time.Now()
+	cancel()
+	<-done
+	return time.Since(from)
+}
+
+// endless is a text again and again.
+type endless struct {
+	text    []byte
+	at      int
+	after   int // bytes, then reached is closed
+	reached chan struct{}
+}
+
+func (e *endless) Read(p []byte) (int, error) {
+	if len(e.text) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(p, e.text[e.at:])
+	e.at = (e.at + n) % len(e.text)
+	if e.after > 0 && e.after <= n {
+		close(e.reached)
+	}
+	e.after -= n
+	return n, nil
+}
+
+func processorTime() time.Duration {
+	var u unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
+		panic(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// status returns a number of bytes of /proc/self/status.
+func status(name string) int {
+	text, _ := os.ReadFile("/proc/self/status")
+	_, rest, _ := strings.Cut(string(text), "\n"+name+":")
+	field, _, _ := strings.Cut(strings.TrimSpace(rest), " ")
+	kib, _ := strconv.Atoi(field)
+	return kib << 10
+}
+
+// limitMemory ends a process that takes far more than the row's number, and one that
+// does not end.
+func limitMemory(more int) {
+	most := uint64(status("VmSize") + more)
+	_ = unix.Setrlimit(unix.RLIMIT_AS, &unix.Rlimit{Cur: most, Max: most})
+	_ = unix.Setrlimit(unix.RLIMIT_CPU, &unix.Rlimit{Cur: 60, Max: 60})
+}
+
+// slowness is how much slower this machine is now than the one on which the bounds of
+// time were set.
+func slowness() float64 {
+	const usual = 10 * time.Millisecond
+	text := []byte("[" + strings.Repeat(`{"id": 1, "name": "row", "price": 0.25, "tags": ["a", "b"]},`, 40_000) + "1]")
+	least := time.Hour
+	for range tries {
+		from := processorTime()
+		json.Valid(text)
+		least = min(least, processorTime()-from)
+	}
+	return max(1, float64(least)/float64(usual))
+}

@@ -1,0 +1,5 @@
+//go:build !race
+
+package boundtest
+
+const raceEnabled = false

@@ -1,0 +1,81 @@
+package boundtest
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+)
+
+const ms = time.Millisecond
+
+// A Row is one parser in the table of docs/security.md.
+type Row struct {
+	Name   string // what it reads
+	From   string // who writes that
+	Bytes  int    // most of one input
+	Depth  string // and most of what else is counted
+	Count  string
+	Time   time.Duration // that the largest input takes; 100 ms if it is 0
+	Peak   int           // MiB that one call takes beside its input
+	AtOnce int           // most calls at one time in a process
+	// Cancels says that it obeys a context. What does not is over in Time.
+	Cancels bool
+}
+
+// Rows are all parsers of untrusted input.
+var Rows = []Row{
+	{Name: "code with its header", From: "code", Bytes: 4 << 20, Depth: "100", Count: "64 KiB of header, 200 dependencies", Time: 300 * ms, Peak: 192, AtOnce: 16},
+	{Name: "package lock", From: "code, uv", Bytes: 4 << 20, Depth: "100", Count: "250,000 keys and values", Time: 300 * ms, Peak: 192, AtOnce: 1},
+	{Name: "requirement", From: "code", Bytes: 64 << 10, Peak: 16, AtOnce: 16},
+	{Name: "config file, TOML", From: "a project", Bytes: 1 << 20, Depth: "100", Count: "250,000 keys and values", Time: 400 * ms, Peak: 192, AtOnce: 1},
+	{Name: "config file, YAML", From: "a project", Bytes: 1 << 20, Depth: "1,000", Count: "200,000 nodes, aliases followed", Time: 500 * ms, Peak: 256, AtOnce: 1},
+	{Name: "config file, JSON", From: "a project", Bytes: 1 << 20, Depth: "1,000", Count: "200,000 values, with comments", Time: 400 * ms, Peak: 192, AtOnce: 1},
+	{Name: "tool definition", From: "a server", Bytes: 4 << 20, Depth: "200", Count: "20,000 tools", Time: 1000 * ms, Peak: 256, AtOnce: 4},
+	{Name: "schema of a tool", From: "a server", Bytes: 256 << 10, Depth: "100", Count: "20,000 parts, 1,000 parameters", Time: 200 * ms, Peak: 96, AtOnce: 16},
+	{Name: "arguments of a call", From: "code", Bytes: 48 << 20, Depth: "10,000", Count: "500,000 names", Time: 1000 * ms, Peak: 512, AtOnce: 2},
+	{Name: "result of a tool", From: "a server", Bytes: 48 << 20, Depth: "10,000", Count: "100,000 contents", Time: 1000 * ms, Peak: 512, AtOnce: 1},
+	{Name: "form of a server", From: "a server", Bytes: 80 << 10, Depth: "10,000", Peak: 64, AtOnce: 16},
+	{Name: "JSON with secrets", From: "a server", Bytes: 80 << 10, Depth: "10,000", Peak: 64, AtOnce: 16},
+	{Name: "frame of the runner", From: "code", Bytes: 48 << 20, Depth: "10,000", Count: "256 calls", Time: 1000 * ms, Peak: 192, AtOnce: 2},
+	{Name: "stack of a run", From: "code", Bytes: 512 << 10, Depth: "3", Count: "400 frames", Peak: 64, AtOnce: 16},
+}
+
+func find(name string) (Row, bool) {
+	for _, r := range Rows {
+		if r.Name == name {
+			return r, true
+		}
+	}
+	return Row{}, false
+}
+
+// Table is the table of docs/security.md.
+func Table() string {
+	var b strings.Builder
+	b.WriteString("| what is read | from | bytes | depth | count | time | memory | at once |\n|---|---|--:|--:|---|---|--:|--:|\n")
+	all := 0
+	for _, r := range Rows {
+		all += r.Peak * r.AtOnce
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %d MiB | %d |\n", r.Name, r.From, sizeText(r.Bytes), cmp.Or(r.Depth, "–"), cmp.Or(r.Count, "–"), r.timeText(), r.Peak, r.AtOnce)
+	}
+	fmt.Fprintf(&b, "| all of them at the same moment | | | | | | %d MiB | |\n", all)
+	return b.String()
+}
+
+// whole is the most that the largest input may take.
+func (r Row) whole() time.Duration { return cmp.Or(r.Time, mostAtOnce) }
+
+func (r Row) timeText() string {
+	if r.Cancels {
+		return "until it is cancelled"
+	}
+	return fmt.Sprintf("%d ms", r.whole().Milliseconds())
+}
+
+func sizeText(n int) string {
+	if n >= 1<<20 {
+		return fmt.Sprintf("%d MiB", n>>20)
+	}
+	return fmt.Sprintf("%d KiB", n>>10)
+}

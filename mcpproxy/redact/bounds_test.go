@@ -1,0 +1,23 @@
+package redact
+
+import (
+	"testing"
+
+	"github.com/toolcell/toolcell/internal/boundtest"
+	"github.com/toolcell/toolcell/mcpproxy/config"
+)
+
+func TestBounds(t *testing.T) {
+	h := New(config.Server{Env: map[string]string{"TOKEN": "a-secret-of-some-length", "OTHER": "a-secret-of-some"}})
+	shapes := append(boundtest.JSON("", ""),
+		boundtest.Repeated("secrets", `"`, "a-secret-of-some-length", `"`),
+		boundtest.Repeated("beginnings of secrets", `"`, "a-secret-of-so", `"`),
+		boundtest.Repeated("secrets in lists", "[", `"a-secret-of-some-length",`, "1]"))
+	boundtest.Run(t, boundtest.Parser{
+		Row: "JSON with secrets", Shapes: shapes,
+		Parse: func(text []byte) error {
+			_, err := h.JSON(text)
+			return err
+		},
+	})
+}

@@ -1,0 +1,22 @@
+package toolvalue
+
+import (
+	"testing"
+
+	"github.com/toolcell/toolcell/internal/boundtest"
+)
+
+func TestBounds(t *testing.T) {
+	shapes := boundtest.JSON(`{"content":[{"type":"text","text":"x"}],"structuredContent":`, "}")
+	shapes = append(shapes,
+		boundtest.Repeated("contents", `{"content":[`, `{"type":"text","text":"x"},`, `{}]}`),
+		boundtest.Repeated("texts", `{"content":[{"type":"text","text":"`, `\"\u00e9`, `"}]}`),
+	)
+	boundtest.Run(t, boundtest.Parser{
+		Row: "result of a tool", Shapes: shapes,
+		Parse: func(text []byte) error {
+			_, err := Of(text)
+			return err
+		},
+	})
+}
