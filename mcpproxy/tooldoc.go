@@ -3,6 +3,7 @@ package mcpproxy
 import (
 	"encoding/json"
 
+	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/mcpproxy/catalog"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/search"
@@ -27,9 +28,15 @@ type ToolDoc struct {
 	InputSchema json.RawMessage `json:"inputSchema,omitempty"` // only if full was asked for
 }
 
-// newDoc makes the document of a whole tool.
-func newDoc(s config.Server, t catalog.Tool, full bool) ToolDoc {
-	doc := ToolDoc{Server: s.Name, ServerAlias: s.Alias, Tool: t.Name, ToolAlias: t.Alias, Description: t.Description}
+// workDocument is what panicked if a document has no signature.
+const workDocument = "documenting a tool"
+
+// newDoc makes the document of a whole tool. One whose schema makes toolcell panic has
+// neither signature nor schema, and does not keep a search from the others.
+func newDoc(s config.Server, t catalog.Tool, full bool) (doc ToolDoc) {
+	defer contain.Recover(workDocument, nil)
+	doc = ToolDoc{Server: s.Name, ServerAlias: s.Alias, Tool: t.Name, ToolAlias: t.Alias, Description: t.Description}
+	contain.Point(workDocument)
 	sig := signature.New(t.InputSchema, t.OutputSchema)
 	if !full {
 		doc.Description, doc.Signature = text.Summary(t.Description), sig.Brief(t.Alias)
