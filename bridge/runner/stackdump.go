@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/toolcell/toolcell/mcpproxy/rawjson"
 )
 
 // When the time of a run is up, a signal asks its process for the code's stack.
@@ -98,7 +100,12 @@ func (d *stackDump) wake() {
 // addFrames takes in the frame of the runner.
 func (d *stackDump) addFrames(raw json.RawMessage) error {
 	var all []stackFrame
-	if len(raw) > maxDumpFrame || json.Unmarshal(raw, &all) != nil || len(all) > maxDumpFrames {
+	if len(raw) > maxDumpFrame {
+		return fmt.Errorf("%w: a stack that is none", ErrProtocol)
+	}
+	// Decoded, an item takes many times its text.
+	items, err := rawjson.Items(raw)
+	if err != nil || len(items) > maxDumpFrames || json.Unmarshal(raw, &all) != nil {
 		return fmt.Errorf("%w: a stack that is none", ErrProtocol)
 	}
 	d.mu.Lock()
