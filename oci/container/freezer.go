@@ -26,6 +26,8 @@ type Freezer struct {
 	s       Sandbox
 	line    pid1.Lifeline
 	cgroups bool // the host has cgroups that freeze
+	// patience bounds how long processes are moved that start others meanwhile.
+	patience time.Duration
 
 	mu      sync.Mutex
 	dir     string // the cgroup that is frozen; "" before its first use
@@ -34,7 +36,7 @@ type Freezer struct {
 
 // NewFreezer returns the freezer of a sandbox. It is used once the program has begun.
 func NewFreezer(s Sandbox, line pid1.Lifeline, c host.Cgroup) *Freezer {
-	return &Freezer{s: s, line: line, cgroups: c.Freezes()}
+	return &Freezer{s: s, line: line, cgroups: c.Freezes(), patience: 100 * time.Millisecond}
 }
 
 // Freeze stops the processes. They may go on for a moment after it has returned.
@@ -100,9 +102,6 @@ func (f *Freezer) freezeCgroup() error {
 	return f.moveProcesses()
 }
 
-// movePatience bounds how long processes are moved that start others meanwhile.
-const movePatience = 100 * time.Millisecond
-
 // moveProcesses moves every process but pid 1. A process that was moved starts no
 // other; those that are not there yet may.
 func (f *Freezer) moveProcesses() error {
@@ -113,7 +112,7 @@ func (f *Freezer) moveProcesses() error {
 		return err
 	}
 	defer target.Close()
-	for end := time.Now().Add(movePatience); ; {
+	for end := time.Now().Add(f.patience); ; {
 		procs, err := os.ReadFile(from)
 		if err != nil {
 			return err

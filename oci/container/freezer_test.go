@@ -65,9 +65,12 @@ func newTree(t *testing.T, command string) tree {
 	return tree{pid: c.Process.Pid, dir: dir}
 }
 
-// newFreezer returns a freezer of the tree that uses its cgroup.
+// newFreezer returns a freezer of the tree that uses its cgroup, however long that takes:
+// there is no pid 1 to fall back to.
 func (s tree) newFreezer() *Freezer {
-	return NewFreezer(s, pid1.Lifeline{}, host.Cgroup{Driver: host.CgroupFS, V2: true})
+	f := NewFreezer(s, pid1.Lifeline{}, host.Cgroup{Driver: host.CgroupFS, V2: true})
+	f.patience = time.Minute
+	return f
 }
 
 // procs returns the processes of the tree's own cgroup, and isFrozen whether one below
