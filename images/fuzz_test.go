@@ -1,14 +1,17 @@
 package images
 
 import (
+	"archive/tar"
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +20,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/compression"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/toolcell/toolcell/internal/seeds"
 )
 
 // FuzzParse reads whatever a user may name. The normalized name means the same image.
@@ -73,6 +77,7 @@ func FuzzArchive(f *testing.F) {
 		}
 		f.Add(whole)
 	}
+	f.Add(realLayout(f))
 	f.Fuzz(func(t *testing.T, archive []byte) {
 		file := filepath.Join(t.TempDir(), "a.tar")
 		if err := os.WriteFile(file, archive, 0o600); err != nil {
@@ -84,6 +89,28 @@ func FuzzArchive(f *testing.F) {
 	})
 }
 
+// realLayout is an archive of the documents of a real image and its smallest layer.
+func realLayout(f *testing.F) []byte {
+	var archive bytes.Buffer
+	w := tar.NewWriter(&archive)
+	blob := func(content []byte) string {
+		sum := sha256.Sum256(content)
+		return "blobs/sha256/" + hex.EncodeToString(sum[:])
+	}
+	real := seeds.Files(f, "images/testdata/python-3.14/*.*")
+	for i, name := range []string{blob(real[0]), "index.json", blob(real[2]), blob(real[3])} {
+		if err := errors.Join(w.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(real[i]))}), second(w.Write(real[i]))); err != nil {
+			f.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		f.Fatal(err)
+	}
+	return archive.Bytes()
+}
+
+func second(_ int, err error) error { return err }
+
 // FuzzManifest reads layouts with any index, manifest and configuration. CONFIG and
 // MANIFEST in them stand for the digests, so that they fit each other.
 func FuzzManifest(f *testing.F) {
@@ -92,6 +119,9 @@ func FuzzManifest(f *testing.F) {
 	const config = `{"os":"linux","rootfs":{"type":"layers","diff_ids":["sha256:00"]}}`
 	f.Add([]byte(`{"schemaVersion":2,"manifests":[{"digest":"MANIFEST","mediaType":"application/vnd.oci.image.manifest.v1+json"}]}`), []byte(manifest), []byte(config))
 	f.Add([]byte(`{"manifests":[{"digest":"MANIFEST","mediaType":"application/vnd.oci.image.index.v1+json","platform":{"os":"linux","architecture":"amd64"}}]}`), []byte(`{"manifests":[{"digest":"CONFIG"}]}`), []byte(`{}`))
+	real := seeds.Files(f, "images/testdata/python-3.14/*.json") // config, index, manifest
+	manifestDigest, configDigest := regexp.MustCompile(`"digest": "sha256:[0-9a-f]{64}"`), regexp.MustCompile(`"size":955,"digest":"sha256:[0-9a-f]{64}"`)
+	f.Add(manifestDigest.ReplaceAll(real[1], []byte(`"digest": "MANIFEST"`)), configDigest.ReplaceAll(real[2], []byte(`"size":955,"digest":"CONFIG"`)), real[0])
 	f.Fuzz(func(t *testing.T, index, manifest, config []byte) {
 		dir := t.TempDir()
 		blobs := filepath.Join(dir, "blobs", "sha256")

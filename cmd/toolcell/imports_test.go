@@ -110,6 +110,7 @@ var imports = map[string][]string{
 
 	"internal/boundtest": {},
 	"internal/contain":   {},
+	"internal/seeds":     {},
 	"internal/toml":      {},
 
 	"examples/calendar": {}, // programs of their own

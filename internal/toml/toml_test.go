@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	gotoml "github.com/pelletier/go-toml/v2"
+	"github.com/toolcell/toolcell/internal/seeds"
 )
 
 func TestDecodeSaysWhatTheTextSays(t *testing.T) {
@@ -117,6 +118,9 @@ func FuzzDecode(f *testing.F) {
 		"a = \"\"\"\n\\\n  x\"\"\"\"\nb = '''''x'''\nc = \"\\u00e9\\e\"", "[a]\nb.c = 1\n[a.b.e]\n", "\ufeffa=1\r\n",
 	} {
 		f.Add([]byte(s))
+	}
+	for _, block := range seeds.Blocks(f, "toml") {
+		f.Add([]byte(block))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		got, err := Decode(text)

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolcell/toolcell/internal/seeds"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 )
 
@@ -187,6 +188,15 @@ func FuzzRecord(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(whole)
+	for _, tool := range seeds.Tools(f) {
+		b := NewBuilder(slog.New(slog.DiscardHandler))
+		b.Add([]json.RawMessage{tool})
+		whole, err := encodeRecord(head{Listed: time.Unix(1, 0), Tools: 1}, b.Definitions())
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(whole)
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		h, d, err := decodeRecord(data)
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/toolcell/toolcell/internal/seeds"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/discovery"
 	"github.com/toolcell/toolcell/mcpproxy/pyname"
@@ -27,6 +28,9 @@ func FuzzDiscover(f *testing.F) {
 		"a: &a [x, x]\nb: &b [*a, *a]\nmcpServers: *b\n", "{a: *b}", "&a [*a]", "<<: [1]\n", "A=1\nB=\"x\ny\"\nC='z'\n",
 	} {
 		f.Add([]byte(seed))
+	}
+	for _, file := range seeds.Configs(f) {
+		f.Add(file)
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		home := t.TempDir()

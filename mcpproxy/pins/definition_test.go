@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolcell/toolcell/internal/seeds"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 )
 
@@ -101,6 +102,9 @@ func TestHostileDefinitionsAreReadInTime(t *testing.T) {
 
 func FuzzDefine(f *testing.F) {
 	f.Add([]byte(`{"name":"a","inputSchema":{"b":[1,{"c":"\u200b"}]}}`))
+	for _, tool := range seeds.Tools(f) {
+		f.Add(tool)
+	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		if !json.Valid(raw) {
 			return

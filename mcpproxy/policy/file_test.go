@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"github.com/toolcell/toolcell/internal/seeds"
 	"os"
 	"path/filepath"
 	"strings"
@@ -106,6 +107,9 @@ func FuzzPolicy(f *testing.F) {
 	f.Add("\x0f")
 	f.Add("servers = {a = {deny = 'x', deni = 'y'}}")
 	f.Add("\ufeff[servers.'a,b']\n'' = 1")
+	for _, policy := range seeds.Blocks(f, "toml") {
+		f.Add(policy)
+	}
 	f.Fuzz(func(t *testing.T, text string) {
 		r, err := parseRules(text, "policy.toml")
 		if (r == nil) == (err == nil) {

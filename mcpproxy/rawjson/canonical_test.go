@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"github.com/toolcell/toolcell/internal/seeds"
 	"reflect"
 	"strings"
 	"testing"
@@ -83,6 +84,9 @@ func FuzzArguments(f *testing.F) {
 		"\"caf\xe9\"", `[1e999999999,-0,100.0]`, `{"K":1,"k":2}`, "{\"\x7f\":\"\\/\"}", ` { } `, `[]`, `01`, `{"a":1,}`, ``,
 	} {
 		f.Add([]byte(text))
+	}
+	for _, tool := range seeds.Tools(f) {
+		f.Add(tool)
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		got, err := Canonical(text)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"encoding/json/jsontext"
 	"fmt"
+	"github.com/toolcell/toolcell/internal/seeds"
 	"strings"
 	"testing"
 )
@@ -18,6 +19,9 @@ func FuzzScan(f *testing.F) {
 		`"` + strings.Repeat("1234567", 9) + `\\"`, `"` + strings.Repeat("é", 40) + `"`, "\u00a01", "[1\v]", `"` + strings.Repeat(`\"`, 20) + `"`, "\"\x7f\x80\xff\"",
 	} {
 		f.Add([]byte(text))
+	}
+	for _, tool := range seeds.Tools(f) {
+		f.Add(tool)
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		s := Scanner{Text: text}

@@ -10,6 +10,7 @@ import (
 	"testing/iotest"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/toolcell/toolcell/internal/seeds"
 )
 
 func TestReadKeepsMembersAsTheyAreWritten(t *testing.T) {
@@ -156,6 +157,9 @@ func TestLinesEndInAnyWay(t *testing.T) {
 func FuzzRead(f *testing.F) {
 	for _, seed := range []string{`{"jsonrpc":"2.0","id":1,"result":{}}`, `{"id":"a\"","method":"m","params":{"_meta":{"progressToken":1.0}}}`, `[{"id":1}]`, `{"id":1,"result":{"x":NaN`} {
 		f.Add([]byte(seed))
+	}
+	for _, tool := range seeds.Tools(f) {
+		f.Add(slices.Concat([]byte(`{"jsonrpc":"2.0","id":1,"result":{"tools":[`), tool, []byte(`]}}`)))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		m, err := Read(raw)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/toolcell/toolcell/internal/seeds"
 	"io"
 	"io/fs"
 	"os"
@@ -260,6 +261,9 @@ func TestUnpackBoundsTheDirectory(t *testing.T) {
 
 func FuzzUnpack(f *testing.F) {
 	f.Add(makeWheel(f, "a", wheelFile{name: "a/x.py", content: "x"}))
+	for _, wheel := range seeds.Files(f, "rootfs/packages/testdata/*.whl") {
+		f.Add(wheel)
+	}
 	f.Fuzz(func(t *testing.T, wheel []byte) {
 		_, _, _ = unpack(t, wheel, 1<<20)
 	})

@@ -3,12 +3,15 @@ package unpack_test
 import (
 	"archive/tar"
 	"bytes"
+	"compress/gzip"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/toolcell/toolcell/internal/seeds"
 	"github.com/toolcell/toolcell/rootfs/unpack"
 	"github.com/toolcell/toolcell/rootfs/unpack/unpacktest"
 )
@@ -31,6 +34,17 @@ func FuzzUnpack(f *testing.F) {
 		{whiteout("a/.wh.1"), whiteout(".wh..wh..opq"), file("/abs/../../x", "y")},
 	} {
 		f.Add(pack(tb, layer...))
+	}
+	for _, layer := range seeds.Files(f, "images/testdata/python-3.14/layer.tar.gz") {
+		r, err := gzip.NewReader(bytes.NewReader(layer))
+		if err != nil {
+			f.Fatal(err)
+		}
+		tarball, err := io.ReadAll(r)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(tarball)
 	}
 	whole := pack(tb, dir("a"), file("a/cut", strings.Repeat("x", 600)))
 	f.Add(whole[:1200]) // in the middle of a file
