@@ -19,6 +19,7 @@ import (
 const (
 	maxArchiveFiles = 20000 // an image of 1000 layers has some 3000
 	maxArchiveLinks = 10    // links to links
+	maxArchiveName  = 1024  // bytes; tar has names of a megabyte
 )
 
 // fromOCIArchive returns an image of a tar of a layout. The tar is read in
@@ -58,12 +59,12 @@ func openArchive(ctx context.Context, file string, most int64) (*tarBlobs, error
 		return nil, err
 	}
 	if !isCompressed(head) {
-		return b, b.list(ctx, f)
+		return b, b.list(ctx, &contextFile{contextReader{ctx: ctx, inner: f}, f})
 	}
 	if b.plain, err = decompressToFile(ctx, f, most); err != nil {
 		return nil, fmt.Errorf("decompressing archive: %w", err)
 	}
-	if err := b.list(ctx, b.plain); err != nil {
+	if err := b.list(ctx, &contextFile{contextReader{ctx: ctx, inner: b.plain}, b.plain}); err != nil {
 		b.plain.Close()
 		return nil, err
 	}
@@ -111,7 +112,14 @@ func largeTempDir() string {
 	return os.TempDir()
 }
 
-func (b *tarBlobs) list(ctx context.Context, f *os.File) error {
+// A contextFile ends with its context. The reader of tar passes over any number of
+// extended headers before it returns.
+type contextFile struct {
+	contextReader
+	io.Seeker
+}
+
+func (b *tarBlobs) list(ctx context.Context, f io.ReadSeeker) error {
 	for r := tar.NewReader(f); ; {
 		hdr, err := r.Next()
 		if err == io.EOF {
@@ -126,8 +134,11 @@ func (b *tarBlobs) list(ctx context.Context, f *os.File) error {
 		if err != nil {
 			return fmt.Errorf("reading archive: %w", err)
 		}
-		if len(b.parts)+len(b.links) >= maxArchiveFiles {
+		switch {
+		case len(b.parts)+len(b.links) >= maxArchiveFiles:
 			return fmt.Errorf("the archive has more than %d files", maxArchiveFiles)
+		case max(len(hdr.Name), len(hdr.Linkname)) > maxArchiveName:
+			return fmt.Errorf("the archive has a name of more than %d bytes", maxArchiveName)
 		}
 		if err := b.addFile(f, hdr); err != nil {
 			return err
@@ -137,7 +148,7 @@ func (b *tarBlobs) list(ctx context.Context, f *os.File) error {
 
 // addFile records where a file is. The tar reader reads no further than the header,
 // so the file's position is where the content begins.
-func (b *tarBlobs) addFile(f *os.File, hdr *tar.Header) error {
+func (b *tarBlobs) addFile(f io.Seeker, hdr *tar.Header) error {
 	name := archiveName(hdr.Name)
 	switch hdr.Typeflag {
 	case tar.TypeReg:

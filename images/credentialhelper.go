@@ -1,7 +1,6 @@
 package images
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -56,11 +55,32 @@ func newHelperProgram(ctx context.Context, name string, args []string) helperPro
 func (h helperProgram) Input(in io.Reader) { h.cmd.Stdin = in }
 
 func (h helperProgram) Output() ([]byte, error) {
-	var stderr bytes.Buffer
-	h.cmd.Stderr = &stderr
-	out, err := h.cmd.Output()
-	if said := strings.TrimSpace(stderr.String()); err != nil && said != "" {
+	stdout, stderr := &limitedBuffer{most: maxHelperOutput}, &limitedBuffer{most: maxHelperOutput}
+	h.cmd.Stdout, h.cmd.Stderr = stdout, stderr
+	err := h.cmd.Run()
+	switch said := strings.TrimSpace(string(stderr.kept)); {
+	case err != nil && said != "":
 		err = fmt.Errorf("%w: %s", err, said)
+	case err == nil && stdout.cut:
+		err = fmt.Errorf("it wrote more than %d bytes", maxHelperOutput)
 	}
-	return out, err
+	return stdout.kept, err
+}
+
+// maxHelperOutput bounds what is kept of what a helper writes, in bytes. Tokens have some
+// thousands.
+const maxHelperOutput = 64 << 10
+
+// A limitedBuffer keeps the beginning of what is written to it.
+type limitedBuffer struct {
+	kept []byte
+	most int
+	cut  bool
+}
+
+func (b *limitedBuffer) Write(p []byte) (int, error) {
+	fits := min(len(p), b.most-len(b.kept))
+	b.kept = append(b.kept, p[:fits]...)
+	b.cut = b.cut || fits < len(p)
+	return len(p), nil
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // maxWindow bounds the memory that a zstd stream may ask for: what
-// `zstd --long` takes by itself.
+// `zstd --long` takes by itself. The decoder takes twice as much.
 const maxWindow = 128 << 20
 
 var (
@@ -61,7 +61,9 @@ func newDecompressor(r io.Reader) (*decompressor, error) {
 			return nil, fmt.Errorf("%w: %w", errCorrupt, err)
 		}
 	case isZstd(head):
-		z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
+		// In its mode of little memory, the decoder moves the whole window for each block,
+		// and four bytes can be a block: they took it some 20 ms.
+		z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderLowmem(false))
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", errCorrupt, err)
 		}

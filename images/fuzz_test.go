@@ -167,7 +167,7 @@ func checkImageOrMessage(t *testing.T, ref string) {
 			checkMessage(t, err)
 			continue
 		}
-		rc, err := OpenLayer(l, nil)
+		rc, err := OpenLayer(t.Context(), l, nil)
 		if err != nil {
 			checkMessage(t, err)
 			continue

@@ -149,7 +149,7 @@ func (l *layer) DiffID() (v1.Hash, error)             { return l.diffID, nil }
 func (l *layer) Size() (int64, error)                 { return l.size, nil }
 func (l *layer) MediaType() (types.MediaType, error)  { return l.desc.MediaType, nil }
 func (l *layer) Compressed() (io.ReadCloser, error)   { return l.open() }
-func (l *layer) Uncompressed() (io.ReadCloser, error) { return OpenLayer(l, nil) }
+func (l *layer) Uncompressed() (io.ReadCloser, error) { return OpenLayer(context.Background(), l, nil) }
 
 // A contextReader ends with its context also where the bytes come from a file, and stays
 // at its first error.

@@ -194,7 +194,7 @@ func TestOpenCountsCompressedBytes(t *testing.T) {
 		t.Fatal(err)
 	}
 	count := 0
-	rc, err := OpenLayer(layers[0], func(n int) { count += n })
+	rc, err := OpenLayer(t.Context(), layers[0], func(n int) { count += n })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,6 +27,7 @@ const (
 	stallTimeout  = 60 * time.Second // without a single byte of a body
 
 	maxRefusal = 16 << 10 // bytes of an answer of 4xx or 5xx that are read
+	maxHeader  = 64 << 10 // bytes of the header of an answer
 )
 
 // defaultTransport gives up on a dead network within seconds, and never on a
@@ -39,6 +40,8 @@ var defaultTransport = &http.Transport{
 	ExpectContinueTimeout: time.Second,
 	IdleConnTimeout:       30 * time.Second,
 	MaxIdleConnsPerHost:   4,
+
+	MaxResponseHeaderBytes: maxHeader,
 }
 
 // roundTripper returns the transport to a registry, and to where it redirects.

@@ -2,6 +2,7 @@ package images
 
 import (
 	"bytes"
+	"context"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -17,10 +18,11 @@ var errCorrupt = errors.New("content is corrupt")
 // OpenLayer returns the uncompressed bytes of a layer. The reader reports io.EOF
 // only after both digests of the layer were found right, so a caller must read to
 // the end before it trusts the bytes. OnRead is called with the number of compressed
-// bytes as they come, if it is not nil.
+// bytes as they come, if it is not nil. The reader ends with ctx, also where compressed
+// bytes stand for nothing.
 //
 // Reading, decompressing and what the caller does go on at the same time.
-func OpenLayer(l v1.Layer, onRead func(n int)) (io.ReadCloser, error) {
+func OpenLayer(ctx context.Context, l v1.Layer, onRead func(n int)) (io.ReadCloser, error) {
 	diffID, err := l.DiffID()
 	if err != nil {
 		return nil, err
@@ -29,7 +31,7 @@ func OpenLayer(l v1.Layer, onRead func(n int)) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, sanitize(err)
 	}
-	compressed := newReadAhead(body, body.Close)
+	compressed := newReadAhead(&contextReader{ctx: ctx, inner: body}, body.Close)
 	plain, err := newDecompressor(compressed)
 	if err != nil {
 		compressed.Close()

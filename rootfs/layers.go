@@ -93,7 +93,7 @@ func (d layerDir) replace(ctx context.Context, l v1.Layer, b *unpack.Budget) err
 func (d layerDir) extract(ctx context.Context, l v1.Layer, diffID string, b *unpack.Budget, read func(n int)) (*layerRecord, error) {
 	rec := &layerRecord{Format: layerFormat, DiffID: diffID}
 	return rec, cachedir.Build(d.dir, dirName(diffID), func(dir string) error {
-		r, err := images.OpenLayer(l, read)
+		r, err := images.OpenLayer(ctx, l, read)
 		if err != nil {
 			return err
 		}

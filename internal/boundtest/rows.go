@@ -37,6 +37,15 @@ var Rows = []Row{
 	{Name: "result of a tool", From: "a server", Bytes: 48 << 20, Depth: "10,000", Count: "100,000 contents", Time: 1000 * ms, Peak: 512, AtOnce: 1},
 	{Name: "form of a server", From: "a server", Bytes: 80 << 10, Depth: "10,000", Peak: 64, AtOnce: 16},
 	{Name: "JSON with secrets", From: "a server", Bytes: 80 << 10, Depth: "10,000", Peak: 64, AtOnce: 16},
+	{Name: "manifest or index of an image", From: "a registry", Bytes: 8 << 20, Depth: "10,000", Count: "1,000 layers or manifests", Peak: 128, AtOnce: 4},
+	{Name: "configuration of an image", From: "a registry", Bytes: 16 << 20, Depth: "10,000", Count: "1,000 layers, 1,000 variables", Peak: 96, AtOnce: 4, Cancels: true},
+	{Name: "manifest.json of docker save", From: "an archive", Bytes: 8 << 20, Depth: "10,000", Count: "1,000 images, 20,000 names", Peak: 128, AtOnce: 4},
+	{Name: "tar of an image", From: "an archive", Bytes: 16 << 30, Count: "20,000 files, names of 1 KiB", Peak: 96, AtOnce: 4, Cancels: true},
+	{Name: "compressed layer", From: "a registry", Bytes: 16 << 30, Count: "windows of 128 MiB", Peak: 320, AtOnce: 3, Cancels: true},
+	{Name: "token of a registry", From: "a registry", Bytes: 64 << 10, Depth: "10,000", Peak: 16, AtOnce: 4},
+	{Name: "challenge of a registry", From: "a registry", Bytes: 64 << 10, Peak: 16, AtOnce: 4},
+	{Name: "refusal of a registry", From: "a registry", Bytes: 16 << 10, Depth: "10,000", Peak: 16, AtOnce: 4},
+	{Name: "credential helper", From: "a program of the user", Bytes: 64 << 10, Depth: "10,000", Peak: 16, AtOnce: 4},
 	{Name: "frame of the runner", From: "code", Bytes: 48 << 20, Depth: "10,000", Count: "256 calls", Time: 1000 * ms, Peak: 192, AtOnce: 2},
 	{Name: "stack of a run", From: "code", Bytes: 512 << 10, Depth: "3", Count: "400 frames", Peak: 64, AtOnce: 16},
 }
@@ -74,6 +83,9 @@ func (r Row) timeText() string {
 }
 
 func sizeText(n int) string {
+	if n >= 1<<30 {
+		return fmt.Sprintf("%d GiB", n>>30)
+	}
 	if n >= 1<<20 {
 		return fmt.Sprintf("%d MiB", n>>20)
 	}
