@@ -76,6 +76,21 @@ func Traces(raw []byte) (found []Trace) {
 	return found
 }
 
+// nesting returns how many brackets are open at the end of raw.
+func nesting(raw []byte) (depth int) {
+	for i := 0; i < len(raw); i++ {
+		switch raw[i] {
+		case '"':
+			i = stringEnd(raw, i) - 1
+		case '{', '[':
+			depth++
+		case '}', ']':
+			depth--
+		}
+	}
+	return depth
+}
+
 // stringEnd returns where the string ends that begins at i.
 func stringEnd(raw []byte, i int) int {
 	for i++; i < len(raw); i++ {

@@ -115,6 +115,8 @@ func unreadable(raw []byte, at int) *Unreadable {
 		return &Unreadable{IsJSON: true, text: "it is " + KindOf(trimmed) + " instead of an object: " + piece(trimmed, 0)}
 	case json.Valid(raw):
 		return &Unreadable{IsJSON: true, text: fmt.Sprintf("it nests deeper than %d", MaxNesting)}
+	case at < len(raw) && (raw[at] == '{' || raw[at] == '[') && nesting(raw[:at+1]) >= MaxNesting: // encoding/json calls 10,000 invalid
+		return &Unreadable{text: fmt.Sprintf("it nests deeper than %d", MaxNesting)}
 	case at >= len(raw):
 		return &Unreadable{text: "it is cut off after " + piece(raw, len(raw))}
 	}

@@ -23,21 +23,22 @@ func TestReadKeepsMembersAsTheyAreWritten(t *testing.T) {
 func TestUnreadableMessagesAreExplained(t *testing.T) {
 	deep := strings.Repeat("[", 1100) + strings.Repeat("]", 1100)
 	for raw, want := range map[string]string{
-		``:                                   `it is cut off after ""`,
-		`{"a":1`:                             `it is cut off after "{\"a\":1"`,
-		`{"a":"x`:                            `it is cut off after "{\"a\":\"x"`,
-		`{"a":NaN}`:                          `it is not JSON from byte 5 on: "{\"a\":NaN}"`,
-		`{"a":-Infinity}`:                    `it is not JSON from byte 6 on: "{\"a\":-Infinity}"`,
-		"{\"a\":\"b\tc\"}":                   `it is not JSON from byte 7 on: "{\"a\":\"b\tc\"}"`,
-		`{"a":1} x`:                          `it is not JSON from byte 8 on: "{\"a\":1} x"`,
-		`{"a":1}{"b":2}`:                     `it is not JSON from byte 7 on: "{\"a\":1}{\"b\":2}"`,
-		`{'a': 1}`:                           `it is not JSON from byte 1 on: "{'a': 1}"`,
-		"\xff\xfe{\x00":                      `it is UTF-16, and MCP wants UTF-8: "�{\x00"`,
-		"\x00{\x00}":                         `it is UTF-16, and MCP wants UTF-8: "\x00{\x00}"`,
-		`[1]`:                                `it is a list instead of an object: "[1]"`,
-		`"text"`:                             `it is text instead of an object: "\"text\""`,
-		`{"a":` + deep + `}`:                 `it nests deeper than 1000`,
-		`{"a":"` + strings.Repeat("é", 5000): "it is cut off after \"…" + strings.Repeat("é", 12) + "\"",
+		``:                   `it is cut off after ""`,
+		`{"a":1`:             `it is cut off after "{\"a\":1"`,
+		`{"a":"x`:            `it is cut off after "{\"a\":\"x"`,
+		`{"a":NaN}`:          `it is not JSON from byte 5 on: "{\"a\":NaN}"`,
+		`{"a":-Infinity}`:    `it is not JSON from byte 6 on: "{\"a\":-Infinity}"`,
+		"{\"a\":\"b\tc\"}":   `it is not JSON from byte 7 on: "{\"a\":\"b\tc\"}"`,
+		`{"a":1} x`:          `it is not JSON from byte 8 on: "{\"a\":1} x"`,
+		`{"a":1}{"b":2}`:     `it is not JSON from byte 7 on: "{\"a\":1}{\"b\":2}"`,
+		`{'a': 1}`:           `it is not JSON from byte 1 on: "{'a': 1}"`,
+		"\xff\xfe{\x00":      `it is UTF-16, and MCP wants UTF-8: "�{\x00"`,
+		"\x00{\x00}":         `it is UTF-16, and MCP wants UTF-8: "\x00{\x00}"`,
+		`[1]`:                `it is a list instead of an object: "[1]"`,
+		`"text"`:             `it is text instead of an object: "\"text\""`,
+		`{"a":` + deep + `}`: `it nests deeper than 1000`,
+		`{"a":` + strings.Repeat(`{"a":[`, 10_000): `it nests deeper than 1000`,
+		`{"a":"` + strings.Repeat("é", 5000):       "it is cut off after \"…" + strings.Repeat("é", 12) + "\"",
 	} {
 		_, err := Read([]byte(raw))
 		var bad *Unreadable

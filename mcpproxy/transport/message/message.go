@@ -100,7 +100,8 @@ func FailedAnswer(c *Call, id jsonrpc.ID, why error) *jsonrpc.Response {
 // Decode decodes one message of a server and returns it if the session should
 // see it. Notifications stop here, and so does what the server asks in a call. c is
 // the call over whose stream the message came, or nil. Errors are a *wire.Unreadable for
-// what is not JSON, and a *StrayError for an answer without an ID of ours.
+// what is not JSON, a *StrayError for an answer without an ID of ours, and a
+// *UnreadableError for one that has our ID and cannot be used.
 func (n *Notifications) Decode(raw []byte, c *Call) (jsonrpc.Message, error) {
 	m, err := wire.Read(raw)
 	if err != nil {
@@ -168,25 +169,33 @@ func (n *Notifications) Restore(answer []byte, id json.RawMessage) []byte {
 	return answer
 }
 
+// foreign says that an answer has none of our IDs.
+func foreign(id json.RawMessage) error {
+	if id == nil {
+		return unreadable(errors.New("it has no id"))
+	}
+	return unreadable(fmt.Errorf("it has the id %s, and no request does", text.Printable(string(id), 100)))
+}
+
 // decodeAnswer reads an answer, whatever is odd about it: the request that it belongs to
 // must not wait for ever.
 func decodeAnswer(m wire.Message) (jsonrpc.Message, error) {
 	failed := len(m.Error) > 0 && string(m.Error) != "null"
-	if m.Result == nil && !failed {
-		return nil, errNoMessage
-	}
 	id, ok := wire.OurID(m.ID)
+	empty := m.Result == nil && !failed
 	switch {
-	case !ok && string(m.Version) != version:
+	case empty && !ok, (empty || !ok) && string(m.Version) != version:
 		return nil, errNoMessage
+	case empty: // JSON.stringify leaves out a result that is undefined
+		return nil, unreadable(errors.New("it has neither a result nor an error"))
 	case !ok && failed:
 		return nil, &StrayError{string(m.ID), wire.ErrorOf(m.Error)}
 	case !ok && m.ID != nil && m.ID[0] == '"': // not what became of an ID of ours, which are numbers
-		return nil, &ForeignError{StrayError{string(m.ID), unreadable(fmt.Errorf("it has the id %s, and no request does", text.Printable(string(m.ID), 100)))}}
+		return nil, &ForeignError{StrayError{string(m.ID), foreign(m.ID)}}
 	case !ok:
-		return nil, &StrayError{string(m.ID), unreadable(fmt.Errorf("it has the id %s, and no request does", text.Printable(string(m.ID), 100)))}
+		return nil, &StrayError{string(m.ID), foreign(m.ID)}
 	case string(m.Version) != version:
-		return FailedAnswer(nil, id, unreadable(errors.New(`it has no "jsonrpc": "2.0"`))), nil
+		return nil, unreadable(errors.New(`it has no "jsonrpc": "2.0"`))
 	case failed:
 		return &jsonrpc.Response{ID: id, Error: wire.ErrorOf(m.Error)}, nil
 	case wire.IsEmptyList(m.Result):

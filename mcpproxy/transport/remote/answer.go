@@ -116,7 +116,8 @@ func (o outgoingBody) undecoded(raw []byte, why error) (jsonrpc.Message, error) 
 		return &jsonrpc.Response{ID: id, Error: said}, nil // it could not read the request
 	}
 	var foreign *message.ForeignError
-	if stray != nil || errors.As(why, &foreign) {
+	var useless *message.UnreadableError
+	if stray != nil || errors.As(why, &foreign) || errors.As(why, &useless) {
 		return nil, &Error{Lost: true, text: why.Error()}
 	}
 	return nil, &Error{Lost: true, text: "the server's answer is not JSON-RPC: " + why.Error() + said200(raw, why)}

@@ -237,10 +237,11 @@ func (e *events) undecoded(raw []byte, why error) (jsonrpc.Message, error) {
 	}
 	var stray *message.StrayError
 	var bad *wire.Unreadable
+	var useless *message.UnreadableError
 	switch {
 	case errors.As(why, &stray):
 		e.r.calls.Stray(stray)
-	case errors.As(why, &bad):
+	case errors.As(why, &bad), errors.As(why, &useless):
 		for _, failed := range e.r.calls.Unreadable(raw, why) {
 			return failed, nil
 		}

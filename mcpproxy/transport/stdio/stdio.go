@@ -318,6 +318,7 @@ func (t *Transport) decode(raw []byte) []jsonrpc.Message {
 func (t *Transport) undecoded(raw []byte, why error) (failed []jsonrpc.Message) {
 	var stray *message.StrayError
 	var bad *wire.Unreadable
+	var useless *message.UnreadableError
 	switch {
 	case errors.As(why, &stray):
 		t.answered.Store(true)
@@ -326,7 +327,7 @@ func (t *Transport) undecoded(raw []byte, why error) (failed []jsonrpc.Message) 
 	case errors.As(why, &bad) && bad.IsUTF16:
 		t.calls.Stray(why)
 		return nil
-	case errors.As(why, &bad):
+	case errors.As(why, &bad), errors.As(why, &useless):
 		if failed = t.calls.Unreadable(raw, why); len(failed) > 0 {
 			t.answered.Store(true)
 			return failed

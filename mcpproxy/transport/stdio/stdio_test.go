@@ -34,6 +34,8 @@ func TestReadPassesOverWhatIsNoMessage(t *testing.T) {
 		`{"jsonrpc":"2.0","id":5,"method":"ping"}`,
 		`{"jsonrpc":"2.0","id":6,"result":{}}`, // and no newline
 	}, "\n"), 4096)
+	fourth, _ := jsonrpc.MakeID(4.0)
+	w.calls.Add(t.Context(), &jsonrpc.Request{ID: fourth, Method: "ping"})
 	var got []any
 	for {
 		msg, err := w.Read(t.Context())
