@@ -70,6 +70,35 @@ func TestPolicyFileThatCannotBeRead(t *testing.T) {
 	}
 }
 
+// TestPolicyThatIsALinkToNothingAllowsNothing: there is a policy, only not here now.
+func TestPolicyThatIsALinkToNothingAllowsNothing(t *testing.T) {
+	dir := t.TempDir()
+	for link, to := range map[string]string{"policy.toml": "dotfiles/policy.toml", "folder": "dotfiles", "circle": "circle"} {
+		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, file := range []string{"policy.toml", "folder/policy.toml", "folder/x/policy.toml"} {
+		p := Load(filepath.Join(dir, file), false, nil)
+		wantErr(t, p.Err(), "is a link to nothing")
+		wantErr(t, p.NewRun().AuthorizeServer(Server{Name: "s"}), "nothing may be called")
+	}
+	wantErr(t, Load(filepath.Join(dir, "circle"), false, nil).Err(), "too many levels of symbolic links")
+	if err := Load(filepath.Join(dir, "none", "policy.toml"), false, nil).Err(); err != nil {
+		t.Errorf("without a policy: %v", err)
+	}
+	p := Load(filepath.Join(dir, "policy.toml"), false, nil)
+	if err := os.Mkdir(filepath.Join(dir, "dotfiles"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "dotfiles", "policy.toml"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.NewRun().AuthorizeServer(Server{Name: "s"}); err != nil {
+		t.Errorf("when it is there: %v", err)
+	}
+}
+
 // TestPolicyExamplesOfTheDocuments reads every example in docs/policy.md, and
 // the errors that it shows are those that there are.
 func TestPolicyExamplesOfTheDocuments(t *testing.T) {

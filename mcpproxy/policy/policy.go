@@ -148,6 +148,9 @@ type fileStamp struct {
 func stampOf(file string) (fileStamp, fs.FileInfo) {
 	info, err := os.Stat(file)
 	if errors.Is(err, fs.ErrNotExist) {
+		if link := deadLink(file); link != "" { // there is a policy, on a disk that is not mounted, say
+			return fileStamp{there: true, fault: link + " is a link to nothing"}, nil
+		}
 		return fileStamp{}, nil
 	}
 	if err != nil {
@@ -158,6 +161,22 @@ func stampOf(file string) (fileStamp, fs.FileInfo) {
 		st.inode, st.ctime = sys.Ino, sys.Ctim
 	}
 	return st, info
+}
+
+// deadLink returns the link that leads nowhere at which a path ends, or "".
+func deadLink(file string) string {
+	for ; ; file = filepath.Dir(file) {
+		info, err := os.Lstat(file)
+		switch {
+		case err == nil && info.Mode()&fs.ModeSymlink != 0:
+			if _, err := os.Stat(file); err != nil {
+				return file
+			}
+			return ""
+		case err == nil || file == filepath.Dir(file):
+			return ""
+		}
+	}
 }
 
 // refresh reads the file if it is not as it was. p.mu is held.

@@ -82,6 +82,12 @@ func (r *rules) unmatchedTools(servers []KnownTools, of func(*section) bool) (al
 			for _, t := range tools {
 				names = append(names, t.Name)
 			}
+			if strings.HasPrefix(rule, "ask = ") {
+				names = append(names, "writes")
+			}
+			if g.String() == "writes" { // as it is in a list, where it is a name
+				u.Rule = `ask = ["writes"]`
+			}
 			u.Meant = match.Meant(strings.Trim(g.String(), "*?"), names)
 			all = append(all, u)
 		}
