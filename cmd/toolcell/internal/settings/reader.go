@@ -188,7 +188,7 @@ func ParseBytes(s string) (int64, error) {
 		t = t[:i]
 	}
 	n, err := strconv.ParseFloat(t, 64)
-	if err != nil || n <= 0 || n*float64(int64(1)<<shift) > 1<<60 {
+	if err != nil || !(n > 0 && n*float64(int64(1)<<shift) <= 1<<60) { // ParseFloat takes NaN
 		return 0, fmt.Errorf("not a size; write a number with k, m or g, such as 512m")
 	}
 	return int64(n * float64(int64(1)<<shift)), nil
@@ -219,7 +219,7 @@ func (r *reader) cpus(name string) float64 {
 		return 0
 	}
 	n, err := strconv.ParseFloat(v, 64)
-	if err != nil || n < 0.01 || n > 10000 {
+	if err != nil || !(n >= 0.01 && n <= 10000) { // ParseFloat takes NaN
 		r.fail(name, "not a number of processors such as 1.5")
 	}
 	return n
@@ -249,7 +249,7 @@ func (r *reader) output(name string) bridge.OutputMode {
 func (r *reader) outputBytes(name string) int {
 	n := r.size(name)
 	if n < 1<<10 || n > 1<<20 {
-		r.fail(name, "it can be from 1k to 1m")
+		r.fail(name, "not a size from 1k to 1m")
 	}
 	return int(n)
 }

@@ -53,6 +53,10 @@ func TestEnvironmentIsChecked(t *testing.T) {
 	for _, tt := range []struct{ name, value, want string }{
 		{"MCP_BRIDGE_PICTURES", "many", `setting --pictures (MCP_BRIDGE_PICTURES): "many" is not a whole number`},
 		{"MCP_BRIDGE_MOUNTS", "/no/such/folder:/data", "setting --mounts (MCP_BRIDGE_MOUNTS): /no/such/folder does not exist"},
+		{"MCP_BRIDGE_CPUS", "NaN", `setting --cpus (MCP_BRIDGE_CPUS): "NaN" is not a number of processors`},
+		{"MCP_BRIDGE_MEMORY", "NaN", `setting --memory (MCP_BRIDGE_MEMORY): "NaN" is not a size`},
+		{"MCP_BRIDGE_TIMEOUT", "NaN", `setting --timeout (MCP_BRIDGE_TIMEOUT): "NaN" is not a time`},
+		{"MCP_BRIDGE_OUTPUT_BYTES", "5", `setting --output-bytes (MCP_BRIDGE_OUTPUT_BYTES): "5" is not a size from 1k to 1m`},
 		{"MCP_BRIDGE_REGISTRY_MIRRORS", "=", "setting --registry-mirrors (MCP_BRIDGE_REGISTRY_MIRRORS): "},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
