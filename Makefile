@@ -82,7 +82,7 @@ test: test-deps
 test-all: test-deps $(if $(SKIP_TESTED),,test)
 	@$(MAKE) --no-print-directory -j4 test-images test-npm test-pypi test-clients
 	go test -tags $(TAGS) -p 1 -timeout 20m $(TESTFLAGS) -run '^TestBounds$$' $(BOUNDED)
-	go test -race -tags $(TAGS) -timeout 20m $(TESTFLAGS) $(UNIT)
+	go test -race -tags $(TAGS) -timeout 20m $(TESTFLAGS) -skip '^TestBounds$$' $(UNIT)
 	go test -tags $(TAGS) -timeout 30m -parallel 4 $(TESTFLAGS) -skip '$(MAIN_JOB)' $(E2E)
 
 # Without PyPI it prints a message; Go's tests of the runner need no network.
