@@ -18,7 +18,6 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/catalog"
 	"github.com/toolcell/toolcell/mcpproxy/config"
-	"github.com/toolcell/toolcell/mcpproxy/pins"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 	"github.com/toolcell/toolcell/mcpproxy/signature"
 	"github.com/toolcell/toolcell/oci"
@@ -126,7 +125,7 @@ func (f fakeUpstreams) Call(ctx context.Context, r mcpproxy.CallRequest) (res mc
 	if err := r.Run.AuthorizeServer(policy.Server{Name: server, Alias: server}); err != nil {
 		return res, err
 	}
-	t := mcpproxy.CheckedTool{Tool: catalog.Tool{Name: tool}, Standing: pins.Standing{ReadsOnly: strings.HasPrefix(tool, "read")}}
+	t := mcpproxy.CheckedTool{Name: tool, ReadsOnly: strings.HasPrefix(tool, "read")}
 	if r.Plans != nil && r.Plans(t, args) {
 		return res, &mcpproxy.Planned{Server: server, Tool: t.Tool, Arguments: args}
 	}

@@ -5,21 +5,19 @@ import (
 	"testing"
 )
 
-func intp(n int) *int { return &n }
-
 func TestCompactText(t *testing.T) {
 	for name, tt := range map[string]struct {
 		r    Result
 		want string
 	}{
-		"plain success": {Result{Status: StatusSuccess, ExitCode: intp(0), Stdout: []string{"a", "", "b"}}, "a\n\nb"},
-		"nothing said":  {Result{Status: StatusSuccess, ExitCode: intp(0)}, "Success (no output)"},
+		"plain success": {Result{Status: StatusSuccess, ExitCode: new(0), Stdout: []string{"a", "", "b"}}, "a\n\nb"},
+		"nothing said":  {Result{Status: StatusSuccess, ExitCode: new(0)}, "Success (no output)"},
 		"a value":       {Result{Status: StatusSuccess, Stdout: []string{"a"}, Result: "42"}, "a\n42"},
 		"success with a warning": {
 			Result{Status: StatusSuccess, Stdout: []string{"a"}, Stderr: []string{"careful"}}, "a\nstderr:\ncareful",
 		},
 		"exception": {
-			Result{Status: StatusError, ExitCode: intp(1), Stderr: []string{"Traceback", "ValueError: x"}, Error: "ValueError: x"},
+			Result{Status: StatusError, ExitCode: new(1), Stderr: []string{"Traceback", "ValueError: x"}, Error: "ValueError: x"},
 			"status: error\nexit: 1\nstderr:\nTraceback\nValueError: x",
 		},
 		"timeout": {
@@ -36,7 +34,7 @@ func TestCompactText(t *testing.T) {
 }
 
 func TestFencedModes(t *testing.T) {
-	r := Result{Status: StatusSuccess, ExitCode: intp(0), Stdout: []string{"a", "```", "b,c"}}
+	r := Result{Status: StatusSuccess, ExitCode: new(0), Stdout: []string{"a", "```", "b,c"}}
 	r.summarize()
 	if got, want := r.Text(OutputTOON), "````toon\nstatus: success\nsummary: Success\nexitCode: 0\nstdout[3]: a,```,\"b,c\"\n````"; got != want {
 		t.Errorf("got %s\nwant %s", got, want)

@@ -64,8 +64,7 @@ func stopError(p plan, e ending, stderr []string, limits oci.Limits) error {
 
 // statusOf returns the status that an error was given.
 func statusOf(err error) string {
-	var e *statusError
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*statusError](err); ok {
 		return e.status
 	}
 	return StatusSandbox

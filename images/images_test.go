@@ -365,8 +365,8 @@ func TestLayoutWithSeveralImages(t *testing.T) {
 func TestLayoutByTheDigestOfAnIndex(t *testing.T) {
 	mine, other := hostImage(t), imageOf(t, v1.Platform{OS: "linux", Architecture: "s390x"}, layerOf(t, "b", compression.GZip))
 	index := mutate.AppendManifests(empty.Index,
-		mutate.IndexAddendum{Add: other, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: "s390x"}}},
-		mutate.IndexAddendum{Add: mine, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: runtime.GOARCH}}})
+		mutate.IndexAddendum{Add: other, Platform: &v1.Platform{OS: "linux", Architecture: "s390x"}},
+		mutate.IndexAddendum{Add: mine, Platform: &v1.Platform{OS: "linux", Architecture: runtime.GOARCH}})
 	dir := filepath.Join(t.TempDir(), "layout")
 	lay, err := layout.Write(dir, empty.Index)
 	if err != nil {

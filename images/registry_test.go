@@ -467,7 +467,7 @@ func indexOf(t *testing.T, platforms ...v1.Platform) v1.ImageIndex {
 	var index v1.ImageIndex = empty.Index
 	for i, p := range platforms {
 		img := imageOf(t, p, layerOf(t, fmt.Sprint(i), "gzip"))
-		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: img, Descriptor: v1.Descriptor{Platform: &p}})
+		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: img, Platform: &p})
 	}
 	return index
 }
@@ -485,7 +485,7 @@ func TestImageChoosesThePlatform(t *testing.T) {
 	push(t, host+"/py:all", indexOf(t, all...))
 	push(t, host+"/py:arm", indexOf(t, v5, arm64, noise))
 	push(t, host+"/py:nested", mutate.AppendManifests(empty.Index, mutate.IndexAddendum{
-		Add: indexOf(t, all...), Descriptor: v1.Descriptor{MediaType: types.OCIImageIndex},
+		Add: indexOf(t, all...), MediaType: types.OCIImageIndex,
 	}))
 
 	for _, c := range []struct {
@@ -519,7 +519,7 @@ func TestImageChoosesThePlatform(t *testing.T) {
 func TestImageRefusesEndlessIndexes(t *testing.T) {
 	var index v1.ImageIndex = empty.Index
 	for range 10 {
-		index = mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: index, Descriptor: v1.Descriptor{MediaType: types.OCIImageIndex}})
+		index = mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: index, MediaType: types.OCIImageIndex})
 	}
 	host := serve(t, nil)
 	push(t, host+"/py:3", index)

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	case "sdk":
 		sdkServer()
 	case "asking":
-		(&askingServer{fakeServer: fakeServer{out: bufio.NewWriter(os.Stdout)}}).run()
+		(&askingServer{out: bufio.NewWriter(os.Stdout)}).run()
 	case "host":
 		hostProgram()
 	default:

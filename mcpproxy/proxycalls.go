@@ -252,7 +252,7 @@ func ShortOutput(err error) error { return stdio.ShortOutput(err) }
 
 // Reason returns an error of a server with the one line of its stderr that gives the
 // reason, and all the lines that it has of that, if there are several.
-func Reason(err error) (reason error, lines []string) { return stdio.Reason(err) }
+func Reason(err error) (lines []string, reason error) { return stdio.Reason(err) }
 
 // SaidByServer reports whether an error has words of a server: what it wrote to stderr, or
 // an error that it answered with.

@@ -72,7 +72,7 @@ func TestPolicyHitsTheToolItNames(t *testing.T) {
 		{"READ", "Read read", "file_read"},
 		{"r*", "Read read", "file_read"},
 	} {
-		for _, key := range strings.Fields(tt.denied + " " + tt.not) {
+		for key := range strings.FieldsSeq(tt.denied + " " + tt.not) {
 			run := policyRun(t, fmt.Sprintf("[servers.fake]\ndeny = [%q]", tt.rule))
 			_, err := p.Call(t.Context(), CallRequest{Server: "fake", Tool: key, Run: run})
 			denied := slices.Contains(strings.Fields(tt.denied), key)

@@ -94,8 +94,7 @@ func (u *upstream) gaveUp(ctx context.Context) error {
 // firstSilent returns the first SilentError among errors, or nil.
 func firstSilent(all []error) error {
 	for _, err := range all {
-		var silent *SilentError
-		if errors.As(err, &silent) {
+		if silent, ok := errors.AsType[*SilentError](err); ok {
 			return silent
 		}
 	}

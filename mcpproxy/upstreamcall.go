@@ -115,12 +115,10 @@ func (u *upstream) explain(s *transport.Session, err error, what string, effect 
 	if u.ctx.Err() != nil {
 		return fmt.Errorf("%s: %w", what, errClosed)
 	}
-	var asked *askError
-	if errors.As(err, &asked) { // whatever it wraps is not about this server
+	if asked, ok := errors.AsType[*askError](err); ok { // whatever it wraps is not about this server
 		return fmt.Errorf("%s: %w", what, asked)
 	}
-	var wireErr *jsonrpc.Error
-	if errors.As(err, &wireErr) {
+	if wireErr, ok := errors.AsType[*jsonrpc.Error](err); ok {
 		return fmt.Errorf("%s: %w", what, &RemoteError{Code: wireErr.Code, Message: text.Clip(u.secrets.Text(wireErr.Message), maxErrorText)})
 	}
 	var failed *remote.Error
@@ -138,8 +136,7 @@ func (u *upstream) explain(s *transport.Session, err error, what string, effect 
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	how := u.discard(s)
-	var long *message.TooLongError
-	if errors.As(err, &long) {
+	if long, ok := errors.AsType[*message.TooLongError](err); ok {
 		how = long
 	}
 	if effect == nil {

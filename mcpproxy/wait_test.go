@@ -195,9 +195,8 @@ func TestASlowStartGoesOnForLaterCallers(t *testing.T) {
 			begun := time.Now()
 			return func() { paused += time.Since(begun) }
 		}})
-		var silent *SilentError
 		err := u.awaitStart(ctx, start())
-		if !errors.As(err, &silent) {
+		if _, ok := errors.AsType[*SilentError](err); !ok {
 			t.Errorf("err = %v", err)
 		}
 		mcptest.WantError(t, err, `server "fake" is still starting (25 s so far`, "call again")

@@ -48,7 +48,7 @@ func TestPackagesThatAreMeant(t *testing.T) {
 			t.Errorf("%.50s: %q, want %q", name, got, want)
 		}
 	}
-	for _, name := range strings.Fields(popularText) {
+	for name := range strings.FieldsSeq(popularText) {
 		if plainName(name) != name {
 			t.Errorf("%s is not the plain name", name)
 		}

@@ -9,15 +9,13 @@ import (
 	"testing"
 
 	"github.com/toolcell/toolcell/mcpproxy"
-	"github.com/toolcell/toolcell/mcpproxy/catalog"
-	"github.com/toolcell/toolcell/mcpproxy/pins"
 )
 
 // outcomes is a server whose tools are called after how their calls end.
 type outcomes struct{ Upstreams }
 
 func (outcomes) Call(_ context.Context, r mcpproxy.CallRequest) (mcpproxy.CallResult, error) {
-	r.Sent(mcpproxy.CheckedTool{Tool: catalog.Tool{Name: r.Tool}, Standing: pins.Standing{ReadsOnly: r.Tool == "read"}})
+	r.Sent(mcpproxy.CheckedTool{Name: r.Tool, ReadsOnly: r.Tool == "read"})
 	if r.Tool == "crash" {
 		return mcpproxy.CallResult{}, mcpproxy.ErrCallLost
 	}

@@ -226,8 +226,7 @@ func (a *API) Call(ctx context.Context, number int, method string, raw json.RawM
 	}
 	ctx = mcpproxy.WithStartWait(ctx, mcpproxy.StartWait{Most: a.patience, Pause: a.starts.wait})
 	answer, err := a.answer(ctx, number, method, raw)
-	var silent *mcpproxy.SilentError
-	if errors.As(err, &silent) {
+	if silent, ok := errors.AsType[*mcpproxy.SilentError](err); ok {
 		a.silent.CompareAndSwap(nil, silent)
 	}
 	return answer, err
@@ -236,8 +235,7 @@ func (a *API) Call(ctx context.Context, number int, method string, raw json.RawM
 func (a *API) answer(ctx context.Context, number int, method string, raw json.RawMessage) (runner.Answer, error) {
 	p, err := readParams(raw)
 	p.number = number
-	var wrong *runner.CallError
-	if errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*runner.CallError](err); ok {
 		wrong.Message = text.Bound(method, 40) + "(): " + wrong.Message
 		return runner.Answer{}, wrong
 	}
@@ -352,8 +350,7 @@ func encode[T any](v T, err error) (json.RawMessage, error) {
 // callError returns the error of a call as the code gets it.
 func callError(err error, server, tool string) error {
 	kind := ""
-	var wrong *signature.ArgumentError
-	if errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*signature.ArgumentError](err); ok {
 		kind = wrong.Kind
 	}
 	return &runner.CallError{Message: mcpproxy.ShortOutput(err).Error(), Server: server, Tool: tool, Kind: kind, Cause: err}

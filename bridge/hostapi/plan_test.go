@@ -9,7 +9,6 @@ import (
 
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/catalog"
-	"github.com/toolcell/toolcell/mcpproxy/pins"
 )
 
 func planned(t *testing.T, p *planner, args string) string {
@@ -50,7 +49,7 @@ func TestPlannedCallsAreNumberedAndBounded(t *testing.T) {
 func TestReadingToolsAreOnlyPlannedIfTheyNeedAResult(t *testing.T) {
 	p := newPlanner(0)
 	planned(t, p, `{}`)
-	reads := mcpproxy.CheckedTool{Standing: pins.Standing{ReadsOnly: true}}
+	reads := mcpproxy.CheckedTool{ReadsOnly: true}
 	for args, want := range map[string]bool{
 		`{}`: false, `{"id":"<result 1>.number"}`: true, `{"id":"a <result 0> <result 1>"}`: true,
 		`{"id":"<result 2>"}`: false, `{"id":"<result 1"}`: false, `{"id":"<result x>"}`: false, `{"id":"<result `: false,
@@ -59,7 +58,7 @@ func TestReadingToolsAreOnlyPlannedIfTheyNeedAResult(t *testing.T) {
 			t.Errorf("%s: planned is %v", args, got)
 		}
 	}
-	claims := mcpproxy.CheckedTool{Tool: catalog.Tool{Annotations: json.RawMessage(`{"readOnlyHint":true}`)}}
+	claims := mcpproxy.CheckedTool{Annotations: json.RawMessage(`{"readOnlyHint":true}`)}
 	if !p.plans(claims, json.RawMessage(`{}`)) {
 		t.Error("a tool whose hint was not accepted is called")
 	}
@@ -111,7 +110,7 @@ type readingServer struct {
 }
 
 func (s *readingServer) Call(_ context.Context, r mcpproxy.CallRequest) (mcpproxy.CallResult, error) {
-	t := mcpproxy.CheckedTool{Tool: catalog.Tool{Name: r.Tool}, Standing: pins.Standing{ReadsOnly: true}}
+	t := mcpproxy.CheckedTool{Name: r.Tool, ReadsOnly: true}
 	if r.Plans != nil && r.Plans(t, r.Arguments) {
 		return mcpproxy.CallResult{}, &mcpproxy.Planned{Server: r.Server, Tool: t.Tool, Arguments: r.Arguments}
 	}

@@ -44,8 +44,7 @@ func (rs *Runs[R]) ComeBackWithAnswer(c *Call, back bool) (*Run[R], error) {
 	c.back = back
 	t, id, err := rs.sealer.Open(c.request.Params.RequestState)
 	r, unknown := rs.waiting(c.Connection, id)
-	var ended *EndedError
-	if errors.As(unknown, &ended) {
+	if ended, ok := errors.AsType[*EndedError](unknown); ok {
 		return nil, ended // the ID is enough to be told: another process may have made the ticket
 	}
 	if err != nil || unknown != nil || t.Digest != c.digest || !r.use(t.Nonce) {

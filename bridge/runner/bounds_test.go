@@ -22,13 +22,15 @@ func TestBounds(t *testing.T) {
 			}
 			return err
 		}},
-		boundtest.Parser{Row: "stack of a run", Shapes: append(boundtest.JSON("", ""),
-			boundtest.Repeated("frames", `[{"file":"f","line":1,"name":"n"}`, `,{"file":"f","line":1,"name":"n"}`, "]")),
+		boundtest.Parser{
+			Row: "stack of a run", Shapes: append(boundtest.JSON("", ""),
+				boundtest.Repeated("frames", `[{"file":"f","line":1,"name":"n"}`, `,{"file":"f","line":1,"name":"n"}`, "]")),
 			Parse: func(text []byte) error {
 				d := newStackDump()
 				err := d.addFrames(text)
 				d.lines("x = 1\n", "script.py", "/host")
 				return err
-			}},
+			},
+		},
 	)
 }

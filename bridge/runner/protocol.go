@@ -179,8 +179,7 @@ func (e *CallError) Unwrap() error { return e.Cause }
 
 // asCallError returns the form in which an error goes to the runner.
 func asCallError(err error) *CallError {
-	var e *CallError
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*CallError](err); ok {
 		return e
 	}
 	return &CallError{Message: err.Error()}

@@ -86,8 +86,10 @@ bound = sig.bind('o', 't', state='closed')
 assert bound.arguments == {'owner': 'o', 'title': 't', 'state': 'closed'}
 str(sig).partition(', labels')[0]`, result: `"(owner: str, title: str, body: str = None, state: Literal['open', 'closed'] = 'open'"`},
 		{name: "one that takes anything", code: "import inspect\ninspect.signature(mcp_github.anything)", result: "<Signature (**more)>"},
-		{name: "one with a parameter more that takes others", code: "import inspect\nstr(inspect.signature(mcp_github.both))",
-			result: `'(more: list[Literal["a"]] = None, state: Literal[\'x\'] = None, **more_2)'`},
+		{
+			name: "one with a parameter more that takes others", code: "import inspect\nstr(inspect.signature(mcp_github.both))",
+			result: `'(more: list[Literal["a"]] = None, state: Literal[\'x\'] = None, **more_2)'`,
+		},
 		{name: "hostile", code: `
 import inspect
 assert len(inspect.signature(mcp_github.hostile).parameters) == 5
@@ -124,8 +126,11 @@ func TestRunnerReachesTheToolOfAName(t *testing.T) {
 		switch method {
 		case "list_tools":
 			return []rtObject{
-				{"name": "file.delete", "alias": "file_delete_2"}, {"name": "file_delete", "alias": "file_delete"},
-				{"name": "Read", "alias": "read_2"}, {"name": "read", "alias": "read"}, {"name": "日本語", "alias": "日本語"},
+				{"name": "file.delete", "alias": "file_delete_2"},
+				{"name": "file_delete", "alias": "file_delete"},
+				{"name": "Read", "alias": "read_2"},
+				{"name": "read", "alias": "read"},
+				{"name": "日本語", "alias": "日本語"},
 				{"name": "list_tools", "alias": "list_tools_2"},
 			}, nil
 		case "call_tool":
@@ -134,13 +139,17 @@ func TestRunnerReachesTheToolOfAName(t *testing.T) {
 		return rtAnswer(method, params)
 	}
 	rtTable(t, rtHost{answer: answer}, []rtCase{
-		{name: "imports", code: `
+		{
+			name: "imports", code: `
 from mcp.servers.github import file_delete, file_delete_2, read, read_2, Read, 日本語, list_tools, list_tools_2
 print(*[await tool() for tool in (file_delete, file_delete_2, read, read_2, Read, 日本語, list_tools, list_tools_2)])`,
-			stdout: "file_delete file.delete read Read Read 日本語 list_tools list_tools\n"},
-		{name: "attributes and items are as the host resolves them", code: `
+			stdout: "file_delete file.delete read Read Read 日本語 list_tools list_tools\n",
+		},
+		{
+			name: "attributes and items are as the host resolves them", code: `
 print(await mcp_github.file_delete(), await mcp_github.file_delete_2(), await mcp_github.日本語(), await mcp_github['file.delete'](), len(await mcp_github.list_tools()))`,
-			stdout: "file_delete file_delete_2 日本語 file.delete 6\n"},
+			stdout: "file_delete file_delete_2 日本語 file.delete 6\n",
+		},
 	})
 }
 

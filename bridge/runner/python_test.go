@@ -152,8 +152,7 @@ func (h rtHost) serve(conn net.Conn, out *rtOutcome) {
 				result, err := answer(msg["method"].(string), params)
 				if err != nil {
 					failure := rtObject{"message": err.Error(), "server": params["server"], "tool": params["tool"]}
-					var wrong *signature.ArgumentError
-					if errors.As(err, &wrong) {
+					if wrong, ok := errors.AsType[*signature.ArgumentError](err); ok {
 						failure["kind"] = wrong.Kind
 					}
 					reply["error"] = failure

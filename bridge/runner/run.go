@@ -57,8 +57,7 @@ func (r *run) serve(ctx context.Context) {
 	calling, cancel := context.WithCancel(ctx)
 	var calls sync.WaitGroup
 	err := contain.Call("reading what the code sends", func() error { return r.readFrames(calling, &calls) })
-	var panicked *contain.PanicError
-	if errors.As(err, &panicked) {
+	if _, ok := errors.AsType[*contain.PanicError](err); ok {
 		r.breakOff(err)
 	}
 	cancel() // before the wait: the answers have no reader any more

@@ -78,10 +78,8 @@ func findBlock(lines []string) (content string, found bool, err error) {
 			if found {
 				return "", false, errMoreThanOne
 			}
-			for _, line := range lines[i+1 : last] { // no line that is not a comment lies between two
-				if isOpening(line) {
-					return "", false, errMoreThanOne
-				}
+			if slices.ContainsFunc(lines[i+1:last], isOpening) {
+				return "", false, errMoreThanOne
 			}
 			content, found = uncomment(lines[i+1:last]), true
 		}
@@ -102,11 +100,9 @@ func isKind(s string) bool {
 // isOpening reports whether a line is how the block that is about packages begins. With
 // other space in it, it would be a comment like others, and the packages missing.
 func isOpening(line string) bool {
-	rest, ok := strings.CutPrefix(line, "#")
-	if rest, ok = strings.CutPrefix(strings.TrimLeft(rest, " \t"), "///"); !ok || line[0] != '#' {
-		return false
-	}
-	return strings.Trim(rest, " \t") == "script"
+	comment, isComment := strings.CutPrefix(line, "#")
+	kind, isBlock := strings.CutPrefix(strings.TrimLeft(comment, " \t"), "///")
+	return isComment && isBlock && strings.Trim(kind, " \t") == "script"
 }
 
 // uncomment takes away the comment signs.
@@ -127,8 +123,7 @@ func parseContent(content string) (*Header, error) {
 		return nil, fmt.Errorf("it has more than %d KiB", maxHeader>>10)
 	}
 	top, err := toml.Decode([]byte(content))
-	var wrong *toml.Error
-	if errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*toml.Error](err); ok {
 		return nil, fmt.Errorf("line %d of its TOML: %s", wrong.Line, wrong.Message)
 	}
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/toolcell/toolcell/mcpproxy/wire"
@@ -89,7 +90,7 @@ func tidy(method string, params json.RawMessage) (json.RawMessage, error) {
 	}
 	all := shapes[method]
 	if bytes.Contains(params, []byte(`"_meta"`)) {
-		all = append(metaShapes[:len(metaShapes):len(metaShapes)], all...)
+		all = append(slices.Clip(metaShapes), all...)
 	}
 	for _, s := range all {
 		value := wire.Member(params, s.path...)

@@ -51,8 +51,7 @@ func (c *Conn) writeAnswer(ctx context.Context, answer *jsonrpc.Response) error 
 	r := c.waiting[answer.ID]
 	c.mu.Unlock()
 	line, err := encodeAnswer(answer, r, id)
-	var panicked *contain.PanicError
-	if errors.As(err, &panicked) { // the client still waits
+	if panicked, ok := errors.AsType[*contain.PanicError](err); ok { // the client still waits
 		line, err = wire.Encode(&jsonrpc.Response{Error: &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: panicked.Error()}}, id)
 	}
 	if err != nil {
@@ -105,9 +104,8 @@ func (c *Conn) asAsked(m *jsonrpc.Request) (json.RawMessage, bool) {
 // inWords returns an error of the SDK for a client: with a code, and without Go's types
 // and the parameters as a whole, which it puts into some.
 func inWords(method string, err error) *jsonrpc.Error {
-	var coded *jsonrpc.Error
 	said := jsonrpc.Error{Message: err.Error()}
-	if errors.As(err, &coded) {
+	if coded, ok := errors.AsType[*jsonrpc.Error](err); ok {
 		said.Code, said.Data = coded.Code, coded.Data
 	}
 	if strings.Contains(said.Message, "unmarshaling ") {

@@ -110,8 +110,7 @@ func numbered(file string, n int) string {
 
 func writeOut(s *console.Streams, file string, data []byte, what string) error {
 	if err := os.WriteFile(file, data, 0o644); err != nil {
-		var path *os.PathError
-		if errors.As(err, &path) {
+		if path, ok := errors.AsType[*os.PathError](err); ok {
 			err = path.Err
 		}
 		return fmt.Errorf("cannot write %s: %w", file, err)

@@ -155,8 +155,7 @@ func printError(w *os.File, err error, command string) int {
 		return console.ExitOK
 	}
 	code := console.ExitFail
-	var hint *oci.HintError
-	if errors.As(err, &hint) {
+	if _, ok := errors.AsType[*oci.HintError](err); ok {
 		code = console.ExitHost
 	}
 	var exit *console.ExitError

@@ -87,8 +87,7 @@ func (s script) explain(r *bridge.Result) *bridge.Result {
 	if r.Cause() != nil { // otherwise the code has printed it
 		explained.Error = forTyping(r.Error)
 	}
-	var unknown *mcpproxy.UnknownServerError
-	if errors.As(r.Cause(), &unknown) {
+	if _, ok := errors.AsType[*mcpproxy.UnknownServerError](r.Cause()); ok {
 		explained.Error = forShell(r.Cause()).Error()
 		return &explained
 	}

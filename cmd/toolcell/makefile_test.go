@@ -53,7 +53,7 @@ func TestNamesInTheMakefileAreOfTests(t *testing.T) {
 	}
 	lists := regexp.MustCompile(`(?s)(MAIN_JOB|LONG|SLOW) := \^Test\((.*?)\)\$\$`).FindAllStringSubmatch(string(makefile), -1)
 	for _, list := range lists {
-		for _, name := range strings.Split(strings.ReplaceAll(list[2], "$\\\n", ""), "|") {
+		for name := range strings.SplitSeq(strings.ReplaceAll(list[2], "$\\\n", ""), "|") {
 			if !there[name] {
 				t.Errorf("%s in the Makefile names Test%s, which is no test", list[1], name)
 			}

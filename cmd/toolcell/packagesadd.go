@@ -151,8 +151,7 @@ func asUsage(err error) error {
 
 // withNetworkAdvice says what to look at if the index cannot be reached.
 func withNetworkAdvice(err error) error {
-	var unreachable *packages.UnreachableError
-	if errors.As(err, &unreachable) {
+	if _, ok := errors.AsType[*packages.UnreachableError](err); ok {
 		return fmt.Errorf("%w; check the network (behind a proxy, HTTPS_PROXY); toolcell packages list shows what is here", err)
 	}
 	return err

@@ -57,8 +57,7 @@ func serversCall(c *cli.Context, s *console.Streams, p *mcpproxy.Proxy) error {
 	}
 	answer, err := p.Call(c.Context, request)
 	progress.Close()
-	var ask *policy.Ask
-	if errors.As(err, &ask) {
+	if ask, ok := errors.AsType[*policy.Ask](err); ok {
 		if err = askOnTerminal(c.Context, newTerminalAsker(s, progress), ask); err == nil {
 			request.Allowed = ask.Same
 			answer, err = p.Call(c.Context, request)

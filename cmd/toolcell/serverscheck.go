@@ -119,7 +119,7 @@ func (r *checked) check(ctx context.Context, p *mcpproxy.Proxy) {
 	tools, err := p.Refresh(ctx, r.Name) // what is known of it says nothing about today
 	r.Tools, r.Millis, r.Status, r.Error = len(tools), time.Since(began).Milliseconds(), "ready", ""
 	if err != nil {
-		reason, lines := mcpproxy.Reason(err)
+		lines, reason := mcpproxy.Reason(err)
 		r.Status, r.Error, r.reason, r.lines = "failed", err.Error(), reason.Error(), lines
 		if errors.Is(err, context.Canceled) {
 			r.Error, r.reason, r.lines = "interrupted", "", nil

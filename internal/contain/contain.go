@@ -34,6 +34,7 @@ func (e *PanicError) Error() string {
 // of one.
 var ErrInternal = errors.New("an internal error in toolcell")
 
+// Is reports whether target is ErrInternal.
 func (e *PanicError) Is(target error) bool { return target == ErrInternal }
 
 // Recover contains a panic of the function that defers it, and logs it. It then calls
@@ -92,7 +93,7 @@ func Handler(work string, h http.Handler) http.Handler {
 			switch {
 			case p == nil:
 				return
-			case p != http.ErrAbortHandler: // which says that the response is cut short already
+			case p != http.ErrAbortHandler: //nolint:errorlint // a panic, by which net/http means this very value: it says that the response is cut short already
 				_ = report(work, p)
 			}
 			panic(http.ErrAbortHandler) // net/http recovers it, and closes the connection

@@ -43,7 +43,7 @@ func TestPanicBecomesAnErrorWithItsStackInTheLog(t *testing.T) {
 
 func TestErrorsPass(t *testing.T) {
 	want := errors.New("no space left")
-	if err := Call("writing", func() error { return want }); err != want {
+	if err := Call("writing", func() error { return want }); !errors.Is(err, want) {
 		t.Errorf("error = %v, want %v", err, want)
 	}
 }
@@ -96,7 +96,7 @@ func TestPanicOfAHandlerCutsItsResponseShort(t *testing.T) {
 func TestAbortedResponsesAreNoInternalErrors(t *testing.T) {
 	log := logged(t, func() {
 		defer func() {
-			if p := recover(); p != http.ErrAbortHandler {
+			if p := recover(); p != http.ErrAbortHandler { //nolint:errorlint // a panic, not an error
 				t.Errorf("panic = %v", p)
 			}
 		}()

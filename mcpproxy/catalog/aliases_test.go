@@ -21,8 +21,16 @@ func listOf(t *testing.T, f toolFilter, names ...string) *List {
 // TestDocumentedNameCallsItsTool, in whatever order the server lists its tools.
 func TestDocumentedNameCallsItsTool(t *testing.T) {
 	for _, names := range [][]string{
-		{"file.delete", "file_delete"}, {"Read", "read"}, {"a-b", "a_b", "a.b", "a_b_2", "A-B"}, {"查询", "tool", "!", "日本語", "ünï"},
-		{"list_tools", "list-tools", "list_tools_2"}, {"class", "Class", "class_"}, {"ﬁle", "file"}, {"_x", "x", "__x__"}, {"3d", "_3d", "٣"}, {"ंa", "a", "_ंa"},
+		{"file.delete", "file_delete"},
+		{"Read", "read"},
+		{"a-b", "a_b", "a.b", "a_b_2", "A-B"},
+		{"查询", "tool", "!", "日本語", "ünï"},
+		{"list_tools", "list-tools", "list_tools_2"},
+		{"class", "Class", "class_"},
+		{"ﬁle", "file"},
+		{"_x", "x", "__x__"},
+		{"3d", "_3d", "٣"},
+		{"ंa", "a", "_ंa"},
 	} {
 		want := map[string]string{}
 		for range names {
@@ -79,7 +87,7 @@ func TestToolsKnowTheirTwins(t *testing.T) {
 	} {
 		tool, _ := l.Find(name)
 		var got []string
-		for _, twin := range strings.Fields(want) {
+		for twin := range strings.FieldsSeq(want) {
 			other, _ := l.Find(twin)
 			for _, key := range []string{other.Name, other.Alias} {
 				if !slices.Contains(tool.Twins(), key) {

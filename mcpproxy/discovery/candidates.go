@@ -46,7 +46,7 @@ func candidates(o Options) []candidate {
 		}
 	}
 	if o.Extra != "" {
-		add(candidate{Location: clientfile.Location{Path: o.Files().Absolute(o.Extra), Dialect: &clientfile.Generic, Bare: true}, rank: rankNamed, required: true})
+		add(candidate{Path: o.Files().Absolute(o.Extra), Dialect: &clientfile.Generic, Bare: true, rank: rankNamed, required: true})
 	}
 	if o.Dir != "" && !inHome(o) { // at home, the project's files are the user's own
 		for _, d := range clientfile.Dialects {
@@ -61,7 +61,7 @@ func candidates(o Options) []candidate {
 	if inHome(o) {
 		add(candidateAt(&clientfile.ClaudeProject, filepath.Join(o.Dir, ".mcp.json"), rankUser))
 	}
-	add(candidate{Location: clientfile.Location{Path: filepath.Join(o.Home, "MCPs"), Dialect: &clientfile.Generic, Bare: true}, rank: rankOwn, folder: true})
+	add(candidate{Path: filepath.Join(o.Home, "MCPs"), Dialect: &clientfile.Generic, Bare: true, rank: rankOwn, folder: true})
 	for _, d := range clientfile.Dialects {
 		for _, pattern := range append(slices.Clone(d.User), d.MovedFile()) {
 			for _, path := range o.Files().Resolve(pattern) {
@@ -69,7 +69,7 @@ func candidates(o Options) []candidate {
 			}
 		}
 		if text := o.Files().Variable(d.Content); d.Content != "" && text != "" {
-			add(candidate{Location: clientfile.Location{Path: "$" + d.Content, Dialect: d, Text: text}, rank: rankUser})
+			add(candidate{Path: "$" + d.Content, Dialect: d, Text: text, rank: rankUser})
 		}
 	}
 	return all
@@ -81,7 +81,7 @@ func candidateAt(d *clientfile.Dialect, path string, r rank) candidate {
 	path, jsonOnly := strings.CutSuffix(path, "/*.json")
 	path, folder := strings.CutSuffix(path, "/*")
 	folder = folder || jsonOnly
-	return candidate{Location: clientfile.Location{Path: path, Dialect: d, Bare: folder, Project: r == rankProject}, rank: r, folder: folder, jsonOnly: jsonOnly}
+	return candidate{Path: path, Dialect: d, Bare: folder, Project: r == rankProject, rank: r, folder: folder, jsonOnly: jsonOnly}
 }
 
 // takes reports whether a file in the folder counts.

@@ -93,8 +93,7 @@ func (t *tokenEndpoint) post(ctx context.Context, l *login, grant url.Values, st
 
 // explain puts an error of the token endpoint into words without secrets.
 func (t *tokenEndpoint) explain(err error) error {
-	var refused *oauth2.RetrieveError
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
 		return &refusedGrant{refused.Response.StatusCode, refused.ErrorCode, fmt.Sprintf("the authorization server answered %s: %s",
 			text.Printable(refused.Response.Status, 80), t.secrets.Text(text.Excerpt(refused.Body)))}
 	}

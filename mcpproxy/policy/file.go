@@ -43,8 +43,7 @@ func readRules(file, name string) (*rules, error) {
 // parseRules reads the text of a policy file.
 func parseRules(source, name string) (*rules, error) {
 	top, err := toml.Decode([]byte(source))
-	var wrong *toml.Error
-	if errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*toml.Error](err); ok {
 		return nil, fmt.Errorf("policy %s:%d:%d: %s", name, wrong.Line, wrong.Column, wrong.Message)
 	}
 	if err != nil {

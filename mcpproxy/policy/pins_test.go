@@ -39,8 +39,7 @@ callsPerRun = 1
 	} {
 		err := p.NewRun().Authorize(tt.call)
 		got := ""
-		var ask *Ask
-		if errors.As(err, &ask) {
+		if ask, ok := errors.AsType[*Ask](err); ok {
 			got = strings.Join(ask.Reasons, " | ")
 		} else if err != nil {
 			got = err.Error()

@@ -39,13 +39,13 @@ const manyNames = 500_000
 // countNames counts the names in a text, if it is JSON.
 func countNames(text []byte) (n int) {
 	for s := (Scanner{Text: text}); s.Offset < len(text); {
-		switch c := text[s.Offset]; {
-		case c == '"':
+		switch c := text[s.Offset]; c {
+		case '"':
 			if !s.str() {
 				return n
 			}
 			continue
-		case c == ':':
+		case ':':
 			n++
 		}
 		s.Offset++

@@ -186,8 +186,10 @@ func TestBindRefusesOnlyWhatTheSchemaSurelyRefuses(t *testing.T) {
 		{"more forms than are read", `{"anyOf":[` + strings.Join(branches, ",") + `]}`, `{"p55":"x"}`, `{"p55":"x"}`},
 		{"properties beyond those that are parameters", `{"properties":{` + strings.Join(wide, ",") + `},"additionalProperties":{"type":"string"}}`, `{"p1050":5,"other":"x"}`, `{"p1050":5,"other":"x"}`},
 		{"a name too long for a parameter", `{"properties":{"` + strings.Repeat("n", 300) + `":{"type":"integer"}},"additionalProperties":{"type":"string"}}`, `{"` + strings.Repeat("n", 300) + `":5}`, `{"` + strings.Repeat("n", 300) + `":5}`},
-		{"a reference below an $id", `{"properties":{"a":{"$id":"http://x/a","$ref":"#/$defs/t","$defs":{"t":{"type":"integer"}}},"b":{"$id":"b","properties":{"c":{"$ref":"#/$defs/t"}},"$defs":{"t":{"type":"integer"}}}},"$defs":{"t":{"type":"string"}}}`,
-			`{"a":1,"b":{"c":1}}`, `{"a":1,"b":{"c":1}}`},
+		{
+			"a reference below an $id", `{"properties":{"a":{"$id":"http://x/a","$ref":"#/$defs/t","$defs":{"t":{"type":"integer"}}},"b":{"$id":"b","properties":{"c":{"$ref":"#/$defs/t"}},"$defs":{"t":{"type":"integer"}}}},"$defs":{"t":{"type":"string"}}}`,
+			`{"a":1,"b":{"c":1}}`, `{"a":1,"b":{"c":1}}`,
+		},
 		{"a reference below an id of old drafts", `{"properties":{"a":{"id":"b","properties":{"c":{"$ref":"#/definitions/t"}},"definitions":{"t":{"type":"integer"}}}},"definitions":{"t":{"type":"string"}}}`, `{"a":{"c":1}}`, `{"a":{"c":1}}`},
 		{"a reference to an anchor", `{"properties":{"a":{"$ref":"#t"}},"t":{"type":"string"},"$defs":{"x":{"$anchor":"t","type":"integer"}}}`, `{"a":1}`, `{"a":1}`},
 		{"a dynamic reference", `{"properties":{"a":{"$dynamicRef":"#t"}},"$defs":{"x":{"$dynamicAnchor":"t","type":"integer"}}}`, `{"a":1}`, `{"a":1}`},

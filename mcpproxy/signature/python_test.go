@@ -143,11 +143,10 @@ func TestWhateverAServerWritesIsPython(t *testing.T) {
 		return string(raw)
 	}
 	servers := map[string][]testTool{}
-	var properties, records []string
+	var properties []string
 	for i, txt := range texts {
 		q := quoted(txt)
 		properties = append(properties, q+`:{"type":"string","description":`+q+`}`)
-		records = append(records, q+`:{"$ref":"#/$defs/r`+fmt.Sprint(i)+`"}`)
 		name := txt[:min(len(txt), 100)]
 		servers[fmt.Sprint(i)] = named([]testTool{{
 			Name: name, Description: txt,
@@ -170,8 +169,10 @@ func TestWhateverAServerWritesIsPython(t *testing.T) {
 	}
 	named(servers["a forest"])
 	servers["trees"] = named([]testTool{
-		{Name: "one", InputSchema: fmt.Appendf(nil, tree, "string")}, {Name: "same", InputSchema: fmt.Appendf(nil, tree, "string")},
-		{Name: "other", InputSchema: fmt.Appendf(nil, tree, "integer")}, {Name: "again", InputSchema: fmt.Appendf(nil, tree, "integer")},
+		{Name: "one", InputSchema: fmt.Appendf(nil, tree, "string")},
+		{Name: "same", InputSchema: fmt.Appendf(nil, tree, "string")},
+		{Name: "other", InputSchema: fmt.Appendf(nil, tree, "integer")},
+		{Name: "again", InputSchema: fmt.Appendf(nil, tree, "integer")},
 	})
 	if stub := Stubs("s", "s", functions(servers["trees"]), false); strings.Contains(stub, "Tree3") || !strings.Contains(stub, "l: NotRequired[Tree2]") {
 		t.Errorf("two kinds of trees are written as\n%s", stub)

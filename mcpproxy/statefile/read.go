@@ -45,8 +45,7 @@ func ReadRegular(path string, most int64) (data []byte, err error) {
 // Reason is the text of a file error without the path, for messages that already
 // name the file.
 func Reason(err error) string {
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		return pe.Err.Error()
 	}
 	return err.Error()

@@ -40,8 +40,7 @@ type startError struct {
 }
 
 func (e *startError) Error() string {
-	var exited *exitedError
-	if errors.As(e.err, &exited) {
+	if _, ok := errors.AsType[*exitedError](e.err); ok {
 		return fmt.Sprintf("server %q %s", e.server, e.err)
 	}
 	return fmt.Sprintf("starting server %q: %s", e.server, e.err)
@@ -50,8 +49,7 @@ func (e *startError) Unwrap() error { return e.err }
 
 // UnwrapStart takes the name of the server off an error that has it already.
 func UnwrapStart(err error) error {
-	var start *startError
-	if errors.As(err, &start) {
+	if start, ok := errors.AsType[*startError](err); ok {
 		return start.err
 	}
 	return err

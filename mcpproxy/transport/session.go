@@ -167,8 +167,7 @@ func (s *Session) explain(c *message.Call, err error) error {
 	if failed := c.Failure(); failed != nil {
 		return failed
 	}
-	var refused *jsonrpc.Error
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*jsonrpc.Error](err); ok {
 		return refused
 	}
 	if s.stdio != nil && IsLost(err) {

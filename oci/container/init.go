@@ -119,7 +119,7 @@ func sealRoot() error {
 	err = unix.MountSetattr(unix.AT_FDCWD, root, unix.AT_RECURSIVE, &unix.MountAttr{
 		Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV,
 	})
-	if err != unix.ENOSYS && err != unix.EPERM { // Linux 5.12; filters of containers
+	if !errors.Is(err, unix.ENOSYS) && !errors.Is(err, unix.EPERM) { // Linux 5.12; filters of containers
 		return os.NewSyscallError("mount_setattr", err)
 	}
 	if below, err := mountsBelow(root); err != nil || len(below) > 0 {

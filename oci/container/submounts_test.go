@@ -39,7 +39,7 @@ func TestUncoveredMountsAreFound(t *testing.T) {
 		"mounted over the cover":        {folder + sub + cover + sub, "/data/sub dir", false},
 		"not to be read, so not proven": {"what is this\n", "", false},
 	} {
-		shown := spec.ShownMount{Mount: spec.Mount{Source: "/w", Target: "/data"}}
+		shown := spec.ShownMount{Source: "/w", Target: "/data"}
 		if tt.below != "" {
 			shown.Below = []string{tt.below}
 		}
@@ -84,7 +84,7 @@ func TestSkeletonHasAllOfTheImage(t *testing.T) {
 	}
 	shown := func(dir bool, targets ...string) (out []spec.ShownMount) {
 		for _, target := range targets {
-			out = append(out, spec.ShownMount{Mount: spec.Mount{Target: target}, Dir: dir})
+			out = append(out, spec.ShownMount{Target: target, Dir: dir})
 		}
 		return out
 	}

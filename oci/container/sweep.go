@@ -97,7 +97,7 @@ func noteCgroup(c *libcontainer.Container, dir string, g host.Cgroup) error {
 	cgroup := *state.Config.Cgroups
 	cgroup.Resources = &cgroups.Resources{SkipDevices: true}
 	note := libcontainer.State{
-		BaseState:   libcontainer.BaseState{ID: c.ID(), InitProcessPid: -1, Config: configs.Config{Cgroups: &cgroup}},
+		ID: c.ID(), InitProcessPid: -1, Config: configs.Config{Cgroups: &cgroup},
 		CgroupPaths: state.CgroupPaths,
 	}
 	body, err := json.Marshal(note)

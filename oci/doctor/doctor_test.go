@@ -69,16 +69,14 @@ func (h fakeHost) facts() *hostFacts {
 		all[name].Mode = mode
 	}
 	f := &hostFacts{
-		System: host.System{
-			Files: all,
-			Getenv: func(name string) string {
-				if v, ok := h.env[name]; ok {
-					return v
-				}
-				return map[string]string{"PATH": "/usr/local/bin:/usr/bin:/bin"}[name]
-			},
-			FileCaps: func(string) bool { return false },
+		Files: all,
+		Getenv: func(name string) string {
+			if v, ok := h.env[name]; ok {
+				return v
+			}
+			return map[string]string{"PATH": "/usr/local/bin:/usr/bin:/bin"}[name]
 		},
+		FileCaps: func(string) bool { return false },
 		host: host.Host{
 			EUID: 1000, UIDs: idmap.Map{Root: 1000, User: 100000}, GIDs: idmap.Map{Root: 1000, User: 100000},
 			Cgroup: host.Cgroup{Driver: host.CgroupSystemd, V2: true, Memory: true, PIDs: true, CPU: true, Swap: true},

@@ -75,8 +75,7 @@ func tryWrite(dir string) error {
 // cause returns the kernel's error alone: the name of a temporary file does not
 // help the user.
 func cause(err error) error {
-	var errno syscall.Errno
-	if errors.As(err, &errno) {
+	if errno, ok := errors.AsType[syscall.Errno](err); ok {
 		return errno
 	}
 	return err

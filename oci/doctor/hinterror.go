@@ -17,11 +17,10 @@ func (e *HintError) Advice() string { return e.Hint }
 // Advice says what the user can do about an error, "" if that is not known. Errors of
 // registries have some, too.
 func Advice(err error) string {
-	var known interface {
-		error
+	if known, ok := errors.AsType[interface {
 		Advice() string
-	}
-	if errors.As(err, &known) {
+		error
+	}](err); ok {
 		return known.Advice()
 	}
 	return ""
@@ -30,11 +29,10 @@ func Advice(err error) string {
 // Detail returns the text of an error with the words of libraries that Error leaves
 // out, for a log.
 func Detail(err error) string {
-	var known interface {
-		error
+	if known, ok := errors.AsType[interface {
 		Detail() string
-	}
-	if errors.As(err, &known) {
+		error
+	}](err); ok {
 		return known.Detail()
 	}
 	return err.Error()

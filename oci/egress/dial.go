@@ -193,8 +193,7 @@ func isPublic(addr netip.Addr) bool {
 
 // plain drops the layers of an error that name sockets and resolvers.
 func plain(err error) error {
-	var dns *net.DNSError
-	if errors.As(err, &dns) {
+	if dns, ok := errors.AsType[*net.DNSError](err); ok {
 		switch {
 		case dns.IsNotFound:
 			return errors.New("there is no such host")
@@ -207,12 +206,10 @@ func plain(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout() {
 		return errors.New("it does not answer")
 	}
-	var op *net.OpError
-	if errors.As(err, &op) {
+	if op, ok := errors.AsType[*net.OpError](err); ok {
 		err = op.Err
 	}
-	var call *os.SyscallError
-	if errors.As(err, &call) {
+	if call, ok := errors.AsType[*os.SyscallError](err); ok {
 		return call.Err
 	}
 	return err

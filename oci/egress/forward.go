@@ -234,10 +234,10 @@ func upstreamRefusal(t target, err error) *refusal {
 // for single requests, everything is refused that a server might read in another way than
 // the rules do.
 func (b *Broker) check(r *http.Request, scheme string, t target, credentials []Credential) (rule string, why *refusal) {
-	switch method := strings.ToUpper(r.Method); {
-	case method == http.MethodConnect:
+	switch method := strings.ToUpper(r.Method); method {
+	case http.MethodConnect:
 		return "", &refusal{http.StatusForbidden, "", "CONNECT within a connection does not pass"}
-	case method == http.MethodTrace || method == "TRACK": // RFC 9110, 9.3.8
+	case http.MethodTrace, "TRACK": // RFC 9110, 9.3.8
 		return "", &refusal{http.StatusForbidden, "", method + " does not pass: its answer shows what the proxy on the way has added"}
 	}
 	if r.Header.Get("Upgrade") != "" {

@@ -110,8 +110,7 @@ func (b *Broker) connect(w http.ResponseWriter, r *http.Request) {
 
 // dialRefusal is what a client is told if a host cannot be reached.
 func dialRefusal(err error) *refusal {
-	var private *addressError
-	if errors.As(err, &private) {
+	if _, ok := errors.AsType[*addressError](err); ok {
 		return &refusal{http.StatusForbidden, "", err.Error()}
 	}
 	return &refusal{http.StatusBadGateway, "", err.Error()}

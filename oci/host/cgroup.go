@@ -167,8 +167,7 @@ func tryCgroupFS(c Cgroup) Cgroup {
 	c.CPU = try(cgroups.Resources{CpuQuota: quota, CpuPeriod: CPUPeriod}) == nil
 	c.Swap = c.Memory && try(cgroups.Resources{Memory: memory, MemorySwap: memory}) == nil
 	if !c.Memory && !c.PIDs && !c.CPU {
-		var at *os.PathError
-		if errors.As(err, &at) {
+		if at, ok := errors.AsType[*os.PathError](err); ok {
 			err = at.Err // the name of the probe's file does not help
 		}
 		return Cgroup{V2: c.V2, Why: fmt.Sprintf("no cgroup can be made here (%v)", err)}

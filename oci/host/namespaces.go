@@ -55,8 +55,7 @@ func ProbeNamespaces(h Host) NamespaceProbe {
 	}
 	out, err := c.Output()
 	if err != nil {
-		var errno syscall.Errno
-		if errors.As(err, &errno) {
+		if errno, ok := errors.AsType[syscall.Errno](err); ok {
 			err = errno
 		}
 		return NamespaceProbe{StepMake, err}

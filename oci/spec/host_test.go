@@ -48,7 +48,7 @@ func TestTemplateHasTheIDsOfItsForks(t *testing.T) {
 // TestCodeHasTheIDGiven, whichever of the two the code's is.
 func TestCodeHasTheIDGiven(t *testing.T) {
 	two := idmap.Map{Root: 1, User: 2}
-	h := Host{Host: host.Host{UIDs: two, GIDs: two}}
+	h := Host{UIDs: two, GIDs: two}
 	if got := h.WithUID(7).UIDs; got != (idmap.Map{Root: 1, User: 7}) {
 		t.Errorf("got %+v", got)
 	}

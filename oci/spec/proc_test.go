@@ -3,14 +3,12 @@ package spec
 import (
 	"slices"
 	"testing"
-
-	"github.com/toolcell/toolcell/oci/host"
 )
 
 // TestUnknownProcIsMasked: of what a kernel or a driver puts into /proc a sandbox sees
 // only what is known not to tell of the host and of other sandboxes.
 func TestUnknownProcIsMasked(t *testing.T) {
-	got := MaskedPaths(Host{Host: host.Host{ProcNames: []string{"cpuinfo", "meminfo", "self", "spl", "irq", "allocinfo", "sys"}}})
+	got := MaskedPaths(Host{ProcNames: []string{"cpuinfo", "meminfo", "self", "spl", "irq", "allocinfo", "sys"}})
 	for path, want := range map[string]int{
 		"/proc/cpuinfo": 0, "/proc/meminfo": 0, "/proc/self": 0, "/proc/sys": 0,
 		"/proc/spl": 1, "/proc/allocinfo": 1, "/proc/irq": 1, "/proc/cgroups": 1, "/proc/key-users": 1, "/proc/fs": 1,

@@ -44,12 +44,12 @@ func TestNewSpecGolden(t *testing.T) {
 		process Process
 		host    Host
 	}{
-		"root-cgroup1":    {usual, Host{Host: host.Host{UIDs: root, GIDs: root, Cgroup: everything}, Seccomp: seccomp}},
-		"user-systemd":    {usual, Host{Host: host.Host{EUID: 1000, UIDs: user, GIDs: user, Cgroup: v2}, Seccomp: seccomp}},
-		"user-no-cgroup":  {usual, Host{Host: host.Host{EUID: 1000, UIDs: user, GIDs: user, HardLimits: map[int]uint64{unix.RLIMIT_NOFILE: 1024, unix.RLIMIT_NPROC: 100}}, Seccomp: seccomp}},
-		"user-one-id":     {usual, Host{Host: host.Host{EUID: 1000, UIDs: alone, GIDs: alone, Exe: "/usr/local/bin/toolcell"}, Seccomp: seccomp}},
-		"user-no-proc":    {usual, Host{Host: host.Host{EUID: 1000, UIDs: user, GIDs: user, Cgroup: v2, Exe: "/usr/local/bin/toolcell", NoProc: true}, Seccomp: seccomp}},
-		"root-host-image": {onHost, Host{Host: host.Host{UIDs: root, GIDs: root, Cgroup: everything}, Seccomp: seccomp}},
+		"root-cgroup1":    {usual, Host{UIDs: root, GIDs: root, Cgroup: everything, Seccomp: seccomp}},
+		"user-systemd":    {usual, Host{EUID: 1000, UIDs: user, GIDs: user, Cgroup: v2, Seccomp: seccomp}},
+		"user-no-cgroup":  {usual, Host{EUID: 1000, UIDs: user, GIDs: user, HardLimits: map[int]uint64{unix.RLIMIT_NOFILE: 1024, unix.RLIMIT_NPROC: 100}, Seccomp: seccomp}},
+		"user-one-id":     {usual, Host{EUID: 1000, UIDs: alone, GIDs: alone, Exe: "/usr/local/bin/toolcell", Seccomp: seccomp}},
+		"user-no-proc":    {usual, Host{EUID: 1000, UIDs: user, GIDs: user, Cgroup: v2, Exe: "/usr/local/bin/toolcell", NoProc: true, Seccomp: seccomp}},
+		"root-host-image": {onHost, Host{UIDs: root, GIDs: root, Cgroup: everything, Seccomp: seccomp}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := json.MarshalIndent(New(tt.process, tt.host, "0123456789abcdef"), "", "  ")
@@ -75,7 +75,7 @@ func TestNewSpecGolden(t *testing.T) {
 
 func TestNewSpecDropsAllCapabilities(t *testing.T) {
 	two := idmap.Map{Root: 1000, User: 100000}
-	got := New(Process{}, Host{Host: host.Host{EUID: 1000, UIDs: two, GIDs: two}}, "x").Process.Capabilities
+	got := New(Process{}, Host{EUID: 1000, UIDs: two, GIDs: two}, "x").Process.Capabilities
 	if got == nil || len(got.Bounding)+len(got.Effective)+len(got.Permitted)+len(got.Inheritable)+len(got.Ambient) > 0 {
 		t.Errorf("capabilities = %+v, want empty and not nil", got)
 	}
@@ -93,7 +93,7 @@ func TestImageCannotReachTheStages(t *testing.T) {
 		}
 		ours := New(Process{}, h, "x").Process.Env
 		got := New(Process{Env: image}, h, "x").Process.Env
-		want := append(ours, "_TOOLCELL_ENV_GODEBUG=gctrace=1", "_TOOLCELL_ENV_GLIBC_TUNABLES=x", "_TOOLCELL_ENV_LD_PRELOAD=/x.so", "_TOOLCELL_ENV_HOME=/", "_TOOLCELL_ENV_A=b")
+		want := append(slices.Clone(ours), "_TOOLCELL_ENV_GODEBUG=gctrace=1", "_TOOLCELL_ENV_GLIBC_TUNABLES=x", "_TOOLCELL_ENV_LD_PRELOAD=/x.so", "_TOOLCELL_ENV_HOME=/", "_TOOLCELL_ENV_A=b")
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: got %q, want %q", name, got, want)
 		}
@@ -103,7 +103,7 @@ func TestImageCannotReachTheStages(t *testing.T) {
 // TestReadable: what lies below another place needs no rule of its own.
 func TestReadable(t *testing.T) {
 	p := Process{Top: []string{"etc", "usr"}, Root: Root{Binds: []Bind{{Target: "/etc/ssl"}, {Target: "/opt/python"}, {Target: "/usr"}}}}
-	mounts := []ShownMount{{Mount: Mount{Target: "/mnt/data"}}, {Mount: Mount{Target: "/workspace/data"}}, {Mount: Mount{Target: "/etc-x"}}}
+	mounts := []ShownMount{{Target: "/mnt/data"}, {Target: "/workspace/data"}, {Target: "/etc-x"}}
 	got := Readable(p, Host{Mounts: mounts})
 	want := []string{"/etc", "/etc-x", "/mnt/data", "/opt/python", "/run/toolcell", "/usr"}
 	if !slices.Equal(got, want) {

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	specs "github.com/opencontainers/runtime-spec/specs-go"
-	"github.com/toolcell/toolcell/oci/host"
 	"github.com/toolcell/toolcell/oci/idmap"
 )
 
@@ -60,7 +59,7 @@ func TestMountsChooseTheIDs(t *testing.T) {
 		if err := os.Chmod(at, tt.mode); err != nil {
 			t.Fatal(err)
 		}
-		h := Host{Host: host.Host{EUID: max(self, 1), UIDs: user, GIDs: user}}
+		h := Host{EUID: max(self, 1), UIDs: user, GIDs: user}
 		if self == 0 {
 			if err := os.Chown(at, h.EUID, h.EUID); err != nil {
 				t.Fatal(err)
@@ -72,13 +71,13 @@ func TestMountsChooseTheIDs(t *testing.T) {
 		}
 	}
 	// What was given to sandboxes is for all of them.
-	h := Host{Host: host.Host{EUID: self + 1000, UIDs: idmap.Map{Root: 1, User: int64(self)}, GIDs: user, OwnUIDs: idmap.Range{Start: 5, Size: 5}}}
+	h := Host{EUID: self + 1000, UIDs: idmap.Map{Root: 1, User: int64(self)}, GIDs: user, OwnUIDs: idmap.Range{Start: 5, Size: 5}}
 	h.ResolveMounts([]Mount{{dir, "/data", true}})
 	if h.CodeUIDs().Size != 0 || h.UIDs.User != int64(self) {
 		t.Errorf("for a folder of the common id: %+v of %+v", h.UIDs, h.OwnUIDs)
 	}
 	// What is another's does not make code anybody else.
-	h = Host{Host: host.Host{EUID: self + 1000, UIDs: user, GIDs: user}}
+	h = Host{EUID: self + 1000, UIDs: user, GIDs: user}
 	h.ResolveMounts([]Mount{{dir, "/data", true}})
 	if h.UIDs.User != 100000 {
 		t.Errorf("for another's folder the code's id is %d", h.UIDs.User)
@@ -86,13 +85,13 @@ func TestMountsChooseTheIDs(t *testing.T) {
 }
 
 func TestRootsFilesAreNeverTheCodes(t *testing.T) {
-	h := Host{Host: host.Host{Admin: true, UIDs: idmap.Map{Root: idmap.Base, User: idmap.Base + 65534}, GIDs: idmap.Map{Root: idmap.Base, User: idmap.Base + 65534}}}
+	h := Host{Admin: true, UIDs: idmap.Map{Root: idmap.Base, User: idmap.Base + 65534}, GIDs: idmap.Map{Root: idmap.Base, User: idmap.Base + 65534}}
 	h.Mounts = []ShownMount{{Mount: Mount{"/x", "/y", true}, Owner: 1000, Group: 0, Mapped: true}}
 	m := hostMounts(h)[0]
 	if !slices.Contains(m.GIDMappings, specs.LinuxIDMapping{ContainerID: 1000, HostID: idmap.Base + 65534, Size: 1}) {
 		t.Errorf("groups are shown as %v", m.GIDMappings)
 	}
-	h = Host{Host: host.Host{Admin: true, UIDs: h.UIDs, GIDs: h.GIDs}}
+	h = Host{Admin: true, UIDs: h.UIDs, GIDs: h.GIDs}
 	h.ResolveMounts([]Mount{{"/", "/data", true}})
 	if h.Mounts[0].Mapped {
 		t.Error("root's own folder is mapped")

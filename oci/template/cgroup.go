@@ -166,7 +166,7 @@ func noteFork(dir, id string, config *cgroups.Cgroup, m cgroups.Manager) error {
 	note := *config
 	note.Resources = &cgroups.Resources{SkipDevices: true}
 	body, err := json.Marshal(libcontainer.State{
-		BaseState:   libcontainer.BaseState{ID: id, InitProcessPid: -1, Config: configs.Config{Cgroups: &note}},
+		ID: id, InitProcessPid: -1, Config: configs.Config{Cgroups: &note},
 		CgroupPaths: m.GetPaths(),
 	})
 	if err != nil {

@@ -56,8 +56,7 @@ func ParseLock(text []byte) (*Lock, error) {
 		return nil, fmt.Errorf("the lock has more than %d bytes", maxLock)
 	}
 	top, err := toml.Decode(text)
-	var wrong *toml.Error
-	if errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*toml.Error](err); ok {
 		return nil, fmt.Errorf("the lock, line %d: %s", wrong.Line, wrong.Message)
 	}
 	if err != nil {

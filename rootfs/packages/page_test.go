@@ -54,7 +54,7 @@ func TestPagesAreReadAsTheyCome(t *testing.T) {
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		_, err := findFile(pageOf(page.kind, io.MultiReader(strings.NewReader(page.before), &repeated{text: page.text, left: size})), "uv.whl")
+		_, err := findFile(pageOf(page.kind, io.MultiReader(strings.NewReader(page.before), &repeated{text: page.text, left: size})), "uv.whl") //nolint:bodyclose // no connection is behind it
 		runtime.ReadMemStats(&after)
 		// All that was allocated, also what is free again.
 		if used := after.TotalAlloc - before.TotalAlloc; used > 4*size {
@@ -73,7 +73,7 @@ func TestPagesAreReadUpToTheFile(t *testing.T) {
 		"application/json": `{"meta":{"x":[1]},"files":[{"url":"/no","filename":"x"},{"size":3,"url":"/f/uv.whl","filename":"uv.whl"}`,
 	} {
 		rest := &repeated{text: " ", left: maxPage}
-		to, err := findFile(pageOf(kind, io.MultiReader(strings.NewReader(text), rest)), "uv.whl")
+		to, err := findFile(pageOf(kind, io.MultiReader(strings.NewReader(text), rest)), "uv.whl") //nolint:bodyclose // no connection is behind it
 		if err != nil || to.String() != "https://index.example/f/uv.whl" {
 			t.Errorf("%s: got %v, %v", kind, to, err)
 		}
@@ -86,7 +86,7 @@ func TestPagesAreReadUpToTheFile(t *testing.T) {
 func TestPagesThatBreakAreTriedAgain(t *testing.T) {
 	broken := errors.New("broken")
 	for kind, text := range map[string]string{"text/html": "<a href=x>", "application/json": `{"files":[{"url":"x"`} {
-		_, err := findFile(pageOf(kind, io.MultiReader(strings.NewReader(text), brokenReader{broken})), "uv.whl")
+		_, err := findFile(pageOf(kind, io.MultiReader(strings.NewReader(text), brokenReader{broken})), "uv.whl") //nolint:bodyclose // no connection is behind it
 		if !errors.Is(err, broken) || errors.Is(err, errContent) {
 			t.Errorf("%s: got %v", kind, err)
 		}

@@ -93,8 +93,7 @@ func (s *Store) resolve(ctx context.Context, r Request, progress func(Progress))
 	}
 	if out.Code != 0 {
 		err := explainResolver(out, r)
-		var wrong *RequestError
-		if errors.As(err, &wrong) {
+		if wrong, ok := errors.AsType[*RequestError](err); ok {
 			wrong.Locked = given != nil
 		}
 		return nil, err

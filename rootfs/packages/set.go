@@ -192,7 +192,7 @@ func (s *Store) fetchWheels(ctx context.Context, r Request, lock *Lock, progress
 	for i, p := range lock.packages {
 		group.Go(func() (err error) {
 			defer contain.Error("unpacking a package", &err)
-			_, err = s.ensureWheel(inner, from, p, b, arrived)
+			err = s.ensureWheel(inner, from, p, b, arrived)
 			set.Packages[i] = Package{p.Name, p.Version, p.Wheels[0].SHA256}
 			return err
 		})

@@ -366,7 +366,7 @@ func TestWheelsAreOfThePackageThatTheLockNames(t *testing.T) {
 				store = newStore(t)
 			}
 			p := lockedPackage{Name: c.name, Version: c.version, Wheels: []lockedWheel{{Name: c.file, URL: x.URL + "/files/a-1.0-py3-none-any.whl", SHA256: sha(wheel)}}}
-			_, err := store.ensureWheel(t.Context(), from, p, newBudget(1<<20), func(int64) {})
+			err := store.ensureWheel(t.Context(), from, p, newBudget(1<<20), func(int64) {})
 			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s %s, %s: got %v, want %q", c.name, c.version, c.file, err, c.want)
 			}

@@ -123,7 +123,7 @@ func TestUnpackReadsManyNamesOnce(t *testing.T) {
 // TestUnpackRefusesFilesThatOverlap: many names can lead to the same bytes.
 func TestUnpackRefusesFilesThatOverlap(t *testing.T) {
 	of := func(name string, size uint64) *zip.File {
-		f := &zip.File{FileHeader: zip.FileHeader{Name: name, CompressedSize64: size}}
+		f := &zip.File{Name: name, CompressedSize64: size}
 		f.SetMode(0o644)
 		return f
 	}

@@ -90,24 +90,24 @@ func tooLarge(most int64) error {
 }
 
 // ensureWheel unpacks a wheel if it is not here.
-func (s *Store) ensureWheel(ctx context.Context, from origins, p lockedPackage, b *budget, progress func(bytes int64)) (*wheelRecord, error) {
+func (s *Store) ensureWheel(ctx context.Context, from origins, p lockedPackage, b *budget, progress func(bytes int64)) error {
 	w := p.Wheels[0]
 	digest := w.SHA256
 	name := wheelName(digest)
 	if err := p.checkFile(w.file()); err != nil {
-		return nil, fmt.Errorf("%s: %w", w.file(), err)
+		return fmt.Errorf("%s: %w", w.file(), err)
 	}
 	unlock, err := s.locks.Wait(ctx, wheelLock(name), unix.LOCK_EX)
 	if err != nil {
-		return nil, fmt.Errorf("waiting for another process: %w", err)
+		return fmt.Errorf("waiting for another process: %w", err)
 	}
 	defer unlock()
 	if rec := s.wheels.load(name); rec != nil {
 		progress(w.Size)
 		if err := s.wheels.checkIdentity(name, p); err != nil {
-			return nil, fmt.Errorf("%s: %w", w.file(), err)
+			return fmt.Errorf("%s: %w", w.file(), err)
 		}
-		return rec, b.spend(rec.Bytes, rec.Files)
+		return b.spend(rec.Bytes, rec.Files)
 	}
 	err = cachedir.Build(s.wheels.dir, name, func(dir string) error {
 		file := filepath.Join(dir, "wheel.whl")
@@ -121,7 +121,7 @@ func (s *Store) ensureWheel(ctx context.Context, from origins, p lockedPackage, 
 		return errors.Join(os.Remove(file), cachedir.WriteJSON(filepath.Join(dir, "wheel.json"), rec), os.Chmod(dir, 0o755))
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", w.file(), err)
+		return fmt.Errorf("%s: %w", w.file(), err)
 	}
-	return s.wheels.load(name), nil
+	return nil
 }

@@ -272,10 +272,10 @@ func TestUnpackSkipsDevicesAndIgnoresOwners(t *testing.T) {
 	owned.Uid, owned.Gid = 4242, 4242
 	owned.PAXRecords = map[string]string{"SCHILY.xattr.security.capability": "all of them"}
 	root, err := unpackAll(t, pack(t, owned,
-		entry{Header: tar.Header{Name: "null", Typeflag: tar.TypeChar, Devmajor: 1, Devminor: 3}},
-		entry{Header: tar.Header{Name: "disk", Typeflag: tar.TypeBlock, Devmajor: 8}},
-		entry{Header: tar.Header{Name: "pipe", Typeflag: tar.TypeFifo}},
-		entry{Header: tar.Header{Name: "note", Typeflag: tar.TypeXGlobalHeader, PAXRecords: map[string]string{"comment": "x"}}},
+		entry{Name: "null", Typeflag: tar.TypeChar, Devmajor: 1, Devminor: 3},
+		entry{Name: "disk", Typeflag: tar.TypeBlock, Devmajor: 8},
+		entry{Name: "pipe", Typeflag: tar.TypeFifo},
+		entry{Name: "note", Typeflag: tar.TypeXGlobalHeader, PAXRecords: map[string]string{"comment": "x"}},
 	))
 	if err != nil {
 		t.Fatal(err)

@@ -43,8 +43,10 @@ func TestAnAnswerIsALineForEachCall(t *testing.T) {
 	if err := f.Keep(question(call, call)); err != nil {
 		t.Fatal(err)
 	}
-	form := consent.Question{ID: "ask-2", Form: &consent.Form{Server: "bank", Tool: "pay", Message: "password?"}, State: consent.Answered,
-		Answer: consent.Answer{Action: "accept", Content: map[string]any{"x": "secret"}, By: "form"}}
+	form := consent.Question{
+		ID: "ask-2", Form: &consent.Form{Server: "bank", Tool: "pay", Message: "password?"}, State: consent.Answered,
+		Answer: consent.Answer{Action: "accept", Content: map[string]any{"x": "secret"}, By: "form"},
+	}
 	before := consent.Question{ID: "ask-3", Subject: "packages", State: consent.Denied, Answer: consent.Answer{Choice: consent.Deny, By: "terminal"}}
 	expired := consent.Question{ID: "ask-4", State: consent.Expired}
 	for _, q := range []consent.Question{form, before, expired} {

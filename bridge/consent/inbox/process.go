@@ -38,7 +38,7 @@ func readStat(pid int) (procStat, error) {
 	if len(fields) < 20 {
 		return procStat{}, fmt.Errorf("reading /proc/%d/stat: it has %d fields", pid, len(fields))
 	}
-	s := procStat{process: process{pid: pid}}
+	s := procStat{pid: pid}
 	var errs [4]error
 	s.parent, errs[0] = strconv.Atoi(fields[1])
 	s.session, errs[1] = strconv.Atoi(fields[3])
@@ -76,7 +76,7 @@ func lineageOnce(pid int) (line []procStat, err error) {
 			if again, err := readStat(child); err != nil || again.parent != pid {
 				return nil, errUnseen
 			}
-			return append(line, procStat{process: process{pid: pid}}), nil
+			return append(line, procStat{pid: pid}), nil
 		}
 		if err != nil {
 			return nil, err

@@ -130,7 +130,7 @@ func (s *site) serveProxy(w http.ResponseWriter, r *http.Request) {
 	to := net.JoinHostPort(siteAddress, port)
 	switch {
 	case r.URL.Scheme == "http" && strings.HasSuffix(r.URL.Host, ".test"):
-		(&httputil.ReverseProxy{Director: func(r *http.Request) { r.URL.Host = s.plain.Listener.Addr().String() }}).ServeHTTP(w, r)
+		(&httputil.ReverseProxy{Rewrite: func(p *httputil.ProxyRequest) { p.Out.URL.Host = s.plain.Listener.Addr().String() }}).ServeHTTP(w, r)
 		return
 	case !strings.HasSuffix(host, ".test"):
 		http.Error(w, "only names of the test", http.StatusBadGateway)

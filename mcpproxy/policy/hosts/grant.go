@@ -141,8 +141,7 @@ func (e *denialError) Error() string { return fmt.Sprintf("[network] deny = %q",
 
 // refuse makes the error of a target that may not be reached.
 func (g *Grant) refuse(target string, why error) error {
-	var denied *denialError
-	if errors.As(why, &denied) {
+	if _, ok := errors.AsType[*denialError](why); ok {
 		return fmt.Errorf("policy %s, %w: %q is not allowed", g.file, why, target)
 	}
 	return fmt.Errorf("policy %s: %q is not allowed: %w", g.file, target, why)

@@ -247,8 +247,7 @@ func (c *Calls) Unreadable(raw []byte, why error) (failed []jsonrpc.Message) {
 
 // Stray takes an answer without an ID that could be one of ours.
 func (c *Calls) Stray(why error) {
-	var said *jsonrpc.Error
-	if !errors.As(why, &said) {
+	if _, ok := errors.AsType[*jsonrpc.Error](why); !ok {
 		why = unreadable(why)
 	}
 	c.mu.Lock()

@@ -64,8 +64,7 @@ func Unreadable(format string, args ...any) error {
 }
 
 func unreadable(why error) error {
-	var known *UnreadableError
-	if errors.As(why, &known) {
+	if known, ok := errors.AsType[*UnreadableError](why); ok {
 		return known
 	}
 	return &UnreadableError{why}
@@ -87,8 +86,7 @@ type ForeignError struct{ StrayError }
 // FailedAnswer returns an answer for the SDK in the place of one that cannot be used. c
 // may be nil.
 func FailedAnswer(c *Call, id jsonrpc.ID, why error) *jsonrpc.Response {
-	var said *jsonrpc.Error
-	if errors.As(why, &said) {
+	if said, ok := errors.AsType[*jsonrpc.Error](why); ok {
 		return &jsonrpc.Response{ID: id, Error: said}
 	}
 	if c != nil {

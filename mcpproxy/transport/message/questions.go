@@ -97,11 +97,12 @@ func (q *questions) take(req *jsonrpc.Request, c *Call) bool {
 		})
 		resp := a.ask(ctx, req)
 		q.forget(a, req.ID)
-		if resp != nil {
+		switch {
+		case resp != nil:
 			q.send(a, resp)
-		} else if a.ctx.Err() != nil {
+		case a.ctx.Err() != nil:
 			q.passOn(a, req, c)
-		} else { // the server has given it up
+		default: // the server has given it up
 			q.closed(req.ID)
 		}
 	})

@@ -223,8 +223,7 @@ func (e *endpoint) words(err error) error {
 // PlainText is the text of an error without the address that package http puts
 // before it.
 func PlainText(err error) string {
-	var u *url.Error
-	if errors.As(err, &u) {
+	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err
 	}
 	return text.Printable(err.Error(), maxReason)

@@ -206,8 +206,7 @@ func (r *Link) ExplainStart(err, cause error) error {
 	if denied := r.denied.Load(); denied != nil {
 		return denied
 	}
-	var failed *Error
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*Error](err); ok {
 		return failed
 	}
 	r.mu.Lock()

@@ -42,7 +42,7 @@ func (r *Link) RoundTrip(req *http.Request) (*http.Response, error) {
 	c := message.CallOf(req.Context())
 	var resp *http.Response
 	err := contain.Call("sending a request to a server", func() (err error) {
-		resp, err = r.roundTrip(req, c)
+		resp, err = r.roundTrip(req, c) //nolint:bodyclose // it is the result
 		return err
 	})
 	if err != nil && c != nil {

@@ -64,12 +64,12 @@ func ShortOutput(err error) error {
 // Reason returns an error with the line of what its server wrote that gives the reason,
 // for one who is shown the other lines too. Those are in lines, without escapes; there are
 // none if the error has them all.
-func Reason(err error) (reason error, lines []string) {
+func Reason(err error) (lines []string, reason error) {
 	var out *OutputError
 	if !errors.As(err, &out) || !strings.Contains(out.output, "\n") {
-		return err, nil
+		return nil, err
 	}
-	return &shortError{out.before(err) + "; its stderr says: " + text.Printable(reasonIn(out.output), maxReason), err}, strings.Split(out.output, "\n")
+	return strings.Split(out.output, "\n"), &shortError{out.before(err) + "; its stderr says: " + text.Printable(reasonIn(out.output), maxReason), err}
 }
 
 // before returns the text of an error that e is in, up to the output.

@@ -32,22 +32,22 @@ func Program(name string) Entry {
 
 // Dir is a directory that everybody may enter.
 func Dir(name string) Entry {
-	return Entry{Header: tar.Header{Name: name, Typeflag: tar.TypeDir, Mode: 0o755}}
+	return Entry{Name: name, Typeflag: tar.TypeDir, Mode: 0o755}
 }
 
 // Symlink is a symbolic link.
 func Symlink(name, target string) Entry {
-	return Entry{Header: tar.Header{Name: name, Typeflag: tar.TypeSymlink, Linkname: target, Mode: 0o777}}
+	return Entry{Name: name, Typeflag: tar.TypeSymlink, Linkname: target, Mode: 0o777}
 }
 
 // Hardlink is another name of a file.
 func Hardlink(name, target string) Entry {
-	return Entry{Header: tar.Header{Name: name, Typeflag: tar.TypeLink, Linkname: target}}
+	return Entry{Name: name, Typeflag: tar.TypeLink, Linkname: target}
 }
 
 // Special is an entry of another type of package tar, such as a device.
 func Special(name string, kind byte) Entry {
-	return Entry{Header: tar.Header{Name: name, Typeflag: kind, Mode: 0o666, Devmajor: 1, Devminor: 3}}
+	return Entry{Name: name, Typeflag: kind, Mode: 0o666, Devmajor: 1, Devminor: 3}
 }
 
 // WithMode returns the entry with other permissions.

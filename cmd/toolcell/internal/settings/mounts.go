@@ -93,7 +93,7 @@ func parseMount(text string) (m oci.Mount, err error) {
 // directory, and begins with ~ where no shell has read it.
 func fullSource(source string) (string, error) {
 	if source == "" {
-		return "", errors.New("there is no SOURCE before the :")
+		return "", errors.New("there is no SOURCE before the colon")
 	}
 	if rest, inHome := strings.CutPrefix(source, "~/"); inHome {
 		home, err := os.UserHomeDir()

@@ -38,8 +38,7 @@ type Source struct {
 // Get returns the folder with the packages that a script needs, for bridge.Options.
 func (s *Source) Get(ctx context.Context, image bridge.Image, n bridge.Needs, progress func(done, total int64, text string)) (string, error) {
 	set, err := s.Ensure(ctx, image, n, Options{Offline: s.Offline}, progress)
-	var unreachable *packages.UnreachableError
-	if errors.As(err, &unreachable) {
+	if _, ok := errors.AsType[*packages.UnreachableError](err); ok {
 		err = fmt.Errorf("%w; packages can be fetched ahead with: %s", err, command("add", image, n))
 	}
 	if set == nil || err != nil {
@@ -97,8 +96,7 @@ func (s *Source) Lock(ctx context.Context, image bridge.Image, n bridge.Needs, o
 // is missing.
 func classify(err error, image bridge.Image, n bridge.Needs) error {
 	var wrong *packages.RequestError
-	var none *packages.NoPackageError
-	if errors.As(err, &none) {
+	if none, ok := errors.AsType[*packages.NoPackageError](err); ok {
 		if like := hints.PackageLike(none.Name); like != "" {
 			return bridge.Invalid(fmt.Errorf("%w; did you mean %s?", err, like))
 		}
