@@ -170,6 +170,7 @@ func Zip(before, after string) []Shape {
 			h.Comment = strings.Repeat("c", 60000)
 			return h
 		}),
+		{"a directory alone", func(n int) []byte { return zipDirectory(before+"f"+after, n) }},
 		{"a bomb", func(n int) []byte { return zipBomb(before+"f"+after, n) }},
 		{"a directory that lies", func(n int) []byte {
 			end := make([]byte, 22)
@@ -202,6 +203,22 @@ func zipOf(name string, header func(i int) zip.FileHeader) Shape {
 		}
 		return b.Bytes()
 	}}
+}
+
+// zipDirectory has a directory whose entries lead to nothing.
+func zipDirectory(name string, n int) []byte {
+	entry := make([]byte, 46)
+	copy(entry, "PK\x01\x02\x14\x03\x14\x00")
+	binary.LittleEndian.PutUint16(entry[28:], uint16(len(name)))
+	binary.LittleEndian.PutUint32(entry[38:], 0o100644<<16)
+	entry = append(entry, name...)
+	count := min(max(1, (n-22)/len(entry)), 0xfffe)
+	end := make([]byte, 22)
+	copy(end, "PK\x05\x06")
+	binary.LittleEndian.PutUint16(end[8:], uint16(count))
+	binary.LittleEndian.PutUint16(end[10:], uint16(count))
+	binary.LittleEndian.PutUint32(end[12:], uint32(count*len(entry)))
+	return append(bytes.Repeat(entry, count), end...)
 }
 
 // zipBomb has one file of zeros that takes a thousandth of its size.

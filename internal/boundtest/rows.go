@@ -46,6 +46,13 @@ var Rows = []Row{
 	{Name: "challenge of a registry", From: "a registry", Bytes: 64 << 10, Peak: 16, AtOnce: 4},
 	{Name: "refusal of a registry", From: "a registry", Bytes: 16 << 10, Depth: "10,000", Peak: 16, AtOnce: 4},
 	{Name: "credential helper", From: "a program of the user", Bytes: 64 << 10, Depth: "10,000", Peak: 16, AtOnce: 4},
+	{Name: "page of an index, HTML", From: "an index", Bytes: 64 << 20, Count: "a tag of 256 KiB", Peak: 64, AtOnce: 4, Cancels: true},
+	{Name: "page of an index, JSON", From: "an index", Bytes: 64 << 20, Depth: "10,000", Count: "a text of 1 MiB", Peak: 64, AtOnce: 4, Cancels: true},
+	{Name: "directory of a wheel", From: "an index", Bytes: 8 << 20, Depth: "100", Count: "200,000 files, 50,000 folders", Time: 300 * ms, Peak: 96, AtOnce: 4},
+	{Name: "files of a wheel", From: "an index", Bytes: 1 << 30, Depth: "100", Count: "200,000 files", Peak: 96, AtOnce: 4, Cancels: true},
+	{Name: "RECORD of a wheel", From: "an index", Bytes: 16 << 20, Count: "200,000 files, lines of 16 KiB", Peak: 96, AtOnce: 4, Cancels: true},
+	{Name: "METADATA of a wheel", From: "an index", Bytes: 4 << 20, Peak: 16, AtOnce: 4},
+	{Name: "errors of uv", From: "an index", Bytes: 256 << 10, Peak: 16, AtOnce: 4},
 	{Name: "frame of the runner", From: "code", Bytes: 48 << 20, Depth: "10,000", Count: "256 calls", Time: 1000 * ms, Peak: 192, AtOnce: 2},
 	{Name: "stack of a run", From: "code", Bytes: 512 << 10, Depth: "3", Count: "400 frames", Peak: 64, AtOnce: 16},
 }

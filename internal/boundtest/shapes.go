@@ -119,6 +119,27 @@ func Lines(before, after string) []Shape {
 	)
 }
 
+// HTML returns shapes of HTML.
+func HTML() []Shape {
+	return []Shape{
+		counted("links", "", `<a href="f%d.whl">f</a>`, "\n", ""),
+		repeated("open tags", "", "<a>", ""),
+		repeated("angles", "", "<", ""),
+		counted("attributes", "<a ", `k%d="v"`, " ", ">"),
+		repeated("the same attribute", "<a ", `href="f" `, ">"),
+		repeated("a tag that does not end", "<a href=", "x", ""),
+		repeated("a long name of a tag", "<", "a", ">"),
+		repeated("references", `<a href="`, "&amp;", `">`),
+		repeated("escapes", `<a href="`, "%41", `">`),
+		repeated("comments", "", "<!---->", ""),
+		repeated("a comment that does not end", "<!--", "-", ""),
+		repeated("a script that does not end", "<script>", "</scrip", ""),
+		repeated("scripts", "", "<script></script>", ""),
+		repeated("text", "", "x", ""),
+		repeated("zero bytes", "", "\x00", ""),
+	}
+}
+
 // Between puts shapes between two texts.
 func Between(before, after string, shapes ...Shape) []Shape {
 	all := make([]Shape, len(shapes))

@@ -20,6 +20,7 @@ const (
 	maxTries     = 4
 	maxWait      = 30 * time.Second // that a server may ask for
 	maxRedirects = 5
+	maxHeader    = 64 << 10 // bytes of the header of an answer
 )
 
 // A statusError is an answer that is not a success.

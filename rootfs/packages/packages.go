@@ -138,7 +138,9 @@ func Open(dir, uv string) (*Store, error) {
 		stall: 30 * time.Second, pause: 500 * time.Millisecond,
 		resolved: cachedir.NewRecent(parseKnown), pythons: cachedir.NewRecent(parseJSON[string]), bytecode: cachedir.NewRecent(parseJSON[bytecodeRecord]),
 	}
-	s.client = &http.Client{Transport: http.DefaultTransport}
+	transport := http.DefaultTransport.(*http.Transport).Clone() // proxies and certificates as everywhere
+	transport.MaxResponseHeaderBytes = maxHeader
+	s.client = &http.Client{Transport: transport}
 	cachedir.Sweep(s.wheels.dir, locks, wheelLock)
 	cachedir.Sweep(s.sets.dir, locks, func(name string) string { return name })
 	cachedir.Sweep(filepath.Join(dir, "uv"), locks, uvLock)

@@ -16,6 +16,7 @@ import (
 const (
 	maxPage = 64 << 20  // of an index, in bytes
 	maxTag  = 256 << 10 // a tag of such a page, or a text in it
+	maxText = 1 << 20   // a name, text or number in JSON
 )
 
 // findFile returns the address of a file on a page of a project. The page is read as it
@@ -43,7 +44,9 @@ func findFile(resp *http.Response, file string) (*url.URL, error) {
 
 // findInJSON finds the address of a file on a page of PEP 691.
 func findInJSON(in io.Reader, file string) (link string, err error) {
-	page := jsontext.NewDecoder(in, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	bounded := &tokenReader{inner: in}
+	page := jsontext.NewDecoder(bounded, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	bounded.read = page.InputOffset
 	err = members(page, func(name string) error {
 		if name != "files" || page.PeekKind() != '[' {
 			return page.SkipValue()
@@ -79,13 +82,30 @@ func findInJSON(in io.Reader, file string) (link string, err error) {
 	switch {
 	case errors.Is(err, errFound):
 		return link, nil
-	case errors.As(err, &syntax), errors.Is(err, io.EOF), errors.Is(err, errKind):
+	case errors.As(err, &syntax), errors.Is(err, io.EOF), errors.Is(err, errText), errors.Is(err, errKind):
 		return "", fmt.Errorf("%w: its page is not the JSON of an index", errContent)
 	}
 	return "", err
 }
 
+// A tokenReader fails at a token that is too long: the decoder holds each of them whole.
+type tokenReader struct {
+	inner io.Reader
+	given int64
+	read  func() int64 // how much of that the decoder has done with
+}
+
+func (t *tokenReader) Read(p []byte) (int, error) {
+	if t.given-t.read() > maxText {
+		return 0, errText
+	}
+	n, err := t.inner.Read(p)
+	t.given += int64(n)
+	return n, err
+}
+
 var (
+	errText  = fmt.Errorf("a text of more than %d bytes", maxText)
 	errFound = errors.New("found")
 	errKind  = errors.New("a value of another kind")
 )

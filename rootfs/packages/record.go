@@ -42,9 +42,20 @@ func readRecord(ctx context.Context, entries []*zip.File, info string) (map[stri
 		return nil, errors.New("it has no RECORD")
 	}
 	defer f.Close()
+	hashes, err := parseRecord(&contextReader{ctx, f}, info)
+	if err != nil {
+		return nil, err
+	}
+	for _, own := range []string{name, name + ".jws", name + ".p7s"} {
+		hashes[own] = fileHash{}
+	}
+	return hashes, nil
+}
+
+func parseRecord(in io.Reader, info string) (map[string]fileHash, error) {
 	// The whole would be one row for a CSV reader if a quote were never closed, or a row
 	// have millions of fields. No name has a line end.
-	lines := bufio.NewScanner(io.LimitReader(&contextReader{ctx, f}, maxRecord))
+	lines := bufio.NewScanner(io.LimitReader(in, maxRecord))
 	lines.Buffer(nil, maxRecordLine)
 	hashes := map[string]fileHash{}
 	for lines.Scan() {
@@ -68,9 +79,6 @@ func readRecord(ctx context.Context, entries []*zip.File, info string) (map[stri
 		return nil, fmt.Errorf("its RECORD has a line of more than %d bytes", maxRecordLine)
 	case err != nil:
 		return nil, fmt.Errorf("reading its RECORD: %w", err)
-	}
-	for _, own := range []string{name, name + ".jws", name + ".p7s"} {
-		hashes[own] = fileHash{}
 	}
 	return hashes, nil
 }

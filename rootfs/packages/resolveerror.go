@@ -9,8 +9,12 @@ import (
 	"github.com/toolcell/toolcell/rootfs/rootdir"
 )
 
-// maxReason bounds what is passed on of uv's words.
-const maxReason = 300
+// maxReason bounds what is passed on of uv's words, and maxReasons how many of its reasons
+// are looked at.
+const (
+	maxReason  = 300
+	maxReasons = 100
+)
 
 // Phrases of uv (uv-resolver, error.rs and pubgrub/report.rs; tried with 0.13.9).
 var (
@@ -115,11 +119,7 @@ func unreachable(r Request, reason string) error {
 
 // concerned are the requirements that uv's explanation is about.
 func concerned(text string, r Request) (lines []string) {
-	for _, line := range r.Requirements {
-		if mentions(text, packageStart.FindString(line)) {
-			lines = append(lines, line)
-		}
-	}
+	lines = mentioned(text, r.Requirements)
 	if lines == nil {
 		return r.Requirements
 	}
@@ -131,14 +131,19 @@ var packageStart = regexp.MustCompile(`^[A-Za-z0-9._-]+`)
 // conflict says in uv's explanation what needs something else than the script, and what
 // the script needs: of several reasons the first that is about a package of the script.
 func conflict(text string, r Request) string {
-	all := dependsOn.FindAllStringSubmatch(text, -1)
+	all := dependsOn.FindAllStringSubmatch(text, maxReasons)
 	if all == nil {
 		return ""
 	}
+	names := make([]string, len(r.Requirements))
+	for i, line := range r.Requirements {
+		names[i] = packageStart.FindString(line)
+	}
 	reason := func(m []string) string { return ": " + cut(m[1]) + " needs " + cut(strings.TrimRight(m[2], ",.")) }
 	for _, m := range all {
-		for _, line := range r.Requirements {
-			if name := packageStart.FindString(line); name != line && sameName(name, packageStart.FindString(m[2])) && !sameName(name, packageStart.FindString(m[1])) {
+		needs, needed := packageStart.FindString(m[1]), packageStart.FindString(m[2])
+		for i, line := range r.Requirements {
+			if name := names[i]; name != line && sameName(name, needed) && !sameName(name, needs) {
 				return reason(m) + ", and the script needs " + line
 			}
 		}
@@ -149,21 +154,55 @@ func conflict(text string, r Request) string {
 // ofPolicy names the versions that the policy allows, of the packages that uv's
 // explanation is about.
 func ofPolicy(text string, r Request) string {
-	var bounds []string
-	for _, line := range r.Constraints {
-		if mentions(text, packageStart.FindString(line)) {
-			bounds = append(bounds, line)
-		}
-	}
+	bounds := mentioned(text, r.Constraints)
 	if bounds == nil {
 		return ""
 	}
 	return "; the policy allows " + briefly(bounds)
 }
 
-// mentions reports whether uv's explanation has a package among what is required.
-func mentions(text, name string) bool {
-	return regexp.MustCompile(`you require (?:[^.]|\.[^ ])*\b` + regexp.QuoteMeta(name) + `\b`).MatchString(text)
+// mentioned are the requirements whose package uv's explanation has among what is
+// required: in a sentence, behind "you require".
+func mentioned(text string, requirements []string) (lines []string) {
+	var required []string
+	for rest, more := text, true; more; {
+		var sentence string
+		if _, rest, more = strings.Cut(rest, "you require "); more {
+			sentence, rest, _ = strings.Cut(rest, ". ")
+			required = append(required, sentence)
+		}
+	}
+	all := strings.Join(required, " ")
+	for _, line := range requirements {
+		if hasWord(all, packageStart.FindString(line)) {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// hasWord reports whether a text has a word, which is not a part of a longer one.
+func hasWord(text, word string) bool {
+	for at := 0; word != ""; {
+		i := strings.Index(text[at:], word)
+		if i < 0 {
+			return false
+		}
+		end := at + i + len(word)
+		if !endsInWord(text[:at+i]) && (end == len(text) || !endsInWord(text[:end+1])) {
+			return true
+		}
+		at = end
+	}
+	return false
+}
+
+func endsInWord(text string) bool {
+	if text == "" {
+		return false
+	}
+	c := text[len(text)-1]
+	return c == '_' || '0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z'
 }
 
 func period(r Request) string {
