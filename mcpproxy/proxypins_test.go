@@ -264,7 +264,7 @@ func TestDamagedPinsRefuse(t *testing.T) {
 func TestThousandsOfChangedToolsAreOneNote(t *testing.T) {
 	s, set := givenServer(t)
 	tools := func(description string) string {
-		all := []string{fmt.Sprintf(`{"name":"huge","description":%q}`, strings.Repeat(description, 10<<20))}
+		all := []string{fmt.Sprintf(`{"name":"huge","description":%q}`, strings.Repeat(description, 200<<10))}
 		for i := range 10_000 {
 			all = append(all, fmt.Sprintf(`{"name":"t%d","description":%q}`, i, description))
 		}

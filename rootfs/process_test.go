@@ -262,7 +262,7 @@ func TestFullDiskKeepsNothing(t *testing.T) {
 	reg := newRegistry(t)
 	ref := reg.push(t, "py:3", pythonImage(t, pack(t, file("big", strings.Repeat("x", 900_000)))))
 	cmd := helperCommand(t, t.TempDir(), ref)
-	cmd.Env = append(cmd.Env, "ROOTFS_TEST_TMPFS=size=256k")
+	cmd.Env = append(cmd.Env, "ROOTFS_TEST_TMPFS=size=256k,mode=700")
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
 		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}},

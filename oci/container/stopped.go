@@ -6,6 +6,8 @@ import (
 	"os"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // allStopped reports whether all that stem from a process are stopped or have ended. No
@@ -24,24 +26,61 @@ func allStopped(pid int) bool {
 	return true
 }
 
-// threadsStopped reports whether every thread of a process is stopped or has ended.
+// threadsStopped reports whether every thread of a process is stopped or has ended. A
+// thread in an uninterruptible wait (D), such as the parent of a child of vfork(2) that
+// was stopped first, runs no more code either once the process is to stop.
 func threadsStopped(pid int) bool {
 	threads, err := threadsOf(pid)
 	if err != nil {
 		return false
 	}
+	stopped, waits := false, ""
 	for _, thread := range threads {
-		stat, err := os.ReadFile(thread + "/stat")
-		if err != nil {
-			return false
-		}
-		// The name before it may have any character (proc(5)).
-		_, after, found := bytes.Cut(stat[max(0, bytes.LastIndexByte(stat, ')')):], []byte(") "))
-		if !found || len(after) == 0 || !bytes.ContainsRune([]byte("TtZX"), rune(after[0])) {
+		switch stateOf(thread) {
+		case 'T', 't':
+			stopped = true
+		case 'Z', 'X':
+		case 'D':
+			waits = thread
+		default:
 			return false
 		}
 	}
-	return true
+	return waits == "" || stopped || willStop(waits)
+}
+
+// stateOf returns the state of a thread (proc_pid_stat(5)), or 0.
+func stateOf(thread string) byte {
+	stat, err := os.ReadFile(thread + "/stat")
+	if err != nil {
+		return 0
+	}
+	// The name before it may have any character.
+	_, after, found := bytes.Cut(stat[max(0, bytes.LastIndexByte(stat, ')')):], []byte(") "))
+	if !found || len(after) == 0 {
+		return 0
+	}
+	return after[0]
+}
+
+// willStop reports whether a SIGSTOP waits for a thread, which takes it before it runs
+// code again: no process can block or ignore that signal (signal(7)).
+func willStop(thread string) bool {
+	status, err := os.ReadFile(thread + "/status")
+	if err != nil {
+		return false
+	}
+	for line := range strings.Lines(string(status)) {
+		name, mask, _ := strings.Cut(line, ":")
+		if name != "SigPnd" && name != "ShdPnd" {
+			continue
+		}
+		pending, err := strconv.ParseUint(strings.TrimSpace(mask), 16, 64)
+		if err == nil && pending&(1<<(uint(unix.SIGSTOP)-1)) != 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // childrenOf returns the processes that any thread of one has started.
