@@ -252,7 +252,7 @@ func printAnswered(c *cli.Context, s *console.Streams, owner *inbox.Client, id s
 	}
 	_, err = fmt.Fprintf(s.Out, "%s: %s\n", stateText(q), id)
 	if q.Remark != "" {
-		console.Note(s.Err, "the log keeps that "+q.Remark)
+		console.Note(s.Err, "kept in the log: "+q.Remark)
 	}
 	return err
 }
