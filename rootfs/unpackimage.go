@@ -46,7 +46,7 @@ func unpackImage(ctx context.Context, dir string, img v1.Image, store layerDir, 
 	if err := finishRoot(ctx, m, root); err != nil {
 		return nil, err
 	}
-	python, err := python.Find(root, env)
+	python, err := python.Find(ctx, root, env)
 	if err != nil {
 		return nil, err
 	}

@@ -51,6 +51,7 @@ func TestBounds(t *testing.T) {
 			if err := os.WriteFile(file, text, 0o600); err != nil {
 				return err
 			}
+			defer os.Remove(file)
 			entries, closeZip, err := openWheel(file)
 			if err != nil {
 				return err

@@ -62,7 +62,7 @@ func FuzzFind(f *testing.F) {
 			return
 		}
 		root := unpacktest.Root(t, program("usr/bin/"+exe), symlink("opt/bin", "../usr/bin"), symlink("up", "../.."), symlink("loop", "loop"))
-		found, err := Find(root, []string{"PATH=" + path})
+		found, err := Find(t.Context(), root, []string{"PATH=" + path})
 		if err != nil {
 			return
 		}

@@ -1,9 +1,11 @@
 package python
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -13,7 +15,8 @@ import (
 const (
 	defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 	maxPathDirs = 100
-	oldestMinor = 9 // what the runner is written for
+	oldestMinor = 9  // what the runner is written for
+	newestMinor = 99 // that is looked for
 )
 
 // errNoPython names images that are known to be right, since a user who sees it
@@ -22,35 +25,37 @@ var errNoPython = fmt.Errorf("the image has no Python interpreter (3.%d or newer
 
 // Find returns the absolute path of the image's interpreter, as it would
 // be found by a shell in it.
-func Find(root *os.Root, env []string) (string, error) {
+//
+// It looks for names and lists no folder: one of an image may have a million files that
+// are called python3.N.
+func Find(ctx context.Context, root *os.Root, env []string) (string, error) {
 	dirs := searchPath(env)
-	for _, name := range []string{"python3", "python"} {
+	find := func(name string) (string, error) {
 		for _, dir := range dirs {
+			if ctx.Err() != nil {
+				return "", context.Cause(ctx)
+			}
 			if isPython(root, path.Join(dir, name)) {
 				return path.Join(dir, name), nil
 			}
 		}
+		return "", nil
 	}
-	best, bestMinor := "", -1
-	for _, dir := range dirs {
-		real, err := rootdir.Resolve(root, dir)
-		if err != nil {
-			continue
-		}
-		entries, err := rootdir.ReadDir(root, real)
-		if err != nil {
-			continue
-		}
-		for _, e := range entries {
-			if n := minor(e.Name()); n > bestMinor && isPython(root, path.Join(dir, e.Name())) {
-				best, bestMinor = path.Join(dir, e.Name()), n
-			}
+	for _, name := range []string{"python3", "python"} {
+		if found, err := find(name); found != "" || err != nil {
+			return found, err
 		}
 	}
-	if best == "" {
-		return "", errNoPython
+	dirs = slices.DeleteFunc(dirs, func(dir string) bool {
+		_, err := rootdir.Resolve(root, dir)
+		return err != nil
+	})
+	for n := newestMinor; n >= oldestMinor; n-- {
+		if found, err := find("python3." + strconv.Itoa(n)); found != "" || err != nil {
+			return found, err
+		}
 	}
-	return best, nil
+	return "", errNoPython
 }
 
 func searchPath(env []string) []string {

@@ -1,6 +1,8 @@
 package python
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -31,12 +33,26 @@ func TestFindPython(t *testing.T) {
 		"relative PATH":        {[]entry{program("usr/bin/python3")}, "PATH=usr/bin:.", ""},
 		"nothing":              {nil, "", ""},
 	} {
-		got, err := Find(unpacktest.Root(t, c.entries...), []string{c.env})
+		got, err := Find(t.Context(), unpacktest.Root(t, c.entries...), []string{c.env})
 		if got != c.want || (err == nil) != (c.want != "") {
 			t.Errorf("%s: got %q, %v; want %q", name, got, err, c.want)
 		}
 		if err != nil && !strings.Contains(err.Error(), "python:3.14-slim") {
 			t.Errorf("%s: no hint in %v", name, err)
 		}
+	}
+}
+
+// TestFindPythonListsNoFolder: an image may have a million files named python3.N, each of
+// which would have to be looked at. Finding ends with its context.
+func TestFindPythonListsNoFolder(t *testing.T) {
+	root := unpacktest.Root(t, program("usr/bin/python3.100"), program("usr/bin/python3.18446744073709551617"))
+	if got, err := Find(t.Context(), root, nil); err == nil {
+		t.Errorf("found %q", got)
+	}
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Find(cancelled, root, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("when cancelled: %v", err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 // maxNames bounds the memory for names of directories: real images stay below
 // 10 MiB.
-const maxNames = 256 << 20
+const maxNames = 64 << 20
 
 // A Budget is what an image may still use. Its layers, which are unpacked at
 // the same time, share it.

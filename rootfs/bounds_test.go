@@ -1,0 +1,32 @@
+package rootfs
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/toolcell/toolcell/internal/boundtest"
+	"github.com/toolcell/toolcell/rootfs/cachedir"
+)
+
+func TestBounds(t *testing.T) {
+	dir := t.TempDir()
+	boundtest.Run(t, boundtest.Parser{
+		Row: "record in the cache",
+		// toolcell writes it, of what an image has.
+		Shapes: []boundtest.Shape{
+			boundtest.Counted("files", `{"format":1,"files":{`, `"lib/__pycache__/f%d.pyc":"0123456789012345678901234567890123456789012345678901234567890123"`, ",", "}}"),
+			boundtest.Repeated("a long name", `{"format":1,"ref":"`, "r", `"}`),
+			boundtest.Repeated("an error", `{"format":1,"error":"`, `\u003c`, `"}`),
+		},
+		Parse: func(text []byte) error {
+			file := filepath.Join(dir, "image.json")
+			defer os.Remove(file)
+			if err := os.WriteFile(file, text, 0o600); err != nil {
+				return err
+			}
+			readRecord(dir)
+			return cachedir.ReadJSON(file, &bytecodeRecord{})
+		},
+	})
+}
