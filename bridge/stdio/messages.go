@@ -78,7 +78,7 @@ func (c *Conn) message(raw []byte) []jsonrpc.Message {
 		}
 		return c.refuseLine(raw, code, fmt.Errorf("this is no message: %w", err))
 	}
-	if id, ok := wire.OurID(m.ID); ok && m.Method == nil && (m.Result != nil || m.Error != nil) {
+	if id, ok := wire.OurID(m.ID); ok && m.Method == nil && c.isAnswer(id, m) {
 		return []jsonrpc.Message{answerOf(id, m)}
 	}
 	var msg jsonrpc.Message
@@ -109,6 +109,16 @@ func (c *Conn) message(raw []byte) []jsonrpc.Message {
 		return nil
 	}
 	return []jsonrpc.Message{msg}
+}
+
+// isAnswer reports whether a message without a method answers a request of ours. It may
+// have neither a result nor an error: JSON.stringify leaves out what is undefined.
+func (c *Conn) isAnswer(id jsonrpc.ID, m wire.Message) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	waits := c.asked[id]
+	delete(c.asked, id)
+	return m.Result != nil || m.Error != nil || m.Params == nil && waits
 }
 
 // request takes in a request of the client, under an ID and with a progress token of our

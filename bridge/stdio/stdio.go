@@ -49,6 +49,7 @@ type Conn struct {
 	ids     wire.IDs
 	mu      sync.Mutex
 	waiting map[jsonrpc.ID]request // without an answer, by our IDs
+	asked   map[jsonrpc.ID]bool    // requests to the client, which has not answered
 	bytes   int
 	freed   chan struct{} // has room for one: an answer left
 }

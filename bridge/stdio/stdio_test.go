@@ -210,8 +210,14 @@ func TestAnswersOfTheClient(t *testing.T) {
 		`{"jsonrpc":"2.0","id":1.5,"result":{}}`:                         "",
 		`{"jsonrpc":"2.0","id":18446744073709551617,"result":{}}`:        "",
 		`{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"m"}}`:   "",
+		`{"jsonrpc":"2.0","id":1}`:                                       `the client's answer cannot be read: its result must be an object, not nothing`,
+		`{"jsonrpc":"2.0","id":1,"error":null}`:                          `the client's answer cannot be read: its result must be an object, not nothing`,
+		`{"jsonrpc":"2.0","id":1,"params":{}}`:                           "", // a request that lacks its method
+		`{"jsonrpc":"2.0","id":2}`:                                       "", // we ask nothing of this ID
 	} {
 		c, send, _ := newTestConn()
+		asked, _ := jsonrpc.MakeID(1.0)
+		c.note(&jsonrpc.Request{ID: asked, Method: "elicitation/create"})
 		go func() {
 			_, _ = io.WriteString(send, line+"\n"+`{"jsonrpc":"2.0","method":"end"}`+"\n")
 		}()

@@ -28,12 +28,29 @@ func (c *Conn) Write(ctx context.Context, msg jsonrpc.Message) (err error) {
 			}
 			msg = &jsonrpc.Request{Method: m.Method, Params: params}
 		}
+		c.note(m)
 	}
 	line, err := jsonrpc.EncodeMessage(msg)
 	if err != nil {
 		return fmt.Errorf("encoding a message for the client: %w", err)
 	}
 	return c.writeLine(ctx, line)
+}
+
+// note keeps which requests to the client wait for an answer.
+func (c *Conn) note(m *jsonrpc.Request) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if m.IsCall() {
+		if c.asked == nil {
+			c.asked = map[jsonrpc.ID]bool{}
+		}
+		c.asked[m.ID] = true
+	} else if m.Method == methodCancelled {
+		if id, ok := wire.OurID(wire.Member(m.Params, "requestId")); ok {
+			delete(c.asked, id)
+		}
+	}
 }
 
 // writeAnswer writes an answer under the ID that the client gave. What was answered
