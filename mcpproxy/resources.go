@@ -105,6 +105,10 @@ func within(ctx context.Context, limit time.Duration) (context.Context, context.
 	return context.WithTimeoutCause(ctx, limit, noAnswer(limit))
 }
 
-func noAnswer(limit time.Duration) error {
-	return fmt.Errorf("no answer within %v: %w", limit, context.DeadlineExceeded)
-}
+// A silence is the error of a request that got no answer in time.
+type silence struct{ limit time.Duration }
+
+func (e *silence) Error() string { return fmt.Sprintf("no answer within %v", e.limit) }
+func (e *silence) Unwrap() error { return context.DeadlineExceeded }
+
+func noAnswer(limit time.Duration) error { return &silence{limit} }

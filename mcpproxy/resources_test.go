@@ -1,7 +1,9 @@
 package mcpproxy
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -128,4 +130,7 @@ func TestReadingAResourceTakesNoLongerThanACall(t *testing.T) {
 	}
 	_, err := p.ReadResource(t.Context(), "fake", "fake://hang")
 	mcptest.WantError(t, err, `reading resource "fake://hang" of server "fake": no answer within 100ms`)
+	if strings.Contains(err.Error(), "context") || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("an answer that does not come is %v", err)
+	}
 }

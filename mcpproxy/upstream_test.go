@@ -58,6 +58,9 @@ func TestServerThatCannotStartSaysWhy(t *testing.T) {
 	missing.Command = "no-such-command-anywhere"
 	echoes := fake(t)
 	echoes.Command = "cat"
+	closes, endless := fake(t), fake(t)
+	closes.Command, closes.Args = "/bin/sh", []string{"-c", "exec >&-; exec sleep 600"}
+	endless.Command, endless.Args = "/bin/sh", []string{"-c", `printf '{'; tr '\0' x </dev/zero`}
 	for _, tt := range []struct {
 		name   string
 		server config.Server
@@ -67,11 +70,13 @@ func TestServerThatCannotStartSaysWhy(t *testing.T) {
 		{"missing", missing, []string{`command "no-such-command-anywhere"`, "test.json"}},
 		{"never ready", fake(t, "FAKE_SLOW_START", "1h"), []string{"was not ready within 300ms", "has not answered as an MCP server", "start-timeout", "test.json"}},
 		{"echoes", echoes, []string{"does not speak MCP", "to initialize"}},
+		{"closes its output", closes, []string{`server "fake" closed its output and did not exit; it was ended`}},
+		{"endless message", endless, []string{`starting server "fake": sent a message longer than 128 MiB`}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			p := proxyFor(t, Options{StartTimeout: 300 * time.Millisecond}, tt.server)
-			if tt.name == "dies" || tt.name == "echoes" {
-				p = proxyFor(t, Options{}, tt.server)
+			p := proxyFor(t, Options{}, tt.server)
+			if tt.name == "never ready" {
+				p = proxyFor(t, Options{StartTimeout: 300 * time.Millisecond}, tt.server)
 			}
 			_, err := p.Tools(t.Context(), "fake")
 			mcptest.WantError(t, err, tt.want...)

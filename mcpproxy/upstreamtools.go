@@ -99,10 +99,13 @@ const listWithin = 60 * time.Second
 
 // fetch gets the tools over the wire and keeps them.
 func (u *upstream) fetch(s *transport.Session, asOf int) (*catalog.List, error) {
-	ctx, cancel := context.WithTimeout(u.ctx, listWithin)
+	ctx, cancel := within(u.ctx, listWithin)
 	defer cancel()
 	d, err := listTools(ctx, s, u.server.URL != "", u.log.With("server", u.server.Name))
 	if err != nil {
+		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
 		err = u.explainError(s, err, fmt.Sprintf("listing the tools of server %q", u.server.Name), nil)
 		if u.ctx.Err() == nil {
 			u.rememberFailure(err)

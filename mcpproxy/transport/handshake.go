@@ -92,6 +92,10 @@ func (d *Dialer) overProcess(ctx context.Context, cancel context.CancelCauseFunc
 	_ = w.Close()
 	proc.Stop()
 	suspect = !legacy && w.TookDiscover(cause)
+	var long *message.TooLongError
+	if cause == nil && errors.As(w.EndError(), &long) { // we closed its output, of which it may have died
+		return nil, suspect, proc.WithOutput(long)
+	}
 	return nil, suspect, withDirHint(d.server, explainProcess(proc, err, cause))
 }
 

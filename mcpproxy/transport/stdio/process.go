@@ -47,8 +47,9 @@ type Process struct {
 	read   chan struct{} // closed by the reader of stdout when it is at the end
 	state  *os.ProcessState
 
-	mu   sync.Mutex // held while signaling
-	gone bool       // the process id may be another's: signal no more
+	mu       sync.Mutex // held while signaling
+	gone     bool       // the process id may be another's: signal no more
+	signaled bool       // it was still running when we wanted it gone
 }
 
 // OverPipes returns a process that is only its pipes, for tests that play a
@@ -219,6 +220,9 @@ func (p *Process) Stop() {
 		select {
 		case <-p.exited:
 		case <-timer.C:
+			p.mu.Lock()
+			p.signaled = !p.gone
+			p.mu.Unlock()
 			p.signalGroup(sig)
 		}
 		timer.Stop()
@@ -277,5 +281,11 @@ func (p *Process) WithOutput(err error) error { return p.output.appendTo(err) }
 // what the server last wrote.
 func (p *Process) Ended() error {
 	<-p.done
+	p.mu.Lock()
+	signaled := p.signaled
+	p.mu.Unlock()
+	if signaled { // the signal in its state is ours
+		return p.WithOutput(errors.New("closed its output and did not exit; it was ended"))
+	}
 	return p.WithOutput(errors.New("exited: " + p.state.String()))
 }
