@@ -38,8 +38,7 @@ func Parse(code string) (*Header, error) {
 	if !strings.Contains(code, "///") {
 		return nil, nil
 	}
-	code = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(code)
-	content, found, err := findBlock(strings.Split(code, "\n"))
+	content, found, err := findBlock(code)
 	if err != nil || !found {
 		return nil, err
 	}
@@ -52,43 +51,72 @@ func Parse(code string) (*Header, error) {
 
 var errMoreThanOne = errors.New("the code has more than one # /// script header")
 
-// findBlock returns what the header has, as the regular expression of PEP 723 finds it. That takes a
-// quarter of a second for the largest code.
-func findBlock(lines []string) (content string, found bool, err error) {
+// findBlock returns what the header has, as the regular expression of PEP 723 finds it.
+func findBlock(code string) (content string, found bool, err error) {
 	opens := false
-	for i := 0; i < len(lines); i++ {
-		opens = opens || isOpening(lines[i])
-		kind, ok := strings.CutPrefix(lines[i], "# /// ")
-		if !ok || !isKind(kind) {
+	for code != "" {
+		line, rest := cutLine(code)
+		opens = opens || isOpening(line)
+		kind, ok := strings.CutPrefix(line, "# /// ")
+		if code = rest; !ok || !isKind(kind) {
 			continue
 		}
-		last, n := 0, i+1 // last is the line that ends the block
-		for ; n < len(lines) && isContent(lines[n]); n++ {
-			if lines[n] == "# ///" {
-				last = n
-			}
+		b := blockIn(code)
+		code = b.rest
+		switch {
+		case !b.ends:
+			opens = opens || b.opens
+		case kind != "script":
+		case found || b.opens:
+			return "", false, errMoreThanOne // no line that is not a comment lies between two
+		default:
+			content, found = uncomment(b.content), true
 		}
-		if last < i+2 { // nor does any block that begins before line n end
-			for ; i+1 < n; i++ {
-				opens = opens || isOpening(lines[i+1])
-			}
-			continue
-		}
-		if kind == "script" {
-			if found {
-				return "", false, errMoreThanOne
-			}
-			if slices.ContainsFunc(lines[i+1:last], isOpening) {
-				return "", false, errMoreThanOne
-			}
-			content, found = uncomment(lines[i+1:last]), true
-		}
-		i = last
 	}
 	if opens && !found {
 		return "", false, errors.New(`the # /// script header is not complete: its first line is "# /// script", each further one begins with "# ", and "# ///" ends it`)
 	}
 	return content, found, nil
+}
+
+// A block is what follows its first line.
+type block struct {
+	ends    bool
+	content string // before the last line that can end it
+	opens   bool   // a line of it is how one begins
+	rest    string // after it; if it does not end, no block that begins in it does
+}
+
+func blockIn(code string) (b block) {
+	opens, at := false, code
+	for first := true; at != ""; first = false {
+		line, next := cutLine(at)
+		if !isContent(line) {
+			break
+		}
+		if line == "# ///" && !first {
+			b = block{ends: true, content: code[:len(code)-len(at)], opens: opens, rest: next}
+		}
+		opens, at = opens || isOpening(line), next
+	}
+	if !b.ends {
+		b.opens, b.rest = opens, at
+	}
+	return b
+}
+
+// cutLine cuts off the first line, which ends as those of Python do. Lines are not split
+// all at once, since the headers of slices take more memory than short lines.
+func cutLine(code string) (line, rest string) {
+	end := strings.IndexAny(code, "\r\n")
+	if end < 0 {
+		return code, ""
+	}
+	line, rest = code[:end], code[end+1:]
+	if code[end] == '\r' {
+		rest = strings.TrimPrefix(rest, "\n")
+	}
+	return line, rest
 }
 
 func isContent(line string) bool { return line == "#" || strings.HasPrefix(line, "# ") }
@@ -100,15 +128,19 @@ func isKind(s string) bool {
 // isOpening reports whether a line is how the block that is about packages begins. With
 // other space in it, it would be a comment like others, and the packages missing.
 func isOpening(line string) bool {
-	comment, isComment := strings.CutPrefix(line, "#")
-	kind, isBlock := strings.CutPrefix(strings.TrimLeft(comment, " \t"), "///")
-	return isComment && isBlock && strings.Trim(kind, " \t") == "script"
+	rest, ok := strings.CutPrefix(line, "#")
+	if rest, ok = strings.CutPrefix(strings.TrimLeft(rest, " \t"), "///"); !ok || line[0] != '#' {
+		return false
+	}
+	return strings.Trim(rest, " \t") == "script"
 }
 
 // uncomment takes away the comment signs.
-func uncomment(lines []string) string {
+func uncomment(content string) string {
 	var b strings.Builder
-	for _, line := range lines {
+	for content != "" {
+		var line string
+		line, content = cutLine(content)
 		b.WriteString(strings.TrimPrefix(strings.TrimPrefix(line, "#"), " "))
 		b.WriteByte('\n')
 		if b.Len() > maxHeader {
@@ -123,7 +155,8 @@ func parseContent(content string) (*Header, error) {
 		return nil, fmt.Errorf("it has more than %d KiB", maxHeader>>10)
 	}
 	top, err := toml.Decode([]byte(content))
-	if wrong, ok := errors.AsType[*toml.Error](err); ok {
+	var wrong *toml.Error
+	if errors.As(err, &wrong) {
 		return nil, fmt.Errorf("line %d of its TOML: %s", wrong.Line, wrong.Message)
 	}
 	if err != nil {
