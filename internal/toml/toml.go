@@ -9,6 +9,7 @@ package toml
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"regexp"
@@ -21,8 +22,9 @@ import (
 )
 
 const (
-	maxDepth = 100     // of tables and lists in each other
-	maxMarks = 250_000 // of the signs that begin keys and values; a lock of 236 packages has 70,000
+	maxDepth  = 100     // of tables and lists in each other
+	maxScalar = 1000    // bytes of a number, a date or a time
+	maxMarks  = 250_000 // of the signs that begin keys and values; a lock of 236 packages has 70,000
 )
 
 // A Key is a name with those of the tables that it is in.
@@ -64,13 +66,22 @@ func (e *Error) Error() string {
 // Decode returns what a text says: strings, int64, float64, bool, go-toml's dates and
 // times, []any and map[string]any. Its errors are *Error.
 func Decode(text []byte) (map[string]any, error) {
+	return DecodeContext(context.Background(), text)
+}
+
+// DecodeContext is Decode for a long text. It returns the error of ctx when that ends.
+func DecodeContext(ctx context.Context, text []byte) (map[string]any, error) {
 	r, err := newReader(text)
 	if err != nil {
 		return nil, err
 	}
+	r.ctx = ctx
 	root := newTable(byHeader)
 	at := root
 	for r.parser.NextExpression() {
+		if err := r.ended(); err != nil {
+			return nil, err
+		}
 		switch e := r.parser.Expression(); e.Kind {
 		case unstable.Table, unstable.ArrayTable:
 			at, err = r.header(root, e)
@@ -132,6 +143,17 @@ func keyOf(in Key, n *unstable.Node) Key {
 type reader struct {
 	text   []byte
 	parser unstable.Parser
+	ctx    context.Context
+	steps  int
+}
+
+// ended looks at the context from time to time: at each expression and value it would
+// cost as much as they do.
+func (r *reader) ended() error {
+	if r.steps++; r.steps%1000 == 0 && r.ctx.Err() != nil {
+		return context.Cause(r.ctx)
+	}
+	return nil
 }
 
 // newReader bounds what the parser needs for a single expression: a node for each key
@@ -270,6 +292,9 @@ func (r *reader) value(n *unstable.Node, depth int) (any, error) {
 	if depth > maxDepth {
 		return nil, r.tooDeep(n)
 	}
+	if err := r.ended(); err != nil {
+		return nil, err
+	}
 	switch n.Kind {
 	case unstable.String:
 		return string(n.Data), nil
@@ -305,6 +330,9 @@ func (r *reader) value(n *unstable.Node, depth int) (any, error) {
 // scalar reads a number, a date or a time, in whose form the parser found nothing wrong.
 // It asks go-toml about the rare ones: that takes some microseconds.
 func scalar(n *unstable.Node) (any, error) {
+	if len(n.Data) > maxScalar {
+		return nil, fmt.Errorf("a number of %d characters; the most is %d", len(n.Data), maxScalar)
+	}
 	text := strings.ReplaceAll(string(n.Data), "_", "")
 	switch n.Kind {
 	case unstable.Integer:

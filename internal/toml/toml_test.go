@@ -81,6 +81,7 @@ func TestDecodeIsBounded(t *testing.T) {
 		"very deep lists":        {"x = " + strings.Repeat("[", 200_000), "nested more than"},
 		"a dotted key":           {"a" + strings.Repeat(".a", 5000) + " = 1", "nested more than 100 deep"},
 		"a dotted header":        {"[a" + strings.Repeat(".a", 5000) + "]", "nested more than 100 deep"},
+		"a long number":          {"x = 0." + strings.Repeat("7", 5000), "a number of 5002 characters; the most is 1000"},
 		"a list of empty tables": {"x = [" + strings.Repeat("{},", 500_000) + "]", "too many keys and values"},
 		"keys":                   {many("k%d = 1\n", 100_000), ""},
 		"tables":                 {many("[t%d]\n", 100_000), ""},
@@ -127,7 +128,7 @@ func FuzzDecode(f *testing.F) {
 		var want map[string]any
 		theirs := gotoml.Unmarshal([]byte(strings.TrimPrefix(string(text), "\ufeff")), &want)
 		if err != nil {
-			if theirs == nil && !strings.Contains(err.Error(), "nested more than") && !strings.Contains(err.Error(), "too many") {
+			if theirs == nil && !strings.Contains(err.Error(), "nested more than") && !strings.Contains(err.Error(), "too many") && !strings.Contains(err.Error(), "the most is") {
 				t.Fatalf("%v, but go-toml reads it", err)
 			}
 			return

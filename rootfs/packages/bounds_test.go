@@ -26,8 +26,8 @@ func TestBounds(t *testing.T) {
 			boundtest.Counted("packages", "lock-version = '1.0'\n", "[[packages]]\nname = 'p%d'\nversion = '1'\nwheels = ["+wheel+"]\n", "", ""),
 			boundtest.Repeated("wheels", "lock-version = '1.0'\n[[packages]]\nname = 'p'\nversion = '1'\nwheels = [", wheel+",", "]\n"),
 		),
-		Parse: func(text []byte) error {
-			_, err := ParseLock(text)
+		ParseContext: func(ctx context.Context, text []byte) error {
+			_, err := ParseLock(ctx, text)
 			return err
 		},
 	}, boundtest.Parser{

@@ -2,6 +2,7 @@ package packages
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"net/url"
@@ -51,11 +52,11 @@ var (
 )
 
 // ParseLock reads a lock file.
-func ParseLock(text []byte) (*Lock, error) {
+func ParseLock(ctx context.Context, text []byte) (*Lock, error) {
 	if len(text) > maxLock {
 		return nil, fmt.Errorf("the lock has more than %d bytes", maxLock)
 	}
-	top, err := toml.Decode(text)
+	top, err := toml.DecodeContext(ctx, text)
 	if wrong, ok := errors.AsType[*toml.Error](err); ok {
 		return nil, fmt.Errorf("the lock, line %d: %s", wrong.Line, wrong.Message)
 	}

@@ -15,7 +15,7 @@ wheels = [{ url = "https://x/six-1.17.0-py2.py3-none-any.whl", size = 7, hashes 
 func TestParseLockReadsEveryWayToWriteAWheel(t *testing.T) {
 	const headers = "lock-version = '1.0'\n[[packages]]\nname = 'six'\nversion = '1.17.0'\n[[packages.wheels]]\nurl = 'https://x/six-1.17.0-py2.py3-none-any.whl'\nsize = 7\nhashes.sha256 = '4721f391ed90541fddacab5acf947aa0d3dc7d27b2e1e8eda2be8970586c3274'\n[packages.tool.x]\nName = 1\n"
 	for _, text := range []string{lockedSix, headers} {
-		l, err := ParseLock([]byte(text))
+		l, err := ParseLock(t.Context(), []byte(text))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -40,7 +40,7 @@ func TestParseLockRefuses(t *testing.T) {
 		"a dotted key":           {`"1.0"`, `"1.0"` + "\na" + strings.Repeat(".a", 100_000) + " = 1", "line 2: nested more than 100 deep"},
 		"a list of tables":       {`"1.0"`, `"1.0"` + "\na = [" + strings.Repeat("{},", 1_000_000) + "]", "line 2: it has too many keys and values"},
 	} {
-		l, err := ParseLock([]byte(strings.Replace(lockedSix, tt.from, tt.to, 1)))
+		l, err := ParseLock(t.Context(), []byte(strings.Replace(lockedSix, tt.from, tt.to, 1)))
 		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
 			t.Errorf("%s: %v, %.200v; want %q", name, l, err, tt.want)
 		}

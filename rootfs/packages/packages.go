@@ -273,7 +273,7 @@ func parseKnown(content []byte) (*Lock, error) {
 	if err != nil {
 		return nil, err
 	}
-	lock, err := ParseLock([]byte(k.Lock))
+	lock, err := ParseLock(context.Background(), []byte(k.Lock)) // a file of ours
 	if err != nil {
 		return nil, err
 	}

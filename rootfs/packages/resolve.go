@@ -76,7 +76,7 @@ func (s *Store) resolve(ctx context.Context, r Request, progress func(Progress))
 	var given *Lock
 	constraints := r.Constraints
 	if r.Lock != nil {
-		if given, err = ParseLock(r.Lock); err != nil {
+		if given, err = ParseLock(ctx, r.Lock); err != nil {
 			return nil, &RequestError{err, true}
 		}
 		constraints = append(slices.Clone(constraints), given.constraints()...)
@@ -98,7 +98,7 @@ func (s *Store) resolve(ctx context.Context, r Request, progress func(Progress))
 		}
 		return nil, err
 	}
-	lock, err := ParseLock(out.Stdout)
+	lock, err := ParseLock(ctx, out.Stdout)
 	if err != nil {
 		return nil, fmt.Errorf("reading what the resolver wrote: %w", err)
 	}
