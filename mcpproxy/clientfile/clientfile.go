@@ -22,6 +22,10 @@ import (
 // and can be several MB.
 const MaxSize = 16 << 20
 
+// maxProject bounds a file of a project, which is anyone's: it is read before the user
+// trusts it, and nothing can cancel that.
+const maxProject = 192 << 10
+
 // A File is a config file that was read. Its entries are not parsed yet.
 type File struct {
 	Location Location
@@ -48,7 +52,11 @@ func Open(p Location, o Options) (*File, error) {
 	f.data = []byte(p.Text)
 	if p.Text == "" {
 		var err error
-		if f.data, err = statefile.ReadRegular(p.Path, MaxSize); err != nil {
+		most := int64(MaxSize)
+		if p.Project {
+			most = maxProject
+		}
+		if f.data, err = statefile.ReadRegular(p.Path, most); err != nil {
 			return nil, err
 		}
 	}

@@ -116,7 +116,6 @@ func TestBadEntryIsReportedAndHidesNoGoodOne(t *testing.T) {
 		{"x", `{"command":"c","env":{"A":"Bearer ${SECRET_TOKEN}","B":"${OTHER}"}}`, "needs the variables SECRET_TOKEN and OTHER"},
 		{"x", `{"command":"c","args":["${NOPE:-${NEITHER}}"]}`, "the default of ${NOPE} has a variable in it"},
 		{"x", `{"command":"c","cwd":"${input:folder}"}`, "${input:folder} is not supported"},
-		{"x", `{"command":"c","args":["` + strings.Repeat("a", 2<<20) + `"]}`, "too long"},
 		{"x", `{"type":"ws","url":"https://example.com"}`, `transport "ws" is not supported`},
 		{"x", `{"type":"http","command":"c"}`, `has no "url"`},
 		{"x", `{"type":"stdio","url":"https://example.com"}`, `has no "command"`},
@@ -148,6 +147,16 @@ func TestBadEntryIsReportedAndHidesNoGoodOne(t *testing.T) {
 			c.Problems[0].Source != filepath.Join(o.Dir, ".mcp.json") {
 			t.Errorf("%.80s: problems = %v, want %q", tt.entry, c.Problems, tt.want)
 		}
+	}
+}
+
+// TestLongCommandHidesNoOtherServer of the user's own file; one of a project is not as long.
+func TestLongCommandHidesNoOtherServer(t *testing.T) {
+	c := discovery.Discover(mcptest.Site(t, map[string]string{
+		"home/.claude.json": `{"mcpServers":{"first":{"command":"1"},"x":{"command":"c","args":["` + strings.Repeat("a", 2<<20) + `"]},"last":{"command":"2"}}}`,
+	}))
+	if names(c) != "first=1 last=2" || len(c.Problems) != 1 || !strings.Contains(c.Problems[0].String(), "too long") {
+		t.Errorf("servers = %s, problems = %.300v", names(c), c.Problems)
 	}
 }
 

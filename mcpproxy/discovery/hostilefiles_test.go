@@ -71,6 +71,30 @@ func TestHostileTextIsRefusedQuickly(t *testing.T) {
 	}
 }
 
+// TestFilesOfProjectsAreShort, as anyone may have written them; the user's own may be long.
+func TestFilesOfProjectsAreShort(t *testing.T) {
+	const size = 192 << 10
+	file := func(n int) string {
+		text := `{"mcpServers":{"a":{"command":"x"}}}`
+		return text + strings.Repeat(" ", n-len(text))
+	}
+	for _, tt := range []struct {
+		name, text string
+		fails      bool
+	}{
+		{"project/.mcp.json", file(size), false},
+		{"project/.mcp.json", file(size + 1), true},
+		{"project/.vscode/mcp.json", file(size + 1), true},
+		{"project/.codex/config.toml", "# " + strings.Repeat("x", size), true},
+		{"home/.claude.json", file(size + 1), false},
+	} {
+		c := discovery.Discover(mcptest.Site(t, map[string]string{tt.name: tt.text}))
+		if fails := len(c.Problems) == 1 && strings.Contains(c.Problems[0].Reason, "is larger than 192 KiB"); fails != tt.fails || !fails && len(c.Servers) != 1 {
+			t.Errorf("%s of %d bytes: %s, %.300v", tt.name, len(tt.text), names(c), c.Problems)
+		}
+	}
+}
+
 func TestCommentsTrailingCommasAndMarksAreRead(t *testing.T) {
 	for name, text := range map[string]string{
 		"a.json": "\xef\xbb\xbf// x\n{\"mcpServers\": {\"a\": {\"command\": \"/http://[{\", /* [[ */ \"args\": [1, 2,],},},} // end",

@@ -1,6 +1,7 @@
 package plainjson_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/toolcell/toolcell/internal/boundtest"
@@ -22,7 +23,10 @@ func TestBounds(t *testing.T) {
 	}
 	boundtest.Run(t,
 		boundtest.Parser{Row: "config file, TOML", Shapes: boundtest.TOML("", ""), Parse: convert("a.toml")},
-		boundtest.Parser{Row: "config file, YAML", Shapes: boundtest.YAML(), Parse: convert("a.yaml")},
+		boundtest.Parser{Row: "config file, YAML", Shapes: append(boundtest.YAML(),
+			boundtest.Shape{Name: "aliases of a long text", Make: func(n int) []byte {
+				return []byte("a: &a \"" + strings.Repeat("s", n/2) + "\"\nb: [*a" + strings.Repeat(",*a", n/2/3-10) + "]\n")
+			}}), Parse: convert("a.yaml")},
 		boundtest.Parser{Row: "config file, JSON", Shapes: append(boundtest.JSON("// c\n", ""), comments...), Parse: convert("a.json")},
 	)
 }

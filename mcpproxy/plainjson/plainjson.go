@@ -19,7 +19,7 @@ const (
 	maxDepth     = 1000     // of nesting, in a file and in what its text becomes
 	maxWritten   = 1 << 20  // TOML and YAML, which people write by hand
 	maxNodes     = 200_000  // of a YAML file with its aliases followed
-	maxCommented = 200_000  // values of JSON with comments: each takes some 250 bytes
+	maxCommented = 100_000  // values of JSON with comments: each takes some 250 bytes
 	maxConverted = 16 << 20 // of JSON made of YAML, with its aliases followed
 )
 

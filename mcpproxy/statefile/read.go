@@ -37,7 +37,7 @@ func ReadRegular(path string, most int64) (data []byte, err error) {
 		return nil, err
 	}
 	if int64(len(data)) > most {
-		return nil, fmt.Errorf("is larger than %d MiB", most>>20)
+		return nil, fmt.Errorf("is larger than %s", sizeText(most))
 	}
 	return bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), nil // editors on Windows leave a mark
 }
@@ -49,4 +49,11 @@ func Reason(err error) string {
 		return pe.Err.Error()
 	}
 	return err.Error()
+}
+
+func sizeText(n int64) string {
+	if n < 1<<20 {
+		return fmt.Sprintf("%d KiB", n>>10)
+	}
+	return fmt.Sprintf("%d MiB", n>>20)
 }
