@@ -18,7 +18,9 @@ func toolDefinitions(tb testing.TB, tools ...string) catalog.Definitions {
 	tb.Helper()
 	b := catalog.NewBuilder(slog.New(slog.DiscardHandler))
 	for _, t := range tools {
-		b.Add([]json.RawMessage{json.RawMessage(t)})
+		if _, err := b.Add(tb.Context(), []json.RawMessage{json.RawMessage(t)}); err != nil {
+			tb.Fatal(err)
+		}
 	}
 	return b.Definitions()
 }

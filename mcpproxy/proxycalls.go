@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/toolcell/toolcell/internal/room"
 	"github.com/toolcell/toolcell/mcpproxy/catalog"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/elicitation"
@@ -72,7 +73,7 @@ func (p *Planned) Error() string {
 
 // Call calls a tool.
 func (p *Proxy) Call(ctx context.Context, r CallRequest) (CallResult, error) {
-	args, err := canonicalArguments(r.Arguments)
+	args, err := canonicalArguments(ctx, r.Arguments)
 	if err != nil {
 		return CallResult{}, fmt.Errorf("calling tool %q of server %q: %w", r.Tool, r.Server, err)
 	}
@@ -278,7 +279,7 @@ func (e *RemoteError) Error() string {
 
 // canonicalArguments returns the one form of the arguments that is checked, shown to the
 // user, and sent: a check of what the server reads differently would be none.
-func canonicalArguments(args json.RawMessage) (json.RawMessage, error) {
+func canonicalArguments(ctx context.Context, args json.RawMessage) (json.RawMessage, error) {
 	args = bytes.TrimSpace(args)
 	if len(args) == 0 || rawjson.IsNull(args) {
 		return json.RawMessage("{}"), nil
@@ -286,7 +287,7 @@ func canonicalArguments(args json.RawMessage) (json.RawMessage, error) {
 	if args[0] != '{' {
 		return nil, errNoObject
 	}
-	args, err := rawjson.Canonical(args)
+	args, err := room.Decode(ctx, "reading the arguments of a call", len(args), room.Arguments, func() (json.RawMessage, error) { return rawjson.Canonical(args) })
 	switch {
 	case errors.Is(err, rawjson.ErrNotJSON):
 		return nil, errNoObject

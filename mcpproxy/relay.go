@@ -11,8 +11,10 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/toolcell/toolcell/internal/room"
 	"github.com/toolcell/toolcell/mcpproxy/elicitation"
 	"github.com/toolcell/toolcell/mcpproxy/rawjson"
+	"github.com/toolcell/toolcell/mcpproxy/redact"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 	"github.com/toolcell/toolcell/mcpproxy/transport"
 	"github.com/toolcell/toolcell/mcpproxy/transport/message"
@@ -111,7 +113,7 @@ func (r *relay) ask(ctx context.Context, key string, params json.RawMessage) (*e
 	}
 	r.left.Pause()
 	defer r.left.Resume()
-	e, err := elicitation.Read(params, r.can, r.u.secrets)
+	e, err := readForm(ctx, params, r.can, r.u.secrets)
 	if err != nil {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the user cannot be asked this: " + err.Error()}
 	}
@@ -217,8 +219,13 @@ func (r *relay) visit(ctx context.Context, data json.RawMessage) error {
 	return nil
 }
 
+// readForm is elicitation.Read with room for it.
+func readForm(ctx context.Context, params json.RawMessage, can ElicitCapabilities, secrets *redact.Redactor) (Elicitation, error) {
+	return room.Decode(ctx, "reading what a server asks", len(params), room.Form, func() (Elicitation, error) { return elicitation.Read(params, can, secrets) })
+}
+
 func (r *relay) visitOne(ctx context.Context, params json.RawMessage) error {
-	e, err := elicitation.Read(params, ElicitCapabilities{URL: true}, r.u.secrets)
+	e, err := readForm(ctx, params, ElicitCapabilities{URL: true}, r.u.secrets)
 	if err != nil {
 		return fmt.Errorf("the server asks the user to open an address: %w", err)
 	}

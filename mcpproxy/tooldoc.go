@@ -1,9 +1,11 @@
 package mcpproxy
 
 import (
+	"context"
 	"encoding/json"
 
 	"github.com/toolcell/toolcell/internal/contain"
+	"github.com/toolcell/toolcell/internal/room"
 	"github.com/toolcell/toolcell/mcpproxy/catalog"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/search"
@@ -37,6 +39,11 @@ func newDoc(s config.Server, t catalog.Tool, full bool) (doc ToolDoc) {
 	defer contain.Recover(workDocument, nil)
 	doc = ToolDoc{Server: s.Name, ServerAlias: s.Alias, Tool: t.Name, ToolAlias: t.Alias, Description: t.Description}
 	contain.Point(workDocument)
+	release, err := room.Take(context.Background(), len(t.InputSchema)+len(t.OutputSchema), room.Schema) // each who has room is done soon
+	if err != nil {
+		return doc
+	}
+	defer release()
 	sig := signature.New(t.InputSchema, t.OutputSchema)
 	if !full {
 		doc.Description, doc.Signature = text.Summary(t.Description), sig.Brief(t.Alias)

@@ -276,11 +276,11 @@ func listTools(ctx context.Context, s *transport.Session, overHTTP bool, log *sl
 	b := catalog.NewBuilder(log)
 	b.OverHTTP = overHTTP && s.InitializeResult() != nil && s.InitializeResult().ProtocolVersion >= remote.FirstWithHeaders
 	err := s.Pages(ctx, transport.MethodListTools, "tools", func(items []json.RawMessage) (bool, error) {
-		more := b.Add(items)
-		if !more {
+		more, err := b.Add(ctx, items)
+		if !more && err == nil {
 			log.Warn("the tool list is too long", "kept", b.Count())
 		}
-		return more, nil
+		return more, err
 	})
 	var unread *transport.PageError
 	if errors.As(err, &unread) && b.Count() > 0 { // tools that are right do not go with it

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"context"
 	"testing"
 
 	"github.com/toolcell/toolcell/internal/boundtest"
@@ -14,8 +15,8 @@ func TestBounds(t *testing.T) {
 		boundtest.Repeated("a long method", `{"type":"call","method":"`, "m", `"}`),
 	)
 	boundtest.Run(t,
-		boundtest.Parser{Row: "frame of the runner", Shapes: frame, Parse: func(text []byte) error {
-			f, err := parseFrame(text)
+		boundtest.Parser{Row: "frame of the runner", Shapes: frame, ParseContext: func(ctx context.Context, text []byte) error {
+			f, err := parseFrame(ctx, text)
 			if err == nil {
 				ownText(f.Result)
 				jsonString(f.Names)

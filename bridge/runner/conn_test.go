@@ -253,7 +253,7 @@ func TestFrameTakesItsSize(t *testing.T) {
 		body := []byte(`{"type":"call","id":1,"method":"m","` + field + `":[` + strings.Repeat("{},", elements) + `{}]}`)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		if _, err := readFrame(bytes.NewReader(body), len(body)); err != nil {
+		if _, err := readFrame(t.Context(), bytes.NewReader(body), len(body)); err != nil {
 			t.Errorf("%s: %v", field, err)
 		}
 		runtime.ReadMemStats(&after)
@@ -266,7 +266,7 @@ func TestFrameTakesItsSize(t *testing.T) {
 // TestFramesAreParsedWhereTheyLie, and what is short in a runner's is short.
 func TestFramesAreParsedWhereTheyLie(t *testing.T) {
 	body := []byte(` {"type":"start","method":"m","id":-7,"params":{"a":[1,{"b":null}]},"exitCode":3,"kept":true,"new":[{}],"type":"call"} `)
-	f, err := parseFrame(body)
+	f, err := parseFrame(t.Context(), body)
 	if err != nil || f.Type != "call" || f.ID != -7 || f.Method != "m" || string(f.Params) != `{"a":[1,{"b":null}]}` || f.ExitCode != 3 || !f.Kept {
 		t.Fatalf("got %+v, %v", f, err)
 	}
@@ -277,7 +277,7 @@ func TestFramesAreParsedWhereTheyLie(t *testing.T) {
 		``, `[]`, `{}x`, `{"type":"call"`, `{"id":1.5}`, `{"type":1}`, `{"params":[}`, `{"method":"` + strings.Repeat("m", maxScalar) + `"}`,
 		`{"params":` + strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000) + `}`,
 	} {
-		if f, err := parseFrame([]byte(bad)); !errors.Is(err, ErrProtocol) {
+		if f, err := parseFrame(t.Context(), []byte(bad)); !errors.Is(err, ErrProtocol) {
 			t.Errorf("%.40q is %+v, %v", bad, f, err)
 		}
 	}

@@ -29,6 +29,7 @@ package runner
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -93,11 +94,19 @@ type frame struct {
 // maxScalar bounds the text of a member of a frame that is decoded, in bytes.
 const maxScalar = 1 << 10
 
+// maxMembers bounds the members of a frame; the runner sends some ten.
+const maxMembers = 100
+
 // parseFrame finds the members of a frame. If one comes twice, the last counts.
-func parseFrame(body []byte) (*frame, error) {
-	f, s := &frame{}, rawjson.Scanner{Text: body}
+func parseFrame(ctx context.Context, body []byte) (*frame, error) {
+	f, s := &frame{}, rawjson.Scanner{Text: body, Context: ctx}
 	var err error
+	members := 0
 	whole := s.Object(func(name []byte) bool {
+		if members++; members > maxMembers {
+			err = fmt.Errorf("it has more than %d members", maxMembers)
+			return false
+		}
 		value, ok := s.Value(rawjson.MaxDepth)
 		if ok {
 			err = f.set(string(name), value)
@@ -105,6 +114,9 @@ func parseFrame(body []byte) (*frame, error) {
 		return ok && err == nil
 	})
 	s.SkipSpace()
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	if err == nil && (!whole || s.Offset < len(body)) {
 		err = errors.New("it is not a JSON object")
 	}
@@ -195,12 +207,12 @@ func frameSize(head [4]byte) (int, error) {
 }
 
 // readFrame reads the n bytes of a frame. The caller has acquired room for them.
-func readFrame(r io.Reader, n int) (*frame, error) {
+func readFrame(ctx context.Context, r io.Reader, n int) (*frame, error) {
 	body := make([]byte, n)
 	if _, err := io.ReadFull(r, body); err != nil {
 		return nil, err
 	}
-	return parseFrame(body)
+	return parseFrame(ctx, body)
 }
 
 // writeFrame sends m in one write, so that the frames of parallel calls do not mix

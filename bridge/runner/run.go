@@ -158,7 +158,7 @@ func (r *run) nextFrame(ctx context.Context) (f *frame, release func(), err erro
 		defer r.pauses.reading(r.conn)()
 	}
 	contain.Point("runner: reading a frame")
-	f, err = readFrame(r.in, n)
+	f, err = readFrame(ctx, r.in, n)
 	if kept = err == nil; kept {
 		return f, release, nil
 	}

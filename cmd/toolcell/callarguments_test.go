@@ -71,7 +71,7 @@ func TestArgumentsOfACall(t *testing.T) {
 func TestPicturesOfAnAnswerAreKeptNotPrinted(t *testing.T) {
 	answer := json.RawMessage(`{"content":[{"type":"text","text":"here"},{"type":"image","mimeType":"image/png","data":"iVBORw0KGgo="},
 		{"type":"resource","resource":{"uri":"x://y","mimeType":"application/pdf","blob":"JVBERg=="}}]}`)
-	value, err := toolvalue.Of(answer)
+	value, err := toolvalue.Of(t.Context(), answer)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func TestPicturesOfAnAnswerAreKeptNotPrinted(t *testing.T) {
 			t.Errorf("%s: %q, %v", file, got, err)
 		}
 	}
-	value, _ = toolvalue.Of(json.RawMessage(`{"content":[{"type":"text","text":"all text"}]}`))
+	value, _ = toolvalue.Of(t.Context(), json.RawMessage(`{"content":[{"type":"text","text":"all text"}]}`))
 	if err := writeAnswer(s, filepath.Join(dir, "a.txt"), value); err != nil {
 		t.Error(err)
 	}

@@ -108,8 +108,9 @@ var imports = map[string][]string{
 
 	"images": {},
 
-	"internal/boundtest": {},
+	"internal/boundtest": {"internal/room"},
 	"internal/contain":   {},
+	"internal/room":      {"internal/contain"},
 	"internal/seeds":     {},
 	"internal/toml":      {},
 

@@ -66,7 +66,7 @@ func serversCall(c *cli.Context, s *console.Streams, p *mcpproxy.Proxy) error {
 	if err != nil {
 		return err
 	}
-	value, err := toolvalue.Of(answer.JSON)
+	value, err := toolvalue.Of(c.Context, answer.JSON)
 	var failed *toolvalue.ToolError
 	if err != nil && !errors.As(err, &failed) {
 		return err

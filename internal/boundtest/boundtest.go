@@ -24,13 +24,15 @@ import (
 	"time"
 )
 
-// A Parser is what reads untrusted input. It has Parse or Read.
+// A Parser is what reads untrusted input. It has one of Parse, ParseContext and Read.
 type Parser struct {
 	Row    string // its name in rows.go
 	Shapes []Shape
 
 	// Parse takes all bytes at once and cannot be cancelled.
 	Parse func(text []byte) error
+	// ParseContext takes all bytes at once and obeys its context.
+	ParseContext func(ctx context.Context, text []byte) error
 	// Read takes a stream and obeys its context.
 	Read func(ctx context.Context, r io.Reader) error
 }
@@ -54,9 +56,10 @@ const childEnv = "TOOLCELL_BOUND"
 
 // A report is what such a process found.
 type report struct {
-	Small, Large, Whole size          // Whole is the largest input that the row allows
+	Small, Large, Whole size          // Whole is the slowest of the largest inputs that the row allows
 	Ended               time.Duration // after the context
 	Peak                int           // bytes
+	Over                int           // bytes that it takes beyond the room that it has
 }
 
 type size struct {
@@ -77,8 +80,8 @@ func Run(t *testing.T, parsers ...Parser) {
 			t.Errorf("%q has no row in internal/boundtest/rows.go", p.Row)
 			continue
 		}
-		if (p.Read != nil) != row.Cancels || (p.Read == nil) == (p.Parse == nil) {
-			t.Errorf("%q: a parser that obeys a context has Read and says so in its row, and any other has Parse", p.Row)
+		if (p.Parse == nil) != row.Cancels || p.Read != nil && p.ParseContext != nil {
+			t.Errorf("%q: a parser that obeys a context has Read or ParseContext and says so in its row, and any other has Parse", p.Row)
 			continue
 		}
 		for _, s := range p.Shapes {
@@ -126,10 +129,13 @@ func check(t *testing.T, p Parser, row Row, id string) {
 	if p.Parse != nil && r.Whole.Took > row.whole() {
 		t.Errorf("%d bytes are allowed and take %v, which nothing can cancel; the most is %v (%s)", r.Whole.Bytes, r.Whole.Took, row.whole(), r.Whole.Error)
 	}
-	if p.Read != nil && r.Ended > mostAtOnce {
+	if row.Cancels && r.Ended > mostAtOnce {
 		t.Errorf("it ends %v after its context; the most is %v", r.Ended, mostAtOnce)
 	}
-	if r.Peak > row.Peak<<20 {
-		t.Errorf("it takes %d KiB; its row says %d MiB", r.Peak>>10, row.Peak)
+	if r.Peak > row.peak() {
+		t.Errorf("it takes %d KiB; its row says %d MiB", r.Peak>>10, row.peak()>>20)
+	}
+	if r.Over > 0 {
+		t.Errorf("it takes %d KiB more than %d times its input", r.Over>>10, row.Room)
 	}
 }

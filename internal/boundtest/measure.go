@@ -18,11 +18,16 @@ import (
 func measure(p Parser, row Row, s Shape) (r report) {
 	slow := slowness()
 	limit := min(row.Bytes, largest)
-	limitMemory(2*row.Peak<<20 + 8*largest + 512<<20)
+	limitMemory(2*row.peak() + 8*largest + 512<<20)
 	once := func(n int) size {
 		text := s.Make(n)
 		took, peak, err := cost(p, text)
-		r.Peak = max(r.Peak, peak)
+		if len(text) <= row.Bytes { // no more comes to it
+			r.Peak = max(r.Peak, peak)
+		}
+		if row.Room > 0 {
+			r.Over = max(r.Over, peak-row.Room*len(text)-garbage)
+		}
 		found := size{Bytes: len(text), Took: time.Duration(float64(took) / slow)}
 		if err != nil {
 			found.Error = err.Error()[:min(300, len(err.Error()))]
@@ -44,34 +49,47 @@ func measure(p Parser, row Row, s Shape) (r report) {
 	}
 	r.Large = best(min(10*n, 2*largest), mostGrowth*max(r.Small.Took, enough))
 	if p.Parse != nil {
-		if r.Whole = r.Small; n < limit || r.Whole.Took > row.whole() {
-			r.Whole = best(limit, row.whole())
+		r.Whole = best(limit, row.whole())
+		for part := range 4 { // what has too many parts is refused, and less of it is slower
+			if less := best(limit>>(part+1), row.whole()); less.Took > r.Whole.Took {
+				r.Whole = less
+			}
 		}
 		return r
 	}
 	for range tries {
-		if r.Ended = time.Duration(float64(endAfter(p, s)) / slow); r.Ended <= mostAtOnce {
+		ended := endAfter
+		if p.ParseContext != nil {
+			ended = endParsing
+		}
+		if r.Ended = time.Duration(float64(ended(p, s, limit)) / slow); r.Ended <= mostAtOnce {
 			break
 		}
 	}
 	return r
 }
 
+// garbage is memory that one call may take however short its input is.
+const garbage = 24 << 20
+
 // cost feeds a text to the parser.
 func cost(p Parser, text []byte) (took time.Duration, peak int, err error) {
 	debug.FreeOSMemory()
 	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) // the peak is measured from here
 	before, from := status("VmRSS"), processorTime()
-	if p.Parse != nil {
+	switch {
+	case p.Parse != nil:
 		err = p.Parse(text)
-	} else {
+	case p.ParseContext != nil:
+		err = p.ParseContext(context.Background(), text)
+	default:
 		err = p.Read(context.Background(), bytes.NewReader(text))
 	}
 	return processorTime() - from, max(0, status("VmHWM")-before), err
 }
 
 // endAfter returns how long a reader of a stream without end goes on after its context.
-func endAfter(p Parser, s Shape) time.Duration {
+func endAfter(p Parser, s Shape, _ int) time.Duration {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	text := s.Make(1 << 20)
@@ -91,6 +109,28 @@ func endAfter(p Parser, s Shape) time.Duration {
 	cancel()
 	<-done
 	return time.Since(from)
+}
+
+// endParsing returns how long at most a call goes on that is cancelled at its beginning, in
+// its middle and near its end.
+func endParsing(p Parser, s Shape, limit int) (longest time.Duration) {
+	text := s.Make(limit)
+	from := time.Now()
+	_ = p.ParseContext(context.Background(), text)
+	whole := time.Since(from)
+	for _, part := range []time.Duration{0, 1, 3, 5, 8} {
+		ctx, cancel := context.WithCancel(context.Background())
+		done := make(chan time.Duration, 1)
+		go func() {
+			_ = p.ParseContext(ctx, text)
+			done <- processorTime() // which a busy machine does not make longer
+		}()
+		time.Sleep(whole * part / 10)
+		from := processorTime()
+		cancel()
+		longest = max(longest, <-done-from)
+	}
+	return longest
 }
 
 // endless is a text again and again.

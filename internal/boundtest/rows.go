@@ -3,8 +3,11 @@ package boundtest
 import (
 	"cmp"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
+
+	"github.com/toolcell/toolcell/internal/room"
 )
 
 const ms = time.Millisecond
@@ -19,24 +22,27 @@ type Row struct {
 	Time   time.Duration // that the largest input takes; 100 ms if it is 0
 	Peak   int           // MiB that one call takes beside its input
 	AtOnce int           // most calls at one time in a process
+	// Room is how many times its bytes a call takes of the room that all such calls share
+	// (package room), instead of Peak and AtOnce.
+	Room int
 	// Cancels says that it obeys a context. What does not is over in Time.
 	Cancels bool
 }
 
 // Rows are all parsers of untrusted input.
 var Rows = []Row{
-	{Name: "code with its header", From: "code", Bytes: 4 << 20, Depth: "100", Count: "64 KiB of header, 200 dependencies", Time: 300 * ms, Peak: 192, AtOnce: 16},
-	{Name: "package lock", From: "code, uv", Bytes: 4 << 20, Depth: "100", Count: "250,000 keys and values", Time: 300 * ms, Peak: 192, AtOnce: 1},
-	{Name: "requirement", From: "code", Bytes: 64 << 10, Peak: 16, AtOnce: 16},
-	{Name: "config file, TOML", From: "a project", Bytes: 1 << 20, Depth: "100", Count: "250,000 keys and values", Time: 400 * ms, Peak: 192, AtOnce: 1},
-	{Name: "config file, YAML", From: "a project", Bytes: 1 << 20, Depth: "1,000", Count: "200,000 nodes, aliases followed", Time: 500 * ms, Peak: 256, AtOnce: 1},
-	{Name: "config file, JSON", From: "a project", Bytes: 1 << 20, Depth: "1,000", Count: "200,000 values, with comments", Time: 400 * ms, Peak: 192, AtOnce: 1},
-	{Name: "tool definition", From: "a server", Bytes: 4 << 20, Depth: "200", Count: "20,000 tools", Time: 1000 * ms, Peak: 256, AtOnce: 4},
-	{Name: "schema of a tool", From: "a server", Bytes: 256 << 10, Depth: "100", Count: "20,000 parts, 1,000 parameters", Time: 200 * ms, Peak: 96, AtOnce: 16},
-	{Name: "arguments of a call", From: "code", Bytes: 48 << 20, Depth: "10,000", Count: "500,000 names", Time: 1000 * ms, Peak: 512, AtOnce: 2},
-	{Name: "result of a tool", From: "a server", Bytes: 48 << 20, Depth: "10,000", Count: "100,000 contents", Time: 1000 * ms, Peak: 512, AtOnce: 1},
-	{Name: "form of a server", From: "a server", Bytes: 80 << 10, Depth: "10,000", Peak: 64, AtOnce: 16},
-	{Name: "JSON with secrets", From: "a server", Bytes: 80 << 10, Depth: "10,000", Peak: 64, AtOnce: 16},
+	{Name: "code with its header", From: "code", Bytes: 4 << 20, Depth: "100", Count: "64 KiB of header, 200 dependencies", Peak: 8, AtOnce: 16},
+	{Name: "package lock", From: "code, uv", Bytes: 4 << 20, Depth: "100", Count: "250,000 keys and values", Peak: 192, AtOnce: 1, Cancels: true},
+	{Name: "requirement", From: "code", Bytes: 64 << 10, Peak: 4, AtOnce: 16},
+	{Name: "config file, TOML", From: "a project", Bytes: 192 << 10, Depth: "100", Count: "250,000 keys and values", Peak: 64, AtOnce: 1},
+	{Name: "config file, YAML", From: "a project", Bytes: 192 << 10, Depth: "1,000", Count: "200,000 nodes, aliases followed", Peak: 96, AtOnce: 1},
+	{Name: "config file, JSON", From: "a project", Bytes: 192 << 10, Depth: "1,000", Count: "100,000 values, with comments", Peak: 64, AtOnce: 1},
+	{Name: "tool definition", From: "a server", Bytes: 4 << 20, Depth: "200", Count: "20,000 tools", Room: room.Definition, Cancels: true},
+	{Name: "schema of a tool", From: "a server", Bytes: 256 << 10, Depth: "100", Count: "20,000 parts, 1,000 parameters", Room: room.Schema},
+	{Name: "arguments of a call", From: "code", Bytes: 48 << 20, Depth: "10,000", Count: "500,000 names", Room: room.Arguments, Cancels: true},
+	{Name: "result of a tool", From: "a server", Bytes: 48 << 20, Depth: "10,000", Count: "100,000 contents", Room: room.Result, Cancels: true},
+	{Name: "form of a server", From: "a server", Bytes: 80 << 10, Depth: "10,000", Room: room.Form},
+	{Name: "JSON with secrets", From: "a server", Bytes: 80 << 10, Depth: "10,000", Peak: 8, AtOnce: 16},
 	{Name: "manifest or index of an image", From: "a registry", Bytes: 8 << 20, Depth: "10,000", Count: "1,000 layers or manifests", Peak: 128, AtOnce: 4},
 	{Name: "configuration of an image", From: "a registry", Bytes: 16 << 20, Depth: "10,000", Count: "1,000 layers, 1,000 variables", Peak: 96, AtOnce: 4, Cancels: true},
 	{Name: "manifest.json of docker save", From: "an archive", Bytes: 8 << 20, Depth: "10,000", Count: "1,000 images, 20,000 names", Peak: 128, AtOnce: 4},
@@ -57,8 +63,8 @@ var Rows = []Row{
 	{Name: "RECORD of a wheel", From: "an index", Bytes: 16 << 20, Count: "200,000 files, lines of 16 KiB", Peak: 96, AtOnce: 4, Cancels: true},
 	{Name: "METADATA of a wheel", From: "an index", Bytes: 4 << 20, Peak: 16, AtOnce: 4},
 	{Name: "errors of uv", From: "an index", Bytes: 256 << 10, Peak: 16, AtOnce: 4},
-	{Name: "frame of the runner", From: "code", Bytes: 48 << 20, Depth: "10,000", Count: "256 calls", Time: 1000 * ms, Peak: 192, AtOnce: 2},
-	{Name: "stack of a run", From: "code", Bytes: 512 << 10, Depth: "3", Count: "400 frames", Peak: 64, AtOnce: 16},
+	{Name: "frame of the runner", From: "code", Bytes: 48 << 20, Depth: "10,000", Count: "100 members, 256 calls", Peak: 8, AtOnce: 16, Cancels: true},
+	{Name: "stack of a run", From: "code", Bytes: 512 << 10, Depth: "2", Count: "400 frames", Peak: 8, AtOnce: 16},
 }
 
 func find(name string) (Row, bool) {
@@ -74,13 +80,26 @@ func find(name string) (Row, bool) {
 func Table() string {
 	var b strings.Builder
 	b.WriteString("| what is read | from | bytes | depth | count | time | memory | at once |\n|---|---|--:|--:|---|---|--:|--:|\n")
-	all := 0
+	all := (room.Large + room.Small) >> 20
 	for _, r := range Rows {
 		all += r.Peak * r.AtOnce
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %d MiB | %d |\n", r.Name, r.From, sizeText(r.Bytes), cmp.Or(r.Depth, "–"), cmp.Or(r.Count, "–"), r.timeText(), r.Peak, r.AtOnce)
+		memory, atOnce := sizeText(r.Peak<<20), strconv.Itoa(r.AtOnce)
+		if r.Room > 0 {
+			memory, atOnce = fmt.Sprintf("%d times its bytes", r.Room), "while there is room"
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s | %s |\n", r.Name, r.From, sizeText(r.Bytes), cmp.Or(r.Depth, "–"), cmp.Or(r.Count, "–"), r.timeText(), memory, atOnce)
 	}
+	fmt.Fprintf(&b, "| room for calls that share it | | | | | | %d MiB | |\n", (room.Large+room.Small)>>20)
 	fmt.Fprintf(&b, "| all of them at the same moment | | | | | | %d MiB | |\n", all)
 	return b.String()
+}
+
+// peak is the most bytes that a call takes beside its input.
+func (r Row) peak() int {
+	if r.Room > 0 {
+		return r.Room*r.Bytes + garbage
+	}
+	return r.Peak << 20
 }
 
 // whole is the most that the largest input may take.

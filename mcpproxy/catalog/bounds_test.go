@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"context"
 	"encoding/json"
 	"log/slog"
 	"testing"
@@ -15,10 +16,12 @@ func TestBounds(t *testing.T) {
 	shapes = append(shapes, boundtest.Between(`{"name":"t","description":`, `}`, boundtest.JSON("", "")[11:16]...)...)
 	boundtest.Run(t, boundtest.Parser{
 		Row: "tool definition", Shapes: shapes,
-		Parse: func(text []byte) error {
+		ParseContext: func(ctx context.Context, text []byte) error {
 			b := NewBuilder(slog.New(slog.DiscardHandler))
 			b.OverHTTP = true
-			b.Add([]json.RawMessage{text})
+			if _, err := b.Add(ctx, []json.RawMessage{text}); err != nil {
+				return err
+			}
 			for _, t := range b.Definitions().tools {
 				Outline(t.InputSchema)
 			}

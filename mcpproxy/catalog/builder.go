@@ -9,6 +9,7 @@ import (
 	"log/slog"
 
 	"github.com/toolcell/toolcell/internal/contain"
+	"github.com/toolcell/toolcell/internal/room"
 	"github.com/toolcell/toolcell/mcpproxy/pins"
 	"github.com/toolcell/toolcell/mcpproxy/rawjson"
 	"github.com/toolcell/toolcell/mcpproxy/text"
@@ -44,18 +45,29 @@ func NewBuilder(log *slog.Logger) *Builder {
 }
 
 // Add takes in one page, and reports false when there is no room for more. A
-// tool that makes no sense is left out and spoils none of the others.
-func (b *Builder) Add(page []json.RawMessage) bool {
+// tool that makes no sense is left out and spoils none of the others. The error is that of
+// ctx.
+func (b *Builder) Add(ctx context.Context, page []json.RawMessage) (more bool, err error) {
 	for _, raw := range page {
 		if b.bytes += len(raw); b.bytes > maxToolBytes || b.kept > maxKeptBytes || len(b.defs.tools) == maxTools {
-			return false
+			return false, nil
 		}
-		var t Tool
-		var sent pins.Definition
-		err := contain.Call("reading the definition of a tool", func() (err error) { // of one: the others stay
-			t, sent, err = readTool(raw)
-			return err
+		type definition struct {
+			tool Tool
+			sent pins.Definition
+		}
+		const work = "reading the definition of a tool"
+		read, err := room.Decode(ctx, work, min(len(raw), maxDefinition), room.Definition, func() (d definition, err error) {
+			err = contain.Call(work, func() (err error) { // of one: the others stay
+				d.tool, d.sent, err = readTool(raw)
+				return err
+			})
+			return d, err
 		})
+		if ctx.Err() != nil {
+			return false, context.Cause(ctx)
+		}
+		t := read.tool
 		if err == nil && b.seen[t.Name] {
 			err = errors.New("the server has another of this name")
 		}
@@ -68,10 +80,10 @@ func (b *Builder) Add(page []json.RawMessage) bool {
 		}
 		b.seen[t.Name] = true
 		b.defs.tools = append(b.defs.tools, t)
-		b.defs.sent = append(b.defs.sent, sent)
+		b.defs.sent = append(b.defs.sent, read.sent)
 		b.kept += t.size()
 	}
-	return true
+	return true, nil
 }
 
 // leaveOut notes why, for the log and for who asks for the tool.
@@ -135,7 +147,7 @@ func nestsAtMost(raw json.RawMessage, depth int) bool {
 
 // nameOf returns the name of a definition that cannot be decoded, if it has one.
 func nameOf(raw json.RawMessage) (name string) {
-	members, _ := rawjson.Members(raw)
+	members, _ := rawjson.Members(raw[:min(len(raw), maxDefinition)])
 	value, _ := rawjson.Find(members, "name")
 	_ = json.Unmarshal(value, &name)
 	return name

@@ -11,7 +11,7 @@ import (
 
 func TestFindFoldTakesNamesInAnyCase(t *testing.T) {
 	b := NewBuilder(slog.New(slog.NewTextHandler(io.Discard, nil)))
-	b.Add([]json.RawMessage{[]byte(`{"name":"Create-Issue"}`), []byte(`{"name":"echo"}`), []byte(`{"name":"Echo"}`)})
+	add(t, b, []json.RawMessage{[]byte(`{"name":"Create-Issue"}`), []byte(`{"name":"echo"}`), []byte(`{"name":"Echo"}`)})
 	l := newList(b.Definitions(), toolFilter{})
 	for key, want := range map[string]string{
 		"create-issue": "Create-Issue", "CREATE_ISSUE": "Create-Issue", "echo": "echo", "Echo": "Echo", "ECHO": "echo", "nope": "",

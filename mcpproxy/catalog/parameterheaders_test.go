@@ -38,7 +38,7 @@ func TestToolsWithUnusableHeadersAreLeftOut(t *testing.T) {
 			}
 			b := NewBuilder(slog.New(slog.DiscardHandler))
 			b.OverHTTP = true
-			b.Add([]json.RawMessage{json.RawMessage(raw), json.RawMessage(`{"name":"other","inputSchema":{"type":"object"}}`)})
+			add(t, b, []json.RawMessage{json.RawMessage(raw), json.RawMessage(`{"name":"other","inputSchema":{"type":"object"}}`)})
 			if tt.want == "" {
 				if b.Count() != 2 {
 					t.Errorf("left out: %+v", b.defs.left)
@@ -50,7 +50,7 @@ func TestToolsWithUnusableHeadersAreLeftOut(t *testing.T) {
 			}
 			mcptest.WantError(t, errors.New(b.defs.left[0].Reason), tt.want)
 			stdio := NewBuilder(slog.New(slog.DiscardHandler)) // has no headers
-			if stdio.Add([]json.RawMessage{json.RawMessage(raw)}); stdio.Count() != 1 {
+			if add(t, stdio, []json.RawMessage{json.RawMessage(raw)}); stdio.Count() != 1 {
 				t.Errorf("over stdio: left out %+v", stdio.defs.left)
 			}
 		})

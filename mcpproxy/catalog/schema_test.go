@@ -75,7 +75,7 @@ func TestADeepSchemaSpoilsOnlyItself(t *testing.T) {
 			t.Fatal(name, err)
 		}
 		b := NewBuilder(slog.New(slog.DiscardHandler))
-		b.Add(items)
+		add(t, b, items)
 		l := newList(b.Definitions(), toolFilter{})
 		for _, other := range []string{"before", "after"} {
 			if _, ok := l.Find(other); !ok {

@@ -1,16 +1,18 @@
 package rawjson
 
 import (
+	"context"
 	"testing"
 
 	"github.com/toolcell/toolcell/internal/boundtest"
+	"github.com/toolcell/toolcell/internal/room"
 )
 
 func TestBounds(t *testing.T) {
 	boundtest.Run(t, boundtest.Parser{
 		Row: "arguments of a call", Shapes: append(boundtest.JSON("", ""), boundtest.JSON(`{"a":`, "}")[1]),
-		Parse: func(text []byte) error {
-			_, err := Canonical(text)
+		ParseContext: func(ctx context.Context, text []byte) error {
+			_, err := room.Decode(ctx, "reading", len(text), room.Arguments, func() ([]byte, error) { return Canonical(text) })
 			return err
 		},
 	})

@@ -4,6 +4,7 @@ package rawjson
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"encoding/hex"
 	"math/bits"
@@ -16,6 +17,22 @@ import (
 type Scanner struct {
 	Text   []byte
 	Offset int
+
+	// Context, if there is one, ends the reading of a long text: what comes next is as if
+	// it were not JSON. Who reads looks at its error.
+	Context context.Context
+	looked  int // up to where the context was looked at
+}
+
+const betweenLooks = 64 << 10
+
+// ended looks at the context now and then.
+func (s *Scanner) ended() bool {
+	if s.Offset-s.looked < betweenLooks {
+		return false
+	}
+	s.looked = s.Offset
+	return s.Context != nil && s.Context.Err() != nil
 }
 
 // SkipSpace passes over white space.
@@ -86,7 +103,7 @@ func (s *Scanner) Value(depth int) (value []byte, ok bool) {
 // value passes over a value that nests no deeper than this.
 func (s *Scanner) value(depth int) bool {
 	s.SkipSpace()
-	if s.Offset == len(s.Text) || depth < 0 {
+	if s.Offset == len(s.Text) || depth < 0 || s.ended() {
 		return false
 	}
 	switch s.Text[s.Offset] {

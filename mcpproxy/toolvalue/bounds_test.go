@@ -1,6 +1,7 @@
 package toolvalue
 
 import (
+	"context"
 	"testing"
 
 	"github.com/toolcell/toolcell/internal/boundtest"
@@ -14,8 +15,8 @@ func TestBounds(t *testing.T) {
 	)
 	boundtest.Run(t, boundtest.Parser{
 		Row: "result of a tool", Shapes: shapes,
-		Parse: func(text []byte) error {
-			_, err := Of(text)
+		ParseContext: func(ctx context.Context, text []byte) error {
+			_, err := Of(ctx, text)
 			return err
 		},
 	})

@@ -5,11 +5,13 @@ package toolvalue
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/toolcell/toolcell/internal/room"
 	"github.com/toolcell/toolcell/mcpproxy/rawjson"
 )
 
@@ -31,7 +33,11 @@ func (e *ToolError) Error() string { return e.Text }
 
 // Of returns the value of a CallToolResult as the server wrote it. The error is a
 // ToolError if the answer is the tool's own error.
-func Of(answer json.RawMessage) (Value, error) {
+func Of(ctx context.Context, answer json.RawMessage) (Value, error) {
+	return room.Decode(ctx, "reading the answer of a tool", len(answer), room.Result, func() (Value, error) { return of(answer) })
+}
+
+func of(answer json.RawMessage) (Value, error) {
 	members, err := rawjson.Members(answer)
 	if err != nil {
 		return Value{}, fmt.Errorf("reading the answer of the tool: %w", err)

@@ -27,7 +27,7 @@ func TestValuesAreThoseOfPython(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tt := range cases {
-		got, err := toolvalue.Of(tt.Answer)
+		got, err := toolvalue.Of(t.Context(), tt.Answer)
 		var failed *toolvalue.ToolError
 		switch {
 		case tt.Error != "":
@@ -58,7 +58,7 @@ func same(t *testing.T, a, b json.RawMessage) bool {
 
 // TestLargeNumbersStay: the value is what the server wrote.
 func TestLargeNumbersStay(t *testing.T) {
-	v, err := toolvalue.Of(json.RawMessage(`{"structuredContent": {"result": 12345678901234567890123}}`))
+	v, err := toolvalue.Of(t.Context(), json.RawMessage(`{"structuredContent": {"result": 12345678901234567890123}}`))
 	if err != nil || string(v.JSON) != "12345678901234567890123" {
 		t.Errorf("%s, %v", v.JSON, err)
 	}
@@ -66,7 +66,7 @@ func TestLargeNumbersStay(t *testing.T) {
 
 func TestAnswersThatAreNone(t *testing.T) {
 	for _, answer := range []string{"", "[]", `"text"`, `{"content": [`} {
-		if v, err := toolvalue.Of(json.RawMessage(answer)); err == nil {
+		if v, err := toolvalue.Of(t.Context(), json.RawMessage(answer)); err == nil {
 			t.Errorf("%s: %s", answer, v.JSON)
 		}
 	}

@@ -1,0 +1,81 @@
+// Package room bounds the memory that decoding takes in this process: what code and
+// servers send may need many times its size while it is read.
+//
+// It promises that all decoding together stays within Large and Small, that whoever waits
+// for room stops waiting with its context, and that a large input keeps no small one
+// waiting.
+package room
+
+import (
+	"context"
+
+	"github.com/toolcell/toolcell/internal/contain"
+	"golang.org/x/sync/semaphore"
+)
+
+// Bytes of memory. What is small has room of its own.
+const (
+	Large   = 528 << 20
+	Small   = 128 << 20
+	smaller = 256 << 10 // than this an input is small
+)
+
+// How many times its bytes the decoding of an input takes. Package boundtest measures it.
+const (
+	Arguments  = 11 // of a call
+	Result     = 11 // of a tool
+	Definition = 64 // of a tool
+	Schema     = 64 // of a tool
+	Form       = 64 // of a server
+)
+
+var large, small = semaphore.NewWeighted(Large), semaphore.NewWeighted(Small)
+
+// Take waits until there is room to decode n bytes, which takes so many times as much. The
+// error is that of ctx. Nobody may take room who has some: each would wait for the other.
+func Take(ctx context.Context, n, times int) (release func(), err error) {
+	of, most := large, int64(Large)
+	if n <= smaller {
+		of, most = small, Small
+	}
+	size := min(int64(n)*int64(times), most)
+	if err := of.Acquire(ctx, size); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	return func() { of.Release(size) }, nil
+}
+
+// Decode takes room for n bytes and decodes them. It ends with ctx. What decode does with
+// a large input cannot be cancelled: it has its room until it is done, and nobody waits
+// for it. It must not change what it reads, nor what others read.
+func Decode[T any](ctx context.Context, work string, n, times int, decode func() (T, error)) (value T, err error) {
+	release, err := Take(ctx, n, times)
+	if err != nil {
+		return value, err
+	}
+	if n <= smaller {
+		defer release()
+		return decode()
+	}
+	type result struct {
+		value T
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() {
+		defer contain.Recover(work, nil)
+		var r result
+		r.err = contain.Call(work, func() (err error) {
+			defer release()
+			r.value, err = decode()
+			return err
+		})
+		done <- r
+	}()
+	select {
+	case r := <-done:
+		return r.value, r.err
+	case <-ctx.Done():
+		return value, context.Cause(ctx)
+	}
+}

@@ -1,0 +1,108 @@
+package room
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/toolcell/toolcell/internal/contain"
+)
+
+func take(t *testing.T, n, times int) (release func()) {
+	t.Helper()
+	release, err := Take(t.Context(), n, times)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return release
+}
+
+func TestWhatIsLargeWaitsForRoomUntilItsContextEnds(t *testing.T) {
+	release := take(t, 48<<20, Arguments)
+	ended := errors.New("the run is over")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	waits := make(chan error, 1)
+	go func() {
+		defer contain.Recover("waiting", func(err error) { waits <- err })
+		_, err := Decode(ctx, "decoding", 1<<20, Arguments, func() (int, error) { return 0, errors.New("it was decoded without room") })
+		waits <- err
+	}()
+	take(t, 100<<10, Arguments)() // does not wait for what is large
+	select {
+	case err := <-waits:
+		t.Fatalf("there was room: %v", err)
+	default:
+	}
+	cancel(ended)
+	if err := <-waits; !errors.Is(err, ended) {
+		t.Errorf("got %v", err)
+	}
+	release()
+	take(t, 48<<20, Arguments)() // nobody has kept any
+}
+
+func TestWhatIsSmallHasABoundToo(t *testing.T) {
+	var all []func()
+	for range Small / (smaller * Schema) {
+		all = append(all, take(t, smaller, Schema))
+	}
+	if small.TryAcquire(1) {
+		t.Error("there is more room")
+	}
+	for _, release := range all {
+		release()
+	}
+	if !small.TryAcquire(Small) {
+		t.Fatal("some room was not given back")
+	}
+	small.Release(Small)
+}
+
+func TestMoreThanThereIsGetsAllOfIt(t *testing.T) {
+	take(t, 1<<30, Schema)()
+}
+
+func TestDecodingEndsWithItsContextAndKeepsItsRoomUntilItIsDone(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	goOn := make(chan struct{})
+	_, err := Decode(ctx, "decoding", 48<<20, Arguments, func() (int, error) {
+		cancel()
+		<-goOn
+		return 1, nil
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	if large.TryAcquire(1) {
+		t.Error("its room was given back while it was decoding")
+	}
+	close(goOn)
+	take(t, 48<<20, Arguments)()
+}
+
+func TestPanicWhileDecodingIsAnErrorAndGivesItsRoomBack(t *testing.T) {
+	for _, n := range []int{1, 48 << 20} {
+		err := contain.Call("decoding", func() error {
+			_, err := Decode(t.Context(), "decoding", n, Arguments, func() (int, error) { panic("a fault") })
+			return err
+		})
+		if !errors.Is(err, contain.ErrInternal) {
+			t.Errorf("%d bytes: %v", n, err)
+		}
+		take(t, n, Arguments)()
+		if !small.TryAcquire(Small) {
+			t.Fatal("small room was kept")
+		}
+		small.Release(Small)
+	}
+}
+
+func BenchmarkTake(b *testing.B) {
+	for b.Loop() {
+		release, err := Take(b.Context(), 1000, Arguments)
+		if err != nil {
+			b.Fatal(err)
+		}
+		release()
+	}
+}
