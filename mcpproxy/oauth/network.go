@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/netip"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/internal/contain"
+	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 const maxRedirects = 5
@@ -32,7 +34,7 @@ func newClient(address string) *http.Client {
 		transport.DialContext = dialer.DialContext
 	}
 	return &http.Client{
-		Transport: transport, Timeout: renewWithin,
+		Transport: boundedAnswers{transport}, Timeout: renewWithin,
 		CheckRedirect: func(req *http.Request, via []*http.Request) error {
 			if via[0].Method != http.MethodGet || len(via) > maxRedirects || checkAddress(req.URL.String()) != nil {
 				return errors.New("the authorization server redirects a request that must not be redirected")
@@ -40,6 +42,34 @@ func newClient(address string) *http.Client {
 			return nil
 		},
 	}
+}
+
+// maxAnswer bounds what an authorization server answers to what is posted: a token, or a
+// registration. Libraries decode all of it.
+const maxAnswer = 256 << 10
+
+// boundedAnswers bounds the answers to what is posted.
+type boundedAnswers struct{ inner http.RoundTripper }
+
+func (b boundedAnswers) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := b.inner.RoundTrip(r)
+	if err == nil && r.Method == http.MethodPost {
+		resp.Body = &boundedBody{resp.Body, maxAnswer}
+	}
+	return resp, err
+}
+
+type boundedBody struct {
+	io.ReadCloser
+	left int64
+}
+
+func (b *boundedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if b.left -= int64(n); b.left < 0 {
+		return 0, fmt.Errorf("the answer is larger than %s", text.Size(maxAnswer))
+	}
+	return n, err
 }
 
 func refuseInternal(address string) func(_, address string, _ syscall.RawConn) error {

@@ -14,6 +14,7 @@ const (
 	maxScope     = 256      // bytes of one
 	maxMetadata  = 8 << 10  // bytes of an address
 	maxChallenge = 64 << 10 // bytes of all of it
+	maxCommas    = 100      // and parameters: for each comma the library looks through all that follows
 )
 
 // challenge is what the server says about the token that it wants.
@@ -26,7 +27,7 @@ type challenge struct {
 // readChallenge reads WWW-Authenticate. What makes no sense in it is left out.
 func readChallenge(h http.Header) (c challenge) {
 	lines := h.Values("WWW-Authenticate")
-	if len(strings.Join(lines, "")) > maxChallenge {
+	if all := strings.Join(lines, ""); len(all) > maxChallenge || strings.Count(all, ",") > maxCommas {
 		return c
 	}
 	all, err := oauthex.ParseWWWAuthenticate(lines)

@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/netip"
@@ -117,13 +118,8 @@ func (b *Broker) dialThrough(ctx context.Context, proxy *url.URL, target string)
 	if err := request.Write(c); err != nil {
 		return nil, fmt.Errorf("asking the proxy of the host: %w", plain(err))
 	}
-	// One byte at a time, so that nothing of what follows the answer is lost.
-	resp, err := http.ReadResponse(bufio.NewReaderSize(&oneByteReader{c}, 16), request) //nolint:bodyclose // the connection follows it
-	if err != nil {                                                                     // its text may have what was sent, and so the password
-		return nil, errors.New("the proxy of the host did not answer as a proxy does")
-	}
-	if resp.StatusCode != http.StatusOK {
-		return nil, proxyStatus(resp.StatusCode)
+	if err := readProxyAnswer(c, request); err != nil {
+		return nil, err
 	}
 	if !stop() {
 		return nil, ctx.Err()
@@ -131,10 +127,23 @@ func (b *Broker) dialThrough(ctx context.Context, proxy *url.URL, target string)
 	return c, nil
 }
 
+// readProxyAnswer reads the head of an answer, and nothing of what follows it.
+func readProxyAnswer(c io.Reader, request *http.Request) error {
+	head := &oneByteReader{io.LimitReader(c, maxHeader)}
+	resp, err := http.ReadResponse(bufio.NewReaderSize(head, 16), request) //nolint:bodyclose // the connection follows it
+	if err != nil {                                                        // its text may have what was sent, and so the password
+		return errors.New("the proxy of the host did not answer as a proxy does")
+	}
+	if resp.StatusCode != http.StatusOK {
+		return proxyStatus(resp.StatusCode)
+	}
+	return nil
+}
+
 func proxyStatus(status int) error {
 	return fmt.Errorf("the proxy of the host answered with status %d", status)
 }
 
-type oneByteReader struct{ net.Conn }
+type oneByteReader struct{ inner io.Reader }
 
-func (r *oneByteReader) Read(p []byte) (int, error) { return r.Conn.Read(p[:1]) }
+func (r *oneByteReader) Read(p []byte) (int, error) { return r.inner.Read(p[:min(len(p), 1)]) }
