@@ -111,10 +111,10 @@ func TestBadAnswersToCallsHaveClearErrorsAndHurtNoOtherCall(t *testing.T) {
 	}{
 		"html page":             {status(200, "text/html; charset=utf-8", page), false, []string{"answered with text/html instead of MCP", "Sign in"}},
 		"long html page":        {status(200, "text/html", "<p>"+strings.Repeat("long ", 100_000)), false, []string{"long long", "…"}},
-		"no content type":       {status(200, "", "hello"), false, []string{"instead of MCP"}},
+		"no content type":       {status(200, "", "hello"), false, []string{"answered with something without a Content-Type instead of MCP: hello"}},
 		"accepted, no answer":   {status(202, "", ""), false, []string{"answered with nothing instead of MCP"}},
 		"garbage as json":       {status(200, "application/json", "][ garbage"), true, []string{"is not JSON-RPC", "][ garbage"}},
-		"empty json":            {status(200, "application/json", ""), true, []string{"is not JSON-RPC"}},
+		"empty json":            {status(200, "application/json", ""), true, []string{"the server's answer is not JSON-RPC: it is empty"}},
 		"no answer in it":       {status(200, "application/json", `{"jsonrpc":"2.0","method":"notifications/message"}`), true, []string{"gave no answer"}},
 		"403":                   {status(403, "text/html", page), false, []string{"does not allow this (403 Forbidden): Sign in"}},
 		"404":                   {status(404, "text/plain", "no such thing"), false, []string{"404 Not Found", "no such thing", "test.json"}},

@@ -91,7 +91,7 @@ func objectOf(what string, data []byte) (json.RawMessage, error) {
 	var object map[string]json.RawMessage
 	var syntax *json.SyntaxError
 	switch err := json.Unmarshal(data, &object); {
-	case errors.As(err, &syntax):
+	case errors.As(err, &syntax) && bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")): // else it is meant as something else
 		return nil, console.Invalidf("%s is not a JSON object: %w; %s", what, err, howToGive)
 	case err != nil || object == nil:
 		return nil, console.Invalidf("%s is not a JSON object; %s", what, howToGive)

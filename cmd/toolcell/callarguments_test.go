@@ -50,7 +50,7 @@ func TestArgumentsOfACall(t *testing.T) {
 		given []string
 		want  string
 	}{
-		{[]string{"b"}, "b is not a JSON object"},
+		{[]string{"b"}, "b is not a JSON object; give a JSON object, such as"},
 		{[]string{"[1]"}, "[1] is not a JSON object; give a JSON object, such as"},
 		{[]string{"null"}, "null is not a JSON object"},
 		{[]string{""}, "is not a JSON object"},

@@ -109,6 +109,8 @@ const maxPiece = 24
 func unreadable(raw []byte, at int) *Unreadable {
 	trimmed := bytes.TrimSpace(raw)
 	switch {
+	case len(trimmed) == 0:
+		return &Unreadable{text: "it is empty"}
 	case isUTF16(raw):
 		return &Unreadable{IsUTF16: true, text: "it is UTF-16, and MCP wants UTF-8: " + piece(raw, 0)}
 	case json.Valid(raw) && len(trimmed) > 0 && trimmed[0] != '{':

@@ -23,7 +23,7 @@ func TestReadKeepsMembersAsTheyAreWritten(t *testing.T) {
 func TestUnreadableMessagesAreExplained(t *testing.T) {
 	deep := strings.Repeat("[", 1100) + strings.Repeat("]", 1100)
 	for raw, want := range map[string]string{
-		``:                   `it is cut off after ""`,
+		``:                   `it is empty`,
 		`{"a":1`:             `it is cut off after "{\"a\":1"`,
 		`{"a":"x`:            `it is cut off after "{\"a\":\"x"`,
 		`{"a":NaN}`:          `it is not JSON from byte 5 on: "{\"a\":NaN}"`,
@@ -34,6 +34,7 @@ func TestUnreadableMessagesAreExplained(t *testing.T) {
 		`{'a': 1}`:           `it is not JSON from byte 1 on: "{'a': 1}"`,
 		"\xff\xfe{\x00":      `it is UTF-16, and MCP wants UTF-8: "�{\x00"`,
 		"\x00{\x00}":         `it is UTF-16, and MCP wants UTF-8: "\x00{\x00}"`,
+		"  ":                 `it is empty`,
 		`[1]`:                `it is a list instead of an object: "[1]"`,
 		`"text"`:             `it is text instead of an object: "\"text\""`,
 		`{"a":` + deep + `}`: `it nests deeper than 1000`,

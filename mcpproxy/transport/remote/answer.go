@@ -129,7 +129,11 @@ func said200(raw []byte, why error) string {
 	if errors.As(why, &bad) && len(raw) > 0 && raw[0] == '{' {
 		return "" // it has the piece that is wrong
 	}
-	return ": " + text.Excerpt(raw)
+	said := text.Excerpt(raw)
+	if said == "" {
+		return ""
+	}
+	return ": " + said
 }
 
 // answeredBy checks that an answer is to this request.

@@ -123,12 +123,15 @@ func LoginNeeded(name string) string {
 
 // notMCP says that an answer is of another kind, mostly a page for people.
 func (e *endpoint) notMCP(resp *http.Response) error {
-	kind := mediaType(resp)
-	if kind == "" {
+	kind, said := mediaType(resp), text.Excerpt(errorBody(resp))
+	switch {
+	case kind == "" && said == "":
 		kind = "nothing"
+	case kind == "":
+		kind = "something without a Content-Type"
 	}
 	problem := fmt.Sprintf("answered with %s instead of MCP", text.Printable(kind, 80))
-	if said := text.Excerpt(errorBody(resp)); said != "" {
+	if said != "" {
 		problem += ": " + said
 	}
 	err := e.failure(resp.StatusCode, problem)
