@@ -179,10 +179,14 @@ func (r *Result) fencedJSON() string {
 // fenced puts body into a code block whose fence is longer than any run of
 // backquotes in it (CommonMark, Fenced code blocks).
 func fenced(language, body string) string {
-	fence := "```"
-	for strings.Contains(body, fence) {
-		fence += "`"
+	run, longest := 0, 2
+	for i := range len(body) {
+		if run++; body[i] != '`' {
+			run = 0
+		}
+		longest = max(longest, run)
 	}
+	fence := strings.Repeat("`", longest+1)
 	return fence + language + "\n" + body + "\n" + fence
 }
 

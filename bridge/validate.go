@@ -105,6 +105,9 @@ func withoutFence(code string) string {
 	if first < 0 {
 		return code
 	}
+	if len(lines[first]) > maxFence {
+		return code
+	}
 	opening := fenceOpening().FindStringSubmatch(strings.TrimRight(lines[first], " \t\r"))
 	if opening == nil {
 		return code
@@ -129,6 +132,9 @@ func withoutFence(code string) string {
 	}
 	return strings.Join(lines, "\n")
 }
+
+// maxFence bounds the line of a fence that begins code, in bytes.
+const maxFence = 1 << 10
 
 var fenceOpening = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile("^( {0,3})(`{3,}|~{3,}) *(?i:(?:python|py|ipython)?[0-9.]*|\\{\\.?python\\})(?: [^`]*)?$")

@@ -164,6 +164,7 @@ func TestToolsThatAreRightAreKept(t *testing.T) {
 		"a text":                   {`{"tools":"a"}`, "", `"tools" must be a list, not text`},
 		"NaN":                      {`{"tools":[{"name":"a","inputSchema":{"default":NaN}}]}`, "", `it is not JSON from byte`},
 		"one that nests too deep":  {`{"tools":[{"name":"b","inputSchema":{"default":` + strings.Repeat("[", 2000) + strings.Repeat("]", 2000) + `}},{"name":"a"}]}`, "b a", ""},
+		"one deeper than decoders": {`{"tools":[{"name":"b","inputSchema":{"default":` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + `}},{"name":"a"}]}`, "a", ""},
 		"no object":                {`7`, "", "is not an object"},
 		"NaN on the second page":   {`{"tools":[{"name":"a"}],"nextCursor":"1"}` + "\n" + `{"tools":[NaN]}`, "a", ""},
 		"a text on the third page": {`{"tools":[{"name":"a"}],"nextCursor":"1"}` + "\n" + `{"tools":[{"name":"b"}],"nextCursor":"2"}` + "\n" + `{"tools":"x"}`, "a b", ""},

@@ -70,6 +70,8 @@ func TestUnreadableAnswersOverSSE(t *testing.T) {
 			"an error":         {`data: {"jsonrpc":"2.0","id":ID,"error":"broken"}`, "broken"},
 			"an error, null":   {`data: {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error"}}`, "Parse error"},
 			"no id of ours":    {`data: {"jsonrpc":"2.0","id":1.5,"result":{}}`, "it has the id 1.5"},
+			"too deep":         {`data: {"jsonrpc":"2.0","id":ID,"result":{"a":` + strings.Repeat("[", 1500) + strings.Repeat("]", 1500) + `}}`, "nests deeper than 1000"},
+			"much too deep":    {`data: {"jsonrpc":"2.0","id":ID,"result":{"a":` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + `}}`, "nests deeper than 1000"},
 			"a text as result": {`data: {"jsonrpc":"2.0","id":ID,"result":"x"}`, "result is not an object"},
 		} {
 			t.Run(fmt.Sprintf("%s %q", name, eol), func(t *testing.T) {

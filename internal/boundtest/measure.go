@@ -2,6 +2,7 @@ package boundtest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -17,12 +18,12 @@ import (
 // measure finds what one shape costs.
 func measure(p Parser, row Row, s Shape) (r report) {
 	slow := slowness()
-	limit := min(row.Bytes, largest)
+	limit := min(cmp.Or(row.Bytes, largest), largest)
 	limitMemory(2*row.peak() + 8*largest + 512<<20)
 	once := func(n int) size {
 		text := s.Make(n)
 		took, peak, err := cost(p, text)
-		if len(text) <= row.Bytes { // no more comes to it
+		if len(text) <= limit { // no more comes to it
 			r.Peak = max(r.Peak, peak)
 		}
 		if row.Room > 0 {

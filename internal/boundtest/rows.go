@@ -16,7 +16,7 @@ const ms = time.Millisecond
 type Row struct {
 	Name   string // what it reads
 	From   string // who writes that
-	Bytes  int    // most of one input
+	Bytes  int    // most of one input; 0 is a stream without end
 	Depth  string // and most of what else is counted
 	Count  string
 	Time   time.Duration // that the largest input takes; 100 ms if it is 0
@@ -43,6 +43,20 @@ var Rows = []Row{
 	{Name: "result of a tool", From: "a server", Bytes: 48 << 20, Depth: "10,000", Count: "100,000 contents", Room: room.Result, Cancels: true},
 	{Name: "form of a server", From: "a server", Bytes: 80 << 10, Depth: "10,000", Room: room.Form},
 	{Name: "JSON with secrets", From: "a server", Bytes: 80 << 10, Depth: "10,000", Peak: 8, AtOnce: 16},
+	{Name: "messages of a server, stdio", From: "a server", Bytes: 128 << 20, Depth: "1,000; results any", Peak: 512, AtOnce: 4, Cancels: true},
+	{Name: "stderr of a server", From: "a server", Count: "lines of 2 KiB, 8 KiB kept", Peak: 32, AtOnce: 16, Cancels: true},
+	{Name: "events of a server", From: "a server", Bytes: 128 << 20, Depth: "1,000; results any", Peak: 512, AtOnce: 4, Cancels: true},
+	{Name: "answer of a server, HTTP", From: "a server", Bytes: 128 << 20, Depth: "1,000; results any", Peak: 512, AtOnce: 4, Cancels: true},
+	{Name: "error of a server, HTTP", From: "a server", Bytes: 64 << 10, Peak: 32, AtOnce: 16},
+	{Name: "message of a server", From: "a server", Bytes: 128 << 20, Depth: "1,000; results any", Count: "100,000 in a list, 16 inputs", Time: 2000 * ms, Peak: 512, AtOnce: 4},
+	{Name: "page of a list", From: "a server", Bytes: 128 << 20, Depth: "1,048,576", Count: "1,000 pages of 1,000,000 items", Time: 1000 * ms, Peak: 256, AtOnce: 4},
+	{Name: "definition that is pinned", From: "a server", Bytes: 4 << 20, Depth: "10,000", Count: "16 KiB of a part, 80 lines of a difference", Time: 1000 * ms, Peak: 256, AtOnce: 4},
+	{Name: "text for people", From: "a server, code", Bytes: 256 << 10, Peak: 32, AtOnce: 16},
+	{Name: "names to compare", From: "a server, code", Bytes: 256 << 10, Count: "64 bytes of each", Peak: 64, AtOnce: 16},
+	{Name: "text with secrets", From: "a server", Bytes: 80 << 10, Peak: 16, AtOnce: 16},
+	{Name: "answer to a form", From: "a client", Bytes: 64 << 10, Peak: 32, AtOnce: 16},
+	{Name: "arguments under conditions", From: "code", Bytes: 48 << 20, Depth: "10,000", Count: "64 KiB of a text", Time: 1000 * ms, Peak: 64, AtOnce: 16},
+	{Name: "fences around code and results", From: "code", Bytes: 4 << 20, Time: 200 * ms, Peak: 192, AtOnce: 16},
 	{Name: "manifest or index of an image", From: "a registry", Bytes: 8 << 20, Depth: "10,000", Count: "1,000 layers or manifests", Peak: 128, AtOnce: 1},
 	{Name: "configuration of an image", From: "a registry", Bytes: 16 << 20, Depth: "10,000", Count: "1,000 layers, 1,000 variables", Peak: 96, AtOnce: 1, Cancels: true},
 	{Name: "manifest.json of docker save", From: "an archive", Bytes: 8 << 20, Depth: "10,000", Count: "1,000 images, 20,000 names", Peak: 128, AtOnce: 1},
@@ -122,6 +136,9 @@ func (r Row) timeText() string {
 }
 
 func sizeText(n int) string {
+	if n == 0 {
+		return "no end"
+	}
 	if n >= 1<<30 {
 		return fmt.Sprintf("%d GiB", n>>30)
 	}

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/aymanbagabas/go-udiff"
+	"github.com/toolcell/toolcell/mcpproxy/rawjson"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
@@ -73,8 +74,15 @@ func readable(part string) string {
 	return strings.TrimRight(b.String(), "\n") + "\n"
 }
 
-// indented sets JSON with its members in order, or returns nothing if it is none.
+// maxIndented is how deep a part nests that is set in lines: each begins with its depth.
+const maxIndented = 100
+
+// indented sets JSON with its members in order, or returns nothing if it is none, or
+// nests too deep to be read so.
 func indented(part string) string {
+	if _, ok := (&rawjson.Scanner{Text: []byte(part)}).Value(maxIndented); !ok {
+		return ""
+	}
 	var value any
 	d := json.NewDecoder(strings.NewReader(part))
 	d.UseNumber()

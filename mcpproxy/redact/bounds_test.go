@@ -19,5 +19,16 @@ func TestBounds(t *testing.T) {
 			_, err := h.JSON(text)
 			return err
 		},
+	}, boundtest.Parser{
+		Row: "text with secrets",
+		Shapes: append(boundtest.Pick(boundtest.Text("", ""), "one word", "lines", "bytes that are not UTF-8"),
+			boundtest.Repeated("secrets", "", "a-secret-of-some-length", ""),
+			boundtest.Repeated("beginnings of secrets", "", "a-secret-of-so", ""),
+			boundtest.Repeated("letters that begin secrets", "", "a", "")),
+		Parse: func(text []byte) error {
+			h.Text(string(text))
+			h.Secret(string(text))
+			return nil
+		},
 	})
 }

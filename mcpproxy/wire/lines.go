@@ -26,19 +26,34 @@ func (l *Lines) Piece() (piece []byte, ended bool, err error) {
 			continue
 		}
 		l.afterCR = false
-		end := bytes.IndexByte(buffered, '\n')
-		if end < 0 {
-			end = len(buffered)
-		}
-		if cr := bytes.IndexByte(buffered[:end], '\r'); cr >= 0 {
-			end, l.afterCR = cr, true
-		}
+		end := lineEnd(buffered)
 		ended = end < len(buffered)
 		taken := end
 		if ended {
+			l.afterCR = buffered[end] == '\r'
 			taken++
 		}
 		_, _ = l.In.Discard(taken)
 		return buffered[:end:end], ended, nil
 	}
+}
+
+// lineEnd returns where the first line feed or carriage return is, or the length of text.
+// It looks at little more than that: a search of all for each of them would pass over the
+// rest of the buffer again for every short line.
+func lineEnd(text []byte) int {
+	for from, size := 0, 256; from < len(text); from, size = from+size, 2*size {
+		part := text[from:min(len(text), from+size)]
+		lf := bytes.IndexByte(part, '\n')
+		if lf >= 0 {
+			part = part[:lf]
+		}
+		if cr := bytes.IndexByte(part, '\r'); cr >= 0 {
+			return from + cr
+		}
+		if lf >= 0 {
+			return from + lf
+		}
+	}
+	return len(text)
 }

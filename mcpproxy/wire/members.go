@@ -34,7 +34,7 @@ func span(raw json.RawMessage, path []string) (from, to int) {
 		s := rawjson.Scanner{Text: raw[from:to]}
 		begin, end := 0, 0
 		s.Object(func(quoted []byte) bool {
-			value, ok := s.Value(rawjson.MaxDepth)
+			value, ok := s.Any()
 			if ok && isName(quoted, name) {
 				begin, end = s.Offset-len(value), s.Offset
 			}

@@ -29,11 +29,13 @@ type Message struct {
 func Read(raw []byte) (m Message, err error) {
 	s := rawjson.Scanner{Text: raw}
 	ok := s.Object(func(name []byte) bool {
-		depth := MaxNesting - 2
+		var value []byte
+		var ok bool
 		if string(name) == `"result"` {
-			depth = rawjson.MaxDepth - 2 // it is judged by what it is for
+			value, ok = s.Any() // how deep it may nest is judged by what it is for
+		} else {
+			value, ok = s.Value(MaxNesting - 2)
 		}
-		value, ok := s.Value(depth)
 		switch string(name) {
 		case `"jsonrpc"`:
 			m.Version = value
@@ -71,8 +73,11 @@ func textOf(raw json.RawMessage) (s string, ok bool) {
 	return s, json.Unmarshal(raw, &s) == nil
 }
 
+// maxBatch bounds the messages of an array: each takes many times its text.
+const maxBatch = 100_000
+
 // Batch splits an array of messages, which older versions of the protocol allow. Anything
-// else is one message. ok is false for an array that is not JSON.
+// else is one message. ok is false for an array that is not JSON, or has too many.
 func Batch(line []byte) (all []json.RawMessage, ok bool) {
 	line = bytes.TrimSpace(line)
 	if len(line) == 0 || line[0] != '[' {
@@ -80,9 +85,9 @@ func Batch(line []byte) (all []json.RawMessage, ok bool) {
 	}
 	s := rawjson.Scanner{Text: line}
 	ok = s.List(func() bool {
-		one, ok := s.Value(MaxNesting)
+		one, ok := s.Any()
 		all = append(all, one)
-		return ok
+		return ok && len(all) <= maxBatch
 	})
 	s.SkipSpace()
 	return all, ok && s.Offset == len(line)

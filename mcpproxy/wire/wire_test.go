@@ -132,6 +132,30 @@ func TestMembersAreFoundAndReplacedInPlace(t *testing.T) {
 	}
 }
 
+// TestAnArrayHasManyMessagesAtMost, of any depth, and else it is one that cannot be read.
+func TestAnArrayHasManyMessagesAtMost(t *testing.T) {
+	deep := strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000)
+	if all, ok := Batch([]byte("[{}, " + deep + "]")); !ok || len(all) != 2 || string(all[1]) != deep {
+		t.Errorf("%d messages, %v", len(all), ok)
+	}
+	if _, ok := Batch([]byte("[" + strings.Repeat("{},", maxBatch) + "{}]")); ok {
+		t.Error("too many are taken")
+	}
+}
+
+// TestResultsMayNestAsDeepAsTheyLike: a list of tools is one, and only the tool is lost.
+func TestResultsMayNestAsDeepAsTheyLike(t *testing.T) {
+	deep := strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000)
+	raw := []byte(`{"jsonrpc":"2.0","id":1,"result":{"a":` + deep + `,"b":2}}`)
+	m, err := Read(raw)
+	if err != nil || string(Member(m.Result, "b")) != "2" || string(Member(m.Result, "a")) != deep {
+		t.Errorf("%.100s, %v", m.Result, err)
+	}
+	if _, err := Read([]byte(`{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":` + deep + `}}`)); err == nil {
+		t.Error("parameters may, too")
+	}
+}
+
 func TestLinesEndInAnyWay(t *testing.T) {
 	const text = "a\nb\rc\r\nd\n\re\r\r\nf"
 	want := []string{"a", "b", "c", "d", "", "e", "", "f"}

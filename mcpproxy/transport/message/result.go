@@ -64,16 +64,25 @@ func readReply(s *rawjson.Scanner) (r Reply, ok bool) {
 	from := s.Offset
 	if r, ok = readMembers(s, maxNesting-2); !ok {
 		s.Offset = from
-		r, ok = readMembers(s, rawjson.MaxDepth-2)
+		r, ok = readMembers(s, anyDepth)
 		r.deep = true
 	}
 	r.Result = s.Text[from:s.Offset:s.Offset]
 	return r, ok
 }
 
+// anyDepth is for members that nest as deep as they like.
+const anyDepth = -1
+
 func readMembers(s *rawjson.Scanner, depth int) (r Reply, ok bool) {
 	ok = s.Object(func(name []byte) bool {
-		value, ok := s.Value(depth)
+		var value []byte
+		var ok bool
+		if depth == anyDepth {
+			value, ok = s.Any()
+		} else {
+			value, ok = s.Value(depth)
+		}
 		switch string(name) {
 		case `"isError"`:
 			r.IsError = string(value) == "true"

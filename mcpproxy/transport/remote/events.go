@@ -261,10 +261,16 @@ func (e *events) toUs(answer *jsonrpc.Response) error {
 // result of the call c, and with an ID of our own, if it is a request.
 func (r *Link) passable(msg jsonrpc.Message, method string, c *message.Call) ([]byte, error) {
 	resp, ok := msg.(*jsonrpc.Response)
-	if ok && resp.Error == nil && c != nil && c.HasID(resp.ID) {
+	switch {
+	case !ok || resp.Error != nil:
+	case c != nil && c.HasID(resp.ID):
 		msg = c.Keep(resp.ID, message.ReplyOf(resp.Result))
-	} else if ok && resp.Error == nil {
-		resp = message.AnswerTo(resp.ID, method, resp.Result)
+	default:
+		if r.transport == config.SSE { // the SDK would end the connection for a result that nests too deep
+			resp = r.calls.Keep(resp.ID, message.ReplyOf(resp.Result))
+		} else {
+			resp = message.AnswerTo(resp.ID, method, resp.Result)
+		}
 		if msg = resp; resp.Error == nil { // the encoder would look at all of it again
 			return slices.Concat(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%v,"result":`, resp.ID.Raw()), resp.Result, []byte("}")), nil
 		}

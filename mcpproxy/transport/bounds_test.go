@@ -1,0 +1,20 @@
+package transport
+
+import (
+	"testing"
+
+	"github.com/toolcell/toolcell/internal/boundtest"
+)
+
+func TestBounds(t *testing.T) {
+	shapes := boundtest.Pick(boundtest.JSON(`{"tools":[{"name":"a","inputSchema":`, `}],"nextCursor":"x"}`), "deep lists")
+	shapes = append(shapes, boundtest.Named(boundtest.Pick(boundtest.JSON(`{"tools":[],"nextCursor":`, "}"), "escapes"), " as cursor")...)
+	shapes = append(shapes, boundtest.Named(boundtest.Pick(boundtest.JSON(`{"tools":`, "}"), "many empty lists"), " as tools")...)
+	boundtest.Run(t, boundtest.Parser{Row: "page of a list", Shapes: shapes, Parse: func(text []byte) error {
+		_, err := itemsOf(text, "tools")
+		if _, other := cursorOf(text); err == nil {
+			err = other
+		}
+		return err
+	}})
+}
