@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/toolcell/toolcell/internal/room"
 )
 
 // Lookup is what is known of an image before its layers are fetched.
@@ -18,6 +19,11 @@ type Lookup struct {
 // Lookup reads the manifest and the configuration of an image from where it is, and
 // no layer. Nothing is kept. The host has none.
 func (s *Store) Lookup(ctx context.Context, ref string) (Lookup, error) {
+	release, err := room.Documents(ctx)
+	if err != nil {
+		return Lookup{}, err
+	}
+	defer release()
 	img, err := s.puller.Image(ctx, ref)
 	if err != nil {
 		return Lookup{}, err

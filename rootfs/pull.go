@@ -8,6 +8,7 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/toolcell/toolcell/images"
+	"github.com/toolcell/toolcell/internal/room"
 	"github.com/toolcell/toolcell/rootfs/cachedir"
 	"github.com/toolcell/toolcell/rootfs/unpack"
 	"golang.org/x/sys/unix"
@@ -115,6 +116,11 @@ func (s *Store) pull(ctx context.Context, r images.Reference, ref string, cached
 		return root, nil
 	}
 	report(progress, Progress{Text: "looking up " + ref})
+	release, err := room.Documents(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
 	stamp := r.Stamp()
 	img, err := s.puller.Image(ctx, ref)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/toolcell/toolcell/internal/contain"
+	"github.com/toolcell/toolcell/internal/room"
 	"github.com/toolcell/toolcell/rootfs/python"
 	"github.com/toolcell/toolcell/rootfs/unpack"
 	"golang.org/x/sync/errgroup"
@@ -87,8 +88,8 @@ func finishRoot(ctx context.Context, m *unpack.Merger, root *os.Root) error {
 	return errors.Join(m.SetDirModes(ctx), makeMountPoints(root), addEtcFiles(root))
 }
 
-// layersAtOnce is how many layers are fetched and unpacked at the same time.
-// Each takes some megabytes of buffers.
+// layersAtOnce is how many layers of an image are fetched and unpacked at the same time.
+// Each takes some megabytes of buffers, and the windows of its compression.
 const layersAtOnce = 3
 
 // mergeLayers puts all layers into the store, some at a time, and merges each as
@@ -145,6 +146,11 @@ func ensureLayer(ctx context.Context, l v1.Layer, store layerDir, b *unpack.Budg
 	if err != nil {
 		return nil, err
 	}
+	release, err := room.Fetch(ctx, room.Layer)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
 	rec, err := store.ensure(ctx, l, b, meter.addBytes)
 	if err != nil {
 		return nil, fmt.Errorf("layer %s: %w", digest, err)

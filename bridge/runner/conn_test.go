@@ -281,6 +281,15 @@ func TestFramesAreParsedWhereTheyLie(t *testing.T) {
 			t.Errorf("%.40q is %+v, %v", bad, f, err)
 		}
 	}
+	many := `{"type":"call"` + strings.Repeat(`,"x":1`, maxMembers) + "}"
+	if f, err := parseFrame(t.Context(), []byte(many)); !errors.Is(err, ErrProtocol) || !strings.Contains(err.Error(), "more than 100 members") {
+		t.Errorf("got %+v, %v", f, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if f, err := parseFrame(ctx, []byte(`{"params":[`+strings.Repeat("1,", 1<<20))); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %+v, %v", f, err)
+	}
 	if ownText(textOf(maxDoneText+1)) != nil || string(ownText(json.RawMessage(`"x"`))) != `"x"` {
 		t.Error("texts of done frames are not bounded")
 	}

@@ -25,6 +25,9 @@ type Row struct {
 	// Room is how many times its bytes a call takes of the room that all such calls share
 	// (package room), instead of Peak and AtOnce.
 	Room int
+	// Of is what it is a part of, whose room (package room) its Peak comes from, instead of
+	// AtOnce.
+	Of string
 	// Cancels says that it obeys a context. What does not is over in Time.
 	Cancels bool
 }
@@ -36,7 +39,7 @@ var Rows = []Row{
 	{Name: "requirement", From: "code", Bytes: 64 << 10, Peak: 4, AtOnce: 16},
 	{Name: "config file, TOML", From: "a project", Bytes: 192 << 10, Depth: "100", Count: "250,000 keys and values", Peak: 64, AtOnce: 1},
 	{Name: "config file, YAML", From: "a project", Bytes: 192 << 10, Depth: "1,000", Count: "200,000 nodes, aliases followed", Peak: 96, AtOnce: 1},
-	{Name: "config file, JSON", From: "a project", Bytes: 192 << 10, Depth: "1,000", Count: "100,000 values, with comments", Peak: 64, AtOnce: 1},
+	{Name: "config file, JSON", From: "a project", Bytes: 192 << 10, Depth: "1,000", Count: "60,000 values, with comments", Peak: 64, AtOnce: 1},
 	{Name: "tool definition", From: "a server", Bytes: 4 << 20, Depth: "200", Count: "20,000 tools", Room: room.Definition, Cancels: true},
 	{Name: "schema of a tool", From: "a server", Bytes: 256 << 10, Depth: "100", Count: "20,000 parts, 1,000 parameters", Room: room.Schema},
 	{Name: "arguments of a call", From: "code", Bytes: 48 << 20, Depth: "10,000", Count: "500,000 names", Room: room.Arguments, Cancels: true},
@@ -57,25 +60,25 @@ var Rows = []Row{
 	{Name: "answer to a form", From: "a client", Bytes: 64 << 10, Peak: 32, AtOnce: 16},
 	{Name: "arguments under conditions", From: "code", Bytes: 48 << 20, Depth: "10,000", Count: "64 KiB of a text", Time: 1000 * ms, Peak: 64, AtOnce: 16},
 	{Name: "fences around code and results", From: "code", Bytes: 4 << 20, Time: 200 * ms, Peak: 192, AtOnce: 16},
-	{Name: "manifest or index of an image", From: "a registry", Bytes: 8 << 20, Depth: "10,000", Count: "1,000 layers or manifests", Peak: 128, AtOnce: 1},
-	{Name: "configuration of an image", From: "a registry", Bytes: 16 << 20, Depth: "10,000", Count: "1,000 layers, 1,000 variables", Peak: 96, AtOnce: 1, Cancels: true},
-	{Name: "manifest.json of docker save", From: "an archive", Bytes: 8 << 20, Depth: "10,000", Count: "1,000 images, 20,000 names", Peak: 128, AtOnce: 1},
-	{Name: "tar of an image", From: "an archive", Bytes: 16 << 30, Count: "20,000 files, names of 1 KiB", Peak: 96, AtOnce: 1, Cancels: true},
-	{Name: "compressed layer", From: "a registry", Bytes: 16 << 30, Count: "windows of 128 MiB", Peak: 288, AtOnce: 3, Cancels: true},
+	{Name: "manifest or index of an image", From: "a registry", Bytes: 8 << 20, Depth: "10,000", Count: "1,000 layers or manifests", Peak: 128, Of: "an image"},
+	{Name: "configuration of an image", From: "a registry", Bytes: 16 << 20, Depth: "10,000", Count: "1,000 layers, 1,000 variables", Peak: 96, Of: "an image", Cancels: true},
+	{Name: "manifest.json of docker save", From: "an archive", Bytes: 8 << 20, Depth: "10,000", Count: "1,000 images, 20,000 names", Peak: 128, Of: "an image"},
+	{Name: "tar of an image", From: "an archive", Bytes: 16 << 30, Count: "20,000 files, names of 1 KiB", Peak: 96, Of: "an image", Cancels: true},
+	{Name: "compressed layer", From: "a registry", Bytes: 16 << 30, Count: "windows of 128 MiB", Peak: 288, Of: "a layer", Cancels: true},
 	{Name: "token of a registry", From: "a registry", Bytes: 64 << 10, Depth: "10,000", Peak: 8, AtOnce: 1},
 	{Name: "challenge of a registry", From: "a registry", Bytes: 64 << 10, Peak: 8, AtOnce: 1},
 	{Name: "refusal of a registry", From: "a registry", Bytes: 16 << 10, Depth: "10,000", Peak: 8, AtOnce: 1},
 	{Name: "credential helper", From: "a program of the user", Bytes: 64 << 10, Depth: "10,000", Peak: 8, AtOnce: 1},
-	{Name: "files of a layer", From: "a registry", Bytes: 16 << 30, Depth: "256", Count: "2,000,000 files, 64 MiB of names of folders", Peak: 384, AtOnce: 1, Cancels: true},
+	{Name: "files of a layer", From: "a registry", Bytes: 16 << 30, Depth: "256", Count: "2,000,000 files, 64 MiB of names of folders", Peak: 384, Of: "a layer", Cancels: true},
 	{Name: "search path of an image", From: "a registry", Bytes: 128 << 10, Count: "100 folders", Peak: 16, AtOnce: 1, Cancels: true},
 	{Name: "bytecode of an image", From: "code", Bytes: 2 << 30, Count: "a file of 64 MiB", Peak: 128, AtOnce: 1, Cancels: true},
 	{Name: "record in the cache", From: "a registry", Bytes: 32 << 20, Count: "2,000,000 files", Time: 1000 * ms, Peak: 192, AtOnce: 1},
 	{Name: "page of an index, HTML", From: "an index", Bytes: 64 << 20, Count: "a tag of 256 KiB", Peak: 32, AtOnce: 1, Cancels: true},
 	{Name: "page of an index, JSON", From: "an index", Bytes: 64 << 20, Depth: "10,000", Count: "a text of 1 MiB", Peak: 32, AtOnce: 1, Cancels: true},
-	{Name: "directory of a wheel", From: "an index", Bytes: 8 << 20, Depth: "100", Count: "200,000 files, 50,000 folders", Time: 300 * ms, Peak: 64, AtOnce: 4},
-	{Name: "files of a wheel", From: "an index", Bytes: 1 << 30, Depth: "100", Count: "200,000 files", Peak: 64, AtOnce: 4, Cancels: true},
-	{Name: "RECORD of a wheel", From: "an index", Bytes: 16 << 20, Count: "200,000 files, lines of 16 KiB", Peak: 64, AtOnce: 4, Cancels: true},
-	{Name: "METADATA of a wheel", From: "an index", Bytes: 4 << 20, Peak: 8, AtOnce: 4},
+	{Name: "directory of a wheel", From: "an index", Bytes: 8 << 20, Depth: "100", Count: "200,000 files, 50,000 folders", Time: 300 * ms, Peak: 64, Of: "a wheel"},
+	{Name: "files of a wheel", From: "an index", Bytes: 1 << 30, Depth: "100", Count: "200,000 files", Peak: 64, Of: "a wheel", Cancels: true},
+	{Name: "RECORD of a wheel", From: "an index", Bytes: 16 << 20, Count: "200,000 files, lines of 16 KiB", Peak: 64, Of: "a wheel", Cancels: true},
+	{Name: "METADATA of a wheel", From: "an index", Bytes: 4 << 20, Peak: 8, Of: "a wheel"},
 	{Name: "errors of uv", From: "an index", Bytes: 256 << 10, Peak: 8, AtOnce: 1},
 	{Name: "request of code", From: "code", Bytes: 32 << 10, Count: "500 lines of header", Peak: 2, AtOnce: 64},
 	{Name: "answer of a host", From: "a host", Bytes: 32 << 10, Count: "500 lines of header", Peak: 2, AtOnce: 64},
@@ -103,16 +106,20 @@ func find(name string) (Row, bool) {
 func Table() string {
 	var b strings.Builder
 	b.WriteString("| what is read | from | bytes | depth | count | time | memory | at once |\n|---|---|--:|--:|---|---|--:|--:|\n")
-	all := (room.Large + room.Small) >> 20
+	shared := (room.Large + room.Small + room.Fetches + room.Images) >> 20
+	all := shared
 	for _, r := range Rows {
 		all += r.Peak * r.AtOnce
 		memory, atOnce := sizeText(r.Peak<<20), strconv.Itoa(r.AtOnce)
+		if r.Of != "" {
+			atOnce = "while there is room"
+		}
 		if r.Room > 0 {
 			memory, atOnce = fmt.Sprintf("%d times its bytes", r.Room), "while there is room"
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s | %s |\n", r.Name, r.From, sizeText(r.Bytes), cmp.Or(r.Depth, "–"), cmp.Or(r.Count, "–"), r.timeText(), memory, atOnce)
 	}
-	fmt.Fprintf(&b, "| room for calls that share it | | | | | | %d MiB | |\n", (room.Large+room.Small)>>20)
+	fmt.Fprintf(&b, "| room for calls that share it | | | | | | %d MiB | |\n", shared)
 	fmt.Fprintf(&b, "| all of them at the same moment | | | | | | %d MiB | |\n", all)
 	return b.String()
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/toolcell/toolcell/internal/room"
 )
 
 // TestTableOfParsers keeps rows, entries and docs/security.md together.
@@ -28,6 +30,22 @@ func TestTableOfParsers(t *testing.T) {
 	for _, name := range measured {
 		if _, ok := find(name); !ok {
 			t.Errorf("%q is measured and has no row in rows.go", name)
+		}
+	}
+}
+
+// TestPartsHaveRoomInTheWhole of what is fetched.
+func TestPartsHaveRoomInTheWhole(t *testing.T) {
+	parts := map[string]int{}
+	for _, r := range Rows {
+		parts[r.Of] += r.Peak << 20
+		if (r.AtOnce > 0) == (r.Room > 0 || r.Of != "") {
+			t.Errorf("%q has both room and a number of calls at once, or neither", r.Name)
+		}
+	}
+	for name, room := range map[string]int{"an image": room.Image, "a layer": room.Layer, "a wheel": room.Wheel} {
+		if parts[name] == 0 || parts[name] > room {
+			t.Errorf("%s has %d MiB of room, and its parts take %d MiB", name, room>>20, parts[name]>>20)
 		}
 	}
 }

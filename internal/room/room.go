@@ -1,7 +1,7 @@
 // Package room bounds the memory that decoding takes in this process: what code and
 // servers send may need many times its size while it is read.
 //
-// It promises that all decoding together stays within Large and Small, that whoever waits
+// It promises that all decoding together stays within Large and Small, and all fetching within Fetches, that whoever waits
 // for room stops waiting with its context, and that a large input keeps no small one
 // waiting.
 package room
@@ -20,6 +20,18 @@ const (
 	smaller = 256 << 10 // than this an input is small
 )
 
+// What layers of images and wheels take while they are fetched, in bytes, and all of them
+// together.
+const (
+	Layer   = 704 << 20
+	Wheel   = 320 << 20
+	Fetches = 3 * Layer
+
+	// Image is for the documents of one, which is looked up or pulled.
+	Image  = 448 << 20
+	Images = 2 * Image
+)
+
 // How many times its bytes the decoding of an input takes. Package boundtest measures it.
 const (
 	Arguments  = 11 // of a call
@@ -29,10 +41,32 @@ const (
 	Form       = 64 // of a server
 )
 
-var large, small = semaphore.NewWeighted(Large), semaphore.NewWeighted(Small)
+var (
+	large, small = semaphore.NewWeighted(Large), semaphore.NewWeighted(Small)
+	fetches      = semaphore.NewWeighted(Fetches)
+	images       = semaphore.NewWeighted(Images)
+)
+
+// Documents waits until there is room for the documents of an image. Who has it may wait
+// for that of its layers.
+func Documents(ctx context.Context) (release func(), err error) {
+	if err := images.Acquire(ctx, Image); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	return func() { images.Release(Image) }, nil
+}
+
+// Fetch waits until there is room for a Layer or a Wheel. Those of several images and sets
+// of packages wait for each other. Take it before any lock.
+func Fetch(ctx context.Context, size int64) (release func(), err error) {
+	if err := fetches.Acquire(ctx, size); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	return func() { fetches.Release(size) }, nil
+}
 
 // Take waits until there is room to decode n bytes, which takes so many times as much. The
-// error is that of ctx. Nobody may take room who has some: each would wait for the other.
+// error is that of ctx. Nobody may take it who has some: each would wait for the other.
 func Take(ctx context.Context, n, times int) (release func(), err error) {
 	of, most := large, int64(Large)
 	if n <= smaller {

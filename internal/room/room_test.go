@@ -97,6 +97,45 @@ func TestPanicWhileDecodingIsAnErrorAndGivesItsRoomBack(t *testing.T) {
 	}
 }
 
+func TestWhatIsFetchedWaitsForRoomUntilItsContextEnds(t *testing.T) {
+	var all []func()
+	for range Fetches / Layer {
+		release, err := Fetch(t.Context(), Layer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, release)
+	}
+	ended := errors.New("the image is not wanted any more")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(ended)
+	if _, err := Fetch(ctx, Wheel); !errors.Is(err, ended) {
+		t.Errorf("got %v", err)
+	}
+	for _, release := range all {
+		release()
+	}
+	if !fetches.TryAcquire(Fetches) {
+		t.Fatal("some room was not given back")
+	}
+	fetches.Release(Fetches)
+}
+
+func TestDocumentsOfImagesWaitForRoomUntilTheirContextEnds(t *testing.T) {
+	for range Images / Image {
+		release, err := Documents(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer release()
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Documents(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
+
 func BenchmarkTake(b *testing.B) {
 	for b.Loop() {
 		release, err := Take(b.Context(), 1000, Arguments)

@@ -16,11 +16,11 @@ import (
 )
 
 const (
-	maxDepth     = 1000     // of nesting, in a file and in what its text becomes
-	maxWritten   = 1 << 20  // TOML and YAML, which people write by hand
-	maxNodes     = 200_000  // of a YAML file with its aliases followed
-	maxCommented = 100_000  // values of JSON with comments: each takes some 250 bytes
-	maxConverted = 16 << 20 // of JSON made of YAML, with its aliases followed
+	maxDepth     = 1000    // of nesting, in a file and in what its text becomes
+	maxWritten   = 1 << 20 // TOML and YAML, which people write by hand
+	maxNodes     = 200_000 // of a YAML file with its aliases followed
+	maxCommented = 60_000  // values of JSON with comments: each takes some 250 bytes
+	maxConverted = 8 << 20 // of JSON made of YAML, with its aliases followed
 )
 
 // Convert turns the text of a config file into JSON, with the members of objects

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/internal/contain"
+	"github.com/toolcell/toolcell/internal/room"
 	"github.com/toolcell/toolcell/rootfs/cachedir"
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
@@ -192,6 +193,11 @@ func (s *Store) fetchWheels(ctx context.Context, r Request, lock *Lock, progress
 	for i, p := range lock.packages {
 		group.Go(func() (err error) {
 			defer contain.Error("unpacking a package", &err)
+			release, err := room.Fetch(inner, room.Wheel)
+			if err != nil {
+				return err
+			}
+			defer release()
 			err = s.ensureWheel(inner, from, p, b, arrived)
 			set.Packages[i] = Package{p.Name, p.Version, p.Wheels[0].SHA256}
 			return err
