@@ -313,25 +313,34 @@ func (s *Store) fetch(ctx context.Context, r Request, key string, progress func(
 	if err != nil {
 		return nil, err
 	}
-	return set, cachedir.WriteJSON(s.knownFile(key), known{r.Requirements, string(lock.text), set.ID, time.Now().UTC()})
+	return set, s.remember(r, key, lock)
+}
+
+// remember records what a request led to.
+func (s *Store) remember(r Request, key string, lock *Lock) error {
+	return cachedir.WriteJSON(s.knownFile(key), known{r.Requirements, string(lock.text), setName(r.Image, lock), time.Now().UTC()})
 }
 
 // Resolve returns the lock that a request leads to, and fetches no package. Offline it is
-// the one of the last time.
+// the one of the last time. The same request with this lock needs no network if the
+// packages are here.
 func (s *Store) Resolve(ctx context.Context, r Request) ([]byte, error) {
 	if err := s.checkOwn(); err != nil {
 		return nil, err
 	}
+	var lock *Lock
+	var err error
 	if r.Offline {
-		if lock, err := s.knownLock(r, r.key()); err != nil {
-			return nil, err
-		} else if lock != nil {
-			return lock.text, nil
-		}
+		lock, err = s.knownLock(r, r.key())
 	}
-	lock, err := s.resolve(ctx, r, func(Progress) {})
+	if lock == nil && err == nil {
+		lock, err = s.resolve(ctx, r, func(Progress) {})
+	}
 	if err != nil {
 		return nil, err
 	}
+	locked := r
+	locked.Lock = lock.text
+	_ = s.remember(locked, locked.key(), lock) // without it, the index is asked again
 	return lock.text, nil
 }

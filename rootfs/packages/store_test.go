@@ -91,8 +91,17 @@ func TestOfflineNothingIsFetched(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if lock, err := s.Resolve(t.Context(), offline); err != nil || !strings.Contains(string(lock), "lock-version") {
+	lock, err := s.Resolve(t.Context(), offline)
+	if err != nil || !strings.Contains(string(lock), "lock-version") {
 		t.Errorf("a lock: %q, %v", lock, err)
+	}
+	locked := offline // as a script that has the lock beside it
+	locked.Lock = lock
+	if again, err := s.Ensure(t.Context(), locked, nil); err != nil || again.Dir != set.Dir || !s.Has(locked) {
+		t.Errorf("with the lock: %+v, %v", again, err)
+	}
+	if locked.Lock = append([]byte("# edited\n"), lock...); s.Has(locked) {
+		t.Error("another lock counts as known")
 	}
 	// A set is put together again from wheels that are here.
 	s.leases.ReleaseAll()
