@@ -5,6 +5,7 @@ package toolvalue
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -59,12 +60,30 @@ func of(answer json.RawMessage) (Value, error) {
 		if text := strings.Join(texts, "\n"); text != "" {
 			return Value{}, &ToolError{text}
 		}
-		return Value{}, &ToolError{"the tool failed and gave no reason"}
+		structured, _ := last(members, "structuredContent")
+		return Value{}, &ToolError{cmp.Or(reasonIn(structured), "the tool failed and gave no reason")}
 	}
 	if structured, found := last(members, "structuredContent"); found && !rawjson.IsNull(structured) {
 		return Value{unwrapped(structured, texts), files}, nil
 	}
 	return Value{JSON: contentValue(items)}, nil
+}
+
+// reasonIn returns the structured content of an error that has no text, as text.
+func reasonIn(structured json.RawMessage) string {
+	if text, isText := decodeText(structured); isText {
+		return text
+	}
+	var short bytes.Buffer
+	if json.Compact(&short, structured) != nil {
+		return ""
+	}
+	switch s := short.String(); s {
+	case "null", "{}", "[]", "false", "0":
+		return ""
+	default:
+		return s
+	}
 }
 
 // unwrapped returns the value that a server has put into an object, since MCP allows

@@ -20,7 +20,8 @@ def tool_value(answer: Any, server: str, tool: str, runtime: Runtime) -> Any:
     content = items_of(answer.get("content"))
     texts = [text for text in map(text_of, content) if text is not None]
     if answer.get("isError") is True:
-        raise MCPError("\n".join(texts) or "the tool failed and gave no reason", server, tool, answer)
+        reason = "\n".join(texts) or reason_in(answer.get("structuredContent")) or "the tool failed and gave no reason"
+        raise MCPError(reason, server, tool, answer)
     structured = answer.get("structuredContent")
     if structured is not None:
         value = with_raw(unwrapped(structured, texts), answer)
@@ -28,6 +29,13 @@ def tool_value(answer: Any, server: str, tool: str, runtime: Runtime) -> Any:
         return runtime.content().with_attachments(value, files, server) if files else value
     values = [item_value(item, server, runtime) for item in content]
     return with_raw(values[0] if len(values) == 1 else values or None, answer)
+
+
+def reason_in(structured: Any) -> str:
+    """Returns the structured content of an error that has no text, as text."""
+    if isinstance(structured, str):
+        return structured
+    return encode(structured, ":", ",").decode() if structured else ""
 
 
 def items_of(content: Any) -> list[Any]:
