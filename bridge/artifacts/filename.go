@@ -18,6 +18,9 @@ const maxNameBytes = 200
 // plainName turns a sandbox's name for a file into a safe one: not a path, and
 // without characters that could mislead a terminal or a reader.
 func plainName(name string) string {
+	if most := 4 * maxNameBytes; len(name) > most { // code can give a picture a name of megabytes
+		name = name[:most/2] + name[len(name)-most/2:]
+	}
 	name = strings.Map(func(c rune) rune {
 		if c == '/' || c == '\\' || c == utf8.RuneError || !unicode.IsPrint(c) {
 			return '_'
@@ -41,16 +44,24 @@ func plainName(name string) string {
 	return name
 }
 
-// freeName returns a name that is not taken: name itself, or name with a
-// number.
-func freeName(name string, taken map[string]bool) string {
+// freeName takes a name that is not taken: name itself, or name with a number. Taken has
+// the next number to try for each name, so that thousands of twins are not all tried for
+// the next one.
+func freeName(name string, taken map[string]int) string {
 	name = plainName(name)
-	ext := filepath.Ext(name)
-	free := name
-	for n := 2; taken[free]; n++ {
-		free = fmt.Sprintf("%s-%d%s", strings.TrimSuffix(name, ext), n, ext)
+	n, isTaken := taken[name]
+	if !isTaken {
+		taken[name] = 2
+		return name
 	}
-	return free
+	ext := filepath.Ext(name)
+	for ; ; n++ {
+		free := fmt.Sprintf("%s-%d%s", strings.TrimSuffix(name, ext), n, ext)
+		if _, isTaken := taken[free]; !isTaken {
+			taken[name], taken[free] = n+1, 2
+			return free
+		}
+	}
 }
 
 // typesByExtension are common media types that cannot be told from a file's

@@ -164,10 +164,9 @@ func (f *runFiles) rename() (names []string, err error) {
 		}
 	}
 	f.kept = slices.Concat(chosen, generated)
-	taken := map[string]bool{}
+	taken := map[string]int{}
 	for _, k := range f.kept {
 		name := freeName(k.name, taken)
-		taken[name] = true
 		names = append(names, name)
 		if err := os.Rename(filepath.Join(f.dir, k.part), filepath.Join(f.dir, name)); err != nil {
 			return nil, err
