@@ -171,7 +171,7 @@ func (s *Scanner) str() bool {
 	}
 	for s.Offset++; ; {
 		s.plain()
-		if s.Offset == len(s.Text) {
+		if s.Offset == len(s.Text) || s.ended() {
 			return false
 		}
 		switch c := s.Text[s.Offset]; {

@@ -2,6 +2,7 @@ package rawjson
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"encoding/json/jsontext"
 	"fmt"
@@ -51,6 +52,31 @@ func TestMembersAndItemsNestAsDeepAsTheyLike(t *testing.T) {
 	for _, wrong := range []string{deep[1:], deep[:len(deep)-1], deep + deep, strings.Replace(deep, "]}]}", "}]}]", 1), strings.Repeat("[", 3<<20)} {
 		if list, err := Items([]byte("[" + wrong + "]")); err == nil {
 			t.Errorf("%.20s is %d items", wrong, len(list))
+		}
+	}
+}
+
+func TestScannerEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	for name, text := range map[string]string{
+		"a list":   "[1" + strings.Repeat(",1", 1<<20) + "]",
+		"objects":  "[{}" + strings.Repeat(`,{"a":1}`, 1<<18) + "]",
+		"a string": `"` + strings.Repeat(`\"`, 1<<20) + `"`,
+	} {
+		s := Scanner{Text: []byte(text), Context: ctx}
+		if _, ok := s.Value(MaxDepth); !ok || s.Offset != len(text) {
+			t.Errorf("%s: %v at %d", name, ok, s.Offset)
+		}
+	}
+	cancel()
+	for name, text := range map[string]string{
+		"a list":   "[1" + strings.Repeat(",1", 1<<20) + "]",
+		"objects":  "[{}" + strings.Repeat(`,{"a":1}`, 1<<18) + "]",
+		"a string": `"` + strings.Repeat(`\"`, 1<<20) + `"`,
+	} {
+		s := Scanner{Text: []byte(text), Context: ctx}
+		if _, ok := s.Value(MaxDepth); ok || s.Offset > 2*betweenLooks {
+			t.Errorf("%s: %v at %d", name, ok, s.Offset)
 		}
 	}
 }
