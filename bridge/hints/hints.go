@@ -47,8 +47,29 @@ type Run struct {
 	NoSessions bool                   // they are switched off
 }
 
+// Bounds on what is looked at, in bytes: what is longer has its reason at the end of its
+// output, and at the beginning of its error.
+const (
+	maxError  = 16 << 10
+	maxOutput = 64 << 10 // of stdout, and of stderr
+	maxCode   = 128 << 10
+)
+
+// lastLines returns the last lines that have maxOutput bytes together.
+func lastLines(lines []string) []string {
+	size := 0
+	for i, line := range slices.Backward(lines) {
+		if size += len(line) + 1; size > maxOutput {
+			return lines[i+1:]
+		}
+	}
+	return lines
+}
+
 // For returns the hint for a run, or "".
 func For(r Run) string {
+	r.Error, r.Code = r.Error[:min(len(r.Error), maxError)], r.Code[:min(len(r.Code), maxCode)]
+	r.Stdout, r.Stderr = lastLines(r.Stdout), lastLines(r.Stderr)
 	if r.Failed {
 		for _, rule := range []func(Run) string{
 			plannedNone, missingModule, missingMember, missingName, noTool, jsonText, toolValue, unawaited, callShape, ipythonLine, awaitInFunction, noInput,
