@@ -139,14 +139,14 @@ func ask(a answers) error {
 
 func (a answers) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp := &http.Response{StatusCode: http.StatusNotFound, Header: http.Header{}, Request: r, Body: io.NopCloser(bytes.NewReader(a.refusal))}
-	switch {
-	case r.URL.Path == "/v2/":
+	switch r.URL.Path {
+	case "/v2/":
 		resp.StatusCode = http.StatusUnauthorized
 		resp.Header.Set("WWW-Authenticate", `Bearer realm="https://registry.example/token",service="registry.example"`)
 		if a.challenge != "" {
 			resp.Header.Set("WWW-Authenticate", a.challenge)
 		}
-	case r.URL.Path == "/token":
+	case "/token":
 		resp.StatusCode, resp.Body = http.StatusOK, io.NopCloser(bytes.NewReader(a.token))
 	}
 	return resp, nil

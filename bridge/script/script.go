@@ -128,11 +128,9 @@ func isKind(s string) bool {
 // isOpening reports whether a line is how the block that is about packages begins. With
 // other space in it, it would be a comment like others, and the packages missing.
 func isOpening(line string) bool {
-	rest, ok := strings.CutPrefix(line, "#")
-	if rest, ok = strings.CutPrefix(strings.TrimLeft(rest, " \t"), "///"); !ok || line[0] != '#' {
-		return false
-	}
-	return strings.Trim(rest, " \t") == "script"
+	comment, isComment := strings.CutPrefix(line, "#")
+	kind, isBlock := strings.CutPrefix(strings.TrimLeft(comment, " \t"), "///")
+	return isComment && isBlock && strings.Trim(kind, " \t") == "script"
 }
 
 // uncomment takes away the comment signs.
@@ -155,8 +153,7 @@ func parseContent(content string) (*Header, error) {
 		return nil, fmt.Errorf("it has more than %d KiB", maxHeader>>10)
 	}
 	top, err := toml.Decode([]byte(content))
-	var wrong *toml.Error
-	if errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*toml.Error](err); ok {
 		return nil, fmt.Errorf("line %d of its TOML: %s", wrong.Line, wrong.Message)
 	}
 	if err != nil {

@@ -1,13 +1,14 @@
 package policy
 
 import (
-	"github.com/toolcell/toolcell/internal/seeds"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/toolcell/toolcell/internal/seeds"
 )
 
 func TestPolicyFileThatIsWrongSaysWhere(t *testing.T) {

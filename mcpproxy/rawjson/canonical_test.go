@@ -4,11 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"github.com/toolcell/toolcell/internal/seeds"
 	"reflect"
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/toolcell/toolcell/internal/seeds"
 )
 
 func TestCanonicalIsOneForm(t *testing.T) {

@@ -6,9 +6,10 @@ import (
 	"encoding/json"
 	"encoding/json/jsontext"
 	"fmt"
-	"github.com/toolcell/toolcell/internal/seeds"
 	"strings"
 	"testing"
+
+	"github.com/toolcell/toolcell/internal/seeds"
 )
 
 // FuzzScan checks that the scanner accepts exactly JSON, except for values that

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/toolcell/toolcell/internal/seeds"
 	"io"
 	"io/fs"
 	"os"
@@ -15,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/toolcell/toolcell/internal/seeds"
 )
 
 // unpack unpacks a wheel of project a into a new folder.
