@@ -40,7 +40,8 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		"row = {'title': 1}\nrow['titel']": "KeyError: 'titel'. Did you mean: 'title'?",
 		"pirnt(1)":                         "NameError: name 'pirnt' is not defined. Did you mean: 'print'?",
 		"import json\njson.loads('{')":     "line 2, in <module>\n    json.loads('{')\n",
-		"import no_such_package":           "hint: the host's Python does not have no_such_package: begin the code with three lines, # /// script, # dependencies = [\"no_such_package\"] and # ///",
+		"import polars":                    "hint: the host's Python does not have polars: begin the code with three lines, # /// script, # dependencies = [\"polars\"] and # ///",
+		"import no_such_package":           "hint: the host's Python does not have no_such_package, and no well-known package is called so: check the name",
 	} {
 		r := c.python(t, code)
 		if r.status() != "error" || !strings.Contains(r.text, want) || strings.Contains(r.text, "toolcell_runner") {
