@@ -16,6 +16,7 @@ import (
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/oci"
+	"github.com/toolcell/toolcell/rootfs/cachedir"
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 )
@@ -155,7 +156,9 @@ func printError(w *os.File, err error, command string) int {
 		return console.ExitOK
 	}
 	code := console.ExitFail
-	if _, ok := errors.AsType[*oci.HintError](err); ok {
+	_, hint := errors.AsType[*oci.HintError](err)
+	_, foreign := errors.AsType[*cachedir.ForeignError](err)
+	if hint || foreign {
 		code = console.ExitHost
 	}
 	var exit *console.ExitError
