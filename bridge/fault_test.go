@@ -14,7 +14,7 @@ import (
 
 // TestFaultHarmsOneRun panics at each boundary of a run, and under its locks, while
 // another client's code works and a third one's waits for the user: these see nothing of
-// it, and no call goes out that nobody allowed.
+// it, and no call goes out without permission.
 func TestFaultHarmsOneRun(t *testing.T) {
 	for _, point := range []string{
 		"carrying out a call of code", "replying to a call of code", "answering the calls of code", "reading what the code sends",
@@ -65,7 +65,7 @@ func TestFaultHarmsOneRun(t *testing.T) {
 				t.Errorf("this point was not passed: %+v, %v", res, err)
 			}
 			if n := asked.Load(); n != 0 {
-				t.Errorf("%d calls went out that nobody allowed", n)
+				t.Errorf("%d calls went out without permission", n)
 			}
 			if n := sent.Load(); n > 1 {
 				t.Errorf("a call went out %d times", n)
@@ -107,7 +107,7 @@ func textOf(res *mcp.CallToolResult) string {
 	return all.String()
 }
 
-// TestFaultInASessionEndsIt: nobody knows what it has left of it.
+// TestFaultInASessionEndsIt: its state is unknown after the panic.
 func TestFaultInASessionEndsIt(t *testing.T) {
 	s := newAsking(t, nil)
 	c := connect(t, s)

@@ -404,7 +404,7 @@ func (r *Run) whyStopped() error {
 	return r.stopped
 }
 
-// errInternal ends a run of which it is not known what its question has left.
+// errInternal ends a run whose question panicked: its state is unknown.
 var errInternal = fmt.Errorf("%w while the user was asked; the log has the details", contain.ErrInternal)
 
 // abort ends the run at once.

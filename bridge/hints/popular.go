@@ -20,7 +20,7 @@ var popularText string
 // name too.
 var underOwnName = map[string]bool{"attrs": true, "matplotlib": true, "pymongo": true, "pymupdf": true, "setuptools": true, "toolz": true}
 
-// wellKnown are the packages of which hints know, by their plain names, and the modules at
+// wellKnown are the packages that hints know, by their plain names, and the modules at
 // the top by which they are imported, with the package of each.
 var wellKnown = sync.OnceValue(func() (w struct{ packages, modules map[string]string }) {
 	defer contain.Recover("reading the names of packages", nil) // then hints know of none

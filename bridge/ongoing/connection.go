@@ -22,7 +22,7 @@ type Connection struct {
 	told map[string]bool // what First was called with
 }
 
-// First reports whether a text is told to the client for the first time.
+// First reports whether this connection has not been sent a text before.
 func (c *Connection) First(text string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

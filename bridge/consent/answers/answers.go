@@ -54,7 +54,7 @@ type line struct {
 	Remark    string        `json:"remark,omitempty"`   // why it is not clearly a person's
 }
 
-// Keep keeps what was answered to a question. What nobody has answered is not kept.
+// Keep appends the answer to a question to the file. Questions without an answer are left out.
 func (f Folder) Keep(q consent.Question) error {
 	if f.Dir == "" || q.Answer.By == "" {
 		return nil
@@ -69,7 +69,7 @@ func (f Folder) keep(q consent.Question) (err error) {
 	if err := os.MkdirAll(f.Dir, 0o700); err != nil {
 		return err
 	}
-	// Whoever cannot have the lock writes all the same: an answer is worth more than the bound.
+	// Without the lock the answer is written all the same: it is worth more than the bound.
 	ctx, cancel := context.WithTimeout(context.Background(), lockWithin)
 	defer cancel()
 	if unlock, err := statefile.Lock(ctx, filepath.Join(f.Dir, name+".lock")); err == nil {

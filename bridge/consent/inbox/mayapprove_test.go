@@ -8,7 +8,7 @@ import (
 )
 
 // TestTheShellOfAnotherAgentCannotApprove: whatever client has started a server of the
-// user's, what it has started besides is no person.
+// user's, a shell that it has started is not the user's own terminal.
 func TestTheShellOfAnotherAgentCannotApprove(t *testing.T) {
 	desk, dir, s := open(t, consent.Options{})
 	// The agent is below this test as its server is, and the test may read from a pipe.
