@@ -17,11 +17,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
 // A Parser is what reads untrusted input. It has one of Parse, ParseContext and Read.
@@ -84,58 +88,106 @@ func Run(t *testing.T, parsers ...Parser) {
 			t.Errorf("%q: a parser that obeys a context has Read or ParseContext and says so in its row, and any other has Parse", p.Row)
 			continue
 		}
-		for _, s := range p.Shapes {
-			id := p.Row + "/" + s.Name
-			switch os.Getenv(childEnv) {
-			case "":
-				t.Run(id, func(t *testing.T) {
-					t.Parallel()
-					check(t, p, row, id)
-				})
-			case id:
-				found := measure(p, row, s)
-				text, err := json.Marshal(found)
-				if err != nil {
-					t.Fatal(err)
-				}
-				fmt.Printf("\n%s%s\n", reportMark, text)
-				t.SkipNow() // so that it cleans up, and measures nothing else
-			}
-		}
+		run(t, p, row)
 	}
+}
+
+func run(t *testing.T, p Parser, row Row) {
+	for _, s := range p.Shapes {
+		id := p.Row + "/" + s.Name
+		if os.Getenv(childEnv) == "" {
+			t.Run(id, func(t *testing.T) {
+				t.Parallel()
+				check(t, p, row, id)
+			})
+			continue
+		}
+		answer(t, p, row, s, id)
+	}
+}
+
+// answer measures in the process that was started for this shape.
+func answer(t *testing.T, p Parser, row Row, s Shape, id string) {
+	if os.Getenv(childEnv) != id {
+		return
+	}
+	text, err := json.Marshal(measure(p, row, s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Printf("\n%s%s\n", reportMark, text)
+	t.SkipNow() // so that it cleans up, and measures nothing else
 }
 
 const reportMark = "TOOLCELL_BOUND_REPORT "
 
-// check measures one shape in another process.
+// alone is locked while a shape is measured again, so that nothing of ours disturbs it.
+var alone sync.RWMutex
+
+// check measures one shape in another process. What breaks a rule has to break it again
+// in others: a busy machine may make any one of them slow, or its collector late.
 func check(t *testing.T, p Parser, row Row, id string) {
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	alone.RLock()
+	left := attempt(t, p, row, id)
+	alone.RUnlock()
+	for i := 1; i < tries && len(left) > 0; i++ {
+		alone.Lock()
+		again := attempt(t, p, row, id)
+		alone.Unlock()
+		maps.DeleteFunc(left, func(rule, _ string) bool { return again[rule] == "" })
+	}
+	for _, what := range left {
+		t.Error(what)
+	}
+}
+
+// attempt measures one shape in another process and returns what breaks which rule.
+func attempt(t *testing.T, p Parser, row Row, id string) (broken map[string]string) {
+	r, err := child(t, id)
+	if err != nil {
+		return map[string]string{"end": "its process: " + err.Error()}
+	}
+	t.Logf("%d bytes %v, %d bytes %v, all that is allowed %d bytes %v; ends after %v; peak %d KiB; %q", r.Small.Bytes, r.Small.Took, r.Large.Bytes, r.Large.Took, r.Whole.Bytes, r.Whole.Took, r.Ended, r.Peak>>10, r.Large.Error)
+	broken = map[string]string{}
+	if most := mostGrowth * max(r.Small.Took, enough); r.Large.Took > most {
+		broken["growth"] = fmt.Sprintf("%d bytes take %v, and %d take %v (%q): more than %d times as long", r.Small.Bytes, r.Small.Took, r.Large.Bytes, r.Large.Took, r.Large.Error, mostGrowth)
+	}
+	if p.Parse != nil && r.Whole.Took > row.whole() {
+		broken["time"] = fmt.Sprintf("%d bytes are allowed and take %v, which nothing can cancel; the most is %v (%q)", r.Whole.Bytes, r.Whole.Took, row.whole(), r.Whole.Error)
+	}
+	if row.Cancels && r.Ended > mostAtOnce {
+		broken["cancel"] = fmt.Sprintf("it ends %v after its context; the most is %v", r.Ended, mostAtOnce)
+	}
+	if r.Peak > row.peak() {
+		broken["memory"] = fmt.Sprintf("it takes %d KiB; its row says %d MiB", r.Peak>>10, row.peak()>>20)
+	}
+	if r.Over > 0 {
+		broken["room"] = fmt.Sprintf("it takes %d KiB more than %d times its input", r.Over>>10, row.Room)
+	}
+	return broken
+}
+
+// child runs the process that measures one shape.
+func child(t *testing.T, id string) (r report, err error) {
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, os.Args[0], "-test.run=^"+strings.Split(t.Name(), "/")[0]+"$", "-test.count=1")
 	cmd.Env = append(os.Environ(), childEnv+"="+id)
 	out, err := cmd.CombinedOutput()
 	_, text, ok := strings.Cut(string(out), reportMark)
-	var r report
 	if ok {
 		err = errors.Join(err, json.NewDecoder(strings.NewReader(text)).Decode(&r))
 	}
 	if err != nil || !ok {
-		t.Fatalf("its process: %v\n%.3000s", err, out)
+		return r, fmt.Errorf("%v\n%.3000s", err, strings.Map(printable, string(out)))
 	}
-	t.Logf("%d bytes %v, %d bytes %v, all that is allowed %d bytes %v; peak %d KiB; %s", r.Small.Bytes, r.Small.Took, r.Large.Bytes, r.Large.Took, r.Whole.Bytes, r.Whole.Took, r.Peak>>10, r.Large.Error)
-	if most := mostGrowth * max(r.Small.Took, enough); r.Large.Took > most {
-		t.Errorf("%d bytes take %v, and %d take %v (%s): more than %d times as long", r.Small.Bytes, r.Small.Took, r.Large.Bytes, r.Large.Took, r.Large.Error, mostGrowth)
+	return r, nil
+}
+
+// printable keeps bytes of inputs out of logs, which grep would take for binary files.
+func printable(r rune) rune {
+	if r == '\n' || r == '\t' || r != utf8.RuneError && unicode.IsPrint(r) {
+		return r
 	}
-	if p.Parse != nil && r.Whole.Took > row.whole() {
-		t.Errorf("%d bytes are allowed and take %v, which nothing can cancel; the most is %v (%s)", r.Whole.Bytes, r.Whole.Took, row.whole(), r.Whole.Error)
-	}
-	if row.Cancels && r.Ended > mostAtOnce {
-		t.Errorf("it ends %v after its context; the most is %v", r.Ended, mostAtOnce)
-	}
-	if r.Peak > row.peak() {
-		t.Errorf("it takes %d KiB; its row says %d MiB", r.Peak>>10, row.peak()>>20)
-	}
-	if r.Over > 0 {
-		t.Errorf("it takes %d KiB more than %d times its input", r.Over>>10, row.Room)
-	}
+	return '?'
 }
