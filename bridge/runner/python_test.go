@@ -673,6 +673,8 @@ for bad in ('from mcp.servers.github import nope', 'from mcp.servers import nope
     else: assert False, bad
 try: g.createIssue
 except AttributeError as e: assert "Did you mean 'create_issue'?" in str(e)`},
+		{name: "a private name of a server", code: "mcp_github._x", exit: 1, stderr: []string{"MCP server 'github' has no attribute '_x'; there are: create_issue, echo, list_tools"}, err: "AttributeError: MCP server 'github' has no attribute '_x'; there are: create_issue, echo, list_tools"},
+		{name: "a name that a module lacks", code: "from mcp.servers.github import xyz", exit: 1, stderr: []string{"; there are: create_issue, echo\n"}, err: "ImportError: cannot import name 'xyz' from 'mcp.servers.github' (unknown location); there are: create_issue, echo"},
 		{name: "runtime", code: `
 from mcp import runtime
 from mcp.runtime import *

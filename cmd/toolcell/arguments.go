@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/mcpproxy/match"
 	"github.com/urfave/cli/v2"
 )
@@ -35,13 +36,14 @@ func findCommand(app *cli.App, args []string) typedCommand {
 // flagsFirst returns the command line with the command's flags before its arguments:
 // people write them in any order, and the cli package wants them first. What follows
 // "--" stays where it is, and for exec so does all that follows the file: it is the
-// code's, also a "--". It fails if there is no such flag, or if one lacks its value: the cli package would take the next flag for
-// it, or our own "--".
+// code's, also a "--". It fails if there is no such flag, if one lacks its value (the cli package would take the next flag for
+// it, or our own "--"), or if two are given where the first would be lost.
 func (t typedCommand) flagsFirst() ([]string, error) {
 	if t.parsed != nil && t.parsed.SkipFlagParsing {
 		return t.args, nil
 	}
 	ordered, rest := slices.Clone(t.args[:t.at]), []string(nil)
+	given := map[cli.Flag]bool{}
 	for at := t.at; at < len(t.args); at++ {
 		arg := t.args[at]
 		if arg == "--" {
@@ -63,6 +65,11 @@ func (t typedCommand) flagsFirst() ([]string, error) {
 			return nil, t.noFlag(arg)
 		case flag == cli.HelpFlag: // the cli package would look for the help of an argument
 			return append(slices.Clone(t.args[:t.at]), arg), nil
+		case given[flag] && !mayRepeat(flag):
+			return nil, console.Usagef("%s is given twice, and only the last would count", dashed(flagName(arg)))
+		}
+		given[flag] = true
+		switch {
 		case strings.Contains(arg, "=") || !takesValue(flag):
 			continue
 		}
@@ -72,6 +79,15 @@ func (t typedCommand) flagsFirst() ([]string, error) {
 		ordered = append(ordered, t.args[at])
 	}
 	return append(append(ordered, "--"), rest...), nil
+}
+
+// mayRepeat reports whether a flag can be given again without a loss: it adds to the one
+// before, or is meant to replace it, as a time limit behind a shell's alias is.
+func mayRepeat(f cli.Flag) bool {
+	if _, one := f.(*cli.StringFlag); !one {
+		return true
+	}
+	return isSetting(f) && !slices.Contains(settings.Lists, f.Names()[0])
 }
 
 // flag returns the flag that an argument names, or nil.

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -107,6 +109,26 @@ func TestSlipsAreNamed(t *testing.T) {
 		_, err := findCommand(testApp(), append([]string{"toolcell"}, strings.Fields(args)...)).flagsFirst()
 		if err == nil || err.Error() != want {
 			t.Errorf("%s: %v\nwant %s", args, err, want)
+		}
+	}
+}
+
+// TestFlagsWhoseFirstValueWouldBeLostAreGivenOnce, and others as often as one likes.
+func TestFlagsWhoseFirstValueWouldBeLostAreGivenOnce(t *testing.T) {
+	for args, want := range map[string]string{
+		"exec -c 1 -c 2":                             "-c is given twice, and only the last would count",
+		"exec -c=1 --c 2":                            "-c is given twice, and only the last would count",
+		"exec --mounts /a:/a -c 1 --mounts /b:/b":    "--mounts is given twice, and only the last would count",
+		"serve --policy a.toml --policy b.toml":      "--policy is given twice, and only the last would count",
+		"install cursor --name a --name b":           "--name is given twice, and only the last would count",
+		"exec -c 1 -- -c 2":                          "",
+		"exec file -c 1 -c 2":                        "",
+		"exec --timeout 1m --timeout 5s -c 1":        "",
+		"exec --server a --server b --json --json=0": "",
+	} {
+		_, err := findCommand(testApp(), append([]string{"toolcell"}, strings.Fields(args)...)).flagsFirst()
+		if got := fmt.Sprint(err); got != cmp.Or(want, "<nil>") {
+			t.Errorf("%s: %s\nwant %s", args, got, want)
 		}
 	}
 }

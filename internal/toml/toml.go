@@ -46,11 +46,15 @@ var bare = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
 // shown is a name in a message.
 func shown(name string) string {
+	return Key{cut(name)}.String()
+}
+
+func cut(text string) string {
 	const most = 80
-	if r := []rune(name); len(r) > most {
-		name = string(r[:most]) + "…"
+	if r := []rune(text); len(r) > most {
+		text = string(r[:most]) + "…"
 	}
-	return Key{name}.String()
+	return text
 }
 
 // An Error says what is wrong with a text, and where.
@@ -334,18 +338,24 @@ func scalar(n *unstable.Node) (any, error) {
 		return nil, fmt.Errorf("a number of %d characters; the most is %d", len(n.Data), maxScalar)
 	}
 	text := strings.ReplaceAll(string(n.Data), "_", "")
+	var err error
 	switch n.Kind {
 	case unstable.Integer:
-		if i, err := strconv.ParseInt(text, 0, 64); err == nil {
+		var i int64
+		if i, err = strconv.ParseInt(text, 0, 64); err == nil {
 			return i, nil
 		}
 	case unstable.Float:
-		if f, err := strconv.ParseFloat(text, 64); err == nil {
+		var f float64
+		if f, err = strconv.ParseFloat(text, 64); err == nil {
 			return f, nil
 		}
 	}
+	if errors.Is(err, strconv.ErrRange) {
+		return nil, fmt.Errorf("the number %s is out of range", cut(text))
+	}
 	var one struct{ V any }
-	err := gotoml.Unmarshal(append([]byte("V="), n.Data...), &one)
+	err = gotoml.Unmarshal(append([]byte("V="), n.Data...), &one)
 	return one.V, err
 }
 

@@ -37,6 +37,8 @@ from toolcell_runner import (
     values,
 )
 
+NO_SOURCES = sources.Sources()
+
 
 class Color(enum.Enum):
     RED = "red"
@@ -156,24 +158,42 @@ def test_modules_are_found_and_not_imported(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_limits_behind_errors() -> None:
-    assert tracebacks.limit_hit(MemoryError()) == "memory"
-    assert tracebacks.limit_hit(RuntimeError("can't start new thread")) == "pids"
-    assert tracebacks.limit_hit(OSError(24, "Too many open files")) == "files"
-    assert tracebacks.limit_hit(OSError(28, "No space left on device")) == "space"
-    assert tracebacks.limit_hit(OSError(28, "No space left on device", "/dev/shm/a/b")) == "/dev/shm"
-    assert tracebacks.limit_hit(OSError(28, "No space left on device", "/nowhere/a")) == "space"
-    assert tracebacks.limit_hit(OSError(2, "No such file")) is None
+    assert tracebacks.limit_hit(MemoryError(), NO_SOURCES) == "memory"
+    assert tracebacks.limit_hit(RuntimeError("can't start new thread"), NO_SOURCES) == "pids"
+    assert tracebacks.limit_hit(OSError(24, "Too many open files"), NO_SOURCES) == "files"
+    assert tracebacks.limit_hit(OSError(28, "No space left on device"), NO_SOURCES) == "space"
+    assert tracebacks.limit_hit(OSError(28, "No space left on device", "/dev/shm/a/b"), NO_SOURCES) == "/dev/shm"
+    assert tracebacks.limit_hit(OSError(28, "No space left on device", "/nowhere/a"), NO_SOURCES) == "space"
+    assert tracebacks.limit_hit(OSError(2, "No such file"), NO_SOURCES) is None
+
+
+@pytest.mark.parametrize(("code", "limit"), [
+    ("raise MemoryError", None),
+    ("raise MemoryError('mine') from ValueError()", None),
+    ("def f(): raise OSError(28, 'mine')\nf()", None),
+    ("raise OSError(24, 'mine')", None),
+    ("raise RuntimeError(\"can't start new thread\")", None),
+    ("bytearray(1 << 60)", "memory"),
+    ("try: bytearray(1 << 60)\nexcept MemoryError: raise", "memory"),
+    ("try: bytearray(1 << 60)\nexcept MemoryError as e: raise e", "memory"),
+])
+def test_only_errors_that_the_code_has_not_made_tell_of_limits(code: str, limit: str | None) -> None:
+    texts = sources.Sources()
+    texts.add("<code>", code)
+    with pytest.raises(BaseException) as raised:
+        exec(compile(code, "<code>", "exec"), {})
+    assert tracebacks.limit_hit(raised.value, texts) == limit
 
 
 def test_the_full_folder_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     room = {"/workspace": (5, 100, 5), "/tmp": (0, 100, 5), "/dev/shm": (5, 100, 5)}
     monkeypatch.setattr(tracebacks.os, "statvfs", lambda folder: types.SimpleNamespace(
         **dict(zip(("f_bavail", "f_files", "f_favail"), room[folder]))))
-    assert tracebacks.limit_hit(OSError(28, "No space left on device")) == "/tmp"
+    assert tracebacks.limit_hit(OSError(28, "No space left on device"), NO_SOURCES) == "/tmp"
     room["/tmp"] = (5, 100, 0)  # of files
-    assert tracebacks.limit_hit(OSError(28, "No space left on device")) == "/tmp"
+    assert tracebacks.limit_hit(OSError(28, "No space left on device"), NO_SOURCES) == "/tmp"
     room["/tmp"] = (5, 0, 0)  # which has no number of them
-    assert tracebacks.limit_hit(OSError(28, "No space left on device")) == "space"
+    assert tracebacks.limit_hit(OSError(28, "No space left on device"), NO_SOURCES) == "space"
 
 
 def test_stacks_begin_at_the_code() -> None:

@@ -52,7 +52,7 @@ class Executor:
             value, failed = self._finish(value)
             if failed:
                 self.cause = cause_of(failed[0], self._runtime.sources)
-                return 1, None, described(failed[0], ""), limit_hit(failed[0])
+                return 1, None, described(failed[0], ""), limit_hit(failed[0], self._runtime.sources)
             return 0, None if value is None or drawn(value, self._runtime) else shown(value), None, None
         except SystemExit as stop:
             hide_runner(stop)  # asyncio prints it, if it came from a task
@@ -61,7 +61,7 @@ class Executor:
             suggestion = report(error, self._runtime.sources)
             self.cause = (self._unawaited.cause_of(error, self._runtime.sources)
                           or cause_of(error, self._runtime.sources))
-            return 1, None, described(error, suggestion), limit_hit(error)
+            return 1, None, described(error, suggestion), limit_hit(error, self._runtime.sources)
         finally:
             if not self._continues():
                 self._close()

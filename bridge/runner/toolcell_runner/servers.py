@@ -48,7 +48,7 @@ class Server:
     def __getattr__(self, tool: str) -> Tool:
         # An alias starts with an underscore only before a digit; all else is Python asking for its own.
         if tool.startswith("_") and not tool[1:2].isdigit():
-            raise AttributeError(f"an MCP server has no attribute {tool!r}")
+            raise AttributeError(f"MCP server {self._name!r} has no attribute {tool!r}")
         return self[tool]
 
     def __getitem__(self, tool: str) -> Tool:

@@ -4,7 +4,9 @@ from __future__ import annotations
 import sys
 
 from .errors import UnknownServerError
-from .values import shortened
+from .servers import Server
+from .tracebacks import innermost
+from .values import is_dunder, shortened
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,9 +29,9 @@ def suggestion(error: BaseException, sources: Sources) -> str:
         return runtime_function(error)
     if isinstance(error, ImportError):
         wanted, module = quoted_names(error, 2)
-        return did_you_mean(wanted, dir(sys.modules[module]))
+        return did_you_mean(wanted, dir(sys.modules[module])) or tools_of(sys.modules[module])
     if isinstance(error, NameError):
-        return suggested_name(missing_name(error), last_entry(error).tb_frame)
+        return suggested_name(missing_name(error), innermost(error).tb_frame)
     if isinstance(error, AttributeError):
         return suggested_attribute(error, sources) or key_for_record(error, sources)
     if isinstance(error, TypeError):
@@ -107,13 +109,6 @@ def quoted_names(error: BaseException, count: int) -> list[str]:
     return (str(error).split("'")[1::2] + [""] * count)[:count]
 
 
-def last_entry(error: BaseException) -> Any:
-    entry: Any = error.__traceback__
-    while entry.tb_next:
-        entry = entry.tb_next
-    return entry
-
-
 USUAL_NAMES = {"np": "numpy", "pd": "pandas", "plt": "matplotlib.pyplot"}
 
 
@@ -166,7 +161,13 @@ def suggested_attribute(error: AttributeError, sources: Sources) -> str:
         near = did_you_mean(wanted, dir(holder))
         if near and "Did you mean" not in str(error):
             return near
-    return ""
+    return "" if is_dunder(wanted) else "".join(map(tools_of, holders[:1]))
+
+
+def tools_of(holder: Any) -> str:
+    """Returns what a server has, which may be a variable or a module, and nothing for any other object."""
+    is_server = isinstance(holder, Server) or type(holder) is type(sys) and holder.__name__.startswith("mcp.servers.")
+    return f"; there are: {shortened(dir(holder))}" if is_server else ""
 
 
 def suggested_key(error: BaseException, sources: Sources) -> str:

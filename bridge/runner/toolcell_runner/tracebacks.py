@@ -42,8 +42,10 @@ def cause_of(error: BaseException, sources: Sources) -> str | None:
         return None  # it looks into objects of the code's, which may do anything
 
 
-def limit_hit(error: BaseException) -> str | None:
+def limit_hit(error: BaseException, sources: Sources) -> str | None:
     """Returns the name of the limit that an exception comes from, or None."""
+    if not isinstance(error, (MemoryError, RuntimeError, OSError)) or raised_by_code(error, sources):
+        return None
     if isinstance(error, MemoryError):
         return "memory"
     if type(error) is RuntimeError and "start new thread" in str(error):
@@ -57,6 +59,18 @@ def limit_hit(error: BaseException) -> str | None:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return full_folder(error.filename) or "space"
     return "files" if error.errno in (errno.EMFILE, errno.ENFILE) else None
+
+
+def raised_by_code(error: BaseException, sources: Sources) -> bool:
+    """Reports whether a raise statement of the code has made an exception, which may say anything."""
+    entry = innermost(error)
+    if not entry or entry.tb_frame.f_code.co_filename not in sources.texts:
+        return False
+    try:
+        import opcode
+    except (MemoryError, OSError):  # so there is a limit
+        return False
+    return bool(entry.tb_frame.f_code.co_code[entry.tb_lasti] == opcode.opmap["RAISE_VARARGS"])
 
 
 def full_folder(file: Any) -> str | None:
@@ -77,10 +91,16 @@ def is_full(system: Any) -> bool:
 
 def names_at(error: BaseException) -> tuple[str, ...]:
     """Returns the global names and attributes that the code uses in which an exception arose."""
+    entry = innermost(error)
+    return entry.tb_frame.f_code.co_names if entry else ()
+
+
+def innermost(error: BaseException) -> Any:
+    """Returns the entry of the traceback at which an exception arose, or None if it was not raised."""
     entry = error.__traceback__
     while entry and entry.tb_next:
         entry = entry.tb_next
-    return entry.tb_frame.f_code.co_names if entry else ()
+    return entry
 
 
 def report(error: BaseException, sources: Sources) -> str:

@@ -153,6 +153,10 @@ var ForImages = []string{"state-dir", "pull", "platform", "registry-mirrors", "r
 // paths are those whose values are paths.
 var paths = []string{"state-dir", "registry-ca", "authfile", "uv", "policy"}
 
+// Lists are those of which a second flag would be meant to add to the first: their values
+// are lists, or files with rules and servers.
+var Lists = []string{"mounts", "preload", "registry-mirrors", "insecure-registries", "servers-config", "policy"}
+
 // ForProcess returns the settings among some that the user chose, as flags of a process
 // that may have another working folder.
 func ForProcess(c *cli.Context, names []string) (flags []string) {
