@@ -73,7 +73,7 @@ type Options struct {
 	Preload      []string         // modules to import before a run begins
 	ToolsDir     string           // where saved tools are kept; none are if empty
 	Project      string           // whose saved tools, as ProjectOf gives it
-	Policy       *policy.Policy   // what may be called; nil is everything
+	Policy       *policy.Policy   // what may be called; nil is nothing
 	Mounted      []string         // what of the host's sandboxes see: paths in there
 	RunsDir      string           // where files of runs are kept; none are if empty
 	Files        artifacts.Limits // of what is kept there

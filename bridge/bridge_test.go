@@ -165,6 +165,7 @@ func newServer(t *testing.T, up fakeUpstreams, change func(*Options)) *Server {
 			return Image{Python: python}, nil
 		},
 		Sandboxes: hostSandboxes{t.TempDir()}, Upstreams: up, RunnerDir: runnerDir, ToolsDir: filepath.Join(t.TempDir(), "tools"),
+		Policy: policy.None(),
 	}
 	if change != nil {
 		change(&o)

@@ -11,6 +11,7 @@ import (
 	"github.com/toolcell/toolcell/bridge/output"
 	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/mcpproxy"
+	"github.com/toolcell/toolcell/mcpproxy/policy"
 )
 
 // FuzzTalk sends the host whatever comes, as hostile code on descriptor 3
@@ -37,7 +38,7 @@ func FuzzTalk(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, sent []byte) {
 		up := fakeUpstreams{"no": {"f": nil}}
-		s := New(Options{Upstreams: called{up, t}})
+		s := New(Options{Upstreams: called{up, t}, Policy: policy.None()})
 		ours, theirs := net.Pipe()
 		sandbox := &pipeSandbox{conn: ours, ended: make(chan struct{})}
 		go func() {

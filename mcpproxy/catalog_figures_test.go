@@ -33,7 +33,7 @@ func TestCatalogFigures(t *testing.T) {
 	figure("Servers, first", func() { p.Servers() })
 	figure("Servers", func() { p.Servers() })
 	search := func() {
-		if docs, _, err := p.Search(t.Context(), "change the milestone of an issue", 5, false, nil); err != nil || len(docs) != 5 {
+		if docs, _, err := p.Search(t.Context(), "change the milestone of an issue", 5, false, AnyServer); err != nil || len(docs) != 5 {
 			t.Fatalf("%d docs, %v", len(docs), err)
 		}
 	}

@@ -112,7 +112,7 @@ func TestNothingStartsOnceToolsAreKnown(t *testing.T) {
 			t.Fatalf("status = %+v", st)
 		}
 	}
-	docs, problems, err := p.Search(t.Context(), "create an issue", 10, true, nil)
+	docs, problems, err := p.Search(t.Context(), "create an issue", 10, true, AnyServer)
 	if err != nil || len(problems) > 0 || len(docs) != 10 {
 		t.Fatalf("%d docs, %v, %v", len(docs), problems, err)
 	}

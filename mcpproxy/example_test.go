@@ -8,6 +8,7 @@ import (
 
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/policy"
 )
 
 // The server starts with the first request that needs it.
@@ -18,6 +19,7 @@ func ExampleProxy_Call() {
 	defer func() { _ = proxy.Close() }()
 	result, err := proxy.Call(context.Background(), mcpproxy.CallRequest{
 		Server: "calendar", Tool: "list_events", Arguments: json.RawMessage(`{"day": "monday"}`),
+		Run: policy.None().NewRun(),
 	})
 	if err != nil {
 		log.Print(err)

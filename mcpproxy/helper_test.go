@@ -8,7 +8,11 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/discovery"
 	"github.com/toolcell/toolcell/mcpproxy/mcptest"
+	"github.com/toolcell/toolcell/mcpproxy/policy"
 )
+
+// unlimited is a run that no policy limits.
+var unlimited = policy.None().NewRun()
 
 func trusting(t *testing.T, files map[string]string) (discovery.Options, discovery.Trust) {
 	t.Helper()

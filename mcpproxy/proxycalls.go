@@ -31,7 +31,7 @@ type CallRequest struct {
 	// Progress is called with what the server reports while it works on the call;
 	// total is 0 if it is not known. It may be nil.
 	Progress func(done, total float64, text string)
-	Run      *policy.Run // whose policy and limits the call is under; nil may call everything
+	Run      *policy.Run // whose policy and limits the call is under; nil allows nothing
 	// Allowed reports whether the user has allowed what the policy wants to be asked
 	// about; nil is nothing. Call returns an *policy.Ask that it does not allow, before
 	// anything is sent and with nothing held. The caller asks, and calls again.
@@ -87,7 +87,7 @@ func (r CallRequest) authorize(u *upstream, t CheckedTool, args json.RawMessage)
 	c := policy.Call{
 		Server: policyNames(s), Identity: u.identity + t.Digest,
 		Tool:      policy.Tool{Name: t.Name, Alias: t.Alias, Twins: t.Twins(), ReadOnly: t.ReadsOnly, Unaccepted: t.Unaccepted, Acceptable: t.Acceptable, Digest: t.Digest},
-		Arguments: args, Changed: t.Changed, Allowed: r.Allowed, Planned: r.Plans != nil && r.Plans(t, args),
+		Arguments: args, Changed: t.Changed(), Allowed: r.Allowed, Planned: r.Plans != nil && r.Plans(t, args),
 	}
 	if r.Check != nil {
 		var err error

@@ -54,3 +54,12 @@ func TestCallAsksThePolicyBeforeTheServer(t *testing.T) {
 		t.Errorf("a tool that there is not: sent %q, error %v", sent, err)
 	}
 }
+
+// TestCallWithoutAPolicyIsRefused: a caller that forgets the run sends nothing.
+func TestCallWithoutAPolicyIsRefused(t *testing.T) {
+	p := proxyFor(t, Options{}, fake(t))
+	_, err := p.Call(t.Context(), CallRequest{
+		Server: "fake", Tool: "echo", Sent: func(CheckedTool) { t.Error("it is sent") },
+	})
+	mcptest.WantError(t, err, "policy was not read")
+}

@@ -114,7 +114,7 @@ func (p *Proxy) Refresh(ctx context.Context, server string) ([]catalog.Tool, err
 // query, best first, at most limit of them (0 is 5; 50 is the most). Servers
 // whose tools are not known yet are started. One that cannot be searched is in
 // the problems, with the reason. Servers that allowed refuses are left out and not
-// started; nil allows all.
+// started, as all are with nil.
 func (p *Proxy) Search(ctx context.Context, query string, limit int, full bool, allowed func(name, alias string) bool) ([]ToolDoc, []config.Problem, error) {
 	switch {
 	case utf8.RuneCountInString(query) > maxQuery:
@@ -126,12 +126,14 @@ func (p *Proxy) Search(ctx context.Context, query string, limit int, full bool, 
 	case limit == 0:
 		limit = defaultHits
 	}
-	upstreams := p.current().upstreams
-	if allowed != nil {
-		upstreams = slices.DeleteFunc(slices.Clone(upstreams), func(u *upstream) bool { return !allowed(u.server.Name, u.server.Alias) })
-	}
+	upstreams := slices.DeleteFunc(slices.Clone(p.current().upstreams), func(u *upstream) bool {
+		return allowed == nil || !allowed(u.server.Name, u.server.Alias)
+	})
 	return p.tools.search(ctx, upstreams, query, min(limit, maxHits), full)
 }
+
+// AnyServer lets Search look at all servers.
+func AnyServer(_, _ string) bool { return true }
 
 // Stubs writes the tools of a server, or those of them that are named, as the
 // text of a .pyi file. It is bounded, and what was cut is named at its end.

@@ -53,7 +53,7 @@ func TestCallErrors(t *testing.T) {
 		{"asks for input", "fake", "ask", "{}", []string{"asks the user for input"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := p.Call(t.Context(), CallRequest{Server: tt.server, Tool: tt.tool, Arguments: []byte(tt.args)})
+			_, err := p.Call(t.Context(), CallRequest{Run: unlimited, Server: tt.server, Tool: tt.tool, Arguments: []byte(tt.args)})
 			mcptest.WantError(t, err, tt.want...)
 		})
 	}

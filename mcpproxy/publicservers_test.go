@@ -86,7 +86,7 @@ func TestToolsOfPublicServers(t *testing.T) {
 				continue
 			}
 			searched++
-			hits, problems, err := p.Search(t.Context(), doc.Tool+" "+server, 20, i%2 == 0, nil)
+			hits, problems, err := p.Search(t.Context(), doc.Tool+" "+server, 20, i%2 == 0, AnyServer)
 			if err != nil || len(problems) > 0 {
 				t.Fatal(problems, err)
 			}

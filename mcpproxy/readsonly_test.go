@@ -36,6 +36,7 @@ func readsOnly(t *testing.T, p *Proxy, tool string) bool {
 	}
 	logged := false
 	_, err = p.Call(t.Context(), CallRequest{
+		Run:    unlimited,
 		Server: "fake", Tool: tool, Sent: func(t CheckedTool) { logged = t.ReadsOnly },
 		Plans: func(t CheckedTool, _ json.RawMessage) bool { return !t.ReadsOnly },
 	})

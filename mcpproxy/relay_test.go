@@ -41,7 +41,7 @@ func entering(content string) *user {
 
 func callAsking(t *testing.T, p *Proxy, u *user, args string) (string, error) {
 	t.Helper()
-	r := CallRequest{Server: "fake", Tool: "run", Arguments: json.RawMessage(args)}
+	r := CallRequest{Run: unlimited, Server: "fake", Tool: "run", Arguments: json.RawMessage(args)}
 	if u != nil {
 		r.Elicit, r.Elicits = u.elicit, p.elicitsNow()
 	}
@@ -294,6 +294,7 @@ func TestCallsInFlightKeepTheirSession(t *testing.T) {
 	done := make(chan error, 1)
 	go func() {
 		_, err := p.Call(t.Context(), CallRequest{
+			Run:    unlimited,
 			Server: "fake", Tool: "run", Arguments: json.RawMessage(`{"asks":[` + plainForm + `]}`), Elicits: both,
 			Elicit: func(context.Context, Elicitation) (ElicitationReply, error) {
 				close(asked)
@@ -336,6 +337,7 @@ func TestTheOldestCallIsAsked(t *testing.T) {
 	once := sync.OnceFunc(func() { close(begun); <-wait })
 	go func() {
 		_, err := p.Call(t.Context(), CallRequest{
+			Run:    unlimited,
 			Server: "fake", Tool: "run", Arguments: json.RawMessage(`{"id":"one","asks":[` + plainForm + `,` + plainForm + `]}`), Elicits: both,
 			Elicit: func(ctx context.Context, e Elicitation) (ElicitationReply, error) {
 				once()
@@ -379,6 +381,7 @@ func TestTheUsersTimeIsNotTheServers(t *testing.T) {
 				args = `{"rounds":[null,` + asksFor(`"s"`, form("k")) + `]}`
 			}
 			_, err := p.Call(t.Context(), CallRequest{
+				Run:    unlimited,
 				Server: "fake", Tool: "run", Arguments: json.RawMessage(args), Elicits: both,
 				Elicit: func(ctx context.Context, _ Elicitation) (ElicitationReply, error) {
 					select {

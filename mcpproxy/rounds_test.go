@@ -30,7 +30,7 @@ func TestResultsMayAskForInput(t *testing.T) {
 	states := []string{`"v1.{\"n\":1}/+=~'"`, `"a\"b\\c/é\ud83d\ude00<&>\u2028"`, `"` + strings.Repeat("x", 100_000) + `"`}
 	// The arguments are a script of the server, and hold numbers and white space to keep.
 	args := `{"n": 9007199254740993, "rounds":[` + asksFor(states[0], form("z")+","+form("a")) + "," + asksFor(states[1], form("b")) + "," + asksFor(states[2], form("c")) + `]}`
-	res, err := p.Call(t.Context(), CallRequest{Server: "fake", Tool: "run", Arguments: json.RawMessage(args), Elicit: u.elicit, Elicits: ElicitCapabilities{Form: true}})
+	res, err := p.Call(t.Context(), CallRequest{Run: unlimited, Server: "fake", Tool: "run", Arguments: json.RawMessage(args), Elicit: u.elicit, Elicits: ElicitCapabilities{Form: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func TestServersThatAskWithoutEndAreRefused(t *testing.T) {
 			p := proxyFor(t, Options{}, s)
 			u := entering(`{"name":"Ada"}`)
 			args := `{"rounds":[` + strings.TrimSuffix(strings.Repeat(tt.round+",", tt.rounds), ",") + `]}`
-			_, err := p.Call(t.Context(), CallRequest{Server: "fake", Tool: "run", Arguments: json.RawMessage(args), Elicit: u.elicit, Elicits: both})
+			_, err := p.Call(t.Context(), CallRequest{Run: unlimited, Server: "fake", Tool: "run", Arguments: json.RawMessage(args), Elicit: u.elicit, Elicits: both})
 			mcptest.WantError(t, err, `calling tool "run" of server "fake"`, tt.said)
 			if calls := received(notes, "tools/call"); len(calls) != tt.calls || len(u.asked) != tt.asked {
 				t.Errorf("the server was called %d times, the user was asked %d times", len(calls), len(u.asked))
@@ -227,7 +227,7 @@ func TestRemoteServersAskToo(t *testing.T) {
 		p := proxyFor(t, Options{}, s)
 		p.SetElicits(both)
 		u := entering(`{"name":"Ada"}`)
-		res, err := p.Call(t.Context(), CallRequest{Server: "fake", Tool: "ask", Elicit: u.elicit, Elicits: both})
+		res, err := p.Call(t.Context(), CallRequest{Run: unlimited, Server: "fake", Tool: "ask", Elicit: u.elicit, Elicits: both})
 		if err != nil || !strings.Contains(string(res.JSON), "accept Ada") || len(u.asked) != 1 {
 			t.Errorf("%s, %v; the user was asked %+v", res.JSON, err, u.asked)
 		}

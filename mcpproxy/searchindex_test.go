@@ -13,7 +13,7 @@ func TestAnUnchangedListMakesNoNewIndex(t *testing.T) {
 	set(`{"name":"echo"}`)
 	p := proxyFor(t, Options{CatalogDir: dir}, s)
 	search := func() *search.Index {
-		if _, _, err := p.Search(t.Context(), "echo", 1, false, nil); err != nil {
+		if _, _, err := p.Search(t.Context(), "echo", 1, false, AnyServer); err != nil {
 			t.Fatal(err)
 		}
 		return p.tools.have.index
@@ -39,7 +39,7 @@ func TestALargeIndexServesWhileTheNextOneIsMade(t *testing.T) {
 	servers := manyOf(t, dir, "", 25, 100, 1)
 	p := proxyFor(t, Options{CatalogDir: dir}, servers...)
 	finds := func(tool string) bool {
-		docs, _, err := p.Search(t.Context(), "xylophone", 1, false, nil)
+		docs, _, err := p.Search(t.Context(), "xylophone", 1, false, AnyServer)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -64,11 +64,11 @@ func BenchmarkCatalogSearch(b *testing.B) {
 	dir := b.TempDir()
 	p := New(config.Config{Servers: manyOf(b, dir, "", scaleServers, scaleTools, 4)}, Options{CatalogDir: dir})
 	defer p.Close()
-	if _, _, err := p.Search(b.Context(), "change an issue", 5, false, nil); err != nil { // makes the index
+	if _, _, err := p.Search(b.Context(), "change an issue", 5, false, AnyServer); err != nil { // makes the index
 		b.Fatal(err)
 	}
 	for i := 0; b.Loop(); i++ {
-		if docs, _, err := p.Search(b.Context(), "change the "+wordsOfTools[i%len(wordsOfTools)]+" of an issue", 5, false, nil); err != nil || len(docs) != 5 {
+		if docs, _, err := p.Search(b.Context(), "change the "+wordsOfTools[i%len(wordsOfTools)]+" of an issue", 5, false, AnyServer); err != nil || len(docs) != 5 {
 			b.Fatal(len(docs), err)
 		}
 	}
@@ -109,7 +109,7 @@ func BenchmarkCatalogFirstSearch(b *testing.B) {
 	servers := manyOf(b, dir, "", scaleServers, scaleTools, 4)
 	for b.Loop() {
 		p := New(config.Config{Servers: servers}, Options{CatalogDir: dir})
-		if docs, _, err := p.Search(b.Context(), "change an issue", 5, false, nil); err != nil || len(docs) != 5 {
+		if docs, _, err := p.Search(b.Context(), "change an issue", 5, false, AnyServer); err != nil || len(docs) != 5 {
 			b.Fatal(len(docs), err)
 		}
 		_ = p.Close()

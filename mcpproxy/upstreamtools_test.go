@@ -76,10 +76,10 @@ func TestKnownToolsNeedNoServer(t *testing.T) {
 	if docs, err := p.Docs(t.Context(), "fake", "echo", true); err != nil || docs[0].Description != "Returns its arguments" || docs[0].InputSchema == nil {
 		t.Errorf("docs = %+v, %v", docs, err)
 	}
-	if docs, problems, err := p.Search(t.Context(), "returns arguments", 1, false, nil); err != nil || len(problems) > 0 || docs[0].Tool != "echo" {
+	if docs, problems, err := p.Search(t.Context(), "returns arguments", 1, false, AnyServer); err != nil || len(problems) > 0 || docs[0].Tool != "echo" {
 		t.Errorf("found %+v, %v, %v", docs, problems, err)
 	}
-	if docs, _, err := p.Search(t.Context(), "numbers", 1, false, nil); err != nil || len(docs) == 0 {
+	if docs, _, err := p.Search(t.Context(), "numbers", 1, false, AnyServer); err != nil || len(docs) == 0 {
 		t.Errorf("what the server says of itself is not searched: %+v, %v", docs, err)
 	}
 	if server, err := p.Lookup("fake"); err != nil || server.Description != "Numbers everything twice." {
@@ -154,7 +154,7 @@ func TestOldListsAreAskedForAgainBesideTheWork(t *testing.T) {
 				if docs, err := p.Docs(t.Context(), "fake", "", false); err != nil || len(docs) != 1 {
 					t.Errorf("docs = %+v, %v: they waited", docs, err)
 				}
-			} else if docs, _, err := p.Search(t.Context(), "echo", 1, false, nil); err != nil || len(docs) != 1 {
+			} else if docs, _, err := p.Search(t.Context(), "echo", 1, false, AnyServer); err != nil || len(docs) != 1 {
 				t.Errorf("found %+v, %v", docs, err)
 			}
 			eventually(t, "the new tool", func() bool { return p.Servers()[0].Tools == 2 })
@@ -175,7 +175,7 @@ func TestAFailedRefreshKeepsTheOldListAndIsNotRepeated(t *testing.T) {
 	}
 	eventually(t, "the end of the try", func() bool { return len(lines(starts)) == 1 && p.Servers()[0].Status == "failed" })
 	for range 3 {
-		if docs, problems, err := p.Search(t.Context(), "kept", 1, false, nil); err != nil || len(docs) != 1 || len(problems) > 0 {
+		if docs, problems, err := p.Search(t.Context(), "kept", 1, false, AnyServer); err != nil || len(docs) != 1 || len(problems) > 0 {
 			t.Errorf("found %+v, %v, %v", docs, problems, err)
 		}
 	}
@@ -262,11 +262,11 @@ func TestFirstSearchNamesServersThatStillStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.tools.patience = 20 * time.Millisecond
-	if _, problems, err := p.Search(t.Context(), "echo", 1, false, nil); err != nil || len(problems) != 1 {
+	if _, problems, err := p.Search(t.Context(), "echo", 1, false, AnyServer); err != nil || len(problems) != 1 {
 		t.Errorf("problems = %v, %v", problems, err)
 	}
 	p.tools.patience = time.Hour // no caller waits for it again
-	docs, problems, err := p.Search(t.Context(), "echo", 1, false, nil)
+	docs, problems, err := p.Search(t.Context(), "echo", 1, false, AnyServer)
 	if err != nil || len(docs) != 1 || len(problems) != 1 || problems[0].Server != "slow" || !strings.Contains(problems[0].Reason, "still starting") {
 		t.Errorf("found %+v, %+v, %v", docs, problems, err)
 	}
@@ -275,11 +275,11 @@ func TestFirstSearchNamesServersThatStillStart(t *testing.T) {
 func TestASearchGoesOnFindingOutAfterItsPatience(t *testing.T) {
 	p := proxyFor(t, Options{}, fake(t))
 	p.tools.patience = time.Millisecond
-	if _, problems, err := p.Search(t.Context(), "echo", 1, false, nil); err != nil || len(problems) != 1 {
+	if _, problems, err := p.Search(t.Context(), "echo", 1, false, AnyServer); err != nil || len(problems) != 1 {
 		t.Fatalf("problems = %v, %v", problems, err)
 	}
 	eventually(t, "the tools", func() bool { return p.Servers()[0].Tools > 0 })
-	if docs, problems, err := p.Search(t.Context(), "echo", 1, false, nil); err != nil || len(problems) > 0 || len(docs) != 1 {
+	if docs, problems, err := p.Search(t.Context(), "echo", 1, false, AnyServer); err != nil || len(problems) > 0 || len(docs) != 1 {
 		t.Errorf("found %+v, %v, %v", docs, problems, err)
 	}
 }
@@ -293,7 +293,7 @@ func TestFirstSearchOverManyServersKeepsNoneRunning(t *testing.T) {
 		servers = append(servers, s)
 	}
 	p := proxyFor(t, Options{IdleTimeout: time.Hour}, servers...)
-	if _, problems, err := p.Search(t.Context(), "echo", 5, false, nil); err != nil || len(problems) > 0 {
+	if _, problems, err := p.Search(t.Context(), "echo", 5, false, AnyServer); err != nil || len(problems) > 0 {
 		t.Fatalf("%v, %v", problems, err)
 	}
 	if got := len(lines(starts)); got != len(servers) {
@@ -358,7 +358,7 @@ func TestServersWhoseAliasesClashStayApart(t *testing.T) {
 	for i, u := range p.current().upstreams {
 		u.record.Put(toolDefinitions(t, fmt.Sprintf(`{"name":"same_tool","description":"number %d"}`, i)), 0)
 	}
-	docs, _, err := p.Search(t.Context(), "same tool", 5, false, nil)
+	docs, _, err := p.Search(t.Context(), "same tool", 5, false, AnyServer)
 	if err != nil || len(docs) != 3 {
 		t.Fatalf("docs = %+v, %v", docs, err)
 	}

@@ -8,8 +8,8 @@ import (
 )
 
 // Marks remember what was read from servers that the policy calls private: for a
-// connection, since the model behind it carries data from run to run. A nil *Marks
-// remembers nothing.
+// connection, since the model behind it carries data from run to run. A nil *Marks knows
+// nothing of it, so it always gives a reason to ask.
 type Marks struct {
 	mu    sync.Mutex
 	reads []string
@@ -45,7 +45,7 @@ func (m *Marks) Add(reads ...string) {
 // Reads returns what was read.
 func (m *Marks) Reads() []string {
 	if m == nil {
-		return nil
+		return []string{"unknown servers"}
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -54,6 +54,9 @@ func (m *Marks) Reads() []string {
 
 // Reason says why something is asked that may let data out: "" if nothing was read.
 func (m *Marks) Reason() string {
+	if m == nil {
+		return "private data may have been read before"
+	}
 	reads := m.Reads()
 	if len(reads) == 0 {
 		return ""

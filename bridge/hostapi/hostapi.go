@@ -71,7 +71,7 @@ func UsableServers(up Upstreams) []mcpproxy.ServerStatus {
 type Options struct {
 	Upstreams Upstreams
 	Granted   map[string]bool // names of the servers that the run may call
-	Policy    *policy.Run     // what it may call on them, and how often; nil allows everything
+	Policy    *policy.Run     // what it may call on them, and how often; nil allows nothing
 	Saved     savedtools.Store
 	// Display adds a picture, as artifacts.Run.Display does.
 	Display func(name string, data []byte, rasterFollows bool) error
@@ -87,7 +87,7 @@ type Options struct {
 	// Elicits are the ways in which what servers ask can be asked; none without an Asker.
 	Elicits mcpproxy.ElicitCapabilities
 	// Marks are what the connection has read from private servers, and Hosts what the run
-	// can reach. They may be nil.
+	// can reach. Without Marks it counts as having read private data.
 	Marks *consent.Marks
 	Hosts []string
 	// StartPatience is how long a call waits for a server that is starting, and how long

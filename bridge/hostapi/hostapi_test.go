@@ -56,7 +56,7 @@ func ask(t *testing.T, a *API, method string, params json.RawMessage) (json.RawM
 }
 
 func TestServersAreShownWithoutPaths(t *testing.T) {
-	answer, err := ask(t, New(Options{Upstreams: oneServer{}}), "describe_servers", json.RawMessage("{}"))
+	answer, err := ask(t, New(Options{Policy: policy.None().NewRun(), Upstreams: oneServer{}}), "describe_servers", json.RawMessage("{}"))
 	if err != nil || !strings.Contains(string(answer), `"error":"install it or correct .mcp.json"`) || strings.Contains(string(answer), "/home") {
 		t.Errorf("got %s, %v", answer, err)
 	}
@@ -103,7 +103,7 @@ func (r *refusingSearch) Search(_ context.Context, _ string, _ int, _ bool, allo
 
 // TestLiveListsNeedAGrant: each is a request to a server, with the user's token.
 func TestLiveListsNeedAGrant(t *testing.T) {
-	api := New(Options{Upstreams: oneServer{}})
+	api := New(Options{Policy: policy.None().NewRun(), Upstreams: oneServer{}})
 	for _, method := range []string{"list_resources", "list_resource_templates", "list_prompts"} {
 		_, err := ask(t, api, method, json.RawMessage(`{"server":"up"}`))
 		if err == nil || !strings.Contains(err.Error(), `server "up" is not granted to this run`) {
@@ -113,7 +113,7 @@ func TestLiveListsNeedAGrant(t *testing.T) {
 }
 
 func TestForgedReadsAreBounded(t *testing.T) {
-	api := New(Options{Upstreams: oneServer{}, Granted: map[string]bool{"up": true}})
+	api := New(Options{Policy: policy.None().NewRun(), Upstreams: oneServer{}, Granted: map[string]bool{"up": true}})
 	many := map[string]string{}
 	for i := range 20_000 {
 		many[fmt.Sprint(i)] = ""
@@ -163,7 +163,7 @@ func failingServer(t *testing.T) *mcpproxy.Proxy {
 func TestStderrOfAServerNeedsAGrant(t *testing.T) {
 	for _, granted := range []bool{false, true} {
 		for _, method := range []string{"list_tools", "describe_server", "query_tool_docs", "tool_signature", "stubs"} {
-			api := New(Options{Upstreams: failingServer(t), Granted: map[string]bool{"bank": granted}})
+			api := New(Options{Policy: policy.None().NewRun(), Upstreams: failingServer(t), Granted: map[string]bool{"bank": granted}})
 			_, err := ask(t, api, method, json.RawMessage(`{"server":"bank","tool":"f"}`))
 			if err == nil || strings.Contains(err.Error(), "1234") != granted || strings.Contains(err.Error(), "toolcell servers check bank") == granted {
 				t.Errorf("granted %v, %s: %v", granted, method, err)
@@ -173,7 +173,7 @@ func TestStderrOfAServerNeedsAGrant(t *testing.T) {
 				t.Errorf("granted %v: %s, %v", granted, answer, err)
 			}
 		}
-		api := New(Options{Upstreams: failingServer(t), Granted: map[string]bool{"bank": granted}})
+		api := New(Options{Policy: policy.None().NewRun(), Upstreams: failingServer(t), Granted: map[string]bool{"bank": granted}})
 		if _, err := ask(t, api, "search_tool_docs", json.RawMessage(`{"query":"balance"}`)); err != nil {
 			t.Error(err)
 		}
@@ -194,7 +194,7 @@ func TestServerThatDoesNotStartGivesItsReason(t *testing.T) {
 		s := config.Server{Name: "bank", Alias: "bank", Transport: config.Stdio, Command: "/bin/sh", Args: []string{"-c", "{ " + script + "; } >&2; exit 3"}}
 		p := mcpproxy.New(config.Config{Servers: []config.Server{s}}, mcpproxy.Options{})
 		t.Cleanup(func() { _ = p.Close() })
-		api := New(Options{Upstreams: p, Granted: map[string]bool{"bank": true}})
+		api := New(Options{Policy: policy.None().NewRun(), Upstreams: p, Granted: map[string]bool{"bank": true}})
 		for _, method := range []string{"call_tool", "list_tools", "list_resources"} {
 			_, err := ask(t, api, method, json.RawMessage(`{"server":"bank","tool":"f"}`))
 			if err == nil || !strings.Contains(err.Error(), "its stderr ended: "+want+" (all of it is shown by: toolcell servers check bank)") || strings.Contains(err.Error(), "\n") {
@@ -213,7 +213,7 @@ func TestSilentServerIsKnown(t *testing.T) {
 			s := config.Server{Name: "slow", Alias: "slow", Transport: config.Stdio, Command: "/bin/sleep", Args: []string{"600"}}
 			p := mcpproxy.New(config.Config{Servers: []config.Server{s}}, mcpproxy.Options{})
 			defer p.Close()
-			api := New(Options{Upstreams: p, Granted: map[string]bool{"slow": true}})
+			api := New(Options{Policy: policy.None().NewRun(), Upstreams: p, Granted: map[string]bool{"slow": true}})
 			before := time.Now()
 			ctx, cancel := context.WithCancelCause(t.Context())
 			go func() {
@@ -252,7 +252,7 @@ func (c *countedLists) Tools(context.Context, string) ([]catalog.Tool, error) {
 func TestListsAreMadeWhenTheyAreSent(t *testing.T) {
 	for _, method := range []string{"list_tools", "describe_server"} {
 		up := &countedLists{}
-		answer, err := New(Options{Upstreams: up}).Call(t.Context(), 1, method, json.RawMessage(`{"server":"up"}`))
+		answer, err := New(Options{Policy: policy.None().NewRun(), Upstreams: up}).Call(t.Context(), 1, method, json.RawMessage(`{"server":"up"}`))
 		if err != nil || answer.Make == nil || up.awaited != 1 || up.listed != 0 {
 			t.Fatalf("%s: %v, %+v", method, err, up)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/catalog"
+	"github.com/toolcell/toolcell/mcpproxy/policy"
 )
 
 func planned(t *testing.T, p *planner, args string) string {
@@ -79,7 +80,7 @@ func TestReadsWithAPlannedResultAreNotSent(t *testing.T) {
 			raw := json.RawMessage(strings.Replace(params, "%s", text, 1))
 			for _, plan := range []bool{false, true} {
 				up := &readingServer{}
-				api := New(Options{Upstreams: up, Granted: map[string]bool{"up": true}, Plan: plan, Planned: 2})
+				api := New(Options{Policy: policy.None().NewRun(), Upstreams: up, Granted: map[string]bool{"up": true}, Plan: plan, Planned: 2})
 				answer, err := api.Call(t.Context(), 1, method, raw)
 				if up.got > 0 || !plan && (err == nil || !strings.Contains(err.Error(), "stands for the result of a call that was only planned")) {
 					t.Errorf("%s %s, plan: %v: %v; sent: %d", method, raw, plan, err, up.got)
@@ -91,12 +92,12 @@ func TestReadsWithAPlannedResultAreNotSent(t *testing.T) {
 		}
 		for _, text := range []string{"<result 3>", "result 1", "<result>", "<result x>", "<resulted 1>"} {
 			up := &readingServer{}
-			api := New(Options{Upstreams: up, Granted: map[string]bool{"up": true}, Planned: 2})
+			api := New(Options{Policy: policy.None().NewRun(), Upstreams: up, Granted: map[string]bool{"up": true}, Planned: 2})
 			if _, err := api.Call(t.Context(), 1, method, json.RawMessage(strings.Replace(params, "%s", text, 1))); err != nil || up.got != 1 {
 				t.Errorf("%s of %q: %v, sent %d times", method, text, err, up.got)
 			}
 		}
-		api := New(Options{Upstreams: &readingServer{}, Granted: map[string]bool{"up": true}})
+		api := New(Options{Policy: policy.None().NewRun(), Upstreams: &readingServer{}, Granted: map[string]bool{"up": true}})
 		if _, err := api.Call(t.Context(), 1, method, json.RawMessage(strings.Replace(params, "%s", "<result 1>", 1))); err != nil {
 			t.Errorf("%s where nothing was planned: %v", method, err)
 		}

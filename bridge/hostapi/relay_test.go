@@ -8,6 +8,7 @@ import (
 
 	"github.com/toolcell/toolcell/bridge/consent"
 	"github.com/toolcell/toolcell/mcpproxy"
+	"github.com/toolcell/toolcell/mcpproxy/policy"
 )
 
 // entering is a user who enters this into every form.
@@ -35,7 +36,7 @@ func TestNumbersOfFormsDoNotChange(t *testing.T) {
 		{json.Number("9007199254740993"), "9007199254740993"},
 		{int64(1<<53 + 1), "9007199254740993"},
 	} {
-		api := New(Options{Upstreams: oneServer{}, Asker: entering{content: map[string]any{"n": c.number}}})
+		api := New(Options{Policy: policy.None().NewRun(), Upstreams: oneServer{}, Asker: entering{content: map[string]any{"n": c.number}}})
 		reply, err := api.elicit(t.Context(), mcpproxy.Elicitation{Server: "up", Tool: "f"})
 		if (err != nil) != (c.want == "") || err == nil && string(reply.Content) != `{"n":`+c.want+`}` {
 			t.Errorf("%v: %s, %v", c.number, reply.Content, err)
@@ -68,7 +69,7 @@ func TestEachRunTellsWhatItsOwnClientShows(t *testing.T) {
 	up := &toldServer{}
 	form, address := mcpproxy.ElicitCapabilities{Form: true}, mcpproxy.ElicitCapabilities{URL: true}
 	run := func(can mcpproxy.ElicitCapabilities) *API {
-		return New(Options{Upstreams: up, Granted: map[string]bool{"up": true}, Asker: &forTheRun{}, Elicits: can})
+		return New(Options{Policy: policy.None().NewRun(), Upstreams: up, Granted: map[string]bool{"up": true}, Asker: &forTheRun{}, Elicits: can})
 	}
 	first, second := run(form), run(address)
 	var want []mcpproxy.ElicitCapabilities

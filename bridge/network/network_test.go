@@ -224,8 +224,7 @@ func TestHints(t *testing.T) {
 			t.Errorf("%d: %q", i, got)
 		}
 	}
-	var none *policy.Run
-	if got := UnaskedHint(none, "https://api.github.com", gai); got != "" {
+	if got := UnaskedHint(policy.None().NewRun(), "https://api.github.com", gai); got != "" {
 		t.Errorf("without a policy: %q", got)
 	}
 	for failure, want := range map[string]string{

@@ -264,8 +264,9 @@ func parse(name string, body []byte) Tool {
 	text := strings.ToValidUTF8(string(body), "\uFFFD")
 	if rest, ok := strings.CutPrefix(text, mark); ok {
 		about, source, _ := strings.Cut(rest, "\n")
-		if json.Unmarshal([]byte(about), &t) != nil {
-			t = Tool{}
+		known := &t
+		if json.Unmarshal([]byte(about), &known) != nil || known == nil {
+			t = Tool{Private: []string{"what its first line does not say any more"}}
 		}
 		text = source
 	}

@@ -159,3 +159,24 @@ func TestNoToolHasANameThatCodeImports(t *testing.T) {
 		t.Errorf("%q, %v", source, err)
 	}
 }
+
+// TestToolWhoseCommentIsDamagedCountsAsPrivate: the comment would say what was read before it
+// was saved.
+func TestToolWhoseCommentIsDamagedCountsAsPrivate(t *testing.T) {
+	s := Open(t.TempDir(), "")
+	if err := s.Save(Tool{Name: "balance", Source: "balance = 7\n", Private: []string{"bank.accounts"}}); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(s.file("balance"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, damaged := range []string{strings.Replace(string(whole), "}\n", "\n", 1), mark + "\nx = 1\n", mark + `{"private":7}`, mark + "null\nx = 1\n"} {
+		if err := os.WriteFile(s.file("balance"), []byte(damaged), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if tool, err := s.Show("balance"); err != nil || len(tool.Private) == 0 {
+			t.Errorf("%q: %+v, %v", damaged, tool, err)
+		}
+	}
+}

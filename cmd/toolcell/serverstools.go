@@ -104,7 +104,7 @@ func searchShown(ctx context.Context, c *cli.Context, s *console.Streams, p *mcp
 	progress := console.NewProgress(s.Err, c.Bool("json"))
 	defer progress.Close()
 	progress.Show("asking " + text.Plural(len(usable(p)), "server") + " for tools")
-	docs, problems, err := p.Search(ctx, query, 10, false, nil)
+	docs, problems, err := p.Search(ctx, query, 10, false, mcpproxy.AnyServer)
 	progress.Close()
 	for _, problem := range problems {
 		console.Plainly(s.Err, "not searched: "+problem.String())

@@ -1,6 +1,7 @@
 package pins
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -118,9 +119,11 @@ func (c *Comparison) recordTools(sent []Definition) (*Server, error) {
 	return c.Store.Record(c.Key(), c.name, sent)
 }
 
-// A Standing is how a tool compares with its pin.
+// A Standing is how a tool compares with its pin. The zero value is that of a tool that was
+// not compared: it counts as changed, and as one that writes.
 type Standing struct {
-	Changed string // how its definition differs; empty if it does not
+	same    bool
+	changed string // how its definition differs, if it does
 	// ReadsOnly: the server says that the tool only reads, and did so in the pin that the
 	// user has accepted. A description or schema that changed does not end it.
 	ReadsOnly bool
@@ -130,11 +133,19 @@ type Standing struct {
 	Acceptable bool
 }
 
+// Changed says how the tool's definition differs from the one that is pinned, "" if it does
+// not.
+func (s Standing) Changed() string {
+	if s.same {
+		return ""
+	}
+	return cmp.Or(s.changed, "its definition was not compared with what is pinned")
+}
+
 // Standing compares a tool with its pin. known returns the tools of the server, nil if
 // they are not known.
 func (c *Comparison) Standing(t Definition, known func() []Definition) (s Standing) {
-	// The zero Standing would be that of a tool that has not changed.
-	defer contain.Recover("comparing a tool with its pin", func(err error) { s = Standing{Changed: err.Error()} })
+	defer contain.Recover("comparing a tool with its pin", func(err error) { s = Standing{changed: err.Error()} })
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	same := func() bool { return c.compared && c.err == nil && c.pinned[t.Name].digest == t.Digest }
@@ -143,13 +154,13 @@ func (c *Comparison) Standing(t Definition, known func() []Definition) (s Standi
 			c.compare(sent)
 		}
 	}
-	if !same() {
-		s.Changed = c.changed(t)
+	if s.same = same(); !s.same {
+		s.changed = c.changed(t)
 	}
 	if !t.Hints.ReadOnly {
 		return s
 	}
-	switch c.judgeHint(t, same()) {
+	switch c.judgeHint(t, s.same) {
 	case hintAccepted:
 		s.ReadsOnly = true
 	case hintUnkept:

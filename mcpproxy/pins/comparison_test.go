@@ -14,8 +14,15 @@ func BenchmarkPinOfACall(b *testing.B) {
 	known := func() []Definition { return []Definition{tool} }
 	pinned.Record(known())
 	for b.Loop() {
-		if s := pinned.Standing(tool, known); s.Changed != "" {
-			b.Fatal(s.Changed)
+		if s := pinned.Standing(tool, known); s.Changed() != "" {
+			b.Fatal(s.Changed())
 		}
+	}
+}
+
+// TestToolThatWasNotComparedHasChanged: what holds for changed tools holds for it.
+func TestToolThatWasNotComparedHasChanged(t *testing.T) {
+	if s := (Standing{}); s.Changed() == "" || s.ReadsOnly {
+		t.Errorf("%+v", s)
 	}
 }

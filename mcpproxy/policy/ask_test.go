@@ -217,7 +217,7 @@ pins = "warn"
 			t.Errorf("%s: %s, want %s", server, got, want)
 		}
 	}
-	var none *Run
+	none := None().NewRun()
 	if private, open := none.Flow(Server{}); private || open || none.GoesByDefinitions(Server{}) || none.Asks() {
 		t.Error("without a policy something is guarded")
 	}

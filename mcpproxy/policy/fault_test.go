@@ -9,8 +9,7 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/requirement"
 )
 
-// TestFaultWhileReadingThePolicyAllowsNothing, and what no policy was read for is not
-// allowed either.
+// TestFaultWhileReadingThePolicyAllowsNothing, nor do the nil and the zero value.
 func TestFaultWhileReadingThePolicyAllowsNothing(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "policy.toml")
 	if err := os.WriteFile(file, []byte("[default]\n"), 0o600); err != nil {
@@ -21,13 +20,20 @@ func TestFaultWhileReadingThePolicyAllowsNothing(t *testing.T) {
 		contain.Inject(t, func(at string) bool { return at == "reading the policy" })
 		broken = Load(file, false, nil).NewRun()
 	})
-	for name, r := range map[string]*Run{"panicked": broken, "zero": {}} {
+	var none *Policy
+	if none.Err() == nil || !none.StrictApprovals() {
+		t.Error("what no policy was loaded for is allowed")
+	}
+	for name, r := range map[string]*Run{"panicked": broken, "zero": {}, "nil": nil, "of a nil policy": none.NewRun()} {
 		call := Call{Server: Server{Name: "bank"}, Tool: Tool{Name: "pay"}}
 		if r.Authorize(call) == nil || r.ServerDenied(call.Server) == nil || r.AuthorizeServer(call.Server) == nil {
 			t.Errorf("%s: a call may go out", name)
 		}
-		if r.policy == nil {
-			continue
+		if r.AllowedUnasked(call.Server, call.Tool) {
+			t.Errorf("%s: a call may go out unasked", name)
+		}
+		if private, open := r.Flow(call.Server); !private || !open {
+			t.Errorf("%s: data may flow: %v, %v", name, private, open)
 		}
 		if _, err := r.GrantPackages([]requirement.Requirement{{Name: "six"}}); err == nil {
 			t.Errorf("%s: packages are granted", name)
@@ -36,7 +42,9 @@ func TestFaultWhileReadingThePolicyAllowsNothing(t *testing.T) {
 			t.Errorf("%s: hosts are granted", name)
 		}
 	}
-	if err := Load(filepath.Join(t.TempDir(), "none.toml"), false, nil).NewRun().Authorize(Call{Server: Server{Name: "bank"}}); err != nil {
-		t.Errorf("without a policy: %v", err)
+	for name, p := range map[string]*Policy{"no file": Load(filepath.Join(t.TempDir(), "none.toml"), false, nil), "none": None()} {
+		if err := p.NewRun().Authorize(Call{Server: Server{Name: "bank"}}); err != nil || p.Err() != nil || p.StrictApprovals() {
+			t.Errorf("%s: %v, %v", name, err, p.Err())
+		}
 	}
 }

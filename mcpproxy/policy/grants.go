@@ -34,15 +34,15 @@ func (r *Run) GrantPackages(wanted []requirement.Requirement) (*packages.Grant, 
 // grantedBy returns the rules of the run, those of an empty file if there are none, and the
 // file in which the user can change them, as people write it.
 func (r *Run) grantedBy() (granting *rules, file string, err error) {
-	granting, file = &rules{packages: packages.Default()}, "the policy file"
-	if r == nil {
-		return granting, file, nil
-	}
 	switch {
+	case r == nil:
+		return nil, "", errNoRules
+	case r.err != nil:
+		return nil, "", r.err
 	case r.rules != nil:
-		granting = r.rules
-	case r.err == nil && !r.free:
-		return granting, file, errNoRules
+		return r.rules, r.policy.name(), nil
+	case r.free:
+		return &rules{packages: packages.Default()}, r.policy.name(), nil
 	}
-	return granting, r.policy.name(), r.err
+	return nil, "", errNoRules
 }

@@ -8,7 +8,7 @@ import (
 )
 
 func TestNetworkIsClosedWithoutAPolicy(t *testing.T) {
-	var none *Policy
+	none := None()
 	for name, run := range map[string]*Run{"none": none.NewRun(), "no section": parsePolicy(t, "[default]\n").NewRun()} {
 		if _, err := run.GrantNetwork([]string{"https://example.com"}); err == nil || !strings.Contains(err.Error(), `add "example.com" to [network] allow`) {
 			t.Errorf("%s: error %v", name, err)
@@ -25,7 +25,7 @@ func TestNetworkIsClosedWithoutAPolicy(t *testing.T) {
 
 func TestPackagesAreOpenWithoutAPolicy(t *testing.T) {
 	wanted := []requirement.Requirement{{Name: "pandas"}}
-	var none *Policy
+	none := None()
 	for name, run := range map[string]*Run{"none": none.NewRun(), "no section": parsePolicy(t, "[default]\n").NewRun()} {
 		if g, err := run.GrantPackages(wanted); err != nil || g.MaxCount == 0 {
 			t.Errorf("%s: %+v, %v", name, g, err)

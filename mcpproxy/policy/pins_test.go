@@ -69,7 +69,7 @@ callsPerRun = 1
 	if err := run.Authorize(c); err == nil || !strings.Contains(err.Error(), "callsPerRun") {
 		t.Errorf("the second call: %v", err)
 	}
-	if (*Run)(nil).Authorize(c) != nil {
+	if None().NewRun().Authorize(c) != nil {
 		t.Error("without a policy, a change is a matter of notes")
 	}
 }

@@ -28,7 +28,7 @@ import (
 
 // Policy is what the user allows code to call, as one file says it. The file
 // is read again when it has changed, at the next run. A file that cannot be
-// understood allows nothing. A nil *Policy allows everything.
+// understood allows nothing, nor does a nil *Policy.
 type Policy struct {
 	file     string
 	required bool
@@ -56,10 +56,13 @@ func Load(file string, required bool, log *slog.Logger) *Policy {
 	return p
 }
 
+// None returns the policy of a user who has none: everything is allowed.
+func None() *Policy { return Load("", false, nil) } // no file has that name
+
 // Err returns what is wrong with the file as it is now; nothing may be called then.
 func (p *Policy) Err() error {
 	if p == nil {
-		return nil
+		return errNoRules
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -71,7 +74,7 @@ func (p *Policy) Err() error {
 // person's. Under a file that is not understood they are.
 func (p *Policy) StrictApprovals() bool {
 	if p == nil {
-		return false
+		return true
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -207,6 +210,7 @@ func (p *Policy) refresh() {
 	}
 	p.seen = now
 	if p.err != nil {
+		p.rules = nil
 		p.log.Error("nothing may be called until the policy is fixed", "err", p.err)
 	}
 }
@@ -223,6 +227,9 @@ func (p *Policy) warn(info fs.FileInfo) {
 
 // name is the file as people write it.
 func (p *Policy) name() string {
+	if p == nil || p.file == "" {
+		return "the policy file"
+	}
 	if home, err := os.UserHomeDir(); err == nil && home != "/" {
 		if rest, ok := strings.CutPrefix(p.file, home+"/"); ok {
 			return "~/" + rest

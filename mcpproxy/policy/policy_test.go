@@ -134,7 +134,7 @@ func TestPolicySectionsAboutNoServerAreFound(t *testing.T) {
 }
 
 func TestNoPolicyAllowsEverything(t *testing.T) {
-	var none *Policy
+	none := None()
 	for name, p := range map[string]*Policy{"nil": none, "no file": Load(filepath.Join(t.TempDir(), "policy.toml"), false, nil), "empty file": parsePolicy(t, "")} {
 		r := p.NewRun()
 		if err := r.Authorize(Call{Server: Server{Name: "s"}, Tool: Tool{Name: "t"}}); err != nil {

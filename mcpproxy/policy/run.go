@@ -38,7 +38,7 @@ type Call struct {
 }
 
 // A Run is one run under a policy: the rules as they were when it began, and
-// how often it has called what. A nil *Run may call everything.
+// how often it has called what. A nil *Run and the zero Run allow nothing.
 type Run struct {
 	policy *Policy
 	free   bool   // there is no policy: everything is allowed
@@ -71,7 +71,7 @@ func (r *Run) AuthorizeServer(s Server) error { return r.Authorize(Call{Server: 
 func (r *Run) ServerDenied(s Server) error {
 	switch {
 	case r == nil:
-		return nil
+		return errNoRules
 	case r.err != nil:
 		return fmt.Errorf("%w; nothing may be called until this is fixed", r.err)
 	case r.free:
@@ -88,7 +88,7 @@ var errNoRules = errors.New("the policy was not read; nothing may be called unti
 // Authorize checks whether a call may go out, and counts it if it may. The error is an
 // *Ask if it may go out once the user has allowed it.
 func (r *Run) Authorize(c Call) error {
-	if err := r.ServerDenied(c.Server); err != nil || r == nil || r.free {
+	if err := r.ServerDenied(c.Server); err != nil || r.free {
 		return err
 	}
 	limits := r.rules.serverLimits(c.Server)
@@ -123,10 +123,11 @@ func (r *Run) AllowedUnasked(s Server, t Tool) bool {
 func (r *Run) Asks() bool { return r != nil && r.rules != nil && r.rules.asks() }
 
 // Flow reports whether what is read from a server is private, and whether what is sent
-// to it may get to others.
+// to it may get to others. Where the policy was not read, both are so.
 func (r *Run) Flow(s Server) (private, open bool) {
 	if r == nil || r.rules == nil {
-		return false, false
+		unread := r == nil || !r.free
+		return unread, unread
 	}
 	return r.rules.flow(s)
 }

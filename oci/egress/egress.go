@@ -12,6 +12,7 @@ package egress
 import (
 	"context"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -55,7 +56,7 @@ type Credential struct {
 	Plain       bool // also without TLS: the host is this one
 }
 
-// Options configure a Broker. Rules is required.
+// Options configure a Broker. Without Rules it does not start.
 type Options struct {
 	Rules       Rules
 	Inspect     []string // hosts whose TLS ends here: the certificates that are made are good for no others
@@ -97,6 +98,10 @@ type Broker struct {
 
 // Start serves connections from l, which it takes over, until Close.
 func Start(l net.Listener, o Options) (*Broker, error) {
+	if o.Rules == nil {
+		l.Close()
+		return nil, errors.New("there are no rules for the network of a run")
+	}
 	if o.MaxBytes <= 0 {
 		o.MaxBytes = 1 << 30
 	}

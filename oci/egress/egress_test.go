@@ -525,3 +525,21 @@ func TestTunnelLosesNothingBehindTheHandshake(t *testing.T) {
 		t.Errorf("%d of %d bytes arrived", len(all), len(sent))
 	}
 }
+
+// TestNoRulesStartNothing: without rules there is nothing that would refuse.
+func TestNoRulesStartNothing(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, err := Start(l, Options{}); err == nil {
+		b.Close()
+		t.Error("it has started")
+	}
+	if _, err := net.Dial("tcp", l.Addr().String()); err == nil {
+		t.Error("something listens still")
+	}
+	if isPublic(netip.Addr{}) {
+		t.Error("no address is a public one")
+	}
+}

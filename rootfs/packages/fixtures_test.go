@@ -157,6 +157,7 @@ func (x *fakeIndex) request(requirements ...string) Request {
 	return Request{
 		Image: Image{ID: "sha256-0123", Python: "/usr/bin/python3"}, Run: x.run, Requirements: requirements, Index: x.URL + "/simple",
 		MaxBytes: 1 << 20, MaxCount: 20, MaxTime: time.Minute,
+		Check: func(string, string) error { return nil },
 	}
 }
 

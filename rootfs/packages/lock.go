@@ -168,10 +168,11 @@ func (l *Lock) check(r Request) error {
 	}
 	var size int64
 	for _, p := range l.packages {
-		if r.Check != nil {
-			if err := r.Check(p.Name, p.Version); err != nil {
-				return &RequestError{Err: err}
-			}
+		if r.Check == nil {
+			return requestErrorf("nothing checks the package %q, so it is not used", p.Name)
+		}
+		if err := r.Check(p.Name, p.Version); err != nil {
+			return &RequestError{Err: err}
 		}
 		w := p.Wheels[0]
 		if !wheelForm().MatchString(w.file()) {

@@ -54,7 +54,7 @@ type Request struct {
 	MaxBytes     int64     // unpacked
 	MaxCount     int
 	MaxTime      time.Duration
-	// Check may refuse a package that was chosen. It may be nil.
+	// Check may refuse a package that was chosen. Without it all are refused.
 	Check func(name, version string) error
 	// Lock is a lock file (PEP 751) that all packages must be in, or nil.
 	Lock []byte

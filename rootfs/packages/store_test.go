@@ -330,6 +330,7 @@ func TestChosenPackagesAreChecked(t *testing.T) {
 		"too many":    {func(_ *fakeIndex, r *Request) { r.MaxCount = 1 }, "needs 2 packages with all that they need; the most is 1"},
 		"too large":   {func(_ *fakeIndex, r *Request) { r.MaxBytes = 100 }, "maxBytes"},
 		"denied":      {func(_ *fakeIndex, r *Request) { r.Check = func(string, string) error { return errors.New("denied") } }, "denied"},
+		"unchecked":   {func(_ *fakeIndex, r *Request) { r.Check = nil }, "nothing checks the package"},
 		"no such file": {func(x *fakeIndex, _ *Request) {
 			x.hosts["a-1.0-py3-none-any.whl"] = x.URL + "/gone/a-1-py3-none-any.whl"
 		}, "404"},

@@ -25,20 +25,21 @@ type Condition struct {
 	values []operand // any of which counts
 }
 
-// An answer says whether the user is asked; why is empty where the rule itself says it.
+// An answer says whether a call may go out unasked. The zero value has the user asked; why is
+// empty where the rule itself says it.
 type answer struct {
-	asks bool
-	why  string
+	passes bool
+	why    string
 }
 
-func because(format string, args ...any) answer { return answer{true, fmt.Sprintf(format, args...)} }
+func because(format string, args ...any) answer { return answer{why: fmt.Sprintf(format, args...)} }
 
 // Check reports whether the user is asked about a call with these arguments, which are in
 // canonical form, and the reason: the condition, and why it asks where that does not say it.
 func (w Condition) Check(arguments json.RawMessage) (reason string, asks bool) {
 	a := w.check(arguments)
 	switch {
-	case !a.asks:
+	case a.passes:
 		return "", false
 	case a.why != "":
 		return w.text + ", but " + a.why, true
@@ -58,7 +59,7 @@ func (w Condition) find(raw []byte, path []string) answer {
 	if len(path) == 0 {
 		return w.checkValue(raw)
 	}
-	var a answer
+	a := answer{passes: true}
 	s := rawjson.Scanner{Text: raw}
 	step, found, ok := path[0], path[0] == "*", false
 	switch k := kindOf(raw); k {
@@ -75,7 +76,7 @@ func (w Condition) find(raw []byte, path []string) answer {
 			case similar: // encoding/json, for one, takes it for the same
 				a = because("another name may be read as %q", step)
 			}
-			return !a.asks
+			return a.passes
 		})
 	case aList:
 		at := 0
@@ -86,20 +87,20 @@ func (w Condition) find(raw []byte, path []string) answer {
 				a = w.find(value, path[1:])
 			}
 			at++
-			return ok && !a.asks
+			return ok && a.passes
 		})
 	default:
 		return because("%s has no %q", k, step)
 	}
 	switch {
-	case a.asks:
+	case !a.passes:
 		return a
 	case !ok:
 		return because("the arguments cannot be read")
 	case !found:
 		return because("there is no %q", step)
 	}
-	return answer{}
+	return answer{passes: true}
 }
 
 // checkValue looks at one value.
@@ -112,7 +113,7 @@ func (w Condition) checkValue(raw []byte) answer {
 	case aBoolean:
 		is := string(raw) == "true"
 		equal := slices.ContainsFunc(w.values, func(v operand) bool { return v.kind == k && v.truth == is })
-		return answer{asks: equal == (w.op == "==")}
+		return answer{passes: equal != (w.op == "==")}
 	case aNumber:
 		return w.checkNumber(raw)
 	}
@@ -128,13 +129,13 @@ func (w Condition) checkNumber(raw []byte) answer {
 		return slices.ContainsFunc(w.values, func(v operand) bool { return v.kind == aNumber && ordered(op, d.compare(v.number)) })
 	}
 	if w.op == "!=" {
-		return answer{asks: !holds("==")}
+		return answer{passes: holds("==")}
 	}
 	// Many servers read a number as a float64, which may be on the other side.
 	rounded := slices.ContainsFunc(w.values, func(v operand) bool {
 		return v.kind == aNumber && ordered(w.op, cmp.Compare(d.float, v.number.float))
 	})
-	return answer{asks: rounded || holds(w.op)}
+	return answer{passes: !rounded && !holds(w.op)}
 }
 
 // ordered reports whether an op holds for how two numbers compare.
@@ -165,13 +166,13 @@ func (w Condition) checkText(raw []byte) answer {
 	}
 	switch {
 	case w.op == "!=":
-		return answer{asks: !some(func(v operand) bool { return v.text == s })}
+		return answer{passes: some(func(v operand) bool { return v.text == s })}
 	case len(s) > maxCompared:
 		return because("it has more than %d bytes", maxCompared)
 	case w.op == "==":
-		return answer{asks: some(func(v operand) bool { return alike(v.text, s) })}
+		return answer{passes: !some(func(v operand) bool { return alike(v.text, s) })}
 	case w.op == "glob":
-		return answer{asks: some(func(v operand) bool { return globMatches(v.text, s) })}
+		return answer{passes: !some(func(v operand) bool { return globMatches(v.text, s) })}
 	}
-	return answer{asks: !some(func(v operand) bool { return within(v.text, s) })} // outside
+	return answer{passes: some(func(v operand) bool { return within(v.text, s) })} // else it is outside
 }

@@ -317,7 +317,7 @@ func FuzzWhen(f *testing.F) {
 		}
 		for _, not := range [][2]string{{"<", ">="}, {"<=", ">"}, {"==", "!="}} {
 			one, other := ask(not[0], limit), ask(not[1], limit)
-			if !one.asks && !other.asks && len(arguments) > 2 && !strings.Contains(path, "*") {
+			if one.passes && other.passes && len(arguments) > 2 && !strings.Contains(path, "*") {
 				t.Errorf("neither %s nor %s %d asks about %s", not[0], not[1], limit, arguments)
 			}
 		}
@@ -327,7 +327,7 @@ func FuzzWhen(f *testing.F) {
 		}
 		raw, there := all[path]
 		var n json.Number
-		if a := ask("==", limit); !strings.ContainsAny(path, ".*") && (!there || json.Unmarshal(raw, &n) != nil) && !a.asks {
+		if a := ask("==", limit); !strings.ContainsAny(path, ".*") && (!there || json.Unmarshal(raw, &n) != nil) && a.passes {
 			t.Errorf("does not ask about %s at %q", arguments, path)
 		}
 		ask("outside", "/a")
@@ -353,5 +353,13 @@ func TestDecimalsCompareExactly(t *testing.T) {
 		if d, ok := parseDecimal(s); !ok || d.digits != "1" || d.exponent != 3 {
 			t.Errorf("%s is %+v", s, d)
 		}
+	}
+}
+
+// TestZeroValuesAsk: a condition that was not read, and an answer that was not found.
+func TestZeroValuesAsk(t *testing.T) {
+	var a answer
+	if _, asks := (Condition{}).Check(json.RawMessage(`{"amount":1}`)); !asks || a.passes {
+		t.Error("a call passes unasked")
 	}
 }

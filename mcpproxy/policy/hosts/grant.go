@@ -14,7 +14,7 @@ import (
 )
 
 // A Grant is what one run may reach: what its call asked for and the policy
-// allows. A nil *Grant reaches nothing.
+// allows. A nil *Grant and the zero Grant reach nothing.
 type Grant struct {
 	Ask rulefile.Reasons // what the user has to allow before anything is reached; nil is nothing
 
@@ -132,7 +132,12 @@ func (g *Grant) Credentials() []Credential {
 
 // ViaProxy reports whether connections go through the proxy that the host's
 // environment names.
-func (g *Grant) ViaProxy() bool { return g.rules.viaProxy }
+func (g *Grant) ViaProxy() bool { return g.valid() && g.rules.viaProxy }
+
+// valid reports whether Rules.Grant has made the grant.
+func (g *Grant) valid() bool { return g != nil && g.rules != nil }
+
+var errNotGranted = errors.New("nothing was granted")
 
 // A denialError says that a rule of deny is about a request.
 type denialError struct{ rule string }
@@ -150,6 +155,9 @@ func (g *Grant) refuse(target string, why error) error {
 // AllowHost checks whether anything at a host and port may be reached, and returns
 // the rule that says so.
 func (g *Grant) AllowHost(scheme, host string, port uint16) (rule string, err error) {
+	if !g.valid() {
+		return "", errNotGranted
+	}
 	if rule, err = g.rules.allowHost(scheme, host, port); err != nil {
 		return rule, err
 	}
@@ -201,6 +209,9 @@ func pathForRule(path string) string {
 // Inspected reports whether requests to a host and port must be checked one by one:
 // a rule names a method or a path there, or a credential is added to them.
 func (g *Grant) Inspected(scheme, host string, port uint16) bool {
+	if !g.valid() {
+		return true
+	}
 	inside := func(r rule) bool { return r.about(scheme, host, port) && !r.wholeHost() }
 	return slices.ContainsFunc(g.rules.allow, inside) || slices.ContainsFunc(g.rules.deny, inside) ||
 		scheme == "https" && slices.ContainsFunc(g.secrets, func(c Credential) bool { return c.Host == host })
@@ -212,5 +223,5 @@ func (g *Grant) CanonicalHost(host string) (string, error) { return Canonical(ho
 // AllowPrivate reports whether a host may have this address although it is not a
 // public one.
 func (g *Grant) AllowPrivate(host string, addr netip.Addr) bool {
-	return g.rules.allowPrivate(host, addr)
+	return g.valid() && g.rules.allowPrivate(host, addr)
 }

@@ -332,3 +332,14 @@ ask = ["*.ask.test", "free.test", "part.test", "POST https://write.test/x", "pla
 		t.Errorf("the next grant: %+v, %v", g, err)
 	}
 }
+
+// TestZeroGrantsReachNothing, and all that they see is checked.
+func TestZeroGrantsReachNothing(t *testing.T) {
+	for name, g := range map[string]*Grant{"nil": nil, "zero": {}} {
+		_, host := g.AllowHost("https", "example.com", 443)
+		_, request := g.AllowRequest("GET", "https", "example.com", 443, "/")
+		if host == nil || request == nil || g.AllowPrivate("localhost", netip.MustParseAddr("127.0.0.1")) || !g.Inspected("https", "example.com", 443) || g.ViaProxy() {
+			t.Errorf("a %s grant reaches something: %v, %v", name, host, request)
+		}
+	}
+}

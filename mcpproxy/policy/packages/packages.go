@@ -31,7 +31,7 @@ const (
 const defaultExcludeNewer = 3 * 24 * time.Hour
 
 // Rules are the section [packages] of a policy: which packages scripts get, and where
-// they come from.
+// they come from. The zero value grants none.
 type Rules struct {
 	allow        []requirement.Requirement // of names and versions
 	allowListed  bool                      // only those of allow; else any
@@ -74,12 +74,15 @@ type Credential struct {
 	Secrets       []string // the parts of it that must not be seen
 }
 
+var errNoRules = errors.New("there are no rules for packages, so none may be used")
+
 // Default returns the rules of a policy without that section.
 func Default() Rules {
 	return Rules{index: DefaultIndex, maxBytes: 500_000_000, maxCount: 200, maxTime: 2 * time.Minute}
 }
 
-// A Grant is what a script that names packages may get, and from where.
+// A Grant is what a script that names packages may get, and from where. Check refuses every
+// package if the grant is nil or the zero Grant.
 type Grant struct {
 	Ask          rulefile.Reasons // what the user has to allow before any is used; nil is nothing
 	Index        string           // the address of a simple index
@@ -100,6 +103,9 @@ type Grant struct {
 // allowed what its Ask names. One that the rules neither allow nor ask about is an
 // error that names the rule, and file, in which the user can change it.
 func (p *Rules) Grant(wanted []requirement.Requirement, file string) (*Grant, error) {
+	if p.index == "" {
+		return nil, errNoRules
+	}
 	g := &Grant{
 		Index: p.index, Files: p.files, MaxBytes: p.maxBytes, MaxCount: p.maxCount, MaxTime: p.maxTime, Preload: p.preload,
 		rules: p, file: file,
@@ -165,6 +171,9 @@ func (g *Grant) Listed(w requirement.Requirement) bool {
 
 // Names reports whether [packages] names a package, in allow or in ask.
 func (g *Grant) Names(name string) bool {
+	if g == nil || g.rules == nil {
+		return false
+	}
 	if plain, err := requirement.Name(name); err == nil {
 		_, named := find(g.rules.bounds(), plain)
 		return named
@@ -210,6 +219,9 @@ func (g *Grant) denied(name string, by requirement.Requirement) error {
 // Check checks a package that was chosen: one that the script names, or one that
 // another needs.
 func (g *Grant) Check(name, version string) error {
+	if g == nil || g.rules == nil {
+		return errNoRules
+	}
 	name, err := requirement.Name(name)
 	if err != nil {
 		return err

@@ -211,3 +211,16 @@ func TestPackagesAsk(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestZeroValuesGrantNothing: rules that were not read, and a grant that they have not made.
+func TestZeroValuesGrantNothing(t *testing.T) {
+	var rules Rules
+	if g, err := rules.Grant(wanted(t, "six"), "policy.toml"); err == nil {
+		t.Errorf("no rules grant %+v", g)
+	}
+	for name, g := range map[string]*Grant{"nil": nil, "zero": {}} {
+		if g.Check("six", "1.0") == nil || g.Listed(wanted(t, "six")[0]) || g.Names("six") {
+			t.Errorf("a %s grant has packages", name)
+		}
+	}
+}
