@@ -16,7 +16,6 @@ import (
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/oci"
-	"github.com/toolcell/toolcell/rootfs/cachedir"
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 )
@@ -156,9 +155,7 @@ func printError(w *os.File, err error, command string) int {
 		return console.ExitOK
 	}
 	code := console.ExitFail
-	_, hint := errors.AsType[*oci.HintError](err)
-	_, foreign := errors.AsType[*cachedir.ForeignError](err)
-	if hint || foreign {
+	if _, ok := errors.AsType[*oci.HintError](err); ok {
 		code = console.ExitHost
 	}
 	var exit *console.ExitError

@@ -22,7 +22,7 @@ var imports = map[string][]string{
 	"cmd/toolcell/internal/image":        {"cmd/toolcell/internal/settings", "bridge", "bridge/runner", "oci", "rootfs"},
 	"cmd/toolcell/internal/installer":    {"cmd/toolcell/internal/console", "cmd/toolcell/internal/settings", "cmd/toolcell/internal/tokencost", "mcpproxy/..."},
 	"cmd/toolcell/internal/repl":         {"cmd/toolcell/internal/console", "bridge", "bridge/consent", "oci"},
-	"cmd/toolcell/internal/settings":     {"cmd/toolcell/internal/console", "bridge", "bridge/artifacts", "bridge/imaging", "oci", "rootfs", "images"},
+	"cmd/toolcell/internal/settings":     {"cmd/toolcell/internal/console", "bridge", "bridge/artifacts", "bridge/imaging", "oci", "rootfs", "rootfs/cachedir", "images"},
 	"cmd/toolcell/internal/terminaltest": {},
 	"cmd/toolcell/internal/tokencost":    {"mcpproxy", "mcpproxy/catalog"},
 	"cmd/toolcell/internal/wheels":       {"bridge", "bridge/hints", "bridge/network", "mcpproxy/requirement", "mcpproxy/statefile", "mcpproxy/text", "oci", "oci/egress", "rootfs/packages", "rootfs/python"},

@@ -9,11 +9,11 @@ import (
 )
 
 // A ForeignError says that others can change what is in a folder, so that nothing may be
-// taken from it: sandboxes would import what they put there.
+// taken from it: sandboxes would import what they put there. Cure is for the user.
 type ForeignError struct{ Dir, Why, Cure string }
 
 func (e *ForeignError) Error() string {
-	return fmt.Sprintf("%s %s, so what is in it is not used: %s", e.Dir, e.Why, e.Cure)
+	return fmt.Sprintf("%s %s, so what is in it is not used", e.Dir, e.Why)
 }
 
 // unmappedID is what stands for the ids that a user namespace does not have

@@ -20,7 +20,8 @@ func TestFoldersThatOthersCanChangeAreNotUsed(t *testing.T) {
 				t.Fatal(err)
 			}
 			err := CheckOwn(dir, "wheels", "not there")
-			if (err != nil) != foreign || foreign && !strings.Contains(err.Error(), "chmod go-w "+path) {
+			found, ok := errors.AsType[*ForeignError](err)
+			if (err != nil) != foreign || ok != foreign || foreign && !strings.Contains(found.Cure, "chmod go-w "+path) {
 				t.Errorf("%s, %v: got %v", path, mode, err)
 			}
 		}

@@ -1,12 +1,15 @@
 package settings
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/toolcell/toolcell/oci"
+	"github.com/toolcell/toolcell/rootfs/cachedir"
 	"golang.org/x/sys/unix"
 )
 
@@ -28,6 +31,31 @@ func TestExplainNamesTheFullFolder(t *testing.T) {
 		got := d.Explain(fmt.Errorf("keeping it: %w", tt.err))
 		if !strings.Contains(got.Error(), "there is no space for "+tt.want+" ") {
 			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// TestExplainSaysHowToFixAFolder, in an error that ends every command with the same code.
+func TestExplainSaysHowToFixAFolder(t *testing.T) {
+	d := Dirs{Cache: "/proc/x/cache", State: "/proc/x/state", Run: "/proc/x/run"}
+	for name, tt := range map[string]struct {
+		err        error
+		want, hint string
+	}{
+		"one that cannot be made":       {os.MkdirAll(d.Cache, 0o755), "nothing can be written to /proc", "export MCP_BRIDGE_STATE_DIR="},
+		"one that others can change":    {fmt.Errorf("looking: %w", &cachedir.ForeignError{Dir: d.Cache, Why: "belongs to another user", Cure: "remove it"}), "belongs to another user", "remove it"},
+		"a file that is not there":      {&os.PathError{Op: "open", Path: "/elsewhere/x", Err: unix.ENOENT}, "open /elsewhere/x", ""},
+		"a file of a folder that works": {&os.PathError{Op: "open", Path: t.TempDir() + "/state/x", Err: unix.ENOENT}, "state/x", ""},
+	} {
+		got := d
+		if tt.hint == "" {
+			dir := filepath.Dir(filepath.Dir(tt.err.(*os.PathError).Path))
+			got = Dirs{Cache: filepath.Join(dir, "cache"), State: filepath.Join(dir, "state"), Run: filepath.Join(dir, "run")}
+		}
+		err := got.Explain(tt.err)
+		hint, explained := errors.AsType[*oci.HintError](err)
+		if !strings.Contains(err.Error(), tt.want) || explained != (tt.hint != "") || explained && !strings.Contains(hint.Hint, tt.hint) {
+			t.Errorf("%s: %v, hint %v", name, err, hint)
 		}
 	}
 }
