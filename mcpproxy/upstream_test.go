@@ -71,7 +71,7 @@ func TestServerThatCannotStartSaysWhy(t *testing.T) {
 		{"never ready", fake(t, "FAKE_SLOW_START", "1h"), []string{"was not ready within 300ms", "has not answered as an MCP server", "start-timeout", "test.json"}},
 		{"echoes", echoes, []string{"does not speak MCP", "to initialize"}},
 		{"closes its output", closes, []string{`server "fake" closed its output and did not exit; it was ended`}},
-		{"endless message", endless, []string{`starting server "fake": sent a message longer than 128 MiB`}},
+		{"endless message", endless, []string{`starting server "fake": sent a message longer than 48 MiB`}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := proxyFor(t, Options{}, tt.server)

@@ -303,7 +303,7 @@ func TestGiantAnswerEndsOnlyItsServer(t *testing.T) {
 	other.Name, other.Alias = "other", "other"
 	p := proxyFor(t, Options{}, fake(t), other)
 	_, err := p.Call(t.Context(), CallRequest{Run: unlimited, Server: "fake", Tool: "giant"}) // 200 MB
-	mcptest.WantError(t, err, "lost", "sent a message longer than 128 MiB")
+	mcptest.WantError(t, err, "lost", "sent a message longer than 48 MiB")
 	if _, err := p.Call(t.Context(), CallRequest{Run: unlimited, Server: "other", Tool: "echo"}); err != nil {
 		t.Error(err)
 	}

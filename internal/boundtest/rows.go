@@ -46,14 +46,15 @@ var Rows = []Row{
 	{Name: "result of a tool", From: "a server", Bytes: 48 << 20, Depth: "10,000", Count: "100,000 contents", Room: room.Result, Cancels: true},
 	{Name: "form of a server", From: "a server", Bytes: 80 << 10, Depth: "10,000", Room: room.Form},
 	{Name: "JSON with secrets", From: "a server", Bytes: 80 << 10, Depth: "10,000", Peak: 24, AtOnce: 16},
-	{Name: "messages of a server, stdio", From: "a server", Bytes: 128 << 20, Depth: "1,000; results any", Peak: 512, AtOnce: 4, Cancels: true},
+	{Name: "messages of a server, stdio", From: "a server", Bytes: 48 << 20, Depth: "1,000; results any", Room: room.Arrival, Cancels: true},
 	{Name: "stderr of a server", From: "a server", Count: "lines of 2 KiB, 8 KiB kept", Peak: 32, AtOnce: 16, Cancels: true},
-	{Name: "events of a server", From: "a server", Bytes: 128 << 20, Depth: "1,000; results any", Peak: 512, AtOnce: 4, Cancels: true},
-	{Name: "answer of a server, HTTP", From: "a server", Bytes: 128 << 20, Depth: "1,000; results any", Peak: 512, AtOnce: 4, Cancels: true},
+	{Name: "events of a server", From: "a server", Bytes: 48 << 20, Depth: "1,000; results any", Room: room.Arrival, Cancels: true},
+	{Name: "answer of a server, HTTP", From: "a server", Bytes: 48 << 20, Depth: "1,000; results any", Room: room.Arrival, Cancels: true},
 	{Name: "error of a server, HTTP", From: "a server", Bytes: 64 << 10, Peak: 32, AtOnce: 16},
-	{Name: "message of a server", From: "a server", Bytes: 128 << 20, Depth: "1,000; results any", Count: "100,000 in a list, 16 inputs", Time: 2000 * ms, Peak: 512, AtOnce: 4},
-	{Name: "page of a list", From: "a server", Bytes: 128 << 20, Depth: "1,048,576", Count: "1,000 pages of 1,000,000 items", Time: 1000 * ms, Peak: 256, AtOnce: 4},
-	{Name: "definition that is pinned", From: "a server", Bytes: 4 << 20, Depth: "10,000", Count: "16 KiB of a part, 80 lines of a difference", Time: 1000 * ms, Peak: 256, AtOnce: 4},
+	{Name: "message of a server", From: "a server", Bytes: 48 << 20, Depth: "1,000; results any", Count: "10,000 in a list, 16 inputs", Room: room.Message, Cancels: true},
+	{Name: "page of a list", From: "a server", Bytes: 48 << 20, Depth: "1,048,576", Count: "1,000 pages of 100,000 items", Room: room.Message, Cancels: true},
+	{Name: "definition that is pinned", From: "a server", Bytes: 4 << 20, Depth: "10,000", Room: room.Definition, Cancels: true},
+	{Name: "change of a definition", From: "a server", Bytes: 16 << 10, Depth: "100", Count: "5 parts, 80 lines of each", Peak: 24, AtOnce: 1},
 	{Name: "text for people", From: "a server, code", Bytes: 256 << 10, Peak: 32, AtOnce: 16},
 	{Name: "names to compare", From: "a server, code", Bytes: 256 << 10, Count: "64 bytes of each", Peak: 64, AtOnce: 16},
 	{Name: "text with secrets", From: "a server", Bytes: 80 << 10, Peak: 16, AtOnce: 16},
@@ -115,7 +116,7 @@ func find(name string) (Row, bool) {
 func Table() string {
 	var b strings.Builder
 	b.WriteString("| what is read | from | bytes | depth | count | time | memory | at once |\n|---|---|--:|--:|---|---|--:|--:|\n")
-	shared := (room.Large + room.Small + room.Fetches + room.Images) >> 20
+	shared := (room.Large + room.Small + room.Arriving + room.Fetches + room.Images) >> 20
 	all := shared
 	for _, r := range Rows {
 		all += r.Peak * r.AtOnce
@@ -124,7 +125,7 @@ func Table() string {
 			atOnce = "while there is room"
 		}
 		if r.Room > 0 {
-			memory, atOnce = fmt.Sprintf("%d times its bytes", r.Room), "while there is room"
+			memory, atOnce = strings.TrimPrefix(fmt.Sprintf("%d times its bytes", r.Room), "1 times "), "while there is room"
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s | %s |\n", r.Name, r.From, sizeText(r.Bytes), cmp.Or(r.Depth, "–"), cmp.Or(r.Count, "–"), r.timeText(), memory, atOnce)
 	}

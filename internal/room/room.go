@@ -39,6 +39,7 @@ const (
 	Definition = 64 // of a tool
 	Schema     = 64 // of a tool
 	Form       = 64 // of a server
+	Message    = 1  // of a server: its parts stay where they are
 )
 
 var (
@@ -46,6 +47,9 @@ var (
 	fetches      = semaphore.NewWeighted(Fetches)
 	images       = semaphore.NewWeighted(Images)
 )
+
+// IsLarge reports whether an input of n bytes shares room with large ones.
+func IsLarge(n int) bool { return n > smaller }
 
 // Documents waits until there is room for the documents of an image. Who has it may wait
 // for that of its layers.
@@ -69,7 +73,7 @@ func Fetch(ctx context.Context, size int64) (release func(), err error) {
 // error is that of ctx. Nobody may take it who has some: each would wait for the other.
 func Take(ctx context.Context, n, times int) (release func(), err error) {
 	of, most := large, int64(Large)
-	if n <= smaller {
+	if !IsLarge(n) {
 		of, most = small, Small
 	}
 	size := min(int64(n)*int64(times), most)
@@ -87,7 +91,7 @@ func Decode[T any](ctx context.Context, work string, n, times int, decode func()
 	if err != nil {
 		return value, err
 	}
-	if n <= smaller {
+	if !IsLarge(n) {
 		defer release()
 		return decode()
 	}

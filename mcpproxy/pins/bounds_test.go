@@ -1,9 +1,13 @@
 package pins
 
 import (
+	"context"
+	"slices"
 	"testing"
 
 	"github.com/toolcell/toolcell/internal/boundtest"
+	"github.com/toolcell/toolcell/internal/room"
+	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 func TestBounds(t *testing.T) {
@@ -16,22 +20,26 @@ func TestBounds(t *testing.T) {
 		boundtest.Counted("other lines of text", `{"name":"t","description":"`, `a%d\n`, "", `"}`),
 		boundtest.Counted("other members", `{"name":"t","inputSchema":{`, `"k%d":[1,2]`, ",", "}}"),
 	)
-	before, err := Define([]byte(`{"name":"t","description":"a\nb","inputSchema":{"k1":1,"k2":[[1]]}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	boundtest.Run(t, boundtest.Parser{Row: "definition that is pinned", Shapes: shapes, Parse: func(text []byte) error {
-		d, err := Define(text)
-		if err != nil {
-			return err
+	parts := boundtest.Pick(boundtest.JSON("", ""), "deep lists", "deep objects", "open objects", "a wide object", "many empty lists", "many small objects", "escapes", "a huge number")
+	parts = append(parts, boundtest.Pick(boundtest.Text("", ""), "one word", "lines", "overrides", "tags")...)
+	parts = append(parts, boundtest.Repeated("sentences", "", "a. b. ", ""), boundtest.Counted("other lines", "", "a%d\n", "", ""))
+	boundtest.Run(t, boundtest.Parser{Row: "definition that is pinned", Shapes: shapes, ParseContext: func(ctx context.Context, raw []byte) error {
+		// as package catalog does
+		_, err := room.Decode(ctx, "reading a definition", len(raw), room.Definition, func() (Hints, error) {
+			_, err := Define(raw)
+			return ReadHints(raw), err
+		})
+		return err
+	}}, boundtest.Parser{Row: "change of a definition", Shapes: parts, Parse: func(part []byte) error {
+		shown := func(part []byte) *Version {
+			s := text.Bound(string(part), maxShown)
+			return &Version{Shown: &Shown{s, s, s, s, s}, Hidden: []string{"x"}}
 		}
-		ReadHints(text)
-		half, _ := Define(text[:len(text)/2])
-		for _, was := range []Definition{before, half} {
-			both := &Tool{Pinned: &Version{Digest: was.Digest, Shown: was.Shown}, Seen: &Version{Digest: d.Digest, Shown: d.Shown, Hidden: d.Hidden}}
-			both.Differences()
-			both.Seen.HiddenLines()
+		now := shown(part)
+		for _, before := range [][]byte{nil, []byte(`{"a":[1,2]}`), part[:len(part)/2], slices.Concat(part[len(part)/2:], part[:len(part)/2])} {
+			(&Tool{Pinned: shown(before), Seen: now}).Differences()
 		}
+		now.HiddenLines()
 		return nil
 	}})
 }

@@ -23,11 +23,14 @@ type Member struct {
 // which of two clashing aliases gets a number; a Go map would lose it. It does not
 // decode the values: Claude's file has megabytes that are not about servers. They may
 // nest as deep as they like.
-func Members(data []byte) (all []Member, err error) {
+func Members(data []byte) ([]Member, error) { return MembersUpTo(maxMembers, data) }
+
+// MembersUpTo is Members of an object that has no more than so many.
+func MembersUpTo(most int, data []byte) (all []Member, err error) {
 	s := Scanner{Text: data}
 	ok := s.Object(func(name []byte) (ok bool) {
-		if len(all) == maxMembers {
-			err = fmt.Errorf("has more than %d members", maxMembers)
+		if len(all) == most {
+			err = fmt.Errorf("has more than %d members", most)
 			return false
 		}
 		var m Member

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"encoding/hex"
 	"math/bits"
 )
 
@@ -218,9 +217,10 @@ func (s *Scanner) escape() bool {
 		if s.Offset+4 > len(s.Text) {
 			return false
 		}
-		_, err := hex.Decode(make([]byte, 2), s.Text[s.Offset:s.Offset+4])
 		s.Offset += 4
-		return err == nil
+		return isHex(s.Text[s.Offset-4]) && isHex(s.Text[s.Offset-3]) && isHex(s.Text[s.Offset-2]) && isHex(s.Text[s.Offset-1])
 	}
 	return false
 }
+
+func isHex(c byte) bool { return c-'0' < 10 || c|0x20-'a' < 6 }

@@ -7,13 +7,15 @@ import (
 	"fmt"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/toolcell/toolcell/internal/room"
 	"github.com/toolcell/toolcell/mcpproxy/rawjson"
 	"github.com/toolcell/toolcell/mcpproxy/transport/message"
 	"github.com/toolcell/toolcell/mcpproxy/wire"
 )
 
 const (
-	maxPages  = 1000 // of one list
+	maxPages  = 1000    // of one list
+	maxItems  = 100_000 // of one page; no list of ours has as many
 	maxCursor = 64 << 10
 )
 
@@ -39,25 +41,25 @@ func (s *Session) Pages(ctx context.Context, method, field string, add func(item
 		if count > maxPages {
 			return ErrTooManyPages
 		}
-		page, err := s.Request(ctx, method, &Params{Cursor: cursor})
+		reply, err := s.Request(ctx, method, &Params{Cursor: cursor})
 		var wireErr *jsonrpc.Error
 		if errors.As(err, &wireErr) && wireErr.Code == jsonrpc.CodeMethodNotFound && count == 1 {
 			return nil
 		}
-		var items []json.RawMessage
+		var p page
 		if err == nil {
-			err = page.CheckList()
+			err = reply.CheckList()
 		}
 		if err == nil {
-			items, err = itemsOf(page.Result, field)
+			p, err = readPage(ctx, reply.Result, field)
 		}
 		if err != nil {
 			return pageError(count, err)
 		}
-		if more, err := add(items); err != nil || !more {
+		if more, err := add(p.items); err != nil || !more {
 			return err
 		}
-		if cursor, err = cursorOf(page.Result); err != nil {
+		if cursor, err = p.next(); err != nil {
 			return &PageError{count + 1, err}
 		}
 		if cursors[cursor] || len(cursor) > maxCursor { // a repeated cursor would go round for ever
@@ -76,33 +78,72 @@ func pageError(page int, err error) error {
 	return err
 }
 
-// itemsOf returns the items of a page. An empty object is the empty list of some
-// languages, and null is one as well.
-func itemsOf(page json.RawMessage, field string) ([]json.RawMessage, error) {
-	raw := wire.Member(page, field)
-	if raw == nil || rawjson.IsNull(raw) || isEmptyObject(raw) {
-		return nil, nil
-	}
-	items, err := rawjson.Items(raw)
+// A page is one part of a list.
+type page struct {
+	items  []json.RawMessage
+	cursor json.RawMessage // where the next page begins, as it is written, or nil
+}
+
+// readPage finds the items of a page, in the member of this name, and its cursor. The
+// error may be that of ctx.
+func readPage(ctx context.Context, result json.RawMessage, field string) (p page, err error) {
+	release, err := room.Take(ctx, len(result), room.Message)
 	if err != nil {
-		return nil, message.Unreadable("its %q must be a list, not %s", field, wire.KindOf(raw))
+		return p, err
 	}
-	return items, nil
+	defer release()
+	s := rawjson.Scanner{Text: result, Context: ctx}
+	ok := s.Object(func(name []byte) (ok bool) {
+		switch {
+		case wire.IsName(name, field):
+			p.items, ok, err = readItems(&s, field)
+		case wire.IsName(name, "nextCursor"):
+			p.cursor, ok = s.Any()
+		default:
+			_, ok = s.Any()
+		}
+		return ok
+	})
+	switch {
+	case ctx.Err() != nil:
+		err = context.Cause(ctx)
+	case !ok && err == nil:
+		err = message.Unreadable("it is not JSON from byte %d on", s.Offset)
+	}
+	return p, err
 }
 
-func isEmptyObject(raw json.RawMessage) bool {
-	members, err := rawjson.Members(raw)
-	return err == nil && len(members) == 0
+// readItems passes over the items of a page, which may nest as deep as they like. An empty
+// object is the empty list of some languages, and null is one as well. The error is nil if
+// a later member of the same name can be read instead.
+func readItems(s *rawjson.Scanner, field string) (items []json.RawMessage, ok bool, err error) {
+	s.SkipSpace()
+	if s.Offset < len(s.Text) && s.Text[s.Offset] != '[' {
+		raw, ok := s.Any()
+		if !rawjson.IsNull(raw) && !wire.IsEmptyObject(raw) {
+			err = message.Unreadable("its %q must be a list, not %s", field, wire.KindOf(raw))
+		}
+		return nil, ok, err
+	}
+	ok = s.List(func() bool {
+		if len(items) == maxItems {
+			err = message.Unreadable("its %q has more than %d items", field, maxItems)
+			return false
+		}
+		item, ok := s.Any()
+		items = append(items, item)
+		return ok
+	})
+	return items, ok, err
 }
 
-// cursorOf returns where the next page begins, or nothing.
-func cursorOf(page json.RawMessage) (cursor string, err error) {
-	raw := wire.Member(page, "nextCursor")
-	if raw == nil || rawjson.IsNull(raw) {
+// next returns where the next page begins, or nothing. A cursor that is too long is none.
+func (p page) next() (cursor string, err error) {
+	if p.cursor == nil || rawjson.IsNull(p.cursor) || p.cursor[0] == '"' && len(p.cursor) > 6*maxCursor { // an escape has six bytes at most
 		return "", nil
 	}
-	if json.Unmarshal(raw, &cursor) != nil {
-		return "", message.Unreadable(`"nextCursor" must be text, not %s`, wire.KindOf(raw))
+	if p.cursor[0] != '"' || json.Unmarshal(p.cursor, &cursor) != nil {
+		return "", message.Unreadable(`"nextCursor" must be text, not %s`, wire.KindOf(p.cursor))
 	}
 	return cursor, nil
 }

@@ -44,7 +44,7 @@ type Options struct {
 	ToolsChanged func()
 	Redactor     *redact.Redactor
 	Guard        *stdio.Guard       // of processes; may be nil
-	MaxMessage   int                // of a server over HTTP; 128 MiB by default
+	MaxMessage   int                // of a server over HTTP; 48 MiB by default
 	Tokens       remote.TokenSource // nil where headers of the entry authorize
 }
 

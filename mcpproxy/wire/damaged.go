@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 
 	"github.com/toolcell/toolcell/mcpproxy/rawjson"
@@ -15,16 +16,16 @@ type Trace struct {
 	Version bool            // it says that it is JSON-RPC
 }
 
-// Bounds on what is looked for.
-const (
-	maxTraces    = 100
-	maxDamagedID = 1 << 10 // bytes
-)
+// maxTraces bounds what is looked for.
+const maxTraces = 100
 
 // Traces looks for the members that say what an unreadable message is, or the messages
 // of an unreadable array. It goes by quotes and brackets alone, and so finds IDs before
 // and behind the damage.
-func Traces(raw []byte) (found []Trace) {
+func Traces(raw []byte) (found []Trace) { return TracesContext(context.Background(), raw) }
+
+// TracesContext is Traces of a message that may be long. If ctx ends, there may be more.
+func TracesContext(ctx context.Context, raw []byte) (found []Trace) {
 	raw = bytes.TrimSpace(raw)
 	level := 1
 	if len(raw) > 0 && raw[0] == '[' {
@@ -40,7 +41,12 @@ func Traces(raw []byte) (found []Trace) {
 		t, failed = Trace{}, false
 	}
 	depth := 0
-	for i := 0; i < len(raw); {
+	for i, next := 0, 0; i < len(raw); {
+		if i >= next {
+			if next = i + betweenLooks; ctx.Err() != nil {
+				return found
+			}
+		}
 		switch raw[i] {
 		case '"':
 			end := stringEnd(raw, i)
@@ -75,6 +81,9 @@ func Traces(raw []byte) (found []Trace) {
 	flush()
 	return found
 }
+
+// betweenLooks is how many bytes are read between two looks at a context.
+const betweenLooks = 64 << 10
 
 // nesting returns how many brackets are open at the end of raw.
 func nesting(raw []byte) (depth int) {
@@ -115,7 +124,7 @@ func afterColon(raw []byte) []byte {
 
 // damagedID returns the ID at the beginning of raw if it is whole.
 func damagedID(raw []byte) json.RawMessage {
-	raw = raw[:min(len(raw), maxDamagedID)]
+	raw = raw[:min(len(raw), MaxID)]
 	s := rawjson.Scanner{Text: raw}
 	id, ok := s.Value(0)
 	if !ok || !IsID(id) {

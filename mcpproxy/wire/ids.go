@@ -11,6 +11,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
+// MaxID bounds IDs that a server gives, in bytes: those of open requests are kept.
+const MaxID = 1 << 10
+
 // IsID reports whether raw is a text or a number, as IDs of requests must be.
 func IsID(raw json.RawMessage) bool {
 	return len(raw) > 0 && (raw[0] == '"' && utf8.Valid(raw) || raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9')
@@ -120,6 +123,9 @@ func Integer(raw json.RawMessage) (int64, bool) {
 // OurID reads the ID of an answer to a request of ours, whose IDs are integers. Some
 // servers write 3.0 or "3" for 3.
 func OurID(raw json.RawMessage) (id jsonrpc.ID, ok bool) {
+	if len(raw) > MaxID {
+		return id, false
+	}
 	if s, isText := textOf(raw); isText {
 		raw = json.RawMessage(s)
 	}

@@ -35,7 +35,7 @@ func span(raw json.RawMessage, path []string) (from, to int) {
 		begin, end := 0, 0
 		s.Object(func(quoted []byte) bool {
 			value, ok := s.Any()
-			if ok && isName(quoted, name) {
+			if ok && IsName(quoted, name) {
 				begin, end = s.Offset-len(value), s.Offset
 			}
 			return ok
@@ -48,9 +48,13 @@ func span(raw json.RawMessage, path []string) (from, to int) {
 	return from, to
 }
 
-func isName(quoted []byte, name string) bool {
+// IsName reports whether the name of a member, in its quotes, is this one.
+func IsName(quoted []byte, name string) bool {
 	if !bytes.ContainsRune(quoted, '\\') {
 		return string(quoted[1:len(quoted)-1]) == name
+	}
+	if len(quoted) > 6*len(name)+2 { // an escape has six bytes
+		return false
 	}
 	s, _ := textOf(quoted)
 	return s == name

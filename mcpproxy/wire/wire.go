@@ -9,6 +9,7 @@ package wire
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -26,8 +27,11 @@ type Message struct {
 }
 
 // Read finds the members of a message. The error is a *Unreadable.
-func Read(raw []byte) (m Message, err error) {
-	s := rawjson.Scanner{Text: raw}
+func Read(raw []byte) (m Message, err error) { return ReadContext(context.Background(), raw) }
+
+// ReadContext is Read of a message that may be long. The error may be that of ctx.
+func ReadContext(ctx context.Context, raw []byte) (m Message, err error) {
+	s := rawjson.Scanner{Text: raw, Context: ctx}
 	ok := s.Object(func(name []byte) bool {
 		var value []byte
 		var ok bool
@@ -58,7 +62,7 @@ func Read(raw []byte) (m Message, err error) {
 	if ok && s.Offset == len(raw) {
 		return m, nil
 	}
-	return m, unreadable(raw, s.Offset)
+	return m, unreadable(ctx, raw, s.Offset)
 }
 
 // MethodName returns the method, if the member is there; ok reports whether it is a text.
@@ -74,16 +78,21 @@ func textOf(raw json.RawMessage) (s string, ok bool) {
 }
 
 // maxBatch bounds the messages of an array: each takes many times its text.
-const maxBatch = 100_000
+const maxBatch = 10_000
 
 // Batch splits an array of messages, which older versions of the protocol allow. Anything
 // else is one message. ok is false for an array that is not JSON, or has too many.
 func Batch(line []byte) (all []json.RawMessage, ok bool) {
+	return BatchContext(context.Background(), line)
+}
+
+// BatchContext is Batch of an array that may be long. ok is false, too, if ctx has ended.
+func BatchContext(ctx context.Context, line []byte) (all []json.RawMessage, ok bool) {
 	line = bytes.TrimSpace(line)
 	if len(line) == 0 || line[0] != '[' {
 		return []json.RawMessage{line}, true
 	}
-	s := rawjson.Scanner{Text: line}
+	s := rawjson.Scanner{Text: line, Context: ctx}
 	ok = s.List(func() bool {
 		one, ok := s.Any()
 		all = append(all, one)
@@ -111,19 +120,22 @@ func (e *Unreadable) Error() string { return e.text }
 // maxPiece is how many bytes are quoted before and after the place of an error.
 const maxPiece = 24
 
-func unreadable(raw []byte, at int) *Unreadable {
+// unreadable says what is wrong with a text that cannot be read beyond a place.
+func unreadable(ctx context.Context, raw []byte, at int) error {
 	trimmed := bytes.TrimSpace(raw)
-	switch {
+	s := rawjson.Scanner{Text: trimmed, Context: ctx}
+	_, valid := s.Any()
+	switch valid = valid && s.Offset == len(trimmed); {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
 	case len(trimmed) == 0:
 		return &Unreadable{text: "it is empty"}
 	case isUTF16(raw):
 		return &Unreadable{IsUTF16: true, text: "it is UTF-16, and MCP wants UTF-8: " + piece(raw, 0)}
-	case json.Valid(raw) && len(trimmed) > 0 && trimmed[0] != '{':
+	case valid && trimmed[0] != '{':
 		return &Unreadable{IsJSON: true, text: "it is " + KindOf(trimmed) + " instead of an object: " + piece(trimmed, 0)}
-	case json.Valid(raw):
-		return &Unreadable{IsJSON: true, text: fmt.Sprintf("it nests deeper than %d", MaxNesting)}
-	case at < len(raw) && (raw[at] == '{' || raw[at] == '[') && nesting(raw[:at+1]) >= MaxNesting: // encoding/json calls 10,000 invalid
-		return &Unreadable{text: fmt.Sprintf("it nests deeper than %d", MaxNesting)}
+	case valid, at < len(raw) && (raw[at] == '{' || raw[at] == '[') && nesting(raw[:at+1]) >= MaxNesting: // or it was cut off further on
+		return &Unreadable{IsJSON: valid, text: fmt.Sprintf("it nests deeper than %d", MaxNesting)}
 	case at >= len(raw):
 		return &Unreadable{text: "it is cut off after " + piece(raw, len(raw))}
 	}
@@ -131,12 +143,12 @@ func unreadable(raw []byte, at int) *Unreadable {
 }
 
 // NotJSON says what is wrong with a text that is not JSON, or nests too deep.
-func NotJSON(raw []byte) *Unreadable {
+func NotJSON(raw []byte) error {
 	s := rawjson.Scanner{Text: raw}
 	if _, ok := s.Value(MaxNesting); ok {
 		s.SkipSpace()
 	}
-	return unreadable(raw, s.Offset)
+	return unreadable(context.Background(), raw, s.Offset)
 }
 
 // IsEmptyList reports whether raw is [], as some languages write an empty object.
@@ -161,6 +173,11 @@ func piece(raw []byte, at int) string {
 		s += "…"
 	}
 	return strconv.Quote(s)
+}
+
+// IsEmptyObject reports whether raw is {}, as some languages write an empty list.
+func IsEmptyObject(raw json.RawMessage) bool {
+	return len(raw) > 1 && raw[0] == '{' && len(bytes.TrimSpace(raw[1:len(raw)-1])) == 0
 }
 
 // KindOf names the type of a JSON value for a person.

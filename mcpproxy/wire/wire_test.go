@@ -191,7 +191,7 @@ func FuzzRead(f *testing.F) {
 		m, err := Read(raw)
 		found := Traces(raw)
 		_ = ErrorOf(m.Error)
-		if err == nil && IsID(m.ID) && len(m.ID) < maxDamagedID && !slices.Contains(raw, '\\') {
+		if err == nil && IsID(m.ID) && len(m.ID) < MaxID && !slices.Contains(raw, '\\') {
 			if len(found) != 1 || string(found[0].ID) != string(m.ID) || string(Member(raw, "id")) != string(m.ID) {
 				t.Errorf("%s: %q, %v", raw, m.ID, found)
 			}

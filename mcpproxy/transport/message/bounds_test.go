@@ -1,6 +1,7 @@
 package message
 
 import (
+	"context"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -13,7 +14,7 @@ func TestBounds(t *testing.T) {
 		before, after string
 		shapes        []string
 	}{
-		{`{"jsonrpc":"2.0","id":1,"result":`, "}", []string{"open objects", "many small objects"}},
+		{`{"jsonrpc":"2.0","id":1,"result":`, "}", []string{"deep lists", "open objects", "many small objects"}},
 		{`{"jsonrpc":"2.0","id":1,"error":`, "}", []string{"twins", "escapes"}},
 		{`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"message":`, "}}", []string{"escapes"}},
 		{`{"jsonrpc":"2.0","id":1,"result":{"resultType":"input_required","requestState":`, "}}", []string{"escapes"}},
@@ -28,21 +29,23 @@ func TestBounds(t *testing.T) {
 		boundtest.Repeated("names before blanks", "{", `"a"      `, ""),
 		boundtest.Repeated("damaged messages", "[", `{"id":1,"result":NaN},`, ""),
 	)
-	boundtest.Run(t, boundtest.Parser{Row: "message of a server", Shapes: shapes, Parse: func(text []byte) (err error) {
+	boundtest.Run(t, boundtest.Parser{Row: "message of a server", Shapes: shapes, ParseContext: func(ctx context.Context, text []byte) (err error) {
 		n := NewNotifications(func() {})
 		_, stop := n.Listen(func(float64, float64, string) {})
 		defer stop()
 		id, _ := jsonrpc.MakeID(float64(1))
-		for _, raw := range Batch(text) {
+		for _, raw := range Batch(ctx, text) {
 			calls := Calls{own: map[jsonrpc.ID]string{id: MethodInitialize}}
 			var reply Reply
-			if a := AnswerOf(raw); a != nil {
+			if a := AnswerOf(ctx, raw); a != nil {
 				reply = a.Reply
-			} else if msg, failed := n.Decode(raw, nil); failed != nil {
+			} else if msg, failed := n.Decode(ctx, raw, nil); failed != nil {
 				err = failed
-				calls.Unreadable(raw, err)
+				calls.Unreadable(ctx, raw, err)
 			} else if answer, ok := msg.(*jsonrpc.Response); ok && answer.Error == nil {
-				reply = ReplyOf(answer.Result)
+				if reply, err = ReplyOf(ctx, answer.Result); err != nil {
+					return err
+				}
 			}
 			if reply.NeedsInput() {
 				_, err = reply.InputRequired()

@@ -199,10 +199,11 @@ func (c *Calls) Answered(id jsonrpc.ID) {
 
 // Fail makes a message that could not be taken in the error of the requests that it
 // answers, and reports false if it answers none that can be named.
-func (c *Calls) Fail(raw []byte, err error) (failed []jsonrpc.Message, known bool) {
+func (c *Calls) Fail(ctx context.Context, raw []byte, err error) (failed []jsonrpc.Message, known bool) {
+	found := wire.TracesContext(ctx, raw)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, t := range wire.Traces(raw) {
+	for _, t := range found {
 		id, ok := wire.OurID(t.ID)
 		if !ok || t.Request {
 			continue
@@ -229,11 +230,12 @@ func (c *Calls) Forget(made *Call) {
 
 // Unreadable takes a message that cannot be read, and returns errors for the requests
 // that it answers.
-func (c *Calls) Unreadable(raw []byte, why error) (failed []jsonrpc.Message) {
+func (c *Calls) Unreadable(ctx context.Context, raw []byte, why error) (failed []jsonrpc.Message) {
 	why = unreadable(why)
+	found := wire.TracesContext(ctx, raw)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, t := range wire.Traces(raw) {
+	for _, t := range found {
 		if id, ok := wire.OurID(t.ID); ok && !t.Request && (t.Answer || t.Version) { // else a line of a log
 			if f := c.fail(id, why); f != nil {
 				failed = append(failed, f)

@@ -28,7 +28,7 @@ func TestShortAnswersAreReadAsTheSDKDoes(t *testing.T) {
 		`{"jsonrpc":"2.0","id":7,"result":{},"method":"ping"}`, `{"jsonrpc":2.0,"id":7,"result":{}}`, `{"jsonrpc":"2.0","id":{},"result":{}}`,
 		`{"jsonrpc":"2.0","id":7,"result":{}`, `{"jsonrpc":"2.0","id":1.5,"result":{}}`, `[]`, `{}`, ``,
 	} {
-		answer := AnswerOf([]byte(message))
+		answer := AnswerOf(t.Context(), []byte(message))
 		msg, err := jsonrpc.DecodeMessage([]byte(message))
 		if answer == nil {
 			continue // the SDK's turn
@@ -37,7 +37,7 @@ func TestShortAnswersAreReadAsTheSDKDoes(t *testing.T) {
 			t.Errorf("%s is %v %s, of the SDK %+v, %v", message, answer.ID, answer.Result, msg, err)
 		}
 	}
-	if AnswerOf([]byte(`{"jsonrpc":"2.0","id":7,"result":{}}`)) == nil {
+	if AnswerOf(t.Context(), []byte(`{"jsonrpc":"2.0","id":7,"result":{}}`)) == nil {
 		t.Error("the plainest is not read")
 	}
 }
@@ -70,7 +70,7 @@ func TestLargeAnswersAreReadWhereTheyLie(t *testing.T) {
 		{"much too deep", `{"jsonrpc":"2.0","id":7,"result":{"b":` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + `,"a":"` + long + `"}}`, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			answer := AnswerOf([]byte(tt.message))
+			answer := AnswerOf(t.Context(), []byte(tt.message))
 			if (answer != nil) != tt.plain {
 				t.Fatalf("taken for plain: %v", answer != nil)
 			}
@@ -95,12 +95,12 @@ func TestRepliesSayWhatTheyAre(t *testing.T) {
 		`{"resultType":"input_required","inputRequests":{}}`:           {asks: true},
 		`{"resultType":"complete","x":"input_required"}`:               {},
 	} {
-		got := ReplyOf(json.RawMessage(text))
+		got := replyOf(t, text)
 		if string(got.Result) != strings.TrimSpace(text) || got.IsError != want.IsError || got.asks != want.asks {
 			t.Errorf("%s is %+v", text, got)
 		}
 	}
-	if got := ReplyOf(json.RawMessage(`[1]`)); string(got.Result) != "[1]" || got.Check() == nil {
+	if got := replyOf(t, `[1]`); string(got.Result) != "[1]" || got.Check() == nil {
 		t.Errorf("a list is %+v", got)
 	}
 }
@@ -115,7 +115,7 @@ func TestCallsGetTheirOwnResultsOnce(t *testing.T) {
 		return c
 	}
 	keep := func(id any, text string) string {
-		answer := waiting.Keep(idOf(t, id), ReplyOf(json.RawMessage(text)))
+		answer := waiting.Keep(idOf(t, id), replyOf(t, text))
 		if answer.ID != idOf(t, id) || errors.Is(answer.Error, errKept) == (answer.Result != nil) {
 			t.Errorf("the SDK gets %+v", answer)
 		}
@@ -129,7 +129,7 @@ func TestCallsGetTheirOwnResultsOnce(t *testing.T) {
 			t.Errorf("the SDK gets %s for %v", got, id)
 		}
 	}
-	first.Keep(first.id, ReplyOf(json.RawMessage(`{"again":true}`)))
+	first.Keep(first.id, replyOf(t, `{"again":true}`))
 	if keep(1.0, `{"again":true}`) != `{"again":true}` || string(first.reply.Result) != `{"a":1}` || second.kept.Load() || len(waiting.waiting) > 0 {
 		t.Errorf("kept: %s, %s; waiting: %v", first.reply.Result, second.reply.Result, waiting.waiting)
 	}
@@ -138,4 +138,13 @@ func TestCallsGetTheirOwnResultsOnce(t *testing.T) {
 	if len(waiting.waiting) > 0 {
 		t.Error("what is no request of a call is kept")
 	}
+}
+
+func replyOf(t *testing.T, text string) Reply {
+	t.Helper()
+	r, err := ReplyOf(t.Context(), json.RawMessage(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
 }

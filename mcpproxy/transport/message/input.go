@@ -26,8 +26,10 @@ type InputRequest struct {
 // Bounds of an input_required result.
 const (
 	maxInputRequests = 16
+	maxInputMembers  = 100 // of it, and of one request
 	maxInputKey      = 256
 	maxRequestState  = 1 << 20
+	maxInput         = 4 << 20 // of all of it
 )
 
 // NeedsInput reports whether the result is an InputRequired.
@@ -35,7 +37,10 @@ func (r Reply) NeedsInput() bool { return r.asks }
 
 // InputRequired reads the result as one.
 func (r Reply) InputRequired() (in InputRequired, err error) {
-	members, err := rawjson.Members(r.Result)
+	if len(r.Result) > maxInput {
+		return in, fmt.Errorf("it has %d bytes; the most is %d", len(r.Result), maxInput)
+	}
+	members, err := rawjson.MembersUpTo(maxInputMembers, r.Result)
 	if err != nil {
 		return in, err
 	}
@@ -51,12 +56,9 @@ func (r Reply) InputRequired() (in InputRequired, err error) {
 	if !given || rawjson.IsNull(raw) {
 		return in, nil
 	}
-	requests, err := rawjson.Members(raw)
+	requests, err := rawjson.MembersUpTo(maxInputRequests, raw)
 	if err != nil {
 		return in, fmt.Errorf("its inputRequests: %w", err)
-	}
-	if len(requests) > maxInputRequests {
-		return in, fmt.Errorf("it asks for more than %d inputs at once", maxInputRequests)
 	}
 	seen := map[string]bool{}
 	for _, m := range requests {
@@ -65,7 +67,7 @@ func (r Reply) InputRequired() (in InputRequired, err error) {
 		}
 		seen[m.Name] = true
 		one := InputRequest{Key: m.Name}
-		parts, err := rawjson.Members(m.Value)
+		parts, err := rawjson.MembersUpTo(maxInputMembers, m.Value)
 		if err != nil {
 			return in, fmt.Errorf("its inputRequests: %w", err)
 		}

@@ -6,6 +6,7 @@ package message
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,8 +18,13 @@ import (
 
 const (
 	// MaxSize bounds one message of a server. The SDK's own stdio transport
-	// stops at 16 MiB, which a tool that returns a file or a table can exceed.
-	MaxSize = 128 << 20
+	// stops at 16 MiB, which a tool that returns a file or a table can exceed. Code
+	// cannot get more than this of a result (bridge's frames).
+	MaxSize = 48 << 20
+
+	maxError  = 1 << 20   // bytes of an error
+	maxParams = 256 << 10 // of a request or notification
+	maxOwn    = 1 << 20   // of a result for the SDK, which decodes it
 
 	// MethodDiscover begins the handshake of 2026.
 	MethodDiscover = "server/discover"
@@ -33,17 +39,10 @@ const (
 // ErrNoDiscover ends a handshake whose server leaves server/discover unanswered.
 var ErrNoDiscover = errors.New("did not answer server/discover")
 
-// TooLongError says that a server sent a message of more than Limit bytes.
-type TooLongError struct{ Limit int }
-
-func (e *TooLongError) Error() string {
-	return fmt.Sprintf("sent a message longer than %d MiB", e.Limit>>20)
-}
-
 // Batch splits an array of messages, which older protocol versions allow.
-func Batch(line []byte) []json.RawMessage {
+func Batch(ctx context.Context, line []byte) []json.RawMessage {
 	line = wire.TrimMark(bytes.TrimSpace(line))
-	if all, ok := wire.Batch(line); ok {
+	if all, ok := wire.BatchContext(ctx, line); ok {
 		return all
 	}
 	return []json.RawMessage{line}
@@ -99,18 +98,24 @@ func FailedAnswer(c *Call, id jsonrpc.ID, why error) *jsonrpc.Response {
 // see it. Notifications stop here, and so does what the server asks in a call. c is
 // the call over whose stream the message came, or nil. Errors are a *wire.Unreadable for
 // what is not JSON, a *StrayError for an answer without an ID of ours, and a
-// *UnreadableError for one that has our ID and cannot be used.
-func (n *Notifications) Decode(raw []byte, c *Call) (jsonrpc.Message, error) {
-	m, err := wire.Read(raw)
+// *UnreadableError for one that has our ID and cannot be used, or that of ctx.
+func (n *Notifications) Decode(ctx context.Context, raw []byte, c *Call) (jsonrpc.Message, error) {
+	m, err := wire.ReadContext(ctx, raw)
 	if err != nil {
 		return nil, err
 	}
 	if m.Method == nil {
 		return decodeAnswer(m)
 	}
+	if len(m.ID) > wire.MaxID || len(m.Method) > wire.MaxID {
+		return nil, errNoMessage
+	}
 	method, ok := m.MethodName()
 	if !ok || string(m.Version) != version {
 		return nil, errNoMessage
+	}
+	if len(m.Params) > maxParams {
+		m.Params = nil // which is an error of the request, if it needs any
 	}
 	if !wire.IsID(m.ID) {
 		return n.notification(method, m.Params), nil
@@ -119,7 +124,7 @@ func (n *Notifications) Decode(raw []byte, c *Call) (jsonrpc.Message, error) {
 		return nil, nil
 	}
 	req := &jsonrpc.Request{ID: n.ids.Open(m.ID, nil), Method: method, Params: m.Params}
-	if method == methodElicit && n.questions.take(req, c) {
+	if method == methodElicit && m.Params != nil && n.questions.take(req, c) {
 		return nil, nil
 	}
 	return req, nil
@@ -180,6 +185,12 @@ func foreign(id json.RawMessage) error {
 func decodeAnswer(m wire.Message) (jsonrpc.Message, error) {
 	failed := len(m.Error) > 0 && string(m.Error) != "null"
 	id, ok := wire.OurID(m.ID)
+	if len(m.ID) > wire.MaxID {
+		m.ID = m.ID[:wire.MaxID] // for the error
+	}
+	if len(m.Error) > maxError {
+		m.Error = fmt.Appendf(nil, `"an error of %d bytes; the most is %d"`, len(m.Error), maxError)
+	}
 	empty := m.Result == nil && !failed
 	switch {
 	case empty && !ok, (empty || !ok) && string(m.Version) != version:

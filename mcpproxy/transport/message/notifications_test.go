@@ -73,7 +73,7 @@ func TestRequestsOfAServerAreBounded(t *testing.T) {
 		n := NewNotifications(func() {})
 		admitted := func() (count int) {
 			for range 1000 {
-				if msg, err := n.Decode([]byte(`{"jsonrpc":"2.0","id":1,"method":"ping"}`), nil); err != nil {
+				if msg, err := n.Decode(t.Context(), []byte(`{"jsonrpc":"2.0","id":1,"method":"ping"}`), nil); err != nil {
 					t.Fatal(err)
 				} else if msg != nil {
 					count++
@@ -102,7 +102,7 @@ func TestToolsThatChangeAreReported(t *testing.T) {
 		"notifications/tools/list_changed": false, "notifications/message": false, "notifications/progress": false, "notifications/roots/list_changed": false,
 		"notifications/cancelled": false /* of no request */, "notifications/subscriptions/acknowledged": true,
 	} {
-		msg, err := n.Decode([]byte(`{"jsonrpc":"2.0","method":"`+method+`","params":{}}`), nil)
+		msg, err := n.Decode(t.Context(), []byte(`{"jsonrpc":"2.0","method":"`+method+`","params":{}}`), nil)
 		if err != nil || (msg != nil) != passed {
 			t.Errorf("%s: the SDK sees %v, %v", method, msg, err)
 		}

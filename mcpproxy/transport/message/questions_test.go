@@ -36,7 +36,7 @@ func newAsking(t *testing.T) *asking {
 // asks has the server ask, and reports whether a call took it.
 func (a *asking) asks(id int, c *Call) bool {
 	a.t.Helper()
-	msg, err := a.Decode(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":"elicitation/create","params":{"n":%d}}`, id, id), c)
+	msg, err := a.Decode(a.t.Context(), fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":"elicitation/create","params":{"n":%d}}`, id, id), c)
 	if err != nil {
 		a.t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func TestQuestionsEndWhenTheyAreGivenUp(t *testing.T) {
 		defer a.AnswerDuring(t.Context(), &Call{}, hears(&heard, may))()
 		a.asks(1, nil)
 		a.asks(2, nil)
-		if _, err := a.Decode([]byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`), nil); err != nil {
+		if _, err := a.Decode(t.Context(), []byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`), nil); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -178,7 +178,7 @@ func TestQuestionsOfACallAreBounded(t *testing.T) {
 func TestCompletionsAreKeptForThoseWhoAwaitThem(t *testing.T) {
 	n := NewNotifications(func() {})
 	completes := func(id string) {
-		if _, err := n.Decode([]byte(`{"jsonrpc":"2.0","method":"notifications/elicitation/complete","params":{"elicitationId":"`+id+`"}}`), nil); err != nil {
+		if _, err := n.Decode(t.Context(), []byte(`{"jsonrpc":"2.0","method":"notifications/elicitation/complete","params":{"elicitationId":"`+id+`"}}`), nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -206,8 +206,8 @@ func TestCompletionsAreKeptForThoseWhoAwaitThem(t *testing.T) {
 // TestResultsThatAskForInputAreRead in the server's order, within bounds, and with a
 // state that can be returned as it is.
 func TestResultsThatAskForInputAreRead(t *testing.T) {
-	in, err := ReplyOf(json.RawMessage(`{"resultType":"input_required","requestState":"a\"\u00e9\ufffd\ud83d\ude00","inputRequests":{
-		"z":{"method":"elicitation/create","params":{"message":"m"}},"a":{"method":"roots/list"}}}`)).InputRequired()
+	in, err := replyOf(t, `{"resultType":"input_required","requestState":"a\"\u00e9\ufffd\ud83d\ude00","inputRequests":{
+		"z":{"method":"elicitation/create","params":{"message":"m"}},"a":{"method":"roots/list"}}}`).InputRequired()
 	if err != nil || in.State != "a\"é\uFFFD😀" || len(in.Requests) != 2 || in.Requests[0].Key != "z" || in.Requests[1].Method != "roots/list" ||
 		string(in.Requests[0].Params) != `{"message":"m"}` {
 		t.Errorf("%+v, %v", in, err)

@@ -1,6 +1,7 @@
 package message
 
 import (
+	"context"
 	"encoding/json"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -18,10 +19,10 @@ type answer struct {
 }
 
 // AnswerOf reads a message that is an answer with a result, and nothing else:
-// nil for others, as whatever is unusual about a message is the SDK's to judge.
-// The result stays where it is.
-func AnswerOf(raw []byte) *answer {
-	s := rawjson.Scanner{Text: raw}
+// nil for others, as whatever is unusual about a message is the SDK's to judge, and if
+// ctx ends. The result stays where it is.
+func AnswerOf(ctx context.Context, raw []byte) *answer {
+	s := rawjson.Scanner{Text: raw, Context: ctx}
 	var a answer
 	var version, number []byte
 	count := 0
@@ -48,13 +49,17 @@ func AnswerOf(raw []byte) *answer {
 	return &a
 }
 
-// ReplyOf reads a result that the SDK handed over.
-func ReplyOf(raw json.RawMessage) Reply {
-	s := rawjson.Scanner{Text: raw}
-	if r, ok := readReply(&s); ok {
-		return r
+// ReplyOf reads a result that the SDK handed over. The error is that of ctx.
+func ReplyOf(ctx context.Context, raw json.RawMessage) (Reply, error) {
+	s := rawjson.Scanner{Text: raw, Context: ctx}
+	r, ok := readReply(&s)
+	switch {
+	case ctx.Err() != nil: // a half of it may look as if it were no error
+		return Reply{}, context.Cause(ctx)
+	case !ok:
+		return Reply{Result: raw}, nil
 	}
-	return Reply{Result: raw}
+	return r, nil
 }
 
 // readReply passes over a result, which is an object. One that nests deeper than values

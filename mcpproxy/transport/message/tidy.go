@@ -1,6 +1,7 @@
 package message
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -11,7 +12,10 @@ import (
 
 // AnswerTo returns the answer to a request of the SDK's own as the SDK can read it.
 func AnswerTo(id jsonrpc.ID, method string, result json.RawMessage) *jsonrpc.Response {
-	if method != "" && ReplyOf(result).deep {
+	if len(result) > maxOwn {
+		return FailedAnswer(nil, id, Unreadable("it has %d bytes; the most is %d", len(result), maxOwn))
+	}
+	if r, _ := ReplyOf(context.Background(), result); method != "" && r.deep {
 		return FailedAnswer(nil, id, Unreadable("it nests deeper than %d", maxNesting))
 	}
 	result, err := TidyResult(method, result)

@@ -9,6 +9,7 @@ import (
 	"net/http"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/toolcell/toolcell/internal/room"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 	"github.com/toolcell/toolcell/mcpproxy/transport/message"
@@ -31,12 +32,12 @@ func (r *Link) openStream(req *http.Request, c *message.Call) (*http.Response, e
 		defer cancel()
 		return nil, r.notMCP(resp)
 	}
-	resp.Body = newEvents(r, resp.Body, cancel, c)
+	resp.Body = newEvents(req.Context(), r, resp.Body, cancel, c)
 	return resp, nil
 }
 
 // checkResponse lets an answer to a message through, or says what is wrong with it.
-func (r *Link) checkResponse(resp *http.Response, cancel context.CancelFunc, asked outgoingBody, c *message.Call) (_ *http.Response, err error) {
+func (r *Link) checkResponse(ctx context.Context, resp *http.Response, cancel context.CancelFunc, asked outgoingBody, c *message.Call) (_ *http.Response, err error) {
 	done := cancel
 	defer func() {
 		if done != nil {
@@ -64,12 +65,12 @@ func (r *Link) checkResponse(resp *http.Response, cancel context.CancelFunc, ask
 	switch mediaType(resp) {
 	case eventStream:
 		done = nil
-		stream := newEvents(r, resp.Body, cancel, c)
+		stream := newEvents(ctx, r, resp.Body, cancel, c)
 		stream.asked = asked
 		resp.Body = stream
 		return resp, nil
 	case "application/json":
-		answer, err := r.readAnswer(resp.Body, asked, c)
+		answer, err := r.readAnswer(ctx, resp.Body, cancel, asked, c)
 		if err != nil {
 			return nil, err
 		}
@@ -79,17 +80,34 @@ func (r *Link) checkResponse(resp *http.Response, cancel context.CancelFunc, ask
 	return nil, r.notMCP(resp)
 }
 
-// readAnswer reads a body that is one answer, and checks that it is.
-func (r *Link) readAnswer(body io.Reader, asked outgoingBody, c *message.Call) ([]byte, error) {
-	raw, err := io.ReadAll(io.LimitReader(body, int64(r.limit)+1))
-	if err != nil {
+// readAnswer reads a body that is one answer, and checks that it is. cancel ends the
+// request.
+func (r *Link) readAnswer(ctx context.Context, body io.Reader, cancel func(), asked outgoingBody, c *message.Call) ([]byte, error) {
+	late := make(chan error, 1)
+	raw := message.Buffer{Limit: r.limit, End: func(err error) { late <- err; cancel() }}
+	defer func() { raw.Release() }()
+	err := raw.ReadAll(ctx, body)
+	select {
+	case err = <-late:
+	default:
+	}
+	var long *message.TooLongError
+	switch {
+	case errors.As(err, &long):
+		return nil, &Error{Lost: true, text: "the server " + err.Error()}
+	case err != nil:
 		return nil, &Error{Lost: true, text: "its answer broke off: " + PlainText(err)}
 	}
-	if len(raw) > r.limit {
-		return nil, &Error{Lost: true, text: "the server " + (&message.TooLongError{Limit: r.limit}).Error()}
+	release, err := room.Take(ctx, len(raw.Text), room.Message)
+	if err != nil {
+		return nil, err
 	}
-	for _, one := range message.Batch(raw) {
-		msg, err := r.notes.Decode(one, c)
+	defer release()
+	for _, one := range message.Batch(ctx, raw.Text) {
+		msg, err := r.notes.Decode(ctx, one, c)
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
 		if err != nil {
 			msg, err = asked.undecoded(one, err)
 		}
@@ -100,7 +118,7 @@ func (r *Link) readAnswer(body io.Reader, asked outgoingBody, c *message.Call) (
 			if err := asked.answeredBy(answer, c); err != nil {
 				return nil, err
 			}
-			return r.passable(answer, asked.Method, c)
+			return r.passable(ctx, answer, asked.Method, c)
 		}
 	}
 	return nil, &Error{Lost: true, text: "the server took the request but gave no answer to it"}

@@ -51,16 +51,17 @@ func TestBounds(t *testing.T) {
 		boundtest.Repeated("notifications", "", `data: {"jsonrpc":"2.0","method":"notifications/message"}`+"\n\n", ""),
 		boundtest.Repeated("requests", "", `data: {"jsonrpc":"2.0","id":1,"method":"ping"}`+"\n\n", ""),
 	)
+	events = append(events, boundtest.Named(boundtest.Pick(boundtest.JSON(`data: {"jsonrpc":"2.0","id":1,"result":`, "}\n\n"), "deep lists", "many small objects", "escapes"), " in an event")...)
 	result := boundtest.Pick(boundtest.JSON(`{"jsonrpc":"2.0","id":1,"result":`, "}"), "deep lists", "open objects", "many small objects", "a string that does not end")
 	pages := boundtest.Pick(boundtest.Text("<html>", "</html>"), "one word", "empty lines", "elements that do not end", "titles that do not end", "elements", "bytes that are not UTF-8")
 	pages = append(pages, boundtest.Pick(boundtest.JSON(`{"error":`, "}"), "deep objects", "twins", "escapes")...)
 	boundtest.Run(t,
 		boundtest.Parser{Row: "events of a server", Shapes: events, Read: func(ctx context.Context, r io.Reader) error {
-			_, err := io.Copy(io.Discard, newEvents(link(), body{ctx, r}, func() {}, nil))
+			_, err := io.Copy(io.Discard, newEvents(ctx, link(), body{ctx, r}, func() {}, nil))
 			return err
 		}},
 		boundtest.Parser{Row: "answer of a server, HTTP", Shapes: append(result, pages[2], pages[4]), Read: func(ctx context.Context, r io.Reader) error {
-			_, err := link().readAnswer(body{ctx, r}, asked, nil)
+			_, err := link().readAnswer(ctx, body{ctx, r}, func() {}, asked, nil)
 			return err
 		}},
 		boundtest.Parser{Row: "error of a server, HTTP", Shapes: pages, Parse: func(text []byte) (err error) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/toolcell/toolcell/internal/contain"
+	"github.com/toolcell/toolcell/internal/room"
 	"github.com/toolcell/toolcell/mcpproxy/transport/message"
 )
 
@@ -63,22 +64,46 @@ func (r changeStream) readStream(req *http.Request) bool {
 	if resp.StatusCode != http.StatusOK || mediaType(resp) != eventStream {
 		return false // it offers no such stream
 	}
-	stream := newEvents(r.Link, resp.Body, cancel, nil)
+	stream := newEvents(r.ctx, r.Link, resp.Body, cancel, nil)
 	for {
 		ev, err := stream.next()
+		if err == nil {
+			err = r.takeIn(ev)
+		}
 		if err != nil {
 			return r.ctx.Err() == nil
 		}
-		for _, raw := range message.Batch(ev.data) {
-			_ = contain.Call("taking in a message of a server", func() error {
-				msg, err := r.notes.Decode(raw, nil)
-				if req, ok := msg.(*jsonrpc.Request); ok && err == nil && req.IsCall() {
-					r.answerPing(req)
-				}
-				return err
-			})
-		}
 	}
+}
+
+// takeIn takes in the messages of one event, and answers what the server asks when their
+// room was given back. The error is that of the link.
+func (r changeStream) takeIn(ev event) error {
+	asked, err := r.requestsIn(ev)
+	for _, req := range asked {
+		r.answerPing(req)
+	}
+	return err
+}
+
+// requestsIn takes in the messages of one event, and returns the requests among them.
+func (r changeStream) requestsIn(ev event) (asked []*jsonrpc.Request, err error) {
+	defer ev.data.Release()
+	release, err := room.Take(r.ctx, len(ev.data.Text), room.Message)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	for _, raw := range message.Batch(r.ctx, ev.data.Text) {
+		_ = contain.Call("taking in a message of a server", func() error {
+			msg, err := r.notes.Decode(r.ctx, raw, nil)
+			if req, ok := msg.(*jsonrpc.Request); ok && err == nil && req.IsCall() {
+				asked = append(asked, req)
+			}
+			return err
+		})
+	}
+	return asked, nil
 }
 
 // standing makes the request for the stream of the protocol before 2026.

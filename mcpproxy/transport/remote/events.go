@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/toolcell/toolcell/internal/contain"
+	"github.com/toolcell/toolcell/internal/room"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 	"github.com/toolcell/toolcell/mcpproxy/transport/message"
@@ -23,6 +24,7 @@ import (
 // It reads event by event, keeps notifications from the SDK, and passes on
 // what the session should see, each event within bounds and well formed.
 type events struct {
+	ctx    context.Context // of the request
 	r      *Link
 	body   io.ReadCloser
 	in     *wire.Lines
@@ -38,8 +40,8 @@ type events struct {
 	err      error
 }
 
-func newEvents(r *Link, body io.ReadCloser, cancel context.CancelFunc, c *message.Call) *events {
-	return &events{r: r, body: body, in: &wire.Lines{In: bufio.NewReaderSize(body, 16<<10)}, cancel: cancel, call: c}
+func newEvents(ctx context.Context, r *Link, body io.ReadCloser, cancel context.CancelFunc, c *message.Call) *events {
+	return &events{ctx: ctx, r: r, body: body, in: &wire.Lines{In: bufio.NewReaderSize(body, 16<<10)}, cancel: cancel, call: c}
 }
 
 // Read implements io.Reader.
@@ -65,6 +67,16 @@ func (e *events) Read(p []byte) (int, error) {
 		e.out = bytes.Buffer{} // do not keep the room of a giant
 	}
 	return n, nil
+}
+
+// end ends the stream for a message that does not come to its end.
+func (e *events) end(err error) {
+	if e.r.transport == config.SSE {
+		e.r.markDown(err)
+	} else if e.call != nil {
+		e.call.Fail(&Error{Lost: true, text: "the server " + err.Error()})
+	}
+	e.cancel()
 }
 
 // Close implements io.Closer.
@@ -98,63 +110,91 @@ func (e *events) recordEnd(err error) {
 	}
 }
 
-// event is one server-sent event, as far as it matters here.
+// event is one server-sent event, as far as it matters here. What takes it in releases its
+// data.
 type event struct {
 	name, id, retry string
-	data            []byte
+	data            message.Buffer
 	hasData         bool
 }
 
 // next reads one event. Comments and fields that are unknown are passed over,
 // as the HTML standard asks.
-func (e *events) next() (event, error) {
-	var ev event
+func (e *events) next() (ev event, err error) {
+	defer func() {
+		if err != nil {
+			ev.data.Release()
+		}
+	}()
 	size := 0
 	for {
 		line, err := e.line(e.r.limit - size)
 		if err != nil {
 			return ev, err
 		}
-		size += len(line)
+		size += len(line.Text)
 		if !e.lines {
-			e.lines, line = true, wire.TrimMark(line)
+			e.lines, line.Text = true, wire.TrimMark(line.Text)
 		}
-		if len(line) == 0 {
+		if len(line.Text) == 0 {
 			if ev.hasData || ev.id != "" || ev.retry != "" {
 				return ev, nil
 			}
 			ev, size = event{}, 0
 			continue
 		}
-		field, value, _ := bytes.Cut(line, []byte(":"))
+		field, value, _ := bytes.Cut(line.Text, []byte(":"))
 		value = bytes.TrimPrefix(value, []byte(" "))
+		if string(field) == "data" {
+			if err := e.addData(&ev, line, value); err != nil {
+				return ev, err
+			}
+			continue
+		}
 		switch string(field) {
 		case "event":
-			ev.name = string(bytes.TrimSpace(value))
+			ev.name = string(bytes.TrimSpace(value[:min(len(value), maxEventField)]))
 		case "id":
-			ev.id = text.Printable(string(value), 4096)
+			ev.id = text.Printable(string(value[:min(len(value), maxEventField)]), 4096)
 		case "retry":
-			ev.retry = text.Printable(string(value), 20)
-		case "data":
-			if ev.hasData {
-				ev.data = append(ev.data, '\n')
-			}
-			ev.data, ev.hasData = append(ev.data, value...), true
+			ev.retry = text.Printable(string(value[:min(len(value), maxEventField)]), 20)
 		}
+		line.Release()
 	}
 }
 
-func (e *events) line(limit int) ([]byte, error) {
-	var line []byte
+// maxEventField bounds what is looked at of fields other than data, in bytes.
+const maxEventField = 16 << 10
+
+// addData adds the value of a line to the data of an event. Nearly all have one line of
+// data, which stays where it is.
+func (e *events) addData(ev *event, line message.Buffer, value []byte) error {
+	if !ev.hasData {
+		ev.data, ev.hasData = line, true
+		ev.data.Text = value
+		return nil
+	}
+	defer line.Release()
+	return errors.Join(ev.data.Add(e.ctx, []byte{'\n'}), ev.data.Add(e.ctx, value))
+}
+
+// line reads one line of at most so many bytes.
+func (e *events) line(limit int) (line message.Buffer, err error) {
+	line.Limit, line.End = limit, e.end
 	for {
 		piece, ended, err := e.in.Piece()
-		if len(line)+len(piece) > limit {
-			return nil, &message.TooLongError{Limit: e.r.limit}
+		if err == nil { // an event without its end does not count
+			err = line.Add(e.ctx, piece)
 		}
 		if err != nil {
-			return nil, err // an event without its end does not count
+			line.Release()
+			if long, ok := errors.AsType[*message.TooLongError](err); ok {
+				long.Limit = e.r.limit
+			}
+			return line, err
 		}
-		if line = append(line, piece...); ended {
+		if ended {
+			line.Limit = e.r.limit
 			return line, nil
 		}
 	}
@@ -162,6 +202,13 @@ func (e *events) line(limit int) ([]byte, error) {
 
 // handle passes one event on to the SDK, or keeps it from it.
 func (e *events) handle(ev event) error {
+	defer func() { ev.data.Release() }()
+	data := ev.data.Text
+	release, err := room.Take(e.ctx, len(data), room.Message)
+	if err != nil {
+		return err
+	}
+	defer release()
 	first := !e.begun
 	e.begun = true
 	if e.r.transport == config.SSE {
@@ -171,14 +218,17 @@ func (e *events) handle(ev event) error {
 			return err
 		}
 		if first {
-			e.write(event{name: "endpoint", data: bytes.TrimSpace(ev.data)})
+			e.write(event{name: "endpoint"}, bytes.TrimSpace(data))
 			return nil
 		}
 	}
 	var pass [][]byte
-	if ev.hasData && (ev.name == "" || ev.name == "message") && !isFiller(ev.data) {
-		for _, raw := range message.Batch(ev.data) {
-			msg, err := e.r.notes.Decode(raw, e.call)
+	if ev.hasData && (ev.name == "" || ev.name == "message") && !isFiller(data) {
+		for _, raw := range message.Batch(e.ctx, data) {
+			msg, err := e.r.notes.Decode(e.ctx, raw, e.call)
+			if e.ctx.Err() != nil {
+				return context.Cause(e.ctx)
+			}
 			if err != nil {
 				msg, err = e.undecoded(raw, err)
 			}
@@ -194,7 +244,11 @@ func (e *events) handle(ev event) error {
 				}
 				e.answered = true
 			}
-			if raw, err = e.r.passable(msg, e.asked.Method, e.call); err == nil {
+			raw, err = e.r.passable(e.ctx, msg, e.asked.Method, e.call)
+			if e.ctx.Err() != nil {
+				return context.Cause(e.ctx)
+			}
+			if err == nil {
 				pass = append(pass, raw)
 			}
 		}
@@ -207,11 +261,11 @@ func (e *events) handle(ev event) error {
 	if e.r.transport != config.SSE && ev.id != "" {
 		e.resume = true
 		if len(pass) == 0 {
-			e.write(event{id: ev.id, retry: ev.retry})
+			e.write(event{id: ev.id, retry: ev.retry}, nil)
 		}
 	}
 	for _, raw := range pass {
-		e.write(event{id: ev.id, retry: ev.retry, data: raw})
+		e.write(event{id: ev.id, retry: ev.retry}, raw)
 	}
 	return nil
 }
@@ -242,7 +296,7 @@ func (e *events) undecoded(raw []byte, why error) (jsonrpc.Message, error) {
 	case errors.As(why, &stray):
 		e.r.calls.Stray(stray)
 	case errors.As(why, &bad), errors.As(why, &useless):
-		for _, failed := range e.r.calls.Unreadable(raw, why) {
+		for _, failed := range e.r.calls.Unreadable(e.ctx, raw, why) {
 			return failed, nil
 		}
 	}
@@ -258,35 +312,40 @@ func (e *events) toUs(answer *jsonrpc.Response) error {
 }
 
 // passable gives the bytes of a message for the SDK: without the result, if it is the
-// result of the call c, and with an ID of our own, if it is a request.
-func (r *Link) passable(msg jsonrpc.Message, method string, c *message.Call) ([]byte, error) {
+// result of the call c, and with an ID of our own, if it is a request. The error may be that
+// of ctx.
+func (r *Link) passable(ctx context.Context, msg jsonrpc.Message, method string, c *message.Call) ([]byte, error) {
 	resp, ok := msg.(*jsonrpc.Response)
-	switch {
-	case !ok || resp.Error != nil:
-	case c != nil && c.HasID(resp.ID):
-		msg = c.Keep(resp.ID, message.ReplyOf(resp.Result))
-	default:
-		if r.transport == config.SSE { // the SDK would end the connection for a result that nests too deep
-			resp = r.calls.Keep(resp.ID, message.ReplyOf(resp.Result))
-		} else {
-			resp = message.AnswerTo(resp.ID, method, resp.Result)
-		}
-		if msg = resp; resp.Error == nil { // the encoder would look at all of it again
-			return slices.Concat(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%v,"result":`, resp.ID.Raw()), resp.Result, []byte("}")), nil
-		}
+	if !ok || resp.Error != nil {
+		return jsonrpc.EncodeMessage(msg)
 	}
-	return jsonrpc.EncodeMessage(msg)
+	reply, err := message.ReplyOf(ctx, resp.Result)
+	switch {
+	case err != nil:
+		return nil, err
+	case c != nil && c.HasID(resp.ID):
+		return jsonrpc.EncodeMessage(c.Keep(resp.ID, reply))
+	case r.transport == config.SSE: // the SDK would end the connection for a result that nests too deep
+		resp = r.calls.Keep(resp.ID, reply)
+	default:
+		resp = message.AnswerTo(resp.ID, method, resp.Result)
+	}
+	if resp.Error != nil {
+		return jsonrpc.EncodeMessage(resp)
+	}
+	// The encoder would look at all of it again.
+	return slices.Concat(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%v,"result":`, resp.ID.Raw()), resp.Result, []byte("}")), nil
 }
 
-func (e *events) write(ev event) {
+func (e *events) write(ev event, data []byte) {
 	for _, field := range []struct{ name, value string }{{"event", ev.name}, {"id", ev.id}, {"retry", ev.retry}} {
 		if field.value != "" {
 			e.out.WriteString(field.name + ": " + field.value + "\n")
 		}
 	}
-	if ev.data != nil {
+	if data != nil {
 		e.out.WriteString("data: ")
-		e.out.Write(bytes.ReplaceAll(ev.data, []byte("\n"), []byte(" "))) // JSON has no line ends within strings
+		e.out.Write(bytes.ReplaceAll(data, []byte("\n"), []byte(" "))) // JSON has no line ends within strings
 		e.out.WriteByte('\n')
 	}
 	e.out.WriteByte('\n')
@@ -311,7 +370,11 @@ func (c *eventConn) Read(ctx context.Context) (_ jsonrpc.Message, err error) {
 	defer contain.Error("taking in a message of a server", &err)
 	msg, err := c.Connection.Read(ctx)
 	if resp, ok := msg.(*jsonrpc.Response); ok && err == nil && resp.Error == nil {
-		return c.r.calls.Keep(resp.ID, message.ReplyOf(resp.Result)), nil
+		reply, err := message.ReplyOf(c.r.ctx, resp.Result)
+		if err != nil {
+			return nil, err
+		}
+		return c.r.calls.Keep(resp.ID, reply), nil
 	} else if ok && err == nil {
 		c.r.calls.Answered(resp.ID)
 	}

@@ -166,7 +166,7 @@ func eventsOf(t *testing.T, limit int, stream string) (string, error) {
 	t.Helper()
 	r := linkTo(t, "https://mcp.example", nil)
 	r.limit = limit
-	out, err := io.ReadAll(newEvents(r, io.NopCloser(strings.NewReader(stream)), func() {}, nil))
+	out, err := io.ReadAll(newEvents(t.Context(), r, io.NopCloser(strings.NewReader(stream)), func() {}, nil))
 	return string(out), err
 }
 

@@ -115,7 +115,7 @@ func (r *Link) roundTrip(req *http.Request, c *message.Call) (*http.Response, er
 		resp.Body = io.NopCloser(bytes.NewReader(body))
 		return resp, nil // the SDK looks in it for the versions that the server has
 	}
-	answer, err := r.checkResponse(resp, cancel, msg, c)
+	answer, err := r.checkResponse(out.Context(), resp, cancel, msg, c)
 	r.noteDenied(msg.Method, err)
 	return answer, err
 }

@@ -44,7 +44,7 @@ func FuzzClientReads(f *testing.F) {
 	hello := answer(1, []byte(`{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"s","version":"1"}}`))
 	f.Fuzz(func(t *testing.T, sent []byte) {
 		in, out := io.Pipe()
-		w := &scripted{wireOver("", 1<<20), make(chan string, 100)}
+		w := &scripted{wireOver(t, "", 1<<20), make(chan string, 100)}
 		w.in.In = bufio.NewReaderSize(in, 4096)
 		go func() {
 			defer out.Close()

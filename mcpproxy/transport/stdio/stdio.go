@@ -11,7 +11,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,6 +18,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/toolcell/toolcell/internal/contain"
+	"github.com/toolcell/toolcell/internal/room"
 	"github.com/toolcell/toolcell/mcpproxy/transport/message"
 	"github.com/toolcell/toolcell/mcpproxy/wire"
 )
@@ -28,16 +28,17 @@ import (
 // results as the server wrote them, and writes that do not hold up a cancelled
 // call when the server does not read.
 type Transport struct {
-	proc   *Process
-	notes  *message.Notifications
-	calls  message.Calls
-	in     *wire.Lines
-	limit  int           // of one message
-	turn   chan struct{} // holds one while a line is written
-	closed chan struct{}
-	once   sync.Once
+	proc  *Process
+	notes *message.Notifications
+	calls message.Calls
+	in    *wire.Lines
+	limit int             // of one message
+	turn  chan struct{}   // holds one while a line is written
+	ctx   context.Context // ends with Close
+	end   context.CancelFunc
+	once  sync.Once
 
-	spread   []byte                // the lines so far of a message that is written over several
+	spread   message.Buffer        // the lines so far of a message that is written over several
 	pending  []jsonrpc.Message     // the rest of a batch
 	asked    atomic.Bool           // server/discover was written
 	answered atomic.Bool           // something came back
@@ -50,8 +51,9 @@ func NewTransport(p *Process, notes *message.Notifications) *Transport {
 	t := &Transport{
 		proc: p, notes: notes,
 		in: &wire.Lines{In: bufio.NewReaderSize(p.stdout, 64<<10)}, limit: message.MaxSize,
-		turn: make(chan struct{}, 1), closed: make(chan struct{}),
+		turn: make(chan struct{}, 1),
 	}
+	t.ctx, t.end = context.WithCancel(context.Background())
 	notes.RespondWith(func(ctx context.Context, answer *jsonrpc.Response) error { return t.Write(ctx, answer) })
 	return t
 }
@@ -67,7 +69,7 @@ func (t *Transport) SessionID() string { return "" }
 func (t *Transport) Close() error {
 	t.once.Do(func() {
 		defer contain.Recover("closing the pipes of a server", nil)
-		close(t.closed)
+		t.end()
 		t.proc.stdin.Close()
 		t.proc.stdout.Close()
 	})
@@ -97,7 +99,7 @@ func (t *Transport) send(ctx context.Context, line []byte) error {
 	case t.turn <- struct{}{}:
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-t.closed:
+	case <-t.ctx.Done():
 		return io.ErrClosedPipe
 	}
 	line = append(line, '\n')
@@ -118,13 +120,14 @@ func (t *Transport) send(ctx context.Context, line []byte) error {
 		return err
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-t.closed:
+	case <-t.ctx.Done():
 		return io.ErrClosedPipe
 	}
 }
 
 // Read implements mcp.Connection. It passes over everything that is not a
-// message for us, and keeps it for error texts.
+// message for us, and keeps it for error texts. Its context is that of the handshake: it
+// ends with Close.
 func (t *Transport) Read(context.Context) (_ jsonrpc.Message, err error) {
 	defer contain.Recover("reading from a server", func(panicked error) {
 		err = panicked // the SDK ends the session
@@ -136,48 +139,74 @@ func (t *Transport) Read(context.Context) (_ jsonrpc.Message, err error) {
 			t.pending = t.pending[1:]
 			return msg, nil
 		}
-		line, err := t.readLine()
-		if err != nil {
+		if err := t.readMessage(); err != nil {
 			t.endOfInput(err)
 			return nil, err
 		}
-		if line = t.join(line); line == nil {
-			continue
-		}
-		for _, raw := range message.Batch(line) {
-			msgs, err := t.take(raw)
-			if err != nil {
-				t.endOfInput(err)
-				return nil, err
-			}
-			t.pending = append(t.pending, msgs...)
-		}
-		t.pending = append(t.pending, t.calls.Strays()...)
 	}
 }
 
-// join returns a whole message, or nil. "Messages MUST NOT contain embedded newlines", but
-// some servers write them indented: from a bracket that is alone in its line to the one
-// that closes it, which is not indented.
-func (t *Transport) join(line []byte) []byte {
-	bare := bytes.TrimRight(wire.TrimMark(line), " \t")
+// readMessage reads one line and adds to pending what comes of it. A large message takes
+// room for being decoded only when it is whole: a server may stop in the middle of one.
+func (t *Transport) readMessage() error {
+	line, err := t.readLine()
+	defer func() { line.Release() }()
+	if err == nil {
+		line, err = t.join(line)
+	}
+	if err != nil || line.Text == nil {
+		return err
+	}
+	release, err := room.Take(t.ctx, len(line.Text), room.Message)
+	if err != nil {
+		return err
+	}
+	defer release()
+	for _, raw := range message.Batch(t.ctx, line.Text) {
+		msgs, err := t.take(raw)
+		if err != nil {
+			return err
+		}
+		t.pending = append(t.pending, msgs...)
+	}
+	t.pending = append(t.pending, t.calls.Strays()...)
+	return nil
+}
+
+// join returns a whole message, or an empty one. "Messages MUST NOT contain embedded
+// newlines", but some servers write them indented: from a bracket that is alone in its line
+// to the one that closes it, which is not indented.
+func (t *Transport) join(line message.Buffer) (whole message.Buffer, err error) {
+	bare := bytes.TrimRight(wire.TrimMark(line.Text), " \t")
 	opens := len(bare) > 0 && (bare[0] == '{' || bare[0] == '[')
-	if t.spread != nil && (opens || len(t.spread)+len(line) > t.limit) { // it was something else
-		t.proc.output.add("stdout", t.spread)
-		t.spread = nil
+	begun := len(t.spread.Text) > 0
+	if begun && (opens || len(t.spread.Text)+len(line.Text) >= t.limit) { // it was something else
+		t.proc.output.add("stdout", t.spread.Text)
+		begun = t.forgetSpread()
 	}
 	switch {
-	case t.spread != nil:
-		t.spread = append(append(t.spread, line...), '\n')
-		if len(bare) != 1 || bare[0] != '}' && bare[0] != ']' {
-			return nil
+	case begun:
+		defer line.Release()
+		if err := errors.Join(t.spread.Add(t.ctx, line.Text), t.spread.Add(t.ctx, []byte{'\n'})); err != nil {
+			return whole, err
 		}
-		line, t.spread = t.spread, nil
+		if len(bare) == 1 && (bare[0] == '}' || bare[0] == ']') {
+			whole, t.spread = t.spread, message.Buffer{}
+		}
+		return whole, nil
 	case opens && len(bare) == 1:
-		t.spread = append(bytes.Clone(bare), '\n')
-		return nil
+		defer line.Release()
+		t.spread = t.newBuffer()
+		return whole, t.spread.Add(t.ctx, append(bytes.Clone(bare), '\n'))
 	}
-	return line
+	return line, nil
+}
+
+// forgetSpread drops a message over several lines that is none, and returns false.
+func (t *Transport) forgetSpread() bool {
+	t.spread.Release()
+	t.spread = message.Buffer{}
+	return false
 }
 
 // take is decode. If that panics, the message is an error of the call that it answers,
@@ -185,58 +214,63 @@ func (t *Transport) join(line []byte) []byte {
 func (t *Transport) take(raw []byte) (msgs []jsonrpc.Message, err error) {
 	defer contain.Recover("taking in a message of a server", func(panicked error) {
 		known := false
-		if msgs, known = t.calls.Fail(raw, panicked); !known {
+		if msgs, known = t.calls.Fail(t.ctx, raw, panicked); !known {
 			err = panicked
 		}
 	})
 	contain.Point("transport: decoding")
-	return t.decode(raw), nil
+	return t.decode(raw)
 }
 
 // endOfInput runs before the SDK learns of the end and closes the pipes. It runs
 // once: the SDK reads no further after an error.
 func (t *Transport) endOfInput(err error) {
+	t.forgetSpread()
 	t.took.Store(t.proc.tookInput())
 	close(t.proc.read)
 	t.proc.markDown()
 	t.endErr.CompareAndSwap(nil, &err)
 }
 
-// readLine returns the next line that may be JSON, or nil for one that cannot.
+// readLine returns the next line that may be JSON, or an empty one for one that cannot.
 // A server's log line may be of any length and is not collected.
-func (t *Transport) readLine() ([]byte, error) {
-	var line []byte
+func (t *Transport) readLine() (line message.Buffer, err error) {
+	line = t.newBuffer()
 	begun, wanted := false, true
 	for {
 		piece, ended, err := t.in.Piece()
 		if !begun {
 			if trimmed := bytes.TrimLeft(wire.TrimMark(piece), " \t"); len(trimmed) > 0 {
 				begun = true
-				wanted = bytes.IndexByte(beginnings, trimmed[0]) >= 0 || t.spread != nil
+				wanted = bytes.IndexByte(beginnings, trimmed[0]) >= 0 || len(t.spread.Text) > 0
 				if !wanted {
 					t.proc.output.add("stdout", trimmed)
 				}
 			}
 		}
 		if begun && wanted {
-			if len(line)+len(piece) > t.limit {
-				return nil, &message.TooLongError{Limit: t.limit}
+			if err := line.Add(t.ctx, piece); err != nil {
+				return line, err
 			}
-			if cap(line)-len(line) < len(piece) {
-				line = slices.Grow(line, max(len(piece), 2*len(line))) // append grows by a quarter, and copies again and again
-			}
-			line = append(line, piece...)
 		}
 		switch {
 		case ended:
 			return line, nil
 		case err == nil:
-		case len(line) > 0 && errors.Is(err, io.EOF):
+		case len(line.Text) > 0 && errors.Is(err, io.EOF):
 			return line, nil // the last line of a server that ended without a newline
 		default:
-			return nil, io.EOF // also "file already closed", when we ended it ourselves
+			return line, io.EOF // also "file already closed", when we ended it ourselves
 		}
 	}
+}
+
+// newBuffer returns a buffer for one message. One that does not end ends the session.
+func (t *Transport) newBuffer() message.Buffer {
+	return message.Buffer{Limit: t.limit, End: func(err error) {
+		t.endErr.CompareAndSwap(nil, &err)
+		_ = t.Close()
+	}}
 }
 
 // beginnings are the first bytes of what may be a message, or one in UTF-16.
@@ -289,28 +323,35 @@ func (t *Transport) WatchDiscover(ctx context.Context, patience time.Duration, c
 
 // decode returns the messages that the session should see: one or none, or for an answer
 // that cannot be read, errors for the calls that it is for.
-func (t *Transport) decode(raw []byte) []jsonrpc.Message {
+func (t *Transport) decode(raw []byte) ([]jsonrpc.Message, error) {
 	// Nearly every message, and the SDK makes much garbage of each.
-	if a := message.AnswerOf(raw); a != nil {
+	if a := message.AnswerOf(t.ctx, raw); a != nil {
 		t.answered.Store(true)
-		return []jsonrpc.Message{t.calls.Keep(a.ID, a.Reply)}
+		return []jsonrpc.Message{t.calls.Keep(a.ID, a.Reply)}, nil
 	}
-	msg, err := t.notes.Decode(raw, nil)
+	msg, err := t.notes.Decode(t.ctx, raw, nil)
+	if t.ctx.Err() != nil {
+		return nil, context.Cause(t.ctx)
+	}
 	if err != nil {
-		return t.undecoded(raw, err)
+		return t.undecoded(raw, err), nil
 	}
 	if msg == nil {
-		return nil
+		return nil, nil
 	}
 	if req, ok := msg.(*jsonrpc.Request); !ok || req.IsCall() {
 		t.answered.Store(true)
 	}
 	if res, ok := msg.(*jsonrpc.Response); ok && res.Error == nil {
-		return []jsonrpc.Message{t.calls.Keep(res.ID, message.ReplyOf(res.Result))}
+		reply, err := message.ReplyOf(t.ctx, res.Result)
+		if err != nil {
+			return nil, err
+		}
+		return []jsonrpc.Message{t.calls.Keep(res.ID, reply)}, nil
 	} else if ok {
 		t.calls.Answered(res.ID)
 	}
-	return []jsonrpc.Message{msg}
+	return []jsonrpc.Message{msg}, nil
 }
 
 // undecoded looks at what is no message: it may be an answer that somebody waits for, or
@@ -328,7 +369,7 @@ func (t *Transport) undecoded(raw []byte, why error) (failed []jsonrpc.Message) 
 		t.calls.Stray(why)
 		return nil
 	case errors.As(why, &bad), errors.As(why, &useless):
-		if failed = t.calls.Unreadable(raw, why); len(failed) > 0 {
+		if failed = t.calls.Unreadable(t.ctx, raw, why); len(failed) > 0 {
 			t.answered.Store(true)
 			return failed
 		}

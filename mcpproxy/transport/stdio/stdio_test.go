@@ -20,12 +20,12 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/wire"
 )
 
-func wireOver(input string, limit int) *Transport {
-	return &Transport{notes: message.NewNotifications(func() {}), in: &wire.Lines{In: bufio.NewReaderSize(strings.NewReader(input), 16)}, limit: limit, proc: OverPipes(nil, nil)}
+func wireOver(t testing.TB, input string, limit int) *Transport {
+	return &Transport{ctx: t.Context(), notes: message.NewNotifications(func() {}), in: &wire.Lines{In: bufio.NewReaderSize(strings.NewReader(input), 16)}, limit: limit, proc: OverPipes(nil, nil)}
 }
 
 func TestReadPassesOverWhatIsNoMessage(t *testing.T) {
-	w := wireOver(strings.Join([]string{
+	w := wireOver(t, strings.Join([]string{
 		"Server ready", "", "  ", strings.Repeat("log ", 1000), `{"level":"info"}`, "{broken", "[]", "[1,2]", `"text"`,
 		`{"jsonrpc":"2.0","method":"notifications/message","params":{}}`,
 		` {"jsonrpc":"2.0","id":1,"result":{"a":1}} ` + "\r",
@@ -67,11 +67,11 @@ func TestReadPassesOverWhatIsNoMessage(t *testing.T) {
 }
 
 func TestReadRefusesEndlessMessage(t *testing.T) {
-	w := wireOver("{"+strings.Repeat(" ", 5000), 4096)
+	w := wireOver(t, "{"+strings.Repeat(" ", 5000), 4096)
 	if _, err := w.Read(t.Context()); !errors.As(err, new(*message.TooLongError)) {
 		t.Errorf("err = %v", err)
 	}
-	w = wireOver(strings.Repeat("x", 1<<20)+"\n"+`{"jsonrpc":"2.0","id":1,"result":{}}`, 4096)
+	w = wireOver(t, strings.Repeat("x", 1<<20)+"\n"+`{"jsonrpc":"2.0","id":1,"result":{}}`, 4096)
 	if _, err := w.Read(t.Context()); err != nil {
 		t.Errorf("an endless log line broke the connection: %v", err)
 	}

@@ -36,7 +36,7 @@ func TestRequestsThatCanHaveNoAnswerFail(t *testing.T) {
 		"a mark before each line":        {"\ufeff" + right + "\n\ufeff" + also + "\n", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := wireOver(tt.output, 4096)
+			w := wireOver(t, tt.output, 4096)
 			for _, id := range []float64{1, 2} {
 				made, _ := jsonrpc.MakeID(id)
 				w.calls.Add(context.Background(), &jsonrpc.Request{ID: made, Method: "ping"})

@@ -1,0 +1,96 @@
+package message
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/toolcell/toolcell/internal/room"
+)
+
+// TooLongError says that a server sent a message of more than Limit bytes, or a large one
+// for which there was no room, or not for so long.
+type TooLongError struct {
+	Limit int
+	Room  error // room.ErrFull, room.ErrLate or nil
+}
+
+func (e *TooLongError) Error() string {
+	if e.Room != nil {
+		return "sent a large message, and " + e.Room.Error()
+	}
+	return fmt.Sprintf("sent a message longer than %d MiB", e.Limit>>20)
+}
+
+func (e *TooLongError) Unwrap() error { return e.Room }
+
+// A Buffer collects a message while it comes. It bounds the message, and all of them
+// together (room.Arriving). What was collected outlives Release.
+type Buffer struct {
+	Text  []byte
+	Limit int
+	// End ends the stream, with a TooLongError, when a large message does not come to its
+	// end in time.
+	End  func(error)
+	room room.Buffer
+}
+
+// Release gives back the room of a message that was taken in, or that will never be.
+func (b *Buffer) Release() { b.room.Release() }
+
+// Add appends a part. The error is a *TooLongError or that of ctx.
+func (b *Buffer) Add(ctx context.Context, part []byte) error {
+	size := len(b.Text) + len(part)
+	if size > b.Limit {
+		return &TooLongError{Limit: b.Limit}
+	}
+	if size > cap(b.Text) {
+		if err := b.grow(ctx, min(max(size, 2*cap(b.Text)), b.Limit)); err != nil {
+			return err
+		}
+	}
+	b.Text = append(b.Text, part...)
+	return nil
+}
+
+// ReadAll appends all that r has.
+func (b *Buffer) ReadAll(ctx context.Context, r io.Reader) error {
+	for {
+		if len(b.Text) > b.Limit {
+			return &TooLongError{Limit: b.Limit}
+		}
+		if len(b.Text) == cap(b.Text) {
+			if err := b.grow(ctx, min(max(512, 2*cap(b.Text)), b.Limit+1)); err != nil {
+				return err
+			}
+		}
+		n, err := r.Read(b.Text[len(b.Text):cap(b.Text)])
+		b.Text = b.Text[:len(b.Text)+n]
+		if errors.Is(err, io.EOF) && len(b.Text) <= b.Limit {
+			return nil
+		}
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+	}
+}
+
+func (b *Buffer) grow(ctx context.Context, size int) error {
+	if room.IsLarge(size) {
+		if err := b.takeRoom(ctx, size); err != nil {
+			return err
+		}
+	}
+	b.Text = append(make([]byte, 0, size), b.Text...)
+	return nil
+}
+
+func (b *Buffer) takeRoom(ctx context.Context, size int) error {
+	end, late := b.End, &TooLongError{b.Limit, room.ErrLate}
+	err := b.room.Grow(ctx, size, func() { end(late) })
+	if errors.Is(err, room.ErrFull) {
+		return &TooLongError{b.Limit, err}
+	}
+	return err
+}
