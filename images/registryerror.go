@@ -77,7 +77,8 @@ func (p place) explain(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
-	if ctx.Err() != nil {
+	refused := (*transport.Error)(nil)
+	if ctx.Err() != nil && !(errors.Is(ctx.Err(), context.DeadlineExceeded) && errors.As(err, &refused)) { // a refusal tells more than that time is up
 		return context.Cause(ctx)
 	}
 	if known := (*RegistryError)(nil); errors.As(err, &known) {

@@ -1,6 +1,8 @@
 package images
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"io"
 	"math/rand/v2"
@@ -38,8 +40,12 @@ func (r *retryTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Method != http.MethodGet && req.Method != http.MethodHead {
 		return r.inner.RoundTrip(req)
 	}
+	var answered *http.Response // to the try before
 	for n := 1; ; n++ {
 		resp, err := r.inner.RoundTrip(req)
+		if answered != nil && err != nil && errors.Is(req.Context().Err(), context.DeadlineExceeded) {
+			return answered, nil // which tells more than that time is up
+		}
 		if n == maxTries || !worthRetrying(req, resp, err) {
 			return resp, err
 		}
@@ -48,22 +54,28 @@ func (r *retryTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 			asked = retryAfter(resp)
 		}
 		if end, ok := req.Context().Deadline(); ok && asked <= maxWait && time.Until(end) < max(wait, asked) {
-			return resp, err // which tells more than that time is up
+			return resp, err // as above
 		}
 		if err == nil {
-			_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 4096)) // so that the connection can be used again
-			resp.Body.Close()
+			answered = inMemory(resp)
 			if asked > maxWait {
 				return nil, &waitError{resp.StatusCode, asked}
 			}
 			wait = max(wait, asked)
 		}
 		select {
-		case <-req.Context().Done():
-			return nil, req.Context().Err()
+		case <-req.Context().Done(): // the next try fails at once
 		case <-time.After(wait):
 		}
 	}
+}
+
+// inMemory reads what a refusal says, so that its connection can be used again.
+func inMemory(resp *http.Response) *http.Response {
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal))
+	resp.Body.Close()
+	resp.Body = io.NopCloser(bytes.NewReader(body))
+	return resp
 }
 
 func worthRetrying(req *http.Request, resp *http.Response, err error) bool {

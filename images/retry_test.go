@@ -136,6 +136,30 @@ func TestNoTimeForAnotherTry(t *testing.T) {
 	}
 }
 
+// TestTimeIsUpDuringAnotherTry: what the registry has answered before comes back.
+func TestTimeIsUpDuringAnotherTry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked := 0
+		registry := trip(func(req *http.Request) (*http.Response, error) {
+			resp := &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: req}
+			if strings.Contains(req.URL.Path, "/manifests/") {
+				if asked++; asked > 1 {
+					<-req.Context().Done()
+					return nil, req.Context().Err()
+				}
+				resp.StatusCode, resp.Body = http.StatusInternalServerError, io.NopCloser(strings.NewReader("no disk"))
+			}
+			return resp, nil
+		})
+		ctx, cancel := context.WithTimeoutCause(t.Context(), 5*time.Second, errors.New("too slow"))
+		defer cancel()
+		_, err := Puller{Transport: registry}.Image(ctx, "registry.invalid/py:3")
+		if err == nil || !strings.Contains(err.Error(), "answers 500 Internal Server Error") || asked != 2 {
+			t.Errorf("asked %d times: %v", asked, err)
+		}
+	})
+}
+
 func TestRetryAfterReadsBothForms(t *testing.T) {
 	for value, want := range map[string]time.Duration{
 		"": 0, "7": 7 * time.Second, "-1": 0, "soon": 0, "Thu, 01 Jan 1970 00:00:00 GMT": 0,
