@@ -272,7 +272,8 @@ func TestSignalEndsThePrompt(t *testing.T) {
 			if err := c.Process.Signal(syscall.SIGTERM); err != nil {
 				t.Fatal(err)
 			}
-			if code := p.leaves(); code != 143 {
+			p.await("the command", p.ended) // we have its terminal, too
+			if code := p.cmd.ProcessState.ExitCode(); code != 143 {
 				t.Errorf("exit code %d", code)
 			}
 			if after, err := unix.IoctlGetTermios(int(theirs.Fd()), unix.TCGETS); err != nil || *after != *before {

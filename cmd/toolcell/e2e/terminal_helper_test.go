@@ -21,6 +21,7 @@ type person struct {
 	screen *syncBuffer
 	seen   int // of the screen, by sees
 	ended  chan struct{}
+	shown  chan struct{} // closed when nobody has the terminal any more, and all is on the screen
 }
 
 // atTerminal starts a command in a terminal of its own. Streams that it has
@@ -34,7 +35,7 @@ func atTerminal(t *testing.T, cmd *exec.Cmd, width uint16) *person {
 
 func startAt(t *testing.T, cmd *exec.Cmd, ours, theirs *os.File) *person {
 	t.Helper()
-	p := &person{t: t, cmd: cmd, ours: ours, screen: &syncBuffer{}, ended: make(chan struct{})}
+	p := &person{t: t, cmd: cmd, ours: ours, screen: &syncBuffer{}, ended: make(chan struct{}), shown: make(chan struct{})}
 	if cmd.Stdin == nil {
 		cmd.Stdin = theirs
 	}
@@ -54,6 +55,7 @@ func startAt(t *testing.T, cmd *exec.Cmd, ours, theirs *os.File) *person {
 		t.Fatal(err)
 	}
 	go func() {
+		defer close(p.shown)
 		b := make([]byte, 4096)
 		for {
 			n, err := ours.Read(b)
@@ -99,13 +101,20 @@ func (p *person) sees(text string) (before string) {
 	return all[:at[0]]
 }
 
-// leaves waits for the end of the command, and gives its exit code.
+// leaves waits for the end of the command, and for all that it has written, and gives
+// its exit code.
 func (p *person) leaves() int {
 	p.t.Helper()
-	select {
-	case <-p.ended:
-	case <-time.After(slow(patience)):
-		p.t.Fatalf("still there after %s", slow(patience))
-	}
+	p.await("the command", p.ended)
+	p.await("a process at its terminal", p.shown)
 	return p.cmd.ProcessState.ExitCode()
+}
+
+func (p *person) await(what string, end <-chan struct{}) {
+	p.t.Helper()
+	select {
+	case <-end:
+	case <-time.After(slow(patience)):
+		p.t.Fatalf("%s is still there after %s", what, slow(patience))
+	}
 }
