@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolcell/toolcell/bridge/bridgetest"
 	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/catalog"
@@ -22,6 +23,8 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/signature"
 	"github.com/toolcell/toolcell/oci"
 )
+
+func TestMain(m *testing.M) { bridgetest.Main(m) }
 
 // fakeUpstreams are servers whose tools are Go functions.
 type fakeUpstreams map[string]map[string]func(ctx context.Context, args json.RawMessage) (string, error)
@@ -153,10 +156,6 @@ func newServer(t *testing.T, up fakeUpstreams, change func(*Options)) *Server {
 	if err != nil {
 		t.Skip("no /usr/bin/python3: apt-get install python3")
 	}
-	runnerDir, err := runner.Write(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
 	if up == nil {
 		up = fakeUpstreams{}
 	}
@@ -164,7 +163,7 @@ func newServer(t *testing.T, up fakeUpstreams, change func(*Options)) *Server {
 		Rootfs: func(context.Context, func(int64, int64, string)) (Image, error) {
 			return Image{Python: python}, nil
 		},
-		Sandboxes: hostSandboxes{t.TempDir()}, Upstreams: up, RunnerDir: runnerDir, ToolsDir: filepath.Join(t.TempDir(), "tools"),
+		Sandboxes: hostSandboxes{t.TempDir()}, Upstreams: up, RunnerDir: bridgetest.RunnerDir(t, runner.Write), ToolsDir: filepath.Join(t.TempDir(), "tools"),
 		Policy: policy.None(),
 	}
 	if change != nil {

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/toolcell/toolcell/bridge/bridgetest"
 	"github.com/toolcell/toolcell/oci"
 	"golang.org/x/sys/unix"
 )
@@ -23,6 +24,9 @@ func (h hostSandboxes) Start(ctx context.Context, p oci.Process) (Sandbox, error
 	}
 	defer p.Stdout.Close()
 	defer p.Stderr.Close()
+	if err := bridgetest.Compile(p.Args[0], p.Binds[0].Source); err != nil {
+		return nil, err
+	}
 	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, err

@@ -92,7 +92,7 @@ func (h rtHost) run(t *testing.T, py bridgetest.Python, code string) rtOutcome {
 	defer ours.Close()
 
 	var stdout, stderr rtBuffer
-	cmd := exec.CommandContext(ctx, py.Path, "-s", "-B", "-u", "-X", "utf8", rtRunnerFile(t))
+	cmd := exec.CommandContext(ctx, py.Path, "-s", "-B", "-u", "-X", "utf8", rtRunnerFile(t, py))
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	cmd.ExtraFiles = []*os.File{theirs}
 	cmd.Dir, cmd.SysProcAttr = t.TempDir(), h.attr
@@ -231,11 +231,13 @@ func rtToolAnswer(params rtObject) (any, error) {
 	return rtObject{"content": []any{}, "structuredContent": rtObject{"tool": params["tool"], "arguments": args}}, nil
 }
 
+func TestMain(m *testing.M) { bridgetest.Main(m) }
+
 // rtRunnerFile returns the file of the package that Python starts.
-func rtRunnerFile(t *testing.T) string {
+func rtRunnerFile(t *testing.T, py bridgetest.Python) string {
 	t.Helper()
-	dir, err := Write(t.TempDir())
-	if err != nil {
+	dir := bridgetest.RunnerDir(t, Write)
+	if err := bridgetest.Compile(py.Path, dir); err != nil {
 		t.Fatal(err)
 	}
 	return filepath.Join(dir, filepath.Base(Program))
