@@ -51,39 +51,54 @@ ServersCommands|ToolsCommands|Doctor|LocalImages|InstallWritesEveryDialect|Insta
 OneScriptFindsReadsAndCalls|SessionKeepsTheSandbox|FilesOutliveTheRun|PicturesAreShown|PolicyIsAskedAndReadAgain|$\
 TimeoutEndsTheProcesses|CancelEndsTheProcesses|ClosedStdinEndsEverything|NetworkNeedsThePolicyAndTheCall|DocumentLinksLead)$$
 
-# Unit tests that take the longest: test-all runs them with the race detector.
+# Unit tests that take the longest, which only test-all runs: all of them are in RACED, but
+# for TestBounds.
 LONG := ^Test(FrozenSandboxUsesNoProcessor|KillAtAnyMoment|RunnerSaysWhatWasMeant|RunnerErrorsSurviveHostileObjects|$\
 RunnerEndsWithTheCodesStatus|RunnerBoundsLongValues|FaultOfTemplateIsNotSeen|MemoryOfOnePicture|VerifyIsNotSweptAway|$\
-SocketBuffersAreLimited|TimeLimitHoldsForPictures|MoreLinksThanAFileSystemHas|PoolLetsGo|Bounds)$$
+SocketBuffersAreLimited|TimeLimitHoldsForPictures|MoreLinksThanAFileSystemHas|PoolLetsGo|AsyncioAtTopLevel|FaultHarmsOneRun|$\
+TimeoutNamesWhatIsLeft|TimersStandStillInAHold|InterruptReachesCodeThatAwaits|DisplayShowsPicturesOfTools|RunnerLargeValues|$\
+SavedToolsOfHostileCode|NoSavedToolStandsInForAModule|NothingIsSaidTwice|Bounds)$$
+
+# Packages with anything concurrent in code or tests, which the race detector watches.
+CONCURRENT := ^[[:space:]]+go [a-zA-Z]|^[[:space:]]+"sync(/atomic)?"|errgroup|AfterFunc
+RACED = $$(git grep -lE '$(CONCURRENT)' -- '*.go' ':!$(E2E)' | xargs -n 1 dirname | sort -u | sed 's|^|./|')
+
+# Tests of theirs in which one goroutine reads or computes a lot: the race detector
+# makes them ten times slower and has nothing to see.
+ALONE := ^Test(Bounds|PinsOfThousandsOfToolsAreBounded|RegistryOfHugeDocuments|ImageJSONTakesNoMoreMemoryThanItsBytes|$\
+PanicsAreContained|WalkFindsWhatIsNotContained|ImportsGoDown|FlagWithoutItsValue|FrameTakesItsSize|ScalingKeepsTheColours)$$
 
 # Parsers of untrusted input, whose time and memory are measured.
 BOUNDED = $$(git grep -l boundtest.Run -- '*bounds_test.go' | xargs -n 1 dirname | sed 's|^|./|')
 
 # Unit tests that wait for real time or start many Pythons: check leaves them to test.
-SLOW := ^Test(NothingIsSaidTwice|StartingServersIsNotTheCodesTime|AnswersComeWholeAfterAHold|PackagesAreAskedForAfterPrivateReads|$\
-RunsWaitAndGoOnInAnyOrder|SavedToolStandsBesideUpstreamTools|TimeOfAHoldDoesNotCount|CodeThatDoesNotStopIsKilled|TimeoutOfASessionSaysWhere|$\
-SavedToolsOfHostileCode|NoSavedToolStandsInForAModule|TimeoutNamesTasksThatWait|TimeoutKeepsOutputSoFar|InterruptReachesCodeThatAwaits|$\
-RunThatEndsBadlyListsItsCalls|HostileFrames|AsyncioAtTopLevel|RunHasNoMoreThanItsTimeBesideHolds|NothingIsToldAfterTheAnswer|$\
-SaveToolSaysWhatCannotBeHadAgain|PrivateDataStaysWithItsSession|HintsAreThoseOfTheDocument|SignalHandlersOfTheCodeDoNotEndTheSession|$\
+SLOW := ^Test(StartingServersIsNotTheCodesTime|AnswersComeWholeAfterAHold|PackagesAreAskedForAfterPrivateReads|$\
+RunsWaitAndGoOnInAnyOrder|SavedToolStandsBesideUpstreamTools|TimeOfAHoldDoesNotCount|CodeThatDoesNotStopIsKilled|$\
+TimeoutOfASessionSaysWhere|TimeoutNamesTasksThatWait|TimeoutKeepsOutputSoFar|RunThatEndsBadlyListsItsCalls|HostileFrames|$\
+RunHasNoMoreThanItsTimeBesideHolds|NothingIsToldAfterTheAnswer|SaveToolSaysWhatCannotBeHadAgain|$\
+PrivateDataStaysWithItsSession|HintsAreThoseOfTheDocument|SignalHandlersOfTheCodeDoNotEndTheSession|$\
 DisplayAsksAValueWhatItIs|AnswersThatNobodyReadsWaitInFiles|ThousandsOfChangedToolsAreOneNote|TheReferenceServerAsks|$\
 ASilentChangeLeavesTheOldTools|CloseLeavesNoGoroutine)$$
 
 check: test-py | deps
 	go test -short -tags $(TAGS) -parallel 4 $(TESTFLAGS) -skip '$(LONG)|$(SLOW)' $(UNIT)
 
+# make vet has looked at all of it.
+VETTED := -vet=off -tags $(TAGS)
+
 test: test-deps
 	@$(MAKE) --no-print-directory -j4 test-images test-npm test-py vet # each waits much
-	go test -tags $(TAGS) -timeout 20m $(TESTFLAGS) -skip '$(LONG)' $(UNIT)
-	go test -tags $(TAGS) -timeout 20m -parallel 4 $(TESTFLAGS) -run '$(MAIN_JOB)' $(E2E)
+	go test -p 4 $(VETTED) -timeout 20m $(TESTFLAGS) -skip '$(LONG)' $(UNIT)
+	go test $(VETTED) -timeout 20m -parallel 4 $(TESTFLAGS) -run '$(MAIN_JOB)' $(E2E)
 
 # With SKIP_TESTED=1 without what `make test` has run already. The race detector
 # makes the unit tests take three times as long, and it cannot look into the
-# binary that the end-to-end tests start.
+# binary that the end-to-end tests start. Parsers are measured in processor time.
 test-all: test-deps $(if $(SKIP_TESTED),,test)
 	@$(MAKE) --no-print-directory -j4 test-images test-npm test-pypi test-clients
-	go test -tags $(TAGS) -p 1 -timeout 20m $(TESTFLAGS) -run '^TestBounds$$' $(BOUNDED)
-	go test -race -tags $(TAGS) -timeout 20m $(TESTFLAGS) -skip '^TestBounds$$' $(UNIT)
-	go test -tags $(TAGS) -timeout 30m -parallel 4 $(TESTFLAGS) -skip '$(MAIN_JOB)' $(E2E)
+	go test -p 3 -parallel 1 $(VETTED) -timeout 20m $(TESTFLAGS) -run '^TestBounds$$' $(BOUNDED)
+	go test -race -p 4 $(VETTED) -timeout 20m $(TESTFLAGS) -skip '$(ALONE)' $(RACED)
+	go test $(VETTED) -timeout 30m -parallel 4 $(TESTFLAGS) -skip '$(MAIN_JOB)' $(E2E)
 
 # Without PyPI it prints a message; Go's tests of the runner need no network.
 test-py:
