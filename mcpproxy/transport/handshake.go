@@ -86,6 +86,7 @@ func (d *Dialer) overProcess(ctx context.Context, cancel context.CancelCauseFunc
 	}
 	cs, err := d.connect(ctx, w, legacy, can)
 	if err == nil {
+		proc.Served()
 		return &Session{link: proc, stdio: w, notes: notes, calls: w.WaitingCalls(), mcp: cs, can: can, since: time.Now()}, false, nil
 	}
 	cause := context.Cause(ctx)

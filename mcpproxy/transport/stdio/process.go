@@ -277,6 +277,13 @@ func (p *Process) WaitClosed() { <-p.done }
 // the protocol, because the reason is there. It returns an OutputError then.
 func (p *Process) WithOutput(err error) error { return p.output.appendTo(err) }
 
+// Served notes that the server has begun to work.
+func (p *Process) Served() {
+	p.output.mu.Lock()
+	defer p.output.mu.Unlock()
+	p.output.served = true
+}
+
 // Ended waits for the end of the process and says in words how it came, with
 // what the server last wrote.
 func (p *Process) Ended() error {

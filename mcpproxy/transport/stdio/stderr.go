@@ -25,8 +25,8 @@ const (
 // are not messages of the protocol. WithoutOutput removes them for those who may not
 // see them.
 type OutputError struct {
-	err            error
-	server, output string
+	err           error
+	output, where string // where is what shows all of it
 }
 
 const outputMark = "; its stderr ended: "
@@ -47,7 +47,7 @@ func WithoutOutput(err error) error {
 	if !errors.As(err, &out) {
 		return err
 	}
-	return &shortError{fmt.Sprintf("%s; its stderr is shown by: toolcell servers check %s", out.before(err), text.ShellWord(out.server)), err}
+	return &shortError{fmt.Sprintf("%s; its stderr is shown by: %s", out.before(err), out.where), err}
 }
 
 // ShortOutput returns an error with the line of what its server wrote that gives the
@@ -57,8 +57,8 @@ func ShortOutput(err error) error {
 	if !errors.As(err, &out) || !strings.Contains(out.output, "\n") {
 		return err
 	}
-	return &shortError{fmt.Sprintf("%s%s%s (all of it is shown by: toolcell servers check %s)",
-		out.before(err), outputMark, text.Printable(reasonIn(out.output), maxReason), text.ShellWord(out.server)), err}
+	return &shortError{fmt.Sprintf("%s%s%s (all of it is shown by: %s)",
+		out.before(err), outputMark, text.Printable(reasonIn(out.output), maxReason), out.where), err}
 }
 
 // Reason returns an error with the line of what its server wrote that gives the reason,
@@ -97,8 +97,9 @@ type outputTail struct {
 	log    *slog.Logger
 	hidden *redact.Redactor
 
-	mu   sync.Mutex
-	tail []byte
+	mu     sync.Mutex
+	tail   []byte
+	served bool // the server has worked: another start would not show what it wrote
 }
 
 // newOutputTail hides the secrets of the entry: the tail ends in error texts
@@ -145,10 +146,16 @@ func indentOf(line string) string {
 
 // appendTo adds the tail to an error, if there is one.
 func (t *outputTail) appendTo(err error) error {
-	if tail := t.last(); tail != "" {
-		return &OutputError{err, t.server, tail}
+	tail := t.last()
+	if tail == "" {
+		return err
 	}
-	return err
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.served {
+		return &OutputError{err, tail, "the log, with MCP_BRIDGE_LOG_LEVEL=DEBUG"}
+	}
+	return &OutputError{err, tail, "toolcell servers check " + text.ShellWord(t.server)}
 }
 
 // last returns the end of the tail, whole lines where there are any.
