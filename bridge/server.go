@@ -224,7 +224,7 @@ func (s *Server) runOf(call *mcp.CallToolRequest, req Request, c *ongoing.Call) 
 		return s.runs.ComeBackWithAnswer(c, consent.IsID(req.Session))
 	case consent.IsID(req.Session) && strings.TrimSpace(req.Code) != "":
 		return nil, fmt.Errorf("session %q is a run that waits for an answer: come back to it with code=\"\"; other code needs another session, or none", req.Session)
-	case consent.IsID(req.Session):
+	case consent.IsID(req.Session), consent.MeansID(req.Session) && strings.TrimSpace(req.Code) == "":
 		return s.runs.ComeBack(c, req.Session)
 	}
 	if req.Session != "" {

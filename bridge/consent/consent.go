@@ -21,6 +21,7 @@ import (
 	"log/slog"
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -273,9 +274,14 @@ func (d *Desk) thaw(client any) {
 }
 
 // idForm is what the ID of a question looks like: 130 random bits.
-var idForm = regexp.MustCompile(`^ask-[A-Z2-7]{26}$`)
+var idForm = regexp.MustCompile(`^` + idStart + `[A-Z2-7]{26}$`)
 
-func newID() string { return "ask-" + rand.Text() }
+const idStart = "ask-"
+
+func newID() string { return idStart + rand.Text() }
 
 // IsID reports whether a text has the form of a question's ID.
 func IsID(s string) bool { return idForm.MatchString(s) }
+
+// MeansID reports whether a text may be an ID that was not copied as it is.
+func MeansID(s string) bool { return strings.HasPrefix(strings.ToLower(strings.TrimSpace(s)), idStart) }

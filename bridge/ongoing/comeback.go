@@ -33,7 +33,7 @@ func (rs *Runs[R]) waiting(from *Connection, id string) (*Run[R], error) {
 	if why := rs.o.Endings.Why(id); r == nil && why != "" {
 		return nil, &EndedError{why}
 	}
-	return nil, fmt.Errorf("no run waits for an answer as %q: it has ended, or its result was given already", id)
+	return nil, fmt.Errorf("no run waits for an answer as %q: it has ended, or its result was given already", text.Bound(id, 80))
 }
 
 // AskedIn returns what a model was told to come back with to a run in a session that
