@@ -93,9 +93,16 @@ func TestAnAddressRoutedToThisHostIsNotPublic(t *testing.T) {
 	if err == nil {
 		err = netlink.LinkSetUp(lo)
 	}
+	own, _ := netlink.ParseAddr("10.0.0.1/32")
 	if err == nil {
-		_, dst, _ := net.ParseCIDR("9.9.9.0/24")
-		err = netlink.RouteAdd(&netlink.Route{LinkIndex: lo.Attrs().Index, Dst: dst, Type: unix.RTN_LOCAL, Table: unix.RT_TABLE_LOCAL, Scope: netlink.SCOPE_HOST})
+		err = netlink.AddrAdd(lo, own)
+	}
+	// With a hint for its source, the two ends of a connection differ.
+	for to, src := range map[string]net.IP{"9.9.9.0/24": nil, "8.8.8.0/24": own.IP} {
+		if err == nil {
+			_, dst, _ := net.ParseCIDR(to)
+			err = netlink.RouteAdd(&netlink.Route{LinkIndex: lo.Attrs().Index, Dst: dst, Src: src, Type: unix.RTN_LOCAL, Table: unix.RT_TABLE_LOCAL, Scope: netlink.SCOPE_HOST})
+		}
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -106,19 +113,21 @@ func TestAnAddressRoutedToThisHostIsNotPublic(t *testing.T) {
 	}
 	defer l.Close()
 	port := netip.MustParseAddrPort(l.Addr().String()).Port()
-	for private, want := range map[bool]string{false: "9.9.9.9, which is not a public one", true: ""} {
-		b := &Broker{o: Options{
-			Rules: testRules{private: func(string, netip.Addr) bool { return private }},
-			Resolve: func(context.Context, string) ([]netip.Addr, error) {
-				return []netip.Addr{netip.MustParseAddr("9.9.9.9")}, nil
-			},
-		}}
-		c, err := b.dialDirectly(t.Context(), "example.com", port)
-		if err == nil {
-			c.Close()
-		}
-		if (err == nil) != private || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("private %v: %v", private, err)
+	for _, addr := range []string{"9.9.9.9", "8.8.8.8"} {
+		for _, private := range []bool{false, true} {
+			b := &Broker{o: Options{
+				Rules: testRules{private: func(string, netip.Addr) bool { return private }},
+				Resolve: func(context.Context, string) ([]netip.Addr, error) {
+					return []netip.Addr{netip.MustParseAddr(addr)}, nil
+				},
+			}}
+			c, err := b.dialDirectly(t.Context(), "example.com", port)
+			if err == nil {
+				c.Close()
+			}
+			if (err == nil) != private || err != nil && !strings.Contains(err.Error(), addr+", which is not a public one") {
+				t.Errorf("%s, private %v: %v", addr, private, err)
+			}
 		}
 	}
 }

@@ -7,10 +7,13 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/toolcell/toolcell/internal/contain"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 )
 
 // An addressError is an address that may not be dialed.
@@ -60,12 +63,16 @@ func (b *Broker) dialDirectly(ctx context.Context, host string, port uint16) (ne
 }
 
 // leadsHere reports whether a connection ends on this host. An address may be routed to
-// the host and be on none of its interfaces (ip route add local …); the kernel then takes
-// it for both ends.
+// the host and be on none of its interfaces (ip route add local …). The kernel is asked
+// about the way from the connection's own address, which a rule may be about.
 func leadsHere(c net.Conn) bool {
-	local, err1 := netip.ParseAddrPort(c.LocalAddr().String())
-	remote, err2 := netip.ParseAddrPort(c.RemoteAddr().String())
-	return err1 != nil || err2 != nil || local.Addr().Unmap().WithZone("") == remote.Addr().Unmap().WithZone("")
+	local, ok1 := c.LocalAddr().(*net.TCPAddr)
+	remote, ok2 := c.RemoteAddr().(*net.TCPAddr)
+	if !ok1 || !ok2 || local.IP.Equal(remote.IP) {
+		return true
+	}
+	routes, err := netlink.RouteGetWithOptions(remote.IP, &netlink.RouteGetOptions{SrcAddr: local.IP})
+	return err != nil || slices.ContainsFunc(routes, func(r netlink.Route) bool { return r.Type == unix.RTN_LOCAL })
 }
 
 // dialAddress connects to one of the addresses that are left to try, in its share of
