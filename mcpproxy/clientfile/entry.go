@@ -2,7 +2,7 @@ package clientfile
 
 import (
 	"encoding/json"
-	"errors"
+	"fmt"
 	"maps"
 	"path/filepath"
 	"time"
@@ -76,7 +76,7 @@ func (f *File) AsWritten(m rawjson.Member) (config.Server, error) {
 func parseEntry(f *File, m rawjson.Member, x *expander) (s config.Server, disabled bool, err error) {
 	all, err := rawjson.Members(m.Value)
 	if err != nil {
-		return s, false, errors.New("its entry is not an object")
+		return s, false, fmt.Errorf("its entry is %s", insteadOfObject(m.Value))
 	}
 	r := fieldReader{members: all, x: x, dialect: f.Dialect}
 	if disabled = r.disabled(); disabled && r.err == nil {

@@ -73,15 +73,24 @@ func (f *File) addList(key string, list []json.RawMessage) error {
 	for i, raw := range list {
 		all, err := rawjson.Members(raw)
 		if err != nil {
-			return fmt.Errorf("item %d of %q is not an object", i+1, key)
+			return fmt.Errorf("item %d of %q is %s", i+1, key, insteadOfObject(raw))
 		}
 		var name string
-		if text, ok := rawjson.Find(all, "name"); !ok || json.Unmarshal(text, &name) != nil {
+		if text, ok := rawjson.Find(all, "name"); !ok || json.Unmarshal(text, &name) != nil || name == "" {
 			return fmt.Errorf("item %d of %q has no \"name\"", i+1, key)
 		}
 		f.Entries = append(f.Entries, rawjson.Member{Name: name, Value: raw})
 	}
 	return nil
+}
+
+// insteadOfObject says what stands where a server should: a dash or a name in YAML with
+// nothing behind it is null.
+func insteadOfObject(raw json.RawMessage) string {
+	if rawjson.IsNull(raw) {
+		return "empty (null), not an object with a server's command or URL"
+	}
+	return "not an object"
 }
 
 // claudeProject takes the servers that the user gave to this project alone.

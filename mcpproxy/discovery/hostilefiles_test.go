@@ -60,6 +60,11 @@ func TestHostileTextIsRefusedQuickly(t *testing.T) {
 		{"utf8.yaml", "a: \xff\xfe\x00", "is not YAML"},
 		{"list.json", `{"mcpServers":[{"command":"x"}]}`, `item 1 of "mcpServers" has no "name"`},
 		{"list2.json", `{"mcpServers":[1]}`, `item 1 of "mcpServers" is not an object`},
+		{"list3.json", `{"mcpServers":[null]}`, `item 1 of "mcpServers" is empty (null)`},
+		{"list.yaml", "mcpServers:\n  - name: a\n    command: b\n  -\n", `item 2 of "mcpServers" is empty (null)`},
+		{"name.yaml", "mcpServers:\n  - name:\n    command: b\n", `item 1 of "mcpServers" has no "name"`},
+		{"null.yaml", "mcpServers:\n  a:\n", `its entry is empty (null)`},
+		{"list.toml", "mcp_servers = [1]", `item 1 of "mcp_servers" is not an object`},
 	} {
 		within(t, time.Minute, func() {
 			o := mcptest.Site(t, map[string]string{"home/MCPs/" + tt.name: tt.text, "home/MCPs/zz.json": `{"command":"good"}`})
