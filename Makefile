@@ -66,7 +66,11 @@ RACED = $$(git grep -lE '$(CONCURRENT)' -- '*.go' ':!$(E2E)' | xargs -n 1 dirnam
 # Tests of theirs in which one goroutine reads or computes a lot: the race detector
 # makes them ten times slower and has nothing to see.
 ALONE := ^Test(Bounds|PinsOfThousandsOfToolsAreBounded|RegistryOfHugeDocuments|ImageJSONTakesNoMoreMemoryThanItsBytes|$\
-PanicsAreContained|WalkFindsWhatIsNotContained|ImportsGoDown|FlagWithoutItsValue|FrameTakesItsSize|ScalingKeepsTheColours)$$
+PanicsAreContained|WalkFindsWhatIsNotContained|ImportsGoDown|FlagWithoutItsValue|FrameTakesItsSize|ScalingKeepsTheColours|$\
+DefinitionsThatAreKeptAreBounded|TenThousandToolsAreBounded|HostileDefinitionsAreReadInTime|ManyEntriesAreBounded|Recall|$\
+ToolsOfPublicServers|PolicyHitsToolsOfPublicServers|OneVerbFindsToolsThatDoIt|SearchFindsNothingIfNoToolAnswers|$\
+NoFalseRefusalOfRandomSchemas|NoFalseRefusalOfToolsOfPublicServers|NoKeywordOfAnyKindEndsTheReader|ChecksAreBounded|$\
+ToolsOfPublicServersArePython|WhateverAServerWritesIsPython)$$
 
 # Parsers of untrusted input, whose time and memory are measured.
 BOUNDED = $$(git grep -l boundtest.Run -- '*bounds_test.go' | xargs -n 1 dirname | sed 's|^|./|')
