@@ -219,7 +219,7 @@ func (a *API) Call(ctx context.Context, number int, method string, raw json.RawM
 	}
 	defer a.planner.decide(number)
 	if err := a.whyStopped(); err != nil {
-		return runner.Answer{}, err
+		return runner.Answer{}, ofStoppedRun(err)
 	}
 	if err := a.checkPlanned(method, raw); err != nil {
 		return runner.Answer{}, err
@@ -229,7 +229,21 @@ func (a *API) Call(ctx context.Context, number int, method string, raw json.RawM
 	if silent, ok := errors.AsType[*mcpproxy.SilentError](err); ok {
 		a.silent.CompareAndSwap(nil, silent)
 	}
-	return answer, err
+	return answer, ofStoppedRun(err)
+}
+
+// ofStoppedRun marks the error of a call that failed because the run was stopped. A task
+// that gets it may live on in the session, and outlive the run.
+func ofStoppedRun(err error) error {
+	if !errors.Is(err, consent.ErrStopped) && !errors.Is(err, consent.ErrExpired) {
+		return err
+	}
+	e := runner.CallError{Message: err.Error(), Cause: err}
+	if known, ok := errors.AsType[*runner.CallError](err); ok {
+		e = *known
+	}
+	e.Stopped = true
+	return &e
 }
 
 func (a *API) answer(ctx context.Context, number int, method string, raw json.RawMessage) (runner.Answer, error) {

@@ -180,7 +180,8 @@ type CallError struct {
 	Kind    string `json:"kind,omitempty"` // TypeError or ValueError
 	Server  string `json:"server,omitempty"`
 	Tool    string `json:"tool,omitempty"`
-	Cause   error  `json:"-"` // for the host
+	Stopped bool   `json:"stopped,omitempty"` // the user has stopped the run, which says so itself
+	Cause   error  `json:"-"`                 // for the host
 }
 
 // Error returns the message.

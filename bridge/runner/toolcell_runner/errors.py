@@ -19,6 +19,7 @@ class MCPError(RuntimeError):
         self.server = server
         self.tool = tool
         self.raw = raw
+        self._stopped = False  # whether the user has stopped the run, whose result says so
 
     def __str__(self) -> str:
         return str(self.message)

@@ -170,6 +170,8 @@ class EventLoop:
             loop.default_exception_handler(context)
 
     def _fail(self, error: BaseException) -> None:
+        if getattr(error, "_stopped", False):
+            return  # a task of a run that was stopped: the next one did nothing wrong
         if not isinstance(error, (SystemExit, KeyboardInterrupt)) and all(error is not each for each in self._failed):
             report(error, self._sources)
             self._failed.append(error)

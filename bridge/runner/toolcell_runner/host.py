@@ -242,4 +242,8 @@ def result_of(reply: Any) -> Any:
         return reply.get("result")
     message = error.get("message", "the host gave no reason")
     kind = {"TypeError": TypeError, "ValueError": ValueError}.get(error.get("kind"))
-    raise kind(message) if kind else MCPError(message, error.get("server"), error.get("tool"))
+    if kind:
+        raise kind(message)
+    failure = MCPError(message, error.get("server"), error.get("tool"))
+    failure._stopped = error.get("stopped", False)
+    raise failure
