@@ -27,7 +27,7 @@ func TestPlanOfAClientInASession(t *testing.T) {
 		"servers": []string{"notes"}, "session": "s", "plan": true,
 	}
 	text, _, isError := callTool(t, c, args)
-	want := "text [None, None, None]\nplan, none of it was done:\n1. notes.write {\"n\": 0}\n2. notes.write {\"n\": 1}\n3. notes.write {\"n\": 2}"
+	want := "text [<result 1>, <result 2>, <result 3>]\nplan, none of it was done:\n1. notes.write {\"n\": 0}\n2. notes.write {\"n\": 1}\n3. notes.write {\"n\": 2}"
 	if isError || !strings.HasPrefix(text, want) || written != 0 {
 		t.Errorf("%d were written\n%s", written, text)
 	}
@@ -67,7 +67,7 @@ func TestPlanLinesSayWhatIsLeftOut(t *testing.T) {
 func TestPlanOfFailedCodeHasTheCallsUntilThen(t *testing.T) {
 	up := fakeUpstreams{"notes": {"write": func(context.Context, json.RawMessage) (string, error) { return "done", nil }}}
 	r := newServer(t, up, nil).Run(t.Context(), Request{
-		Code: `from mcp import runtime; (await runtime.call_tool("notes", "write")).title`, Servers: []string{"notes"}, Plan: true, Timeout: 2 * time.Minute,
+		Code: `from mcp import runtime; bool(await runtime.call_tool("notes", "write"))`, Servers: []string{"notes"}, Plan: true, Timeout: 2 * time.Minute,
 	})
 	if r.Status != StatusError || len(r.Plan) != 1 || len(r.Calls) != 0 || !strings.HasPrefix(r.Hint, "in a dry run") {
 		t.Errorf("%+v", r)
@@ -93,13 +93,15 @@ print(text)
 	}
 	for name, code := range map[string]string{
 		"a call":        `await runtime.call_tool("notes", "write", {"a": [{"b": f"see {text}!"}]})`,
-		"a read":        `await runtime.call_tool("notes", "read", {text: 1})`,
+		"a read":        `await runtime.call_tool("notes", "read", {str(text): 1})`,
+		"a part":        `await runtime.call_tool("notes", "read", {"x": text.strip()[:3]})`,
+		"a loop":        "for n, line in enumerate(text): pass\n" + `await runtime.call_tool("notes", "read", {"n": n})`,
 		"a resource":    `await runtime.read_resource("notes", "x:/" + text)`,
 		"a prompt":      `await runtime.get_prompt("notes", "p", {"n": text.upper()})`,
-		"quoted":        "import urllib.parse\n" + `runtime.read_resource_sync("notes", "x:/" + urllib.parse.quote(text))`,
-		"a prompt's id": `await runtime.get_prompt("notes", text)`,
+		"quoted":        "import urllib.parse\n" + `runtime.read_resource_sync("notes", "x:/" + urllib.parse.quote(str(text)))`,
+		"a prompt's id": `await runtime.get_prompt("notes", f"{text}")`,
 	} {
-		if r := run("a", false, code); r.Status != StatusError || !strings.Contains(r.Error, "<result 2> stands for the result of a call that was only planned") || sent > 0 {
+		if r := run("a", false, code); r.Status != StatusError || !strings.Contains(r.Error, "stands for the result of a call that was only planned, in an earlier run of this session") || sent > 0 {
 			t.Errorf("%s: %s %s, sent %d", name, r.Status, r.Error, sent)
 		}
 	}

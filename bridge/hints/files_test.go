@@ -67,18 +67,16 @@ func TestVariableOfAnotherSessionIsNotNamed(t *testing.T) {
 	}
 }
 
-// TestErrorsOfNoneInAPlanAreExplained, whatever says so.
-func TestErrorsOfNoneInAPlanAreExplained(t *testing.T) {
+// TestErrorsOfResultsInAPlanAreExplained, whatever says so.
+func TestErrorsOfResultsInAPlanAreExplained(t *testing.T) {
 	for failure, want := range map[string]bool{
-		"TypeError: the JSON object must be str, bytes or bytearray, not NoneType": true,
-		"TypeError: 'NoneType' object is not subscriptable":                        true,
-		`TypeError: can only concatenate str (not "NoneType") to str`:              true,
-		"AttributeError: 'NoneType' object has no attribute 'id'":                  true,
-		"TypeError: fromisoformat: argument must be str":                           true,
-		"ValueError: Invalid file path or buffer object type: <class 'NoneType'>":  true,
-		"ValueError: invalid literal for int() with base 10: 'None'":               true,
-		"ValueError: no issue":    false,
-		"KeyError: 'NoneOfThese'": false,
+		"TypeError: the JSON object must be str, bytes or bytearray, not PlannedResult":                          true,
+		"TypeError: Object of type PlannedResult is not JSON serializable":                                       true,
+		"TypeError: <result 1>.n stands for the result of a call that was only planned: its length is not known": true,
+		"TypeError: fromisoformat: argument must be str":                                                         true,
+		"ValueError: Invalid file path or buffer object type: <class 'toolcell_runner.standins.PlannedResult'>":  true,
+		"ValueError: no issue":         false,
+		"KeyError: 'PlannedResultNot'": false,
 	} {
 		got := For(Run{Failed: true, Error: failure, Planned: true})
 		if strings.HasPrefix(got, "in a dry run") != want || For(Run{Failed: true, Error: failure}) != "" {

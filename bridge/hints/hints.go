@@ -72,7 +72,7 @@ func For(r Run) string {
 	r.Stdout, r.Stderr = lastLines(r.Stdout), lastLines(r.Stderr)
 	if r.Failed {
 		for _, rule := range []func(Run) string{
-			plannedNone, missingModule, missingMember, missingName, noTool, jsonText, toolValue, unawaited, callShape, ipythonLine, awaitInFunction, noInput,
+			plannedResult, missingModule, missingMember, missingName, noTool, jsonText, toolValue, unawaited, callShape, ipythonLine, awaitInFunction, noInput,
 		} {
 			if hint := rule(r); hint != "" {
 				return hint
@@ -144,17 +144,17 @@ func jsonText(r Run) string {
 	return hint
 }
 
-// plannedNone is for code of a dry run that needs the result of a call that was not made.
-func plannedNone(r Run) string {
-	if !r.Planned || !ofNone().MatchString(r.Error) {
+// plannedResult is for code of a dry run that needs the result of a call that was not made.
+func plannedResult(r Run) string {
+	if !r.Planned || !ofPlanned().MatchString(r.Error) {
 		return ""
 	}
-	return "in a dry run a call that may change something returns None, unless its tool has an output schema: the plan ends where the code needs the result"
+	return "in a dry run the result of a call that may change something can be passed on and written into texts, no more: the plan ends where the code needs to know it"
 }
 
-// ofNone finds errors of code that has None: most name its type, in quotes of any kind or
-// in none, as json.loads does, and some only the type that they want.
-var ofNone = pattern(`\bNone(?:Type)?\b|\bargument must be (?:a |an )?(?:str|string|int|float|bytes|list)\b`)
+// ofPlanned finds errors of code that has the stand-in of a result: most name its type, and
+// some only the type that they want.
+var ofPlanned = pattern(`\bPlannedResult\b|stands for the result of a call|\bargument must be (?:a |an )?(?:str|string|int|float|bytes|list)\b`)
 
 // unawaited is for a call without await, where its value is needed.
 func unawaited(r Run) string {

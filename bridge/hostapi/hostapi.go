@@ -214,7 +214,7 @@ func (a *API) whyStopped() error {
 // the code asks, it only gets what its run may have: calls of tools and all that is
 // asked of a running server need a grant, documentation does not.
 func (a *API) Call(ctx context.Context, number int, method string, raw json.RawMessage) (runner.Answer, error) {
-	if method != "call_tool" && method != "read_resource" && method != "get_prompt" { // those may be planned
+	if !mayBePlanned(method) {
 		a.planner.decide(number)
 	}
 	defer a.planner.decide(number)
@@ -255,6 +255,11 @@ func (a *API) answer(ctx context.Context, number int, method string, raw json.Ra
 	}
 	if err != nil {
 		return runner.Answer{}, fmt.Errorf("reading the parameters of %s: %w", text.Bound(method, 40), err)
+	}
+	if p.Derived {
+		if err := a.noteDerived(method); err != nil {
+			return runner.Answer{}, err
+		}
 	}
 	if method == "search_tool_docs" {
 		return a.search(ctx, p)

@@ -23,6 +23,7 @@ type params struct {
 	Tool      string
 	Arguments json.RawMessage
 	More      bool // other calls may follow at once
+	Derived   bool // the code has something of a planned result that does not show it
 	Unchecked bool // Arguments go out whatever the tool's schema says
 	// Args and Named are there instead of Arguments if they are to be bound to
 	// the tool's parameters, as the arguments of a function. They are split
@@ -83,6 +84,8 @@ func (p *params) set(name string, value json.RawMessage) error {
 		to = &p.Tool
 	case `"more"`:
 		to = &p.More
+	case `"derived"`:
+		to = &p.Derived
 	case `"unchecked"`:
 		to = &p.Unchecked
 	case `"uri"`:

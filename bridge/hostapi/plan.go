@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strconv"
 	"sync"
+	"sync/atomic"
 
 	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/mcpproxy"
@@ -39,15 +40,19 @@ type Plan struct {
 }
 
 // A planner keeps the calls of a dry run that its servers do not get: those of tools that
-// are not read-only, and those that need the result of an earlier one. A nil *planner has
-// none: the run is real.
+// are not read-only, and those that need the result of an earlier one, or may. A nil *planner
+// has none: the run is real.
 //
-// The code gets a stand-in for each result, which shows as <result N> wherever it is used.
+// The code gets a stand-in for each result, which shows as <result N> wherever it is used. Once
+// the code has something of one that does not show it, such as how often a loop over it runs,
+// nothing is read for it any more.
 type planner struct {
 	order  callOrder
 	before int // results of earlier plans that the code may still have
 	mu     sync.Mutex
 	plan   Plan
+
+	derived atomic.Bool // the code has such a thing
 }
 
 func newPlanner(before int) *planner { return &planner{order: newCallOrder(), before: before} }
@@ -61,7 +66,13 @@ func (p *planner) decide(number int) {
 
 // plans is mcpproxy.CallRequest.Plans.
 func (p *planner) plans(t mcpproxy.CheckedTool, args json.RawMessage) bool {
-	return !t.ReadsOnly || p.usesResult(args)
+	return !t.ReadsOnly || p.needsResult(args)
+}
+
+// needsResult reports whether what is asked for has, or may come from, the result of a
+// planned call.
+func (p *planner) needsResult(asked json.RawMessage) bool {
+	return p != nil && (p.derived.Load() || p.usesResult(asked))
 }
 
 // add keeps a planned call of the run, once it is known which earlier ones are planned: the
@@ -112,12 +123,16 @@ func (p *planner) usesResult(raw json.RawMessage) bool {
 	p.mu.Lock()
 	count := max(p.before, p.count())
 	p.mu.Unlock()
-	return usedResult(raw, count) != ""
+	return usedResult(raw, count) != "" || count > 0 && cutStandIn.Match(raw)
 }
 
 // standIn finds stand-ins, also in another case, and as they are written in addresses, in
 // HTML and in JSON.
 var standIn = regexp.MustCompile(`(?i)(?:<|%3c|&lt;|\\u003c)result(?: |%20|\+)([0-9]{1,10})(?:>|%3e|&gt;|\\u003e)`)
+
+// cutStandIn finds those that are cut at the end or the beginning of a text: code may cut a
+// text that it has written one into.
+var cutStandIn = regexp.MustCompile(`(?i)<r(?:e(?:s(?:u(?:l(?:t(?: [0-9]{0,10})?)?)?)?)?)?"|"(?:(?:(?:(?:(?:(?:r?e)?s)?u)?l)?t)? )?[0-9]{1,10}>`)
 
 // usedResult returns the first stand-in in JSON of one of the first count planned calls.
 func usedResult(raw []byte, count int) string {
@@ -138,13 +153,34 @@ func usedResult(raw []byte, count int) string {
 
 // checkPlanned returns an error if a real run sends what stands for a planned result.
 func (a *API) checkPlanned(method string, raw json.RawMessage) error {
-	if a.planner != nil || method != "call_tool" && method != "read_resource" && method != "get_prompt" {
+	if a.planner != nil || !mayBePlanned(method) {
 		return nil
 	}
 	used := usedResult(raw, a.plannedBefore)
 	if used == "" {
 		return nil
 	}
+	return sentPlanned(used)
+}
+
+// mayBePlanned reports whether a dry run plans some requests of this method.
+func mayBePlanned(method string) bool {
+	return method == "call_tool" || method == "read_resource" || method == "get_prompt"
+}
+
+// noteDerived is told that the code has something of a planned result that does not show it.
+// The error is that of checkPlanned.
+func (a *API) noteDerived(method string) error {
+	switch {
+	case a.planner != nil:
+		a.planner.derived.Store(true)
+	case mayBePlanned(method):
+		return sentPlanned("a variable of the code")
+	}
+	return nil
+}
+
+func sentPlanned(used string) error {
 	return &runner.CallError{Message: fmt.Sprintf("%s stands for the result of a call that was only planned, in an earlier run of this session; nothing was sent: "+
 		"make the variables again from real results, or use another session", used)}
 }
@@ -160,8 +196,8 @@ func (a *API) Planned() int {
 }
 
 // planRead plans that something other than a tool is read: what is asked for has the
-// result of a planned call. The answer is that of answer, with a text that stands for it.
-func (a *API) planRead(ctx context.Context, number int, server config.Server, what string, args json.RawMessage, answer func(text string) any) (json.RawMessage, error) {
+// result of a planned call. The answer is as that of planner.add.
+func (a *API) planRead(ctx context.Context, number int, server config.Server, what string, args json.RawMessage) (json.RawMessage, error) {
 	if err := a.policy.Authorize(policy.Call{Server: policyNames(server), Planned: true}); err != nil {
 		return nil, err
 	}
@@ -169,7 +205,7 @@ func (a *API) planRead(ctx context.Context, number int, server config.Server, wh
 	if err != nil {
 		return nil, err
 	}
-	return encode(answer(fmt.Sprintf("<result %d>", place)), nil)
+	return fmt.Appendf(nil, "[%d,null]", place), nil
 }
 
 // Plan returns what a dry run would have done.

@@ -53,7 +53,8 @@ func TestReadingToolsAreOnlyPlannedIfTheyNeedAResult(t *testing.T) {
 	reads := mcpproxy.CheckedTool{ReadsOnly: true}
 	for args, want := range map[string]bool{
 		`{}`: false, `{"id":"<result 1>.number"}`: true, `{"id":"a <result 0> <result 1>"}`: true,
-		`{"id":"<result 2>"}`: false, `{"id":"<result 1"}`: false, `{"id":"<result x>"}`: false, `{"id":"<result `: false,
+		`{"id":"<result 12"}`: true, `{"id":"a <r"}`: true, `{"id":"ult 1>.n"}`: true, `{"id":"1> b"}`: true, `{"id":"a <b> 1> c"}`: false,
+		`{"id":"<result 2>"}`: false, `{"id":"<result x>"}`: false, `{"id":"<result `: false, `{"id":"<"}`: false,
 	} {
 		if got := p.plans(reads, json.RawMessage(args)); got != want {
 			t.Errorf("%s: planned is %v", args, got)
@@ -127,4 +128,27 @@ func (s *readingServer) ReadResource(context.Context, string, string) (json.RawM
 func (s *readingServer) GetPrompt(context.Context, string, string, map[string]string) (json.RawMessage, error) {
 	s.got++
 	return json.RawMessage(`{}`), nil
+}
+
+// TestNothingIsReadForWhatDoesNotShowItsResult: the code knows something of a planned
+// result, such as how often a loop has run.
+func TestNothingIsReadForWhatDoesNotShowItsResult(t *testing.T) {
+	for method, params := range map[string]string{
+		"read_resource": `{"server":"up","uri":"x:/1","derived":true}`,
+		"get_prompt":    `{"server":"up","name":"p","arguments":{"n":"1"},"derived":true}`,
+		"call_tool":     `{"server":"up","tool":"read","arguments":{"n":1},"unchecked":true,"derived":true}`,
+	} {
+		for _, plan := range []bool{false, true} {
+			up := &readingServer{}
+			api := New(Options{Policy: policy.None().NewRun(), Upstreams: up, Granted: map[string]bool{"up": true}, Plan: plan})
+			answer, err := api.Call(t.Context(), 1, method, json.RawMessage(params))
+			if up.got > 0 || (err == nil) != plan {
+				t.Errorf("%s, plan: %v: %s, %v; sent %d", method, plan, answer.JSON, err, up.got)
+			}
+			later := strings.Replace(params, `,"derived":true`, "", 1) // what is known stays known
+			if _, err := api.Call(t.Context(), 2, method, json.RawMessage(later)); plan && (err != nil || up.got > 0 || len(api.Plan().Calls) != 2) {
+				t.Errorf("%s later: %v, sent %d, %+v", method, err, up.got, api.Plan())
+			}
+		}
+	}
 }

@@ -122,10 +122,8 @@ func (a *API) readResource(ctx context.Context, p params) (json.RawMessage, erro
 		return nil, callError(fmt.Errorf("reading a resource of server %q: the URI has %d bytes, the most is %d", server.Name, len(p.URI), maxURI), server.Name, "")
 	}
 	uri, err := canonical(map[string]string{"uri": p.URI})
-	if err == nil && a.planner.usesResult(uri) {
-		answer, err := a.planRead(ctx, p.number, server, "resources/read", uri, func(text string) any {
-			return map[string]any{"contents": []any{map[string]string{"uri": p.URI, "text": text}}}
-		})
+	if err == nil && a.planner.needsResult(uri) {
+		answer, err := a.planRead(ctx, p.number, server, "resources/read", uri)
 		return answer, serverError(err, server.Name)
 	}
 	a.planner.decide(p.number)
@@ -159,10 +157,8 @@ func (a *API) getPrompt(ctx context.Context, p params) (json.RawMessage, error) 
 		return nil, callError(fmt.Errorf("getting prompt %q: %w", text.Bound(p.Name, 80), err), server.Name, "")
 	}
 	asked, err := canonical(map[string]any{"name": p.Name, "arguments": args})
-	if err == nil && a.planner.usesResult(asked) {
-		answer, err := a.planRead(ctx, p.number, server, "prompts/get", asked, func(text string) any {
-			return map[string]any{"messages": []any{map[string]any{"role": "user", "content": map[string]string{"type": "text", "text": text}}}}
-		})
+	if err == nil && a.planner.needsResult(asked) {
+		answer, err := a.planRead(ctx, p.number, server, "prompts/get", asked)
 		return answer, serverError(err, server.Name)
 	}
 	a.planner.decide(p.number)

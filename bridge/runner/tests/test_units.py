@@ -1,6 +1,8 @@
 """Modules by themselves, imported as any other."""
 from __future__ import annotations
 
+import base64
+import copy
 import datetime
 import decimal
 import enum
@@ -380,49 +382,101 @@ def test_hidden_modules_come_from_the_packages_or_not_at_all(tmp_path: Path, mon
         import stale_name  # type: ignore[import-not-found] # noqa: F401
 
 
-def test_the_answer_of_a_planned_call_shows_as_its_result() -> None:
+@pytest.fixture
+def planned(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setattr(host.Host, "derived", False)
     shape = values.Record(title="str", number="int", share="float", open="bool", labels=["str"], user={"na me": "int"},
-                          other=None)
-    issue = toolresults.tool_value([3, shape], "github", "create", None)  # type: ignore[arg-type]
+                          other=None, any={})
+    return toolresults.tool_value([3, shape], "github", "create", None)  # type: ignore[arg-type]
+
+
+def test_the_answer_of_a_planned_call_shows_as_its_result(planned: Any) -> None:
+    issue = planned
     assert f"{issue.title} {issue.number} {issue.number:05d} {issue.share:.2f} {issue.open}" == (
         "<result 3>.title <result 3>.number <result 3>.number <result 3>.share <result 3>.open")
-    assert (issue.number, issue.share, issue.open) == (1, 1.0, True)
-    assert isinstance(issue.number, int) and isinstance(issue.share, float)
-    assert issue["labels"] == ["<result 3>.labels[0]"] and issue.other is None
-    assert repr(issue.user) == "{'na me': <result 3>.user['na me']}"
-    assert issue.raw == {}
-    assert arguments.arguments_of({"n": issue.number, "all": [issue.share, {"o": issue.open}]}) == {
-        "n": "<result 3>.number", "all": ["<result 3>.share", {"o": "<result 3>.open"}]}
+    assert repr([issue["labels"], issue.labels[0], issue.user["na me"], issue["other"].x, issue.any["y"], issue.raw]) == (
+        "[<result 3>.labels, <result 3>.labels[0], <result 3>.user['na me'], <result 3>.other.x, <result 3>.any['y'], <result 3>.raw]")
+    assert str(issue.get("more", 1)) == "<result 3>.get('more', 1)"
+    assert arguments.arguments_of({"n": issue.number, "all": [issue.share, {"o": issue.open}], "whole": issue}) == {
+        "n": "<result 3>.number", "all": ["<result 3>.share", {"o": "<result 3>.open"}], "whole": "<result 3>"}
     assert json.loads(jsontext.encode(arguments.arguments_of({"n": issue.number}))) == {"n": "<result 3>.number"}
+    for wrong in (lambda: issue.titel, lambda: issue["titel"], lambda: issue.number.title, lambda: issue.user.name):
+        with pytest.raises((AttributeError, KeyError)):
+            wrong()
+    assert not host.Host.derived
 
 
-def test_what_is_computed_from_a_stand_in_shows_how() -> None:
-    shape = values.Record(n="int", x="float", ok="bool")
-    r = toolresults.tool_value([3, shape], "github", "create", None)  # type: ignore[arg-type]
-    for computed, value, text in [
-        (r.n + 1, 2, "<result 3>.n + 1"), (1 + r.n, 2, "1 + <result 3>.n"),
-        (r.n - r.x, 0.0, "<result 3>.n - <result 3>.x"), (r.ok + 1, 2, "<result 3>.ok + 1"),
-        ((r.n + 1) * 2.5, 5.0, "(<result 3>.n + 1) * 2.5"), (10 - -r.n, 11, "10 - (-<result 3>.n)"),
-        (7 / r.n, 7.0, "7 / <result 3>.n"), (r.x // 2, 0.0, "<result 3>.x // 2"), (7 % r.n, 0, "7 % <result 3>.n"),
-        (sum([r.n, 2]), 3, "(0 + <result 3>.n) + 2"), (abs(r.x), 1.0, "abs(<result 3>.x)"),
-        (round(r.x, 2), 1.0, "round(<result 3>.x, 2)"), (round(r.x), 1, "round(<result 3>.x)"),
+def test_what_is_computed_from_a_stand_in_shows_how(planned: Any) -> None:
+    n, x, title, other = planned.number, planned.share, planned.title, planned.other
+    for computed, text in [
+        (n + 1, "<result 3>.number + 1"), (1 + n, "1 + <result 3>.number"), (1.5 * n, "1.5 * <result 3>.number"),
+        (n - x, "<result 3>.number - <result 3>.share"), ((n + 1) * 2.5, "(<result 3>.number + 1) * 2.5"),
+        (10 - -n, "10 - (-<result 3>.number)"), (7 / n, "7 / <result 3>.number"), (x // 2, "<result 3>.share // 2"),
+        (7 % n, "7 % <result 3>.number"), (sum([n, 2]), "(0 + <result 3>.number) + 2"), (abs(x), "abs(<result 3>.share)"),
+        (round(x, 2), "round(<result 3>.share, 2)"), (round(x), "round(<result 3>.share)"),
+        ("x/" + title, "x/<result 3>.title"), (title + "/" + other, "<result 3>.title/<result 3>.other"),
+        (title[:5], "<result 3>.title[:5]"), (title[::2], "<result 3>.title[::2]"), (title[-1], "<result 3>.title[-1]"),
+        (title.strip().split("/")[0], "<result 3>.title.strip().split('/')[0]"), (title.encode(), "<result 3>.title.encode()"),
+        ((n + 1).is_integer(), "(<result 3>.number + 1).is_integer()"), (other[0]["a"], "<result 3>.other[0]['a']"),
+        (planned.labels[1:], "<result 3>.labels[1:]"), ("x" * 1000 + title, "x" * 1000 + "<result 3>.title"),
     ]:
-        assert (computed, str(computed), isinstance(computed, int)) == (value, text, isinstance(value, int))
+        assert str(computed) == text
         assert arguments.arguments_of({"n": computed}) == {"n": text}
     total = 0
     for _ in range(1000):
-        total += r.n
-    assert total == 1000 and "<result 3>.n" in str(total) and len(str(total)) <= standins.MOST_SHOWN
-    assert (r.n * "ab", [0] * r.n, "%d %s" % (r.n, r.n), list(range(r.n))) == ("ab", [0], "1 <result 3>.n", [0])
-    with pytest.raises(TypeError):
-        r.n + "a"
+        total += n
+    assert "<result 3>" in str(total) and len(str(total)) <= standins.MOST_SHOWN
+    assert not host.Host.derived
+
+
+NEEDED: list[Any] = [
+    bool, len, int, float, complex, bytes, hash, list, set, iter, reversed, math.floor, math.sqrt, range, chr, hex, json.dumps,
+    json.loads, "".join, base64.b64encode, memoryview, os.fspath, lambda r: "%d" % r, lambda r: [0] * r, lambda r: [0][r],
+    lambda r: r == 1, lambda r: r != "", lambda r: r < 1, lambda r: 1 >= r, lambda r: "x" in r, lambda r: r in ["x"],
+    lambda r: {r: 1}, lambda r: not r, lambda r: r or 1, lambda r: r + [1], lambda r: r + "a", lambda r: r ** 2, lambda r: ~r,
+    lambda r: f"{1:{len(r)}}", lambda r: divmod(r, 2), lambda r: pow(2, r), lambda r: sorted([r, 1]), lambda r: b"%s" % r,
+]
+
+
+@pytest.mark.parametrize("need", NEEDED)
+@pytest.mark.parametrize("name", ["number", "title", "open", "other"])
+def test_nothing_real_comes_of_a_stand_in(planned: Any, name: str, need: Any) -> None:
+    """It raises, shows as what it is made of, or is known to the host: one item of a list whose length is not known."""
+    part = getattr(planned, name)
+    try:
+        value = need(part)
+    except TypeError as error:
+        assert host.Host.derived or "PlannedResult" in str(error) or "must be" in str(error) or "is required" in str(error)
+    else:
+        assert host.Host.derived or "<result 3>" in str(value)
+
+
+def test_a_stand_in_is_no_mapping_of_arguments(planned: Any) -> None:
+    with pytest.raises(TypeError, match="takes a mapping or keyword arguments, not PlannedResult"):
+        arguments.arguments_of(planned.other)
+
+
+def test_a_loop_over_a_stand_in_runs_once_and_is_told(planned: Any) -> None:
+    assert [str(label) for label in planned.labels] == ["<result 3>.labels[0]"]
+    assert host.Host.derived
+    assert [str(part) for part in planned.other] == ["<result 3>.other[0]"]
 
 
 @pytest.mark.parametrize(("shape", "want"), [
-    (None, None), ("str", "<result 1>"), ({"result": ["str"]}, ["<result 1>[0]"]), ({"result": "str"}, "<result 1>"),
+    (None, "<result 1>"), ("str", "<result 1>"), ({"result": ["str"]}, "<result 1>"), ({"result": "str"}, "<result 1>"),
+    ({}, "<result 1>"),
 ])
 def test_a_stand_in_is_unwrapped_as_values_are(shape: Any, want: Any) -> None:
-    assert standins.stand_in(1, shape) == want
+    result = standins.stand_in(1, shape)
+    assert str(result) == want
+    assert shape != {"result": ["str"]} or str(result[0]) == "<result 1>[0]"
+
+
+def test_a_stand_in_can_be_copied_and_asked_what_it_can_do(planned: Any) -> None:
+    assert str(copy.deepcopy(planned.title)) == "<result 3>.title"
+    assert not hasattr(planned, "_repr_png_") and not hasattr(planned.other, "__await__")
+    assert pretty.show(planned) == "<result 3>" and pretty.show([planned.number]) == "[<result 3>.number]"
+    assert not host.Host.derived
 
 
 def test_a_module_that_another_thread_imports_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

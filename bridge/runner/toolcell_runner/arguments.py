@@ -13,7 +13,7 @@ def jsonable(value: Any, path: str) -> Any:
     """Returns value in JSON's types. Raises TypeError or ValueError that names the path of the offending part."""
     if value is None or type(value) in (str, bool, int):
         return value
-    if hasattr(type(value), "stands_for"):  # the result of a planned call
+    if is_planned(value):
         return value.stands_for
     if hasattr(type(value), "_member_map_"):  # an Enum's
         return jsonable(value.value, path)
@@ -32,6 +32,11 @@ def jsonable(value: Any, path: str) -> Any:
     if hasattr(value, "keys") and hasattr(value, "__getitem__") and not hasattr(value, "to_numpy"):
         return {str(key): jsonable(value[key], f"{path}.{key}") for key in value.keys()}
     return jsonable_object(value, path)
+
+
+def is_planned(value: object) -> bool:
+    """Reports whether a value stands for the result of a planned call."""
+    return hasattr(type(value), "stands_for")
 
 
 def jsonable_object(value: Any, path: str) -> Any:
@@ -62,7 +67,7 @@ def in_order(items: Iterable[Any]) -> list[Any]:
 
 def arguments_of(given: Any) -> dict[str, Any]:
     """Returns the arguments of a tool call as a JSON object."""
-    if not hasattr(given, "keys"):
+    if not hasattr(given, "keys") or is_planned(given):
         raise TypeError(f"a tool takes a mapping or keyword arguments, not {type(given).__name__}")
     return {str(name): jsonable_argument(given[name], str(name)) for name in given.keys()}
 

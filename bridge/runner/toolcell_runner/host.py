@@ -26,6 +26,10 @@ class Host:
     does not take what is sent, a thread reads them from then on.
     """
 
+    # Whether the code has something of a planned result that does not show it, such as how often a loop over it runs, or an
+    # error that it may have caught. Then nothing is read for it any more.
+    derived = False
+
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
         self._pid = os.getpid()
@@ -86,6 +90,8 @@ class Host:
         return result_of(await future)
 
     def _post(self, method: str, params: Any, deliver: Callable[[Any], None], loop: Any = None) -> None:
+        if self.derived and isinstance(params, dict):
+            params["derived"] = True
         # A forked process shares the socket: what it read would be missing here.
         if os.getpid() != self._pid:
             raise MCPError("tools can only be called from the main process")

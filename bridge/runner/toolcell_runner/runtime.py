@@ -131,9 +131,9 @@ class Runtime:
 
     async def _call(self, name: str, tool: str, args: Any, kwargs: Any) -> Any:
         """call_tool with the arguments of a function, which the host binds to the tool's parameters."""
-        from .arguments import arguments_of, jsonable_argument
+        from .arguments import arguments_of, is_planned, jsonable_argument
         from .toolresults import tool_value
-        if len(args) == 1 and hasattr(args[0], "keys"):
+        if len(args) == 1 and hasattr(args[0], "keys") and not is_planned(args[0]):
             args = [arguments_of(args[0])]
         else:
             args = [jsonable_argument(value, str(index)) for index, value in enumerate(args, 1)]
@@ -274,6 +274,9 @@ class Runtime:
         return listed(answer, key)
 
     def _content(self, server: str, answer: Any) -> Any:
+        if isinstance(answer, list):  # it was only planned
+            from .standins import stand_in
+            return stand_in(*answer)
         return self.content().resource_value(answer, self._name(server))
 
     def _prompting(self, server: str, name: str, arguments: Any) -> tuple[str, dict[str, Any]]:
@@ -283,6 +286,9 @@ class Runtime:
         return self._of("get_prompt", server, name=text(name, "get_prompt(): name"), arguments=values)
 
     def _prompt(self, server: str, answer: Any) -> Any:
+        if isinstance(answer, list):
+            from .standins import stand_in
+            return stand_in(*answer)
         return self.content().prompt_value(answer, self._name(server))
 
     def capability_summary(self) -> ReadyText:

@@ -93,6 +93,7 @@ def update_names(runtime: Runtime, start: dict[str, Any], namespace: dict[str, A
     given.update(names)
     runtime.tools = SavedTools(runtime, start.get("saved") or (), given)
     namespace.pop("__warningregistry__", None)  # each run is warned anew
+    type(runtime.host).derived = False
 
 
 def prepare_run(runtime: Runtime, start: dict[str, Any]) -> None:

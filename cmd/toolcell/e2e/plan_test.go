@@ -69,8 +69,8 @@ func TestPlanListsTheCallsThatWriteAndMakesNone(t *testing.T) {
 	w, policy := plannedServer(t)
 	out, errs, code := w.run(t, w.env, "exec", "--plan", "--policy", policy, "--server", "tracker", "-c", plannedCode)
 	want := `Issue <result 1>.number is at <result 1>.url
-None
-None
+<result 2>
+<result 3>
 denied: True
 checked
 writes: 0
@@ -106,7 +106,7 @@ func TestPlanIsStructured(t *testing.T) {
 	if !strings.Contains(strings.ReplaceAll(out, " ", ""), `"plan":[]`) {
 		t.Errorf("a plan without calls is not said:\n%s", out)
 	}
-	out, errs, code := w.run(t, w.env, append(args, "-c", "print((await mcp_tracker.close(1))['x'])")...)
+	out, errs, code := w.run(t, w.env, append(args, "-c", "print(len(await mcp_tracker.close(1)))")...)
 	if code != 1 || !strings.Contains(errs, "hint: in a dry run") || !strings.Contains(out, "1. tracker.close") {
 		t.Errorf("exit %s\n%s\n%s", strconv.Itoa(code), out, errs)
 	}
