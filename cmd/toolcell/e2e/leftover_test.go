@@ -104,6 +104,12 @@ func (h *host) seeSandboxes(t *testing.T) (seen func() (ids []string)) {
 	}
 }
 
+// instances lists the folders of processes that have sandboxes.
+func (h *host) instances() []string {
+	folders, _ := filepath.Glob(filepath.Join(h.home, "state", "run", "instance-*"))
+	return folders
+}
+
 // traces finds what there is of sandboxes on the host: their cgroups, scopes,
 // mounts and folders.
 func (h *host) traces(t *testing.T, ids []string) (found []string) {
@@ -129,8 +135,7 @@ func (h *host) traces(t *testing.T, ids []string) (found []string) {
 			found = append(found, "mount "+line)
 		}
 	}
-	folders, _ := filepath.Glob(filepath.Join(h.home, "state", "run", "instance-*"))
-	found = append(found, folders...)
+	found = append(found, h.instances()...)
 	// Users that the tests make have no manager that could be asked.
 	dir := fmt.Sprintf("/run/user/%d", os.Getuid())
 	if _, err := os.Stat(dir + "/bus"); err == nil && h.cred == nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -240,6 +241,7 @@ func TestSessionsEndWithTheServer(t *testing.T) {
 		}
 		mark = marker()
 		c = begin(mark)
+		killed := h.instances()
 		if err := c.cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
@@ -252,6 +254,14 @@ func TestSessionsEndWithTheServer(t *testing.T) {
 		if err := c.Close(); err != nil {
 			t.Errorf("closing the server: %v", err)
 		}
+		// A start that finds processes still ending leaves their folder to the next one.
+		waitFor(t, "the killed server's folder to be removed", func() bool {
+			there := func(folder string) bool { return slices.Contains(h.instances(), folder) }
+			if slices.ContainsFunc(killed, there) {
+				h.must(t, image, "exec", "-c", "1")
+			}
+			return !slices.ContainsFunc(killed, there)
+		})
 		ids := seen()
 		var left []string
 		defer func() {
