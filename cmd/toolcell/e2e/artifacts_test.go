@@ -333,6 +333,7 @@ func TestSlowPicturesAreLeftOut(t *testing.T) {
 // TestSessionsGiveEachFileOnce, and again when it has changed.
 func TestSessionsGiveEachFileOnce(t *testing.T) {
 	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
+		t.Parallel()
 		c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host"})
 		for _, step := range []struct {
 			code string

@@ -13,7 +13,8 @@ import (
 
 func TestExec(t *testing.T) {
 	onHosts(t, func(t *testing.T, h *host) {
-		file := filepath.Join(shared, "code.py")
+		t.Parallel()
+		file := filepath.Join(h.home, "code.py")
 		if err := os.WriteFile(file, []byte("print('from a file')\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}

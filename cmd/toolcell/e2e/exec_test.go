@@ -61,6 +61,7 @@ func TestExecGivesTheCodeItsArguments(t *testing.T) {
 // however little it is and whatever its bytes.
 func TestExecShowsOutputAtOnce(t *testing.T) {
 	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
+		t.Parallel()
 		c := h.command(t, env{"MCP_BRIDGE_IMAGE": "host"}, "exec", "-c",
 			"import os, sys, time\nprint('half a l', end='')\nsys.stderr.write('oops')\nos.write(1, bytes(range(256)))\ntime.sleep(100)")
 		stdout, err := c.StdoutPipe()
@@ -95,6 +96,7 @@ func TestExecShowsOutputAtOnce(t *testing.T) {
 
 func TestSignalEndsExec(t *testing.T) {
 	onHosts(t, func(t *testing.T, h *host) {
+		t.Parallel()
 		for name, tt := range map[string]struct {
 			stop func(*person)
 			code int
@@ -275,6 +277,7 @@ func TestTracebackNamesTheScript(t *testing.T) {
 // TestExecGivesTheCodeItsInput: through a pipe, in every way to start a sandbox.
 func TestExecGivesTheCodeItsInput(t *testing.T) {
 	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
+		t.Parallel()
 		for name, tt := range map[string]struct{ code, in, out string }{
 			"input()":      {"print(input()); print(input())", "a b\né\n", "a b\né\n"},
 			"read()":       {"import sys; print(repr(sys.stdin.read()))", "1\n2", "'1\\n2'\n"},

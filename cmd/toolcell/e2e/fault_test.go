@@ -41,6 +41,7 @@ func gone(t *testing.T, mark string) {
 
 func TestTimeoutEndsTheProcesses(t *testing.T) {
 	onHosts(t, func(t *testing.T, h *host) {
+		t.Parallel()
 		c, mark := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host"}), marker()
 		limit := seconds(5)
 		r := c.call(t, map[string]any{"code": sleeper(mark), "timeout": limit})
@@ -54,6 +55,7 @@ func TestTimeoutEndsTheProcesses(t *testing.T) {
 
 func TestCancelEndsTheProcesses(t *testing.T) {
 	onHosts(t, func(t *testing.T, h *host) {
+		t.Parallel()
 		c, mark := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host"}), marker()
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
@@ -143,6 +145,7 @@ func (c *rawClient) sendCode(t *testing.T, code string, servers ...string) {
 func TestClosedStdinEndsEverything(t *testing.T) {
 	config := fakeConfig(t, nil)
 	onHosts(t, func(t *testing.T, h *host) {
+		t.Parallel()
 		c, mark := h.serveRaw(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_SERVERS_CONFIG": config}), marker()
 		c.sendCode(t, "print(await mcp_odd.pid())", "odd")
 		upstream := upstreamPID(t, c.receive(t))
@@ -188,6 +191,7 @@ func upstreamPID(t *testing.T, answer string) int {
 
 func TestSignalEndsEverything(t *testing.T) {
 	onHosts(t, func(t *testing.T, h *host) {
+		t.Parallel()
 		for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
 			c, mark := h.serveRaw(t, env{"MCP_BRIDGE_IMAGE": "host"}), marker()
 			c.sendCode(t, sleeper(mark))

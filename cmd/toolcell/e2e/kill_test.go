@@ -93,6 +93,7 @@ func wantSwept(t *testing.T, h *host, ids []string) {
 
 func TestKilledServerLeavesNoSandbox(t *testing.T) {
 	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
+		t.Parallel()
 		c := h.serveRaw(t, env{"MCP_BRIDGE_IMAGE": "host"})
 		var marks []string
 		for range 5 {
@@ -118,6 +119,7 @@ func TestKilledServerLeavesNoSandbox(t *testing.T) {
 // has made this much of a sandbox or that.
 func TestServerKilledWhileItStartsASandbox(t *testing.T) {
 	onHosts(t, func(t *testing.T, h *host) {
+		t.Parallel()
 		var ids []string
 		var started []proc
 		for range 20 {
@@ -136,6 +138,7 @@ func TestServerKilledWhileItStartsASandbox(t *testing.T) {
 
 func TestTwoServersShareAStateFolder(t *testing.T) {
 	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
+		t.Parallel()
 		e := env{"MCP_BRIDGE_IMAGE": "host"}
 		a, b := h.serveRaw(t, e), h.serve(t, e)
 		a.sendCode(t, sleeper(marker()))
@@ -237,6 +240,7 @@ func TestSandboxKilledFromOutside(t *testing.T) {
 // folders: the next server, with another state folder, removes them.
 func TestKilledServerWithoutItsStateLeavesNoCgroups(t *testing.T) {
 	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
+		t.Parallel()
 		state := filepath.Join(h.home, "gone-"+marker())
 		c := h.serveRaw(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_STATE_DIR": state})
 		mark := marker()

@@ -22,6 +22,7 @@ import (
 // killed among them, and looks for what stays on the host.
 func TestNothingIsLeftBehind(t *testing.T) {
 	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
+		t.Parallel()
 		image, seen := env{"MCP_BRIDGE_IMAGE": "host"}, h.seeSandboxes(t)
 		alone, together := 10, 40
 		if h.cred != nil {

@@ -30,6 +30,7 @@ func atPrompt(t *testing.T, h *host, e env, args ...string) *person {
 
 func TestPromptIsASession(t *testing.T) {
 	onHosts(t, func(t *testing.T, h *host) {
+		t.Parallel()
 		p := atPrompt(t, h, nil)
 		p.types("x = 40\r")
 		p.sees(">>> ")
@@ -72,6 +73,7 @@ func TestPromptEndsWithTheCode(t *testing.T) {
 // and the prompt continues.
 func TestCtrlCAtThePrompt(t *testing.T) {
 	onHosts(t, func(t *testing.T, h *host) {
+		t.Parallel()
 		p, mark := atPrompt(t, h, nil), marker()
 		p.types("def f(:\r\x03")
 		p.sees("KeyboardInterrupt")

@@ -67,6 +67,7 @@ func TestOddStart(t *testing.T) {
 		huge[fmt.Sprintf("HUGE_%d", i)] = strings.Repeat("x", 100_000)
 	}
 	onHosts(t, func(t *testing.T, h *host) {
+		t.Parallel()
 		for name, tt := range map[string]struct {
 			script string
 			env    env

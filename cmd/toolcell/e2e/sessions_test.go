@@ -221,6 +221,7 @@ func TestFrozenSessionEndsWithItsServer(t *testing.T) {
 // left running.
 func TestSessionsEndWithTheServer(t *testing.T) {
 	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
+		t.Parallel()
 		image, seen := env{"MCP_BRIDGE_IMAGE": "host"}, h.seeSandboxes(t)
 		begin := func(mark string) *client {
 			c := h.serve(t, image)

@@ -30,6 +30,7 @@ func (h *host) mounting(t *testing.T, script string) *host {
 // also those that come later.
 func TestSubmountsOfAFolderAreNotShown(t *testing.T) {
 	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
+		t.Parallel()
 		dir := sharedFolder(t)
 		folder := h.mountFolder(t, dir, "a folder", 0o777)
 		for _, name := range []string{"sub \\dir", "deep/er", "later"} {
@@ -89,6 +90,7 @@ print(found)`
 // TestSubmountsOfUsrAreShownReadOnly, as they are of the host's own.
 func TestSubmountsOfUsrAreShownReadOnly(t *testing.T) {
 	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
+		t.Parallel()
 		as := h.mounting(t, `mount -t tmpfs none /usr/share/doc
 echo driver >/usr/share/doc/driver; mkdir '/usr/share/doc/a b'; chmod 777 /usr/share/doc '/usr/share/doc/a b'
 mount -t tmpfs none '/usr/share/doc/a b'; chmod 777 '/usr/share/doc/a b'
@@ -113,6 +115,7 @@ for at in ("/usr/share/doc/", "/usr/share/doc/a b/"):
 func TestMountPointsBelongToTheRun(t *testing.T) {
 	image := registry(t, "", "", "3.14") + "3.14-slim"
 	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
+		t.Parallel()
 		dir := sharedFolder(t)
 		folder := h.mountFolder(t, dir, "w", 0o755)
 		mounts := strings.Join([]string{folder + ":/data", folder + ":/srv/deep/er", folder + ":/mnt", folder + "/file.txt:/one.txt", folder + ":/var/lib/data"}, ",")

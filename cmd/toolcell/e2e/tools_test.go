@@ -28,6 +28,7 @@ None
 // in the same project and in no other.
 func TestToolsCommands(t *testing.T) {
 	onHosts(t, func(t *testing.T, h *host) {
+		t.Parallel()
 		e := h.ownState(t)
 		e["MCP_BRIDGE_IMAGE"], e["HOME"] = "host", h.home
 		in := *h
