@@ -123,12 +123,14 @@ class Call:
         runtime, server, tool = self._runtime, self._server, self._tool
         if not tool or not tool.endswith("_sync"):
             return self.name
-        try:
-            known = {name for each in runtime.list_tools_sync(server) for name in (each["name"], each["alias"])}
+        from .suggestions import fold
+        try:  # as the host does, which takes any case, and - for _
+            known = {fold(name): each["alias"] for each in runtime.list_tools_sync(server)
+                     for name in (each["name"], each["alias"])}
         except Exception:
             return self.name
-        meant = tool[:-len("_sync")]
-        return runtime.name_in_code(server, meant) if tool not in known and meant in known else self.name
+        meant = known.get(fold(tool[:-len("_sync")]))
+        return runtime.name_in_code(server, meant) if meant and fold(tool) not in known else self.name
 
 
 def in_def(frame: FrameType | None) -> bool:
