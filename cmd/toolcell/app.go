@@ -127,6 +127,7 @@ func openApp(s settings.Settings, o appOptions) (_ *app, err error) {
 	images := &image.Source{Store: store, Ref: s.Image, Named: s.ImageNamed, Runner: runnerDir, Dirs: d, Mounts: s.Mounts, Refresh: o.refreshImage}
 	scripts := &wheels.Source{Store: wheelStore, Sandboxes: sandboxes{runtime, d}, Limits: s.Limits, Offline: s.Pull == rootfs.PullNever, Compile: o.compilePackages}
 	rules := loadPolicy(s, cmp.Or(o.policyLog, o.log))
+	warnOfSections(o.log, rules, o.servers.config.Servers)
 	server := bridge.New(bridge.Options{
 		Rootfs: images.Get,
 		Packages: func(ctx context.Context, image bridge.Image, n bridge.Needs, progress func(done, total int64, text string)) (string, error) {

@@ -12,6 +12,7 @@ import (
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/mcpproxy"
+	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/match"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 	"github.com/toolcell/toolcell/mcpproxy/text"
@@ -41,6 +42,25 @@ func notePolicy(log *slog.Logger, rules *policy.Policy, r *bridge.Result) {
 	if err := rules.Err(); err != nil && !strings.Contains(r.Error, err.Error()) {
 		log.Error("nothing may be called until the policy is fixed", "err", err)
 	}
+}
+
+// warnOfSections logs the sections of the policy that match no server and are probably
+// about one of these: they protect nothing. Others may be about servers of another project.
+func warnOfSections(log *slog.Logger, rules *policy.Policy, servers []config.Server) {
+	names := policyServers(servers)
+	for _, section := range rules.UnmatchedSections(names) {
+		if meant := meantBy(section, names); meant != "" {
+			log.Warn("a section of the policy matches no server", "section", section.Name, "meant", meant)
+		}
+	}
+}
+
+func policyServers(servers []config.Server) []policy.Server {
+	names := make([]policy.Server, len(servers))
+	for i, s := range servers {
+		names[i] = policy.Server{Name: s.Name, Alias: s.Alias}
+	}
+	return names
 }
 
 // printPolicySlips prints what is wrong with the policy, and its sections that match no
@@ -106,10 +126,7 @@ func policyCheck(s settings.Settings) ([]oci.Check, error) {
 	if err != nil {
 		return nil, err
 	}
-	names := make([]policy.Server, len(servers.config.Servers))
-	for i, s := range servers.config.Servers {
-		names[i] = policy.Server{Name: s.Name, Alias: s.Alias}
-	}
+	names := policyServers(servers.config.Servers)
 	check := oci.Check{Code: "RC-POLICY", Status: oci.CheckOK, Text: describePolicy(file, *found)}
 	if unmatched := p.UnmatchedSections(names); len(unmatched) > 0 {
 		check.Text += "; " + describeUnmatched(unmatched, names)
