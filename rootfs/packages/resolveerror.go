@@ -69,7 +69,7 @@ func explainResolver(out Output, r Request) error {
 	case find(onlyVersions) != "" && !depends:
 		return requestErrorf("only %s is available, and the script needs %s", find(onlyVersions), cut(strings.TrimRight(onlyVersions.FindStringSubmatch(text)[2], ",.")))
 	case find(noWheels) != "" && !depends:
-		return requestErrorf("%s has no wheel for the Python of this image, and nothing is built from source", find(noWheels))
+		return &RequestError{Err: &NoWheelError{find(noWheels)}}
 	case find(noVersion) != "" && !depends:
 		return requestErrorf("there is no version of %s", find(noVersion))
 	case find(broken) != "" && !depends:
@@ -93,6 +93,13 @@ type NoPackageError struct{ Name, Index string }
 
 func (e *NoPackageError) Error() string {
 	return fmt.Sprintf("there is no package %q in the index %s", e.Name, e.Index)
+}
+
+// A NoWheelError says that a package has nothing that can be installed.
+type NoWheelError struct{ Name string }
+
+func (e *NoWheelError) Error() string {
+	return e.Name + " has no wheel for the Python of this image, and nothing is built from source"
 }
 
 // together begins what is said of one of several requirements.

@@ -101,6 +101,11 @@ func classify(err error, image bridge.Image, n bridge.Needs) error {
 			return bridge.Invalid(fmt.Errorf("%w; did you mean %s?", err, like))
 		}
 	}
+	if none, ok := errors.AsType[*packages.NoWheelError](err); ok { // such as sklearn, which is there to say the right name
+		if pkg := hints.Distribution(none.Name); pkg != none.Name {
+			return bridge.Invalid(fmt.Errorf("%w; did you mean %s?", err, pkg))
+		}
+	}
 	switch {
 	case errors.Is(err, packages.ErrNotLocked):
 		return bridge.Invalid(fmt.Errorf("%w; write it again with: %s", err, command("lock", image, n)))

@@ -39,6 +39,8 @@ func TestErrorsNameTheCommandThatHelps(t *testing.T) {
 	needs := bridge.Needs{File: "my report.py"}
 	for want, err := range map[string]error{
 		`there is no package "yaml" in the index x; did you mean PyYAML?`:                                                       &packages.RequestError{Err: &packages.NoPackageError{Name: "yaml", Index: "x"}},
+		"sklearn has no wheel for the Python of this image, and nothing is built from source; did you mean scikit-learn?":       &packages.RequestError{Err: &packages.NoWheelError{Name: "sklearn"}},
+		"pyaudio has no wheel for the Python of this image, and nothing is built from source":                                   &packages.RequestError{Err: &packages.NoWheelError{Name: "pyaudio"}},
 		`there is no package "frobnicator" in the index x`:                                                                      &packages.RequestError{Err: &packages.NoPackageError{Name: "frobnicator", Index: "x"}},
 		"no versions; the lock beside the script can be written again with: toolcell packages lock --image host 'my report.py'": &packages.RequestError{Err: errors.New("no versions"), Locked: true},
 		"the lock beside the script does not have x; write it again with: toolcell packages lock --image host 'my report.py'":   &packages.RequestError{Err: fmt.Errorf("%w x", packages.ErrNotLocked)},
