@@ -24,11 +24,12 @@ func FuzzClientLine(f *testing.F) {
 		defer c.Close()
 		go func() {
 			defer c.Close()
-			for _, msg := range c.messages(bytes.TrimSpace(line), tooLong) {
+			c.messages(bytes.TrimSpace(line), tooLong, func(msg jsonrpc.Message) bool {
 				if req, ok := msg.(*jsonrpc.Request); ok && tooLong {
 					t.Errorf("a message in a line that is too long: %v", req.Method)
 				}
-			}
+				return true
+			})
 			_ = c.writeLine(t.Context(), []byte(`"end"`))
 		}()
 		for {

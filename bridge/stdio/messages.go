@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -31,30 +32,37 @@ func readLine(in *wire.Lines) (line []byte, tooLong bool, err error) {
 	}
 }
 
-// messages reads the messages in a line: one, or several in an array, as older
-// versions of the protocol allow. An invalid line is answered here.
-func (c *Conn) messages(line []byte, tooLong bool) (all []jsonrpc.Message) {
+// messages passes the messages in a line on: one, or several in an array, as older
+// versions of the protocol allow. Each goes on before the next is read, since of very many
+// the last have room only once the first are answered. It returns false if hand does. An
+// invalid line is answered here.
+func (c *Conn) messages(line []byte, tooLong bool, hand func(jsonrpc.Message) bool) (open bool) {
 	defer contain.Recover("reading a message of the client", func(err error) {
-		all = nil
+		open = true
 		c.refuse(nil, jsonrpc.CodeInternalError, err)
 	})
+	pass := func(all []jsonrpc.Message) bool {
+		return !slices.ContainsFunc(all, func(msg jsonrpc.Message) bool { return !hand(msg) })
+	}
 	if len(bytes.Trim(line, "\x00")) == 0 { // the rest of a line end of UTF-16, too
-		return nil
+		return true
 	}
 	if tooLong {
-		return c.refuseLine(line, jsonrpc.CodeInvalidRequest, fmt.Errorf("the message is longer than %d MiB", maxClientLine>>20))
+		return pass(c.refuseLine(line, jsonrpc.CodeInvalidRequest, fmt.Errorf("the message is longer than %d MiB", maxClientLine>>20)))
 	}
 	raws, ok := wire.Batch(line)
 	if !ok {
-		return c.refuseLine(line, jsonrpc.CodeParseError, fmt.Errorf("this is no array of messages: %w", wire.NotJSON(line)))
+		return pass(c.refuseLine(line, jsonrpc.CodeParseError, fmt.Errorf("this is no array of messages: %w", wire.NotJSON(line))))
 	}
 	if len(raws) == 0 {
 		c.refuse(nil, jsonrpc.CodeInvalidRequest, errors.New("the array of messages is empty"))
 	}
 	for _, raw := range raws {
-		all = append(all, c.containedMessage(raw)...)
+		if !pass(c.containedMessage(raw)) {
+			return false
+		}
 	}
-	return all
+	return true
 }
 
 // containedMessage is message. If that panics, the request in it is refused, and the

@@ -114,10 +114,8 @@ func (c *Conn) readLoop(in *wire.Lines) {
 	defer contain.Recover("reading from the client", func(error) { c.Close() })
 	for {
 		line, tooLong, err := readLine(in)
-		for _, msg := range c.messages(line, tooLong) {
-			if !c.hand(received{msg: msg}) {
-				return
-			}
+		if !c.messages(line, tooLong, func(msg jsonrpc.Message) bool { return c.hand(received{msg: msg}) }) {
+			return
 		}
 		if err != nil {
 			c.finish(err)

@@ -2,6 +2,7 @@ package stdio
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -423,4 +424,25 @@ func TestClientThatIsGoneEndsTheConn(t *testing.T) {
 			_, _ = answers.ReadByte() // ends the goroutine that writes
 		})
 	})
+}
+
+// TestManyRequestsInAnArray: more than may wait at the same time. None is lost, and those
+// behind them come.
+func TestManyRequestsInAnArray(t *testing.T) {
+	const requests = 3 * maxClientCalls
+	batch := "[" + strings.TrimSuffix(strings.Repeat(`{"jsonrpc":"2.0","id":1,"method":"ping"},`, requests), ",") + "]\n"
+	var answers bytes.Buffer
+	c := New(strings.NewReader(batch), &answers, slog.New(slog.DiscardHandler))
+	for {
+		msg, err := c.Read(t.Context())
+		if err != nil {
+			break
+		}
+		if err := c.Write(t.Context(), &jsonrpc.Response{ID: msg.(*jsonrpc.Request).ID, Result: []byte("{}")}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := bytes.Count(answers.Bytes(), []byte(`"result"`)); got != requests {
+		t.Errorf("%d answers to %d requests", got, requests)
+	}
 }
