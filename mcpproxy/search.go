@@ -46,7 +46,7 @@ type knownTools struct {
 	delay    time.Duration // before that
 	pruned   sync.Once
 
-	making sync.Mutex // held while an index is made
+	making chan struct{} // has one while an index is made
 	mu     sync.Mutex
 	have   indexOf
 	behind bool // a goroutine makes the next one
@@ -54,7 +54,7 @@ type knownTools struct {
 
 func (c *knownTools) open(dir string, log *slog.Logger) {
 	c.store = catalog.Store{Dir: dir, Log: log}
-	c.turns, c.renewals = make(chan struct{}, startsAtOnce), make(chan struct{}, renewalsAtOnce)
+	c.turns, c.renewals, c.making = make(chan struct{}, startsAtOnce), make(chan struct{}, renewalsAtOnce), make(chan struct{}, 1)
 	c.patience, c.delay = searchPatience, renewalDelay
 }
 
@@ -64,10 +64,13 @@ func (c *knownTools) search(ctx context.Context, upstreams []*upstream, query st
 	if cause := context.Cause(ctx); cause != nil {
 		return nil, nil, fmt.Errorf("searching tools: %w", cmp.Or(firstSilent(failures), cause))
 	}
-	index, places := c.index(upstreams, lists)
+	have, err := c.index(ctx, upstreams, lists)
+	if err != nil {
+		return nil, nil, fmt.Errorf("searching tools: %w", err)
+	}
 	found := []ToolDoc{}
-	for _, hit := range index.Search(query, limit) {
-		doc := places[hit.Doc].doc(full)
+	for _, hit := range have.index.Search(query, limit) {
+		doc := have.places[hit.Doc].doc(full)
 		doc.Score = rounded(hit.Score)
 		found = append(found, doc)
 	}

@@ -1,6 +1,7 @@
 package mcpproxy
 
 import (
+	"context"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -47,12 +48,11 @@ func (at located) doc(full bool) ToolDoc {
 // index returns the index over lists. A new one is made only if a list differs from
 // last time. Where that takes long and the last one has all servers of this
 // one, it serves once more while the new one is made.
-func (c *knownTools) index(upstreams []*upstream, lists []*catalog.List) (*search.Index, []located) {
-	have := c.present(upstreams, lists)
-	if have.index == nil {
-		have = c.make(upstreams, lists)
+func (c *knownTools) index(ctx context.Context, upstreams []*upstream, lists []*catalog.List) (indexOf, error) {
+	if have := c.present(upstreams, lists); have.index != nil {
+		return have, nil
 	}
-	return have.index, have.places
+	return c.make(ctx, upstreams, lists)
 }
 
 // present returns the index that is there, if it serves for lists.
@@ -77,28 +77,35 @@ func (c *knownTools) renewIndex(upstreams []*upstream, lists []*catalog.List) {
 		defer c.mu.Unlock()
 		c.behind = false
 	}()
-	c.make(upstreams, lists)
+	_, _ = c.make(context.Background(), upstreams, lists) // which does not end
 }
 
-// make makes an index, unless another goroutine did meanwhile.
-func (c *knownTools) make(upstreams []*upstream, lists []*catalog.List) indexOf {
-	c.making.Lock()
-	defer c.making.Unlock()
+// make makes an index, unless another goroutine did meanwhile. The error is that of ctx.
+func (c *knownTools) make(ctx context.Context, upstreams []*upstream, lists []*catalog.List) (indexOf, error) {
+	select {
+	case c.making <- struct{}{}:
+		defer func() { <-c.making }()
+	case <-ctx.Done():
+		return indexOf{}, context.Cause(ctx)
+	}
 	c.mu.Lock()
 	have := c.have
 	c.mu.Unlock()
 	if have.index != nil && have.isOf(upstreams, lists) {
-		return have
+		return have, nil
 	}
 	if count(lists) > manyDocuments {
 		defer frugal()()
 	}
-	docs, places := documents(upstreams, lists)
-	have = indexOf{upstreams, lists, places, search.New(docs)}
+	docs, places := documents(ctx, upstreams, lists)
+	made, err := search.Make(ctx, docs)
+	if err != nil {
+		return indexOf{}, err
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.have = have
-	return have
+	c.have = indexOf{upstreams, lists, places, made}
+	return c.have, nil
 }
 
 // frugal has garbage collected early until restore is called, and then gives back
@@ -133,8 +140,9 @@ func (x indexOf) covers(upstreams []*upstream, lists []*catalog.List) bool {
 	})
 }
 
-// documents makes the documents of an index, several servers at a time.
-func documents(upstreams []*upstream, lists []*catalog.List) (docs []search.Document, places []located) {
+// documents makes the documents of an index, several servers at a time. They are of no use
+// if ctx has ended.
+func documents(ctx context.Context, upstreams []*upstream, lists []*catalog.List) (docs []search.Document, places []located) {
 	parts := make([][]search.Document, len(lists))
 	turns := make(chan struct{}, runtime.GOMAXPROCS(0))
 	var all sync.WaitGroup
@@ -148,6 +156,9 @@ func documents(upstreams []*upstream, lists []*catalog.List) (docs []search.Docu
 			defer contain.Recover("indexing the tools of a server", func(error) { parts[i] = nil }) // searches do without it
 			server := upstreams[i].described()
 			for _, t := range list.All() {
+				if ctx.Err() != nil {
+					return
+				}
 				parts[i] = append(parts[i], documentOf(server, t))
 			}
 		})

@@ -48,14 +48,14 @@ func TestALargeIndexServesWhileTheNextOneIsMade(t *testing.T) {
 	if finds("play_xylophone") {
 		t.Fatal("it is there before it is")
 	}
-	p.tools.making.Lock() // the next index is not ready before we say so
+	p.tools.making <- struct{}{} // the next index is not ready before we say so
 	p.current().upstreams[3].record.Put(toolDefinitions(t, `{"name":"play_xylophone"}`), 0)
 	for range 3 {
 		if finds("play_xylophone") {
 			t.Error("found in an index that is not made yet")
 		}
 	}
-	p.tools.making.Unlock()
+	<-p.tools.making
 	eventually(t, "the new tool", func() bool { return finds("play_xylophone") })
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/toolcell/toolcell/internal/room"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
@@ -65,22 +66,6 @@ func (a *API) checkedArguments(ctx context.Context, server string, p params) (js
 	if p.Unchecked && p.Arguments != nil {
 		return p.Arguments, nil
 	}
-	fit := func(tool string, sig *signature.Signature) (json.RawMessage, error) {
-		return sig.Fit(tool, p.Arguments)
-	}
-	if p.Arguments == nil {
-		args, err := signature.ParseList(p.Args)
-		if err != nil {
-			return nil, err
-		}
-		named, err := signature.ParseArguments(p.Named)
-		if err != nil {
-			return nil, err
-		}
-		fit = func(tool string, sig *signature.Signature) (json.RawMessage, error) {
-			return sig.Bind(tool, args, named)
-		}
-	}
 	var arguments json.RawMessage
 	for _, live := range []bool{false, true} {
 		tool, sig, err := a.upstreams.Signature(ctx, server, p.Tool, live)
@@ -90,12 +75,31 @@ func (a *API) checkedArguments(ctx context.Context, server string, p params) (js
 		if a.planner != nil { // a stand-in for a number is a text
 			sig = sig.Except(a.planner.usesResult)
 		}
-		arguments, err = fit(tool.Alias, sig)
+		arguments, err = p.bind(ctx, tool.Alias, sig)
 		if err == nil || live {
 			return arguments, err
 		}
 	}
 	return arguments, nil
+}
+
+// bind returns the arguments as they fit a signature. It ends with ctx.
+func (p params) bind(ctx context.Context, tool string, sig *signature.Signature) (json.RawMessage, error) {
+	size := len(p.Arguments) + len(p.Args) + len(p.Named)
+	return room.Decode(ctx, "binding the arguments of a call", size, room.Arguments, func() (json.RawMessage, error) {
+		if p.Arguments != nil {
+			return sig.Fit(tool, p.Arguments)
+		}
+		args, err := signature.ParseList(p.Args)
+		if err != nil {
+			return nil, err
+		}
+		named, err := signature.ParseArguments(p.Named)
+		if err != nil {
+			return nil, err
+		}
+		return sig.Bind(tool, args, named)
+	})
 }
 
 // liveList gives a list that only the running server has. It needs a grant as a

@@ -32,6 +32,7 @@ import (
 type Parser struct {
 	Row    string // its name in rows.go
 	Shapes []Shape
+	Before func() // makes what has to be there, which is not measured; may be nil
 
 	// Parse takes all bytes at once and cannot be cancelled.
 	Parse func(text []byte) error

@@ -17,6 +17,9 @@ import (
 
 // measure finds what one shape costs.
 func measure(p Parser, row Row, s Shape) (r report) {
+	if p.Before != nil {
+		p.Before()
+	}
 	slow := slowness()
 	limit := min(cmp.Or(row.Bytes, largest), largest)
 	limitProcess(2*row.peak()+8*largest+512<<20, slow)

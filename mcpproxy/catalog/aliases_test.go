@@ -96,6 +96,9 @@ func TestToolsKnowTheirTwins(t *testing.T) {
 				got = append(got, key)
 			}
 		}
+		if want != "" {
+			got = append(got, tool.Name, tool.Alias)
+		}
 		if len(got) != len(tool.Twins()) {
 			t.Errorf("%s has the twins %q", name, tool.Twins())
 		}

@@ -30,11 +30,12 @@ type Tool struct {
 	// cut. Pins compare it.
 	Digest string `json:"digest"`
 
-	twins []string
+	twins []string // shared
 }
 
-// Twins returns names and aliases of other tools of the server that differ from this
-// one's in their case only.
+// Twins returns names and aliases of tools of the server that differ from this one's in
+// their case only, its own among them. It is empty if there is no other, and not to be
+// changed.
 func (t Tool) Twins() []string { return t.twins }
 
 // ShownSchema returns the input schema for a reader: hidden characters in it are

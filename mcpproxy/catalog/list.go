@@ -14,8 +14,6 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
-const maxTwins = 100 // tools of one name that know of the others
-
 // List is the tools of one server that its filter shows. It is not changed
 // once it is made.
 type List struct {
@@ -67,7 +65,8 @@ func newList(d Definitions, f toolFilter) *List {
 	return l
 }
 
-// findTwins notes which tools have names that differ in their case only.
+// findTwins notes which tools have names that differ in their case only. Those of one name
+// share what they know: there may be thousands.
 func (l *List) findTwins() {
 	alike := map[string][]int{}
 	for i, t := range l.tools {
@@ -81,12 +80,15 @@ func (l *List) findTwins() {
 		alike[low] = append(alike[low], i)
 	}
 	for _, all := range alike {
-		for _, i := range all[:min(len(all), maxTwins)] {
-			for _, j := range all {
-				if t, other := &l.tools[i], l.tools[j]; i != j {
-					t.twins = append(t.twins, other.Name, other.Alias)
-				}
-			}
+		if len(all) < 2 {
+			continue
+		}
+		var keys []string
+		for _, i := range all {
+			keys = append(keys, l.tools[i].Name, l.tools[i].Alias)
+		}
+		for _, i := range all {
+			l.tools[i].twins = keys
 		}
 	}
 }

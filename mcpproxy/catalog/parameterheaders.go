@@ -22,27 +22,36 @@ func checkParameterHeaders(schema json.RawMessage) error {
 	if !strings.Contains(string(schema), "x-mcp-header") {
 		return nil
 	}
-	return checkHeadersIn(schema, map[string]bool{}, 0)
-}
-
-func checkHeadersIn(schema json.RawMessage, seen map[string]bool, depth int) error {
-	var s struct {
-		Properties map[string]json.RawMessage `json:"properties"`
-	}
-	if json.Unmarshal(schema, &s) != nil || depth > maxHeaderDepth {
+	var top headerNode
+	var odd *json.UnmarshalTypeError // true or false in place of a schema, say
+	if err := json.Unmarshal(schema, &top); err != nil && !errors.As(err, &odd) {
 		return nil
 	}
-	for argument, property := range s.Properties {
-		var members map[string]json.RawMessage
-		if json.Unmarshal(property, &members) != nil {
-			continue // true or false
+	return top.check(map[string]bool{}, 0)
+}
+
+// A headerNode is what of a schema says something of headers. All of it is read at once:
+// to read each level by itself takes as many times as long as there are levels.
+type headerNode struct {
+	Header     json.RawMessage        `json:"x-mcp-header"`
+	Type       json.RawMessage        `json:"type"`
+	Properties map[string]*headerNode `json:"properties"`
+}
+
+func (n *headerNode) check(seen map[string]bool, depth int) error {
+	if depth > maxHeaderDepth {
+		return nil
+	}
+	for argument, property := range n.Properties {
+		if property == nil {
+			continue
 		}
-		if raw, ok := members["x-mcp-header"]; ok {
-			if err := checkHeader(raw, members["type"], seen); err != nil {
+		if property.Header != nil {
+			if err := checkHeader(property.Header, property.Type, seen); err != nil {
 				return fmt.Errorf("x-mcp-header of its argument %q %w", text.Printable(argument, 80), err)
 			}
 		}
-		if err := checkHeadersIn(property, seen, depth+1); err != nil {
+		if err := property.check(seen, depth+1); err != nil {
 			return err
 		}
 	}

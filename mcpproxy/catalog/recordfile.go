@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"time"
+
+	"github.com/toolcell/toolcell/mcpproxy/rawjson"
 )
 
 // A record on disk is one line of JSON, the head, and then the tools in JSON. The
@@ -77,11 +79,24 @@ func decodeRecord(data []byte) (head, Definitions, error) {
 	}
 	var body recordBody
 	digest := sha256.Sum256(data[end:])
-	if hex.EncodeToString(digest[:]) != h.Digest || json.Unmarshal(data[end:], &body) != nil {
+	if hex.EncodeToString(digest[:]) != h.Digest || !fewTools(data[end:]) || json.Unmarshal(data[end:], &body) != nil {
 		return head{}, Definitions{}, errDamaged
 	}
 	for i := range body.Tools {
 		body.Tools[i].Alias = "" // given anew
 	}
 	return h, Definitions{tools: body.Tools, left: body.Left}, nil
+}
+
+// fewTools reports whether the tools of a record are no more than a server may have: an
+// empty one takes many times its text.
+func fewTools(body []byte) bool {
+	s, tools := rawjson.Scanner{Text: body}, 0
+	return s.Object(func([]byte) bool {
+		return s.List(func() bool {
+			tools++
+			_, ok := s.Value(rawjson.MaxDepth)
+			return ok && tools <= maxTools+maxLeftOut
+		})
+	})
 }

@@ -7,7 +7,11 @@ import (
 	"strings"
 )
 
-// Nearest returns the n names most like want, most like first.
+// maxNames bounds the names that are compared with one, in bytes of what is compared.
+const maxNames = 256 << 10
+
+// Nearest returns the n names most like want, most like first. Of very many names it looks
+// at the first.
 func Nearest(want string, names []string, n int) []string {
 	type scored struct {
 		name     string
@@ -15,8 +19,12 @@ func Nearest(want string, names []string, n int) []string {
 	}
 	want = fold(want)
 	all := make([]scored, 0, len(names))
+	left := maxNames
 	for _, name := range names {
 		low := fold(name)
+		if left -= len(low); left < 0 {
+			break
+		}
 		d := 2 * EditDistance(want, low)
 		if contains(low, want) || contains(want, low) {
 			d /= 4 // "issue" means "create_issue" more than it means "tissue"

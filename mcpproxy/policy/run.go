@@ -13,8 +13,8 @@ type Server struct{ Name, Alias string }
 // A Tool names a tool of a server.
 type Tool struct {
 	Name, Alias string
-	// Twins are names and aliases of other tools of the server that differ from its own in
-	// their case only.
+	// Twins are names and aliases of tools of the server that differ from its own in their
+	// case only, its own among them.
 	Twins    []string
 	ReadOnly bool // its server says that it changes nothing, and the user has accepted that
 	// Unaccepted says why ReadOnly is false although the server says it; Acceptable: the user

@@ -1,6 +1,7 @@
 package search
 
 import (
+	"context"
 	_ "embed"
 	"math"
 	"sort"
@@ -57,8 +58,9 @@ func (v vectors) remembering() func(word string) int {
 	return func(word string) int {
 		i, ok := known[word]
 		if !ok {
-			i = v.find(word)
-			known[strings.Clone(word)] = i
+			if i = v.find(word); len(known) < maxServerWords {
+				known[strings.Clone(word)] = i
+			}
 		}
 		return i
 	}
@@ -84,10 +86,14 @@ const (
 	maxMeantSentence = 200
 )
 
-func newEmbeddings(docs []Document) *embeddings {
+// newEmbeddings is of no use if ctx has ended.
+func newEmbeddings(ctx context.Context, docs []Document) *embeddings {
 	m := &embeddings{values: make([]int8, len(docs)*dims), scales: make([]float32, len(docs))}
 	find := theVectors.remembering()
 	for i, d := range docs {
+		if ctx.Err() != nil {
+			return m
+		}
 		tool := clip(d.Tool, maxMeantSentence)
 		if d.Title != "" {
 			tool += " " + clip(d.Title, maxMeantSentence)

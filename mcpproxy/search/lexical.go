@@ -1,6 +1,7 @@
 package search
 
 import (
+	"context"
 	"encoding/json"
 	"math"
 	"slices"
@@ -37,13 +38,18 @@ type posting struct {
 	score float32 // of a query that is this word
 }
 
-func newLexical(docs []Document) *lexical {
+// newLexical is of no use if ctx has ended.
+func newLexical(ctx context.Context, docs []Document) *lexical {
 	l := &lexical{docs: len(docs), postings: map[string][]posting{}}
 	length := make([]float64, len(docs))
 	average := 0.0
 	counts := map[string]float64{}
 	about := map[string][2][]string{} // by server, to split its texts once
+	fresh := map[string]int{}         // by server, words that it was the first to use
 	for i, d := range docs {
+		if ctx.Err() != nil {
+			return l
+		}
 		s, ok := about[d.Server]
 		if !ok {
 			s = [2][]string{words(d.Server), words(clip(d.ServerDescription, maxIndexedText))}
@@ -66,7 +72,14 @@ func newLexical(docs []Document) *lexical {
 				length[i] += f.weight
 			}
 		}
+		mayAdd := fresh[d.Server]+len(counts) <= maxServerWords
 		for w, n := range counts {
+			if l.postings[w] == nil {
+				if !mayAdd {
+					continue
+				}
+				fresh[d.Server]++
+			}
 			l.postings[w] = append(l.postings[w], posting{uint32(i), float32(n)})
 		}
 		average += length[i] / float64(len(docs))

@@ -13,6 +13,7 @@ package search
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"math"
 	"slices"
@@ -44,6 +45,11 @@ const (
 	maxIndexedText       = 2000 // bytes of a description
 	maxIndexedParameters = 64
 	maxQueryWords        = 120
+
+	// maxServerWords is how many words the tools of one server may be the first to use: an
+	// index takes many times the bytes of a word that is nowhere else. Public servers
+	// have a few thousand.
+	maxServerWords = 50_000
 )
 
 // Document is a tool as an Index sees it. Long texts are cut when indexed.
@@ -65,21 +71,30 @@ type Index struct {
 	verbs   []string // by document: the stem of what it does, "" if neither its name nor its description begins with it
 }
 
-// New indexes docs; Search returns their indices in it.
+// New is Make for a few documents.
 func New(docs []Document) *Index {
+	ix, _ := Make(context.Background(), docs) // which does not end
+	return ix
+}
+
+// Make indexes docs; Search returns their indices in it. The error is that of ctx.
+func Make(ctx context.Context, docs []Document) (*Index, error) {
 	go func() {
 		defer contain.Recover("reading what people say", nil)
 		theUtterances()
 	}() // the first query needs them too, and they take as long
-	ix := &Index{lexical: newLexical(docs), meaning: newEmbeddings(docs), actions: make([]action, len(docs)), verbs: make([]string, len(docs))}
+	ix := &Index{lexical: newLexical(ctx, docs), meaning: newEmbeddings(ctx, docs), actions: make([]action, len(docs)), verbs: make([]string, len(docs))}
 	for i, d := range docs {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
 		ix.verbs[i] = verbOf(words(clip(d.Tool, maxIndexedText)))
 		ix.actions[i] = actionVerbs[ix.verbs[i]]
 		if begin := words(clip(d.Description, maxWord)); ix.verbs[i] == "" && len(begin) > 0 {
 			ix.verbs[i] = verbOf(begin[:1])
 		}
 	}
-	return ix
+	return ix, nil
 }
 
 // A Hit is a document that a query finds.

@@ -15,6 +15,8 @@ import (
 const (
 	maxArguments  = 10_000 // named in one call
 	shownMistakes = 10
+
+	comparedParameters = 200 // with a name that is none of them
 )
 
 // Kinds of an ArgumentError, as Python's exceptions are called.
@@ -254,8 +256,8 @@ func (s *Signature) unknown(name string) string {
 	if len(s.Parameters) == 0 {
 		return txt
 	}
-	names := make([]string, len(s.Parameters))
-	for i := range s.Parameters {
+	names := make([]string, min(len(s.Parameters), comparedParameters))
+	for i := range names {
 		names[i] = s.Parameters[i].python()
 	}
 	if meant := match.Nearest(name, names, 1)[0]; likely(name, meant) {

@@ -16,6 +16,7 @@ const (
 	maxCheckDepth = 64       // of a value
 	maxCheckWork  = 64 << 20 // bytes looked at; branches look at the same bytes again
 	checkStep     = 256      // what a value costs of that, in addition to its bytes
+	decodeStep    = 8        // what a byte of a text with escapes costs
 	compareStep   = 32       // and what it costs to compare it with another
 	maxCompared   = 64 << 10 // bytes of an array or object that is
 	maxNumber     = 400      // bytes of a number that is read

@@ -69,8 +69,16 @@ func (v *valueChecker) mismatch(c *check, value []byte, depth int) *mismatch {
 func (v *valueChecker) isOneOf(values []*node, value []byte) bool {
 	v.left -= len(value) + compareStep*len(values)
 	var txt string
-	if value[0] == '"' && json.Unmarshal(value, &txt) != nil {
-		return true // what cannot be read is not refused
+	isText := value[0] == '"' && mayBeEqual(values, value)
+	switch {
+	case !isText:
+	case bytes.IndexByte(value, '\\') < 0:
+		txt = string(value[1 : len(value)-1])
+	default:
+		v.left -= decodeStep * len(value) // branches decode it again and again
+		if json.Unmarshal(value, &txt) != nil {
+			return true // what cannot be read is not refused
+		}
 	}
 	given, isNumber := number(value)
 	return slices.ContainsFunc(values, func(n *node) bool {
@@ -84,12 +92,22 @@ func (v *valueChecker) isOneOf(values []*node, value []byte) bool {
 		case n.kind != value[0]:
 			return false
 		case n.kind == '"':
-			return strings.EqualFold(n.text, txt)
+			return isText && strings.EqualFold(n.text, txt)
 		case n.kind == '{' || n.kind == '[':
 			return v.sameJSON(n, value)
 		}
 		return true
 	})
+}
+
+// mayBeEqual reports whether a text is no longer than those of an enum can be written:
+// escapes take six times as many bytes, and the other case of a character up to three.
+func mayBeEqual(values []*node, quoted []byte) bool {
+	longest := 0
+	for _, n := range values {
+		longest = max(longest, len(n.text))
+	}
+	return len(quoted)-2 <= 6*3*longest
 }
 
 // sameJSON reports whether an array or object may be the same as another.
@@ -130,9 +148,12 @@ func likeliest(all []*mismatch) *mismatch {
 		all = slices.DeleteFunc(all[i:], func(m *mismatch) bool { return m.path != all[i].path })
 	}
 	whole := *all[0]
+	whole.values = slices.Clip(whole.values)
 	for _, m := range all[1:] {
 		whole.types |= m.types
-		whole.values = slices.Concat(whole.values, m.values)
+		if len(whole.values)+len(m.values) <= maxChecks { // branches may have the same values many times over
+			whole.values = append(whole.values, m.values...)
+		}
 	}
 	return &whole
 }

@@ -3,6 +3,7 @@ package remote
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"math"
 	"net/http"
 	"strconv"
@@ -25,40 +26,51 @@ func parameterHeaders(h http.Header, c *message.Call) {
 	if h.Get(versionKey) < FirstWithHeaders || !strings.Contains(string(schema), "x-mcp-header") {
 		return
 	}
-	var args map[string]json.RawMessage
-	if json.Unmarshal(arguments, &args) == nil {
-		argumentHeaders(h, schema, args)
-	}
+	argumentHeaders(h, schema, arguments)
 }
 
-// argumentHeaders sets a header for each argument whose schema names one, at
-// any depth.
-func argumentHeaders(h http.Header, schema json.RawMessage, args map[string]json.RawMessage) {
-	var s struct {
-		Properties map[string]json.RawMessage `json:"properties"`
-	}
-	if json.Unmarshal(schema, &s) != nil {
+// A headerNode is what of a schema says in which header an argument goes.
+type headerNode struct {
+	Header     string                 `json:"x-mcp-header"`
+	Properties map[string]*headerNode `json:"properties"`
+}
+
+// argumentHeaders sets a header for each argument whose schema names one, at any depth.
+// Both are read once: code may nest megabytes as deep as the schema does.
+func argumentHeaders(h http.Header, schema, arguments json.RawMessage) {
+	var top headerNode
+	var odd *json.UnmarshalTypeError // true or false in place of a schema, say
+	if err := json.Unmarshal(schema, &top); err != nil && !errors.As(err, &odd) {
 		return
 	}
-	for name, property := range s.Properties {
-		raw, given := args[name]
-		if !given || rawjson.IsNull(raw) {
-			continue
+	top.setHeaders(h, &rawjson.Scanner{Text: arguments})
+}
+
+func (n *headerNode) setHeaders(h http.Header, s *rawjson.Scanner) bool {
+	return s.Object(func(quoted []byte) bool {
+		var name string
+		if len(quoted) <= maxArgumentName {
+			_ = json.Unmarshal(quoted, &name)
 		}
-		var p struct {
-			Header string `json:"x-mcp-header"`
+		property := n.Properties[name]
+		if s.SkipSpace(); property != nil && len(property.Properties) > 0 && s.Offset < len(s.Text) && s.Text[s.Offset] == '{' {
+			return property.setHeaders(h, s)
 		}
-		if json.Unmarshal(property, &p) == nil && config.IsHeaderName(p.Header) {
+		raw, ok := s.Value(rawjson.MaxDepth)
+		if property != nil && config.IsHeaderName(property.Header) && len(raw) <= maxHeaderValue && !rawjson.IsNull(raw) {
 			if text, ok := argumentText(raw); ok {
-				h.Set("Mcp-Param-"+p.Header, headerText(text))
+				h.Set("Mcp-Param-"+property.Header, headerText(text))
 			}
 		}
-		var nested map[string]json.RawMessage
-		if json.Unmarshal(raw, &nested) == nil {
-			argumentHeaders(h, property, nested)
-		}
-	}
+		return ok
+	})
 }
+
+// Bounds on what is repeated in headers, in bytes of JSON. Servers take no longer ones.
+const (
+	maxArgumentName = 2 << 10
+	maxHeaderValue  = 64 << 10
+)
 
 // argumentText writes a string, a boolean or a whole number as headers have
 // them; nothing else may be in one.

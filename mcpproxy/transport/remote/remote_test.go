@@ -116,10 +116,7 @@ func TestArgumentsBecomeHeaders(t *testing.T) {
 	schema := json.RawMessage(`{"properties":{
 		"region":{"x-mcp-header":"Region"}, "count":{"x-mcp-header":"Count"}, "deep":{"properties":{"id":{"x-mcp-header":"Id"}}},
 		"half":{"x-mcp-header":"Half"}, "bad":{"x-mcp-header":"Bad Name"}, "none":{"x-mcp-header":"None"}, "odd":{"x-mcp-header":"Odd"}}}`)
-	args := map[string]json.RawMessage{}
-	if err := json.Unmarshal([]byte(`{"region":"eu","count":3,"deep":{"id":true},"half":0.5,"bad":"x","none":null,"odd":"é\r\nHost: evil"}`), &args); err != nil {
-		t.Fatal(err)
-	}
+	args := json.RawMessage(`{"region":"eu","count":3,"deep":{"id":true},"half":0.5,"bad":"x","none":null,"odd":"é\r\nHost: evil"}`)
 	got := http.Header{}
 	argumentHeaders(got, schema, args)
 	for name, want := range map[string]string{"Mcp-Param-Region": "eu", "Mcp-Param-Count": "3", "Mcp-Param-Id": "true", "Mcp-Param-Odd": "=?base64?w6kNCkhvc3Q6IGV2aWw=?="} {
