@@ -133,6 +133,7 @@ func (s *Server) MCP() *mcp.Server {
 		// have.
 		&mcp.ServerOptions{
 			Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}, Resources: &mcp.ResourceCapabilities{}},
+			SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { *c = forUser },
 		},
 	)
 	// Whatever the client requests first, a call will follow soon.
@@ -184,10 +185,14 @@ func since2026(req mcp.Request) bool {
 }
 
 func readManual(_ context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
-	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{
+	return &mcp.ReadResourceResult{Cacheable: forUser, Contents: []*mcp.ResourceContents{
 		{URI: req.Params.URI, MIMEType: "text/markdown", Text: runner.Manual},
 	}}, nil
 }
+
+// forUser keeps those between toolcell and the user's client from caching what runs leave:
+// unless told otherwise, the SDK says that all may.
+var forUser = mcp.Cacheable{CacheScope: "private"}
 
 // runPython answers one tools/call: it begins a run, or comes back to one that waits
 // for an answer.

@@ -96,6 +96,9 @@ func TestManualResource(t *testing.T) {
 	c := connect(t, newServer(t, nil, nil))
 	for _, uri := range []string{manualURI, originalManualURI} {
 		res, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri})
+		if err == nil && res.CacheScope != "private" {
+			t.Errorf("%s may be cached by %q", uri, res.CacheScope)
+		}
 		if err != nil || res.Contents[0].Text != runner.Manual || res.Contents[0].URI != uri {
 			t.Errorf("%s: got %v, %v", uri, res, err)
 		}
