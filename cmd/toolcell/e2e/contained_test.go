@@ -15,6 +15,7 @@ import (
 // TestFaultsOfTheBinary lets a binary that is built for it panic at boundaries that real
 // sandboxes have. It goes on, a session stays, and stacks are in its log alone.
 func TestFaultsOfTheBinary(t *testing.T) {
+	t.Parallel()
 	h := firstHost(t)
 	faulty := filepath.Join(t.TempDir(), "toolcell")
 	build := exec.Command("go", "build", "-trimpath", "-tags", buildTags()+",faults", "-ldflags", "-s -w -extldflags -static", "-o", faulty, "..")

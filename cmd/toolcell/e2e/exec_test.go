@@ -16,6 +16,7 @@ import (
 )
 
 func TestExecGivesTheCodeItsArguments(t *testing.T) {
+	t.Parallel()
 	h := firstHost(t)
 	show := "import sys; print(sys.argv)"
 	file := filepath.Join(shared, "argv.py")

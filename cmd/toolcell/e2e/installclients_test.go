@@ -16,6 +16,7 @@ import (
 // run where TOOLCELL_TEST_NPM's folder has them, and their files are changed and
 // read by toolcell alone elsewhere.
 func TestRealClientsReadTheEntry(t *testing.T) {
+	t.Parallel()
 	says := map[string]string{ // what the client's list has of toolcell
 		"gemini": "serve (stdio) - Connected", "claude": "serve - ✔ Connected", "codex": "enabled", "opencode": "toolcell",
 	}

@@ -50,6 +50,7 @@ func inspectWith(t *testing.T, options []string, args ...string) (stdout string)
 }
 
 func TestInspectorListsTheTool(t *testing.T) {
+	t.Parallel()
 	var list struct{ Tools []struct{ Name string } }
 	if out := inspect(t, "--method", "tools/list"); json.Unmarshal([]byte(out), &list) != nil || len(list.Tools) != 1 || list.Tools[0].Name != "run_python" {
 		t.Errorf("got %s", out)
@@ -57,6 +58,7 @@ func TestInspectorListsTheTool(t *testing.T) {
 }
 
 func TestInspectorCallsTheTool(t *testing.T) {
+	t.Parallel()
 	out := inspect(t, "--method", "tools/call", "--tool-name", "run_python", "--tool-arg", `code=print("inspected", 6*7)`)
 	if !strings.Contains(out, "inspected 42") {
 		t.Errorf("got %s", out)
@@ -64,6 +66,7 @@ func TestInspectorCallsTheTool(t *testing.T) {
 }
 
 func TestInspectorReadsTheManual(t *testing.T) {
+	t.Parallel()
 	if out := inspect(t, "--method", "resources/list"); !strings.Contains(out, "resource://toolcell/capabilities") {
 		t.Errorf("got %s", out)
 	}
@@ -74,6 +77,7 @@ func TestInspectorReadsTheManual(t *testing.T) {
 
 // TestServersFromNPM calls the reference servers from sandboxed code.
 func TestServersFromNPM(t *testing.T) {
+	t.Parallel()
 	everything, filesystem := npmProgram(t, "mcp-server-everything"), npmProgram(t, "mcp-server-filesystem")
 	dir := filepath.Join(shared, "files")
 	if err := os.MkdirAll(dir, 0o755); err != nil {

@@ -166,6 +166,7 @@ func TestPackagesOfAnotherIndex(t *testing.T) {
 // TestPackagesAfterAKill kills a process at several moments while it gets packages.
 // Whatever it leaves, the next one has them.
 func TestPackagesAfterAKill(t *testing.T) {
+	t.Parallel()
 	needPyPI(t)
 	h := firstHost(t)
 	for _, after := range []time.Duration{50, 200, 400, 800, 1600, 3200} {

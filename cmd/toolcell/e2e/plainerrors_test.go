@@ -88,6 +88,7 @@ func TestErrorsArePlain(t *testing.T) {
 
 // TestSilentRegistryIsGivenUp within seconds, and in plain words.
 func TestSilentRegistryIsGivenUp(t *testing.T) {
+	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -47,6 +47,7 @@ var realClients = []struct {
 // TestWhatRealClientsWroteIsRead lets clients write their config files and
 // finds the same servers in them.
 func TestWhatRealClientsWroteIsRead(t *testing.T) {
+	t.Parallel()
 	for _, client := range realClients {
 		t.Run(client.program, func(t *testing.T) {
 			w := newWorkshop(t)

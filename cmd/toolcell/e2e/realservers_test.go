@@ -55,6 +55,7 @@ func (c *client) succeeds(t *testing.T, code string, servers ...string) string {
 }
 
 func TestRealMemory(t *testing.T) {
+	t.Parallel()
 	h := firstHost(t)
 	memory := map[string]any{
 		"command": npmProgram(t, "mcp-server-memory"), "env": map[string]string{"MEMORY_FILE_PATH": filepath.Join(realFolder(t, h), "graph.json")},
@@ -85,6 +86,7 @@ except MCPError as e: print(e, e.server, e.tool)
 }
 
 func TestRealSequentialThinking(t *testing.T) {
+	t.Parallel()
 	c, _ := serveReal(t, firstHost(t), map[string]any{"thinking": map[string]any{"command": npmProgram(t, "mcp-server-sequential-thinking")}})
 	got := c.succeeds(t, `
 n = 0
@@ -100,6 +102,7 @@ print(n, r.thoughtHistoryLength)`, "thinking")
 }
 
 func TestRealFilesystem(t *testing.T) {
+	t.Parallel()
 	h := firstHost(t)
 	dir := realFolder(t, h)
 	c, policy := serveReal(t, h, map[string]any{"files": map[string]any{"command": npmProgram(t, "mcp-server-filesystem"), "args": []string{dir}}})
@@ -161,6 +164,7 @@ const isPNG = "data[:8] == b'\\x89PNG\\r\\n\\x1a\\n' and data[-8:-4] == b'IEND'"
 // TestRealEverything calls the tools of the reference server that give more
 // than text.
 func TestRealEverything(t *testing.T) {
+	t.Parallel()
 	c, _ := serveReal(t, firstHost(t), map[string]any{"everything": map[string]any{"command": npmProgram(t, "mcp-server-everything")}})
 	for name, tt := range map[string]struct{ code, want string }{
 		"structured content": {"r = await mcp_everything.get_structured_content(location='New York')\nprint(r.conditions, r['humidity'] > 0)", "Cloudy True"},
@@ -194,6 +198,7 @@ func TestRealEverything(t *testing.T) {
 // test, types into it and takes its picture. Nothing of it goes beyond
 // loopback.
 func TestRealBrowser(t *testing.T) {
+	t.Parallel()
 	playwright := npmProgram(t, "playwright-mcp")
 	chromium, err := exec.LookPath("chromium")
 	if err != nil {

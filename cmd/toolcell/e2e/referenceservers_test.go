@@ -18,6 +18,7 @@ var referenceServers = []struct{ launcher, name, program, variable, folder strin
 // TestGuideWithReferenceServers follows the guide's blocks about real servers, which
 // .ci/npm.sh and .ci/pypi.sh have installed. npx and uvx would fetch them.
 func TestGuideWithReferenceServers(t *testing.T) {
+	t.Parallel()
 	h := firstHost(t)
 	home := newDocFolder(t, h, "docs-reference-")
 	d := &reader{host: h, home: home, env: docEnv(h, home, filepath.Join(home, "cache"), ""), clients: map[string]*client{}}
