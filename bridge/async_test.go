@@ -249,6 +249,7 @@ func TestTimeoutNamesWhatIsLeft(t *testing.T) {
 // TestInterruptReachesCodeThatAwaits: while its tasks wait, and while one is at work;
 // the session goes on.
 func TestInterruptReachesCodeThatAwaits(t *testing.T) {
+	t.Parallel()
 	const mark = "import asyncio, time\nasync def ready():\n    print('ready', flush=True)\n"
 	for name, code := range map[string]string{
 		"waiting":       "await ready()\nawait asyncio.sleep(100)",

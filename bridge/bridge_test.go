@@ -222,6 +222,7 @@ func TestRunStatuses(t *testing.T) {
 }
 
 func TestTimeoutKeepsOutputSoFar(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, nil, nil)
 	r := s.Run(t.Context(), Request{Code: "print('a', end='')\nwhile True: pass", Timeout: 3 * time.Second})
 	if r.Status != StatusTimeout || len(r.Stdout) != 1 || r.Stdout[0] != "a" || r.TimeoutSeconds != 3 {
@@ -374,6 +375,7 @@ func TestOutputIsBoundedAndTheCutIsSaid(t *testing.T) {
 // TestHostileFrames sends what no runner sends. Each run must end at once with
 // an error, and the next must work.
 func TestHostileFrames(t *testing.T) {
+	t.Parallel()
 	for name, frame := range map[string]string{
 		"too long":       "\xff\xff\xff\xff",
 		"not JSON":       "\x00\x00\x00\x03abc",
@@ -388,12 +390,11 @@ func TestHostileFrames(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(t, nil, nil)
-			start := time.Now()
-			r := runCode(t, s, fmt.Sprintf("import os, time\nos.write(3, bytes(%v))\ntime.sleep(20)", pyBytes(frame)))
+			r := runCode(t, s, fmt.Sprintf("import os, time\nos.write(3, bytes(%v))\ntime.sleep(600)", pyBytes(frame)))
 			if name != "done twice" && (r.Status != StatusError || !strings.Contains(r.Error, "broke the connection")) {
 				t.Errorf("got %+v", r)
 			}
-			if time.Since(start) > 15*time.Second {
+			if r.Status == StatusTimeout {
 				t.Error("the run was not ended")
 			}
 			if r := runCode(t, s, "print('next')"); r.IsError() {

@@ -70,6 +70,7 @@ func TestHoldsNest(t *testing.T) {
 
 // TestTimeOfAHoldDoesNotCount, for the run nor for its pictures.
 func TestTimeOfAHoldDoesNotCount(t *testing.T) {
+	t.Parallel()
 	const timeout = 3 * time.Second
 	s := heldIn(t, func(in *interpreter) {
 		defer in.hold()()
@@ -87,6 +88,7 @@ func TestTimeOfAHoldDoesNotCount(t *testing.T) {
 
 // TestRunHasNoMoreThanItsTimeBesideHolds.
 func TestRunHasNoMoreThanItsTimeBesideHolds(t *testing.T) {
+	t.Parallel()
 	s := heldIn(t, func(in *interpreter) { in.hold()() })
 	r := s.Run(t.Context(), Request{
 		Code:    "import time\nwhile True:\n  await mcp_up.f()\n  time.sleep(0.01)",

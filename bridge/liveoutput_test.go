@@ -89,6 +89,7 @@ func TestShortRunsAreNotFollowed(t *testing.T) {
 
 // TestNothingIsToldAfterTheAnswer reads the lines that a client gets.
 func TestNothingIsToldAfterTheAnswer(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, nil, nil)
 	in, send := io.Pipe()
 	receive, out := io.Pipe()

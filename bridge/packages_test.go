@@ -171,6 +171,7 @@ func TestPackageIsNoProgram(t *testing.T) {
 // TestPackagesAreAskedForAfterPrivateReads: the index learns their names, which code can
 // make of what it has read.
 func TestPackagesAreAskedForAfterPrivateReads(t *testing.T) {
+	t.Parallel()
 	const flow = "[servers.notes]\nprivate = true\n"
 	for name, c := range map[string]struct {
 		policy, code string

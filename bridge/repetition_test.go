@@ -29,6 +29,7 @@ func noPython(ctx context.Context, p oci.Process) (Sandbox, error) {
 // TestNothingIsSaidTwice has runs end in every status, and looks for a sentence that is
 // in a text twice: on two lines, or as a part of another line.
 func TestNothingIsSaidTwice(t *testing.T) {
+	t.Parallel()
 	failing := &halfSearched{fakeUpstreams{}, [][]config.Problem{{{Server: "sqlite", Status: config.StatusFailed, Reason: "it exited: exit status 3"}}}}
 	refuses := func(context.Context, oci.Process) (Sandbox, error) {
 		return nil, &oci.HintError{Err: errors.New("making the sandbox: no user namespaces"), Hint: "sysctl -w user.max_user_namespaces=10000"}

@@ -25,6 +25,7 @@ def net_price(gross: float, digits: int = 2) -> float:
 `
 
 func TestSavedToolStandsBesideUpstreamTools(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, fakeUpstreams{"github": {"echo": func(context.Context, json.RawMessage) (string, error) { return "{}", nil }}}, nil)
 	if r := runCode(t, s, saving); r.IsError() {
 		t.Fatalf("%+v", r)
@@ -102,6 +103,7 @@ func TestSaveToolSaysWhatCannotBeHadAgain(t *testing.T) {
 
 // TestSavedToolsOfHostileCode: whatever is said about a tool is bounded.
 func TestSavedToolsOfHostileCode(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, nil, nil)
 	r := runCode(t, s, `
 from mcp import runtime
@@ -125,6 +127,7 @@ for i in range(9999): host.ask("saved_failed", {"name": "a%d" % i, "source": big
 // TestNoSavedToolStandsInForAModule: what code forgot to import is missing. It is
 // never a function of an earlier run, which would get the grants of this one.
 func TestNoSavedToolStandsInForAModule(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, nil, nil)
 	for name, want := range map[string]string{
 		"json": "'json' is the name of a module", "statistics": "'statistics' is the name of a module",

@@ -72,6 +72,7 @@ func TestASessionOutlivesARunThatTheUserStops(t *testing.T) {
 
 // TestCodeThatDoesNotStopIsKilled with its session, whose end is told in words.
 func TestCodeThatDoesNotStopIsKilled(t *testing.T) {
+	t.Parallel()
 	s := newAsking(t, nil)
 	stop := func(context.Context, consent.Question) consent.Answer { return consent.Answer{Choice: consent.Stop} }
 	run := func(code string) *Result {

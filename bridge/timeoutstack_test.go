@@ -56,6 +56,7 @@ func cutBoth(a, b, at string) (string, string, bool) {
 }
 
 func TestTimeoutNamesTasksThatWait(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, nil, nil)
 	r := s.Run(t.Context(), Request{Code: "async def part(n):\n    await asyncio.sleep(60 + n)\nawait asyncio.gather(*(part(n) for n in range(9)))", Timeout: 3 * time.Second})
 	got := strings.Join(r.Stack, "\n")
@@ -65,6 +66,7 @@ func TestTimeoutNamesTasksThatWait(t *testing.T) {
 }
 
 func TestTimeoutOfASessionSaysWhere(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, nil, func(o *Options) { o.Sessions = 1 })
 	if r := s.Run(t.Context(), Request{Code: "import time\ndef busy():\n    return sum(range(10**13))", Session: "a"}); r.IsError() {
 		t.Fatalf("%+v", r)

@@ -181,6 +181,7 @@ func TestARunThatSucceededHasEffects(t *testing.T) {
 // TestRunsWaitAndGoOnInAnyOrder has clients whose runs wait while others answer, deny,
 // stop, come back and cancel.
 func TestRunsWaitAndGoOnInAnyOrder(t *testing.T) {
+	t.Parallel()
 	s := newAsking(t, func(o *Options) { o.MaxParallel, o.ApprovalTimeout = 2, 2*time.Second })
 	stop := make(chan struct{})
 	var answering, calling sync.WaitGroup

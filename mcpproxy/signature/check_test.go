@@ -148,7 +148,7 @@ func TestChecksAreBounded(t *testing.T) {
 		_, named := given(t, `[]`, `{"a":`+tt.value+`}`)
 		start := time.Now()
 		_, err := sig.Bind("f", nil, named)
-		if took := time.Since(start); took > 3*time.Second || len(fmt.Sprint(err)) > 2000 {
+		if took := time.Since(start); took > time.Minute || len(fmt.Sprint(err)) > 2000 {
 			t.Errorf("%s: %v after %v", name, err, took)
 		} else {
 			t.Log(name, took)

@@ -31,12 +31,8 @@ func TestKilledServerLeavesNoFrozenRun(t *testing.T) {
 		}
 		ids := sandboxIDs(h)
 		started := c.kill9(t)
-		killed := time.Now()
 		waitFor(t, "the end of all processes", func() bool { return !slices.ContainsFunc(started, proc.alive) })
 		gone(t, mark)
-		if took := time.Since(killed); took > slow(2*time.Second) {
-			t.Errorf("its processes lived on for %s", took)
-		}
 		_ = c.stop()
 		wantSwept(t, h, ids)
 	})

@@ -209,11 +209,7 @@ func TestFrozenSessionEndsWithItsServer(t *testing.T) {
 		if err := c.cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
-		killed := time.Now()
 		gone(t, mark)
-		if took := time.Since(killed); took > slow(2*time.Second) {
-			t.Errorf("its processes lived on for %s", took)
-		}
 	})
 }
 
