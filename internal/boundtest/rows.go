@@ -40,6 +40,7 @@ var Rows = []Row{
 	{Name: "config file, TOML", From: "a project", Bytes: 192 << 10, Depth: "100", Count: "250,000 keys and values", Peak: 64, AtOnce: 1},
 	{Name: "config file, YAML", From: "a project", Bytes: 192 << 10, Depth: "1,000", Count: "200,000 nodes, aliases followed", Peak: 96, AtOnce: 1},
 	{Name: "config file, JSON", From: "a project", Bytes: 192 << 10, Depth: "1,000", Count: "60,000 values, with comments", Peak: 64, AtOnce: 1},
+	{Name: "entries of a config file", From: "a project", Bytes: 192 << 10, Depth: "1,000", Time: 200 * ms, Peak: 64, AtOnce: 1},
 	{Name: "tool definition", From: "a server", Bytes: 4 << 20, Depth: "200", Count: "20,000 tools", Room: room.Definition, Cancels: true},
 	{Name: "schema of a tool", From: "a server", Bytes: 256 << 10, Depth: "100", Count: "20,000 parts, 1,000 parameters", Room: room.Schema},
 	{Name: "record of a server's tools", From: "a server", Bytes: 64 << 20, Depth: "200", Count: "20,000 tools", Time: 1000 * ms, Peak: 128, AtOnce: 4},
@@ -57,6 +58,7 @@ var Rows = []Row{
 	{Name: "events of a server", From: "a server", Bytes: 48 << 20, Depth: "1,000; results any", Room: room.Arrival, Cancels: true},
 	{Name: "answer of a server, HTTP", From: "a server", Bytes: 48 << 20, Depth: "1,000; results any", Room: room.Arrival, Cancels: true},
 	{Name: "error of a server, HTTP", From: "a server", Bytes: 64 << 10, Peak: 32, AtOnce: 16},
+	{Name: "arguments in headers", From: "code, a server", Bytes: 48 << 20, Depth: "10,000; 100 of a schema", Count: "64 KiB of a value", Time: 1000 * ms, Peak: 24, AtOnce: 16},
 	{Name: "message of a server", From: "a server", Bytes: 48 << 20, Depth: "1,000; results any", Count: "10,000 in a list, 16 inputs", Room: room.Message, Cancels: true},
 	{Name: "page of a list", From: "a server", Bytes: 48 << 20, Depth: "1,048,576", Count: "1,000 pages of 100,000 items", Room: room.Message, Cancels: true},
 	{Name: "definition that is pinned", From: "a server", Bytes: 4 << 20, Depth: "10,000", Room: room.Definition, Cancels: true},
@@ -106,6 +108,7 @@ var Rows = []Row{
 	{Name: "token of an authorization server", From: "a server", Bytes: 256 << 10, Depth: "10,000", Peak: 32, AtOnce: 4},
 	{Name: "challenge of a server", From: "a server", Bytes: 64 << 10, Count: "100 parameters", Peak: 24, AtOnce: 16},
 	{Name: "browser that comes back", From: "a program of this host", Bytes: 64 << 10, Peak: 24, AtOnce: 1},
+	{Name: "answer of a template", From: "code", Bytes: 1 << 20, Depth: "10,000", Peak: 48, AtOnce: 4},
 	{Name: "frame of the runner", From: "code", Bytes: 48 << 20, Depth: "10,000", Count: "100 members, 256 calls", Peak: 24, AtOnce: 16, Cancels: true},
 	{Name: "stack of a run", From: "code", Bytes: 512 << 10, Depth: "2", Count: "400 frames", Peak: 24, AtOnce: 16},
 }

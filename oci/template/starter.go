@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
@@ -188,10 +189,22 @@ func (s *starter) configure(c starterConfig) error {
 	if _, err := io.ReadFull(s.conn, head[:]); err != nil {
 		return err
 	}
-	body = make([]byte, min(binary.BigEndian.Uint32(head[:]), 1<<20))
+	body = make([]byte, min(binary.BigEndian.Uint32(head[:]), maxAnswer))
 	if _, err := io.ReadFull(s.conn, body); err != nil {
 		return err
 	}
+	return s.take(body)
+}
+
+// maxAnswer bounds the answer to a configuration, in bytes. Modules that are imported
+// ahead may have written it.
+const maxAnswer = 1 << 20
+
+// maxNotes is how many modules are named that could not be preloaded.
+const maxNotes = 100
+
+// take reads the answer to a configuration.
+func (s *starter) take(body []byte) error {
 	var answer struct {
 		Refused, Module string
 		Failed          map[string]string
@@ -199,10 +212,10 @@ func (s *starter) configure(c starterConfig) error {
 	if err := json.Unmarshal(body, &answer); err != nil {
 		return err
 	}
-	for name, why := range answer.Failed {
-		s.notes = append(s.notes, fmt.Sprintf("module %q cannot be preloaded: %s", name, why))
+	failed := slices.Sorted(maps.Keys(answer.Failed))
+	for _, name := range failed[:min(len(failed), maxNotes)] {
+		s.notes = append(s.notes, fmt.Sprintf("module %q cannot be preloaded: %s", name, answer.Failed[name]))
 	}
-	slices.Sort(s.notes)
 	if answer.Refused != "" {
 		return &refusedError{answer.Refused, answer.Module}
 	}

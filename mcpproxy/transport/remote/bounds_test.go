@@ -55,7 +55,15 @@ func TestBounds(t *testing.T) {
 	result := boundtest.Pick(boundtest.JSON(`{"jsonrpc":"2.0","id":1,"result":`, "}"), "deep lists", "open objects", "many small objects", "a string that does not end")
 	pages := boundtest.Pick(boundtest.Text("<html>", "</html>"), "one word", "empty lines", "elements that do not end", "titles that do not end", "elements", "bytes that are not UTF-8")
 	pages = append(pages, boundtest.Pick(boundtest.JSON(`{"error":`, "}"), "deep objects", "twins", "escapes")...)
+	headers := boundtest.Pick(boundtest.JSON(`{"a":`, "}"), "deep objects", "a wide object", "many small objects", "a long string", "escapes", "a huge number")
+	headers = append(headers, boundtest.Nested("as deep as the schema", `{"x":"y","a":`, "}")) // twins are refused before (rawjson.Canonical)
+	schema := []byte(strings.Repeat(`{"properties":{"x":{"type":"string","x-mcp-header":"X"},"a":`, 99) + "{}" + strings.Repeat("}}", 99))
 	boundtest.Run(t,
+		boundtest.Parser{Row: "arguments in headers", Shapes: headers, Parse: func(text []byte) error {
+			h := http.Header{}
+			argumentHeaders(h, schema, text)
+			return errors.New(h.Get("Mcp-Param-X"))
+		}},
 		boundtest.Parser{Row: "events of a server", Shapes: events, Read: func(ctx context.Context, r io.Reader) error {
 			_, err := io.Copy(io.Discard, newEvents(ctx, link(), body{ctx, r}, func() {}, nil))
 			return err
