@@ -16,6 +16,7 @@ import (
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 	"github.com/toolcell/toolcell/oci"
+	"github.com/toolcell/toolcell/rootfs/cachedir"
 	"github.com/toolcell/toolcell/rootfs/python"
 	"github.com/urfave/cli/v2"
 )
@@ -155,7 +156,9 @@ func sandboxCheck(ctx context.Context, conf settings.Settings, checks []oci.Chec
 func tryPython(ctx context.Context, conf settings.Settings) (version, cure string, took time.Duration, err error) {
 	noRefresh := func(string, bool) {}
 	a, err := openApp(conf, appOptions{log: slog.New(slog.DiscardHandler), refreshImage: noRefresh, servers: &discovered{}}) // a check changes nothing and calls no server
-	if err != nil {
+	if foreign, ok := errors.AsType[*cachedir.ForeignError](err); ok {
+		return "", "# " + foreign.Cure, 0, err
+	} else if err != nil {
 		return "", "", 0, err
 	}
 	defer func() { err = errors.Join(err, a.Close()) }()

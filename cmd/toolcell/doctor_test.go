@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -39,6 +41,19 @@ func TestDoctorWithoutPython(t *testing.T) {
 	c = sandboxCheck(t.Context(), settings.Settings{}, []oci.Check{{Code: "RC-USERNS-CLONE", Status: oci.CheckFatal}}, none)
 	if c.Status != oci.CheckFatal || !strings.Contains(c.Text, "RC-USERNS-CLONE") {
 		t.Errorf("got %+v", c)
+	}
+}
+
+// TestDoctorHasTheFixOfAFolderThatOthersCanChange, as a comment: it is no command.
+func TestDoctorHasTheFixOfAFolderThatOthersCanChange(t *testing.T) {
+	dir := t.TempDir()
+	cache := filepath.Join(dir, "cache")
+	if err := errors.Join(os.Mkdir(cache, 0o755), os.Chmod(cache, 0o777)); err != nil {
+		t.Fatal(err)
+	}
+	got := sandboxCheck(t.Context(), settings.Settings{StateDir: dir}, nil, nil)
+	if got.Status != oci.CheckFatal || !strings.Contains(got.Text, cache+" can be written to by other users") || !strings.HasPrefix(got.Cure, "# chmod go-w "+cache) {
+		t.Errorf("got %+v", got)
 	}
 }
 
