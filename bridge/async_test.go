@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -296,3 +297,36 @@ func TestInterruptReachesCodeThatAwaits(t *testing.T) {
 type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
+
+// TestCallsThatTheCodeHasGivenUpDoNotCount: not as calls in flight, nor for their server.
+func TestCallsThatTheCodeHasGivenUpDoNotCount(t *testing.T) {
+	var hanging atomic.Int64
+	up := fakeUpstreams{"slow": {
+		"hang": func(ctx context.Context, _ json.RawMessage) (string, error) {
+			hanging.Add(1)
+			defer hanging.Add(-1)
+			<-ctx.Done()
+			return "", context.Cause(ctx)
+		},
+		"quick": func(context.Context, json.RawMessage) (string, error) { return "done", nil },
+	}}
+	bridgetest.EachPython(t, func(t *testing.T, py bridgetest.Python) {
+		r := newServer(t, up, onPython(py.Path)).Run(t.Context(), Request{Servers: []string{"slow"}, Timeout: time.Minute, Code: `
+import asyncio
+from mcp import runtime
+for _ in range(300):
+    task = asyncio.ensure_future(runtime.call_tool("slow", "hang"))
+    await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+try:
+    await asyncio.wait_for(runtime.call_tool("slow", "hang"), 0.001)
+except asyncio.TimeoutError:
+    print("given up")
+print(await runtime.call_tool("slow", "quick"))
+`})
+		if got := strings.Join(r.Stdout, " "); r.Status != StatusSuccess || got != "given up done" || hanging.Load() > 0 {
+			t.Errorf("%s %q %s, %d calls hang", r.Status, got, r.Error, hanging.Load())
+		}
+	})
+}

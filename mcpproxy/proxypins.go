@@ -2,6 +2,7 @@ package mcpproxy
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/toolcell/toolcell/mcpproxy/catalog"
 	"github.com/toolcell/toolcell/mcpproxy/pins"
@@ -36,6 +37,9 @@ func (p *Proxy) PinNotes(servers []string) (notes []string) {
 		}
 		if list != nil {
 			u.pins.Learn(list.Sent)
+			if partial := u.record.Info().Partial; partial != "" && u.partialTold.Swap(&partial) == nil {
+				notes = append(notes, fmt.Sprintf("server %q has tools that are not known: %s", name, partial))
+			}
 			notes = append(notes, u.pins.Notes(func(tool string) bool { _, shown := list.Find(tool); return shown })...)
 		}
 	}

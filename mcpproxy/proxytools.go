@@ -28,7 +28,7 @@ func (p *Proxy) Docs(ctx context.Context, server, tool string, full bool) ([]Too
 	} else if t, ok := list.FindFold(tool); ok {
 		tools = []catalog.Tool{t}
 	} else {
-		return nil, list.Missing(u.server.Name, tool)
+		return nil, u.missing(list, tool)
 	}
 	docs := make([]ToolDoc, 0, len(tools))
 	for _, t := range tools {
@@ -152,7 +152,7 @@ func (p *Proxy) Stubs(ctx context.Context, server string, names []string) (strin
 		for _, name := range names {
 			t, ok := list.Resolve(name)
 			if !ok {
-				return "", list.Missing(u.server.Name, name)
+				return "", u.missing(list, name)
 			}
 			if !slices.ContainsFunc(tools, func(have catalog.Tool) bool { return have.Name == t.Name }) {
 				tools = append(tools, t)

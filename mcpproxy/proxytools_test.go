@@ -185,6 +185,21 @@ func TestToolsThatAreRightAreKept(t *testing.T) {
 			if err != nil || strings.Join(got, " ") != tt.want {
 				t.Errorf("%v, %v", got, err)
 			}
+			wantPartial(t, p, tt.pages)
 		})
+	}
+}
+
+// wantPartial checks that it is said where a page of these cannot be read.
+func wantPartial(t *testing.T, p *Proxy, pages string) {
+	t.Helper()
+	_, missing := p.Call(t.Context(), CallRequest{Server: "fake", Tool: "no_such_tool", Run: unlimited})
+	said := fmt.Sprint(p.Servers()[0].Partial, missing, p.PinNotes([]string{"fake"}))
+	partial := strings.Contains(pages, "\n") || strings.Contains(pages, `"nextCursor":2`)
+	if times := strings.Count(said, "page "); partial && times != 3 || !partial && times != 0 {
+		t.Errorf("it is said %d times: %s", times, said)
+	}
+	if again := p.PinNotes([]string{"fake"}); partial && len(again) > 0 {
+		t.Errorf("a second note: %v", again)
 	}
 }

@@ -23,7 +23,8 @@ type ServerStatus struct {
 	Status      string           `json:"status"`           // idle, starting, ready, failed (in an earlier process too), or as of a Problem: skipped, disabled, untrusted or needs_value
 	Description string           `json:"description,omitempty"`
 	Error       string           `json:"error,omitempty"`
-	Tools       int              `json:"tools,omitempty"` // how many, once known
+	Tools       int              `json:"tools,omitempty"`   // how many, once known
+	Partial     string           `json:"partial,omitempty"` // why the server may have more
 }
 
 // A snapshot is one Config made ready for use. It is replaced, never changed.
@@ -172,7 +173,7 @@ func (now snapshot) statuses() []ServerStatus {
 		st := ServerStatus{
 			Name: u.server.Name, Alias: u.server.Alias, Transport: u.server.Transport,
 			Source: u.server.Source, Client: u.server.Client, Also: u.server.Also, Status: state,
-			Description: u.described().Description, Tools: u.record.Count(),
+			Description: u.described().Description, Tools: u.record.Count(), Partial: u.record.Info().Partial,
 		}
 		if failure != nil {
 			st.Error = WithoutOutput(failure).Error()

@@ -99,7 +99,7 @@ func (u *upstream) resolve(ctx context.Context, s *transport.Session, tool strin
 		t, ok = list.Resolve(tool)
 	}
 	if !ok {
-		return catalog.Tool{}, list.Missing(u.server.Name, tool)
+		return catalog.Tool{}, u.missing(list, tool)
 	}
 	return t, nil
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -27,6 +28,7 @@ import (
 type upstreamState struct {
 	record      *catalog.Record // what is known of it, whether it runs or not
 	pins        *pins.Comparison
+	partialTold atomic.Pointer[string] // what a run was told of ServerInfo.Partial
 	dialer      *transport.Dialer
 	elicits     func() ElicitCapabilities // of the client, now
 	login       *oauth.Store              // nil where headers of the entry authorize

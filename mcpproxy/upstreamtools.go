@@ -101,7 +101,7 @@ const listWithin = 60 * time.Second
 func (u *upstream) fetch(s *transport.Session, asOf int) (*catalog.List, error) {
 	ctx, cancel := within(u.ctx, listWithin)
 	defer cancel()
-	d, err := listTools(ctx, s, u.server.URL != "", u.log.With("server", u.server.Name))
+	d, partial, err := listTools(ctx, s, u.server.URL != "", u.log.With("server", u.server.Name))
 	if err != nil {
 		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil {
 			err = context.Cause(ctx)
@@ -114,7 +114,19 @@ func (u *upstream) fetch(s *transport.Session, asOf int) (*catalog.List, error) 
 	}
 	u.pins.Record(d.Sent()) // before the tools can be called
 	recordInfo(u.record, s)
+	u.record.Remember(func(m *catalog.ServerInfo) {
+		m.Partial = text.OneLine(u.secrets.Text(text.Clean(partial)), maxInfo)
+	})
 	return u.record.Put(d, asOf), nil
+}
+
+// missing is List.Missing, and says that there may be more tools than are known.
+func (u *upstream) missing(list *catalog.List, tool string) error {
+	err := list.Missing(u.server.Name, tool)
+	if partial := u.record.Info().Partial; partial != "" {
+		return fmt.Errorf("%w; not all of its tools are known: %s", err, partial)
+	}
+	return err
 }
 
 // errNotYet is for a list that is under way.
@@ -272,29 +284,30 @@ func (u *upstream) inBackground(work func()) bool {
 }
 
 // listTools follows the pages of tools/list to their end or to our bounds.
-func listTools(ctx context.Context, s *transport.Session, overHTTP bool, log *slog.Logger) (catalog.Definitions, error) {
+func listTools(ctx context.Context, s *transport.Session, overHTTP bool, log *slog.Logger) (_ catalog.Definitions, partial string, _ error) {
 	b := catalog.NewBuilder(log)
 	b.OverHTTP = overHTTP && s.InitializeResult() != nil && s.InitializeResult().ProtocolVersion >= remote.FirstWithHeaders
 	err := s.Pages(ctx, transport.MethodListTools, "tools", func(items []json.RawMessage) (bool, error) {
 		more, err := b.Add(ctx, items)
 		if !more && err == nil {
 			log.Warn("the tool list is too long", "kept", b.Count())
+			partial = "the list is too long"
 		}
 		return more, err
 	})
 	var unread *transport.PageError
 	if errors.As(err, &unread) && b.Count() > 0 { // tools that are right do not go with it
 		log.Warn("the rest of the tool list cannot be read", "kept", b.Count(), "err", err)
-		err = nil
+		partial, err = err.Error(), nil
 	}
 	if errors.Is(err, transport.ErrTooManyPages) {
 		log.Warn("the tool list has too many pages", "kept", b.Count())
-		err = nil
+		partial, err = err.Error(), nil
 	}
 	if err != nil {
-		return catalog.Definitions{}, err
+		return catalog.Definitions{}, "", err
 	}
-	return b.Definitions(), nil
+	return b.Definitions(), partial, nil
 }
 
 // recordInfo records what the server said of itself in the handshake.

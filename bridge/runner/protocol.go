@@ -9,6 +9,7 @@ package runner
 //	  │ ◀──────────────────── begun ──────────────── │  the code begins, if start asks for it
 //	  │ ◀──────────── call{id, method, params} ───── │  any number, in parallel
 //	  │ ── reply{id, result | error} ──────────────▶ │
+//	  │ ◀────────────────── cancel{id} ───────────── │  the code has given a call up
 //	  │ ◀──── done{exitCode, result?, error?, …} ─── │  the code has ended
 //	  │ ◀───────────────── end{exitCode} ─────────── │  so have atexit and threads
 //
@@ -77,6 +78,8 @@ type frame struct {
 	ID     int64           `json:"id"`
 	Method string          `json:"method"`
 	Params json.RawMessage `json:"params"`
+	ctx    context.Context // that it is carried out with
+	cancel context.CancelFunc
 
 	// done
 	ExitCode int             `json:"exitCode"` // also of end

@@ -43,6 +43,8 @@ type run struct {
 	ended  bool      // the runner said that it has ended
 	broken error     // the violation of the protocol, if any
 	late   time.Time // when writing fails for good; zero if it does not
+
+	giveUp map[int64]context.CancelFunc // the calls that are being answered
 }
 
 // serve reads frames and answers calls until the runner is done or gone, or ctx
@@ -121,6 +123,7 @@ func (r *run) readFrames(ctx context.Context, calls *sync.WaitGroup) error {
 			return err
 		}
 		made++
+		r.keepCancel(ctx, f)
 		c := call{f, made, release}
 		select {
 		case next <- c:
@@ -130,7 +133,7 @@ func (r *run) readFrames(ctx context.Context, calls *sync.WaitGroup) error {
 		calls.Go(func() {
 			defer contain.Recover("answering the calls of code", r.breakOff)
 			for ; c.f != nil; c = <-next {
-				r.answerOne(ctx, c.number, c.f, c.release)
+				r.answerOne(c.f.ctx, c.number, c.f, c.release)
 				count.Release(1)
 			}
 		})
@@ -245,6 +248,11 @@ func (r *run) note(f *frame) (next func() (last bool, err error)) {
 	case f.Type == "end" && done:
 		r.done.ExitCode, r.ended = f.ExitCode, true
 		return func() (bool, error) { return true, nil }
+	case f.Type == "cancel" && r.ready:
+		if cancel := r.giveUp[f.ID]; cancel != nil {
+			cancel()
+		}
+		return func() (bool, error) { return false, nil }
 	case f.Type == "where" && r.ready && r.clock.Up():
 		return func() (bool, error) { return false, r.dump.addFrames(f.Frames) }
 	}
@@ -288,6 +296,7 @@ func (r *run) answer(ctx context.Context, number int, call *frame, release func(
 	if call.Method == ReadInput && r.start.Input {
 		defer r.clock.Pause()()
 	}
+	defer r.dropCancel(call)
 	answer, err := r.callHost(ctx, number, call)
 	if r.stopped() {
 		release()
@@ -306,6 +315,25 @@ func (r *run) answer(ctx context.Context, number int, call *frame, release func(
 	case err != nil:
 		r.conn.Close() // half a frame may be written; most often the runner is gone
 	}
+}
+
+// keepCancel lets the code give a call up by its ID, from its next frame on.
+func (r *run) keepCancel(ctx context.Context, call *frame) {
+	call.ctx, call.cancel = context.WithCancel(ctx)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.giveUp == nil {
+		r.giveUp = map[int64]context.CancelFunc{}
+	}
+	r.giveUp[call.ID] = call.cancel
+}
+
+// dropCancel forgets a call that was answered.
+func (r *run) dropCancel(call *frame) {
+	defer call.cancel()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.giveUp, call.ID)
 }
 
 // breakOff records that the runner has violated the protocol, or that we cannot go on.

@@ -28,6 +28,8 @@ type checked struct {
 	Error  string `json:"error,omitempty"`
 	Pins   string `json:"pins,omitempty"` // what differs from what is pinned of its tools
 
+	Partial string `json:"partial,omitempty"` // why it may have more tools
+
 	reason string   // the error without the further lines that the server wrote
 	lines  []string // those
 }
@@ -126,6 +128,11 @@ func (r *checked) check(ctx context.Context, p *mcpproxy.Proxy) {
 		}
 		return
 	}
+	for _, st := range p.Servers() {
+		if st.Name == r.Name && st.Partial != "" {
+			r.Partial = "not all of its tools are known: " + st.Partial
+		}
+	}
 	pinned, err := p.Pins(r.Name)
 	if r.Pins = pinRemark(r.Name, pinned); err != nil {
 		r.Pins = err.Error()
@@ -142,7 +149,7 @@ func printChecked(c *cli.Context, s *console.Streams, rows []checked) error {
 		if r.Status == "ready" {
 			tools, took = fmt.Sprint(r.Tools), fmt.Sprintf("%d ms", r.Millis)
 		}
-		cells = append(cells, []string{r.Name, r.Status, tools, took, console.OneLine(cmp.Or(r.reason, r.Error, r.Pins), maxRemark)})
+		cells = append(cells, []string{r.Name, r.Status, tools, took, console.OneLine(cmp.Or(r.reason, r.Error, r.Partial, r.Pins), maxRemark)})
 	}
 	err := console.PrintTable(s.Out, []console.Column{
 		{Name: "NAME"},

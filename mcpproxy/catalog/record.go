@@ -20,6 +20,7 @@ type ServerInfo struct {
 	About        string           `json:"about,omitempty"`        // its description of itself
 	Instructions string           `json:"instructions,omitempty"` // to the model, as the server wishes
 	Failure      string           `json:"failure,omitempty"`      // why the last start or listing failed, if it did
+	Partial      string           `json:"partial,omitempty"`      // why not all of its tools are in the list, if so
 }
 
 // A Record holds what is known of one server: in memory, and in the store under the

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"strings"
 
 	"github.com/toolcell/toolcell/mcpproxy/rawjson"
 )
@@ -14,6 +15,10 @@ type Trace struct {
 	Request bool            // it has a method
 	Answer  bool            // it has a result or, beside a version, an error
 	Version bool            // it says that it is JSON-RPC
+	// Cut reports that it ends before its ID does, or before any. Begins are the digits of
+	// the ID that are there.
+	Cut    bool
+	Begins string
 }
 
 // maxTraces bounds what is looked for.
@@ -35,7 +40,7 @@ func TracesContext(ctx context.Context, raw []byte) (found []Trace) {
 	failed := false
 	flush := func() {
 		t.Answer = t.Answer || t.Version && failed
-		if (t.ID != nil || t.Answer || t.Request) && len(found) < maxTraces {
+		if (t.ID != nil || t.Answer || t.Request || t.Cut) && len(found) < maxTraces {
 			found = append(found, t)
 		}
 		t, failed = Trace{}, false
@@ -56,6 +61,7 @@ func TracesContext(ctx context.Context, raw []byte) (found []Trace) {
 				case value == nil:
 				case name == `"id"`:
 					t.ID = damagedID(value)
+					t.Begins = string(bytes.TrimLeft(value[:min(len(value), maxDigits)], `"`))
 				case name == `"method"`:
 					t.Request = true
 				case name == `"jsonrpc"`:
@@ -78,8 +84,18 @@ func TracesContext(ctx context.Context, raw []byte) (found []Trace) {
 		}
 		i++
 	}
+	t.Cut = depth >= level && t.ID == nil && !t.Request && (t.Version || beginsMessage(raw))
 	flush()
 	return found
+}
+
+// maxDigits bounds the digits of an ID of ours, with a quote before them.
+const maxDigits = 20
+
+// beginsMessage reports whether raw ends within what most messages begin with.
+func beginsMessage(raw []byte) bool {
+	const beginning = `{"jsonrpc":`
+	return len(raw) > 2 && strings.HasPrefix(beginning, string(raw[:min(len(raw), len(beginning)+1)]))
 }
 
 // betweenLooks is how many bytes are read between two looks at a context.

@@ -58,16 +58,21 @@ func TestTracesOfDamagedMessages(t *testing.T) {
 		`{"result":{"x":"\x41 {[\" "},"id":1764115200123456789}`:            {"1764115200123456789 answer"},
 		`{"jsonrpc":"2.0","id":3,"result":{"x":"cut`:                        {"3 answer"},
 		`{"jsonrpc":"2.0","id":3,"err`:                                      {"3 "},
-		`{"jsonrpc":"2.0","id":3`:                                           nil, // it may be 34
+		`{"jsonrpc":"2.0","id":3`:                                           {" cut 3"}, // it may be 34
+		`{"jsonrpc": "2.0", "id": "34`:                                      {" cut 34"},
+		`{"jsonrpc":"2.0"`:                                                  {" cut "},
+		`{"js`:                                                              {" cut "},
+		`{"jsonl":1`:                                                        nil,
+		`{"jsonrpc":"2.0","id":3,"method":"x","par`:                         {"3 request"},
 		`{"result":{"content":[{"type":"text","text":"cut`:                  {" answer"},
 		`{"jsonrpc":"2.0","error":{"code":NaN},"id":null}`:                  {" answer"},
 		`{"jsonrpc":"2.0","id":3,"method":"ping","params":NaN}`:             {"3 request"},
 		`{"method":"notifications/progress","params":{"id":3,"x":NaN}}`:     {" request"},
 		`[{"id":1,"result":{}},{"id":2,"result":NaN},{"result":{},"id":"x"`: {"1 answer", "2 answer", " answer"},
 		`{"level":"error","error":"boom","time":NaN}`:                       nil,
-		`[INFO] {"id":3}`:    nil,
-		`{"text":"\"id\":3,`: nil,
-		`{`:                  nil,
+		`[INFO] {"id":3}`:                                                   nil,
+		`{"text":"\"id\":3,`:                                                nil,
+		`{`:                                                                 nil,
 	} {
 		var got traces
 		for _, tr := range Traces([]byte(raw)) {
@@ -77,6 +82,9 @@ func TestTracesOfDamagedMessages(t *testing.T) {
 			}
 			if tr.Request {
 				what = "request"
+			}
+			if tr.Cut {
+				what = strings.TrimSpace(what+" cut") + " " + tr.Begins
 			}
 			got = append(got, string(tr.ID)+" "+what)
 		}

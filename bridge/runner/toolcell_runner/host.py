@@ -86,10 +86,23 @@ class Host:
             except RuntimeError:
                 pass  # the loop was closed: no task waits any more
 
-        self._post(method, params, deliver, loop)
-        return result_of(await future)
+        number = self._post(method, params, deliver, loop)
+        try:
+            return result_of(await future)
+        except asyncio.CancelledError:
+            self._cancel(number)
+            raise
 
-    def _post(self, method: str, params: Any, deliver: Callable[[Any], None], loop: Any = None) -> None:
+    def _cancel(self, number: int) -> None:
+        """Tells the host that nothing waits for the reply of a call."""
+        if self._waiting.pop(number, None):
+            try:
+                self._channel.send({"type": "cancel", "id": number})
+            except OSError:
+                pass  # it is gone
+
+    def _post(self, method: str, params: Any, deliver: Callable[[Any], None], loop: Any = None) -> int:
+        """Sends a request, and returns its number."""
         if self.derived and isinstance(params, dict):
             params["derived"] = True
         # A forked process shares the socket: what it read would be missing here.
@@ -109,6 +122,7 @@ class Host:
             if isinstance(error, OSError):
                 raise MCPError(HUNG_UP) from None
             raise
+        return number
 
     def tell_begun(self) -> None:
         """Tells the host that the code begins. An interrupt that comes now is the code's, also in here."""

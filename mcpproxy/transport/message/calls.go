@@ -6,6 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
+	"maps"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -140,6 +143,7 @@ type Calls struct {
 	mu      sync.Mutex
 	waiting map[jsonrpc.ID]*Call
 	own     map[jsonrpc.ID]string // the SDK's own, with their methods
+	last    int64                 // ID that the SDK gave: it counts them
 
 	strays int   // unreadable answers of which nobody knows to what
 	why    error // the last of them
@@ -159,6 +163,9 @@ func (c *Calls) Add(ctx context.Context, msg jsonrpc.Message) {
 		}
 		return
 	}
+	if id, ok := req.ID.Raw().(int64); ok {
+		c.last = max(c.last, id)
+	}
 	made := CallOf(ctx)
 	if made == nil {
 		if c.own == nil {
@@ -174,6 +181,22 @@ func (c *Calls) Add(ctx context.Context, msg jsonrpc.Message) {
 	}
 	made.id = req.ID
 	c.waiting[req.ID] = made
+}
+
+// Foreign returns an error for an answer whose ID no request had yet. An ID of an earlier
+// request is that of an answer that came late or twice.
+func (c *Calls) Foreign(id jsonrpc.ID, said error) *StrayError {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	i, ok := id.Raw().(int64)
+	if ok && i > 0 && i <= c.last {
+		return nil
+	}
+	written := fmt.Append(nil, id.Raw())
+	if said == nil {
+		said = foreign(written)
+	}
+	return &StrayError{string(written), said}
 }
 
 // Keep takes the result of an answer, and returns the one that the SDK gets.
@@ -242,9 +265,32 @@ func (c *Calls) Unreadable(ctx context.Context, raw []byte, why error) (failed [
 			}
 		} else if t.Answer && !t.Request {
 			c.stray(why)
+		} else if t.Cut {
+			failed = append(failed, c.cut(t.Begins, why)...)
 		}
 	}
 	return failed
+}
+
+// cut takes an answer whose ID begins with these digits. It fails the request that it is
+// for if there is only one.
+func (c *Calls) cut(digits string, why error) []jsonrpc.Message {
+	var ids []jsonrpc.ID
+	for _, all := range []iter.Seq[jsonrpc.ID]{maps.Keys(c.waiting), maps.Keys(c.own)} {
+		for id := range all {
+			if strings.HasPrefix(fmt.Sprint(id.Raw()), digits) {
+				ids = append(ids, id)
+			}
+		}
+	}
+	switch len(ids) {
+	case 0:
+		return nil
+	case 1:
+		return []jsonrpc.Message{c.fail(ids[0], why)}
+	}
+	c.stray(why)
+	return nil
 }
 
 // Stray takes an answer without an ID that could be one of ours.

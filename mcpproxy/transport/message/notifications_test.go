@@ -3,6 +3,7 @@ package message
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -91,6 +92,13 @@ func TestRequestsOfAServerAreBounded(t *testing.T) {
 		time.Sleep(time.Hour)
 		if got := admitted(); got != 100 {
 			t.Errorf("%d after an hour", got)
+		}
+		time.Sleep(time.Hour)
+		long := strings.Repeat("7", 2000)
+		for _, request := range []string{`{"jsonrpc":"2.0","id":` + long + `,"method":"ping"}`, `{"jsonrpc":"2.0","id":"` + long + `","method":"ping"}`, `{"jsonrpc":"2.0","id":1,"method":"` + long + `"}`} {
+			if msg, err := n.Decode(t.Context(), []byte(request), nil); msg != nil {
+				t.Errorf("%.60s: %v, %v", request, msg, err)
+			}
 		}
 	})
 }

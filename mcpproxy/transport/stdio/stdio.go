@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"regexp"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -38,6 +39,8 @@ type Transport struct {
 	end   context.CancelFunc
 	once  sync.Once
 
+	behind   bool                  // the line that was read stands behind other text
+	unsent   atomic.Int64          // bytes of answers that the server has not read
 	spread   message.Buffer        // the lines so far of a message that is written over several
 	pending  []jsonrpc.Message     // the rest of a batch
 	asked    atomic.Bool           // server/discover was written
@@ -84,12 +87,25 @@ func (t *Transport) Write(ctx context.Context, msg jsonrpc.Message) (err error) 
 	if err != nil {
 		return err
 	}
+	if _, ok := msg.(*jsonrpc.Response); ok {
+		size := int64(len(line) + answerSize)
+		defer t.unsent.Add(-size)
+		if t.unsent.Add(size) > maxUnsent {
+			return nil // the server does not read
+		}
+	}
 	err = t.send(ctx, line)
 	if req, ok := msg.(*jsonrpc.Request); ok && req.Method == message.MethodDiscover && err == nil {
 		t.asked.Store(true)
 	}
 	return err
 }
+
+// Bounds on answers to requests of a server that does not read, in bytes.
+const (
+	maxUnsent  = 4 << 20
+	answerSize = 16 << 10 // of what waits with each
+)
 
 // send writes one line. It returns when ctx ends even if the server reads
 // nothing; a line that was begun is then finished in the background, as half a
@@ -163,6 +179,10 @@ func (t *Transport) readMessage() error {
 	}
 	defer release()
 	for _, raw := range message.Batch(t.ctx, line.Text) {
+		if t.behind && !isAnswer(raw) {
+			t.proc.output.add("stdout", raw)
+			continue
+		}
 		msgs, err := t.take(raw)
 		if err != nil {
 			return err
@@ -171,6 +191,13 @@ func (t *Transport) readMessage() error {
 	}
 	t.pending = append(t.pending, t.calls.Strays()...)
 	return nil
+}
+
+// isAnswer reports whether all of raw is an answer. What stands behind other text in a line
+// is taken for one only then: logs have requests and parts of messages in them.
+func isAnswer(raw []byte) bool {
+	m, err := wire.Read(raw)
+	return err == nil && m.Method == nil && (m.Result != nil || m.Error != nil)
 }
 
 // join returns a whole message, or an empty one. "Messages MUST NOT contain embedded
@@ -237,15 +264,26 @@ func (t *Transport) endOfInput(err error) {
 func (t *Transport) readLine() (line message.Buffer, err error) {
 	line = t.newBuffer()
 	begun, wanted := false, true
+	var before []byte // the end of what was passed over
+	t.behind = false
 	for {
 		piece, ended, err := t.in.Piece()
 		if !begun {
 			if trimmed := bytes.TrimLeft(wire.TrimMark(piece), " \t"); len(trimmed) > 0 {
 				begun = true
 				wanted = bytes.IndexByte(beginnings, trimmed[0]) >= 0 || len(t.spread.Text) > 0
-				if !wanted {
-					t.proc.output.add("stdout", trimmed)
+				if at := messageIn(trimmed); !wanted {
+					t.proc.output.add("stdout", trimmed[:at])
 				}
+			}
+		}
+		if begun && !wanted {
+			piece = append(before, piece...)
+			at := messageIn(piece)
+			if wanted = at < len(piece); wanted {
+				t.behind, piece = true, piece[at:]
+			} else {
+				before = bytes.Clone(piece[max(0, len(piece)-maxOpening):])
 			}
 		}
 		if begun && wanted {
@@ -263,6 +301,21 @@ func (t *Transport) readLine() (line message.Buffer, err error) {
 			return line, io.EOF // also "file already closed", when we ended it ourselves
 		}
 	}
+}
+
+// opening finds where a message may begin behind other text: a server has logged something
+// without ending the line.
+var opening = regexp.MustCompile(`\{[ \t]{0,8}"(?:jsonrpc|id|result|error)"`)
+
+// maxOpening is how long a part of an opening can be.
+const maxOpening = len(`{        "jsonrpc"`)
+
+// messageIn returns where a message may begin in a text, or the length of text.
+func messageIn(text []byte) int {
+	if at := opening.FindIndex(text); at != nil {
+		return at[0]
+	}
+	return len(text)
 }
 
 // newBuffer returns a buffer for one message. One that does not end ends the session.
@@ -327,6 +380,9 @@ func (t *Transport) decode(raw []byte) ([]jsonrpc.Message, error) {
 	// Nearly every message, and the SDK makes much garbage of each.
 	if a := message.AnswerOf(t.ctx, raw); a != nil {
 		t.answered.Store(true)
+		if stray := t.calls.Foreign(a.ID, nil); stray != nil {
+			return t.undecoded(raw, stray), nil
+		}
 		return []jsonrpc.Message{t.calls.Keep(a.ID, a.Reply)}, nil
 	}
 	msg, err := t.notes.Decode(t.ctx, raw, nil)
@@ -342,15 +398,21 @@ func (t *Transport) decode(raw []byte) ([]jsonrpc.Message, error) {
 	if req, ok := msg.(*jsonrpc.Request); !ok || req.IsCall() {
 		t.answered.Store(true)
 	}
-	if res, ok := msg.(*jsonrpc.Response); ok && res.Error == nil {
+	res, isAnswer := msg.(*jsonrpc.Response)
+	if !isAnswer {
+		return []jsonrpc.Message{msg}, nil
+	}
+	if stray := t.calls.Foreign(res.ID, res.Error); stray != nil {
+		return t.undecoded(raw, stray), nil
+	}
+	if res.Error == nil {
 		reply, err := message.ReplyOf(t.ctx, res.Result)
 		if err != nil {
 			return nil, err
 		}
 		return []jsonrpc.Message{t.calls.Keep(res.ID, reply)}, nil
-	} else if ok {
-		t.calls.Answered(res.ID)
 	}
+	t.calls.Answered(res.ID)
 	return []jsonrpc.Message{msg}, nil
 }
 

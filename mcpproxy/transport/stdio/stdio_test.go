@@ -36,6 +36,8 @@ func TestReadPassesOverWhatIsNoMessage(t *testing.T) {
 	}, "\n"), 4096)
 	fourth, _ := jsonrpc.MakeID(4.0)
 	w.calls.Add(t.Context(), &jsonrpc.Request{ID: fourth, Method: "ping"})
+	sixth, _ := jsonrpc.MakeID(6.0)
+	w.calls.Add(t.Context(), &jsonrpc.Request{ID: sixth, Method: "ping"})
 	var got []any
 	for {
 		msg, err := w.Read(t.Context())
@@ -72,6 +74,8 @@ func TestReadRefusesEndlessMessage(t *testing.T) {
 		t.Errorf("err = %v", err)
 	}
 	w = wireOver(t, strings.Repeat("x", 1<<20)+"\n"+`{"jsonrpc":"2.0","id":1,"result":{}}`, 4096)
+	first, _ := jsonrpc.MakeID(1.0)
+	w.calls.Add(t.Context(), &jsonrpc.Request{ID: first, Method: "ping"})
 	if _, err := w.Read(t.Context()); err != nil {
 		t.Errorf("an endless log line broke the connection: %v", err)
 	}
