@@ -451,6 +451,11 @@ def test_nothing_real_comes_of_a_stand_in(planned: Any, name: str, need: Any) ->
         assert host.Host.derived or "<result 3>" in str(value)
 
 
+def test_what_kind_of_value_it_is_is_not_known(planned: Any) -> None:
+    assert not isinstance(planned.other, dict)
+    assert host.Host.derived
+
+
 def test_a_stand_in_is_no_mapping_of_arguments(planned: Any) -> None:
     with pytest.raises(TypeError, match="takes a mapping or keyword arguments, not PlannedResult"):
         arguments.arguments_of(planned.other)
@@ -475,8 +480,8 @@ def test_a_stand_in_is_unwrapped_as_values_are(shape: Any, want: Any) -> None:
 def test_a_stand_in_can_be_copied_and_asked_what_it_can_do(planned: Any) -> None:
     assert str(copy.deepcopy(planned.title)) == "<result 3>.title"
     assert not hasattr(planned, "_repr_png_") and not hasattr(planned.other, "__await__")
-    assert pretty.show(planned) == "<result 3>" and pretty.show([planned.number]) == "[<result 3>.number]"
     assert not host.Host.derived
+    assert pretty.show(planned) == "<result 3>" and pretty.show([planned.number]) == "[<result 3>.number]"
 
 
 def test_a_module_that_another_thread_imports_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -95,7 +95,7 @@ class Host:
 
     def _cancel(self, number: int) -> None:
         """Tells the host that nothing waits for the reply of a call."""
-        if self._waiting.pop(number, None):
+        if os.getpid() == self._pid and self._waiting.pop(number, None):
             try:
                 self._channel.send({"type": "cancel", "id": number})
             except OSError:

@@ -25,6 +25,11 @@ class PlannedResult:
     def __init__(self, text: str, root: str, shape: Shape = None, *, computed: bool = False) -> None:
         self.stands_for, self._root, self._shape, self._computed = text, root, shape or None, computed
 
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        lose()  # isinstance(): the code asks what the result is
+        return PlannedResult
+
     def __repr__(self) -> str:
         return self.stands_for
 

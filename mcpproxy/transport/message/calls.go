@@ -283,10 +283,11 @@ func (c *Calls) cut(digits string, why error) []jsonrpc.Message {
 			}
 		}
 	}
-	switch len(ids) {
-	case 0:
+	others := digits != "" && strings.Trim(digits, "0123456789") == ""
+	switch {
+	case len(ids) == 0 && others: // it is for no request that waits
 		return nil
-	case 1:
+	case len(ids) == 1:
 		return []jsonrpc.Message{c.fail(ids[0], why)}
 	}
 	c.stray(why)

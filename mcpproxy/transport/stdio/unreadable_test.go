@@ -28,6 +28,7 @@ func TestRequestsThatCanHaveNoAnswerFail(t *testing.T) {
 		"cut off before the ID":          {right + "\n" + `{"jsonrpc": "2.0", "id":` + "\n", `2: the server's answer cannot be read: it is cut off after`},
 		"cut off after the version":      {right + "\n" + `{"jsonrpc":"2.` + "\n", `2: the server's answer cannot be read: it is cut off after`},
 		"cut off at the beginning":       {right + "\n" + `{"jso`, `2: the server's answer cannot be read: it is cut off after`},
+		"cut off inside null":            {right + "\n" + `{"jsonrpc":"2.0","id":nu` + "\n", `2: the server's answer cannot be read: it is not JSON from byte 22 on`},
 		"cut off in another's ID":        {`{"jsonrpc":"2.0","id":7` + "\n" + right + "\n" + also, ""},
 		"under an ID of nobody":          {right + "\n" + `{"jsonrpc":"2.0","id":99,"result":{}}`, `2: the server's answer cannot be read: it has the id 99, and no request does`},
 		"under the next ID, both":        {strings.ReplaceAll(also+"\n"+also, `"id":2`, `"id":3`), `1: the server's answer cannot be read: it has the id 3`},
