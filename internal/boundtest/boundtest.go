@@ -20,6 +20,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -32,6 +33,7 @@ import (
 type Parser struct {
 	Row    string // its name in rows.go
 	Shapes []Shape
+	Worst  string // the shape of which all that a row allows is measured for its memory; the first if it is empty
 	Before func() // makes what has to be there, which is not measured; may be nil
 
 	// Parse takes all bytes at once and cannot be cancelled.
@@ -88,6 +90,9 @@ func Run(t *testing.T, parsers ...Parser) {
 		if (p.Parse == nil) != row.Cancels || p.Read != nil && p.ParseContext != nil {
 			t.Errorf("%q: a parser that obeys a context has Read or ParseContext and says so in its row, and any other has Parse", p.Row)
 			continue
+		}
+		if p.Worst != "" && !slices.ContainsFunc(p.Shapes, func(s Shape) bool { return s.Name == p.Worst }) {
+			t.Errorf("%q has no shape %q, which it says is the worst", p.Row, p.Worst)
 		}
 		run(t, p, row)
 	}

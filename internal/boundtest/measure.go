@@ -61,6 +61,11 @@ func measure(p Parser, row Row, s Shape) (r report) {
 		}
 		return r
 	}
+	if row.Room > 0 && row.Bytes > limit && s.Name == cmp.Or(p.Worst, p.Shapes[0].Name) {
+		limit = row.Bytes // for its memory
+		once(limit)
+		limit = largest
+	}
 	for range tries {
 		ended := endAfter
 		if p.ParseContext != nil {

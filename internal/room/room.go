@@ -1,9 +1,9 @@
 // Package room bounds the memory that decoding takes in this process: what code and
 // servers send may need many times its size while it is read.
 //
-// It promises that all decoding together stays within Large and Small, and all fetching within Fetches, that whoever waits
-// for room stops waiting with its context, and that a large input keeps no small one
-// waiting.
+// It promises that all decoding together stays within Large and Small, all that has come of
+// messages of servers within Arriving, and all fetching within Fetches, that whoever waits for
+// room stops waiting with its context, and that a large input keeps no small one waiting.
 package room
 
 import (

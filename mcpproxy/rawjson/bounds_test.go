@@ -10,7 +10,7 @@ import (
 
 func TestBounds(t *testing.T) {
 	boundtest.Run(t, boundtest.Parser{
-		Row: "arguments of a call", Shapes: append(boundtest.JSON("", ""), boundtest.JSON(`{"a":`, "}")[1]),
+		Row: "arguments of a call", Shapes: append(boundtest.JSON("", ""), boundtest.JSON(`{"a":`, "}")[1]), Worst: "long keys",
 		ParseContext: func(ctx context.Context, text []byte) error {
 			_, err := room.Decode(ctx, "reading", len(text), room.Arguments, func() ([]byte, error) { return Canonical(text) })
 			return err

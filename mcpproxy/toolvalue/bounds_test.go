@@ -14,7 +14,7 @@ func TestBounds(t *testing.T) {
 		boundtest.Repeated("texts", `{"content":[{"type":"text","text":"`, `\"\u00e9`, `"}]}`),
 	)
 	boundtest.Run(t, boundtest.Parser{
-		Row: "result of a tool", Shapes: shapes,
+		Row: "result of a tool", Shapes: shapes, Worst: "texts",
 		ParseContext: func(ctx context.Context, text []byte) error {
 			_, err := Of(ctx, text)
 			return err

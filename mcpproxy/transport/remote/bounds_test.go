@@ -64,7 +64,7 @@ func TestBounds(t *testing.T) {
 			argumentHeaders(h, schema, text)
 			return errors.New(h.Get("Mcp-Param-X"))
 		}},
-		boundtest.Parser{Row: "events of a server", Shapes: events, Read: func(ctx context.Context, r io.Reader) error {
+		boundtest.Parser{Row: "events of a server", Shapes: events, Worst: "many small objects in an event", Read: func(ctx context.Context, r io.Reader) error {
 			_, err := io.Copy(io.Discard, newEvents(ctx, link(), body{ctx, r}, func() {}, nil))
 			return err
 		}},

@@ -45,7 +45,7 @@ func TestBounds(t *testing.T) {
 	)
 	lines = append(lines, boundtest.Pick(boundtest.JSON(`{"jsonrpc":"2.0","id":1,"result":`, "}\n"), "deep lists", "open objects", "many small objects", "escapes")...)
 	boundtest.Run(t,
-		boundtest.Parser{Row: "messages of a server, stdio", Shapes: lines, Read: func(ctx context.Context, r io.Reader) error {
+		boundtest.Parser{Row: "messages of a server, stdio", Shapes: lines, Worst: "a message in lines", Read: func(ctx context.Context, r io.Reader) error {
 			w := &Transport{
 				ctx: ctx, notes: message.NewNotifications(func() {}), limit: message.MaxSize, proc: OverPipes(nil, nil),
 				in: &wire.Lines{In: bufio.NewReaderSize(pipe{ctx, r}, 64<<10)},
