@@ -26,10 +26,10 @@ func measure(p Parser, row Row, s Shape) (r report) {
 	once := func(n int) size {
 		text := s.Make(n)
 		took, peak, err := cost(p, text)
-		if len(text) <= limit { // no more comes to it
-			r.Peak = max(r.Peak, peak)
-		}
 		if row.Room > 0 {
+			if len(text) <= limit { // no more comes to it
+				r.Peak = max(r.Peak, peak)
+			}
 			r.Over = max(r.Over, peak-row.Room*len(text)-garbage)
 		}
 		found := size{Bytes: len(text), Took: time.Duration(float64(took) / slow)}
@@ -52,6 +52,9 @@ func measure(p Parser, row Row, s Shape) (r report) {
 		n = min(4*n, limit)
 	}
 	r.Large = best(min(10*n, 2*largest), mostGrowth*max(r.Small.Took, enough))
+	if row.Room == 0 {
+		r.Peak = mostInUse(p, s, limit)
+	}
 	if p.Parse != nil {
 		r.Whole = best(limit, row.whole())
 		for part := range 4 { // what has too many parts is refused, and less of it is slower
@@ -80,6 +83,18 @@ func measure(p Parser, row Row, s Shape) (r report) {
 
 // garbage is memory that one call may take however short its input is.
 const garbage = 24 << 20
+
+// mostInUse returns the most memory that a call has in use at one moment. The collector
+// runs all the time: what garbage may lie around is bounded for the whole process, by Go's
+// memory limit.
+func mostInUse(p Parser, s Shape, limit int) (peak int) {
+	defer debug.SetGCPercent(debug.SetGCPercent(20))
+	for part := range 5 { // what has too many parts is refused, and less of it may take more
+		_, used, _ := cost(p, s.Make(limit>>part))
+		peak = max(peak, used)
+	}
+	return peak
+}
 
 // cost feeds a text to the parser.
 func cost(p Parser, text []byte) (took time.Duration, peak int, err error) {
