@@ -82,7 +82,7 @@ func (p *Proxy) Call(ctx context.Context, r CallRequest) (CallResult, error) {
 
 // authorize asks the policy whether the call may be made with these arguments, and
 // reports to Sent that it goes out.
-func (r CallRequest) authorize(u *upstream, t CheckedTool, args json.RawMessage) error {
+func (r CallRequest) authorize(ctx context.Context, u *upstream, t CheckedTool, args json.RawMessage) error {
 	s := u.server
 	c := policy.Call{
 		Server: policyNames(s), Identity: u.identity + t.Digest,
@@ -95,7 +95,7 @@ func (r CallRequest) authorize(u *upstream, t CheckedTool, args json.RawMessage)
 			return err
 		}
 	}
-	if err := r.Run.Authorize(c); err != nil {
+	if err := r.Run.Authorize(ctx, c); err != nil {
 		return err
 	}
 	if c.Planned {

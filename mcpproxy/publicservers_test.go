@@ -134,7 +134,7 @@ func TestPolicyHitsToolsOfPublicServers(t *testing.T) {
 			for _, kind := range []string{"name", "alias"} {
 				s := policy.Server{Name: fmt.Sprint(kind, i)}
 				for j, other := range tools {
-					err := run.Authorize(policy.Call{Server: s, Tool: policy.Tool{Name: other.Name, Alias: other.Alias}})
+					err := run.Authorize(t.Context(), policy.Call{Server: s, Tool: policy.Tool{Name: other.Name, Alias: other.Alias}})
 					if denied := err != nil; denied != (i == j) {
 						t.Errorf("%s: a rule for %q (%s) hits %q: %v", server, tools[i].Name, tools[i].Alias, other.Name, err)
 					}

@@ -49,7 +49,7 @@ func (u *upstream) call(ctx context.Context, r CallRequest, args json.RawMessage
 	if err != nil {
 		return CallResult{}, err
 	}
-	if err := r.authorize(u, u.trusted(t), args); err != nil {
+	if err := r.authorize(ctx, u, u.trusted(t), args); err != nil {
 		return CallResult{}, err
 	}
 	asked := newRelay(u, s, t.Name, asking{r.Elicits, r.Elicit}, left)

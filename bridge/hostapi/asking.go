@@ -125,7 +125,7 @@ func namedAsRead(tool string) bool {
 func (a *API) authorizeRead(ctx context.Context, number int, server config.Server, what string, arguments json.RawMessage) (context.Context, error) {
 	for {
 		c := policy.Call{Server: policyNames(server), Identity: server.Fingerprint(), Reasons: a.flow.reasons(server)}
-		err := a.policy.Authorize(c)
+		err := a.policy.Authorize(ctx, c)
 		var ask *policy.Ask
 		if errors.As(err, &ask) && a.asker != nil {
 			shown := *ask
@@ -144,7 +144,7 @@ func (a *API) authorizeRead(ctx context.Context, number int, server config.Serve
 				continue
 			}
 			c.Allowed = ask.Same
-			err = a.policy.Authorize(c)
+			err = a.policy.Authorize(ctx, c)
 			ctx = mcpproxy.OfEntry(ctx, c.Identity)
 		}
 		if err == nil {

@@ -17,8 +17,8 @@ import (
 // askedServer is up, and authorizes calls and reads.
 type askedServer struct{ oneServer }
 
-func (askedServer) Call(_ context.Context, r mcpproxy.CallRequest) (mcpproxy.CallResult, error) {
-	err := r.Run.Authorize(policy.Call{Server: policy.Server{Name: r.Server}, Tool: policy.Tool{Name: r.Tool}, Arguments: r.Arguments, Allowed: r.Allowed})
+func (askedServer) Call(ctx context.Context, r mcpproxy.CallRequest) (mcpproxy.CallResult, error) {
+	err := r.Run.Authorize(ctx, policy.Call{Server: policy.Server{Name: r.Server}, Tool: policy.Tool{Name: r.Tool}, Arguments: r.Arguments, Allowed: r.Allowed})
 	return mcpproxy.CallResult{JSON: json.RawMessage(`{}`)}, err
 }
 

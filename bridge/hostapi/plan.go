@@ -198,7 +198,7 @@ func (a *API) Planned() int {
 // planRead plans that something other than a tool is read: what is asked for has the
 // result of a planned call. The answer is as that of planner.add.
 func (a *API) planRead(ctx context.Context, number int, server config.Server, what string, args json.RawMessage) (json.RawMessage, error) {
-	if err := a.policy.Authorize(policy.Call{Server: policyNames(server), Planned: true}); err != nil {
+	if err := a.policy.Authorize(ctx, policy.Call{Server: policyNames(server), Planned: true}); err != nil {
 		return nil, err
 	}
 	place, err := a.planner.place(ctx, number, server.Name, what, args)

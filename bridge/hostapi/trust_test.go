@@ -24,8 +24,8 @@ type changingServer struct {
 
 func (c *changingServer) Lookup(string) (config.Server, error) { return *c.entry, nil }
 
-func (c *changingServer) Call(_ context.Context, r mcpproxy.CallRequest) (mcpproxy.CallResult, error) {
-	err := r.Run.Authorize(policy.Call{
+func (c *changingServer) Call(ctx context.Context, r mcpproxy.CallRequest) (mcpproxy.CallResult, error) {
+	err := r.Run.Authorize(ctx, policy.Call{
 		Server: policy.Server{Name: r.Server}, Identity: c.entry.Fingerprint(), Arguments: r.Arguments, Allowed: r.Allowed,
 		Tool: policy.Tool{Name: r.Tool, ReadOnly: c.accepted == "d1", Unaccepted: "it is new", Acceptable: true, Digest: "d1"},
 	})

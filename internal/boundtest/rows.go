@@ -68,7 +68,7 @@ var Rows = []Row{
 	{Name: "text with secrets", From: "a server", Bytes: 80 << 10, Peak: 16, AtOnce: 16},
 	{Name: "message of the client", From: "a client", Bytes: 32 << 20, Depth: "1,000", Count: "100,000 in a list", Time: 2000 * ms, Peak: 256, AtOnce: 1},
 	{Name: "answer to a form", From: "a client", Bytes: 64 << 10, Peak: 32, AtOnce: 16},
-	{Name: "arguments under conditions", From: "code", Bytes: 48 << 20, Depth: "10,000", Count: "64 KiB of a text", Time: 1000 * ms, Peak: 64, AtOnce: 16},
+	{Name: "arguments under conditions", From: "code", Bytes: 48 << 20, Depth: "10,000", Count: "64 KiB of a text, 1 MiB of a number", Peak: 24, Of: "what shares room", Cancels: true},
 	{Name: "output that hints look at", From: "code", Bytes: 1 << 20, Count: "64 KiB of output, 128 KiB of code, 16 KiB of an error", Peak: 64, AtOnce: 16},
 	{Name: "fences around code and results", From: "code", Bytes: 4 << 20, Time: 200 * ms, Peak: 192, AtOnce: 16},
 	{Name: "output of code", From: "code", Count: "200,000 lines", Peak: 64, AtOnce: 32, Cancels: true},

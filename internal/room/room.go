@@ -40,6 +40,7 @@ const (
 	Schema     = 64 // of a tool
 	Form       = 64 // of a server
 	Message    = 1  // of a server: its parts stay where they are
+	Conditions = 64 // arguments of a call that are looked at
 )
 
 var (

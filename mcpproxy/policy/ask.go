@@ -2,11 +2,14 @@ package policy
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/toolcell/toolcell/internal/room"
+	"github.com/toolcell/toolcell/mcpproxy/policy/condition"
 	"github.com/toolcell/toolcell/mcpproxy/policy/rulefile"
 )
 
@@ -80,7 +83,7 @@ func (a askRule) rule(t Tool) (rule string, ok bool) {
 
 // ask returns what the user has to be asked before a call goes out, or nil. Rules add
 // up over all sections, as those of deny do.
-func (r *rules) ask(c Call) *Ask {
+func (r *rules) ask(ctx context.Context, c Call) *Ask {
 	once := len(c.Reasons) > 0
 	var why rulefile.Reasons
 	for _, reason := range c.Reasons {
@@ -105,11 +108,9 @@ func (r *rules) ask(c Call) *Ask {
 			if !ts.about(c.Tool) {
 				continue
 			}
-			for _, w := range ts.when {
-				if reason, asks := w.Check(c.Arguments); asks {
-					once = true
-					why.Add(r.rule(ts.whenName(), reason))
-				}
+			for _, reason := range ts.reasons(ctx, c.Arguments) {
+				once = true
+				why.Add(r.rule(ts.whenName(), reason))
 			}
 		}
 	}
@@ -117,6 +118,26 @@ func (r *rules) ask(c Call) *Ask {
 		return nil
 	}
 	return &Ask{Server: c.Server.Name, Tool: c.Tool.Name, Reasons: why, Arguments: c.Arguments, Once: once, Identity: c.Identity, Hint: hint}
+}
+
+// reasons returns why the user is asked about a call with these arguments, by the
+// conditions of a tool. They are not all there if ctx has ended.
+func (ts toolSection) reasons(ctx context.Context, arguments json.RawMessage) (all []string) {
+	if len(ts.when) == 0 {
+		return nil
+	}
+	// The forms of a text take much memory, but only of a short one.
+	release, err := room.Take(ctx, min(len(arguments), condition.MaxWritten), room.Conditions)
+	if err != nil {
+		return nil
+	}
+	defer release()
+	for _, w := range ts.when {
+		if reason, asks := w.Check(ctx, arguments); asks {
+			all = append(all, reason)
+		}
+	}
+	return all
 }
 
 // allowedUnasked decides by the section that says most about the server.

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -87,11 +88,11 @@ ask = []
 		{"other", "send", nil},
 	} {
 		run := p.NewRun()
-		err := run.Authorize(Call{Server: serverOf(tt.server), Tool: toolOf(tt.tool)})
+		err := run.Authorize(t.Context(), Call{Server: serverOf(tt.server), Tool: toolOf(tt.tool)})
 		if got := reasonsOf(t, err); !slices.Equal(got, tt.want) {
 			t.Errorf("%s.%s: %q, want %q", tt.server, tt.tool, got, tt.want)
 		}
-		err = run.Authorize(Call{Server: serverOf(tt.server), Tool: toolOf(tt.tool), Allowed: func(a *Ask) bool {
+		err = run.Authorize(t.Context(), Call{Server: serverOf(tt.server), Tool: toolOf(tt.tool), Allowed: func(a *Ask) bool {
 			return a.Server == tt.server && a.Tool == tt.tool && !a.Once
 		}})
 		if err != nil {
@@ -100,7 +101,7 @@ ask = []
 	}
 	yes := func(*Ask) bool { return true }
 	for call, want := range map[[2]string]string{{"bank", "close"}: "allow", {"bank", "drop_x"}: `deny = "drop_*"`, {"closed", "get_x"}: `deny = "*"`} {
-		err := p.NewRun().Authorize(Call{Server: serverOf(call[0]), Tool: toolOf(call[1]), Allowed: yes})
+		err := p.NewRun().Authorize(t.Context(), Call{Server: serverOf(call[0]), Tool: toolOf(call[1]), Allowed: yes})
 		if wantErr(t, err, want); askOf(err) != nil {
 			t.Errorf("%v is asked about: %v", call, err)
 		}
@@ -112,9 +113,25 @@ ask = []
 	}
 }
 
+// TestCallIsNotAllowedWhenItsContextHasEnded, and does not count: its arguments may not all
+// have been read.
+func TestCallIsNotAllowedWhenItsContextHasEnded(t *testing.T) {
+	p := parsePolicy(t, "[servers.bank]\ncallsPerRun = 1\n[[servers.bank.tools.pay.when]]\npath = 'amount'\nop = '>'\nvalue = 100")
+	run := p.NewRun()
+	pay := Call{Server: Server{Name: "bank"}, Tool: Tool{Name: "pay"}, Arguments: json.RawMessage(`{"amount":7}`)}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := run.Authorize(ctx, pay); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	if err := run.Authorize(t.Context(), pay); err != nil {
+		t.Errorf("the call that is still to be made: %v", err)
+	}
+}
+
 func TestAskSaysWhatAndWhy(t *testing.T) {
 	p := parsePolicy(t, "[servers.bank]\nask = 'pay'\n[[servers.bank.tools.'p*'.when]]\npath = 'amount'\nop = '>'\nvalue = 100\n[[default.tools.pay.when]]\npath = 'to'\nop = '!='\nvalue = 'me'")
-	err := p.NewRun().Authorize(Call{Server: Server{Name: "bank"}, Tool: Tool{Name: "pay"}, Arguments: json.RawMessage(`{"amount":7}`)})
+	err := p.NewRun().Authorize(t.Context(), Call{Server: Server{Name: "bank"}, Tool: Tool{Name: "pay"}, Arguments: json.RawMessage(`{"amount":7}`)})
 	ask := askOf(err)
 	if ask == nil || !ask.Once || ask.Server != "bank" || ask.Tool != "pay" || string(ask.Arguments) != `{"amount":7}` {
 		t.Fatalf("%+v, %v", ask, err)
@@ -124,7 +141,7 @@ func TestAskSaysWhatAndWhy(t *testing.T) {
 	if err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
-	err = p.NewRun().Authorize(Call{Server: Server{Name: "bank"}, Tool: Tool{Name: "pay"}})
+	err = p.NewRun().Authorize(t.Context(), Call{Server: Server{Name: "bank"}, Tool: Tool{Name: "pay"}})
 	if got := reasonsOf(t, err); len(got) != 3 || got[1] != `[[servers.bank.tools."p*".when]] amount > 100, but there is no "amount"` {
 		t.Errorf("without arguments: %q", got)
 	}
@@ -137,22 +154,22 @@ func TestLimitsCountWhatGoesOut(t *testing.T) {
 	asked := 0
 	for range 5 {
 		pay.Allowed = nil
-		if got := reasonsOf(t, run.Authorize(pay)); len(got) != 1 {
+		if got := reasonsOf(t, run.Authorize(t.Context(), pay)); len(got) != 1 {
 			t.Fatalf("asked %q", got)
 		}
 		pay.Allowed = func(*Ask) bool { asked++; return false }
-		if got := reasonsOf(t, run.Authorize(pay)); len(got) != 1 {
+		if got := reasonsOf(t, run.Authorize(t.Context(), pay)); len(got) != 1 {
 			t.Fatalf("asked %q", got)
 		}
 	}
 	pay.Allowed = func(*Ask) bool { return true }
 	for range 2 {
-		if err := run.Authorize(pay); err != nil {
+		if err := run.Authorize(t.Context(), pay); err != nil {
 			t.Fatal(err)
 		}
 	}
 	pay.Allowed = nil
-	err := run.Authorize(pay)
+	err := run.Authorize(t.Context(), pay)
 	wantErr(t, err, "callsPerRun = 2")
 	if askOf(err) != nil || asked != 5 {
 		t.Errorf("asked %d times, and then %v", asked, err)

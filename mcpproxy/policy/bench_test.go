@@ -31,7 +31,7 @@ func BenchmarkAuthorize(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				clear(run.counts)
-				if err := run.Authorize(c); err != nil {
+				if err := run.Authorize(b.Context(), c); err != nil {
 					b.Fatal(err)
 				}
 			}

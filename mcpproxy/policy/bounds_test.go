@@ -29,7 +29,7 @@ func TestBounds(t *testing.T) {
 		for _, server := range []string{"server", string(name)} {
 			r := p.NewRun()
 			s := Server{Name: server, Alias: server}
-			err = errors.Join(err, r.ServerDenied(s), r.Authorize(Call{Server: s, Tool: tool}))
+			err = errors.Join(err, r.ServerDenied(s), r.Authorize(t.Context(), Call{Server: s, Tool: tool}))
 		}
 		return err
 	}})

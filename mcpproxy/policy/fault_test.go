@@ -26,7 +26,7 @@ func TestFaultWhileReadingThePolicyAllowsNothing(t *testing.T) {
 	}
 	for name, r := range map[string]*Run{"panicked": broken, "zero": {}, "nil": nil, "of a nil policy": none.NewRun()} {
 		call := Call{Server: Server{Name: "bank"}, Tool: Tool{Name: "pay"}}
-		if r.Authorize(call) == nil || r.ServerDenied(call.Server) == nil || r.AuthorizeServer(call.Server) == nil {
+		if r.Authorize(t.Context(), call) == nil || r.ServerDenied(call.Server) == nil || r.AuthorizeServer(call.Server) == nil {
 			t.Errorf("%s: a call may go out", name)
 		}
 		if r.AllowedUnasked(call.Server, call.Tool) {
@@ -43,7 +43,7 @@ func TestFaultWhileReadingThePolicyAllowsNothing(t *testing.T) {
 		}
 	}
 	for name, p := range map[string]*Policy{"no file": Load(filepath.Join(t.TempDir(), "none.toml"), false, nil), "none": None()} {
-		if err := p.NewRun().Authorize(Call{Server: Server{Name: "bank"}}); err != nil || p.Err() != nil || p.StrictApprovals() {
+		if err := p.NewRun().Authorize(t.Context(), Call{Server: Server{Name: "bank"}}); err != nil || p.Err() != nil || p.StrictApprovals() {
 			t.Errorf("%s: %v, %v", name, err, p.Err())
 		}
 	}

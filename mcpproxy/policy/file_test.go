@@ -53,7 +53,7 @@ func TestPolicyFileThatIsWrongSaysWhere(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Fatalf("error %v\nwant  %s", err, tt.want)
 			}
-			if err := p.NewRun().Authorize(Call{Server: Server{Name: "any"}, Tool: toolOf("get")}); err == nil || !strings.Contains(err.Error(), tt.want) {
+			if err := p.NewRun().Authorize(t.Context(), Call{Server: Server{Name: "any"}, Tool: toolOf("get")}); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("a call gets %v", err)
 			}
 		})
@@ -123,7 +123,7 @@ func TestPolicyExamplesOfTheDocuments(t *testing.T) {
 	}
 	refusal := all[0].check(Server{Name: "github"}, Tool{Name: "delete_repo"})
 	_, broken := parseRules("# mine\n[servers.github]\nalow = []", name)
-	asked := all[1].ask(Call{Server: Server{Name: "bank"}, Tool: Tool{Name: "transfer", ReadOnly: true}})
+	asked := all[1].ask(t.Context(), Call{Server: Server{Name: "bank"}, Tool: Tool{Name: "transfer", ReadOnly: true}})
 	for _, err := range []error{refusal, asked, (&Run{err: broken}).ServerDenied(Server{})} {
 		if err == nil || !strings.Contains(string(doc), "\n"+err.Error()+"\n") {
 			t.Errorf("the document does not show: %v", err)
@@ -146,7 +146,7 @@ func FuzzPolicy(f *testing.F) {
 			t.Fatalf("rules %v, error %v", r, err)
 		}
 		if r != nil {
-			_ = (&Run{policy: &Policy{now: time.Now, minutes: map[limitKey]*window{}}, rules: r, counts: map[limitKey]int{}}).Authorize(Call{Server: Server{Name: "x"}, Tool: Tool{Name: "y"}})
+			_ = (&Run{policy: &Policy{now: time.Now, minutes: map[limitKey]*window{}}, rules: r, counts: map[limitKey]int{}}).Authorize(t.Context(), Call{Server: Server{Name: "x"}, Tool: Tool{Name: "y"}})
 		}
 	})
 }

@@ -37,7 +37,7 @@ callsPerRun = 1
 		"denied":          {call("shop", "buy", "it is new"), `policy FILE, [servers.shop] deny = "buy": calling "buy" of server "shop" is not allowed`},
 		"asked for twice": {call("shop", "sell", "it is new"), `policy FILE, [default] pins = "ask": it is new | policy FILE, [servers.shop] ask = "sell"`},
 	} {
-		err := p.NewRun().Authorize(tt.call)
+		err := p.NewRun().Authorize(t.Context(), tt.call)
 		got := ""
 		if ask, ok := errors.AsType[*Ask](err); ok {
 			got = strings.Join(ask.Reasons, " | ")
@@ -54,22 +54,22 @@ callsPerRun = 1
 	c := call("shop", "sell", "it is v2")
 	c.Allowed = func(a *Ask) bool { return strings.Join(a.Reasons, "\n") == allowed }
 	var ask *Ask
-	if err := run.Authorize(c); !errors.As(err, &ask) {
+	if err := run.Authorize(t.Context(), c); !errors.As(err, &ask) {
 		t.Fatal(err)
 	}
 	allowed = strings.Join(ask.Reasons, "\n")
 	again := c
 	again.Changed = "it is v3"
-	if err := run.Authorize(again); !errors.As(err, &ask) {
+	if err := run.Authorize(t.Context(), again); !errors.As(err, &ask) {
 		t.Errorf("another change: %v", err)
 	}
-	if err := run.Authorize(c); err != nil {
+	if err := run.Authorize(t.Context(), c); err != nil {
 		t.Errorf("allowed: %v", err)
 	}
-	if err := run.Authorize(c); err == nil || !strings.Contains(err.Error(), "callsPerRun") {
+	if err := run.Authorize(t.Context(), c); err == nil || !strings.Contains(err.Error(), "callsPerRun") {
 		t.Errorf("the second call: %v", err)
 	}
-	if None().NewRun().Authorize(c) != nil {
+	if None().NewRun().Authorize(t.Context(), c) != nil {
 		t.Error("without a policy, a change is a matter of notes")
 	}
 }

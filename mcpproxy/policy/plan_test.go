@@ -15,26 +15,26 @@ func TestLimitsHoldInAPlan(t *testing.T) {
 		p := parsePolicy(t, tt.policy)
 		run := p.NewRun()
 		for range 2 {
-			if err := run.Authorize(Call{Server: s, Tool: write, Planned: true}); err != nil {
+			if err := run.Authorize(t.Context(), Call{Server: s, Tool: write, Planned: true}); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		wantErr(t, run.Authorize(Call{Server: s, Tool: write, Planned: true}), tt.want)
+		wantErr(t, run.Authorize(t.Context(), Call{Server: s, Tool: write, Planned: true}), tt.want)
 		other := p.NewRun()
 		for range 2 {
-			if err := other.Authorize(Call{Server: s, Tool: write}); err != nil {
+			if err := other.Authorize(t.Context(), Call{Server: s, Tool: write}); err != nil {
 				t.Errorf("%s: another run after the plan: %v", name, err)
 			}
 		}
 	}
 	// Calls that a plan makes count with those that it only plans.
 	run := parsePolicy(t, "[servers.s]\ncallsPerMinute = 2").NewRun()
-	if err := run.Authorize(Call{Server: s, Tool: write, Planned: true}); err != nil {
+	if err := run.Authorize(t.Context(), Call{Server: s, Tool: write, Planned: true}); err != nil {
 		t.Error(err)
 	}
-	if err := run.Authorize(Call{Server: s, Tool: read}); err != nil {
+	if err := run.Authorize(t.Context(), Call{Server: s, Tool: read}); err != nil {
 		t.Error(err)
 	}
-	wantErr(t, run.Authorize(Call{Server: s, Tool: read}), `[servers.s] callsPerMinute = 2: server "s" was called`)
-	wantErr(t, run.Authorize(Call{Server: s, Planned: true}), `[servers.s] callsPerMinute = 2: server "s" was called`)
+	wantErr(t, run.Authorize(t.Context(), Call{Server: s, Tool: read}), `[servers.s] callsPerMinute = 2: server "s" was called`)
+	wantErr(t, run.Authorize(t.Context(), Call{Server: s, Planned: true}), `[servers.s] callsPerMinute = 2: server "s" was called`)
 }

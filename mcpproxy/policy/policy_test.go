@@ -101,7 +101,7 @@ allow = "?et_file"
 		{"Google Drive", "et_file", `[servers."Google Drive"] allow`},
 		{"google-drive", "get_anything", ""}, // another name, another alias
 	} {
-		err := p.NewRun().Authorize(Call{Server: Server{Name: tt.server, Alias: strings.ReplaceAll(strings.ToLower(tt.server), "-", "_")}, Tool: toolOf(tt.tool)})
+		err := p.NewRun().Authorize(t.Context(), Call{Server: Server{Name: tt.server, Alias: strings.ReplaceAll(strings.ToLower(tt.server), "-", "_")}, Tool: toolOf(tt.tool)})
 		switch {
 		case tt.want == "" && err != nil:
 			t.Errorf("%s.%s: %v", tt.server, tt.tool, err)
@@ -119,7 +119,7 @@ allow = "?et_file"
 
 func TestPolicySectionMatchesAnAlias(t *testing.T) {
 	p := parsePolicy(t, "[servers.google_drive]\ndeny = 'trash'")
-	if err := p.NewRun().Authorize(Call{Server: Server{Name: "google-drive", Alias: "google_drive"}, Tool: Tool{Name: "trash"}}); err == nil {
+	if err := p.NewRun().Authorize(t.Context(), Call{Server: Server{Name: "google-drive", Alias: "google_drive"}, Tool: Tool{Name: "trash"}}); err == nil {
 		t.Error("a section that names the server by its alias does not count")
 	}
 }
@@ -137,7 +137,7 @@ func TestNoPolicyAllowsEverything(t *testing.T) {
 	none := None()
 	for name, p := range map[string]*Policy{"nil": none, "no file": Load(filepath.Join(t.TempDir(), "policy.toml"), false, nil), "empty file": parsePolicy(t, "")} {
 		r := p.NewRun()
-		if err := r.Authorize(Call{Server: Server{Name: "s"}, Tool: Tool{Name: "t"}}); err != nil {
+		if err := r.Authorize(t.Context(), Call{Server: Server{Name: "s"}, Tool: Tool{Name: "t"}}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if err := r.AuthorizeServer(Server{Name: "s"}); err != nil {
@@ -157,7 +157,9 @@ callsPerRun = 1
 `)
 	run := p.NewRun()
 	a, b := Server{Name: "a"}, Server{Name: "b"}
-	call := func(r *Run, s Server, tool string) error { return r.Authorize(Call{Server: s, Tool: toolOf(tool)}) }
+	call := func(r *Run, s Server, tool string) error {
+		return r.Authorize(t.Context(), Call{Server: s, Tool: toolOf(tool)})
+	}
 	for range 2 {
 		if err := call(run, a, "x"); err != nil {
 			t.Fatal(err)
@@ -188,29 +190,29 @@ func TestPolicyLimitsAMinuteOverAllRuns(t *testing.T) {
 	now := time.Now()
 	p.now = func() time.Time { return now }
 	s, read, write := Server{Name: "s"}, Tool{Name: "read"}, Tool{Name: "write"}
-	if err := p.NewRun().Authorize(Call{Server: s, Tool: write}); err != nil {
+	if err := p.NewRun().Authorize(t.Context(), Call{Server: s, Tool: write}); err != nil {
 		t.Fatal(err)
 	}
 	now = now.Add(20 * time.Second)
-	wantErr(t, p.NewRun().Authorize(Call{Server: s, Tool: write}), `[servers.s.tools.write] callsPerMinute = 1: "write" of server "s" was called once within the last minute; call it again in 40 s`)
+	wantErr(t, p.NewRun().Authorize(t.Context(), Call{Server: s, Tool: write}), `[servers.s.tools.write] callsPerMinute = 1: "write" of server "s" was called once within the last minute; call it again in 40 s`)
 	// A refused call takes nothing of the server's own limit.
 	for range 2 {
-		if err := p.NewRun().Authorize(Call{Server: s, Tool: read}); err != nil {
+		if err := p.NewRun().Authorize(t.Context(), Call{Server: s, Tool: read}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	now = now.Add(500 * time.Millisecond)
-	wantErr(t, p.NewRun().Authorize(Call{Server: s, Tool: read}), `[servers.s] callsPerMinute = 3: server "s" was called 3 times within the last minute; call it again in 40 s`)
+	wantErr(t, p.NewRun().Authorize(t.Context(), Call{Server: s, Tool: read}), `[servers.s] callsPerMinute = 3: server "s" was called 3 times within the last minute; call it again in 40 s`)
 	now = now.Add(39500 * time.Millisecond)
-	if err := p.NewRun().Authorize(Call{Server: s, Tool: write}); err != nil {
+	if err := p.NewRun().Authorize(t.Context(), Call{Server: s, Tool: write}); err != nil {
 		t.Errorf("a minute later: %v", err)
 	}
-	wantErr(t, p.NewRun().Authorize(Call{Server: s, Tool: read}), "call it again in 20 s")
+	wantErr(t, p.NewRun().Authorize(t.Context(), Call{Server: s, Tool: read}), "call it again in 20 s")
 	// A change of the file does not restart the minute.
 	if err := os.WriteFile(p.file, []byte("[servers.s]\ncallsPerMinute = 3 # changed"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	wantErr(t, p.NewRun().Authorize(Call{Server: s, Tool: read}), "call it again in 20 s")
+	wantErr(t, p.NewRun().Authorize(t.Context(), Call{Server: s, Tool: read}), "call it again in 20 s")
 }
 
 func TestPolicyLimitHoldsForConcurrentCalls(t *testing.T) {
@@ -221,7 +223,7 @@ func TestPolicyLimitHoldsForConcurrentCalls(t *testing.T) {
 		run := p.NewRun()
 		for range 100 {
 			all.Go(func() {
-				if run.Authorize(Call{Server: Server{Name: "s"}, Tool: Tool{Name: "t"}}) == nil {
+				if run.Authorize(t.Context(), Call{Server: Server{Name: "s"}, Tool: Tool{Name: "t"}}) == nil {
 					admitted.Add(1)
 				}
 			})
@@ -236,7 +238,9 @@ func TestPolicyLimitHoldsForConcurrentCalls(t *testing.T) {
 func TestPolicyIsReadAgainForTheNextRun(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "policy.toml")
 	p := Load(file, false, nil)
-	ask := func() error { return p.NewRun().Authorize(Call{Server: Server{Name: "s"}, Tool: Tool{Name: "t"}}) }
+	ask := func() error {
+		return p.NewRun().Authorize(t.Context(), Call{Server: Server{Name: "s"}, Tool: Tool{Name: "t"}})
+	}
 	write := func(text string) {
 		t.Helper()
 		if err := os.WriteFile(file+".new", []byte(text), 0o600); err != nil {
@@ -252,7 +256,7 @@ func TestPolicyIsReadAgainForTheNextRun(t *testing.T) {
 	before := p.NewRun()
 	write("[servers.s]\ndeny = 't'")
 	wantErr(t, ask(), "deny")
-	if err := before.Authorize(Call{Server: Server{Name: "s"}, Tool: Tool{Name: "t"}}); err != nil {
+	if err := before.Authorize(t.Context(), Call{Server: Server{Name: "s"}, Tool: Tool{Name: "t"}}); err != nil {
 		t.Errorf("an active run keeps the rules that it began with: %v", err)
 	}
 	write("[servers.s]\ndeny = 'u'")

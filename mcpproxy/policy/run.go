@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -64,7 +65,9 @@ func (p *Policy) NewRun() *Run {
 
 // AuthorizeServer checks whether something other than tools of a server may be
 // read, such as a resource, and counts it as one call of the server.
-func (r *Run) AuthorizeServer(s Server) error { return r.Authorize(Call{Server: s}) }
+func (r *Run) AuthorizeServer(s Server) error {
+	return r.Authorize(context.Background(), Call{Server: s}) // it has no arguments to read
+}
 
 // ServerDenied returns an error if nothing of a server may be used, so that it is
 // not started for nothing. It counts nothing.
@@ -87,7 +90,7 @@ var errNoRules = errors.New("the policy was not read; nothing may be called unti
 
 // Authorize checks whether a call may go out, and counts it if it may. The error is an
 // *Ask if it may go out once the user has allowed it.
-func (r *Run) Authorize(c Call) error {
+func (r *Run) Authorize(ctx context.Context, c Call) error {
 	if err := r.ServerDenied(c.Server); err != nil || r.free {
 		return err
 	}
@@ -104,7 +107,11 @@ func (r *Run) Authorize(c Call) error {
 	if c.Planned {
 		return r.count(limits, planned)
 	}
-	if ask := r.rules.ask(c); ask != nil && (c.Allowed == nil || !c.Allowed(ask)) {
+	ask := r.rules.ask(ctx, c)
+	if ctx.Err() != nil { // it may not have read all the arguments
+		return context.Cause(ctx)
+	}
+	if ask != nil && (c.Allowed == nil || !c.Allowed(ask)) {
 		if err := r.count(limits, nothing); err != nil {
 			return err // the user need not be asked about what is refused then
 		}

@@ -1,6 +1,7 @@
 package condition
 
 import (
+	"context"
 	"errors"
 	"testing"
 
@@ -37,9 +38,9 @@ value = 1
 		boundtest.Repeated("escapes of escapes", `{"a":"/a/b/`, "%25", `"}`),
 		boundtest.Repeated("parts of a path", `{"a":"/a/b`, "/./x", `"}`),
 	)
-	boundtest.Run(t, boundtest.Parser{Row: "arguments under conditions", Shapes: shapes, Parse: func(text []byte) (err error) {
+	boundtest.Run(t, boundtest.Parser{Row: "arguments under conditions", Shapes: shapes, ParseContext: func(ctx context.Context, text []byte) (err error) {
 		for _, w := range all {
-			why, _ := w.Check(text)
+			why, _ := w.Check(ctx, text)
 			err = errors.Join(err, errors.New(why))
 		}
 		return err

@@ -8,6 +8,7 @@ package condition
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -32,12 +33,19 @@ type answer struct {
 	why    string
 }
 
+// unreadable is the answer where it cannot be known what the arguments are.
+var unreadable = because("the arguments cannot be read")
+
 func because(format string, args ...any) answer { return answer{why: fmt.Sprintf(format, args...)} }
 
 // Check reports whether the user is asked about a call with these arguments, which are in
 // canonical form, and the reason: the condition, and why it asks where that does not say it.
-func (w Condition) Check(arguments json.RawMessage) (reason string, asks bool) {
-	a := w.check(arguments)
+// If ctx ends first, the user is asked.
+func (w Condition) Check(ctx context.Context, arguments json.RawMessage) (reason string, asks bool) {
+	a := w.check(ctx, arguments)
+	if ctx.Err() != nil {
+		a = unreadable
+	}
 	switch {
 	case a.passes:
 		return "", false
@@ -47,20 +55,23 @@ func (w Condition) Check(arguments json.RawMessage) (reason string, asks bool) {
 	return w.text, true
 }
 
-func (w Condition) check(arguments json.RawMessage) answer {
+func (w Condition) check(ctx context.Context, arguments json.RawMessage) answer {
 	if len(arguments) == 0 {
 		arguments = json.RawMessage("{}")
 	}
-	return w.find(arguments, w.path)
+	return w.find(ctx, arguments, w.path)
 }
 
 // find looks at what is at a path in a value.
-func (w Condition) find(raw []byte, path []string) answer {
+func (w Condition) find(ctx context.Context, raw []byte, path []string) answer {
 	if len(path) == 0 {
-		return w.checkValue(raw)
+		return w.checkValue(ctx, raw)
+	}
+	if len(raw) > MaxWritten && ctx.Err() != nil {
+		return unreadable
 	}
 	a := answer{passes: true}
-	s := rawjson.Scanner{Text: raw}
+	s := rawjson.Scanner{Text: raw, Context: ctx}
 	step, found, ok := path[0], path[0] == "*", false
 	switch k := kindOf(raw); k {
 	case anObject:
@@ -72,7 +83,7 @@ func (w Condition) find(raw []byte, path []string) answer {
 				return false
 			case step == "*" || same:
 				found = true
-				a = w.find(value, path[1:])
+				a = w.find(ctx, value, path[1:])
 			case similar: // encoding/json, for one, takes it for the same
 				a = because("another name may be read as %q", step)
 			}
@@ -84,7 +95,7 @@ func (w Condition) find(raw []byte, path []string) answer {
 			value, ok := s.Value(rawjson.MaxDepth)
 			if ok && (step == "*" || step == strconv.Itoa(at)) {
 				found = true
-				a = w.find(value, path[1:])
+				a = w.find(ctx, value, path[1:])
 			}
 			at++
 			return ok && a.passes
@@ -96,7 +107,7 @@ func (w Condition) find(raw []byte, path []string) answer {
 	case !a.passes:
 		return a
 	case !ok:
-		return because("the arguments cannot be read")
+		return unreadable
 	case !found:
 		return because("there is no %q", step)
 	}
@@ -104,7 +115,7 @@ func (w Condition) find(raw []byte, path []string) answer {
 }
 
 // checkValue looks at one value.
-func (w Condition) checkValue(raw []byte) answer {
+func (w Condition) checkValue(ctx context.Context, raw []byte) answer {
 	k := kindOf(raw)
 	if !slices.ContainsFunc(w.values, func(v operand) bool { return v.kind == k }) {
 		return because("it is %s", k)
@@ -117,10 +128,16 @@ func (w Condition) checkValue(raw []byte) answer {
 	case aNumber:
 		return w.checkNumber(raw)
 	}
-	return w.checkText(raw)
+	return w.checkText(ctx, raw)
 }
 
+// maxNumber bounds a number that is compared, in bytes.
+const maxNumber = 1 << 20
+
 func (w Condition) checkNumber(raw []byte) answer {
+	if len(raw) > maxNumber {
+		return because("it has more than %d bytes", maxNumber)
+	}
 	d, ok := parseDecimal(string(raw))
 	if !ok {
 		return because("it is too large or too small to be compared")
@@ -153,22 +170,33 @@ func ordered(op string, how int) bool {
 	return how >= 0 // >=
 }
 
-// maxCompared bounds a text that is looked at in all its forms.
-const maxCompared = 64 << 10
+// maxCompared bounds a text that is looked at in all its forms, and MaxWritten the same as
+// JSON has it: every byte may be an escape of six.
+const (
+	maxCompared = 64 << 10
+	MaxWritten  = 6*maxCompared + len(`""`)
+)
 
-func (w Condition) checkText(raw []byte) answer {
+func (w Condition) checkText(ctx context.Context, raw []byte) answer {
+	tooLong := because("it has more than %d bytes", maxCompared)
+	if len(raw) > MaxWritten {
+		if w.op == "!=" { // also if a value is as long
+			return answer{}
+		}
+		return tooLong
+	}
 	s, ok := textOf(raw)
 	if !ok {
 		return because("it cannot be read")
 	}
 	some := func(holds func(v operand) bool) bool {
-		return slices.ContainsFunc(w.values, func(v operand) bool { return v.kind == aString && holds(v) })
+		return slices.ContainsFunc(w.values, func(v operand) bool { return v.kind == aString && ctx.Err() == nil && holds(v) })
 	}
 	switch {
 	case w.op == "!=":
 		return answer{passes: some(func(v operand) bool { return v.text == s })}
 	case len(s) > maxCompared:
-		return because("it has more than %d bytes", maxCompared)
+		return tooLong
 	case w.op == "==":
 		return answer{passes: !some(func(v operand) bool { return alike(v.text, s) })}
 	case w.op == "glob":

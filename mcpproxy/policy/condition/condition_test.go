@@ -1,6 +1,7 @@
 package condition
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -32,11 +33,24 @@ func askedWhen(t *testing.T, condition, arguments string) string {
 	if err != nil || len(all) != 1 {
 		t.Fatalf("%s: %v, %v", condition, all, err)
 	}
-	why, asks := all[0].Check(canonical)
+	why, asks := all[0].Check(t.Context(), canonical)
 	if asks != (why != "") {
 		t.Errorf("%s: asked %v: %q", arguments, asks, why)
 	}
 	return why
+}
+
+// TestEndedContextAsks, whatever has been read by then.
+func TestEndedContextAsks(t *testing.T) {
+	all, err := parseText(t, "[[when]]\npath = 'amount'\nop = '>'\nvalue = 100")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, asks := all[0].Check(ctx, []byte(`{"amount":1}`)); !asks {
+		t.Error("it did not ask")
+	}
 }
 
 func TestConditionsAsk(t *testing.T) {
@@ -77,6 +91,8 @@ func TestConditionsAsk(t *testing.T) {
 		{over, `{"amount":1e99999999999999999999999}`, true},
 		{over, `{"amount":` + strings.Repeat("9", 1_000_000) + `}`, true},
 		{over, `{"amount":0.` + strings.Repeat("9", 1_000_000) + `}`, false},
+		{over, `{"amount":0.` + strings.Repeat("9", maxNumber) + `}`, true},
+		{over, `{"amount":1,"` + strings.Repeat("x", MaxWritten) + `":2}`, true}, // too long to be compared
 		{over, `{"amount":"100"}`, true},
 		{over, `{"amount":"1"}`, true},
 		{over, `{"amount":null}`, true},
@@ -124,6 +140,7 @@ func TestConditionsAsk(t *testing.T) {
 		{mine, `{"to":"me@x.org "}`, true},
 		{mine, `{"to":"Caf\u00e9"}`, false},
 		{mine, `{"to":"Cafe\u0301"}`, true},
+		{mine, `{"to":"` + strings.Repeat("x", MaxWritten) + `"}`, true},
 		{mine, `{}`, true},
 		{mine, `{"to":null}`, true},
 		{mine, `{"to":["me@x.org"]}`, true},
@@ -309,8 +326,8 @@ func FuzzWhen(f *testing.F) {
 			if err != nil {
 				t.Skip()
 			}
-			a := w.check(arguments)
-			if again := w.check(arguments); again != a {
+			a := w.check(t.Context(), arguments)
+			if again := w.check(t.Context(), arguments); again != a {
 				t.Errorf("%s is %v, and then %v", w.text, a, again)
 			}
 			return a
@@ -359,7 +376,7 @@ func TestDecimalsCompareExactly(t *testing.T) {
 // TestZeroValuesAsk: a condition that was not read, and an answer that was not found.
 func TestZeroValuesAsk(t *testing.T) {
 	var a answer
-	if _, asks := (Condition{}).Check(json.RawMessage(`{"amount":1}`)); !asks || a.passes {
+	if _, asks := (Condition{}).Check(t.Context(), json.RawMessage(`{"amount":1}`)); !asks || a.passes {
 		t.Error("a call passes unasked")
 	}
 }

@@ -63,8 +63,12 @@ func textOf(quoted []byte) (s string, ok bool) {
 }
 
 // compareName compares a name in its quotes, as canonical JSON has it, to one in a path. It
-// is called for every name of the arguments, so it copies none that is plain.
+// is called for every name of the arguments, so it copies none that is plain. One that is
+// too long to be compared may be similar.
 func compareName(quoted []byte, name string) (same, similar bool) {
+	if len(quoted) > MaxWritten {
+		return false, true
+	}
 	inside := quoted[1 : len(quoted)-1]
 	if bytes.IndexByte(inside, '\\') >= 0 || !isPlain(name) {
 		s, ok := textOf(quoted)
