@@ -29,12 +29,15 @@ type bytecodeRecord struct {
 func (r *Root) bytecodeFile() string { return filepath.Join(filepath.Dir(r.Dir), bytecodeName) }
 
 // NeedsBytecode reports whether AddBytecode has something to do.
-func (r *Root) NeedsBytecode() bool {
+func (r *Root) NeedsBytecode(ctx context.Context) bool {
 	if !r.changeable() {
 		return false
 	}
-	var rec bytecodeRecord
-	if err := cachedir.ReadJSON(r.bytecodeFile(), &rec); err != nil || rec.Format != format {
+	var rec struct { // bytecodeRecord without its files, which are many
+		Format int    `json:"format"`
+		Error  string `json:"error"`
+	}
+	if err := cachedir.ReadList(ctx, r.bytecodeFile(), &rec); err != nil || rec.Format != format {
 		return true
 	}
 	return rec.Error != "" && cachedir.Due(r.bytecodeFile())
@@ -50,7 +53,7 @@ func (r *Root) AddBytecode(ctx context.Context, run python.Run) error {
 		return err
 	}
 	defer unlock()
-	if !r.NeedsBytecode() {
+	if !r.NeedsBytecode(ctx) {
 		return nil
 	}
 	dir, err := os.OpenRoot(r.Dir)

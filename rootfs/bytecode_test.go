@@ -36,7 +36,7 @@ func TestBytecodeIsAddedOnce(t *testing.T) {
 	closed.ModTime = time.Unix(1e9, 0)
 	ref := reg.push(t, "py:3", pythonImage(t, pack(t, closed, file("lib/m.py", "x = 1"))))
 	root := ensureAll(t, s, ref)[0]
-	if !root.NeedsBytecode() {
+	if !root.NeedsBytecode(t.Context()) {
 		t.Fatal("a new image needs none")
 	}
 	if err := root.AddBytecode(ctx, frames("/lib/__pycache__/m.cpython-314.pyc", bytecode)); err != nil {
@@ -50,7 +50,7 @@ func TestBytecodeIsAddedOnce(t *testing.T) {
 	if err != nil || lib.Mode().Perm() != 0o555 || !lib.ModTime().Equal(closed.ModTime) {
 		t.Errorf("the directory has changed: %v %v", lib, err)
 	}
-	if root.NeedsBytecode() {
+	if root.NeedsBytecode(t.Context()) {
 		t.Error("it is needed again")
 	}
 	if err := root.AddBytecode(ctx, func(context.Context, []string, *os.File) error { return errors.New("called again") }); err != nil {
@@ -71,14 +71,14 @@ func TestBytecodeThatFailsIsTriedAgainLater(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(root.Dir, "lib/__pycache__/m.pyc")); err != nil {
 		t.Errorf("what had arrived is gone: %v", err)
 	}
-	if root.NeedsBytecode() {
+	if root.NeedsBytecode(t.Context()) {
 		t.Error("tried again at once")
 	}
 	long := time.Now().Add(-2 * time.Hour)
 	if err := os.Chtimes(root.bytecodeFile(), long, long); err != nil {
 		t.Fatal(err)
 	}
-	if !root.NeedsBytecode() {
+	if !root.NeedsBytecode(t.Context()) {
 		t.Error("never tried again")
 	}
 }
@@ -93,7 +93,7 @@ func TestCancelledBytecodeIsStillToBeDone(t *testing.T) {
 		<-ctx.Done()
 		return ctx.Err()
 	})
-	if !errors.Is(err, context.Canceled) || !root.NeedsBytecode() {
+	if !errors.Is(err, context.Canceled) || !root.NeedsBytecode(t.Context()) {
 		t.Errorf("got %v", err)
 	}
 }

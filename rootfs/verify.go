@@ -67,7 +67,9 @@ func compareRoots(ctx context.Context, want *os.Root, dir string, damage *damage
 	}
 	defer got.Close()
 	c := comparison{want: want, got: got, damage: damage}
-	if err := cachedir.ReadJSON(filepath.Join(filepath.Dir(dir), bytecodeName), &c.added); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := cachedir.ReadList(ctx, filepath.Join(filepath.Dir(dir), bytecodeName), &c.added); ctx.Err() != nil {
+		return context.Cause(ctx)
+	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		damage.add("%s: %v", bytecodeName, err)
 	}
 	if c.points, err = readMountPoints(filepath.Join(filepath.Dir(dir), mountPointsName)); err != nil {

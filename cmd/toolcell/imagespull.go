@@ -82,7 +82,7 @@ func pullImage(c *cli.Context, s *console.Streams, store *rootfs.Store, conf set
 	}
 	platform, err := images.ParsePlatform(conf.Platform)
 	foreign := err == nil && platform.Architecture != runtime.GOARCH
-	if c.Bool("no-compile") || foreign || !root.NeedsBytecode() {
+	if c.Bool("no-compile") || foreign || !root.NeedsBytecode(c.Context) {
 		return root, nil
 	}
 	progress := console.NewProgress(s.Err, c.Bool("json"))

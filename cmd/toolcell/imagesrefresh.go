@@ -189,7 +189,7 @@ func compileModules(ctx context.Context, d settings.Dirs, s settings.Settings, r
 	if err != nil {
 		return d.Explain(err)
 	}
-	if !root.NeedsBytecode() && !root.NeedsProgramBytecode(runnerDir) {
+	if !root.NeedsBytecode(ctx) && !root.NeedsProgramBytecode(runnerDir) {
 		return nil
 	}
 	runtime, err := oci.Open(d.Run, s.UID, s.GID)

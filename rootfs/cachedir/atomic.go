@@ -1,7 +1,9 @@
 package cachedir
 
 import (
+	"context"
 	"encoding/json"
+	json2 "encoding/json/v2"
 	"errors"
 	"io"
 	"io/fs"
@@ -111,10 +113,36 @@ func Sweep(parent string, locks Locks, lockName func(name string) string) {
 }
 
 // maxJSON bounds the small files of a cache, which other programs of the
-// user could have damaged.
-const maxJSON = 32 << 20
+// user could have damaged, and maxList those that list the files of an image.
+const (
+	maxJSON = 8 << 20
+	maxList = 32 << 20
+)
 
-// ReadJSON reads one.
+// ReadList reads one that lists many files. It ends with ctx.
+func ReadList(ctx context.Context, file string, v any) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return json2.UnmarshalRead(&contextReader{ctx, io.LimitReader(f, maxList)}, v)
+}
+
+// contextReader reads until its context ends.
+type contextReader struct {
+	ctx   context.Context
+	inner io.Reader
+}
+
+func (c *contextReader) Read(p []byte) (int, error) {
+	if c.ctx.Err() != nil {
+		return 0, context.Cause(c.ctx)
+	}
+	return c.inner.Read(p)
+}
+
+// ReadJSON reads a small one.
 func ReadJSON(file string, v any) error {
 	content, _, err := readSmall(file)
 	if err != nil {

@@ -46,19 +46,19 @@ func TestBounds(t *testing.T) {
 	}, boundtest.Parser{
 		Row:    "directory of a wheel",
 		Shapes: boundtest.Zip("a-1.0.dist-info/", ".py"),
-		Parse: func(text []byte) error {
+		ParseContext: func(ctx context.Context, text []byte) error {
 			file := filepath.Join(dir, "directory.whl")
 			if err := os.WriteFile(file, text, 0o600); err != nil {
 				return err
 			}
 			defer os.Remove(file)
-			entries, closeZip, err := openWheel(file)
+			entries, closeZip, err := openWheel(ctx, file)
 			if err != nil {
 				return err
 			}
-			_, err = distInfo(entries, lockedPackage{Name: "a", Version: "1.0"})
+			_, err = distInfo(ctx, entries, lockedPackage{Name: "a", Version: "1.0"})
 			if err == nil {
-				err = checkPlaces(entries, "a-1.0.dist-info")
+				err = checkPlaces(ctx, entries, "a-1.0.dist-info")
 			}
 			_ = closeZip()
 			return err

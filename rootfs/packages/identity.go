@@ -3,6 +3,7 @@ package packages
 import (
 	"archive/zip"
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -21,9 +22,12 @@ import (
 const distInfoSuffix = ".dist-info"
 
 // distInfo returns the wheel's one NAME-VERSION.dist-info, which is of the package.
-func distInfo(files []*zip.File, p lockedPackage) (string, error) {
+func distInfo(ctx context.Context, files []*zip.File, p lockedPackage) (string, error) {
 	found := map[string]bool{}
 	for _, e := range files {
+		if ctx.Err() != nil {
+			return "", context.Cause(ctx)
+		}
 		if top, _, ok := strings.Cut(e.Name, "/"); ok && strings.HasSuffix(top, distInfoSuffix) {
 			found[top] = true
 		}

@@ -2,6 +2,7 @@ package packages
 
 import (
 	"archive/zip"
+	"context"
 	"fmt"
 	"strings"
 
@@ -30,9 +31,12 @@ type place struct {
 }
 
 // checkPlaces checks that each file of a wheel has a place of its own.
-func checkPlaces(files []*zip.File, info string) error {
+func checkPlaces(ctx context.Context, files []*zip.File, info string) error {
 	p := &places{taken: map[placeName]place{}}
 	for _, e := range files {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		target, ok := installedAt(e.Name, info)
 		if !ok {
 			continue

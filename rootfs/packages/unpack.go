@@ -21,14 +21,14 @@ import (
 // of packaging.python.org, PEP 427): its root, purelib and platlib. Scripts, headers and
 // data for other places stay out. Every file is as RECORD says.
 func unpackWheel(ctx context.Context, file, dir string, p lockedPackage, b *budget) (*wheelRecord, error) {
-	entries, closeZip, err := openWheel(file)
+	entries, closeZip, err := openWheel(ctx, file)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = closeZip() }() // it was only read
-	info, err := distInfo(entries, p)
+	info, err := distInfo(ctx, entries, p)
 	if err == nil {
-		err = checkPlaces(entries, info)
+		err = checkPlaces(ctx, entries, info)
 	}
 	if err != nil {
 		return nil, err
@@ -68,12 +68,12 @@ func unpackWheel(ctx context.Context, file, dir string, p lockedPackage, b *budg
 }
 
 // openWheel returns the files of a wheel, with names that mean one place each.
-func openWheel(file string) (_ []*zip.File, closeFile func() error, err error) {
-	z, size, closeFile, err := openZip(file)
+func openWheel(ctx context.Context, file string) (_ []*zip.File, closeFile func() error, err error) {
+	z, size, closeFile, err := openZip(ctx, file)
 	if err != nil {
 		return nil, nil, fmt.Errorf("it is no wheel: %w", err)
 	}
-	entries, err := checkEntries(z.File, size)
+	entries, err := checkEntries(ctx, z.File, size)
 	if err != nil {
 		return nil, nil, errors.Join(err, closeFile())
 	}
@@ -88,7 +88,7 @@ const maxDirectory = 8 << 20
 const maxDepth = 100
 
 // openZip opens a zip file whose directory is not too large.
-func openZip(file string) (_ *zip.Reader, size int64, closeFile func() error, err error) {
+func openZip(ctx context.Context, file string) (_ *zip.Reader, size int64, closeFile func() error, err error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, 0, nil, err
@@ -96,9 +96,9 @@ func openZip(file string) (_ *zip.Reader, size int64, closeFile func() error, er
 	info, err := f.Stat()
 	var z *zip.Reader
 	if err == nil {
-		bounded := &boundedReaderAt{f, maxDirectory}
+		bounded := &boundedReaderAt{f, ctx, maxDirectory}
 		z, err = zip.NewReader(bounded, info.Size())
-		bounded.left = math.MaxInt64
+		bounded.ctx, bounded.left = context.Background(), math.MaxInt64
 	}
 	if err != nil {
 		return nil, 0, nil, errors.Join(err, f.Close())
@@ -106,13 +106,17 @@ func openZip(file string) (_ *zip.Reader, size int64, closeFile func() error, er
 	return z, info.Size(), f.Close, nil
 }
 
-// A boundedReaderAt fails when more is read than is left.
+// A boundedReaderAt fails when more is read than is left, and when its context has ended.
 type boundedReaderAt struct {
 	io.ReaderAt
+	ctx  context.Context
 	left int64
 }
 
 func (b *boundedReaderAt) ReadAt(p []byte, at int64) (int, error) {
+	if b.ctx.Err() != nil {
+		return 0, context.Cause(b.ctx)
+	}
 	if b.left -= int64(len(p)); b.left < 0 {
 		return 0, fmt.Errorf("its directory has more than %d bytes", maxDirectory)
 	}
@@ -121,13 +125,16 @@ func (b *boundedReaderAt) ReadAt(p []byte, at int64) (int, error) {
 
 // checkEntries returns the files of a wheel that has so many bytes. A name that could
 // mean another place is an error, not something to put right.
-func checkEntries(all []*zip.File, size int64) ([]*zip.File, error) {
+func checkEntries(ctx context.Context, all []*zip.File, size int64) ([]*zip.File, error) {
 	if len(all) > maxFiles {
 		return nil, fmt.Errorf("it has %d files, more than the limit of %d", len(all), maxFiles)
 	}
 	files := make([]*zip.File, 0, len(all))
 	left := uint64(size)
 	for _, e := range all {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
 		name, isDir := strings.CutSuffix(e.Name, "/")
 		mode := e.Mode()
 		switch {

@@ -128,11 +128,11 @@ func TestUnpackRefusesFilesThatOverlap(t *testing.T) {
 		f.SetMode(0o644)
 		return f
 	}
-	if files, err := checkEntries([]*zip.File{of("a", 50), of("b", 50)}, 100); err != nil || len(files) != 2 {
+	if files, err := checkEntries(t.Context(), []*zip.File{of("a", 50), of("b", 50)}, 100); err != nil || len(files) != 2 {
 		t.Errorf("got %v, %v", files, err)
 	}
 	for _, size := range []uint64{51, 1 << 40, 1<<64 - 50} {
-		if _, err := checkEntries([]*zip.File{of("a", 50), of("b", size)}, 100); err == nil || !strings.Contains(err.Error(), "overlap") {
+		if _, err := checkEntries(t.Context(), []*zip.File{of("a", 50), of("b", size)}, 100); err == nil || !strings.Contains(err.Error(), "overlap") {
 			t.Errorf("%d: got %v", size, err)
 		}
 	}

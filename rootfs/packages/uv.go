@@ -89,7 +89,7 @@ func (s *Store) fetchUV(ctx context.Context, r Request, wheel pinnedWheel, dir s
 	if err := s.download(ctx, from, address, wheel.sha256, file, maxUVWheel, func(int64) {}); err != nil {
 		return err
 	}
-	z, _, closeZip, err := openZip(file)
+	z, _, closeZip, err := openZip(ctx, file)
 	if err != nil {
 		return err
 	}

@@ -116,7 +116,7 @@ func (s *Source) Cached(ctx context.Context) (bridge.Image, bool) {
 	if root == nil || settings.CheckRoom(root, s.Mounts) != nil { // the first run reports why
 		return bridge.Image{}, false
 	}
-	return s.image(s.Ref, root), true
+	return s.image(ctx, s.Ref, root), true
 }
 
 // standIn returns the note that says why the host's Python is used instead, or
@@ -142,20 +142,20 @@ func (s *Source) ensure(ctx context.Context, ref, note string, progress func(don
 	if err := settings.CheckRoom(root, s.Mounts); err != nil {
 		return bridge.Image{}, s.Dirs.Explain(err)
 	}
-	if ask := s.Store.RecheckDue(ref); ask || root.NeedsBytecode() || root.NeedsProgramBytecode(s.Runner) {
+	if ask := s.Store.RecheckDue(ref); ask || root.NeedsBytecode(ctx) || root.NeedsProgramBytecode(s.Runner) {
 		s.Refresh(ref, ask)
 	}
-	image := s.image(ref, root)
+	image := s.image(ctx, ref, root)
 	if note != "" {
 		image.Notes = append(image.Notes, note)
 	}
 	return image, nil
 }
 
-func (s *Source) image(ref string, root *rootfs.Root) bridge.Image {
+func (s *Source) image(ctx context.Context, ref string, root *rootfs.Root) bridge.Image {
 	return bridge.Image{
 		Name: ref, Root: SandboxRoot(root), Python: root.Python, Runner: root.ProgramBytecode(s.Runner), Env: root.Env,
-		Compiling: root.NeedsBytecode(),
+		Compiling: root.NeedsBytecode(ctx),
 	}
 }
 
