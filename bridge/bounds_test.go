@@ -1,25 +1,53 @@
 package bridge
 
 import (
+	"encoding/json"
+	"strings"
 	"testing"
 
-	"github.com/toolcell/toolcell/bridge/toon"
+	"github.com/toolcell/toolcell/bridge/hostapi"
 	"github.com/toolcell/toolcell/internal/boundtest"
 )
 
 func TestBounds(t *testing.T) {
 	boundtest.Run(t, boundtest.Parser{
-		Row: "fences around code and results",
-		Shapes: append(boundtest.Pick(boundtest.Text("", ""), "one word", "lines", "backticks", "blanks", "zero bytes"),
+		Row: "fences around code",
+		Shapes: append(boundtest.Pick(boundtest.Text("", ""), "one word", "lines", "empty lines", "backticks", "blanks", "zero bytes"),
 			boundtest.Repeated("a fence", "```python\n", " x\n", "```"),
+			boundtest.Repeated("an indented fence", "   ```python\n", "   x\n", "   ```"),
+			boundtest.Repeated("empty lines in a fence", "  ```python\n", "\n", "```"),
 			boundtest.Repeated("fences", "", "```\n", ""),
 			boundtest.Repeated("a long fence", "", "`", ""),
 			boundtest.Repeated("a long fence of tildes", "", "~", "\nx\n~~~")),
+		Parse: func(text []byte) error { return checkCode(withoutFence(string(text))) },
+	}, resultAs(OutputCompact), resultAs(OutputTOON), resultAs(OutputJSON))
+}
+
+// resultAs writes results with output of that many bytes. A control character counts as six
+// of them there.
+func resultAs(mode OutputMode) boundtest.Parser {
+	return boundtest.Parser{
+		Row: "result as text",
+		Shapes: boundtest.Named(append(boundtest.Pick(boundtest.Text("", ""), "one word", "lines", "words", "quotes", "backslashes", "characters that fold to many", "backticks"),
+			boundtest.Repeated("long lines", "", strings.Repeat("x", 1000)+"\n", ""),
+			boundtest.Repeated("numbers", "", "1\n", ""),
+			boundtest.Repeated("zero bytes", "", "\x00xxxxx", ""),
+			boundtest.Repeated("empty lines", "x", "\n", "x")), " as "+string(mode)),
 		Parse: func(text []byte) error {
-			_ = checkCode(withoutFence(string(text)))
-			text = text[:min(len(text), 1<<20)] // as much as a result has
-			toonOrJSON(toon.Object{{Key: "stdout", Value: string(text)}}, map[string]string{"stdout": string(text)})
+			lines := strings.SplitN(string(text), "\n", 200_000) // as many as output has
+			r := &Result{Status: StatusError, Stdout: lines[:len(lines)/2], Stderr: lines[len(lines)/2:]}
+			for range 50 {
+				r.Calls = append(r.Calls, hostapi.CallRecord{Server: "s", Tool: "t", Arguments: string(text[:min(len(text), 120)])})
+			}
+			for range 200 {
+				argument, err := json.Marshal(string(text[:min(len(text), 300)]))
+				if err != nil {
+					return err
+				}
+				r.Plan = append(r.Plan, hostapi.PlannedCall{Server: "s", Tool: "t", Arguments: argument})
+			}
+			r.Text(mode)
 			return nil
 		},
-	})
+	}
 }

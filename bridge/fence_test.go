@@ -19,6 +19,7 @@ func TestFenceAroundCodeIsRemoved(t *testing.T) {
 		"long":                 {"`````python\ns = '''\n```\n'''\n`````", "\ns = '''\n```\n'''\n"},
 		"closed by a long one": {"```python\nprint(1)\n`````", "\nprint(1)\n"},
 		"indented":             {"  ```python\n  if x:\n      f()\n  ```", "\nif x:\n    f()\n"},
+		"indented, not closed": {"  ```python\n  x = 1\n  y", "\nx = 1\ny"},
 		"not closed":           {"```python\nprint(1)", "\nprint(1)"},
 		"alone":                {"```python", ""},
 		"a fence in it":        {"```python\ns = '''\n```\nx\n```\n'''\n```", "\ns = '''\n```\nx\n```\n'''\n"},

@@ -137,6 +137,17 @@ func (r *Result) Text(mode OutputMode) string {
 	}
 }
 
+// size is about how many bytes of output the result has.
+func (r *Result) size() (n int) {
+	n = len(r.Result) + len(r.Error)
+	for _, lines := range [][]string{r.Stdout, r.Stderr} {
+		for _, line := range lines {
+			n += len(line) + len("\n")
+		}
+	}
+	return n
+}
+
 // withoutRepetition returns a copy of r that says nothing twice: a traceback ends
 // with the error itself, and the summary of a failure is its error. The structured
 // content, which programs read, has all fields.
@@ -251,9 +262,11 @@ func contains(lines []string, message string) bool {
 var sourcePlace = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(` \([^()]*, line \d+\)`) })
 
 // fields returns the result as an ordered object, made from its JSON form, so
-// that every mode has the same fields.
+// that every mode has the same fields. What may be long is not decoded again.
 func (r *Result) fields() toon.Object {
-	body, err := json.Marshal(r)
+	short := *r
+	short.Stdout, short.Stderr, short.Plan = r.Stdout[:min(len(r.Stdout), 1)], r.Stderr[:min(len(r.Stderr), 1)], r.Plan[:min(len(r.Plan), 1)]
+	body, err := json.Marshal(short)
 	if err != nil {
 		return nil
 	}
@@ -269,6 +282,10 @@ func (r *Result) fields() toon.Object {
 		v, ok := byName[name]
 		switch {
 		case !ok:
+		case name == "stdout":
+			v = r.Stdout
+		case name == "stderr":
+			v = r.Stderr
 		case name == "calls":
 			v = r.callRows()
 		case name == "plan":

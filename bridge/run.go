@@ -17,6 +17,7 @@ import (
 	"github.com/toolcell/toolcell/bridge/output"
 	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/internal/contain"
+	"github.com/toolcell/toolcell/internal/room"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/text"
 	"github.com/toolcell/toolcell/oci"
@@ -68,8 +69,7 @@ func (s *Server) begin(req Request, from *ongoing.Connection, noUser bool) *ongo
 
 // run has the steps of one run, from top to bottom.
 func (s *Server) run(ctx context.Context, req Request, run *ongoing.Run[*Result]) *Result {
-	req.Code = withoutFence(strings.TrimPrefix(req.Code, "\ufeff")) // some editors write the mark first
-	plan, err := validate(req, s.o)
+	plan, err := s.read(ctx, &req)
 	if err != nil {
 		return plan.fail(err)
 	}
@@ -87,6 +87,17 @@ func (s *Server) run(ctx context.Context, req Request, run *ongoing.Run[*Result]
 	r := s.runIn(ctx, req, run, plan, sess)
 	whole = true
 	return r
+}
+
+// read reads the code of a request, and validates all of it.
+func (s *Server) read(ctx context.Context, req *Request) (plan, error) {
+	release, err := room.Take(ctx, len(req.Code), room.Code)
+	if err != nil {
+		return plan{}, withStatus(StatusCancelled, errors.New("the call was cancelled while it waited for others to be read"))
+	}
+	defer release()
+	req.Code = withoutFence(strings.TrimPrefix(req.Code, "\ufeff")) // some editors write the mark first
+	return validate(*req, s.o)
 }
 
 // runIn has the steps of a run that has its session. If it panics, the interpreter is not

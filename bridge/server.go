@@ -26,6 +26,7 @@ import (
 	"github.com/toolcell/toolcell/bridge/savedtools"
 	"github.com/toolcell/toolcell/bridge/stdio"
 	"github.com/toolcell/toolcell/internal/contain"
+	"github.com/toolcell/toolcell/internal/room"
 	"github.com/toolcell/toolcell/mcpproxy"
 )
 
@@ -199,7 +200,7 @@ var forUser = mcp.Cacheable{CacheScope: "private"}
 func (s *Server) runPython(ctx context.Context, call *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	req, err := parseArguments(call.Params.Arguments)
 	if err != nil {
-		return s.answer(s.runs.Connection(call.Session), (&Result{}).fail(withStatus(StatusValidation, err))), nil
+		return s.answer(ctx, s.runs.Connection(call.Session), (&Result{}).fail(withStatus(StatusValidation, err)))
 	}
 	c := s.runs.NewCall(call, digestOf(req), progressTo(ctx, call))
 	run, err := s.runOf(call, req, c)
@@ -209,17 +210,17 @@ func (s *Server) runPython(ctx context.Context, call *mcp.CallToolRequest) (*mcp
 	case errors.As(err, &wire):
 		return nil, wire
 	case errors.As(err, &ended):
-		return s.answer(c.Connection, (&Result{}).fail(withStatus(StatusCancelled, err))), nil
+		return s.answer(ctx, c.Connection, (&Result{}).fail(withStatus(StatusCancelled, err)))
 	case err != nil:
-		return s.answer(c.Connection, (&Result{}).fail(withStatus(StatusValidation, err))), nil
+		return s.answer(ctx, c.Connection, (&Result{}).fail(withStatus(StatusValidation, err)))
 	}
 	switch input, approval := s.runs.Attend(ctx, run, c); {
 	case input != nil:
 		return input, nil
 	case approval != nil:
-		return s.answer(c.Connection, approvalNeeded(approval)), nil
+		return s.answer(ctx, c.Connection, approvalNeeded(approval))
 	}
-	return s.answer(c.Connection, run.Result()), nil
+	return s.answer(ctx, c.Connection, run.Result())
 }
 
 // runOf returns the run that a call is about.
@@ -243,7 +244,12 @@ func (s *Server) runOf(call *mcp.CallToolRequest, req Request, c *ongoing.Call) 
 }
 
 // answer writes a result as the client gets it.
-func (s *Server) answer(c *ongoing.Connection, r *Result) *mcp.CallToolResult {
+func (s *Server) answer(ctx context.Context, c *ongoing.Connection, r *Result) (*mcp.CallToolResult, error) {
+	release, err := room.Take(ctx, r.size(), room.Output)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
 	r.summarize()
 	s.logNotes(r.hostNotes)
 	r = r.withNews(c)
@@ -251,7 +257,7 @@ func (s *Server) answer(c *ongoing.Connection, r *Result) *mcp.CallToolResult {
 		Content:           forModel(c, r).contents(s.o.Output),
 		StructuredContent: r,
 		IsError:           r.IsError(),
-	}
+	}, nil
 }
 
 // withNews returns a copy of r in which notes about the host are there only if the client

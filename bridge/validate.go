@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"github.com/toolcell/toolcell/bridge/endings"
 	"github.com/toolcell/toolcell/bridge/hostapi"
@@ -99,38 +100,47 @@ func checkCode(code string) error {
 // withoutFence removes the fence of a Markdown code block that the code as a whole is
 // in. Blank lines take its place, so that line numbers are those of what was sent.
 func withoutFence(code string) string {
-	lines := strings.Split(code, "\n")
-	written := func(line string) bool { return strings.TrimSpace(line) != "" }
-	first := slices.IndexFunc(lines, written)
-	if first < 0 {
+	start := len(code) - len(strings.TrimLeftFunc(code, unicode.IsSpace))
+	start = strings.LastIndexByte(code[:start], '\n') + 1
+	first, body, more := strings.Cut(code[start:], "\n")
+	if len(first) > maxFence {
 		return code
 	}
-	if len(lines[first]) > maxFence {
-		return code
-	}
-	opening := fenceOpening().FindStringSubmatch(strings.TrimRight(lines[first], " \t\r"))
+	opening := fenceOpening().FindStringSubmatch(strings.TrimRight(first, " \t\r"))
 	if opening == nil {
 		return code
 	}
-	last := len(lines) - 1
-	for !written(lines[last]) {
-		last--
-	}
-	closing := strings.TrimSpace(lines[last])
-	closed := last > first && strings.HasPrefix(closing, opening[2]) && strings.Trim(closing, opening[2][:1]) == ""
+	indent, fence, after := len(opening[1]), opening[2], ""
+	end := strings.LastIndexByte(strings.TrimRightFunc(body, unicode.IsSpace), '\n') + 1
+	last, _, _ := strings.Cut(body[end:], "\n")
+	closing := strings.TrimSpace(last)
 	switch {
-	case closed:
-		lines[last] = ""
-	case opening[2][0] == '~': // it may be an operator
+	case strings.HasPrefix(closing, fence) && strings.Trim(closing, fence[:1]) == "":
+		body, after = body[:end], body[end+len(last):]
+	case fence[0] == '~': // it may be an operator
 		return code
 	}
-	lines[first] = ""
-	for i := first; i < last; i++ { // what the fence is indented by does not count (CommonMark, Fenced code blocks)
-		for range len(opening[1]) {
-			lines[i] = strings.TrimPrefix(lines[i], " ")
-		}
+	if !more {
+		return code[:start]
 	}
-	return strings.Join(lines, "\n")
+	return code[:start] + "\n" + outdent(body, indent) + after
+}
+
+// outdent removes up to n spaces from the beginning of each line: what a fence is indented
+// by does not count (CommonMark, Fenced code blocks).
+func outdent(s string, n int) string {
+	if n == 0 {
+		return s
+	}
+	var b strings.Builder
+	b.Grow(len(s))
+	for line := range strings.Lines(s) {
+		for range n {
+			line = strings.TrimPrefix(line, " ")
+		}
+		b.WriteString(line)
+	}
+	return b.String()
 }
 
 // maxFence bounds the line of a fence that begins code, in bytes.

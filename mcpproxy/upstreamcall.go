@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/toolcell/toolcell/internal/room"
 	"github.com/toolcell/toolcell/mcpproxy/catalog"
 	"github.com/toolcell/toolcell/mcpproxy/elicitation"
 	"github.com/toolcell/toolcell/mcpproxy/oauth"
@@ -65,7 +66,8 @@ func (u *upstream) call(ctx context.Context, r CallRequest, args json.RawMessage
 		return CallResult{}, fmt.Errorf("calling tool %q of server %q: %w", t.Name, u.server.Name, err)
 	}
 	if res.IsError { // others are the data that the user asked for and stay as they are
-		if res.Result, err = u.secrets.JSON(res.Result); err != nil {
+		hide := func() (json.RawMessage, error) { return u.secrets.JSON(res.Result) }
+		if res.Result, err = room.Decode(ctx, "hiding secrets", len(res.Result), room.Secrets, hide); err != nil {
 			return CallResult{}, fmt.Errorf("calling tool %q of server %q: the tool failed, with a result that is left out: %w", t.Name, u.server.Name, err)
 		}
 	}

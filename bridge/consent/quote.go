@@ -112,9 +112,11 @@ func cleanMessage(s string) string {
 
 // clip cuts a text to n characters.
 func clip(s string, n int) string {
-	r := []rune(s)
-	if len(r) <= n {
-		return s
+	for i := range s {
+		if n == 0 {
+			return s[:i] + " (cut)"
+		}
+		n--
 	}
-	return string(r[:n]) + " (cut)"
+	return s
 }

@@ -49,8 +49,8 @@ func TestBounds(t *testing.T) {
 		boundtest.Parser{Row: "results of planned calls", Shapes: planned, Parse: func(text []byte) error {
 			return errors.New(usedResult(text, 10))
 		}},
-		boundtest.Parser{Row: "parameters of a host call", Shapes: shapes, Parse: func(text []byte) error {
-			_, err := readParams(text)
+		boundtest.Parser{Row: "parameters of a host call", Shapes: shapes, ParseContext: func(ctx context.Context, text []byte) error {
+			_, err := readParams(ctx, text)
 			return err
 		}},
 		boundtest.Parser{Row: "tool to save", Shapes: saving, Parse: func(text []byte) error {

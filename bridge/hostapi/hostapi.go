@@ -247,7 +247,7 @@ func ofStoppedRun(err error) error {
 }
 
 func (a *API) answer(ctx context.Context, number int, method string, raw json.RawMessage) (runner.Answer, error) {
-	p, err := readParams(raw)
+	p, err := readParams(ctx, raw)
 	p.number = number
 	if wrong, ok := errors.AsType[*runner.CallError](err); ok {
 		wrong.Message = text.Bound(method, 40) + "(): " + wrong.Message

@@ -2,6 +2,8 @@ package hostapi
 
 import (
 	"bytes"
+	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +16,9 @@ import (
 // maxParam bounds the text of a parameter that is decoded, in bytes. The longest
 // is a URI, every byte of it escaped.
 const maxParam = 6*maxURI + 2
+
+// maxParamName is as long as the longest name, in its quotes.
+const maxParamName = len(`"arguments"`)
 
 // params are the parameters of all methods; each takes what it needs. Raw ones are
 // parts of their frame, not copies.
@@ -45,19 +50,23 @@ type params struct {
 // full reports whether the documentation should be more than a summary.
 func (p params) full() bool { return p.Detail == "full" || p.Detail == "schema" }
 
-// readParams finds the parameters in the JSON of a call. null stands for none.
-func readParams(raw json.RawMessage) (p params, err error) {
+// readParams finds the parameters in the JSON of a call. null stands for none. It ends
+// with ctx.
+func readParams(ctx context.Context, raw json.RawMessage) (p params, err error) {
 	if len(raw) == 0 || rawjson.IsNull(raw) {
 		return p, nil
 	}
-	s := rawjson.Scanner{Text: raw}
+	s := rawjson.Scanner{Text: raw, Context: ctx}
 	ok := s.Object(func(name []byte) bool {
 		value, ok := s.Value(rawjson.MaxDepth)
 		if ok {
-			err = p.set(string(name), value)
+			err = p.set(ctx, name, value)
 		}
 		return ok && err == nil
 	})
+	if ctx.Err() != nil {
+		return p, context.Cause(ctx)
+	}
 	if err == nil && !ok {
 		err = errors.New("they are not a JSON object")
 	}
@@ -65,8 +74,12 @@ func readParams(raw json.RawMessage) (p params, err error) {
 }
 
 // set sets a parameter; its name includes the quotes.
-func (p *params) set(name string, value json.RawMessage) error {
+func (p *params) set(ctx context.Context, quoted []byte, value json.RawMessage) error {
+	if len(quoted) > maxParamName {
+		return nil // there is none that is as long
+	}
 	var to any
+	name := string(quoted)
 	switch name {
 	case `"arguments"`:
 		p.Arguments = value
@@ -77,7 +90,7 @@ func (p *params) set(name string, value json.RawMessage) error {
 	case `"tools"`:
 		p.Tools = value
 	case `"data"`:
-		return setData(&p.Data, value)
+		return p.setData(ctx, value)
 	case `"server"`:
 		to = &p.Server
 	case `"tool"`:
@@ -120,16 +133,31 @@ func (p *params) set(name string, value json.RawMessage) error {
 	return nil
 }
 
-// setData sets a picture.
-func setData(to *[]byte, value json.RawMessage) error {
+// setData sets a picture. The runner writes base64 without escapes.
+func (p *params) setData(ctx context.Context, value json.RawMessage) error {
 	switch {
-	case value[0] != '"' && !rawjson.IsNull(value):
+	case rawjson.IsNull(value):
+		p.Data = nil
+		return nil
+	case value[0] != '"':
 		return wrongType(`"data"`, new(string), value)
-	case json.Unmarshal(value, to) != nil:
-		return &runner.CallError{Kind: "ValueError", Message: "data is not base64"}
+	}
+	text := value[1 : len(value)-1]
+	p.Data = make([]byte, 0, base64.StdEncoding.DecodedLen(len(text)))
+	for len(text) > 0 && ctx.Err() == nil {
+		part := text[:min(len(text), decodedAtOnce)]
+		text = text[len(part):]
+		before, err := len(p.Data), error(nil)
+		p.Data, err = base64.StdEncoding.AppendDecode(p.Data, part)
+		if err != nil || len(text) > 0 && len(p.Data)-before < base64.StdEncoding.DecodedLen(len(part)) { // padding is last
+			return &runner.CallError{Kind: "ValueError", Message: "data is not base64"}
+		}
 	}
 	return nil
 }
+
+// decodedAtOnce is how much base64 is decoded before the context is looked at again.
+const decodedAtOnce = 1 << 20
 
 // wrongType says in words of Python what is wrong with a parameter: the code, and the
 // model that wrote it, know no others.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/bridge/savedtools"
+	"github.com/toolcell/toolcell/internal/room"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
@@ -47,17 +48,18 @@ func (a *API) savedTool(ctx context.Context, method, name string, raw json.RawMe
 	if method == "remove_tool" {
 		return null, a.saved.store.Remove(name)
 	}
+	release, err := room.Take(ctx, min(len(raw), maxSaving), room.SavedTool)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
 	return null, a.saved.save(raw, a.flow.marks.Reads())
 }
 
 // savedSource returns the source of a saved tool. If it may hold private data, and the
 // run can reach hosts, the user is asked first.
 func (a *API) savedSource(ctx context.Context, name string) (json.RawMessage, error) {
-	if err := a.working.Acquire(ctx, 1); err != nil {
-		return nil, err
-	}
-	tool, err := a.saved.store.Show(name)
-	a.working.Release(1) // an answer of the user may take long
+	tool, err := a.showSaved(ctx, name)
 	if err == nil && len(tool.Private) > 0 && len(a.flow.hosts) > 0 {
 		err = a.askSaved(ctx, tool)
 	}
@@ -66,6 +68,19 @@ func (a *API) savedSource(ctx context.Context, name string) (json.RawMessage, er
 	}
 	a.flow.marks.Add(tool.Private...)
 	return encode(tool.Source, nil)
+}
+
+func (a *API) showSaved(ctx context.Context, name string) (savedtools.Tool, error) {
+	if err := a.working.Acquire(ctx, 1); err != nil {
+		return savedtools.Tool{}, err
+	}
+	defer a.working.Release(1)
+	release, err := room.Take(ctx, 2*savedtools.MaxSource, room.SavedTool)
+	if err != nil {
+		return savedtools.Tool{}, err
+	}
+	defer release()
+	return a.saved.store.Show(name)
 }
 
 func (a *API) askSaved(ctx context.Context, tool savedtools.Tool) error {
@@ -95,11 +110,15 @@ func (s *savedTools) shown(t savedtools.Tool) savedtools.Tool {
 	return t
 }
 
+// maxSaving bounds the parameters of save_tool, in bytes: every byte of the source may be
+// escaped, and it has a description.
+const maxSaving = 8 * savedtools.MaxSource
+
 // save stores a tool. Another of its name that it replaces gets a note: an earlier
 // run, or the user, may rely on it.
 func (s *savedTools) save(raw json.RawMessage, private []string) error {
 	var tool savedtools.Tool
-	if len(raw) > 8*savedtools.MaxSource { // every byte of it escaped, and its description
+	if len(raw) > maxSaving {
 		return fmt.Errorf("saving a tool: it has %d bytes, the most for a source is %d", len(raw), savedtools.MaxSource)
 	}
 	if json.Unmarshal(raw, &tool) != nil {

@@ -41,6 +41,10 @@ const (
 	Form       = 64 // of a server
 	Message    = 1  // of a server: its parts stay where they are
 	Conditions = 64 // arguments of a call that are looked at
+	Secrets    = 8  // a result in which secrets are hidden
+	Code       = 16 // of a run, with its header
+	Output     = 32 // of a run, as its result has it
+	SavedTool  = 64 // as code or a file has it
 )
 
 var (

@@ -3,7 +3,7 @@
 package match
 
 import (
-	"sort"
+	"slices"
 	"strings"
 )
 
@@ -18,7 +18,7 @@ func Nearest(want string, names []string, n int) []string {
 		distance int
 	}
 	want = fold(want)
-	all := make([]scored, 0, len(names))
+	best := make([]scored, 0, n+1)
 	left := maxNames
 	for _, name := range names {
 		low := fold(name)
@@ -29,14 +29,18 @@ func Nearest(want string, names []string, n int) []string {
 		if contains(low, want) || contains(want, low) {
 			d /= 4 // "issue" means "create_issue" more than it means "tissue"
 		}
-		all = append(all, scored{name, d})
+		at := len(best)
+		for at > 0 && best[at-1].distance > d {
+			at--
+		}
+		best = slices.Insert(best, at, scored{name, d})
+		best = best[:min(n, len(best))]
 	}
-	sort.SliceStable(all, func(i, j int) bool { return all[i].distance < all[j].distance })
-	var best []string
-	for _, s := range all[:min(n, len(all))] {
-		best = append(best, s.name)
+	var nearest []string
+	for _, s := range best {
+		nearest = append(nearest, s.name)
 	}
-	return best
+	return nearest
 }
 
 // Meant returns the name that want probably stands for: it is part of it, or a third of
@@ -61,7 +65,7 @@ const maxCompared = 64
 
 // fold returns what of a name is compared.
 func fold(name string) string {
-	name = strings.ToLower(name)
+	name = strings.ToLower(name[:min(len(name), maxCompared)])
 	return name[:min(len(name), maxCompared)]
 }
 

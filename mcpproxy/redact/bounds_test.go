@@ -1,9 +1,12 @@
 package redact
 
 import (
+	"context"
+	"encoding/json"
 	"testing"
 
 	"github.com/toolcell/toolcell/internal/boundtest"
+	"github.com/toolcell/toolcell/internal/room"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 )
 
@@ -15,8 +18,8 @@ func TestBounds(t *testing.T) {
 		boundtest.Repeated("secrets in lists", "[", `"a-secret-of-some-length",`, "1]"))
 	boundtest.Run(t, boundtest.Parser{
 		Row: "JSON with secrets", Shapes: shapes,
-		Parse: func(text []byte) error {
-			_, err := h.JSON(text)
+		ParseContext: func(ctx context.Context, text []byte) error {
+			_, err := room.Decode(ctx, "hiding secrets", len(text), room.Secrets, func() (json.RawMessage, error) { return h.JSON(text) })
 			return err
 		},
 	}, boundtest.Parser{

@@ -19,7 +19,11 @@ func (h *Redactor) JSON(raw json.RawMessage) (json.RawMessage, error) {
 	out := make([]byte, 0, len(raw))
 	for rest := []byte(raw); len(rest) > 0; {
 		n := tokenLength(rest)
-		out = append(out, h.token(rest[:n])...)
+		if n == 1 { // that is no secret
+			out = append(out, rest[:n]...)
+		} else {
+			out = append(out, h.token(rest[:n])...)
+		}
 		rest = rest[n:]
 	}
 	if hidden := h.Text(string(out)); hidden != string(out) {
@@ -28,8 +32,7 @@ func (h *Redactor) JSON(raw json.RawMessage) (json.RawMessage, error) {
 	return out, nil
 }
 
-// token redacts one string or one number, which becomes a string. Anything else is
-// shorter than a secret.
+// token redacts one string or one number, which becomes a string.
 func (h *Redactor) token(token []byte) []byte {
 	text := string(token)
 	if token[0] == '"' && json.Unmarshal(token, &text) != nil {

@@ -1,0 +1,36 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/toolcell/toolcell/internal/room"
+)
+
+// TestLargeCodeAndResultsWaitForRoom until their call ends, and small ones do not.
+func TestLargeCodeAndResultsWaitForRoom(t *testing.T) {
+	release, err := room.Take(t.Context(), room.Large, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	s := newServer(t, nil, nil)
+	ended := errors.New("the call was cancelled")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(ended)
+	large := strings.Repeat("x = 1\n", 100_000)
+	if _, err := s.read(ctx, &Request{Code: large}); statusOf(err) != StatusCancelled {
+		t.Errorf("code: %v", err)
+	}
+	if _, err := s.answer(ctx, s.runs.Connection(nil), &Result{Stdout: strings.Split(large, "\n")}); !errors.Is(err, ended) {
+		t.Errorf("a result: %v", err)
+	}
+	if _, err := s.read(t.Context(), &Request{Code: "x = 1"}); err != nil {
+		t.Errorf("small code: %v", err)
+	}
+	if _, err := s.answer(t.Context(), s.runs.Connection(nil), &Result{Stdout: []string{"1"}}); err != nil {
+		t.Errorf("a small result: %v", err)
+	}
+}
