@@ -20,13 +20,13 @@ type Row struct {
 	Depth  string // and most of what else is counted
 	Count  string
 	Time   time.Duration // that the largest input takes; 100 ms if it is 0
-	Peak   int           // MiB that one call takes beside its input
+	Peak   int           // MiB that one call has in use beside its input
 	AtOnce int           // most calls at one time in a process
 	// Room is how many times its bytes a call takes of the room that all such calls share
 	// (package room), instead of Peak and AtOnce.
 	Room int
-	// Of is what it is a part of, whose room (package room) its Peak comes from, instead of
-	// AtOnce.
+	// Of is what it is a part of, whose memory or room (package room) its Peak comes from,
+	// instead of AtOnce.
 	Of string
 	// Cancels says that it obeys a context. What does not is over in Time.
 	Cancels bool
@@ -37,7 +37,7 @@ var Rows = []Row{
 	{Name: "code with its header", From: "code", Bytes: 4 << 20, Depth: "100", Count: "64 KiB of header, 200 dependencies", Room: room.Code},
 	{Name: "package lock", From: "code, uv", Bytes: 4 << 20, Depth: "100", Count: "250,000 keys and values", Peak: 192, AtOnce: 1, Cancels: true},
 	{Name: "requirement", From: "code", Bytes: 64 << 10, Room: room.Code},
-	{Name: "config file, TOML", From: "a project", Bytes: 192 << 10, Depth: "100", Count: "250,000 keys and values", Peak: 64, AtOnce: 1},
+	{Name: "config file, TOML", From: "a project", Bytes: 192 << 10, Depth: "100", Count: "10,000 keys", Peak: 64, AtOnce: 1},
 	{Name: "config file, YAML", From: "a project", Bytes: 192 << 10, Depth: "1,000", Count: "200,000 nodes, aliases followed", Peak: 96, AtOnce: 1},
 	{Name: "config file, JSON", From: "a project", Bytes: 192 << 10, Depth: "1,000", Count: "60,000 values, with comments", Peak: 64, AtOnce: 1},
 	{Name: "entries of a config file", From: "a project", Bytes: 192 << 10, Depth: "1,000", Time: 200 * ms, Peak: 64, AtOnce: 1},
@@ -54,24 +54,24 @@ var Rows = []Row{
 	{Name: "form of a server", From: "a server", Bytes: 80 << 10, Depth: "10,000", Room: room.Form},
 	{Name: "JSON with secrets", From: "a server", Bytes: 48 << 20, Depth: "10,000", Room: room.Secrets, Cancels: true},
 	{Name: "messages of a server, stdio", From: "a server", Bytes: 48 << 20, Depth: "1,000; results any", Room: room.Arrival, Cancels: true},
-	{Name: "stderr of a server", From: "a server", Count: "lines of 2 KiB, 8 KiB kept", Peak: 32, AtOnce: 16, Cancels: true},
+	{Name: "stderr of a server", From: "a server", Count: "lines of 2 KiB, 8 KiB kept", Peak: 16, AtOnce: 16, Cancels: true},
 	{Name: "events of a server", From: "a server", Bytes: 48 << 20, Depth: "1,000; results any", Room: room.Arrival, Cancels: true},
 	{Name: "answer of a server, HTTP", From: "a server", Bytes: 48 << 20, Depth: "1,000; results any", Room: room.Arrival, Cancels: true},
-	{Name: "error of a server, HTTP", From: "a server", Bytes: 64 << 10, Peak: 32, AtOnce: 16},
+	{Name: "error of a server, HTTP", From: "a server", Bytes: 64 << 10, Peak: 10, AtOnce: 16},
 	{Name: "arguments in headers", From: "code, a server", Bytes: 48 << 20, Depth: "10,000; 100 of a schema", Count: "64 KiB of a value", Time: 1000 * ms, Peak: 24, AtOnce: 16},
 	{Name: "message of a server", From: "a server", Bytes: 48 << 20, Depth: "1,000; results any", Count: "10,000 in a list, 16 inputs", Room: room.Message, Cancels: true},
 	{Name: "page of a list", From: "a server", Bytes: 48 << 20, Depth: "1,048,576", Count: "1,000 pages of 100,000 items", Room: room.Message, Cancels: true},
 	{Name: "definition that is pinned", From: "a server", Bytes: 4 << 20, Depth: "10,000", Room: room.Definition, Cancels: true},
 	{Name: "change of a definition", From: "a server", Bytes: 16 << 10, Depth: "100", Count: "5 parts, 80 lines of each", Peak: 24, AtOnce: 1},
-	{Name: "text for people", From: "a server, code", Bytes: 256 << 10, Peak: 32, AtOnce: 16},
+	{Name: "text for people", From: "a server, code", Bytes: 256 << 10, Peak: 12, AtOnce: 16},
 	{Name: "names to compare", From: "a server, code", Bytes: 256 << 10, Count: "64 bytes of each", Peak: 8, AtOnce: 16},
-	{Name: "text with secrets", From: "a server", Bytes: 80 << 10, Peak: 16, AtOnce: 16},
+	{Name: "text with secrets", From: "a server", Bytes: 80 << 10, Peak: 1, AtOnce: 16},
 	{Name: "message of the client", From: "a client", Bytes: 32 << 20, Depth: "1,000", Count: "100,000 in a list", Time: 2000 * ms, Peak: 256, AtOnce: 1},
-	{Name: "answer to a form", From: "a client", Bytes: 64 << 10, Peak: 32, AtOnce: 16},
+	{Name: "answer to a form", From: "a client", Bytes: 64 << 10, Peak: 1, AtOnce: 16},
 	{Name: "arguments under conditions", From: "code", Bytes: 48 << 20, Depth: "10,000", Count: "64 KiB of a text, 1 MiB of a number", Peak: 24, Of: "what shares room", Cancels: true},
-	{Name: "output that hints look at", From: "code", Bytes: 1 << 20, Count: "64 KiB of output, 128 KiB of code, 16 KiB of an error", Peak: 64, AtOnce: 16},
+	{Name: "output that hints look at", From: "code", Bytes: 1 << 20, Count: "64 KiB of output, 128 KiB of code, 16 KiB of an error", Peak: 16, AtOnce: 16},
 	{Name: "fences around code", From: "code", Bytes: 4 << 20, Room: room.Code},
-	{Name: "output of code", From: "code", Count: "200,000 lines", Peak: 64, AtOnce: 32, Cancels: true},
+	{Name: "output of code", From: "code", Count: "200,000 lines", Peak: 12, AtOnce: 32, Cancels: true},
 	{Name: "saved tool", From: "code", Bytes: 128 << 10, Depth: "10,000", Count: "100 imports", Room: room.SavedTool},
 	{Name: "parameters of a host call", From: "code", Bytes: 48 << 20, Depth: "10,000", Count: "384 KiB of a text", Peak: 64, AtOnce: 2, Cancels: true},
 	{Name: "tool to save", From: "code", Bytes: 512 << 10, Depth: "10,000", Count: "100 imports", Room: room.SavedTool},
@@ -98,20 +98,20 @@ var Rows = []Row{
 	{Name: "RECORD of a wheel", From: "an index", Bytes: 16 << 20, Count: "200,000 files, lines of 16 KiB", Peak: 64, Of: "a wheel", Cancels: true},
 	{Name: "METADATA of a wheel", From: "an index", Bytes: 4 << 20, Peak: 24, Of: "a wheel"},
 	{Name: "errors of uv", From: "an index", Bytes: 256 << 10, Peak: 24, AtOnce: 1},
-	{Name: "picture", From: "code", Bytes: 32 << 20, Count: "16 million pixels, 2 s of all pictures of a run", Peak: 224, AtOnce: 1, Cancels: true},
-	{Name: "names of files", From: "code", Bytes: 1 << 20, Count: "320 files", Peak: 24, AtOnce: 16},
-	{Name: "request of code", From: "code", Bytes: 32 << 10, Count: "500 lines of header", Peak: 4, AtOnce: 64},
-	{Name: "answer of a host", From: "a host", Bytes: 32 << 10, Count: "500 lines of header", Peak: 4, AtOnce: 64},
-	{Name: "TLS handshake of code", From: "code", Bytes: 32 << 10, Peak: 4, AtOnce: 64},
-	{Name: "answer of a proxy", From: "the proxy of the host", Bytes: 32 << 10, Peak: 4, AtOnce: 64},
-	{Name: "metadata for logins", From: "a server", Bytes: 1 << 20, Depth: "10,000", Peak: 32, AtOnce: 4},
-	{Name: "registration of a client", From: "a server", Bytes: 256 << 10, Depth: "10,000", Peak: 32, AtOnce: 1},
-	{Name: "token of an authorization server", From: "a server", Bytes: 256 << 10, Depth: "10,000", Peak: 32, AtOnce: 4},
-	{Name: "challenge of a server", From: "a server", Bytes: 64 << 10, Count: "100 parameters", Peak: 24, AtOnce: 16},
-	{Name: "browser that comes back", From: "a program of this host", Bytes: 64 << 10, Peak: 24, AtOnce: 1},
+	{Name: "picture", From: "code", Bytes: 32 << 20, Count: "16 million pixels, 2 s of all pictures of a run", Peak: 160, AtOnce: 1, Cancels: true},
+	{Name: "names of files", From: "code", Bytes: 1 << 20, Count: "320 files", Peak: 4, AtOnce: 16},
+	{Name: "request of code", From: "code", Bytes: 32 << 10, Count: "500 lines of header", Peak: 1, AtOnce: 1024},
+	{Name: "answer of a host", From: "a host", Bytes: 32 << 10, Count: "500 lines of header", Peak: 1, Of: "a request of code"},
+	{Name: "TLS handshake of code", From: "code", Bytes: 32 << 10, Peak: 1, Of: "a request of code"},
+	{Name: "answer of a proxy", From: "the proxy of the host", Bytes: 32 << 10, Peak: 1, Of: "a request of code"},
+	{Name: "metadata for logins", From: "a server", Bytes: 1 << 20, Depth: "10,000", Peak: 12, AtOnce: 4},
+	{Name: "registration of a client", From: "a server", Bytes: 256 << 10, Depth: "10,000", Peak: 8, AtOnce: 1},
+	{Name: "token of an authorization server", From: "a server", Bytes: 256 << 10, Depth: "10,000", Peak: 16, AtOnce: 4},
+	{Name: "challenge of a server", From: "a server", Bytes: 64 << 10, Count: "100 parameters", Peak: 1, AtOnce: 16},
+	{Name: "browser that comes back", From: "a program of this host", Bytes: 64 << 10, Peak: 4, AtOnce: 1},
 	{Name: "answer of a template", From: "code", Bytes: 1 << 20, Depth: "10,000", Peak: 48, AtOnce: 4},
-	{Name: "frame of the runner", From: "code", Bytes: 48 << 20, Depth: "10,000", Count: "100 members, 256 calls", Peak: 24, AtOnce: 16, Cancels: true},
-	{Name: "stack of a run", From: "code", Bytes: 512 << 10, Depth: "2", Count: "400 frames", Peak: 24, AtOnce: 16},
+	{Name: "frame of the runner", From: "code", Bytes: 48 << 20, Depth: "10,000", Count: "100 members, 256 calls", Peak: 8, AtOnce: 16, Cancels: true},
+	{Name: "stack of a run", From: "code", Bytes: 512 << 10, Depth: "2", Count: "400 frames", Peak: 1, AtOnce: 16},
 }
 
 func find(name string) (Row, bool) {
@@ -133,7 +133,7 @@ func Table() string {
 		all += r.Peak * r.AtOnce
 		memory, atOnce := sizeText(r.Peak<<20), strconv.Itoa(r.AtOnce)
 		if r.Of != "" {
-			atOnce = "while there is room"
+			atOnce = "as part of " + r.Of
 		}
 		if r.Room > 0 {
 			memory, atOnce = strings.TrimPrefix(fmt.Sprintf("%d times its bytes", r.Room), "1 times "), "while there is room"

@@ -44,6 +44,7 @@ func TestTextsThatCannotBeReadSayWhere(t *testing.T) {
 		"deep JSON":       {"a.json", strings.Repeat("[", 2000), "nested more than 1000 deep"},
 		"not TOML":        {"a.toml", "a = 1\nb = = 2\n", "line 2"},
 		"long dotted key": {"a.toml", "a" + strings.Repeat(".a", 3000) + " = 1", "TOML"},
+		"wide TOML":       {"a.toml", "a = {" + strings.Repeat("b.c.d = 1,", 10_001) + "}", "has more than 10000 keys"},
 		"long TOML":       {"a.toml", strings.Repeat("#", 2<<20), "is larger than 1 MiB"},
 		"not YAML":        {"a.yaml", "a: 1\n b: [", "YAML"},
 		"a bomb of links": {"a.yaml", bomb, "YAML"},

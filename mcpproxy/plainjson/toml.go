@@ -12,6 +12,9 @@ import (
 )
 
 func fromTOML(data []byte) ([]byte, error) {
+	if bytes.Count(data, []byte("=")) > maxKeys {
+		return nil, fmt.Errorf("has more than %d keys", maxKeys)
+	}
 	top, err := toml.Decode(data)
 	if err != nil {
 		return nil, fmt.Errorf("is not TOML: %s", text.Printable(err.Error(), 300))
