@@ -129,7 +129,7 @@ func (f fakeUpstreams) Call(ctx context.Context, r mcpproxy.CallRequest) (res mc
 		return res, err
 	}
 	t := mcpproxy.CheckedTool{Name: tool, ReadsOnly: strings.HasPrefix(tool, "read")}
-	if r.Plans != nil && r.Plans(t, args) {
+	if r.Plans != nil && r.Plans(ctx, t, args) {
 		return res, &mcpproxy.Planned{Server: server, Tool: t.Tool, Arguments: args}
 	}
 	if r.Sent != nil {

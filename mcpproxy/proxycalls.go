@@ -44,7 +44,7 @@ type CallRequest struct {
 	// Plans reports whether the call, of the tool as it is now and with the arguments as
 	// they would be sent, is only to be planned: Call then returns a *Planned, unless the
 	// policy denies it. nil: no call is.
-	Plans func(t CheckedTool, args json.RawMessage) bool
+	Plans func(ctx context.Context, t CheckedTool, args json.RawMessage) bool
 	// Elicit takes what the server asks during the call to the user. It is called for one
 	// thing at a time, and its time is not the server's (Options.CallTimeout). A server of
 	// before 2026-07-28 does not always say for which of several calls it asks: it is then
@@ -87,7 +87,7 @@ func (r CallRequest) authorize(ctx context.Context, u *upstream, t CheckedTool, 
 	c := policy.Call{
 		Server: policyNames(s), Identity: u.identity + t.Digest,
 		Tool:      policy.Tool{Name: t.Name, Alias: t.Alias, Twins: t.Twins(), ReadOnly: t.ReadsOnly, Unaccepted: t.Unaccepted, Acceptable: t.Acceptable, Digest: t.Digest},
-		Arguments: args, Changed: t.Changed(), Allowed: r.Allowed, Planned: r.Plans != nil && r.Plans(t, args),
+		Arguments: args, Changed: t.Changed(), Allowed: r.Allowed, Planned: r.Plans != nil && r.Plans(ctx, t, args),
 	}
 	if r.Check != nil {
 		var err error

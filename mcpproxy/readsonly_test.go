@@ -1,6 +1,7 @@
 package mcpproxy
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -38,7 +39,7 @@ func readsOnly(t *testing.T, p *Proxy, tool string) bool {
 	_, err = p.Call(t.Context(), CallRequest{
 		Run:    unlimited,
 		Server: "fake", Tool: tool, Sent: func(t CheckedTool) { logged = t.ReadsOnly },
-		Plans: func(t CheckedTool, _ json.RawMessage) bool { return !t.ReadsOnly },
+		Plans: func(_ context.Context, t CheckedTool, _ json.RawMessage) bool { return !t.ReadsOnly },
 	})
 	var planned *Planned
 	if errors.As(err, &planned) != (ask != nil) || logged != (ask == nil) {

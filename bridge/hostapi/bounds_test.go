@@ -1,6 +1,7 @@
 package hostapi
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -46,8 +47,10 @@ func TestBounds(t *testing.T) {
 			}
 			return err
 		}},
-		boundtest.Parser{Row: "results of planned calls", Shapes: planned, Parse: func(text []byte) error {
-			return errors.New(usedResult(text, 10))
+		boundtest.Parser{Row: "results of planned calls", Shapes: planned, ParseContext: func(ctx context.Context, text []byte) error {
+			used, err := usedResult(ctx, text, 10)
+			usesCutStandIn(ctx, text)
+			return cmp.Or(err, errors.New(used))
 		}},
 		boundtest.Parser{Row: "parameters of a host call", Shapes: shapes, ParseContext: func(ctx context.Context, text []byte) error {
 			_, err := readParams(ctx, text)

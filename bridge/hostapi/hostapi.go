@@ -221,7 +221,7 @@ func (a *API) Call(ctx context.Context, number int, method string, raw json.RawM
 	if err := a.whyStopped(); err != nil {
 		return runner.Answer{}, ofStoppedRun(err)
 	}
-	if err := a.checkPlanned(method, raw); err != nil {
+	if err := a.checkPlanned(ctx, method, raw); err != nil {
 		return runner.Answer{}, err
 	}
 	ctx = mcpproxy.WithStartWait(ctx, mcpproxy.StartWait{Most: a.patience, Pause: a.starts.wait})

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"regexp"
 	"strconv"
 	"sync"
@@ -65,14 +66,14 @@ func (p *planner) decide(number int) {
 }
 
 // plans is mcpproxy.CallRequest.Plans.
-func (p *planner) plans(t mcpproxy.CheckedTool, args json.RawMessage) bool {
-	return !t.ReadsOnly || p.needsResult(args)
+func (p *planner) plans(ctx context.Context, t mcpproxy.CheckedTool, args json.RawMessage) bool {
+	return !t.ReadsOnly || p.needsResult(ctx, args)
 }
 
 // needsResult reports whether what is asked for has, or may come from, the result of a
 // planned call.
-func (p *planner) needsResult(asked json.RawMessage) bool {
-	return p != nil && (p.derived.Load() || p.usesResult(asked))
+func (p *planner) needsResult(ctx context.Context, asked json.RawMessage) bool {
+	return p != nil && (p.derived.Load() || p.usesResult(ctx, asked))
 }
 
 // add keeps a planned call of the run, once it is known which earlier ones are planned: the
@@ -115,15 +116,20 @@ func plannedArguments(args json.RawMessage) json.RawMessage {
 }
 
 // usesResult reports whether JSON has the stand-in of a call that was planned, in this run
-// or in an earlier one whose variables the code has.
-func (p *planner) usesResult(raw json.RawMessage) bool {
+// or in an earlier one whose variables the code has. It says so too if ctx ends before that
+// is known.
+func (p *planner) usesResult(ctx context.Context, raw json.RawMessage) bool {
 	if p == nil {
 		return false
 	}
 	p.mu.Lock()
 	count := max(p.before, p.count())
 	p.mu.Unlock()
-	return usedResult(raw, count) != "" || count > 0 && cutStandIn.Match(raw)
+	if count == 0 {
+		return false
+	}
+	used, err := usedResult(ctx, raw, count)
+	return used != "" || err != nil || usesCutStandIn(ctx, raw)
 }
 
 // standIn finds stand-ins, also in another case, and as they are written in addresses, in
@@ -134,33 +140,56 @@ var standIn = regexp.MustCompile(`(?i)(?:<|%3c|&lt;|\\u003c)result(?: |%20|\+)([
 // text that it has written one into.
 var cutStandIn = regexp.MustCompile(`(?i)<r(?:e(?:s(?:u(?:l(?:t(?: [0-9]{0,10})?)?)?)?)?)?"|"(?:(?:(?:(?:(?:(?:r?e)?s)?u)?l)?t)? )?[0-9]{1,10}>`)
 
-// usedResult returns the first stand-in in JSON of one of the first count planned calls.
-func usedResult(raw []byte, count int) string {
-	if count == 0 {
-		return ""
-	}
-	for rest := raw; ; {
-		at := standIn.FindSubmatchIndex(rest)
-		if at == nil {
-			return ""
+// longestStandIn is at least as many bytes as either of them matches.
+const longestStandIn = 64
+
+// pieces are parts of a text that overlap, so that each stand-in is whole in one of them.
+// They end early with ctx.
+func pieces(ctx context.Context, text []byte) iter.Seq[[]byte] {
+	const size = 64 << 10
+	return func(yield func([]byte) bool) {
+		for len(text) > 0 && ctx.Err() == nil {
+			if !yield(text[:min(size+longestStandIn, len(text))]) {
+				return
+			}
+			text = text[min(size, len(text)):]
 		}
-		if n, err := strconv.Atoi(string(rest[at[2]:at[3]])); err == nil && n >= 1 && n <= count {
-			return fmt.Sprintf("<result %d>", n)
-		}
-		rest = rest[at[1]:]
 	}
 }
 
+// usedResult returns the first stand-in in JSON of one of the first count planned calls.
+func usedResult(ctx context.Context, raw []byte, count int) (string, error) {
+	for piece := range pieces(ctx, raw) {
+		for _, found := range standIn.FindAllSubmatch(piece, -1) {
+			if n, err := strconv.Atoi(string(found[1])); err == nil && n >= 1 && n <= count {
+				return fmt.Sprintf("<result %d>", n), nil
+			}
+		}
+	}
+	return "", context.Cause(ctx)
+}
+
+// usesCutStandIn reports whether JSON has one. It says so too if ctx ends before that is
+// known.
+func usesCutStandIn(ctx context.Context, raw []byte) bool {
+	for piece := range pieces(ctx, raw) {
+		if cutStandIn.Match(piece) {
+			return true
+		}
+	}
+	return ctx.Err() != nil
+}
+
 // checkPlanned returns an error if a real run sends what stands for a planned result.
-func (a *API) checkPlanned(method string, raw json.RawMessage) error {
-	if a.planner != nil || !mayBePlanned(method) {
+func (a *API) checkPlanned(ctx context.Context, method string, raw json.RawMessage) error {
+	if a.planner != nil || a.plannedBefore == 0 || !mayBePlanned(method) {
 		return nil
 	}
-	used := usedResult(raw, a.plannedBefore)
-	if used == "" {
-		return nil
+	used, err := usedResult(ctx, raw, a.plannedBefore)
+	if used != "" {
+		return sentPlanned(used)
 	}
-	return sentPlanned(used)
+	return err
 }
 
 // mayBePlanned reports whether a dry run plans some requests of this method.

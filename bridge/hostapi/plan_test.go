@@ -56,12 +56,12 @@ func TestReadingToolsAreOnlyPlannedIfTheyNeedAResult(t *testing.T) {
 		`{"id":"<result 12"}`: true, `{"id":"a <r"}`: true, `{"id":"ult 1>.n"}`: true, `{"id":"1> b"}`: true, `{"id":"a <b> 1> c"}`: false,
 		`{"id":"<result 2>"}`: false, `{"id":"<result x>"}`: false, `{"id":"<result `: false, `{"id":"<"}`: false,
 	} {
-		if got := p.plans(reads, json.RawMessage(args)); got != want {
+		if got := p.plans(t.Context(), reads, json.RawMessage(args)); got != want {
 			t.Errorf("%s: planned is %v", args, got)
 		}
 	}
 	claims := mcpproxy.CheckedTool{Annotations: json.RawMessage(`{"readOnlyHint":true}`)}
-	if !p.plans(claims, json.RawMessage(`{}`)) {
+	if !p.plans(t.Context(), claims, json.RawMessage(`{}`)) {
 		t.Error("a tool whose hint was not accepted is called")
 	}
 }
@@ -111,9 +111,9 @@ type readingServer struct {
 	got int
 }
 
-func (s *readingServer) Call(_ context.Context, r mcpproxy.CallRequest) (mcpproxy.CallResult, error) {
+func (s *readingServer) Call(ctx context.Context, r mcpproxy.CallRequest) (mcpproxy.CallResult, error) {
 	t := mcpproxy.CheckedTool{Name: r.Tool, ReadsOnly: true}
-	if r.Plans != nil && r.Plans(t, r.Arguments) {
+	if r.Plans != nil && r.Plans(ctx, t, r.Arguments) {
 		return mcpproxy.CallResult{}, &mcpproxy.Planned{Server: r.Server, Tool: t.Tool, Arguments: r.Arguments}
 	}
 	s.got++

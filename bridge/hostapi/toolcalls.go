@@ -73,7 +73,7 @@ func (a *API) checkedArguments(ctx context.Context, server string, p params) (js
 			return nil, err
 		}
 		if a.planner != nil { // a stand-in for a number is a text
-			sig = sig.Except(a.planner.usesResult)
+			sig = sig.Except(func(value json.RawMessage) bool { return a.planner.usesResult(ctx, value) })
 		}
 		arguments, err = p.bind(ctx, tool.Alias, sig)
 		if err == nil || live {
@@ -126,7 +126,7 @@ func (a *API) readResource(ctx context.Context, p params) (json.RawMessage, erro
 		return nil, callError(fmt.Errorf("reading a resource of server %q: the URI has %d bytes, the most is %d", server.Name, len(p.URI), maxURI), server.Name, "")
 	}
 	uri, err := canonical(map[string]string{"uri": p.URI})
-	if err == nil && a.planner.needsResult(uri) {
+	if err == nil && a.planner.needsResult(ctx, uri) {
 		answer, err := a.planRead(ctx, p.number, server, "resources/read", uri)
 		return answer, serverError(err, server.Name)
 	}
@@ -161,7 +161,7 @@ func (a *API) getPrompt(ctx context.Context, p params) (json.RawMessage, error) 
 		return nil, callError(fmt.Errorf("getting prompt %q: %w", text.Bound(p.Name, 80), err), server.Name, "")
 	}
 	asked, err := canonical(map[string]any{"name": p.Name, "arguments": args})
-	if err == nil && a.planner.needsResult(asked) {
+	if err == nil && a.planner.needsResult(ctx, asked) {
 		answer, err := a.planRead(ctx, p.number, server, "prompts/get", asked)
 		return answer, serverError(err, server.Name)
 	}

@@ -21,8 +21,9 @@ const (
 	maxKeptBytes   = 32 << 20 // and as they are kept
 	maxDefinition  = 4 << 20  // of one tool, as the server sends it
 	maxToolName    = 512
-	maxTitle       = 200  // characters
-	maxDescription = 4000 // characters
+	maxNames       = 1 << 20 // bytes of all their names
+	maxTitle       = 200     // characters
+	maxDescription = 4000    // characters
 	maxAnnotation  = 2 << 10
 	maxLeftOut     = 20
 )
@@ -37,6 +38,7 @@ type Builder struct {
 	defs  Definitions
 	bytes int // that came
 	kept  int
+	names int
 }
 
 // NewBuilder returns a builder of a list that is empty so far.
@@ -49,7 +51,7 @@ func NewBuilder(log *slog.Logger) *Builder {
 // ctx.
 func (b *Builder) Add(ctx context.Context, page []json.RawMessage) (more bool, err error) {
 	for _, raw := range page {
-		if b.bytes += len(raw); b.bytes > maxToolBytes || b.kept > maxKeptBytes || len(b.defs.tools) == maxTools {
+		if b.bytes += len(raw); b.bytes > maxToolBytes || b.kept > maxKeptBytes || b.names > maxNames || len(b.defs.tools) == maxTools {
 			return false, nil
 		}
 		type definition struct {
@@ -82,6 +84,7 @@ func (b *Builder) Add(ctx context.Context, page []json.RawMessage) (more bool, e
 		b.defs.tools = append(b.defs.tools, t)
 		b.defs.sent = append(b.defs.sent, read.sent)
 		b.kept += t.size()
+		b.names += len(t.Name)
 	}
 	return true, nil
 }

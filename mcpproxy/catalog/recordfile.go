@@ -82,8 +82,13 @@ func decodeRecord(data []byte) (head, Definitions, error) {
 	if hex.EncodeToString(digest[:]) != h.Digest || !fewTools(data[end:]) || json.Unmarshal(data[end:], &body) != nil {
 		return head{}, Definitions{}, errDamaged
 	}
+	names := 0
 	for i := range body.Tools {
 		body.Tools[i].Alias = "" // given anew
+		names += len(body.Tools[i].Name)
+	}
+	if names > maxNames+maxToolName {
+		return head{}, Definitions{}, errDamaged
 	}
 	return h, Definitions{tools: body.Tools, left: body.Left}, nil
 }

@@ -14,8 +14,8 @@ import (
 
 const (
 	recordSuffix  = ".tools"
-	recordTemp    = ".new-"          // before it is whole; the rest of the name is chance
-	maxRecordSize = 2 * maxKeptBytes // with what JSON adds
+	recordTemp    = ".new-" // before it is whole; the rest of the name is chance
+	maxRecordSize = 6 << 20 // of more tools nothing is kept: nothing cancels the reading
 
 	// unusedFor is how long the record of a server that no config file has any
 	// more is kept: it may be one of another project.

@@ -24,7 +24,7 @@ const MaxSize = 16 << 20
 
 // maxProject bounds a file of a project, which is anyone's: it is read before the user
 // trusts it, and nothing can cancel that.
-const maxProject = 192 << 10
+const maxProject = 96 << 10
 
 // A File is a config file that was read. Its entries are not parsed yet.
 type File struct {

@@ -78,7 +78,7 @@ func TestHostileTextIsRefusedQuickly(t *testing.T) {
 
 // TestFilesOfProjectsAreShort, as anyone may have written them; the user's own may be long.
 func TestFilesOfProjectsAreShort(t *testing.T) {
-	const size = 192 << 10
+	const size = 96 << 10
 	file := func(n int) string {
 		text := `{"mcpServers":{"a":{"command":"x"}}}`
 		return text + strings.Repeat(" ", n-len(text))
@@ -94,7 +94,7 @@ func TestFilesOfProjectsAreShort(t *testing.T) {
 		{"home/.claude.json", file(size + 1), false},
 	} {
 		c := discovery.Discover(mcptest.Site(t, map[string]string{tt.name: tt.text}))
-		if fails := len(c.Problems) == 1 && strings.Contains(c.Problems[0].Reason, "is larger than 192 KiB"); fails != tt.fails || !fails && len(c.Servers) != 1 {
+		if fails := len(c.Problems) == 1 && strings.Contains(c.Problems[0].Reason, "is larger than 96 KiB"); fails != tt.fails || !fails && len(c.Servers) != 1 {
 			t.Errorf("%s of %d bytes: %s, %.300v", tt.name, len(tt.text), names(c), c.Problems)
 		}
 	}

@@ -59,9 +59,9 @@ func TestBounds(t *testing.T) {
 	headers = append(headers, boundtest.Nested("as deep as the schema", `{"x":"y","a":`, "}")) // twins are refused before (rawjson.Canonical)
 	schema := []byte(strings.Repeat(`{"properties":{"x":{"type":"string","x-mcp-header":"X"},"a":`, 99) + "{}" + strings.Repeat("}}", 99))
 	boundtest.Run(t,
-		boundtest.Parser{Row: "arguments in headers", Shapes: headers, Parse: func(text []byte) error {
+		boundtest.Parser{Row: "arguments in headers", Shapes: headers, ParseContext: func(ctx context.Context, text []byte) error {
 			h := http.Header{}
-			argumentHeaders(h, schema, text)
+			argumentHeaders(ctx, h, schema, text)
 			return errors.New(h.Get("Mcp-Param-X"))
 		}},
 		boundtest.Parser{Row: "events of a server", Shapes: events, Worst: "many small objects in an event", Read: func(ctx context.Context, r io.Reader) error {

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -21,12 +22,13 @@ const FirstWithHeaders = "2026-07-28"
 // parameterHeaders sets a header for each argument of a call whose schema names one.
 // The SDK would only for tools that this session has listed, and most are known
 // from an earlier one.
-func parameterHeaders(h http.Header, c *message.Call) {
+func parameterHeaders(ctx context.Context, h http.Header, c *message.Call) error {
 	arguments, schema := c.Tool()
 	if h.Get(versionKey) < FirstWithHeaders || !strings.Contains(string(schema), "x-mcp-header") {
-		return
+		return nil
 	}
-	argumentHeaders(h, schema, arguments)
+	argumentHeaders(ctx, h, schema, arguments)
+	return context.Cause(ctx)
 }
 
 // A headerNode is what of a schema says in which header an argument goes.
@@ -36,14 +38,15 @@ type headerNode struct {
 }
 
 // argumentHeaders sets a header for each argument whose schema names one, at any depth.
-// Both are read once: code may nest megabytes as deep as the schema does.
-func argumentHeaders(h http.Header, schema, arguments json.RawMessage) {
+// Both are read once: code may nest megabytes as deep as the schema does. It ends early with
+// ctx.
+func argumentHeaders(ctx context.Context, h http.Header, schema, arguments json.RawMessage) {
 	var top headerNode
 	var odd *json.UnmarshalTypeError // true or false in place of a schema, say
 	if err := json.Unmarshal(schema, &top); err != nil && !errors.As(err, &odd) {
 		return
 	}
-	top.setHeaders(h, &rawjson.Scanner{Text: arguments})
+	top.setHeaders(h, &rawjson.Scanner{Text: arguments, Context: ctx})
 }
 
 func (n *headerNode) setHeaders(h http.Header, s *rawjson.Scanner) bool {

@@ -118,7 +118,7 @@ func TestArgumentsBecomeHeaders(t *testing.T) {
 		"half":{"x-mcp-header":"Half"}, "bad":{"x-mcp-header":"Bad Name"}, "none":{"x-mcp-header":"None"}, "odd":{"x-mcp-header":"Odd"}}}`)
 	args := json.RawMessage(`{"region":"eu","count":3,"deep":{"id":true},"half":0.5,"bad":"x","none":null,"odd":"é\r\nHost: evil"}`)
 	got := http.Header{}
-	argumentHeaders(got, schema, args)
+	argumentHeaders(t.Context(), got, schema, args)
 	for name, want := range map[string]string{"Mcp-Param-Region": "eu", "Mcp-Param-Count": "3", "Mcp-Param-Id": "true", "Mcp-Param-Odd": "=?base64?w6kNCkhvc3Q6IGV2aWw=?="} {
 		if got.Get(name) != want {
 			t.Errorf("%s: %q, want %q", name, got.Get(name), want)

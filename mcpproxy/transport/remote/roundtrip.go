@@ -85,7 +85,9 @@ func (r *Link) roundTrip(req *http.Request, c *message.Call) (*http.Response, er
 		if err := c.SetID(msg.ID); err != nil {
 			return nil, err
 		}
-		parameterHeaders(out.Header, c)
+		if err := parameterHeaders(req.Context(), out.Header, c); err != nil {
+			return nil, err
+		}
 	} else {
 		c = nil // such as the note that the call was cancelled
 	}
