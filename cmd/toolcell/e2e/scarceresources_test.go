@@ -17,7 +17,7 @@ func TestFewDescriptors(t *testing.T) {
 	for _, tt := range []struct {
 		limit int
 		works bool
-	}{{16, false}, {40, true}, {128, true}} {
+	}{{16, false}, {48, true}, {128, true}} {
 		c := connect(t, h.shell(t, env{"MCP_BRIDGE_IMAGE": "host"}, fmt.Sprintf(`ulimit -n %d; exec "$@"`, tt.limit), "serve"))
 		answers := make(chan reply, 5)
 		for range cap(answers) {
