@@ -69,8 +69,7 @@ func (t typedCommand) flagsFirst() ([]string, error) {
 			return nil, console.Usagef("%s is given twice, and only the last would count", dashed(flagName(arg)))
 		}
 		given[flag] = true
-		switch {
-		case strings.Contains(arg, "=") || !takesValue(flag):
+		if strings.Contains(arg, "=") || !takesValue(flag) {
 			continue
 		}
 		if at++; at == len(t.args) || t.args[at] == "--" || t.flag(t.args[at]) != nil {

@@ -12,6 +12,7 @@
 package boundtest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -186,7 +187,7 @@ func child(t *testing.T, id string) (r report, err error) {
 		err = errors.Join(err, json.NewDecoder(strings.NewReader(text)).Decode(&r))
 	}
 	if err != nil || !ok {
-		return r, fmt.Errorf("%v\n%.3000s", err, strings.Map(printable, string(out)))
+		return r, fmt.Errorf("%w\n%.3000s", cmp.Or(err, errors.New("it has no report")), strings.Map(printable, string(out)))
 	}
 	return r, nil
 }

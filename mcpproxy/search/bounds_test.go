@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 
@@ -13,7 +14,7 @@ import (
 
 func TestBounds(t *testing.T) {
 	words := boundtest.Pick(boundtest.Text("", ""), "one word", "words", "other words", "names in parts", "lines", "combining characters", "characters that fold to many", "bytes that are not UTF-8", "digits")
-	tools := append(words,
+	tools := append(slices.Clone(words),
 		boundtest.Counted("short words", "", "%x ", "", ""),
 		boundtest.Repeated("humps", "", "aB", ""),
 		boundtest.Repeated("to-do", "", "to-do ", ""),

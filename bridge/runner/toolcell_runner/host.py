@@ -26,8 +26,8 @@ class Host:
     does not take what is sent, a thread reads them from then on.
     """
 
-    # Whether the code has something of a planned result that does not show it, such as how often a loop over it runs, or an
-    # error that it may have caught. Then nothing is read for it any more.
+    # Whether the code has something of a planned result that does not show it, such as how often a loop over it runs,
+    # or an error that it may have caught. Then nothing is read for it any more.
     derived = False
 
     def __init__(self, channel: Channel) -> None:
@@ -95,7 +95,7 @@ class Host:
 
     def _cancel(self, number: int) -> None:
         """Tells the host that nothing waits for the reply of a call."""
-        if os.getpid() == self._pid and self._waiting.pop(number, None):
+        if os.getpid() == self._pid and self._waiting.pop(number, None) is not None:
             try:
                 self._channel.send({"type": "cancel", "id": number})
             except OSError:

@@ -16,8 +16,8 @@ MOST_SHOWN = 200  # characters of what was computed
 class PlannedResult:
     """Stands for the result of a planned call, or for what was made of it.
 
-    What is made of one shows how, in texts too, and so the host finds it. What would have to be a real value, such as its
-    length, whether it is true, or its bytes, raises TypeError.
+    What is made of one shows how, in texts too, and so the host finds it. What would have to be a real value, such as
+    its length, whether it is true, or its bytes, raises TypeError.
     """
 
     __slots__ = ("_computed", "_root", "_shape", "stands_for")
@@ -86,11 +86,12 @@ class PlannedResult:
     def _with(self, sign: str, other: Any, *, swapped: bool = False) -> Any:
         """Returns what an operator makes of it and a number or a text, or of two results."""
         mine, others = kind_of(self), kind_of(other)
-        if others is None or "str" in (mine, others) and (sign not in "+%*" or sign == "+" and "number" in (mine, others)):
+        text = "str" in (mine, others)
+        if others is None or text and (sign not in "+%*" or sign == "+" and "number" in (mine, others)):
             lose()
             return NotImplemented
         first, second = (other, self) if swapped else (self, other)
-        if sign == "+" and "str" in (mine, others):
+        if sign == "+" and text:
             return PlannedResult(f"{first}{second}", self._root, "str")
         shape = "float" if mine == others == "number" else None
         return self._becomes(f"{term(first)} {sign} {term(second)}", shape, computed=True)
@@ -140,10 +141,10 @@ class PlannedResult:
     def __round__(self, *digits: Any) -> Any:
         return self._becomes(f"round({', '.join(map(shown, (self, *digits)))})", "float")
 
-    def __bool__(self) -> bool:
+    def __bool__(self) -> bool:  # noqa: PLE0304
         self._refuse("whether it is true is")
 
-    def __len__(self) -> int:
+    def __len__(self) -> int:  # noqa: PLE0303
         self._refuse("its length is")
 
     def __int__(self) -> int:
@@ -157,7 +158,7 @@ class PlannedResult:
     def __complex__(self) -> complex:
         self._refuse("its number is")
 
-    def __bytes__(self) -> bytes:
+    def __bytes__(self) -> bytes:  # noqa: PLE0308
         self._refuse("its bytes are")
 
     def __fspath__(self) -> str:
@@ -174,7 +175,7 @@ class PlannedResult:
 
     __le__ = __gt__ = __ge__ = __lt__
 
-    def __hash__(self) -> int:
+    def __hash__(self) -> int:  # noqa: PLE0309
         self._refuse("what it equals is")
 
 

@@ -49,7 +49,8 @@ func TestExplainSaysHowToFixAFolder(t *testing.T) {
 	} {
 		got := d
 		if tt.hint == "" {
-			dir := filepath.Dir(filepath.Dir(tt.err.(*os.PathError).Path))
+			path, _ := errors.AsType[*os.PathError](tt.err)
+			dir := filepath.Dir(filepath.Dir(path.Path))
 			got = Dirs{Cache: filepath.Join(dir, "cache"), State: filepath.Join(dir, "state"), Run: filepath.Join(dir, "run")}
 		}
 		err := got.Explain(tt.err)
