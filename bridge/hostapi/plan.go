@@ -197,7 +197,7 @@ func mayBePlanned(method string) bool {
 	return method == "call_tool" || method == "read_resource" || method == "get_prompt"
 }
 
-// noteDerived is told that the code has something of a planned result that does not show it.
+// noteDerived takes note that the code has something of a planned result that does not show it.
 // The error is that of checkPlanned.
 func (a *API) noteDerived(method string) error {
 	switch {

@@ -126,20 +126,20 @@ func ReadList(ctx context.Context, file string, v any) error {
 		return err
 	}
 	defer f.Close()
-	return json2.UnmarshalRead(&contextReader{ctx, io.LimitReader(f, maxList)}, v)
+	return json2.UnmarshalRead(&ContextReader{ctx, io.LimitReader(f, maxList)}, v)
 }
 
-// contextReader reads until its context ends.
-type contextReader struct {
-	ctx   context.Context
-	inner io.Reader
+// A ContextReader reads until its context ends.
+type ContextReader struct {
+	Context context.Context
+	Inner   io.Reader
 }
 
-func (c *contextReader) Read(p []byte) (int, error) {
-	if c.ctx.Err() != nil {
-		return 0, context.Cause(c.ctx)
+func (c *ContextReader) Read(p []byte) (int, error) {
+	if c.Context.Err() != nil {
+		return 0, context.Cause(c.Context)
 	}
-	return c.inner.Read(p)
+	return c.Inner.Read(p)
 }
 
 // ReadJSON reads a small one.

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/toolcell/toolcell/internal/boundtest"
+	"github.com/toolcell/toolcell/rootfs/cachedir"
 )
 
 func TestBounds(t *testing.T) {
@@ -77,7 +78,7 @@ func TestBounds(t *testing.T) {
 				return err
 			}
 			defer file.Close()
-			if _, err := io.Copy(file, io.LimitReader(&contextReader{ctx, r}, 64<<20)); err != nil {
+			if _, err := io.Copy(file, io.LimitReader(&cachedir.ContextReader{Context: ctx, Inner: r}, 64<<20)); err != nil {
 				return err
 			}
 			_, err = unpackWheel(ctx, file.Name(), filepath.Join(at, "files"), lockedPackage{Name: "a", Version: "1.0"}, newBudget(64<<20))
@@ -93,7 +94,7 @@ func TestBounds(t *testing.T) {
 			boundtest.Repeated("quotes", "", strings.Repeat(`"`, 16000)+"\n", ""),
 		),
 		Read: func(ctx context.Context, r io.Reader) error {
-			_, err := parseRecord(&contextReader{ctx, r}, "a-1.0.dist-info")
+			_, err := parseRecord(&cachedir.ContextReader{Context: ctx, Inner: r}, "a-1.0.dist-info")
 			return err
 		},
 	}, boundtest.Parser{
@@ -127,7 +128,7 @@ func TestBounds(t *testing.T) {
 }
 
 func readPage(ctx context.Context, r io.Reader, kind string) error {
-	page := &http.Response{Body: io.NopCloser(&contextReader{ctx, r}), Header: http.Header{"Content-Type": {kind}}, Request: &http.Request{URL: &url.URL{}}}
+	page := &http.Response{Body: io.NopCloser(&cachedir.ContextReader{Context: ctx, Inner: r}), Header: http.Header{"Content-Type": {kind}}, Request: &http.Request{URL: &url.URL{}}}
 	_, err := findFile(page, "a-1.0-py3-none-any.whl")
 	return err
 }

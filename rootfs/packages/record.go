@@ -14,6 +14,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/toolcell/toolcell/rootfs/cachedir"
 	"github.com/toolcell/toolcell/rootfs/rootdir"
 )
 
@@ -42,7 +43,7 @@ func readRecord(ctx context.Context, entries []*zip.File, info string) (map[stri
 		return nil, errors.New("it has no RECORD")
 	}
 	defer f.Close()
-	hashes, err := parseRecord(&contextReader{ctx, f}, info)
+	hashes, err := parseRecord(&cachedir.ContextReader{Context: ctx, Inner: f}, info)
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/toolcell/toolcell/rootfs/cachedir"
 	"github.com/toolcell/toolcell/rootfs/rootdir"
 )
 
@@ -233,7 +234,7 @@ func writeEntry(ctx context.Context, root *os.Root, e *zip.File, target string, 
 		return 0, err
 	}
 	sum := want.new()
-	n, err := io.Copy(io.MultiWriter(out, sum), io.LimitReader(&contextReader{ctx, in}, size+1))
+	n, err := io.Copy(io.MultiWriter(out, sum), io.LimitReader(&cachedir.ContextReader{Context: ctx, Inner: in}, size+1))
 	if err == nil && n > size {
 		err = errors.New("it is longer than its header says")
 	}
@@ -241,17 +242,4 @@ func writeEntry(ctx context.Context, root *os.Root, e *zip.File, target string, 
 		return n, err
 	}
 	return n, want.compare(sum)
-}
-
-// A contextReader ends with its context.
-type contextReader struct {
-	ctx   context.Context
-	inner io.Reader
-}
-
-func (c *contextReader) Read(p []byte) (int, error) {
-	if c.ctx.Err() != nil {
-		return 0, context.Cause(c.ctx)
-	}
-	return c.inner.Read(p)
 }

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/toolcell/toolcell/internal/seeds"
+	"github.com/toolcell/toolcell/rootfs/cachedir"
 )
 
 // unpack unpacks a wheel of project a into a new folder.
@@ -149,7 +150,7 @@ func TestUnpackEndsWithItsContext(t *testing.T) {
 	if _, err := unpackWheel(ctx, file, filepath.Join(t.TempDir(), "files"), lockedPackage{Name: "a", Version: "1.0"}, newBudget(1<<20)); !errors.Is(err, stopped) {
 		t.Errorf("got %v", err)
 	}
-	if _, err := io.Copy(io.Discard, &contextReader{ctx, strings.NewReader("x")}); !errors.Is(err, stopped) {
+	if _, err := io.Copy(io.Discard, &cachedir.ContextReader{Context: ctx, Inner: strings.NewReader("x")}); !errors.Is(err, stopped) {
 		t.Errorf("within a file: %v", err)
 	}
 }

@@ -107,7 +107,7 @@ func (s *Store) fetchUV(ctx context.Context, r Request, wheel pinnedWheel, dir s
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(out, io.LimitReader(&contextReader{ctx, program}, maxUV))
+	_, err = io.Copy(out, io.LimitReader(&cachedir.ContextReader{Context: ctx, Inner: program}, maxUV))
 	return errors.Join(err, out.Chmod(0o755), out.Sync(), out.Close(), os.Remove(file))
 }
 
