@@ -12,7 +12,7 @@ import (
 )
 
 func TestBounds(t *testing.T) {
-	dir := t.TempDir()
+	dir := boundtest.Dir(t)
 	boundtest.Run(t, boundtest.Parser{
 		Row: "record in the cache",
 		// toolcell writes it, of what an image has.

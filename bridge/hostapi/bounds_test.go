@@ -57,7 +57,7 @@ func TestBounds(t *testing.T) {
 			return err
 		}},
 		boundtest.Parser{Row: "tool to save", Shapes: saving, Parse: func(text []byte) error {
-			return (&savedTools{store: savedtools.Open(t.TempDir(), "")}).save(text, nil)
+			return (&savedTools{store: savedtools.Open(boundtest.Dir(t), "")}).save(text, nil)
 		}},
 	)
 }

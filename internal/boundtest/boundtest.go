@@ -28,6 +28,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"golang.org/x/sys/unix"
 )
 
 // A Parser is what reads untrusted input. It has one of Parse, ParseContext and Read.
@@ -100,6 +102,28 @@ func Run(t *testing.T, parsers ...Parser) {
 	}
 }
 
+// Dir returns a directory for the files of parsers that read or write some. It is in
+// memory where it can be: what a disk takes, and how that grows with the number of files,
+// says nothing about the parser.
+func Dir(t *testing.T) string {
+	t.Helper()
+	const shm, room = "/dev/shm", 512 << 20
+	var fs unix.Statfs_t
+	if err := unix.Statfs(shm, &fs); err != nil || fs.Type != unix.TMPFS_MAGIC || fs.Bavail*uint64(fs.Bsize) < room {
+		return t.TempDir()
+	}
+	dir, err := os.MkdirTemp(shm, "toolcell-bounds-*")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
 func run(t *testing.T, p Parser, row Row) {
 	for _, s := range p.Shapes {
 		id := p.Row + "/" + s.Name
@@ -145,7 +169,7 @@ func check(t *testing.T, p Parser, row Row, id string) {
 		maps.DeleteFunc(left, func(rule, _ string) bool { return again[rule] == "" })
 	}
 	for _, what := range left {
-		t.Error(what)
+		t.Errorf("broken: %s", what)
 	}
 }
 

@@ -20,7 +20,7 @@ import (
 func TestBounds(t *testing.T) {
 	const wheel = `{url="https://x/a-1.0-py3-none-any.whl",hashes={sha256="4721f391ed90541fddacab5acf947aa0d3dc7d27b2e1e8eda2be8970586c3274"}}`
 	const hash = "sha256=47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU"
-	dir := t.TempDir()
+	dir := boundtest.Dir(t)
 	boundtest.Run(t, boundtest.Parser{
 		Row: "package lock",
 		Shapes: append(boundtest.TOML("lock-version = '1.0'\n", ""),

@@ -14,7 +14,7 @@ import (
 )
 
 func TestBounds(t *testing.T) {
-	top := t.TempDir()
+	top := boundtest.Dir(t)
 	boundtest.Run(t, boundtest.Parser{
 		Row:    "files of a layer",
 		Shapes: boundtest.Tar(),
