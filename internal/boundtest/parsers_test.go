@@ -76,7 +76,7 @@ func TestParsersHaveRows(t *testing.T) {
 
 // ofTests reports whether a file is only there for tests or as an example.
 func ofTests(path string) bool {
-	for _, dir := range []string{"examples", "internal/boundtest", "internal/seeds", "cmd/toolcell/e2e", "mcpproxy/mcptest", "rootfs/rootfstest", "rootfs/internal"} {
+	for _, dir := range []string{".ci", "examples", "internal/boundtest", "internal/seeds", "cmd/toolcell/e2e", "mcpproxy/mcptest", "rootfs/rootfstest", "rootfs/internal"} {
 		if strings.HasPrefix(path, dir+"/") {
 			return true
 		}
