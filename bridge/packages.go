@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/bridge/script"
+	"github.com/toolcell/toolcell/internal/requirement"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 	"github.com/toolcell/toolcell/mcpproxy/policy/packages"
-	"github.com/toolcell/toolcell/mcpproxy/requirement"
 )
 
 // PackagesDir is where a sandbox finds the packages of a run's script. The runner puts

@@ -14,8 +14,8 @@ import (
 
 	"github.com/toolcell/toolcell/bridge/consent"
 	"github.com/toolcell/toolcell/bridge/hostapi"
+	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy"
-	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // A Request is one call of run_python.

@@ -6,7 +6,7 @@ import (
 	"github.com/toolcell/toolcell/bridge/hostapi"
 	"github.com/toolcell/toolcell/bridge/network"
 	"github.com/toolcell/toolcell/bridge/toon"
-	"github.com/toolcell/toolcell/mcpproxy/text"
+	"github.com/toolcell/toolcell/internal/text"
 )
 
 // addCalls puts the calls of a failed run into its result.

@@ -18,8 +18,8 @@ import (
 	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/internal/room"
+	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy"
-	"github.com/toolcell/toolcell/mcpproxy/text"
 	"github.com/toolcell/toolcell/oci"
 )
 

@@ -10,7 +10,7 @@ import (
 	"github.com/toolcell/toolcell/bridge/endings"
 	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/internal/contain"
-	"github.com/toolcell/toolcell/mcpproxy/text"
+	"github.com/toolcell/toolcell/internal/text"
 )
 
 // These are the values of Result.Session.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/internal/contain"
-	"github.com/toolcell/toolcell/mcpproxy/text"
+	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/oci"
 )
 

@@ -12,10 +12,10 @@ import (
 
 	"github.com/toolcell/toolcell/bridge/endings"
 	"github.com/toolcell/toolcell/bridge/hostapi"
+	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 	"github.com/toolcell/toolcell/mcpproxy/policy/hosts"
-	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // maxCode bounds the code of one run, in bytes.

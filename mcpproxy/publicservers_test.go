@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolcell/toolcell/internal/pyname"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
-	"github.com/toolcell/toolcell/mcpproxy/pyname"
 )
 
 // publicServers returns a Proxy that knows the tools of public servers, as they list

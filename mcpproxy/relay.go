@@ -11,11 +11,11 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/toolcell/toolcell/internal/rawjson"
 	"github.com/toolcell/toolcell/internal/room"
+	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/elicitation"
-	"github.com/toolcell/toolcell/mcpproxy/rawjson"
 	"github.com/toolcell/toolcell/mcpproxy/redact"
-	"github.com/toolcell/toolcell/mcpproxy/text"
 	"github.com/toolcell/toolcell/mcpproxy/transport"
 	"github.com/toolcell/toolcell/mcpproxy/transport/message"
 )

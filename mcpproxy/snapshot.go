@@ -6,10 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolcell/toolcell/internal/pyname"
+	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/config"
-	"github.com/toolcell/toolcell/mcpproxy/match"
-	"github.com/toolcell/toolcell/mcpproxy/pyname"
-	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // ServerStatus is the state of one configured server.
@@ -147,7 +146,7 @@ func (e *UnknownServerError) Describe(lister string) string {
 	if len(e.Known) == 0 {
 		return said + ": no servers are configured"
 	}
-	if meant := match.Meant(e.Name, e.Known); meant != "" {
+	if meant := text.Meant(e.Name, e.Known); meant != "" {
 		said += fmt.Sprintf("; did you mean %q? Servers: ", meant)
 	} else {
 		said += "; servers: "

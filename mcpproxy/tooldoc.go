@@ -6,11 +6,11 @@ import (
 
 	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/internal/room"
+	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/catalog"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/search"
 	"github.com/toolcell/toolcell/mcpproxy/signature"
-	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // ToolDoc is what a script reads about a tool. The texts in it are the

@@ -8,10 +8,10 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/toolcell/toolcell/internal/room"
+	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/catalog"
 	"github.com/toolcell/toolcell/mcpproxy/elicitation"
 	"github.com/toolcell/toolcell/mcpproxy/oauth"
-	"github.com/toolcell/toolcell/mcpproxy/text"
 	"github.com/toolcell/toolcell/mcpproxy/transport"
 	"github.com/toolcell/toolcell/mcpproxy/transport/message"
 	"github.com/toolcell/toolcell/mcpproxy/transport/remote"

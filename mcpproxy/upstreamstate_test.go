@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolcell/toolcell/internal/pyname"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/mcptest"
-	"github.com/toolcell/toolcell/mcpproxy/pyname"
 )
 
 func TestBackoffGrowsIsBoundedAndForgives(t *testing.T) {

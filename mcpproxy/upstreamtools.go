@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/internal/contain"
+	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/catalog"
 	"github.com/toolcell/toolcell/mcpproxy/config"
-	"github.com/toolcell/toolcell/mcpproxy/text"
 	"github.com/toolcell/toolcell/mcpproxy/transport"
 	"github.com/toolcell/toolcell/mcpproxy/transport/remote"
 	"golang.org/x/sync/singleflight"

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/toolcell/toolcell/mcpproxy/text"
+	"github.com/toolcell/toolcell/internal/text"
 )
 
 // maxKept bounds the files kept of one run, in bytes; it is the size of its

@@ -13,7 +13,7 @@ import (
 
 	"github.com/toolcell/toolcell/bridge/imaging"
 	"github.com/toolcell/toolcell/internal/contain"
-	"github.com/toolcell/toolcell/mcpproxy/text"
+	"github.com/toolcell/toolcell/internal/text"
 )
 
 // Bounds on the pictures that one run may display.

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/toolcell/toolcell/mcpproxy/statefile"
+	"github.com/toolcell/toolcell/internal/state"
 )
 
 // privateFile is a file beside a run's files, with what was read from private servers
@@ -40,7 +40,7 @@ func (s *Store) Private(uri string) []string {
 		return nil
 	}
 	defer f.Close()
-	body, err := statefile.ReadRegular(filepath.Join(filepath.Dir(f.Name()), privateFile), maxPrivate)
+	body, err := state.ReadRegular(filepath.Join(filepath.Dir(f.Name()), privateFile), maxPrivate)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil

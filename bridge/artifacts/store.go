@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/bridge/imaging"
-	"github.com/toolcell/toolcell/mcpproxy/text"
+	"github.com/toolcell/toolcell/internal/text"
 	"golang.org/x/sys/unix"
 )
 

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/toolcell/toolcell/mcpproxy/text"
+	"github.com/toolcell/toolcell/internal/text"
 	"golang.org/x/sys/unix"
 )
 

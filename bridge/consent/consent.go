@@ -26,7 +26,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/internal/contain"
-	"github.com/toolcell/toolcell/mcpproxy/text"
+	"github.com/toolcell/toolcell/internal/text"
 )
 
 // Why a call is not allowed.

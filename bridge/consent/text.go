@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toolcell/toolcell/mcpproxy/text"
+	"github.com/toolcell/toolcell/internal/text"
 )
 
 // Bounds on the text of a question, in characters.

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/config"
-	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // A Run is what is known of a run that has ended. All texts may be forged by its code.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/toolcell/toolcell/mcpproxy/text"
+	"github.com/toolcell/toolcell/internal/text"
 )
 
 // Bounds on how many names are remembered, and on the sessions of each; the oldest are

@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"github.com/toolcell/toolcell/internal/contain"
-	"github.com/toolcell/toolcell/mcpproxy/match"
+	"github.com/toolcell/toolcell/internal/text"
 )
 
 // popularText are names of packages on PyPI that many programs use. A name that is
@@ -99,7 +99,7 @@ func closest(want string, names map[string]string) (best string) {
 		if len(name)-len(want) > most || len(want)-len(name) > most {
 			continue
 		}
-		distance := match.EditDistance(want, strings.ToLower(name))
+		distance := text.EditDistance(want, strings.ToLower(name))
 		if distance < most || distance == most && (best == "" || name < best) {
 			best, most = name, distance
 		}

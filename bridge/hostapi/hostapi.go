@@ -20,12 +20,12 @@ import (
 	"github.com/toolcell/toolcell/bridge/consent"
 	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/bridge/savedtools"
+	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/catalog"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 	"github.com/toolcell/toolcell/mcpproxy/signature"
-	"github.com/toolcell/toolcell/mcpproxy/text"
 	"golang.org/x/sync/semaphore"
 )
 

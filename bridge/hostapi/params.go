@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/toolcell/toolcell/bridge/runner"
-	"github.com/toolcell/toolcell/mcpproxy/rawjson"
+	"github.com/toolcell/toolcell/internal/rawjson"
 )
 
 // maxParam bounds the text of a parameter that is decoded, in bytes. The longest

@@ -12,11 +12,11 @@ import (
 	"sync/atomic"
 
 	"github.com/toolcell/toolcell/bridge/runner"
+	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 	"github.com/toolcell/toolcell/mcpproxy/signature"
-	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // Bounds on what is kept of planned calls.

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/toolcell/toolcell/mcpproxy/text"
+	"github.com/toolcell/toolcell/internal/text"
 )
 
 // progressEvery is how often a run passes on the progress of its calls, after the first

@@ -7,8 +7,8 @@ import (
 	"math"
 
 	"github.com/toolcell/toolcell/bridge/consent"
+	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy"
-	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // elicit takes what a server asks during a call to the user.

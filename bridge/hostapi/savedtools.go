@@ -13,10 +13,10 @@ import (
 	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/bridge/savedtools"
 	"github.com/toolcell/toolcell/internal/room"
+	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
-	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // savedServer is the server name under which saved tools are listed. It is also

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/config"
-	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 const (

@@ -5,13 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/toolcell/toolcell/internal/rawjson"
 	"github.com/toolcell/toolcell/internal/room"
+	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
-	"github.com/toolcell/toolcell/mcpproxy/rawjson"
 	"github.com/toolcell/toolcell/mcpproxy/signature"
-	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // maxURI bounds the URI of a resource, in bytes.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/bridge/consent"
-	"github.com/toolcell/toolcell/mcpproxy/text"
+	"github.com/toolcell/toolcell/internal/text"
 )
 
 // An Approval is what a run waits for.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/toolcell/toolcell/bridge/consent"
 	"github.com/toolcell/toolcell/internal/contain"
-	"github.com/toolcell/toolcell/mcpproxy/text"
+	"github.com/toolcell/toolcell/internal/text"
 )
 
 // An EndedError is why a call cannot come back to a run that has waited.

@@ -7,7 +7,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/toolcell/toolcell/bridge/consent"
 	"github.com/toolcell/toolcell/internal/contain"
-	"github.com/toolcell/toolcell/mcpproxy/text"
+	"github.com/toolcell/toolcell/internal/text"
 )
 
 // A Connection is that of one client, with what belongs to it.

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/internal/contain"
-	"github.com/toolcell/toolcell/mcpproxy/text"
+	"github.com/toolcell/toolcell/internal/text"
 )
 
 // Bounds of the lines that are passed on during a run.

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"os"
 
-	"github.com/toolcell/toolcell/mcpproxy/text"
+	"github.com/toolcell/toolcell/internal/text"
 )
 
 // maxOverflow bounds the file that keeps a stream, in bytes.

@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/toolcell/toolcell/internal/contain"
-	"github.com/toolcell/toolcell/mcpproxy/text"
+	"github.com/toolcell/toolcell/internal/text"
 	"golang.org/x/sync/semaphore"
 )
 

@@ -37,7 +37,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/toolcell/toolcell/mcpproxy/rawjson"
+	"github.com/toolcell/toolcell/internal/rawjson"
 )
 
 // maxFrame bounds a frame from the sandbox, in bytes: arguments of a tool of

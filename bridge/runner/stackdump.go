@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/toolcell/toolcell/mcpproxy/rawjson"
+	"github.com/toolcell/toolcell/internal/rawjson"
 )
 
 // When the time of a run is up, a signal asks its process for the code's stack.

@@ -17,7 +17,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toolcell/toolcell/mcpproxy/text"
+	"github.com/toolcell/toolcell/internal/text"
 )
 
 // MaxSource bounds the source of one tool, in bytes.

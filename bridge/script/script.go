@@ -14,9 +14,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolcell/toolcell/internal/requirement"
+	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/internal/toml"
-	"github.com/toolcell/toolcell/mcpproxy/requirement"
-	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // A Header is what a script says about itself. A nil *Header says nothing.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
-	"github.com/toolcell/toolcell/mcpproxy/match"
+	"github.com/toolcell/toolcell/internal/text"
 	"github.com/urfave/cli/v2"
 )
 
@@ -173,8 +173,8 @@ func didYouMean(given string, names []string) string {
 // probablyMeant returns the name that was probably meant, or "": a third of it may be
 // wrong.
 func probablyMeant(given string, names []string) string {
-	for _, near := range match.Nearest(given, names, 3) {
-		if strings.EqualFold(given, near) || match.EditDistance(given, near) <= len(near)/3 {
+	for _, near := range text.Nearest(given, names, 3) {
+		if strings.EqualFold(given, near) || text.EditDistance(given, near) <= len(near)/3 {
 			return near
 		}
 	}

@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
-	"github.com/toolcell/toolcell/mcpproxy/rawjson"
-	"github.com/toolcell/toolcell/mcpproxy/text"
+	"github.com/toolcell/toolcell/internal/rawjson"
+	"github.com/toolcell/toolcell/internal/text"
 )
 
 // maxArguments bounds the arguments of a call that are read from a file.

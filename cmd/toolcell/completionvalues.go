@@ -11,9 +11,9 @@ import (
 	"github.com/toolcell/toolcell/bridge/consent/inbox"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/installer"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
+	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/pins"
-	"github.com/toolcell/toolcell/mcpproxy/text"
 	"github.com/urfave/cli/v2"
 )
 

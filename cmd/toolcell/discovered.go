@@ -13,10 +13,10 @@ import (
 	"github.com/toolcell/toolcell/bridge/hostapi"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
+	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/discovery"
-	"github.com/toolcell/toolcell/mcpproxy/text"
 	"github.com/urfave/cli/v2"
 )
 

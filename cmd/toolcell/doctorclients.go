@@ -11,8 +11,8 @@ import (
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/installer"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
+	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/discovery"
-	"github.com/toolcell/toolcell/mcpproxy/text"
 	"github.com/toolcell/toolcell/oci"
 )
 

@@ -13,9 +13,9 @@ import (
 	"github.com/toolcell/toolcell/bridge"
 	"github.com/toolcell/toolcell/bridge/hints"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
+	"github.com/toolcell/toolcell/internal/state"
+	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy"
-	"github.com/toolcell/toolcell/mcpproxy/statefile"
-	"github.com/toolcell/toolcell/mcpproxy/text"
 	"github.com/urfave/cli/v2"
 )
 
@@ -54,7 +54,7 @@ func newNotes(file string, notes []string) bool {
 		return false
 	}
 	if os.MkdirAll(filepath.Dir(file), 0o700) == nil {
-		_ = statefile.Replace(file, []byte(digest)) // otherwise they are printed again
+		_ = state.Replace(file, []byte(digest)) // otherwise they are printed again
 	}
 	return true
 }

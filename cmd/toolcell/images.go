@@ -8,8 +8,7 @@ import (
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
-	"github.com/toolcell/toolcell/mcpproxy/match"
-	"github.com/toolcell/toolcell/mcpproxy/text"
+	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/rootfs"
 	"github.com/urfave/cli/v2"
 )
@@ -174,7 +173,7 @@ func nearImage(err error) error {
 	if !errors.As(err, &unknown) {
 		return err
 	}
-	if meant := match.Meant(unknown.Name, unknown.Refs); meant != "" {
+	if meant := text.Meant(unknown.Name, unknown.Refs); meant != "" {
 		return fmt.Errorf("there is no image %q here; did you mean %q?", unknown.Name, meant)
 	}
 	return err

@@ -9,7 +9,7 @@ import (
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
-	"github.com/toolcell/toolcell/mcpproxy/text"
+	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/rootfs"
 	"github.com/urfave/cli/v2"
 )

@@ -18,7 +18,7 @@ import (
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/image"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/wheels"
-	"github.com/toolcell/toolcell/mcpproxy/requirement"
+	"github.com/toolcell/toolcell/internal/requirement"
 	"github.com/toolcell/toolcell/oci"
 	"github.com/toolcell/toolcell/rootfs"
 	"github.com/toolcell/toolcell/rootfs/packages"

@@ -11,11 +11,10 @@ import (
 	"github.com/toolcell/toolcell/bridge"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
+	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/config"
-	"github.com/toolcell/toolcell/mcpproxy/match"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
-	"github.com/toolcell/toolcell/mcpproxy/text"
 	"github.com/toolcell/toolcell/oci"
 	"github.com/urfave/cli/v2"
 )
@@ -190,5 +189,5 @@ func meantBy(section policy.UnmatchedSection, servers []policy.Server) string {
 	for i, s := range servers {
 		names[i] = s.Name
 	}
-	return match.Meant(section.Servers, names)
+	return text.Meant(section.Servers, names)
 }

@@ -11,10 +11,9 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy"
-	"github.com/toolcell/toolcell/mcpproxy/match"
 	"github.com/toolcell/toolcell/mcpproxy/pins"
-	"github.com/toolcell/toolcell/mcpproxy/text"
 	"github.com/urfave/cli/v2"
 )
 
@@ -243,7 +242,7 @@ func checkPinned(known *pins.Server, server, tool string) error {
 		return nil
 	}
 	names := slices.Sorted(maps.Keys(known.Tools))
-	return fmt.Errorf("server %q has no tool %q; the nearest are %s", server, text.Printable(tool, 200), text.QuoteList(match.Nearest(tool, names, 3), 3))
+	return fmt.Errorf("server %q has no tool %q; the nearest are %s", server, text.Printable(tool, 200), text.QuoteList(text.Nearest(tool, names, 3), 3))
 }
 
 func printAccepted(s *console.Streams, server string, rows []acceptedPin) error {

@@ -7,11 +7,10 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/toolcell/toolcell/internal/pyname"
+	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/config"
-	"github.com/toolcell/toolcell/mcpproxy/match"
 	"github.com/toolcell/toolcell/mcpproxy/pins"
-	"github.com/toolcell/toolcell/mcpproxy/pyname"
-	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // List is the tools of one server that its filter shows. It is not changed
@@ -206,7 +205,7 @@ func (l *List) Missing(server, tool string) error {
 	for i, t := range l.tools {
 		names[i] = t.Alias
 	}
-	return fmt.Errorf("server %q has no tool %q; the nearest are %s", server, text.Printable(tool, maxToolName), text.QuoteList(match.Nearest(tool, names, 3), 3))
+	return fmt.Errorf("server %q has no tool %q; the nearest are %s", server, text.Printable(tool, maxToolName), text.QuoteList(text.Nearest(tool, names, 3), 3))
 }
 
 func checkToolName(name string) error {
@@ -238,7 +237,7 @@ func (f toolFilter) isEmpty() bool { return f.allow == nil && len(f.deny) == 0 }
 // refuses returns why a tool is hidden, or nothing.
 func (f toolFilter) refuses(name string) string {
 	for _, pattern := range f.deny {
-		if match.Glob([]rune(pattern), []rune(name)) {
+		if text.Glob([]rune(pattern), []rune(name)) {
 			return fmt.Sprintf("%s excludes %q", f.source, pattern)
 		}
 	}
@@ -246,7 +245,7 @@ func (f toolFilter) refuses(name string) string {
 		return ""
 	}
 	for _, pattern := range f.allow {
-		if match.Glob([]rune(pattern), []rune(name)) {
+		if text.Glob([]rune(pattern), []rune(name)) {
 			return ""
 		}
 	}

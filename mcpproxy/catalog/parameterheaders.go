@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/config"
-	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // maxHeaderDepth bounds how deep in a schema headers are looked for.

@@ -8,7 +8,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/toolcell/toolcell/mcpproxy/rawjson"
+	"github.com/toolcell/toolcell/internal/rawjson"
 )
 
 // A record on disk is one line of JSON, the head, and then the tools in JSON. The

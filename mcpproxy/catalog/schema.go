@@ -8,7 +8,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/toolcell/toolcell/mcpproxy/text"
+	"github.com/toolcell/toolcell/internal/text"
 )
 
 const (

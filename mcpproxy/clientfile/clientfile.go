@@ -12,10 +12,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolcell/toolcell/internal/rawjson"
+	"github.com/toolcell/toolcell/internal/state"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/plainjson"
-	"github.com/toolcell/toolcell/mcpproxy/rawjson"
-	"github.com/toolcell/toolcell/mcpproxy/statefile"
 )
 
 // MaxSize bounds one file. ~/.claude.json also holds Claude's history
@@ -56,7 +56,7 @@ func Open(p Location, o Options) (*File, error) {
 		if p.Project {
 			most = maxProject
 		}
-		if f.data, err = statefile.ReadRegular(p.Path, most); err != nil {
+		if f.data, err = state.ReadRegular(p.Path, most); err != nil {
 			return nil, err
 		}
 	}
@@ -117,7 +117,7 @@ func (f *File) read(path string) ([]byte, error) {
 	if _, known := f.Reads[path]; !known && len(f.Reads) == maxNamedFiles {
 		return nil, fmt.Errorf("is one of more than %d that the config names", maxNamedFiles)
 	}
-	data, err := statefile.ReadRegular(path, maxNamedFile)
+	data, err := state.ReadRegular(path, maxNamedFile)
 	sum := sha256.Sum256(data)
 	f.Reads[path] = sum[:]
 	return data, err

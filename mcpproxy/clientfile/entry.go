@@ -7,10 +7,10 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/toolcell/toolcell/internal/rawjson"
+	"github.com/toolcell/toolcell/internal/state"
+	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/config"
-	"github.com/toolcell/toolcell/mcpproxy/rawjson"
-	"github.com/toolcell/toolcell/mcpproxy/statefile"
-	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // What an entry may hold at most.
@@ -163,7 +163,7 @@ func (r *fieldReader) environment(f *File) map[string]string {
 	}
 	data, err := f.read(path)
 	if err != nil {
-		r.fail("%q: the file %s cannot be read: %s; create it or take the field out", "envFile", path, statefile.Reason(err))
+		r.fail("%q: the file %s cannot be read: %s; create it or take the field out", "envFile", path, state.Reason(err))
 		return env
 	}
 	all, err := parseDotenv(data)

@@ -11,9 +11,9 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"github.com/toolcell/toolcell/internal/state"
+	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/config"
-	"github.com/toolcell/toolcell/mcpproxy/statefile"
-	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // A syntax is a set of the ways to write a variable in a value.
@@ -248,7 +248,7 @@ func (x *expander) file(path string) (string, error) {
 	case errors.Is(err, os.ErrNotExist):
 		return "", fmt.Errorf("the file %s is not there", text.Printable(path, 300))
 	case err != nil:
-		return "", fmt.Errorf("the file %s: %s", text.Printable(path, 300), statefile.Reason(err))
+		return "", fmt.Errorf("the file %s: %s", text.Printable(path, 300), state.Reason(err))
 	case !utf8.Valid(data):
 		return "", fmt.Errorf("the file %s is not text", text.Printable(path, 300))
 	}

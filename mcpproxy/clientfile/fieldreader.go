@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolcell/toolcell/internal/rawjson"
+	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/config"
-	"github.com/toolcell/toolcell/mcpproxy/rawjson"
-	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // fieldReader reads typed fields of one object and keeps the first error, so that

@@ -5,9 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toolcell/toolcell/mcpproxy/match"
-	"github.com/toolcell/toolcell/mcpproxy/rawjson"
-	"github.com/toolcell/toolcell/mcpproxy/text"
+	"github.com/toolcell/toolcell/internal/rawjson"
+	"github.com/toolcell/toolcell/internal/text"
 )
 
 // lacking is the error of an entry that has none of these keys. It names a key of the
@@ -22,7 +21,7 @@ func (r *fieldReader) lacking(keys ...string) error {
 		if rawjson.IsNull(m.Value) || slices.Contains(keys, m.Name) {
 			continue
 		}
-		if meant := match.Meant(strings.TrimSpace(m.Name), keys); meant != "" {
+		if meant := text.Meant(strings.TrimSpace(m.Name), keys); meant != "" {
 			return fmt.Errorf("%w, but has %q; did you mean %q?", err, text.Clip(m.Name, 64), meant)
 		}
 	}

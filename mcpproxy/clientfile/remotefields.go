@@ -6,9 +6,9 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/toolcell/toolcell/internal/rawjson"
+	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/config"
-	"github.com/toolcell/toolcell/mcpproxy/rawjson"
-	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // remote reads the fields of a server that is reached.

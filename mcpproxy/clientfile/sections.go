@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolcell/toolcell/internal/rawjson"
+	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/config"
-	"github.com/toolcell/toolcell/mcpproxy/rawjson"
-	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // isEntry reports whether an object is a server itself.

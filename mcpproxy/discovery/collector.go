@@ -10,11 +10,11 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/toolcell/toolcell/internal/rawjson"
+	"github.com/toolcell/toolcell/internal/state"
+	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/clientfile"
 	"github.com/toolcell/toolcell/mcpproxy/config"
-	"github.com/toolcell/toolcell/mcpproxy/rawjson"
-	"github.com/toolcell/toolcell/mcpproxy/statefile"
-	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // A collector is the state of one Discover.
@@ -49,7 +49,7 @@ func (d *collector) readFolder(p candidate) {
 	entries, err := os.ReadDir(p.Path)
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
-			d.problem(config.Problem{Source: p.Path, Reason: "reading the folder: " + statefile.Reason(err)})
+			d.problem(config.Problem{Source: p.Path, Reason: "reading the folder: " + state.Reason(err)})
 		}
 		return
 	}
@@ -77,7 +77,7 @@ func (d *collector) readFile(p candidate) {
 	opened, err := clientfile.Open(p.Location, d.o.Files())
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) || p.required {
-			d.problem(config.Problem{Source: p.Path, Client: p.Dialect.Client, Reason: statefile.Reason(err)})
+			d.problem(config.Problem{Source: p.Path, Client: p.Dialect.Client, Reason: state.Reason(err)})
 		}
 		return
 	}

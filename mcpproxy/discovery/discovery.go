@@ -4,9 +4,9 @@
 package discovery
 
 import (
+	"github.com/toolcell/toolcell/internal/pyname"
 	"github.com/toolcell/toolcell/mcpproxy/clientfile"
 	"github.com/toolcell/toolcell/mcpproxy/config"
-	"github.com/toolcell/toolcell/mcpproxy/pyname"
 )
 
 // Options says where to look. The zero value of a field leaves that

@@ -11,11 +11,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolcell/toolcell/internal/pyname"
 	"github.com/toolcell/toolcell/mcpproxy/clientfile"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/discovery"
 	"github.com/toolcell/toolcell/mcpproxy/mcptest"
-	"github.com/toolcell/toolcell/mcpproxy/pyname"
 )
 
 func names(c config.Config) string {

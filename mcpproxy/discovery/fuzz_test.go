@@ -6,10 +6,10 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/toolcell/toolcell/internal/pyname"
 	"github.com/toolcell/toolcell/internal/seeds"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/discovery"
-	"github.com/toolcell/toolcell/mcpproxy/pyname"
 )
 
 // FuzzDiscover reads whatever bytes stand in a config file. It must not panic,

@@ -3,18 +3,18 @@ package discovery
 import (
 	"path/filepath"
 
-	"github.com/toolcell/toolcell/mcpproxy/statefile"
+	"github.com/toolcell/toolcell/internal/state"
 )
 
 // Values remembers what the user set for inputs of config files: tokens mostly,
 // so the file is the user's alone.
 type Values struct {
-	file statefile.File[map[string]string]
+	file state.File[map[string]string]
 }
 
 // NewValues keeps its file in dir.
 func NewValues(dir string) Values {
-	return Values{statefile.File[map[string]string]{Path: filepath.Join(dir, "values.json")}}
+	return Values{state.File[map[string]string]{Path: filepath.Join(dir, "values.json")}}
 }
 
 // File is where it is kept.

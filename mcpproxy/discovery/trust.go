@@ -3,7 +3,7 @@ package discovery
 import (
 	"path/filepath"
 
-	"github.com/toolcell/toolcell/mcpproxy/statefile"
+	"github.com/toolcell/toolcell/internal/state"
 )
 
 // A TrustState is what the user said of a file of a project.
@@ -20,7 +20,7 @@ const (
 
 // Trust remembers which files of projects may start commands, by their path
 // and by the digest of what they say.
-type Trust struct{ file statefile.File[verdict] }
+type Trust struct{ file state.File[verdict] }
 
 // A verdict is what the user said of a file as it was then.
 type verdict struct {
@@ -30,7 +30,7 @@ type verdict struct {
 
 // NewTrust keeps its file in dir.
 func NewTrust(dir string) Trust {
-	return Trust{statefile.File[verdict]{Path: filepath.Join(dir, "trust.json")}}
+	return Trust{state.File[verdict]{Path: filepath.Join(dir, "trust.json")}}
 }
 
 // File is where it is kept.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/config"
-	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // trusted asks whether a file of the project may start commands. If it may

@@ -16,9 +16,9 @@ import (
 	"unicode"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-	"github.com/toolcell/toolcell/mcpproxy/rawjson"
+	"github.com/toolcell/toolcell/internal/rawjson"
+	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/redact"
-	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // Method is the one with which a server asks.

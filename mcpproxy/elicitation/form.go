@@ -8,8 +8,8 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"github.com/toolcell/toolcell/mcpproxy/rawjson"
-	"github.com/toolcell/toolcell/mcpproxy/text"
+	"github.com/toolcell/toolcell/internal/rawjson"
+	"github.com/toolcell/toolcell/internal/text"
 )
 
 // A form is a flat object of primitive fields, which is all that the specification

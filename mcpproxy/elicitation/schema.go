@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/toolcell/toolcell/mcpproxy/text"
+	"github.com/toolcell/toolcell/internal/text"
 )
 
 // Bounds of a form.

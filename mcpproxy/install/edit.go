@@ -10,12 +10,12 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/toolcell/toolcell/internal/rawjson"
 	"github.com/toolcell/toolcell/mcpproxy/clientfile"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/discovery"
 	"github.com/toolcell/toolcell/mcpproxy/inplace"
 	"github.com/toolcell/toolcell/mcpproxy/plainjson"
-	"github.com/toolcell/toolcell/mcpproxy/rawjson"
 )
 
 // An Entry is how this program is to be started by a client.

@@ -10,9 +10,9 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/clientfile"
 	"github.com/toolcell/toolcell/mcpproxy/discovery"
-	"github.com/toolcell/toolcell/mcpproxy/match"
 )
 
 // A Target is the config file of a client that this program can be put into, and
@@ -115,7 +115,7 @@ func TargetOf(o discovery.Options, client string, project bool) (Target, error) 
 		names = append(names, t.name)
 	}
 	known := "known are "
-	if near := match.Nearest(client, names, 1)[0]; probablyMeant(client, near) {
+	if near := text.Nearest(client, names, 1)[0]; probablyMeant(client, near) {
 		known = "did you mean " + near + "? Known are "
 	}
 	return Target{}, fmt.Errorf("there is no client %q; %s%s", client, known, strings.Join(names, ", "))
@@ -125,7 +125,7 @@ func TargetOf(o discovery.Options, client string, project bool) (Target, error) 
 // wrong, but hardly its first letter.
 func probablyMeant(given, name string) bool {
 	given = strings.ToLower(given)
-	return given != "" && given[0] == name[0] && 2*match.EditDistance(given, name) <= max(len(given), len(name))
+	return given != "" && given[0] == name[0] && 2*text.EditDistance(given, name) <= max(len(given), len(name))
 }
 
 func placeOf(o discovery.Options, t client, project bool) (Target, error) {

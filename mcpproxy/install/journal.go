@@ -4,11 +4,11 @@ import (
 	"maps"
 	"path/filepath"
 
-	"github.com/toolcell/toolcell/mcpproxy/statefile"
+	"github.com/toolcell/toolcell/internal/state"
 )
 
 // Journal remembers what was done to clients' files, so that it can be undone.
-type Journal struct{ file statefile.File[Record] }
+type Journal struct{ file state.File[Record] }
 
 // A Record is what was done to one file.
 type Record struct {
@@ -55,7 +55,7 @@ func (r Record) ByDir() map[string][]string {
 
 // NewJournal keeps its file in dir.
 func NewJournal(dir string) Journal {
-	return Journal{statefile.File[Record]{Path: filepath.Join(dir, "installs.json")}}
+	return Journal{state.File[Record]{Path: filepath.Join(dir, "installs.json")}}
 }
 
 // Of is what was done to a file, if anything.

@@ -8,12 +8,12 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/toolcell/toolcell/internal/rawjson"
 	"github.com/toolcell/toolcell/mcpproxy/clientfile"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/discovery"
 	"github.com/toolcell/toolcell/mcpproxy/inplace"
 	"github.com/toolcell/toolcell/mcpproxy/plainjson"
-	"github.com/toolcell/toolcell/mcpproxy/rawjson"
 )
 
 // A Move is a client's servers that go behind this program, and those that

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/internal/contain"
-	"github.com/toolcell/toolcell/mcpproxy/text"
+	"github.com/toolcell/toolcell/internal/text"
 )
 
 // loopback is the port of this host that the browser comes back to.

@@ -18,7 +18,7 @@ import (
 	"net/url"
 	"slices"
 
-	"github.com/toolcell/toolcell/mcpproxy/text"
+	"github.com/toolcell/toolcell/internal/text"
 	"golang.org/x/oauth2"
 )
 

@@ -10,9 +10,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/redact"
-	"github.com/toolcell/toolcell/mcpproxy/text"
 	"github.com/toolcell/toolcell/mcpproxy/transport/remote"
 	"golang.org/x/oauth2"
 	"golang.org/x/oauth2/clientcredentials"

@@ -15,10 +15,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/toolcell/toolcell/internal/state"
+	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/redact"
-	"github.com/toolcell/toolcell/mcpproxy/statefile"
-	"github.com/toolcell/toolcell/mcpproxy/text"
 	"golang.org/x/oauth2"
 	"golang.org/x/sys/unix"
 )
@@ -116,7 +116,7 @@ func (s *Store) lock(ctx context.Context) (unlock func(), err error) {
 	if s.path == "" {
 		return func() {}, nil
 	}
-	return statefile.Lock(ctx, s.path+".lock")
+	return state.Lock(ctx, s.path+".lock")
 }
 
 // enter waits for our turn in this process. It comes before the file's lock.
@@ -134,13 +134,13 @@ func (s *Store) Remove(ctx context.Context) (was bool, err error) {
 	if s.path == "" {
 		return false, nil
 	}
-	unlock, err := statefile.Lock(ctx, s.path+".lock")
+	unlock, err := state.Lock(ctx, s.path+".lock")
 	if err != nil {
 		return false, err
 	}
 	defer unlock()
 	was = true
-	if body, err := statefile.ReadRegular(s.path, maxLoginFile); err == nil {
+	if body, err := state.ReadRegular(s.path, maxLoginFile); err == nil {
 		var kept login
 		was = json.Unmarshal(body, &kept) != nil || kept.loggedIn()
 	}
@@ -214,7 +214,7 @@ func (s *Store) write(kept *login) error {
 	}
 	body, err := json.MarshalIndent(kept, "", "  ")
 	if err == nil {
-		err = statefile.Replace(s.path, body)
+		err = state.Replace(s.path, body)
 	}
 	if err != nil {
 		return fmt.Errorf("keeping the login of server %q: %w", s.name, err)

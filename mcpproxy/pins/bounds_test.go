@@ -7,7 +7,7 @@ import (
 
 	"github.com/toolcell/toolcell/internal/boundtest"
 	"github.com/toolcell/toolcell/internal/room"
-	"github.com/toolcell/toolcell/mcpproxy/text"
+	"github.com/toolcell/toolcell/internal/text"
 )
 
 func TestBounds(t *testing.T) {

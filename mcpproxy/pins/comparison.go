@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/internal/contain"
+	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/config"
-	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // A Comparison compares the tools of one server with what is pinned of them. It does so

@@ -9,8 +9,8 @@ import (
 	"sync"
 
 	"github.com/aymanbagabas/go-udiff"
-	"github.com/toolcell/toolcell/mcpproxy/rawjson"
-	"github.com/toolcell/toolcell/mcpproxy/text"
+	"github.com/toolcell/toolcell/internal/rawjson"
+	"github.com/toolcell/toolcell/internal/text"
 )
 
 // A Difference is how one part of a definition has changed.

@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/toolcell/toolcell/mcpproxy/statefile"
+	"github.com/toolcell/toolcell/internal/state"
 )
 
 const (
@@ -40,7 +40,7 @@ func (s Store) Read(key string) (*Server, error) {
 	if s.Dir == "" {
 		return nil, nil
 	}
-	data, err := statefile.ReadRegular(s.File(key), maxFile)
+	data, err := state.ReadRegular(s.File(key), maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -52,7 +52,7 @@ func (s Store) Read(key string) (*Server, error) {
 		err = server.check()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading %s: %s; remove it, and the tools of this server are pinned anew", s.File(key), statefile.Reason(err))
+		return nil, fmt.Errorf("reading %s: %s; remove it, and the tools of this server are pinned anew", s.File(key), state.Reason(err))
 	}
 	return &server, nil
 }
@@ -137,7 +137,7 @@ func (s Store) Resume(key string, before *Server, all []Definition) (*Server, er
 func (s Store) change(key string, f func(*Server) (after *Server, changed bool)) error {
 	ctx, cancel := context.WithTimeout(context.Background(), lockWithin)
 	defer cancel()
-	unlock, err := statefile.Lock(ctx, filepath.Join(s.Dir, "lock"))
+	unlock, err := state.Lock(ctx, filepath.Join(s.Dir, "lock"))
 	if err != nil {
 		return fmt.Errorf("keeping pins: %w", err)
 	}
@@ -158,7 +158,7 @@ func (s Store) change(key string, f func(*Server) (after *Server, changed bool))
 	if err := e.Encode(after); err != nil {
 		return err
 	}
-	if err := statefile.Replace(s.File(key), b.Bytes()); err != nil {
+	if err := state.Replace(s.File(key), b.Bytes()); err != nil {
 		return fmt.Errorf("keeping pins: %w", err)
 	}
 	return nil

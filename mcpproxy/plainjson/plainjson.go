@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/tailscale/hujson"
-	"github.com/toolcell/toolcell/mcpproxy/text"
+	"github.com/toolcell/toolcell/internal/text"
 )
 
 const (

@@ -7,8 +7,8 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/internal/toml"
-	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 func fromTOML(data []byte) ([]byte, error) {

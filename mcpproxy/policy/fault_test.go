@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/toolcell/toolcell/internal/contain"
-	"github.com/toolcell/toolcell/mcpproxy/requirement"
+	"github.com/toolcell/toolcell/internal/requirement"
 )
 
 // TestFaultWhileReadingThePolicyAllowsNothing, nor do the nil and the zero value.

@@ -9,12 +9,12 @@ import (
 	"slices"
 	"syscall"
 
+	"github.com/toolcell/toolcell/internal/state"
 	"github.com/toolcell/toolcell/internal/toml"
 	"github.com/toolcell/toolcell/mcpproxy/policy/condition"
 	"github.com/toolcell/toolcell/mcpproxy/policy/hosts"
 	"github.com/toolcell/toolcell/mcpproxy/policy/packages"
 	"github.com/toolcell/toolcell/mcpproxy/policy/rulefile"
-	"github.com/toolcell/toolcell/mcpproxy/statefile"
 )
 
 const maxPolicySize = 1 << 20
@@ -24,7 +24,7 @@ const maxPolicySize = 1 << 20
 func readRules(file, name string) (*rules, error) {
 	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe must not hold us up
 	if err != nil {
-		return nil, fmt.Errorf("policy %s: %s", name, statefile.Reason(err))
+		return nil, fmt.Errorf("policy %s: %s", name, state.Reason(err))
 	}
 	defer f.Close()
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
@@ -33,7 +33,7 @@ func readRules(file, name string) (*rules, error) {
 	source, err := io.ReadAll(io.LimitReader(f, maxPolicySize+1))
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("policy %s: %s", name, statefile.Reason(err))
+		return nil, fmt.Errorf("policy %s: %s", name, state.Reason(err))
 	case len(source) > maxPolicySize:
 		return nil, fmt.Errorf("policy %s: it has more than %d bytes", name, maxPolicySize)
 	}

@@ -3,9 +3,9 @@ package policy
 import (
 	"fmt"
 
+	"github.com/toolcell/toolcell/internal/requirement"
 	"github.com/toolcell/toolcell/mcpproxy/policy/hosts"
 	"github.com/toolcell/toolcell/mcpproxy/policy/packages"
-	"github.com/toolcell/toolcell/mcpproxy/requirement"
 )
 
 // GrantNetwork returns what a run may reach whose call asked for these targets, as

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/toolcell/toolcell/mcpproxy/requirement"
+	"github.com/toolcell/toolcell/internal/requirement"
 )
 
 func TestNetworkIsClosedWithoutAPolicy(t *testing.T) {

@@ -23,7 +23,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/internal/contain"
-	"github.com/toolcell/toolcell/mcpproxy/statefile"
+	"github.com/toolcell/toolcell/internal/state"
 )
 
 // Policy is what the user allows code to call, as one file says it. The file
@@ -157,7 +157,7 @@ func stampOf(file string) (fileStamp, fs.FileInfo) {
 		return fileStamp{}, nil
 	}
 	if err != nil {
-		return fileStamp{there: true, fault: statefile.Reason(err)}, nil
+		return fileStamp{there: true, fault: state.Reason(err)}, nil
 	}
 	st := fileStamp{there: true, size: info.Size(), mtime: info.ModTime()}
 	if sys, ok := info.Sys().(*syscall.Stat_t); ok {

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/internal/toml"
 	"github.com/toolcell/toolcell/mcpproxy/policy/condition"
 	"github.com/toolcell/toolcell/mcpproxy/policy/hosts"
 	"github.com/toolcell/toolcell/mcpproxy/policy/packages"
 	"github.com/toolcell/toolcell/mcpproxy/policy/rulefile"
-	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // rules are a policy file that was understood.

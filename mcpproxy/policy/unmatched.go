@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toolcell/toolcell/mcpproxy/match"
+	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/policy/rulefile"
 )
 
@@ -88,7 +88,7 @@ func (r *rules) unmatchedTools(servers []KnownTools, of func(*section) bool) (al
 			if g.String() == "writes" { // as it is in a list, where it is a name
 				u.Rule = `ask = ["writes"]`
 			}
-			u.Meant = match.Meant(strings.Trim(g.String(), "*?"), names)
+			u.Meant = text.Meant(strings.Trim(g.String(), "*?"), names)
 			all = append(all, u)
 		}
 		for _, k := range []struct {

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/toolcell/toolcell/mcpproxy/rawjson"
-	"github.com/toolcell/toolcell/mcpproxy/text"
+	"github.com/toolcell/toolcell/internal/rawjson"
+	"github.com/toolcell/toolcell/internal/text"
 )
 
 // An Argument is one that was given by name.

@@ -7,9 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toolcell/toolcell/mcpproxy/match"
-	"github.com/toolcell/toolcell/mcpproxy/rawjson"
-	"github.com/toolcell/toolcell/mcpproxy/text"
+	"github.com/toolcell/toolcell/internal/rawjson"
+	"github.com/toolcell/toolcell/internal/text"
 )
 
 const (
@@ -260,7 +259,7 @@ func (s *Signature) unknown(name string) string {
 	for i := range names {
 		names[i] = s.Parameters[i].python()
 	}
-	if meant := match.Nearest(name, names, 1)[0]; likely(name, meant) {
+	if meant := text.Nearest(name, names, 1)[0]; likely(name, meant) {
 		txt += " (did you mean " + quote(meant) + "?)"
 	}
 	return txt
@@ -272,7 +271,7 @@ func likely(a, b string) bool {
 	if len(a) > 2 && strings.Contains(b, a) || len(b) > 2 && strings.Contains(a, b) {
 		return true
 	}
-	return 2*match.EditDistance(a, b) <= max(len(a), len(b))
+	return 2*text.EditDistance(a, b) <= max(len(a), len(b))
 }
 
 func (s *Signature) tooMany(tool string, n int) error {

@@ -9,10 +9,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toolcell/toolcell/mcpproxy/match"
-	"github.com/toolcell/toolcell/mcpproxy/pyname"
-	"github.com/toolcell/toolcell/mcpproxy/rawjson"
-	"github.com/toolcell/toolcell/mcpproxy/text"
+	"github.com/toolcell/toolcell/internal/pyname"
+	"github.com/toolcell/toolcell/internal/rawjson"
+	"github.com/toolcell/toolcell/internal/text"
 )
 
 // A mismatch is a value that a schema does not allow.
@@ -249,7 +248,7 @@ func (m *mismatch) valueText(tool, at string) string {
 	}
 	near := ""
 	if len(known) > shownLiterals {
-		near = "; the nearest is " + quote(match.Nearest(strings.Trim(got, `"`), known, 1)[0])
+		near = "; the nearest is " + quote(text.Nearest(strings.Trim(got, `"`), known, 1)[0])
 	}
 	must := "must be one of "
 	if shown = append(shown, m.types.words()...); len(shown) == 1 {

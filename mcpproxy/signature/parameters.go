@@ -3,8 +3,8 @@ package signature
 import (
 	"slices"
 
-	"github.com/toolcell/toolcell/mcpproxy/pyname"
-	"github.com/toolcell/toolcell/mcpproxy/text"
+	"github.com/toolcell/toolcell/internal/pyname"
+	"github.com/toolcell/toolcell/internal/text"
 )
 
 // readParameters makes parameters of the properties of an input schema.

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/toolcell/toolcell/mcpproxy/pyname"
-	"github.com/toolcell/toolcell/mcpproxy/text"
+	"github.com/toolcell/toolcell/internal/pyname"
+	"github.com/toolcell/toolcell/internal/text"
 )
 
 // tree returns the type in a form from which the runner makes Python's own types: a name, or a list of what it is and its parts. ok is false where

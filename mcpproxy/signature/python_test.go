@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/toolcell/toolcell/mcpproxy/pyname"
+	"github.com/toolcell/toolcell/internal/pyname"
 )
 
 // checkPython has Python compile stubs and signatures, and follows the names in them. Its

@@ -12,7 +12,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/toolcell/toolcell/mcpproxy/pyname"
+	"github.com/toolcell/toolcell/internal/pyname"
 )
 
 // Bounds on a signature.

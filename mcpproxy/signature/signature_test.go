@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/tiktoken-go/tokenizer"
-	"github.com/toolcell/toolcell/mcpproxy/pyname"
+	"github.com/toolcell/toolcell/internal/pyname"
 )
 
 // A testTool is a tool as servers define it.

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/toolcell/toolcell/mcpproxy/pyname"
-	"github.com/toolcell/toolcell/mcpproxy/text"
+	"github.com/toolcell/toolcell/internal/pyname"
+	"github.com/toolcell/toolcell/internal/text"
 )
 
 // Bounds on signatures as text.

@@ -12,8 +12,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolcell/toolcell/internal/rawjson"
 	"github.com/toolcell/toolcell/internal/room"
-	"github.com/toolcell/toolcell/mcpproxy/rawjson"
 )
 
 // A Value is the value of an answer.

@@ -7,8 +7,8 @@ import (
 	"fmt"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/toolcell/toolcell/internal/rawjson"
 	"github.com/toolcell/toolcell/internal/room"
-	"github.com/toolcell/toolcell/mcpproxy/rawjson"
 	"github.com/toolcell/toolcell/mcpproxy/transport/message"
 	"github.com/toolcell/toolcell/mcpproxy/wire"
 )

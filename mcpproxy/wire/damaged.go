@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/toolcell/toolcell/mcpproxy/rawjson"
+	"github.com/toolcell/toolcell/internal/rawjson"
 )
 
 // A Trace is what can be said of a message that cannot be read.

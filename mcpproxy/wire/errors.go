@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/toolcell/toolcell/mcpproxy/rawjson"
+	"github.com/toolcell/toolcell/internal/rawjson"
 )
 
 // ErrorOf reads the error of an answer, whatever it is: some peers write a text, or a

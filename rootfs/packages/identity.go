@@ -10,7 +10,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/toolcell/toolcell/mcpproxy/requirement"
+	"github.com/toolcell/toolcell/internal/requirement"
 	"github.com/toolcell/toolcell/rootfs/rootdir"
 )
 

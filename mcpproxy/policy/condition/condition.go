@@ -14,7 +14,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/toolcell/toolcell/mcpproxy/rawjson"
+	"github.com/toolcell/toolcell/internal/rawjson"
 )
 
 // A Condition is one [[when]] of a tool: at which of its arguments the user is asked.

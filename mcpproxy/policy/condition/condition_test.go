@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolcell/toolcell/internal/rawjson"
 	"github.com/toolcell/toolcell/internal/toml"
 	"github.com/toolcell/toolcell/mcpproxy/policy/rulefile"
-	"github.com/toolcell/toolcell/mcpproxy/rawjson"
 )
 
 // parseText takes the value of the key "when" in a text.

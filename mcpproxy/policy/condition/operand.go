@@ -9,8 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/toolcell/toolcell/mcpproxy/match"
-	"github.com/toolcell/toolcell/mcpproxy/text"
+	"github.com/toolcell/toolcell/internal/text"
 	"golang.org/x/text/unicode/norm"
 )
 
@@ -112,7 +111,7 @@ func globMatches(pattern, s string) bool {
 		forms = append(forms, folded(s))
 	}
 	return slices.ContainsFunc(forms, func(form string) bool {
-		return match.Glob([]rune(strings.ToLower(pattern)), []rune(strings.ToLower(form)))
+		return text.Glob([]rune(strings.ToLower(pattern)), []rune(strings.ToLower(form)))
 	})
 }
 

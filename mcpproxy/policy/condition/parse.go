@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/policy/rulefile"
-	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 const (

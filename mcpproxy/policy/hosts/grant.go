@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/policy/rulefile"
-	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // A Grant is what one run may reach: what its call asked for and the policy

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/toolcell/toolcell/mcpproxy/text"
+	"github.com/toolcell/toolcell/internal/text"
 )
 
 // A hostPattern is a host, or with a leading "*." all hosts below it.

@@ -12,7 +12,7 @@ import (
 	"os"
 	"slices"
 
-	"github.com/toolcell/toolcell/mcpproxy/text"
+	"github.com/toolcell/toolcell/internal/text"
 )
 
 // Rules are the section [network] of a policy: what code may reach over the network.

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/policy/rulefile"
-	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // Parse takes the section [network].

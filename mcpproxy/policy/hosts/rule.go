@@ -3,7 +3,7 @@ package hosts
 import (
 	"strings"
 
-	"github.com/toolcell/toolcell/mcpproxy/match"
+	"github.com/toolcell/toolcell/internal/text"
 )
 
 // A rule is an entry of allow, deny or ask: a host, and perhaps a method, a scheme, a
@@ -53,10 +53,10 @@ func (r rule) matches(q request) bool {
 	if r.method != "" && r.method != method && (r.method != "GET" || method != "HEAD") {
 		return false
 	}
-	if r.path == nil || match.Glob(r.path, []rune(path)) {
+	if r.path == nil || text.Glob(r.path, []rune(path)) {
 		return true
 	}
-	return r.deny && match.Glob(r.path, []rune(withoutParameters(path)))
+	return r.deny && text.Glob(r.path, []rune(withoutParameters(path)))
 }
 
 // withoutParameters drops what some servers do in a path: ;a=b behind the name of a

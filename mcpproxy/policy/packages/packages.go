@@ -14,9 +14,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolcell/toolcell/internal/requirement"
+	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/policy/rulefile"
-	"github.com/toolcell/toolcell/mcpproxy/requirement"
-	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // DefaultIndex is where packages come from if the policy names no other index. Its

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolcell/toolcell/internal/requirement"
 	"github.com/toolcell/toolcell/internal/toml"
 	"github.com/toolcell/toolcell/mcpproxy/policy/rulefile"
-	"github.com/toolcell/toolcell/mcpproxy/requirement"
 )
 
 // grant returns what a script gets that names these packages, under the section [packages].

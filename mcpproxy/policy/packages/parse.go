@@ -10,10 +10,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolcell/toolcell/internal/requirement"
+	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/policy/hosts"
 	"github.com/toolcell/toolcell/mcpproxy/policy/rulefile"
-	"github.com/toolcell/toolcell/mcpproxy/requirement"
-	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // Parse takes the section [packages].

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/toolcell/toolcell/mcpproxy/text"
+	"github.com/toolcell/toolcell/internal/text"
 )
 
 // Expand replaces each ${env:NAME} by the variable of toolcell's own environment.

@@ -4,8 +4,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/toolcell/toolcell/mcpproxy/match"
-	"github.com/toolcell/toolcell/mcpproxy/text"
+	"github.com/toolcell/toolcell/internal/text"
 )
 
 // maxGlob bounds a glob, in bytes; it is also more than any name has.
@@ -73,7 +72,7 @@ func (g Glob) Matches(name string) bool {
 	if name == "" {
 		return false
 	}
-	return match.Glob(g.runes, []rune(strings.ToLower(name)))
+	return text.Glob(g.runes, []rune(strings.ToLower(name)))
 }
 
 // Is reports whether the glob is a name as it is written.

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	gotoml "github.com/pelletier/go-toml/v2"
+	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/internal/toml"
-	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 // maxCount bounds a number of calls, packages and the like.

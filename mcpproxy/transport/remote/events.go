@@ -14,8 +14,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/internal/room"
+	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/config"
-	"github.com/toolcell/toolcell/mcpproxy/text"
 	"github.com/toolcell/toolcell/mcpproxy/transport/message"
 	"github.com/toolcell/toolcell/mcpproxy/wire"
 )

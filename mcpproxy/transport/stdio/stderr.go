@@ -9,8 +9,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/redact"
-	"github.com/toolcell/toolcell/mcpproxy/text"
 )
 
 const (

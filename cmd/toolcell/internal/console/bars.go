@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toolcell/toolcell/mcpproxy/text"
+	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/rootfs"
 )
 

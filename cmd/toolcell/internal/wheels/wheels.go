@@ -14,9 +14,9 @@ import (
 
 	"github.com/toolcell/toolcell/bridge"
 	"github.com/toolcell/toolcell/bridge/hints"
-	"github.com/toolcell/toolcell/mcpproxy/requirement"
-	"github.com/toolcell/toolcell/mcpproxy/statefile"
-	"github.com/toolcell/toolcell/mcpproxy/text"
+	"github.com/toolcell/toolcell/internal/requirement"
+	"github.com/toolcell/toolcell/internal/state"
+	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/oci"
 	"github.com/toolcell/toolcell/rootfs/packages"
 	"golang.org/x/sys/unix"
@@ -211,7 +211,7 @@ func readLock(script string) ([]byte, error) {
 	if script == "" {
 		return nil, nil
 	}
-	lock, err := statefile.ReadRegular(LockFile(script), maxLock)
+	lock, err := state.ReadRegular(LockFile(script), maxLock)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -1,7 +1,7 @@
 // Package statefile reads and writes the small files that this program keeps:
 // JSON, readable by the user only, replaced as a whole and locked while they
 // change, so that several processes can share them.
-package statefile
+package state
 
 import (
 	"context"

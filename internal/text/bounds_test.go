@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/toolcell/toolcell/internal/boundtest"
-	"github.com/toolcell/toolcell/mcpproxy/text"
+	"github.com/toolcell/toolcell/internal/text"
 )
 
 func TestBounds(t *testing.T) {
@@ -21,5 +21,14 @@ func TestBounds(t *testing.T) {
 		cleaned := text.Clean(s)
 		text.Summary(cleaned)
 		return errors.New(text.Printable(text.CutAfter(cleaned, 1000), 200))
+	}}, boundtest.Parser{Row: "names to compare", Shapes: boundtest.Text("", ""), Parse: func(raw []byte) error {
+		names := strings.Fields(string(raw))
+		text.Meant("create_issue", names)
+		near := text.Nearest(string(raw[:min(len(raw), 512)]), names, 3)
+		for _, name := range names {
+			runes := []rune(name)
+			text.Glob([]rune("*a*a*a*b"), runes[:min(len(runes), 512)])
+		}
+		return errors.New(strings.Join(near, " "))
 	}})
 }

@@ -1,6 +1,4 @@
-// Package match compares names: with a pattern, and with other names for the ones most
-// like them.
-package match
+package text
 
 import (
 	"slices"

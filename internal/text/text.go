@@ -1,5 +1,6 @@
 // Package text makes text from outside fit to show: it removes what a terminal
-// would obey and what a reader cannot see, cuts it and quotes it.
+// would obey and what a reader cannot see, cuts it and quotes it. It also compares names:
+// with a pattern, and with others for the ones most like them.
 package text
 
 import (

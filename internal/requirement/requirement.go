@@ -15,7 +15,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/toolcell/toolcell/mcpproxy/text"
+	"github.com/toolcell/toolcell/internal/text"
 )
 
 // A Requirement is a package that is needed, in which versions, and where.

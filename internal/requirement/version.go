@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/toolcell/toolcell/mcpproxy/text"
+	"github.com/toolcell/toolcell/internal/text"
 )
 
 // A Version is one of a package or of Python.
