@@ -16,7 +16,7 @@
 //	plainjson   their formats: JSON with comments, TOML, YAML → JSON
 //	discovery   which servers the user has: files, precedence, trust, changes
 //	install     toolcell's own entry in a client's file (with inplace)
-//	transport   one session with one server; oauth logs in to it
+//	transport   one session with one server; login logs in to it
 //	catalog     a server's tools, in memory and on disk
 //	pins        how they were defined at first, to notice changes
 //	search      which tools fit a need

@@ -11,7 +11,7 @@ import (
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/catalog"
 	"github.com/toolcell/toolcell/mcpproxy/elicitation"
-	"github.com/toolcell/toolcell/mcpproxy/oauth"
+	"github.com/toolcell/toolcell/mcpproxy/login"
 	"github.com/toolcell/toolcell/mcpproxy/transport"
 	"github.com/toolcell/toolcell/mcpproxy/transport/message"
 	"github.com/toolcell/toolcell/mcpproxy/transport/remote"
@@ -161,5 +161,5 @@ func (u *upstream) logIn(ctx context.Context, clientName string, show func(strin
 	if err != nil {
 		return err
 	}
-	return u.login.LogIn(ctx, challenge, oauth.Options{ClientName: clientName, Show: show})
+	return u.login.LogIn(ctx, challenge, login.Options{ClientName: clientName, Show: show})
 }

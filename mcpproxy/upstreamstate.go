@@ -15,7 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/toolcell/toolcell/mcpproxy/catalog"
 	"github.com/toolcell/toolcell/mcpproxy/config"
-	"github.com/toolcell/toolcell/mcpproxy/oauth"
+	"github.com/toolcell/toolcell/mcpproxy/login"
 	"github.com/toolcell/toolcell/mcpproxy/pins"
 	"github.com/toolcell/toolcell/mcpproxy/redact"
 	"github.com/toolcell/toolcell/mcpproxy/transport"
@@ -31,7 +31,7 @@ type upstreamState struct {
 	partialTold atomic.Pointer[string] // what a run was told of ServerInfo.Partial
 	dialer      *transport.Dialer
 	elicits     func() ElicitCapabilities // of the client, now
-	login       *oauth.Store              // nil where headers of the entry authorize
+	login       *login.Store              // nil where headers of the entry authorize
 	log         *slog.Logger
 	secrets     *redact.Redactor
 	idle        time.Duration
@@ -74,7 +74,7 @@ func newUpstreamState(p *Proxy, s config.Server) *upstreamState {
 		ToolsChanged: (&upstream{server: s, upstreamState: st}).invalidate, Redactor: st.secrets, Guard: &p.guard, MaxMessage: o.maxMessage,
 	}
 	if s.URL != "" && !hasHeader(s, "Authorization") {
-		st.login = oauth.NewStore(s, o.TokenDir, st.secrets)
+		st.login = login.NewStore(s, o.TokenDir, st.secrets)
 		options.Tokens = st.login
 	}
 	st.dialer = transport.NewDialer(s, options)

@@ -1,4 +1,4 @@
-// Package oauth logs the user in to remote MCP servers, as the MCP specification
+// Package login logs the user in to remote MCP servers, as the MCP specification
 // has it, and keeps the tokens.
 //
 // A Store has the login of one server, in a file that other processes use too. It
@@ -7,7 +7,7 @@
 // answer only with the state of this login, and sends what is secret to the
 // authorization server alone. A client that logs in as itself needs no browser, and
 // gets its tokens when they are first needed.
-package oauth
+package login
 
 import (
 	"context"
