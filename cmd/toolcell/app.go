@@ -16,9 +16,8 @@ import (
 	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/bridge/savedtools"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
-	"github.com/toolcell/toolcell/cmd/toolcell/internal/image"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/sandboxes"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
-	"github.com/toolcell/toolcell/cmd/toolcell/internal/wheels"
 	"github.com/toolcell/toolcell/images"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/discovery"
@@ -58,8 +57,8 @@ type app struct {
 	proxy   *mcpproxy.Proxy
 	watcher *discovery.Watcher // nil unless the config files are watched
 	store   *rootfs.Store
-	images  *image.Source
-	scripts *wheels.Source
+	images  *sandboxes.Images
+	scripts *sandboxes.Packages
 	wheels  *packages.Store
 	inbox   *inbox.Server // nil if its questions cannot be asked for
 }
@@ -124,8 +123,8 @@ func openApp(s settings.Settings, o appOptions) (_ *app, err error) {
 	if o.serves {
 		upstreams, watcher = o.servers.keepCurrent(proxy)
 	}
-	images := &image.Source{Store: store, Ref: s.Image, Named: s.ImageNamed, Runner: runnerDir, Dirs: d, Mounts: s.Mounts, Refresh: o.refreshImage}
-	scripts := &wheels.Source{Store: wheelStore, Sandboxes: sandboxes{runtime, d}, Limits: s.Limits, Offline: s.Pull == rootfs.PullNever, Compile: o.compilePackages}
+	images := &sandboxes.Images{Store: store, Ref: s.Image, Named: s.ImageNamed, Runner: runnerDir, Dirs: d, Mounts: s.Mounts, Refresh: o.refreshImage}
+	scripts := &sandboxes.Packages{Store: wheelStore, Sandboxes: sandboxes.Runtime{Runtime: runtime, Dirs: d}, Limits: s.Limits, Offline: s.Pull == rootfs.PullNever, Compile: o.compilePackages}
 	rules := loadPolicy(s, cmp.Or(o.policyLog, o.log))
 	warnOfSections(o.log, rules, o.servers.config.Servers)
 	server := bridge.New(bridge.Options{
@@ -141,7 +140,7 @@ func openApp(s settings.Settings, o appOptions) (_ *app, err error) {
 		Cached:      images.Cached,
 		Warm:        runtime.Warm,
 		Preload:     s.Preload,
-		Sandboxes:   sandboxes{runtime, d},
+		Sandboxes:   sandboxes.Runtime{Runtime: runtime, Dirs: d},
 		Upstreams:   upstreams,
 		RunnerDir:   runnerDir,
 		ToolsDir:    d.Tools(),
@@ -242,30 +241,6 @@ func openStoreWith(d settings.Dirs, s settings.Settings, p images.Puller) (*root
 func openPackages(d settings.Dirs, s settings.Settings) (*packages.Store, error) {
 	store, err := packages.Open(filepath.Join(d.Cache, "packages"), s.UV)
 	return store, d.Explain(err)
-}
-
-// sandboxes wraps the runtime so that errors say how to fix the folders.
-type sandboxes struct {
-	runtime *oci.Runtime
-	dirs    settings.Dirs
-}
-
-func (s sandboxes) Start(ctx context.Context, p oci.Process) (bridge.Sandbox, error) {
-	sb, err := s.runtime.Start(ctx, p)
-	if err != nil {
-		return nil, s.dirs.Explain(err)
-	}
-	return sandbox{sb, s.dirs}, nil
-}
-
-type sandbox struct {
-	*oci.Sandbox
-	dirs settings.Dirs
-}
-
-func (s sandbox) Wait() (oci.Exit, error) {
-	exit, err := s.Sandbox.Wait()
-	return exit, s.dirs.Explain(err)
 }
 
 // Descriptors that a sandbox needs while it starts, and that everything else

@@ -16,7 +16,7 @@ import (
 
 	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
-	"github.com/toolcell/toolcell/cmd/toolcell/internal/image"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/sandboxes"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/images"
 	"github.com/toolcell/toolcell/internal/contain"
@@ -57,7 +57,7 @@ func newCompiler(c *cli.Context, log *slog.Logger, detached bool) *refresher {
 	return r
 }
 
-// refresh is for image.Source.Refresh.
+// refresh is for sandboxes.Images.Refresh.
 func (r *refresher) refresh(ref string, ask bool) {
 	var flags []string
 	if ask {
@@ -66,7 +66,7 @@ func (r *refresher) refresh(ref string, ask bool) {
 	r.start(append(flags, "--", absolute(ref))...)
 }
 
-// compile is for wheels.Source.Compile.
+// compile is for sandboxes.Packages.Compile.
 func (r *refresher) compile(ref, set string) { r.start("--image="+absolute(ref), "--", set) }
 
 // absolute is a reference for a process with another working folder.
@@ -200,7 +200,7 @@ func compileModules(ctx context.Context, d settings.Dirs, s settings.Settings, r
 	ctx, cancel := context.WithTimeout(ctx, compileTime)
 	defer cancel()
 	compile := func(binds ...oci.Bind) python.Run {
-		return compilesIn(runtime, image.SandboxRoot(root), root.Env, s.Limits, binds...)
+		return compilesIn(runtime, sandboxes.SandboxRoot(root), root.Env, s.Limits, binds...)
 	}
 	// The runner comes first: it is quick, and every run gains.
 	bind := oci.Bind{Source: runnerDir, Target: runner.Dir}

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
-	"github.com/toolcell/toolcell/cmd/toolcell/internal/image"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/sandboxes"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/oci"
 	"github.com/toolcell/toolcell/rootfs"
@@ -102,5 +102,5 @@ func packagesCompile(c *cli.Context, s *console.Streams) (err error) {
 	ctx, stop := context.WithTimeout(ctx, compileTime)
 	defer stop()
 	bind := oci.Bind{Source: set.Dir, Target: packages.Target}
-	return store.AddBytecode(ctx, set, compilesIn(runtime, image.SandboxRoot(root), root.Env, conf.Limits, bind))
+	return store.AddBytecode(ctx, set, compilesIn(runtime, sandboxes.SandboxRoot(root), root.Env, conf.Limits, bind))
 }

@@ -15,9 +15,8 @@ import (
 	"github.com/toolcell/toolcell/bridge/runner"
 	inline "github.com/toolcell/toolcell/bridge/script"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
-	"github.com/toolcell/toolcell/cmd/toolcell/internal/image"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/sandboxes"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
-	"github.com/toolcell/toolcell/cmd/toolcell/internal/wheels"
 	"github.com/toolcell/toolcell/internal/requirement"
 	"github.com/toolcell/toolcell/oci"
 	"github.com/toolcell/toolcell/rootfs"
@@ -27,7 +26,7 @@ import (
 
 // A packager gets packages for an image, for the commands that do so ahead of a run.
 type packager struct {
-	*wheels.Source
+	*sandboxes.Packages
 	image   bridge.Image
 	runtime *oci.Runtime
 	limits  oci.Limits
@@ -73,14 +72,14 @@ func openPackager(c *cli.Context, s *console.Streams, progress func(done, total 
 	if err != nil {
 		return nil, d.Explain(err)
 	}
-	source := &image.Source{Store: store, Ref: conf.Image, Named: conf.ImageNamed, Runner: runnerDir, Dirs: d, Refresh: func(string, bool) {}}
+	source := &sandboxes.Images{Store: store, Ref: conf.Image, Named: conf.ImageNamed, Runner: runnerDir, Dirs: d, Refresh: func(string, bool) {}}
 	img, err := source.Get(c.Context, progress)
 	if err != nil {
 		return nil, err
 	}
 	return &packager{
-		Source: &wheels.Source{Store: wheelStore, Sandboxes: sandboxes{runtime, d}, Limits: conf.Limits},
-		image:  img, runtime: runtime, limits: conf.Limits, close: closeAll,
+		Packages: &sandboxes.Packages{Store: wheelStore, Sandboxes: sandboxes.Runtime{Runtime: runtime, Dirs: d}, Limits: conf.Limits},
+		image:    img, runtime: runtime, limits: conf.Limits, close: closeAll,
 	}, nil
 }
 
@@ -174,7 +173,7 @@ func packagesAdd(c *cli.Context, s *console.Streams) (err error) {
 	}
 	defer func() { err = errors.Join(err, p.close()) }()
 	offline := c.Bool("offline")
-	set, err := p.Ensure(c.Context, p.image, needs, wheels.Options{Offline: offline, Anew: !offline}, show)
+	set, err := p.Ensure(c.Context, p.image, needs, sandboxes.Options{Offline: offline, Anew: !offline}, show)
 	if err != nil {
 		return asUsage(withNetworkAdvice(err))
 	}
@@ -216,11 +215,11 @@ func packagesLock(c *cli.Context, s *console.Streams) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.close()) }()
-	lock, err := p.Lock(c.Context, p.image, needs, wheels.Options{Offline: c.Bool("offline")})
+	lock, err := p.Lock(c.Context, p.image, needs, sandboxes.Options{Offline: c.Bool("offline")})
 	if err != nil {
 		return asUsage(withNetworkAdvice(err))
 	}
-	to, wasLinkTo, err := wheels.WriteLock(file, lock)
+	to, wasLinkTo, err := sandboxes.WriteLock(file, lock)
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/tiktoken-go/tokenizer/codec"
-	"github.com/toolcell/toolcell/cmd/toolcell/internal/tokencost"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/installer"
 	"github.com/toolcell/toolcell/mcpproxy/catalog"
 )
 
@@ -165,7 +165,7 @@ func toolTokens(t *testing.T, count *codec.Codec, tools []catalog.Tool) int {
 	t.Helper()
 	n := 0
 	for _, tool := range tools {
-		text, err := tokencost.Text(tool)
+		text, err := installer.ToolText(tool)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -186,11 +186,11 @@ func TestEstimatedTokensAreNearTheCount(t *testing.T) {
 	for _, list := range keptLists(t) {
 		counted, estimated := toolTokens(t, count, list.Tools), 0
 		for _, tool := range list.Tools {
-			text, err := tokencost.Text(tool)
+			text, err := installer.ToolText(tool)
 			if err != nil {
 				t.Fatal(err)
 			}
-			estimated += tokencost.Estimate(text)
+			estimated += installer.EstimateTokens(text)
 		}
 		if off := float64(estimated) / float64(counted); off < 0.8 || off > 1.2 {
 			t.Errorf("%s: about %d, counted %d", list.file, estimated, counted)

@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
-	"github.com/toolcell/toolcell/cmd/toolcell/internal/tokencost"
 	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/config"
@@ -56,8 +55,8 @@ func costOf(ctx context.Context, i *Installer, servers []install.Moving, own con
 		tools, err := p.Tools(ctx, name)
 		r = serverCost{server: name, tools: len(tools), err: err}
 		for _, t := range tools {
-			text, err := tokencost.Text(t)
-			r.tokens, r.err = r.tokens+tokencost.Estimate(text), errors.Join(r.err, err)
+			text, err := ToolText(t)
+			r.tokens, r.err = r.tokens+EstimateTokens(text), errors.Join(r.err, err)
 		}
 		return r
 	}

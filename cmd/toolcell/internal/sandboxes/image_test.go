@@ -1,4 +1,4 @@
-package image
+package sandboxes
 
 import (
 	"context"
@@ -37,9 +37,9 @@ func (s *fakeStore) Ensure(_ context.Context, ref string, progress func(rootfs.P
 func (s *fakeStore) Cached(_ context.Context, ref string) *rootfs.Root { return s.roots[ref] }
 func (s *fakeStore) RecheckDue(string) bool                            { return s.due }
 
-// newSource returns a source of the image ref, whose store has that and the
+// newImages returns a source of the image ref, whose store has that and the
 // host's Python.
-func newSource(t *testing.T) (*Source, *fakeStore) {
+func newImages(t *testing.T) (*Images, *fakeStore) {
 	t.Helper()
 	store := &fakeStore{roots: map[string]*rootfs.Root{}, errs: map[string]error{}}
 	for name, digest := range map[string]string{ref: "sha256:1", "host": "host"} {
@@ -53,12 +53,12 @@ func newSource(t *testing.T) (*Source, *fakeStore) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Source{Store: store, Ref: ref, Runner: folder, Refresh: func(string, bool) {}}, store
+	return &Images{Store: store, Ref: ref, Runner: folder, Refresh: func(string, bool) {}}, store
 }
 
 func TestHostStandsInForTheDefaultImage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, store := newSource(t)
+		s, store := newImages(t)
 		store.errs[ref] = errors.New("no route to host")
 		for range 2 {
 			got, err := s.Get(t.Context(), nil)
@@ -79,7 +79,7 @@ func TestHostStandsInForTheDefaultImage(t *testing.T) {
 }
 
 func TestNamedImageIsNeverReplaced(t *testing.T) {
-	s, store := newSource(t)
+	s, store := newImages(t)
 	s.Named = true
 	store.errs[ref] = errors.New("no route to host")
 	got, err := s.Get(t.Context(), nil)
@@ -90,7 +90,7 @@ func TestNamedImageIsNeverReplaced(t *testing.T) {
 
 // TestCancelledPullIsNotReplaced: the user ended it, so nothing is to run.
 func TestCancelledPullIsNotReplaced(t *testing.T) {
-	s, store := newSource(t)
+	s, store := newImages(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	store.errs[ref] = ctx.Err()
@@ -101,7 +101,7 @@ func TestCancelledPullIsNotReplaced(t *testing.T) {
 }
 
 func TestErrorNamesTheImageAndTheHost(t *testing.T) {
-	s, store := newSource(t)
+	s, store := newImages(t)
 	store.errs[ref], store.errs["host"] = errors.New("no route to host"), errors.New("no python3")
 	for range 2 { // the failure is not taken for a stand-in
 		_, err := s.Get(t.Context(), nil)
@@ -118,7 +118,7 @@ func TestErrorNamesTheImageAndTheHost(t *testing.T) {
 // store, unless what it found is gone.
 func TestImageIsFoundOnceInAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, store := newSource(t)
+		s, store := newImages(t)
 		get := func(looks int, when string) {
 			t.Helper()
 			store.asked = nil
@@ -160,7 +160,7 @@ func TestRefreshIsStartedForWhatIsMissing(t *testing.T) {
 		"nothing, on the host":        {"host", false, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, store := newSource(t)
+			s, store := newImages(t)
 			s.Ref, store.due = tt.ref, tt.due
 			var asks []bool
 			s.Refresh = func(got string, ask bool) {
@@ -181,7 +181,7 @@ func TestRefreshIsStartedForWhatIsMissing(t *testing.T) {
 }
 
 func TestCachedIsTheImageInTheStore(t *testing.T) {
-	s, store := newSource(t)
+	s, store := newImages(t)
 	if got, ok := s.Cached(t.Context()); !ok || got.Name != ref || got.Root.Dir != store.roots[ref].Dir {
 		t.Errorf("got %+v, %v", got, ok)
 	}
@@ -200,7 +200,7 @@ func TestCachedIsTheImageInTheStore(t *testing.T) {
 }
 
 func TestProgressIsPassedOn(t *testing.T) {
-	s, _ := newSource(t)
+	s, _ := newImages(t)
 	var got []any
 	if _, err := s.Get(t.Context(), func(done, total int64, text string) { got = append(got, done, total, text) }); err != nil {
 		t.Fatal(err)
@@ -221,7 +221,7 @@ func TestSandboxRootHasTheBinds(t *testing.T) {
 // there is only no room.
 func TestFullDiskIsAnError(t *testing.T) {
 	for _, full := range []error{unix.ENOSPC, unix.EDQUOT} {
-		s, store := newSource(t)
+		s, store := newImages(t)
 		store.errs[ref] = fmt.Errorf("unpacking: %w", &os.PathError{Op: "write", Path: "layer", Err: full})
 		if _, err := s.Get(t.Context(), nil); !errors.Is(err, full) || slices.Contains(store.asked, "host") {
 			t.Errorf("%v, asked for %q", err, store.asked)

@@ -1,4 +1,4 @@
-package image
+package sandboxes
 
 import (
 	"errors"
@@ -24,7 +24,7 @@ func TestGreetingNamesThePythonThatRuns(t *testing.T) {
 		"nothing to be had": {ref, true, errors.New(unreachable), "", "Python in a sandbox of " + ref},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, store := newSource(t)
+			s, store := newImages(t)
 			s.Ref, s.Named, store.errs[ref] = tt.ref, tt.named, tt.err
 			for _, root := range store.roots {
 				bin := filepath.Join(root.Dir, "usr/bin")

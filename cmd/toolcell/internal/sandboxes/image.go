@@ -1,7 +1,4 @@
-// Package image finds the image that code runs on, and pulls it if necessary.
-// If the default image cannot be reached, the host's own Python is used
-// instead; an image that the user named is never replaced.
-package image
+package sandboxes
 
 import (
 	"context"
@@ -32,9 +29,9 @@ type Store interface {
 	RecheckDue(ref string) bool
 }
 
-// A Source finds the image that code runs on. Its exported fields are set before
+// Images finds the image that code runs on. Its exported fields are set before
 // the first call and not changed after.
-type Source struct {
+type Images struct {
 	Store Store
 	Ref   string // of the image
 	Named bool   // the user named it: it is never replaced
@@ -56,7 +53,7 @@ type Source struct {
 // Get prepares the image. If the default image cannot be reached, the host's
 // own Python is used instead and a note says so; an image that the user named
 // is never replaced.
-func (s *Source) Get(ctx context.Context, progress func(done, total int64, text string)) (bridge.Image, error) {
+func (s *Images) Get(ctx context.Context, progress func(done, total int64, text string)) (bridge.Image, error) {
 	s.mu.Lock()
 	last, at := s.last, s.lastAt
 	s.mu.Unlock()
@@ -82,7 +79,7 @@ func exists(path string) bool {
 }
 
 // prepare prepares the image, as Get describes.
-func (s *Source) prepare(ctx context.Context, progress func(done, total int64, text string)) (bridge.Image, error) {
+func (s *Images) prepare(ctx context.Context, progress func(done, total int64, text string)) (bridge.Image, error) {
 	settings.LeaveRemovedFolder()
 	if _, err := os.Stat(filepath.Join(s.Runner, filepath.Base(runner.Program))); err != nil {
 		if _, err := runner.Write(filepath.Dir(s.Runner)); err != nil {
@@ -111,7 +108,7 @@ func (s *Source) prepare(ctx context.Context, progress func(done, total int64, t
 }
 
 // Cached returns the image if it is in the store already.
-func (s *Source) Cached(ctx context.Context) (bridge.Image, bool) {
+func (s *Images) Cached(ctx context.Context) (bridge.Image, bool) {
 	root := s.Store.Cached(ctx, s.Ref)
 	if root == nil || settings.CheckRoom(root, s.Mounts) != nil { // the first run reports why
 		return bridge.Image{}, false
@@ -121,7 +118,7 @@ func (s *Source) Cached(ctx context.Context) (bridge.Image, bool) {
 
 // standIn returns the note that says why the host's Python is used instead, or
 // "" if the image should be tried.
-func (s *Source) standIn() string {
+func (s *Images) standIn() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if time.Now().After(s.standInUntil) {
@@ -130,7 +127,7 @@ func (s *Source) standIn() string {
 	return s.standInNote
 }
 
-func (s *Source) ensure(ctx context.Context, ref, note string, progress func(done, total int64, text string)) (bridge.Image, error) {
+func (s *Images) ensure(ctx context.Context, ref, note string, progress func(done, total int64, text string)) (bridge.Image, error) {
 	root, err := s.Store.Ensure(ctx, ref, func(p rootfs.Progress) {
 		if progress != nil {
 			progress(p.Done, p.Total, p.Text)
@@ -152,7 +149,7 @@ func (s *Source) ensure(ctx context.Context, ref, note string, progress func(don
 	return image, nil
 }
 
-func (s *Source) image(ctx context.Context, ref string, root *rootfs.Root) bridge.Image {
+func (s *Images) image(ctx context.Context, ref string, root *rootfs.Root) bridge.Image {
 	return bridge.Image{
 		Name: ref, Root: SandboxRoot(root), Python: root.Python, Runner: root.ProgramBytecode(s.Runner), Env: root.Env,
 		Compiling: root.NeedsBytecode(ctx),

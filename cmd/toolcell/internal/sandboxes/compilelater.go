@@ -1,4 +1,4 @@
-package wheels
+package sandboxes
 
 import (
 	"time"
@@ -18,7 +18,7 @@ type compile struct {
 }
 
 // compileLater starts to compile a set after a while.
-func (s *Source) compileLater(image, set string) {
+func (s *Packages) compileLater(image, set string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.compiles == nil {
@@ -29,7 +29,7 @@ func (s *Source) compileLater(image, set string) {
 	}
 }
 
-func (s *Source) compileNow(set string) {
+func (s *Packages) compileNow(set string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if c := s.compiles[set]; c != nil {
@@ -39,7 +39,7 @@ func (s *Source) compileNow(set string) {
 }
 
 // Close starts to compile what is waiting: the runs are over.
-func (s *Source) Close() {
+func (s *Packages) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for set, c := range s.compiles {

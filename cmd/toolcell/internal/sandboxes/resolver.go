@@ -1,4 +1,4 @@
-package wheels
+package sandboxes
 
 import (
 	"bytes"
@@ -22,11 +22,6 @@ import (
 	"github.com/toolcell/toolcell/rootfs/packages"
 )
 
-// Sandboxes start processes as oci.Runtime does.
-type Sandboxes interface {
-	Start(ctx context.Context, p oci.Process) (bridge.Sandbox, error)
-}
-
 // What a command may write, in bytes.
 const (
 	maxStdout = 16 << 20
@@ -35,7 +30,7 @@ const (
 
 // runIn returns a function that runs commands in sandboxes of an image. They have
 // nothing of the host but the files that a command names, and the one way out.
-func runIn(sandboxes Sandboxes, root oci.Root, limits oci.Limits) packages.Run {
+func runIn(sandboxes bridge.Sandboxes, root oci.Root, limits oci.Limits) packages.Run {
 	return func(ctx context.Context, c packages.Command) (out packages.Output, err error) {
 		p := oci.Process{Root: root, Args: c.Args, Env: []string{"HOME=/workspace", "TMPDIR=/tmp", "LANG=C.UTF-8"}, Limits: limits}
 		for inside, file := range c.Files {

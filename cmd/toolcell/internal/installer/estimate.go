@@ -1,5 +1,4 @@
-// Package tokencost estimates what tools cost a model in each request.
-package tokencost
+package installer
 
 import (
 	"encoding/json"
@@ -9,8 +8,8 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/catalog"
 )
 
-// Text returns what a client tells a model about a tool.
-func Text(t catalog.Tool) (string, error) {
+// ToolText returns what a client tells a model about a tool.
+func ToolText(t catalog.Tool) (string, error) {
 	var text strings.Builder
 	e := json.NewEncoder(&text)
 	e.SetEscapeHTML(false) // \u003c for < would cost more than it does
@@ -22,11 +21,11 @@ func Text(t catalog.Tool) (string, error) {
 	return strings.TrimSpace(text.String()), err
 }
 
-// Estimate estimates the tokens of a tool's text: a word is about one, and so
+// EstimateTokens estimates the tokens of a tool's text: a word is about one, and so
 // are two marks of punctuation. The vocabulary of a tokenizer would make this
 // program a quarter larger; over the tools of a server the estimate is within
 // some 15 % of one.
-func Estimate(text string) int {
+func EstimateTokens(text string) int {
 	words, marks, inWord := 0, 0, false
 	for _, c := range text {
 		letter := unicode.IsLetter(c) || unicode.IsDigit(c)

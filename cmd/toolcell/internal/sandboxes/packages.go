@@ -1,6 +1,4 @@
-// Package wheels gets the packages that scripts name: it connects the store of packages
-// with sandboxes, whose only way out is the package index, and with the bridge.
-package wheels
+package sandboxes
 
 import (
 	"context"
@@ -22,10 +20,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Source gets packages for runs.
-type Source struct {
+// Packages gets packages for runs.
+type Packages struct {
 	Store     *packages.Store
-	Sandboxes Sandboxes
+	Sandboxes bridge.Sandboxes
 	Limits    oci.Limits // of the resolver's sandbox
 	Offline   bool       // runs use only what is here
 	// Compile starts to compile the modules of a set in the background.
@@ -36,7 +34,7 @@ type Source struct {
 }
 
 // Get returns the folder with the packages that a script needs, for bridge.Options.
-func (s *Source) Get(ctx context.Context, image bridge.Image, n bridge.Needs, progress func(done, total int64, text string)) (string, error) {
+func (s *Packages) Get(ctx context.Context, image bridge.Image, n bridge.Needs, progress func(done, total int64, text string)) (string, error) {
 	set, err := s.Ensure(ctx, image, n, Options{Offline: s.Offline}, progress)
 	if _, ok := errors.AsType[*packages.UnreachableError](err); ok {
 		err = fmt.Errorf("%w; packages can be fetched ahead with: %s", err, command("add", image, n))
@@ -51,7 +49,7 @@ func (s *Source) Get(ctx context.Context, image bridge.Image, n bridge.Needs, pr
 }
 
 // Here reports whether Get would find all that a script needs, and ask no index.
-func (s *Source) Here(ctx context.Context, image bridge.Image, n bridge.Needs) bool {
+func (s *Packages) Here(ctx context.Context, image bridge.Image, n bridge.Needs) bool {
 	if s.Offline { // what is not here is an error
 		return true
 	}
@@ -66,7 +64,7 @@ type Options struct {
 }
 
 // Ensure returns the set of packages that a script needs, nil if it needs none.
-func (s *Source) Ensure(ctx context.Context, image bridge.Image, n bridge.Needs, o Options, progress func(done, total int64, text string)) (*packages.Set, error) {
+func (s *Packages) Ensure(ctx context.Context, image bridge.Image, n bridge.Needs, o Options, progress func(done, total int64, text string)) (*packages.Set, error) {
 	r, err := s.request(ctx, image, n)
 	if err != nil || len(r.Requirements) == 0 {
 		return nil, err
@@ -81,7 +79,7 @@ func (s *Source) Ensure(ctx context.Context, image bridge.Image, n bridge.Needs,
 }
 
 // Lock returns the lock that the packages of a script lead to.
-func (s *Source) Lock(ctx context.Context, image bridge.Image, n bridge.Needs, o Options) ([]byte, error) {
+func (s *Packages) Lock(ctx context.Context, image bridge.Image, n bridge.Needs, o Options) ([]byte, error) {
 	n.File = "" // a lock that is there is written anew
 	r, err := s.request(ctx, image, n)
 	if err != nil {
@@ -132,7 +130,7 @@ func command(name string, image bridge.Image, n bridge.Needs) string {
 }
 
 // request is what the store is asked for.
-func (s *Source) request(ctx context.Context, image bridge.Image, n bridge.Needs) (packages.Request, error) {
+func (s *Packages) request(ctx context.Context, image bridge.Image, n bridge.Needs) (packages.Request, error) {
 	id, err := imageID(image)
 	if err != nil {
 		return packages.Request{}, err
@@ -160,7 +158,7 @@ func (s *Source) request(ctx context.Context, image bridge.Image, n bridge.Needs
 }
 
 // checkPython compares the script's requires-python with the image's Python.
-func (s *Source) checkPython(ctx context.Context, of packages.Image, name string, needs requirement.Specifier, run packages.Run) error {
+func (s *Packages) checkPython(ctx context.Context, of packages.Image, name string, needs requirement.Specifier, run packages.Run) error {
 	found, err := s.Store.PythonVersion(ctx, of, run)
 	if err != nil {
 		return err

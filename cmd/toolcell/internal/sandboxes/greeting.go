@@ -1,4 +1,4 @@
-package image
+package sandboxes
 
 import (
 	"context"
@@ -15,7 +15,7 @@ const standInWhy = "this ran on the host's own Python, since "
 
 // Greeting says which Python code will run on, and why it is not the default image's.
 // It pulls the image if need be.
-func (s *Source) Greeting(ctx context.Context, progress func(done, total int64, text string)) string {
+func (s *Images) Greeting(ctx context.Context, progress func(done, total int64, text string)) string {
 	image, err := s.Get(ctx, progress)
 	if err != nil {
 		return "Python in a sandbox of " + s.Ref // the first run reports why not

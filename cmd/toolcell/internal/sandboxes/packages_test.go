@@ -1,4 +1,4 @@
-package wheels
+package sandboxes
 
 import (
 	"context"
@@ -161,7 +161,7 @@ func TestModulesAreCompiledAfterTheRun(t *testing.T) {
 			defer mu.Unlock()
 			return slices.Clone(all)
 		}
-		s := &Source{Compile: func(image, set string) {
+		s := &Packages{Compile: func(image, set string) {
 			mu.Lock()
 			defer mu.Unlock()
 			all = append(all, image+" "+set)

@@ -1,0 +1,39 @@
+// Package sandboxes gives the bridge what its code runs in: the image (Images), the packages
+// that a script names (Packages), and sandboxes whose errors say how to fix the folders
+// (Runtime). The default image is replaced by the host's own Python if it cannot be reached,
+// an image that the user named never is. The sandbox that chooses the versions of packages
+// reaches the package index and nothing else.
+package sandboxes
+
+import (
+	"context"
+
+	"github.com/toolcell/toolcell/bridge"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
+	"github.com/toolcell/toolcell/oci"
+)
+
+// A Runtime wraps the runtime so that errors say how to fix the folders.
+type Runtime struct {
+	*oci.Runtime
+	Dirs settings.Dirs
+}
+
+// Start starts a process in a sandbox, as oci.Runtime does.
+func (r Runtime) Start(ctx context.Context, p oci.Process) (bridge.Sandbox, error) {
+	sb, err := r.Runtime.Start(ctx, p)
+	if err != nil {
+		return nil, r.Dirs.Explain(err)
+	}
+	return sandbox{sb, r.Dirs}, nil
+}
+
+type sandbox struct {
+	*oci.Sandbox
+	dirs settings.Dirs
+}
+
+func (s sandbox) Wait() (oci.Exit, error) {
+	exit, err := s.Sandbox.Wait()
+	return exit, s.dirs.Explain(err)
+}
