@@ -10,7 +10,7 @@ import (
 
 	"github.com/toolcell/toolcell/internal/room"
 	"github.com/toolcell/toolcell/mcpproxy/policy/condition"
-	"github.com/toolcell/toolcell/mcpproxy/policy/rulefile"
+	"github.com/toolcell/toolcell/mcpproxy/policy/rule"
 )
 
 // An Ask is the error of something that may be done only if the user allows it.
@@ -51,12 +51,12 @@ const (
 
 // An askRule says which tools of a section's servers the user is asked about.
 type askRule struct {
-	writes bool            // all that their server does not mark as reading only
-	tools  []rulefile.Glob // else these
+	writes bool        // all that their server does not mark as reading only
+	tools  []rule.Glob // else these
 }
 
 // parseAsk takes "writes", a glob, or a list of globs.
-func parseAsk(v rulefile.Value) (a askRule, err error) {
+func parseAsk(v rule.Value) (a askRule, err error) {
 	if v.Any() == "writes" {
 		return askRule{writes: true}, nil
 	}
@@ -66,15 +66,15 @@ func parseAsk(v rulefile.Value) (a askRule, err error) {
 
 // rule returns the rule by which a tool is asked about, as the file has it. What is no
 // tool is asked about where all tools are.
-func (a askRule) rule(t Tool) (rule string, ok bool) {
-	var g rulefile.Glob
+func (a askRule) rule(t Tool) (text string, ok bool) {
+	var g rule.Glob
 	switch {
 	case a.writes:
 		return `ask = "writes"`, t.Name != "" && !t.ReadOnly
 	case t.Name != "":
 		g, ok = firstMatch(a.tools, t)
 	default:
-		if i := slices.IndexFunc(a.tools, rulefile.Glob.IsEverything); i >= 0 {
+		if i := slices.IndexFunc(a.tools, rule.Glob.IsEverything); i >= 0 {
 			g, ok = a.tools[i], true
 		}
 	}
@@ -85,7 +85,7 @@ func (a askRule) rule(t Tool) (rule string, ok bool) {
 // up over all sections, as those of deny do.
 func (r *rules) ask(ctx context.Context, c Call) *Ask {
 	once := len(c.Reasons) > 0
-	var why rulefile.Reasons
+	var why rule.Reasons
 	for _, reason := range c.Reasons {
 		why.Add(reason)
 	}

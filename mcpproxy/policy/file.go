@@ -14,7 +14,7 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/policy/condition"
 	"github.com/toolcell/toolcell/mcpproxy/policy/hosts"
 	"github.com/toolcell/toolcell/mcpproxy/policy/packages"
-	"github.com/toolcell/toolcell/mcpproxy/policy/rulefile"
+	"github.com/toolcell/toolcell/mcpproxy/policy/rule"
 )
 
 const maxPolicySize = 1 << 20
@@ -50,14 +50,14 @@ func parseRules(source, name string) (*rules, error) {
 		return nil, fmt.Errorf("policy %s: %w", name, err)
 	}
 	r := &rules{file: name, packages: packages.Default()}
-	if err := r.parse(rulefile.At(nil, top)); err != nil {
+	if err := r.parse(rule.At(nil, top)); err != nil {
 		return nil, fmt.Errorf("policy %s, %w", name, err)
 	}
 	r.order(toml.Keys([]byte(source), len(toml.Key{"servers", "a", "tools", "b"})))
 	return r, nil
 }
 
-func (r *rules) parse(top rulefile.Value) error {
+func (r *rules) parse(top rule.Value) error {
 	fields, err := top.Fields()
 	if err != nil {
 		return err
@@ -65,9 +65,9 @@ func (r *rules) parse(top rulefile.Value) error {
 	for _, f := range fields {
 		switch f.Name() {
 		case "approvals":
-			r.approvals, err = rulefile.Choice(f, approvalsTell, approvalsStrict)
+			r.approvals, err = rule.Choice(f, approvalsTell, approvalsStrict)
 		case "default":
-			err = r.parseSection(f, rulefile.Everything())
+			err = r.parseSection(f, rule.Everything())
 		case "servers":
 			err = r.parseServers(f)
 		case "network":
@@ -84,7 +84,7 @@ func (r *rules) parse(top rulefile.Value) error {
 	return nil
 }
 
-func (r *rules) parseServers(v rulefile.Value) error {
+func (r *rules) parseServers(v rule.Value) error {
 	servers, err := v.Fields()
 	if err != nil {
 		return err
@@ -101,7 +101,7 @@ func (r *rules) parseServers(v rulefile.Value) error {
 	return nil
 }
 
-func (r *rules) parseSection(v rulefile.Value, about rulefile.Glob) error {
+func (r *rules) parseSection(v rule.Value, about rule.Glob) error {
 	s := &section{name: "[" + v.Key().String() + "]", key: v.Key(), servers: about}
 	fields, err := v.Fields()
 	if err != nil {
@@ -119,7 +119,7 @@ func (r *rules) parseSection(v rulefile.Value, about rulefile.Glob) error {
 		case "ask":
 			s.ask, err = parseAsk(f)
 		case "unasked":
-			s.unasked, err = rulefile.Choice(f, "deny", "allow")
+			s.unasked, err = rule.Choice(f, "deny", "allow")
 		case "unaskedAllow":
 			s.unaskedAllow, err = f.Globs()
 		case "private":
@@ -127,7 +127,7 @@ func (r *rules) parseSection(v rulefile.Value, about rulefile.Glob) error {
 		case "open":
 			s.open, err = f.Bool()
 		case "pins":
-			s.pins, err = rulefile.Choice(f, PinsWarn, PinsAsk, PinsRefuse)
+			s.pins, err = rule.Choice(f, PinsWarn, PinsAsk, PinsRefuse)
 		case "callsPerRun":
 			s.limits.perRun, err = f.Count()
 		case "callsPerMinute":
@@ -145,7 +145,7 @@ func (r *rules) parseSection(v rulefile.Value, about rulefile.Glob) error {
 	return nil
 }
 
-func parseTools(v rulefile.Value) ([]toolSection, error) {
+func parseTools(v rule.Value) ([]toolSection, error) {
 	tools, err := v.Fields()
 	if err != nil {
 		return nil, err

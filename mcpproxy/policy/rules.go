@@ -10,7 +10,7 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/policy/condition"
 	"github.com/toolcell/toolcell/mcpproxy/policy/hosts"
 	"github.com/toolcell/toolcell/mcpproxy/policy/packages"
-	"github.com/toolcell/toolcell/mcpproxy/policy/rulefile"
+	"github.com/toolcell/toolcell/mcpproxy/policy/rule"
 )
 
 // rules are a policy file that was understood.
@@ -33,10 +33,10 @@ const (
 type section struct {
 	name    string // as the file has it, such as [servers.github]
 	key     toml.Key
-	servers rulefile.Glob
+	servers rule.Glob
 	ownKeys bool // beside tools
 
-	allow, deny []rulefile.Glob // allow is nil where the section does not have it
+	allow, deny []rule.Glob // allow is nil where the section does not have it
 	readOnly    *bool
 	ask         askRule
 	limits      limits
@@ -45,8 +45,8 @@ type section struct {
 	pins        PinMode // "" where the section does not have it
 	unasked     string  // "allow", "deny", or "" where the section does not have it
 
-	unaskedAllow []rulefile.Glob // nil where the section does not have it
-	tools        []toolSection   // what says more about its tools first
+	unaskedAllow []rule.Glob   // nil where the section does not have it
+	tools        []toolSection // what says more about its tools first
 }
 
 // A toolSection limits the tools that a glob matches, each of them by itself, and says
@@ -54,7 +54,7 @@ type section struct {
 type toolSection struct {
 	name   string
 	key    toml.Key
-	tools  rulefile.Glob
+	tools  rule.Glob
 	limits limits
 	when   []condition.Condition
 }
@@ -65,7 +65,7 @@ func (ts toolSection) about(t Tool) bool {
 
 // isMeantBy reports whether a glob is about a tool, by its name or alias in any case. One
 // that is the very name of another tool of the server is about that one alone.
-func (t Tool) isMeantBy(g rulefile.Glob) bool {
+func (t Tool) isMeantBy(g rule.Glob) bool {
 	if !g.Matches(t.Name) && !g.Matches(t.Alias) {
 		return false
 	}
@@ -197,16 +197,16 @@ func (r *rules) rule(section, rule string) string {
 	return fmt.Sprintf("policy %s, %s %s", r.file, section, rule)
 }
 
-func firstMatch(globs []rulefile.Glob, t Tool) (rulefile.Glob, bool) {
+func firstMatch(globs []rule.Glob, t Tool) (rule.Glob, bool) {
 	for _, g := range globs {
 		if t.isMeantBy(g) {
 			return g, true
 		}
 	}
-	return rulefile.Glob{}, false
+	return rule.Glob{}, false
 }
 
-func listed(globs []rulefile.Glob) string {
+func listed(globs []rule.Glob) string {
 	texts := make([]string, len(globs))
 	for i, g := range globs {
 		texts[i] = g.String()

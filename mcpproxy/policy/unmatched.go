@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/toolcell/toolcell/internal/text"
-	"github.com/toolcell/toolcell/mcpproxy/policy/rulefile"
+	"github.com/toolcell/toolcell/mcpproxy/policy/rule"
 )
 
 // An UnmatchedTool is a name or glob in the file that matches no tool of the servers that
@@ -73,7 +73,7 @@ func (r *rules) unmatchedTools(servers []KnownTools, of func(*section) bool) (al
 		if !known {
 			continue
 		}
-		add := func(section, rule string, g rulefile.Glob) {
+		add := func(section, rule string, g rule.Glob) {
 			if g.IsEverything() || slices.ContainsFunc(tools, func(t Tool) bool { return g.Matches(t.Name) || g.Matches(t.Alias) }) {
 				return
 			}
@@ -93,7 +93,7 @@ func (r *rules) unmatchedTools(servers []KnownTools, of func(*section) bool) (al
 		}
 		for _, k := range []struct {
 			key   string
-			globs []rulefile.Glob
+			globs []rule.Glob
 		}{{"deny", sec.deny}, {"allow", sec.allow}, {"ask", sec.ask.tools}, {"unaskedAllow", sec.unaskedAllow}} {
 			for _, g := range k.globs {
 				add(sec.name, fmt.Sprintf("%s = %q", k.key, g.String()), g)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/toolcell/toolcell/internal/rawjson"
 	"github.com/toolcell/toolcell/internal/toml"
-	"github.com/toolcell/toolcell/mcpproxy/policy/rulefile"
+	"github.com/toolcell/toolcell/mcpproxy/policy/rule"
 )
 
 // parseText takes the value of the key "when" in a text.
@@ -18,7 +18,7 @@ func parseText(t *testing.T, text string) ([]Condition, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Parse(rulefile.At(toml.Key{"tools", "pay", "when"}, top["when"]))
+	return Parse(rule.At(toml.Key{"tools", "pay", "when"}, top["when"]))
 }
 
 // askedWhen returns why a call with these arguments is asked about, "" if it is not,
@@ -322,7 +322,7 @@ func FuzzWhen(f *testing.F) {
 			return
 		}
 		ask := func(op string, value any) answer {
-			w, err := parseCondition(rulefile.At(nil, map[string]any{"path": path, "op": op, "value": value}))
+			w, err := parseCondition(rule.At(nil, map[string]any{"path": path, "op": op, "value": value}))
 			if err != nil {
 				t.Skip()
 			}

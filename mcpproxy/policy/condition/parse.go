@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/toolcell/toolcell/internal/text"
-	"github.com/toolcell/toolcell/mcpproxy/policy/rulefile"
+	"github.com/toolcell/toolcell/mcpproxy/policy/rule"
 )
 
 const (
@@ -18,7 +18,7 @@ const (
 )
 
 // Parse takes the conditions of one tool.
-func Parse(v rulefile.Value) ([]Condition, error) {
+func Parse(v rule.Value) ([]Condition, error) {
 	list, ok := v.Tables()
 	if !ok {
 		return nil, v.Errorf("write it as [[%s]], once for each condition", v.Key())
@@ -37,18 +37,18 @@ func Parse(v rulefile.Value) ([]Condition, error) {
 	return all, nil
 }
 
-func parseCondition(v rulefile.Value) (w Condition, err error) {
+func parseCondition(v rule.Value) (w Condition, err error) {
 	fields, err := v.Fields()
 	if err != nil {
 		return w, err
 	}
-	var value *rulefile.Value
+	var value *rule.Value
 	for _, f := range fields {
 		switch f.Name() {
 		case "path":
 			w.path, err = parsePath(f)
 		case "op":
-			w.op, err = rulefile.Choice(f, "==", "!=", "<", "<=", ">", ">=", "glob", "outside")
+			w.op, err = rule.Choice(f, "==", "!=", "<", "<=", ">", ">=", "glob", "outside")
 		case "value":
 			value = &f
 		default:
@@ -66,7 +66,7 @@ func parseCondition(v rulefile.Value) (w Condition, err error) {
 
 // parsePath takes the steps to an argument, with dots between them, or as a list of
 // names that have dots.
-func parsePath(v rulefile.Value) ([]string, error) {
+func parsePath(v rule.Value) ([]string, error) {
 	steps, err := v.Texts()
 	if err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ func parsePath(v rulefile.Value) ([]string, error) {
 	return steps, nil
 }
 
-func (w *Condition) parseValues(v rulefile.Value) error {
+func (w *Condition) parseValues(v rule.Value) error {
 	list, isList := v.List()
 	if isList && strings.ContainsAny(w.op, "<>") {
 		return v.Errorf("it must be one value for the op %q, not a list", w.op)
@@ -108,7 +108,7 @@ func (w *Condition) parseValues(v rulefile.Value) error {
 }
 
 // parseOperand takes one value, which the op must be able to compare.
-func (w *Condition) parseOperand(value rulefile.Value) (o operand, err error) {
+func (w *Condition) parseOperand(value rule.Value) (o operand, err error) {
 	switch v := value.Any().(type) {
 	case string:
 		o = operand{kind: aString, text: v}

@@ -10,13 +10,13 @@ import (
 	"strings"
 
 	"github.com/toolcell/toolcell/internal/text"
-	"github.com/toolcell/toolcell/mcpproxy/policy/rulefile"
+	"github.com/toolcell/toolcell/mcpproxy/policy/rule"
 )
 
 // A Grant is what one run may reach: what its call asked for and the policy
 // allows. A nil *Grant and the zero Grant reach nothing.
 type Grant struct {
-	Ask rulefile.Reasons // what the user has to allow before anything is reached; nil is nothing
+	Ask rule.Reasons // what the user has to allow before anything is reached; nil is nothing
 
 	file    string // that the user can change, as people write it
 	targets []Target
@@ -72,8 +72,8 @@ func (g *Grant) add(t Target) error {
 func (g *Grant) askAbout(host string, ports []uint16) {
 	for _, port := range ports {
 		for _, scheme := range []string{"https", "http"} {
-			about := func(r rule) bool { return r.about(scheme, host, port) }
-			if slices.ContainsFunc(g.rules.allow, func(r rule) bool { return !r.ask && r.wholeHost() && about(r) }) {
+			about := func(r entry) bool { return r.about(scheme, host, port) }
+			if slices.ContainsFunc(g.rules.allow, func(r entry) bool { return !r.ask && r.wholeHost() && about(r) }) {
 				continue
 			}
 			for _, r := range g.rules.allow { // each may let it reach something else
@@ -93,7 +93,7 @@ func (g *Grant) fillCredentials(lookup func(string) (string, bool)) error {
 			if !c.host.matches(t.Host) || g.hasCredential(t.Host, c.header) {
 				continue
 			}
-			value, secrets, err := rulefile.Expand(c.value, lookup)
+			value, secrets, err := rule.Expand(c.value, lookup)
 			if err != nil {
 				return fmt.Errorf("the credential of %q: %w", t.Host, err)
 			}
@@ -212,7 +212,7 @@ func (g *Grant) Inspected(scheme, host string, port uint16) bool {
 	if !g.valid() {
 		return true
 	}
-	inside := func(r rule) bool { return r.about(scheme, host, port) && !r.wholeHost() }
+	inside := func(r entry) bool { return r.about(scheme, host, port) && !r.wholeHost() }
 	return slices.ContainsFunc(g.rules.allow, inside) || slices.ContainsFunc(g.rules.deny, inside) ||
 		scheme == "https" && slices.ContainsFunc(g.secrets, func(c Credential) bool { return c.Host == host })
 }

@@ -18,8 +18,8 @@ import (
 // Rules are the section [network] of a policy: what code may reach over the network.
 // Their zero value lets it reach nothing.
 type Rules struct {
-	allow, deny  []rule
-	ask          []rule // what allow does not cover, and the user may allow for a run
+	allow, deny  []entry
+	ask          []entry // what allow does not cover, and the user may allow for a run
 	privateHosts []hostPattern
 	privateAddrs []netip.Prefix
 	credentials  []credential
@@ -103,13 +103,13 @@ func (n *Rules) secureTarget(scheme, host string, port uint16) (t Target, ok boo
 	if port == 80 {
 		port = 443
 	}
-	ok = slices.ContainsFunc(n.allow, func(r rule) bool { return r.about("https", host, port) })
+	ok = slices.ContainsFunc(n.allow, func(r entry) bool { return r.about("https", host, port) })
 	return Target{Host: host, Ports: []uint16{port}}, ok
 }
 
 // mention reports whether some rule of allow is about a host.
 func (n *Rules) mention(host string) bool {
-	return slices.ContainsFunc(n.allow, func(r rule) bool { return r.host.matches(host) })
+	return slices.ContainsFunc(n.allow, func(r entry) bool { return r.host.matches(host) })
 }
 
 func (n *Rules) allowPrivate(host string, addr netip.Addr) bool {

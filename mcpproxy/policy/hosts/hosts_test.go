@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/toolcell/toolcell/internal/toml"
-	"github.com/toolcell/toolcell/mcpproxy/policy/rulefile"
+	"github.com/toolcell/toolcell/mcpproxy/policy/rule"
 )
 
 // rulesOf takes the section [network] of a text.
@@ -18,7 +18,7 @@ func rulesOf(t *testing.T, text string) (*Rules, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n, err := Parse(rulefile.At(toml.Key{"network"}, top["network"]))
+	n, err := Parse(rule.At(toml.Key{"network"}, top["network"]))
 	return &n, err
 }
 

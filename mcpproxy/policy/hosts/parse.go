@@ -8,11 +8,11 @@ import (
 	"strings"
 
 	"github.com/toolcell/toolcell/internal/text"
-	"github.com/toolcell/toolcell/mcpproxy/policy/rulefile"
+	"github.com/toolcell/toolcell/mcpproxy/policy/rule"
 )
 
 // Parse takes the section [network].
-func Parse(v rulefile.Value) (n Rules, err error) {
+func Parse(v rule.Value) (n Rules, err error) {
 	fields, err := v.Fields()
 	if err != nil {
 		return n, err
@@ -47,12 +47,12 @@ func Parse(v rulefile.Value) (n Rules, err error) {
 	return n, nil
 }
 
-func parseRules(v rulefile.Value, deny bool) ([]rule, error) {
+func parseRules(v rule.Value, deny bool) ([]entry, error) {
 	texts, err := v.Texts()
 	if err != nil {
 		return nil, err
 	}
-	rules := make([]rule, 0, len(texts))
+	rules := make([]entry, 0, len(texts))
 	for _, s := range texts {
 		r, err := parseRule(s)
 		if err != nil {
@@ -74,7 +74,7 @@ func lower(path []rune) []rune {
 }
 
 // parseRule reads "[METHOD ][SCHEME://]HOST[:PORT][/PATH]".
-func parseRule(s string) (r rule, err error) {
+func parseRule(s string) (r entry, err error) {
 	r.text = s
 	rest := strings.TrimSpace(s)
 	if method, after, ok := strings.Cut(rest, " "); ok {
@@ -129,7 +129,7 @@ func parsePathGlob(path string) ([]rune, error) {
 	return []rune(decoded), nil
 }
 
-func (n *Rules) parsePrivate(v rulefile.Value) error {
+func (n *Rules) parsePrivate(v rule.Value) error {
 	texts, err := v.Texts()
 	if err != nil {
 		return err
@@ -152,7 +152,7 @@ func (n *Rules) parsePrivate(v rulefile.Value) error {
 	return nil
 }
 
-func parseCredentials(v rulefile.Value) ([]credential, error) {
+func parseCredentials(v rule.Value) ([]credential, error) {
 	list, ok := v.Tables()
 	if !ok {
 		return nil, v.Errorf("write it as [[%s]], once for each", v.Key())
@@ -168,7 +168,7 @@ func parseCredentials(v rulefile.Value) ([]credential, error) {
 	return all, nil
 }
 
-func parseCredential(v rulefile.Value) (c credential, err error) {
+func parseCredential(v rule.Value) (c credential, err error) {
 	fields, err := v.Fields()
 	if err != nil {
 		return c, err
@@ -190,7 +190,7 @@ func parseCredential(v rulefile.Value) (c credential, err error) {
 		case "value":
 			c.value = s
 		case "env":
-			if c.env = s; !rulefile.IsVariable(s) {
+			if c.env = s; !rule.IsVariable(s) {
 				return c, f.Errorf("%q is not a name for a variable", text.Bound(s, 40))
 			}
 		default:

@@ -16,7 +16,7 @@ import (
 
 	"github.com/toolcell/toolcell/internal/requirement"
 	"github.com/toolcell/toolcell/internal/text"
-	"github.com/toolcell/toolcell/mcpproxy/policy/rulefile"
+	"github.com/toolcell/toolcell/mcpproxy/policy/rule"
 )
 
 // DefaultIndex is where packages come from if the policy names no other index. Its
@@ -53,14 +53,14 @@ type indexLogin struct{ user, password string }
 
 // credential fills in the values, for HTTP's basic authentication (RFC 7617).
 func (l *indexLogin) credential(lookup func(string) (string, bool)) (*Credential, error) {
-	user, _, err := rulefile.Expand(l.user, lookup)
+	user, _, err := rule.Expand(l.user, lookup)
 	if err != nil {
 		return nil, fmt.Errorf("[packages] credential: the user: %w", err)
 	}
 	if strings.Contains(user, ":") {
 		return nil, errors.New("[packages] credential: a user cannot have a colon")
 	}
-	password, _, err := rulefile.Expand(l.password, lookup)
+	password, _, err := rule.Expand(l.password, lookup)
 	if err != nil {
 		return nil, fmt.Errorf("[packages] credential: the password: %w", err)
 	}
@@ -84,12 +84,12 @@ func Default() Rules {
 // A Grant is what a script that names packages may get, and from where. Check refuses every
 // package if the grant is nil or the zero Grant.
 type Grant struct {
-	Ask          rulefile.Reasons // what the user has to allow before any is used; nil is nothing
-	Index        string           // the address of a simple index
-	Files        []string         // hosts, HOST or HOST:PORT, beside the index's own, that files may come from
-	ExcludeNewer time.Duration    // files that were uploaded within it do not count; 0 is none
-	Constraints  []string         // requirements that all packages must meet, whatever needs them
-	MaxBytes     int64            // unpacked
+	Ask          rule.Reasons  // what the user has to allow before any is used; nil is nothing
+	Index        string        // the address of a simple index
+	Files        []string      // hosts, HOST or HOST:PORT, beside the index's own, that files may come from
+	ExcludeNewer time.Duration // files that were uploaded within it do not count; 0 is none
+	Constraints  []string      // requirements that all packages must meet, whatever needs them
+	MaxBytes     int64         // unpacked
 	MaxCount     int
 	MaxTime      time.Duration
 	Preload      []string // modules that may be imported ahead of a run

@@ -8,7 +8,7 @@ import (
 
 	"github.com/toolcell/toolcell/internal/requirement"
 	"github.com/toolcell/toolcell/internal/toml"
-	"github.com/toolcell/toolcell/mcpproxy/policy/rulefile"
+	"github.com/toolcell/toolcell/mcpproxy/policy/rule"
 )
 
 // grant returns what a script gets that names these packages, under the section [packages].
@@ -27,7 +27,7 @@ func rulesOf(t *testing.T, section string) (*Rules, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rules, err := Parse(rulefile.At(toml.Key{"packages"}, keys))
+	rules, err := Parse(rule.At(toml.Key{"packages"}, keys))
 	return &rules, err
 }
 

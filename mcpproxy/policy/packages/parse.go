@@ -13,17 +13,17 @@ import (
 	"github.com/toolcell/toolcell/internal/requirement"
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/policy/hosts"
-	"github.com/toolcell/toolcell/mcpproxy/policy/rulefile"
+	"github.com/toolcell/toolcell/mcpproxy/policy/rule"
 )
 
 // Parse takes the section [packages].
-func Parse(v rulefile.Value) (Rules, error) {
+func Parse(v rule.Value) (Rules, error) {
 	p := Default()
 	fields, err := v.Fields()
 	if err != nil {
 		return p, err
 	}
-	var login rulefile.Value
+	var login rule.Value
 	for _, f := range fields {
 		switch f.Name() {
 		case "allow":
@@ -67,7 +67,7 @@ func Parse(v rulefile.Value) (Rules, error) {
 }
 
 // parseLogin takes { user = "…", password = "${env:NAME}" }.
-func parseLogin(v rulefile.Value) (*indexLogin, error) {
+func parseLogin(v rule.Value) (*indexLogin, error) {
 	fields, err := v.Fields()
 	if err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func parseLogin(v rulefile.Value) (*indexLogin, error) {
 }
 
 // parseAllow takes "any", "none", or a list of packages.
-func (p *Rules) parseAllow(v rulefile.Value) (err error) {
+func (p *Rules) parseAllow(v rule.Value) (err error) {
 	switch v.Any() {
 	case "any":
 		return nil
@@ -110,7 +110,7 @@ func (p *Rules) parseAllow(v rulefile.Value) (err error) {
 }
 
 // parseAsk takes "any" or a list of packages.
-func (p *Rules) parseAsk(v rulefile.Value) (err error) {
+func (p *Rules) parseAsk(v rule.Value) (err error) {
 	if v.Any() == "any" {
 		p.askAny = true
 		return nil
@@ -123,7 +123,7 @@ func (p *Rules) parseAsk(v rulefile.Value) (err error) {
 }
 
 // parseList takes packages, each once.
-func parseList(v rulefile.Value) ([]requirement.Requirement, error) {
+func parseList(v rule.Value) ([]requirement.Requirement, error) {
 	all, err := parseNames(v)
 	if err != nil {
 		return nil, err
@@ -137,7 +137,7 @@ func parseList(v rulefile.Value) ([]requirement.Requirement, error) {
 }
 
 // parseNames takes packages, each a name and perhaps versions.
-func parseNames(v rulefile.Value) ([]requirement.Requirement, error) {
+func parseNames(v rule.Value) ([]requirement.Requirement, error) {
 	lines, err := v.Texts()
 	if err != nil {
 		return nil, err
@@ -158,7 +158,7 @@ func parseNames(v rulefile.Value) ([]requirement.Requirement, error) {
 
 // parseIndex takes the address of a simple index (PEP 503). Only this host itself may
 // be spoken to without TLS: an index says which hashes its files have.
-func parseIndex(v rulefile.Value) (string, error) {
+func parseIndex(v rule.Value) (string, error) {
 	s, err := v.Text()
 	if err != nil {
 		return "", err
@@ -187,7 +187,7 @@ var periods = []struct {
 }{{"days", 24 * time.Hour}, {"day", 24 * time.Hour}, {"d", 24 * time.Hour}, {"weeks", 7 * 24 * time.Hour}, {"week", 7 * 24 * time.Hour}, {"w", 7 * 24 * time.Hour}}
 
 // parsePeriod takes a time such as "3 days", "36h" or "90s", or 0.
-func parsePeriod(v rulefile.Value) (time.Duration, error) {
+func parsePeriod(v rule.Value) (time.Duration, error) {
 	if v.Any() == int64(0) {
 		return 0, nil
 	}
@@ -213,7 +213,7 @@ func parsePeriod(v rulefile.Value) (time.Duration, error) {
 }
 
 // parseSize takes a number of bytes, or one with K, M or G.
-func parseSize(v rulefile.Value) (int64, error) {
+func parseSize(v rule.Value) (int64, error) {
 	n, ok := v.Any().(int64)
 	if s, isText := v.Any().(string); isText {
 		digits := strings.TrimRight(strings.ToUpper(s), "BKMG")
@@ -228,7 +228,7 @@ func parseSize(v rulefile.Value) (int64, error) {
 }
 
 // parseCount takes a number of packages.
-func parseCount(v rulefile.Value) (int, error) {
+func parseCount(v rule.Value) (int, error) {
 	n, ok := v.Any().(int64)
 	if !ok || n < 1 || n > 1_000_000 {
 		return 0, v.Errorf("it must be a number of packages from 1 to 1000000, such as 200")
@@ -237,7 +237,7 @@ func parseCount(v rulefile.Value) (int, error) {
 }
 
 // parseHosts takes hosts, each HOST or HOST:PORT.
-func parseHosts(v rulefile.Value) ([]string, error) {
+func parseHosts(v rule.Value) ([]string, error) {
 	texts, err := v.Texts()
 	if err != nil {
 		return nil, err
@@ -263,14 +263,14 @@ func parseHosts(v rulefile.Value) ([]string, error) {
 	return all, nil
 }
 
-func parseModules(v rulefile.Value) ([]string, error) {
+func parseModules(v rule.Value) ([]string, error) {
 	modules, err := v.Texts()
 	if err != nil {
 		return nil, err
 	}
 	for _, m := range modules {
 		for part := range strings.SplitSeq(m, ".") {
-			if !rulefile.IsVariable(part) {
+			if !rule.IsVariable(part) {
 				return nil, v.Errorf("%q is not the name of a module", text.Bound(m, 80))
 			}
 		}

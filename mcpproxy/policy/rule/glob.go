@@ -1,4 +1,4 @@
-package rulefile
+package rule
 
 import (
 	"strings"

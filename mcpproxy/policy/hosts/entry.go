@@ -6,9 +6,9 @@ import (
 	"github.com/toolcell/toolcell/internal/text"
 )
 
-// A rule is an entry of allow, deny or ask: a host, and perhaps a method, a scheme, a
+// An entry is a rule of allow, deny or ask: a host, and perhaps a method, a scheme, a
 // port and a path.
-type rule struct {
+type entry struct {
 	text   string
 	deny   bool
 	ask    bool
@@ -21,11 +21,11 @@ type rule struct {
 
 // about reports whether a rule has something to say about requests with this scheme
 // to a host and port.
-func (r rule) about(scheme, host string, port uint16) bool {
+func (r entry) about(scheme, host string, port uint16) bool {
 	return (r.scheme == "" || r.scheme == scheme) && r.host.matches(host) && r.hasPort(port)
 }
 
-func (r rule) hasPort(port uint16) bool {
+func (r entry) hasPort(port uint16) bool {
 	switch {
 	case r.port != 0:
 		return r.port == port
@@ -40,9 +40,9 @@ func (r rule) hasPort(port uint16) bool {
 }
 
 // wholeHost reports whether the rule is about everything that its host answers.
-func (r rule) wholeHost() bool { return r.method == "" && r.path == nil }
+func (r entry) wholeHost() bool { return r.method == "" && r.path == nil }
 
-func (r rule) matches(q request) bool {
+func (r entry) matches(q request) bool {
 	if !r.about(q.scheme, q.host, q.port) {
 		return false
 	}

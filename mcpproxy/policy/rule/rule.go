@@ -1,8 +1,8 @@
-// Package rulefile has what the sections of a policy file have in common: values of TOML
+// Package rule has what the sections of a policy file have in common: values of TOML
 // that know their key, globs, texts that name variables, and reasons to ask the user.
 //
 // It promises that every error about a value names its key as a user finds it in the file.
-package rulefile
+package rule
 
 import (
 	"fmt"
