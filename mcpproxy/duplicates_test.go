@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/toolcell/toolcell/mcpproxy/discovery"
+	"github.com/toolcell/toolcell/mcpproxy/clientconfig"
 	"github.com/toolcell/toolcell/mcpproxy/mcptest"
 )
 
@@ -19,7 +19,7 @@ func TestServerInSeveralFilesCountsOnce(t *testing.T) {
 		"home/.codeium/windsurf/mcp_config.json": `{"mcpServers":{"off":{"command":"x","disabled":true}}}`,
 		"home/.lmstudio/mcp.json":                `{"mcpServers":{"off":{"command":"x"}}}`,
 	})
-	c := discovery.Discover(o)
+	c := clientconfig.Discover(o)
 	if got, want := names(c), "one=same two=same github=npx web= work=npx off=x"; got != want {
 		t.Errorf("servers = %s, want %s", got, want)
 	}
@@ -52,7 +52,7 @@ func TestSwitchedOffIsOffInEveryFileBelow(t *testing.T) {
 		"home/.claude.json":     `{"mcpServers":{"a":{"command":"x"},"b":{"command":"x"}},"projects":{"PROJECT":{"mcpServers":{"b":{"command":"x","disabled":true}}}}}`,
 		"home/.cursor/mcp.json": `{"mcpServers":{"a":{"command":"x"}}}`,
 	})
-	c := discovery.Discover(o)
+	c := clientconfig.Discover(o)
 	if len(c.Servers) != 0 {
 		t.Errorf("servers = %s", names(c))
 	}
@@ -81,7 +81,7 @@ func TestClientsFoldersMayBeElsewhere(t *testing.T) {
 		"CLINE_MCP_SETTINGS_PATH": root + "/cline.json", "OPENCODE_CONFIG_CONTENT": `{"mcp":{"inline":{"type":"local","command":["i"]}}}`,
 	}
 	o.Getenv = func(k string) string { return env[k] }
-	c := discovery.Discover(o)
+	c := clientconfig.Discover(o)
 	var got []string
 	for _, s := range c.Servers {
 		got = append(got, s.Name)

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolcell/toolcell/mcpproxy/clientconfig"
 	"github.com/toolcell/toolcell/mcpproxy/config"
-	"github.com/toolcell/toolcell/mcpproxy/discovery"
 	"github.com/toolcell/toolcell/mcpproxy/mcptest"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 )
@@ -14,10 +14,10 @@ import (
 // unlimited is a run that no policy limits.
 var unlimited = policy.None().NewRun()
 
-func trusting(t *testing.T, files map[string]string) (discovery.Options, discovery.Trust) {
+func trusting(t *testing.T, files map[string]string) (clientconfig.Options, clientconfig.Trust) {
 	t.Helper()
 	o := mcptest.Site(t, files)
-	trust := discovery.NewTrust(filepath.Join(filepath.Dir(o.Home), "state"))
+	trust := clientconfig.NewTrust(filepath.Join(filepath.Dir(o.Home), "state"))
 	o.Trusted = trust.State
 	return o, trust
 }

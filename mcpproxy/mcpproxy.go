@@ -12,9 +12,7 @@
 // Its parts are packages that can be read alone:
 //
 //	config      a server's entry, and what makes one valid
-//	clientfile  the files of MCP clients, in their dialects → entries
-//	plainjson   their formats: JSON with comments, TOML, YAML → JSON
-//	discovery   which servers the user has: files, precedence, trust, changes
+//	clientconfig  which servers the user has: clients' files and dialects, precedence, trust, changes
 //	install     toolcell's own entry in a client's file (with inplace)
 //	transport   one session with one server; login logs in to it
 //	catalog     a server's tools, in memory and on disk

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/toolcell/toolcell/mcpproxy/discovery"
+	"github.com/toolcell/toolcell/mcpproxy/clientconfig"
 	"github.com/toolcell/toolcell/mcpproxy/mcptest"
 )
 
@@ -39,7 +39,7 @@ func TestSignatureOfARunningServer(t *testing.T) {
 // another came first.
 func TestNamesOfServersReachThem(t *testing.T) {
 	first := mcptest.Site(t, map[string]string{"project/.mcp.json": `{"mcpServers":{"my-server":{"command":"a"},"My.Server":{"command":"b"}}}`})
-	p := New(discovery.Discover(first), Options{})
+	p := New(clientconfig.Discover(first), Options{})
 	defer p.Close()
 	both := mcptest.Site(t, map[string]string{"project/.mcp.json": `{"mcpServers":{"my-server":{"command":"a"},"My.Server":{"command":"b"},"my_server":{"command":"c"},"сервер":{"command":"d"}}}`})
 	check := func(want map[string]string) {
@@ -53,7 +53,7 @@ func TestNamesOfServersReachThem(t *testing.T) {
 		}
 	}
 	check(map[string]string{"My.Server": "my_server", "my-server": "my_server_2"})
-	p.Update(discovery.Discover(both))
+	p.Update(clientconfig.Discover(both))
 	check(map[string]string{"my_server": "my_server", "my-server": "my_server_2", "My.Server": "my_server_3", "сервер": "сервер"})
 }
 

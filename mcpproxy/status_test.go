@@ -6,14 +6,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolcell/toolcell/mcpproxy/clientconfig"
 	"github.com/toolcell/toolcell/mcpproxy/config"
-	"github.com/toolcell/toolcell/mcpproxy/discovery"
 	"github.com/toolcell/toolcell/mcpproxy/mcptest"
 )
 
 func TestStatusAndLookupNameWhatWasLeftOut(t *testing.T) {
 	o := mcptest.Site(t, map[string]string{"project/.mcp.json": `{"mcpServers":{"my-files":{"command":"c","description":"d"},"web":{"type":"ws","url":"https://x"}}}`})
-	p := New(discovery.Discover(o), Options{})
+	p := New(clientconfig.Discover(o), Options{})
 	defer p.Close()
 	got := p.Servers()
 	if len(got) != 2 || got[0].Status != "idle" || got[0].Alias != "my_files" || got[1].Name != "web" || got[1].Status != "skipped" ||
@@ -35,7 +35,7 @@ func TestStatusAndLookupNameWhatWasLeftOut(t *testing.T) {
 
 func TestUnknownServerNamesTheFilesThatCouldNotBeRead(t *testing.T) {
 	o := mcptest.Site(t, map[string]string{"project/.mcp.json": "{\n\"mcpServers\": "})
-	p := New(discovery.Discover(o), Options{})
+	p := New(clientconfig.Discover(o), Options{})
 	defer p.Close()
 	_, err := p.Lookup("syntax")
 	mcptest.WantError(t, err, `no server "syntax"`, "not used: ", ".mcp.json: ", "line 2")

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolcell/toolcell/mcpproxy/clientconfig"
 	"github.com/toolcell/toolcell/mcpproxy/config"
-	"github.com/toolcell/toolcell/mcpproxy/discovery"
 	"github.com/toolcell/toolcell/mcpproxy/mcptest"
 )
 
@@ -19,7 +19,7 @@ func TestProjectFileHasNoEffectUntilItIsTrusted(t *testing.T) {
 		"home/.claude.json":        `{"mcpServers":{"github":{"command":"mine"},"off":{"command":"mine"}}}`,
 	})
 	file := filepath.Join(o.Dir, ".mcp.json")
-	c := discovery.Discover(o)
+	c := clientconfig.Discover(o)
 	if got, want := names(c), "github=mine off=mine"; got != want {
 		t.Errorf("servers = %s, want %s", got, want)
 	}
@@ -49,10 +49,10 @@ func TestProjectFileHasNoEffectUntilItIsTrusted(t *testing.T) {
 	if err := trust.Set(file, c.Projects[0].Sum, true); err != nil {
 		t.Fatal(err)
 	}
-	if c = discovery.Discover(o); names(c) != "evil=sh github=other web=" || len(c.Projects) != 1 {
+	if c = clientconfig.Discover(o); names(c) != "evil=sh github=other web=" || len(c.Projects) != 1 {
 		t.Errorf("after trust: servers = %s, projects = %+v", names(c), c.Projects)
 	}
-	if was, err := trust.Forget(file); !was || err != nil || len(discovery.Discover(o).Projects) != 2 {
-		t.Errorf("after trust was taken back (%v, %v): %s", was, err, names(discovery.Discover(o)))
+	if was, err := trust.Forget(file); !was || err != nil || len(clientconfig.Discover(o).Projects) != 2 {
+		t.Errorf("after trust was taken back (%v, %v): %s", was, err, names(clientconfig.Discover(o)))
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolcell/toolcell/mcpproxy/clientconfig"
 	"github.com/toolcell/toolcell/mcpproxy/config"
-	"github.com/toolcell/toolcell/mcpproxy/discovery"
 	"github.com/toolcell/toolcell/mcpproxy/mcptest"
 )
 
@@ -353,7 +353,7 @@ func TestASummaryOfAMegabyteIsShort(t *testing.T) {
 }
 
 func TestServersWhoseAliasesClashStayApart(t *testing.T) {
-	config := discovery.Discover(discovery.Options{Extra: writeConfig(t, `{"mcpServers":{"my-server":{"command":"a"},"my.server":{"command":"b"},"My_Server":{"command":"c"}}}`)})
+	config := clientconfig.Discover(clientconfig.Options{Extra: writeConfig(t, `{"mcpServers":{"my-server":{"command":"a"},"my.server":{"command":"b"},"My_Server":{"command":"c"}}}`)})
 	p := proxyFor(t, Options{CatalogDir: t.TempDir()}, config.Servers...)
 	for i, u := range p.current().upstreams {
 		u.record.Put(toolDefinitions(t, fmt.Sprintf(`{"name":"same_tool","description":"number %d"}`, i)), 0)

@@ -20,7 +20,7 @@ import (
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/images"
 	"github.com/toolcell/toolcell/mcpproxy"
-	"github.com/toolcell/toolcell/mcpproxy/discovery"
+	"github.com/toolcell/toolcell/mcpproxy/clientconfig"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 	"github.com/toolcell/toolcell/oci"
 	"github.com/toolcell/toolcell/rootfs"
@@ -55,7 +55,7 @@ type app struct {
 	policy  *policy.Policy
 	runtime *oci.Runtime
 	proxy   *mcpproxy.Proxy
-	watcher *discovery.Watcher // nil unless the config files are watched
+	watcher *clientconfig.Watcher // nil unless the config files are watched
 	store   *rootfs.Store
 	images  *sandboxes.Images
 	scripts *sandboxes.Packages
@@ -119,7 +119,7 @@ func openApp(s settings.Settings, o appOptions) (_ *app, err error) {
 		TokenDir: s.TokenDir(), CatalogDir: s.CatalogDir(), PinDir: s.PinDir(),
 	})
 	var upstreams hostapi.Upstreams = proxy
-	var watcher *discovery.Watcher
+	var watcher *clientconfig.Watcher
 	if o.serves {
 		upstreams, watcher = o.servers.keepCurrent(proxy)
 	}

@@ -15,17 +15,17 @@ import (
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy"
+	"github.com/toolcell/toolcell/mcpproxy/clientconfig"
 	"github.com/toolcell/toolcell/mcpproxy/config"
-	"github.com/toolcell/toolcell/mcpproxy/discovery"
 	"github.com/urfave/cli/v2"
 )
 
 // discovered are the user's servers, and the user's decisions about their
 // files.
 type discovered struct {
-	options discovery.Options
-	trust   discovery.Trust
-	values  discovery.Values
+	options clientconfig.Options
+	trust   clientconfig.Trust
+	values  clientconfig.Values
 	log     *slog.Logger
 	config  config.Config
 }
@@ -58,12 +58,12 @@ func discoverServers(s settings.Settings, log *slog.Logger) (*discovered, error)
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = real // trust is kept by path: one for each file
 	}
-	f := &discovered{trust: discovery.NewTrust(d.State), values: discovery.NewValues(d.State), log: log}
-	f.options = discovery.Options{
+	f := &discovered{trust: clientconfig.NewTrust(d.State), values: clientconfig.NewValues(d.State), log: log}
+	f.options = clientconfig.Options{
 		Home: home, Dir: dir, Extra: s.Servers, AllowSelf: s.AllowSelf, Self: settings.Self(),
 		Trusted: f.trust.State, Values: f.values.Of,
 	}
-	f.config = discovery.Discover(f.options)
+	f.config = clientconfig.Discover(f.options)
 	return f, nil
 }
 
@@ -145,8 +145,8 @@ func pluralAre(n int, what string) string {
 
 // keepCurrent makes the proxy follow changes of the config files. Every run
 // checks again, in case the kernel has not reported a change yet, or cannot.
-func (f *discovered) keepCurrent(proxy *mcpproxy.Proxy) (hostapi.Upstreams, *discovery.Watcher) {
-	w := discovery.Watch(context.Background(), f.options, f.config, func(config config.Config) {
+func (f *discovered) keepCurrent(proxy *mcpproxy.Proxy) (hostapi.Upstreams, *clientconfig.Watcher) {
+	w := clientconfig.Watch(context.Background(), f.options, f.config, func(config config.Config) {
 		f.log.Info("the config of MCP servers has changed", "servers", len(config.Servers))
 		logProblems(f.log, config)
 		proxy.Update(config)
@@ -158,7 +158,7 @@ func (f *discovered) keepCurrent(proxy *mcpproxy.Proxy) (hostapi.Upstreams, *dis
 // a run, at its start, not in every call of a tool.
 type watchedProxy struct {
 	*mcpproxy.Proxy
-	watcher *discovery.Watcher
+	watcher *clientconfig.Watcher
 }
 
 func (p watchedProxy) Servers() []mcpproxy.ServerStatus {
@@ -197,7 +197,7 @@ func (f *discovered) askTrust(ctx context.Context, s *console.Streams) error {
 		asked = true
 	}
 	if asked {
-		f.config = discovery.Discover(f.options)
+		f.config = clientconfig.Discover(f.options)
 	}
 	return nil
 }

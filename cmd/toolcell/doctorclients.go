@@ -12,7 +12,7 @@ import (
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/installer"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/internal/text"
-	"github.com/toolcell/toolcell/mcpproxy/discovery"
+	"github.com/toolcell/toolcell/mcpproxy/clientconfig"
 	"github.com/toolcell/toolcell/oci"
 )
 
@@ -27,7 +27,7 @@ func clientChecks(conf settings.Settings) ([]oci.Check, error) {
 
 // checkClients reports entries that start a toolcell that is gone, or another one
 // than this.
-func checkClients(o discovery.Options) (checks []oci.Check) {
+func checkClients(o clientconfig.Options) (checks []oci.Check) {
 	var current []string
 	for _, e := range installer.SelfEntries(o) {
 		starts := fmt.Sprintf("the entry %q of %s in %s starts %s", e.Name, e.Title, e.File, e.Command)
@@ -61,7 +61,7 @@ func startThis(clients []string) string {
 // reinstall writes the command that brings an entry up to date.
 func reinstall(self string, e installer.SelfEntry) string {
 	cure := text.ShellWord(self) + " install " + e.Client
-	if e.Name != discovery.ProgramName {
+	if e.Name != clientconfig.ProgramName {
 		cure += " --name " + text.ShellWord(e.Name)
 	}
 	if info, err := os.Stat(e.File); err == nil && info.Mode()&0o200 == 0 {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/toolcell/toolcell/mcpproxy/discovery"
+	"github.com/toolcell/toolcell/mcpproxy/clientconfig"
 )
 
 // TestClientChecks: an entry that starts a toolcell that is gone, or another one, is
@@ -55,7 +55,7 @@ func TestClientChecks(t *testing.T) {
 	} {
 		_ = os.Remove(cursor) // one that is read-only cannot be written anew
 		write(".cursor/mcp.json", tt.text, tt.mode)
-		checks := checkClients(discovery.Options{Home: home, Dir: home, Self: self})
+		checks := checkClients(clientconfig.Options{Home: home, Dir: home, Self: self})
 		var got, cure string
 		if len(checks) > 0 {
 			got, cure = checks[0].Code+" "+checks[0].Text, checks[0].Cure

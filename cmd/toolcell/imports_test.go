@@ -49,16 +49,12 @@ var imports = map[string][]string{
 
 	"mcpproxy":                   {"mcpproxy/..."},
 	"mcpproxy/catalog":           {"mcpproxy/config", "mcpproxy/pins", "mcpproxy/wire"},
-	"mcpproxy/clientfile":        {"mcpproxy/config", "mcpproxy/plainjson"},
 	"mcpproxy/config":            {},
-	"mcpproxy/discovery":         {"mcpproxy/clientfile", "mcpproxy/config"},
 	"mcpproxy/elicitation":       {"mcpproxy/redact"},
 	"mcpproxy/inplace":           {},
-	"mcpproxy/install":           {"mcpproxy/clientfile", "mcpproxy/config", "mcpproxy/discovery", "mcpproxy/inplace", "mcpproxy/plainjson"},
 	"mcpproxy/mcptest":           {"mcpproxy/..."},
 	"mcpproxy/login":             {"mcpproxy/config", "mcpproxy/redact", "mcpproxy/transport/remote"},
 	"mcpproxy/pins":              {"mcpproxy/config", "mcpproxy/redact"},
-	"mcpproxy/plainjson":         {},
 	"mcpproxy/policy":            {"mcpproxy/policy/..."},
 	"mcpproxy/policy/condition":  {"mcpproxy/policy/rule"},
 	"mcpproxy/policy/hosts":      {"mcpproxy/policy/rule"},
@@ -73,6 +69,10 @@ var imports = map[string][]string{
 	"mcpproxy/transport/remote":  {"mcpproxy/config", "mcpproxy/transport/message", "mcpproxy/wire"},
 	"mcpproxy/transport/stdio":   {"mcpproxy/config", "mcpproxy/redact", "mcpproxy/transport/message", "mcpproxy/wire"},
 	"mcpproxy/wire":              {},
+
+	"mcpproxy/clientconfig":           {"mcpproxy/clientconfig/plainjson", "mcpproxy/config"},
+	"mcpproxy/clientconfig/plainjson": {},
+	"mcpproxy/install":                {"mcpproxy/clientconfig", "mcpproxy/clientconfig/plainjson", "mcpproxy/config", "mcpproxy/inplace"},
 
 	"oci":            {"oci/..."},
 	"oci/container":  {"oci/host", "oci/idmap", "oci/kernelfile", "oci/limits", "oci/pid1", "oci/spec"},

@@ -9,7 +9,7 @@ import (
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
-	"github.com/toolcell/toolcell/mcpproxy/discovery"
+	"github.com/toolcell/toolcell/mcpproxy/clientconfig"
 	"github.com/urfave/cli/v2"
 )
 
@@ -82,11 +82,11 @@ func trustFile(out io.Writer, f *discovered, file string) (trustRow, error) {
 	if _, err := os.Stat(file); err != nil {
 		return trustRow{}, fmt.Errorf("trusting %s: %w", file, errors.Unwrap(err)) // without the path again
 	}
-	f.options.Dir = discovery.ProjectOf(file)
+	f.options.Dir = clientconfig.ProjectOf(file)
 	if f.options.Dir == "" {
 		return trustRow{}, fmt.Errorf("trusting %s: it is no config file of a project; the file must be in its place, such as .mcp.json or .cursor/mcp.json in the project's directory", file)
 	}
-	config := discovery.Discover(f.options)
+	config := clientconfig.Discover(f.options)
 	for _, p := range config.Projects {
 		if p.Path != file {
 			continue

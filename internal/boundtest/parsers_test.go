@@ -21,7 +21,7 @@ var notMeasured = map[string]string{
 	"mcpproxy":                   "it finds members in messages that were read, with rawjson",
 	"mcpproxy/inplace":           "files of the user's own, which install edits",
 	"mcpproxy/install":           "files of the user's own, which install edits",
-	"internal/state":         "files of toolcell's own",
+	"internal/state":             "files of toolcell's own",
 	"mcpproxy/wire":              "its callers are measured: messages of servers and of the client",
 	"oci/container":              "the state of toolcell's own sandboxes",
 	"oci/doctor":                 "files of the system",

@@ -54,7 +54,7 @@ func Files(f *testing.F, patterns ...string) (all [][]byte) {
 // Configs returns the config files of clients that tests of this tree have.
 func Configs(f *testing.F) (all [][]byte) {
 	f.Helper()
-	for _, top := range []string{"cmd/toolcell/e2e/testdata/written", "mcpproxy/discovery/testdata/clients"} {
+	for _, top := range []string{"cmd/toolcell/e2e/testdata/written", "mcpproxy/clientconfig/testdata/clients"} {
 		err := filepath.WalkDir(filepath.Join(root(f), top), func(path string, d os.DirEntry, err error) error {
 			if err == nil && !d.IsDir() && d.Name() != "want.json" {
 				if text := read(f, path); len(text) <= mostBytes {

@@ -11,11 +11,10 @@ import (
 	"slices"
 
 	"github.com/toolcell/toolcell/internal/rawjson"
-	"github.com/toolcell/toolcell/mcpproxy/clientfile"
+	"github.com/toolcell/toolcell/mcpproxy/clientconfig"
+	"github.com/toolcell/toolcell/mcpproxy/clientconfig/plainjson"
 	"github.com/toolcell/toolcell/mcpproxy/config"
-	"github.com/toolcell/toolcell/mcpproxy/discovery"
 	"github.com/toolcell/toolcell/mcpproxy/inplace"
-	"github.com/toolcell/toolcell/mcpproxy/plainjson"
 )
 
 // An Entry is how this program is to be started by a client.
@@ -52,7 +51,7 @@ func (p Target) Install(data []byte, self Entry) ([]byte, Result, error) {
 	}
 	put := Result{Name: self.Name, Did: Added}
 	if put.Name == "" {
-		put.Name = discovery.ProgramName
+		put.Name = clientconfig.ProgramName
 	}
 	i := p.indexOf(all, self.Name, put.Name)
 	if i < 0 {
@@ -63,7 +62,7 @@ func (p Target) Install(data []byte, self Entry) ([]byte, Result, error) {
 			return nil, put, err
 		}
 		after, err := p.entries(p.File, bytes.TrimPrefix(text.Bytes(), []byte("\xef\xbb\xbf")))
-		put.Off = slices.ContainsFunc(after, func(e clientfile.Entry) bool { return e.Name == put.Name && e.Disabled }) // by a list elsewhere in the file
+		put.Off = slices.ContainsFunc(after, func(e clientconfig.Entry) bool { return e.Name == put.Name && e.Disabled }) // by a list elsewhere in the file
 		return text.Bytes(), put, err
 	}
 	e := all[i]
@@ -93,11 +92,11 @@ func (p Target) Install(data []byte, self Entry) ([]byte, Result, error) {
 // indexOf finds the entry to bring up to date: the one that was asked for, if it is for
 // this program, else another that is, else what has the name of a new one. It returns -1
 // if there is none. Beside an entry that is switched off, the user may want a second.
-func (p Target) indexOf(all []clientfile.Entry, asked, name string) int {
-	for _, is := range []func(clientfile.Entry) bool{
-		func(e clientfile.Entry) bool { return e.Name == asked && p.starts(e) },
-		func(e clientfile.Entry) bool { return p.starts(e) && (asked == "" || !e.Disabled) },
-		func(e clientfile.Entry) bool { return e.Name == name },
+func (p Target) indexOf(all []clientconfig.Entry, asked, name string) int {
+	for _, is := range []func(clientconfig.Entry) bool{
+		func(e clientconfig.Entry) bool { return e.Name == asked && p.starts(e) },
+		func(e clientconfig.Entry) bool { return p.starts(e) && (asked == "" || !e.Disabled) },
+		func(e clientconfig.Entry) bool { return e.Name == name },
 	} {
 		if i := slices.IndexFunc(all, is); i >= 0 {
 			return i
@@ -117,7 +116,7 @@ func oneOf(text, otherwise string) string {
 // and not a launcher's, and sets variables.
 func (p Target) update(text *inplace.Text, at []string, s config.Server, self Entry) error {
 	f := p.dialect.Fields
-	direct := filepath.Base(s.Command) == discovery.ProgramName || filepath.Base(s.Command) == filepath.Base(self.Command)
+	direct := filepath.Base(s.Command) == clientconfig.ProgramName || filepath.Base(s.Command) == filepath.Base(self.Command)
 	if direct && !sameProgram(s.Command, self.Command) {
 		args := s.Args
 		if len(args) == 0 {
@@ -191,7 +190,7 @@ func (p Target) Uninstall(data []byte, name string, withKey bool) ([]byte, strin
 	if err != nil {
 		return nil, "", err
 	}
-	i := slices.IndexFunc(all, func(e clientfile.Entry) bool { return p.starts(e) && (name == "" || e.Name == name) })
+	i := slices.IndexFunc(all, func(e clientconfig.Entry) bool { return p.starts(e) && (name == "" || e.Name == name) })
 	if i < 0 {
 		return data, "", nil
 	}
@@ -240,9 +239,9 @@ func (p Target) Example(self Entry) (string, error) {
 }
 
 // read parses a text and the entries in it, which are in the order of the file.
-func (p Target) read(data []byte) (text *inplace.Text, key []string, all []clientfile.Entry, err error) {
-	if len(data) > clientfile.MaxSize {
-		return nil, nil, nil, fmt.Errorf("is larger than %d MiB", clientfile.MaxSize>>20)
+func (p Target) read(data []byte) (text *inplace.Text, key []string, all []clientconfig.Entry, err error) {
+	if len(data) > clientconfig.MaxSize {
+		return nil, nil, nil, fmt.Errorf("is larger than %d MiB", clientconfig.MaxSize>>20)
 	}
 	plain := bytes.Clone(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))) // parsing blanks comments out in place
 	if len(bytes.TrimSpace(plain)) > 0 {
@@ -261,12 +260,12 @@ func (p Target) read(data []byte) (text *inplace.Text, key []string, all []clien
 }
 
 // entries parses those of a text as if it were the file at path.
-func (p Target) entries(path string, text []byte) ([]clientfile.Entry, error) {
+func (p Target) entries(path string, text []byte) ([]clientconfig.Entry, error) {
 	f, err := p.open(path, text, nil)
 	if err != nil {
 		return nil, err
 	}
-	var all []clientfile.Entry
+	var all []clientconfig.Entry
 	for _, e := range f.Entries {
 		all = append(all, f.Parse(e))
 	}
@@ -275,10 +274,10 @@ func (p Target) entries(path string, text []byte) ([]clientfile.Entry, error) {
 
 // open finds the entries of a text, which is not empty, as if it were the file
 // at path.
-func (p Target) open(path string, text []byte, values map[string]string) (*clientfile.File, error) {
+func (p Target) open(path string, text []byte, values map[string]string) (*clientconfig.File, error) {
 	o := p.options.Files()
 	o.Values = func(string) map[string]string { return values }
-	return clientfile.Open(clientfile.Location{Path: path, Dialect: p.dialect, Text: string(text)}, o)
+	return clientconfig.Open(clientconfig.Location{Path: path, Dialect: p.dialect, Text: string(text)}, o)
 }
 
 // written is an entry of this program as its file writes it: variables of the
@@ -294,10 +293,10 @@ func (p Target) written(data []byte, name string) (config.Server, error) {
 
 // starts reports whether an entry is for this program, wherever that was when
 // the entry was written.
-func (p Target) starts(e clientfile.Entry) bool {
-	var part clientfile.ClientPart
+func (p Target) starts(e clientconfig.Entry) bool {
+	var part clientconfig.ClientPart
 	if errors.As(e.Err, &part) || e.Server.Command == "" {
 		return false
 	}
-	return filepath.Base(e.Server.Command) == discovery.ProgramName || p.options.StartsSelf(e.Server) && !discovery.StartsOriginal(e.Server)
+	return filepath.Base(e.Server.Command) == clientconfig.ProgramName || p.options.StartsSelf(e.Server) && !clientconfig.StartsOriginal(e.Server)
 }

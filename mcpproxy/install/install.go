@@ -11,8 +11,7 @@ import (
 	"strings"
 
 	"github.com/toolcell/toolcell/internal/text"
-	"github.com/toolcell/toolcell/mcpproxy/clientfile"
-	"github.com/toolcell/toolcell/mcpproxy/discovery"
+	"github.com/toolcell/toolcell/mcpproxy/clientconfig"
 )
 
 // A Target is the config file of a client that this program can be put into, and
@@ -25,8 +24,8 @@ type Target struct {
 
 	dir     string // whose servers are meant, of those that Claude Code keeps for single directories; see In
 	target  client
-	dialect *clientfile.Dialect
-	options discovery.Options
+	dialect *clientconfig.Dialect
+	options clientconfig.Options
 }
 
 // A target is how an entry for this program looks in a client's file. Where that
@@ -95,7 +94,7 @@ var targets = []client{
 }
 
 // Targets are the files of the user of all clients.
-func Targets(o discovery.Options) []Target {
+func Targets(o clientconfig.Options) []Target {
 	var all []Target
 	for _, t := range targets {
 		if p, err := placeOf(o, t, false); err == nil {
@@ -106,7 +105,7 @@ func Targets(o discovery.Options) []Target {
 }
 
 // TargetOf finds the file of a client: the user's, or the project's.
-func TargetOf(o discovery.Options, client string, project bool) (Target, error) {
+func TargetOf(o clientconfig.Options, client string, project bool) (Target, error) {
 	var names []string
 	for _, t := range targets {
 		if t.name == client || t.client == client {
@@ -128,12 +127,12 @@ func probablyMeant(given, name string) bool {
 	return given != "" && given[0] == name[0] && 2*text.EditDistance(given, name) <= max(len(given), len(name))
 }
 
-func placeOf(o discovery.Options, t client, project bool) (Target, error) {
+func placeOf(o clientconfig.Options, t client, project bool) (Target, error) {
 	o.Values, o.Trusted = nil, nil
-	d := *clientfile.DialectOf(t.client)
+	d := *clientconfig.DialectOf(t.client)
 	if t.client == "claude" {
-		d = clientfile.Claude
-		d.Project = clientfile.ClaudeProject.Project
+		d = clientconfig.Claude
+		d.Project = clientconfig.ClaudeProject.Project
 	}
 	d.Projects = false // servers of single directories are for In
 	p := Target{Client: t.name, Title: t.title, Project: project, target: t, dialect: &d, options: o}
@@ -196,7 +195,7 @@ func (p Target) Detected() bool {
 // servers, such as VS Code's settings.json, if it is such a client. This program does
 // not go into it; servers can be moved out of it.
 func (p Target) Older() (older Target, ok bool) {
-	d := clientfile.OlderDialectOf(p.target.client)
+	d := clientconfig.OlderDialectOf(p.target.client)
 	if d == nil || p.Project {
 		return p, false
 	}

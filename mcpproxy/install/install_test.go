@@ -10,21 +10,21 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolcell/toolcell/mcpproxy/clientconfig"
 	"github.com/toolcell/toolcell/mcpproxy/config"
-	"github.com/toolcell/toolcell/mcpproxy/discovery"
 	"github.com/toolcell/toolcell/mcpproxy/mcptest"
 )
 
 // samples opens the user's files of every client that testdata has.
-func samples(t *testing.T, f func(t *testing.T, o discovery.Options, p Target, text []byte)) {
+func samples(t *testing.T, f func(t *testing.T, o clientconfig.Options, p Target, text []byte)) {
 	t.Helper()
-	dirs, err := os.ReadDir("../discovery/testdata/clients")
+	dirs, err := os.ReadDir("../clientconfig/testdata/clients")
 	if err != nil {
 		t.Fatal(err)
 	}
 	seen := 0
 	for _, dir := range dirs {
-		o := mcptest.SiteOf(t, filepath.Join("../discovery/testdata/clients", dir.Name()))
+		o := mcptest.SiteOf(t, filepath.Join("../clientconfig/testdata/clients", dir.Name()))
 		o.Self = filepath.Join(o.Home, "bin/toolcell")
 		if err := errors.Join(os.MkdirAll(filepath.Dir(o.Self), 0o700), os.WriteFile(o.Self, nil, 0o700)); err != nil {
 			t.Fatal(err)
@@ -64,8 +64,8 @@ func startsOf(c config.Config) map[string]string {
 // as what it was, what cannot stays, and all of it can be put back.
 func TestMovedServersMeanTheSame(t *testing.T) {
 	total := 0
-	samples(t, func(t *testing.T, o discovery.Options, p Target, text []byte) {
-		before := discovery.Discover(o)
+	samples(t, func(t *testing.T, o clientconfig.Options, p Target, text []byte) {
+		before := clientconfig.Discover(o)
 		move, err := p.PlanMove(text, o.Values(p.File))
 		if err != nil {
 			t.Fatal(err)
@@ -95,7 +95,7 @@ func TestMovedServersMeanTheSame(t *testing.T) {
 		if len(names) > 0 {
 			write(p.MovedFile(), moved)
 		}
-		after := discovery.Discover(o)
+		after := clientconfig.Discover(o)
 		if got, want := startsOf(after), startsOf(before); !maps.Equal(got, want) {
 			t.Errorf("after the move: %v\nbefore: %v\nin\n%s", got, want, moved)
 		}
@@ -115,7 +115,7 @@ func TestMovedServersMeanTheSame(t *testing.T) {
 		}
 		write(p.File, back)
 		_ = os.Remove(p.MovedFile())
-		if got, want := startsOf(discovery.Discover(o)), startsOf(before); !maps.Equal(got, want) {
+		if got, want := startsOf(clientconfig.Discover(o)), startsOf(before); !maps.Equal(got, want) {
 			t.Errorf("after the way back: %v\nbefore: %v\n%s", got, want, back)
 		}
 		if len(names) > 0 && p.HasServers(empty) {
@@ -130,8 +130,8 @@ func TestMovedServersMeanTheSame(t *testing.T) {
 // TestInstallIntoWhatClientsHave: the entry is found as this program, and
 // nothing else in the file means anything new.
 func TestInstallIntoWhatClientsHave(t *testing.T) {
-	samples(t, func(t *testing.T, o discovery.Options, p Target, text []byte) {
-		before := startsOf(discovery.Discover(o))
+	samples(t, func(t *testing.T, o clientconfig.Options, p Target, text []byte) {
+		before := startsOf(clientconfig.Discover(o))
 		delete(before, "toolcell, left out") // of another client
 		self := Entry{Command: o.Self, Env: map[string]string{"MCP_BRIDGE_TIMEOUT": "60"}}
 		out, put, err := p.Install(text, self)
@@ -145,16 +145,16 @@ func TestInstallIntoWhatClientsHave(t *testing.T) {
 		if err := os.WriteFile(p.File, out, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		after := startsOf(discovery.Discover(o))
+		after := startsOf(clientconfig.Discover(o))
 		if delete(after, put.Name+", left out"); !maps.Equal(before, after) {
 			t.Errorf("others changed: %v, before %v", after, before)
 		}
 		o.AllowSelf = true
-		i := slices.IndexFunc(discovery.Discover(o).Servers, func(s config.Server) bool { return s.Name == put.Name })
+		i := slices.IndexFunc(clientconfig.Discover(o).Servers, func(s config.Server) bool { return s.Name == put.Name })
 		if i < 0 {
 			t.Fatalf("it is not in\n%s", out)
 		}
-		s := discovery.Discover(o).Servers[i]
+		s := clientconfig.Discover(o).Servers[i]
 		if s.Command != o.Self || !slices.Equal(s.Args, []string{"serve"}) || s.Env["MCP_BRIDGE_TIMEOUT"] != "60" {
 			t.Errorf("it is %+v", s)
 		}
@@ -175,7 +175,7 @@ func TestMovedFilesAreTheClients(t *testing.T) {
 		"home/.config/toolcell/servers/cursor.json": `{"mcpServers": {"x": {"command": "a", "disabled": true}}}`,
 		"home/.codeium/windsurf/mcp_config.json":    `{"mcpServers": {"x": {"command": "a"}}}`,
 	})
-	c := discovery.Discover(o)
+	c := clientconfig.Discover(o)
 	if len(c.Servers) != 1 || c.Servers[0].Client != "windsurf" {
 		t.Errorf("servers: %+v", c.Servers)
 	}
@@ -219,7 +219,7 @@ func TestValuesAndInputsGoAlong(t *testing.T) {
 	if err := errors.Join(os.MkdirAll(filepath.Dir(p.MovedFile()), 0o700), os.WriteFile(p.MovedFile(), moved, 0o600), os.Remove(p.File)); err != nil {
 		t.Fatal(err)
 	}
-	c := discovery.Discover(o)
+	c := clientconfig.Discover(o)
 	if len(c.Inputs) != 1 || !c.Inputs[0].Secret || c.Inputs[0].Description != "A key" || c.Inputs[0].Source != p.MovedFile() {
 		t.Errorf("inputs: %+v", c.Inputs)
 	}
@@ -295,7 +295,7 @@ func TestClientThatWasProbablyMeant(t *testing.T) {
 		"curser": "did you mean cursor? Known are claude-code", "codecks": "did you mean codex?", "Kirro": "did you mean kiro?",
 		"foo": "; known are claude-code", "xyzzyx": "; known are claude-code", "": "; known are claude-code",
 	} {
-		_, err := TargetOf(discovery.Options{}, client, false)
+		_, err := TargetOf(clientconfig.Options{}, client, false)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %v, want %q", client, err, want)
 		}

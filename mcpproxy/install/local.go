@@ -7,9 +7,9 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/toolcell/toolcell/mcpproxy/clientfile"
+	"github.com/toolcell/toolcell/mcpproxy/clientconfig"
+	"github.com/toolcell/toolcell/mcpproxy/clientconfig/plainjson"
 	"github.com/toolcell/toolcell/mcpproxy/config"
-	"github.com/toolcell/toolcell/mcpproxy/plainjson"
 )
 
 // A localScope has the servers that Claude Code keeps for one directory, under
@@ -66,7 +66,7 @@ func (s localScope) text() []byte {
 }
 
 // entries reads the servers of the scope.
-func (s localScope) entries(p Target) []clientfile.Entry {
+func (s localScope) entries(p Target) []clientconfig.Entry {
 	all, err := p.In(s.dir).entries(p.File, s.text())
 	if err != nil {
 		return nil // it was read before

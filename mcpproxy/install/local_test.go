@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/toolcell/toolcell/mcpproxy/discovery"
+	"github.com/toolcell/toolcell/mcpproxy/clientconfig"
 	"github.com/toolcell/toolcell/mcpproxy/mcptest"
 )
 
@@ -55,7 +55,7 @@ func TestLocalServersMoveForTheirDirectory(t *testing.T) {
 		for _, dir := range []string{o.Dir, "/else/where", "/nothing"} {
 			from := o
 			from.Dir = dir
-			all = append(all, startsOf(discovery.Discover(from)))
+			all = append(all, startsOf(clientconfig.Discover(from)))
 		}
 		return all
 	}

@@ -9,11 +9,10 @@ import (
 	"slices"
 
 	"github.com/toolcell/toolcell/internal/rawjson"
-	"github.com/toolcell/toolcell/mcpproxy/clientfile"
+	"github.com/toolcell/toolcell/mcpproxy/clientconfig"
+	"github.com/toolcell/toolcell/mcpproxy/clientconfig/plainjson"
 	"github.com/toolcell/toolcell/mcpproxy/config"
-	"github.com/toolcell/toolcell/mcpproxy/discovery"
 	"github.com/toolcell/toolcell/mcpproxy/inplace"
-	"github.com/toolcell/toolcell/mcpproxy/plainjson"
 )
 
 // A Move is a client's servers that go behind this program, and those that
@@ -56,7 +55,7 @@ func (p Target) PlanMove(data []byte, values map[string]string) (Move, error) {
 	if err != nil {
 		return m, err
 	}
-	here, off := discovery.Discover(withoutProject(p.options)), p.offSomewhere(data)
+	here, off := clientconfig.Discover(withoutProject(p.options)), p.offSomewhere(data)
 	for _, e := range all {
 		if p.starts(e) {
 			continue
@@ -95,7 +94,7 @@ func (p Target) offSomewhere(data []byte) map[string]string {
 }
 
 // moving tries the move of one entry.
-func (p Target) moving(data []byte, e clientfile.Entry, values map[string]string, here config.Config) (Moving, error) {
+func (p Target) moving(data []byte, e clientconfig.Entry, values map[string]string, here config.Config) (Moving, error) {
 	to := Moving{Name: e.Name}
 	_, moved, err := p.MoveOut(data, nil, []string{e.Name})
 	if err != nil {
@@ -134,17 +133,17 @@ func (p Target) moving(data []byte, e clientfile.Entry, values map[string]string
 }
 
 // one reads a single entry of a text.
-func (p Target) one(path string, text []byte, values map[string]string, name string) (clientfile.Entry, error) {
+func (p Target) one(path string, text []byte, values map[string]string, name string) (clientconfig.Entry, error) {
 	f, err := p.open(path, text, values)
 	if err != nil {
-		return clientfile.Entry{}, err
+		return clientconfig.Entry{}, err
 	}
 	for _, e := range f.Entries {
 		if e.Name == name {
 			return f.Parse(e), nil
 		}
 	}
-	return clientfile.Entry{}, fmt.Errorf("%q %w", name, inplace.ErrAbsent)
+	return clientconfig.Entry{}, fmt.Errorf("%q %w", name, inplace.ErrAbsent)
 }
 
 // shadowed refuses a server whose name is another's here: behind this program
@@ -311,7 +310,7 @@ func (p Target) Secrets(data []byte) []string {
 }
 
 // withoutProject leaves the project out.
-func withoutProject(o discovery.Options) discovery.Options {
+func withoutProject(o clientconfig.Options) clientconfig.Options {
 	o.Dir = ""
 	return o
 }

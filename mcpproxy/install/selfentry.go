@@ -3,7 +3,7 @@ package install
 import (
 	"path/filepath"
 
-	"github.com/toolcell/toolcell/mcpproxy/discovery"
+	"github.com/toolcell/toolcell/mcpproxy/clientconfig"
 )
 
 // A SelfEntry is an entry in a client's file that starts this program, itself and not
@@ -19,7 +19,7 @@ type SelfEntry struct {
 func (p Target) SelfEntries(data []byte) (found []SelfEntry, err error) {
 	_, _, all, err := p.read(data)
 	for _, e := range all {
-		direct := filepath.Base(e.Server.Command) == discovery.ProgramName || filepath.Base(e.Server.Command) == filepath.Base(p.options.Self)
+		direct := filepath.Base(e.Server.Command) == clientconfig.ProgramName || filepath.Base(e.Server.Command) == filepath.Base(p.options.Self)
 		if direct && !e.Disabled && p.starts(e) {
 			found = append(found, SelfEntry{e.Name, e.Server.Command, e.Server.LookPath(p.options.Dir, e.Server.Command)})
 		}

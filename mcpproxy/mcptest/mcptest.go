@@ -9,12 +9,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/toolcell/toolcell/mcpproxy/discovery"
+	"github.com/toolcell/toolcell/mcpproxy/clientconfig"
 )
 
 // Site makes a home and a project with these files, whose names begin with home/
 // or project/, all trusted. They may name the variables TOKEN and DIR.
-func Site(t *testing.T, files map[string]string) discovery.Options {
+func Site(t *testing.T, files map[string]string) clientconfig.Options {
 	t.Helper()
 	home, dir := folders(t)
 	for name, text := range files {
@@ -24,10 +24,10 @@ func Site(t *testing.T, files map[string]string) discovery.Options {
 }
 
 // options are those of discovery for a home and a project, all trusted.
-func options(home, dir string, env map[string]string) discovery.Options {
-	return discovery.Options{
+func options(home, dir string, env map[string]string) clientconfig.Options {
+	return clientconfig.Options{
 		Home: home, Dir: dir, Getenv: func(name string) string { return env[name] },
-		Trusted: func(string, string) discovery.TrustState { return discovery.Trusted },
+		Trusted: func(string, string) clientconfig.TrustState { return clientconfig.Trusted },
 	}
 }
 
@@ -49,7 +49,7 @@ func folders(t *testing.T) (home, dir string) {
 
 // SiteOf makes a home and a project of the files below root, all trusted. HOME/ and
 // "PROJECT" in them stand for the two. They may name some variables, and inputs.
-func SiteOf(t *testing.T, root string) discovery.Options {
+func SiteOf(t *testing.T, root string) clientconfig.Options {
 	t.Helper()
 	home, dir := folders(t)
 	replace := strings.NewReplacer("HOME/", home+"/", `"PROJECT"`, `"`+dir+`"`)

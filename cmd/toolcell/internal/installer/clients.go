@@ -7,13 +7,13 @@ import (
 	"os"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
-	"github.com/toolcell/toolcell/mcpproxy/discovery"
+	"github.com/toolcell/toolcell/mcpproxy/clientconfig"
 	"github.com/toolcell/toolcell/mcpproxy/install"
 )
 
 // ClientNames returns the clients that toolcell can be installed in.
 func ClientNames() (names []string) {
-	for _, p := range install.Targets(discovery.Options{Home: "/", Dir: "/"}) {
+	for _, p := range install.Targets(clientconfig.Options{Home: "/", Dir: "/"}) {
 		names = append(names, p.Client)
 	}
 	return names
@@ -31,7 +31,7 @@ type Client struct {
 }
 
 // Clients returns a row for each known client.
-func Clients(o discovery.Options) (rows []Client) {
+func Clients(o clientconfig.Options) (rows []Client) {
 	for _, t := range install.Targets(o) {
 		rows = append(rows, rowOf(t))
 	}
@@ -71,7 +71,7 @@ func othersOf(t install.Target, data []byte) (name string, others int, err error
 
 // Installed returns the clients whose own file has toolcell, or had servers moved
 // out of it, and the other files that install changed, such as those of projects.
-func Installed(o discovery.Options, s settings.Settings) (clients, others []string, err error) {
+func Installed(o clientconfig.Options, s settings.Settings) (clients, others []string, err error) {
 	d, err := settings.FindDirs(s.StateDir)
 	if err != nil {
 		return nil, nil, err
@@ -99,7 +99,7 @@ func Installed(o discovery.Options, s settings.Settings) (clients, others []stri
 }
 
 // Detected returns the clients that seem to be on this machine.
-func Detected(o discovery.Options) (clients []string, err error) {
+func Detected(o clientconfig.Options) (clients []string, err error) {
 	for _, row := range Clients(o) {
 		if row.Found {
 			clients = append(clients, row.Client)
@@ -119,7 +119,7 @@ type SelfEntry struct {
 
 // SelfEntries returns the entries that start toolcell in the files of all clients.
 // Files that cannot be read have none.
-func SelfEntries(o discovery.Options) (all []SelfEntry) {
+func SelfEntries(o clientconfig.Options) (all []SelfEntry) {
 	for _, t := range install.Targets(o) {
 		file, err := openEdited(t.File)
 		if err != nil {

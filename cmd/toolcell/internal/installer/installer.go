@@ -11,8 +11,8 @@ import (
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
+	"github.com/toolcell/toolcell/mcpproxy/clientconfig"
 	"github.com/toolcell/toolcell/mcpproxy/config"
-	"github.com/toolcell/toolcell/mcpproxy/discovery"
 	"github.com/toolcell/toolcell/mcpproxy/install"
 )
 
@@ -31,9 +31,9 @@ type Options struct {
 
 	Streams   *console.Streams
 	Settings  settings.Settings
-	Discovery discovery.Options
+	Discovery clientconfig.Options
 	Config    config.Config
-	Values    discovery.Values // that the user set for servers
+	Values    clientconfig.Values // that the user set for servers
 	Log       *slog.Logger
 	Version   string // of this program, for servers to see
 }

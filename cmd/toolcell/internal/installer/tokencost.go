@@ -11,8 +11,8 @@ import (
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/mcpproxy"
+	"github.com/toolcell/toolcell/mcpproxy/clientconfig"
 	"github.com/toolcell/toolcell/mcpproxy/config"
-	"github.com/toolcell/toolcell/mcpproxy/discovery"
 	"github.com/toolcell/toolcell/mcpproxy/install"
 )
 
@@ -40,7 +40,7 @@ func costOf(ctx context.Context, i *Installer, servers []install.Moving, own con
 			if s.Dir != "" {
 				o := i.Discovery
 				o.Dir = s.Dir
-				cfg = discovery.Discover(o)
+				cfg = clientconfig.Discover(o)
 			}
 			proxies[s.Dir] = mcpproxy.New(cfg, mcpproxy.Options{
 				Log: i.Log, ClientVersion: i.Version, StartTimeout: i.Settings.StartTimeout, TokenDir: i.Settings.TokenDir(), CatalogDir: i.Settings.CatalogDir(), PinDir: i.Settings.PinDir(),

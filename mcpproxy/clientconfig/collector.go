@@ -1,0 +1,147 @@
+package clientconfig
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sort"
+
+	"github.com/toolcell/toolcell/internal/rawjson"
+	"github.com/toolcell/toolcell/internal/state"
+	"github.com/toolcell/toolcell/internal/text"
+	"github.com/toolcell/toolcell/mcpproxy/config"
+)
+
+// A collector is the state of one Discover.
+type collector struct {
+	o      Options
+	owners map[string]nameOwner // by name
+	same   map[string]int       // identity → index of the server
+	config config.Config
+
+	userDir        string // where the user's own servers start
+	projectTrusted bool   // a file of the project is trusted, as it is now
+
+	// untrusted are the identities of entries that wait for trust, by their
+	// place in config.Problems: one that a trusted file has too needs none.
+	untrusted map[int]string
+}
+
+// found is an entry of a file, parsed.
+type found struct {
+	Entry
+	shown string // what it starts, as the file writes it
+}
+
+// lacksValue reports whether only a value is missing.
+func (e found) lacksValue() bool {
+	var missing *config.MissingValueError
+	return errors.As(e.Err, &missing)
+}
+
+// readFolder reads every config file in it, in the order of their names.
+func (d *collector) readFolder(p candidate) {
+	entries, err := os.ReadDir(p.Path)
+	if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) {
+			d.problem(config.Problem{Source: p.Path, Reason: "reading the folder: " + state.Reason(err)})
+		}
+		return
+	}
+	var names []string
+	for _, e := range entries {
+		if n := e.Name(); p.takes(n) {
+			names = append(names, n)
+		}
+	}
+	sort.Strings(names)
+	if len(names) > maxConfigFiles {
+		d.problem(config.Problem{Source: p.Path, Reason: fmt.Sprintf("holds more than %d files; the rest is left out", maxConfigFiles)})
+		names = names[:maxConfigFiles]
+	}
+	dir := p.Path
+	p.folder = false
+	for _, n := range names {
+		p.Path = filepath.Join(dir, n)
+		d.readFile(p)
+	}
+}
+
+// readFile reads one config file and adds its entries in the order they stand in.
+func (d *collector) readFile(p candidate) {
+	opened, err := Open(p.Location, d.o.Files())
+	if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) || p.required {
+			d.problem(config.Problem{Source: p.Path, Client: p.Dialect.Client, Reason: state.Reason(err)})
+		}
+		return
+	}
+	f := openedFile{opened, p.rank}
+	all := make([]found, 0, len(f.Entries))
+	for i, e := range f.Entries {
+		all = append(all, d.parse(f, e, i < f.Local))
+	}
+	d.config.Reads = append(d.config.Reads, slices.Sorted(maps.Keys(f.Reads))...)
+	if p.rank == rankProject && !d.trusted(f, all) {
+		return
+	}
+	for _, e := range all {
+		d.add(f, e)
+	}
+}
+
+// parse reads one entry, whatever is in it. A local one is the user's own for this
+// project alone.
+func (d *collector) parse(f openedFile, e rawjson.Member, local bool) found {
+	p := f.Parse(e)
+	d.place(&p, f.rank == rankProject || local && d.projectTrusted)
+	for _, in := range p.Inputs {
+		if len(d.config.Inputs) < maxProblems {
+			d.config.Inputs = append(d.config.Inputs, in)
+		}
+	}
+	r := found{Entry: p}
+	if f.rank == rankProject && !r.Disabled {
+		raw, _ := f.AsWritten(e)
+		r.shown = raw.Launch()
+	}
+	return r
+}
+
+// problem keeps one, as long as there are not too many.
+func (d *collector) problem(p config.Problem) {
+	if p.Status == "" {
+		p.Status = config.StatusSkipped
+	}
+	switch n := len(d.config.Problems); {
+	case n < maxProblems:
+		d.config.Problems = append(d.config.Problems, p)
+	case n == maxProblems:
+		d.config.Problems = append(d.config.Problems, config.Problem{
+			Source: p.Source, Status: config.StatusSkipped, Reason: fmt.Sprintf("more than %d entries cannot be used; the rest is not reported", maxProblems),
+		})
+	}
+}
+
+// leaveOut reports an entry that gives no server.
+func (d *collector) leaveOut(f openedFile, e found) {
+	p := config.Problem{Source: f.Location.Path, Server: e.Name, Client: f.Dialect.Client, Transport: e.Server.Transport}
+	var part ClientPart
+	switch {
+	case e.Disabled:
+		p.Status, p.Reason, p.Skipped = config.StatusDisabled, "disabled", true
+	case errors.As(e.Err, &part):
+		p.Reason, p.Skipped = e.Err.Error(), true
+	case e.lacksValue():
+		p.Status, p.Reason = config.StatusNeedsValue, e.Err.Error()
+	case e.Err != nil:
+		p.Server, p.Reason = text.Printable(e.Name, 64), e.Err.Error()
+	default:
+		p.Reason, p.Skipped = "this program itself", true
+	}
+	d.problem(p)
+}

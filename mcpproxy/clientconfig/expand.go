@@ -1,0 +1,256 @@
+package clientconfig
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/toolcell/toolcell/internal/state"
+	"github.com/toolcell/toolcell/internal/text"
+	"github.com/toolcell/toolcell/mcpproxy/config"
+)
+
+// A syntax is a set of the ways to write a variable in a value.
+type syntax int
+
+const (
+	braces     syntax = 1 << iota // ${NAME}
+	defaults                      // ${NAME:-otherwise}
+	dollar                        // $NAME
+	envColon                      // ${env:NAME}
+	fileRefs                      // ${file:PATH}
+	folders                       // ${workspaceFolder}, ${userHome} and their like
+	inputRefs                     // ${input:ID}
+	curly                         // {env:NAME} and {file:PATH}
+	secretRefs                    // ${{ secrets.NAME }}
+	commands                      // $(COMMAND), which is never run
+)
+
+// reference finds everything that is a variable in one syntax or another:
+// 1 secret, 2 in ${}, 3 and 4 kind and name in {}, 5 the opening of a command,
+// 6 after a bare dollar.
+var reference = regexp.MustCompile(`\$\{\{\s*([^{}]*?)\s*\}\}|\$\{([^}]*)\}|\{(env|file):([^{}]*)\}|(\$\()|\$([A-Za-z_][A-Za-z0-9_]*)`)
+
+var (
+	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	inputName    = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^[^\x00-\x1f{}]{1,128}$`)
+	})
+)
+
+// maxExpanded bounds one expanded value; a variable can be named many times.
+const maxExpanded = 1 << 20
+
+// An expander replaces the variables in the values of one entry.
+type expander struct {
+	syntax   syntax
+	raw      bool // leave everything as it is written
+	variable func(name string) string
+	values   map[string]string       // what the user set
+	inputs   map[string]config.Input // what the file says of them
+	folders  map[string]string
+	read     func(path string) ([]byte, error) // the file that a value names
+
+	names   []config.Input // all that were asked for
+	missing []config.Input // and those of them that have no value
+}
+
+// newExpander returns an expander for the entries of a file.
+func newExpander(f *File) *expander {
+	o := f.options
+	return &expander{
+		syntax: f.Dialect.syntax, variable: o.Variable, inputs: f.inputs,
+		values: f.values,
+		folders: map[string]string{
+			"workspaceFolder": o.Dir, "workspaceRoot": o.Dir, "cwd": o.Dir, "userHome": o.Home,
+			"workspaceFolderBasename": filepath.Base(o.Dir), "/": string(filepath.Separator), "pathSeparator": string(filepath.Separator),
+		},
+		read: func(path string) ([]byte, error) {
+			if path = o.expandHome(path); !filepath.IsAbs(path) {
+				path = filepath.Join(filepath.Dir(f.Location.Path), path)
+			}
+			return f.read(path)
+		},
+	}
+}
+
+// home resolves a leading ~/.
+func (x *expander) home(path string) string {
+	if rest, ok := strings.CutPrefix(path, "~/"); ok && x.folders["userHome"] != "" {
+		return filepath.Join(x.folders["userHome"], rest)
+	}
+	return path
+}
+
+// expand replaces the variables in s. One without a value is noted in
+// x.missing. A variable of another dialect is an error: a server that gets the
+// literal text "${TOKEN}" fails later, far from the cause, or sends it on.
+func (x *expander) expand(s string) (string, error) {
+	if x.raw || !strings.ContainsAny(s, "${") {
+		return s, nil
+	}
+	var b strings.Builder
+	last := 0
+	for _, m := range reference.FindAllStringSubmatchIndex(s, -1) {
+		group := func(i int) string { return s[max(m[2*i], 0):max(m[2*i+1], 0)] }
+		var value string
+		var err error
+		switch {
+		case m[2] >= 0:
+			value, err = x.secret(group(1))
+		case m[4] >= 0:
+			value, err = x.braced(group(2))
+		case m[6] >= 0 && x.syntax&curly != 0 && group(3) == "env":
+			value, err = x.named(strings.TrimSpace(group(4)))
+		case m[6] >= 0 && x.syntax&curly != 0:
+			value, err = x.file(group(4))
+		case m[10] >= 0 && x.syntax&commands != 0:
+			err = errors.New("$(…) would run a command, which is never done for a config file; put its output into a variable")
+		case m[12] >= 0 && x.syntax&dollar != 0:
+			value, err = x.named(group(6))
+		default: // no variable in this dialect, nor taken for one by people
+			value = s[m[0]:m[1]]
+		}
+		if err != nil {
+			return "", err
+		}
+		if b.Len()+m[0]-last+len(value) > maxExpanded {
+			return "", errors.New("is too long when its variables are expanded")
+		}
+		b.WriteString(s[last:m[0]])
+		b.WriteString(value)
+		last = m[1]
+	}
+	b.WriteString(s[last:])
+	return b.String(), nil
+}
+
+// braced gives the value of ${text}.
+func (x *expander) braced(txt string) (string, error) {
+	kind, rest, colon := strings.Cut(txt, ":")
+	name, fallback, hasFallback := strings.Cut(txt, ":-")
+	switch {
+	case colon && kind == "env" && x.syntax&envColon != 0:
+		return x.named(rest)
+	case colon && kind == "file" && x.syntax&fileRefs != 0:
+		return x.file(rest)
+	case colon && kind == "input" && x.syntax&inputRefs != 0:
+		return x.input(rest)
+	case x.syntax&folders != 0 && x.folders[txt] != "":
+		return x.folders[txt], nil
+	case x.syntax&braces != 0 && hasFallback && x.syntax&defaults != 0 && variableName.MatchString(name):
+		if strings.Contains(fallback, "${") {
+			return "", fmt.Errorf("the default of ${%s} has a variable in it, which is not supported", name)
+		}
+		return x.otherwise(name, fallback), nil
+	case x.syntax&braces != 0 && variableName.MatchString(txt):
+		return x.named(txt)
+	}
+	return "", fmt.Errorf("${%s} is not supported here, only %s", text.Printable(txt, 64), x.syntax)
+}
+
+// String names the syntaxes for an error.
+func (s syntax) String() string {
+	var all []string
+	for _, f := range []struct {
+		bit  syntax
+		text string
+	}{
+		{braces, "${NAME}"},
+		{defaults, "${NAME:-default}"},
+		{dollar, "$NAME"},
+		{envColon, "${env:NAME}"},
+		{fileRefs, "${file:PATH}"},
+		{folders, "${workspaceFolder} and ${userHome}"},
+		{inputRefs, "${input:ID}"},
+		{curly, "{env:NAME} and {file:PATH}"},
+		{secretRefs, "${{ secrets.NAME }}"},
+	} {
+		if s&f.bit != 0 {
+			all = append(all, f.text)
+		}
+	}
+	if len(all) == 0 {
+		return `the names of variables, in fields such as "env_vars"`
+	}
+	return strings.Join(all, ", ")
+}
+
+func (x *expander) otherwise(name, fallback string) string {
+	if v := x.variable(name); v != "" {
+		return v
+	}
+	if v, ok := x.values[name]; ok {
+		return v
+	}
+	return fallback
+}
+
+// named gives the value of a variable of the environment, or what the user set
+// in its place.
+func (x *expander) named(name string) (string, error) {
+	if !variableName.MatchString(name) {
+		return "", fmt.Errorf("%q is no name for a variable", text.Printable(name, 64))
+	}
+	return x.ask(config.Input{ID: name, Secret: true}), nil
+}
+
+// input gives what the client would ask its user for.
+func (x *expander) input(id string) (string, error) {
+	if !inputName().MatchString(id) {
+		return "", fmt.Errorf("%q is no name for an input", text.Printable(id, 64))
+	}
+	in, ok := x.inputs[id]
+	if !ok {
+		in = config.Input{ID: id, Secret: true}
+	}
+	in.Asked = true
+	return x.ask(in), nil
+}
+
+func (x *expander) secret(txt string) (string, error) {
+	name, ok := strings.CutPrefix(txt, "secrets.")
+	if x.syntax&secretRefs == 0 || !ok {
+		return "", fmt.Errorf("${{ %s }} is not supported here, only %s", text.Printable(txt, 64), x.syntax)
+	}
+	return x.named(name)
+}
+
+func (x *expander) ask(in config.Input) string {
+	v := x.variable(in.Variable())
+	if v == "" {
+		v, in.Set = x.values[in.ID], x.values[in.ID] != ""
+	}
+	in.Set = in.Set || v != ""
+	if !slices.ContainsFunc(x.names, func(o config.Input) bool { return o.ID == in.ID }) {
+		x.names = append(x.names, in)
+		if !in.Set {
+			x.missing = append(x.missing, in)
+		}
+	}
+	return v
+}
+
+// file gives the text of a file without its last newline.
+func (x *expander) file(path string) (string, error) {
+	path = strings.TrimSpace(path)
+	if x.read == nil || path == "" {
+		return "", errors.New("names no file")
+	}
+	data, err := x.read(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return "", fmt.Errorf("the file %s is not there", text.Printable(path, 300))
+	case err != nil:
+		return "", fmt.Errorf("the file %s: %s", text.Printable(path, 300), state.Reason(err))
+	case !utf8.Valid(data):
+		return "", fmt.Errorf("the file %s is not text", text.Printable(path, 300))
+	}
+	return strings.TrimRight(string(data), "\r\n"), nil
+}

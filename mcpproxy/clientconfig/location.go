@@ -1,0 +1,117 @@
+package clientconfig
+
+import (
+	"cmp"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// fileOptions says what paths and variables in config files stand for.
+type fileOptions struct {
+	Home, Dir string                              // the user's home, and the project
+	Getenv    func(string) string                 // nil is the environment of this process; empty counts as unset
+	Values    func(file string) map[string]string // what the user set for the inputs of a file; nil is nothing
+}
+
+// A Location is where a config file may be, and how it is read there.
+type Location struct {
+	Path    string
+	Dialect *Dialect
+	Project bool   // a file of the project: relative paths in it are relative to the project
+	Bare    bool   // may be one entry, named by the file
+	Text    string // the file itself, when it is in a variable
+}
+
+// Variable gives the value of a variable of the environment.
+func (o fileOptions) Variable(name string) string {
+	if o.Getenv != nil {
+		return o.Getenv(name)
+	}
+	return os.Getenv(name)
+}
+
+// Resolve turns a pattern of the table into paths: none if it needs a variable
+// that is not set.
+func (o fileOptions) Resolve(pattern string) []string {
+	patterns := []string{pattern}
+	if pattern == "" {
+		return nil
+	}
+	if rest, ok := strings.CutPrefix(pattern, "EDITOR/"); ok {
+		patterns = nil
+		for _, e := range editors {
+			patterns = append(patterns, e+"/"+rest)
+		}
+	}
+	var paths []string
+	for _, p := range patterns {
+		x := expander{syntax: braces | defaults, variable: o.Variable}
+		path, err := x.expand(p)
+		if err != nil || len(x.missing) > 0 {
+			continue
+		}
+		paths = append(paths, o.Absolute(path))
+	}
+	return slices.Compact(paths)
+}
+
+// Absolute resolves a path that the user gave in a setting.
+func (o fileOptions) Absolute(path string) string {
+	path = o.expandHome(path)
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(o.Dir, path)
+	}
+	return filepath.Clean(path)
+}
+
+// expandHome resolves a leading ~/.
+func (o fileOptions) expandHome(path string) string {
+	if rest, ok := strings.CutPrefix(path, "~/"); ok && o.Home != "" {
+		return filepath.Join(o.Home, rest)
+	}
+	return path
+}
+
+// ResolveLinks follows the links in a path, as far as they lead.
+func ResolveLinks(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return filepath.Clean(path)
+}
+
+// editors are the folders that editors of VS Code's kind keep their users'
+// settings in.
+var editors = []string{
+	"${XDG_CONFIG_HOME:-~/.config}/Code/User",
+	"${XDG_CONFIG_HOME:-~/.config}/Code - Insiders/User",
+	"${XDG_CONFIG_HOME:-~/.config}/VSCodium/User",
+	"${XDG_CONFIG_HOME:-~/.config}/Cursor/User",
+	"${XDG_CONFIG_HOME:-~/.config}/Windsurf/User",
+	"~/.vscode-server/data/User",
+}
+
+// MovedFile is where servers of the client go that are moved behind this
+// program: a file in the client's own dialect, so that nothing of an entry is
+// lost on the way. Empty if the client's servers are in no file of the user.
+func (d *Dialect) MovedFile() string {
+	if d.Client == "shared" || len(d.User) == 0 {
+		return ""
+	}
+	ext := filepath.Ext(d.User[len(d.User)-1])
+	if !slices.Contains([]string{".toml", ".yaml"}, ext) {
+		ext = ".json"
+	}
+	if d.Client == "continue" {
+		ext = ".yaml"
+	}
+	return "${XDG_CONFIG_HOME:-~/.config}/toolcell/servers/" + cmp.Or(d.moved, d.Client) + ext
+}
+
+// Wrappers start the program that their arguments name.
+var Wrappers = map[string]bool{
+	"env": true, "sh": true, "bash": true, "dash": true, "zsh": true, "nice": true, "nohup": true,
+	"setsid": true, "stdbuf": true, "timeout": true, "sudo": true, "exec": true,
+}

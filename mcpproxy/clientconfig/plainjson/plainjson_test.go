@@ -1,0 +1,61 @@
+package plainjson_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/toolcell/toolcell/mcpproxy/clientconfig/plainjson"
+	"github.com/toolcell/toolcell/mcpproxy/mcptest"
+)
+
+func TestTextsBecomeJSONInTheirOrder(t *testing.T) {
+	for name, tt := range map[string]struct{ path, text, want string }{
+		"JSON as it is":    {"a.json", `{"b":1, "a":9007199254740993}`, `{"b":1,"a":9007199254740993}`},
+		"comments":         {"a.json", "{ // one\n\"b\":1, /* two */ \"a\":[2,],\n} // three", `{"b":1,"a":[2]}`},
+		"another ending":   {"settings", `{"a":1,}`, `{"a":1}`},
+		"TOML":             {"a.toml", "[servers.b]\ncommand = \"c\"\n[servers.a]\nargs = ['1', \"2\"]\n", `{"servers":{"b":{"command":"c"},"a":{"args":["1","2"]}}}`},
+		"YAML":             {"a.yaml", "b:\n  - c: yes\n    d: '1'\na: 2\n", `{"b":[{"c":"yes","d":"1"}],"a":2}`},
+		"YAML with a link": {"a.yml", "x: &one {c: d}\ny: *one\n", `{"x":{"c":"d"},"y":{"c":"d"}}`},
+	} {
+		got, err := plainjson.Convert(tt.path, []byte(tt.text))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		var plain bytes.Buffer
+		if err := json.Compact(&plain, got); err != nil || plain.String() != tt.want {
+			t.Errorf("%s: %s, want %s", name, got, tt.want)
+		}
+	}
+}
+
+// TestTextsThatCannotBeReadSayWhere, and those that stand for too much are refused.
+func TestTextsThatCannotBeReadSayWhere(t *testing.T) {
+	bomb := "a: &a [x,x,x,x,x,x,x,x,x,x]\n"
+	for c := 'b'; c <= 'i'; c++ {
+		p := string(c - 1)
+		bomb += string(c) + ": &" + string(c) + " [" + strings.Repeat("*"+p+",", 9) + "*" + p + "]\n"
+	}
+	for name, tt := range map[string]struct{ path, text, want string }{
+		"empty":           {"a.json", " \n", "is empty"},
+		"not JSON":        {"a.json", "{\n  \"a\": nope\n}", "line 2"},
+		"deep JSON":       {"a.json", strings.Repeat("[", 2000), "nested more than 1000 deep"},
+		"not TOML":        {"a.toml", "a = 1\nb = = 2\n", "line 2"},
+		"long dotted key": {"a.toml", "a" + strings.Repeat(".a", 3000) + " = 1", "TOML"},
+		"wide TOML":       {"a.toml", "a = {" + strings.Repeat("b.c.d = 1,", 10_001) + "}", "has more than 10000 keys"},
+		"long TOML":       {"a.toml", strings.Repeat("#", 2<<20), "is larger than 1 MiB"},
+		"not YAML":        {"a.yaml", "a: 1\n b: [", "YAML"},
+		"a bomb of links": {"a.yaml", bomb, "YAML"},
+		"deep YAML":       {"a.yaml", strings.Repeat("[", 3000) + strings.Repeat("]", 3000), "deep"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := plainjson.Convert(tt.path, []byte(tt.text))
+			mcptest.WantError(t, err, tt.want)
+			if len(err.Error()) > 1000 {
+				t.Errorf("the error has %d bytes", len(err.Error()))
+			}
+		})
+	}
+}
