@@ -102,6 +102,7 @@ var imports = map[string][]string{
 
 	"internal/boundtest":   {"internal/room"},
 	"internal/contain":     {},
+	"internal/netguard":    {},
 	"internal/pyname":      {},
 	"internal/rawjson":     {},
 	"internal/requirement": {"internal/text"},
