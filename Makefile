@@ -292,7 +292,7 @@ install:
 	@$(MAKE) -s install-extras BIN=bin/toolcell
 	@test -n "$(DESTDIR)" || .ci/installed.sh $(PREFIX)/bin
 
-# The man page and completions, by a program that can be run here.
+# The man page, and completions by a program that can be run here.
 BIN ?= bin/toolcell
 ZSH ?= site-functions
 SHARE = $(DESTDIR)$(PREFIX)/share
@@ -303,8 +303,7 @@ install-extras:
 	$(BIN) completion bash >$(SHARE)/bash-completion/completions/toolcell
 	$(BIN) completion zsh >$(SHARE)/zsh/$(ZSH)/_toolcell
 	$(BIN) completion fish >$(SHARE)/fish/vendor_completions.d/toolcell.fish
-	$(BIN) man >$(SHARE)/man/man1/toolcell.1
-	gzip -9nf $(SHARE)/man/man1/toolcell.1
+	gzip -9nc cmd/toolcell/toolcell.1 >$(SHARE)/man/man1/toolcell.1.gz
 
 .PHONY: uninstall
 uninstall:

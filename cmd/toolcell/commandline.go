@@ -107,7 +107,7 @@ func newCommandLine(s *console.Streams) *cli.App {
 		Commands: []*cli.Command{
 			serveCommand(s), execCommand(s), imagesCommand(s), packagesCommand(s), serversCommand(s), toolsCommand(s), approvalsCommand(s),
 			installCommand(s), uninstallCommand(s), doctorCommand(s), versionCommand(s),
-			completionCommand(s), completeCommand(s), manCommand(s), helpCommand(s),
+			completionCommand(s), completeCommand(s), helpCommand(s),
 		},
 		OnUsageError:    usageError,
 		HideVersion:     true,

@@ -56,6 +56,16 @@ func help(c *cli.Context, s *console.Streams) error {
 	return printHelp(s.Out, t.parsed)
 }
 
+// shown leaves out hidden commands, and the help command, which the cli package
+// adds everywhere.
+func shown(all []*cli.Command) []*cli.Command {
+	return slices.DeleteFunc(slices.Clone(all), func(c *cli.Command) bool { return c.Hidden || c.Name == "help" })
+}
+
+func isSetting(f cli.Flag) bool {
+	return slices.ContainsFunc(settings.All, func(k settings.Setting) bool { return k.Name == f.Names()[0] })
+}
+
 // A helpText is what --help prints.
 type helpText struct {
 	strings.Builder

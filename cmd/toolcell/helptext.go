@@ -45,7 +45,6 @@ var examples = map[string][]string{
 	"toolcell doctor":            {"toolcell doctor", "toolcell doctor --json"},
 	"toolcell version":           {"toolcell version", "toolcell version --json"},
 	"toolcell completion":        {"source <(toolcell completion bash)", "toolcell completion fish | source"},
-	"toolcell man":               {"toolcell man | man -l -", "toolcell man >~/.local/share/man/man1/toolcell.1"},
 	"toolcell help":              {"toolcell help settings", "toolcell help images pull"},
 }
 

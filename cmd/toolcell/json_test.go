@@ -20,7 +20,6 @@ var withoutJSON = map[string]string{
 	"packages compile": "it is started by toolcell, and prints nothing",
 	"completion":       "its output is a script",
 	"__complete":       "its output is for those scripts",
-	"man":              "its output is a manual page",
 }
 
 // printing are command lines of every other command that print to standard output.
@@ -70,7 +69,7 @@ var (
 	// emptyHere print a note only, since there is nothing to show.
 	emptyHere = []string{"approvals list", "images list", "packages list", "servers tools", "servers search anything"}
 	// textOnly have no --json.
-	textOnly = []string{"--help", "--version", "exec --help", "help", "completion bash", "man", "__complete zsh "}
+	textOnly = []string{"--help", "--version", "exec --help", "help", "completion bash", "__complete zsh "}
 )
 
 // failing are command lines of every command that has --json that fail before or after

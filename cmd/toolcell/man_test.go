@@ -3,7 +3,6 @@ package main
 import (
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -14,25 +13,13 @@ import (
 )
 
 // TestManPageIsClean: the checker of manual pages has nothing to say, not even
-// of style, and a reader finds every command, flag and setting.
+// of style, and a reader finds every command, flag and setting, in the words of help.
 func TestManPageIsClean(t *testing.T) {
-	t.Setenv("SOURCE_DATE_EPOCH", "86400")
-	file, err := os.Create(filepath.Join(t.TempDir(), "toolcell.1"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	if err := newCommandLine(&console.Streams{Out: file, Err: os.Stderr}).Run([]string{"toolcell", "man"}); err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(file.Name())
+	text, err := os.ReadFile("toolcell.1")
 	if err != nil {
 		t.Fatal(err)
 	}
 	page := string(text)
-	if !strings.HasPrefix(page, `.TH TOOLCELL 1 "1970-01-02" "toolcell `) {
-		t.Errorf("begins %.60q", page)
-	}
 	if _, err := exec.LookPath("mandoc"); err != nil {
 		t.Skip("needs mandoc: apt-get install mandoc")
 	}
@@ -47,25 +34,28 @@ func TestManPageIsClean(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shownPage := bold.Replace(string(out))
+	shownPage := oneSpace(bold.Replace(string(out)))
 	var want []string
 	for _, k := range settings.All {
-		want = append(want, dashed(k.Name)+", "+k.Env)
+		want = append(want, dashed(k.Name)+", "+k.Env, strings.ReplaceAll(k.Usage, "`", "")[1:])
 	}
 	var look func(above string, all []*cli.Command)
 	look = func(above string, all []*cli.Command) {
 		for _, c := range shown(all) {
 			if len(c.Subcommands) == 0 {
-				want = append(want, above+" "+c.Name)
+				want = append(want, strings.TrimSpace(above+" "+c.Name+" "+c.ArgsUsage), c.Usage[1:], oneSpace(c.Description))
 			}
 			for _, f := range c.Flags {
 				want = append(want, dashed(f.Names()[0]))
+				if !isSetting(f) {
+					want = append(want, about(f)[1:]) // its first letter is a capital there
+				}
 			}
 			look(above+" "+c.Name, c.Subcommands)
 		}
 	}
 	look("toolcell", newCommandLine(&console.Streams{}).Commands)
-	want = append(want, "128+n", "NO_COLOR", "toolcell exec -c 'print(1+1)'", "[-i] [-c CODE | FILE | -] [ARGUMENT…]")
+	want = append(want, "128+n", "NO_COLOR", "toolcell exec -c 'print(1+1)'")
 	if missing := slices.DeleteFunc(want, func(w string) bool { return strings.Contains(shownPage, w) }); len(missing) > 0 {
 		t.Errorf("the page does not have %q\n%s", missing, shownPage)
 	}
@@ -81,19 +71,4 @@ var bold = func() *strings.Replacer {
 	return strings.NewReplacer(append(pairs, "…\b…", "…")...)
 }()
 
-func TestRoffTakesNothingForAMacro(t *testing.T) {
-	for in, want := range map[string]string{
-		".SH x":   `\&.SH x`,
-		"'quoted": `\&\(aqquoted`,
-		`a\fB-b`:  `a\efB\-b`,
-		"… é":     `\[u2026] \[u00E9]`,
-		"plain":   "plain",
-	} {
-		if got := escapeRoff(in); got != want {
-			t.Errorf("escapeRoff(%q) = %q, want %q", in, got, want)
-		}
-	}
-	if got := quoted(`say "x"`); got != `"say \(dqx\(dq"` {
-		t.Errorf("quoted: %s", got)
-	}
-}
+func oneSpace(s string) string { return strings.Join(strings.Fields(s), " ") }
