@@ -13,7 +13,6 @@ import (
 	"github.com/toolcell/toolcell/bridge/script"
 	"github.com/toolcell/toolcell/internal/requirement"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
-	"github.com/toolcell/toolcell/mcpproxy/policy/packages"
 )
 
 // PackagesDir is where a sandbox finds the packages of a run's script. The runner puts
@@ -24,7 +23,7 @@ const PackagesDir = "/run/toolcell/packages"
 type Needs struct {
 	Python   requirement.Specifier
 	Packages []requirement.Requirement
-	Grant    *packages.Grant
+	Grant    *policy.PackageGrant
 	File     string    // of the script, if it is one
 	Before   time.Time // uploads from then on do not count; zero is none
 }
@@ -138,7 +137,7 @@ func (p plan) packageNames(o Options) (may, listed func(name string) bool) {
 	if o.Packages == nil {
 		return nil, nil
 	}
-	grant := func(name string) (*packages.Grant, error) {
+	grant := func(name string) (*policy.PackageGrant, error) {
 		r, err := requirement.Parse(name)
 		if err != nil {
 			return nil, err
@@ -151,7 +150,7 @@ func (p plan) packageNames(o Options) (may, listed func(name string) bool) {
 	}
 	listed = func(name string) bool {
 		g, err := grant(name)
-		return err == nil && (g.Index != packages.DefaultIndex || g.Names(name))
+		return err == nil && (g.Index != policy.DefaultIndex || g.Names(name))
 	}
 	return may, listed
 }

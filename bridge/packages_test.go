@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/mcpproxy/policy"
-	"github.com/toolcell/toolcell/mcpproxy/policy/packages"
 	"github.com/toolcell/toolcell/oci"
 )
 
@@ -75,7 +74,7 @@ func TestScriptGetsItsPackages(t *testing.T) {
 	if r.IsError() || !f.mounted() || said != "fetching" {
 		t.Errorf("got %+v, mounted: %v, said %q", r, f.mounted(), said)
 	}
-	if n := f.needs[0]; n.File != "x.py" || n.requirements()[0] != "six>=1" || n.Grant.Index != packages.DefaultIndex {
+	if n := f.needs[0]; n.File != "x.py" || n.requirements()[0] != "six>=1" || n.Grant.Index != policy.DefaultIndex {
 		t.Errorf("needs: %+v", n)
 	}
 	if got := f.mounts[0].Python; !slices.Equal(got.Preload, []string{"six"}) || !got.Alone {
@@ -206,7 +205,7 @@ func TestPackagesAreAskedForAfterPrivateReads(t *testing.T) {
 			t.Fatalf("%s: %s", name, got)
 		}
 		got := run(c.code)
-		if asked := strings.Contains(got, "private data was read before, from notes.read; what packages are asked for gets to "+packages.DefaultIndex); asked != c.asked {
+		if asked := strings.Contains(got, "private data was read before, from notes.read; what packages are asked for gets to "+policy.DefaultIndex); asked != c.asked {
 			t.Errorf("%s: got %s", name, got)
 		}
 		f.mu.Lock()

@@ -58,7 +58,6 @@ var imports = map[string][]string{
 	"mcpproxy/policy":            {"mcpproxy/policy/..."},
 	"mcpproxy/policy/condition":  {"mcpproxy/policy/rule"},
 	"mcpproxy/policy/hosts":      {"mcpproxy/policy/rule"},
-	"mcpproxy/policy/packages":   {"mcpproxy/policy/hosts", "mcpproxy/policy/rule"},
 	"mcpproxy/policy/rule":       {},
 	"mcpproxy/redact":            {"mcpproxy/config"},
 	"mcpproxy/search":            {},

@@ -13,7 +13,6 @@ import (
 	"github.com/toolcell/toolcell/internal/toml"
 	"github.com/toolcell/toolcell/mcpproxy/policy/condition"
 	"github.com/toolcell/toolcell/mcpproxy/policy/hosts"
-	"github.com/toolcell/toolcell/mcpproxy/policy/packages"
 	"github.com/toolcell/toolcell/mcpproxy/policy/rule"
 )
 
@@ -49,7 +48,7 @@ func parseRules(source, name string) (*rules, error) {
 	if err != nil {
 		return nil, fmt.Errorf("policy %s: %w", name, err)
 	}
-	r := &rules{file: name, packages: packages.Default()}
+	r := &rules{file: name, packages: defaultPackages()}
 	if err := r.parse(rule.At(nil, top)); err != nil {
 		return nil, fmt.Errorf("policy %s, %w", name, err)
 	}
@@ -73,7 +72,7 @@ func (r *rules) parse(top rule.Value) error {
 		case "network":
 			r.network, err = hosts.Parse(f)
 		case "packages":
-			r.packages, err = packages.Parse(f)
+			r.packages, err = parsePackages(f)
 		default:
 			err = f.UnknownKey("approvals", "default", "network", "packages", "servers")
 		}

@@ -5,7 +5,6 @@ import (
 
 	"github.com/toolcell/toolcell/internal/requirement"
 	"github.com/toolcell/toolcell/mcpproxy/policy/hosts"
-	"github.com/toolcell/toolcell/mcpproxy/policy/packages"
 )
 
 // GrantNetwork returns what a run may reach whose call asked for these targets, as
@@ -22,8 +21,8 @@ func (r *Run) GrantNetwork(targets []string) (*hosts.Grant, error) {
 }
 
 // GrantPackages returns what a script gets that names these packages, as
-// packages.Rules.Grant does.
-func (r *Run) GrantPackages(wanted []requirement.Requirement) (*packages.Grant, error) {
+// packageRules.Grant does.
+func (r *Run) GrantPackages(wanted []requirement.Requirement) (*PackageGrant, error) {
 	rules, file, err := r.grantedBy()
 	if err != nil {
 		return nil, fmt.Errorf("%w; no packages may be used until this is fixed", err)
@@ -42,7 +41,7 @@ func (r *Run) grantedBy() (granting *rules, file string, err error) {
 	case r.rules != nil:
 		return r.rules, r.policy.name(), nil
 	case r.free:
-		return &rules{packages: packages.Default()}, r.policy.name(), nil
+		return &rules{packages: defaultPackages()}, r.policy.name(), nil
 	}
 	return nil, "", errNoRules
 }

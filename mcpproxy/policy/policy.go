@@ -1,6 +1,7 @@
 // Package policy decides what code may call of the user's servers, how often, and
-// what only with the user's consent, by one TOML file of the user's. The sections about the
-// network and packages are those of hosts and packages below it, which a Run grants by.
+// what only with the user's consent, by one TOML file of the user's, and which Python packages
+// its scripts may use. A Run grants hosts by the section about the network, which is that of
+// hosts below it.
 //
 // The file is read again when it has changed, and a run keeps the rules that it
 // began with. It fails closed: with a file that cannot be read or understood, or

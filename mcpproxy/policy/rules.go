@@ -9,7 +9,6 @@ import (
 	"github.com/toolcell/toolcell/internal/toml"
 	"github.com/toolcell/toolcell/mcpproxy/policy/condition"
 	"github.com/toolcell/toolcell/mcpproxy/policy/hosts"
-	"github.com/toolcell/toolcell/mcpproxy/policy/packages"
 	"github.com/toolcell/toolcell/mcpproxy/policy/rule"
 )
 
@@ -18,7 +17,7 @@ type rules struct {
 	file     string     // as messages name it
 	sections []*section // what says more about its servers first, [default] last
 	network  hosts.Rules
-	packages packages.Rules
+	packages packageRules
 
 	approvals string // one of those below, or "", which is the first
 }

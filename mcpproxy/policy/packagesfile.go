@@ -1,4 +1,4 @@
-package packages
+package policy
 
 import (
 	"errors"
@@ -16,9 +16,9 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/policy/rule"
 )
 
-// Parse takes the section [packages].
-func Parse(v rule.Value) (Rules, error) {
-	p := Default()
+// parsePackages takes the section [packages].
+func parsePackages(v rule.Value) (packageRules, error) {
+	p := defaultPackages()
 	fields, err := v.Fields()
 	if err != nil {
 		return p, err
@@ -29,7 +29,7 @@ func Parse(v rule.Value) (Rules, error) {
 		case "allow":
 			err = p.parseAllow(f)
 		case "deny":
-			p.deny, err = parseNames(f)
+			p.deny, err = parsePackageNames(f)
 		case "ask":
 			err = p.parseAsk(f)
 		case "index":
@@ -47,9 +47,9 @@ func Parse(v rule.Value) (Rules, error) {
 				err = f.Errorf("it must be more than 0")
 			}
 		case "files":
-			p.files, err = parseHosts(f)
+			p.files, err = parseFileHosts(f)
 		case "preload":
-			p.preload, err = parseModules(f)
+			p.preload, err = parsePreload(f)
 		case "credential":
 			login = f
 			p.login, err = parseLogin(f)
@@ -93,7 +93,7 @@ func parseLogin(v rule.Value) (*indexLogin, error) {
 }
 
 // parseAllow takes "any", "none", or a list of packages.
-func (p *Rules) parseAllow(v rule.Value) (err error) {
+func (p *packageRules) parseAllow(v rule.Value) (err error) {
 	switch v.Any() {
 	case "any":
 		return nil
@@ -105,12 +105,12 @@ func (p *Rules) parseAllow(v rule.Value) (err error) {
 		return v.Errorf(`it must be "any", "none", or a list of packages such as ["pandas", "numpy>=2"]`)
 	}
 	p.allowListed = true
-	p.allow, err = parseList(v)
+	p.allow, err = parsePackageList(v)
 	return err
 }
 
 // parseAsk takes "any" or a list of packages.
-func (p *Rules) parseAsk(v rule.Value) (err error) {
+func (p *packageRules) parseAsk(v rule.Value) (err error) {
 	if v.Any() == "any" {
 		p.askAny = true
 		return nil
@@ -118,26 +118,26 @@ func (p *Rules) parseAsk(v rule.Value) (err error) {
 	if _, isList := v.List(); !isList {
 		return v.Errorf(`it must be "any", or a list of packages such as ["pandas", "numpy>=2"]`)
 	}
-	p.ask, err = parseList(v)
+	p.ask, err = parsePackageList(v)
 	return err
 }
 
-// parseList takes packages, each once.
-func parseList(v rule.Value) ([]requirement.Requirement, error) {
-	all, err := parseNames(v)
+// parsePackageList takes packages, each once.
+func parsePackageList(v rule.Value) ([]requirement.Requirement, error) {
+	all, err := parsePackageNames(v)
 	if err != nil {
 		return nil, err
 	}
 	for i, a := range all {
-		if _, twice := find(all[:i], a.Name); twice {
+		if _, twice := findPackage(all[:i], a.Name); twice {
 			return nil, v.Errorf("%q is there twice; write its versions as in \"%s>=2,<3\"", a.Name, a.Name)
 		}
 	}
 	return all, nil
 }
 
-// parseNames takes packages, each a name and perhaps versions.
-func parseNames(v rule.Value) ([]requirement.Requirement, error) {
+// parsePackageNames takes packages, each a name and perhaps versions.
+func parsePackageNames(v rule.Value) ([]requirement.Requirement, error) {
 	lines, err := v.Texts()
 	if err != nil {
 		return nil, err
@@ -236,8 +236,8 @@ func parseCount(v rule.Value) (int, error) {
 	return int(n), nil
 }
 
-// parseHosts takes hosts, each HOST or HOST:PORT.
-func parseHosts(v rule.Value) ([]string, error) {
+// parseFileHosts takes hosts, each HOST or HOST:PORT.
+func parseFileHosts(v rule.Value) ([]string, error) {
 	texts, err := v.Texts()
 	if err != nil {
 		return nil, err
@@ -263,7 +263,7 @@ func parseHosts(v rule.Value) ([]string, error) {
 	return all, nil
 }
 
-func parseModules(v rule.Value) ([]string, error) {
+func parsePreload(v rule.Value) ([]string, error) {
 	modules, err := v.Texts()
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package packages
+package policy
 
 import (
 	"slices"
@@ -11,23 +11,23 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/policy/rule"
 )
 
-// grant returns what a script gets that names these packages, under the section [packages].
-func grant(t *testing.T, section string, names ...string) (*Grant, error) {
+// grantPackages returns what a script gets that names these packages, under the section [packages].
+func grantPackages(t *testing.T, section string, names ...string) (*PackageGrant, error) {
 	t.Helper()
-	rules, err := rulesOf(t, section)
+	rules, err := packageRulesOf(t, section)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return rules.Grant(wanted(t, names...), "policy.toml")
 }
 
-func rulesOf(t *testing.T, section string) (*Rules, error) {
+func packageRulesOf(t *testing.T, section string) (*packageRules, error) {
 	t.Helper()
 	keys, err := toml.Decode([]byte(section))
 	if err != nil {
 		t.Fatal(err)
 	}
-	rules, err := Parse(rule.At(toml.Key{"packages"}, keys))
+	rules, err := parsePackages(rule.At(toml.Key{"packages"}, keys))
 	return &rules, err
 }
 
@@ -55,7 +55,7 @@ func TestPackagesThatAScriptNames(t *testing.T) {
 		{`deny = "Evil.Package"`, "evil-package>=1", `[packages] deny = "evil-package"`},
 		{`deny = "evil<2"`, "evil>=1", ""}, // the resolver may find a version that is not denied
 	} {
-		_, err := grant(t, c.policy, c.name)
+		_, err := grantPackages(t, c.policy, c.name)
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %s: got %v, want %q", c.policy, c.name, err, c.want)
 		}
@@ -63,7 +63,7 @@ func TestPackagesThatAScriptNames(t *testing.T) {
 }
 
 func TestPackagesThatWereChosen(t *testing.T) {
-	g, err := grant(t, "allow = ['pandas', 'numpy>=2']\ndeny = ['evil', 'urllib3<2']", "pandas")
+	g, err := grantPackages(t, "allow = ['pandas', 'numpy>=2']\ndeny = ['evil', 'urllib3<2']", "pandas")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ maxCount = 10
 maxTime = "90s"
 files = ["Files.example", "other.example:8443"]
 preload = ["pandas", "matplotlib.pyplot"]`
-	g, err := grant(t, all)
+	g, err := grantPackages(t, all)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,16 +104,16 @@ preload = ["pandas", "matplotlib.pyplot"]`
 		!slices.Equal(g.Files, []string{"files.example", "other.example:8443"}) || len(g.Preload) != 2 {
 		t.Errorf("got %+v", g)
 	}
-	g, _ = grant(t, "")
+	g, _ = grantPackages(t, "")
 	if g.Index != DefaultIndex || g.ExcludeNewer != 72*time.Hour || g.MaxBytes != 500e6 || len(g.Files) != 1 || g.Preload != nil {
 		t.Errorf("by default: %+v", g)
 	}
 	// Another index may have no upload times: then nothing would be old enough.
-	g, _ = grant(t, "index = 'https://pypi.example/simple'")
+	g, _ = grantPackages(t, "index = 'https://pypi.example/simple'")
 	if g.ExcludeNewer != 0 || g.Files != nil {
 		t.Errorf("of another index: %+v", g)
 	}
-	g, _ = grant(t, "excludeNewer = 0")
+	g, _ = grantPackages(t, "excludeNewer = 0")
 	if g.ExcludeNewer != 0 {
 		t.Errorf("switched off: %+v", g)
 	}
@@ -121,12 +121,12 @@ preload = ["pandas", "matplotlib.pyplot"]`
 
 func TestCredentialOfAnIndex(t *testing.T) {
 	const section = "index = 'https://x.example/simple'\ncredential = { user = '${env:TEST_INDEX_USER}', password = 'pre-${env:TEST_INDEX_TOKEN}' }"
-	if _, err := grant(t, section); err == nil || !strings.Contains(err.Error(), "the variable TEST_INDEX_USER is not set") {
+	if _, err := grantPackages(t, section); err == nil || !strings.Contains(err.Error(), "the variable TEST_INDEX_USER is not set") {
 		t.Errorf("without variables: %v", err)
 	}
 	t.Setenv("TEST_INDEX_USER", "me")
 	t.Setenv("TEST_INDEX_TOKEN", "secret")
-	g, err := grant(t, section)
+	g, err := grantPackages(t, section)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func TestCredentialOfAnIndex(t *testing.T) {
 		t.Errorf("got %+v", c)
 	}
 	t.Setenv("TEST_INDEX_USER", "a:b")
-	if _, err := grant(t, section); err == nil || strings.Contains(err.Error(), "secret") {
+	if _, err := grantPackages(t, section); err == nil || strings.Contains(err.Error(), "secret") {
 		t.Errorf("a colon: %v", err)
 	}
 }
@@ -166,7 +166,7 @@ func TestPackageSettingsThatAreWrong(t *testing.T) {
 		`files = ["https://x"]`:                                           "write the host alone",
 		`preload = ["import os; os.system('x')"]`:                         "not the name of a module",
 	} {
-		_, err := rulesOf(t, text)
+		_, err := packageRulesOf(t, text)
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "[packages] ") {
 			t.Errorf("%s: got %v, want %q", text, err, want)
 		}
@@ -189,7 +189,7 @@ func TestPackagesAsk(t *testing.T) {
 		{"ask = ['numpy']\nallow = ['numpy']", "numpy", "", false},
 		{`ask = []`, "pandas", "", false},
 	} {
-		g, err := grant(t, tt.policy, tt.name)
+		g, err := grantPackages(t, tt.policy, tt.name)
 		if tt.denied {
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("%s: %s: %v; want %q", tt.policy, tt.name, err, tt.want)
@@ -200,7 +200,7 @@ func TestPackagesAsk(t *testing.T) {
 			t.Errorf("%s: %s: %+v, %v; want %q", tt.policy, tt.name, g, err, tt.want)
 		}
 	}
-	g, err := grant(t, "allow = ['pandas<3']\nask = ['pandas>=1', 'numpy>=2']", "numpy", "pandas")
+	g, err := grantPackages(t, "allow = ['pandas<3']\nask = ['pandas>=1', 'numpy>=2']", "numpy", "pandas")
 	if err != nil || !slices.Equal(g.Constraints, []string{"pandas<3", "numpy>=2"}) || len(g.Ask) != 1 {
 		t.Fatalf("%+v, %v", g, err)
 	}
@@ -212,13 +212,13 @@ func TestPackagesAsk(t *testing.T) {
 	}
 }
 
-// TestZeroValuesGrantNothing: rules that were not read, and a grant that they have not made.
-func TestZeroValuesGrantNothing(t *testing.T) {
-	var rules Rules
+// TestZeroValuesGrantNoPackages: rules that were not read, and a grant that they have not made.
+func TestZeroValuesGrantNoPackages(t *testing.T) {
+	var rules packageRules
 	if g, err := rules.Grant(wanted(t, "six"), "policy.toml"); err == nil {
 		t.Errorf("no rules grant %+v", g)
 	}
-	for name, g := range map[string]*Grant{"nil": nil, "zero": {}} {
+	for name, g := range map[string]*PackageGrant{"nil": nil, "zero": {}} {
 		if g.Check("six", "1.0") == nil || g.Listed(wanted(t, "six")[0]) || g.Names("six") {
 			t.Errorf("a %s grant has packages", name)
 		}

@@ -1,9 +1,4 @@
-// Package packages says which Python packages scripts may use, and where they come from: the
-// section [packages] of a policy, and what one script is granted under it.
-//
-// Deny wins, also over what another package needs. The login of an index is for the host
-// alone.
-package packages
+package policy
 
 import (
 	"encoding/base64"
@@ -30,9 +25,9 @@ const (
 // name that is easily mistaken for another are mostly found and removed within it.
 const defaultExcludeNewer = 3 * 24 * time.Hour
 
-// Rules are the section [packages] of a policy: which packages scripts get, and where
+// packageRules are the section [packages] of a policy: which packages scripts get, and where
 // they come from. The zero value grants none.
-type Rules struct {
+type packageRules struct {
 	allow        []requirement.Requirement // of names and versions
 	allowListed  bool                      // only those of allow; else any
 	deny         []requirement.Requirement
@@ -52,7 +47,7 @@ type Rules struct {
 type indexLogin struct{ user, password string }
 
 // credential fills in the values, for HTTP's basic authentication (RFC 7617).
-func (l *indexLogin) credential(lookup func(string) (string, bool)) (*Credential, error) {
+func (l *indexLogin) credential(lookup func(string) (string, bool)) (*IndexCredential, error) {
 	user, _, err := rule.Expand(l.user, lookup)
 	if err != nil {
 		return nil, fmt.Errorf("[packages] credential: the user: %w", err)
@@ -65,25 +60,26 @@ func (l *indexLogin) credential(lookup func(string) (string, bool)) (*Credential
 		return nil, fmt.Errorf("[packages] credential: the password: %w", err)
 	}
 	encoded := base64.StdEncoding.EncodeToString([]byte(user + ":" + password))
-	return &Credential{"Basic " + encoded, []string{encoded, password}}, nil
+	return &IndexCredential{"Basic " + encoded, []string{encoded, password}}, nil
 }
 
-// An Credential is what requests to the index carry. It enters no sandbox.
-type Credential struct {
+// An IndexCredential is what requests to the index carry. It is for the host alone and enters no
+// sandbox.
+type IndexCredential struct {
 	Authorization string   // the header
 	Secrets       []string // the parts of it that must not be seen
 }
 
-var errNoRules = errors.New("there are no rules for packages, so none may be used")
+var errNoPackages = errors.New("there are no rules for packages, so none may be used")
 
-// Default returns the rules of a policy without that section.
-func Default() Rules {
-	return Rules{index: DefaultIndex, maxBytes: 500_000_000, maxCount: 200, maxTime: 2 * time.Minute}
+// defaultPackages returns the rules of a policy without that section.
+func defaultPackages() packageRules {
+	return packageRules{index: DefaultIndex, maxBytes: 500_000_000, maxCount: 200, maxTime: 2 * time.Minute}
 }
 
-// A Grant is what a script that names packages may get, and from where. Check refuses every
+// A PackageGrant is what a script that names packages may get, and from where. Check refuses every
 // package if the grant is nil or the zero Grant.
-type Grant struct {
+type PackageGrant struct {
 	Ask          rule.Reasons  // what the user has to allow before any is used; nil is nothing
 	Index        string        // the address of a simple index
 	Files        []string      // hosts, HOST or HOST:PORT, beside the index's own, that files may come from
@@ -93,20 +89,20 @@ type Grant struct {
 	MaxCount     int
 	MaxTime      time.Duration
 	Preload      []string // modules that may be imported ahead of a run
-	Credential   *Credential
+	Credential   *IndexCredential
 
-	rules *Rules
+	rules *packageRules
 	file  string
 }
 
 // Grant returns what a script gets that names these packages, once the user has
 // allowed what its Ask names. One that the rules neither allow nor ask about is an
 // error that names the rule, and file, in which the user can change it.
-func (p *Rules) Grant(wanted []requirement.Requirement, file string) (*Grant, error) {
+func (p *packageRules) Grant(wanted []requirement.Requirement, file string) (*PackageGrant, error) {
 	if p.index == "" {
-		return nil, errNoRules
+		return nil, errNoPackages
 	}
-	g := &Grant{
+	g := &PackageGrant{
 		Index: p.index, Files: p.files, MaxBytes: p.maxBytes, MaxCount: p.maxCount, MaxTime: p.maxTime, Preload: p.preload,
 		rules: p, file: file,
 	}
@@ -139,13 +135,13 @@ func (p *Rules) Grant(wanted []requirement.Requirement, file string) (*Grant, er
 }
 
 // checkWanted checks a package that a script names.
-func (g *Grant) checkWanted(w requirement.Requirement) error {
+func (g *PackageGrant) checkWanted(w requirement.Requirement) error {
 	for _, d := range g.rules.deny {
 		if d.Name == w.Name && d.Specifier.String() == "" {
 			return g.denied(w.Name, d)
 		}
 	}
-	if _, listed := find(g.rules.allow, w.Name); listed {
+	if _, listed := findPackage(g.rules.allow, w.Name); listed {
 		return nil
 	}
 	if rule, ok := g.rules.askRule(w.Name); ok {
@@ -160,33 +156,33 @@ func (g *Grant) checkWanted(w requirement.Requirement) error {
 
 // Listed reports whether [packages] allow lists a package, and the code asks for no other
 // versions of it and no extras.
-func (g *Grant) Listed(w requirement.Requirement) bool {
+func (g *PackageGrant) Listed(w requirement.Requirement) bool {
 	if g == nil || g.rules == nil || w.Extras != nil || w.Marker != "" {
 		return false
 	}
-	a, listed := find(g.rules.allow, w.Name)
+	a, listed := findPackage(g.rules.allow, w.Name)
 	versions := w.Specifier.String()
 	return listed && (versions == "" || versions == a.Specifier.String())
 }
 
 // Names reports whether [packages] names a package, in allow or in ask.
-func (g *Grant) Names(name string) bool {
+func (g *PackageGrant) Names(name string) bool {
 	if g == nil || g.rules == nil {
 		return false
 	}
 	if plain, err := requirement.Name(name); err == nil {
-		_, named := find(g.rules.bounds(), plain)
+		_, named := findPackage(g.rules.bounds(), plain)
 		return named
 	}
 	return false
 }
 
 // Asks reports whether some package has to be asked for.
-func (p *Rules) Asks() bool { return p.askAny || len(p.ask) > 0 }
+func (p *packageRules) Asks() bool { return p.askAny || len(p.ask) > 0 }
 
 // askRule returns the entry of ask that names a package.
-func (p *Rules) askRule(name string) (rule string, ok bool) {
-	if a, listed := find(p.ask, name); listed {
+func (p *packageRules) askRule(name string) (rule string, ok bool) {
+	if a, listed := findPackage(p.ask, name); listed {
 		return a.String(), true
 	}
 	return "any", p.askAny
@@ -194,17 +190,17 @@ func (p *Rules) askRule(name string) (rule string, ok bool) {
 
 // bounds are the entries that say which versions packages may have. Of two about one
 // package, that of allow counts.
-func (p *Rules) bounds() []requirement.Requirement {
+func (p *packageRules) bounds() []requirement.Requirement {
 	all := slices.Clone(p.allow)
 	for _, a := range p.ask {
-		if _, listed := find(p.allow, a.Name); !listed {
+		if _, listed := findPackage(p.allow, a.Name); !listed {
 			all = append(all, a)
 		}
 	}
 	return all
 }
 
-func find(all []requirement.Requirement, name string) (requirement.Requirement, bool) {
+func findPackage(all []requirement.Requirement, name string) (requirement.Requirement, bool) {
 	i := slices.IndexFunc(all, func(r requirement.Requirement) bool { return r.Name == name })
 	if i < 0 {
 		return requirement.Requirement{}, false
@@ -212,15 +208,15 @@ func find(all []requirement.Requirement, name string) (requirement.Requirement, 
 	return all[i], true
 }
 
-func (g *Grant) denied(name string, by requirement.Requirement) error {
+func (g *PackageGrant) denied(name string, by requirement.Requirement) error {
 	return fmt.Errorf("policy %s, [packages] deny = %q: the package %q is not allowed", g.file, by, name)
 }
 
 // Check checks a package that was chosen: one that the script names, or one that
 // another needs.
-func (g *Grant) Check(name, version string) error {
+func (g *PackageGrant) Check(name, version string) error {
 	if g == nil || g.rules == nil {
-		return errNoRules
+		return errNoPackages
 	}
 	name, err := requirement.Name(name)
 	if err != nil {
@@ -235,9 +231,9 @@ func (g *Grant) Check(name, version string) error {
 			return g.denied(name+" "+text.Bound(version, 40), d)
 		}
 	}
-	if a, ok := find(g.rules.bounds(), name); ok && !a.Specifier.Allows(v) {
+	if a, ok := findPackage(g.rules.bounds(), name); ok && !a.Specifier.Allows(v) {
 		key := "allow"
-		if _, listed := find(g.rules.allow, name); !listed {
+		if _, listed := findPackage(g.rules.allow, name); !listed {
 			key = "ask"
 		}
 		return fmt.Errorf("policy %s, [packages] %s = %q: version %s of the package %q is not allowed", g.file, key, a, text.Bound(version, 40), name)
