@@ -21,7 +21,7 @@ import (
 
 	"github.com/toolcell/toolcell/oci/container"
 	"github.com/toolcell/toolcell/oci/doctor"
-	"github.com/toolcell/toolcell/oci/kernelfile"
+	"github.com/toolcell/toolcell/oci/host"
 	"github.com/toolcell/toolcell/oci/pool"
 	"github.com/toolcell/toolcell/oci/spec"
 	"github.com/toolcell/toolcell/oci/template"
@@ -45,7 +45,7 @@ func Open(dir string, uid, gid uint32) (*Runtime, error) {
 	}
 	r := &Runtime{containers: e, uid: uid, gid: gid}
 	r.pool = pool.New(e, pool.Source{
-		MemoryAvailable: kernelfile.MemoryAvailable,
+		MemoryAvailable: host.MemoryAvailable,
 		Template: func(p spec.Process, h spec.Host) (pool.Template, error) {
 			t, err := template.New(e, p, h)
 			if err != nil {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/oci/container"
-	"github.com/toolcell/toolcell/oci/kernelfile"
+	"github.com/toolcell/toolcell/oci/host"
 	"github.com/toolcell/toolcell/oci/ocitest"
 	"github.com/toolcell/toolcell/oci/pool"
 	"github.com/toolcell/toolcell/oci/spec"
@@ -292,7 +292,7 @@ func TestDeadStandbyFallsBackToAColdStart(t *testing.T) {
 			l := newLab(t, pool.Options{}, nil, map[string]string{})
 			made := make(chan struct{}, 100)
 			l.r.pool = pool.New(l.r.containers, pool.Source{
-				MemoryAvailable: kernelfile.MemoryAvailable,
+				MemoryAvailable: host.MemoryAvailable,
 				Template: func(p spec.Process, h spec.Host) (pool.Template, error) {
 					tmpl, err := template.New(l.r.containers, p, h)
 					return deadForks{tmpl, made}, err

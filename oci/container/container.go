@@ -14,8 +14,7 @@ import (
 	"github.com/opencontainers/cgroups"
 	"github.com/opencontainers/cgroups/manager"
 	"github.com/opencontainers/runc/libcontainer"
-	"github.com/toolcell/toolcell/oci/idmap"
-	"github.com/toolcell/toolcell/oci/kernelfile"
+	"github.com/toolcell/toolcell/oci/host"
 	"golang.org/x/sys/unix"
 )
 
@@ -29,7 +28,7 @@ type Sandbox interface {
 	Wait() (Exit, error)
 	Cgroup() (cgroups.Manager, error)
 	// Counter reads the counter of a controller of its cgroup
-	// (kernelfile.ReadCounter).
+	// (host.ReadCounter).
 	Counter(controller string) ([]byte, error)
 	// CgroupPersists reports whether the cgroup outlives Wait, even one of
 	// systemd's, unless the first process was killed.
@@ -45,7 +44,7 @@ type Sandbox interface {
 type Container struct {
 	c       *libcontainer.Container
 	process *libcontainer.Process
-	uid     *idmap.Slot // the code's on the host; nil if it is that of others too
+	uid     *host.IDSlot // the code's on the host; nil if it is that of others too
 }
 
 // PID returns the id of the first process on the host, 0 if there is none.
@@ -83,7 +82,7 @@ func (s *Container) Counter(controller string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return kernelfile.ReadCounter(m, controller)
+	return host.ReadCounter(m, controller)
 }
 
 // Cgroup returns the manager of the container's cgroup.

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/oci/host"
-	"github.com/toolcell/toolcell/oci/kernelfile"
 	"github.com/toolcell/toolcell/oci/pid1"
 )
 
@@ -75,7 +74,7 @@ func (f *Freezer) Still() bool {
 		return allStopped(f.s.PID())
 	}
 	events, err := os.ReadFile(filepath.Join(f.dir, "cgroup.events"))
-	return err == nil && kernelfile.Number(events, "frozen") == 1
+	return err == nil && host.Number(events, "frozen") == 1
 }
 
 func (f *Freezer) setFrozen(state string) error {

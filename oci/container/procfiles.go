@@ -43,7 +43,7 @@ func (r *Runtime) procFiles(dir string, h spec.Host, memory int64) (at string, e
 }
 
 // makeSearchable makes a folder in which every user may look up files, whatever our
-// umask is. idmap.Slots may have made it before, for root alone.
+// umask is. host.IDSlots may have made it before, for root alone.
 func makeSearchable(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err

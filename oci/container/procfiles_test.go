@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/toolcell/toolcell/oci/kernelfile"
+	"github.com/toolcell/toolcell/oci/host"
 	"github.com/toolcell/toolcell/oci/spec"
 )
 
@@ -24,20 +24,20 @@ func TestProcFilesAreMadeAgain(t *testing.T) {
 		}
 		file := filepath.Join(dir, "meminfo")
 		text, err := os.ReadFile(file)
-		if err != nil || kernelfile.Number(text, "MemTotal") != 64<<10 || kernelfile.Number(text, "MemAvailable") != 48<<10 {
+		if err != nil || host.Number(text, "MemTotal") != 64<<10 || host.Number(text, "MemAvailable") != 48<<10 {
 			t.Errorf("got %s, %v", text, err)
 		}
 		if err := os.Remove(file); err != nil {
 			t.Fatal(err)
 		}
 	}
-	host, err := os.ReadFile("/proc/meminfo")
+	ours, err := os.ReadFile("/proc/meminfo")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, limit := range []int64{0, 1 << 60} {
 		texts, err := procTexts(limit)
-		if got, want := kernelfile.Number(texts["/proc/meminfo"], "MemTotal"), kernelfile.Number(host, "MemTotal"); err != nil || got != want {
+		if got, want := host.Number(texts["/proc/meminfo"], "MemTotal"), host.Number(ours, "MemTotal"); err != nil || got != want {
 			t.Errorf("with a limit of %d there are %d kB, %v, want %d as the host has", limit, got, err, want)
 		}
 	}

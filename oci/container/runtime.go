@@ -13,7 +13,6 @@ import (
 	"github.com/sirupsen/logrus"
 	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/oci/host"
-	"github.com/toolcell/toolcell/oci/idmap"
 	"github.com/toolcell/toolcell/oci/pid1"
 	"github.com/toolcell/toolcell/oci/spec"
 )
@@ -31,7 +30,7 @@ type Runtime struct {
 	host     spec.Host
 	hostErr  error
 	copied   string          // this program, if sandboxes need a copy of it
-	uids     *idmap.Slots    // nil until the host was probed
+	uids     *host.IDSlots   // nil until the host was probed
 	cgroup   *instanceCgroup // the same, and nil where we make no cgroups
 
 	jobs   sync.WaitGroup // background work
@@ -83,7 +82,7 @@ func (r *Runtime) Close() error {
 
 // AcquireUID returns the host id of one sandbox's code, nil if there are none to
 // choose from. The caller releases it once everything in the sandbox has ended.
-func (r *Runtime) AcquireUID(from idmap.Range) *idmap.Slot {
+func (r *Runtime) AcquireUID(from host.IDRange) *host.IDSlot {
 	if from.Size <= 0 {
 		return nil
 	}
@@ -131,7 +130,7 @@ func (r *Runtime) Host() (spec.Host, error) {
 			r.host, err = spec.NewHost(h, r.mounts)
 		}
 		r.hostErr = err
-		r.uids = idmap.OpenSlots(r.host.OwnUIDs, h.EUID)
+		r.uids = host.OpenIDSlots(r.host.OwnUIDs, h.EUID)
 	})
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -177,7 +176,7 @@ func (r *Runtime) Start(p spec.Process, streams Streams, h spec.Host) (*Containe
 // launchAlone is launch with a host id that no other sandbox has. A template whose
 // forks have such ids needs none: no code of the user's runs in it.
 func (r *Runtime) launchAlone(p spec.Process, streams Streams, lifeline *os.File, h spec.Host) (*Container, error) {
-	var uid *idmap.Slot
+	var uid *host.IDSlot
 	if !p.Template || h.ForkUIDs().Size <= 0 {
 		uid = r.AcquireUID(h.CodeUIDs())
 	}

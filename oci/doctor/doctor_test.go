@@ -12,7 +12,6 @@ import (
 	"testing/fstest"
 
 	"github.com/toolcell/toolcell/oci/host"
-	"github.com/toolcell/toolcell/oci/idmap"
 	"github.com/toolcell/toolcell/oci/spec"
 	"golang.org/x/sys/unix"
 )
@@ -78,7 +77,7 @@ func (h fakeHost) facts() *hostFacts {
 		},
 		FileCaps: func(string) bool { return false },
 		host: host.Host{
-			EUID: 1000, UIDs: idmap.Map{Root: 1000, User: 100000}, GIDs: idmap.Map{Root: 1000, User: 100000},
+			EUID: 1000, UIDs: host.IDMap{Root: 1000, User: 100000}, GIDs: host.IDMap{Root: 1000, User: 100000},
 			Cgroup: host.Cgroup{Driver: host.CgroupSystemd, V2: true, Memory: true, PIDs: true, CPU: true, Swap: true},
 		},
 		needs: Needs{Limits: spec.Limits{Memory: 512 << 20, PIDs: 128}, Images: "/home/ann/.cache/toolcell", Python: "/usr/bin/python3"},
@@ -99,7 +98,7 @@ func stopped(step string, err error) func(*hostFacts) {
 func asRoot(admin bool) func(*hostFacts) {
 	return func(f *hostFacts) {
 		f.user, f.host.EUID, f.host.Admin = "root", 0, admin
-		f.host.UIDs, f.host.GIDs = idmap.Map{Root: idmap.Base, User: idmap.Base + 65534}, idmap.Map{Root: idmap.Base, User: idmap.Base + 65534}
+		f.host.UIDs, f.host.GIDs = host.IDMap{Root: host.BaseID, User: host.BaseID + 65534}, host.IDMap{Root: host.BaseID, User: host.BaseID + 65534}
 	}
 }
 
@@ -359,7 +358,7 @@ var fakeHosts = map[string]fakeHost{
 	"root of a user namespace": {
 		files: map[string]string{"proc/self/uid_map": "0 1000 1\n"},
 		change: both(asRoot(false), func(f *hostFacts) {
-			f.host.UIDs, f.host.GIDs = idmap.Map{Root: 0, User: -1}, idmap.Map{Root: 0, User: -1}
+			f.host.UIDs, f.host.GIDs = host.IDMap{Root: 0, User: -1}, host.IDMap{Root: 0, User: -1}
 		}),
 		checks: map[string]string{"RC-IDS-ROOT": ""},
 	},
@@ -696,7 +695,7 @@ func TestLookAt(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	inContainer := host.Host{UIDs: idmap.Map{Root: 65534, User: 65535}}
+	inContainer := host.Host{UIDs: host.IDMap{Root: 65534, User: 65535}}
 	if got := closedTo(filepath.Join(dir, "closed", "a"), inContainer); got != filepath.Join(dir, "closed") {
 		t.Errorf("closed to sandboxes: %q", got)
 	}

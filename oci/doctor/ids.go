@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/toolcell/toolcell/oci/idmap"
+	"github.com/toolcell/toolcell/oci/host"
 )
 
 // oneID describes the consequences of having no second id.
@@ -42,8 +42,8 @@ func idChecks(f *hostFacts) []Check {
 // subIDCheck looks for the user's lines in /etc/subuid and /etc/subgid.
 func subIDCheck(f *hostFacts) (Check, bool) {
 	none := func(file string, self int64) bool {
-		ranges := idmap.ParseSubIDs(strings.NewReader(f.Read(file)), f.user, f.host.EUID)
-		return idmap.AsUser(self, ranges).User < 0
+		ranges := host.ParseSubIDs(strings.NewReader(f.Read(file)), f.user, f.host.EUID)
+		return host.MapAsUser(self, ranges).User < 0
 	}
 	uids, gids := none("etc/subuid", f.host.UIDs.Root), none("etc/subgid", f.host.GIDs.Root)
 	where := "/etc/subuid and /etc/subgid have no line"
@@ -93,14 +93,14 @@ const subIDCount = 65536
 // freeIDs finds a range, at or above useradd's first, that overlaps no other
 // range, user or group.
 func freeIDs(f *hostFacts) (start int64, ok bool) {
-	var taken []idmap.Range
+	var taken []host.IDRange
 	for _, file := range []struct {
 		path     string
 		from, in int // the fields of the first id and of the number of them, -1: one
 	}{{"etc/subuid", 1, 2}, {"etc/subgid", 1, 2}, {"etc/passwd", 2, -1}, {"etc/group", 2, -1}} {
 		for s := bufio.NewScanner(strings.NewReader(f.Read(file.path))); s.Scan(); {
 			fields := strings.Split(strings.TrimSpace(s.Text()), ":")
-			r := idmap.Range{Size: 1}
+			r := host.IDRange{Size: 1}
 			if len(fields) <= max(file.from, file.in) {
 				continue
 			}
@@ -114,14 +114,14 @@ func freeIDs(f *hostFacts) (start int64, ok bool) {
 			}
 		}
 	}
-	slices.SortFunc(taken, func(a, b idmap.Range) int { return int(a.Start - b.Start) })
+	slices.SortFunc(taken, func(a, b host.IDRange) int { return int(a.Start - b.Start) })
 	start = 100000
 	for _, r := range taken {
 		if r.Start < start+subIDCount && start < r.Start+r.Size {
 			start = r.Start + r.Size
 		}
 	}
-	return start, start+subIDCount <= idmap.Base // from there on ids are ours (idmap.go)
+	return start, start+subIDCount <= host.BaseID // from there on ids are ours (host/idmap.go)
 }
 
 // idToolCheck finds out why newuidmap or newgidmap cannot map ids.

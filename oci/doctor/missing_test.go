@@ -5,12 +5,11 @@ import (
 	"testing"
 
 	"github.com/toolcell/toolcell/oci/host"
-	"github.com/toolcell/toolcell/oci/idmap"
 	"github.com/toolcell/toolcell/oci/spec"
 )
 
 func TestIsolationNamesWhatIsLacking(t *testing.T) {
-	two, one := idmap.Map{Root: 1, User: 2}, idmap.Map{Root: 1, User: -1}
+	two, one := host.IDMap{Root: 1, User: 2}, host.IDMap{Root: 1, User: -1}
 	all := host.Cgroup{Driver: host.CgroupFS, Memory: true, PIDs: true, CPU: true}
 	noCPU := all
 	noCPU.CPU = false

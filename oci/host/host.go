@@ -1,6 +1,7 @@
 // Package host finds out what this machine offers for building sandboxes: ids
-// that may be mapped, cgroups that accept limits, and namespaces. It makes no
-// lasting changes.
+// that may be mapped, cgroups that accept limits, and namespaces. It gives each
+// sandbox an id of its own, and reads what the kernel tells in /proc and in
+// cgroups. It makes no lasting changes.
 //
 // Namespaces are tried in a child, for which it starts this program again: init
 // in namespaces.go is the child's part, so every binary that imports this
@@ -13,7 +14,6 @@ import (
 	"os/user"
 	"strconv"
 
-	"github.com/toolcell/toolcell/oci/idmap"
 	"golang.org/x/sys/unix"
 )
 
@@ -22,9 +22,9 @@ import (
 type Host struct {
 	EUID       int
 	Admin      bool // we hold CAP_SYS_ADMIN: real root, not root of a container
-	UIDs       idmap.Map
-	GIDs       idmap.Map
-	OwnUIDs    idmap.Range // each sandbox can have one of them as the code's; none: they share UIDs.User
+	UIDs       IDMap
+	GIDs       IDMap
+	OwnUIDs    IDRange // each sandbox can have one of them as the code's; none: they share UIDs.User
 	Cgroup     Cgroup
 	ProcNames  []string       // what everybody may read at the top of /proc, but for processes
 	NoProc     bool           // no /proc can be mounted: ours is partly covered
@@ -54,38 +54,38 @@ func Probe(wantUID, wantGID uint32) (Host, error) {
 }
 
 func (h *Host) mapRoot(wantUID, wantGID uint32) error {
-	uids, err := idmap.ReadRanges("/proc/self/uid_map")
+	uids, err := readIDRanges("/proc/self/uid_map")
 	if err != nil {
 		return err
 	}
-	gids, err := idmap.ReadRanges("/proc/self/gid_map")
+	gids, err := readIDRanges("/proc/self/gid_map")
 	if err != nil {
 		return err
 	}
-	h.UIDs, h.GIDs = idmap.AsRoot(uids, int64(wantUID)), idmap.AsRoot(gids, int64(wantGID))
-	h.OwnUIDs = idmap.Own(uids, h.UIDs)
+	h.UIDs, h.GIDs = mapAsRoot(uids, int64(wantUID)), mapAsRoot(gids, int64(wantGID))
+	h.OwnUIDs = ownIDs(uids, h.UIDs)
 	return nil
 }
 
 func (h *Host) mapUser() {
 	uid, gid := os.Geteuid(), os.Getegid()
-	h.UIDs, h.GIDs = idmap.Map{Root: int64(uid), User: -1}, idmap.Map{Root: int64(gid), User: -1}
+	h.UIDs, h.GIDs = IDMap{Root: int64(uid), User: -1}, IDMap{Root: int64(gid), User: -1}
 	if !haveMappingTools() {
 		return
 	}
 	name := UserName(uid)
 	// Without these maps there is no end of a container to be known.
-	uids, _ := idmap.ReadRanges("/proc/self/uid_map")
-	gids, _ := idmap.ReadRanges("/proc/self/gid_map")
-	subordinate := idmap.ReadSubIDs("/etc/subuid", name, uid, uids)
-	h.UIDs = idmap.AsUser(int64(uid), subordinate)
-	h.GIDs = idmap.AsUser(int64(gid), idmap.ReadSubIDs("/etc/subgid", name, uid, gids))
+	uids, _ := readIDRanges("/proc/self/uid_map")
+	gids, _ := readIDRanges("/proc/self/gid_map")
+	subordinate := readSubIDs("/etc/subuid", name, uid, uids)
+	h.UIDs = MapAsUser(int64(uid), subordinate)
+	h.GIDs = MapAsUser(int64(gid), readSubIDs("/etc/subgid", name, uid, gids))
 	if h.UIDs.User < 0 || h.GIDs.User < 0 {
 		// One without the other is of no use, and a map of a single id is
 		// written without the tools.
 		h.UIDs.User, h.GIDs.User = -1, -1
 	}
-	h.OwnUIDs = idmap.Own(subordinate, h.UIDs)
+	h.OwnUIDs = ownIDs(subordinate, h.UIDs)
 }
 
 // UserName returns the name of a user, or the number if it has no name.

@@ -12,7 +12,6 @@ import (
 	"github.com/opencontainers/cgroups"
 	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/oci/host"
-	"github.com/toolcell/toolcell/oci/kernelfile"
 	"github.com/toolcell/toolcell/oci/spec"
 )
 
@@ -38,7 +37,7 @@ type Sandbox interface {
 	PID() int // of its first process
 	Kill()
 	Cgroup() (cgroups.Manager, error)
-	// Counter reads what a controller of its cgroup counts (kernelfile.ReadCounter).
+	// Counter reads what a controller of its cgroup counts (host.ReadCounter).
 	Counter(controller string) ([]byte, error)
 	// OOM gives a value each time that the memory limit is hit, and is closed
 	// when the cgroup is gone. It is needed with cgroup v1, and where systemd
@@ -183,7 +182,7 @@ func (w *Watch) watchSlice() {
 	}
 	file := filepath.Join(filepath.Dir(m.Path("")), "memory.events")
 	if b, err := os.ReadFile(file); err == nil {
-		w.slice, w.before = file, kernelfile.Number(b, "oom_kill")
+		w.slice, w.before = file, host.Number(b, "oom_kill")
 	}
 }
 
@@ -192,7 +191,7 @@ func (w *Watch) watchSlice() {
 // be read.
 func (w *Watch) sliceKilled() bool {
 	b, err := os.ReadFile(w.slice)
-	return err != nil || kernelfile.Number(b, "oom_kill") > w.before
+	return err != nil || host.Number(b, "oom_kill") > w.before
 }
 
 // countOOM reads how many processes the sandbox's memory limit has killed.
@@ -201,7 +200,7 @@ func (w *Watch) countOOM() int64 {
 	if err != nil {
 		return 0
 	}
-	return kernelfile.Number(b, "oom_kill")
+	return host.Number(b, "oom_kill")
 }
 
 // notePIDs reads whether the cgroup has refused a process. Where systemd has
@@ -210,7 +209,7 @@ func (w *Watch) notePIDs() {
 	if !w.cgroup.PIDs || w.pids.Load() {
 		return
 	}
-	if b, err := w.s.Counter("pids"); err == nil && kernelfile.Number(b, "max") > 0 {
+	if b, err := w.s.Counter("pids"); err == nil && host.Number(b, "max") > 0 {
 		w.pids.Store(true)
 	}
 }

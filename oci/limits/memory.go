@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/internal/contain"
-	"github.com/toolcell/toolcell/oci/kernelfile"
+	"github.com/toolcell/toolcell/oci/host"
 	"github.com/toolcell/toolcell/oci/spec"
 	"golang.org/x/sys/unix"
 )
@@ -156,10 +156,10 @@ func (w *memoryWatch) tooMuch() bool {
 		if err != nil {
 			continue // it has ended
 		}
-		resident += kernelfile.Number(status, "VmRSS") << 10
-		kernel += kernelfile.Number(status, "VmPTE") << 10
-		kernel += max(0, kernelfile.Number(status, "FDSize")-freeFiles) * fileBytes
-		threads += kernelfile.Number(status, "Threads")
+		resident += host.Number(status, "VmRSS") << 10
+		kernel += host.Number(status, "VmPTE") << 10
+		kernel += max(0, host.Number(status, "FDSize")-freeFiles) * fileBytes
+		threads += host.Number(status, "Threads")
 	}
 	if w.limits.PIDs > 0 && threads >= w.limits.PIDs {
 		w.full.Store(true)
@@ -176,7 +176,7 @@ func (w *memoryWatch) tooMuch() bool {
 	var private int64
 	for _, dir := range dirs {
 		if rollup, err := os.ReadFile(filepath.Join(dir, "smaps_rollup")); err == nil {
-			private += kernelfile.Number(rollup, "Pss_Anon") << 10
+			private += host.Number(rollup, "Pss_Anon") << 10
 		}
 	}
 	return private+kernel > w.limits.Memory

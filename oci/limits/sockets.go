@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/internal/contain"
-	"github.com/toolcell/toolcell/oci/kernelfile"
+	"github.com/toolcell/toolcell/oci/host"
 )
 
 // socketInterval is how often the buffers of sockets are looked at where cgroup
@@ -46,14 +46,14 @@ func (w *socketWatch) run(s Sandbox, limit int64, kill func(), fail func(error))
 		if usage == nil {
 			m, err := s.Cgroup()
 			if err == nil {
-				usage, err = kernelfile.Open(filepath.Join(m.Path("memory"), "memory.kmem.tcp.usage_in_bytes"))
+				usage, err = host.OpenFile(filepath.Join(m.Path("memory"), "memory.kmem.tcp.usage_in_bytes"))
 			}
 			if err != nil {
 				return // it has ended, or the kernel does not count
 			}
 			defer usage.Close()
 		}
-		b, err := kernelfile.ReadAgain(usage)
+		b, err := host.ReadAgain(usage)
 		if err != nil {
 			return
 		}

@@ -5,7 +5,6 @@ import (
 
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"github.com/toolcell/toolcell/oci/host"
-	"github.com/toolcell/toolcell/oci/idmap"
 )
 
 // A Host is a host and what follows from it for its sandboxes: the mounts as
@@ -34,9 +33,9 @@ func NewHost(h host.Host, ms []Mount) (Host, error) {
 func (h Host) nested() bool { return h.UIDs.User < 0 || h.GIDs.User < 0 || h.NoProc }
 
 // CodeUIDs returns the host ids from which a container can take one of its own.
-func (h Host) CodeUIDs() idmap.Range {
+func (h Host) CodeUIDs() host.IDRange {
 	if h.nested() && h.EUID != 0 {
-		return idmap.Range{} // the code's id is that of container root: this user's own
+		return host.IDRange{} // the code's id is that of container root: this user's own
 	}
 	return h.OwnUIDs
 }
@@ -54,10 +53,10 @@ func (h Host) WithUID(id int64) Host {
 // ForkUIDs returns the host ids from which a fork of a template can take one of its
 // own. If there are none, all forks have the template's: a mount that shows its
 // owner's files as another id's does so for all of them.
-func (h Host) ForkUIDs() idmap.Range {
+func (h Host) ForkUIDs() host.IDRange {
 	mapped := slices.ContainsFunc(h.Mounts, func(m ShownMount) bool { return m.Mapped })
 	if h.nested() || mapped || !h.RootGuard {
-		return idmap.Range{}
+		return host.IDRange{}
 	}
 	return h.OwnUIDs
 }

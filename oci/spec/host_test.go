@@ -6,14 +6,13 @@ import (
 
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"github.com/toolcell/toolcell/oci/host"
-	"github.com/toolcell/toolcell/oci/idmap"
 )
 
 // TestTemplateHasTheIDsOfItsForks, and the one capability to give them, where each
 // fork can have its own.
 func TestTemplateHasTheIDsOfItsForks(t *testing.T) {
-	two, one := idmap.Map{Root: 1000, User: 165535}, idmap.Map{Root: 1000, User: -1}
-	own := idmap.Range{Start: 164511, Size: 1024}
+	two, one := host.IDMap{Root: 1000, User: 165535}, host.IDMap{Root: 1000, User: -1}
+	own := host.IDRange{Start: 164511, Size: 1024}
 	full := host.Host{EUID: 1000, UIDs: two, GIDs: two, OwnUIDs: own, RootGuard: true}
 	for name, tt := range map[string]struct {
 		change func(h *Host)
@@ -47,13 +46,13 @@ func TestTemplateHasTheIDsOfItsForks(t *testing.T) {
 
 // TestCodeHasTheIDGiven, whichever of the two the code's is.
 func TestCodeHasTheIDGiven(t *testing.T) {
-	two := idmap.Map{Root: 1, User: 2}
+	two := host.IDMap{Root: 1, User: 2}
 	h := Host{UIDs: two, GIDs: two}
-	if got := h.WithUID(7).UIDs; got != (idmap.Map{Root: 1, User: 7}) {
+	if got := h.WithUID(7).UIDs; got != (host.IDMap{Root: 1, User: 7}) {
 		t.Errorf("got %+v", got)
 	}
 	h.NoProc = true // the process starts as container root
-	if got := h.WithUID(7).UIDs; got != (idmap.Map{Root: 7, User: 2}) {
+	if got := h.WithUID(7).UIDs; got != (host.IDMap{Root: 7, User: 2}) {
 		t.Errorf("without /proc: %+v", got)
 	}
 }

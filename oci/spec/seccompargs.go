@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	specs "github.com/opencontainers/runtime-spec/specs-go"
-	"github.com/toolcell/toolcell/oci/idmap"
+	"github.com/toolcell/toolcell/oci/host"
 	"golang.org/x/sys/unix"
 )
 
@@ -73,7 +73,7 @@ func replaceRules(p *specs.LinuxSeccomp, rules map[string][]callRule) {
 func LimitSetUID(p *specs.LinuxSeccomp, uid uint32) {
 	const same = 0xffffffff // -1
 	either := []uint64{uint64(uid), same}
-	fork := specs.LinuxSeccompArg{Index: 1, Value: 0xffffffff &^ (idmap.MaxOwn - 1), ValueTwo: FirstForkUID, Op: specs.OpMaskedEqual}
+	fork := specs.LinuxSeccompArg{Index: 1, Value: 0xffffffff &^ (host.MaxOwnIDs - 1), ValueTwo: FirstForkUID, Op: specs.OpMaskedEqual}
 	rules := map[string][]callRule{
 		"setuid":    oneOf(0, either...),
 		"setfsuid":  oneOf(0, either...),

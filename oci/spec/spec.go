@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	specs "github.com/opencontainers/runtime-spec/specs-go"
-	"github.com/toolcell/toolcell/oci/idmap"
+	"github.com/toolcell/toolcell/oci/host"
 	"golang.org/x/sys/unix"
 )
 
@@ -132,7 +132,7 @@ func hiddenFromStages(env []string) (out []string) {
 
 // mappings gives the map as runtime-spec wants it, want being the container
 // id that the code runs as.
-func mappings(m idmap.Map, want uint32) []specs.LinuxIDMapping {
+func mappings(m host.IDMap, want uint32) []specs.LinuxIDMapping {
 	out := []specs.LinuxIDMapping{{ContainerID: 0, HostID: uint32(m.Root), Size: 1}}
 	if m.User >= 0 && want != 0 {
 		out = append(out, specs.LinuxIDMapping{ContainerID: want, HostID: uint32(m.User), Size: 1})

@@ -11,7 +11,6 @@ import (
 
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"github.com/toolcell/toolcell/oci/host"
-	"github.com/toolcell/toolcell/oci/idmap"
 	"golang.org/x/sys/unix"
 )
 
@@ -37,9 +36,9 @@ func TestNewSpecGolden(t *testing.T) {
 	everything := host.Cgroup{Driver: host.CgroupFS, Memory: true, PIDs: true, CPU: true, Swap: true}
 	v2 := everything
 	v2.Driver, v2.V2 = host.CgroupSystemd, true
-	root := idmap.Map{Root: idmap.Base, User: idmap.Base + 65534}
-	user := idmap.Map{Root: 1000, User: 100000}
-	alone := idmap.Map{Root: 1000, User: -1}
+	root := host.IDMap{Root: host.BaseID, User: host.BaseID + 65534}
+	user := host.IDMap{Root: 1000, User: 100000}
+	alone := host.IDMap{Root: 1000, User: -1}
 	for name, tt := range map[string]struct {
 		process Process
 		host    Host
@@ -74,7 +73,7 @@ func TestNewSpecGolden(t *testing.T) {
 }
 
 func TestNewSpecDropsAllCapabilities(t *testing.T) {
-	two := idmap.Map{Root: 1000, User: 100000}
+	two := host.IDMap{Root: 1000, User: 100000}
 	got := New(Process{}, Host{EUID: 1000, UIDs: two, GIDs: two}, "x").Process.Capabilities
 	if got == nil || len(got.Bounding)+len(got.Effective)+len(got.Permitted)+len(got.Inheritable)+len(got.Ambient) > 0 {
 		t.Errorf("capabilities = %+v, want empty and not nil", got)
@@ -84,7 +83,7 @@ func TestNewSpecDropsAllCapabilities(t *testing.T) {
 // TestImageCannotReachTheStages: variables decide what pid 1 does, and the stages
 // before it.
 func TestImageCannotReachTheStages(t *testing.T) {
-	alone := idmap.Map{Root: 1000, User: -1}
+	alone := host.IDMap{Root: 1000, User: -1}
 	for name, h := range map[string]Host{"two ids": {}, "one id": {Host: host.Host{EUID: 1000, UIDs: alone, GIDs: alone}}} {
 		image := []string{
 			"_TOOLCELL_PID1=3:1:1:64", "_TOOLCELL_READ=/", "_TOOLCELL_WRITE=/", "_TOOLCELL_NEST=0:0:0", "_TOOLCELL_ADOPT=3:4:5",
@@ -154,12 +153,12 @@ func TestSeccompProfile(t *testing.T) {
 }
 
 func TestMappingsNeverGiveMoreThanTwoIDs(t *testing.T) {
-	got := mappings(idmap.Map{Root: 1000, User: 100000}, 65534)
+	got := mappings(host.IDMap{Root: 1000, User: 100000}, 65534)
 	want := []specs.LinuxIDMapping{{ContainerID: 0, HostID: 1000, Size: 1}, {ContainerID: 65534, HostID: 100000, Size: 1}}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
-	if got := mappings(idmap.Map{Root: 1000, User: -1}, 65534); len(got) != 1 {
+	if got := mappings(host.IDMap{Root: 1000, User: -1}, 65534); len(got) != 1 {
 		t.Errorf("with one id: got %+v", got)
 	}
 }

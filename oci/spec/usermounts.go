@@ -11,7 +11,7 @@ import (
 	"syscall"
 
 	specs "github.com/opencontainers/runtime-spec/specs-go"
-	"github.com/toolcell/toolcell/oci/idmap"
+	"github.com/toolcell/toolcell/oci/host"
 )
 
 // A ShownMount is a Mount with what this host says of its source.
@@ -46,9 +46,9 @@ func (h *Host) ResolveMounts(ms []Mount) {
 		switch {
 		case !closed:
 		case h.UIDs.User >= 0 && p.Owner == h.UIDs.User:
-			h.OwnUIDs = idmap.Range{} // given to sandboxes, so all of them have its owner's id
+			h.OwnUIDs = host.IDRange{} // given to sandboxes, so all of them have its owner's id
 		case h.Admin && h.UIDs.User >= 0 && h.GIDs.User >= 0:
-			p.Mapped = p.Owner != 0 && !h.NoIDMap && idmap.HasAll()
+			p.Mapped = p.Owner != 0 && !h.NoIDMap && host.HasAllIDs()
 		case h.EUID != 0 && p.Owner == int64(h.EUID):
 			h.UIDs.User, h.GIDs.User = -1, -1
 		}

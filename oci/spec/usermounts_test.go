@@ -7,14 +7,14 @@ import (
 	"testing"
 
 	specs "github.com/opencontainers/runtime-spec/specs-go"
-	"github.com/toolcell/toolcell/oci/idmap"
+	"github.com/toolcell/toolcell/oci/host"
 )
 
 // TestShowAs: one id is shown as another, and every other id but these two
 // stays what it is.
 func TestShowAs(t *testing.T) {
 	const last = 1<<32 - 2
-	for _, tt := range [][2]int64{{1000, idmap.Base}, {idmap.Base, 1000}, {1, 2}, {0, last}} {
+	for _, tt := range [][2]int64{{1000, host.BaseID}, {host.BaseID, 1000}, {1, 2}, {0, last}} {
 		id, as := tt[0], tt[1]
 		shown := func(id int64) int64 {
 			for _, m := range showAs(tt[0], tt[1]) {
@@ -24,7 +24,7 @@ func TestShowAs(t *testing.T) {
 			}
 			return -1
 		}
-		for _, other := range []int64{0, 1, 2, 3, 999, 1000, 1001, idmap.Base - 1, idmap.Base, idmap.Base + 1, last} {
+		for _, other := range []int64{0, 1, 2, 3, 999, 1000, 1001, host.BaseID - 1, host.BaseID, host.BaseID + 1, last} {
 			want := map[bool]int64{true: other, false: map[bool]int64{true: as, false: -1}[other == id]}[other != id && other != as]
 			if got := shown(other); got != want {
 				t.Errorf("%d as %d: %d is shown as %d, want %d", id, as, other, got, want)
@@ -40,7 +40,7 @@ func TestShowAs(t *testing.T) {
 func TestMountsChooseTheIDs(t *testing.T) {
 	dir := t.TempDir()
 	self := os.Geteuid()
-	user := idmap.Map{Root: int64(self), User: 100000}
+	user := host.IDMap{Root: int64(self), User: 100000}
 	for name, tt := range map[string]struct {
 		mode     os.FileMode
 		writable bool
@@ -71,7 +71,7 @@ func TestMountsChooseTheIDs(t *testing.T) {
 		}
 	}
 	// What was given to sandboxes is for all of them.
-	h := Host{EUID: self + 1000, UIDs: idmap.Map{Root: 1, User: int64(self)}, GIDs: user, OwnUIDs: idmap.Range{Start: 5, Size: 5}}
+	h := Host{EUID: self + 1000, UIDs: host.IDMap{Root: 1, User: int64(self)}, GIDs: user, OwnUIDs: host.IDRange{Start: 5, Size: 5}}
 	h.ResolveMounts([]Mount{{dir, "/data", true}})
 	if h.CodeUIDs().Size != 0 || h.UIDs.User != int64(self) {
 		t.Errorf("for a folder of the common id: %+v of %+v", h.UIDs, h.OwnUIDs)
@@ -85,10 +85,10 @@ func TestMountsChooseTheIDs(t *testing.T) {
 }
 
 func TestRootsFilesAreNeverTheCodes(t *testing.T) {
-	h := Host{Admin: true, UIDs: idmap.Map{Root: idmap.Base, User: idmap.Base + 65534}, GIDs: idmap.Map{Root: idmap.Base, User: idmap.Base + 65534}}
+	h := Host{Admin: true, UIDs: host.IDMap{Root: host.BaseID, User: host.BaseID + 65534}, GIDs: host.IDMap{Root: host.BaseID, User: host.BaseID + 65534}}
 	h.Mounts = []ShownMount{{Mount: Mount{"/x", "/y", true}, Owner: 1000, Group: 0, Mapped: true}}
 	m := hostMounts(h)[0]
-	if !slices.Contains(m.GIDMappings, specs.LinuxIDMapping{ContainerID: 1000, HostID: idmap.Base + 65534, Size: 1}) {
+	if !slices.Contains(m.GIDMappings, specs.LinuxIDMapping{ContainerID: 1000, HostID: host.BaseID + 65534, Size: 1}) {
 		t.Errorf("groups are shown as %v", m.GIDMappings)
 	}
 	h = Host{Admin: true, UIDs: h.UIDs, GIDs: h.GIDs}

@@ -13,8 +13,6 @@ import (
 	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/oci/container"
 	"github.com/toolcell/toolcell/oci/host"
-	"github.com/toolcell/toolcell/oci/idmap"
-	"github.com/toolcell/toolcell/oci/kernelfile"
 	"github.com/toolcell/toolcell/oci/pid1"
 	"github.com/toolcell/toolcell/oci/spec"
 	"golang.org/x/sys/unix"
@@ -32,7 +30,7 @@ type fork struct {
 	memory    *oomWatch           // with cgroup v1
 	slot      *cgroupSlot         // nil where there is no cgroup
 	counters  map[string]*os.File // open, by controller
-	uid       *idmap.Slot         // the code's on the host; nil if it is the template's
+	uid       *host.IDSlot        // the code's on the host; nil if it is the template's
 }
 
 // Fork makes a sandbox in which the program waits for its streams; now says
@@ -251,7 +249,7 @@ func (f *fork) openCounters() {
 		if !there {
 			continue
 		}
-		if file, err := kernelfile.Open(kernelfile.CounterPath(f.manager, controller)); err == nil {
+		if file, err := host.OpenFile(host.CounterPath(f.manager, controller)); err == nil {
 			f.counters[controller] = file
 		}
 	}
@@ -259,13 +257,13 @@ func (f *fork) openCounters() {
 
 func (f *fork) Counter(controller string) ([]byte, error) {
 	if file := f.counters[controller]; file != nil {
-		return kernelfile.ReadAgain(file)
+		return host.ReadAgain(file)
 	}
 	m, err := f.Cgroup()
 	if err != nil {
 		return nil, err
 	}
-	return kernelfile.ReadCounter(m, controller) // openCounters ran out of descriptors
+	return host.ReadCounter(m, controller) // openCounters ran out of descriptors
 }
 
 // CgroupPersists: pid 1 waits until we have asked.

@@ -22,7 +22,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-	"github.com/toolcell/toolcell/oci/kernelfile"
+	ocihost "github.com/toolcell/toolcell/oci/host"
 	"golang.org/x/sys/unix"
 )
 
@@ -118,7 +118,7 @@ func layTraps(t *testing.T, h *host) *traps {
 	s := &traps{dir: dir, secret: newSecret(), values: map[string]any{
 		"variable": trapVariable, "hostname": name, "uid": uid,
 		"granted_server": "search", "forbidden_server": "vault", "forbidden_tool": "list_directory",
-		"memory":           kernelfile.Number(meminfo, "MemTotal"), // kB
+		"memory":           ocihost.Number(meminfo, "MemTotal"), // kB
 		"neighbour_stream": "neighbour-" + id, "neighbour_port": 20000 + key%20000, "neighbour_mark": marker(),
 		"neighbour_key": 0x52430000 + key, "neighbour_queue": "/neighbour-" + id,
 	}}

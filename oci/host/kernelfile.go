@@ -1,6 +1,4 @@
-// Package kernelfile reads the small files that the kernel makes, in /proc and
-// in cgroups, and the numbers in them.
-package kernelfile
+package host
 
 import (
 	"bytes"
@@ -24,7 +22,7 @@ func counterOf(controller string, v2 bool) string {
 
 // ReadCounter reads the file in which a controller of a cgroup counts.
 func ReadCounter(m cgroups.Manager, controller string) ([]byte, error) {
-	return read(CounterPath(m, controller))
+	return readFile(CounterPath(m, controller))
 }
 
 // CounterPath returns the file in which the kernel counts for a controller.
@@ -32,9 +30,9 @@ func CounterPath(m cgroups.Manager, controller string) string {
 	return filepath.Join(m.Path(controller), counterOf(controller, cgroups.IsCgroup2UnifiedMode()))
 }
 
-// Open opens a kernel file whose reads never block. os.Open would register it
+// OpenFile opens a kernel file whose reads never block. os.Open would register it
 // with the poller, which takes three times as many system calls.
-func Open(path string) (*os.File, error) {
+func OpenFile(path string) (*os.File, error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: path, Err: err}
@@ -52,9 +50,9 @@ func ReadAgain(f *os.File) ([]byte, error) {
 	return b[:n], nil
 }
 
-// read reads a file that the kernel makes, such as one of /proc.
-func read(path string) ([]byte, error) {
-	f, err := Open(path)
+// readFile reads a file that the kernel makes, such as one of /proc.
+func readFile(path string) ([]byte, error) {
+	f, err := OpenFile(path)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +78,7 @@ func Number(file []byte, name string) int64 {
 // MemoryAvailable is how much memory programs could have without swapping
 // (proc(5), MemAvailable); plenty, if the kernel does not tell.
 func MemoryAvailable() int64 {
-	b, err := read("/proc/meminfo")
+	b, err := readFile("/proc/meminfo")
 	if n := Number(b, "MemAvailable"); err == nil && n > 0 {
 		return n << 10
 	}

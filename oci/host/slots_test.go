@@ -1,4 +1,4 @@
-package idmap
+package host
 
 import (
 	"os"
@@ -8,9 +8,9 @@ import (
 )
 
 // inDir makes slots that are locked in dir.
-func inDir(t *testing.T, dir string, ids Range) *Slots {
+func inDir(t *testing.T, dir string, ids IDRange) *IDSlots {
 	t.Helper()
-	s := OpenSlots(Range{}, 0)
+	s := OpenIDSlots(IDRange{}, 0)
 	s.ids = ids
 	var err error
 	if s.file, err = openIn(dir, os.Geteuid()); err != nil {
@@ -23,11 +23,11 @@ func inDir(t *testing.T, dir string, ids Range) *Slots {
 // TestNoTwoSandboxesHaveOneID, whichever process they are of: an open file is to
 // the kernel what a process would be.
 func TestNoTwoSandboxesHaveOneID(t *testing.T) {
-	dir, ids := filepath.Join(t.TempDir(), "toolcell"), Range{Base, 5}
+	dir, ids := filepath.Join(t.TempDir(), "toolcell"), IDRange{BaseID, 5}
 	one, other := inDir(t, dir, ids), inDir(t, dir, ids)
 	seen := map[int64]bool{}
-	var last *Slot
-	for n, s := range []*Slots{one, other, one, other, other} {
+	var last *IDSlot
+	for n, s := range []*IDSlots{one, other, one, other, other} {
 		last = s.Acquire()
 		if seen[last.ID] || !ids.contains(last.ID) {
 			t.Errorf("number %d: %d was given out", n, last.ID)
@@ -55,7 +55,7 @@ func TestNoTwoSandboxesHaveOneID(t *testing.T) {
 }
 
 func TestNoIDsToGiveOut(t *testing.T) {
-	s := OpenSlots(Range{}, os.Geteuid())
+	s := OpenIDSlots(IDRange{}, os.Geteuid())
 	if got := s.Acquire(); got != nil {
 		t.Errorf("got %+v", got)
 	}

@@ -1,4 +1,4 @@
-package idmap
+package host
 
 import (
 	"errors"
@@ -11,13 +11,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Slots gives each sandbox an id of a range for itself, so that it shares what the
+// IDSlots gives each sandbox an id of a range for itself, so that it shares what the
 // kernel counts for an id with no other: pipe pages, descriptors in flight, epoll
 // watches, keys. An id that is taken is a locked byte of a file that all processes
-// of a user share. The kernel releases the locks of a process that ends. Slots is
+// of a user share. The kernel releases the locks of a process that ends. IDSlots is
 // safe for concurrent use.
-type Slots struct {
-	ids Range
+type IDSlots struct {
+	ids IDRange
 
 	mu     sync.Mutex
 	file   *os.File // nil: only this process knows what is taken
@@ -27,10 +27,10 @@ type Slots struct {
 	shared bool
 }
 
-// OpenSlots prepares to give out these ids, which belong to the user with that
+// OpenIDSlots prepares to give out these ids, which belong to the user with that
 // number.
-func OpenSlots(ids Range, uid int) *Slots {
-	s := &Slots{ids: ids, taken: map[int64]bool{}}
+func OpenIDSlots(ids IDRange, uid int) *IDSlots {
+	s := &IDSlots{ids: ids, taken: map[int64]bool{}}
 	if ids.Size > 0 {
 		// A process that cannot see the file most likely gets other ids.
 		s.next = rand.Int64N(ids.Size)
@@ -86,15 +86,15 @@ func openIn(dir string, uid int) (*os.File, error) {
 	return os.NewFile(uintptr(file), path), nil
 }
 
-// A Slot is an id that one sandbox has.
-type Slot struct {
+// An IDSlot is an id that one sandbox has.
+type IDSlot struct {
 	ID    int64
-	slots *Slots // nil once it is released, or if it was never this sandbox's alone
+	slots *IDSlots // nil once it is released, or if it was never this sandbox's alone
 }
 
 // Acquire returns an id for a sandbox, nil if there are none to give out. If all
 // are taken, some sandbox has the same.
-func (s *Slots) Acquire() *Slot {
+func (s *IDSlots) Acquire() *IDSlot {
 	if s.ids.Size <= 0 {
 		return nil
 	}
@@ -107,16 +107,16 @@ func (s *Slots) Acquire() *Slot {
 		s.next = (s.next + 1) % s.ids.Size
 		if !s.taken[id] && s.lock(id, unix.F_WRLCK) {
 			s.taken[id] = true
-			return &Slot{ID: id, slots: s}
+			return &IDSlot{ID: id, slots: s}
 		}
 	}
 	s.shared = true
-	return &Slot{ID: s.ids.Start + rand.Int64N(s.ids.Size)}
+	return &IDSlot{ID: s.ids.Start + rand.Int64N(s.ids.Size)}
 }
 
 // Release lets another sandbox have the id. Everything in this one has ended.
 // Extra calls do nothing.
-func (o *Slot) Release() {
+func (o *IDSlot) Release() {
 	if o == nil || o.slots == nil {
 		return
 	}
@@ -131,7 +131,7 @@ func (o *Slot) Release() {
 // lock sets or releases the lock of an id, and reports whether no other process
 // has it. The lock belongs to the open file, so a copy of the descriptor that is
 // closed does not release it (fcntl(2), F_OFD_SETLK).
-func (s *Slots) lock(id int64, kind int16) bool {
+func (s *IDSlots) lock(id int64, kind int16) bool {
 	if s.file == nil {
 		return true
 	}
@@ -141,7 +141,7 @@ func (s *Slots) lock(id int64, kind int16) bool {
 }
 
 // Notes returns what the user should know.
-func (s *Slots) Notes() (notes []string) {
+func (s *IDSlots) Notes() (notes []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.err != nil {
@@ -154,7 +154,7 @@ func (s *Slots) Notes() (notes []string) {
 }
 
 // Close releases all ids.
-func (s *Slots) Close() error {
+func (s *IDSlots) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.file == nil {

@@ -1,4 +1,4 @@
-package kernelfile
+package host
 
 import (
 	"testing"
