@@ -12,7 +12,7 @@
 // of processors; Runtime.Missing reports both.
 //
 // What a sandbox is stands in spec; container starts one, pid1 is the init
-// inside, limits watches it; template forks, and pool keeps sandboxes ready;
+// inside, limits watches it; fork forks, and pool keeps sandboxes ready;
 // host probes, and doctor says what the host lacks.
 package oci
 
@@ -21,10 +21,10 @@ import (
 
 	"github.com/toolcell/toolcell/oci/container"
 	"github.com/toolcell/toolcell/oci/doctor"
+	"github.com/toolcell/toolcell/oci/fork"
 	"github.com/toolcell/toolcell/oci/host"
 	"github.com/toolcell/toolcell/oci/pool"
 	"github.com/toolcell/toolcell/oci/spec"
-	"github.com/toolcell/toolcell/oci/template"
 )
 
 // A Runtime starts sandboxes. It is safe for concurrent use.
@@ -47,14 +47,14 @@ func Open(dir string, uid, gid uint32) (*Runtime, error) {
 	r.pool = pool.New(e, pool.Source{
 		MemoryAvailable: host.MemoryAvailable,
 		Template: func(p spec.Process, h spec.Host) (pool.Template, error) {
-			t, err := template.New(e, p, h)
+			t, err := fork.NewTemplate(e, p, h)
 			if err != nil {
 				return nil, explainStart(err)
 			}
 			return t, nil
 		},
 		Container: func(p spec.Process, h spec.Host) (*container.Standby, []string, error) {
-			return template.NewStandby(e, p, h)
+			return fork.NewStandby(e, p, h)
 		},
 	})
 	return r, nil

@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/oci/container"
+	"github.com/toolcell/toolcell/oci/fork"
 	"github.com/toolcell/toolcell/oci/host"
 	"github.com/toolcell/toolcell/oci/pool"
 	"github.com/toolcell/toolcell/oci/spec"
-	"github.com/toolcell/toolcell/oci/template"
 	"golang.org/x/sys/unix"
 )
 
@@ -45,7 +45,7 @@ func TestFaultOfTemplateIsNotSeen(t *testing.T) {
 		if tmpl == nil {
 			t.Fatal("there is no template")
 		}
-		process := tmpl.(*template.Template)
+		process := tmpl.(*fork.Template)
 		victim := process.PID()
 		if b, err := os.ReadFile("/proc/" + strconv.Itoa(victim) + "/task/" + strconv.Itoa(victim) + "/children"); err == nil {
 			if f := strings.Fields(string(b)); len(f) > 0 {

@@ -10,11 +10,11 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/oci/container"
+	"github.com/toolcell/toolcell/oci/fork"
 	"github.com/toolcell/toolcell/oci/host"
 	"github.com/toolcell/toolcell/oci/ocitest"
 	"github.com/toolcell/toolcell/oci/pool"
 	"github.com/toolcell/toolcell/oci/spec"
-	"github.com/toolcell/toolcell/oci/template"
 	"golang.org/x/sys/unix"
 )
 
@@ -262,7 +262,7 @@ func TestStreamsAreClosed(t *testing.T) {
 
 // A deadForks is a template whose forks have ended before they are used.
 type deadForks struct {
-	*template.Template
+	*fork.Template
 	made chan<- struct{}
 }
 
@@ -294,11 +294,11 @@ func TestDeadStandbyFallsBackToAColdStart(t *testing.T) {
 			l.r.pool = pool.New(l.r.containers, pool.Source{
 				MemoryAvailable: host.MemoryAvailable,
 				Template: func(p spec.Process, h spec.Host) (pool.Template, error) {
-					tmpl, err := template.New(l.r.containers, p, h)
+					tmpl, err := fork.NewTemplate(l.r.containers, p, h)
 					return deadForks{tmpl, made}, err
 				},
 				Container: func(p spec.Process, h spec.Host) (*container.Standby, []string, error) {
-					s, notes, err := template.NewStandby(l.r.containers, p, h)
+					s, notes, err := fork.NewStandby(l.r.containers, p, h)
 					if err == nil {
 						kill(s, made)
 					}

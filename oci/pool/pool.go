@@ -31,7 +31,7 @@ type Options struct {
 	Renew int           // forks of one template; 500 if 0
 }
 
-// A Template makes standby sandboxes by forking. That of package template is one.
+// A Template makes standby sandboxes by forking. fork.Template is one.
 type Template interface {
 	Fork(now bool) (*container.Standby, error) // now: a run waits for it already
 	Count() int                                // forks so far

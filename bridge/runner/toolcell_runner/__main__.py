@@ -1,4 +1,4 @@
-"""Starts the runner. oci/template/fork.py also loads this file, and itself calls before_preload, warm_up, prepare, main
+"""Starts the runner. oci/fork/fork.py also loads this file, and itself calls before_preload, warm_up, prepare, main
 and ended.
 
 Code that runs here must not see, shadow or break the runner. So its modules are not in sys.modules, and nothing finds

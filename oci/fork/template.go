@@ -1,9 +1,9 @@
-// Package template starts Python programs ahead of their use: a template is a
+// Package fork starts Python programs ahead of their use: a template is a
 // sandbox that runs only our own program and the modules that the user wants
 // preloaded, and standby sandboxes are forked from it. If forking is not
 // possible, the program waits in a container of its own. fork.py serves both
 // inside.
-package template
+package fork
 
 import (
 	_ "embed"
@@ -58,8 +58,8 @@ func (e *refusedError) RefusedModule() (module, why string) { return e.module, e
 
 func (e *refusedError) Error() string { return "forking from a template: " + e.why }
 
-// New starts a template for p.
-func New(e *container.Runtime, p spec.Process, h spec.Host) (*Template, error) {
+// NewTemplate starts a template for p.
+func NewTemplate(e *container.Runtime, p spec.Process, h spec.Host) (*Template, error) {
 	if h.NoProc {
 		return nil, &refusedError{why: "no /proc can be mounted here"}
 	}

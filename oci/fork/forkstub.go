@@ -1,4 +1,4 @@
-package template
+package fork
 
 // #include <stddef.h>
 // extern const char __start_fork_stub[], __stop_fork_stub[]; // the linker's

@@ -1,4 +1,4 @@
-package template
+package fork
 
 import (
 	"os"
@@ -60,7 +60,7 @@ func TestStandbysReexecuteThisBinary(t *testing.T) {
 		t.Error("the container that waits has ended")
 	}
 	ahead.Discard()
-	tmpl, err := New(r, p, h)
+	tmpl, err := NewTemplate(r, p, h)
 	if err != nil {
 		t.Skip("there are no forks here: ", err)
 	}
