@@ -13,7 +13,7 @@
 //
 //	config      a server's entry, and what makes one valid
 //	clientconfig  which servers the user has: clients' files and dialects, precedence, trust, changes
-//	install     toolcell's own entry in a client's file (with inplace)
+//	clientconfig/edit  toolcell's own entry in a client's file
 //	transport   one session with one server; login logs in to it
 //	catalog     a server's tools, in memory and on disk
 //	pins        how they were defined at first, to notice changes

@@ -51,7 +51,6 @@ var imports = map[string][]string{
 	"mcpproxy/catalog":           {"mcpproxy/config", "mcpproxy/pins", "mcpproxy/wire"},
 	"mcpproxy/config":            {},
 	"mcpproxy/elicitation":       {"mcpproxy/redact"},
-	"mcpproxy/inplace":           {},
 	"mcpproxy/mcptest":           {"mcpproxy/..."},
 	"mcpproxy/login":             {"mcpproxy/config", "mcpproxy/redact", "mcpproxy/transport/remote"},
 	"mcpproxy/pins":              {"mcpproxy/config", "mcpproxy/redact"},
@@ -71,7 +70,7 @@ var imports = map[string][]string{
 
 	"mcpproxy/clientconfig":           {"mcpproxy/clientconfig/plainjson", "mcpproxy/config"},
 	"mcpproxy/clientconfig/plainjson": {},
-	"mcpproxy/install":                {"mcpproxy/clientconfig", "mcpproxy/clientconfig/plainjson", "mcpproxy/config", "mcpproxy/inplace"},
+	"mcpproxy/clientconfig/edit":      {"mcpproxy/clientconfig", "mcpproxy/clientconfig/plainjson", "mcpproxy/config"},
 
 	"oci":           {"oci/..."},
 	"oci/container": {"oci/host", "oci/limits", "oci/pid1", "oci/spec"},

@@ -11,16 +11,16 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
-	"github.com/toolcell/toolcell/mcpproxy/install"
+	"github.com/toolcell/toolcell/mcpproxy/clientconfig/edit"
 )
 
 // A change is an edit that install is about to make, or has made.
 type change struct {
 	*Installer
-	result  install.Result
+	result  edit.Result
 	command string // that starts toolcell
 
-	move   install.Move
+	move   edit.Move
 	moved  *editedFile // where servers are moved to; nil if none are
 	cost   *tokenCost
 	backup string
@@ -56,7 +56,7 @@ func (c *change) write() (err error) {
 		return err
 	}
 	if record.Sum != checksum(c.file.before) { // undo restores the present content
-		record = install.Record{MadeKey: !c.target.HasKey(c.file.before), Moved: record.Moved, Local: record.Local, MovedTo: record.MovedTo, MadeDirs: record.MadeDirs}
+		record = edit.Record{MadeKey: !c.target.HasKey(c.file.before), Moved: record.Moved, Local: record.Local, MovedTo: record.MovedTo, MadeDirs: record.MadeDirs}
 		if record.Backup, err = c.file.backup(); err != nil {
 			return err
 		}
@@ -107,14 +107,14 @@ func (c *change) copyValues() error {
 func (c *change) report(w io.Writer) {
 	p := c.target
 	switch c.result.Did {
-	case install.Added:
+	case edit.Added:
 		fmt.Fprintf(w, "added to %s as %q: %s\n  starts: %s\n", p.Title, c.result.Name, p.File, c.command)
-	case install.Updated:
+	case edit.Updated:
 		fmt.Fprintf(w, "updated in %s, %q: %s\n  starts: %s\n", p.Title, c.result.Name, p.File, c.command)
 		if c.result.Was != "" && c.result.Was+" serve" != c.command {
 			fmt.Fprintf(w, "  was: %s\n", c.result.Was)
 		}
-	case install.Unchanged:
+	case edit.Unchanged:
 		fmt.Fprintf(w, "already there: %q in %s\n", c.result.Name, p.File)
 	}
 	if note := c.notNamed(); note != "" {
@@ -153,7 +153,7 @@ func (c *change) notNamed() string {
 }
 
 // scopeFlag returns the flag that names a file of the same scope.
-func scopeFlag(t install.Target) string {
+func scopeFlag(t edit.Target) string {
 	if t.Project {
 		return " --project"
 	}

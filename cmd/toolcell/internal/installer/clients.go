@@ -8,12 +8,12 @@ import (
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/mcpproxy/clientconfig"
-	"github.com/toolcell/toolcell/mcpproxy/install"
+	"github.com/toolcell/toolcell/mcpproxy/clientconfig/edit"
 )
 
 // ClientNames returns the clients that toolcell can be installed in.
 func ClientNames() (names []string) {
-	for _, p := range install.Targets(clientconfig.Options{Home: "/", Dir: "/"}) {
+	for _, p := range edit.Targets(clientconfig.Options{Home: "/", Dir: "/"}) {
 		names = append(names, p.Client)
 	}
 	return names
@@ -32,13 +32,13 @@ type Client struct {
 
 // Clients returns a row for each known client.
 func Clients(o clientconfig.Options) (rows []Client) {
-	for _, t := range install.Targets(o) {
+	for _, t := range edit.Targets(o) {
 		rows = append(rows, rowOf(t))
 	}
 	return rows
 }
 
-func rowOf(t install.Target) Client {
+func rowOf(t edit.Target) Client {
 	r := Client{Client: t.Client, Title: t.Title, File: t.File, Status: "not installed", Found: t.Detected()}
 	file, err := openEdited(t.File)
 	var name string
@@ -58,7 +58,7 @@ func rowOf(t install.Target) Client {
 
 // othersOf finds the name of toolcell in a client's file, and counts the client's other
 // servers, with those of its older file.
-func othersOf(t install.Target, data []byte) (name string, others int, err error) {
+func othersOf(t edit.Target, data []byte) (name string, others int, err error) {
 	name, others, err = t.Others(data)
 	if older, ok := t.Older(); ok {
 		if file, err := openEdited(older.File); err == nil {
@@ -76,11 +76,11 @@ func Installed(o clientconfig.Options, s settings.Settings) (clients, others []s
 	if err != nil {
 		return nil, nil, err
 	}
-	changed, err := install.NewJournal(d.State).Files()
+	changed, err := edit.NewJournal(d.State).Files()
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, t := range install.Targets(o) {
+	for _, t := range edit.Targets(o) {
 		older, _ := t.Older()
 		_, byUs := changed[t.File]
 		_, movedOut := changed[older.File]
@@ -114,13 +114,13 @@ func Detected(o clientconfig.Options) (clients []string, err error) {
 // A SelfEntry is an entry for toolcell in a client's own file.
 type SelfEntry struct {
 	Client, Title, File string
-	install.SelfEntry
+	edit.SelfEntry
 }
 
 // SelfEntries returns the entries that start toolcell in the files of all clients.
 // Files that cannot be read have none.
 func SelfEntries(o clientconfig.Options) (all []SelfEntry) {
-	for _, t := range install.Targets(o) {
+	for _, t := range edit.Targets(o) {
 		file, err := openEdited(t.File)
 		if err != nil {
 			continue

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// edit opens a file to be changed and gives it a new text, which is not written.
-func edit(t *testing.T, path, text string) *editedFile {
+// edited opens a file to be changed and gives it a new text, which is not written.
+func edited(t *testing.T, path, text string) *editedFile {
 	t.Helper()
 	f, err := openEdited(path)
 	if err != nil {
@@ -50,7 +50,7 @@ func TestEditedFileKeepsItsModeAndItsPlace(t *testing.T) {
 	if err := os.Symlink(real, link); err != nil {
 		t.Fatal(err)
 	}
-	if err := edit(t, link, "new").write(); err != nil {
+	if err := edited(t, link, "new").write(); err != nil {
 		t.Fatal(err)
 	}
 	hasFile(t, real, "new", 0o640)
@@ -65,7 +65,7 @@ func TestEditedFileKeepsItsModeAndItsPlace(t *testing.T) {
 // TestNewFileIsForItsOwner: what is in it may be secret.
 func TestNewFileIsForItsOwner(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "folder", "config.json")
-	f := edit(t, path, "new")
+	f := edited(t, path, "new")
 	if err := f.write(); err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func TestFileOfARunningClientIsLeftAlone(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "config.json")
 	writeFile(t, path, "old", 0o600)
-	f := edit(t, path, "ours")
+	f := edited(t, path, "ours")
 	writeFile(t, path, "theirs", 0o600)
 	if err := f.write(); err == nil || !strings.Contains(err.Error(), "changed in the meantime") {
 		t.Errorf("got %v", err)
@@ -99,7 +99,7 @@ func TestUnchangedFileIsNotWritten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := edit(t, path, "same")
+	f := edited(t, path, "same")
 	if err := f.write(); err != nil || f.changed() {
 		t.Errorf("changed: %v, %v", f.changed(), err)
 	}
@@ -128,12 +128,12 @@ func TestOnlyRegularFilesAreEdited(t *testing.T) {
 
 func TestBackupHasTheTextAsItWas(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config.json")
-	if kept, err := edit(t, path, "new").backup(); kept != "" || err != nil {
+	if kept, err := edited(t, path, "new").backup(); kept != "" || err != nil {
 		t.Errorf("of no file: %q, %v", kept, err)
 	}
 	writeFile(t, path, "old", 0o640)
 	for _, text := range []string{"new", "newer"} {
-		f := edit(t, path, text)
+		f := edited(t, path, text)
 		kept, err := f.backup()
 		if err != nil {
 			t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
-	"github.com/toolcell/toolcell/mcpproxy/install"
+	"github.com/toolcell/toolcell/mcpproxy/clientconfig/edit"
 )
 
 // PrintEntry prints the entry for the user to put into the file by hand.
@@ -35,8 +35,8 @@ func (i *Installer) PrintEntry() (*Report, error) {
 // entry is how the client is to start this program. Clients pass few variables on
 // and have another PATH, so the command is a whole path, and what says where
 // files are goes along.
-func (i *Installer) entry() (install.Entry, error) {
-	entry := install.Entry{Name: i.Name, Env: map[string]string{}}
+func (i *Installer) entry() (edit.Entry, error) {
+	entry := edit.Entry{Name: i.Name, Env: map[string]string{}}
 	var err error
 	if entry.Command, err = lastingPath(); err != nil {
 		return entry, err

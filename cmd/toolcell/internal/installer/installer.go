@@ -12,8 +12,8 @@ import (
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/mcpproxy/clientconfig"
+	"github.com/toolcell/toolcell/mcpproxy/clientconfig/edit"
 	"github.com/toolcell/toolcell/mcpproxy/config"
-	"github.com/toolcell/toolcell/mcpproxy/install"
 )
 
 // Options hold the command line's values and data about the user's servers. All
@@ -41,8 +41,8 @@ type Options struct {
 // An Installer changes the config file of one client.
 type Installer struct {
 	Options
-	installs install.Journal
-	target   install.Target
+	installs edit.Journal
+	target   edit.Target
 	file     *editedFile
 	older    bool // the target is what Older returned
 }
@@ -53,8 +53,8 @@ func New(o Options) (*Installer, error) {
 	if err != nil {
 		return nil, err
 	}
-	i := &Installer{Options: o, installs: install.NewJournal(d.State)}
-	if i.target, err = install.TargetOf(o.Discovery, o.Client, o.Project); err != nil {
+	i := &Installer{Options: o, installs: edit.NewJournal(d.State)}
+	if i.target, err = edit.TargetOf(o.Discovery, o.Client, o.Project); err != nil {
 		return nil, &console.ExitError{Code: console.ExitUsage, Err: err}
 	}
 	i.file, err = openEdited(i.target.File)
@@ -129,7 +129,7 @@ func (i *Installer) Install(ctx context.Context) (*Report, error) {
 func (i *Installer) planEntry() (*change, error) {
 	if i.older {
 		command, err := lastingPath()
-		return &change{Installer: i, result: install.Result{Did: serversMoved}, command: command + " serve"}, err
+		return &change{Installer: i, result: edit.Result{Did: serversMoved}, command: command + " serve"}, err
 	}
 	entry, err := i.entry()
 	if err != nil {
@@ -152,7 +152,7 @@ const (
 // Check reports wrong usage that New would: a client that is not known, or has no
 // such file.
 func Check(o Options, client string) error {
-	if _, err := install.TargetOf(o.Discovery, client, o.Project); err != nil {
+	if _, err := edit.TargetOf(o.Discovery, client, o.Project); err != nil {
 		return &console.ExitError{Code: console.ExitUsage, Err: err}
 	}
 	return nil

@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"github.com/toolcell/toolcell/mcpproxy/clientconfig/edit"
 	"github.com/toolcell/toolcell/mcpproxy/config"
-	"github.com/toolcell/toolcell/mcpproxy/install"
 )
 
 // planMove finds out which servers can be moved, and the tokens this saves.
@@ -83,7 +83,7 @@ func (c *change) reportMove(w io.Writer) {
 
 // countTokens asks every server to be moved for its tools.
 func (c *change) countTokens(ctx context.Context) *tokenCost {
-	var servers []install.Moving
+	var servers []edit.Moving
 	for _, m := range c.move.Servers {
 		if !m.Disabled {
 			servers = append(servers, m)

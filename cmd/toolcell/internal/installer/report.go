@@ -3,7 +3,7 @@ package installer
 import (
 	"strings"
 
-	"github.com/toolcell/toolcell/mcpproxy/install"
+	"github.com/toolcell/toolcell/mcpproxy/clientconfig/edit"
 )
 
 // A Report is what install or uninstall did to the file of one client, or would
@@ -78,7 +78,7 @@ func (c *change) summary() *Report {
 	if note := c.notNamed(); note != "" {
 		r.Note = strings.TrimPrefix(r.Note+"; "+note, "; ")
 	}
-	if c.result.Did == install.Updated && c.result.Was+" serve" == c.command {
+	if c.result.Did == edit.Updated && c.result.Was+" serve" == c.command {
 		r.Was = ""
 	}
 	return r

@@ -12,8 +12,8 @@ import (
 	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/clientconfig"
+	"github.com/toolcell/toolcell/mcpproxy/clientconfig/edit"
 	"github.com/toolcell/toolcell/mcpproxy/config"
-	"github.com/toolcell/toolcell/mcpproxy/install"
 )
 
 // A tokenCost is the cost of servers in each request of a client that lists
@@ -32,7 +32,7 @@ type serverCost struct {
 
 // costOf asks servers for their tools, or uses the cached lists. A server that
 // cannot be asked has a row with the reason.
-func costOf(ctx context.Context, i *Installer, servers []install.Moving, own config.Server) *tokenCost {
+func costOf(ctx context.Context, i *Installer, servers []edit.Moving, own config.Server) *tokenCost {
 	proxies := map[string]*mcpproxy.Proxy{} // by the directory that their servers are for
 	for _, s := range servers {
 		if proxies[s.Dir] == nil {

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/toolcell/toolcell/mcpproxy/install"
+	"github.com/toolcell/toolcell/mcpproxy/clientconfig/edit"
 )
 
 // Uninstall undoes install's changes to a file. If the file has not changed
@@ -63,7 +63,7 @@ func (i *Installer) print(format string, args ...any) {
 // undoing is the change that uninstall is about to make.
 type undoing struct {
 	*Installer
-	record install.Record
+	record edit.Record
 	moved  *editedFile // the file with servers that were moved; nil if none were
 	absent bool        // the client's file was not there before
 	exact  bool

@@ -1,4 +1,4 @@
-package inplace
+package edit
 
 import (
 	"bytes"
@@ -88,7 +88,7 @@ func TestSetKeepsTheRest(t *testing.T) {
 		"YAML with nothing in it": {"c.yaml", "extensions", "extensions: {}\nb: 1\n", "b: 1\nextensions:\n  toolcell:\n    command: \"/opt/toolcell\"\n    args: [\"serve\"]\n    env: { \"A\": \"b, \\\",\\\" <c>\" }\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			text, err := New(tt.file, []byte(tt.before))
+			text, err := newDocument(tt.file, []byte(tt.before))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -148,7 +148,7 @@ func TestCutTakesItsCommentsAlong(t *testing.T) {
 		"all of YAML":  {"c.yaml", "s", "s: # mine\n  b: 1\nd: 4\n", "s: # mine {}\nd: 4\n", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			text, err := New(tt.file, []byte(tt.before))
+			text, err := newDocument(tt.file, []byte(tt.before))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -162,7 +162,7 @@ func TestCutTakesItsCommentsAlong(t *testing.T) {
 			if got := string(text.Bytes()); got != tt.after {
 				t.Errorf("left\n%s\nwant\n%s", got, tt.after)
 			}
-			other, err := New(tt.file, nil)
+			other, err := newDocument(tt.file, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -187,7 +187,7 @@ func TestSetReplacesOneValue(t *testing.T) {
 		"several lines": {"c.yaml", "s:\n  b:\n    command: >\n      /a\n\n    x: 1\n", "s:\n  b:\n    command: \"/new\"\n\n    x: 1\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			text, err := New(tt.file, []byte(tt.before))
+			text, err := newDocument(tt.file, []byte(tt.before))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -215,7 +215,7 @@ func TestWhatCannotBeChangedSafelyIsRefused(t *testing.T) {
 		"a YAML list":       {"c.yaml", "s:\n- a\n", "not an object"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			text, err := New(tt.file, []byte(tt.before))
+			text, err := newDocument(tt.file, []byte(tt.before))
 			if err == nil {
 				err = text.Set([]byte(entry), "s", "toolcell")
 				if got := text.Bytes(); string(got) != tt.before {
@@ -227,25 +227,25 @@ func TestWhatCannotBeChangedSafelyIsRefused(t *testing.T) {
 			}
 		})
 	}
-	text, err := New("c.json", []byte(`{"s": {}}`))
+	text, err := newDocument("c.json", []byte(`{"s": {}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := text.Cut("s", "b"); !errors.Is(err, ErrAbsent) {
+	if _, err := text.Cut("s", "b"); !errors.Is(err, errAbsent) {
 		t.Errorf("cutting what is not there: %v", err)
 	}
 }
 
-// FuzzInplace: whatever the file is, a change is made and passes the check
+// FuzzDocument: whatever the file is, a change is made and passes the check
 // within, or it is refused and changes nothing.
-func FuzzInplace(f *testing.F) {
+func FuzzDocument(f *testing.F) {
 	for _, name := range []string{"c.json", "c.toml", "c.yaml"} {
 		f.Add(name, []byte("{\"s\": {\"a\": 1 /* x */, // y\n}}"))
 		f.Add(name, []byte("# x\n[s.a]\nb = '''\n'''\n[s]\nc.d = {}\n"))
 		f.Add(name, []byte("s:\n  a: |\n    x\n  # y\n  b: {}\n"))
 	}
 	f.Fuzz(func(t *testing.T, file string, data []byte) {
-		text, err := New(file, data)
+		text, err := newDocument(file, data)
 		if err != nil || len(data) > 1<<16 {
 			return
 		}
@@ -275,7 +275,7 @@ func TestCutUndoesSet(t *testing.T) {
 		"c.yaml": {"s:\n    a: 1\n    # in a\nb: 2\n", "s:\n  a: |\n    x\n\nb: 1\n"},
 	} {
 		for _, before := range texts {
-			text, err := New(file, []byte(before))
+			text, err := newDocument(file, []byte(before))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -296,7 +296,7 @@ func TestCutUndoesSet(t *testing.T) {
 // TestGraftChangesOneMember: work on a part has the same outcome as on the whole.
 func TestGraftChangesOneMember(t *testing.T) {
 	const before = "{\n  // large\n  \"history\": [1, 2], // much\n  \"s\": {\n    \"a\": 1, // one\n    \"b\": 2\n  }, // servers\n  \"z\": null\n}\n"
-	whole, err := New("c.json", []byte(before))
+	whole, err := newDocument("c.json", []byte(before))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -317,7 +317,7 @@ func TestGraftChangesOneMember(t *testing.T) {
 	if got := string(whole.Bytes()); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	empty, err := New("c.json", []byte("{\n  \"a\": 1\n}\n"))
+	empty, err := newDocument("c.json", []byte("{\n  \"a\": 1\n}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package inplace
+package edit
 
 import (
 	"bytes"
@@ -93,7 +93,7 @@ func blockEnd(data []byte, key *yaml.Node) int {
 	return end
 }
 
-func (yamlFormat) paste(data []byte, path []string, p Piece) ([]byte, error) {
+func (yamlFormat) paste(data []byte, path []string, p piece) ([]byte, error) {
 	nl := lineEnd(data)
 	text := splice(bytes.TrimRight(p.member, "\r\n"), []byte(nl))
 	if len(data) > 0 && data[len(data)-1] != '\n' {
@@ -151,10 +151,10 @@ func shifted(text []byte, indent int) []byte {
 	return out
 }
 
-func (yamlFormat) cut(data []byte, path []string) ([]byte, Piece, error) {
+func (yamlFormat) cut(data []byte, path []string) ([]byte, piece, error) {
 	holder, err := mapping(data, path[:len(path)-1])
 	if err != nil || holder == nil {
-		return nil, Piece{}, errors.Join(err, ErrAbsent)
+		return nil, piece{}, errors.Join(err, errAbsent)
 	}
 	i := keyIn(holder, path[len(path)-1])
 	key := holder.Content[i]
@@ -164,20 +164,20 @@ func (yamlFormat) cut(data []byte, path []string) ([]byte, Piece, error) {
 	if len(holder.Content) == 2 && len(path) > 1 { // "key:" with nothing in it would be null
 		parent, err := mapping(data, path[:len(path)-2])
 		if err != nil {
-			return nil, Piece{}, err
+			return nil, piece{}, err
 		}
 		name := parent.Content[keyIn(parent, path[len(path)-2])]
 		at := lineAt(rest, name.Line)
 		line := bytes.TrimRight(rest[at:nextLine(rest, at)], "\r\n")
 		rest = splice(rest[:at+len(line)], []byte(" {}"), rest[at+len(line):])
 	}
-	return rest, Piece{path: path, member: data[start:end]}, nil
+	return rest, piece{path: path, member: data[start:end]}, nil
 }
 
 func (yamlFormat) replace(data []byte, path []string, value json.RawMessage) ([]byte, error) {
 	holder, err := mapping(data, path[:len(path)-1])
 	if err != nil || holder == nil {
-		return nil, errors.Join(err, ErrAbsent)
+		return nil, errors.Join(err, errAbsent)
 	}
 	key := holder.Content[keyIn(holder, path[len(path)-1])]
 	text := fmt.Sprintf("%s%s: %s%s", strings.Repeat(" ", key.Column-1), yamlKey(key.Value), compact(value), lineEnd(data))
@@ -185,18 +185,18 @@ func (yamlFormat) replace(data []byte, path []string, value json.RawMessage) ([]
 }
 
 // write makes lines of an object, and JSON, which is YAML too, of what is in it.
-func (yamlFormat) write(data []byte, path []string, value json.RawMessage) (Piece, error) {
+func (yamlFormat) write(data []byte, path []string, value json.RawMessage) (piece, error) {
 	var b strings.Builder
 	name, nl := yamlKey(path[len(path)-1]), lineEnd(data)
 	if !bytes.HasPrefix(bytes.TrimSpace(value), []byte("{")) {
-		return Piece{path: path, member: []byte(name + ": " + compact(value))}, nil
+		return piece{path: path, member: []byte(name + ": " + compact(value))}, nil
 	}
 	b.WriteString(name + ":" + nl)
 	err := eachMember(value, func(name string, value json.RawMessage) error {
 		b.WriteString("  " + yamlKey(name) + ": " + compact(value) + nl)
 		return nil
 	})
-	return Piece{path: path, member: []byte(b.String())}, err
+	return piece{path: path, member: []byte(b.String())}, err
 }
 
 func yamlKey(name string) string {

@@ -1,11 +1,4 @@
-// Package inplace edits one member of a JSON, TOML or YAML file and leaves every
-// other byte as it was: comments, order, indentation, line ends. It is for config
-// files that people write by hand, and the JSON may have comments.
-//
-// Each change is made in the text and then checked: the text before and after
-// are parsed, and what they say may differ in that one member only. A file in
-// which that cannot be had is refused, never half changed.
-package inplace
+package edit
 
 import (
 	"bytes"
@@ -17,17 +10,22 @@ import (
 	"slices"
 )
 
-// A Text is a config file that is being changed. The zero length is a file
-// that is not there yet.
-type Text struct {
+// A document is a config file of which one member at a time is changed, and every
+// other byte stays as it was: comments, order, indentation, line ends. The zero length
+// is a file that is not there yet.
+//
+// Each change is made in the text and then checked: the text before and after
+// are parsed, and what they say may differ in that one member only. A file in
+// which that cannot be had is refused, never half changed.
+type document struct {
 	format format
 	data   []byte
 	mark   []byte // a byte order mark, which editors on Windows leave
 }
 
-// A Piece is a member as its file writes it, with the comments that are its
+// A piece is a member as its file writes it, with the comments that are its
 // own: it can be put into another file of the same format.
-type Piece struct {
+type piece struct {
 	path   []string
 	before []byte // comment lines
 	member []byte
@@ -41,23 +39,23 @@ type format interface {
 	parse(data []byte) (map[string]any, error)
 	// paste adds a piece at the end of the object at path, which is made if it
 	// is not there.
-	paste(data []byte, path []string, p Piece) ([]byte, error)
+	paste(data []byte, path []string, p piece) ([]byte, error)
 	// cut takes out the member at path, which is there.
-	cut(data []byte, path []string) (rest []byte, p Piece, err error)
+	cut(data []byte, path []string) (rest []byte, p piece, err error)
 	// replace gives the member at path another value.
 	replace(data []byte, path []string, value json.RawMessage) ([]byte, error)
 	// write makes a piece of a value.
-	write(data []byte, path []string, value json.RawMessage) (Piece, error)
+	write(data []byte, path []string, value json.RawMessage) (piece, error)
 }
 
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
-// ErrAbsent says that there is no such member.
-var ErrAbsent = errors.New("is not there")
+// errAbsent says that there is no such member.
+var errAbsent = errors.New("is not there")
 
-// New reads the text of a file, whose name tells the format.
-func New(file string, data []byte) (*Text, error) {
-	t := &Text{format: jsonFormat{}}
+// newDocument reads the text of a file, whose name tells the format.
+func newDocument(file string, data []byte) (*document, error) {
+	t := &document{format: jsonFormat{}}
 	switch filepath.Ext(file) {
 	case ".toml":
 		t.format = tomlFormat{}
@@ -75,10 +73,10 @@ func New(file string, data []byte) (*Text, error) {
 }
 
 // Bytes gives the text as it is now.
-func (t *Text) Bytes() []byte { return append(bytes.Clone(t.mark), t.data...) }
+func (t *document) Bytes() []byte { return append(bytes.Clone(t.mark), t.data...) }
 
 // parse takes an empty file for one that says nothing.
-func (t *Text) parse(data []byte) (map[string]any, error) {
+func (t *document) parse(data []byte) (map[string]any, error) {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return map[string]any{}, nil
 	}
@@ -86,7 +84,7 @@ func (t *Text) parse(data []byte) (map[string]any, error) {
 }
 
 // Has reports whether there is a member at path.
-func (t *Text) Has(path ...string) bool {
+func (t *document) Has(path ...string) bool {
 	top, err := t.parse(t.data)
 	if err != nil {
 		return false
@@ -97,7 +95,7 @@ func (t *Text) Has(path ...string) bool {
 
 // Set gives the member at path a value, which is JSON with its members in the
 // order in which they are to be written.
-func (t *Text) Set(value json.RawMessage, path ...string) error {
+func (t *document) Set(value json.RawMessage, path ...string) error {
 	var want any
 	if err := decode(value, &want); err != nil {
 		return err
@@ -115,9 +113,9 @@ func (t *Text) Set(value json.RawMessage, path ...string) error {
 }
 
 // Cut takes the member at path out.
-func (t *Text) Cut(path ...string) (p Piece, err error) {
+func (t *document) Cut(path ...string) (p piece, err error) {
 	if !t.Has(path...) {
-		return p, fmt.Errorf("%q %w", path[len(path)-1], ErrAbsent)
+		return p, fmt.Errorf("%q %w", path[len(path)-1], errAbsent)
 	}
 	err = t.change(func(top map[string]any) error {
 		holder, _ := lookUp(top, path[:len(path)-1])
@@ -132,7 +130,7 @@ func (t *Text) Cut(path ...string) (p Piece, err error) {
 }
 
 // Paste puts a piece in at the path that it was cut from.
-func (t *Text) Paste(p Piece) error {
+func (t *document) Paste(p piece) error {
 	// What it says is read by making a file of it alone.
 	alone, err := t.format.paste(nil, p.path[:len(p.path)-1], p)
 	if err != nil {
@@ -156,8 +154,8 @@ func (t *Text) Paste(p Piece) error {
 
 // Only gives a text with nothing but these members of the top, to work on
 // where the whole is large, as ~/.claude.json is: Graft puts the outcome back.
-func (t *Text) Only(keys ...string) (*Text, error) {
-	part := &Text{format: t.format, data: t.data}
+func (t *document) Only(keys ...string) (*document, error) {
+	part := &document{format: t.format, data: t.data}
 	if _, ok := t.format.(jsonFormat); !ok || blank(t.data) {
 		return part, nil // people write these by hand: they are small
 	}
@@ -167,7 +165,7 @@ func (t *Text) Only(keys ...string) (*Text, error) {
 }
 
 // Graft takes the member of the top over from a text that Only gave.
-func (t *Text) Graft(part *Text, key string) error {
+func (t *document) Graft(part *document, key string) error {
 	if _, ok := t.format.(jsonFormat); !ok || blank(t.data) {
 		t.data = part.data
 		return nil
@@ -187,7 +185,7 @@ func (t *Text) Graft(part *Text, key string) error {
 
 // change makes a change of the text and checks it against the same change of
 // what the text says.
-func (t *Text) change(meant func(map[string]any) error, edit func() ([]byte, error)) error {
+func (t *document) change(meant func(map[string]any) error, edit func() ([]byte, error)) error {
 	want, err := t.parse(t.data)
 	if err != nil {
 		return err

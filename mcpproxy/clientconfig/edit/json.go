@@ -1,4 +1,4 @@
-package inplace
+package edit
 
 import (
 	"bytes"
@@ -109,7 +109,7 @@ func unit(data []byte, root *hujson.Value) string {
 	return "  "
 }
 
-func (jsonFormat) paste(data []byte, path []string, p Piece) ([]byte, error) {
+func (jsonFormat) paste(data []byte, path []string, p piece) ([]byte, error) {
 	if blank(data) {
 		data = []byte("{}\n")
 	}
@@ -135,7 +135,7 @@ func (jsonFormat) paste(data []byte, path []string, p Piece) ([]byte, error) {
 		// The object is not there: the piece becomes an object with it inside.
 		in := strings.Repeat(step, i+1)
 		member := fmt.Sprintf("%s: {%s%s%s%s%s}", quote(path[i-1]), nl, in, p.text(in, nl, ""), nl, strings.Repeat(step, i))
-		p = Piece{member: []byte(member), indent: in[len(step):]}
+		p = piece{member: []byte(member), indent: in[len(step):]}
 	}
 }
 
@@ -153,7 +153,7 @@ func emptyAt(path []string) []byte {
 func withoutSpace(text []byte) []byte { return bytes.Join(bytes.Fields(text), nil) }
 
 // text is the piece with its comments, and with a comma if there is to be one.
-func (p Piece) text(indent, nl, comma string) string {
+func (p piece) text(indent, nl, comma string) string {
 	var b strings.Builder
 	for line := range bytes.Lines(p.before) {
 		b.WriteString(strings.TrimSpace(string(line)) + nl + indent)
@@ -171,7 +171,7 @@ func (p Piece) text(indent, nl, comma string) string {
 }
 
 // insert puts a piece behind the last member of an object.
-func insert(data []byte, v *hujson.Value, o *hujson.Object, p Piece, step, nl string) []byte {
+func insert(data []byte, v *hujson.Value, o *hujson.Object, p piece, step, nl string) []byte {
 	outer := indentOf(data, v.StartOffset)
 	inner := outer + step
 	from, comma := v.StartOffset+1, ""
@@ -217,18 +217,18 @@ func lineBreak(extra []byte) int {
 	return -1
 }
 
-func (jsonFormat) cut(data []byte, path []string) ([]byte, Piece, error) {
+func (jsonFormat) cut(data []byte, path []string) ([]byte, piece, error) {
 	root, err := parseJSON(data)
 	if err != nil {
-		return nil, Piece{}, err
+		return nil, piece{}, err
 	}
 	v, o, err := findObject(&root, path[:len(path)-1])
 	if err != nil || v == nil {
-		return nil, Piece{}, fmt.Errorf("%q %w", path[len(path)-1], ErrAbsent)
+		return nil, piece{}, fmt.Errorf("%q %w", path[len(path)-1], errAbsent)
 	}
 	i := indexOf(o, path[len(path)-1])
 	m := o.Members[i]
-	p := Piece{member: data[m.Name.StartOffset:m.Value.EndOffset]}
+	p := piece{member: data[m.Name.StartOffset:m.Value.EndOffset]}
 	last := i == len(o.Members)-1
 	end := m.Value.EndOffset
 	hasComma := !last || m.Value.AfterExtra != nil

@@ -1,4 +1,4 @@
-package install
+package edit
 
 import (
 	"bytes"
@@ -12,7 +12,6 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/clientconfig"
 	"github.com/toolcell/toolcell/mcpproxy/clientconfig/plainjson"
 	"github.com/toolcell/toolcell/mcpproxy/config"
-	"github.com/toolcell/toolcell/mcpproxy/inplace"
 )
 
 // A Move is a client's servers that go behind this program, and those that
@@ -143,7 +142,7 @@ func (p Target) one(path string, text []byte, values map[string]string, name str
 			return f.Parse(e), nil
 		}
 	}
-	return clientconfig.Entry{}, fmt.Errorf("%q %w", name, inplace.ErrAbsent)
+	return clientconfig.Entry{}, fmt.Errorf("%q %w", name, errAbsent)
 }
 
 // shadowed refuses a server whose name is another's here: behind this program
@@ -161,11 +160,11 @@ func (p Target) shadowed(s config.Server, here config.Config) error {
 // MoveOut takes servers out of the text of the client's file and puts them into
 // that of the other, as they are written.
 func (p Target) MoveOut(data, moved []byte, names []string) (rest, to []byte, err error) {
-	from, err := inplace.New(p.File, data)
+	from, err := newDocument(p.File, data)
 	if err != nil {
 		return nil, nil, err
 	}
-	target, err := inplace.New(p.MovedFile(), moved)
+	target, err := newDocument(p.MovedFile(), moved)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", p.MovedFile(), err)
 	}
@@ -192,11 +191,11 @@ func (p Target) MoveOut(data, moved []byte, names []string) (rest, to []byte, er
 // MoveBack undoes MoveOut for these names. A server that the client's file has
 // again stays as it is there.
 func (p Target) MoveBack(data, moved []byte, names []string) (client, rest []byte, err error) {
-	to, err := inplace.New(p.File, data)
+	to, err := newDocument(p.File, data)
 	if err != nil {
 		return nil, nil, err
 	}
-	from, err := inplace.New(p.MovedFile(), moved)
+	from, err := newDocument(p.MovedFile(), moved)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", p.MovedFile(), err)
 	}
@@ -207,7 +206,7 @@ func (p Target) MoveBack(data, moved []byte, names []string) (client, rest []byt
 	}
 	for _, name := range names {
 		piece, err := from.Cut(append(slices.Clone(key), name)...)
-		if errors.Is(err, inplace.ErrAbsent) {
+		if errors.Is(err, errAbsent) {
 			continue // the user has removed it
 		}
 		if err == nil && !part.Has(append(slices.Clone(key), name)...) {
@@ -228,7 +227,7 @@ func (p Target) HasServers(moved []byte) bool {
 	if len(p.localScopes(moved)) > 0 {
 		return true
 	}
-	if text, err := inplace.New(p.MovedFile(), moved); err != nil || !text.Has(p.key(text.Has)...) {
+	if text, err := newDocument(p.MovedFile(), moved); err != nil || !text.Has(p.key(text.Has)...) {
 		return err != nil
 	}
 	all, err := p.entries(p.MovedFile(), moved)
@@ -236,7 +235,7 @@ func (p Target) HasServers(moved []byte) bool {
 }
 
 // copyInputs takes along what VS Code asks its user for: entries name it.
-func copyInputs(from, to *inplace.Text, data, moved []byte) error {
+func copyInputs(from, to *document, data, moved []byte) error {
 	at := []string{"inputs"}
 	if !from.Has(at...) {
 		at = []string{"mcp", "inputs"} // of settings.json

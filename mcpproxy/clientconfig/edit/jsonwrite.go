@@ -1,4 +1,4 @@
-package inplace
+package edit
 
 import (
 	"bytes"
@@ -44,7 +44,7 @@ func graft(data, part []byte, key string) ([]byte, error) {
 		old := top.Members[i].Value
 		return splice(data[:old.StartOffset], part[m.Value.StartOffset:m.Value.EndOffset], data[old.EndOffset:]), nil
 	}
-	p := Piece{path: []string{key}, member: part[m.Name.StartOffset:m.Value.EndOffset]}
+	p := piece{path: []string{key}, member: part[m.Name.StartOffset:m.Value.EndOffset]}
 	return jsonFormat{}.paste(data, nil, p)
 }
 
@@ -78,21 +78,21 @@ func (jsonFormat) replace(data []byte, path []string, value json.RawMessage) ([]
 	}
 	v, o, err := findObject(&root, path[:len(path)-1])
 	if err != nil || v == nil {
-		return nil, fmt.Errorf("%q %w", path[len(path)-1], ErrAbsent)
+		return nil, fmt.Errorf("%q %w", path[len(path)-1], errAbsent)
 	}
 	m := o.Members[indexOf(o, path[len(path)-1])]
 	text := indented(value, indentOf(data, m.Name.StartOffset), unit(data, &root), lineEnd(data))
 	return splice(data[:m.Value.StartOffset], text, data[m.Value.EndOffset:]), nil
 }
 
-func (jsonFormat) write(data []byte, path []string, value json.RawMessage) (Piece, error) {
+func (jsonFormat) write(data []byte, path []string, value json.RawMessage) (piece, error) {
 	step := "  "
 	if root, err := parseJSON(data); err == nil {
 		step = unit(data, &root)
 	}
 	indent := strings.Repeat(step, len(path))
 	text := indented(value, indent, step, lineEnd(data))
-	return Piece{path: path, member: splice([]byte(quote(path[len(path)-1])+": "), text), indent: indent}, nil
+	return piece{path: path, member: splice([]byte(quote(path[len(path)-1])+": "), text), indent: indent}, nil
 }
 
 // indented writes a value as its neighbors are likely to be: objects over

@@ -1,4 +1,4 @@
-package install
+package edit
 
 import (
 	"errors"
@@ -18,13 +18,13 @@ import (
 // samples opens the user's files of every client that testdata has.
 func samples(t *testing.T, f func(t *testing.T, o clientconfig.Options, p Target, text []byte)) {
 	t.Helper()
-	dirs, err := os.ReadDir("../clientconfig/testdata/clients")
+	dirs, err := os.ReadDir("../testdata/clients")
 	if err != nil {
 		t.Fatal(err)
 	}
 	seen := 0
 	for _, dir := range dirs {
-		o := mcptest.SiteOf(t, filepath.Join("../clientconfig/testdata/clients", dir.Name()))
+		o := mcptest.SiteOf(t, filepath.Join("../testdata/clients", dir.Name()))
 		o.Self = filepath.Join(o.Home, "bin/toolcell")
 		if err := errors.Join(os.MkdirAll(filepath.Dir(o.Self), 0o700), os.WriteFile(o.Self, nil, 0o700)); err != nil {
 			t.Fatal(err)

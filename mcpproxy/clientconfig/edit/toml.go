@@ -1,4 +1,4 @@
-package inplace
+package edit
 
 import (
 	"bytes"
@@ -34,7 +34,7 @@ var errByHand = errors.New("is written in a way that cannot be changed safely; c
 func isTOMLComment(line []byte) bool { return bytes.HasPrefix(line, []byte("#")) }
 
 // paste puts a table at the end of the file, and a key at the end of its table.
-func (tomlFormat) paste(data []byte, path []string, p Piece) ([]byte, error) {
+func (tomlFormat) paste(data []byte, path []string, p piece) ([]byte, error) {
 	nl := lineEnd(data)
 	if !bytes.HasPrefix(p.member, []byte("[")) && !bytes.HasPrefix(p.member, []byte("#")) {
 		return pasteKey(data, path, splice(p.member, []byte(nl)))
@@ -85,12 +85,12 @@ func pasteKey(data []byte, table []string, line []byte) ([]byte, error) {
 }
 
 // cut takes out every table and key of the member, wherever they stand.
-func (f tomlFormat) cut(data []byte, path []string) ([]byte, Piece, error) {
+func (f tomlFormat) cut(data []byte, path []string) ([]byte, piece, error) {
 	all, err := statements(data)
 	if err != nil {
-		return nil, Piece{}, err
+		return nil, piece{}, err
 	}
-	p := Piece{path: path}
+	p := piece{path: path}
 	var rest, taken []byte
 	from, keys := 0, false
 	for i := 0; i < len(all); i++ {
@@ -130,7 +130,7 @@ func (f tomlFormat) cut(data []byte, path []string) ([]byte, Piece, error) {
 }
 
 // rewrite makes a piece anew from what it says.
-func (f tomlFormat) rewrite(data []byte, p *Piece) error {
+func (f tomlFormat) rewrite(data []byte, p *piece) error {
 	top, err := f.parse(data)
 	if err != nil {
 		return err
@@ -165,11 +165,11 @@ func (f tomlFormat) replace(data []byte, path []string, value json.RawMessage) (
 }
 
 // write makes a table of an object, and one line of anything else.
-func (tomlFormat) write(data []byte, path []string, value json.RawMessage) (Piece, error) {
+func (tomlFormat) write(data []byte, path []string, value json.RawMessage) (piece, error) {
 	var b strings.Builder
 	if !bytes.HasPrefix(bytes.TrimSpace(value), []byte("{")) {
 		text, err := tomlValue(value)
-		return Piece{path: path, member: []byte(tomlKey(path[len(path)-1]) + " = " + text)}, err
+		return piece{path: path, member: []byte(tomlKey(path[len(path)-1]) + " = " + text)}, err
 	}
 	names := make([]string, len(path))
 	for i, name := range path {
@@ -182,7 +182,7 @@ func (tomlFormat) write(data []byte, path []string, value json.RawMessage) (Piec
 		return err
 	})
 	text := strings.ReplaceAll(strings.TrimSuffix(b.String(), "\n"), "\n", lineEnd(data))
-	return Piece{path: path, member: []byte(text)}, err
+	return piece{path: path, member: []byte(text)}, err
 }
 
 var bareKey = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)

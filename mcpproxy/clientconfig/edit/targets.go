@@ -1,6 +1,4 @@
-// Package install adds this program to the config file of an MCP client, moves
-// the client's other servers behind it, and undoes both.
-package install
+package edit
 
 import (
 	"encoding/json"

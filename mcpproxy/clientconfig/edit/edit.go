@@ -1,4 +1,7 @@
-package install
+// Package edit changes the config files of MCP clients: it adds this program to one,
+// moves the client's other servers behind it, and undoes both. It changes texts, and
+// writes no file.
+package edit
 
 import (
 	"bytes"
@@ -14,7 +17,6 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/clientconfig"
 	"github.com/toolcell/toolcell/mcpproxy/clientconfig/plainjson"
 	"github.com/toolcell/toolcell/mcpproxy/config"
-	"github.com/toolcell/toolcell/mcpproxy/inplace"
 )
 
 // An Entry is how this program is to be started by a client.
@@ -114,7 +116,7 @@ func oneOf(text, otherwise string) string {
 
 // update corrects the command of an entry, if that is a path to this program
 // and not a launcher's, and sets variables.
-func (p Target) update(text *inplace.Text, at []string, s config.Server, self Entry) error {
+func (p Target) update(text *document, at []string, s config.Server, self Entry) error {
 	f := p.dialect.Fields
 	direct := filepath.Base(s.Command) == clientconfig.ProgramName || filepath.Base(s.Command) == filepath.Base(self.Command)
 	if direct && !sameProgram(s.Command, self.Command) {
@@ -153,7 +155,7 @@ func (p Target) update(text *inplace.Text, at []string, s config.Server, self En
 
 // setValue sets the value at path. It passes on a copy of path, since callers
 // build several paths by appending to the same slice.
-func setValue(text *inplace.Text, value any, path []string) error {
+func setValue(text *document, value any, path []string) error {
 	raw, err := json.Marshal(value)
 	if err != nil {
 		return err
@@ -207,7 +209,7 @@ func (p Target) Uninstall(data []byte, name string, withKey bool) ([]byte, strin
 
 // HasKey reports whether the file has a place for servers already.
 func (p Target) HasKey(data []byte) bool {
-	text, err := inplace.New(p.File, data)
+	text, err := newDocument(p.File, data)
 	return err == nil && text.Has(p.key(text.Has)...)
 }
 
@@ -239,7 +241,7 @@ func (p Target) Example(self Entry) (string, error) {
 }
 
 // read parses a text and the entries in it, which are in the order of the file.
-func (p Target) read(data []byte) (text *inplace.Text, key []string, all []clientconfig.Entry, err error) {
+func (p Target) read(data []byte) (text *document, key []string, all []clientconfig.Entry, err error) {
 	if len(data) > clientconfig.MaxSize {
 		return nil, nil, nil, fmt.Errorf("is larger than %d MiB", clientconfig.MaxSize>>20)
 	}
@@ -249,7 +251,7 @@ func (p Target) read(data []byte) (text *inplace.Text, key []string, all []clien
 			return nil, nil, nil, err
 		}
 	}
-	if text, err = inplace.New(p.File, data); err != nil {
+	if text, err = newDocument(p.File, data); err != nil {
 		return nil, nil, nil, err
 	}
 	if key = p.key(text.Has); !text.Has(key...) {
