@@ -125,7 +125,7 @@ vet:
 	go vet -tags $(TAGS) ./...
 
 # What depends on the Python in an image, on Pythons that `make test` leaves out.
-PYTHONS ?= 3.9 3.10 3.12 musl
+PYTHONS ?= 3.10 3.12 musl
 .PHONY: test-pythons
 test-pythons: bin/toolcell
 	@.ci/deps.sh pythons

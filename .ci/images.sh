@@ -8,7 +8,7 @@
 # versions named. Version "minimal" is 3.13 with a small part of its library,
 # "data" is 3.13 with numpy, pandas, matplotlib, scikit-learn and more, 1.3 GB in eight
 # layers, without bytecode; "plotly" is 3.13 with plotly and its renderer, kaleido,
-# from PyPI, which needs pip. 3.9 is Debian's too. Not Debian's, in /usr/local and
+# from PyPI, which needs pip. Not Debian's, in /usr/local and
 # without bytecode as in the official images, are
 #
 #   3.10  as Maven Central has it, on Debian; it lacks sqlite3 and lzma
@@ -22,7 +22,7 @@
 set -eu
 
 if [ $# -lt 1 ]; then
-	echo "usage: $0 DIR [3.14|3.13|3.12|3.11|3.10|3.9|musl|minimal|data|plotly]..." >&2
+	echo "usage: $0 DIR [3.14|3.13|3.12|3.11|3.10|musl|minimal|data|plotly]..." >&2
 	exit 2
 fi
 mkdir -p "$1"
@@ -115,9 +115,9 @@ userlandMusl() {
 build() {
 	version=$1 strip=
 	case $version in
-	3.14 | 3.13 | 3.12 | 3.11 | 3.10 | 3.9 | musl | minimal | data | plotly) ;;
+	3.14 | 3.13 | 3.12 | 3.11 | 3.10 | musl | minimal | data | plotly) ;;
 	*)
-		echo "$0: no image of Python $version is known (3.14, 3.13, 3.12, 3.11, 3.10, 3.9 are)" >&2
+		echo "$0: no image of Python $version is known (3.14, 3.13, 3.12, 3.11, 3.10 are)" >&2
 		exit 2
 		;;
 	esac
@@ -134,7 +134,6 @@ build() {
 	3.14) userland forky python3.14-minimal,python3,libstdc++6 ;;
 	3.13) userland trixie python3,libstdc++6 ;;
 	3.11) userland bookworm python3,libstdc++6 ;;
-	3.9) userland bullseye python3 ;;
 	3.10)
 		userlandMaven 3.10 3.10.8-1.5.8 2f101b1aa06effdbda3c318c1728b13f22b571707c7b7704abaf5d19a33aa981 \
 			zlib1g,libuuid1

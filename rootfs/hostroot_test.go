@@ -144,7 +144,7 @@ echo '{"executable":"` + exe + `","prefix":"` + prefix + `","base_prefix":"` + p
 	home, _ := os.UserHomeDir()
 	for name, c := range map[string]struct{ script, want string }{
 		"right":        {answer("13", tree+"/py", exe), ""},
-		"too old":      {answer("8", tree+"/py", exe), "Python 3.8"},
+		"too old":      {answer("9", tree+"/py", exe), "Python 3.9"},
 		"whole home":   {answer("13", home, exe), "must not see"},
 		"whole disk":   {answer("13", "/", exe), "must not see"},
 		"in /tmp":      {answer("13", "/tmp/py", exe), "of its own"},

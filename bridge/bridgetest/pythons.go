@@ -20,7 +20,7 @@ type Python struct {
 	Minor int // its version is 3.Minor
 }
 
-// pythons finds one interpreter of each minor version from 3.9 on. A command in
+// pythons finds one interpreter of each minor version from 3.10 on. A command in
 // TOOLCELL_TEST_RUNNER_PYTHON is the only one.
 var pythons = sync.OnceValue(func() []Python {
 	if name := os.Getenv("TOOLCELL_TEST_RUNNER_PYTHON"); name != "" {
@@ -32,7 +32,7 @@ var pythons = sync.OnceValue(func() []Python {
 		return []Python{{name, minor}}
 	}
 	names := []string{"python3", "/usr/bin/python3"}
-	for minor := 9; minor <= 14; minor++ {
+	for minor := 10; minor <= 14; minor++ {
 		names = append(names, fmt.Sprintf("python3.%d", minor))
 	}
 	if home, err := os.UserHomeDir(); err == nil {
@@ -46,7 +46,7 @@ var pythons = sync.OnceValue(func() []Python {
 		if err != nil || len(f) != 3 || f[0] != "3" {
 			continue // a shim without a version behind it, or Python 2
 		}
-		if minor, _ := strconv.Atoi(f[1]); minor >= 9 {
+		if minor, _ := strconv.Atoi(f[1]); minor >= 10 {
 			byMinor[minor] = Python{f[2], minor}
 		}
 	}
@@ -58,14 +58,14 @@ var pythons = sync.OnceValue(func() []Python {
 	return found
 })
 
-// Pythons returns the Pythons of this machine from 3.9 on, one of each minor
+// Pythons returns the Pythons of this machine from 3.10 on, one of each minor
 // version, oldest first; with -short, only the newest. Without any, it skips the
 // test.
 func Pythons(t *testing.T) []Python {
 	t.Helper()
 	found := pythons()
 	if len(found) == 0 {
-		t.Skip("no Python from 3.9 on was found: apt-get install python3")
+		t.Skip("no Python from 3.10 on was found: apt-get install python3")
 	}
 	if testing.Short() {
 		found = found[len(found)-1:]

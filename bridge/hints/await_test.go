@@ -2,7 +2,7 @@ package hints
 
 import "testing"
 
-// TestAwaitInAPlainFunctionNamesIt has the messages of Python 3.9 to 3.14.
+// TestAwaitInAPlainFunctionNamesIt has the messages of Python 3.10 to 3.14.
 func TestAwaitInAPlainFunctionNamesIt(t *testing.T) {
 	const (
 		load = "await works at the top level and in async functions only: write async def load(…) and await load(…)"

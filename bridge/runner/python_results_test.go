@@ -104,21 +104,12 @@ func TestRunnerSaysWhatWasMeant(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			rtSome(t, i, func(t *testing.T, py bridgetest.Python) {
-				want := c.want
-				if py.Minor < 10 { // which does not know the names of its modules
-					switch c.name {
-					case "module not imported":
-						want = "is not defined"
-					case "module":
-						want = "ModuleNotFoundError: No module named 'jsno'"
-					}
-				}
 				out := rtHost{}.run(t, py, c.code)
 				err, _ := out.done[0]["error"].(string)
 				last := strings.TrimSpace(out.stderr)
 				last = last[strings.LastIndex(last, "\n")+1:]
-				if !strings.Contains(err, want) || !strings.Contains(last, want) {
-					t.Errorf("error %q, last line %q, want %q", err, last, want)
+				if !strings.Contains(err, c.want) || !strings.Contains(last, c.want) {
+					t.Errorf("error %q, last line %q, want %q", err, last, c.want)
 				}
 			})
 		})

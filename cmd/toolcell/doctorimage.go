@@ -16,6 +16,7 @@ import (
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/oci"
 	"github.com/toolcell/toolcell/rootfs"
+	"github.com/toolcell/toolcell/rootfs/python"
 )
 
 // imageFacts are what doctor finds out about the image that code runs on. The checks
@@ -111,9 +112,6 @@ func (f *imageFacts) examine(ctx context.Context, conf settings.Settings, store 
 	f.version, f.runCure, f.took, f.runErr = tryPython(ctx, conf)
 }
 
-// oldestPython is the oldest 3.N that the runner works with.
-const oldestPython = 9
-
 func (f *imageFacts) checks() []oci.Check {
 	if f.err != nil {
 		return []oci.Check{f.failure()}
@@ -129,7 +127,7 @@ func (f *imageFacts) checks() []oci.Check {
 			check.Cure = f.another()
 		}
 	case f.here && tooOld(f.version):
-		check.Status, check.Text, check.Cure = oci.CheckFatal, fmt.Sprintf("%s has Python %s, and 3.%d is the oldest that works", f.name(), f.version, oldestPython), f.another()
+		check.Status, check.Text, check.Cure = oci.CheckFatal, fmt.Sprintf("%s has Python %s, and 3.%d is the oldest that works", f.name(), f.version, python.OldestMinor), f.another()
 	case len(f.damage) > 0:
 		check.Status, check.Text, check.Cure = oci.CheckDegraded, fmt.Sprintf("%s is damaged: %s", f.name(), firstOf(f.damage)), f.repair()
 	case f.here:
@@ -248,5 +246,5 @@ func tooOld(version string) bool {
 	major, rest, _ := strings.Cut(version, ".")
 	minor, _, _ := strings.Cut(rest, ".")
 	n, err := strconv.Atoi(minor)
-	return major == "2" || err == nil && major == "3" && n < oldestPython
+	return major == "2" || err == nil && major == "3" && n < python.OldestMinor
 }

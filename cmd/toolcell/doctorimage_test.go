@@ -53,8 +53,8 @@ func TestImageChecks(t *testing.T) {
 			"export MCP_BRIDGE_IMAGE=python:3.14-slim",
 		},
 		"an old Python": {
-			imageFacts{here: true, image: unpacked, version: "3.8.20"},
-			[]string{"RC-IMAGE fatal", "has Python 3.8.20, and 3.9 is the oldest that works"},
+			imageFacts{here: true, image: unpacked, version: "3.9.18"},
+			[]string{"RC-IMAGE fatal", "has Python 3.9.18, and 3.10 is the oldest that works"},
 			"export MCP_BRIDGE_IMAGE=python:3.14-slim",
 		},
 		"at its registry": {
@@ -120,7 +120,7 @@ func TestImageChecks(t *testing.T) {
 }
 
 func TestTooOldPythons(t *testing.T) {
-	for version, want := range map[string]bool{"3.8.20": true, "3.9.0": false, "3.14.0": false, "2.7.18": true, "4.0": false, "": false, "3.x": false} {
+	for version, want := range map[string]bool{"3.9.18": true, "3.10.0": false, "3.14.0": false, "2.7.18": true, "4.0": false, "": false, "3.x": false} {
 		if tooOld(version) != want {
 			t.Errorf("%q: %v", version, !want)
 		}

@@ -31,7 +31,7 @@ func FindOnHost(ctx context.Context, sys string) (Host, error) {
 	}
 	exe, err := exec.LookPath("python3")
 	if err != nil {
-		return Host{}, fmt.Errorf("this host has no python3 of version 3.%d or newer: install it, for example with: apt install python3", oldestMinor)
+		return Host{}, fmt.Errorf("this host has no python3 of version 3.%d or newer: install it, for example with: apt install python3", OldestMinor)
 	}
 	report, err := askInterpreter(ctx, exe)
 	if err != nil {
@@ -52,7 +52,7 @@ func isSystemPython(sys, exe string) bool {
 		return false
 	}
 	n := minor(filepath.Base(real))
-	return n < 0 || n >= oldestMinor
+	return n < 0 || n >= OldestMinor
 }
 
 // selfReport is what an interpreter says of itself.
@@ -90,8 +90,8 @@ func askInterpreter(ctx context.Context, exe string) (*selfReport, error) {
 // toHost refuses an interpreter that is too old, or whose directories a sandbox
 // must not see.
 func (r *selfReport) toHost() (Host, error) {
-	if r.Minor < oldestMinor {
-		return Host{}, fmt.Errorf("%q is Python 3.%d, and 3.%d or newer is needed: install it, for example with: apt install python3", r.Executable, r.Minor, oldestMinor)
+	if r.Minor < OldestMinor {
+		return Host{}, fmt.Errorf("%q is Python 3.%d, and 3.%d or newer is needed: install it, for example with: apt install python3", r.Executable, r.Minor, OldestMinor)
 	}
 	if !filepath.IsAbs(r.Executable) {
 		return Host{}, errors.New("the interpreter does not know its own path")

@@ -15,13 +15,15 @@ import (
 const (
 	defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 	maxPathDirs = 100
-	oldestMinor = 9  // what the runner is written for
 	newestMinor = 99 // that is looked for
 )
 
+// OldestMinor is N of 3.N, the oldest Python that the runner is written for.
+const OldestMinor = 10
+
 // errNoPython names images that are known to be right, since a user who sees it
 // has probably taken a base image.
-var errNoPython = fmt.Errorf("the image has no Python interpreter (3.%d or newer) in its PATH; images such as python:3.14-slim or python:3.14-alpine have one", oldestMinor)
+var errNoPython = fmt.Errorf("the image has no Python interpreter (3.%d or newer) in its PATH; images such as python:3.14-slim or python:3.14-alpine have one", OldestMinor)
 
 // Find returns the absolute path of the image's interpreter, as it would
 // be found by a shell in it.
@@ -50,7 +52,7 @@ func Find(ctx context.Context, root *os.Root, env []string) (string, error) {
 		_, err := rootdir.Resolve(root, dir)
 		return err != nil
 	})
-	for n := newestMinor; n >= oldestMinor; n-- {
+	for n := newestMinor; n >= OldestMinor; n-- {
 		if found, err := find("python3." + strconv.Itoa(n)); found != "" || err != nil {
 			return found, err
 		}
@@ -90,7 +92,7 @@ func isPython(root *os.Root, file string) bool {
 		return false
 	}
 	n := minor(name)
-	return n < 0 || n >= oldestMinor
+	return n < 0 || n >= OldestMinor
 }
 
 // minor returns N of "python3.N", or -1.

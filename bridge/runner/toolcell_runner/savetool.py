@@ -54,7 +54,7 @@ def is_module(name: str) -> bool:
     Nothing is imported, and only Python's own finder is asked, since others run code. A folder without __init__.py
     does not count: /workspace may have any.
     """
-    if name in sys.modules or name in sys.builtin_module_names or name in getattr(sys, "stdlib_module_names", ()):
+    if name in sys.modules or name in sys.builtin_module_names or name in sys.stdlib_module_names:
         return True
     from _frozen_importlib_external import PathFinder
     try:

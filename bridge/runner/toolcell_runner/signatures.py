@@ -62,6 +62,6 @@ def type_of(tree: Any) -> Any:
         return literal[tuple(parts)]
     parts = [type_of(part) for part in parts]
     if kind == "union":
-        return typing.Union[tuple(parts)]
+        return typing.Union[tuple(parts)]  # noqa: UP007 # of types that are known at run time
     generic: Any = list if kind == "list" else dict
     return generic[parts[0]] if generic is list else generic[str, parts[0]]

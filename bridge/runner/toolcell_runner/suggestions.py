@@ -122,11 +122,7 @@ def suggested_name(wanted: str, frame: FrameType) -> str:
     module = USUAL_NAMES.get(wanted, wanted)
     if module in USUAL_NAMES.values() and find_spec(module.partition(".")[0]):
         return f". Did you forget to import {module} as {wanted}?"
-    return f". Did you forget to import {wanted!r}?" if wanted in standard_modules() else ""
-
-
-def standard_modules() -> Iterable[str]:
-    return getattr(sys, "stdlib_module_names", sys.builtin_module_names)  # 3.9 knows the builtin ones only
+    return f". Did you forget to import {wanted!r}?" if wanted in sys.stdlib_module_names else ""
 
 
 def module_names(error: BaseException) -> Iterator[str]:
@@ -139,7 +135,7 @@ def module_names(error: BaseException) -> Iterator[str]:
         for module in pkgutil.iter_modules(getattr(sys.modules[parent], "__path__", [])):
             yield f"{parent}.{module.name}"
         return
-    yield from ("mcp", "user_tools", *standard_modules())
+    yield from ("mcp", "user_tools", *sys.stdlib_module_names)
     for module in pkgutil.iter_modules():
         yield module.name
 
@@ -149,7 +145,7 @@ def suggested_attribute(error: AttributeError, sources: Sources) -> str:
     if wanted is not None:
         holders.append(error.obj)
     else:
-        # Before 3.10 only the message has the attribute and the type: the object is in the failing line.
+        # Up to 3.12 only the message of an assignment has the attribute and the type: the object is in the line.
         kind, wanted = quoted_names(error, 2)
         if str(error).startswith("module "):
             holders.append(sys.modules.get(kind))
