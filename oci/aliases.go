@@ -3,7 +3,6 @@ package oci
 import (
 	"github.com/toolcell/toolcell/oci/container"
 	"github.com/toolcell/toolcell/oci/doctor"
-	"github.com/toolcell/toolcell/oci/pool"
 	"github.com/toolcell/toolcell/oci/spec"
 )
 
@@ -14,16 +13,6 @@ type (
 	Mount  = spec.Mount
 	Limits = spec.Limits
 	Python = spec.Python
-)
-
-// PoolOptions say how many sandboxes wait to be used, and for how long.
-type PoolOptions = pool.Options
-
-// The ways to start sandboxes ahead of their use.
-const (
-	StartAuto      = pool.StartAuto      // forks, or where they cannot be had containers
-	StartFork      = pool.StartFork      // the same, but runs wait for the template, and notes say why there is none
-	StartContainer = pool.StartContainer // containers
 )
 
 // An Exit is how a sandbox ended.

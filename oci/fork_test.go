@@ -13,7 +13,6 @@ import (
 
 	"github.com/toolcell/toolcell/oci/container"
 	"github.com/toolcell/toolcell/oci/ocitest"
-	"github.com/toolcell/toolcell/oci/pool"
 
 	"github.com/toolcell/toolcell/oci/spec"
 	"golang.org/x/sys/unix"
@@ -47,7 +46,7 @@ if __name__ == "__main__":
 `
 
 // newLab makes one with modules that the code can import, by file name.
-func newLab(t *testing.T, w pool.Options, preload []string, modules map[string]string) *lab {
+func newLab(t *testing.T, w PoolOptions, preload []string, modules map[string]string) *lab {
 	t.Helper()
 	const python = "/usr/bin/python3"
 	if _, err := os.Stat(python); err != nil {
@@ -131,7 +130,7 @@ const isFork = `any(l.split() == ["Seccomp_filters:", "2"] for l in open("/proc/
 // about, and gives a lab whose runs are forks.
 func forksHere(t *testing.T, preload []string, modules map[string]string) *lab {
 	t.Helper()
-	l := newLab(t, pool.Options{Start: pool.StartFork, Max: 2}, preload, modules)
+	l := newLab(t, PoolOptions{Start: StartFork, Max: 2}, preload, modules)
 	if got, _ := l.run(t, "print("+isFork+")"); got != "True\n" {
 		t.Skipf("there are no forks here: %s", l.r.pool.Notes())
 	}
@@ -192,8 +191,8 @@ print(json.dumps(seen, sort_keys=True, indent=1, default=str))
 // has two filters.
 func TestForkIsAsAContainer(t *testing.T) {
 	forks := forksHere(t, nil, map[string]string{})
-	containers := newLab(t, pool.Options{Start: pool.StartContainer}, nil, map[string]string{})
-	warm := newLab(t, pool.Options{Start: pool.StartContainer, Max: 1}, nil, map[string]string{})
+	containers := newLab(t, PoolOptions{Start: StartContainer}, nil, map[string]string{})
+	warm := newLab(t, PoolOptions{Start: StartContainer, Max: 1}, nil, map[string]string{})
 	warm.p.Root = containers.p.Root
 	want, _ := containers.run(t, inspection)
 	warm.run(t, "pass")
@@ -252,7 +251,7 @@ print(json.dumps(out))
 `
 	l := forksHere(t, nil, map[string]string{})
 	got, _ := l.run(t, calls)
-	want, _ := newLab(t, pool.Options{}, nil, map[string]string{}).run(t, calls)
+	want, _ := newLab(t, PoolOptions{}, nil, map[string]string{}).run(t, calls)
 	var g, w map[string]int
 	if json.Unmarshal([]byte(got), &g) != nil || json.Unmarshal([]byte(want), &w) != nil || len(g) < 400 {
 		t.Fatalf("fork: %.300s\ncontainer: %.300s", got, want)
@@ -396,7 +395,7 @@ func TestTemplateRefusesWhatForksWouldShare(t *testing.T) {
 			if tt.module == "" {
 				delete(modules, "bad.py")
 			}
-			l := newLab(t, pool.Options{Start: pool.StartFork, Max: 1}, []string{"bad", "good"}, modules)
+			l := newLab(t, PoolOptions{Start: StartFork, Max: 1}, []string{"bad", "good"}, modules)
 			got, _ := l.run(t, "import sys; print("+isFork+", 'good' in sys.modules)")
 			notes := strings.Join(l.r.pool.Notes(), "\n")
 			if got != "True True\n" || !strings.Contains(notes, `"bad"`) || !strings.Contains(notes, tt.note) {
@@ -409,7 +408,7 @@ func TestTemplateRefusesWhatForksWouldShare(t *testing.T) {
 // TestModulesTrustedAsCodeAreImportedAnew: what such a module leaves, here a process
 // that looks for others, is in one sandbox and in no other.
 func TestModulesTrustedAsCodeAreImportedAnew(t *testing.T) {
-	l := newLab(t, pool.Options{Start: pool.StartFork, Max: 2}, []string{"hostile"}, map[string]string{"hostile.py": `
+	l := newLab(t, PoolOptions{Start: StartFork, Max: 2}, []string{"hostile"}, map[string]string{"hostile.py": `
 import os
 token = os.urandom(8).hex()
 if os.fork() == 0:
@@ -437,7 +436,7 @@ if os.fork() == 0:
 
 // TestEndedProcessesKeepNoModuleOut: what only waits to be collected sees nothing.
 func TestEndedProcessesKeepNoModuleOut(t *testing.T) {
-	l := newLab(t, pool.Options{Start: pool.StartFork, Max: 1}, []string{"asker"}, map[string]string{
+	l := newLab(t, PoolOptions{Start: StartFork, Max: 1}, []string{"asker"}, map[string]string{
 		"asker.py": "import os, subprocess\np = subprocess.Popen(['/bin/true'])\nos.waitid(os.P_PID, p.pid, os.WEXITED | os.WNOWAIT)\n",
 	})
 	if got, _ := l.run(t, "import sys; print("+isFork+", 'asker' in sys.modules)"); got != "True True\n" {

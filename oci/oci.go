@@ -11,9 +11,9 @@
 // code can exceed it for some milliseconds, and limits CPU time by the number
 // of processors; Runtime.Missing reports both.
 //
-// What a sandbox is stands in spec; container starts one, pid1 is the init
-// inside, limits watches it; fork forks, and pool keeps sandboxes ready;
-// host probes, and doctor says what the host lacks.
+// What a sandbox is stands in spec; container starts one, fork forks one of a
+// Python that has started, pid1 is the init inside, and limits watches it; host
+// probes, and doctor says what the host lacks.
 package oci
 
 import (
@@ -23,7 +23,6 @@ import (
 	"github.com/toolcell/toolcell/oci/doctor"
 	"github.com/toolcell/toolcell/oci/fork"
 	"github.com/toolcell/toolcell/oci/host"
-	"github.com/toolcell/toolcell/oci/pool"
 	"github.com/toolcell/toolcell/oci/spec"
 )
 
@@ -31,7 +30,7 @@ import (
 type Runtime struct {
 	containers *container.Runtime
 	uid, gid   uint32 // inside
-	pool       *pool.Pool
+	pool       *pool
 }
 
 // Open prepares to run sandboxes whose code has the given ids inside. dir is
@@ -44,9 +43,9 @@ func Open(dir string, uid, gid uint32) (*Runtime, error) {
 		return nil, err
 	}
 	r := &Runtime{containers: e, uid: uid, gid: gid}
-	r.pool = pool.New(e, pool.Source{
+	r.pool = newPool(e, poolSource{
 		MemoryAvailable: host.MemoryAvailable,
-		Template: func(p spec.Process, h spec.Host) (pool.Template, error) {
+		Template: func(p spec.Process, h spec.Host) (template, error) {
 			t, err := fork.NewTemplate(e, p, h)
 			if err != nil {
 				return nil, explainStart(err)

@@ -11,7 +11,6 @@ import (
 	"github.com/toolcell/toolcell/oci/container"
 	"github.com/toolcell/toolcell/oci/fork"
 	"github.com/toolcell/toolcell/oci/host"
-	"github.com/toolcell/toolcell/oci/pool"
 	"github.com/toolcell/toolcell/oci/spec"
 	"golang.org/x/sys/unix"
 )
@@ -19,7 +18,7 @@ import (
 // TestTemplateIsRenewed: all forks of one template have the same seed of hash.
 func TestTemplateIsRenewed(t *testing.T) {
 	l := forksHere(t, nil, map[string]string{})
-	l.r.KeepStandbys(pool.Options{Start: pool.StartFork, Max: 2, Idle: time.Minute, Renew: 4})
+	l.r.KeepStandbys(PoolOptions{Start: StartFork, Max: 2, Idle: time.Minute, Renew: 4})
 	seen := map[string]bool{}
 	for end := time.Now().Add(2 * time.Minute); len(seen) < 3 && time.Now().Before(end); {
 		out, _ := l.run(t, "print("+isFork+", hash('x'))")
@@ -78,7 +77,7 @@ func TestPoolLetsGo(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")
 	}
-	l := newLab(t, pool.Options{Start: pool.StartAuto, Max: 3, Idle: 5 * time.Second}, nil, map[string]string{})
+	l := newLab(t, PoolOptions{Start: StartAuto, Max: 3, Idle: 5 * time.Second}, nil, map[string]string{})
 	l.run(t, "pass")
 	l.wait(t)
 	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
@@ -132,7 +131,7 @@ func TestForksLeaveNothing(t *testing.T) {
 
 // TestCloseDoesNotWaitForAStart: a module may take its time to be imported.
 func TestCloseDoesNotWaitForAStart(t *testing.T) {
-	l := newLab(t, pool.Options{Start: pool.StartAuto, Max: 1}, []string{"slow"}, map[string]string{"slow.py": "import time\ntime.sleep(50)\n"})
+	l := newLab(t, PoolOptions{Start: StartAuto, Max: 1}, []string{"slow"}, map[string]string{"slow.py": "import time\ntime.sleep(50)\n"})
 	l.run(t, "pass")
 	time.Sleep(100 * time.Millisecond)
 	start := time.Now()

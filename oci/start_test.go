@@ -13,7 +13,6 @@ import (
 	"github.com/toolcell/toolcell/oci/fork"
 	"github.com/toolcell/toolcell/oci/host"
 	"github.com/toolcell/toolcell/oci/ocitest"
-	"github.com/toolcell/toolcell/oci/pool"
 	"github.com/toolcell/toolcell/oci/spec"
 	"golang.org/x/sys/unix"
 )
@@ -21,10 +20,10 @@ import (
 // eachKind calls f with a lab for each way to start a sandbox.
 func eachKind(t *testing.T, f func(t *testing.T, l *lab)) {
 	t.Run("cold", func(t *testing.T) {
-		f(t, newLab(t, pool.Options{}, nil, map[string]string{}))
+		f(t, newLab(t, PoolOptions{}, nil, map[string]string{}))
 	})
 	t.Run("container", func(t *testing.T) {
-		l := newLab(t, pool.Options{Start: pool.StartContainer, Max: 1}, nil, map[string]string{})
+		l := newLab(t, PoolOptions{Start: StartContainer, Max: 1}, nil, map[string]string{})
 		l.run(t, "pass")
 		l.wait(t)
 		f(t, l)
@@ -284,16 +283,16 @@ func kill(s *container.Standby, made chan<- struct{}) {
 
 // TestDeadStandbyFallsBackToAColdStart: nothing of the run has happened in it.
 func TestDeadStandbyFallsBackToAColdStart(t *testing.T) {
-	for _, kind := range []string{pool.StartContainer, pool.StartFork} {
+	for _, kind := range []string{StartContainer, StartFork} {
 		t.Run(kind, func(t *testing.T) {
-			if kind == pool.StartFork {
+			if kind == StartFork {
 				forksHere(t, nil, map[string]string{})
 			}
-			l := newLab(t, pool.Options{}, nil, map[string]string{})
+			l := newLab(t, PoolOptions{}, nil, map[string]string{})
 			made := make(chan struct{}, 100)
-			l.r.pool = pool.New(l.r.containers, pool.Source{
+			l.r.pool = newPool(l.r.containers, poolSource{
 				MemoryAvailable: host.MemoryAvailable,
-				Template: func(p spec.Process, h spec.Host) (pool.Template, error) {
+				Template: func(p spec.Process, h spec.Host) (template, error) {
 					tmpl, err := fork.NewTemplate(l.r.containers, p, h)
 					return deadForks{tmpl, made}, err
 				},
@@ -305,7 +304,7 @@ func TestDeadStandbyFallsBackToAColdStart(t *testing.T) {
 					return s, notes, err
 				},
 			})
-			l.r.KeepStandbys(pool.Options{Start: kind, Max: 1, Idle: time.Minute})
+			l.r.KeepStandbys(PoolOptions{Start: kind, Max: 1, Idle: time.Minute})
 			l.r.Warm(l.p)
 			l.wait(t)
 			l.wants(t, "print("+isFork+")", "False\n")
@@ -319,7 +318,7 @@ func TestDeadStandbyFallsBackToAColdStart(t *testing.T) {
 // TestSessionLeavesTheRunningCountAtOnce: it is kept for hours, and the pool
 // holds as many sandboxes ready as were at work.
 func TestSessionLeavesTheRunningCountAtOnce(t *testing.T) {
-	l := newLab(t, pool.Options{Start: pool.StartContainer, Max: 2}, nil, map[string]string{})
+	l := newLab(t, PoolOptions{Start: StartContainer, Max: 2}, nil, map[string]string{})
 	for name, want := range map[string]int{"run": 1, "session": 0} {
 		t.Run(name, func(t *testing.T) {
 			p := l.p

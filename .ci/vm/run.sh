@@ -38,7 +38,7 @@ pack() {
 	cp bin/toolcell .ci/vm/tests.sh "$(command -v docker-registry)" "$work/in"
 	cp -r "${TOOLCELL_TEST_IMAGES:?}/python-3.14" "$work/in/images"
 	local folder to
-	for folder in cmd/toolcell/e2e oci oci/{container,host,limits,pid1,pool,template}; do
+	for folder in cmd/toolcell/e2e oci oci/{container,fork,host,limits,pid1}; do
 		to=$work/in/${folder##*/}
 		mkdir "$to"
 		go test -c -tags "${TAGS:?}" -ldflags '-s -w -extldflags -static' -o "$to/tests" "./$folder"

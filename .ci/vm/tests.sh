@@ -59,7 +59,7 @@ d) run='^Test(Limits|EscapeBattery|Neighbor|SignalsAre|Doctor$|Isolation|Nothing
 esac
 run=${RUN:-$run}
 case $variant in
-r | a) packages+=(container host limits pid1 pool template) ;;
+r | a) packages+=(container fork host limits pid1) ;;
 s | e | an | db | c | p) packages=(e2e) ;; # as a, a, ab and d
 esac
 

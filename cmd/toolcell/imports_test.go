@@ -81,7 +81,6 @@ var imports = map[string][]string{
 	"oci/limits":    {"oci/host", "oci/spec"},
 	"oci/ocitest":   {"oci/..."},
 	"oci/pid1":      {"oci/spec"},
-	"oci/pool":      {"oci/container", "oci/spec"},
 	"oci/spec":      {"oci/host"},
 
 	"rootfs":                   {"rootfs/cachedir", "rootfs/python", "rootfs/rootdir", "rootfs/unpack", "images"},

@@ -1,4 +1,4 @@
-package pool
+package oci
 
 import (
 	"sync/atomic"
@@ -12,7 +12,7 @@ import (
 // TestFaultUnderTheLockClosesThePool: nobody knows its groups any more, and runs start
 // without it.
 func TestFaultUnderTheLockClosesThePool(t *testing.T) {
-	p, log := newLoggedPool(t, Options{Max: 16, Idle: time.Minute})
+	p, log := newLoggedPool(t, PoolOptions{Max: 16, Idle: time.Minute})
 	use(t, p, "python", "/a")
 	if !use(t, p, "python", "/a") {
 		t.Fatal("nothing waits")
@@ -38,7 +38,7 @@ func TestFaultUnderTheLockClosesThePool(t *testing.T) {
 
 // TestFaultOfAForkIsAFailedFork: the template goes, and the run starts without it.
 func TestFaultOfAForkIsAFailedFork(t *testing.T) {
-	p, log := newLoggedPool(t, Options{Max: 16, Idle: time.Minute})
+	p, log := newLoggedPool(t, PoolOptions{Max: 16, Idle: time.Minute})
 	var faults atomic.Int32
 	contain.Inject(t, func(point string) bool { return point == "forking a sandbox" && faults.Add(1) == 1 })
 	use(t, p, "python", "/a")
@@ -56,7 +56,7 @@ func TestFaultOfAForkIsAFailedFork(t *testing.T) {
 // TestFaultOfATemplateTellsWhoWaits for it.
 func TestFaultOfATemplateTellsWhoWaits(t *testing.T) {
 	p, _ := newTestPool(t, nil)
-	p.SetOptions(Options{Start: StartFork, Max: 4, Idle: time.Minute})
+	p.SetOptions(PoolOptions{Start: StartFork, Max: 4, Idle: time.Minute})
 	contain.Inject(t, func(point string) bool { return point == "starting a template" })
 	w, release := p.Acquire(t.Context(), process("python", "/a"), spec.Host{})
 	release()

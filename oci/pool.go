@@ -1,7 +1,4 @@
-// Package pool keeps sandboxes ready for the next process: forks of a template,
-// or containers where forking is refused. It follows demand, keeps the few kinds of
-// processes that were used last, and releases everything after a time without use.
-package pool
+package oci
 
 import (
 	"context"
@@ -23,16 +20,16 @@ const (
 	StartContainer = "container" // containers
 )
 
-// Options say how many sandboxes wait to be used, and for how long.
-type Options struct {
+// PoolOptions say how many sandboxes wait to be used, and for how long.
+type PoolOptions struct {
 	Start string        // auto if empty
 	Max   int           // sandboxes waiting at once; none ever if 0
 	Idle  time.Duration // after the last use everything is released
 	Renew int           // forks of one template; 500 if 0
 }
 
-// A Template makes standby sandboxes by forking. fork.Template is one.
-type Template interface {
+// A template makes standby sandboxes by forking. fork.Template is one.
+type template interface {
 	Fork(now bool) (*container.Standby, error) // now: a run waits for it already
 	Count() int                                // forks so far
 	FailedModules() []string                   // notes about those that could not be preloaded
@@ -40,40 +37,42 @@ type Template interface {
 	Retire()                                   // it ends once its last fork has
 }
 
-// A Source starts what a pool holds.
-type Source struct {
-	Template func(p spec.Process, h spec.Host) (Template, error)
+// A poolSource starts what a pool holds.
+type poolSource struct {
+	Template func(p spec.Process, h spec.Host) (template, error)
 	// Container also returns notes about modules that could not be preloaded.
 	Container       func(p spec.Process, h spec.Host) (*container.Standby, []string, error)
 	MemoryAvailable func() int64 // what programs could have without swapping, in bytes
 }
 
-// A State describes a pool at one moment.
-type State struct {
+// A poolState describes a pool at one moment.
+type poolState struct {
 	Ready, Making int
 	Running       int      // runs at work; demand follows it
-	Template      Template // nil if there is none
+	Template      template // nil if there is none
 }
 
 // maxGroups bounds how many kinds of processes have standbys at once: each may hold a
 // started Python, which takes some 20 MB and what it has imported.
 const maxGroups = 4
 
-// A Pool holds standby sandboxes for the processes of the last requests, in a group
-// for each kind of process. The group that was used longest ago leaves first.
-type Pool struct {
+// A pool holds standby sandboxes for the processes of the last requests, in a group
+// for each kind of process: forks of a template, or containers where forking is refused.
+// It follows demand. The group that was used longest ago leaves first, and after a time
+// without use all do.
+type pool struct {
 	containers *container.Runtime
-	source     Source
+	source     poolSource
 
 	mu      sync.Mutex // guards the groups, too
-	options Options
+	options PoolOptions
 	groups  []*group // the most recently used last
 	running int      // concurrent runs now
 	closed  bool
 }
 
-// New makes a pool that is empty until SetOptions sets its size.
-func New(e *container.Runtime, s Source) *Pool { return &Pool{containers: e, source: s} }
+// newPool makes a pool that is empty until SetOptions sets its size.
+func newPool(e *container.Runtime, s poolSource) *pool { return &pool{containers: e, source: s} }
 
 // A poolKey tells processes apart that cannot take each other's place.
 type poolKey struct {
@@ -111,7 +110,7 @@ func keyOf(p spec.Process, h spec.Host) *poolKey {
 // locked calls f with mu held. A panic in it leaves groups that nobody knows: the pool
 // is then closed, what waits in it is discarded, and further runs start without it; ok is
 // false.
-func (o *Pool) locked(work string, f func()) (ok bool) {
+func (o *pool) locked(work string, f func()) (ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	defer contain.Recover(work, func(error) {
@@ -127,7 +126,7 @@ func (o *Pool) locked(work string, f func()) (ok bool) {
 }
 
 // SetOptions sets what waits from now on.
-func (o *Pool) SetOptions(w Options) {
+func (o *pool) SetOptions(w PoolOptions) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if w.Renew <= 0 {
@@ -137,7 +136,7 @@ func (o *Pool) SetOptions(w Options) {
 }
 
 // Prepare begins to make ready for p.
-func (o *Pool) Prepare(p spec.Process, h spec.Host) {
+func (o *pool) Prepare(p spec.Process, h spec.Host) {
 	o.locked("preparing standby sandboxes", func() {
 		if !o.closed && o.options.Max > 0 {
 			o.use(p, h).fill()
@@ -147,10 +146,10 @@ func (o *Pool) Prepare(p spec.Process, h spec.Host) {
 
 // Acquire gives a standby sandbox, nil if a fresh one is to serve, and what to
 // call once when its use ends.
-func (o *Pool) Acquire(ctx context.Context, p spec.Process, h spec.Host) (*container.Standby, func()) {
+func (o *pool) Acquire(ctx context.Context, p spec.Process, h spec.Host) (*container.Standby, func()) {
 	var g *group
 	var w *container.Standby
-	var t Template
+	var t template
 	ok := o.locked("taking a standby sandbox", func() {
 		if o.closed || o.options.Max <= 0 {
 			return
@@ -185,7 +184,7 @@ func (o *Pool) Acquire(ctx context.Context, p spec.Process, h spec.Host) (*conta
 }
 
 // use returns the group for p, which becomes the most recently used one. mu is held.
-func (o *Pool) use(p spec.Process, h spec.Host) *group {
+func (o *pool) use(p spec.Process, h spec.Host) *group {
 	key := keyOf(p, h)
 	at := slices.IndexFunc(o.groups, func(g *group) bool { return reflect.DeepEqual(g.key, key) })
 	if at < 0 {
@@ -201,7 +200,7 @@ func (o *Pool) use(p spec.Process, h spec.Host) *group {
 
 // makePlace drops groups for a new one: those of another root, since an image that was
 // replaced is not used again, and the one that was used longest ago.
-func (o *Pool) makePlace(key *poolKey) {
+func (o *pool) makePlace(key *poolKey) {
 	for _, g := range slices.Clone(o.groups) {
 		if !reflect.DeepEqual(g.key.Root, key.Root) || g.key.Files[0] != key.Files[0] {
 			o.drop(g)
@@ -213,13 +212,13 @@ func (o *Pool) makePlace(key *poolKey) {
 }
 
 // drop releases a group.
-func (o *Pool) drop(g *group) {
+func (o *pool) drop(g *group) {
 	o.groups = slices.DeleteFunc(o.groups, func(other *group) bool { return other == g })
 	g.release()
 }
 
 // waiting returns how many sandboxes wait or are being made.
-func (o *Pool) waiting() (n int) {
+func (o *pool) waiting() (n int) {
 	for _, g := range o.groups {
 		n += len(g.ready) + g.making
 	}
@@ -228,7 +227,7 @@ func (o *Pool) waiting() (n int) {
 
 // hasRoom reports whether one more may wait for g. Running and waiting sandboxes
 // together stay within Max. Those that wait for another kind of process give way.
-func (o *Pool) hasRoom(g *group) bool {
+func (o *pool) hasRoom(g *group) bool {
 	most := max(o.options.Max, 2)
 	for _, other := range o.groups {
 		for other != g && g.isLatest() && o.waiting()+o.running >= most && len(other.ready) > 0 {
@@ -239,7 +238,7 @@ func (o *Pool) hasRoom(g *group) bool {
 }
 
 // Close ends waiting sandboxes. No more are made.
-func (o *Pool) Close() {
+func (o *pool) Close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.closed = true
@@ -249,18 +248,18 @@ func (o *Pool) Close() {
 }
 
 // State describes the pool now, and of its groups the most recently used.
-func (o *Pool) State() State {
+func (o *pool) State() poolState {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if len(o.groups) == 0 {
-		return State{Running: o.running}
+		return poolState{Running: o.running}
 	}
 	g := o.groups[len(o.groups)-1]
-	return State{len(g.ready), g.making, o.running, g.template}
+	return poolState{len(g.ready), g.making, o.running, g.template}
 }
 
 // Notes returns what the user should know, each note once.
-func (o *Pool) Notes() (notes []string) {
+func (o *pool) Notes() (notes []string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, g := range o.groups {

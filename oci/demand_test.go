@@ -1,4 +1,4 @@
-package pool
+package oci
 
 import (
 	"testing"
@@ -7,7 +7,7 @@ import (
 
 // TestPoolFollowsDemand counts without starting anything.
 func TestPoolFollowsDemand(t *testing.T) {
-	o := &group{pool: &Pool{source: Source{MemoryAvailable: func() int64 { return 1 << 40 }}, options: Options{Max: 4}}}
+	o := &group{pool: &pool{source: poolSource{MemoryAvailable: func() int64 { return 1 << 40 }}, options: PoolOptions{Max: 4}}}
 	o.pool.groups = []*group{o}
 	for range 3 {
 		o.countRuns(1)

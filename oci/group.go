@@ -1,4 +1,4 @@
-package pool
+package oci
 
 import (
 	"runtime"
@@ -14,7 +14,7 @@ import (
 // recently ran at once. One goroutine for each processor makes them, after a run and
 // in the background. The pool's mutex guards it.
 type group struct {
-	pool   *Pool
+	pool   *pool
 	key    *poolKey
 	p      spec.Process
 	h      spec.Host
@@ -25,7 +25,7 @@ type group struct {
 	gone   bool // it was released
 
 	// What forks are made from; nil while there is none.
-	template Template
+	template template
 	starting chan struct{} // closed when the present start has ended
 	refused  error         // why there will be no template
 	failures int           // starts in a row that failed
@@ -106,7 +106,7 @@ func (g *group) make() {
 // makeOne makes one sandbox, nil if that fails. mu is not held.
 func (g *group) makeOne() (w *container.Standby, notes []string) {
 	defer contain.Recover("making a standby sandbox", func(error) { w = nil })
-	var t Template
+	var t template
 	var p spec.Process
 	var h spec.Host
 	if !g.pool.locked("making a standby sandbox", func() { t, p, h = g.template, g.p, g.h }) {

@@ -1,4 +1,4 @@
-package pool
+package oci
 
 import (
 	"errors"
@@ -30,7 +30,7 @@ func (refusal) Error() string                       { return "no forks here" }
 func (refusal) RefusedModule() (module, why string) { return "", "" }
 
 // newTestPool makes a pool of fakes, which sends the kind of each on made.
-func newTestPool(t *testing.T, forking error) (p *Pool, made chan string) {
+func newTestPool(t *testing.T, forking error) (p *pool, made chan string) {
 	t.Helper()
 	r, err := container.Open(filepath.Join(t.TempDir(), "run"), 1, 1)
 	if err != nil {
@@ -41,8 +41,8 @@ func newTestPool(t *testing.T, forking error) (p *Pool, made chan string) {
 		made <- kind
 		return &container.Standby{Sandbox: fakeSandbox{}, Runtime: r, Alive: func() bool { return true }}
 	}
-	p = New(r, Source{
-		Template: func(spec.Process, spec.Host) (Template, error) {
+	p = newPool(r, poolSource{
+		Template: func(spec.Process, spec.Host) (template, error) {
 			return &fakeTemplate{func() *container.Standby { return standby("fork") }}, forking
 		},
 		MemoryAvailable: func() int64 { return 1 << 40 },
@@ -71,7 +71,7 @@ func TestPoolFallsBackToContainers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, made := newTestPool(t, tt.err)
-			p.SetOptions(Options{Max: 1, Idle: time.Minute})
+			p.SetOptions(PoolOptions{Max: 1, Idle: time.Minute})
 			p.Prepare(spec.Process{Python: &spec.Python{}}, spec.Host{})
 			if got := <-made; got != tt.want {
 				t.Errorf("made a %s, want a %s", got, tt.want)
@@ -92,7 +92,7 @@ func TestAFewForksWait(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, made := newTestPool(t, tt.forking)
-			p.SetOptions(Options{Max: tt.max, Idle: time.Minute})
+			p.SetOptions(PoolOptions{Max: tt.max, Idle: time.Minute})
 			p.Prepare(spec.Process{Python: &spec.Python{}}, spec.Host{})
 			for range tt.want {
 				<-made
@@ -119,7 +119,7 @@ func TestAFewForksWait(t *testing.T) {
 func TestModulesTrustedAsCodeHaveNoTemplate(t *testing.T) {
 	for _, start := range []string{StartAuto, StartFork} {
 		p, made := newTestPool(t, nil)
-		p.SetOptions(Options{Start: start, Max: 4, Idle: time.Minute})
+		p.SetOptions(PoolOptions{Start: start, Max: 4, Idle: time.Minute})
 		process := spec.Process{Python: &spec.Python{Preload: []string{"hostile"}, Alone: true}}
 		p.Prepare(process, spec.Host{})
 		if got := <-made; got != "container" {

@@ -1,4 +1,4 @@
-package pool
+package oci
 
 import (
 	"context"
@@ -42,7 +42,7 @@ func (g *group) wantsForks() bool {
 }
 
 // fork makes a fork. A template that fails once is not used again.
-func (g *group) fork(t Template, now bool) *container.Standby {
+func (g *group) fork(t template, now bool) *container.Standby {
 	var w *container.Standby
 	err := contain.Call("forking a sandbox", func() (err error) {
 		w, err = t.Fork(now)
@@ -108,7 +108,7 @@ func (g *group) startTemplate() {
 	p, h := g.p, g.h
 	g.pool.containers.Go(func() {
 		defer close(started)
-		var t Template
+		var t template
 		err := contain.Call("starting a template", func() (err error) {
 			t, err = g.pool.source.Template(p, h)
 			return err
@@ -124,7 +124,7 @@ func (g *group) startTemplate() {
 }
 
 // keepTemplate takes a template that was started, or notes why there is none.
-func (g *group) keepTemplate(t Template, err error) {
+func (g *group) keepTemplate(t template, err error) {
 	switch {
 	case g.gone:
 		if t != nil && err == nil {

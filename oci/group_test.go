@@ -1,4 +1,4 @@
-package pool
+package oci
 
 import (
 	"fmt"
@@ -32,7 +32,7 @@ func (t *loggedTemplate) Retire() {
 }
 
 // newLoggedPool makes a pool of fakes whose templates are recorded.
-func newLoggedPool(t *testing.T, o Options) (*Pool, *templateLog) {
+func newLoggedPool(t *testing.T, o PoolOptions) (*pool, *templateLog) {
 	t.Helper()
 	r, err := container.Open(filepath.Join(t.TempDir(), "run"), 1, 1)
 	if err != nil {
@@ -42,8 +42,8 @@ func newLoggedPool(t *testing.T, o Options) (*Pool, *templateLog) {
 	standby := func() *container.Standby {
 		return &container.Standby{Sandbox: fakeSandbox{}, Runtime: r, Alive: func() bool { return true }}
 	}
-	p := New(r, Source{
-		Template: func(p spec.Process, _ spec.Host) (Template, error) {
+	p := newPool(r, poolSource{
+		Template: func(p spec.Process, _ spec.Host) (template, error) {
 			log.mu.Lock()
 			defer log.mu.Unlock()
 			log.started = append(log.started, p.Args[0])
@@ -66,7 +66,7 @@ func process(name, root string) spec.Process {
 }
 
 // use has a process of a kind run once, and waits until the pool is at rest.
-func use(t *testing.T, p *Pool, name, root string) (warm bool) {
+func use(t *testing.T, p *pool, name, root string) (warm bool) {
 	t.Helper()
 	w, release := p.Acquire(t.Context(), process(name, root), spec.Host{})
 	release()
@@ -77,7 +77,7 @@ func use(t *testing.T, p *Pool, name, root string) (warm bool) {
 // TestKindsOfProcessesKeepTheirTemplates: to go from one to another and back starts
 // nothing anew.
 func TestKindsOfProcessesKeepTheirTemplates(t *testing.T) {
-	p, log := newLoggedPool(t, Options{Max: 16, Idle: time.Minute})
+	p, log := newLoggedPool(t, PoolOptions{Max: 16, Idle: time.Minute})
 	for range 3 {
 		for _, name := range []string{"a", "b", "c"} {
 			use(t, p, name, "/r")
@@ -90,7 +90,7 @@ func TestKindsOfProcessesKeepTheirTemplates(t *testing.T) {
 
 // TestTheKindUsedLongestAgoLeaves once there are too many.
 func TestTheKindUsedLongestAgoLeaves(t *testing.T) {
-	p, log := newLoggedPool(t, Options{Max: 64, Idle: time.Minute})
+	p, log := newLoggedPool(t, PoolOptions{Max: 64, Idle: time.Minute})
 	for i := range maxGroups {
 		use(t, p, fmt.Sprint(i), "/r")
 	}
@@ -107,7 +107,7 @@ func TestTheKindUsedLongestAgoLeaves(t *testing.T) {
 // TestAReplacedRootIsNotKept: nothing runs on an image any more once another one is
 // used.
 func TestAReplacedRootIsNotKept(t *testing.T) {
-	p, log := newLoggedPool(t, Options{Max: 16, Idle: time.Minute})
+	p, log := newLoggedPool(t, PoolOptions{Max: 16, Idle: time.Minute})
 	use(t, p, "a", "/old")
 	use(t, p, "b", "/old")
 	use(t, p, "a", "/new")
@@ -119,7 +119,7 @@ func TestAReplacedRootIsNotKept(t *testing.T) {
 
 // TestStandbysOfOtherKindsGiveWay, so that all together stay within Max.
 func TestStandbysOfOtherKindsGiveWay(t *testing.T) {
-	p, _ := newLoggedPool(t, Options{Max: 5, Idle: time.Minute})
+	p, _ := newLoggedPool(t, PoolOptions{Max: 5, Idle: time.Minute})
 	for _, name := range []string{"a", "b", "c"} {
 		use(t, p, name, "/r")
 		if s := p.State(); s.Ready != waitingForks {
@@ -135,7 +135,7 @@ func TestStandbysOfOtherKindsGiveWay(t *testing.T) {
 
 // TestAnIdleKindLeavesByItself, while others stay.
 func TestAnIdleKindLeavesByItself(t *testing.T) {
-	p, log := newLoggedPool(t, Options{Max: 16, Idle: time.Minute})
+	p, log := newLoggedPool(t, PoolOptions{Max: 16, Idle: time.Minute})
 	use(t, p, "a", "/r")
 	use(t, p, "b", "/r")
 	p.mu.Lock()
