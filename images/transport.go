@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/toolcell/toolcell/internal/contain"
+	"github.com/toolcell/toolcell/internal/netguard"
 )
 
 const (
@@ -127,20 +128,6 @@ func checkRedirect(_ *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// sharedSpace is what providers use behind their own firewalls (RFC 6598).
-var sharedSpace = netip.MustParsePrefix("100.64.0.0/10")
-
-func isInternal(host string) bool { return isLoopback(host) || isInternalAddress(host) }
-
-func isInternalAddress(host string) bool {
-	ip, err := netip.ParseAddr(host)
-	if err != nil {
-		return false
-	}
-	ip = ip.Unmap()
-	return ip.IsLoopback() || ip.IsPrivate() || ip.IsLinkLocalUnicast() || ip.IsUnspecified() || sharedSpace.Contains(ip)
-}
-
 // A guardTransport holds every request of a pull to rules that the registry library does
 // not have.
 type guardTransport struct {
@@ -153,17 +140,11 @@ func (g *guardTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	// The library falls back to http for private addresses too, and a redirect
 	// may lead anywhere: credentials and unverified tags would be open to
 	// everyone on the way.
-	if req.URL.Scheme != "https" && !isLoopback(req.URL.Hostname()) && !g.plain(req.URL.Host) {
+	host := req.URL.Hostname()
+	if req.URL.Scheme != "https" && !netguard.IsLocalhost(host) && !g.plain(req.URL.Host) {
 		return nil, plainError(req.URL.Host)
 	}
-	// Nor may a registry on the internet lead us, by a redirect or by where it says that
-	// tokens are, behind our own firewall: to a cloud's metadata service, for one.
-	host := req.URL.Hostname()
-	internal := isInternal(host)
-	if req.Response == nil { // no redirect: a registry of this host may have another name, and its tokens at localhost
-		internal = isInternalAddress(host)
-	}
-	if internal && host != g.registry && !isInternal(g.registry) {
+	if host != g.registry && leadsInside(req) && !isOwn(g.registry) {
 		return nil, &ruleError{fmt.Sprintf("the registry %s leads to the internal address %s", g.registry, foreign(host, 200)), ""}
 	}
 	ctx, cancel := context.WithCancelCause(req.Context())
@@ -192,6 +173,23 @@ func (g *guardTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
+// leadsInside reports whether a request goes behind our own firewall: a registry on the
+// internet must not lead us there, by a redirect or by where it says that tokens are. A
+// cloud's metadata service is there, for one. Names are not looked up: the registries of
+// a company have public and private addresses, and proxies see neither.
+//
+// Tokens may be at localhost: a registry of this host can have another name.
+func leadsInside(req *http.Request) bool {
+	isRedirect := req.Response != nil
+	addr, err := netip.ParseAddr(req.URL.Hostname())
+	return err == nil && netguard.IsInternal(addr) || isRedirect && netguard.IsLocalhost(req.URL.Hostname())
+}
+
+func isOwn(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	return netguard.IsLocalhost(host) || err == nil && netguard.IsOwn(addr)
+}
+
 // newCutBody ends a body after some bytes. The library reports nothing but the length
 // of a refusal that is long, such as a proxy's page.
 func newCutBody(body io.ReadCloser, most int64) io.ReadCloser {
@@ -208,15 +206,6 @@ func isForBlob(req *http.Request) bool {
 		req = req.Response.Request
 	}
 	return strings.Contains(req.URL.Path, "/blobs/")
-}
-
-func isLoopback(host string) bool {
-	host = strings.TrimSuffix(host, ".")
-	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
-		return true
-	}
-	ip := net.ParseIP(host)
-	return ip != nil && ip.IsLoopback()
 }
 
 var (

@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/toolcell/toolcell/bridge/runner"
+	"github.com/toolcell/toolcell/internal/netguard"
 	"github.com/toolcell/toolcell/mcpproxy/policy/hosts"
 	"github.com/toolcell/toolcell/oci/egress"
 )
@@ -67,14 +68,11 @@ func (a *Access) addPlaceholders(credentials []hosts.Credential) (all []egress.C
 	return all
 }
 
-// loopback are the hosts that are the sandbox itself, unless the grant names them: then
-// they are the host's.
-var loopback = []string{"localhost", "127.0.0.1", "::1"}
-
 // proxyVariables are those by which clients find their proxy. Programs differ in the
 // case that they read.
 func proxyVariables(proxy string, targets []hosts.Target) map[string]string {
-	direct := slices.DeleteFunc(slices.Clone(loopback), func(host string) bool {
+	// The loopback is the sandbox itself, unless the grant names it: then it is the host's.
+	direct := slices.DeleteFunc(slices.Clone(netguard.Loopback), func(host string) bool {
 		return slices.ContainsFunc(targets, func(t hosts.Target) bool { return t.Host == host })
 	})
 	none := strings.Join(direct, ",")

@@ -1,15 +1,19 @@
 // Package netguard knows which addresses are public, and which belong to this host.
 //
-// It promises that no address is called public which is of this host, of its network or
-// of its cloud by what IANA and clouds have set aside. A public address may still be one
-// of this host's own: the interfaces and the kernel's routes tell. It looks up no names.
+// Three questions have three answers. IsPublic: may code from a sandbox go there?
+// IsInternal: is it too close to be named by a server on the internet? IsOwn: may the
+// server that is there itself name what is close? LeadsHere asks the kernel about a
+// connection, since a public address may be one of this host's own. Nothing here looks
+// up a name.
 package netguard
 
 import (
 	"fmt"
 	"net"
 	"net/netip"
+	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -44,18 +48,72 @@ func InterfaceAddresses() (map[netip.Addr]bool, error) {
 	return own, nil
 }
 
+// IsPublic reports whether an address leads to the public internet, where code from a
+// sandbox may go.
+func IsPublic(addr netip.Addr) bool {
+	addr = addr.Unmap()
+	return addr.IsValid() && (addr.Is4() || globalUnicast.Contains(addr)) && !isIn(own, addr) && !isIn(special, addr)
+}
+
+// IsInternal reports whether an address may be of this host, its network or its cloud:
+// what a server on the internet names must not lead there. Unlike IsPublic it takes a
+// public IPv4 address for what it is if the network translates it (RFC 6052): to hosts
+// without IPv4 all servers without IPv6 have one like that.
+func IsInternal(addr netip.Addr) bool {
+	if addr = addr.Unmap(); translated.Contains(addr) {
+		bytes := addr.As16()
+		addr = netip.AddrFrom4([4]byte(bytes[12:]))
+	}
+	return !IsPublic(addr)
+}
+
+// IsOwn reports whether an address is for certain of this host or its network. A server
+// there may lead to others there. One at an address that is neither own nor public may
+// be a stranger's, who has it by 6to4.
+func IsOwn(addr netip.Addr) bool { return isIn(own, addr.Unmap().WithZone("")) }
+
+// IsThisHost reports whether the host of a URL is this one, by its address or as
+// "localhost".
+func IsThisHost(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && addr.IsLoopback()
+}
+
+// IsLocalhost reports whether the host of a URL is this one or has a name that resolvers
+// should take for it (RFC 6761, 6.3). Not all do.
+func IsLocalhost(host string) bool {
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	return IsThisHost(host) || strings.HasSuffix(host, ".localhost")
+}
+
+// IsSafe reports whether what is sent to a URL is encrypted or stays on this host.
+func IsSafe(u *url.URL) bool {
+	return u.Scheme == "https" || u.Scheme == "http" && IsThisHost(u.Hostname())
+}
+
+// Loopback is what clients call the loopback of the host that they are on.
+var Loopback = []string{"localhost", "127.0.0.1", "::1"}
+
 // globalUnicast is the part of IPv6 from which public addresses come (RFC 4291, 2.4).
-// What is outside it, such as mapped, translated (64:ff9b::/96) and local addresses,
-// is not public.
+// What is outside it, such as mapped, translated and local addresses, is not public.
 var globalUnicast = netip.MustParsePrefix("2000::/3")
 
-// special are the networks of IANA's special-purpose registries for IPv4 and IPv6 that
-// are not globally reachable, those that lead to an IPv4 address in another form
+// translated is where a network has the IPv4 addresses for hosts without IPv4.
+var translated = netip.MustParsePrefix("64:ff9b::/96")
+
+// own are the networks that are a host's or a site's own, and those between a provider
+// and its customers (RFC 6598), where clouds have services for their machines.
+var own = prefixes(
+	"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.168.0.0/16",
+	"::/128", "::1/128", "fc00::/7", "fe80::/10",
+)
+
+// special are the other networks of IANA's special-purpose registries for IPv4 and IPv6
+// that are not globally reachable, those that lead to an IPv4 address in another form
 // (Teredo, 6to4), multicast, and the address at which Azure's hosts answer their
 // virtual machines.
 var special = prefixes(
-	"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",
-	"192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.168.0.0/16", "192.175.48.0/24",
+	"192.0.0.0/24", "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.175.48.0/24",
 	"198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4", "168.63.129.16/32",
 	"2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20",
 )
@@ -68,15 +126,6 @@ func prefixes(texts ...string) []netip.Prefix {
 	return all
 }
 
-// IsPublic reports whether an address leads to the public internet. It is unmapped.
-func IsPublic(addr netip.Addr) bool {
-	if addr.Is6() && !globalUnicast.Contains(addr) {
-		return false
-	}
-	for _, p := range special {
-		if p.Contains(addr) {
-			return false
-		}
-	}
-	return addr.IsValid()
+func isIn(all []netip.Prefix, addr netip.Addr) bool {
+	return slices.ContainsFunc(all, func(p netip.Prefix) bool { return p.Contains(addr) })
 }

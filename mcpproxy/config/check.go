@@ -11,6 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/toolcell/toolcell/internal/netguard"
 	"github.com/toolcell/toolcell/internal/text"
 )
 
@@ -122,12 +123,9 @@ func (o *OAuth) check() error {
 	}
 	if o.RedirectURL != "" {
 		u, err := url.Parse(o.RedirectURL)
-		if err != nil || u.Scheme != "http" || !slices.Contains(loopbackNames, u.Hostname()) || u.Port() == "" || u.RawQuery != "" || u.Fragment != "" {
+		if err != nil || u.Scheme != "http" || !slices.Contains(netguard.Loopback, u.Hostname()) || u.Port() == "" || u.RawQuery != "" || u.Fragment != "" {
 			return errors.New(`in "oauth": the browser can come back only to http://localhost:PORT/…`)
 		}
 	}
 	return nil
 }
-
-// loopbackNames are what a redirect may call this host.
-var loopbackNames = []string{"localhost", "127.0.0.1", "::1"}

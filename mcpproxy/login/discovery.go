@@ -8,12 +8,12 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
+	"github.com/toolcell/toolcell/internal/netguard"
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/transport/remote"
 )
@@ -235,15 +235,10 @@ func checkAddress(address string) error {
 	switch {
 	case err != nil || u.Host == "" || u.Fragment != "" || u.User != nil:
 		return fmt.Errorf("%q is no address", text.Printable(address, 200))
-	case u.Scheme == "https", u.Scheme == "http" && isThisHost(u.Hostname()):
+	case netguard.IsSafe(u):
 		return nil
 	}
 	return fmt.Errorf("%q is not an https address", text.Printable(address, 200))
-}
-
-func isThisHost(name string) bool {
-	ip, err := netip.ParseAddr(name)
-	return name == "localhost" || err == nil && ip.IsLoopback()
 }
 
 // hasPKCE reports whether the authorization server binds codes to who asked for them

@@ -3,6 +3,7 @@ package login
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -102,7 +103,8 @@ func TestServerOfTheInternetLeadsToNoInternalAddress(t *testing.T) {
 	var reached atomic.Int32
 	internal := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Add(1) }))
 	defer internal.Close()
-	outside := newClient("https://192.0.2.1/mcp") // TEST-NET, an address of the Internet
+	const server = "https://198.97.190.53/mcp" // an address of the Internet, which nothing here connects to
+	outside := newClient(server)
 	for _, address := range []string{internal.URL, strings.Replace(internal.URL, "127.0.0.1", "localhost", 1)} {
 		resp, err := outside.Get(address)
 		if err == nil {
@@ -118,12 +120,37 @@ func TestServerOfTheInternetLeadsToNoInternalAddress(t *testing.T) {
 		t.Fatal(err)
 	}
 	resp.Body.Close()
+	guard := newDialGuard(server)
 	for address, want := range map[string]bool{
-		"10.1.2.3:443": true, "192.168.0.1:80": true, "169.254.169.254:80": true, "100.64.1.1:443": true, "[::1]:443": true,
-		"[fd00::1]:443": true, "[::ffff:127.0.0.1]:80": true, "0.0.0.0:80": true, "192.0.2.7:443": false, "[2001:db8::1]:443": false,
+		"10.1.2.3:443": true, "192.168.0.1:80": true, "169.254.169.254:80": true, "168.63.129.16:80": true, "100.64.1.1:443": true, "[::1]:443": true,
+		"[fd00::1]:443": true, "[::ffff:127.0.0.1]:80": true, "[64:ff9b::a00:1]:80": true, "[2002:a00:1::]:80": true, "0.0.0.0:80": true,
+		"192.0.1.7:443": false, "[2606:4700::1]:443": false, "[64:ff9b::c000:107]:443": false,
 	} {
-		if err := refuseInternal("https://192.0.2.1/mcp")("tcp", address, nil); (err != nil) != want {
+		if err := guard.checkAddress("tcp", address, nil); (err != nil) != want {
 			t.Errorf("%s: %v", address, err)
+		}
+	}
+}
+
+// TestPublicAddressOfThisHostIsInternal: what listens on one may trust this host, and
+// the kernel alone knows which addresses are routed here.
+func TestPublicAddressOfThisHostIsInternal(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for server, ok := range map[string]bool{"https://198.97.190.53/mcp": false, "http://localhost:1/mcp": true} {
+		c, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if got, err := newDialGuard(server).checkConn(c); (err == nil) != ok || (got != nil) != ok {
+			t.Errorf("%s: %v", server, err)
+		}
+		if _, err := c.Write([]byte("x")); (err == nil) != ok {
+			t.Errorf("%s: writing to the connection: %v", server, err)
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/internal/contain"
+	"github.com/toolcell/toolcell/internal/netguard"
 	"github.com/toolcell/toolcell/internal/text"
 )
 
@@ -30,8 +31,7 @@ func newClient(address string) *http.Client {
 	transport.MaxResponseHeaderBytes = 1 << 20
 	transport.DisableKeepAlives = true // a login is a few requests, and there is none for hours
 	if !usesProxy() {                  // else the address is the proxy's
-		dialer := net.Dialer{Timeout: renewWithin, Control: refuseInternal(address)}
-		transport.DialContext = dialer.DialContext
+		transport.DialContext = newDialGuard(address).dial
 	}
 	return &http.Client{
 		Transport: boundedAnswers{transport}, Timeout: renewWithin,
@@ -72,38 +72,60 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func refuseInternal(address string) func(_, address string, _ syscall.RawConn) error {
-	serverIsInternal := sync.OnceValue(contain.Value("looking up a server", false, func() bool {
+// A dialGuard keeps a server on the internet from leading us to hosts that only this one
+// can reach.
+type dialGuard struct{ serverIsOurs func() bool }
+
+func newDialGuard(address string) dialGuard {
+	return dialGuard{sync.OnceValue(contain.Value("looking up a server", false, func() bool {
 		u, err := url.Parse(address)
-		return err == nil && resolvesInternal(u.Hostname())
-	}))
-	return func(_, to string, _ syscall.RawConn) (err error) {
-		defer contain.Error("checking an address", &err) // package net may call this in a goroutine of its own
-		at, err := netip.ParseAddrPort(to)
-		if err != nil {
-			return err
-		}
-		if isInternal(at.Addr()) && !serverIsInternal() {
-			return fmt.Errorf("%s is an address of this host or its network, to which a server on the Internet must not lead", at.Addr())
-		}
-		return nil
-	}
+		return err == nil && isOurs(u.Hostname())
+	}))}
 }
 
-// resolvesInternal reports whether all addresses of a host are internal.
-func resolvesInternal(host string) bool {
+// dial connects for package http, which may call it in a goroutine of its own, as
+// package net does with checkAddress.
+func (g dialGuard) dial(ctx context.Context, network, address string) (_ net.Conn, err error) {
+	defer contain.Error("connecting to an authorization server", &err)
+	dialer := net.Dialer{Timeout: renewWithin, Control: g.checkAddress}
+	c, err := dialer.DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	return g.checkConn(c)
+}
+
+func (g dialGuard) checkAddress(_, to string, _ syscall.RawConn) (err error) {
+	defer contain.Error("checking an address", &err)
+	at, err := netip.ParseAddrPort(to)
+	if err == nil && netguard.IsInternal(at.Addr()) && !g.serverIsOurs() {
+		return internalError(at.Addr().String())
+	}
+	return err
+}
+
+// checkConn closes a connection to this host at an address that says nothing of it.
+func (g dialGuard) checkConn(c net.Conn) (net.Conn, error) {
+	if netguard.LeadsHere(c) && !g.serverIsOurs() {
+		c.Close()
+		return nil, internalError(c.RemoteAddr().String())
+	}
+	return c, nil
+}
+
+func internalError(address string) error {
+	return fmt.Errorf("%s is an address of this host or its network, to which a server on the Internet must not lead", address)
+}
+
+// isOurs reports whether all addresses of a host are of this one or its network.
+func isOurs(host string) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	all, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
-	return err == nil && len(all) > 0 && !slices.ContainsFunc(all, func(a netip.Addr) bool { return !isInternal(a) })
-}
-
-// sharedSpace is between providers and their customers (RFC 6598).
-var sharedSpace = netip.MustParsePrefix("100.64.0.0/10")
-
-func isInternal(a netip.Addr) bool {
-	a = a.Unmap()
-	return a.IsLoopback() || a.IsPrivate() || a.IsLinkLocalUnicast() || a.IsMulticast() || a.IsUnspecified() || sharedSpace.Contains(a)
+	here, hereErr := netguard.InterfaceAddresses()
+	return err == nil && hereErr == nil && len(all) > 0 && !slices.ContainsFunc(all, func(a netip.Addr) bool {
+		return !netguard.IsOwn(a) && !here[a.Unmap().WithZone("")]
+	})
 }
 
 func usesProxy() bool {

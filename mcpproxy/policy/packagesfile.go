@@ -4,12 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/toolcell/toolcell/internal/netguard"
 	"github.com/toolcell/toolcell/internal/requirement"
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/policy/hosts"
@@ -169,15 +169,10 @@ func parseIndex(v rule.Value) (string, error) {
 		return "", v.Errorf("%q is not an address such as %s", text.Bound(s, 120), DefaultIndex)
 	case u.User != nil:
 		return "", v.Errorf(`a name or password in the address would get into the sandbox that resolves; write them as credential = { user = "me", password = "${env:INDEX_TOKEN}" }`)
-	case u.Scheme != "https" && (u.Scheme != "http" || !isLoopback(u.Hostname())):
+	case !netguard.IsSafe(u):
 		return "", v.Errorf("the address must begin with https://; only this host itself may have http://")
 	}
 	return strings.TrimRight(s, "/"), nil
-}
-
-func isLoopback(host string) bool {
-	addr, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && addr.IsLoopback()
 }
 
 // periods are the units beside those of Go.
