@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/toolcell/toolcell/internal/state"
 	"golang.org/x/sys/unix"
 )
 
@@ -78,24 +78,17 @@ func (r Reference) Pinned() bool {
 	return ok
 }
 
-// racyTime is how old a change of a file must be for the next one to have another time:
-// the clock of a file system has steps.
-const racyTime = 2 * time.Second
-
 // Stamp returns text that is another one as soon as an archive changes, or "" if that
 // cannot be told: for a folder, for what has changed just now, and for a registry.
 func (r Reference) Stamp() string {
 	if r.Kind != OCIArchive && r.Kind != DockerArchive {
 		return ""
 	}
-	var st unix.Stat_t
-	if err := unix.Stat(r.Path, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
+	stamp, err := state.StampOf(r.Path)
+	if err != nil || stamp.Mode&unix.S_IFMT != unix.S_IFREG || !stamp.Settled() {
 		return ""
 	}
-	if changed := time.Unix(st.Ctim.Unix()); time.Since(changed) < racyTime {
-		return ""
-	}
-	return fmt.Sprintf("%d:%d %d bytes, %d.%09d %d.%09d", st.Dev, st.Ino, st.Size, st.Mtim.Sec, st.Mtim.Nsec, st.Ctim.Sec, st.Ctim.Nsec)
+	return fmt.Sprint(stamp)
 }
 
 // Parse reads a reference. A path ends at its first colon, as it does for

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/toolcell/toolcell/internal/state"
 	"github.com/toolcell/toolcell/rootfs/cachedir"
 	"github.com/toolcell/toolcell/rootfs/python"
 	"golang.org/x/sys/unix"
@@ -82,8 +83,8 @@ func (r *Root) changeable() bool {
 // lock lets one process at a time add something to the root. Unlock is nil if
 // another is at it, or on an error.
 func (r *Root) lock(what string) (unlock func(), err error) {
-	unlock, err = r.locks.Try(what+"-"+filepath.Base(filepath.Dir(r.Dir)), unix.LOCK_EX)
-	if errors.Is(err, unix.EWOULDBLOCK) {
+	unlock, err = r.locks.Try(what+"-"+filepath.Base(filepath.Dir(r.Dir)), state.Exclusive)
+	if errors.Is(err, state.ErrLocked) {
 		return nil, nil
 	}
 	return unlock, err

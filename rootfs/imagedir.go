@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolcell/toolcell/internal/state"
 	"github.com/toolcell/toolcell/rootfs/cachedir"
 	"github.com/toolcell/toolcell/rootfs/rootdir"
-	"golang.org/x/sys/unix"
 )
 
 // An imageDir has a folder for each unpacked image, and for the host's own system:
@@ -109,7 +109,7 @@ func (d imageDir) ensure(ctx context.Context, name, digest, ref string, fill fun
 	if root := d.load(name, digest, ref); root != nil {
 		return root, nil
 	}
-	unlock, err := d.locks.Wait(ctx, name, unix.LOCK_EX)
+	unlock, err := d.locks.Wait(ctx, name, state.Exclusive)
 	if err != nil {
 		return nil, fmt.Errorf("waiting for another process: %w", err)
 	}

@@ -11,10 +11,10 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/toolcell/toolcell/images"
+	"github.com/toolcell/toolcell/internal/state"
 	"github.com/toolcell/toolcell/rootfs/cachedir"
 	"github.com/toolcell/toolcell/rootfs/rootdir"
 	"github.com/toolcell/toolcell/rootfs/unpack"
-	"golang.org/x/sys/unix"
 )
 
 // A layerDir has a folder for each layer, under the digest of its uncompressed tar:
@@ -63,7 +63,7 @@ func (d layerDir) ensure(ctx context.Context, l v1.Layer, b *unpack.Budget, read
 	if rec := d.load(diffID); rec != nil {
 		return rec, b.Spend(rec.usage())
 	}
-	unlock, err := d.locks.Wait(ctx, layerLock(dirName(diffID)), unix.LOCK_EX)
+	unlock, err := d.locks.Wait(ctx, layerLock(dirName(diffID)), state.Exclusive)
 	if err != nil {
 		return nil, fmt.Errorf("waiting for another process: %w", err)
 	}
@@ -80,7 +80,7 @@ func (d layerDir) replace(ctx context.Context, l v1.Layer, b *unpack.Budget) err
 	if err != nil {
 		return err
 	}
-	unlock, err := d.locks.Wait(ctx, layerLock(dirName(hash.String())), unix.LOCK_EX)
+	unlock, err := d.locks.Wait(ctx, layerLock(dirName(hash.String())), state.Exclusive)
 	if err != nil {
 		return fmt.Errorf("waiting for another process: %w", err)
 	}
@@ -123,8 +123,8 @@ func (c *cancelReader) Read(p []byte) (int, error) {
 // removeUnused removes the layers whose folders are not needed, unless a pull goes
 // on. It returns their size in bytes.
 func (d layerDir) removeUnused(needed func() (map[string]bool, error)) (freed int64, err error) {
-	unlock, err := d.locks.Try(pullsLock, unix.LOCK_EX)
-	if errors.Is(err, unix.EWOULDBLOCK) {
+	unlock, err := d.locks.Try(pullsLock, state.Exclusive)
+	if errors.Is(err, state.ErrLocked) {
 		return 0, nil
 	}
 	if err != nil {

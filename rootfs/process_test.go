@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/toolcell/toolcell/images"
+	"github.com/toolcell/toolcell/internal/state"
 	"github.com/toolcell/toolcell/rootfs/cachedir"
 	"github.com/toolcell/toolcell/rootfs/rootdir"
 )
@@ -96,7 +97,7 @@ func TestWaitingForAnotherPullIsTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	unlock, err := s.locks.Try(pullLock(s.tags.key(r)), unix.LOCK_EX)
+	unlock, err := s.locks.Try(pullLock(s.tags.key(r)), state.Exclusive)
 	if err != nil {
 		t.Fatal(err)
 	}

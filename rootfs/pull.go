@@ -9,9 +9,9 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/toolcell/toolcell/images"
 	"github.com/toolcell/toolcell/internal/room"
+	"github.com/toolcell/toolcell/internal/state"
 	"github.com/toolcell/toolcell/rootfs/cachedir"
 	"github.com/toolcell/toolcell/rootfs/unpack"
-	"golang.org/x/sys/unix"
 )
 
 // Ensure returns the root for ref, pulling and unpacking it if it is not
@@ -142,21 +142,21 @@ func (s *Store) pull(ctx context.Context, r images.Reference, ref string, cached
 
 func (s *Store) lockReference(ctx context.Context, r images.Reference, ref string, progress func(Progress)) (unlock func(), err error) {
 	name := pullLock(s.tags.key(r))
-	unlock, err = s.locks.Try(name, unix.LOCK_EX)
+	unlock, err = s.locks.Try(name, state.Exclusive)
 	if err == nil {
 		return unlock, nil
 	}
-	if errors.Is(err, unix.EWOULDBLOCK) {
+	if errors.Is(err, state.ErrLocked) {
 		report(progress, Progress{Text: "waiting for another process that pulls " + ref})
 	}
-	return s.locks.Wait(ctx, name, unix.LOCK_EX)
+	return s.locks.Wait(ctx, name, state.Exclusive)
 }
 
 // ensureUnpacked returns the root of an image. If it fails for good, such as on a
 // full disk, nothing stays of it; after an interruption its complete layers do, so
 // that the next pull has less to do.
 func (s *Store) ensureUnpacked(ctx context.Context, img v1.Image, digest, ref string, progress func(Progress)) (*Root, error) {
-	pulling, err := s.locks.Wait(ctx, pullsLock, unix.LOCK_SH)
+	pulling, err := s.locks.Wait(ctx, pullsLock, state.Shared)
 	if err != nil {
 		return nil, err
 	}

@@ -7,8 +7,8 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/toolcell/toolcell/images"
+	"github.com/toolcell/toolcell/internal/state"
 	"github.com/toolcell/toolcell/rootfs/cachedir"
-	"golang.org/x/sys/unix"
 )
 
 // Repair makes an image anew: from its layers, and those that are damaged it fetches
@@ -21,7 +21,7 @@ func (s *Store) Repair(ctx context.Context, image *Image) (source string, err er
 		return "", err
 	}
 	defer unlock()
-	pulling, err := s.locks.Wait(ctx, pullsLock, unix.LOCK_SH)
+	pulling, err := s.locks.Wait(ctx, pullsLock, state.Shared)
 	if err != nil {
 		return "", err
 	}

@@ -18,9 +18,9 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
-	"golang.org/x/sys/unix"
 
 	"github.com/toolcell/toolcell/images"
+	"github.com/toolcell/toolcell/internal/state"
 	"github.com/toolcell/toolcell/rootfs/cachedir"
 	"github.com/toolcell/toolcell/rootfs/rootdir"
 	"github.com/toolcell/toolcell/rootfs/rootfstest"
@@ -424,7 +424,7 @@ func TestOpenRemovesLeftoversThatAreNotLocked(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	unlock, err := s.locks.Try("sha256-bb", unix.LOCK_EX)
+	unlock, err := s.locks.Try("sha256-bb", state.Exclusive)
 	if err != nil {
 		t.Fatal(err)
 	}

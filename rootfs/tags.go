@@ -9,9 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/toolcell/toolcell/images"
+	"github.com/toolcell/toolcell/internal/state"
 	"github.com/toolcell/toolcell/rootfs/cachedir"
 )
 
@@ -53,7 +52,7 @@ func (d tagDir) read(r images.Reference) tag {
 // record keeps which image a reference means now, with the stamp that it had before
 // it was read.
 func (d tagDir) record(ctx context.Context, r images.Reference, ref, digest, stamp string) error {
-	unlock, err := d.locks.Wait(ctx, tagsLock, unix.LOCK_EX)
+	unlock, err := d.locks.Wait(ctx, tagsLock, state.Exclusive)
 	if err != nil {
 		return err
 	}

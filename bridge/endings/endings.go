@@ -22,6 +22,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/toolcell/toolcell/internal/state"
 	"github.com/toolcell/toolcell/internal/text"
 )
 
@@ -129,7 +130,7 @@ func (s *Store) load() {
 		s.file, err = os.CreateTemp(s.dir, "*.json")
 	}
 	if err == nil {
-		err = unix.Flock(int(s.file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		err = state.TryLockFile(s.file, state.Exclusive)
 	}
 	if err != nil {
 		s.log.Debug("noting sessions", "err", err)
@@ -144,7 +145,7 @@ func readEnded(path string) (why map[string]string) {
 	}
 	defer f.Close()
 	st, err := f.Stat()
-	if err != nil || !st.Mode().IsRegular() || unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
+	if err != nil || !st.Mode().IsRegular() || state.TryLockFile(f, state.Exclusive) != nil {
 		return nil // its server lives
 	}
 	_ = os.Remove(path)

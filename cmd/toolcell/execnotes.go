@@ -54,7 +54,7 @@ func newNotes(file string, notes []string) bool {
 		return false
 	}
 	if os.MkdirAll(filepath.Dir(file), 0o700) == nil {
-		_ = state.Replace(file, []byte(digest)) // otherwise they are printed again
+		_ = state.Replace(file, []byte(digest), state.Options{}) // otherwise they are printed again
 	}
 	return true
 }

@@ -13,14 +13,12 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
-	"time"
 
 	"github.com/toolcell/toolcell/internal/state"
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/redact"
 	"golang.org/x/oauth2"
-	"golang.org/x/sys/unix"
 )
 
 const maxLoginFile = 1 << 20
@@ -74,13 +72,7 @@ type Store struct {
 	turn    chan struct{} // one at a time; a channel, so that a caller can leave
 
 	kept  *login
-	stamp loginStamp // of the file that kept was read from
-}
-
-type loginStamp struct {
-	time time.Time
-	size int64
-	node uint64
+	stamp state.Stamp // of the file that kept was read from
 }
 
 // NewStore opens the login of the server of an entry. Logins are files in dir; none is
@@ -116,7 +108,7 @@ func (s *Store) lock(ctx context.Context) (unlock func(), err error) {
 	if s.path == "" {
 		return func() {}, nil
 	}
-	return state.Lock(ctx, s.path+".lock")
+	return state.Lock(ctx, s.path+".lock", state.Exclusive)
 }
 
 // enter waits for our turn in this process. It comes before the file's lock.
@@ -134,7 +126,7 @@ func (s *Store) Remove(ctx context.Context) (was bool, err error) {
 	if s.path == "" {
 		return false, nil
 	}
-	unlock, err := state.Lock(ctx, s.path+".lock")
+	unlock, err := state.Lock(ctx, s.path+".lock", state.Exclusive)
 	if err != nil {
 		return false, err
 	}
@@ -173,14 +165,14 @@ func (s *Store) load() error {
 	}
 	f, err := os.Open(s.path)
 	if errors.Is(err, os.ErrNotExist) {
-		s.kept, s.stamp = nil, loginStamp{}
+		s.kept, s.stamp = nil, state.Stamp{}
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("reading the login of server %q: %w", s.name, err)
 	}
 	defer f.Close()
-	stamp, err := loginStampOf(f)
+	stamp, err := state.StampOfFile(f)
 	if err != nil || s.kept != nil && stamp == s.stamp {
 		return err
 	}
@@ -196,7 +188,7 @@ func (s *Store) load() error {
 	return nil
 }
 
-func (s *Store) setLogin(kept *login, stamp loginStamp) {
+func (s *Store) setLogin(kept *login, stamp state.Stamp) {
 	s.kept, s.stamp = kept, stamp
 	if kept.Token == nil {
 		return
@@ -209,25 +201,15 @@ func (s *Store) setLogin(kept *login, stamp loginStamp) {
 // write writes the login to its file. The caller has its turn, and the file's lock.
 func (s *Store) write(kept *login) error {
 	if s.path == "" {
-		s.setLogin(kept, loginStamp{})
+		s.setLogin(kept, state.Stamp{})
 		return nil
 	}
 	body, err := json.MarshalIndent(kept, "", "  ")
 	if err == nil {
-		err = state.Replace(s.path, body)
+		err = state.Replace(s.path, body, state.Options{Locked: true})
 	}
 	if err != nil {
 		return fmt.Errorf("keeping the login of server %q: %w", s.name, err)
 	}
 	return s.load()
-}
-
-// loginStampOf tells one state of the file from another. The rename makes every
-// state a new inode.
-func loginStampOf(f *os.File) (loginStamp, error) {
-	var st unix.Stat_t
-	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
-		return loginStamp{}, err
-	}
-	return loginStamp{time.Unix(st.Mtim.Unix()), st.Size, st.Ino}, nil
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/internal/contain"
+	"github.com/toolcell/toolcell/internal/state"
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 )
@@ -25,7 +26,7 @@ type Comparison struct {
 
 	mu       sync.Mutex
 	compared bool
-	stamp    string // of the file, as it was then
+	stamp    state.Stamp // of the file, as it was then
 	pins     *Server
 	pinned   map[string]pin // by tool
 	unkept   bool           // the pins are only here
@@ -88,7 +89,7 @@ func (c *Comparison) compare(sent []Definition) {
 		c.log.Warn("comparing the tools of a server with its pins", "server", c.name, "err", err)
 	}
 	c.compared, c.stamp, c.pins, c.err, c.keepErr = true, c.Store.Stamp(c.Key()), server, nil, err
-	c.unkept = c.stamp == ""
+	c.unkept = c.stamp == state.Stamp{}
 	if server == nil {
 		c.err, c.pinned, whole = err, nil, true
 		return

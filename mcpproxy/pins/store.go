@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/toolcell/toolcell/internal/state"
@@ -70,17 +69,10 @@ func (s *Server) check() error {
 	return nil
 }
 
-// Stamp tells one state of a server's file from another.
-func (s Store) Stamp(key string) string {
-	info, err := os.Stat(s.File(key))
-	if err != nil {
-		return ""
-	}
-	var inode uint64
-	if sys, ok := info.Sys().(*syscall.Stat_t); ok {
-		inode = sys.Ino
-	}
-	return fmt.Sprint(inode, info.Size(), info.ModTime().UnixNano())
+// Stamp tells one state of a server's file from another; it is zero if there is none.
+func (s Store) Stamp(key string) state.Stamp {
+	stamp, _ := state.StampOf(s.File(key))
+	return stamp
 }
 
 // Record takes in the tools that a server has now. The first time it pins them all.
@@ -137,7 +129,7 @@ func (s Store) Resume(key string, before *Server, all []Definition) (*Server, er
 func (s Store) change(key string, f func(*Server) (after *Server, changed bool)) error {
 	ctx, cancel := context.WithTimeout(context.Background(), lockWithin)
 	defer cancel()
-	unlock, err := state.Lock(ctx, filepath.Join(s.Dir, "lock"))
+	unlock, err := state.Lock(ctx, filepath.Join(s.Dir, "lock"), state.Exclusive)
 	if err != nil {
 		return fmt.Errorf("keeping pins: %w", err)
 	}
@@ -158,7 +150,7 @@ func (s Store) change(key string, f func(*Server) (after *Server, changed bool))
 	if err := e.Encode(after); err != nil {
 		return err
 	}
-	if err := state.Replace(s.File(key), b.Bytes()); err != nil {
+	if err := state.Replace(s.File(key), b.Bytes(), state.Options{Locked: true}); err != nil {
 		return fmt.Errorf("keeping pins: %w", err)
 	}
 	return nil

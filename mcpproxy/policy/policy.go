@@ -20,7 +20,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/toolcell/toolcell/internal/contain"
@@ -139,32 +138,25 @@ func (p *Policy) UnmatchedSections(servers []Server) (sections []UnmatchedSectio
 	return sections
 }
 
-// A fileStamp tells one state of a file from another.
+// A fileStamp tells one state of the policy file from another, also if it is not there or cannot be reached.
 type fileStamp struct {
+	state.Stamp
 	there bool
-	inode uint64
-	size  int64
-	mtime time.Time
-	ctime syscall.Timespec // also changes with the mode
-	fault string
+	fault string // why there is no stamp
 }
 
-func stampOf(file string) (fileStamp, fs.FileInfo) {
-	info, err := os.Stat(file)
-	if errors.Is(err, fs.ErrNotExist) {
+func stampOf(file string) fileStamp {
+	stamp, err := state.StampOf(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		if link := deadLink(file); link != "" { // there is a policy, on a disk that is not mounted, say
-			return fileStamp{there: true, fault: link + " is a link to nothing"}, nil
+			return fileStamp{there: true, fault: link + " is a link to nothing"}
 		}
-		return fileStamp{}, nil
+		return fileStamp{}
+	case err != nil:
+		return fileStamp{there: true, fault: state.Reason(err)}
 	}
-	if err != nil {
-		return fileStamp{there: true, fault: state.Reason(err)}, nil
-	}
-	st := fileStamp{there: true, size: info.Size(), mtime: info.ModTime()}
-	if sys, ok := info.Sys().(*syscall.Stat_t); ok {
-		st.inode, st.ctime = sys.Ino, sys.Ctim
-	}
-	return st, info
+	return fileStamp{Stamp: stamp, there: true}
 }
 
 // deadLink returns the link that leads nowhere at which a path ends, or "".
@@ -185,7 +177,7 @@ func deadLink(file string) string {
 
 // refresh reads the file if it is not as it was. p.mu is held.
 func (p *Policy) refresh() {
-	now, info := stampOf(p.file)
+	now := stampOf(p.file)
 	switch {
 	case now == p.seen && (now.there || !p.required || p.err != nil):
 		return
@@ -207,7 +199,7 @@ func (p *Policy) refresh() {
 			p.rules, err = readRules(p.file, p.name())
 			return err
 		})
-		p.warn(info)
+		p.warn(fs.FileMode(now.Mode))
 	}
 	p.seen = now
 	if p.err != nil {
@@ -217,8 +209,8 @@ func (p *Policy) refresh() {
 }
 
 // warn logs whether other users could change what is allowed.
-func (p *Policy) warn(info fs.FileInfo) {
-	if info.Mode().Perm()&0o022 != 0 {
+func (p *Policy) warn(mode fs.FileMode) {
+	if mode.Perm()&0o022 != 0 {
 		p.log.Warn("others may write to the policy: chmod go-w "+p.file, "file", p.file)
 	}
 	if dir, err := os.Stat(filepath.Dir(p.file)); err == nil && dir.Mode().Perm()&0o022 != 0 && dir.Mode()&os.ModeSticky == 0 {

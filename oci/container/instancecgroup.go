@@ -11,6 +11,7 @@ import (
 
 	"github.com/opencontainers/cgroups"
 	"github.com/opencontainers/cgroups/manager"
+	"github.com/toolcell/toolcell/internal/state"
 	"github.com/toolcell/toolcell/oci/host"
 	"golang.org/x/sys/unix"
 )
@@ -95,19 +96,15 @@ func lockInstanceCgroup(parents []string) (*instanceCgroup, error) {
 // lockFolder locks a folder if it is there and nobody else has it locked. Closing the
 // file releases it.
 func lockFolder(dir string) *os.File {
-	f, err := os.OpenFile(dir, unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+	f, err := state.TryLock(dir, unix.O_DIRECTORY|unix.O_NOFOLLOW, state.Exclusive)
 	if err != nil {
 		return nil
 	}
-	if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
-		ours, err1 := f.Stat()
-		there, err2 := os.Lstat(dir)
-		if err1 == nil && err2 == nil && os.SameFile(ours, there) {
-			return f
-		}
+	if !state.InPlace(f) {
+		f.Close()
+		return nil
 	}
-	f.Close()
-	return nil
+	return f
 }
 
 // sweepCgroups removes the cgroups of instances that are gone, as far as no process is in

@@ -1,6 +1,7 @@
 package container
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"github.com/opencontainers/cgroups/manager"
 	"github.com/opencontainers/runc/libcontainer"
 	"github.com/opencontainers/runc/libcontainer/configs"
+	"github.com/toolcell/toolcell/internal/state"
 	"github.com/toolcell/toolcell/oci/host"
 	"golang.org/x/sys/unix"
 )
@@ -22,28 +24,24 @@ const lockName = "lock"
 
 // lockStateDir makes the folder of all instances and waits until no other instance
 // is at work in it: an instance without a lock yet would look as if it were gone.
-// Closing the file releases the lock.
-func lockStateDir(dir string) (*os.File, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
-	}
-	return lockFile(filepath.Join(dir, lockName), os.O_CREATE, unix.LOCK_EX)
+func lockStateDir(dir string) (unlock func(), err error) {
+	return state.Lock(context.Background(), filepath.Join(dir, lockName), state.Exclusive)
 }
 
 // openInstance makes a folder of our own in dir and holds it locked. Before
 // that it sweeps the folders of instances that are gone.
 func openInstance(dir string) (own string, lock *os.File, err error) {
-	turn, err := lockStateDir(dir)
+	unlock, err := lockStateDir(dir)
 	if err != nil {
 		return "", nil, err
 	}
-	defer turn.Close()
+	defer unlock()
 	sweep(dir)
 	own, err = os.MkdirTemp(dir, "instance-")
 	if err != nil {
 		return "", nil, err
 	}
-	lock, err = lockFile(filepath.Join(own, lockName), os.O_CREATE, unix.LOCK_EX|unix.LOCK_NB)
+	lock, err = state.TryLock(filepath.Join(own, lockName), os.O_CREATE, state.Exclusive)
 	if err != nil {
 		return "", nil, errors.Join(err, os.RemoveAll(own))
 	}
@@ -55,21 +53,18 @@ func openInstance(dir string) (own string, lock *os.File, err error) {
 func (r *Runtime) StateDir() (string, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	path := filepath.Join(r.dir, lockName)
-	ours, err1 := r.lock.Stat()
-	there, err2 := os.Stat(path)
-	if err1 == nil && err2 == nil && os.SameFile(ours, there) {
+	if state.InPlace(r.lock) {
 		return r.dir, nil
 	}
-	turn, err := lockStateDir(filepath.Dir(r.dir))
+	unlock, err := lockStateDir(filepath.Dir(r.dir))
 	if err != nil {
 		return "", err
 	}
-	defer turn.Close()
+	defer unlock()
 	if err := os.MkdirAll(r.dir, 0o700); err != nil {
 		return "", err
 	}
-	lock, err := lockFile(path, os.O_CREATE, unix.LOCK_EX|unix.LOCK_NB)
+	lock, err := state.TryLock(filepath.Join(r.dir, lockName), os.O_CREATE, state.Exclusive)
 	if err != nil {
 		return "", err
 	}
@@ -107,25 +102,6 @@ func noteCgroup(c *libcontainer.Container, dir string, g host.Cgroup) error {
 	return os.WriteFile(filepath.Join(dir, c.ID(), StateName), body, 0o600)
 }
 
-// lockFile opens a file with the given flags and locks it. Closing it, or the
-// end of the process, releases the lock.
-func lockFile(path string, flags, how int) (*os.File, error) {
-	f, err := os.OpenFile(path, flags|os.O_RDWR|unix.O_CLOEXEC, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	for {
-		err = unix.Flock(int(f.Fd()), how)
-		if !errors.Is(err, unix.EINTR) {
-			break
-		}
-	}
-	if err != nil {
-		return nil, errors.Join(os.NewSyscallError("flock", err), f.Close())
-	}
-	return f, nil
-}
-
 // sweep ends and removes the sandboxes of instances that no longer run. If it
 // cannot remove one now, the next start tries again.
 func sweep(dir string) {
@@ -135,7 +111,7 @@ func sweep(dir string) {
 		if info, err := os.Lstat(inst); err != nil || !info.IsDir() {
 			continue
 		}
-		lock, err := lockFile(filepath.Join(inst, lockName), 0, unix.LOCK_EX|unix.LOCK_NB)
+		lock, err := state.TryLock(filepath.Join(inst, lockName), 0, state.Exclusive)
 		switch {
 		case err == nil:
 			sweepInstance(inst)

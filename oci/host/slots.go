@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/toolcell/toolcell/internal/state"
 	"golang.org/x/sys/unix"
 )
 
@@ -77,13 +78,14 @@ func openIn(dir string, uid int) (*os.File, error) {
 		return nil, fmt.Errorf("%s belongs to uid %d and has mode %04o: others may write to it", dir, st.Uid, st.Mode&0o7777)
 	}
 	path := dir + "/uids"
-	file, err := unix.Openat(fd, "uids", unix.O_RDWR|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+	id, err := unix.Openat(fd, "uids", unix.O_RDWR|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: path, Err: err}
 	}
 	// systemd removes old files, but not those that are locked (tmpfiles.d(5)).
-	_ = unix.Flock(file, unix.LOCK_SH|unix.LOCK_NB)
-	return os.NewFile(uintptr(file), path), nil
+	file := os.NewFile(uintptr(id), path)
+	_ = state.TryLockFile(file, state.Shared)
+	return file, nil
 }
 
 // An IDSlot is an id that one sandbox has.

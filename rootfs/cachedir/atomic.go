@@ -12,8 +12,8 @@ import (
 	"strings"
 
 	"github.com/toolcell/toolcell/internal/contain"
+	"github.com/toolcell/toolcell/internal/state"
 	"github.com/toolcell/toolcell/rootfs/rootdir"
-	"golang.org/x/sys/unix"
 )
 
 // TempPrefix begins the names of unfinished folders. The name that they
@@ -103,7 +103,7 @@ func removeUnfinished(parent, name string) {
 // more. What cannot be removed is in nothing's way, and is tried again next time.
 func Sweep(parent string, locks Locks, lockName func(name string) string) {
 	for _, u := range findUnfinished(parent) {
-		unlock, err := locks.Try(lockName(u.name), unix.LOCK_EX)
+		unlock, err := locks.Try(lockName(u.name), state.Exclusive)
 		if err != nil {
 			continue
 		}
@@ -151,17 +151,17 @@ func ReadJSON(file string, v any) error {
 	return json.Unmarshal(content, v)
 }
 
-func readSmall(file string) (content []byte, info fs.FileInfo, err error) {
+func readSmall(file string) (content []byte, stamp state.Stamp, err error) {
 	f, err := os.Open(file)
 	if err != nil {
-		return nil, nil, err
+		return nil, stamp, err
 	}
 	defer f.Close()
-	if info, err = f.Stat(); err != nil {
-		return nil, nil, err
+	if stamp, err = state.StampOfFile(f); err != nil {
+		return nil, stamp, err
 	}
 	content, err = io.ReadAll(io.LimitReader(f, maxJSON))
-	return content, info, err
+	return content, stamp, err
 }
 
 // WriteJSON replaces a file as WriteFile does.

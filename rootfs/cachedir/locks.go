@@ -15,7 +15,7 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/toolcell/toolcell/internal/state"
 )
 
 // Locks are the lock files of a cache, by name. A lock is held against other
@@ -35,44 +35,23 @@ func NewLocks(dir string, makeFolders func() error) Locks { return Locks{dir, ma
 // folder's own name is that of the lock while it is made or checked.
 func useLock(name string) string { return "use-" + name }
 
-// Wait takes a lock, exclusively (LOCK_EX) or shared (LOCK_SH), as soon as it is
-// free.
-func (d Locks) Wait(ctx context.Context, name string, how int) (unlock func(), err error) {
-	// The kernel's own waiting cannot be cancelled, so this asks again and
-	// again; a pull takes seconds, so some milliseconds more do not count.
-	pause := time.Millisecond
+// Wait takes a lock as soon as it is free.
+func (d Locks) Wait(ctx context.Context, name string, kind state.Kind) (unlock func(), err error) {
 	// The user may have removed the whole cache meanwhile.
 	if err := d.makeFolders(); err != nil {
 		return nil, err
 	}
-	for {
-		unlock, err := d.Try(name, how)
-		if err == nil || !errors.Is(err, unix.EWOULDBLOCK) {
-			return unlock, err
-		}
-		select {
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		case <-time.After(pause):
-		}
-		pause = min(2*pause, 50*time.Millisecond)
+	unlock, err = state.Lock(ctx, filepath.Join(d.dir, name), kind)
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
 	}
+	return unlock, err
 }
 
-// Try takes a lock if it is free; the error is EWOULDBLOCK if not.
-func (d Locks) Try(name string, how int) (unlock func(), err error) {
-	f, err := os.OpenFile(filepath.Join(d.dir, name), os.O_RDWR|os.O_CREATE, 0o644)
+// Try takes a lock if it is free; the error is state.ErrLocked if not.
+func (d Locks) Try(name string, kind state.Kind) (unlock func(), err error) {
+	f, err := state.TryLock(filepath.Join(d.dir, name), os.O_CREATE, kind)
 	if err != nil {
-		return nil, err
-	}
-	for {
-		err = unix.Flock(int(f.Fd()), how|unix.LOCK_NB)
-		if !errors.Is(err, unix.EINTR) {
-			break
-		}
-	}
-	if err != nil {
-		f.Close()
 		return nil, err
 	}
 	return func() { f.Close() }, nil
@@ -101,16 +80,16 @@ func (l *Leases) Acquire(name string) bool {
 	if l.held[name] != nil {
 		return true
 	}
-	unlock, err := l.locks.Try(useLock(name), unix.LOCK_SH)
+	unlock, err := l.locks.Try(useLock(name), state.Shared)
 	// Another process may only be looking whether it is in use (InUse).
 	for range 5 {
-		if !errors.Is(err, unix.EWOULDBLOCK) {
+		if !errors.Is(err, state.ErrLocked) {
 			break
 		}
 		time.Sleep(time.Millisecond)
-		unlock, err = l.locks.Try(useLock(name), unix.LOCK_SH)
+		unlock, err = l.locks.Try(useLock(name), state.Shared)
 	}
-	if errors.Is(err, unix.EWOULDBLOCK) {
+	if errors.Is(err, state.ErrLocked) {
 		return false
 	}
 	// A cache that another user shares with us, read-only, takes no locks.
@@ -143,15 +122,15 @@ func (l *Leases) ReleaseAll() {
 // LockUnused takes the locks that keep all processes from using and from making a
 // folder. The error is ErrInUse if one does already.
 func LockUnused(locks Locks, name string) (unlock func(), err error) {
-	making, err := locks.Try(name, unix.LOCK_EX)
+	making, err := locks.Try(name, state.Exclusive)
 	if err == nil {
 		var using func()
-		if using, err = locks.Try(useLock(name), unix.LOCK_EX); err == nil {
+		if using, err = locks.Try(useLock(name), state.Exclusive); err == nil {
 			return func() { using(); making() }, nil
 		}
 		making()
 	}
-	if errors.Is(err, unix.EWOULDBLOCK) {
+	if errors.Is(err, state.ErrLocked) {
 		err = ErrInUse
 	}
 	return nil, fmt.Errorf("locking %s: %w", name, err)

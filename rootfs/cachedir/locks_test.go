@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/toolcell/toolcell/internal/state"
 )
 
 func newLocks(t *testing.T) Locks {
@@ -20,21 +20,21 @@ func newLocks(t *testing.T) Locks {
 func TestLockIsWaitedForAndGivenUp(t *testing.T) {
 	locks := newLocks(t)
 	synctest.Test(t, func(t *testing.T) {
-		unlock, err := locks.Wait(t.Context(), "a", unix.LOCK_EX)
+		unlock, err := locks.Wait(t.Context(), "a", state.Exclusive)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := locks.Try("a", unix.LOCK_SH); !errors.Is(err, unix.EWOULDBLOCK) {
+		if _, err := locks.Try("a", state.Shared); !errors.Is(err, state.ErrLocked) {
 			t.Errorf("a second holder got %v", err)
 		}
 		short, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		if _, err := locks.Wait(short, "a", unix.LOCK_SH); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := locks.Wait(short, "a", state.Shared); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("after a minute: %v", err)
 		}
 		time.AfterFunc(time.Hour, unlock)
 		start := time.Now()
-		again, err := locks.Wait(t.Context(), "a", unix.LOCK_EX)
+		again, err := locks.Wait(t.Context(), "a", state.Exclusive)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,7 +52,7 @@ func TestLeaseOutlastsALookAtTheRoot(t *testing.T) {
 	locks := newLocks(t)
 	synctest.Test(t, func(t *testing.T) {
 		l := NewLeases(locks)
-		unlock, err := locks.Wait(t.Context(), useLock("a"), unix.LOCK_EX)
+		unlock, err := locks.Wait(t.Context(), useLock("a"), state.Exclusive)
 		if err != nil {
 			t.Fatal(err)
 		}

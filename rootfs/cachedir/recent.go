@@ -1,9 +1,9 @@
 package cachedir
 
 import (
-	"io/fs"
-	"os"
 	"sync"
+
+	"github.com/toolcell/toolcell/internal/state"
 )
 
 // maxRecent bounds the files whose content is kept in memory.
@@ -20,7 +20,7 @@ type Recent[T any] struct {
 }
 
 type recentFile[T any] struct {
-	info  fs.FileInfo
+	stamp state.Stamp
 	value T
 }
 
@@ -31,17 +31,17 @@ func NewRecent[T any](parse func(content []byte) (T, error)) *Recent[T] {
 
 // Read returns what is in a file. Errors are not kept.
 func (r *Recent[T]) Read(file string) (T, error) {
-	info, err := os.Stat(file)
+	stamp, err := state.StampOf(file)
 	if err != nil {
 		return *new(T), err
 	}
 	r.mu.Lock()
 	known, found := r.kept[file]
 	r.mu.Unlock()
-	if found && unchanged(known.info, info) {
+	if found && known.stamp == stamp {
 		return known.value, nil
 	}
-	content, info, err := readSmall(file)
+	content, stamp, err := readSmall(file)
 	if err != nil {
 		return *new(T), err
 	}
@@ -54,10 +54,6 @@ func (r *Recent[T]) Read(file string) (T, error) {
 	if len(r.kept) >= maxRecent {
 		clear(r.kept)
 	}
-	r.kept[file] = recentFile[T]{info, value}
+	r.kept[file] = recentFile[T]{stamp, value}
 	return value, nil
-}
-
-func unchanged(a, b fs.FileInfo) bool {
-	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }

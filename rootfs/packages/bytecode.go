@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/toolcell/toolcell/internal/state"
 	"github.com/toolcell/toolcell/rootfs/cachedir"
 	"github.com/toolcell/toolcell/rootfs/python"
 	"golang.org/x/sys/unix"
@@ -35,8 +36,8 @@ func (s *Store) NeedsBytecode(set *Set) bool {
 // same already, it is left to that one. After a failure, the next attempt is an hour
 // later.
 func (s *Store) AddBytecode(ctx context.Context, set *Set, run python.Run) error {
-	unlock, err := s.locks.Try("bytecode-"+set.ID, unix.LOCK_EX)
-	if errors.Is(err, unix.EWOULDBLOCK) {
+	unlock, err := s.locks.Try("bytecode-"+set.ID, state.Exclusive)
+	if errors.Is(err, state.ErrLocked) {
 		return nil
 	}
 	if err != nil {

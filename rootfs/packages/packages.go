@@ -29,8 +29,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/toolcell/toolcell/internal/state"
 	"github.com/toolcell/toolcell/rootfs/cachedir"
-	"golang.org/x/sys/unix"
 )
 
 // An Image is one whose Python is to import packages.
@@ -288,7 +288,7 @@ func parseJSON[T any](content []byte) (v T, err error) {
 
 // fetch gets the packages of a request, and records what it led to.
 func (s *Store) fetch(ctx context.Context, r Request, key string, progress func(Progress)) (*Set, error) {
-	unlock, err := s.locks.Wait(ctx, requestLock(key), unix.LOCK_EX)
+	unlock, err := s.locks.Wait(ctx, requestLock(key), state.Exclusive)
 	if err != nil {
 		return nil, fmt.Errorf("waiting for another process that gets the same packages: %w", err)
 	}

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolcell/toolcell/internal/state"
 	"github.com/toolcell/toolcell/rootfs/cachedir"
 	"github.com/toolcell/toolcell/rootfs/rootdir"
-	"golang.org/x/sys/unix"
 )
 
 // List returns all sets, the last used first.
@@ -109,8 +109,8 @@ func (s *Store) removeBrokenSets() error {
 
 // removeUnusedWheels removes the wheels of no set, unless a set is being made.
 func (s *Store) removeUnusedWheels() (freed int64, err error) {
-	unlock, err := s.locks.Try(wheelsLock, unix.LOCK_EX)
-	if errors.Is(err, unix.EWOULDBLOCK) {
+	unlock, err := s.locks.Try(wheelsLock, state.Exclusive)
+	if errors.Is(err, state.ErrLocked) {
 		return 0, nil
 	}
 	if err != nil {

@@ -13,9 +13,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolcell/toolcell/internal/state"
 	"github.com/toolcell/toolcell/rootfs/cachedir"
 	"github.com/toolcell/toolcell/rootfs/rootdir"
-	"golang.org/x/sys/unix"
 )
 
 //go:embed resolve.py
@@ -188,7 +188,7 @@ func (s *Store) PythonVersion(ctx context.Context, image Image, run Run) (string
 	if out.Code != 0 || !versionForm.MatchString(version) {
 		return "", errors.New("the image's Python does not say its version: it says " + rootdir.Quote(version))
 	}
-	unlock, err := s.locks.Wait(ctx, "pythons", unix.LOCK_EX)
+	unlock, err := s.locks.Wait(ctx, "pythons", state.Exclusive)
 	if err != nil {
 		return "", err
 	}

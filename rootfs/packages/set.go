@@ -16,9 +16,9 @@ import (
 
 	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/internal/room"
+	"github.com/toolcell/toolcell/internal/state"
 	"github.com/toolcell/toolcell/rootfs/cachedir"
 	"golang.org/x/sync/errgroup"
-	"golang.org/x/sys/unix"
 )
 
 // A setDir has a folder for each set:
@@ -119,7 +119,7 @@ func (s *Store) install(ctx context.Context, r Request, lock *Lock, progress fun
 	if set := s.sets.load(name); set != nil {
 		return set, nil
 	}
-	keep, err := s.locks.Wait(ctx, wheelsLock, unix.LOCK_SH)
+	keep, err := s.locks.Wait(ctx, wheelsLock, state.Shared)
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +136,7 @@ func (s *Store) install(ctx context.Context, r Request, lock *Lock, progress fun
 		return nil, err
 	}
 	set.Format, set.ID, set.Image, set.Ref = setFormat, name, r.Image, r.Ref
-	unlock, err := s.locks.Wait(ctx, name, unix.LOCK_EX)
+	unlock, err := s.locks.Wait(ctx, name, state.Exclusive)
 	if err != nil {
 		return nil, fmt.Errorf("waiting for another process: %w", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 
+	"github.com/toolcell/toolcell/internal/state"
 	"github.com/toolcell/toolcell/rootfs/cachedir"
 	"golang.org/x/sys/unix"
 )
@@ -50,7 +51,7 @@ func (s *Store) ensureUV(ctx context.Context, r Request, progress func(Progress)
 	if _, err := os.Stat(path); err == nil {
 		return path, nil
 	}
-	unlock, err := s.locks.Wait(ctx, uvLock(name), unix.LOCK_EX)
+	unlock, err := s.locks.Wait(ctx, uvLock(name), state.Exclusive)
 	if err != nil {
 		return "", fmt.Errorf("waiting for another process that fetches uv: %w", err)
 	}

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"sync/atomic"
 
+	"github.com/toolcell/toolcell/internal/state"
 	"github.com/toolcell/toolcell/rootfs/cachedir"
-	"golang.org/x/sys/unix"
 )
 
 // A wheelDir has a folder for each unpacked wheel:
@@ -97,7 +97,7 @@ func (s *Store) ensureWheel(ctx context.Context, from origins, p lockedPackage, 
 	if err := p.checkFile(w.file()); err != nil {
 		return fmt.Errorf("%s: %w", w.file(), err)
 	}
-	unlock, err := s.locks.Wait(ctx, wheelLock(name), unix.LOCK_EX)
+	unlock, err := s.locks.Wait(ctx, wheelLock(name), state.Exclusive)
 	if err != nil {
 		return fmt.Errorf("waiting for another process: %w", err)
 	}

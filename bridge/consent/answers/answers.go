@@ -72,7 +72,7 @@ func (f Folder) keep(q consent.Question) (err error) {
 	// Without the lock the answer is written all the same: it is worth more than the bound.
 	ctx, cancel := context.WithTimeout(context.Background(), lockWithin)
 	defer cancel()
-	if unlock, err := state.Lock(ctx, filepath.Join(f.Dir, name+".lock")); err == nil {
+	if unlock, err := state.Lock(ctx, filepath.Join(f.Dir, name+".lock"), state.Exclusive); err == nil {
 		defer unlock()
 		if err := f.rotate(); err != nil {
 			return err

@@ -17,7 +17,6 @@ import (
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/oci"
 	"github.com/toolcell/toolcell/rootfs/packages"
-	"golang.org/x/sys/unix"
 )
 
 // Packages gets packages for runs.
@@ -184,15 +183,16 @@ func imageID(image bridge.Image) (string, error) {
 	if !strings.HasPrefix(id, "host-") {
 		return id, nil
 	}
-	var st unix.Stat_t
+	var python state.Stamp
 	for _, b := range image.Root.Binds {
 		if rest, ok := strings.CutPrefix(image.Python, b.Target+"/"); ok {
-			if err := unix.Stat(path.Join(b.Source, rest), &st); err != nil {
+			var err error
+			if python, err = state.StampOf(path.Join(b.Source, rest)); err != nil {
 				return "", fmt.Errorf("looking at the host's Python: %w", err)
 			}
 		}
 	}
-	return fmt.Sprintf("%s-%x-%x-%x", id, st.Ino, st.Size, st.Mtim.Nano()), nil
+	return fmt.Sprintf("%s-%x-%x-%x", id, python.Inode, python.Size, python.Modified), nil
 }
 
 // LockFile is the lock beside a script: pylock.STEM.toml (PEP 751).

@@ -1,0 +1,99 @@
+package state
+
+import (
+	"cmp"
+	"crypto/rand"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Options say how a file is replaced. The zero value is for a file of this user alone
+// that several processes may replace at once.
+type Options struct {
+	Mode  fs.FileMode // of the new file; 0600 if it is 0
+	Exact bool        // Mode counts whatever the umask is
+
+	// Locked says that the caller has a lock that covers the file. The temporary name
+	// is then always the same (Unfinished), so that what a killed process left there,
+	// which may be secret, does not outlast the next writing.
+	Locked bool
+	// Unsynced is for what can be made again, such as a cache: after a crash of the
+	// host the file may be empty.
+	Unsynced bool
+	// TempDir is a folder of the same file system to write in; that of the file if empty.
+	TempDir string
+	// Finish, if not nil, is the last that is called before the file gets its name,
+	// which it does not get if there is an error.
+	Finish func(*os.File) error
+}
+
+// Unfinished is the name of a file while it is written under a lock.
+func Unfinished(path string) string { return path + ".new" }
+
+// tempPrefix begins the names of files while they are written without a lock.
+const tempPrefix = ".new-"
+
+// IsTemp reports whether a file of this name is unfinished, or was left by a killed process.
+func IsTemp(name string) bool { return strings.HasPrefix(name, tempPrefix) }
+
+// Replace writes a file beside its place and renames it, so that others see the old
+// file or the new one, and nothing in between. A link at path is replaced, not followed.
+func Replace(path string, data []byte, o Options) error { return replace(system{}, path, data, o) }
+
+// ReplaceIn is Replace in a tree that others made: no link in it leads out.
+func ReplaceIn(root *os.Root, name string, data []byte, o Options) error {
+	return replace(root, name, data, o)
+}
+
+// files are what replace needs of an *os.Root, or of the system.
+type files interface {
+	OpenFile(name string, flag int, mode fs.FileMode) (*os.File, error)
+	Rename(from, to string) error
+	Remove(name string) error
+}
+
+type system struct{}
+
+func (system) OpenFile(name string, flag int, mode fs.FileMode) (*os.File, error) {
+	return os.OpenFile(name, flag, mode)
+}
+func (system) Rename(from, to string) error { return os.Rename(from, to) }
+func (system) Remove(name string) error     { return os.Remove(name) }
+
+func replace(in files, path string, data []byte, o Options) (err error) {
+	temp := Unfinished(path)
+	if o.Locked {
+		if err := in.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	} else {
+		dir := cmp.Or(o.TempDir, filepath.Dir(path))
+		temp = filepath.Join(dir, tempPrefix+filepath.Base(path)+"-"+rand.Text()) // which nobody can foresee
+	}
+	f, err := in.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, cmp.Or(o.Mode, 0o600))
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = in.Remove(temp)
+		}
+	}()
+	_, err = f.Write(data)
+	if err == nil && o.Exact {
+		err = f.Chmod(o.Mode)
+	}
+	if err == nil && !o.Unsynced {
+		err = f.Sync()
+	}
+	if err == nil && o.Finish != nil {
+		err = o.Finish(f)
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return in.Rename(temp, path)
+}
