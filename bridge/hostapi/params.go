@@ -57,17 +57,15 @@ func readParams(ctx context.Context, raw json.RawMessage) (p params, err error) 
 		return p, nil
 	}
 	s := rawjson.Scanner{Text: raw, Context: ctx}
-	ok := s.Object(func(name []byte) bool {
-		value, ok := s.Value(rawjson.MaxDepth)
-		if ok {
-			err = p.set(ctx, name, value)
+	for name, value := range s.Members {
+		if err = p.set(ctx, name, value); err != nil {
+			break
 		}
-		return ok && err == nil
-	})
+	}
 	if ctx.Err() != nil {
 		return p, context.Cause(ctx)
 	}
-	if err == nil && !ok {
+	if !s.OK() {
 		err = errors.New("they are not a JSON object")
 	}
 	return p, err

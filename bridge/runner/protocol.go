@@ -105,22 +105,20 @@ func parseFrame(ctx context.Context, body []byte) (*frame, error) {
 	f, s := &frame{}, rawjson.Scanner{Text: body, Context: ctx}
 	var err error
 	members := 0
-	whole := s.Object(func(name []byte) bool {
+	for name, value := range s.Members {
 		if members++; members > maxMembers {
 			err = fmt.Errorf("it has more than %d members", maxMembers)
-			return false
-		}
-		value, ok := s.Value(rawjson.MaxDepth)
-		if ok {
+		} else {
 			err = f.set(string(name), value)
 		}
-		return ok && err == nil
-	})
-	s.SkipSpace()
+		if err != nil {
+			break
+		}
+	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	if err == nil && (!whole || s.Offset < len(body)) {
+	if err == nil && !s.AtEnd() {
 		err = errors.New("it is not a JSON object")
 	}
 	if err != nil {

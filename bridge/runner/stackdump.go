@@ -104,13 +104,13 @@ func (d *stackDump) addFrames(raw json.RawMessage) error {
 		return fmt.Errorf("%w: a stack that is none", ErrProtocol)
 	}
 	// Decoded, an item takes many times its text.
-	s, items := rawjson.Scanner{Text: raw}, 0
-	few := s.List(func() bool {
-		items++
-		_, ok := s.Value(1)
-		return ok && items <= maxDumpFrames
-	})
-	if !few && !rawjson.IsNull(raw) || json.Unmarshal(raw, &all) != nil {
+	s := rawjson.Scanner{Text: raw, Depth: 1}
+	for n := range s.Items {
+		if n == maxDumpFrames {
+			break
+		}
+	}
+	if !s.AtEnd() && !rawjson.IsNull(raw) || json.Unmarshal(raw, &all) != nil {
 		return fmt.Errorf("%w: a stack that is none", ErrProtocol)
 	}
 	d.mu.Lock()

@@ -50,7 +50,7 @@ func (c *Conn) messages(line []byte, tooLong bool, hand func(jsonrpc.Message) bo
 	if tooLong {
 		return pass(c.refuseLine(line, jsonrpc.CodeInvalidRequest, fmt.Errorf("the message is longer than %d MiB", maxClientLine>>20)))
 	}
-	raws, ok := wire.Batch(line)
+	raws, ok := wire.Batch(context.Background(), line)
 	if !ok {
 		return pass(c.refuseLine(line, jsonrpc.CodeParseError, fmt.Errorf("this is no array of messages: %w", wire.NotJSON(line))))
 	}
@@ -77,7 +77,7 @@ func (c *Conn) containedMessage(raw []byte) (msgs []jsonrpc.Message) {
 
 // message reads one message, and answers what is none.
 func (c *Conn) message(raw []byte) []jsonrpc.Message {
-	m, err := wire.Read(raw)
+	m, err := wire.Read(context.Background(), raw)
 	if err != nil {
 		code := int64(jsonrpc.CodeParseError)
 		var bad *wire.Unreadable
@@ -194,7 +194,7 @@ func unreadableAnswer(id jsonrpc.ID, why error) jsonrpc.Message {
 // detecting the id in the Request object, it MUST be Null." (JSON-RPC 2.0, 5) Of answers
 // it returns errors in their place.
 func (c *Conn) refuseLine(line []byte, code int64, why error) (answers []jsonrpc.Message) {
-	found := wire.Traces(line)
+	found := wire.Traces(context.Background(), line)
 	for _, t := range found {
 		id, ok := wire.OurID(t.ID)
 		switch {

@@ -20,7 +20,7 @@ import (
 // that are not UTF-8, half of a surrogate pair (RFC 8259, sections 4 and 8). A form in
 // ASCII also passes unharmed through programs that take U+2028 for the end of a line.
 func Canonical(text []byte) ([]byte, error) {
-	if len(text) > manyNames && (&Scanner{Text: text}).value(MaxDepth) && countNames(text) > manyNames {
+	if len(text) > manyNames && NestsAtMost(text, MaxDepth) && countNames(text) > manyNames {
 		return nil, fmt.Errorf("it has more than %d names", manyNames)
 	}
 	v := jsontext.Value(bytes.Clone(text))

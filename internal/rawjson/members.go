@@ -27,43 +27,34 @@ func Members(data []byte) ([]Member, error) { return MembersUpTo(maxMembers, dat
 
 // MembersUpTo is Members of an object that has no more than so many.
 func MembersUpTo(most int, data []byte) (all []Member, err error) {
-	s := Scanner{Text: data}
-	ok := s.Object(func(name []byte) (ok bool) {
+	s := Scanner{Text: data, Depth: AnyDepth}
+	for quoted, value := range s.Members {
 		if len(all) == most {
-			err = fmt.Errorf("has more than %d members", most)
-			return false
+			return all, fmt.Errorf("has more than %d members", most)
 		}
-		var m Member
-		if err = json.Unmarshal(name, &m.Name); err != nil {
-			return false
+		m := Member{Value: value}
+		if err := json.Unmarshal(quoted, &m.Name); err != nil {
+			return all, err
 		}
-		m.Value, ok = s.Any()
 		all = append(all, m)
-		return ok
-	})
-	if !ok && err == nil {
-		err = errors.New("is not a JSON object")
 	}
-	return all, err
+	if !s.OK() {
+		return all, errors.New("is not a JSON object")
+	}
+	return all, nil
 }
 
 // Items returns the items of a JSON list, which may nest as deep as they like.
 func Items(data []byte) (list []json.RawMessage, err error) {
-	s := Scanner{Text: data}
-	ok := s.List(func() bool {
-		if len(list) == maxItems {
-			err = fmt.Errorf("has more than %d items", maxItems)
-			return false
+	s := Scanner{Text: data, Depth: AnyDepth}
+	for n, item := range s.Items {
+		if n == maxItems {
+			return nil, fmt.Errorf("has more than %d items", maxItems)
 		}
-		item, ok := s.Any()
 		list = append(list, item)
-		return ok
-	})
-	if s.SkipSpace(); (!ok || s.Offset < len(data)) && err == nil {
-		err = errors.New("is not a list")
 	}
-	if err != nil {
-		return nil, err
+	if !s.AtEnd() {
+		return nil, errors.New("is not a list")
 	}
 	return list, nil
 }

@@ -4,6 +4,7 @@ package rawjson
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"math/bits"
@@ -11,17 +12,32 @@ import (
 
 // A Scanner checks JSON and finds values in it, in one pass (RFC 8259). Answers of
 // servers may have many megabytes: a library either decodes them, or reads them
-// byte by byte, or has no bound on depth (BenchmarkScan compares, and
+// byte by byte, or has one bound on depth (BenchmarkScan compares, and
 // docs/architecture.md has the figures). Bytes above ASCII count as text, whatever they are.
+//
+// After an error in the text the loops end, Value returns nil, and OK reports it.
 type Scanner struct {
 	Text   []byte
 	Offset int
 
+	// Depth is how deep a value may nest: an empty list, or a text, nests 0 deep. 0 stands
+	// for MaxDepth.
+	Depth  int
+	Nested int // how deep the last value nests
 	// Context, if there is one, ends the reading of a long text: what comes next is as if
-	// it were not JSON. Who reads looks at its error.
+	// it were not JSON. Callers look at its error.
 	Context context.Context
 	looked  int // up to where the context was looked at
+	failed  bool
 }
+
+const (
+	// MaxDepth is how deep values nest at most that encoding/json takes for JSON.
+	MaxDepth = 10_000
+	// AnyDepth is for values that may nest as deep as they like, so that one that does
+	// spoils nothing that stands beside it. It bounds the memory for their brackets.
+	AnyDepth = 1 << 20
+)
 
 const betweenLooks = 64 << 10
 
@@ -32,6 +48,18 @@ func (s *Scanner) ended() bool {
 	}
 	s.looked = s.Offset
 	return s.Context != nil && s.Context.Err() != nil
+}
+
+// OK reports whether all that was read is JSON, as far as it was read.
+func (s *Scanner) OK() bool { return !s.failed }
+
+// AtEnd reports whether all of the text was read and is JSON.
+func (s *Scanner) AtEnd() bool {
+	if s.failed {
+		return false // Offset is where
+	}
+	s.SkipSpace()
+	return s.Offset == len(s.Text)
 }
 
 // SkipSpace passes over white space.
@@ -51,75 +79,136 @@ func (s *Scanner) take(c byte) bool {
 	return true
 }
 
-// MaxDepth is how deep values nest at most that encoding/json takes for JSON.
-const MaxDepth = 10_000
-
-// Object passes over an object, and calls member at the value of each member,
-// which it has to pass over. The name is as it is written, in its quotes.
-func (s *Scanner) Object(member func(name []byte) bool) bool {
-	if !s.take('{') {
-		return false
+// Object passes over an object, with a loop over the names of its members as they are
+// written, in their quotes. The body of the loop has to pass over the value.
+func (s *Scanner) Object(yield func(name []byte) bool) {
+	if !s.expect('{') {
+		return
 	}
 	for first := true; !s.take('}'); first = false {
-		if !first && !s.take(',') {
-			return false
+		if !first && !s.expect(',') {
+			return
 		}
-		s.SkipSpace()
-		name := s.Offset
-		if !s.str() {
-			return false
-		}
-		quoted := s.Text[name:s.Offset]
-		if !s.take(':') || !member(quoted) {
-			return false
+		if name := s.name(); name == nil || !yield(name) || s.failed {
+			return
 		}
 	}
-	return true
 }
 
-// List passes over a list, and calls item at each item, which it has to pass
-// over.
-func (s *Scanner) List(item func() bool) bool {
-	if !s.take('[') {
-		return false
-	}
-	for first := true; !s.take(']'); first = false {
-		if !first && !s.take(',') || !item() {
-			return false
+// Members passes over an object, with a loop over its members.
+func (s *Scanner) Members(yield func(name, value []byte) bool) {
+	for name := range s.Object {
+		if value := s.Value(); value == nil || !yield(name, value) {
+			return
 		}
 	}
-	return true
 }
 
-// Value passes over a value that nests no deeper than this, and returns it.
-func (s *Scanner) Value(depth int) (value []byte, ok bool) {
+// List passes over a list, with a loop over the numbers of its items. The body of the loop
+// has to pass over the item.
+func (s *Scanner) List(yield func(n int) bool) {
+	if !s.expect('[') {
+		return
+	}
+	for n := 0; !s.take(']'); n++ {
+		if n > 0 && !s.expect(',') || !yield(n) || s.failed {
+			return
+		}
+	}
+}
+
+// Items passes over a list, with a loop over its items.
+func (s *Scanner) Items(yield func(n int, value []byte) bool) {
+	for n := range s.List {
+		if value := s.Value(); value == nil || !yield(n, value) {
+			return
+		}
+	}
+}
+
+// Value passes over a value and returns it, or nil if there is none.
+func (s *Scanner) Value() []byte {
 	s.SkipSpace()
 	from := s.Offset
-	ok = s.value(depth)
-	return s.Text[from:s.Offset:s.Offset], ok
+	s.Nested = 0
+	s.failed = s.failed || !s.value(cmp.Or(s.Depth, MaxDepth))
+	if s.failed {
+		return nil
+	}
+	return s.Text[from:s.Offset:s.Offset]
 }
 
-// value passes over a value that nests no deeper than this.
-func (s *Scanner) value(depth int) bool {
+// NestsAtMost reports whether a value nests no deeper than this.
+func NestsAtMost(text []byte, depth int) bool {
+	return (&Scanner{Text: text}).value(depth)
+}
+
+// expect is take of what has to be there.
+func (s *Scanner) expect(c byte) bool {
+	s.failed = s.failed || !s.take(c)
+	return !s.failed
+}
+
+// name passes over the name of a member with its colon, and returns it.
+func (s *Scanner) name() []byte {
 	s.SkipSpace()
-	if s.Offset == len(s.Text) || depth < 0 || s.ended() {
-		return false
+	from := s.Offset
+	s.failed = s.failed || !s.str()
+	to := s.Offset
+	if !s.expect(':') {
+		return nil
 	}
-	switch s.Text[s.Offset] {
-	case '{':
-		return s.Object(func([]byte) bool { return s.value(depth - 1) })
-	case '[':
-		return s.List(func() bool { return s.value(depth - 1) })
-	case '"':
-		return s.str()
-	case 't':
-		return s.word("true")
-	case 'f':
-		return s.word("false")
-	case 'n':
-		return s.word("null")
+	return s.Text[from:to:to]
+}
+
+// value passes over a value that nests no deeper than this. It does not call itself.
+func (s *Scanner) value(depth int) bool {
+	var some [64]byte
+	open := some[:0] // what closes the objects and lists around
+	for {
+		s.SkipSpace()
+		if s.Offset == len(s.Text) || len(open) > depth || s.ended() {
+			return false
+		}
+		s.Nested = max(s.Nested, len(open))
+		ok := true
+		switch c := s.Text[s.Offset]; c {
+		case '{', '[':
+			s.Offset++
+			if closing := c + 2; !s.take(closing) { // in ASCII, } is { + 2 and ] is [ + 2
+				open = append(open, closing)
+				if c == '{' && s.name() == nil {
+					return false
+				}
+				continue
+			}
+		case '"':
+			ok = s.str()
+		case 't':
+			ok = s.word("true")
+		case 'f':
+			ok = s.word("false")
+		case 'n':
+			ok = s.word("null")
+		default:
+			ok = s.number()
+		}
+		for more := false; ok && !more; { // a value has ended
+			if len(open) == 0 {
+				return true
+			}
+			closing := open[len(open)-1]
+			if more = s.take(','); more {
+				ok = closing == ']' || s.name() != nil
+			} else {
+				ok = s.take(closing)
+				open = open[:len(open)-1]
+			}
+		}
+		if !ok {
+			return false
+		}
 	}
-	return s.number()
 }
 
 func (s *Scanner) word(word string) bool {

@@ -27,17 +27,42 @@ func FuzzScan(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		s := Scanner{Text: text}
-		ok := s.value(1000)
-		s.SkipSpace()
-		if ok = ok && s.Offset == len(text); ok != json.Valid(text) && strings.Count(string(text), "[")+strings.Count(string(text), "{") < 1000 {
+		s.Depth = 1000
+		value := s.Value()
+		ok := s.AtEnd()
+		if ok != json.Valid(text) && strings.Count(string(text), "[")+strings.Count(string(text), "{") < 1000 {
 			t.Errorf("takes %.200q: %v", text, ok)
 		}
-		d := Scanner{Text: text}
-		skipped := d.skip()
-		if d.SkipSpace(); (skipped && d.Offset == len(text)) != ok && strings.Count(string(text), "[")+strings.Count(string(text), "{") < 1000 {
-			t.Errorf("skips %.200q: %v", text, skipped)
+		if ok && string(value) != string(bytes.TrimSpace(text)) {
+			t.Errorf("of %.200q it takes %.200q", text, value)
 		}
+		checkLoops(t, text, json.Valid(text))
 	})
+}
+
+// checkLoops compares what the loops find in an object or list with encoding/json.
+func checkLoops(t *testing.T, text []byte, isJSON bool) {
+	s := Scanner{Text: text, Depth: MaxDepth - 2} // of a value, in brackets of its own
+	names, values := 0, 0
+	for name, value := range s.Members {
+		if !json.Valid(name) || !json.Valid(value) {
+			t.Errorf("of %.200q a member is %.100q: %.100q", text, name, value)
+		}
+		names++
+	}
+	if whole := s.AtEnd(); whole && !isJSON || !whole && isJSON && bytes.TrimSpace(text)[0] == '{' {
+		t.Errorf("the members of %.200q: %d, whole: %v", text, names, whole)
+	}
+	s = Scanner{Text: text, Depth: MaxDepth - 2}
+	for n, value := range s.Items {
+		if n != values || !json.Valid(value) {
+			t.Errorf("of %.200q item %d is %.100q", text, n, value)
+		}
+		values++
+	}
+	if whole := s.AtEnd(); whole && !isJSON || !whole && isJSON && bytes.TrimSpace(text)[0] == '[' {
+		t.Errorf("the items of %.200q: %d, whole: %v", text, values, whole)
+	}
 }
 
 func TestMembersAndItemsNestAsDeepAsTheyLike(t *testing.T) {
@@ -65,7 +90,7 @@ func TestScannerEndsWithItsContext(t *testing.T) {
 		"a string": `"` + strings.Repeat(`\"`, 1<<20) + `"`,
 	} {
 		s := Scanner{Text: []byte(text), Context: ctx}
-		if _, ok := s.Value(MaxDepth); !ok || s.Offset != len(text) {
+		if ok := s.Value() != nil; !ok || s.Offset != len(text) {
 			t.Errorf("%s: %v at %d", name, ok, s.Offset)
 		}
 	}
@@ -76,7 +101,7 @@ func TestScannerEndsWithItsContext(t *testing.T) {
 		"a string": `"` + strings.Repeat(`\"`, 1<<20) + `"`,
 	} {
 		s := Scanner{Text: []byte(text), Context: ctx}
-		if _, ok := s.Value(MaxDepth); ok || s.Offset > 2*betweenLooks {
+		if ok := s.Value() != nil; ok || s.Offset > 2*betweenLooks {
 			t.Errorf("%s: %v at %d", name, ok, s.Offset)
 		}
 	}
@@ -85,7 +110,7 @@ func TestScannerEndsWithItsContext(t *testing.T) {
 func TestScannerRefusesDeepNesting(t *testing.T) {
 	for _, open := range []string{"[", `{"":`} {
 		s := Scanner{Text: []byte(strings.Repeat(open, 4<<20))}
-		if _, ok := s.Value(MaxDepth); ok || s.Offset > 2*len(open)*MaxDepth {
+		if ok := s.Value() != nil; ok || s.Offset > 2*len(open)*MaxDepth {
 			t.Errorf("%s: %v at %d", open, ok, s.Offset)
 		}
 	}
@@ -108,10 +133,10 @@ func BenchmarkScan(b *testing.B) {
 			b.Fatal(err)
 		}
 		for by, valid := range map[string]func() bool{
-			"scanner": func() bool { return (&Scanner{Text: text}).value(MaxDepth) },
+			"scanner": func() bool { return (&Scanner{Text: text}).Value() != nil },
 			"json":    func() bool { return json.Valid(text) },
 			"jsontext": func() bool {
-				d := jsontext.NewDecoder(bytes.NewReader(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+				d := jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 				_, err := d.ReadToken()
 				for d.PeekKind() != '}' && err == nil {
 					err = d.SkipValue()

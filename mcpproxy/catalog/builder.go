@@ -113,7 +113,7 @@ func readTool(raw json.RawMessage) (t Tool, sent pins.Definition, err error) {
 	if len(raw) > maxDefinition {
 		return Tool{Name: nameOf(raw)}, sent, fmt.Errorf("its definition has %d bytes; the most is %d", len(raw), maxDefinition)
 	}
-	if !nestsAtMost(raw, rawjson.MaxDepth-1) { // where encoding/json stops
+	if !rawjson.NestsAtMost(raw, rawjson.MaxDepth-1) { // where encoding/json stops
 		return Tool{Name: nameOf(raw)}, sent, fmt.Errorf("its definition nests more than %d deep", rawjson.MaxDepth-1)
 	}
 	t, execution, err := decodeTool(raw)
@@ -135,17 +135,11 @@ func readTool(raw json.RawMessage) (t Tool, sent pins.Definition, err error) {
 	t.Description = text.CutAfter(text.Clean(t.Description), maxDescription)
 	t.InputSchema = compact(sanitize(object(t.InputSchema, `{"type":"object"}`)))
 	t.OutputSchema = compact(sanitize(object(t.OutputSchema, "")))
-	if t.Annotations = compact(object(t.Annotations, "")); len(t.Annotations) > maxAnnotation || !nestsAtMost(t.Annotations, maxNesting) {
+	if t.Annotations = compact(object(t.Annotations, "")); len(t.Annotations) > maxAnnotation || !rawjson.NestsAtMost(t.Annotations, maxNesting) {
 		t.Annotations = nil
 	}
 	sent.Hints = pins.ReadHints(t.Annotations)
 	return t, sent, nil
-}
-
-// nestsAtMost reports whether JSON nests no deeper than this.
-func nestsAtMost(raw json.RawMessage, depth int) bool {
-	_, ok := (&rawjson.Scanner{Text: raw}).Value(depth)
-	return ok
 }
 
 // nameOf returns the name of a definition that cannot be decoded, if it has one.

@@ -97,11 +97,12 @@ func decodeRecord(data []byte) (head, Definitions, error) {
 // empty one takes many times its text.
 func fewTools(body []byte) bool {
 	s, tools := rawjson.Scanner{Text: body}, 0
-	return s.Object(func([]byte) bool {
-		return s.List(func() bool {
-			tools++
-			_, ok := s.Value(rawjson.MaxDepth)
-			return ok && tools <= maxTools+maxLeftOut
-		})
-	})
+	for range s.Object {
+		for range s.Items {
+			if tools++; tools > maxTools+maxLeftOut {
+				return false
+			}
+		}
+	}
+	return s.OK()
 }

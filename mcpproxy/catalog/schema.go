@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/toolcell/toolcell/internal/rawjson"
 	"github.com/toolcell/toolcell/internal/text"
 )
 
@@ -25,7 +26,7 @@ const (
 // them. Texts in it lose invisible characters, and are cut in a long schema. A
 // schema that is still too large, or nests too deep, is replaced by a note.
 func sanitize(schema json.RawMessage) json.RawMessage {
-	if schema != nil && !nestsAtMost(schema, maxNesting) {
+	if schema != nil && !rawjson.NestsAtMost(schema, maxNesting) {
 		return note(fmt.Sprintf("it nests more than %d deep", maxNesting))
 	}
 	long := len(schema) > longSchema

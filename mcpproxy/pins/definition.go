@@ -65,11 +65,11 @@ func Define(raw json.RawMessage) (Definition, error) {
 		}
 		writePart(whole, name)
 		for _, value := range values {
-			r := reader{rawjson.Scanner{Text: value}, nil}
-			sum, ok := r.digest(rawjson.MaxDepth)
-			if !ok {
+			if !rawjson.NestsAtMost(value, rawjson.MaxDepth) {
 				return Definition{}, fmt.Errorf("%q is not JSON", name)
 			}
+			r := reader{rawjson.Scanner{Text: value}, nil}
+			sum := r.digest()
 			whole.Write(sum[:])
 			d.add(name, value, r.hidden)
 		}
@@ -137,22 +137,15 @@ type digest = [sha256.Size]byte
 
 // digest passes over a value. That of an object is made of those of its members,
 // in the order of these: no text is copied, however deep it nests.
-func (r *reader) digest(depth int) (sum digest, ok bool) {
+func (r *reader) digest() (sum digest) {
 	r.SkipSpace()
-	if r.Offset == len(r.Text) || depth < 0 {
-		return sum, false
-	}
 	h := sha256.New()
 	switch r.Text[r.Offset] {
 	case '{':
 		var pairs [][2]digest
-		ok = r.Object(func(name []byte) bool {
-			pair := [2]digest{r.str(name)}
-			var ok bool
-			pair[1], ok = r.digest(depth - 1)
-			pairs = append(pairs, pair)
-			return ok
-		})
+		for name := range r.Object {
+			pairs = append(pairs, [2]digest{r.str(name), r.digest()})
+		}
 		slices.SortStableFunc(pairs, func(a, b [2]digest) int { return slices.Compare(a[0][:], b[0][:]) })
 		writePart(h, "object")
 		for _, p := range pairs {
@@ -161,21 +154,20 @@ func (r *reader) digest(depth int) (sum digest, ok bool) {
 		}
 	case '[':
 		writePart(h, "list")
-		ok = r.List(func() bool {
-			item, ok := r.digest(depth - 1)
+		for range r.List {
+			item := r.digest()
 			h.Write(item[:])
-			return ok
-		})
+		}
 	default:
-		var value []byte
-		if value, ok = r.Value(depth); ok && value[0] == '"' {
-			return r.str(value), true
+		value := r.Value()
+		if value[0] == '"' {
+			return r.str(value)
 		}
 		writePart(h, "literal") // numbers as they are written
 		h.Write(value)
 	}
 	h.Sum(sum[:0])
-	return sum, ok
+	return sum
 }
 
 // str digests a string, given in its quotes.

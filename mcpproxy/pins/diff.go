@@ -80,7 +80,7 @@ const maxIndented = 100
 // indented sets JSON with its members in order, or returns nothing if it is none, or
 // nests too deep to be read so.
 func indented(part string) string {
-	if _, ok := (&rawjson.Scanner{Text: []byte(part)}).Value(maxIndented); !ok {
+	if !rawjson.NestsAtMost([]byte(part), maxIndented) {
 		return ""
 	}
 	var value any

@@ -29,24 +29,24 @@ func ParseArguments(raw json.RawMessage) (all []Argument, err error) {
 	}
 	seen := map[string]bool{}
 	s := rawjson.Scanner{Text: raw}
-	ok := s.Object(func(quoted []byte) bool {
-		var a Argument
-		if err = json.Unmarshal(quoted, &a.Name); err != nil {
-			return false
+	for quoted, value := range s.Members {
+		a := Argument{Value: value}
+		if err := json.Unmarshal(quoted, &a.Name); err != nil {
+			return nil, err
 		}
-		value, ok := s.Value(rawjson.MaxDepth)
-		a.Value = value
 		switch {
 		case seen[a.Name]:
-			err = fmt.Errorf("the argument %q is there twice", text.Bound(a.Name, 80))
+			return nil, fmt.Errorf("the argument %q is there twice", text.Bound(a.Name, 80))
 		case len(all) == maxArguments:
-			err = errTooManyArguments
+			return nil, errTooManyArguments
 		}
 		seen[a.Name] = true
 		all = append(all, a)
-		return ok && err == nil
-	})
-	return whole(all, ok && s.Offset == len(raw), err)
+	}
+	if !s.AtEnd() {
+		return nil, errBroken
+	}
+	return all, nil
 }
 
 // ParseList splits a JSON array into its items, as ParseArguments does an
@@ -60,24 +60,13 @@ func ParseList(raw json.RawMessage) (all []json.RawMessage, err error) {
 		return nil, errors.New("the positional arguments are not a JSON array")
 	}
 	s := rawjson.Scanner{Text: raw}
-	ok := s.List(func() bool {
-		if len(all) == maxArguments {
-			err = errTooManyArguments
-			return false
+	for n, item := range s.Items {
+		if n == maxArguments {
+			return nil, errTooManyArguments
 		}
-		item, ok := s.Value(rawjson.MaxDepth)
 		all = append(all, item)
-		return ok
-	})
-	return whole(all, ok && s.Offset == len(raw), err)
-}
-
-// whole gives what was read, if that was all of it.
-func whole[T any](all []T, ok bool, err error) ([]T, error) {
-	switch {
-	case err != nil:
-		return nil, err
-	case !ok:
+	}
+	if !s.AtEnd() {
 		return nil, errBroken
 	}
 	return all, nil

@@ -157,47 +157,49 @@ func likeliest(all []*mismatch) *mismatch {
 	return &whole
 }
 
-func (v *valueChecker) items(c *check, value []byte, depth int) (m *mismatch) {
+func (v *valueChecker) items(c *check, value []byte, depth int) *mismatch {
 	v.left -= len(value)
-	i := 0
 	s := rawjson.Scanner{Text: value}
-	s.List(func() bool {
-		item, ok := s.Value(rawjson.MaxDepth)
+	for i, item := range s.Items {
 		of := c.items
 		if i < len(c.places) {
 			of = c.places[i]
 		}
-		if m = v.mismatch(of, item, depth); m != nil {
+		if m := v.mismatch(of, item, depth); m != nil {
 			m.path = fmt.Sprintf("[%d]%s", i, m.path)
+			return m
 		}
-		i++
-		return ok && m == nil && v.left > 0
-	})
-	return m
+		if v.left <= 0 {
+			break
+		}
+	}
+	return nil
 }
 
-func (v *valueChecker) members(c *check, value []byte, depth int) (m *mismatch) {
+func (v *valueChecker) members(c *check, value []byte, depth int) *mismatch {
 	v.left -= len(value)
 	seen := map[string]bool{}
 	s := rawjson.Scanner{Text: value}
-	ok := s.Object(func(quoted []byte) bool {
+	for quoted, member := range s.Members {
 		var name string
 		if json.Unmarshal(quoted, &name) != nil {
-			return false
+			return nil
 		}
-		member, ok := s.Value(rawjson.MaxDepth)
 		seen[name] = true
 		of, known := c.fields[name]
 		if !known {
 			of = c.others
 		}
-		if m = v.mismatch(of, member, depth); m != nil {
+		if m := v.mismatch(of, member, depth); m != nil {
 			m.path = step(name) + m.path
+			return m
 		}
-		return ok && m == nil && v.left > 0
-	})
-	if !ok {
-		return m
+		if v.left <= 0 {
+			return nil
+		}
+	}
+	if !s.OK() {
+		return nil
 	}
 	for _, name := range c.required {
 		if !seen[name] {

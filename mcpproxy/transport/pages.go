@@ -92,22 +92,23 @@ func readPage(ctx context.Context, result json.RawMessage, field string) (p page
 		return p, err
 	}
 	defer release()
-	s := rawjson.Scanner{Text: result, Context: ctx}
-	ok := s.Object(func(name []byte) (ok bool) {
+	s := rawjson.Scanner{Text: result, Context: ctx, Depth: rawjson.AnyDepth}
+	for name := range s.Object {
 		switch {
 		case wire.IsName(name, field):
-			p.items, ok, err = readItems(&s, field)
+			if p.items, err = readItems(&s, field); len(p.items) > maxItems {
+				return p, err
+			}
 		case wire.IsName(name, "nextCursor"):
-			p.cursor, ok = s.Any()
+			p.cursor = s.Value()
 		default:
-			_, ok = s.Any()
+			s.Value()
 		}
-		return ok
-	})
+	}
 	switch {
 	case ctx.Err() != nil:
 		err = context.Cause(ctx)
-	case !ok && err == nil:
+	case !s.OK() && err == nil:
 		err = message.Unreadable("it is not JSON from byte %d on", s.Offset)
 	}
 	return p, err
@@ -116,25 +117,20 @@ func readPage(ctx context.Context, result json.RawMessage, field string) (p page
 // readItems passes over the items of a page, which may nest as deep as they like. An empty
 // object is the empty list of some languages, and null is one as well. The error is nil if
 // a later member of the same name can be read instead.
-func readItems(s *rawjson.Scanner, field string) (items []json.RawMessage, ok bool, err error) {
+func readItems(s *rawjson.Scanner, field string) (items []json.RawMessage, err error) {
 	s.SkipSpace()
 	if s.Offset < len(s.Text) && s.Text[s.Offset] != '[' {
-		raw, ok := s.Any()
-		if !rawjson.IsNull(raw) && !wire.IsEmptyObject(raw) {
+		if raw := s.Value(); raw != nil && !rawjson.IsNull(raw) && !wire.IsEmptyObject(raw) {
 			err = message.Unreadable("its %q must be a list, not %s", field, wire.KindOf(raw))
 		}
-		return nil, ok, err
+		return nil, err
 	}
-	ok = s.List(func() bool {
-		if len(items) == maxItems {
-			err = message.Unreadable("its %q has more than %d items", field, maxItems)
-			return false
+	for _, item := range s.Items {
+		if items = append(items, item); len(items) > maxItems {
+			return items, message.Unreadable("its %q has more than %d items", field, maxItems)
 		}
-		item, ok := s.Any()
-		items = append(items, item)
-		return ok
-	})
-	return items, ok, err
+	}
+	return items, nil
 }
 
 // next returns where the next page begins, or nothing. A cursor that is too long is none.

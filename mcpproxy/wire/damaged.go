@@ -26,11 +26,8 @@ const maxTraces = 100
 
 // Traces looks for the members that say what an unreadable message is, or the messages
 // of an unreadable array. It goes by quotes and brackets alone, and so finds IDs before
-// and behind the damage.
-func Traces(raw []byte) (found []Trace) { return TracesContext(context.Background(), raw) }
-
-// TracesContext is Traces of a message that may be long. If ctx ends, there may be more.
-func TracesContext(ctx context.Context, raw []byte) (found []Trace) {
+// and behind the damage. If ctx ends, there may be more.
+func Traces(ctx context.Context, raw []byte) (found []Trace) {
 	raw = bytes.TrimSpace(raw)
 	level := 1
 	if len(raw) > 0 && raw[0] == '[' {
@@ -142,8 +139,8 @@ func afterColon(raw []byte) []byte {
 func damagedID(raw []byte) json.RawMessage {
 	raw = raw[:min(len(raw), MaxID)]
 	s := rawjson.Scanner{Text: raw}
-	id, ok := s.Value(0)
-	if !ok || !IsID(id) {
+	id := s.Value()
+	if !IsID(id) {
 		return nil
 	}
 	if s.SkipSpace(); s.Offset == len(raw) || raw[s.Offset] != ',' && raw[s.Offset] != '}' {

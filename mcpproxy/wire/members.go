@@ -31,15 +31,13 @@ func Replace(raw json.RawMessage, value []byte, path ...string) json.RawMessage 
 func span(raw json.RawMessage, path []string) (from, to int) {
 	to = len(raw)
 	for _, name := range path {
-		s := rawjson.Scanner{Text: raw[from:to]}
+		s := rawjson.Scanner{Text: raw[from:to], Depth: rawjson.AnyDepth}
 		begin, end := 0, 0
-		s.Object(func(quoted []byte) bool {
-			value, ok := s.Any()
-			if ok && IsName(quoted, name) {
+		for quoted, value := range s.Members {
+			if IsName(quoted, name) {
 				begin, end = s.Offset-len(value), s.Offset
 			}
-			return ok
-		})
+		}
 		if end == 0 {
 			return 0, 0
 		}

@@ -26,20 +26,15 @@ type Message struct {
 	Version, ID, Method, Params, Result, Error json.RawMessage
 }
 
-// Read finds the members of a message. The error is a *Unreadable.
-func Read(raw []byte) (m Message, err error) { return ReadContext(context.Background(), raw) }
-
-// ReadContext is Read of a message that may be long. The error may be that of ctx.
-func ReadContext(ctx context.Context, raw []byte) (m Message, err error) {
+// Read finds the members of a message. The error is an *Unreadable, or that of ctx.
+func Read(ctx context.Context, raw []byte) (m Message, err error) {
 	s := rawjson.Scanner{Text: raw, Context: ctx}
-	ok := s.Object(func(name []byte) bool {
-		var value []byte
-		var ok bool
+	for name := range s.Object {
+		s.Depth = MaxNesting - 2
 		if string(name) == `"result"` {
-			value, ok = s.Any() // how deep it may nest is judged by what it is for
-		} else {
-			value, ok = s.Value(MaxNesting - 2)
+			s.Depth = rawjson.AnyDepth // how deep it may nest is judged by what it is for
 		}
+		value := s.Value()
 		switch string(name) {
 		case `"jsonrpc"`:
 			m.Version = value
@@ -54,12 +49,8 @@ func ReadContext(ctx context.Context, raw []byte) (m Message, err error) {
 		case `"error"`:
 			m.Error = value
 		}
-		return ok
-	})
-	if ok {
-		s.SkipSpace()
 	}
-	if ok && s.Offset == len(raw) {
+	if s.AtEnd() {
 		return m, nil
 	}
 	return m, unreadable(ctx, raw, s.Offset)
@@ -81,25 +72,20 @@ func textOf(raw json.RawMessage) (s string, ok bool) {
 const maxBatch = 10_000
 
 // Batch splits an array of messages, which older versions of the protocol allow. Anything
-// else is one message. ok is false for an array that is not JSON, or has too many.
-func Batch(line []byte) (all []json.RawMessage, ok bool) {
-	return BatchContext(context.Background(), line)
-}
-
-// BatchContext is Batch of an array that may be long. ok is false, too, if ctx has ended.
-func BatchContext(ctx context.Context, line []byte) (all []json.RawMessage, ok bool) {
+// else is one message. ok is false for an array that is not JSON, or has too many, and if
+// ctx has ended.
+func Batch(ctx context.Context, line []byte) (all []json.RawMessage, ok bool) {
 	line = bytes.TrimSpace(line)
 	if len(line) == 0 || line[0] != '[' {
 		return []json.RawMessage{line}, true
 	}
-	s := rawjson.Scanner{Text: line, Context: ctx}
-	ok = s.List(func() bool {
-		one, ok := s.Any()
-		all = append(all, one)
-		return ok && len(all) <= maxBatch
-	})
-	s.SkipSpace()
-	return all, ok && s.Offset == len(line)
+	s := rawjson.Scanner{Text: line, Context: ctx, Depth: rawjson.AnyDepth}
+	for _, one := range s.Items {
+		if all = append(all, one); len(all) > maxBatch {
+			break
+		}
+	}
+	return all, s.AtEnd()
 }
 
 // byteOrderMark is U+FEFF, which some programs write first.
@@ -123,9 +109,9 @@ const maxPiece = 24
 // unreadable says what is wrong with a text that cannot be read beyond a place.
 func unreadable(ctx context.Context, raw []byte, at int) error {
 	trimmed := bytes.TrimSpace(raw)
-	s := rawjson.Scanner{Text: trimmed, Context: ctx}
-	_, valid := s.Any()
-	switch valid = valid && s.Offset == len(trimmed); {
+	s := rawjson.Scanner{Text: trimmed, Context: ctx, Depth: rawjson.AnyDepth}
+	s.Value()
+	switch valid := s.AtEnd(); {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case len(trimmed) == 0:
@@ -144,8 +130,8 @@ func unreadable(ctx context.Context, raw []byte, at int) error {
 
 // NotJSON says what is wrong with a text that is not JSON, or nests too deep.
 func NotJSON(raw []byte) error {
-	s := rawjson.Scanner{Text: raw}
-	if _, ok := s.Value(MaxNesting); ok {
+	s := rawjson.Scanner{Text: raw, Depth: MaxNesting}
+	if s.Value() != nil {
 		s.SkipSpace()
 	}
 	return unreadable(context.Background(), raw, s.Offset)

@@ -14,7 +14,7 @@ import (
 )
 
 func TestReadKeepsMembersAsTheyAreWritten(t *testing.T) {
-	m, err := Read([]byte(` {"id" : 1e3, "method":"a\u0062","x":[1], "params": {"n":1.0}, "jsonrpc":"2.0","id":"2" } `))
+	m, err := Read(t.Context(), []byte(` {"id" : 1e3, "method":"a\u0062","x":[1], "params": {"n":1.0}, "jsonrpc":"2.0","id":"2" } `))
 	if name, ok := m.MethodName(); err != nil || !ok || name != "ab" || string(m.ID) != `"2"` || string(m.Params) != `{"n":1.0}` || m.Result != nil {
 		t.Errorf("%+v, %v", m, err)
 	}
@@ -41,7 +41,7 @@ func TestUnreadableMessagesAreExplained(t *testing.T) {
 		`{"a":` + strings.Repeat(`{"a":[`, 10_000): `it nests deeper than 1000`,
 		`{"a":"` + strings.Repeat("é", 5000):       "it is cut off after \"…" + strings.Repeat("é", 12) + "\"",
 	} {
-		_, err := Read([]byte(raw))
+		_, err := Read(t.Context(), []byte(raw))
 		var bad *Unreadable
 		if !errors.As(err, &bad) || err.Error() != want {
 			t.Errorf("%.60q: %v, want %s", raw, err, want)
@@ -75,7 +75,7 @@ func TestTracesOfDamagedMessages(t *testing.T) {
 		`{`:                                                                 nil,
 	} {
 		var got traces
-		for _, tr := range Traces([]byte(raw)) {
+		for _, tr := range Traces(t.Context(), []byte(raw)) {
 			what := ""
 			if tr.Answer {
 				what = "answer"
@@ -143,10 +143,10 @@ func TestMembersAreFoundAndReplacedInPlace(t *testing.T) {
 // TestAnArrayHasManyMessagesAtMost, of any depth, and else it is one that cannot be read.
 func TestAnArrayHasManyMessagesAtMost(t *testing.T) {
 	deep := strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000)
-	if all, ok := Batch([]byte("[{}, " + deep + "]")); !ok || len(all) != 2 || string(all[1]) != deep {
+	if all, ok := Batch(t.Context(), []byte("[{}, "+deep+"]")); !ok || len(all) != 2 || string(all[1]) != deep {
 		t.Errorf("%d messages, %v", len(all), ok)
 	}
-	if _, ok := Batch([]byte("[" + strings.Repeat("{},", maxBatch) + "{}]")); ok {
+	if _, ok := Batch(t.Context(), []byte("["+strings.Repeat("{},", maxBatch)+"{}]")); ok {
 		t.Error("too many are taken")
 	}
 }
@@ -155,11 +155,11 @@ func TestAnArrayHasManyMessagesAtMost(t *testing.T) {
 func TestResultsMayNestAsDeepAsTheyLike(t *testing.T) {
 	deep := strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000)
 	raw := []byte(`{"jsonrpc":"2.0","id":1,"result":{"a":` + deep + `,"b":2}}`)
-	m, err := Read(raw)
+	m, err := Read(t.Context(), raw)
 	if err != nil || string(Member(m.Result, "b")) != "2" || string(Member(m.Result, "a")) != deep {
 		t.Errorf("%.100s, %v", m.Result, err)
 	}
-	if _, err := Read([]byte(`{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":` + deep + `}}`)); err == nil {
+	if _, err := Read(t.Context(), []byte(`{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":`+deep+`}}`)); err == nil {
 		t.Error("parameters may, too")
 	}
 }
@@ -196,8 +196,8 @@ func FuzzRead(f *testing.F) {
 		f.Add(slices.Concat([]byte(`{"jsonrpc":"2.0","id":1,"result":{"tools":[`), tool, []byte(`]}}`)))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		m, err := Read(raw)
-		found := Traces(raw)
+		m, err := Read(t.Context(), raw)
+		found := Traces(t.Context(), raw)
 		_ = ErrorOf(m.Error)
 		if err == nil && IsID(m.ID) && len(m.ID) < MaxID && !slices.Contains(raw, '\\') {
 			if len(found) != 1 || string(found[0].ID) != string(m.ID) || string(Member(raw, "id")) != string(m.ID) {

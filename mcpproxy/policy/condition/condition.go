@@ -72,41 +72,37 @@ func (w Condition) find(ctx context.Context, raw []byte, path []string) answer {
 	}
 	a := answer{passes: true}
 	s := rawjson.Scanner{Text: raw, Context: ctx}
-	step, found, ok := path[0], path[0] == "*", false
+	step, found := path[0], path[0] == "*"
 	switch k := kindOf(raw); k {
 	case anObject:
-		ok = s.Object(func(quoted []byte) bool {
-			value, ok := s.Value(rawjson.MaxDepth)
+		for quoted, value := range s.Members {
 			same, similar := compareName(quoted, step)
 			switch {
-			case !ok:
-				return false
 			case step == "*" || same:
 				found = true
 				a = w.find(ctx, value, path[1:])
 			case similar: // encoding/json, for one, takes it for the same
 				a = because("another name may be read as %q", step)
 			}
-			return a.passes
-		})
-	case aList:
-		at := 0
-		ok = s.List(func() bool {
-			value, ok := s.Value(rawjson.MaxDepth)
-			if ok && (step == "*" || step == strconv.Itoa(at)) {
-				found = true
-				a = w.find(ctx, value, path[1:])
+			if !a.passes {
+				return a
 			}
-			at++
-			return ok && a.passes
-		})
+		}
+	case aList:
+		for n, value := range s.Items {
+			if step != "*" && step != strconv.Itoa(n) {
+				continue
+			}
+			found = true
+			if a = w.find(ctx, value, path[1:]); !a.passes {
+				return a
+			}
+		}
 	default:
 		return because("%s has no %q", k, step)
 	}
 	switch {
-	case !a.passes:
-		return a
-	case !ok:
+	case !s.OK():
 		return unreadable
 	case !found:
 		return because("there is no %q", step)

@@ -223,7 +223,7 @@ func (c *Calls) Answered(id jsonrpc.ID) {
 // Fail makes a message that could not be taken in the error of the requests that it
 // answers, and reports false if it answers none that can be named.
 func (c *Calls) Fail(ctx context.Context, raw []byte, err error) (failed []jsonrpc.Message, known bool) {
-	found := wire.TracesContext(ctx, raw)
+	found := wire.Traces(ctx, raw)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, t := range found {
@@ -255,7 +255,7 @@ func (c *Calls) Forget(made *Call) {
 // that it answers.
 func (c *Calls) Unreadable(ctx context.Context, raw []byte, why error) (failed []jsonrpc.Message) {
 	why = unreadable(why)
-	found := wire.TracesContext(ctx, raw)
+	found := wire.Traces(ctx, raw)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, t := range found {

@@ -42,7 +42,7 @@ var ErrNoDiscover = errors.New("did not answer server/discover")
 // Batch splits an array of messages, which older protocol versions allow.
 func Batch(ctx context.Context, line []byte) []json.RawMessage {
 	line = wire.TrimMark(bytes.TrimSpace(line))
-	if all, ok := wire.BatchContext(ctx, line); ok {
+	if all, ok := wire.Batch(ctx, line); ok {
 		return all
 	}
 	return []json.RawMessage{line}
@@ -100,7 +100,7 @@ func FailedAnswer(c *Call, id jsonrpc.ID, why error) *jsonrpc.Response {
 // what is not JSON, a *StrayError for an answer without an ID of ours, and a
 // *UnreadableError for one that has our ID and cannot be used, or that of ctx.
 func (n *Notifications) Decode(ctx context.Context, raw []byte, c *Call) (jsonrpc.Message, error) {
-	m, err := wire.ReadContext(ctx, raw)
+	m, err := wire.Read(ctx, raw)
 	if err != nil {
 		return nil, err
 	}

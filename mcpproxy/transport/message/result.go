@@ -26,24 +26,24 @@ func AnswerOf(ctx context.Context, raw []byte) *answer {
 	var a answer
 	var version, number []byte
 	count := 0
-	ok := s.Object(func(name []byte) (ok bool) {
+	for name := range s.Object {
 		count++
 		switch string(name) {
 		case `"jsonrpc"`:
-			version, ok = s.Value(0)
+			version = s.Value()
 		case `"id"`:
-			number, ok = s.Value(0)
+			number = s.Value()
 		case `"result"`:
-			a.Reply, ok = readReply(&s)
+			a.Reply = readReply(&s)
+		default:
+			return nil
 		}
-		return ok
-	})
-	s.SkipSpace()
-	if !ok || s.Offset < len(raw) || count != 3 || string(version) != `"2.0"` || a.Result == nil {
+	}
+	if !s.AtEnd() || count != 3 || string(version) != `"2.0"` || a.Result == nil {
 		return nil
 	}
-	a.ID, ok = wire.OurID(number)
-	if !ok {
+	var ok bool
+	if a.ID, ok = wire.OurID(number); !ok {
 		return nil
 	}
 	return &a
@@ -52,11 +52,11 @@ func AnswerOf(ctx context.Context, raw []byte) *answer {
 // ReplyOf reads a result that the SDK handed over. The error is that of ctx.
 func ReplyOf(ctx context.Context, raw json.RawMessage) (Reply, error) {
 	s := rawjson.Scanner{Text: raw, Context: ctx}
-	r, ok := readReply(&s)
+	r := readReply(&s)
 	switch {
 	case ctx.Err() != nil: // a half of it may look as if it were no error
 		return Reply{}, context.Cause(ctx)
-	case !ok:
+	case !s.OK():
 		return Reply{Result: raw}, nil
 	}
 	return r, nil
@@ -64,37 +64,20 @@ func ReplyOf(ctx context.Context, raw json.RawMessage) (Reply, error) {
 
 // readReply passes over a result, which is an object. One that nests deeper than values
 // may is noted: a list can have it in one item of many.
-func readReply(s *rawjson.Scanner) (r Reply, ok bool) {
+func readReply(s *rawjson.Scanner) (r Reply) {
 	s.SkipSpace()
-	from := s.Offset
-	if r, ok = readMembers(s, maxNesting-2); !ok {
-		s.Offset = from
-		r, ok = readMembers(s, anyDepth)
-		r.deep = true
-	}
-	r.Result = s.Text[from:s.Offset:s.Offset]
-	return r, ok
-}
-
-// anyDepth is for members that nest as deep as they like.
-const anyDepth = -1
-
-func readMembers(s *rawjson.Scanner, depth int) (r Reply, ok bool) {
-	ok = s.Object(func(name []byte) bool {
-		var value []byte
-		var ok bool
-		if depth == anyDepth {
-			value, ok = s.Any()
-		} else {
-			value, ok = s.Value(depth)
-		}
+	from, depth := s.Offset, s.Depth
+	s.Depth = rawjson.AnyDepth
+	for name, value := range s.Members {
+		r.deep = r.deep || s.Nested > maxNesting-2
 		switch string(name) {
 		case `"isError"`:
 			r.IsError = string(value) == "true"
 		case `"resultType"`:
 			r.asks = string(value) == `"input_required"`
 		}
-		return ok
-	})
-	return r, ok
+	}
+	s.Depth = depth
+	r.Result = s.Text[from:s.Offset:s.Offset]
+	return r
 }

@@ -49,24 +49,24 @@ func argumentHeaders(ctx context.Context, h http.Header, schema, arguments json.
 	top.setHeaders(h, &rawjson.Scanner{Text: arguments, Context: ctx})
 }
 
-func (n *headerNode) setHeaders(h http.Header, s *rawjson.Scanner) bool {
-	return s.Object(func(quoted []byte) bool {
+func (n *headerNode) setHeaders(h http.Header, s *rawjson.Scanner) {
+	for quoted := range s.Object {
 		var name string
 		if len(quoted) <= maxArgumentName {
 			_ = json.Unmarshal(quoted, &name)
 		}
 		property := n.Properties[name]
 		if s.SkipSpace(); property != nil && len(property.Properties) > 0 && s.Offset < len(s.Text) && s.Text[s.Offset] == '{' {
-			return property.setHeaders(h, s)
+			property.setHeaders(h, s)
+			continue
 		}
-		raw, ok := s.Value(rawjson.MaxDepth)
-		if property != nil && config.IsHeaderName(property.Header) && len(raw) <= maxHeaderValue && !rawjson.IsNull(raw) {
+		raw := s.Value()
+		if property != nil && raw != nil && config.IsHeaderName(property.Header) && len(raw) <= maxHeaderValue && !rawjson.IsNull(raw) {
 			if text, ok := argumentText(raw); ok {
 				h.Set("Mcp-Param-"+property.Header, headerText(text))
 			}
 		}
-		return ok
-	})
+	}
 }
 
 // Bounds on what is repeated in headers, in bytes of JSON. Servers take no longer ones.

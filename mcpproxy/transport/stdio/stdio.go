@@ -179,7 +179,7 @@ func (t *Transport) readMessage() error {
 	}
 	defer release()
 	for _, raw := range message.Batch(t.ctx, line.Text) {
-		if t.behind && !isAnswer(raw) {
+		if t.behind && !isAnswer(t.ctx, raw) {
 			t.proc.output.add("stdout", raw)
 			continue
 		}
@@ -195,8 +195,8 @@ func (t *Transport) readMessage() error {
 
 // isAnswer reports whether all of raw is an answer. What stands behind other text in a line
 // is taken for one only then: logs have requests and parts of messages in them.
-func isAnswer(raw []byte) bool {
-	m, err := wire.Read(raw)
+func isAnswer(ctx context.Context, raw []byte) bool {
+	m, err := wire.Read(ctx, raw)
 	return err == nil && m.Method == nil && (m.Result != nil || m.Error != nil)
 }
 
