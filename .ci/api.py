@@ -69,7 +69,7 @@ inside of a coroutine.
 
 GROUPS = {
     "Find servers and tools": (
-        "discovered_servers", "list_servers", "search_tool_docs", "query_tool_docs", "stubs", "list_tools",
+        "discovered_servers", "list_servers", "search_tool_docs", "query_tool_docs", "list_tools",
         "describe_server", "list_loaded_server_metadata"),
     "Call": ("call_tool",),
     "Resources and prompts": (

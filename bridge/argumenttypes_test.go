@@ -21,7 +21,7 @@ right = {
     "list_prompts_sync": ("up",), "list_resource_templates": ("up",), "list_resource_templates_sync": ("up",),
     "list_resources": ("up",), "list_resources_sync": ("up",), "list_tools": ("up",), "list_tools_sync": ("up",),
     "query_tool_docs": ("up", "echo", "full"), "query_tool_docs_sync": ("up", "echo", "full"), "read_resource": ("up", "x://a"),
-    "read_resource_sync": ("up", "x://a"), "remove_tool": ("a",), "save_tool": (len,), "stubs": ("up", "echo"),
+    "read_resource_sync": ("up", "x://a"), "remove_tool": ("a",), "save_tool": (len,),
     "search_tool_docs": ("q",), "search_tool_docs_sync": ("q",),
 }
 named = {"search_tool_docs": {"limit": 5, "detail": "full"}, "search_tool_docs_sync": {"limit": 5, "detail": "full"}}

@@ -83,8 +83,6 @@ func (f fakeUpstreams) Signature(_ context.Context, server, tool string, _ bool)
 	return t, signature.New(t.InputSchema, t.OutputSchema), nil
 }
 
-func (f fakeUpstreams) Stubs(context.Context, string, []string) (string, error) { return "", nil }
-
 func (f fakeUpstreams) PinNotes([]string) []string { return nil }
 
 func (f fakeUpstreams) ListResources(context.Context, string) (json.RawMessage, error) {

@@ -225,7 +225,6 @@ print(type((await e.get_resource_reference("Text", 1))[1]).__name__, (await e.ge
 for call in (e.get_sum(a="x", b=2), runtime.call_tool("everything", "get-sum", {"a": 1, "b": True}), e.get_sum(a=1, bb=2), e.get_summ(1), e.get_structured_content("Berlin")):
     try: await call
     except Exception as error: print(type(error).__name__, error)
-print(runtime.stubs("everything", "get-sum"))
 doc = await runtime.query_tool_docs("everything", "get-sum", detail="full")
 print(doc, doc.inputSchema.required)`})
 	got := strings.Join(r.Stdout, "\n")

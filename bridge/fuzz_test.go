@@ -30,7 +30,7 @@ func FuzzTalk(f *testing.F) {
 		ready + frame(`{"type":"call","id":4,"method":"call_tool","params":{"server":"no","tool":"f","args":[1],"named":{"a":{}}}}`),
 		ready + frame(`{"type":"call","id":5,"method":"read_resource","params":{"server":"no","uri":"x://1"}}`),
 		ready + frame(`{"type":"call","id":6,"method":"get_prompt","params":{"server":"no","name":"p","arguments":{"a":"1"}}}`),
-		ready + frame(`{"type":"call","id":7,"method":"stubs","params":{"server":"no","tools":["f"]}}`),
+		ready + frame(`{"type":"call","id":7,"method":"export_tools","params":{"server":"no","tools":["f"]}}`),
 		ready + frame(`{"type":"call","id":8,"method":"display","params":{"name":"../x.png","data":"iVBORw0KGgo="}}`),
 		frame(`{"type":"done"}`) + ready, frame(`null`), frame(`{"type":5}`), ready[:9],
 	} {

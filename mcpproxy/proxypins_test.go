@@ -222,10 +222,6 @@ func TestHiddenCharactersAreToldOfAndShown(t *testing.T) {
 	if got := pinNotes(p); got != "" {
 		t.Errorf("a second note: %s", got)
 	}
-	stubs, err := p.Stubs(t.Context(), "fake", nil)
-	if err != nil || strings.ContainsAny(stubs, "\u200b\u202e\U000e0041") {
-		t.Errorf("%s, %v", stubs, err)
-	}
 }
 
 // TestDamagedPinsRefuse where the policy wants tools compared, until the user removes

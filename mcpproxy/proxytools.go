@@ -13,8 +13,6 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/signature"
 )
 
-const maxStubNames = 1000
-
 // Docs describes one tool of a server, by name or alias, or all of them if
 // tool is empty. It starts the server only if its tools are not known yet.
 func (p *Proxy) Docs(ctx context.Context, server, tool string, full bool) ([]ToolDoc, error) {
@@ -134,40 +132,6 @@ func (p *Proxy) Search(ctx context.Context, query string, limit int, full bool, 
 
 // AnyServer lets Search look at all servers.
 func AnyServer(_, _ string) bool { return true }
-
-// Stubs writes the tools of a server, or those of them that are named, as the
-// text of a .pyi file. It is bounded, and what was cut is named at its end.
-func (p *Proxy) Stubs(ctx context.Context, server string, names []string) (string, error) {
-	u, list, err := p.toolsOf(ctx, server)
-	if err != nil {
-		return "", err
-	}
-	var tools []catalog.Tool
-	if len(names) > maxStubNames {
-		return "", fmt.Errorf("writing the stubs of server %q: %d tools are named, the most is %d; name none for all", u.server.Name, len(names), maxStubNames)
-	}
-	if len(names) == 0 {
-		tools = list.All()
-	} else {
-		for _, name := range names {
-			t, ok := list.Resolve(name)
-			if !ok {
-				return "", u.missing(list, name)
-			}
-			if !slices.ContainsFunc(tools, func(have catalog.Tool) bool { return have.Name == t.Name }) {
-				tools = append(tools, t)
-			}
-		}
-	}
-	functions := make([]signature.Function, len(tools))
-	for i, t := range tools {
-		functions[i] = signature.Function{
-			Name: t.Name, Alias: t.Alias, Description: t.Description,
-			Signature: func() *signature.Signature { return p.signature(u.server.Name, t) },
-		}
-	}
-	return signature.Stubs(u.server.Name, u.server.Alias, functions, len(names) > 0), nil
-}
 
 func (p *Proxy) signature(server string, t catalog.Tool) *signature.Signature {
 	return p.signatures.Get(server, t.Name, t.InputSchema, t.OutputSchema)

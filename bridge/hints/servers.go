@@ -88,7 +88,6 @@ var (
 		"listtoolssync":         `runtime.list_tools_sync(%s)`,
 		"describeserver":        `runtime.describe_server(%s)`,
 		"querytooldocs":         `await runtime.query_tool_docs(%s)`,
-		"stubs":                 `runtime.stubs(%s)`,
 		"listresources":         `await runtime.list_resources(%s)`,
 		"listresourcetemplates": `await runtime.list_resource_templates(%s)`,
 		"readresource":          `await runtime.read_resource(%s, uri)`,

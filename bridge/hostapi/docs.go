@@ -3,7 +3,6 @@ package hostapi
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"path/filepath"
 	"strings"
 	"time"
@@ -55,8 +54,6 @@ func (a *API) document(method string, p params) func(context.Context) (json.RawM
 			docs, err := a.docs(ctx, p)
 			return encode(withDetail(docs, p.Detail), err)
 		}
-	case "stubs":
-		return func(ctx context.Context) (json.RawMessage, error) { return encode(a.stubs(ctx, p)) }
 	case "saved_tools":
 		return func(context.Context) (json.RawMessage, error) { return encode(a.saved.listWithoutSource(), nil) }
 	case "export_tools":
@@ -182,15 +179,6 @@ func (a *API) signature(ctx context.Context, server, name string) (*toolSignatur
 		return nil, callError(err, server, name)
 	}
 	return &toolSignature{sig, tool.Description, sig.Doc(tool.Alias)}, nil
-}
-
-// stubs writes the tools of a server as a .pyi file.
-func (a *API) stubs(ctx context.Context, p params) (string, error) {
-	names, err := textList(p.Tools)
-	if err != nil {
-		return "", callError(fmt.Errorf("reading the names of tools: %w", err), p.Server, "")
-	}
-	return a.upstreams.Stubs(ctx, p.Server, names)
 }
 
 // docs returns the documentation of a server's tools, or of the saved ones.

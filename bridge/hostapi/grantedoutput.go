@@ -65,9 +65,3 @@ func (g grantedOutput) Signature(ctx context.Context, server, tool string, live 
 	t, sig, err := g.Upstreams.Signature(ctx, server, tool, live)
 	return t, sig, g.bound(server, err)
 }
-
-// Stubs implements Upstreams.
-func (g grantedOutput) Stubs(ctx context.Context, server string, tools []string) (string, error) {
-	stubs, err := g.Upstreams.Stubs(ctx, server, tools)
-	return stubs, g.bound(server, err)
-}

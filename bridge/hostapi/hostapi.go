@@ -33,14 +33,13 @@ import (
 type Upstreams interface {
 	Servers() []mcpproxy.ServerStatus
 	Lookup(nameOrAlias string) (config.Server, error)
-	// AwaitTools waits until the tools of a server are known. Then Tools, Docs and
-	// Stubs need not wait.
+	// AwaitTools waits until the tools of a server are known. Then Tools and Docs need not
+	// wait.
 	AwaitTools(ctx context.Context, server string) error
 	Tools(ctx context.Context, server string) ([]catalog.Tool, error)
 	Docs(ctx context.Context, server, tool string, full bool) ([]mcpproxy.ToolDoc, error)
 	Search(ctx context.Context, query string, limit int, full bool, allowed func(name, alias string) bool) ([]mcpproxy.ToolDoc, []config.Problem, error)
 	Signature(ctx context.Context, server, tool string, live bool) (catalog.Tool, *signature.Signature, error)
-	Stubs(ctx context.Context, server string, tools []string) (string, error)
 	Call(ctx context.Context, r mcpproxy.CallRequest) (mcpproxy.CallResult, error)
 	// KnownTools returns the tools of a server, as far as they are known.
 	KnownTools(server string) policy.KnownTools

@@ -75,7 +75,7 @@ func TestDeniedServerIsLeftAlone(t *testing.T) {
 		api := New(Options{Upstreams: up, Granted: map[string]bool{"up": true}, Policy: policy.Load(file, true, nil).NewRun()})
 		for _, method := range []string{
 			"call_tool", "read_resource", "get_prompt", "list_tools", "describe_server", "query_tool_docs", "tool_signature",
-			"stubs", "list_resources", "list_resource_templates", "list_prompts",
+			"list_resources", "list_resource_templates", "list_prompts",
 		} {
 			_, err := ask(t, api, method, json.RawMessage(`{"server":"up","tool":"f","uri":"x:","name":"p"}`))
 			if e := new(runner.CallError); !errors.As(err, &e) || e.Server != "up" || !strings.Contains(e.Message, "policy.toml, [servers.up] "+rule) {
@@ -131,9 +131,9 @@ func TestForgedReadsAreBounded(t *testing.T) {
 		{"call_tool", map[string]any{"tool": "f", "named": []int{1}}},
 		{"call_tool", map[string]any{"tool": "f", "args": map[string]any{}}},
 		{"call_tool", map[string]any{"tool": "f", "args": make([]int, 20_000)}},
-		{"stubs", map[string]any{"tools": "x"}},
-		{"stubs", map[string]any{"tools": []int{1}}},
-		{"stubs", map[string]any{"tools": make([]string, 20_000)}},
+		{"export_tools", map[string]any{"tools": "x"}},
+		{"export_tools", map[string]any{"tools": []int{1}}},
+		{"export_tools", map[string]any{"tools": make([]string, 20_000)}},
 	} {
 		tt.params["server"] = "up"
 		raw, err := json.Marshal(tt.params)
@@ -163,7 +163,7 @@ func failingServer(t *testing.T) *mcpproxy.Proxy {
 // code sees only if it may call the server.
 func TestStderrOfAServerNeedsAGrant(t *testing.T) {
 	for _, granted := range []bool{false, true} {
-		for _, method := range []string{"list_tools", "describe_server", "query_tool_docs", "tool_signature", "stubs"} {
+		for _, method := range []string{"list_tools", "describe_server", "query_tool_docs", "tool_signature"} {
 			api := New(Options{Policy: policy.None().NewRun(), Upstreams: failingServer(t), Granted: map[string]bool{"bank": granted}})
 			_, err := ask(t, api, method, json.RawMessage(`{"server":"bank","tool":"f"}`))
 			if err == nil || strings.Contains(err.Error(), "1234") != granted || strings.Contains(err.Error(), "toolcell servers check bank") == granted {

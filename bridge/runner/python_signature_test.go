@@ -290,8 +290,6 @@ func TestRunnerShowsDocs(t *testing.T) {
 	}
 	host := rtHost{answer: func(method string, params rtObject) (any, error) {
 		switch {
-		case method == "stubs":
-			return fmt.Sprint("# stubs of ", params["server"], params["tools"]), nil
 		case params["server"] == "brief" || params["limit"] == float64(7):
 			return []rtObject{
 				{"serverAlias": "brief", "tool": "add", "signature": "add(a: int, b: int = None) -> int", "description": "Adds.\nAnd no more."},
@@ -339,10 +337,6 @@ for wrong in ('fulll', None, 1):
     try: runtime.query_tool_docs_sync('github', detail=wrong)
     except ValueError as e: assert "'summary', 'full' or 'schema'" in str(e)
     else: assert False, wrong`},
-		{name: "stubs", code: `
-from mcp import runtime
-assert runtime.stubs('github') == '# stubs of github[]' == await runtime.stubs(mcp_github)
-runtime.stubs('file_system', 'a', 'b')`, result: "'# stubs of file-system[a b]'"},
 	})
 }
 

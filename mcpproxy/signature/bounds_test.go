@@ -43,8 +43,6 @@ func TestBounds(t *testing.T) {
 		Parse: func(text []byte) error {
 			s := New(text, text)
 			Shape(text)
-			f := Function{Name: "f", Alias: "f", Description: "d", Signature: func() *Signature { return s }}
-			Stubs("server", "server", []Function{f}, true)
 			s.Doc("f")
 			s.Line("f", 1000)
 			_, err := s.Fit("f", json.RawMessage(`{"a":{"b":[1,2,{"c":"x"}]},"k1":"x","p1":"y"}`))

@@ -89,7 +89,6 @@ func TestNoKeywordOfAnyKindEndsTheReader(t *testing.T) {
 				_, _ = sig.Bind("f", []json.RawMessage{json.RawMessage(value)}, nil)
 				_, _ = sig.Fit("f", json.RawMessage(value))
 			}
-			Stubs("s", "s", []Function{{"f", "f", "", func() *Signature { return sig }}}, true)
 		}
 		Shape(raw)
 	}

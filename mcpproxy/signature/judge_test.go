@@ -37,7 +37,7 @@ func publicTools(t testing.TB) map[string][]testTool {
 	return all
 }
 
-// TestToolsOfPublicServersArePython: stubs and signatures of them all compile.
+// TestToolsOfPublicServersArePython: the signatures of them all compile.
 func TestToolsOfPublicServersArePython(t *testing.T) {
 	servers := publicTools(t)
 	checkedByPython(t, servers)

@@ -45,32 +45,30 @@ func (p *pyType) tree() (tree any, ok bool) {
 // deep inside of it.
 func (p *pyType) fit(limit int) string {
 	for depth := maxTypeDepth; depth >= 0; depth-- {
-		if text := p.text(depth, nil); len(text) <= limit {
+		if text := p.text(depth); len(text) <= limit {
 			return text
 		}
 	}
 	return "Any"
 }
 
-// text writes the type as Python, down to a depth. record, if not nil, gives
-// the name to write for a dictionary with fields, and for a schema that is inside of itself.
-func (p *pyType) text(depth int, record func(*pyType) string) string {
-	inside := func(p *pyType) string { return p.text(depth-1, record) }
+// text writes the type as Python, down to a depth.
+func (p *pyType) text(depth int) string {
 	switch p.kind {
 	case kindList:
 		if depth <= 0 {
 			return "list"
 		}
-		return "list[" + inside(p.args[0]) + "]"
+		return "list[" + p.args[0].text(depth-1) + "]"
 	case kindDict:
 		if depth <= 0 {
 			return "dict"
 		}
-		return "dict[str, " + inside(p.args[0]) + "]"
+		return "dict[str, " + p.args[0].text(depth-1) + "]"
 	case kindUnion:
 		var parts []string
 		for _, arg := range p.args {
-			if part := arg.text(depth, record); !slices.Contains(parts, part) {
+			if part := arg.text(depth); !slices.Contains(parts, part) {
 				parts = append(parts, part)
 			}
 		}
@@ -81,21 +79,15 @@ func (p *pyType) text(depth int, record func(*pyType) string) string {
 		if depth <= 0 {
 			return "dict"
 		}
-		if record != nil {
-			return record(p)
-		}
 		parts := make([]string, len(p.fields))
 		for i, f := range p.fields {
 			mark := "?: "
 			if f.required {
 				mark = ": "
 			}
-			parts[i] = pyString(text.Clip(f.name, shownLiteral)) + mark + inside(f.typ)
+			parts[i] = pyString(text.Clip(f.name, shownLiteral)) + mark + f.typ.text(depth-1)
 		}
 		return "{" + strings.Join(parts, ", ") + "}"
-	}
-	if p.loop != nil && record != nil {
-		return record(p)
 	}
 	return p.name
 }

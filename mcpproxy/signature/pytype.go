@@ -19,14 +19,10 @@ const (
 // A pyType is a schema as Python says it.
 type pyType struct {
 	kind   typeKind
-	name   string // of a kindName; else of the definition it comes from, if it has one
+	name   string // of a kindName
 	args   []*pyType
 	values []*node
 	fields []pyField
-
-	of        *node // the schema of a kindRecord
-	recursive bool  // a kindRecord is met again inside of itself
-	loop      *node // of a kindName: the schema that it is inside of, and is again
 }
 
 type pyField struct {
@@ -44,7 +40,7 @@ func union(types ...*pyType) *pyType {
 	var add func(types []*pyType)
 	add = func(types []*pyType) {
 		for _, typ := range types {
-			text := typ.text(maxTypeDepth, nil)
+			text := typ.text(maxTypeDepth)
 			switch {
 			case typ.kind == kindUnion:
 				add(typ.args)

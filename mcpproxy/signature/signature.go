@@ -1,5 +1,5 @@
 // Package signature turns the JSON schemas of a tool into a Python signature: how
-// the tool is called, what a call's arguments become, and the text of stubs.
+// the tool is called, and what a call's arguments become.
 //
 // Schemas come from servers and may be anything. Reading one is bounded in size,
 // depth and time; a schema that makes no sense gives a signature that accepts all

@@ -22,14 +22,6 @@ type testTool struct {
 	InputSchema, OutputSchema json.RawMessage
 }
 
-func functions(tools []testTool) []Function {
-	all := make([]Function, len(tools))
-	for i, t := range tools {
-		all[i] = Function{t.Name, t.Alias, t.Description, func() *Signature { return New(t.InputSchema, t.OutputSchema) }}
-	}
-	return all
-}
-
 // signed reads a signature from an input schema.
 func signed(input string) *Signature {
 	return New(json.RawMessage(input), nil)
@@ -265,9 +257,6 @@ func checkSignature(t *testing.T, tool testTool) *Signature {
 			t.Errorf("binding gave %.200s, %v", bound, err)
 		}
 	}
-	if text := Stubs("s", "s", functions([]testTool{tool}), true); len(text) > stubServer+stubNames {
-		t.Errorf("the stub has %d bytes", len(text))
-	}
 	return s
 }
 
@@ -355,7 +344,7 @@ func TestSignatureCostsFewerTokensThanTheSchema(t *testing.T) {
 		}
 		return n
 	}
-	t.Logf("%-20s %6s %12s %8s %10s %8s", "server", "tools", "descriptions", "schemas", "signatures", "stubs")
+	t.Logf("%-20s %6s %12s %8s %10s", "server", "tools", "descriptions", "schemas", "signatures")
 	sumSchema, sumSignature := 0, 0
 	for _, name := range slices.Sorted(mapKeys(realTools(t))) {
 		tools := realTools(t)[name]
@@ -370,7 +359,7 @@ func TestSignatureCostsFewerTokensThanTheSchema(t *testing.T) {
 			signature += count(New(tool.InputSchema, tool.OutputSchema).Doc(tool.Alias))
 			descriptions += count(tool.Description)
 		}
-		t.Logf("%-20s %6d %12d %8d %10d %8d", name, len(tools), descriptions, schema, signature, count(Stubs(name, name, functions(tools), false)))
+		t.Logf("%-20s %6d %12d %8d %10d", name, len(tools), descriptions, schema, signature)
 		if signature > schema {
 			t.Errorf("%s: the signatures cost %d tokens, the schemas %d", name, signature, schema)
 		}
@@ -417,16 +406,15 @@ func mapKeys[V any](m map[string]V) func(func(string) bool) {
 	}
 }
 
-// TestStubsAreValidPython has Python itself read the stubs, those of hostile
+// TestSignaturesAreValidPython has Python itself read signatures, those of hostile
 // schemas too: what a server says must stay a comment or a string.
-func TestStubsAreValidPython(t *testing.T) {
+func TestSignaturesAreValidPython(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil {
 		t.Skip("no python3: apt-get install python3")
 	}
 	var text strings.Builder
-	stub := func(tools []testTool) {
-		text.WriteString(Stubs(`s"'\`+"\n", "s", functions(tools), true))
+	add := func(tools []testTool) {
 		for _, tool := range tools {
 			// A signature alone is to be pasted into a def, except for fields that may be left out.
 			if doc := New(tool.InputSchema, tool.OutputSchema).Doc(tool.Alias); !strings.Contains(doc, `"?: `) && !strings.Contains(doc, "…") {
@@ -435,33 +423,20 @@ func TestStubsAreValidPython(t *testing.T) {
 		}
 	}
 	for _, tools := range realTools(t) {
-		stub(tools)
+		add(tools)
 	}
 	for name, schema := range hostileSchemas() {
-		stub([]testTool{{
-			Name: name + "\"\n", Alias: "f", Description: "\"\"\"\nimport os\\\"\"\" \\", InputSchema: json.RawMessage(schema), OutputSchema: json.RawMessage(schema),
-		}})
+		add([]testTool{{Name: name, Alias: "f", InputSchema: json.RawMessage(schema), OutputSchema: json.RawMessage(schema)}})
 	}
 	c := exec.Command(python, "-c", `
 import ast, sys
 tree = ast.parse(sys.stdin.buffer.read())
 kinds = {type(n).__name__ for n in tree.body}
-assert kinds <= {"ImportFrom", "ClassDef", "AsyncFunctionDef", "Assign"}, kinds
+assert kinds == {"AsyncFunctionDef"}, kinds
 assert not any(isinstance(n, ast.Import) for n in ast.walk(tree))`)
 	c.Stdin = strings.NewReader(text.String())
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
-	}
-}
-
-func TestStubsAreCutAndSaySo(t *testing.T) {
-	tools := make([]testTool, 3000)
-	for i := range tools {
-		tools[i] = testTool{Name: fmt.Sprintf("t%d", i), Alias: fmt.Sprintf("t%d", i), Description: strings.Repeat("words ", 100)}
-	}
-	text := Stubs("big", "big", functions(tools), false)
-	if len(text) > stubServer+stubNames+1000 || !strings.Contains(text, `more tools; runtime.stubs("big", NAME, …) shows those you name: t`) || !strings.Contains(text, "async def t0(") {
-		t.Errorf("%d bytes, the end is %.300s", len(text), text[len(text)-300:])
 	}
 }
 

@@ -33,8 +33,6 @@ var typeNames = map[string]*pyType{
 type typeBuilder struct {
 	open []*node // the schemas it is inside of: meeting one again is a loop
 	left int     // types it may still make
-
-	looped map[*node]bool // those of open that were met again
 }
 
 // typeOf gives the type that a schema describes. What it cannot know is Any.
@@ -47,11 +45,7 @@ func (t *typeBuilder) typeOf(n *node) *pyType {
 		return typeAny
 	}
 	if slices.Contains(t.open, n) {
-		if t.looped == nil {
-			t.looped = map[*node]bool{}
-		}
-		t.looped[n] = true
-		return &pyType{name: className(name, "Node"), loop: n}
+		return &pyType{name: className(name, "Node")}
 	}
 	if len(t.open) >= maxTypeDepth {
 		return typeAny
@@ -59,12 +53,6 @@ func (t *typeBuilder) typeOf(n *node) *pyType {
 	t.open = append(t.open, n)
 	defer func() { t.open = t.open[:len(t.open)-1] }()
 	typ := t.described(n)
-	if typ.kind == kindRecord && typ.of == nil {
-		typ.of, typ.recursive = n, t.looped[n]
-	}
-	if name != "" && typ.kind == kindRecord {
-		typ.name = className(name, "Node")
-	}
 	if nullable := n.get("nullable"); nullable != nil && nullable.kind == 't' { // OpenAPI's way
 		typ = union(typ, typeNone)
 	}

@@ -74,4 +74,4 @@ def server_help(title: str, tools: list[Any], most: int = 100) -> str:
         lines.append(f"    {tool['alias']}" + (f": {words[:100]}" if words else ""))
     if len(tools) > most:
         lines.append(f"    and {len(tools) - most} more: runtime.query_tool_docs lists all")
-    return "\n".join([*lines, "", "help() of a tool and runtime.stubs show the parameters."])
+    return "\n".join([*lines, "", "help() of a tool and runtime.query_tool_docs show the parameters."])

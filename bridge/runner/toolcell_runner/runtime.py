@@ -30,7 +30,7 @@ class Runtime:
               "list_resource_templates", "list_resource_templates_sync", "list_resources", "list_resources_sync",
               "list_servers", "list_servers_sync", "list_tools", "list_tools_sync", "query_tool_docs",
               "query_tool_docs_sync", "read_resource", "read_resource_sync", "remove_tool", "save_tool",
-              "saved_tools", "search_tool_docs", "search_tool_docs_sync", "stubs")
+              "saved_tools", "search_tool_docs", "search_tool_docs_sync")
 
     def __init__(self, host: Host, sources: Sources) -> None:
         self.host = host
@@ -213,11 +213,6 @@ class Runtime:
     def search_tool_docs_sync(self, query: str, *, limit: int = 5, detail: str = "summary") -> Any:
         """search_tool_docs for code that cannot await."""
         return self._docs(self.host.ask(*searching(query, limit, detail)), detail)
-
-    def stubs(self, server: str, *tools: str) -> ReadyText:
-        """Returns the tools of a server, or those named, as the text of a .pyi file; may be awaited."""
-        params = {"server": self._named(server, "stubs"), "tools": texts(tools, "stubs(): tools")}
-        return ReadyText(self.host.ask("stubs", params))
 
     async def list_resources(self, server: str) -> list[Any]:
         """Returns the resources of a server: records of uri, name, mime_type…, each with read().

@@ -55,7 +55,6 @@ var greed = map[string]string{
 	"lists":                `ask("list_tools", server="crowded")`,
 	"descriptions":         `ask("describe_server", server="crowded")`,
 	"documentation":        `ask("query_tool_docs", server="crowded", detail="full")`,
-	"stubs":                `ask("stubs", server="crowded")`,
 	"searches":             `ask("search_tool_docs", query="thing number many", limit=50, detail="full")`,
 	"long searches":        `ask("search_tool_docs", n=20, query="thing " * 3_000_000)`,
 	"signatures":           `ask("tool_signature", server="crowded", tool="tool_1")`,
