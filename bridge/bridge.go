@@ -20,6 +20,7 @@ import (
 	"github.com/toolcell/toolcell/bridge/imaging"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 	"github.com/toolcell/toolcell/oci"
+	"github.com/toolcell/toolcell/oci/spec"
 )
 
 // Sandboxes start processes where they can do no harm, as oci.Runtime does.
@@ -44,7 +45,7 @@ type Sandbox interface {
 // An Image is a root file system with a Python in it.
 type Image struct {
 	Name   string // as the user may name it
-	Root   oci.Root
+	Root   spec.Root
 	Python string   // path inside, absolute
 	Runner string   // the folder with the runner's bytecode for this Python, on the host, if there is any
 	Env    []string // what the image sets
@@ -82,7 +83,7 @@ type Options struct {
 	Version     string
 	Timeout     time.Duration // of a run that asks for none; 30 s if 0
 	MaxTimeout  time.Duration // the most a run may ask for; 120 s if 0
-	Limits      oci.Limits
+	Limits      spec.Limits
 	MaxOutput   int // bytes of stdout and stderr in a result, and of its value; 32 KiB if 0
 	MaxParallel int // runs at once, further ones wait; 16 if 0
 	// Sessions says how many are kept at once, SessionIdle for how long after

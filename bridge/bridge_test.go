@@ -22,6 +22,7 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 	"github.com/toolcell/toolcell/mcpproxy/signature"
 	"github.com/toolcell/toolcell/oci"
+	"github.com/toolcell/toolcell/oci/doctor"
 )
 
 func TestMain(m *testing.M) { bridgetest.Main(m) }
@@ -439,7 +440,7 @@ func TestSandboxThatDoesNotStart(t *testing.T) {
 			})
 		}
 	}
-	r := runCode(t, newServer(t, nil, fail(&oci.HintError{Err: errors.New("no user namespace"), Hint: "sudo sysctl"})), "1")
+	r := runCode(t, newServer(t, nil, fail(&doctor.HintError{Err: errors.New("no user namespace"), Hint: "sudo sysctl"})), "1")
 	if r.Status != StatusSandbox || r.Error != "no user namespace" || r.Hint != "sudo sysctl" {
 		t.Errorf("got %+v", r)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 	"github.com/toolcell/toolcell/oci"
+	"github.com/toolcell/toolcell/oci/spec"
 )
 
 // withHeader is a script that names packages.
@@ -63,7 +64,7 @@ func (f *fakeStore) mounted() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	last := f.mounts[len(f.mounts)-1]
-	return slices.Contains(last.Binds, oci.Bind{Source: "/the/set", Target: PackagesDir})
+	return slices.Contains(last.Binds, spec.Bind{Source: "/the/set", Target: PackagesDir})
 }
 
 func TestScriptGetsItsPackages(t *testing.T) {

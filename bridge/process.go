@@ -11,6 +11,7 @@ import (
 	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/oci"
+	"github.com/toolcell/toolcell/oci/spec"
 )
 
 // newProcess describes the process to start: the runner, in the image, as its only
@@ -20,13 +21,13 @@ func newProcess(o Options, image Image, packages prepared, w *output.Pipes) oci.
 	// There is no screen: matplotlib draws into memory, whatever the image says.
 	env = append(env, "MPLBACKEND=Agg")
 	python := []string{image.Python, "-s", "-B", "-u", "-X", "utf8"}
-	binds := []oci.Bind{{Source: o.RunnerDir, Target: runner.Dir}}
+	binds := []spec.Bind{{Source: o.RunnerDir, Target: runner.Dir}}
 	if image.Runner != "" {
-		binds = append(binds, oci.Bind{Source: image.Runner, Target: runner.BytecodeDir})
+		binds = append(binds, spec.Bind{Source: image.Runner, Target: runner.BytecodeDir})
 	}
 	base, preload, alone := commonModules, o.Preload, false
 	if packages.dir != "" {
-		binds = append(binds, oci.Bind{Source: packages.dir, Target: PackagesDir})
+		binds = append(binds, spec.Bind{Source: packages.dir, Target: PackagesDir})
 		// Nothing else: a template, which is isolated less, would import from the packages
 		// what the user had meant to come from the image. What it does not import is not
 		// run: packages have no .pth files.
@@ -42,7 +43,7 @@ func newProcess(o Options, image Image, packages prepared, w *output.Pipes) oci.
 		Stdout:  w.ChildOut,
 		Stderr:  w.ChildErr,
 		Control: true,
-		Python:  &oci.Python{Interpreter: python, Program: runner.Program, Base: base, Preload: preload, Alone: alone},
+		Python:  &spec.Python{Interpreter: python, Program: runner.Program, Base: base, Preload: preload, Alone: alone},
 	}
 }
 

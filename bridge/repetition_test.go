@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/oci"
+	"github.com/toolcell/toolcell/oci/doctor"
 )
 
 // noPython is a sandbox whose Python says why it does not start.
@@ -32,7 +33,7 @@ func TestNothingIsSaidTwice(t *testing.T) {
 	t.Parallel()
 	failing := &halfSearched{fakeUpstreams{}, [][]config.Problem{{{Server: "sqlite", Status: config.StatusFailed, Reason: "it exited: exit status 3"}}}}
 	refuses := func(context.Context, oci.Process) (Sandbox, error) {
-		return nil, &oci.HintError{Err: errors.New("making the sandbox: no user namespaces"), Hint: "sysctl -w user.max_user_namespaces=10000"}
+		return nil, &doctor.HintError{Err: errors.New("making the sandbox: no user namespaces"), Hint: "sysctl -w user.max_user_namespaces=10000"}
 	}
 	for name, tt := range map[string]struct {
 		status, code string

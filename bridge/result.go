@@ -14,7 +14,7 @@ import (
 	"github.com/toolcell/toolcell/bridge/hostapi"
 	"github.com/toolcell/toolcell/bridge/ongoing"
 	"github.com/toolcell/toolcell/bridge/toon"
-	"github.com/toolcell/toolcell/oci"
+	"github.com/toolcell/toolcell/oci/doctor"
 	"github.com/toolcell/toolcell/oci/egress"
 )
 
@@ -96,7 +96,7 @@ func (r *Result) IsError() bool { return r.Status != StatusSuccess && r.Status !
 // fail makes r the result of a call that could not be carried out or completed.
 func (r *Result) fail(err error) *Result {
 	r.Status, r.Error, r.cause = statusOf(err), err.Error(), err
-	r.Hint = oci.Advice(err)
+	r.Hint = doctor.Advice(err)
 	return r
 }
 

@@ -20,7 +20,7 @@ import (
 	"github.com/toolcell/toolcell/internal/room"
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy"
-	"github.com/toolcell/toolcell/oci"
+	"github.com/toolcell/toolcell/oci/doctor"
 )
 
 // Run executes one request and returns its result. It never fails: every outcome is a
@@ -60,7 +60,7 @@ func (s *Server) begin(req Request, from *ongoing.Connection, noUser bool) *ongo
 		r = s.run(ctx, req, run)
 		r.summarize()
 		if r.cause != nil {
-			s.o.Log.Debug("a run could not be carried out", "error", oci.Detail(r.cause))
+			s.o.Log.Debug("a run could not be carried out", "error", doctor.Detail(r.cause))
 		}
 		s.o.Log.Info("run", "status", r.Status, "servers", len(r.Servers), "ms", time.Since(start).Milliseconds())
 		return r

@@ -13,6 +13,7 @@ import (
 	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/oci"
+	"github.com/toolcell/toolcell/oci/spec"
 )
 
 // A statusError is the reason why a run failed to start or was stopped, with
@@ -35,7 +36,7 @@ func withStatus(status string, err error) error {
 
 // stopError is the one place that classifies how something other than the code ends
 // a run. It returns nil if the code ended by itself.
-func stopError(p plan, e ending, stderr []string, limits oci.Limits) error {
+func stopError(p plan, e ending, stderr []string, limits spec.Limits) error {
 	unfinished := !e.done.Reported || e.exit.Signal != 0
 	switch {
 	case unfinished && errors.Is(e.why, contain.ErrInternal):
@@ -72,7 +73,7 @@ func statusOf(err error) string {
 
 // limitNotes returns notes about the limits that the code hit and their sizes,
 // except for limits with a status of their own.
-func limitNotes(e ending, limits oci.Limits) (notes []string) {
+func limitNotes(e ending, limits spec.Limits) (notes []string) {
 	hit := []string{e.done.Limit}
 	if e.exit.PIDs {
 		hit = append(hit, "pids")

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/toolcell/toolcell/oci"
+	"github.com/toolcell/toolcell/oci/doctor"
 )
 
 // TestStartFailureIsPlain: what pid 1 writes is not taken for all of the cause where
@@ -43,7 +44,7 @@ func TestNothingIsSaidOfARunThatNeverBegan(t *testing.T) {
 		o.Sandboxes = startFunc(func(_ context.Context, p oci.Process) (Sandbox, error) {
 			p.Stdout.Close()
 			p.Stderr.Close()
-			return nil, &oci.HintError{Err: detailedError{}, Hint: "try this"}
+			return nil, &doctor.HintError{Err: detailedError{}, Hint: "try this"}
 		})
 	})
 	r := runCode(t, s, "1")

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/oci"
+	"github.com/toolcell/toolcell/oci/spec"
 )
 
 // A process gets a sandbox of its own, which ctx bounds. The root file system
@@ -14,9 +15,9 @@ import (
 func ExampleRuntime_Start() {
 	answer := func(ctx context.Context, runtime *oci.Runtime) (code int, err error) {
 		sb, err := runtime.Start(ctx, oci.Process{
-			Root:   oci.Root{Dir: "/var/lib/images/python"},
+			Root:   spec.Root{Dir: "/var/lib/images/python"},
 			Args:   []string{"/usr/local/bin/python3", "-c", "print(6 * 7)"},
-			Limits: oci.Limits{Memory: 256 << 20, PIDs: 64},
+			Limits: spec.Limits{Memory: 256 << 20, PIDs: 64},
 			Stdout: os.Stdout, // Start closes it
 		})
 		if err != nil {

@@ -60,7 +60,7 @@ func Open(dir string, uid, gid uint32) (*Runtime, error) {
 }
 
 // Mount makes all sandboxes show these. It is called before the first starts.
-func (r *Runtime) Mount(ms []Mount) { r.containers.Mount(ms) }
+func (r *Runtime) Mount(ms []spec.Mount) { r.containers.Mount(ms) }
 
 // Close ends standby sandboxes and removes the state folder of this instance.
 // No sandbox may be running.

@@ -9,11 +9,11 @@ import (
 
 // A Process is what to run, and in what.
 type Process struct {
-	Root   Root
-	Binds  []Bind // below /run/toolcell
+	Root   spec.Root
+	Binds  []spec.Bind // below /run/toolcell
 	Args   []string
 	Env    []string // the whole environment: none is inherited
-	Limits Limits
+	Limits spec.Limits
 
 	// Start owns the streams: they are closed once the process has them, or
 	// failed to start. Standard input is empty if Stdin is nil.
@@ -26,7 +26,7 @@ type Process struct {
 	Session bool
 	// Python says how to start the process ahead of its use; nil if that is not
 	// possible.
-	Python *Python
+	Python *spec.Python
 }
 
 // sandboxed returns the part of p that describes its sandbox, for code with

@@ -125,7 +125,7 @@ func (s *Sandbox) Close() error {
 
 // keepLimits enforces the limits of the sandbox from now on, and kills it when
 // ctx ends.
-func (s *Sandbox) keepLimits(ctx context.Context, l Limits, h spec.Host) {
+func (s *Sandbox) keepLimits(ctx context.Context, l spec.Limits, h spec.Host) {
 	if s.watch == nil {
 		s.watch = limits.Start(s.sandbox, l, h.Host)
 	}
@@ -149,6 +149,9 @@ func (s *Sandbox) supervise(ctx context.Context, remove func() error) {
 	s.kill() // frees what the context holds
 	s.exit, s.err = exit, errors.Join(err, contain.Call("removing a sandbox", remove))
 }
+
+// An Exit is how a sandbox ended.
+type Exit = container.Exit
 
 // killedExit is the exit of a sandbox whose own is not known: never that of success.
 var killedExit = Exit{Code: 128 + int(unix.SIGKILL), Signal: unix.SIGKILL}

@@ -23,6 +23,8 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/clientconfig"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 	"github.com/toolcell/toolcell/oci"
+	"github.com/toolcell/toolcell/oci/doctor"
+	"github.com/toolcell/toolcell/oci/spec"
 	"github.com/toolcell/toolcell/rootfs"
 	"github.com/toolcell/toolcell/rootfs/cachedir"
 	"github.com/toolcell/toolcell/rootfs/packages"
@@ -31,7 +33,7 @@ import (
 )
 
 // mounted returns where in a sandbox the user's files are.
-func mounted(mounts []oci.Mount) (targets []string) {
+func mounted(mounts []spec.Mount) (targets []string) {
 	for _, m := range mounts {
 		targets = append(targets, m.Target)
 	}
@@ -79,7 +81,7 @@ type appOptions struct {
 func openApp(s settings.Settings, o appOptions) (_ *app, err error) {
 	defer func() {
 		if err != nil {
-			o.log.Debug("toolcell cannot work here", "error", oci.Detail(err))
+			o.log.Debug("toolcell cannot work here", "error", doctor.Detail(err))
 		}
 	}()
 	d, err := settings.FindDirs(s.StateDir)

@@ -15,7 +15,7 @@ import (
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/internal/contain"
-	"github.com/toolcell/toolcell/oci"
+	"github.com/toolcell/toolcell/oci/doctor"
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 )
@@ -155,7 +155,7 @@ func printError(w *os.File, err error, command string) int {
 		return console.ExitOK
 	}
 	code := console.ExitFail
-	if _, ok := errors.AsType[*oci.HintError](err); ok {
+	if _, ok := errors.AsType[*doctor.HintError](err); ok {
 		code = console.ExitHost
 	}
 	var exit *console.ExitError
@@ -165,7 +165,7 @@ func printError(w *os.File, err error, command string) int {
 	if err.Error() != "" {
 		console.Error(w, err.Error())
 	}
-	if advice := oci.Advice(err); advice != "" {
+	if advice := doctor.Advice(err); advice != "" {
 		console.Hint(w, advice)
 	}
 	if exit != nil && exit.Help {

@@ -15,7 +15,7 @@ import (
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/internal/text"
-	"github.com/toolcell/toolcell/oci"
+	"github.com/toolcell/toolcell/oci/doctor"
 	"github.com/toolcell/toolcell/rootfs/cachedir"
 	"github.com/toolcell/toolcell/rootfs/python"
 	"github.com/urfave/cli/v2"
@@ -30,7 +30,7 @@ func doctorCommand(s *console.Streams) *cli.Command {
 			"sandboxes run with something missing, 3 if they cannot run.",
 		Flags:        append([]cli.Flag{jsonFlag()}, settings.Flags(doctorSettings()...)...),
 		OnUsageError: usageError,
-		Action:       func(c *cli.Context) error { return doctor(c, s) },
+		Action:       func(c *cli.Context) error { return runDoctor(c, s) },
 	}
 }
 
@@ -42,7 +42,7 @@ func doctorSettings() []string {
 	}, settings.ForImages...)
 }
 
-func doctor(c *cli.Context, s *console.Streams) error {
+func runDoctor(c *cli.Context, s *console.Streams) error {
 	if c.Args().Present() {
 		return console.Usagef("doctor takes no arguments, got %q", c.Args().First())
 	}
@@ -56,11 +56,11 @@ func doctor(c *cli.Context, s *console.Streams) error {
 	if err := settings.CheckMounts(conf, d); err != nil {
 		return err
 	}
-	needs := oci.Needs{Limits: conf.Limits, UID: conf.UID, GID: conf.GID, Dirs: []string{d.Cache, d.State, d.Run}, Images: d.Cache, Config: settings.ConfigDir(), Mounts: conf.Mounts}
+	needs := doctor.Needs{Limits: conf.Limits, UID: conf.UID, GID: conf.GID, Dirs: []string{d.Cache, d.State, d.Run}, Images: d.Cache, Config: settings.ConfigDir(), Mounts: conf.Mounts}
 	needs.Inside = keptIn(d.Cache)
 	python, pythonErr := python.FindOnHost(c.Context, "/")
 	needs.Python, needs.PythonErr = python.Exe, pythonErr
-	checks := oci.Examine(needs)
+	checks := doctor.Examine(needs)
 	policy, err := policyCheck(conf)
 	if err != nil {
 		return err
@@ -75,7 +75,7 @@ func doctor(c *cli.Context, s *console.Streams) error {
 	}
 	checks = slices.Concat(checks, policy, slipChecks(), servers, clients)
 	checks = append(checks, sandboxCheck(c.Context, conf, checks, needs.PythonErr))
-	if count(checks, oci.CheckFatal) == 0 { // otherwise nothing would run on it
+	if count(checks, doctor.CheckFatal) == 0 { // otherwise nothing would run on it
 		checks = append(checks, imageChecks(c.Context, conf, d, s, needs.PythonErr)...)
 	}
 	if c.Bool("json") {
@@ -101,17 +101,17 @@ func keptIn(cache string) (dirs []string) {
 	return dirs
 }
 
-func doctorExit(checks []oci.Check) int {
+func doctorExit(checks []doctor.Check) int {
 	switch {
-	case count(checks, oci.CheckFatal) > 0:
+	case count(checks, doctor.CheckFatal) > 0:
 		return console.ExitHost
-	case count(checks, oci.CheckDegraded) > 0:
+	case count(checks, doctor.CheckDegraded) > 0:
 		return console.ExitFail
 	}
 	return console.ExitOK
 }
 
-func count(checks []oci.Check, status string) (n int) {
+func count(checks []doctor.Check, status string) (n int) {
 	for _, c := range checks {
 		if c.Status == status {
 			n++
@@ -121,8 +121,8 @@ func count(checks []oci.Check, status string) (n int) {
 }
 
 // sandboxCheck runs Python in a real sandbox, on the host's own /usr, since
-// doctor examines the host, not a registry.
-func sandboxCheck(ctx context.Context, conf settings.Settings, checks []oci.Check, pythonErr error) oci.Check {
+// runDoctor examines the host, not a registry.
+func sandboxCheck(ctx context.Context, conf settings.Settings, checks []doctor.Check, pythonErr error) doctor.Check {
 	conf.Image, conf.ImageNamed = "host", true
 	err := pythonErr
 	var took time.Duration
@@ -130,19 +130,19 @@ func sandboxCheck(ctx context.Context, conf settings.Settings, checks []oci.Chec
 	if err == nil {
 		version, cure, took, err = tryPython(ctx, conf)
 	}
-	switch c := (oci.Check{Code: "RC-SANDBOX"}); {
+	switch c := (doctor.Check{Code: "RC-SANDBOX"}); {
 	case err == nil:
-		c.Status = oci.CheckOK
+		c.Status = doctor.CheckOK
 		c.Text = fmt.Sprintf("Python %s of this host ran in a sandbox, in %d ms", version, took.Milliseconds())
 		return c
-	case pythonErr != nil && count(checks, oci.CheckFatal) == 0:
-		c.Status, c.Text = oci.CheckDegraded, "not tried, since this host has no Python for it"
+	case pythonErr != nil && count(checks, doctor.CheckFatal) == 0:
+		c.Status, c.Text = doctor.CheckDegraded, "not tried, since this host has no Python for it"
 		c.Cure = "# try one of an image instead:\n" + text.ShellWord(settings.Self()) + " exec -c 'print(1)'"
 		return c
 	default:
-		c.Status, c.Text = oci.CheckFatal, "a sandbox did not run: "+err.Error()
+		c.Status, c.Text = doctor.CheckFatal, "a sandbox did not run: "+err.Error()
 		// If a check has found the cause, it also has the fix.
-		if i := slices.IndexFunc(checks, func(c oci.Check) bool { return c.Status == oci.CheckFatal }); i >= 0 {
+		if i := slices.IndexFunc(checks, func(c doctor.Check) bool { return c.Status == doctor.CheckFatal }); i >= 0 {
 			c.Text = "a sandbox cannot run, see " + checks[i].Code
 		} else {
 			c.Cure = cure
@@ -171,7 +171,7 @@ func tryPython(ctx context.Context, conf settings.Settings) (version, cure strin
 }
 
 // printChecks prints a line for each check, with its fix below, and a summary.
-func printChecks(w io.Writer, color console.Colors, checks []oci.Check) {
+func printChecks(w io.Writer, color console.Colors, checks []doctor.Check) {
 	width := 0
 	for _, c := range checks {
 		width = max(width, len(c.Code))
@@ -188,10 +188,10 @@ func printChecks(w io.Writer, color console.Colors, checks []oci.Check) {
 	fmt.Fprintln(w, summary(checks))
 }
 
-func summary(checks []oci.Check) string {
-	switch fatal, missing := count(checks, oci.CheckFatal), count(checks, oci.CheckDegraded); {
+func summary(checks []doctor.Check) string {
+	switch fatal, missing := count(checks, doctor.CheckFatal), count(checks, doctor.CheckDegraded); {
 	case fatal > 0:
-		i := slices.IndexFunc(checks, func(c oci.Check) bool { return c.Status == oci.CheckFatal })
+		i := slices.IndexFunc(checks, func(c doctor.Check) bool { return c.Status == doctor.CheckFatal })
 		if code := checks[i].Code; code == "RC-IMAGE" || code == "RC-REGISTRY" {
 			return "this host can run sandboxes, but not with this image; first fix " + code
 		}

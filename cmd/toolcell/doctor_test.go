@@ -10,20 +10,20 @@ import (
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
-	"github.com/toolcell/toolcell/oci"
+	"github.com/toolcell/toolcell/oci/doctor"
 )
 
 func TestDoctorSummary(t *testing.T) {
-	ok, missing, fatal := oci.Check{Status: oci.CheckOK}, oci.Check{Status: oci.CheckDegraded}, oci.Check{Code: "RC-PROC", Status: oci.CheckFatal}
+	ok, missing, fatal := doctor.Check{Status: doctor.CheckOK}, doctor.Check{Status: doctor.CheckDegraded}, doctor.Check{Code: "RC-PROC", Status: doctor.CheckFatal}
 	for _, tt := range []struct {
-		checks []oci.Check
+		checks []doctor.Check
 		want   string
 		code   int
 	}{
-		{[]oci.Check{ok}, "this host can run sandboxes", console.ExitOK},
-		{[]oci.Check{ok, missing}, "this host can run sandboxes, with 1 problem", console.ExitFail},
-		{[]oci.Check{missing, missing, ok}, "this host can run sandboxes, with 2 problems", console.ExitFail},
-		{[]oci.Check{missing, fatal, ok}, "this host cannot run sandboxes; first fix RC-PROC", console.ExitHost},
+		{[]doctor.Check{ok}, "this host can run sandboxes", console.ExitOK},
+		{[]doctor.Check{ok, missing}, "this host can run sandboxes, with 1 problem", console.ExitFail},
+		{[]doctor.Check{missing, missing, ok}, "this host can run sandboxes, with 2 problems", console.ExitFail},
+		{[]doctor.Check{missing, fatal, ok}, "this host cannot run sandboxes; first fix RC-PROC", console.ExitHost},
 	} {
 		if got, code := summary(tt.checks), doctorExit(tt.checks); got != tt.want || code != tt.code {
 			t.Errorf("got %q and %d, want %q and %d", got, code, tt.want, tt.code)
@@ -34,12 +34,12 @@ func TestDoctorSummary(t *testing.T) {
 // TestDoctorWithoutPython: a host without Python can still run images.
 func TestDoctorWithoutPython(t *testing.T) {
 	none := errors.New("no python3")
-	c := sandboxCheck(t.Context(), settings.Settings{}, []oci.Check{{Status: oci.CheckDegraded}}, none)
-	if c.Status != oci.CheckDegraded || !strings.Contains(c.Cure, " exec -c ") {
+	c := sandboxCheck(t.Context(), settings.Settings{}, []doctor.Check{{Status: doctor.CheckDegraded}}, none)
+	if c.Status != doctor.CheckDegraded || !strings.Contains(c.Cure, " exec -c ") {
 		t.Errorf("got %+v", c)
 	}
-	c = sandboxCheck(t.Context(), settings.Settings{}, []oci.Check{{Code: "RC-USERNS-CLONE", Status: oci.CheckFatal}}, none)
-	if c.Status != oci.CheckFatal || !strings.Contains(c.Text, "RC-USERNS-CLONE") {
+	c = sandboxCheck(t.Context(), settings.Settings{}, []doctor.Check{{Code: "RC-USERNS-CLONE", Status: doctor.CheckFatal}}, none)
+	if c.Status != doctor.CheckFatal || !strings.Contains(c.Text, "RC-USERNS-CLONE") {
 		t.Errorf("got %+v", c)
 	}
 }
@@ -52,16 +52,16 @@ func TestDoctorHasTheFixOfAFolderThatOthersCanChange(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := sandboxCheck(t.Context(), settings.Settings{StateDir: dir}, nil, nil)
-	if got.Status != oci.CheckFatal || !strings.Contains(got.Text, cache+" can be written to by other users") || !strings.HasPrefix(got.Cure, "# chmod go-w "+cache) {
+	if got.Status != doctor.CheckFatal || !strings.Contains(got.Text, cache+" can be written to by other users") || !strings.HasPrefix(got.Cure, "# chmod go-w "+cache) {
 		t.Errorf("got %+v", got)
 	}
 }
 
 func TestPrintChecks(t *testing.T) {
 	var b bytes.Buffer
-	printChecks(&b, false, []oci.Check{
-		{Code: "RC-A", Status: oci.CheckOK, Text: "well"},
-		{Code: "RC-LONGER", Status: oci.CheckDegraded, Text: "not well", Cure: "do this\nand this"},
+	printChecks(&b, false, []doctor.Check{
+		{Code: "RC-A", Status: doctor.CheckOK, Text: "well"},
+		{Code: "RC-LONGER", Status: doctor.CheckDegraded, Text: "not well", Cure: "do this\nand this"},
 	})
 	const want = "ok        RC-A      well\n" +
 		"degraded  RC-LONGER not well\n" +

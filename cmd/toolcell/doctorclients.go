@@ -13,11 +13,11 @@ import (
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/clientconfig"
-	"github.com/toolcell/toolcell/oci"
+	"github.com/toolcell/toolcell/oci/doctor"
 )
 
 // clientChecks are doctor's lines on the clients that are told to start toolcell.
-func clientChecks(conf settings.Settings) ([]oci.Check, error) {
+func clientChecks(conf settings.Settings) ([]doctor.Check, error) {
 	found, err := discoverServers(conf, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil, err
@@ -27,25 +27,25 @@ func clientChecks(conf settings.Settings) ([]oci.Check, error) {
 
 // checkClients reports entries that start a toolcell that is gone, or another one
 // than this.
-func checkClients(o clientconfig.Options) (checks []oci.Check) {
+func checkClients(o clientconfig.Options) (checks []doctor.Check) {
 	var current []string
 	for _, e := range installer.SelfEntries(o) {
 		starts := fmt.Sprintf("the entry %q of %s in %s starts %s", e.Name, e.Title, e.File, e.Command)
 		switch {
 		case e.Path == "":
-			checks = append(checks, oci.Check{
-				Code: "RC-CLIENT-GONE", Status: oci.CheckDegraded, Text: starts + ", which does not exist", Cure: reinstall(o.Self, e),
+			checks = append(checks, doctor.Check{
+				Code: "RC-CLIENT-GONE", Status: doctor.CheckDegraded, Text: starts + ", which does not exist", Cure: reinstall(o.Self, e),
 			})
 		case !sameProgram(e.Path, o.Self):
-			checks = append(checks, oci.Check{
-				Code: "RC-CLIENT-OTHER", Status: oci.CheckDegraded, Text: starts + ", which is another version than this, " + o.Self, Cure: reinstall(o.Self, e),
+			checks = append(checks, doctor.Check{
+				Code: "RC-CLIENT-OTHER", Status: doctor.CheckDegraded, Text: starts + ", which is another version than this, " + o.Self, Cure: reinstall(o.Self, e),
 			})
 		default:
 			current = append(current, e.Title)
 		}
 	}
 	if len(current) > 0 && len(checks) == 0 {
-		checks = append(checks, oci.Check{Code: "RC-CLIENT", Status: oci.CheckOK, Text: startThis(current)})
+		checks = append(checks, doctor.Check{Code: "RC-CLIENT", Status: doctor.CheckOK, Text: startThis(current)})
 	}
 	return checks
 }

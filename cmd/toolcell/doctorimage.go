@@ -14,7 +14,7 @@ import (
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/images"
 	"github.com/toolcell/toolcell/internal/text"
-	"github.com/toolcell/toolcell/oci"
+	"github.com/toolcell/toolcell/oci/doctor"
 	"github.com/toolcell/toolcell/rootfs"
 	"github.com/toolcell/toolcell/rootfs/python"
 )
@@ -52,7 +52,7 @@ var errSlowRegistry = fmt.Errorf("no answer within %s", registryPatience)
 
 // imageChecks are doctor's lines on the image. No layer is fetched, and no registry
 // asked about an image that is here. python is the error of the host's own.
-func imageChecks(ctx context.Context, conf settings.Settings, d settings.Dirs, s *console.Streams, python error) []oci.Check {
+func imageChecks(ctx context.Context, conf settings.Settings, d settings.Dirs, s *console.Streams, python error) []doctor.Check {
 	if conf.Image == "host" {
 		return nil // RC-SANDBOX runs it
 	}
@@ -112,14 +112,14 @@ func (f *imageFacts) examine(ctx context.Context, conf settings.Settings, store 
 	f.version, f.runCure, f.took, f.runErr = tryPython(ctx, conf)
 }
 
-func (f *imageFacts) checks() []oci.Check {
+func (f *imageFacts) checks() []doctor.Check {
 	if f.err != nil {
-		return []oci.Check{f.failure()}
+		return []doctor.Check{f.failure()}
 	}
-	check := oci.Check{Code: "RC-IMAGE", Status: oci.CheckOK}
+	check := doctor.Check{Code: "RC-IMAGE", Status: doctor.CheckOK}
 	switch {
 	case f.here && f.runErr != nil:
-		check.Status, check.Text = oci.CheckFatal, fmt.Sprintf("the Python of %s did not run: %v", f.name(), f.runErr)
+		check.Status, check.Text = doctor.CheckFatal, fmt.Sprintf("the Python of %s did not run: %v", f.name(), f.runErr)
 		switch check.Cure = f.runCure; {
 		case len(f.damage) > 0 || f.unread && check.Cure == "":
 			check.Cure = f.repair()
@@ -127,9 +127,9 @@ func (f *imageFacts) checks() []oci.Check {
 			check.Cure = f.another()
 		}
 	case f.here && tooOld(f.version):
-		check.Status, check.Text, check.Cure = oci.CheckFatal, fmt.Sprintf("%s has Python %s, and 3.%d is the oldest that works", f.name(), f.version, python.OldestMinor), f.another()
+		check.Status, check.Text, check.Cure = doctor.CheckFatal, fmt.Sprintf("%s has Python %s, and 3.%d is the oldest that works", f.name(), f.version, python.OldestMinor), f.another()
 	case len(f.damage) > 0:
-		check.Status, check.Text, check.Cure = oci.CheckDegraded, fmt.Sprintf("%s is damaged: %s", f.name(), firstOf(f.damage)), f.repair()
+		check.Status, check.Text, check.Cure = doctor.CheckDegraded, fmt.Sprintf("%s is damaged: %s", f.name(), firstOf(f.damage)), f.repair()
 	case f.here:
 		check.Text = fmt.Sprintf("Python %s of %s ran in a sandbox, in %d ms", f.version, f.name(), f.took.Milliseconds())
 		if f.unread {
@@ -140,25 +140,25 @@ func (f *imageFacts) checks() []oci.Check {
 	default:
 		check.Text = fmt.Sprintf("%s is not here yet, and the first run fetches %s", f.name(), text.Size(f.found.Size))
 	}
-	checks := []oci.Check{check}
+	checks := []doctor.Check{check}
 	if f.registry != "" {
-		checks = append(checks, oci.Check{Code: "RC-REGISTRY", Status: oci.CheckOK, Text: f.registry + ", or a mirror of it, has the image " + f.ref})
+		checks = append(checks, doctor.Check{Code: "RC-REGISTRY", Status: doctor.CheckOK, Text: f.registry + ", or a mirror of it, has the image " + f.ref})
 	}
 	return checks
 }
 
 // failure reports an image that cannot be had.
-func (f *imageFacts) failure() oci.Check {
-	c := oci.Check{Code: "RC-IMAGE", Status: oci.CheckFatal}
+func (f *imageFacts) failure() doctor.Check {
+	c := doctor.Check{Code: "RC-IMAGE", Status: doctor.CheckFatal}
 	why := strings.TrimPrefix(f.err.Error(), fmt.Sprintf("reading image %q: ", f.ref))
 	if f.err == errSlowRegistry || errors.Is(f.err, errSlowRegistry) { //nolint:errorlint // as a whole it has no image in its text
 		why = fmt.Sprintf("cannot reach %s (%v)", f.registry, errSlowRegistry)
 	}
 	consequence := "; nothing can run without it"
 	if f.standIn {
-		c.Status, consequence = oci.CheckDegraded, "; code runs on this host's own Python instead"
+		c.Status, consequence = doctor.CheckDegraded, "; code runs on this host's own Python instead"
 	}
-	advice := oci.Advice(f.err)
+	advice := doctor.Advice(f.err)
 	if f.networkFails() {
 		asked := f.ref + " is not here yet"
 		c.Cure = commented(advice) + "# without a network, use this host's own Python:\nexport MCP_BRIDGE_IMAGE=host"

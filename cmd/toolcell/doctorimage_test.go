@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/toolcell/toolcell/oci"
+	"github.com/toolcell/toolcell/oci/doctor"
 	"github.com/toolcell/toolcell/rootfs"
 )
 
@@ -103,7 +103,7 @@ func TestImageChecks(t *testing.T) {
 		var got, cures []string
 		for _, c := range checks {
 			got = append(got, c.Code+" "+c.Status, c.Text)
-			if cures = append(cures, c.Cure); c.Status == oci.CheckFatal && c.Cure == "" {
+			if cures = append(cures, c.Cure); c.Status == doctor.CheckFatal && c.Cure == "" {
 				t.Errorf("%s: %s is fatal and has no cure", name, c.Code)
 			}
 		}

@@ -11,12 +11,12 @@ import (
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/pins"
-	"github.com/toolcell/toolcell/oci"
+	"github.com/toolcell/toolcell/oci/doctor"
 )
 
 // serverChecks are doctor's lines on servers that were given a folder in which
 // toolcell's own files are, or that have changed their tools. No server is started.
-func serverChecks(conf settings.Settings, d settings.Dirs) ([]oci.Check, error) {
+func serverChecks(conf settings.Settings, d settings.Dirs) ([]doctor.Check, error) {
 	found, err := discoverServers(conf, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil, err
@@ -26,27 +26,27 @@ func serverChecks(conf settings.Settings, d settings.Dirs) ([]oci.Check, error) 
 
 // checkServerPins reports servers that have changed their tools since these were pinned,
 // or hide something in them, as far as is known.
-func checkServerPins(servers []config.Server, store pins.Store) (checks []oci.Check) {
+func checkServerPins(servers []config.Server, store pins.Store) (checks []doctor.Check) {
 	for _, s := range servers {
 		pinned, err := store.Read(pins.Key(s))
 		show := "toolcell servers pins " + text.ShellWord(s.Name)
 		row := newPinRow(s.Name, pinned)
 		switch {
 		case err != nil:
-			checks = append(checks, oci.Check{
-				Code: "RC-SERVER-PINS", Status: oci.CheckDegraded, Text: fmt.Sprintf("changes to the tools of server %q are not noticed: %v", s.Name, err),
+			checks = append(checks, doctor.Check{
+				Code: "RC-SERVER-PINS", Status: doctor.CheckDegraded, Text: fmt.Sprintf("changes to the tools of server %q are not noticed: %v", s.Name, err),
 				Cure: "rm " + text.ShellWord(store.File(pins.Key(s))),
 			})
 		case len(row.Changes) > 0:
-			checks = append(checks, oci.Check{
-				Code: "RC-SERVER-PINS", Status: oci.CheckDegraded,
+			checks = append(checks, doctor.Check{
+				Code: "RC-SERVER-PINS", Status: doctor.CheckDegraded,
 				Text: fmt.Sprintf("server %q has other tools than those pinned on %s%s", s.Name, day(row.Since), countChanges(row.Changes)),
 				Cure: "# this shows what has changed, and how to accept it:\n" + show,
 			})
 		}
 		if n := len(row.Hidden); n > 0 {
-			checks = append(checks, oci.Check{
-				Code: "RC-SERVER-HIDDEN", Status: oci.CheckDegraded,
+			checks = append(checks, doctor.Check{
+				Code: "RC-SERVER-HIDDEN", Status: doctor.CheckDegraded,
 				Text: fmt.Sprintf("server %q defines %s with hidden characters, which may be instructions to a model", s.Name, text.Plural(n, "tool")),
 				Cure: show,
 			})
@@ -58,15 +58,15 @@ func checkServerPins(servers []config.Server, store pins.Store) (checks []oci.Ch
 // checkServerFolders reports servers, such as one for files, that could write the
 // policy or the trust in files of projects, if code that was granted them asks
 // for it.
-func checkServerFolders(servers []config.Server, own []string) (checks []oci.Check) {
+func checkServerFolders(servers []config.Server, own []string) (checks []doctor.Check) {
 	for _, s := range servers {
 		for _, dir := range argumentFolders(s) {
 			file := settings.InTheWay(dir, own)
 			if file == "" {
 				continue
 			}
-			checks = append(checks, oci.Check{
-				Code: "RC-SERVER-FOLDER", Status: oci.CheckDegraded,
+			checks = append(checks, doctor.Check{
+				Code: "RC-SERVER-FOLDER", Status: doctor.CheckDegraded,
 				Text: fmt.Sprintf("server %q may use the folder %s, and toolcell's own files are in %s: code that is granted this server may change what code is allowed", s.Name, dir, file),
 				Cure: "# name folders for the purpose in the arguments of the server, or deny it in the policy:\n${EDITOR:-vi} " + text.ShellWord(s.Source),
 			})

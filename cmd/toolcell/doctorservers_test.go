@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/toolcell/toolcell/mcpproxy/config"
-	"github.com/toolcell/toolcell/oci"
+	"github.com/toolcell/toolcell/oci/doctor"
 )
 
 func TestDoctorNamesServersThatMayChangeOurFiles(t *testing.T) {
@@ -53,7 +53,7 @@ func TestDoctorNamesServersThatMayChangeOurFiles(t *testing.T) {
 			t.Errorf("%q: %+v", tt.args, checks)
 		default:
 			c := checks[0]
-			if c.Code != "RC-SERVER-FOLDER" || c.Status != oci.CheckDegraded || !strings.Contains(c.Text, `server "files" may use the folder `+tt.at+",") || !strings.HasSuffix(c.Cure, " /x/mcp.json") {
+			if c.Code != "RC-SERVER-FOLDER" || c.Status != doctor.CheckDegraded || !strings.Contains(c.Text, `server "files" may use the folder `+tt.at+",") || !strings.HasSuffix(c.Cure, " /x/mcp.json") {
 				t.Errorf("%q: %+v", tt.args, c)
 			}
 		}

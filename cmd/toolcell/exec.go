@@ -12,7 +12,7 @@ import (
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/repl"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/mcpproxy/policy/hosts"
-	"github.com/toolcell/toolcell/oci"
+	"github.com/toolcell/toolcell/oci/doctor"
 	"github.com/toolcell/toolcell/rootfs"
 	"github.com/urfave/cli/v2"
 )
@@ -225,7 +225,7 @@ func shellRequest(c *cli.Context, conf settings.Settings, code script, progress 
 // exitError returns the error that ends the program with the exit code of a run:
 // the code's own where there is one.
 func exitError(r *bridge.Result) error {
-	var hint *oci.HintError
+	var hint *doctor.HintError
 	switch {
 	case !r.IsError():
 		return nil

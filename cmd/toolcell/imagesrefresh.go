@@ -21,6 +21,7 @@ import (
 	"github.com/toolcell/toolcell/images"
 	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/oci"
+	"github.com/toolcell/toolcell/oci/spec"
 	"github.com/toolcell/toolcell/rootfs"
 	"github.com/toolcell/toolcell/rootfs/python"
 	"github.com/urfave/cli/v2"
@@ -199,11 +200,11 @@ func compileModules(ctx context.Context, d settings.Dirs, s settings.Settings, r
 	defer func() { err = errors.Join(err, runtime.Close()) }()
 	ctx, cancel := context.WithTimeout(ctx, compileTime)
 	defer cancel()
-	compile := func(binds ...oci.Bind) python.Run {
+	compile := func(binds ...spec.Bind) python.Run {
 		return compilesIn(runtime, sandboxes.SandboxRoot(root), root.Env, s.Limits, binds...)
 	}
 	// The runner comes first: it is quick, and every run gains.
-	bind := oci.Bind{Source: runnerDir, Target: runner.Dir}
+	bind := spec.Bind{Source: runnerDir, Target: runner.Dir}
 	return errors.Join(
 		root.AddProgramBytecode(ctx, runnerDir, bind.Target, compile(bind)),
 		root.AddBytecode(ctx, compile()),
@@ -211,11 +212,11 @@ func compileModules(ctx context.Context, d settings.Dirs, s settings.Settings, r
 }
 
 // compilesIn returns a function that compiles modules in sandboxes of an image.
-func compilesIn(runtime *oci.Runtime, root oci.Root, env []string, l oci.Limits, binds ...oci.Bind) python.Run {
+func compilesIn(runtime *oci.Runtime, root spec.Root, env []string, l spec.Limits, binds ...spec.Bind) python.Run {
 	return func(ctx context.Context, args []string, out *os.File) error {
 		sb, err := runtime.Start(ctx, oci.Process{
 			Root: root, Args: args, Binds: binds, Env: append([]string{"HOME=/workspace"}, env...),
-			Limits: oci.Limits{Memory: l.Memory, PIDs: l.PIDs, CPUs: 1}, Stdout: out,
+			Limits: spec.Limits{Memory: l.Memory, PIDs: l.PIDs, CPUs: 1}, Stdout: out,
 		})
 		if err != nil {
 			return err

@@ -8,7 +8,7 @@ import (
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
-	"github.com/toolcell/toolcell/oci"
+	"github.com/toolcell/toolcell/oci/doctor"
 	"github.com/toolcell/toolcell/rootfs"
 	"github.com/urfave/cli/v2"
 )
@@ -53,7 +53,7 @@ func imagesVerify(c *cli.Context, s *console.Streams) error {
 		err = errors.Join(err, console.PrintJSON(s, rows))
 	}
 	if err == nil && slices.ContainsFunc(rows, func(r verifiedImage) bool { return len(r.Damage) > 0 && !r.Repaired }) {
-		return &console.ExitError{Code: console.ExitFail, Err: &oci.HintError{Err: errors.New("some images are damaged"), Hint: "toolcell images verify --repair"}}
+		return &console.ExitError{Code: console.ExitFail, Err: &doctor.HintError{Err: errors.New("some images are damaged"), Hint: "toolcell images verify --repair"}}
 	}
 	return err
 }

@@ -20,9 +20,9 @@ var imports = map[string][]string{
 	"cmd/toolcell/e2e":                   {},
 	"cmd/toolcell/internal/console":      {"rootfs"},
 	"cmd/toolcell/internal/installer":    {"cmd/toolcell/internal/console", "cmd/toolcell/internal/settings", "mcpproxy/..."},
-	"cmd/toolcell/internal/repl":         {"cmd/toolcell/internal/console", "bridge", "bridge/consent", "oci"},
-	"cmd/toolcell/internal/sandboxes":    {"cmd/toolcell/internal/settings", "bridge", "bridge/hints", "bridge/network", "bridge/runner", "oci", "oci/egress", "rootfs", "rootfs/packages"},
-	"cmd/toolcell/internal/settings":     {"cmd/toolcell/internal/console", "bridge", "bridge/artifacts", "bridge/imaging", "oci", "rootfs", "rootfs/cachedir", "images"},
+	"cmd/toolcell/internal/repl":         {"cmd/toolcell/internal/console", "bridge", "bridge/consent", "oci", "oci/doctor"},
+	"cmd/toolcell/internal/sandboxes":    {"cmd/toolcell/internal/settings", "bridge", "bridge/hints", "bridge/network", "bridge/runner", "oci", "oci/spec", "oci/egress", "rootfs", "rootfs/packages"},
+	"cmd/toolcell/internal/settings":     {"cmd/toolcell/internal/console", "bridge", "bridge/artifacts", "bridge/imaging", "oci", "oci/doctor", "oci/spec", "rootfs", "rootfs/cachedir", "images"},
 	"cmd/toolcell/internal/terminaltest": {},
 
 	"bridge":                     {"bridge/...", "mcpproxy/...", "oci/..."},

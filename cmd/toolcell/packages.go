@@ -10,6 +10,7 @@ import (
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/sandboxes"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/oci"
+	"github.com/toolcell/toolcell/oci/spec"
 	"github.com/toolcell/toolcell/rootfs"
 	"github.com/toolcell/toolcell/rootfs/packages"
 	"github.com/urfave/cli/v2"
@@ -101,6 +102,6 @@ func packagesCompile(c *cli.Context, s *console.Streams) (err error) {
 	defer func() { err = errors.Join(err, runtime.Close()) }()
 	ctx, stop := context.WithTimeout(ctx, compileTime)
 	defer stop()
-	bind := oci.Bind{Source: set.Dir, Target: packages.Target}
+	bind := spec.Bind{Source: set.Dir, Target: packages.Target}
 	return store.AddBytecode(ctx, set, compilesIn(runtime, sandboxes.SandboxRoot(root), root.Env, conf.Limits, bind))
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/internal/requirement"
 	"github.com/toolcell/toolcell/oci"
+	"github.com/toolcell/toolcell/oci/spec"
 	"github.com/toolcell/toolcell/rootfs"
 	"github.com/toolcell/toolcell/rootfs/packages"
 	"github.com/urfave/cli/v2"
@@ -29,7 +30,7 @@ type packager struct {
 	*sandboxes.Packages
 	image   bridge.Image
 	runtime *oci.Runtime
-	limits  oci.Limits
+	limits  spec.Limits
 	close   func() error
 }
 
@@ -85,7 +86,7 @@ func openPackager(c *cli.Context, s *console.Streams, progress func(done, total 
 
 // compile gives a set its bytecode.
 func (p *packager) compile(ctx context.Context, set *packages.Set) error {
-	bind := oci.Bind{Source: set.Dir, Target: packages.Target}
+	bind := spec.Bind{Source: set.Dir, Target: packages.Target}
 	return p.Store.AddBytecode(ctx, set, compilesIn(p.runtime, p.image.Root, p.image.Env, p.limits, bind))
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
-	"github.com/toolcell/toolcell/oci"
+	"github.com/toolcell/toolcell/oci/doctor"
 	"github.com/urfave/cli/v2"
 )
 
@@ -108,14 +108,14 @@ func knownTools(s settings.Settings) (all []policy.KnownTools) {
 }
 
 // policyCheck is doctor's line on the policy, if there is one.
-func policyCheck(s settings.Settings) ([]oci.Check, error) {
+func policyCheck(s settings.Settings) ([]doctor.Check, error) {
 	file, _ := s.PolicyFile()
 	p := loadPolicy(s, slog.New(slog.DiscardHandler))
 	found := p.Contents()
 	switch err := p.Err(); {
 	case err != nil:
-		return []oci.Check{{
-			Code: "RC-POLICY", Status: oci.CheckDegraded, Text: fmt.Sprintf("code may call nothing: %v", err),
+		return []doctor.Check{{
+			Code: "RC-POLICY", Status: doctor.CheckDegraded, Text: fmt.Sprintf("code may call nothing: %v", err),
 			Cure: "# correct the file, or remove it:\n${EDITOR:-vi} " + text.ShellWord(file),
 		}}, nil
 	case found == nil:
@@ -126,21 +126,21 @@ func policyCheck(s settings.Settings) ([]oci.Check, error) {
 		return nil, err
 	}
 	names := policyServers(servers.config.Servers)
-	check := oci.Check{Code: "RC-POLICY", Status: oci.CheckOK, Text: describePolicy(file, *found)}
+	check := doctor.Check{Code: "RC-POLICY", Status: doctor.CheckOK, Text: describePolicy(file, *found)}
 	if unmatched := p.UnmatchedSections(names); len(unmatched) > 0 {
 		check.Text += "; " + describeUnmatched(unmatched, names)
 		// Others may be about servers of another project.
 		if slices.ContainsFunc(unmatched, func(u policy.UnmatchedSection) bool { return meantBy(u, names) != "" }) {
-			check.Status = oci.CheckDegraded
+			check.Status = doctor.CheckDegraded
 			check.Cure = "# correct the names, or remove the sections:\n${EDITOR:-vi} " + text.ShellWord(file)
 		}
 	}
-	return append([]oci.Check{check}, toolNamesCheck(file, p.UnmatchedTools(knownTools(s)))...), nil
+	return append([]doctor.Check{check}, toolNamesCheck(file, p.UnmatchedTools(knownTools(s)))...), nil
 }
 
 // toolNamesCheck is doctor's line on what in the policy matches no tool, if something does. A
 // glob may be about tools that are yet to come.
-func toolNamesCheck(file string, unmatched []policy.UnmatchedTool) []oci.Check {
+func toolNamesCheck(file string, unmatched []policy.UnmatchedTool) []doctor.Check {
 	unmatched = slices.DeleteFunc(unmatched, func(u policy.UnmatchedTool) bool { return !u.Plain && u.Meant == "" })
 	if len(unmatched) == 0 {
 		return nil
@@ -153,8 +153,8 @@ func toolNamesCheck(file string, unmatched []policy.UnmatchedTool) []oci.Check {
 	if n := len(unmatched) - most; n > 0 {
 		said = append(said, fmt.Sprintf("and %d more", n))
 	}
-	return []oci.Check{{
-		Code: "RC-POLICY-TOOLS", Status: oci.CheckDegraded, Text: "the policy names tools that there are not: " + strings.Join(said, "; "),
+	return []doctor.Check{{
+		Code: "RC-POLICY-TOOLS", Status: doctor.CheckDegraded, Text: "the policy names tools that there are not: " + strings.Join(said, "; "),
 		Cure: "# correct the names, or remove them:\n${EDITOR:-vi} " + text.ShellWord(file),
 	}}
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
-	"github.com/toolcell/toolcell/oci"
+	"github.com/toolcell/toolcell/oci/doctor"
 )
 
 // settingSlips returns a sentence for each variable that is no setting and has nearly
@@ -41,9 +41,9 @@ func warnOfSlips(log *slog.Logger) {
 }
 
 // slipChecks are doctor's lines on variables whose names are misspelled.
-func slipChecks() (checks []oci.Check) {
+func slipChecks() (checks []doctor.Check) {
 	for _, slip := range settingSlips(os.Environ()) {
-		checks = append(checks, oci.Check{Code: "RC-SETTING", Status: oci.CheckDegraded, Text: slip, Cure: "toolcell help settings"})
+		checks = append(checks, doctor.Check{Code: "RC-SETTING", Status: doctor.CheckDegraded, Text: slip, Cure: "toolcell help settings"})
 	}
 	return checks
 }

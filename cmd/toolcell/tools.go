@@ -10,7 +10,7 @@ import (
 	"github.com/toolcell/toolcell/bridge/savedtools"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
-	"github.com/toolcell/toolcell/oci"
+	"github.com/toolcell/toolcell/oci/doctor"
 	"github.com/urfave/cli/v2"
 )
 
@@ -164,7 +164,7 @@ func toolsExport(c *cli.Context, s *console.Streams, saved savedtools.Store) err
 // kept by project.
 func hintAtTools(err error) error {
 	if errors.Is(err, savedtools.ErrNotExist) {
-		return &console.ExitError{Code: console.ExitFail, Err: &oci.HintError{Err: err, Hint: "tools are kept by project; in its folder: toolcell tools list"}}
+		return &console.ExitError{Code: console.ExitFail, Err: &doctor.HintError{Err: err, Hint: "tools are kept by project; in its folder: toolcell tools list"}}
 	}
 	return err
 }

@@ -11,12 +11,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/toolcell/toolcell/oci"
+	"github.com/toolcell/toolcell/oci/doctor"
 )
 
 // examined runs doctor --json, in the way that prepare changes, and gives the
 // checks by their codes.
-func examined(t *testing.T, c *exec.Cmd) (checks map[string]oci.Check, code int) {
+func examined(t *testing.T, c *exec.Cmd) (checks map[string]doctor.Check, code int) {
 	t.Helper()
 	var out, errs bytes.Buffer
 	c.Stdout, c.Stderr = &out, &errs
@@ -25,11 +25,11 @@ func examined(t *testing.T, c *exec.Cmd) (checks map[string]oci.Check, code int)
 	if err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)
 	}
-	var list []oci.Check
+	var list []doctor.Check
 	if err := json.Unmarshal(out.Bytes(), &list); err != nil {
 		t.Fatalf("%v\n%s%s", err, out.String(), errs.String())
 	}
-	checks = map[string]oci.Check{}
+	checks = map[string]doctor.Check{}
 	for _, c := range list {
 		if checks[c.Code].Code != "" {
 			t.Errorf("%s comes twice", c.Code)
@@ -46,7 +46,7 @@ func TestDoctor(t *testing.T) {
 	onHosts(t, func(t *testing.T, h *host) {
 		checks, code := examined(t, h.command(t, nil, "doctor", "--json"))
 		for _, want := range []string{"RC-KERNEL", "RC-USERNS", "RC-PROC", "RC-SECCOMP", "RC-LANDLOCK", "RC-STATE", "RC-FILES", "RC-PYTHON", "RC-SANDBOX"} {
-			if checks[want].Status != oci.CheckOK {
+			if checks[want].Status != doctor.CheckOK {
 				t.Errorf("%s: %+v", want, checks[want])
 			}
 		}
@@ -55,11 +55,11 @@ func TestDoctor(t *testing.T) {
 		}
 		switch h.name {
 		case "root", "user":
-			if checks["RC-IDS"].Status != oci.CheckOK {
+			if checks["RC-IDS"].Status != doctor.CheckOK {
 				t.Errorf("no RC-IDS in %v", checks)
 			}
 		case "user-one-id":
-			if c := checks["RC-IDS-SUBID"]; c.Status != oci.CheckDegraded || !strings.Contains(c.Cure, " "+oneIDUser) || code != exitFail {
+			if c := checks["RC-IDS-SUBID"]; c.Status != doctor.CheckDegraded || !strings.Contains(c.Cure, " "+oneIDUser) || code != exitFail {
 				t.Errorf("exit %d, %+v", code, c)
 			}
 		}
@@ -105,19 +105,19 @@ func TestDoctorOfBrokenHosts(t *testing.T) {
 			text   string // of the check or its cure
 			stays  bool   // sandboxes run all the same
 		}{
-			"one id":            {"", "RC-IDS-ROOT", oci.CheckDegraded, "your own id", true},
-			"covered /proc":     {"mount -t tmpfs none /proc/fs", "RC-PROC", oci.CheckDegraded, "(/proc/fs)", true},
-			"no user namespace": {"echo 0 >/proc/sys/user/max_user_namespaces", "RC-USERNS-SYSCTL", oci.CheckFatal, "sysctl -w user.max_user_namespaces=15000", false},
-			"no net namespace":  {"echo 0 >/proc/sys/user/max_net_namespaces", "RC-USERNS-SYSCTL", oci.CheckFatal, "sysctl -w user.max_net_namespaces=15000", false},
+			"one id":            {"", "RC-IDS-ROOT", doctor.CheckDegraded, "your own id", true},
+			"covered /proc":     {"mount -t tmpfs none /proc/fs", "RC-PROC", doctor.CheckDegraded, "(/proc/fs)", true},
+			"no user namespace": {"echo 0 >/proc/sys/user/max_user_namespaces", "RC-USERNS-SYSCTL", doctor.CheckFatal, "sysctl -w user.max_user_namespaces=15000", false},
+			"no net namespace":  {"echo 0 >/proc/sys/user/max_net_namespaces", "RC-USERNS-SYSCTL", doctor.CheckFatal, "sysctl -w user.max_net_namespaces=15000", false},
 			"no more of them": {
 				"echo 1 >/proc/sys/user/max_user_namespaces; unshare -U sh -c 'echo up; exec sleep 60' >$M.up & until test -s $M.up; do sleep 0.01; done",
-				"RC-USERNS-LIMIT", oci.CheckFatal, "sysctl -w user.max_user_namespaces=15000", false,
+				"RC-USERNS-LIMIT", doctor.CheckFatal, "sysctl -w user.max_user_namespaces=15000", false,
 			},
-			"read-only state":   {mountpnt + "mount -t tmpfs -o ro none $M", "RC-STATE", oci.CheckFatal, "read-only", false},
-			"full state":        {mountpnt + "mount -t tmpfs -o size=64k none $M; head -c 99999 /dev/zero >$M/all 2>/dev/null", "RC-STATE-FULL", oci.CheckFatal, "df -h ", false},
-			"nearly full state": {mountpnt + "mount -t tmpfs -o size=50m none $M", "RC-STATE-FULL", oci.CheckDegraded, "50 MiB", true},
-			"noexec state":      {mountpnt + "mount -t tmpfs -o noexec none $M", "RC-STATE-NOEXEC", oci.CheckDegraded, "--image host", true},
-			"few files":         {"ulimit -n 300", "RC-FILES", oci.CheckDegraded, "300", true},
+			"read-only state":   {mountpnt + "mount -t tmpfs -o ro none $M", "RC-STATE", doctor.CheckFatal, "read-only", false},
+			"full state":        {mountpnt + "mount -t tmpfs -o size=64k none $M; head -c 99999 /dev/zero >$M/all 2>/dev/null", "RC-STATE-FULL", doctor.CheckFatal, "df -h ", false},
+			"nearly full state": {mountpnt + "mount -t tmpfs -o size=50m none $M", "RC-STATE-FULL", doctor.CheckDegraded, "50 MiB", true},
+			"noexec state":      {mountpnt + "mount -t tmpfs -o noexec none $M", "RC-STATE-NOEXEC", doctor.CheckDegraded, "--image host", true},
+			"few files":         {"ulimit -n 300", "RC-FILES", doctor.CheckDegraded, "300", true},
 		} {
 			t.Run(name, func(t *testing.T) {
 				mount := filepath.Join(h.home, "mount-"+strings.ReplaceAll(strings.ReplaceAll(name, "/", ""), " ", "-"))
@@ -148,7 +148,7 @@ func TestDoctorOfBrokenHosts(t *testing.T) {
 				if tt.stays {
 					want = exitFail
 				}
-				if sandbox := checks["RC-SANDBOX"]; code != want || (sandbox.Status == oci.CheckOK) != tt.stays {
+				if sandbox := checks["RC-SANDBOX"]; code != want || (sandbox.Status == doctor.CheckOK) != tt.stays {
 					t.Errorf("exit %d, want %d; %+v", code, want, sandbox)
 				}
 			})
@@ -170,7 +170,7 @@ func TestDoctorWithoutNewPrivileges(t *testing.T) {
 		c := h.command(t, nil)
 		c.Path, c.Args = setpriv, []string{"setpriv", "--no-new-privs", bin, "doctor", "--json"}
 		checks, code := examined(t, c)
-		if checks["RC-SANDBOX"].Status != oci.CheckOK || checks["RC-IDS-NOPRIVS"].Status != oci.CheckDegraded || code != exitFail {
+		if checks["RC-SANDBOX"].Status != doctor.CheckOK || checks["RC-IDS-NOPRIVS"].Status != doctor.CheckDegraded || code != exitFail {
 			t.Errorf("exit %d, %+v", code, checks)
 		}
 	})
@@ -212,7 +212,7 @@ func TestDoctorAsRootOfAContainer(t *testing.T) {
 			c.Path, c.Args = setpriv, []string{"setpriv", "--bounding-set", tt.caps, bin, "doctor", "--json"}
 			checks, code := examined(t, c)
 			ran := tt.want == ""
-			if (checks["RC-SANDBOX"].Status == oci.CheckOK) != ran || !ran && (code != exitHost || checks[tt.want].Status != oci.CheckFatal) || ran && code == exitHost {
+			if (checks["RC-SANDBOX"].Status == doctor.CheckOK) != ran || !ran && (code != exitHost || checks[tt.want].Status != doctor.CheckFatal) || ran && code == exitHost {
 				t.Errorf("exit %d, %+v", code, checks)
 			}
 			c = h.command(t, e)
@@ -243,13 +243,13 @@ func TestIsolationNamesWhatTheMachineLacks(t *testing.T) {
 }
 
 // exitFor is the exit code that these checks call for.
-func exitFor(checks []oci.Check) int {
+func exitFor(checks []doctor.Check) int {
 	code := exitOK
 	for _, c := range checks {
 		switch {
-		case c.Status == oci.CheckFatal:
+		case c.Status == doctor.CheckFatal:
 			return exitHost
-		case c.Status != oci.CheckOK:
+		case c.Status != doctor.CheckOK:
 			code = exitFail
 		}
 	}
@@ -274,7 +274,7 @@ func TestDoctorWarnsOfWhoMayChangeOurFiles(t *testing.T) {
 	}
 	checks, code := examined(t, h.command(t, e, "doctor", "--json"))
 	for check, cure := range map[string]string{"RC-STATE-OTHERS": "chmod go-w " + dir, "RC-SERVER-FOLDER": config} {
-		if c := checks[check]; c.Status != oci.CheckDegraded || !strings.Contains(c.Text, dir) || !strings.Contains(c.Cure, cure) || code != exitFail {
+		if c := checks[check]; c.Status != doctor.CheckDegraded || !strings.Contains(c.Text, dir) || !strings.Contains(c.Cure, cure) || code != exitFail {
 			t.Errorf("exit %d, %s: %+v", code, check, c)
 		}
 	}
@@ -294,7 +294,7 @@ func TestCachesThatOthersCanChangeAreNotUsed(t *testing.T) {
 			t.Fatal(err)
 		}
 		checks, code := examined(t, h.command(t, e, "doctor", "--json"))
-		if c := checks["RC-STATE-OTHERS"]; c.Status != oci.CheckDegraded || !strings.Contains(c.Cure, "chmod go-w "+dir) || code == exitOK {
+		if c := checks["RC-STATE-OTHERS"]; c.Status != doctor.CheckDegraded || !strings.Contains(c.Cure, "chmod go-w "+dir) || code == exitOK {
 			t.Errorf("%s: exit %d, %+v", name, code, c)
 		}
 		out, err := h.command(t, e, "exec", "-c", "# /// script\n# dependencies = ['six']\n# ///\nimport six").CombinedOutput()

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
-	"github.com/toolcell/toolcell/oci"
+	"github.com/toolcell/toolcell/oci/doctor"
 	"github.com/toolcell/toolcell/rootfs/rootfstest"
 )
 
@@ -58,7 +58,7 @@ func TestDoctorTriesTheImage(t *testing.T) {
 	ref := prefix + v + "-slim"
 	pushChanged(t, rootfstest.Layout(t, v), prefix+"arm", func(c *v1.ConfigFile) { c.Architecture = "riscv64" })
 	e := h.ownState(t)
-	doctor := func(image string, more env) (map[string]oci.Check, int) {
+	examine := func(image string, more env) (map[string]doctor.Check, int) {
 		t.Helper()
 		all := env{}
 		maps.Copy(all, e)
@@ -67,8 +67,8 @@ func TestDoctorTriesTheImage(t *testing.T) {
 	}
 	offline := env{"HTTPS_PROXY": "http://127.0.0.1:1", "HTTP_PROXY": "http://127.0.0.1:1", "NO_PROXY": ""}
 
-	checks, _ := doctor(ref, nil)
-	if c := checks["RC-IMAGE"]; c.Status != oci.CheckOK || !strings.Contains(c.Text, "is not here yet, and the first run fetches ") || checks["RC-REGISTRY"].Status != oci.CheckOK {
+	checks, _ := examine(ref, nil)
+	if c := checks["RC-IMAGE"]; c.Status != doctor.CheckOK || !strings.Contains(c.Text, "is not here yet, and the first run fetches ") || checks["RC-REGISTRY"].Status != doctor.CheckOK {
 		t.Errorf("before a pull: %+v, %+v", c, checks["RC-REGISTRY"])
 	}
 	if out, _, _ := h.run(t, e, "images", "list", "--json"); strings.Contains(out, ref) {
@@ -83,15 +83,15 @@ func TestDoctorTriesTheImage(t *testing.T) {
 		"a broken registry":  {answering(t, 500, "") + "/python:3", "RC-REGISTRY", " answers 500 Internal Server Error"},
 		"no registry by far": {"registry.example/python:3", "RC-REGISTRY", "cannot reach the proxy 127.0.0.1:1 (connection refused), through which registry.example would be asked"},
 	} {
-		checks, code := doctor(tt.image, offline)
-		if c := checks[tt.code]; c.Status != oci.CheckFatal || !strings.Contains(c.Text, tt.text) || c.Cure == "" || code != exitHost || libraryWords.MatchString(c.Text) {
+		checks, code := examine(tt.image, offline)
+		if c := checks[tt.code]; c.Status != doctor.CheckFatal || !strings.Contains(c.Text, tt.text) || c.Cure == "" || code != exitHost || libraryWords.MatchString(c.Text) {
 			t.Errorf("%s: exit %d, %+v in %v", name, code, c, checks)
 		}
 	}
 
 	h.must(t, e, "images", "pull", "--no-compile", ref)
-	checks, _ = doctor(ref, offline)
-	if c := checks["RC-IMAGE"]; c.Status != oci.CheckOK || !strings.Contains(c.Text, "Python 3.") || !strings.Contains(c.Text, " ms") || checks["RC-REGISTRY"].Code != "" {
+	checks, _ = examine(ref, offline)
+	if c := checks["RC-IMAGE"]; c.Status != doctor.CheckOK || !strings.Contains(c.Text, "Python 3.") || !strings.Contains(c.Text, " ms") || checks["RC-REGISTRY"].Code != "" {
 		t.Errorf("offline, with the image: %+v", checks)
 	}
 	roots, err := filepath.Glob(filepath.Join(e["MCP_BRIDGE_STATE_DIR"], "cache/images/rootfs/sha256-*/root/etc/passwd"))
@@ -105,9 +105,9 @@ func TestDoctorTriesTheImage(t *testing.T) {
 	if err := os.WriteFile(roots[0], []byte("changed"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	checks, code := doctor(ref, offline)
+	checks, code := examine(ref, offline)
 	c := checks["RC-IMAGE"]
-	if c.Status != oci.CheckDegraded || !strings.Contains(c.Text, `"etc/passwd": its content has changed`) || code != exitFail {
+	if c.Status != doctor.CheckDegraded || !strings.Contains(c.Text, `"etc/passwd": its content has changed`) || code != exitFail {
 		t.Fatalf("damaged: exit %d, %+v", code, c)
 	}
 	cure := h.command(t, e)
@@ -115,10 +115,10 @@ func TestDoctorTriesTheImage(t *testing.T) {
 	if out, err := cure.CombinedOutput(); err != nil {
 		t.Errorf("%s: %v\n%s", c.Cure, err, out)
 	}
-	if checks, _ := doctor(ref, offline); checks["RC-IMAGE"].Status != oci.CheckOK {
+	if checks, _ := examine(ref, offline); checks["RC-IMAGE"].Status != doctor.CheckOK {
 		t.Errorf("after its cure: %+v", checks["RC-IMAGE"])
 	}
-	if checks, code := doctor(prefix+"none", env{"MCP_BRIDGE_PULL": "never"}); checks["RC-IMAGE"].Status != oci.CheckFatal || !strings.Contains(checks["RC-IMAGE"].Cure, " images pull "+prefix+"none") || code != exitHost {
+	if checks, code := examine(prefix+"none", env{"MCP_BRIDGE_PULL": "never"}); checks["RC-IMAGE"].Status != doctor.CheckFatal || !strings.Contains(checks["RC-IMAGE"].Cure, " images pull "+prefix+"none") || code != exitHost {
 		t.Errorf("with pulling switched off: exit %d, %+v", code, checks["RC-IMAGE"])
 	}
 }
@@ -129,11 +129,11 @@ func TestDoctorKnowsThatTheHostStandsIn(t *testing.T) {
 	e := h.ownState(t)
 	e["HTTPS_PROXY"] = "http://127.0.0.1:1"
 	checks, code := examined(t, h.command(t, e, "doctor", "--json"))
-	if c := checks["RC-REGISTRY"]; c.Status != oci.CheckDegraded || !strings.Contains(c.Text, "code runs on this host's own Python") || !strings.Contains(c.Cure, "\nexport MCP_BRIDGE_IMAGE=host") || code != exitFail {
+	if c := checks["RC-REGISTRY"]; c.Status != doctor.CheckDegraded || !strings.Contains(c.Text, "code runs on this host's own Python") || !strings.Contains(c.Cure, "\nexport MCP_BRIDGE_IMAGE=host") || code != exitFail {
 		t.Errorf("exit %d, %+v", code, checks)
 	}
 	e["MCP_BRIDGE_IMAGE"] = "host" // the cure
-	if checks, _ := examined(t, h.command(t, e, "doctor", "--json")); checks["RC-REGISTRY"].Code != "" || checks["RC-SANDBOX"].Status != oci.CheckOK {
+	if checks, _ := examined(t, h.command(t, e, "doctor", "--json")); checks["RC-REGISTRY"].Code != "" || checks["RC-SANDBOX"].Status != doctor.CheckOK {
 		t.Errorf("after the cure: %+v", checks)
 	}
 }
@@ -148,7 +148,7 @@ func TestDoctorNamesDeadClientEntries(t *testing.T) {
 `)
 	checks, code := examined(t, w.command(t, w.env, "doctor", "--json"))
 	c := checks["RC-CLIENT-GONE"]
-	if c.Status != oci.CheckDegraded || code != exitFail || !strings.Contains(c.Text, file) || !strings.Contains(c.Text, "/gone/toolcell, which does not exist") || c.Cure != bin+" install cursor" {
+	if c.Status != doctor.CheckDegraded || code != exitFail || !strings.Contains(c.Text, file) || !strings.Contains(c.Text, "/gone/toolcell, which does not exist") || c.Cure != bin+" install cursor" {
 		t.Fatalf("exit %d, %+v", code, checks)
 	}
 	cure := w.command(t, w.env)
@@ -160,7 +160,7 @@ func TestDoctorNamesDeadClientEntries(t *testing.T) {
 		t.Errorf("the file is\n%s", text)
 	}
 	checks, _ = examined(t, w.command(t, w.env, "doctor", "--json"))
-	if c := checks["RC-CLIENT"]; c.Status != oci.CheckOK || !strings.Contains(c.Text, "Cursor") || checks["RC-CLIENT-GONE"].Code != "" {
+	if c := checks["RC-CLIENT"]; c.Status != doctor.CheckOK || !strings.Contains(c.Text, "Cursor") || checks["RC-CLIENT-GONE"].Code != "" {
 		t.Errorf("after the cure: %+v", checks)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-	"github.com/toolcell/toolcell/oci"
+	"github.com/toolcell/toolcell/oci/doctor"
 )
 
 // changingToolsEnv names a file with the tools of the server "changing".
@@ -134,7 +134,7 @@ func TestToolsThatChangeBetweenStarts(t *testing.T) {
 	for code, want := range map[string]string{
 		"RC-SERVER-PINS": `server "changing" has other tools than those pinned on `, "RC-SERVER-HIDDEN": `server "changing" defines 1 tool with hidden characters`,
 	} {
-		if c := checks[code]; c.Status != oci.CheckDegraded || !strings.Contains(c.Text, want) || !strings.HasSuffix(c.Cure, "toolcell servers pins changing") {
+		if c := checks[code]; c.Status != doctor.CheckDegraded || !strings.Contains(c.Text, want) || !strings.HasSuffix(c.Cure, "toolcell servers pins changing") {
 			t.Errorf("doctor: %+v", c)
 		}
 	}

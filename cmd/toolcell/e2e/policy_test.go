@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/toolcell/toolcell/oci"
+	"github.com/toolcell/toolcell/oci/doctor"
 )
 
 // policyFolder makes a folder for XDG_CONFIG_HOME, and says how to write the
@@ -131,11 +131,11 @@ func TestDoctorReadsThePolicy(t *testing.T) {
 		t.Errorf("without a file: %+v", checks["RC-POLICY"])
 	}
 	write("[default]\ndeny = '*'")
-	if checks, _ := examined(t, h.command(t, e, "doctor", "--json")); checks["RC-POLICY"].Status != oci.CheckOK || !strings.Contains(checks["RC-POLICY"].Text, "toolcell/policy.toml says in 1 section ") {
+	if checks, _ := examined(t, h.command(t, e, "doctor", "--json")); checks["RC-POLICY"].Status != doctor.CheckOK || !strings.Contains(checks["RC-POLICY"].Text, "toolcell/policy.toml says in 1 section ") {
 		t.Errorf("with a good file: %+v", checks["RC-POLICY"])
 	}
 	write("[servers.a]\ndeny = 1")
-	if checks, _ := examined(t, h.command(t, e, "doctor", "--json")); checks["RC-POLICY"].Status != oci.CheckDegraded || !strings.Contains(checks["RC-POLICY"].Text, "policy.toml, [servers.a] deny: it must be a string or a list of strings, not a number") {
+	if checks, _ := examined(t, h.command(t, e, "doctor", "--json")); checks["RC-POLICY"].Status != doctor.CheckDegraded || !strings.Contains(checks["RC-POLICY"].Text, "policy.toml, [servers.a] deny: it must be a string or a list of strings, not a number") {
 		t.Errorf("with a broken file: %+v", checks["RC-POLICY"])
 	}
 }

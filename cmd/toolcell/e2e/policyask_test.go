@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/toolcell/toolcell/oci"
+	"github.com/toolcell/toolcell/oci/doctor"
 )
 
 const askedPolicy = `
@@ -69,13 +69,13 @@ func TestSectionsOfThePolicyThatMatchNothingAreNamed(t *testing.T) {
 	checks, _ := examined(t, w.command(t, w.env, "doctor", "--json", "--policy", policy))
 	want := policy + ` says in 3 sections what code may call; [[servers.github.tools.create_issue.when]], [[servers.jra.tools.get_issue.when]] may ask you, ` +
 		`depending on the arguments of a call; no server that toolcell finds here matches [servers.gihub] (did you mean "github"?), [[servers.jra.tools.get_issue.when]]`
-	if got := checks["RC-POLICY"].Text; got != want || checks["RC-POLICY"].Status != oci.CheckDegraded {
+	if got := checks["RC-POLICY"].Text; got != want || checks["RC-POLICY"].Status != doctor.CheckDegraded {
 		t.Errorf("doctor says %s\nwant        %s", got, want)
 	}
 	policy = w.put(t, "home/policy.toml", "[servers.another-project]\nallow = []\n")
 	checks, _ = examined(t, w.command(t, w.env, "doctor", "--json", "--policy", policy))
 	want = policy + " says in 1 section what code may call; no server that toolcell finds here matches [servers.another-project]"
-	if got := checks["RC-POLICY"].Text; got != want || checks["RC-POLICY"].Status != oci.CheckOK {
+	if got := checks["RC-POLICY"].Text; got != want || checks["RC-POLICY"].Status != doctor.CheckOK {
 		t.Errorf("doctor says %s\nwant        %s", got, want)
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/toolcell/toolcell/bridge/consent"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/internal/contain"
-	"github.com/toolcell/toolcell/oci"
+	"github.com/toolcell/toolcell/oci/doctor"
 )
 
 // Options say what to run, and how to show what came of it. All but First,
@@ -187,7 +187,7 @@ func (q *prompt) runBlock(ctx context.Context, code string) (over bool, err erro
 		q.cursor.newLine(q.Streams.Out)
 	}
 	q.print(r, r.Status == bridge.StatusCancelled && runCtx.Err() != nil)
-	var hint *oci.HintError
+	var hint *doctor.HintError
 	switch {
 	case errors.As(r.Cause(), &hint):
 		return true, q.ExitError(r) // it would be so with the next block

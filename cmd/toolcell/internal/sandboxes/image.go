@@ -13,7 +13,7 @@ import (
 	"github.com/toolcell/toolcell/bridge"
 	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
-	"github.com/toolcell/toolcell/oci"
+	"github.com/toolcell/toolcell/oci/spec"
 	"github.com/toolcell/toolcell/rootfs"
 	"golang.org/x/sys/unix"
 )
@@ -38,7 +38,7 @@ type Images struct {
 
 	Runner string // folder of the runner, written again if it was removed
 	Dirs   settings.Dirs
-	Mounts []oci.Mount
+	Mounts []spec.Mount
 	// Refresh starts work on an image in the background: asking the registry
 	// whether the tag has moved, if ask is set, and compiling modules.
 	Refresh func(ref string, ask bool)
@@ -157,10 +157,10 @@ func (s *Images) image(ctx context.Context, ref string, root *rootfs.Root) bridg
 }
 
 // SandboxRoot returns an image's root in the form that the runtime expects.
-func SandboxRoot(root *rootfs.Root) oci.Root {
-	r := oci.Root{Dir: root.Dir}
+func SandboxRoot(root *rootfs.Root) spec.Root {
+	r := spec.Root{Dir: root.Dir}
 	for _, b := range root.Binds {
-		r.Binds = append(r.Binds, oci.Bind(b))
+		r.Binds = append(r.Binds, spec.Bind(b))
 	}
 	return r
 }

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/bridge/runner"
-	"github.com/toolcell/toolcell/oci"
+	"github.com/toolcell/toolcell/oci/spec"
 	"github.com/toolcell/toolcell/rootfs"
 	"golang.org/x/sys/unix"
 )
@@ -185,7 +185,7 @@ func TestCachedIsTheImageInTheStore(t *testing.T) {
 	if got, ok := s.Cached(t.Context()); !ok || got.Name != ref || got.Root.Dir != store.roots[ref].Dir {
 		t.Errorf("got %+v, %v", got, ok)
 	}
-	s.Mounts = []oci.Mount{{Source: t.TempDir(), Target: "/usr/bin"}} // where its Python is
+	s.Mounts = []spec.Mount{{Source: t.TempDir(), Target: "/usr/bin"}} // where its Python is
 	if got, ok := s.Cached(t.Context()); ok {
 		t.Errorf("with a mount that it has no room for: %+v", got)
 	}
@@ -212,7 +212,7 @@ func TestProgressIsPassedOn(t *testing.T) {
 
 func TestSandboxRootHasTheBinds(t *testing.T) {
 	got := SandboxRoot(&rootfs.Root{Dir: "/r", Binds: []rootfs.Bind{{Source: "/usr", Target: "/usr"}}})
-	if want := []oci.Bind{{Source: "/usr", Target: "/usr"}}; got.Dir != "/r" || !slices.Equal(got.Binds, want) {
+	if want := []spec.Bind{{Source: "/usr", Target: "/usr"}}; got.Dir != "/r" || !slices.Equal(got.Binds, want) {
 		t.Errorf("got %+v", got)
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/toolcell/toolcell/internal/requirement"
 	"github.com/toolcell/toolcell/internal/state"
 	"github.com/toolcell/toolcell/internal/text"
-	"github.com/toolcell/toolcell/oci"
+	"github.com/toolcell/toolcell/oci/spec"
 	"github.com/toolcell/toolcell/rootfs/packages"
 )
 
@@ -23,8 +23,8 @@ import (
 type Packages struct {
 	Store     *packages.Store
 	Sandboxes bridge.Sandboxes
-	Limits    oci.Limits // of the resolver's sandbox
-	Offline   bool       // runs use only what is here
+	Limits    spec.Limits // of the resolver's sandbox
+	Offline   bool        // runs use only what is here
 	// Compile starts to compile the modules of a set in the background.
 	Compile func(image, set string)
 

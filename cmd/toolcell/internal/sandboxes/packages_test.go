@@ -21,6 +21,7 @@ import (
 
 	"github.com/toolcell/toolcell/bridge"
 	"github.com/toolcell/toolcell/oci"
+	"github.com/toolcell/toolcell/oci/spec"
 	"github.com/toolcell/toolcell/rootfs/packages"
 )
 
@@ -138,7 +139,7 @@ func TestCommandHasOneWayOut(t *testing.T) {
 		}
 		_, _ = io.WriteString(stderr, strings.Repeat("e", 2*maxStderr))
 		return 3
-	}), oci.Root{}, oci.Limits{})
+	}), spec.Root{}, spec.Limits{})
 	out, err := run(t.Context(), packages.Command{
 		Hosts: []string{strings.TrimPrefix(index.URL, "http://")}, Plain: true,
 		Input: func(proxy string, _ []byte) []byte { b, _ := json.Marshal(proxy); return b },
@@ -194,7 +195,7 @@ func TestCommandsEndWithTheirContext(t *testing.T) {
 		once.Do(func() { cancel(errors.New("enough")) })
 		_, _ = io.Copy(io.Discard, stdin)
 		return 1
-	}), oci.Root{}, oci.Limits{})
+	}), spec.Root{}, spec.Limits{})
 	if _, err := run(ctx, packages.Command{}); err == nil || err.Error() != "enough" {
 		t.Errorf("got %v", err)
 	}

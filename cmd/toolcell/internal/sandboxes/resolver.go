@@ -19,6 +19,7 @@ import (
 	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/oci"
 	"github.com/toolcell/toolcell/oci/egress"
+	"github.com/toolcell/toolcell/oci/spec"
 	"github.com/toolcell/toolcell/rootfs/packages"
 )
 
@@ -30,11 +31,11 @@ const (
 
 // runIn returns a function that runs commands in sandboxes of an image. They have
 // nothing of the host but the files that a command names, and the one way out.
-func runIn(sandboxes bridge.Sandboxes, root oci.Root, limits oci.Limits) packages.Run {
+func runIn(sandboxes bridge.Sandboxes, root spec.Root, limits spec.Limits) packages.Run {
 	return func(ctx context.Context, c packages.Command) (out packages.Output, err error) {
 		p := oci.Process{Root: root, Args: c.Args, Env: []string{"HOME=/workspace", "TMPDIR=/tmp", "LANG=C.UTF-8"}, Limits: limits}
 		for inside, file := range c.Files {
-			p.Binds = append(p.Binds, oci.Bind{Source: file, Target: inside})
+			p.Binds = append(p.Binds, spec.Bind{Source: file, Target: inside})
 		}
 		in, err := newStreams(&p)
 		if err != nil {

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toolcell/toolcell/oci"
+	"github.com/toolcell/toolcell/oci/doctor"
 	"github.com/toolcell/toolcell/rootfs/cachedir"
 	"golang.org/x/sys/unix"
 )
@@ -22,9 +22,9 @@ var folderErrors = []unix.Errno{
 // Explain adds the cure to an error that one of the folders causes.
 func (d Dirs) Explain(err error) error {
 	if foreign, ok := errors.AsType[*cachedir.ForeignError](err); ok {
-		return &oci.HintError{Err: err, Hint: foreign.Cure}
+		return &doctor.HintError{Err: err, Hint: foreign.Cure}
 	}
-	var hint *oci.HintError
+	var hint *doctor.HintError
 	known := slices.ContainsFunc(folderErrors, func(e unix.Errno) bool { return errors.Is(err, e) })
 	// Where folders cannot be made at all, as in /proc, the kernel says that they are not there.
 	if errors.As(err, &hint) || !known && !errors.Is(err, unix.ENOENT) {
@@ -41,13 +41,13 @@ func (d Dirs) Explain(err error) error {
 	default:
 		return err
 	}
-	if explained := oci.ExplainFolders(err, d.from(file)...); errors.As(explained, &hint) {
+	if explained := doctor.ExplainFolders(err, d.from(file)...); errors.As(explained, &hint) {
 		return explained
 	}
 	if !known {
 		return err
 	}
-	return &oci.HintError{Err: err, Hint: "toolcell keeps its files in " + d.String() + ": put right or free what the error names, " +
+	return &doctor.HintError{Err: err, Hint: "toolcell keeps its files in " + d.String() + ": put right or free what the error names, " +
 		"or set MCP_BRIDGE_STATE_DIR to a folder that you can write to"}
 }
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/toolcell/toolcell/oci"
+	"github.com/toolcell/toolcell/oci/doctor"
 	"github.com/toolcell/toolcell/rootfs/cachedir"
 	"golang.org/x/sys/unix"
 )
@@ -54,7 +54,7 @@ func TestExplainSaysHowToFixAFolder(t *testing.T) {
 			got = Dirs{Cache: filepath.Join(dir, "cache"), State: filepath.Join(dir, "state"), Run: filepath.Join(dir, "run")}
 		}
 		err := got.Explain(tt.err)
-		hint, explained := errors.AsType[*oci.HintError](err)
+		hint, explained := errors.AsType[*doctor.HintError](err)
 		if !strings.Contains(err.Error(), tt.want) || explained != (tt.hint != "") || explained && !strings.Contains(hint.Hint, tt.hint) {
 			t.Errorf("%s: %v, hint %v", name, err, hint)
 		}

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
-	"github.com/toolcell/toolcell/oci"
+	"github.com/toolcell/toolcell/oci/spec"
 	"github.com/toolcell/toolcell/rootfs"
 )
 
@@ -29,8 +29,8 @@ var neededTargets = []string{
 var ownTargets = []string{"/tmp", "/workspace"}
 
 // mounts reads the folders that sandboxes are shown.
-func (r *reader) mounts(name string) []oci.Mount {
-	var out []oci.Mount
+func (r *reader) mounts(name string) []spec.Mount {
+	var out []spec.Mount
 	for text := range strings.SplitSeq(r.value(name), ",") {
 		if strings.TrimSpace(text) == "" {
 			continue
@@ -49,7 +49,7 @@ func (r *reader) mounts(name string) []oci.Mount {
 }
 
 // parseMount reads SOURCE:TARGET, with :ro or :rw behind it.
-func parseMount(text string) (m oci.Mount, err error) {
+func parseMount(text string) (m spec.Mount, err error) {
 	parts := strings.Split(text, ":")
 	if len(parts) == 3 && (parts[2] == "ro" || parts[2] == "rw") {
 		m.Writable = parts[2] == "rw"
@@ -134,7 +134,7 @@ func checkTarget(target string) error {
 
 // clash reports that two mounts conflict. A source inside another mount that
 // code can write to could be replaced by a link.
-func clash(m oci.Mount, others []oci.Mount) error {
+func clash(m spec.Mount, others []spec.Mount) error {
 	for _, o := range others {
 		if within(m.Target, o.Target) || within(o.Target, m.Target) {
 			return fmt.Errorf("%q and %q cannot be mounted one in the other", o.Target, m.Target)
@@ -188,7 +188,7 @@ func resolved(path string) string {
 }
 
 // CheckRoom reports a mount that cannot be shown at its place in an image.
-func CheckRoom(root *rootfs.Root, mounts []oci.Mount) error {
+func CheckRoom(root *rootfs.Root, mounts []spec.Mount) error {
 	for _, m := range mounts {
 		if within(root.Python, m.Target) {
 			return fmt.Errorf("showing %q at %q (MCP_BRIDGE_MOUNTS): the image's Python is there, %s; choose another place", m.Source, m.Target, root.Python)

@@ -18,6 +18,7 @@ import (
 	"github.com/toolcell/toolcell/bridge/imaging"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/oci"
+	"github.com/toolcell/toolcell/oci/spec"
 	"github.com/toolcell/toolcell/rootfs"
 	"github.com/urfave/cli/v2"
 )
@@ -32,7 +33,7 @@ type Settings struct {
 	ImageNamed  bool // the user chose it: it is never replaced
 	Timeout     time.Duration
 	MaxTimeout  time.Duration
-	Limits      oci.Limits
+	Limits      spec.Limits
 	UID, GID    uint32
 	IdleTimeout time.Duration
 
@@ -61,7 +62,7 @@ type Settings struct {
 	Preload     []string
 	Files       artifacts.Limits
 	Pictures    imaging.Limits
-	Mounts      []oci.Mount
+	Mounts      []spec.Mount
 	Runtime     string
 }
 
@@ -193,7 +194,7 @@ func Read(c *cli.Context) (Settings, error) {
 		ImageNamed:  c.IsSet("image") && c.String("image") != "",
 		Timeout:     r.duration("timeout"),
 		MaxTimeout:  r.duration("max-timeout"),
-		Limits:      oci.Limits{Memory: r.bytes("memory"), PIDs: r.count("pids"), CPUs: r.cpus("cpus")},
+		Limits:      spec.Limits{Memory: r.bytes("memory"), PIDs: r.count("pids"), CPUs: r.cpus("cpus")},
 		IdleTimeout: r.duration("idle-timeout"),
 
 		StartTimeout: r.startTimeout("start-timeout"),
