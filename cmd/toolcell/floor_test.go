@@ -27,6 +27,15 @@ var onFloor = []struct {
 			"mcpproxy/policy/hosts/parse.go":        "the networks that the user's policy names",
 		},
 	},
+	{
+		"an expansion of variables", "internal/text",
+		regexp.MustCompile(`os\.Expand(Env)?\(` +
+			`|(Cut\w*|Index\w*|Contains|HasPrefix|Split\w*|Replace\w*|NewReplacer)\(.*["\x60]\$\{|MustCompile\(.*\\\$\\\{`),
+		map[string]string{
+			"mcpproxy/clientconfig/expand.go": "what a variable is in the files of each client",
+			"mcpproxy/policy/rule/expand.go":  "what a variable is in the policy, and which are secret",
+		},
+	},
 }
 
 // TestFloorIsNotBuiltTwice: a second copy would have another answer one day.

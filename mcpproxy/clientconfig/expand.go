@@ -33,9 +33,9 @@ const (
 )
 
 // reference finds everything that is a variable in one syntax or another:
-// 1 secret, 2 in ${}, 3 and 4 kind and name in {}, 5 the opening of a command,
-// 6 after a bare dollar.
-var reference = regexp.MustCompile(`\$\{\{\s*([^{}]*?)\s*\}\}|\$\{([^}]*)\}|\{(env|file):([^{}]*)\}|(\$\()|\$([A-Za-z_][A-Za-z0-9_]*)`)
+// 1 secret, 2 in ${}, 3 and 4 kind and name in {}, 5 after a bare dollar. The opening of
+// a command has no group.
+var reference = regexp.MustCompile(`\$\{\{\s*([^{}]*?)\s*\}\}|\$\{([^}]*)\}|\{(env|file):([^{}]*)\}|\$\(|\$([A-Za-z_][A-Za-z0-9_]*)`)
 
 var (
 	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
@@ -43,9 +43,6 @@ var (
 		return regexp.MustCompile(`^[^\x00-\x1f{}]{1,128}$`)
 	})
 )
-
-// maxExpanded bounds one expanded value; a variable can be named many times.
-const maxExpanded = 1 << 20
 
 // An expander replaces the variables in the values of one entry.
 type expander struct {
@@ -95,40 +92,27 @@ func (x *expander) expand(s string) (string, error) {
 	if x.raw || !strings.ContainsAny(s, "${") {
 		return s, nil
 	}
-	var b strings.Builder
-	last := 0
-	for _, m := range reference.FindAllStringSubmatchIndex(s, -1) {
-		group := func(i int) string { return s[max(m[2*i], 0):max(m[2*i+1], 0)] }
-		var value string
-		var err error
-		switch {
-		case m[2] >= 0:
-			value, err = x.secret(group(1))
-		case m[4] >= 0:
-			value, err = x.braced(group(2))
-		case m[6] >= 0 && x.syntax&curly != 0 && group(3) == "env":
-			value, err = x.named(strings.TrimSpace(group(4)))
-		case m[6] >= 0 && x.syntax&curly != 0:
-			value, err = x.file(group(4))
-		case m[10] >= 0 && x.syntax&commands != 0:
-			err = errors.New("$(…) would run a command, which is never done for a config file; put its output into a variable")
-		case m[12] >= 0 && x.syntax&dollar != 0:
-			value, err = x.named(group(6))
-		default: // no variable in this dialect, nor taken for one by people
-			value = s[m[0]:m[1]]
-		}
-		if err != nil {
-			return "", err
-		}
-		if b.Len()+m[0]-last+len(value) > maxExpanded {
-			return "", errors.New("is too long when its variables are expanded")
-		}
-		b.WriteString(s[last:m[0]])
-		b.WriteString(value)
-		last = m[1]
+	return text.Expand(s, reference, x.value)
+}
+
+// value gives the value of a match of reference.
+func (x *expander) value(match []string) (string, error) {
+	whole := match[0]
+	switch {
+	case strings.HasPrefix(whole, "${{") && strings.HasSuffix(whole, "}}"):
+		return x.secret(match[1])
+	case strings.HasPrefix(whole, "${"):
+		return x.braced(match[2])
+	case match[3] == "env" && x.syntax&curly != 0:
+		return x.named(strings.TrimSpace(match[4]))
+	case match[3] == "file" && x.syntax&curly != 0:
+		return x.file(match[4])
+	case whole == "$(" && x.syntax&commands != 0:
+		return "", errors.New("$(…) would run a command, which is never done for a config file; put its output into a variable")
+	case match[5] != "" && x.syntax&dollar != 0:
+		return x.named(match[5])
 	}
-	b.WriteString(s[last:])
-	return b.String(), nil
+	return whole, nil // no variable in this dialect, nor taken for one by people
 }
 
 // braced gives the value of ${text}.

@@ -3,41 +3,41 @@ package rule
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 
 	"github.com/toolcell/toolcell/internal/text"
 )
 
+// reference finds the beginning of a variable, its name, and its end.
+var reference = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$\{env:([^}]*)(\}?)`) })
+
 // Expand replaces each ${env:NAME} by the variable of toolcell's own environment.
 // It returns what of the value is secret: those variables, or all of it.
 func Expand(value string, lookup func(string) (string, bool)) (expanded string, secrets []string, err error) {
-	var out strings.Builder
-	for {
-		before, after, ok := strings.Cut(value, "${env:")
-		out.WriteString(before)
-		if !ok {
-			break
+	expanded, err = text.Expand(value, reference(), func(match []string) (string, error) {
+		if match[2] == "" {
+			return "", errors.New("a ${env: has no }")
 		}
-		name, rest, ok := strings.Cut(after, "}")
-		if !ok {
-			return "", nil, errors.New("a ${env: has no }")
+		v, _ := lookup(match[1])
+		if v == "" {
+			return "", fmt.Errorf("the variable %s is not set where toolcell runs", text.Bound(match[1], 80))
 		}
-		v, set := lookup(name)
-		if !set || v == "" {
-			return "", nil, fmt.Errorf("the variable %s is not set where toolcell runs", text.Bound(name, 80))
-		}
-		out.WriteString(v)
 		secrets = append(secrets, v)
-		value = rest
+		return v, nil
+	})
+	if err != nil {
+		return "", nil, err
 	}
-	if strings.ContainsFunc(out.String(), unicode.IsControl) {
+	if strings.ContainsFunc(expanded, unicode.IsControl) {
 		return "", nil, errors.New("its value cannot stand in a header")
 	}
 	if secrets == nil { // without the scheme, such as Bearer
-		secrets = []string{out.String()[strings.IndexByte(out.String(), ' ')+1:]}
+		secrets = []string{expanded[strings.IndexByte(expanded, ' ')+1:]}
 	}
-	return out.String(), secrets, nil
+	return expanded, secrets, nil
 }
 
 // IsVariable reports whether a variable may have this name.
