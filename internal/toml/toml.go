@@ -75,12 +75,20 @@ func Decode(text []byte) (map[string]any, error) {
 
 // DecodeContext is Decode for a long text. It returns the error of ctx when that ends.
 func DecodeContext(ctx context.Context, text []byte) (map[string]any, error) {
-	r, err := newReader(text)
+	r, err := newReader(ctx, text)
 	if err != nil {
 		return nil, err
 	}
-	r.ctx = ctx
-	root := newTable(byHeader)
+	root, err := r.read()
+	if err != nil {
+		return nil, err
+	}
+	return plain(root).(map[string]any), nil
+}
+
+// read returns the root of a text.
+func (r *reader) read() (root *table, err error) {
+	root = newTable(byHeader)
 	at := root
 	for r.parser.NextExpression() {
 		if err := r.ended(); err != nil {
@@ -99,13 +107,13 @@ func DecodeContext(ctx context.Context, text []byte) (map[string]any, error) {
 	if err := r.parser.Error(); err != nil {
 		return nil, r.syntax(err)
 	}
-	return root.plain(), nil
+	return root, nil
 }
 
 // Keys returns the keys of a text in its order, each as often as it is written, and cut
 // to some length. The text must be one that Decode reads.
 func Keys(text []byte, length int) (all []Key) {
-	r, err := newReader(text)
+	r, err := newReader(context.Background(), text)
 	if err != nil {
 		return nil
 	}
@@ -162,9 +170,9 @@ func (r *reader) ended() error {
 
 // newReader bounds what the parser needs for a single expression: a node for each key
 // and value.
-func newReader(text []byte) (*reader, error) {
+func newReader(ctx context.Context, text []byte) (*reader, error) {
 	text = bytes.TrimPrefix(text, []byte("\ufeff"))
-	r := &reader{text: text}
+	r := &reader{text: text, ctx: ctx}
 	marks := 0
 	for i, c := range text {
 		switch c {
@@ -190,8 +198,10 @@ func (r *reader) errorAt(offset int, format string, args ...any) error {
 }
 
 func (r *reader) errorIn(n *unstable.Node, format string, args ...any) error {
-	return r.errorAt(int(n.Raw.Offset), format, args...)
+	return r.errorAt(offset(n), format, args...)
 }
+
+func offset(n *unstable.Node) int { return int(n.Raw.Offset) }
 
 // syntax turns an error of the parser into one of ours.
 func (r *reader) syntax(err error) error {
@@ -217,19 +227,22 @@ func (r *reader) header(root *table, e *unstable.Node) (*table, error) {
 		it.Next()
 		part := it.Node()
 		if depth >= maxDepth {
-			return nil, r.tooDeep(part)
+			return nil, r.tooDeep(offset(part))
 		}
 		name := string(part.Data)
 		if it.IsLast() {
 			return r.lastOfHeader(t, name, part, e.Kind == unstable.ArrayTable)
 		}
-		switch v := t.members[name].(type) {
+		switch v := t.members[name].value.(type) {
 		case nil:
-			t = t.add(name, implied)
+			t = t.addTable(name, implied, offset(part))
 		case *table:
 			t = v
-		case *tables:
-			t = v.all[len(v.all)-1]
+		case *list:
+			if !v.headers {
+				return nil, r.errorIn(part, "key %s is a value already, not a table", shown(name))
+			}
+			t = v.items[len(v.items)-1].value.(*table)
 		default:
 			return nil, r.errorIn(part, "key %s is a value already, not a table", shown(name))
 		}
@@ -239,24 +252,24 @@ func (r *reader) header(root *table, e *unstable.Node) (*table, error) {
 	}
 }
 
-func (r *reader) lastOfHeader(t *table, name string, part *unstable.Node, list bool) (*table, error) {
-	switch v := t.members[name].(type) {
+func (r *reader) lastOfHeader(t *table, name string, part *unstable.Node, inList bool) (*table, error) {
+	next := newTable(byHeader)
+	switch v := t.members[name].value.(type) {
 	case nil:
-		if !list {
-			return t.add(name, byHeader), nil
+		if inList {
+			t.add(name, &list{[]node{{next, offset(part)}}, true}, offset(part))
+		} else {
+			t.add(name, next, offset(part))
 		}
-		first := newTable(byHeader)
-		t.members[name] = &tables{all: []*table{first}}
-		return first, nil
+		return next, nil
 	case *table:
-		if !list && v.made == implied {
+		if !inList && v.made == implied {
 			v.made = byHeader
 			return v, nil
 		}
-	case *tables:
-		if list {
-			next := newTable(byHeader)
-			v.all = append(v.all, next)
+	case *list:
+		if inList && v.headers {
+			v.items = append(v.items, node{next, offset(part)})
 			return next, nil
 		}
 	}
@@ -269,7 +282,7 @@ func (r *reader) member(t *table, e *unstable.Node, depth int) error {
 		it.Next()
 		part := it.Node()
 		if depth >= maxDepth {
-			return r.tooDeep(part)
+			return r.tooDeep(offset(part))
 		}
 		name := string(part.Data)
 		v, there := t.members[name]
@@ -277,14 +290,14 @@ func (r *reader) member(t *table, e *unstable.Node, depth int) error {
 			if there {
 				return r.errorIn(part, "key %s is already defined", shown(name))
 			}
-			value, err := r.value(e.Value(), depth+1)
-			t.members[name] = value
+			value, err := r.value(e.Value(), offset(part), depth+1)
+			t.add(name, value, offset(part))
 			return err
 		}
-		next, isTable := v.(*table)
+		next, isTable := v.value.(*table)
 		switch {
 		case !there:
-			next = t.add(name, dotted)
+			next = t.addTable(name, dotted, offset(part))
 		case !isTable || next.made != dotted:
 			return r.errorIn(part, "key %s is already defined", shown(name))
 		}
@@ -292,9 +305,10 @@ func (r *reader) member(t *table, e *unstable.Node, depth int) error {
 	}
 }
 
-func (r *reader) value(n *unstable.Node, depth int) (any, error) {
+// value reads what is at an offset.
+func (r *reader) value(n *unstable.Node, at, depth int) (any, error) {
 	if depth > maxDepth {
-		return nil, r.tooDeep(n)
+		return nil, r.tooDeep(at)
 	}
 	if err := r.ended(); err != nil {
 		return nil, err
@@ -314,15 +328,18 @@ func (r *reader) value(n *unstable.Node, depth int) (any, error) {
 		t.close()
 		return t, nil
 	case unstable.Array:
-		list := []any{}
+		l := &list{}
 		for it := n.Children(); it.Next(); {
-			v, err := r.value(it.Node(), depth+1)
+			if it.Node().Raw.Length > 0 { // a list has none
+				at = offset(it.Node())
+			}
+			v, err := r.value(it.Node(), at, depth+1)
 			if err != nil {
 				return nil, err
 			}
-			list = append(list, v)
+			l.items = append(l.items, node{v, at})
 		}
-		return list, nil
+		return l, nil
 	}
 	v, err := scalar(n)
 	if err != nil {
@@ -359,6 +376,6 @@ func scalar(n *unstable.Node) (any, error) {
 	return one.V, err
 }
 
-func (r *reader) tooDeep(n *unstable.Node) error {
-	return r.errorIn(n, "nested more than %d deep", maxDepth)
+func (r *reader) tooDeep(at int) error {
+	return r.errorAt(at, "nested more than %d deep", maxDepth)
 }

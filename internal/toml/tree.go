@@ -1,0 +1,141 @@
+package toml
+
+import (
+	"encoding/json/jsontext"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// How a table came to be says what may still be added to it.
+type made byte
+
+const (
+	implied  made = iota // by the header of a table in it: its own may follow
+	byHeader             // keys under its header, and headers of tables in it
+	dotted               // by a key such as a.b: other such keys
+	inline               // nothing
+)
+
+// A node is a value and where it is: the offset of its key, or of itself in a list.
+type node struct {
+	value any // of the types that Decode has, *table and *list
+	at    int
+}
+
+type table struct {
+	members map[string]node
+	names   []string // in the order of the text
+	made    made
+}
+
+type list struct {
+	items   []node
+	headers bool // each item is a table with a header of its own
+}
+
+func newTable(made made) *table { return &table{members: map[string]node{}, made: made} }
+
+func (t *table) add(name string, value any, at int) {
+	t.members[name] = node{value, at}
+	t.names = append(t.names, name)
+}
+
+func (t *table) addTable(name string, made made, at int) *table {
+	next := newTable(made)
+	t.add(name, next, at)
+	return next
+}
+
+// close ends a table that is written inline, with those that its keys made.
+func (t *table) close() {
+	t.made = inline
+	for _, m := range t.members {
+		if in, ok := m.value.(*table); ok && in.made != inline {
+			in.close()
+		}
+	}
+}
+
+// find returns what is at a place of the JSON that appendJSON wrote, and the keys to it.
+func (t *table) find(place jsontext.Pointer) (Key, node) {
+	var key Key
+	at := node{value: t}
+	for token := range place.Tokens() {
+		switch v := at.value.(type) {
+		case *table:
+			key, at = append(key, token), v.members[token]
+		case *list:
+			i, _ := strconv.Atoi(token)
+			at = v.items[i]
+		}
+	}
+	return key, at
+}
+
+// plain returns a value in the types that callers know.
+func plain(v any) any {
+	switch v := v.(type) {
+	case *table:
+		members := make(map[string]any, len(v.members))
+		for name, m := range v.members {
+			members[name] = plain(m.value)
+		}
+		return members
+	case *list:
+		items := make([]any, len(v.items))
+		for i, item := range v.items {
+			items[i] = plain(item.value)
+		}
+		return items
+	}
+	return v
+}
+
+// appendJSON writes a value as JSON, with the keys in their order. A number with a decimal
+// point keeps it. What JSON does not have, such as a date, is an object, which no type of a
+// caller takes by mistake.
+func appendJSON(b []byte, v any) []byte {
+	switch v := v.(type) {
+	case *table:
+		b = append(b, '{')
+		for i, name := range v.names {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = append(appendString(b, name), ':')
+			b = appendJSON(b, v.members[name].value)
+		}
+		return append(b, '}')
+	case *list:
+		b = append(b, '[')
+		for i, item := range v.items {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = appendJSON(b, item.value)
+		}
+		return append(b, ']')
+	case string:
+		return appendString(b, v)
+	case bool:
+		return strconv.AppendBool(b, v)
+	case int64:
+		return strconv.AppendInt(b, v, 10)
+	case float64:
+		if !math.IsInf(v, 0) && !math.IsNaN(v) {
+			digits := strconv.FormatFloat(v, 'g', -1, 64)
+			if !strings.ContainsAny(digits, ".e") {
+				digits += ".0"
+			}
+			return append(b, digits...)
+		}
+	}
+	return append(appendString(append(b, `{"":`...), fmt.Sprint(v)), '}')
+}
+
+func appendString(b []byte, s string) []byte {
+	b, _ = jsontext.AppendQuote(b, s) // the parser has refused what is not UTF-8
+	return b
+}
