@@ -55,15 +55,6 @@ type askRule struct {
 	tools  []rule.Glob // else these
 }
 
-// parseAsk takes "writes", a glob, or a list of globs.
-func parseAsk(v rule.Value) (a askRule, err error) {
-	if v.Any() == "writes" {
-		return askRule{writes: true}, nil
-	}
-	a.tools, err = v.Globs()
-	return a, err
-}
-
 // rule returns the rule by which a tool is asked about, as the file has it. What is no
 // tool is asked about where all tools are.
 func (a askRule) rule(t Tool) (text string, ok bool) {
@@ -94,9 +85,9 @@ func (r *rules) ask(ctx context.Context, c Call) *Ask {
 	}
 	hint := ""
 	for _, sec := range r.sectionsFor(c.Server) {
-		if rule, ok := sec.ask.rule(c.Tool); ok {
+		if rule, ok := sec.Ask.rule(c.Tool); ok {
 			reason := r.rule(sec.name, rule)
-			if sec.ask.writes && c.Tool.Unaccepted != "" {
+			if sec.Ask.writes && c.Tool.Unaccepted != "" {
 				reason += ": " + c.Tool.Unaccepted
 				if c.Tool.Acceptable {
 					hint = c.Tool.Digest
@@ -123,7 +114,7 @@ func (r *rules) ask(ctx context.Context, c Call) *Ask {
 // reasons returns why the user is asked about a call with these arguments, by the
 // conditions of a tool. They are not all there if ctx has ended.
 func (ts toolSection) reasons(ctx context.Context, arguments json.RawMessage) (all []string) {
-	if len(ts.when) == 0 {
+	if len(ts.When) == 0 {
 		return nil
 	}
 	// The forms of a text take much memory, but only of a short one.
@@ -132,7 +123,7 @@ func (ts toolSection) reasons(ctx context.Context, arguments json.RawMessage) (a
 		return nil
 	}
 	defer release()
-	for _, w := range ts.when {
+	for _, w := range ts.When {
 		if reason, asks := w.Check(ctx, arguments); asks {
 			all = append(all, reason)
 		}
@@ -147,14 +138,14 @@ func (r *rules) allowedUnasked(s Server, t Tool) bool {
 		if !sec.about(s) && (s.Name != "" || !sec.isDefault()) {
 			continue
 		}
-		if sec.unaskedAllow != nil && !listed {
-			if _, ok := firstMatch(sec.unaskedAllow, t); ok {
+		if sec.UnaskedAllow != nil && !listed {
+			if _, ok := firstMatch(sec.UnaskedAllow, t); ok {
 				return true
 			}
 			listed = true
 		}
-		if sec.unasked != "" {
-			return sec.unasked == "allow"
+		if sec.Unasked != "" {
+			return sec.Unasked == "allow"
 		}
 	}
 	return false
@@ -164,16 +155,16 @@ func (r *rules) allowedUnasked(s Server, t Tool) bool {
 func (r *rules) asks() bool {
 	private, open := false, false
 	for _, sec := range r.sections {
-		if sec.ask.writes || len(sec.ask.tools) > 0 || sec.pins == PinsAsk {
+		if sec.Ask.writes || len(sec.Ask.tools) > 0 || sec.Pins == PinsAsk {
 			return true
 		}
 		for _, ts := range sec.tools {
-			if len(ts.when) > 0 {
+			if len(ts.When) > 0 {
 				return true
 			}
 		}
-		private = private || sec.private != nil && *sec.private
-		open = open || sec.open != nil && *sec.open
+		private = private || sec.Private != nil && *sec.Private
+		open = open || sec.Open != nil && *sec.Open
 	}
 	return private && open || r.network.Asks() || r.packages.Asks()
 }
@@ -188,18 +179,18 @@ func (r *rules) flow(s Server) (private, open bool) {
 		}
 		return false
 	}
-	return first(func(sec *section) *bool { return sec.private }), first(func(sec *section) *bool { return sec.open })
+	return first(func(sec *section) *bool { return sec.Private }), first(func(sec *section) *bool { return sec.Open })
 }
 
 // goesByDefinitions is Run.GoesByDefinitions. Whatever leads to a question counts, since
 // the user allows a call of a tool as it is defined.
 func (r *rules) goesByDefinitions(s Server) bool {
 	for _, sec := range r.sectionsFor(s) {
-		if sec.ask.writes || len(sec.ask.tools) > 0 || sec.readOnly != nil && *sec.readOnly {
+		if sec.Ask.writes || len(sec.Ask.tools) > 0 || sec.ReadOnly != nil && *sec.ReadOnly {
 			return true
 		}
 		for _, ts := range sec.tools {
-			if len(ts.when) > 0 {
+			if len(ts.When) > 0 {
 				return true
 			}
 		}
@@ -212,8 +203,8 @@ func (r *rules) goesByDefinitions(s Server) bool {
 // pins is decided by the section that says most about the server.
 func (r *rules) pins(s Server) (section string, mode PinMode) {
 	for _, sec := range r.sections {
-		if sec.pins != "" && sec.about(s) {
-			return sec.name, sec.pins
+		if sec.Pins != "" && sec.about(s) {
+			return sec.name, sec.Pins
 		}
 	}
 	return "", PinsWarn

@@ -267,22 +267,22 @@ func TestPoliciesThatCanAsk(t *testing.T) {
 
 func TestAskKeysThatAreWrongSayWhere(t *testing.T) {
 	for text, want := range map[string]string{
-		"[default]\nask = true":           `[default] ask: it must be a string or a list of strings, not true`,
-		"[default]\nask = ''":             `[default] ask: a glob is empty`,
-		"[servers.a]\nask = ['[x]']":      `[servers.a] ask: the glob "[x]" is not understood`,
-		"[servers.a]\nunasked = 'ask'":    `[servers.a] unasked: "ask" is none of "deny", "allow"`,
-		"[servers.a]\nunasked = true":     `[servers.a] unasked: it must be a string, not true`,
-		"[servers.a]\nunaskedAllow = 1":   `[servers.a] unaskedAllow: it must be a string or a list of strings, not a number`,
-		"[servers.a]\nprivate = 'yes'":    `[servers.a] private: it must be true or false, not a string`,
-		"[servers.a]\nopen = 1":           `[servers.a] open: it must be true or false, not a number`,
-		"[servers.a]\npins = 'deny'":      `[servers.a] pins: "deny" is none of "warn", "ask", "refuse"`,
-		"[network]\nask = ['x y z']":      `[network] ask: "x y z"`,
-		"[network]\nask = true":           `[network] ask: it must be a string or a list of strings, not true`,
-		"[packages]\nask = 'pandas'":      `[packages] ask: it must be "any", or a list of packages`,
-		"[packages]\nask = ['a', 'A>=2']": `[packages] ask: "a" is there twice`,
-		"[packages]\nask = ['a[b]']":      `[packages] ask: "a[b]"`,
+		"[default]\nask = true":           `1: [default] ask: it must be a string or a list of strings, not true`,
+		"[default]\nask = ''":             `1: [default] ask: a glob is empty`,
+		"[servers.a]\nask = ['[x]']":      `8: [servers.a] ask: the glob "[x]" is not understood`,
+		"[servers.a]\nunasked = 'ask'":    `1: [servers.a] unasked: "ask" is none of "deny", "allow"`,
+		"[servers.a]\nunasked = true":     `1: [servers.a] unasked: it must be a string, not true`,
+		"[servers.a]\nunaskedAllow = 1":   `1: [servers.a] unaskedAllow: it must be a string or a list of strings, not a number`,
+		"[servers.a]\nprivate = 'yes'":    `1: [servers.a] private: it must be true or false, not a string`,
+		"[servers.a]\nopen = 1":           `1: [servers.a] open: it must be true or false, not a number`,
+		"[servers.a]\npins = 'deny'":      `1: [servers.a] pins: "deny" is none of "warn", "ask", "refuse"`,
+		"[network]\nask = ['x y z']":      `8: [network] ask: "x y z"`,
+		"[network]\nask = true":           `1: [network] ask: it must be a string or a list of strings, not true`,
+		"[packages]\nask = 'pandas'":      `1: [packages] ask: it must be "any", or a list of packages`,
+		"[packages]\nask = ['a', 'A>=2']": `1: [packages] ask: "a" is there twice`,
+		"[packages]\nask = ['a[b]']":      `8: [packages] ask: "a[b]"`,
 	} {
 		_, err := parseRules(text, "policy.toml")
-		wantErr(t, err, "policy.toml, "+want)
+		wantErr(t, err, "policy.toml:2:"+want)
 	}
 }

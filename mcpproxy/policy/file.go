@@ -1,17 +1,19 @@
 package policy
 
 import (
-	"cmp"
+	"context"
+	"encoding/json/jsontext"
+	"encoding/json/v2"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"reflect"
 	"slices"
 	"syscall"
 
 	"github.com/toolcell/toolcell/internal/state"
 	"github.com/toolcell/toolcell/internal/toml"
-	"github.com/toolcell/toolcell/mcpproxy/policy/condition"
 	"github.com/toolcell/toolcell/mcpproxy/policy/hosts"
 	"github.com/toolcell/toolcell/mcpproxy/policy/rule"
 )
@@ -39,170 +41,113 @@ func readRules(file, name string) (*rules, error) {
 	return parseRules(string(source), name)
 }
 
+// A policyFile is what a policy file has.
+type policyFile struct {
+	Approvals approvals                       `json:"approvals"`
+	Default   *section                        `json:"default"`
+	Network   hosts.Rules                     `json:"network"`
+	Packages  packageRules                    `json:"packages"`
+	Servers   toml.Table[rule.Glob, *section] `json:"servers"`
+}
+
 // parseRules reads the text of a policy file.
 func parseRules(source, name string) (*rules, error) {
-	top, err := toml.Decode([]byte(source))
-	if wrong, ok := errors.AsType[*toml.Error](err); ok {
-		return nil, fmt.Errorf("policy %s:%d:%d: %s", name, wrong.Line, wrong.Column, wrong.Message)
-	}
-	if err != nil {
+	f := policyFile{Packages: defaultPackages()}
+	if err := toml.Unmarshal(context.Background(), []byte(source), &f); err != nil {
+		if wrong, ok := errors.AsType[*toml.Error](err); ok {
+			return nil, fmt.Errorf("policy %s:%d:%d: %s", name, wrong.Line, wrong.Column, wrong.Message)
+		}
 		return nil, fmt.Errorf("policy %s: %w", name, err)
 	}
-	r := &rules{file: name, packages: defaultPackages()}
-	if err := r.parse(rule.At(nil, top)); err != nil {
-		return nil, fmt.Errorf("policy %s, %w", name, err)
+	r := &rules{file: name, network: f.Network, packages: f.Packages, approvals: f.Approvals}
+	for _, m := range slices.Backward(f.Servers) {
+		m.Value.is(toml.Key{"servers", m.Key.String()}, m.Key)
+		r.sections = append(r.sections, m.Value)
 	}
-	r.order(toml.Keys([]byte(source), len(toml.Key{"servers", "a", "tools", "b"})))
+	// What says more about its servers comes first, so that the first that has a key decides. Of
+	// two alike, the later in the file does.
+	slices.SortStableFunc(r.sections, func(a, b *section) int { return b.servers.Weight() - a.servers.Weight() })
+	if f.Default != nil {
+		f.Default.is(toml.Key{"default"}, rule.Everything())
+		r.sections = append(r.sections, f.Default)
+	}
 	return r, nil
 }
 
-func (r *rules) parse(top rule.Value) error {
-	fields, err := top.Fields()
-	if err != nil {
+// is sets the key of a section, and the servers that it is about.
+func (sec *section) is(key toml.Key, servers rule.Glob) {
+	own := *sec
+	own.WrittenTools = nil
+	sec.ownKeys = !reflect.ValueOf(own).IsZero()
+	sec.key, sec.name, sec.servers = key, "["+key.String()+"]", servers
+	for _, m := range slices.Backward(sec.WrittenTools) {
+		t := m.Value
+		t.tools, t.key = m.Key, append(slices.Clone(key), "tools", m.Key.String())
+		t.name = "[" + t.key.String() + "]"
+		sec.tools = append(sec.tools, t)
+	}
+	slices.SortStableFunc(sec.tools, func(a, b toolSection) int { return b.tools.Weight() - a.tools.Weight() })
+}
+
+// maxCount bounds numbers of calls and packages.
+const maxCount = 1_000_000
+
+// A callCount is a number of calls, from 1.
+type callCount int
+
+// UnmarshalJSONFrom takes a whole number.
+func (c *callCount) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	var n int
+	if err := json.UnmarshalDecode(d, &n); err != nil {
 		return err
 	}
-	for _, f := range fields {
-		switch f.Name() {
-		case "approvals":
-			r.approvals, err = rule.Choice(f, approvalsTell, approvalsStrict)
-		case "default":
-			err = r.parseSection(f, rule.Everything())
-		case "servers":
-			err = r.parseServers(f)
-		case "network":
-			r.network, err = hosts.Parse(f)
-		case "packages":
-			r.packages, err = parsePackages(f)
-		default:
-			err = f.UnknownKey("approvals", "default", "network", "packages", "servers")
-		}
-		if err != nil {
-			return err
-		}
+	if n < 1 || n > maxCount {
+		return fmt.Errorf(`%d is not between 1 and %d; to forbid all calls write deny = "*", for no limit leave it out`, n, maxCount)
 	}
+	*c = callCount(n)
 	return nil
 }
 
-func (r *rules) parseServers(v rule.Value) error {
-	servers, err := v.Fields()
-	if err != nil {
+// approvals is what happens to approvals in a terminal that are not clearly a person's.
+type approvals string
+
+const (
+	approvalsTell   approvals = "tell" // also if the file does not say it
+	approvalsStrict approvals = "strict"
+)
+
+// UnmarshalText takes one of them.
+func (a *approvals) UnmarshalText(word []byte) (err error) {
+	*a, err = rule.Choice(word, approvalsTell, approvalsStrict)
+	return err
+}
+
+// unasked is what happens to a call that would be asked about where no user can be.
+type unasked string
+
+// UnmarshalText takes "deny" or "allow".
+func (u *unasked) UnmarshalText(word []byte) (err error) {
+	*u, err = rule.Choice[unasked](word, "deny", "allow")
+	return err
+}
+
+// UnmarshalText takes one of the modes.
+func (m *PinMode) UnmarshalText(word []byte) (err error) {
+	*m, err = rule.Choice(word, PinsWarn, PinsAsk, PinsRefuse)
+	return err
+}
+
+// UnmarshalJSONFrom takes "writes", a glob, or a list of globs.
+func (a *askRule) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	isWord := d.PeekKind() == jsontext.KindString
+	var tools toml.Strings[rule.Glob]
+	if err := json.UnmarshalDecode(d, &tools); err != nil {
 		return err
 	}
-	for _, server := range servers {
-		about, err := server.NameGlob()
-		if err != nil {
-			return err
-		}
-		if err := r.parseSection(server, about); err != nil {
-			return err
-		}
+	if isWord && tools[0].String() == "writes" {
+		*a = askRule{writes: true}
+	} else {
+		*a = askRule{tools: tools}
 	}
 	return nil
-}
-
-func (r *rules) parseSection(v rule.Value, about rule.Glob) error {
-	s := &section{name: "[" + v.Key().String() + "]", key: v.Key(), servers: about}
-	fields, err := v.Fields()
-	if err != nil {
-		return err
-	}
-	for _, f := range fields {
-		s.ownKeys = s.ownKeys || f.Name() != "tools"
-		switch f.Name() {
-		case "allow":
-			s.allow, err = f.Globs()
-		case "deny":
-			s.deny, err = f.Globs()
-		case "readOnly":
-			s.readOnly, err = f.Bool()
-		case "ask":
-			s.ask, err = parseAsk(f)
-		case "unasked":
-			s.unasked, err = rule.Choice(f, "deny", "allow")
-		case "unaskedAllow":
-			s.unaskedAllow, err = f.Globs()
-		case "private":
-			s.private, err = f.Bool()
-		case "open":
-			s.open, err = f.Bool()
-		case "pins":
-			s.pins, err = rule.Choice(f, PinsWarn, PinsAsk, PinsRefuse)
-		case "callsPerRun":
-			s.limits.perRun, err = f.Count()
-		case "callsPerMinute":
-			s.limits.perMinute, err = f.Count()
-		case "tools":
-			s.tools, err = parseTools(f)
-		default:
-			err = f.UnknownKey("allow", "deny", "ask", "readOnly", "callsPerRun", "callsPerMinute", "unasked", "unaskedAllow", "private", "open", "pins", "tools")
-		}
-		if err != nil {
-			return err
-		}
-	}
-	r.sections = append(r.sections, s)
-	return nil
-}
-
-func parseTools(v rule.Value) ([]toolSection, error) {
-	tools, err := v.Fields()
-	if err != nil {
-		return nil, err
-	}
-	var all []toolSection
-	for _, tool := range tools {
-		t := toolSection{name: "[" + tool.Key().String() + "]", key: tool.Key()}
-		if t.tools, err = tool.NameGlob(); err != nil {
-			return nil, err
-		}
-		fields, err := tool.Fields()
-		if err != nil {
-			return nil, err
-		}
-		for _, f := range fields {
-			switch f.Name() {
-			case "callsPerRun":
-				t.limits.perRun, err = f.Count()
-			case "callsPerMinute":
-				t.limits.perMinute, err = f.Count()
-			case "when":
-				t.when, err = condition.Parse(f)
-			default:
-				err = f.UnknownKey("callsPerRun", "callsPerMinute", "when")
-			}
-			if err != nil {
-				return nil, err
-			}
-		}
-		all = append(all, t)
-	}
-	return all, nil
-}
-
-// order puts the sections that say more about their servers first, so that
-// the first that has a key decides. Of two alike, the later in the file does.
-func (r *rules) order(keys []toml.Key) {
-	at := map[string]int{}
-	for i, k := range keys {
-		for n := range k {
-			if prefix := k[:n+1].String(); at[prefix] == 0 {
-				at[prefix] = i + 1
-			}
-		}
-	}
-	slices.SortFunc(r.sections, func(a, b *section) int {
-		aDefault, bDefault := a.isDefault(), b.isDefault()
-		switch {
-		case aDefault != bDefault && bDefault:
-			return -1
-		case aDefault != bDefault:
-			return 1
-		}
-		return cmp.Or(b.servers.Weight()-a.servers.Weight(), at[b.key.String()]-at[a.key.String()])
-	})
-	for _, s := range r.sections {
-		slices.SortFunc(s.tools, func(a, b toolSection) int {
-			return cmp.Or(b.tools.Weight()-a.tools.Weight(), at[b.key.String()]-at[a.key.String()])
-		})
-	}
 }

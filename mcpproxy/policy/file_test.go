@@ -17,33 +17,34 @@ func TestPolicyFileThatIsWrongSaysWhere(t *testing.T) {
 		"syntax":                {"[servers.a]\nallow = [\"x\"\ndeny = 1\n", "policy.toml:3:"},
 		"no value":              {"[default]\nallow =\n", "policy.toml:2:8: expected a value, but the line ends"},
 		"twice":                 {"[default]\nreadOnly = true\nreadOnly = true", "policy.toml:3:"},
-		"unknown at the top":    {"\nserver = 1", `policy.toml, server: there is no such key; the keys are approvals, default, network, packages, servers`},
-		"approvals of no kind":  {"approvals = 'lax'", `policy.toml, approvals: `},
-		"unknown table":         {"[default]\n[server.github]\ndeny = '*'", `policy.toml, server: there is no such key`},
-		"unknown in a section":  {"[servers.github]\n  alow = ['x']", `policy.toml, [servers.github] alow: there is no such key; the keys are allow, deny, ask, readOnly,`},
-		"unknown, inline":       {"servers = {a = {deny = 'x', deni = 'y'}}", `policy.toml, [servers.a] deni: there is no such key`},
-		"unknown, dotted":       {"[servers]\na.deny = 'x'\na.readonly = true", `policy.toml, [servers.a] readonly: there is no such key`},
-		"unknown, quoted":       {"[servers.\"a b c\"]\n\"de ny\" = 'x'", `policy.toml, [servers."a b c"] "de ny": there is no such key`},
-		"unknown for a tool":    {"[servers.a.tools.x]\ndeny = '*'", `policy.toml, [servers.a.tools.x] deny: there is no such key; the keys are callsPerRun, callsPerMinute, when`},
-		"implied table":         {"[servers.a]\n[servers.a.tols.x]\ncallsPerRun = 1", `policy.toml, [servers.a] tols: there is no such key`},
-		"section of wrong type": {"[servers]\ngithub = 'deny'", `policy.toml, [servers] github: it must be a table, not a string`},
-		"default of wrong type": {"default = true", `policy.toml, default: it must be a table, not true`},
-		"tables":                {"[[servers]]\na = 1", `policy.toml, servers: it must be a table, not a list`},
-		"number for a glob":     {"[default]\nallow = 7", `policy.toml, [default] allow: it must be a string or a list of strings, not a number`},
-		"number in globs":       {"[default]\nallow = ['a', 7]", `policy.toml, [default] allow: it must be a string or a list of strings, not a number`},
-		"string for a switch":   {"[default]\nreadOnly = 'yes'", `policy.toml, [default] readOnly: it must be true or false, not a string`},
-		"string for a limit":    {"[default]\ncallsPerRun = '5'", `policy.toml, [default] callsPerRun: it must be a whole number, not a string`},
-		"broken limit":          {"[default]\ncallsPerRun = 1.5", `policy.toml, [default] callsPerRun: it must be a whole number, not a number with a decimal point`},
-		"limit of 0":            {"[default]\ncallsPerMinute = 0", `policy.toml, [default] callsPerMinute: 0 is not between 1 and 1000000; to forbid all calls write deny = "*"`},
-		"limit below 0":         {"[default.tools.x]\ncallsPerRun = -1", `policy.toml, [default.tools.x] callsPerRun: -1 is not`},
-		"limit too large":       {"[default]\ncallsPerRun = 99999999", `policy.toml, [default] callsPerRun: 99999999 is not`},
-		"empty glob":            {"[default]\ndeny = ['a', '']", `policy.toml, [default] deny: a glob is empty`},
-		"brackets":              {"[default]\ndeny = '[a-z]*'", `policy.toml, [default] deny: the glob "[a-z]*" is not understood: only * (any text) and ? (one character)`},
-		"braces":                {"[default]\ndeny = '{a,b}'", `policy.toml, [default] deny: the glob "{a,b}" is not understood`},
-		"server glob":           {"[servers.'a[bc']\nreadOnly = true", `policy.toml, [servers] "a[bc": the glob "a[bc" is not understood`},
-		"empty server name":     {"[servers.'']\nreadOnly = true", `policy.toml, [servers] "": a glob is empty`},
-		"name with a comma":     {"[servers.'a,b']\nreadOnly = 1", `policy.toml, [servers."a,b"] readOnly: it must be true or false, not a number`},
-		"long glob":             {"[default]\ndeny = '" + long + "'", `policy.toml, [default] deny: the glob`},
+		"twins":                 {"[default]\ndeny = 'a'\nDeny = 'b'", `policy.toml:3:1: [default] Deny: there is no such key`},
+		"unknown at the top":    {"\nserver = 1", `policy.toml:2:1: server: there is no such key; the keys are approvals, default, network, packages, servers`},
+		"approvals of no kind":  {"approvals = 'lax'", `policy.toml:1:1: approvals: `},
+		"unknown table":         {"[default]\n[server.github]\ndeny = '*'", `policy.toml:2:2: server: there is no such key`},
+		"unknown in a section":  {"[servers.github]\n  alow = ['x']", `policy.toml:2:3: [servers.github] alow: there is no such key; the keys are allow, deny, ask, readOnly,`},
+		"unknown, inline":       {"servers = {a = {deny = 'x', deni = 'y'}}", `policy.toml:1:29: [servers.a] deni: there is no such key`},
+		"unknown, dotted":       {"[servers]\na.deny = 'x'\na.readonly = true", `policy.toml:3:3: [servers.a] readonly: there is no such key`},
+		"unknown, quoted":       {"[servers.\"a b c\"]\n\"de ny\" = 'x'", `policy.toml:2:1: [servers."a b c"] "de ny": there is no such key`},
+		"unknown for a tool":    {"[servers.a.tools.x]\ndeny = '*'", `policy.toml:2:1: [servers.a.tools.x] deny: there is no such key; the keys are callsPerRun, callsPerMinute, when`},
+		"implied table":         {"[servers.a]\n[servers.a.tols.x]\ncallsPerRun = 1", `policy.toml:2:12: [servers.a] tols: there is no such key`},
+		"section of wrong type": {"[servers]\ngithub = 'deny'", `policy.toml:2:1: [servers] github: it must be a table, not a string`},
+		"default of wrong type": {"default = true", `policy.toml:1:1: default: it must be a table, not true`},
+		"tables":                {"[[servers]]\na = 1", `policy.toml:1:3: servers: it must be a table, not a list`},
+		"number for a glob":     {"[default]\nallow = 7", `policy.toml:2:1: [default] allow: it must be a string or a list of strings, not a number`},
+		"number in globs":       {"[default]\nallow = ['a', 7]", `policy.toml:2:15: [default] allow: it must be a string, not a number`},
+		"string for a switch":   {"[default]\nreadOnly = 'yes'", `policy.toml:2:1: [default] readOnly: it must be true or false, not a string`},
+		"string for a limit":    {"[default]\ncallsPerRun = '5'", `policy.toml:2:1: [default] callsPerRun: it must be a whole number, not a string`},
+		"broken limit":          {"[default]\ncallsPerRun = 1.5", `policy.toml:2:1: [default] callsPerRun: it must be a whole number, not a number with a decimal point`},
+		"limit of 0":            {"[default]\ncallsPerMinute = 0", `policy.toml:2:1: [default] callsPerMinute: 0 is not between 1 and 1000000; to forbid all calls write deny = "*"`},
+		"limit below 0":         {"[default.tools.x]\ncallsPerRun = -1", `policy.toml:2:1: [default.tools.x] callsPerRun: -1 is not`},
+		"limit too large":       {"[default]\ncallsPerRun = 99999999", `policy.toml:2:1: [default] callsPerRun: 99999999 is not`},
+		"empty glob":            {"[default]\ndeny = ['a', '']", `policy.toml:2:14: [default] deny: a glob is empty`},
+		"brackets":              {"[default]\ndeny = '[a-z]*'", `policy.toml:2:1: [default] deny: the glob "[a-z]*" is not understood: only * (any text) and ? (one character)`},
+		"braces":                {"[default]\ndeny = '{a,b}'", `policy.toml:2:1: [default] deny: the glob "{a,b}" is not understood`},
+		"server glob":           {"[servers.'a[bc']\nreadOnly = true", `policy.toml:1:10: [servers] "a[bc": the glob "a[bc" is not understood`},
+		"empty server name":     {"[servers.'']\nreadOnly = true", `policy.toml:1:10: [servers] "": a glob is empty`},
+		"name with a comma":     {"[servers.'a,b']\nreadOnly = 1", `policy.toml:2:1: [servers."a,b"] readOnly: it must be true or false, not a number`},
+		"long glob":             {"[default]\ndeny = '" + long + "'", `policy.toml:2:1: [default] deny: the glob`},
 		"too large":             {"#" + strings.Repeat(long, 2000), "policy.toml: it has more than 1048576 bytes"},
 		"not text":              {"# \xff", "policy.toml:1:3: invalid UTF-8"},
 	} {
@@ -57,6 +58,32 @@ func TestPolicyFileThatIsWrongSaysWhere(t *testing.T) {
 				t.Errorf("a call gets %v", err)
 			}
 		})
+	}
+}
+
+// TestEveryKeySaysWhereItIsWrong gives each key of each section a date, which none takes.
+func TestEveryKeySaysWhereItIsWrong(t *testing.T) {
+	keys := 0
+	for header, about := range map[string]string{
+		"": "", "[default]": "[default] ", "[servers.a]": "[servers.a] ", "[servers.a.tools.b]": "[servers.a.tools.b] ",
+		"[[default.tools.a.when]]": "[default.tools.a.when] ", "[network]": "[network] ", "[[network.credential]]": "[network.credential] ",
+		"[packages]": "[packages] ", "[packages.credential]": "[packages.credential] ",
+	} {
+		_, err := parseRules(header+"\nno-such = 1", "policy.toml")
+		wantErr(t, err, "policy.toml:2:1: "+about+"no-such: there is no such key; the keys are ")
+		_, all, _ := strings.Cut(err.Error(), "the keys are ")
+		for key := range strings.SplitSeq(all, ", ") {
+			rest := map[string]string{"value": "path = 'a'\nop = '=='"}[key]
+			if strings.HasPrefix(about, "[network") {
+				rest = ""
+			}
+			_, err := parseRules(header+"\n"+key+" = 2026-01-31\n"+rest, "policy.toml")
+			wantErr(t, err, "policy.toml:2:1: "+about+key+": ")
+			keys++
+		}
+	}
+	if keys < 50 {
+		t.Errorf("only %d keys", keys)
 	}
 }
 

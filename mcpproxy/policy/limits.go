@@ -39,13 +39,13 @@ type limitFinder struct {
 }
 
 func (f *limitFinder) add(l limits, k limitKey) {
-	if l.perRun > 0 && !f.perRun {
+	if l.PerRun > 0 && !f.perRun {
 		f.perRun = true
-		f.found = append(f.found, limit{k, l.perRun})
+		f.found = append(f.found, limit{k, int(l.PerRun)})
 	}
-	if l.perMinute > 0 && !f.minute {
+	if l.PerMinute > 0 && !f.minute {
 		f.minute, k.perMinute = true, true
-		f.found = append(f.found, limit{k, l.perMinute})
+		f.found = append(f.found, limit{k, int(l.PerMinute)})
 	}
 }
 

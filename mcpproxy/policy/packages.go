@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolcell/toolcell/internal/requirement"
 	"github.com/toolcell/toolcell/internal/text"
+	"github.com/toolcell/toolcell/internal/toml"
 	"github.com/toolcell/toolcell/mcpproxy/policy/rule"
 )
 
@@ -28,34 +29,35 @@ const defaultExcludeNewer = 3 * 24 * time.Hour
 // packageRules are the section [packages] of a policy: which packages scripts get, and where
 // they come from. The zero value grants none.
 type packageRules struct {
-	allow        []requirement.Requirement // of names and versions
-	allowListed  bool                      // only those of allow; else any
-	deny         []requirement.Requirement
-	ask          []requirement.Requirement // of those that allow does not list
-	askAny       bool                      // all of those
-	index        string
-	excludeNewer *time.Duration
-	maxBytes     int64
-	maxCount     int
-	maxTime      time.Duration
-	files        []string
-	preload      []string
-	login        *indexLogin
+	Allow        allowedPackages            `json:"allow"`
+	Deny         toml.Strings[namedPackage] `json:"deny"`
+	Ask          askedPackages              `json:"ask"` // of those that allow does not list
+	Index        indexURL                   `json:"index"`
+	ExcludeNewer *period                    `json:"excludeNewer"`
+	MaxBytes     byteCount                  `json:"maxBytes"`
+	MaxCount     packageCount               `json:"maxCount"`
+	MaxTime      period                     `json:"maxTime"`
+	Files        toml.Strings[fileHost]     `json:"files"`
+	Preload      toml.Strings[moduleName]   `json:"preload"`
+	Credential   *indexLogin                `json:"credential"`
 }
 
 // An indexLogin is a name and a password for the index, with ${env:NAME}.
-type indexLogin struct{ user, password string }
+type indexLogin struct {
+	User     string `json:"user"`
+	Password string `json:"password"`
+}
 
 // credential fills in the values, for HTTP's basic authentication (RFC 7617).
 func (l *indexLogin) credential(lookup func(string) (string, bool)) (*IndexCredential, error) {
-	user, _, err := rule.Expand(l.user, lookup)
+	user, _, err := rule.Expand(l.User, lookup)
 	if err != nil {
 		return nil, fmt.Errorf("[packages] credential: the user: %w", err)
 	}
 	if strings.Contains(user, ":") {
 		return nil, errors.New("[packages] credential: a user cannot have a colon")
 	}
-	password, _, err := rule.Expand(l.password, lookup)
+	password, _, err := rule.Expand(l.Password, lookup)
 	if err != nil {
 		return nil, fmt.Errorf("[packages] credential: the password: %w", err)
 	}
@@ -74,7 +76,10 @@ var errNoPackages = errors.New("there are no rules for packages, so none may be 
 
 // defaultPackages returns the rules of a policy without that section.
 func defaultPackages() packageRules {
-	return packageRules{index: DefaultIndex, maxBytes: 500_000_000, maxCount: 200, maxTime: 2 * time.Minute}
+	return packageRules{
+		Allow: allowedPackages{packageList{any: true}},
+		Index: DefaultIndex, MaxBytes: 500_000_000, MaxCount: 200, MaxTime: period(2 * time.Minute),
+	}
 }
 
 // A PackageGrant is what a script that names packages may get, and from where. Check refuses every
@@ -99,25 +104,31 @@ type PackageGrant struct {
 // allowed what its Ask names. One that the rules neither allow nor ask about is an
 // error that names the rule, and file, in which the user can change it.
 func (p *packageRules) Grant(wanted []requirement.Requirement, file string) (*PackageGrant, error) {
-	if p.index == "" {
+	if p.Index == "" {
 		return nil, errNoPackages
 	}
 	g := &PackageGrant{
-		Index: p.index, Files: p.files, MaxBytes: p.maxBytes, MaxCount: p.maxCount, MaxTime: p.maxTime, Preload: p.preload,
+		Index: string(p.Index), MaxBytes: int64(p.MaxBytes), MaxCount: int(p.MaxCount), MaxTime: time.Duration(p.MaxTime),
 		rules: p, file: file,
 	}
+	for _, host := range p.Files {
+		g.Files = append(g.Files, string(host))
+	}
+	for _, module := range p.Preload {
+		g.Preload = append(g.Preload, string(module))
+	}
 	switch {
-	case p.excludeNewer != nil:
-		g.ExcludeNewer = *p.excludeNewer
-	case p.index == DefaultIndex:
+	case p.ExcludeNewer != nil:
+		g.ExcludeNewer = time.Duration(*p.ExcludeNewer)
+	case p.Index == DefaultIndex:
 		g.ExcludeNewer = defaultExcludeNewer
 	}
-	if p.index == DefaultIndex && p.files == nil {
+	if p.Index == DefaultIndex && p.Files == nil {
 		g.Files = []string{defaultIndexHost}
 	}
-	if p.login != nil {
+	if p.Credential != nil {
 		var err error
-		if g.Credential, err = p.login.credential(os.LookupEnv); err != nil {
+		if g.Credential, err = p.Credential.credential(os.LookupEnv); err != nil {
 			return nil, err
 		}
 	}
@@ -136,19 +147,19 @@ func (p *packageRules) Grant(wanted []requirement.Requirement, file string) (*Pa
 
 // checkWanted checks a package that a script names.
 func (g *PackageGrant) checkWanted(w requirement.Requirement) error {
-	for _, d := range g.rules.deny {
+	for _, d := range g.rules.Deny {
 		if d.Name == w.Name && d.Specifier.String() == "" {
 			return g.denied(w.Name, d)
 		}
 	}
-	if _, listed := findPackage(g.rules.allow, w.Name); listed {
+	if _, listed := findPackage(g.rules.Allow.listed, w.Name); listed {
 		return nil
 	}
 	if rule, ok := g.rules.askRule(w.Name); ok {
 		g.Ask.Add(fmt.Sprintf("policy %s, [packages] ask = %q: the code wants the package %q", g.file, rule, w.Name))
 		return nil
 	}
-	if g.rules.allowListed {
+	if !g.rules.Allow.any {
 		return fmt.Errorf("policy %s: the package %q is not allowed: add it to [packages] allow", g.file, w.Name)
 	}
 	return nil
@@ -160,7 +171,7 @@ func (g *PackageGrant) Listed(w requirement.Requirement) bool {
 	if g == nil || g.rules == nil || w.Extras != nil || w.Marker != "" {
 		return false
 	}
-	a, listed := findPackage(g.rules.allow, w.Name)
+	a, listed := findPackage(g.rules.Allow.listed, w.Name)
 	versions := w.Specifier.String()
 	return listed && (versions == "" || versions == a.Specifier.String())
 }
@@ -178,37 +189,37 @@ func (g *PackageGrant) Names(name string) bool {
 }
 
 // Asks reports whether some package has to be asked for.
-func (p *packageRules) Asks() bool { return p.askAny || len(p.ask) > 0 }
+func (p *packageRules) Asks() bool { return p.Ask.any || len(p.Ask.listed) > 0 }
 
 // askRule returns the entry of ask that names a package.
 func (p *packageRules) askRule(name string) (rule string, ok bool) {
-	if a, listed := findPackage(p.ask, name); listed {
+	if a, listed := findPackage(p.Ask.listed, name); listed {
 		return a.String(), true
 	}
-	return "any", p.askAny
+	return "any", p.Ask.any
 }
 
 // bounds are the entries that say which versions packages may have. Of two about one
 // package, that of allow counts.
-func (p *packageRules) bounds() []requirement.Requirement {
-	all := slices.Clone(p.allow)
-	for _, a := range p.ask {
-		if _, listed := findPackage(p.allow, a.Name); !listed {
+func (p *packageRules) bounds() []namedPackage {
+	all := slices.Clone(p.Allow.listed)
+	for _, a := range p.Ask.listed {
+		if _, listed := findPackage(p.Allow.listed, a.Name); !listed {
 			all = append(all, a)
 		}
 	}
 	return all
 }
 
-func findPackage(all []requirement.Requirement, name string) (requirement.Requirement, bool) {
-	i := slices.IndexFunc(all, func(r requirement.Requirement) bool { return r.Name == name })
+func findPackage(all []namedPackage, name string) (namedPackage, bool) {
+	i := slices.IndexFunc(all, func(r namedPackage) bool { return r.Name == name })
 	if i < 0 {
-		return requirement.Requirement{}, false
+		return namedPackage{}, false
 	}
 	return all[i], true
 }
 
-func (g *PackageGrant) denied(name string, by requirement.Requirement) error {
+func (g *PackageGrant) denied(name string, by namedPackage) error {
 	return fmt.Errorf("policy %s, [packages] deny = %q: the package %q is not allowed", g.file, by, name)
 }
 
@@ -226,14 +237,14 @@ func (g *PackageGrant) Check(name, version string) error {
 	if err != nil {
 		return fmt.Errorf("the package %q: %w", name, err)
 	}
-	for _, d := range g.rules.deny {
+	for _, d := range g.rules.Deny {
 		if d.Name == name && d.Specifier.Allows(v) {
 			return g.denied(name+" "+text.Bound(version, 40), d)
 		}
 	}
 	if a, ok := findPackage(g.rules.bounds(), name); ok && !a.Specifier.Allows(v) {
 		key := "allow"
-		if _, listed := findPackage(g.rules.allow, name); !listed {
+		if _, listed := findPackage(g.rules.Allow.listed, name); !listed {
 			key = "ask"
 		}
 		return fmt.Errorf("policy %s, [packages] %s = %q: version %s of the package %q is not allowed", g.file, key, a, text.Bound(version, 40), name)

@@ -8,7 +8,6 @@ import (
 
 	"github.com/toolcell/toolcell/internal/requirement"
 	"github.com/toolcell/toolcell/internal/toml"
-	"github.com/toolcell/toolcell/mcpproxy/policy/rule"
 )
 
 // grantPackages returns what a script gets that names these packages, under the section [packages].
@@ -23,12 +22,9 @@ func grantPackages(t *testing.T, section string, names ...string) (*PackageGrant
 
 func packageRulesOf(t *testing.T, section string) (*packageRules, error) {
 	t.Helper()
-	keys, err := toml.Decode([]byte(section))
-	if err != nil {
-		t.Fatal(err)
-	}
-	rules, err := parsePackages(rule.At(toml.Key{"packages"}, keys))
-	return &rules, err
+	f := policyFile{Packages: defaultPackages()}
+	err := toml.Unmarshal(t.Context(), []byte("[packages]\n"+section), &f)
+	return &f.Packages, err
 }
 
 func wanted(t *testing.T, lines ...string) (all []requirement.Requirement) {

@@ -1,10 +1,13 @@
 package policy
 
 import (
+	"encoding/json/jsontext"
+	"encoding/json/v2"
 	"errors"
 	"fmt"
 	"net"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -12,167 +15,118 @@ import (
 	"github.com/toolcell/toolcell/internal/netguard"
 	"github.com/toolcell/toolcell/internal/requirement"
 	"github.com/toolcell/toolcell/internal/text"
+	"github.com/toolcell/toolcell/internal/toml"
 	"github.com/toolcell/toolcell/mcpproxy/policy/hosts"
 	"github.com/toolcell/toolcell/mcpproxy/policy/rule"
 )
 
-// parsePackages takes the section [packages].
-func parsePackages(v rule.Value) (packageRules, error) {
-	p := defaultPackages()
-	fields, err := v.Fields()
-	if err != nil {
-		return p, err
+// UnmarshalJSONFrom reads the section [packages].
+func (p *packageRules) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	type fields packageRules
+	if err := json.UnmarshalDecode(d, (*fields)(p)); err != nil {
+		return err
 	}
-	var login rule.Value
-	for _, f := range fields {
-		switch f.Name() {
-		case "allow":
-			err = p.parseAllow(f)
-		case "deny":
-			p.deny, err = parsePackageNames(f)
-		case "ask":
-			err = p.parseAsk(f)
-		case "index":
-			p.index, err = parseIndex(f)
-		case "excludeNewer":
-			var d time.Duration
-			d, err = parsePeriod(f)
-			p.excludeNewer = &d
-		case "maxBytes":
-			p.maxBytes, err = parseSize(f)
-		case "maxCount":
-			p.maxCount, err = parseCount(f)
-		case "maxTime":
-			if p.maxTime, err = parsePeriod(f); err == nil && p.maxTime <= 0 {
-				err = f.Errorf("it must be more than 0")
-			}
-		case "files":
-			p.files, err = parseFileHosts(f)
-		case "preload":
-			p.preload, err = parsePreload(f)
-		case "credential":
-			login = f
-			p.login, err = parseLogin(f)
-		default:
-			err = f.UnknownKey("allow", "deny", "ask", "index", "excludeNewer", "maxBytes", "maxCount", "maxTime", "files", "preload", "credential")
-		}
-		if err != nil {
-			return p, err
-		}
+	wrong := func(key, why string) error {
+		return &json.SemanticError{JSONPointer: d.StackPointer().AppendToken(key), Err: errors.New(why)}
 	}
-	if p.login != nil && p.index == DefaultIndex {
-		return p, login.Errorf("it is for an index of your own, which [packages] index names")
+	switch {
+	case p.MaxTime <= 0:
+		return wrong("maxTime", "it must be more than 0")
+	case p.Credential != nil && p.Index == DefaultIndex:
+		return wrong("credential", "it is for an index of your own, which [packages] index names")
 	}
-	return p, nil
+	return nil
 }
 
-// parseLogin takes { user = "…", password = "${env:NAME}" }.
-func parseLogin(v rule.Value) (*indexLogin, error) {
-	fields, err := v.Fields()
-	if err != nil {
-		return nil, err
+// UnmarshalJSONFrom takes { user = "…", password = "${env:NAME}" }.
+func (l *indexLogin) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	type fields indexLogin
+	if err := json.UnmarshalDecode(d, (*fields)(l)); err != nil {
+		return err
 	}
-	var l indexLogin
-	for _, f := range fields {
-		switch f.Name() {
-		case "user":
-			l.user, err = f.Text()
-		case "password":
-			l.password, err = f.Text()
-		default:
-			err = f.UnknownKey("user", "password")
-		}
-		if err != nil {
-			return nil, err
-		}
+	if l.User == "" || l.Password == "" {
+		return errors.New(`it needs a user and a password, as in { user = "me", password = "${env:INDEX_TOKEN}" }`)
 	}
-	if l.user == "" || l.password == "" {
-		return nil, v.Errorf(`it needs a user and a password, as in { user = "me", password = "${env:INDEX_TOKEN}" }`)
-	}
-	return &l, nil
+	return nil
 }
 
-// parseAllow takes "any", "none", or a list of packages.
-func (p *packageRules) parseAllow(v rule.Value) (err error) {
-	switch v.Any() {
-	case "any":
-		return nil
-	case "none":
-		p.allowListed = true
+// A packageList is all packages, or those that it lists, each once.
+type packageList struct {
+	any    bool
+	listed []namedPackage
+}
+
+// allowedPackages are those that code gets unasked.
+type allowedPackages struct{ packageList }
+
+// UnmarshalJSONFrom takes "any", "none", or a list of packages.
+func (l *allowedPackages) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	return l.read(d, "any", "none")
+}
+
+// askedPackages are those that the user is asked about.
+type askedPackages struct{ packageList }
+
+// UnmarshalJSONFrom takes "any" or a list of packages.
+func (l *askedPackages) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	return l.read(d, "any")
+}
+
+// read takes a list, or one of some words.
+func (l *packageList) read(d *jsontext.Decoder, words ...string) error {
+	*l = packageList{}
+	if d.PeekKind() != jsontext.KindBeginArray {
+		word, err := d.ReadValue()
+		if err != nil || !slices.Contains(words, unquoted(word)) {
+			return fmt.Errorf(`it must be %s, or a list of packages such as ["pandas", "numpy>=2"]`, text.QuoteList(words, len(words)))
+		}
+		l.any = unquoted(word) == "any"
 		return nil
 	}
-	if _, isList := v.List(); !isList {
-		return v.Errorf(`it must be "any", "none", or a list of packages such as ["pandas", "numpy>=2"]`)
+	if err := json.UnmarshalDecode(d, &l.listed); err != nil {
+		return err
 	}
-	p.allowListed = true
-	p.allow, err = parsePackageList(v)
-	return err
-}
-
-// parseAsk takes "any" or a list of packages.
-func (p *packageRules) parseAsk(v rule.Value) (err error) {
-	if v.Any() == "any" {
-		p.askAny = true
-		return nil
-	}
-	if _, isList := v.List(); !isList {
-		return v.Errorf(`it must be "any", or a list of packages such as ["pandas", "numpy>=2"]`)
-	}
-	p.ask, err = parsePackageList(v)
-	return err
-}
-
-// parsePackageList takes packages, each once.
-func parsePackageList(v rule.Value) ([]requirement.Requirement, error) {
-	all, err := parsePackageNames(v)
-	if err != nil {
-		return nil, err
-	}
-	for i, a := range all {
-		if _, twice := findPackage(all[:i], a.Name); twice {
-			return nil, v.Errorf("%q is there twice; write its versions as in \"%s>=2,<3\"", a.Name, a.Name)
+	for i, a := range l.listed {
+		if _, twice := findPackage(l.listed[:i], a.Name); twice {
+			return fmt.Errorf("%q is there twice; write its versions as in \"%s>=2,<3\"", a.Name, a.Name)
 		}
 	}
-	return all, nil
+	return nil
 }
 
-// parsePackageNames takes packages, each a name and perhaps versions.
-func parsePackageNames(v rule.Value) ([]requirement.Requirement, error) {
-	lines, err := v.Texts()
+// A namedPackage is a package by its name and perhaps versions.
+type namedPackage struct{ requirement.Requirement }
+
+// UnmarshalText reads a requirement.
+func (p *namedPackage) UnmarshalText(line []byte) (err error) {
+	p.Requirement, err = requirement.Parse(string(line))
+	if err == nil && (p.Extras != nil || p.Marker != "") {
+		err = errors.New(`here a package is a name and perhaps versions, as in "numpy>=2"`)
+	}
 	if err != nil {
-		return nil, err
+		return fmt.Errorf("%q: %w", text.Bound(string(line), 120), err)
 	}
-	all := make([]requirement.Requirement, 0, len(lines))
-	for _, line := range lines {
-		r, err := requirement.Parse(line)
-		if err == nil && (r.Extras != nil || r.Marker != "") {
-			err = fmt.Errorf(`here a package is a name and perhaps versions, as in "numpy>=2"`)
-		}
-		if err != nil {
-			return nil, v.Errorf("%q: %v", text.Bound(line, 120), err)
-		}
-		all = append(all, r)
-	}
-	return all, nil
+	return nil
 }
 
-// parseIndex takes the address of a simple index (PEP 503). Only this host itself may
-// be spoken to without TLS: an index says which hashes its files have.
-func parseIndex(v rule.Value) (string, error) {
-	s, err := v.Text()
-	if err != nil {
-		return "", err
-	}
+// An indexURL is the address of a simple index (PEP 503).
+type indexURL string
+
+// UnmarshalText takes an address. Only this host itself may be spoken to without TLS: an index says
+// which hashes its files have.
+func (i *indexURL) UnmarshalText(address []byte) error {
+	s := string(address)
 	u, err := url.Parse(s)
 	switch {
 	case err != nil || u.Host == "" || u.Hostname() == "" || u.RawQuery != "" || u.Fragment != "" || u.Opaque != "":
-		return "", v.Errorf("%q is not an address such as %s", text.Bound(s, 120), DefaultIndex)
+		return fmt.Errorf("%q is not an address such as %s", text.Bound(s, 120), DefaultIndex)
 	case u.User != nil:
-		return "", v.Errorf(`a name or password in the address would get into the sandbox that resolves; write them as credential = { user = "me", password = "${env:INDEX_TOKEN}" }`)
+		return errors.New(`a name or password in the address would get into the sandbox that resolves; write them as credential = { user = "me", password = "${env:INDEX_TOKEN}" }`)
 	case !netguard.IsSafe(u):
-		return "", v.Errorf("the address must begin with https://; only this host itself may have http://")
+		return errors.New("the address must begin with https://; only this host itself may have http://")
 	}
-	return strings.TrimRight(s, "/"), nil
+	*i = indexURL(strings.TrimRight(s, "/"))
+	return nil
 }
 
 // periods are the units beside those of Go.
@@ -181,94 +135,116 @@ var periods = []struct {
 	d    time.Duration
 }{{"days", 24 * time.Hour}, {"day", 24 * time.Hour}, {"d", 24 * time.Hour}, {"weeks", 7 * 24 * time.Hour}, {"week", 7 * 24 * time.Hour}, {"w", 7 * 24 * time.Hour}}
 
-// parsePeriod takes a time such as "3 days", "36h" or "90s", or 0.
-func parsePeriod(v rule.Value) (time.Duration, error) {
-	if v.Any() == int64(0) {
-		return 0, nil
+// A period is a time such as "3 days", "36h" or "90s".
+type period time.Duration
+
+const maxPeriod = 10 * 365 * 24 * time.Hour
+
+// UnmarshalJSONFrom takes a time, or the number 0.
+func (p *period) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	v, err := d.ReadValue()
+	if err != nil || string(v) == "0" {
+		*p = 0
+		return err
 	}
-	s, ok := v.Any().(string)
-	if !ok {
-		return 0, v.WrongType(`a time such as "3 days" or "90s"`)
+	if v.Kind() != jsontext.KindString {
+		return toml.KindError(`a time such as "3 days" or "90s"`)
 	}
-	const most = 10 * 365 * 24 * time.Hour
+	s, ok := unquoted(v), false
+	if *p, ok = parsePeriod(s); !ok {
+		return fmt.Errorf(`%q is not a time such as "3 days" or "90s"`, text.Bound(s, 40))
+	}
+	return nil
+}
+
+func parsePeriod(s string) (p period, ok bool) {
 	for _, p := range periods {
 		number, ok := strings.CutSuffix(s, p.unit)
 		if !ok {
 			continue
 		}
 		if n, err := strconv.ParseUint(strings.TrimSpace(number), 10, 16); err == nil {
-			return min(time.Duration(n)*p.d, most), nil
+			return period(min(time.Duration(n)*p.d, maxPeriod)), true
 		}
 	}
 	d, err := time.ParseDuration(s)
-	if err != nil || d < 0 || d > most {
-		return 0, v.Errorf(`%q is not a time such as "3 days" or "90s"`, text.Bound(s, 40))
-	}
-	return d, nil
+	return period(d), err == nil && d >= 0 && d <= maxPeriod
 }
 
-// parseSize takes a number of bytes, or one with K, M or G.
-func parseSize(v rule.Value) (int64, error) {
-	n, ok := v.Any().(int64)
-	if s, isText := v.Any().(string); isText {
-		digits := strings.TrimRight(strings.ToUpper(s), "BKMG")
-		factor, known := map[string]int64{"": 1, "K": 1e3, "M": 1e6, "G": 1e9}[strings.TrimSuffix(strings.ToUpper(s)[len(digits):], "B")]
-		parsed, err := strconv.ParseInt(strings.TrimSpace(digits), 10, 32)
-		n, ok = parsed*factor, known && err == nil
-	}
-	if !ok || n < 1 {
-		return 0, v.Errorf(`it must be a number of bytes, such as "500M"`)
-	}
-	return n, nil
+// unquoted is a string of JSON without its quotes.
+func unquoted(v jsontext.Value) string {
+	s, _ := jsontext.AppendUnquote(nil, v)
+	return string(s)
 }
 
-// parseCount takes a number of packages.
-func parseCount(v rule.Value) (int, error) {
-	n, ok := v.Any().(int64)
-	if !ok || n < 1 || n > 1_000_000 {
-		return 0, v.Errorf("it must be a number of packages from 1 to 1000000, such as 200")
-	}
-	return int(n), nil
-}
+// A byteCount is a number of bytes.
+type byteCount int64
 
-// parseFileHosts takes hosts, each HOST or HOST:PORT.
-func parseFileHosts(v rule.Value) ([]string, error) {
-	texts, err := v.Texts()
+// UnmarshalJSONFrom takes a number, or a string of one with K, M or G.
+func (c *byteCount) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	v, err := d.ReadValue()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	all := make([]string, 0, len(texts))
-	for _, s := range texts {
-		host, port, err := hosts.SplitPort(s)
-		if strings.Contains(s, "://") {
-			err = errors.New("write the host alone, as in files.example.com")
-		}
-		if err == nil && strings.HasPrefix(host, "*") {
-			err = fmt.Errorf("a * is not supported here")
-		}
-		if err != nil {
-			return nil, v.Errorf("%q: %v", text.Bound(s, 120), err)
-		}
-		if port == 0 {
-			all = append(all, host)
-		} else {
-			all = append(all, net.JoinHostPort(host, strconv.Itoa(int(port))))
-		}
+	number, factor, bits := string(v), int64(1), 64
+	if v.Kind() == jsontext.KindString {
+		s := strings.ToUpper(unquoted(v))
+		digits := strings.TrimRight(s, "BKMG")
+		number, bits = strings.TrimSpace(digits), 32
+		factor = map[string]int64{"": 1, "K": 1e3, "M": 1e6, "G": 1e9}[strings.TrimSuffix(s[len(digits):], "B")]
 	}
-	return all, nil
+	n, err := strconv.ParseInt(number, 10, bits)
+	if *c = byteCount(n * factor); err != nil || *c < 1 {
+		return errors.New(`it must be a number of bytes, such as "500M"`)
+	}
+	return nil
 }
 
-func parsePreload(v rule.Value) ([]string, error) {
-	modules, err := v.Texts()
-	if err != nil {
-		return nil, err
+// A packageCount is a number of packages.
+type packageCount int
+
+// UnmarshalJSONFrom takes a whole number.
+func (c *packageCount) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	var n int
+	if err := json.UnmarshalDecode(d, &n); err != nil || n < 1 || n > maxCount {
+		return fmt.Errorf("it must be a number of packages from 1 to %d, such as 200", maxCount)
 	}
-	for _, m := range modules {
-		for part := range strings.SplitSeq(m, ".") {
-			if !rule.IsVariable(part) {
-				return nil, v.Errorf("%q is not the name of a module", text.Bound(m, 80))
-			}
+	*c = packageCount(n)
+	return nil
+}
+
+// A fileHost is a host, HOST or HOST:PORT.
+type fileHost string
+
+// UnmarshalText takes a host.
+func (h *fileHost) UnmarshalText(written []byte) error {
+	s := string(written)
+	host, port, err := hosts.SplitPort(s)
+	if strings.Contains(s, "://") {
+		err = errors.New("write the host alone, as in files.example.com")
+	}
+	if err == nil && strings.HasPrefix(host, "*") {
+		err = errors.New("a * is not supported here")
+	}
+	if err != nil {
+		return fmt.Errorf("%q: %w", text.Bound(s, 120), err)
+	}
+	if *h = fileHost(host); port != 0 {
+		*h = fileHost(net.JoinHostPort(host, strconv.Itoa(int(port))))
+	}
+	return nil
+}
+
+// A moduleName is that of a module of Python, with dots.
+type moduleName string
+
+// UnmarshalText takes a name.
+func (m *moduleName) UnmarshalText(name []byte) error {
+	for part := range strings.SplitSeq(string(name), ".") {
+		if !rule.IsVariable(part) {
+			return fmt.Errorf("%q is not the name of a module", text.Bound(string(name), 80))
 		}
 	}
-	return modules, nil
+	*m = moduleName(name)
+	return nil
 }

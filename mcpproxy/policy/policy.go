@@ -102,7 +102,7 @@ func (p *Policy) Contents() *Contents {
 	c := &Contents{Sections: len(p.rules.sections), NetworkRules: p.rules.network.Count()}
 	for _, sec := range p.rules.sections {
 		for _, ts := range sec.tools {
-			if len(ts.when) > 0 {
+			if len(ts.When) > 0 {
 				c.When = append(c.When, ts.whenName())
 			}
 		}

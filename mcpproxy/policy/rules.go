@@ -19,43 +19,46 @@ type rules struct {
 	network  hosts.Rules
 	packages packageRules
 
-	approvals string // one of those below, or "", which is the first
+	approvals approvals
 }
 
-// What happens to approvals in a terminal that are not clearly a person's.
-const (
-	approvalsTell   = "tell"
-	approvalsStrict = "strict"
-)
-
-// A section says what may be called of the servers that a glob matches.
+// A section says what may be called of the servers that a glob matches. Of a key that it does not
+// have, the value is the zero one.
 type section struct {
+	Allow    toml.Strings[rule.Glob] `json:"allow"`
+	Deny     toml.Strings[rule.Glob] `json:"deny"`
+	Ask      askRule                 `json:"ask"`
+	ReadOnly *bool                   `json:"readOnly"`
+	limits
+	Unasked      unasked                            `json:"unasked"`
+	UnaskedAllow toml.Strings[rule.Glob]            `json:"unaskedAllow"`
+	Private      *bool                              `json:"private"`
+	Open         *bool                              `json:"open"`
+	Pins         PinMode                            `json:"pins"`
+	WrittenTools toml.Table[rule.Glob, toolSection] `json:"tools"`
+
 	name    string // as the file has it, such as [servers.github]
 	key     toml.Key
 	servers rule.Glob
-	ownKeys bool // beside tools
+	ownKeys bool          // beside tools
+	tools   []toolSection // what says more about its tools first
+}
 
-	allow, deny []rule.Glob // allow is nil where the section does not have it
-	readOnly    *bool
-	ask         askRule
-	limits      limits
-	private     *bool
-	open        *bool
-	pins        PinMode // "" where the section does not have it
-	unasked     string  // "allow", "deny", or "" where the section does not have it
-
-	unaskedAllow []rule.Glob   // nil where the section does not have it
-	tools        []toolSection // what says more about its tools first
+// limits are the most calls; 0 is no limit.
+type limits struct {
+	PerRun    callCount `json:"callsPerRun"`
+	PerMinute callCount `json:"callsPerMinute"`
 }
 
 // A toolSection limits the tools that a glob matches, each of them by itself, and says
 // at which arguments the user is asked.
 type toolSection struct {
-	name   string
-	key    toml.Key
-	tools  rule.Glob
-	limits limits
-	when   []condition.Condition
+	limits
+	When condition.Conditions `json:"when"`
+
+	name  string
+	key   toml.Key
+	tools rule.Glob
 }
 
 func (ts toolSection) about(t Tool) bool {
@@ -70,9 +73,6 @@ func (t Tool) isMeantBy(g rule.Glob) bool {
 	}
 	return g.Is(t.Name) || g.Is(t.Alias) || !slices.ContainsFunc(t.Twins, g.Is)
 }
-
-// limits are the most calls; 0 is no limit.
-type limits struct{ perRun, perMinute int }
 
 // about reports whether a section is about a server, by its name or alias.
 func (sec *section) about(s Server) bool {
@@ -89,10 +89,10 @@ func (sec *section) written() (names []string) {
 		names = append(names, sec.name)
 	}
 	for _, ts := range sec.tools {
-		if ts.limits != (limits{}) || len(ts.when) == 0 {
+		if ts.limits != (limits{}) || len(ts.When) == 0 {
 			names = append(names, ts.name)
 		}
-		if len(ts.when) > 0 {
+		if len(ts.When) > 0 {
 			names = append(names, ts.whenName())
 		}
 	}
@@ -116,15 +116,15 @@ func (r *rules) sectionsFor(s Server) []*section {
 func (r *rules) serverDenied(s Server) error {
 	sections := r.sectionsFor(s)
 	for _, sec := range sections {
-		for _, g := range sec.deny {
+		for _, g := range sec.Deny {
 			if g.IsEverything() {
 				return r.refuse(sec.name, fmt.Sprintf("deny = %q", g.String()), "using server %q is not allowed", s.Name)
 			}
 		}
 	}
 	for _, sec := range sections {
-		if sec.allow != nil {
-			if len(sec.allow) == 0 {
+		if sec.Allow != nil {
+			if len(sec.Allow) == 0 {
 				return r.refuse(sec.name, "allow = []", "using server %q is not allowed", s.Name)
 			}
 			break
@@ -138,24 +138,24 @@ func (r *rules) serverDenied(s Server) error {
 func (r *rules) check(s Server, t Tool) error {
 	sections := r.sectionsFor(s)
 	for _, sec := range sections {
-		if g, ok := firstMatch(sec.deny, t); ok {
+		if g, ok := firstMatch(sec.Deny, t); ok {
 			return r.refuse(sec.name, fmt.Sprintf("deny = %q", g.String()), "calling %q of server %q is not allowed", t.Name, s.Name)
 		}
 	}
 	for _, sec := range sections {
-		if sec.allow == nil {
+		if sec.Allow == nil {
 			continue
 		}
-		if _, ok := firstMatch(sec.allow, t); !ok {
-			return r.refuse(sec.name, "allow", "calling %q of server %q is not allowed: it is none of %s", t.Name, s.Name, listed(sec.allow))
+		if _, ok := firstMatch(sec.Allow, t); !ok {
+			return r.refuse(sec.name, "allow", "calling %q of server %q is not allowed: it is none of %s", t.Name, s.Name, listed(sec.Allow))
 		}
 		break
 	}
 	for _, sec := range sections {
-		if sec.readOnly == nil {
+		if sec.ReadOnly == nil {
 			continue
 		}
-		if *sec.readOnly && !t.ReadOnly {
+		if *sec.ReadOnly && !t.ReadOnly {
 			return r.refuse(sec.name, "readOnly = true", "calling %q of server %q is not allowed: %s", t.Name, s.Name, cmp.Or(t.Unaccepted, "the server does not say that it only reads"))
 		}
 		break

@@ -57,7 +57,7 @@ func (r *Run) UnmatchedTools(s KnownTools) []UnmatchedTool {
 // NamesTools reports whether a section about one server names tools.
 func (r *Run) NamesTools() bool {
 	return r != nil && r.rules != nil && slices.ContainsFunc(r.rules.sections, func(sec *section) bool {
-		return sec.servers.IsName() && len(sec.deny)+len(sec.allow)+len(sec.ask.tools)+len(sec.unaskedAllow)+len(sec.tools) > 0
+		return sec.servers.IsName() && len(sec.Deny)+len(sec.Allow)+len(sec.Ask.tools)+len(sec.UnaskedAllow)+len(sec.tools) > 0
 	})
 }
 
@@ -94,7 +94,7 @@ func (r *rules) unmatchedTools(servers []KnownTools, of func(*section) bool) (al
 		for _, k := range []struct {
 			key   string
 			globs []rule.Glob
-		}{{"deny", sec.deny}, {"allow", sec.allow}, {"ask", sec.ask.tools}, {"unaskedAllow", sec.unaskedAllow}} {
+		}{{"deny", sec.Deny}, {"allow", sec.Allow}, {"ask", sec.Ask.tools}, {"unaskedAllow", sec.UnaskedAllow}} {
 			for _, g := range k.globs {
 				add(sec.name, fmt.Sprintf("%s = %q", k.key, g.String()), g)
 			}

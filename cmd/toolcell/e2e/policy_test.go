@@ -47,7 +47,7 @@ func TestPolicyIsAskedAndReadAgain(t *testing.T) {
 	for _, tt := range []struct{ policy, want string }{
 		{"[servers.github]\ndeny = 'create_*'", `policy.toml, [servers.github] deny = "create_*": calling "create_issue" of server "github" is not allowed`},
 		{"[default]\nreadOnly = true", `policy.toml, [default] readOnly = true: calling "create_issue" of server "github" is not allowed`},
-		{"[default]\nreadonly = true", `policy.toml, [default] readonly: there is no such key`},
+		{"[default]\nreadonly = true", `policy.toml:2:1: [default] readonly: there is no such key`},
 		{"[servers.github.tools.create_issue]\ncallsPerMinute = 1", "t"},
 		{"[servers.github.tools.create_issue]\ncallsPerMinute = 1 # still", `callsPerMinute = 1: "create_issue" of server "github" was called once within the last minute`},
 		{"[servers.jira]\ndeny = '*'", "t"},
@@ -93,7 +93,7 @@ func TestPolicyOnTheCommandLine(t *testing.T) {
 		"exec, no file": {[]string{"exec", "--policy", file + "x", "--server", "github", "-c", call}, "setting --policy (MCP_BRIDGE_POLICY): " + file + "x does not exist", exitUsage},
 		"servers call":  {[]string{"servers", "call", "--policy", file, "github", "create_issue", `{"title": "t"}`}, `[servers.github] allow = []`, exitFail},
 		"a slip":        {[]string{"servers", "list", "--policy", slip}, slip + ", [servers.gihub] matches none of these servers", exitOK},
-		"an error":      {[]string{"servers", "list", "--policy", wrong}, "nothing may be called until the policy is fixed: policy " + wrong + ", server: there is no such key", exitOK},
+		"an error":      {[]string{"servers", "list", "--policy", wrong}, "nothing may be called until the policy is fixed: policy " + wrong + ":1:2: server: there is no such key", exitOK},
 		"other server":  {[]string{"servers", "call", "--policy", file, "odd", "pid"}, "", exitOK},
 	} {
 		if _, errs, code := h.run(t, e, tt.args...); code != tt.code || !strings.Contains(errs, tt.want) {
@@ -135,7 +135,7 @@ func TestDoctorReadsThePolicy(t *testing.T) {
 		t.Errorf("with a good file: %+v", checks["RC-POLICY"])
 	}
 	write("[servers.a]\ndeny = 1")
-	if checks, _ := examined(t, h.command(t, e, "doctor", "--json")); checks["RC-POLICY"].Status != doctor.CheckDegraded || !strings.Contains(checks["RC-POLICY"].Text, "policy.toml, [servers.a] deny: it must be a string or a list of strings, not a number") {
+	if checks, _ := examined(t, h.command(t, e, "doctor", "--json")); checks["RC-POLICY"].Status != doctor.CheckDegraded || !strings.Contains(checks["RC-POLICY"].Text, "policy.toml:2:1: [servers.a] deny: it must be a string or a list of strings, not a number") {
 		t.Errorf("with a broken file: %+v", checks["RC-POLICY"])
 	}
 }

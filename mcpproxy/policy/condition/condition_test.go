@@ -3,22 +3,22 @@ package condition
 import (
 	"context"
 	"encoding/json"
+	json2 "encoding/json/v2"
 	"strings"
 	"testing"
 
 	"github.com/toolcell/toolcell/internal/rawjson"
 	"github.com/toolcell/toolcell/internal/toml"
-	"github.com/toolcell/toolcell/mcpproxy/policy/rule"
 )
 
 // parseText takes the value of the key "when" in a text.
 func parseText(t *testing.T, text string) ([]Condition, error) {
 	t.Helper()
-	top, err := toml.Decode([]byte(text))
-	if err != nil {
-		t.Fatal(err)
+	var tool struct {
+		When Conditions `json:"when"`
 	}
-	return Parse(rule.At(toml.Key{"tools", "pay", "when"}, top["when"]))
+	err := toml.Unmarshal(t.Context(), []byte(text), &tool)
+	return tool.When, err
 }
 
 // askedWhen returns why a call with these arguments is asked about, "" if it is not,
@@ -261,32 +261,31 @@ func TestConditionsSayWhyTheyAsk(t *testing.T) {
 }
 
 func TestConditionThatIsWrongSaysWhere(t *testing.T) {
-	const at = "[tools.pay.when] "
 	for text, want := range map[string]string{
-		"op = '=='\nvalue = 1":                             `[tools.pay] when: a condition needs path, op and value`,
+		"op = '=='\nvalue = 1":                             `line 1, column 3: when: a condition needs path, op and value`,
 		"path = 'a'\nvalue = 1":                            `a condition needs path, op and value`,
 		"path = 'a'\nop = '=='":                            `a condition needs path, op and value`,
-		"path = 'a'\nop = '='\nvalue = 1":                  at + `op: "=" is none of "==", "!=", "<", "<=", ">", ">=", "glob", "outside"`,
-		"path = 'a'\nop = 1\nvalue = 1":                    at + `op: it must be a string, not a number`,
-		"path = ''\nop = '=='\nvalue = 1":                  at + `path: "" does not lead to an argument`,
-		"path = 'a..b'\nop = '=='\nvalue = 1":              at + `path: "a..b" does not lead to an argument`,
-		"path = []\nop = '=='\nvalue = 1":                  at + `path: "" does not lead to an argument`,
-		"path = 7\nop = '=='\nvalue = 1":                   at + `path: it must be a string or a list of strings, not a number`,
-		"path = 'a'\nop = '>'\nvalue = '1'":                at + `value: it must be a number for the op ">", not a string`,
-		"path = 'a'\nop = '>='\nvalue = true":              at + `value: it must be a number for the op ">=", not true`,
-		"path = 'a'\nop = '<'\nvalue = [1]":                at + `value: it must be one value for the op "<", not a list`,
-		"path = 'a'\nop = '=='\nvalue = []":                at + `value: it is an empty list`,
-		"path = 'a'\nop = '=='\nvalue = [[1]]":             at + `value: it must be a string, a number, true or false, not a list`,
-		"path = 'a'\nop = '=='\nvalue = nan":               at + `value: NaN cannot be compared`,
-		"path = 'a'\nop = '<'\nvalue = inf":                at + `value: +Inf cannot be compared`,
-		"path = 'a'\nop = '<'\nvalue = 1e305":              at + `value: 1e+305 cannot be compared`,
-		"path = 'a'\nop = '=='\nvalue = 2026-01-01":        at + `value: it must be a string, a number, true or false, not a date`,
-		"path = 'a'\nop = 'glob'\nvalue = '[a]'":           at + `value: the glob "[a]" is not understood`,
-		"path = 'a'\nop = 'glob'\nvalue = 1":               at + `value: it must be a string for the op "glob", not a number`,
-		"path = 'a'\nop = 'outside'\nvalue = 'project'":    at + `value: "project" is not the full path of a folder`,
-		"path = 'a'\nop = 'outside'\nvalue = '/a/../b'":    at + `value: "/a/../b" is not the full path of a folder`,
-		"path = 'a'\nop = 'outside'\nvalue = ['/a', '~/']": at + `value: "~/" is not the full path of a folder`,
-		"path = 'a'\nop = '=='\nvale = 1":                  at + `vale: there is no such key; the keys are path, op, value`,
+		"path = 'a'\nop = '='\nvalue = 1":                  `line 3, column 1: [when] op: "=" is none of "==", "!=", "<", "<=", ">", ">=", "glob", "outside"`,
+		"path = 'a'\nop = 1\nvalue = 1":                    `line 3, column 1: [when] op: it must be a string, not a number`,
+		"path = ''\nop = '=='\nvalue = 1":                  `line 2, column 1: [when] path: "" does not lead to an argument`,
+		"path = 'a..b'\nop = '=='\nvalue = 1":              `line 2, column 1: [when] path: "a..b" does not lead to an argument`,
+		"path = []\nop = '=='\nvalue = 1":                  `line 2, column 1: [when] path: "" does not lead to an argument`,
+		"path = 7\nop = '=='\nvalue = 1":                   `line 2, column 1: [when] path: it must be a string or a list of strings, not a number`,
+		"path = 'a'\nop = '>'\nvalue = '1'":                `line 4, column 1: [when] value: it must be a number for the op ">", not a string`,
+		"path = 'a'\nop = '>='\nvalue = true":              `line 4, column 1: [when] value: it must be a number for the op ">=", not true`,
+		"path = 'a'\nop = '<'\nvalue = [1]":                `line 4, column 1: [when] value: it must be one value for the op "<", not a list`,
+		"path = 'a'\nop = '=='\nvalue = []":                `line 4, column 1: [when] value: it is an empty list`,
+		"path = 'a'\nop = '=='\nvalue = [[1]]":             `line 4, column 1: [when] value: it must be a string, a number, true or false, not a list`,
+		"path = 'a'\nop = '=='\nvalue = nan":               `line 4, column 1: [when] value: it must be a string, a number, true or false, not inf or nan`,
+		"path = 'a'\nop = '<'\nvalue = inf":                `line 4, column 1: [when] value: it must be a string, a number, true or false, not inf or nan`,
+		"path = 'a'\nop = '<'\nvalue = 1e305":              `line 4, column 1: [when] value: 1e+305 cannot be compared`,
+		"path = 'a'\nop = '=='\nvalue = 2026-01-01":        `line 4, column 1: [when] value: it must be a string, a number, true or false, not a date`,
+		"path = 'a'\nop = 'glob'\nvalue = '[a]'":           `line 4, column 1: [when] value: the glob "[a]" is not understood`,
+		"path = 'a'\nop = 'glob'\nvalue = 1":               `line 4, column 1: [when] value: it must be a string for the op "glob", not a number`,
+		"path = 'a'\nop = 'outside'\nvalue = 'project'":    `line 4, column 1: [when] value: "project" is not the full path of a folder`,
+		"path = 'a'\nop = 'outside'\nvalue = '/a/../b'":    `line 4, column 1: [when] value: "/a/../b" is not the full path of a folder`,
+		"path = 'a'\nop = 'outside'\nvalue = ['/a', '~/']": `line 4, column 1: [when] value: "~/" is not the full path of a folder`,
+		"path = 'a'\nop = '=='\nvale = 1":                  `line 4, column 1: [when] vale: there is no such key; the keys are path, op, value`,
 	} {
 		_, err := parseText(t, "[[when]]\n"+text)
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -294,10 +293,10 @@ func TestConditionThatIsWrongSaysWhere(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"when = 'amount > 100'": `[tools.pay] when: write it as [[tools.pay.when]], once for each condition`,
-		"[when]\npath = 'a'":    `write it as [[tools.pay.when]]`,
-		"when = [1]":            `write it as [[tools.pay.when]]`,
-		strings.Repeat("[[when]]\npath='a'\nop='=='\nvalue=1\n", 101): `[tools.pay] when: it is there 101 times; the most is 100`,
+		"when = 'amount > 100'": `line 1, column 1: when: write it as [[when]], once for each`,
+		"[when]\npath = 'a'":    `line 1, column 2: when: write it as [[when]]`,
+		"when = [1]":            `line 1, column 9: when: it must be a table, not a number`,
+		strings.Repeat("[[when]]\npath='a'\nop='=='\nvalue=1\n", 101): `line 1, column 3: when: it is there 101 times; the most is 100`,
 	} {
 		if _, err := parseText(t, text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.60q: %v\nwant %s", text, err, want)
@@ -322,8 +321,9 @@ func FuzzWhen(f *testing.F) {
 			return
 		}
 		ask := func(op string, value any) answer {
-			w, err := parseCondition(rule.At(nil, map[string]any{"path": path, "op": op, "value": value}))
-			if err != nil {
+			var w Condition
+			written, err := json2.Marshal(map[string]any{"path": path, "op": op, "value": value})
+			if err != nil || json2.Unmarshal(written, &w) != nil {
 				t.Skip()
 			}
 			a := w.check(t.Context(), arguments)

@@ -1,14 +1,17 @@
 package condition
 
 import (
+	"encoding/json/jsontext"
+	"encoding/json/v2"
+	"errors"
 	"fmt"
-	"math"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/toolcell/toolcell/internal/text"
+	"github.com/toolcell/toolcell/internal/toml"
 	"github.com/toolcell/toolcell/mcpproxy/policy/rule"
 )
 
@@ -17,125 +20,127 @@ const (
 	maxPath       = 32  // steps
 )
 
-// Parse takes the conditions of one tool.
-func Parse(v rule.Value) ([]Condition, error) {
-	list, ok := v.Tables()
-	if !ok {
-		return nil, v.Errorf("write it as [[%s]], once for each condition", v.Key())
+// Conditions are those of one tool, any of which asks.
+type Conditions []Condition
+
+// UnmarshalJSONFrom reads all [[when]] of a tool.
+func (all *Conditions) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	if err := json.UnmarshalDecode(d, (*[]Condition)(all)); err != nil {
+		return err
 	}
-	if len(list) > maxConditions {
-		return nil, v.Errorf("it is there %d times; the most is %d", len(list), maxConditions)
+	if len(*all) > maxConditions {
+		return fmt.Errorf("it is there %d times; the most is %d", len(*all), maxConditions)
 	}
-	all := make([]Condition, 0, len(list))
-	for _, each := range list {
-		w, err := parseCondition(each)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, w)
-	}
-	return all, nil
+	return nil
 }
 
-func parseCondition(v rule.Value) (w Condition, err error) {
-	fields, err := v.Fields()
-	if err != nil {
-		return w, err
+// UnmarshalJSONFrom reads one [[when]].
+func (w *Condition) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	var s struct {
+		Path  argumentPath   `json:"path"`
+		Op    operator       `json:"op"`
+		Value jsontext.Value `json:"value"`
 	}
-	var value *rule.Value
-	for _, f := range fields {
-		switch f.Name() {
-		case "path":
-			w.path, err = parsePath(f)
-		case "op":
-			w.op, err = rule.Choice(f, "==", "!=", "<", "<=", ">", ">=", "glob", "outside")
-		case "value":
-			value = &f
-		default:
-			err = f.UnknownKey("path", "op", "value")
-		}
-		if err != nil {
-			return w, err
-		}
+	if err := json.UnmarshalDecode(d, &s); err != nil {
+		return err
 	}
-	if w.path == nil || w.op == "" || value == nil {
-		return w, v.Errorf("a condition needs path, op and value")
+	if s.Path == nil || s.Op == "" || s.Value == nil {
+		return errors.New("a condition needs path, op and value")
 	}
-	return w, w.parseValues(*value)
+	w.path, w.op = s.Path, string(s.Op)
+	if err := w.readValues(s.Value); err != nil {
+		return &json.SemanticError{JSONPointer: d.StackPointer() + "/value", Err: err}
+	}
+	return nil
 }
 
-// parsePath takes the steps to an argument, with dots between them, or as a list of
-// names that have dots.
-func parsePath(v rule.Value) ([]string, error) {
-	steps, err := v.Texts()
-	if err != nil {
-		return nil, err
+// An argumentPath has the steps to an argument.
+type argumentPath []string
+
+// UnmarshalJSONFrom takes the steps with dots between them, or as a list of names that have dots.
+func (p *argumentPath) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	isList := d.PeekKind() == jsontext.KindBeginArray
+	var steps toml.Strings[string]
+	if err := json.UnmarshalDecode(d, &steps); err != nil {
+		return err
 	}
-	if _, isList := v.List(); !isList {
+	if !isList {
 		steps = strings.Split(steps[0], ".")
 	}
 	if len(steps) == 0 || len(steps) > maxPath || slices.Contains(steps, "") {
-		return nil, v.Errorf(`%q does not lead to an argument; write it as "amount", "items.0.price", or "items.*.price" for every item`, text.Bound(strings.Join(steps, "."), 80))
+		return fmt.Errorf(`%q does not lead to an argument; write it as "amount", "items.0.price", or "items.*.price" for every item`, text.Bound(strings.Join(steps, "."), 80))
 	}
-	return steps, nil
+	*p = argumentPath(steps)
+	return nil
 }
 
-func (w *Condition) parseValues(v rule.Value) error {
-	list, isList := v.List()
-	if isList && strings.ContainsAny(w.op, "<>") {
-		return v.Errorf("it must be one value for the op %q, not a list", w.op)
+type operator string
+
+// UnmarshalText takes an op.
+func (op *operator) UnmarshalText(word []byte) (err error) {
+	*op, err = rule.Choice[operator](word, "==", "!=", "<", "<=", ">", ">=", "glob", "outside")
+	return err
+}
+
+// readValues reads one value or a list of them.
+func (w *Condition) readValues(value jsontext.Value) error {
+	list, isList := []jsontext.Value{value}, value.Kind() == jsontext.KindBeginArray
+	if isList {
+		if err := json.Unmarshal(value, &list); err != nil {
+			return err
+		}
 	}
-	if len(list) == 0 {
-		return v.Errorf("it is an empty list")
+	switch {
+	case isList && strings.ContainsAny(w.op, "<>"):
+		return toml.KindError(fmt.Sprintf("one value for the op %q", w.op))
+	case len(list) == 0:
+		return errors.New("it is an empty list")
 	}
-	texts := make([]string, len(list))
-	for i, each := range list {
-		o, err := w.parseOperand(each)
+	said := make([]string, len(list))
+	for i, v := range list {
+		o, err := w.readOperand(v)
 		if err != nil {
 			return err
 		}
 		w.values = append(w.values, o)
-		if texts[i] = fmt.Sprint(each.Any()); o.kind == aString {
-			texts[i] = strconv.Quote(o.text)
+		if said[i] = string(v); o.kind == aString {
+			said[i] = strconv.Quote(o.text)
 		}
 	}
-	said := strings.Join(texts, ", ")
+	all := strings.Join(said, ", ")
 	if isList {
-		said = "[" + said + "]"
+		all = "[" + all + "]"
 	}
-	w.text = text.Printable(fmt.Sprintf("%s %s %s", strings.Join(w.path, "."), w.op, said), 300)
+	w.text = text.Printable(fmt.Sprintf("%s %s %s", strings.Join(w.path, "."), w.op, all), 300)
 	return nil
 }
 
-// parseOperand takes one value, which the op must be able to compare.
-func (w *Condition) parseOperand(value rule.Value) (o operand, err error) {
-	switch v := value.Any().(type) {
-	case string:
-		o = operand{kind: aString, text: v}
-	case bool:
-		o = operand{kind: aBoolean, truth: v}
-	case int64:
-		o.kind = aNumber
-		o.number, _ = parseDecimal(strconv.FormatInt(v, 10))
-	case float64:
-		o.kind = aNumber
+// readOperand reads one value, which the op must be able to compare.
+func (w *Condition) readOperand(v jsontext.Value) (o operand, err error) {
+	switch o.kind = kindOf(v); o.kind {
+	case aString:
+		err = json.Unmarshal(v, &o.text)
+	case aBoolean:
+		o.truth = string(v) == "true"
+	case aNumber:
 		var ok bool
-		if o.number, ok = parseDecimal(strconv.FormatFloat(v, 'g', -1, 64)); !ok || math.IsNaN(v) || math.IsInf(v, 0) {
-			return o, value.Errorf("%v cannot be compared", v)
+		if o.number, ok = parseDecimal(string(v)); !ok {
+			return o, fmt.Errorf("%s cannot be compared", v)
 		}
 	default:
-		return o, value.WrongType("a string, a number, true or false")
+		return o, toml.KindError("a string, a number, true or false")
 	}
 	switch {
+	case err != nil:
 	case strings.ContainsAny(w.op, "<>") && o.kind != aNumber:
-		return o, value.WrongType(fmt.Sprintf("a number for the op %q", w.op))
+		return o, toml.KindError(fmt.Sprintf("a number for the op %q", w.op))
 	case w.op == "glob" && o.kind != aString, w.op == "outside" && o.kind != aString:
-		return o, value.WrongType(fmt.Sprintf("a string for the op %q", w.op))
+		return o, toml.KindError(fmt.Sprintf("a string for the op %q", w.op))
 	case w.op == "glob":
-		_, err = value.Glob()
+		_, err = rule.ParseGlob(o.text)
 	case w.op == "outside":
 		if !strings.HasPrefix(o.text, "/") || slices.Contains(strings.Split(o.text, "/"), "..") {
-			return o, value.Errorf("%q is not the full path of a folder, such as /home/me/project", text.Bound(o.text, 120))
+			return o, fmt.Errorf("%q is not the full path of a folder, such as /home/me/project", text.Bound(o.text, 120))
 		}
 		o.text = path.Clean(o.text)
 	}

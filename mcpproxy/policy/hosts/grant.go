@@ -90,17 +90,17 @@ func (g *Grant) askAbout(host string, ports []uint16) {
 func (g *Grant) fillCredentials(lookup func(string) (string, bool)) error {
 	for _, t := range g.targets {
 		for _, c := range g.rules.credentials {
-			if !c.host.matches(t.Host) || g.hasCredential(t.Host, c.header) {
+			if !c.Host.matches(t.Host) || g.hasCredential(t.Host, string(c.Header)) {
 				continue
 			}
-			value, secrets, err := rule.Expand(c.value, lookup)
+			value, secrets, err := rule.Expand(c.Value, lookup)
 			if err != nil {
 				return fmt.Errorf("the credential of %q: %w", t.Host, err)
 			}
 			for i, s := range secrets { // spaces around a value do not reach the host (RFC 9110, 5.5), nor come back from it
 				secrets[i] = cmp.Or(strings.Trim(s, " "), s)
 			}
-			g.secrets = append(g.secrets, Credential{Host: t.Host, Header: c.header, Value: value, Secrets: secrets, Env: c.env})
+			g.secrets = append(g.secrets, Credential{Host: t.Host, Header: string(c.Header), Value: value, Secrets: secrets, Env: string(c.Env)})
 		}
 	}
 	return nil

@@ -21,6 +21,12 @@ func (p hostPattern) matches(host string) bool {
 	return host == string(p)
 }
 
+// UnmarshalText is parseHostPattern.
+func (p *hostPattern) UnmarshalText(written []byte) (err error) {
+	*p, err = parseHostPattern(string(written))
+	return err
+}
+
 // SplitPort reads HOST or HOST:PORT, where HOST may be *.HOST; the port is 0 if there is
 // none.
 func SplitPort(s string) (host string, port uint16, err error) {

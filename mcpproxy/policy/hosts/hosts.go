@@ -18,19 +18,11 @@ import (
 // Rules are the section [network] of a policy: what code may reach over the network.
 // Their zero value lets it reach nothing.
 type Rules struct {
-	allow, deny  []entry
-	ask          []entry // what allow does not cover, and the user may allow for a run
-	privateHosts []hostPattern
-	privateAddrs []netip.Prefix
-	credentials  []credential
-	viaProxy     bool
-}
-
-// A credential is a Credential whose value has yet to be filled in.
-type credential struct {
-	host        hostPattern
-	header, env string
-	value       string // with ${env:NAME}
+	allow, deny []entry
+	ask         []entry // what allow does not cover, and the user may allow for a run
+	private     []privateRange
+	credentials []credential
+	viaProxy    bool
 }
 
 // maxTargets bounds the hosts that a call may ask for.
@@ -113,8 +105,7 @@ func (n *Rules) mention(host string) bool {
 }
 
 func (n *Rules) allowPrivate(host string, addr netip.Addr) bool {
-	return slices.ContainsFunc(n.privateHosts, func(p hostPattern) bool { return p.matches(host) }) ||
-		slices.ContainsFunc(n.privateAddrs, func(p netip.Prefix) bool { return p.Contains(addr) })
+	return slices.ContainsFunc(n.private, func(p privateRange) bool { return p.contains(host, addr) })
 }
 
 // withAsk is the rules when the user has allowed what ask names.

@@ -8,18 +8,16 @@ import (
 	"testing"
 
 	"github.com/toolcell/toolcell/internal/toml"
-	"github.com/toolcell/toolcell/mcpproxy/policy/rule"
 )
 
 // rulesOf takes the section [network] of a text.
 func rulesOf(t *testing.T, text string) (*Rules, error) {
 	t.Helper()
-	top, err := toml.Decode([]byte(text))
-	if err != nil {
-		t.Fatal(err)
+	var file struct {
+		Network Rules `json:"network"`
 	}
-	n, err := Parse(rule.At(toml.Key{"network"}, top["network"]))
-	return &n, err
+	err := toml.Unmarshal(t.Context(), []byte(text), &file)
+	return &file.Network, err
 }
 
 // grant returns what a run may reach under the text of a policy.

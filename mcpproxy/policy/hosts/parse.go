@@ -1,6 +1,9 @@
 package hosts
 
 import (
+	"encoding/json/jsontext"
+	"encoding/json/v2"
+	"errors"
 	"fmt"
 	"net/netip"
 	"net/url"
@@ -8,69 +11,42 @@ import (
 	"strings"
 
 	"github.com/toolcell/toolcell/internal/text"
+	"github.com/toolcell/toolcell/internal/toml"
 	"github.com/toolcell/toolcell/mcpproxy/policy/rule"
 )
 
-// Parse takes the section [network].
-func Parse(v rule.Value) (n Rules, err error) {
-	fields, err := v.Fields()
-	if err != nil {
-		return n, err
+// UnmarshalJSONFrom reads the section [network].
+func (n *Rules) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	var s struct {
+		Allow      toml.Strings[entry]        `json:"allow"`
+		Deny       toml.Strings[entry]        `json:"deny"`
+		Ask        toml.Strings[entry]        `json:"ask"`
+		Private    toml.Strings[privateRange] `json:"private"`
+		Via        viaProxy                   `json:"via"`
+		Credential []credential               `json:"credential"`
 	}
-	for _, f := range fields {
-		switch f.Name() {
-		case "allow":
-			n.allow, err = parseRules(f, false)
-		case "deny":
-			n.deny, err = parseRules(f, true)
-		case "ask":
-			n.ask, err = parseRules(f, false)
-			for i := range n.ask {
-				n.ask[i].ask = true
-			}
-		case "private":
-			err = n.parsePrivate(f)
-		case "via":
-			if f.Any() != "env" {
-				err = f.Errorf(`it must be "env": the proxy that the environment of toolcell names`)
-			}
-			n.viaProxy = true
-		case "credential":
-			n.credentials, err = parseCredentials(f)
-		default:
-			err = f.UnknownKey("allow", "deny", "ask", "private", "via", "credential")
-		}
-		if err != nil {
-			return n, err
+	if err := json.UnmarshalDecode(d, &s); err != nil {
+		return err
+	}
+	for i, r := range s.Deny {
+		s.Deny[i].deny = true
+		if r.path != nil {
+			s.Deny[i].path = []rune(strings.ToLower(string(r.path)))
 		}
 	}
-	return n, nil
+	for i := range s.Ask {
+		s.Ask[i].ask = true
+	}
+	*n = Rules{s.Allow, s.Deny, s.Ask, s.Private, s.Credential, bool(s.Via)}
+	return nil
 }
 
-func parseRules(v rule.Value, deny bool) ([]entry, error) {
-	texts, err := v.Texts()
-	if err != nil {
-		return nil, err
+// UnmarshalText reads a rule.
+func (r *entry) UnmarshalText(rule []byte) (err error) {
+	if *r, err = parseRule(string(rule)); err != nil {
+		return fmt.Errorf("%q: %w", text.Bound(string(rule), 120), err)
 	}
-	rules := make([]entry, 0, len(texts))
-	for _, s := range texts {
-		r, err := parseRule(s)
-		if err != nil {
-			return nil, v.Errorf("%q: %v", text.Bound(s, 120), err)
-		}
-		if r.deny = deny; deny {
-			r.path = lower(r.path)
-		}
-		rules = append(rules, r)
-	}
-	return rules, nil
-}
-
-func lower(path []rune) []rune {
-	if path == nil {
-		return nil
-	}
-	return []rune(strings.ToLower(string(path)))
+	return nil
 }
 
 // parseRule reads "[METHOD ][SCHEME://]HOST[:PORT][/PATH]".
@@ -129,78 +105,84 @@ func parsePathGlob(path string) ([]rune, error) {
 	return []rune(decoded), nil
 }
 
-func (n *Rules) parsePrivate(v rule.Value) error {
-	texts, err := v.Texts()
-	if err != nil {
-		return err
+// A privateRange is where addresses are that are not public ones: hosts, or addresses.
+type privateRange struct {
+	host  hostPattern
+	addrs netip.Prefix
+}
+
+// UnmarshalText reads a host, an address, or a range of them.
+func (p *privateRange) UnmarshalText(written []byte) (err error) {
+	s := string(written)
+	if prefix, err := netip.ParsePrefix(s); err == nil {
+		p.addrs = prefix.Masked()
+		return nil
 	}
-	for _, s := range texts {
-		if prefix, err := netip.ParsePrefix(s); err == nil {
-			n.privateAddrs = append(n.privateAddrs, prefix.Masked())
-			continue
-		}
-		if addr, err := netip.ParseAddr(s); err == nil {
-			n.privateAddrs = append(n.privateAddrs, netip.PrefixFrom(addr.Unmap(), addr.Unmap().BitLen()))
-			continue
-		}
-		host, err := parseHostPattern(s)
-		if err != nil {
-			return v.Errorf("%v", err)
-		}
-		n.privateHosts = append(n.privateHosts, host)
+	if addr, err := netip.ParseAddr(s); err == nil {
+		p.addrs = netip.PrefixFrom(addr.Unmap(), addr.Unmap().BitLen())
+		return nil
+	}
+	p.host, err = parseHostPattern(s)
+	return err
+}
+
+func (p privateRange) contains(host string, addr netip.Addr) bool {
+	return p.host != "" && p.host.matches(host) || p.addrs.Contains(addr)
+}
+
+// viaProxy is whether connections go through the proxy of toolcell's environment.
+type viaProxy bool
+
+// UnmarshalText takes "env".
+func (p *viaProxy) UnmarshalText(word []byte) error {
+	if *p = string(word) == "env"; !*p {
+		return errors.New(`it must be "env": the proxy that the environment of toolcell names`)
 	}
 	return nil
 }
 
-func parseCredentials(v rule.Value) ([]credential, error) {
-	list, ok := v.Tables()
-	if !ok {
-		return nil, v.Errorf("write it as [[%s]], once for each", v.Key())
-	}
-	all := make([]credential, 0, len(list))
-	for _, each := range list {
-		c, err := parseCredential(each)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, c)
-	}
-	return all, nil
+// A credential is a Credential whose value has yet to be filled in.
+type credential struct {
+	Host   hostPattern  `json:"host"`
+	Header headerName   `json:"header"`
+	Value  string       `json:"value"` // with ${env:NAME}
+	Env    variableName `json:"env"`
 }
 
-func parseCredential(v rule.Value) (c credential, err error) {
-	fields, err := v.Fields()
-	if err != nil {
-		return c, err
+// UnmarshalJSONFrom reads an entry of [[network.credential]].
+func (c *credential) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	type fields credential
+	if err := json.UnmarshalDecode(d, (*fields)(c)); err != nil {
+		return err
 	}
-	for _, f := range fields {
-		s, err := f.Text()
-		if err != nil {
-			return c, err
-		}
-		switch f.Name() {
-		case "host":
-			if c.host, err = parseHostPattern(s); err != nil {
-				return c, f.Errorf("%v", err)
-			}
-		case "header":
-			if c.header = s; !isToken(s) || slices.Contains(notCredentials, strings.ToLower(s)) {
-				return c, f.Errorf("%q is not a header that may have a credential", text.Bound(s, 40))
-			}
-		case "value":
-			c.value = s
-		case "env":
-			if c.env = s; !rule.IsVariable(s) {
-				return c, f.Errorf("%q is not a name for a variable", text.Bound(s, 40))
-			}
-		default:
-			return c, f.UnknownKey("host", "header", "value", "env")
-		}
+	if c.Host == "" || c.Header == "" || c.Value == "" {
+		return errors.New("a credential needs host, header and value")
 	}
-	if c.host == "" || c.header == "" || c.value == "" {
-		return c, v.Errorf("a credential needs host, header and value")
+	return nil
+}
+
+// A headerName is that of a header that may have a credential.
+type headerName string
+
+// UnmarshalText takes a name.
+func (h *headerName) UnmarshalText(name []byte) error {
+	*h = headerName(name)
+	if !isToken(string(name)) || slices.Contains(notCredentials, strings.ToLower(string(name))) {
+		return fmt.Errorf("%q is not a header that may have a credential", text.Bound(string(name), 40))
 	}
-	return c, nil
+	return nil
+}
+
+// A variableName is that of a variable in code's environment.
+type variableName string
+
+// UnmarshalText takes a name.
+func (v *variableName) UnmarshalText(name []byte) error {
+	*v = variableName(name)
+	if !rule.IsVariable(string(name)) {
+		return fmt.Errorf("%q is not a name for a variable", text.Bound(string(name), 40))
+	}
+	return nil
 }
 
 // notCredentials are headers that say how a message is to be read or where it goes.

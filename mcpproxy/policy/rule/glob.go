@@ -1,6 +1,8 @@
 package rule
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 	"unicode"
 
@@ -17,52 +19,29 @@ type Glob struct {
 	runes []rune
 }
 
-// Glob takes a text as a glob.
-func (v Value) Glob() (Glob, error) {
-	pattern, err := v.Text()
-	if err != nil {
-		return Glob{}, err
-	}
-	return v.glob(pattern)
-}
-
-// NameGlob takes the name of the value as a glob.
-func (v Value) NameGlob() (Glob, error) { return v.glob(v.Name()) }
-
-func (v Value) glob(pattern string) (Glob, error) {
+// ParseGlob reads a glob.
+func ParseGlob(pattern string) (Glob, error) {
 	switch {
 	case strings.TrimSpace(pattern) == "":
-		return Glob{}, v.Errorf("a glob is empty; * matches everything")
+		return Glob{}, errors.New("a glob is empty; * matches everything")
 	case strings.ContainsAny(pattern, `[]{}!\`) || strings.ContainsFunc(pattern, unicode.IsControl):
-		return Glob{}, v.Errorf("the glob %q is not understood: only * (any text) and ? (one character) have a meaning, and []{}!\\ may not be in it", pattern)
+		return Glob{}, fmt.Errorf("the glob %q is not understood: only * (any text) and ? (one character) have a meaning, and []{}!\\ may not be in it", pattern)
 	case len(pattern) > maxGlob:
-		return Glob{}, v.Errorf("the glob %q… has more than %d bytes", text.Clip(pattern, 40), maxGlob)
+		return Glob{}, fmt.Errorf("the glob %q… has more than %d bytes", text.Clip(pattern, 40), maxGlob)
 	}
 	return newGlob(pattern), nil
+}
+
+// UnmarshalText is ParseGlob.
+func (g *Glob) UnmarshalText(pattern []byte) (err error) {
+	*g, err = ParseGlob(string(pattern))
+	return err
 }
 
 func newGlob(pattern string) Glob { return Glob{pattern, []rune(strings.ToLower(pattern))} }
 
 // Everything is the glob that matches all names.
 func Everything() Glob { return newGlob("*") }
-
-// Globs takes one glob or a list of them. An empty list is not nil: as
-// allow it allows nothing.
-func (v Value) Globs() ([]Glob, error) {
-	patterns, err := v.Texts()
-	if err != nil {
-		return nil, err
-	}
-	globs := make([]Glob, 0, len(patterns))
-	for _, pattern := range patterns {
-		g, err := v.glob(pattern)
-		if err != nil {
-			return nil, err
-		}
-		globs = append(globs, g)
-	}
-	return globs, nil
-}
 
 // String returns the glob as the file has it.
 func (g Glob) String() string { return g.text }

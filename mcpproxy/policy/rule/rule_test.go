@@ -5,27 +5,6 @@ import (
 	"testing"
 )
 
-func TestErrorsNameTheKeyAsTheFileHasIt(t *testing.T) {
-	top := At(nil, map[string]any{"servers": map[string]any{"a.b": map[string]any{"deny": int64(1)}}, "x": true})
-	fields, err := top.Fields()
-	if err != nil || len(fields) != 2 {
-		t.Fatal(fields, err)
-	}
-	want := []string{`x: there is no such key; the keys are a, b`, `[servers] "a.b": it must be true or false, not a table`, `[servers."a.b"] deny: it must be a string or a list of strings, not a number`}
-	servers, _ := fields[0].Fields()
-	_, noBool := servers[0].Bool()
-	keys, _ := servers[0].Fields()
-	_, noGlobs := keys[0].Globs()
-	for i, err := range []error{fields[1].UnknownKey("a", "b"), noBool, noGlobs} {
-		if err == nil || err.Error() != want[i] {
-			t.Errorf("%v\nwant %s", err, want[i])
-		}
-	}
-	if list, isList := At(nil, []any{"a", int64(1)}).List(); !isList || len(list) != 2 {
-		t.Error(list)
-	}
-}
-
 func TestGlobMatches(t *testing.T) {
 	for _, tt := range []struct {
 		pattern, name string
@@ -46,7 +25,7 @@ func TestGlobMatches(t *testing.T) {
 		{strings.Repeat("*a", 200), strings.Repeat("a", 400) + "b", false}, // and soon
 		{"x", "", false},
 	} {
-		g, err := At(nil, tt.pattern).Glob()
+		g, err := ParseGlob(tt.pattern)
 		if err != nil {
 			t.Fatal(err)
 		}
