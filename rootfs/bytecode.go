@@ -137,7 +137,7 @@ func (r *Root) AddProgramBytecode(ctx context.Context, program, inside string, r
 		return nil
 	}
 	path := r.programPath(program)
-	temp := cachedir.UnfinishedName(path)
+	temp := state.Unfinished(path)
 	defer os.RemoveAll(temp)
 	if err := errors.Join(os.RemoveAll(temp), os.Mkdir(temp, 0o755)); err != nil {
 		return err

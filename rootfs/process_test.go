@@ -16,7 +16,6 @@ import (
 
 	"github.com/toolcell/toolcell/images"
 	"github.com/toolcell/toolcell/internal/state"
-	"github.com/toolcell/toolcell/rootfs/cachedir"
 	"github.com/toolcell/toolcell/rootfs/rootdir"
 )
 
@@ -176,7 +175,7 @@ func TestKilledWhileNotingTheTag(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Rename(s.tags.file(r), cachedir.UnfinishedName(s.tags.file(r))); err != nil {
+	if err := os.Rename(s.tags.file(r), state.Unfinished(s.tags.file(r))); err != nil {
 		t.Fatal(err)
 	}
 	if all, err := s.List(); err != nil || len(all) != 1 || len(all[0].Refs) != 0 {

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/toolcell/toolcell/images"
@@ -103,7 +102,7 @@ func (d tagDir) each(do func(file string, t tag) error) error {
 func (d tagDir) refs() (map[string][]string, error) {
 	refs := map[string][]string{}
 	err := d.each(func(file string, t tag) error {
-		if strings.HasPrefix(filepath.Base(file), cachedir.UnfinishedPrefix) {
+		if filepath.Ext(file) != ".json" { // unfinished
 			return nil
 		}
 		refs[t.Digest] = append(refs[t.Digest], t.Ref)

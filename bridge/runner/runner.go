@@ -19,6 +19,7 @@ import (
 	"sync"
 
 	"github.com/toolcell/toolcell/internal/contain"
+	"github.com/toolcell/toolcell/internal/state"
 )
 
 // Where a sandbox sees the package.
@@ -93,20 +94,12 @@ func Write(dir string) (string, error) {
 }
 
 // writeFile replaces a file whose content or mode differs.
-func writeFile(path string, content []byte) (err error) {
+func writeFile(path string, content []byte) error {
 	if info, err := os.Lstat(path); err == nil && info.Mode() == fileMode && info.Size() == int64(len(content)) {
 		if have, err := os.ReadFile(path); err == nil && bytes.Equal(have, content) {
 			return nil
 		}
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(filepath.Dir(path)), ".runner-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(tmp.Name())
-	_, err = tmp.Write(content)
-	if err = errors.Join(err, tmp.Chmod(fileMode), tmp.Close()); err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), path)
+	// Sandboxes see the folder of the package, so nothing unfinished is written there.
+	return state.Replace(path, content, state.Options{Mode: fileMode, Exact: true, Unsynced: true, TempDir: filepath.Dir(filepath.Dir(path))})
 }

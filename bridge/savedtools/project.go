@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"github.com/toolcell/toolcell/internal/state"
 )
 
 // Saved tools are kept by project:
@@ -68,5 +70,5 @@ func (s Store) makeFolder() error {
 	if _, err := os.Lstat(path); err == nil {
 		return nil
 	}
-	return putFile(path, []byte(s.project+"\n"))
+	return state.Replace(path, []byte(s.project+"\n"), state.Options{Unsynced: true})
 }

@@ -4,7 +4,6 @@
 package savedtools
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolcell/toolcell/internal/state"
 	"github.com/toolcell/toolcell/internal/text"
 )
 
@@ -179,7 +179,7 @@ func (s Store) Save(t Tool) error {
 			return fmt.Errorf("saving tool %q: there are %d saved tools already, which is the most; runtime.remove_tool(name) removes one", t.Name, len(names))
 		}
 	}
-	if err := putFile(s.file(t.Name), body); err != nil {
+	if err := state.Replace(s.file(t.Name), body, state.Options{Unsynced: true}); err != nil {
 		return fmt.Errorf("saving tool %q: %w", t.Name, err)
 	}
 	return nil
@@ -301,18 +301,4 @@ func readFile(path string) ([]byte, error) {
 		return nil, fmt.Errorf("%s is not a file of at most %d bytes", path, most)
 	}
 	return os.ReadFile(path)
-}
-
-// putFile writes a file for its owner alone, whole or not at all.
-func putFile(path string, body []byte) error {
-	tmp, err := os.CreateTemp(filepath.Dir(path), ".new-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(tmp.Name())
-	_, err = io.Copy(tmp, bytes.NewReader(body))
-	if err = errors.Join(err, tmp.Close()); err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), path)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 )
@@ -41,11 +42,20 @@ func IsTemp(name string) bool { return strings.HasPrefix(name, tempPrefix) }
 
 // Replace writes a file beside its place and renames it, so that others see the old
 // file or the new one, and nothing in between. A link at path is replaced, not followed.
-func Replace(path string, data []byte, o Options) error { return replace(system{}, path, data, o) }
+func Replace(path string, data []byte, o Options) error {
+	temp := Unfinished(path)
+	if !o.Locked {
+		dir := cmp.Or(o.TempDir, filepath.Dir(path))
+		temp = filepath.Join(dir, tempPrefix+filepath.Base(path)+"-"+rand.Text()) // which nobody can foresee
+	}
+	return replace(system{}, temp, path, data, o)
+}
 
-// ReplaceIn is Replace in a tree that others made: no link in it leads out.
+// ReplaceIn is Replace in a tree that others made: no link in it leads out. Its
+// temporary name is in no image. The caller has a lock that covers the tree.
 func ReplaceIn(root *os.Root, name string, data []byte, o Options) error {
-	return replace(root, name, data, o)
+	o.Locked = true
+	return replace(root, path.Join(path.Dir(name), ".toolcell-new"), name, data, o)
 }
 
 // files are what replace needs of an *os.Root, or of the system.
@@ -63,15 +73,11 @@ func (system) OpenFile(name string, flag int, mode fs.FileMode) (*os.File, error
 func (system) Rename(from, to string) error { return os.Rename(from, to) }
 func (system) Remove(name string) error     { return os.Remove(name) }
 
-func replace(in files, path string, data []byte, o Options) (err error) {
-	temp := Unfinished(path)
+func replace(in files, temp, path string, data []byte, o Options) (err error) {
 	if o.Locked {
 		if err := in.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-	} else {
-		dir := cmp.Or(o.TempDir, filepath.Dir(path))
-		temp = filepath.Join(dir, tempPrefix+filepath.Base(path)+"-"+rand.Text()) // which nobody can foresee
 	}
 	f, err := in.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, cmp.Or(o.Mode, 0o600))
 	if err != nil {

@@ -267,7 +267,7 @@ func TestProcessesShareTheStoreWithoutHalfRecords(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if left, _ := filepath.Glob(filepath.Join(dir, recordTemp+"*")); len(left) > 0 {
+	if left, _ := filepath.Glob(filepath.Join(dir, ".new-*")); len(left) > 0 {
 		t.Errorf("left over: %v", left)
 	}
 }

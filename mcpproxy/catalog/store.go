@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -10,11 +9,12 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/toolcell/toolcell/internal/state"
 )
 
 const (
 	recordSuffix  = ".tools"
-	recordTemp    = ".new-" // before it is whole; the rest of the name is chance
 	maxRecordSize = 6 << 20 // of more tools nothing is kept: nothing cancels the reading
 
 	// unusedFor is how long the record of a server that no config file has any
@@ -65,7 +65,7 @@ func (s Store) read(key string, limit int64) (data []byte, size int64, err error
 }
 
 // write replaces a record, as a whole.
-func (s Store) write(key string, data []byte) (err error) {
+func (s Store) write(key string, data []byte) error {
 	if s.Dir == "" {
 		return nil
 	}
@@ -75,20 +75,7 @@ func (s Store) write(key string, data []byte) (err error) {
 	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(s.Dir, recordTemp) // with mode 0600
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(f.Name())
-		}
-	}()
-	_, err = f.Write(data)
-	if err := errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), s.path(key))
+	return state.Replace(s.path(key), data, state.Options{Unsynced: true})
 }
 
 // Prune removes the records that were not used for long, except those of keep,
@@ -106,7 +93,7 @@ func (s Store) Prune(keep map[string]bool) {
 	records := 0
 	for _, e := range entries {
 		key, isRecord := strings.CutSuffix(e.Name(), recordSuffix)
-		isTemp := strings.HasPrefix(e.Name(), recordTemp)
+		isTemp := state.IsTemp(e.Name())
 		info, err := e.Info()
 		if err != nil || !info.Mode().IsRegular() || !isRecord && !isTemp || keep[key] {
 			continue

@@ -6,7 +6,6 @@ import (
 	json2 "encoding/json/v2"
 	"errors"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -173,34 +172,8 @@ func WriteJSON(file string, v any) error {
 	return WriteFile(file, content)
 }
 
-// WriteFile replaces a file as a whole, and its content is on the disk before it
-// has its name. The caller has a lock that covers the file: the temporary name is
-// always the same, so that what a killed process left there is overwritten and
-// does not stay for ever.
-func WriteFile(file string, content []byte) (err error) {
-	f, err := os.OpenFile(UnfinishedName(file), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			if rm := os.Remove(f.Name()); !errors.Is(rm, fs.ErrNotExist) {
-				err = errors.Join(err, rm)
-			}
-		}
-	}()
-	_, err = f.Write(content)
-	err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close())
-	if err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), file)
-}
-
-// UnfinishedPrefix begins the names of files while they are written.
-const UnfinishedPrefix = ".new-"
-
-// UnfinishedName is the name of a file, or of a folder of bytecode, while it is written.
-func UnfinishedName(file string) string {
-	return filepath.Join(filepath.Dir(file), UnfinishedPrefix+filepath.Base(file))
+// WriteFile replaces a file as a whole, for every user to read. The caller has a lock
+// that covers the file.
+func WriteFile(file string, content []byte) error {
+	return state.Replace(file, content, state.Options{Mode: 0o644, Exact: true, Locked: true})
 }

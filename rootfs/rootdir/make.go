@@ -1,11 +1,11 @@
 package rootdir
 
 import (
-	"errors"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
+
+	"github.com/toolcell/toolcell/internal/state"
 )
 
 // MakeDir makes one directory that every user may enter, whatever the umask is.
@@ -76,20 +76,5 @@ func MakeInside(root *os.Root, dir string, makeIt func() error) error {
 // had the name, such as bytecode that does not fit its source any more, is not
 // written to; it may belong to other images too.
 func ReplaceFile(root *os.Root, name string, content []byte) error {
-	temp := path.Join(path.Dir(name), ".toolcell-new")
-	if err := root.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	f, err := root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(content)
-	if err = errors.Join(err, f.Chmod(0o644), f.Close()); err == nil {
-		err = root.Rename(temp, name)
-	}
-	if err != nil {
-		_ = root.Remove(temp)
-	}
-	return err
+	return state.ReplaceIn(root, name, content, state.Options{Mode: 0o644, Exact: true, Unsynced: true})
 }

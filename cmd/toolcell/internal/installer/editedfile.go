@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"github.com/toolcell/toolcell/internal/state"
 )
 
 // maxEdited bounds a file that is read to be changed, as discovery does.
@@ -69,7 +71,7 @@ func (f *editedFile) changed() bool { return !bytes.Equal(f.before, f.after) }
 
 // write puts the new text in the file's place. A file that is new is for its
 // owner alone: what is in it may be secret.
-func (f *editedFile) write() (err error) {
+func (f *editedFile) write() error {
 	if !f.changed() && !(f.isNew && f.mode != 0) { // an empty file is one too
 		return nil
 	}
@@ -78,28 +80,25 @@ func (f *editedFile) write() (err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("cannot make the folder %s: %w", fromHome(dir), bare(err))
 	}
-	temp, err := os.CreateTemp(dir, "."+filepath.Base(f.real)+".toolcell-*")
-	if err != nil {
-		return fmt.Errorf("cannot write to %s: %w", fromHome(dir), bare(err))
-	}
-	defer func() {
-		if err != nil {
-			os.Remove(temp.Name())
-			err = fmt.Errorf("cannot write %s: %w", fromHome(f.path), bare(err))
-		}
-	}()
-	_, err = temp.Write(f.after)
-	if f.mode != 0 {
-		err = errors.Join(err, temp.Chown(f.uid, f.gid), temp.Chmod(f.mode))
-	}
-	if err = errors.Join(err, temp.Sync(), temp.Close()); err != nil {
-		return err
-	}
 	// Clients write their files as well.
-	if now, err := openEdited(f.path); err != nil || !bytes.Equal(now.before, f.before) {
-		return errors.Join(errors.New("it changed in the meantime; end the client and try again"), err)
+	finish := func(temp *os.File) error {
+		if f.mode != 0 {
+			if err := errors.Join(temp.Chown(f.uid, f.gid), temp.Chmod(f.mode)); err != nil {
+				return err
+			}
+		}
+		if now, err := openEdited(f.path); err != nil || !bytes.Equal(now.before, f.before) {
+			return errors.Join(errors.New("it changed in the meantime; end the client and try again"), err)
+		}
+		return nil
 	}
-	return os.Rename(temp.Name(), f.real)
+	if err := state.Replace(f.real, f.after, state.Options{Finish: finish}); err != nil {
+		if open, ok := errors.AsType[*fs.PathError](err); ok && open.Op == "open" {
+			return fmt.Errorf("cannot write to %s: %w", fromHome(dir), open.Err)
+		}
+		return fmt.Errorf("cannot write %s: %w", fromHome(f.path), bare(err))
+	}
+	return nil
 }
 
 // bare returns what the system says of an error, without the name of a file that only

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"github.com/toolcell/toolcell/internal/state"
 	"golang.org/x/sys/unix"
 )
 
@@ -51,7 +52,7 @@ func openHistory(path string) *history {
 	}
 	if len(h.lines) > maxHistory {
 		h.lines = h.lines[len(h.lines)-maxHistory:]
-		h.rewrite()
+		_ = state.Replace(path, []byte(strings.Join(h.lines, "\n")+"\n"), state.Options{Mode: historyMode, Unsynced: true})
 	}
 	return h
 }
@@ -59,20 +60,6 @@ func openHistory(path string) *history {
 // open opens the file, which no link may stand for.
 func (h *history) open(flags int) (*os.File, error) {
 	return os.OpenFile(h.path, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC, historyMode)
-}
-
-// rewrite puts the lines that are left into a new file, which then takes the
-// place of the old one.
-func (h *history) rewrite() {
-	tmp, err := os.CreateTemp(filepath.Dir(h.path), ".history-*") // with mode 0600
-	if err != nil {
-		return
-	}
-	defer os.Remove(tmp.Name())
-	_, err = tmp.WriteString(strings.Join(h.lines, "\n") + "\n")
-	if errors.Join(err, tmp.Close()) == nil {
-		_ = os.Rename(tmp.Name(), h.path)
-	}
 }
 
 // add keeps one more line, unless it is the last one again.

@@ -1,12 +1,12 @@
 package sandboxes
 
 import (
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
+
+	"github.com/toolcell/toolcell/internal/state"
 )
 
 // WriteLock writes the lock beside a script, whole or not at all, and returns its path. A
@@ -34,25 +34,5 @@ func WriteLock(script string, lock []byte) (file, wasLinkTo string, err error) {
 	default:
 		mode = info.Mode().Perm()
 	}
-	return file, wasLinkTo, replaceFile(file, lock, mode)
-}
-
-// replaceFile writes a file beside, under a name that nobody can have foreseen, and renames
-// it.
-func replaceFile(file string, content []byte, mode fs.FileMode) (err error) {
-	beside := filepath.Join(filepath.Dir(file), "."+filepath.Base(file)+"."+rand.Text())
-	f, err := os.OpenFile(beside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(beside))
-		}
-	}()
-	_, err = f.Write(content)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(beside, file)
+	return file, wasLinkTo, state.Replace(file, lock, state.Options{Mode: mode})
 }
