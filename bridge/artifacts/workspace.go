@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolcell/toolcell/internal/state"
 	"github.com/toolcell/toolcell/internal/text"
 	"golang.org/x/sys/unix"
 )
@@ -25,14 +26,14 @@ const (
 // A Workspace is the /workspace of a sandbox.
 type Workspace struct {
 	dir       *os.File
-	mounted   []string         // paths in the sandbox, where the code has not put what is there
-	collected map[string]stamp // files in out that are kept already, by path
+	mounted   []string               // paths in the sandbox, where the code has not put what is there
+	collected map[string]state.Stamp // files in out that are kept already, by path
 }
 
 // NewWorkspace makes a workspace of an open folder, which stays the caller's. Mounted
 // are the paths in the sandbox where files of the host are.
 func NewWorkspace(dir *os.File, mounted []string) *Workspace {
-	return &Workspace{dir: dir, mounted: mounted, collected: map[string]stamp{}}
+	return &Workspace{dir: dir, mounted: mounted, collected: map[string]state.Stamp{}}
 }
 
 // A scan looks for files in /workspace/out, or elsewhere in /workspace. It opens names one by one below the
@@ -51,14 +52,7 @@ type scan struct {
 // An outFile is a file that was found.
 type outFile struct {
 	path  string // below the folder of the scan
-	stamp stamp
-}
-
-// A stamp changes when the file does.
-type stamp struct {
-	inode uint64
-	size  int64
-	ctime unix.Timespec
+	stamp state.Stamp
 }
 
 func (f *runFiles) collect(w *Workspace) {
@@ -116,13 +110,13 @@ func (s *scan) add(dir *os.File, name, path string, depth int) {
 	if s.leaveOut != nil && s.leaveOut(path) {
 		return
 	}
-	var st unix.Stat_t
-	if err := unix.Fstatat(int(dir.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+	stamp, err := state.StampIn(dir, name)
+	if err != nil {
 		return // it is gone
 	}
-	switch st.Mode & unix.S_IFMT {
+	switch stamp.Mode & unix.S_IFMT {
 	case unix.S_IFREG:
-		s.found = append(s.found, outFile{path, stamp{st.Ino, st.Size, st.Ctim}})
+		s.found = append(s.found, outFile{path, stamp})
 	case unix.S_IFDIR:
 		if depth >= maxOutDepth {
 			s.skipped = append(s.skipped, path)

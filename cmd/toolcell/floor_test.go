@@ -36,6 +36,27 @@ var onFloor = []struct {
 			"mcpproxy/policy/rule/expand.go":  "what a variable is in the policy, and which are secret",
 		},
 	},
+	{
+		"a lock between processes", "internal/state",
+		regexp.MustCompile(`\.(Flock|FcntlFlock)\(|gofrs/flock`),
+		map[string]string{
+			"oci/host/slots.go": "locks of single bytes, one for each user ID",
+		},
+	},
+	{
+		"a rename", "internal/state",
+		regexp.MustCompile(`\.Rename(at2?)?\(|renameio`),
+		map[string]string{
+			"bridge/artifacts/files.go":         "files get their names in a folder that none can see yet",
+			"bridge/artifacts/store.go":         "the folder of a run appears and vanishes whole",
+			"bridge/consent/answers/answers.go": "a log that is full is kept under another name",
+			"bridge/consent/inbox/folder.go":    "a socket gets its name once it listens",
+			"oci/container/procfiles.go":        "a folder that appears whole",
+			"oci/container/skeleton.go":         "a folder that appears whole",
+			"rootfs/bytecode.go":                "a folder that appears whole",
+			"rootfs/cachedir/atomic.go":         "folders that appear whole",
+		},
+	},
 }
 
 // TestFloorIsNotBuiltTwice: a second copy would have another answer one day.

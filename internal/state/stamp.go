@@ -1,10 +1,11 @@
 package state
 
 import (
-	"io/fs"
+	"errors"
 	"os"
-	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // A Stamp tells one state of a file or folder from another: compare two with ==. The
@@ -18,16 +19,31 @@ type Stamp struct {
 }
 
 // StampOf returns the stamp of what a path leads to. The error says why there is none.
-func StampOf(path string) (Stamp, error) { return stampOf(os.Stat(path)) }
+func StampOf(path string) (Stamp, error) {
+	return stampOf(path, func(st *unix.Stat_t) error { return unix.Stat(path, st) })
+}
 
 // StampOfFile returns the stamp of an open file.
-func StampOfFile(f *os.File) (Stamp, error) { return stampOf(f.Stat()) }
+func StampOfFile(f *os.File) (Stamp, error) {
+	return stampOf(f.Name(), func(st *unix.Stat_t) error { return unix.Fstat(int(f.Fd()), st) })
+}
 
-func stampOf(info fs.FileInfo, err error) (Stamp, error) {
-	if err != nil {
-		return Stamp{}, err
+// StampIn returns the stamp of a file in an open folder. It follows no link.
+func StampIn(dir *os.File, name string) (Stamp, error) {
+	return stampOf(name, func(st *unix.Stat_t) error {
+		return unix.Fstatat(int(dir.Fd()), name, st, unix.AT_SYMLINK_NOFOLLOW)
+	})
+}
+
+func stampOf(name string, stat func(*unix.Stat_t) error) (Stamp, error) {
+	var st unix.Stat_t
+	err := stat(&st)
+	for errors.Is(err, unix.EINTR) {
+		err = stat(&st)
 	}
-	st := info.Sys().(*syscall.Stat_t)
+	if err != nil {
+		return Stamp{}, &os.PathError{Op: "stat", Path: name, Err: err}
+	}
 	return Stamp{st.Dev, st.Ino, st.Size, st.Mode, st.Mtim.Nano(), st.Ctim.Nano()}, nil
 }
 
