@@ -239,7 +239,7 @@ func TestTimeoutNamesWhatIsLeft(t *testing.T) {
 				t.Parallel()
 				r := s.Run(t.Context(), Request{Code: c.code, Timeout: 3 * time.Second})
 				got := strings.Join(r.Stack, "\n")
-				if r.Status != StatusTimeout || !strings.HasPrefix(got, c.want) || strings.Contains(got, "runner") || strings.Contains(got, "nesting") {
+				if r.Status != StatusTimeout || !strings.HasPrefix(got, c.want) || strings.Contains(got, "runner") || strings.Contains(got, "eventloop") {
 					t.Errorf("status %s, stack:\n%s\nwant:\n%s", r.Status, got, c.want)
 				}
 			})

@@ -28,6 +28,7 @@ from toolcell_runner import (
     jsontext,
     pretty,
     process,
+    resources,
     saved,
     savetool,
     slips,
@@ -289,7 +290,7 @@ ODD: list[Any] = [
 @pytest.mark.parametrize("odd", ODD, ids=json.dumps)
 def test_resources_and_prompts_of_any_types_are_values(odd: Any) -> None:
     read: Any = jsontext.decode(json.dumps({"contents": odd, "messages": odd}).encode())
-    for value in (content.resource_value(read, "server"), content.prompt_value(read, "server")):
+    for value in (resources.resource_value(read, "server"), resources.prompt_value(read, "server")):
         repr(value)
         for part in value if isinstance(value, list) else [value]:
             for name in ("mime_type", "uri"):
@@ -300,25 +301,16 @@ def test_resources_and_prompts_of_any_types_are_values(odd: Any) -> None:
 CASES = Path(__file__).parents[3] / "mcpproxy" / "toolvalue" / "testdata" / "cases.json"
 
 
-class WithContent:
-    """What the conversion of results needs of a runtime."""
-
-    @staticmethod
-    def content() -> Any:
-        return content
-
-
 @pytest.mark.parametrize("case", [pytest.param(case, id=case["name"]) for case in json.loads(CASES.read_text("utf-8"))])
 def test_answers_of_tools_are_the_values_that_go_has(case: dict[str, Any]) -> None:
     """Package toolvalue, which prints them from a shell, is held to the same cases."""
     answer: Any = jsontext.decode(json.dumps(case["answer"]).encode())
-    runtime: Any = WithContent()
     if "error" in case:
         with pytest.raises(errors.MCPError) as raised:
-            toolresults.tool_value(answer, "server", "tool", runtime)
+            toolresults.tool_value(answer, "server", "tool", lambda: content)
         assert case["error"] in str(raised.value)
         return
-    value = toolresults.tool_value(answer, "server", "tool", runtime)
+    value = toolresults.tool_value(answer, "server", "tool", lambda: content)
     assert value == case["value"]
     assert isinstance(value, str) == isinstance(case["value"], str)
     assert getattr(value, "__dict__", {}).get("attachments", []) == case.get("attachments", [])
@@ -387,7 +379,7 @@ def planned(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(host.Host, "derived", False)
     shape = values.Record(title="str", number="int", share="float", open="bool", labels=["str"], user={"na me": "int"},
                           other=None, any={})
-    return toolresults.tool_value([3, shape], "github", "create", None)  # type: ignore[arg-type]
+    return toolresults.tool_value([3, shape], "github", "create", lambda: content)
 
 
 def test_the_answer_of_a_planned_call_shows_as_its_result(planned: Any) -> None:

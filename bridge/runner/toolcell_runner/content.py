@@ -4,15 +4,11 @@ from __future__ import annotations
 import os
 import sys
 
-from .listeditems import plain
-from .toolresults import items_of, text_of, with_raw
-from .values import Record
+from .values import Record, hide_types
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
-
-    from .runtime import Runtime
 
 
 MAX_PARTS = 1000  # of a value are looked at for pictures
@@ -83,7 +79,7 @@ class ResourceText(str):
 class ResourceLink(Record):
     """A resource that can be read: await its read(), or call read_sync()."""
 
-    runtime: Runtime  # set by publish
+    runtime: Any  # the functions of mcp.runtime, set by publish
 
     @classmethod
     def of(cls, item: Any, server: str) -> ResourceLink:
@@ -104,10 +100,9 @@ class ResourceLink(Record):
         return self.runtime.read_resource_sync(self.__dict__["server"], self["uri"])
 
 
-def publish(runtime: Runtime) -> None:
+def publish(runtime: Any) -> None:
     """Makes the classes part of mcp.runtime, where pickle looks for them."""
     from .documentation import Docs, ToolDoc, ToolSummary
-    from .mcpmodules import hide_types
     ResourceLink.runtime = runtime
     for kind in (Binary, BinaryResource, ResourceText, ResourceLink, ToolDoc, ToolSummary, Docs):
         setattr(sys.modules["mcp.runtime"], kind.__name__, kind)
@@ -176,29 +171,3 @@ def binaries_in(value: Any) -> list[Binary]:
         parts = [each for each, _ in zip(inside, range(MAX_PARTS))]
         waiting += reversed(parts + beside if isinstance(beside, list) else parts)
     return found
-
-
-def resource_value(answer: Any, server: str) -> Any:
-    """Returns what resources/read answered: the one content, or a list of several."""
-    values = [resource_item(item) for item in items_of(answer.get("contents"))]
-    return with_raw(values[0] if len(values) == 1 else values, answer)
-
-
-def prompt_value(answer: Any, server: str) -> Any:
-    """Returns what prompts/get answered, the content of its messages as values."""
-    def content(item: Any) -> Any:
-        if isinstance(item, list):
-            return [content(each) for each in item]
-        text = text_of(item)
-        return content_value(item, server) if text is None else text
-
-    def plain_with(record: Any, name: str, value: Any) -> Record:
-        return Record(plain({key: record[key] for key in record if key != name}), **{name: value})
-
-    def message(each: Any) -> Any:
-        if not isinstance(each, dict):
-            return Record(content=content(each))
-        return plain_with(each, "content", content(each.get("content")))
-
-    messages = [message(each) for each in items_of(answer.get("messages"))]
-    return with_raw(plain_with(answer, "messages", messages), answer)

@@ -10,40 +10,40 @@ import os
 import sys
 
 from .errors import MCPError
-from .execute import shown
 from .tracebacks import describe
+from .values import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from .calls import Calls
     from .host import Host
-    from .runtime import Runtime
 
 MAX_SIDE = 4000  # pixels of what is drawn here: the host shows less, and takes no more than 16 million
 PICTURES = {"image/png": "png", "image/jpeg": "jpg", "image/gif": "gif", "image/webp": "webp"}
 numbers: dict[str, int] = {}
 
 
-def display(runtime: Runtime, value: Any) -> None:
-    if not draws(runtime, value):
+def display(calls: Calls, value: Any) -> None:
+    if not draws(calls, value):
         print(shown(value))
-        show_parts(runtime, value)
+        show_parts(calls, value)
 
 
-def show_parts(runtime: Runtime, value: Any) -> None:
+def show_parts(calls: Calls, value: Any) -> None:
     """Shows the pictures that are in a tool's answer."""
-    if runtime.has_content:
+    if calls.has_content:
         from .content import binaries_in
         for part in binaries_in(value):
             if part is not value:
-                draws(runtime, part)
+                draws(calls, part)
 
 
-def draws(runtime: Runtime, value: Any) -> bool:
+def draws(calls: Calls, value: Any) -> bool:
     """Shows a value as a picture, or reports why it cannot be drawn. Returns False if it should be shown as text."""
     try:
-        return show_picture(runtime.host, value)
+        return show_picture(calls.host, value)
     except MCPError:
         raise
     except Exception as error:

@@ -6,9 +6,10 @@ import _thread
 import sys
 
 from .errors import MCPError
+from .sources import AST_ONLY
 from .tracebacks import cause_of, described, hide_runner, limit_hit, report
 from .unawaited import Unawaited, held, is_coroutine
-from .values import Record
+from .values import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
 
 CODE_FILE = "<run_python>"
 RESULT = "<result>"  # no identifier, so it cannot clash with a name of the code
-MAX_RESULT = 64 << 10
-AST_ONLY, TOP_LEVEL_AWAIT, CO_COROUTINE = 0x400, 0x2000, 0x80
+TOP_LEVEL_AWAIT, CO_COROUTINE = 0x2000, 0x80
 
 
 class Executor:
@@ -147,24 +147,6 @@ def result_of(value: Any) -> Any:
     return None if value.exception() else value.result()
 
 
-def shown(value: Any) -> str:
-    """Returns a value as a notebook would show it, cut to MAX_RESULT bytes with a note."""
-    text = None
-    if isinstance(value, (list, tuple, dict, set, frozenset)) or type(value).__name__ == "DataFrame":
-        text = repr(value) if is_small(value) else None
-        if text is None or len(text) > 100:
-            try:
-                from .pretty import show
-                text = show(value)
-            except OSError:
-                pass  # the code has as many files open as there may be
-    data = (repr(value) if text is None else text).encode("utf-8", "backslashreplace")
-    if len(data) > MAX_RESULT:
-        note = f" ... cut: {len(data)} bytes in all"
-        return data[:MAX_RESULT - len(note)].decode("utf-8", "ignore") + note
-    return data.decode("utf-8")
-
-
 def drawn(value: Any, runtime: Runtime) -> bool:
     """Shows a value that a notebook would show as a picture. Returns False for others; pictures in them are shown."""
     kind = type(value)
@@ -180,15 +162,6 @@ def drawn(value: Any, runtime: Runtime) -> bool:
         return False
     except (MCPError, OSError):
         return False  # the host is gone, this is another process, or the code has all files open that there may be
-
-
-def is_small(value: Any, depth: int = 3) -> bool:
-    """Reports whether a value may fit on a line, without writing out a large one to find out."""
-    if type(value) in (list, tuple):
-        return depth > 0 and len(value) <= 20 and all(is_small(item, depth - 1) for item in value)
-    if type(value) in (dict, Record):
-        return depth > 0 and len(value) <= 10 and all(is_small(item, depth - 1) for item in (*value, *value.values()))
-    return type(value) in (int, float, bool, type(None)) or type(value) is str and len(value) <= 100
 
 
 def exit_code(stop: SystemExit) -> int:

@@ -5,8 +5,8 @@ import sys
 
 from .errors import MCPError, UnknownServerError
 from .runtime import Runtime
-from .servers import Servers
-from .values import CARRIERS, Ready, ReadyRecord, ReadyText, ReadyTuple, Record, is_dunder, known_names
+from .servers import Servers, server_of
+from .values import CARRIERS, Ready, ReadyRecord, ReadyText, ReadyTuple, Record, hide_types, is_dunder, known_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,10 +35,10 @@ def install_servers(runtime: Runtime, mcp: Any) -> dict[str, Any]:
     sys.modules["mcp.servers"] = mcp.servers
     names: dict[str, Any] = {}
     for alias, name in runtime.aliases().items():
-        module = server_module("mcp.servers." + alias, runtime.server(name), runtime)
+        module = server_module("mcp.servers." + alias, server_of(runtime, name), runtime)
         setattr(mcp.servers, alias, module)
         sys.modules[module.__name__] = module
-        names["mcp_" + alias] = runtime.server(name)
+        names["mcp_" + alias] = server_of(runtime, name)
     names.update(mcp_servers=Servers(runtime, runtime.granted), LOADED_MCP_SERVERS=runtime.granted)
     return names
 
@@ -56,19 +56,11 @@ def runtime_module(runtime: Runtime) -> Any:
         setattr(module, kind.__name__, kind)  # where pickle looks for them
         hide_types(kind)
     hide_types(Runtime)
-    for name in runtime.PUBLIC:
+    public = sorted(name for name in vars(Runtime) if name[0] != "_")
+    for name in public:
         setattr(module, name, getattr(runtime, name))
-    module.__all__ = [*runtime.PUBLIC, "MCPError"]
+    module.__all__ = [*public, "MCPError"]
     return module
-
-
-def hide_types(kind: type) -> None:
-    """Takes the annotations from the methods of a class. They are for readers of this package: their names mean nothing
-    in the code of users, whom help() would show them.
-    """
-    for member in vars(kind).values():
-        if hasattr(member, "__code__"):
-            member.__annotations__ = {}
 
 
 def server_module(name: str, server: Server, runtime: Runtime) -> Any:
@@ -81,7 +73,7 @@ def server_module(name: str, server: Server, runtime: Runtime) -> Any:
 
     def tools() -> list[Any]:
         if not known:
-            known.extend(runtime.list_tools_sync(server))
+            known.extend(runtime.list_tools_sync(server._name))
         return known
 
     def __getattr__(wanted: str) -> Any:

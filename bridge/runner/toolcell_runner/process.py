@@ -1,4 +1,4 @@
-"""A run from the start message to the last frame."""
+"""The process of the runner: what it does before the code, and the start message."""
 from __future__ import annotations
 
 import builtins
@@ -10,24 +10,18 @@ from .channel import Channel
 from .execute import Executor
 from .host import Host
 from .jsontext import decode
-from .mcpmodules import install_modules, install_servers
+from .mcpmodules import install_modules
+from .run import OUT, run_one, set_file, set_names
 from .runtime import Runtime
-from .saved import SavedTools
-from .serversvariable import set_variable
 from .sources import FOLDER, Sources
-from .tracebacks import describe, hide_from, report_in_threads
+from .tracebacks import hide_from, report_in_threads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from types import FrameType
     from typing import Any
 
-    from .session import UninterruptedChannel
-
 CONTROL_FD = 3
-OUT = "/workspace/out"  # what is in it outlives the run
-MAX_NAMES = 100  # of those that a run has defined
 PACKAGES = "/run/toolcell/packages"
 HIDDEN = PACKAGES + "/.toolcell-hidden"  # modules that are not taken from the image
 
@@ -53,21 +47,6 @@ def run_start_message(channel: Channel, runtime: Runtime, start: dict[str, Any])
     return run_one(channel, runtime, start, executor, dict)[0]
 
 
-def set_file(executor: Executor, start: dict[str, Any], namespace: dict[str, Any]) -> None:
-    """Names the file that the code comes from, if it comes from one."""
-    if start.get("file"):
-        executor.file = namespace["__file__"] = start["file"]
-
-
-def set_names(runtime: Runtime, start: dict[str, Any], namespace: dict[str, Any]) -> None:
-    """Defines the names of the servers that this run's code may call."""
-    runtime.set_servers(start.get("servers") or ())
-    names = install_servers(runtime, namespace["mcp"])
-    namespace.update(names)
-    names.update(mcp=namespace["mcp"], display=namespace["display"])
-    runtime.tools = SavedTools(runtime, start.get("saved") or (), names)
-
-
 def handle_timeout_signal(runtime: Runtime, channel: Channel) -> None:
     """Sends the stack of the code when the host's signal says that the time is up.
 
@@ -87,49 +66,6 @@ def handle_timeout_signal(runtime: Runtime, channel: Channel) -> None:
         faulthandler.register(_signal.SIGURG, file=channel.fd, all_threads=False, chain=True)
     except Exception:
         pass  # a Python that was built without
-
-
-def run_one(channel: Channel | UninterruptedChannel, runtime: Runtime, start: dict[str, Any], executor: Executor,
-            more: Callable[[], dict[str, Any]]) -> tuple[int, bool]:
-    """Runs the code and reports to the host, with what more() gives. Returns the exit code and if that worked."""
-    pid = os.getpid()
-    source = start.get("code", "").replace("\r\n", "\n").replace("\r", "\n")
-    runtime.sources.add(executor.file, source)
-    runtime.watch_pyplot()
-    set_variable(runtime, source)
-    namespace = sys.modules["__main__"].__dict__
-    before = set(namespace)
-    code, result, error, limit = executor.run(source, runtime.host.tell_begun if start.get("begun") else None)
-    # A process that the code forked comes back here too: only the first one has anything to report.
-    if os.getpid() != pid:
-        return code, False
-    hand_over_output(runtime)
-    done = {"type": "done", "exitCode": code, "result": result, "error": error, "limit": limit, "cause": executor.cause,
-            "names": new_names(namespace, before), **more()}
-    try:
-        channel.send({key: value for key, value in done.items() if value is not None})
-    except Exception:
-        return code, False  # the code broke the socket: the host goes by the exit status
-    return code, True
-
-
-def new_names(namespace: dict[str, Any], before: set[str]) -> str | None:
-    """Returns the names that the code has defined: the host explains it if a later run misses them."""
-    names = [name for name in tuple(namespace) if name not in before and type(name) is str and name.isidentifier()
-             and name[:1] != "_" and len(name) <= 60]
-    return " ".join(names[-MAX_NAMES:]) or None
-
-
-def hand_over_output(runtime: Runtime) -> None:
-    """Sends the code's open figures, and makes the files in OUT readable for the host. Never raises."""
-    try:
-        runtime.show_figures()
-        if os.listdir(OUT):
-            from .display import open_files
-            open_files(OUT)
-    except BaseException as error:
-        if not isinstance(error, OSError):  # OUT is not there
-            os.write(2, (describe(error) + "\n").encode("utf-8", "backslashreplace"))
 
 
 def set_up_process() -> None:

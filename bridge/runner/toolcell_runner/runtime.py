@@ -1,116 +1,41 @@
 """The functions of mcp.runtime."""
 from __future__ import annotations
 
-import sys
-
-from .checks import checked_detail, searching, text, texts
-from .errors import MCPError, UnknownServerError
+from .calls import Calls
+from .errors import MCPError
 from .jsontext import encode
+from .saved import SavedTools
 from .servers import Server
 from .sources import FOLDER
-from .values import ReadyRecord, ReadyText, ReadyTuple, Record, known_names
+from .values import ReadyRecord, ReadyText, ReadyTuple, Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from types import ModuleType
     from typing import Any
 
     from .host import Host
-    from .saved import SavedTools
     from .sources import Sources
 
 
-class Runtime:
+class Runtime(Calls):
     """The functions of mcp.runtime: find, read about and call the tools of every MCP server."""
 
-    PUBLIC = ("call_tool", "capability_summary", "describe_server", "discovered_servers", "display", "end_session",
-              "export_tools", "get_prompt", "get_prompt_sync", "list_loaded_server_metadata", "list_prompts",
-              "list_prompts_sync",
-              "list_resource_templates", "list_resource_templates_sync", "list_resources", "list_resources_sync",
-              "list_servers", "list_servers_sync", "list_tools", "list_tools_sync", "query_tool_docs",
-              "query_tool_docs_sync", "read_resource", "read_resource_sync", "remove_tool", "save_tool",
-              "saved_tools", "search_tool_docs", "search_tool_docs_sync")
+    # A name without an underscore is a function of mcp.runtime.
 
     def __init__(self, host: Host, sources: Sources) -> None:
-        self.host = host
-        self.sources = sources
-        self.tools: SavedTools  # the saved ones, set before each run
-        self.saved_here: dict[str, Any] = {}  # what the code itself has saved, by name
+        super().__init__(host, sources)
+        self.tools = SavedTools(self)
         self.ending = False  # the session, with this run
         self.replaced_variables: dict[str, str | None] = {}  # what network.py put others in place of
-        self.has_content = False  # whether there can be images in the code's values
-        self.set_servers(())
 
-    def set_servers(self, servers: Sequence[dict[str, Any]]) -> None:
-        """Takes in which servers there are, and which of them this run may call."""
-        self._entries = {entry["name"]: entry for entry in servers}
-        self._names = {entry["alias"]: entry["name"] for entry in servers}
-        granted = [entry for entry in servers if entry.get("granted")]
-        self.granted = tuple(entry["name"] for entry in sorted(granted, key=lambda entry: entry.get("place", 0)))
-        self._abouts: dict[tuple[str, str], Any] = {}
-
-    def server(self, name: str) -> Server:
-        """Returns the proxy of a discovered server, by name or alias. Raises UnknownServerError for others."""
-        entry = self._entries.get(self._name(name))
-        if entry is None:
-            raise UnknownServerError(f"no MCP server {name!r}; " + known_names(name, self._entries), name)
-        return Server(self, entry)
-
-    def granted_entries(self) -> list[dict[str, Any]]:
-        """Returns what the host said of the servers that this run may call, in their order."""
-        return [self._entries[name] for name in self.granted]
-
-    def aliases(self) -> dict[str, str]:
-        """Returns {alias: name} of all discovered servers."""
-        return self._names
-
-    def name_in_code(self, server: str, tool: str) -> str:
-        """Returns what code calls a tool by."""
-        known = self._entries.get(server)
-        name = f"mcp_{known['alias']}" if known else f"mcp_servers[{server!r}]"
-        return f"{name}.{tool}" if tool.isidentifier() else f"{name}[{tool!r}]"
-
-    def _named(self, server: Any, function: str) -> Any:
-        """_name for an argument of a function of mcp.runtime, which may be anything."""
-        if not isinstance(server, (str, Server)):
-            raise TypeError(f"{function}(): server must be a name or a server, not {type(server).__name__}")
-        return self._name(server)
-
-    def _name(self, server: Any) -> Any:
+    def _named(self, server: Any, function: str) -> str:
+        """Returns the name of the server in an argument of a function, which may be anything."""
         if isinstance(server, Server):
             return server._name
-        return server if server in self._entries else self._names.get(server, server)
-
-    def watch_pyplot(self) -> None:
-        """Makes plt.show() do what it does in a notebook."""
-        def hook(pyplot: Any) -> None:
-            # A function: pyplot gives it the signature of its backend's.
-            pyplot.show = lambda *args, **kwargs: self.show_figures()
-
-        self.sources.when_loaded("matplotlib.pyplot", hook)
-
-    def show_figures(self) -> None:
-        """Displays the open figures and closes them."""
-        pylab = sys.modules.get("matplotlib._pylab_helpers")
-        if pylab and pylab.Gcf.figs:
-            from .display import show_figures
-            show_figures(self.host, pylab.Gcf)
-
-    def content(self) -> ModuleType:
-        """Returns the module of content that is not text; its classes are in mcp.runtime from then on."""
-        from . import content
-        if not self.has_content:
-            self.has_content = True
-            content.publish(self)
-        return content
-
-    def about(self, server: str, tool: str) -> Any:
-        """Returns what the host knows of a tool and its signature."""
-        key = server, tool
-        if key not in self._abouts:
-            self._abouts[key] = self.host.ask("tool_signature", {"server": server, "tool": tool})
-        return self._abouts[key]
+        if not isinstance(server, str):
+            raise TypeError(f"{function}(): server must be a name or a server, not {type(server).__name__}")
+        return self.name_of(server)
 
     async def call_tool(self, server: str, tool: str, arguments: Any = None, *, check: bool = True) -> Any:
         """Calls a tool and returns its value; the whole answer is at the value's .raw.
@@ -123,22 +48,12 @@ class Runtime:
         from .arguments import arguments_of
         from .toolresults import tool_value
         name = self._named(server, "call_tool")
-        params = {"server": name, "tool": text(tool, "call_tool(): tool"),
-                  "arguments": arguments_of({} if arguments is None else arguments)}
+        params: dict[str, Any] = {
+            "server": name, "tool": text(tool, "call_tool(): tool"),
+            "arguments": arguments_of({} if arguments is None else arguments)}
         if not check:
             params["unchecked"] = True
-        return tool_value(await self.host.ask_async("call_tool", params), name, tool, self)
-
-    async def _call(self, name: str, tool: str, args: Any, kwargs: Any) -> Any:
-        """call_tool with the arguments of a function, which the host binds to the tool's parameters."""
-        from .arguments import arguments_of, is_planned, jsonable_argument
-        from .toolresults import tool_value
-        if len(args) == 1 and hasattr(args[0], "keys") and not is_planned(args[0]):
-            args = [arguments_of(args[0])]
-        else:
-            args = [jsonable_argument(value, str(index)) for index, value in enumerate(args, 1)]
-        params = {"server": name, "tool": tool, "args": args, "named": arguments_of(kwargs)}
-        return tool_value(await self.host.ask_async("call_tool", params), name, tool, self)
+        return tool_value(await self.host.ask_async("call_tool", params), name, tool, self.content)
 
     def discovered_servers(self, detailed: bool = False) -> ReadyTuple:
         """Returns the names of all known servers, or, if detailed, records of name, alias, description and status."""
@@ -152,13 +67,13 @@ class Runtime:
         """Returns the names of all known servers, as the host knows them now."""
         return tuple(self.list_servers())
 
-    async def list_tools(self, server: str) -> Any:
+    async def list_tools(self, server: str | Server) -> Any:
         """Returns the tools of a server: records of name, alias, description and input_schema."""
-        return await self.host.ask_async("list_tools", {"server": self._named(server, "list_tools")})
+        return await super().list_tools(self._named(server, "list_tools"))
 
     def list_tools_sync(self, server: str | Server) -> Any:
         """list_tools for code that cannot await."""
-        return self.host.ask("list_tools", {"server": self._named(server, "list_tools")})
+        return super().list_tools_sync(self._named(server, "list_tools"))
 
     def describe_server(self, name: str | Server) -> ReadyRecord:
         """Returns a record of a server's name, alias, description and tools; may be awaited."""
@@ -260,31 +175,29 @@ class Runtime:
     def _of(self, method: str, server: str, **params: Any) -> tuple[str, dict[str, Any]]:
         return method, {"server": self._named(server, method), **params}
 
-    def _links(self, server: str, answer: Any) -> list[Any]:
-        link = self.content().ResourceLink
-        return [link.of(item, self._name(server)) for item in self._items(answer, "resources")]
-
-    def _items(self, answer: Any, key: str) -> list[Any]:
-        from .listeditems import listed
-        return listed(answer, key)
-
-    def _content(self, server: str, answer: Any) -> Any:
-        if isinstance(answer, list):  # it was only planned
-            from .standins import stand_in
-            return stand_in(*answer)
-        return self.content().resource_value(answer, self._name(server))
-
     def _prompting(self, server: str, name: str, arguments: Any) -> tuple[str, dict[str, Any]]:
         from .arguments import arguments_of
         values = {key: value if isinstance(value, str) else encode(value).decode()
                   for key, value in arguments_of({} if arguments is None else arguments).items()}
         return self._of("get_prompt", server, name=text(name, "get_prompt(): name"), arguments=values)
 
+    def _links(self, server: str, answer: Any) -> list[Any]:
+        link, name = self.content().ResourceLink, self._named(server, "list_resources")
+        return [link.of(item, name) for item in self._items(answer, "resources")]
+
+    def _items(self, answer: Any, key: str) -> list[Any]:
+        from .resources import listed
+        return listed(answer, key)
+
+    def _content(self, server: str, answer: Any) -> Any:
+        from .resources import resource_value
+        self.content()
+        return resource_value(answer, self._named(server, "read_resource"))
+
     def _prompt(self, server: str, answer: Any) -> Any:
-        if isinstance(answer, list):
-            from .standins import stand_in
-            return stand_in(*answer)
-        return self.content().prompt_value(answer, self._name(server))
+        from .resources import prompt_value
+        self.content()
+        return prompt_value(answer, self._named(server, "get_prompt"))
 
     def capability_summary(self) -> ReadyText:
         """Returns the manual of this Python as text."""
@@ -307,7 +220,7 @@ class Runtime:
         variables of an enclosing function, or if it has the name of a builtin or of a module.
         """
         from .savetool import save_tool
-        save_tool(self, func)
+        save_tool(self.tools, func)
         return func
 
     def saved_tools(self) -> ReadyTuple:
@@ -327,3 +240,33 @@ class Runtime:
     def end_session(self) -> None:
         """Ends the session after this run; the next call with its name begins a new one. Harmless without a session."""
         self.ending = True
+
+
+# Checks of arguments
+
+
+def searching(query: str, limit: int | None, detail: str) -> tuple[str, dict[str, Any]]:
+    """Returns the request for a search. A limit of None is the usual one."""
+    if isinstance(limit, bool) or limit is not None and not hasattr(type(limit), "__index__"):
+        raise TypeError(f"search_tool_docs(): limit must be an int, not {type(limit).__name__}")
+    most = None if limit is None else max(-1, min(limit.__index__(), 1 << 30))
+    return "search_tool_docs", {"query": text(query, "search_tool_docs(): query"), "limit": most,
+                                "detail": checked_detail(detail)}
+
+
+def text(value: str, what: str) -> str:
+    """Returns an argument that must be a text. The host would refuse others in words that are not Python's."""
+    if not isinstance(value, str):
+        raise TypeError(f"{what} must be a str, not {type(value).__name__}")
+    return value
+
+
+def texts(values: Sequence[str], what: str) -> list[str]:
+    return [text(value, what) for value in values]
+
+
+def checked_detail(detail: str) -> str:
+    if detail not in ("summary", "full", "schema"):
+        given = repr(detail) if isinstance(detail, str) else type(detail).__name__
+        raise ValueError(f"detail is 'summary', 'full' or 'schema', not {given}")
+    return detail

@@ -1,74 +1,33 @@
-"""Sends functions to the host for runtime.save_tool, and loads them again."""
+"""Sends functions to the host for runtime.save_tool."""
 from __future__ import annotations
 
 import sys
 
-from .execute import AST_ONLY
-from .saved import is_builtin
+from .saved import is_module
 from .servers import Server, Tool
-from .tracebacks import describe
+from .sources import is_builtin
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from .runtime import Runtime
+    from .saved import SavedTools
 
 Module = type(sys)
 
 
-def save_tool(runtime: Runtime, thing: Any) -> None:
+def save_tool(tools: SavedTools, thing: Any) -> None:
     """Sends a function or class to the host, with everything needed to define it again."""
-    tool = ToolSource(thing, runtime)
-    about = tool.about()
-    runtime.host.ask("save_tool", about)
-    runtime.tools.forget(about["name"])
-    runtime.tools.saved.add(about["name"])
-    runtime.saved_here[about["name"]] = thing
-
-
-def load(runtime: Runtime, name: str) -> str | None:
-    """Defines a saved tool in user_tools, and those that it uses. Returns why that failed, or None."""
-    why = f"{name} is the name of a module here" if is_module(name) else define(runtime, name)
-    if why:
-        runtime.host.ask("saved_failed", {"name": name, "source": why})
-    return why
-
-
-def define(runtime: Runtime, name: str) -> str | None:
-    namespace, file = runtime.tools.module.__dict__, f"<user_tools.{name}>"
-    try:
-        source = runtime.host.ask("saved_source", {"name": name})
-        tree = compile(source, file, "exec", AST_ONLY, dont_inherit=True)
-        runtime.sources.add(file, source)
-        runtime.tools.bind_free_names(tree, source, namespace)
-        exec(compile(tree, file, "exec", dont_inherit=True), namespace)
-    except (Exception, SystemExit) as error:
-        return describe(error)
-    return None if name in namespace else f"its source does not define {name}"
-
-
-def is_module(name: str) -> bool:
-    """Reports whether a module of this name can be imported: code that uses it and forgot to must get a NameError.
-
-    Nothing is imported, and only Python's own finder is asked, since others run code. A folder without __init__.py
-    does not count: /workspace may have any.
-    """
-    if name in sys.modules or name in sys.builtin_module_names or name in sys.stdlib_module_names:
-        return True
-    from _frozen_importlib_external import PathFinder
-    try:
-        spec = PathFinder.find_spec(name)
-    except Exception:  # a path of the code's own may be anything
-        return False
-    return spec is not None and spec.origin is not None
+    about = ToolSource(thing, tools).about()
+    tools.calls.host.ask("save_tool", about)
+    tools.add(about["name"], thing)
 
 
 class ToolSource:
     """The text of a function or class that the code defines, so that another run can define it again."""
 
-    def __init__(self, thing: Any, runtime: Runtime) -> None:
-        self._runtime = runtime
+    def __init__(self, thing: Any, tools: SavedTools) -> None:
+        self._tools = tools
         while hasattr(thing, "__wrapped__"):
             thing = thing.__wrapped__
         self._thing = thing
@@ -84,7 +43,7 @@ class ToolSource:
                 raise ValueError(f"{self._name} needs variables of an enclosing function ({needed}): pass them in")
         else:
             raise ValueError(f"{self._name} is not written in Python: save a function that calls it")
-        self._lines, self._node = self._find(thing, runtime.sources.texts)
+        self._lines, self._node = self._find(thing, tools.calls.sources.texts)
         if is_builtin(self._name):
             raise ValueError(
                 f"{self._name!r} is the name of a builtin; a saved tool of that name would never be called")
@@ -170,8 +129,8 @@ class ToolSource:
         return sorted(name for name in names if name not in self._module_names and not is_builtin(name))
 
     def _comes_by_itself(self, name: str, value: Any) -> bool:
-        given = vars(self._runtime.tools.module)
-        return name == "asyncio" or any(name in has and has[name] is value for has in (given, self._runtime.saved_here))
+        given = vars(self._tools.module)
+        return name == "asyncio" or any(name in has and has[name] is value for has in (given, self._tools.here))
 
     def _modules(self) -> list[str]:
         """Returns the modules, without their parts, that the source imports, and those it is given."""

@@ -13,14 +13,12 @@ import sys
 from .errors import MCPError
 from .execute import Executor
 from .mcpmodules import install_servers
-from .process import run_one, set_file
-from .saved import SavedTools
-from .tracebacks import report
+from .run import run_one, set_file
+from .uninterrupted import UninterruptedChannel, uninterrupted, wait_gate
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from _thread import LockType
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
     from typing import Any, NoReturn
 
     from .channel import Channel
@@ -91,7 +89,7 @@ def update_names(runtime: Runtime, start: dict[str, Any], namespace: dict[str, A
         if name not in namespace or namespace[name] is given.get(name):
             namespace[name] = value
     given.update(names)
-    runtime.tools = SavedTools(runtime, start.get("saved") or (), given)
+    runtime.tools.renew(start.get("saved") or (), given)
     namespace.pop("__warningregistry__", None)  # each run is warned anew
     type(runtime.host).derived = False
 
@@ -121,51 +119,6 @@ def fetch_printed(runtime: Runtime, names: Iterable[str]) -> None:
                 os.unlink(path)
             except OSError:
                 pass  # it is not there
-
-
-def uninterrupted(runtime: Runtime, do: Callable[..., Any], *args: Any) -> Any:
-    """Returns do(*args), from a thread: in the main one a signal handler of the code may raise at any time."""
-    gate = _thread.allocate_lock()
-    outcome: list[tuple[Any, BaseException | None]] = []
-
-    def work() -> None:
-        try:
-            outcome.append((do(*args), None))
-        except BaseException as error:
-            outcome.append((None, error))
-        gate.release()
-
-    gate.acquire()
-    try:
-        _thread.start_new_thread(work, ())
-    except RuntimeError:  # the code has as many threads as there may be
-        return do(*args)
-    wait_gate(gate, lambda: outcome, runtime)
-    value, error = outcome[0]
-    if error is not None:
-        raise error
-    return value
-
-
-def wait_gate(gate: LockType, came: Callable[[], Any], runtime: Runtime) -> None:
-    """Waits at the gate until something came. What a signal handler of the code raises meanwhile is printed."""
-    while True:
-        try:
-            while not came():  # a handler may also raise when the gate is passed already
-                gate.acquire()
-            return
-        except BaseException as error:
-            report(error, runtime.sources)
-
-
-class UninterruptedChannel:
-    """A channel whose messages are sent whole, whatever signal comes."""
-
-    def __init__(self, channel: Channel, runtime: Runtime) -> None:
-        self._channel, self._runtime = channel, runtime
-
-    def send(self, message: Any) -> None:
-        uninterrupted(self._runtime, self._channel.send, message)
 
 
 class NextStart:

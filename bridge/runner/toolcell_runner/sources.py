@@ -1,6 +1,8 @@
 """The texts behind file names that are no files, and the files of the runner."""
 from __future__ import annotations
 
+import _ast
+import builtins
 import sys
 
 TYPE_CHECKING = False
@@ -10,6 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 FOLDER = __file__.rpartition("/")[0] + "/"  # the runner's own
+AST_ONLY = 0x400  # for compile()
 
 
 class Sources:
@@ -66,3 +69,40 @@ def loaded(name: str) -> Any:
     has left, it waits for that: half of the module is missing."""
     __import__(name)
     return sys.modules[name]
+
+
+def is_runner(file: str) -> bool:
+    return file.startswith(FOLDER)
+
+
+def innermost(error: BaseException) -> Any:
+    """Returns the entry of the traceback at which an exception arose, or None if it was not raised."""
+    entry = error.__traceback__
+    while entry and entry.tb_next:
+        entry = entry.tb_next
+    return entry
+
+
+def unbound(tree: Any) -> set[str]:
+    """Returns the names that a syntax tree reads and binds nowhere, builtins left out."""
+    read: set[str] = set()
+    bound: set[Any] = set()
+    todo = [tree]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, _ast.Name):
+            (read if isinstance(node.ctx, _ast.Load) else bound).add(node.id)
+        elif isinstance(node, _ast.alias):
+            bound.add((node.asname or node.name).partition(".")[0])
+        elif isinstance(node, _ast.arg):
+            bound.add(node.arg)
+        else:
+            bound.add(getattr(node, "name", None))  # of a function, class, exception or pattern
+        for field in node._fields:
+            value = getattr(node, field, None)
+            todo += [each for each in (value if isinstance(value, list) else [value]) if isinstance(each, _ast.AST)]
+    return {name for name in read - bound if not is_builtin(name)}
+
+
+def is_builtin(name: str) -> bool:
+    return hasattr(builtins, name)

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import sys
 
-from .tracebacks import is_runner
+from .sources import is_runner
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

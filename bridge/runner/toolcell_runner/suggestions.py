@@ -5,7 +5,7 @@ import sys
 
 from .errors import UnknownServerError
 from .servers import Server
-from .tracebacks import innermost
+from .sources import innermost
 from .values import is_dunder, shortened
 
 TYPE_CHECKING = False

@@ -7,27 +7,31 @@ from .values import CARRIERS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
     from typing import Any
 
-    from .runtime import Runtime
 
+def tool_value(answer: Any, server: str, tool: str, content: Callable[[], ModuleType]) -> Any:
+    """Returns the answer of a tool as a plain value. Raises MCPError if the answer is the tool's error.
 
-def tool_value(answer: Any, server: str, tool: str, runtime: Runtime) -> Any:
-    """Returns the answer of a tool as a plain value. Raises MCPError if the answer is the tool's error."""
+    content() gives the module of content that is not text, where there is some.
+    """
     if isinstance(answer, list):  # the call was only planned: the answer of a server is an object
         from .standins import stand_in
-        return stand_in(*answer)
-    content = items_of(answer.get("content"))
-    texts = [text for text in map(text_of, content) if text is not None]
+        number, shape = answer
+        return stand_in(number, unwrapped(shape, []))
+    items = items_of(answer.get("content"))
+    texts = [text for text in map(text_of, items) if text is not None]
     if answer.get("isError") is True:
         reason = "\n".join(texts) or reason_in(answer.get("structuredContent")) or "the tool failed and gave no reason"
         raise MCPError(reason, server, tool, answer)
     structured = answer.get("structuredContent")
     if structured is not None:
         value = with_raw(unwrapped(structured, texts), answer)
-        files = [item for item in content if text_of(item) is None]
-        return runtime.content().with_attachments(value, files, server) if files else value
-    values = [item_value(item, server, runtime) for item in content]
+        files = [item for item in items if text_of(item) is None]
+        return content().with_attachments(value, files, server) if files else value
+    values = [item_value(item, server, content) for item in items]
     return with_raw(values[0] if len(values) == 1 else values or None, answer)
 
 
@@ -73,11 +77,11 @@ def unwrapped(structured: Any, texts: list[str]) -> Any:
     return structured
 
 
-def item_value(item: Any, server: str, runtime: Runtime) -> Any:
+def item_value(item: Any, server: str, content: Callable[[], ModuleType]) -> Any:
     """Returns an item of the content as a value. A text that reads as a number or the like may be meant as a text."""
     text = text_of(item)
     if text is None:
-        return runtime.content().content_value(item, server)
+        return content().content_value(item, server)
     try:
         value = parse_json(text, Strict)
     except (ValueError, RecursionError):

@@ -5,7 +5,7 @@ import _thread
 import os
 import sys
 
-from .sources import FOLDER
+from .sources import innermost, is_runner
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -95,14 +95,6 @@ def names_at(error: BaseException) -> tuple[str, ...]:
     return entry.tb_frame.f_code.co_names if entry else ()
 
 
-def innermost(error: BaseException) -> Any:
-    """Returns the entry of the traceback at which an exception arose, or None if it was not raised."""
-    entry = error.__traceback__
-    while entry and entry.tb_next:
-        entry = entry.tb_next
-    return entry
-
-
 def report(error: BaseException, sources: Sources) -> str:
     """Prints an uncaught exception, without our frames. Returns what may have been meant. Never raises."""
     try:
@@ -174,10 +166,6 @@ def report_in_threads(threading: Any, sources: Sources) -> None:
             report(args.exc_value, sources)
 
     threading.excepthook = excepthook
-
-
-def is_runner(file: str) -> bool:
-    return file.startswith(FOLDER)
 
 
 def is_ours(entry: Any) -> bool:

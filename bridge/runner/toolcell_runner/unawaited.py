@@ -4,7 +4,7 @@ from __future__ import annotations
 import builtins
 import sys
 
-from .tracebacks import is_runner
+from .sources import is_runner
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -113,8 +113,8 @@ class Call:
 
     def __init__(self, coroutine: Any) -> None:
         self.name: str = coroutine.__qualname__.replace("Runtime.", "runtime.", 1)  # as the code writes it
-        frame = coroutine.cr_frame if coroutine.cr_code.co_name == "_call" else None
-        arguments = frame.f_locals if frame else {}  # those of Runtime._call
+        frame = coroutine.cr_frame if coroutine.cr_code.co_name == "call" else None
+        arguments = frame.f_locals if frame else {}  # those of Calls.call
         self._runtime: Any
         self._runtime, self._server, self._tool = (arguments.get(key) for key in ("self", "name", "tool"))
 

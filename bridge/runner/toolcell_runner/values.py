@@ -1,4 +1,4 @@
-"""What the values of tools are in Python."""
+"""What the values of tools are in Python, and what is shown of a value."""
 from __future__ import annotations
 
 TYPE_CHECKING = False
@@ -69,6 +69,7 @@ class ReadyText(Ready, str):
     """A str that may also be awaited."""
 
 
+MAX_RESULT = 64 << 10  # bytes of a value that is shown
 CARRIERS = {str: Text, int: Integer, float: Number, list: Sequence}
 
 
@@ -92,3 +93,42 @@ def shortened(names: Iterable[Any], most: int = 20) -> str:
     names = [str(name)[:60] for name in names]
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return (", ".join(names[:most]) or "none") + more
+
+
+def hide_types(kind: type) -> None:
+    """Takes the annotations from the methods of a class. They are for readers of this package: their names mean nothing
+    in the code of users, whom help() would show them.
+    """
+    for member in vars(kind).values():
+        if hasattr(member, "__code__"):
+            member.__annotations__ = {}
+
+
+# What of them is shown
+
+
+def shown(value: Any) -> str:
+    """Returns a value as a notebook would show it, cut to MAX_RESULT bytes with a note."""
+    text = None
+    if isinstance(value, (list, tuple, dict, set, frozenset)) or type(value).__name__ == "DataFrame":
+        text = repr(value) if is_small(value) else None
+        if text is None or len(text) > 100:
+            try:
+                from .pretty import show
+                text = show(value)
+            except OSError:
+                pass  # the code has as many files open as there may be
+    data = (repr(value) if text is None else text).encode("utf-8", "backslashreplace")
+    if len(data) > MAX_RESULT:
+        note = f" ... cut: {len(data)} bytes in all"
+        return data[:MAX_RESULT - len(note)].decode("utf-8", "ignore") + note
+    return data.decode("utf-8")
+
+
+def is_small(value: Any, depth: int = 3) -> bool:
+    """Reports whether a value may fit on a line, without writing out a large one to find out."""
+    if type(value) in (list, tuple):
+        return depth > 0 and len(value) <= 20 and all(is_small(item, depth - 1) for item in value)
+    if type(value) in (dict, Record):
+        return depth > 0 and len(value) <= 10 and all(is_small(item, depth - 1) for item in (*value, *value.values()))
+    return type(value) in (int, float, bool, type(None)) or type(value) is str and len(value) <= 100
