@@ -94,10 +94,10 @@ print(text)
 	for name, code := range map[string]string{
 		"a call":        `await runtime.call_tool("notes", "write", {"a": [{"b": f"see {text}!"}]})`,
 		"a read":        `await runtime.call_tool("notes", "read", {str(text): 1})`,
-		"a part":        `await runtime.call_tool("notes", "read", {"x": text.strip()[:3]})`,
-		"a loop":        "for n, line in enumerate(text): pass\n" + `await runtime.call_tool("notes", "read", {"n": n})`,
-		"a resource":    `await runtime.read_resource("notes", "x:/" + text)`,
-		"a prompt":      `await runtime.get_prompt("notes", "p", {"n": text.upper()})`,
+		"a part":        `await runtime.call_tool("notes", "read", {"x": text[0].name})`,
+		"an error":      "n = 1\ntry: len(text)\nexcept TypeError: n = 2\n" + `await runtime.call_tool("notes", "read", {"n": n})`,
+		"a resource":    `await runtime.read_resource("notes", f"x:/{text}")`,
+		"a prompt":      `await runtime.get_prompt("notes", "p", {"n": f"{text}".upper()})`,
 		"quoted":        "import urllib.parse\n" + `runtime.read_resource_sync("notes", "x:/" + urllib.parse.quote(str(text)))`,
 		"a prompt's id": `await runtime.get_prompt("notes", f"{text}")`,
 	} {

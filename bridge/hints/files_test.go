@@ -70,11 +70,12 @@ func TestVariableOfAnotherSessionIsNotNamed(t *testing.T) {
 // TestErrorsOfResultsInAPlanAreExplained, whatever says so.
 func TestErrorsOfResultsInAPlanAreExplained(t *testing.T) {
 	for failure, want := range map[string]bool{
-		"TypeError: the JSON object must be str, bytes or bytearray, not PlannedResult":                          true,
-		"TypeError: Object of type PlannedResult is not JSON serializable":                                       true,
-		"TypeError: <result 1>.n stands for the result of a call that was only planned: its length is not known": true,
-		"TypeError: fromisoformat: argument must be str":                                                         true,
-		"ValueError: Invalid file path or buffer object type: <class 'toolcell_runner.standins.PlannedResult'>":  true,
+		"TypeError: the JSON object must be str, bytes or bytearray, not PlannedResult":                            true,
+		"TypeError: Object of type PlannedResult is not JSON serializable":                                         true,
+		"TypeError: <result 1>.n stands for the result of a call that was only planned: its length is not known":   true,
+		"TypeError: fromisoformat: argument must be str":                                                           true,
+		"TypeError: can only join an iterable":                                                                     true,
+		"ValueError: Invalid file path or buffer object type: <class 'toolcell_runner.placeholder.PlannedResult'>": true,
 		"ValueError: no issue":         false,
 		"KeyError: 'PlannedResultNot'": false,
 	} {

@@ -152,9 +152,9 @@ func plannedResult(r Run) string {
 	return "in a dry run the result of a call that may change something can be passed on and written into texts, no more: the plan ends where the code needs to know it"
 }
 
-// ofPlanned finds errors of code that has the stand-in of a result: most name its type, and
+// ofPlanned finds errors of code that has the placeholder of a result: most name its type, and
 // some only the type that they want.
-var ofPlanned = pattern(`\bPlannedResult\b|stands for the result of a call|\bargument must be (?:a |an )?(?:str|string|int|float|bytes|list)\b`)
+var ofPlanned = pattern(`\bPlannedResult\b|stands for the result of a call|\bargument must be (?:a |an )?(?:str|string|int|float|bytes|list)\b|can only join an iterable$`)
 
 // unawaited is for a call without await, where its value is needed.
 func unawaited(r Run) string {

@@ -44,9 +44,9 @@ type Plan struct {
 // are not read-only, and those that need the result of an earlier one, or may. A nil *planner
 // has none: the run is real.
 //
-// The code gets a stand-in for each result, which shows as <result N> wherever it is used. Once
-// the code has something of one that does not show it, such as how often a loop over it runs,
-// nothing is read for it any more.
+// The code gets a placeholder for each result, which shows as <result N> wherever it is used.
+// Once the code has something of one that does not show it, such as an error that it has
+// caught, nothing is read for it any more.
 type planner struct {
 	order  callOrder
 	before int // results of earlier plans that the code may still have

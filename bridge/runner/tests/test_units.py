@@ -6,8 +6,10 @@ import copy
 import datetime
 import decimal
 import enum
+import functools
 import json
 import math
+import operator
 import os
 import socket
 import sys
@@ -26,6 +28,7 @@ from toolcell_runner import (
     hidden,
     host,
     jsontext,
+    placeholder,
     pretty,
     process,
     resources,
@@ -34,7 +37,6 @@ from toolcell_runner import (
     slips,
     sources,
     stackdump,
-    standins,
     toolresults,
     tracebacks,
     values,
@@ -390,7 +392,6 @@ def test_the_answer_of_a_planned_call_shows_as_its_result(planned: Any) -> None:
         "[<result 3>.labels, <result 3>.labels[0], <result 3>.user['na me']]")
     assert repr([issue["other"].x, issue.any["y"], issue.raw]) == (
         "[<result 3>.other.x, <result 3>.any['y'], <result 3>.raw]")
-    assert str(issue.get("more", 1)) == "<result 3>.get('more', 1)"
     assert arguments.arguments_of({"n": issue.number, "all": [issue.share, {"o": issue.open}], "whole": issue}) == {
         "n": "<result 3>.number", "all": ["<result 3>.share", {"o": "<result 3>.open"}], "whole": "<result 3>"}
     assert json.loads(jsontext.encode(arguments.arguments_of({"n": issue.number}))) == {"n": "<result 3>.number"}
@@ -400,53 +401,51 @@ def test_the_answer_of_a_planned_call_shows_as_its_result(planned: Any) -> None:
     assert not host.Host.derived
 
 
-def test_what_is_computed_from_a_stand_in_shows_how(planned: Any) -> None:
-    n, x, title, other = planned.number, planned.share, planned.title, planned.other
-    for computed, text in [
-        (n + 1, "<result 3>.number + 1"), (1 + n, "1 + <result 3>.number"), (1.5 * n, "1.5 * <result 3>.number"),
-        (n - x, "<result 3>.number - <result 3>.share"), ((n + 1) * 2.5, "(<result 3>.number + 1) * 2.5"),
-        (10 - -n, "10 - (-<result 3>.number)"), (7 / n, "7 / <result 3>.number"), (x // 2, "<result 3>.share // 2"),
-        (7 % n, "7 % <result 3>.number"), (sum([n, 2]), "(0 + <result 3>.number) + 2"),
-        (abs(x), "abs(<result 3>.share)"),
-        (round(x, 2), "round(<result 3>.share, 2)"), (round(x), "round(<result 3>.share)"),
-        ("x/" + title, "x/<result 3>.title"), (title + "/" + other, "<result 3>.title/<result 3>.other"),
-        (title[:5], "<result 3>.title[:5]"), (title[::2], "<result 3>.title[::2]"), (title[-1], "<result 3>.title[-1]"),
-        (title.strip().split("/")[0], "<result 3>.title.strip().split('/')[0]"),
-        (title.encode(), "<result 3>.title.encode()"),
-        ((n + 1).is_integer(), "(<result 3>.number + 1).is_integer()"), (other[0]["a"], "<result 3>.other[0]['a']"),
-        (planned.labels[1:], "<result 3>.labels[1:]"), ("x" * 1000 + title, "x" * 1000 + "<result 3>.title"),
-    ]:
-        assert str(computed) == text
-        assert arguments.arguments_of({"n": computed}) == {"n": text}
-    total = 0
-    for _ in range(1000):
-        total += n
-    assert "<result 3>" in str(total) and len(str(total)) <= standins.MOST_SHOWN
-    assert not host.Host.derived
-
-
+BINARY = (
+    operator.add, operator.sub, operator.mul, operator.matmul, operator.truediv, operator.floordiv, operator.pow,
+    operator.and_, operator.or_, operator.xor, operator.lshift, operator.rshift, operator.iadd, divmod,
+    operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge,
+)
 NEEDED: list[Any] = [
-    bool, len, int, float, complex, bytes, hash, list, set, iter, reversed, math.floor, math.sqrt, range, chr, hex,
-    json.dumps, json.loads, "".join, base64.b64encode, memoryview, os.fspath, lambda r: "%d" % r, lambda r: [0] * r,
-    lambda r: [0][r], lambda r: r == 1, lambda r: r != "", lambda r: r < 1, lambda r: r <= 1, lambda r: "x" in r,
-    lambda r: r in ["x"], lambda r: {r: 1}, lambda r: not r, lambda r: r or 1, lambda r: r + [1], lambda r: r + "a",
-    lambda r: r ** 2, lambda r: ~r, lambda r: f"{1:{len(r)}}", lambda r: divmod(r, 2), lambda r: pow(2, r),
-    lambda r: sorted([r, 1]), lambda r: b"%s" % r,
+    bool, len, int, float, complex, bytes, hash, list, set, tuple, iter, reversed, sorted, sum, max, enumerate, dict,
+    abs, round, math.floor, math.ceil, math.trunc, math.sqrt, range, chr, hex, json.dumps, json.loads, "".join,
+    base64.b64encode, memoryview, os.fspath, operator.index, operator.inv, operator.neg, operator.pos, operator.not_,
+    lambda r: [0][r], lambda r: {r: 1}, lambda r: r in ["x"], lambda r: "x" in r, lambda r: r or 1, lambda r: [*r],
+    lambda r: r[1:], lambda r: r[::2], lambda r: r(), lambda r: [1].index(r), lambda r: str(r, "utf-8"),
+    lambda r: "%d" % r, lambda r: b"%s" % r, lambda r: 7 % r, lambda r: r % 2, lambda r: f"{1:{len(r)}}",
+    *(functools.partial(do, 1) for do in BINARY), *(functools.partial(do, "a") for do in BINARY),
+    *(lambda r, do=do: do(r, 2) for do in BINARY), *(lambda r, do=do: do(r, r) for do in BINARY),
 ]
 
 
 @pytest.mark.parametrize("need", NEEDED)
-@pytest.mark.parametrize("name", ["number", "title", "open", "other"])
-def test_nothing_real_comes_of_a_stand_in(planned: Any, name: str, need: Any) -> None:
-    """It raises, shows as what it is made of, or is known to the host, as the items of a loop are."""
-    part = getattr(planned, name)
-    try:
-        value = need(part)
-    except TypeError as error:
-        said = str(error)
-        assert host.Host.derived or "PlannedResult" in said or "must be" in said or "is required" in said
-    else:
-        assert host.Host.derived or "<result 3>" in str(value)
+@pytest.mark.parametrize("name", ["number", "share", "open", "title", "labels", "user", "other"])
+def test_nothing_is_computed_from_a_placeholder(planned: Any, name: str, need: Any) -> None:
+    with pytest.raises(TypeError) as raised:
+        need(getattr(planned, name))
+    said = str(raised.value)
+    if "stands for the result of a call that was only planned" in said:
+        assert host.Host.derived
+        assert said.endswith("Pass it or an item of it on, or write it into a text with an f-string")
+    else:  # Python's own check of a type
+        assert "PlannedResult" in said or "must be" in said or "is required" in said or "can only join" in said
+
+
+def test_methods_of_a_placeholder_are_not_called(planned: Any) -> None:
+    for call in (lambda: planned.title.strip(), lambda: planned.get("more", 1), lambda: planned.other.encode()):
+        with pytest.raises(TypeError, match="what its methods return is not known"):
+            call()
+
+
+def test_a_placeholder_refuses_each_operation_that_values_have() -> None:
+    """What a later Python adds is looked at here first."""
+    have = {name for kind in (int, float, complex, str, bytes, list, tuple, dict, set) for name in dir(kind)}
+    special = {name for name in have if name.startswith("__")} - set(dir(object))
+    left_out = {"__setitem__", "__delitem__", "__getnewargs__", "__class_getitem__", "__getformat__", "__setformat__",
+                "__buffer__"}
+    own = vars(placeholder.PlannedResult).keys()
+    in_place = {name for name in special if name[2] == "i" and f"__{name[3:]}" in own}
+    assert special - own - in_place == left_out & special
 
 
 def test_what_kind_of_value_it_is_is_not_known(planned: Any) -> None:
@@ -454,28 +453,29 @@ def test_what_kind_of_value_it_is_is_not_known(planned: Any) -> None:
     assert host.Host.derived
 
 
-def test_a_stand_in_is_no_mapping_of_arguments(planned: Any) -> None:
+def test_a_placeholder_is_no_mapping_of_arguments(planned: Any) -> None:
     with pytest.raises(TypeError, match="takes a mapping or keyword arguments, not PlannedResult"):
         arguments.arguments_of(planned.other)
 
 
-def test_a_loop_over_a_stand_in_runs_once_and_is_told(planned: Any) -> None:
-    assert [str(label) for label in planned.labels] == ["<result 3>.labels[0]"]
-    assert host.Host.derived
-    assert [str(part) for part in planned.other] == ["<result 3>.other[0]"]
+def test_parts_of_parts_are_bounded(planned: Any) -> None:
+    part = planned.other
+    for _ in range(1000):
+        part = part["more"]
+    assert "<result 3>" in str(part) and len(str(part)) <= placeholder.MOST_SHOWN
 
 
 @pytest.mark.parametrize(("shape", "want"), [
     (None, "<result 1>"), ("str", "<result 1>"), ({"result": ["str"]}, "<result 1>"), ({"result": "str"}, "<result 1>"),
     ({}, "<result 1>"),
 ])
-def test_a_stand_in_is_unwrapped_as_values_are(shape: Any, want: Any) -> None:
-    result = standins.stand_in(1, shape)
+def test_a_placeholder_is_unwrapped_as_values_are(shape: Any, want: Any) -> None:
+    result = toolresults.tool_value([1, shape], "github", "create", lambda: content)
     assert str(result) == want
     assert shape != {"result": ["str"]} or str(result[0]) == "<result 1>[0]"
 
 
-def test_a_stand_in_can_be_copied_and_asked_what_it_can_do(planned: Any) -> None:
+def test_a_placeholder_can_be_copied_and_asked_what_it_can_do(planned: Any) -> None:
     assert str(copy.deepcopy(planned.title)) == "<result 3>.title"
     assert not hasattr(planned, "_repr_png_") and not hasattr(planned.other, "__await__")
     assert not host.Host.derived

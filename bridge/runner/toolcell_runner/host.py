@@ -26,8 +26,8 @@ class Host:
     does not take what is sent, a thread reads them from then on.
     """
 
-    # Whether the code has something of a planned result that does not show it, such as how often a loop over it runs,
-    # or an error that it may have caught. Then nothing is read for it any more.
+    # Whether the code has something of a planned result that does not show it, such as an error that it has caught.
+    # Then nothing is read for it any more.
     derived = False
 
     def __init__(self, channel: Channel) -> None:

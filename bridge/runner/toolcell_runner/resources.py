@@ -59,5 +59,5 @@ def prompt_value(answer: Any, server: str) -> Any:
 
 
 def planned(answer: list[Any]) -> Any:
-    from .standins import stand_in
-    return stand_in(*answer)
+    from .placeholder import placeholder
+    return placeholder(*answer)

@@ -18,9 +18,9 @@ def tool_value(answer: Any, server: str, tool: str, content: Callable[[], Module
     content() gives the module of content that is not text, where there is some.
     """
     if isinstance(answer, list):  # the call was only planned: the answer of a server is an object
-        from .standins import stand_in
+        from .placeholder import placeholder
         number, shape = answer
-        return stand_in(number, unwrapped(shape, []))
+        return placeholder(number, unwrapped(shape, []))
     items = items_of(answer.get("content"))
     texts = [text for text in map(text_of, items) if text is not None]
     if answer.get("isError") is True:

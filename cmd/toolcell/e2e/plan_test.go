@@ -45,7 +45,7 @@ func trackerServer() {
 const plannedCode = `
 issue = await mcp_tracker.create(title=(await mcp_tracker.read(number=3)).title)
 print(f"Issue {issue.number} is at {issue.url}")
-print(await mcp_tracker.close(issue.number, why="it is " + issue.url))
+print(await mcp_tracker.close(issue.number, why=f"it is {issue.url}"))
 print(await mcp_tracker.read(number=issue.number))
 try:
     await mcp_tracker.drop()
