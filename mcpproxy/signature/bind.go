@@ -111,10 +111,10 @@ func (s *Signature) Fit(tool string, arguments json.RawMessage) (json.RawMessage
 
 // checkValues returns an *ArgumentError for the first value that does not fit.
 func (s *Signature) checkValues(tool string, given []json.RawMessage, extra []Argument) error {
-	v := valueChecker{left: maxCheckWork}
+	v := valueChecker{old: s.old, left: maxCheckWork}
 	for i, value := range given {
 		if value != nil && !s.excepted(value) {
-			if err := v.refuse(tool, s.Parameters[i].python(), s.Parameters[i].check, value); err != nil {
+			if err := v.refuse(tool, s.Parameters[i].python(), s.Parameters[i].schema, value); err != nil {
 				return err
 			}
 		}

@@ -25,40 +25,44 @@ type mismatch struct {
 
 // A valueChecker checks the values of one call.
 type valueChecker struct {
-	left int // work that it may still do
+	old  bool // the schema is of an old draft
+	left int  // work that it may still do
 }
 
-// mismatch returns what of a value a check does not accept, or nil. It stops at
-// the first thing.
-func (v *valueChecker) mismatch(c *check, value []byte, depth int) *mismatch {
-	value = bytes.TrimSpace(value)
+// mismatch returns what of a value a schema does not allow, or nil. It stops at
+// the first thing. A schema that cannot be understood allows everything, as do keywords that
+// are not here.
+func (v *valueChecker) mismatch(n *node, value []byte, depth int) *mismatch {
+	n, value = n.schema(), bytes.TrimSpace(value)
 	v.left -= checkStep
-	if c == nil || v.left < 0 || depth > maxCheckDepth || len(value) == 0 || c.nullable && value[0] == 'n' {
+	if n == nil || v.left < 0 || depth > maxCheckDepth || len(value) == 0 || value[0] == 'n' && n.isNullable() {
 		return nil
 	}
-	if c.types != 0 {
-		if typ, _ := typeOf(value); c.types&typ == 0 {
-			return &mismatch{types: c.types, value: value}
+	if n.types != 0 {
+		if typ, _ := typeOf(value); n.types&typ == 0 {
+			return &mismatch{types: n.types, value: value}
 		}
 	}
-	if c.values != nil && !v.isOneOf(c.values, value) {
-		return &mismatch{values: c.values, value: value}
+	if values := n.allowed(); len(values) > 0 && len(values) <= maxLiterals && !v.isOneOf(values, value) {
+		return &mismatch{values: values, value: value}
 	}
-	for _, part := range c.all {
+	for _, part := range n.list("allOf") {
 		if m := v.mismatch(part, value, depth+1); m != nil {
 			return m
 		}
 	}
-	for _, branches := range c.either {
-		if m := v.branches(branches, value, depth+1); m != nil {
-			return m
+	for _, key := range []string{"anyOf", "oneOf"} {
+		if branches := n.list(key); len(branches) > 0 {
+			if m := v.branches(branches, value, depth+1); m != nil {
+				return m
+			}
 		}
 	}
-	switch {
-	case value[0] == '[' && (c.places != nil || c.items != nil):
-		return v.items(c, value, depth+1)
-	case value[0] == '{' && (len(c.fields)+len(c.required) > 0 || c.others != nil):
-		return v.members(c, value, depth+1)
+	switch value[0] {
+	case '[':
+		return v.items(n, value, depth+1)
+	case '{':
+		return v.members(n, value, depth+1)
 	}
 	return nil
 }
@@ -120,9 +124,9 @@ func (v *valueChecker) sameJSON(n *node, value []byte) bool {
 	return json.Unmarshal(raw, &ours) != nil || json.Unmarshal(value, &theirs) != nil || reflect.DeepEqual(ours, theirs)
 }
 
-// branches returns nil if one of several checks accepts the value, or else what is
+// branches returns nil if one of several schemas allows the value, or else what is
 // most likely wrong with it.
-func (v *valueChecker) branches(branches []*check, value []byte, depth int) *mismatch {
+func (v *valueChecker) branches(branches []*node, value []byte, depth int) *mismatch {
 	var all []*mismatch
 	for _, branch := range branches {
 		m := v.mismatch(branch, value, depth)
@@ -150,20 +154,24 @@ func likeliest(all []*mismatch) *mismatch {
 	whole.values = slices.Clip(whole.values)
 	for _, m := range all[1:] {
 		whole.types |= m.types
-		if len(whole.values)+len(m.values) <= maxChecks { // branches may have the same values many times over
+		if len(whole.values)+len(m.values) <= maxShown { // branches may have the same values many times over
 			whole.values = append(whole.values, m.values...)
 		}
 	}
 	return &whole
 }
 
-func (v *valueChecker) items(c *check, value []byte, depth int) *mismatch {
+func (v *valueChecker) items(n *node, value []byte, depth int) *mismatch {
+	places, others := n.places(), n.object("items").schema()
+	if prefix := len(n.list("prefixItems")) > 0; prefix && (v.old || len(n.list("items")) > 0) || len(places) == 0 && others == nil {
+		return nil // both, or the new one in an old draft, are not understood
+	}
 	v.left -= len(value)
 	s := rawjson.Scanner{Text: value}
 	for i, item := range s.Items {
-		of := c.items
-		if i < len(c.places) {
-			of = c.places[i]
+		of := others
+		if i < len(places) {
+			of = places[i]
 		}
 		if m := v.mismatch(of, item, depth); m != nil {
 			m.path = fmt.Sprintf("[%d]%s", i, m.path)
@@ -176,7 +184,13 @@ func (v *valueChecker) items(c *check, value []byte, depth int) *mismatch {
 	return nil
 }
 
-func (v *valueChecker) members(c *check, value []byte, depth int) *mismatch {
+// members checks the members of an object. Generators list members with a default as
+// required, though the server fills them in itself.
+func (v *valueChecker) members(n *node, value []byte, depth int) *mismatch {
+	properties, required, others := n.object("properties"), n.list("required"), n.others()
+	if properties == nil && len(required) == 0 && others == nil {
+		return nil
+	}
 	v.left -= len(value)
 	seen := map[string]bool{}
 	s := rawjson.Scanner{Text: value}
@@ -186,9 +200,9 @@ func (v *valueChecker) members(c *check, value []byte, depth int) *mismatch {
 			return nil
 		}
 		seen[name] = true
-		of, known := c.fields[name]
-		if !known {
-			of = c.others
+		of := properties.get(name)
+		if of == nil {
+			of = others
 		}
 		if m := v.mismatch(of, member, depth); m != nil {
 			m.path = step(name) + m.path
@@ -201,9 +215,15 @@ func (v *valueChecker) members(c *check, value []byte, depth int) *mismatch {
 	if !s.OK() {
 		return nil
 	}
-	for _, name := range c.required {
-		if !seen[name] {
-			return &mismatch{lacks: name, value: value}
+	for _, name := range required {
+		if name.kind != '"' || seen[name.text] {
+			continue
+		}
+		if schema, _ := follow(properties.get(name.text)); schema.get("default") == nil {
+			return &mismatch{lacks: name.text, value: value}
+		}
+		if v.left -= checkStep; v.left < 0 {
+			break
 		}
 	}
 	return nil
@@ -218,8 +238,8 @@ func step(name string) string {
 }
 
 // refuse returns an *ArgumentError if a value does not fit.
-func (v *valueChecker) refuse(tool, name string, c *check, value []byte) error {
-	m := v.mismatch(c, value, 0)
+func (v *valueChecker) refuse(tool, name string, n *node, value []byte) error {
+	m := v.mismatch(n, value, 0)
 	if m == nil {
 		return nil
 	}

@@ -8,11 +8,10 @@ import (
 )
 
 const (
-	maxDemands  = 160 // bytes of all that is said of one value
-	maxBound    = 40  // of a number in it
-	maxPattern  = 60
-	largestInt  = 1<<53 - 1 // JavaScript's; generators write it where there is no limit
-	plainLength = "0"       // a least length that says nothing
+	maxDemands = 160 // bytes of all that is said of one value
+	maxBound   = 40  // of a number in it
+	maxPattern = 60
+	largestInt = 1<<53 - 1 // JavaScript's; generators write it where there is no limit
 )
 
 // demands says in a few words what a schema demands of a value beyond its type. What
@@ -22,7 +21,8 @@ func demands(n *node) string {
 	if format := n.str("format"); format != "" {
 		all = append(all, "format "+format)
 	}
-	all = append(all, between(bounds(n))...)
+	low, high := bounds(n)
+	all = append(all, between(low, high, "")...)
 	if step := n.number("multipleOf"); step != "" && len(step) <= maxBound && step != "1" {
 		all = append(all, "a multiple of "+step)
 	}
@@ -30,7 +30,7 @@ func demands(n *node) string {
 		{"minLength", "maxLength", "character"},
 		{"minItems", "maxItems", "item"},
 	} {
-		all = append(all, counted(length(n.number(of.least)), length(n.number(of.most)), of.one)...)
+		all = append(all, between(length(n.number(of.least)), length(n.number(of.most)), of.one)...)
 	}
 	if pattern := n.str("pattern"); pattern != "" && len(pattern) <= maxPattern {
 		all = append(all, "matches "+pattern)
@@ -82,58 +82,43 @@ func numberBound(txt string) bound {
 	return bound{text: txt, value: value}
 }
 
-// between says which numbers a range has.
-func between(low, high bound) (words []string) {
+// between says which numbers a range has: how many there are to be of one thing, if that is
+// given.
+func between(low, high bound, one string) (words []string) {
+	of := func(b bound) string {
+		switch {
+		case one == "":
+			return b.text
+		case b.text == "1":
+			return b.text + " " + one
+		}
+		return b.text + " " + one + "s"
+	}
 	switch {
 	case low.text != "" && high.text != "" && low.value < high.value && !low.excluded && !high.excluded:
-		return []string{low.text + " to " + high.text}
+		return []string{low.text + " to " + of(high)}
 	case low.text != "" && low.text == high.text && !low.excluded && !high.excluded:
-		return []string{"exactly " + low.text}
+		return []string{"exactly " + of(low)}
 	case low.text != "" && low.excluded:
-		words = append(words, "above "+low.text)
+		words = append(words, "above "+of(low))
 	case low.text != "" && (high.text != "" || low.value != 0):
-		words = append(words, "at least "+low.text)
+		words = append(words, "at least "+of(low))
 	}
 	switch {
 	case high.text == "":
 	case high.excluded:
-		words = append(words, "below "+high.text)
+		words = append(words, "below "+of(high))
 	default:
-		words = append(words, "at most "+high.text)
+		words = append(words, "at most "+of(high))
 	}
 	return words
 }
 
-// length reads a number of characters or items: anything else is "".
-func length(txt string) string {
+// length reads a number of characters or items: anything else is none.
+func length(txt string) bound {
 	value, err := strconv.ParseFloat(txt, 64)
 	if err != nil || value < 0 || value >= largestInt || value != float64(int64(value)) {
-		return ""
+		return bound{}
 	}
-	return strconv.FormatInt(int64(value), 10)
+	return bound{text: strconv.FormatInt(int64(value), 10), value: value}
 }
-
-// counted says how many there have to be of something.
-func counted(least, most, one string) (words []string) {
-	several := func(count string) string {
-		if count == "1" {
-			return count + " " + one
-		}
-		return count + " " + one + "s"
-	}
-	switch {
-	case least == most && least != "":
-		return []string{"exactly " + several(least)}
-	case least != "" && most != "" && fewer(least, most):
-		return []string{least + " to " + several(most)}
-	case least != "" && least != plainLength:
-		words = append(words, "at least "+several(least))
-	}
-	if most != "" {
-		words = append(words, "at most "+several(most))
-	}
-	return words
-}
-
-// fewer compares two lengths as they are written by length.
-func fewer(a, b string) bool { return len(a) < len(b) || len(a) == len(b) && a < b }

@@ -11,14 +11,12 @@ import (
 func readParameters(s *Signature, root *node) {
 	r := &parameterReader{
 		at: map[string]int{}, extra: map[bool]bool{}, left: maxCollected,
-		types: typeBuilder{left: maxTypeNodes}, checks: newCheckBuilder(root),
+		types: typeBuilder{left: maxTypeNodes}, old: isOld(root),
 	}
 	all := r.collect(root, 0, false)
 	none := len(r.properties) == 0 && !r.extra[false]
 	s.Extra = r.extra[true] || none && root.get("properties") == nil
-	if c := r.checks.of(root); c != nil {
-		s.others = c.others
-	}
+	s.old, s.others = r.old, root.schema().others()
 	s.lenient = s.Extra || none || r.unclear || len(r.properties) > maxParameters
 	isNeeded := make(map[string]bool, len(all.needed))
 	for _, name := range all.needed { // what is required need not be described
@@ -30,17 +28,20 @@ func readParameters(s *Signature, root *node) {
 		taken[p.name] = true
 	}
 	for i, p := range r.properties {
-		c := together(all.checks[p.name])
+		var schema *node
+		if checks := all.checks[p.name]; len(checks) > 0 {
+			schema = combined("allOf", checks)
+		}
 		if i < maxParameters && len(p.name) <= maxParameterName {
 			out := r.parameter(p, isNeeded[p.name], taken)
-			out.check = c
+			out.schema = schema
 			s.Parameters = append(s.Parameters, out)
 			continue
 		}
 		if s.known == nil {
-			s.known = map[string]*check{}
+			s.known = map[string]*node{}
 		}
-		s.lenient, s.known[p.name] = true, c
+		s.lenient, s.known[p.name] = true, schema
 	}
 	slices.SortStableFunc(s.Parameters, func(a, b Parameter) int {
 		switch {
@@ -57,7 +58,7 @@ func readParameters(s *Signature, root *node) {
 // is put together from.
 type parameterReader struct {
 	types      typeBuilder
-	checks     *checkBuilder
+	old        bool // as in Signature
 	properties []property
 	at         map[string]int
 	extra      map[bool]bool // additionalProperties that allow, and that forbid
@@ -82,8 +83,8 @@ func (r *parameterReader) add(name string, schema *node, branch bool) {
 
 // A part is what a schema surely says of the arguments.
 type part struct {
-	needed []string            // every call has these
-	checks map[string][]*check // a value has to pass all
+	needed []string           // every call has these
+	checks map[string][]*node // a value has to pass all
 }
 
 // add adds what another schema says that holds too.
@@ -99,24 +100,21 @@ func (p *part) add(also part) {
 // collect takes in the properties of a schema and returns what it says of every call. A
 // branch is one of several forms. What cannot be understood says nothing.
 func (r *parameterReader) collect(n *node, depth int, branch bool) part {
-	out := part{checks: map[string][]*check{}}
+	out := part{checks: map[string][]*node{}}
 	if n.get("$ref") != nil && (n.get("properties") != nil || n.get("required") != nil || n.get("allOf") != nil || n.get("anyOf") != nil || n.get("oneOf") != nil) {
 		r.unclear = true // whether what stands beside a reference counts depends on the draft
 	}
-	n, _ = follow(n)
-	properties := n.object("properties")
-	if properties == nil {
-		properties = &node{}
-	}
-	r.left -= 1 + len(properties.keys) + len(n.list("required"))
-	if n == nil || n.kind != '{' || depth > maxTypeDepth || r.left < 0 {
+	n = n.schema()
+	r.left -= 1 + len(n.list("required"))
+	if n == nil || depth > maxTypeDepth || r.left < 0 {
 		r.unclear = true
 		return out
 	}
-	for i, name := range properties.keys {
-		r.add(name, properties.values[i], branch)
-		if c := r.checks.of(properties.values[i]); c != nil {
-			out.checks[name] = append(out.checks[name], c)
+	for name, schema := range n.object("properties").members {
+		r.left--
+		r.add(name, schema, branch)
+		if schema.schema() != nil {
+			out.checks[name] = append(out.checks[name], schema)
 		}
 	}
 	for _, name := range n.list("required") {
@@ -136,7 +134,7 @@ func (r *parameterReader) collect(n *node, depth int, branch bool) part {
 
 // oneOf returns what all of several forms say: what only some have is for the server.
 func (r *parameterReader) oneOf(branches []*node, depth int) part {
-	out := part{checks: map[string][]*check{}}
+	out := part{checks: map[string][]*node{}}
 	var parts []part
 	for _, m := range r.atMost(branches) {
 		parts = append(parts, r.collect(m, depth, true))
@@ -156,12 +154,14 @@ func (r *parameterReader) oneOf(branches []*node, depth int) part {
 		}
 	}
 	for name := range parts[0].checks {
-		var either []*check
+		var either []*node
 		for _, p := range parts {
-			either = append(either, together(p.checks[name]))
+			if len(p.checks[name]) > 0 {
+				either = append(either, combined("allOf", p.checks[name]))
+			}
 		}
-		if !slices.Contains(either, nil) {
-			out.checks[name] = []*check{{either: [][]*check{either}}}
+		if len(either) == len(parts) {
+			out.checks[name] = []*node{combined("anyOf", either)}
 		}
 	}
 	return out
@@ -218,7 +218,8 @@ func (r *parameterReader) parameter(p property, needed bool, taken map[string]bo
 		// Schema generators list what has a default as required, though the
 		// server fills it in itself.
 		out.Required = needed && out.Default == nil
-		out.fill = needed && out.Default != nil && !p.branch && fits(r.checks.of(p.schema), out.Default)
+		v := valueChecker{old: r.old, left: maxCheckWork}
+		out.fill = needed && out.Default != nil && !p.branch && v.mismatch(p.schema, out.Default, 0) == nil
 	}
 	return out
 }

@@ -2,6 +2,7 @@ package signature
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"net/url"
@@ -29,7 +30,11 @@ type node struct {
 	keys   []string
 	values []*node        // of an object or array
 	index  map[string]int // of the keys, where there are many
-	base   *node          // what its references begin at: see resource
+
+	types  jsonType // of a schema; 0 is any
+	refers bool     // it has a $ref
+	target *node    // what that leads to; nil if it leads nowhere
+	name   string   // of the target in its document
 }
 
 // parseSchema reads a schema into nodes, within the bounds.
@@ -42,25 +47,52 @@ func parseSchema(raw json.RawMessage) (*node, error) {
 	left := maxSchemaNodes
 	root, err := parseNode(d, &left, maxSchemaDepth)
 	if err == nil {
-		root.setBase(root, true)
+		root.resolve(root, true)
 	}
 	return root, err
 }
 
-// setBase notes for a node and all inside of it where their references begin. A schema
-// with an $id of its own is a document of its own (JSON Schema 2020-12, 8.2.1). What id
-// means depends on the draft, so references below it are not followed.
-func (n *node) setBase(base *node, isRoot bool) {
-	if id := n.str("$id"); !isRoot && id != "" && id[0] != '#' {
+// resolve notes of a node, and of all inside of it, which types it allows and where its
+// references lead, which begin at base. A schema with an $id of its own is a document of its own (JSON Schema 2020-12,
+// 8.2.1). What id means depends on the draft, so references below it are not followed.
+func (n *node) resolve(base *node, isRoot bool) {
+	id := n.str("$id")
+	if !isRoot && id != "" && id[0] != '#' {
 		base = n
 	}
 	if n.str("id") != "" && !isRoot {
 		base = nil
 	}
-	n.base = base
-	for _, value := range n.values {
-		value.setBase(base, false)
+	n.types = typesOf(n)
+	if ref := n.get("$ref"); ref != nil {
+		n.refers = true
+		if ref.kind == '"' && base != nil && (base != n || id == "") {
+			n.target, n.name = base.at(ref.text)
+		}
 	}
+	for _, value := range n.values {
+		value.resolve(base, false)
+	}
+}
+
+// at returns what a reference leads to within a document, and its name there, or nil. It
+// follows no anchors.
+func (n *node) at(ref string) (target *node, name string) {
+	pointer, local := strings.CutPrefix(ref, "#")
+	pointer, err := url.PathUnescape(pointer)
+	switch {
+	case !local || err != nil || pointer != "" && pointer[0] != '/':
+		return nil, ""
+	case pointer == "":
+		return n, ""
+	}
+	for part := range strings.SplitSeq(pointer[1:], "/") {
+		name = strings.ReplaceAll(strings.ReplaceAll(part, "~1", "/"), "~0", "~")
+		if n = n.child(name); n == nil {
+			return nil, ""
+		}
+	}
+	return n, name
 }
 
 func parseNode(d *json.Decoder, left *int, depth int) (*node, error) {
@@ -140,6 +172,65 @@ func (n *node) get(key string) *node {
 	return nil
 }
 
+// schema returns what a schema is behind its references, or nil if it cannot be understood.
+func (n *node) schema() *node {
+	if n, _ = follow(n); n == nil || n.kind != '{' {
+		return nil
+	}
+	return n
+}
+
+// members loops over the members of an object.
+func (n *node) members(yield func(name string, value *node) bool) {
+	if n == nil {
+		return
+	}
+	for i, name := range n.keys {
+		if !yield(name, n.values[i]) {
+			return
+		}
+	}
+}
+
+// allowed returns the values of an enum or const, or nil if any is allowed.
+func (n *node) allowed() []*node {
+	if c := n.get("const"); c != nil {
+		return []*node{c}
+	}
+	return n.list("enum")
+}
+
+// typeNames returns what the keyword type has, a name or several.
+func (n *node) typeNames() []*node {
+	if name := n.get("type"); n.str("type") != "" {
+		return []*node{name}
+	}
+	return n.list("type")
+}
+
+// places returns the schemas of the first items of an array. prefixItems took the place of a
+// list at items.
+func (n *node) places() []*node {
+	if first := n.list("prefixItems"); len(first) > 0 {
+		return first
+	}
+	return n.list("items")
+}
+
+// others returns the schema of the members that are not in properties, or nil.
+func (n *node) others() *node {
+	if n.get("patternProperties") != nil {
+		return nil
+	}
+	return n.object("additionalProperties")
+}
+
+// isNullable reports whether a schema also allows null, in OpenAPI's way.
+func (n *node) isNullable() bool {
+	nullable := n.get("nullable")
+	return nullable != nil && nullable.kind == 't'
+}
+
 // object returns a member that is an object, or nil.
 func (n *node) object(key string) *node {
 	if m := n.get(key); m != nil && m.kind == '{' {
@@ -212,32 +303,10 @@ func (n *node) appendJSON(out []byte, limit int) []byte {
 // out of the document, nowhere or round in a circle, or to an anchor, gives nil.
 func follow(n *node) (target *node, name string) {
 	for range maxRefHops {
-		if n.get("$ref") == nil {
+		if n == nil || !n.refers {
 			return n, name
 		}
-		ref := n.get("$ref")
-		if ref.kind != '"' {
-			return nil, name
-		}
-		pointer, local := strings.CutPrefix(ref.text, "#")
-		if !local || n.base == nil || n.base == n && n.str("$id") != "" {
-			return nil, name
-		}
-		pointer, err := url.PathUnescape(pointer)
-		if err != nil || pointer != "" && pointer[0] != '/' {
-			return nil, name
-		}
-		n = n.base
-		for part := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
-			if part == "" && pointer == "" {
-				continue
-			}
-			part = strings.ReplaceAll(strings.ReplaceAll(part, "~1", "/"), "~0", "~")
-			if n = n.child(part); n == nil {
-				return nil, name
-			}
-			name = part
-		}
+		n, name = n.target, cmp.Or(n.name, name)
 	}
 	return nil, name
 }

@@ -34,13 +34,11 @@ type shaper struct {
 // appendTo writes the shape of a schema.
 func (s *shaper) appendTo(out []byte, n *node, depth int) []byte {
 	const null = "null"
-	if n != nil {
-		n, _ = follow(n)
-	}
-	if s.visits--; n == nil || n.kind != '{' || s.visits < 0 {
+	n = n.schema()
+	if s.visits--; n == nil || s.visits < 0 {
 		return append(out, null...)
 	}
-	types := s.types(n)
+	types := shapeTypes(n)
 	switch {
 	case types&jsonObject != 0:
 		return s.appendObject(out, n, depth)
@@ -63,35 +61,29 @@ func (s *shaper) appendTo(out []byte, n *node, depth int) []byte {
 	return append(out, null...)
 }
 
-// types returns the types of a schema, or of the values that it allows.
-func (s *shaper) types(n *node) jsonType {
-	types := typesOf(n)
-	values := n.list("enum")
-	if c := n.get("const"); c != nil {
-		values = []*node{c}
-	}
+// shapeTypes returns the types of a schema, or of the first value that it allows.
+func shapeTypes(n *node) jsonType {
+	types, values := n.types, n.allowed()
 	switch {
 	case types != 0:
 	case n.get("properties") != nil:
-		types = jsonObject
+		return jsonObject
 	case n.get("items") != nil:
-		types = jsonArray
+		return jsonArray
+	case len(values) > 0 && values[0].kind == '0' && !strings.ContainsAny(values[0].text, ".eE"):
+		return jsonInteger
 	case len(values) > 0:
-		types = map[byte]jsonType{'"': jsonString, 't': jsonBoolean, 'f': jsonBoolean, '0': jsonNumber}[values[0].kind]
-		if types == jsonNumber && !strings.ContainsAny(values[0].text, ".eE") {
-			types = jsonInteger
-		}
+		return map[byte]jsonType{'"': jsonString, 't': jsonBoolean, 'f': jsonBoolean, '0': jsonNumber}[values[0].kind]
 	}
 	return types
 }
 
 func (s *shaper) appendObject(out []byte, n *node, depth int) []byte {
-	properties := n.object("properties")
 	out = append(out, '{')
-	if properties == nil || depth == 0 {
-		return append(out, '}')
-	}
-	for i, name := range properties.keys {
+	for name, schema := range n.object("properties").members {
+		if depth == 0 {
+			break
+		}
 		if s.members--; s.members < 0 || len(name) > maxParameterName {
 			continue
 		}
@@ -99,7 +91,7 @@ func (s *shaper) appendObject(out []byte, n *node, depth int) []byte {
 			out = append(out, ',')
 		}
 		key, _ := json.Marshal(name) // strings always encode
-		out = s.appendTo(append(append(out, key...), ':'), properties.values[i], depth-1)
+		out = s.appendTo(append(append(out, key...), ':'), schema, depth-1)
 	}
 	return append(out, '}')
 }

@@ -39,8 +39,9 @@ type Signature struct {
 	Returns    *Annotation `json:"returns,omitempty"`   // nil if that is not known
 
 	lenient bool                             // other arguments are let through, as nothing says which there are
-	others  *check                           // of other arguments, but for
-	known   map[string]*check                // those that the schema has and Parameters has not
+	old     bool                             // the schema is of an old draft
+	others  *node                            // of other arguments, but for
+	known   map[string]*node                 // those that the schema has and Parameters has not
 	except  func(value json.RawMessage) bool // values that are not checked; may be nil
 }
 
@@ -72,7 +73,7 @@ type Parameter struct {
 	value   string // the default in Python, "" if there is none
 	fill    bool   // the server demands it, but names a default that fits: it is sent if none is given
 	comment string // limits and format
-	check   *check
+	schema  *node  // that its values are checked against
 }
 
 // python is the name of the parameter in Python.

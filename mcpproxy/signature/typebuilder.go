@@ -37,11 +37,8 @@ type typeBuilder struct {
 
 // typeOf gives the type that a schema describes. What it cannot know is Any.
 func (t *typeBuilder) typeOf(n *node) *pyType {
-	if t.left--; n == nil || n.kind != '{' || t.left < 0 {
-		return typeAny
-	}
-	n, name := follow(n)
-	if n == nil || n.kind != '{' {
+	_, name := follow(n)
+	if n, t.left = n.schema(), t.left-1; n == nil || t.left < 0 {
 		return typeAny
 	}
 	if slices.Contains(t.open, n) {
@@ -53,7 +50,7 @@ func (t *typeBuilder) typeOf(n *node) *pyType {
 	t.open = append(t.open, n)
 	defer func() { t.open = t.open[:len(t.open)-1] }()
 	typ := t.described(n)
-	if nullable := n.get("nullable"); nullable != nil && nullable.kind == 't' { // OpenAPI's way
+	if n.isNullable() {
 		typ = union(typ, typeNone)
 	}
 	return typ
@@ -61,10 +58,7 @@ func (t *typeBuilder) typeOf(n *node) *pyType {
 
 // described is typeOf for a schema that is no reference.
 func (t *typeBuilder) described(n *node) *pyType {
-	if c := n.get("const"); c != nil {
-		return literals([]*node{c}, t.plain(n))
-	}
-	if values := n.list("enum"); len(values) > 0 {
+	if values := n.allowed(); len(values) > 0 {
 		return literals(values, t.plain(n))
 	}
 	for _, key := range []string{"anyOf", "oneOf"} {
@@ -82,10 +76,7 @@ func (t *typeBuilder) described(n *node) *pyType {
 
 // plain goes by the keyword type and what belongs to it.
 func (t *typeBuilder) plain(n *node) *pyType {
-	names := n.list("type")
-	if name := n.str("type"); name != "" {
-		names = []*node{{kind: '"', text: name}}
-	}
+	names := n.typeNames()
 	if len(names) == 0 {
 		switch {
 		case n.object("properties") != nil || n.object("additionalProperties") != nil:
@@ -112,23 +103,16 @@ func (t *typeBuilder) plain(n *node) *pyType {
 }
 
 func (t *typeBuilder) list(n *node) *pyType {
+	item := typeAny
 	if items := n.object("items"); items != nil {
-		if item := t.typeOf(items); item != typeAny {
-			return &pyType{kind: kindList, args: []*pyType{item}}
-		}
+		item = t.typeOf(items)
+	} else {
+		item = t.either(n.places())
+	}
+	if item == typeAny {
 		return typeList
 	}
-	places := n.list("prefixItems")
-	if places == nil {
-		places = n.list("items")
-	}
-	if len(places) == 0 {
-		return typeList
-	}
-	if item := t.either(places); item != typeAny {
-		return &pyType{kind: kindList, args: []*pyType{item}}
-	}
-	return typeList
+	return &pyType{kind: kindList, args: []*pyType{item}}
 }
 
 func (t *typeBuilder) object(n *node) *pyType {
@@ -146,8 +130,7 @@ func (t *typeBuilder) object(n *node) *pyType {
 	}
 	needed := stringSet(n.list("required"))
 	record := &pyType{kind: kindRecord}
-	for i, key := range properties.keys {
-		field := properties.values[i]
+	for key, field := range properties.members {
 		record.fields = append(record.fields, pyField{key, t.typeOf(field), needed[key], shorten(field.str("description"), fieldComment)})
 	}
 	return record
