@@ -29,7 +29,6 @@ import (
 // A Runtime starts sandboxes. It is safe for concurrent use.
 type Runtime struct {
 	containers *container.Runtime
-	uid, gid   uint32 // inside
 	pool       *pool
 }
 
@@ -42,7 +41,7 @@ func Open(dir string, uid, gid uint32) (*Runtime, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Runtime{containers: e, uid: uid, gid: gid}
+	r := &Runtime{containers: e}
 	r.pool = newPool(e, poolSource{
 		MemoryAvailable: host.MemoryAvailable,
 		Template: func(p spec.Process, h spec.Host) (template, error) {
@@ -101,7 +100,7 @@ func (r *Runtime) KeepStandbys(w PoolOptions) {
 func (r *Runtime) Warm(p Process) {
 	r.containers.Go(func() {
 		if h, err := r.containers.Host(); err == nil {
-			r.pool.Prepare(p.sandboxed(r.uid, r.gid), h)
+			r.pool.Prepare(p.Process, h)
 		}
 	})
 }

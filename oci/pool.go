@@ -76,14 +76,8 @@ func newPool(e *container.Runtime, s poolSource) *pool { return &pool{containers
 
 // A poolKey tells processes apart that cannot take each other's place.
 type poolKey struct {
-	Files    []fileKey
-	Root     spec.Root
-	Binds    []spec.Bind
-	Args     []string
-	Env      []string
-	Python   *spec.Python
-	Limits   spec.Limits
-	UID, GID uint32
+	Files   []fileKey
+	Process spec.Process
 }
 
 // A fileKey is a folder or file of the host. One that was removed and made again
@@ -91,7 +85,7 @@ type poolKey struct {
 type fileKey struct{ Dev, Ino uint64 }
 
 func keyOf(p spec.Process, h spec.Host) *poolKey {
-	k := &poolKey{nil, p.Root, p.Binds, p.Args, p.Env, p.Python, p.Limits, p.UID, p.GID}
+	k := &poolKey{Process: p}
 	add := func(path string) {
 		var st unix.Stat_t
 		_ = unix.Stat(path, &st) // the start says what is wrong with it
@@ -202,7 +196,7 @@ func (o *pool) use(p spec.Process, h spec.Host) *group {
 // replaced is not used again, and the one that was used longest ago.
 func (o *pool) makePlace(key *poolKey) {
 	for _, g := range slices.Clone(o.groups) {
-		if !reflect.DeepEqual(g.key.Root, key.Root) || g.key.Files[0] != key.Files[0] {
+		if !reflect.DeepEqual(g.key.Process.Root, key.Process.Root) || g.key.Files[0] != key.Files[0] {
 			o.drop(g)
 		}
 	}

@@ -122,7 +122,7 @@ func TestForksLeaveNothing(t *testing.T) {
 		}
 	}
 	if h, err := l.r.containers.Host(); err == nil && h.Cgroup.Driver == host.CgroupFS {
-		c, err := container.Convert(spec.New(l.p.sandboxed(1, 1), h, "x"), h, "x")
+		c, err := container.Convert(spec.New(l.p.Process, h, "x"), h, "x")
 		if err != nil || slices.Contains(ids, c.Cgroups.Path) {
 			t.Error(err)
 		}

@@ -12,11 +12,22 @@ import (
 	"github.com/toolcell/toolcell/oci/spec"
 )
 
+// A Process is what to run, and in what.
+type Process struct {
+	spec.Process
+	// Start owns the streams: they are closed once the process has them, or
+	// failed to start. Standard input is empty if Stdin is nil.
+	container.Streams
+	// Session says that the process outlives its first work and waits for more;
+	// it does not count as running.
+	Session bool
+}
+
 // Start starts p in a sandbox of its own, which the caller must close. When ctx
 // ends, every process in the sandbox is killed at once; that is not an error.
 // p's streams belong to Start, also if it fails.
 func (r *Runtime) Start(ctx context.Context, p Process) (*Sandbox, error) {
-	defer p.closeFiles()
+	defer p.Streams.Close()
 	h, err := r.containers.Host()
 	if err != nil {
 		return nil, err
@@ -41,7 +52,7 @@ func (r *Runtime) Start(ctx context.Context, p Process) (*Sandbox, error) {
 			release()
 		}
 	}()
-	if standby != nil && standby.Attach(p.streams()) == nil {
+	if standby != nil && standby.Attach(p.Streams) == nil {
 		s := r.superviseStandby(ctx, p, h, standby, release)
 		started = true
 		return s, nil
@@ -57,7 +68,7 @@ func (r *Runtime) acquireStandby(ctx context.Context, p Process, h spec.Host) (*
 	if p.Python == nil || !p.Control || p.Stdout == nil || p.Stderr == nil {
 		return nil, func() {}
 	}
-	standby, release := r.pool.Acquire(ctx, p.sandboxed(r.uid, r.gid), h)
+	standby, release := r.pool.Acquire(ctx, p.Process, h)
 	return standby, sync.OnceFunc(contain.Func("giving back the place of a run", release))
 }
 
@@ -86,7 +97,7 @@ func (r *Runtime) superviseStandby(ctx context.Context, p Process, h spec.Host, 
 
 // startCold starts p in a new container.
 func (r *Runtime) startCold(ctx context.Context, p Process, h spec.Host, release func()) (*Sandbox, error) {
-	c, line, h, err := r.containers.Start(p.sandboxed(r.uid, r.gid), p.streams(), h)
+	c, line, h, err := r.containers.Start(p.Process, p.Streams, h)
 	if err != nil {
 		return nil, explainStart(err)
 	}
@@ -97,7 +108,7 @@ func (r *Runtime) startCold(ctx context.Context, p Process, h spec.Host, release
 			_ = c.Destroy()
 		}
 	}()
-	p.closeFiles()
+	p.Streams.Close()
 	sb, ctx := newSandbox(ctx, c)
 	sb.line = line
 	sb.keepLimits(ctx, p.Limits, h)

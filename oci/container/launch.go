@@ -177,14 +177,14 @@ func newProcess(streams Streams, lifeline *os.File, s *specs.Spec) *libcontainer
 		out.Rlimits = append(out.Rlimits, configs.Rlimit{Type: spec.RlimitNumbers[l.Type], Hard: l.Hard, Soft: l.Soft})
 	}
 	// A nil *os.File in an interface is not nil.
-	if streams.In != nil {
-		out.Stdin = streams.In
+	if streams.Stdin != nil {
+		out.Stdin = streams.Stdin
 	}
-	if streams.Out != nil {
-		out.Stdout = streams.Out
+	if streams.Stdout != nil {
+		out.Stdout = streams.Stdout
 	}
-	if streams.Err != nil {
-		out.Stderr = streams.Err
+	if streams.Stderr != nil {
+		out.Stderr = streams.Stderr
 	}
 	return out
 }

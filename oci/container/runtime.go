@@ -138,7 +138,16 @@ func (r *Runtime) Host() (spec.Host, error) {
 }
 
 // Streams are the standard streams of a process; nil is /dev/null.
-type Streams struct{ In, Out, Err *os.File }
+type Streams struct{ Stdin, Stdout, Stderr *os.File }
+
+// Close closes our copies; closing them twice does no harm.
+func (s Streams) Close() {
+	for _, f := range []*os.File{s.Stdin, s.Stdout, s.Stderr} {
+		if f != nil {
+			f.Close()
+		}
+	}
+}
 
 // Start starts p in a fresh sandbox, with these streams.
 func (r *Runtime) Start(p spec.Process, streams Streams, h spec.Host) (*Container, pid1.Lifeline, spec.Host, error) {

@@ -25,8 +25,8 @@ func script(t *testing.T, e *Runtime, text string) string {
 	}
 	defer r.Close()
 	c, line, _, err := e.Start(spec.Process{
-		Root: ocitest.HostRoot(t), Args: []string{"/bin/sh", "-c", text}, Env: []string{"PATH=/usr/bin:/bin"}, UID: 65534, GID: 65534,
-	}, Streams{Out: w, Err: w}, h)
+		Root: ocitest.HostRoot(t), Args: []string{"/bin/sh", "-c", text}, Env: []string{"PATH=/usr/bin:/bin"},
+	}, Streams{Stdout: w, Stderr: w}, h)
 	w.Close()
 	if err != nil {
 		t.Fatal(err)
@@ -100,7 +100,7 @@ func TestWorkspaceOfAProgramThatEndsAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	c, line, _, err := e.Start(spec.Process{
-		Root: ocitest.HostRoot(t), Args: []string{"/bin/sh", "-c", "echo kept >/workspace/file"}, UID: 65534, GID: 65534, Control: true,
+		Root: ocitest.HostRoot(t), Args: []string{"/bin/sh", "-c", "echo kept >/workspace/file"}, Control: true,
 	}, Streams{}, h)
 	if err != nil {
 		t.Fatal(err)

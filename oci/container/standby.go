@@ -32,9 +32,9 @@ type Standby struct {
 // happened then.
 func (s *Standby) Attach(streams Streams) error {
 	// Fd makes them block, which programs expect of their streams.
-	fds := []int{int(streams.Out.Fd()), int(streams.Err.Fd())}
-	if streams.In != nil {
-		fds = append(fds, int(streams.In.Fd()))
+	fds := []int{int(streams.Stdout.Fd()), int(streams.Stderr.Fd())}
+	if streams.Stdin != nil {
+		fds = append(fds, int(streams.Stdin.Fd()))
 	}
 	_, _, err := s.Conn.WriteMsgUnix([]byte("s"), unix.UnixRights(fds...), nil)
 	if err != nil {

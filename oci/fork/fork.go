@@ -145,7 +145,7 @@ func hungUp(raw syscall.RawConn) (gone bool) {
 // insideUID returns what the fork's id is in the template.
 func (f *fork) insideUID() uint32 {
 	if f.uid == nil {
-		return f.t.p.UID
+		return f.t.h.InsideUID
 	}
 	return spec.FirstForkUID + uint32(f.uid.ID-f.t.h.ForkUIDs().Start)
 }

@@ -67,7 +67,7 @@ type starterConfig struct {
 func newStarterConfig(p spec.Process, h spec.Host, template bool) (starterConfig, error) {
 	c := starterConfig{
 		Program: p.Python.Program, Base: append([]string{}, p.Python.Base...), Preload: append([]string{}, p.Python.Preload...),
-		Template: template, UID: p.UID, GID: p.GID,
+		Template: template, UID: h.InsideUID, GID: h.InsideGID,
 	}
 	if !template {
 		return c, nil
@@ -131,7 +131,7 @@ func startProgram(e *container.Runtime, p spec.Process, h spec.Host, template bo
 		if h.TemplateSeccomp, err = spec.SeccompProfile(un); err != nil {
 			return nil, errors.Join(err, said.w.Close())
 		}
-		spec.LimitSetUID(h.TemplateSeccomp, p.UID)
+		spec.LimitSetUID(h.TemplateSeccomp, h.InsideUID)
 		// Forks have limits of their own. These are for a few that are not
 		// there yet, and for the threads of libraries while they start.
 		p.Limits.PIDs = max(p.Limits.PIDs, 256)
@@ -140,7 +140,7 @@ func startProgram(e *container.Runtime, p spec.Process, h spec.Host, template bo
 			p.Limits.PIDs = 0 // the kernel would count the forks too
 		}
 	}
-	c, line, h, err := e.Start(p, container.Streams{Out: said.w, Err: said.w}, h)
+	c, line, h, err := e.Start(p, container.Streams{Stdout: said.w, Stderr: said.w}, h)
 	said.w.Close()
 	if err != nil {
 		said.close()

@@ -47,7 +47,7 @@ func TestStandbysReexecuteThisBinary(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := spec.Process{
-		Root: ocitest.HostRoot(t), UID: 65534, GID: 65534,
+		Root:   ocitest.HostRoot(t),
 		Binds:  []spec.Bind{{Source: dir, Target: spec.OwnDir + "/test"}},
 		Env:    []string{"PATH=/usr/bin:/bin"},
 		Python: &spec.Python{Interpreter: []string{python, "-s", "-B"}, Program: spec.OwnDir + "/test/program.py"},

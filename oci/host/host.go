@@ -21,6 +21,8 @@ import (
 // and cgroups we may use.
 type Host struct {
 	EUID       int
+	InsideUID  uint32 // that code has in a sandbox
+	InsideGID  uint32
 	Admin      bool // we hold CAP_SYS_ADMIN: real root, not root of a container
 	UIDs       IDMap
 	GIDs       IDMap
@@ -35,10 +37,10 @@ type Host struct {
 	RootGuard  bool           // the kernel keeps CAP_SETUID alone from mapping a parent's root
 }
 
-// Probe finds out what this host offers. wantUID and wantGID are the ids that
-// code is to have inside.
-func Probe(wantUID, wantGID uint32) (Host, error) {
-	h := Host{EUID: os.Geteuid(), HardLimits: hardLimits(), RootGuard: rootGuard(), ProcNames: procNames(), Recursive: changesTrees()}
+// Probe finds out what this host offers. uid and gid are those that code is to
+// have inside.
+func Probe(uid, gid uint32) (Host, error) {
+	h := Host{EUID: os.Geteuid(), InsideUID: uid, InsideGID: gid, HardLimits: hardLimits(), RootGuard: rootGuard(), ProcNames: procNames(), Recursive: changesTrees()}
 	h.Admin = h.EUID == 0 && holdsSysAdmin()
 	h.Cgroup = detectCgroup(h.EUID)
 	var err error
@@ -46,14 +48,14 @@ func Probe(wantUID, wantGID uint32) (Host, error) {
 		return h, fmt.Errorf("finding this program's file: %w", err)
 	}
 	if h.EUID == 0 {
-		err = h.mapRoot(wantUID, wantGID)
+		err = h.mapRoot()
 	} else {
 		h.mapUser()
 	}
 	return h, err
 }
 
-func (h *Host) mapRoot(wantUID, wantGID uint32) error {
+func (h *Host) mapRoot() error {
 	uids, err := readIDRanges("/proc/self/uid_map")
 	if err != nil {
 		return err
@@ -62,7 +64,7 @@ func (h *Host) mapRoot(wantUID, wantGID uint32) error {
 	if err != nil {
 		return err
 	}
-	h.UIDs, h.GIDs = mapAsRoot(uids, int64(wantUID)), mapAsRoot(gids, int64(wantGID))
+	h.UIDs, h.GIDs = mapAsRoot(uids, int64(h.InsideUID)), mapAsRoot(gids, int64(h.InsideGID))
 	h.OwnUIDs = ownIDs(uids, h.UIDs)
 	return nil
 }

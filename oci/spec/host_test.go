@@ -13,7 +13,7 @@ import (
 func TestTemplateHasTheIDsOfItsForks(t *testing.T) {
 	two, one := host.IDMap{Root: 1000, User: 165535}, host.IDMap{Root: 1000, User: -1}
 	own := host.IDRange{Start: 164511, Size: 1024}
-	full := host.Host{EUID: 1000, UIDs: two, GIDs: two, OwnUIDs: own, RootGuard: true}
+	full := host.Host{EUID: 1000, InsideUID: 65534, InsideGID: 65534, UIDs: two, GIDs: two, OwnUIDs: own, RootGuard: true}
 	for name, tt := range map[string]struct {
 		change func(h *Host)
 		forks  bool
@@ -31,14 +31,14 @@ func TestTemplateHasTheIDsOfItsForks(t *testing.T) {
 		if got := h.CodeUIDs().Size > 0; got != tt.code {
 			t.Errorf("%s: containers have ids of their own: %t", name, got)
 		}
-		s := New(Process{Template: true, UID: 65534, GID: 65534}, h, "x")
+		s := New(Process{Template: true}, h, "x")
 		last := s.Linux.UIDMappings[len(s.Linux.UIDMappings)-1]
 		mapped := last == specs.LinuxIDMapping{ContainerID: FirstForkUID, HostID: 164511, Size: 1024}
 		able := slices.Equal(s.Process.Capabilities.Ambient, []string{"CAP_SETUID"})
 		if mapped != tt.forks || able != tt.forks {
 			t.Errorf("%s: ids %+v, capabilities %+v", name, last, s.Process.Capabilities)
 		}
-		if s := New(Process{UID: 65534, GID: 65534}, h, "x"); len(s.Process.Capabilities.Ambient) > 0 || len(s.Linux.UIDMappings) > 2 {
+		if s := New(Process{}, h, "x"); len(s.Process.Capabilities.Ambient) > 0 || len(s.Linux.UIDMappings) > 2 {
 			t.Errorf("%s: a container has %+v and %+v", name, s.Process.Capabilities, s.Linux.UIDMappings)
 		}
 	}

@@ -2,14 +2,14 @@ package spec
 
 // A Process says what to run, and in what.
 type Process struct {
-	Root     Root
-	Binds    []Bind // below /run/toolcell
-	Args     []string
-	Env      []string // the whole environment: none is inherited
-	Limits   Limits
-	Python   *Python  // how to start it ahead of its use, nil if it cannot be
-	UID, GID uint32   // inside
-	Control  bool     // it has a socket to the host as descriptor 3
+	Root   Root
+	Binds  []Bind // below /run/toolcell
+	Args   []string
+	Env    []string // the whole environment: none is inherited
+	Limits Limits
+	Python *Python // how to start it ahead of its use; nil if that is not possible
+	// Control gives the process a stream socket to the host as descriptor 3.
+	Control  bool
 	Template bool     // sandboxes are forked from it
 	Top      []string // names at the top of Root.Dir that have files
 	Proc     string   // folder of the host with what covers CoveredFiles, "" if nothing does

@@ -19,7 +19,7 @@ var oomScoreAdj = 1000
 
 // New returns the specification of a sandbox for p on h; id names its cgroup.
 func New(p Process, h Host, id string) *specs.Spec {
-	uid, gid := p.UID, p.GID
+	uid, gid := h.InsideUID, h.InsideGID
 	args := append([]string{pid1Path}, p.Args...)
 	control := 0
 	if p.Control {
@@ -74,8 +74,8 @@ func New(p Process, h Host, id string) *specs.Spec {
 		Hostname: "toolcell",
 		Mounts:   mounts(p, h),
 		Linux: &specs.Linux{
-			UIDMappings: mappings(h.UIDs, p.UID),
-			GIDMappings: mappings(h.GIDs, p.GID),
+			UIDMappings: mappings(h.UIDs, h.InsideUID),
+			GIDMappings: mappings(h.GIDs, h.InsideGID),
 			Namespaces: []specs.LinuxNamespace{
 				{Type: specs.UserNamespace},
 				{Type: specs.MountNamespace},

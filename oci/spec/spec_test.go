@@ -24,8 +24,6 @@ func TestNewSpecGolden(t *testing.T) {
 		Binds:  []Bind{{Source: "/cache/runner.py", Target: "/run/toolcell/runner.py"}},
 		Args:   []string{"/usr/bin/python3", "/run/toolcell/runner.py"},
 		Env:    []string{"HOME=/workspace"},
-		UID:    65534,
-		GID:    65534,
 		Limits: Limits{Memory: 512 << 20, PIDs: 128, CPUs: 1.5},
 		Top:    []string{"etc", "usr"},
 		Proc:   "/state/proc",
@@ -43,12 +41,12 @@ func TestNewSpecGolden(t *testing.T) {
 		process Process
 		host    Host
 	}{
-		"root-cgroup1":    {usual, Host{UIDs: root, GIDs: root, Cgroup: everything, Seccomp: seccomp}},
-		"user-systemd":    {usual, Host{EUID: 1000, UIDs: user, GIDs: user, Cgroup: v2, Seccomp: seccomp}},
-		"user-no-cgroup":  {usual, Host{EUID: 1000, UIDs: user, GIDs: user, HardLimits: map[int]uint64{unix.RLIMIT_NOFILE: 1024, unix.RLIMIT_NPROC: 100}, Seccomp: seccomp}},
-		"user-one-id":     {usual, Host{EUID: 1000, UIDs: alone, GIDs: alone, Exe: "/usr/local/bin/toolcell", Seccomp: seccomp}},
-		"user-no-proc":    {usual, Host{EUID: 1000, UIDs: user, GIDs: user, Cgroup: v2, Exe: "/usr/local/bin/toolcell", NoProc: true, Seccomp: seccomp}},
-		"root-host-image": {onHost, Host{UIDs: root, GIDs: root, Cgroup: everything, Seccomp: seccomp}},
+		"root-cgroup1":    {usual, Host{InsideUID: 65534, InsideGID: 65534, UIDs: root, GIDs: root, Cgroup: everything, Seccomp: seccomp}},
+		"user-systemd":    {usual, Host{InsideUID: 65534, InsideGID: 65534, EUID: 1000, UIDs: user, GIDs: user, Cgroup: v2, Seccomp: seccomp}},
+		"user-no-cgroup":  {usual, Host{InsideUID: 65534, InsideGID: 65534, EUID: 1000, UIDs: user, GIDs: user, HardLimits: map[int]uint64{unix.RLIMIT_NOFILE: 1024, unix.RLIMIT_NPROC: 100}, Seccomp: seccomp}},
+		"user-one-id":     {usual, Host{InsideUID: 65534, InsideGID: 65534, EUID: 1000, UIDs: alone, GIDs: alone, Exe: "/usr/local/bin/toolcell", Seccomp: seccomp}},
+		"user-no-proc":    {usual, Host{InsideUID: 65534, InsideGID: 65534, EUID: 1000, UIDs: user, GIDs: user, Cgroup: v2, Exe: "/usr/local/bin/toolcell", NoProc: true, Seccomp: seccomp}},
+		"root-host-image": {onHost, Host{InsideUID: 65534, InsideGID: 65534, UIDs: root, GIDs: root, Cgroup: everything, Seccomp: seccomp}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := json.MarshalIndent(New(tt.process, tt.host, "0123456789abcdef"), "", "  ")
