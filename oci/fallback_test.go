@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/oci/container"
+	"github.com/toolcell/toolcell/oci/fork"
 	"github.com/toolcell/toolcell/oci/spec"
 )
 
@@ -24,10 +25,7 @@ func (*fakeTemplate) FailedModules() []string                 { return nil }
 func (*fakeTemplate) Gone() bool                              { return false }
 func (*fakeTemplate) Retire()                                 {}
 
-type refusal struct{}
-
-func (refusal) Error() string                       { return "no forks here" }
-func (refusal) RefusedModule() (module, why string) { return "", "" }
+var errRefused = &fork.RefusedError{Why: "no forks here"}
 
 // newTestPool makes a pool of fakes, which sends the kind of each on made.
 func newTestPool(t *testing.T, forking error) (p *pool, made chan string) {
@@ -66,8 +64,8 @@ func TestPoolFallsBackToContainers(t *testing.T) {
 		want string
 	}{
 		"forks":              {nil, "fork"},
-		"refused":            {refusal{}, "container"},
-		"refused, with more": {errors.Join(errors.New("more"), refusal{}), "container"},
+		"refused":            {errRefused, "container"},
+		"refused, with more": {errors.Join(errors.New("more"), errRefused), "container"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, made := newTestPool(t, tt.err)
@@ -88,7 +86,7 @@ func TestAFewForksWait(t *testing.T) {
 	}{
 		"forks":      {nil, 15, waitingForks},
 		"few at all": {nil, 2, 2},
-		"containers": {refusal{}, 15, 1},
+		"containers": {errRefused, 15, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, made := newTestPool(t, tt.forking)

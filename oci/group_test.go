@@ -150,3 +150,21 @@ func TestAnIdleKindLeavesByItself(t *testing.T) {
 		t.Errorf("retired %q", log.retired)
 	}
 }
+
+// A poolState describes a pool at one moment.
+type poolState struct {
+	Ready, Making int
+	Running       int      // runs at work; demand follows it
+	Template      template // nil if there is none
+}
+
+// State describes the pool now, and of its groups the most recently used.
+func (o *pool) State() poolState {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.groups) == 0 {
+		return poolState{Running: o.running}
+	}
+	g := o.groups[len(o.groups)-1]
+	return poolState{len(g.ready), g.making, o.running, g.template}
+}

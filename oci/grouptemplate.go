@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/oci/container"
+	"github.com/toolcell/toolcell/oci/fork"
 )
 
 // A group's use of templates: it starts one and forks it, or does without if it
@@ -73,21 +74,14 @@ func (g *group) fork(t template, now bool) *container.Standby {
 func (g *group) noteFailure(err error) {
 	g.failures++
 	g.retry = time.Now().Add(time.Second << min(g.failures-1, 8))
-	var refused interface {
-		error
-		RefusedModule() (module, why string) // the module that prevents one, if any
-	}
-	var module, why string
-	if errors.As(err, &refused) {
-		module, why = refused.RefusedModule()
-	}
+	refused, _ := errors.AsType[*fork.RefusedError](err)
 	switch {
-	case module != "" && slices.Contains(g.p.Python.Preload, module):
+	case refused != nil && slices.Contains(g.p.Python.Preload, refused.Module):
 		// Without that module there can be one.
 		python := *g.p.Python
-		python.Preload = slices.DeleteFunc(slices.Clone(python.Preload), func(m string) bool { return m == module })
+		python.Preload = slices.DeleteFunc(slices.Clone(python.Preload), func(m string) bool { return m == refused.Module })
 		g.p.Python, g.retry = &python, time.Time{}
-		g.addNotes(fmt.Sprintf("module %q is not preloaded: %s", module, why))
+		g.addNotes(fmt.Sprintf("module %q is not preloaded: %s", refused.Module, refused.Why))
 		return
 	case refused != nil || g.failures >= 5:
 		g.refused = err

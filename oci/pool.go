@@ -45,13 +45,6 @@ type poolSource struct {
 	MemoryAvailable func() int64 // what programs could have without swapping, in bytes
 }
 
-// A poolState describes a pool at one moment.
-type poolState struct {
-	Ready, Making int
-	Running       int      // runs at work; demand follows it
-	Template      template // nil if there is none
-}
-
 // maxGroups bounds how many kinds of processes have standbys at once: each may hold a
 // started Python, which takes some 20 MB and what it has imported.
 const maxGroups = 4
@@ -239,17 +232,6 @@ func (o *pool) Close() {
 	for len(o.groups) > 0 {
 		o.drop(o.groups[0])
 	}
-}
-
-// State describes the pool now, and of its groups the most recently used.
-func (o *pool) State() poolState {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if len(o.groups) == 0 {
-		return poolState{Running: o.running}
-	}
-	g := o.groups[len(o.groups)-1]
-	return poolState{len(g.ready), g.making, o.running, g.template}
 }
 
 // Notes returns what the user should know, each note once.

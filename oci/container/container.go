@@ -15,28 +15,20 @@ import (
 	"github.com/opencontainers/cgroups/manager"
 	"github.com/opencontainers/runc/libcontainer"
 	"github.com/toolcell/toolcell/oci/host"
+	"github.com/toolcell/toolcell/oci/limits"
 	"golang.org/x/sys/unix"
 )
 
 // A Sandbox is a sandbox that has started: a container of libcontainer's or a
 // fork of a template.
 type Sandbox interface {
-	PID() int // of its first process
-	Kill()    // ends everything in it
+	limits.Sandbox
 	// Wait returns once everything in it has ended, except perhaps our own pid
 	// 1.
 	Wait() (Exit, error)
-	Cgroup() (cgroups.Manager, error)
-	// Counter reads the counter of a controller of its cgroup
-	// (host.ReadCounter).
-	Counter(controller string) ([]byte, error)
 	// CgroupPersists reports whether the cgroup outlives Wait, even one of
 	// systemd's, unless the first process was killed.
 	CgroupPersists() bool
-	// OOM receives a value each time the memory limit is hit, and is closed
-	// when the cgroup is gone. It is needed with cgroup v1, and where systemd
-	// removes the cgroup before its counters can be read.
-	OOM() (<-chan struct{}, error)
 	Destroy() error // removes its processes, cgroup and state
 }
 

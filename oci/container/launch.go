@@ -74,14 +74,14 @@ func procRefused(err error) bool {
 	return err != nil && strings.Contains(err.Error(), `mounting "proc"`) && strings.Contains(err.Error(), "not permitted")
 }
 
-// withoutProc notes that no sandbox can have a /proc here. It returns the host for
-// a start with this filter for a template.
-func (r *Runtime) withoutProc(template *specs.LinuxSeccomp) spec.Host {
+// learn records what a start on tried has shown of this host, and returns the host
+// for the next one.
+func (r *Runtime) learn(tried spec.Host, record func(h *spec.Host)) spec.Host {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.host.NoProc = true
+	record(&r.host)
 	h := r.host
-	h.TemplateSeccomp = template
+	h.TemplateSeccomp = tried.TemplateSeccomp
 	return h
 }
 
@@ -125,8 +125,14 @@ func (r *Runtime) create(s *specs.Spec, h spec.Host, dir, id string, p *libconta
 	if err != nil {
 		return nil, fmt.Errorf("creating the sandbox: %w", err)
 	}
-	if err := noteCgroup(c, dir, h.Cgroup); err != nil {
-		return c, fmt.Errorf("noting the sandbox's cgroup: %w", err)
+	if h.Cgroup.Driver != host.CgroupNone {
+		state, err := c.State()
+		if err == nil {
+			err = NoteCgroup(dir, id, config.Cgroups, state.CgroupPaths)
+		}
+		if err != nil {
+			return c, fmt.Errorf("noting the sandbox's cgroup: %w", err)
+		}
 	}
 	if err := c.Start(p); err != nil {
 		return c, fmt.Errorf("starting the sandbox: %w", err)
@@ -202,18 +208,6 @@ func NewID() (string, error) {
 // support idmapped mounts.
 func idMapRefused(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "MOUNT_ATTR_IDMAP")
-}
-
-// withoutIDMaps notes that this host has no idmapped mounts. It returns the host
-// for a start with this filter for a template.
-func (r *Runtime) withoutIDMaps(template *specs.LinuxSeccomp) spec.Host {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.host.NoIDMap, r.host.Mounts = true, nil
-	r.host.ResolveMounts(r.mounts)
-	h := r.host
-	h.TemplateSeccomp = template
-	return h
 }
 
 // program returns the file of this program that sandboxes start from. A copy that

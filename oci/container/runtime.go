@@ -165,11 +165,14 @@ func (r *Runtime) Start(p spec.Process, streams Streams, h spec.Host) (*Containe
 	contain.Point("starting a sandbox")
 	c, err := r.launchAlone(p, streams, line.Theirs, h)
 	if procRefused(err) && !h.NoProc {
-		h = r.withoutProc(h.TemplateSeccomp)
+		h = r.learn(h, func(h *spec.Host) { h.NoProc = true })
 		c, err = r.launchAlone(p, streams, line.Theirs, h)
 	}
 	if idMapRefused(err) && !h.NoIDMap {
-		h = r.withoutIDMaps(h.TemplateSeccomp)
+		h = r.learn(h, func(h *spec.Host) {
+			h.NoIDMap, h.Mounts = true, nil
+			h.ResolveMounts(r.mounts)
+		})
 		c, err = r.launchAlone(p, streams, line.Theirs, h)
 	}
 	if errors.Is(err, errNewMount) || bindRefused(err) {

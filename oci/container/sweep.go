@@ -73,33 +73,32 @@ func (r *Runtime) StateDir() (string, error) {
 	return r.dir, nil
 }
 
-// StateName is the file in which libcontainer keeps the state of a sandbox.
-const StateName = "state.json"
+// stateName is the file in which libcontainer keeps the state of a sandbox.
+const stateName = "state.json"
 
-// noteCgroup writes down which cgroup a sandbox will have, before there is any.
-// libcontainer itself writes its state only when the sandbox is nearly started:
-// a server killed before that would leave a cgroup without a record. The
-// note names no namespaces, so that to destroy the sandbox is to kill all in
-// its cgroup (libcontainer, state_linux.go, destroy).
-func noteCgroup(c *libcontainer.Container, dir string, g host.Cgroup) error {
-	if g.Driver == host.CgroupNone {
-		return nil
-	}
-	state, err := c.State()
+// NoteCgroup writes down, in the state folder dir, which cgroup the sandbox with an id
+// will have, before there is any. libcontainer itself writes its state only when the
+// sandbox is nearly started: a server killed before that would leave a cgroup without
+// a record. The note names no namespaces, so that to destroy the sandbox is to kill all
+// in its cgroup (libcontainer, state_linux.go, destroy).
+func NoteCgroup(dir, id string, config *cgroups.Cgroup, paths map[string]string) error {
+	note := *config
+	note.Resources = &cgroups.Resources{SkipDevices: true}
+	body, err := json.Marshal(libcontainer.State{ID: id, InitProcessPid: -1, Config: configs.Config{Cgroups: &note}, CgroupPaths: paths})
 	if err != nil {
 		return err
 	}
-	cgroup := *state.Config.Cgroups
-	cgroup.Resources = &cgroups.Resources{SkipDevices: true}
-	note := libcontainer.State{
-		ID: c.ID(), InitProcessPid: -1, Config: configs.Config{Cgroups: &cgroup},
-		CgroupPaths: state.CgroupPaths,
-	}
-	body, err := json.Marshal(note)
-	if err != nil {
+	if err := os.MkdirAll(filepath.Join(dir, id), 0o700); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(dir, c.ID(), StateName), body, 0o600)
+	return os.WriteFile(filepath.Join(dir, id, stateName), body, 0o600)
+}
+
+// HasNote reports whether NoteCgroup's record for an id is in dir: cleaners of old files
+// may have removed it.
+func HasNote(dir, id string) bool {
+	_, err := os.Lstat(filepath.Join(dir, id, stateName))
+	return err == nil
 }
 
 // sweep ends and removes the sandboxes of instances that no longer run. If it
@@ -131,7 +130,7 @@ func sweepInstance(inst string) {
 		return
 	}
 	for _, e := range entries {
-		if !e.IsDir() || !readable(filepath.Join(inst, e.Name(), StateName)) {
+		if !e.IsDir() || !readable(filepath.Join(inst, e.Name(), stateName)) {
 			continue // it had no process yet, or its state was lost
 		}
 		// Load compares the start time of the process with the one noted, so

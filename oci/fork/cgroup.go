@@ -1,7 +1,6 @@
 package fork
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -12,8 +11,6 @@ import (
 
 	"github.com/opencontainers/cgroups"
 	"github.com/opencontainers/cgroups/manager"
-	"github.com/opencontainers/runc/libcontainer"
-	"github.com/opencontainers/runc/libcontainer/configs"
 	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/oci/container"
 	"github.com/toolcell/toolcell/oci/host"
@@ -32,10 +29,12 @@ type cgroupMaker struct {
 	free []*cgroupSlot
 }
 
-// A cgroupSlot is the name of a fork's cgroup and the folder in the state folder
-// that records it. Both are reused by one fork after another: creating and
-// removing a file on disk would be a tenth of the cost of a run.
-type cgroupSlot struct{ id, note string }
+// A cgroupSlot is the name of a fork's cgroup and the state folder that has the note
+// of it. Both are reused by one fork after another: creating and removing a file on
+// disk would be a tenth of the cost of a run.
+type cgroupSlot struct{ id, dir string }
+
+func (p *cgroupSlot) removeNote() error { return os.RemoveAll(filepath.Join(p.dir, p.id)) }
 
 // newCgroupMaker prepares cgroups like that of a fresh sandbox for p.
 func newCgroupMaker(p spec.Process, h spec.Host) (*cgroupMaker, error) {
@@ -82,14 +81,11 @@ func (f *fork) acquireSlot() (*cgroups.Cgroup, cgroups.Manager, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	// tmpfiles cleaners may have removed the note.
-	if _, err := os.Lstat(filepath.Join(p.note, container.StateName)); p.note == "" || err != nil {
-		dir, err := f.t.containers.StateDir()
-		if err != nil {
+	if p.dir == "" || !container.HasNote(p.dir, p.id) {
+		if p.dir, err = f.t.containers.StateDir(); err != nil {
 			return nil, nil, err
 		}
-		p.note = filepath.Join(dir, p.id)
-		if err := noteFork(p.note, p.id, config, m); err != nil {
+		if err := container.NoteCgroup(p.dir, p.id, config, m.GetPaths()); err != nil {
 			return nil, nil, fmt.Errorf("noting it: %w", err)
 		}
 	}
@@ -114,7 +110,7 @@ func (c *cgroupMaker) releaseSlot(p *cgroupSlot) error {
 	if c.of.Driver == host.CgroupSystemd {
 		// systemd may remember a unit for a while and would refuse another of that
 		// name.
-		return os.RemoveAll(p.note)
+		return p.removeNote()
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -127,7 +123,7 @@ func (c *cgroupMaker) removeNotes() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, p := range c.free {
-		_ = os.RemoveAll(p.note) // the next start sweeps it
+		_ = p.removeNote() // the next start sweeps it
 	}
 	c.free = nil
 }
@@ -158,24 +154,6 @@ func cgroupConfig(p spec.Process, h spec.Host, id string) (*cgroups.Cgroup, erro
 		return nil, err
 	}
 	return config.Cgroups, nil
-}
-
-// noteFork writes down the cgroup of a fork, so that the sweep finds it as it
-// finds that of a container (sweep.go, container.noteCgroup).
-func noteFork(dir, id string, config *cgroups.Cgroup, m cgroups.Manager) error {
-	note := *config
-	note.Resources = &cgroups.Resources{SkipDevices: true}
-	body, err := json.Marshal(libcontainer.State{
-		ID: id, InitProcessPid: -1, Config: configs.Config{Cgroups: &note},
-		CgroupPaths: m.GetPaths(),
-	})
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(dir, container.StateName), body, 0o600)
 }
 
 // An oomWatch hears from the kernel when the memory limit of a cgroup of

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/opencontainers/cgroups"
 	"github.com/toolcell/toolcell/oci/container"
 	"github.com/toolcell/toolcell/oci/spec"
 )
@@ -23,21 +22,18 @@ func NewStandby(e *container.Runtime, p spec.Process, h spec.Host) (_ *container
 		return nil, nil, fmt.Errorf("waiting for the program: %w: %s", err, s.destroy())
 	}
 	_ = s.conn.SetReadDeadline(time.Time{})
-	return &container.Standby{Sandbox: &waiting{s}, Conn: s.conn, Lifeline: s.line, Workspace: s.workspace, Runtime: e, Alive: func() bool { return !s.Gone() }, Watch: s.watch}, s.notes, nil
+	return &container.Standby{Sandbox: &waiting{s.s, s}, Conn: s.conn, Lifeline: s.line, Workspace: s.workspace, Runtime: e, Alive: func() bool { return !s.Gone() }, Watch: s.watch}, s.notes, nil
 }
 
 // A waiting is the container of a starter, which watches for its end.
-type waiting struct{ *starter }
+type waiting struct {
+	*container.Container
+	starter *starter
+}
 
-func (w *waiting) PID() int                                  { return w.s.PID() }
-func (w *waiting) Kill()                                     { w.s.Kill() }
-func (w *waiting) Cgroup() (cgroups.Manager, error)          { return w.s.Cgroup() }
-func (w *waiting) Counter(controller string) ([]byte, error) { return w.s.Counter(controller) }
-func (w *waiting) CgroupPersists() bool                      { return w.s.CgroupPersists() }
-func (w *waiting) OOM() (<-chan struct{}, error)             { return w.s.OOM() }
-func (w *waiting) Destroy() error                            { w.destroy(); return nil }
+func (w *waiting) Destroy() error { w.starter.destroy(); return nil }
 
 func (w *waiting) Wait() (container.Exit, error) {
-	<-w.ended
-	return w.exit, w.err
+	<-w.starter.ended
+	return w.starter.exit, w.starter.err
 }

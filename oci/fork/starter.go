@@ -166,7 +166,7 @@ func startProgram(e *container.Runtime, p spec.Process, h spec.Host, template bo
 		s.workspace.Close()
 	}
 	if err != nil {
-		if words := s.destroy(); words != "" && !errors.As(err, new(*refusedError)) {
+		if words := s.destroy(); words != "" && !errors.As(err, new(*RefusedError)) {
 			err = fmt.Errorf("%w: %s", err, words)
 		}
 		return nil, fmt.Errorf("starting %s ahead: %w", p.Python.Program, err)
@@ -217,7 +217,7 @@ func (s *starter) take(body []byte) error {
 		s.notes = append(s.notes, fmt.Sprintf("module %q cannot be preloaded: %s", name, answer.Failed[name]))
 	}
 	if answer.Refused != "" {
-		return &refusedError{answer.Refused, answer.Module}
+		return &RefusedError{answer.Refused, answer.Module}
 	}
 	return nil
 }

@@ -48,20 +48,19 @@ type Template struct {
 	retired bool
 }
 
-// A refusedError says that this Python, or a module, cannot be used in a
+// A RefusedError says that this Python, or a module, cannot be used in a
 // template; trying again would not help.
-type refusedError struct{ why, module string }
+type RefusedError struct {
+	Why    string
+	Module string // that prevents a template, "" if none does
+}
 
-// RefusedModule returns the module that prevents a template, "" if none does, and
-// the reason.
-func (e *refusedError) RefusedModule() (module, why string) { return e.module, e.why }
-
-func (e *refusedError) Error() string { return "forking from a template: " + e.why }
+func (e *RefusedError) Error() string { return "forking from a template: " + e.Why }
 
 // NewTemplate starts a template for p.
 func NewTemplate(e *container.Runtime, p spec.Process, h spec.Host) (*Template, error) {
 	if h.NoProc {
-		return nil, &refusedError{why: "no /proc can be mounted here"}
+		return nil, &RefusedError{Why: "no /proc can be mounted here"}
 	}
 	s, err := startProgram(e, p, h, true)
 	if err != nil {

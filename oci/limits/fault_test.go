@@ -22,7 +22,7 @@ func TestFaultOfAWatchEndsItsSandbox(t *testing.T) {
 			w := Start(s, spec.Limits{Memory: 1 << 30}, h)
 			close(s.hits)
 			if w.memory != nil {
-				w.memory.once.Do(func() { close(w.memory.stop) })
+				w.memory.stop()
 			}
 			<-s.killed
 			w.Report(false, false)

@@ -35,7 +35,7 @@ type Watch struct {
 // A Sandbox is what a Watch needs to know of a sandbox.
 type Sandbox interface {
 	PID() int // of its first process
-	Kill()
+	Kill()    // ends everything in it
 	Cgroup() (cgroups.Manager, error)
 	// Counter reads what a controller of its cgroup counts (host.ReadCounter).
 	Counter(controller string) ([]byte, error)
@@ -71,10 +71,10 @@ func Start(s Sandbox, l spec.Limits, h host.Host) *Watch {
 // Stop ends the watch of a sandbox that is to end.
 func (w *Watch) Stop() {
 	if w.memory != nil {
-		w.memory.stopWatch()
+		w.memory.stopAndWait()
 	}
 	if w.socket != nil {
-		w.socket.stopWatch()
+		w.socket.stopAndWait()
 	}
 }
 
@@ -114,7 +114,8 @@ func (w *Watch) killAtLimit() {
 // certainly still exists.
 func (w *Watch) Report(killed, there bool) (oom, pids bool) {
 	if w.memory != nil {
-		if w.memory.stopWatch() {
+		w.memory.stopAndWait()
+		if w.memory.over.Load() {
 			w.oom.Store(true)
 		}
 		if w.memory.full.Load() {
@@ -122,7 +123,7 @@ func (w *Watch) Report(killed, there bool) (oom, pids bool) {
 		}
 	}
 	if w.socket != nil {
-		w.socket.stopWatch()
+		w.socket.stopAndWait()
 	}
 	w.notePIDs()
 	switch {

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -40,21 +39,18 @@ type memoryWatch struct {
 	pid    int      // the sandbox's first process
 	root   *os.File // its root directory, from outside
 	proc   *os.File // its /proc, which lists its processes and no others; nil if it has none
-	rest   *rest
 	limits spec.Limits
 	over   atomic.Bool
 	full   atomic.Bool
 	again  atomic.Bool // look once more after stop
-	once   sync.Once   // closes stop
-	stop   chan struct{}
-	ended  chan struct{}
+	watching
 }
 
 // startMemoryWatch watches the sandbox whose first process is pid, and calls
 // kill once it holds more than it may, or fail if it cannot watch on. ownProc says that
 // the sandbox has a /proc of its own.
 func startMemoryWatch(pid int, r *rest, ownProc bool, l spec.Limits, kill func(), fail func(error)) *memoryWatch {
-	w := &memoryWatch{pid: pid, rest: r, limits: l, stop: make(chan struct{}), ended: make(chan struct{})}
+	w := &memoryWatch{pid: pid, limits: l, watching: newWatching(r)}
 	go w.run(ownProc, kill, fail)
 	return w
 }
@@ -81,7 +77,7 @@ func (w *memoryWatch) run(ownProc bool, kill func(), fail func(error)) {
 	defer close(w.ended)
 	defer contain.Recover("watching the memory of a sandbox", fail)
 	for w.open(ownProc) != nil {
-		if !pause(w.stop, watchInterval) {
+		if !w.pause(watchInterval) {
 			return
 		}
 	}
@@ -89,7 +85,7 @@ func (w *memoryWatch) run(ownProc bool, kill func(), fail func(error)) {
 	if w.proc != nil {
 		defer w.proc.Close()
 	}
-	for took := time.Duration(0); pause(w.stop, max(watchInterval, 4*took)); {
+	for took := time.Duration(0); w.pause(max(watchInterval, 4*took)); {
 		start, resting := time.Now(), w.rest.begun()
 		contain.Point("limits: looking")
 		if w.tooMuch() {
@@ -100,7 +96,7 @@ func (w *memoryWatch) run(ownProc bool, kill func(), fail func(error)) {
 		// Checking many processes takes a while; they get most of the
 		// processor.
 		took = time.Since(start)
-		if resting != nil && !await(w.stop, resting) {
+		if resting != nil && !await(&w.watching, resting) {
 			break
 		}
 	}
@@ -109,42 +105,15 @@ func (w *memoryWatch) run(ownProc bool, kill func(), fail func(error)) {
 	}
 }
 
-// pause waits, and reports whether to go on.
-func pause(stop <-chan struct{}, d time.Duration) bool {
-	select {
-	case <-stop:
-		return false
-	case <-time.After(d):
-		return true
-	}
-}
-
-// await waits for the end of a rest, and reports whether to go on.
-func await(stop, over <-chan struct{}) bool {
-	select {
-	case <-stop:
-		return false
-	case <-over:
-		return true
-	}
-}
-
 // lastLook checks the sandbox once more just before it is killed. On a busy
 // host, with a fork bomb in the sandbox, no earlier check may have completed.
 func (w *memoryWatch) lastLook() {
 	w.again.Store(true)
-	w.once.Do(func() { close(w.stop) })
+	w.stop()
 	select {
 	case <-w.ended:
 	case <-time.After(time.Second):
 	}
-}
-
-// stopWatch stops the watch and reports whether the memory limit was passed.
-func (w *memoryWatch) stopWatch() bool {
-	w.once.Do(func() { close(w.stop) })
-	<-w.ended
-	return w.over.Load()
 }
 
 // tooMuch looks at every process of the sandbox once, and twice if need be.

@@ -1,6 +1,42 @@
 package limits
 
-import "sync"
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// watching is what both watches of a sandbox have: a loop in a goroutine of its own.
+type watching struct {
+	rest  *rest
+	life  context.Context // of the loop
+	stop  context.CancelFunc
+	ended chan struct{}
+}
+
+func newWatching(r *rest) watching {
+	life, stop := context.WithCancel(context.Background())
+	return watching{r, life, stop, make(chan struct{})}
+}
+
+// stopAndWait ends the loop.
+func (w *watching) stopAndWait() {
+	w.stop()
+	<-w.ended
+}
+
+// pause waits, and reports whether to go on.
+func (w *watching) pause(d time.Duration) bool { return await(w, time.After(d)) }
+
+// await waits for an event, such as the end of a rest, and reports whether to go on.
+func await[T any](w *watching, event <-chan T) bool {
+	select {
+	case <-w.life.Done():
+		return false
+	case <-event:
+		return true
+	}
+}
 
 // A rest lets the watches of a sandbox pause while nothing in it can run. Its zero
 // value lets none pause.

@@ -8,11 +8,11 @@ import (
 )
 
 // looks counts how often a watch of a made-up sandbox looks, as watches do.
-func looks(r *rest, stop chan struct{}, n *atomic.Int64) {
-	for pause(stop, watchInterval) {
-		resting := r.begun()
+func looks(w *watching, n *atomic.Int64) {
+	for w.pause(watchInterval) {
+		resting := w.rest.begun()
 		n.Add(1)
-		if resting != nil && !await(stop, resting) {
+		if resting != nil && !await(w, resting) {
 			return
 		}
 	}
@@ -24,8 +24,9 @@ func TestWatchesRestWhileNothingRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var n atomic.Int64
 		var still atomic.Bool
-		w, stop := &Watch{}, make(chan struct{})
-		go looks(&w.rest, stop, &n)
+		w := &Watch{}
+		loop := newWatching(&w.rest)
+		go looks(&loop, &n)
 		in := func(d time.Duration) int64 {
 			before := n.Load()
 			time.Sleep(d)
@@ -53,6 +54,6 @@ func TestWatchesRestWhileNothingRuns(t *testing.T) {
 		}
 		w.Hold(still.Load)
 		time.Sleep(time.Second)
-		close(stop) // ends a watch that rests
+		loop.stop() // ends a watch that rests
 	})
 }

@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/toolcell/toolcell/internal/contain"
@@ -20,16 +19,12 @@ const socketInterval = 50 * time.Millisecond
 // (container.LimitSocketBuffers). The kernel keeps UDP to the limit, but it lets
 // each TCP connection have a first packet each way, however many there are
 // (net/core/sock.c, __sk_mem_raise_allocated).
-type socketWatch struct {
-	rest        *rest
-	once        sync.Once // closes stop
-	stop, ended chan struct{}
-}
+type socketWatch struct{ watching }
 
 // startSocketWatch watches s, and calls kill once its buffers hold more than
 // twice the limit, or fail if it cannot watch on.
 func startSocketWatch(s Sandbox, r *rest, limit int64, kill func(), fail func(error)) *socketWatch {
-	w := &socketWatch{rest: r, stop: make(chan struct{}), ended: make(chan struct{})}
+	w := &socketWatch{newWatching(r)}
 	go w.run(s, limit, kill, fail)
 	return w
 }
@@ -39,7 +34,7 @@ func (w *socketWatch) run(s Sandbox, limit int64, kill func(), fail func(error))
 	defer contain.Recover("watching the socket buffers of a sandbox", fail)
 	var usage *os.File // most runs end before it is needed
 	for {
-		if !pause(w.stop, socketInterval) {
+		if !w.pause(socketInterval) {
 			return
 		}
 		resting := w.rest.begun()
@@ -61,13 +56,8 @@ func (w *socketWatch) run(s Sandbox, limit int64, kill func(), fail func(error))
 			kill()
 			return
 		}
-		if resting != nil && !await(w.stop, resting) {
+		if resting != nil && !await(&w.watching, resting) {
 			return
 		}
 	}
-}
-
-func (w *socketWatch) stopWatch() {
-	w.once.Do(func() { close(w.stop) })
-	<-w.ended
 }
