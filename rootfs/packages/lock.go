@@ -1,8 +1,8 @@
 package packages
 
 import (
-	"cmp"
 	"context"
+	"encoding/json/v2"
 	"errors"
 	"fmt"
 	"net/url"
@@ -25,19 +25,23 @@ type Lock struct {
 // A lockedPackage is one of a lock. The fields beyond are not needed: a package that
 // has none of these wheels is refused.
 type lockedPackage struct {
-	Name    string
-	Version string
-	Marker  string
-	Wheels  []lockedWheel
+	Name    string        `json:"name"`
+	Version string        `json:"version"`
+	Marker  string        `json:"marker"`
+	Wheels  []lockedWheel `json:"wheels"`
 }
 
 type lockedWheel struct {
-	Name   string
-	URL    string
-	Size   int64
-	SHA256 string
+	Name        string `json:"name"`
+	URL         string `json:"url"`
+	Size        int64  `json:"size"`
+	wheelHashes `json:"hashes"`
 
 	address *url.URL // of the one that was chosen; nil if the URL cannot be read
+}
+
+type wheelHashes struct {
+	SHA256 string `json:"sha256"`
 }
 
 // maxLock bounds a lock file, in bytes; one of 236 packages has 1.4 million.
@@ -56,73 +60,26 @@ func ParseLock(ctx context.Context, text []byte) (*Lock, error) {
 	if len(text) > maxLock {
 		return nil, fmt.Errorf("the lock has more than %d bytes", maxLock)
 	}
-	top, err := toml.DecodeContext(ctx, text)
+	var file struct {
+		Version  string          `json:"lock-version"`
+		Packages []lockedPackage `json:"packages"`
+	}
+	err := toml.Unmarshal(ctx, text, &file, json.RejectUnknownMembers(false))
 	if wrong, ok := errors.AsType[*toml.Error](err); ok {
 		return nil, fmt.Errorf("the lock, line %d: %s", wrong.Line, wrong.Message)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the lock: %w", err)
 	}
-	f := fields{table: top}
-	if version := get[string](&f, "lock-version"); f.err == nil && !strings.HasPrefix(version, "1.") {
-		return nil, fmt.Errorf("the lock has lock-version %s; 1.0 is supported", rootdir.Quote(version))
+	if !strings.HasPrefix(file.Version, "1.") {
+		return nil, fmt.Errorf("the lock has lock-version %s; 1.0 is supported", rootdir.Quote(file.Version))
 	}
-	packages := readPackages(&f)
-	if f.err != nil {
-		return nil, fmt.Errorf("the lock: %w", f.err)
-	}
-	for _, p := range packages {
+	for _, p := range file.Packages {
 		if err := p.checkForm(); err != nil {
 			return nil, fmt.Errorf("the lock: %w", err)
 		}
 	}
-	return &Lock{text, packages}, nil
-}
-
-// fields reads a table. It keeps the first error.
-type fields struct {
-	table map[string]any
-	err   error
-}
-
-// get returns the value of a key, the zero value where there is none.
-func get[T any](f *fields, key string) (value T) {
-	v, there := f.table[key]
-	value, ok := v.(T)
-	if there && !ok && f.err == nil {
-		f.err = fmt.Errorf("%s must not be a %T", key, v)
-	}
-	return value
-}
-
-// tables returns those of a list.
-func (f *fields) tables(key string) (all []*fields) {
-	for _, v := range get[[]any](f, key) {
-		t, ok := v.(map[string]any)
-		if !ok && f.err == nil {
-			f.err = fmt.Errorf("%s must be a list of tables", key)
-		}
-		all = append(all, &fields{table: t})
-	}
-	return all
-}
-
-func readPackages(lock *fields) (all []lockedPackage) {
-	for _, f := range lock.tables("packages") {
-		p := lockedPackage{Name: get[string](f, "name"), Version: get[string](f, "version"), Marker: get[string](f, "marker")}
-		for _, w := range f.tables("wheels") {
-			hashes := fields{table: get[map[string]any](w, "hashes")}
-			p.Wheels = append(p.Wheels, lockedWheel{
-				Name: get[string](w, "name"), URL: get[string](w, "url"), Size: get[int64](w, "size"), SHA256: get[string](&hashes, "sha256"),
-			})
-			f.err = cmp.Or(f.err, w.err, hashes.err)
-		}
-		if f.err != nil {
-			lock.err = cmp.Or(lock.err, fmt.Errorf("the package %s: %w", rootdir.Quote(p.Name), f.err))
-		}
-		all = append(all, p)
-	}
-	return all
+	return &Lock{text, file.Packages}, nil
 }
 
 func (p lockedPackage) checkForm() error {
