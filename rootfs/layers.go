@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -98,26 +97,13 @@ func (d layerDir) extract(ctx context.Context, l v1.Layer, diffID string, b *unp
 			return err
 		}
 		defer r.Close()
-		used, err := unpack.Extract(dir, &cancelReader{ctx, r}, b)
+		used, err := unpack.Extract(dir, &cachedir.ContextReader{Context: ctx, Inner: r}, b)
 		if err != nil {
 			return err
 		}
 		rec.Size, rec.Entries = used.Bytes, used.Entries
 		return cachedir.WriteJSON(layerRecordFile(dir), rec)
 	})
-}
-
-// cancelReader ends with its context also where the bytes come from a file.
-type cancelReader struct {
-	ctx   context.Context
-	inner io.Reader
-}
-
-func (c *cancelReader) Read(p []byte) (int, error) {
-	if err := c.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return c.inner.Read(p)
 }
 
 // removeUnused removes the layers whose folders are not needed, unless a pull goes

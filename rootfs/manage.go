@@ -153,7 +153,16 @@ func prune(all []Image, o PruneOptions, remove func(*Image) error) (removed []Im
 		return more
 	}
 	total := int64(0)
-	for _, i := range inUseFirst(all) {
+	slices.SortStableFunc(all, func(a, b Image) int { // those in use stay, however large they are
+		switch {
+		case a.InUse == b.InUse:
+			return 0
+		case a.InUse:
+			return -1
+		}
+		return 1
+	})
+	for _, i := range all {
 		old := o.Unused > 0 && time.Since(i.LastUsed) > o.Unused
 		large := o.Size > 0 && total+size(i) > o.Size
 		if !i.InUse && (len(i.Refs) == 0 || old || large) {
@@ -171,17 +180,4 @@ func prune(all []Image, o PruneOptions, remove func(*Image) error) (removed []Im
 		}
 	}
 	return removed, err
-}
-
-// inUseFirst sorts images for counting: those in use stay, however large they are.
-func inUseFirst(all []Image) []Image {
-	inUse, others := []Image{}, []Image{}
-	for _, i := range all {
-		if i.InUse {
-			inUse = append(inUse, i)
-		} else {
-			others = append(others, i)
-		}
-	}
-	return append(inUse, others...)
 }

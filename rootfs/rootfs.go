@@ -19,7 +19,6 @@ package rootfs
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -128,19 +127,6 @@ func prepare(dir string) (string, error) {
 	return filepath.EvalSymlinks(dir)
 }
 
-// makeFolders makes the folders of a store. The ids of a sandbox, which are not
-// the user's own, can pass through them whatever the umask is.
 func makeFolders(dir string) error {
-	for _, d := range []string{dir, filepath.Join(dir, "rootfs"), filepath.Join(dir, "layers"), filepath.Join(dir, "refs"), filepath.Join(dir, "locks")} {
-		if info, err := os.Stat(d); err == nil && info.IsDir() {
-			continue
-		}
-		if err := os.MkdirAll(d, 0o755); err != nil {
-			return err
-		}
-		if err := os.Chmod(d, 0o755); err != nil {
-			return err
-		}
-	}
-	return nil
+	return cachedir.MakeFolders(dir, "rootfs", "layers", "refs", "locks")
 }

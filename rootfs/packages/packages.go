@@ -24,7 +24,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -154,19 +153,8 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// makeFolders makes the folders of a store. The ids of a sandbox pass through them
-// whatever the umask is.
 func makeFolders(dir string) error {
-	for _, name := range []string{"", "wheels", "sets", "requests", "pythons", "uv", "locks"} {
-		d := filepath.Join(dir, name)
-		if info, err := os.Stat(d); err == nil && info.IsDir() {
-			continue
-		}
-		if err := errors.Join(os.MkdirAll(d, 0o755), os.Chmod(d, 0o755)); err != nil {
-			return err
-		}
-	}
-	return nil
+	return cachedir.MakeFolders(dir, "wheels", "sets", "requests", "pythons", "uv", "locks")
 }
 
 // The names of locks. A set is locked under its own name while it is made.

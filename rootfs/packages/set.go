@@ -17,6 +17,7 @@ import (
 	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/internal/room"
 	"github.com/toolcell/toolcell/internal/state"
+	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/rootfs/cachedir"
 	"golang.org/x/sync/errgroup"
 )
@@ -222,12 +223,7 @@ func (s *Store) missing(lock *Lock) (names []string) {
 	return names
 }
 
-func count(packages int) string {
-	if packages == 1 {
-		return "1 package"
-	}
-	return fmt.Sprintf("%d packages", packages)
-}
+func count(packages int) string { return text.Plural(packages, "package") }
 
 // linkTree adds the files of a wheel to a set. Of two wheels with a file in one place,
 // such as an __init__.py of a namespace, the first has it.
