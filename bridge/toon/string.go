@@ -2,7 +2,9 @@ package toon
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
+	"sync"
 )
 
 // stringLeaf encodes a string value, quoted only where it could be read as
@@ -25,60 +27,25 @@ func needsQuotes(s string) bool {
 	if strings.ContainsAny(s, ",:\"\\[]{}") || strings.ContainsFunc(s, isControl) {
 		return true
 	}
-	return looksNumeric(s)
+	return (s[0] == '+' || s[0] >= '0' && s[0] <= '9') && numeric().MatchString(s)
 }
 
 // isControl reports whether r must be escaped. Tab is one of them, so
 // leading and trailing tabs need no rule of their own.
 func isControl(r rune) bool { return r < 0x20 }
 
-// looksNumeric reports whether s is an optional sign, digits, and
-// optionally a fraction and an exponent.
-func looksNumeric(s string) bool {
-	if s != "" && (s[0] == '+' || s[0] == '-') {
-		s = s[1:]
-	}
-	s, ok := skipDigits(s)
-	if !ok {
-		return false
-	}
-	if strings.HasPrefix(s, ".") {
-		if s, ok = skipDigits(s[1:]); !ok {
-			return false
-		}
-	}
-	if s != "" && (s[0] == 'e' || s[0] == 'E') {
-		s = s[1:]
-		if s != "" && (s[0] == '+' || s[0] == '-') {
-			s = s[1:]
-		}
-		if s, ok = skipDigits(s); !ok {
-			return false
-		}
-	}
-	return s == ""
-}
+// numeric finds an optional sign, digits, and optionally a fraction and an exponent.
+var numeric = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?$`) })
 
-// skipDigits returns what follows the leading digits of s, and whether
-// there was at least one.
-func skipDigits(s string) (rest string, ok bool) {
-	rest = strings.TrimLeft(s, "0123456789")
-	return rest, len(rest) < len(s)
-}
+// bareKey finds an identifier that may hold dots.
+var bareKey = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.]*$`) })
 
-// keyText encodes a key, bare only if it is an identifier that may hold dots
-// (§7.3).
+// keyText encodes a key, quoted if it could be something else (§7.3).
 func keyText(key string) string {
-	for i, r := range key {
-		letter := r == '_' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
-		if !letter && (i == 0 || r != '.' && (r < '0' || r > '9')) {
-			return quoted(key)
-		}
+	if bareKey().MatchString(key) {
+		return key
 	}
-	if key == "" {
-		return `""`
-	}
-	return key
+	return quoted(key)
 }
 
 // quoted escapes as §7.1 lists; all other characters stay themselves.

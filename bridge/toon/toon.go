@@ -23,38 +23,21 @@ type Field struct {
 // depth, so deep input would otherwise grow with its square.
 const maxDepth = 100
 
-// Marshal renders v in Token-Oriented Object Notation, byte for byte as the
-// reference encoder does with its default options (two spaces, comma). The
+// Marshal renders the fields of an object in Token-Oriented Object Notation, byte for byte
+// as the reference encoder does with its default options (two spaces, comma). The
 // comments cite the sections of its specification, version 4.
 //
-// It takes what encoding/json decodes into, and besides Object, []string,
-// int and int64. A map is written in the order of its keys. Integers beyond
-// the range of a float64 keep all their digits; a json.Number too large for a
-// float64 becomes a string.
-func Marshal(v any) (string, error) {
-	node, err := normalize(v, 0)
+// A value is what encoding/json decodes into an any, or an Object, []string, int or int64. A
+// map is written in the order of its keys. Integers beyond the range of a float64 keep all
+// their digits.
+func Marshal(fields Object) (string, error) {
+	node, err := normalize(fields, 0)
 	if err != nil {
 		return "", fmt.Errorf("encoding TOON: %w", err)
 	}
-	w := &writer{}
-	switch n := node.(type) {
-	case leaf:
-		// A decoder drops a byte order mark that opens the document (§12), so
-		// only there it is quoted.
-		if strings.HasPrefix(string(n), "\ufeff") {
-			n = `"` + n + `"`
-		}
-		w.line(string(n))
-	case []any:
-		if len(n) == 0 {
-			w.line("[]")
-		} else {
-			w.array("", 0, n, true)
-		}
-	case Object:
-		if !w.keyedTable("", 0, n) {
-			w.fields(0, n)
-		}
+	w, obj := &writer{}, node.(Object)
+	if !w.keyedTable("", 0, obj) {
+		w.fields(0, obj)
 	}
 	return strings.TrimSuffix(w.out.String(), "\n"), nil
 }
@@ -256,12 +239,9 @@ func allOf[T any](vs []any) ([]T, bool) {
 }
 
 func joinCells(cells []leaf) string {
-	var b strings.Builder
+	texts := make([]string, len(cells))
 	for i, c := range cells {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		b.WriteString(string(c))
+		texts[i] = string(c)
 	}
-	return b.String()
+	return strings.Join(texts, ",")
 }

@@ -32,7 +32,7 @@ func TestTOONMatchesReferenceEncoder(t *testing.T) {
 	}
 	for _, c := range golden.Cases {
 		t.Run(c.Name, func(t *testing.T) {
-			got, err := Marshal(decodeOrdered(t, c.JSON))
+			got, err := Marshal(decodeOrdered(t, c.JSON).(Object))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -49,28 +49,19 @@ func TestTOONOfGoValues(t *testing.T) {
 		in   any
 		want string
 	}{
-		{"int", 7, "7"},
-		{"int64 beyond float64", int64(math.MaxInt64), "9223372036854775807"},
-		{"float", 2.5, "2.5"},
-		{"negative zero", math.Copysign(0, -1), "0"},
-		{"not a number", math.NaN(), "null"},
-		{"infinity", math.Inf(-1), "null"},
-		{"number with zeros", json.Number("1.500"), "1.5"},
-		{"number with exponent", json.Number("-1E+03"), "-1000"},
-		{"number minus zero", json.Number("-0"), "0"},
-		{"number with many digits", json.Number("123456789012345678901234567890"), "123456789012345678901234567890"},
-		{"number too large", json.Number("1e400"), `"1e400"`},
-		{"number of hostile size", json.Number("1e999999999"), `"1e999999999"`},
-		{"number that is none", json.Number("a\nb: c"), `"a\nb: c"`},
-		{"number only Go can read", json.Number("0x1p4"), "0x1p4"},
-		{"number empty", json.Number(""), `""`},
-		{"strings", []string{"a", "b c", "1"}, `[3]: a,b c,"1"`},
-		{"no strings", Object{{"stdout", []string{}}}, "stdout: []"},
-		{"nil map", map[string]any(nil), ""},
-		{"map in order of its keys", map[string]any{"b": 1, "a": []any{map[string]any{"y": 1, "x": 2}}}, "a[1]{x,y}:\n  2,1\nb: 1"},
+		{"int", 7, "v: 7"},
+		{"int64 beyond float64", int64(math.MaxInt64), "v: 9223372036854775807"},
+		{"float", 2.5, "v: 2.5"},
+		{"negative zero", math.Copysign(0, -1), "v: 0"},
+		{"not a number", math.NaN(), "v: null"},
+		{"infinity", math.Inf(-1), "v: null"},
+		{"strings", []string{"a", "b c", "1"}, `v[3]: a,b c,"1"`},
+		{"no strings", Object{{"stdout", []string{}}}, "v:\n  stdout: []"},
+		{"nil map", map[string]any(nil), "v:"},
+		{"map in order of its keys", map[string]any{"b": 1, "a": []any{map[string]any{"y": 1, "x": 2}}}, "v:\n  a[1]{x,y}:\n    2,1\n  b: 1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got, err := Marshal(c.in); err != nil || got != c.want {
+			if got, err := Marshal(Object{{"v", c.in}}); err != nil || got != c.want {
 				t.Errorf("encodeTOON(%#v) = %q, %v, want %q", c.in, got, err, c.want)
 			}
 		})
@@ -90,10 +81,11 @@ func TestTOONRefusesWhatItCannotSay(t *testing.T) {
 		{"lone surrogate", "a\xed\xa0\x80", "not valid UTF-8"},
 		{"broken key", Object{{"\xff", 1}}, "not valid UTF-8"},
 		{"unknown type", []any{struct{}{}}, "struct {}"},
+		{"number as text", json.Number("1"), "json.Number"},
 		{"deep nesting", deep, "levels of nesting"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got, err := Marshal(c.in); err == nil || !strings.Contains(err.Error(), c.want) {
+			if got, err := Marshal(Object{{"v", c.in}}); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("encodeTOON = %q, %v, want an error with %q", got, err, c.want)
 			}
 		})
@@ -104,7 +96,6 @@ func TestTOONRefusesWhatItCannotSay(t *testing.T) {
 func decodeOrdered(t *testing.T, text []byte) any {
 	t.Helper()
 	dec := json.NewDecoder(bytes.NewReader(text))
-	dec.UseNumber()
 	next := func() json.Token {
 		tok, err := dec.Token()
 		if err != nil {

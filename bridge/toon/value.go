@@ -1,8 +1,8 @@
 package toon
 
 import (
-	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -31,8 +31,6 @@ func normalize(v any, depth int) (any, error) {
 		return leaf(strconv.FormatInt(v, 10)), nil
 	case float64:
 		return floatLeaf(v), nil
-	case json.Number:
-		return numberLeaf(v), nil
 	case string:
 		if !utf8.ValidString(v) {
 			return nil, fmt.Errorf("string %.40q is not valid UTF-8", v)
@@ -43,7 +41,11 @@ func normalize(v any, depth int) (any, error) {
 	case []any:
 		return normalizeSlice(v, depth)
 	case map[string]any:
-		return normalize(sortedObject(v), depth)
+		obj := make(Object, 0, len(v))
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			obj = append(obj, Field{key, v[key]})
+		}
+		return normalize(obj, depth)
 	case Object:
 		obj := make(Object, len(v))
 		for i, f := range v {
@@ -73,15 +75,6 @@ func normalizeSlice[T any](vs []T, depth int) (any, error) {
 	return out, nil
 }
 
-func sortedObject(m map[string]any) Object {
-	obj := make(Object, 0, len(m))
-	for k, v := range m {
-		obj = append(obj, Field{k, v})
-	}
-	slices.SortFunc(obj, func(a, b Field) int { return strings.Compare(a.Key, b.Key) })
-	return obj
-}
-
 // floatLeaf writes plain decimals from 1e-6 up to 1e21 and an exponent, which
 // §2 allows, outside of that.
 func floatLeaf(f float64) leaf {
@@ -96,22 +89,4 @@ func floatLeaf(f float64) leaf {
 	mantissa, exponent, _ := strings.Cut(strconv.FormatFloat(f, 'e', -1, 64), "e")
 	// Go pads the exponent to two digits: 1e-07.
 	return leaf(mantissa + "e" + exponent[:1] + strings.TrimLeft(exponent[1:], "0"))
-}
-
-// numberLeaf keeps every digit of an integer and takes the rest through
-// float64. What is no number, or too large for one, becomes a string.
-func numberLeaf(n json.Number) leaf {
-	s := string(n)
-	digits := strings.TrimPrefix(s, "-")
-	if isInt := digits != "" && strings.Trim(digits, "0123456789") == ""; isInt && (digits[0] != '0' || len(digits) == 1) {
-		if digits == "0" {
-			return "0"
-		}
-		return leaf(s)
-	}
-	f, err := strconv.ParseFloat(s, 64)
-	if err != nil || !looksNumeric(s) {
-		return stringLeaf(strings.ToValidUTF8(s, "\ufffd"))
-	}
-	return floatLeaf(f)
 }

@@ -96,8 +96,11 @@ function randomValue(rand, depth) {
 
 groups.random = Array.from({ length: 300 }, (_, i) => randomValue(random(i + 1), 1 + (i % 5)))
 
+// What is encoded is always an object.
+const fields = v => v === null || typeof v !== 'object' || Array.isArray(v) ? { v } : v
+
 const cases = Object.entries(groups).flatMap(([group, values]) =>
-  values.map((json, i) => ({ name: `${group}/${i}`, json, toon: encode(json) })))
+  values.map(fields).map((json, i) => ({ name: `${group}/${i}`, json, toon: encode(json) })))
 const lines = cases.map(c => '    ' + JSON.stringify(c))
 writeFileSync(new URL('./cases.json', import.meta.url),
   `{\n  "reference": ${JSON.stringify(`${reference.name} ${reference.version}`)},\n  "cases": [\n${lines.join(',\n')}\n  ]\n}\n`)
