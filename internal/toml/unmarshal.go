@@ -37,6 +37,9 @@ func Unmarshal(ctx context.Context, text []byte, v any, options ...json.Options)
 
 // place is a key as a user finds it: its section in brackets, and its name.
 func place(key Key) string {
+	for i, name := range key {
+		key[i] = cut(name)
+	}
 	switch last := len(key) - 1; last {
 	case -1:
 		return ""

@@ -80,6 +80,7 @@ func TestValuesThatAreWrongSayWhere(t *testing.T) {
 		"[tables.'a!']":                    "line 1, column 9: [tables] \"a!\": it has a !",
 		"[tables.'a.b/c~']\nwords = 1":     "line 2, column 1: [tables.\"a.b/c~\"] words: it must be",
 		"[tables.a]\ntables = {b = {n=1}}": "line 2, column 16: [tables.a.tables.b] n: there is no such key",
+		strings.Repeat("k", 100) + "=1":    "line 1, column 1: \"" + strings.Repeat("k", 80) + "…\": there is no such key",
 		"words = ":                         "line 1, column 8: expected a value",
 	} {
 		err := Unmarshal(t.Context(), []byte(text), &document{})
