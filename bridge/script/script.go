@@ -7,6 +7,9 @@
 package script
 
 import (
+	"context"
+	"encoding/json/jsontext"
+	"encoding/json/v2"
 	"errors"
 	"fmt"
 	"maps"
@@ -15,7 +18,6 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/internal/requirement"
-	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/internal/toml"
 )
 
@@ -152,65 +154,38 @@ func parseContent(content string) (*Header, error) {
 	if len(content) > maxHeader {
 		return nil, fmt.Errorf("it has more than %d KiB", maxHeader>>10)
 	}
-	top, err := toml.Decode([]byte(content))
+	var top struct {
+		Python       requirement.Specifier `json:"requires-python"`
+		Dependencies dependencies          `json:"dependencies"`
+		Tool         struct {
+			UV     uvSettings     `json:"uv"`
+			Others jsontext.Value `json:",embed"` // settings of other tools are none of ours
+		} `json:"tool"`
+	}
+	err := toml.Unmarshal(context.Background(), []byte(content), &top)
 	if wrong, ok := errors.AsType[*toml.Error](err); ok {
 		return nil, fmt.Errorf("line %d of its TOML: %s", wrong.Line, wrong.Message)
 	}
 	if err != nil {
 		return nil, err
 	}
-	h := &Header{}
-	for key, v := range top {
-		switch key {
-		case "requires-python":
-			h.Python, err = parsePython(v)
-		case "dependencies":
-			h.Dependencies, err = parseDependencies(v)
-		case "tool":
-			h.Before, err = parseTools(v)
-		default:
-			err = fmt.Errorf("there is no key %q; the keys are requires-python, dependencies and tool", text.Bound(key, 80))
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	return h, nil
+	return &Header{Python: top.Python, Dependencies: top.Dependencies, Before: time.Time(top.Tool.UV.ExcludeNewer)}, nil
 }
 
-func parsePython(v any) (requirement.Specifier, error) {
-	s, ok := v.(string)
-	if !ok {
-		return requirement.Specifier{}, errors.New(`requires-python must be a string, as in ">=3.11"`)
-	}
-	python, err := requirement.ParseSpecifier(s)
-	if err != nil {
-		return python, fmt.Errorf("requires-python: %w", err)
-	}
-	return python, nil
-}
+type dependencies []requirement.Requirement
 
-func parseDependencies(v any) ([]requirement.Requirement, error) {
-	list, ok := v.([]any)
-	if !ok {
-		return nil, errors.New(`dependencies must be a list of strings, as in ["pandas>=2"]`)
+// UnmarshalJSONFrom takes a list of requirements.
+func (all *dependencies) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	if d.PeekKind() != jsontext.KindBeginArray {
+		return toml.KindError(`a list of strings, such as ["pandas>=2"]`)
 	}
-	if len(list) > maxDependencies {
-		return nil, fmt.Errorf("it has %d dependencies; the most is %d", len(list), maxDependencies)
+	if err := json.UnmarshalDecode(d, (*[]requirement.Requirement)(all)); err != nil {
+		return err
 	}
-	all := make([]requirement.Requirement, 0, len(list))
-	for _, v := range list {
-		line, ok := v.(string)
-		if !ok {
-			return nil, errors.New(`dependencies must be a list of strings, as in ["pandas>=2"]`)
-		}
-		r, err := requirement.Parse(line)
-		if err != nil {
-			return nil, fmt.Errorf("the dependency %q: %w", text.Bound(line, 120), err)
-		}
-		all = append(all, r)
+	if len(*all) > maxDependencies {
+		return fmt.Errorf("it has %d dependencies; the most is %d", len(*all), maxDependencies)
 	}
-	return all, nil
+	return nil
 }
 
 // harmless are the settings of uv that do not change which packages come: its cache, how
@@ -227,41 +202,40 @@ var harmless = map[string]bool{
 	"reinstall": true, "reinstall-package": true, "required-version": true, "system-certs": true, "trusted-publishing": true,
 }
 
-// parseTools takes the one setting of uv that is obeyed, and refuses others that would
-// change which packages come. Settings of other tools are none of ours.
-func parseTools(v any) (before time.Time, err error) {
-	tools, ok := v.(map[string]any)
-	if !ok {
-		return before, errors.New("tool must be a table")
-	}
-	of, there := tools["uv"]
-	uv, ok := of.(map[string]any)
-	if there && !ok {
-		return before, errors.New("tool.uv must be a table")
-	}
-	for _, key := range slices.Sorted(maps.Keys(uv)) {
-		switch {
-		case key == "exclude-newer":
-			if before, err = parseBefore(uv[key]); err != nil {
-				return before, err
-			}
-		case !harmless[key]:
-			return before, fmt.Errorf("[tool.uv] %s is not supported, since it may change which packages come: leave it out; the user's policy says where packages come from", text.Bound(key, 80))
-		}
-	}
-	return before, nil
+// uvSettings are the one setting of uv that is obeyed, and others.
+type uvSettings struct {
+	ExcludeNewer uploadTime                `json:"exclude-newer"`
+	Others       map[string]jsontext.Value `json:",embed"`
 }
 
-// parseBefore takes the time that uv takes. With a date alone, the whole day counts.
-func parseBefore(v any) (time.Time, error) {
-	s, ok := v.(string)
-	if ok {
-		if t, err := time.Parse(time.RFC3339, s); err == nil {
-			return t.UTC(), nil
-		}
-		if t, err := time.Parse(time.DateOnly, s); err == nil {
-			return t.AddDate(0, 0, 1), nil
+// UnmarshalJSONFrom refuses settings that would change which packages come.
+func (uv *uvSettings) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	type fields uvSettings
+	if err := json.UnmarshalDecode(d, (*fields)(uv)); err != nil {
+		return err
+	}
+	for _, key := range slices.Sorted(maps.Keys(uv.Others)) {
+		if !harmless[key] {
+			return &json.SemanticError{JSONPointer: d.StackPointer().AppendToken(key), Err: errors.New("it is not supported, since it may change which packages come: leave it out; the user's policy says where packages come from")}
 		}
 	}
-	return time.Time{}, errors.New(`[tool.uv] exclude-newer must be a string with a date or a time, such as "2026-01-31" or "2026-01-31T12:00:00Z"`)
+	return nil
+}
+
+// An uploadTime is the time from which on uploads do not count.
+type uploadTime time.Time
+
+// UnmarshalJSONFrom takes the time that uv takes. With a date alone, the whole day counts.
+func (u *uploadTime) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	var s string
+	err := json.UnmarshalDecode(d, &s)
+	if t, wrong := time.Parse(time.RFC3339, s); err == nil && wrong == nil {
+		*u = uploadTime(t.UTC())
+		return nil
+	}
+	if t, wrong := time.Parse(time.DateOnly, s); err == nil && wrong == nil {
+		*u = uploadTime(t.AddDate(0, 0, 1))
+		return nil
+	}
+	return errors.New(`it must be a string with a date or a time, such as "2026-01-31" or "2026-01-31T12:00:00Z"`)
 }

@@ -83,6 +83,14 @@ func Parse(line string) (r Requirement, err error) {
 	return r, err
 }
 
+// UnmarshalText is Parse. Its errors quote the line.
+func (r *Requirement) UnmarshalText(line []byte) (err error) {
+	if *r, err = Parse(string(line)); err != nil {
+		return fmt.Errorf("%q: %w", text.Bound(string(line), 120), err)
+	}
+	return nil
+}
+
 // checkForm refuses what pip would read as something other than a requirement.
 func checkForm(line string) error {
 	trimmed := strings.TrimSpace(line)

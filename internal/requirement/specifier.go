@@ -41,6 +41,12 @@ func ParseSpecifier(s string) (Specifier, error) {
 	return all, nil
 }
 
+// UnmarshalText is ParseSpecifier.
+func (s *Specifier) UnmarshalText(versions []byte) (err error) {
+	*s, err = ParseSpecifier(string(versions))
+	return err
+}
+
 func parseClause(s string) (c clause, err error) {
 	i := slices.IndexFunc(operators, func(op string) bool { return strings.HasPrefix(s, op) })
 	if i < 0 {

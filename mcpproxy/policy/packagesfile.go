@@ -98,13 +98,12 @@ func (l *packageList) read(d *jsontext.Decoder, words ...string) error {
 type namedPackage struct{ requirement.Requirement }
 
 // UnmarshalText reads a requirement.
-func (p *namedPackage) UnmarshalText(line []byte) (err error) {
-	p.Requirement, err = requirement.Parse(string(line))
-	if err == nil && (p.Extras != nil || p.Marker != "") {
-		err = errors.New(`here a package is a name and perhaps versions, as in "numpy>=2"`)
+func (p *namedPackage) UnmarshalText(line []byte) error {
+	if err := p.Requirement.UnmarshalText(line); err != nil {
+		return err
 	}
-	if err != nil {
-		return fmt.Errorf("%q: %w", text.Bound(string(line), 120), err)
+	if p.Extras != nil || p.Marker != "" {
+		return fmt.Errorf(`%q: here a package is a name and perhaps versions, as in "numpy>=2"`, text.Bound(string(line), 120))
 	}
 	return nil
 }
