@@ -110,6 +110,20 @@ func (r *reader) read() (root *table, err error) {
 	return root, nil
 }
 
+// JSON returns what a text says as JSON, with its keys in their order. Dates become strings, inf and
+// nan null. Its errors are *Error.
+func JSON(text []byte) ([]byte, error) {
+	r, err := newReader(context.Background(), text)
+	if err != nil {
+		return nil, err
+	}
+	root, err := r.read()
+	if err != nil {
+		return nil, err
+	}
+	return appendJSON(nil, root, appendLoose), nil
+}
+
 // Keys returns the keys of a text in its order, each as often as it is written, and cut
 // to some length. The text must be one that Decode reads.
 func Keys(text []byte, length int) (all []Key) {

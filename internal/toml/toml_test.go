@@ -1,6 +1,8 @@
 package toml
 
 import (
+	"encoding/json"
+	json2 "encoding/json/v2"
 	"errors"
 	"fmt"
 	"os"
@@ -146,6 +148,12 @@ func FuzzDecode(f *testing.F) {
 			t.Fatalf("%s\nwant %s", g, w)
 		}
 		Keys(text, 4)
+		if plain, err := JSON(text); err != nil || !json.Valid(plain) {
+			t.Fatalf("%s, %v", plain, err)
+		}
+		if err := Unmarshal(t.Context(), text, new(struct{}), json2.RejectUnknownMembers(false)); err != nil {
+			t.Fatal(err)
+		}
 	})
 }
 
@@ -161,4 +169,11 @@ func corpus(f *testing.F) (files []string) {
 		f.Fatal("no file of TOML")
 	}
 	return files
+}
+
+func TestJSONKeepsTheOrderOfKeys(t *testing.T) {
+	got, err := JSON([]byte("z = 2026-01-31\n[b]\nc.x = 1.0\nd = nan\n[a]\n[b.c.e]\n[[l]]\nn = -5\n[[l]]\n\"\" = ['é\\t']\n"))
+	if want := `{"z":"2026-01-31","b":{"c":{"x":1,"e":{}},"d":null},"a":{},"l":[{"n":-5},{"":["é\\t"]}]}`; err != nil || string(got) != want {
+		t.Errorf("%s, %v; want %s", got, err, want)
+	}
 }

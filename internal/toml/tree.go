@@ -1,6 +1,7 @@
 package toml
 
 import (
+	"encoding/json"
 	"encoding/json/jsontext"
 	"fmt"
 	"math"
@@ -93,10 +94,8 @@ func plain(v any) any {
 	return v
 }
 
-// appendJSON writes a value as JSON, with the keys in their order. A number with a decimal
-// point keeps it. What JSON does not have, such as a date, is an object, which no type of a
-// caller takes by mistake.
-func appendJSON(b []byte, v any) []byte {
+// appendJSON writes a value as JSON, with the keys in their order.
+func appendJSON(b []byte, v any, scalar func(b []byte, v any) []byte) []byte {
 	switch v := v.(type) {
 	case *table:
 		b = append(b, '{')
@@ -105,7 +104,7 @@ func appendJSON(b []byte, v any) []byte {
 				b = append(b, ',')
 			}
 			b = append(appendString(b, name), ':')
-			b = appendJSON(b, v.members[name].value)
+			b = appendJSON(b, v.members[name].value, scalar)
 		}
 		return append(b, '}')
 	case *list:
@@ -114,7 +113,7 @@ func appendJSON(b []byte, v any) []byte {
 			if i > 0 {
 				b = append(b, ',')
 			}
-			b = appendJSON(b, item.value)
+			b = appendJSON(b, item.value, scalar)
 		}
 		return append(b, ']')
 	case string:
@@ -123,16 +122,31 @@ func appendJSON(b []byte, v any) []byte {
 		return strconv.AppendBool(b, v)
 	case int64:
 		return strconv.AppendInt(b, v, 10)
-	case float64:
-		if !math.IsInf(v, 0) && !math.IsNaN(v) {
-			digits := strconv.FormatFloat(v, 'g', -1, 64)
-			if !strings.ContainsAny(digits, ".e") {
-				digits += ".0"
-			}
-			return append(b, digits...)
+	}
+	return scalar(b, v)
+}
+
+// appendExact writes what is a value of its own in TOML: a number with a decimal point keeps it,
+// and what JSON does not have, such as a date, is an object, which no type takes by mistake.
+func appendExact(b []byte, v any) []byte {
+	if f, ok := v.(float64); ok && !math.IsInf(f, 0) && !math.IsNaN(f) {
+		digits := strconv.FormatFloat(f, 'g', -1, 64)
+		if !strings.ContainsAny(digits, ".e") {
+			digits += ".0"
 		}
+		return append(b, digits...)
 	}
 	return append(appendString(append(b, `{"":`...), fmt.Sprint(v)), '}')
+}
+
+// appendLoose writes what programs write that have only the types of JSON: null for inf and nan,
+// and strings for dates.
+func appendLoose(b []byte, v any) []byte {
+	text, err := json.Marshal(v)
+	if err != nil {
+		text = []byte("null")
+	}
+	return append(b, text...)
 }
 
 func appendString(b []byte, s string) []byte {

@@ -27,7 +27,7 @@ func Unmarshal(ctx context.Context, text []byte, v any, options ...json.Options)
 		return err
 	}
 	strict := []json.Options{json.RejectUnknownMembers(true), jsontext.AllowDuplicateNames(true)} // the parser has found those
-	err = json.Unmarshal(appendJSON(nil, root), v, append(strict, options...)...)
+	err = json.Unmarshal(appendJSON(nil, root, appendExact), v, append(strict, options...)...)
 	if wrong, ok := errors.AsType[*json.SemanticError](err); ok {
 		key, value := root.find(wrong.JSONPointer)
 		return r.errorAt(value.at, "%s%s", place(key), explain(wrong, key, value.value))

@@ -18,7 +18,7 @@ import (
 const (
 	maxDepth     = 1000    // of nesting, in a file and in what its text becomes
 	maxWritten   = 1 << 20 // TOML and YAML, which people write by hand
-	maxKeys      = 10_000  // of a TOML file, which are read twice, for their order
+	maxKeys      = 10_000  // of a TOML file
 	maxNodes     = 200_000 // of a YAML file with its aliases followed
 	maxCommented = 60_000  // values of JSON with comments: each takes some 250 bytes
 	maxConverted = 8 << 20 // of JSON made of YAML, with its aliases followed
