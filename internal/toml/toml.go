@@ -1,10 +1,10 @@
 // Package toml reads TOML that anyone may have written: the header of a script, a lock
-// file, a client's config file.
+// file, a client's config file, a policy.
 //
 // It promises time and memory in proportion to the text's length, keys compared
-// exactly, and errors that say where. The syntax is read by go-toml's parser. The tables
-// are built here, since go-toml's own decoder looks for each key among all keys before
-// it: 1 MiB of them took 30 s.
+// exactly, and errors that say where. The syntax is read by go-toml's parser, and
+// encoding/json/v2 stores values in structs. The tables between them are built here, since
+// go-toml's own decoder looks for each key among all keys before it: 1 MiB of them took 30 s.
 package toml
 
 import (
