@@ -20,7 +20,6 @@ import (
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/images"
 	"github.com/toolcell/toolcell/mcpproxy"
-	"github.com/toolcell/toolcell/mcpproxy/clientconfig"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 	"github.com/toolcell/toolcell/oci"
 	"github.com/toolcell/toolcell/oci/doctor"
@@ -57,7 +56,6 @@ type app struct {
 	policy  *policy.Policy
 	runtime *oci.Runtime
 	proxy   *mcpproxy.Proxy
-	watcher *clientconfig.Watcher // nil unless the config files are watched
 	store   *rootfs.Store
 	images  *sandboxes.Images
 	scripts *sandboxes.Packages
@@ -74,7 +72,7 @@ type appOptions struct {
 	// in the background.
 	compilePackages func(image, set string)
 	servers         *discovered // the user's MCP servers
-	serves          bool        // for MCP clients: the servers are kept up to date, and sessions recorded
+	serves          bool        // for MCP clients: sessions are recorded
 }
 
 // openApp wires everything. Nothing is started or fetched yet.
@@ -121,9 +119,8 @@ func openApp(s settings.Settings, o appOptions) (_ *app, err error) {
 		TokenDir: s.TokenDir(), CatalogDir: s.CatalogDir(), PinDir: s.PinDir(),
 	})
 	var upstreams hostapi.Upstreams = proxy
-	var watcher *clientconfig.Watcher
-	if o.serves {
-		upstreams, watcher = o.servers.keepCurrent(proxy)
+	if w := o.servers.watcher; w != nil {
+		upstreams = watchedProxy{proxy, w, o.log}
 	}
 	images := &sandboxes.Images{Store: store, Ref: s.Image, Named: s.ImageNamed, Runner: runnerDir, Dirs: d, Mounts: s.Mounts, Refresh: o.refreshImage}
 	scripts := &sandboxes.Packages{Store: wheelStore, Sandboxes: sandboxes.Runtime{Runtime: runtime, Dirs: d}, Limits: s.Limits, Offline: s.Pull == rootfs.PullNever, Compile: o.compilePackages}
@@ -172,7 +169,7 @@ func openApp(s settings.Settings, o appOptions) (_ *app, err error) {
 		Isolation: func() string { return runtime.Isolation(s.Limits) },
 		Log:       o.log,
 	})
-	a := &app{bridge: server, policy: rules, runtime: runtime, proxy: proxy, watcher: watcher, store: store, images: images, scripts: scripts, wheels: wheelStore}
+	a := &app{bridge: server, policy: rules, runtime: runtime, proxy: proxy, store: store, images: images, scripts: scripts, wheels: wheelStore}
 	if o.serves {
 		a.inbox = openInbox(d, server, rules, o.log)
 	}
@@ -214,9 +211,6 @@ func (a *app) Close() (err error) {
 		err = a.inbox.Close()
 	}
 	a.bridge.Close()
-	if a.watcher != nil {
-		a.watcher.Close()
-	}
 	a.scripts.Close()
 	return errors.Join(err, a.proxy.Close(), a.runtime.Close(), a.wheels.Close(), a.store.Close())
 }

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toolcell/toolcell/bridge/hostapi"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/internal/text"
@@ -28,6 +27,7 @@ type discovered struct {
 	values  clientconfig.Values
 	log     *slog.Logger
 	config  config.Config
+	watcher *clientconfig.Watcher // nil: the files are read once
 }
 
 // discoverForShell is discoverServers for a command that the user of a shell typed: a
@@ -47,8 +47,28 @@ func discoverForShell(s settings.Settings, log *slog.Logger) (*discovered, error
 	return f, err
 }
 
+// watchServers is discoverServers for a command that goes on while the files change.
+func watchServers(s settings.Settings, log *slog.Logger) (*discovered, error) {
+	f, err := newDiscovered(s, log)
+	if err != nil {
+		return nil, err
+	}
+	f.watcher = clientconfig.Watch(f.options, f.trust.File(), f.values.File())
+	f.config = f.watcher.Config()
+	return f, nil
+}
+
 // discoverServers reads the config files of all MCP clients.
 func discoverServers(s settings.Settings, log *slog.Logger) (*discovered, error) {
+	f, err := newDiscovered(s, log)
+	if err != nil {
+		return nil, err
+	}
+	f.config = clientconfig.Discover(f.options)
+	return f, nil
+}
+
+func newDiscovered(s settings.Settings, log *slog.Logger) (*discovered, error) {
 	d, err := settings.FindDirs(s.StateDir)
 	if err != nil {
 		return nil, err
@@ -63,7 +83,6 @@ func discoverServers(s settings.Settings, log *slog.Logger) (*discovered, error)
 		Home: home, Dir: dir, Extra: s.Servers, AllowSelf: s.AllowSelf, Self: settings.Self(),
 		Trusted: f.trust.State, Values: f.values.Of,
 	}
-	f.config = clientconfig.Discover(f.options)
 	return f, nil
 }
 
@@ -143,26 +162,21 @@ func pluralAre(n int, what string) string {
 	return text.Plural(n, what) + " are"
 }
 
-// keepCurrent makes the proxy follow changes of the config files. Every run
-// checks again, in case the kernel has not reported a change yet, or cannot.
-func (f *discovered) keepCurrent(proxy *mcpproxy.Proxy) (hostapi.Upstreams, *clientconfig.Watcher) {
-	w := clientconfig.Watch(context.Background(), f.options, f.config, func(config config.Config) {
-		f.log.Info("the config of MCP servers has changed", "servers", len(config.Servers))
-		logProblems(f.log, config)
-		proxy.Update(config)
-	}, f.trust.File(), f.values.File())
-	return watchedProxy{proxy, w}, w
-}
-
-// A watchedProxy checks for config changes when it is asked for the servers: once
-// a run, at its start, not in every call of a tool.
+// A watchedProxy follows changes of the config files. It looks for them when it is asked
+// for the servers: once a run, at its start, and when code lists them, not in every call
+// of a tool.
 type watchedProxy struct {
 	*mcpproxy.Proxy
 	watcher *clientconfig.Watcher
+	log     *slog.Logger
 }
 
 func (p watchedProxy) Servers() []mcpproxy.ServerStatus {
-	p.watcher.Refresh()
+	p.watcher.Refresh(func(config config.Config) {
+		p.log.Info("the config of MCP servers has changed", "servers", len(config.Servers))
+		logProblems(p.log, config)
+		p.Update(config)
+	})
 	return p.Proxy.Servers()
 }
 

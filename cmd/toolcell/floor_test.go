@@ -44,6 +44,11 @@ var onFloor = []struct {
 		},
 	},
 	{
+		"a comparison of a file's times", "internal/state",
+		regexp.MustCompile(`\.(Mtim|Ctim)\b|ModTime\(\)\.(Equal|Compare|Unix)|fsnotify`),
+		nil,
+	},
+	{
 		"a rename", "internal/state",
 		regexp.MustCompile(`\.Rename(at2?)?\(|renameio`),
 		map[string]string{

@@ -39,7 +39,7 @@ func serve(c *cli.Context, s *console.Streams) (err error) {
 	refresh, compiler := newRefresher(c, log, false), newCompiler(c, log, false)
 	defer refresh.close()
 	defer compiler.close()
-	found, err := discoverServers(conf, log)
+	found, err := watchServers(conf, log)
 	if err != nil {
 		return err
 	}

@@ -15,29 +15,18 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/mcptest"
 )
 
-// watched is a Watcher whose configs come over a channel.
-func watched(t *testing.T, o clientconfig.Options, more ...string) (*clientconfig.Watcher, <-chan config.Config) {
+// watched returns a Watcher, and what refreshes it and returns the names of the servers
+// if they have changed.
+func watched(t *testing.T, o clientconfig.Options, more ...string) (w *clientconfig.Watcher, refresh func() string) {
 	t.Helper()
-	changes := make(chan config.Config, 100)
-	w := clientconfig.Watch(t.Context(), o, clientconfig.Discover(o), func(c config.Config) { changes <- c }, more...)
-	t.Cleanup(w.Close)
-	return w, changes
-}
-
-// until waits for the Config with these servers.
-func until(t *testing.T, changes <-chan config.Config, want string) {
-	t.Helper()
-	timeout := time.After(2 * time.Minute)
-	last := "nothing"
-	for {
-		select {
-		case c := <-changes:
-			if last = names(c); last == want {
-				return
-			}
-		case <-timeout:
-			t.Fatalf("the last change was %s, want %s", last, want)
+	w = clientconfig.Watch(o, more...)
+	return w, func() (changed string) {
+		t.Helper()
+		w.Refresh(func(c config.Config) { changed = names(c) })
+		if now := names(w.Config()); changed != "" && changed != now {
+			t.Errorf("told of %s, and has %s", changed, now)
 		}
+		return changed
 	}
 }
 
@@ -47,32 +36,34 @@ func TestChangesOfFilesAreNoticed(t *testing.T) {
 	if err := os.Symlink("../dots/claude.json", claude); err != nil {
 		t.Fatal(err)
 	}
-	w, changes := watched(t, o)
-	if !w.HasInotify() {
-		t.Fatal("there is no inotify")
+	_, refresh := watched(t, o)
+	put := func(name, text string) func() error {
+		return func() error { mcptest.WriteFile(t, filepath.Join(o.Home, name), text); return nil }
 	}
-	// The file that a link leads to.
-	mcptest.WriteFile(t, filepath.Join(o.Home, "../dots/claude.json"), `{"mcpServers":{"a":{"command":"2"}}}`)
-	until(t, changes, "a=2")
-	// Replaced by rename, as editors do.
-	mcptest.WriteFile(t, claude+".tmp", `{"mcpServers":{"a":{"command":"3"}}}`)
-	if err := os.Rename(claude+".tmp", claude); err != nil {
-		t.Fatal(err)
+	windsurf := ".codeium/windsurf/mcp_config.json"
+	for _, step := range []struct {
+		what   string
+		change func() error
+		want   string
+	}{
+		{"the file that a link leads to", put("../dots/claude.json", `{"mcpServers":{"a":{"command":"2"}}}`), "a=2"},
+		{"replaced by rename, as editors do", func() error {
+			mcptest.WriteFile(t, claude+".tmp", `{"mcpServers":{"a":{"command":"3"}}}`)
+			return os.Rename(claude+".tmp", claude)
+		}, "a=3"},
+		{"in folders that were not there", put(windsurf, `{"mcpServers":{"b":{"command":"1"}}}`), "a=3 b=1"},
+		{"a file in a folder of files", put("MCPs/new.json", `{"command":"1"}`), "new=1 a=3"}, // b is the same
+		{"again", put("MCPs/new.json", `{"command":"2"}`), "new=2 a=3 b=1"},
+		{"folders removed", func() error { return os.RemoveAll(filepath.Join(o.Home, ".codeium")) }, "new=2 a=3"},
+		{"and back", put(windsurf, `{"mcpServers":{"b":{"command":"4"}}}`), "new=2 a=3 b=4"},
+	} {
+		if err := step.change(); err != nil {
+			t.Fatal(err)
+		}
+		if got := refresh(); got != step.want {
+			t.Errorf("%s: %s, want %s", step.what, got, step.want)
+		}
 	}
-	until(t, changes, "a=3")
-	// A file in folders that were not there.
-	mcptest.WriteFile(t, filepath.Join(o.Home, ".codeium/windsurf/mcp_config.json"), `{"mcpServers":{"b":{"command":"1"}}}`)
-	until(t, changes, "a=3 b=1")
-	mcptest.WriteFile(t, filepath.Join(o.Home, "MCPs/new.json"), `{"command":"1"}`)
-	until(t, changes, "new=1 a=3") // b is the same
-	mcptest.WriteFile(t, filepath.Join(o.Home, "MCPs/new.json"), `{"command":"2"}`)
-	until(t, changes, "new=2 a=3 b=1")
-	if err := os.RemoveAll(filepath.Join(o.Home, ".codeium")); err != nil {
-		t.Fatal(err)
-	}
-	until(t, changes, "new=2 a=3")
-	mcptest.WriteFile(t, filepath.Join(o.Home, ".codeium/windsurf/mcp_config.json"), `{"mcpServers":{"b":{"command":"4"}}}`)
-	until(t, changes, "new=2 a=3 b=4")
 }
 
 func TestTrustAndEnvFilesAreWatchedToo(t *testing.T) {
@@ -80,30 +71,54 @@ func TestTrustAndEnvFilesAreWatchedToo(t *testing.T) {
 		"project/.cursor/mcp.json": `{"mcpServers":{"p":{"command":"p"}}}`,
 		"home/.cursor/mcp.json":    `{"mcpServers":{"u":{"command":"u","envFile":"deep/down.env"}}}`,
 	})
-	_, changes := watched(t, o, trust.File())
+	_, refresh := watched(t, o, trust.File())
+	expect := func(want string) {
+		t.Helper()
+		if got := refresh(); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
 	mcptest.WriteFile(t, filepath.Join(o.Home, ".cursor/deep/down.env"), "A=1")
-	until(t, changes, "u=u")
+	expect("u=u")
 	p := clientconfig.Discover(o).Projects[0]
 	if err := trust.Set(p.Path, p.Sum, true); err != nil {
 		t.Fatal(err)
 	}
-	until(t, changes, "p=p u=u")
+	expect("p=p u=u")
 	mcptest.WriteFile(t, p.Path, `{"mcpServers":{"p":{"command":"evil"}}}`)
-	until(t, changes, "u=u")
+	expect("u=u")
 }
 
-func TestRefreshSeesChangesWithoutTheKernel(t *testing.T) {
-	o := mcptest.Site(t, map[string]string{"home/MCPs/a.json": `{"command":"1"}`})
-	w, changes := watched(t, o)
-	w.StopInotify(false)
-	for _, want := range []string{"a=22", "a=333"} {
+func TestRefreshSeesAChangeAtOnce(t *testing.T) {
+	o := mcptest.Site(t, map[string]string{"home/MCPs/a.json": `{"command":"0"}`})
+	_, refresh := watched(t, o)
+	for i := range 20 {
+		want := fmt.Sprintf("a=%d", i+1)
 		mcptest.WriteFile(t, filepath.Join(o.Home, "MCPs/a.json"), `{"command":"`+want[2:]+`"}`)
-		w.Refresh()
-		until(t, changes, want)
+		if got := refresh(); got != want {
+			t.Fatalf("the last change was %q, want %s", got, want)
+		}
+		if got := refresh(); got != "" {
+			t.Fatalf("a change that is none: %s", got)
+		}
 	}
-	w.Refresh()
-	if len(changes) != 0 {
-		t.Errorf("a change that is none: %s", names(<-changes))
+}
+
+// TestFilesOfJustNowAreReadAgain: a change of the same size within a step of the clock
+// does not show. A variable stands for it.
+func TestFilesOfJustNowAreReadAgain(t *testing.T) {
+	o := mcptest.Site(t, map[string]string{"home/MCPs/a.json": `{"command":"${X}"}`})
+	x := "1"
+	o.Getenv = func(string) string { return x }
+	w, refresh := watched(t, o)
+	x = "2"
+	if got := refresh(); got != "a=2" {
+		t.Errorf("after a step of the clock: %q", got)
+	}
+	w.Settle()
+	x = "3"
+	if got := refresh(); got != "" {
+		t.Errorf("a file of long ago was read again: %s", got)
 	}
 }
 
@@ -120,14 +135,14 @@ func TestRefreshOfSettledFiles(t *testing.T) {
 	}
 	link(filepath.Join(away, "later.json"), filepath.Join(o.Home, ".claude.json"))
 	link(filepath.Join(away, "later"), filepath.Join(o.Home, ".codeium"))
-	w, changes := watched(t, o)
-	w.StopInotify(true) // after the first look
+	w, refresh := watched(t, o)
 	entry := func(name, command string) string {
 		return `{"mcpServers":{"` + name + `":{"command":"` + command + `"}}}`
 	}
 	for _, change := range []struct{ file, text, want string }{
 		{"home/MCPs/a.json", `{"command":"22"}`, "a=22"},
 		{"home/MCPs/b.json", `{"command":"b"}`, "a=22 b=b"},
+		{"home/.cursor/other", "", ""}, // the folder is there before the file
 		{"home/.cursor/mcp.json", entry("c", "c"), "a=22 b=b c=c"},
 		{"home/.cursor/mcp.json", entry("c", "333"), "a=22 b=b c=333"},
 		{"away/later.json", entry("d", "d"), "a=22 b=b c=333 d=d"},
@@ -135,25 +150,21 @@ func TestRefreshOfSettledFiles(t *testing.T) {
 		{"home/.config/Code/User/mcp.json", `{"servers":{"f":{"command":"f"}}}`, "a=22 b=b c=333 d=d e=e f=f"},
 	} {
 		w.Settle()
-		w.Refresh()
-		if len(changes) != 0 {
-			t.Fatalf("before %s: %s", change.file, names(<-changes))
+		if got := refresh(); got != "" {
+			t.Fatalf("before %s: %s", change.file, got)
 		}
 		mcptest.WriteFile(t, filepath.Join(o.Home, "..", change.file), change.text)
-		w.Refresh()
-		if len(changes) != 1 {
-			t.Fatalf("after %s: %d changes", change.file, len(changes))
-		}
-		if got := <-changes; !sameServers(names(got), change.want) {
-			t.Errorf("after %s: %s, want %s", change.file, names(got), change.want)
+		if got := refresh(); !sameServers(got, change.want) {
+			t.Errorf("after %s: %s, want %s", change.file, got, change.want)
 		}
 	}
 	w.Settle()
 	if err := os.Remove(filepath.Join(o.Home, ".cursor/mcp.json")); err != nil {
 		t.Fatal(err)
 	}
-	w.Refresh()
-	until(t, changes, names(clientconfig.Discover(o)))
+	if got, want := refresh(), names(clientconfig.Discover(o)); got != want || got == "" {
+		t.Errorf("after the end of a file: %s, want %s", got, want)
+	}
 	if settled, seen := w.Looks(); settled || seen > 20 {
 		t.Errorf("settled %v, %d are looked at", settled, seen)
 	}
@@ -169,14 +180,29 @@ func sameServers(a, b string) bool {
 
 func TestSameConfigIsNoChange(t *testing.T) {
 	o := mcptest.Site(t, map[string]string{"home/.claude.json": `{"numStartups":1,"mcpServers":{"a":{"command":"1"}}}`})
-	w, changes := watched(t, o)
+	_, refresh := watched(t, o)
 	mcptest.WriteFile(t, filepath.Join(o.Home, ".claude.json"), `{"numStartups":2,"mcpServers":{"a":{"command":"1"}}}`)
-	w.Refresh()
+	if got := refresh(); got != "" {
+		t.Errorf("a change that is none: %s", got)
+	}
 	mcptest.WriteFile(t, filepath.Join(o.Home, "MCPs/b.json"), `{"command":"2"}`)
-	until(t, changes, "b=2 a=1")
-	w.Close()
-	if len(changes) != 0 {
-		t.Errorf("another change came: %s", names(<-changes))
+	if got := refresh(); got != "b=2 a=1" {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestPanickedChangeIsToldAgain: no run goes on with what was before.
+func TestPanickedChangeIsToldAgain(t *testing.T) {
+	o := mcptest.Site(t, map[string]string{"home/MCPs/a.json": `{"command":"1"}`})
+	w, refresh := watched(t, o)
+	mcptest.WriteFile(t, filepath.Join(o.Home, "MCPs/a.json"), `{"command":"22"}`)
+	w.Settle()
+	func() {
+		defer func() { _ = recover() }()
+		w.Refresh(func(config.Config) { panic("as it is told") })
+	}()
+	if got := refresh(); got != "a=22" {
+		t.Errorf("%q", got)
 	}
 }
 
@@ -192,12 +218,11 @@ func BenchmarkRefresh(b *testing.B) {
 		mcptest.WriteFile(b, filepath.Join(home, "MCPs", fmt.Sprintf("server%d.json", i)), `{"command":"x"}`)
 	}
 	o := clientconfig.Options{Home: home, Dir: filepath.Join(home, "project")}
-	w := clientconfig.Watch(b.Context(), o, clientconfig.Discover(o), func(config.Config) {})
-	defer w.Close()
-	time.Sleep(clientconfig.Coarse + time.Second) // as most of the time nothing has changed just now
-	w.Refresh()
+	w, none := clientconfig.Watch(o), func(config.Config) {}
+	time.Sleep(3 * time.Second) // as most of the time nothing has changed just now
+	w.Refresh(none)
 	for b.Loop() {
-		w.Refresh()
+		w.Refresh(none)
 	}
 	settled, looks := w.Looks()
 	if !settled || looks < 20 {
