@@ -47,10 +47,10 @@ func TestMoveServersBehindToolcell(t *testing.T) {
 	}
 
 	w.must(t, "moved jira, off, gone to "+moved, "install", "cursor", "--move-servers", "--yes")
-	if got := read(t, file); strings.Contains(got, "jira") || !strings.Contains(got, "strange") || !strings.Contains(got, "// mine") {
+	if got := read(t, file); strings.Contains(got, "jira") || !strings.Contains(got, "strange") || !strings.Contains(got, "// mine") || !strings.Contains(got, "// tickets") {
 		t.Errorf("left is\n%s", got)
 	}
-	if info, err := os.Stat(moved); err != nil || info.Mode().Perm() != 0o600 || !strings.Contains(read(t, moved), "// tickets") {
+	if info, err := os.Stat(moved); err != nil || info.Mode().Perm() != 0o600 || !strings.Contains(read(t, moved), "s3cret-v4lue") {
 		t.Errorf("%v, %v\n%s", info, err, read(t, moved))
 	}
 	list["toolcell"], list["gone"] = "skipped", "failed" // counting its tokens was tried

@@ -5,6 +5,7 @@ package edit
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,7 +14,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/toolcell/toolcell/internal/rawjson"
 	"github.com/toolcell/toolcell/mcpproxy/clientconfig"
 	"github.com/toolcell/toolcell/mcpproxy/clientconfig/plainjson"
 	"github.com/toolcell/toolcell/mcpproxy/config"
@@ -47,27 +47,26 @@ type Result struct {
 // there, under whatever name, is brought up to date: its command, and what Env has; the
 // rest of it is the user's. A second one would have the client offer the tool twice.
 func (p Target) Install(data []byte, self Entry) ([]byte, Result, error) {
-	text, key, all, err := p.read(data)
+	c, err := p.read(data, nil)
 	if err != nil {
 		return nil, Result{}, err
 	}
-	put := Result{Name: self.Name, Did: Added}
-	if put.Name == "" {
-		put.Name = clientconfig.ProgramName
-	}
-	i := p.indexOf(all, self.Name, put.Name)
+	put := Result{Name: cmp.Or(self.Name, clientconfig.ProgramName), Did: Added}
+	i := p.indexOf(c.entries, self.Name, put.Name)
 	if i < 0 {
 		if err := config.CheckName(put.Name); err != nil {
 			return nil, put, fmt.Errorf("naming it %q: %w", put.Name, err)
 		}
-		if err := text.Set(p.entry(self.Command, []string{"serve"}, self.Env), append(key, put.Name)...); err != nil {
+		if err := c.set(p.entry(self.Command, []string{"serve"}, self.Env), c.path(put.Name)...); err != nil {
 			return nil, put, err
 		}
-		after, err := p.entries(p.File, bytes.TrimPrefix(text.Bytes(), []byte("\xef\xbb\xbf")))
-		put.Off = slices.ContainsFunc(after, func(e clientconfig.Entry) bool { return e.Name == put.Name && e.Disabled }) // by a list elsewhere in the file
-		return text.Bytes(), put, err
+		after, err := p.open(p.File, c.bytes(), nil)
+		put.Off = err == nil && slices.ContainsFunc(parsed(after), func(e clientconfig.Entry) bool {
+			return e.Name == put.Name && e.Disabled // by a list elsewhere in the file
+		})
+		return c.bytes(), put, err
 	}
-	e := all[i]
+	e := c.entries[i]
 	put.Name, put.Off = e.Name, e.Disabled
 	if self.Name != "" && self.Name != e.Name {
 		put.NotNamed = self.Name
@@ -76,19 +75,19 @@ func (p Target) Install(data []byte, self Entry) ([]byte, Result, error) {
 		return nil, put, fmt.Errorf("has a server %q that is switched off: switch it on there, or choose another name with --name", e.Name)
 	}
 	if !p.starts(e) {
-		return nil, put, fmt.Errorf("has a server %q that starts something else (%s); choose another name with --name", e.Name, oneOf(e.Server.Launch(), "unreadable"))
+		return nil, put, fmt.Errorf("has a server %q that starts something else (%s); choose another name with --name", e.Name, cmp.Or(e.Server.Launch(), "unreadable"))
 	}
-	was, err := p.written(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), e.Name)
+	was, err := c.file.AsWritten(c.file.Entries[i]) // the values of the client's variables are never written
 	if err == nil {
-		err = p.update(text, append(key, e.Name), was, self)
+		err = p.update(c, e.Name, was, self)
 	}
 	if err != nil {
 		return nil, put, err
 	}
-	if put.Did = Unchanged; !bytes.Equal(text.Bytes(), data) {
+	if put.Did = Unchanged; !bytes.Equal(c.bytes(), data) {
 		put.Did, put.Was = Updated, e.Server.Command
 	}
-	return text.Bytes(), put, nil
+	return c.bytes(), put, nil
 }
 
 // indexOf finds the entry to bring up to date: the one that was asked for, if it is for
@@ -107,67 +106,50 @@ func (p Target) indexOf(all []clientconfig.Entry, asked, name string) int {
 	return -1
 }
 
-func oneOf(text, otherwise string) string {
-	if text == "" {
-		return otherwise
-	}
-	return text
-}
-
 // update corrects the command of an entry, if that is a path to this program
 // and not a launcher's, and sets variables.
-func (p Target) update(text *document, at []string, s config.Server, self Entry) error {
+func (p Target) update(c *contents, name string, was config.Server, self Entry) error {
+	set := func(value any, within ...string) error {
+		raw, err := json.Marshal(value)
+		return errors.Join(err, c.set(raw, c.path(append([]string{name}, within...)...)...))
+	}
 	f := p.dialect.Fields
-	direct := filepath.Base(s.Command) == clientconfig.ProgramName || filepath.Base(s.Command) == filepath.Base(self.Command)
-	if direct && !sameProgram(s.Command, self.Command) {
-		args := s.Args
+	direct := filepath.Base(was.Command) == clientconfig.ProgramName || filepath.Base(was.Command) == filepath.Base(self.Command)
+	if direct && !sameProgram(was.Command, self.Command) {
+		args := was.Args
 		if len(args) == 0 {
 			args = []string{"serve"}
 		}
-		command := preferred(f.Command, "command")
 		var value any = self.Command
 		if f.CommandList {
 			value = append([]string{self.Command}, args...)
-		} else if len(s.Args) == 0 {
-			if err := setValue(text, args, append(at, "args")); err != nil {
+		} else if len(was.Args) == 0 {
+			if err := set(args, "args"); err != nil {
 				return err
 			}
 		}
-		if err := setValue(text, value, append(at, command)); err != nil {
+		if err := set(value, preferred(f.Command, "command")); err != nil {
 			return err
 		}
 	}
 	env := preferred(f.Env, "env")
 	for _, k := range slices.Sorted(maps.Keys(self.Env)) {
-		if v, ok := s.Env[k]; ok && v == self.Env[k] {
+		if v, ok := was.Env[k]; ok && v == self.Env[k] {
 			continue
 		}
-		if err := setValue(text, self.Env[k], append(at, env, k)); err != nil {
+		if set(self.Env[k], env, k) != nil {
 			// A form that has no place for one more: the whole of them is written.
 			all := map[string]string{}
-			maps.Copy(all, s.Env)
+			maps.Copy(all, was.Env)
 			maps.Copy(all, self.Env)
-			return setValue(text, all, append(at, env))
+			return set(all, env)
 		}
 	}
 	return nil
 }
 
-// setValue sets the value at path. It passes on a copy of path, since callers
-// build several paths by appending to the same slice.
-func setValue(text *document, value any, path []string) error {
-	raw, err := json.Marshal(value)
-	if err != nil {
-		return err
-	}
-	return text.Set(raw, slices.Clone(path)...)
-}
-
 func preferred(names []string, usual string) string {
-	if len(names) > 0 {
-		return names[0]
-	}
-	return usual
+	return append(slices.Clone(names), usual)[0]
 }
 
 // sameProgram reports whether a command is the path of this program: another
@@ -188,50 +170,77 @@ func sameProgram(command, want string) bool {
 // with any name if it is empty. The key goes too if it is empty then and
 // withKey is set.
 func (p Target) Uninstall(data []byte, name string, withKey bool) ([]byte, string, error) {
-	text, key, all, err := p.read(data)
+	c, err := p.read(data, nil)
 	if err != nil {
 		return nil, "", err
 	}
-	i := slices.IndexFunc(all, func(e clientconfig.Entry) bool { return p.starts(e) && (name == "" || e.Name == name) })
+	i := slices.IndexFunc(c.entries, func(e clientconfig.Entry) bool { return p.starts(e) && (name == "" || e.Name == name) })
 	if i < 0 {
 		return data, "", nil
 	}
-	if _, err := text.Cut(append(key, all[i].Name)...); err != nil {
+	name = c.entries[i].Name
+	_, err = c.cut(c.path(name)...)
+	if withKey && len(c.entries) == 1 && err == nil && c.has(c.key...) {
+		_, err = c.cut(c.key...)
+	}
+	if err != nil {
 		return nil, "", err
 	}
-	if withKey && len(all) == 1 && text.Has(key...) {
-		if _, err := text.Cut(key...); err != nil {
-			return nil, "", err
-		}
-	}
-	return text.Bytes(), all[i].Name, nil
+	return c.bytes(), name, nil
 }
 
 // HasKey reports whether the file has a place for servers already.
 func (p Target) HasKey(data []byte) bool {
 	text, err := newDocument(p.File, data)
-	return err == nil && text.Has(p.key(text.Has)...)
+	return err == nil && text.has(p.key(text.has)...)
 }
 
 // Others counts the servers in a file that are not this program, and finds the
 // entry that is.
 func (p Target) Others(data []byte) (self string, others int, err error) {
-	_, _, all, err := p.read(data)
-	for _, e := range all {
+	c, err := p.read(data, nil)
+	if err != nil {
+		return "", 0, err
+	}
+	for _, e := range c.entries {
 		if p.starts(e) {
 			self = e.Name
 		} else if !e.Disabled {
 			others++
 		}
 	}
-	for _, scope := range p.localScopes(data) {
-		for _, e := range scope.entries(p) {
+	for _, scope := range p.localScopes(data, nil) {
+		for _, e := range parsed(scope.file) {
 			if !e.Disabled && !slices.Contains(scope.off, e.Name) && !p.starts(e) {
 				others++
 			}
 		}
 	}
-	return self, others, err
+	return self, others, nil
+}
+
+// A SelfEntry is an entry in a client's file that starts this program, itself and not
+// through a launcher or a shell.
+type SelfEntry struct {
+	Name    string
+	Command string // as the file has it
+	Path    string // the program that is found there, "" if there is none
+}
+
+// SelfEntries returns the entries for this program that are switched on, wherever the
+// program was when they were written.
+func (p Target) SelfEntries(data []byte) (found []SelfEntry, err error) {
+	c, err := p.read(data, nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range c.entries {
+		direct := filepath.Base(e.Server.Command) == clientconfig.ProgramName || filepath.Base(e.Server.Command) == filepath.Base(p.options.Self)
+		if direct && !e.Disabled && p.starts(e) {
+			found = append(found, SelfEntry{e.Name, e.Server.Command, e.Server.LookPath(p.options.Dir, e.Server.Command)})
+		}
+	}
+	return found, nil
 }
 
 // Example is what a file with nothing but the entry says.
@@ -240,57 +249,54 @@ func (p Target) Example(self Entry) (string, error) {
 	return string(out), err
 }
 
-// read parses a text and the entries in it, which are in the order of the file.
-func (p Target) read(data []byte) (text *document, key []string, all []clientconfig.Entry, err error) {
-	if len(data) > clientconfig.MaxSize {
-		return nil, nil, nil, fmt.Errorf("is larger than %d MiB", clientconfig.MaxSize>>20)
-	}
-	plain := bytes.Clone(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))) // parsing blanks comments out in place
-	if len(bytes.TrimSpace(plain)) > 0 {
-		if _, err := plainjson.Convert(p.File, plain); err != nil { // bounds how deep it is nested
-			return nil, nil, nil, err
-		}
-	}
-	if text, err = newDocument(p.File, data); err != nil {
-		return nil, nil, nil, err
-	}
-	if key = p.key(text.Has); !text.Has(key...) {
-		return text, key, nil, nil
-	}
-	all, err = p.entries(p.File, plain)
-	return text, key, all, err
+// contents are the text of a file and the servers in it.
+type contents struct {
+	document
+	key     []string             // where the servers are
+	file    *clientconfig.File   // nil if there is no such place
+	entries []clientconfig.Entry // in the order of the file
 }
 
-// entries parses those of a text as if it were the file at path.
-func (p Target) entries(path string, text []byte) ([]clientconfig.Entry, error) {
-	f, err := p.open(path, text, nil)
+// path is where something of a server is.
+func (c *contents) path(within ...string) []string { return slices.Concat(c.key, within) }
+
+// read parses a text. Values are those that the user set for inputs of the file.
+func (p Target) read(data []byte, values map[string]string) (*contents, error) {
+	if len(data) > clientconfig.MaxSize {
+		return nil, fmt.Errorf("is larger than %d MiB", clientconfig.MaxSize>>20)
+	}
+	if plain := bytes.Clone(bytes.TrimPrefix(data, byteOrderMark)); !blank(plain) {
+		if _, err := plainjson.Convert(p.File, plain); err != nil { // bounds how deep it is nested
+			return nil, err
+		}
+	}
+	doc, err := newDocument(p.File, data)
 	if err != nil {
 		return nil, err
 	}
-	var all []clientconfig.Entry
+	c := &contents{document: doc, key: p.key(doc.has)}
+	if doc.has(c.key...) {
+		if c.file, err = p.open(p.File, data, values); err == nil {
+			c.entries = parsed(c.file)
+		}
+	}
+	return c, err
+}
+
+func parsed(f *clientconfig.File) (all []clientconfig.Entry) {
 	for _, e := range f.Entries {
 		all = append(all, f.Parse(e))
 	}
-	return all, nil
+	return all
 }
 
 // open finds the entries of a text, which is not empty, as if it were the file
 // at path.
-func (p Target) open(path string, text []byte, values map[string]string) (*clientconfig.File, error) {
+func (p Target) open(path string, data []byte, values map[string]string) (*clientconfig.File, error) {
 	o := p.options.Files()
 	o.Values = func(string) map[string]string { return values }
-	return clientconfig.Open(clientconfig.Location{Path: path, Dialect: p.dialect, Text: string(text)}, o)
-}
-
-// written is an entry of this program as its file writes it: variables of the
-// client are its own, and their values are never written.
-func (p Target) written(data []byte, name string) (config.Server, error) {
-	f, err := p.open(p.File, bytes.Clone(data), nil)
-	if err != nil {
-		return config.Server{}, err
-	}
-	raw, _ := rawjson.Find(f.Entries, name)
-	return f.AsWritten(rawjson.Member{Name: name, Value: raw})
+	text := string(bytes.TrimPrefix(data, byteOrderMark))
+	return clientconfig.Open(clientconfig.Location{Path: path, Dialect: p.dialect, Text: text}, o)
 }
 
 // starts reports whether an entry is for this program, wherever that was when

@@ -81,10 +81,8 @@ func TestMovedServersMeanTheSame(t *testing.T) {
 		}
 		total += len(names)
 		rest, moved := text, []byte(nil)
-		for dir, names := range move.ByDir() {
-			if rest, moved, err = p.In(dir).MoveOut(rest, moved, names); err != nil {
-				t.Fatal(err)
-			}
+		if rest, moved, err = p.MoveOut(rest, moved, move.ByDir()); err != nil {
+			t.Fatal(err)
 		}
 		write := func(file string, data []byte) {
 			if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, data, 0o600)); err != nil {
@@ -108,10 +106,8 @@ func TestMovedServersMeanTheSame(t *testing.T) {
 			}
 		}
 		back, empty := rest, moved
-		for dir, names := range move.ByDir() {
-			if back, empty, err = p.In(dir).MoveBack(back, empty, names); err != nil {
-				t.Fatal(err)
-			}
+		if back, empty, err = p.MoveBack(back, empty, move.ByDir()); err != nil {
+			t.Fatal(err)
 		}
 		write(p.File, back)
 		_ = os.Remove(p.MovedFile())
@@ -212,7 +208,7 @@ func TestValuesAndInputsGoAlong(t *testing.T) {
 	if err != nil || len(move.Servers) != 1 || move.Servers[0].Name != "a" || len(move.Stay) != 1 {
 		t.Fatalf("with it: %+v, %v", move, err)
 	}
-	_, moved, err := p.MoveOut([]byte(text), nil, []string{"a"})
+	_, moved, err := p.MoveOut([]byte(text), nil, map[string][]string{"": {"a"}})
 	if err != nil {
 		t.Fatal(err)
 	}

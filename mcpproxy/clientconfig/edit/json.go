@@ -2,276 +2,285 @@ package edit
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tailscale/hujson"
 )
 
-// jsonFormat is JSON, with comments and trailing commas where they are. The
-// parser of hujson tells where each value begins and ends.
-type jsonFormat struct{}
+// A jsonDocument is JSON, with comments and trailing commas where they are. hujson
+// keeps every byte between values, so a change is made in its tree.
+type jsonDocument struct {
+	mark, original []byte
+	root           hujson.Value // an object
+	changed        bool
+	step, lineEnd  string // how its lines are indented, and end
+}
 
-func (jsonFormat) parse(data []byte) (map[string]any, error) {
-	root, err := parseJSON(bytes.Clone(data)) // Standardize blanks comments out in place
-	if err != nil {
-		return nil, err
+func newJSON(mark, data []byte) (*jsonDocument, error) {
+	d := &jsonDocument{mark: mark, original: data, step: "  ", lineEnd: lineEnd(data)}
+	text := bytes.Clone(data) // the tree is made of pieces of it
+	if blank(text) {
+		text = []byte("{}\n")
 	}
-	if err := checkTwice(&root); err != nil {
-		return nil, err
+	var err error
+	if d.root, err = hujson.Parse(text); err != nil {
+		// It wants an end to the last comment.
+		ended, again := hujson.Parse(append(text, '\n'))
+		if again != nil {
+			return nil, fmt.Errorf("is not JSON: %s", strings.TrimPrefix(err.Error(), "hujson: "))
+		}
+		ended.AfterExtra = ended.AfterExtra[:len(ended.AfterExtra)-1]
+		d.root = ended
 	}
-	root.Standardize()
-	var top map[string]any
-	if err := decode(root.Pack(), &top); err != nil {
+	top, ok := d.root.Value.(*hujson.Object)
+	if !ok {
 		return nil, errors.New("is not a JSON object")
 	}
-	return top, nil
-}
-
-func parseJSON(data []byte) (hujson.Value, error) {
-	v, err := hujson.Parse(data)
-	if err != nil {
-		// It wants an end to the last comment.
-		if ended, again := hujson.Parse(append(bytes.Clone(data), '\n')); again == nil {
-			return ended, nil
+	if len(top.Members) > 0 {
+		if in, own := indentation(top.Members[0].Name.BeforeExtra); own && in != "" {
+			d.step = in
 		}
-		return v, fmt.Errorf("is not JSON: %s", strings.TrimPrefix(err.Error(), "hujson: "))
 	}
-	return v, nil
-}
-
-// checkTwice refuses an object of the first two levels that has a name twice:
-// which of them counts, every reader decides for itself.
-func checkTwice(root *hujson.Value) error {
-	top, ok := root.Value.(*hujson.Object)
-	if !ok {
-		return errors.New("is not a JSON object")
-	}
-	objects := []*hujson.Object{top}
+	err = checkTwice(top)
 	for _, m := range top.Members {
-		if o, ok := m.Value.Value.(*hujson.Object); ok {
-			objects = append(objects, o)
+		if o, ok := m.Value.Value.(*hujson.Object); ok && err == nil {
+			err = checkTwice(o)
 		}
 	}
-	for _, o := range objects {
-		seen := map[string]bool{}
-		for _, m := range o.Members {
-			name := nameOf(m)
-			if seen[name] {
-				return fmt.Errorf("has %q twice in one object; take one out", name)
-			}
-			seen[name] = true
+	return d, err
+}
+
+// checkTwice refuses an object that has a name twice: which of them counts, every reader
+// decides for itself.
+func checkTwice(o *hujson.Object) error {
+	seen := map[string]bool{}
+	for _, m := range o.Members {
+		name := nameOf(m)
+		if seen[name] {
+			return fmt.Errorf("has %q twice in one object; take one out", name)
 		}
+		seen[name] = true
 	}
 	return nil
 }
 
 func nameOf(m hujson.ObjectMember) string { return m.Name.Value.(hujson.Literal).String() }
 
-// find gives the object at a path, with its place in the text, and nil if there
-// is none. What is null counts as not there.
-func findObject(root *hujson.Value, path []string) (v *hujson.Value, o *hujson.Object, err error) {
-	v = root
-	for i := 0; ; i++ {
-		object, ok := v.Value.(*hujson.Object)
-		if !ok {
-			return nil, nil, fmt.Errorf("%q is not an object", path[i-1])
-		}
-		if i == len(path) {
-			return v, object, nil
-		}
-		at := indexOf(object, path[i])
-		if at < 0 {
-			return nil, nil, nil
-		}
-		v = &object.Members[at].Value
-	}
-}
-
 func indexOf(o *hujson.Object, name string) int {
-	for i, m := range o.Members {
-		if nameOf(m) == name {
-			return i
-		}
-	}
-	return -1
+	return slices.IndexFunc(o.Members, func(m hujson.ObjectMember) bool { return nameOf(m) == name })
 }
 
-// unit is one step of indentation in a text.
-func unit(data []byte, root *hujson.Value) string {
-	if o, ok := root.Value.(*hujson.Object); ok && len(o.Members) > 0 {
-		at := o.Members[0].Name.StartOffset
-		if in := indentOf(data, at); in != "" && blank(data[lineStart(data, at):at]) {
-			return in
-		}
+// at returns the value at path, nil if there is none.
+func (d *jsonDocument) at(path []string) *hujson.Value {
+	escape := strings.NewReplacer("~", "~0", "/", "~1")
+	pointer := ""
+	for _, name := range path {
+		pointer += "/" + escape.Replace(name)
 	}
-	return "  "
+	return d.root.Find(pointer)
 }
 
-func (jsonFormat) paste(data []byte, path []string, p piece) ([]byte, error) {
-	if blank(data) {
-		data = []byte("{}\n")
+func (d *jsonDocument) has(path ...string) bool { return d.at(path) != nil }
+
+func (d *jsonDocument) bytes() []byte {
+	if !d.changed {
+		return slices.Concat(d.mark, d.original)
 	}
-	root, err := parseJSON(data)
-	if err != nil {
-		return nil, err
-	}
-	step, nl := unit(data, &root), lineEnd(data)
-	if text := data[root.StartOffset:root.EndOffset]; bytes.Equal(withoutSpace(text), emptyAt(path)) && !bytes.Contains(text, []byte{'\n'}) {
-		data = splice(data[:root.StartOffset], []byte("{}"), data[root.EndOffset:])
-		if root, err = parseJSON(data); err != nil {
-			return nil, err
-		}
-	}
-	for i := len(path); ; i-- {
-		v, o, err := findObject(&root, path[:i])
-		if err != nil {
-			return nil, err
-		}
-		if v != nil {
-			return insert(data, v, o, p, step, nl), nil
-		}
-		// The object is not there: the piece becomes an object with it inside.
-		in := strings.Repeat(step, i+1)
-		member := fmt.Sprintf("%s: {%s%s%s%s%s}", quote(path[i-1]), nl, in, p.text(in, nl, ""), nl, strings.Repeat(step, i))
-		p = piece{member: []byte(member), indent: in[len(step):]}
-	}
+	return slices.Concat(d.mark, d.root.Pack())
 }
 
-// emptyAt is a file that has nothing but an empty object at path. On one line it
-// leaves no indentation to follow.
-func emptyAt(path []string) []byte {
-	var b strings.Builder
-	for _, key := range path {
-		b.WriteString("{" + quote(key) + ":")
-	}
-	return []byte(b.String() + "{}" + strings.Repeat("}", len(path)))
-}
+func (d *jsonDocument) paste(piece []byte, path ...string) error { return d.set(piece, path...) }
 
-// withoutSpace leaves out the blanks of a text.
-func withoutSpace(text []byte) []byte { return bytes.Join(bytes.Fields(text), nil) }
-
-// text is the piece with its comments, and with a comma if there is to be one.
-func (p piece) text(indent, nl, comma string) string {
-	var b strings.Builder
-	for line := range bytes.Lines(p.before) {
-		b.WriteString(strings.TrimSpace(string(line)) + nl + indent)
-	}
-	if p.indent != "" && p.indent != indent {
-		b.Write(bytes.ReplaceAll(p.member, []byte(nl+p.indent), []byte(nl+indent)))
-	} else {
-		b.Write(p.member)
-	}
-	b.WriteString(comma)
-	if len(p.after) > 0 {
-		b.WriteString(" " + string(p.after))
-	}
-	return b.String()
-}
-
-// insert puts a piece behind the last member of an object.
-func insert(data []byte, v *hujson.Value, o *hujson.Object, p piece, step, nl string) []byte {
-	outer := indentOf(data, v.StartOffset)
-	inner := outer + step
-	from, comma := v.StartOffset+1, ""
-	if n := len(o.Members); n > 0 {
-		last := o.Members[n-1]
-		if at := last.Name.StartOffset; blank(data[lineStart(data, at):at]) {
-			inner = indentOf(data, at)
+func (d *jsonDocument) set(value json.RawMessage, path ...string) error {
+	d.openHollow(path[:len(path)-1])
+	at := &d.root
+	indent, _ := indentation(at.BeforeExtra)
+	for i, name := range path {
+		o, ok := at.Value.(*hujson.Object)
+		if !ok {
+			return fmt.Errorf("%q is not an object", path[i-1])
 		}
-		from, comma = last.Value.EndOffset, ","
-		if last.Value.AfterExtra != nil { // there is a comma already
-			from, comma = from+len(last.Value.AfterExtra)+1, ""
+		if err := checkTwice(o); err != nil {
+			return err
 		}
-	}
-	end := v.EndOffset - 1
-	trailing := ""
-	if len(o.Members) > 0 && comma == "" {
-		trailing = "," // as the others have it
-	}
-	text := nl + inner + p.text(inner, nl, trailing)
-	rest := data[from:end]
-	if i := lineBreak(rest); i >= 0 { // behind what follows on the line of the last member
-		at := from + i
-		if at > from && data[at-1] == '\r' {
-			at--
+		n := indexOf(o, name)
+		if n < 0 {
+			for _, outer := range slices.Backward(path[i+1:]) {
+				value = slices.Concat([]byte("{"+quote(outer)+":"), value, []byte("}"))
+			}
+			return d.add(o, indent, name, value)
 		}
-		return splice(data[:from], []byte(comma), data[from:at], []byte(text), data[at:])
-	}
-	return splice(data[:from], []byte(comma), bytes.TrimRight(rest, " \t"), []byte(text+nl+outer), data[end:])
-}
-
-// lineBreak finds the first one that is not within a comment.
-func lineBreak(extra []byte) int {
-	for i := 0; i < len(extra); i++ {
-		if extra[i] == '\n' {
-			return i
-		}
-		if bytes.HasPrefix(extra[i:], []byte("/*")) {
-			if end := bytes.Index(extra[i:], []byte("*/")); end >= 0 {
-				i += end
+		for _, m := range o.Members[:n+1] { // those before it may stand on its line
+			if in, own := indentation(m.Name.BeforeExtra); own {
+				indent = in
 			}
 		}
+		at = &o.Members[n].Value
+	}
+	v, err := d.formatted(value, indent)
+	at.Value, d.changed = v.Value, d.changed || err == nil
+	return err
+}
+
+// openHollow empties a document that is {} at this path and nothing else, on one line:
+// it has no indentation to follow.
+func (d *jsonDocument) openHollow(path []string) {
+	hollow := "{}"
+	for _, name := range slices.Backward(path) {
+		hollow = "{" + quote(name) + ":" + hollow + "}"
+	}
+	text := (hujson.Value{Value: d.root.Value}).String()
+	if !strings.Contains(text, "\n") && strings.Join(strings.Fields(text), "") == hollow {
+		d.root.Value = &hujson.Object{}
+	}
+}
+
+// add puts a member behind the last of an object, whose line has this indentation.
+func (d *jsonDocument) add(o *hujson.Object, indent, name string, value json.RawMessage) error {
+	inner, comma := indent+d.step, hujson.Extra(nil)
+	if n := len(o.Members); n > 0 {
+		last := o.Members[n-1]
+		if in, own := indentation(last.Name.BeforeExtra); own {
+			inner = in
+		}
+		if last.Value.AfterExtra != nil { // a trailing comma, as the others have it
+			comma = hujson.Extra{}
+		}
+	}
+	v, err := d.formatted(value, inner)
+	if err != nil {
+		return err
+	}
+	// It goes behind what follows on the line of the last member.
+	beside, below := bytes.TrimRight(o.AfterExtra, " \t"), []byte(d.lineEnd+indent)
+	if i := lineBreak(o.AfterExtra); i >= 0 {
+		beside, below = o.AfterExtra[:i], o.AfterExtra[i:]
+	}
+	o.AfterExtra = below
+	o.Members = append(o.Members, hujson.ObjectMember{
+		Name:  hujson.Value{BeforeExtra: slices.Concat(beside, []byte(d.lineEnd+inner)), Value: hujson.String(name)},
+		Value: hujson.Value{BeforeExtra: []byte(" "), Value: v.Value, AfterExtra: comma},
+	})
+	d.changed = true
+	return nil
+}
+
+func (d *jsonDocument) cut(path ...string) ([]byte, error) {
+	name := path[len(path)-1]
+	var o *hujson.Object
+	if v := d.at(path[:len(path)-1]); v != nil {
+		o, _ = v.Value.(*hujson.Object)
+	}
+	if o == nil || indexOf(o, name) < 0 {
+		return nil, fmt.Errorf("%q %w", name, errAbsent)
+	}
+	if err := checkTwice(o); err != nil {
+		return nil, err
+	}
+	i := indexOf(o, name)
+	m := o.Members[i]
+	after := &o.AfterExtra
+	if i+1 < len(o.Members) {
+		after = &o.Members[i+1].Name.BeforeExtra
+	}
+	if !blank(m.Value.AfterExtra) { // a comment before the comma
+		*after = slices.Concat(m.Value.AfterExtra, *after)
+	}
+	*after = closeUp(m.Name.BeforeExtra, *after)
+	if i > 0 && i == len(o.Members)-1 { // the one before has a trailing comma now if this one had
+		before := &o.Members[i-1].Value.AfterExtra
+		if m.Value.AfterExtra == nil {
+			*before, *after = nil, slices.Concat(*before, *after)
+		} else if *before == nil {
+			*before = hujson.Extra{}
+		}
+	}
+	o.Members = slices.Delete(o.Members, i, i+1)
+	if len(o.Members) == 0 && blank(o.AfterExtra) {
+		o.AfterExtra = nil
+	}
+	d.changed = true
+	m.Value.Minimize()
+	return (hujson.Value{Value: m.Value.Value}).Pack(), nil
+}
+
+// closeUp joins what stands around a member that is gone: comments stay, and the line of
+// the member goes.
+func closeUp(before, after []byte) []byte {
+	i := bytes.IndexByte(after, '\n')
+	if line := bytes.TrimRight(before, " \t"); bytes.HasSuffix(line, []byte("\n")) {
+		if i >= 0 && blank(after[:i]) {
+			return slices.Concat(line, after[i+1:])
+		}
+		return slices.Concat(before, bytes.TrimLeft(after, " \t"))
+	} else {
+		return slices.Concat(line, after)
+	}
+}
+
+// lineBreak finds the first one that is not within a comment, and -1 if there is none.
+func lineBreak(extra []byte) int {
+	for i := 0; i < len(extra); i++ {
+		switch {
+		case bytes.HasPrefix(extra[i:], []byte("\r\n")), extra[i] == '\n':
+			return i
+		case bytes.HasPrefix(extra[i:], []byte("/*")):
+			i += 2 + bytes.Index(extra[i+2:], []byte("*/"))
+		}
 	}
 	return -1
 }
 
-func (jsonFormat) cut(data []byte, path []string) ([]byte, piece, error) {
-	root, err := parseJSON(data)
+// indentation returns what the line begins with that this leads up to, and whether the
+// line begins in it.
+func indentation(extra []byte) (indent string, own bool) {
+	i := bytes.LastIndexByte(extra, '\n')
+	line := extra[i+1:]
+	return string(line[:len(line)-len(bytes.TrimLeft(line, " \t"))]), i >= 0
+}
+
+// formatted reads a value and gives it the form that the members of the document are
+// likely to have: objects over lines, lists on one.
+func (d *jsonDocument) formatted(value json.RawMessage, indent string) (hujson.Value, error) {
+	v, err := hujson.Parse(bytes.Clone(value))
 	if err != nil {
-		return nil, piece{}, err
+		return v, err
 	}
-	v, o, err := findObject(&root, path[:len(path)-1])
-	if err != nil || v == nil {
-		return nil, piece{}, fmt.Errorf("%q %w", path[len(path)-1], errAbsent)
-	}
-	i := indexOf(o, path[len(path)-1])
-	m := o.Members[i]
-	p := piece{member: data[m.Name.StartOffset:m.Value.EndOffset]}
-	last := i == len(o.Members)-1
-	end := m.Value.EndOffset
-	hasComma := !last || m.Value.AfterExtra != nil
-	if hasComma {
-		end += len(m.Value.AfterExtra) + 1
-	}
-	extra := m.Name.StartOffset - len(m.Name.BeforeExtra)
-	start := extra + len(bytes.TrimRight(m.Name.BeforeExtra, " \t"))
-	if own := lineStart(data, m.Name.StartOffset); own >= extra && own > v.StartOffset && blank(data[own:m.Name.StartOffset]) {
-		// On a line of its own: its comments go with it, and its whole lines.
-		comments := ownComments(data, m.Name.StartOffset, firstLine(data, extra), isJSONComment)
-		if after := data[end:v.EndOffset]; endsLine(after) {
-			line := data[end:nextLine(data, end)]
-			p.before, p.after = data[comments:own], bytes.TrimSpace(line)
-			start, end = comments, end+len(line)
+	v.Minimize()
+	spread(&v, d.lineEnd+indent, d.step)
+	return v, nil
+}
+
+// spread lays a value out whose own line begins with this.
+func spread(v *hujson.Value, line, step string) {
+	switch v := v.Value.(type) {
+	case *hujson.Object:
+		for i := range v.Members {
+			m := &v.Members[i]
+			m.Name.BeforeExtra, m.Value.BeforeExtra, v.AfterExtra = []byte(line+step), []byte(" "), []byte(line)
+			spread(&m.Value, line+step, step)
+		}
+	case *hujson.Array:
+		for i := range v.Elements[min(1, len(v.Elements)):] {
+			v.Elements[i+1].BeforeExtra = []byte(" ")
 		}
 	}
-	rest := splice(data[:start], data[end:])
-	if last && !hasComma && i > 0 {
-		// The comma before it goes too.
-		at := o.Members[i-1].Value.EndOffset + len(o.Members[i-1].Value.AfterExtra)
-		rest = splice(rest[:at], rest[at+1:])
-	}
-	return closeEmpty(rest, path[:len(path)-1]), p, nil
 }
 
-// firstLine is the beginning of the first whole line from a place on.
-func firstLine(data []byte, at int) int {
-	if at == lineStart(data, at) {
-		return at
+// compact writes a value on one line.
+func compact(value json.RawMessage) string {
+	v, err := hujson.Parse(bytes.Clone(value))
+	if err != nil {
+		return string(value) // the check that follows says so
 	}
-	return nextLine(data, at)
+	v.Minimize()
+	spread(&v, " ", "")
+	return v.String()
 }
 
-func isJSONComment(line []byte) bool { return bytes.HasPrefix(line, []byte("//")) }
-
-// endsLine reports whether nothing but a comment follows on the line.
-func endsLine(after []byte) bool {
-	line := after
-	before, _, ok := bytes.Cut(after, []byte{'\n'})
-	if ok {
-		line = before
-	}
-	line = bytes.TrimSpace(line)
-	return ok && (len(line) == 0 || isJSONComment(line))
-}
+// quote writes a string as JSON, with characters like < as they are.
+func quote(s string) string { return string(hujson.String(s)) }

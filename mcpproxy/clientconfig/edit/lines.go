@@ -1,9 +1,6 @@
 package edit
 
-import (
-	"bytes"
-	"slices"
-)
+import "bytes"
 
 // lineEnd is what ends the lines of a text.
 func lineEnd(data []byte) string {
@@ -32,20 +29,3 @@ func indentOf(data []byte, at int) string {
 
 // blank reports whether there is nothing but spaces.
 func blank(data []byte) bool { return len(bytes.TrimSpace(data)) == 0 }
-
-// splice joins parts into a text of its own.
-func splice(parts ...[]byte) []byte { return slices.Concat(parts...) }
-
-// ownComments finds where the comment lines begin that stand directly above the
-// line at a place: they are taken to be about it.
-func ownComments(data []byte, at int, floor int, comment func(line []byte) bool) int {
-	start := lineStart(data, at)
-	for start > floor {
-		above := lineStart(data, start-1)
-		if above < floor || !comment(bytes.TrimSpace(data[above:start])) {
-			break
-		}
-		start = above
-	}
-	return start
-}

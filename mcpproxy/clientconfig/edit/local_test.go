@@ -71,10 +71,8 @@ func TestLocalServersMoveForTheirDirectory(t *testing.T) {
 	var record Record
 	record.AddMoved(move)
 	rest, moved := data, []byte(nil)
-	for dir, names := range record.ByDir() {
-		if rest, moved, err = p.In(dir).MoveOut(rest, moved, names); err != nil {
-			t.Fatal(err)
-		}
+	if rest, moved, err = p.MoveOut(rest, moved, record.ByDir()); err != nil {
+		t.Fatal(err)
 	}
 	if strings.Contains(string(rest), "s3cret") || !strings.Contains(string(rest), "relative") || !strings.Contains(string(rest), `"numStartups": 3`) {
 		t.Errorf("left is\n%s", rest)
@@ -92,10 +90,8 @@ func TestLocalServersMoveForTheirDirectory(t *testing.T) {
 		t.Error("the file of moved servers is taken for empty")
 	}
 	back := rest
-	for dir, names := range record.ByDir() {
-		if back, moved, err = p.In(dir).MoveBack(back, moved, names); err != nil {
-			t.Fatal(err)
-		}
+	if back, moved, err = p.MoveBack(back, moved, record.ByDir()); err != nil {
+		t.Fatal(err)
 	}
 	if p.HasServers(moved) {
 		t.Errorf("left at the new place: %s", moved)

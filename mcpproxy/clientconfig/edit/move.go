@@ -1,7 +1,6 @@
 package edit
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,7 +9,6 @@ import (
 
 	"github.com/toolcell/toolcell/internal/rawjson"
 	"github.com/toolcell/toolcell/mcpproxy/clientconfig"
-	"github.com/toolcell/toolcell/mcpproxy/clientconfig/plainjson"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 )
 
@@ -42,107 +40,91 @@ type Moving struct {
 // PlanMove finds the servers in a text that mean the same when they are moved:
 // each is put into a file at the new place, read there, and compared with what
 // it was. Values are those that the user set for inputs of the old file.
-func (p Target) PlanMove(data []byte, values map[string]string) (Move, error) {
-	var m Move
-	text, key, all, err := p.read(data)
+func (p Target) PlanMove(data []byte, values map[string]string) (m Move, err error) {
+	c, err := p.read(data, values)
 	if err != nil {
 		return m, err
 	}
-	beside := []string{key[0], "inputs", "mcp"} // Gemini's switches are in mcp
-	slices.Sort(beside)
-	part, err := text.Only(slices.Compact(beside)...)
-	if err != nil {
-		return m, err
-	}
-	here, off := clientconfig.Discover(withoutProject(p.options)), p.offSomewhere(data)
-	for _, e := range all {
+	here, scopes, asked := clientconfig.Discover(withoutProject(p.options)), p.localScopes(data, values), inputsOf(data)
+	plan := func(e clientconfig.Entry, dir, off string) {
 		if p.starts(e) {
-			continue
+			return
 		}
-		if dir := off[e.Name]; dir != "" {
-			m.Stay = append(m.Stay, config.Problem{Source: p.File, Server: e.Name, Reason: "it is switched off in " + dir + ", which only " + p.Title + " knows of"})
-			continue
+		moving, err := p.In(dir).moving(c, asked, e, values, here)
+		if off != "" {
+			err = fmt.Errorf("it is switched off %s, which only %s knows of", off, p.Title)
 		}
-		moving, err := p.moving(part.Bytes(), e, values, here)
+		if err != nil && dir != "" {
+			err = fmt.Errorf("in %s: %w", dir, err)
+		}
 		if err != nil {
 			m.Stay = append(m.Stay, config.Problem{Source: p.File, Server: e.Name, Reason: err.Error()})
-			continue
+			return
 		}
+		moving.Dir = dir
 		m.Servers = append(m.Servers, moving)
 	}
-	local := p.planLocal(data, values, here)
-	return Move{append(m.Servers, local.Servers...), append(m.Stay, local.Stay...)}, nil
-}
-
-// offSomewhere finds servers that Claude Code has switched off in single
-// directories, by name.
-func (p Target) offSomewhere(data []byte) map[string]string {
-	var top struct {
-		Projects map[string]struct{ DisabledMcpServers []string }
+	for _, e := range c.entries {
+		off := ""
+		for _, scope := range scopes {
+			if slices.Contains(scope.off, e.Name) {
+				off = "in " + scope.dir
+			}
+		}
+		plan(e, "", off)
 	}
-	off := map[string]string{}
-	if text, err := plainjson.Convert(p.File, bytes.Clone(data)); p.dialect.Client != "claude" || err != nil || json.Unmarshal(text, &top) != nil {
-		return off
-	}
-	for _, dir := range slices.Sorted(maps.Keys(top.Projects)) {
-		for _, name := range top.Projects[dir].DisabledMcpServers {
-			off[name] = dir
+	for _, scope := range scopes {
+		for _, e := range parsed(scope.file) {
+			off := ""
+			if slices.Contains(scope.off, e.Name) {
+				off = "there"
+			}
+			plan(e, scope.dir, off)
 		}
 	}
-	return off
+	return m, nil
 }
 
-// moving tries the move of one entry.
-func (p Target) moving(data []byte, e clientconfig.Entry, values map[string]string, here config.Config) (Moving, error) {
-	to := Moving{Name: e.Name}
-	_, moved, err := p.MoveOut(data, nil, []string{e.Name})
+// moving tries the move of one entry, which it cuts.
+func (p Target) moving(from *contents, asked inputs, before clientconfig.Entry, values map[string]string, here config.Config) (Moving, error) {
+	m := Moving{Name: before.Name, Disabled: before.Disabled}
+	to, err := newDocument(p.MovedFile(), nil)
 	if err != nil {
-		return to, err
+		return m, err
 	}
-	before, err := p.one(p.File, data, values, e.Name)
+	if err := errors.Join(move(from, to, append(p.key(from.has), before.Name)), asked.copy(to, inputs{})); err != nil {
+		return m, err
+	}
+	moved, err := p.open(p.MovedFile(), to.bytes(), values)
 	if err != nil {
-		return to, err
+		return m, err
 	}
-	after, err := p.one(p.MovedFile(), moved, values, e.Name)
-	if err != nil {
-		return to, err
+	raw, ok := rawjson.Find(moved.Entries, before.Name)
+	if !ok {
+		return m, fmt.Errorf("%q %w", before.Name, errAbsent)
 	}
-	to.Disabled = before.Disabled
+	after := moved.Parse(rawjson.Member{Name: before.Name, Value: raw})
 	for _, in := range before.Inputs {
-		if !in.Asked && !slices.Contains(to.Variables, in.ID) {
-			to.Variables = append(to.Variables, in.ID)
+		if !in.Asked && !slices.Contains(m.Variables, in.ID) {
+			m.Variables = append(m.Variables, in.ID)
 		}
 	}
 	switch {
 	case before.Err != nil:
-		return to, fmt.Errorf("it cannot be used from here: %w", before.Err)
+		return m, fmt.Errorf("it cannot be used from here: %w", before.Err)
 	case after.Err != nil:
-		return to, fmt.Errorf("it depends on where its file is: %w", after.Err)
+		return m, fmt.Errorf("it depends on where its file is: %w", after.Err)
 	case before.Disabled != after.Disabled:
-		return to, errors.New("it is switched off outside of its entry; switch it off in it, or take it out")
+		return m, errors.New("it is switched off outside of its entry; switch it off in it, or take it out")
 	case before.Disabled:
-		return to, nil
+		return m, nil
 	case before.Server.Fingerprint() != after.Server.Fingerprint():
-		return to, errors.New("it depends on where its file is; write whole paths")
+		return m, errors.New("it depends on where its file is; write whole paths")
 	}
 	if err := before.Server.CheckPaths(); err != nil {
-		return to, err
+		return m, err
 	}
-	return to, p.shadowed(before.Server, here)
-}
-
-// one reads a single entry of a text.
-func (p Target) one(path string, text []byte, values map[string]string, name string) (clientconfig.Entry, error) {
-	f, err := p.open(path, text, values)
-	if err != nil {
-		return clientconfig.Entry{}, err
-	}
-	for _, e := range f.Entries {
-		if e.Name == name {
-			return f.Parse(e), nil
-		}
-	}
-	return clientconfig.Entry{}, fmt.Errorf("%q %w", name, errAbsent)
+	return m, p.shadowed(before.Server, here)
 }
 
 // shadowed refuses a server whose name is another's here: behind this program
@@ -157,152 +139,146 @@ func (p Target) shadowed(s config.Server, here config.Config) error {
 	return nil
 }
 
-// MoveOut takes servers out of the text of the client's file and puts them into
-// that of the other, as they are written.
-func (p Target) MoveOut(data, moved []byte, names []string) (rest, to []byte, err error) {
-	from, err := newDocument(p.File, data)
+// MoveOut takes servers out of the text of the client's file and puts them into that of
+// the other. Their names are by the directory that the client has them for. Comments stay
+// where they are.
+func (p Target) MoveOut(data, moved []byte, byDir map[string][]string) (rest, to []byte, err error) {
+	client, other, err := p.both(data, moved)
 	if err != nil {
 		return nil, nil, err
 	}
-	target, err := newDocument(p.MovedFile(), moved)
-	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", p.MovedFile(), err)
-	}
-	key := p.key(from.Has)
-	part, err := from.Only(key[0])
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, name := range names {
-		piece, err := part.Cut(append(slices.Clone(key), name)...)
-		if err == nil {
-			err = target.Paste(piece)
-		}
-		if err != nil {
-			return nil, nil, fmt.Errorf("moving %q: %w", name, err)
+	for _, dir := range slices.Sorted(maps.Keys(byDir)) {
+		key := p.In(dir).key(client.has)
+		for _, name := range byDir[dir] {
+			if err := move(client, other, append(slices.Clone(key), name)); err != nil {
+				return nil, nil, fmt.Errorf("moving %q: %w", name, err)
+			}
 		}
 	}
-	if err := errors.Join(from.Graft(part, key[0]), copyInputs(from, target, data, moved)); err != nil {
+	if err := inputsOf(data).copy(other, inputsOf(moved)); err != nil {
 		return nil, nil, err
 	}
-	return from.Bytes(), target.Bytes(), nil
+	return client.bytes(), other.bytes(), nil
 }
 
 // MoveBack undoes MoveOut for these names. A server that the client's file has
 // again stays as it is there.
-func (p Target) MoveBack(data, moved []byte, names []string) (client, rest []byte, err error) {
-	to, err := newDocument(p.File, data)
+func (p Target) MoveBack(data, moved []byte, byDir map[string][]string) (back, rest []byte, err error) {
+	client, other, err := p.both(data, moved)
 	if err != nil {
 		return nil, nil, err
 	}
-	from, err := newDocument(p.MovedFile(), moved)
-	if err != nil {
+	for _, dir := range slices.Sorted(maps.Keys(byDir)) {
+		key := p.In(dir).key(other.has)
+		for _, name := range byDir[dir] {
+			path := append(slices.Clone(key), name)
+			if client.has(path...) {
+				_, err = other.cut(path...)
+			} else {
+				err = move(other, client, path)
+			}
+			if err != nil && !errors.Is(err, errAbsent) { // the user has removed it
+				return nil, nil, fmt.Errorf("moving %q back: %w", name, err)
+			}
+		}
+	}
+	return client.bytes(), other.bytes(), nil
+}
+
+// both reads the client's file and that of its moved servers.
+func (p Target) both(data, moved []byte) (client, other document, err error) {
+	if client, err = newDocument(p.File, data); err != nil {
+		return nil, nil, err
+	}
+	if other, err = newDocument(p.MovedFile(), moved); err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", p.MovedFile(), err)
 	}
-	key := p.key(from.Has)
-	part, err := to.Only(key[0])
+	return client, other, nil
+}
+
+// move moves a member to the same path of another document.
+func move(from, to document, path []string) error {
+	if to.has(path...) {
+		return fmt.Errorf("%q is there already", path[len(path)-1])
+	}
+	piece, err := from.cut(path...)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	for _, name := range names {
-		piece, err := from.Cut(append(slices.Clone(key), name)...)
-		if errors.Is(err, errAbsent) {
-			continue // the user has removed it
-		}
-		if err == nil && !part.Has(append(slices.Clone(key), name)...) {
-			err = part.Paste(piece)
-		}
-		if err != nil {
-			return nil, nil, fmt.Errorf("moving %q back: %w", name, err)
-		}
-	}
-	if err := to.Graft(part, key[0]); err != nil {
-		return nil, nil, err
-	}
-	return to.Bytes(), from.Bytes(), nil
+	return to.paste(piece, path...)
 }
 
 // HasServers reports whether the text of a file of moved servers has any left.
 func (p Target) HasServers(moved []byte) bool {
-	if len(p.localScopes(moved)) > 0 {
-		return true
-	}
-	if text, err := newDocument(p.MovedFile(), moved); err != nil || !text.Has(p.key(text.Has)...) {
-		return err != nil
-	}
-	all, err := p.entries(p.MovedFile(), moved)
-	return err != nil || len(all) > 0
-}
-
-// copyInputs takes along what VS Code asks its user for: entries name it.
-func copyInputs(from, to *document, data, moved []byte) error {
-	at := []string{"inputs"}
-	if !from.Has(at...) {
-		at = []string{"mcp", "inputs"} // of settings.json
-	}
-	if !from.Has(at...) {
-		return nil
-	}
-	var all []json.RawMessage
-	ids := map[string]bool{}
-	for _, text := range [][]byte{moved, data} {
-		for _, in := range inputsOf(text, at) {
-			var named struct{ ID string }
-			if json.Unmarshal(in, &named) == nil && !ids[named.ID] {
-				ids[named.ID] = true
-				all = append(all, in)
-			}
+	for _, scope := range p.localScopes(moved, nil) {
+		if len(scope.file.Entries) > 0 {
+			return true
 		}
 	}
+	text, err := newDocument(p.MovedFile(), moved)
+	if err != nil || !text.has(p.key(text.has)...) {
+		return err != nil
+	}
+	file, err := p.open(p.MovedFile(), moved, nil)
+	return err != nil || len(file.Entries) > 0
+}
+
+// inputs are what VS Code asks its user for, in mcp.json and in settings.json.
+type inputs struct {
+	Inputs []json.RawMessage
+	MCP    struct{ Inputs []json.RawMessage }
+}
+
+func inputsOf(data []byte) (in inputs) {
+	decodeFile("", data, &in) // malformed ones are not there
+	return in
+}
+
+// copy takes inputs along, as entries name them, to where some are already.
+func (in inputs) copy(to document, there inputs) error {
+	path, all := []string{"inputs"}, append(there.Inputs, in.Inputs...)
+	if in.Inputs == nil {
+		path, all = []string{"mcp", "inputs"}, append(there.MCP.Inputs, in.MCP.Inputs...)
+	}
+	if in.Inputs == nil && in.MCP.Inputs == nil {
+		return nil
+	}
+	ids := map[string]bool{}
+	all = slices.DeleteFunc(all, func(in json.RawMessage) bool {
+		var named struct{ ID string }
+		known := json.Unmarshal(in, &named) != nil || ids[named.ID]
+		ids[named.ID] = true
+		return known
+	})
 	list, err := json.Marshal(all)
 	if err != nil {
 		return err
 	}
-	return to.Set(list, at...)
-}
-
-// inputsOf returns the inputs in a text; malformed ones are not there.
-func inputsOf(text []byte, at []string) (inputs []json.RawMessage) {
-	value, err := plainjson.FromJSONC(bytes.Clone(text))
-	for _, name := range at {
-		members, _ := rawjson.Members(value)
-		value, _ = rawjson.Find(members, name)
-	}
-	if err == nil {
-		_ = json.Unmarshal(value, &inputs)
-	}
-	return inputs
+	return to.set(list, path...)
 }
 
 // Secrets are values in a text that must not be shown: those of variables and
 // headers.
-func (p Target) Secrets(data []byte) []string {
-	f, err := p.open(p.File, bytes.Clone(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))), nil)
+func (p Target) Secrets(data []byte) (secrets []string) {
+	file, err := p.open(p.File, data, nil)
 	if err != nil {
 		return nil
 	}
-	var secrets []string
-	servers := []config.Server{}
-	for _, e := range f.Entries {
-		server, _ := f.AsWritten(e) // even where it is broken
-		servers = append(servers, server)
+	files := []*clientconfig.File{file}
+	for _, scope := range p.localScopes(data, nil) {
+		files = append(files, scope.file)
 	}
-	for _, scope := range p.localScopes(data) {
-		if local, err := p.In(scope.dir).open(p.File, scope.text(), nil); err == nil {
-			for _, e := range local.Entries {
-				server, _ := local.AsWritten(e)
-				servers = append(servers, server)
+	for _, file := range files {
+		for _, e := range file.Entries {
+			server, _ := file.AsWritten(e) // even where it is broken
+			for _, table := range []map[string]string{server.Env, server.Headers} {
+				for _, k := range slices.Sorted(maps.Keys(table)) {
+					secrets = append(secrets, table[k])
+				}
 			}
-		}
-	}
-	for _, server := range servers {
-		for _, table := range []map[string]string{server.Env, server.Headers} {
-			for _, k := range slices.Sorted(maps.Keys(table)) {
-				secrets = append(secrets, table[k])
+			if server.OAuth != nil {
+				secrets = append(secrets, server.OAuth.ClientSecret)
 			}
-		}
-		if server.OAuth != nil {
-			secrets = append(secrets, server.OAuth.ClientSecret)
 		}
 	}
 	return slices.DeleteFunc(secrets, func(s string) bool { return len(s) < 8 }) // "1" and "true" are none

@@ -9,11 +9,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pelletier/go-toml/v2/unstable"
+
+	"github.com/toolcell/toolcell/internal/rawjson"
 	"github.com/toolcell/toolcell/internal/toml"
 )
 
-// tomlFormat is TOML. The library reads it and does not say where things are,
-// so the text is cut into statements here.
+// tomlFormat is TOML. Whole tables are added and taken out.
 type tomlFormat struct{}
 
 func (tomlFormat) parse(data []byte) (map[string]any, error) {
@@ -21,51 +23,79 @@ func (tomlFormat) parse(data []byte) (map[string]any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("is not TOML: %w", err)
 	}
-	// In the types that JSON has, as values to be written are JSON.
-	text, err := json.Marshal(top)
-	if err != nil {
-		return nil, fmt.Errorf("has values that cannot be compared: %w", err)
-	}
-	return top, decode(text, &top)
+	return inJSON(top)
 }
 
-var errByHand = errors.New("is written in a way that cannot be changed safely; change it by hand")
+// A statement is a header or a key with its value.
+type statement struct {
+	path        []string // of the table, or of the key with its table's
+	header      bool
+	start, end  int // its lines
+	value, tail int // where the value begins and ends
+}
 
-func isTOMLComment(line []byte) bool { return bytes.HasPrefix(line, []byte("#")) }
-
-// paste puts a table at the end of the file, and a key at the end of its table.
-func (tomlFormat) paste(data []byte, path []string, p piece) ([]byte, error) {
-	nl := lineEnd(data)
-	if !bytes.HasPrefix(p.member, []byte("[")) && !bytes.HasPrefix(p.member, []byte("#")) {
-		return pasteKey(data, path, splice(p.member, []byte(nl)))
+// statements cuts a text up. It is known to be TOML.
+func statements(data []byte) (all []statement) {
+	var p unstable.Parser
+	var table []string
+	for p.Reset(data); p.NextExpression(); {
+		e := p.Expression()
+		var s statement
+		first, last := -1, 0
+		for it := e.Key(); it.Next(); {
+			s.path = append(s.path, string(it.Node().Data))
+			at := int(it.Node().Raw.Offset)
+			if first < 0 {
+				first = at
+			}
+			last = at + int(it.Node().Raw.Length)
+		}
+		if s.start = lineStart(data, first); e.Kind == unstable.KeyValue {
+			s.path = slices.Concat(table, s.path)
+			equals := last + bytes.IndexByte(data[last:], '=') + 1
+			s.value = equals + len(data[equals:]) - len(bytes.TrimLeft(data[equals:], " \t"))
+			s.tail = int(e.Raw.Offset + e.Raw.Length)
+			s.end = nextLine(data, s.tail)
+		} else {
+			s.header, table, s.end = true, s.path, nextLine(data, last)
+		}
+		all = append(all, s)
 	}
-	text := splice(p.before, bytes.TrimRight(p.member, "\r\n"), []byte(nl))
+	return all
+}
+
+func within(path, prefix []string) bool {
+	return len(path) >= len(prefix) && slices.Equal(path[:len(prefix)], prefix)
+}
+
+func isComment(line []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(line), []byte("#")) }
+
+// insert puts a table at the end of the file, and a key at the end of its table.
+func (tomlFormat) insert(data, piece []byte, path []string) ([]byte, error) {
+	nl := lineEnd(data)
+	all := statements(data)
+	if !bytes.HasPrefix(bytes.TrimSpace(piece), []byte("[")) {
+		return insertKey(data, all, path[:len(path)-1], slices.Concat(piece, []byte(nl)))
+	}
+	text := slices.Concat(bytes.TrimRight(piece, "\r\n"), []byte(nl))
 	if blank(data) {
 		return text, nil
-	}
-	all, err := statements(data)
-	if err != nil {
-		return nil, err
 	}
 	for _, s := range all {
 		// "Inline tables are fully self-contained"; not every parser enforces
 		// this.
-		if !s.header && within(p.path, s.path) {
-			return nil, fmt.Errorf("has %q on one line, which nothing can be added to; write it as a table", strings.Join(s.path, "."))
+		if !s.header && within(path, s.path) {
+			name := strings.Join(s.path, ".")
+			return nil, fmt.Errorf("has %q on one line, which nothing can be added to; write it as a table", name)
 		}
 	}
-	gap := nl
 	if data[len(data)-1] != '\n' {
-		gap = nl + nl
+		nl += nl
 	}
-	return splice(data, []byte(gap), text), nil
+	return slices.Concat(data, []byte(nl), text), nil
 }
 
-func pasteKey(data []byte, table []string, line []byte) ([]byte, error) {
-	all, err := statements(data)
-	if err != nil {
-		return nil, err
-	}
+func insertKey(data []byte, all []statement, table []string, line []byte) ([]byte, error) {
 	at, inside := -1, false
 	for _, s := range all {
 		if s.header {
@@ -79,110 +109,86 @@ func pasteKey(data []byte, table []string, line []byte) ([]byte, error) {
 		return nil, errByHand
 	}
 	if at > 0 && data[at-1] != '\n' {
-		line = splice([]byte(lineEnd(data)), line)
+		line = slices.Concat([]byte(lineEnd(data)), line)
 	}
-	return splice(data[:at], line, data[at:]), nil
+	return slices.Concat(data[:at], line, data[at:]), nil
 }
 
-// cut takes out every table and key of the member, wherever they stand.
-func (f tomlFormat) cut(data []byte, path []string) ([]byte, piece, error) {
-	all, err := statements(data)
-	if err != nil {
-		return nil, piece{}, err
-	}
-	p := piece{path: path}
-	var rest, taken []byte
+// remove takes out every table and key of the member, wherever they stand.
+func (f tomlFormat) remove(data []byte, path []string) (rest, piece []byte, err error) {
+	all := statements(data)
 	from, keys := 0, false
 	for i := 0; i < len(all); i++ {
 		s := all[i]
 		if !within(s.path, path) {
 			continue
 		}
-		floor := 0
-		if i > 0 {
-			floor = all[i-1].end
-		}
-		start := ownComments(data, s.start, max(floor, from), isTOMLComment)
-		if s.header {
+		if keys = keys || !s.header; s.header {
 			for i+1 < len(all) && !all[i+1].header {
 				i++
 			}
-		} else {
-			keys = true
 		}
 		end := all[i].end
-		taken = append(append(taken, data[start:end]...), lineEnd(data)...)
-		for s.header && end < len(data) && blank(data[end:nextLine(data, end)]) {
+		piece = slices.Concat(piece, data[s.start:end], []byte(lineEnd(data)))
+		joined := s.header && !isComment(data[lineStart(data, max(0, s.start-1)):s.start])
+		for joined && end < len(data) && blank(data[end:nextLine(data, end)]) {
 			end = nextLine(data, end)
 		}
-		rest = append(rest, data[from:start]...)
+		rest = append(rest, data[from:s.start]...)
 		from = end
 	}
 	rest = append(rest, data[from:]...)
 	if from == len(data) && len(rest) > 0 { // what was before the last table ends as it did
-		rest = append(bytes.TrimRight(rest, "\r\n"), lineEnd(data)...)
+		rest = slices.Concat(bytes.TrimRight(rest, "\r\n"), []byte(lineEnd(data)))
 	}
-	if p.member = bytes.TrimRight(taken, "\r\n"); keys {
-		// Keys mean something only under the header that they stand under.
-		return rest, p, f.rewrite(data, &p)
+	if !keys {
+		return rest, bytes.TrimRight(piece, "\r\n"), nil
 	}
-	return rest, p, nil
-}
-
-// rewrite makes a piece anew from what it says.
-func (f tomlFormat) rewrite(data []byte, p *piece) error {
+	// Keys mean something only under the header that they stand under.
 	top, err := f.parse(data)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	value, _ := lookUp(top, p.path)
+	value, _ := lookUp(top, path)
 	text, err := json.Marshal(value)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	*p, err = f.write(data, p.path, text)
-	return err
+	piece, err = f.write(lineEnd(data), path, text)
+	return rest, piece, err
 }
 
-// replace changes the one statement that has the value, or the inline table
-// that it is in.
-func (f tomlFormat) replace(data []byte, path []string, value json.RawMessage) ([]byte, error) {
-	all, err := statements(data)
-	if err != nil {
-		return nil, err
-	}
-	for _, s := range all {
-		if s.header || !slices.Equal(s.path, path) {
-			continue
+// replace changes the one statement that has the value.
+func (tomlFormat) replace(data []byte, path []string, value json.RawMessage) ([]byte, error) {
+	for _, s := range statements(data) {
+		if !s.header && slices.Equal(s.path, path) {
+			text, err := tomlValue(value)
+			return slices.Concat(data[:s.value], []byte(text), data[s.tail:]), err
 		}
-		text, err := tomlValue(value)
-		if err != nil {
-			return nil, err
-		}
-		return splice(data[:s.value], []byte(text), data[s.tail:]), nil
 	}
 	return nil, errByHand
 }
 
 // write makes a table of an object, and one line of anything else.
-func (tomlFormat) write(data []byte, path []string, value json.RawMessage) (piece, error) {
-	var b strings.Builder
-	if !bytes.HasPrefix(bytes.TrimSpace(value), []byte("{")) {
+func (tomlFormat) write(lineEnd string, path []string, value json.RawMessage) ([]byte, error) {
+	members, err := rawjson.Members(value)
+	if err != nil {
 		text, err := tomlValue(value)
-		return piece{path: path, member: []byte(tomlKey(path[len(path)-1]) + " = " + text)}, err
+		return []byte(tomlKey(path[len(path)-1]) + " = " + text), err
 	}
 	names := make([]string, len(path))
 	for i, name := range path {
 		names[i] = tomlKey(name)
 	}
-	fmt.Fprintf(&b, "[%s]\n", strings.Join(names, "."))
-	err := eachMember(value, func(name string, value json.RawMessage) error {
-		text, err := tomlValue(value)
-		fmt.Fprintf(&b, "%s = %s\n", tomlKey(name), text)
-		return err
-	})
-	text := strings.ReplaceAll(strings.TrimSuffix(b.String(), "\n"), "\n", lineEnd(data))
-	return piece{path: path, member: []byte(text)}, err
+	text := "[" + strings.Join(names, ".") + "]"
+	for _, m := range members {
+		value, err := tomlValue(m.Value)
+		if err != nil {
+			return nil, err
+		}
+		text += lineEnd + tomlKey(m.Name) + " = " + value
+	}
+	return []byte(text), nil
 }
 
 var bareKey = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
@@ -191,66 +197,40 @@ func tomlKey(name string) string {
 	if bareKey.MatchString(name) {
 		return name
 	}
-	return quote(name)
+	return tomlString(name)
 }
+
+func tomlString(s string) string { return strings.ReplaceAll(quote(s), "\x7f", `\u007f`) }
 
 // tomlValue writes JSON as a value of TOML, which has the same strings,
 // numbers, booleans and lists, and other objects.
 func tomlValue(value json.RawMessage) (string, error) {
-	var list []json.RawMessage
-	switch text := strings.TrimSpace(string(value)); {
-	case text == "null":
+	var items []string
+	switch text := strings.TrimSpace(string(value)); text[:1] {
+	case "n":
 		return "", errors.New("TOML has no null")
-	case strings.HasPrefix(text, `"`):
+	case `"`:
 		var s string
 		err := json.Unmarshal(value, &s)
-		return strings.ReplaceAll(quote(s), "\x7f", `\u007f`), err
-	case strings.HasPrefix(text, "["):
-		if err := json.Unmarshal(value, &list); err != nil {
-			return "", err
+		return tomlString(s), err
+	case "[":
+		list, err := rawjson.Items(value)
+		for _, item := range list {
+			text, wrong := tomlValue(item)
+			items, err = append(items, text), errors.Join(err, wrong)
 		}
-		items := make([]string, len(list))
-		for i, item := range list {
-			var err error
-			if items[i], err = tomlValue(item); err != nil {
-				return "", err
-			}
-		}
-		return "[" + strings.Join(items, ", ") + "]", nil
-	case strings.HasPrefix(text, "{"):
-		var items []string
-		err := eachMember(value, func(name string, value json.RawMessage) error {
-			text, err := tomlValue(value)
-			items = append(items, tomlKey(name)+" = "+text)
-			return err
-		})
-		if len(items) == 0 {
+		return "[" + strings.Join(items, ", ") + "]", err
+	case "{":
+		members, err := rawjson.Members(value)
+		if len(members) == 0 {
 			return "{}", err
+		}
+		for _, m := range members {
+			text, wrong := tomlValue(m.Value)
+			items, err = append(items, tomlKey(m.Name)+" = "+text), errors.Join(err, wrong)
 		}
 		return "{ " + strings.Join(items, ", ") + " }", err
 	default:
 		return text, nil
 	}
-}
-
-// eachMember goes through an object in its order.
-func eachMember(object json.RawMessage, f func(name string, value json.RawMessage) error) error {
-	d := json.NewDecoder(bytes.NewReader(object))
-	if open, err := d.Token(); err != nil || open != json.Delim('{') {
-		return errors.New("is not an object")
-	}
-	for d.More() {
-		name, err := d.Token()
-		if err != nil {
-			return err
-		}
-		var value json.RawMessage
-		if err := d.Decode(&value); err != nil {
-			return err
-		}
-		if err := f(name.(string), value); err != nil {
-			return err
-		}
-	}
-	return nil
 }

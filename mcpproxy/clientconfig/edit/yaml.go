@@ -5,9 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/toolcell/toolcell/internal/rawjson"
 )
 
 // yamlFormat is YAML as people write config files: objects over lines. What is
@@ -21,25 +24,14 @@ func (yamlFormat) parse(data []byte) (map[string]any, error) {
 	if err := yaml.Unmarshal(data, &top); err != nil {
 		return nil, fmt.Errorf("is not YAML: %s", strings.TrimPrefix(err.Error(), "yaml: "))
 	}
-	if top == nil {
-		return map[string]any{}, nil
-	}
-	// In the types that JSON has, as values to be written are JSON.
-	text, err := json.Marshal(top)
-	if err != nil {
-		return nil, fmt.Errorf("has values that cannot be compared: %w", err)
-	}
-	return top, decode(text, &top)
+	return inJSON(top)
 }
 
 // mapping gives the object at a path, and nil if there is none.
 func mapping(data []byte, path []string) (*yaml.Node, error) {
 	var doc yaml.Node
-	if err := yaml.Unmarshal(data, &doc); err != nil {
+	if err := yaml.Unmarshal(data, &doc); err != nil || len(doc.Content) == 0 {
 		return nil, err
-	}
-	if len(doc.Content) == 0 {
-		return nil, nil
 	}
 	at := doc.Content[0]
 	for _, key := range path {
@@ -64,6 +56,16 @@ func keyIn(m *yaml.Node, key string) int {
 	return -1
 }
 
+// member finds the lines of a member that is there, and the object that it is in.
+func member(data []byte, path []string) (holder *yaml.Node, key *yaml.Node, start, end int, err error) {
+	last := len(path) - 1
+	if holder, err = mapping(data, path[:last]); err != nil || holder == nil {
+		return nil, nil, 0, 0, errors.Join(err, errAbsent)
+	}
+	key = holder.Content[keyIn(holder, path[last])]
+	return holder, key, lineAt(data, key.Line), blockEnd(data, key), nil
+}
+
 // lineAt is where a line begins that is counted from 1.
 func lineAt(data []byte, number int) int {
 	at := 0
@@ -81,24 +83,24 @@ func blockEnd(data []byte, key *yaml.Node) int {
 	for at := end; at < len(data); {
 		next := nextLine(data, at)
 		line := bytes.TrimSpace(data[at:next])
-		deeper := len(indentOf(data, at)) >= key.Column
-		if len(line) > 0 && !deeper && !isTOMLComment(line) && !bytes.HasPrefix(line, []byte("- ")) {
-			break
-		}
-		if len(line) > 0 && (deeper || bytes.HasPrefix(line, []byte("- "))) {
+		switch {
+		case len(line) > 0 && (len(indentOf(data, at)) >= key.Column || bytes.HasPrefix(line, []byte("- "))):
 			end = next
+		case len(line) > 0 && !isComment(line):
+			return end
 		}
 		at = next
 	}
 	return end
 }
 
-func (yamlFormat) paste(data []byte, path []string, p piece) ([]byte, error) {
-	nl := lineEnd(data)
-	text := splice(bytes.TrimRight(p.member, "\r\n"), []byte(nl))
+func (yamlFormat) insert(data, piece []byte, path []string) ([]byte, error) {
+	nl := []byte(lineEnd(data))
+	text := slices.Concat(bytes.TrimRight(piece, "\r\n"), nl)
 	if len(data) > 0 && data[len(data)-1] != '\n' {
-		data = splice(data, []byte(nl))
+		data = slices.Concat(data, nl)
 	}
+	path = path[:len(path)-1]
 	data, err := openEmpty(data, path)
 	if err != nil {
 		return nil, err
@@ -111,11 +113,11 @@ func (yamlFormat) paste(data []byte, path []string, p piece) ([]byte, error) {
 		if len(path) != 1 {
 			return nil, errByHand
 		}
-		return splice(data, []byte(path[0]+":"+nl), shifted(text, 2)), nil
+		return slices.Concat(data, []byte(path[0]+":"), nl, shifted(text, 2)), nil
 	}
 	last := holder.Content[len(holder.Content)-2]
 	at := blockEnd(data, last)
-	return splice(data[:at], shifted(text, last.Column-1), data[at:]), nil
+	return slices.Concat(data[:at], shifted(text, last.Column-1), data[at:]), nil
 }
 
 // openEmpty takes an object out that has nothing in it, so that it can be
@@ -126,16 +128,14 @@ func openEmpty(data []byte, path []string) ([]byte, error) {
 		return nil, err
 	}
 	value, there := lookUp(top, path)
-	if m, ok := value.(map[string]any); !there || value != nil && (!ok || len(m) > 0) {
+	if m, ok := value.(map[string]any); len(path) == 0 || !there || value != nil && (!ok || len(m) > 0) {
 		return data, nil
 	}
-	holder, err := mapping(data, path[:len(path)-1])
+	_, _, start, _, err := member(data, path)
 	if err != nil {
 		return nil, err
 	}
-	key := holder.Content[keyIn(holder, path[len(path)-1])]
-	at := lineAt(data, key.Line)
-	return splice(data[:at], data[nextLine(data, at):]), nil
+	return slices.Concat(data[:start], data[nextLine(data, start):]), nil
 }
 
 // shifted indents text, whose first line has the least indentation.
@@ -144,59 +144,50 @@ func shifted(text []byte, indent int) []byte {
 	var out []byte
 	for line := range bytes.Lines(text) {
 		if !blank(line) {
-			line = splice(bytes.Repeat([]byte(" "), indent), line[min(old, len(indentOf(line, 0))):])
+			line = slices.Concat(bytes.Repeat([]byte(" "), indent), line[min(old, len(indentOf(line, 0))):])
 		}
 		out = append(out, line...)
 	}
 	return out
 }
 
-func (yamlFormat) cut(data []byte, path []string) ([]byte, piece, error) {
-	holder, err := mapping(data, path[:len(path)-1])
-	if err != nil || holder == nil {
-		return nil, piece{}, errors.Join(err, errAbsent)
+func (yamlFormat) remove(data []byte, path []string) (rest, piece []byte, err error) {
+	holder, _, start, end, err := member(data, path)
+	if err != nil {
+		return nil, nil, err
 	}
-	i := keyIn(holder, path[len(path)-1])
-	key := holder.Content[i]
-	start := ownComments(data, lineAt(data, key.Line), 0, isTOMLComment)
-	end := blockEnd(data, key)
-	rest := splice(data[:start], data[end:])
-	if len(holder.Content) == 2 && len(path) > 1 { // "key:" with nothing in it would be null
-		parent, err := mapping(data, path[:len(path)-2])
+	rest = slices.Concat(data[:start], data[end:])
+	if outer := path[:len(path)-1]; len(holder.Content) == 2 && len(outer) > 0 { // "key:" with nothing in it would be null
+		_, _, at, _, err := member(data, outer)
 		if err != nil {
-			return nil, piece{}, err
+			return nil, nil, err
 		}
-		name := parent.Content[keyIn(parent, path[len(path)-2])]
-		at := lineAt(rest, name.Line)
-		line := bytes.TrimRight(rest[at:nextLine(rest, at)], "\r\n")
-		rest = splice(rest[:at+len(line)], []byte(" {}"), rest[at+len(line):])
+		at += len(bytes.TrimRight(rest[at:nextLine(rest, at)], "\r\n"))
+		rest = slices.Concat(rest[:at], []byte(" {}"), rest[at:])
 	}
-	return rest, piece{path: path, member: data[start:end]}, nil
+	return rest, data[start:end], nil
 }
 
 func (yamlFormat) replace(data []byte, path []string, value json.RawMessage) ([]byte, error) {
-	holder, err := mapping(data, path[:len(path)-1])
-	if err != nil || holder == nil {
-		return nil, errors.Join(err, errAbsent)
+	_, key, start, end, err := member(data, path)
+	if err != nil {
+		return nil, err
 	}
-	key := holder.Content[keyIn(holder, path[len(path)-1])]
-	text := fmt.Sprintf("%s%s: %s%s", strings.Repeat(" ", key.Column-1), yamlKey(key.Value), compact(value), lineEnd(data))
-	return splice(data[:lineAt(data, key.Line)], []byte(text), data[blockEnd(data, key):]), nil
+	text := strings.Repeat(" ", key.Column-1) + yamlKey(key.Value) + ": " + compact(value) + lineEnd(data)
+	return slices.Concat(data[:start], []byte(text), data[end:]), nil
 }
 
 // write makes lines of an object, and JSON, which is YAML too, of what is in it.
-func (yamlFormat) write(data []byte, path []string, value json.RawMessage) (piece, error) {
-	var b strings.Builder
-	name, nl := yamlKey(path[len(path)-1]), lineEnd(data)
-	if !bytes.HasPrefix(bytes.TrimSpace(value), []byte("{")) {
-		return piece{path: path, member: []byte(name + ": " + compact(value))}, nil
+func (yamlFormat) write(lineEnd string, path []string, value json.RawMessage) ([]byte, error) {
+	text := yamlKey(path[len(path)-1]) + ":"
+	members, err := rawjson.Members(value)
+	if err != nil {
+		return []byte(text + " " + compact(value)), nil
 	}
-	b.WriteString(name + ":" + nl)
-	err := eachMember(value, func(name string, value json.RawMessage) error {
-		b.WriteString("  " + yamlKey(name) + ": " + compact(value) + nl)
-		return nil
-	})
-	return piece{path: path, member: []byte(b.String())}, err
+	for _, m := range members {
+		text += lineEnd + "  " + yamlKey(m.Name) + ": " + compact(m.Value)
+	}
+	return []byte(text), nil
 }
 
 func yamlKey(name string) string {
@@ -204,8 +195,4 @@ func yamlKey(name string) string {
 		return name
 	}
 	return quote(name)
-}
-
-func compact(value json.RawMessage) string {
-	return string(indented(value, "", "", " "))
 }

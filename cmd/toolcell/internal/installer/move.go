@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
@@ -31,11 +29,8 @@ func (c *change) planMove(ctx context.Context) error {
 	if c.moved, err = openEdited(c.target.MovedFile()); err != nil {
 		return err
 	}
-	byDir := c.move.ByDir()
-	for _, dir := range slices.Sorted(maps.Keys(byDir)) {
-		if c.file.after, c.moved.after, err = c.target.In(dir).MoveOut(c.file.after, c.moved.after, byDir[dir]); err != nil {
-			return err
-		}
+	if c.file.after, c.moved.after, err = c.target.MoveOut(c.file.after, c.moved.after, c.move.ByDir()); err != nil {
+		return err
 	}
 	c.cost = c.countTokens(ctx)
 	return nil

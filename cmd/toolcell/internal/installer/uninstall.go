@@ -71,12 +71,9 @@ type undoing struct {
 
 func (u *undoing) plan(known bool) (err error) {
 	if u.moved != nil {
-		byDir := u.record.ByDir()
-		for _, dir := range slices.Sorted(maps.Keys(byDir)) {
-			u.file.after, u.moved.after, err = u.target.In(dir).MoveBack(u.file.after, u.moved.after, byDir[dir])
-			if err != nil {
-				return err
-			}
+		u.file.after, u.moved.after, err = u.target.MoveBack(u.file.after, u.moved.after, u.record.ByDir())
+		if err != nil {
+			return err
 		}
 	}
 	untouched := known && u.record.Sum == checksum(u.file.before) && (u.moved == nil || u.record.MovedSum == checksum(u.moved.before))
