@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"encoding/json/jsontext"
 	"errors"
 	"fmt"
 	"io"
@@ -19,8 +20,29 @@ import (
 // savedImage is one entry of the manifest.json that `docker save` writes.
 type savedImage struct {
 	Config   string
-	RepoTags []string
-	Layers   []string
+	RepoTags names
+	Layers   names
+}
+
+// names are those of one image in an archive.
+type names []string
+
+func (n *names) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	return readList(d, (*[]string)(n), maxArchiveFiles, nil)
+}
+
+// savedImages are those of one archive. All together they have no more names than one
+// of them may have.
+type savedImages []savedImage
+
+func (s *savedImages) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	left := maxArchiveFiles
+	return readList(d, (*[]savedImage)(s), maxEntries, func(image savedImage) error {
+		if left -= len(image.RepoTags) + len(image.Layers); left < 0 {
+			return limitError(maxArchiveFiles)
+		}
+		return nil
+	})
 }
 
 // fromDockerArchive returns an image of a `docker save` archive: the one with
@@ -67,39 +89,9 @@ func fromDockerArchive(ctx context.Context, file, ref string, most int64, want v
 }
 
 // parseSaved reads manifest.json.
-func parseSaved(raw []byte) (saved []savedImage, err error) {
-	left := maxArchiveFiles // names in all of it
-	r := newJSONReader(bytes.NewReader(raw))
-	names := func() (all []string, err error) {
-		all, err = r.texts(left)
-		left -= len(all)
-		return all, err
-	}
-	err = r.list(maxManifests, func() error {
-		var s savedImage
-		err := r.object(func(name string) (err error) {
-			switch name {
-			case "Config":
-				s.Config, err = r.text()
-			case "RepoTags":
-				s.RepoTags, err = names()
-			case "Layers":
-				s.Layers, err = names()
-			default:
-				err = r.skip()
-			}
-			return err
-		})
-		saved = append(saved, s)
-		return err
-	})
-	if err == nil {
-		err = r.end()
-	}
-	if err != nil {
-		return nil, plainJSON(err)
-	}
-	return saved, nil
+func parseSaved(raw []byte) (saved savedImages, err error) {
+	err = decodeJSON(bytes.NewReader(raw), &saved)
+	return saved, err
 }
 
 // unnamedConfig reads a configuration as it comes, and says what its digest is.

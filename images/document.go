@@ -2,7 +2,10 @@ package images
 
 import (
 	"bytes"
+	"encoding/json/jsontext"
+	"encoding/json/v2"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 
@@ -10,12 +13,9 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// What lists of an image may have at most. Real indexes have some 30 entries.
-const (
-	maxLayers    = 1000 // Docker stops at 127
-	maxManifests = 1000
-	maxVariables = 1000
-)
+// maxEntries bounds the lists of an image: layers, of which Docker stops at 127,
+// manifests, of which real indexes have some 30, and variables.
+const maxEntries = 1000
 
 // A document is a manifest or an index, as far as it is in use (OCI image-spec,
 // manifest.md and image-index.md).
@@ -30,31 +30,22 @@ type document struct {
 }
 
 func parseDocument(raw []byte) (*document, error) {
-	d := &document{raw: raw}
-	r := newJSONReader(bytes.NewReader(raw))
-	err := r.object(func(name string) (err error) {
-		switch name {
-		case "mediaType":
-			d.mediaType, err = r.mediaType()
-		case "artifactType":
-			d.artifact, err = r.text()
-		case "config":
-			d.config, err = r.descriptor()
-		case "layers":
-			d.layers, err = r.descriptors(maxLayers)
-		case "manifests":
-			d.isIndex = true
-			d.manifests, err = r.descriptors(maxManifests)
-		default:
-			err = r.skip()
-		}
-		return err
-	})
-	if err == nil {
-		err = r.end()
+	var read struct {
+		MediaType    types.MediaType  `json:"mediaType"`
+		ArtifactType string           `json:"artifactType"`
+		Config       descriptor       `json:"config"`
+		Layers       list[descriptor] `json:"layers"`
+		Manifests    list[descriptor] `json:"manifests"`
 	}
-	if err != nil {
-		return nil, plainJSON(err)
+	if err := decodeJSON(bytes.NewReader(raw), &read); err != nil {
+		return nil, err
+	}
+	d := &document{raw: raw, mediaType: read.MediaType, artifact: read.ArtifactType, config: read.Config.found(), isIndex: read.Manifests != nil}
+	for _, l := range read.Layers {
+		d.layers = append(d.layers, l.found())
+	}
+	for _, m := range read.Manifests {
+		d.manifests = append(d.manifests, m.found())
 	}
 	if slices.ContainsFunc(slices.Concat(d.manifests, d.layers), func(d v1.Descriptor) bool { return d.Digest.Hex == "" }) {
 		return nil, errors.New("an entry has no digest")
@@ -62,123 +53,133 @@ func parseDocument(raw []byte) (*document, error) {
 	return d, nil
 }
 
-func (r *jsonReader) mediaType() (types.MediaType, error) {
-	s, err := r.text()
-	return types.MediaType(s), err
+// A descriptor is an entry of a manifest or an index (OCI image-spec, descriptor.md). Of
+// its annotations only the tag is kept.
+type descriptor struct {
+	MediaType   types.MediaType `json:"mediaType"`
+	Digest      digest          `json:"digest"`
+	Size        int64           `json:"size"`
+	Platform    *platform       `json:"platform"`
+	Annotations struct {
+		Tag string `json:"org.opencontainers.image.ref.name"`
+	} `json:"annotations"`
 }
 
-func (r *jsonReader) descriptors(most int) (all []v1.Descriptor, err error) {
-	err = r.list(most, func() error {
-		d, err := r.descriptor()
-		all = append(all, d)
-		return err
-	})
-	return all, err
-}
-
-// descriptor reads an entry of a manifest or an index (OCI image-spec, descriptor.md).
-// Of its annotations only the tag is kept.
-func (r *jsonReader) descriptor() (d v1.Descriptor, err error) {
-	err = r.object(func(name string) (err error) {
-		switch name {
-		case "mediaType":
-			d.MediaType, err = r.mediaType()
-		case "digest":
-			d.Digest, err = r.digest()
-		case "size":
-			d.Size, err = r.integer()
-		case "platform":
-			d.Platform, err = r.platform()
-		case "annotations":
-			err = r.object(func(name string) error {
-				if name != refName {
-					return r.skip()
-				}
-				tag, err := r.text()
-				d.Annotations = map[string]string{refName: tag}
-				return err
-			})
-		default:
-			err = r.skip()
-		}
-		return err
-	})
-	return d, err
-}
-
-func (r *jsonReader) platform() (p *v1.Platform, err error) {
-	if r.tokens.PeekKind() == 'n' {
-		return nil, r.skip()
+func (d descriptor) found() v1.Descriptor {
+	out := v1.Descriptor{MediaType: d.MediaType, Digest: d.Digest.hash, Size: d.Size}
+	if p := d.Platform; p != nil {
+		out.Platform = &v1.Platform{OS: p.OS, Architecture: p.Architecture, Variant: p.Variant, OSVersion: p.OSVersion}
 	}
-	p = &v1.Platform{}
-	err = r.object(func(name string) (err error) {
-		switch name {
-		case "os":
-			p.OS, err = r.text()
-		case "architecture":
-			p.Architecture, err = r.text()
-		case "variant":
-			p.Variant, err = r.text()
-		case "os.version":
-			p.OSVersion, err = r.text()
-		default:
-			err = r.skip()
-		}
-		return err
-	})
-	return p, err
+	if d.Annotations.Tag != "" {
+		out.Annotations = map[string]string{refName: d.Annotations.Tag}
+	}
+	return out
+}
+
+type platform struct {
+	OS           string `json:"os"`
+	Architecture string `json:"architecture"`
+	Variant      string `json:"variant"`
+	OSVersion    string `json:"os.version"`
 }
 
 // readConfig reads a configuration to its end, as far as it is in use (OCI image-spec,
 // config.md). It holds no more of it than that.
 func readConfig(in io.Reader) (*v1.ConfigFile, error) {
-	c := &v1.ConfigFile{}
-	r := newJSONReader(in)
-	err := r.object(func(name string) (err error) {
-		switch name {
-		case "os":
-			c.OS, err = r.text()
-		case "architecture":
-			c.Architecture, err = r.text()
-		case "variant":
-			c.Variant, err = r.text()
-		case "os.version":
-			c.OSVersion, err = r.text()
-		case "config":
-			err = r.object(func(name string) (err error) {
-				if name != "Env" {
-					return r.skip()
-				}
-				c.Config.Env, err = r.texts(maxVariables)
-				return err
-			})
-		case "rootfs":
-			err = r.object(func(name string) (err error) {
-				if name != "diff_ids" {
-					return r.skip()
-				}
-				c.RootFS.DiffIDs, err = r.digests(maxLayers)
-				return err
-			})
-		default: // history and all else
-			err = r.skip()
-		}
-		return err
-	})
-	if err == nil {
-		err = r.end()
+	var read struct {
+		platform
+		Config struct {
+			Env list[string]
+		} `json:"config"`
+		RootFS struct {
+			DiffIDs list[digest] `json:"diff_ids"`
+		} `json:"rootfs"`
 	}
-	if err != nil {
-		return nil, plainJSON(err)
+	if err := decodeJSON(in, &read); err != nil {
+		return nil, err
+	}
+	c := &v1.ConfigFile{OS: read.OS, Architecture: read.Architecture, Variant: read.Variant, OSVersion: read.OSVersion}
+	c.Config.Env = read.Config.Env
+	for _, d := range read.RootFS.DiffIDs {
+		c.RootFS.DiffIDs = append(c.RootFS.DiffIDs, d.hash)
 	}
 	return c, nil
 }
 
-func (r *jsonReader) digests(most int) (all []v1.Hash, err error) {
-	err = r.list(most, func() error {
-		h, err := r.digest()
-		all = append(all, h)
+// decodeJSON reads the members of a JSON text that v has fields for, and passes over the
+// rest without keeping it. Images say what they like: decoded whole, 16 MiB of
+// "[{},{},…]" took gigabytes.
+func decodeJSON(in io.Reader, v any) error {
+	// To find a name that is there twice, all would be kept. The last one counts, as in
+	// encoding/json, with which other tools read the same files.
+	d := jsontext.NewDecoder(in, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	if err := json.UnmarshalDecode(d, v); err != nil {
+		return plainJSON(err)
+	}
+	switch _, err := d.ReadToken(); {
+	case err == nil:
+		return errNotJSON
+	case errors.Is(err, io.EOF):
+		return nil
+	default:
+		return plainJSON(err)
+	}
+}
+
+// A list has at most maxEntries.
+type list[T any] []T
+
+// UnmarshalJSONFrom refuses more.
+func (l *list[T]) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	return readList(d, (*[]T)(l), maxEntries, nil)
+}
+
+// readList reads a list of at most so many entries. check may be nil.
+func readList[T any](d *jsontext.Decoder, to *[]T, limit int, check func(entry T) error) error {
+	if d.PeekKind() != '[' { // null, or an error
+		return json.UnmarshalDecode(d, to)
+	}
+	if _, err := d.ReadToken(); err != nil {
 		return err
-	})
-	return all, err
+	}
+	all := []T{}
+	for d.PeekKind() != ']' {
+		if len(all) == limit {
+			return limitError(limit)
+		}
+		var entry T
+		if err := json.UnmarshalDecode(d, &entry); err != nil {
+			return err
+		}
+		if check != nil {
+			if err := check(entry); err != nil {
+				return err
+			}
+		}
+		all = append(all, entry)
+	}
+	*to = all
+	_, err := d.ReadToken()
+	return err
+}
+
+// A limitError says that a list is too long.
+type limitError int
+
+func (limit limitError) Error() string {
+	return fmt.Sprintf("has more than the limit of %d entries", int(limit))
+}
+
+// A digest is one that may be missing.
+type digest struct{ hash v1.Hash }
+
+// UnmarshalText takes no text for none.
+func (d *digest) UnmarshalText(text []byte) (err error) {
+	if len(text) == 0 {
+		return nil
+	}
+	if d.hash, err = v1.NewHash(string(text)); err != nil {
+		return errNotDigest
+	}
+	return nil
 }

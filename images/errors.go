@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"encoding/json/jsontext"
+	json2 "encoding/json/v2"
 	"errors"
 	"fmt"
 	"io"
@@ -28,6 +29,7 @@ func plainJSON(err error) error {
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
 	var token *jsontext.SyntacticError
+	var wrong *json2.SemanticError
 	var registry *RegistryError
 	switch {
 	case errors.As(err, &registry):
@@ -39,8 +41,35 @@ func plainJSON(err error) error {
 	case errors.As(err, &kind):
 		got, _, _ := strings.Cut(kind.Value, " ") // a number is there with its digits
 		return fmt.Errorf("%s must be %s, not %s", where(kind.Field), jsonKind(kind.Type), kindOf[got])
+	case errors.As(err, &wrong):
+		return wrongMember(wrong)
 	}
 	return err
+}
+
+var (
+	errNotJSON   = errors.New("it is not valid JSON")
+	errNotDigest = errors.New("is not a digest")
+)
+
+// wrongMember says what is wrong with a member. Lists on the way to it are named, and
+// which of their entries it is in is not.
+func wrongMember(wrong *json2.SemanticError) error {
+	var names []string
+	for name := range wrong.JSONPointer.Tokens() {
+		if strings.Trim(name, "0123456789") != "" {
+			names = append(names, name)
+		}
+	}
+	at := where(strings.Join(names, "."))
+	limit := limitError(0)
+	switch {
+	case errors.Is(wrong.Err, errNotDigest), errors.As(wrong.Err, &limit):
+		return fmt.Errorf("%s %w", at, wrong.Err)
+	case wrong.JSONKind == '0' && wrong.GoType.Kind() == reflect.Int64:
+		return fmt.Errorf("%s must be a whole number", at)
+	}
+	return fmt.Errorf("%s must be %s, not %s", at, jsonKind(wrong.GoType), kindOf[wrong.JSONKind.String()])
 }
 
 func where(field string) string {
@@ -50,11 +79,17 @@ func where(field string) string {
 	return strconv.Quote(foreign(field, 100))
 }
 
-// kindOf has the words for what encoding/json finds.
-var kindOf = map[string]string{"object": "an object", "array": "an array", "string": "a string", "number": "a number", "bool": "true or false"}
+// kindOf has the words for what encoding/json and jsontext find.
+var kindOf = map[string]string{
+	"object": "an object", "array": "an array", "string": "a string", "number": "a number", "bool": "true or false",
+	"{": "an object", "[": "an array", "true": "true or false", "false": "true or false",
+}
 
 // jsonKind is what JSON has for a type.
 func jsonKind(t reflect.Type) string {
+	if t == reflect.TypeFor[digest]() {
+		return kindOf["string"]
+	}
 	switch t.Kind() {
 	case reflect.Map, reflect.Struct:
 		return kindOf["object"]
