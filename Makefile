@@ -53,10 +53,9 @@ TimeoutEndsTheProcesses|CancelEndsTheProcesses|ClosedStdinEndsEverything|Network
 
 # Unit tests that take the longest, which only test-all runs: all of them are in RACED, but
 # for TestBounds.
-LONG := ^Test(FrozenSandboxUsesNoProcessor|KillAtAnyMoment|RunnerSaysWhatWasMeant|RunnerErrorsSurviveHostileObjects|$\
-RunnerEndsWithTheCodesStatus|RunnerBoundsLongValues|FaultOfTemplateIsNotSeen|MemoryOfOnePicture|VerifyIsNotSweptAway|$\
+LONG := ^Test(FrozenSandboxUsesNoProcessor|KillAtAnyMoment|FaultOfTemplateIsNotSeen|MemoryOfOnePicture|VerifyIsNotSweptAway|$\
 SocketBuffersAreLimited|TimeLimitHoldsForPictures|MoreLinksThanAFileSystemHas|PoolLetsGo|AsyncioAtTopLevel|FaultHarmsOneRun|$\
-TimeoutNamesWhatIsLeft|TimersStandStillInAHold|InterruptReachesCodeThatAwaits|DisplayShowsPicturesOfTools|RunnerLargeValues|$\
+TimeoutNamesWhatIsLeft|TimersStandStillInAHold|InterruptReachesCodeThatAwaits|$\
 SavedToolsOfHostileCode|NoSavedToolStandsInForAModule|NothingIsSaidTwice|Bounds)$$
 
 # Packages with anything concurrent in code or tests, which the race detector watches.
@@ -81,7 +80,7 @@ RunsWaitAndGoOnInAnyOrder|SavedToolStandsBesideUpstreamTools|TimeOfAHoldDoesNotC
 TimeoutOfASessionSaysWhere|TimeoutNamesTasksThatWait|TimeoutKeepsOutputSoFar|RunThatEndsBadlyListsItsCalls|HostileFrames|$\
 RunHasNoMoreThanItsTimeBesideHolds|NothingIsToldAfterTheAnswer|SaveToolSaysWhatCannotBeHadAgain|$\
 PrivateDataStaysWithItsSession|HintsAreThoseOfTheDocument|SignalHandlersOfTheCodeDoNotEndTheSession|$\
-DisplayAsksAValueWhatItIs|AnswersThatNobodyReadsWaitInFiles|ThousandsOfChangedToolsAreOneNote|TheReferenceServerAsks|$\
+AnswersThatNobodyReadsWaitInFiles|ThousandsOfChangedToolsAreOneNote|TheReferenceServerAsks|$\
 ASilentChangeLeavesTheOldTools|CloseLeavesNoGoroutine)$$
 
 check: test-py | deps
@@ -104,7 +103,8 @@ test-all: test-deps $(if $(SKIP_TESTED),,test)
 	go test -race -p 4 $(VETTED) -timeout 20m $(TESTFLAGS) -skip '$(ALONE)' $(RACED)
 	go test $(VETTED) -timeout 30m -parallel 4 $(TESTFLAGS) -skip '$(MAIN_JOB)' $(E2E)
 
-# Without PyPI it prints a message; Go's tests of the runner need no network.
+# Without PyPI it prints a message. `make check` has the newest Python alone run the code.
+check: export TOOLCELL_TEST_SHORT = 1
 test-py:
 	@if .ci/venv.sh; then .venv/bin/pytest -q; else echo 'toolcell: the tests of the Python package are left out' >&2; fi
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -11,13 +12,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pythons import NEWEST, Python
 
 PACKAGE = Path(__file__).parents[1] / "toolcell_runner"
+TIMEOUT = 60  # seconds, on a machine that does much else
 SERVERS = [
     {"name": "github", "alias": "github", "description": "issues and code", "granted": True},
     {"name": "file-system", "alias": "file_system", "granted": True},
     {"name": "jira", "alias": "jira", "granted": False},
+    {"name": "servers", "alias": "servers", "granted": False},
 ]
+Answer = Callable[[str, Any], Any]
 
 
 class Run:
@@ -29,26 +34,37 @@ class Run:
         self.stdout = self.stderr = ""
         self.exit = -1
 
+    def said(self, field: str) -> Any:
+        """Returns a field of the one message at the end."""
+        message, = self.done
+        return message.get(field)
+
 
 class Runner:
     """A runner that has been started, and the host's end of its socket."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, program: Path, folder: Path, python: Python) -> None:
         self.socket, theirs = socket.socketpair()
-        self.socket.settimeout(30)
-        program = f"import os, sys; os.dup2({theirs.fileno()}, 3); os.execv(sys.argv[1], sys.argv[1:])"
-        command = [sys.executable, "-s", "-B", "-u", "-X", "utf8", str(PACKAGE / "__main__.py")]
+        self.socket.settimeout(TIMEOUT)
         # A wrapper, not preexec_fn: the number of the descriptor has to be 3.
-        self.process = subprocess.Popen(
-            [sys.executable, "-S", "-E", "-c", program, *command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, pass_fds=[theirs.fileno()], cwd=folder, text=True, encoding="utf-8")
+        wrapper = f"import os, sys; os.dup2({theirs.fileno()}, 3); os.execv(sys.argv[1], sys.argv[1:])"
+        command = [python.path, "-s", "-B", "-u", "-X", "utf8", str(program)]
+        # Files, not pipes: what is printed waits for no one.
+        self._stdout, self._stderr = folder.with_suffix(".stdout"), folder.with_suffix(".stderr")
+        with open(self._stdout, "ab") as stdout, open(self._stderr, "ab") as stderr:
+            self.process = subprocess.Popen(
+                [sys.executable, "-S", "-E", "-c", wrapper, *command], stdin=subprocess.DEVNULL, stdout=stdout,
+                stderr=stderr, pass_fds=[theirs.fileno()], cwd=folder)
         theirs.close()
 
     def send(self, message: object) -> None:
         self.send_bytes(json.dumps(message).encode())
 
     def send_bytes(self, body: bytes) -> None:
-        self.socket.sendall(len(body).to_bytes(4, "big") + body)
+        try:
+            self.socket.sendall(len(body).to_bytes(4, "big") + body)
+        except BrokenPipeError:
+            pass  # the runner has gone, which the test sees in other ways
 
     def receive(self) -> Any:
         """Returns the next message, or None once the runner has hung up."""
@@ -56,18 +72,21 @@ class Runner:
         return json.loads(self._read(int.from_bytes(head, "big"))) if head else None
 
     def _read(self, size: int) -> bytes:
-        data = b""
+        data = bytearray()
         while len(data) < size:
-            more = self.socket.recv(size - len(data))
+            try:
+                more = self.socket.recv(min(size - len(data), 1 << 20))
+            except ConnectionResetError:
+                more = b""
             if not more:
                 return b""
             data += more
-        return data
+        return bytes(data)
 
     def start(self, code: str, **more: Any) -> None:
         self.send({"type": "start", "code": code, "servers": SERVERS, "saved": [], **more})
 
-    def serve(self, run: Run, answer: Callable[[str, Any], Any]) -> None:
+    def serve(self, run: Run, answer: Answer) -> None:
         """Answers calls until the runner is done, or has hung up."""
         while True:
             message = self.receive()
@@ -79,34 +98,99 @@ class Runner:
                     return
             elif message["type"] == "call":
                 run.calls.append(message)
-                reply = {"type": "reply", "id": message["id"]}
-                try:
-                    reply["result"] = answer(message["method"], message["params"])
-                except Exception as error:
-                    reply["error"] = {"message": str(error), "kind": type(error).__name__}
-                self.send(reply)
+                self.reply(message, answer)
+
+    def reply(self, call: Any, answer: Answer) -> None:
+        params = call["params"]
+        reply = {"type": "reply", "id": call["id"]}
+        try:
+            reply["result"] = answer(call["method"], params)
+        except Exception as error:
+            reply["error"] = {"message": str(error), "kind": type(error).__name__,
+                              "server": params.get("server"), "tool": params.get("tool")}
+        self.send(reply)
 
     def finish(self, run: Run) -> Run:
-        run.stdout, run.stderr = self.process.communicate(timeout=30)
-        run.exit = self.process.returncode
-        self.socket.close()
+        """Waits until the runner has ended by itself."""
+        try:
+            run.exit = self.process.wait(TIMEOUT)
+        finally:
+            self.process.kill()
+            self.socket.close()
+            run.stdout, run.stderr = self._stdout.read_text("utf-8"), self._stderr.read_text("utf-8")
+        assert "/toolcell_runner" not in run.stderr, "a traceback shows the runner"
         return run
 
 
 def echo(method: str, params: Any) -> Any:
-    """Answers as a server whose tools give back their arguments."""
-    if method != "call_tool":
-        raise ValueError(f"no method {method!r}")
-    return {"content": [], "structuredContent": {"tool": params["tool"], "named": params.get("named")}}
+    """Answers as a host whose tools give back their arguments, but for `raw`, whose argument is the whole answer."""
+    tools = [
+        {"name": "create-issue", "alias": "create_issue", "description": "makes one",
+         "input_schema": {"type": "object"}},
+        {"name": "echo", "alias": "echo", "description": "gives back"},
+    ]
+    docs = [{"server": "github", "tool": "echo", "description": "gives back"}, {"server": "jira", "tool": "find"}]
+    if method == "call_tool":
+        if params["server"] == "jira":
+            raise RuntimeError('add "jira" to servers to call it')
+        arguments = bound(params)
+        if params["tool"] == "raw":
+            return arguments["answer"]
+        return {"content": [], "structuredContent": {"arguments": arguments, "tool": params["tool"]}}
+    if method == "describe_server":
+        if params["server"] == "file-system":
+            raise RuntimeError("file-system does not start")
+        return {"name": params["server"], "alias": "github", "description": "issues", "tools": tools}
+    return {
+        "tool_signature": lambda: {"parameters": [], "doc": params["tool"] + "()", "description": "gives back"},
+        "list_servers": lambda: [server["name"] for server in SERVERS],
+        "describe_servers": lambda: [{"name": "github", "alias": "github", "description": "issues", "status": "ready"}],
+        "list_tools": lambda: tools,
+        "query_tool_docs": lambda: docs[:1] if params.get("tool") else docs,
+        "search_tool_docs": lambda: docs[:params["limit"]],
+        "save_tool": lambda: None,
+    }[method]()
+
+
+def bound(params: Any) -> dict[str, Any]:
+    """Makes of the arguments of a function those of a tool that takes any."""
+    if "named" not in params:
+        return params["arguments"]  # type: ignore[no-any-return]
+    mapping = params["args"][0] if len(params["args"]) == 1 and isinstance(params["args"][0], dict) else {}
+    return {**mapping, **params["named"]}
 
 
 @pytest.fixture
-def start(tmp_path: Path) -> Callable[[], Runner]:
+def python(request: pytest.FixtureRequest) -> Python:
+    """The interpreter that runs the code: the newest one, where a test is not run by several."""
+    return getattr(request, "param", NEWEST)  # type: ignore[no-any-return]
+
+
+@pytest.fixture(scope="session")
+def program_for(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Python], Path]:
+    """Returns the program of the runner, with bytecode for an interpreter: starting takes twice as long without."""
+    copies: dict[Python, Path] = {}
+
+    def copy(python: Python) -> Path:
+        if python not in copies:
+            folder = tmp_path_factory.mktemp("runner") / "toolcell_runner"
+            shutil.copytree(PACKAGE, folder, ignore=shutil.ignore_patterns("__pycache__"))
+            subprocess.run([python.path, "-s", "-m", "compileall", "-q", folder], check=True)
+            copies[python] = folder / "__main__.py"
+        return copies[python]
+
+    return copy
+
+
+@pytest.fixture
+def start(tmp_path: Path, python: Python, program_for: Callable[[Python], Path]) -> Callable[[], Runner]:
     """Starts a runner, whose first message has been read."""
     def started() -> Runner:
-        runner = Runner(tmp_path)
+        folder = tmp_path / str(len(os.listdir(tmp_path)))
+        folder.mkdir()
+        runner = Runner(program_for(python), folder, python)
         ready = runner.receive()
-        assert ready == {"type": "ready", "python": "%d.%d.%d" % sys.version_info[:3]}
+        assert ready["type"] == "ready" and ready["python"].startswith(f"3.{python.minor}.")
         return runner
 
     return started
@@ -115,12 +199,10 @@ def start(tmp_path: Path) -> Callable[[], Runner]:
 @pytest.fixture
 def run(start: Callable[[], Runner]) -> Callable[..., Run]:
     """Runs code and returns what came of it."""
-    def ran(code: str, answer: Callable[[str, Any], Any] = echo, **more: Any) -> Run:
+    def ran(code: str, answer: Answer = echo, **more: Any) -> Run:
         runner, result = start(), Run()
         runner.start(code, **more)
         runner.serve(result, answer)
-        runner.finish(result)
-        assert os.fspath(PACKAGE) not in result.stderr, "a traceback shows the runner"
-        return result
+        return runner.finish(result)
 
     return ran

@@ -34,7 +34,7 @@ def test_variables_last_for_one_run_of_a_session(start: Any) -> None:
     assert run(code="os.environ['https_proxy'] = 'changed'\n" + SHOWN, network=given) == "['changed', 'mine', 'tc_1']"
     assert run() == "['own', 'mine', None]"
     runner.socket.close()
-    runner.process.communicate(timeout=30)
+    runner.finish(Run())
 
 
 def test_a_run_without_the_network_has_no_variables(run: Any) -> None:

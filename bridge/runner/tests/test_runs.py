@@ -14,7 +14,7 @@ def test_prints_and_gives_the_last_value(run: Any) -> None:
 
 
 def test_calls_a_tool(run: Any) -> None:
-    result = run("print((await mcp_github.create_issue(title='a')).named.title)")
+    result = run("print((await mcp_github.create_issue(title='a')).arguments.title)")
     assert result.stdout == "a\n"
     call, = result.calls
     assert call["method"] == "call_tool"
@@ -104,14 +104,13 @@ def test_a_session_keeps_names(start: Any) -> None:
     runner.serve(second, lambda method, params: None)
     assert second.done[0]["result"] == "2"
     runner.socket.close()
-    runner.process.communicate(timeout=30)
+    runner.finish(second)
 
 
 def test_ends_when_the_host_hangs_up(start: Any) -> None:
     runner = start()
     runner.socket.close()
-    runner.process.communicate(timeout=30)
-    assert runner.process.returncode == 1
+    assert runner.finish(Run()).exit == 1
 
 
 def test_a_call_fails_when_the_host_hangs_up(start: Any) -> None:
@@ -119,8 +118,7 @@ def test_a_call_fails_when_the_host_hangs_up(start: Any) -> None:
     runner.start("try: await mcp_github.echo()\nexcept mcp.MCPError as e: print(e)")
     assert runner.receive()["type"] == "call"
     runner.socket.close()
-    out, _ = runner.process.communicate(timeout=30)
-    assert out == "the host closed the connection\n"
+    assert runner.finish(Run()).stdout == "the host closed the connection\n"
 
 
 def test_a_reply_that_is_no_json_fails_the_calls(start: Any) -> None:
@@ -174,8 +172,7 @@ def test_a_session_completes_names(start: Any) -> None:
     runner.start("1/0", session=True)
     runner.serve(run, lambda method, params: None)
     runner.socket.close()
-    _, errs = runner.process.communicate(timeout=30)
-    assert '"<run_python 3>"' in errs  # a completion is no run
+    assert '"<run_python 3>"' in runner.finish(run).stderr  # a completion is no run
 
 
 def test_the_code_has_a_file(run: Any) -> None:

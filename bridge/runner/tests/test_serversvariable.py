@@ -50,7 +50,7 @@ def test_each_run_of_a_session_has_its_own(start: Any) -> None:
     runner.serve(result, echo)
     assert [message["exitCode"] for message in result.done] == [0, 0, 0]
     runner.socket.close()
-    assert json.loads(runner.process.communicate(timeout=30)[0]) == [{"name": "jira", "alias": "jira"}]
+    assert json.loads(runner.finish(result).stdout) == [{"name": "jira", "alias": "jira"}]
 
 
 @pytest.mark.parametrize(("tools", "servers", "shows"), [
