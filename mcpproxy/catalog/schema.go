@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -31,11 +30,17 @@ func sanitize(schema json.RawMessage) json.RawMessage {
 	}
 	long := len(schema) > longSchema
 	if len(schema) <= maxScannedJSON && (long || !harmless(schema)) {
-		schema = editTexts(schema, func(txt string) string {
+		clean := func(txt string) string {
 			if txt = text.Clean(txt); long {
 				txt = text.CutAfter(txt, maxDescription)
 			}
 			return txt
+		}
+		schema = rawjson.Edit(schema, func(name, token []byte) []byte {
+			if !texts[string(name)] {
+				return token
+			}
+			return editString(token, clean)
 		})
 	}
 	if len(schema) > maxSchema {
@@ -67,67 +72,25 @@ func visible(raw json.RawMessage) json.RawMessage {
 	if harmless(raw) {
 		return raw
 	}
-	return editStrings(raw, func([]byte) bool { return true }, text.VisibleInJSON)
+	return rawjson.Edit(raw, func(_, token []byte) []byte { return editString(token, text.VisibleInJSON) })
 }
 
 // texts are the keys of a schema whose values are for people. All others, such
 // as enum, are part of what a call must look like.
 var texts = map[string]bool{`"description"`: true, `"title"`: true, `"$comment"`: true}
 
-// editTexts passes the texts of a schema through edit. It touches no other byte:
-// decoding and encoding would lose the order of the parameters. raw is valid JSON.
-func editTexts(raw json.RawMessage, edit func(string) string) json.RawMessage {
-	return editStrings(raw, func(key []byte) bool { return texts[string(key)] }, edit)
-}
-
-// editStrings passes strings of JSON through edit: values whose key is wanted, nil for
-// those in lists, and the keys themselves if nil is wanted.
-func editStrings(raw json.RawMessage, wanted func(key []byte) bool, edit func(string) string) json.RawMessage {
-	var out, key []byte
-	done := 0
-	for i := 0; i < len(raw); {
-		if raw[i] != '"' {
-			if raw[i] == ',' || raw[i] == '[' || raw[i] == '{' {
-				key = nil
-			}
-			i++
-			continue
-		}
-		end := endOfString(raw, i)
-		next := bytes.TrimLeft(raw[end:], " \t\r\n")
-		isKey := len(next) > 0 && next[0] == ':'
-		if isKey {
-			key = raw[i:end]
-		}
-		if isKey && wanted(nil) || !isKey && wanted(key) {
-			var text string
-			if json.Unmarshal(raw[i:end], &text) == nil {
-				if edited := edit(text); edited != text {
-					quoted, _ := json.Marshal(edited)
-					out = append(append(out, raw[done:i]...), quoted...)
-					done = end
-				}
-			}
-		}
-		i = end
+// editString passes a string of JSON through edit, and returns anything else as it is.
+func editString(token []byte, edit func(string) string) []byte {
+	var txt string
+	if token[0] != '"' || json.Unmarshal(token, &txt) != nil {
+		return token
 	}
-	if done == 0 {
-		return raw
+	edited := edit(txt)
+	if edited == txt {
+		return token
 	}
-	return append(out, raw[done:]...)
-}
-
-// endOfString returns where the JSON string that begins at i is over.
-func endOfString(raw []byte, i int) int {
-	for i++; i < len(raw); i++ {
-		switch raw[i] {
-		case '\\':
-			i++
-		case '"':
-			return i + 1
-		}
-	}
-	return len(raw)
+	quoted, _ := json.Marshal(edited) // strings always encode
+	return quoted
 }
 
 // An outline is what of a schema can say something to a search: the names of

@@ -3,6 +3,7 @@ package elicitation
 import (
 	"bytes"
 	"encoding/json"
+	"encoding/json/jsontext"
 	"errors"
 	"fmt"
 	"io"
@@ -22,105 +23,60 @@ const (
 // that nobody can see, since those are returned to the server as they are, and a name
 // that comes twice, which each reader would understand differently.
 func cleanSchema(raw json.RawMessage) (json.RawMessage, error) {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
 	var out bytes.Buffer
-	if err := cleanValue(d, &out, "", 0); err != nil {
-		return nil, err
+	d := jsontext.NewDecoder(bytes.NewReader(raw), jsontext.AllowInvalidUTF8(true))
+	e := jsontext.NewEncoder(&out, jsontext.AllowInvalidUTF8(true), jsontext.EscapeForJS(true))
+	var members [maxDepth + 2]string // that are being read, by depth; those in a list have the list's
+	for {
+		token, err := d.ReadToken()
+		var twice *jsontext.SyntacticError
+		switch {
+		case errors.Is(err, io.EOF) && out.Len() > 0:
+			return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
+		case errors.Is(err, jsontext.ErrDuplicateName) && errors.As(err, &twice):
+			return nil, fmt.Errorf("%q is in it twice", text.Printable(twice.JSONPointer.LastToken(), 100))
+		case err != nil:
+			return nil, err
+		}
+		depth := d.StackDepth()
+		within, n := d.StackIndex(depth)
+		if _, values := d.StackIndex(0); values > 1 {
+			return nil, errors.New("it is not one JSON value")
+		}
+		switch kind := token.Kind(); {
+		case depth > maxDepth+1, depth > maxDepth && kind != '}' && kind != ']' && kind != '{' && kind != '[':
+			return nil, errors.New("it is nested too deeply")
+		case kind == '[':
+			members[depth] = members[depth-1]
+		case kind == '"':
+			isName := within == '{' && n%2 == 1
+			if isName {
+				members[depth] = ""
+			}
+			clean, err := cleanText(members[depth], token.String())
+			if err != nil {
+				return nil, err
+			}
+			if isName {
+				members[depth] = clean
+			}
+			token = jsontext.String(clean)
+		}
+		if err := e.WriteToken(token); err != nil {
+			return nil, err
+		}
 	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("it is not one JSON value")
-	}
-	return out.Bytes(), nil
 }
 
-// cleanValue copies the next value. name is that of the member that it is in.
-func cleanValue(d *json.Decoder, out *bytes.Buffer, name string, depth int) error {
-	if depth > maxDepth {
-		return errors.New("it is nested too deeply")
-	}
-	token, err := d.Token()
-	if err != nil {
-		return err
-	}
-	switch v := token.(type) {
-	case json.Delim:
-		if v == '{' {
-			return cleanObject(d, out, depth)
-		}
-		return cleanList(d, out, name, depth)
-	case string:
-		return cleanString(out, name, v)
-	case json.Number:
-		out.WriteString(v.String())
-	case bool:
-		fmt.Fprint(out, v)
-	default:
-		out.WriteString("null")
-	}
-	return nil
-}
-
-func cleanObject(d *json.Decoder, out *bytes.Buffer, depth int) error {
-	seen := map[string]bool{}
-	out.WriteByte('{')
-	for d.More() {
-		token, err := d.Token()
-		if err != nil {
-			return err
-		}
-		name, _ := token.(string)
-		if seen[name] {
-			return fmt.Errorf("%q is in it twice", text.Printable(name, 100))
-		}
-		if len(seen) > 0 {
-			out.WriteByte(',')
-		}
-		seen[name] = true
-		if err := cleanString(out, "", name); err != nil {
-			return err
-		}
-		out.WriteByte(':')
-		if err := cleanValue(d, out, name, depth+1); err != nil {
-			return err
-		}
-	}
-	out.WriteByte('}')
-	_, err := d.Token()
-	return err
-}
-
-func cleanList(d *json.Decoder, out *bytes.Buffer, name string, depth int) error {
-	out.WriteByte('[')
-	for i := 0; d.More(); i++ {
-		if i > 0 {
-			out.WriteByte(',')
-		}
-		if err := cleanValue(d, out, name, depth+1); err != nil {
-			return err
-		}
-	}
-	out.WriteByte(']')
-	_, err := d.Token()
-	return err
-}
-
-// cleanString writes a text of the member name.
-func cleanString(out *bytes.Buffer, name, s string) error {
+// cleanText returns a text of a member.
+func cleanText(member, s string) (string, error) {
 	clean := text.Clean(s)
-	switch name {
+	switch member {
 	case "title", "description", "enumNames", "$comment":
-		clean = text.Bound(clean, maxTitle)
-	default:
-		if clean != s {
-			return fmt.Errorf("%q has characters that cannot be seen", text.Printable(clean, 100))
-		}
+		return text.Bound(clean, maxTitle), nil
 	}
-	e := json.NewEncoder(out)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(clean); err != nil {
-		return err
+	if clean != s {
+		return "", fmt.Errorf("%q has characters that cannot be seen", text.Printable(clean, 100))
 	}
-	out.Truncate(out.Len() - 1) // the line's end
-	return nil
+	return clean, nil
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+
+	"github.com/toolcell/toolcell/internal/rawjson"
 )
 
 // errLeft says that a text cannot be redacted and stay JSON.
@@ -16,16 +18,7 @@ func (h *Redactor) JSON(raw json.RawMessage) (json.RawMessage, error) {
 	if !json.Valid(raw) {
 		return nil, errors.New("it is not JSON")
 	}
-	out := make([]byte, 0, len(raw))
-	for rest := []byte(raw); len(rest) > 0; {
-		n := tokenLength(rest)
-		if n == 1 { // that is no secret
-			out = append(out, rest[:n]...)
-		} else {
-			out = append(out, h.token(rest[:n])...)
-		}
-		rest = rest[n:]
-	}
+	out := rawjson.Edit(raw, h.token)
 	if hidden := h.Text(string(out)); hidden != string(out) {
 		return nil, errLeft
 	}
@@ -33,7 +26,7 @@ func (h *Redactor) JSON(raw json.RawMessage) (json.RawMessage, error) {
 }
 
 // token redacts one string or one number, which becomes a string.
-func (h *Redactor) token(token []byte) []byte {
+func (h *Redactor) token(_, token []byte) []byte {
 	text := string(token)
 	if token[0] == '"' && json.Unmarshal(token, &text) != nil {
 		return token
@@ -49,25 +42,4 @@ func (h *Redactor) token(token []byte) []byte {
 		return []byte(`""`)
 	}
 	return bytes.TrimSuffix(quoted.Bytes(), []byte("\n"))
-}
-
-// tokenLength returns the length of the token that valid JSON begins with: a string,
-// a number or a literal, or one other character.
-func tokenLength(text []byte) int {
-	if text[0] == '"' {
-		for i := 1; ; i++ {
-			switch text[i] {
-			case '\\':
-				i++
-			case '"':
-				return i + 1
-			}
-		}
-	}
-	if n := bytes.IndexAny(text, ",:[]{} \t\r\n\""); n > 0 {
-		return n
-	} else if n < 0 {
-		return len(text)
-	}
-	return 1
 }
