@@ -30,7 +30,7 @@ var notMeasured = map[string]string{
 }
 
 // decoders are the calls that decode what may come from outside.
-var decoders = regexp.MustCompile(`\b(json\.(Unmarshal|NewDecoder)|jsontext\.NewDecoder|yaml\.(Unmarshal|NewDecoder)|(go)?toml\.(Unmarshal|Decode|DecodeContext)|xml\.(Unmarshal|NewDecoder)|` +
+var decoders = regexp.MustCompile(`\b(json\.(Unmarshal|NewDecoder)|jsontext\.NewDecoder|yaml\.(Unmarshal|NewDecoder)|(go)?toml\.(Unmarshal|Decode|JSON)|xml\.(Unmarshal|NewDecoder)|` +
 	`gob\.NewDecoder|csv\.NewReader|tar\.NewReader|zip\.NewReader|html\.(Parse|NewTokenizer)|http\.Read(Request|Response)|textproto\.NewReader|mail\.\w+|x509\.Parse\w+|` +
 	`image\.Decode(Config)?|rawjson\.(Members|Items|Canonical|Scanner)|bufio\.NewScanner)\b`)
 

@@ -70,54 +70,17 @@ func (e *Error) Error() string {
 // Decode returns what a text says: strings, int64, float64, bool, go-toml's dates and
 // times, []any and map[string]any. Its errors are *Error.
 func Decode(text []byte) (map[string]any, error) {
-	return DecodeContext(context.Background(), text)
-}
-
-// DecodeContext is Decode for a long text. It returns the error of ctx when that ends.
-func DecodeContext(ctx context.Context, text []byte) (map[string]any, error) {
-	r, err := newReader(ctx, text)
-	if err != nil {
-		return nil, err
-	}
-	root, err := r.read()
+	_, root, err := read(context.Background(), text)
 	if err != nil {
 		return nil, err
 	}
 	return plain(root).(map[string]any), nil
 }
 
-// read returns the root of a text.
-func (r *reader) read() (root *table, err error) {
-	root = newTable(byHeader)
-	at := root
-	for r.parser.NextExpression() {
-		if err := r.ended(); err != nil {
-			return nil, err
-		}
-		switch e := r.parser.Expression(); e.Kind {
-		case unstable.Table, unstable.ArrayTable:
-			at, err = r.header(root, e)
-		default:
-			err = r.member(at, e, 0)
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	if err := r.parser.Error(); err != nil {
-		return nil, r.syntax(err)
-	}
-	return root, nil
-}
-
 // JSON returns what a text says as JSON, with its keys in their order. Dates become strings, inf and
 // nan null. Its errors are *Error.
 func JSON(text []byte) ([]byte, error) {
-	r, err := newReader(context.Background(), text)
-	if err != nil {
-		return nil, err
-	}
-	root, err := r.read()
+	_, root, err := read(context.Background(), text)
 	if err != nil {
 		return nil, err
 	}
@@ -127,13 +90,10 @@ func JSON(text []byte) ([]byte, error) {
 // Keys returns the keys of a text in its order, each as often as it is written, and cut
 // to some length. The text must be one that Decode reads.
 func Keys(text []byte, length int) (all []Key) {
-	r, err := newReader(context.Background(), text)
-	if err != nil {
-		return nil
-	}
+	var p unstable.Parser
 	var table Key
-	for r.parser.NextExpression() {
-		switch e := r.parser.Expression(); e.Kind {
+	for p.Reset(text); p.NextExpression(); {
+		switch e := p.Expression(); e.Kind {
 		case unstable.Table, unstable.ArrayTable:
 			table = keyOf(nil, e)
 			all = append(all, table[:min(length, len(table))])
@@ -166,6 +126,41 @@ func keyOf(in Key, n *unstable.Node) Key {
 	return key
 }
 
+// read returns the root of a text, and a reader that knows where its values are. It bounds what the
+// parser needs for a single expression: a node for each key and value.
+func read(ctx context.Context, text []byte) (r *reader, root *table, err error) {
+	r = &reader{text: bytes.TrimPrefix(text, []byte("\ufeff")), ctx: ctx}
+	marks := 0
+	for i, c := range r.text {
+		switch c {
+		case ',', '[', '{', '=', '.':
+			if marks++; marks > maxMarks {
+				return nil, nil, r.errorAt(i, "it has too many keys and values")
+			}
+		}
+	}
+	r.parser.Reset(r.text)
+	root = newTable(byHeader)
+	for at := root; r.parser.NextExpression(); {
+		if err := r.ended(); err != nil {
+			return nil, nil, err
+		}
+		switch e := r.parser.Expression(); e.Kind {
+		case unstable.Table, unstable.ArrayTable:
+			at, err = r.header(root, e)
+		default:
+			err = r.member(at, e, 0)
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	if err := r.parser.Error(); err != nil {
+		return nil, nil, r.syntax(err)
+	}
+	return r, root, nil
+}
+
 type reader struct {
 	text   []byte
 	parser unstable.Parser
@@ -180,24 +175,6 @@ func (r *reader) ended() error {
 		return context.Cause(r.ctx)
 	}
 	return nil
-}
-
-// newReader bounds what the parser needs for a single expression: a node for each key
-// and value.
-func newReader(ctx context.Context, text []byte) (*reader, error) {
-	text = bytes.TrimPrefix(text, []byte("\ufeff"))
-	r := &reader{text: text, ctx: ctx}
-	marks := 0
-	for i, c := range text {
-		switch c {
-		case ',', '[', '{', '=', '.':
-			if marks++; marks > maxMarks {
-				return nil, r.errorAt(i, "it has too many keys and values")
-			}
-		}
-	}
-	r.parser.Reset(text)
-	return r, nil
 }
 
 // errorAt returns an error about what is at an offset of the text.

@@ -18,11 +18,7 @@ import (
 // UnmarshalJSONFrom. A key that v has no field for is an error unless an option says otherwise. It
 // returns the error of ctx when that ends; others are *Error, and name the key.
 func Unmarshal(ctx context.Context, text []byte, v any, options ...json.Options) error {
-	r, err := newReader(ctx, text)
-	if err != nil {
-		return err
-	}
-	root, err := r.read()
+	r, root, err := read(ctx, text)
 	if err != nil {
 		return err
 	}
