@@ -27,7 +27,6 @@ import (
 	"github.com/toolcell/toolcell/rootfs"
 	"github.com/toolcell/toolcell/rootfs/cachedir"
 	"github.com/toolcell/toolcell/rootfs/packages"
-	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 )
 
@@ -49,30 +48,84 @@ func project() string {
 	return savedtools.ProjectOf(dir, home)
 }
 
+// parts are what runs code: the images and packages on this machine, and the sandboxes.
+type parts struct {
+	store     *rootfs.Store
+	wheels    *packages.Store
+	runtime   *oci.Runtime
+	runnerDir string
+}
+
+// openParts opens them. Nothing is started or fetched yet.
+func openParts(s settings.Settings, log *slog.Logger) (p parts, err error) {
+	d := s.Dirs
+	defer func() {
+		if err != nil {
+			err = errors.Join(d.Explain(err), p.Close())
+		}
+	}()
+	if p.store, err = openStore(s, images.Puller{Log: log}); err != nil {
+		return p, err
+	}
+	if p.runnerDir, err = runner.Write(filepath.Join(d.Cache, "runner")); err != nil {
+		return p, err
+	}
+	if err = cachedir.CheckOwn(d.Cache, "runner", filepath.Join("runner", filepath.Base(p.runnerDir))); err != nil {
+		return p, err
+	}
+	if p.runtime, err = oci.Open(d.Run, s.UID, s.GID); err != nil {
+		return p, err
+	}
+	p.wheels, err = openPackages(s)
+	return p, err
+}
+
+// Close closes what was opened, users before what they use.
+func (p parts) Close() (err error) {
+	if p.runtime != nil {
+		err = p.runtime.Close()
+	}
+	if p.wheels != nil {
+		err = errors.Join(err, p.wheels.Close())
+	}
+	if p.store != nil {
+		err = errors.Join(err, p.store.Close())
+	}
+	return err
+}
+
+// image returns where the image that code runs on comes from.
+func (p parts) image(s settings.Settings) *sandboxes.Images {
+	return &sandboxes.Images{
+		Store: p.store, Ref: s.Image, Named: s.ImageNamed, Runner: p.runnerDir, Dirs: s.Dirs, Refresh: func(string, bool) {},
+	}
+}
+
+// packages returns where the packages of scripts come from.
+func (p parts) packages(s settings.Settings) *sandboxes.Packages {
+	return &sandboxes.Packages{Store: p.wheels, Sandboxes: sandboxes.Runtime{Runtime: p.runtime, Dirs: s.Dirs}, Limits: s.Limits}
+}
+
 // An app holds the parts of the program, wired together for a command that runs
 // code.
 type app struct {
+	parts
 	bridge  *bridge.Server
 	policy  *policy.Policy
-	runtime *oci.Runtime
 	proxy   *mcpproxy.Proxy
-	store   *rootfs.Store
 	images  *sandboxes.Images
 	scripts *sandboxes.Packages
-	wheels  *packages.Store
 	inbox   *inbox.Server // nil if its questions cannot be asked for
 }
 
 // appOptions are what a command decides about the app, beside the settings.
 type appOptions struct {
-	log          *slog.Logger
-	policyLog    *slog.Logger               // of the policy; log if nil
-	refreshImage func(ref string, ask bool) // called when there is work to do on the image in the background
-	// compilePackages is called when the modules of a set of packages are to be compiled
-	// in the background.
-	compilePackages func(image, set string)
-	servers         *discovered // the user's MCP servers
-	serves          bool        // for MCP clients: sessions are recorded
+	log             *slog.Logger
+	policyLog       *slog.Logger               // of the policy; log if nil
+	refreshImage    func(ref string, ask bool) // called when there is work to do on the image in the background; may be nil
+	compilePackages func(image, set string)    // as much for the modules of a set of packages
+	servers         *discovered                // the user's MCP servers
+	serves          bool                       // for MCP clients: sessions are recorded
 }
 
 // openApp wires everything. Nothing is started or fetched yet.
@@ -82,48 +135,26 @@ func openApp(s settings.Settings, o appOptions) (_ *app, err error) {
 			o.log.Debug("toolcell cannot work here", "error", doctor.Detail(err))
 		}
 	}()
-	d, err := settings.FindDirs(s.StateDir)
+	if err := s.CheckMounts(); err != nil {
+		return nil, err
+	}
+	p, err := openParts(s, o.log)
 	if err != nil {
 		return nil, err
 	}
-	if err := settings.CheckMounts(s, d); err != nil {
-		return nil, err
-	}
-	store, err := openStore(d, s, o.log)
-	if err != nil {
-		return nil, err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, store.Close())
-		}
-	}()
-	runnerDir, err := runner.Write(filepath.Join(d.Cache, "runner"))
-	if err == nil {
-		err = cachedir.CheckOwn(d.Cache, "runner", filepath.Join("runner", filepath.Base(runnerDir)))
-	}
-	if err != nil {
-		return nil, d.Explain(err)
-	}
-	runtime, err := oci.Open(d.Run, s.UID, s.GID)
-	if err != nil {
-		return nil, d.Explain(err)
-	}
+	d, runtime := s.Dirs, p.runtime
 	runtime.Mount(s.Mounts)
-	wheelStore, err := openPackages(d, s)
-	if err != nil {
-		return nil, err
-	}
-	proxy := mcpproxy.New(o.servers.config, mcpproxy.Options{
-		Log: o.log, IdleTimeout: s.IdleTimeout, StartTimeout: s.StartTimeout, ClientVersion: version,
-		TokenDir: s.TokenDir(), CatalogDir: s.CatalogDir(), PinDir: s.PinDir(),
-	})
+	proxy := mcpproxy.New(o.servers.config, proxyOptions(s, o.log))
 	var upstreams hostapi.Upstreams = proxy
 	if w := o.servers.watcher; w != nil {
 		upstreams = watchedProxy{proxy, w, o.log}
 	}
-	images := &sandboxes.Images{Store: store, Ref: s.Image, Named: s.ImageNamed, Runner: runnerDir, Dirs: d, Mounts: s.Mounts, Refresh: o.refreshImage}
-	scripts := &sandboxes.Packages{Store: wheelStore, Sandboxes: sandboxes.Runtime{Runtime: runtime, Dirs: d}, Limits: s.Limits, Offline: s.Pull == rootfs.PullNever, Compile: o.compilePackages}
+	images, scripts := p.image(s), p.packages(s)
+	images.Mounts = s.Mounts
+	if o.refreshImage != nil {
+		images.Refresh = o.refreshImage
+	}
+	scripts.Offline, scripts.Compile = s.Pull == rootfs.PullNever, o.compilePackages
 	rules := loadPolicy(s, cmp.Or(o.policyLog, o.log))
 	warnOfSections(o.log, rules, o.servers.config.Servers)
 	server := bridge.New(bridge.Options{
@@ -141,7 +172,7 @@ func openApp(s settings.Settings, o appOptions) (_ *app, err error) {
 		Preload:     s.Preload,
 		Sandboxes:   sandboxes.Runtime{Runtime: runtime, Dirs: d},
 		Upstreams:   upstreams,
-		RunnerDir:   runnerDir,
+		RunnerDir:   p.runnerDir,
 		ToolsDir:    d.Tools(),
 		Project:     project(),
 		Policy:      rules,
@@ -169,11 +200,20 @@ func openApp(s settings.Settings, o appOptions) (_ *app, err error) {
 		Isolation: func() string { return runtime.Isolation(s.Limits) },
 		Log:       o.log,
 	})
-	a := &app{bridge: server, policy: rules, runtime: runtime, proxy: proxy, store: store, images: images, scripts: scripts, wheels: wheelStore}
+	a := &app{parts: p, bridge: server, policy: rules, proxy: proxy, images: images, scripts: scripts}
 	if o.serves {
 		a.inbox = openInbox(d, server, rules, o.log)
 	}
 	return a, nil
+}
+
+// proxyOptions are those of the user's servers.
+func proxyOptions(s settings.Settings, log *slog.Logger) mcpproxy.Options {
+	d := s.Dirs
+	return mcpproxy.Options{
+		Log: log, ClientVersion: version, IdleTimeout: s.IdleTimeout, StartTimeout: s.StartTimeout,
+		TokenDir: d.Logins(), CatalogDir: d.Catalogs(), PinDir: d.Pins(),
+	}
 }
 
 // startPatience is how long a call of code waits for a server that is starting. A server
@@ -212,31 +252,27 @@ func (a *app) Close() (err error) {
 	}
 	a.bridge.Close()
 	a.scripts.Close()
-	return errors.Join(err, a.proxy.Close(), a.runtime.Close(), a.wheels.Close(), a.store.Close())
+	return errors.Join(err, a.proxy.Close(), a.parts.Close())
 }
 
-func openStore(d settings.Dirs, s settings.Settings, log *slog.Logger) (*rootfs.Store, error) {
-	return openStoreWith(d, s, images.Puller{Log: log})
-}
-
-// openStoreWith is openStore with a puller that has more than the settings say, such
-// as a login.
-func openStoreWith(d settings.Dirs, s settings.Settings, p images.Puller) (*rootfs.Store, error) {
+// openStore opens the store of images with a puller, to which it adds what the settings say.
+func openStore(s settings.Settings, p images.Puller) (*rootfs.Store, error) {
 	p.Platform, _ = images.ParsePlatform(s.Platform) // the settings were checked
-	p.AuthFile, p.CAFile, p.Mirrors, p.PlainHTTP = s.Registries.AuthFile, s.Registries.CAFile, s.Registries.Mirrors, s.Registries.Plain
+	r := s.Registries
+	p.AuthFile, p.CAFile, p.Mirrors, p.PlainHTTP = r.AuthFile, r.CAFile, r.Mirrors, r.Plain
 	p.MaxArchive = s.MaxImage.Bytes
-	store, err := rootfs.Open(filepath.Join(d.Cache, "images"), p)
+	store, err := rootfs.Open(filepath.Join(s.Dirs.Cache, "images"), p)
 	if err != nil {
-		return nil, d.Explain(err)
+		return nil, s.Dirs.Explain(err)
 	}
 	store.Policy, store.MaxBytes, store.MaxEntries = s.Pull, s.MaxImage.Bytes, int(s.MaxImage.Files)
 	return store, nil
 }
 
 // openPackages opens the store of packages.
-func openPackages(d settings.Dirs, s settings.Settings) (*packages.Store, error) {
-	store, err := packages.Open(filepath.Join(d.Cache, "packages"), s.UV)
-	return store, d.Explain(err)
+func openPackages(s settings.Settings) (*packages.Store, error) {
+	store, err := packages.Open(filepath.Join(s.Dirs.Cache, "packages"), s.UV)
+	return store, s.Dirs.Explain(err)
 }
 
 // Descriptors that a sandbox needs while it starts, and that everything else
@@ -260,14 +296,14 @@ func maxParallel(sessions int) int {
 
 // shellLogger returns the log of a command that a user types: warnings are notes, -q
 // silences them, and --log-level asks for structured lines.
-func shellLogger(c *cli.Context, s settings.Settings, w *os.File) *slog.Logger {
+func shellLogger(o Options) *slog.Logger {
 	switch {
-	case c.Bool("quiet"):
+	case o.Quiet:
 		return slog.New(slog.DiscardHandler)
-	case c.IsSet("log-level") && c.String("log-level") != "":
-		return newLogger(s, w)
+	case o.Settings.LogNamed:
+		return newLogger(o.Settings, o.Err)
 	}
-	return slog.New(console.NewNoteHandler(w))
+	return slog.New(console.NewNoteHandler(o.Err))
 }
 
 // newLogger writes structured lines to stderr: stdout is the protocol.

@@ -17,60 +17,62 @@ import (
 // approvalsSettings are the settings of commands about approvals.
 var approvalsSettings = []string{"state-dir"}
 
+type approvalsOptions struct {
+	Options
+	Watch    bool   // of list
+	For      string // of approve
+	ForNamed bool
+	Revoke   bool // of approve and deny
+	Stop     bool // of deny
+}
+
 func approvalsCommand(s *console.Streams) *cli.Command {
-	command := func(name, usage, args string, action func(*cli.Context, *console.Streams) error, flags ...cli.Flag) *cli.Command {
-		return &cli.Command{
-			Name: name, Usage: usage, ArgsUsage: args, OnUsageError: usageError,
-			Flags:  append(append(flags, jsonFlag()), settings.Flags(approvalsSettings...)...),
-			Action: func(c *cli.Context) error { return action(c, s) },
-		}
+	action := func(do func(context.Context, approvalsOptions) error) cli.ActionFunc {
+		return runWith(s, func(c *cli.Context, o Options) error {
+			return do(c.Context, approvalsOptions{o, c.Bool("watch"), c.String("for"), c.IsSet("for"), c.Bool("revoke"), c.Bool("stop")})
+		})
 	}
-	watch := func() cli.Flag {
-		return &cli.BoolFlag{Name: "watch", Usage: "go on, and show questions and answers as they come"}
+	command := func(name, usage, args string, do func(context.Context, approvalsOptions) error, own ...cli.Flag) *cli.Command {
+		return &cli.Command{Name: name, Usage: usage, ArgsUsage: args, Flags: flags(approvalsSettings, own...), Action: action(do)}
 	}
-	revoke := func() cli.Flag {
-		return &cli.BoolFlag{Name: "revoke", Usage: "take back an approval for the rest of a run"}
-	}
+	watch := &cli.BoolFlag{Name: "watch", Usage: "go on, and show questions and answers as they come"}
+	revoke := &cli.BoolFlag{Name: "revoke", Usage: "take back an approval for the rest of a run"}
+	list := action(approvalsList)
 	return &cli.Command{
 		Name: "approvals", Usage: "show and answer what runs of serve ask you",
 		Description: "A run stands still until you have answered. An approval needs a terminal, in which you type a\n" +
 			"code: programs, such as the model that asks, are not to approve what they do themselves.\n" +
 			"Without a command it is approvals list.",
-		OnUsageError: usageError,
-		Flags:        append([]cli.Flag{watch(), jsonFlag()}, settings.Flags(approvalsSettings...)...),
+		Flags: flags(approvalsSettings, watch),
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
 				return needSubcommand(c)
 			}
-			return approvalsList(c, s)
+			return list(c)
 		},
 		Subcommands: []*cli.Command{
-			command("list", "show the questions that wait, and the last answers", "", approvalsList, watch()),
+			command("list", "show the questions that wait, and the last answers", "", approvalsList, watch),
 			command("show", "show a question with all arguments", "ID", approvalsShow),
 			command("approve", "allow what a question is about, at a terminal", "ID", approvalsApprove,
-				&cli.StringFlag{Name: "for", Value: string(consent.ForCall), Usage: "`WHAT` is allowed: call, run for the tool until the run ends, or reads to count the tool as only reading"}, revoke()),
+				&cli.StringFlag{Name: "for", Value: string(consent.ForCall), Usage: "`WHAT` is allowed: call, run for the tool until the run ends, or reads to count the tool as only reading"}, revoke),
 			command("deny", "deny what a question is about", "ID", approvalsDeny,
-				&cli.BoolFlag{Name: "stop", Usage: "end the run, too"}, revoke()),
+				&cli.BoolFlag{Name: "stop", Usage: "end the run, too"}, revoke),
 		},
 	}
 }
 
 // openApprovals connects to all processes that may have questions. The clients have to
 // be closed.
-func openApprovals(c *cli.Context) (approvals, error) {
-	conf, d, err := settings.ReadWithDirs(c)
-	if err != nil {
-		return nil, err
-	}
+func openApprovals(s settings.Settings) (approvals, error) {
 	var dirs []string
-	for _, run := range settings.RunDirs(conf, d) {
+	for _, run := range s.RunDirs() {
 		dirs = append(dirs, inbox.Dir(run))
 	}
 	all, err := inbox.Connect(dirs...)
 	if len(all) > 0 {
 		return all, nil // the folder of others is in the way, but has no socket of ours
 	}
-	return nil, d.Explain(err)
+	return nil, s.Dirs.Explain(err)
 }
 
 // approvals are the processes that may have questions.
@@ -123,71 +125,71 @@ func (a approvals) find(id string, s *console.Streams) (*inbox.Client, string, e
 }
 
 // withQuestion calls f with the question that the command's one argument names.
-func withQuestion(c *cli.Context, s *console.Streams, f func(*inbox.Client, string) error) error {
-	if c.NArg() != 1 {
-		return console.Usagef("approvals %s takes the ID of one question; toolcell approvals list shows them", c.Command.Name)
+func (o approvalsOptions) withQuestion(f func(*inbox.Client, string) error) error {
+	if len(o.Args) != 1 {
+		return console.Usagef("%s takes the ID of one question; toolcell approvals list shows them", o.Command)
 	}
-	all, err := openApprovals(c)
+	all, err := openApprovals(o.Settings)
 	if err != nil {
 		return err
 	}
 	defer all.close()
-	owner, id, err := all.find(c.Args().First(), s)
+	owner, id, err := all.find(o.Args[0], o.Streams)
 	if err != nil {
 		return err
 	}
 	return f(owner, id)
 }
 
-func approvalsShow(c *cli.Context, s *console.Streams) error {
-	return withQuestion(c, s, func(owner *inbox.Client, id string) error {
+func approvalsShow(_ context.Context, o approvalsOptions) error {
+	return o.withQuestion(func(owner *inbox.Client, id string) error {
 		q, err := owner.Show(id)
 		if err != nil {
 			return err
 		}
-		if c.Bool("json") {
-			return console.PrintJSON(s, []inbox.Question{q})
+		if o.JSON {
+			return console.PrintJSON(o.Streams, []inbox.Question{q})
 		}
-		_, err = fmt.Fprintf(s.Out, "%s\nstate: %s\n", console.PlainText(q.Text), stateText(q))
+		_, err = fmt.Fprintf(o.Out, "%s\nstate: %s\n", console.PlainText(q.Text), stateText(q))
 		return err
 	})
 }
 
-func approvalsDeny(c *cli.Context, s *console.Streams) error {
-	if c.Bool("revoke") {
-		return approvalsRevoke(c, s)
+func approvalsDeny(_ context.Context, o approvalsOptions) error {
+	if o.Revoke {
+		return approvalsRevoke(o)
 	}
-	return withQuestion(c, s, func(owner *inbox.Client, id string) error {
-		if err := owner.Deny(id, c.Bool("stop")); err != nil {
+	return o.withQuestion(func(owner *inbox.Client, id string) error {
+		if err := owner.Deny(id, o.Stop); err != nil {
 			return err
 		}
-		return printAnswered(c, s, owner, id)
+		return o.printAnswered(owner, id)
 	})
 }
 
-func approvalsRevoke(c *cli.Context, s *console.Streams) error {
-	if c.IsSet("for") || c.Bool("stop") {
+func approvalsRevoke(o approvalsOptions) error {
+	if o.ForNamed || o.Stop {
 		return console.Usagef("give --revoke without --for and --stop")
 	}
-	return withQuestion(c, s, func(owner *inbox.Client, id string) error {
+	return o.withQuestion(func(owner *inbox.Client, id string) error {
 		if err := owner.Revoke(id); err != nil {
 			return err
 		}
-		return printAnswered(c, s, owner, id)
+		return o.printAnswered(owner, id)
 	})
 }
 
 // approvalsApprove approves at the terminal that controls this process, whatever the
 // standard streams are.
-func approvalsApprove(c *cli.Context, s *console.Streams) error {
-	choice := consent.Choice(c.String("for"))
+func approvalsApprove(ctx context.Context, o approvalsOptions) error {
+	choice := consent.Choice(o.For)
 	switch {
-	case c.Bool("revoke"):
-		return approvalsRevoke(c, s)
+	case o.Revoke:
+		return approvalsRevoke(o)
 	case choice != consent.ForCall && choice != consent.ForRun && choice != consent.Believe:
 		return console.Usagef("--for is call, run or reads, got %q", choice)
 	}
-	return withQuestion(c, s, func(owner *inbox.Client, id string) error {
+	return o.withQuestion(func(owner *inbox.Client, id string) error {
 		terminal, err := console.OpenTerminal()
 		if err != nil {
 			return fmt.Errorf("%w; run toolcell approvals approve %s in one", inbox.ErrTerminal, id)
@@ -204,10 +206,10 @@ func approvalsApprove(c *cli.Context, s *console.Streams) error {
 			fmt.Fprintf(terminal, "note: %s\n\n", begun.Remark)
 		}
 		fmt.Fprintf(terminal, "%s\n\nTo allow %s, type %s: ", console.PlainText(begun.Question.Text), allowed(begun.Question, choice), begun.Code)
-		code, err := console.ReadLine(c.Context, terminal)
+		code, err := console.ReadLine(ctx, terminal)
 		switch {
-		case c.Context.Err() != nil:
-			return context.Cause(c.Context)
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
 		case errors.Is(err, io.EOF) || err == nil && strings.TrimSpace(code) == "":
 			return errors.New("no code was typed, so nothing was approved")
 		case err != nil:
@@ -216,7 +218,7 @@ func approvalsApprove(c *cli.Context, s *console.Streams) error {
 		if err := owner.Approve(id, code); err != nil {
 			return err
 		}
-		return printAnswered(c, s, owner, id)
+		return o.printAnswered(owner, id)
 	})
 }
 
@@ -241,18 +243,18 @@ func allowed(q inbox.Question, choice consent.Choice) string {
 }
 
 // printAnswered prints what became of a question.
-func printAnswered(c *cli.Context, s *console.Streams, owner *inbox.Client, id string) error {
+func (o approvalsOptions) printAnswered(owner *inbox.Client, id string) error {
 	q, err := owner.Show(id)
 	if err != nil {
 		return err
 	}
-	if c.Bool("json") {
+	if o.JSON {
 		q.Text = ""
-		return console.PrintJSON(s, []inbox.Question{q})
+		return console.PrintJSON(o.Streams, []inbox.Question{q})
 	}
-	_, err = fmt.Fprintf(s.Out, "%s: %s\n", stateText(q), id)
+	_, err = fmt.Fprintf(o.Out, "%s: %s\n", stateText(q), id)
 	if q.Remark != "" {
-		console.Note(s.Err, "kept in the log: "+q.Remark)
+		console.Note(o.Err, "kept in the log: "+q.Remark)
 	}
 	return err
 }

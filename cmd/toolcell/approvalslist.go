@@ -10,41 +10,32 @@ import (
 	"github.com/toolcell/toolcell/bridge/consent/inbox"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/internal/text"
-	"github.com/urfave/cli/v2"
 )
 
-func approvalsList(c *cli.Context, s *console.Streams) error {
-	if c.Args().Present() {
-		return console.Usagef("approvals list takes no arguments, got %q", c.Args().First())
+func approvalsList(ctx context.Context, o approvalsOptions) error {
+	if o.Watch {
+		return watchApprovals(ctx, o.Options)
 	}
-	if c.Bool("watch") {
-		return watchApprovals(c, s)
-	}
-	all, err := listApprovals(c, s)
+	all, err := listApprovals(o.Options)
 	if err != nil {
 		return err
 	}
-	if c.Bool("json") {
-		return console.PrintJSON(s, all)
+	columns := []console.Column{{Name: "QUESTION"}, {Name: "STATE"}, {Name: "LEFT", Right: true}, {Name: "ABOUT"}}
+	none, next := "no run asks you anything", "toolcell approvals list --watch waits for questions"
+	err = printRows(o.Options, all, none, next, columns, func(q inbox.Question) []string {
+		return []string{q.ID, stateText(q), timeLeft(q, time.Now()), aboutText(q)}
+	})
+	if err != nil || o.JSON {
+		return err
 	}
-	if len(all) == 0 {
-		printNone(s, "no run asks you anything", "toolcell approvals list --watch waits for questions")
-		return nil
-	}
-	var rows [][]string
 	waits := -1
 	for i, q := range all {
-		rows = append(rows, []string{q.ID, stateText(q), timeLeft(q, time.Now()), aboutText(q)})
 		if q.State == consent.Pending && (waits < 0 || len(q.Choices) > 0) {
 			waits = i
 		}
 	}
-	columns := []console.Column{{Name: "QUESTION"}, {Name: "STATE"}, {Name: "LEFT", Right: true}, {Name: "ABOUT"}}
-	if err := console.PrintTable(s.Out, columns, rows); err != nil {
-		return err
-	}
 	if waits >= 0 {
-		console.Hint(s.Err, answerHint(all[waits]))
+		console.Hint(o.Err, answerHint(all[waits]))
 	}
 	return nil
 }
@@ -58,13 +49,13 @@ func answerHint(q inbox.Question) string {
 	return how + ", deny --stop also ends the run, show prints all of it"
 }
 
-func listApprovals(c *cli.Context, s *console.Streams) ([]inbox.Question, error) {
-	all, err := openApprovals(c)
+func listApprovals(o Options) ([]inbox.Question, error) {
+	all, err := openApprovals(o.Settings)
 	if err != nil {
 		return nil, err
 	}
 	defer all.close()
-	return all.questions(s), nil
+	return all.questions(o.Streams), nil
 }
 
 // watchEvery is how often the processes are asked: there may be new ones, too.
@@ -72,10 +63,10 @@ const watchEvery = 300 * time.Millisecond
 
 // watchApprovals prints questions when they come and when they are answered, until it
 // is interrupted.
-func watchApprovals(c *cli.Context, s *console.Streams) error {
+func watchApprovals(ctx context.Context, o Options) error {
 	known := map[string]consent.State{}
 	for first := true; ; first = false {
-		all, err := listApprovals(c, s)
+		all, err := listApprovals(o)
 		if err != nil {
 			return err
 		}
@@ -86,18 +77,18 @@ func watchApprovals(c *cli.Context, s *console.Streams) error {
 			}
 		}
 		switch {
-		case c.Bool("json") && (len(news) > 0 || first):
-			err = console.PrintJSON(s, all)
-		case !c.Bool("json"):
-			err = printNews(s, news)
+		case o.JSON && (len(news) > 0 || first):
+			err = console.PrintJSON(o.Streams, all)
+		case !o.JSON:
+			err = printNews(o.Streams, news)
 		}
 		if err != nil {
 			return err
 		}
 		select {
 		case <-time.After(watchEvery):
-		case <-c.Context.Done():
-			return context.Cause(c.Context)
+		case <-ctx.Done():
+			return context.Cause(ctx)
 		}
 	}
 }

@@ -124,23 +124,20 @@ func newCommandLine(s *console.Streams) *cli.App {
 			return cli.ShowAppHelp(c)
 		},
 	}
-	hideHelpCommands(app.Commands)
-	for _, group := range app.Commands {
-		for _, c := range group.Subcommands {
-			if c.Name == "list" {
-				c.Aliases = []string{"ls"}
-			}
-		}
-	}
+	complete(app.Commands)
 	return app
 }
 
-// hideHelpCommands leaves `toolcell help` as the only command of its name. The cli package
-// gives each command a hidden one, help or h, and an argument of that name would run it.
-func hideHelpCommands(all []*cli.Command) {
+// complete gives commands what all of them have. It leaves `toolcell help` as the only
+// command of its name: the cli package gives each command a hidden one, help or h, and an
+// argument of that name would run it.
+func complete(all []*cli.Command) {
 	for _, c := range all {
-		c.HideHelpCommand = true
-		hideHelpCommands(c.Subcommands)
+		c.HideHelpCommand, c.OnUsageError = true, usageError
+		if c.Name == "list" {
+			c.Aliases = []string{"ls"}
+		}
+		complete(c.Subcommands)
 	}
 }
 
@@ -172,15 +169,4 @@ func printError(w *os.File, err error, command string) int {
 		console.Hint(w, command+" --help")
 	}
 	return code
-}
-
-// printNone says that there is nothing to show, and what to type next.
-func printNone(s *console.Streams, what, next string) {
-	console.Plainly(s.Err, what)
-	console.Hint(s.Err, next)
-}
-
-// jsonFlag is the flag of every command that shows or changes something.
-func jsonFlag() cli.Flag {
-	return &cli.BoolFlag{Name: "json", Usage: "print one JSON array of objects"}
 }

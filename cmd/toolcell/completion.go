@@ -27,7 +27,6 @@ func completionCommand(s *console.Streams) *cli.Command {
 		Description: "bash: source <(toolcell completion bash)\n\n" +
 			"zsh: source <(toolcell completion zsh), after compinit\n\n" +
 			"fish: toolcell completion fish | source",
-		OnUsageError: usageError,
 		Action: func(c *cli.Context) error {
 			text, err := completionScripts.ReadFile("completion/toolcell." + c.Args().First())
 			if err != nil || c.NArg() != 1 {

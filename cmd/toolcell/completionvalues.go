@@ -11,8 +11,8 @@ import (
 	"github.com/toolcell/toolcell/bridge/consent/inbox"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/installer"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
+	"github.com/toolcell/toolcell/images"
 	"github.com/toolcell/toolcell/internal/text"
-	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/pins"
 	"github.com/urfave/cli/v2"
 )
@@ -21,17 +21,17 @@ import (
 func (t *typed) arguments() []candidate {
 	switch t.path {
 	case "images inspect", "images rm", "images verify", "images pull":
-		return t.images()
+		return t.from(imageNames)
 	case "servers tools", "servers check":
-		return t.servers()
+		return t.from(serverNames)
 	case "servers set":
-		return t.inputs()
+		return t.from(t.inputs)
 	case "servers pins":
-		return t.pinned()
+		return t.from(t.pinned)
 	case "servers trust", "servers untrust":
 		t.paths = filePaths
 	case "tools show", "tools rm", "tools export":
-		return t.tools()
+		return t.from(toolNames)
 	}
 	if t.path == "help" && len(t.args) == 0 {
 		var all []candidate
@@ -50,9 +50,9 @@ func (t *typed) arguments() []candidate {
 	case "exec":
 		t.paths = filePaths
 	case "servers call", "servers login", "servers logout":
-		return t.servers()
+		return t.from(serverNames)
 	case "approvals show", "approvals approve", "approvals deny":
-		return t.questions()
+		return t.from(t.questions)
 	case "completion":
 		return words("bash", "zsh", "fish")
 	}
@@ -66,9 +66,9 @@ func (t *typed) values(f cli.Flag) []candidate {
 	}
 	switch f.Names()[0] {
 	case "image":
-		return append(words("host"), t.images()...)
+		return append(words("host"), t.from(imageNames)...)
 	case "server":
-		return append([]candidate{{"*", "all servers"}}, t.servers()...)
+		return append([]candidate{{"*", "all servers"}}, t.from(serverNames)...)
 	case "output":
 		return words("compact", "toon", "json")
 	case "pull":
@@ -99,9 +99,18 @@ func words(all ...string) (out []candidate) {
 // The functions below return nothing on errors: completion cannot show them,
 // and the command itself will report them.
 
-// images returns the names of the cached images.
-func (t *typed) images() (all []candidate) {
-	store, _, err := openImages(t.c)
+// from asks a source of candidates that needs the settings.
+func (t *typed) from(source func(settings.Settings) []candidate) []candidate {
+	s, err := settings.Read(t.c)
+	if err != nil {
+		return nil
+	}
+	return source(s)
+}
+
+// imageNames returns the names of the cached images.
+func imageNames(s settings.Settings) (all []candidate) {
+	store, err := openStore(s, images.Puller{Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return nil
 	}
@@ -118,13 +127,9 @@ func (t *typed) images() (all []candidate) {
 	return all
 }
 
-// tools returns the saved tools of this project.
-func (t *typed) tools() (all []candidate) {
-	saved, err := openSavedTools(t.c)
-	if err != nil {
-		return nil
-	}
-	tools, _ := saved.List()
+// toolNames returns the saved tools of this project.
+func toolNames(s settings.Settings) (all []candidate) {
+	tools, _ := openSavedTools(s).List()
 	for _, tool := range tools {
 		all = append(all, candidate{tool.Name, firstLine(tool.Doc)})
 	}
@@ -132,8 +137,8 @@ func (t *typed) tools() (all []candidate) {
 }
 
 // questions returns the questions of runs that wait.
-func (t *typed) questions() (all []candidate) {
-	open, err := openApprovals(t.c)
+func (t *typed) questions(s settings.Settings) (all []candidate) {
+	open, err := openApprovals(s)
 	if err != nil {
 		return nil
 	}
@@ -147,46 +152,30 @@ func (t *typed) questions() (all []candidate) {
 	return all
 }
 
-// discovered returns the user's servers; none is started.
-func (t *typed) discovered() config.Config {
-	conf, err := settings.Read(t.c)
-	if err != nil {
-		return config.Config{}
-	}
-	found, err := discoverServers(conf, slog.New(slog.DiscardHandler))
-	if err != nil {
-		return config.Config{}
-	}
-	return found.config
-}
-
-func (t *typed) servers() (all []candidate) {
-	for _, s := range t.discovered().Servers {
-		all = append(all, candidate{s.Name, s.Description})
+// serverNames returns the user's servers; none is started.
+func serverNames(s settings.Settings) (all []candidate) {
+	for _, server := range discoverServers(s, slog.New(slog.DiscardHandler)).config.Servers {
+		all = append(all, candidate{server.Name, server.Description})
 	}
 	return all
 }
 
 // pinned returns the servers whose pins can be shown or, after accept and a server, the
 // tools that can be accepted.
-func (t *typed) pinned() (all []candidate) {
+func (t *typed) pinned(s settings.Settings) (all []candidate) {
 	switch {
 	case len(t.args) == 0:
-		return append([]candidate{{acceptWord, "pin tools as they are now"}}, t.servers()...)
+		return append([]candidate{{acceptWord, "pin tools as they are now"}}, serverNames(s)...)
 	case t.args[0] != acceptWord || len(t.args) == 1:
-		return t.servers()
+		return serverNames(s)
 	case len(t.args) > 2:
 		return nil
 	}
-	conf, err := settings.Read(t.c)
-	if err != nil {
-		return nil
-	}
-	for _, server := range t.discovered().Servers {
+	for _, server := range discoverServers(s, slog.New(slog.DiscardHandler)).config.Servers {
 		if server.Name != t.args[1] {
 			continue
 		}
-		pinned, err := pins.Store{Dir: conf.PinDir()}.Read(pins.Key(server))
+		pinned, err := pins.Store{Dir: s.Dirs.Pins()}.Read(pins.Key(server))
 		if err != nil || pinned == nil {
 			return nil
 		}
@@ -201,8 +190,8 @@ func (t *typed) pinned() (all []candidate) {
 
 // inputs returns the servers that ask for values or, after a server, the values
 // that it asks for.
-func (t *typed) inputs() (all []candidate) {
-	for _, in := range t.discovered().Inputs {
+func (t *typed) inputs(s settings.Settings) (all []candidate) {
+	for _, in := range discoverServers(s, slog.New(slog.DiscardHandler)).config.Inputs {
 		if len(t.args) == 0 {
 			all = append(all, candidate{value: in.Server})
 		} else if in.Server == t.args[0] {

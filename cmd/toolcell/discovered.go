@@ -16,7 +16,6 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/clientconfig"
 	"github.com/toolcell/toolcell/mcpproxy/config"
-	"github.com/urfave/cli/v2"
 )
 
 // discovered are the user's servers, and the user's decisions about their
@@ -33,57 +32,47 @@ type discovered struct {
 // discoverForShell is discoverServers for a command that the user of a shell typed: a
 // file that the user named must exist. serve starts without it, since clients do not
 // show why a server ended, and its log names the file.
-func discoverForShell(s settings.Settings, log *slog.Logger) (*discovered, error) {
-	f, err := discoverServers(s, log)
-	if err != nil {
-		return nil, err
+func discoverForShell(o Options, log *slog.Logger) (*discovered, error) {
+	f := discoverServers(o.Settings, log)
+	if file := o.Settings.Servers; file != "" {
+		if err := settings.MustExist("servers-config", f.options.Files().Absolute(file)); err != nil {
+			return nil, err
+		}
 	}
-	if s.Servers != "" {
-		err = settings.MustExist("servers-config", f.options.Files().Absolute(s.Servers))
+	if file, named := o.Settings.PolicyFile(); named {
+		return f, settings.MustExist("policy", file)
 	}
-	if file, named := s.PolicyFile(); named && err == nil {
-		err = settings.MustExist("policy", file)
-	}
-	return f, err
+	return f, nil
 }
 
 // watchServers is discoverServers for a command that goes on while the files change.
-func watchServers(s settings.Settings, log *slog.Logger) (*discovered, error) {
-	f, err := newDiscovered(s, log)
-	if err != nil {
-		return nil, err
-	}
+func watchServers(s settings.Settings, log *slog.Logger) *discovered {
+	f := newDiscovered(s, log)
 	f.watcher = clientconfig.Watch(f.options, f.trust.File(), f.values.File())
 	f.config = f.watcher.Config()
-	return f, nil
+	return f
 }
 
 // discoverServers reads the config files of all MCP clients.
-func discoverServers(s settings.Settings, log *slog.Logger) (*discovered, error) {
-	f, err := newDiscovered(s, log)
-	if err != nil {
-		return nil, err
-	}
+func discoverServers(s settings.Settings, log *slog.Logger) *discovered {
+	f := newDiscovered(s, log)
 	f.config = clientconfig.Discover(f.options)
-	return f, nil
+	return f
 }
 
-func newDiscovered(s settings.Settings, log *slog.Logger) (*discovered, error) {
-	d, err := settings.FindDirs(s.StateDir)
-	if err != nil {
-		return nil, err
-	}
+func newDiscovered(s settings.Settings, log *slog.Logger) *discovered {
 	home, _ := os.UserHomeDir() // without one there is nothing to find there
 	dir, _ := os.Getwd()
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = real // trust is kept by path: one for each file
 	}
-	f := &discovered{trust: clientconfig.NewTrust(d.State), values: clientconfig.NewValues(d.State), log: log}
+	state := s.Dirs.State
+	f := &discovered{trust: clientconfig.NewTrust(state), values: clientconfig.NewValues(state), log: log}
 	f.options = clientconfig.Options{
 		Home: home, Dir: dir, Extra: s.Servers, AllowSelf: s.AllowSelf, Self: settings.Self(),
 		Trusted: f.trust.State, Values: f.values.Of,
 	}
-	return f, nil
+	return f
 }
 
 // logProblems logs the entries left out, with one line for each file that waits
@@ -112,8 +101,8 @@ func leftOut(p config.Problem) string {
 // noteProblems tells the user of a shell in one line what is left out, unless it is to
 // be quiet or the log has it. If the command needs a server that is left out, its error
 // says why, so more lines would only be in the way.
-func (f *discovered) noteProblems(c *cli.Context, s *console.Streams, named []string) {
-	if c.Bool("quiet") || c.IsSet("log-level") {
+func (f *discovered) noteProblems(o Options, named []string) {
+	if o.Quiet || o.Settings.LogNamed {
 		f.logProblems()
 		return
 	}
@@ -142,17 +131,19 @@ func (f *discovered) noteProblems(c *cli.Context, s *console.Streams, named []st
 		notes = append(notes, fmt.Sprintf("%s %s, so its %s left out; read it, then: toolcell servers trust %s",
 			p.Path, why, pluralAre(len(p.Starts), "server"), p.Path))
 	}
+	left := text.Plural(files, "file") + " and " + text.Plural(servers, "server") + " are"
 	switch {
 	case len(notes) == 0:
+		return
 	case len(notes) == 1:
-		console.Note(s.Err, notes[0])
+		console.Note(o.Err, notes[0])
+		return
 	case files == 0:
-		console.Note(s.Err, pluralAre(servers, "server")+" left out: toolcell servers list")
+		left = pluralAre(servers, "server")
 	case servers == 0:
-		console.Note(s.Err, pluralAre(files, "file")+" left out: toolcell servers list")
-	default:
-		console.Note(s.Err, text.Plural(files, "file")+" and "+text.Plural(servers, "server")+" are left out: toolcell servers list")
+		left = pluralAre(files, "file")
 	}
+	console.Note(o.Err, left+" left out: toolcell servers list")
 }
 
 func pluralAre(n int, what string) string {

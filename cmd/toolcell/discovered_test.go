@@ -1,7 +1,6 @@
 package main
 
 import (
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,7 +8,6 @@ import (
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/mcpproxy/config"
-	"github.com/urfave/cli/v2"
 )
 
 // TestOneLineSaysWhatIsLeftOut: in full if it is one thing, else as a count. The error
@@ -43,7 +41,7 @@ func TestOneLineSaysWhatIsLeftOut(t *testing.T) {
 			}
 			defer out.Close()
 			f := &discovered{config: tt.config}
-			f.noteProblems(cli.NewContext(testApp(), flag.NewFlagSet("", flag.ContinueOnError), nil), &console.Streams{Err: out}, tt.named)
+			f.noteProblems(Options{Streams: &console.Streams{Err: out}}, tt.named)
 			if got, err := os.ReadFile(out.Name()); err != nil || string(got) != tt.want {
 				t.Errorf("%v, got %s\nwant %s", err, got, tt.want)
 			}

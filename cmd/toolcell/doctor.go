@@ -28,9 +28,7 @@ func doctorCommand(s *console.Streams) *cli.Command {
 		Description: "It also checks the image that code runs on (--image), its registry if it is not here yet,\n" +
 			"and the entries in the files of MCP clients. Exit codes: 0 if nothing is missing, 1 if\n" +
 			"sandboxes run with something missing, 3 if they cannot run.",
-		Flags:        append([]cli.Flag{jsonFlag()}, settings.Flags(doctorSettings()...)...),
-		OnUsageError: usageError,
-		Action:       func(c *cli.Context) error { return runDoctor(c, s) },
+		Flags: flags(doctorSettings()), Action: run(s, runDoctor),
 	}
 }
 
@@ -42,51 +40,36 @@ func doctorSettings() []string {
 	}, settings.ForImages...)
 }
 
-func runDoctor(c *cli.Context, s *console.Streams) error {
-	if c.Args().Present() {
-		return console.Usagef("doctor takes no arguments, got %q", c.Args().First())
-	}
-	if err := settings.CheckEnvironment(c); err != nil {
+func runDoctor(ctx context.Context, o Options) error {
+	conf, d := o.Settings, o.Settings.Dirs
+	if err := conf.CheckEnvironment(); err != nil {
 		return err
 	}
-	conf, d, err := settings.ReadWithDirs(c)
-	if err != nil {
+	if err := conf.CheckMounts(); err != nil {
 		return err
 	}
-	if err := settings.CheckMounts(conf, d); err != nil {
-		return err
-	}
-	needs := doctor.Needs{Limits: conf.Limits, UID: conf.UID, GID: conf.GID, Dirs: []string{d.Cache, d.State, d.Run}, Images: d.Cache, Config: settings.ConfigDir(), Mounts: conf.Mounts}
-	needs.Inside = keptIn(d.Cache)
-	python, pythonErr := python.FindOnHost(c.Context, "/")
-	needs.Python, needs.PythonErr = python.Exe, pythonErr
-	checks := doctor.Examine(needs)
-	policy, err := policyCheck(conf)
-	if err != nil {
-		return err
-	}
-	servers, err := serverChecks(conf, d)
-	if err != nil {
-		return err
-	}
-	clients, err := clientChecks(conf)
-	if err != nil {
-		return err
-	}
-	checks = slices.Concat(checks, policy, slipChecks(), servers, clients)
-	checks = append(checks, sandboxCheck(c.Context, conf, checks, needs.PythonErr))
+	python, pythonErr := python.FindOnHost(ctx, "/")
+	checks := doctor.Examine(doctor.Needs{
+		Limits: conf.Limits, UID: conf.UID, GID: conf.GID, Dirs: []string{d.Cache, d.State, d.Run}, Images: d.Cache,
+		Config: settings.ConfigDir(), Mounts: conf.Mounts, Inside: keptIn(d.Cache), Python: python.Exe, PythonErr: pythonErr,
+	})
+	found := discoverServers(conf, slog.New(slog.DiscardHandler))
+	checks = slices.Concat(checks, policyChecks(conf, found.config), slipChecks(), serverChecks(conf, found.config), checkClients(found.options))
+	checks = append(checks, sandboxCheck(ctx, conf, checks, pythonErr))
 	if count(checks, doctor.CheckFatal) == 0 { // otherwise nothing would run on it
-		checks = append(checks, imageChecks(c.Context, conf, d, s, needs.PythonErr)...)
+		checks = append(checks, imageChecks(ctx, o, pythonErr)...)
 	}
-	if c.Bool("json") {
-		err = console.PrintJSON(s, checks)
+	if o.JSON {
+		if err := console.PrintJSON(o.Streams, checks); err != nil {
+			return err
+		}
 	} else {
-		printChecks(s.Stdout(), console.ColorsFor(s.Out), checks)
+		printChecks(o.Stdout(), console.ColorsFor(o.Out), checks)
 	}
-	if code := doctorExit(checks); err == nil && code != console.ExitOK {
+	if code := doctorExit(checks); code != console.ExitOK {
 		return &console.ExitError{Code: code}
 	}
-	return err
+	return nil
 }
 
 // keptIn are the folders of the cache whose content others must not change: sandboxes
@@ -121,7 +104,7 @@ func count(checks []doctor.Check, status string) (n int) {
 }
 
 // sandboxCheck runs Python in a real sandbox, on the host's own /usr, since
-// runDoctor examines the host, not a registry.
+// doctor examines the host, not a registry.
 func sandboxCheck(ctx context.Context, conf settings.Settings, checks []doctor.Check, pythonErr error) doctor.Check {
 	conf.Image, conf.ImageNamed = "host", true
 	err := pythonErr
@@ -154,8 +137,7 @@ func sandboxCheck(ctx context.Context, conf settings.Settings, checks []doctor.C
 // tryPython runs one line of Python in a sandbox. What is wrong with the policy has a
 // check of its own, so it is not logged.
 func tryPython(ctx context.Context, conf settings.Settings) (version, cure string, took time.Duration, err error) {
-	noRefresh := func(string, bool) {}
-	a, err := openApp(conf, appOptions{log: slog.New(slog.DiscardHandler), refreshImage: noRefresh, servers: &discovered{}}) // a check changes nothing and calls no server
+	a, err := openApp(conf, appOptions{log: slog.New(slog.DiscardHandler), servers: &discovered{}}) // a check changes nothing and calls no server
 	if foreign, ok := errors.AsType[*cachedir.ForeignError](err); ok {
 		return "", "# " + foreign.Cure, 0, err
 	} else if err != nil {

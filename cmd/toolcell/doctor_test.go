@@ -51,7 +51,11 @@ func TestDoctorHasTheFixOfAFolderThatOthersCanChange(t *testing.T) {
 	if err := errors.Join(os.Mkdir(cache, 0o755), os.Chmod(cache, 0o777)); err != nil {
 		t.Fatal(err)
 	}
-	got := sandboxCheck(t.Context(), settings.Settings{StateDir: dir}, nil, nil)
+	dirs, err := settings.FindDirs(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := sandboxCheck(t.Context(), settings.Settings{StateDir: dir, Dirs: dirs}, nil, nil)
 	if got.Status != doctor.CheckFatal || !strings.Contains(got.Text, cache+" can be written to by other users") || !strings.HasPrefix(got.Cure, "# chmod go-w "+cache) {
 		t.Errorf("got %+v", got)
 	}

@@ -5,28 +5,17 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"strings"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/installer"
-	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/clientconfig"
 	"github.com/toolcell/toolcell/oci/doctor"
 )
 
-// clientChecks are doctor's lines on the clients that are told to start toolcell.
-func clientChecks(conf settings.Settings) ([]doctor.Check, error) {
-	found, err := discoverServers(conf, slog.New(slog.DiscardHandler))
-	if err != nil {
-		return nil, err
-	}
-	return checkClients(found.options), nil
-}
-
-// checkClients reports entries that start a toolcell that is gone, or another one
-// than this.
+// checkClients are doctor's lines on the clients that are told to start toolcell: entries
+// that start one that is gone, or another one than this.
 func checkClients(o clientconfig.Options) (checks []doctor.Check) {
 	var current []string
 	for _, e := range installer.SelfEntries(o) {

@@ -52,24 +52,25 @@ var errSlowRegistry = fmt.Errorf("no answer within %s", registryPatience)
 
 // imageChecks are doctor's lines on the image. No layer is fetched, and no registry
 // asked about an image that is here. python is the error of the host's own.
-func imageChecks(ctx context.Context, conf settings.Settings, d settings.Dirs, s *console.Streams, python error) []doctor.Check {
+func imageChecks(ctx context.Context, o Options, python error) []doctor.Check {
+	conf := o.Settings
 	if conf.Image == "host" {
 		return nil // RC-SANDBOX runs it
 	}
 	f := imageFacts{ref: conf.Image, self: settings.Self(), standIn: !conf.ImageNamed && python == nil, always: conf.Pull == rootfs.PullAlways}
 	conf.LogLevel = max(conf.LogLevel, slog.LevelWarn)
-	if err := f.gather(ctx, conf, d, s); err != nil {
+	if err := f.gather(ctx, conf, o.Streams); err != nil {
 		f.err = err
 	}
 	return f.checks()
 }
 
-func (f *imageFacts) gather(ctx context.Context, conf settings.Settings, d settings.Dirs, s *console.Streams) (err error) {
+func (f *imageFacts) gather(ctx context.Context, conf settings.Settings, s *console.Streams) (err error) {
 	ref, err := images.Parse(f.ref)
 	if err != nil {
 		return err
 	}
-	store, err := openStore(d, conf, newLogger(conf, s.Err))
+	store, err := openStore(conf, images.Puller{Log: newLogger(conf, s.Err)})
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,12 +15,8 @@ import (
 
 // serverChecks are doctor's lines on servers that were given a folder in which
 // toolcell's own files are, or that have changed their tools. No server is started.
-func serverChecks(conf settings.Settings, d settings.Dirs) ([]doctor.Check, error) {
-	found, err := discoverServers(conf, slog.New(slog.DiscardHandler))
-	if err != nil {
-		return nil, err
-	}
-	return append(checkServerFolders(found.config.Servers, settings.OwnFiles(conf, d)), checkServerPins(found.config.Servers, pins.Store{Dir: conf.PinDir()})...), nil
+func serverChecks(s settings.Settings, found config.Config) []doctor.Check {
+	return append(checkServerFolders(found.Servers, s.OwnFiles()), checkServerPins(found.Servers, pins.Store{Dir: s.Dirs.Pins()})...)
 }
 
 // checkServerPins reports servers that have changed their tools since these were pinned,

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"time"
 
 	"github.com/toolcell/toolcell/bridge"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/repl"
-	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/mcpproxy/policy/hosts"
 	"github.com/toolcell/toolcell/oci/doctor"
 	"github.com/toolcell/toolcell/rootfs"
@@ -20,8 +20,19 @@ import (
 // execName is the command that hands arguments on.
 const execName = "exec"
 
+// execOptions are those of exec.
+type execOptions struct {
+	Options
+	Code      string // if CodeNamed
+	Prompt    bool
+	Servers   []string
+	Plan      bool
+	Verbose   bool
+	CodeNamed bool
+}
+
 func execCommand(s *console.Streams) *cli.Command {
-	flags := []cli.Flag{
+	own := []cli.Flag{
 		&cli.StringFlag{Name: "c", Usage: "the `CODE` to run"},
 		&cli.BoolFlag{Name: "i", Usage: "prompt for code and run it in one session; -c or a file run first"},
 		&cli.StringSliceFlag{Name: "server", Usage: "`NAME` of a server that the code may call, or *, or a host of the policy, as https://HOST; may be repeated"},
@@ -39,69 +50,97 @@ func execCommand(s *console.Streams) *cli.Command {
 			"code's; 128+n if signal n ended it. Flags come before the file; all that follows it is in\n" +
 			"sys.argv. Standard input is the code's if the code comes from -c or a file. With --output\n" +
 			"the result is printed as an MCP client would get it.",
-		Flags:        append(flags, settings.Flags()...),
-		OnUsageError: usageError,
-		Action:       func(c *cli.Context) error { return execAction(c, s) },
+		Flags: flags(nil, own...),
+		Action: runWith(s, func(c *cli.Context, o Options) error {
+			if c.Bool("offline") {
+				o.Settings.Pull = rootfs.PullNever
+			}
+			return execCode(c.Context, execOptions{o, c.String("c"), c.Bool("i"), c.StringSlice("server"), c.Bool("plan"), c.Bool("verbose"), c.IsSet("c")})
+		}),
 	}
 }
 
-func execAction(c *cli.Context, s *console.Streams) (err error) {
-	conf, err := settings.Read(c)
-	if err != nil {
-		return err
-	}
+func execCode(ctx context.Context, o execOptions) (err error) {
 	switch {
-	case c.Bool("json") && (conf.OutputNamed || c.Bool("i")):
+	case o.JSON && (o.Settings.OutputNamed || o.Prompt):
 		return console.Usagef("give --json without --output and -i")
-	case c.Bool("quiet") && c.Bool("verbose"):
+	case o.Quiet && o.Verbose:
 		return console.Usagef("give either --quiet or --verbose, not both")
+	case o.Prompt && o.Settings.OutputNamed:
+		return console.Usagef("give either -i or --output, not both")
 	}
-	if c.Bool("offline") {
-		conf.Pull = rootfs.PullNever
-	}
-	if c.IsSet("timeout") {
-		conf.MaxTimeout = max(conf.MaxTimeout, conf.Timeout) // the maximum is for models
-	}
-	if c.Bool("i") {
-		return execPrompt(c, s, conf)
-	}
-	code, err := readScript(c, s.In)
+	code, err := readScript(ctx, o)
 	if err != nil {
 		return err
 	}
-	log := shellLogger(c, conf, s.Err)
-	a, err := openForShell(c, s, conf, log, slog.New(belowError{log.Handler()})) // notePolicy says the error
+	if o.Settings.TimeNamed {
+		o.Settings.MaxTimeout = max(o.Settings.MaxTimeout, o.Settings.Timeout) // the maximum is for models
+	}
+	if o.Prompt {
+		// The user may think for long, and no other session needs the place.
+		o.Settings.Sessions, o.Settings.SessionIdle = 1, 30*24*time.Hour
+	}
+	log := shellLogger(o.Options)
+	policyLog := log
+	if !o.Prompt {
+		policyLog = slog.New(belowError{log.Handler()}) // notePolicy says the error
+	}
+	a, err := openForShell(ctx, o, log, policyLog)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, a.Close()) }()
-	progress := console.NewProgress(s.Err, quiet(c))
-	defer progress.Close()
-	req := shellRequest(c, conf, code, progress)
-	req.Code = code.text
-	asker := newTerminalAsker(s, progress)
-	if asker.canAsk() {
-		req.Ask = asker.ask
-	}
-	giveStdin(&req, code, s, progress, asker)
-	ctx, cancel := context.WithCancelCause(c.Context)
+	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	live := !conf.OutputNamed && !c.Bool("json")
-	run := a.bridge.Run
+	progress := console.NewProgress(o.Err, o.silent())
+	defer progress.Close()
+	asker := newTerminalAsker(o.Streams, progress)
+	e := execution{execOptions: o, app: a, code: code, progress: progress, asker: asker, cancel: cancel}
+	if o.Prompt {
+		return e.prompt(ctx)
+	}
+	return e.once(ctx, log)
+}
+
+// silent reports whether only results and errors are to be printed.
+func (o execOptions) silent() bool { return o.Quiet || o.JSON }
+
+// An execution is one of exec.
+type execution struct {
+	execOptions
+	app      *app
+	code     script // that the command line names
+	progress *console.Progress
+	asker    *terminalAsker
+	cancel   context.CancelCauseFunc
+}
+
+// once runs the code.
+func (e execution) once(ctx context.Context, log *slog.Logger) (err error) {
+	req := e.request()
+	req.Code = e.code.text
+	e.giveStdin(&req)
+	live := !e.Settings.OutputNamed && !e.JSON
+	run := e.app.bridge.Run
 	if live {
-		run = showLive(ctx, s, &req, cancel, progress, run)
+		run = showLive(ctx, e.Streams, &req, e.cancel, e.progress, run)
 	}
 	r := run(ctx, req)
-	progress.Close()
-	notePolicy(log, a.policy, r)
+	e.progress.Close()
+	notePolicy(log, e.app.policy, r)
 	if err := writeError(ctx); err != nil {
 		return err
 	}
-	if live {
-		err = printResult(hostNotesFor(c, conf)(code.explain(r)), s, c.Bool("quiet"))
-	} else {
-		err = printWhole(c, s, conf, code.explain(r))
-		printFiles(r, s)
+	shown := e.code.explain(r)
+	switch {
+	case live:
+		err = printResult(e.withNewNotes(shown), e.Streams, e.Quiet)
+	case e.JSON:
+		err = console.PrintJSONObject(e.Streams, shown)
+		printFiles(r, e.Streams)
+	default:
+		_, err = fmt.Fprintln(e.Out, console.Filtered(e.Out, shown.WithoutHostNotes().Text(e.Settings.Output)))
+		printFiles(r, e.Streams)
 	}
 	if err != nil {
 		return err
@@ -109,84 +148,51 @@ func execAction(c *cli.Context, s *console.Streams) (err error) {
 	return exitError(r)
 }
 
-// printWhole prints a result in a form that has its output, too.
-func printWhole(c *cli.Context, s *console.Streams, conf settings.Settings, r *bridge.Result) error {
-	if c.Bool("json") {
-		return console.PrintJSONObject(s, r)
-	}
-	_, err := fmt.Fprintln(s.Out, console.Filtered(s.Out, r.WithoutHostNotes().Text(conf.Output)))
-	return err
-}
-
 // giveStdin gives the code the standard input that is left for it. At a terminal
 // nothing is read before the code wants a line: the shell may be meant.
-func giveStdin(req *bridge.Request, code script, s *console.Streams, progress *console.Progress, asker *terminalAsker) {
+func (e execution) giveStdin(req *bridge.Request) {
 	switch {
-	case !code.stdinLeft:
-	case console.Terminal(s.In):
+	case !e.code.stdinLeft:
+	case console.Terminal(e.In):
 		req.Input = func(ctx context.Context) (string, error) {
-			defer asker.take(ctx)()
-			progress.Hide() // what is typed has the line
-			line, err := console.ReadLine(ctx, s.In)
+			defer e.asker.take(ctx)()
+			e.progress.Hide() // what is typed has the line
+			line, err := console.ReadLine(ctx, e.In)
 			if err != nil && line == "" {
 				return "", err
 			}
 			return line + "\n", nil
 		}
 	default:
-		req.Stdin = s.In
+		req.Stdin = e.In
 	}
 }
 
-// execPrompt is exec -i. Code from the command line runs first, in the session.
-func execPrompt(c *cli.Context, s *console.Streams, conf settings.Settings) (err error) {
-	if conf.OutputNamed {
-		return console.Usagef("give either -i or --output, not both")
-	}
-	first, err := readScript(c, s.In)
-	if err != nil {
-		return err
-	}
-	// The user may think for long, and no other session needs the place.
-	conf.Sessions, conf.SessionIdle = 1, 30*24*time.Hour
-	log := shellLogger(c, conf, s.Err)
-	a, err := openForShell(c, s, conf, log, log)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, a.Close()) }()
-	for _, name := range c.StringSlice("server") {
+// prompt is exec -i. Code from the command line runs first, in the session.
+func (e execution) prompt(ctx context.Context) error {
+	for _, name := range e.Servers {
 		if name == "*" || hosts.IsTarget(name) {
 			continue
 		}
-		if _, err := a.proxy.Lookup(name); err != nil {
+		if _, err := e.app.proxy.Lookup(name); err != nil {
 			return &console.ExitError{Code: console.ExitUsage, Err: forShell(err)}
 		}
 	}
-	ctx, cancel := context.WithCancelCause(c.Context)
-	defer cancel(nil)
-	progress := console.NewProgress(s.Err, quiet(c))
-	defer progress.Close()
-	req := shellRequest(c, conf, first, progress)
-	run := showLive(ctx, s, &req, cancel, progress, a.bridge.Run)
-	asker := newTerminalAsker(s, progress)
-	if asker.canAsk() {
-		req.Ask = asker.ask
-	}
-	due := hostNotesFor(c, conf)
+	req := e.request()
+	run := showLive(ctx, e.Streams, &req, e.cancel, e.progress, e.app.bridge.Run)
 	show := func(r *bridge.Result) {
-		if err := printResult(due(first.explain(r)), s, c.Bool("quiet")); err != nil {
-			cancel(err)
+		if err := printResult(e.withNewNotes(e.code.explain(r)), e.Streams, e.Quiet); err != nil {
+			e.cancel(err)
 		}
 	}
 	greet := func(ctx context.Context) string {
-		defer progress.Hide()
-		return console.Filtered(s.Err, a.images.Greeting(ctx, req.Progress)) // a registry may say why
+		defer e.progress.Hide()
+		return console.Filtered(e.Err, e.app.images.Greeting(ctx, req.Progress)) // a registry may say why
 	}
-	err = repl.Run(ctx, repl.Options{
-		Streams: s, Run: run, Complete: a.bridge.Complete, Request: req, First: first.text,
-		Greeting: greet, History: conf.HistoryFile(), Quiet: c.Bool("quiet"),
-		Ask: asker.askAtPrompt, Show: show, ExitError: exitError,
+	err := repl.Run(ctx, repl.Options{
+		Streams: e.Streams, Run: run, Complete: e.app.bridge.Complete, Request: req, First: e.code.text,
+		Greeting: greet, History: filepath.Join(e.Settings.Dirs.State, "history"), Quiet: e.Quiet,
+		Ask: e.asker.askAtPrompt, Show: show, ExitError: exitError,
 	})
 	if err := writeError(ctx); err != nil {
 		return err
@@ -195,29 +201,33 @@ func execPrompt(c *cli.Context, s *console.Streams, conf settings.Settings) (err
 }
 
 // openForShell opens the app to run code for the user of a shell.
-func openForShell(c *cli.Context, s *console.Streams, conf settings.Settings, log, policyLog *slog.Logger) (*app, error) {
-	found, err := discoverForShell(conf, log)
+func openForShell(ctx context.Context, o execOptions, log, policyLog *slog.Logger) (*app, error) {
+	found, err := discoverForShell(o.Options, log)
 	if err != nil {
 		return nil, err
 	}
-	if err := found.askTrust(c.Context, s); err != nil {
+	if err := found.askTrust(ctx, o.Streams); err != nil {
 		return nil, err
 	}
 	warnOfSlips(log)
-	found.noteProblems(c, s, c.StringSlice("server"))
-	return openApp(conf, appOptions{log: log, policyLog: policyLog, refreshImage: newRefresher(c, log, true).refresh, compilePackages: newCompiler(c, log, true).compile, servers: found})
+	found.noteProblems(o.Options, o.Servers)
+	refresh, compiler := newRefreshers(o.Settings, log, true)
+	return openApp(o.Settings, appOptions{
+		log: log, policyLog: policyLog, refreshImage: refresh.refresh, compilePackages: compiler.compile, servers: found,
+	})
 }
 
-// quiet reports whether only results and errors are to be printed.
-func quiet(c *cli.Context) bool { return c.Bool("quiet") || c.Bool("json") }
-
-func shellRequest(c *cli.Context, conf settings.Settings, code script, progress *console.Progress) bridge.Request {
+// request is one without code.
+func (e execution) request() bridge.Request {
 	req := bridge.Request{
-		File: code.file, Argv: code.argv, Servers: c.StringSlice("server"), Progress: console.RunProgress(progress, quiet(c)),
-		Plan: c.Bool("plan"), Running: func(func()) { progress.Hide() },
+		File: e.code.file, Argv: e.code.argv, Servers: e.Servers, Progress: console.RunProgress(e.progress, e.silent()),
+		Plan: e.Plan, Running: func(func()) { e.progress.Hide() },
 	}
-	if c.IsSet("timeout") {
-		req.Timeout = conf.Timeout
+	if e.Settings.TimeNamed {
+		req.Timeout = e.Settings.Timeout
+	}
+	if e.asker.canAsk() {
+		req.Ask = e.asker.ask
 	}
 	return req
 }

@@ -12,30 +12,20 @@ import (
 
 	"github.com/toolcell/toolcell/bridge"
 	"github.com/toolcell/toolcell/bridge/hints"
-	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/internal/state"
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy"
-	"github.com/urfave/cli/v2"
 )
 
-// hostNotesFor returns a function that leaves the notes about the host out of a
-// result, unless they differ from those that the last exec of this user has
-// printed. The doctor has them all.
-func hostNotesFor(c *cli.Context, conf settings.Settings) func(*bridge.Result) *bridge.Result {
-	file := conf.NotesFile()
-	return func(r *bridge.Result) *bridge.Result {
-		if c.Bool("verbose") || file == "" || c.Bool("quiet") {
-			return r
-		}
-		if len(r.HostNotes()) == 0 && r.ExitCode == nil {
-			return r // nothing ran, so nothing is known of the host
-		}
-		if !newNotes(file, r.HostNotes()) {
-			return r.WithoutHostNotes()
-		}
+// withNewNotes leaves the notes about the host out of a result, unless they differ from those
+// that the last exec of this user has printed. The doctor has them all.
+func (o execOptions) withNewNotes(r *bridge.Result) *bridge.Result {
+	nothingRan := len(r.HostNotes()) == 0 && r.ExitCode == nil // so nothing is known of the host
+	file := filepath.Join(o.Settings.Dirs.State, "notes-shown")
+	if o.Verbose || o.Quiet || nothingRan || newNotes(file, r.HostNotes()) {
 		return r
 	}
+	return r.WithoutHostNotes()
 }
 
 // port finds what differs from one failure to reach a registry to the next.

@@ -23,12 +23,11 @@ const settingsTopic = "settings"
 
 func helpCommand(s *console.Streams) *cli.Command {
 	return &cli.Command{
-		Name:         "help",
-		Usage:        "print the help of a command, or of all settings",
-		ArgsUsage:    "[COMMAND | settings]",
-		Flags:        []cli.Flag{jsonFlag()},
-		OnUsageError: usageError,
-		Action:       func(c *cli.Context) error { return help(c, s) },
+		Name:      "help",
+		Usage:     "print the help of a command, or of all settings",
+		ArgsUsage: "[COMMAND | settings]",
+		Flags:     []cli.Flag{jsonFlag()},
+		Action:    func(c *cli.Context) error { return help(c, s) },
 	}
 }
 

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -8,6 +10,7 @@ import (
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
+	"github.com/toolcell/toolcell/images"
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/rootfs"
 	"github.com/urfave/cli/v2"
@@ -21,67 +24,22 @@ var (
 )
 
 func imagesCommand(s *console.Streams) *cli.Command {
-	withSettings := func(names []string, own ...cli.Flag) []cli.Flag {
-		return append(append(own, jsonFlag()), settings.Flags(names...)...)
-	}
-	return &cli.Command{
-		Name:         "images",
-		Usage:        "pull, list and remove images",
-		OnUsageError: usageError,
-		Subcommands: []*cli.Command{
-			{
-				Name: "pull", Usage: "fetch images and unpack them, asking the registry even if a tag is here",
-				ArgsUsage: "REF…", OnUsageError: usageError,
-				Flags: withSettings(pullSettings,
-					&cli.BoolFlag{Name: "no-compile", Usage: "leave compiling the images' modules to the first run"},
-					&cli.StringFlag{Name: "creds", Usage: "log in to the registry as `USER[:PASSWORD]`; a password that is not given is asked for, or read from standard input"}),
-				Action: func(c *cli.Context) error { return imagesPull(c, s) },
-			},
-			{
-				Name: "list", Usage: "list the images on this machine",
-				Flags: withSettings(storeSettings), OnUsageError: usageError,
-				Action: func(c *cli.Context) error { return imagesList(c, s) },
-			},
-			{
-				Name: "inspect", Aliases: []string{"show"}, Usage: "print everything about images, as JSON",
-				ArgsUsage: "REF|DIGEST…", Flags: withSettings(storeSettings), OnUsageError: usageError,
-				Action: func(c *cli.Context) error { return imagesInspect(c, s) },
-			},
-			{
-				Name: "rm", Usage: "remove images; one with several names loses only the one given",
-				ArgsUsage: "REF|DIGEST…", Flags: withSettings(storeSettings), OnUsageError: usageError,
-				Action: func(c *cli.Context) error { return imagesRemove(c, s) },
-			},
-			{
-				Name: "prune", Usage: "remove images without a name, and by age or size; never one in use",
-				Flags: withSettings(storeSettings,
-					&cli.StringFlag{Name: "unused", Usage: "also remove images not used for `DAYS`"},
-					&cli.StringFlag{Name: "max-size", Usage: "also remove the least recently used images until the others take at most `BYTES` (k, m, g)"}),
-				OnUsageError: usageError,
-				Action:       func(c *cli.Context) error { return imagesPrune(c, s) },
-			},
-			{
-				Name: "verify", Usage: "check the files of images against their digests",
-				ArgsUsage: "[REF|DIGEST…]", OnUsageError: usageError,
-				Flags:  withSettings(pullSettings, &cli.BoolFlag{Name: "repair", Usage: "repair damaged images, fetching what that needs"}),
-				Action: func(c *cli.Context) error { return imagesVerify(c, s) },
-			},
-			{
-				Name: "refresh", Hidden: true, ArgsUsage: "REF", OnUsageError: usageError,
-				Flags:  append([]cli.Flag{&cli.BoolFlag{Name: "ask"}, &cli.BoolFlag{Name: "until-eof"}}, settings.Flags(settings.ForImages...)...),
-				Action: func(c *cli.Context) error { return imagesRefresh(c, s) },
-			},
+	return group("images", "pull, list and remove images",
+		imagesPullCommand(s),
+		&cli.Command{
+			Name: "list", Usage: "list the images on this machine",
+			Flags: flags(storeSettings), Action: run(s, imagesList),
 		},
-		Action: needSubcommand,
-	}
-}
-
-// needSubcommand is the action of a command that only has subcommands.
-func needSubcommand(c *cli.Context) error {
-	if c.Args().Present() {
-		return noCommand(c.Command.Subcommands, c.Args().First())
-	}
-	return cli.ShowSubcommandHelp(c)
+		&cli.Command{
+			Name: "inspect", Aliases: []string{"show"}, Usage: "print everything about images, as JSON",
+			ArgsUsage: "REF|DIGEST…", Flags: flags(storeSettings), Action: run(s, imagesInspect),
+		},
+		&cli.Command{
+			Name: "rm", Usage: "remove images; one with several names loses only the one given",
+			ArgsUsage: "REF|DIGEST…", Flags: flags(storeSettings), Action: run(s, imagesRemove),
+		},
+		imagesPruneCommand(s), imagesVerifyCommand(s), imagesRefreshCommand(s),
+	)
 }
 
 // listedImage is a row of a list: an image under one of its names.
@@ -90,11 +48,8 @@ type listedImage struct {
 	rootfs.Image
 }
 
-func imagesList(c *cli.Context, s *console.Streams) error {
-	if c.Args().Present() {
-		return console.Usagef("images list takes no arguments, got %q", c.Args().First())
-	}
-	store, _, err := openImages(c)
+func imagesList(_ context.Context, o Options) error {
+	store, err := openImages(o)
 	if err != nil {
 		return err
 	}
@@ -112,52 +67,38 @@ func imagesList(c *cli.Context, s *console.Streams) error {
 			rows = append(rows, listedImage{ref, i})
 		}
 	}
-	if c.Bool("json") {
-		return console.PrintJSON(s, rows)
+	columns := []console.Column{
+		{Name: "IMAGE", End: true}, {Name: "DIGEST"}, {Name: "SIZE", Right: true}, {Name: "SHARED", Right: true},
+		{Name: "PULLED"}, {Name: "LAST USED"},
 	}
-	if len(rows) == 0 {
-		printNone(s, "there are no images here yet", "toolcell images pull "+settings.DefaultImage)
-		return nil
-	}
-	var cells [][]string
-	for _, r := range rows {
-		if r.Ref == "" {
-			r.Ref = "<no name>"
-		}
-		cells = append(cells, []string{
-			r.Ref, fmt.Sprintf("%.19s", r.Digest), text.Size(r.Size), text.Size(r.Shared),
+	next := "toolcell images pull " + settings.DefaultImage
+	return printRows(o, rows, "there are no images here yet", next, columns, func(r listedImage) []string {
+		return []string{
+			cmp.Or(r.Ref, "<no name>"), fmt.Sprintf("%.19s", r.Digest), text.Size(r.Size), text.Size(r.Shared),
 			r.Created.Local().Format(time.DateTime), r.LastUsed.Local().Format(time.DateTime),
-		})
-	}
-	return console.PrintTable(s.Out, []console.Column{
-		{Name: "IMAGE", End: true},
-		{Name: "DIGEST"},
-		{Name: "SIZE", Right: true},
-		{Name: "SHARED", Right: true},
-		{Name: "PULLED"},
-		{Name: "LAST USED"},
-	}, cells)
+		}
+	})
 }
 
-func imagesInspect(c *cli.Context, s *console.Streams) error {
-	store, _, err := openImages(c)
+func imagesInspect(_ context.Context, o Options) error {
+	store, err := openImages(o)
 	if err != nil {
 		return err
 	}
 	defer store.Close()
-	found, err := findImages(c, store)
+	found, err := findImages(o, store)
 	if err != nil {
 		return err
 	}
-	return console.PrintJSON(s, found)
+	return console.PrintJSON(o.Streams, found)
 }
 
 // findImages returns the images that the arguments name.
-func findImages(c *cli.Context, store *rootfs.Store) (found []*rootfs.Image, err error) {
-	if !c.Args().Present() {
-		return nil, console.Usagef("images %s takes references or digests of images", c.Command.Name)
+func findImages(o Options, store *rootfs.Store) (found []*rootfs.Image, err error) {
+	if len(o.Args) == 0 {
+		return nil, console.Usagef("%s takes references or digests of images", o.Command)
 	}
-	for _, name := range c.Args().Slice() {
+	for _, name := range o.Args {
 		i, err := store.Find(name)
 		if err != nil {
 			return nil, nearImage(err)
@@ -180,11 +121,6 @@ func nearImage(err error) error {
 }
 
 // openImages opens the store for a command that looks at images.
-func openImages(c *cli.Context) (*rootfs.Store, settings.Dirs, error) {
-	conf, d, err := settings.ReadWithDirs(c)
-	if err != nil {
-		return nil, d, err
-	}
-	store, err := openStore(d, conf, newLogger(conf, c.App.ErrWriter))
-	return store, d, err
+func openImages(o Options) (*rootfs.Store, error) {
+	return openStore(o.Settings, images.Puller{Log: newLogger(o.Settings, o.Err)})
 }

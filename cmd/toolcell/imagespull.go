@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -15,48 +16,62 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
+type imagesPullOptions struct {
+	Options
+	NoCompile bool
+	Creds     string // USER[:PASSWORD]
+}
+
+func imagesPullCommand(s *console.Streams) *cli.Command {
+	return &cli.Command{
+		Name: "pull", Usage: "fetch images and unpack them, asking the registry even if a tag is here", ArgsUsage: "REF…",
+		Flags: flags(pullSettings,
+			&cli.BoolFlag{Name: "no-compile", Usage: "leave compiling the images' modules to the first run"},
+			&cli.StringFlag{Name: "creds", Usage: "log in to the registry as `USER[:PASSWORD]`; a password that is not given is asked for, or read from standard input"}),
+		Action: runWith(s, func(c *cli.Context, o Options) error {
+			return imagesPull(c.Context, imagesPullOptions{o, c.Bool("no-compile"), c.String("creds")})
+		}),
+	}
+}
+
 // imagesPull pulls one image after the other: the layers of each come side by side
 // as it is, and those that images share come once.
-func imagesPull(c *cli.Context, s *console.Streams) error {
-	if !c.Args().Present() {
+func imagesPull(ctx context.Context, o imagesPullOptions) error {
+	if len(o.Args) == 0 {
 		return console.Usagef("images pull takes references, such as %s", settings.DefaultImage)
 	}
-	login, err := readLogin(c, s)
+	login, err := readLogin(ctx, o)
 	if err != nil {
 		return err
 	}
-	conf, d, err := settings.ReadWithDirs(c)
-	if err != nil {
-		return err
-	}
-	store, err := openStoreWith(d, conf, images.Puller{Log: newLogger(conf, s.Err), Login: login})
+	store, err := openStore(o.Settings, images.Puller{Log: newLogger(o.Settings, o.Err), Login: login})
 	if err != nil {
 		return err
 	}
 	defer store.Close()
 	var rows []pulledImage
 	var failures []error
-	for _, ref := range c.Args().Slice() {
+	for _, ref := range o.Args {
 		start := time.Now()
 		row := pulledImage{Ref: ref}
-		root, err := pullImage(c, s, store, conf, d, ref)
+		root, err := pullImage(ctx, o, store, ref)
 		if err == nil {
 			row.Ref, row.Digest, row.Millis = root.Ref, root.Digest, time.Since(start).Milliseconds()
-			if !c.Bool("json") {
-				_, err = fmt.Fprintf(s.Out, "%s %s (%s)\n", root.Ref, root.Digest, time.Since(start).Round(time.Millisecond))
+			if !o.JSON {
+				_, err = fmt.Fprintf(o.Out, "%s %s (%s)\n", root.Ref, root.Digest, time.Since(start).Round(time.Millisecond))
 			}
 		}
 		if err != nil {
 			row.Error = err.Error()
-			failures = append(failures, d.Explain(err))
+			failures = append(failures, o.Settings.Dirs.Explain(err))
 		}
 		rows = append(rows, row)
-		if c.Context.Err() != nil {
+		if ctx.Err() != nil {
 			break
 		}
 	}
-	if c.Bool("json") {
-		failures = append(failures, console.PrintJSON(s, rows))
+	if o.JSON {
+		failures = append(failures, console.PrintJSON(o.Streams, rows))
 	}
 	return errors.Join(failures...)
 }
@@ -70,31 +85,31 @@ type pulledImage struct {
 }
 
 // pullImage pulls an image and compiles its modules, unless that is left to others.
-func pullImage(c *cli.Context, s *console.Streams, store *rootfs.Store, conf settings.Settings, d settings.Dirs, ref string) (*rootfs.Root, error) {
-	bars := console.NewBars(console.NewProgress(s.Err, c.Bool("json")))
-	root, err := store.Pull(c.Context, ref, bars.Show)
+func pullImage(ctx context.Context, o imagesPullOptions, store *rootfs.Store, ref string) (*rootfs.Root, error) {
+	bars := console.NewBars(console.NewProgress(o.Err, o.JSON))
+	root, err := store.Pull(ctx, ref, bars.Show)
 	bars.Close(err == nil)
 	if err != nil {
-		if c.Context.Err() != nil {
-			fmt.Fprintln(s.Err, "toolcell:", cancelled(bars))
+		if ctx.Err() != nil {
+			fmt.Fprintln(o.Err, "toolcell:", cancelled(bars))
 		}
 		return nil, err
 	}
-	platform, err := images.ParsePlatform(conf.Platform)
+	platform, err := images.ParsePlatform(o.Settings.Platform)
 	foreign := err == nil && platform.Architecture != runtime.GOARCH
-	if c.Bool("no-compile") || foreign || !root.NeedsBytecode(c.Context) {
+	if o.NoCompile || foreign || !root.NeedsBytecode(ctx) {
 		return root, nil
 	}
-	progress := console.NewProgress(s.Err, c.Bool("json"))
+	progress := console.NewProgress(o.Err, o.JSON)
 	defer progress.Close()
 	progress.Show("compiling the image's modules, so that imports are fast")
-	if err := compileModules(c.Context, d, conf, root); err != nil {
+	if err := compileModules(ctx, o.Settings, root); err != nil {
 		progress.Close()
-		if c.Context.Err() != nil {
-			fmt.Fprintln(s.Err, "toolcell: cancelled; the image is here, and the first run compiles its modules")
+		if ctx.Err() != nil {
+			fmt.Fprintln(o.Err, "toolcell: cancelled; the image is here, and the first run compiles its modules")
 			return nil, err
 		}
-		fmt.Fprintf(s.Err, "toolcell: the image is here, but imports in it stay slow: %v\n", err)
+		fmt.Fprintf(o.Err, "toolcell: the image is here, but imports in it stay slow: %v\n", err)
 	}
 	return root, nil
 }
@@ -112,25 +127,24 @@ func cancelled(bars *console.Bars) string {
 }
 
 // readLogin reads --creds. It returns nil if it is not given.
-func readLogin(c *cli.Context, s *console.Streams) (*images.Login, error) {
-	given := c.String("creds")
-	if given == "" {
+func readLogin(ctx context.Context, o imagesPullOptions) (*images.Login, error) {
+	if o.Creds == "" {
 		return nil, nil
 	}
-	user, password, known := strings.Cut(given, ":")
+	user, password, known := strings.Cut(o.Creds, ":")
 	if user == "" {
 		return nil, console.Invalidf("--creds is USER[:PASSWORD], and this one has no user")
 	}
 	if !known {
 		var err error
-		if password, err = readPassword(c, s, user); err != nil {
+		if password, err = readPassword(ctx, o.Streams, user); err != nil {
 			return nil, fmt.Errorf("reading the password: %w", err)
 		}
 	}
 	return &images.Login{User: user, Password: password}, nil
 }
 
-func readPassword(c *cli.Context, s *console.Streams, user string) (string, error) {
+func readPassword(ctx context.Context, s *console.Streams, user string) (string, error) {
 	if console.Terminal(s.In) && console.Terminal(s.Err) {
 		show, err := hideTyping(s)
 		if err != nil {
@@ -139,7 +153,7 @@ func readPassword(c *cli.Context, s *console.Streams, user string) (string, erro
 		defer show()
 		fmt.Fprintf(s.Err, "password of %s: ", user)
 	}
-	password, err := console.ReadLine(c.Context, s.In)
+	password, err := console.ReadLine(ctx, s.In)
 	if errors.Is(err, io.EOF) { // the last line may have no end
 		err = nil
 	}

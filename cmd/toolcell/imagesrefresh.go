@@ -43,19 +43,13 @@ type refresher struct {
 	done  chan struct{}
 }
 
-// newRefresher returns a refresher whose process ends when it is closed. The process
-// takes over the settings that were given as flags; the others are in the
-// environment.
-func newRefresher(c *cli.Context, log *slog.Logger, detached bool) *refresher {
-	args := append([]string{"images", "refresh"}, settings.ForProcess(c, settings.ForImages)...)
-	return &refresher{args: args, log: log, detached: detached}
-}
-
-// newCompiler is newRefresher for packages.
-func newCompiler(c *cli.Context, log *slog.Logger, detached bool) *refresher {
-	r := newRefresher(c, log, detached)
-	r.args[0], r.args[1] = "packages", "compile"
-	return r
+// newRefreshers returns one for images and one for packages. Their processes end when they
+// are closed, unless they are detached. They take over the settings that were given as flags;
+// the others are in the environment.
+func newRefreshers(s settings.Settings, log *slog.Logger, detached bool) (image, compiler *refresher) {
+	given := s.ForProcess(settings.ForImages)
+	return &refresher{args: append([]string{"images", "refresh"}, given...), log: log, detached: detached},
+		&refresher{args: append([]string{"packages", "compile"}, given...), log: log, detached: detached}
 }
 
 // refresh is for sandboxes.Images.Refresh.
@@ -137,23 +131,35 @@ func (r *refresher) close() {
 	}
 }
 
-func imagesRefresh(c *cli.Context, s *console.Streams) error {
-	if c.NArg() != 1 {
+type imagesRefreshOptions struct {
+	Options
+	Ask      bool // the registry whether the tag has moved
+	UntilEOF bool // end with standard input
+}
+
+func imagesRefreshCommand(s *console.Streams) *cli.Command {
+	return &cli.Command{
+		Name: "refresh", Hidden: true, ArgsUsage: "REF",
+		Flags: append([]cli.Flag{&cli.BoolFlag{Name: "ask"}, &cli.BoolFlag{Name: "until-eof"}}, settings.Flags(settings.ForImages...)...),
+		Action: runWith(s, func(c *cli.Context, o Options) error {
+			return imagesRefresh(c.Context, imagesRefreshOptions{o, c.Bool("ask"), c.Bool("until-eof")})
+		}),
+	}
+}
+
+func imagesRefresh(ctx context.Context, o imagesRefreshOptions) error {
+	if len(o.Args) != 1 {
 		return console.Usagef("images refresh takes one reference")
 	}
-	ctx, cancel := untilEOF(c, s)
+	ctx, cancel := untilEOF(ctx, o.Streams, o.UntilEOF)
 	defer cancel()
-	conf, d, err := settings.ReadWithDirs(c)
-	if err != nil {
-		return err
-	}
-	store, err := openStore(d, conf, slog.New(slog.DiscardHandler))
+	store, err := openStore(o.Settings, images.Puller{Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return err
 	}
 	defer store.Close()
-	ref := c.Args().First()
-	if c.Bool("ask") {
+	ref := o.Args[0]
+	if o.Ask {
 		// If it fails, the present image stays in use.
 		if _, err := store.Pull(ctx, ref, nil); err != nil && ctx.Err() != nil {
 			return err
@@ -164,13 +170,13 @@ func imagesRefresh(c *cli.Context, s *console.Streams) error {
 	if err != nil {
 		return err
 	}
-	return compileModules(ctx, d, conf, root)
+	return compileModules(ctx, o.Settings, root)
 }
 
-// untilEOF returns a context that ends with standard input, if the command line says so.
-func untilEOF(c *cli.Context, s *console.Streams) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(c.Context)
-	if c.Bool("until-eof") {
+// untilEOF returns a context that ends with standard input, if that is wanted.
+func untilEOF(ctx context.Context, s *console.Streams, wanted bool) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	if wanted {
 		go func() {
 			defer cancel()
 			defer contain.Recover("waiting for the end of standard input", nil)
@@ -185,17 +191,17 @@ const compileTime = 20 * time.Minute
 
 // compileModules gives an image bytecode of its modules and of the runner,
 // unless it has it.
-func compileModules(ctx context.Context, d settings.Dirs, s settings.Settings, root *rootfs.Root) (err error) {
-	runnerDir, err := runner.Write(filepath.Join(d.Cache, "runner"))
+func compileModules(ctx context.Context, s settings.Settings, root *rootfs.Root) (err error) {
+	runnerDir, err := runner.Write(filepath.Join(s.Dirs.Cache, "runner"))
 	if err != nil {
-		return d.Explain(err)
+		return s.Dirs.Explain(err)
 	}
 	if !root.NeedsBytecode(ctx) && !root.NeedsProgramBytecode(runnerDir) {
 		return nil
 	}
-	runtime, err := oci.Open(d.Run, s.UID, s.GID)
+	runtime, err := oci.Open(s.Dirs.Run, s.UID, s.GID)
 	if err != nil {
-		return d.Explain(err)
+		return s.Dirs.Explain(err)
 	}
 	defer func() { err = errors.Join(err, runtime.Close()) }()
 	ctx, cancel := context.WithTimeout(ctx, compileTime)

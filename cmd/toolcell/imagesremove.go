@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strconv"
@@ -21,32 +22,32 @@ type removedImage struct {
 	Error string `json:"error,omitempty"`
 }
 
-func imagesRemove(c *cli.Context, s *console.Streams) error {
-	if !c.Args().Present() {
+func imagesRemove(_ context.Context, o Options) error {
+	if len(o.Args) == 0 {
 		return console.Usagef("images rm takes references or digests of images")
 	}
-	store, d, err := openImages(c)
+	store, err := openImages(o)
 	if err != nil {
 		return err
 	}
 	defer store.Close()
 	var rows []removedImage
 	var failures []error
-	for _, name := range c.Args().Slice() {
+	for _, name := range o.Args {
 		row := removedImage{Name: name}
 		if row.Freed, err = store.Remove(name); err != nil {
 			err = nearImage(err)
-			failures = append(failures, d.Explain(err))
+			failures = append(failures, o.Settings.Dirs.Explain(err))
 			row.Error = err.Error()
-		} else if !c.Bool("json") {
-			if _, err := fmt.Fprintf(s.Out, "removed %s, freed %s\n", name, text.Size(row.Freed)); err != nil {
+		} else if !o.JSON {
+			if _, err := fmt.Fprintf(o.Out, "removed %s, freed %s\n", name, text.Size(row.Freed)); err != nil {
 				failures = append(failures, err)
 			}
 		}
 		rows = append(rows, row)
 	}
-	if c.Bool("json") {
-		failures = append(failures, console.PrintJSON(s, rows))
+	if o.JSON {
+		failures = append(failures, console.PrintJSON(o.Streams, rows))
 	}
 	return errors.Join(failures...)
 }
@@ -57,26 +58,44 @@ type prunedImages struct {
 	Freed   int64          `json:"freed"` // bytes, also of layers that no image had
 }
 
-func imagesPrune(c *cli.Context, s *console.Streams) error {
-	p, err := pruneOptions(c)
+type imagesPruneOptions struct {
+	Options
+	Unused  string // days
+	MaxSize string
+}
+
+func imagesPruneCommand(s *console.Streams) *cli.Command {
+	return &cli.Command{
+		Name: "prune", Usage: "remove images without a name, and by age or size; never one in use",
+		Flags: flags(storeSettings,
+			&cli.StringFlag{Name: "unused", Usage: "also remove images not used for `DAYS`"},
+			&cli.StringFlag{Name: "max-size", Usage: "also remove the least recently used images until the others take at most `BYTES` (k, m, g)"}),
+		Action: runWith(s, func(c *cli.Context, o Options) error {
+			return imagesPrune(c.Context, imagesPruneOptions{o, c.String("unused"), c.String("max-size")})
+		}),
+	}
+}
+
+func imagesPrune(_ context.Context, o imagesPruneOptions) error {
+	p, err := o.parse()
 	if err != nil {
 		return err
 	}
-	store, d, err := openImages(c)
+	store, err := openImages(o.Options)
 	if err != nil {
 		return err
 	}
 	defer store.Close()
 	removed, freed, err := store.Prune(p)
-	if c.Bool("json") {
-		return errors.Join(console.PrintJSON(s, []prunedImages{{append([]rootfs.Image{}, removed...), freed}}), d.Explain(err))
+	if o.JSON {
+		return errors.Join(console.PrintJSON(o.Streams, []prunedImages{{append([]rootfs.Image{}, removed...), freed}}), o.Settings.Dirs.Explain(err))
 	}
 	var lines strings.Builder
 	for _, i := range removed {
 		fmt.Fprintln(&lines, strings.TrimSpace(fmt.Sprintf("removed %.19s %s", i.Digest, strings.Join(i.Refs, " "))))
 	}
-	_, printErr := fmt.Fprintln(s.Out, lines.String()+pruned(len(removed), "image", freed))
-	return errors.Join(d.Explain(err), printErr)
+	_, printErr := fmt.Fprintln(o.Out, lines.String()+pruned(len(removed), "image", freed))
+	return errors.Join(o.Settings.Dirs.Explain(err), printErr)
 }
 
 // pruned says what prune has done.
@@ -91,18 +110,15 @@ func pruned(removed int, what string, freed int64) string {
 // larger, so that a smaller one removes them all.
 const leastBytes = 1 << 20
 
-func pruneOptions(c *cli.Context) (p rootfs.PruneOptions, err error) {
-	if c.Args().Present() {
-		return p, console.Usagef("images prune takes no arguments, got %q", c.Args().First())
-	}
-	if v := c.String("unused"); v != "" {
-		unused, err := parseUnused(v)
+func (o imagesPruneOptions) parse() (p rootfs.PruneOptions, err error) {
+	if o.Unused != "" {
+		unused, err := parseUnused(o.Unused)
 		if err != nil {
 			return p, err
 		}
 		p.Unused = max(1, unused)
 	}
-	if v := c.String("max-size"); v != "" {
+	if v := o.MaxSize; v != "" {
 		n, err := settings.ParseBytes(v)
 		if err != nil {
 			return p, console.Invalidf("--max-size: %q is %v", v, err)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -23,34 +24,48 @@ type verifiedImage struct {
 	Error       string   `json:"error,omitempty"`       // why the image could not be read or repaired
 }
 
-func imagesVerify(c *cli.Context, s *console.Streams) error {
-	store, d, err := openImages(c)
+type imagesVerifyOptions struct {
+	Options
+	Repair bool
+}
+
+func imagesVerifyCommand(s *console.Streams) *cli.Command {
+	return &cli.Command{
+		Name: "verify", Usage: "check the files of images against their digests", ArgsUsage: "[REF|DIGEST…]",
+		Flags: flags(pullSettings, &cli.BoolFlag{Name: "repair", Usage: "repair damaged images, fetching what that needs"}),
+		Action: runWith(s, func(c *cli.Context, o Options) error {
+			return imagesVerify(c.Context, imagesVerifyOptions{o, c.Bool("repair")})
+		}),
+	}
+}
+
+func imagesVerify(ctx context.Context, o imagesVerifyOptions) error {
+	store, err := openImages(o.Options)
 	if err != nil {
 		return err
 	}
 	defer store.Close()
-	chosen, err := imagesToVerify(c, store)
+	chosen, err := imagesToVerify(o.Options, store)
 	if err != nil {
 		return err
 	}
-	if len(chosen) == 0 && !c.Bool("json") {
-		printNone(s, "there are no images here to verify", "toolcell images pull "+settings.DefaultImage)
-		return nil
+	if len(chosen) == 0 && !o.JSON {
+		return printNone(o.Streams, "there are no images here to verify", "toolcell images pull "+settings.DefaultImage)
 	}
 	var rows []verifiedImage
 	for _, i := range chosen {
-		row, failure := verifyImage(c, store, i)
+		row, failure := o.verify(ctx, store, i)
 		rows = append(rows, row)
-		if !c.Bool("json") {
-			_, printErr := fmt.Fprint(s.Out, row.text())
+		if !o.JSON {
+			_, printErr := fmt.Fprint(o.Out, row.text())
 			failure = errors.Join(failure, printErr)
 		}
-		if err = d.Explain(failure); err != nil {
+		if err = o.Settings.Dirs.Explain(failure); err != nil {
 			break
 		}
 	}
-	if c.Bool("json") {
-		err = errors.Join(err, console.PrintJSON(s, rows))
+	if o.JSON {
+		err = errors.Join(err, console.PrintJSON(o.Streams, rows))
 	}
 	if err == nil && slices.ContainsFunc(rows, func(r verifiedImage) bool { return len(r.Damage) > 0 && !r.Repaired }) {
 		return &console.ExitError{Code: console.ExitFail, Err: &doctor.HintError{Err: errors.New("some images are damaged"), Hint: "toolcell images verify --repair"}}
@@ -59,9 +74,9 @@ func imagesVerify(c *cli.Context, s *console.Streams) error {
 }
 
 // imagesToVerify returns the images that the arguments name, or all.
-func imagesToVerify(c *cli.Context, store *rootfs.Store) (chosen []*rootfs.Image, err error) {
-	if c.Args().Present() {
-		return findImages(c, store)
+func imagesToVerify(o Options, store *rootfs.Store) (chosen []*rootfs.Image, err error) {
+	if len(o.Args) > 0 {
+		return findImages(o, store)
 	}
 	all, err := store.List()
 	for i := range all {
@@ -70,12 +85,12 @@ func imagesToVerify(c *cli.Context, store *rootfs.Store) (chosen []*rootfs.Image
 	return chosen, err
 }
 
-func verifyImage(c *cli.Context, store *rootfs.Store, i *rootfs.Image) (row verifiedImage, err error) {
+func (o imagesVerifyOptions) verify(ctx context.Context, store *rootfs.Store, i *rootfs.Image) (row verifiedImage, err error) {
 	row = verifiedImage{Digest: i.Digest, Refs: append([]string{}, i.Refs...), Damage: []string{}}
-	damage, err := store.Verify(c.Context, i)
+	damage, err := store.Verify(ctx, i)
 	row.Damage = append(row.Damage, damage...)
-	if err == nil && len(damage) > 0 && c.Bool("repair") {
-		if row.FetchedFrom, err = store.Repair(c.Context, i); err != nil {
+	if err == nil && len(damage) > 0 && o.Repair {
+		if row.FetchedFrom, err = store.Repair(ctx, i); err != nil {
 			err = fmt.Errorf("repairing image %s: %w", i.Digest, err)
 		}
 		row.Repaired = err == nil

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -8,12 +9,20 @@ import (
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/installer"
-	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/urfave/cli/v2"
 )
 
+// installOptions are those of install and uninstall.
+type installOptions struct {
+	Options
+	change installer.Options // but for the client
+
+	All, List, Undo, Print bool
+	Ask                    bool // which clients: the command line says nothing of them
+}
+
 func installCommand(s *console.Streams) *cli.Command {
-	flags := []cli.Flag{
+	own := []cli.Flag{
 		&cli.BoolFlag{Name: "all", Usage: "all clients that are found on this machine"},
 		&cli.BoolFlag{Name: "list", Usage: "show all clients that are known, their files, and which have toolcell"},
 		jsonFlag(),
@@ -33,23 +42,12 @@ func installCommand(s *console.Streams) *cli.Command {
 			strings.Join(installer.ClientNames(), ", ") + ".\n\n" +
 			"The file keeps its comments, order and form; what it was before is kept beside it. A file that\n" +
 			"cannot be read is left alone.",
-		Flags: append(flags, settings.Flags(discoverySettings...)...), OnUsageError: usageError,
-		Action: func(c *cli.Context) error {
-			switch {
-			case c.Bool("undo"):
-				return uninstall(c, s)
-			case c.Bool("list"):
-				return listClients(c, s)
-			case c.NArg() == 0 && !c.Bool("all") && !slices.ContainsFunc([]string{"print", "dry-run", "move-servers", "name", "env", "project"}, c.IsSet):
-				return installInFound(c, s)
-			}
-			return installAll(c, s)
-		},
+		Flags: flags(discoverySettings, own...), Action: runWith(s, withClients(install)),
 	}
 }
 
 func uninstallCommand(s *console.Streams) *cli.Command {
-	flags := []cli.Flag{
+	own := []cli.Flag{
 		&cli.BoolFlag{Name: "all", Usage: "all clients that have toolcell"},
 		jsonFlag(),
 		&cli.BoolFlag{Name: "project", Usage: "the client's file in this project instead of yours"},
@@ -59,63 +57,78 @@ func uninstallCommand(s *console.Streams) *cli.Command {
 	}
 	return &cli.Command{
 		Name: "uninstall", Usage: "take toolcell out of the config of MCP clients, and put back what was moved", ArgsUsage: "[CLIENT…]",
-		Flags: append(flags, settings.Flags(discoverySettings...)...), OnUsageError: usageError,
-		Action: func(c *cli.Context) error { return uninstall(c, s) },
+		Flags: flags(discoverySettings, own...), Action: runWith(s, withClients(uninstall)),
 	}
 }
 
-func installAll(c *cli.Context, s *console.Streams) error {
-	if c.Bool("all") && c.Bool("project") {
+// withClients reads the Options of install and uninstall.
+func withClients(do func(context.Context, installOptions) error) func(*cli.Context, Options) error {
+	return func(c *cli.Context, o Options) error {
+		log := shellLogger(o)
+		found := discoverServers(o.Settings, log)
+		named := slices.ContainsFunc([]string{"all", "print", "dry-run", "move-servers", "name", "env", "project"}, c.IsSet)
+		return do(c.Context, installOptions{
+			Options: o, All: c.Bool("all"), List: c.Bool("list"), Undo: c.Bool("undo"), Print: c.Bool("print"), Ask: len(o.Args) == 0 && !named,
+			change: installer.Options{
+				Project: c.Bool("project"), Name: c.String("name"), Env: c.StringSlice("env"), MoveServers: c.Bool("move-servers"),
+				Yes: c.Bool("yes"), DryRun: c.Bool("dry-run"), Force: c.Bool("force"), JSON: o.JSON,
+				Streams: o.Streams, Settings: o.Settings, Discovery: found.options, Config: found.config, Values: found.values, Log: log, Version: version,
+			},
+		})
+	}
+}
+
+func install(ctx context.Context, o installOptions) error {
+	switch {
+	case o.Undo:
+		return uninstall(ctx, o)
+	case o.List:
+		return printClients(o, installer.Clients(o.change.Discovery))
+	case o.Ask:
+		return installInFound(ctx, o)
+	case o.All && o.change.Project:
 		return console.Usagef("--all is for your own files; name the clients of the project")
 	}
-	return eachClient(c, s, func(o installer.Options) ([]string, error) { return installer.Detected(o.Discovery) },
-		func(i *installer.Installer) (*installer.Report, error) {
-			if c.Bool("print") {
-				return i.PrintEntry()
-			}
-			return i.Install(c.Context)
-		})
+	clients, err := o.clients(func() ([]string, error) { return installer.Detected(o.change.Discovery) })
+	if err != nil {
+		return err
+	}
+	return doForClients(ctx, o, clients, func(i *installer.Installer) (*installer.Report, error) {
+		if o.Print {
+			return i.PrintEntry()
+		}
+		return i.Install(ctx)
+	})
 }
 
-// uninstall is also the action of install --undo.
-func uninstall(c *cli.Context, s *console.Streams) error {
-	installed := func(o installer.Options) ([]string, error) {
-		clients, others, err := installer.Installed(o.Discovery, o.Settings)
+// uninstall is also what install --undo does.
+func uninstall(ctx context.Context, o installOptions) error {
+	clients, err := o.clients(func() ([]string, error) {
+		clients, others, err := installer.Installed(o.change.Discovery, o.Settings)
 		slices.Sort(others)
 		for _, file := range others {
-			fmt.Fprintf(s.Err, "toolcell: note: %s was changed too: take toolcell out of it with --project, in that folder\n", file)
+			fmt.Fprintf(o.Err, "toolcell: note: %s was changed too: take toolcell out of it with --project, in that folder\n", file)
 		}
 		if err == nil && len(clients) == 0 && !o.JSON {
-			fmt.Fprintln(s.Stdout(), "nothing to do: toolcell is in the config of no client")
+			fmt.Fprintln(o.Stdout(), "nothing to do: toolcell is in the config of no client")
 		}
 		return clients, err
-	}
-	return eachClient(c, s, installed, (*installer.Installer).Uninstall)
-}
-
-// eachClient does something for the clients that the command line means, which
-// all knows if it says --all. One that fails does not keep it from the others.
-func eachClient(c *cli.Context, s *console.Streams, all func(installer.Options) ([]string, error), do func(*installer.Installer) (*installer.Report, error)) error {
-	o, err := installOptions(c, s)
+	})
 	if err != nil {
 		return err
 	}
-	clients, err := clientsOf(c, o, all)
-	if err != nil {
-		return err
-	}
-	return doForClients(c, o, clients, do)
+	return doForClients(ctx, o, clients, (*installer.Installer).Uninstall)
 }
 
-func doForClients(c *cli.Context, o installer.Options, clients []string, do func(*installer.Installer) (*installer.Report, error)) error {
-	s := o.Streams
+// doForClients does something for clients. One that fails does not keep it from the others.
+func doForClients(ctx context.Context, o installOptions, clients []string, do func(*installer.Installer) (*installer.Report, error)) error {
 	var reports []*installer.Report
 	failed := 0
 	for n, client := range clients {
-		if slices.Contains(clients[:n], client) || c.Context.Err() != nil {
+		if slices.Contains(clients[:n], client) || ctx.Err() != nil {
 			continue
 		}
-		done, err := forClient(o, client, do)
+		done, err := forClient(o.change, client, do)
 		reports = append(reports, done...)
 		if err != nil {
 			var exit *console.ExitError
@@ -125,12 +138,12 @@ func doForClients(c *cli.Context, o installer.Options, clients []string, do func
 			failed++
 			reports = append(reports, installer.Failed(client, err))
 			if !o.JSON {
-				console.Error(s.Err, err.Error())
+				console.Error(o.Err, err.Error())
 			}
 		}
 	}
 	if o.JSON {
-		if err := console.PrintJSON(s, reports); err != nil {
+		if err := console.PrintJSON(o.Streams, reports); err != nil {
 			return err
 		}
 	}
@@ -140,24 +153,23 @@ func doForClients(c *cli.Context, o installer.Options, clients []string, do func
 	return nil
 }
 
-// clientsOf returns the clients that the command line means. All of them are known:
-// nothing is to be changed where a name is wrong.
-func clientsOf(c *cli.Context, o installer.Options, all func(installer.Options) ([]string, error)) ([]string, error) {
-	clients := c.Args().Slice()
+// clients returns those that the command line means, which all knows if it says --all. All
+// of them are known: nothing is to be changed where a name is wrong.
+func (o installOptions) clients(all func() ([]string, error)) ([]string, error) {
 	switch {
-	case c.Bool("all") && len(clients) > 0:
-		return nil, console.Usagef("--all means every client: leave out %s", strings.Join(clients, " "))
-	case c.Bool("all"):
-		return all(o)
-	case len(clients) == 0:
-		return nil, console.Usagef("%s needs a client, or --all: %s", c.Command.Name, strings.Join(installer.ClientNames(), ", "))
+	case o.All && len(o.Args) > 0:
+		return nil, console.Usagef("--all means every client: leave out %s", strings.Join(o.Args, " "))
+	case o.All:
+		return all()
+	case len(o.Args) == 0:
+		return nil, console.Usagef("%s needs a client, or --all: %s", o.Command, strings.Join(installer.ClientNames(), ", "))
 	}
-	for _, client := range clients {
-		if err := installer.Check(o, client); err != nil {
+	for _, client := range o.Args {
+		if err := installer.Check(o.change, client); err != nil {
 			return nil, err
 		}
 	}
-	return clients, nil
+	return o.Args, nil
 }
 
 // forClient does it for the client's file, and for its older one if there is one.
@@ -174,22 +186,4 @@ func forClient(o installer.Options, client string, do func(*installer.Installer)
 		}
 	}
 	return reports, err
-}
-
-// installOptions are those of the command line, but for the client.
-func installOptions(c *cli.Context, s *console.Streams) (o installer.Options, err error) {
-	conf, err := settings.Read(c)
-	if err != nil {
-		return o, err
-	}
-	log := shellLogger(c, conf, s.Err)
-	found, err := discoverServers(conf, log)
-	if err != nil {
-		return o, err
-	}
-	return installer.Options{
-		Project: c.Bool("project"), Name: c.String("name"), Env: c.StringSlice("env"),
-		MoveServers: c.Bool("move-servers"), Yes: c.Bool("yes"), DryRun: c.Bool("dry-run"), Force: c.Bool("force"), JSON: c.Bool("json"),
-		Streams: s, Settings: conf, Discovery: found.options, Config: found.config, Values: found.values, Log: log, Version: version,
-	}, nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -8,26 +9,12 @@ import (
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/installer"
-	"github.com/urfave/cli/v2"
 )
-
-// listClients shows all clients that are known.
-func listClients(c *cli.Context, s *console.Streams) error {
-	o, err := installOptions(c, s)
-	if err != nil {
-		return err
-	}
-	return printClients(o, installer.Clients(o.Discovery))
-}
 
 // installInFound shows the clients on this machine, and asks which of them are to
 // get toolcell. Without a terminal it says how to name them.
-func installInFound(c *cli.Context, s *console.Streams) error {
-	o, err := installOptions(c, s)
-	if err != nil {
-		return err
-	}
-	found := slices.DeleteFunc(installer.Clients(o.Discovery), func(r installer.Client) bool { return !r.Found })
+func installInFound(ctx context.Context, o installOptions) error {
+	found := slices.DeleteFunc(installer.Clients(o.change.Discovery), func(r installer.Client) bool { return !r.Found })
 	if len(found) == 0 && !o.JSON {
 		return console.Invalidf("no MCP client was found on this machine; name one: %s", strings.Join(installer.ClientNames(), ", "))
 	}
@@ -44,26 +31,26 @@ func installInFound(c *cli.Context, s *console.Streams) error {
 		}
 	}
 	if len(crowded) > 0 {
-		fmt.Fprintf(s.Stdout(), "\nTo save the tokens of other servers, type: toolcell install %s --move-servers --dry-run\n", strings.Join(crowded, " "))
+		fmt.Fprintf(o.Stdout(), "\nTo save the tokens of other servers, type: toolcell install %s --move-servers --dry-run\n", strings.Join(crowded, " "))
 	}
 	if len(without) == 0 {
 		return nil
 	}
-	if !console.Terminal(s.In) || !console.Terminal(s.Err) {
+	if !console.Terminal(o.In) || !console.Terminal(o.Err) {
 		return console.Invalidf("name the clients that are to get toolcell: toolcell install %s, or toolcell install --all", strings.Join(without, " "))
 	}
-	clients, err := askClients(c, o, without)
+	clients, err := askClients(ctx, o, without)
 	if err != nil {
 		return err
 	}
-	return doForClients(c, o, clients, func(i *installer.Installer) (*installer.Report, error) { return i.Install(c.Context) })
+	return doForClients(ctx, o, clients, func(i *installer.Installer) (*installer.Report, error) { return i.Install(ctx) })
 }
 
 // askClients asks which clients are meant until the answer has only known names.
-func askClients(c *cli.Context, o installer.Options, without []string) ([]string, error) {
+func askClients(ctx context.Context, o installOptions, without []string) ([]string, error) {
 	for {
-		fmt.Fprintf(o.Streams.Err, "\nPut toolcell into which? Type names (%s), or all; Enter for none: ", strings.Join(without, ", "))
-		answer, err := console.ReadLine(c.Context, o.Streams.In)
+		fmt.Fprintf(o.Err, "\nPut toolcell into which? Type names (%s), or all; Enter for none: ", strings.Join(without, ", "))
+		answer, err := console.ReadLine(ctx, o.In)
 		names := strings.FieldsFunc(answer, func(r rune) bool { return r == ' ' || r == ',' || r == '\t' })
 		if err != nil || len(names) == 0 {
 			return nil, &console.ExitError{Code: console.ExitFail, Err: fmt.Errorf("nothing was changed")}
@@ -73,18 +60,18 @@ func askClients(c *cli.Context, o installer.Options, without []string) ([]string
 		}
 		wrong := error(nil)
 		for _, name := range names {
-			if err := installer.Check(o, name); err != nil && wrong == nil {
+			if err := installer.Check(o.change, name); err != nil && wrong == nil {
 				wrong = err
 			}
 		}
 		if wrong == nil {
 			return names, nil
 		}
-		fmt.Fprintf(o.Streams.Err, "%s\n", console.Shown(o.Streams.Err, wrong.Error()))
+		fmt.Fprintf(o.Err, "%s\n", console.Shown(o.Err, wrong.Error()))
 	}
 }
 
-func printClients(o installer.Options, rows []installer.Client) error {
+func printClients(o installOptions, rows []installer.Client) error {
 	if o.JSON {
 		return console.PrintJSON(o.Streams, rows)
 	}
@@ -92,5 +79,5 @@ func printClients(o installer.Options, rows []installer.Client) error {
 	for _, r := range rows {
 		cells = append(cells, []string{r.Client, strings.TrimSuffix(r.Status+": "+r.Error, ": "), strconv.Itoa(r.Servers), r.File})
 	}
-	return console.PrintTable(o.Streams.Out, []console.Column{{Name: "CLIENT"}, {Name: "STATUS"}, {Name: "OTHER SERVERS", Right: true}, {Name: "FILE", End: true}}, cells)
+	return console.PrintTable(o.Out, []console.Column{{Name: "CLIENT"}, {Name: "STATUS"}, {Name: "OTHER SERVERS", Right: true}, {Name: "FILE", End: true}}, cells)
 }

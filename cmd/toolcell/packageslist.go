@@ -1,16 +1,15 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
-	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/rootfs/packages"
-	"github.com/urfave/cli/v2"
 )
 
 // listedSet is a set of packages as --json prints it.
@@ -43,29 +42,17 @@ type prunedSets struct {
 // shortID is as much of an ID as a person needs.
 func shortID(id string) string { return fmt.Sprintf("%.12s", strings.TrimPrefix(id, "sha256-")) }
 
-// packageList names the packages of a set on one line.
-func packageList(set *packages.Set) string {
-	names := make([]string, len(set.Packages))
-	for i, p := range set.Packages {
+// names are those of the packages of a set, on one line.
+func (s listedSet) names() string {
+	names := make([]string, len(s.Packages))
+	for i, p := range s.Packages {
 		names[i] = p.Name + " " + p.Version
 	}
 	return strings.Join(names, ", ")
 }
 
-// openOnlyPackages opens the store of packages for a command that needs no image.
-func openOnlyPackages(c *cli.Context) (*packages.Store, error) {
-	d, err := settings.FindDirs(c.String("state-dir"))
-	if err != nil {
-		return nil, err
-	}
-	return openPackages(d, settings.Settings{})
-}
-
-func packagesList(c *cli.Context, s *console.Streams) error {
-	if c.Args().Present() {
-		return console.Usagef("packages list takes no arguments, got %q", c.Args().First())
-	}
-	store, err := openOnlyPackages(c)
+func packagesList(_ context.Context, o Options) error {
+	store, err := openPackages(o.Settings)
 	if err != nil {
 		return err
 	}
@@ -74,39 +61,29 @@ func packagesList(c *cli.Context, s *console.Streams) error {
 	if err != nil {
 		return err
 	}
-	if c.Bool("json") {
-		return console.PrintJSON(s, listedSets(all))
-	}
-	if len(all) == 0 {
-		printNone(s, "there are no packages here yet", "toolcell packages add 'pandas>=2'")
-		return nil
-	}
-	var cells [][]string
-	for _, set := range all {
-		cells = append(cells, []string{
-			shortID(set.ID), packageList(&set), text.Size(set.Bytes), set.Ref, set.LastUsed.Local().Format(time.DateTime),
-		})
-	}
-	return console.PrintTable(s.Out, []console.Column{{Name: "ID"}, {Name: "PACKAGES"}, {Name: "SIZE", Right: true}, {Name: "IMAGE", End: true}, {Name: "LAST USED"}}, cells)
+	columns := []console.Column{{Name: "ID"}, {Name: "PACKAGES"}, {Name: "SIZE", Right: true}, {Name: "IMAGE", End: true}, {Name: "LAST USED"}}
+	return printRows(o, listedSets(all), "there are no packages here yet", "toolcell packages add 'pandas>=2'", columns, func(r listedSet) []string {
+		return []string{shortID(r.ID), r.names(), text.Size(r.Bytes), r.Image, r.LastUsed.Local().Format(time.DateTime)}
+	})
 }
 
-func packagesShow(c *cli.Context, s *console.Streams) error {
-	if c.NArg() != 1 {
+func packagesShow(_ context.Context, o Options) error {
+	if len(o.Args) != 1 {
 		return console.Usagef("packages show takes the beginning of an ID; toolcell packages list shows them")
 	}
-	store, err := openOnlyPackages(c)
+	store, err := openPackages(o.Settings)
 	if err != nil {
 		return err
 	}
 	defer store.Close()
-	set, err := store.Find(c.Args().First())
+	set, err := store.Find(o.Args[0])
 	if err != nil {
 		return err
 	}
-	if c.Bool("json") {
-		return console.PrintJSON(s, []listedSet{listed(set)})
+	if o.JSON {
+		return console.PrintJSON(o.Streams, []listedSet{listed(set)})
 	}
-	out := s.Stdout()
+	out := o.Stdout()
 	fmt.Fprintf(out, "%s\nimage      %s\nsize       %s\nlast used  %s\nfolder     %s\n", set.ID, set.Ref, text.Size(set.Bytes), set.LastUsed.Local().Format(time.DateTime), set.Dir)
 	for _, p := range set.Packages {
 		fmt.Fprintf(out, "%s %s sha256:%s\n", p.Name, p.Version, p.SHA256)
@@ -114,26 +91,23 @@ func packagesShow(c *cli.Context, s *console.Streams) error {
 	return nil
 }
 
-func packagesPrune(c *cli.Context, s *console.Streams) error {
-	if c.Args().Present() {
-		return console.Usagef("packages prune takes no arguments, got %q", c.Args().First())
-	}
-	unused, err := parseUnused(c.String("unused"))
+func packagesPrune(_ context.Context, o packagesOptions) error {
+	unused, err := parseUnused(o.Unused)
 	if err != nil {
 		return err
 	}
-	store, err := openOnlyPackages(c)
+	store, err := openPackages(o.Settings)
 	if err != nil {
 		return err
 	}
 	defer store.Close()
 	removed, freed, err := store.Prune(unused)
-	if c.Bool("json") {
-		return errors.Join(console.PrintJSON(s, []prunedSets{{listedSets(removed), freed}}), err)
+	if o.JSON {
+		return errors.Join(console.PrintJSON(o.Streams, []prunedSets{{listedSets(removed), freed}}), err)
 	}
-	out := s.Stdout()
-	for _, set := range removed {
-		fmt.Fprintf(out, "removed %s: %s\n", shortID(set.ID), packageList(&set))
+	out := o.Stdout()
+	for _, set := range listedSets(removed) {
+		fmt.Fprintf(out, "removed %s: %s\n", shortID(set.ID), set.names())
 	}
 	fmt.Fprintln(out, pruned(len(removed), "set", freed))
 	return err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"os"
 	"slices"
 	"strings"
 
@@ -16,7 +15,6 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 	"github.com/toolcell/toolcell/oci/doctor"
-	"github.com/urfave/cli/v2"
 )
 
 // loadPolicy reads the user's policy. With an invalid file the program starts,
@@ -64,99 +62,85 @@ func policyServers(servers []config.Server) []policy.Server {
 
 // printPolicySlips prints what is wrong with the policy, and its sections that match no
 // server.
-func printPolicySlips(c *cli.Context, w *os.File, servers []mcpproxy.ServerStatus) {
-	s, err := settings.Read(c)
-	if err != nil {
-		return // the caller has reported it
-	}
+func printPolicySlips(o Options, servers []mcpproxy.ServerStatus) {
 	names := make([]policy.Server, len(servers))
 	for i, s := range servers {
 		names[i] = policy.Server{Name: s.Name, Alias: s.Alias}
 	}
-	p := loadPolicy(s, slog.New(slog.DiscardHandler))
+	quiet := slog.New(slog.DiscardHandler)
+	p := loadPolicy(o.Settings, quiet)
+	file, _ := o.Settings.PolicyFile()
 	if err := p.Err(); err != nil {
-		console.Note(w, fmt.Sprintf("nothing may be called until the policy is fixed: %v", err))
+		console.Note(o.Err, fmt.Sprintf("nothing may be called until the policy is fixed: %v", err))
 	}
 	for _, section := range p.UnmatchedSections(names) {
-		file, _ := s.PolicyFile()
 		said := fmt.Sprintf("policy %s, %s matches none of these servers", file, section.Name)
 		if meant := meantBy(section, names); meant != "" {
 			said += fmt.Sprintf("; did you mean %q?", meant)
 		}
-		console.Note(w, said)
+		console.Note(o.Err, said)
 	}
-	for _, u := range p.UnmatchedTools(knownTools(s)) {
-		if u.Plain || u.Meant != "" {
-			file, _ := s.PolicyFile()
-			console.Note(w, fmt.Sprintf("policy %s, %s", file, u))
+	for _, u := range unmatchedTools(p, o.Settings, discoverServers(o.Settings, quiet).config) {
+		console.Note(o.Err, fmt.Sprintf("policy %s, %s", file, u))
+	}
+}
+
+// unmatchedTools returns what in the policy matches no tool of the user's servers, as far as
+// these are known from earlier. A glob may be about tools that are yet to come.
+func unmatchedTools(p *policy.Policy, s settings.Settings, found config.Config) []policy.UnmatchedTool {
+	var known []policy.KnownTools
+	if len(found.Servers) > 0 {
+		proxy := mcpproxy.New(found, mcpproxy.Options{ClientVersion: version, CatalogDir: s.Dirs.Catalogs(), PinDir: s.Dirs.Pins()})
+		defer proxy.Close()
+		for _, server := range found.Servers {
+			known = append(known, proxy.KnownTools(server.Name))
 		}
 	}
+	return slices.DeleteFunc(p.UnmatchedTools(known), func(u policy.UnmatchedTool) bool { return !u.Plain && u.Meant == "" })
 }
 
-// knownTools returns the tools of the user's servers, as far as they are known from earlier.
-func knownTools(s settings.Settings) (all []policy.KnownTools) {
-	found, err := discoverServers(s, slog.New(slog.DiscardHandler))
-	if err != nil || len(found.config.Servers) == 0 {
-		return nil
-	}
-	p := mcpproxy.New(found.config, mcpproxy.Options{ClientVersion: version, CatalogDir: s.CatalogDir(), PinDir: s.PinDir()})
-	defer p.Close()
-	for _, server := range found.config.Servers {
-		all = append(all, p.KnownTools(server.Name))
-	}
-	return all
-}
-
-// policyCheck is doctor's line on the policy, if there is one.
-func policyCheck(s settings.Settings) ([]doctor.Check, error) {
+// policyChecks are doctor's lines on the policy, if there is one.
+func policyChecks(s settings.Settings, found config.Config) []doctor.Check {
 	file, _ := s.PolicyFile()
+	edit := "${EDITOR:-vi} " + text.ShellWord(file)
 	p := loadPolicy(s, slog.New(slog.DiscardHandler))
-	found := p.Contents()
+	contents := p.Contents()
 	switch err := p.Err(); {
 	case err != nil:
 		return []doctor.Check{{
 			Code: "RC-POLICY", Status: doctor.CheckDegraded, Text: fmt.Sprintf("code may call nothing: %v", err),
-			Cure: "# correct the file, or remove it:\n${EDITOR:-vi} " + text.ShellWord(file),
-		}}, nil
-	case found == nil:
-		return nil, nil
+			Cure: "# correct the file, or remove it:\n" + edit,
+		}}
+	case contents == nil:
+		return nil
 	}
-	servers, err := discoverServers(s, slog.New(slog.DiscardHandler))
-	if err != nil {
-		return nil, err
-	}
-	names := policyServers(servers.config.Servers)
-	check := doctor.Check{Code: "RC-POLICY", Status: doctor.CheckOK, Text: describePolicy(file, *found)}
+	names := policyServers(found.Servers)
+	check := doctor.Check{Code: "RC-POLICY", Status: doctor.CheckOK, Text: describePolicy(file, *contents)}
 	if unmatched := p.UnmatchedSections(names); len(unmatched) > 0 {
 		check.Text += "; " + describeUnmatched(unmatched, names)
 		// Others may be about servers of another project.
 		if slices.ContainsFunc(unmatched, func(u policy.UnmatchedSection) bool { return meantBy(u, names) != "" }) {
 			check.Status = doctor.CheckDegraded
-			check.Cure = "# correct the names, or remove the sections:\n${EDITOR:-vi} " + text.ShellWord(file)
+			check.Cure = "# correct the names, or remove the sections:\n" + edit
 		}
 	}
-	return append([]doctor.Check{check}, toolNamesCheck(file, p.UnmatchedTools(knownTools(s)))...), nil
-}
-
-// toolNamesCheck is doctor's line on what in the policy matches no tool, if something does. A
-// glob may be about tools that are yet to come.
-func toolNamesCheck(file string, unmatched []policy.UnmatchedTool) []doctor.Check {
-	unmatched = slices.DeleteFunc(unmatched, func(u policy.UnmatchedTool) bool { return !u.Plain && u.Meant == "" })
-	if len(unmatched) == 0 {
-		return nil
-	}
+	checks := []doctor.Check{check}
 	const most = 10
 	var said []string
+	unmatched := unmatchedTools(p, s, found)
 	for _, u := range unmatched[:min(len(unmatched), most)] {
 		said = append(said, u.String())
 	}
 	if n := len(unmatched) - most; n > 0 {
 		said = append(said, fmt.Sprintf("and %d more", n))
 	}
-	return []doctor.Check{{
-		Code: "RC-POLICY-TOOLS", Status: doctor.CheckDegraded, Text: "the policy names tools that there are not: " + strings.Join(said, "; "),
-		Cure: "# correct the names, or remove them:\n${EDITOR:-vi} " + text.ShellWord(file),
-	}}
+	if len(said) > 0 {
+		checks = append(checks, doctor.Check{
+			Code: "RC-POLICY-TOOLS", Status: doctor.CheckDegraded, Text: "the policy names tools that there are not: " + strings.Join(said, "; "),
+			Cure: "# correct the names, or remove them:\n" + edit,
+		})
+	}
+	return checks
 }
 
 // describePolicy says what is in a policy.

@@ -13,7 +13,6 @@ import (
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/internal/text"
-	"github.com/urfave/cli/v2"
 )
 
 // A script is code and the sys.argv it finds, as python would make it.
@@ -31,9 +30,9 @@ const maxScript = 16 << 20
 
 // readScript reads the code from where the command line says, standard input
 // if it says nothing.
-func readScript(c *cli.Context, in *os.File) (script, error) {
-	source, arguments := "", c.Args().Slice()
-	if !c.IsSet("c") && len(arguments) > 0 {
+func readScript(ctx context.Context, o execOptions) (script, error) {
+	source, arguments := "", o.Args
+	if !o.CodeNamed && len(arguments) > 0 {
 		source, arguments = arguments[0], arguments[1:]
 	}
 	for _, arg := range arguments {
@@ -43,19 +42,19 @@ func readScript(c *cli.Context, in *os.File) (script, error) {
 	}
 	argv := func(name string) []string { return append([]string{name}, arguments...) }
 	switch {
-	case c.IsSet("c"):
-		return script{text: c.String("c"), argv: argv("-c"), stdinLeft: true}, nil
+	case o.CodeNamed:
+		return script{text: o.Code, argv: argv("-c"), stdinLeft: true}, nil
 	case source != "" && source != "-":
-		text, err := readFile(c.Context, source)
+		text, err := readFile(ctx, source)
 		return script{text: text, argv: argv(source), file: source, stdinLeft: true}, err
-	case c.Bool("i") && source != "":
+	case o.Prompt && source != "":
 		return script{}, console.Usagef("with -i standard input is the prompt's: give a file or -c CODE")
-	case c.Bool("i"):
+	case o.Prompt:
 		return script{argv: argv("")}, nil
-	case source == "" && console.Terminal(in):
+	case source == "" && console.Terminal(o.In):
 		return script{}, console.Usagef("nothing to run: pass a FILE, -c CODE, - (stdin), or -i for a prompt")
 	}
-	text, err := readText(c.Context, in, "standard input")
+	text, err := readText(ctx, o.In, "standard input")
 	return script{text: text, argv: argv("-")}, err
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -15,34 +16,18 @@ import (
 
 func serveCommand(s *console.Streams) *cli.Command {
 	return &cli.Command{
-		Name:         "serve",
-		Aliases:      []string{"run"},
-		Usage:        "run the MCP server on stdin/stdout",
-		Flags:        settings.Flags(),
-		OnUsageError: usageError,
-		Action: func(c *cli.Context) error {
-			if c.Args().Present() {
-				return console.Usagef("serve takes no arguments, got %q; to run a script: toolcell exec %[1]s", c.Args().First())
-			}
-			return serve(c, s)
-		},
+		Name: "serve", Aliases: []string{"run"}, Usage: "run the MCP server on stdin/stdout",
+		Flags: settings.Flags(), Action: run(s, serve),
 	}
 }
 
-func serve(c *cli.Context, s *console.Streams) (err error) {
-	conf, err := settings.Read(c)
-	if err != nil {
-		return err
-	}
+func serve(ctx context.Context, o Options) (err error) {
 	limitMemory()
-	log := newLogger(conf, s.Err)
-	refresh, compiler := newRefresher(c, log, false), newCompiler(c, log, false)
+	conf, log := o.Settings, newLogger(o.Settings, o.Err)
+	refresh, compiler := newRefreshers(conf, log, false)
 	defer refresh.close()
 	defer compiler.close()
-	found, err := watchServers(conf, log)
-	if err != nil {
-		return err
-	}
+	found := watchServers(conf, log)
 	warnOfSlips(log)
 	found.logProblems()
 	a, err := openApp(conf, appOptions{log: log, refreshImage: refresh.refresh, compilePackages: compiler.compile, servers: found, serves: true})
@@ -50,16 +35,16 @@ func serve(c *cli.Context, s *console.Streams) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, a.Close()) }()
-	if console.Terminal(s.In) {
-		fmt.Fprintln(s.Err, "toolcell: waiting for an MCP client on standard input; to try it by hand: toolcell exec -c 'print(1)'")
+	if console.Terminal(o.In) {
+		fmt.Fprintln(o.Err, "toolcell: waiting for an MCP client on standard input; to try it by hand: toolcell exec -c 'print(1)'")
 	}
 	// One fewer than may run: with a low RLIMIT_NOFILE a run must not compete
 	// with a standby start.
 	a.runtime.KeepStandbys(oci.PoolOptions{Start: conf.Start, Max: maxParallel(conf.Sessions) - 1, Idle: conf.IdleTimeout})
-	if log.Enabled(c.Context, slog.LevelDebug) { // listing the servers reads the record of each
+	if log.Enabled(ctx, slog.LevelDebug) { // listing the servers reads the record of each
 		log.Debug("serving", "version", version, "image", conf.Image, "servers", len(a.proxy.Servers()))
 	}
-	return a.bridge.Serve(c.Context, s.In, s.Out)
+	return a.bridge.Serve(ctx, o.In, o.Out)
 }
 
 // memoryLimit is the memory, in bytes, above which Go collects garbage more often.

@@ -7,10 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 
 	"github.com/toolcell/toolcell/bridge/consent"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
-	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 	"github.com/toolcell/toolcell/mcpproxy/signature"
@@ -18,60 +18,67 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// callFlags adds the flag of `servers call` to it.
-func callFlags(call *cli.Command) *cli.Command {
-	call.Description = "ARGUMENTS is a JSON object, NAME=VALUE for each argument, - to read the object from standard input, or @FILE. " +
-		"The value is what run_python's code gets: a text as it is, anything else as JSON."
-	call.Flags = append([]cli.Flag{
-		&cli.StringFlag{Name: "out", Usage: "write the pictures, sounds and files of the answer to `FILE`, or else its value, instead of printing it"},
-		&cli.BoolFlag{Name: "raw", Usage: "print the server's whole answer, as JSON"},
-	}, call.Flags...)
-	return call
+type serversCallOptions struct {
+	Options
+	File     string // for the answer; OutNamed if --out is given
+	OutNamed bool
+	Raw      bool
 }
 
-func serversCall(c *cli.Context, s *console.Streams, p *mcpproxy.Proxy) error {
-	if c.NArg() < 2 {
+func serversCallCommand(s *console.Streams) *cli.Command {
+	return &cli.Command{
+		Name: "call", Usage: "call a tool and print its value", ArgsUsage: "NAME TOOL [ARGUMENTS | NAME=VALUE… | - | @FILE]",
+		Description: "ARGUMENTS is a JSON object, NAME=VALUE for each argument, - to read the object from standard input, or @FILE. " +
+			"The value is what run_python's code gets: a text as it is, anything else as JSON.",
+		Flags: flags(slices.Concat(discoverySettings, []string{"policy", "start-timeout"}),
+			&cli.StringFlag{Name: "out", Usage: "write the pictures, sounds and files of the answer to `FILE`, or else its value, instead of printing it"},
+			&cli.BoolFlag{Name: "raw", Usage: "print the server's whole answer, as JSON"}),
+		Action: runWith(s, func(c *cli.Context, o Options) error {
+			call := serversCallOptions{o, c.String("out"), c.IsSet("out"), c.Bool("raw")}
+			return serversFunc(call.run).run(c.Context, o)
+		}),
+	}
+}
+
+func (o serversCallOptions) run(ctx context.Context, _ Options, p *mcpproxy.Proxy) error {
+	if len(o.Args) < 2 {
 		return console.Usagef("servers call takes a server, a tool and the arguments; %s", howToGive)
 	}
-	if c.IsSet("out") && (c.String("out") == "" || c.Bool("raw") || c.Bool("json")) {
+	if o.OutNamed && (o.File == "" || o.Raw || o.JSON) {
 		return console.Usagef("--out takes the name of a file, and is given without --raw and --json")
 	}
-	given, err := readCallArguments(c.Args().Slice()[2:], s.In)
+	given, err := readCallArguments(o.Args[2:], o.In)
 	if err != nil {
 		return err
 	}
-	conf, err := settings.Read(c)
-	if err != nil {
-		return err
-	}
-	progress := console.NewProgress(s.Err, c.Bool("json"))
+	progress := console.NewProgress(o.Err, o.JSON)
 	defer progress.Close()
-	server, tool := c.Args().Get(0), c.Args().Get(1)
+	server, tool := o.Args[0], o.Args[1]
 	progress.Show("calling " + server + "/" + tool)
-	arguments, err := bindArguments(c.Context, p, server, tool, given)
+	arguments, err := bindArguments(ctx, p, server, tool, given)
 	if err != nil {
 		return err
 	}
 	request := mcpproxy.CallRequest{
-		Server: server, Tool: tool, Arguments: arguments, Run: loadPolicy(conf, slog.New(slog.DiscardHandler)).NewRun(), // the error of the call says what is wrong with it
+		Server: server, Tool: tool, Arguments: arguments, Run: loadPolicy(o.Settings, slog.New(slog.DiscardHandler)).NewRun(), // the error of the call says what is wrong with it
 	}
-	answer, err := p.Call(c.Context, request)
+	answer, err := p.Call(ctx, request)
 	progress.Close()
 	if ask, ok := errors.AsType[*policy.Ask](err); ok {
-		if err = askOnTerminal(c.Context, newTerminalAsker(s, progress), ask); err == nil {
+		if err = askOnTerminal(ctx, newTerminalAsker(o.Streams, progress), ask); err == nil {
 			request.Allowed = ask.Same
-			answer, err = p.Call(c.Context, request)
+			answer, err = p.Call(ctx, request)
 		}
 	}
 	if err != nil {
 		return err
 	}
-	value, err := toolvalue.Of(c.Context, answer.JSON)
+	value, err := toolvalue.Of(ctx, answer.JSON)
 	var failed *toolvalue.ToolError
 	if err != nil && !errors.As(err, &failed) {
 		return err
 	}
-	return errors.Join(printAnswer(c, s, answer, value, failed), asFailure(failed))
+	return errors.Join(o.printAnswer(answer, value, failed), asFailure(failed))
 }
 
 // askOnTerminal asks the user whether a call may be made.
@@ -124,41 +131,41 @@ type calledTool struct {
 }
 
 // printAnswer prints what the command line asks for of an answer.
-func printAnswer(c *cli.Context, s *console.Streams, answer mcpproxy.CallResult, value toolvalue.Value, failed *toolvalue.ToolError) error {
-	row := calledTool{Server: c.Args().Get(0), Tool: c.Args().Get(1)}
+func (o serversCallOptions) printAnswer(answer mcpproxy.CallResult, value toolvalue.Value, failed *toolvalue.ToolError) error {
+	row := calledTool{Server: o.Args[0], Tool: o.Args[1]}
 	if failed != nil {
 		row.Error = failed.Text
 	}
 	switch {
-	case c.Bool("json") && c.Bool("raw"):
+	case o.JSON && o.Raw:
 		row.Answer = answer.JSON
-		return console.PrintJSON(s, []calledTool{row})
-	case c.Bool("json"):
+		return console.PrintJSON(o.Streams, []calledTool{row})
+	case o.JSON:
 		row.Value, row.Attachments = value.JSON, value.Attachments
-		return console.PrintJSON(s, []calledTool{row})
-	case c.Bool("raw"):
-		return printIndented(s, answer.JSON)
+		return console.PrintJSON(o.Streams, []calledTool{row})
+	case o.Raw:
+		return printIndented(o.Streams, answer.JSON)
 	case failed != nil:
 		return nil // it is on standard error
-	case c.String("out") != "":
-		return writeAnswer(s, c.String("out"), value)
+	case o.File != "":
+		return writeAnswer(o.Streams, o.File, value)
 	}
 	for _, a := range value.Attachments {
 		if what := described(a); what != "" {
-			console.Note(s.Err, "the answer also has "+what+"; --out FILE keeps it")
+			console.Note(o.Err, "the answer also has "+what+"; --out FILE keeps it")
 		} else {
-			console.Note(s.Err, "the answer also has other content; --raw prints it")
+			console.Note(o.Err, "the answer also has other content; --raw prints it")
 		}
 	}
 	if text, isText := value.Text(); isText {
-		_, err := fmt.Fprintln(s.Out, console.Filtered(s.Out, text))
+		_, err := fmt.Fprintln(o.Out, console.Filtered(o.Out, text))
 		return err
 	}
 	if described(value.JSON) != "" {
-		_, err := fmt.Fprintln(s.Out, placeholderOf(value.JSON))
+		_, err := fmt.Fprintln(o.Out, placeholderOf(value.JSON))
 		return err
 	}
-	return printIndented(s, seenValue(value.JSON))
+	return printIndented(o.Streams, seenValue(value.JSON))
 }
 
 func printIndented(s *console.Streams, value json.RawMessage) error {

@@ -14,7 +14,6 @@ import (
 	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/config"
-	"github.com/urfave/cli/v2"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -36,10 +35,10 @@ type checked struct {
 
 // serversCheck starts servers, a few at a time, and fails if one cannot be
 // used. Disabled servers and duplicates are left out unless they are named.
-func serversCheck(c *cli.Context, s *console.Streams, p *mcpproxy.Proxy) error {
-	names := c.Args().Slice()
+func serversCheck(ctx context.Context, o Options, p *mcpproxy.Proxy) error {
+	names := o.Args
 	if len(names) == 0 {
-		printUnread(s.Err, p.Problems())
+		printUnread(o.Err, p.Problems())
 	}
 	var rows []checked
 	for _, st := range p.Servers() {
@@ -52,17 +51,13 @@ func serversCheck(c *cli.Context, s *console.Streams, p *mcpproxy.Proxy) error {
 	}
 	for _, name := range names {
 		if !slices.ContainsFunc(p.Servers(), func(st mcpproxy.ServerStatus) bool { return st.Name == name || st.Alias == name }) {
-			printUnread(s.Err, p.Problems()) // it may be in one of them
+			printUnread(o.Err, p.Problems()) // it may be in one of them
 			_, err := p.Lookup(name)
 			return err
 		}
 	}
-	checkAll(c, s, p, rows)
-	if len(rows) == 0 && !c.Bool("json") {
-		noServers(s)
-		return nil
-	}
-	err := printChecked(c, s, rows)
+	checkAll(ctx, o, p, rows)
+	err := printChecked(o, rows)
 	if bad := slices.IndexFunc(rows, func(r checked) bool { return r.Status != "ready" }); bad >= 0 && err == nil {
 		err = &console.ExitError{Code: console.ExitFail} // the table shows the reason
 	}
@@ -70,8 +65,8 @@ func serversCheck(c *cli.Context, s *console.Streams, p *mcpproxy.Proxy) error {
 }
 
 // checkAll fills the rows of servers that can be started.
-func checkAll(c *cli.Context, s *console.Streams, p *mcpproxy.Proxy, rows []checked) {
-	progress := console.NewProgress(s.Err, c.Bool("json"))
+func checkAll(ctx context.Context, o Options, p *mcpproxy.Proxy, rows []checked) {
+	progress := console.NewProgress(o.Err, o.JSON)
 	defer progress.Close()
 	var mu sync.Mutex
 	var waiting []string
@@ -94,7 +89,7 @@ func checkAll(c *cli.Context, s *console.Streams, p *mcpproxy.Proxy, rows []chec
 		}
 		several.Go(func() (err error) {
 			defer contain.Recover("checking a server", func(err error) { rows[i].Status, rows[i].Error = "failed", err.Error() })
-			rows[i].check(c.Context, p)
+			rows[i].check(ctx, p)
 			mu.Lock()
 			defer mu.Unlock()
 			waiting = slices.DeleteFunc(waiting, func(name string) bool { return name == rows[i].Name })
@@ -139,26 +134,22 @@ func (r *checked) check(ctx context.Context, p *mcpproxy.Proxy) {
 	}
 }
 
-func printChecked(c *cli.Context, s *console.Streams, rows []checked) error {
-	if c.Bool("json") {
-		return console.PrintJSON(s, rows)
+func printChecked(o Options, rows []checked) error {
+	columns := []console.Column{
+		{Name: "NAME"}, {Name: "STATUS", Color: console.ColorsFor(o.Out).Status}, {Name: "TOOLS", Right: true}, {Name: "TIME", Right: true},
+		{Name: "REMARK", Wrap: true},
 	}
-	var cells [][]string
-	for _, r := range rows {
+	err := printRows(o, rows, noServers, noServersNext, columns, func(r checked) []string {
 		tools, took := "", ""
 		if r.Status == "ready" {
 			tools, took = fmt.Sprint(r.Tools), fmt.Sprintf("%d ms", r.Millis)
 		}
-		cells = append(cells, []string{r.Name, r.Status, tools, took, console.OneLine(cmp.Or(r.reason, r.Error, r.Partial, r.Pins), maxRemark)})
+		return []string{r.Name, r.Status, tools, took, console.OneLine(cmp.Or(r.reason, r.Error, r.Partial, r.Pins), maxRemark)}
+	})
+	if o.JSON {
+		return err
 	}
-	err := console.PrintTable(s.Out, []console.Column{
-		{Name: "NAME"},
-		{Name: "STATUS", Color: console.ColorsFor(s.Out).Status},
-		{Name: "TOOLS", Right: true},
-		{Name: "TIME", Right: true},
-		{Name: "REMARK", Wrap: true},
-	}, cells)
-	return errors.Join(err, printOutput(s, rows))
+	return errors.Join(err, printOutput(o.Streams, rows))
 }
 
 const (

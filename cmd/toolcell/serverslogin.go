@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
-	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy"
@@ -26,17 +25,22 @@ const loginWithin = 10 * time.Minute
 // loginSettings are those that servers are found and reached by.
 var loginSettings = append(slices.Clone(discoverySettings), "policy")
 
+type serversLoginOptions struct {
+	Options
+	NoBrowser bool
+}
+
 func serversLoginCommand(s *console.Streams) *cli.Command {
-	flags := []cli.Flag{jsonFlag(), &cli.BoolFlag{Name: "no-browser", Usage: "only print the address, open no browser"}}
 	return &cli.Command{
 		Name: "login", Usage: "log in to a remote server with OAuth, in a browser", ArgsUsage: "NAME",
 		Description: "A page of the service opens in your browser; when you have agreed there, the tokens are kept in the\n" +
 			"state folder, in a file that only you can read, and all toolcell processes use and renew them. If a\n" +
 			"server has refused a request for lack of scopes, logging in again asks for them.",
-		Flags: append(flags, settings.Flags(loginSettings...)...), OnUsageError: usageError,
-		Action: func(c *cli.Context) error {
-			return withProxy(c, s, func(c *cli.Context, p *mcpproxy.Proxy) error { return serversLogin(c, s, p) })
-		},
+		Flags: flags(loginSettings, jsonFlag(), &cli.BoolFlag{Name: "no-browser", Usage: "only print the address, open no browser"}),
+		Action: runWith(s, func(c *cli.Context, o Options) error {
+			login := serversLoginOptions{o, c.Bool("no-browser")}
+			return serversFunc(login.run).run(c.Context, o)
+		}),
 	}
 }
 
@@ -45,54 +49,51 @@ func serversLogoutCommand(s *console.Streams) *cli.Command {
 		Name: "logout", Usage: "forget the login to a remote server", ArgsUsage: "NAME",
 		Description: "The tokens on this machine are deleted. The service may know them until they end: to withdraw them at\n" +
 			"once, use its own page of connected applications.",
-		Flags: append([]cli.Flag{jsonFlag()}, settings.Flags(loginSettings...)...), OnUsageError: usageError,
-		Action: func(c *cli.Context) error {
-			return withProxy(c, s, func(c *cli.Context, p *mcpproxy.Proxy) error { return serversLogout(c, s, p) })
-		},
+		Flags: flags(loginSettings), Action: run(s, serversFunc(serversLogout).run),
 	}
 }
 
-func serversLogin(c *cli.Context, s *console.Streams, p *mcpproxy.Proxy) error {
-	if c.NArg() != 1 {
+func (o serversLoginOptions) run(ctx context.Context, _ Options, p *mcpproxy.Proxy) error {
+	if len(o.Args) != 1 {
 		return console.Usagef("servers login takes the name of one server")
 	}
-	name := c.Args().First()
-	ctx, cancel := context.WithTimeoutCause(c.Context, loginWithin, fmt.Errorf("it was not done within %v", loginWithin))
+	name := o.Args[0]
+	ctx, cancel := context.WithTimeoutCause(ctx, loginWithin, fmt.Errorf("it was not done within %v", loginWithin))
 	defer cancel()
-	if err := logIn(ctx, c, s, p); err != nil {
+	if err := o.logIn(ctx, p); err != nil {
 		return err
 	}
 	tools, err := p.Tools(ctx, name)
 	if err != nil {
 		return fmt.Errorf("logged in to %q, but it cannot be used: %w", name, err)
 	}
-	if c.Bool("json") {
-		return console.PrintJSON(s, []map[string]any{{"name": name, "loggedIn": true, "tools": len(tools)}})
+	if o.JSON {
+		return console.PrintJSON(o.Streams, []map[string]any{{"name": name, "loggedIn": true, "tools": len(tools)}})
 	}
-	_, err = fmt.Fprintf(s.Out, "logged in to %q, which has %d tools\n", name, len(tools))
+	_, err = fmt.Fprintf(o.Out, "logged in to %q, which has %d tools\n", name, len(tools))
 	return err
 }
 
 // logIn shows the address to log in at, and waits for the browser. The browser of
 // another machine cannot come back to this one: then the user brings the address that
 // it ended at.
-func logIn(ctx context.Context, c *cli.Context, s *console.Streams, p *mcpproxy.Proxy) error {
+func (o serversLoginOptions) logIn(ctx context.Context, p *mcpproxy.Proxy) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var pasting sync.WaitGroup
 	defer pasting.Wait()
 	defer cancel()
-	return p.Login(ctx, c.Args().First(), func(address string) {
-		fmt.Fprintf(s.Err, "Log in at this address:\n\n    %s\n\n%s", address, askedFor(address))
-		if !c.Bool("no-browser") && openBrowser(address) {
-			fmt.Fprintln(s.Err, "A browser should have opened. Waiting for it to come back …")
+	return p.Login(ctx, o.Args[0], func(address string) {
+		fmt.Fprintf(o.Err, "Log in at this address:\n\n    %s\n\n%s", address, askedFor(address))
+		if !o.NoBrowser && openBrowser(address) {
+			fmt.Fprintln(o.Err, "A browser should have opened. Waiting for it to come back …")
 		} else {
-			fmt.Fprintln(s.Err, "Open it in a browser. If that is one of another machine, it ends on a page that it cannot open:\n"+
+			fmt.Fprintln(o.Err, "Open it in a browser. If that is one of another machine, it ends on a page that it cannot open:\n"+
 				"paste the address of that page here. Waiting …")
 		}
 		pasting.Go(func() {
 			defer contain.Recover("reading a pasted address", nil)
-			if err := bringBack(ctx, s, address); err != nil && ctx.Err() == nil {
-				fmt.Fprintf(s.Err, "That does not help: %v\n", err)
+			if err := bringBack(ctx, o.Streams, address); err != nil && ctx.Err() == nil {
+				fmt.Fprintf(o.Err, "That does not help: %v\n", err)
 			}
 		})
 	})
@@ -157,22 +158,22 @@ func pastedAddress(line, address string) (string, error) {
 	return came.String(), nil
 }
 
-func serversLogout(c *cli.Context, s *console.Streams, p *mcpproxy.Proxy) error {
-	if c.NArg() != 1 {
+func serversLogout(_ context.Context, o Options, p *mcpproxy.Proxy) error {
+	if len(o.Args) != 1 {
 		return console.Usagef("servers logout takes the name of one server")
 	}
-	was, err := p.Logout(c.Args().First())
+	was, err := p.Logout(o.Args[0])
 	if err != nil {
 		return err
 	}
-	if c.Bool("json") {
-		return console.PrintJSON(s, []map[string]any{{"name": c.Args().First(), "loggedIn": false, "changed": was}})
+	if o.JSON {
+		return console.PrintJSON(o.Streams, []map[string]any{{"name": o.Args[0], "loggedIn": false, "changed": was}})
 	}
 	if !was {
-		fmt.Fprintf(s.Stdout(), "there was no login to %q\n", c.Args().First())
+		fmt.Fprintf(o.Stdout(), "there was no login to %q\n", o.Args[0])
 		return nil
 	}
-	fmt.Fprintf(s.Stdout(), "forgot the login to %q\n", c.Args().First())
+	fmt.Fprintf(o.Stdout(), "forgot the login to %q\n", o.Args[0])
 	return nil
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -14,7 +15,6 @@ import (
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/pins"
-	"github.com/urfave/cli/v2"
 )
 
 const pinsDescription = "A server's tools are pinned when toolcell first learns of them: their names, descriptions,\n" +
@@ -24,11 +24,11 @@ const pinsDescription = "A server's tools are pinned when toolcell first learns 
 // acceptWord is what changes the pins, before a name.
 const acceptWord = "accept"
 
-func serversPins(c *cli.Context, s *console.Streams, p *mcpproxy.Proxy) error {
-	names := c.Args().Slice()
+func serversPins(_ context.Context, o Options, p *mcpproxy.Proxy) error {
+	names := o.Args
 	if len(names) > 0 && names[0] == acceptWord {
 		if _, err := p.Lookup(acceptWord); len(names) > 1 || err != nil { // else it is a server's name
-			return acceptPins(c, s, p, names[1:])
+			return acceptPins(o, p, names[1:])
 		}
 	}
 	if len(names) == 0 {
@@ -49,12 +49,12 @@ func serversPins(c *cli.Context, s *console.Streams, p *mcpproxy.Proxy) error {
 		}
 	}
 	switch {
-	case c.Bool("json"):
-		failed = append(failed, console.PrintJSON(s, rows))
+	case o.JSON:
+		failed = append(failed, console.PrintJSON(o.Streams, rows))
 	case len(names) == 0:
-		noServers(s)
+		return printNone(o.Streams, noServers, noServersNext)
 	default:
-		failed = append(failed, printPins(s, rows))
+		failed = append(failed, printPins(o.Streams, rows))
 	}
 	return errors.Join(failed...)
 }
@@ -195,7 +195,7 @@ type acceptedPin struct {
 	Digest string      `json:"sha256,omitempty"`
 }
 
-func acceptPins(c *cli.Context, s *console.Streams, p *mcpproxy.Proxy, args []string) error {
+func acceptPins(o Options, p *mcpproxy.Proxy, args []string) error {
 	if len(args) < 1 || len(args) > 2 {
 		return console.Usagef("servers pins accept takes the name of a server, and that of a tool if only that is to be pinned")
 	}
@@ -227,10 +227,10 @@ func acceptPins(c *cli.Context, s *console.Streams, p *mcpproxy.Proxy, args []st
 		}
 		rows = append(rows, row)
 	}
-	if c.Bool("json") {
-		return console.PrintJSON(s, rows)
+	if o.JSON {
+		return console.PrintJSON(o.Streams, rows)
 	}
-	return printAccepted(s, server.Name, rows)
+	return printAccepted(o.Streams, server.Name, rows)
 }
 
 // checkPinned returns an error if there is nothing that could be accepted.

@@ -10,63 +10,64 @@ import (
 	"strings"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
-	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 )
 
+type serversSetOptions struct {
+	Options
+	Remove bool
+}
+
 func serversSetCommand(s *console.Streams) *cli.Command {
-	flags := []cli.Flag{&cli.BoolFlag{Name: "remove", Usage: "forget the value"}, jsonFlag()}
 	return &cli.Command{
 		Name: "set", Usage: "store a value, such as a token, that a server's config asks for", ArgsUsage: "NAME INPUT",
 		Description: "The value is read from standard input, or asked for on a terminal. It is kept in the state\n" +
 			"folder, in a file that only you can read. A variable of the environment goes before it.",
-		Flags: append(flags, settings.Flags(discoverySettings...)...), OnUsageError: usageError,
-		Action: func(c *cli.Context) error { return serversSet(c, s) },
+		Flags: flags(discoverySettings, &cli.BoolFlag{Name: "remove", Usage: "forget the value"}),
+		Action: runWith(s, func(c *cli.Context, o Options) error {
+			return serversSet(c.Context, serversSetOptions{o, c.Bool("remove")})
+		}),
 	}
 }
 
-func serversSet(c *cli.Context, s *console.Streams) error {
-	if n := c.NArg(); n < 1 || n > 2 {
+func serversSet(ctx context.Context, o serversSetOptions) error {
+	if n := len(o.Args); n < 1 || n > 2 {
 		return console.Usagef("servers set takes the name of a server and of the input or variable to set")
 	}
-	conf, err := settings.Read(c)
+	found, err := discoverForShell(o.Options, shellLogger(o.Options))
 	if err != nil {
 		return err
 	}
-	found, err := discoverForShell(conf, shellLogger(c, conf, s.Err))
+	in, err := chooseInput(found.config, o.Args[0], strings.Join(o.Args[1:], ""))
 	if err != nil {
 		return err
 	}
-	in, err := chooseInput(found.config, c.Args().Get(0), c.Args().Get(1))
-	if err != nil {
-		return err
-	}
-	if c.Bool("remove") {
+	if o.Remove {
 		was, err := found.values.Forget(in.Source, in.ID)
 		if err == nil && !was {
 			err = fmt.Errorf("%q of server %q has no value that was set", in.ID, in.Server)
 		}
-		if err == nil && c.Bool("json") {
-			err = console.PrintJSON(s, []valueSet{{in.Server, in.ID, in.Source, false}})
+		if err == nil && o.JSON {
+			err = console.PrintJSON(o.Streams, []valueSet{{in.Server, in.ID, in.Source, false}})
 		}
 		return err
 	}
-	value, err := readValue(c.Context, s, in)
+	value, err := readValue(ctx, o.Streams, in)
 	if err != nil {
 		return err
 	}
 	if err := found.values.Set(in.Source, in.ID, value); err != nil {
 		return fmt.Errorf("keeping the value: %w", err)
 	}
-	if c.Bool("json") {
-		err = console.PrintJSON(s, []valueSet{{in.Server, in.ID, in.Source, true}})
+	if o.JSON {
+		err = console.PrintJSON(o.Streams, []valueSet{{in.Server, in.ID, in.Source, true}})
 	} else {
-		_, err = fmt.Fprintf(s.Out, "set: %s, for %s\n", in.ID, in.Source)
+		_, err = fmt.Fprintf(o.Out, "set: %s, for %s\n", in.ID, in.Source)
 	}
 	if os.Getenv(in.Variable()) != "" {
-		fmt.Fprintf(s.Err, "toolcell: note: the variable %s is set too, and goes before it\n", in.Variable())
+		fmt.Fprintf(o.Err, "toolcell: note: the variable %s is set too, and goes before it\n", in.Variable())
 	}
 	return err
 }

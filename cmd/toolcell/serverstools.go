@@ -10,7 +10,6 @@ import (
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy"
-	"github.com/urfave/cli/v2"
 )
 
 // A serverTool is a row of servers tools and servers search.
@@ -21,18 +20,18 @@ type serverTool struct {
 	Score       float64 `json:"score,omitempty"` // of a search
 }
 
-func serversTools(c *cli.Context, s *console.Streams, p *mcpproxy.Proxy) error {
-	names := c.Args().Slice()
+func serversTools(ctx context.Context, o Options, p *mcpproxy.Proxy) error {
+	names := o.Args
 	if len(names) == 0 {
 		names = usable(p)
 	}
 	var rows []serverTool
 	var failed []error
 	var notes []string
-	progress := console.NewProgress(s.Err, c.Bool("json"))
+	progress := console.NewProgress(o.Err, o.JSON)
 	for i, name := range names {
 		progress.Show(fmt.Sprintf("asking %s for its tools (server %d of %d)", name, i+1, len(names)))
-		tools, err := p.Refresh(c.Context, name)
+		tools, err := p.Refresh(ctx, name)
 		if err != nil {
 			// A server that does not start does not hide the others.
 			failed = append(failed, forShell(err))
@@ -51,15 +50,13 @@ func serversTools(c *cli.Context, s *console.Streams, p *mcpproxy.Proxy) error {
 	}
 	progress.Close()
 	for _, note := range notes {
-		console.Note(s.Err, note)
+		console.Note(o.Err, note)
 	}
 	switch {
-	case c.Bool("json") || len(rows) > 0:
-		failed = append(failed, printTools(c, s, rows))
-	case len(names) == 0:
-		noServers(s)
+	case o.JSON || len(rows) > 0 || len(names) == 0:
+		failed = append(failed, printTools(o, rows))
 	case len(failed) == 0:
-		printNone(s, "the "+text.Plural(len(names), "server")+" asked "+map[bool]string{true: "has", false: "have"}[len(names) == 1]+" no tools", "toolcell servers check")
+		_ = printNone(o.Streams, "the "+text.Plural(len(names), "server")+" asked "+map[bool]string{true: "has", false: "have"}[len(names) == 1]+" no tools", "toolcell servers check")
 	}
 	return errors.Join(failed...)
 }
@@ -74,12 +71,12 @@ func usable(p *mcpproxy.Proxy) (names []string) {
 	return names
 }
 
-func serversSearch(c *cli.Context, s *console.Streams, p *mcpproxy.Proxy) error {
-	if !c.Args().Present() {
+func serversSearch(ctx context.Context, o Options, p *mcpproxy.Proxy) error {
+	if len(o.Args) == 0 {
 		return console.Usagef("servers search needs a query")
 	}
-	query := strings.Join(c.Args().Slice(), " ")
-	docs, err := searchShown(c.Context, c, s, p, query)
+	query := strings.Join(o.Args, " ")
+	docs, err := searchShown(ctx, o, p, query)
 	if err != nil {
 		return err
 	}
@@ -87,48 +84,39 @@ func serversSearch(c *cli.Context, s *console.Streams, p *mcpproxy.Proxy) error 
 	for _, d := range docs {
 		rows = append(rows, serverTool{d.Server, d.Tool, d.Description, d.Score})
 	}
-	switch {
-	case c.Bool("json") || len(rows) > 0:
-		return printTools(c, s, rows)
-	case len(usable(p)) == 0:
-		noServers(s)
-	default:
-		printNone(s, fmt.Sprintf("no tool of your servers fits %q", text.Printable(query, 100)), "toolcell servers tools lists all of them")
+	if o.JSON || len(rows) > 0 || len(usable(p)) == 0 {
+		return printTools(o, rows)
 	}
-	return nil
+	return printNone(o.Streams, fmt.Sprintf("no tool of your servers fits %q", text.Printable(query, 100)), "toolcell servers tools lists all of them")
 }
 
 // searchShown searches, and says meanwhile what it waits for: the first search starts
 // all servers.
-func searchShown(ctx context.Context, c *cli.Context, s *console.Streams, p *mcpproxy.Proxy, query string) ([]mcpproxy.ToolDoc, error) {
-	progress := console.NewProgress(s.Err, c.Bool("json"))
+func searchShown(ctx context.Context, o Options, p *mcpproxy.Proxy, query string) ([]mcpproxy.ToolDoc, error) {
+	progress := console.NewProgress(o.Err, o.JSON)
 	defer progress.Close()
 	progress.Show("asking " + text.Plural(len(usable(p)), "server") + " for tools")
 	docs, problems, err := p.Search(ctx, query, 10, false, mcpproxy.AnyServer)
 	progress.Close()
 	for _, problem := range problems {
-		console.Plainly(s.Err, "not searched: "+problem.String())
+		console.Plainly(o.Err, "not searched: "+problem.String())
 	}
 	return docs, err
 }
 
-func printTools(c *cli.Context, s *console.Streams, rows []serverTool) error {
-	if c.Bool("json") {
-		return console.PrintJSON(s, rows)
-	}
+func printTools(o Options, rows []serverTool) error {
 	columns := []console.Column{{Name: "SERVER"}, {Name: "TOOL"}, {Name: "SCORE"}, {Name: "DESCRIPTION"}}
 	scored := len(rows) > 0 && rows[0].Score > 0
-	var cells [][]string
-	for _, r := range rows {
-		cells = append(cells, []string{r.Server, r.Tool, fmt.Sprintf("%.2f", r.Score), console.OneLine(r.Description, descriptionWidth)})
-	}
 	if !scored {
 		columns = slices.Delete(columns, 2, 3)
-		for i := range cells {
-			cells[i] = slices.Delete(cells[i], 2, 3)
-		}
 	}
-	return console.PrintTable(s.Out, columns, cells)
+	return printRows(o, rows, noServers, noServersNext, columns, func(r serverTool) []string {
+		cells := []string{r.Server, r.Tool, fmt.Sprintf("%.2f", r.Score), console.OneLine(r.Description, descriptionWidth)}
+		if !scored {
+			cells = slices.Delete(cells, 2, 3)
+		}
+		return cells
+	})
 }
 
 // descriptionWidth bounds a tool's description in a table: servers write pages.

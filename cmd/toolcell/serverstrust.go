@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -8,7 +9,6 @@ import (
 	"path/filepath"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
-	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/mcpproxy/clientconfig"
 	"github.com/urfave/cli/v2"
 )
@@ -19,16 +19,14 @@ var discoverySettings = []string{"state-dir", "servers-config", "log-level", "al
 func serversTrustCommand(s *console.Streams) *cli.Command {
 	return &cli.Command{
 		Name: "trust", Usage: "let a project's config file start the servers in it, as long as it stays as it is", ArgsUsage: "FILE…",
-		Flags: append([]cli.Flag{jsonFlag()}, settings.Flags(discoverySettings...)...), OnUsageError: usageError,
-		Action: func(c *cli.Context) error { return eachProjectFile(c, s, trustFile) },
+		Flags: flags(discoverySettings), Action: run(s, func(_ context.Context, o Options) error { return eachProjectFile(o, trustFile) }),
 	}
 }
 
 func serversUntrustCommand(s *console.Streams) *cli.Command {
 	return &cli.Command{
 		Name: "untrust", Usage: "stop trusting a project's config file", ArgsUsage: "FILE…",
-		Flags: append([]cli.Flag{jsonFlag()}, settings.Flags(discoverySettings...)...), OnUsageError: usageError,
-		Action: func(c *cli.Context) error { return eachProjectFile(c, s, untrustFile) },
+		Flags: flags(discoverySettings), Action: run(s, func(_ context.Context, o Options) error { return eachProjectFile(o, untrustFile) }),
 	}
 }
 
@@ -41,21 +39,17 @@ type trustRow struct {
 
 // eachProjectFile runs action on every file that the command line names. Its
 // messages are for people: with --json the rows are printed instead.
-func eachProjectFile(c *cli.Context, s *console.Streams, action func(out io.Writer, f *discovered, file string) (trustRow, error)) error {
-	if !c.Args().Present() {
-		return console.Usagef("servers %s takes the path of a config file, such as .mcp.json", c.Command.Name)
-	}
-	conf, err := settings.Read(c)
-	if err != nil {
-		return err
+func eachProjectFile(o Options, action func(out io.Writer, f *discovered, file string) (trustRow, error)) error {
+	if len(o.Args) == 0 {
+		return console.Usagef("%s takes the path of a config file, such as .mcp.json", o.Command)
 	}
 	var rows []trustRow
-	out := s.Stdout()
-	if c.Bool("json") {
+	out := o.Stdout()
+	if o.JSON {
 		out = io.Discard
 	}
-	for _, arg := range c.Args().Slice() {
-		found, err := discoverForShell(conf, shellLogger(c, conf, s.Err))
+	for _, arg := range o.Args {
+		found, err := discoverForShell(o, shellLogger(o))
 		if err != nil {
 			return err
 		}
@@ -72,8 +66,8 @@ func eachProjectFile(c *cli.Context, s *console.Streams, action func(out io.Writ
 		}
 		rows = append(rows, row)
 	}
-	if c.Bool("json") {
-		return console.PrintJSON(s, rows)
+	if o.JSON {
+		return console.PrintJSON(o.Streams, rows)
 	}
 	return nil
 }

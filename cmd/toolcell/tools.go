@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -18,59 +19,37 @@ import (
 var toolsSettings = []string{"state-dir"}
 
 func toolsCommand(s *console.Streams) *cli.Command {
-	command := func(name, usage, args string, action func(*cli.Context, *console.Streams, savedtools.Store) error) *cli.Command {
+	command := func(name, usage, args string, do func(Options, savedtools.Store) error) *cli.Command {
 		return &cli.Command{
-			Name: name, Usage: usage, ArgsUsage: args, OnUsageError: usageError,
-			Flags: append([]cli.Flag{jsonFlag()}, settings.Flags(toolsSettings...)...),
-			Action: func(c *cli.Context) error {
-				saved, err := openSavedTools(c)
-				if err != nil {
-					return err
-				}
-				return action(c, s, saved)
-			},
+			Name: name, Usage: usage, ArgsUsage: args, Flags: flags(toolsSettings),
+			Action: run(s, func(_ context.Context, o Options) error { return do(o, openSavedTools(o.Settings)) }),
 		}
 	}
-	return &cli.Command{
-		Name: "tools", Usage: "show, export and remove the tools that code has saved in this project",
-		OnUsageError: usageError, Action: needSubcommand,
-		Subcommands: []*cli.Command{
-			command("list", "show the saved tools of this project", "", toolsList),
-			command("show", "show saved tools with their source", "NAME…", toolsShow),
-			command("rm", "remove saved tools", "NAME…", toolsRemove),
-			command("export", "print saved tools, or all of them, as one Python module", "[NAME…]", toolsExport),
-		},
-	}
+	return group("tools", "show, export and remove the tools that code has saved in this project",
+		command("list", "show the saved tools of this project", "", toolsList),
+		command("show", "show saved tools with their source", "NAME…", toolsShow),
+		command("rm", "remove saved tools", "NAME…", toolsRemove),
+		command("export", "print saved tools, or all of them, as one Python module", "[NAME…]", toolsExport),
+	)
 }
 
 // openSavedTools returns the tools of the project that contains the working
 // directory.
-func openSavedTools(c *cli.Context) (savedtools.Store, error) {
-	_, d, err := settings.ReadWithDirs(c)
-	if err != nil {
-		return savedtools.Store{}, err
-	}
-	return savedtools.Open(d.Tools(), project()), nil
+func openSavedTools(s settings.Settings) savedtools.Store {
+	return savedtools.Open(s.Dirs.Tools(), project())
 }
 
-func toolsList(c *cli.Context, s *console.Streams, saved savedtools.Store) error {
-	if c.Args().Present() {
-		return console.Usagef("tools list takes no arguments, got %q", c.Args().First())
-	}
+func toolsList(o Options, saved savedtools.Store) error {
 	tools, problems := saved.List()
 	err := errors.Join(problems...)
-	if c.Bool("json") {
-		return errors.Join(console.PrintJSON(s, tools), err)
+	if len(tools) == 0 && err != nil && !o.JSON {
+		return err
 	}
-	if len(tools) == 0 && err == nil {
-		printNone(s, "no tools are saved in "+projectName(saved), "code saves a function with runtime.save_tool(function)")
-		return nil
-	}
-	var rows [][]string
-	for _, t := range tools {
-		rows = append(rows, []string{t.Name + console.OneLine(t.Signature, descriptionWidth), savedOn(t), firstLine(t.Doc)})
-	}
-	return errors.Join(console.PrintTable(s.Out, []console.Column{{Name: "TOOL"}, {Name: "SAVED"}, {Name: "DESCRIPTION"}}, rows), err)
+	none, next := "no tools are saved in "+projectName(saved), "code saves a function with runtime.save_tool(function)"
+	columns := []console.Column{{Name: "TOOL"}, {Name: "SAVED"}, {Name: "DESCRIPTION"}}
+	return errors.Join(printRows(o, tools, none, next, columns, func(t savedtools.Tool) []string {
+		return []string{t.Name + console.OneLine(t.Signature, descriptionWidth), savedOn(t), firstLine(t.Doc)}
+	}), err)
 }
 
 func projectName(saved savedtools.Store) string {
@@ -92,25 +71,25 @@ func firstLine(s string) string {
 	return console.OneLine(line, descriptionWidth)
 }
 
-func toolsShow(c *cli.Context, s *console.Streams, saved savedtools.Store) error {
-	if !c.Args().Present() {
+func toolsShow(o Options, saved savedtools.Store) error {
+	if len(o.Args) == 0 {
 		return console.Usagef("tools show takes names of saved tools; toolcell tools list shows them")
 	}
 	var tools []savedtools.Tool
-	for _, name := range c.Args().Slice() {
+	for _, name := range o.Args {
 		t, err := saved.Show(name)
 		if err != nil {
 			return hintAtTools(err)
 		}
 		tools = append(tools, t)
 	}
-	if c.Bool("json") {
-		return console.PrintJSON(s, tools)
+	if o.JSON {
+		return console.PrintJSON(o.Streams, tools)
 	}
-	color := console.ColorsFor(s.Out)
+	color := console.ColorsFor(o.Out)
 	for i, t := range tools {
 		if i > 0 {
-			fmt.Fprintln(s.Stdout())
+			fmt.Fprintln(o.Stdout())
 		}
 		about := "# " + t.Name
 		if on := savedOn(t); on != "" {
@@ -119,44 +98,44 @@ func toolsShow(c *cli.Context, s *console.Streams, saved savedtools.Store) error
 		if len(t.Imports) > 0 {
 			about += ", needs " + strings.Join(t.Imports, ", ")
 		}
-		source := console.Shown(s.Out, strings.Trim(t.Source, "\n"))
-		if _, err := fmt.Fprintf(s.Out, "%s\n%s\n", color.Cyan(console.Plain(about)), source); err != nil {
+		source := console.Shown(o.Out, strings.Trim(t.Source, "\n"))
+		if _, err := fmt.Fprintf(o.Out, "%s\n%s\n", color.Cyan(console.Plain(about)), source); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func toolsRemove(c *cli.Context, s *console.Streams, saved savedtools.Store) (err error) {
-	if !c.Args().Present() {
+func toolsRemove(o Options, saved savedtools.Store) (err error) {
+	if len(o.Args) == 0 {
 		return console.Usagef("tools rm takes names of saved tools; toolcell tools list shows them")
 	}
 	var removed []map[string]string
-	for _, name := range c.Args().Slice() {
+	for _, name := range o.Args {
 		if rmErr := saved.Remove(name); rmErr != nil {
 			err = errors.Join(err, hintAtTools(rmErr))
 			continue
 		}
 		removed = append(removed, map[string]string{"name": name})
-		if !c.Bool("json") {
-			fmt.Fprintf(s.Stdout(), "removed: %s\n", name)
+		if !o.JSON {
+			fmt.Fprintf(o.Stdout(), "removed: %s\n", name)
 		}
 	}
-	if c.Bool("json") {
-		err = errors.Join(err, console.PrintJSON(s, removed))
+	if o.JSON {
+		err = errors.Join(err, console.PrintJSON(o.Streams, removed))
 	}
 	return err
 }
 
-func toolsExport(c *cli.Context, s *console.Streams, saved savedtools.Store) error {
+func toolsExport(o Options, saved savedtools.Store) error {
 	var text strings.Builder
-	if err := saved.Export(&text, c.Args().Slice()...); err != nil {
+	if err := saved.Export(&text, o.Args...); err != nil {
 		return hintAtTools(err)
 	}
-	if c.Bool("json") {
-		return console.PrintJSON(s, []map[string]string{{"module": text.String()}})
+	if o.JSON {
+		return console.PrintJSON(o.Streams, []map[string]string{{"module": text.String()}})
 	}
-	_, err := io.WriteString(s.Out, console.Shown(s.Out, text.String()))
+	_, err := io.WriteString(o.Out, console.Shown(o.Out, text.String()))
 	return err
 }
 

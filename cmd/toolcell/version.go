@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 	"slices"
@@ -18,21 +19,17 @@ var (
 
 func versionCommand(s *console.Streams) *cli.Command {
 	return &cli.Command{
-		Name:         "version",
-		Usage:        "print the version",
-		Flags:        []cli.Flag{jsonFlag()},
-		OnUsageError: usageError,
-		Action: func(c *cli.Context) error {
-			if c.Args().Present() {
-				return console.Usagef("version takes no arguments, got %q", c.Args().First())
-			}
-			if c.Bool("json") {
+		Name:  "version",
+		Usage: "print the version",
+		Flags: []cli.Flag{jsonFlag()},
+		Action: run(s, func(_ context.Context, o Options) error {
+			if o.JSON {
 				return console.PrintJSON(s, []map[string]string{
 					{"version": version, "commit": commit, "date": date, "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH},
 				})
 			}
 			return printVersion(s)
-		},
+		}),
 	}
 }
 

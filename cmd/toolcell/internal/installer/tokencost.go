@@ -43,7 +43,7 @@ func costOf(ctx context.Context, i *Installer, servers []edit.Moving, own config
 				cfg = clientconfig.Discover(o)
 			}
 			proxies[s.Dir] = mcpproxy.New(cfg, mcpproxy.Options{
-				Log: i.Log, ClientVersion: i.Version, StartTimeout: i.Settings.StartTimeout, TokenDir: i.Settings.TokenDir(), CatalogDir: i.Settings.CatalogDir(), PinDir: i.Settings.PinDir(),
+				Log: i.Log, ClientVersion: i.Version, StartTimeout: i.Settings.StartTimeout, TokenDir: i.Settings.Dirs.Logins(), CatalogDir: i.Settings.Dirs.Catalogs(), PinDir: i.Settings.Dirs.Pins(),
 			})
 			defer proxies[s.Dir].Close()
 		}

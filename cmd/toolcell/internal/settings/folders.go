@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
-	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 )
 
@@ -48,7 +47,8 @@ func FindDirs(one string) (Dirs, error) {
 
 // RunDirs returns the folders in which running processes of this user may have their
 // state. MCP clients may not pass on XDG_RUNTIME_DIR, and shells may lack it.
-func RunDirs(s Settings, d Dirs) []string {
+func (s Settings) RunDirs() []string {
+	d := s.Dirs
 	dirs := []string{d.Run}
 	if s.StateDir != "" {
 		return dirs
@@ -59,16 +59,6 @@ func RunDirs(s Settings, d Dirs) []string {
 		}
 	}
 	return dirs
-}
-
-// ReadWithDirs is Read, and finds the folders that the settings name.
-func ReadWithDirs(c *cli.Context) (Settings, Dirs, error) {
-	s, err := Read(c)
-	if err != nil {
-		return s, Dirs{}, err
-	}
-	d, err := FindDirs(s.StateDir)
-	return s, d, err
 }
 
 // xdg reads one of the specification's variables: "All paths set in these
@@ -83,56 +73,14 @@ func xdg(name, otherwise string) string {
 // Tools is where saved tools are kept.
 func (d Dirs) Tools() string { return filepath.Join(d.State, "tools") }
 
-// CatalogDir returns the folder in which the tools of the user's servers are
-// kept from process to process. It is empty if there is no home for it; then
-// nothing is kept, which costs time alone.
-func (s Settings) CatalogDir() string {
-	d, err := FindDirs(s.StateDir)
-	if err != nil {
-		return ""
-	}
-	return filepath.Join(d.Cache, "servers")
-}
+// Catalogs is where the tools of the user's servers are kept from process to process.
+func (d Dirs) Catalogs() string { return filepath.Join(d.Cache, "servers") }
 
-// TokenDir returns the folder in which logins are kept, or "" if there is no
-// home for it.
-func (s Settings) TokenDir() string {
-	d, err := FindDirs(s.StateDir)
-	if err != nil {
-		return ""
-	}
-	return filepath.Join(d.State, "logins")
-}
+// Logins is where logins to servers are kept.
+func (d Dirs) Logins() string { return filepath.Join(d.State, "logins") }
 
-// PinDir returns the folder in which the definitions of tools are pinned, or "" if
-// there is no home for it.
-func (s Settings) PinDir() string {
-	d, err := FindDirs(s.StateDir)
-	if err != nil {
-		return ""
-	}
-	return filepath.Join(d.State, "pins")
-}
-
-// HistoryFile returns the file of lines typed at the prompt, or "" if there is no
-// home for it.
-func (s Settings) HistoryFile() string {
-	d, err := FindDirs(s.StateDir)
-	if err != nil {
-		return ""
-	}
-	return filepath.Join(d.State, "history")
-}
-
-// NotesFile returns the file that records which notes about the host exec has
-// printed, or "" if there is no home for it.
-func (s Settings) NotesFile() string {
-	d, err := FindDirs(s.StateDir)
-	if err != nil {
-		return ""
-	}
-	return filepath.Join(d.State, "notes-shown")
-}
+// Pins is where the definitions of tools are pinned.
+func (d Dirs) Pins() string { return filepath.Join(d.State, "pins") }
 
 // PolicyFile returns the file that says what code may call, and whether the user
 // named it. It is empty where no folder for one is known.
@@ -172,8 +120,8 @@ func ConfigDir() string {
 
 // OwnFiles returns the folders and files whose content decides what code may do:
 // who can write there can give it more.
-func OwnFiles(s Settings, d Dirs) []string {
-	own := []string{d.Cache, d.State, d.Run}
+func (s Settings) OwnFiles() []string {
+	own := []string{s.Dirs.Cache, s.Dirs.State, s.Dirs.Run}
 	if dir := ConfigDir(); dir != "" {
 		own = append(own, dir)
 	}

@@ -149,7 +149,7 @@ func clash(m spec.Mount, others []spec.Mount) error {
 // CheckMounts refuses folders that code must not see: the host's own folders,
 // the user's home as a whole, and where toolcell keeps its files and reads what
 // it allows.
-func CheckMounts(s Settings, d Dirs) error {
+func (s Settings) CheckMounts() error {
 	home, _ := os.UserHomeDir()
 	for _, m := range s.Mounts {
 		refuse := func(why string) error {
@@ -166,7 +166,7 @@ func CheckMounts(s Settings, d Dirs) error {
 				return refuse(dir + " is the system's")
 			}
 		}
-		if file := InTheWay(m.Source, OwnFiles(s, d)); file != "" {
+		if file := InTheWay(m.Source, s.OwnFiles()); file != "" {
 			return refuse("toolcell's own files are in " + file)
 		}
 		if exe := Self(); m.Writable && exe != "" && within(exe, m.Source) {

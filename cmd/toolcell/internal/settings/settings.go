@@ -32,6 +32,7 @@ type Settings struct {
 	Image       string
 	ImageNamed  bool // the user chose it: it is never replaced
 	Timeout     time.Duration
+	TimeNamed   bool // the user chose Timeout
 	MaxTimeout  time.Duration
 	Limits      spec.Limits
 	UID, GID    uint32
@@ -46,6 +47,7 @@ type Settings struct {
 	FormTimeout     time.Duration // for an answer by a form during a call
 
 	StateDir    string
+	Dirs        Dirs
 	Pull        rootfs.PullPolicy
 	Platform    string // of images (images.ParsePlatform); this host's if empty
 	Registries  Registries
@@ -54,6 +56,7 @@ type Settings struct {
 	OutputNamed bool
 	OutputBytes int
 	LogLevel    slog.Level
+	LogNamed    bool // the user chose LogLevel
 	AllowSelf   bool
 	Servers     string
 	Policy      string
@@ -64,6 +67,8 @@ type Settings struct {
 	Pictures    imaging.Limits
 	Mounts      []spec.Mount
 	Runtime     string
+
+	chosen map[string]string // the settings that the user chose, by name
 }
 
 // Registries say how to reach registries.
@@ -160,10 +165,10 @@ var Lists = []string{"mounts", "preload", "registry-mirrors", "insecure-registri
 
 // ForProcess returns the settings among some that the user chose, as flags of a process
 // that may have another working folder.
-func ForProcess(c *cli.Context, names []string) (flags []string) {
+func (s Settings) ForProcess(names []string) (flags []string) {
 	for _, name := range names {
-		value := c.String(name)
-		if !c.IsSet(name) {
+		value, chosen := s.chosen[name]
+		if !chosen {
 			continue
 		}
 		if abs, err := filepath.Abs(value); err == nil && value != "" && slices.Contains(paths, name) {
@@ -186,13 +191,22 @@ func Flags(only ...string) []cli.Flag {
 	return flags
 }
 
-// Read parses and checks all settings.
+// Read parses and checks all settings, and finds the folders that they name.
 func Read(c *cli.Context) (Settings, error) {
+	s, err := parse(c)
+	if err == nil {
+		s.Dirs, err = FindDirs(s.StateDir)
+	}
+	return s, err
+}
+
+func parse(c *cli.Context) (Settings, error) {
 	r := reader{c: c}
 	s := Settings{
 		Image:       r.value("image"),
 		ImageNamed:  c.IsSet("image") && c.String("image") != "",
 		Timeout:     r.duration("timeout"),
+		TimeNamed:   c.IsSet("timeout"),
 		MaxTimeout:  r.duration("max-timeout"),
 		Limits:      spec.Limits{Memory: r.bytes("memory"), PIDs: r.count("pids"), CPUs: r.cpus("cpus")},
 		IdleTimeout: r.duration("idle-timeout"),
@@ -214,6 +228,7 @@ func Read(c *cli.Context) (Settings, error) {
 		OutputBytes: r.outputBytes("output-bytes"),
 		OutputNamed: c.IsSet("output") && c.String("output") != "",
 		LogLevel:    r.level("log-level"),
+		LogNamed:    c.IsSet("log-level") && c.String("log-level") != "",
 		AllowSelf:   r.boolean("allow-self-server"),
 		Servers:     r.value("servers-config"),
 		Policy:      r.value("policy"),
@@ -224,6 +239,12 @@ func Read(c *cli.Context) (Settings, error) {
 		Pictures:    r.pictures(),
 		Mounts:      r.mounts("mounts"),
 		Runtime:     r.value("runtime"),
+		chosen:      map[string]string{},
+	}
+	for _, k := range All {
+		if c.IsSet(k.Name) {
+			s.chosen[k.Name] = c.String(k.Name)
+		}
 	}
 	s.UID, s.GID = r.user("container-user")
 	return s, r.err
@@ -250,12 +271,10 @@ func Check(name, value string) error {
 
 // CheckEnvironment refuses a value of an environment variable that serve would refuse,
 // for a command that has not all settings as flags. Those that are given win.
-func CheckEnvironment(c *cli.Context) error {
+func (s Settings) CheckEnvironment() error {
 	var given []string
-	for _, k := range All {
-		if c.IsSet(k.Name) {
-			given = append(given, "--"+k.Name+"="+c.String(k.Name))
-		}
+	for name, value := range s.chosen {
+		given = append(given, "--"+name+"="+value)
 	}
 	return readAll(given...)
 }
@@ -263,7 +282,7 @@ func CheckEnvironment(c *cli.Context) error {
 func readAll(flags ...string) error {
 	app := &cli.App{Flags: Flags(), HideHelp: true, Writer: io.Discard, ErrWriter: io.Discard, ExitErrHandler: func(*cli.Context, error) {}}
 	app.Action = func(c *cli.Context) error {
-		_, err := Read(c)
+		_, err := parse(c)
 		return err
 	}
 	return app.Run(append([]string{"toolcell"}, flags...))

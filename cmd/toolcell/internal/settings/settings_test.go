@@ -1,7 +1,6 @@
 package settings
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"regexp"
@@ -46,8 +45,8 @@ func TestSettingsDocumentHasAllSettings(t *testing.T) {
 
 // TestEnvironmentIsChecked, also the variables that are no flags of a command.
 func TestEnvironmentIsChecked(t *testing.T) {
-	c := cli.NewContext(cli.NewApp(), flag.NewFlagSet("doctor", flag.ContinueOnError), nil)
-	if err := CheckEnvironment(c); err != nil {
+	var s Settings // of a command without flags
+	if err := s.CheckEnvironment(); err != nil {
 		t.Fatalf("with nothing set: %v", err)
 	}
 	for _, tt := range []struct{ name, value, want string }{
@@ -61,7 +60,7 @@ func TestEnvironmentIsChecked(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Setenv(tt.name, tt.value)
-			if err := CheckEnvironment(c); err == nil || !strings.HasPrefix(err.Error(), tt.want) {
+			if err := s.CheckEnvironment(); err == nil || !strings.HasPrefix(err.Error(), tt.want) {
 				t.Errorf("%v, want %s", err, tt.want)
 			}
 		})
@@ -95,7 +94,7 @@ func TestRunningProcessesAreFoundWithoutTheirVariables(t *testing.T) {
 	}
 	for looking, d := range all {
 		for serving, other := range all {
-			if found := RunDirs(Settings{}, d); !slices.Contains(found, other.Run) || found[0] != d.Run {
+			if found := (Settings{Dirs: d}).RunDirs(); !slices.Contains(found, other.Run) || found[0] != d.Run {
 				t.Errorf("with %q, %q is not among %v", looking, serving, found)
 			}
 		}
@@ -104,7 +103,7 @@ func TestRunningProcessesAreFoundWithoutTheirVariables(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if found := RunDirs(Settings{StateDir: "/srv/one"}, d); !slices.Equal(found, []string{"/srv/one/run"}) {
+	if found := (Settings{StateDir: "/srv/one", Dirs: d}).RunDirs(); !slices.Equal(found, []string{"/srv/one/run"}) {
 		t.Errorf("a folder that was named has others: %v", found)
 	}
 }

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
+	"github.com/urfave/cli/v2"
+)
+
+// Options are what every command has from its command line. Those of a command with flags
+// of its own begin with them.
+type Options struct {
+	*console.Streams
+	Command  string // such as "images pull"
+	Args     []string
+	JSON     bool
+	Quiet    bool              // no notes and logs
+	Settings settings.Settings // zero for a command without any
+}
+
+// run returns the action of a command: do with its Options.
+func run(s *console.Streams, do func(context.Context, Options) error) cli.ActionFunc {
+	return runWith(s, func(c *cli.Context, o Options) error { return do(c.Context, o) })
+}
+
+// runWith is run for a command with flags of its own, which do reads.
+func runWith(s *console.Streams, do func(*cli.Context, Options) error) cli.ActionFunc {
+	return func(c *cli.Context) (err error) {
+		o := Options{
+			Streams: s, Command: strings.TrimPrefix(c.Command.HelpName, c.App.Name+" "), Args: c.Args().Slice(),
+			JSON: c.Bool("json"), Quiet: c.Bool("quiet"),
+		}
+		if c.Command.ArgsUsage == "" && len(c.Command.Subcommands) == 0 && len(o.Args) > 0 {
+			return noArguments(o)
+		}
+		if slices.ContainsFunc(c.Command.Flags, isSetting) {
+			if o.Settings, err = settings.Read(c); err != nil {
+				return err
+			}
+		}
+		return do(c, o)
+	}
+}
+
+// noArguments is the error of arguments that a command does not take, and says what does.
+func noArguments(o Options) error {
+	instead := map[string]string{
+		"serve":        "; to run a script: toolcell exec " + o.Args[0],
+		"servers list": "; to look at one server: toolcell servers check NAME",
+	}[o.Command]
+	return console.Usagef("%s takes no arguments, got %q%s", o.Command, o.Args[0], instead)
+}
+
+// group returns a command that only has subcommands.
+func group(name, usage string, subcommands ...*cli.Command) *cli.Command {
+	return &cli.Command{Name: name, Usage: usage, Subcommands: subcommands, Action: needSubcommand}
+}
+
+// needSubcommand is the action of a command that only has subcommands.
+func needSubcommand(c *cli.Context) error {
+	if c.Args().Present() {
+		return noCommand(c.Command.Subcommands, c.Args().First())
+	}
+	return cli.ShowSubcommandHelp(c)
+}
+
+// jsonFlag is the flag of every command that shows or changes something.
+func jsonFlag() cli.Flag {
+	return &cli.BoolFlag{Name: "json", Usage: "print one JSON array of objects"}
+}
+
+// flags returns a command's own flags, --json unless it is among them, and those of settings.
+func flags(names []string, own ...cli.Flag) []cli.Flag {
+	if !slices.ContainsFunc(own, func(f cli.Flag) bool { return f.Names()[0] == "json" }) {
+		own = append(own, jsonFlag())
+	}
+	return append(own, settings.Flags(names...)...)
+}
+
+// printRows prints what a command has found: as JSON, as a table, or that there is none
+// and what to type next.
+func printRows[T any](o Options, rows []T, none, next string, columns []console.Column, cells func(T) []string) error {
+	switch {
+	case o.JSON:
+		return console.PrintJSON(o.Streams, rows)
+	case len(rows) == 0:
+		return printNone(o.Streams, none, next)
+	}
+	table := make([][]string, len(rows))
+	for i, row := range rows {
+		table[i] = cells(row)
+	}
+	return console.PrintTable(o.Out, columns, table)
+}
+
+// printNone says that there is nothing to show, and what to type next.
+func printNone(s *console.Streams, what, next string) error {
+	console.Plainly(s.Err, what)
+	console.Hint(s.Err, next)
+	return nil
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/toolcell/toolcell/bridge/savedtools"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
+)
+
+// newOptions returns Options whose folders and streams are files of the test, and a function
+// that returns what was printed.
+func newOptions(t *testing.T, args ...string) (o Options, printed func() string) {
+	t.Helper()
+	dirs, err := settings.FindDirs(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.Create(filepath.Join(t.TempDir(), "printed"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { file.Close() })
+	o = Options{Streams: &console.Streams{Out: file, Err: file}, Command: "a command", Args: args, Settings: settings.Settings{Dirs: dirs}}
+	return o, func() string {
+		text, err := os.ReadFile(file.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+}
+
+// TestCommandsWithoutACommandLine: what a command does needs its Options alone.
+func TestCommandsWithoutACommandLine(t *testing.T) {
+	for name, tt := range map[string]struct {
+		args []string
+		run  func(context.Context, Options) error
+		want string // printed, or the error
+	}{
+		"images list":    {nil, imagesList, "there are no images here yet"},
+		"images rm":      {[]string{"x"}, imagesRemove, `there is no image "x" here`},
+		"images inspect": {nil, imagesInspect, "a command takes references or digests"},
+		"images prune": {nil, func(ctx context.Context, o Options) error {
+			return imagesPrune(ctx, imagesPruneOptions{Options: o, Unused: "soon"})
+		}, `--unused: "soon" is not a number of days`},
+		"images pull": {[]string{"oci:/nope"}, func(ctx context.Context, o Options) error {
+			return imagesPull(ctx, imagesPullOptions{Options: o, Creds: ":secret"})
+		}, "has no user"},
+		"packages show": {[]string{"12"}, packagesShow, `"12"`},
+		"packages prune": {nil, func(ctx context.Context, o Options) error {
+			return packagesPrune(ctx, packagesOptions{Options: o, Unused: "0"})
+		}, "nothing to remove"},
+		"approvals approve": {[]string{"ask-x"}, func(ctx context.Context, o Options) error {
+			return approvalsApprove(ctx, approvalsOptions{Options: o, For: "ever"})
+		}, "--for is call, run or reads"},
+		"tools show": {[]string{"x"}, func(_ context.Context, o Options) error {
+			return toolsShow(o, savedtools.Open(o.Settings.Dirs.Tools(), ""))
+		}, "x"},
+		"servers set": {[]string{"x"}, func(ctx context.Context, o Options) error {
+			return serversSet(ctx, serversSetOptions{Options: o})
+		}, `there is no server "x"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("HOME", t.TempDir())
+			o, printed := newOptions(t, tt.args...)
+			err := tt.run(t.Context(), o)
+			got := printed()
+			if err != nil {
+				got += err.Error()
+			}
+			if !strings.Contains(got, tt.want) {
+				t.Errorf("got %s, want %s", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestRowsArePrintedOnce: as JSON, as a table, or that there are none.
+func TestRowsArePrintedOnce(t *testing.T) {
+	for _, tt := range []struct {
+		json bool
+		rows []string
+		want string
+	}{
+		{true, nil, "[]\n"},
+		{true, []string{"a"}, "[\n  \"a\"\n]\n"},
+		{false, nil, "toolcell: none\nhint: next\n"},
+		{false, []string{"a"}, "NAME\na\n"},
+	} {
+		o, printed := newOptions(t)
+		o.JSON = tt.json
+		err := printRows(o, tt.rows, "none", "next", []console.Column{{Name: "NAME"}}, func(s string) []string { return []string{s} })
+		if got := printed(); err != nil || got != tt.want {
+			t.Errorf("%+v: %q, %v", tt, got, err)
+		}
+	}
+}
