@@ -2,6 +2,7 @@ package packages
 
 import (
 	"encoding/json/jsontext"
+	"encoding/json/v2"
 	"errors"
 	"fmt"
 	"io"
@@ -45,47 +46,49 @@ func findFile(resp *http.Response, file string) (*url.URL, error) {
 // findInJSON finds the address of a file on a page of PEP 691.
 func findInJSON(in io.Reader, file string) (link string, err error) {
 	bounded := &tokenReader{inner: in}
-	page := jsontext.NewDecoder(bounded, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-	bounded.read = page.InputOffset
-	err = members(page, func(name string) error {
-		if name != "files" || page.PeekKind() != '[' {
-			return page.SkipValue()
-		}
-		if _, err := page.ReadToken(); err != nil {
-			return err
-		}
-		for page.PeekKind() != ']' {
-			var filename, address string
-			err := members(page, func(name string) (err error) {
-				switch name {
-				case "filename":
-					filename, err = textValue(page)
-				case "url":
-					address, err = textValue(page)
-				default:
-					err = page.SkipValue()
-				}
-				return err
-			})
-			if err != nil {
-				return err
-			}
-			if filename == file {
-				link = address
-				return errFound
-			}
-		}
-		_, err := page.ReadToken()
-		return err
-	})
+	d := jsontext.NewDecoder(bounded, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	bounded.read = d.InputOffset
+	page := struct {
+		Files wantedFile `json:"files"`
+	}{wantedFile{name: file}}
+	err = json.UnmarshalDecode(d, &page)
 	var syntax *jsontext.SyntacticError
+	var kind *json.SemanticError
 	switch {
 	case errors.Is(err, errFound):
-		return link, nil
-	case errors.As(err, &syntax), errors.Is(err, io.EOF), errors.Is(err, errText), errors.Is(err, errKind):
+		return page.Files.link, nil
+	case errors.As(err, &syntax), errors.Is(err, io.EOF), errors.Is(err, errText), errors.As(err, &kind):
 		return "", fmt.Errorf("%w: its page is not the JSON of an index", errContent)
 	}
 	return "", err
+}
+
+// A wantedFile is one of a page's list of files.
+type wantedFile struct{ name, link string }
+
+// UnmarshalJSONFrom reads the list up to the file.
+func (w *wantedFile) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	if d.PeekKind() != '[' {
+		return d.SkipValue()
+	}
+	if _, err := d.ReadToken(); err != nil {
+		return err
+	}
+	type entry struct {
+		Name string `json:"filename"`
+		URL  string `json:"url"`
+	}
+	for file := new(entry); d.PeekKind() != ']'; *file = (entry{}) {
+		if err := json.UnmarshalDecode(d, file); err != nil {
+			return err
+		}
+		if file.Name == w.name {
+			w.link = file.URL
+			return errFound
+		}
+	}
+	_, err := d.ReadToken()
+	return err
 }
 
 // A tokenReader fails at a token that is too long: the decoder holds each of them whole.
@@ -107,37 +110,7 @@ func (t *tokenReader) Read(p []byte) (int, error) {
 var (
 	errText  = fmt.Errorf("a text of more than %d bytes", maxText)
 	errFound = errors.New("found")
-	errKind  = errors.New("a value of another kind")
 )
-
-// members calls member with each name of an object, for it to read the value.
-func members(d *jsontext.Decoder, member func(name string) error) error {
-	if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {
-		return errors.Join(err, errKind)
-	}
-	for d.PeekKind() != '}' {
-		name, err := d.ReadToken()
-		if err != nil {
-			return err
-		}
-		if err := member(name.String()); err != nil {
-			return err
-		}
-	}
-	_, err := d.ReadToken()
-	return err
-}
-
-func textValue(d *jsontext.Decoder) (string, error) {
-	t, err := d.ReadToken()
-	if err != nil {
-		return "", err
-	}
-	if t.Kind() != '"' {
-		return "", errKind
-	}
-	return t.String(), nil
-}
 
 // findInHTML finds the address of a file on a page of PEP 503.
 func findInHTML(in io.Reader, file string) (string, error) {
