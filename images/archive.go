@@ -24,8 +24,8 @@ const (
 
 // fromOCIArchive returns an image of a tar of a layout. The tar is read in
 // place: nothing is extracted that would have to be cleaned up.
-func fromOCIArchive(ctx context.Context, file string, which pick, most int64, want v1.Platform) (*found, error) {
-	b, err := openArchive(ctx, file, most)
+func fromOCIArchive(ctx context.Context, file string, which pick, limit int64, want v1.Platform) (*found, error) {
+	b, err := openArchive(ctx, file, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +44,7 @@ type part struct{ offset, size int64 }
 
 // openArchive lists a tar archive by jumping from header to header. One that is
 // compressed is decompressed first, to at most so many bytes.
-func openArchive(ctx context.Context, file string, most int64) (*tarBlobs, error) {
+func openArchive(ctx context.Context, file string, limit int64) (*tarBlobs, error) {
 	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func openArchive(ctx context.Context, file string, most int64) (*tarBlobs, error
 	if !isCompressed(head) {
 		return b, b.list(ctx, &contextFile{contextReader{ctx: ctx, inner: f}, f})
 	}
-	if b.plain, err = decompressToFile(ctx, f, most); err != nil {
+	if b.plain, err = decompressToFile(ctx, f, limit); err != nil {
 		return nil, fmt.Errorf("decompressing archive: %w", err)
 	}
 	if err := b.list(ctx, &contextFile{contextReader{ctx: ctx, inner: b.plain}, b.plain}); err != nil {
@@ -73,7 +73,7 @@ func openArchive(ctx context.Context, file string, most int64) (*tarBlobs, error
 
 // decompressToFile returns a file without a name, which is gone once it is closed, or
 // no longer referred to.
-func decompressToFile(ctx context.Context, f *os.File, most int64) (plain *os.File, err error) {
+func decompressToFile(ctx context.Context, f *os.File, limit int64) (plain *os.File, err error) {
 	d, err := newDecompressor(f)
 	if err != nil {
 		return nil, err
@@ -91,12 +91,12 @@ func decompressToFile(ctx context.Context, f *os.File, most int64) (plain *os.Fi
 	if err := os.Remove(plain.Name()); err != nil {
 		return nil, err
 	}
-	n, err := io.Copy(plain, io.LimitReader(&contextReader{ctx: ctx, inner: d}, most+1))
+	n, err := io.Copy(plain, io.LimitReader(&contextReader{ctx: ctx, inner: d}, limit+1))
 	if err != nil {
 		return nil, err
 	}
-	if n > most {
-		return nil, fmt.Errorf("it has more than %d bytes (MCP_BRIDGE_IMAGE_MAX_SIZE)", most)
+	if n > limit {
+		return nil, fmt.Errorf("it has more than %d bytes (MCP_BRIDGE_IMAGE_MAX_SIZE)", limit)
 	}
 	_, err = plain.Seek(0, io.SeekStart)
 	return plain, err

@@ -55,7 +55,7 @@ func newHelperProgram(ctx context.Context, name string, args []string) helperPro
 func (h helperProgram) Input(in io.Reader) { h.cmd.Stdin = in }
 
 func (h helperProgram) Output() ([]byte, error) {
-	stdout, stderr := &limitedBuffer{most: maxHelperOutput}, &limitedBuffer{most: maxHelperOutput}
+	stdout, stderr := &limitedBuffer{max: maxHelperOutput}, &limitedBuffer{max: maxHelperOutput}
 	h.cmd.Stdout, h.cmd.Stderr = stdout, stderr
 	err := h.cmd.Run()
 	switch said := strings.TrimSpace(string(stderr.kept)); {
@@ -74,12 +74,12 @@ const maxHelperOutput = 64 << 10
 // A limitedBuffer keeps the beginning of what is written to it.
 type limitedBuffer struct {
 	kept []byte
-	most int
+	max  int
 	cut  bool
 }
 
 func (b *limitedBuffer) Write(p []byte) (int, error) {
-	fits := min(len(p), b.most-len(b.kept))
+	fits := min(len(p), b.max-len(b.kept))
 	b.kept = append(b.kept, p[:fits]...)
 	b.cut = b.cut || fits < len(p)
 	return len(p), nil

@@ -51,8 +51,8 @@ func (s *savedImages) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 // Such an archive has no manifest with digests of layers, but its configuration
 // names their uncompressed digests. The image is presented as one of plain tar
 // layers with these digests, so that reading it needs no pass over its layers.
-func fromDockerArchive(ctx context.Context, file, ref string, most int64, want v1.Platform) (v1.Image, error) {
-	b, err := openArchive(ctx, file, most)
+func fromDockerArchive(ctx context.Context, file, ref string, limit int64, want v1.Platform) (v1.Image, error) {
+	b, err := openArchive(ctx, file, limit)
 	if err != nil {
 		return nil, err
 	}

@@ -192,11 +192,11 @@ func isOwn(host string) bool {
 
 // newCutBody ends a body after some bytes. The library reports nothing but the length
 // of a refusal that is long, such as a proxy's page.
-func newCutBody(body io.ReadCloser, most int64) io.ReadCloser {
+func newCutBody(body io.ReadCloser, limit int64) io.ReadCloser {
 	return struct {
 		io.Reader
 		io.Closer
-	}{io.LimitReader(body, most), body}
+	}{io.LimitReader(body, limit), body}
 }
 
 // isForBlob reports whether a request is for a blob, or for where a registry redirects

@@ -31,14 +31,14 @@ func (g *group) target() int {
 	if g.gone || g.p.Limits.Memory > 0 && g.pool.source.MemoryAvailable() < g.p.Limits.Memory {
 		return 0
 	}
-	most := g.pool.options.Max
+	limit := g.pool.options.Max
 	switch {
 	case !g.isLatest():
-		return min(1, most)
+		return min(1, limit)
 	case g.template != nil:
-		return min(max(waitingForks, g.peak[0], g.peak[1]), most)
+		return min(max(waitingForks, g.peak[0], g.peak[1]), limit)
 	}
-	return min(max(1, g.peak[0], g.peak[1]), most)
+	return min(max(1, g.peak[0], g.peak[1]), limit)
 }
 
 // hasRoom reports whether to start another, where so many should wait.

@@ -215,13 +215,13 @@ func (o *pool) waiting() (n int) {
 // hasRoom reports whether one more may wait for g. Running and waiting sandboxes
 // together stay within Max. Those that wait for another kind of process give way.
 func (o *pool) hasRoom(g *group) bool {
-	most := max(o.options.Max, 2)
+	limit := max(o.options.Max, 2)
 	for _, other := range o.groups {
-		for other != g && g.isLatest() && o.waiting()+o.running >= most && len(other.ready) > 0 {
+		for other != g && g.isLatest() && o.waiting()+o.running >= limit && len(other.ready) > 0 {
 			other.discardOne()
 		}
 	}
-	return o.waiting()+o.running < most
+	return o.waiting()+o.running < limit
 }
 
 // Close ends waiting sandboxes. No more are made.

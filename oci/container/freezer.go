@@ -25,8 +25,8 @@ type Freezer struct {
 	s       Sandbox
 	line    pid1.Lifeline
 	cgroups bool // the host has cgroups that freeze
-	// patience bounds how long processes are moved that start others meanwhile.
-	patience time.Duration
+	// timeout bounds the moving of processes that start others meanwhile.
+	timeout time.Duration
 
 	mu      sync.Mutex
 	dir     string // the cgroup that is frozen; "" before its first use
@@ -35,7 +35,7 @@ type Freezer struct {
 
 // NewFreezer returns the freezer of a sandbox. It is used once the program has begun.
 func NewFreezer(s Sandbox, line pid1.Lifeline, c host.Cgroup) *Freezer {
-	return &Freezer{s: s, line: line, cgroups: c.Freezes(), patience: 100 * time.Millisecond}
+	return &Freezer{s: s, line: line, cgroups: c.Freezes(), timeout: 100 * time.Millisecond}
 }
 
 // Freeze stops the processes. They may go on for a moment after it has returned.
@@ -111,7 +111,7 @@ func (f *Freezer) moveProcesses() error {
 		return err
 	}
 	defer target.Close()
-	for end := time.Now().Add(f.patience); ; {
+	for end := time.Now().Add(f.timeout); ; {
 		procs, err := os.ReadFile(from)
 		if err != nil {
 			return err

@@ -69,7 +69,7 @@ func newTree(t *testing.T, command string) tree {
 // there is no pid 1 to fall back to.
 func (s tree) newFreezer() *Freezer {
 	f := NewFreezer(s, pid1.Lifeline{}, host.Cgroup{Driver: host.CgroupFS, V2: true})
-	f.patience = time.Minute
+	f.timeout = time.Minute
 	return f
 }
 

@@ -14,51 +14,51 @@ import (
 // only a few connections of a run, on each side, may have as much; with the others,
 // code that fills all of them and reads nothing holds half a megabyte more for each.
 const (
-	maxWide      = 4
-	narrowSocket = 64 << 10 // bytes; the kernel doubles it (socket(7), SO_RCVBUF)
+	maxLarge    = 4
+	smallSocket = 64 << 10 // bytes; the kernel doubles it (socket(7), SO_RCVBUF)
 
-	// wideSend is what may wait for the code on a connection that has a place. The
+	// largeSend is what may wait for the code on a connection that has a slot. The
 	// kernel sends from there while the code reads, so that the code need not wait
 	// until we run again. With what the sandbox's own limit allows (spec.Sysctls), a
 	// twentieth, a download had 0.62 of the direct throughput, and with this 0.72.
-	wideSend = 4 << 20 // bytes; the kernel doubles it
-	grown    = 1 << 20 // and what that limit never lets a buffer have
+	largeSend = 4 << 20 // bytes; the kernel doubles it
+	grown     = 1 << 20 // and what that limit never lets a buffer have
 
 	// A copy begins with the smallest buffer. Larger ones are for what fills them: of
 	// the broker's time, 512 KiB take a third less than 128, and 128 a quarter less
 	// than 32.
-	smallestCopy = 32 << 10
-	narrowCopy   = 128 << 10
-	wideCopy     = 512 << 10
+	minCopy   = 32 << 10
+	smallCopy = 128 << 10
+	largeCopy = 512 << 10
 )
 
-// A places counts those that have wide buffers, on one side.
-type places chan struct{}
+// slots are for connections with large buffers, on one side.
+type slots chan struct{}
 
-func newPlaces() places { return make(places, maxWide) }
+func newSlots() slots { return make(slots, maxLarge) }
 
-// take takes a place, if one is free, until give is called for the first time.
-func (p places) take() (give func(), ok bool) {
+// take takes a slot, if one is free, until release is called for the first time.
+func (s slots) take() (release func(), ok bool) {
 	select {
-	case p <- struct{}{}:
-		return sync.OnceFunc(func() { <-p }), true
+	case s <- struct{}{}:
+		return sync.OnceFunc(func() { <-s }), true
 	default:
 		return func() {}, false
 	}
 }
 
-// narrow keeps the buffers of a connection small.
-func narrow(c net.Conn) {
+// shrink keeps the buffers of a connection small.
+func shrink(c net.Conn) {
 	if c, ok := c.(*net.TCPConn); ok {
-		_ = c.SetReadBuffer(narrowSocket)
-		_ = c.SetWriteBuffer(narrowSocket)
+		_ = c.SetReadBuffer(smallSocket)
+		_ = c.SetWriteBuffer(smallSocket)
 	}
 }
 
-// widen lets more wait in a connection from the sandbox than its own limit allows. Only
+// enlarge lets more wait in a connection from the sandbox than its own limit allows. Only
 // root of this host may set as much; for others net.core.wmem_max is the bound, and
 // a buffer that is set no longer grows by itself, so a large one stays as it is.
-func widen(c net.Conn) {
+func enlarge(c net.Conn) {
 	tcp, ok := c.(*net.TCPConn)
 	if !ok {
 		return
@@ -69,29 +69,29 @@ func widen(c net.Conn) {
 	}
 	_ = raw.Control(func(fd uintptr) {
 		now, err := unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_SNDBUF)
-		if unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, wideSend) != nil && err == nil && now < grown {
-			_ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_SNDBUF, wideSend)
+		if unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, largeSend) != nil && err == nil && now < grown {
+			_ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_SNDBUF, largeSend)
 		}
 	})
 }
 
-// narrowControl does it before a socket connects, since that settles its window
+// smallControl does it before a socket connects, since that settles its window
 // (RFC 7323, 2.2).
-func narrowControl(_, _ string, c syscall.RawConn) (err error) {
+func smallControl(_, _ string, c syscall.RawConn) (err error) {
 	defer contain.Error("preparing a connection", &err)
 	return c.Control(func(fd uintptr) {
-		_ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF, narrowSocket)
-		_ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_SNDBUF, narrowSocket)
+		_ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF, smallSocket)
+		_ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_SNDBUF, smallSocket)
 	})
 }
 
-// A placedConn gives its place back once it is closed.
-type placedConn struct {
+// A slotConn releases its slot once it is closed.
+type slotConn struct {
 	*net.TCPConn
-	give func()
+	release func()
 }
 
-func (c *placedConn) Close() error {
-	defer c.give()
+func (c *slotConn) Close() error {
+	defer c.release()
 	return c.TCPConn.Close()
 }

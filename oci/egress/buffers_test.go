@@ -13,7 +13,7 @@ import (
 )
 
 // TestConnectionsThatAreNotReadHoldLittle: the kernel counts the buffers of a run's
-// connections for us. All but a few may hold only little, and the places of
+// connections for us. All but a few may hold only little, and the slots of
 // the few are given back.
 func TestConnectionsThatAreNotReadHoldLittle(t *testing.T) {
 	o := Options{Rules: testRules{hosts: []string{"example.com"}}}
@@ -24,7 +24,7 @@ func TestConnectionsThatAreNotReadHoldLittle(t *testing.T) {
 	tr := f.client().Transport.(*http.Transport)
 	for range 2 {
 		var open []io.Closer
-		for range maxWide + 3 {
+		for range maxLarge + 3 {
 			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, f.url("example.com", "/"), nil)
 			if err != nil {
 				t.Fatal(err)
@@ -35,26 +35,26 @@ func TestConnectionsThatAreNotReadHoldLittle(t *testing.T) {
 			}
 			open = append(open, resp.Body)
 		}
-		wide := 0
+		large := 0
 		f.broker.mu.Lock()
 		for c := range f.broker.conns {
-			if buffersOf(t, c) != (buffers{unix.SOCK_BUF_LOCK_MASK, 2 * narrowSocket, 2 * narrowSocket}) {
-				wide++
+			if buffersOf(t, c) != (buffers{unix.SOCK_BUF_LOCK_MASK, 2 * smallSocket, 2 * smallSocket}) {
+				large++
 			}
 		}
 		n := len(f.broker.conns)
 		f.broker.mu.Unlock()
-		if n != 2*len(open) || wide != 2*maxWide {
-			t.Errorf("of %d connections on both sides, %d have wide buffers; want %d of %d", n, wide, 2*maxWide, 2*len(open))
+		if n != 2*len(open) || large != 2*maxLarge {
+			t.Errorf("of %d connections on both sides, %d have large buffers; want %d of %d", n, large, 2*maxLarge, 2*len(open))
 		}
 		for _, c := range open {
 			c.Close()
 		}
-		for _, p := range []places{f.broker.wide.clients, f.broker.wide.servers, f.broker.wide.tunnels} {
-			for range maxWide { // waits until all are given back
+		for _, p := range []slots{f.broker.large.clients, f.broker.large.servers, f.broker.large.tunnels} {
+			for range maxLarge { // waits until all are given back
 				p <- struct{}{}
 			}
-			for range maxWide {
+			for range maxLarge {
 				<-p
 			}
 		}
@@ -63,7 +63,7 @@ func TestConnectionsThatAreNotReadHoldLittle(t *testing.T) {
 
 // TestWidenedConnectionsHoldMuch: what waits for the code is sent without us.
 func TestWidenedConnectionsHoldMuch(t *testing.T) {
-	config := net.ListenConfig{Control: narrowControl} // as the sandbox's own limit, accepted connections inherit it
+	config := net.ListenConfig{Control: smallControl} // as the sandbox's own limit, accepted connections inherit it
 	l, err := config.Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -80,7 +80,7 @@ func TestWidenedConnectionsHoldMuch(t *testing.T) {
 	}
 	defer c.Close()
 	before := buffersOf(t, c)
-	widen(c)
+	enlarge(c)
 	setting, err := os.ReadFile("/proc/sys/net/core/wmem_max")
 	if err != nil {
 		t.Fatal(err)
@@ -90,8 +90,8 @@ func TestWidenedConnectionsHoldMuch(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := buffersOf(t, c).sent
-	if got != 2*wideSend && got != 2*min(wideSend, most) || got <= before.sent {
-		t.Errorf("the send buffer has grown from %d to %d bytes; want %d, or as much of it as net.core.wmem_max allows", before.sent, got, 2*wideSend)
+	if got != 2*largeSend && got != 2*min(largeSend, most) || got <= before.sent {
+		t.Errorf("the send buffer has grown from %d to %d bytes; want %d, or as much of it as net.core.wmem_max allows", before.sent, got, 2*largeSend)
 	}
 }
 
@@ -101,8 +101,8 @@ type buffers struct{ locked, received, sent int }
 
 func buffersOf(t *testing.T, c net.Conn) (b buffers) {
 	t.Helper()
-	if placed, ok := c.(*placedConn); ok {
-		c = placed.TCPConn
+	if slot, ok := c.(*slotConn); ok {
+		c = slot.TCPConn
 	}
 	raw, err := c.(*net.TCPConn).SyscallConn()
 	if err != nil {

@@ -71,16 +71,16 @@ func (b *Broker) dialAddress(ctx context.Context, addr netip.AddrPort, left int)
 	return b.dialSocket(ctx, addr.String())
 }
 
-// dialSocket connects, with wide buffers if there is a place for one more.
+// dialSocket connects, with large buffers if a slot is free.
 func (b *Broker) dialSocket(ctx context.Context, hostPort string) (_ net.Conn, err error) {
 	var d net.Dialer
-	give, ok := b.wide.servers.take()
+	release, ok := b.large.servers.take()
 	if !ok {
-		d.Control = narrowControl
+		d.Control = smallControl
 	}
 	defer func() {
 		if err != nil {
-			give()
+			release()
 		}
 	}()
 	defer contain.Error("connecting to a host", &err)
@@ -88,7 +88,7 @@ func (b *Broker) dialSocket(ctx context.Context, hostPort string) (_ net.Conn, e
 	if err != nil {
 		return nil, err
 	}
-	return &placedConn{c.(*net.TCPConn), give}, nil
+	return &slotConn{c.(*net.TCPConn), release}, nil
 }
 
 // addresses returns the addresses of a host, if all may be dialed.

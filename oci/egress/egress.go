@@ -87,7 +87,7 @@ type Broker struct {
 	usage     usage
 
 	throughProxy atomic.Bool
-	wide         struct{ clients, servers, tunnels places } // see buffers.go
+	large        struct{ clients, servers, tunnels slots } // see buffers.go
 
 	life  context.Context // ends with Close
 	end   context.CancelFunc
@@ -119,7 +119,7 @@ func Start(l net.Listener, o Options) (*Broker, error) {
 			return nil, fmt.Errorf("making the certificate authority of a run: %w", err)
 		}
 	}
-	b.wide.clients, b.wide.servers, b.wide.tunnels = newPlaces(), newPlaces(), newPlaces()
+	b.large.clients, b.large.servers, b.large.tunnels = newSlots(), newSlots(), newSlots()
 	b.life, b.end = context.WithCancel(context.Background())
 	b.transport = b.newTransport()
 	b.proxy = b.newServer(http.HandlerFunc(b.serveProxy))
@@ -245,8 +245,8 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 
 // admit prepares a connection, or closes it if that panics.
 func (l *limitedListener) admit(c net.Conn) (_ net.Conn, err error) {
-	give, ok := l.b.wide.clients.take()
-	release := func() { give(); <-l.free }
+	leave, ok := l.b.large.clients.take()
+	release := func() { leave(); <-l.free }
 	defer func() {
 		if err != nil {
 			c.Close()
@@ -255,9 +255,9 @@ func (l *limitedListener) admit(c net.Conn) (_ net.Conn, err error) {
 	}()
 	defer contain.Error("accepting a connection of a run", &err)
 	if ok {
-		widen(c)
+		enlarge(c)
 	} else {
-		narrow(c)
+		shrink(c)
 	}
 	forget := l.b.keep(c)
 	return &clientConn{Conn: c, release: sync.OnceFunc(func() {

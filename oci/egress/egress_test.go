@@ -443,7 +443,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 	select {
 	case line := <-answer:
 		t.Fatalf("one connection more than may be was answered: %q", line)
-	case <-time.After(50 * time.Millisecond): // it cannot come: all places are taken
+	case <-time.After(50 * time.Millisecond): // it cannot come: all slots are taken
 	}
 	all[0].Close()
 	if line := <-answer; !strings.Contains(line, "403") {

@@ -33,11 +33,11 @@ func (b *Broker) tunnel(client net.Conn, buffered *bufio.Reader, server net.Conn
 	if b.usage.addBytes(t.host, t.port, int64(len(hello)), 0) != nil {
 		return
 	}
-	largest := narrowCopy
-	give, ok := b.wide.tunnels.take()
-	defer give()
+	largest := smallCopy
+	release, ok := b.large.tunnels.take()
+	defer release()
 	if ok {
-		largest = wideCopy
+		largest = largeCopy
 	}
 	var both sync.WaitGroup
 	both.Go(func() {
@@ -64,7 +64,7 @@ func checkServerName(name, host string) error {
 // largest while reads fill it. It does not use splice(2), which io.Copy would: with it
 // downloads were slower in alternation, since the code is then the first to touch what came.
 func copyCounted(to, from net.Conn, largest int, count func(int64) error) {
-	buf := make([]byte, smallestCopy)
+	buf := make([]byte, minCopy)
 	for {
 		n, err := from.Read(buf)
 		if over := count(int64(n)); over != nil {

@@ -62,7 +62,7 @@ func (t *Template) forkSandbox(now bool) (_ *fork, err error) {
 	if f.line, err = pid1.NewLifeline(); err != nil {
 		return nil, err
 	}
-	_ = f.line.Ours.SetDeadline(time.Now().Add(forkPatience))
+	_ = f.line.Ours.SetDeadline(time.Now().Add(forkTimeout))
 	if err := f.requestFork(now); err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func (t *Template) forkSandbox(now bool) (_ *fork, err error) {
 	if f.conn, f.workspace, err = f.line.Receive(); err != nil {
 		return nil, err
 	}
-	_ = f.conn.SetDeadline(time.Now().Add(forkPatience))
+	_ = f.conn.SetDeadline(time.Now().Add(forkTimeout))
 	if err := awaitByte(f.conn, 'w'); err != nil {
 		return nil, fmt.Errorf("waiting for the program: %w", err)
 	}
@@ -226,7 +226,7 @@ func (f *fork) awaitEnd() error {
 	if err != nil {
 		return err
 	}
-	_ = f.pidfd.SetReadDeadline(time.Now().Add(forkPatience))
+	_ = f.pidfd.SetReadDeadline(time.Now().Add(forkTimeout))
 	return raw.Read(func(fd uintptr) bool {
 		p := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
 		n, err := unix.Poll(p, 0)

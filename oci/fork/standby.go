@@ -16,7 +16,7 @@ func NewStandby(e *container.Runtime, p spec.Process, h spec.Host) (_ *container
 		return nil, nil, err
 	}
 	defer e.AtStop(s.s.Kill)()
-	_ = s.conn.SetReadDeadline(time.Now().Add(forkPatience))
+	_ = s.conn.SetReadDeadline(time.Now().Add(forkTimeout))
 	if err := awaitByte(s.conn, 'w'); err != nil {
 		s.workspace.Close()
 		return nil, nil, fmt.Errorf("waiting for the program: %w: %s", err, s.destroy())

@@ -176,7 +176,7 @@ func startProgram(e *container.Runtime, p spec.Process, h spec.Host, template bo
 
 // configure sends the configuration and waits until all is imported.
 func (s *starter) configure(c starterConfig) error {
-	_ = s.conn.SetDeadline(time.Now().Add(startPatience))
+	_ = s.conn.SetDeadline(time.Now().Add(startTimeout))
 	defer func() { _ = s.conn.SetDeadline(time.Time{}) }()
 	body, err := json.Marshal(c)
 	if err != nil {

@@ -26,8 +26,8 @@ const starterPath = spec.OwnDir + "/fork.py"
 
 // Time limits for steps that take milliseconds on an idle host.
 const (
-	startPatience = 60 * time.Second // modules of any size are imported
-	forkPatience  = 10 * time.Second
+	startTimeout = 60 * time.Second // modules of any size are imported
+	forkTimeout  = 10 * time.Second
 )
 
 // A Template is a sandbox that runs only our own program and the modules that

@@ -120,8 +120,8 @@ func (l Lifeline) order(what byte) error {
 	return err
 }
 
-// listenPatience is how long pid 1 has to make a listener.
-const listenPatience = 30 * time.Second
+// listenTimeout bounds the making of a listener by pid 1.
+const listenTimeout = 30 * time.Second
 
 // Listen returns a listener on the sandbox's own loopback, at a free port: what the
 // processes in the sandbox connect to arrives here. The sandbox must not be stopped.
@@ -142,7 +142,7 @@ func (l Lifeline) Listen() (_ net.Listener, err error) {
 	if err != nil {
 		return nil, err
 	}
-	_ = reply.Ours.SetReadDeadline(time.Now().Add(listenPatience))
+	_ = reply.Ours.SetReadDeadline(time.Now().Add(listenTimeout))
 	oob := make([]byte, unix.CmsgSpace(4))
 	_, n, _, _, err := reply.Ours.ReadMsgUnix(make([]byte, 1), oob)
 	if err != nil {

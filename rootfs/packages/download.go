@@ -138,18 +138,18 @@ func (s *Store) retry(ctx context.Context, try func() error) error {
 var errContent = errors.New("the file is not what the index said")
 
 // download writes a file whose digest is known, of at most so many bytes.
-func (s *Store) download(ctx context.Context, from origins, address, digest, file string, most int64, progress func(bytes int64)) error {
+func (s *Store) download(ctx context.Context, from origins, address, digest, file string, limit int64, progress func(bytes int64)) error {
 	return s.retry(ctx, func() error {
 		resp, err := s.get(ctx, from, address, "")
 		if err != nil {
 			return err
 		}
 		defer resp.Body.Close()
-		return writeVerified(resp.Body, digest, file, most, progress)
+		return writeVerified(resp.Body, digest, file, limit, progress)
 	})
 }
 
-func writeVerified(body io.Reader, digest, file string, most int64, progress func(bytes int64)) (err error) {
+func writeVerified(body io.Reader, digest, file string, limit int64, progress func(bytes int64)) (err error) {
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
@@ -165,8 +165,8 @@ func writeVerified(body io.Reader, digest, file string, most int64, progress fun
 	buffer := make([]byte, 256<<10)
 	for {
 		n, readErr := body.Read(buffer)
-		if written += int64(n); written > most {
-			return fmt.Errorf("%w: it has more than %d bytes", errContent, most)
+		if written += int64(n); written > limit {
+			return fmt.Errorf("%w: it has more than %d bytes", errContent, limit)
 		}
 		sum.Write(buffer[:n])
 		if _, err := f.Write(buffer[:n]); err != nil {

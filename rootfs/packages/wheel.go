@@ -62,14 +62,14 @@ func (d wheelDir) checkIdentity(name string, p lockedPackage) error {
 // A budget is what the packages of a request may still take.
 type budget struct {
 	bytes, files atomic.Int64
-	most         int64
+	limit        int64
 }
 
 // maxFiles bounds the files of a set.
 const maxFiles = 200_000
 
 func newBudget(bytes int64) *budget {
-	b := &budget{most: bytes}
+	b := &budget{limit: bytes}
 	b.bytes.Store(bytes)
 	b.files.Store(maxFiles)
 	return b
@@ -77,7 +77,7 @@ func newBudget(bytes int64) *budget {
 
 func (b *budget) spend(bytes int64, files int) error {
 	if b.bytes.Add(-bytes) < 0 {
-		return tooLarge(b.most)
+		return tooLarge(b.limit)
 	}
 	if b.files.Add(-int64(files)) < 0 {
 		return requestErrorf("the packages have more than %d files", maxFiles)
@@ -85,8 +85,8 @@ func (b *budget) spend(bytes int64, files int) error {
 	return nil
 }
 
-func tooLarge(most int64) error {
-	return requestErrorf("the packages have more than %s unpacked ([packages] maxBytes)", sizeText(most))
+func tooLarge(limit int64) error {
+	return requestErrorf("the packages have more than %s unpacked ([packages] maxBytes)", sizeText(limit))
 }
 
 // ensureWheel unpacks a wheel if it is not here.
@@ -111,7 +111,7 @@ func (s *Store) ensureWheel(ctx context.Context, from origins, p lockedPackage, 
 	}
 	err = cachedir.Build(s.wheels.dir, name, func(dir string) error {
 		file := filepath.Join(dir, "wheel.whl")
-		if err := s.download(ctx, from, w.URL, digest, file, max(b.most, 1), progress); err != nil {
+		if err := s.download(ctx, from, w.URL, digest, file, max(b.limit, 1), progress); err != nil {
 			return err
 		}
 		rec, err := unpackWheel(ctx, file, filepath.Join(dir, "files"), p, b)

@@ -85,7 +85,7 @@ func CompileProgram(ctx context.Context, exe, path string, dir *os.Root, run Run
 
 // compileInto runs a command that writes bytecode, and puts that into a
 // directory while it comes. If that fails, the command is ended.
-func compileInto(ctx context.Context, root *os.Root, args []string, run Run, most quota) (b Bytecode, err error) {
+func compileInto(ctx context.Context, root *os.Root, args []string, run Run, limit quota) (b Bytecode, err error) {
 	in, out, err := os.Pipe()
 	if err != nil {
 		return Bytecode{}, err
@@ -102,7 +102,7 @@ func compileInto(ctx context.Context, root *os.Root, args []string, run Run, mos
 		err = run(ctx, args, out)
 	}()
 	b.Files = map[string]string{}
-	err = contain.Call("reading bytecode", func() error { return b.readFiles(root, bufio.NewReaderSize(in, 64<<10), most) })
+	err = contain.Call("reading bytecode", func() error { return b.readFiles(root, bufio.NewReaderSize(in, 64<<10), limit) })
 	if err != nil {
 		cancel()
 		in.Close()
@@ -111,7 +111,7 @@ func compileInto(ctx context.Context, root *os.Root, args []string, run Run, mos
 }
 
 // readFiles writes the files that a script sends to their places.
-func (b *Bytecode) readFiles(root *os.Root, in io.Reader, most quota) error {
+func (b *Bytecode) readFiles(root *os.Root, in io.Reader, limit quota) error {
 	for total, files := int64(0), 0; ; {
 		var head [8]byte
 		if _, err := io.ReadFull(in, head[:]); err == io.EOF {
@@ -120,11 +120,11 @@ func (b *Bytecode) readFiles(root *os.Root, in io.Reader, most quota) error {
 			return fmt.Errorf("reading bytecode: %w", err)
 		}
 		nameLen, size := int64(binary.BigEndian.Uint32(head[:])), int64(binary.BigEndian.Uint32(head[4:]))
-		if total += nameLen + size; nameLen > rootdir.MaxPath || size > maxFile || total > most.bytes {
+		if total += nameLen + size; nameLen > rootdir.MaxPath || size > maxFile || total > limit.bytes {
 			return errors.New("the image writes more bytecode than the limits allow")
 		}
-		if files++; files > most.files {
-			return fmt.Errorf("with its bytecode the image has more files than its limit allows: %d more (MCP_BRIDGE_IMAGE_MAX_FILES)", most.files)
+		if files++; files > limit.files {
+			return fmt.Errorf("with its bytecode the image has more files than its limit allows: %d more (MCP_BRIDGE_IMAGE_MAX_FILES)", limit.files)
 		}
 		if size < headerSize {
 			return fmt.Errorf("the image writes bytecode of %d bytes, which are too few", size)
