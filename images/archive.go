@@ -167,37 +167,35 @@ func (b *tarBlobs) addFile(f io.Seeker, hdr *tar.Header) error {
 
 func archiveName(name string) string { return strings.TrimPrefix(path.Clean("/"+name), "/") }
 
-func (b *tarBlobs) open(name string) (io.ReadCloser, error) {
+// find returns where a file is, also one that is a link. Its size is 0 if it is not there.
+func (b *tarBlobs) find(name string) (part, error) {
 	name = archiveName(name)
 	for range maxArchiveLinks {
 		if p, ok := b.parts[name]; ok {
-			return b.openPart(p)
+			return p, nil
 		}
 		target, ok := b.links[name]
 		if !ok {
-			return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+			return part{}, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 		}
 		name = target
 	}
-	return nil, fmt.Errorf("too many links to %q in the archive", name)
+	return part{}, fmt.Errorf("too many links to %q in the archive", name)
 }
 
-// sizeOf returns the size of a file in the archive, or 0 if it is not there.
 func (b *tarBlobs) sizeOf(name string) int64 {
-	name = archiveName(name)
-	for range maxArchiveLinks {
-		if p, ok := b.parts[name]; ok {
-			return p.size
-		}
-		name = b.links[name]
-	}
-	return 0
+	p, _ := b.find(name)
+	return p.size
 }
 
-// openPart opens the archive anew for each file in it, so that an image holds no
+// open opens the archive anew for each file in it, so that an image holds no
 // descriptor that would have to be closed. That of a decompressed one is closed with
 // the image, by the garbage collector.
-func (b *tarBlobs) openPart(p part) (io.ReadCloser, error) {
+func (b *tarBlobs) open(name string) (io.ReadCloser, error) {
+	p, err := b.find(name)
+	if err != nil {
+		return nil, err
+	}
 	if b.plain != nil {
 		return io.NopCloser(io.NewSectionReader(b.plain, p.offset, p.size)), nil
 	}
