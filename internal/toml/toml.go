@@ -67,16 +67,6 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("line %d, column %d: %s", e.Line, e.Column, e.Message)
 }
 
-// Decode returns what a text says: strings, int64, float64, bool, go-toml's dates and
-// times, []any and map[string]any. Its errors are *Error.
-func Decode(text []byte) (map[string]any, error) {
-	_, root, err := read(context.Background(), text)
-	if err != nil {
-		return nil, err
-	}
-	return plain(root).(map[string]any), nil
-}
-
 // JSON returns what a text says as JSON, with its keys in their order. Dates become strings, inf and
 // nan null. Its errors are *Error.
 func JSON(text []byte) ([]byte, error) {
@@ -85,45 +75,6 @@ func JSON(text []byte) ([]byte, error) {
 		return nil, err
 	}
 	return appendJSON(nil, root, appendLoose), nil
-}
-
-// Keys returns the keys of a text in its order, each as often as it is written, and cut
-// to some length. The text must be one that Decode reads.
-func Keys(text []byte, length int) (all []Key) {
-	var p unstable.Parser
-	var table Key
-	for p.Reset(text); p.NextExpression(); {
-		switch e := p.Expression(); e.Kind {
-		case unstable.Table, unstable.ArrayTable:
-			table = keyOf(nil, e)
-			all = append(all, table[:min(length, len(table))])
-		default:
-			all = appendKeys(all, table, e, length)
-		}
-	}
-	return all
-}
-
-func appendKeys(all []Key, in Key, member *unstable.Node, length int) []Key {
-	if len(in) >= length {
-		return all
-	}
-	key := keyOf(in, member)
-	all = append(all, key[:min(length, len(key))])
-	if value := member.Value(); value.Kind == unstable.InlineTable {
-		for it := value.Children(); it.Next(); {
-			all = appendKeys(all, key, it.Node(), length)
-		}
-	}
-	return all
-}
-
-func keyOf(in Key, n *unstable.Node) Key {
-	key := append(Key(nil), in...)
-	for it := n.Key(); it.Next(); {
-		key = append(key, string(it.Node().Data))
-	}
-	return key
 }
 
 // read returns the root of a text, and a reader that knows where its values are. It bounds what the

@@ -21,7 +21,7 @@ const (
 
 // A node is a value and where it is: the offset of its key, or of itself in a list.
 type node struct {
-	value any // of the types that Decode has, *table and *list
+	value any // string, int64, float64, bool, go-toml's dates and times, *table, *list
 	at    int
 }
 
@@ -73,25 +73,6 @@ func (t *table) find(place jsontext.Pointer) (Key, node) {
 		}
 	}
 	return key, at
-}
-
-// plain returns a value in the types that callers know.
-func plain(v any) any {
-	switch v := v.(type) {
-	case *table:
-		members := make(map[string]any, len(v.members))
-		for name, m := range v.members {
-			members[name] = plain(m.value)
-		}
-		return members
-	case *list:
-		items := make([]any, len(v.items))
-		for i, item := range v.items {
-			items[i] = plain(item.value)
-		}
-		return items
-	}
-	return v
 }
 
 // appendJSON writes a value as JSON, with the keys in their order.

@@ -218,7 +218,7 @@ func (d *reader) follow(t *testing.T, b docBlock) error {
 		var v any
 		return json.Unmarshal([]byte(b.text), &v)
 	case "toml":
-		_, err := toml.Decode([]byte(b.text))
+		_, err := toml.JSON([]byte(b.text))
 		return err
 	}
 	if b.mark == "prints" && !docMatches(b.text, d.printed) {

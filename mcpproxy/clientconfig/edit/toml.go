@@ -18,12 +18,12 @@ import (
 // tomlFormat is TOML. Whole tables are added and taken out.
 type tomlFormat struct{}
 
-func (tomlFormat) parse(data []byte) (map[string]any, error) {
-	top, err := toml.Decode(data)
+func (tomlFormat) parse(data []byte) (top map[string]any, err error) {
+	text, err := toml.JSON(data)
 	if err != nil {
 		return nil, fmt.Errorf("is not TOML: %w", err)
 	}
-	return inJSON(top)
+	return top, decode(text, &top)
 }
 
 // A statement is a header or a key with its value.
