@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/mcpproxy/transport"
-	"golang.org/x/sync/singleflight"
 )
 
 const (
@@ -58,18 +57,6 @@ func waitBackoff(ctx context.Context, u *upstream, pause time.Duration, failure 
 		return errClosed
 	case <-ctx.Done():
 		return fmt.Errorf("waiting for server %q to be started again: %w", u.server.Name, context.Cause(ctx))
-	}
-}
-
-// wait waits for shared work, or until ctx ends.
-func wait[T any](ctx context.Context, work <-chan singleflight.Result) (T, error) {
-	select {
-	case done := <-work:
-		result, _ := done.Val.(T)
-		return result, done.Err
-	case <-ctx.Done():
-		var zero T
-		return zero, ctx.Err()
 	}
 }
 

@@ -79,11 +79,13 @@ func (u *upstream) running() *transport.Session {
 // list asks a running server for its tools.
 func (u *upstream) list(ctx context.Context, s *transport.Session) (*catalog.List, error) {
 	_, listing := u.startListing(s)
-	list, err := wait[*catalog.List](ctx, listing)
-	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-		err = fmt.Errorf("listing the tools of server %q: %w", u.server.Name, context.Cause(ctx))
+	select {
+	case done := <-listing:
+		list, _ := done.Val.(*catalog.List)
+		return list, done.Err
+	case <-ctx.Done():
+		return nil, fmt.Errorf("listing the tools of server %q: %w", u.server.Name, context.Cause(ctx))
 	}
-	return list, err
 }
 
 // startListing joins the request under way, unless the tools changed after it went

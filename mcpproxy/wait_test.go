@@ -101,12 +101,12 @@ func TestSharedWorkIsNotBegunAtTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		u := stopped(t.Context())
 		u.close()
-		_, err := wait[*catalog.List](t.Context(), u.share("list", func() (any, error) {
+		work := <-u.share("list", func() (any, error) {
 			t.Error("it is begun")
 			return nil, nil
-		}))
-		if !errors.Is(err, errClosed) {
-			t.Errorf("err = %v", err)
+		})
+		if !errors.Is(work.Err, errClosed) {
+			t.Errorf("err = %v", work.Err)
 		}
 		if u.inBackground(func() { t.Error("it is begun") }) {
 			t.Error("work in the background is taken on")

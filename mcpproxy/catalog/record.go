@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 )
 
@@ -29,7 +28,7 @@ type ServerInfo struct {
 type Record struct {
 	store  Store
 	server config.Server
-	key    func() (string, error)
+	key    string // of the record in its store
 
 	mu     sync.Mutex
 	looked bool  // at the head on disk
@@ -43,20 +42,11 @@ type Record struct {
 
 // NewRecord returns the record of a server in a store. It reads nothing yet.
 func NewRecord(s config.Server, st Store) *Record {
-	return &Record{store: st, server: s, key: sync.OnceValues(func() (_ string, err error) {
-		defer contain.Error("naming the record of a server", &err)
-		return s.Fingerprint(), nil
-	})}
+	return &Record{store: st, server: s, key: s.Fingerprint()}
 }
 
 // Key names the record in its store.
-func (r *Record) Key() string {
-	key, err := r.key()
-	if err != nil {
-		panic(err) // another key could be that of another server
-	}
-	return key
-}
+func (r *Record) Key() string { return r.key }
 
 // Info returns what the record has besides the tools.
 func (r *Record) Info() ServerInfo {
@@ -165,7 +155,7 @@ func (r *Record) load() {
 	if r.list != nil || r.head.Listed.IsZero() {
 		return
 	}
-	data, _, err := r.store.read(r.Key(), maxRecordSize)
+	data, _, err := r.store.read(r.key, maxRecordSize)
 	if err == nil {
 		var h head
 		var d Definitions
@@ -181,7 +171,7 @@ func (r *Record) load() {
 }
 
 func (r *Record) readHead() (head, error) {
-	data, size, err := r.store.read(r.Key(), maxHead)
+	data, size, err := r.store.read(r.key, maxHead)
 	if err != nil {
 		return head{}, err
 	}
@@ -206,7 +196,7 @@ func (r *Record) save() {
 	}
 	data, err := encodeRecord(r.head, d)
 	if err == nil {
-		err = r.store.write(r.Key(), data)
+		err = r.store.write(r.key, data)
 	}
 	if err != nil {
 		r.store.Log.Debug("keeping a server's tools", "server", r.server.Name, "err", err)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/toolcell/toolcell/internal/boundtest"
+	"github.com/toolcell/toolcell/internal/text"
 )
 
 func TestBounds(t *testing.T) {
@@ -41,14 +42,14 @@ func TestBounds(t *testing.T) {
 
 // hostileTools are tools of one server whose texts are parts of one, as long as a tool's
 // may be.
-func hostileTools(text string) (docs []Document) {
-	for i := 0; len(text) > 0; i++ {
-		n := min(len(text), 4500)
+func hostileTools(all string) (docs []Document) {
+	for i := 0; len(all) > 0; i++ {
+		n := min(len(all), 4500)
 		docs = append(docs, Document{
-			Server: "server", Tool: fmt.Sprint(clip(text, 500), i), Title: clip(text[:n], 200), Description: clip(text[:n], 4000),
-			InputSchema: json.RawMessage(text[:n]),
+			Server: "server", Tool: fmt.Sprint(text.Clip(all, 500), i), Title: text.Clip(all[:n], 200), Description: text.Clip(all[:n], 4000),
+			InputSchema: json.RawMessage(all[:n]),
 		})
-		text = text[n:]
+		all = all[n:]
 	}
 	return docs
 }

@@ -6,6 +6,8 @@ import (
 	"math"
 	"sort"
 	"strings"
+
+	"github.com/toolcell/toolcell/internal/text"
 )
 
 // vectorFile is written by data/distil.py, which says where its numbers come
@@ -94,16 +96,16 @@ func newEmbeddings(ctx context.Context, docs []Document) *embeddings {
 		if ctx.Err() != nil {
 			return m
 		}
-		tool := clip(d.Tool, maxMeantSentence)
+		tool := text.Clip(d.Tool, maxMeantSentence)
 		if d.Title != "" {
-			tool += " " + clip(d.Title, maxMeantSentence)
+			tool += " " + text.Clip(d.Title, maxMeantSentence)
 		}
-		about := strings.Join(strings.Fields(clip(d.Description, maxIndexedText)), " ")
+		about := strings.Join(strings.Fields(text.Clip(d.Description, maxIndexedText)), " ")
 		var sum [dims]float32
 		for _, text := range []string{
 			d.Server + " " + tool,
-			d.Server + " " + tool + " " + clip(about, maxMeantText),
-			tool + " " + clip(firstSentence(about), maxMeantSentence),
+			d.Server + " " + tool + " " + text.Clip(about, maxMeantText),
+			tool + " " + text.Clip(firstSentence(about), maxMeantSentence),
 		} {
 			one := inTools.vectorOf(lowered(text), find)
 			normalise(&one)
@@ -114,14 +116,6 @@ func newEmbeddings(ctx context.Context, docs []Document) *embeddings {
 		m.set(i, &sum)
 	}
 	return m
-}
-
-func lowered(text string) []string {
-	all := split(text)
-	for i, w := range all {
-		all[i] = strings.ToLower(clip(w, maxWord))
-	}
-	return all
 }
 
 func firstSentence(text string) string {

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/toolcell/toolcell/internal/text"
 )
 
 // The weights of the fields: a word in a tool's name says more about it than
@@ -52,7 +54,7 @@ func newLexical(ctx context.Context, docs []Document) *lexical {
 		}
 		s, ok := about[d.Server]
 		if !ok {
-			s = [2][]string{words(d.Server), words(clip(d.ServerDescription, maxIndexedText))}
+			s = [2][]string{words(d.Server), words(text.Clip(d.ServerDescription, maxIndexedText))}
 			about[d.Server] = s
 		}
 		clear(counts)
@@ -60,11 +62,11 @@ func newLexical(ctx context.Context, docs []Document) *lexical {
 			words  []string
 			weight float64
 		}{
-			{words(clip(d.Tool, maxIndexedText)), weightTool},
-			{words(clip(d.Title, maxIndexedText)), weightTitle},
+			{words(text.Clip(d.Tool, maxIndexedText)), weightTool},
+			{words(text.Clip(d.Title, maxIndexedText)), weightTitle},
 			{s[0], weightServer},
 			{parameters(d.InputSchema), weightParameter},
-			{words(clip(d.Description, maxIndexedText)), weightDescription},
+			{words(text.Clip(d.Description, maxIndexedText)), weightDescription},
 			{s[1], weightAbout},
 		} {
 			for _, w := range f.words {
@@ -155,7 +157,7 @@ func (l *lexical) understand(query string) question {
 		if len(q.words) == maxQueryWords {
 			break
 		}
-		w = strings.ToLower(clip(w, maxWord))
+		w = strings.ToLower(text.Clip(w, maxWord))
 		s := stem(w)
 		if !stopWords[w] {
 			q.contentWords++

@@ -19,6 +19,7 @@ import (
 	"slices"
 
 	"github.com/toolcell/toolcell/internal/contain"
+	"github.com/toolcell/toolcell/internal/text"
 )
 
 // How a query is answered:
@@ -88,9 +89,9 @@ func Make(ctx context.Context, docs []Document) (*Index, error) {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		ix.verbs[i] = verbOf(words(clip(d.Tool, maxIndexedText)))
+		ix.verbs[i] = verbOf(words(text.Clip(d.Tool, maxIndexedText)))
 		ix.actions[i] = actionVerbs[ix.verbs[i]]
-		if begin := words(clip(d.Description, maxWord)); ix.verbs[i] == "" && len(begin) > 0 {
+		if begin := words(text.Clip(d.Description, maxWord)); ix.verbs[i] == "" && len(begin) > 0 {
 			ix.verbs[i] = verbOf(begin[:1])
 		}
 	}

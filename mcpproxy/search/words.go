@@ -5,9 +5,9 @@ import (
 	"strings"
 	"sync"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/toolcell/toolcell/internal/contain"
+	"github.com/toolcell/toolcell/internal/text"
 )
 
 // maxWord bounds one word; the rest of a longer one (a blob in a description)
@@ -22,13 +22,12 @@ var stopWords = map[string]bool{
 	"want": true, "with": true, "you": true, "your": true,
 }
 
-// words splits text into stems: at everything that is no letter or digit,
+// words splits a phrase into stems: at everything that is no letter or digit,
 // between letters and digits, and at the humps of camelCase. If there is
 // nothing but stop words, they stay.
-func words(text string) []string {
+func words(phrase string) []string {
 	var all, some []string
-	for _, w := range split(text) {
-		w = strings.ToLower(clip(w, maxWord))
+	for _, w := range lowered(phrase) {
 		all = append(all, stem(w))
 		if !stopWords[w] {
 			some = append(some, stem(w))
@@ -45,9 +44,18 @@ func HasWords(query string) bool { return len(words(query)) > 0 }
 
 // stems returns all of a phrase's stems, stop words as well.
 func stems(phrase string) []string {
+	all := lowered(phrase)
+	for i, w := range all {
+		all[i] = stem(w)
+	}
+	return all
+}
+
+// lowered returns the words of a phrase in lower case.
+func lowered(phrase string) []string {
 	all := split(phrase)
 	for i, w := range all {
-		all[i] = stem(strings.ToLower(clip(w, maxWord)))
+		all[i] = strings.ToLower(text.Clip(w, maxWord))
 	}
 	return all
 }
@@ -154,15 +162,4 @@ func undouble(w string) string {
 		return w[:n-1]
 	}
 	return w
-}
-
-// clip cuts text to at most n bytes, never inside a character.
-func clip(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	for n > 0 && !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return text[:n]
 }

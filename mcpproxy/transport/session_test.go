@@ -2,6 +2,7 @@ package transport
 
 import (
 	"encoding/json"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -11,18 +12,28 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/elicitation"
+	"github.com/toolcell/toolcell/mcpproxy/redact"
 	"github.com/toolcell/toolcell/mcpproxy/transport/stdio"
 )
 
 // dialed opens a session that ends with the test.
 func dialed(t *testing.T, s config.Server, o Options) *Session {
 	t.Helper()
-	live, _, err := NewDialer(s, o).Dial(t.Context(), Handshake{}, elicitation.Capabilities{})
+	live, _, err := NewDialer(s, filled(s, o)).Dial(t.Context(), Handshake{}, elicitation.Capabilities{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(live.Close)
 	return live
+}
+
+// filled returns options with what each dialer needs.
+func filled(s config.Server, o Options) Options {
+	o.Log, o.ClientInfo, o.Redactor = slog.New(slog.DiscardHandler), &mcp.Implementation{Name: "toolcell"}, redact.New(s)
+	if o.ToolsChanged == nil {
+		o.ToolsChanged = func() {}
+	}
+	return o
 }
 
 // sdkOverStdio is this test binary as a server of the SDK.

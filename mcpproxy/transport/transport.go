@@ -10,6 +10,7 @@
 package transport
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,9 +33,9 @@ type Handshake struct {
 	Transport config.Transport // what worked, of the two that Remote may be
 }
 
-// Options sets up a dialer. The zero value works.
+// Options sets up a dialer.
 type Options struct {
-	Log          *slog.Logger        // none by default
+	Log          *slog.Logger
 	ClientInfo   *mcp.Implementation // name and version that servers see
 	StartTimeout time.Duration       // for a server to get ready; 2 min by default
 	// DiscoverTimeout is how long a server that has read server/discover may leave it
@@ -56,27 +57,11 @@ type Dialer struct {
 
 // NewDialer returns a dialer for a server.
 func NewDialer(s config.Server, o Options) *Dialer {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	if o.ClientInfo == nil {
-		o.ClientInfo = &mcp.Implementation{Name: "toolcell"}
-	}
 	if o.StartTimeout <= 0 {
 		o.StartTimeout = 2 * time.Minute
 	}
-	if o.DiscoverTimeout <= 0 {
-		o.DiscoverTimeout = 5 * time.Second
-	}
-	if o.ToolsChanged == nil {
-		o.ToolsChanged = func() {}
-	}
-	if o.Redactor == nil {
-		o.Redactor = redact.New(s)
-	}
-	if o.MaxMessage <= 0 {
-		o.MaxMessage = message.MaxSize
-	}
+	o.DiscoverTimeout = cmp.Or(o.DiscoverTimeout, 5*time.Second)
+	o.MaxMessage = cmp.Or(o.MaxMessage, message.MaxSize)
 	return &Dialer{s, o}
 }
 

@@ -120,7 +120,7 @@ func (n *Notifications) Decode(ctx context.Context, raw []byte, c *Call) (jsonrp
 	if !wire.IsID(m.ID) {
 		return n.notification(method, m.Params), nil
 	}
-	if !n.admit() {
+	if !n.requests.Allow() {
 		return nil, nil
 	}
 	req := &jsonrpc.Request{ID: n.ids.Open(m.ID, nil), Method: method, Params: m.Params}

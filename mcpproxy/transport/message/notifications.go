@@ -10,6 +10,7 @@ import (
 	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/wire"
+	"golang.org/x/time/rate"
 )
 
 // Notifications handles the notifications of one session before the SDK sees
@@ -18,7 +19,7 @@ import (
 type Notifications struct {
 	Changed func() // the tools did
 
-	requests  rateLimiter // from the server to us: pings, questions, and what we answer with an error
+	requests  *rate.Limiter // from the server to us: pings, questions, and what we answer with an error
 	questions questions
 	ids       wire.IDs // of the server's requests
 
@@ -30,7 +31,7 @@ type Notifications struct {
 // NewNotifications returns what handles the notifications of one session. changed is
 // called when the tools of the server did.
 func NewNotifications(changed func()) *Notifications {
-	n := &Notifications{Changed: changed, requests: rateLimiter{burst: 100, every: 10 * time.Millisecond}, listeners: map[int64]*listener{}}
+	n := &Notifications{Changed: changed, requests: rate.NewLimiter(rate.Every(10*time.Millisecond), 100), listeners: map[int64]*listener{}}
 	n.questions.closed = func(id jsonrpc.ID) { n.ids.Close(id) }
 	return n
 }
@@ -45,14 +46,6 @@ func (n *Notifications) receive(method string, params json.RawMessage) {
 	case methodCompleted:
 		n.questions.complete(params)
 	}
-}
-
-// admit reports whether a request of the server may be passed on to be
-// answered.
-func (n *Notifications) admit() bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.requests.allow(time.Now())
 }
 
 func (n *Notifications) receiveProgress(params json.RawMessage) {
@@ -73,7 +66,7 @@ func (n *Notifications) receiveProgress(params json.RawMessage) {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if l := n.listeners[token]; l != nil && l.limit.allow(time.Now()) {
+	if l := n.listeners[token]; l != nil && l.limit.Allow() {
 		select {
 		case l.news <- p:
 		default: // the caller is slower than the server
@@ -99,7 +92,7 @@ type progress struct {
 type listener struct {
 	news  chan progress
 	ended chan struct{}
-	limit rateLimiter
+	limit *rate.Limiter
 }
 
 // Listen begins to report the progress of a call, which carries the token.
@@ -107,7 +100,7 @@ type listener struct {
 func (n *Notifications) Listen(report func(done, total float64, text string)) (token int64, stop func()) {
 	l := &listener{
 		news: make(chan progress, 64), ended: make(chan struct{}),
-		limit: rateLimiter{burst: 20, every: 100 * time.Millisecond},
+		limit: rate.NewLimiter(rate.Every(100*time.Millisecond), 20),
 	}
 	n.mu.Lock()
 	n.last++
@@ -128,26 +121,6 @@ func (n *Notifications) Listen(report func(done, total float64, text string)) (t
 		n.mu.Unlock()
 		<-l.ended
 	}
-}
-
-// A rateLimiter lets a burst through and then one in every interval.
-type rateLimiter struct {
-	burst int
-	every time.Duration
-	spent int
-	since time.Time
-}
-
-func (p *rateLimiter) allow(now time.Time) bool {
-	if back := int(now.Sub(p.since) / p.every); back > 0 {
-		p.spent = max(0, p.spent-back)
-		p.since = now
-	}
-	if p.spent >= p.burst {
-		return false
-	}
-	p.spent++
-	return true
 }
 
 // forSDK reports whether the SDK is to see a notification after all.
