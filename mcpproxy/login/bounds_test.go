@@ -45,7 +45,7 @@ func TestBounds(t *testing.T) {
 		),
 		Parse: func(text []byte) error {
 			found := &service{server: &oauthex.AuthServerMeta{RegistrationEndpoint: address + "/register"}}
-			_, err := chooseClient(context.Background(), saying(text), found, config.OAuth{}, "toolcell", "http://127.0.0.1/callback")
+			_, err := (&Store{client: saying(text)}).chooseClient(context.Background(), found, "toolcell", "http://127.0.0.1/callback")
 			return err
 		},
 	}, boundtest.Parser{
@@ -53,8 +53,8 @@ func TestBounds(t *testing.T) {
 		Shapes: append(some(`{"access_token":"t","x":`, "}"), boundtest.Lines("", "")...),
 		Parse: func(text []byte) error {
 			kept := login{ClientID: "c", ClientSecret: "secret", AuthStyle: oauth2.AuthStyleInHeader, TokenURL: address + "/token"}
-			tokens := tokenEndpoint{client: saying(text), secrets: redact.New(config.Server{})}
-			_, err := tokens.request(context.Background(), &kept, url.Values{"grant_type": {"client_credentials"}})
+			s := &Store{client: saying(text), secrets: redact.New(config.Server{})}
+			_, err := s.requestToken(context.Background(), &kept, url.Values{"grant_type": {"client_credentials"}})
 			return err
 		},
 	}, boundtest.Parser{

@@ -4,21 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 	"github.com/toolcell/toolcell/internal/text"
-	"github.com/toolcell/toolcell/mcpproxy/config"
 	"golang.org/x/oauth2"
 )
 
 // client is who asks for a token, as the authorization server knows it.
 type client struct {
-	id         string
-	registered string // the secret of one that registered itself
-	style      oauth2.AuthStyle
+	ClientID     string           `json:"clientId,omitempty"`
+	ClientSecret string           `json:"clientSecret,omitempty"` // of one that registered itself
+	AuthStyle    oauth2.AuthStyle `json:"authStyle,omitempty"`
 }
 
 var errNoClient = errors.New(`the authorization server registers no clients by itself; register a client with the service by hand, ` +
@@ -26,26 +24,25 @@ var errNoClient = errors.New(`the authorization server registers no clients by i
 
 // chooseClient returns the client that a login is for, in the order of the specification:
 // the one of a metadata document, that of the entry, or one that registers itself.
-func chooseClient(ctx context.Context, hc *http.Client, found *service, entry config.OAuth, name, redirect string) (*client, error) {
-	if entry.MetadataURL != "" && found.server.ClientIDMetadataDocumentSupported {
-		return &client{id: entry.MetadataURL, style: oauth2.AuthStyleInParams}, nil
-	}
-	if entry.ClientID != "" {
-		return entryClient(found, entry)
-	}
-	if found.server.RegistrationEndpoint == "" {
-		return nil, errNoClient
+func (s *Store) chooseClient(ctx context.Context, found *service, name, redirect string) (client, error) {
+	switch {
+	case s.entry.MetadataURL != "" && found.server.ClientIDMetadataDocumentSupported:
+		return client{ClientID: s.entry.MetadataURL, AuthStyle: oauth2.AuthStyleInParams}, nil
+	case s.entry.ClientID != "":
+		return s.entryClient(found)
+	case found.server.RegistrationEndpoint == "":
+		return client{}, errNoClient
 	}
 	registered, err := oauthex.RegisterClient(ctx, found.server.RegistrationEndpoint, &oauthex.ClientRegistrationMetadata{
 		ClientName: name, RedirectURIs: []string{redirect}, TokenEndpointAuthMethod: registeredMethod(found), ApplicationType: "native",
 		GrantTypes: []string{"authorization_code", "refresh_token"}, ResponseTypes: []string{"code"},
-	}, hc)
+	}, s.client)
 	if err != nil {
-		return nil, fmt.Errorf("registering with the authorization server: %s; if it registers no clients by itself, register one with the service by hand, "+
+		return client{}, fmt.Errorf("registering with the authorization server: %s; if it registers no clients by itself, register one with the service by hand, "+
 			`and write its "clientId" into "oauth" of the entry`, text.Printable(err.Error(), 300))
 	}
 	style := authStyle(registered.ClientSecret, registered.TokenEndpointAuthMethod, found.server.TokenEndpointAuthMethodsSupported)
-	return &client{registered.ClientID, registered.ClientSecret, style}, nil
+	return client{registered.ClientID, registered.ClientSecret, style}, nil
 }
 
 // registeredMethod is how a client registers to send its secret: it has none, where
@@ -62,10 +59,10 @@ func registeredMethod(found *service) string {
 
 // entryClient is the client of the entry. It is for one authorization server: another
 // would learn the secret.
-func entryClient(found *service, entry config.OAuth) (*client, error) {
-	if entry.Issuer != "" && strings.TrimSuffix(entry.Issuer, "/") != strings.TrimSuffix(found.server.Issuer, "/") {
-		return nil, fmt.Errorf(`the server names the authorization server %q, and the client of the entry is for the "issuer" %q`,
-			text.Printable(found.server.Issuer, 200), entry.Issuer)
+func (s *Store) entryClient(found *service) (client, error) {
+	if s.entry.Issuer != "" && strings.TrimSuffix(s.entry.Issuer, "/") != strings.TrimSuffix(found.server.Issuer, "/") {
+		return client{}, fmt.Errorf(`the server names the authorization server %q, and the client of the entry is for the "issuer" %q`,
+			text.Printable(found.server.Issuer, 200), s.entry.Issuer)
 	}
-	return &client{entry.ClientID, "", authStyle(entry.ClientSecret, "", found.server.TokenEndpointAuthMethodsSupported)}, nil
+	return client{s.entry.ClientID, "", authStyle(s.entry.ClientSecret, "", found.server.TokenEndpointAuthMethodsSupported)}, nil
 }

@@ -57,19 +57,19 @@ func (s *Store) LogIn(ctx context.Context, answer *http.Response, o Options) err
 		return err
 	}
 	defer back.close()
-	who, err := chooseClient(ctx, s.client, found, s.entry, o.ClientName, back.url)
+	who, err := s.chooseClient(ctx, found, o.ClientName, back.url)
 	if err != nil {
 		return err
 	}
 	if err := s.checkIssuer(before, found, who); err != nil {
 		return err
 	}
-	l.ClientID, l.ClientSecret, l.AuthStyle = who.id, who.registered, who.style
+	l.client = who
 	code, err := authorize(ctx, back, found, l, o.Show)
 	if err != nil {
 		return err
 	}
-	if l.Token, err = s.tokens.request(ctx, l, code); err != nil {
+	if l.Token, err = s.requestToken(ctx, l, code); err != nil {
 		return fmt.Errorf("exchanging the code for a token: %w", err)
 	}
 	return s.save(ctx, l)
@@ -151,9 +151,9 @@ func (s *Store) newLogin(before *login, found *service, wanted challenge) *login
 // checkIssuer refuses to send the credentials of the entry to another authorization
 // server than last time: the server says which one it is, and could have them sent to
 // itself.
-func (s *Store) checkIssuer(before *login, found *service, who *client) error {
-	ofEntry := s.entry.ClientID != "" && who.id == s.entry.ClientID
-	if !ofEntry || s.entry.Issuer != "" || before.Issuer == "" || before.ClientID != who.id || before.Issuer == found.server.Issuer {
+func (s *Store) checkIssuer(before *login, found *service, who client) error {
+	ofEntry := s.entry.ClientID != "" && who.ClientID == s.entry.ClientID
+	if !ofEntry || s.entry.Issuer != "" || before.Issuer == "" || before.ClientID != who.ClientID || before.Issuer == found.server.Issuer {
 		return nil
 	}
 	return fmt.Errorf(`the server now names the authorization server %q, and the client of the entry was used with %q; `+

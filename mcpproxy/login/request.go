@@ -11,19 +11,10 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/internal/text"
-	"github.com/toolcell/toolcell/mcpproxy/config"
-	"github.com/toolcell/toolcell/mcpproxy/redact"
 	"github.com/toolcell/toolcell/mcpproxy/transport/remote"
 	"golang.org/x/oauth2"
 	"golang.org/x/oauth2/clientcredentials"
 )
-
-// tokenEndpoint asks authorization servers for tokens.
-type tokenEndpoint struct {
-	client  *http.Client
-	entry   config.OAuth
-	secrets *redact.Redactor
-}
 
 // refusedGrant is the answer of an authorization server that gives no token.
 type refusedGrant struct {
@@ -40,25 +31,25 @@ func (e *refusedGrant) isOfClient() bool {
 
 func (e *refusedGrant) Error() string { return e.text }
 
-// request asks for a token for a login, which it changes: a client that does not know
+// requestToken asks for a token for a login, which it changes: a client that does not know
 // how the server wants its secret finds that out.
 //
 // All grants go through the library's client credentials, the one that takes further
 // parameters and lets the grant be another. Its refresh of tokens takes none, and each
 // request has to name the resource (MCP, Resource Parameter Implementation).
-func (t *tokenEndpoint) request(ctx context.Context, l *login, grant url.Values) (*oauth2.Token, error) {
+func (s *Store) requestToken(ctx context.Context, l *login, grant url.Values) (*oauth2.Token, error) {
 	styles := []oauth2.AuthStyle{l.AuthStyle}
 	if l.AuthStyle == oauth2.AuthStyleAutoDetect {
 		styles = []oauth2.AuthStyle{oauth2.AuthStyleInHeader, oauth2.AuthStyleInParams}
 	}
 	var failure error
 	for _, style := range styles {
-		token, err := t.post(ctx, l, grant, style)
+		token, err := s.postGrant(ctx, l, grant, style)
 		if err == nil {
 			l.AuthStyle = style
 			return token, nil
 		}
-		failure = t.explain(err)
+		failure = s.explain(err)
 		if refused := new(refusedGrant); !errors.As(failure, &refused) || !refused.isOfClient() {
 			break
 		}
@@ -66,18 +57,18 @@ func (t *tokenEndpoint) request(ctx context.Context, l *login, grant url.Values)
 	return nil, failure
 }
 
-func (t *tokenEndpoint) post(ctx context.Context, l *login, grant url.Values, style oauth2.AuthStyle) (*oauth2.Token, error) {
+func (s *Store) postGrant(ctx context.Context, l *login, grant url.Values, style oauth2.AuthStyle) (*oauth2.Token, error) {
 	form := url.Values{"resource": {l.Resource}}
 	maps.Copy(form, grant)
 	if l.Resource == "" { // a login of before resources were kept
 		form.Del("resource")
 	}
-	secret, ofEntry := l.ClientSecret, l.ClientID == t.entry.ClientID
+	secret, ofEntry := l.ClientSecret, l.ClientID == s.entry.ClientID
 	if ofEntry {
-		secret = t.entry.ClientSecret // which is kept nowhere else
+		secret = s.entry.ClientSecret // which is kept nowhere else
 	}
-	if t.entry.PrivateKey != "" && ofEntry {
-		assertion, err := signAssertion(t.entry.PrivateKey, t.entry.KeyID, l.ClientID, l.Issuer, time.Now())
+	if s.entry.PrivateKey != "" && ofEntry {
+		assertion, err := signAssertion(s.entry.PrivateKey, s.entry.KeyID, l.ClientID, l.Issuer, time.Now())
 		if err != nil {
 			return nil, err
 		}
@@ -88,19 +79,19 @@ func (t *tokenEndpoint) post(ctx context.Context, l *login, grant url.Values, st
 	config := clientcredentials.Config{
 		ClientID: l.ClientID, ClientSecret: secret, TokenURL: l.TokenURL, EndpointParams: form, AuthStyle: style,
 	}
-	return config.Token(context.WithValue(ctx, oauth2.HTTPClient, t.client))
+	return config.Token(context.WithValue(ctx, oauth2.HTTPClient, s.client))
 }
 
 // explain puts an error of the token endpoint into words without secrets.
-func (t *tokenEndpoint) explain(err error) error {
+func (s *Store) explain(err error) error {
 	if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
 		return &refusedGrant{refused.Response.StatusCode, refused.ErrorCode, fmt.Sprintf("the authorization server answered %s: %s",
-			text.Printable(refused.Response.Status, 80), t.secrets.Text(text.Excerpt(refused.Body)))}
+			text.Printable(refused.Response.Status, 80), s.secrets.Text(text.Excerpt(refused.Body)))}
 	}
 	if errors.Is(err, errKey) {
 		return err
 	}
-	return errors.New(t.secrets.Text(remote.PlainText(err)))
+	return errors.New(s.secrets.Text(remote.PlainText(err)))
 }
 
 // authStyle is how a client sends its secret: as it was registered to, else in a way

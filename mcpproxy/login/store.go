@@ -26,15 +26,13 @@ const maxLoginFile = 1 << 20
 // login is what is kept of a login between processes. Without a token it is what the
 // server asked for so far.
 type login struct {
-	URL          string           `json:"url"` // of the server
-	Issuer       string           `json:"issuer,omitempty"`
-	Resource     string           `json:"resource,omitempty"`
-	ClientID     string           `json:"clientId,omitempty"`
-	ClientSecret string           `json:"clientSecret,omitempty"` // of a client that registered itself
-	AuthStyle    oauth2.AuthStyle `json:"authStyle,omitempty"`
-	TokenURL     string           `json:"tokenUrl,omitempty"`
-	Scopes       []string         `json:"scopes,omitempty"` // that were asked for
-	Token        *oauth2.Token    `json:"token,omitempty"`
+	URL      string `json:"url"` // of the server
+	Issuer   string `json:"issuer,omitempty"`
+	Resource string `json:"resource,omitempty"`
+	client
+	TokenURL string        `json:"tokenUrl,omitempty"`
+	Scopes   []string      `json:"scopes,omitempty"` // that were asked for
+	Token    *oauth2.Token `json:"token,omitempty"`
 
 	Challenged *challenge `json:"challenged,omitempty"` // how the server last answered without a token
 	Missing    []string   `json:"missing,omitempty"`    // scopes that calls failed without
@@ -68,7 +66,6 @@ type Store struct {
 	path    string // empty: nothing is kept on disk
 	secrets *redact.Redactor
 	client  *http.Client
-	tokens  tokenEndpoint
 	turn    chan struct{} // one at a time; a channel, so that a caller can leave
 
 	kept  *login
@@ -82,7 +79,6 @@ func NewStore(server config.Server, dir string, secrets *redact.Redactor) *Store
 	if server.OAuth != nil {
 		s.entry = *server.OAuth
 	}
-	s.tokens = tokenEndpoint{s.client, s.entry, secrets}
 	if dir != "" {
 		sum := sha256.Sum256([]byte(s.url))
 		s.path = filepath.Join(dir, hex.EncodeToString(sum[:16])+".json")
@@ -103,15 +99,21 @@ func (s *Store) current(ctx context.Context) (*login, error) {
 	return s.kept.copy(), nil
 }
 
-// lock keeps other processes out of the file.
-func (s *Store) lock(ctx context.Context) (unlock func(), err error) {
-	if s.path == "" {
-		return func() {}, nil
+// hold waits for our turn in this process, and then keeps other processes out of the file.
+func (s *Store) hold(ctx context.Context) (release func(), err error) {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return nil, err
 	}
-	return state.Lock(ctx, s.path+".lock", state.Exclusive)
+	unlock, err := s.lock(ctx)
+	if err != nil {
+		leave()
+		return nil, err
+	}
+	return func() { unlock(); leave() }, nil
 }
 
-// enter waits for our turn in this process. It comes before the file's lock.
+// enter waits for our turn in this process.
 func (s *Store) enter(ctx context.Context) (leave func(), err error) {
 	select {
 	case s.turn <- struct{}{}:
@@ -119,6 +121,14 @@ func (s *Store) enter(ctx context.Context) (leave func(), err error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+}
+
+// lock keeps other processes out of the file. The caller has its turn.
+func (s *Store) lock(ctx context.Context) (unlock func(), err error) {
+	if s.path == "" {
+		return func() {}, nil
+	}
+	return state.Lock(ctx, s.path+".lock", state.Exclusive)
 }
 
 // Remove deletes the login, and reports whether there was one.
@@ -145,16 +155,11 @@ func (s *Store) Remove(ctx context.Context) (was bool, err error) {
 
 // save keeps a new login instead of what there is.
 func (s *Store) save(ctx context.Context, kept *login) error {
-	leave, err := s.enter(ctx)
+	release, err := s.hold(ctx)
 	if err != nil {
 		return err
 	}
-	defer leave()
-	unlock, err := s.lock(ctx)
-	if err != nil {
-		return err
-	}
-	defer unlock()
+	defer release()
 	return s.write(kept)
 }
 

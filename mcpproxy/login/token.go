@@ -83,7 +83,7 @@ func (s *Store) renew(ctx context.Context, rejected string) error {
 		}
 		grant = url.Values{"grant_type": {"refresh_token"}, "refresh_token": {s.kept.Token.RefreshToken}}
 	}
-	fresh.Token, err = s.tokens.request(ctx, fresh, grant)
+	fresh.Token, err = s.requestToken(ctx, fresh, grant)
 	if refused := new(refusedGrant); errors.As(err, &refused) && !s.entry.Machine {
 		switch refused.code {
 		case "invalid_grant", "invalid_client", "unauthorized_client":
@@ -201,16 +201,11 @@ func naming(scopes []string) string {
 
 // logInAsClient gets a token for a client that logs in as itself.
 func (s *Store) logInAsClient(ctx context.Context, l *login, found *service) error {
-	leave, err := s.enter(ctx)
+	release, err := s.hold(ctx)
 	if err != nil {
 		return err
 	}
-	defer leave()
-	unlock, err := s.lock(ctx)
-	if err != nil {
-		return err
-	}
-	defer unlock()
+	defer release()
 	if err := s.load(); err != nil {
 		s.kept = nil
 	}
@@ -220,15 +215,15 @@ func (s *Store) logInAsClient(ctx context.Context, l *login, found *service) err
 // acquire gets the token of a client that logs in as itself, and keeps it. The caller
 // has its turn, and the file's lock.
 func (s *Store) acquire(ctx context.Context, l *login, found *service) error {
-	who, err := entryClient(found, s.entry)
+	who, err := s.entryClient(found)
 	if err == nil {
 		err = s.checkIssuer(s.kept.copy(), found, who)
 	}
 	if err != nil {
 		return err
 	}
-	l.ClientID, l.ClientSecret, l.AuthStyle = who.id, who.registered, who.style
-	if l.Token, err = s.tokens.request(ctx, l, asClient(l.Scopes)); err != nil {
+	l.client = who
+	if l.Token, err = s.requestToken(ctx, l, asClient(l.Scopes)); err != nil {
 		return fmt.Errorf("asking for a token as the client of the entry: %w", err)
 	}
 	return s.write(l)
