@@ -145,6 +145,10 @@ func (s *Server) MCP() *mcp.Server {
 				s.warmUp()
 				s.cleanFiles()
 			})
+			if method == "tools/list" {
+				// A client that only lists has servers ended, too, that are gone from the config files.
+				_ = s.o.Upstreams.Servers()
+			}
 			if read, ok := req.(*mcp.ReadResourceRequest); ok && read.Params != nil && read.Params.URI == originalManualURI {
 				return readManual(ctx, read)
 			}

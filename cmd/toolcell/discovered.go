@@ -154,8 +154,8 @@ func pluralAre(n int, what string) string {
 }
 
 // A watchedProxy follows changes of the config files. It looks for them when it is asked
-// for the servers: once a run, at its start, and when code lists them, not in every call
-// of a tool.
+// for the servers: once a run, at its start, and when code lists them or the client lists
+// tools, not in every call of a tool.
 type watchedProxy struct {
 	*mcpproxy.Proxy
 	watcher *clientconfig.Watcher

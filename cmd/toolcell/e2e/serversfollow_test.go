@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // TestServeFollowsTheConfigFiles changes the files under a served binary: a new
@@ -33,8 +35,11 @@ func TestServeFollowsTheConfigFiles(t *testing.T) {
 	if r := c.python(t, "print(1)", "jira"); !r.isError || !strings.Contains(r.text, "has changed since it was trusted") {
 		t.Errorf("after a change of its file: %s", r.text)
 	}
-	// Without a run that looks: the kernel tells.
+	// Without a run: the client only lists.
 	if err := os.WriteFile(filepath.Join(w.home, ".claude.json"), []byte("{}"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.ListTools(t.Context(), &mcp.ListToolsParams{}); err != nil {
 		t.Fatal(err)
 	}
 	waitFor(t, "the end of the server that is gone from the file", func() bool {
