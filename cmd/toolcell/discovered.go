@@ -35,7 +35,7 @@ type discovered struct {
 func discoverForShell(o Options, log *slog.Logger) (*discovered, error) {
 	f := discoverServers(o.Settings, log)
 	if file := o.Settings.Servers; file != "" {
-		if err := settings.MustExist("servers-config", f.options.Files().Absolute(file)); err != nil {
+		if err := settings.MustExist("servers-config", f.options.Absolute(file)); err != nil {
 			return nil, err
 		}
 	}

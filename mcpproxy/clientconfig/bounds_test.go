@@ -28,9 +28,9 @@ func TestBounds(t *testing.T) {
 		entry(`"command":"x",`, `"kommand%d":1`, ",", "")("misspelled keys"),
 		entry(`"url":"https://h/`, "%%41?", "", `"`)("an address"),
 	)
-	options := fileOptions{Home: "/home/u", Dir: "/project", Getenv: func(string) string { return strings.Repeat("v", 100) }}
+	options := Options{Home: "/home/u", Dir: "/project", Getenv: func(string) string { return strings.Repeat("v", 100) }}
 	boundtest.Run(t, boundtest.Parser{Row: "entries of a config file", Shapes: shapes, Parse: func(text []byte) error {
-		f, err := Open(Location{Path: "/project/.vscode/mcp.json", Dialect: DialectOf("vscode"), Project: true, Text: string(text)}, options)
+		f, err := Open(Location{Path: "/project/.vscode/mcp.json", Dialect: DialectOf("vscode"), rank: rankProject, Text: string(text)}, options)
 		if err != nil {
 			return err
 		}

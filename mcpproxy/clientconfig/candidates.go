@@ -6,50 +6,25 @@ import (
 	"strings"
 )
 
-// A candidate is where a config file may be.
-type candidate struct {
-	Location
-	rank     rank
-	required bool // its absence is a problem
-	folder   bool // every config file in it counts
-	jsonOnly bool // or every file that is .json
-}
-
-// openedFile is a config file with its rank.
-type openedFile struct {
-	*File
-	rank rank
-}
-
-// A rank is how near to this program a file is: the lower wins.
-type rank int
-
-const (
-	rankNamed   rank = iota // MCP_SERVERS_CONFIG
-	rankProject             // needs trust, as it came with the project
-	rankOwn                 // ~/MCPs
-	rankUser                // of the user's clients
-)
-
-// candidates lists all of them in order of precedence: the file that the user
+// candidates lists where config files may be, in order of precedence: the file that the user
 // named, the project's, ~/MCPs, and those of the user's clients in the order of
 // the table of dialects.
-func candidates(o Options) []candidate {
-	var all []candidate
+func candidates(o Options) []Location {
+	var all []Location
 	seen := map[string]bool{}
-	add := func(p candidate) {
+	add := func(p Location) {
 		if !seen[p.Path] {
 			seen[p.Path] = true
 			all = append(all, p)
 		}
 	}
 	if o.Extra != "" {
-		add(candidate{Path: o.Files().Absolute(o.Extra), Dialect: &Generic, Bare: true, rank: rankNamed, required: true})
+		add(Location{Path: o.Absolute(o.Extra), Dialect: &Generic, Bare: true, rank: rankNamed, required: true})
 	}
 	if o.Dir != "" && !inHome(o) { // at home, the project's files are the user's own
 		for _, d := range Dialects {
 			for _, pattern := range d.Project {
-				add(candidateAt(d, filepath.Join(o.Dir, pattern), rankProject))
+				add(locationAt(d, filepath.Join(o.Dir, pattern), rankProject))
 			}
 		}
 	}
@@ -57,33 +32,33 @@ func candidates(o Options) []candidate {
 		return all
 	}
 	if inHome(o) {
-		add(candidateAt(&ClaudeProject, filepath.Join(o.Dir, ".mcp.json"), rankUser))
+		add(locationAt(&ClaudeProject, filepath.Join(o.Dir, ".mcp.json"), rankUser))
 	}
-	add(candidate{Path: filepath.Join(o.Home, "MCPs"), Dialect: &Generic, Bare: true, rank: rankOwn, folder: true})
+	add(Location{Path: filepath.Join(o.Home, "MCPs"), Dialect: &Generic, Bare: true, rank: rankOwn, folder: true})
 	for _, d := range Dialects {
 		for _, pattern := range append(slices.Clone(d.User), d.MovedFile()) {
-			for _, path := range o.Files().Resolve(pattern) {
-				add(candidateAt(d, path, rankUser))
+			for _, path := range o.Resolve(pattern) {
+				add(locationAt(d, path, rankUser))
 			}
 		}
-		if text := o.Files().Variable(d.Content); d.Content != "" && text != "" {
-			add(candidate{Path: "$" + d.Content, Dialect: d, Text: text, rank: rankUser})
+		if text := o.Variable(d.Content); d.Content != "" && text != "" {
+			add(Location{Path: "$" + d.Content, Dialect: d, Text: text, rank: rankUser})
 		}
 	}
 	return all
 }
 
-// candidateAt makes a candidate of a path of a dialect. One that ends in /* or
+// locationAt makes a location of a path of a dialect. One that ends in /* or
 // /*.json is a folder.
-func candidateAt(d *Dialect, path string, r rank) candidate {
+func locationAt(d *Dialect, path string, r rank) Location {
 	path, jsonOnly := strings.CutSuffix(path, "/*.json")
 	path, folder := strings.CutSuffix(path, "/*")
 	folder = folder || jsonOnly
-	return candidate{Path: path, Dialect: d, Bare: folder, Project: r == rankProject, rank: r, folder: folder, jsonOnly: jsonOnly}
+	return Location{Path: path, Dialect: d, Bare: folder, rank: r, folder: folder, jsonOnly: jsonOnly}
 }
 
 // takes reports whether a file in the folder counts.
-func (p candidate) takes(name string) bool {
+func (p Location) takes(name string) bool {
 	return isConfigName(name) && (!p.jsonOnly || filepath.Ext(name) == ".json")
 }
 

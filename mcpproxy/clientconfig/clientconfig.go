@@ -1,6 +1,6 @@
 // Package clientconfig finds the user's MCP servers. It reads the config files of
 // MCP clients, each in its dialect, and decides which files count, in which order,
-// which need trust, and which entry of a name wins. It watches the files for changes.
+// which need trust, and which entry of a name wins. It finds changes of the files.
 package clientconfig
 
 import (
@@ -26,11 +26,6 @@ type Options struct {
 	Trusted func(file, sum string) TrustState
 	// Values gives what the user set for the inputs of a file. See Values.
 	Values func(file string) map[string]string
-}
-
-// Files returns the part of the options that reading a file needs.
-func (o Options) Files() fileOptions {
-	return fileOptions{Home: o.Home, Dir: o.Dir, Getenv: o.Getenv, Values: o.Values}
 }
 
 const (

@@ -44,7 +44,7 @@ func (e found) lacksValue() bool {
 }
 
 // readFolder reads every config file in it, in the order of their names.
-func (d *collector) readFolder(p candidate) {
+func (d *collector) readFolder(p Location) {
 	entries, err := os.ReadDir(p.Path)
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
@@ -72,15 +72,14 @@ func (d *collector) readFolder(p candidate) {
 }
 
 // readFile reads one config file and adds its entries in the order they stand in.
-func (d *collector) readFile(p candidate) {
-	opened, err := Open(p.Location, d.o.Files())
+func (d *collector) readFile(p Location) {
+	f, err := Open(p, d.o)
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) || p.required {
 			d.problem(config.Problem{Source: p.Path, Client: p.Dialect.Client, Reason: state.Reason(err)})
 		}
 		return
 	}
-	f := openedFile{opened, p.rank}
 	all := make([]found, 0, len(f.Entries))
 	for i, e := range f.Entries {
 		all = append(all, d.parse(f, e, i < f.Local))
@@ -96,16 +95,16 @@ func (d *collector) readFile(p candidate) {
 
 // parse reads one entry, whatever is in it. A local one is the user's own for this
 // project alone.
-func (d *collector) parse(f openedFile, e rawjson.Member, local bool) found {
+func (d *collector) parse(f *File, e rawjson.Member, local bool) found {
 	p := f.Parse(e)
-	d.place(&p, f.rank == rankProject || local && d.projectTrusted)
+	d.place(&p, f.Location.rank == rankProject || local && d.projectTrusted)
 	for _, in := range p.Inputs {
 		if len(d.config.Inputs) < maxProblems {
 			d.config.Inputs = append(d.config.Inputs, in)
 		}
 	}
 	r := found{Entry: p}
-	if f.rank == rankProject && !r.Disabled {
+	if f.Location.rank == rankProject && !r.Disabled {
 		raw, _ := f.AsWritten(e)
 		r.shown = raw.Launch()
 	}
@@ -128,7 +127,7 @@ func (d *collector) problem(p config.Problem) {
 }
 
 // leaveOut reports an entry that gives no server.
-func (d *collector) leaveOut(f openedFile, e found) {
+func (d *collector) leaveOut(f *File, e found) {
 	p := config.Problem{Source: f.Location.Path, Server: e.Name, Client: f.Dialect.Client, Transport: e.Server.Transport}
 	var part ClientPart
 	switch {

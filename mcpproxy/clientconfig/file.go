@@ -26,7 +26,7 @@ const maxProject = 96 << 10
 // A File is a config file that was read. Its entries are not parsed yet.
 type File struct {
 	Location Location
-	options  fileOptions
+	options  Options
 	Dialect  *Dialect // as the location says, or as was guessed
 	base     string   // what relative paths in it are relative to
 	data     []byte
@@ -41,16 +41,16 @@ type File struct {
 
 // Open reads the file at p and finds its entries. The error says what is wrong
 // with the file, without its path; a missing file is fs.ErrNotExist.
-func Open(p Location, o fileOptions) (*File, error) {
+func Open(p Location, o Options) (*File, error) {
 	f := &File{Location: p, options: o, Dialect: p.Dialect, base: o.Dir, Reads: map[string][]byte{}}
-	if !p.Project && p.Text == "" {
+	if p.rank != rankProject && p.Text == "" {
 		f.base = filepath.Dir(p.Path)
 	}
 	f.data = []byte(p.Text)
 	if p.Text == "" {
 		var err error
 		most := int64(MaxSize)
-		if p.Project {
+		if p.rank == rankProject {
 			most = maxProject
 		}
 		if f.data, err = state.ReadRegular(p.Path, most); err != nil {

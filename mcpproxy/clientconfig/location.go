@@ -8,24 +8,31 @@ import (
 	"strings"
 )
 
-// fileOptions says what paths and variables in config files stand for.
-type fileOptions struct {
-	Home, Dir string                              // the user's home, and the project
-	Getenv    func(string) string                 // nil is the environment of this process; empty counts as unset
-	Values    func(file string) map[string]string // what the user set for the inputs of a file; nil is nothing
-}
-
 // A Location is where a config file may be, and how it is read there.
 type Location struct {
 	Path    string
 	Dialect *Dialect
-	Project bool   // a file of the project: relative paths in it are relative to the project
 	Bare    bool   // may be one entry, named by the file
 	Text    string // the file itself, when it is in a variable
+
+	rank     rank
+	required bool // its absence is a problem
+	folder   bool // every config file in it counts
+	jsonOnly bool // or every file that is .json
 }
 
+// A rank is how near to this program a file is: the lower wins.
+type rank int
+
+const (
+	rankNamed   rank = iota // MCP_SERVERS_CONFIG
+	rankProject             // needs trust, as it came with the project; relative paths in it are relative to that
+	rankOwn                 // ~/MCPs
+	rankUser                // of the user's clients
+)
+
 // Variable gives the value of a variable of the environment.
-func (o fileOptions) Variable(name string) string {
+func (o Options) Variable(name string) string {
 	if o.Getenv != nil {
 		return o.Getenv(name)
 	}
@@ -34,7 +41,7 @@ func (o fileOptions) Variable(name string) string {
 
 // Resolve turns a pattern of the table into paths: none if it needs a variable
 // that is not set.
-func (o fileOptions) Resolve(pattern string) []string {
+func (o Options) Resolve(pattern string) []string {
 	patterns := []string{pattern}
 	if pattern == "" {
 		return nil
@@ -58,7 +65,7 @@ func (o fileOptions) Resolve(pattern string) []string {
 }
 
 // Absolute resolves a path that the user gave in a setting.
-func (o fileOptions) Absolute(path string) string {
+func (o Options) Absolute(path string) string {
 	path = o.expandHome(path)
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(o.Dir, path)
@@ -67,7 +74,7 @@ func (o fileOptions) Absolute(path string) string {
 }
 
 // expandHome resolves a leading ~/.
-func (o fileOptions) expandHome(path string) string {
+func (o Options) expandHome(path string) string {
 	if rest, ok := strings.CutPrefix(path, "~/"); ok && o.Home != "" {
 		return filepath.Join(o.Home, rest)
 	}

@@ -20,7 +20,7 @@ type nameOwner struct {
 }
 
 // add takes one entry of a file that may be used.
-func (d *collector) add(f openedFile, e found) {
+func (d *collector) add(f *File, e found) {
 	broken := e.Err != nil
 	if old, ok := d.owners[e.Name]; ok && (broken || e.Disabled || d.keeps(f, old)) {
 		if !broken && !e.Disabled {
@@ -30,7 +30,7 @@ func (d *collector) add(f openedFile, e found) {
 	}
 	switch {
 	case !broken && e.Disabled:
-		d.owners[e.Name] = nameOwner{server: -1, source: f.Location.Path, client: f.Dialect.Client, rank: f.rank}
+		d.owners[e.Name] = nameOwner{server: -1, source: f.Location.Path, client: f.Dialect.Client, rank: f.Location.rank}
 		fallthrough
 	case broken, !d.o.AllowSelf && d.o.StartsSelf(e.Server):
 		d.leaveOut(f, e)
@@ -45,7 +45,7 @@ func (d *collector) add(f openedFile, e found) {
 		d.problem(config.Problem{Source: f.Location.Path, Server: e.Name, Reason: fmt.Sprintf("left out: there are more than %d servers", maxServers)})
 		return
 	}
-	d.owners[e.Name] = nameOwner{len(d.config.Servers), d.entryIdentity(e.Server), f.Location.Path, f.Dialect.Client, f.rank}
+	d.owners[e.Name] = nameOwner{len(d.config.Servers), d.entryIdentity(e.Server), f.Location.Path, f.Dialect.Client, f.Location.rank}
 	if _, ok := d.same[id]; !ok {
 		d.same[id] = len(d.config.Servers)
 	}
@@ -54,12 +54,12 @@ func (d *collector) add(f openedFile, e found) {
 
 // keeps reports whether a name stays with the entry that has it. A server that
 // is switched off in one of the user's clients is not switched off in another.
-func (d *collector) keeps(f openedFile, old nameOwner) bool {
+func (d *collector) keeps(f *File, old nameOwner) bool {
 	return old.server >= 0 || old.rank != rankUser || old.client == f.Dialect.Client
 }
 
 // recordDuplicate records an entry whose name another one has.
-func (d *collector) recordDuplicate(f openedFile, e found, old nameOwner) {
+func (d *collector) recordDuplicate(f *File, e found, old nameOwner) {
 	p := config.Problem{Source: f.Location.Path, Server: e.Name, Client: f.Dialect.Client, Transport: e.Server.Transport, Skipped: true}
 	switch {
 	case old.server < 0:
@@ -74,7 +74,7 @@ func (d *collector) recordDuplicate(f openedFile, e found, old nameOwner) {
 }
 
 // recordAlias records an entry that is a server under another name.
-func (d *collector) recordAlias(f openedFile, e found, i int) {
+func (d *collector) recordAlias(f *File, e found, i int) {
 	d.addSource(i, f.Location.Path)
 	d.problem(config.Problem{
 		Source: f.Location.Path, Server: e.Name, Client: f.Dialect.Client, Transport: e.Server.Transport, Status: config.StatusSame, Skipped: true,

@@ -11,7 +11,7 @@ import (
 // trusted asks whether a file of the project may start commands. If it may
 // not, its entries are listed and have no other effect: they own no name and
 // switch nothing off.
-func (d *collector) trusted(f openedFile, all []found) bool {
+func (d *collector) trusted(f *File, all []found) bool {
 	sum := f.Sum()
 	state := Untrusted
 	if d.o.Trusted != nil {

@@ -293,7 +293,7 @@ func parsed(f *clientconfig.File) (all []clientconfig.Entry) {
 // open finds the entries of a text, which is not empty, as if it were the file
 // at path.
 func (p Target) open(path string, data []byte, values map[string]string) (*clientconfig.File, error) {
-	o := p.options.Files()
+	o := p.options
 	o.Values = func(string) map[string]string { return values }
 	text := string(bytes.TrimPrefix(data, byteOrderMark))
 	return clientconfig.Open(clientconfig.Location{Path: path, Dialect: p.dialect, Text: text}, o)

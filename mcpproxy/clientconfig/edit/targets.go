@@ -150,7 +150,7 @@ func placeOf(o clientconfig.Options, t client, project bool) (Target, error) {
 			patterns = d.User
 		}
 		for _, pattern := range patterns {
-			files = append(files, o.Files().Resolve(pattern)...)
+			files = append(files, o.Resolve(pattern)...)
 		}
 	}
 	if o.Home == "" && !project || len(files) == 0 {
@@ -180,7 +180,7 @@ func (p Target) Detected() bool {
 	}
 	own := filepath.Dir(p.File)
 	if p.target.folder != "" {
-		own = p.options.Files().Absolute(p.target.folder)
+		own = p.options.Absolute(p.target.folder)
 	}
 	if info, err := os.Stat(own); err == nil && info.IsDir() && own != filepath.Clean(p.options.Home) {
 		return true
@@ -248,7 +248,7 @@ func (p Target) entry(command string, args []string, env map[string]string) json
 
 // MovedFile is that file of the place's client.
 func (p Target) MovedFile() string {
-	if paths := p.options.Files().Resolve(p.dialect.MovedFile()); len(paths) > 0 {
+	if paths := p.options.Resolve(p.dialect.MovedFile()); len(paths) > 0 {
 		return paths[0]
 	}
 	return ""
