@@ -57,7 +57,7 @@ func explain(wrong *json.SemanticError, key Key, value any) string {
 	ofJSON := wrong.JSONKind != 0 && wrong.JSONKind != jsontext.KindString // else a method of the type has checked it
 	want, isKind := errors.AsType[KindError](wrong.Err)
 	switch t := wrong.GoType; {
-	case wrong.Err == json.ErrUnknownName:
+	case errors.Is(wrong.Err, json.ErrUnknownName):
 		return "there is no such key; the keys are " + strings.Join(names(t), ", ")
 	case wrong.Err != nil && !isKind && !ofJSON:
 		return wrong.Err.Error()

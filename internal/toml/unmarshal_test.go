@@ -14,7 +14,7 @@ type word struct{ text string }
 
 func (w *word) UnmarshalText(text []byte) error {
 	if strings.Contains(string(text), "!") {
-		return errors.New("it has a !")
+		return errors.New("it has a ! in it")
 	}
 	w.text = string(text)
 	return nil
@@ -58,8 +58,8 @@ func TestValuesThatAreWrongSayWhere(t *testing.T) {
 		"words.x = 'a'":                          "line 1, column 1: words: it must be a string or a list of strings, not a table",
 		"words = 2026-01-31":                     "line 1, column 1: words: it must be a string or a list of strings, not a date",
 		"words = inf":                            "not inf or nan",
-		"words = 'a!'":                           "line 1, column 1: words: it has a !",
-		"words = [\n 'a',\n 'b!',\n]":            "line 3, column 2: words: it has a !",
+		"words = 'a!'":                           "line 1, column 1: words: it has a ! in it",
+		"words = [\n 'a',\n 'b!',\n]":            "line 3, column 2: words: it has a ! in it",
 		"words = ['a', 7]":                       "line 1, column 15: words: it must be a string, not a number",
 		"words = ['a', ['b']]":                   "line 1, column 10: words: it must be a string, not a list",
 		"words = ['a', {b = 1}]":                 "line 1, column 15: words: it must be a string, not a table",
@@ -80,7 +80,7 @@ func TestValuesThatAreWrongSayWhere(t *testing.T) {
 		"tables = 1":                             "line 1, column 1: tables: it must be a table, not a number",
 		"[[tables]]":                             "line 1, column 3: tables: it must be a table, not a list",
 		"[tables]\na = 1":                        "line 2, column 1: [tables] a: it must be a table, not a number",
-		"[tables.'a!']":                          "line 1, column 9: [tables] \"a!\": it has a !",
+		"[tables.'a!']":                          "line 1, column 9: [tables] \"a!\": it has a ! in it",
 		"[tables.'a.b/c~']\nwords = 1":           "line 2, column 1: [tables.\"a.b/c~\"] words: it must be",
 		"[tables.a]\ntables = {b = {n=1}}":       "line 2, column 16: [tables.a.tables.b] n: there is no such key",
 		strings.Repeat("k", 100) + "=1":          "line 1, column 1: \"" + strings.Repeat("k", 80) + "…\": there is no such key",

@@ -6,11 +6,8 @@ import (
 	"encoding/json/v2"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"reflect"
 	"slices"
-	"syscall"
 
 	"github.com/toolcell/toolcell/internal/state"
 	"github.com/toolcell/toolcell/internal/toml"
@@ -23,20 +20,9 @@ const maxPolicySize = 1 << 20
 // readRules reads a whole policy file. Its errors name the file as name has it, and
 // the line and column, or the section and key.
 func readRules(file, name string) (*rules, error) {
-	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe must not hold us up
+	source, err := state.ReadRegular(file, maxPolicySize)
 	if err != nil {
 		return nil, fmt.Errorf("policy %s: %s", name, state.Reason(err))
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("policy %s: it is not a regular file", name)
-	}
-	source, err := io.ReadAll(io.LimitReader(f, maxPolicySize+1))
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("policy %s: %s", name, state.Reason(err))
-	case len(source) > maxPolicySize:
-		return nil, fmt.Errorf("policy %s: it has more than %d bytes", name, maxPolicySize)
 	}
 	return parseRules(string(source), name)
 }

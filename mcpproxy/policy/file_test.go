@@ -45,7 +45,7 @@ func TestPolicyFileThatIsWrongSaysWhere(t *testing.T) {
 		"empty server name":     {"[servers.'']\nreadOnly = true", `policy.toml:1:10: [servers] "": a glob is empty`},
 		"name with a comma":     {"[servers.'a,b']\nreadOnly = 1", `policy.toml:2:1: [servers."a,b"] readOnly: it must be true or false, not a number`},
 		"long glob":             {"[default]\ndeny = '" + long + "'", `policy.toml:2:1: [default] deny: the glob`},
-		"too large":             {"#" + strings.Repeat(long, 2000), "policy.toml: it has more than 1048576 bytes"},
+		"too large":             {"#" + strings.Repeat(long, 2000), "policy.toml: is larger than 1 MiB"},
 		"not text":              {"# \xff", "policy.toml:1:3: invalid UTF-8"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -93,7 +93,7 @@ func TestPolicyFileThatCannotBeRead(t *testing.T) {
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for file, want := range map[string]string{dir: "it is not a regular file", pipe: "it is not a regular file", "/dev/null/policy.toml": "not a directory"} {
+	for file, want := range map[string]string{dir: ": is a directory", pipe: "pipe: is not a regular file", "/dev/null/policy.toml": "not a directory"} {
 		wantErr(t, Load(file, true, nil).Err(), want)
 	}
 }
