@@ -216,7 +216,8 @@ func (uv *uvSettings) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	}
 	for _, key := range slices.Sorted(maps.Keys(uv.Others)) {
 		if !harmless[key] {
-			return &json.SemanticError{JSONPointer: d.StackPointer().AppendToken(key), Err: errors.New("it is not supported, since it may change which packages come: leave it out; the user's policy says where packages come from")}
+			return toml.KeyError(d, key, errors.New("it is not supported, since it may change which packages come: leave it out; "+
+				"the user's policy says where packages come from"))
 		}
 	}
 	return nil

@@ -22,8 +22,9 @@ func Unmarshal(ctx context.Context, text []byte, v any, options ...json.Options)
 	if err != nil {
 		return err
 	}
-	strict := []json.Options{json.RejectUnknownMembers(true), jsontext.AllowDuplicateNames(true)} // the parser has found those
-	err = json.Unmarshal(appendJSON(nil, root, appendExact), v, append(strict, options...)...)
+	// There are no duplicates, so nothing has to look for them.
+	options = append([]json.Options{json.RejectUnknownMembers(true), jsontext.AllowDuplicateNames(true)}, options...)
+	err = json.Unmarshal(appendJSON(nil, root, appendExact), v, options...)
 	if wrong, ok := errors.AsType[*json.SemanticError](err); ok {
 		key, value := root.find(wrong.JSONPointer)
 		return r.errorAt(value.at, "%s%s", place(key), explain(wrong, key, value.value))
@@ -51,6 +52,11 @@ func place(key Key) string {
 type KindError string
 
 func (want KindError) Error() string { return "it must be " + string(want) }
+
+// KeyError returns the error of a method about the value of a key in the table that it has read.
+func KeyError(d *jsontext.Decoder, key string, err error) error {
+	return &json.SemanticError{JSONPointer: d.StackPointer().AppendToken(key), Err: err}
+}
 
 // explain says in words of TOML what is wrong with a value.
 func explain(wrong *json.SemanticError, key Key, value any) string {

@@ -18,7 +18,7 @@ import (
 const maxPolicySize = 1 << 20
 
 // readRules reads a whole policy file. Its errors name the file as name has it, and
-// the line and column, or the section and key.
+// the line, the column and the key of what is wrong.
 func readRules(file, name string) (*rules, error) {
 	source, err := state.ReadRegular(file, maxPolicySize)
 	if err != nil {
@@ -88,7 +88,8 @@ func (c *callCount) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 		return err
 	}
 	if n < 1 || n > maxCount {
-		return fmt.Errorf(`%d is not between 1 and %d; to forbid all calls write deny = "*", for no limit leave it out`, n, maxCount)
+		return fmt.Errorf(`%d is not between 1 and %d; to forbid all calls write deny = "*", for no limit leave it out`,
+			n, maxCount)
 	}
 	*c = callCount(n)
 	return nil

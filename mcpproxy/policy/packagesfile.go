@@ -26,14 +26,11 @@ func (p *packageRules) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	if err := json.UnmarshalDecode(d, (*fields)(p)); err != nil {
 		return err
 	}
-	wrong := func(key, why string) error {
-		return &json.SemanticError{JSONPointer: d.StackPointer().AppendToken(key), Err: errors.New(why)}
-	}
 	switch {
 	case p.MaxTime <= 0:
-		return wrong("maxTime", "it must be more than 0")
+		return toml.KeyError(d, "maxTime", errors.New("it must be more than 0"))
 	case p.Credential != nil && p.Index == DefaultIndex:
-		return wrong("credential", "it is for an index of your own, which [packages] index names")
+		return toml.KeyError(d, "credential", errors.New("it is for an index of your own, which [packages] index names"))
 	}
 	return nil
 }
@@ -78,7 +75,8 @@ func (l *packageList) read(d *jsontext.Decoder, words ...string) error {
 	if d.PeekKind() != jsontext.KindBeginArray {
 		word, err := d.ReadValue()
 		if err != nil || !slices.Contains(words, unquoted(word)) {
-			return fmt.Errorf(`it must be %s, or a list of packages such as ["pandas", "numpy>=2"]`, text.QuoteList(words, len(words)))
+			return fmt.Errorf(`it must be %s, or a list of packages such as ["pandas", "numpy>=2"]`,
+				text.QuoteList(words, len(words)))
 		}
 		l.any = unquoted(word) == "any"
 		return nil
@@ -103,7 +101,8 @@ func (p *namedPackage) UnmarshalText(line []byte) error {
 		return err
 	}
 	if p.Extras != nil || p.Marker != "" {
-		return fmt.Errorf(`%q: here a package is a name and perhaps versions, as in "numpy>=2"`, text.Bound(string(line), 120))
+		return fmt.Errorf(`%q: here a package is a name and perhaps versions, as in "numpy>=2"`,
+			text.Bound(string(line), 120))
 	}
 	return nil
 }
@@ -120,7 +119,8 @@ func (i *indexURL) UnmarshalText(address []byte) error {
 	case err != nil || u.Host == "" || u.Hostname() == "" || u.RawQuery != "" || u.Fragment != "" || u.Opaque != "":
 		return fmt.Errorf("%q is not an address such as %s", text.Bound(s, 120), DefaultIndex)
 	case u.User != nil:
-		return errors.New(`a name or password in the address would get into the sandbox that resolves; write them as credential = { user = "me", password = "${env:INDEX_TOKEN}" }`)
+		return errors.New(`a name or password in the address would get into the sandbox that resolves; ` +
+			`write them as credential = { user = "me", password = "${env:INDEX_TOKEN}" }`)
 	case !netguard.IsSafe(u):
 		return errors.New("the address must begin with https://; only this host itself may have http://")
 	}
@@ -128,16 +128,18 @@ func (i *indexURL) UnmarshalText(address []byte) error {
 	return nil
 }
 
+const (
+	day  = 24 * time.Hour
+	week = 7 * day
+)
+
 // periods are the units beside those of Go.
-var periods = []struct {
-	unit string
-	d    time.Duration
-}{{"days", 24 * time.Hour}, {"day", 24 * time.Hour}, {"d", 24 * time.Hour}, {"weeks", 7 * 24 * time.Hour}, {"week", 7 * 24 * time.Hour}, {"w", 7 * 24 * time.Hour}}
+var periods = map[string]time.Duration{"days": day, "day": day, "d": day, "weeks": week, "week": week, "w": week}
 
 // A period is a time such as "3 days", "36h" or "90s".
 type period time.Duration
 
-const maxPeriod = 10 * 365 * 24 * time.Hour
+const maxPeriod = 10 * 365 * day
 
 // UnmarshalJSONFrom takes a time, or the number 0.
 func (p *period) UnmarshalJSONFrom(d *jsontext.Decoder) error {
@@ -157,13 +159,10 @@ func (p *period) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 }
 
 func parsePeriod(s string) (p period, ok bool) {
-	for _, p := range periods {
-		number, ok := strings.CutSuffix(s, p.unit)
-		if !ok {
-			continue
-		}
+	number := strings.TrimRight(s, "adeksyw")
+	if unit, ok := periods[s[len(number):]]; ok {
 		if n, err := strconv.ParseUint(strings.TrimSpace(number), 10, 16); err == nil {
-			return period(min(time.Duration(n)*p.d, maxPeriod)), true
+			return period(min(time.Duration(n)*unit, maxPeriod)), true
 		}
 	}
 	d, err := time.ParseDuration(s)

@@ -49,7 +49,7 @@ func (w *Condition) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	}
 	w.path, w.op = s.Path, string(s.Op)
 	if err := w.readValues(s.Value); err != nil {
-		return &json.SemanticError{JSONPointer: d.StackPointer() + "/value", Err: err}
+		return toml.KeyError(d, "value", err)
 	}
 	return nil
 }
@@ -68,7 +68,8 @@ func (p *argumentPath) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 		steps = strings.Split(steps[0], ".")
 	}
 	if len(steps) == 0 || len(steps) > maxPath || slices.Contains(steps, "") {
-		return fmt.Errorf(`%q does not lead to an argument; write it as "amount", "items.0.price", or "items.*.price" for every item`, text.Bound(strings.Join(steps, "."), 80))
+		return fmt.Errorf(`%q does not lead to an argument; write it as "amount", "items.0.price", or "items.*.price" for every item`,
+			text.Bound(strings.Join(steps, "."), 80))
 	}
 	*p = argumentPath(steps)
 	return nil

@@ -96,7 +96,8 @@ func misspelledScheme(s string) (meant string, ok bool) {
 // parsePathGlob reads the path of a rule, in which * stands for any text.
 func parsePathGlob(path string) ([]rune, error) {
 	if strings.ContainsAny(path, "?#[]{}\\") {
-		return nil, fmt.Errorf("only * has a meaning in a path, and ?#[]{}\\ may not be in it; a rule does not see what follows a ?")
+		return nil, errors.New("only * has a meaning in a path, and ?#[]{}\\ may not be in it; " +
+			"a rule does not see what follows a ?")
 	}
 	decoded, err := url.PathUnescape(path)
 	if err != nil {

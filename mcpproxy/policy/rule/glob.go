@@ -25,7 +25,8 @@ func ParseGlob(pattern string) (Glob, error) {
 	case strings.TrimSpace(pattern) == "":
 		return Glob{}, errors.New("a glob is empty; * matches everything")
 	case strings.ContainsAny(pattern, `[]{}!\`) || strings.ContainsFunc(pattern, unicode.IsControl):
-		return Glob{}, fmt.Errorf("the glob %q is not understood: only * (any text) and ? (one character) have a meaning, and []{}!\\ may not be in it", pattern)
+		return Glob{}, fmt.Errorf("the glob %q is not understood: only * (any text) and ? (one character) have a meaning, "+
+			"and []{}!\\ may not be in it", pattern)
 	case len(pattern) > maxGlob:
 		return Glob{}, fmt.Errorf("the glob %q… has more than %d bytes", text.Clip(pattern, 40), maxGlob)
 	}
