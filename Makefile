@@ -46,8 +46,8 @@ E2E := ./cmd/toolcell/e2e
 UNIT = $$(go list -tags $(TAGS) ./... | grep -v '$(patsubst .%,%,$(E2E))$$')
 
 # What a call goes through from end to end, and the commands that a new user types.
-MAIN_JOB := ^Test(Exec|ExecReadsStandardInput|ExecGivesTheCodeItsArguments|SandboxedPython|Promises|VersionAndUsage|SettingsFromTheEnvironment|$\
-ServersCommands|ToolsCommands|Doctor|LocalImages|InstallWritesEveryDialect|InstallKeepsWhatIsThere|EverythingOverHTTPAndSSE|$\
+MAIN_JOB := ^Test(Exec|ExecReadsStandardInput|ExecGivesTheCodeItsArguments|SandboxedPython|Promises|SettingsFromTheEnvironment|$\
+Commands|ToolsCommands|Doctor|LocalImages|InstallWritesEveryDialect|InstallKeepsWhatIsThere|EverythingOverHTTPAndSSE|$\
 OneScriptFindsReadsAndCalls|SessionKeepsTheSandbox|FilesOutliveTheRun|PicturesAreShown|PolicyIsAskedAndReadAgain|$\
 TimeoutEndsTheProcesses|CancelEndsTheProcesses|ClosedStdinEndsEverything|NetworkNeedsThePolicyAndTheCall|DocumentLinksLead)$$
 

@@ -132,12 +132,3 @@ func TestCompletionInFish(t *testing.T) {
 		}
 	}
 }
-
-func TestCompletionUsage(t *testing.T) {
-	h := firstHost(t)
-	for _, args := range [][]string{{"completion"}, {"completion", "csh"}, {"completion", "bash", "zsh"}} {
-		if _, errs, code := h.run(t, nil, args...); code != exitUsage || !strings.Contains(errs, "bash, zsh or fish") {
-			t.Errorf("%v: exit %d, %s", args, code, errs)
-		}
-	}
-}

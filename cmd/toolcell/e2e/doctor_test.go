@@ -77,15 +77,6 @@ func TestDoctor(t *testing.T) {
 	})
 }
 
-func TestDoctorUsage(t *testing.T) {
-	h := firstHost(t)
-	for _, args := range [][]string{{"doctor", "me"}, {"doctor", "--no-such-flag"}, {"doctor", "--memory", "lots"}} {
-		if out, errs, code := h.run(t, nil, args...); code != exitUsage || out != "" {
-			t.Errorf("%v: exit %d\n%s%s", args, code, out, errs)
-		}
-	}
-}
-
 // TestDoctorOfBrokenHosts runs where something is really missing, in a user
 // namespace of its own, in which an ordinary user may mount and set limits.
 func TestDoctorOfBrokenHosts(t *testing.T) {

@@ -196,25 +196,6 @@ func TestInstallRefusesWhatItCannotRead(t *testing.T) {
 	}
 }
 
-func TestInstallRefusesWrongUsage(t *testing.T) {
-	w := newWorkshop(t)
-	for want, args := range map[string][]string{
-		"install needs a client":      {"--move-servers"},
-		"leave out cursor":            {"cursor", "--all"},
-		"name the clients":            {"--all", "--project"},
-		"did you mean cursor?":        {"curser"},
-		"is not KEY=VALUE":            {"cursor", "--env", "TIMEOUT"},
-		"MCP_BRIDGE_TIMEOUT":          {"cursor", "--env", "MCP_BRIDGE_TIMEOUT=soon"},
-		"there is no such setting":    {"cursor", "--env", "MCP_BRIDGE_TIMEOT=1"},
-		"no config file in a project": {"windsurf", "--project"},
-		"for your own file":           {"cursor", "--project", "--move-servers"},
-	} {
-		if _, errs, code := w.run(t, w.env, append([]string{"install"}, args...)...); code != exitUsage || !strings.Contains(errs, want) {
-			t.Errorf("%v: exit %d\n%s", args, code, errs)
-		}
-	}
-}
-
 // TestInstallFromGoRunIsRefused: the path is gone when the client starts it.
 func TestInstallFromGoRunIsRefused(t *testing.T) {
 	w := newWorkshop(t)

@@ -111,19 +111,6 @@ func TestProjectFileStartsNothingUntilTrusted(t *testing.T) {
 	}
 }
 
-// TestTrustNamesTheServersThatAreReplaced: a file of the project goes before the user's.
-func TestTrustNamesTheServersThatAreReplaced(t *testing.T) {
-	w := newWorkshop(t)
-	own := w.put(t, "home/MCPs/own.json", `{"mcpServers": {
-		"jira": {"command": "mine"}, "same": {"command": "shared", "args": ["x"]}}}`)
-	file := w.put(t, "project/.mcp.json", `{"mcpServers": {
-		"jira": {"command": "theirs"}, "same": {"command": "shared", "args": ["x"]}, "new": {"command": "other"}}}`)
-	out, errs, code := w.run(t, w.env, "servers", "trust", file)
-	if want := fmt.Sprintf("takes the place of your server %q (%s)", "jira", own); code != 0 || strings.Count(out, "takes the place") != 1 || !strings.Contains(out, want) {
-		t.Errorf("exit %d, want %s\n%s%s", code, want, out, errs)
-	}
-}
-
 func TestServersSetGivesWhatAFileAsksFor(t *testing.T) {
 	w := newWorkshop(t)
 	w.put(t, "home/.config/Code/User/mcp.json", `{"inputs": [{"id": "which one", "type": "promptString", "description": "Which server"}],
@@ -164,41 +151,6 @@ func TestServersSetGivesWhatAFileAsksFor(t *testing.T) {
 	} {
 		if _, errs, code := w.run(t, w.env, append([]string{"servers", "set"}, args...)...); code != exitFail || !strings.Contains(errs, want) {
 			t.Errorf("set %v: exit %d, want %q\n%s", args, code, want, errs)
-		}
-	}
-}
-
-func TestServersCheckSaysWhatIsWrong(t *testing.T) {
-	w := newWorkshop(t)
-	w.put(t, "home/.cursor/mcp.json", `{"mcpServers": {
-		"good": {"command": "FAKE_SERVER", "env": {"FAKE_ENV": "jira"}},
-		"gone": {"command": "/nonexistent/server"},
-		"dies": {"command": "sh", "args": ["-c", "echo no licence >&2; exit 3"]},
-		"off": {"command": "x", "disabled": true},
-	}}`)
-	out, errs, code := w.run(t, w.env, "servers", "check", "--json")
-	var rows []struct {
-		Status, Error string
-		Tools         int
-	}
-	if err := json.Unmarshal([]byte(out), &rows); err != nil || code != exitFail || len(rows) != 3 {
-		t.Fatalf("exit %d, %v\n%s%s", code, err, out, errs)
-	}
-	if rows[0].Status != "ready" || rows[0].Tools != 2 || rows[1].Status != "failed" || !strings.Contains(rows[1].Error, "not there") ||
-		rows[2].Status != "failed" || !strings.Contains(rows[2].Error, "no licence") {
-		t.Errorf("rows: %+v", rows)
-	}
-	w.must(t, "ready", "servers", "check", "good")
-	if out, _, code := w.run(t, w.env, "servers", "check", "off"); code != exitFail || !strings.Contains(out, "disabled") {
-		t.Errorf("check off: exit %d\n%s", code, out)
-	}
-	if _, errs, code := w.run(t, w.env, "servers", "check", "goood"); code != exitFail || !strings.Contains(errs, `did you mean "good"`) {
-		t.Errorf("check goood: exit %d\n%s", code, errs)
-	}
-	file := w.put(t, "home/MCPs/cut.json", `{"mcpServers": {"cut": {`)
-	for _, command := range []string{"check", "tools"} {
-		if _, errs, code := w.run(t, w.env, "servers", command, "cut"); code != exitFail || strings.Count(errs, file) != 1 || !strings.Contains(errs, "column") {
-			t.Errorf("%s cut: exit %d\n%s", command, code, errs)
 		}
 	}
 }
