@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/toolcell/toolcell/bridge/hostapi"
+	"github.com/toolcell/toolcell/bridge/gate"
 	"github.com/toolcell/toolcell/internal/boundtest"
 )
 
@@ -37,14 +37,14 @@ func resultAs(mode OutputMode) boundtest.Parser {
 			lines := strings.SplitN(string(text), "\n", 200_000) // as many as output has
 			r := &Result{Status: StatusError, Stdout: lines[:len(lines)/2], Stderr: lines[len(lines)/2:]}
 			for range 50 {
-				r.Calls = append(r.Calls, hostapi.CallRecord{Server: "s", Tool: "t", Arguments: string(text[:min(len(text), 120)])})
+				r.Calls = append(r.Calls, gate.CallRecord{Server: "s", Tool: "t", Arguments: string(text[:min(len(text), 120)])})
 			}
 			for range 200 {
 				argument, err := json.Marshal(string(text[:min(len(text), 300)]))
 				if err != nil {
 					return err
 				}
-				r.Plan = append(r.Plan, hostapi.PlannedCall{Server: "s", Tool: "t", Arguments: argument})
+				r.Plan = append(r.Plan, gate.PlannedCall{Server: "s", Tool: "t", Arguments: argument})
 			}
 			r.Text(mode)
 			return nil

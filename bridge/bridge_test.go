@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,11 +15,7 @@ import (
 
 	"github.com/toolcell/toolcell/bridge/bridgetest"
 	"github.com/toolcell/toolcell/bridge/runner"
-	"github.com/toolcell/toolcell/mcpproxy"
-	"github.com/toolcell/toolcell/mcpproxy/catalog"
-	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
-	"github.com/toolcell/toolcell/mcpproxy/signature"
 	"github.com/toolcell/toolcell/oci"
 	"github.com/toolcell/toolcell/oci/doctor"
 )
@@ -28,125 +23,7 @@ import (
 func TestMain(m *testing.M) { bridgetest.Main(m) }
 
 // fakeUpstreams are servers whose tools are Go functions.
-type fakeUpstreams map[string]map[string]func(ctx context.Context, args json.RawMessage) (string, error)
-
-func (f fakeUpstreams) names() []string {
-	var out []string
-	for name := range f {
-		out = append(out, name)
-	}
-	slices.Sort(out)
-	return out
-}
-
-func (f fakeUpstreams) Servers() []mcpproxy.ServerStatus {
-	var out []mcpproxy.ServerStatus
-	for _, name := range f.names() {
-		out = append(out, mcpproxy.ServerStatus{Name: name, Alias: name, Status: "idle"})
-	}
-	return append(out, mcpproxy.ServerStatus{Name: "left-out", Status: "skipped"})
-}
-
-func (f fakeUpstreams) Lookup(name string) (config.Server, error) {
-	if f[name] == nil {
-		return config.Server{}, fmt.Errorf("there is no server %q", name)
-	}
-	return config.Server{Name: name, Alias: name, Dir: "/srv"}, nil
-}
-
-func (f fakeUpstreams) AwaitTools(context.Context, string) error { return nil }
-
-func (f fakeUpstreams) Tools(_ context.Context, server string) ([]catalog.Tool, error) {
-	var out []catalog.Tool
-	for tool := range f[server] {
-		out = append(out, catalog.Tool{Name: tool, Alias: tool, Description: "does " + tool})
-	}
-	return out, nil
-}
-
-func (f fakeUpstreams) Docs(_ context.Context, server, _ string, _ bool) ([]mcpproxy.ToolDoc, error) {
-	var out []mcpproxy.ToolDoc
-	for tool := range f[server] {
-		out = append(out, mcpproxy.ToolDoc{Server: server, Tool: tool})
-	}
-	return out, nil
-}
-
-func (f fakeUpstreams) Search(context.Context, string, int, bool, func(name, alias string) bool) ([]mcpproxy.ToolDoc, []config.Problem, error) {
-	return nil, nil, nil
-}
-
-func (f fakeUpstreams) Signature(_ context.Context, server, tool string, _ bool) (catalog.Tool, *signature.Signature, error) {
-	if f[server][tool] == nil {
-		return catalog.Tool{}, nil, fmt.Errorf("server %q has no tool %q", server, tool)
-	}
-	t := catalog.Tool{Name: tool, Alias: tool, Description: "does " + tool}
-	return t, signature.New(t.InputSchema, t.OutputSchema), nil
-}
-
-func (f fakeUpstreams) PinNotes([]string) []string { return nil }
-
-func (f fakeUpstreams) ListResources(context.Context, string) (json.RawMessage, error) {
-	return json.RawMessage(`{"resources":[{"uri":"x://a","name":"a","mimeType":"text/plain"}]}`), nil
-}
-
-func (f fakeUpstreams) ListResourceTemplates(context.Context, string) (json.RawMessage, error) {
-	return json.RawMessage(`{"resourceTemplates":[{"uriTemplate":"x://{id}","name":"t"}]}`), nil
-}
-
-func (f fakeUpstreams) KnownTools(server string) policy.KnownTools {
-	known := policy.KnownTools{Server: policy.Server{Name: server, Alias: server}}
-	for name := range f[server] {
-		known.Tools = append(known.Tools, policy.Tool{Name: name, Alias: name})
-	}
-	return known
-}
-
-func (f fakeUpstreams) AcceptHint(string, string, string) error { return nil }
-
-func (f fakeUpstreams) ReadResource(_ context.Context, _, uri string) (json.RawMessage, error) {
-	return json.Marshal(map[string]any{"contents": []any{map[string]any{"uri": uri, "mimeType": "text/plain", "text": "of " + uri}}})
-}
-
-func (f fakeUpstreams) ListPrompts(context.Context, string) (json.RawMessage, error) {
-	return json.RawMessage(`{"prompts":[{"name":"p","arguments":[{"name":"n","required":true}]}]}`), nil
-}
-
-func (f fakeUpstreams) GetPrompt(_ context.Context, _, name string, args map[string]string) (json.RawMessage, error) {
-	return json.Marshal(map[string]any{"messages": []any{map[string]any{
-		"role": "user", "content": map[string]any{"type": "text", "text": fmt.Sprint(name, args)},
-	}}})
-}
-
-func (f fakeUpstreams) Call(ctx context.Context, r mcpproxy.CallRequest) (res mcpproxy.CallResult, err error) {
-	server, tool, args := r.Server, r.Tool, r.Arguments
-	fn := f[server][tool]
-	if fn == nil {
-		return res, fmt.Errorf("server %q has no tool %q", server, tool)
-	}
-	if err := r.Run.AuthorizeServer(policy.Server{Name: server, Alias: server}); err != nil {
-		return res, err
-	}
-	t := mcpproxy.CheckedTool{Name: tool, ReadsOnly: strings.HasPrefix(tool, "read")}
-	if r.Plans != nil && r.Plans(ctx, t, args) {
-		return res, &mcpproxy.Planned{Server: server, Tool: t.Tool, Arguments: args}
-	}
-	if r.Sent != nil {
-		r.Sent(t)
-	}
-	text, err := fn(ctx, args)
-	var remote *mcpproxy.RemoteError
-	if ctx.Err() != nil || errors.Is(err, mcpproxy.ErrCallLost) || errors.As(err, &remote) {
-		return res, err
-	}
-	answer := map[string]any{"content": []any{map[string]any{"type": "text", "text": text}}}
-	if err != nil {
-		answer = map[string]any{"isError": true, "content": []any{map[string]any{"type": "text", "text": err.Error()}}}
-	}
-	res.IsError = err != nil
-	res.JSON, err = json.Marshal(answer)
-	return res, err
-}
+type fakeUpstreams = bridgetest.Servers
 
 // newServer makes a server on the host's python3.
 func newServer(t *testing.T, up fakeUpstreams, change func(*Options)) *Server {
@@ -155,18 +32,18 @@ func newServer(t *testing.T, up fakeUpstreams, change func(*Options)) *Server {
 	if err != nil {
 		t.Skip("no /usr/bin/python3: apt-get install python3")
 	}
-	if up == nil {
-		up = fakeUpstreams{}
-	}
 	o := Options{
 		Rootfs: func(context.Context, func(int64, int64, string)) (Image, error) {
 			return Image{Python: python}, nil
 		},
-		Sandboxes: hostSandboxes{t.TempDir()}, Upstreams: up, RunnerDir: bridgetest.RunnerDir(t, runner.Write), ToolsDir: filepath.Join(t.TempDir(), "tools"),
+		Sandboxes: hostSandboxes{t.TempDir()}, RunnerDir: bridgetest.RunnerDir(t, runner.Write), ToolsDir: filepath.Join(t.TempDir(), "tools"),
 		Policy: policy.None(),
 	}
 	if change != nil {
 		change(&o)
+	}
+	if o.Upstreams == nil {
+		o.Upstreams = up.Proxy(t, bridgetest.Options{})
 	}
 	s := New(o)
 	t.Cleanup(s.Close)
@@ -529,5 +406,3 @@ func TestManyRunsAtOnceAreQueued(t *testing.T) {
 		t.Errorf("%d ran at once, want at most 3", most.Load())
 	}
 }
-
-func (fakeUpstreams) SetElicits(mcpproxy.ElicitCapabilities) {}

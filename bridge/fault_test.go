@@ -28,7 +28,7 @@ func TestFaultHarmsOneRun(t *testing.T) {
 			var asked, sent atomic.Int32
 			working, goOn := make(chan struct{}), make(chan struct{})
 			s := newAsking(t, func(o *Options) {
-				o.Upstreams = askingUpstreams{fakeUpstreams{"up": {
+				o.Upstreams = askingServers(t, fakeUpstreams{"up": {
 					"ask": func(context.Context, json.RawMessage) (string, error) { asked.Add(1); return "done", nil },
 					"wait": func(context.Context, json.RawMessage) (string, error) {
 						close(working)
@@ -36,7 +36,7 @@ func TestFaultHarmsOneRun(t *testing.T) {
 						return "waited", nil
 					},
 					"free": func(context.Context, json.RawMessage) (string, error) { sent.Add(1); return "free", nil },
-				}}}
+				}})
 			})
 			waits := connect(t, s)
 			_, fields, _ := callTool(t, waits, map[string]any{"code": "print(await mcp_up.ask())", "servers": []string{"up"}})

@@ -2,12 +2,13 @@ package bridge
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"net"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/toolcell/toolcell/bridge/bridgetest"
 	"github.com/toolcell/toolcell/bridge/output"
 	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/mcpproxy"
@@ -36,8 +37,11 @@ func FuzzTalk(f *testing.F) {
 	} {
 		f.Add([]byte(seed))
 	}
+	up := fakeUpstreams{"no": {"f": nil}}.Proxy(f, bridgetest.Options{})
+	if err := up.AwaitTools(f.Context(), "no"); err != nil {
+		f.Fatal(err)
+	}
 	f.Fuzz(func(t *testing.T, sent []byte) {
-		up := fakeUpstreams{"no": {"f": nil}}
 		s := New(Options{Upstreams: called{up, t}, Policy: policy.None()})
 		ours, theirs := net.Pipe()
 		sandbox := &pipeSandbox{conn: ours, ended: make(chan struct{})}
@@ -57,7 +61,7 @@ func FuzzTalk(f *testing.F) {
 		defer cancel()
 		files := s.artifacts.NewRun(ctx)
 		defer files.Discard()
-		api := s.hostAPI(plan{}, &interpreter{}, Request{}, nil, output.NewProgress(nil), files.Display)
+		api := s.hostAPI(plan{}, &interpreter{}, Request{}, s.newGate(plan{}, Request{}, nil, output.NewProgress(nil)), files.Display)
 		_, _ = runner.NewConn(sandbox, "", runner.NewBudget("")).Run(ctx, runner.Start{Code: "code", Timeout: time.Minute}, api)
 		if ctx.Err() != nil {
 			t.Error("the run did not end")
@@ -77,23 +81,13 @@ func (s *pipeSandbox) Signal() bool               { return false }
 func (s *pipeSandbox) Kill(error)                 { s.once.Do(func() { close(s.ended) }) }
 func (s *pipeSandbox) Ended() <-chan struct{}     { return s.ended }
 
-// called are upstreams that must not be called.
+// called are upstreams of which nothing may be prepared.
 type called struct {
-	fakeUpstreams
+	*mcpproxy.Proxy
 	t *testing.T
 }
 
-func (c called) Call(context.Context, mcpproxy.CallRequest) (mcpproxy.CallResult, error) {
-	c.t.Error("a tool was called without a grant")
-	return mcpproxy.CallResult{}, nil
-}
-
-func (c called) ReadResource(context.Context, string, string) (json.RawMessage, error) {
-	c.t.Error("a resource was read without a grant")
-	return nil, nil
-}
-
-func (c called) GetPrompt(context.Context, string, string, map[string]string) (json.RawMessage, error) {
-	c.t.Error("a prompt was got without a grant")
-	return nil, nil
+func (c called) Prepare(context.Context, string, mcpproxy.Want) (*mcpproxy.Prepared, error) {
+	c.t.Error("something was prepared without a grant")
+	return nil, errors.New("not granted")
 }

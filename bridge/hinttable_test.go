@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/bridge/artifacts"
+	"github.com/toolcell/toolcell/bridge/bridgetest"
 	"github.com/toolcell/toolcell/bridge/hints/hintstest"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/config"
@@ -20,7 +21,7 @@ import (
 // hintServers are the servers of the table of hints. The tools of both are Go
 // functions; a real proxy says which servers there are.
 type hintServers struct {
-	fakeUpstreams
+	*mcpproxy.Proxy
 	proxy *mcpproxy.Proxy
 }
 
@@ -36,7 +37,7 @@ func newHintServers(t *testing.T) hintServers {
 	}
 	p := mcpproxy.New(c, mcpproxy.Options{})
 	t.Cleanup(func() { _ = p.Close() })
-	return hintServers{fakeUpstreams{"github": {"list_issues": answer}, "filesystem": {"read_text_file": answer}}, p}
+	return hintServers{fakeUpstreams{"github": {"list_issues": answer}, "filesystem": {"read_text_file": answer}}.Proxy(t, bridgetest.Options{}), p}
 }
 
 // newHintServer makes a server with them, on a Python that has the standard library
@@ -48,7 +49,7 @@ func newHintServer(t *testing.T, change func(*Options, *Image)) *Server {
 		t.Fatal(err)
 	}
 	up := newHintServers(t)
-	return newServer(t, up.fakeUpstreams, func(o *Options) {
+	return newServer(t, nil, func(o *Options) {
 		image := Image{Name: "python:3.14-slim", Python: python}
 		o.Upstreams, o.Sessions = up, 4
 		o.Packages = func(context.Context, Image, Needs, func(int64, int64, string)) (string, error) {

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolcell/toolcell/bridge/bridgetest"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 	"github.com/toolcell/toolcell/oci"
 	"github.com/toolcell/toolcell/oci/spec"
@@ -190,7 +191,7 @@ func TestPackagesAreAskedForAfterPrivateReads(t *testing.T) {
 		"nothing private can be read": {"", withHeader("1", "balance-a1-is-10"), false, false},
 	} {
 		f := &fakeStore{}
-		u := flowUpstreams{fakeUpstreams{"notes": {"read": func(context.Context, json.RawMessage) (string, error) { return "secret", nil }}}}
+		u := fakeUpstreams{"notes": {"read": func(context.Context, json.RawMessage) (string, error) { return "secret", nil }}}.Proxy(t, bridgetest.Options{})
 		s := newServerWithPackages(t, f, c.policy)
 		s.o.Upstreams = u
 		s.o.PackagesHere = func(context.Context, Needs) bool { return c.here }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolcell/toolcell/bridge/bridgetest"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/oci"
 	"github.com/toolcell/toolcell/oci/doctor"
@@ -31,7 +32,7 @@ func noPython(ctx context.Context, p oci.Process) (Sandbox, error) {
 // in a text twice: on two lines, or as a part of another line.
 func TestNothingIsSaidTwice(t *testing.T) {
 	t.Parallel()
-	failing := &halfSearched{fakeUpstreams{}, [][]config.Problem{{{Server: "sqlite", Status: config.StatusFailed, Reason: "it exited: exit status 3"}}}}
+	failing := &halfSearched{fakeUpstreams{}.Proxy(t, bridgetest.Options{}), [][]config.Problem{{{Server: "sqlite", Status: config.StatusFailed, Reason: "it exited: exit status 3"}}}}
 	refuses := func(context.Context, oci.Process) (Sandbox, error) {
 		return nil, &doctor.HintError{Err: errors.New("making the sandbox: no user namespaces"), Hint: "sysctl -w user.max_user_namespaces=10000"}
 	}

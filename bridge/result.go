@@ -11,7 +11,7 @@ import (
 	"sync"
 
 	"github.com/toolcell/toolcell/bridge/artifacts"
-	"github.com/toolcell/toolcell/bridge/hostapi"
+	"github.com/toolcell/toolcell/bridge/gate"
 	"github.com/toolcell/toolcell/bridge/ongoing"
 	"github.com/toolcell/toolcell/bridge/toon"
 	"github.com/toolcell/toolcell/oci/doctor"
@@ -42,22 +42,22 @@ type Result struct {
 	Hint     string   `json:"hint,omitempty"`  // how to fix the error
 	Stack    []string `json:"stack,omitempty"` // where the code was when its time was up, outermost first
 	// What a failed run had done by then, so that a retry does not repeat it.
-	Calls          []hostapi.CallRecord `json:"calls,omitempty"`
-	CallsLeftOut   int                  `json:"callsLeftOut,omitempty"`
-	ReadOnlyCalls  int                  `json:"readOnlyCalls,omitempty"`
-	TimeoutSeconds int                  `json:"timeoutSeconds,omitempty"`
-	Result         string               `json:"result,omitempty"` // repr of a trailing expression
-	Truncated      bool                 `json:"truncated,omitempty"`
-	Pictures       []artifacts.Picture  `json:"pictures,omitempty"`
-	Files          []artifacts.File     `json:"files,omitempty"`
-	Network        []egress.Use         `json:"network,omitempty"`   // what was reached
-	Session        string               `json:"session,omitempty"`   // of a run in one: new, continued or ended
-	Notes          []string             `json:"notes,omitempty"`     // what the caller should know besides
-	Isolation      string               `json:"isolation,omitempty"` // what the sandbox lacked (oci.Runtime.Isolation)
+	Calls          []gate.CallRecord   `json:"calls,omitempty"`
+	CallsLeftOut   int                 `json:"callsLeftOut,omitempty"`
+	ReadOnlyCalls  int                 `json:"readOnlyCalls,omitempty"`
+	TimeoutSeconds int                 `json:"timeoutSeconds,omitempty"`
+	Result         string              `json:"result,omitempty"` // repr of a trailing expression
+	Truncated      bool                `json:"truncated,omitempty"`
+	Pictures       []artifacts.Picture `json:"pictures,omitempty"`
+	Files          []artifacts.File    `json:"files,omitempty"`
+	Network        []egress.Use        `json:"network,omitempty"`   // what was reached
+	Session        string              `json:"session,omitempty"`   // of a run in one: new, continued or ended
+	Notes          []string            `json:"notes,omitempty"`     // what the caller should know besides
+	Isolation      string              `json:"isolation,omitempty"` // what the sandbox lacked (oci.Runtime.Isolation)
 
 	// What a dry run would have done; not nil if it was one.
-	Plan        []hostapi.PlannedCall `json:"plan,omitzero"`
-	PlanLeftOut int                   `json:"planLeftOut,omitempty"` // more such calls
+	Plan        []gate.PlannedCall `json:"plan,omitzero"`
+	PlanLeftOut int                `json:"planLeftOut,omitempty"` // more such calls
 
 	Approval *ongoing.Approval `json:"approval,omitempty"` // what the run waits for
 

@@ -3,14 +3,14 @@ package bridge
 import (
 	"fmt"
 
-	"github.com/toolcell/toolcell/bridge/hostapi"
+	"github.com/toolcell/toolcell/bridge/gate"
 	"github.com/toolcell/toolcell/bridge/network"
 	"github.com/toolcell/toolcell/bridge/toon"
 	"github.com/toolcell/toolcell/internal/text"
 )
 
 // addCalls puts the calls of a failed run into its result.
-func (r *Result) addCalls(log hostapi.CallLog) {
+func (r *Result) addCalls(log gate.CallLog) {
 	r.Calls, r.CallsLeftOut, r.ReadOnlyCalls = log.Calls, log.LeftOut, log.ReadOnly
 }
 
@@ -19,11 +19,11 @@ func (r *Result) addCalls(log hostapi.CallLog) {
 func (r *Result) CallLines() []string {
 	var out []string
 	for _, kind := range []struct {
-		outcome hostapi.Outcome
+		outcome gate.Outcome
 		head    string
 	}{
-		{hostapi.CallDone, "calls that have taken effect; a retry should not repeat what they changed:"},
-		{hostapi.CallUnknown, "calls without an answer, which may have taken effect:"},
+		{gate.CallDone, "calls that have taken effect; a retry should not repeat what they changed:"},
+		{gate.CallUnknown, "calls without an answer, which may have taken effect:"},
 	} {
 		head := kind.head
 		for _, c := range r.Calls {
@@ -55,8 +55,8 @@ func (r *Result) callRows() []any {
 }
 
 // addPlan puts the calls that a dry run would have made into its result.
-func (r *Result) addPlan(p hostapi.Plan) {
-	r.Plan, r.PlanLeftOut = append([]hostapi.PlannedCall{}, p.Calls...), p.LeftOut
+func (r *Result) addPlan(p gate.Plan) {
+	r.Plan, r.PlanLeftOut = append([]gate.PlannedCall{}, p.Calls...), p.LeftOut
 }
 
 // PlanLines lists the calls that a dry run would have made, one line each. It is empty

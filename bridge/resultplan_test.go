@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/toolcell/toolcell/bridge/hostapi"
+	"github.com/toolcell/toolcell/bridge/gate"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 )
 
@@ -27,7 +27,7 @@ func TestPlanOfAClientInASession(t *testing.T) {
 		"servers": []string{"notes"}, "session": "s", "plan": true,
 	}
 	text, _, isError := callTool(t, c, args)
-	want := "text [<result 1>, <result 2>, <result 3>]\nplan, none of it was done:\n1. notes.write {\"n\": 0}\n2. notes.write {\"n\": 1}\n3. notes.write {\"n\": 2}"
+	want := "text [<result 1>, <result 2>, <result 3>]\nplan, none of it was done:\n1. notes.write {\"n\":0}\n2. notes.write {\"n\":1}\n3. notes.write {\"n\":2}"
 	if isError || !strings.HasPrefix(text, want) || written != 0 {
 		t.Errorf("%d were written\n%s", written, text)
 	}
@@ -54,11 +54,11 @@ func TestPlanLinesSayWhatIsLeftOut(t *testing.T) {
 	if r.PlanLines() != nil {
 		t.Error("a real run has a plan")
 	}
-	r.addPlan(hostapi.Plan{})
+	r.addPlan(gate.Plan{})
 	if got := strings.Join(r.PlanLines(), "\n"); got != "plan: the code made no call that may change something" {
 		t.Error(got)
 	}
-	r.addPlan(hostapi.Plan{Calls: []hostapi.PlannedCall{{Server: "a", Tool: "b\nc", Arguments: json.RawMessage(`{}`)}}, LeftOut: 2})
+	r.addPlan(gate.Plan{Calls: []gate.PlannedCall{{Server: "a", Tool: "b\nc", Arguments: json.RawMessage(`{}`)}}, LeftOut: 2})
 	if got := r.PlanLines(); len(got) != 3 || strings.Contains(got[1], "\n") || got[2] != "and 2 more calls" {
 		t.Errorf("%q", got)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolcell/toolcell/bridge/artifacts"
 	"github.com/toolcell/toolcell/bridge/consent"
+	"github.com/toolcell/toolcell/bridge/gate"
 	"github.com/toolcell/toolcell/bridge/hints"
 	"github.com/toolcell/toolcell/bridge/hostapi"
 	"github.com/toolcell/toolcell/bridge/ongoing"
@@ -105,7 +106,10 @@ func (s *Server) read(ctx context.Context, req *Request) (plan, error) {
 func (s *Server) runIn(ctx context.Context, req Request, run *ongoing.Run[*Result], plan plan, sess *session) *Result {
 	marks := run.Asker.Marks()
 	marks.Add(sess.private...)
-	if err := plan.askFirst(ctx, run.Asker, req, s.o.PackagesHere); err != nil {
+	progress := output.NewProgress(req.Progress)
+	defer progress.End()
+	g := s.newGate(plan, req, run.Asker, progress)
+	if err := plan.askFirst(ctx, g, req, s.o.PackagesHere); err != nil {
 		return plan.fail(err)
 	}
 	if !run.TakeSlot(ctx) {
@@ -121,9 +125,8 @@ func (s *Server) runIn(ctx context.Context, req Request, run *ongoing.Run[*Resul
 	}
 	defer py.closeNetwork()
 	newsAtStart := s.sessions.begin(sess)
+	g.Resume(py.planned)
 
-	progress := output.NewProgress(req.Progress)
-	defer progress.End()
 	forPictures, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	if req.Input == nil { // with it the run may take as long as a person takes to type
@@ -131,9 +134,9 @@ func (s *Server) runIn(ctx context.Context, req Request, run *ongoing.Run[*Resul
 	}
 	files := s.artifacts.NewRun(forPictures)
 	defer files.Discard()
-	api := s.hostAPI(plan, py, req, run.Asker, progress, files.Display)
-	run.Attach(ctx, py.hold, api.Past)
-	stop := py.codeStop(api.Stop, run.Cancel)
+	api := s.hostAPI(plan, py, req, g, files.Display)
+	run.Attach(ctx, py.hold, g.Past)
+	stop := py.codeStop(g.Stop, run.Cancel)
 	if sess.name != "" {
 		run.OnStop(stop.stop)
 	}
@@ -149,7 +152,7 @@ func (s *Server) runIn(ctx context.Context, req Request, run *ongoing.Run[*Resul
 		end.why = why
 	}
 	end.done.Result = text.Bound(end.done.Result, py.pipes.MakeRoom(len(end.done.Result)))
-	py.planned = api.Planned()
+	py.planned = g.Planned()
 	reached := py.closeNetwork()
 	files.SetPrivate(marks.Reads())
 	published := py.collect(files, end.done.Kept)
@@ -157,9 +160,9 @@ func (s *Server) runIn(ctx context.Context, req Request, run *ongoing.Run[*Resul
 	r := s.newResult(plan, py, end)
 	networkNotes := r.addNetwork(plan, req.Code, reached)
 	if req.Plan {
-		r.addPlan(api.Plan())
+		r.addPlan(g.Plan())
 	}
-	_, r.effects, r.moreEffects = api.Past()
+	_, r.effects, r.moreEffects = g.Past()
 	r.Hint = cmp.Or(r.Hint, s.hint(r, plan, py, req, end, api.Silent()))
 	s.defined.Add(req.Session, end.done.Names)
 	s.written.Add(req.Session, writtenNames(published.Files))
@@ -168,7 +171,7 @@ func (s *Server) runIn(ctx context.Context, req Request, run *ongoing.Run[*Resul
 		s.cleanFiles()
 	}
 	if r.IsError() {
-		r.addCalls(api.CallLog())
+		r.addCalls(g.CallLog())
 	}
 	sess.private = marks.Reads()
 	newsAtEnd := s.sessions.endRun(sess, r, end)
@@ -181,21 +184,26 @@ func (s *Server) runIn(ctx context.Context, req Request, run *ongoing.Run[*Resul
 // comes within a second of the timeout.
 const pictureGrace = 750 * time.Millisecond
 
-// hostAPI makes the host API for the code of one run.
-func (s *Server) hostAPI(p plan, py *interpreter, req Request, asker *consent.Run, progress *output.Progress, display func(name string, data []byte, rasterFollows bool) error) *hostapi.API {
-	o := hostapi.Options{
-		Upstreams: s.o.Upstreams, Granted: p.granted, Policy: p.policy, Saved: s.saved, Display: display,
-		Plan: req.Plan, Planned: py.planned, Printed: py.printed.readers(), First: s.first, Log: s.o.Log,
-		StartPatience: s.o.StartPatience, PauseTime: py.pauseTime,
-	}
+// newGate makes the gate of one run. Without an asker nothing is asked.
+func (s *Server) newGate(p plan, req Request, asker *consent.Run, progress *output.Progress) *gate.Gate {
+	o := gate.Options{Upstreams: s.o.Upstreams, Granted: p.granted, Policy: p.policy, Plan: req.Plan, Log: s.o.Log}
 	if asker != nil {
-		o.Asker, o.Marks, o.Elicits = asker, asker.Marks(), req.elicits
+		o.Asker, o.Marks, o.Can = asker, asker.Marks(), req.elicits
 	}
 	if p.network != nil {
 		_, o.Hosts = splitTargets(req.Servers)
 	}
 	if progress.Reports() {
 		o.Progress = progress.Say
+	}
+	return gate.New(o)
+}
+
+// hostAPI makes the host API for the code of one run.
+func (s *Server) hostAPI(p plan, py *interpreter, req Request, g *gate.Gate, display func(name string, data []byte, rasterFollows bool) error) *hostapi.API {
+	o := hostapi.Options{
+		Upstreams: s.o.Upstreams, Gate: g, Policy: p.policy, Saved: s.saved, Display: display, Printed: py.printed.readers(), First: s.first, Log: s.o.Log,
+		StartPatience: s.o.StartPatience, PauseTime: py.pauseTime,
 	}
 	if req.Input != nil {
 		o.Input = py.typedInput(req.Input)
@@ -366,7 +374,7 @@ func (s *Server) Complete(ctx context.Context, req Request, dotted string) []str
 	py.pipes.Tee(req.Stdout, req.Stderr)
 	start := s.startMessage(plan, py, req)
 	start.Complete = dotted
-	end := py.run(ctx, start, s.hostAPI(plan, py, req, nil, output.NewProgress(nil), noDisplay))
+	end := py.run(ctx, start, s.hostAPI(plan, py, req, s.newGate(plan, req, nil, output.NewProgress(nil)), noDisplay))
 	s.sessions.endRun(sess, s.newResult(plan, py, end), end)
 	whole = true
 	return strings.Fields(end.done.Result)

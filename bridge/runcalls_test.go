@@ -11,9 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/toolcell/toolcell/bridge/hostapi"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/toolcell/toolcell/bridge/bridgetest"
+	"github.com/toolcell/toolcell/bridge/gate"
 	"github.com/toolcell/toolcell/bridge/runner"
-	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 	"github.com/toolcell/toolcell/oci"
 )
@@ -25,9 +26,9 @@ func effectTools(hanging chan<- struct{}) fakeUpstreams {
 		"read":  func(context.Context, json.RawMessage) (string, error) { return "ok", nil },
 		"fail":  func(context.Context, json.RawMessage) (string, error) { return "", errors.New("no") },
 		"refuse": func(context.Context, json.RawMessage) (string, error) {
-			return "", &mcpproxy.RemoteError{Code: -32602, Message: "bad"}
+			return "", &jsonrpc.Error{Code: -32602, Message: "bad"}
 		},
-		"crash": func(context.Context, json.RawMessage) (string, error) { return "", mcpproxy.ErrCallLost },
+		"crash": func(context.Context, json.RawMessage) (string, error) { return "", bridgetest.ErrCrash },
 		"hang": func(ctx context.Context, _ json.RawMessage) (string, error) {
 			hanging <- struct{}{}
 			<-ctx.Done()
@@ -76,14 +77,14 @@ func TestRunThatEndsBadlyListsItsCalls(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			defer cancel(nil)
 			req := Request{Code: callAll + tt.end, Servers: []string{"up"}, Timeout: 2 * time.Minute}
-			want := []hostapi.CallRecord{
-				{Server: "up", Tool: "write", Arguments: `{"n": 1}`, Outcome: hostapi.CallDone},
-				{Server: "up", Tool: "write", Arguments: `{"n": 4}`, Outcome: hostapi.CallDone},
-				{Server: "up", Tool: "crash", Arguments: `{"n": 3}`, Outcome: hostapi.CallUnknown},
+			want := []gate.CallRecord{
+				{Server: "up", Tool: "write", Arguments: `{"n": 1}`, Outcome: gate.CallDone},
+				{Server: "up", Tool: "write", Arguments: `{"n": 4}`, Outcome: gate.CallDone},
+				{Server: "up", Tool: "crash", Arguments: `{"n": 3}`, Outcome: gate.CallUnknown},
 			}
 			reads := 1
 			if tt.stop != nil {
-				want, reads = append(want, hostapi.CallRecord{Server: "up", Tool: "hang", Arguments: `{"n": 5}`, Outcome: hostapi.CallUnknown}), 2
+				want, reads = append(want, gate.CallRecord{Server: "up", Tool: "hang", Arguments: `{"n": 5}`, Outcome: gate.CallUnknown}), 2
 				go func() {
 					<-hanging
 					tt.stop(s, cancel)
@@ -121,7 +122,7 @@ func TestCallThatThePolicyForbidsIsNotListed(t *testing.T) {
 func TestCallLinesInEveryMode(t *testing.T) {
 	r := Result{
 		Status: StatusTimeout, Error: "too long", ReadOnlyCalls: 1,
-		Calls: []hostapi.CallRecord{{Server: "github", Tool: "create_issue", Arguments: `{"title": "a"}`, Outcome: hostapi.CallDone}, {Server: "github", Tool: "close", Arguments: `{}`, Outcome: hostapi.CallUnknown}},
+		Calls: []gate.CallRecord{{Server: "github", Tool: "create_issue", Arguments: `{"title": "a"}`, Outcome: gate.CallDone}, {Server: "github", Tool: "close", Arguments: `{}`, Outcome: gate.CallUnknown}},
 	}
 	r.summarize()
 	long := Result{Status: StatusTimeout, CallsLeftOut: 170, ReadOnlyCalls: 200}

@@ -9,9 +9,10 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/toolcell/toolcell/bridge/bridgetest"
 	"github.com/toolcell/toolcell/oci"
-	"golang.org/x/sys/unix"
 )
 
 // hostSandboxes start none: they run the host's python3, so that the bridge is

@@ -7,13 +7,14 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/toolcell/toolcell/bridge/bridgetest"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 )
 
 // halfSearched has servers that a search cannot look into.
 type halfSearched struct {
-	fakeUpstreams
+	*mcpproxy.Proxy
 	problems [][]config.Problem // of one search after the other
 }
 
@@ -37,7 +38,9 @@ func TestResultSaysWhatASearchLeftOut(t *testing.T) {
 		}}, "and 2 more servers"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newServer(t, nil, func(o *Options) { o.Upstreams = &halfSearched{fakeUpstreams{}, tt.problems} })
+			s := newServer(t, nil, func(o *Options) {
+				o.Upstreams = &halfSearched{fakeUpstreams{}.Proxy(t, bridgetest.Options{}), tt.problems}
+			})
 			r := s.Run(t.Context(), Request{Code: two})
 			notes := strings.Join(r.Notes, "\n")
 			if r.Status != StatusSuccess || tt.want == "" && strings.Contains(notes, "left out") || !strings.Contains(notes, tt.want) {
@@ -58,7 +61,7 @@ func TestServerThatDoesNotStartIsReportedOnce(t *testing.T) {
 	fixed := config.Problem{Server: "broken", Status: config.StatusFailed, Reason: "its token is wrong"}
 	slow := config.Problem{Server: "slow", Status: config.StatusStarting, Reason: "it is still starting"}
 	s := newServer(t, nil, func(o *Options) {
-		o.Upstreams = &halfSearched{fakeUpstreams{}, [][]config.Problem{{broken, slow}, {again, slow}, {again}, {fixed}, {fixed}}}
+		o.Upstreams = &halfSearched{fakeUpstreams{}.Proxy(t, bridgetest.Options{}), [][]config.Problem{{broken, slow}, {again, slow}, {again}, {fixed}, {fixed}}}
 	})
 	for i, want := range []string{"broken slow", "slow", "", "broken", ""} {
 		r := s.Run(t.Context(), Request{Code: "from mcp import runtime\nawait runtime.search_tool_docs('x')\nNone"})
@@ -74,19 +77,19 @@ func TestServerThatDoesNotStartIsReportedOnce(t *testing.T) {
 // counted counts how often it is asked for the servers, which looks at the
 // files of all clients.
 type counted struct {
-	fakeUpstreams
+	*mcpproxy.Proxy
 	asked *atomic.Int32
 }
 
 func (c counted) Servers() []mcpproxy.ServerStatus {
 	c.asked.Add(1)
-	return c.fakeUpstreams.Servers()
+	return c.Proxy.Servers()
 }
 
 func TestARunLooksForServersOnce(t *testing.T) {
 	up := fakeUpstreams{"up": {"echo": func(context.Context, json.RawMessage) (string, error) { return "1", nil }}}
 	var asked atomic.Int32
-	s := newServer(t, nil, func(o *Options) { o.Upstreams = counted{up, &asked} })
+	s := newServer(t, nil, func(o *Options) { o.Upstreams = counted{up.Proxy(t, bridgetest.Options{}), &asked} })
 	r := s.Run(t.Context(), Request{Code: "for _ in range(5):\n    await mcp_up.echo()", Servers: []string{"*"}})
 	if r.Status != StatusSuccess || asked.Load() != 1 {
 		t.Errorf("%s: %q; asked %d times", r.Status, r.Error, asked.Load())

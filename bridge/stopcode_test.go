@@ -35,7 +35,7 @@ func TestASessionOutlivesARunThatTheUserStops(t *testing.T) {
 				made := 0
 				count := func(context.Context, json.RawMessage) (string, error) { made++; return "made", nil }
 				s := newAsking(t, func(o *Options) {
-					o.Upstreams = askingUpstreams{fakeUpstreams{"up": {"ask": count, "free": count}}}
+					o.Upstreams = askingServers(t, fakeUpstreams{"up": {"ask": count, "free": count}})
 					if expires {
 						o.ApprovalTimeout = 50 * time.Millisecond
 					}

@@ -82,7 +82,7 @@ func TestArgumentsThatServersReadDifferentlyAreNotSent(t *testing.T) {
 		`{"a":1}{"a":2}`:                       `the arguments are not a JSON object`,
 		strings.Repeat(`{"a":`, 100_000) + `1`: `nests more than`,
 	} {
-		_, err := p.Call(t.Context(), CallRequest{Run: unlimited, Server: "fake", Tool: "echo", Arguments: json.RawMessage(args)})
+		_, err := p.Call(t.Context(), CallRequest{Server: "fake", Tool: "echo", Arguments: json.RawMessage(args)})
 		mcptest.WantError(t, err, want)
 	}
 	if _, err := os.Stat(lines); err == nil {

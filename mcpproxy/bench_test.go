@@ -23,7 +23,7 @@ func BenchmarkCallThroughProxy(b *testing.B) {
 	s := config.Server{Name: "fake", Alias: "fake", Command: exe, Env: map[string]string{"FAKE_SERVER": "raw"}}
 	p := New(config.Config{Servers: []config.Server{s}}, Options{})
 	defer p.Close()
-	request := CallRequest{Run: unlimited, Server: "fake", Tool: "echo", Arguments: json.RawMessage(`{"a":1}`)}
+	request := CallRequest{Server: "fake", Tool: "echo", Arguments: json.RawMessage(`{"a":1}`)}
 	for b.Loop() {
 		if _, err := p.Call(b.Context(), request); err != nil {
 			b.Fatal(err)

@@ -21,10 +21,10 @@ func TestLargeArgumentsWaitForRoomUntilTheCallEnds(t *testing.T) {
 	ended := errors.New("the run is over")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(ended)
-	if _, err := canonicalArguments(ctx, args); !errors.Is(err, ended) {
+	if _, err := CanonicalArguments(ctx, args); !errors.Is(err, ended) {
 		t.Errorf("got %v", err)
 	}
-	if got, err := canonicalArguments(t.Context(), json.RawMessage(`{ "a": 1 }`)); err != nil || string(got) != `{"a":1}` {
+	if got, err := CanonicalArguments(t.Context(), json.RawMessage(`{ "a": 1 }`)); err != nil || string(got) != `{"a":1}` {
 		t.Errorf("small arguments: %s, %v", got, err)
 	}
 }

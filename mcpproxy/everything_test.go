@@ -47,7 +47,7 @@ func TestTheReferenceServerAsks(t *testing.T) {
 	p.SetElicits(both)
 	call := func(u *user, tool, args string) string {
 		t.Helper()
-		res, err := p.Call(t.Context(), CallRequest{Run: unlimited, Server: "fake", Tool: tool, Arguments: []byte(args), Elicit: u.elicit, Elicits: both})
+		res, err := p.Call(t.Context(), CallRequest{Server: "fake", Tool: tool, Arguments: []byte(args), User: u, Can: both})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,19 +8,20 @@ import (
 
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/config"
-	"github.com/toolcell/toolcell/mcpproxy/policy"
 )
 
 // The server starts with the first request that needs it.
-func ExampleProxy_Call() {
+func ExampleProxy_Prepare() {
 	proxy := mcpproxy.New(config.Config{Servers: []config.Server{
 		{Name: "calendar", Alias: "calendar", Command: "calendar", Args: []string{"week.ics"}},
 	}}, mcpproxy.Options{})
 	defer func() { _ = proxy.Close() }()
-	result, err := proxy.Call(context.Background(), mcpproxy.CallRequest{
-		Server: "calendar", Tool: "list_events", Arguments: json.RawMessage(`{"day": "monday"}`),
-		Run: policy.None().NewRun(),
-	})
+	call, err := proxy.Prepare(context.Background(), "calendar", mcpproxy.Want{Method: mcpproxy.CallTool, Name: "list_events"})
+	if err != nil {
+		log.Print(err)
+		return
+	}
+	result, err := call.Send(context.Background(), json.RawMessage(`{"day":"monday"}`), nil, nil)
 	if err != nil {
 		log.Print(err)
 		return

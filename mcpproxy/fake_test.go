@@ -333,7 +333,7 @@ func (w testWriter) Write(p []byte) (int, error) {
 
 func mustCall(t *testing.T, p *Proxy, tool, args string) string {
 	t.Helper()
-	res, err := p.Call(t.Context(), CallRequest{Run: unlimited, Server: "fake", Tool: tool, Arguments: json.RawMessage(args)})
+	res, err := p.Call(t.Context(), CallRequest{Server: "fake", Tool: tool, Arguments: json.RawMessage(args)})
 	if err != nil {
 		t.Fatalf("calling %s: %v", tool, err)
 	}

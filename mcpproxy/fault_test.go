@@ -33,13 +33,13 @@ func TestFaultHarmsOneCall(t *testing.T) {
 			p := proxyFor(t, Options{StartTimeout: time.Minute}, s, other)
 			hung := make(chan error, 9)
 			progress := make(chan struct{}, 8)
-			_, err := p.Call(t.Context(), CallRequest{Run: unlimited, Server: "other", Tool: "echo", Arguments: json.RawMessage(`{"n":1}`)})
+			_, err := p.Call(t.Context(), CallRequest{Server: "other", Tool: "echo", Arguments: json.RawMessage(`{"n":1}`)})
 			if err != nil {
 				t.Fatal(err)
 			}
 			for range cap(hung) { // it answers when ten wait
 				go func() {
-					_, err := p.Call(t.Context(), CallRequest{Run: unlimited, Server: "other", Tool: "barrier", Arguments: json.RawMessage(`{}`)})
+					_, err := p.Call(t.Context(), CallRequest{Server: "other", Tool: "barrier", Arguments: json.RawMessage(`{}`)})
 					hung <- err
 				}()
 			}
@@ -50,7 +50,7 @@ func TestFaultHarmsOneCall(t *testing.T) {
 			var seen, on atomic.Bool
 			contain.Inject(t, func(at string) bool { return on.Load() && at == point && seen.CompareAndSwap(false, true) })
 			on.Store(true)
-			_, err = p.Call(t.Context(), CallRequest{Run: unlimited, Server: "fake", Tool: "progress", Arguments: json.RawMessage(`{"once":1}`), Progress: func(float64, float64, string) {
+			_, err = p.Call(t.Context(), CallRequest{Server: "fake", Tool: "progress", Arguments: json.RawMessage(`{"once":1}`), Progress: func(float64, float64, string) {
 				select {
 				case progress <- struct{}{}:
 				default:
@@ -69,7 +69,7 @@ func TestFaultHarmsOneCall(t *testing.T) {
 			}
 			deadline := time.Now().Add(30 * time.Second)
 			for { // a server that broke is started again after a pause
-				_, err = p.Call(t.Context(), CallRequest{Run: unlimited, Server: "fake", Tool: "get-pid"})
+				_, err = p.Call(t.Context(), CallRequest{Server: "fake", Tool: "get-pid"})
 				if err == nil || time.Now().After(deadline) {
 					break
 				}
@@ -82,7 +82,7 @@ func TestFaultHarmsOneCall(t *testing.T) {
 				t.Errorf("the other call ended with %v", err)
 			default:
 			}
-			if _, err := p.Call(t.Context(), CallRequest{Run: unlimited, Server: "other", Tool: "barrier", Arguments: json.RawMessage(`{}`)}); err != nil {
+			if _, err := p.Call(t.Context(), CallRequest{Server: "other", Tool: "barrier", Arguments: json.RawMessage(`{}`)}); err != nil {
 				t.Error(err)
 			}
 			for range cap(hung) {
@@ -98,7 +98,7 @@ func TestFaultHarmsOneCall(t *testing.T) {
 func TestFaultInAMessageFailsTheCallThatItAnswers(t *testing.T) {
 	p := proxyFor(t, Options{StartTimeout: time.Minute}, fake(t))
 	call := func(tool, args string) error {
-		_, err := p.Call(t.Context(), CallRequest{Run: unlimited, Server: "fake", Tool: tool, Arguments: json.RawMessage(args)})
+		_, err := p.Call(t.Context(), CallRequest{Server: "fake", Tool: tool, Arguments: json.RawMessage(args)})
 		return err
 	}
 	if err := call("echo", `{}`); err != nil {

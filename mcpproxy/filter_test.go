@@ -48,7 +48,7 @@ func TestClientsFileHidesTools(t *testing.T) {
 				return
 			}
 			want := []string{`tool "env" of server "fake" is hidden: `, tt.refused}
-			_, err := p.Call(t.Context(), CallRequest{Run: unlimited, Server: "fake", Tool: "env"})
+			_, err := p.Call(t.Context(), CallRequest{Server: "fake", Tool: "env"})
 			mcptest.WantError(t, err, want...)
 			_, err = p.Docs(t.Context(), "fake", "env", true)
 			mcptest.WantError(t, err, want...)

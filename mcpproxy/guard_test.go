@@ -22,7 +22,7 @@ func hostProgram() {
 	s := config.Server{Name: "fake", Alias: "fake", Command: exe, Env: map[string]string{"FAKE_SERVER": "raw", "FAKE_STAY": "1"}}
 	p := New(config.Config{Servers: []config.Server{s}}, Options{})
 	for _, tool := range []string{"get-pid", "spawn"} {
-		answer, err := p.Call(context.Background(), CallRequest{Run: unlimited, Server: "fake", Tool: tool})
+		answer, err := p.Call(context.Background(), CallRequest{Server: "fake", Tool: tool})
 		if err != nil {
 			fmt.Println(err)
 			os.Exit(1)

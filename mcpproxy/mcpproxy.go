@@ -23,13 +23,12 @@
 //	elicitation what a server asks the user for, and the answer
 //	redact      takes a server's secrets out of texts
 //
-// text, match, statefile, rawjson and pyname are small tools that these share.
-// Here they come together. A Proxy offers the methods in proxytools.go,
-// proxycalls.go and proxypins.go. One server is an upstream: upstream.go starts and ends it,
-// upstreamtools.go lists its tools, upstreamcall.go takes one call from name to
-// answer, relay.go takes what the server asks meanwhile to the user, and
-// upstreamstate.go holds what outlives a change of its entry. search.go searches over
-// all servers, and searchindex.go makes the index for it.
+// Here they come together. A Proxy offers the methods in proxytools.go, prepared.go,
+// proxycalls.go and proxypins.go; prepared.go takes one request from name to answer.
+// One server is an upstream: upstream.go starts and ends it, upstreamtools.go lists its
+// tools, upstreamcall.go puts its errors into words, relay.go takes what the server asks
+// meanwhile to the user, and upstreamstate.go holds what outlives a change of its entry.
+// search.go searches over all servers, and searchindex.go makes the index for it.
 package mcpproxy
 
 import (

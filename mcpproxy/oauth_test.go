@@ -20,7 +20,7 @@ func TestLoginLetsCallsThrough(t *testing.T) {
 	a := newAuthority(t)
 	dir := filepath.Join(t.TempDir(), "state", "logins")
 	p := proxyFor(t, Options{TokenDir: dir}, a.Server)
-	_, err := p.Call(t.Context(), CallRequest{Run: unlimited, Server: "fake", Tool: "echo"})
+	_, err := p.Call(t.Context(), CallRequest{Server: "fake", Tool: "echo"})
 	mcptest.WantError(t, err, "toolcell servers login fake")
 	if err := a.logIn(p); err != nil {
 		t.Fatal(err)
@@ -40,7 +40,7 @@ func TestLoginLetsCallsThrough(t *testing.T) {
 	if was, err := p.Logout("fake"); err != nil || was {
 		t.Errorf("second logout: %v, %v", was, err)
 	}
-	_, err = p.Call(t.Context(), CallRequest{Run: unlimited, Server: "fake", Tool: "echo"})
+	_, err = p.Call(t.Context(), CallRequest{Server: "fake", Tool: "echo"})
 	mcptest.WantError(t, err, "toolcell servers login fake")
 }
 
@@ -97,7 +97,7 @@ func TestEndedLoginSaysSoAndShowsNoToken(t *testing.T) {
 	a.Lock()
 	a.Withdrawn = true
 	a.Unlock()
-	_, err := p.Call(t.Context(), CallRequest{Run: unlimited, Server: "fake", Tool: "echo"})
+	_, err := p.Call(t.Context(), CallRequest{Server: "fake", Tool: "echo"})
 	mcptest.WantError(t, err, "the login has ended", "toolcell servers login fake")
 	if strings.Contains(err.Error(), "access-") || strings.Contains(err.Error(), "refresh-") {
 		t.Errorf("%v", err)
@@ -248,14 +248,14 @@ func TestStepUp(t *testing.T) {
 	if err := a.logIn(p); err != nil {
 		t.Fatal(err)
 	}
-	_, err := p.Call(t.Context(), CallRequest{Run: unlimited, Server: "fake", Tool: "echo"})
+	_, err := p.Call(t.Context(), CallRequest{Server: "fake", Tool: "echo"})
 	mcptest.WantError(t, err, `the scope "files:write"`, "toolcell servers login fake")
 	if err := a.logIn(proxyFor(t, Options{TokenDir: dir}, a.Server)); err != nil { // as the command does
 		t.Fatal(err)
 	}
 	mustCall(t, p, "echo", `{}`)
 	a.needs = "never"
-	_, err = p.Call(t.Context(), CallRequest{Run: unlimited, Server: "fake", Tool: "echo"})
+	_, err = p.Call(t.Context(), CallRequest{Server: "fake", Tool: "echo"})
 	mcptest.WantError(t, err, `the scope "never"`)
 }
 
@@ -272,7 +272,7 @@ func TestMachineCallsWithoutLogin(t *testing.T) {
 	mustCall(t, p, "echo", `{}`)
 
 	a.Server.OAuth = &config.OAuth{ClientID: "bot", ClientSecret: "wr0ng-s3cret", Machine: true}
-	_, err := proxyFor(t, Options{TokenDir: t.TempDir()}, a.Server).Call(t.Context(), CallRequest{Run: unlimited, Server: "fake", Tool: "echo"})
+	_, err := proxyFor(t, Options{TokenDir: t.TempDir()}, a.Server).Call(t.Context(), CallRequest{Server: "fake", Tool: "echo"})
 	mcptest.WantError(t, err, "as the client of the entry", "401", "invalid_client")
 	if strings.Contains(err.Error(), "wr0ng-s3cret") {
 		t.Errorf("%v", err)

@@ -6,7 +6,6 @@ import (
 
 	"github.com/toolcell/toolcell/mcpproxy/catalog"
 	"github.com/toolcell/toolcell/mcpproxy/pins"
-	"github.com/toolcell/toolcell/mcpproxy/policy"
 )
 
 // sentTools returns the tools that are known of the server, nil if none are.
@@ -59,24 +58,17 @@ func (p *Proxy) Pins(server string) (*pins.Server, error) {
 	return u.pins.Store.Read(u.pins.Key())
 }
 
-// KnownTools returns the tools of a server as policies see them, nil if they are not known.
-// It starts nothing.
-func (p *Proxy) KnownTools(server string) policy.KnownTools {
+// KnownTools returns the tools of a server, nil if they are not known. It starts nothing.
+func (p *Proxy) KnownTools(server string) []catalog.Tool {
 	u, err := p.upstream(server)
 	if err != nil {
-		return policy.KnownTools{}
+		return nil
 	}
-	known := policy.KnownTools{Server: policyNames(u.server)}
 	list, _ := u.record.Tools()
 	if list == nil {
-		return known
+		return nil
 	}
-	known.Tools = make([]policy.Tool, 0, list.Count())
-	for i := range list.Count() {
-		t := list.At(i)
-		known.Tools = append(known.Tools, policy.Tool{Name: t.Name, Alias: t.Alias})
-	}
-	return known
+	return list.All()
 }
 
 // AcceptPins pins a tool of a server as the server has it now, or all tools if tool is
@@ -103,13 +95,6 @@ func (p *Proxy) AcceptHint(server, tool, digest string) error {
 // whether a tool only reads.
 func (u *upstream) trusted(t catalog.Tool) CheckedTool {
 	return CheckedTool{t, u.pins.Standing(t.Definition(), u.sentTools)}
-}
-
-// A CheckedTool is a tool that was compared with its pin. Policies, plans and the log of
-// calls go by its ReadsOnly, and by nothing else.
-type CheckedTool struct {
-	catalog.Tool
-	pins.Standing
 }
 
 // prunePins forgets the pins of servers that are gone.

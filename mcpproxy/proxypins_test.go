@@ -54,7 +54,7 @@ func TestAToolThatChangedBetweenStarts(t *testing.T) {
 	}
 	refusing, asking := policyRun(t, `[default]`+"\n"+`pins = "refuse"`), policyRun(t, `[servers.fake]`+"\n"+`pins = "ask"`)
 	process(func(p *Proxy) {
-		if err := errors.Join(call(p, unlimited, nil), call(p, refusing, nil), call(p, asking, nil)); err != nil {
+		if err := errors.Join(call(p, nil, nil), call(p, refusing, nil), call(p, asking, nil)); err != nil {
 			t.Error(err)
 		}
 		if got := pinNotes(p); got != "" {
@@ -81,7 +81,7 @@ func TestAToolThatChangedBetweenStarts(t *testing.T) {
 		if err := call(p, asking, allowed); err != nil {
 			t.Errorf("allowed: %v", err)
 		}
-		if err := call(p, unlimited, nil); err != nil {
+		if err := call(p, nil, nil); err != nil {
 			t.Errorf("warn: %v", err)
 		}
 		if got := pinNotes(p); !strings.HasPrefix(got, `tool "echo" of server "fake" has changed its definition since 2`) || !strings.HasSuffix(got, ": toolcell servers pins fake shows how") {

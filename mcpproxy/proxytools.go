@@ -64,33 +64,15 @@ func (p *Proxy) toolsOf(ctx context.Context, server string) (u *upstream, list *
 	return u, list, err
 }
 
-// Signature returns a tool, by name or alias, and how it is called. It goes by
-// what is known of the server, which may have changed since: live asks the
-// running server, which is started if need be.
-func (p *Proxy) Signature(ctx context.Context, server, tool string, live bool) (catalog.Tool, *signature.Signature, error) {
-	if !live {
-		u, list, err := p.toolsOf(ctx, server)
-		if err != nil {
-			return catalog.Tool{}, nil, err
-		}
-		if t, ok := list.Resolve(tool); ok {
-			return t, p.signature(u.server.Name, t), nil
-		}
-	}
-	name := ""
-	t, err := with(p, server, func(u *upstream) (catalog.Tool, error) {
-		name = u.server.Name
-		s, release, err := u.acquire(ctx)
-		if err != nil {
-			return catalog.Tool{}, err
-		}
-		defer release()
-		return u.resolve(ctx, s, tool)
-	})
+// Signature returns a tool, by name or alias, and how it is called. It goes by what is known
+// of the server, which may have changed since, and starts it only to ask for a tool that is
+// not known.
+func (p *Proxy) Signature(ctx context.Context, server, tool string) (catalog.Tool, *signature.Signature, error) {
+	prepared, err := p.prepare(ctx, server, Want{Method: CallTool, Name: tool})
 	if err != nil {
 		return catalog.Tool{}, nil, err
 	}
-	return t, p.signature(name, t), nil
+	return prepared.facts.Tool.Tool, prepared.Signature(), nil
 }
 
 // Refresh asks a server for its tools and returns them, whatever was known. The

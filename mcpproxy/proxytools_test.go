@@ -53,7 +53,7 @@ func TestCallErrors(t *testing.T) {
 		{"asks for input", "fake", "ask", "{}", []string{"asks the user for input"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := p.Call(t.Context(), CallRequest{Run: unlimited, Server: tt.server, Tool: tt.tool, Arguments: []byte(tt.args)})
+			_, err := p.Call(t.Context(), CallRequest{Server: tt.server, Tool: tt.tool, Arguments: []byte(tt.args)})
 			mcptest.WantError(t, err, tt.want...)
 		})
 	}
@@ -193,7 +193,7 @@ func TestToolsThatAreRightAreKept(t *testing.T) {
 // wantPartial checks that it is said where a page of these cannot be read.
 func wantPartial(t *testing.T, p *Proxy, pages string) {
 	t.Helper()
-	_, missing := p.Call(t.Context(), CallRequest{Server: "fake", Tool: "no_such_tool", Run: unlimited})
+	_, missing := p.Call(t.Context(), CallRequest{Server: "fake", Tool: "no_such_tool"})
 	said := fmt.Sprint(p.Servers()[0].Partial, missing, p.PinNotes([]string{"fake"}))
 	partial := strings.Contains(pages, "\n") || strings.Contains(pages, `"nextCursor":2`)
 	if times := strings.Count(said, "page "); partial && times != 3 || !partial && times != 0 {

@@ -68,7 +68,7 @@ func TestToolsOfPublicServers(t *testing.T) {
 				t.Errorf("%s: %q is %q, called %q: %.100s", server, tools[i], doc.Tool, doc.ToolAlias, doc.Signature)
 			}
 			for _, key := range []string{doc.Tool, doc.ToolAlias} {
-				if tool, _, err := p.Signature(t.Context(), server, key, false); err != nil || tool.Name != doc.Tool {
+				if tool, _, err := p.Signature(t.Context(), server, key); err != nil || tool.Name != doc.Tool {
 					t.Errorf("%s: %q reaches %q, %v", server, key, tool.Name, err)
 				}
 			}
@@ -115,7 +115,7 @@ func TestPolicyHitsToolsOfPublicServers(t *testing.T) {
 			for _, kind := range []string{"name", "alias"} {
 				s := policy.Server{Name: fmt.Sprint(kind, i)}
 				for j, other := range tools {
-					err := run.Authorize(t.Context(), policy.Call{Server: s, Tool: policy.Tool{Name: other.Name, Alias: other.Alias}})
+					_, err := run.Check(t.Context(), policy.Call{Server: s, Tool: policy.Tool{Name: other.Name, Alias: other.Alias}})
 					if denied := err != nil; denied != (i == j) {
 						t.Errorf("%s: a rule for %q (%s) hits %q: %v", server, tools[i].Name, tools[i].Alias, other.Name, err)
 					}

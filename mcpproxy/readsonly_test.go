@@ -1,8 +1,6 @@
 package mcpproxy
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -35,15 +33,9 @@ func readsOnly(t *testing.T, p *Proxy, tool string) bool {
 	if (err != nil) != (ask != nil) {
 		t.Errorf("ask = writes: %v, readOnly = true: %v", ask, err)
 	}
-	logged := false
-	_, err = p.Call(t.Context(), CallRequest{
-		Run:    unlimited,
-		Server: "fake", Tool: tool, Sent: func(t CheckedTool) { logged = t.ReadsOnly },
-		Plans: func(_ context.Context, t CheckedTool, _ json.RawMessage) bool { return !t.ReadsOnly },
-	})
-	var planned *Planned
-	if errors.As(err, &planned) != (ask != nil) || logged != (ask == nil) {
-		t.Errorf("ask = writes: %v, plan: %v, logged as reading: %v", ask, err, logged)
+	prepared, err := p.Prepare(t.Context(), "fake", Want{Method: CallTool, Name: tool, Live: true})
+	if err != nil || prepared.Facts().Tool.ReadsOnly != (ask == nil) {
+		t.Errorf("ask = writes: %v; prepared: %+v, %v", ask, prepared, err)
 	}
 	return ask == nil
 }

@@ -45,21 +45,13 @@ type relay struct {
 
 // asking is who can be asked during a request.
 type asking struct {
-	can    ElicitCapabilities
-	elicit Elicit // nil: no user can be asked
-}
-
-type askingKey struct{}
-
-// askingOf returns who can be asked in ctx.
-func askingOf(ctx context.Context) asking {
-	a, _ := ctx.Value(askingKey{}).(asking)
-	return a.orNobody()
+	can  ElicitCapabilities
+	user User // nil: no user can be asked
 }
 
 // orNobody drops the capabilities of a client that nothing leads to.
 func (a asking) orNobody() asking {
-	if a.elicit == nil {
+	if a.user == nil {
 		a.can = ElicitCapabilities{}
 	}
 	return a
@@ -79,7 +71,7 @@ func newRelay(u *upstream, s *transport.Session, tool string, a asking, left *el
 func (r *relay) request(ctx context.Context, method string, params *transport.Params) (message.Reply, error) {
 	params.Elicits = r.can
 	if r.session.Legacy() {
-		if r.elicit == nil {
+		if r.user == nil {
 			return r.session.Request(ctx, method, params)
 		}
 		params.Answer = r.answer
@@ -121,7 +113,7 @@ func (r *relay) ask(ctx context.Context, key string, params json.RawMessage) (*e
 	if plainKey.MatchString(key) && r.u.secrets.Secret(key) == "" {
 		e.Key = key
 	}
-	reply, err := r.elicit(ctx, e)
+	reply, err := r.user.Elicit(ctx, e)
 	if err != nil {
 		return nil, &askError{err}
 	}
@@ -164,7 +156,7 @@ func (r *relay) rounds(ctx context.Context, method string, params *transport.Par
 			}
 			continue
 		}
-		if r.elicit == nil {
+		if r.user == nil {
 			return reply, nil // which is an error to its caller
 		}
 		if asked++; asked > maxRounds {

@@ -27,7 +27,7 @@ type user struct {
 	err   error
 }
 
-func (u *user) elicit(_ context.Context, e Elicitation) (ElicitationReply, error) {
+func (u *user) Elicit(_ context.Context, e Elicitation) (ElicitationReply, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.asked = append(u.asked, e)
@@ -41,9 +41,9 @@ func entering(content string) *user {
 
 func callAsking(t *testing.T, p *Proxy, u *user, args string) (string, error) {
 	t.Helper()
-	r := CallRequest{Run: unlimited, Server: "fake", Tool: "run", Arguments: json.RawMessage(args)}
+	r := CallRequest{Server: "fake", Tool: "run", Arguments: json.RawMessage(args)}
 	if u != nil {
-		r.Elicit, r.Elicits = u.elicit, p.elicitsNow()
+		r.User, r.Can = u, p.elicitsNow()
 	}
 	res, err := p.Call(t.Context(), r)
 	return string(res.JSON), err
@@ -294,13 +294,12 @@ func TestCallsInFlightKeepTheirSession(t *testing.T) {
 	done := make(chan error, 1)
 	go func() {
 		_, err := p.Call(t.Context(), CallRequest{
-			Run:    unlimited,
-			Server: "fake", Tool: "run", Arguments: json.RawMessage(`{"asks":[` + plainForm + `]}`), Elicits: both,
-			Elicit: func(context.Context, Elicitation) (ElicitationReply, error) {
+			Server: "fake", Tool: "run", Arguments: json.RawMessage(`{"asks":[` + plainForm + `]}`), Can: both,
+			User: userFunc(func(context.Context, Elicitation) (ElicitationReply, error) {
 				close(asked)
 				<-answer
 				return ElicitationReply{Action: "decline"}, nil
-			},
+			}),
 		})
 		done <- err
 	}()
@@ -337,12 +336,11 @@ func TestTheOldestCallIsAsked(t *testing.T) {
 	once := sync.OnceFunc(func() { close(begun); <-wait })
 	go func() {
 		_, err := p.Call(t.Context(), CallRequest{
-			Run:    unlimited,
-			Server: "fake", Tool: "run", Arguments: json.RawMessage(`{"id":"one","asks":[` + plainForm + `,` + plainForm + `]}`), Elicits: both,
-			Elicit: func(ctx context.Context, e Elicitation) (ElicitationReply, error) {
+			Server: "fake", Tool: "run", Arguments: json.RawMessage(`{"id":"one","asks":[` + plainForm + `,` + plainForm + `]}`), Can: both,
+			User: userFunc(func(ctx context.Context, e Elicitation) (ElicitationReply, error) {
 				once()
-				return first.elicit(ctx, e)
-			},
+				return first.Elicit(ctx, e)
+			}),
 		})
 		done <- err
 	}()
@@ -381,15 +379,14 @@ func TestTheUsersTimeIsNotTheServers(t *testing.T) {
 				args = `{"rounds":[null,` + asksFor(`"s"`, form("k")) + `]}`
 			}
 			_, err := p.Call(t.Context(), CallRequest{
-				Run:    unlimited,
-				Server: "fake", Tool: "run", Arguments: json.RawMessage(args), Elicits: both,
-				Elicit: func(ctx context.Context, _ Elicitation) (ElicitationReply, error) {
+				Server: "fake", Tool: "run", Arguments: json.RawMessage(args), Can: both,
+				User: userFunc(func(ctx context.Context, _ Elicitation) (ElicitationReply, error) {
 					select {
 					case <-ctx.Done():
 					case <-time.After(limit + limit/2):
 					}
 					return ElicitationReply{Action: "decline"}, ctx.Err()
-				},
+				}),
 			})
 			if err != nil {
 				t.Error(err)

@@ -145,7 +145,7 @@ func TestRemoteServersOfEveryKindWork(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() {
-			_, err := p.Call(ctx, CallRequest{Run: unlimited, Server: "fake", Tool: "hang"})
+			_, err := p.Call(ctx, CallRequest{Server: "fake", Tool: "hang"})
 			done <- err
 		}()
 		eventually(t, "the call", func() bool { return notes.has("hanging") })
@@ -188,7 +188,7 @@ func TestProgressReachesTheCaller(t *testing.T) {
 		certain := !strings.Contains(t.Name(), "json")
 		p := proxyFor(t, Options{}, s)
 		var got []string
-		_, err := p.Call(t.Context(), CallRequest{Run: unlimited, Server: "fake", Tool: "work", Progress: func(done, total float64, text string) {
+		_, err := p.Call(t.Context(), CallRequest{Server: "fake", Tool: "work", Progress: func(done, total float64, text string) {
 			got = append(got, fmt.Sprint(done, "/", total, " ", text))
 		}})
 		if err != nil || certain && !slices.Equal(got, []string{"1/3 step 1", "2/3 step 2", "3/3 step 3"}) {
@@ -256,7 +256,7 @@ func TestExpiredSessionIsReportedAndThenNew(t *testing.T) {
 			mu.Lock()
 			gone[last] = true
 			mu.Unlock()
-			_, err := p.Call(t.Context(), CallRequest{Run: unlimited, Server: "fake", Tool: "echo"})
+			_, err := p.Call(t.Context(), CallRequest{Server: "fake", Tool: "echo"})
 			mcptest.WantError(t, err, `calling tool "echo" of server "fake"`, "lost", "ended its session")
 			if !errors.Is(err, ErrCallLost) {
 				t.Errorf("%v is not ErrCallLost", err)

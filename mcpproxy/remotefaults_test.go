@@ -169,7 +169,7 @@ func TestBadAnswersToCallsHaveClearErrorsAndHurtNoOtherCall(t *testing.T) {
 			p := proxyFor(t, Options{maxMessage: 4 << 20}, s)
 			mustCall(t, p, "echo", `{}`)
 			live := p.current().upstreams[0].live
-			_, err := p.Call(t.Context(), CallRequest{Run: unlimited, Server: "fake", Tool: "bad"})
+			_, err := p.Call(t.Context(), CallRequest{Server: "fake", Tool: "bad"})
 			if tt.want == nil && err != nil {
 				t.Fatal(err)
 			}
@@ -319,7 +319,7 @@ func TestClosingRemotesLeavesNoGoroutine(t *testing.T) {
 			mustCall(t, p, "echo", `{}`)
 			ended := make(chan error, 1)
 			go func() {
-				_, err := p.Call(t.Context(), CallRequest{Run: unlimited, Server: "fake", Tool: "hang"})
+				_, err := p.Call(t.Context(), CallRequest{Server: "fake", Tool: "hang"})
 				ended <- err
 			}()
 			eventually(t, "the call", func() bool { return notes.has("hanging") })

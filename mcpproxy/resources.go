@@ -42,21 +42,27 @@ func (l *itemList) add(items []json.RawMessage) (more bool, err error) {
 	return true, nil
 }
 
-// itemKind is a kind of list that servers have; field is where each page has its part.
-type itemKind struct {
-	method, what, field string
-	has                 func(*mcp.ServerCapabilities) bool
+// lists are the lists that servers have beside that of their tools; field is where each
+// page has its part.
+var lists = map[string]struct {
+	what, field string
+	has         func(*mcp.ServerCapabilities) bool
+}{
+	ListResources: {"resources", "resources", hasResources},
+	ListTemplates: {"resource templates", "resourceTemplates", hasResources},
+	ListPrompts:   {"prompts", "prompts", hasPrompts},
 }
 
-// itemRequest is a request for one item; what names it in errors.
-type itemRequest struct {
-	method, kind string
-	has          func(*mcp.ServerCapabilities) bool
-	what         string
+// checkName refuses the name of something that no server has.
+func checkName(u *upstream, w Want) error {
+	if w.Method == ReadResource && (w.Name == "" || len(w.Name) > maxURI) {
+		return fmt.Errorf("reading a resource of server %q: the URI has %d bytes, the most is %d", u.server.Name, len(w.Name), maxURI)
+	}
+	return nil
 }
 
-// listItems joins the pages of a list.
-func listItems(ctx context.Context, u *upstream, kind itemKind) (json.RawMessage, error) {
+// listItems joins the pages of a list. A server that has no such thing gives an empty one.
+func (u *upstream) listItems(ctx context.Context, r request) (json.RawMessage, error) {
 	ctx, cancel := within(ctx, cmp.Or(u.callTimeout, listWithin))
 	defer cancel()
 	s, release, err := u.acquire(ctx)
@@ -64,18 +70,20 @@ func listItems(ctx context.Context, u *upstream, kind itemKind) (json.RawMessage
 		return nil, err
 	}
 	defer release()
+	kind := lists[r.want.Method]
 	if !s.Offers(kind.has) {
 		return json.RawMessage("[]"), nil
 	}
+	r.sent.Store(true)
 	var all itemList
-	if err := s.Pages(ctx, kind.method, kind.field, all.add); err != nil {
-		return nil, u.explainReadError(ctx, s, err, fmt.Sprintf("listing the %s of server %q", kind.what, u.server.Name))
+	if err := s.Pages(ctx, r.want.Method, kind.field, all.add); err != nil {
+		return nil, u.explainReadError(ctx, s, err, r.what())
 	}
 	return append(append([]byte{'['}, bytes.Join(all.items, []byte(","))...), ']'), nil
 }
 
-// requestItem sends one request and returns its result.
-func requestItem(ctx context.Context, u *upstream, r itemRequest, params *transport.Params) (json.RawMessage, error) {
+// requestItem reads a resource or gets a prompt.
+func (u *upstream) requestItem(ctx context.Context, r request) (json.RawMessage, error) {
 	ctx, left, cancel := elicitation.StartClock(ctx, u.callTimeout, noAnswer(u.callTimeout))
 	defer cancel()
 	s, release, err := u.acquire(ctx)
@@ -83,16 +91,19 @@ func requestItem(ctx context.Context, u *upstream, r itemRequest, params *transp
 		return nil, err
 	}
 	defer release()
-	what := fmt.Sprintf("%s of server %q", r.what, u.server.Name)
-	if !s.Offers(r.has) {
-		return nil, fmt.Errorf("%s: the server has no %s", what, r.kind)
+	params, kind, has := &transport.Params{URI: r.want.Name}, "resources", hasResources
+	if r.want.Method == GetPrompt {
+		params, kind, has = &transport.Params{Name: r.want.Name, Arguments: r.args}, "prompts", hasPrompts
 	}
-	reply, err := newRelay(u, s, "", askingOf(ctx), left).request(ctx, r.method, params)
+	if !s.Offers(has) {
+		return nil, fmt.Errorf("%s: the server has no %s", r.what(), kind)
+	}
+	reply, err := r.send(ctx, u, s, left, params)
 	if err == nil {
 		err = reply.Check()
 	}
 	if err != nil {
-		return nil, u.explainReadError(ctx, s, err, what)
+		return nil, u.explainReadError(ctx, s, err, r.what())
 	}
 	return reply.Result, nil
 }

@@ -58,21 +58,21 @@ func TestResourcesAndPromptsPassAsTheServerWroteThem(t *testing.T) {
 		{
 			"resources, all pages",
 			`[{"uri":"fake://0","size":9007199254740993,"unknown":[1.50]},{"uri":"fake://1","size":9007199254740993,"unknown":[1.50]},{"uri":"fake://last"}]`,
-			func() (json.RawMessage, error) { return p.ListResources(t.Context(), "fake") },
+			func() (json.RawMessage, error) { return p.read(t.Context(), "fake", ListResources, "", nil) },
 		},
-		{"templates the server does not know of", `[]`, func() (json.RawMessage, error) { return p.ListResourceTemplates(t.Context(), "fake") }},
+		{"templates the server does not know of", `[]`, func() (json.RawMessage, error) { return p.read(t.Context(), "fake", ListTemplates, "", nil) }},
 		{
 			"a resource", `{"contents":[{"uri":"fake://1","mimeType":"text/plain","text":"one","extra":9007199254740993}]}`,
-			func() (json.RawMessage, error) { return p.ReadResource(t.Context(), "fake", "fake://1") },
+			func() (json.RawMessage, error) { return p.read(t.Context(), "fake", ReadResource, "fake://1", nil) },
 		},
 		{
 			"prompts", `[{"name":"ask","arguments":[{"name":"topic","required":true}]}]`,
-			func() (json.RawMessage, error) { return p.ListPrompts(t.Context(), "fake") },
+			func() (json.RawMessage, error) { return p.read(t.Context(), "fake", ListPrompts, "", nil) },
 		},
 		{
 			"a prompt", `{"messages":[{"role":"user","content":{"type":"text","text":"ask{\"topic\":\"tea\"}"}}]}`,
 			func() (json.RawMessage, error) {
-				return p.GetPrompt(t.Context(), "fake", "ask", map[string]string{"topic": "tea"})
+				return p.read(t.Context(), "fake", GetPrompt, "ask", json.RawMessage(`{"topic":"tea"}`))
 			},
 		},
 	} {
@@ -83,28 +83,28 @@ func TestResourcesAndPromptsPassAsTheServerWroteThem(t *testing.T) {
 			}
 		})
 	}
-	_, err := p.ReadResource(t.Context(), "fake", "fake://none")
+	_, err := p.read(t.Context(), "fake", ReadResource, "fake://none", nil)
 	mcptest.WantError(t, err, `reading resource "fake://none" of server "fake"`, "no such resource")
-	_, err = p.ReadResource(t.Context(), "fake", "")
-	mcptest.WantError(t, err, "the URI is empty")
-	_, err = p.ListPrompts(t.Context(), "fkae")
+	_, err = p.read(t.Context(), "fake", ReadResource, "", nil)
+	mcptest.WantError(t, err, "the URI has 0 bytes")
+	_, err = p.read(t.Context(), "fkae", ListPrompts, "", nil)
 	mcptest.WantError(t, err, `no server "fkae"`)
 }
 
 func TestServerWithoutResourcesListsNoneAndReadsNone(t *testing.T) {
 	p := proxyFor(t, Options{}, fake(t))
 	for name, list := range map[string]func() (json.RawMessage, error){
-		"resources": func() (json.RawMessage, error) { return p.ListResources(t.Context(), "fake") },
-		"templates": func() (json.RawMessage, error) { return p.ListResourceTemplates(t.Context(), "fake") },
-		"prompts":   func() (json.RawMessage, error) { return p.ListPrompts(t.Context(), "fake") },
+		"resources": func() (json.RawMessage, error) { return p.read(t.Context(), "fake", ListResources, "", nil) },
+		"templates": func() (json.RawMessage, error) { return p.read(t.Context(), "fake", ListTemplates, "", nil) },
+		"prompts":   func() (json.RawMessage, error) { return p.read(t.Context(), "fake", ListPrompts, "", nil) },
 	} {
 		if got, err := list(); err != nil || string(got) != "[]" {
 			t.Errorf("%s: %s, %v", name, got, err)
 		}
 	}
-	_, err := p.ReadResource(t.Context(), "fake", "fake://1")
+	_, err := p.read(t.Context(), "fake", ReadResource, "fake://1", nil)
 	mcptest.WantError(t, err, `reading resource "fake://1" of server "fake": the server has no resources`)
-	_, err = p.GetPrompt(t.Context(), "fake", "ask", nil)
+	_, err = p.read(t.Context(), "fake", GetPrompt, "ask", nil)
 	mcptest.WantError(t, err, `getting prompt "ask" of server "fake": the server has no prompts`)
 }
 
@@ -114,7 +114,7 @@ func TestListsOfResourcesAreBounded(t *testing.T) {
 	} {
 		t.Run(mode, func(t *testing.T) {
 			p := proxyFor(t, Options{}, fake(t, "FAKE_OFFERS", `,"resources":{}`, "FAKE_PAGES", mode))
-			_, err := p.ListResources(t.Context(), "fake")
+			_, err := p.read(t.Context(), "fake", ListResources, "", nil)
 			mcptest.WantError(t, err, `listing the resources of server "fake"`, want)
 			mustCall(t, p, "echo", `{}`) // nothing else is hurt
 		})
@@ -128,7 +128,7 @@ func TestReadingAResourceTakesNoLongerThanACall(t *testing.T) {
 	if _, err := p.Tools(t.Context(), "fake"); err != nil { // it runs
 		t.Fatal(err)
 	}
-	_, err := p.ReadResource(t.Context(), "fake", "fake://hang")
+	_, err := p.read(t.Context(), "fake", ReadResource, "fake://hang", nil)
 	mcptest.WantError(t, err, `reading resource "fake://hang" of server "fake": no answer within 100ms`)
 	if strings.Contains(err.Error(), "context") || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("an answer that does not come is %v", err)

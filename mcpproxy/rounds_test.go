@@ -30,7 +30,7 @@ func TestResultsMayAskForInput(t *testing.T) {
 	states := []string{`"v1.{\"n\":1}/+=~'"`, `"a\"b\\c/é\ud83d\ude00<&>\u2028"`, `"` + strings.Repeat("x", 100_000) + `"`}
 	// The arguments are a script of the server, and hold numbers and white space to keep.
 	args := `{"n": 9007199254740993, "rounds":[` + asksFor(states[0], form("z")+","+form("a")) + "," + asksFor(states[1], form("b")) + "," + asksFor(states[2], form("c")) + `]}`
-	res, err := p.Call(t.Context(), CallRequest{Run: unlimited, Server: "fake", Tool: "run", Arguments: json.RawMessage(args), Elicit: u.elicit, Elicits: ElicitCapabilities{Form: true}})
+	res, err := p.Call(t.Context(), CallRequest{Server: "fake", Tool: "run", Arguments: json.RawMessage(args), User: u, Can: ElicitCapabilities{Form: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func TestServersThatAskWithoutEndAreRefused(t *testing.T) {
 			p := proxyFor(t, Options{}, s)
 			u := entering(`{"name":"Ada"}`)
 			args := `{"rounds":[` + strings.TrimSuffix(strings.Repeat(tt.round+",", tt.rounds), ",") + `]}`
-			_, err := p.Call(t.Context(), CallRequest{Run: unlimited, Server: "fake", Tool: "run", Arguments: json.RawMessage(args), Elicit: u.elicit, Elicits: both})
+			_, err := p.Call(t.Context(), CallRequest{Server: "fake", Tool: "run", Arguments: json.RawMessage(args), User: u, Can: both})
 			mcptest.WantError(t, err, `calling tool "run" of server "fake"`, tt.said)
 			if calls := received(notes, "tools/call"); len(calls) != tt.calls || len(u.asked) != tt.asked {
 				t.Errorf("the server was called %d times, the user was asked %d times", len(calls), len(u.asked))
@@ -178,18 +178,18 @@ func TestWithoutAUserServersOf2026AreTold(t *testing.T) {
 
 // TestPromptsAndResourcesMayAskToo: the context says who answers.
 func TestPromptsAndResourcesMayAskToo(t *testing.T) {
-	for what, do := range map[string]func(context.Context, *Proxy) (json.RawMessage, error){
-		"prompts/get": func(ctx context.Context, p *Proxy) (json.RawMessage, error) {
-			return p.GetPrompt(ctx, "fake", "p", map[string]string{"a": "b"})
+	for what, do := range map[string]func(context.Context, *Proxy, ...User) (json.RawMessage, error){
+		"prompts/get": func(ctx context.Context, p *Proxy, u ...User) (json.RawMessage, error) {
+			return p.read(ctx, "fake", GetPrompt, "p", json.RawMessage(`{"a":"b"}`), u...)
 		},
-		"resources/read": func(ctx context.Context, p *Proxy) (json.RawMessage, error) {
-			return p.ReadResource(ctx, "fake", "fake://1")
+		"resources/read": func(ctx context.Context, p *Proxy, u ...User) (json.RawMessage, error) {
+			return p.read(ctx, "fake", ReadResource, "fake://1", nil, u...)
 		},
 	} {
 		s, notes := asker(t, "2026")
 		p := proxyFor(t, Options{}, s)
 		u := entering(`{"name":"Ada"}`)
-		if _, err := do(WithElicit(t.Context(), both, u.elicit), p); err != nil {
+		if _, err := do(t.Context(), p, u); err != nil {
 			t.Fatal(err)
 		}
 		asked := received(notes, what)
@@ -227,7 +227,7 @@ func TestRemoteServersAskToo(t *testing.T) {
 		p := proxyFor(t, Options{}, s)
 		p.SetElicits(both)
 		u := entering(`{"name":"Ada"}`)
-		res, err := p.Call(t.Context(), CallRequest{Run: unlimited, Server: "fake", Tool: "ask", Elicit: u.elicit, Elicits: both})
+		res, err := p.Call(t.Context(), CallRequest{Server: "fake", Tool: "ask", User: u, Can: both})
 		if err != nil || !strings.Contains(string(res.JSON), "accept Ada") || len(u.asked) != 1 {
 			t.Errorf("%s, %v; the user was asked %+v", res.JSON, err, u.asked)
 		}

@@ -12,17 +12,17 @@ import (
 
 func TestSignatureOfARunningServer(t *testing.T) {
 	p := proxyFor(t, Options{}, fake(t))
-	tool, s, err := p.Signature(t.Context(), "fake", "get_pid", false)
+	tool, s, err := p.Signature(t.Context(), "fake", "get_pid")
 	if err != nil || tool.Name != "get-pid" {
 		t.Fatalf("%+v, %v", tool, err)
 	}
-	_, again, err := p.Signature(t.Context(), "fake", tool.Name, true)
+	_, again, err := p.Signature(t.Context(), "fake", tool.Name)
 	if err != nil || again != s {
 		t.Errorf("the signature was made twice; %v", err)
 	}
-	_, _, err = p.Signature(t.Context(), "fake", "get_pidd", false)
+	_, _, err = p.Signature(t.Context(), "fake", "get_pidd")
 	mcptest.WantError(t, err, "nearest", "get_pid")
-	_, _, err = p.Signature(t.Context(), "fak", "x", false)
+	_, _, err = p.Signature(t.Context(), "fak", "x")
 	mcptest.WantError(t, err, `"fake"`)
 }
 

@@ -84,7 +84,7 @@ func TestUnreadableAnswersOverSSE(t *testing.T) {
 				}, func(string) {}))
 				p := proxyFor(t, Options{}, s)
 				mustCall(t, p, "b", `{}`)
-				_, err := p.Call(t.Context(), CallRequest{Run: unlimited, Server: "fake", Tool: "a"})
+				_, err := p.Call(t.Context(), CallRequest{Server: "fake", Tool: "a"})
 				if tt.failure == "" && err != nil {
 					t.Fatal(err)
 				}
@@ -113,7 +113,7 @@ func TestWhatServersAskIsAnsweredUnderTheirIDs(t *testing.T) {
 		for kind, h := range map[config.Transport]http.Handler{config.SSE: overSSE, config.HTTP: overHTTP} {
 			p := proxyFor(t, Options{}, web(t, kind, h))
 			tool := map[config.Transport]string{config.SSE: "a", config.HTTP: "bad"}[kind]
-			if _, err := p.Call(t.Context(), CallRequest{Run: unlimited, Server: "fake", Tool: tool}); err != nil {
+			if _, err := p.Call(t.Context(), CallRequest{Server: "fake", Tool: tool}); err != nil {
 				t.Fatal(err)
 			}
 			if got, want := <-answers, `{"jsonrpc":"2.0","id":`+id+`,"result":{}}`; got != want {

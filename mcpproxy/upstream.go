@@ -31,23 +31,6 @@ type upstream struct {
 	*upstreamState
 }
 
-type entryKey struct{}
-
-// OfEntry returns a context in which ReadResource, GetPrompt and the lists use a server only
-// if its entry has this config.Server.Fingerprint: it may have changed while the user
-// was asked.
-func OfEntry(ctx context.Context, fingerprint string) context.Context {
-	return context.WithValue(ctx, entryKey{}, fingerprint)
-}
-
-// checkEntry returns an error if the context is of another entry.
-func (u *upstream) checkEntry(ctx context.Context) error {
-	if of, ok := ctx.Value(entryKey{}).(string); ok && of != u.identity {
-		return fmt.Errorf("server %q: its entry has changed since the user was asked; try it again", u.server.Name)
-	}
-	return nil
-}
-
 // acquire returns the live session, starting the server if it must. release
 // gives it back; until then it is not taken for idle.
 func (u *upstream) acquire(ctx context.Context) (s *transport.Session, release func(), err error) {

@@ -112,7 +112,7 @@ func TestOutputOfAServerIsNotForEveryone(t *testing.T) {
 	}
 
 	p = proxyFor(t, Options{}, fake(t))
-	_, err = p.Call(t.Context(), CallRequest{Run: unlimited, Server: "fake", Tool: "crash"})
+	_, err = p.Call(t.Context(), CallRequest{Server: "fake", Tool: "crash"})
 	mcptest.WantError(t, err, "out of cheese")
 	if short := WithoutOutput(err); !errors.Is(short, ErrCallLost) || strings.Contains(short.Error(), "cheese") ||
 		!strings.Contains(short.Error(), "stderr is shown by: the log, with MCP_BRIDGE_LOG_LEVEL=DEBUG") { // another start would not show it
@@ -156,7 +156,7 @@ func TestTenCallsRunInParallel(t *testing.T) {
 func TestCrashDuringCallIsReportedAndNotRepeated(t *testing.T) {
 	notes := filepath.Join(t.TempDir(), "notes")
 	p := proxyFor(t, Options{}, fake(t, "FAKE_NOTES", notes, "FAKE_TOKEN", "s3cret-token"))
-	_, err := p.Call(t.Context(), CallRequest{Run: unlimited, Server: "fake", Tool: "crash"})
+	_, err := p.Call(t.Context(), CallRequest{Server: "fake", Tool: "crash"})
 	mcptest.WantError(t, err, "may have taken effect", "exited: exit status 3", "out of cheese")
 	if !errors.Is(err, ErrCallLost) {
 		t.Errorf("%v is not ErrCallLost", err)
@@ -188,7 +188,7 @@ func TestCloseKillsWholeProcessGroup(t *testing.T) {
 			t.Fatal(err)
 		}
 		eventually(t, "end of the group", func() bool { return !alive(child) && !alive(leader) })
-		_, err := p.Call(t.Context(), CallRequest{Run: unlimited, Server: "fake", Tool: "echo"})
+		_, err := p.Call(t.Context(), CallRequest{Server: "fake", Tool: "echo"})
 		mcptest.WantError(t, err, "shut down")
 	}
 }
@@ -210,7 +210,7 @@ func TestIdleServerIsReleasedButNotDuringCall(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	hanging := make(chan error, 1)
 	go func() {
-		_, err := p.Call(ctx, CallRequest{Run: unlimited, Server: "fake", Tool: "hang"})
+		_, err := p.Call(ctx, CallRequest{Server: "fake", Tool: "hang"})
 		hanging <- err
 	}()
 	eventually(t, "the call", func() bool { return inFlight(p) == 1 })
@@ -237,7 +237,7 @@ func TestCancelledCallReturnsAndTellsServer(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		_, err := p.Call(ctx, CallRequest{Run: unlimited, Server: "fake", Tool: "hang"})
+		_, err := p.Call(ctx, CallRequest{Server: "fake", Tool: "hang"})
 		done <- err
 	}()
 	eventually(t, "the call", func() bool { return slices.Contains(lines(notes), "hanging") })
@@ -257,14 +257,14 @@ func TestCancelReturnsThoughServerReadsNothing(t *testing.T) {
 	}
 	big, _ := json.Marshal(map[string]string{"text": strings.Repeat("x", 1<<20)}) // more than a pipe holds
 	for range 3 {
-		_, err := p.Call(t.Context(), CallRequest{Run: unlimited, Server: "fake", Tool: "echo", Arguments: big})
+		_, err := p.Call(t.Context(), CallRequest{Server: "fake", Tool: "echo", Arguments: big})
 		mcptest.WantError(t, err, "no answer within 300ms")
 	}
 	if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "a call after the pause", func() bool {
-		_, err := p.Call(t.Context(), CallRequest{Run: unlimited, Server: "fake", Tool: "echo"})
+		_, err := p.Call(t.Context(), CallRequest{Server: "fake", Tool: "echo"})
 		return err == nil
 	})
 }
@@ -276,7 +276,7 @@ func TestCloseEndsCallsAndStartsInFlight(t *testing.T) {
 	mustCall(t, p, "echo", `{}`)
 	errs := make(chan error, 2)
 	go func() {
-		_, err := p.Call(t.Context(), CallRequest{Run: unlimited, Server: "fake", Tool: "hang"})
+		_, err := p.Call(t.Context(), CallRequest{Server: "fake", Tool: "hang"})
 		errs <- err
 	}()
 	go func() { _, err := p.Tools(t.Context(), "slow"); errs <- err }()
@@ -309,7 +309,7 @@ func TestManyServersWithoutRaces(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 40 {
 		wg.Go(func() {
-			if _, err := p.Call(t.Context(), CallRequest{Run: unlimited, Server: fmt.Sprintf("fake%d", i%4), Tool: "echo"}); err != nil {
+			if _, err := p.Call(t.Context(), CallRequest{Server: fmt.Sprintf("fake%d", i%4), Tool: "echo"}); err != nil {
 				t.Error(err)
 			}
 			p.Servers()
@@ -322,7 +322,7 @@ func TestCloseLeavesNoGoroutine(t *testing.T) {
 	before := runtime.NumGoroutine()
 	p := proxyFor(t, Options{IdleTimeout: time.Hour, discoverPatience: shortPatience}, fake(t, "FAKE_DISCOVER", "hang"))
 	mustCall(t, p, "echo", `{}`)
-	_, _ = p.Call(t.Context(), CallRequest{Run: unlimited, Server: "fake", Tool: "crash"})
+	_, _ = p.Call(t.Context(), CallRequest{Server: "fake", Tool: "crash"})
 	mustCall(t, p, "spawn", `{}`)
 	if err := p.Close(); err != nil {
 		t.Fatal(err)

@@ -2,15 +2,12 @@ package mcpproxy
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/toolcell/toolcell/internal/room"
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/catalog"
-	"github.com/toolcell/toolcell/mcpproxy/elicitation"
 	"github.com/toolcell/toolcell/mcpproxy/login"
 	"github.com/toolcell/toolcell/mcpproxy/transport"
 	"github.com/toolcell/toolcell/mcpproxy/transport/message"
@@ -19,71 +16,6 @@ import (
 
 // maxErrorText is how many bytes of an error are passed on.
 const maxErrorText = 64 << 10
-
-// callInTurn makes one call when there are not too many of the server.
-func (u *upstream) callInTurn(ctx context.Context, r CallRequest, args json.RawMessage) (CallResult, error) {
-	if err := r.Run.ServerDenied(policyNames(u.server)); err != nil {
-		return CallResult{}, err
-	}
-	ctx, left, cancel := elicitation.StartClock(ctx, u.callTimeout, noAnswer(u.callTimeout))
-	defer cancel()
-	if err := u.turns.Acquire(ctx, 1); err != nil {
-		return CallResult{}, fmt.Errorf("waiting for other calls of server %q to end: %w", u.server.Name, context.Cause(ctx))
-	}
-	defer u.turns.Release(1)
-	return u.call(ctx, r, args, left)
-}
-
-// call makes one call, on a session that is started if it must be.
-func (u *upstream) call(ctx context.Context, r CallRequest, args json.RawMessage, left *elicitation.Clock) (CallResult, error) {
-	left.Pause() // starting is not the call
-	s, release, err := u.acquire(ctx)
-	left.Resume()
-	if err != nil {
-		return CallResult{}, err
-	}
-	defer release()
-	if err := u.awaitPins(ctx, s, r); err != nil {
-		return CallResult{}, err
-	}
-	t, err := u.resolve(ctx, s, r.Tool)
-	if err != nil {
-		return CallResult{}, err
-	}
-	if err := r.authorize(ctx, u, u.trusted(t), args); err != nil {
-		return CallResult{}, err
-	}
-	asked := newRelay(u, s, t.Name, asking{r.Elicits, r.Elicit}, left)
-	res, err := asked.request(ctx, transport.MethodCallTool, &transport.Params{Name: t.Name, Arguments: args, Schema: t.InputSchema, Progress: r.Progress})
-	if err != nil {
-		what := fmt.Sprintf("calling tool %q of server %q", t.Name, u.server.Name)
-		if cause := context.Cause(ctx); cause != nil {
-			return CallResult{}, fmt.Errorf("%s: %w", what, cause)
-		}
-		return CallResult{}, u.explainError(s, err, what, ErrCallLost)
-	}
-	if err := res.Check(); err != nil {
-		return CallResult{}, fmt.Errorf("calling tool %q of server %q: %w", t.Name, u.server.Name, err)
-	}
-	if res.IsError { // others are the data that the user asked for and stay as they are
-		hide := func() (json.RawMessage, error) { return u.secrets.JSON(res.Result) }
-		if res.Result, err = room.Decode(ctx, "hiding secrets", len(res.Result), room.Secrets, hide); err != nil {
-			return CallResult{}, fmt.Errorf("calling tool %q of server %q: the tool failed, with a result that is left out: %w", t.Name, u.server.Name, err)
-		}
-	}
-	return CallResult{res.Result, res.IsError}, nil
-}
-
-// awaitPins lists the tools of a server that was just started or has changed them, if it
-// matters to the policy or the plan how a tool is defined now. Otherwise a call goes by
-// what is known, and the server is asked beside it.
-func (u *upstream) awaitPins(ctx context.Context, s *transport.Session, r CallRequest) error {
-	if _, outdated := u.record.Tools(); !outdated || r.Plans == nil && !r.Run.GoesByDefinitions(policyNames(u.server)) {
-		return nil
-	}
-	_, err := u.list(ctx, s)
-	return err
-}
 
 // resolve finds the tool. Before it gives up it asks the server again: some
 // change their tools without saying so.

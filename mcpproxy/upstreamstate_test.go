@@ -42,11 +42,11 @@ func TestCallDuringBackoffFailsAtOnceAndSaysWhy(t *testing.T) {
 	starts := filepath.Join(t.TempDir(), "starts")
 	p := proxyFor(t, Options{}, fake(t, "FAKE_DIE_AT_START", "1", "FAKE_STARTS", starts))
 	for range 4 { // 0, 250, 500 and 1000 ms apart
-		_, err := p.Call(t.Context(), CallRequest{Run: unlimited, Server: "fake", Tool: "echo"})
+		_, err := p.Call(t.Context(), CallRequest{Server: "fake", Tool: "echo"})
 		mcptest.WantError(t, err, "exited: exit status 7", "API_KEY is missing")
 	}
 	begun := time.Now()
-	_, err := p.Call(t.Context(), CallRequest{Run: unlimited, Server: "fake", Tool: "echo"})
+	_, err := p.Call(t.Context(), CallRequest{Server: "fake", Tool: "echo"})
 	mcptest.WantError(t, err, `server "fake" failed and is not started again before 2s have passed`, "exit status 7", "API_KEY is missing")
 	if took := time.Since(begun); took >= 2*time.Second { // it did not wait
 		t.Errorf("it took %v", took)
@@ -80,14 +80,14 @@ func TestCallsOfOneServerAreLimitedAndWaitInOrder(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	for range 2 {
-		wg.Go(func() { _, _ = p.Call(ctx, CallRequest{Run: unlimited, Server: "fake", Tool: "hang"}) })
+		wg.Go(func() { _, _ = p.Call(ctx, CallRequest{Server: "fake", Tool: "hang"}) })
 	}
 	eventually(t, "both calls", func() bool { return len(lines(notes)) == 2 })
 	short, stop := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer stop()
-	_, err := p.Call(short, CallRequest{Run: unlimited, Server: "fake", Tool: "echo"})
+	_, err := p.Call(short, CallRequest{Server: "fake", Tool: "echo"})
 	mcptest.WantError(t, err, `waiting for other calls of server "fake" to end`, "deadline")
-	if _, err := p.Call(t.Context(), CallRequest{Run: unlimited, Server: "other", Tool: "echo"}); err != nil {
+	if _, err := p.Call(t.Context(), CallRequest{Server: "other", Tool: "echo"}); err != nil {
 		t.Errorf("another server: %v", err)
 	}
 	cancel()
@@ -103,7 +103,7 @@ func TestTimesOfTheEntryGoBeforeTheProgramsOwn(t *testing.T) {
 	p := proxyFor(t, Options{CallTimeout: time.Hour}, slow, hangs)
 	_, err := p.Tools(t.Context(), "fake")
 	mcptest.WantError(t, err, "was not ready within 200ms")
-	_, err = p.Call(t.Context(), CallRequest{Run: unlimited, Server: "hangs", Tool: "hang"})
+	_, err = p.Call(t.Context(), CallRequest{Server: "hangs", Tool: "hang"})
 	mcptest.WantError(t, err, "no answer within 200ms")
 }
 
@@ -118,7 +118,7 @@ func TestUpdateKeepsWhatDidNotChange(t *testing.T) {
 	p := proxyFor(t, Options{}, kept, changed, removed)
 	pid := func(server string) int {
 		t.Helper()
-		answer, err := p.Call(t.Context(), CallRequest{Run: unlimited, Server: server, Tool: "get_pid"})
+		answer, err := p.Call(t.Context(), CallRequest{Server: server, Tool: "get_pid"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -145,7 +145,7 @@ func TestUpdateKeepsWhatDidNotChange(t *testing.T) {
 	if got := pid("changed"); got == before["changed"] {
 		t.Error("the server that changed was not started again")
 	}
-	_, err := p.Call(t.Context(), CallRequest{Run: unlimited, Server: "removed", Tool: "echo"})
+	_, err := p.Call(t.Context(), CallRequest{Server: "removed", Tool: "echo"})
 	mcptest.WantError(t, err, `there is no server "removed"`)
 }
 
@@ -156,7 +156,7 @@ func TestUpdateLetsCallsInFlightEnd(t *testing.T) {
 	ended := make(chan error, 1)
 	pid := structured[map[string]int](t, mustCall(t, p, "get_pid", `{}`))["pid"]
 	go func() {
-		_, err := p.Call(ctx, CallRequest{Run: unlimited, Server: "fake", Tool: "hang"})
+		_, err := p.Call(ctx, CallRequest{Server: "fake", Tool: "hang"})
 		ended <- err
 	}()
 	eventually(t, "the call", func() bool { return len(lines(notes)) == 1 })
@@ -193,7 +193,7 @@ func TestUpdateMayComeAtAnyTime(t *testing.T) {
 	for range 4 {
 		wg.Go(func() {
 			for ctx.Err() == nil {
-				if _, err := p.Call(t.Context(), CallRequest{Run: unlimited, Server: "fake", Tool: "echo"}); err != nil {
+				if _, err := p.Call(t.Context(), CallRequest{Server: "fake", Tool: "echo"}); err != nil {
 					t.Error(err)
 					return
 				}
@@ -216,7 +216,7 @@ func TestUpdateMayComeAtAnyTime(t *testing.T) {
 // TestResultsWithSecretsThatStayAreLeftOut: a secret across values cannot be replaced.
 func TestResultsWithSecretsThatStayAreLeftOut(t *testing.T) {
 	p := proxyFor(t, Options{}, fake(t, "FAKE_TOKEN", `s3cret"},{"more":"x`))
-	res, err := p.Call(t.Context(), CallRequest{Run: unlimited, Server: "fake", Tool: "leak-result"})
+	res, err := p.Call(t.Context(), CallRequest{Server: "fake", Tool: "leak-result"})
 	if len(res.JSON) > 0 {
 		t.Errorf("the result is %s", res.JSON)
 	}
@@ -230,13 +230,13 @@ func TestSecretsAreTakenOutOfEveryErrorText(t *testing.T) {
 	s := fake(t, "FAKE_TOKEN", "s3cret-token", "FAKE_SHORT", "on")
 	s.Args = []string{"--api-key", "argument-secret", "--password=joined-secret"}
 	p := proxyFor(t, Options{}, s)
-	_, err := p.Call(t.Context(), CallRequest{Run: unlimited, Server: "fake", Tool: "leak"})
+	_, err := p.Call(t.Context(), CallRequest{Server: "fake", Tool: "leak"})
 	mcptest.WantError(t, err, "tool refused: [FAKE_TOKEN]", "on") // an error of the protocol
 	raw := mustCall(t, p, "leak-result", `{}`)
 	if strings.Contains(raw, "s3cret") || !strings.Contains(raw, "[FAKE_TOKEN]") {
 		t.Errorf("the error of the tool is %s", raw)
 	}
-	_, err = p.Call(t.Context(), CallRequest{Run: unlimited, Server: "fake", Tool: "crash"})
+	_, err = p.Call(t.Context(), CallRequest{Server: "fake", Tool: "crash"})
 	mcptest.WantError(t, err, "out of cheese")
 	for _, secret := range []string{"s3cret-token", "argument-secret", "joined-secret"} {
 		status, _ := json.Marshal(p.Servers())
@@ -250,7 +250,7 @@ func TestSecretsAreTakenOutOfEveryErrorText(t *testing.T) {
 	web.URL += "/path-secret-0123456789?api=url-secret-1"
 	web.Headers = map[string]string{"X-Key": "head-secret-2"}
 	p.Update(config.Config{Servers: []config.Server{web}})
-	_, err = p.Call(t.Context(), CallRequest{Run: unlimited, Server: "web", Tool: "bad"})
+	_, err = p.Call(t.Context(), CallRequest{Server: "web", Tool: "bad"})
 	mcptest.WantError(t, err, "key [api] and [X-Key], id [path]")
 	if strings.Contains(err.Error(), "secret") {
 		t.Errorf("%v", err)
@@ -267,7 +267,7 @@ func TestSecretsAreTakenOutOfEveryErrorText(t *testing.T) {
 func TestProgressIsPassedOnOverStdioWithinBounds(t *testing.T) {
 	p := proxyFor(t, Options{}, fake(t))
 	count, last := 0, 0.0
-	_, err := p.Call(t.Context(), CallRequest{Run: unlimited, Server: "fake", Tool: "progress", Progress: func(done, total float64, text string) {
+	_, err := p.Call(t.Context(), CallRequest{Server: "fake", Tool: "progress", Progress: func(done, total float64, text string) {
 		if done <= last || total != 10_000 || text != "working" {
 			t.Errorf("%v of %v %q after %v", done, total, text, last)
 		}
@@ -289,7 +289,7 @@ func TestFloodsOfAServerHurtNobody(t *testing.T) {
 	for range 20 { // while notifications and pings come without end
 		mustCall(t, p, "echo", `{}`)
 		begun := time.Now()
-		if _, err := p.Call(t.Context(), CallRequest{Run: unlimited, Server: "other", Tool: "echo"}); err != nil || time.Since(begun) > 10*time.Second {
+		if _, err := p.Call(t.Context(), CallRequest{Server: "other", Tool: "echo"}); err != nil || time.Since(begun) > 10*time.Second {
 			t.Fatalf("the other server: %v after %v", err, time.Since(begun))
 		}
 	}
@@ -302,9 +302,9 @@ func TestGiantAnswerEndsOnlyItsServer(t *testing.T) {
 	other := fake(t)
 	other.Name, other.Alias = "other", "other"
 	p := proxyFor(t, Options{}, fake(t), other)
-	_, err := p.Call(t.Context(), CallRequest{Run: unlimited, Server: "fake", Tool: "giant"}) // 200 MB
+	_, err := p.Call(t.Context(), CallRequest{Server: "fake", Tool: "giant"}) // 200 MB
 	mcptest.WantError(t, err, "lost", "sent a message longer than 48 MiB")
-	if _, err := p.Call(t.Context(), CallRequest{Run: unlimited, Server: "other", Tool: "echo"}); err != nil {
+	if _, err := p.Call(t.Context(), CallRequest{Server: "other", Tool: "echo"}); err != nil {
 		t.Error(err)
 	}
 	mustCall(t, p, "echo", `{}`)

@@ -216,7 +216,7 @@ func TestStartingIsNotTheTimeOfACall(t *testing.T) {
 			return nil, errors.New("it did not start")
 		})
 		synctest.Wait()
-		_, err := u.callInTurn(t.Context(), CallRequest{Run: unlimited, Tool: "f"}, nil)
+		_, err := u.callInTurn(t.Context(), request{Prepared: &Prepared{}})
 		mcptest.WantError(t, err, "it did not start")
 	})
 }

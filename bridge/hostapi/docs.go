@@ -9,7 +9,6 @@ import (
 
 	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/mcpproxy"
-	"github.com/toolcell/toolcell/mcpproxy/policy"
 	"github.com/toolcell/toolcell/mcpproxy/signature"
 )
 
@@ -70,7 +69,7 @@ func (a *API) answerLater(ctx context.Context, server string, document func(cont
 	}
 	if server != "" && !a.isSaved(server) {
 		if err := a.upstreams.AwaitTools(ctx, server); err != nil {
-			return runner.Answer{}, err
+			return runner.Answer{}, a.gate.Shown(server, err)
 		}
 	}
 	return runner.Answer{Make: func() (json.RawMessage, error) {
@@ -95,7 +94,7 @@ func (a *API) servers() []mcpproxy.ServerStatus {
 	for i := range all {
 		all[i].Error = withoutFolders(all[i].Error, append(all[i].Also, all[i].Source))
 		all[i].Source, all[i].Also = "", nil
-		if err := a.policy.ServerDenied(policy.Server{Name: all[i].Name, Alias: all[i].Alias}); err != nil {
+		if err := a.gate.Denied(all[i].Name, all[i].Alias); err != nil {
 			all[i].Status, all[i].Error = "denied", err.Error()
 		}
 	}
@@ -122,10 +121,10 @@ func (a *API) notDenied(name string) error {
 	if err != nil {
 		return nil //nolint:nilerror // each method says it in its own way
 	}
-	if err := a.policy.ServerDenied(policyNames(server)); err != nil {
+	if err := a.gate.Denied(server.Name, server.Alias); err != nil {
 		return callError(err, server.Name, "")
 	}
-	a.used.add(server.Name)
+	a.gate.NoteUsed(server.Name)
 	return nil
 }
 
@@ -145,7 +144,7 @@ func (a *API) tools(ctx context.Context, server string) ([]toolInfo, error) {
 	}
 	tools, err := a.upstreams.Tools(ctx, server)
 	if err != nil {
-		return nil, err
+		return nil, a.gate.Shown(server, err)
 	}
 	out := make([]toolInfo, len(tools))
 	for i, tool := range tools {
@@ -174,9 +173,9 @@ func (a *API) signature(ctx context.Context, server, name string) (*toolSignatur
 		return nil, err
 	}
 	defer a.working.Release(1)
-	tool, sig, err := a.upstreams.Signature(ctx, server, name, false)
+	tool, sig, err := a.upstreams.Signature(ctx, server, name)
 	if err != nil {
-		return nil, callError(err, server, name)
+		return nil, callError(a.gate.Shown(server, err), server, name)
 	}
 	return &toolSignature{sig, tool.Description, sig.Doc(tool.Alias)}, nil
 }
@@ -186,7 +185,8 @@ func (a *API) docs(ctx context.Context, p params) ([]mcpproxy.ToolDoc, error) {
 	if a.isSaved(p.Server) {
 		return a.saved.docs(p.Tool, p.full())
 	}
-	return a.upstreams.Docs(ctx, p.Server, p.Tool, p.full())
+	docs, err := a.upstreams.Docs(ctx, p.Server, p.Tool, p.full())
+	return docs, a.gate.Shown(p.Server, err)
 }
 
 // search finds tools of servers, and saved ones beside them.
@@ -196,7 +196,7 @@ func (a *API) search(ctx context.Context, p params) (runner.Answer, error) {
 	}
 	defer a.working.Release(1)
 	allowed := func(name, alias string) bool {
-		return a.policy.ServerDenied(policy.Server{Name: name, Alias: alias}) == nil
+		return a.gate.Denied(name, alias) == nil
 	}
 	found, problems, err := a.upstreams.Search(ctx, p.Query, p.Limit, p.full(), allowed)
 	a.left.set(problems)
@@ -204,7 +204,7 @@ func (a *API) search(ctx context.Context, p params) (runner.Answer, error) {
 		return runner.Answer{}, err
 	}
 	for _, doc := range found {
-		a.used.add(doc.Server)
+		a.gate.NoteUsed(doc.Server)
 	}
 	return runner.Answer{Make: func() (json.RawMessage, error) {
 		return encode(withDetail(a.saved.found(p.Query, found, p.Limit, p.full()), p.Detail), nil)

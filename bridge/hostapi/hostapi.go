@@ -1,9 +1,8 @@
 // Package hostapi answers the requests of code in a sandbox to the host:
 // servers, their documentation and tools, saved tools, pictures.
 //
-// It promises that a run reaches tools, resources and prompts only of servers
-// that it was granted and that its policy allows, and that it keeps a bounded
-// record of hostile calls. It does not judge what a granted server does.
+// What has an effect goes to the gate, and the errors of everything pass it. Here is what
+// has none: documentation, pictures, input, saved tools. What code asks is bounded.
 package hostapi
 
 import (
@@ -18,6 +17,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/bridge/consent"
+	"github.com/toolcell/toolcell/bridge/gate"
 	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/bridge/savedtools"
 	"github.com/toolcell/toolcell/internal/text"
@@ -31,32 +31,22 @@ import (
 
 // Upstreams are the user's other MCP servers. *mcpproxy.Proxy is one.
 type Upstreams interface {
+	gate.Upstreams
 	Servers() []mcpproxy.ServerStatus
-	Lookup(nameOrAlias string) (config.Server, error)
 	// AwaitTools waits until the tools of a server are known. Then Tools and Docs need not
 	// wait.
 	AwaitTools(ctx context.Context, server string) error
 	Tools(ctx context.Context, server string) ([]catalog.Tool, error)
 	Docs(ctx context.Context, server, tool string, full bool) ([]mcpproxy.ToolDoc, error)
 	Search(ctx context.Context, query string, limit int, full bool, allowed func(name, alias string) bool) ([]mcpproxy.ToolDoc, []config.Problem, error)
-	Signature(ctx context.Context, server, tool string, live bool) (catalog.Tool, *signature.Signature, error)
-	Call(ctx context.Context, r mcpproxy.CallRequest) (mcpproxy.CallResult, error)
-	// KnownTools returns the tools of a server, as far as they are known.
-	KnownTools(server string) policy.KnownTools
-	// AcceptHint keeps that the user takes the server's word that a tool only reads.
-	AcceptHint(server, tool, digest string) error
-	// SetElicits says how the client can ask its user, before calls are made for it.
+	Signature(ctx context.Context, server, tool string) (catalog.Tool, *signature.Signature, error)
+	// KnownTools returns the tools of a server, nil if they are not known.
+	KnownTools(server string) []catalog.Tool
+	// SetElicits says how the client can ask its user, before servers are started for it.
 	SetElicits(can mcpproxy.ElicitCapabilities)
 	// PinNotes returns what a run that used these servers should tell of changes to their
 	// tools.
 	PinNotes(servers []string) []string
-
-	// Lists are JSON arrays, results as the server wrote them.
-	ListResources(ctx context.Context, server string) (json.RawMessage, error)
-	ListResourceTemplates(ctx context.Context, server string) (json.RawMessage, error)
-	ReadResource(ctx context.Context, server, uri string) (json.RawMessage, error)
-	ListPrompts(ctx context.Context, server string) (json.RawMessage, error)
-	GetPrompt(ctx context.Context, server, name string, args map[string]string) (json.RawMessage, error)
 }
 
 // UsableServers returns the servers that code can see. Discovery gives the
@@ -65,40 +55,25 @@ func UsableServers(up Upstreams) []mcpproxy.ServerStatus {
 	return slices.DeleteFunc(up.Servers(), func(st mcpproxy.ServerStatus) bool { return st.Alias == "" })
 }
 
-// Options configure the API of one run. Upstreams, Saved and Display are
+// Options configure the API of one run. Upstreams, Gate, Saved and Display are
 // required.
 type Options struct {
 	Upstreams Upstreams
-	Granted   map[string]bool // names of the servers that the run may call
-	Policy    *policy.Run     // what it may call on them, and how often; nil allows nothing
+	Gate      *gate.Gate
+	Policy    *policy.Run // of the gate, for notes about its rules
 	Saved     savedtools.Store
 	// Display adds a picture, as artifacts.Run.Display does.
 	Display func(name string, data []byte, rasterFollows bool) error
 	// Printed are the streams of the session's last run that its code may read.
 	Printed map[string]io.ReaderAt
-	// Progress gets what servers say of calls that they work on. It may be nil.
-	Progress func(text string)
 	// Input returns the next line of standard input; it is nil if the code does
 	// not read that through the host. ErrInterrupted is Ctrl-C instead of a line.
 	Input func(ctx context.Context) (string, error)
-	// Asker asks the user about calls; with nil a call that is to be asked fails.
-	Asker Asker
-	// Elicits are the ways in which what servers ask can be asked; none without an Asker.
-	Elicits mcpproxy.ElicitCapabilities
-	// Marks are what the connection has read from private servers, and Hosts what the run
-	// can reach. Without Marks it counts as having read private data.
-	Marks *consent.Marks
-	Hosts []string
 	// StartPatience is how long a call waits for a server that is starting, and how long
 	// PauseTime may pause the time of a run for that, in all; 0 is without end. PauseTime
 	// may be nil.
 	StartPatience time.Duration
 	PauseTime     func() (resume func())
-	// Plan makes it a dry run: calls that may change something are kept in Plan instead of
-	// being made.
-	Plan bool
-	// Planned is how many results of planned calls earlier runs of the session have left.
-	Planned int
 	// First reports whether a note is given for the first time; nil if all are.
 	First func(note string) bool
 	Log   *slog.Logger // nothing is logged if nil
@@ -108,29 +83,18 @@ type Options struct {
 // safe for concurrent use.
 type API struct {
 	upstreams Upstreams
-	granted   map[string]bool
+	gate      *gate.Gate
 	policy    *policy.Run
 	display   func(name string, data []byte, rasterFollows bool) error
 	saved     savedTools
-	asker     Asker
-	flow      flow
-	elicits   mcpproxy.ElicitCapabilities
-	planner   *planner // of a dry run; else nil
-
-	plannedBefore int // Options.Planned
-
-	calls    callRecorder
-	printed  map[string]io.ReaderAt
-	progress callProgress
-	input    func(ctx context.Context) (string, error)
-	log      *slog.Logger
-	left     leftOut
-	used     usedServers
-	silent   atomic.Pointer[mcpproxy.SilentError]
-	stopped  atomic.Pointer[error]
-	starts   startTime
-	patience time.Duration
-	working  *semaphore.Weighted // bounds calls that go on after the run's end: they compute or write files
+	printed   map[string]io.ReaderAt
+	input     func(ctx context.Context) (string, error)
+	log       *slog.Logger
+	left      leftOut
+	silent    atomic.Pointer[mcpproxy.SilentError]
+	starts    startTime
+	patience  time.Duration
+	working   *semaphore.Weighted // bounds calls that go on after the run's end: they compute or write files
 }
 
 // maxWorking is how many of those calls work at once. A run that ends waits for them.
@@ -144,38 +108,19 @@ func New(o Options) *API {
 	if o.First == nil {
 		o.First = func(string) bool { return true }
 	}
-	f := flow{o.Policy, o.Marks, o.Hosts}
-	a := &API{
-		upstreams: grantedOutput{o.Upstreams, o.Granted, f}, granted: o.Granted, policy: o.Policy, display: o.Display, printed: o.Printed,
-		saved: savedTools{store: o.Saved, flow: f, log: o.Log}, progress: callProgress{report: o.Progress}, input: o.Input, asker: o.Asker,
-		flow:    f,
-		elicits: o.Elicits,
-		log:     o.Log,
-
-		plannedBefore: o.Planned,
-
-		left:   leftOut{first: o.First},
+	return &API{
+		upstreams: o.Upstreams, gate: o.Gate, policy: o.Policy, display: o.Display, printed: o.Printed, input: o.Input, log: o.Log,
+		saved: savedTools{store: o.Saved, gate: o.Gate, log: o.Log}, left: leftOut{first: o.First},
 		starts: startTime{pause: o.PauseTime, left: o.StartPatience}, patience: o.StartPatience,
 		working: semaphore.NewWeighted(maxWorking),
 	}
-	if o.Plan {
-		a.planner = newPlanner(o.Planned)
-	}
-	return a
 }
-
-// CallLog returns the calls that went out to servers and their outcomes.
-func (a *API) CallLog() CallLog { return a.calls.log() }
-
-// Past returns how many calls the run has made, and lines about those that may have
-// changed something.
-func (a *API) Past() (calls int, effects []string, more int) { return a.calls.past() }
 
 // Notes returns notes for the caller about the run's requests: servers that a
 // search left out, tools that their servers have changed, saved tools that no longer
 // work, and those that were replaced.
 func (a *API) Notes() []string {
-	return slices.Concat(a.left.note(), a.upstreams.PinNotes(a.used.list()), a.policyNotes(), a.saved.allNotes())
+	return slices.Concat(a.left.note(), a.upstreams.PinNotes(a.gate.Used()), a.policyNotes(), a.saved.allNotes())
 }
 
 // policyNotes returns, and logs, what in the policy about the servers that were used matches
@@ -184,8 +129,12 @@ func (a *API) policyNotes() (notes []string) {
 	if !a.policy.NamesTools() {
 		return nil
 	}
-	for _, server := range a.used.list() {
-		for _, u := range a.policy.UnmatchedTools(a.upstreams.KnownTools(server)) {
+	for _, server := range a.gate.Used() {
+		s, err := a.upstreams.Lookup(server)
+		if err != nil {
+			continue // it was removed meanwhile
+		}
+		for _, u := range a.policy.UnmatchedTools(gate.KnownTools(s, a.upstreams.KnownTools(server))) {
 			if note := "policy: " + u.String(); u.Plain && a.left.first(note) {
 				a.log.Warn("a name in the policy matches no tool", "server", server, "section", u.Section, "rule", u.Rule, "meant", u.Meant)
 				notes = append(notes, note)
@@ -199,29 +148,20 @@ func (a *API) policyNotes() (notes []string) {
 // since it has not answered after its start; nil if there is none.
 func (a *API) Silent() *mcpproxy.SilentError { return a.silent.Load() }
 
-// Stop has all further calls fail: the run is ending.
-func (a *API) Stop(why error) { a.stopped.Store(&why) }
-
-func (a *API) whyStopped() error {
-	if why := a.stopped.Load(); why != nil {
-		return *why
-	}
-	return nil
-}
-
 // Call carries out what the code asked for; it implements runner.Host. Whatever
 // the code asks, it only gets what its run may have: calls of tools and all that is
 // asked of a running server need a grant, documentation does not.
 func (a *API) Call(ctx context.Context, number int, method string, raw json.RawMessage) (runner.Answer, error) {
 	if !mayBePlanned(method) {
-		a.planner.decide(number)
+		a.gate.Settled(number)
 	}
-	defer a.planner.decide(number)
-	if err := a.whyStopped(); err != nil {
+	defer a.gate.Settled(number)
+	err := a.gate.WhyStopped()
+	if err == nil && mayBePlanned(method) {
+		err = a.gate.CheckPlaceholders(ctx, raw)
+	}
+	if err != nil {
 		return runner.Answer{}, ofStoppedRun(err)
-	}
-	if err := a.checkPlanned(ctx, method, raw); err != nil {
-		return runner.Answer{}, err
 	}
 	ctx = mcpproxy.WithStartWait(ctx, mcpproxy.StartWait{Most: a.patience, Pause: a.starts.wait})
 	answer, err := a.answer(ctx, number, method, raw)
@@ -256,9 +196,13 @@ func (a *API) answer(ctx context.Context, number int, method string, raw json.Ra
 		return runner.Answer{}, fmt.Errorf("reading the parameters of %s: %w", text.Bound(method, 40), err)
 	}
 	if p.Derived {
-		if err := a.noteDerived(method); err != nil {
+		if err := a.gate.NoteDerived(mayBePlanned(method)); err != nil {
 			return runner.Answer{}, err
 		}
+	}
+	if effect := effects[method]; effect != "" {
+		result, err := a.do(ctx, effect, p)
+		return runner.Answer{JSON: result}, err
 	}
 	if method == "search_tool_docs" {
 		return a.search(ctx, p)
@@ -273,15 +217,47 @@ func (a *API) answer(ctx context.Context, number int, method string, raw json.Ra
 	return runner.Answer{JSON: result}, err
 }
 
+// effects are the methods that get to servers, as MCP calls them.
+var effects = map[string]string{
+	"call_tool": mcpproxy.CallTool, "read_resource": mcpproxy.ReadResource, "get_prompt": mcpproxy.GetPrompt,
+	"list_resources": mcpproxy.ListResources, "list_resource_templates": mcpproxy.ListTemplates, "list_prompts": mcpproxy.ListPrompts,
+}
+
+// mayBePlanned reports whether a dry run plans some requests of this method.
+func mayBePlanned(method string) bool {
+	return method == "call_tool" || method == "read_resource" || method == "get_prompt"
+}
+
+// do hands an effect to the gate.
+func (a *API) do(ctx context.Context, method string, p params) (json.RawMessage, error) {
+	r := gate.Request{
+		Method: method, Server: p.Server, Arguments: p.Arguments, Unchecked: p.Unchecked, Args: p.Args, Named: p.Named, More: p.More, Number: p.number,
+	}
+	switch method {
+	case mcpproxy.CallTool:
+		r.Name = p.Tool
+	case mcpproxy.ReadResource:
+		r.Name = p.URI
+	case mcpproxy.GetPrompt:
+		r.Name = p.Name
+	}
+	answer, err := a.gate.Do(ctx, r)
+	if err == nil {
+		return answer, nil
+	}
+	name, tool := p.Server, ""
+	if server, err := a.upstreams.Lookup(p.Server); err == nil {
+		name = server.Name
+	}
+	if method == mcpproxy.CallTool {
+		tool = p.Tool
+	}
+	return nil, callError(err, name, tool)
+}
+
 // call answers the methods whose result is made before it can be sent.
 func (a *API) call(ctx context.Context, method string, p params, raw json.RawMessage) (json.RawMessage, error) {
 	switch method {
-	case "call_tool":
-		return a.callTool(ctx, p)
-	case "read_resource":
-		return a.readResource(ctx, p)
-	case "get_prompt":
-		return a.getPrompt(ctx, p)
 	case "display":
 		return null, a.display(p.Name, p.Data, p.Drawn)
 	case "save_tool", "remove_tool", "saved_source":
@@ -307,12 +283,6 @@ func (a *API) read(ctx context.Context, method string, p params) (json.RawMessag
 		return encode(a.servers(), nil)
 	case "tool_signature":
 		return encode(a.signature(ctx, p.Server, p.Tool))
-	case "list_resources":
-		return a.liveList(ctx, p, "resources/list", a.upstreams.ListResources)
-	case "list_resource_templates":
-		return a.liveList(ctx, p, "resources/templates/list", a.upstreams.ListResourceTemplates)
-	case "list_prompts":
-		return a.liveList(ctx, p, "prompts/list", a.upstreams.ListPrompts)
 	}
 	return nil, fmt.Errorf("the host knows no method %q", text.Bound(method, 40))
 }
@@ -372,14 +342,6 @@ func callError(err error, server, tool string) error {
 		kind = wrong.Kind
 	}
 	return &runner.CallError{Message: mcpproxy.ShortOutput(err).Error(), Server: server, Tool: tool, Kind: kind, Cause: err}
-}
-
-// serverError names the server in the error of a call, if there is one.
-func serverError(err error, server string) error {
-	if err == nil {
-		return nil
-	}
-	return callError(err, server, "")
 }
 
 // textList reads a list of texts, such as names, within bounds.

@@ -12,13 +12,33 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolcell/toolcell/bridge/bridgetest"
+	"github.com/toolcell/toolcell/bridge/consent"
+	"github.com/toolcell/toolcell/bridge/gate"
 	"github.com/toolcell/toolcell/bridge/runner"
+	"github.com/toolcell/toolcell/bridge/savedtools"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/catalog"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 	"github.com/toolcell/toolcell/mcpproxy/signature"
 )
+
+// testOptions are those of an API and of its gate.
+type testOptions struct {
+	Upstreams Upstreams
+	Granted   map[string]bool
+	Policy    *policy.Run
+	Saved     savedtools.Store
+	Marks     *consent.Marks
+	Hosts     []string
+	Asker     gate.Asker
+}
+
+func newAPI(o testOptions) *API {
+	g := gate.New(gate.Options{Upstreams: o.Upstreams, Granted: o.Granted, Policy: o.Policy, Marks: o.Marks, Hosts: o.Hosts, Asker: o.Asker})
+	return New(Options{Upstreams: o.Upstreams, Gate: g, Policy: o.Policy, Saved: o.Saved})
+}
 
 // oneServer has a server up with a tool f, and panics if anything is called.
 type oneServer struct{ Upstreams }
@@ -30,7 +50,7 @@ func (oneServer) Lookup(name string) (config.Server, error) {
 	return config.Server{Name: name, Alias: name}, nil
 }
 
-func (oneServer) Signature(_ context.Context, _, tool string, _ bool) (catalog.Tool, *signature.Signature, error) {
+func (oneServer) Signature(_ context.Context, _, tool string) (catalog.Tool, *signature.Signature, error) {
 	t := catalog.Tool{Name: tool, Alias: tool}
 	return t, signature.New(t.InputSchema, t.OutputSchema), nil
 }
@@ -57,7 +77,7 @@ func ask(t *testing.T, a *API, method string, params json.RawMessage) (json.RawM
 }
 
 func TestServersAreShownWithoutPaths(t *testing.T) {
-	answer, err := ask(t, New(Options{Policy: policy.None().NewRun(), Upstreams: oneServer{}}), "describe_servers", json.RawMessage("{}"))
+	answer, err := ask(t, newAPI(testOptions{Policy: policy.None().NewRun(), Upstreams: oneServer{}}), "describe_servers", json.RawMessage("{}"))
 	if err != nil || !strings.Contains(string(answer), `"error":"install it or correct .mcp.json"`) || strings.Contains(string(answer), "/home") {
 		t.Errorf("got %s, %v", answer, err)
 	}
@@ -72,7 +92,7 @@ func TestDeniedServerIsLeftAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 		up := &refusingSearch{}
-		api := New(Options{Upstreams: up, Granted: map[string]bool{"up": true}, Policy: policy.Load(file, true, nil).NewRun()})
+		api := newAPI(testOptions{Upstreams: up, Granted: map[string]bool{"up": true}, Policy: policy.Load(file, true, nil).NewRun()})
 		for _, method := range []string{
 			"call_tool", "read_resource", "get_prompt", "list_tools", "describe_server", "query_tool_docs", "tool_signature",
 			"list_resources", "list_resource_templates", "list_prompts",
@@ -104,7 +124,7 @@ func (r *refusingSearch) Search(_ context.Context, _ string, _ int, _ bool, allo
 
 // TestLiveListsNeedAGrant: each is a request to a server, with the user's token.
 func TestLiveListsNeedAGrant(t *testing.T) {
-	api := New(Options{Policy: policy.None().NewRun(), Upstreams: oneServer{}})
+	api := newAPI(testOptions{Policy: policy.None().NewRun(), Upstreams: oneServer{}})
 	for _, method := range []string{"list_resources", "list_resource_templates", "list_prompts"} {
 		_, err := ask(t, api, method, json.RawMessage(`{"server":"up"}`))
 		if err == nil || !strings.Contains(err.Error(), `server "up" is not granted to this run`) {
@@ -114,7 +134,8 @@ func TestLiveListsNeedAGrant(t *testing.T) {
 }
 
 func TestForgedReadsAreBounded(t *testing.T) {
-	api := New(Options{Policy: policy.None().NewRun(), Upstreams: oneServer{}, Granted: map[string]bool{"up": true}})
+	up := bridgetest.Servers{"up": {"f": nil}}.Proxy(t, bridgetest.Options{})
+	api := newAPI(testOptions{Policy: policy.None().NewRun(), Upstreams: up, Granted: map[string]bool{"up": true}})
 	many := map[string]string{}
 	for i := range 20_000 {
 		many[fmt.Sprint(i)] = ""
@@ -164,7 +185,7 @@ func failingServer(t *testing.T) *mcpproxy.Proxy {
 func TestStderrOfAServerNeedsAGrant(t *testing.T) {
 	for _, granted := range []bool{false, true} {
 		for _, method := range []string{"list_tools", "describe_server", "query_tool_docs", "tool_signature"} {
-			api := New(Options{Policy: policy.None().NewRun(), Upstreams: failingServer(t), Granted: map[string]bool{"bank": granted}})
+			api := newAPI(testOptions{Policy: policy.None().NewRun(), Upstreams: failingServer(t), Granted: map[string]bool{"bank": granted}})
 			_, err := ask(t, api, method, json.RawMessage(`{"server":"bank","tool":"f"}`))
 			if err == nil || strings.Contains(err.Error(), "1234") != granted || strings.Contains(err.Error(), "toolcell servers check bank") == granted {
 				t.Errorf("granted %v, %s: %v", granted, method, err)
@@ -174,7 +195,7 @@ func TestStderrOfAServerNeedsAGrant(t *testing.T) {
 				t.Errorf("granted %v: %s, %v", granted, answer, err)
 			}
 		}
-		api := New(Options{Policy: policy.None().NewRun(), Upstreams: failingServer(t), Granted: map[string]bool{"bank": granted}})
+		api := newAPI(testOptions{Policy: policy.None().NewRun(), Upstreams: failingServer(t), Granted: map[string]bool{"bank": granted}})
 		if _, err := ask(t, api, "search_tool_docs", json.RawMessage(`{"query":"balance"}`)); err != nil {
 			t.Error(err)
 		}
@@ -195,7 +216,7 @@ func TestServerThatDoesNotStartGivesItsReason(t *testing.T) {
 		s := config.Server{Name: "bank", Alias: "bank", Transport: config.Stdio, Command: "/bin/sh", Args: []string{"-c", "{ " + script + "; } >&2; exit 3"}}
 		p := mcpproxy.New(config.Config{Servers: []config.Server{s}}, mcpproxy.Options{})
 		t.Cleanup(func() { _ = p.Close() })
-		api := New(Options{Policy: policy.None().NewRun(), Upstreams: p, Granted: map[string]bool{"bank": true}})
+		api := newAPI(testOptions{Policy: policy.None().NewRun(), Upstreams: p, Granted: map[string]bool{"bank": true}})
 		for _, method := range []string{"call_tool", "list_tools", "list_resources"} {
 			_, err := ask(t, api, method, json.RawMessage(`{"server":"bank","tool":"f"}`))
 			if err == nil || !strings.Contains(err.Error(), "its stderr ended: "+want+" (all of it is shown by: toolcell servers check bank)") || strings.Contains(err.Error(), "\n") {
@@ -214,7 +235,7 @@ func TestSilentServerIsKnown(t *testing.T) {
 			s := config.Server{Name: "slow", Alias: "slow", Transport: config.Stdio, Command: "/bin/sleep", Args: []string{"600"}}
 			p := mcpproxy.New(config.Config{Servers: []config.Server{s}}, mcpproxy.Options{})
 			defer p.Close()
-			api := New(Options{Policy: policy.None().NewRun(), Upstreams: p, Granted: map[string]bool{"slow": true}})
+			api := newAPI(testOptions{Policy: policy.None().NewRun(), Upstreams: p, Granted: map[string]bool{"slow": true}})
 			before := time.Now()
 			ctx, cancel := context.WithCancelCause(t.Context())
 			go func() {
@@ -253,7 +274,7 @@ func (c *countedLists) Tools(context.Context, string) ([]catalog.Tool, error) {
 func TestListsAreMadeWhenTheyAreSent(t *testing.T) {
 	for _, method := range []string{"list_tools", "describe_server"} {
 		up := &countedLists{}
-		answer, err := New(Options{Policy: policy.None().NewRun(), Upstreams: up}).Call(t.Context(), 1, method, json.RawMessage(`{"server":"up"}`))
+		answer, err := newAPI(testOptions{Policy: policy.None().NewRun(), Upstreams: up}).Call(t.Context(), 1, method, json.RawMessage(`{"server":"up"}`))
 		if err != nil || answer.Make == nil || up.awaited != 1 || up.listed != 0 {
 			t.Fatalf("%s: %v, %+v", method, err, up)
 		}

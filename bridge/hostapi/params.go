@@ -17,6 +17,9 @@ import (
 // is a URI, every byte of it escaped.
 const maxParam = 6*maxURI + 2
 
+// maxURI bounds the URI of a resource, in bytes.
+const maxURI = 64 << 10
+
 // maxParamName is as long as the longest name, in its quotes.
 const maxParamName = len(`"arguments"`)
 

@@ -10,18 +10,17 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/toolcell/toolcell/bridge/gate"
 	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/bridge/savedtools"
 	"github.com/toolcell/toolcell/internal/room"
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy"
-	"github.com/toolcell/toolcell/mcpproxy/config"
-	"github.com/toolcell/toolcell/mcpproxy/policy"
 )
 
 // savedServer is the server name under which saved tools are listed. It is also
 // the name of their module.
-const savedServer = "user_tools"
+const savedServer = gate.SavedServer
 
 // maxSavedNotes bounds the notes on saved tools.
 const maxSavedNotes = 5
@@ -29,7 +28,7 @@ const maxSavedNotes = 5
 // savedTools are the tools that runs have saved, as one run uses them.
 type savedTools struct {
 	store savedtools.Store
-	flow  flow
+	gate  *gate.Gate
 	log   *slog.Logger
 
 	mu    sync.Mutex
@@ -53,20 +52,20 @@ func (a *API) savedTool(ctx context.Context, method, name string, raw json.RawMe
 		return nil, err
 	}
 	defer release()
-	return null, a.saved.save(raw, a.flow.marks.Reads())
+	return null, a.saved.save(raw, a.gate.Reads())
 }
 
 // savedSource returns the source of a saved tool. If it may hold private data, and the
 // run can reach hosts, the user is asked first.
 func (a *API) savedSource(ctx context.Context, name string) (json.RawMessage, error) {
 	tool, err := a.showSaved(ctx, name)
-	if err == nil && len(tool.Private) > 0 && len(a.flow.hosts) > 0 {
-		err = a.askSaved(ctx, tool)
+	if err == nil {
+		err = a.gate.AskSaved(ctx, tool.Name, tool.Private)
 	}
 	if err != nil {
 		return nil, err
 	}
-	a.flow.marks.Add(tool.Private...)
+	a.gate.MarkRead(tool.Private...)
 	return encode(tool.Source, nil)
 }
 
@@ -83,28 +82,17 @@ func (a *API) showSaved(ctx context.Context, name string) (savedtools.Tool, erro
 	return a.saved.store.Show(name)
 }
 
-func (a *API) askSaved(ctx context.Context, tool savedtools.Tool) error {
-	ask := &policy.Ask{
-		Server: savedServer, Tool: tool.Name, Once: true,
-		Reasons: []string{fmt.Sprintf("this run can reach %s, and the tool was saved after private data was read, from %s", a.flow.reached(), strings.Join(tool.Private, ", "))},
-	}
-	if a.asker == nil {
-		return ask
-	}
-	return a.ask(ctx, config.Server{Name: savedServer, Alias: savedServer}, ask, 0, func() {})
-}
-
 // read returns a saved tool as the code gets it in documentation. In a run that can reach
 // hosts, one that may hold private data has no more than its name there, and the user is not asked.
 func (s *savedTools) read(t savedtools.Tool) savedtools.Tool {
 	t = s.shown(t)
-	s.flow.marks.Add(t.Private...)
+	s.gate.MarkRead(t.Private...)
 	return t
 }
 
 // shown is read for a tool that the code may not get.
 func (s *savedTools) shown(t savedtools.Tool) savedtools.Tool {
-	if len(t.Private) > 0 && len(s.flow.hosts) > 0 {
+	if len(t.Private) > 0 && s.gate.ReachesHosts() {
 		return savedtools.Tool{Name: t.Name, Doc: "Saved after private data was read, and this run can reach hosts."}
 	}
 	return t
@@ -231,7 +219,7 @@ func (s *savedTools) found(query string, ofServers []mcpproxy.ToolDoc, limit int
 	merged := mcpproxy.MergeRanked(query, ofServers, docs, limit)
 	for _, doc := range merged {
 		if doc.Server == savedServer {
-			s.flow.marks.Add(private[doc.Tool]...)
+			s.gate.MarkRead(private[doc.Tool]...)
 		}
 	}
 	return merged

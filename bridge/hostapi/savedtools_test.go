@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/toolcell/toolcell/bridge/consent"
+	"github.com/toolcell/toolcell/bridge/gate"
 	"github.com/toolcell/toolcell/bridge/savedtools"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/config"
@@ -26,7 +27,7 @@ func (catalogOnly) Search(context.Context, string, int, bool, func(name, alias s
 
 // answering is a user who gives one answer to all questions.
 type answering struct {
-	Asker
+	gate.Asker
 	err   error
 	asked []consent.Call
 }
@@ -72,7 +73,7 @@ func TestReadingASavedToolCountsAsReadingWhatItWasMadeOf(t *testing.T) {
 		{"search_tool_docs", `{"query":"adds numbers"}`, false},
 	} {
 		marks := &consent.Marks{}
-		answer, err := ask(t, New(Options{Policy: policy.None().NewRun(), Upstreams: catalogOnly{}, Saved: store, Marks: marks}), c.method, json.RawMessage(c.params))
+		answer, err := ask(t, newAPI(testOptions{Policy: policy.None().NewRun(), Upstreams: catalogOnly{}, Saved: store, Marks: marks}), c.method, json.RawMessage(c.params))
 		if got := slices.Contains(marks.Reads(), "bank.accounts"); err != nil || got != c.reads || strings.Contains(string(answer), "4711") != c.reads {
 			t.Errorf("%s %s: %v, read %v: %s", c.method, c.params, err, got, answer)
 		}
@@ -86,7 +87,7 @@ func TestSavedToolsBringNothingPrivateToHostsUnasked(t *testing.T) {
 	hosts := []string{"https://paste.example"}
 	for _, denied := range []error{consent.ErrDenied, nil} {
 		marks, user := &consent.Marks{}, &answering{err: denied}
-		api := New(Options{Policy: policy.None().NewRun(), Upstreams: catalogOnly{}, Saved: store, Marks: marks, Hosts: hosts, Asker: user})
+		api := newAPI(testOptions{Policy: policy.None().NewRun(), Upstreams: catalogOnly{}, Saved: store, Marks: marks, Hosts: hosts, Asker: user})
 		for _, c := range []struct{ method, params string }{
 			{"saved_tools", `{}`},
 			{"export_tools", `{"tools":[]}`},
@@ -113,7 +114,7 @@ func TestSavedToolsBringNothingPrivateToHostsUnasked(t *testing.T) {
 			t.Errorf("asked %+v", user.asked)
 		}
 	}
-	if _, err := ask(t, New(Options{Policy: policy.None().NewRun(), Upstreams: catalogOnly{}, Saved: store, Hosts: hosts}), "saved_source", json.RawMessage(`{"name":"balance"}`)); err == nil {
+	if _, err := ask(t, newAPI(testOptions{Policy: policy.None().NewRun(), Upstreams: catalogOnly{}, Saved: store, Hosts: hosts}), "saved_source", json.RawMessage(`{"name":"balance"}`)); err == nil {
 		t.Error("without a user it is given")
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/toolcell/toolcell/bridge"
+	"github.com/toolcell/toolcell/bridge/gate"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/internal/text"
@@ -93,7 +94,7 @@ func unmatchedTools(p *policy.Policy, s settings.Settings, found config.Config) 
 		proxy := mcpproxy.New(found, mcpproxy.Options{ClientVersion: version, CatalogDir: s.Dirs.Catalogs(), PinDir: s.Dirs.Pins()})
 		defer proxy.Close()
 		for _, server := range found.Servers {
-			known = append(known, proxy.KnownTools(server.Name))
+			known = append(known, gate.KnownTools(server, proxy.KnownTools(server.Name)))
 		}
 	}
 	return slices.DeleteFunc(p.UnmatchedTools(known), func(u policy.UnmatchedTool) bool { return !u.Plain && u.Meant == "" })

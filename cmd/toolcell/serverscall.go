@@ -9,13 +9,14 @@ import (
 	"log/slog"
 	"slices"
 
+	"github.com/urfave/cli/v2"
+
 	"github.com/toolcell/toolcell/bridge/consent"
+	"github.com/toolcell/toolcell/bridge/gate"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
-	"github.com/toolcell/toolcell/mcpproxy/signature"
 	"github.com/toolcell/toolcell/mcpproxy/toolvalue"
-	"github.com/urfave/cli/v2"
 )
 
 type serversCallOptions struct {
@@ -55,25 +56,13 @@ func (o serversCallOptions) run(ctx context.Context, _ Options, p *mcpproxy.Prox
 	defer progress.Close()
 	server, tool := o.Args[0], o.Args[1]
 	progress.Show("calling " + server + "/" + tool)
-	arguments, err := bindArguments(ctx, p, server, tool, given)
-	if err != nil {
-		return err
-	}
-	request := mcpproxy.CallRequest{
-		Server: server, Tool: tool, Arguments: arguments, Run: loadPolicy(o.Settings, slog.New(slog.DiscardHandler)).NewRun(), // the error of the call says what is wrong with it
-	}
-	answer, err := p.Call(ctx, request)
+	rules := loadPolicy(o.Settings, slog.New(slog.DiscardHandler)).NewRun() // the error of the call says what is wrong with it
+	answer, err := callFromTerminal(ctx, p, server, tool, given, rules, newTerminalAsker(o.Streams, progress))
 	progress.Close()
-	if ask, ok := errors.AsType[*policy.Ask](err); ok {
-		if err = askOnTerminal(ctx, newTerminalAsker(o.Streams, progress), ask); err == nil {
-			request.Allowed = ask.Same
-			answer, err = p.Call(ctx, request)
-		}
-	}
 	if err != nil {
 		return err
 	}
-	value, err := toolvalue.Of(ctx, answer.JSON)
+	value, err := toolvalue.Of(ctx, answer)
 	var failed *toolvalue.ToolError
 	if err != nil && !errors.As(err, &failed) {
 		return err
@@ -81,35 +70,48 @@ func (o serversCallOptions) run(ctx context.Context, _ Options, p *mcpproxy.Prox
 	return errors.Join(o.printAnswer(answer, value, failed), asFailure(failed))
 }
 
-// askOnTerminal asks the user whether a call may be made.
-func askOnTerminal(ctx context.Context, asker *terminalAsker, ask *policy.Ask) error {
-	if !asker.canAsk() {
-		return fmt.Errorf("%w; on a terminal toolcell asks for it", ask)
+// callFromTerminal makes one call, past the same gate as those of code. The arguments are
+// checked as theirs are, so that a wrong name is not left to the words of the server.
+func callFromTerminal(ctx context.Context, p *mcpproxy.Proxy, server, tool string, given callArguments, rules *policy.Run, user *terminalAsker) (json.RawMessage, error) {
+	found, err := p.Prepare(ctx, server, mcpproxy.Want{Method: mcpproxy.CallTool, Name: tool, Live: true})
+	if err != nil {
+		return nil, err
 	}
-	answer := asker.ask(ctx, consent.Question{
-		Command: true, Calls: []consent.Call{{Server: ask.Server, Tool: ask.Tool, Arguments: ask.Arguments, Reasons: ask.Reasons}},
+	o := gate.Options{Upstreams: p, Granted: map[string]bool{found.Facts().Server.Name: true}, Policy: rules, Marks: &consent.Marks{}, Command: true}
+	if user.canAsk() {
+		o.Asker = commandAsker{user}
+	}
+	answer, err := gate.New(o).Do(ctx, gate.Request{
+		Method: mcpproxy.CallTool, Server: server, Name: tool, Named: given.asObject(found.Facts().Tool.InputSchema),
 	})
+	if ask, ok := errors.AsType[*policy.Ask](err); ok && o.Asker == nil {
+		return nil, fmt.Errorf("%w; on a terminal toolcell asks for it", ask)
+	}
+	return answer, err
+}
+
+// A commandAsker asks the user at the terminal about the call that they have typed.
+type commandAsker struct{ *terminalAsker }
+
+func (commandAsker) Approach(bool) (arrived func()) { return func() {} }
+func (commandAsker) Granted(consent.Call) bool      { return false }
+func (commandAsker) Believed(consent.Call) bool     { return false }
+
+func (a commandAsker) Ask(ctx context.Context, c consent.Call, _ func()) error {
+	answer := a.ask(ctx, consent.Question{Command: true, Calls: []consent.Call{c}})
 	switch {
 	case answer.Choice == consent.ForCall:
 		return nil
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	}
-	return fmt.Errorf("calling %q of server %q was not allowed by you", ask.Tool, ask.Server)
+	return fmt.Errorf("calling %q of server %q was not allowed by you", c.Tool, c.Server)
 }
 
-// bindArguments checks the arguments as those of a call from code are, so that a wrong
-// name is not left to the words of the server.
-func bindArguments(ctx context.Context, p *mcpproxy.Proxy, server, tool string, given callArguments) (json.RawMessage, error) {
-	found, sig, err := p.Signature(ctx, server, tool, true)
-	if err != nil {
-		return nil, err
-	}
-	named, err := signature.ParseArguments(given.asObject(found.InputSchema))
-	if err != nil {
-		return nil, err
-	}
-	return sig.Bind(server+"."+found.Alias, nil, named)
+func (commandAsker) AskBefore(context.Context, string, []string) error { return consent.ErrNoUser }
+
+func (commandAsker) AskForm(context.Context, consent.Form) (consent.Answer, error) {
+	return consent.Answer{}, consent.ErrNoUser
 }
 
 // asFailure returns the error that ends the program as a tool's own error asks for.
@@ -131,20 +133,20 @@ type calledTool struct {
 }
 
 // printAnswer prints what the command line asks for of an answer.
-func (o serversCallOptions) printAnswer(answer mcpproxy.CallResult, value toolvalue.Value, failed *toolvalue.ToolError) error {
+func (o serversCallOptions) printAnswer(answer json.RawMessage, value toolvalue.Value, failed *toolvalue.ToolError) error {
 	row := calledTool{Server: o.Args[0], Tool: o.Args[1]}
 	if failed != nil {
 		row.Error = failed.Text
 	}
 	switch {
 	case o.JSON && o.Raw:
-		row.Answer = answer.JSON
+		row.Answer = answer
 		return console.PrintJSON(o.Streams, []calledTool{row})
 	case o.JSON:
 		row.Value, row.Attachments = value.JSON, value.Attachments
 		return console.PrintJSON(o.Streams, []calledTool{row})
 	case o.Raw:
-		return printIndented(o.Streams, answer.JSON)
+		return printIndented(o.Streams, answer)
 	case failed != nil:
 		return nil // it is on standard error
 	case o.File != "":

@@ -15,11 +15,12 @@ import (
 
 // An Ask is the error of something that may be done only if the user allows it.
 type Ask struct {
-	Server, Tool string          // names; without a tool it is something else of the server
-	Reasons      []string        // each one line, which names the rule
-	Arguments    json.RawMessage // of the call, exactly as they will be sent
-	Once         bool            // only this one call can be allowed, not the tool for the rest of the run
-	Identity     string          // that of Call: another entry or definition is another thing to ask
+	Server, Alias string          // of the server
+	Tool          string          // its name; without one it is something else of the server
+	Reasons       []string        // each one line, which names the rule
+	Arguments     json.RawMessage // of the call, exactly as they will be sent
+	Once          bool            // only this one call can be allowed, not the tool for the rest of the run
+	Identity      string          // that of Call: another entry or definition is another thing to ask
 	// Hint is the Digest of a tool's definition that says it only reads, which the user may
 	// accept in the same answer; empty if there is nothing to accept.
 	Hint string
@@ -108,7 +109,7 @@ func (r *rules) ask(ctx context.Context, c Call) *Ask {
 	if len(why) == 0 {
 		return nil
 	}
-	return &Ask{Server: c.Server.Name, Tool: c.Tool.Name, Reasons: why, Arguments: c.Arguments, Once: once, Identity: c.Identity, Hint: hint}
+	return &Ask{Server: c.Server.Name, Alias: c.Server.Alias, Tool: c.Tool.Name, Reasons: why, Arguments: c.Arguments, Once: once, Identity: c.Identity, Hint: hint}
 }
 
 // reasons returns why the user is asked about a call with these arguments, by the

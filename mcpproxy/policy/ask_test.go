@@ -92,16 +92,16 @@ ask = []
 		if got := reasonsOf(t, err); !slices.Equal(got, tt.want) {
 			t.Errorf("%s.%s: %q, want %q", tt.server, tt.tool, got, tt.want)
 		}
-		err = run.Authorize(t.Context(), Call{Server: serverOf(tt.server), Tool: toolOf(tt.tool), Allowed: func(a *Ask) bool {
+		err = run.Authorize(t.Context(), Call{Server: serverOf(tt.server), Tool: toolOf(tt.tool)}, func(a *Ask) bool {
 			return a.Server == tt.server && a.Tool == tt.tool && !a.Once
-		}})
+		})
 		if err != nil {
 			t.Errorf("%s.%s, allowed by the user: %v", tt.server, tt.tool, err)
 		}
 	}
 	yes := func(*Ask) bool { return true }
 	for call, want := range map[[2]string]string{{"bank", "close"}: "allow", {"bank", "drop_x"}: `deny = "drop_*"`, {"closed", "get_x"}: `deny = "*"`} {
-		err := p.NewRun().Authorize(t.Context(), Call{Server: serverOf(call[0]), Tool: toolOf(call[1]), Allowed: yes})
+		err := p.NewRun().Authorize(t.Context(), Call{Server: serverOf(call[0]), Tool: toolOf(call[1])}, yes)
 		if wantErr(t, err, want); askOf(err) != nil {
 			t.Errorf("%v is asked about: %v", call, err)
 		}
@@ -153,22 +153,18 @@ func TestLimitsCountWhatGoesOut(t *testing.T) {
 	pay := Call{Server: Server{Name: "bank"}, Tool: Tool{Name: "pay"}}
 	asked := 0
 	for range 5 {
-		pay.Allowed = nil
 		if got := reasonsOf(t, run.Authorize(t.Context(), pay)); len(got) != 1 {
 			t.Fatalf("asked %q", got)
 		}
-		pay.Allowed = func(*Ask) bool { asked++; return false }
-		if got := reasonsOf(t, run.Authorize(t.Context(), pay)); len(got) != 1 {
+		if got := reasonsOf(t, run.Authorize(t.Context(), pay, func(*Ask) bool { asked++; return false })); len(got) != 1 {
 			t.Fatalf("asked %q", got)
 		}
 	}
-	pay.Allowed = func(*Ask) bool { return true }
 	for range 2 {
-		if err := run.Authorize(t.Context(), pay); err != nil {
+		if err := run.Authorize(t.Context(), pay, func(*Ask) bool { return true }); err != nil {
 			t.Fatal(err)
 		}
 	}
-	pay.Allowed = nil
 	err := run.Authorize(t.Context(), pay)
 	wantErr(t, err, "callsPerRun = 2")
 	if askOf(err) != nil || asked != 5 {

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -76,6 +77,13 @@ func (w *window) wait(now time.Time, most int) time.Duration {
 }
 
 func (w *window) add(now time.Time) { w.calls = append(w.calls, now) }
+
+// remove takes back a call of a time.
+func (w *window) remove(at time.Time) {
+	if i := slices.Index(w.calls, at); i >= 0 {
+		w.calls = slices.Delete(w.calls, i, i+1)
+	}
+}
 
 func times(n int) string {
 	if n == 1 {

@@ -52,24 +52,24 @@ callsPerRun = 1
 	run := p.NewRun()
 	var allowed string
 	c := call("shop", "sell", "it is v2")
-	c.Allowed = func(a *Ask) bool { return strings.Join(a.Reasons, "\n") == allowed }
+	user := func(a *Ask) bool { return strings.Join(a.Reasons, "\n") == allowed }
 	var ask *Ask
-	if err := run.Authorize(t.Context(), c); !errors.As(err, &ask) {
+	if err := run.Authorize(t.Context(), c, user); !errors.As(err, &ask) {
 		t.Fatal(err)
 	}
 	allowed = strings.Join(ask.Reasons, "\n")
 	again := c
 	again.Changed = "it is v3"
-	if err := run.Authorize(t.Context(), again); !errors.As(err, &ask) {
+	if err := run.Authorize(t.Context(), again, user); !errors.As(err, &ask) {
 		t.Errorf("another change: %v", err)
 	}
-	if err := run.Authorize(t.Context(), c); err != nil {
+	if err := run.Authorize(t.Context(), c, user); err != nil {
 		t.Errorf("allowed: %v", err)
 	}
-	if err := run.Authorize(t.Context(), c); err == nil || !strings.Contains(err.Error(), "callsPerRun") {
+	if err := run.Authorize(t.Context(), c, user); err == nil || !strings.Contains(err.Error(), "callsPerRun") {
 		t.Errorf("the second call: %v", err)
 	}
-	if None().NewRun().Authorize(t.Context(), c) != nil {
+	if None().NewRun().Authorize(t.Context(), c, user) != nil {
 		t.Error("without a policy, a change is a matter of notes")
 	}
 }

@@ -34,7 +34,6 @@ type Call struct {
 	Arguments json.RawMessage // canonical: exactly the bytes that will be sent
 	Reasons   []string        // why the user has to be asked about just this call, whatever the rules say
 	Changed   string          // how the tool's definition differs from what is pinned of it; empty if it does not
-	Allowed   func(*Ask) bool // reports whether the user has allowed what is to be asked; nil: nothing
 	Planned   bool            // it does not go out: it is not asked about, and counts in this run alone
 }
 
@@ -63,12 +62,6 @@ func (p *Policy) NewRun() *Run {
 	return &Run{policy: p, free: free, rules: p.rules, err: p.err, counts: map[limitKey]int{}, planned: map[limitKey]int{}}
 }
 
-// AuthorizeServer checks whether something other than tools of a server may be
-// read, such as a resource, and counts it as one call of the server.
-func (r *Run) AuthorizeServer(s Server) error {
-	return r.Authorize(context.Background(), Call{Server: s}) // it has no arguments to read
-}
-
 // ServerDenied returns an error if nothing of a server may be used, so that it is
 // not started for nothing. It counts nothing.
 func (r *Run) ServerDenied(s Server) error {
@@ -88,36 +81,55 @@ func (r *Run) ServerDenied(s Server) error {
 // errNoRules denies what no rules were read for.
 var errNoRules = errors.New("the policy was not read; nothing may be called until it can be")
 
-// Authorize checks whether a call may go out, and counts it if it may. The error is an
-// *Ask if it may go out once the user has allowed it.
-func (r *Run) Authorize(ctx context.Context, c Call) error {
+// Check decides whether a call may go out. It counts nothing, and looks whether the limits
+// have room for it: the user need not be asked about what they refuse. A call that the user
+// has to be asked about is returned as an Ask.
+func (r *Run) Check(ctx context.Context, c Call) (*Ask, error) {
 	if err := r.ServerDenied(c.Server); err != nil || r.free {
-		return err
+		return nil, err
 	}
-	limits := r.rules.serverLimits(c.Server)
 	if c.Tool.Name != "" {
 		if err := r.rules.check(c.Server, c.Tool); err != nil {
-			return err
+			return nil, err
 		}
 		if err := r.rules.checkPin(c); err != nil {
-			return err
+			return nil, err
 		}
-		limits = append(limits, r.rules.toolLimits(c.Server, c.Tool)...)
 	}
+	var ask *Ask
+	if !c.Planned {
+		if ask = r.rules.ask(ctx, c); ctx.Err() != nil { // it may not have read all the arguments
+			return nil, context.Cause(ctx)
+		}
+	}
+	_, err := r.count(r.limits(c), nothing)
+	return ask, err
+}
+
+// Reserve counts a call by all limits that apply to it, at once, just before it goes out.
+// giveBack takes that back, for a call that did not go out. A planned one counts in this run
+// alone.
+func (r *Run) Reserve(c Call) (giveBack func(), err error) {
+	if err := r.ServerDenied(c.Server); err != nil {
+		return nil, err
+	}
+	what := call
 	if c.Planned {
-		return r.count(limits, planned)
+		what = planned
 	}
-	ask := r.rules.ask(ctx, c)
-	if ctx.Err() != nil { // it may not have read all the arguments
-		return context.Cause(ctx)
+	return r.count(r.limits(c), what)
+}
+
+// limits are those that apply to a call.
+func (r *Run) limits(c Call) []limit {
+	if r.free {
+		return nil
 	}
-	if ask != nil && (c.Allowed == nil || !c.Allowed(ask)) {
-		if err := r.count(limits, nothing); err != nil {
-			return err // the user need not be asked about what is refused then
-		}
-		return ask
+	all := r.rules.serverLimits(c.Server)
+	if c.Tool.Name != "" {
+		all = append(all, r.rules.toolLimits(c.Server, c.Tool)...)
 	}
-	return r.count(limits, call)
+	return all
 }
 
 // AllowedUnasked reports whether something that has to be asked may be done when no
@@ -156,39 +168,59 @@ const (
 
 // count counts a call by all the limits that apply to it, or does not if one of the
 // limits is reached.
-func (r *Run) count(all []limit, what counted) error {
+func (r *Run) count(all []limit, what counted) (giveBack func(), err error) {
 	if len(all) == 0 {
-		return nil
+		return func() {}, nil
 	}
 	p := r.policy
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.now()
 	for _, l := range all {
-		if l.perMinute {
-			if r.planned[l.limitKey] >= l.most {
-				return r.rules.refuse(l.section, l.rule(), "the plan of this run calls %s %s already", l.what(), times(l.most))
-			}
-			if wait := p.minute(l.limitKey).wait(now, l.most-r.planned[l.limitKey]); wait > 0 {
-				return r.rules.refuse(l.section, l.rule(), "%s was called %s within the last minute; call it again in %d s",
-					l.what(), times(l.most), int((wait+time.Second-1)/time.Second))
-			}
-		} else if r.counts[l.limitKey] >= l.most {
-			return r.rules.refuse(l.section, l.rule(), "this run has called %s %s already", l.what(), times(l.most))
+		if err := r.reached(l, now); err != nil {
+			return nil, err
 		}
 	}
 	if what == nothing {
-		return nil
+		return func() {}, nil
 	}
+	r.add(all, what, now, 1)
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		r.add(all, what, now, -1)
+	}, nil
+}
+
+// reached returns an error if there is no room for one more call. policy.mu is held.
+func (r *Run) reached(l limit, now time.Time) error {
+	switch {
+	case !l.perMinute && r.counts[l.limitKey] >= l.most:
+		return r.rules.refuse(l.section, l.rule(), "this run has called %s %s already", l.what(), times(l.most))
+	case !l.perMinute:
+		return nil
+	case r.planned[l.limitKey] >= l.most:
+		return r.rules.refuse(l.section, l.rule(), "the plan of this run calls %s %s already", l.what(), times(l.most))
+	}
+	if wait := r.policy.minute(l.limitKey).wait(now, l.most-r.planned[l.limitKey]); wait > 0 {
+		return r.rules.refuse(l.section, l.rule(), "%s was called %s within the last minute; call it again in %d s",
+			l.what(), times(l.most), int((wait+time.Second-1)/time.Second))
+	}
+	return nil
+}
+
+// add counts n calls that were made at a time, or takes them back. policy.mu is held.
+func (r *Run) add(all []limit, what counted, at time.Time, n int) {
 	for _, l := range all {
 		switch {
 		case !l.perMinute:
-			r.counts[l.limitKey]++
+			r.counts[l.limitKey] += n
 		case what == planned:
-			r.planned[l.limitKey]++
+			r.planned[l.limitKey] += n
+		case n > 0:
+			r.policy.minute(l.limitKey).add(at)
 		default:
-			p.minute(l.limitKey).add(now)
+			r.policy.minute(l.limitKey).remove(at)
 		}
 	}
-	return nil
 }

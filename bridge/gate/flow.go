@@ -1,13 +1,11 @@
-package hostapi
+package gate
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/toolcell/toolcell/bridge/consent"
-	"github.com/toolcell/toolcell/mcpproxy/catalog"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 )
@@ -22,7 +20,7 @@ type flow struct {
 
 // reasons returns why a use of a server has to be asked about.
 func (f flow) reasons(s config.Server) (reasons []string) {
-	private, open := f.policy.Flow(policyNames(s))
+	private, open := f.policy.Flow(policyServer(s))
 	if open {
 		if reason := f.marks.Reason(); reason != "" {
 			reasons = append(reasons, fmt.Sprintf("%s; what is sent to server %q may get to others", reason, s.Name))
@@ -37,14 +35,9 @@ func (f flow) reasons(s config.Server) (reasons []string) {
 // reached names the hosts that the run can reach.
 func (f flow) reached() string { return strings.Join(f.hosts[:min(len(f.hosts), 5)], ", ") }
 
-// check is mcpproxy.CallRequest.Check for the flow.
-func (f flow) check(s config.Server, _ catalog.Tool, _ json.RawMessage) ([]string, error) {
-	return f.reasons(s), nil
-}
-
 // sent notes that something is being read from a server.
 func (f flow) sent(s config.Server, what string) {
-	if private, _ := f.policy.Flow(policyNames(s)); private {
+	if private, _ := f.policy.Flow(policyServer(s)); private {
 		f.marks.Add(s.Name + "." + what)
 	}
 }
@@ -57,3 +50,15 @@ func (f flow) failed(s config.Server) {
 		f.sent(s, "error")
 	}
 }
+
+// Reads returns what was read from private servers.
+func (g *Gate) Reads() []string { return g.o.Marks.Reads() }
+
+// HasRead reports whether something was read from private servers, or may have been.
+func (g *Gate) HasRead() bool { return g.o.Marks.Reason() != "" }
+
+// MarkRead notes that the code gets what was read from private servers before.
+func (g *Gate) MarkRead(reads ...string) { g.o.Marks.Add(reads...) }
+
+// ReachesHosts reports whether what the code has read can get out over the network.
+func (g *Gate) ReachesHosts() bool { return len(g.o.Hosts) > 0 }

@@ -1,4 +1,4 @@
-package hostapi
+package gate
 
 import (
 	"context"
@@ -36,52 +36,47 @@ func TestNumbersOfFormsDoNotChange(t *testing.T) {
 		{json.Number("9007199254740993"), "9007199254740993"},
 		{int64(1<<53 + 1), "9007199254740993"},
 	} {
-		api := New(Options{Policy: policy.None().NewRun(), Upstreams: oneServer{}, Asker: entering{content: map[string]any{"n": c.number}}})
-		reply, err := api.elicit(t.Context(), mcpproxy.Elicitation{Server: "up", Tool: "f"})
+		g := New(Options{Policy: policy.None().NewRun(), Asker: entering{content: map[string]any{"n": c.number}}})
+		reply, err := g.Elicit(t.Context(), mcpproxy.Elicitation{Server: "up", Tool: "f"})
 		if (err != nil) != (c.want == "") || err == nil && string(reply.Content) != `{"n":`+c.want+`}` {
 			t.Errorf("%v: %s, %v", c.number, reply.Content, err)
 		}
 	}
 }
 
-// toldServer is up, and notes at each request what the client was last said to show.
+// toldServer is up, and notes what each request says of the client.
 type toldServer struct {
-	askedServer
-	now  mcpproxy.ElicitCapabilities
+	*upstream
 	told []mcpproxy.ElicitCapabilities
 }
 
-func (s *toldServer) SetElicits(can mcpproxy.ElicitCapabilities) { s.now = can }
-
-func (s *toldServer) Call(context.Context, mcpproxy.CallRequest) (mcpproxy.CallResult, error) {
-	s.told = append(s.told, s.now)
-	return mcpproxy.CallResult{JSON: json.RawMessage(`{}`)}, nil
-}
-
-func (s *toldServer) ReadResource(context.Context, string, string) (json.RawMessage, error) {
-	s.told = append(s.told, s.now)
-	return json.RawMessage(`{}`), nil
+func (s *toldServer) Prepare(ctx context.Context, server string, w mcpproxy.Want) (*mcpproxy.Prepared, error) {
+	s.told = append(s.told, w.Can)
+	return s.upstream.Prepare(ctx, server, w)
 }
 
 // TestEachRunTellsWhatItsOwnClientShows: since 2026-07-28 each request of a client may say
 // something else, also while a run of an earlier one goes on.
 func TestEachRunTellsWhatItsOwnClientShows(t *testing.T) {
-	up := &toldServer{}
+	up := &toldServer{upstream: newUpstream(t)}
 	form, address := mcpproxy.ElicitCapabilities{Form: true}, mcpproxy.ElicitCapabilities{URL: true}
-	run := func(can mcpproxy.ElicitCapabilities) *API {
-		return New(Options{Policy: policy.None().NewRun(), Upstreams: up, Granted: map[string]bool{"up": true}, Asker: &forTheRun{}, Elicits: can})
+	run := func(can mcpproxy.ElicitCapabilities) *Gate {
+		return New(Options{Policy: policy.None().NewRun(), Upstreams: up, Granted: granted, Asker: userIs{}, Can: can})
 	}
 	first, second := run(form), run(address)
 	var want []mcpproxy.ElicitCapabilities
-	for _, method := range []string{"call_tool", "read_resource"} {
-		for _, api := range []*API{first, second, first} {
-			if _, err := ask(t, api, method, json.RawMessage(`{"server":"up","tool":"f","uri":"x:","arguments":{},"unchecked":true}`)); err != nil {
+	for _, kind := range []string{"tools/call", "resources/read"} {
+		for _, g := range []*Gate{first, second, first} {
+			if _, err := g.Do(t.Context(), requests[kind]); err != nil {
 				t.Fatal(err)
 			}
-			want = append(want, api.elicits)
+			want = append(want, g.o.Can)
 		}
 	}
 	if !slices.Equal(up.told, want) {
 		t.Errorf("the server was told of %+v, want %+v", up.told, want)
+	}
+	if nobody := New(Options{Policy: policy.None().NewRun(), Can: form}); nobody.user() != nil || nobody.o.Can.Any() {
+		t.Error("without an asker somebody can be asked")
 	}
 }

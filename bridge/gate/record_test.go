@@ -1,7 +1,6 @@
-package hostapi
+package gate
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -11,26 +10,24 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy"
 )
 
-// outcomes is a server whose tools are called after how their calls end.
-type outcomes struct{ Upstreams }
-
-func (outcomes) Call(_ context.Context, r mcpproxy.CallRequest) (mcpproxy.CallResult, error) {
-	r.Sent(mcpproxy.CheckedTool{Name: r.Tool, ReadsOnly: r.Tool == "read"})
-	if r.Tool == "crash" {
-		return mcpproxy.CallResult{}, mcpproxy.ErrCallLost
-	}
-	return mcpproxy.CallResult{JSON: json.RawMessage(`{}`), IsError: r.Tool == "fail"}, nil
-}
-
 func TestListedCallsAreBounded(t *testing.T) {
 	var c callRecorder
 	call := func(tool string, n int) {
-		_, _ = c.call(t.Context(), outcomes{}, mcpproxy.CallRequest{Server: "up", Tool: tool, Arguments: json.RawMessage(fmt.Sprintf(`{"n":%d}`, n))})
+		e := Effect{Bytes: json.RawMessage(fmt.Sprintf(`{"n":%d}`, n)), Facts: mcpproxy.Facts{Method: mcpproxy.CallTool, Name: tool}}
+		e.Facts.Tool.ReadsOnly = tool == "read"
+		rec := c.begin(e, nil)
+		switch tool {
+		case "crash":
+			c.end(rec, outcomeOf(mcpproxy.CallResult{}, mcpproxy.ErrCallLost, true))
+		default:
+			c.end(rec, outcomeOf(mcpproxy.CallResult{IsError: tool == "fail"}, nil, tool != "kept"))
+		}
 	}
 	for i := range 200 {
 		call("write", i)
 		call("read", i)
 		call("fail", i)
+		call("kept", i)
 		if i%10 == 0 {
 			call("crash", i)
 		}
@@ -74,11 +71,13 @@ func TestArgumentsAreShortened(t *testing.T) {
 
 func TestCallsThatFailedAreCounted(t *testing.T) {
 	var c callRecorder
-	rec := &CallRecord{Server: "bank", Tool: "transfer", Arguments: "{}"}
-	c.begin(rec)
-	c.end(rec, callFailed)
-	c.endReadOnly(callFailed)
-	c.endReadOnly(CallDone)
+	for _, rec := range []*entry{{}, {readOnly: true}} {
+		c.add(rec)
+		c.end(rec, callFailed)
+	}
+	rec := &entry{readOnly: true}
+	c.add(rec)
+	c.end(rec, CallDone)
 	if calls, effects, _ := c.past(); calls != 3 || effects != nil {
 		t.Errorf("%d calls, effects %q", calls, effects)
 	}
@@ -87,8 +86,8 @@ func TestCallsThatFailedAreCounted(t *testing.T) {
 func TestEffectsThatAreNotListedAreCounted(t *testing.T) {
 	var c callRecorder
 	for range maxListedCalls + 7 {
-		rec := &CallRecord{Server: "bank", Tool: "transfer", Arguments: "{}"}
-		c.begin(rec)
+		rec := &entry{CallRecord: CallRecord{Server: "bank", Tool: "transfer", Arguments: "{}"}}
+		c.add(rec)
 		c.end(rec, CallDone)
 	}
 	if calls, effects, more := c.past(); calls != maxListedCalls+7 || len(effects) != maxListedCalls || more != 7 {

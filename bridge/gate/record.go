@@ -1,8 +1,7 @@
-package hostapi
+package gate
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -29,6 +28,7 @@ const (
 	CallDone    Outcome = "done"    // the server answered
 	CallUnknown Outcome = "unknown" // it did not, and may have done it
 	callFailed  Outcome = "failed"  // it answered that it could not; never listed
+	callNotSent Outcome = "not sent"
 )
 
 // A CallRecord is a call that a run sent to a server.
@@ -47,46 +47,38 @@ type CallLog struct {
 	ReadOnly int          // calls of read-only tools, which are not listed
 }
 
-// A callRecorder makes calls and keeps what is known of them.
+// A callRecorder keeps what is known of the calls of a run.
 type callRecorder struct {
 	mu       sync.Mutex
-	calls    []*CallRecord   // in the order in which they went out
+	calls    []*entry        // that may have changed something, in the order in which they went out
 	ended    map[Outcome]int // how many have ended
 	total    int             // that went out, but for those that failed
 	readOnly int
 	failed   int
 }
 
-// call makes a call and keeps a record of it, which begins before the call goes
-// out: whatever ends the run then, the call is not forgotten.
-func (c *callRecorder) call(ctx context.Context, up Upstreams, r mcpproxy.CallRequest) (json.RawMessage, error) {
-	var rec *CallRecord
-	readOnly := false
-	sent := r.Sent
-	r.Sent = func(t mcpproxy.CheckedTool) {
-		if sent != nil {
-			sent(t)
-		}
-		if rec != nil {
-			return // it goes out once more
-		}
-		rec = &CallRecord{Server: r.Server, Tool: t.Name, Arguments: shortArguments(r.Arguments), Outcome: CallUnknown}
-		if readOnly = t.ReadsOnly; !readOnly {
-			c.begin(rec)
-		}
-	}
-	result, err := up.Call(ctx, r)
-	switch how := outcomeOf(result, err); {
-	case rec == nil: // it never went out
-	case !readOnly:
-		c.end(rec, how)
-	default:
-		c.endReadOnly(how)
-	}
-	return result.JSON, err
+// An entry is a call on record. It is there before the call goes out: whatever ends the run
+// then, the call is not forgotten.
+type entry struct {
+	CallRecord
+	readOnly bool
+	call     *mcpproxy.Prepared // nil counts as sent
 }
 
-func (c *callRecorder) begin(rec *CallRecord) {
+// begin keeps a record of an effect that is about to be sent, nil if it is no call of a tool.
+func (c *callRecorder) begin(e Effect, p *mcpproxy.Prepared) *entry {
+	if e.Facts.Method != mcpproxy.CallTool {
+		return nil
+	}
+	rec := &entry{CallRecord{Server: e.Facts.Server.Name, Tool: e.Facts.Name, Arguments: shortArguments(e.Bytes), Outcome: CallUnknown}, e.Facts.Tool.ReadsOnly, p}
+	c.add(rec)
+	return rec
+}
+
+func (c *callRecorder) add(rec *entry) {
+	if rec.readOnly {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.total++
@@ -95,30 +87,36 @@ func (c *callRecorder) begin(rec *CallRecord) {
 
 // end notes the outcome of a call. Of the calls that have ended, no more are kept
 // than will be listed.
-func (c *callRecorder) end(rec *CallRecord, how Outcome) {
+func (c *callRecorder) end(rec *entry, how Outcome) {
+	if rec == nil {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	switch {
+	case rec.readOnly && how == callNotSent:
+		return
+	case rec.readOnly && how == callFailed:
+		c.failed++
+		return
+	case rec.readOnly:
+		c.readOnly++
+		return
+	}
 	if c.ended == nil {
 		c.ended = map[Outcome]int{}
 	}
 	c.ended[how]++
 	rec.Outcome = how
-	if how == callFailed {
+	switch how {
+	case callFailed:
 		c.total--
 		c.failed++
+	case callNotSent:
+		c.total--
 	}
-	if how == callFailed || c.ended[how] > maxListedCalls {
-		c.calls = slices.DeleteFunc(c.calls, func(other *CallRecord) bool { return other == rec })
-	}
-}
-
-func (c *callRecorder) endReadOnly(how Outcome) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if how == callFailed {
-		c.failed++
-	} else {
-		c.readOnly++
+	if how == callFailed || how == callNotSent || c.ended[how] > maxListedCalls {
+		c.calls = slices.DeleteFunc(c.calls, func(other *entry) bool { return other == rec })
 	}
 }
 
@@ -139,9 +137,11 @@ func (c *callRecorder) past() (calls int, effects []string, more int) {
 }
 
 // outcomeOf says what the answer to a call means for its effect.
-func outcomeOf(result mcpproxy.CallResult, err error) Outcome {
+func outcomeOf(result mcpproxy.CallResult, err error, sent bool) Outcome {
 	var refused *mcpproxy.RemoteError
 	switch {
+	case !sent:
+		return callNotSent
 	case errors.As(err, &refused):
 		return callFailed
 	case err != nil:
@@ -157,17 +157,21 @@ func (c *callRecorder) log() CallLog {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var done, unknown []CallRecord
+	waiting := 0 // they have not gone out
 	for _, rec := range c.calls {
-		if rec.Outcome == CallDone {
-			done = append(done, *rec)
-		} else {
-			unknown = append(unknown, *rec)
+		switch {
+		case rec.Outcome == CallDone:
+			done = append(done, rec.CallRecord)
+		case rec.call != nil && !rec.call.Sent():
+			waiting++
+		default:
+			unknown = append(unknown, rec.CallRecord)
 		}
 	}
 	unknown = unknown[:min(len(unknown), maxListedCalls)]
 	done = done[:min(len(done), maxListedCalls-len(unknown))]
 	log := CallLog{Calls: slices.Concat(done, unknown), ReadOnly: c.readOnly}
-	log.LeftOut = c.total - len(log.Calls)
+	log.LeftOut = c.total - waiting - len(log.Calls)
 	return log
 }
 
@@ -213,3 +217,10 @@ func shorten(s string, n int) string {
 	}
 	return string(r[:n-1]) + "…"
 }
+
+// CallLog returns the calls that went out to servers and their outcomes.
+func (g *Gate) CallLog() CallLog { return g.calls.log() }
+
+// Past returns how many calls the run has made, and lines about those that may have
+// changed something.
+func (g *Gate) Past() (calls int, effects []string, more int) { return g.calls.past() }

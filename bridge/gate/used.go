@@ -1,4 +1,4 @@
-package hostapi
+package gate
 
 import (
 	"slices"
@@ -24,3 +24,9 @@ func (u *usedServers) list() []string {
 	defer u.mu.Unlock()
 	return slices.Clone(u.names)
 }
+
+// NoteUsed notes that the code reads about the tools of a server.
+func (g *Gate) NoteUsed(server string) { g.used.add(server) }
+
+// Used returns the servers whose tools the code has called or read about.
+func (g *Gate) Used() []string { return g.used.list() }

@@ -1,4 +1,4 @@
-package hostapi
+package gate
 
 import (
 	"context"
@@ -11,9 +11,17 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy"
 )
 
-// elicit takes what a server asks during a call to the user.
-func (a *API) elicit(ctx context.Context, e mcpproxy.Elicitation) (reply mcpproxy.ElicitationReply, err error) {
-	answer, err := a.asker.AskForm(ctx, consent.Form{
+// user is who is asked what servers ask during requests, nil if nobody can be.
+func (g *Gate) user() mcpproxy.User {
+	if !g.o.Can.Any() {
+		return nil
+	}
+	return g
+}
+
+// Elicit takes what a server asks during a request to the user; it implements mcpproxy.User.
+func (g *Gate) Elicit(ctx context.Context, e mcpproxy.Elicitation) (reply mcpproxy.ElicitationReply, err error) {
+	answer, err := g.o.Asker.AskForm(ctx, consent.Form{
 		Server: e.Server, Tool: e.Tool, Message: e.Message, Schema: e.Schema, URL: e.URL, ID: e.ID, Key: e.Key,
 	})
 	if err != nil {
@@ -43,23 +51,4 @@ func checkExact(content map[string]any) error {
 		}
 	}
 	return nil
-}
-
-// asks reports whether somebody can be asked what servers ask.
-func (a *API) asks() bool {
-	return a.asker != nil && a.elicits.Any()
-}
-
-// tellElicits tells the upstreams again what the client of this run can show. Runs of
-// other requests, whose client can show something else, may have begun since.
-func (a *API) tellElicits() { a.upstreams.SetElicits(a.elicits) }
-
-// withElicit returns a context in which what a server asks for a resource or prompt
-// reaches the user.
-func (a *API) withElicit(ctx context.Context) context.Context {
-	a.tellElicits()
-	if !a.asks() {
-		return ctx
-	}
-	return mcpproxy.WithElicit(ctx, a.elicits, a.elicit)
 }

@@ -1,4 +1,4 @@
-package hostapi
+package gate
 
 import (
 	"bytes"
@@ -11,11 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy"
-	"github.com/toolcell/toolcell/mcpproxy/config"
-	"github.com/toolcell/toolcell/mcpproxy/policy"
 	"github.com/toolcell/toolcell/mcpproxy/signature"
 )
 
@@ -56,8 +53,6 @@ type planner struct {
 	derived atomic.Bool // the code has such a thing
 }
 
-func newPlanner(before int) *planner { return &planner{order: newCallOrder(), before: before} }
-
 // decide says that a call of the run will not be planned any more.
 func (p *planner) decide(number int) {
 	if p != nil {
@@ -65,9 +60,9 @@ func (p *planner) decide(number int) {
 	}
 }
 
-// plans is mcpproxy.CallRequest.Plans.
-func (p *planner) plans(ctx context.Context, t mcpproxy.CheckedTool, args json.RawMessage) bool {
-	return !t.ReadsOnly || p.needsResult(ctx, args)
+// plans reports whether an effect is kept in the plan instead of being sent.
+func (p *planner) plans(ctx context.Context, e Effect) bool {
+	return p != nil && (e.Facts.Method == mcpproxy.CallTool && !e.Facts.Tool.ReadsOnly || len(e.Bytes) > 0 && p.needsResult(ctx, e.Bytes))
 }
 
 // needsResult reports whether what is asked for has, or may come from, the result of a
@@ -76,27 +71,33 @@ func (p *planner) needsResult(ctx context.Context, asked json.RawMessage) bool {
 	return p != nil && (p.derived.Load() || p.usesResult(ctx, asked))
 }
 
-// add keeps a planned call of the run, once it is known which earlier ones are planned: the
-// calls of one gather come here in any order. It returns the answer that the code gets: a
-// list of the call's place in the plan and the shape of its result. That of a server is an
-// object.
-func (p *planner) add(ctx context.Context, number int, c *mcpproxy.Planned) (json.RawMessage, error) {
-	place, err := p.place(ctx, number, c.Server, c.Tool.Name, c.Arguments)
+// plan keeps an effect in the plan, once it is known which earlier ones are planned: the calls
+// of one gather come here in any order. It returns the answer that the code gets: a list of the
+// call's place in the plan and the shape of its result. That of a server is an object.
+func (g *Gate) plan(ctx context.Context, e Effect, number int) (json.RawMessage, error) {
+	if _, err := g.o.Policy.Reserve(e.call()); err != nil {
+		return nil, err
+	}
+	place, err := g.planner.place(ctx, number, PlannedCall{e.Facts.Server.Name, e.subject(), plannedArguments(e.Bytes)})
 	if err != nil {
 		return nil, err
 	}
-	return fmt.Appendf(nil, "[%d,%s]", place, signature.Shape(c.Tool.OutputSchema)), nil
+	shape := json.RawMessage("null")
+	if e.Facts.Method == mcpproxy.CallTool {
+		shape = signature.Shape(e.Facts.Tool.OutputSchema)
+	}
+	return fmt.Appendf(nil, "[%d,%s]", place, shape), nil
 }
 
 // place keeps a planned call, and returns its place in the plan.
-func (p *planner) place(ctx context.Context, number int, server, tool string, args json.RawMessage) (int, error) {
+func (p *planner) place(ctx context.Context, number int, c PlannedCall) (int, error) {
 	if err := p.order.await(ctx, number); err != nil {
 		return 0, err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.plan.Calls) < maxPlannedCalls {
-		p.plan.Calls = append(p.plan.Calls, PlannedCall{server, tool, plannedArguments(args)})
+		p.plan.Calls = append(p.plan.Calls, c)
 	} else {
 		p.plan.LeftOut++
 	}
@@ -180,69 +181,65 @@ func usesCutStandIn(ctx context.Context, raw []byte) bool {
 	return ctx.Err() != nil
 }
 
-// checkPlanned returns an error if a real run sends what stands for a planned result.
-func (a *API) checkPlanned(ctx context.Context, method string, raw json.RawMessage) error {
-	if a.planner != nil || a.plannedBefore == 0 || !mayBePlanned(method) {
+// Resume says how many results of planned calls the code of the session may have, before it
+// goes on.
+func (g *Gate) Resume(planned int) {
+	g.before = planned
+	if g.planner != nil {
+		g.planner.before = planned
+	}
+}
+
+// CheckPlaceholders returns an error if a real run is about to send what stands for a planned
+// result of an earlier one.
+func (g *Gate) CheckPlaceholders(ctx context.Context, raw json.RawMessage) error {
+	if g.planner != nil || g.before == 0 {
 		return nil
 	}
-	used, err := usedResult(ctx, raw, a.plannedBefore)
+	used, err := usedResult(ctx, raw, g.before)
 	if used != "" {
 		return sentPlanned(used)
 	}
 	return err
 }
 
-// mayBePlanned reports whether a dry run plans some requests of this method.
-func mayBePlanned(method string) bool {
-	return method == "call_tool" || method == "read_resource" || method == "get_prompt"
-}
-
-// noteDerived takes note that the code has something of a planned result that does not show it.
-// The error is that of checkPlanned.
-func (a *API) noteDerived(method string) error {
+// NoteDerived takes note that the code has something of a planned result that does not show
+// it. sends says that it is about to send it: the error is that of CheckPlaceholders.
+func (g *Gate) NoteDerived(sends bool) error {
 	switch {
-	case a.planner != nil:
-		a.planner.derived.Store(true)
-	case mayBePlanned(method):
+	case g.planner != nil:
+		g.planner.derived.Store(true)
+	case sends:
 		return sentPlanned("a variable of the code")
 	}
 	return nil
 }
 
 func sentPlanned(used string) error {
-	return &runner.CallError{Message: fmt.Sprintf("%s stands for the result of a call that was only planned, in an earlier run of this session; nothing was sent: "+
-		"make the variables again from real results, or use another session", used)}
+	return fmt.Errorf("%s stands for the result of a call that was only planned, in an earlier run of this session; nothing was sent: "+
+		"make the variables again from real results, or use another session", used)
 }
+
+// Settled says that a request of the run will not be planned any more: later ones no longer
+// wait for it.
+func (g *Gate) Settled(number int) { g.planner.decide(number) }
 
 // Planned returns how many results of planned calls the code of the run may have.
-func (a *API) Planned() int {
-	if a.planner == nil {
-		return a.plannedBefore
+func (g *Gate) Planned() int {
+	if g.planner == nil {
+		return g.before
 	}
-	a.planner.mu.Lock()
-	defer a.planner.mu.Unlock()
-	return max(a.plannedBefore, a.planner.count())
-}
-
-// planRead plans that something other than a tool is read: what is asked for has the
-// result of a planned call. The answer is as that of planner.add.
-func (a *API) planRead(ctx context.Context, number int, server config.Server, what string, args json.RawMessage) (json.RawMessage, error) {
-	if err := a.policy.Authorize(ctx, policy.Call{Server: policyNames(server), Planned: true}); err != nil {
-		return nil, err
-	}
-	place, err := a.planner.place(ctx, number, server.Name, what, args)
-	if err != nil {
-		return nil, err
-	}
-	return fmt.Appendf(nil, "[%d,null]", place), nil
+	g.planner.mu.Lock()
+	defer g.planner.mu.Unlock()
+	return max(g.before, g.planner.count())
 }
 
 // Plan returns what a dry run would have done.
-func (a *API) Plan() Plan {
-	if a.planner == nil {
+func (g *Gate) Plan() Plan {
+	if g.planner == nil {
 		return Plan{}
 	}
-	a.planner.mu.Lock()
-	defer a.planner.mu.Unlock()
-	return a.planner.plan
+	g.planner.mu.Lock()
+	defer g.planner.mu.Unlock()
+	return g.planner.plan
 }

@@ -1,0 +1,111 @@
+package gate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/toolcell/toolcell/bridge/consent"
+	"github.com/toolcell/toolcell/mcpproxy/policy"
+)
+
+// An Asker asks the user: a *consent.Run during a run, or a terminal.
+type Asker interface {
+	// Approach says that something is on its way, which may have to be asked; more that
+	// others may follow at once.
+	Approach(more bool) (arrived func())
+	// Ask asks whether a call may be made: nil only for a known choice that allows it.
+	Ask(ctx context.Context, c consent.Call, arrived func()) error
+	// AskBefore asks whether code may have something before it starts.
+	AskBefore(ctx context.Context, subject string, reasons []string) error
+	// AskForm asks the user what a server wants to know.
+	AskForm(ctx context.Context, f consent.Form) (consent.Answer, error)
+	// Granted reports whether the tool of a call was allowed for the rest of the run, for all
+	// its reasons.
+	Granted(c consent.Call) bool
+	// Believed reports whether the user accepted with a call that its tool only reads.
+	Believed(c consent.Call) bool
+}
+
+// ask asks the user, or the policy if no user can be asked.
+func (g *Gate) ask(ctx context.Context, ask *policy.Ask, number int, arrived func()) error {
+	if g.o.Asker == nil {
+		return ask
+	}
+	c := consentCall(ask)
+	c.Number = number
+	err := g.o.Asker.Ask(ctx, c, arrived)
+	switch {
+	case errors.Is(err, consent.ErrNoUser) && g.o.Policy.AllowedUnasked(policy.Server{Name: ask.Server, Alias: ask.Alias}, policy.Tool{Name: ask.Tool}):
+		return nil
+	case errors.Is(err, consent.ErrNoUser):
+		return fmt.Errorf("%w: %w", err, ask)
+	case err == nil:
+		g.acceptHint(ask)
+	}
+	return err
+}
+
+// acceptHint keeps that the user takes a server's word that a tool only reads. If it cannot
+// be kept, the user is asked about the next call as well.
+func (g *Gate) acceptHint(ask *policy.Ask) {
+	if ask.Hint == "" || !g.o.Asker.Believed(consentCall(ask)) {
+		return
+	}
+	if err := g.o.Upstreams.AcceptHint(ask.Server, ask.Tool, ask.Hint); err != nil {
+		g.o.Log.Warn("keeping that a tool only reads", "server", ask.Server, "tool", ask.Tool, "err", err)
+	}
+}
+
+// consentCall is what the user is asked.
+func consentCall(ask *policy.Ask) consent.Call {
+	return consent.Call{
+		Server: ask.Server, Tool: ask.Tool, Arguments: ask.Arguments, Reasons: ask.Reasons, Once: ask.Once,
+		Identity: ask.Identity, Hint: ask.Hint,
+	}
+}
+
+// Grant asks the user, before code starts, for what it is to have: subject names that, and
+// reasons say why the policy has the user asked. Once private data was read, what others may
+// learn by it (leak, such as "what is sent to these hosts gets to others") is a reason too.
+// Nothing is asked without a reason.
+func (g *Gate) Grant(ctx context.Context, subject string, reasons []string, leak string) error {
+	if err := g.WhyStopped(); err != nil {
+		return err
+	}
+	if reason := g.o.Marks.Reason(); reason != "" && leak != "" {
+		reasons = append(reasons[:len(reasons):len(reasons)], reason+"; "+leak)
+	}
+	if len(reasons) == 0 {
+		return nil
+	}
+	err := consent.ErrNoUser
+	if g.o.Asker != nil {
+		err = g.o.Asker.AskBefore(ctx, subject, reasons)
+	}
+	switch {
+	case err == nil:
+		return nil
+	case !errors.Is(err, consent.ErrNoUser):
+		return fmt.Errorf("%s: %w", subject, err)
+	case g.o.Asker != nil && g.o.Policy.AllowedUnasked(policy.Server{}, policy.Tool{}):
+		return nil
+	}
+	return fmt.Errorf("%s: %w: %s", subject, err, strings.Join(reasons, "; "))
+}
+
+// AskSaved asks the user whether code may have the source of a saved tool, which may hold
+// private data, in a run that can reach hosts.
+func (g *Gate) AskSaved(ctx context.Context, tool string, private []string) error {
+	if len(private) == 0 || len(g.o.Hosts) == 0 {
+		return g.WhyStopped()
+	}
+	return g.ask(ctx, &policy.Ask{
+		Server: SavedServer, Alias: SavedServer, Tool: tool, Once: true,
+		Reasons: []string{fmt.Sprintf("this run can reach %s, and the tool was saved after private data was read, from %s", g.flow.reached(), strings.Join(private, ", "))},
+	}, 0, func() {})
+}
+
+// SavedServer is the name under which saved tools are listed, and of their module.
+const SavedServer = "user_tools"

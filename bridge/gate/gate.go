@@ -1,0 +1,224 @@
+// Package gate decides, for one run or one command, what of it gets to the user's servers,
+// and is the only way there: tools, resources, prompts and live lists, the sources of saved
+// tools, and what is granted before code starts, hosts and packages.
+//
+// Each such effect passes [Gate.Do], [Gate.Grant] or [Gate.AskSaved]: it is admitted, prepared, bound,
+// decided on, asked about, reserved, sent and recorded, in this order. The gate promises that
+//
+//   - nothing of a server is used that the run was not granted or its policy denies, and
+//     nothing is started for that,
+//   - the bytes that are decided on, shown to the user, recorded and sent are the same, and
+//     what changes between the decision and the sending is decided on anew,
+//   - what cannot be decided is refused: an error, a panic, or the zero [Verdict],
+//   - limits count what went out, each call once,
+//   - code gets of a server's error no more than it may read.
+//
+// It does not judge what a granted server does.
+package gate
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+
+	"github.com/toolcell/toolcell/bridge/consent"
+	"github.com/toolcell/toolcell/internal/contain"
+	"github.com/toolcell/toolcell/mcpproxy"
+	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/policy"
+)
+
+// Upstreams are the user's MCP servers. *mcpproxy.Proxy is one.
+type Upstreams interface {
+	Lookup(nameOrAlias string) (config.Server, error)
+	Prepare(ctx context.Context, server string, w mcpproxy.Want) (*mcpproxy.Prepared, error)
+	// AcceptHint keeps that the user takes the server's word that a tool only reads.
+	AcceptHint(server, tool, digest string) error
+}
+
+// Options configure a Gate. The zero value refuses everything.
+type Options struct {
+	Upstreams Upstreams
+	Granted   map[string]bool // names of the servers that may be used
+	Policy    *policy.Run     // what may be done there, and how often; nil allows nothing
+	Asker     Asker           // asks the user; with nil, what is to be asked fails
+	// Can are the ways in which what servers ask can be asked; none without an Asker.
+	Can mcpproxy.ElicitCapabilities
+	// Marks are what the connection has read from private servers, and Hosts what the run
+	// can reach. Without Marks it counts as having read private data.
+	Marks *consent.Marks
+	Hosts []string
+	// Command: the user has typed the command that does all this, and sees whole errors.
+	Command bool
+	// Plan makes it a dry run: what may change something is kept in Plan instead of being
+	// sent.
+	Plan bool
+	// Progress gets what servers say of calls that they work on. It may be nil.
+	Progress func(text string)
+	Log      *slog.Logger // nothing is logged if nil
+}
+
+// A Gate is that of one run, or of one command. It is safe for concurrent use.
+type Gate struct {
+	o        Options
+	before   int // results of planned calls that the session's code may have
+	flow     flow
+	calls    callRecorder
+	used     usedServers
+	progress callProgress
+	planner  *planner // of a dry run; else nil
+	stopped  atomic.Pointer[error]
+}
+
+// New makes a Gate.
+func New(o Options) *Gate {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Asker == nil {
+		o.Can = mcpproxy.ElicitCapabilities{}
+	}
+	g := &Gate{o: o, flow: flow{o.Policy, o.Marks, o.Hosts}, progress: callProgress{report: o.Progress}}
+	if o.Plan {
+		g.planner = &planner{order: newCallOrder()}
+	}
+	return g
+}
+
+// A Request is one thing that is wanted of a server.
+type Request struct {
+	Method, Server, Name string // as in mcpproxy.Want; Server is a name or an alias
+	// Arguments are those of a tool or prompt, as a JSON object. With Unchecked they go out
+	// whatever the tool's schema says.
+	Arguments json.RawMessage
+	Unchecked bool
+	// Args and Named are there in place of Arguments if they are to be bound to the tool's
+	// parameters, as the arguments of a function.
+	Args, Named json.RawMessage
+
+	More   bool // others may follow at once
+	Number int  // by which the code made its requests one after the other; 0 if it is not known
+}
+
+// maxChanges is how often something is prepared that changes before it can be sent.
+const maxChanges = 3
+
+// Do carries out a request and returns the answer: the result as the server wrote it, or of
+// a planned call a list of its place in the plan and the shape of its result.
+func (g *Gate) Do(ctx context.Context, r Request) (answer json.RawMessage, err error) {
+	defer contain.Error("deciding on a call", &err)
+	arrived := g.announce(r.More)
+	defer arrived()
+	server, err := g.admit(r.Server)
+	if err != nil {
+		return nil, err
+	}
+	var allowed []*policy.Ask // by the user, of just this request
+	for range maxChanges {
+		p, e, err := g.prepare(ctx, server, r)
+		if err != nil {
+			return nil, g.Shown(server.Name, err)
+		}
+		v := g.decide(ctx, &e, allowed)
+		for v.Ask != nil {
+			if err := g.ask(ctx, v.Ask, r.Number, arrived); err != nil {
+				return nil, err
+			}
+			allowed = append(allowed, v.Ask)
+			v = g.decide(ctx, &e, allowed) // the run may have been stopped, or read private data
+		}
+		switch {
+		case v.Planned:
+			arrived()
+			return g.plan(ctx, e, r.Number)
+		case !v.Allowed:
+			return nil, v.why()
+		}
+		arrived()
+		result, err := g.send(ctx, p, e, r.Number)
+		if errors.Is(err, mcpproxy.ErrChanged) {
+			continue
+		}
+		return result, g.Shown(server.Name, err)
+	}
+	return nil, fmt.Errorf("server %q: %w", server.Name, mcpproxy.ErrChanged)
+}
+
+// send sends what was decided on: it takes room in all limits, and is on record before it
+// goes out.
+func (g *Gate) send(ctx context.Context, p *mcpproxy.Prepared, e Effect, number int) (json.RawMessage, error) {
+	giveBack, err := g.o.Policy.Reserve(e.call())
+	if err != nil {
+		return nil, err
+	}
+	g.planner.decide(number)
+	entry := g.calls.begin(e, p)
+	defer func() { // also if it panics
+		if !p.Sent() {
+			giveBack()
+		}
+	}()
+	result, err := p.Send(ctx, e.Args, g.user(), g.progress.of(e.Facts.Server.Name, e.Facts.Name))
+	g.calls.end(entry, outcomeOf(result, err, p.Sent()))
+	if p.Sent() {
+		g.flow.sent(e.Facts.Server, e.subject())
+	}
+	return result.JSON, err
+}
+
+// admit finds a server that may be used, or returns why it may not. It is called before
+// anything that starts the server.
+func (g *Gate) admit(name string) (config.Server, error) {
+	server, err := g.o.Upstreams.Lookup(name)
+	if err != nil {
+		return server, err
+	}
+	if !g.o.Granted[server.Name] {
+		return server, fmt.Errorf("server %q is not granted to this run: call run_python with %q in its servers argument", server.Name, server.Name)
+	}
+	if err := g.o.Policy.ServerDenied(policyServer(server)); err != nil {
+		return server, err
+	}
+	g.used.add(server.Name)
+	return server, nil
+}
+
+// prepare finds out what is wanted, and what will be sent. Arguments that do not fit what is
+// known of a tool are rejected only if they do not fit the running server's tool either.
+func (g *Gate) prepare(ctx context.Context, server config.Server, r Request) (*mcpproxy.Prepared, Effect, error) {
+	w := mcpproxy.Want{Method: r.Method, Name: r.Name, Can: g.o.Can}
+	w.Live = r.Method == mcpproxy.CallTool && (g.planner != nil || g.o.Policy.GoesByDefinitions(policyServer(server)))
+	for {
+		p, err := g.o.Upstreams.Prepare(ctx, server.Name, w)
+		if err != nil {
+			return nil, Effect{}, err
+		}
+		e, err := g.bind(ctx, p, r)
+		if err == nil || w.Live || r.Method != mcpproxy.CallTool {
+			return p, e, err
+		}
+		w.Live = true
+	}
+}
+
+// Stop refuses all that is still to come: the run is ending.
+func (g *Gate) Stop(why error) { g.stopped.Store(&why) }
+
+// WhyStopped returns why Stop was called, nil if it was not.
+func (g *Gate) WhyStopped() error {
+	if why := g.stopped.Load(); why != nil {
+		return *why
+	}
+	return nil
+}
+
+// announce is Asker.Approach, if there is one.
+func (g *Gate) announce(more bool) (arrived func()) {
+	if g.o.Asker == nil {
+		return func() {}
+	}
+	return g.o.Asker.Approach(more)
+}

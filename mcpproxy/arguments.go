@@ -1,0 +1,36 @@
+package mcpproxy
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/toolcell/toolcell/internal/rawjson"
+	"github.com/toolcell/toolcell/internal/room"
+)
+
+// CanonicalArguments returns the one form of the arguments of a call that is decided on,
+// shown to the user, and sent: a check of what the server reads differently would be none.
+// Without any it is the empty object. The error is of what is no JSON object, or cannot be
+// sent, or that ctx ended while it waited for room.
+func CanonicalArguments(ctx context.Context, args json.RawMessage) (json.RawMessage, error) {
+	args = bytes.TrimSpace(args)
+	if len(args) == 0 || rawjson.IsNull(args) {
+		return json.RawMessage("{}"), nil
+	}
+	if args[0] != '{' {
+		return nil, errNoObject
+	}
+	args, err := room.Decode(ctx, "reading the arguments of a call", len(args), room.Arguments, func() (json.RawMessage, error) { return rawjson.Canonical(args) })
+	switch {
+	case errors.Is(err, rawjson.ErrNotJSON):
+		return nil, errNoObject
+	case err != nil:
+		return nil, fmt.Errorf("the arguments cannot be sent: %w", err)
+	}
+	return args, nil
+}
+
+var errNoObject = errors.New("the arguments are not a JSON object")

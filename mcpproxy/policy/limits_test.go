@@ -1,0 +1,47 @@
+package policy
+
+import "testing"
+
+// TestWhatDidNotGoOutIsGivenBack, to the run and to the minute that all runs share.
+func TestWhatDidNotGoOutIsGivenBack(t *testing.T) {
+	for _, planned := range []bool{false, true} {
+		p := parsePolicy(t, "[servers.s]\ncallsPerRun = 2\n[servers.s.tools.t]\ncallsPerMinute = 1")
+		run, other := p.NewRun(), p.NewRun()
+		c := Call{Server: Server{Name: "s"}, Tool: Tool{Name: "t"}, Planned: planned}
+		giveBack, err := run.Reserve(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantErr(t, run.Authorize(t.Context(), c), "callsPerMinute = 1")
+		if err := other.Authorize(t.Context(), c); (err != nil) == planned {
+			t.Errorf("planned: %v: another run: %v", planned, err)
+		}
+		giveBack()
+		if !planned {
+			if err := other.Authorize(t.Context(), c); err != nil {
+				t.Errorf("another run, once it is given back: %v", err)
+			}
+			continue
+		}
+		if err := run.Authorize(t.Context(), Call{Server: c.Server, Tool: Tool{Name: "u"}}); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestALimitIsReachedOnce, however many calls look at it before one of them counts.
+func TestALimitIsReachedOnce(t *testing.T) {
+	run := parsePolicy(t, "[servers.s]\ncallsPerRun = 1").NewRun()
+	c := Call{Server: Server{Name: "s"}, Tool: Tool{Name: "t"}}
+	for range 2 {
+		if _, err := run.Check(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := run.Reserve(c); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := run.Reserve(c); err == nil {
+		t.Error("two calls are counted where one is allowed")
+	}
+}

@@ -1,0 +1,295 @@
+package mcpproxy
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/toolcell/toolcell/internal/room"
+	"github.com/toolcell/toolcell/internal/text"
+	"github.com/toolcell/toolcell/mcpproxy/catalog"
+	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/elicitation"
+	"github.com/toolcell/toolcell/mcpproxy/pins"
+	"github.com/toolcell/toolcell/mcpproxy/signature"
+	"github.com/toolcell/toolcell/mcpproxy/transport"
+	"github.com/toolcell/toolcell/mcpproxy/transport/message"
+)
+
+// What a server can be asked for, by the methods of MCP.
+const (
+	CallTool      = transport.MethodCallTool
+	ReadResource  = transport.MethodReadResource
+	GetPrompt     = transport.MethodGetPrompt
+	ListResources = transport.MethodListResources
+	ListTemplates = transport.MethodListTemplates
+	ListPrompts   = transport.MethodListPrompts
+)
+
+// ErrChanged is the error of Send if the server's entry or the tool's definition is no
+// longer the one that was prepared, and so decided on. Nothing was sent.
+var ErrChanged = errors.New("the server or its tool has changed; try it again")
+
+// ErrCallLost is in the error of a call whose server ended before it answered.
+// Whether the call took effect is not known, so it is never made again by itself.
+var ErrCallLost = errors.New("the call is lost and may have taken effect; it was not repeated")
+
+// A Want is one thing that is wanted of a server.
+type Want struct {
+	Method string // CallTool, ReadResource and so on
+	Name   string // of the tool, by name or alias, or of the prompt; the URI of the resource; empty for lists
+	// Live goes by how the running server defines the tool now, and starts it for that.
+	// Otherwise what is known of it will do.
+	Live bool
+	// Can are the ways in which the caller's client can ask its user. Servers of before
+	// 2026-07-28 learn of them once, at the beginning of a session: see SetElicits.
+	Can ElicitCapabilities
+}
+
+// Facts are what a decision goes by, all of one moment.
+type Facts struct {
+	Server config.Server
+	Entry  string // its Fingerprint
+	Method string
+	Name   string      // of the tool, as the server has it, or Want.Name
+	Tool   CheckedTool // of a call
+}
+
+// Identity is of all that was decided on but the arguments: the server's entry, and the
+// tool's definition or the method.
+func (f Facts) Identity() string {
+	if f.Method == CallTool {
+		return f.Entry + f.Tool.Digest
+	}
+	return f.Entry + f.Method
+}
+
+// A CheckedTool is a tool that was compared with its pin. Policies, plans and the log of
+// calls go by its ReadsOnly, and by nothing else.
+type CheckedTool struct {
+	catalog.Tool
+	pins.Standing
+}
+
+// A CallResult is what a server answered.
+type CallResult struct {
+	JSON    json.RawMessage // the result as the server wrote it; of a list, a JSON array of its items
+	IsError bool            // it says that the tool failed, which is no error of the call
+}
+
+// Progress is called with what a server reports while it works on a request; total is 0
+// if it is not known.
+type Progress = func(done, total float64, text string)
+
+// A User is asked what a server wants to know during a request. Its ctx ends with the
+// request, or when the server no longer wants to know. An error fails what the server
+// asked. It is called for one thing at a time, and its time is not the server's
+// (Options.CallTimeout).
+type User interface {
+	Elicit(ctx context.Context, e Elicitation) (ElicitationReply, error)
+}
+
+// A Prepared is something wanted that can be decided on, and then be sent. It holds no
+// turn, session or lock.
+type Prepared struct {
+	proxy *Proxy
+	want  Want
+	facts Facts
+	sent  atomic.Bool
+}
+
+// Prepare finds out what is wanted. It starts the server if its tools are not known, or if
+// they have to be those of now.
+func (p *Proxy) Prepare(ctx context.Context, server string, w Want) (*Prepared, error) {
+	p.SetElicits(w.Can)
+	return p.prepare(ctx, server, w)
+}
+
+func (p *Proxy) prepare(ctx context.Context, server string, w Want) (*Prepared, error) {
+	u, err := p.upstream(server)
+	if err != nil {
+		return nil, err
+	}
+	prepared := &Prepared{proxy: p, want: w}
+	var t catalog.Tool
+	switch {
+	case w.Method != CallTool:
+		err = checkName(u, w)
+	case w.Live:
+		t, err = with(p, server, func(found *upstream) (catalog.Tool, error) {
+			u = found
+			return u.definitionNow(ctx, w.Name)
+		})
+	default:
+		var list *catalog.List
+		if u, list, err = p.toolsOf(ctx, server); err == nil {
+			var ok bool
+			if t, ok = list.Resolve(w.Name); !ok {
+				w.Live = true
+				return p.prepare(ctx, server, w)
+			}
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	prepared.facts = Facts{Server: u.described(), Entry: u.identity, Method: w.Method, Name: w.Name}
+	if w.Method == CallTool {
+		prepared.facts.Name, prepared.facts.Tool = t.Name, u.trusted(t)
+	}
+	return prepared, nil
+}
+
+// definitionNow asks the running server how it defines a tool, if that is not known.
+func (u *upstream) definitionNow(ctx context.Context, tool string) (catalog.Tool, error) {
+	ctx, left, cancel := elicitation.StartClock(ctx, u.callTimeout, noAnswer(u.callTimeout))
+	defer cancel()
+	left.Pause() // starting is not the call
+	s, release, err := u.acquire(ctx)
+	left.Resume()
+	if err != nil {
+		return catalog.Tool{}, err
+	}
+	defer release()
+	if _, outdated := u.record.Tools(); outdated {
+		if _, err := u.list(ctx, s); err != nil {
+			return catalog.Tool{}, err
+		}
+	}
+	return u.resolve(ctx, s, tool)
+}
+
+// Facts returns what a decision goes by.
+func (p *Prepared) Facts() Facts { return p.facts }
+
+// Signature returns how the tool is called from Python, by the same definition.
+func (p *Prepared) Signature() *signature.Signature {
+	return p.proxy.signature(p.facts.Server.Name, p.facts.Tool.Tool)
+}
+
+// Sent reports whether anything of the request may have left. It may be called at any
+// time.
+func (p *Prepared) Sent() bool { return p.sent.Load() }
+
+// Send sends the request, once, and returns the answer. args are a JSON object: the
+// arguments of a tool or prompt. They are sent as they are. user may be nil: then what the
+// server asks is declined, and it is told that no user can be asked.
+//
+// A server of before 2026-07-28 does not always say for which of several requests it asks:
+// the oldest one in flight that has a user is asked then. Errors are ErrChanged, that no
+// answer came in time, ErrCallLost, *RemoteError, or say what is wrong with the answer.
+func (p *Prepared) Send(ctx context.Context, args json.RawMessage, user User, progress Progress) (CallResult, error) {
+	u, err := p.proxy.upstream(p.facts.Server.Name)
+	if err != nil || u.identity != p.facts.Entry {
+		return CallResult{}, ErrChanged
+	}
+	r := request{Prepared: p, asking: asking{p.want.Can, user}, args: args, progress: progress}
+	var result CallResult
+	switch p.want.Method {
+	case CallTool:
+		result, err = u.callInTurn(ctx, r)
+	case ReadResource, GetPrompt:
+		result.JSON, err = u.requestItem(ctx, r)
+	default:
+		result.JSON, err = u.listItems(ctx, r)
+	}
+	if errors.Is(err, errRetired) {
+		return CallResult{}, ErrChanged
+	}
+	return result, err
+}
+
+// A request is a Prepared on its way.
+type request struct {
+	*Prepared
+	asking
+	args     json.RawMessage
+	progress Progress
+}
+
+// what names the request in errors.
+func (r request) what() string {
+	server := r.facts.Server.Name
+	switch r.want.Method {
+	case CallTool:
+		return fmt.Sprintf("calling tool %q of server %q", r.facts.Name, server)
+	case ReadResource:
+		return fmt.Sprintf("reading resource %q of server %q", text.Printable(r.want.Name, 200), server)
+	case GetPrompt:
+		return fmt.Sprintf("getting prompt %q of server %q", text.Printable(r.want.Name, maxPromptName), server)
+	}
+	return fmt.Sprintf("listing the %s of server %q", lists[r.want.Method].what, server)
+}
+
+// send sends the request over a session, and takes what the server asks to the user.
+func (r request) send(ctx context.Context, u *upstream, s *transport.Session, left *elicitation.Clock, params *transport.Params) (message.Reply, error) {
+	tool := ""
+	if r.want.Method == CallTool {
+		tool = r.facts.Name
+	}
+	r.sent.Store(true)
+	return newRelay(u, s, tool, r.asking, left).request(ctx, r.want.Method, params)
+}
+
+// callInTurn calls the tool when there are not too many calls of the server.
+func (u *upstream) callInTurn(ctx context.Context, r request) (CallResult, error) {
+	ctx, left, cancel := elicitation.StartClock(ctx, u.callTimeout, noAnswer(u.callTimeout))
+	defer cancel()
+	if err := u.turns.Acquire(ctx, 1); err != nil {
+		return CallResult{}, fmt.Errorf("waiting for other calls of server %q to end: %w", u.server.Name, context.Cause(ctx))
+	}
+	defer u.turns.Release(1)
+	left.Pause() // starting is not the call
+	s, release, err := u.acquire(ctx)
+	left.Resume()
+	if err != nil {
+		return CallResult{}, err
+	}
+	defer release()
+	if err := u.unchanged(ctx, s, r); err != nil {
+		return CallResult{}, err
+	}
+	return u.call(ctx, s, r, left)
+}
+
+// unchanged returns ErrChanged if the tool is not defined as it was when it was prepared.
+// What has to be known as it is now is asked of a server that was started or has changed
+// its tools since; otherwise the server is asked beside the call.
+func (u *upstream) unchanged(ctx context.Context, s *transport.Session, r request) error {
+	if _, outdated := u.record.Tools(); outdated && r.want.Live {
+		if _, err := u.list(ctx, s); err != nil {
+			return err
+		}
+	}
+	t, err := u.resolve(ctx, s, r.facts.Name)
+	if err != nil {
+		return err
+	}
+	if now := u.trusted(t); now.Digest != r.facts.Tool.Digest || now.Standing != r.facts.Tool.Standing {
+		return ErrChanged
+	}
+	return nil
+}
+
+// call sends the call and reads the answer.
+func (u *upstream) call(ctx context.Context, s *transport.Session, r request, left *elicitation.Clock) (CallResult, error) {
+	res, err := r.send(ctx, u, s, left, &transport.Params{Name: r.facts.Name, Arguments: r.args, Schema: r.facts.Tool.InputSchema, Progress: r.progress})
+	if err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			return CallResult{}, fmt.Errorf("%s: %w", r.what(), cause)
+		}
+		return CallResult{}, u.explainError(s, err, r.what(), ErrCallLost)
+	}
+	if err := res.Check(); err != nil {
+		return CallResult{}, fmt.Errorf("%s: %w", r.what(), err)
+	}
+	if res.IsError { // others are the data that the user asked for and stay as they are
+		hide := func() (json.RawMessage, error) { return u.secrets.JSON(res.Result) }
+		if res.Result, err = room.Decode(ctx, "hiding secrets", len(res.Result), room.Secrets, hide); err != nil {
+			return CallResult{}, fmt.Errorf("%s: the tool failed, with a result that is left out: %w", r.what(), err)
+		}
+	}
+	return CallResult{res.Result, res.IsError}, nil
+}
