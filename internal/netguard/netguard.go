@@ -101,11 +101,13 @@ var globalUnicast = netip.MustParsePrefix("2000::/3")
 // translated is where a network has the IPv4 addresses for hosts without IPv4.
 var translated = netip.MustParsePrefix("64:ff9b::/96")
 
-// own are the networks that are a host's or a site's own, and those between a provider
-// and its customers (RFC 6598), where clouds have services for their machines.
+// own are the networks that the internet has no routes to: those of a host or a site,
+// those between a provider and its customers (RFC 6598), where clouds have services for
+// their machines, and those for documentation and measurements, which laboratories use.
 var own = prefixes(
 	"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.168.0.0/16",
-	"::/128", "::1/128", "fc00::/7", "fe80::/10",
+	"192.0.2.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4",
+	"::/128", "::1/128", "2001:db8::/32", "3fff::/20", "fc00::/7", "fe80::/10",
 )
 
 // special are the other networks of IANA's special-purpose registries for IPv4 and IPv6
@@ -113,9 +115,8 @@ var own = prefixes(
 // (Teredo, 6to4), multicast, and the address at which Azure's hosts answer their
 // virtual machines.
 var special = prefixes(
-	"192.0.0.0/24", "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.175.48.0/24",
-	"198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4", "168.63.129.16/32",
-	"2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20",
+	"192.0.0.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.175.48.0/24",
+	"224.0.0.0/4", "168.63.129.16/32", "2001::/23", "2002::/16", "2620:4f:8000::/48",
 )
 
 func prefixes(texts ...string) []netip.Prefix {

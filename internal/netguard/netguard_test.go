@@ -1,10 +1,12 @@
 package netguard
 
 import (
+	"io"
 	"net"
 	"net/netip"
 	"net/url"
 	"testing"
+	"time"
 )
 
 func TestOnlyPublicAddressesAreDialed(t *testing.T) {
@@ -33,7 +35,7 @@ func TestStrangersLeadToNoInternalAddress(t *testing.T) {
 		"10.0.0.1": {true, true}, "::ffff:10.0.0.1": {true, true}, "100.100.100.200": {true, true}, "169.254.169.254": {true, true},
 		"127.0.0.1": {true, true}, "0.0.0.0": {true, true}, "::": {true, true}, "::1": {true, true}, "fd00:ec2::254": {true, true}, "fe80::1%lo": {true, true},
 		"64:ff9b::a9fe:a9fe": {true, false}, "64:ff9b::a83f:8110": {true, false}, "168.63.129.16": {true, false}, "2002:a00:1::": {true, false},
-		"2002:808:808::": {true, false}, "2001:0:a00::1": {true, false}, "224.0.0.1": {true, false}, "192.0.2.1": {true, false},
+		"2002:808:808::": {true, false}, "2001:0:a00::1": {true, false}, "224.0.0.1": {true, false}, "192.0.2.1": {true, true}, "2001:db8::1": {true, true},
 	} {
 		a := netip.MustParseAddr(addr)
 		if IsInternal(a) != want.internal || IsOwn(a) != want.own {
@@ -76,9 +78,38 @@ func TestLeadsHere(t *testing.T) {
 	}
 	defer c.Close()
 	other, _ := net.Pipe()
-	for _, c := range []net.Conn{c, other} {
+	for _, c := range []net.Conn{c, other, ends{"127.0.0.1", "127.0.0.2"}} {
 		if !LeadsHere(c) {
 			t.Errorf("%s to %s does not lead here", c.LocalAddr(), c.RemoteAddr())
 		}
 	}
+}
+
+// ends are a connection's, where no connection needs to be.
+type ends struct{ local, remote string }
+
+func (ends) Read([]byte) (int, error)         { return 0, io.EOF }
+func (ends) Write([]byte) (int, error)        { return 0, io.EOF }
+func (ends) Close() error                     { return nil }
+func (ends) SetDeadline(time.Time) error      { return nil }
+func (ends) SetReadDeadline(time.Time) error  { return nil }
+func (ends) SetWriteDeadline(time.Time) error { return nil }
+func (e ends) LocalAddr() net.Addr            { return &net.TCPAddr{IP: net.ParseIP(e.local)} }
+func (e ends) RemoteAddr() net.Addr           { return &net.TCPAddr{IP: net.ParseIP(e.remote)} }
+
+// TestNeighborDoesNotLeadHere: the kernel sends what is for it out of an interface.
+func TestNeighborDoesNotLeadHere(t *testing.T) {
+	own, err := InterfaceAddresses()
+	if err != nil || !own[netip.MustParseAddr("127.0.0.1")] {
+		t.Fatalf("%v, %v", own, err)
+	}
+	for addr := range own {
+		if neighbor := addr.Next(); addr.Is4() && !addr.IsLoopback() && neighbor.IsValid() && !own[neighbor] {
+			if LeadsHere(ends{addr.String(), neighbor.String()}) {
+				t.Errorf("%s leads here", neighbor)
+			}
+			return
+		}
+	}
+	t.Skip("needs an interface beside the loopback")
 }
