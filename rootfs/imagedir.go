@@ -21,9 +21,8 @@ import (
 //
 // Beside them is what was added to the root later: bytecode and mount points.
 type imageDir struct {
-	dir    string
-	locks  cachedir.Locks
-	leases *cachedir.Leases
+	dir   string
+	cache *cachedir.Cache
 }
 
 // format is the version of an image's folder. Images of another one are unpacked
@@ -74,12 +73,12 @@ func (d imageDir) path(name string) string { return filepath.Join(d.dir, name) }
 // load returns the complete root in a folder, or nil. From then on no process
 // removes it while this one lives.
 func (d imageDir) load(name, digest, ref string) (root *Root) {
-	if !filepath.IsLocal(name) || !d.leases.Acquire(name) {
+	if !filepath.IsLocal(name) || !d.cache.Acquire(name) {
 		return nil
 	}
 	defer func() {
 		if root == nil {
-			d.leases.Release(name)
+			d.cache.Release(name)
 		}
 	}()
 	rec := readRecord(d.path(name))
@@ -96,7 +95,7 @@ func (d imageDir) load(name, digest, ref string) (root *Root) {
 	// another user shares with us it cannot be set, and need not be.
 	now := time.Now()
 	_ = os.Chtimes(recordFile(d.path(name)), now, now)
-	root = &Root{Dir: dir, Ref: ref, Digest: rec.Digest, Env: rec.Env, Python: rec.Python, Binds: rec.Binds, spare: DefaultMaxEntries, locks: d.locks}
+	root = &Root{Dir: dir, Ref: ref, Digest: rec.Digest, Env: rec.Env, Python: rec.Python, Binds: rec.Binds, spare: DefaultMaxEntries, cache: d.cache}
 	if rec.Spare != nil {
 		root.spare = *rec.Spare
 	}
@@ -109,7 +108,7 @@ func (d imageDir) ensure(ctx context.Context, name, digest, ref string, fill fun
 	if root := d.load(name, digest, ref); root != nil {
 		return root, nil
 	}
-	unlock, err := d.locks.Wait(ctx, name, state.Exclusive)
+	unlock, err := d.cache.Wait(ctx, name, state.Exclusive)
 	if err != nil {
 		return nil, fmt.Errorf("waiting for another process: %w", err)
 	}
@@ -164,7 +163,7 @@ func (d imageDir) removeUnusable() (err error) {
 			continue
 		}
 		// A process that is about to make it has its lock.
-		if unlock, lockErr := cachedir.LockUnused(d.locks, filepath.Base(dir)); lockErr == nil {
+		if unlock, lockErr := d.cache.LockUnused(filepath.Base(dir)); lockErr == nil {
 			err = errors.Join(err, rootdir.RemoveAll(dir))
 			unlock()
 		}

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/toolcell/toolcell/rootfs/cachedir"
 )
 
 // Image is one image of the store.
@@ -46,7 +44,7 @@ func (d imageDir) list(refs map[string][]string) ([]Image, error) {
 		}
 		all = append(all, Image{
 			Refs: refs[rec.Digest], Digest: rec.Digest, Platform: rec.Platform, Layers: rec.Layers, Env: rec.Env, Python: rec.Python,
-			Dir: filepath.Join(dir, "root"), Created: rec.Created, LastUsed: info.ModTime(), InUse: cachedir.InUse(d.locks, f.Name()),
+			Dir: filepath.Join(dir, "root"), Created: rec.Created, LastUsed: info.ModTime(), InUse: d.cache.InUse(f.Name()),
 		})
 	}
 	countSizes(all)

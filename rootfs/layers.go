@@ -20,7 +20,7 @@ import (
 // the files of package unpack, and layer.json.
 type layerDir struct {
 	dir   string
-	locks cachedir.Locks
+	cache *cachedir.Cache
 }
 
 // layerFormat is the version of a layer's folder. Those of another one are
@@ -62,7 +62,7 @@ func (d layerDir) ensure(ctx context.Context, l v1.Layer, b *unpack.Budget, read
 	if rec := d.load(diffID); rec != nil {
 		return rec, b.Spend(rec.usage())
 	}
-	unlock, err := d.locks.Wait(ctx, layerLock(dirName(diffID)), state.Exclusive)
+	unlock, err := d.cache.Wait(ctx, layerLock(dirName(diffID)), state.Exclusive)
 	if err != nil {
 		return nil, fmt.Errorf("waiting for another process: %w", err)
 	}
@@ -79,7 +79,7 @@ func (d layerDir) replace(ctx context.Context, l v1.Layer, b *unpack.Budget) err
 	if err != nil {
 		return err
 	}
-	unlock, err := d.locks.Wait(ctx, layerLock(dirName(hash.String())), state.Exclusive)
+	unlock, err := d.cache.Wait(ctx, layerLock(dirName(hash.String())), state.Exclusive)
 	if err != nil {
 		return fmt.Errorf("waiting for another process: %w", err)
 	}
@@ -109,7 +109,7 @@ func (d layerDir) extract(ctx context.Context, l v1.Layer, diffID string, b *unp
 // removeUnused removes the layers whose folders are not needed, unless a pull goes
 // on. It returns their size in bytes.
 func (d layerDir) removeUnused(needed func() (map[string]bool, error)) (freed int64, err error) {
-	unlock, err := d.locks.Try(pullsLock, state.Exclusive)
+	unlock, err := d.cache.Try(pullsLock, state.Exclusive)
 	if errors.Is(err, state.ErrLocked) {
 		return 0, nil
 	}

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/images"
-	"github.com/toolcell/toolcell/rootfs/cachedir"
 )
 
 // List returns the images of the store, those used last first.
@@ -91,7 +90,7 @@ func (s *Store) Remove(name string) (freed int64, err error) {
 
 // removeImage removes an image and its names, but not its layers.
 func (s *Store) removeImage(image *Image) error {
-	unlock, err := cachedir.LockUnused(s.locks, dirName(image.Digest))
+	unlock, err := s.cache.LockUnused(dirName(image.Digest))
 	if err != nil {
 		return err
 	}

@@ -75,7 +75,7 @@ func TestTwoProcessesPullOnce(t *testing.T) {
 	})
 	var wg sync.WaitGroup
 	run := func() {
-		if out, err := helperCommand(t, s.dir, ref).CombinedOutput(); err != nil {
+		if out, err := helperCommand(t, s.cache.Dir, ref).CombinedOutput(); err != nil {
 			t.Errorf("%v: %s", err, out)
 		}
 	}
@@ -96,7 +96,7 @@ func TestWaitingForAnotherPullIsTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	unlock, err := s.locks.Try(pullLock(s.tags.key(r)), state.Exclusive)
+	unlock, err := s.cache.Try(pullLock(s.tags.key(r)), state.Exclusive)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +134,7 @@ func TestKilledUnpackLeavesNothingThatIsTrusted(t *testing.T) {
 		<-r.Context().Done()
 		return true
 	})
-	cmd := helperCommand(t, s.dir, ref)
+	cmd := helperCommand(t, s.cache.Dir, ref)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +216,7 @@ func TestKillAtAnyMoment(t *testing.T) {
 	finished := 0
 	for range 100 {
 		s := openStore(t)
-		cmd := helperCommand(t, s.dir, ref)
+		cmd := helperCommand(t, s.cache.Dir, ref)
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -249,7 +249,7 @@ func TestKillAtAnyMoment(t *testing.T) {
 			t.Errorf("leftovers: %q", l)
 		}
 		s.Close()
-		if err := rootdir.RemoveAll(s.dir); err != nil {
+		if err := rootdir.RemoveAll(s.cache.Dir); err != nil {
 			t.Fatal(err)
 		}
 	}

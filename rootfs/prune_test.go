@@ -111,7 +111,7 @@ func TestImageInUseIsNotRemoved(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := Open(s.dir, images.Puller{}) // as another process would
+	other, err := Open(s.cache.Dir, images.Puller{}) // as another process would
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -295,7 +295,7 @@ func TestPolicy(t *testing.T) {
 	}
 
 	reg.push(t, "py:3", pythonImage(t, pack(t, file("newer", "x"))))
-	always, err := Open(never.dir, images.Puller{})
+	always, err := Open(never.cache.Dir, images.Puller{})
 	if err != nil {
 		t.Fatal(err)
 	}

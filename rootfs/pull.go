@@ -10,7 +10,6 @@ import (
 	"github.com/toolcell/toolcell/images"
 	"github.com/toolcell/toolcell/internal/room"
 	"github.com/toolcell/toolcell/internal/state"
-	"github.com/toolcell/toolcell/rootfs/cachedir"
 	"github.com/toolcell/toolcell/rootfs/unpack"
 )
 
@@ -39,7 +38,7 @@ func (s *Store) Ensure(ctx context.Context, ref string, progress func(Progress))
 }
 
 // checkOwn checks that no other user can change what code is to run on.
-func (s *Store) checkOwn() error { return cachedir.CheckOwn(s.dir, "rootfs", "layers", "refs") }
+func (s *Store) checkOwn() error { return s.cache.CheckOwn() }
 
 // Cached returns the root that Ensure would return without any network, or nil.
 func (s *Store) Cached(ctx context.Context, ref string) *Root {
@@ -142,21 +141,21 @@ func (s *Store) pull(ctx context.Context, r images.Reference, ref string, cached
 
 func (s *Store) lockReference(ctx context.Context, r images.Reference, ref string, progress func(Progress)) (unlock func(), err error) {
 	name := pullLock(s.tags.key(r))
-	unlock, err = s.locks.Try(name, state.Exclusive)
+	unlock, err = s.cache.Try(name, state.Exclusive)
 	if err == nil {
 		return unlock, nil
 	}
 	if errors.Is(err, state.ErrLocked) {
 		report(progress, Progress{Text: "waiting for another process that pulls " + ref})
 	}
-	return s.locks.Wait(ctx, name, state.Exclusive)
+	return s.cache.Wait(ctx, name, state.Exclusive)
 }
 
 // ensureUnpacked returns the root of an image. If it fails for good, such as on a
 // full disk, nothing stays of it; after an interruption its complete layers do, so
 // that the next pull has less to do.
 func (s *Store) ensureUnpacked(ctx context.Context, img v1.Image, digest, ref string, progress func(Progress)) (*Root, error) {
-	pulling, err := s.locks.Wait(ctx, pullsLock, state.Shared)
+	pulling, err := s.cache.Wait(ctx, pullsLock, state.Shared)
 	if err != nil {
 		return nil, err
 	}

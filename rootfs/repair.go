@@ -8,7 +8,6 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/toolcell/toolcell/images"
 	"github.com/toolcell/toolcell/internal/state"
-	"github.com/toolcell/toolcell/rootfs/cachedir"
 )
 
 // Repair makes an image anew: from its layers, and those that are damaged it fetches
@@ -16,12 +15,12 @@ import (
 // image is as it was. It returns from which reference layers were fetched, "" if
 // from none. The error is ErrInUse if a process uses the image.
 func (s *Store) Repair(ctx context.Context, image *Image) (source string, err error) {
-	unlock, err := cachedir.LockUnused(s.locks, dirName(image.Digest))
+	unlock, err := s.cache.LockUnused(dirName(image.Digest))
 	if err != nil {
 		return "", err
 	}
 	defer unlock()
-	pulling, err := s.locks.Wait(ctx, pullsLock, state.Shared)
+	pulling, err := s.cache.Wait(ctx, pullsLock, state.Shared)
 	if err != nil {
 		return "", err
 	}

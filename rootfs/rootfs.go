@@ -13,7 +13,7 @@
 //	rootfs/  unpacked images, whose files are links to those of layers (imageDir)
 //	layers/  their layers, each kept once (layerDir)
 //	refs/    which image each reference meant when it was last pulled (tagDir)
-//	locks/   what the processes that share the store lock (cachedir.Locks)
+//	locks/   what the processes that share the store lock (cachedir.Cache)
 package rootfs
 
 import (
@@ -35,8 +35,8 @@ type Root struct {
 	Python string // absolute path inside of the interpreter
 	Binds  []Bind
 
-	spare int            // files that may be added
-	locks cachedir.Locks // of its store
+	spare int             // files that may be added
+	cache *cachedir.Cache // of its store
 }
 
 // Bind is a read-only bind mount that the root needs. Only the host's own
@@ -49,12 +49,10 @@ type Bind struct {
 // Store is a directory of unpacked images. Several processes may use one
 // directory at once.
 type Store struct {
-	dir    string
 	opened time.Time
 	puller images.Puller
 
-	locks  cachedir.Locks
-	leases *cachedir.Leases
+	cache  *cachedir.Cache
 	tags   tagDir
 	layers layerDir
 	images imageDir
@@ -90,43 +88,25 @@ var ErrNotHere = errors.New("the image is not here, and pulling is switched off"
 // Open opens the store in dir, which is made if it does not exist, and removes
 // what interrupted pulls have left there.
 func Open(dir string, p images.Puller) (*Store, error) {
-	dir, err := prepare(dir)
+	cache, err := cachedir.Open(dir, "rootfs", "layers", "refs")
 	if err != nil {
 		return nil, fmt.Errorf("opening image store: %w", err)
 	}
-	locks := cachedir.NewLocks(filepath.Join(dir, "locks"), func() error { return makeFolders(dir) })
-	leases := cachedir.NewLeases(locks)
 	s := &Store{
-		dir: dir, opened: time.Now(), puller: p,
-		locks: locks, leases: leases,
-		tags:   tagDir{filepath.Join(dir, "refs"), locks, p.PlatformOrHost().String()},
-		layers: layerDir{filepath.Join(dir, "layers"), locks},
-		images: imageDir{filepath.Join(dir, "rootfs"), locks, leases},
+		opened: time.Now(), puller: p,
+		cache:  cache,
+		tags:   tagDir{filepath.Join(cache.Dir, "refs"), cache, p.PlatformOrHost().String()},
+		layers: layerDir{filepath.Join(cache.Dir, "layers"), cache},
+		images: imageDir{filepath.Join(cache.Dir, "rootfs"), cache},
 		Policy: PullMissing, MaxBytes: DefaultMaxBytes, MaxEntries: DefaultMaxEntries,
 	}
-	cachedir.Sweep(s.images.dir, locks, func(name string) string { return name })
-	cachedir.Sweep(s.layers.dir, locks, layerLock)
+	cache.Sweep("rootfs", func(name string) string { return name })
+	cache.Sweep("layers", layerLock)
 	return s, nil
 }
 
 // Close ends the use of all roots: any process may remove them from now on.
 func (s *Store) Close() error {
-	s.leases.ReleaseAll()
+	s.cache.ReleaseAll()
 	return nil
-}
-
-// prepare makes the folders of a store and returns its path without symlinks.
-func prepare(dir string) (string, error) {
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return "", err
-	}
-	if err := makeFolders(dir); err != nil {
-		return "", err
-	}
-	return filepath.EvalSymlinks(dir)
-}
-
-func makeFolders(dir string) error {
-	return cachedir.MakeFolders(dir, "rootfs", "layers", "refs", "locks")
 }

@@ -36,7 +36,7 @@ func TestImagesThatOthersCanChangeAreNotUsed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"", "rootfs", "layers", "refs"} {
-		dir := filepath.Join(s.dir, name)
+		dir := filepath.Join(s.cache.Dir, name)
 		if err := os.Chmod(dir, 0o777); err != nil {
 			t.Fatal(err)
 		}
@@ -79,7 +79,7 @@ func TestEnsureUnpacksOnceAndNeedsNoNetworkAfter(t *testing.T) {
 	if err != nil || again.Dir != root.Dir || again.Python != root.Python {
 		t.Errorf("without the registry: %+v, %v", again, err)
 	}
-	s2, err := Open(s.dir, images.Puller{}) // another process
+	s2, err := Open(s.cache.Dir, images.Puller{}) // another process
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -406,7 +406,7 @@ func TestDamagedRefsAreNotTrusted(t *testing.T) {
 		if err := os.WriteFile(s.tags.file(r), []byte(content), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if root, err := s.Ensure(ctx, ref, nil); err != nil || !strings.HasPrefix(root.Dir, s.dir) {
+		if root, err := s.Ensure(ctx, ref, nil); err != nil || !strings.HasPrefix(root.Dir, s.cache.Dir) {
 			t.Errorf("%q: %+v, %v", content, root, err)
 		}
 	}
@@ -424,11 +424,11 @@ func TestOpenRemovesLeftoversThatAreNotLocked(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	unlock, err := s.locks.Try("sha256-bb", state.Exclusive)
+	unlock, err := s.cache.Try("sha256-bb", state.Exclusive)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(s.dir, images.Puller{}); err != nil {
+	if _, err := Open(s.cache.Dir, images.Puller{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(free); !errors.Is(err, fs.ErrNotExist) {
@@ -438,7 +438,7 @@ func TestOpenRemovesLeftoversThatAreNotLocked(t *testing.T) {
 		t.Errorf("the one in work is gone: %v", err)
 	}
 	unlock()
-	if _, err := Open(s.dir, images.Puller{}); err != nil {
+	if _, err := Open(s.cache.Dir, images.Puller{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(held); !errors.Is(err, fs.ErrNotExist) {
@@ -452,7 +452,7 @@ func TestStoreCanBeSearchedBySandboxes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for d := root.Dir; d != filepath.Dir(s.dir); d = filepath.Dir(d) {
+	for d := root.Dir; d != filepath.Dir(s.cache.Dir); d = filepath.Dir(d) {
 		if info, err := os.Stat(d); err != nil || info.Mode().Perm() != 0o755 {
 			t.Errorf("%s has mode %s, %v", d, info.Mode(), err)
 		}
@@ -547,5 +547,5 @@ func BenchmarkEnsureCached(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	b.Cleanup(func() { _ = rootdir.RemoveAll(s.dir) })
+	b.Cleanup(func() { _ = rootdir.RemoveAll(s.cache.Dir) })
 }

@@ -16,7 +16,7 @@ import (
 // A tagDir has a file for each reference that was pulled: which image it meant.
 type tagDir struct {
 	dir      string
-	locks    cachedir.Locks
+	cache    *cachedir.Cache
 	platform string // one tag means different images on different platforms, which may share a home directory
 }
 
@@ -51,7 +51,7 @@ func (d tagDir) read(r images.Reference) tag {
 // record keeps which image a reference means now, with the stamp that it had before
 // it was read.
 func (d tagDir) record(ctx context.Context, r images.Reference, ref, digest, stamp string) error {
-	unlock, err := d.locks.Wait(ctx, tagsLock, state.Exclusive)
+	unlock, err := d.cache.Wait(ctx, tagsLock, state.Exclusive)
 	if err != nil {
 		return err
 	}

@@ -35,12 +35,12 @@ func (d *damageList) add(format string, args ...any) {
 func verifyRoot(ctx context.Context, image *Image, d imageDir, layers layerDir, b *unpack.Budget, damage *damageList) error {
 	// The new root has an unfinished root's name, and each process that opens the
 	// store sweeps those that are not locked.
-	making, err := d.locks.Wait(ctx, dirName(image.Digest), state.Shared)
+	making, err := d.cache.Wait(ctx, dirName(image.Digest), state.Shared)
 	if err != nil {
 		return err
 	}
 	defer making()
-	pulling, err := d.locks.Wait(ctx, pullsLock, state.Shared)
+	pulling, err := d.cache.Wait(ctx, pullsLock, state.Shared)
 	if err != nil {
 		return err
 	}

@@ -140,7 +140,7 @@ func TestVerifyIsNotSweptAway(t *testing.T) {
 		case <-verified:
 			return
 		default:
-			if _, err := Open(s.dir, s.puller); err != nil {
+			if _, err := Open(s.cache.Dir, s.puller); err != nil {
 				t.Error(err)
 			}
 		}

@@ -76,8 +76,8 @@ func openParts(s settings.Settings, log *slog.Logger) (p parts, err error) {
 	if p.runtime, err = oci.Open(d.Run, s.UID, s.GID); err != nil {
 		return p, err
 	}
-	p.wheels, err = openPackages(s)
-	return p, err
+	p.wheels = openPackages(s)
+	return p, nil
 }
 
 // Close closes what was opened, users before what they use.
@@ -270,9 +270,8 @@ func openStore(s settings.Settings, p images.Puller) (*rootfs.Store, error) {
 }
 
 // openPackages opens the store of packages.
-func openPackages(s settings.Settings) (*packages.Store, error) {
-	store, err := packages.Open(filepath.Join(s.Dirs.Cache, "packages"), s.UV)
-	return store, s.Dirs.Explain(err)
+func openPackages(s settings.Settings) *packages.Store {
+	return packages.Open(filepath.Join(s.Dirs.Cache, "packages"), s.UV)
 }
 
 // Descriptors that a sandbox needs while it starts, and that everything else

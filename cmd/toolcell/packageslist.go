@@ -52,10 +52,7 @@ func (s listedSet) names() string {
 }
 
 func packagesList(_ context.Context, o Options) error {
-	store, err := openPackages(o.Settings)
-	if err != nil {
-		return err
-	}
+	store := openPackages(o.Settings)
 	defer store.Close()
 	all, err := store.List()
 	if err != nil {
@@ -71,10 +68,7 @@ func packagesShow(_ context.Context, o Options) error {
 	if len(o.Args) != 1 {
 		return console.Usagef("packages show takes the beginning of an ID; toolcell packages list shows them")
 	}
-	store, err := openPackages(o.Settings)
-	if err != nil {
-		return err
-	}
+	store := openPackages(o.Settings)
 	defer store.Close()
 	set, err := store.Find(o.Args[0])
 	if err != nil {
@@ -96,10 +90,7 @@ func packagesPrune(_ context.Context, o packagesOptions) error {
 	if err != nil {
 		return err
 	}
-	store, err := openPackages(o.Settings)
-	if err != nil {
-		return err
-	}
+	store := openPackages(o.Settings)
 	defer store.Close()
 	removed, freed, err := store.Prune(unused)
 	if o.JSON {

@@ -100,9 +100,9 @@ func removeUnfinished(parent, name string) {
 
 // Sweep removes all unfinished folders that no process works on any
 // more. What cannot be removed is in nothing's way, and is tried again next time.
-func Sweep(parent string, locks Locks, lockName func(name string) string) {
-	for _, u := range findUnfinished(parent) {
-		unlock, err := locks.Try(lockName(u.name), state.Exclusive)
+func (c *Cache) Sweep(folder string, lockName func(name string) string) {
+	for _, u := range findUnfinished(filepath.Join(c.Dir, folder)) {
+		unlock, err := c.Try(lockName(u.name), state.Exclusive)
 		if err != nil {
 			continue
 		}

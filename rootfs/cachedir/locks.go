@@ -18,30 +18,69 @@ import (
 	"github.com/toolcell/toolcell/internal/state"
 )
 
-// Locks are the lock files of a cache, by name. A lock is held against other
-// processes and against other goroutines of this one alike, as each call has its
-// own open file, and the kernel drops it if the process dies. Lock files stay:
-// removing one would let two holders lock two files of one name.
-type Locks struct {
-	dir         string
-	makeFolders func() error
+// A Cache is a folder that several processes of the user share: its locks, by name, and
+// which of its folders this process uses. It is safe for concurrent use.
+//
+// A lock is held against other processes and against other goroutines of this one alike,
+// as each call has its own open file, and the kernel drops it if the process dies. Lock
+// files stay: removing one would let two holders lock two files of one name.
+type Cache struct {
+	Dir     string // absolute, and without symlinks once its folders are made
+	folders []string
+
+	mu   sync.Mutex
+	held map[string]func() // what gives a folder free that this process uses, by name
 }
 
-// NewLocks keeps lock files in dir. makeFolders makes the folders of the cache, dir
-// too, where they are missing.
-func NewLocks(dir string, makeFolders func() error) Locks { return Locks{dir, makeFolders} }
+// Open returns the cache in dir, and makes it and those of its folders that are missing.
+// If that fails, the cache is returned with the error, and tries again in each Wait.
+func Open(dir string, folders ...string) (*Cache, error) {
+	dir, err := filepath.Abs(dir)
+	c := &Cache{Dir: dir, folders: folders, held: map[string]func(){}}
+	if err == nil {
+		err = c.makeFolders()
+	}
+	if err != nil {
+		return c, err
+	}
+	real, err := filepath.EvalSymlinks(dir)
+	if err == nil {
+		c.Dir = real
+	}
+	return c, err
+}
+
+// makeFolders makes the folders that are missing. The ids of a sandbox, which are not the
+// user's own, can pass through them whatever the umask is.
+func (c *Cache) makeFolders() error {
+	for _, name := range append([]string{"", "locks"}, c.folders...) {
+		path := filepath.Join(c.Dir, name)
+		if info, err := os.Stat(path); err == nil && info.IsDir() {
+			continue
+		}
+		if err := errors.Join(os.MkdirAll(path, 0o755), os.Chmod(path, 0o755)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// CheckOwn returns a *ForeignError if another user can change what is in the cache.
+func (c *Cache) CheckOwn() error { return CheckOwn(c.Dir, c.folders...) }
+
+func (c *Cache) lockFile(name string) string { return filepath.Join(c.Dir, "locks", name) }
 
 // useLock is the name of the lock that processes share while they use a folder. The
 // folder's own name is that of the lock while it is made or checked.
 func useLock(name string) string { return "use-" + name }
 
 // Wait takes a lock as soon as it is free.
-func (d Locks) Wait(ctx context.Context, name string, kind state.Kind) (unlock func(), err error) {
+func (c *Cache) Wait(ctx context.Context, name string, kind state.Kind) (unlock func(), err error) {
 	// The user may have removed the whole cache meanwhile.
-	if err := d.makeFolders(); err != nil {
+	if err := c.makeFolders(); err != nil {
 		return nil, err
 	}
-	unlock, err = state.Lock(ctx, filepath.Join(d.dir, name), kind)
+	unlock, err = state.Lock(ctx, c.lockFile(name), kind)
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
@@ -49,8 +88,8 @@ func (d Locks) Wait(ctx context.Context, name string, kind state.Kind) (unlock f
 }
 
 // Try takes a lock if it is free; the error is state.ErrLocked if not.
-func (d Locks) Try(name string, kind state.Kind) (unlock func(), err error) {
-	f, err := state.TryLock(filepath.Join(d.dir, name), os.O_CREATE, kind)
+func (c *Cache) Try(name string, kind state.Kind) (unlock func(), err error) {
+	f, err := state.TryLock(c.lockFile(name), os.O_CREATE, kind)
 	if err != nil {
 		return nil, err
 	}
@@ -61,71 +100,60 @@ func (d Locks) Try(name string, kind state.Kind) (unlock func(), err error) {
 // process may be using it.
 var ErrInUse = errors.New("it is in use by another process")
 
-// Leases are the folders that this process uses and that no process may remove. The
-// kernel ends them with the process, however it dies.
-type Leases struct {
-	locks Locks
-
-	mu   sync.Mutex
-	held map[string]func() // what gives a folder free, by name
-}
-
-// NewLeases returns those of a process that holds none yet.
-func NewLeases(locks Locks) *Leases { return &Leases{locks: locks, held: map[string]func(){}} }
-
-// Acquire takes a lease of a folder. It reports false if the root is being removed.
-func (l *Leases) Acquire(name string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.held[name] != nil {
+// Acquire keeps all processes from removing a folder, until Release or the end of this
+// process. It reports false if the folder is being removed.
+func (c *Cache) Acquire(name string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.held[name] != nil {
 		return true
 	}
-	unlock, err := l.locks.Try(useLock(name), state.Shared)
+	unlock, err := c.Try(useLock(name), state.Shared)
 	// Another process may only be looking whether it is in use (InUse).
 	for range 5 {
 		if !errors.Is(err, state.ErrLocked) {
 			break
 		}
 		time.Sleep(time.Millisecond)
-		unlock, err = l.locks.Try(useLock(name), state.Shared)
+		unlock, err = c.Try(useLock(name), state.Shared)
 	}
 	if errors.Is(err, state.ErrLocked) {
 		return false
 	}
 	// A cache that another user shares with us, read-only, takes no locks.
 	if err == nil {
-		l.held[name] = unlock
+		c.held[name] = unlock
 	}
 	return true
 }
 
 // Release gives a folder free.
-func (l *Leases) Release(name string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if unlock := l.held[name]; unlock != nil {
+func (c *Cache) Release(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if unlock := c.held[name]; unlock != nil {
 		unlock()
-		delete(l.held, name)
+		delete(c.held, name)
 	}
 }
 
 // ReleaseAll gives all free.
-func (l *Leases) ReleaseAll() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for name, unlock := range l.held {
+func (c *Cache) ReleaseAll() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for name, unlock := range c.held {
 		unlock()
-		delete(l.held, name)
+		delete(c.held, name)
 	}
 }
 
 // LockUnused takes the locks that keep all processes from using and from making a
 // folder. The error is ErrInUse if one does already.
-func LockUnused(locks Locks, name string) (unlock func(), err error) {
-	making, err := locks.Try(name, state.Exclusive)
+func (c *Cache) LockUnused(name string) (unlock func(), err error) {
+	making, err := c.Try(name, state.Exclusive)
 	if err == nil {
 		var using func()
-		if using, err = locks.Try(useLock(name), state.Exclusive); err == nil {
+		if using, err = c.Try(useLock(name), state.Exclusive); err == nil {
 			return func() { using(); making() }, nil
 		}
 		making()
@@ -137,8 +165,8 @@ func LockUnused(locks Locks, name string) (unlock func(), err error) {
 }
 
 // InUse reports whether any process uses or makes a folder.
-func InUse(locks Locks, name string) bool {
-	unlock, err := LockUnused(locks, name)
+func (c *Cache) InUse(name string) bool {
+	unlock, err := c.LockUnused(name)
 	if err == nil {
 		unlock()
 	}

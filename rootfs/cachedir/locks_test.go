@@ -3,8 +3,6 @@ package cachedir
 import (
 	"context"
 	"errors"
-	"os"
-	"path/filepath"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,29 +10,32 @@ import (
 	"github.com/toolcell/toolcell/internal/state"
 )
 
-func newLocks(t *testing.T) Locks {
-	dir := filepath.Join(t.TempDir(), "locks")
-	return NewLocks(dir, func() error { return os.MkdirAll(dir, 0o755) })
+func open(t *testing.T) *Cache {
+	c, err := Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
 }
 
 func TestLockIsWaitedForAndGivenUp(t *testing.T) {
-	locks := newLocks(t)
+	c := open(t)
 	synctest.Test(t, func(t *testing.T) {
-		unlock, err := locks.Wait(t.Context(), "a", state.Exclusive)
+		unlock, err := c.Wait(t.Context(), "a", state.Exclusive)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := locks.Try("a", state.Shared); !errors.Is(err, state.ErrLocked) {
+		if _, err := c.Try("a", state.Shared); !errors.Is(err, state.ErrLocked) {
 			t.Errorf("a second holder got %v", err)
 		}
 		short, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		if _, err := locks.Wait(short, "a", state.Shared); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := c.Wait(short, "a", state.Shared); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("after a minute: %v", err)
 		}
 		time.AfterFunc(time.Hour, unlock)
 		start := time.Now()
-		again, err := locks.Wait(t.Context(), "a", state.Exclusive)
+		again, err := c.Wait(t.Context(), "a", state.Exclusive)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,25 +50,24 @@ func TestLockIsWaitedForAndGivenUp(t *testing.T) {
 // A process that lists images looks for a moment whether a root is in use: one that
 // begins to use it then must not take it for one that is being removed.
 func TestLeaseOutlastsALookAtTheRoot(t *testing.T) {
-	locks := newLocks(t)
+	c := open(t)
 	synctest.Test(t, func(t *testing.T) {
-		l := NewLeases(locks)
-		unlock, err := locks.Wait(t.Context(), useLock("a"), state.Exclusive)
+		unlock, err := c.Wait(t.Context(), useLock("a"), state.Exclusive)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if l.Acquire("a") {
+		if c.Acquire("a") {
 			t.Error("a root that is being removed can be used")
 		}
 		time.AfterFunc(2*time.Millisecond, unlock)
-		if !l.Acquire("a") {
+		if !c.Acquire("a") {
 			t.Error("a look at a root kept it from being used")
 		}
-		if !InUse(locks, "a") {
+		if !c.InUse("a") {
 			t.Error("a root with a lease counts as unused")
 		}
-		l.ReleaseAll()
-		if InUse(locks, "a") {
+		c.ReleaseAll()
+		if c.InUse("a") {
 			t.Error("a root counts as in use after its last lease")
 		}
 	})

@@ -1,7 +1,6 @@
 package cachedir
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -20,22 +19,6 @@ func (e *ForeignError) Error() string {
 // unmappedID is what stands for the ids that a user namespace does not have
 // (user_namespaces(7)); root of the host is one of them.
 const unmappedID = 65534
-
-// MakeFolders makes a folder, and in it those with these names, where they are missing.
-// The ids of a sandbox, which are not the user's own, can pass through them whatever the
-// umask is.
-func MakeFolders(dir string, names ...string) error {
-	for _, name := range append([]string{""}, names...) {
-		path := filepath.Join(dir, name)
-		if info, err := os.Stat(path); err == nil && info.IsDir() {
-			continue
-		}
-		if err := errors.Join(os.MkdirAll(path, 0o755), os.Chmod(path, 0o755)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 // CheckOwn returns a *ForeignError if another user can change what is in a folder, or in
 // one of its folders with these names. Those that are not there are passed over.

@@ -36,7 +36,7 @@ func (s *Store) NeedsBytecode(set *Set) bool {
 // same already, it is left to that one. After a failure, the next attempt is an hour
 // later.
 func (s *Store) AddBytecode(ctx context.Context, set *Set, run python.Run) error {
-	unlock, err := s.locks.Try("bytecode-"+set.ID, state.Exclusive)
+	unlock, err := s.cache.Try("bytecode-"+set.ID, state.Exclusive)
 	if errors.Is(err, state.ErrLocked) {
 		return nil
 	}

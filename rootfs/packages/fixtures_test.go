@@ -169,10 +169,7 @@ func newStore(t *testing.T) *Store {
 
 func openStore(t *testing.T, dir string) *Store {
 	t.Helper()
-	s, err := Open(dir, "/bin/true")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := Open(dir, "/bin/true")
 	s.pause, s.stall = time.Millisecond, 10*time.Second
 	t.Cleanup(func() { s.Close() })
 	return s

@@ -101,8 +101,7 @@ var ErrOffline = errors.New("nothing may be fetched")
 type Store struct {
 	dir    string
 	uv     string // the user's own, or ""
-	locks  cachedir.Locks
-	leases *cachedir.Leases
+	cache  *cachedir.Cache
 	wheels wheelDir
 	sets   setDir
 	client *http.Client
@@ -119,42 +118,28 @@ type Store struct {
 // Open opens the store in dir, which is made if it does not exist, and removes what
 // killed processes have left there. If it cannot be made, that is an error of the first
 // request: most runs have none. uv is the path of the user's own uv, or empty.
-func Open(dir, uv string) (*Store, error) {
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return nil, fmt.Errorf("opening the store of packages: %w", err)
-	}
-	if makeFolders(dir) == nil {
-		if dir, err = filepath.EvalSymlinks(dir); err != nil {
-			return nil, fmt.Errorf("opening the store of packages: %w", err)
-		}
-	}
-	locks := cachedir.NewLocks(filepath.Join(dir, "locks"), func() error { return makeFolders(dir) })
-	leases := cachedir.NewLeases(locks)
+func Open(dir, uv string) *Store {
+	cache, _ := cachedir.Open(dir, "wheels", "sets", "requests", "pythons", "uv")
 	s := &Store{
-		dir: dir, uv: uv, locks: locks, leases: leases,
-		wheels: wheelDir{filepath.Join(dir, "wheels"), locks}, sets: setDir{filepath.Join(dir, "sets"), locks, leases, cachedir.NewRecent(parseJSON[Set])},
+		dir: cache.Dir, uv: uv, cache: cache,
+		wheels: wheelDir{filepath.Join(cache.Dir, "wheels")}, sets: setDir{filepath.Join(cache.Dir, "sets"), cache, cachedir.NewRecent(parseJSON[Set])},
 		stall: 30 * time.Second, pause: 500 * time.Millisecond,
 		resolved: cachedir.NewRecent(parseKnown), pythons: cachedir.NewRecent(parseJSON[string]), bytecode: cachedir.NewRecent(parseJSON[bytecodeRecord]),
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone() // proxies and certificates as everywhere
 	transport.MaxResponseHeaderBytes = maxHeader
 	s.client = &http.Client{Transport: transport}
-	cachedir.Sweep(s.wheels.dir, locks, wheelLock)
-	cachedir.Sweep(s.sets.dir, locks, func(name string) string { return name })
-	cachedir.Sweep(filepath.Join(dir, "uv"), locks, uvLock)
-	return s, nil
+	cache.Sweep("wheels", wheelLock)
+	cache.Sweep("sets", func(name string) string { return name })
+	cache.Sweep("uv", uvLock)
+	return s
 }
 
 // Close ends the use of all sets: any process may remove them from now on.
 func (s *Store) Close() error {
-	s.leases.ReleaseAll()
+	s.cache.ReleaseAll()
 	s.client.CloseIdleConnections()
 	return nil
-}
-
-func makeFolders(dir string) error {
-	return cachedir.MakeFolders(dir, "wheels", "sets", "requests", "pythons", "uv", "locks")
 }
 
 // The names of locks. A set is locked under its own name while it is made.
@@ -209,7 +194,7 @@ func (s *Store) Ensure(ctx context.Context, r Request, progress func(Progress)) 
 
 // checkOwn checks that no other user can change what code is to import.
 func (s *Store) checkOwn() error {
-	return cachedir.CheckOwn(s.dir, "wheels", "sets", "requests", "pythons", "uv")
+	return s.cache.CheckOwn()
 }
 
 func (s *Store) ensure(ctx context.Context, r Request, progress func(Progress)) (*Set, error) {
@@ -276,7 +261,7 @@ func parseJSON[T any](content []byte) (v T, err error) {
 
 // fetch gets the packages of a request, and records what it led to.
 func (s *Store) fetch(ctx context.Context, r Request, key string, progress func(Progress)) (*Set, error) {
-	unlock, err := s.locks.Wait(ctx, requestLock(key), state.Exclusive)
+	unlock, err := s.cache.Wait(ctx, requestLock(key), state.Exclusive)
 	if err != nil {
 		return nil, fmt.Errorf("waiting for another process that gets the same packages: %w", err)
 	}

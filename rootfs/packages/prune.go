@@ -80,7 +80,7 @@ func (s *Store) Prune(unused time.Duration) (removed []Set, freed int64, err err
 
 // removeSet removes a set. The file that makes it count as complete goes first.
 func (s *Store) removeSet(name string) error {
-	unlock, err := cachedir.LockUnused(s.locks, name)
+	unlock, err := s.cache.LockUnused(name)
 	if err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func (s *Store) removeBrokenSets() error {
 
 // removeUnusedWheels removes the wheels of no set, unless a set is being made.
 func (s *Store) removeUnusedWheels() (freed int64, err error) {
-	unlock, err := s.locks.Try(wheelsLock, state.Exclusive)
+	unlock, err := s.cache.Try(wheelsLock, state.Exclusive)
 	if errors.Is(err, state.ErrLocked) {
 		return 0, nil
 	}

@@ -188,7 +188,7 @@ func (s *Store) PythonVersion(ctx context.Context, image Image, run Run) (string
 	if out.Code != 0 || !versionForm.MatchString(version) {
 		return "", errors.New("the image's Python does not say its version: it says " + rootdir.Quote(version))
 	}
-	unlock, err := s.locks.Wait(ctx, "pythons", state.Exclusive)
+	unlock, err := s.cache.Wait(ctx, "pythons", state.Exclusive)
 	if err != nil {
 		return "", err
 	}

@@ -29,8 +29,7 @@ import (
 //	bytecode.json   says that bytecode was made, or why not
 type setDir struct {
 	dir    string
-	locks  cachedir.Locks
-	leases *cachedir.Leases
+	cache  *cachedir.Cache
 	recent *cachedir.Recent[Set]
 }
 
@@ -97,12 +96,12 @@ const useNoted = time.Minute
 // load returns a complete set, or nil. From then on no process removes it while this
 // one lives.
 func (d setDir) load(name string) *Set {
-	if !d.leases.Acquire(name) {
+	if !d.cache.Acquire(name) {
 		return nil
 	}
 	s := d.read(name)
 	if s == nil {
-		d.leases.Release(name)
+		d.cache.Release(name)
 		return nil
 	}
 	if now := time.Now(); now.Sub(s.LastUsed).Abs() > useNoted {
@@ -120,7 +119,7 @@ func (s *Store) install(ctx context.Context, r Request, lock *Lock, progress fun
 	if set := s.sets.load(name); set != nil {
 		return set, nil
 	}
-	keep, err := s.locks.Wait(ctx, wheelsLock, state.Shared)
+	keep, err := s.cache.Wait(ctx, wheelsLock, state.Shared)
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +136,7 @@ func (s *Store) install(ctx context.Context, r Request, lock *Lock, progress fun
 		return nil, err
 	}
 	set.Format, set.ID, set.Image, set.Ref = setFormat, name, r.Image, r.Ref
-	unlock, err := s.locks.Wait(ctx, name, state.Exclusive)
+	unlock, err := s.cache.Wait(ctx, name, state.Exclusive)
 	if err != nil {
 		return nil, fmt.Errorf("waiting for another process: %w", err)
 	}

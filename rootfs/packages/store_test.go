@@ -104,14 +104,14 @@ func TestOfflineNothingIsFetched(t *testing.T) {
 		t.Error("another lock counts as known")
 	}
 	// A set is put together again from wheels that are here.
-	s.leases.ReleaseAll()
+	s.cache.ReleaseAll()
 	if err := s.removeSet(set.ID); err != nil {
 		t.Fatal(err)
 	}
 	if again, err := s.Ensure(t.Context(), offline, nil); err != nil || again.Dir != set.Dir {
 		t.Errorf("from the wheels: %+v, %v", again, err)
 	}
-	s.leases.ReleaseAll()
+	s.cache.ReleaseAll()
 	if err := errors.Join(s.removeSet(set.ID), os.Remove(filepath.Join(s.wheels.path(wheelName(set.Packages[0].SHA256)), "wheel.json"))); err != nil {
 		t.Fatal(err)
 	}

@@ -51,7 +51,7 @@ func (s *Store) ensureUV(ctx context.Context, r Request, progress func(Progress)
 	if _, err := os.Stat(path); err == nil {
 		return path, nil
 	}
-	unlock, err := s.locks.Wait(ctx, uvLock(name), state.Exclusive)
+	unlock, err := s.cache.Wait(ctx, uvLock(name), state.Exclusive)
 	if err != nil {
 		return "", fmt.Errorf("waiting for another process that fetches uv: %w", err)
 	}

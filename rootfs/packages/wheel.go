@@ -17,8 +17,7 @@ import (
 //	files/       what code can import
 //	wheel.json   a wheelRecord
 type wheelDir struct {
-	dir   string
-	locks cachedir.Locks
+	dir string
 }
 
 // wheelFormat is the version of a wheel's folder. Wheels of another one are unpacked
@@ -97,7 +96,7 @@ func (s *Store) ensureWheel(ctx context.Context, from origins, p lockedPackage, 
 	if err := p.checkFile(w.file()); err != nil {
 		return fmt.Errorf("%s: %w", w.file(), err)
 	}
-	unlock, err := s.locks.Wait(ctx, wheelLock(name), state.Exclusive)
+	unlock, err := s.cache.Wait(ctx, wheelLock(name), state.Exclusive)
 	if err != nil {
 		return fmt.Errorf("waiting for another process: %w", err)
 	}
