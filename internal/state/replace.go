@@ -32,7 +32,9 @@ type Options struct {
 }
 
 // Unfinished is the name of a file while it is written under a lock.
-func Unfinished(path string) string { return path + ".new" }
+func Unfinished(path string) string { return path + newSuffix }
+
+const newSuffix = ".new"
 
 // tempPrefix begins the names of files while they are written without a lock.
 const tempPrefix = ".new-"

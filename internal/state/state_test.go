@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -194,5 +195,36 @@ func TestStampTellsChangesApart(t *testing.T) {
 	defer f.Close()
 	if s, err := StampOfFile(f); err != nil || seen[s] == "" {
 		t.Errorf("%+v, %v", s, err)
+	}
+}
+
+func TestUnusedFilesAreForgotten(t *testing.T) {
+	f := Folder{Dir: filepath.Join(t.TempDir(), "d"), Suffix: ".json", Unused: 48 * time.Hour, Max: 2}
+	if removed := f.Prune(nil); removed != nil {
+		t.Errorf("removed from no folder: %q", removed)
+	}
+	if err := os.Mkdir(f.Dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	put := func(name string, age time.Duration) {
+		path, at := filepath.Join(f.Dir, name), time.Now().Add(-age)
+		if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Chtimes(path, at, at)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, hours := range map[string]time.Duration{
+		"kept.json": 99, "new.json": 1, "second.json": 30, "third.json": 40, "old.json": 50, "half.json.new": 60,
+		"other.txt": 99, tempPrefix + "kept.json-A": 2, tempPrefix + "kept.json-B": 0,
+	} {
+		put(name, hours*time.Hour)
+	}
+	Touch(filepath.Join(f.Dir, "second.json")) // of no more than a day ago now
+	removed := f.Prune(map[string]bool{"kept": true})
+	slices.Sort(removed)
+	if want := []string{tempPrefix + "kept.json-A", "half.json.new", "old.json", "third.json"}; !slices.Equal(removed, want) {
+		t.Errorf("removed %q, want %q", removed, want)
+	}
+	if info, err := os.Stat(filepath.Join(f.Dir, "second.json")); err != nil || time.Since(info.ModTime()) > time.Hour {
+		t.Errorf("%v, %v", info, err)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/toolcell/toolcell/internal/state"
@@ -19,10 +18,8 @@ const (
 
 	// unusedFor is how long the record of a server that no config file has any
 	// more is kept: it may be one of another project.
-	unusedFor    = 30 * 24 * time.Hour
-	touchedAfter = 24 * time.Hour // a read renews the time of use, not every one
-	brokenAfter  = time.Hour      // a temporary file older than this is left over
-	maxRecords   = 5000           // in the folder
+	unusedFor  = 30 * 24 * time.Hour
+	maxRecords = 5000 // in the folder
 )
 
 // A Store is the folder that keeps a record of every server, so that what is
@@ -54,9 +51,7 @@ func (s Store) read(key string, limit int64) (data []byte, size int64, err error
 	case !st.Mode().IsRegular() || st.Size() > maxRecordSize:
 		return nil, 0, errDamaged
 	}
-	if now := time.Now(); now.Sub(st.ModTime()) > touchedAfter {
-		_ = os.Chtimes(s.path(key), now, now) // another's file is as good without
-	}
+	state.Touch(s.path(key))
 	data = make([]byte, min(limit, st.Size()))
 	if _, err := io.ReadFull(f, data); err != nil {
 		return nil, 0, errDamaged
@@ -84,28 +79,8 @@ func (s Store) Prune(keep map[string]bool) {
 	if s.Dir == "" {
 		return
 	}
-	dir, err := os.Open(s.Dir)
-	if err != nil {
-		return // it is not there yet
-	}
-	defer dir.Close()
-	entries, _ := dir.ReadDir(10 * maxRecords)
-	records := 0
-	for _, e := range entries {
-		key, isRecord := strings.CutSuffix(e.Name(), recordSuffix)
-		isTemp := state.IsTemp(e.Name())
-		info, err := e.Info()
-		if err != nil || !info.Mode().IsRegular() || !isRecord && !isTemp || keep[key] {
-			continue
-		}
-		age := time.Since(info.ModTime())
-		if isRecord {
-			records++
-		}
-		if isTemp && age > brokenAfter || isRecord && (age > unusedFor || records > maxRecords) {
-			if err := os.Remove(filepath.Join(s.Dir, e.Name())); err == nil {
-				s.Log.Debug("forgetting a server's tools", "file", e.Name(), "unused", age.Round(time.Hour))
-			}
-		}
+	folder := state.Folder{Dir: s.Dir, Suffix: recordSuffix, Unused: unusedFor, Max: maxRecords}
+	for _, file := range folder.Prune(keep) {
+		s.Log.Debug("forgetting a server's tools", "file", file)
 	}
 }

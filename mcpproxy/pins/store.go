@@ -8,23 +8,20 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/toolcell/toolcell/internal/state"
 )
 
 const (
-	suffix       = ".json"
-	maxFile      = 64 << 20 // what 20,000 tools need that have the longest names, and were all replaced
-	maxAllShown  = 2 << 20  // bytes of definitions that are kept of one server; of further ones only digests
-	unusedFor    = 90 * 24 * time.Hour
-	maxServers   = 1000 // in the folder
-	touchedAfter = 24 * time.Hour
-	lockWithin   = 5 * time.Second // else a process that was stopped would stop all others
+	suffix      = ".json"
+	maxFile     = 64 << 20 // what 20,000 tools need that have the longest names, and were all replaced
+	maxAllShown = 2 << 20  // bytes of definitions that are kept of one server; of further ones only digests
+	unusedFor   = 90 * 24 * time.Hour
+	maxServers  = 1000            // in the folder
+	lockWithin  = 5 * time.Second // else a process that was stopped would stop all others
 )
 
 // A Store is a folder of pins. Several processes may use it at the same time: files are
@@ -86,7 +83,7 @@ func (s Store) Record(key, name string, all []Definition) (*Server, error) {
 		return nil, err
 	}
 	if server != nil && !server.record(all, time.Now()) {
-		s.touch(key)
+		state.Touch(s.File(key))
 		return server, nil
 	}
 	var now *Server
@@ -342,42 +339,10 @@ func (s *Server) Unnoted() (names []string) {
 	return names
 }
 
-// touch renews the time of use.
-func (s Store) touch(key string) {
-	path := s.File(key)
-	if info, err := os.Stat(path); err == nil && time.Since(info.ModTime()) > touchedAfter {
-		now := time.Now()
-		_ = os.Chtimes(path, now, now) // another's file is as good without
-	}
-}
-
 // Prune forgets the servers that were not used for long, the longest first if there
 // are too many, except those of keep.
 func (s Store) Prune(keep map[string]bool) {
-	if s.Dir == "" {
-		return
-	}
-	entries, err := os.ReadDir(s.Dir)
-	if err != nil {
-		return // it is not there yet
-	}
-	type file struct {
-		path string
-		used time.Time
-	}
-	var others []file
-	for _, e := range entries {
-		key, ok := strings.CutSuffix(strings.TrimSuffix(e.Name(), ".new"), suffix)
-		info, err := e.Info()
-		if err != nil || !ok || keep[key] || !info.Mode().IsRegular() {
-			continue
-		}
-		others = append(others, file{filepath.Join(s.Dir, e.Name()), info.ModTime()})
-	}
-	slices.SortFunc(others, func(a, b file) int { return b.used.Compare(a.used) })
-	for i, f := range others {
-		if i >= maxServers || time.Since(f.used) > unusedFor {
-			_ = os.Remove(f.path) // the next process tries again
-		}
+	if s.Dir != "" {
+		state.Folder{Dir: s.Dir, Suffix: suffix, Unused: unusedFor, Max: maxServers}.Prune(keep)
 	}
 }
