@@ -69,15 +69,9 @@ func (s Scheme) Aliases(names []string) []string {
 // isUsable reports whether an identifier can be an alias as it is.
 func isUsable(id string) bool { return strings.Trim(id, "_") != "" && !Keywords[id] }
 
-// Alias returns a Python identifier for name that is not yet in taken, and
-// adds it to taken. A name without a letter or digit becomes fallback. A clash gets the
-// suffix _2, _3 and so on, in the order of the calls.
-func Alias(name, fallback string, taken map[string]bool) string {
-	return Unique(Identifier(name), fallback, taken)
-}
-
 // Unique returns base, or fallback if base has no letters, with a suffix if it
-// is a keyword or in taken. It adds the result to taken.
+// is a keyword or in taken: _2, _3 and so on, in the order of the calls. It adds the result
+// to taken.
 func Unique(base, fallback string, taken map[string]bool) string {
 	return unique(usable(base, fallback), taken, map[string]int{})
 }
@@ -118,7 +112,7 @@ func serverIdentifier(name string) string {
 	return "servers_"
 }
 
-// Server is Alias for servers.
+// Server is Unique for the identifiers of servers.
 func Server(name string, taken map[string]bool) string {
 	return Unique(serverIdentifier(name), Servers().Fallback, taken)
 }

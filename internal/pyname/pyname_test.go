@@ -47,8 +47,8 @@ func TestAliasesDoNotClash(t *testing.T) {
 		{"___", "tool_2"},
 		{"", "tool_3"},
 	} {
-		if got := Alias(tt.name, "tool", taken); got != tt.want {
-			t.Errorf("Alias(%q) = %q, want %q", tt.name, got, tt.want)
+		if got := Unique(Identifier(tt.name), "tool", taken); got != tt.want {
+			t.Errorf("Unique(%q) = %q, want %q", tt.name, got, tt.want)
 		}
 		if !taken[tt.want] {
 			t.Errorf("%q is not taken", tt.want)

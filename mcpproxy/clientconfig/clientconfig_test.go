@@ -278,7 +278,7 @@ func TestAliases(t *testing.T) {
 		{"--", "tool_2"},
 		{"a日", "a日"},
 	} {
-		if got := pyname.Alias(tt.name, "tool", taken); got != tt.want {
+		if got := pyname.Unique(pyname.Identifier(tt.name), "tool", taken); got != tt.want {
 			t.Errorf("Alias(%q) = %q, want %q", tt.name, got, tt.want)
 		}
 	}

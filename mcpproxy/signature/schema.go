@@ -1,13 +1,13 @@
 package signature
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
-	"errors"
 	"net/url"
 	"strconv"
 	"strings"
+
+	"github.com/toolcell/toolcell/internal/rawjson"
 )
 
 // Bounds on a schema that is read for a signature. One that goes beyond them
@@ -19,8 +19,6 @@ const (
 	maxRefHops     = 20
 	manyKeys       = 16 // above it, the members of an object are found by a map
 )
-
-var errSchema = errors.New("the schema is too large")
 
 // A node is one value of a JSON schema. An object keeps the order of its keys,
 // which is the order of a tool's parameters and which Go's maps lose.
@@ -37,19 +35,17 @@ type node struct {
 	name   string   // of the target in its document
 }
 
-// parseSchema reads a schema into nodes, within the bounds.
-func parseSchema(raw json.RawMessage) (*node, error) {
+// parseSchema reads a schema into nodes, or returns nil if it is none or beyond the bounds.
+func parseSchema(raw json.RawMessage) *node {
 	if len(raw) > maxSchemaBytes {
-		return nil, errSchema
+		return nil
 	}
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	left := maxSchemaNodes
-	root, err := parseNode(d, &left, maxSchemaDepth)
-	if err == nil {
+	r := nodeReader{rawjson.Scanner{Text: raw}, maxSchemaNodes}
+	root := r.node(maxSchemaDepth)
+	if root != nil {
 		root.resolve(root, true)
 	}
-	return root, err
+	return root
 }
 
 // resolve notes of a node, and of all inside of it, which types it allows and where its
@@ -95,63 +91,58 @@ func (n *node) at(ref string) (target *node, name string) {
 	return n, name
 }
 
-func parseNode(d *json.Decoder, left *int, depth int) (*node, error) {
-	if *left--; *left < 0 || depth == 0 {
-		return nil, errSchema
-	}
-	token, err := d.Token()
-	if err != nil {
-		return nil, err
-	}
-	switch v := token.(type) {
-	case json.Delim:
-		return parseMembers(d, byte(v), left, depth)
-	case string:
-		return &node{kind: '"', text: v}, nil
-	case json.Number:
-		return &node{kind: '0', text: v.String()}, nil
-	case bool:
-		return &node{kind: strconv.FormatBool(v)[0], text: strconv.FormatBool(v)}, nil
-	}
-	return &node{kind: 'n', text: "null"}, nil
+// A nodeReader reads values, of which so many are left.
+type nodeReader struct {
+	rawjson.Scanner
+	left int
 }
 
-func parseMembers(d *json.Decoder, kind byte, left *int, depth int) (*node, error) {
-	n := &node{kind: kind}
-	var seen map[string]int
-	if kind == '{' {
-		seen = map[string]int{}
+// node reads a value that nests less deep than this, or returns nil.
+func (r *nodeReader) node(depth int) *node {
+	r.SkipSpace()
+	if r.left--; r.left < 0 || depth == 0 || r.Offset == len(r.Text) {
+		return nil
 	}
-	for d.More() {
-		at := len(n.values)
-		if kind == '{' {
-			token, err := d.Token()
-			if err != nil {
-				return nil, err
+	n := &node{kind: r.Text[r.Offset]}
+	switch n.kind {
+	case '{':
+		seen := map[string]int{}
+		for quoted := range r.Object {
+			var key string
+			value := r.node(depth - 1)
+			if value == nil || json.Unmarshal(quoted, &key) != nil {
+				return nil
 			}
-			key := token.(string) // the decoder allows no other
-			if first, ok := seen[key]; ok {
-				at = first // the last value counts, as with every JSON reader
-			} else {
-				seen[key] = at
-				n.keys = append(n.keys, key)
+			if at, again := seen[key]; again {
+				n.values[at] = value // the last counts, as with every JSON reader
+				continue
 			}
+			seen[key] = len(n.keys)
+			n.keys, n.values = append(n.keys, key), append(n.values, value)
 		}
-		value, err := parseNode(d, left, depth-1)
-		if err != nil {
-			return nil, err
+		if len(n.keys) > manyKeys {
+			n.index = seen
 		}
-		if at == len(n.values) {
+	case '[':
+		for range r.List {
+			value := r.node(depth - 1)
+			if value == nil {
+				return nil
+			}
 			n.values = append(n.values, value)
-		} else {
-			n.values[at] = value
+		}
+	case '"':
+		_ = json.Unmarshal(r.Value(), &n.text)
+	default:
+		n.text = string(r.Value())
+		if n.kind == '-' || n.kind <= '9' {
+			n.kind = '0'
 		}
 	}
-	if len(n.keys) > manyKeys {
-		n.index = seen
+	if !r.OK() {
+		return nil
 	}
-	_, err := d.Token() // the closing bracket
-	return n, err
+	return n
 }
 
 // get returns a member of an object, or nil.

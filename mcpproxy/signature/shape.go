@@ -18,12 +18,8 @@ const (
 // properties, in their order. null is anything else, and what the schema does not say. Of
 // alternatives the first counts that says something.
 func Shape(outputSchema json.RawMessage) json.RawMessage {
-	root, err := parseSchema(outputSchema)
-	if err != nil {
-		return json.RawMessage("null")
-	}
 	s := shaper{members: maxShapeMembers, visits: maxShapeVisits}
-	return s.appendTo(nil, root, maxShapeDepth)
+	return s.appendTo(nil, parseSchema(outputSchema), maxShapeDepth)
 }
 
 type shaper struct {

@@ -89,17 +89,14 @@ func (p *Parameter) python() string {
 // accepts all arguments.
 func New(in, out json.RawMessage) *Signature {
 	s := &Signature{Parameters: []Parameter{}}
-	root, err := parseSchema(in)
-	if err == nil {
+	if root := parseSchema(in); root != nil {
 		readParameters(s, root)
 		s.nameExtra()
 	} else {
 		s.Extra, s.lenient = true, true
 	}
-	if len(out) > 0 {
-		if root, err := parseSchema(out); err == nil {
-			s.Returns = annotate(returned(root))
-		}
+	if root := parseSchema(out); root != nil {
+		s.Returns = annotate(returned(root))
 	}
 	return s
 }

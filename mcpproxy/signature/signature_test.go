@@ -321,7 +321,7 @@ func realTools(t testing.TB) map[string][]testTool {
 		}
 		taken := map[string]bool{}
 		for i := range tools {
-			tools[i].Alias = pyname.Alias(tools[i].Name, "tool", taken)
+			tools[i].Alias = pyname.Unique(pyname.Identifier(tools[i].Name), "tool", taken)
 		}
 		all[strings.TrimSuffix(filepath.Base(file), ".json")] = tools
 	}
