@@ -7,8 +7,11 @@ import (
 	"github.com/toolcell/toolcell/internal/state"
 )
 
-// Journal remembers what was done to clients' files, so that it can be undone.
-type Journal struct{ file state.File[Record] }
+// Journal is where records of what was done to clients' files are kept in dir, by file,
+// so that it can be undone.
+func Journal(dir string) state.File[Record] {
+	return state.File[Record]{Path: filepath.Join(dir, "installs.json")}
+}
 
 // A Record is what was done to one file.
 type Record struct {
@@ -51,29 +54,4 @@ func (r Record) ByDir() map[string][]string {
 		all[""] = r.Moved
 	}
 	return all
-}
-
-// NewJournal keeps its file in dir.
-func NewJournal(dir string) Journal {
-	return Journal{state.File[Record]{Path: filepath.Join(dir, "installs.json")}}
-}
-
-// Of is what was done to a file, if anything.
-func (i Journal) Of(file string) (Record, bool, error) {
-	all, err := i.file.Read()
-	done, ok := all[file]
-	return done, ok, err
-}
-
-// Files returns what was done, by file.
-func (i Journal) Files() (map[string]Record, error) { return i.file.Read() }
-
-// Set notes what was done to a file.
-func (i Journal) Set(file string, done Record) error {
-	return i.file.Change(func(all map[string]Record) { all[file] = done })
-}
-
-// Forget notes that it is undone.
-func (i Journal) Forget(file string) error {
-	return i.file.Change(func(all map[string]Record) { delete(all, file) })
 }

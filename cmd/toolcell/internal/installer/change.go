@@ -26,14 +26,6 @@ type change struct {
 	backup string
 }
 
-// names are the names of the servers to move, for the user.
-func (c *change) names() (names []string) {
-	for _, m := range c.move.Servers {
-		names = append(names, rowName(m.Name, m.Dir))
-	}
-	return names
-}
-
 // rowName names a server, with the directory that the client has it for.
 func rowName(name, dir string) string {
 	if dir == "" {
@@ -51,7 +43,7 @@ func (c *change) write() (err error) {
 	if err := c.checkWritable(c.file, c.moved); err != nil {
 		return err
 	}
-	record, _, err := c.installs.Of(c.target.File)
+	record, _, err := c.record(c.target.File)
 	if err != nil {
 		return err
 	}
@@ -77,7 +69,7 @@ func (c *change) write() (err error) {
 		return errors.Join(err, c.undoMove())
 	}
 	record.MadeDirs = append(record.MadeDirs, c.file.madeDirs...)
-	return c.installs.Set(c.target.File, record)
+	return c.journal.Change(func(all map[string]edit.Record) { all[c.target.File] = record })
 }
 
 // undoMove undoes the first half of a move.
@@ -103,75 +95,12 @@ func (c *change) copyValues() error {
 	return nil
 }
 
-// report prints what was done, and how to undo it.
-func (c *change) report(w io.Writer) {
-	p := c.target
-	switch c.result.Did {
-	case edit.Added:
-		fmt.Fprintf(w, "added to %s as %q: %s\n  starts: %s\n", p.Title, c.result.Name, p.File, c.command)
-	case edit.Updated:
-		fmt.Fprintf(w, "updated in %s, %q: %s\n  starts: %s\n", p.Title, c.result.Name, p.File, c.command)
-		if c.result.Was != "" && c.result.Was+" serve" != c.command {
-			fmt.Fprintf(w, "  was: %s\n", c.result.Was)
-		}
-	case edit.Unchanged:
-		fmt.Fprintf(w, "already there: %q in %s\n", c.result.Name, p.File)
-	}
-	if note := c.notNamed(); note != "" {
-		fmt.Fprintf(w, "  %s\n", note)
-	}
-	if c.result.Off {
-		fmt.Fprintf(w, "  it is switched off in that file: switch it on there\n")
-	}
-	if len(c.move.Servers) > 0 {
-		from := ""
-		if c.older {
-			from = " from " + p.File
-		}
-		fmt.Fprintf(w, "moved %s%s to %s\n", strings.Join(c.names(), ", "), from, c.moved.path)
-	}
-	if c.backup != "" {
-		fmt.Fprintf(w, "  before: %s\n", c.backup)
-	}
-	if c.file.changed() {
-		fmt.Fprintf(w, "  undo: toolcell install %s%s --undo\n", p.Client, scopeFlag(p))
-		if note := p.Note(); note != "" {
-			fmt.Fprintf(w, "  %s: %s\n", p.Title, note)
-		}
-	}
-	if _, others, err := othersOf(p, c.file.after); err == nil && others > 0 && !c.MoveServers && !p.Project {
-		fmt.Fprintf(w, "  its %s tokens in every request: toolcell install %s --move-servers --dry-run\n", othersCost(others), p.Client)
-	}
-}
-
 // notNamed says why the entry does not have the name that was asked for, or nothing.
 func (c *change) notNamed() string {
 	if c.result.NotNamed == "" {
 		return ""
 	}
 	return fmt.Sprintf("%s starts toolcell already, as %q: no entry %q was added", c.target.Title, c.result.Name, c.result.NotNamed)
-}
-
-// scopeFlag returns the flag that names a file of the same scope.
-func scopeFlag(t edit.Target) string {
-	if t.Project {
-		return " --project"
-	}
-	return ""
-}
-
-func othersCost(n int) string {
-	if n == 1 {
-		return "1 other server costs"
-	}
-	return fmt.Sprintf("%d other servers cost", n)
-}
-
-func plural(n int) string {
-	if n == 1 {
-		return ""
-	}
-	return "s"
 }
 
 // show prints the change as a diff in which values of variables and headers

@@ -76,7 +76,7 @@ func Installed(o clientconfig.Options, s settings.Settings) (clients, others []s
 	if err != nil {
 		return nil, nil, err
 	}
-	changed, err := edit.NewJournal(d.State).Files()
+	changed, err := edit.Journal(d.State).Read()
 	if err != nil {
 		return nil, nil, err
 	}

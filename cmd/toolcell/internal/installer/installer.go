@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
+	"github.com/toolcell/toolcell/internal/state"
 	"github.com/toolcell/toolcell/mcpproxy/clientconfig"
 	"github.com/toolcell/toolcell/mcpproxy/clientconfig/edit"
 	"github.com/toolcell/toolcell/mcpproxy/config"
@@ -41,10 +42,10 @@ type Options struct {
 // An Installer changes the config file of one client.
 type Installer struct {
 	Options
-	installs edit.Journal
-	target   edit.Target
-	file     *editedFile
-	older    bool // the target is what Older returned
+	journal state.File[edit.Record]
+	target  edit.Target
+	file    *editedFile
+	older   bool // the target is what Older returned
 }
 
 // New finds and reads the client's file, which need not exist.
@@ -53,7 +54,7 @@ func New(o Options) (*Installer, error) {
 	if err != nil {
 		return nil, err
 	}
-	i := &Installer{Options: o, installs: edit.NewJournal(d.State)}
+	i := &Installer{Options: o, journal: edit.Journal(d.State)}
 	if i.target, err = edit.TargetOf(o.Discovery, o.Client, o.Project); err != nil {
 		return nil, &console.ExitError{Code: console.ExitUsage, Err: err}
 	}
@@ -68,13 +69,25 @@ func (i *Installer) Older() (*Installer, error) {
 	if !ok || i.older {
 		return nil, nil
 	}
-	_, known, err := i.installs.Of(target.File)
+	_, known, err := i.record(target.File)
 	if err != nil || !known && !i.MoveServers {
 		return nil, err
 	}
-	older := &Installer{Options: i.Options, installs: i.installs, target: target, older: true}
+	older := &Installer{Options: i.Options, journal: i.journal, target: target, older: true}
 	older.file, err = openEdited(target.File)
 	return older, err
+}
+
+// record returns what was done to a file, if anything.
+func (i *Installer) record(file string) (done edit.Record, known bool, err error) {
+	all, err := i.journal.Read()
+	done, known = all[file]
+	return done, known, err
+}
+
+// forget notes that what was done to the file is undone.
+func (i *Installer) forget() error {
+	return i.journal.Change(func(all map[string]edit.Record) { delete(all, i.target.File) })
 }
 
 // checkWritable refuses to change files that are read-only, unless Force is set.
@@ -119,10 +132,9 @@ func (i *Installer) Install(ctx context.Context) (*Report, error) {
 	if err := change.write(); err != nil {
 		return nil, err
 	}
-	if !i.JSON {
-		change.report(i.Streams.Stdout())
-	}
-	return change.summary(), nil
+	report := change.summary()
+	i.print(report)
+	return report, nil
 }
 
 // planEntry puts the entry into the text of the file, unless it is an older one.
@@ -142,12 +154,6 @@ func (i *Installer) planEntry() (*change, error) {
 	i.file.after = text
 	return &change{Installer: i, result: result, command: entry.Command + " serve"}, nil
 }
-
-// What became of an older file.
-const (
-	serversMoved   = "servers moved"
-	serversPutBack = "servers put back"
-)
 
 // Check reports wrong usage that New would: a client that is not known, or has no
 // such file.

@@ -1,9 +1,20 @@
 package installer
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/toolcell/toolcell/mcpproxy/clientconfig/edit"
+)
+
+// What uninstall did, and install to an older file, beside what edit says.
+const (
+	removed        = "removed"  // the file was not there before
+	restored       = "restored" // to the byte
+	takenOut       = "taken out"
+	notInstalled   = "not installed"
+	serversMoved   = "servers moved"
+	serversPutBack = "servers put back"
 )
 
 // A Report is what install or uninstall did to the file of one client, or would
@@ -31,6 +42,10 @@ type Report struct {
 	Diff     string       `json:"diff,omitempty"`  // of a dry run, without secrets
 	Note     string       `json:"note,omitempty"`  // what there is to do now
 	Error    string       `json:"error,omitempty"`
+
+	notNamed string // why the entry does not have the name that was asked for
+	undo     string // the command
+	others   int    // servers that could be moved
 }
 
 type server struct {
@@ -54,7 +69,7 @@ func (i *Installer) newReport(status string) *Report {
 	return &Report{Client: i.target.Client, Title: i.target.Title, File: i.target.File, Status: status, DryRun: i.DryRun}
 }
 
-// summary returns what report and show print.
+// summary returns what was done, or would be.
 func (c *change) summary() *Report {
 	r := c.newReport(c.result.Did)
 	r.Name, r.Was, r.Disabled, r.Command, r.Backup = c.result.Name, c.result.Was, c.result.Off, c.command, c.backup
@@ -73,13 +88,89 @@ func (c *change) summary() *Report {
 	if c.DryRun {
 		r.Diff = c.diff()
 	} else if c.file.changed() {
-		r.Note = c.target.Note()
+		r.Note, r.undo = c.target.Note(), "toolcell install "+c.target.Client+" --undo"
+		if c.target.Project {
+			r.undo = "toolcell install " + c.target.Client + " --project --undo"
+		}
 	}
-	if note := c.notNamed(); note != "" {
-		r.Note = strings.TrimPrefix(r.Note+"; "+note, "; ")
+	if r.notNamed = c.notNamed(); r.notNamed != "" {
+		r.Note = strings.TrimPrefix(r.Note+"; "+r.notNamed, "; ")
+	}
+	if !c.MoveServers && !c.target.Project && !c.JSON {
+		_, r.others, _ = othersOf(c.target, c.file.after) // a file that cannot be read has none to move
 	}
 	if c.result.Did == edit.Updated && c.result.Was+" serve" == c.command {
 		r.Was = ""
 	}
 	return r
+}
+
+// print prints what was done, and how to undo it, unless the caller prints JSON.
+func (i *Installer) print(r *Report) {
+	if i.JSON {
+		return
+	}
+	say := func(format string, args ...any) { fmt.Fprintf(i.Streams.Stdout(), format+"\n", args...) }
+	from, into := "", ""
+	if i.older {
+		from, into = " from "+r.File, " into "+r.File
+	}
+	switch r.Status {
+	case edit.Added:
+		say("added to %s as %q: %s\n  starts: %s", r.Title, r.Name, r.File, r.Command)
+	case edit.Updated:
+		say("updated in %s, %q: %s\n  starts: %s", r.Title, r.Name, r.File, r.Command)
+	case edit.Unchanged:
+		say("already there: %q in %s", r.Name, r.File)
+	case removed:
+		say("removed: %s, which was not there before", r.File)
+	case restored:
+		say("restored as it was before: %s", r.File)
+	case takenOut:
+		say("taken out of %s; the rest of it is as it is now", r.File)
+	case notInstalled:
+		say("nothing to do: toolcell is not in %s", r.File)
+	}
+	if r.Was != "" {
+		say("  was: %s", r.Was)
+	}
+	if r.notNamed != "" {
+		say("  %s", r.notNamed)
+	}
+	if r.Disabled {
+		say("  it is switched off in that file: switch it on there")
+	}
+	if len(r.Moved) > 0 {
+		var names []string
+		for _, m := range r.Moved {
+			names = append(names, rowName(m.Server, m.Dir))
+		}
+		say("moved %s%s to %s", strings.Join(names, ", "), from, r.MovedTo)
+	}
+	if r.Backup != "" {
+		say("  before: %s", r.Backup)
+	}
+	if r.PutBack > 0 {
+		say("put back%s: %d server%s", into, r.PutBack, plural(r.PutBack))
+	}
+	if r.undo != "" {
+		say("  undo: %s", r.undo)
+		if note := i.target.Note(); note != "" {
+			say("  %s: %s", r.Title, note)
+		}
+	}
+	if r.others > 0 {
+		cost := "1 other server costs"
+		if r.others > 1 {
+			cost = fmt.Sprintf("%d other servers cost", r.others)
+		}
+		say("  its %s tokens in every request: toolcell install %s --move-servers --dry-run", cost, r.Client)
+	}
+}
+
+func plural(n int) string {
+	if n == 1 {
+		return ""
+	}
+	return "s"
 }

@@ -16,7 +16,7 @@ import (
 // It prints what it does, or would do in a dry run. The report is nil if nothing was
 // moved out of an older file.
 func (i *Installer) Uninstall() (*Report, error) {
-	record, known, err := i.installs.Of(i.target.File)
+	record, known, err := i.record(i.target.File)
 	if err != nil {
 		return nil, err
 	}
@@ -35,8 +35,8 @@ func (i *Installer) Uninstall() (*Report, error) {
 	report := u.summary()
 	switch {
 	case report.Status == notInstalled:
-		i.print("nothing to do: toolcell is not in %s\n", i.target.File)
-		return report, i.installs.Forget(i.target.File)
+		i.print(report)
+		return report, i.forget()
 	case i.DryRun:
 		c := &change{Installer: i, moved: u.moved}
 		if report.Diff = c.diff(); !i.JSON {
@@ -47,17 +47,8 @@ func (i *Installer) Uninstall() (*Report, error) {
 	if err := u.write(); err != nil {
 		return nil, err
 	}
-	u.report(report)
+	i.print(report)
 	return report, nil
-}
-
-const notInstalled = "not installed"
-
-// print prints a line, unless the caller prints JSON.
-func (i *Installer) print(format string, args ...any) {
-	if !i.JSON {
-		fmt.Fprintf(i.Streams.Stdout(), format, args...)
-	}
 }
 
 // undoing is the change that uninstall is about to make.
@@ -130,20 +121,20 @@ func (u *undoing) write() error {
 	for _, dir := range slices.SortedFunc(slices.Values(u.record.MadeDirs), func(a, b string) int { return len(b) - len(a) }) {
 		_ = os.Remove(dir) // unless something is in it
 	}
-	return u.installs.Forget(u.target.File)
+	return u.forget()
 }
 
 // summary returns what is about to be done.
 func (u *undoing) summary() *Report {
-	r := u.newReport("taken out")
+	r := u.newReport(takenOut)
 	switch {
 	case !u.file.changed() && !u.absent && u.moved == nil:
 		r.Status = notInstalled
 		return r
 	case u.absent:
-		r.Status = "removed"
+		r.Status = removed
 	case u.exact:
-		r.Status = "restored"
+		r.Status = restored
 	default:
 		if u.older {
 			r.Status = serversPutBack
@@ -157,30 +148,6 @@ func (u *undoing) summary() *Report {
 		r.PutBack += len(names)
 	}
 	return r
-}
-
-// report prints what was done.
-func (u *undoing) report(r *Report) {
-	switch r.Status {
-	case "removed":
-		u.print("removed: %s, which was not there before\n", r.File)
-	case "restored":
-		u.print("restored as it was before: %s\n", r.File)
-	default:
-		if !u.older {
-			u.print("taken out of %s; the rest of it is as it is now\n", r.File)
-		}
-		if r.Backup != "" {
-			u.print("  before: %s\n", r.Backup)
-		}
-	}
-	if u.moved != nil {
-		into := ""
-		if u.older {
-			into = " into " + r.File
-		}
-		u.print("put back%s: %d server%s\n", into, r.PutBack, plural(r.PutBack))
-	}
 }
 
 // writeMoved removes the file of moved servers if none are left, with the values
