@@ -23,20 +23,11 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 	"github.com/toolcell/toolcell/oci"
 	"github.com/toolcell/toolcell/oci/doctor"
-	"github.com/toolcell/toolcell/oci/spec"
 	"github.com/toolcell/toolcell/rootfs"
 	"github.com/toolcell/toolcell/rootfs/cachedir"
 	"github.com/toolcell/toolcell/rootfs/packages"
 	"golang.org/x/sys/unix"
 )
-
-// mounted returns where in a sandbox the user's files are.
-func mounted(mounts []spec.Mount) (targets []string) {
-	for _, m := range mounts {
-		targets = append(targets, m.Target)
-	}
-	return targets
-}
 
 // project is whose saved tools this process sees.
 func project() string {
@@ -155,6 +146,16 @@ func openApp(s settings.Settings, o appOptions) (_ *app, err error) {
 		images.Refresh = o.refreshImage
 	}
 	scripts.Offline, scripts.Compile = s.Pull == rootfs.PullNever, o.compilePackages
+	var mounted []string
+	for _, m := range s.Mounts {
+		mounted = append(mounted, m.Target)
+	}
+	// A server of a command ends with it, so that another try would begin anew. Its sessions
+	// end with it, too, and need no records.
+	patience, sessions := time.Hour, ""
+	if o.serves {
+		patience, sessions = 0, filepath.Join(d.State, "sessions") // the usual patience
+	}
 	rules := loadPolicy(s, cmp.Or(o.policyLog, o.log))
 	warnOfSections(o.log, rules, o.servers.config.Servers)
 	server := bridge.New(bridge.Options{
@@ -176,7 +177,7 @@ func openApp(s settings.Settings, o appOptions) (_ *app, err error) {
 		ToolsDir:    d.Tools(),
 		Project:     project(),
 		Policy:      rules,
-		Mounted:     mounted(s.Mounts),
+		Mounted:     mounted,
 		RunsDir:     filepath.Join(d.State, "runs"),
 		Files:       s.Files,
 		Pictures:    s.Pictures,
@@ -188,12 +189,12 @@ func openApp(s settings.Settings, o appOptions) (_ *app, err error) {
 		Sessions:    s.Sessions,
 		SessionIdle: s.SessionIdle,
 
-		StartPatience: startPatience(o.serves),
+		StartPatience: patience,
 
 		ApprovalTimeout: s.ApprovalTimeout,
 		FormTimeout:     s.FormTimeout,
 
-		SessionsDir: sessionsDir(d, o.serves), AnswersDir: d.State,
+		SessionsDir: sessions, AnswersDir: d.State,
 		Output:    s.Output,
 		MaxOutput: s.OutputBytes,
 		Missing:   func() []string { return runtime.Missing(s.Limits) },
@@ -202,7 +203,11 @@ func openApp(s settings.Settings, o appOptions) (_ *app, err error) {
 	})
 	a := &app{parts: p, bridge: server, policy: rules, proxy: proxy, images: images, scripts: scripts}
 	if o.serves {
-		a.inbox = openInbox(d, server, rules, o.log)
+		// It lets toolcell approvals answer; without it there are other ways.
+		if a.inbox, err = inbox.Listen(inbox.Dir(d.Run), server.Desk(), rules.StrictApprovals, o.log); err != nil {
+			o.log.Warn("questions of this process cannot be answered with toolcell approvals", "err", err)
+			a.inbox = nil
+		}
 	}
 	return a, nil
 }
@@ -214,35 +219,6 @@ func proxyOptions(s settings.Settings, log *slog.Logger) mcpproxy.Options {
 		Log: log, ClientVersion: version, IdleTimeout: s.IdleTimeout, StartTimeout: s.StartTimeout,
 		TokenDir: d.Logins(), CatalogDir: d.Catalogs(), PinDir: d.Pins(),
 	}
-}
-
-// startPatience is how long a call of code waits for a server that is starting. A server
-// of a command ends with it, so that another try would begin anew; serve keeps the usual.
-func startPatience(serves bool) time.Duration {
-	if serves {
-		return 0
-	}
-	return time.Hour
-}
-
-// openInbox lets toolcell approvals answer the questions of a server. Without it they can
-// be answered in other ways.
-func openInbox(d settings.Dirs, server *bridge.Server, rules *policy.Policy, log *slog.Logger) *inbox.Server {
-	in, err := inbox.Listen(inbox.Dir(d.Run), server.Desk(), rules.StrictApprovals, log)
-	if err != nil {
-		log.Warn("questions of this process cannot be answered with toolcell approvals", "err", err)
-		return nil
-	}
-	return in
-}
-
-// sessionsDir returns the folder of records about sessions. The sessions of a
-// command end with it and need none.
-func sessionsDir(d settings.Dirs, serves bool) string {
-	if !serves {
-		return ""
-	}
-	return filepath.Join(d.State, "sessions")
 }
 
 // Close ends everything, users before what they use.

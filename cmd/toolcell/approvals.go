@@ -14,9 +14,6 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// approvalsSettings are the settings of commands about approvals.
-var approvalsSettings = []string{"state-dir"}
-
 type approvalsOptions struct {
 	Options
 	Watch    bool   // of list
@@ -33,7 +30,7 @@ func approvalsCommand(s *console.Streams) *cli.Command {
 		})
 	}
 	command := func(name, usage, args string, do func(context.Context, approvalsOptions) error, own ...cli.Flag) *cli.Command {
-		return &cli.Command{Name: name, Usage: usage, ArgsUsage: args, Flags: flags(approvalsSettings, own...), Action: action(do)}
+		return &cli.Command{Name: name, Usage: usage, ArgsUsage: args, Flags: flags(stateSettings, own...), Action: action(do)}
 	}
 	watch := &cli.BoolFlag{Name: "watch", Usage: "go on, and show questions and answers as they come"}
 	revoke := &cli.BoolFlag{Name: "revoke", Usage: "take back an approval for the rest of a run"}
@@ -43,7 +40,7 @@ func approvalsCommand(s *console.Streams) *cli.Command {
 		Description: "A run stands still until you have answered. An approval needs a terminal, in which you type a\n" +
 			"code: programs, such as the model that asks, are not to approve what they do themselves.\n" +
 			"Without a command it is approvals list.",
-		Flags: flags(approvalsSettings, watch),
+		Flags: flags(stateSettings, watch),
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
 				return needSubcommand(c)

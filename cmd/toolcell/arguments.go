@@ -20,7 +20,7 @@ type typedCommand struct {
 }
 
 func findCommand(app *cli.App, args []string) typedCommand {
-	t := typedCommand{path: app.Name, flags: append(slices.Clone(app.Flags), cli.HelpFlag), args: args, at: min(1, len(args))}
+	t := typedCommand{path: app.Name, flags: app.Flags, args: args, at: min(1, len(args))}
 	for commands := app.Commands; t.at < len(args); t.at++ {
 		i := slices.IndexFunc(commands, func(c *cli.Command) bool { return c.HasName(args[t.at]) })
 		if i < 0 {

@@ -3,7 +3,6 @@ package main
 import (
 	"embed"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
@@ -51,7 +50,7 @@ func completeCommand(s *console.Streams) *cli.Command {
 			if args[0] == "bash" {
 				words, insert = bashWords(args[1], strings.Join(args[2:], ""))
 			}
-			t := typed{c: c, commands: c.App.Commands}
+			t := typed{c: c}
 			for _, found := range t.complete(words) {
 				if _, err := fmt.Fprintf(s.Out, "%s\t%s\n", insert(found.value), console.OneLine(found.about, 60)); err != nil {
 					return err
@@ -77,19 +76,20 @@ const (
 
 // typed is a command line up to the word that is to be completed.
 type typed struct {
-	c        *cli.Context
-	path     string         // of the command: "servers tools"
-	commands []*cli.Command // that may follow
-	flags    []cli.Flag
-	args     []string // the command's own
-	paths    string
+	typedCommand
+	c     *cli.Context
+	path  string   // of the command: "servers tools"
+	args  []string // the command's own
+	paths string
 }
 
 // complete returns candidates for the last word.
 func (t *typed) complete(words []string) []candidate {
-	var flag cli.Flag // whose value the next word is
 	last := len(words) - 1
-	for _, w := range words[:last] {
+	t.typedCommand = findCommand(t.c.App, append([]string{t.c.App.Name}, words[:last]...))
+	t.path = strings.TrimPrefix(strings.TrimPrefix(t.typedCommand.path, t.c.App.Name), " ")
+	var flag cli.Flag // whose value the next word is
+	for _, w := range words[t.at-1 : last] {
 		switch {
 		case flag != nil:
 			flag = nil
@@ -97,7 +97,7 @@ func (t *typed) complete(words []string) []candidate {
 			t.paths = filePaths // arguments of the code, which only it knows
 			return nil
 		case !isFlag(w):
-			t.enter(w)
+			t.args = append(t.args, w)
 		case !strings.Contains(w, "="):
 			if flag = t.flag(w); !takesValue(flag) {
 				flag = nil
@@ -119,28 +119,6 @@ func (t *typed) complete(words []string) []candidate {
 
 func isFlag(w string) bool { return strings.HasPrefix(w, "-") && w != "-" }
 
-// enter handles a word that is not a flag: a command or an argument.
-func (t *typed) enter(w string) {
-	i := slices.IndexFunc(t.commands, func(c *cli.Command) bool { return c.HasName(w) })
-	if i < 0 || len(t.args) > 0 {
-		t.args = append(t.args, w)
-		return
-	}
-	cmd := t.commands[i]
-	t.path = strings.TrimSpace(t.path + " " + cmd.Name)
-	t.commands, t.flags = cmd.Subcommands, cmd.Flags
-}
-
-// flag returns the flag meant by -x or --x, or nil.
-func (t *typed) flag(w string) cli.Flag {
-	for _, f := range t.flags {
-		if slices.Contains(f.Names(), strings.TrimLeft(w, "-")) {
-			return f
-		}
-	}
-	return nil
-}
-
 func takesValue(f cli.Flag) bool {
 	d, ok := f.(cli.DocGenerationFlag)
 	return ok && d.TakesValue()
@@ -155,7 +133,7 @@ func about(f cli.Flag) string {
 }
 
 func (t *typed) flagNames() (all []candidate) {
-	for _, f := range append(slices.Clone(t.flags), cli.HelpFlag) {
+	for _, f := range t.flags {
 		for _, name := range f.Names() {
 			all = append(all, candidate{dashed(name), about(f)})
 		}
@@ -171,10 +149,14 @@ func dashed(name string) string {
 }
 
 func (t *typed) commandNames() (all []candidate) {
-	if len(t.args) > 0 {
+	commands := t.c.App.Commands
+	switch {
+	case len(t.args) > 0:
 		return nil
+	case t.parsed != nil:
+		commands = t.parsed.Subcommands
 	}
-	for _, cmd := range t.commands {
+	for _, cmd := range commands {
 		if !cmd.Hidden {
 			all = append(all, candidate{cmd.Name, cmd.Usage})
 		}

@@ -152,33 +152,24 @@ const fewSettings = 2
 // settings lists the settings that matter most for a command, and says where the
 // others are.
 func (h *helpText) settings(c *cli.Command) {
-	main, found := mainSettings[c.HelpName]
-	var set, other []cli.Flag
-	for _, f := range c.VisibleFlags() {
-		if isSetting(f) {
-			set = append(set, f)
-		}
-	}
-	if len(set) == 0 {
+	all := slices.DeleteFunc(c.VisibleFlags(), func(f cli.Flag) bool { return !isSetting(f) })
+	if len(all) == 0 {
 		return
 	}
-	all := len(set) == len(settings.All)
-	if found || len(set) > fewSettings {
-		isOther := func(f cli.Flag) bool { return !slices.Contains(main, f.Names()[0]) }
-		for _, f := range set {
-			if isOther(f) {
-				other = append(other, f)
-			}
-		}
-		set = slices.DeleteFunc(set, isOther)
-	}
 	h.heading("SETTINGS")
-	for _, f := range set {
+	main, found := mainSettings[c.HelpName]
+	var set, other []cli.Flag
+	for _, f := range all {
+		if !slices.Contains(main, f.Names()[0]) && (found || len(all) > fewSettings) {
+			other = append(other, f)
+			continue
+		}
+		set = append(set, f)
 		h.flag(f, defaultOf(f))
 	}
 	const where = "see toolcell help settings"
 	switch {
-	case all:
+	case len(all) == len(settings.All):
 		h.lines("  ", where+"; all are flags of this command")
 	case len(other) > 0 && len(set) > 0:
 		h.lines("  ", "Other settings: "+where+" for "+joinFlags(other))

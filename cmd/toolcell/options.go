@@ -21,6 +21,9 @@ type Options struct {
 	Settings settings.Settings // zero for a command without any
 }
 
+// stateSettings are the settings of commands that only look at what toolcell keeps.
+var stateSettings = []string{"state-dir"}
+
 // run returns the action of a command: do with its Options.
 func run(s *console.Streams, do func(context.Context, Options) error) cli.ActionFunc {
 	return runWith(s, func(c *cli.Context, o Options) error { return do(c.Context, o) })

@@ -45,15 +45,15 @@ func packagesCommand(s *console.Streams) *cli.Command {
 		},
 		&cli.Command{
 			Name: "list", Usage: "show the sets of packages that are here",
-			Flags: flags([]string{"state-dir"}), Action: run(s, packagesList),
+			Flags: flags(stateSettings), Action: run(s, packagesList),
 		},
 		&cli.Command{
 			Name: "show", Usage: "show the packages of a set, by the beginning of its ID", ArgsUsage: "ID",
-			Flags: flags([]string{"state-dir"}), Action: run(s, packagesShow),
+			Flags: flags(stateSettings), Action: run(s, packagesShow),
 		},
 		&cli.Command{
 			Name: "prune", Usage: "remove sets that were not used for some time; never one in use",
-			Flags:  flags([]string{"state-dir"}, &cli.StringFlag{Name: "unused", Value: "30", Usage: "those not used for `DAYS`"}),
+			Flags:  flags(stateSettings, &cli.StringFlag{Name: "unused", Value: "30", Usage: "those not used for `DAYS`"}),
 			Action: command(packagesPrune),
 		},
 		&cli.Command{

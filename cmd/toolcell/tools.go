@@ -15,13 +15,10 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// toolsSettings are the settings of commands about saved tools.
-var toolsSettings = []string{"state-dir"}
-
 func toolsCommand(s *console.Streams) *cli.Command {
 	command := func(name, usage, args string, do func(Options, savedtools.Store) error) *cli.Command {
 		return &cli.Command{
-			Name: name, Usage: usage, ArgsUsage: args, Flags: flags(toolsSettings),
+			Name: name, Usage: usage, ArgsUsage: args, Flags: flags(stateSettings),
 			Action: run(s, func(_ context.Context, o Options) error { return do(o, openSavedTools(o.Settings)) }),
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,8 +15,6 @@ import (
 	"github.com/toolcell/toolcell/bridge/imaging"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/images"
-	"github.com/toolcell/toolcell/oci"
-	"github.com/toolcell/toolcell/rootfs"
 	"github.com/urfave/cli/v2"
 )
 
@@ -41,14 +40,16 @@ func (r *reader) value(name string) string {
 
 // fail records that a setting cannot be read, under both of its names.
 func (r *reader) fail(name, format string, args ...any) {
-	if r.err != nil {
-		return
+	r.refuse(name, fmt.Errorf("%q is %s", r.value(name), fmt.Sprintf(format, args...)))
+}
+
+// oneOf reads one of some words, in any case.
+func (r *reader) oneOf(name string, words ...string) string {
+	v := strings.ToLower(r.value(name))
+	if !slices.Contains(words, v) {
+		r.fail(name, "none of %s", strings.Join(words, ", "))
 	}
-	for _, k := range All {
-		if k.Name == name {
-			r.err = console.Invalidf("setting --%s (%s): %q is %s", name, k.Env, r.value(name), fmt.Sprintf(format, args...))
-		}
-	}
+	return v
 }
 
 // refuse is fail for an error that names what is wrong in the value.
@@ -109,28 +110,12 @@ func (r *reader) size(name string) int64 {
 	return n
 }
 
-func (r *reader) policy(name string) rootfs.PullPolicy {
-	p := rootfs.PullPolicy(strings.ToLower(r.value(name)))
-	if p != rootfs.PullMissing && p != rootfs.PullAlways && p != rootfs.PullNever {
-		r.fail(name, "none of missing, always, never")
-	}
-	return p
-}
-
 func (r *reader) platform(name string) string {
 	v := r.value(name)
 	if _, err := images.ParsePlatform(v); v != "" && err != nil {
 		r.fail(name, "%v", err)
 	}
 	return v
-}
-
-func (r *reader) start(name string) string {
-	s := strings.ToLower(r.value(name))
-	if s != oci.StartAuto && s != oci.StartFork && s != oci.StartContainer {
-		r.fail(name, "none of auto, fork, container")
-	}
-	return s
 }
 
 // modules reads names of Python modules.

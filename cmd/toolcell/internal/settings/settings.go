@@ -220,7 +220,7 @@ func parse(c *cli.Context) (Settings, error) {
 		FormTimeout:     r.duration("form-timeout"),
 
 		StateDir:    r.value("state-dir"),
-		Pull:        r.policy("pull"),
+		Pull:        rootfs.PullPolicy(r.oneOf("pull", "missing", "always", "never")),
 		Platform:    r.platform("platform"),
 		Registries:  r.registries(),
 		MaxImage:    imageLimits{Bytes: r.size("image-max-size"), Files: r.count("image-max-files")},
@@ -233,7 +233,7 @@ func parse(c *cli.Context) (Settings, error) {
 		Servers:     r.value("servers-config"),
 		Policy:      r.value("policy"),
 		UV:          r.value("uv"),
-		Start:       r.start("start"),
+		Start:       r.oneOf("start", "auto", "fork", "container"),
 		Preload:     r.modules("preload"),
 		Files:       artifacts.Limits{Age: r.duration("files-max-age"), Size: r.size("files-max-size")},
 		Pictures:    r.pictures(),
