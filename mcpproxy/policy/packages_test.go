@@ -109,6 +109,11 @@ preload = ["pandas", "matplotlib.pyplot"]`
 	if g.ExcludeNewer != 0 || g.Files != nil {
 		t.Errorf("of another index: %+v", g)
 	}
+	for period, want := range map[string]time.Duration{"1 day": day, "2d": 2 * day, "3 weeks": 21 * day, "65535w": maxPeriod / week * week, "36h": 36 * time.Hour} {
+		if g, err := grantPackages(t, "excludeNewer = '"+period+"'"); err != nil || g.ExcludeNewer != want {
+			t.Errorf("%s: %+v, %v", period, g, err)
+		}
+	}
 	g, _ = grantPackages(t, "excludeNewer = 0")
 	if g.ExcludeNewer != 0 {
 		t.Errorf("switched off: %+v", g)
@@ -156,11 +161,15 @@ func TestPackageSettingsThatAreWrong(t *testing.T) {
 		`excludeNewer = 3`:                                                "not a number",
 		`maxBytes = "lots"`:                                               "number of bytes",
 		`maxBytes = 0`:                                                    "number of bytes",
-		`maxCount = 0`:                                                    "a number of packages from 1 to",
-		`maxTime = "0s"`:                                                  "more than 0",
-		`files = ["*.example.org"]`:                                       "a * is not supported",
-		`files = ["https://x"]`:                                           "write the host alone",
-		`preload = ["import os; os.system('x')"]`:                         "not the name of a module",
+		`deny = ["x; os_name == 'nt'"]`:                                   "a name and perhaps versions",
+		`excludeNewer = "100000h"`:                                        "not a time such as",
+		`maxCount = 1000001`:                                              "a number of packages from 1 to",
+		"index = 'https://x.example/simple'\ncredential = { password = 'p' }": "a user and a password",
+		`maxCount = 0`:                            "a number of packages from 1 to",
+		`maxTime = "0s"`:                          "more than 0",
+		`files = ["*.example.org"]`:               "a * is not supported",
+		`files = ["https://x"]`:                   "write the host alone",
+		`preload = ["import os; os.system('x')"]`: "not the name of a module",
 	} {
 		_, err := packageRulesOf(t, text)
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "[packages] ") {

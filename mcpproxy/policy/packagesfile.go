@@ -162,7 +162,7 @@ func parsePeriod(s string) (p period, ok bool) {
 	number := strings.TrimRight(s, "adeksyw")
 	if unit, ok := periods[s[len(number):]]; ok {
 		if n, err := strconv.ParseUint(strings.TrimSpace(number), 10, 16); err == nil {
-			return period(min(time.Duration(n)*unit, maxPeriod)), true
+			return period(min(time.Duration(n), maxPeriod/unit) * unit), true
 		}
 	}
 	d, err := time.ParseDuration(s)
