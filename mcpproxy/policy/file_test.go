@@ -98,6 +98,31 @@ func TestPolicyFileThatCannotBeRead(t *testing.T) {
 	}
 }
 
+// TestWhatSaysMoreAboutAToolDecides, and of two alike the later one.
+func TestWhatSaysMoreAboutAToolDecides(t *testing.T) {
+	const narrow, wide = "[default.tools.'get_*']\ncallsPerRun = 1\n", "[default.tools.'g*']\ncallsPerRun = 2\n"
+	for text, want := range map[string]string{
+		narrow + wide: `[default.tools."get_*"] callsPerRun = 1`,
+		wide + narrow: `[default.tools."get_*"] callsPerRun = 1`,
+		narrow + "[default.tools.'*get_']\ncallsPerRun = 3": `[default.tools."*get_"] callsPerRun = 3`,
+	} {
+		run := parsePolicy(t, text).NewRun()
+		var err error
+		for i := 0; err == nil && i < 10; i++ {
+			err = run.Authorize(t.Context(), Call{Server: Server{Name: "s"}, Tool: toolOf("get_get_")})
+		}
+		wantErr(t, err, want)
+	}
+}
+
+func TestApprovalsMayBeStrict(t *testing.T) {
+	for text, want := range map[string]bool{"": false, "approvals = 'tell'": false, "approvals = 'strict'": true, "approvals = 1": true} {
+		if got := Load(writePolicy(t, text), true, nil).StrictApprovals(); got != want {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+}
+
 // TestPolicyThatIsALinkToNothingAllowsNothing: there is a policy, only not here now.
 func TestPolicyThatIsALinkToNothingAllowsNothing(t *testing.T) {
 	dir := t.TempDir()

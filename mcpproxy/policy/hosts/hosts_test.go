@@ -43,7 +43,7 @@ func grantOf(t *testing.T, text string, targets ...string) *Grant {
 const networkRules = `
 [network]
 allow = ["api.github.com", "*.example.org:8443", "GET https://api.example.com/v1/*", "POST https://api.example.com/v1/items", "http://plain.test", "[2001:db8::1]", "wide.test", "wide.test:8443", "8.8.8.8"]
-deny = ["https://wide.test/admin/*", "secret.example.org", "DELETE wide.test"]
+deny = ["https://wide.test/admin/*", "secret.example.org", "DELETE wide.test", "https://wide.test/Secret/*"]
 private = ["intranet.corp", "10.1.0.0/16", "*.lab", "2001:db8::1"]
 `
 
@@ -128,6 +128,7 @@ func TestNetworkRequestsAreChecked(t *testing.T) {
 		{"GET", "https", "wide.test", 443, "/admin/x", "", `deny = "https://wide.test/admin/*"`},
 		{"DELETE", "https", "wide.test", 443, "/x", "", `deny = "DELETE wide.test"`},
 		{"GET", "https", "wide.test", 443, "/Admin/x", "", `deny = "https://wide.test/admin/*"`},
+		{"GET", "https", "wide.test", 443, "/seCret/x", "", `deny = "https://wide.test/Secret/*"`},
 		{"GET", "https", "wide.test", 443, "/admin;a=b/x", "", `deny = "https://wide.test/admin/*"`},
 		{"delete", "https", "wide.test", 443, "/x", "", `deny = "DELETE wide.test"`},
 		{"DELETE", "https", "wide.test", 8443, "/x", "", `deny = "DELETE wide.test"`},
@@ -203,6 +204,12 @@ func TestNetworkPrivateAddresses(t *testing.T) {
 	}
 }
 
+func TestNetworkViaTheProxyOfTheEnvironment(t *testing.T) {
+	if !grantOf(t, "[network]\nvia = 'env'\nallow = 'x.test'", "https://x.test").ViaProxy() || grantOf(t, networkRules, "https://plain.test").ViaProxy() {
+		t.Error("via is not as the file says")
+	}
+}
+
 func TestNetworkCredentialsAreFilledIn(t *testing.T) {
 	t.Setenv("TOOLCELL_TEST_TOKEN", "s3cret")
 	const text = `
@@ -268,6 +275,7 @@ func TestNetworkSectionThatIsWrongSaysWhere(t *testing.T) {
 		`private = ["10.0.0.0/33"]`:                "[network] private",
 		`credential = 1`:                           "[[network.credential]]",
 		"[[network.credential]]\nhost = \"x.com\"": "needs host, header and value",
+		"[[network.credential]]\nhost = \"x.com\"\nheader = \"A\"":                                "needs host, header and value",
 		"[[network.credential]]\nhost = \"x.com\"\nheader = \"Host\"\nvalue = \"x\"":              "not a header that may have a credential",
 		"[[network.credential]]\nhost = \"x.com\"\nheader = \"A\"\nvalue = \"x\"\nenv = \"a-b\"":  "not a name for a variable",
 		"[[network.credential]]\nhost = \"x.com\"\nheader = \"A B\"\nvalue = \"x\"":               "not a header",

@@ -116,7 +116,7 @@ type privateRange struct {
 func (p *privateRange) UnmarshalText(written []byte) (err error) {
 	s := string(written)
 	if prefix, err := netip.ParsePrefix(s); err == nil {
-		p.addrs = prefix.Masked()
+		p.addrs = prefix
 		return nil
 	}
 	if addr, err := netip.ParseAddr(s); err == nil {
