@@ -40,15 +40,15 @@ func (b *batch) verdict(i int) error {
 	return ErrDenied
 }
 
-// Approach says that a call is on its way: until arrived is called, a question waits
+// Announce says that a call is on its way: until arrived is called, a question waits
 // for it a little, so that the calls of one gather are one question. With more, others
 // are about to follow.
-func (r *Run) Approach(more bool) (arrived func()) {
+func (r *Run) Announce(more bool) (arrived func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.more = time.Time{}
 	if more {
-		r.more = time.Now().Add(morePatience)
+		r.more = time.Now().Add(moreTimeout)
 	}
 	if r.onWay == 0 {
 		r.arrived = make(chan struct{})
@@ -66,7 +66,7 @@ func (r *Run) Approach(more bool) (arrived func()) {
 
 // Ask asks whether a call may be made, and waits for the answer: nil, ErrDenied,
 // ErrStopped, ErrExpired, ErrNoUser, or that too many runs wait. arrived is that of
-// Approach.
+// Announce.
 func (r *Run) Ask(ctx context.Context, c Call, arrived func()) error {
 	if r.o.NoUser {
 		arrived()
@@ -104,24 +104,24 @@ func (r *Run) join(c Call) (*batch, int, error) {
 	}
 	if r.open == nil {
 		r.open = &batch{done: make(chan struct{})}
-		go r.lead(r.open)
+		go r.askBatch(r.open)
 	}
 	r.open.calls = append(r.open.calls, c)
 	r.open.size = size
 	return r.open, len(r.open.calls) - 1, nil
 }
 
-// Calls that come within gatherTime of each other are one question; so are those that
-// are on their way by then and come within gatherPatience, such as those whose server
+// Calls that come within batchTime of each other are one question; so are those that
+// are on their way by then and come within batchTimeout, such as those whose server
 // has yet to start.
 const (
-	gatherTime     = 20 * time.Millisecond
-	morePatience   = 500 * time.Millisecond // for those that the code says are about to follow
-	gatherPatience = time.Second
+	batchTime    = 20 * time.Millisecond
+	moreTimeout  = 500 * time.Millisecond // for those that the code says are about to follow
+	batchTimeout = time.Second
 )
 
-// lead asks about a batch. If that panics, all of its calls are denied.
-func (r *Run) lead(b *batch) {
+// askBatch asks about a batch. If that panics, all of its calls are denied.
+func (r *Run) askBatch(b *batch) {
 	defer close(b.done)
 	defer contain.Recover("asking the user", func(err error) {
 		b.verdicts, b.err = nil, err
@@ -129,7 +129,7 @@ func (r *Run) lead(b *batch) {
 	})
 	r.turn.Lock()
 	defer r.turn.Unlock()
-	r.gather(b)
+	r.fill(b)
 	contain.Point("consent: asking")
 	verdicts := make([]verdict, len(b.calls))
 	var calls []Call
@@ -163,18 +163,18 @@ func (r *Run) closeBatch(b *batch) {
 	}
 }
 
-// gather waits for the calls that come together with the first: until none came for
-// gatherTime and none is on its way, but for no longer than gatherPatience. Then it
+// fill waits for the calls that come together with the first: until none came for
+// batchTime and none is on its way, but for no longer than batchTimeout. Then it
 // closes the batch.
-func (r *Run) gather(b *batch) {
-	patience, cancel := context.WithTimeout(r.life, gatherPatience)
+func (r *Run) fill(b *batch) {
+	patience, cancel := context.WithTimeout(r.life, batchTimeout)
 	defer cancel()
 	for known := 0; ; {
 		select {
-		case <-time.After(gatherTime):
+		case <-time.After(batchTime):
 		case <-patience.Done():
 		}
-		arrived, n, whole := r.isWhole(b, known, patience.Err() != nil)
+		arrived, n, whole := r.isFull(b, known, patience.Err() != nil)
 		if whole {
 			return
 		}
@@ -188,9 +188,9 @@ func (r *Run) gather(b *batch) {
 	}
 }
 
-// isWhole closes the batch if no call may join it any more: none did since there were
+// isFull closes the batch if no call may join it any more: none did since there were
 // known of them and none is on its way, or the time is over.
-func (r *Run) isWhole(b *batch, known int, over bool) (arrived <-chan struct{}, n int, whole bool) {
+func (r *Run) isFull(b *batch, known int, over bool) (arrived <-chan struct{}, n int, whole bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	n = len(b.calls)

@@ -226,7 +226,7 @@ func TestCallsThatComeTogetherAreOneQuestion(t *testing.T) {
 		d := NewDesk(Options{})
 		r := d.Begin(RunOptions{})
 		defer r.End()
-		arrived := r.Approach(false)
+		arrived := r.Announce(false)
 		var answers []<-chan error
 		for i := range 100 {
 			answers = append(answers, asking(t, r, transfer(i)))

@@ -12,9 +12,9 @@ import (
 
 // An Asker asks the user: a *consent.Run during a run, or a terminal.
 type Asker interface {
-	// Approach says that something is on its way, which may have to be asked; more that
+	// Announce says that something is on its way, which may have to be asked; more that
 	// others may follow at once.
-	Approach(more bool) (arrived func())
+	Announce(more bool) (arrived func())
 	// Ask asks whether a call may be made: nil only for a known choice that allows it.
 	Ask(ctx context.Context, c consent.Call, arrived func()) error
 	// AskBefore asks whether code may have something before it starts.

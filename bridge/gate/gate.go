@@ -215,10 +215,10 @@ func (g *Gate) WhyStopped() error {
 	return nil
 }
 
-// announce is Asker.Approach, if there is one.
+// announce is Asker.Announce, if there is one.
 func (g *Gate) announce(more bool) (arrived func()) {
 	if g.o.Asker == nil {
 		return func() {}
 	}
-	return g.o.Asker.Approach(more)
+	return g.o.Asker.Announce(more)
 }

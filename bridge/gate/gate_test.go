@@ -53,7 +53,7 @@ type userIs struct {
 	believe bool
 }
 
-func (a userIs) Approach(bool) func()         { return func() {} }
+func (a userIs) Announce(bool) func()         { return func() {} }
 func (a userIs) Granted(c consent.Call) bool  { return a.granted != nil && a.granted(c) }
 func (a userIs) Believed(c consent.Call) bool { return a.believe && c.Hint != "" }
 func (a userIs) Ask(_ context.Context, c consent.Call, arrived func()) error {

@@ -93,7 +93,7 @@ func callFromTerminal(ctx context.Context, p *mcpproxy.Proxy, server, tool strin
 // A commandAsker asks the user at the terminal about the call that they have typed.
 type commandAsker struct{ *terminalAsker }
 
-func (commandAsker) Approach(bool) (arrived func()) { return func() {} }
+func (commandAsker) Announce(bool) (arrived func()) { return func() {} }
 func (commandAsker) Granted(consent.Call) bool      { return false }
 func (commandAsker) Believed(consent.Call) bool     { return false }
 
