@@ -6,12 +6,12 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/docker/docker-credential-helpers/client"
-	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/toolcell/toolcell/internal/boundtest"
@@ -132,7 +132,7 @@ type answers struct {
 // ask has a manifest fetched from a registry.
 func ask(a answers) error {
 	ref := name.MustParseReference("registry.example/a:1")
-	p := Puller{Transport: a, Keychain: authn.NewMultiKeychain(), Backoff: time.Nanosecond}
+	p := Puller{Transport: a, AuthFile: os.DevNull, Backoff: time.Nanosecond}
 	_, err := p.fetchManifest(context.Background(), ref, false, v1.Platform{OS: "linux", Architecture: "amd64"})
 	return err
 }

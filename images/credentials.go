@@ -26,14 +26,9 @@ type logins struct {
 	failed []error // of helpers, which most images do not need
 }
 
-// Resolve implements authn.Keychain.
-func (l *logins) Resolve(target authn.Resource) (authn.Authenticator, error) {
-	return l.ResolveContext(context.Background(), target)
-}
-
-// ResolveContext implements authn.ContextKeychain. The first file that knows the
+// find returns what to log in to a repository with. The first file that knows the
 // repository, a part of its path, or the registry, decides.
-func (l *logins) ResolveContext(ctx context.Context, target authn.Resource) (authn.Authenticator, error) {
+func (l *logins) find(ctx context.Context, target authn.Resource) (authn.Authenticator, error) {
 	files := credentialFiles()
 	if l.file != "" {
 		files = []string{l.file}

@@ -233,7 +233,7 @@ func FuzzLogins(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		auth, err := (&logins{file: file}).Resolve(repo)
+		auth, err := (&logins{file: file}).find(t.Context(), repo)
 		if err != nil {
 			return
 		}
@@ -262,7 +262,7 @@ func FuzzAnswer(f *testing.F) {
 				Header: http.Header{"Www-Authenticate": {header}, "Location": {header}, "Content-Type": {kind}, "Content-Range": {kind}, "Docker-Content-Digest": {kind}},
 			}, nil
 		})
-		img, err := Puller{Transport: server, Keychain: password{"ada", "secret"}, Backoff: time.Nanosecond}.Image(t.Context(), "registry.example/py:3")
+		img, err := Puller{Transport: server, Login: &Login{"ada", "secret"}, Backoff: time.Nanosecond}.Image(t.Context(), "registry.example/py:3")
 		if err == nil {
 			_, err = readAll(img)
 		}

@@ -19,7 +19,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/google/go-containerregistry/pkg/authn"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
@@ -28,8 +27,7 @@ const maxConfig = 16 << 20
 
 // Puller reads images. The zero value is ready for use.
 type Puller struct {
-	Keychain  authn.Keychain    // the user's stored credentials if nil
-	AuthFile  string            // has the stored credentials, instead of the usual files, if it is not empty
+	AuthFile  string            // has the user's stored credentials; the usual files of Docker and podman if empty
 	Platform  v1.Platform       // this host's if zero
 	Transport http.RoundTripper // one with short timeouts if nil
 	Backoff   time.Duration     // before the second try of a request; half a second if zero

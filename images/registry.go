@@ -144,13 +144,10 @@ func (p Puller) openRepository(ctx context.Context, repo name.Repository, mirror
 }
 
 func (p Puller) login(ctx context.Context, repo name.Repository, stored *logins) (authn.Authenticator, error) {
-	switch {
-	case p.Login != nil:
+	if p.Login != nil {
 		return &authn.Basic{Username: p.Login.User, Password: p.Login.Password}, nil
-	case p.Keychain != nil:
-		return authn.Resolve(ctx, p.Keychain, repo)
 	}
-	return stored.ResolveContext(ctx, repo)
+	return stored.find(ctx, repo)
 }
 
 // open implements blobs.

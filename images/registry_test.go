@@ -21,7 +21,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/registry"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
@@ -106,7 +105,7 @@ func TestRegistryErrors(t *testing.T) {
 	} {
 		var log strings.Builder
 		p := Puller{
-			Transport: c.transport, Keychain: authn.NewMultiKeychain(), Backoff: time.Millisecond,
+			Transport: c.transport, AuthFile: os.DevNull, Backoff: time.Millisecond,
 			Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		}
 		ref := c.host + "/py:3"
@@ -346,12 +345,6 @@ func basicAuth(h http.Handler) http.Handler {
 	})
 }
 
-type password struct{ user, pass string }
-
-func (p password) Resolve(authn.Resource) (authn.Authenticator, error) {
-	return authn.FromConfig(authn.AuthConfig{Username: p.user, Password: p.pass}), nil
-}
-
 func TestRegistryCredentials(t *testing.T) {
 	inner := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
 	open := httptest.NewServer(inner)
@@ -361,11 +354,11 @@ func TestRegistryCredentials(t *testing.T) {
 	defer closed.Close()
 	ref := strings.TrimPrefix(closed.URL, "http://") + "/py:3"
 
-	if err := pullAll(Puller{Keychain: password{"ada", "secret"}}, ref); err != nil {
+	if err := pullAll(Puller{Login: &Login{"ada", "secret"}}, ref); err != nil {
 		t.Errorf("with the password: %v", err)
 	}
-	for _, k := range []authn.Keychain{authn.NewMultiKeychain(), password{"ada", "wrong"}} {
-		err := pullAll(Puller{Keychain: k}, ref)
+	for _, p := range []Puller{{AuthFile: os.DevNull}, {Login: &Login{"ada", "wrong"}}} {
+		err := pullAll(p, ref)
 		if err == nil || !strings.Contains(err.Error(), "refused access") || strings.Contains(err.Error(), "wrong") {
 			t.Errorf("got %v", err)
 		}

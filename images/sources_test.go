@@ -259,7 +259,7 @@ func TestCredentials(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			auth, err := (&logins{}).Resolve(c.repo)
+			auth, err := (&logins{}).find(t.Context(), c.repo)
 			if err != nil {
 				t.Fatal(err)
 			}
