@@ -103,7 +103,7 @@ func (t *typeBuilder) plain(n *node) *pyType {
 }
 
 func (t *typeBuilder) list(n *node) *pyType {
-	item := typeAny
+	var item *pyType
 	if items := n.object("items"); items != nil {
 		item = t.typeOf(items)
 	} else {
