@@ -43,7 +43,7 @@ type link interface {
 
 // Session is one live connection: a link and the MCP session over it.
 type Session struct {
-	link  link
+	link
 	stdio *stdio.Transport // nil over HTTP
 	notes *message.Notifications
 	calls *message.Calls
@@ -217,23 +217,13 @@ func (s *Session) AwaitCompleted(id string) (done <-chan struct{}, stop func()) 
 	return s.notes.AwaitCompleted(id)
 }
 
-// Down is closed when the server ended or stopped talking.
-func (s *Session) Down() <-chan struct{} { return s.link.Down() }
-
-// Ended waits for the end of the session and says in words how it came.
-func (s *Session) Ended() error { return s.link.Ended() }
-
-// Expired reports that the server ended a session that it no longer wanted,
-// which is no fault.
-func (s *Session) Expired() bool { return s.link.Expired() }
-
 // Age is how long ago the session began.
 func (s *Session) Age() time.Duration { return time.Since(s.since) }
 
 // Broken reports whether the server ended or stopped talking.
 func (s *Session) Broken() bool {
 	select {
-	case <-s.link.Down():
+	case <-s.Down():
 		return true
 	default:
 		return false
@@ -243,7 +233,7 @@ func (s *Session) Broken() bool {
 // Close ends the link and then the session, in this order because the SDK
 // waits for calls in flight, which only end with the link.
 func (s *Session) Close() {
-	s.link.Stop()
+	s.Stop()
 	_ = s.mcp.Close() // what it was over is closed already
-	s.link.WaitClosed()
+	s.WaitClosed()
 }

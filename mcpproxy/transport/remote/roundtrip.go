@@ -159,12 +159,9 @@ func (r *Link) send(req *http.Request) (_ *http.Response, done func(), err error
 			}
 		}
 		r.setHeaders(out)
-		token, err := r.token(ctx, rejected)
+		token, err := r.authorize(out, rejected)
 		if err != nil {
 			return nil, nil, err
-		}
-		if token != "" {
-			out.Header.Set("Authorization", "Bearer "+token)
 		}
 		if !sameServer(r.origin, out.URL) {
 			return nil, nil, r.failure(0, fmt.Sprintf("wants messages to be sent to another host, %s, which is refused", origin(out.URL)))
@@ -205,14 +202,16 @@ func (r *Link) send(req *http.Request) (_ *http.Response, done func(), err error
 	}
 }
 
-// token returns what to authorize with, if the server wants a login.
-func (r *Link) token(ctx context.Context, rejected string) (string, error) {
+// authorize puts the token into a request, if the server wants a login, and returns it.
+func (r *Link) authorize(req *http.Request, rejected string) (token string, err error) {
 	if r.tokens == nil {
 		return "", nil
 	}
-	token, err := r.tokens.Token(ctx, rejected)
-	if err != nil {
+	if token, err = r.tokens.Token(req.Context(), rejected); err != nil {
 		return "", &Error{text: err.Error(), login: true}
+	}
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
 	}
 	return token, nil
 }
@@ -245,9 +244,7 @@ func (r *Link) endSession(req *http.Request) (*http.Response, error) {
 	defer cancel()
 	out := req.Clone(ctx)
 	r.setHeaders(out)
-	if token, err := r.token(ctx, ""); err == nil && token != "" {
-		out.Header.Set("Authorization", "Bearer "+token)
-	}
+	_, _ = r.authorize(out, "") // without a token the server may not listen
 	resp, err := r.client.RoundTrip(out)
 	if err != nil {
 		return nil, err
