@@ -62,7 +62,7 @@ var imports = map[string][]string{
 	"mcpproxy/redact":            {"mcpproxy/config"},
 	"mcpproxy/search":            {},
 	"mcpproxy/signature":         {},
-	"mcpproxy/toolvalue":         {},
+	"mcpproxy/toolvalue":         {"mcpproxy/wire"},
 	"mcpproxy/transport":         {"mcpproxy/config", "mcpproxy/elicitation", "mcpproxy/redact", "mcpproxy/transport/...", "mcpproxy/wire"},
 	"mcpproxy/transport/message": {"mcpproxy/wire"},
 	"mcpproxy/transport/remote":  {"mcpproxy/config", "mcpproxy/transport/message", "mcpproxy/wire"},

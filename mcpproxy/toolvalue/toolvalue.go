@@ -14,6 +14,7 @@ import (
 
 	"github.com/toolcell/toolcell/internal/rawjson"
 	"github.com/toolcell/toolcell/internal/room"
+	"github.com/toolcell/toolcell/mcpproxy/wire"
 )
 
 // A Value is the value of an answer.
@@ -39,11 +40,11 @@ func Of(ctx context.Context, answer json.RawMessage) (Value, error) {
 }
 
 func of(answer json.RawMessage) (Value, error) {
-	members, err := rawjson.Members(answer)
-	if err != nil {
-		return Value{}, fmt.Errorf("reading the answer of the tool: %w", err)
+	_, err := rawjson.Members(answer)
+	var items []item
+	if err == nil {
+		items, err = contentOf(wire.Member(answer, "content"))
 	}
-	items, err := contentOf(members)
 	if err != nil {
 		return Value{}, fmt.Errorf("reading the answer of the tool: %w", err)
 	}
@@ -56,14 +57,14 @@ func of(answer json.RawMessage) (Value, error) {
 			files = append(files, i.value())
 		}
 	}
-	if failed, _ := last(members, "isError"); bytes.Equal(bytes.TrimSpace(failed), []byte("true")) {
+	structured := wire.Member(answer, "structuredContent")
+	if string(wire.Member(answer, "isError")) == "true" {
 		if text := strings.Join(texts, "\n"); text != "" {
 			return Value{}, &ToolError{text}
 		}
-		structured, _ := last(members, "structuredContent")
 		return Value{}, &ToolError{cmp.Or(reasonIn(structured), "the tool failed and gave no reason")}
 	}
-	if structured, found := last(members, "structuredContent"); found && !rawjson.IsNull(structured) {
+	if structured != nil && !rawjson.IsNull(structured) {
 		return Value{unwrapped(structured, texts), files}, nil
 	}
 	return Value{JSON: contentValue(items)}, nil
@@ -121,10 +122,9 @@ func contentValue(items []item) json.RawMessage {
 
 // An item is one of an answer's content.
 type item struct {
-	raw     json.RawMessage
-	members []rawjson.Member // of an object
-	isText  bool
-	text    string
+	raw    json.RawMessage
+	isText bool
+	text   string
 }
 
 // maxContents bounds the items of a result: each takes some hundred bytes.
@@ -132,9 +132,8 @@ const maxContents = 100_000
 
 // contentOf returns the items of the content. Some servers write one item without a
 // list, or {} for an empty one.
-func contentOf(members []rawjson.Member) (items []item, err error) {
-	content, found := last(members, "content")
-	if !found || rawjson.IsNull(content) {
+func contentOf(content json.RawMessage) (items []item, err error) {
+	if content == nil || rawjson.IsNull(content) {
 		return nil, nil
 	}
 	list := []json.RawMessage{bytes.TrimSpace(content)}
@@ -164,16 +163,14 @@ func itemOf(raw json.RawMessage) (i item) {
 	if i.text, i.isText = decodeText(raw); i.isText || !startsWith(raw, '{') {
 		return i
 	}
-	i.members, _ = rawjson.Members(raw)
-	kind, hasKind := last(i.members, "type")
-	text, hasText := last(i.members, "text")
+	kind, text := wire.Member(raw, "type"), wire.Member(raw, "text")
 	i.text, i.isText = decodeText(text)
 	switch name, _ := decodeText(kind); {
-	case !hasKind || rawjson.IsNull(kind):
+	case kind == nil || rawjson.IsNull(kind):
 	case name != "text":
 		i.isText = false
 	default:
-		if !i.isText && hasText && !rawjson.IsNull(text) {
+		if !i.isText && text != nil && !rawjson.IsNull(text) {
 			i.text = jsonOf(text)
 		}
 		i.isText = true
@@ -198,36 +195,17 @@ func (i item) value() json.RawMessage {
 		}
 		return encodeText(i.text)
 	}
-	if kind, _ := textOf(i.members, "type"); kind != "resource" {
+	resource := wire.Member(i.raw, "resource")
+	if kind, _ := decodeText(wire.Member(i.raw, "type")); kind != "resource" || !startsWith(resource, '{') {
 		return i.raw
 	}
-	resource, _ := last(i.members, "resource")
-	inside, err := rawjson.Members(resource)
-	if err != nil {
-		return i.raw
-	}
-	if _, isBlob := textOf(inside, "blob"); isBlob {
+	if _, isBlob := decodeText(wire.Member(resource, "blob")); isBlob {
 		return resource
 	}
-	if text, isText := textOf(inside, "text"); isText {
+	if text, isText := decodeText(wire.Member(resource, "text")); isText {
 		return encodeText(text)
 	}
 	return resource
-}
-
-// last returns a member; of several of one name it is the last, as in Python.
-func last(all []rawjson.Member, name string) (json.RawMessage, bool) {
-	for _, m := range slices.Backward(all) {
-		if m.Name == name {
-			return m.Value, true
-		}
-	}
-	return nil, false
-}
-
-func textOf(all []rawjson.Member, name string) (string, bool) {
-	raw, _ := last(all, name)
-	return decodeText(raw)
 }
 
 func decodeText(raw json.RawMessage) (text string, ok bool) {
