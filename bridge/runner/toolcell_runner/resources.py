@@ -1,7 +1,7 @@
 """What servers list without what only the protocol needs, and the values of resources and prompts."""
 from __future__ import annotations
 
-from .content import content_value, resource_item
+from .content import ResourceLink, content_value, resource_item
 from .toolresults import items_of, text_of, with_raw
 from .values import Record
 
@@ -15,6 +15,11 @@ PROTOCOL = "_meta", "resultType", "nextCursor", "ttlMs", "cacheScope", "icons"  
 def listed(answer: Any, key: str) -> list[Any]:
     """Returns the items in an answer, which is the list itself or has it under key. The whole item is at its .raw."""
     return [with_raw(plain(item), item) for item in (answer if isinstance(answer, list) else answer.get(key) or [])]
+
+
+def links(answer: Any, server: str) -> list[Any]:
+    """Returns the resources in an answer, which can be read."""
+    return [ResourceLink.of(item, server) for item in listed(answer, "resources")]
 
 
 def plain(value: Any, depth: int = 4) -> Any:

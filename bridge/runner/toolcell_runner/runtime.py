@@ -129,48 +129,61 @@ class Runtime(Calls):
         """search_tool_docs for code that cannot await."""
         return self._docs(self.host.ask(*searching(query, limit, detail)), detail)
 
-    async def list_resources(self, server: str) -> list[Any]:
+    async def list_resources(self, server: str) -> Any:
         """Returns the resources of a server: records of uri, name, mime_type…, each with read().
 
         As in the other lists, fields that are empty or only for the protocol are left out; the whole entry is at .raw.
         """
-        return self._links(server, await self.host.ask_async(*self._of("list_resources", server)))
+        method, params = self._of("list_resources", server)
+        return self._resources().links(await self.host.ask_async(method, params), params["server"])
 
-    def list_resources_sync(self, server: str) -> list[Any]:
+    def list_resources_sync(self, server: str) -> Any:
         """list_resources for code that cannot await."""
-        return self._links(server, self.host.ask(*self._of("list_resources", server)))
+        method, params = self._of("list_resources", server)
+        return self._resources().links(self.host.ask(method, params), params["server"])
 
-    async def list_resource_templates(self, server: str) -> list[Any]:
+    async def list_resource_templates(self, server: str) -> Any:
         """Returns the resource templates of a server: records of uriTemplate, name…"""
-        return self._items(await self.host.ask_async(*self._of("list_resource_templates", server)), "resourceTemplates")
+        answer = await self.host.ask_async(*self._of("list_resource_templates", server))
+        return self._resources().listed(answer, "resourceTemplates")
 
-    def list_resource_templates_sync(self, server: str) -> list[Any]:
+    def list_resource_templates_sync(self, server: str) -> Any:
         """list_resource_templates for code that cannot await."""
-        return self._items(self.host.ask(*self._of("list_resource_templates", server)), "resourceTemplates")
+        answer = self.host.ask(*self._of("list_resource_templates", server))
+        return self._resources().listed(answer, "resourceTemplates")
 
     async def read_resource(self, server: str, uri: object) -> Any:
         """Returns the content of a resource: text, an object with data, mime_type and save(path), or a list of them."""
-        return self._content(server, await self.host.ask_async(*self._of("read_resource", server, uri=str(uri))))
+        method, params = self._of("read_resource", server, uri=str(uri))
+        return self._resources().resource_value(await self.host.ask_async(method, params), params["server"])
 
     def read_resource_sync(self, server: str, uri: object) -> Any:
         """read_resource for code that cannot await."""
-        return self._content(server, self.host.ask(*self._of("read_resource", server, uri=str(uri))))
+        method, params = self._of("read_resource", server, uri=str(uri))
+        return self._resources().resource_value(self.host.ask(method, params), params["server"])
 
-    async def list_prompts(self, server: str) -> list[Any]:
+    async def list_prompts(self, server: str) -> Any:
         """Returns the prompts of a server: records of name, description and arguments."""
-        return self._items(await self.host.ask_async(*self._of("list_prompts", server)), "prompts")
+        return self._resources().listed(await self.host.ask_async(*self._of("list_prompts", server)), "prompts")
 
-    def list_prompts_sync(self, server: str) -> list[Any]:
+    def list_prompts_sync(self, server: str) -> Any:
         """list_prompts for code that cannot await."""
-        return self._items(self.host.ask(*self._of("list_prompts", server)), "prompts")
+        return self._resources().listed(self.host.ask(*self._of("list_prompts", server)), "prompts")
 
     async def get_prompt(self, server: str, name: str, arguments: Any = None) -> Any:
         """Returns a prompt: a record of description and messages, each of role and content."""
-        return self._prompt(server, await self.host.ask_async(*self._prompting(server, name, arguments)))
+        method, params = self._prompting(server, name, arguments)
+        return self._resources().prompt_value(await self.host.ask_async(method, params), params["server"])
 
     def get_prompt_sync(self, server: str, name: str, arguments: Any = None) -> Any:
         """get_prompt for code that cannot await."""
-        return self._prompt(server, self.host.ask(*self._prompting(server, name, arguments)))
+        method, params = self._prompting(server, name, arguments)
+        return self._resources().prompt_value(self.host.ask(method, params), params["server"])
+
+    def _resources(self) -> Any:
+        from . import resources
+        self.content()
+        return resources
 
     def _of(self, method: str, server: str, **params: Any) -> tuple[str, dict[str, Any]]:
         return method, {"server": self._named(server, method), **params}
@@ -180,24 +193,6 @@ class Runtime(Calls):
         values = {key: value if isinstance(value, str) else encode(value).decode()
                   for key, value in arguments_of({} if arguments is None else arguments).items()}
         return self._of("get_prompt", server, name=text(name, "get_prompt(): name"), arguments=values)
-
-    def _links(self, server: str, answer: Any) -> list[Any]:
-        link, name = self.content().ResourceLink, self._named(server, "list_resources")
-        return [link.of(item, name) for item in self._items(answer, "resources")]
-
-    def _items(self, answer: Any, key: str) -> list[Any]:
-        from .resources import listed
-        return listed(answer, key)
-
-    def _content(self, server: str, answer: Any) -> Any:
-        from .resources import resource_value
-        self.content()
-        return resource_value(answer, self._named(server, "read_resource"))
-
-    def _prompt(self, server: str, answer: Any) -> Any:
-        from .resources import prompt_value
-        self.content()
-        return prompt_value(answer, self._named(server, "get_prompt"))
 
     def capability_summary(self) -> ReadyText:
         """Returns the manual of this Python as text."""
