@@ -34,11 +34,11 @@ from toolcell_runner import (
     resources,
     saved,
     savetool,
-    slips,
     sources,
     stackdump,
     toolresults,
     tracebacks,
+    typos,
     values,
 )
 
@@ -323,8 +323,8 @@ def test_answers_of_tools_are_the_values_that_go_has(case: dict[str, Any]) -> No
     ("pil", "PIL"), ("datetine", "datetime"), ("sjon", "json"), ("email.mesage", "email.message"),
     ("mcp.servers.githb", "mcp.servers.github"),
 ])
-def test_slips_of_fingers_are_recognized(typed: str, meant: str) -> None:
-    assert slips.is_slip(typed, meant)
+def test_typos_are_recognized(typed: str, meant: str) -> None:
+    assert typos.is_typo(typed, meant)
 
 
 @pytest.mark.parametrize(("wanted", "other"), [
@@ -332,8 +332,8 @@ def test_slips_of_fingers_are_recognized(typed: str, meant: str) -> None:
     ("toml", "tomli"), ("runtime", "time"), ("cv", "csv"),
     ("x.json", "y.jsno"), ("json", "json"), ("json", "_json"), ("", "x"), ("x", ""),
 ])
-def test_names_of_other_modules_are_no_slips(wanted: str, other: str) -> None:
-    assert not slips.is_slip(wanted, other)
+def test_names_of_other_modules_are_no_typos(wanted: str, other: str) -> None:
+    assert not typos.is_typo(wanted, other)
 
 
 @pytest.mark.parametrize(("path", "want"), [

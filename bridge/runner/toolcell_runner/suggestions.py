@@ -22,7 +22,7 @@ MAX_CANDIDATES = 5_000  # names that are looked through
 def suggestion(error: BaseException, sources: Sources) -> str:
     """Returns the suggestion that ends the message about a missing name."""
     if isinstance(error, ModuleNotFoundError):
-        from .slips import intended
+        from .typos import intended
         module = intended(missing_name(error), module_names(error))
         return f". Did you mean: {module!r}?" if module else ""
     if is_about_runtime(error):

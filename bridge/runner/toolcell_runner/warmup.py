@@ -30,11 +30,11 @@ def warm_up() -> None:
         savetool,
         session,
         signatures,
-        slips,
         stackdump,
         suggestions,
         toolresults,
         toolvalues,
+        typos,
     )
     if "asyncio" in sys.modules:
         from . import eventloop, looptime  # noqa: F401

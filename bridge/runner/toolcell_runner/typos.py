@@ -1,4 +1,4 @@
-"""Tells a slip of the fingers in the name of a module from the name of another module."""
+"""Tells a typo in the name of a module from the name of another module."""
 from __future__ import annotations
 
 TYPE_CHECKING = False
@@ -7,19 +7,19 @@ if TYPE_CHECKING:
 
 
 def intended(wanted: str, names: Iterable[str]) -> str | None:
-    """Returns the name of a module that the wanted one is a slip of, or None.
+    """Returns the name of a module that the wanted one is a typo of, or None.
 
-    Names of modules are short and close to each other: httpx is not a slip of http, nor polars of parso. So a name that
+    Names of modules are short and close to each other: httpx is not a typo of http, nor polars of parso. So a name that
     is only similar does not count.
     """
     for name in names:
-        if is_slip(wanted, name):
+        if is_typo(wanted, name):
             return name
     return None
 
 
-def is_slip(typed: str, meant: str) -> bool:
-    """Reports whether a name differs from what was meant in its case, or by a slip that fingers make."""
+def is_typo(typed: str, meant: str) -> bool:
+    """Reports whether a name differs from what was meant in its case, or by a typo."""
     folder, _, typed = typed.rpartition(".")
     meant_folder, _, meant = meant.rpartition(".")
     if folder != meant_folder or typed == meant or meant[:1] == "_" != typed[:1]:
@@ -28,10 +28,10 @@ def is_slip(typed: str, meant: str) -> bool:
         return True
     if min(len(typed), len(meant)) < 4 or len(typed) > 60:
         return False
-    return one_slip(typed.lower(), meant.lower())
+    return one_typo(typed.lower(), meant.lower())
 
 
-def one_slip(typed: str, meant: str) -> bool:
+def one_typo(typed: str, meant: str) -> bool:
     """Reports whether one letter is missing, added, wrong, or has changed places with its neighbor."""
     at = 0
     while typed[at:at + 1] == meant[at:at + 1] != "":
