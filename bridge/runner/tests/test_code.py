@@ -132,6 +132,9 @@ async def f(): sys.exit(5)
 asyncio.create_task(f())
 await asyncio.sleep(60)""", exit=5),
     Case("sys.exit without code", "raise SystemExit"),
+    Case("exit", "exit()"),
+    Case("a function of runtime without its arguments", "mcp.runtime.call_tool()", exit=1, stderr=['File "<run_python>", line 1', "TypeError: "],
+         hidden=["runtime.py"], error="TypeError: Runtime.call_tool() missing 2 required positional arguments: 'server' and 'tool'"),
     Case("sys.exit with text", "import sys\nsys.exit('gone')", exit=1, stderr=["gone\n"], hidden=["Traceback"]),
     Case("sys.exit as the system cuts it", "import sys\nsys.exit(-1)", exit=255),
     Case("an excepthook of the code", """import sys

@@ -21,44 +21,6 @@ def test_calls_a_tool(run: Any) -> None:
     assert call["params"] == {"server": "github", "tool": "create_issue", "args": [], "named": {"title": "a"}}
 
 
-def test_calls_tools_at_the_same_time(run: Any) -> None:
-    result = run("print(len(await asyncio.gather(*(mcp_github.echo(n=n) for n in range(20)))))")
-    assert result.stdout == "20\n"
-    assert sorted(call["params"]["named"]["n"] for call in result.calls) == list(range(20))
-
-
-def test_a_refused_call_raises(run: Any) -> None:
-    def refuse(method: str, params: Any) -> Any:
-        raise RuntimeError("add it to servers")
-
-    result = run("try: await mcp_jira.find()\nexcept mcp.MCPError as e: print(e)", refuse)
-    assert result.stdout == "add it to servers\n"
-
-
-@pytest.mark.parametrize(("code", "error"), [
-    ("def f():\n    return 1 / 0\nf()", "ZeroDivisionError: division by zero"),
-    ("await mcp_github.echo(x=object())", "TypeError: argument x: object is not JSON"),
-    ("mcp.runtime.call_tool()", "TypeError: "),
-    ("raise ValueError('a')", "ValueError: a"),
-    ("1 +", "SyntaxError: "),
-])
-def test_errors_show_frames_of_the_code_only(run: Any, code: str, error: str) -> None:
-    result = run(code)
-    assert result.exit == 1
-    assert result.done[0]["error"].startswith(error)
-    assert 'File "<run_python>", line ' in result.stderr
-
-
-@pytest.mark.parametrize(("code", "status"), [
-    ("raise SystemExit(3)", 3),
-    ("exit()", 0),
-    ("import sys; sys.exit('no')", 1),
-])
-def test_exit_codes(run: Any, code: str, status: int) -> None:
-    result = run(code)
-    assert (result.exit, result.done[0]["exitCode"]) == (status, status)
-
-
 def test_code_does_not_meet_the_runner(run: Any) -> None:
     code = """
 import builtins, mcp.runtime, os, pickle, sys

@@ -3,9 +3,6 @@ from __future__ import annotations
 
 import base64
 import copy
-import datetime
-import decimal
-import enum
 import functools
 import json
 import math
@@ -15,7 +12,7 @@ import socket
 import sys
 import threading
 import types
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -33,7 +30,6 @@ from toolcell_runner import (
     process,
     resources,
     saved,
-    savetool,
     sources,
     stackdump,
     toolresults,
@@ -43,41 +39,6 @@ from toolcell_runner import (
 )
 
 NO_SOURCES = sources.Sources()
-
-
-class Color(enum.Enum):
-    RED = "red"
-
-
-@pytest.mark.parametrize(("value", "want"), [
-    ({"a": (1, 2.5, None, True)}, {"a": [1, 2.5, None, True]}),
-    ({3, 1, 2}, [1, 2, 3]),
-    (Color.RED, "red"),
-    (datetime.date(2024, 2, 29), "2024-02-29"),
-    (PurePosixPath("/tmp/a"), "/tmp/a"),
-    (decimal.Decimal("1.10"), "1.10"),
-    (values.Record(a=values.Record(b=1)), {"a": {"b": 1}}),
-])
-def test_arguments_become_json(value: Any, want: Any) -> None:
-    assert arguments.arguments_of({"x": value}) == {"x": want}
-
-
-@pytest.mark.parametrize(("value", "message"), [
-    ([1, {"b": b"bytes"}], r"argument x\[1\].b: bytes is not JSON"),
-    (math.nan, "argument x: nan is not a JSON number"),
-    (int, "argument x: the class int is not JSON"),
-    (object(), "argument x: object is not JSON"),
-])
-def test_an_argument_that_is_no_json_is_named(value: Any, message: str) -> None:
-    with pytest.raises((TypeError, ValueError), match=message):
-        arguments.arguments_of({"x": value})
-
-
-def test_an_argument_that_contains_itself() -> None:
-    value: list[Any] = []
-    value.append(value)
-    with pytest.raises(ValueError, match="contain themselves"):
-        arguments.arguments_of({"x": value})
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1,]", "nul", "1 2", '{"a": 1} x', "\x00"])
@@ -148,7 +109,7 @@ def test_pretty_breaks_and_cuts() -> None:
 
 def test_unbound_names_of_a_tree() -> None:
     tree = compile("import a.b\nfor c in d: print(c, e)\ndef f(g): return g + h", "x", "exec", 0x400)
-    assert saved.unbound(tree) == {"d", "e", "h"}
+    assert sources.unbound(tree) == {"d", "e", "h"}
 
 
 def test_modules_are_found_and_not_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,9 +118,9 @@ def test_modules_are_found_and_not_imported(tmp_path: Path, monkeypatch: pytest.
         (tmp_path / name).write_text("raise SystemExit('imported')")
     monkeypatch.syspath_prepend(str(tmp_path))
     for name in ("sys", "statistics", "pytest", "installed", "package"):
-        assert savetool.is_module(name)
+        assert saved.is_module(name)
     for name in ("folder", "no_such_module"):
-        assert not savetool.is_module(name)
+        assert not saved.is_module(name)
 
 
 def test_limits_behind_errors() -> None:
