@@ -78,7 +78,7 @@ BOUNDED = $$(git grep -l boundtest.Run -- '*bounds_test.go' | xargs -n 1 dirname
 SLOW := ^Test(StartingServersIsNotTheCodesTime|AnswersComeWholeAfterAHold|PackagesAreAskedForAfterPrivateReads|$\
 RunsWaitAndGoOnInAnyOrder|SavedToolStandsBesideUpstreamTools|TimeOfAHoldDoesNotCount|CodeThatDoesNotStopIsKilled|$\
 TimeoutOfASessionSaysWhere|TimeoutNamesTasksThatWait|TimeoutKeepsOutputSoFar|RunThatEndsBadlyListsItsCalls|HostileFrames|$\
-RunHasNoMoreThanItsTimeBesideHolds|NothingIsToldAfterTheAnswer|SaveToolSaysWhatCannotBeHadAgain|$\
+RunHasNoMoreThanItsTimeBesideHolds|NothingIsToldAfterTheAnswer|$\
 PrivateDataStaysWithItsSession|HintsAreThoseOfTheDocument|SignalHandlersOfTheCodeDoNotEndTheSession|$\
 AnswersThatNobodyReadsWaitInFiles|ThousandsOfChangedToolsAreOneNote|TheReferenceServerAsks|$\
 ASilentChangeLeavesTheOldTools|CloseLeavesNoGoroutine)$$

@@ -78,29 +78,6 @@ func TestSavedToolThatDoesNotImportIsSkippedWithANote(t *testing.T) {
 	}
 }
 
-func TestSaveToolSaysWhatCannotBeHadAgain(t *testing.T) {
-	for code, want := range map[string]string{
-		"def helper(): pass\ndef f(): helper()\nruntime.save_tool(f)":                                                    "f uses helper, which only this code has: save what it calls first",
-		"x = object()\ndef f(): return x\nruntime.save_tool(f)":                                                          "f uses x, which",
-		"def helper(): pass\nruntime.save_tool(helper)\ndef f(): helper()\nruntime.save_tool(f)":                         "",
-		"@runtime.save_tool\ndef f(): return later()\ndef later(): pass":                                                 "f uses later, which is not defined yet: define it above",
-		"def f():\n    global made\n    made = 1\n    return made, len([each for each in (1, 2)])\nruntime.save_tool(f)": "",
-		"class C:\n    def __init__(self): super().__init__(); self.kind = __class__\nruntime.save_tool(C)":              "",
-		"def f(): return f\nruntime.save_tool(f)":                                                                        "",
-		"class C: pass\ndef f(x: C): return x\nruntime.save_tool(f)":                                                     "f uses C, which",
-		"count = 0\ndef f():\n    global count\n    count += 1\n    return count\nruntime.save_tool(f)":                  "",
-	} {
-		s := newServer(t, nil, nil)
-		if err := s.saved.Save(savedtools.Tool{Name: "helper", Source: "def helper(): return 'another'\n"}); err != nil {
-			t.Fatal(err)
-		}
-		r := runCode(t, s, "from mcp import runtime\n"+code)
-		if r.IsError() != (want != "") || !strings.Contains(r.Error, want) {
-			t.Errorf("%s\ngave %q, want %q", code, r.Error, want)
-		}
-	}
-}
-
 // TestSavedToolsOfHostileCode: whatever is said about a tool is bounded.
 func TestSavedToolsOfHostileCode(t *testing.T) {
 	t.Parallel()

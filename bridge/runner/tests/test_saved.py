@@ -93,3 +93,24 @@ def test_a_saved_tool_that_cannot_be_defined_is_left_out(store: Store, run: Any)
     run("try: broken\nexcept NameError: pass\nfrom user_tools import *", store.answer, saved=sorted(store.saved))
     assert store.failed["broken"].startswith("SyntaxError: ")
     assert store.failed["useless"] == "its source does not define useless"
+
+
+@each_python
+@pytest.mark.parametrize(("code", "why"), [
+    ("def helper(): pass\ndef f(): helper()\nruntime.save_tool(f)",
+     "f uses helper, which only this code has: save what it calls first"),
+    ("x = object()\ndef f(): return x\nruntime.save_tool(f)", "f uses x, which"),
+    ("def helper(): pass\nruntime.save_tool(helper)\ndef f(): helper()\nruntime.save_tool(f)", None),
+    ("@runtime.save_tool\ndef f(): return later()\ndef later(): pass",
+     "f uses later, which is not defined yet: define it above"),
+    ("def f():\n    global made\n    made = 1\n    return made, len([each for each in (1, 2)])\nruntime.save_tool(f)", None),
+    ("class C:\n    def __init__(self): super().__init__(); self.kind = __class__\nruntime.save_tool(C)", None),
+    ("def f(): return f\nruntime.save_tool(f)", None),
+    ("class C: pass\ndef f(x: C): return x\nruntime.save_tool(f)", "f uses C, which"),
+    ("count = 0\ndef f():\n    global count\n    count += 1\n    return count\nruntime.save_tool(f)", None),
+])
+def test_what_cannot_be_had_again_is_not_saved(run: Any, code: str, why: str | None) -> None:
+    store = Store()
+    store.saved["helper"] = "def helper(): return 'another'\n"
+    error = run("from mcp import runtime\n" + code, store.answer, saved=["helper"]).said("error")
+    assert error is None if why is None else why in error
