@@ -210,18 +210,6 @@ func put(top map[string]any, path []string, value any) error {
 	return nil
 }
 
-// inJSON gives values the types that JSON has, as values to be written are JSON.
-func inJSON(top map[string]any) (plain map[string]any, err error) {
-	if top == nil {
-		return map[string]any{}, nil
-	}
-	text, err := json.Marshal(top)
-	if err != nil {
-		return nil, fmt.Errorf("has values that cannot be compared: %w", err)
-	}
-	return plain, decode(text, &plain)
-}
-
 // decode reads JSON with its numbers as they are written.
 func decode(text []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(text))

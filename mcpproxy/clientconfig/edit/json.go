@@ -76,12 +76,11 @@ func indexOf(o *hujson.Object, name string) int {
 
 // at returns the value at path, nil if there is none.
 func (d *jsonDocument) at(path []string) *hujson.Value {
-	escape := strings.NewReplacer("~", "~0", "/", "~1")
-	pointer := ""
+	var pointer strings.Builder
 	for _, name := range path {
-		pointer += "/" + escape.Replace(name)
+		pointer.WriteString("/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name))
 	}
-	return d.root.Find(pointer)
+	return d.root.Find(pointer.String())
 }
 
 func (d *jsonDocument) has(path ...string) bool { return d.at(path) != nil }
@@ -211,15 +210,14 @@ func (d *jsonDocument) cut(path ...string) ([]byte, error) {
 // closeUp joins what stands around a member that is gone: comments stay, and the line of
 // the member goes.
 func closeUp(before, after []byte) []byte {
-	i := bytes.IndexByte(after, '\n')
-	if line := bytes.TrimRight(before, " \t"); bytes.HasSuffix(line, []byte("\n")) {
-		if i >= 0 && blank(after[:i]) {
-			return slices.Concat(line, after[i+1:])
-		}
-		return slices.Concat(before, bytes.TrimLeft(after, " \t"))
-	} else {
+	line := bytes.TrimRight(before, " \t")
+	if !bytes.HasSuffix(line, []byte("\n")) {
 		return slices.Concat(line, after)
 	}
+	if i := bytes.IndexByte(after, '\n'); i >= 0 && blank(after[:i]) {
+		return slices.Concat(line, after[i+1:])
+	}
+	return slices.Concat(before, bytes.TrimLeft(after, " \t"))
 }
 
 // lineBreak finds the first one that is not within a comment, and -1 if there is none.

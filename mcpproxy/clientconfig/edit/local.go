@@ -37,7 +37,7 @@ func (p Target) localScopes(data []byte, values map[string]string) (all []localS
 		if err != nil {
 			panic(fmt.Sprintf("writing what was read as JSON: %v", err))
 		}
-		file, err := p.In(dir).open(p.File, alone, values)
+		file, err := p.in(dir).open(p.File, alone, values)
 		if err == nil && len(project.McpServers)+len(project.DisabledMcpServers) > 0 {
 			all = append(all, localScope{dir, file, project.DisabledMcpServers})
 		}
@@ -45,15 +45,17 @@ func (p Target) localScopes(data []byte, values map[string]string) (all []localS
 	return all
 }
 
+func (s localScope) hasServers() bool { return len(s.file.Entries) > 0 }
+
 // decodeFile reads a text with or without comments, and reports whether that succeeds.
 func decodeFile(path string, data []byte, v any) bool {
 	text, err := plainjson.Convert(path, bytes.Clone(bytes.TrimPrefix(data, byteOrderMark)))
 	return err == nil && json.Unmarshal(text, v) == nil
 }
 
-// In returns the target for the servers that the client keeps for one directory,
+// in returns the target for the servers that the client keeps for one directory,
 // and p itself for the empty one.
-func (p Target) In(dir string) Target {
+func (p Target) in(dir string) Target {
 	if dir == "" {
 		return p
 	}

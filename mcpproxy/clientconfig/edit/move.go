@@ -50,7 +50,7 @@ func (p Target) PlanMove(data []byte, values map[string]string) (m Move, err err
 		if p.starts(e) {
 			return
 		}
-		moving, err := p.In(dir).moving(c, asked, e, values, here)
+		moving, err := p.in(dir).moving(c, asked, e, values, here)
 		if off != "" {
 			err = fmt.Errorf("it is switched off %s, which only %s knows of", off, p.Title)
 		}
@@ -148,7 +148,7 @@ func (p Target) MoveOut(data, moved []byte, byDir map[string][]string) (rest, to
 		return nil, nil, err
 	}
 	for _, dir := range slices.Sorted(maps.Keys(byDir)) {
-		key := p.In(dir).key(client.has)
+		key := p.in(dir).key(client.has)
 		for _, name := range byDir[dir] {
 			if err := move(client, other, append(slices.Clone(key), name)); err != nil {
 				return nil, nil, fmt.Errorf("moving %q: %w", name, err)
@@ -169,7 +169,7 @@ func (p Target) MoveBack(data, moved []byte, byDir map[string][]string) (back, r
 		return nil, nil, err
 	}
 	for _, dir := range slices.Sorted(maps.Keys(byDir)) {
-		key := p.In(dir).key(other.has)
+		key := p.in(dir).key(other.has)
 		for _, name := range byDir[dir] {
 			path := append(slices.Clone(key), name)
 			if client.has(path...) {
@@ -210,17 +210,9 @@ func move(from, to document, path []string) error {
 
 // HasServers reports whether the text of a file of moved servers has any left.
 func (p Target) HasServers(moved []byte) bool {
-	for _, scope := range p.localScopes(moved, nil) {
-		if len(scope.file.Entries) > 0 {
-			return true
-		}
-	}
-	text, err := newDocument(p.MovedFile(), moved)
-	if err != nil || !text.has(p.key(text.has)...) {
-		return err != nil
-	}
-	file, err := p.open(p.MovedFile(), moved, nil)
-	return err != nil || len(file.Entries) > 0
+	p.File = p.MovedFile()
+	c, err := p.read(moved, nil)
+	return err != nil || len(c.entries) > 0 || slices.ContainsFunc(p.localScopes(moved, nil), localScope.hasServers)
 }
 
 // inputs are what VS Code asks its user for, in mcp.json and in settings.json.
@@ -236,9 +228,9 @@ func inputsOf(data []byte) (in inputs) {
 
 // copy takes inputs along, as entries name them, to where some are already.
 func (in inputs) copy(to document, there inputs) error {
-	path, all := []string{"inputs"}, append(there.Inputs, in.Inputs...)
+	path, all := []string{"inputs"}, slices.Concat(there.Inputs, in.Inputs)
 	if in.Inputs == nil {
-		path, all = []string{"mcp", "inputs"}, append(there.MCP.Inputs, in.MCP.Inputs...)
+		path, all = []string{"mcp", "inputs"}, slices.Concat(there.MCP.Inputs, in.MCP.Inputs)
 	}
 	if in.Inputs == nil && in.MCP.Inputs == nil {
 		return nil

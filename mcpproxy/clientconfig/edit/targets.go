@@ -20,7 +20,7 @@ type Target struct {
 	File    string
 	Project bool // it is the project's file, not the user's
 
-	dir     string // whose servers are meant, of those that Claude Code keeps for single directories; see In
+	dir     string // whose servers are meant, of those that Claude Code keeps for single directories; see in
 	target  client
 	dialect *clientconfig.Dialect
 	options clientconfig.Options
@@ -132,7 +132,7 @@ func placeOf(o clientconfig.Options, t client, project bool) (Target, error) {
 		d = clientconfig.Claude
 		d.Project = clientconfig.ClaudeProject.Project
 	}
-	d.Projects = false // servers of single directories are for In
+	d.Projects = false // servers of single directories are for in
 	p := Target{Client: t.name, Title: t.title, Project: project, target: t, dialect: &d, options: o}
 	var files []string
 	switch {

@@ -23,7 +23,8 @@ func (tomlFormat) parse(data []byte) (top map[string]any, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("is not TOML: %w", err)
 	}
-	return top, decode(text, &top)
+	err = decode(text, &top)
+	return top, err
 }
 
 // A statement is a header or a key with its value.
@@ -180,15 +181,15 @@ func (tomlFormat) write(lineEnd string, path []string, value json.RawMessage) ([
 	for i, name := range path {
 		names[i] = tomlKey(name)
 	}
-	text := "[" + strings.Join(names, ".") + "]"
+	lines := []string{"[" + strings.Join(names, ".") + "]"}
 	for _, m := range members {
 		value, err := tomlValue(m.Value)
 		if err != nil {
 			return nil, err
 		}
-		text += lineEnd + tomlKey(m.Name) + " = " + value
+		lines = append(lines, tomlKey(m.Name)+" = "+value)
 	}
-	return []byte(text), nil
+	return []byte(strings.Join(lines, lineEnd)), nil
 }
 
 var bareKey = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)

@@ -19,12 +19,20 @@ type yamlFormat struct{}
 
 var errFlow = errors.New("has objects in braces, which cannot be changed safely; change it by hand")
 
-func (yamlFormat) parse(data []byte) (map[string]any, error) {
-	var top map[string]any
+func (yamlFormat) parse(data []byte) (top map[string]any, err error) {
 	if err := yaml.Unmarshal(data, &top); err != nil {
 		return nil, fmt.Errorf("is not YAML: %s", strings.TrimPrefix(err.Error(), "yaml: "))
 	}
-	return inJSON(top)
+	if top == nil { // null
+		return map[string]any{}, nil
+	}
+	text, err := json.Marshal(top)
+	if err != nil {
+		return nil, fmt.Errorf("has values that cannot be compared: %w", err)
+	}
+	clear(top)
+	err = decode(text, &top)
+	return top, err
 }
 
 // mapping gives the object at a path, and nil if there is none.
@@ -179,15 +187,15 @@ func (yamlFormat) replace(data []byte, path []string, value json.RawMessage) ([]
 
 // write makes lines of an object, and JSON, which is YAML too, of what is in it.
 func (yamlFormat) write(lineEnd string, path []string, value json.RawMessage) ([]byte, error) {
-	text := yamlKey(path[len(path)-1]) + ":"
+	lines := []string{yamlKey(path[len(path)-1]) + ":"}
 	members, err := rawjson.Members(value)
 	if err != nil {
-		return []byte(text + " " + compact(value)), nil
+		return []byte(lines[0] + " " + compact(value)), nil
 	}
 	for _, m := range members {
-		text += lineEnd + "  " + yamlKey(m.Name) + ": " + compact(m.Value)
+		lines = append(lines, "  "+yamlKey(m.Name)+": "+compact(m.Value))
 	}
-	return []byte(text), nil
+	return []byte(strings.Join(lines, lineEnd)), nil
 }
 
 func yamlKey(name string) string {
