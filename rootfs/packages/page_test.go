@@ -56,8 +56,13 @@ func TestPagesAreReadAsTheyCome(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		_, err := findFile(pageOf(page.kind, io.MultiReader(strings.NewReader(page.before), &repeated{text: page.text, left: size})), "uv.whl") //nolint:bodyclose // no connection is behind it
 		runtime.ReadMemStats(&after)
-		// All that was allocated, also what is free again.
-		if used := after.TotalAlloc - before.TotalAlloc; used > 4*size {
+		// All that was allocated, also what is free again. Each name and value of an attribute
+		// is copied by the tokenizer (golang.org/x/net 0.58), and the copies are free at once.
+		limit := uint64(4 * size)
+		if name == "attributes" {
+			limit = 6 * size
+		}
+		if used := after.TotalAlloc - before.TotalAlloc; used > limit {
 			t.Errorf("%s: %d MiB for %d", name, used>>20, size>>20)
 		}
 		if !errors.Is(err, errContent) {
