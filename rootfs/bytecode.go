@@ -83,11 +83,7 @@ func (r *Root) changeable() bool {
 // lock lets one process at a time add something to the root. Unlock is nil if
 // another is at it, or on an error.
 func (r *Root) lock(what string) (unlock func(), err error) {
-	unlock, err = r.cache.Try(what+"-"+filepath.Base(filepath.Dir(r.Dir)), state.Exclusive)
-	if errors.Is(err, state.ErrLocked) {
-		return nil, nil
-	}
-	return unlock, err
+	return r.cache.IfFree(what + "-" + filepath.Base(filepath.Dir(r.Dir)))
 }
 
 // A program that is started again and again in an image takes Python longer to

@@ -145,14 +145,8 @@ func (d imageDir) build(name, digest, ref string, fill func(dir string) (*record
 	})
 }
 
-// remove removes an image's folder. The caller has locked it. The file that makes
-// it count as complete goes first.
-func (d imageDir) remove(name string) error {
-	if err := os.Remove(recordFile(d.path(name))); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	return rootdir.RemoveAll(d.path(name))
-}
+// remove removes an image's folder. The caller has locked it.
+func (d imageDir) remove(name string) error { return cachedir.Remove(d.path(name), "image.json") }
 
 // removeUnusable removes the images that no version of this program can use any
 // more: those of an older format, and damaged ones.

@@ -109,11 +109,8 @@ func (d layerDir) extract(ctx context.Context, l v1.Layer, diffID string, b *unp
 // removeUnused removes the layers whose folders are not needed, unless a pull goes
 // on. It returns their size in bytes.
 func (d layerDir) removeUnused(needed func() (map[string]bool, error)) (freed int64, err error) {
-	unlock, err := d.cache.Try(pullsLock, state.Exclusive)
-	if errors.Is(err, state.ErrLocked) {
-		return 0, nil
-	}
-	if err != nil {
+	unlock, err := d.cache.IfFree(pullsLock)
+	if unlock == nil {
 		return 0, err
 	}
 	defer unlock()
@@ -134,10 +131,7 @@ func (d layerDir) removeUnused(needed func() (map[string]bool, error)) (freed in
 		if cachedir.ReadJSON(layerRecordFile(dir), &rec) == nil {
 			freed += rec.Size
 		}
-		_ = os.Remove(layerRecordFile(dir)) // without it the rest counts as absent
-		if rmErr := rootdir.RemoveAll(dir); rmErr != nil {
-			err = errors.Join(err, rmErr)
-		}
+		err = errors.Join(err, cachedir.Remove(dir, "layer.json"))
 	}
 	return freed, err
 }

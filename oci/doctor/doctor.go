@@ -105,14 +105,13 @@ func ExplainFolders(err error, dirs ...string) error {
 	}
 	for _, c := range folderChecks(f) {
 		if c.Status == CheckFatal {
-			return &HintError{Err: &causedError{c, err}, Hint: c.Cure}
+			return c.explaining(err)
 		}
 	}
 	if full(err) && len(f.folders) > 0 { // what was written has been removed again
 		at := f.folders[0]
 		at.Err = err
-		c := fullCheck(f, at)
-		return &HintError{Err: &causedError{c, err}, Hint: c.Cure}
+		return fullCheck(f, at).explaining(err)
 	}
 	return err
 }
@@ -139,12 +138,11 @@ func (f *hostFacts) explain(err error, dir string) error {
 		// started.
 		noexec := c.Code == "RC-STATE-NOEXEC" && strings.Contains(Detail(err), "permission denied")
 		if c.Status == CheckFatal || noexec {
-			return &HintError{Err: &causedError{c, err}, Hint: c.Cure}
+			return c.explaining(err)
 		}
 	}
 	if full(err) {
-		c := fullCheck(f, folder{Path: dir, Err: err})
-		return &HintError{Err: &causedError{c, err}, Hint: c.Cure}
+		return fullCheck(f, folder{Path: dir, Err: err}).explaining(err)
 	}
 	return err
 }
@@ -158,6 +156,11 @@ var scarcities = []struct {
 	{unix.EMFILE, "this program may open too few files at once; raise the limit, for example with: ulimit -n 1024"},
 	{unix.ENFILE, "the whole host has too many files open: sudo sysctl -w fs.file-max=1000000"},
 	{unix.EAGAIN, "this user has too many processes and threads; end some, or raise the limit (ulimit -u)"},
+}
+
+// explaining puts what was found, and its cure, in front of an error.
+func (c Check) explaining(err error) error {
+	return &HintError{Err: &causedError{c, err}, Hint: c.Cure}
 }
 
 // A causedError is an error that a check explains.

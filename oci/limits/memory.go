@@ -46,15 +46,6 @@ type memoryWatch struct {
 	watching
 }
 
-// startMemoryWatch watches the sandbox whose first process is pid, and calls
-// kill once it holds more than it may, or fail if it cannot watch on. ownProc says that
-// the sandbox has a /proc of its own.
-func startMemoryWatch(pid int, r *rest, ownProc bool, l spec.Limits, kill func(), fail func(error)) *memoryWatch {
-	w := &memoryWatch{pid: pid, limits: l, watching: newWatching(r)}
-	go w.run(ownProc, kill, fail)
-	return w
-}
-
 // open takes hold of the sandbox's root and /proc, so that no later process
 // with the same pid is ever looked at. It fails until pid 1 is where it stays:
 // the stage before may still change to another mount namespace.
@@ -73,6 +64,8 @@ func (w *memoryWatch) open(ownProc bool) (err error) {
 	return err
 }
 
+// run calls kill once the sandbox holds more than it may, or fail if it cannot watch on.
+// ownProc says that the sandbox has a /proc of its own.
 func (w *memoryWatch) run(ownProc bool, kill func(), fail func(error)) {
 	defer close(w.ended)
 	defer contain.Recover("watching the memory of a sandbox", fail)

@@ -21,14 +21,8 @@ const socketInterval = 50 * time.Millisecond
 // (net/core/sock.c, __sk_mem_raise_allocated).
 type socketWatch struct{ watching }
 
-// startSocketWatch watches s, and calls kill once its buffers hold more than
-// twice the limit, or fail if it cannot watch on.
-func startSocketWatch(s Sandbox, r *rest, limit int64, kill func(), fail func(error)) *socketWatch {
-	w := &socketWatch{newWatching(r)}
-	go w.run(s, limit, kill, fail)
-	return w
-}
-
+// run calls kill once the buffers of s hold more than twice the limit, or fail if it
+// cannot watch on.
 func (w *socketWatch) run(s Sandbox, limit int64, kill func(), fail func(error)) {
 	defer close(w.ended)
 	defer contain.Recover("watching the socket buffers of a sandbox", fail)

@@ -58,6 +58,15 @@ func publish(temp, final string) error {
 	return errors.Join(syncDir(filepath.Dir(final)), rootdir.RemoveAll(temp+"-old"))
 }
 
+// Remove removes a folder of a cache. The record that makes it count as complete goes
+// first.
+func Remove(dir, record string) error {
+	if err := os.Remove(filepath.Join(dir, record)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return rootdir.RemoveAll(dir)
+}
+
 func syncDir(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {

@@ -96,6 +96,15 @@ func (c *Cache) Try(name string, kind state.Kind) (unlock func(), err error) {
 	return func() { f.Close() }, nil
 }
 
+// IfFree takes a lock if it is free. Unlock is nil if it is not, or on an error.
+func (c *Cache) IfFree(name string) (unlock func(), err error) {
+	unlock, err = c.Try(name, state.Exclusive)
+	if errors.Is(err, state.ErrLocked) {
+		err = nil
+	}
+	return unlock, err
+}
+
 // ErrInUse is in the chain of an error when a folder cannot be removed because a
 // process may be using it.
 var ErrInUse = errors.New("it is in use by another process")

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/toolcell/toolcell/internal/state"
 	"github.com/toolcell/toolcell/rootfs/cachedir"
 	"github.com/toolcell/toolcell/rootfs/python"
 	"golang.org/x/sys/unix"
@@ -36,11 +35,8 @@ func (s *Store) NeedsBytecode(set *Set) bool {
 // same already, it is left to that one. After a failure, the next attempt is an hour
 // later.
 func (s *Store) AddBytecode(ctx context.Context, set *Set, run python.Run) error {
-	unlock, err := s.cache.Try("bytecode-"+set.ID, state.Exclusive)
-	if errors.Is(err, state.ErrLocked) {
-		return nil
-	}
-	if err != nil {
+	unlock, err := s.cache.IfFree("bytecode-" + set.ID)
+	if unlock == nil {
 		return err
 	}
 	defer unlock()

@@ -9,9 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toolcell/toolcell/internal/state"
 	"github.com/toolcell/toolcell/rootfs/cachedir"
-	"github.com/toolcell/toolcell/rootfs/rootdir"
 )
 
 // List returns all sets, the last used first.
@@ -78,17 +76,14 @@ func (s *Store) Prune(unused time.Duration) (removed []Set, freed int64, err err
 	return removed, freed, errors.Join(err, brokenErr, wheelsErr, s.forgetRequests())
 }
 
-// removeSet removes a set. The file that makes it count as complete goes first.
+// removeSet removes a set.
 func (s *Store) removeSet(name string) error {
 	unlock, err := s.cache.LockUnused(name)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	if err := os.Remove(s.sets.record(name)); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	return rootdir.RemoveAll(s.sets.path(name))
+	return cachedir.Remove(s.sets.path(name), "set.json")
 }
 
 // removeBrokenSets removes what is left of sets whose removal was killed, and sets of
@@ -109,11 +104,8 @@ func (s *Store) removeBrokenSets() error {
 
 // removeUnusedWheels removes the wheels of no set, unless a set is being made.
 func (s *Store) removeUnusedWheels() (freed int64, err error) {
-	unlock, err := s.cache.Try(wheelsLock, state.Exclusive)
-	if errors.Is(err, state.ErrLocked) {
-		return 0, nil
-	}
-	if err != nil {
+	unlock, err := s.cache.IfFree(wheelsLock)
+	if unlock == nil {
 		return 0, err
 	}
 	defer unlock()
@@ -136,11 +128,7 @@ func (s *Store) removeUnusedWheels() (freed int64, err error) {
 		if rec := s.wheels.load(name); rec != nil {
 			freed += rec.Bytes
 		}
-		if rmErr := os.Remove(filepath.Join(dir, "wheel.json")); rmErr != nil && !errors.Is(rmErr, os.ErrNotExist) {
-			err = errors.Join(err, rmErr)
-			continue
-		}
-		err = errors.Join(err, rootdir.RemoveAll(dir))
+		err = errors.Join(err, cachedir.Remove(dir, "wheel.json"))
 	}
 	return freed, err
 }
