@@ -68,8 +68,12 @@ func imagesList(_ context.Context, o Options) error {
 		}
 	}
 	columns := []console.Column{
-		{Name: "IMAGE", End: true}, {Name: "DIGEST"}, {Name: "SIZE", Right: true}, {Name: "SHARED", Right: true},
-		{Name: "PULLED"}, {Name: "LAST USED"},
+		{Name: "IMAGE", End: true},
+		{Name: "DIGEST"},
+		{Name: "SIZE", Right: true},
+		{Name: "SHARED", Right: true},
+		{Name: "PULLED"},
+		{Name: "LAST USED"},
 	}
 	next := "toolcell images pull " + settings.DefaultImage
 	return printRows(o, rows, "there are no images here yet", next, columns, func(r listedImage) []string {

@@ -79,7 +79,10 @@ func serversList(_ context.Context, o Options, p *mcpproxy.Proxy) error {
 	printUnread(o.Err, p.Problems())
 	printPolicySlips(o, all)
 	columns := []console.Column{
-		{Name: "NAME"}, {Name: "STATUS", Color: console.ColorsFor(o.Out).Status}, {Name: "TRANSPORT"}, {Name: "SOURCE", End: true},
+		{Name: "NAME"},
+		{Name: "STATUS", Color: console.ColorsFor(o.Out).Status},
+		{Name: "TRANSPORT"},
+		{Name: "SOURCE", End: true},
 		{Name: "REMARK", Wrap: true},
 	}
 	return printRows(o, all, noServers, noServersNext, columns, func(st mcpproxy.ServerStatus) []string {

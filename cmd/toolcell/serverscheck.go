@@ -136,7 +136,10 @@ func (r *checked) check(ctx context.Context, p *mcpproxy.Proxy) {
 
 func printChecked(o Options, rows []checked) error {
 	columns := []console.Column{
-		{Name: "NAME"}, {Name: "STATUS", Color: console.ColorsFor(o.Out).Status}, {Name: "TOOLS", Right: true}, {Name: "TIME", Right: true},
+		{Name: "NAME"},
+		{Name: "STATUS", Color: console.ColorsFor(o.Out).Status},
+		{Name: "TOOLS", Right: true},
+		{Name: "TIME", Right: true},
 		{Name: "REMARK", Wrap: true},
 	}
 	err := printRows(o, rows, noServers, noServersNext, columns, func(r checked) []string {
