@@ -18,6 +18,11 @@ func TestTextsBecomeJSONInTheirOrder(t *testing.T) {
 		"TOML":             {"a.toml", "[servers.b]\ncommand = \"c\"\n[servers.a]\nargs = ['1', \"2\"]\n", `{"servers":{"b":{"command":"c"},"a":{"args":["1","2"]}}}`},
 		"YAML":             {"a.yaml", "b:\n  - c: yes\n    d: '1'\na: 2\n", `{"b":[{"c":"yes","d":"1"}],"a":2}`},
 		"YAML with a link": {"a.yml", "x: &one {c: d}\ny: *one\n", `{"x":{"c":"d"},"y":{"c":"d"}}`},
+		"YAML that merges": {
+			"a.yaml", "x: &x {c: 1, d: 2}\ny: &y {e: 3}\nz:\n  <<: [*x, *y]\n  d: own\nw: {<<: *x, c: own}\n",
+			`{"x":{"c":1,"d":2},"y":{"e":3},"z":{"d":"own","c":1,"e":3},"w":{"c":"own","d":2}}`,
+		},
+		"values of YAML": {"a.yaml", "a: ~\nb: 0x10\nc: .inf\nd: 12345678901234567890\na: twice\n", `{"a":null,"b":16,"c":".inf","d":12345678901234567890}`},
 	} {
 		got, err := plainjson.Convert(tt.path, []byte(tt.text))
 		if err != nil {
@@ -39,16 +44,17 @@ func TestTextsThatCannotBeReadSayWhere(t *testing.T) {
 		bomb += string(c) + ": &" + string(c) + " [" + strings.Repeat("*"+p+",", 9) + "*" + p + "]\n"
 	}
 	for name, tt := range map[string]struct{ path, text, want string }{
-		"empty":           {"a.json", " \n", "is empty"},
-		"not JSON":        {"a.json", "{\n  \"a\": nope\n}", "line 2"},
-		"deep JSON":       {"a.json", strings.Repeat("[", 2000), "nested more than 1000 deep"},
-		"not TOML":        {"a.toml", "a = 1\nb = = 2\n", "line 2"},
-		"long dotted key": {"a.toml", "a" + strings.Repeat(".a", 3000) + " = 1", "TOML"},
-		"wide TOML":       {"a.toml", "a = {" + strings.Repeat("b.c.d = 1,", 10_001) + "}", "has more than 10000 keys"},
-		"long TOML":       {"a.toml", strings.Repeat("#", 2<<20), "is larger than 1 MiB"},
-		"not YAML":        {"a.yaml", "a: 1\n b: [", "YAML"},
-		"a bomb of links": {"a.yaml", bomb, "YAML"},
-		"deep YAML":       {"a.yaml", strings.Repeat("[", 3000) + strings.Repeat("]", 3000), "deep"},
+		"empty":                         {"a.json", " \n", "is empty"},
+		"not JSON":                      {"a.json", "{\n  \"a\": nope\n}", "line 2"},
+		"deep JSON":                     {"a.json", strings.Repeat("[", 2000), "nested more than 1000 deep"},
+		"not TOML":                      {"a.toml", "a = 1\nb = = 2\n", "line 2"},
+		"long dotted key":               {"a.toml", "a" + strings.Repeat(".a", 3000) + " = 1", "TOML"},
+		"wide TOML":                     {"a.toml", "a = {" + strings.Repeat("b.c.d = 1,", 10_001) + "}", "has more than 10000 keys"},
+		"long TOML":                     {"a.toml", strings.Repeat("#", 2<<20), "is larger than 1 MiB"},
+		"not YAML":                      {"a.yaml", "a: 1\n b: [", "YAML"},
+		"YAML with keys that are lists": {"a.yaml", "a: 1\n[b]: c\n", "line 2, column 1: a key is not a string"},
+		"a bomb of links":               {"a.yaml", bomb, "YAML"},
+		"deep YAML":                     {"a.yaml", strings.Repeat("[", 3000) + strings.Repeat("]", 3000), "deep"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := plainjson.Convert(tt.path, []byte(tt.text))
