@@ -1,6 +1,6 @@
 // Package state has what processes that share files need: locks between them,
 // files that are replaced as a whole, stamps that tell whether a file has
-// changed, and small maps of JSON built on these.
+// changed, folders that forget what is not used, and small maps of JSON.
 //
 // It promises that a killed process leaves no lock behind, and in place of a file
 // either the old one or the new one. No other package locks files, replaces them by
