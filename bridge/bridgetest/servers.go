@@ -95,16 +95,16 @@ func offer(s *mcp.Server, note func(what string)) {
 	if note == nil {
 		note = func(string) {}
 	}
-	read := func(_ context.Context, r *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+	read := func(r *mcp.ReadResourceRequest) *mcp.ReadResourceResult {
 		note(r.Params.URI)
-		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: r.Params.URI, MIMEType: "text/plain", Text: "of " + r.Params.URI}}}, nil
+		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: r.Params.URI, MIMEType: "text/plain", Text: "of " + r.Params.URI}}}
 	}
-	s.AddResource(&mcp.Resource{URI: "x://a", Name: "a", MIMEType: "text/plain"}, read)
-	s.AddResourceTemplate(&mcp.ResourceTemplate{URITemplate: "x://{id}", Name: "t"}, read)
+	s.AddResource(&mcp.Resource{URI: "x://a", Name: "a", MIMEType: "text/plain"}, nil)
+	s.AddResourceTemplate(&mcp.ResourceTemplate{URITemplate: "x://{id}", Name: "t"}, nil)
 	s.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, r mcp.Request) (mcp.Result, error) {
 			if r, ok := r.(*mcp.ReadResourceRequest); ok { // the SDK knows only those that were added
-				return read(ctx, r)
+				return read(r), nil
 			}
 			return next(ctx, method, r)
 		}

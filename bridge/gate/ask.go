@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/toolcell/toolcell/bridge/consent"
@@ -75,7 +76,7 @@ func (g *Gate) Grant(ctx context.Context, subject string, reasons []string, leak
 		return err
 	}
 	if reason := g.o.Marks.Reason(); reason != "" && leak != "" {
-		reasons = append(reasons[:len(reasons):len(reasons)], reason+"; "+leak)
+		reasons = append(slices.Clip(reasons), reason+"; "+leak)
 	}
 	if len(reasons) == 0 {
 		return nil

@@ -60,6 +60,7 @@ func (a userIs) Ask(_ context.Context, c consent.Call, arrived func()) error {
 	arrived()
 	return a.ask(c)
 }
+
 func (a userIs) AskBefore(context.Context, string, []string) error {
 	return a.ask(consent.Call{})
 }

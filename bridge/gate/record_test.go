@@ -86,7 +86,7 @@ func TestCallsThatFailedAreCounted(t *testing.T) {
 func TestEffectsThatAreNotListedAreCounted(t *testing.T) {
 	var c callRecorder
 	for range maxListedCalls + 7 {
-		rec := &entry{CallRecord: CallRecord{Server: "bank", Tool: "transfer", Arguments: "{}"}}
+		rec := &entry{Server: "bank", Tool: "transfer", Arguments: "{}"}
 		c.add(rec)
 		c.end(rec, CallDone)
 	}
