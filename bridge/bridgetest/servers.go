@@ -43,17 +43,25 @@ func (f Servers) Proxy(t testing.TB, o Options) *mcpproxy.Proxy {
 	if o.Proxy.PinDir == "" {
 		o.Proxy.PinDir = t.TempDir()
 	}
+	over, end := context.WithCancel(context.Background()) // what a server was never told to cancel
+	t.Cleanup(end)
 	var c config.Config
 	for _, name := range slices.Sorted(maps.Keys(f)) {
 		s := mcp.NewServer(&mcp.Implementation{Name: name, Version: "1"}, nil)
 		web := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{MaxRequestBodyBytes: -1, Stateless: o.Stateless}))
 		for tool, do := range f[name] {
 			if o.Tool == nil || !o.Tool(s, tool) {
-				addTool(s, tool, o.Schemas[tool], do, web)
+				addTool(s, tool, o.Schemas[tool], func(ctx context.Context, args json.RawMessage) (string, error) {
+					ctx, cancel := context.WithCancel(ctx)
+					defer cancel()
+					defer context.AfterFunc(over, cancel)()
+					return do(ctx, args)
+				}, web)
 			}
 		}
 		offer(s, o.Read)
 		t.Cleanup(func() {
+			end()
 			web.CloseClientConnections()
 			web.Close()
 		})
