@@ -197,10 +197,15 @@ func (g *Gate) CheckPlaceholders(ctx context.Context, raw json.RawMessage) error
 		return nil
 	}
 	used, err := usedResult(ctx, raw, g.before)
-	if used != "" {
+	switch {
+	case used != "":
 		return sentPlanned(used)
+	case err != nil:
+		return err
+	case usesCutStandIn(ctx, raw):
+		return sentPlanned("a text that is cut inside a <result N>")
 	}
-	return err
+	return nil
 }
 
 // NoteDerived takes note that the code has something of a planned result that does not show

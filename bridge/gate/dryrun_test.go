@@ -114,6 +114,11 @@ func TestReadsWithAPlannedResultAreNotSent(t *testing.T) {
 			}
 		}
 	}
+	for text, want := range map[string]bool{"see <resu": true, "ult 1> of it": true, "a <b> and 1> c": false, "<": false, "x < re": false} {
+		if _, err := do(false, text, reading("x")[2]); (err != nil) != want {
+			t.Errorf("%q, which may be cut: %v", text, err)
+		}
+	}
 	g := New(Options{Policy: policy.None().NewRun(), Upstreams: up, Granted: granted})
 	if err := g.CheckPlaceholders(t.Context(), []byte(`"<result 1>"`)); err != nil {
 		t.Errorf("where nothing was planned: %v", err)
