@@ -190,7 +190,26 @@ func mentioned(text string, requirements []string) (lines []string) {
 
 // hasWord reports whether a text has a word, which is not a part of a longer one.
 func hasWord(text, word string) bool {
-	return word != "" && regexp.MustCompile(`(?:^|\W)`+regexp.QuoteMeta(word)+`(?:\W|$)`).MatchString(text)
+	for at := 0; word != ""; {
+		i := strings.Index(text[at:], word)
+		if i < 0 {
+			return false
+		}
+		end := at + i + len(word)
+		if !endsInWord(text[:at+i]) && (end == len(text) || !endsInWord(text[:end+1])) {
+			return true
+		}
+		at = end
+	}
+	return false
+}
+
+func endsInWord(text string) bool {
+	if text == "" {
+		return false
+	}
+	c := text[len(text)-1]
+	return c == '_' || '0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z'
 }
 
 func period(r Request) string {
