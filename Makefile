@@ -64,7 +64,7 @@ RACED = $$(git grep -lE '$(CONCURRENT)' -- '*.go' ':!$(E2E)' | xargs -n 1 dirnam
 
 # Tests of theirs in which one goroutine reads or computes a lot: the race detector
 # makes them ten times slower and has nothing to see.
-ALONE := ^Test(Bounds|BrokenRulesAreReported|UnpackReadsManyNamesOnce|PinsOfThousandsOfToolsAreBounded|RegistryOfHugeDocuments|ImageJSONTakesNoMoreMemoryThanItsBytes|$\
+ALONE := ^Test(Bounds|BrokenRulesAreReported|UnpackReadsManyNamesOnce|PagesAreReadAsTheyCome|PinsOfThousandsOfToolsAreBounded|RegistryOfHugeDocuments|ImageJSONTakesNoMoreMemoryThanItsBytes|$\
 PanicsAreContained|WalkFindsWhatIsNotContained|ImportsGoDown|FlagWithoutItsValue|FrameTakesItsSize|ScalingKeepsTheColours|$\
 DefinitionsThatAreKeptAreBounded|TenThousandToolsAreBounded|HostileDefinitionsAreReadInTime|ManyEntriesAreBounded|Recall|$\
 ToolsOfPublicServers|PolicyHitsToolsOfPublicServers|OneVerbFindsToolsThatDoIt|SearchFindsNothingIfNoToolAnswers|$\
