@@ -14,7 +14,7 @@ import (
 
 // bind makes the effect of a request: what is decided on, and what is sent.
 func (g *Gate) bind(ctx context.Context, p *mcpproxy.Prepared, r Request) (e Effect, err error) {
-	e.Facts = p.Facts()
+	e.Facts, e.asked = p.Facts(), r.Name
 	switch r.Method {
 	case mcpproxy.CallTool:
 		args := r.Arguments

@@ -19,6 +19,7 @@ type Effect struct {
 	// of a tool, or an object with what else is wanted. Args are the part of them that is sent.
 	Bytes, Args json.RawMessage
 
+	asked   string   // the name of what is wanted, as the code has it
 	reasons []string // to ask the user about just this, whatever the rules say
 	planned bool
 }

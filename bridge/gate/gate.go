@@ -161,7 +161,7 @@ func (g *Gate) send(ctx context.Context, p *mcpproxy.Prepared, e Effect, number 
 			giveBack()
 		}
 	}()
-	result, err := p.Send(ctx, e.Args, g.user(), g.progress.of(e.Facts.Server.Name, e.Facts.Name))
+	result, err := p.Send(ctx, e.Args, g.user(), g.progress.of(e.Facts.Server.Name, e.asked))
 	g.calls.end(entry, outcomeOf(result, err, p.Sent()))
 	if p.Sent() {
 		g.flow.sent(e.Facts.Server, e.subject())
