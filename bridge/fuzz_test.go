@@ -81,7 +81,7 @@ func (s *pipeSandbox) Signal() bool               { return false }
 func (s *pipeSandbox) Kill(error)                 { s.once.Do(func() { close(s.ended) }) }
 func (s *pipeSandbox) Ended() <-chan struct{}     { return s.ended }
 
-// called are upstreams of which nothing may be prepared.
+// called are upstreams that must not be asked to prepare anything.
 type called struct {
 	*mcpproxy.Proxy
 	t *testing.T

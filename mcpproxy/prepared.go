@@ -195,7 +195,7 @@ func (p *Prepared) Send(ctx context.Context, args json.RawMessage, user User, pr
 	default:
 		result.JSON, err = u.listItems(ctx, r)
 	}
-	if errors.Is(err, errRetired) {
+	if errors.Is(err, errRetired) && !p.Sent() { // what has gone out is never sent again
 		return CallResult{}, ErrChanged
 	}
 	return result, err

@@ -41,7 +41,7 @@ func TestBounds(t *testing.T) {
 		}},
 		boundtest.Parser{Row: "results of planned calls", Shapes: planned, ParseContext: func(ctx context.Context, text []byte) error {
 			used, err := usedResult(ctx, text, 10)
-			usesCutStandIn(ctx, text)
+			usesCutPlaceholder(ctx, text)
 			return cmp.Or(err, errors.New(used))
 		}},
 	)

@@ -80,7 +80,8 @@ func (v Verdict) why() error {
 	return errUndecided
 }
 
-// decide decides on an effect. It asks nobody and counts nothing; limits are only looked at.
+// decide finds the verdict on an effect. It does not ask the user and does not count; it only
+// looks whether the limits have room.
 // What the user has allowed counts for the same entry, definition, bytes and reasons: of just
 // this request, or for the rest of the run, unless that was taken back.
 func (g *Gate) decide(ctx context.Context, e *Effect, allowed []*policy.Ask) (v Verdict) {

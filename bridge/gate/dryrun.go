@@ -116,7 +116,7 @@ func plannedArguments(args json.RawMessage) json.RawMessage {
 	return short
 }
 
-// usesResult reports whether JSON has the stand-in of a call that was planned, in this run
+// usesResult reports whether JSON has the placeholder of a call that was planned, in this run
 // or in an earlier one whose variables the code has. It says so too if ctx ends before that
 // is known.
 func (p *planner) usesResult(ctx context.Context, raw json.RawMessage) bool {
@@ -130,27 +130,27 @@ func (p *planner) usesResult(ctx context.Context, raw json.RawMessage) bool {
 		return false
 	}
 	used, err := usedResult(ctx, raw, count)
-	return used != "" || err != nil || usesCutStandIn(ctx, raw)
+	return used != "" || err != nil || usesCutPlaceholder(ctx, raw)
 }
 
-// standIn finds stand-ins, also in another case, and as they are written in addresses, in
-// HTML and in JSON.
-var standIn = regexp.MustCompile(`(?i)(?:<|%3c|&lt;|\\u003c)result(?: |%20|\+)([0-9]{1,10})(?:>|%3e|&gt;|\\u003e)`)
+// placeholder matches one, also in another case, and as it is written in addresses, in HTML
+// and in JSON.
+var placeholder = regexp.MustCompile(`(?i)(?:<|%3c|&lt;|\\u003c)result(?: |%20|\+)([0-9]{1,10})(?:>|%3e|&gt;|\\u003e)`)
 
-// cutStandIn finds those that are cut at the end or the beginning of a text: code may cut a
-// text that it has written one into.
-var cutStandIn = regexp.MustCompile(`(?i)<r(?:e(?:s(?:u(?:l(?:t(?: [0-9]{0,10})?)?)?)?)?)?"|"(?:(?:(?:(?:(?:(?:r?e)?s)?u)?l)?t)? )?[0-9]{1,10}>`)
+// cutPlaceholder matches one that is cut at the end or the beginning of a text: code may cut
+// a text that it has written one into.
+var cutPlaceholder = regexp.MustCompile(`(?i)<r(?:e(?:s(?:u(?:l(?:t(?: [0-9]{0,10})?)?)?)?)?)?"|"(?:(?:(?:(?:(?:(?:r?e)?s)?u)?l)?t)? )?[0-9]{1,10}>`)
 
-// longestStandIn is at least as many bytes as either of them matches.
-const longestStandIn = 64
+// longestPlaceholder is at least as many bytes as either of them matches.
+const longestPlaceholder = 64
 
-// pieces are parts of a text that overlap, so that each stand-in is whole in one of them.
+// pieces are parts of a text that overlap, so that each placeholder is whole in one of them.
 // They end early with ctx.
 func pieces(ctx context.Context, text []byte) iter.Seq[[]byte] {
 	const size = 64 << 10
 	return func(yield func([]byte) bool) {
 		for len(text) > 0 && ctx.Err() == nil {
-			if !yield(text[:min(size+longestStandIn, len(text))]) {
+			if !yield(text[:min(size+longestPlaceholder, len(text))]) {
 				return
 			}
 			text = text[min(size, len(text)):]
@@ -158,10 +158,10 @@ func pieces(ctx context.Context, text []byte) iter.Seq[[]byte] {
 	}
 }
 
-// usedResult returns the first stand-in in JSON of one of the first count planned calls.
+// usedResult returns the first placeholder in JSON of one of the first count planned calls.
 func usedResult(ctx context.Context, raw []byte, count int) (string, error) {
 	for piece := range pieces(ctx, raw) {
-		for _, found := range standIn.FindAllSubmatch(piece, -1) {
+		for _, found := range placeholder.FindAllSubmatch(piece, -1) {
 			if n, err := strconv.Atoi(string(found[1])); err == nil && n >= 1 && n <= count {
 				return fmt.Sprintf("<result %d>", n), nil
 			}
@@ -170,11 +170,11 @@ func usedResult(ctx context.Context, raw []byte, count int) (string, error) {
 	return "", context.Cause(ctx)
 }
 
-// usesCutStandIn reports whether JSON has one. It says so too if ctx ends before that is
+// usesCutPlaceholder reports whether JSON has one. It says so too if ctx ends before that is
 // known.
-func usesCutStandIn(ctx context.Context, raw []byte) bool {
+func usesCutPlaceholder(ctx context.Context, raw []byte) bool {
 	for piece := range pieces(ctx, raw) {
-		if cutStandIn.Match(piece) {
+		if cutPlaceholder.Match(piece) {
 			return true
 		}
 	}
@@ -202,7 +202,7 @@ func (g *Gate) CheckPlaceholders(ctx context.Context, raw json.RawMessage) error
 		return sentPlanned(used)
 	case err != nil:
 		return err
-	case usesCutStandIn(ctx, raw):
+	case usesCutPlaceholder(ctx, raw):
 		return sentPlanned("a text that is cut inside a <result N>")
 	}
 	return nil

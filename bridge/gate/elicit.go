@@ -11,7 +11,7 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy"
 )
 
-// user is who is asked what servers ask during requests, nil if nobody can be.
+// user answers what servers ask during requests; it is nil if no user can be asked.
 func (g *Gate) user() mcpproxy.User {
 	if !g.o.Can.Any() {
 		return nil

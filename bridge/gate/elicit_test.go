@@ -76,7 +76,7 @@ func TestEachRunTellsWhatItsOwnClientShows(t *testing.T) {
 	if !slices.Equal(up.told, want) {
 		t.Errorf("the server was told of %+v, want %+v", up.told, want)
 	}
-	if nobody := New(Options{Policy: policy.None().NewRun(), Can: form}); nobody.user() != nil || nobody.o.Can.Any() {
-		t.Error("without an asker somebody can be asked")
+	if g := New(Options{Policy: policy.None().NewRun(), Can: form}); g.user() != nil || g.o.Can.Any() {
+		t.Error("a gate without an asker has a user")
 	}
 }

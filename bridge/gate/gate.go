@@ -139,7 +139,7 @@ func (g *Gate) Do(ctx context.Context, r Request) (answer json.RawMessage, err e
 		}
 		arrived()
 		result, err := g.send(ctx, p, e, r.Number)
-		if errors.Is(err, mcpproxy.ErrChanged) {
+		if errors.Is(err, mcpproxy.ErrChanged) && !p.Sent() {
 			continue
 		}
 		return result, g.Shown(server.Name, err)

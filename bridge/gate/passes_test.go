@@ -89,8 +89,8 @@ func TestEveryMethodOfTheHostIsKnown(t *testing.T) {
 	}
 }
 
-// openings are the calls by which something gets to servers, counts, or is granted, and the
-// files besides this package's own that may have them: why.
+// openings are the calls that send something to a server, count it, or grant something, and
+// the other packages that may make them, each with the reason.
 var openings = map[*regexp.Regexp]map[string]string{
 	regexp.MustCompile(`\.Send\(ctx`): {},
 	regexp.MustCompile(`mcpproxy\.Want\{`): {
@@ -107,8 +107,7 @@ var openings = map[*regexp.Regexp]map[string]string{
 	},
 }
 
-// TestNothingPassesBesideTheGate: what gets to servers, counts, or is granted, is called in
-// this package and nowhere else without a reason.
+// TestNothingPassesBesideTheGate: only this package makes such calls, except for reasons.
 func TestNothingPassesBesideTheGate(t *testing.T) {
 	used := map[string]bool{}
 	root := os.DirFS("../..")
