@@ -33,7 +33,7 @@ var onFloor = []struct {
 			`|(Cut\w*|Index\w*|Contains|HasPrefix|Split\w*|Replace\w*|NewReplacer)\(.*["\x60]\$\{|MustCompile\(.*\\\$\\\{`),
 		map[string]string{
 			"mcpproxy/clientconfig/expand.go": "what a variable is in the files of each client",
-			"mcpproxy/policy/rule/expand.go":  "what a variable is in the policy, and which are secret",
+			"mcpproxy/policy/rule/rule.go":    "what a variable is in the policy, and which are secret",
 		},
 	},
 	{

@@ -49,15 +49,3 @@ func (c Colors) Status(s string) string {
 	}
 	return s
 }
-
-// Terminal reports whether a person is at the other end of f.
-func Terminal(f *os.File) bool {
-	st, err := f.Stat()
-	return err == nil && st.Mode()&os.ModeCharDevice != 0 && st.Mode()&os.ModeDevice != 0 && !isNull(st)
-}
-
-// isNull reports whether a file is /dev/null, a character device as well.
-func isNull(st os.FileInfo) bool {
-	null, err := os.Stat(os.DevNull)
-	return err == nil && os.SameFile(st, null)
-}

@@ -1,12 +1,29 @@
 package console
 
 import (
+	"bufio"
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"strings"
 
+	"github.com/toolcell/toolcell/internal/contain"
 	"golang.org/x/sys/unix"
 )
+
+// Terminal reports whether a person is at the other end of f.
+func Terminal(f *os.File) bool {
+	st, err := f.Stat()
+	return err == nil && st.Mode()&os.ModeCharDevice != 0 && st.Mode()&os.ModeDevice != 0 && !isNull(st)
+}
+
+// isNull reports whether a file is /dev/null, a character device as well.
+func isNull(st os.FileInfo) bool {
+	null, err := os.Stat(os.DevNull)
+	return err == nil && os.SameFile(st, null)
+}
 
 // OpenTerminal opens the terminal that controls this process, whatever its standard
 // streams are. There may be none.
@@ -25,4 +42,30 @@ func DropTyped(terminal *os.File) error {
 		return fmt.Errorf("preparing the terminal: %w", err)
 	}
 	return nil
+}
+
+// MaxTyped bounds a line or value that is read, in bytes.
+const MaxTyped = 1 << 20
+
+// ReadLine reads a line that a person types. It returns early when ctx ends,
+// and leaves the reading behind: the program is about to end.
+func ReadLine(ctx context.Context, in *os.File) (string, error) {
+	type line struct {
+		text string
+		err  error
+	}
+	typed := make(chan line, 1)
+	go func() {
+		var l line
+		defer func() { typed <- l }()
+		defer contain.Error("reading a line", &l.err)
+		l.text, l.err = bufio.NewReader(io.LimitReader(in, MaxTyped)).ReadString('\n')
+		l.text = strings.TrimRight(l.text, "\r\n")
+	}()
+	select {
+	case l := <-typed:
+		return l.text, l.err
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
 }

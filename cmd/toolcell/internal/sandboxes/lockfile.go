@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/toolcell/toolcell/internal/state"
 )
@@ -35,4 +37,28 @@ func WriteLock(script string, lock []byte) (file, wasLinkTo string, err error) {
 		mode = info.Mode().Perm()
 	}
 	return file, wasLinkTo, state.Replace(file, lock, state.Options{Mode: mode})
+}
+
+// LockFile is the lock beside a script: pylock.STEM.toml (PEP 751).
+func LockFile(script string) string {
+	stem := strings.TrimSuffix(filepath.Base(script), filepath.Ext(script))
+	return filepath.Join(filepath.Dir(script), "pylock."+strings.ReplaceAll(stem, ".", "_")+".toml")
+}
+
+// maxLock bounds a lock file, in bytes.
+const maxLock = 8 << 20
+
+// readLock returns the lock beside a script, nil if there is none.
+func readLock(script string) ([]byte, error) {
+	if script == "" {
+		return nil, nil
+	}
+	lock, err := state.ReadRegular(LockFile(script), maxLock)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the lock %s: %w", LockFile(script), err)
+	}
+	return lock, nil
 }

@@ -4,14 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path"
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/toolcell/toolcell/bridge"
 	"github.com/toolcell/toolcell/bridge/hints"
+	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/internal/requirement"
 	"github.com/toolcell/toolcell/internal/state"
 	"github.com/toolcell/toolcell/internal/text"
@@ -195,26 +196,45 @@ func imageID(image bridge.Image) (string, error) {
 	return fmt.Sprintf("%s-%x-%x-%x", id, python.Inode, python.Size, python.Modified), nil
 }
 
-// LockFile is the lock beside a script: pylock.STEM.toml (PEP 751).
-func LockFile(script string) string {
-	stem := strings.TrimSuffix(filepath.Base(script), filepath.Ext(script))
-	return filepath.Join(filepath.Dir(script), "pylock."+strings.ReplaceAll(stem, ".", "_")+".toml")
+// compileAfter is how long modules are not compiled after a run has got its packages:
+// most first runs have imported by then what they need, for which they need the
+// processors themselves.
+const compileAfter = 3 * time.Second
+
+// A compile is one to be started.
+type compile struct {
+	image string
+	timer *time.Timer
 }
 
-// maxLock bounds a lock file, in bytes.
-const maxLock = 8 << 20
+// compileLater starts to compile a set after a while.
+func (s *Packages) compileLater(image, set string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.compiles == nil {
+		s.compiles = map[string]*compile{}
+	}
+	if s.compiles[set] == nil {
+		s.compiles[set] = &compile{image, time.AfterFunc(compileAfter, contain.Func("compiling packages", func() { s.compileNow(set) }))}
+	}
+}
 
-// readLock returns the lock beside a script, nil if there is none.
-func readLock(script string) ([]byte, error) {
-	if script == "" {
-		return nil, nil
+func (s *Packages) compileNow(set string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c := s.compiles[set]; c != nil {
+		delete(s.compiles, set)
+		s.Compile(c.image, set)
 	}
-	lock, err := state.ReadRegular(LockFile(script), maxLock)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+}
+
+// Close starts to compile what is waiting: the runs are over.
+func (s *Packages) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for set, c := range s.compiles {
+		c.timer.Stop()
+		delete(s.compiles, set)
+		s.Compile(c.image, set)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("reading the lock %s: %w", LockFile(script), err)
-	}
-	return lock, nil
 }

@@ -76,7 +76,7 @@ func TestStacksGoToTheLogAlone(t *testing.T) {
 	if !errors.As(err, &p) || strings.Contains(err.Error(), "nil map") {
 		t.Fatalf("error = %v", err)
 	}
-	if got := out.String(); !strings.Contains(got, "id="+p.ID) || !strings.Contains(got, "commandline_test.go") || strings.Contains(got, "bytes that") {
+	if got := out.String(); !strings.Contains(got, "id="+p.ID) || !strings.Contains(got, "main_test.go") || strings.Contains(got, "bytes that") {
 		t.Errorf("log = %q", got)
 	}
 }
