@@ -2,14 +2,10 @@ package mcpproxy
 
 import (
 	"context"
-	"runtime"
 	"runtime/debug"
 	"slices"
-	"sync"
 
-	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/mcpproxy/catalog"
-	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/search"
 )
 
@@ -31,14 +27,6 @@ type located struct {
 	upstream *upstream
 	list     *catalog.List
 	tool     int
-}
-
-// documentOf is what a search sees of a tool. Of its input schema it has the outline.
-func documentOf(s config.Server, t catalog.Tool) search.Document {
-	return search.Document{
-		Server: s.Name, ServerDescription: s.Description,
-		Tool: t.Name, Title: t.Title, Description: t.Description, InputSchema: catalog.Outline(t.InputSchema),
-	}
 }
 
 func (at located) doc(full bool) ToolDoc {
@@ -97,7 +85,7 @@ func (c *knownTools) make(ctx context.Context, upstreams []*upstream, lists []*c
 	if count(lists) > manyDocuments {
 		defer frugal()()
 	}
-	docs, places := documents(ctx, upstreams, lists)
+	docs, places := documents(upstreams, lists)
 	made, err := search.Make(ctx, docs)
 	if err != nil {
 		return indexOf{}, err
@@ -140,36 +128,22 @@ func (x indexOf) covers(upstreams []*upstream, lists []*catalog.List) bool {
 	})
 }
 
-// documents makes the documents of an index, several servers at a time. They are of no use
-// if ctx has ended.
-func documents(ctx context.Context, upstreams []*upstream, lists []*catalog.List) (docs []search.Document, places []located) {
-	parts := make([][]search.Document, len(lists))
-	turns := make(chan struct{}, runtime.GOMAXPROCS(0))
-	var all sync.WaitGroup
+// documents makes the documents of an index.
+func documents(upstreams []*upstream, lists []*catalog.List) (docs []search.Document, places []located) {
+	n := count(lists)
+	docs, places = make([]search.Document, 0, n), make([]located, 0, n)
 	for i, list := range lists {
 		if list == nil {
 			continue
 		}
-		turns <- struct{}{}
-		all.Go(func() {
-			defer func() { <-turns }()
-			defer contain.Recover("indexing the tools of a server", func(error) { parts[i] = nil }) // searches do without it
-			server := upstreams[i].described()
-			for _, t := range list.All() {
-				if ctx.Err() != nil {
-					return
-				}
-				parts[i] = append(parts[i], documentOf(server, t))
-			}
-		})
-	}
-	all.Wait()
-	docs, places = make([]search.Document, 0, count(lists)), make([]located, 0, count(lists))
-	for i, tools := range parts {
-		docs = append(docs, tools...)
-		parts[i] = nil
-		for n := range tools {
-			places = append(places, located{upstreams[i], lists[i], n})
+		server := upstreams[i].described()
+		for tool := range list.Count() {
+			t := list.At(tool)
+			docs = append(docs, search.Document{
+				Server: server.Name, ServerDescription: server.Description,
+				Tool: t.Name, Title: t.Title, Description: t.Description, InputSchema: t.InputSchema,
+			})
+			places = append(places, located{upstreams[i], list, tool})
 		}
 	}
 	return docs, places

@@ -56,13 +56,8 @@ func TestBounds(t *testing.T) {
 		ParseContext: func(ctx context.Context, text []byte) error {
 			b := NewBuilder(slog.New(slog.DiscardHandler))
 			b.OverHTTP = true
-			if _, err := b.Add(ctx, []json.RawMessage{text}); err != nil {
-				return err
-			}
-			for _, t := range b.Definitions().tools {
-				Outline(t.InputSchema)
-			}
-			return nil
+			_, err := b.Add(ctx, []json.RawMessage{text})
+			return err
 		},
 	})
 }

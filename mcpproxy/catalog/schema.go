@@ -2,10 +2,7 @@ package catalog
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/toolcell/toolcell/internal/rawjson"
 	"github.com/toolcell/toolcell/internal/text"
@@ -91,64 +88,4 @@ func editString(token []byte, edit func(string) string) []byte {
 	}
 	quoted, _ := json.Marshal(edited) // strings always encode
 	return quoted
-}
-
-// An outline is what of a schema can say something to a search: the names of
-// parameters, what they are for, and the values they take, two levels deep.
-type outline struct {
-	Title       string              `json:"title,omitempty"`
-	Description string              `json:"description,omitempty"`
-	Enum        []json.RawMessage   `json:"enum,omitempty"`
-	Properties  map[string]*outline `json:"properties,omitempty"`
-	Items       *outline            `json:"items,omitempty"`
-}
-
-const (
-	outlineDepth      = 2
-	outlineParameters = 100
-	outlineText       = 200 // characters
-	outlineValues     = 20
-)
-
-// Outline returns the outline of a schema, so that an index over many tools
-// need not hold all their schemas. Of one that makes no sense it has what does.
-func Outline(schema json.RawMessage) json.RawMessage {
-	var o outline
-	var odd *json.UnmarshalTypeError // a description that is a number spoils no other field
-	if err := json.Unmarshal(schema, &o); err != nil && !errors.As(err, &odd) {
-		return nil
-	}
-	o.cut(outlineDepth)
-	out, err := json.Marshal(o)
-	if err != nil {
-		return nil
-	}
-	return out
-}
-
-// cut bounds an outline, so that one tool cannot fill the index.
-func (o *outline) cut(depth int) {
-	o.Title, _ = text.SplitAt(o.Title, outlineText)
-	o.Description, _ = text.SplitAt(o.Description, outlineText)
-	o.Enum = slices.DeleteFunc(o.Enum, func(v json.RawMessage) bool { return len(v) > outlineText })
-	o.Enum = o.Enum[:min(len(o.Enum), outlineValues)]
-	if depth == 0 {
-		o.Properties, o.Items = nil, nil
-		return
-	}
-	if len(o.Properties) > outlineParameters {
-		for _, name := range slices.Sorted(maps.Keys(o.Properties))[outlineParameters:] {
-			delete(o.Properties, name)
-		}
-	}
-	for name, inner := range o.Properties {
-		if len(name) > outlineText {
-			delete(o.Properties, name)
-		} else if inner != nil {
-			inner.cut(depth - 1)
-		}
-	}
-	if o.Items != nil {
-		o.Items.cut(depth - 1)
-	}
 }

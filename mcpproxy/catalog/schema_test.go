@@ -96,33 +96,3 @@ func TestADeepSchemaSpoilsOnlyItself(t *testing.T) {
 		}
 	}
 }
-
-func TestOutlineHasWhatASearchCanUse(t *testing.T) {
-	for name, tt := range map[string]struct{ in, want string }{
-		"names and texts": {
-			`{"type":"object","properties":{"owner":{"type":"string","description":"Who"},"state":{"enum":["open","closed"]}},"required":["owner"]}`,
-			`{"properties":{"owner":{"description":"Who"},"state":{"enum":["open","closed"]}}}`,
-		},
-		"two levels": {
-			`{"properties":{"a":{"properties":{"b":{"description":"x","properties":{"c":{}}}}},"l":{"items":{"properties":{"d":{}},"title":"t"}}}}`,
-			`{"properties":{"a":{"properties":{"b":{"description":"x"}}},"l":{"items":{"title":"t"}}}}`,
-		},
-		"what makes no sense": {
-			`{"description":5,"enum":"x","properties":{"a":true,"b":{"description":["x"],"title":"t"},"c":null}}`,
-			`{"properties":{"a":{},"b":{"title":"t"},"c":null}}`,
-		},
-		"a loop of references": {`{"$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/a"}}}`, `{}`},
-		"a list":               {`[]`, `{}`},
-	} {
-		if got := string(Outline(json.RawMessage(tt.in))); got != tt.want {
-			t.Errorf("%s: got %s, want %s", name, got, tt.want)
-		}
-	}
-	var props []string
-	for range 5 {
-		props = append(props, `"`+strings.Repeat("p", len(props)+1)+`":{"description":"`+strings.Repeat("d", 10_000)+`"}`)
-	}
-	if got := Outline(json.RawMessage(`{"properties":{` + strings.Join(props, ",") + `}}`)); len(got) > 5*300 {
-		t.Errorf("the outline of 50 KB has %d bytes", len(got))
-	}
-}

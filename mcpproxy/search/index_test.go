@@ -255,3 +255,19 @@ func TestWordsOfOneMeaningAreClose(t *testing.T) {
 		t.Error("the words of the vectors are not found")
 	}
 }
+
+func TestParameterNamesAreOfTwoLevels(t *testing.T) {
+	for name, tt := range map[string]struct {
+		schema string
+		want   []string
+	}{
+		"two levels":          {`{"properties":{"a":{"properties":{"bee":{"properties":{"sea":{}}}}},"dee":{"items":{"properties":{"ee":{}}}}}}`, []string{"a", "bee", "dee"}},
+		"what makes no sense": {`{"description":5,"properties":{"aye":true,"bee":{"description":["x"]},"sea":null}}`, []string{"aye", "bee", "sea"}},
+		"no object":           {`{"properties":[]}`, nil},
+		"a list":              {`[]`, nil},
+	} {
+		if got := parameters(json.RawMessage(tt.schema)); !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		}
+	}
+}

@@ -104,7 +104,7 @@ func (l *lexical) rarity(have int) float64 {
 }
 
 // parameters returns the words of the parameter names of a schema, two levels
-// deep.
+// deep. They are cut and counted, so that one tool cannot fill the index.
 func parameters(schema json.RawMessage) []string {
 	type object struct {
 		Properties map[string]json.RawMessage `json:"properties"`
@@ -126,7 +126,7 @@ func parameters(schema json.RawMessage) []string {
 	slices.Sort(names)
 	var all []string
 	for _, name := range names[:min(len(names), maxIndexedParameters)] {
-		all = append(all, words(name)...)
+		all = append(all, words(text.Clip(name, maxIndexedName))...)
 	}
 	return all
 }

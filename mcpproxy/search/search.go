@@ -45,6 +45,7 @@ const (
 const (
 	maxIndexedText       = 2000 // bytes of a description
 	maxIndexedParameters = 64
+	maxIndexedName       = 200 // bytes of one parameter's name
 	maxQueryWords        = 120
 
 	// maxServerWords is how many words the tools of one server may be the first to use: an
