@@ -53,7 +53,7 @@ func waitBackoff(ctx context.Context, u *upstream, pause time.Duration, failure 
 	select {
 	case <-timer.C:
 		return nil
-	case <-u.ctx.Done():
+	case <-u.proxy.ctx.Done():
 		return errClosed
 	case <-ctx.Done():
 		return fmt.Errorf("waiting for server %q to be started again: %w", u.server.Name, context.Cause(ctx))

@@ -32,8 +32,8 @@
 package mcpproxy
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -100,19 +100,12 @@ func (p *Proxy) current() snapshot {
 
 // New makes a Proxy. It starts nothing yet.
 func New(cfg config.Config, o Options) *Proxy {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	if o.ClientName == "" {
-		o.ClientName = "toolcell"
-	}
-	if o.CallsAtOnce <= 0 {
-		o.CallsAtOnce = 32
-	}
+	o.Log, o.ClientName = cmp.Or(o.Log, slog.New(slog.DiscardHandler)), cmp.Or(o.ClientName, "toolcell")
+	o.CallsAtOnce, o.visitPatience = cmp.Or(max(o.CallsAtOnce, 0), 32), cmp.Or(o.visitPatience, 15*time.Second)
 	p := &Proxy{options: o}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.tools.open(o.CatalogDir, o.Log)
-	p.servers = newSnapshot(cfg, nil, func(s config.Server) *upstreamState { return newUpstreamState(p, s) })
+	p.servers = newSnapshot(p, cfg, nil)
 	return p
 }
 
@@ -141,20 +134,6 @@ func (p *Proxy) upstream(nameOrAlias string) (*upstream, error) {
 // changed in the moment between finding and using it.
 const maxSwaps = 3
 
-// with finds a server, by name or alias, and does something with it.
-func with[T any](p *Proxy, server string, do func(*upstream) (T, error)) (result T, err error) {
-	for range maxSwaps {
-		u, lookup := p.upstream(server)
-		if lookup != nil {
-			return result, lookup
-		}
-		if result, err = do(u); !errors.Is(err, errRetired) {
-			break
-		}
-	}
-	return result, err
-}
-
 // retireWithin is how long the calls in flight of a server that was changed or
 // removed may still take.
 const retireWithin = time.Minute
@@ -170,14 +149,14 @@ func (p *Proxy) Update(cfg config.Config) {
 		return
 	}
 	before := p.servers
-	p.servers = newSnapshot(cfg, before.upstreams, func(s config.Server) *upstreamState { return newUpstreamState(p, s) })
+	p.servers = newSnapshot(p, cfg, before.upstreams)
 	kept := map[*upstreamState]bool{}
 	for _, u := range p.servers.upstreams {
 		kept[u.upstreamState] = true
 	}
 	for _, u := range before.upstreams {
 		if !kept[u.upstreamState] {
-			p.finished.Go(contain.Func("ending a server", func() { u.retire(retireWithin) }))
+			p.finished.Go(contain.Func("ending a server", func() { u.retire(errRetired, retireWithin) }))
 		}
 	}
 }
@@ -192,7 +171,7 @@ func (p *Proxy) Close() error {
 	p.mu.Unlock()
 	var closing sync.WaitGroup
 	for _, u := range all {
-		closing.Go(contain.Func("ending a server", u.close))
+		closing.Go(contain.Func("ending a server", func() { u.retire(errClosed, 0) }))
 	}
 	closing.Wait()
 	p.finished.Wait()

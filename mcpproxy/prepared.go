@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 
 	"github.com/toolcell/toolcell/internal/room"
@@ -118,10 +119,14 @@ func (p *Proxy) prepare(ctx context.Context, server string, w Want) (*Prepared, 
 	case w.Method != CallTool:
 		err = checkName(u, w)
 	case w.Live:
-		t, err = with(p, server, func(found *upstream) (catalog.Tool, error) {
-			u = found
-			return u.definitionNow(ctx, w.Name)
-		})
+		for range maxSwaps {
+			if u, err = p.upstream(server); err != nil {
+				return nil, err
+			}
+			if t, err = u.definitionNow(ctx, w.Name); !errors.Is(err, errRetired) {
+				break
+			}
+		}
 	default:
 		var list *catalog.List
 		if u, list, err = p.toolsOf(ctx, server); err == nil {
@@ -219,8 +224,10 @@ func (r request) what() string {
 		return fmt.Sprintf("reading resource %q of server %q", text.Printable(r.want.Name, 200), server)
 	case GetPrompt:
 		return fmt.Sprintf("getting prompt %q of server %q", text.Printable(r.want.Name, maxPromptName), server)
+	case ListTemplates:
+		return fmt.Sprintf("listing the resource templates of server %q", server)
 	}
-	return fmt.Sprintf("listing the %s of server %q", lists[r.want.Method].what, server)
+	return fmt.Sprintf("listing the %s of server %q", strings.TrimSuffix(r.want.Method, "/list"), server)
 }
 
 // send sends the request over a session, and takes what the server asks to the user.

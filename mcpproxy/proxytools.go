@@ -54,10 +54,14 @@ func (p *Proxy) AwaitTools(ctx context.Context, server string) error {
 
 // toolsOf finds a server and its tools, which are listed if they are not known.
 func (p *Proxy) toolsOf(ctx context.Context, server string) (u *upstream, list *catalog.List, err error) {
-	list, err = with(p, server, func(found *upstream) (*catalog.List, error) {
-		u = found
-		return u.tools(ctx)
-	})
+	for range maxSwaps {
+		if u, err = p.upstream(server); err != nil {
+			return nil, nil, err
+		}
+		if list, err = u.tools(ctx); !errors.Is(err, errRetired) {
+			break
+		}
+	}
 	if err == nil {
 		p.tools.renew(u)
 	}

@@ -232,7 +232,7 @@ func (r *relay) visitOne(ctx context.Context, params json.RawMessage) error {
 	}
 	r.left.Pause()
 	defer r.left.Resume()
-	timer := time.NewTimer(r.u.visitTime)
+	timer := time.NewTimer(r.u.proxy.options.visitPatience)
 	defer timer.Stop()
 	select {
 	case <-done:

@@ -6,9 +6,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/toolcell/toolcell/mcpproxy/elicitation"
 	"github.com/toolcell/toolcell/mcpproxy/transport"
 )
@@ -19,39 +19,6 @@ const (
 	maxURI        = 64 << 10
 	maxPromptName = 512
 )
-
-func hasResources(c *mcp.ServerCapabilities) bool { return c.Resources != nil }
-func hasPrompts(c *mcp.ServerCapabilities) bool   { return c.Prompts != nil }
-
-// itemList is what pages have given so far.
-type itemList struct {
-	items [][]byte
-	bytes int
-}
-
-// add refuses a list that is too long: part of one would pass for the whole.
-func (l *itemList) add(items []json.RawMessage) (more bool, err error) {
-	for _, item := range items {
-		if l.bytes += len(item); l.bytes > maxItemBytes || len(l.items) == maxItems {
-			return false, fmt.Errorf("the list has more than %d entries or %d MiB", maxItems, maxItemBytes>>20)
-		}
-		if item = bytes.TrimSpace(item); len(item) > 0 && item[0] == '{' { // anything else makes no sense and is left out
-			l.items = append(l.items, item)
-		}
-	}
-	return true, nil
-}
-
-// lists are the lists that servers have beside that of their tools; field is where each
-// page has its part.
-var lists = map[string]struct {
-	what, field string
-	has         func(*mcp.ServerCapabilities) bool
-}{
-	ListResources: {"resources", "resources", hasResources},
-	ListTemplates: {"resource templates", "resourceTemplates", hasResources},
-	ListPrompts:   {"prompts", "prompts", hasPrompts},
-}
 
 // checkName refuses the name of something that no server has.
 func checkName(u *upstream, w Want) error {
@@ -70,16 +37,27 @@ func (u *upstream) listItems(ctx context.Context, r request) (json.RawMessage, e
 		return nil, err
 	}
 	defer release()
-	kind := lists[r.want.Method]
-	if !s.Offers(kind.has) {
+	if !s.Offers(r.want.Method) {
 		return json.RawMessage("[]"), nil
 	}
 	r.sent.Store(true)
-	var all itemList
-	if err := s.Pages(ctx, r.want.Method, kind.field, all.add); err != nil {
-		return nil, u.explainReadError(ctx, s, err, r.what())
+	var all [][]byte
+	size := 0
+	for items, err := range s.Pages(ctx, r.want.Method) {
+		for _, item := range items {
+			if size += len(item); size > maxItemBytes || len(all) == maxItems { // part of a list would pass for the whole
+				err = fmt.Errorf("the list has more than %d entries or %d MiB", maxItems, maxItemBytes>>20)
+				break
+			}
+			if item = bytes.TrimSpace(item); len(item) > 0 && item[0] == '{' { // anything else makes no sense and is left out
+				all = append(all, item)
+			}
+		}
+		if err != nil {
+			return nil, u.explainReadError(ctx, s, err, r.what())
+		}
 	}
-	return append(append([]byte{'['}, bytes.Join(all.items, []byte(","))...), ']'), nil
+	return slices.Concat([]byte("["), bytes.Join(all, []byte(",")), []byte("]")), nil
 }
 
 // requestItem reads a resource or gets a prompt.
@@ -91,11 +69,11 @@ func (u *upstream) requestItem(ctx context.Context, r request) (json.RawMessage,
 		return nil, err
 	}
 	defer release()
-	params, kind, has := &transport.Params{URI: r.want.Name}, "resources", hasResources
+	params, kind := &transport.Params{URI: r.want.Name}, "resources"
 	if r.want.Method == GetPrompt {
-		params, kind, has = &transport.Params{Name: r.want.Name, Arguments: r.args}, "prompts", hasPrompts
+		params, kind = &transport.Params{Name: r.want.Name, Arguments: r.args}, "prompts"
 	}
-	if !s.Offers(has) {
+	if !s.Offers(r.want.Method) {
 		return nil, fmt.Errorf("%s: the server has no %s", r.what(), kind)
 	}
 	reply, err := r.send(ctx, u, s, left, params)

@@ -33,9 +33,8 @@ type snapshot struct {
 	byKey     map[string]*upstream
 }
 
-// newSnapshot makes a Config ready for use. It takes over from before what can stay;
-// newState makes the rest.
-func newSnapshot(cfg config.Config, before []*upstream, newState func(config.Server) *upstreamState) snapshot {
+// newSnapshot makes a Config ready for use. It takes over from before what can stay.
+func newSnapshot(p *Proxy, cfg config.Config, before []*upstream) snapshot {
 	states, aliases := map[string]*upstreamState{}, map[string]string{}
 	for _, u := range before {
 		states[u.identity] = u.upstreamState
@@ -48,7 +47,7 @@ func newSnapshot(cfg config.Config, before []*upstream, newState func(config.Ser
 		u.upstreamState = states[u.identity]
 		delete(states, u.identity) // each for one
 		if u.upstreamState == nil {
-			u.upstreamState = newState(s)
+			u.upstreamState = newUpstreamState(p, s)
 		}
 		now.upstreams = append(now.upstreams, u)
 		now.byKey[s.Name] = u

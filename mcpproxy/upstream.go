@@ -1,6 +1,7 @@
 package mcpproxy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -64,14 +65,8 @@ func (u *upstream) take() (_ *transport.Session, wait func(context.Context) erro
 		return nil, nil, u.refusal()
 	case s != nil && s.Broken():
 		return nil, func(context.Context) error { _ = u.discard(s); return nil }, nil
-	case s != nil && u.calls == 0 && !s.Suits(u.elicits()):
-		u.detach() // it was told otherwise of the client
-		u.finished.Add(1)
-		return nil, func(context.Context) error {
-			defer u.finished.Done()
-			s.Close()
-			return nil
-		}, nil
+	case s != nil && u.calls == 0 && !s.Suits(u.proxy.elicitsNow()):
+		return nil, func(context.Context) error { u.expire(s); return nil }, nil // it was told otherwise of the client
 	case s != nil:
 		u.calls++
 		u.stopTimer()
@@ -91,15 +86,9 @@ func (u *upstream) locked(work string, f func()) (err error) {
 	defer u.mu.Unlock()
 	defer contain.Recover(work, func(panicked error) {
 		err = panicked
-		s := u.live
-		u.live, u.calls, u.starting = nil, 0, false
-		u.failure, u.failedAt = err, time.Now()
-		if s != nil {
-			u.finished.Go(contain.Func("closing a session", s.Close))
-		}
-		if u.drained != nil {
-			close(u.drained)
-			u.drained = nil
+		u.starting, u.failure, u.failedAt = false, err, time.Now()
+		if s := u.detach(); s != nil {
+			u.proxy.finished.Go(contain.Func("closing a session", s.Close))
 		}
 	})
 	f()
@@ -120,10 +109,7 @@ func (u *upstream) release(s *transport.Session) {
 			return // it ended during the call, and the count with it
 		}
 		u.calls--
-		if u.calls == 0 && u.drained != nil {
-			close(u.drained)
-			u.drained = nil
-		}
+		u.reportDrained()
 		u.startTimer()
 	})
 }
@@ -149,14 +135,14 @@ func (u *upstream) begin(key string) error {
 	if u.closed != nil {
 		return u.refusal()
 	}
-	u.finished.Add(1)
+	u.proxy.finished.Add(1)
 	u.underway[key] = false
 	return nil
 }
 
 // end notes that shared work has ended.
 func (u *upstream) end(key string) {
-	defer u.finished.Done()
+	defer u.proxy.finished.Done()
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	delete(u.underway, key)
@@ -171,7 +157,7 @@ func (u *upstream) start() (any, error) {
 	var found transport.Handshake
 	err := contain.Call("starting a server", func() (err error) {
 		info := u.record.Info()
-		s, found, err = u.dialer.Dial(u.ctx, transport.Handshake{Legacy: info.Legacy, Transport: info.Transport}, u.elicits())
+		s, found, err = u.dialer.Dial(u.proxy.ctx, transport.Handshake{Legacy: info.Legacy, Transport: info.Transport}, u.proxy.elicitsNow())
 		return err
 	})
 	return u.finishStart(s, found, err)
@@ -213,7 +199,7 @@ func (u *upstream) takeIn(s *transport.Session, err error) (started bool, refusa
 	u.live, u.calls, u.failure = s, 0, nil
 	u.record.Outdated() // it may be another version of the server
 	u.startTimer()
-	u.finished.Add(1)
+	u.proxy.finished.Add(1)
 	go u.supervise(s)
 	return true, nil
 }
@@ -238,7 +224,7 @@ func (u *upstream) markDown(err error, lived time.Duration) {
 
 // supervise waits until the session ends, and discards it.
 func (u *upstream) supervise(s *transport.Session) {
-	defer u.finished.Done()
+	defer u.proxy.finished.Done()
 	defer contain.Recover("supervising a server", func(error) { s.Close() })
 	<-s.Down()
 	_ = u.discard(s)
@@ -266,21 +252,26 @@ func (u *upstream) detach() *transport.Session {
 	s := u.live
 	u.live, u.calls = nil, 0
 	u.stopTimer()
-	if u.drained != nil {
+	u.reportDrained()
+	return s
+}
+
+// reportDrained tells retire when no calls are left. u.mu is held.
+func (u *upstream) reportDrained() {
+	if u.calls == 0 && u.drained != nil {
 		close(u.drained)
 		u.drained = nil
 	}
-	return s
 }
 
 // startTimer begins the idle time if nothing is in flight. u.mu is held.
 func (u *upstream) startTimer() {
-	if u.idle <= 0 || u.calls > 0 {
+	if u.proxy.options.IdleTimeout <= 0 || u.calls > 0 {
 		return
 	}
 	s := u.live
 	u.stopTimer()
-	u.timer = time.AfterFunc(u.idle, contain.Func("ending an idle server", func() { u.expire(s) }))
+	u.timer = time.AfterFunc(u.proxy.options.IdleTimeout, contain.Func("ending an idle server", func() { u.expire(s) }))
 }
 
 func (u *upstream) stopTimer() {
@@ -298,46 +289,29 @@ func (u *upstream) expire(s *transport.Session) {
 		return
 	}
 	u.detach()
-	u.finished.Add(1)
+	u.proxy.finished.Add(1)
 	u.mu.Unlock()
-	defer u.finished.Done()
+	defer u.proxy.finished.Done()
 	s.Close()
 }
 
-// close ends the server for good. Calls in flight fail.
-func (u *upstream) close() {
+// retire takes no more calls, because of why. It ends the server when the calls in
+// flight are done or their time is up, and returns when it has ended.
+func (u *upstream) retire(why error, within time.Duration) {
 	u.mu.Lock()
-	u.closed = errClosed
-	s := u.detach()
-	u.mu.Unlock()
-	if s != nil {
-		s.Close()
-	}
-}
-
-// retire takes no more calls, and ends the server when those in flight are
-// done or their time is up.
-func (u *upstream) retire(within time.Duration) {
-	u.mu.Lock()
-	if u.closed == nil {
-		u.closed = errRetired
-	}
+	u.closed = cmp.Or(u.closed, why)
 	drained := make(chan struct{})
-	if u.live != nil && u.calls > 0 {
-		u.drained = drained
-	} else {
-		close(drained)
-	}
+	u.drained = drained
+	u.reportDrained()
 	u.mu.Unlock()
 	timer := time.NewTimer(within)
 	defer timer.Stop()
 	select {
 	case <-drained:
 	case <-timer.C:
-	case <-u.ctx.Done():
+	case <-u.proxy.ctx.Done():
 	}
 	u.mu.Lock()
-	u.drained = nil
 	s := u.detach()
 	u.mu.Unlock()
 	if s != nil {

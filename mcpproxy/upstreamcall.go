@@ -46,7 +46,7 @@ func (u *upstream) explainError(s *transport.Session, err error, what string, ef
 }
 
 func (u *upstream) explain(s *transport.Session, err error, what string, effect error) error {
-	if u.ctx.Err() != nil {
+	if u.proxy.ctx.Err() != nil {
 		return fmt.Errorf("%s: %w", what, errClosed)
 	}
 	if asked, ok := errors.AsType[*askError](err); ok { // whatever it wraps is not about this server

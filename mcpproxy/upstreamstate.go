@@ -2,8 +2,6 @@ package mcpproxy
 
 import (
 	"cmp"
-	"context"
-	"log/slog"
 	"maps"
 	"net/http"
 	"slices"
@@ -26,20 +24,15 @@ import (
 // upstreamState is the running side of an upstream: the server is started at first
 // need, kept warm, stopped when idle, and started again after a crash.
 type upstreamState struct {
+	proxy       *Proxy
 	record      *catalog.Record // what is known of it, whether it runs or not
 	pins        *pins.Comparison
 	partialTold atomic.Pointer[string] // what a run was told of ServerInfo.Partial
 	dialer      *transport.Dialer
-	elicits     func() ElicitCapabilities // of the client, now
-	login       *login.Store              // nil where headers of the entry authorize
-	log         *slog.Logger
+	login       *login.Store // nil where headers of the entry authorize
 	secrets     *redact.Redactor
-	idle        time.Duration
 	callTimeout time.Duration       // 0 is none
-	visitTime   time.Duration       // Options.visitPatience
 	turns       *semaphore.Weighted // calls at once
-	ctx         context.Context     // of the proxy; ends starts in flight
-	finished    *sync.WaitGroup     // of the proxy; every goroutine is in it
 	shared      singleflight.Group  // work that several callers wait for
 
 	mu       sync.Mutex
@@ -63,10 +56,9 @@ type upstreamState struct {
 func newUpstreamState(p *Proxy, s config.Server) *upstreamState {
 	o := p.options
 	st := &upstreamState{
-		underway: map[string]bool{}, pins: pins.NewComparison(s, pins.Store{Dir: o.PinDir}, o.Log), elicits: p.elicitsNow,
-		visitTime: cmp.Or(o.visitPatience, 15*time.Second),
-		record:    catalog.NewRecord(s, p.tools.store), secrets: redact.New(s), idle: o.IdleTimeout, turns: semaphore.NewWeighted(int64(o.CallsAtOnce)),
-		callTimeout: cmp.Or(s.CallTimeout, o.CallTimeout), ctx: p.ctx, finished: &p.finished, log: o.Log,
+		proxy: p, underway: map[string]bool{}, record: catalog.NewRecord(s, p.tools.store), secrets: redact.New(s),
+		pins:        pins.NewComparison(s, pins.Store{Dir: o.PinDir}, o.Log),
+		callTimeout: cmp.Or(s.CallTimeout, o.CallTimeout), turns: semaphore.NewWeighted(int64(o.CallsAtOnce)),
 	}
 	options := transport.Options{
 		Log: o.Log, StartTimeout: cmp.Or(s.StartTimeout, o.StartTimeout), DiscoverTimeout: o.discoverPatience,

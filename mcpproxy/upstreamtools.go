@@ -2,7 +2,6 @@ package mcpproxy
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -101,15 +100,15 @@ const listWithin = 60 * time.Second
 
 // fetch gets the tools over the wire and keeps them.
 func (u *upstream) fetch(s *transport.Session, asOf int) (*catalog.List, error) {
-	ctx, cancel := within(u.ctx, listWithin)
+	ctx, cancel := within(u.proxy.ctx, listWithin)
 	defer cancel()
-	d, partial, err := listTools(ctx, s, u.server.URL != "", u.log.With("server", u.server.Name))
+	d, partial, err := listTools(ctx, s, u.server.URL != "", u.proxy.options.Log.With("server", u.server.Name))
 	if err != nil {
 		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
 		err = u.explainError(s, err, fmt.Sprintf("listing the tools of server %q", u.server.Name), nil)
-		if u.ctx.Err() == nil {
+		if u.proxy.ctx.Err() == nil {
 			u.rememberFailure(err)
 		}
 		return nil, err
@@ -185,7 +184,7 @@ func (u *upstream) invalidate() {
 		return
 	}
 	u.relisting = true
-	u.finished.Go(u.relist)
+	u.proxy.finished.Go(u.relist)
 }
 
 // relist asks the running server until its tools are those of its last change.
@@ -198,7 +197,7 @@ func (u *upstream) relist() {
 	for {
 		err := errClosed
 		if s := u.running(); s != nil {
-			_, err = u.list(u.ctx, s)
+			_, err = u.list(u.proxy.ctx, s)
 		}
 		u.mu.Lock()
 		_, changed := u.record.Tools()
@@ -208,7 +207,7 @@ func (u *upstream) relist() {
 		if !more {
 			return
 		}
-		pause(u.ctx, changePause)
+		pause(u.proxy.ctx, changePause)
 	}
 }
 
@@ -236,17 +235,17 @@ func (u *upstream) isOld() bool {
 }
 
 func (u *upstream) listInTurn(turns chan struct{}, delay time.Duration, brief bool) (*catalog.List, error) {
-	if !pause(u.ctx, delay) {
+	if !pause(u.proxy.ctx, delay) {
 		return nil, errClosed
 	}
 	select {
 	case turns <- struct{}{}:
 		defer giveBack(turns)()
-	case <-u.ctx.Done():
+	case <-u.proxy.ctx.Done():
 		return nil, errClosed
 	}
 	brief = brief && u.running() == nil
-	list, err := u.startAndList(u.ctx)
+	list, err := u.startAndList(u.proxy.ctx)
 	if s := u.running(); brief && s != nil {
 		u.expire(s) // unless a call uses it by now
 	}
@@ -281,7 +280,7 @@ func (u *upstream) inBackground(work func()) bool {
 	if u.closed != nil {
 		return false
 	}
-	u.finished.Go(contain.Func("working in the background", work))
+	u.proxy.finished.Go(contain.Func("working in the background", work))
 	return true
 }
 
@@ -289,27 +288,28 @@ func (u *upstream) inBackground(work func()) bool {
 func listTools(ctx context.Context, s *transport.Session, overHTTP bool, log *slog.Logger) (_ catalog.Definitions, partial string, _ error) {
 	b := catalog.NewBuilder(log)
 	b.OverHTTP = overHTTP && s.InitializeResult() != nil && s.InitializeResult().ProtocolVersion >= remote.FirstWithHeaders
-	err := s.Pages(ctx, transport.MethodListTools, "tools", func(items []json.RawMessage) (bool, error) {
-		more, err := b.Add(ctx, items)
-		if !more && err == nil {
-			log.Warn("the tool list is too long", "kept", b.Count())
-			partial = "the list is too long"
+	for items, err := range s.Pages(ctx, transport.MethodListTools) {
+		more := false
+		if err == nil {
+			more, err = b.Add(ctx, items)
 		}
-		return more, err
-	})
-	var unread *transport.PageError
-	if errors.As(err, &unread) && b.Count() > 0 { // tools that are right do not go with it
-		log.Warn("the rest of the tool list cannot be read", "kept", b.Count(), "err", err)
-		partial, err = err.Error(), nil
+		var unread *transport.PageError
+		switch {
+		case more:
+			continue
+		case err == nil:
+			log.Warn("the tool list is too long", "kept", b.Count())
+			return b.Definitions(), "the list is too long", nil
+		case errors.As(err, &unread) && b.Count() > 0: // tools that are right do not go with it
+			log.Warn("the rest of the tool list cannot be read", "kept", b.Count(), "err", err)
+		case errors.Is(err, transport.ErrTooManyPages):
+			log.Warn("the tool list has too many pages", "kept", b.Count())
+		default:
+			return catalog.Definitions{}, "", err
+		}
+		return b.Definitions(), err.Error(), nil
 	}
-	if errors.Is(err, transport.ErrTooManyPages) {
-		log.Warn("the tool list has too many pages", "kept", b.Count())
-		partial, err = err.Error(), nil
-	}
-	if err != nil {
-		return catalog.Definitions{}, "", err
-	}
-	return b.Definitions(), partial, nil
+	return b.Definitions(), "", nil
 }
 
 // recordInfo records what the server said of itself in the handshake.

@@ -3,7 +3,6 @@ package mcpproxy
 import (
 	"context"
 	"errors"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,7 +16,7 @@ import (
 
 // stopped returns a server that runs nothing, of a proxy that lives as long as ctx.
 func stopped(ctx context.Context) *upstream {
-	return &upstream{server: config.Server{Name: "fake"}, upstreamState: &upstreamState{ctx: ctx, finished: new(sync.WaitGroup), underway: map[string]bool{}}}
+	return &upstream{server: config.Server{Name: "fake"}, upstreamState: &upstreamState{proxy: &Proxy{ctx: ctx}, underway: map[string]bool{}}}
 }
 
 // TestOneCallerLosesItsPatience: the next ones do not wait for the same again, and
@@ -49,7 +48,7 @@ func TestOneCallerLosesItsPatience(t *testing.T) {
 		if got, took, err := await(time.Hour); got != list || err != nil || took != 10*time.Second || starts != 2 {
 			t.Errorf("once it was done: %v, %v after %v and %d starts", got, err, took, starts)
 		}
-		u.finished.Wait()
+		u.proxy.finished.Wait()
 		if len(u.underway) > 0 {
 			t.Errorf("under way: %v", u.underway)
 		}
@@ -100,7 +99,7 @@ func TestASearchWaitsForWhatIsLikelyToCome(t *testing.T) {
 func TestSharedWorkIsNotBegunAtTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		u := stopped(t.Context())
-		u.close()
+		u.retire(errClosed, 0)
 		work := <-u.share("list", func() (any, error) {
 			t.Error("it is begun")
 			return nil, nil
@@ -167,7 +166,7 @@ func TestCallsInFlightEndARetirement(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		u := stopped(t.Context())
 		begun := time.Now()
-		u.retire(time.Minute)
+		u.retire(errRetired, time.Minute)
 		if time.Since(begun) != 0 {
 			t.Errorf("without calls it took %v", time.Since(begun))
 		}

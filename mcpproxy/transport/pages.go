@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/toolcell/toolcell/internal/rawjson"
@@ -31,42 +33,55 @@ type PageError struct {
 func (e *PageError) Error() string { return fmt.Sprintf("page %d of the list: %s", e.Page, e.Err) }
 func (e *PageError) Unwrap() error { return e.Err }
 
-// Pages calls add with the items of one page of a list after the other, until there are
-// no more or add wants none. field is the member of a page that has them. A server that
-// does not know the method has an empty list. An error behind the first page is a
-// *PageError if that page is what is wrong.
-func (s *Session) Pages(ctx context.Context, method, field string, add func(items []json.RawMessage) (more bool, err error)) error {
-	cursors := map[string]bool{"": true}
-	for cursor, count := "", 1; ; count++ {
-		if count > maxPages {
-			return ErrTooManyPages
+// Pages returns the items of a list, page by page. A server that does not know the method
+// has an empty list. An error ends the pages; behind the first page it is a *PageError if
+// that page is what is wrong.
+func (s *Session) Pages(ctx context.Context, method string) iter.Seq2[[]json.RawMessage, error] {
+	return func(yield func([]json.RawMessage, error) bool) {
+		cursors := map[string]bool{"": true}
+		for cursor, count := "", 1; ; count++ {
+			if count > maxPages {
+				yield(nil, ErrTooManyPages)
+				return
+			}
+			p, err := s.page(ctx, method, cursor)
+			var wireErr *jsonrpc.Error
+			if errors.As(err, &wireErr) && wireErr.Code == jsonrpc.CodeMethodNotFound && count == 1 {
+				return
+			}
+			if err != nil {
+				yield(nil, pageError(count, err))
+				return
+			}
+			if !yield(p.items, nil) {
+				return
+			}
+			if cursor, err = p.next(); err != nil {
+				yield(nil, &PageError{count + 1, err})
+				return
+			}
+			if cursors[cursor] || len(cursor) > maxCursor { // a repeated cursor would go round for ever
+				return
+			}
+			cursors[cursor] = true
 		}
-		reply, err := s.Request(ctx, method, &Params{Cursor: cursor})
-		var wireErr *jsonrpc.Error
-		if errors.As(err, &wireErr) && wireErr.Code == jsonrpc.CodeMethodNotFound && count == 1 {
-			return nil
-		}
-		var p page
-		if err == nil {
-			err = reply.CheckList()
-		}
-		if err == nil {
-			p, err = readPage(ctx, reply.Result, field)
-		}
-		if err != nil {
-			return pageError(count, err)
-		}
-		if more, err := add(p.items); err != nil || !more {
-			return err
-		}
-		if cursor, err = p.next(); err != nil {
-			return &PageError{count + 1, err}
-		}
-		if cursors[cursor] || len(cursor) > maxCursor { // a repeated cursor would go round for ever
-			return nil
-		}
-		cursors[cursor] = true
 	}
+}
+
+// page asks for one page.
+func (s *Session) page(ctx context.Context, method, cursor string) (p page, err error) {
+	reply, err := s.Request(ctx, method, &Params{Cursor: cursor})
+	if err == nil {
+		err = reply.CheckList()
+	}
+	if err != nil {
+		return p, err
+	}
+	field := strings.TrimSuffix(method, "/list") // the member that has the items
+	if method == MethodListTemplates {
+		field = "resourceTemplates"
+	}
+	return readPage(ctx, reply.Result, field)
 }
 
 // pageError says so if the page is what is wrong, and not the connection.

@@ -185,11 +185,20 @@ func (s *Session) explain(c *message.Call, err error) error {
 // or nil.
 func (s *Session) InitializeResult() *mcp.InitializeResult { return s.mcp.InitializeResult() }
 
-// Offers reports whether the server said that it has something. One that said
-// nothing at all is asked.
-func (s *Session) Offers(has func(*mcp.ServerCapabilities) bool) bool {
+// Offers reports whether the server said that it has what a method is about, or said
+// nothing of it.
+func (s *Session) Offers(method string) bool {
 	said := s.InitializeResult()
-	return said == nil || said.Capabilities == nil || has(said.Capabilities)
+	if said == nil || said.Capabilities == nil {
+		return true
+	}
+	switch method {
+	case MethodListResources, MethodListTemplates, MethodReadResource:
+		return said.Capabilities.Resources != nil
+	case MethodListPrompts, MethodGetPrompt:
+		return said.Capabilities.Prompts != nil
+	}
+	return true
 }
 
 // Legacy reports whether the server speaks a protocol of before 2026-07-28.

@@ -2,10 +2,9 @@ package message
 
 import (
 	"encoding/json"
+	"encoding/json/jsontext"
 	"errors"
 	"fmt"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/toolcell/toolcell/internal/rawjson"
 )
@@ -83,42 +82,13 @@ func (r Reply) InputRequired() (in InputRequired, err error) {
 
 // exactText decodes a JSON string that has to go back to the server as it is. Half a
 // surrogate pair would become another character.
-func exactText(raw json.RawMessage) (s string, err error) {
-	if raw[0] != '"' || json.Unmarshal(raw, &s) != nil {
+func exactText(raw json.RawMessage) (string, error) {
+	if raw[0] != '"' {
 		return "", errors.New("is not text")
 	}
-	if !utf8.Valid(raw) || replaced(raw, s) {
+	exact, err := jsontext.AppendUnquote(nil, raw)
+	if err != nil {
 		return "", errors.New("has characters that cannot be returned unchanged")
 	}
-	return s, nil
-}
-
-// replaced reports whether decoding put U+FFFD where the server did not write it.
-func replaced(raw json.RawMessage, s string) bool {
-	count := 0
-	for _, r := range s {
-		if r == utf8.RuneError {
-			count++
-		}
-	}
-	if count == 0 {
-		return false
-	}
-	written := 0
-	for i := 0; i < len(raw); {
-		r, n := utf8.DecodeRune(raw[i:])
-		switch {
-		case r == utf8.RuneError:
-			written++
-		case r == '\\' && i+5 < len(raw) && raw[i+1] == 'u':
-			if strings.EqualFold(string(raw[i+2:i+6]), "fffd") {
-				written++
-			}
-			n = 2
-		case r == '\\':
-			n = 2
-		}
-		i += n
-	}
-	return written != count
+	return string(exact), nil
 }
