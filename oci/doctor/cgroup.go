@@ -21,7 +21,7 @@ func cgroupCheck(f *hostFacts) Check {
 		lost = []string{"there is no cgroup: " + c.Why}
 	}
 	if len(lost) == 0 {
-		return okay("RC-CGROUP", "cgroups keep the limits"+unusedController(f))
+		return OK("RC-CGROUP", "cgroups keep the limits"+unusedController(f))
 	}
 	text := strings.Join(lost, "; ")
 	switch {
@@ -30,15 +30,15 @@ func cgroupCheck(f *hostFacts) Check {
 	case h.EUID == 0:
 		return rootCgroupCheck(f, text)
 	case !c.V2:
-		return degraded("RC-CGROUP-V1", text, cgroup2Cure(f))
+		return Degraded("RC-CGROUP-V1", text, cgroup2Cure(f))
 	case !f.Systemd():
-		return degraded("RC-CGROUP-NONE", text+"; nothing else hands one to an ordinary user", "")
+		return Degraded("RC-CGROUP-NONE", text+"; nothing else hands one to an ordinary user", "")
 	case c.Driver == host.CgroupNone && !f.Exists(runtimeDir(f)+"/bus"):
-		return degraded("RC-CGROUP-BUS", text, userManagerCure(f))
+		return Degraded("RC-CGROUP-BUS", text, userManagerCure(f))
 	case c.Driver == host.CgroupNone && f.Getenv("XDG_RUNTIME_DIR") != "/"+runtimeDir(f) && f.Getenv("XDG_RUNTIME_DIR") != "":
-		return degraded("RC-CGROUP-BUS", text, "export XDG_RUNTIME_DIR=/"+runtimeDir(f))
+		return Degraded("RC-CGROUP-BUS", text, "export XDG_RUNTIME_DIR=/"+runtimeDir(f))
 	}
-	return degraded("RC-CGROUP-DELEGATE", text, delegateCure(f))
+	return Degraded("RC-CGROUP-DELEGATE", text, delegateCure(f))
 }
 
 // unusedController names a limit that could not be kept if it were set.
@@ -71,7 +71,7 @@ func rootCgroupCheck(f *hostFacts, text string) Check {
 	case e == host.EngineKubernetes && !f.host.Admin:
 		cure = "# limit the container as a whole, in the pod:\nresources: {limits: {memory: 2Gi, cpu: \"2\"}}"
 	}
-	return degraded("RC-CGROUP-ROOT", text, cure)
+	return Degraded("RC-CGROUP-ROOT", text, cure)
 }
 
 // cgroup2Cure switches the machine to cgroup v2. Only systemd hands parts of
@@ -130,5 +130,5 @@ func wsl2Check(f *hostFacts, text string) Check {
 		}
 	}
 	cure = append(cure, "# then in PowerShell on Windows, which ends all that runs in WSL:", "wsl --shutdown")
-	return degraded("RC-WSL", text+" (this is WSL 2)", strings.Join(cure, "\n"))
+	return Degraded("RC-WSL", text+" (this is WSL 2)", strings.Join(cure, "\n"))
 }

@@ -30,12 +30,16 @@ const (
 	CheckFatal    = "fatal"    // sandboxes cannot run
 )
 
-func okay(code, text string) Check { return Check{Code: code, Status: CheckOK, Text: text} }
-func degraded(code, text, cure string) Check {
+// OK returns a check that found nothing wrong.
+func OK(code, text string) Check { return Check{Code: code, Status: CheckOK, Text: text} }
+
+// Degraded returns a check with which sandboxes run, with something missing.
+func Degraded(code, text, cure string) Check {
 	return Check{Code: code, Status: CheckDegraded, Text: text, Cure: cure}
 }
 
-func fatal(code, text, cure string) Check {
+// Fatal returns a check with which sandboxes cannot run.
+func Fatal(code, text, cure string) Check {
 	return Check{Code: code, Status: CheckFatal, Text: text, Cure: cure}
 }
 
@@ -80,7 +84,7 @@ func Examine(n Needs) []Check {
 // examine runs all checks, in the order in which a reader wants them.
 func (f *hostFacts) examine() []Check {
 	if f.hostErr != nil {
-		return []Check{fatal("RC-HOST", "what this host gives could not be found out: "+f.hostErr.Error(), "# start toolcell where there is a /proc")}
+		return []Check{Fatal("RC-HOST", "what this host gives could not be found out: "+f.hostErr.Error(), "# start toolcell where there is a /proc")}
 	}
 	checks := []Check{kernelCheck(f), userNamespaceCheck(f)}
 	checks = append(checks, idChecks(f)...)

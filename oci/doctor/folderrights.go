@@ -64,12 +64,12 @@ func othersCheck(f *hostFacts, r rights, above bool) (c Check, found bool) {
 		if strings.Contains(r.Path, "toolcell") {
 			cure = f.asRoot("chown -R "+f.user+" "+shellQuote(r.Path)) + "\n# or use another folder:\n" + cure
 		}
-		return degraded(code, fmt.Sprintf("%s belongs to uid %d, who %s", r.Path, r.Owner, consequence), cure), true
+		return Degraded(code, fmt.Sprintf("%s belongs to uid %d, who %s", r.Path, r.Owner, consequence), cure), true
 	case (group || r.Mode&0o002 != 0) && !sticky:
 		if r.Owner == f.host.EUID {
 			cure = "chmod go-w " + shellQuote(r.Path)
 		}
-		return degraded(code, fmt.Sprintf("others may write to %s (mode %04o), and so they %s", r.Path, r.Mode.Perm(), consequence), cure), true
+		return Degraded(code, fmt.Sprintf("others may write to %s (mode %04o), and so they %s", r.Path, r.Mode.Perm(), consequence), cure), true
 	}
 	return Check{}, false
 }

@@ -132,9 +132,9 @@ func folderChecks(f *hostFacts) []Check {
 		case dir.Path == f.needs.Images && dir.Err == nil && dir.Free >= 0 && dir.Free < lowSpace:
 			add(fullCheck(f, dir))
 		case dir.Path == f.needs.Images && dir.Closed != "":
-			add(fatal("RC-STATE-CLOSED", fmt.Sprintf("the ids of sandboxes may not enter %s, and their files are below it", dir.Closed), elsewhere(f, "/var/lib/toolcell", 0o755)))
+			add(Fatal("RC-STATE-CLOSED", fmt.Sprintf("the ids of sandboxes may not enter %s, and their files are below it", dir.Closed), elsewhere(f, "/var/lib/toolcell", 0o755)))
 		case dir.Path == f.needs.Images && dir.NoExec:
-			add(degraded("RC-STATE-NOEXEC", fmt.Sprintf("%s is mounted noexec, so that no image can run, but only this host's own Python (--image host)", dir.At),
+			add(Degraded("RC-STATE-NOEXEC", fmt.Sprintf("%s is mounted noexec, so that no image can run, but only this host's own Python (--image host)", dir.At),
 				elsewhere(f, ownFolder(f), 0o700)))
 		}
 	}
@@ -146,7 +146,7 @@ func folderChecks(f *hostFacts) []Check {
 		}
 	}
 	if len(checks) == 0 {
-		checks = append(checks, okay("RC-STATE", "toolcell's folders can be written to"))
+		checks = append(checks, OK("RC-STATE", "toolcell's folders can be written to"))
 	}
 	return checks
 }
@@ -157,7 +157,7 @@ func unwritableCheck(f *hostFacts, dir folder) Check {
 		if real := homeOf(f); real != "" && real != home {
 			cure = "export HOME=" + shellQuote(real) + "\n# or use another folder:\n" + cure
 		}
-		return fatal("RC-STATE", fmt.Sprintf("HOME is %s, which does not exist, and toolcell would keep its files there", home), cure)
+		return Fatal("RC-STATE", fmt.Sprintf("HOME is %s, which does not exist, and toolcell would keep its files there", home), cure)
 	}
 	if errors.Is(dir.Err, fs.ErrPermission) && strings.Contains(dir.At, "toolcell") {
 		own := "chmod -R u+rwX " + shellQuote(dir.At)
@@ -166,7 +166,7 @@ func unwritableCheck(f *hostFacts, dir folder) Check {
 		}
 		cure = own + "\n# or use another folder:\n" + cure
 	}
-	return fatal("RC-STATE", fmt.Sprintf("nothing can be written to %s, and toolcell works there: %v", dir.At, dir.Err), cure)
+	return Fatal("RC-STATE", fmt.Sprintf("nothing can be written to %s, and toolcell works there: %v", dir.At, dir.Err), cure)
 }
 
 // homeOf returns the user's home that /etc/passwd names, "" if there is none.
@@ -193,9 +193,9 @@ func fullCheck(f *hostFacts, dir folder) Check {
 		cure += "# or name a folder on another disk in MCP_BRIDGE_STATE_DIR"
 	}
 	if dir.Err != nil {
-		return fatal("RC-STATE-FULL", fmt.Sprintf("there is no space for %s (%v)", dir.Path, cause(dir.Err)), cure)
+		return Fatal("RC-STATE-FULL", fmt.Sprintf("there is no space for %s (%v)", dir.Path, cause(dir.Err)), cure)
 	}
-	return degraded("RC-STATE-FULL", fmt.Sprintf("there are only %d MiB left for %s, and an image may need more", dir.Free>>20, dir.Path), cure)
+	return Degraded("RC-STATE-FULL", fmt.Sprintf("there are only %d MiB left for %s, and an image may need more", dir.Free>>20, dir.Path), cure)
 }
 
 func full(err error) bool { return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) }
@@ -231,7 +231,7 @@ const minFiles = 1024
 func filesCheck(f *hostFacts) Check {
 	n := f.host.HardLimits[unix.RLIMIT_NOFILE]
 	if n == 0 || n >= minFiles {
-		return okay("RC-FILES", "enough files can be open at once")
+		return OK("RC-FILES", "enough files can be open at once")
 	}
 	cure := ""
 	switch e := f.Container(); {
@@ -242,14 +242,14 @@ func filesCheck(f *hostFacts) Check {
 	case f.host.EUID == 0:
 		cure = "ulimit -Hn 4096"
 	}
-	return degraded("RC-FILES", fmt.Sprintf("code can have only %d files open at once (ulimit -Hn), where 4096 are meant", n), cure)
+	return Degraded("RC-FILES", fmt.Sprintf("code can have only %d files open at once (ulimit -Hn), where 4096 are meant", n), cure)
 }
 
 // pythonCheck: the host's own Python is the fallback if no image is available.
 func pythonCheck(f *hostFacts) Check {
 	if f.needs.PythonErr == nil {
-		return okay("RC-PYTHON", f.needs.Python+" can stand in where no image can be had")
+		return OK("RC-PYTHON", f.needs.Python+" can stand in where no image can be had")
 	}
 	cure := f.install(packageNames{"apt-get": "python3", "dnf": "python3", "apk": "python3", "pacman": "python", "zypper": "python3"})
-	return degraded("RC-PYTHON", "without an image from a registry nothing can run: "+f.needs.PythonErr.Error(), cure)
+	return Degraded("RC-PYTHON", "without an image from a registry nothing can run: "+f.needs.PythonErr.Error(), cure)
 }

@@ -21,13 +21,13 @@ func idChecks(f *hostFacts) []Check {
 	switch {
 	case !oneIDMapped && h.OwnUIDs.Size > 0:
 		last := h.OwnUIDs.Start + h.OwnUIDs.Size - 1
-		return []Check{okay("RC-IDS", fmt.Sprintf("each sandbox has a user ID of its own, from %d to %d", h.OwnUIDs.Start, last))}
+		return []Check{OK("RC-IDS", fmt.Sprintf("each sandbox has a user ID of its own, from %d to %d", h.OwnUIDs.Start, last))}
 	case !oneIDMapped && h.EUID == 0:
-		return []Check{okay("RC-IDS", fmt.Sprintf("sandboxes have ids of their own, %d and %d", h.UIDs.Root, h.UIDs.User))}
+		return []Check{OK("RC-IDS", fmt.Sprintf("sandboxes have ids of their own, %d and %d", h.UIDs.Root, h.UIDs.User))}
 	case !oneIDMapped:
-		return []Check{okay("RC-IDS", fmt.Sprintf("code in sandboxes has an id of its own, %d", h.UIDs.User))}
+		return []Check{OK("RC-IDS", fmt.Sprintf("code in sandboxes has an id of its own, %d", h.UIDs.User))}
 	case h.EUID == 0:
-		return []Check{degraded("RC-IDS-ROOT", "this is root of a user namespace with a single id: "+oneID, "")}
+		return []Check{Degraded("RC-IDS-ROOT", "this is root of a user namespace with a single id: "+oneID, "")}
 	}
 	var checks []Check
 	if c, missing := subIDCheck(f); missing {
@@ -55,7 +55,7 @@ func subIDCheck(f *hostFacts) (Check, bool) {
 	case !uids:
 		where = "/etc/subgid has no line"
 	}
-	return degraded("RC-IDS-SUBID", where+" for "+f.user+": "+oneID, subIDCure(f, uids, gids)), true
+	return Degraded("RC-IDS-SUBID", where+" for "+f.user+": "+oneID, subIDCure(f, uids, gids)), true
 }
 
 // subIDCure assigns the user a range of ids that is not in use.
@@ -140,12 +140,12 @@ func idToolCheck(f *hostFacts) (Check, bool) {
 		cure := f.install(packageNames{
 			"apt-get": "uidmap", "dnf": "shadow-utils", "apk": "shadow-uidmap", "pacman": "shadow", "zypper": "shadow",
 		})
-		return degraded("RC-IDS-TOOLS", theyAre(missing, "missing")+": "+oneID, cure), true
+		return Degraded("RC-IDS-TOOLS", theyAre(missing, "missing")+": "+oneID, cure), true
 	case len(weak) > 0:
-		return degraded("RC-IDS-SETUID", theyAre(weak, "not setuid root and without file capabilities")+": "+oneID,
+		return Degraded("RC-IDS-SETUID", theyAre(weak, "not setuid root and without file capabilities")+": "+oneID,
 			f.asRoot("chown root:root "+strings.Join(weak, " "), "chmod u+s "+strings.Join(weak, " "))), true
 	case f.NoNewPrivs():
-		return degraded("RC-IDS-NOPRIVS", "newuidmap gets no rights, since toolcell was started with no_new_privs: "+oneID,
+		return Degraded("RC-IDS-NOPRIVS", "newuidmap gets no rights, since toolcell was started with no_new_privs: "+oneID,
 			"# start toolcell without it (systemd: NoNewPrivileges=no; Kubernetes: allowPrivilegeEscalation: true)"), true
 	}
 	return Check{}, false

@@ -23,16 +23,16 @@ func kernelCheck(f *hostFacts) Check {
 	text := "Linux " + kernelRelease(f)
 	switch {
 	case kernelRelease(f) == "":
-		return degraded("RC-KERNEL", "the kernel does not tell its version: there is no /proc/sys/kernel/osrelease", "")
+		return Degraded("RC-KERNEL", "the kernel does not tell its version: there is no /proc/sys/kernel/osrelease", "")
 	case wslVersion(f) == 1:
 		return wsl1Check(f)
 	case olderThan(f, 4, 6):
-		return fatal("RC-KERNEL", text+" is too old: cgroup namespaces came with 4.6", "# start this machine with a newer kernel, best 5.14 or later")
+		return Fatal("RC-KERNEL", text+" is too old: cgroup namespaces came with 4.6", "# start this machine with a newer kernel, best 5.14 or later")
 	case olderThan(f, 5, 14) && !f.host.Cgroup.PIDs:
-		return degraded("RC-KERNEL", text+": before 5.14 the limit on processes counts all that run under one user ID, so that busy sandboxes "+
+		return Degraded("RC-KERNEL", text+": before 5.14 the limit on processes counts all that run under one user ID, so that busy sandboxes "+
 			"hold each other up; here no cgroup counts them instead", "# start this machine with a kernel of 5.14 or later")
 	}
-	return okay("RC-KERNEL", text)
+	return OK("RC-KERNEL", text)
 }
 
 // wslVersion tells which Windows Subsystem for Linux this is, 0 if none. The first
@@ -55,30 +55,30 @@ func wsl1Check(f *hostFacts) Check {
 		cure += "wsl --list --verbose    # shows the name to put for NAME\n"
 		name = "NAME"
 	}
-	return fatal("RC-WSL1", "this is WSL 1, which has no Linux kernel, so there are no namespaces", cure+"wsl --set-version "+name+" 2")
+	return Fatal("RC-WSL1", "this is WSL 1, which has no Linux kernel, so there are no namespaces", cure+"wsl --set-version "+name+" 2")
 }
 
 func seccompCheck(f *hostFacts) Check {
 	if f.seccomp != nil {
-		return fatal("RC-SECCOMP", "this kernel takes no seccomp filters, without which nothing is run: "+f.seccomp.Error(),
+		return Fatal("RC-SECCOMP", "this kernel takes no seccomp filters, without which nothing is run: "+f.seccomp.Error(),
 			"# start this machine with a kernel that has CONFIG_SECCOMP_FILTER=y")
 	}
-	return okay("RC-SECCOMP", "system calls can be filtered")
+	return OK("RC-SECCOMP", "system calls can be filtered")
 }
 
 // landlockCheck only informs: no promise rests on Landlock.
 func landlockCheck(f *hostFacts) Check {
 	if f.landlock == 0 {
-		return okay("RC-LANDLOCK", "no Landlock (a further wall, which is not required)")
+		return OK("RC-LANDLOCK", "no Landlock (a further wall, which is not required)")
 	}
-	return okay("RC-LANDLOCK", fmt.Sprintf("Landlock version %d", f.landlock))
+	return OK("RC-LANDLOCK", fmt.Sprintf("Landlock version %d", f.landlock))
 }
 
 // procCheck: the kernel refuses a new /proc that would reveal the parts covered
 // in ours (mount_namespaces(7)).
 func procCheck(f *hostFacts) Check {
 	if f.trial.Stopped != host.StepProc {
-		return okay("RC-PROC", "a sandbox can have a /proc of its own")
+		return OK("RC-PROC", "a sandbox can have a /proc of its own")
 	}
 	cure := ""
 	switch f.Container() {
@@ -93,7 +93,7 @@ func procCheck(f *hostFacts) Check {
 	if covers := procCovers(f); covers != "" {
 		text += " (" + covers + ")"
 	}
-	return degraded("RC-PROC", text, cure)
+	return Degraded("RC-PROC", text, cure)
 }
 
 // procCovers names some of what is mounted over parts of /proc.

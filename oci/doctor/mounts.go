@@ -23,10 +23,10 @@ func mountChecks(h spec.Host) (checks []Check) {
 			if m.Mapped && h.OwnUIDs.Size > 0 {
 				text += "; runs of one server may share a user ID for that"
 			}
-			checks = append(checks, okay(code, text))
+			checks = append(checks, OK(code, text))
 			continue
 		}
-		checks = append(checks, degraded(code, deniedText(h, m, denied), deniedCure(h, m, denied)))
+		checks = append(checks, Degraded(code, deniedText(h, m, denied), deniedCure(h, m, denied)))
 	}
 	return checks
 }

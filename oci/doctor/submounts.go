@@ -12,19 +12,19 @@ import (
 func submountCheck(f *hostFacts) Check {
 	const code = "RC-SUBMOUNT"
 	if f.host.Recursive || f.host.Admin {
-		return okay(code, "the host's own /usr can be shown read-only, with all that may be mounted in it")
+		return OK(code, "the host's own /usr can be shown read-only, with all that may be mounted in it")
 	}
 	all, err := mountinfo.GetMountsFromReader(strings.NewReader(f.Read("proc/self/mountinfo")), func(m *mountinfo.Info) (skip, stop bool) {
 		return !strings.HasPrefix(m.Mountpoint, "/usr/"), false
 	})
 	if err != nil || len(all) == 0 {
-		return okay(code, "the host's own /usr can be shown read-only: nothing is mounted in it")
+		return OK(code, "the host's own /usr can be shown read-only: nothing is mounted in it")
 	}
 	var points []string
 	for _, m := range all {
 		points = append(points, m.Mountpoint)
 	}
-	return degraded(code, fmt.Sprintf("the image \"host\" cannot be used: file systems are mounted in /usr (%s), and Linux before 5.12 "+
+	return Degraded(code, fmt.Sprintf("the image \"host\" cannot be used: file systems are mounted in /usr (%s), and Linux before 5.12 "+
 		"cannot show them read-only", strings.Join(points, ", ")),
 		"# use an image:\nexport MCP_BRIDGE_IMAGE=python:3.14-slim\n# or start this machine with a kernel of 5.12 or later")
 }

@@ -20,7 +20,7 @@ func userNamespaceCheck(f *hostFacts) Check {
 	case len(f.lacksCaps()) > 0:
 		return capsCheck(f, f.lacksCaps())
 	case t.Stopped == "" || t.Stopped == host.StepProc:
-		return okay("RC-USERNS", "user namespaces can be made and used")
+		return OK("RC-USERNS", "user namespaces can be made and used")
 	case lacksNamespace(f) != "":
 		return forbidden("RC-USERNS", "this kernel has no "+lacksNamespace(f)+" namespaces",
 			"# start this machine with a kernel that has CONFIG_USER_NS, CONFIG_PID_NS, CONFIG_NET_NS, CONFIG_IPC_NS, CONFIG_UTS_NS and CONFIG_CGROUPS")
@@ -47,7 +47,7 @@ const (
 )
 
 func forbidden(code, why, cure string) Check {
-	return fatal(code, "the namespaces of a sandbox cannot be made here, and without them nothing runs: "+why, cure)
+	return Fatal(code, "the namespaces of a sandbox cannot be made here, and without them nothing runs: "+why, cure)
 }
 
 // lacksNamespace names a kind of namespace that this kernel was built
@@ -99,7 +99,7 @@ func capsCheck(f *hostFacts, lacks []string) Check {
 	case host.EngineKubernetes:
 		cure = "# in the pod:\nspec:\n  containers:\n  - securityContext:\n      capabilities: {add: [" + strings.Join(lacks, ", ") + "]}"
 	}
-	return fatal("RC-CAPS", "root has no CAP_"+strings.Join(lacks, ", CAP_")+" here, and can make no sandbox with ids of its own", cure)
+	return Fatal("RC-CAPS", "root has no CAP_"+strings.Join(lacks, ", CAP_")+" here, and can make no sandbox with ids of its own", cure)
 }
 
 func containerCheck(f *hostFacts) Check {
