@@ -217,7 +217,7 @@ func warnOfSlips(log *slog.Logger) {
 // slipChecks are doctor's lines on variables whose names are misspelled.
 func slipChecks() (checks []doctor.Check) {
 	for _, slip := range settingSlips(os.Environ()) {
-		checks = append(checks, doctor.Check{Code: "RC-SETTING", Status: doctor.CheckDegraded, Text: slip, Cure: "toolcell help settings"})
+		checks = append(checks, doctor.Degraded("RC-SETTING", slip, "toolcell help settings"))
 	}
 	return checks
 }

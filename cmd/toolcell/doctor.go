@@ -56,7 +56,7 @@ func runDoctor(ctx context.Context, o Options) error {
 	found := discoverServers(conf, slog.New(slog.DiscardHandler))
 	checks = slices.Concat(checks, policyChecks(conf, found.config), slipChecks(), serverChecks(conf, found.config), checkClients(found.options))
 	checks = append(checks, sandboxCheck(ctx, conf, checks, pythonErr))
-	if count(checks, doctor.CheckFatal) == 0 { // otherwise nothing would run on it
+	if firstFatal(checks) < 0 { // otherwise nothing would run on it
 		checks = append(checks, imageChecks(ctx, o, pythonErr)...)
 	}
 	if o.JSON {
@@ -66,7 +66,7 @@ func runDoctor(ctx context.Context, o Options) error {
 	} else {
 		printChecks(o.Stdout(), console.ColorsFor(o.Out), checks)
 	}
-	if code := doctorExit(checks); code != console.ExitOK {
+	if _, code := summary(checks); code != console.ExitOK {
 		return &console.ExitError{Code: code}
 	}
 	return nil
@@ -84,54 +84,33 @@ func keptIn(cache string) (dirs []string) {
 	return dirs
 }
 
-func doctorExit(checks []doctor.Check) int {
-	switch {
-	case count(checks, doctor.CheckFatal) > 0:
-		return console.ExitHost
-	case count(checks, doctor.CheckDegraded) > 0:
-		return console.ExitFail
-	}
-	return console.ExitOK
-}
-
-func count(checks []doctor.Check, status string) (n int) {
-	for _, c := range checks {
-		if c.Status == status {
-			n++
-		}
-	}
-	return n
+func firstFatal(checks []doctor.Check) int {
+	return slices.IndexFunc(checks, func(c doctor.Check) bool { return c.Status == doctor.CheckFatal })
 }
 
 // sandboxCheck runs Python in a real sandbox, on the host's own /usr, since
 // doctor examines the host, not a registry.
 func sandboxCheck(ctx context.Context, conf settings.Settings, checks []doctor.Check, pythonErr error) doctor.Check {
+	const code = "RC-SANDBOX"
+	cause := firstFatal(checks)
+	if pythonErr != nil && cause < 0 {
+		return doctor.Degraded(code, "not tried, since this host has no Python for it",
+			"# try one of an image instead:\n"+text.ShellWord(settings.Self())+" exec -c 'print(1)'")
+	}
 	conf.Image, conf.ImageNamed = "host", true
-	err := pythonErr
-	var took time.Duration
 	var version, cure string
+	var took time.Duration
+	err := pythonErr
 	if err == nil {
 		version, cure, took, err = tryPython(ctx, conf)
 	}
-	switch c := (doctor.Check{Code: "RC-SANDBOX"}); {
+	switch {
 	case err == nil:
-		c.Status = doctor.CheckOK
-		c.Text = fmt.Sprintf("Python %s of this host ran in a sandbox, in %d ms", version, took.Milliseconds())
-		return c
-	case pythonErr != nil && count(checks, doctor.CheckFatal) == 0:
-		c.Status, c.Text = doctor.CheckDegraded, "not tried, since this host has no Python for it"
-		c.Cure = "# try one of an image instead:\n" + text.ShellWord(settings.Self()) + " exec -c 'print(1)'"
-		return c
-	default:
-		c.Status, c.Text = doctor.CheckFatal, "a sandbox did not run: "+err.Error()
-		// If a check has found the cause, it also has the fix.
-		if i := slices.IndexFunc(checks, func(c doctor.Check) bool { return c.Status == doctor.CheckFatal }); i >= 0 {
-			c.Text = "a sandbox cannot run, see " + checks[i].Code
-		} else {
-			c.Cure = cure
-		}
-		return c
+		return doctor.OK(code, fmt.Sprintf("Python %s of this host ran in a sandbox, in %d ms", version, took.Milliseconds()))
+	case cause >= 0: // it also has the fix
+		return doctor.Fatal(code, "a sandbox cannot run, see "+checks[cause].Code, "")
 	}
+	return doctor.Fatal(code, "a sandbox did not run: "+err.Error(), cure)
 }
 
 // tryPython runs one line of Python in a sandbox. What is wrong with the policy has a
@@ -167,21 +146,25 @@ func printChecks(w io.Writer, color console.Colors, checks []doctor.Check) {
 			fmt.Fprintf(w, "%sfix: %s\n", indent, strings.ReplaceAll(fix, "\n", "\n"+indent+"     "))
 		}
 	}
-	fmt.Fprintln(w, summary(checks))
+	said, _ := summary(checks)
+	fmt.Fprintln(w, said)
 }
 
-func summary(checks []doctor.Check) string {
-	switch fatal, missing := count(checks, doctor.CheckFatal), count(checks, doctor.CheckDegraded); {
-	case fatal > 0:
-		i := slices.IndexFunc(checks, func(c doctor.Check) bool { return c.Status == doctor.CheckFatal })
-		if code := checks[i].Code; code == "RC-IMAGE" || code == "RC-REGISTRY" {
-			return "this host can run sandboxes, but not with this image; first fix " + code
+// summary says what the checks come to, and returns the exit code for it.
+func summary(checks []doctor.Check) (said string, code int) {
+	missing := 0
+	for _, c := range checks {
+		switch {
+		case c.Status == doctor.CheckFatal && (c.Code == "RC-IMAGE" || c.Code == "RC-REGISTRY"):
+			return "this host can run sandboxes, but not with this image; first fix " + c.Code, console.ExitHost
+		case c.Status == doctor.CheckFatal:
+			return "this host cannot run sandboxes; first fix " + c.Code, console.ExitHost
+		case c.Status == doctor.CheckDegraded:
+			missing++
 		}
-		return "this host cannot run sandboxes; first fix " + checks[i].Code
-	case missing == 1:
-		return "this host can run sandboxes, with 1 problem"
-	case missing > 1:
-		return fmt.Sprintf("this host can run sandboxes, with %d problems", missing)
 	}
-	return "this host can run sandboxes"
+	if missing == 0 {
+		return "this host can run sandboxes", console.ExitOK
+	}
+	return "this host can run sandboxes, with " + text.Plural(missing, "problem"), console.ExitFail
 }

@@ -22,19 +22,15 @@ func checkClients(o clientconfig.Options) (checks []doctor.Check) {
 		starts := fmt.Sprintf("the entry %q of %s in %s starts %s", e.Name, e.Title, e.File, e.Command)
 		switch {
 		case e.Path == "":
-			checks = append(checks, doctor.Check{
-				Code: "RC-CLIENT-GONE", Status: doctor.CheckDegraded, Text: starts + ", which does not exist", Cure: reinstall(o.Self, e),
-			})
+			checks = append(checks, doctor.Degraded("RC-CLIENT-GONE", starts+", which does not exist", reinstall(o.Self, e)))
 		case !sameProgram(e.Path, o.Self):
-			checks = append(checks, doctor.Check{
-				Code: "RC-CLIENT-OTHER", Status: doctor.CheckDegraded, Text: starts + ", which is another version than this, " + o.Self, Cure: reinstall(o.Self, e),
-			})
+			checks = append(checks, doctor.Degraded("RC-CLIENT-OTHER", starts+", which is another version than this, "+o.Self, reinstall(o.Self, e)))
 		default:
 			current = append(current, e.Title)
 		}
 	}
 	if len(current) > 0 && len(checks) == 0 {
-		checks = append(checks, doctor.Check{Code: "RC-CLIENT", Status: doctor.CheckOK, Text: startThis(current)})
+		checks = append(checks, doctor.OK("RC-CLIENT", startThis(current)))
 	}
 	return checks
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
@@ -28,23 +29,15 @@ func checkServerPins(servers []config.Server, store pins.Store) (checks []doctor
 		row := newPinRow(s.Name, pinned)
 		switch {
 		case err != nil:
-			checks = append(checks, doctor.Check{
-				Code: "RC-SERVER-PINS", Status: doctor.CheckDegraded, Text: fmt.Sprintf("changes to the tools of server %q are not noticed: %v", s.Name, err),
-				Cure: "rm " + text.ShellWord(store.File(pins.Key(s))),
-			})
+			checks = append(checks, doctor.Degraded("RC-SERVER-PINS", fmt.Sprintf("changes to the tools of server %q are not noticed: %v", s.Name, err),
+				"rm "+text.ShellWord(store.File(pins.Key(s)))))
 		case len(row.Changes) > 0:
-			checks = append(checks, doctor.Check{
-				Code: "RC-SERVER-PINS", Status: doctor.CheckDegraded,
-				Text: fmt.Sprintf("server %q has other tools than those pinned on %s%s", s.Name, day(row.Since), countChanges(row.Changes)),
-				Cure: "# this shows what has changed, and how to accept it:\n" + show,
-			})
+			said := fmt.Sprintf("server %q has other tools than those pinned on %s%s", s.Name, day(row.Since), countChanges(row.Changes))
+			checks = append(checks, doctor.Degraded("RC-SERVER-PINS", said, "# this shows what has changed, and how to accept it:\n"+show))
 		}
 		if n := len(row.Hidden); n > 0 {
-			checks = append(checks, doctor.Check{
-				Code: "RC-SERVER-HIDDEN", Status: doctor.CheckDegraded,
-				Text: fmt.Sprintf("server %q defines %s with hidden characters, which may be instructions to a model", s.Name, text.Plural(n, "tool")),
-				Cure: show,
-			})
+			said := fmt.Sprintf("server %q defines %s with hidden characters, which may be instructions to a model", s.Name, text.Plural(n, "tool"))
+			checks = append(checks, doctor.Degraded("RC-SERVER-HIDDEN", said, show))
 		}
 	}
 	return checks
@@ -60,11 +53,10 @@ func checkServerFolders(servers []config.Server, own []string) (checks []doctor.
 			if file == "" {
 				continue
 			}
-			checks = append(checks, doctor.Check{
-				Code: "RC-SERVER-FOLDER", Status: doctor.CheckDegraded,
-				Text: fmt.Sprintf("server %q may use the folder %s, and toolcell's own files are in %s: code that is granted this server may change what code is allowed", s.Name, dir, file),
-				Cure: "# name folders for the purpose in the arguments of the server, or deny it in the policy:\n${EDITOR:-vi} " + text.ShellWord(s.Source),
-			})
+			said := fmt.Sprintf("server %q may use the folder %s, and toolcell's own files are in %s: code that is granted this server may change what code is allowed",
+				s.Name, dir, file)
+			checks = append(checks, doctor.Degraded("RC-SERVER-FOLDER", said,
+				"# name folders for the purpose in the arguments of the server, or deny it in the policy:\n${EDITOR:-vi} "+text.ShellWord(s.Source)))
 			break
 		}
 	}
@@ -108,12 +100,7 @@ func argumentPaths(arg string) (paths []string) {
 		part, _, _ = strings.Cut(strings.TrimPrefix(part, "file://"), ":")
 		paths = append(paths, part)
 	}
-	paths = append(paths, arg)
-	var out []string
-	for _, path := range paths {
-		if strings.Contains(path, "/") || path == "." || path == ".." || path == "~" {
-			out = append(out, path)
-		}
-	}
-	return out
+	return slices.DeleteFunc(append(paths, arg), func(path string) bool {
+		return !strings.Contains(path, "/") && path != "." && path != ".." && path != "~"
+	})
 }

@@ -45,10 +45,9 @@ func notePolicy(log *slog.Logger, rules *policy.Policy, r *bridge.Result) {
 // warnOfSections logs the sections of the policy that match no server and are probably
 // about one of these: they protect nothing. Others may be about servers of another project.
 func warnOfSections(log *slog.Logger, rules *policy.Policy, servers []config.Server) {
-	names := policyServers(servers)
-	for _, section := range rules.UnmatchedSections(names) {
-		if meant := meantBy(section, names); meant != "" {
-			log.Warn("a section of the policy matches no server", "section", section.Name, "meant", meant)
+	for _, section := range rules.UnmatchedSections(policyServers(servers)) {
+		if section.Meant != "" {
+			log.Warn("a section of the policy matches no server", "section", section.Name, "meant", section.Meant)
 		}
 	}
 }
@@ -76,8 +75,8 @@ func printPolicySlips(o Options, servers []mcpproxy.ServerStatus) {
 	}
 	for _, section := range p.UnmatchedSections(names) {
 		said := fmt.Sprintf("policy %s, %s matches none of these servers", file, section.Name)
-		if meant := meantBy(section, names); meant != "" {
-			said += fmt.Sprintf("; did you mean %q?", meant)
+		if section.Meant != "" {
+			said += fmt.Sprintf("; did you mean %q?", section.Meant)
 		}
 		console.Note(o.Err, said)
 	}
@@ -108,24 +107,18 @@ func policyChecks(s settings.Settings, found config.Config) []doctor.Check {
 	contents := p.Contents()
 	switch err := p.Err(); {
 	case err != nil:
-		return []doctor.Check{{
-			Code: "RC-POLICY", Status: doctor.CheckDegraded, Text: fmt.Sprintf("code may call nothing: %v", err),
-			Cure: "# correct the file, or remove it:\n" + edit,
-		}}
+		return []doctor.Check{doctor.Degraded("RC-POLICY", fmt.Sprintf("code may call nothing: %v", err), "# correct the file, or remove it:\n"+edit)}
 	case contents == nil:
 		return nil
 	}
-	names := policyServers(found.Servers)
-	check := doctor.Check{Code: "RC-POLICY", Status: doctor.CheckOK, Text: describePolicy(file, *contents)}
-	if unmatched := p.UnmatchedSections(names); len(unmatched) > 0 {
-		check.Text += "; " + describeUnmatched(unmatched, names)
+	check := doctor.OK("RC-POLICY", describePolicy(file, *contents))
+	if unmatched := p.UnmatchedSections(policyServers(found.Servers)); len(unmatched) > 0 {
+		check.Text += "; " + describeUnmatched(unmatched)
 		// Others may be about servers of another project.
-		if slices.ContainsFunc(unmatched, func(u policy.UnmatchedSection) bool { return meantBy(u, names) != "" }) {
-			check.Status = doctor.CheckDegraded
-			check.Cure = "# correct the names, or remove the sections:\n" + edit
+		if slices.ContainsFunc(unmatched, func(u policy.UnmatchedSection) bool { return u.Meant != "" }) {
+			check = doctor.Degraded(check.Code, check.Text, "# correct the names, or remove the sections:\n"+edit)
 		}
 	}
-	checks := []doctor.Check{check}
 	const most = 10
 	var said []string
 	unmatched := unmatchedTools(p, s, found)
@@ -135,13 +128,11 @@ func policyChecks(s settings.Settings, found config.Config) []doctor.Check {
 	if n := len(unmatched) - most; n > 0 {
 		said = append(said, fmt.Sprintf("and %d more", n))
 	}
-	if len(said) > 0 {
-		checks = append(checks, doctor.Check{
-			Code: "RC-POLICY-TOOLS", Status: doctor.CheckDegraded, Text: "the policy names tools that there are not: " + strings.Join(said, "; "),
-			Cure: "# correct the names, or remove them:\n" + edit,
-		})
+	if len(said) == 0 {
+		return []doctor.Check{check}
 	}
-	return checks
+	return []doctor.Check{check, doctor.Degraded("RC-POLICY-TOOLS",
+		"the policy names tools that there are not: "+strings.Join(said, "; "), "# correct the names, or remove them:\n"+edit)}
 }
 
 // describePolicy says what is in a policy.
@@ -157,22 +148,13 @@ func describePolicy(file string, found policy.Contents) string {
 }
 
 // describeUnmatched names sections that protect nothing.
-func describeUnmatched(sections []policy.UnmatchedSection, servers []policy.Server) string {
+func describeUnmatched(sections []policy.UnmatchedSection) string {
 	named := make([]string, len(sections))
 	for i, s := range sections {
 		named[i] = s.Name
-		if meant := meantBy(s, servers); meant != "" {
-			named[i] += fmt.Sprintf(" (did you mean %q?)", meant)
+		if s.Meant != "" {
+			named[i] += fmt.Sprintf(" (did you mean %q?)", s.Meant)
 		}
 	}
 	return "no server that toolcell finds here matches " + strings.Join(named, ", ")
-}
-
-// meantBy returns the server that a section is probably about; "" is none.
-func meantBy(section policy.UnmatchedSection, servers []policy.Server) string {
-	names := make([]string, len(servers))
-	for i, s := range servers {
-		names[i] = s.Name
-	}
-	return text.Meant(section.Servers, names)
 }

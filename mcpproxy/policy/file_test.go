@@ -198,7 +198,7 @@ func FuzzPolicy(f *testing.F) {
 			t.Fatalf("rules %v, error %v", r, err)
 		}
 		if r != nil {
-			_ = (&Run{policy: &Policy{now: time.Now, minutes: map[limitKey]*window{}}, rules: r, counts: map[limitKey]int{}}).Authorize(t.Context(), Call{Server: Server{Name: "x"}, Tool: Tool{Name: "y"}})
+			_ = (&Run{policy: &Policy{now: time.Now, minutes: map[limitKey][]time.Time{}}, rules: r, counts: map[limitKey]int{}}).Authorize(t.Context(), Call{Server: Server{Name: "x"}, Tool: Tool{Name: "y"}})
 		}
 	})
 }

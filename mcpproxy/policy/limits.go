@@ -33,56 +33,30 @@ func (l limit) what() string {
 	return fmt.Sprintf("%q of server %q", l.tool, l.server)
 }
 
-// A limitFinder keeps the first limit of each kind.
-type limitFinder struct {
-	found          []limit
-	perRun, minute bool
+// addTo adds the limits of a section to those that were found, unless one of the kind is
+// among them: the section that says most comes first.
+func (l limits) addTo(found []limit, k limitKey) []limit {
+	for i, most := range []callCount{l.PerRun, l.PerMinute} {
+		k.perMinute = i == 1
+		if most > 0 && !slices.ContainsFunc(found, func(f limit) bool { return f.perMinute == k.perMinute }) {
+			found = append(found, limit{k, int(most)})
+		}
+	}
+	return found
 }
 
-func (f *limitFinder) add(l limits, k limitKey) {
-	if l.PerRun > 0 && !f.perRun {
-		f.perRun = true
-		f.found = append(f.found, limit{k, int(l.PerRun)})
+// wait returns how long it takes until there is room for one more call within the minute, 0
+// if there is. p.mu is held.
+func (p *Policy) wait(k limitKey, now time.Time, most int) time.Duration {
+	calls := p.minutes[k]
+	for len(calls) > 0 && now.Sub(calls[0]) >= time.Minute {
+		calls = calls[1:]
 	}
-	if l.PerMinute > 0 && !f.minute {
-		f.minute, k.perMinute = true, true
-		f.found = append(f.found, limit{k, int(l.PerMinute)})
-	}
-}
-
-// minute gives the calls of the last minute. p.mu is held.
-func (p *Policy) minute(k limitKey) *window {
-	w := p.minutes[k]
-	if w == nil {
-		w = &window{}
-		p.minutes[k] = w
-	}
-	return w
-}
-
-// A window has the times of the calls within the last minute, oldest first.
-type window struct{ calls []time.Time }
-
-// wait says how long it takes until there is room for one more call, 0 if there is.
-func (w *window) wait(now time.Time, most int) time.Duration {
-	old := 0
-	for old < len(w.calls) && now.Sub(w.calls[old]) >= time.Minute {
-		old++
-	}
-	w.calls = w.calls[old:]
-	if len(w.calls) < most {
+	p.minutes[k] = calls
+	if len(calls) < most {
 		return 0
 	}
-	return time.Minute - now.Sub(w.calls[len(w.calls)-most])
-}
-
-func (w *window) add(now time.Time) { w.calls = append(w.calls, now) }
-
-// remove takes back a call of a time.
-func (w *window) remove(at time.Time) {
-	if i := slices.Index(w.calls, at); i >= 0 {
-		w.calls = slices.Delete(w.calls, i, i+1)
-	}
+	return time.Minute - now.Sub(calls[len(calls)-most])
 }
 
 func times(n int) string {

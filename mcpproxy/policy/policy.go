@@ -17,7 +17,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -39,7 +38,7 @@ type Policy struct {
 	seen    fileStamp
 	rules   *rules
 	err     error
-	minutes map[limitKey]*window // outlive a change of the file
+	minutes map[limitKey][]time.Time // calls within the last minute, oldest first; outlive a change of the file
 }
 
 // Load reads a policy file. A required file must exist; while another does
@@ -49,7 +48,7 @@ func Load(file string, required bool, log *slog.Logger) *Policy {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	p := &Policy{file: file, required: required, log: log, now: time.Now, minutes: map[limitKey]*window{}}
+	p := &Policy{file: file, required: required, log: log, now: time.Now, minutes: map[limitKey][]time.Time{}}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.refresh()
@@ -61,25 +60,27 @@ func None() *Policy { return Load("", false, nil) } // no file has that name
 
 // Err returns what is wrong with the file as it is now; nothing may be called then.
 func (p *Policy) Err() error {
+	_, err := p.current()
+	return err
+}
+
+// current returns the rules of the file as it is now, nil without one, or the error that says
+// what is wrong with it.
+func (p *Policy) current() (*rules, error) {
 	if p == nil {
-		return errNoRules
+		return nil, errNoRules
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.refresh()
-	return p.err
+	return p.rules, p.err
 }
 
 // StrictApprovals reports whether approvals in a terminal are refused that are not clearly a
 // person's. Under a file that is not understood they are.
 func (p *Policy) StrictApprovals() bool {
-	if p == nil {
-		return true
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.refresh()
-	return p.err != nil || p.rules != nil && p.rules.approvals == approvalsStrict
+	r, err := p.current()
+	return err != nil || r != nil && r.approvals == approvalsStrict
 }
 
 // Contents say what is in a policy file.
@@ -91,16 +92,12 @@ type Contents struct {
 
 // Contents returns what is in the file, nil without one or if it is not understood.
 func (p *Policy) Contents() *Contents {
-	if p == nil {
+	r, err := p.current()
+	if r == nil || err != nil {
 		return nil
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.rules == nil {
-		return nil
-	}
-	c := &Contents{Sections: len(p.rules.sections), NetworkRules: p.rules.network.Count()}
-	for _, sec := range p.rules.sections {
+	c := &Contents{Sections: len(r.sections), NetworkRules: r.network.Count()}
+	for _, sec := range r.sections {
 		for _, ts := range sec.tools {
 			if len(ts.When) > 0 {
 				c.When = append(c.When, ts.whenName())
@@ -108,34 +105,6 @@ func (p *Policy) Contents() *Contents {
 		}
 	}
 	return c
-}
-
-// An UnmatchedSection is about none of the user's servers: a misspelled name protects
-// nothing.
-type UnmatchedSection struct {
-	Name    string // as the file has it
-	Servers string // the name or glob in it
-}
-
-// UnmatchedSections returns the sections that are about none of these servers.
-func (p *Policy) UnmatchedSections(servers []Server) (sections []UnmatchedSection) {
-	if p == nil {
-		return nil
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.refresh()
-	if p.rules == nil {
-		return nil
-	}
-	for _, sec := range p.rules.sections {
-		if !slices.ContainsFunc(servers, sec.about) && !sec.servers.IsEverything() {
-			for _, name := range sec.written() {
-				sections = append(sections, UnmatchedSection{name, sec.servers.String()})
-			}
-		}
-	}
-	return sections
 }
 
 // A fileStamp tells one state of the policy file from another, also if it is not there or cannot be reached.

@@ -128,7 +128,7 @@ func TestPolicySectionsAboutNoServerAreFound(t *testing.T) {
 	p := parsePolicy(t, "[default]\nreadOnly = true\n[servers.gihub]\n[servers.google_drive]\n[servers.'git*']\n[servers.'*']\n[servers.'x*']\n"+
 		"[[servers.gihub.tools.a.when]]\npath = 'a'\nop = '=='\nvalue = 1\n[servers.y.tools.b]\ncallsPerRun = 1\n[[servers.z.tools.'c*'.when]]\npath = 'a'\nop = '=='\nvalue = 1\n[[servers.github.tools.d.when]]\npath = 'a'\nop = '=='\nvalue = 1")
 	got := p.UnmatchedSections([]Server{{Name: "github", Alias: "github"}, {Name: "google-drive", Alias: "google_drive"}})
-	if want := `[{[[servers.gihub.tools.a.when]] gihub} {[[servers.z.tools."c*".when]] z} {[servers.y.tools.b] y} {[servers."x*"] x*}]`; fmt.Sprint(got) != want {
+	if want := `[{[[servers.gihub.tools.a.when]] github} {[[servers.z.tools."c*".when]] } {[servers.y.tools.b] } {[servers."x*"] }]`; fmt.Sprint(got) != want {
 		t.Errorf("got %v, want %s", got, want)
 	}
 }

@@ -163,26 +163,18 @@ func (r *rules) check(s Server, t Tool) error {
 	return nil
 }
 
-// serverLimits returns the limits on calls of a server.
-func (r *rules) serverLimits(s Server) []limit {
-	var l limitFinder
+// limits returns those that apply to a call of a tool: the server's, and those of the tool.
+func (r *rules) limits(s Server, t Tool) []limit {
+	var ofServer, ofTool []limit
 	for _, sec := range r.sectionsFor(s) {
-		l.add(sec.limits, limitKey{section: sec.name, server: s.Name})
-	}
-	return l.found
-}
-
-// toolLimits returns those on calls of one tool.
-func (r *rules) toolLimits(s Server, t Tool) []limit {
-	var l limitFinder
-	for _, sec := range r.sectionsFor(s) {
+		ofServer = sec.limits.addTo(ofServer, limitKey{section: sec.name, server: s.Name})
 		for _, ts := range sec.tools {
 			if ts.about(t) {
-				l.add(ts.limits, limitKey{section: ts.name, server: s.Name, tool: t.Name})
+				ofTool = ts.limits.addTo(ofTool, limitKey{section: ts.name, server: s.Name, tool: t.Name})
 			}
 		}
 	}
-	return l.found
+	return append(ofServer, ofTool...)
 }
 
 // refuse makes the error of a call that a rule forbids. It names the rule, so

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/toolcell/toolcell/internal/requirement"
@@ -105,34 +106,32 @@ func (r *Run) Check(ctx context.Context, c Call) (*Ask, error) {
 			return nil, context.Cause(ctx)
 		}
 	}
-	_, err := r.count(r.limits(c), nothing)
-	return ask, err
+	all := r.rules.limits(c.Server, c.Tool)
+	r.policy.mu.Lock()
+	defer r.policy.mu.Unlock()
+	return ask, r.checkLimits(all, r.policy.now())
 }
 
 // Reserve counts a call by all limits that apply to it, at once, just before it goes out.
 // giveBack takes that back, for a call that did not go out. A planned one counts in this run
 // alone.
 func (r *Run) Reserve(c Call) (giveBack func(), err error) {
-	if err := r.ServerDenied(c.Server); err != nil {
+	if err := r.ServerDenied(c.Server); err != nil || r.free {
+		return func() {}, err
+	}
+	all, p := r.rules.limits(c.Server, c.Tool), r.policy
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.now()
+	if err := r.checkLimits(all, now); err != nil {
 		return nil, err
 	}
-	what := call
-	if c.Planned {
-		what = planned
-	}
-	return r.count(r.limits(c), what)
-}
-
-// limits are those that apply to a call.
-func (r *Run) limits(c Call) []limit {
-	if r.free {
-		return nil
-	}
-	all := r.rules.serverLimits(c.Server)
-	if c.Tool.Name != "" {
-		all = append(all, r.rules.toolLimits(c.Server, c.Tool)...)
-	}
-	return all
+	r.add(all, c.Planned, now, 1)
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		r.add(all, c.Planned, now, -1)
+	}, nil
 }
 
 // AllowedUnasked reports whether something that has to be asked may be done when no
@@ -160,70 +159,41 @@ func (r *Run) GoesByDefinitions(s Server) bool {
 	return r != nil && r.rules != nil && r.rules.goesByDefinitions(s)
 }
 
-// A counted is what count counts.
-type counted int
-
-const (
-	nothing counted = iota // it only looks whether there is room
-	call
-	planned // a call that does not go out: it takes nothing from other runs
-)
-
-// count counts a call by all the limits that apply to it, or does not if one of the
-// limits is reached.
-func (r *Run) count(all []limit, what counted) (giveBack func(), err error) {
-	if len(all) == 0 {
-		return func() {}, nil
-	}
-	p := r.policy
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	now := p.now()
+// checkLimits returns an error if there is no room for one more call. policy.mu is held.
+func (r *Run) checkLimits(all []limit, now time.Time) error {
 	for _, l := range all {
-		if err := r.reached(l, now); err != nil {
-			return nil, err
+		refuse := func(format string, args ...any) error { return r.rules.refuse(l.section, l.rule(), format, args...) }
+		switch planned := r.planned[l.limitKey]; {
+		case !l.perMinute && r.counts[l.limitKey] >= l.most:
+			return refuse("this run has called %s %s already", l.what(), times(l.most))
+		case !l.perMinute:
+		case planned >= l.most:
+			return refuse("the plan of this run calls %s %s already", l.what(), times(l.most))
+		default:
+			if wait := r.policy.wait(l.limitKey, now, l.most-planned); wait > 0 {
+				return refuse("%s was called %s within the last minute; call it again in %d s",
+					l.what(), times(l.most), int((wait+time.Second-1)/time.Second))
+			}
 		}
-	}
-	if what == nothing {
-		return func() {}, nil
-	}
-	r.add(all, what, now, 1)
-	return func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		r.add(all, what, now, -1)
-	}, nil
-}
-
-// reached returns an error if there is no room for one more call. policy.mu is held.
-func (r *Run) reached(l limit, now time.Time) error {
-	switch {
-	case !l.perMinute && r.counts[l.limitKey] >= l.most:
-		return r.rules.refuse(l.section, l.rule(), "this run has called %s %s already", l.what(), times(l.most))
-	case !l.perMinute:
-		return nil
-	case r.planned[l.limitKey] >= l.most:
-		return r.rules.refuse(l.section, l.rule(), "the plan of this run calls %s %s already", l.what(), times(l.most))
-	}
-	if wait := r.policy.minute(l.limitKey).wait(now, l.most-r.planned[l.limitKey]); wait > 0 {
-		return r.rules.refuse(l.section, l.rule(), "%s was called %s within the last minute; call it again in %d s",
-			l.what(), times(l.most), int((wait+time.Second-1)/time.Second))
 	}
 	return nil
 }
 
 // add counts n calls that were made at a time, or takes them back. policy.mu is held.
-func (r *Run) add(all []limit, what counted, at time.Time, n int) {
+func (r *Run) add(all []limit, planned bool, at time.Time, n int) {
 	for _, l := range all {
-		switch {
+		k := l.limitKey
+		switch minute := r.policy.minutes; {
 		case !l.perMinute:
-			r.counts[l.limitKey] += n
-		case what == planned:
-			r.planned[l.limitKey] += n
+			r.counts[k] += n
+		case planned:
+			r.planned[k] += n
 		case n > 0:
-			r.policy.minute(l.limitKey).add(at)
+			minute[k] = append(minute[k], at)
 		default:
-			r.policy.minute(l.limitKey).remove(at)
+			if i := slices.Index(minute[k], at); i >= 0 {
+				minute[k] = slices.Delete(minute[k], i, i+1)
+			}
 		}
 	}
 }

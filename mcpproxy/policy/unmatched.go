@@ -9,6 +9,33 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/policy/rule"
 )
 
+// An UnmatchedSection is about none of the user's servers: a misspelled name protects
+// nothing.
+type UnmatchedSection struct {
+	Name  string // as the file has it
+	Meant string // the server that it is probably about; "" is none
+}
+
+// UnmatchedSections returns the sections that are about none of these servers.
+func (p *Policy) UnmatchedSections(servers []Server) (sections []UnmatchedSection) {
+	r, err := p.current()
+	if r == nil || err != nil {
+		return nil
+	}
+	names := make([]string, len(servers))
+	for i, s := range servers {
+		names[i] = s.Name
+	}
+	for _, sec := range r.sections {
+		if !slices.ContainsFunc(servers, sec.about) && !sec.servers.IsEverything() {
+			for _, name := range sec.written() {
+				sections = append(sections, UnmatchedSection{name, text.Meant(sec.servers.String(), names)})
+			}
+		}
+	}
+	return sections
+}
+
 // An UnmatchedTool is a name or glob in the file that matches no tool of the servers that
 // its section is about: a misspelled name protects nothing.
 type UnmatchedTool struct {
@@ -35,13 +62,7 @@ type KnownTools struct {
 // UnmatchedTools returns what in the file matches no tool of these servers. Sections about
 // a server whose tools are not known are left out.
 func (p *Policy) UnmatchedTools(servers []KnownTools) []UnmatchedTool {
-	if p == nil {
-		return nil
-	}
-	p.mu.Lock()
-	p.refresh()
-	r := p.rules
-	p.mu.Unlock()
+	r, _ := p.current() // nil with an error
 	return r.unmatchedTools(servers, func(*section) bool { return true })
 }
 
