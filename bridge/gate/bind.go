@@ -73,6 +73,9 @@ func (r Request) bindTo(ctx context.Context, tool string, sig *signature.Signatu
 		if err != nil {
 			return nil, err
 		}
+		if r.Typed {
+			named = sig.Read(named)
+		}
 		return sig.Bind(tool, args, named)
 	})
 }

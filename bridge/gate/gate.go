@@ -98,6 +98,8 @@ type Request struct {
 	// Args and Named are there in place of Arguments if they are to be bound to the tool's
 	// parameters, as the arguments of a function.
 	Args, Named json.RawMessage
+	// Typed: the values of Named are texts, which the user has typed (signature.Read).
+	Typed bool
 
 	More   bool // others may follow at once
 	Number int  // by which the code made its requests one after the other; 0 if it is not known

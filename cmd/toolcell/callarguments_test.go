@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"github.com/toolcell/toolcell/mcpproxy/signature"
 	"github.com/toolcell/toolcell/mcpproxy/toolvalue"
 )
 
@@ -41,8 +43,17 @@ func TestArgumentsOfACall(t *testing.T) {
 		{[]string{"unknown=5", "text=hello world=1"}, `{"unknown":5,"text":"hello world=1"}`},
 		{[]string{"n=-5"}, `{"n":-5}`},
 	} {
-		a, err := readCallArguments(tt.given, strings.NewReader(`{"from": "stdin"}`))
-		if got := string(a.asObject(schema)); err != nil || got != tt.want {
+		object, typed, err := readCallArguments(tt.given, strings.NewReader(`{"from": "stdin"}`))
+		named, parseErr := signature.ParseArguments(object)
+		if typed {
+			named = signature.New(schema, nil).Read(named)
+		}
+		got, want := map[string]string{}, map[string]json.RawMessage{}
+		for _, a := range named {
+			got[a.Name] = string(a.Value)
+		}
+		err = errors.Join(err, parseErr, json.Unmarshal([]byte(tt.want), &want))
+		if err != nil || !maps.EqualFunc(got, want, func(a string, b json.RawMessage) bool { return a == string(b) }) {
 			t.Errorf("%q: %s, %v\nwant %s", tt.given, got, err, tt.want)
 		}
 	}
@@ -59,7 +70,7 @@ func TestArgumentsOfACall(t *testing.T) {
 		{[]string{"a=1", "a=2"}, `"a" is given twice`},
 		{[]string{`{"a": 1}`, "b=2"}, "is no argument"},
 	} {
-		_, err := readCallArguments(tt.given, strings.NewReader(""))
+		_, _, err := readCallArguments(tt.given, strings.NewReader(""))
 		var exit *console.ExitError
 		if err == nil || !strings.Contains(err.Error(), tt.want) || !errors.As(err, &exit) || exit.Code != console.ExitUsage {
 			t.Errorf("%q: %v, want %s", tt.given, err, tt.want)

@@ -48,16 +48,16 @@ func (o serversCallOptions) run(ctx context.Context, _ Options, p *mcpproxy.Prox
 	if o.OutNamed && (o.File == "" || o.Raw || o.JSON) {
 		return console.Usagef("--out takes the name of a file, and is given without --raw and --json")
 	}
-	given, err := readCallArguments(o.Args[2:], o.In)
-	if err != nil {
+	r := gate.Request{Method: mcpproxy.CallTool, Server: o.Args[0], Name: o.Args[1]}
+	var err error
+	if r.Named, r.Typed, err = readCallArguments(o.Args[2:], o.In); err != nil {
 		return err
 	}
 	progress := console.NewProgress(o.Err, o.JSON)
 	defer progress.Close()
-	server, tool := o.Args[0], o.Args[1]
-	progress.Show("calling " + server + "/" + tool)
+	progress.Show("calling " + r.Server + "/" + r.Name)
 	rules := loadPolicy(o.Settings, slog.New(slog.DiscardHandler)).NewRun() // the error of the call says what is wrong with it
-	answer, err := callFromTerminal(ctx, p, server, tool, given, rules, newTerminalAsker(o.Streams, progress))
+	answer, err := callFromTerminal(ctx, p, r, rules, newTerminalAsker(o.Streams, progress))
 	progress.Close()
 	if err != nil {
 		return err
@@ -72,18 +72,16 @@ func (o serversCallOptions) run(ctx context.Context, _ Options, p *mcpproxy.Prox
 
 // callFromTerminal makes one call, past the same gate as those of code. The arguments are
 // checked as theirs are, so that a wrong name is not left to the words of the server.
-func callFromTerminal(ctx context.Context, p *mcpproxy.Proxy, server, tool string, given callArguments, rules *policy.Run, user *terminalAsker) (json.RawMessage, error) {
-	found, err := p.Prepare(ctx, server, mcpproxy.Want{Method: mcpproxy.CallTool, Name: tool, Live: true})
+func callFromTerminal(ctx context.Context, p *mcpproxy.Proxy, r gate.Request, rules *policy.Run, user *terminalAsker) (json.RawMessage, error) {
+	server, err := p.Lookup(r.Server)
 	if err != nil {
 		return nil, err
 	}
-	o := gate.Options{Upstreams: p, Granted: map[string]bool{found.Facts().Server.Name: true}, Policy: rules, Marks: &consent.Marks{}, Command: true}
+	o := gate.Options{Upstreams: p, Granted: map[string]bool{server.Name: true}, Policy: rules, Marks: &consent.Marks{}, Command: true}
 	if user.canAsk() {
 		o.Asker = commandAsker{user}
 	}
-	answer, err := gate.New(o).Do(ctx, gate.Request{
-		Method: mcpproxy.CallTool, Server: server, Name: tool, Named: given.asObject(found.Facts().Tool.InputSchema),
-	})
+	answer, err := gate.New(o).Do(ctx, r)
 	if ask, ok := errors.AsType[*policy.Ask](err); ok && o.Asker == nil {
 		return nil, fmt.Errorf("%w; on a terminal toolcell asks for it", ask)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/toolcell/toolcell/internal/rawjson"
 	"github.com/toolcell/toolcell/internal/text"
@@ -70,6 +71,29 @@ func ParseList(raw json.RawMessage) (all []json.RawMessage, err error) {
 		return nil, errBroken
 	}
 	return all, nil
+}
+
+// Read returns arguments that were typed at a terminal, each a text: a text that is JSON, and
+// that its parameter takes, becomes that value. One that fits neither way does, too, so that
+// what checks it says what is wrong with the value.
+func (s *Signature) Read(typed []Argument) []Argument {
+	v := valueChecker{old: s.old, left: maxCheckWork}
+	for i, a := range typed {
+		var word string
+		if json.Unmarshal(a.Value, &word) != nil || !json.Valid([]byte(word)) {
+			continue
+		}
+		value, schema, takesAll := json.RawMessage(strings.TrimSpace(word)), s.others, true
+		if at := s.indexOf(a.Name); at >= 0 {
+			schema, takesAll = s.Parameters[at].schema, s.Parameters[at].typ == typeAny
+		}
+		asText := v.mismatch(schema, a.Value, 0) == nil
+		isText := asText && value[0] == '"' && !takesAll // with its quotes
+		if !isText && (!asText || v.mismatch(schema, value, 0) == nil) {
+			typed[i].Value = value
+		}
+	}
+	return typed
 }
 
 var (

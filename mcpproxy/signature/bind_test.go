@@ -222,3 +222,19 @@ func TestBindRefusesOnlyWhatTheSchemaSurelyRefuses(t *testing.T) {
 		}
 	}
 }
+
+// TestTypedTextsBecomeWhatTheirParametersTake, and stay texts where they may be texts alone.
+func TestTypedTextsBecomeWhatTheirParametersTake(t *testing.T) {
+	s := New(json.RawMessage(`{"properties":{"n":{"type":"integer","maximum":9},"s":{"type":"string"},"null":{"anyOf":[{"type":"string"},{"type":"null"}]},
+		"either":{"type":["integer","string"]},"any":{},"one":{"enum":["1",2]}},"additionalProperties":{"type":"boolean"}}`), nil)
+	for typed, want := range map[[2]string]string{
+		{"n", " 5 "}: `5`, {"n", "99"}: `99`, {"n", "many"}: `"many"`, {"n", `"5"`}: `"5"`, {"s", "5"}: `"5"`, {"s", `"5"`}: `"\"5\""`, {"s", "["}: `"["`,
+		{"null", "null"}: `null`, {"null", `"x"`}: `"\"x\""`, {"either", "5"}: `5`, {"either", "5.5"}: `"5.5"`, {"any", `"x"`}: `"x"`, {"any", "[1]"}: `[1]`,
+		{"one", "1"}: `"1"`, {"one", "2"}: `2`, {"other", "true"}: `true`, {"other", "yes"}: `"yes"`,
+	} {
+		quoted, _ := json.Marshal(typed[1])
+		if got := s.Read([]Argument{{typed[0], quoted}})[0].Value; string(got) != want {
+			t.Errorf("%s=%s is %s, want %s", typed[0], typed[1], got, want)
+		}
+	}
+}
