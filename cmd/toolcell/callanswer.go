@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"encoding/json/jsontext"
 	"errors"
 	"fmt"
 	"os"
@@ -49,11 +50,7 @@ func seenValue(value json.RawMessage) json.RawMessage {
 	seen := make([][]byte, len(items))
 	for n, item := range items {
 		if seen[n] = item; described(item) != "" {
-			var quoted bytes.Buffer
-			e := json.NewEncoder(&quoted)
-			e.SetEscapeHTML(false)
-			_ = e.Encode(placeholderOf(item)) // a string can be encoded
-			seen[n] = bytes.TrimSpace(quoted.Bytes())
+			seen[n], _ = jsontext.AppendQuote(nil, placeholderOf(item)) // which is UTF-8
 		}
 	}
 	return slices.Concat([]byte("["), bytes.Join(seen, []byte(",")), []byte("]"))
@@ -90,11 +87,10 @@ func writeAnswer(s *console.Streams, file string, value toolvalue.Value) error {
 	}
 	body, isText := value.Text()
 	if !isText {
-		var out bytes.Buffer
-		if err := json.Indent(&out, value.JSON, "", "  "); err != nil {
-			return fmt.Errorf("reading the answer: %w", err)
+		var err error
+		if body, err = indented(value.JSON); err != nil {
+			return err
 		}
-		body = out.String()
 	}
 	return writeOut(s, file, []byte(strings.TrimSuffix(body, "\n")+"\n"), "")
 }

@@ -44,26 +44,18 @@ type liveWriter struct {
 }
 
 func (l liveWriter) Write(b []byte) (int, error) {
-	wrote, kept := make(chan error, 1), bytes.Clone(b)
+	kept := bytes.Clone(b)
 	l.progress.Hide()
 	if console.Terminal(l.file) {
 		defer l.progress.Wrote(kept)
 	}
-	go func() {
-		var err error
-		defer func() { wrote <- err }()
-		defer contain.Error("writing the output", &err)
-		_, err = l.file.Write(kept)
-	}()
-	select {
-	case err := <-wrote:
+	return contain.Await(l.ctx, "writing the output", func() (int, error) {
+		n, err := l.file.Write(kept)
 		if err != nil {
 			l.broken(err)
 		}
-		return len(b), err
-	case <-l.ctx.Done():
-		return 0, context.Cause(l.ctx)
-	}
+		return n, err
+	})
 }
 
 // lastWrite bounds what is written after the user has stopped a run: a terminal

@@ -79,32 +79,18 @@ func looksLikeCode(word string) bool { return strings.ContainsAny(word, "()[]{}=
 // readText reads a file that may be a pipe or a terminal, where the end may be
 // long in coming: it returns early when ctx ends.
 func readText(ctx context.Context, f *os.File, name string) (string, error) {
-	type outcome struct {
-		body []byte
-		err  error
-	}
-	read := make(chan outcome, 1)
-	go func() {
-		var o outcome
-		defer func() { read <- o }()
-		defer contain.Error("reading the code", &o.err)
-		o.body, o.err = io.ReadAll(io.LimitReader(f, maxScript+1))
-	}()
-	select {
-	case <-ctx.Done():
+	body, err := contain.Await(ctx, "reading the code", func() ([]byte, error) { return io.ReadAll(io.LimitReader(f, maxScript+1)) })
+	// Editors of another world put a mark in front, which Python takes too.
+	text := string(bytes.TrimPrefix(body, []byte("\ufeff")))
+	switch {
+	case ctx.Err() != nil:
 		return "", context.Cause(ctx)
-	case o := <-read:
-		switch {
-		case o.err != nil:
-			return "", console.Invalidf("reading the code: %w", o.err)
-		case len(o.body) > maxScript:
-			return "", console.Invalidf("reading the code: %s has more than %d MiB", name, maxScript>>20)
-		}
-		// Editors of another world put a mark in front, which Python takes too.
-		text := string(bytes.TrimPrefix(o.body, []byte("\ufeff")))
-		if !utf8.ValidString(text) {
-			return "", console.Invalidf("reading the code: %s is not text in UTF-8", name)
-		}
-		return text, nil
+	case err != nil:
+		return "", console.Invalidf("reading the code: %w", err)
+	case len(body) > maxScript:
+		return "", console.Invalidf("reading the code: %s has more than %d MiB", name, maxScript>>20)
+	case !utf8.ValidString(text):
+		return "", console.Invalidf("reading the code: %s is not text in UTF-8", name)
 	}
+	return text, nil
 }

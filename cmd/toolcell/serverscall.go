@@ -169,10 +169,17 @@ func (o serversCallOptions) printAnswer(answer json.RawMessage, value toolvalue.
 }
 
 func printIndented(s *console.Streams, value json.RawMessage) error {
+	text, err := indented(value)
+	if err == nil {
+		_, err = fmt.Fprintln(s.Out, console.Filtered(s.Out, text))
+	}
+	return err
+}
+
+func indented(value json.RawMessage) (string, error) {
 	var out bytes.Buffer
 	if err := json.Indent(&out, value, "", "  "); err != nil {
-		return fmt.Errorf("reading the answer: %w", err)
+		return "", fmt.Errorf("reading the answer: %w", err)
 	}
-	_, err := fmt.Fprintln(s.Out, console.Filtered(s.Out, out.String()))
-	return err
+	return out.String(), nil
 }

@@ -188,17 +188,8 @@ func openBrowser(address string) bool {
 	if err := cmd.Start(); err != nil {
 		return false
 	}
-	ended := make(chan error, 1)
-	go func() {
-		var err error
-		defer func() { ended <- err }()
-		defer contain.Error("waiting for the browser", &err)
-		err = cmd.Wait()
-	}()
-	select {
-	case err := <-ended:
-		return err == nil
-	case <-time.After(2 * time.Second):
-		return true
-	}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	_, err = contain.Await(ctx, "waiting for the browser", func() (any, error) { return nil, cmd.Wait() })
+	return err == nil || ctx.Err() != nil
 }

@@ -140,7 +140,7 @@ func printPins(s *console.Streams, rows []pinRow) error {
 			for _, d := range change.Differences {
 				fmt.Fprintf(&b, "    %s\n", d.Part)
 				for line := range strings.Lines(d.Diff) {
-					b.WriteString("      " + diffLine(color, strings.TrimSuffix(line, "\n")) + "\n")
+					b.WriteString("      " + color.Diff(strings.TrimSuffix(line, "\n")) + "\n")
 				}
 			}
 		}
@@ -162,16 +162,6 @@ func printPins(s *console.Streams, rows []pinRow) error {
 }
 
 func day(t time.Time) string { return t.Local().Format(time.DateOnly) }
-
-func diffLine(color console.Colors, line string) string {
-	switch {
-	case strings.HasPrefix(line, "+"):
-		return color.Green(line)
-	case strings.HasPrefix(line, "-"):
-		return color.Red(line)
-	}
-	return line
-}
 
 // countChanges returns how many tools were changed, added and removed.
 func countChanges(changes []toolChange) (counts string) {

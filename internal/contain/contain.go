@@ -10,6 +10,7 @@
 package contain
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
@@ -72,6 +73,28 @@ func Func(work string, f func()) func() {
 	return func() {
 		defer Recover(work, nil)
 		f()
+	}
+}
+
+// Await calls f in a goroutine and returns its results, panics contained. If ctx ends first it
+// returns the cause of that, and f, which cannot be cancelled, goes on without anyone waiting.
+func Await[T any](ctx context.Context, work string, f func() (T, error)) (value T, err error) {
+	type results struct {
+		value T
+		err   error
+	}
+	done := make(chan results, 1)
+	go func() {
+		var r results
+		defer func() { done <- r }()
+		defer Error(work, &r.err)
+		r.value, r.err = f()
+	}()
+	select {
+	case r := <-done:
+		return r.value, r.err
+	case <-ctx.Done():
+		return value, context.Cause(ctx)
 	}
 }
 

@@ -59,33 +59,29 @@ func IsLarge(n int) bool { return n > smaller }
 // Documents waits until there is room for the documents of an image. Who has it may wait
 // for that of its layers.
 func Documents(ctx context.Context) (release func(), err error) {
-	if err := images.Acquire(ctx, Image); err != nil {
-		return nil, context.Cause(ctx)
-	}
-	return func() { images.Release(Image) }, nil
+	return acquire(ctx, images, Image)
 }
 
 // Fetch waits until there is room for a Layer or a Wheel. Those of several images and sets
 // of packages wait for each other. Take it before any lock.
 func Fetch(ctx context.Context, size int64) (release func(), err error) {
-	if err := fetches.Acquire(ctx, size); err != nil {
+	return acquire(ctx, fetches, size)
+}
+
+func acquire(ctx context.Context, of *semaphore.Weighted, size int64) (release func(), err error) {
+	if of.Acquire(ctx, size) != nil {
 		return nil, context.Cause(ctx)
 	}
-	return func() { fetches.Release(size) }, nil
+	return func() { of.Release(size) }, nil
 }
 
 // Take waits until there is room to decode n bytes, which takes so many times as much. The
 // error is that of ctx. Nobody may take it who has some: each would wait for the other.
 func Take(ctx context.Context, n, times int) (release func(), err error) {
-	of, most := large, int64(Large)
 	if !IsLarge(n) {
-		of, most = small, Small
+		return acquire(ctx, small, min(int64(n)*int64(times), Small))
 	}
-	size := min(int64(n)*int64(times), most)
-	if err := of.Acquire(ctx, size); err != nil {
-		return nil, context.Cause(ctx)
-	}
-	return func() { of.Release(size) }, nil
+	return acquire(ctx, large, min(int64(n)*int64(times), Large))
 }
 
 // Decode takes room for n bytes and decodes them. It ends with ctx. What decode does with
@@ -100,25 +96,8 @@ func Decode[T any](ctx context.Context, work string, n, times int, decode func()
 		defer release()
 		return decode()
 	}
-	type result struct {
-		value T
-		err   error
-	}
-	done := make(chan result, 1)
-	go func() {
-		defer contain.Recover(work, nil)
-		var r result
-		r.err = contain.Call(work, func() (err error) {
-			defer release()
-			r.value, err = decode()
-			return err
-		})
-		done <- r
-	}()
-	select {
-	case r := <-done:
-		return r.value, r.err
-	case <-ctx.Done():
-		return value, context.Cause(ctx)
-	}
+	return contain.Await(ctx, work, func() (T, error) {
+		defer release()
+		return decode()
+	})
 }

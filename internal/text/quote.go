@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
+
+	"golang.org/x/net/html"
 )
 
 // ShellWord writes a word so that a shell reads it as one.
@@ -47,7 +49,7 @@ func Excerpt(body []byte) string {
 	}
 	s := string(body)
 	if strings.HasPrefix(strings.TrimSpace(s), "<") {
-		s = pageText(s)
+		s = pageText(body)
 	}
 	short := Printable(s, maxExcerpt)
 	if len(strings.TrimSpace(s)) > maxExcerpt {
@@ -56,75 +58,25 @@ func Excerpt(body []byte) string {
 	return short
 }
 
-// pageText returns the title of an HTML page, or else its text. A regular expression for
-// elements would look for the end of each again, to the end of the page.
-func pageText(page string) string {
-	lower := asciiLower(page) // of the same length
-	if from, found := contentOf(lower, "title"); found {
-		if end := strings.Index(lower[from:], "</title>"); end >= 0 && strings.TrimSpace(page[from:from+end]) != "" {
-			return page[from : from+end]
-		}
-	}
+// pageText returns the title of an HTML page, or else its text.
+func pageText(page []byte) string {
 	var b strings.Builder
-	ended := map[string]bool{} // names that no element ends with any more
-	for i := 0; i < len(page); {
-		open := strings.IndexByte(page[i:], '<')
-		if open < 0 {
-			b.WriteString(page[i:])
-			break
-		}
-		b.WriteString(page[i : i+open])
-		i += open
-		end := strings.IndexByte(page[i:], '>')
-		if end < 0 {
-			b.WriteString(page[i:])
-			break
-		}
-		b.WriteByte(' ')
-		next := i + end + 1
-		for _, name := range []string{"script", "style", "head"} {
-			if !isElement(lower[i:], name) || ended[name] {
-				continue
+	inside := map[string]bool{}
+	for z := html.NewTokenizer(bytes.NewReader(page)); ; {
+		switch kind := z.Next(); kind {
+		case html.ErrorToken: // the end
+			return b.String()
+		case html.TextToken:
+			switch written := string(z.Raw()); {
+			case inside["title"] && strings.TrimSpace(written) != "":
+				return written
+			case !inside["script"] && !inside["style"] && !inside["head"]:
+				b.WriteString(written)
 			}
-			if close := strings.Index(lower[next:], "</"+name+">"); close >= 0 {
-				next += close + len(name) + len("</>")
-			} else {
-				ended[name] = true
-			}
-		}
-		i = next
-	}
-	return b.String()
-}
-
-// contentOf finds where the content of the first element of this name begins.
-func contentOf(lower, name string) (from int, found bool) {
-	for {
-		at := strings.Index(lower[from:], "<"+name)
-		if at < 0 {
-			return 0, false
-		}
-		if from += at; isElement(lower[from:], name) {
-			end := strings.IndexByte(lower[from:], '>')
-			return from + end + 1, end >= 0
-		}
-		from++
-	}
-}
-
-// isElement reports whether s begins with an element of this name.
-func isElement(s, name string) bool {
-	rest, ok := strings.CutPrefix(s, "<"+name)
-	return ok && (rest == "" || !(rest[0] >= 'a' && rest[0] <= 'z' || rest[0] >= '0' && rest[0] <= '9' || rest[0] == '-'))
-}
-
-// asciiLower is strings.ToLower for ASCII alone, which keeps the length of a text.
-func asciiLower(s string) string {
-	b := []byte(s)
-	for i, c := range b {
-		if c >= 'A' && c <= 'Z' {
-			b[i] += 'a' - 'A'
+		default:
+			name, _ := z.TagName()
+			inside[string(name)] = kind == html.StartTagToken
+			b.WriteByte(' ')
 		}
 	}
-	return string(b)
 }

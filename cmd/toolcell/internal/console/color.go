@@ -1,6 +1,9 @@
 package console
 
-import "os"
+import (
+	"os"
+	"strings"
+)
 
 // Colors colors text on one stream, or leaves it as it is. Nothing else in the
 // program writes colors.
@@ -35,6 +38,17 @@ func (c Colors) with(code, s string) string {
 		return s
 	}
 	return "\x1b[" + code + "m" + s + "\x1b[0m"
+}
+
+// Diff colors a line of a diff.
+func (c Colors) Diff(line string) string {
+	switch {
+	case strings.HasPrefix(line, "+"):
+		return c.Green(line)
+	case strings.HasPrefix(line, "-"):
+		return c.Red(line)
+	}
+	return line
 }
 
 // Status colors a status word.

@@ -150,20 +150,9 @@ func printDiff(w io.Writer, colors console.Colors, text string) {
 		if isHead(i) || isHead(i-1) {
 			fmt.Fprintln(w, colors.Bold(line))
 		} else {
-			fmt.Fprintln(w, colored(colors, line))
+			fmt.Fprintln(w, colors.Diff(line))
 		}
 	}
-}
-
-// colored colors a line of a change.
-func colored(colors console.Colors, line string) string {
-	switch {
-	case strings.HasPrefix(line, "+"):
-		return colors.Green(line)
-	case strings.HasPrefix(line, "-"):
-		return colors.Red(line)
-	}
-	return line
 }
 
 // secretsHider replaces secrets by dots, also as JSON writes them.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/clientconfig/edit"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 )
@@ -52,7 +53,7 @@ func (c *change) confirmMove(ctx context.Context) error {
 	if c.older {
 		whose = c.target.File
 	}
-	fmt.Fprintf(c.Streams.Err, "Move %d server%s of %s behind toolcell? [y/N] ", len(c.move.Servers), plural(len(c.move.Servers)), whose)
+	fmt.Fprintf(c.Streams.Err, "Move %s of %s behind toolcell? [y/N] ", text.Plural(len(c.move.Servers), "server"), whose)
 	answer, err := console.ReadLine(ctx, c.Streams.In)
 	if err != nil || !strings.EqualFold(answer, "y") && !strings.EqualFold(answer, "yes") {
 		return &console.ExitError{Code: console.ExitFail, Err: fmt.Errorf("nothing was changed")}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/clientconfig/edit"
 )
 
@@ -151,7 +152,7 @@ func (i *Installer) print(r *Report) {
 		say("  before: %s", r.Backup)
 	}
 	if r.PutBack > 0 {
-		say("put back%s: %d server%s", into, r.PutBack, plural(r.PutBack))
+		say("put back%s: %s", into, text.Plural(r.PutBack, "server"))
 	}
 	if r.undo != "" {
 		say("  undo: %s", r.undo)
@@ -160,17 +161,10 @@ func (i *Installer) print(r *Report) {
 		}
 	}
 	if r.others > 0 {
-		cost := "1 other server costs"
-		if r.others > 1 {
-			cost = fmt.Sprintf("%d other servers cost", r.others)
+		cost := "cost"
+		if r.others == 1 {
+			cost = "costs"
 		}
-		say("  its %s tokens in every request: toolcell install %s --move-servers --dry-run", cost, r.Client)
+		say("  its %s %s tokens in every request: toolcell install %s --move-servers --dry-run", text.Plural(r.others, "other server"), cost, r.Client)
 	}
-}
-
-func plural(n int) string {
-	if n == 1 {
-		return ""
-	}
-	return "s"
 }

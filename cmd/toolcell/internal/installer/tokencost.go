@@ -2,17 +2,18 @@ package installer
 
 import (
 	"context"
-	"encoding/json"
+	"encoding/json/jsontext"
+	"encoding/json/v2" // which does not write < as \u003c: that would cost more
 	"errors"
 	"fmt"
 	"os"
 	"strconv"
-	"strings"
 	"sync"
 	"unicode"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/internal/contain"
+	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/catalog"
 	"github.com/toolcell/toolcell/mcpproxy/clientconfig"
@@ -97,7 +98,7 @@ func (b *tokenCost) print(w *os.File) error {
 	}
 	more := ""
 	if unasked > 0 {
-		more = fmt.Sprintf(", and those of %d server%s that could not be asked", unasked, plural(unasked))
+		more = fmt.Sprintf(", and those of %s that could not be asked", text.Plural(unasked, "server"))
 	}
 	_, err := fmt.Fprintf(w, "saves about %d tokens in each request%s\n", max(0, b.total-b.own), more)
 	return err
@@ -105,15 +106,12 @@ func (b *tokenCost) print(w *os.File) error {
 
 // ToolText returns what a client tells a model about a tool.
 func ToolText(t catalog.Tool) (string, error) {
-	var text strings.Builder
-	e := json.NewEncoder(&text)
-	e.SetEscapeHTML(false) // \u003c for < would cost more than it does
-	err := e.Encode(struct {
-		Name        string          `json:"name"`
-		Description string          `json:"description,omitempty"`
-		InputSchema json.RawMessage `json:"inputSchema"`
-	}{t.Name, t.Description, t.InputSchema})
-	return strings.TrimSpace(text.String()), err
+	text, err := json.Marshal(struct {
+		Name        string         `json:"name"`
+		Description string         `json:"description,omitempty"`
+		InputSchema jsontext.Value `json:"inputSchema"`
+	}{t.Name, t.Description, jsontext.Value(t.InputSchema)})
+	return string(text), err
 }
 
 // EstimateTokens estimates the tokens of a tool's text: a word is about one, and so

@@ -30,12 +30,15 @@ func (r *reader) value(name string) string {
 	if v := strings.Trim(strings.TrimSpace(r.c.String(name)), `"`); v != "" {
 		return v
 	}
-	for _, k := range All {
-		if k.Name == name {
-			return k.Value
-		}
+	return settingOf(name).Value
+}
+
+func settingOf(name string) Setting {
+	i := slices.IndexFunc(All, func(s Setting) bool { return s.Name == name })
+	if i < 0 {
+		panic("no setting " + name + ": add it to All")
 	}
-	panic("no setting " + name + ": add it to All")
+	return All[i]
 }
 
 // fail records that a setting cannot be read, under both of its names.
@@ -54,10 +57,8 @@ func (r *reader) oneOf(name string, words ...string) string {
 
 // refuse is fail for an error that names what is wrong in the value.
 func (r *reader) refuse(name string, err error) {
-	for _, k := range All {
-		if k.Name == name && r.err == nil {
-			r.err = console.Invalidf("setting --%s (%s): %w", name, k.Env, err)
-		}
+	if r.err == nil {
+		r.err = console.Invalidf("setting --%s (%s): %w", name, settingOf(name).Env, err)
 	}
 }
 
@@ -132,7 +133,7 @@ func (r *reader) modules(name string) []string {
 var moduleName = regexp.MustCompile(`^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$`)
 
 func (r *reader) pictures() imaging.Limits {
-	l := imaging.Limits{Count: r.atLeast("pictures", 0), Side: r.atLeast("picture-size", 16), Bytes: int(r.size("picture-bytes"))}
+	l := imaging.Limits{Count: r.whole("pictures", 0, math.MaxInt16), Side: r.whole("picture-size", 16, math.MaxInt16), Bytes: int(r.size("picture-bytes"))}
 	if l.Count == 0 {
 		l.Count = imaging.None
 	}
@@ -142,13 +143,16 @@ func (r *reader) pictures() imaging.Limits {
 	return l
 }
 
-// atLeast reads a whole number.
-func (r *reader) atLeast(name string, least int) int {
-	n, err := strconv.ParseInt(r.value(name), 10, 16)
-	if err != nil || int(n) < least {
-		r.fail(name, "not a whole number from %d to %d", least, math.MaxInt16)
+// whole reads a whole number.
+func (r *reader) whole(name string, least, most int) int {
+	n, err := strconv.Atoi(r.value(name))
+	switch wrong := err != nil || n < least || n > most; {
+	case wrong && most == math.MaxInt32:
+		r.fail(name, "not a whole number of at least %d", least)
+	case wrong:
+		r.fail(name, "not a whole number from %d to %d", least, most)
 	}
-	return int(n)
+	return n
 }
 
 func (r *reader) registries() Registries {
@@ -179,24 +183,8 @@ func ParseBytes(s string) (int64, error) {
 	return int64(n * float64(int64(1)<<shift)), nil
 }
 
-func (r *reader) count(name string) int64 {
-	n, err := strconv.ParseInt(r.value(name), 10, 32)
-	if err != nil || n < 4 {
-		r.fail(name, "not a whole number of at least 4")
-	}
-	return n
-}
-
 // maxSessions keeps the total memory of sessions within reason.
 const maxSessions = 64
-
-func (r *reader) sessions(name string) int {
-	n, err := strconv.Atoi(r.value(name))
-	if err != nil || n < 0 || n > maxSessions {
-		r.fail(name, "not a whole number from 0 to %d", maxSessions)
-	}
-	return n
-}
 
 func (r *reader) cpus(name string) float64 {
 	v := r.value(name)

@@ -7,6 +7,7 @@ package settings
 import (
 	"io"
 	"log/slog"
+	"math"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -208,12 +209,12 @@ func parse(c *cli.Context) (Settings, error) {
 		Timeout:     r.duration("timeout"),
 		TimeNamed:   c.IsSet("timeout"),
 		MaxTimeout:  r.duration("max-timeout"),
-		Limits:      spec.Limits{Memory: r.bytes("memory"), PIDs: r.count("pids"), CPUs: r.cpus("cpus")},
+		Limits:      spec.Limits{Memory: r.bytes("memory"), PIDs: int64(r.whole("pids", 4, math.MaxInt32)), CPUs: r.cpus("cpus")},
 		IdleTimeout: r.duration("idle-timeout"),
 
 		StartTimeout: r.startTimeout("start-timeout"),
 
-		Sessions:    r.sessions("sessions"),
+		Sessions:    r.whole("sessions", 0, maxSessions),
 		SessionIdle: r.duration("session-idle-timeout"),
 
 		ApprovalTimeout: r.duration("approval-timeout"),
@@ -223,7 +224,7 @@ func parse(c *cli.Context) (Settings, error) {
 		Pull:        rootfs.PullPolicy(r.oneOf("pull", "missing", "always", "never")),
 		Platform:    r.platform("platform"),
 		Registries:  r.registries(),
-		MaxImage:    imageLimits{Bytes: r.size("image-max-size"), Files: r.count("image-max-files")},
+		MaxImage:    imageLimits{Bytes: r.size("image-max-size"), Files: int64(r.whole("image-max-files", 4, math.MaxInt32))},
 		Output:      r.output("output"),
 		OutputBytes: r.outputBytes("output-bytes"),
 		OutputNamed: c.IsSet("output") && c.String("output") != "",
