@@ -34,7 +34,7 @@ func TestDockerArchiveWithSeveralImages(t *testing.T) {
 		t.Fatal(err)
 	}
 	want, _ := readAll(b)
-	if got, err := readAll(img); err != nil || got != want {
+	if got, err := readImage(img); err != nil || got != want {
 		t.Errorf("read %d bytes, want %d: %v", len(got), len(want), err)
 	}
 	for ref, want := range map[string]string{"": "2 images", ":c:1": "no image \"c:1\""} {

@@ -113,8 +113,7 @@ func (f forward) Seek(n int64, whence int) (int64, error) {
 // readLayer decompresses at most 256 MiB of a layer.
 func readLayer(ctx context.Context, r io.Reader) error {
 	h := v1.Hash{Algorithm: "sha256", Hex: strings.Repeat("0", 64)}
-	l := &layer{v1.Descriptor{Digest: h}, h, -1, func() (io.ReadCloser, error) { return io.NopCloser(r), nil }}
-	in, err := OpenLayer(ctx, l, nil)
+	in, err := (&Layer{Digest: h, DiffID: h, Size: -1, blobs: oneBlob{r}}).Open(ctx, nil)
 	if err != nil {
 		return err
 	}

@@ -51,7 +51,7 @@ func (s *savedImages) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 // Such an archive has no manifest with digests of layers, but its configuration
 // names their uncompressed digests. The image is presented as one of plain tar
 // layers with these digests, so that reading it needs no pass over its layers.
-func fromDockerArchive(ctx context.Context, file, ref string, limit int64, want v1.Platform) (v1.Image, error) {
+func fromDockerArchive(ctx context.Context, file, ref string, limit int64, want v1.Platform) (*Image, error) {
 	b, err := openArchive(ctx, file, limit)
 	if err != nil {
 		return nil, err
@@ -159,43 +159,19 @@ func savedNames(saved []savedImage) string {
 
 // newDockerImage makes the manifest that the archive lacks. Its digest names the image in
 // the store, so what it says must not change.
-func newDockerImage(b *tarBlobs, entry savedImage, config *v1.ConfigFile, of v1.Descriptor) (*image, error) {
-	m := &v1.Manifest{SchemaVersion: 2, MediaType: types.DockerManifestSchema2, Config: of}
-	i := &image{blobs: b, manifest: m, config: config, configFile: entry.Config}
+func newDockerImage(b *tarBlobs, entry savedImage, config *v1.ConfigFile, of v1.Descriptor) (*Image, error) {
+	m := v1.Manifest{SchemaVersion: 2, MediaType: types.DockerManifestSchema2, Config: of}
+	var layers []*Layer
 	for n, diffID := range config.RootFS.DiffIDs {
-		file := entry.Layers[n]
-		d := v1.Descriptor{MediaType: types.DockerUncompressedLayer, Digest: diffID, Size: b.sizeOf(file)}
-		m.Layers = append(m.Layers, d)
-		// Some tools compress the layers there, so the size in the archive is not that of the
-		// plain tar, whose digest is the one that is known.
-		i.layers = append(i.layers, &layer{d, diffID, -1, func() (io.ReadCloser, error) { return openPlain(b, file) }})
+		l := &Layer{Digest: diffID, DiffID: diffID, Size: b.sizeOf(entry.Layers[n]), blobs: b, file: entry.Layers[n], undigested: true}
+		m.Layers = append(m.Layers, v1.Descriptor{MediaType: types.DockerUncompressedLayer, Digest: diffID, Size: l.Size})
+		layers = append(layers, l)
 	}
-	var err error
-	i.raw, err = json.Marshal(m)
-	return i, err
-}
-
-// openPlain opens a layer of an archive, uncompressed.
-func openPlain(b *tarBlobs, file string) (io.ReadCloser, error) {
-	rc, err := b.open(file)
+	raw, err := json.Marshal(m)
 	if err != nil {
 		return nil, err
 	}
-	d, err := newDecompressor(rc)
-	if err != nil {
-		rc.Close()
-		return nil, err
-	}
-	return &plainFile{d, rc}, nil
-}
-
-// A plainFile is a decompressed file of an archive.
-type plainFile struct {
-	*decompressor
-	file io.Closer
-}
-
-func (p *plainFile) Close() error {
-	p.release()
-	return p.file.Close()
+	i := describe(config, raw)
+	i.Layers = layers
+	return i, nil
 }

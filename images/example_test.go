@@ -37,9 +37,5 @@ func ExamplePuller_Image() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	digest, err := img.Digest()
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(digest)
+	fmt.Println(img.Digest)
 }

@@ -182,6 +182,23 @@ func readAll(img v1.Image) (string, error) {
 	return all.String(), nil
 }
 
+// readImage reads every layer of an image that was opened, to its end.
+func readImage(img *Image) (string, error) {
+	var all strings.Builder
+	for _, l := range img.Layers {
+		rc, err := l.Open(context.Background(), nil)
+		if err != nil {
+			return "", err
+		}
+		_, err = io.Copy(&all, rc)
+		rc.Close()
+		if err != nil {
+			return "", err
+		}
+	}
+	return all.String(), nil
+}
+
 // pullAll reads an image as a user of the package would.
 func pullAll(p Puller, ref string) error {
 	p.Backoff = time.Millisecond
@@ -189,6 +206,6 @@ func pullAll(p Puller, ref string) error {
 	if err != nil {
 		return err
 	}
-	_, err = readAll(img)
+	_, err = readImage(img)
 	return err
 }

@@ -156,18 +156,9 @@ func checkImageOrMessage(t *testing.T, ref string) {
 		checkMessage(t, err)
 		return
 	}
-	layers, err := img.Layers()
-	if err != nil {
-		checkMessage(t, err)
-		return
-	}
-	for _, l := range layers {
-		want, err := l.DiffID()
-		if err != nil {
-			checkMessage(t, err)
-			continue
-		}
-		rc, err := OpenLayer(t.Context(), l, nil)
+	for _, l := range img.Layers {
+		want := l.DiffID
+		rc, err := l.Open(t.Context(), nil)
 		if err != nil {
 			checkMessage(t, err)
 			continue
@@ -264,7 +255,7 @@ func FuzzAnswer(f *testing.F) {
 		})
 		img, err := Puller{Transport: server, Login: &Login{"ada", "secret"}, Backoff: time.Nanosecond}.Image(t.Context(), "registry.example/py:3")
 		if err == nil {
-			_, err = readAll(img)
+			_, err = readImage(img)
 		}
 		if err != nil {
 			checkMessage(t, err)

@@ -9,7 +9,6 @@ import (
 	"io"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
 // A found is an image whose manifest was read and whose configuration was not.
@@ -18,48 +17,66 @@ type found struct {
 	blobs blobs
 }
 
-// An image is one whose manifest and configuration were read, once each, and belong
-// together. The library's own images decode both again for each question.
-type image struct {
-	blobs    blobs
-	raw      []byte // of the manifest
-	manifest *v1.Manifest
-	config   *v1.ConfigFile
-	// configFile is the configuration's name among the blobs.
-	configFile string
-	layers     []v1.Layer
+// An Image is one whose manifest and configuration were read, and belong together.
+type Image struct {
+	Digest   string   // of the manifest
+	Platform string   // that it is made for, "" if it does not say
+	Env      []string // of its configuration
+	Layers   []*Layer // lowest first
+}
+
+// A Layer is one of an image, which Open reads.
+type Layer struct {
+	Digest v1.Hash // of the compressed bytes
+	DiffID v1.Hash // of the uncompressed ones, as the configuration says
+	Size   int64   // of the compressed bytes
+
+	blobs blobs
+	file  string
+	// undigested says that Digest is not of the file: archives of Docker's name the
+	// uncompressed digests alone, and some tools compress the layers there.
+	undigested bool
 }
 
 // newImage reads the configuration of an image, and checks that it fits the manifest and
 // the platform.
-func newImage(ctx context.Context, f *found, want v1.Platform) (*image, error) {
-	m := &v1.Manifest{MediaType: f.mediaType, Config: f.config, Layers: f.layers}
+func newImage(ctx context.Context, f *found, want v1.Platform) (*Image, error) {
 	if kind := artifactKind(f.document); kind != "" {
 		return nil, fmt.Errorf("it is an artifact of the type %s, not an image", foreign(kind, 200))
 	}
 	switch {
-	case len(m.Layers) == 0:
+	case len(f.layers) == 0:
 		return nil, errors.New("the image has no layers")
-	case m.Config.Size < 0 || m.Config.Size > maxConfig:
-		return nil, fmt.Errorf("the image's configuration has %d bytes, beyond the limit of %d", m.Config.Size, maxConfig)
+	case f.config.Size < 0 || f.config.Size > maxConfig:
+		return nil, fmt.Errorf("the image's configuration has %d bytes, beyond the limit of %d", f.config.Size, maxConfig)
 	}
-	for _, l := range m.Layers {
+	for _, l := range f.layers {
 		if l.Size < 0 { // which the library would take for "any size"
 			return nil, fmt.Errorf("layer %s has the size %d", l.Digest, l.Size)
 		}
 	}
-	config, err := verifiedConfig(ctx, f.blobs, m.Config)
+	config, err := verifiedConfig(ctx, f.blobs, f.config)
 	if err != nil {
 		return nil, fmt.Errorf("reading configuration: %w", err)
 	}
-	if len(config.RootFS.DiffIDs) != len(m.Layers) {
-		return nil, layersDiffer(len(m.Layers), config)
+	if len(config.RootFS.DiffIDs) != len(f.layers) {
+		return nil, layersDiffer(len(f.layers), config)
 	}
-	i := &image{blobs: f.blobs, raw: f.raw, manifest: m, config: config, configFile: blobName(m.Config.Digest)}
-	for n, d := range m.Layers {
-		i.layers = append(i.layers, &layer{d, config.RootFS.DiffIDs[n], d.Size, func() (io.ReadCloser, error) { return f.blobs.open(blobName(d.Digest)) }})
+	i := describe(config, f.raw)
+	for n, d := range f.layers {
+		i.Layers = append(i.Layers, &Layer{Digest: d.Digest, DiffID: config.RootFS.DiffIDs[n], Size: d.Size, blobs: f.blobs, file: blobName(d.Digest)})
 	}
 	return i, checkPlatform(config, want)
+}
+
+// describe returns the image with a configuration and a manifest, without its layers.
+func describe(config *v1.ConfigFile, manifest []byte) *Image {
+	sum := sha256.Sum256(manifest)
+	i := &Image{Digest: "sha256:" + hex.EncodeToString(sum[:]), Env: config.Config.Env}
+	if p := config.Platform(); p != nil { // many hand-made images say nothing
+		i.Platform = p.String()
+	}
+	return i
 }
 
 func layersDiffer(layers int, config *v1.ConfigFile) error {
@@ -102,54 +119,6 @@ func artifactKind(d *document) string {
 		return string(kind)
 	}
 }
-
-func (i *image) Layers() ([]v1.Layer, error)               { return i.layers, nil }
-func (i *image) MediaType() (types.MediaType, error)       { return i.manifest.MediaType, nil }
-func (i *image) Size() (int64, error)                      { return int64(len(i.raw)), nil }
-func (i *image) ConfigName() (v1.Hash, error)              { return i.manifest.Config.Digest, nil }
-func (i *image) ConfigFile() (*v1.ConfigFile, error)       { return i.config, nil }
-func (i *image) Manifest() (*v1.Manifest, error)           { return i.manifest, nil }
-func (i *image) RawManifest() ([]byte, error)              { return i.raw, nil }
-func (i *image) LayerByDigest(h v1.Hash) (v1.Layer, error) { return i.find(h, v1.Layer.Digest) }
-func (i *image) LayerByDiffID(h v1.Hash) (v1.Layer, error) { return i.find(h, v1.Layer.DiffID) }
-
-func (i *image) Digest() (v1.Hash, error) {
-	sum := sha256.Sum256(i.raw)
-	return v1.Hash{Algorithm: "sha256", Hex: hex.EncodeToString(sum[:])}, nil
-}
-
-// RawConfigFile reads the configuration again: toolcell itself needs none of the rest.
-func (i *image) RawConfigFile() ([]byte, error) {
-	raw, err := readFile(i.blobs, i.configFile, maxConfig)
-	if err != nil {
-		return nil, err
-	}
-	return raw, verifyBytes(raw, i.manifest.Config.Digest)
-}
-
-func (i *image) find(h v1.Hash, name func(v1.Layer) (v1.Hash, error)) (v1.Layer, error) {
-	for _, l := range i.layers {
-		if got, err := name(l); err == nil && got == h {
-			return l, nil
-		}
-	}
-	return nil, fmt.Errorf("no layer %s in the image", h)
-}
-
-// A layer is one of an image.
-type layer struct {
-	desc   v1.Descriptor
-	diffID v1.Hash // as the configuration says
-	size   int64   // compressed; -1 if it is not known
-	open   func() (io.ReadCloser, error)
-}
-
-func (l *layer) Digest() (v1.Hash, error)             { return l.desc.Digest, nil }
-func (l *layer) DiffID() (v1.Hash, error)             { return l.diffID, nil }
-func (l *layer) Size() (int64, error)                 { return l.size, nil }
-func (l *layer) MediaType() (types.MediaType, error)  { return l.desc.MediaType, nil }
-func (l *layer) Compressed() (io.ReadCloser, error)   { return l.open() }
-func (l *layer) Uncompressed() (io.ReadCloser, error) { return OpenLayer(context.Background(), l, nil) }
 
 // A contextReader ends with its context also where the bytes come from a file, and stays
 // at its first error.

@@ -1,11 +1,10 @@
-// Package images turns a reference into a v1.Image. It reads registries, OCI
+// Package images turns a reference into an Image. It reads registries, OCI
 // layouts and the archives that `docker save` and `skopeo` write.
 //
 // It promises that the image fits the host's platform, that manifest and
-// configuration are what their digests say, and that a layer read through OpenLayer
-// (or the layer's own Uncompressed) ends without an error only if both its
-// compressed and its uncompressed digest are right. It keeps nothing on disk;
-// package rootfs does.
+// configuration are what their digests say, and that a layer read through Layer.Open
+// ends without an error only if both its compressed and its uncompressed digest are
+// right. It keeps nothing on disk; package rootfs does.
 package images
 
 import (
@@ -57,7 +56,7 @@ type Login struct{ User, Password string }
 // Image returns the image that ref names, as far as its manifest and its
 // configuration. Layers are read later, under the same ctx if they come from a
 // registry.
-func (p Puller) Image(ctx context.Context, ref string) (v1.Image, error) {
+func (p Puller) Image(ctx context.Context, ref string) (*Image, error) {
 	r, err := Parse(ref)
 	if err != nil {
 		return nil, err
@@ -69,7 +68,7 @@ func (p Puller) Image(ctx context.Context, ref string) (v1.Image, error) {
 	return img, nil
 }
 
-func (p Puller) open(ctx context.Context, r Reference) (v1.Image, error) {
+func (p Puller) open(ctx context.Context, r Reference) (*Image, error) {
 	want := p.PlatformOrHost()
 	var f *found
 	var err error

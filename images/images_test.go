@@ -167,7 +167,7 @@ func TestImageReadsEverySourceAndCompression(t *testing.T) {
 				t.Errorf("%s, %s: %v", name, comp, err)
 				continue
 			}
-			if text, err := readAll(got); err != nil || text != want {
+			if text, err := readImage(got); err != nil || text != want {
 				t.Errorf("%s, %s: read %d bytes, want %d: %v", name, comp, len(text), len(want), err)
 			}
 		}
@@ -189,12 +189,8 @@ func TestOpenCountsCompressedBytes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	layers, err := img.Layers()
-	if err != nil {
-		t.Fatal(err)
-	}
 	count := 0
-	rc, err := OpenLayer(t.Context(), layers[0], func(n int) { count += n })
+	rc, err := img.Layers[0].Open(t.Context(), func(n int) { count += n })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,8 +198,8 @@ func TestOpenCountsCompressedBytes(t *testing.T) {
 	if _, err := io.Copy(io.Discard, rc); err != nil {
 		t.Fatal(err)
 	}
-	if size, _ := layers[0].Size(); int64(count) != size {
-		t.Errorf("counted %d bytes of %d", count, size)
+	if int64(count) != img.Layers[0].Size {
+		t.Errorf("counted %d bytes of %d", count, img.Layers[0].Size)
 	}
 }
 
@@ -342,7 +338,7 @@ func TestLayoutWithSeveralImages(t *testing.T) {
 		t.Fatal(err)
 	}
 	want, _ := b.Digest()
-	if d, _ := got.Digest(); d != want {
+	if d := got.Digest; d != want.String() {
 		t.Errorf("got %s, want %s", d, want)
 	}
 	for ref, want := range map[string]string{
@@ -384,7 +380,7 @@ func TestLayoutByTheDigestOfAnIndex(t *testing.T) {
 		t.Fatal(err)
 	}
 	want, _ := mine.Digest()
-	if got, _ := img.Digest(); got != want {
+	if got := img.Digest; got != want.String() {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/toolcell/toolcell/images"
 	"github.com/toolcell/toolcell/internal/state"
 	"github.com/toolcell/toolcell/rootfs/cachedir"
@@ -53,12 +52,8 @@ func (d layerDir) load(diffID string) *layerRecord {
 
 // ensure extracts a layer unless it is there, and calls read for the compressed
 // bytes that come.
-func (d layerDir) ensure(ctx context.Context, l v1.Layer, b *unpack.Budget, read func(n int)) (*layerRecord, error) {
-	hash, err := l.DiffID()
-	if err != nil {
-		return nil, err
-	}
-	diffID := hash.String()
+func (d layerDir) ensure(ctx context.Context, l *images.Layer, b *unpack.Budget, read func(n int)) (*layerRecord, error) {
+	diffID := l.DiffID.String()
 	if rec := d.load(diffID); rec != nil {
 		return rec, b.Spend(rec.usage())
 	}
@@ -74,25 +69,22 @@ func (d layerDir) ensure(ctx context.Context, l v1.Layer, b *unpack.Budget, read
 }
 
 // replace extracts a layer again. What is there stays until then.
-func (d layerDir) replace(ctx context.Context, l v1.Layer, b *unpack.Budget) error {
-	hash, err := l.DiffID()
-	if err != nil {
-		return err
-	}
-	unlock, err := d.cache.Wait(ctx, layerLock(dirName(hash.String())), state.Exclusive)
+func (d layerDir) replace(ctx context.Context, l *images.Layer, b *unpack.Budget) error {
+	diffID := l.DiffID.String()
+	unlock, err := d.cache.Wait(ctx, layerLock(dirName(diffID)), state.Exclusive)
 	if err != nil {
 		return fmt.Errorf("waiting for another process: %w", err)
 	}
 	defer unlock()
-	_, err = d.extract(ctx, l, hash.String(), b, nil)
+	_, err = d.extract(ctx, l, diffID, b, nil)
 	return err
 }
 
 // extract makes the folder of a layer. The caller has the lock.
-func (d layerDir) extract(ctx context.Context, l v1.Layer, diffID string, b *unpack.Budget, read func(n int)) (*layerRecord, error) {
+func (d layerDir) extract(ctx context.Context, l *images.Layer, diffID string, b *unpack.Budget, read func(n int)) (*layerRecord, error) {
 	rec := &layerRecord{Format: layerFormat, DiffID: diffID}
 	return rec, cachedir.Build(d.dir, dirName(diffID), func(dir string) error {
-		r, err := images.OpenLayer(ctx, l, read)
+		r, err := l.Open(ctx, read)
 		if err != nil {
 			return err
 		}

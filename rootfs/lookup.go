@@ -2,9 +2,7 @@ package rootfs
 
 import (
 	"context"
-	"fmt"
 
-	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/toolcell/toolcell/internal/room"
 )
 
@@ -28,35 +26,12 @@ func (s *Store) Lookup(ctx context.Context, ref string) (Lookup, error) {
 	if err != nil {
 		return Lookup{}, err
 	}
-	found, err := lookupOf(img)
-	if err != nil {
-		return Lookup{}, fmt.Errorf("reading image %q: %w", ref, err)
+	found := Lookup{Digest: img.Digest, Platform: img.Platform}
+	for _, l := range img.Layers {
+		found.Size += l.Size
 	}
 	if rec := readRecord(s.images.path(dirName(found.Digest))); rec != nil {
 		found.Here = rec.Digest == found.Digest
 	}
 	return found, nil
-}
-
-func lookupOf(img v1.Image) (l Lookup, err error) {
-	digest, err := img.Digest()
-	if err != nil {
-		return l, err
-	}
-	m, err := img.Manifest()
-	if err != nil {
-		return l, err
-	}
-	config, err := img.ConfigFile()
-	if err != nil {
-		return l, err
-	}
-	l.Digest = digest.String()
-	for _, layer := range m.Layers {
-		l.Size += layer.Size
-	}
-	if p := config.Platform(); p != nil {
-		l.Platform = p.String()
-	}
-	return l, nil
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"sync"
 
-	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/toolcell/toolcell/images"
 )
 
 // Progress is how far a pull is.
@@ -36,12 +36,10 @@ type meter struct {
 	done     int64
 }
 
-func newMeter(img v1.Image, ref string, report func(Progress)) *meter {
+func newMeter(img *images.Image, ref string, report func(Progress)) *meter {
 	m := &meter{ref: ref, report: report}
-	if manifest, err := img.Manifest(); err == nil {
-		for _, l := range manifest.Layers {
-			m.layers = append(m.layers, LayerProgress{Digest: l.Digest.String(), Total: l.Size})
-		}
+	for _, l := range img.Layers {
+		m.layers = append(m.layers, LayerProgress{Digest: l.Digest.String(), Total: l.Size})
 	}
 	return m
 }
@@ -59,9 +57,7 @@ func (l *layerMeter) addBytes(n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.done += int64(n)
-	if l.n < len(l.layers) {
-		l.layers[l.n].Done += int64(n)
-	}
+	l.layers[l.n].Done += int64(n)
 	if l.done-l.reported >= meterStep {
 		l.flush()
 	}
@@ -72,10 +68,8 @@ func (l *layerMeter) addBytes(n int) {
 func (l *layerMeter) layerDone() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.n < len(l.layers) {
-		layer := &l.layers[l.n]
-		layer.Done, layer.Finished = layer.Total, true
-	}
+	layer := &l.layers[l.n]
+	layer.Done, layer.Finished = layer.Total, true
 	l.flush()
 }
 
@@ -84,12 +78,7 @@ func (m *meter) flush() {
 	m.reported = m.done
 	p := Progress{Layers: slices.Clone(m.layers)}
 	finished := 0
-	for i, l := range p.Layers {
-		// A compressed layer of a docker archive counts unpacked.
-		if l.Total > 0 && l.Done > l.Total {
-			l.Done = l.Total
-			p.Layers[i] = l
-		}
+	for _, l := range p.Layers {
 		p.Done += l.Done
 		p.Total += l.Total
 		if l.Finished {

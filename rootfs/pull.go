@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/toolcell/toolcell/images"
 	"github.com/toolcell/toolcell/internal/room"
 	"github.com/toolcell/toolcell/internal/state"
@@ -125,15 +124,11 @@ func (s *Store) pull(ctx context.Context, r images.Reference, ref string, cached
 	if err != nil {
 		return nil, err
 	}
-	digest, err := img.Digest()
-	if err != nil {
-		return nil, fmt.Errorf("reading image %q: %w", ref, err)
-	}
-	root, err := s.ensureUnpacked(ctx, img, digest.String(), ref, progress)
+	root, err := s.ensureUnpacked(ctx, img, ref, progress)
 	if err != nil {
 		return nil, fmt.Errorf("pulling image %q: %w", ref, err)
 	}
-	if err := s.tags.record(ctx, r, ref, digest.String(), stamp); err != nil {
+	if err := s.tags.record(ctx, r, ref, img.Digest, stamp); err != nil {
 		return nil, fmt.Errorf("noting image %q: %w", ref, err)
 	}
 	return root, nil
@@ -154,12 +149,12 @@ func (s *Store) lockReference(ctx context.Context, r images.Reference, ref strin
 // ensureUnpacked returns the root of an image. If it fails for good, such as on a
 // full disk, nothing stays of it; after an interruption its complete layers do, so
 // that the next pull has less to do.
-func (s *Store) ensureUnpacked(ctx context.Context, img v1.Image, digest, ref string, progress func(Progress)) (*Root, error) {
+func (s *Store) ensureUnpacked(ctx context.Context, img *images.Image, ref string, progress func(Progress)) (*Root, error) {
 	pulling, err := s.cache.Wait(ctx, pullsLock, state.Shared)
 	if err != nil {
 		return nil, err
 	}
-	root, err := s.images.ensure(ctx, dirName(digest), digest, ref, func(dir string) (*record, error) {
+	root, err := s.images.ensure(ctx, dirName(img.Digest), img.Digest, ref, func(dir string) (*record, error) {
 		return unpackImage(ctx, dir, img, s.layers, s.budget(), newMeter(img, ref, progress))
 	})
 	pulling()

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/toolcell/toolcell/images"
 	"github.com/toolcell/toolcell/internal/state"
 )
@@ -79,7 +78,7 @@ func (s *Store) fetchAgain(ctx context.Context, image *Image, damaged map[string
 
 // findAgain returns the image with a digest, also if the tag that it had in a registry
 // means another one now.
-func (s *Store) findAgain(ctx context.Context, ref, digest string) (v1.Image, error) {
+func (s *Store) findAgain(ctx context.Context, ref, digest string) (*images.Image, error) {
 	r, err := images.Parse(ref)
 	if err != nil {
 		return nil, err
@@ -91,34 +90,23 @@ func (s *Store) findAgain(ctx context.Context, ref, digest string) (v1.Image, er
 	if err != nil {
 		return nil, err
 	}
-	now, err := img.Digest()
-	if err != nil {
-		return nil, err
-	}
-	if now.String() != digest {
-		return nil, fmt.Errorf("%s has another image now, with the digest %s", ref, now)
+	if img.Digest != digest {
+		return nil, fmt.Errorf("%s has another image now, with the digest %s", ref, img.Digest)
 	}
 	return img, nil
 }
 
-func (s *Store) replaceLayers(ctx context.Context, img v1.Image, damaged map[string]bool) error {
-	layers, err := img.Layers()
-	if err != nil {
-		return err
-	}
+func (s *Store) replaceLayers(ctx context.Context, img *images.Image, damaged map[string]bool) error {
 	b := s.budget()
-	for _, l := range layers {
-		diffID, err := l.DiffID()
-		if err != nil {
-			return err
-		}
-		if !damaged[diffID.String()] {
+	for _, l := range img.Layers {
+		diffID := l.DiffID.String()
+		if !damaged[diffID] {
 			continue
 		}
 		if err := s.layers.replace(ctx, l, b); err != nil {
 			return fmt.Errorf("layer %s: %w", diffID, err)
 		}
-		delete(damaged, diffID.String()) // an image may have a layer twice
+		delete(damaged, diffID) // an image may have a layer twice
 	}
 	return nil
 }

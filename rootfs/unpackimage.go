@@ -7,7 +7,7 @@ import (
 	"os"
 	"strings"
 
-	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/toolcell/toolcell/images"
 	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/internal/room"
 	"github.com/toolcell/toolcell/rootfs/python"
@@ -20,13 +20,8 @@ const maxEnv = 128 << 10
 
 // unpackImage fills an empty directory with an image and makes it ready to be
 // the root of a sandbox.
-func unpackImage(ctx context.Context, dir string, img v1.Image, store layerDir, b *unpack.Budget, meter *meter) (*record, error) {
-	config, err := img.ConfigFile()
-	if err != nil {
-		return nil, err
-	}
-	env := config.Config.Env
-	if n := len(strings.Join(env, "")); n > maxEnv {
+func unpackImage(ctx context.Context, dir string, img *images.Image, store layerDir, b *unpack.Budget, meter *meter) (*record, error) {
+	if n := len(strings.Join(img.Env, "")); n > maxEnv {
 		return nil, fmt.Errorf("the image's environment has %d bytes, more than the limit of %d", n, maxEnv)
 	}
 	root, err := os.OpenRoot(dir)
@@ -34,28 +29,20 @@ func unpackImage(ctx context.Context, dir string, img v1.Image, store layerDir, 
 		return nil, err
 	}
 	defer root.Close()
-
-	layers, err := img.Layers()
-	if err != nil {
-		return nil, err
-	}
 	m := unpack.NewMerger(root, b)
-	records, err := mergeLayers(ctx, m, layers, store, b, meter)
+	records, err := mergeLayers(ctx, m, img.Layers, store, b, meter)
 	if err != nil {
 		return nil, err
 	}
 	if err := finishRoot(ctx, m, root); err != nil {
 		return nil, err
 	}
-	python, err := python.Find(ctx, root, env)
+	python, err := python.Find(ctx, root, img.Env)
 	if err != nil {
 		return nil, err
 	}
 	spare := b.SpareEntries()
-	rec := &record{Env: env, Python: python, Spare: &spare}
-	if p := config.Platform(); p != nil { // many hand-made images say nothing
-		rec.Platform = p.String()
-	}
+	rec := &record{Platform: img.Platform, Env: img.Env, Python: python, Spare: &spare}
 	for _, l := range records {
 		rec.Layers = append(rec.Layers, Layer{l.DiffID, l.Size})
 	}
@@ -94,7 +81,7 @@ const layersAtOnce = 3
 
 // mergeLayers puts all layers into the store, some at a time, and merges each as
 // soon as it and those below it are there.
-func mergeLayers(ctx context.Context, m *unpack.Merger, layers []v1.Layer, store layerDir, b *unpack.Budget, meter *meter) ([]*layerRecord, error) {
+func mergeLayers(ctx context.Context, m *unpack.Merger, layers []*images.Layer, store layerDir, b *unpack.Budget, meter *meter) ([]*layerRecord, error) {
 	done := make([]chan struct{}, len(layers))
 	for i := range done {
 		done[i] = make(chan struct{})
@@ -141,11 +128,7 @@ func mergeLayers(ctx context.Context, m *unpack.Merger, layers []v1.Layer, store
 	return records, err
 }
 
-func ensureLayer(ctx context.Context, l v1.Layer, store layerDir, b *unpack.Budget, meter *layerMeter) (*layerRecord, error) {
-	digest, err := l.Digest()
-	if err != nil {
-		return nil, err
-	}
+func ensureLayer(ctx context.Context, l *images.Layer, store layerDir, b *unpack.Budget, meter *layerMeter) (*layerRecord, error) {
 	release, err := room.Fetch(ctx, room.Layer)
 	if err != nil {
 		return nil, err
@@ -153,7 +136,7 @@ func ensureLayer(ctx context.Context, l v1.Layer, store layerDir, b *unpack.Budg
 	defer release()
 	rec, err := store.ensure(ctx, l, b, meter.addBytes)
 	if err != nil {
-		return nil, fmt.Errorf("layer %s: %w", digest, err)
+		return nil, fmt.Errorf("layer %s: %w", l.Digest, err)
 	}
 	meter.layerDone()
 	return rec, nil
