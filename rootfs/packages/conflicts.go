@@ -29,13 +29,13 @@ var moduleName = regexp.MustCompile(`^[A-Za-z_]\w{0,100}$`)
 
 // conflicts asks the image which of its modules do not go together with the packages of
 // a lock. An image that gives no answer has none.
-func (s *Store) conflicts(ctx context.Context, r Request, lock *Lock) (hidden []string, err error) {
+func (j *job) conflicts(ctx context.Context, lock *Lock) (hidden []string, err error) {
 	// With the packages of the image, and not with the user's.
-	args := []string{r.Image.Python, "-I", "-B", "-c", conflictsScript}
+	args := []string{j.Image.Python, "-I", "-B", "-c", conflictsScript}
 	for _, p := range lock.packages {
 		args = append(args, plainName(p.Name)+"=="+p.Version)
 	}
-	out, err := r.Run(ctx, Command{Args: args})
+	out, err := j.Run(ctx, Command{Args: args})
 	if err != nil {
 		return nil, err
 	}

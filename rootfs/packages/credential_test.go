@@ -32,11 +32,11 @@ func TestCredentialIsForTheIndexAlone(t *testing.T) {
 	s := newStore(t)
 	s.client = index.Client() // both have the certificate of httptest
 	r := Request{Index: index.URL + "/simple", Files: []string{strings.TrimPrefix(files.URL, "https://")}, Credential: &Credential{Authorization: "Basic c2VjcmV0"}}
-	from, err := r.origins()
+	j, err := s.begin(r, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	resp, err := s.get(t.Context(), from, index.URL+"/simple/a", "")
+	resp, err := j.get(t.Context(), index.URL+"/simple/a", "")
 	if err != nil {
 		t.Fatal(err)
 	}

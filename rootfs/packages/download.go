@@ -34,13 +34,13 @@ func (e *statusError) Error() string { return "the server answers " + e.status }
 
 // get opens an address that is of the origins, and so is each that it leads to. The
 // body fails when nothing comes for a time.
-func (s *Store) get(ctx context.Context, from origins, address, accept string) (*http.Response, error) {
+func (j *job) get(ctx context.Context, address, accept string) (*http.Response, error) {
 	u, _ := url.Parse(address) // check refuses what cannot be read
-	if err := from.check(u); err != nil {
+	if err := j.from.check(u); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	stalled := time.AfterFunc(s.stall, contain.Func("ending a download", func() { cancel(fmt.Errorf("the server sent nothing for %s", s.stall)) }))
+	stalled := time.AfterFunc(j.stall, contain.Func("ending a download", func() { cancel(fmt.Errorf("the server sent nothing for %s", j.stall)) }))
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		cancel(nil)
@@ -49,14 +49,14 @@ func (s *Store) get(ctx context.Context, from origins, address, accept string) (
 	if accept != "" {
 		req.Header.Set("Accept", accept)
 	}
-	from.authorize(req)
-	client := *s.client
+	j.from.authorize(req)
+	client := *j.client
 	client.CheckRedirect = func(next *http.Request, via []*http.Request) error {
 		if len(via) >= maxRedirects {
 			return errors.New("it is redirected too often")
 		}
-		from.authorize(next)
-		return from.check(next.URL)
+		j.from.authorize(next)
+		return j.from.check(next.URL)
 	}
 	resp, err := client.Do(req)
 	if err == nil && resp.StatusCode != http.StatusOK {
@@ -71,7 +71,7 @@ func (s *Store) get(ctx context.Context, from origins, address, accept string) (
 		cancel(nil)
 		return nil, explainRequest(err)
 	}
-	resp.Body = &watchedBody{resp.Body, ctx, cancel, stalled, s.stall}
+	resp.Body = &watchedBody{resp.Body, ctx, cancel, stalled, j.stall}
 	return resp, nil
 }
 
@@ -138,9 +138,9 @@ func (s *Store) retry(ctx context.Context, try func() error) error {
 var errContent = errors.New("the file is not what the index said")
 
 // download writes a file whose digest is known, of at most so many bytes.
-func (s *Store) download(ctx context.Context, from origins, address, digest, file string, limit int64, progress func(bytes int64)) error {
-	return s.retry(ctx, func() error {
-		resp, err := s.get(ctx, from, address, "")
+func (j *job) download(ctx context.Context, address, digest, file string, limit int64, progress func(bytes int64)) error {
+	return j.retry(ctx, func() error {
+		resp, err := j.get(ctx, address, "")
 		if err != nil {
 			return err
 		}

@@ -115,33 +115,29 @@ func (w lockedWheel) file() string {
 
 // check checks the chosen wheels of a request that was resolved: what they are, and from
 // where.
-func (l *Lock) check(r Request) error {
-	if len(l.packages) > r.MaxCount {
-		return requestErrorf("the script needs %d packages with all that they need; the most is %d ([packages] maxCount)", len(l.packages), r.MaxCount)
-	}
-	from, err := r.origins()
-	if err != nil {
-		return err
+func (l *Lock) check(j *job) error {
+	if len(l.packages) > j.MaxCount {
+		return requestErrorf("the script needs %d packages with all that they need; the most is %d ([packages] maxCount)", len(l.packages), j.MaxCount)
 	}
 	var size int64
 	for _, p := range l.packages {
-		if r.Check == nil {
+		if j.Check == nil {
 			return requestErrorf("nothing checks the package %q, so it is not used", p.Name)
 		}
-		if err := r.Check(p.Name, p.Version); err != nil {
+		if err := j.Check(p.Name, p.Version); err != nil {
 			return &RequestError{Err: err}
 		}
 		w := p.Wheels[0]
 		if !wheelForm().MatchString(w.file()) {
 			return fmt.Errorf("%s is not the name of a wheel", rootdir.Quote(w.file()))
 		}
-		if err := from.check(w.address); err != nil {
+		if err := j.from.check(w.address); err != nil {
 			return fmt.Errorf("the wheel %s: %w", w.file(), err)
 		}
 		size += max(w.Size, 0)
 	}
-	if size > r.MaxBytes {
-		return requestErrorf("the packages have %s; the most is %s ([packages] maxBytes)", sizeText(size), sizeText(r.MaxBytes))
+	if size > j.MaxBytes {
+		return requestErrorf("the packages have %s; the most is %s ([packages] maxBytes)", sizeText(size), sizeText(j.MaxBytes))
 	}
 	return nil
 }

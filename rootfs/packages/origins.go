@@ -21,11 +21,18 @@ type origins struct {
 
 // origins are those of a request.
 func (r Request) origins() (origins, error) {
-	o, err := newOrigins(r.Index, r.Files)
+	u, err := url.Parse(r.Index)
+	if err != nil || u.Hostname() == "" {
+		return origins{}, fmt.Errorf("%s is not the address of a package index", rootdir.Quote(r.Index))
+	}
+	o := origins{index: u, hosts: map[string]bool{hostPort(u): true}}
+	for _, host := range r.Files {
+		o.hosts[hostPort(&url.URL{Scheme: "https", Host: host})] = true
+	}
 	if r.Credential != nil {
 		o.authorization = r.Credential.Authorization
 	}
-	return o, err
+	return o, nil
 }
 
 // authorize adds the index's credential to a request for it, and to no other.
@@ -34,18 +41,6 @@ func (o origins) authorize(req *http.Request) {
 	if o.authorization != "" && req.URL.Scheme == o.index.Scheme && hostPort(req.URL) == hostPort(o.index) {
 		req.Header.Set("Authorization", o.authorization)
 	}
-}
-
-func newOrigins(index string, files []string) (origins, error) {
-	u, err := url.Parse(index)
-	if err != nil || u.Hostname() == "" {
-		return origins{}, fmt.Errorf("%s is not the address of a package index", rootdir.Quote(index))
-	}
-	o := origins{index: u, hosts: map[string]bool{hostPort(u): true}}
-	for _, host := range files {
-		o.hosts[hostPort(&url.URL{Scheme: "https", Host: host})] = true
-	}
-	return o, nil
 }
 
 // hostPort is the host of an address, with its port.

@@ -175,38 +175,52 @@ func (r Request) key() string {
 
 func (s *Store) knownFile(key string) string { return filepath.Join(s.dir, "requests", key+".json") }
 
+// A job is a request at work.
+type job struct {
+	*Store
+	Request
+	key      string
+	from     origins
+	progress func(Progress)
+}
+
+// begin checks that no other user can change what code is to import, and prepares the
+// work on a request. Progress may be nil.
+func (s *Store) begin(r Request, progress func(Progress)) (*job, error) {
+	if err := s.cache.CheckOwn(); err != nil {
+		return nil, err
+	}
+	if progress == nil {
+		progress = func(Progress) {}
+	}
+	from, err := r.origins()
+	return &job{s, r, r.key(), from, progress}, err
+}
+
 // Ensure returns the packages that a request is for, and gets what is missing. Calls at
 // the same time, also of other processes, share the work. No process removes the set
 // while this one lives. Progress may be nil.
 func (s *Store) Ensure(ctx context.Context, r Request, progress func(Progress)) (*Set, error) {
-	if progress == nil {
-		progress = func(Progress) {}
-	}
-	if err := s.checkOwn(); err != nil {
+	j, err := s.begin(r, progress)
+	if err != nil {
 		return nil, err
 	}
-	set, err := s.ensure(ctx, r, progress)
+	set, err := j.ensure(ctx)
 	if set != nil && set.Bytes > r.MaxBytes { // it was made under another limit
 		return nil, errors.Join(err, tooLarge(r.MaxBytes))
 	}
 	return set, err
 }
 
-// checkOwn checks that no other user can change what code is to import.
-func (s *Store) checkOwn() error {
-	return s.cache.CheckOwn()
-}
-
-func (s *Store) ensure(ctx context.Context, r Request, progress func(Progress)) (*Set, error) {
-	key := r.key()
-	if !r.Anew {
-		if set, err := s.cached(r, key); set != nil || err != nil {
+func (j *job) ensure(ctx context.Context) (*Set, error) {
+	if !j.Anew {
+		if set, err := j.cached(); set != nil || err != nil {
 			return set, err
 		}
 	}
-	within, cancel := context.WithTimeoutCause(ctx, r.MaxTime, fmt.Errorf("it took longer than %s ([packages] maxTime)", r.MaxTime))
+	within, cancel := context.WithTimeoutCause(ctx, j.MaxTime, fmt.Errorf("it took longer than %s ([packages] maxTime)", j.MaxTime))
 	defer cancel()
-	set, err := s.fetch(within, r, key, progress)
+	set, err := j.fetch(within)
 	if within.Err() != nil && ctx.Err() == nil {
 		err = fmt.Errorf("getting the packages: %w", context.Cause(within))
 	}
@@ -215,29 +229,30 @@ func (s *Store) ensure(ctx context.Context, r Request, progress func(Progress)) 
 
 // Has reports whether Ensure would find the packages of a request here, and ask no index.
 func (s *Store) Has(r Request) bool {
-	if s.checkOwn() != nil {
+	j, err := s.begin(r, nil)
+	if err != nil {
 		return false
 	}
-	set, err := s.cached(r, r.key())
+	set, err := j.cached()
 	return set != nil && err == nil
 }
 
 // cached returns the set of a request that was made before, nil if it is not here.
-func (s *Store) cached(r Request, key string) (*Set, error) {
-	lock, err := s.knownLock(r, key)
+func (j *job) cached() (*Set, error) {
+	lock, err := j.knownLock()
 	if lock == nil || err != nil {
 		return nil, err
 	}
-	return s.sets.load(setName(r.Image, lock)), nil
+	return j.sets.load(setName(j.Image, lock)), nil
 }
 
 // knownLock returns the lock of a request that was made before, nil if there is none.
-func (s *Store) knownLock(r Request, key string) (*Lock, error) {
-	lock, err := s.resolved.Read(s.knownFile(key))
+func (j *job) knownLock() (*Lock, error) {
+	lock, err := j.resolved.Read(j.knownFile(j.key))
 	if err != nil {
 		return nil, nil // it is resolved anew
 	}
-	return lock, lock.check(r)
+	return lock, lock.check(j)
 }
 
 // parseKnown reads the lock of a known.
@@ -260,60 +275,53 @@ func parseJSON[T any](content []byte) (v T, err error) {
 }
 
 // fetch gets the packages of a request, and records what it led to.
-func (s *Store) fetch(ctx context.Context, r Request, key string, progress func(Progress)) (*Set, error) {
-	unlock, err := s.cache.Wait(ctx, requestLock(key), state.Exclusive)
+func (j *job) fetch(ctx context.Context) (*Set, error) {
+	unlock, err := j.cache.Wait(ctx, requestLock(j.key), state.Exclusive)
 	if err != nil {
 		return nil, fmt.Errorf("waiting for another process that gets the same packages: %w", err)
 	}
 	defer unlock()
 	var lock *Lock
-	if !r.Anew {
-		if lock, err = s.knownLock(r, key); err != nil {
-			return nil, err
-		}
-		if lock != nil {
-			if set := s.sets.load(setName(r.Image, lock)); set != nil {
-				return set, nil
-			}
-		}
+	if !j.Anew {
+		lock, err = j.knownLock()
 	}
-	if lock == nil {
-		if lock, err = s.resolve(ctx, r, progress); err != nil {
-			return nil, err
-		}
+	if lock == nil && err == nil {
+		lock, err = j.resolve(ctx)
 	}
-	set, err := s.install(ctx, r, lock, progress)
 	if err != nil {
 		return nil, err
 	}
-	return set, s.remember(r, key, lock)
+	set, err := j.install(ctx, lock)
+	if err != nil {
+		return nil, err
+	}
+	return set, j.remember(j.key, lock)
 }
 
 // remember records what a request led to.
-func (s *Store) remember(r Request, key string, lock *Lock) error {
-	return cachedir.WriteJSON(s.knownFile(key), known{r.Requirements, string(lock.text), setName(r.Image, lock), time.Now().UTC()})
+func (j *job) remember(key string, lock *Lock) error {
+	return cachedir.WriteJSON(j.knownFile(key), known{j.Requirements, string(lock.text), setName(j.Image, lock), time.Now().UTC()})
 }
 
 // Resolve returns the lock that a request leads to, and fetches no package. Offline it is
 // the one of the last time. The same request with this lock needs no network if the
 // packages are here.
 func (s *Store) Resolve(ctx context.Context, r Request) ([]byte, error) {
-	if err := s.checkOwn(); err != nil {
+	j, err := s.begin(r, nil)
+	if err != nil {
 		return nil, err
 	}
 	var lock *Lock
-	var err error
 	if r.Offline {
-		lock, err = s.knownLock(r, r.key())
+		lock, err = j.knownLock()
 	}
 	if lock == nil && err == nil {
-		lock, err = s.resolve(ctx, r, func(Progress) {})
+		lock, err = j.resolve(ctx)
 	}
 	if err != nil {
 		return nil, err
 	}
-	locked := r
-	locked.Lock = lock.text
-	_ = s.remember(locked, locked.key(), lock) // without it, the index is asked again
+	r.Lock = lock.text
+	_ = j.remember(r.key(), lock) // without it, the index is asked again
 	return lock.text, nil
 }

@@ -12,27 +12,16 @@ import (
 // maxFolders bounds the folders of a wheel.
 const maxFolders = 50_000
 
-// places are those that files of a wheel have taken. Two that differ in the case of
-// letters alone are one to other programs, and a file cannot be a folder too.
-type places struct {
-	taken   map[placeName]place
-	folders int
-}
-
-// A placeName is a name in a folder, in lower case. The folder at the top is 0.
-type placeName struct {
-	folder int
-	name   string
-}
-
+// A place is a file or a folder of a wheel.
 type place struct {
-	path   string // as it was first written
-	folder int    // its number; 0 for a file
+	path   string            // as it was first written
+	inside map[string]*place // of a folder, by names in lower case; nil for a file
 }
 
-// checkPlaces checks that each file of a wheel has a place of its own.
+// checkPlaces checks that each file of a wheel has a place of its own. Two that differ in
+// the case of letters alone are one to other programs, and a file cannot be a folder too.
 func checkPlaces(ctx context.Context, files []*zip.File, info string) error {
-	p := &places{taken: map[placeName]place{}}
+	top, folders := &place{inside: map[string]*place{}}, 0
 	for _, e := range files {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -41,57 +30,41 @@ func checkPlaces(ctx context.Context, files []*zip.File, info string) error {
 		if !ok {
 			continue
 		}
-		if err := p.take(target); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (p *places) take(file string) error {
-	in := 0
-	for at := 0; ; {
-		length := strings.IndexByte(file[at:], '/')
-		if length < 0 {
-			return p.takeFile(placeName{in, strings.ToLower(file[at:])}, file)
-		}
-		folder, err := p.takeFolder(placeName{in, strings.ToLower(file[at : at+length])}, file[:at+length])
+		made, err := top.add(target)
 		if err != nil {
 			return err
 		}
-		in, at = folder, at+length+1
+		if folders += made; folders > maxFolders {
+			return fmt.Errorf("it has more than %d folders", maxFolders)
+		}
 	}
-}
-
-func (p *places) takeFile(name placeName, file string) error {
-	other, there := p.taken[name]
-	switch {
-	case there && other.folder != 0:
-		return bothKinds(file)
-	case there:
-		return fmt.Errorf("%s is there twice, also as %s", rootdir.Quote(file), rootdir.Quote(other.path))
-	}
-	p.taken[name] = place{path: file}
 	return nil
 }
 
-func (p *places) takeFolder(name placeName, folder string) (number int, err error) {
-	other, there := p.taken[name]
-	switch {
-	case there && other.folder == 0:
-		return 0, bothKinds(folder)
-	case there && other.path != folder:
-		return 0, fmt.Errorf("the folder %s is there also as %s", rootdir.Quote(folder), rootdir.Quote(other.path))
-	case there:
-		return other.folder, nil
-	case p.folders == maxFolders:
-		return 0, fmt.Errorf("it has more than %d folders", maxFolders)
+// add adds a file with its folders, and returns how many of those are new.
+func (p *place) add(file string) (made int, err error) {
+	for at := 0; ; {
+		end, isFolder := len(file), false
+		if length := strings.IndexByte(file[at:], '/'); length >= 0 {
+			end, isFolder = at+length, true
+		}
+		name := strings.ToLower(file[at:end])
+		next := p.inside[name]
+		switch {
+		case next == nil && isFolder:
+			next = &place{file[:end], map[string]*place{}}
+			p.inside[name] = next
+			made++
+		case next == nil:
+			p.inside[name] = &place{path: file}
+			return made, nil
+		case isFolder != (next.inside != nil):
+			return made, fmt.Errorf("%s is there as a file and as a folder", rootdir.Quote(file[:end]))
+		case !isFolder:
+			return made, fmt.Errorf("%s is there twice, also as %s", rootdir.Quote(file), rootdir.Quote(next.path))
+		case next.path != file[:end]:
+			return made, fmt.Errorf("the folder %s is there also as %s", rootdir.Quote(file[:end]), rootdir.Quote(next.path))
+		}
+		p, at = next, end+1
 	}
-	p.folders++
-	p.taken[name] = place{folder, p.folders}
-	return p.folders, nil
-}
-
-func bothKinds(name string) error {
-	return fmt.Errorf("%s is there as a file and as a folder", rootdir.Quote(name))
 }

@@ -24,9 +24,12 @@ func (s *Store) List() ([]Set, error) {
 			all = append(all, *set)
 		}
 	}
-	slices.SortFunc(all, func(a, b Set) int { return b.LastUsed.Compare(a.LastUsed) })
+	slices.SortFunc(all, byUse)
 	return all, nil
 }
+
+// byUse orders sets, the last used first.
+func byUse(a, b Set) int { return b.LastUsed.Compare(a.LastUsed) }
 
 // Find returns the set whose ID begins so.
 func (s *Store) Find(id string) (*Set, error) {
@@ -51,29 +54,29 @@ func (s *Store) Find(id string) (*Set, error) {
 	return found, nil
 }
 
-// Prune removes the sets that were not used for a time and that no process uses, and
-// the wheels that are in no set then. It returns the sets, and how many bytes of wheels
-// are free now.
+// Prune removes the sets that were not used for a time and that no process uses, with
+// what is left of sets whose removal was killed and those of another format, and then
+// the wheels that are in no set. It returns the sets, and how many bytes of wheels are
+// free now.
 func (s *Store) Prune(unused time.Duration) (removed []Set, freed int64, err error) {
-	all, err := s.List()
-	if err != nil {
-		return nil, 0, err
-	}
-	for _, set := range all {
-		if time.Since(set.LastUsed) < unused {
+	dirs, err := filepath.Glob(s.sets.path("sha256-*"))
+	for _, dir := range dirs {
+		name := filepath.Base(dir)
+		set := s.sets.read(name)
+		if set != nil && time.Since(set.LastUsed) < unused {
 			continue
 		}
-		removeErr := s.removeSet(set.ID)
-		switch {
-		case removeErr == nil:
-			removed = append(removed, set)
-		case !errors.Is(removeErr, cachedir.ErrInUse):
+		removeErr := s.removeSet(name)
+		if set != nil && removeErr == nil {
+			removed = append(removed, *set)
+		}
+		if !errors.Is(removeErr, cachedir.ErrInUse) {
 			err = errors.Join(err, removeErr)
 		}
 	}
-	brokenErr := s.removeBrokenSets()
+	slices.SortFunc(removed, byUse)
 	freed, wheelsErr := s.removeUnusedWheels()
-	return removed, freed, errors.Join(err, brokenErr, wheelsErr, s.forgetRequests())
+	return removed, freed, errors.Join(err, wheelsErr, s.forgetRequests())
 }
 
 // removeSet removes a set.
@@ -84,22 +87,6 @@ func (s *Store) removeSet(name string) error {
 	}
 	defer unlock()
 	return cachedir.Remove(s.sets.path(name), "set.json")
-}
-
-// removeBrokenSets removes what is left of sets whose removal was killed, and sets of
-// another format.
-func (s *Store) removeBrokenSets() error {
-	dirs, err := filepath.Glob(s.sets.path("sha256-*"))
-	for _, dir := range dirs {
-		name := filepath.Base(dir)
-		if s.sets.read(name) != nil {
-			continue
-		}
-		if rmErr := s.removeSet(name); !errors.Is(rmErr, cachedir.ErrInUse) {
-			err = errors.Join(err, rmErr)
-		}
-	}
-	return err
 }
 
 // removeUnusedWheels removes the wheels of no set, unless a set is being made.

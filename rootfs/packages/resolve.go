@@ -60,39 +60,35 @@ const uvInside = Dir + "/uv"
 var pythonFlags = []string{"-I", "-S", "-B", "-c"}
 
 // resolve has uv choose the packages of a request.
-func (s *Store) resolve(ctx context.Context, r Request, progress func(Progress)) (*Lock, error) {
-	if r.Offline {
-		return nil, fmt.Errorf("the packages for %s are not here, and %w", briefly(r.Requirements), ErrOffline)
+func (j *job) resolve(ctx context.Context) (*Lock, error) {
+	if j.Offline {
+		return nil, fmt.Errorf("the packages for %s are not here, and %w", briefly(j.Requirements), ErrOffline)
 	}
-	uv, err := s.ensureUV(ctx, r, progress)
+	uv, err := j.ensureUV(ctx)
 	if err != nil {
 		return nil, err
 	}
-	progress(Progress{Text: "choosing versions of " + briefly(r.Requirements)})
-	from, err := r.origins()
-	if err != nil {
-		return nil, err
-	}
+	j.progress(Progress{Text: "choosing versions of " + briefly(j.Requirements)})
 	var given *Lock
-	constraints := r.Constraints
-	if r.Lock != nil {
-		if given, err = ParseLock(ctx, r.Lock); err != nil {
+	constraints := j.Constraints
+	if j.Lock != nil {
+		if given, err = ParseLock(ctx, j.Lock); err != nil {
 			return nil, &RequestError{err, true}
 		}
 		constraints = append(slices.Clone(constraints), given.constraints()...)
 	}
-	out, err := r.Run(ctx, Command{
-		Args:  append(append([]string{r.Image.Python}, pythonFlags...), resolveScript),
+	out, err := j.Run(ctx, Command{
+		Args:  append(append([]string{j.Image.Python}, pythonFlags...), resolveScript),
 		Files: map[string]string{uvInside: uv},
-		Hosts: slices.Sorted(maps.Keys(from.hosts)), Plain: from.index.Scheme == "http",
-		Credential: r.Credential, Authorized: hostPort(from.index),
-		Input: func(proxy string, roots []byte) []byte { return resolveTask(r, constraints, proxy, roots) },
+		Hosts: slices.Sorted(maps.Keys(j.from.hosts)), Plain: j.from.index.Scheme == "http",
+		Credential: j.Credential, Authorized: hostPort(j.from.index),
+		Input: func(proxy string, roots []byte) []byte { return resolveTask(j.Request, constraints, proxy, roots) },
 	})
 	if err != nil {
 		return nil, fmt.Errorf("starting the resolver: %w", err)
 	}
 	if out.Code != 0 {
-		err := explainResolver(out, r)
+		err := explainResolver(out, j.Request)
 		if wrong, ok := errors.AsType[*RequestError](err); ok {
 			wrong.Locked = given != nil
 		}
@@ -103,15 +99,13 @@ func (s *Store) resolve(ctx context.Context, r Request, progress func(Progress))
 		return nil, fmt.Errorf("reading what the resolver wrote: %w", err)
 	}
 	lock.choose()
-	if err := lock.check(r); err != nil {
+	if err := lock.check(j); err != nil {
 		return nil, err
 	}
 	if given != nil {
-		if err := given.contains(lock); err != nil {
-			return nil, err
-		}
+		err = given.contains(lock)
 	}
-	return lock, nil
+	return lock, err
 }
 
 // resolveTask is what resolve.py reads. The environment has nothing of the host's or
@@ -194,4 +188,12 @@ func (s *Store) PythonVersion(ctx context.Context, image Image, run Run) (string
 	}
 	defer unlock()
 	return version, cachedir.WriteJSON(file, version)
+}
+
+// name is the image as a name for a file.
+func (i Image) name() string {
+	if !wheelForm().MatchString(i.ID + ".whl") {
+		panic(errors.New("packages: an image has the ID " + rootdir.Quote(i.ID)))
+	}
+	return i.ID
 }

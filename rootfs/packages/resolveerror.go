@@ -1,12 +1,9 @@
 package packages
 
 import (
-	"errors"
 	"fmt"
 	"regexp"
 	"strings"
-
-	"github.com/toolcell/toolcell/rootfs/rootdir"
 )
 
 // maxReason bounds what is passed on of uv's words, and maxReasons how many of its reasons
@@ -272,12 +269,4 @@ func cut(s string) string {
 		return strings.ToValidUTF8(s[:maxReason], "") + "…"
 	}
 	return s
-}
-
-// name is the image as a name for a file.
-func (i Image) name() string {
-	if !wheelForm().MatchString(i.ID + ".whl") {
-		panic(errors.New("packages: an image has the ID " + rootdir.Quote(i.ID)))
-	}
-	return i.ID
 }

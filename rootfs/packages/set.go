@@ -114,12 +114,12 @@ func (d setDir) load(name string) *Set {
 const wheelsAtOnce = 6
 
 // install makes the set of a lock that was checked.
-func (s *Store) install(ctx context.Context, r Request, lock *Lock, progress func(Progress)) (*Set, error) {
-	name := setName(r.Image, lock)
-	if set := s.sets.load(name); set != nil {
+func (j *job) install(ctx context.Context, lock *Lock) (*Set, error) {
+	name := setName(j.Image, lock)
+	if set := j.sets.load(name); set != nil {
 		return set, nil
 	}
-	keep, err := s.cache.Wait(ctx, wheelsLock, state.Shared)
+	keep, err := j.cache.Wait(ctx, wheelsLock, state.Shared)
 	if err != nil {
 		return nil, err
 	}
@@ -128,30 +128,30 @@ func (s *Store) install(ctx context.Context, r Request, lock *Lock, progress fun
 	asking, inner := errgroup.WithContext(ctx)
 	asking.Go(func() (err error) {
 		defer contain.Error("comparing packages with those of the image", &err)
-		hidden, err = s.conflicts(inner, r, lock)
+		hidden, err = j.conflicts(inner, lock)
 		return err
 	})
-	set, err := s.fetchWheels(ctx, r, lock, progress)
+	set, err := j.fetchWheels(ctx, lock)
 	if err = errors.Join(err, asking.Wait()); err != nil {
 		return nil, err
 	}
-	set.Format, set.ID, set.Image, set.Ref = setFormat, name, r.Image, r.Ref
-	unlock, err := s.cache.Wait(ctx, name, state.Exclusive)
+	set.Format, set.ID, set.Image, set.Ref = setFormat, name, j.Image, j.Ref
+	unlock, err := j.cache.Wait(ctx, name, state.Exclusive)
 	if err != nil {
 		return nil, fmt.Errorf("waiting for another process: %w", err)
 	}
 	defer unlock()
-	if set := s.sets.load(name); set != nil {
+	if set := j.sets.load(name); set != nil {
 		return set, nil
 	}
-	progress(Progress{Text: "putting together " + count(len(set.Packages))})
-	err = cachedir.Build(s.sets.dir, name, func(dir string) error {
+	j.progress(Progress{Text: "putting together " + count(len(set.Packages))})
+	err = cachedir.Build(j.sets.dir, name, func(dir string) error {
 		packages := filepath.Join(dir, "packages")
 		if err := os.Mkdir(packages, 0o755); err != nil {
 			return err
 		}
 		for _, p := range set.Packages {
-			if err := linkTree(ctx, s.wheels.files(wheelName(p.SHA256)), packages); err != nil {
+			if err := linkTree(ctx, j.wheels.files(wheelName(p.SHA256)), packages); err != nil {
 				return fmt.Errorf("adding %s: %w", p.Name, err)
 			}
 		}
@@ -160,33 +160,29 @@ func (s *Store) install(ctx context.Context, r Request, lock *Lock, progress fun
 	if err != nil {
 		return nil, err
 	}
-	if set := s.sets.load(name); set != nil {
+	if set := j.sets.load(name); set != nil {
 		return set, nil
 	}
 	return nil, errors.New("the packages vanished: something else is changing the store of packages")
 }
 
 // fetchWheels gets the wheels of a lock, and says what they are.
-func (s *Store) fetchWheels(ctx context.Context, r Request, lock *Lock, progress func(Progress)) (*Set, error) {
-	if missing := s.missing(lock); r.Offline && missing != nil {
-		return nil, fmt.Errorf("of the packages for %s, %s is not here, and %w", briefly(r.Requirements), briefly(missing), ErrOffline)
-	}
-	from, err := r.origins()
-	if err != nil {
-		return nil, err
+func (j *job) fetchWheels(ctx context.Context, lock *Lock) (*Set, error) {
+	if missing := j.missing(lock); j.Offline && missing != nil {
+		return nil, fmt.Errorf("of the packages for %s, %s is not here, and %w", briefly(j.Requirements), briefly(missing), ErrOffline)
 	}
 	var total int64
 	for _, p := range lock.packages {
 		total += p.Wheels[0].Size
 	}
-	set, b := &Set{Packages: make([]Package, len(lock.packages))}, newBudget(r.MaxBytes)
+	set, b := &Set{Packages: make([]Package, len(lock.packages))}, newBudget(j.MaxBytes)
 	var mu sync.Mutex
 	var done int64
 	arrived := func(bytes int64) {
 		mu.Lock() // progress is not called from several places at once
 		defer mu.Unlock()
 		done += bytes
-		progress(Progress{Done: done, Total: total, Text: "fetching " + count(len(lock.packages))})
+		j.progress(Progress{Done: done, Total: total, Text: "fetching " + count(len(lock.packages))})
 	}
 	group, inner := errgroup.WithContext(ctx)
 	group.SetLimit(wheelsAtOnce)
@@ -198,16 +194,16 @@ func (s *Store) fetchWheels(ctx context.Context, r Request, lock *Lock, progress
 				return err
 			}
 			defer release()
-			err = s.ensureWheel(inner, from, p, b, arrived)
+			err = j.ensureWheel(inner, p, b, arrived)
 			set.Packages[i] = Package{p.Name, p.Version, p.Wheels[0].SHA256}
 			return err
 		})
 	}
-	err = group.Wait()
+	err := group.Wait()
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	set.Bytes, set.Files = r.MaxBytes-b.bytes.Load(), maxFiles-int(b.files.Load())
+	set.Bytes, set.Files = j.MaxBytes-b.bytes.Load(), maxFiles-int(b.files.Load())
 	slices.SortFunc(set.Packages, func(a, b Package) int { return strings.Compare(a.Name, b.Name) })
 	return set, err
 }

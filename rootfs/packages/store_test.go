@@ -358,10 +358,6 @@ func TestWheelsAreOfThePackageThatTheLockNames(t *testing.T) {
 	if _, err := s.Ensure(t.Context(), x.request("a"), nil); err != nil {
 		t.Fatal(err)
 	}
-	from, err := x.request("a").origins()
-	if err != nil {
-		t.Fatal(err)
-	}
 	wheel := x.wheels["a-1.0-py3-none-any.whl"]
 	for _, c := range []struct{ name, version, file, want string }{
 		{"a", "1.0.0", "a-1-py3-none-any.whl", ""},
@@ -376,7 +372,11 @@ func TestWheelsAreOfThePackageThatTheLockNames(t *testing.T) {
 				store = newStore(t)
 			}
 			p := lockedPackage{Name: c.name, Version: c.version, Wheels: []lockedWheel{{Name: c.file, URL: x.URL + "/files/a-1.0-py3-none-any.whl", SHA256: sha(wheel)}}}
-			err := store.ensureWheel(t.Context(), from, p, newBudget(1<<20), func(int64) {})
+			j, err := store.begin(x.request("a"), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = j.ensureWheel(t.Context(), p, newBudget(1<<20), func(int64) {})
 			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s %s, %s: got %v, want %q", c.name, c.version, c.file, err, c.want)
 			}

@@ -31,9 +31,9 @@ const (
 
 // ensureUV returns the path of uv: the user's own, or the pinned one, which comes from
 // the index like any wheel.
-func (s *Store) ensureUV(ctx context.Context, r Request, progress func(Progress)) (string, error) {
-	if s.uv != "" {
-		path, err := filepath.EvalSymlinks(s.uv)
+func (j *job) ensureUV(ctx context.Context) (string, error) {
+	if j.uv != "" {
+		path, err := filepath.EvalSymlinks(j.uv)
 		if err == nil {
 			err = unix.Access(path, unix.X_OK)
 		}
@@ -46,12 +46,12 @@ func (s *Store) ensureUV(ctx context.Context, r Request, progress func(Progress)
 	if !ok {
 		return "", fmt.Errorf("there is no pinned uv for %s: name one with MCP_BRIDGE_UV", runtime.GOARCH)
 	}
-	dir, name := filepath.Join(s.dir, "uv"), "sha256-"+wheel.sha256
+	dir, name := filepath.Join(j.dir, "uv"), "sha256-"+wheel.sha256
 	path := filepath.Join(dir, name, "uv")
 	if _, err := os.Stat(path); err == nil {
 		return path, nil
 	}
-	unlock, err := s.cache.Wait(ctx, uvLock(name), state.Exclusive)
+	unlock, err := j.cache.Wait(ctx, uvLock(name), state.Exclusive)
 	if err != nil {
 		return "", fmt.Errorf("waiting for another process that fetches uv: %w", err)
 	}
@@ -59,9 +59,9 @@ func (s *Store) ensureUV(ctx context.Context, r Request, progress func(Progress)
 	if _, err := os.Stat(path); err == nil {
 		return path, nil
 	}
-	progress(Progress{Text: "fetching uv, which chooses versions"})
+	j.progress(Progress{Text: "fetching uv, which chooses versions"})
 	err = cachedir.Build(dir, name, func(temp string) error {
-		if err := s.fetchUV(ctx, r, wheel, temp); err != nil {
+		if err := j.fetchUV(ctx, wheel, temp); err != nil {
 			return err
 		}
 		return os.Chmod(temp, 0o755) // the ids of a sandbox pass through it
@@ -73,21 +73,17 @@ func (s *Store) ensureUV(ctx context.Context, r Request, progress func(Progress)
 }
 
 // fetchUV puts the program of a wheel of uv into a folder.
-func (s *Store) fetchUV(ctx context.Context, r Request, wheel pinnedWheel, dir string) error {
-	from, err := r.origins()
-	if err != nil {
-		return err
-	}
-	address, err := s.find(ctx, from, r.Index+"/uv/", wheel.file)
+func (j *job) fetchUV(ctx context.Context, wheel pinnedWheel, dir string) error {
+	address, err := j.find(ctx, j.Index+"/uv/", wheel.file)
 	var host *hostError
 	switch {
 	case errors.As(err, &host):
-		return &UnreachableError{r.Index, host.reason}
+		return &UnreachableError{j.Index, host.reason}
 	case err != nil:
-		return fmt.Errorf("the package index %s: %w", r.Index, err)
+		return fmt.Errorf("the package index %s: %w", j.Index, err)
 	}
 	file := filepath.Join(dir, "uv.whl")
-	if err := s.download(ctx, from, address, wheel.sha256, file, maxUVWheel, func(int64) {}); err != nil {
+	if err := j.download(ctx, address, wheel.sha256, file, maxUVWheel, func(int64) {}); err != nil {
 		return err
 	}
 	z, _, closeZip, err := openZip(ctx, file)
@@ -113,9 +109,9 @@ func (s *Store) fetchUV(ctx context.Context, r Request, wheel pinnedWheel, dir s
 }
 
 // find returns the address of a file on the page of a project.
-func (s *Store) find(ctx context.Context, from origins, page, file string) (address string, err error) {
-	err = s.retry(ctx, func() error {
-		resp, err := s.get(ctx, from, page, "application/vnd.pypi.simple.v1+json, text/html;q=0.1")
+func (j *job) find(ctx context.Context, page, file string) (address string, err error) {
+	err = j.retry(ctx, func() error {
+		resp, err := j.get(ctx, page, "application/vnd.pypi.simple.v1+json, text/html;q=0.1")
 		if err != nil {
 			return err
 		}

@@ -26,14 +26,14 @@ func TestFilesAreFoundOnBothKindsOfPages(t *testing.T) {
 			_, _ = w.Write([]byte(page.text))
 			return true
 		})
-		from, err := newOrigins(x.URL+"/simple", nil)
+		j, err := s.begin(Request{Index: x.URL + "/simple"}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := s.find(t.Context(), from, x.URL+"/simple/uv/", file); err != nil || got != x.URL+"/files/"+file {
+		if got, err := j.find(t.Context(), x.URL+"/simple/uv/", file); err != nil || got != x.URL+"/files/"+file {
 			t.Errorf("%s: got %q, %v", page.kind, got, err)
 		}
-		if got, err := s.find(t.Context(), from, x.URL+"/simple/uv/", "none.whl"); err == nil || !strings.Contains(err.Error(), "is not there") {
+		if got, err := j.find(t.Context(), x.URL+"/simple/uv/", "none.whl"); err == nil || !strings.Contains(err.Error(), "is not there") {
 			t.Errorf("%s: got %q, %v", page.kind, got, err)
 		}
 	}

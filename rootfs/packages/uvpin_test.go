@@ -14,10 +14,14 @@ import (
 func TestPackagesPinOfUV(t *testing.T) {
 	s := newStore(t)
 	r := Request{Index: "https://pypi.org/simple", Files: []string{"files.pythonhosted.org"}}
+	j, err := s.begin(r, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	machines := map[string]string{"amd64": "\x3e\x00", "arm64": "\xb7\x00"} // e_machine (elf.h)
 	for arch, wheel := range uvWheels {
 		dir := t.TempDir()
-		if err := s.fetchUV(t.Context(), r, wheel, dir); err != nil {
+		if err := j.fetchUV(t.Context(), wheel, dir); err != nil {
 			t.Errorf("%s: %v", arch, err)
 			continue
 		}

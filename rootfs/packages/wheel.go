@@ -89,28 +89,28 @@ func tooLarge(limit int64) error {
 }
 
 // ensureWheel unpacks a wheel if it is not here.
-func (s *Store) ensureWheel(ctx context.Context, from origins, p lockedPackage, b *budget, progress func(bytes int64)) error {
+func (j *job) ensureWheel(ctx context.Context, p lockedPackage, b *budget, progress func(bytes int64)) error {
 	w := p.Wheels[0]
 	digest := w.SHA256
 	name := wheelName(digest)
 	if err := p.checkFile(w.file()); err != nil {
 		return fmt.Errorf("%s: %w", w.file(), err)
 	}
-	unlock, err := s.cache.Wait(ctx, wheelLock(name), state.Exclusive)
+	unlock, err := j.cache.Wait(ctx, wheelLock(name), state.Exclusive)
 	if err != nil {
 		return fmt.Errorf("waiting for another process: %w", err)
 	}
 	defer unlock()
-	if rec := s.wheels.load(name); rec != nil {
+	if rec := j.wheels.load(name); rec != nil {
 		progress(w.Size)
-		if err := s.wheels.checkIdentity(name, p); err != nil {
+		if err := j.wheels.checkIdentity(name, p); err != nil {
 			return fmt.Errorf("%s: %w", w.file(), err)
 		}
 		return b.spend(rec.Bytes, rec.Files)
 	}
-	err = cachedir.Build(s.wheels.dir, name, func(dir string) error {
+	err = cachedir.Build(j.wheels.dir, name, func(dir string) error {
 		file := filepath.Join(dir, "wheel.whl")
-		if err := s.download(ctx, from, w.URL, digest, file, max(b.limit, 1), progress); err != nil {
+		if err := j.download(ctx, w.URL, digest, file, max(b.limit, 1), progress); err != nil {
 			return err
 		}
 		rec, err := unpackWheel(ctx, file, filepath.Join(dir, "files"), p, b)
