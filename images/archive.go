@@ -12,7 +12,6 @@ import (
 	"strings"
 	"syscall"
 
-	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"golang.org/x/sys/unix"
 )
 
@@ -22,17 +21,8 @@ const (
 	maxArchiveName  = 1024  // bytes; tar has names of a megabyte
 )
 
-// fromOCIArchive returns an image of a tar of a layout. The tar is read in
-// place: nothing is extracted that would have to be cleaned up.
-func fromOCIArchive(ctx context.Context, file string, which pick, limit int64, want v1.Platform) (*found, error) {
-	b, err := openArchive(ctx, file, limit)
-	if err != nil {
-		return nil, err
-	}
-	return fromLayout(b, which, want)
-}
-
-// tarBlobs are the files of a tar, found by their offsets.
+// tarBlobs are the files of a tar, found by their offsets. The tar is read in place:
+// nothing is extracted that would have to be cleaned up.
 type tarBlobs struct {
 	file  string
 	plain *os.File // its decompressed content, if it is compressed
@@ -203,8 +193,5 @@ func (b *tarBlobs) open(name string) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	return struct {
-		io.Reader
-		io.Closer
-	}{io.NewSectionReader(f, p.offset, p.size), f}, nil
+	return readCloser{io.NewSectionReader(f, p.offset, p.size), f}, nil
 }

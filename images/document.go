@@ -20,34 +20,20 @@ const maxEntries = 1000
 // A document is a manifest or an index, as far as it is in use (OCI image-spec,
 // manifest.md and image-index.md).
 type document struct {
-	raw       []byte
-	mediaType types.MediaType // what it says that it is; often nothing
-	artifact  string
-	config    v1.Descriptor
-	layers    []v1.Descriptor
-	manifests []v1.Descriptor
-	isIndex   bool // it has a list of manifests
+	raw          []byte
+	MediaType    types.MediaType  `json:"mediaType"` // what it says that it is; often nothing
+	ArtifactType string           `json:"artifactType"`
+	Config       descriptor       `json:"config"`
+	Layers       list[descriptor] `json:"layers"`
+	Manifests    list[descriptor] `json:"manifests"` // of an index; nil in a manifest
 }
 
 func parseDocument(raw []byte) (*document, error) {
-	var read struct {
-		MediaType    types.MediaType  `json:"mediaType"`
-		ArtifactType string           `json:"artifactType"`
-		Config       descriptor       `json:"config"`
-		Layers       list[descriptor] `json:"layers"`
-		Manifests    list[descriptor] `json:"manifests"`
-	}
-	if err := decodeJSON(bytes.NewReader(raw), &read); err != nil {
+	d := &document{raw: raw}
+	if err := decodeJSON(bytes.NewReader(raw), d); err != nil {
 		return nil, err
 	}
-	d := &document{raw: raw, mediaType: read.MediaType, artifact: read.ArtifactType, config: read.Config.found(), isIndex: read.Manifests != nil}
-	for _, l := range read.Layers {
-		d.layers = append(d.layers, l.found())
-	}
-	for _, m := range read.Manifests {
-		d.manifests = append(d.manifests, m.found())
-	}
-	if slices.ContainsFunc(slices.Concat(d.manifests, d.layers), func(d v1.Descriptor) bool { return d.Digest.Hex == "" }) {
+	if slices.ContainsFunc(slices.Concat(d.Manifests, d.Layers), func(d descriptor) bool { return d.Digest.hash.Hex == "" }) {
 		return nil, errors.New("an entry has no digest")
 	}
 	return d, nil
@@ -65,22 +51,15 @@ type descriptor struct {
 	} `json:"annotations"`
 }
 
-func (d descriptor) found() v1.Descriptor {
-	out := v1.Descriptor{MediaType: d.MediaType, Digest: d.Digest.hash, Size: d.Size}
-	if p := d.Platform; p != nil {
-		out.Platform = &v1.Platform{OS: p.OS, Architecture: p.Architecture, Variant: p.Variant, OSVersion: p.OSVersion}
-	}
-	if d.Annotations.Tag != "" {
-		out.Annotations = map[string]string{refName: d.Annotations.Tag}
-	}
-	return out
-}
-
 type platform struct {
 	OS           string `json:"os"`
 	Architecture string `json:"architecture"`
 	Variant      string `json:"variant"`
 	OSVersion    string `json:"os.version"`
+}
+
+func (p platform) String() string {
+	return v1.Platform{OS: p.OS, Architecture: p.Architecture, Variant: p.Variant, OSVersion: p.OSVersion}.String()
 }
 
 // readConfig reads a configuration to its end, as far as it is in use (OCI image-spec,

@@ -173,9 +173,9 @@ func (r endingReader) Read(p []byte) (int, error) {
 func TestReadingAConfigurationEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	stopped := errors.New("stopped")
-	d := v1.Descriptor{Digest: v1.Hash{Algorithm: "sha256", Hex: strings.Repeat("0", 64)}, Size: 1 << 60}
+	h := v1.Hash{Algorithm: "sha256", Hex: strings.Repeat("0", 64)}
 	in := oneBlob{endingReader{func() { cancel(stopped) }, strings.Repeat(" ", 512)}}
-	if _, err := verifiedConfig(ctx, in, d); !errors.Is(err, stopped) {
+	if _, err := verifiedConfig(ctx, in, h, 1<<60); !errors.Is(err, stopped) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -193,7 +193,7 @@ func TestHugeConfigurationsAreRefusedAsContent(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(blobs, h.Hex), text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err := verifiedConfig(t.Context(), dirBlobs(dir), v1.Descriptor{Digest: h, Size: int64(len(text))})
+	_, err := verifiedConfig(t.Context(), dirBlobs(dir), h, int64(len(text)))
 	if !errors.Is(err, errCorrupt) {
 		t.Errorf("got %v", err)
 	}

@@ -122,7 +122,7 @@ func layoutOf(t testing.TB, images map[string]v1.Image) string {
 		t.Fatal(err)
 	}
 	for tag, img := range images {
-		if err := lay.AppendImage(img, layout.WithAnnotations(map[string]string{refName: tag}), layout.WithPlatform(hostPlatform())); err != nil {
+		if err := lay.AppendImage(img, layout.WithAnnotations(map[string]string{"org.opencontainers.image.ref.name": tag}), layout.WithPlatform(hostPlatform())); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -45,26 +45,26 @@ func newImage(ctx context.Context, f *found, want v1.Platform) (*Image, error) {
 		return nil, fmt.Errorf("it is an artifact of the type %s, not an image", foreign(kind, 200))
 	}
 	switch {
-	case len(f.layers) == 0:
+	case len(f.Layers) == 0:
 		return nil, errors.New("the image has no layers")
-	case f.config.Size < 0 || f.config.Size > maxConfig:
-		return nil, fmt.Errorf("the image's configuration has %d bytes, beyond the limit of %d", f.config.Size, maxConfig)
+	case f.Config.Size < 0 || f.Config.Size > maxConfig:
+		return nil, fmt.Errorf("the image's configuration has %d bytes, beyond the limit of %d", f.Config.Size, maxConfig)
 	}
-	for _, l := range f.layers {
+	for _, l := range f.Layers {
 		if l.Size < 0 { // which the library would take for "any size"
-			return nil, fmt.Errorf("layer %s has the size %d", l.Digest, l.Size)
+			return nil, fmt.Errorf("layer %s has the size %d", l.Digest.hash, l.Size)
 		}
 	}
-	config, err := verifiedConfig(ctx, f.blobs, f.config)
+	config, err := verifiedConfig(ctx, f.blobs, f.Config.Digest.hash, f.Config.Size)
 	if err != nil {
 		return nil, fmt.Errorf("reading configuration: %w", err)
 	}
-	if len(config.RootFS.DiffIDs) != len(f.layers) {
-		return nil, layersDiffer(len(f.layers), config)
+	if len(config.RootFS.DiffIDs) != len(f.Layers) {
+		return nil, layersDiffer(len(f.Layers), config)
 	}
 	i := describe(config, f.raw)
-	for n, d := range f.layers {
-		i.Layers = append(i.Layers, &Layer{Digest: d.Digest, DiffID: config.RootFS.DiffIDs[n], Size: d.Size, blobs: f.blobs, file: blobName(d.Digest)})
+	for n, d := range f.Layers {
+		i.Layers = append(i.Layers, &Layer{Digest: d.Digest.hash, DiffID: config.RootFS.DiffIDs[n], Size: d.Size, blobs: f.blobs, file: blobName(d.Digest.hash)})
 	}
 	return i, checkPlatform(config, want)
 }
@@ -85,13 +85,13 @@ func layersDiffer(layers int, config *v1.ConfigFile) error {
 
 // verifiedConfig reads a configuration as it comes, and then to its end: if it is not what
 // its digest says, that is what is wrong.
-func verifiedConfig(ctx context.Context, b blobs, d v1.Descriptor) (*v1.ConfigFile, error) {
-	rc, err := b.open(blobName(d.Digest))
+func verifiedConfig(ctx context.Context, b blobs, h v1.Hash, size int64) (*v1.ConfigFile, error) {
+	rc, err := b.open(blobName(h))
 	if err != nil {
 		return nil, err
 	}
 	defer rc.Close()
-	v, err := newVerifier(rc, d.Digest, d.Size)
+	v, err := newVerifier(rc, h, size)
 	if err != nil {
 		return nil, err
 	}
@@ -108,13 +108,13 @@ func verifiedConfig(ctx context.Context, b blobs, d v1.Descriptor) (*v1.ConfigFi
 // Artifact Usage"). Old tools write images whose configuration has another type, or
 // none.
 func artifactKind(d *document) string {
-	switch kind := d.config.MediaType; {
-	case d.mediaType != "" && !d.mediaType.IsImage():
-		return string(d.mediaType)
+	switch kind := d.Config.MediaType; {
+	case d.MediaType != "" && !d.MediaType.IsImage():
+		return string(d.MediaType)
 	case kind == "" || kind.IsConfig() || kind == "application/octet-stream":
 		return ""
-	case d.artifact != "":
-		return d.artifact
+	case d.ArtifactType != "":
+		return d.ArtifactType
 	default:
 		return string(kind)
 	}

@@ -81,7 +81,10 @@ func (p Puller) open(ctx context.Context, r Reference) (*Image, error) {
 	case Layout:
 		f, err = fromLayout(dirBlobs(r.Path), pick{r.Tag, r.Digest}, want)
 	case OCIArchive:
-		f, err = fromOCIArchive(ctx, r.Path, pick{r.Tag, r.Digest}, p.maxArchive(), want)
+		var b *tarBlobs
+		if b, err = openArchive(ctx, r.Path, p.maxArchive()); err == nil {
+			f, err = fromLayout(b, pick{r.Tag, r.Digest}, want)
+		}
 	case DockerArchive:
 		img, err := fromDockerArchive(ctx, r.Path, r.Tag, p.maxArchive(), want)
 		return img, plainEnd(ctx, err)

@@ -74,15 +74,6 @@ func readFile(b blobs, name string, limit int64) ([]byte, error) {
 	return content, nil
 }
 
-// readBlob reads a whole blob of at most limit bytes and checks its digest.
-func readBlob(b blobs, h v1.Hash, limit int64) ([]byte, error) {
-	content, err := readFile(b, blobName(h), limit)
-	if err != nil {
-		return nil, err
-	}
-	return content, verifyBytes(content, h)
-}
-
 func blobName(h v1.Hash) string { return "blobs/" + h.Algorithm + "/" + h.Hex }
 
 // A pick says which image of a layout is meant. Both may be empty.
@@ -106,7 +97,7 @@ func fromLayout(b blobs, which pick, want v1.Platform) (*found, error) {
 		case !kind.IsIndex():
 			return nil, fmt.Errorf("%s is a %q, not an image", name, foreign(string(kind), 200))
 		}
-		entries, err := withTag(doc.manifests, which.tag)
+		entries, err := withTag(doc.Manifests, which.tag)
 		if err != nil {
 			return nil, err
 		}
@@ -114,8 +105,8 @@ func fromLayout(b blobs, which pick, want v1.Platform) (*found, error) {
 		if err != nil {
 			return nil, err
 		}
-		name, kind = chosen.Digest.String(), chosen.MediaType
-		if doc, err = readDocument(b, chosen.Digest); err != nil {
+		name, kind = chosen.Digest.hash.String(), chosen.MediaType
+		if doc, err = readDocument(b, chosen.Digest.hash); err != nil {
 			return nil, err
 		}
 		which.tag = "" // the entries of an inner index differ by platform only
@@ -139,11 +130,14 @@ func readIndex(b blobs) (*document, error) {
 }
 
 func readDocument(b blobs, h v1.Hash) (*document, error) {
-	raw, err := readBlob(b, h, maxManifest)
-	if err != nil {
-		return nil, fmt.Errorf("reading manifest %s: %w", h, err)
+	raw, err := readFile(b, blobName(h), maxManifest)
+	if err == nil {
+		err = verifyBytes(raw, h)
 	}
-	doc, err := parseDocument(raw)
+	var doc *document
+	if err == nil {
+		doc, err = parseDocument(raw)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("reading manifest %s: %w", h, err)
 	}
@@ -170,22 +164,20 @@ func findDocument(b blobs, digest string) (types.MediaType, *document, error) {
 // left out (OCI image-spec, manifest.md).
 func (d *document) kind() types.MediaType {
 	otherwise := types.OCIManifestSchema1
-	if d.isIndex {
+	if d.Manifests != nil {
 		otherwise = types.OCIImageIndex
 	}
-	return cmp.Or(d.mediaType, otherwise)
+	return cmp.Or(d.MediaType, otherwise)
 }
-
-const refName = "org.opencontainers.image.ref.name"
 
 // withTag returns the entries of an index that carry the tag. Without a tag all
 // are meant, but they must not be different images.
-func withTag(entries []v1.Descriptor, tag string) ([]v1.Descriptor, error) {
-	var found []v1.Descriptor
+func withTag(entries []descriptor, tag string) ([]descriptor, error) {
+	var found []descriptor
 	var names []string
 	for _, d := range entries {
 		// Tools write the bare tag or the whole reference.
-		name := d.Annotations[refName]
+		name := d.Annotations.Tag
 		if tag == "" || name == tag || strings.HasSuffix(name, ":"+tag) {
 			found = append(found, d)
 		}

@@ -75,10 +75,8 @@ func runnableVariants(p v1.Platform) []string {
 	switch p.Architecture {
 	case "arm":
 		all := []string{"v7", "v6", "v5"}
-		for i, v := range all {
-			if v == p.Variant {
-				return append(all[i:], "")
-			}
+		if i := slices.Index(all, p.Variant); i >= 0 {
+			return append(all[i:], "")
 		}
 	case "arm64":
 		if p.Variant == "" || p.Variant == "v8" {
@@ -97,7 +95,7 @@ func runnableVariants(p v1.Platform) []string {
 
 // chooseManifest returns the entry of an index that fits want best. An entry that names
 // no platform fits if it is the only one.
-func chooseManifest(entries []v1.Descriptor, want v1.Platform) (v1.Descriptor, error) {
+func chooseManifest(entries []descriptor, want v1.Platform) (descriptor, error) {
 	if len(entries) == 1 && entries[0].Platform == nil {
 		return entries[0], nil
 	}
@@ -108,20 +106,18 @@ func chooseManifest(entries []v1.Descriptor, want v1.Platform) (v1.Descriptor, e
 			}
 		}
 	}
-	return v1.Descriptor{}, fmt.Errorf("the image has nothing for %s; it has %s", want, platformNames(entries))
+	return descriptor{}, fmt.Errorf("the image has nothing for %s; it has %s", want, platformNames(entries))
 }
 
 // platformNames lists the platforms of an index for an error.
-func platformNames(entries []v1.Descriptor) string {
+func platformNames(entries []descriptor) string {
 	var names []string
-	seen := map[string]bool{}
 	for _, d := range entries {
 		// Attestations of a build are entries of "unknown/unknown".
 		if d.Platform == nil || d.Platform.OS == "unknown" {
 			continue
 		}
-		if n := d.Platform.String(); !seen[n] {
-			seen[n] = true
+		if n := d.Platform.String(); !slices.Contains(names, n) {
 			names = append(names, n)
 		}
 	}

@@ -1,12 +1,14 @@
 package images
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -58,11 +60,11 @@ func (r *repository) fetchManifest(ref name.Reference, want v1.Platform) (*found
 		if !kind.IsIndex() {
 			return &found{doc, r}, nil
 		}
-		chosen, err := chooseManifest(doc.manifests, want)
+		chosen, err := chooseManifest(doc.Manifests, want)
 		if err != nil {
 			return nil, err
 		}
-		ref = ref.Context().Digest(chosen.Digest.String())
+		ref = ref.Context().Digest(chosen.Digest.hash.String())
 	}
 	return nil, errors.New("the image's indexes are nested too deep")
 }
@@ -123,31 +125,26 @@ type repository struct {
 func (p Puller) openRepository(ctx context.Context, repo name.Repository, mirror bool) (*repository, error) {
 	stored := &logins{file: p.AuthFile}
 	at := p.placeOf(repo, mirror, stored)
-	auth, err := p.login(ctx, repo, stored)
-	if err != nil {
-		return nil, fmt.Errorf("reading credentials for %s: %w", at.name, err)
+	var auth authn.Authenticator
+	if p.Login != nil {
+		auth = &authn.Basic{Username: p.Login.User, Password: p.Login.Password}
+	} else {
+		var err error
+		if auth, err = stored.find(ctx, repo); err != nil {
+			return nil, fmt.Errorf("reading credentials for %s: %w", at.name, err)
+		}
 	}
 	inner, err := p.roundTripper(repo.RegistryStr())
 	if err != nil {
 		return nil, err
 	}
-	first := p.Backoff
-	if first == 0 {
-		first = defaultBackoff
-	}
+	first := cmp.Or(p.Backoff, defaultBackoff)
 	rt := transport.NewUserAgent(&retryTransport{&guardTransport{inner, p.allowsPlain, (&url.URL{Host: repo.RegistryStr()}).Hostname()}, first}, "toolcell")
 	rt, err = transport.NewWithContext(ctx, repo.Registry, auth, rt, []string{repo.Scope(transport.PullScope)})
 	if err != nil {
 		return nil, at.explain(ctx, err)
 	}
 	return &repository{at, ctx, repo, &http.Client{Transport: rt, CheckRedirect: checkRedirect}, first}, nil
-}
-
-func (p Puller) login(ctx context.Context, repo name.Repository, stored *logins) (authn.Authenticator, error) {
-	if p.Login != nil {
-		return &authn.Basic{Username: p.Login.User, Password: p.Login.Password}, nil
-	}
-	return stored.find(ctx, repo)
 }
 
 // open implements blobs.
@@ -203,10 +200,6 @@ func (p Puller) plainIfAllowed(ref name.Reference) name.Reference {
 // allowsPlain reports whether the user allows plain HTTP with a host, which may
 // have a port.
 func (p Puller) allowsPlain(host string) bool {
-	for _, allowed := range p.PlainHTTP {
-		if allowed == host || allowed == strings.Split(host, ":")[0] {
-			return true
-		}
-	}
-	return false
+	bare, _, _ := strings.Cut(host, ":")
+	return slices.Contains(p.PlainHTTP, host) || slices.Contains(p.PlainHTTP, bare)
 }

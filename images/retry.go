@@ -72,7 +72,7 @@ func (r *retryTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // inMemory reads what a refusal says, so that its connection can be used again.
 func inMemory(resp *http.Response) *http.Response {
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal))
+	body, _ := io.ReadAll(resp.Body) // as much as guardTransport lets through
 	resp.Body.Close()
 	resp.Body = io.NopCloser(bytes.NewReader(body))
 	return resp

@@ -142,7 +142,8 @@ func (g *guardTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	// everyone on the way.
 	host := req.URL.Hostname()
 	if req.URL.Scheme != "https" && !netguard.IsLocalhost(host) && !g.plain(req.URL.Host) {
-		return nil, plainError(req.URL.Host)
+		to := foreign(req.URL.Host, 200)
+		return nil, &ruleError{to + " would be spoken to without encryption", "if you trust the network: MCP_BRIDGE_INSECURE_REGISTRIES=" + to}
 	}
 	if host != g.registry && leadsInside(req) && !isOwn(g.registry) {
 		return nil, &ruleError{fmt.Sprintf("the registry %s leads to the internal address %s", g.registry, foreign(host, 200)), ""}
@@ -163,13 +164,11 @@ func (g *guardTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if resp.StatusCode >= 400 {
-		resp.Body = newCutBody(resp.Body, maxRefusal)
+		// The library reports nothing but the length of a refusal that is long, such as a
+		// proxy's page.
+		resp.Body = readCloser{io.LimitReader(resp.Body, maxRefusal), resp.Body}
 	}
-	body := &stallBody{inner: resp.Body, ctx: ctx, cancel: cancel, timeout: stallTimeout, left: -1}
-	if strings.Contains(req.URL.Path, "/manifests/") {
-		body.left = maxManifest
-	}
-	resp.Body = body
+	resp.Body = &stallBody{resp.Body, ctx, cancel, stallTimeout}
 	return resp, nil
 }
 
@@ -190,13 +189,10 @@ func isOwn(host string) bool {
 	return netguard.IsLocalhost(host) || err == nil && netguard.IsOwn(addr)
 }
 
-// newCutBody ends a body after some bytes. The library reports nothing but the length
-// of a refusal that is long, such as a proxy's page.
-func newCutBody(body io.ReadCloser, limit int64) io.ReadCloser {
-	return struct {
-		io.Reader
-		io.Closer
-	}{io.LimitReader(body, limit), body}
+// A readCloser reads from one thing and closes another.
+type readCloser struct {
+	io.Reader
+	io.Closer
 }
 
 // isForBlob reports whether a request is for a blob, or for where a registry redirects
@@ -214,26 +210,19 @@ var (
 	errTooLong  = fmt.Errorf("the manifest has more than %d bytes", maxManifest)
 )
 
-// plainError refuses to speak to a host without encryption.
-func plainError(host string) error {
-	host = foreign(host, 200)
-	return &ruleError{host + " would be spoken to without encryption", "if you trust the network: MCP_BRIDGE_INSECURE_REGISTRIES=" + host}
-}
-
 // A silenceError is a request that was given up.
 type silenceError struct{ after time.Duration }
 
 func (e *silenceError) Error() string   { return fmt.Sprintf("%v within %s", errNoAnswer, e.after) }
 func (e *silenceError) Unwrap() []error { return []error{ErrUnavailable, errNoAnswer} }
 
-// stallBody ends a response that sends nothing for too long, and one of a
-// manifest that is too long. What breaks in it is the registry's failure.
+// stallBody ends a response that sends nothing for too long. What breaks in it is the
+// registry's failure.
 type stallBody struct {
 	inner   io.ReadCloser
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
 	timeout time.Duration
-	left    int64 // bytes that may still come, -1 for any number
 }
 
 func (b *stallBody) Read(p []byte) (int, error) {
@@ -241,12 +230,6 @@ func (b *stallBody) Read(p []byte) (int, error) {
 	timer := time.AfterFunc(b.timeout, contain.Func("giving up on a registry", func() { b.cancel(errStalled) }))
 	n, err := b.inner.Read(p)
 	timer.Stop()
-	switch {
-	case b.left >= 0 && int64(n) > b.left:
-		return 0, errTooLong
-	case b.left >= 0:
-		b.left -= int64(n)
-	}
 	switch {
 	case err == nil || err == io.EOF:
 		return n, err
