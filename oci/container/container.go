@@ -9,6 +9,7 @@ package container
 
 import (
 	"fmt"
+	"syscall"
 	"time"
 
 	"github.com/opencontainers/cgroups"
@@ -58,10 +59,7 @@ func (s *Container) Wait() (Exit, error) {
 		return Exit{}, err
 	}
 	e := Exit{Code: state.ExitCode()}
-	if ws := state.Sys().(interface {
-		Signaled() bool
-		Signal() unix.Signal
-	}); ws.Signaled() {
+	if ws := state.Sys().(syscall.WaitStatus); ws.Signaled() {
 		e.Signal = ws.Signal()
 		e.Code = 128 + int(e.Signal)
 	}
@@ -105,11 +103,8 @@ func (s *Container) Destroy() error {
 // destroy removes a container's processes, its cgroup and its state.
 func destroy(c *libcontainer.Container) error {
 	_ = c.Signal(unix.SIGKILL) // an error means that it is not running, as wanted
-	return remove(c)
+	return RetryRemove(c.Destroy)
 }
-
-// remove removes the cgroup and the state of a container without processes.
-func remove(c *libcontainer.Container) error { return RetryRemove(c.Destroy) }
 
 // RetryRemove removes a cgroup. It retries for up to two seconds, since the
 // kernel may still hold it for a moment.

@@ -78,16 +78,13 @@ func lockInstanceCgroup(parents []string) (*instanceCgroup, error) {
 		return nil, fmt.Errorf("making our cgroup: %w", err)
 	}
 	for range 10 {
-		id, err := NewID()
-		if err != nil {
-			return nil, err
-		}
-		dir := filepath.Join(locks, instancePrefix+id)
+		name := instancePrefix + NewID()
+		dir := filepath.Join(locks, name)
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			return nil, fmt.Errorf("making our cgroup: %w", err)
 		}
 		if lock := lockFolder(dir); lock != nil {
-			return &instanceCgroup{instancePrefix + id, lock, parents}, nil
+			return &instanceCgroup{name, lock, parents}, nil
 		}
 	}
 	return nil, errors.New("making our cgroup: others remove it each time")

@@ -2,7 +2,6 @@ package container
 
 import (
 	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -20,10 +19,7 @@ import (
 // launch starts p as the first process of a new sandbox, with its
 // streams and the lifeline. The caller must destroy the sandbox.
 func (r *Runtime) launch(p spec.Process, streams Streams, lifeline *os.File, h spec.Host) (c *libcontainer.Container, process *libcontainer.Process, err error) {
-	id, err := NewID()
-	if err != nil {
-		return nil, nil, err
-	}
+	id := NewID()
 	dir, err := r.StateDir()
 	if err != nil {
 		return nil, nil, fmt.Errorf("making the sandbox state folder again: %w", err)
@@ -57,7 +53,7 @@ func (r *Runtime) launch(p spec.Process, streams Streams, lifeline *os.File, h s
 		if _, never := process.Pid(); never != nil {
 			// Nothing to signal: libcontainer would look for a pid in a nil
 			// pointer (container_linux.go, hasInit).
-			err = errors.Join(err, remove(c))
+			err = errors.Join(err, RetryRemove(c.Destroy))
 		} else {
 			err = errors.Join(err, destroy(c))
 			_, _ = process.Wait() // it may not have been reaped yet
@@ -196,12 +192,10 @@ func newProcess(streams Streams, lifeline *os.File, s *specs.Spec) *libcontainer
 }
 
 // NewID returns a random name for a sandbox.
-func NewID() (string, error) {
+func NewID() string {
 	var b [8]byte
-	if _, err := rand.Read(b[:]); err != nil {
-		return "", fmt.Errorf("naming the sandbox: %w", err)
-	}
-	return hex.EncodeToString(b[:]), nil
+	_, _ = rand.Read(b[:]) // which never fails
+	return fmt.Sprintf("%x", b)
 }
 
 // idMapRefused reports whether a start failed because a file system does not

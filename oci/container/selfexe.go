@@ -1,6 +1,7 @@
 package container
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -39,13 +40,9 @@ func copyProgram(to string) (err error) {
 	if err != nil {
 		return err
 	}
-	if _, err = f.ReadFrom(from); err == nil {
-		err = f.Chmod(0o755) // the sandbox's user runs it, whatever our umask is
-	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
+	_, err = f.ReadFrom(from)
+	// The sandbox's user runs it, whatever our umask is.
+	if err = errors.Join(err, f.Chmod(0o755), f.Close()); err != nil {
 		os.Remove(to)
 	}
 	return err

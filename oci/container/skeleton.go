@@ -2,7 +2,6 @@ package container
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -146,7 +145,7 @@ func (s *skeleton) hash() string {
 	var st unix.Stat_t
 	_ = unix.Stat(s.root, &st) // the start says what is wrong with it
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %d:%d %q %q %q %q", s.root, st.Dev, st.Ino, s.dirs, s.files, s.links, s.binds))
-	return hex.EncodeToString(sum[:8])
+	return fmt.Sprintf("%x", sum[:8])
 }
 
 // write makes it at a place in dir, whole or not at all.

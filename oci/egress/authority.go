@@ -9,7 +9,6 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"fmt"
-	"math/big"
 	"net"
 	"net/netip"
 	"sync"
@@ -36,10 +35,7 @@ func newAuthority(hosts []string) (*authority, error) {
 	if err != nil {
 		return nil, err
 	}
-	template, err := newTemplate("toolcell, for one run")
-	if err != nil {
-		return nil, err
-	}
+	template := newTemplate("toolcell, for one run")
 	template.IsCA, template.BasicConstraintsValid, template.MaxPathLenZero = true, true, true
 	template.KeyUsage = x509.KeyUsageCertSign
 	constrain(template, hosts)
@@ -79,16 +75,13 @@ func constrain(c *x509.Certificate, hosts []string) {
 	}
 }
 
-func newTemplate(name string) (*x509.Certificate, error) {
-	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
-	if err != nil {
-		return nil, err
-	}
+// newTemplate is what all certificates have. Package x509 gives each a random number.
+func newTemplate(name string) *x509.Certificate {
 	now := time.Now()
 	return &x509.Certificate{
-		SerialNumber: serial, Subject: pkix.Name{CommonName: name},
+		Subject:   pkix.Name{CommonName: name},
 		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(certificateLife), // clocks inside are the host's
-	}, nil
+	}
 }
 
 // certificate returns the certificate of a host.
@@ -99,10 +92,7 @@ func (a *authority) certificate(host string) (_ *tls.Certificate, err error) {
 	if leaf := a.leaves[host]; leaf != nil {
 		return leaf, nil
 	}
-	template, err := newTemplate("")
-	if err != nil {
-		return nil, err
-	}
+	template := newTemplate("")
 	template.KeyUsage, template.ExtKeyUsage = x509.KeyUsageDigitalSignature, []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
 	if addr, err := netip.ParseAddr(host); err == nil {
 		template.IPAddresses = []net.IP{addr.AsSlice()}

@@ -82,13 +82,6 @@ type dialError struct{ error }
 
 func (e *dialError) Unwrap() error { return e.error }
 
-func asDialError(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &dialError{err}
-}
-
 // A countedConn counts what passes.
 type countedConn struct {
 	net.Conn
@@ -256,7 +249,7 @@ func (b *Broker) check(r *http.Request, scheme string, t target, credentials []C
 	contain.Point("egress: deciding")
 	rule, err := b.o.Rules.AllowRequest(r.Method, scheme, t.host, t.port, r.URL.Path)
 	if err != nil {
-		return rule, denied(rule, err)
+		return rule, &refusal{http.StatusForbidden, rule, err.Error()}
 	}
 	if err := checkCredentials(r, credentials); err != nil {
 		return "", &refusal{http.StatusForbidden, "", err.Error()}

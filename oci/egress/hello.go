@@ -22,7 +22,7 @@ func readHello(c net.Conn, r io.Reader) (serverName string, read []byte, err err
 	_ = c.SetReadDeadline(time.Now().Add(headerTimeout))
 	defer func() { _ = c.SetReadDeadline(time.Time{}) }()
 	var seen bytes.Buffer
-	server := tls.Server(&helloConn{Conn: c, r: io.TeeReader(io.LimitReader(r, maxHeader), &seen)}, &tls.Config{
+	server := tls.Server(&helloConn{prefixedConn{c, io.TeeReader(io.LimitReader(r, maxHeader), &seen)}}, &tls.Config{
 		GetConfigForClient: func(h *tls.ClientHelloInfo) (*tls.Config, error) {
 			serverName = h.ServerName
 			return nil, errHello
@@ -40,12 +40,8 @@ func readHello(c net.Conn, r io.Reader) (serverName string, read []byte, err err
 }
 
 // A helloConn only reads.
-type helloConn struct {
-	net.Conn
-	r io.Reader
-}
+type helloConn struct{ prefixedConn }
 
-func (c *helloConn) Read(p []byte) (int, error)  { return c.r.Read(p) }
 func (c *helloConn) Write(p []byte) (int, error) { return len(p), nil }
 
 // A prefixedConn reads what was read before once more.

@@ -26,13 +26,8 @@ func (t target) String() string { return net.JoinHostPort(t.host, strconv.Itoa(i
 // A refusal is why a request does not pass.
 type refusal struct {
 	status int
-	rule   string
+	rule   string // that says so, "" if there is none
 	reason string
-}
-
-// denied is the refusal of a rule, or for the lack of one.
-func denied(rule string, err error) *refusal {
-	return &refusal{http.StatusForbidden, rule, err.Error()}
 }
 
 // serveProxy answers what clients ask of a proxy: to connect (RFC 9110, 9.3.6), or to
@@ -85,7 +80,7 @@ func (b *Broker) connect(w http.ResponseWriter, r *http.Request) {
 	contain.Point("egress: deciding")
 	rule, err := b.o.Rules.AllowHost("https", t.host, t.port)
 	if err != nil {
-		b.refuse(w, t, denied(rule, err))
+		b.refuse(w, t, &refusal{http.StatusForbidden, rule, err.Error()})
 		return
 	}
 	if b.o.Rules.Inspected("https", t.host, t.port) {

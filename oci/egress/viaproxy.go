@@ -48,8 +48,11 @@ func (b *Broker) plainProxy(r *http.Request) (*url.URL, error) {
 		return nil, nil // dial goes through it
 	}
 	proxy, err := b.proxyFor(to.scheme, to.target)
-	if proxy == nil || err != nil {
-		return nil, asDialError(err)
+	if err != nil {
+		return nil, &dialError{err}
+	}
+	if proxy == nil {
+		return nil, nil
 	}
 	own := *proxy
 	own.Fragment = to.String()

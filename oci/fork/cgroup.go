@@ -41,13 +41,14 @@ func newCgroupMaker(p spec.Process, h spec.Host) (*cgroupMaker, error) {
 	if h.Cgroup.Driver == host.CgroupNone {
 		return nil, nil
 	}
-	id, err := container.NewID()
+	id := container.NewID()
+	config, err := container.Convert(spec.New(p, h, id), h, id)
 	if err != nil {
 		return nil, err
 	}
-	c := &cgroupMaker{of: h.Cgroup, id: id}
-	if c.config, err = cgroupConfig(p, h, id); err != nil || h.Cgroup.V2 {
-		return c, err
+	c := &cgroupMaker{of: h.Cgroup, config: config.Cgroups, id: id}
+	if h.Cgroup.V2 {
+		return c, nil
 	}
 	// With version 1 every move to another cgroup waits until all processors
 	// have taken note, so forks are moved only where they have limits of their
@@ -71,11 +72,7 @@ func (f *fork) acquireSlot() (*cgroups.Cgroup, cgroups.Manager, error) {
 	c := f.t.cgroups
 	p := c.reuseSlot()
 	if p == nil {
-		id, err := container.NewID()
-		if err != nil {
-			return nil, nil, err
-		}
-		p = &cgroupSlot{id: id}
+		p = &cgroupSlot{id: container.NewID()}
 	}
 	config, m, err := c.newCgroup(p.id)
 	if err != nil {
@@ -145,15 +142,6 @@ func (c *cgroupMaker) newCgroup(id string) (*cgroups.Cgroup, cgroups.Manager, er
 	}
 	m, err := manager.NewWithPaths(&config, paths)
 	return &config, m, err
-}
-
-// cgroupConfig gives the cgroup that a fresh sandbox for p would have.
-func cgroupConfig(p spec.Process, h spec.Host, id string) (*cgroups.Cgroup, error) {
-	config, err := container.Convert(spec.New(p, h, id), h, id)
-	if err != nil {
-		return nil, err
-	}
-	return config.Cgroups, nil
 }
 
 // An oomWatch hears from the kernel when the memory limit of a cgroup of

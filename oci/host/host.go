@@ -72,7 +72,7 @@ func (h *Host) mapRoot() error {
 func (h *Host) mapUser() {
 	uid, gid := os.Geteuid(), os.Getegid()
 	h.UIDs, h.GIDs = IDMap{Root: int64(uid), User: -1}, IDMap{Root: int64(gid), User: -1}
-	if !haveMappingTools() {
+	if !ThisSystem().mapsSubordinateIDs() {
 		return
 	}
 	name := UserName(uid)
@@ -97,13 +97,6 @@ func UserName(uid int) string {
 		return u.Username
 	}
 	return id
-}
-
-// haveMappingTools reports whether newuidmap and newgidmap exist and have the
-// privileges they need. Without them an ordinary user cannot map subordinate
-// ids.
-func haveMappingTools() bool {
-	return ThisSystem().mapsSubordinateIDs()
 }
 
 // procNames returns the names at the top of /proc that are no processes, and that

@@ -12,14 +12,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// counterOf maps a cgroup controller to the file with its counter.
-func counterOf(controller string, v2 bool) string {
-	if controller == "memory" && !v2 {
-		return "memory.oom_control"
-	}
-	return controller + ".events"
-}
-
 // ReadCounter reads the file in which a controller of a cgroup counts.
 func ReadCounter(m cgroups.Manager, controller string) ([]byte, error) {
 	return readFile(CounterPath(m, controller))
@@ -27,7 +19,11 @@ func ReadCounter(m cgroups.Manager, controller string) ([]byte, error) {
 
 // CounterPath returns the file in which the kernel counts for a controller.
 func CounterPath(m cgroups.Manager, controller string) string {
-	return filepath.Join(m.Path(controller), counterOf(controller, cgroups.IsCgroup2UnifiedMode()))
+	name := controller + ".events"
+	if controller == "memory" && !cgroups.IsCgroup2UnifiedMode() {
+		name = "memory.oom_control"
+	}
+	return filepath.Join(m.Path(controller), name)
 }
 
 // OpenFile opens a kernel file whose reads never block. os.Open would register it

@@ -120,7 +120,8 @@ func (s System) NoNewPrivs() bool {
 	return strings.Contains(s.Read("proc/self/status"), "NoNewPrivs:\t1")
 }
 
-// mapsSubordinateIDs reports whether both tools exist and can work.
+// mapsSubordinateIDs reports whether newuidmap and newgidmap exist and have the
+// privileges they need. Without them an ordinary user cannot map subordinate ids.
 func (s System) mapsSubordinateIDs() bool {
 	return s.IDTool("newuidmap").Able && s.IDTool("newgidmap").Able && !s.NoNewPrivs()
 }

@@ -110,8 +110,8 @@ func answered() []specs.LinuxSyscall {
 	return []specs.LinuxSyscall{
 		answer(0, nil, "sync"), // it cannot fail
 		answer(unix.ENOSYS, nil, "sync_file_range", "sync_file_range2", "openat2"),
-		answer(unix.EOPNOTSUPP, bit(5, rwfNoWait), "preadv2", "pwritev2"),
-		answer(unix.EOPNOTSUPP, bit(5, rwfDontCache), "preadv2", "pwritev2"),
+		answer(unix.EOPNOTSUPP, bit(5, unix.RWF_NOWAIT), "preadv2", "pwritev2"),
+		answer(unix.EOPNOTSUPP, bit(5, unix.RWF_DONTCACHE), "preadv2", "pwritev2"),
 		answer(0, callRule{equal(3, unix.FADV_DONTNEED)}, "fadvise64"),
 	}
 }

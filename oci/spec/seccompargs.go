@@ -126,8 +126,8 @@ func argumentRules() map[string][]callRule {
 		// Files of the root are shared. What reads only what is in memory tells, again and
 		// again, what others have read; what drops it from there makes them read it again,
 		// and the first tell it anew.
-		"preadv2":   {without(5, rwfHighPriority|rwfDSync|rwfSync|rwfAppend|rwfNoAppend)},
-		"pwritev2":  {without(5, rwfHighPriority|rwfDSync|rwfSync|rwfAppend|rwfNoAppend)},
+		"preadv2":   {without(5, unix.RWF_HIPRI|unix.RWF_DSYNC|unix.RWF_SYNC|unix.RWF_APPEND|unix.RWF_NOAPPEND)},
+		"pwritev2":  {without(5, unix.RWF_HIPRI|unix.RWF_DSYNC|unix.RWF_SYNC|unix.RWF_APPEND|unix.RWF_NOAPPEND)},
 		"fadvise64": oneOf(3, unix.FADV_NORMAL, unix.FADV_RANDOM, unix.FADV_SEQUENTIAL, unix.FADV_WILLNEED, unix.FADV_NOREUSE),
 		// The limit on core files has a meaning of its own (Rlimits). Reading
 		// it is no change: without new limits, prlimit only reads.
@@ -136,17 +136,6 @@ func argumentRules() map[string][]callRule {
 	}
 	return rules
 }
-
-// Flags of preadv2 and pwritev2 (linux/fs.h), which package unix lacks.
-const (
-	rwfHighPriority = 0x1
-	rwfDSync        = 0x2
-	rwfSync         = 0x4
-	rwfNoWait       = 0x8
-	rwfAppend       = 0x10
-	rwfNoAppend     = 0x20
-	rwfDontCache    = 0x80
-)
 
 // sockets allows unix, TCP and UDP sockets: other protocols (MPTCP, SCTP, UDP-Lite,
 // ICMP) would only show the code more of the kernel, and load modules of it.
