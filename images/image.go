@@ -3,7 +3,6 @@ package images
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -71,8 +70,7 @@ func newImage(ctx context.Context, f *found, want v1.Platform) (*Image, error) {
 
 // describe returns the image with a configuration and a manifest, without its layers.
 func describe(config *v1.ConfigFile, manifest []byte) *Image {
-	sum := sha256.Sum256(manifest)
-	i := &Image{Digest: "sha256:" + hex.EncodeToString(sum[:]), Env: config.Config.Env}
+	i := &Image{Digest: fmt.Sprintf("sha256:%x", sha256.Sum256(manifest)), Env: config.Config.Env}
 	if p := config.Platform(); p != nil { // many hand-made images say nothing
 		i.Platform = p.String()
 	}

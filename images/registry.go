@@ -124,7 +124,10 @@ type repository struct {
 
 func (p Puller) openRepository(ctx context.Context, repo name.Repository, mirror bool) (*repository, error) {
 	stored := &logins{file: p.AuthFile}
-	at := p.placeOf(repo, mirror, stored)
+	at := place{shownName(repo.RegistryStr()), repo.RegistryStr(), stored, p.Log}
+	if mirror {
+		at.name = "the mirror " + at.name
+	}
 	var auth authn.Authenticator
 	if p.Login != nil {
 		auth = &authn.Basic{Username: p.Login.User, Password: p.Login.Password}

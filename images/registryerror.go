@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 )
 
@@ -61,14 +60,6 @@ type place struct {
 	host   string // as in URLs
 	stored *logins
 	log    *slog.Logger
-}
-
-func (p Puller) placeOf(repo name.Repository, mirror bool, stored *logins) place {
-	at := place{name: shownName(repo.RegistryStr()), host: repo.RegistryStr(), stored: stored, log: p.Log}
-	if mirror {
-		at.name = "the mirror " + at.name
-	}
-	return at
 }
 
 // explain says in plain words what a request to the place has met. The libraries'

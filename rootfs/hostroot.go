@@ -3,7 +3,6 @@ package rootfs
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -145,8 +144,7 @@ func (p *hostPlan) hash() string {
 	if err != nil {
 		panic("rootfs: a hostPlan must be plain values: " + err.Error())
 	}
-	sum := sha256.Sum256(content)
-	return hex.EncodeToString(sum[:])
+	return fmt.Sprintf("%x", sha256.Sum256(content))
 }
 
 // makeSkeleton makes the skeleton in an empty directory.

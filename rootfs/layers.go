@@ -98,27 +98,24 @@ func (d layerDir) extract(ctx context.Context, l *images.Layer, diffID string, b
 	})
 }
 
-// removeUnused removes the layers whose folders are not needed, unless a pull goes
-// on. It returns their size in bytes.
-func (d layerDir) removeUnused(needed func() (map[string]bool, error)) (freed int64, err error) {
-	unlock, err := d.cache.IfFree(pullsLock)
+// removeUnusedLayers removes the layers that no image has, unless a pull goes on. It
+// returns their size in bytes.
+func (s *Store) removeUnusedLayers() (freed int64, err error) {
+	unlock, err := s.cache.IfFree(pullsLock)
 	if unlock == nil {
 		return 0, err
 	}
 	defer unlock()
-	keep, err := needed()
+	keep, err := s.images.layers()
 	if err != nil {
 		return 0, err
 	}
-	layers, err := os.ReadDir(d.dir)
-	if err != nil {
-		return 0, err
-	}
+	layers, err := os.ReadDir(s.layers.dir)
 	for _, l := range layers {
 		if keep[l.Name()] || strings.HasPrefix(l.Name(), cachedir.TempPrefix) {
 			continue
 		}
-		dir := filepath.Join(d.dir, l.Name())
+		dir := filepath.Join(s.layers.dir, l.Name())
 		var rec layerRecord
 		if cachedir.ReadJSON(layerRecordFile(dir), &rec) == nil {
 			freed += rec.Size

@@ -33,7 +33,7 @@ func (s *Store) Find(name string) (*Image, error) {
 		return nil, err
 	}
 	if r, err := images.Parse(name); err == nil {
-		digest := s.tags.digest(r)
+		digest := s.tags.read(r).Digest
 		if i := slices.IndexFunc(all, func(i Image) bool { return i.Digest == digest }); i >= 0 {
 			return &all[i], nil
 		}
@@ -85,7 +85,7 @@ func (s *Store) Remove(name string) (freed int64, err error) {
 	if err := s.removeImage(image); err != nil {
 		return 0, fmt.Errorf("removing image %q: %w", name, err)
 	}
-	return s.layers.removeUnused(s.images.layers)
+	return s.removeUnusedLayers()
 }
 
 // removeImage removes an image and its names, but not its layers.
@@ -109,7 +109,7 @@ func (s *Store) Prune(o PruneOptions) (removed []Image, freed int64, err error) 
 		return nil, 0, err
 	}
 	removed, err = prune(all, o, s.removeImage)
-	freed, layersErr := s.layers.removeUnused(s.images.layers)
+	freed, layersErr := s.removeUnusedLayers()
 	return removed, freed, errors.Join(err, s.images.removeUnusable(), layersErr)
 }
 

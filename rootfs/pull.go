@@ -19,7 +19,7 @@ import (
 func (s *Store) Ensure(ctx context.Context, ref string, progress func(Progress)) (*Root, error) {
 	r, err := images.Parse(ref)
 	if err == nil {
-		err = s.checkOwn()
+		err = s.cache.CheckOwn() // no other user can change what code is to run on
 	}
 	if err != nil {
 		return nil, err
@@ -33,16 +33,13 @@ func (s *Store) Ensure(ctx context.Context, ref string, progress func(Progress))
 	if s.Policy == PullNever && !r.Local() {
 		return nil, fmt.Errorf("reading image %q: %w; fetch it with: toolcell images pull %s", ref, ErrNotHere, ref)
 	}
-	return s.pull(ctx, r, ref, s.cached, progress)
+	return s.pull(ctx, r, ref, false, progress)
 }
-
-// checkOwn checks that no other user can change what code is to run on.
-func (s *Store) checkOwn() error { return s.cache.CheckOwn() }
 
 // Cached returns the root that Ensure would return without any network, or nil.
 func (s *Store) Cached(ctx context.Context, ref string) *Root {
 	r, err := images.Parse(ref)
-	if err != nil || s.checkOwn() != nil {
+	if err != nil || s.cache.CheckOwn() != nil {
 		return nil
 	}
 	if r.Kind == images.Host {
@@ -98,20 +95,22 @@ func (s *Store) Pull(ctx context.Context, ref string, progress func(Progress)) (
 	if r.Kind == images.Host {
 		return hostRoot(ctx, s.images)
 	}
-	return s.pull(ctx, r, ref, func(images.Reference, string) *Root { return nil }, progress)
+	return s.pull(ctx, r, ref, true, progress)
 }
 
 // pull resolves a reference and unpacks its image if it is not here. The lock on
-// the reference makes a second caller wait for the first, whose root cached then
-// returns.
-func (s *Store) pull(ctx context.Context, r images.Reference, ref string, cached func(images.Reference, string) *Root, progress func(Progress)) (*Root, error) {
+// the reference makes a second caller wait for the first, whose root it then returns,
+// unless the image is to be looked up anew.
+func (s *Store) pull(ctx context.Context, r images.Reference, ref string, anew bool, progress func(Progress)) (*Root, error) {
 	unlock, err := s.lockReference(ctx, r, ref, progress)
 	if err != nil {
 		return nil, fmt.Errorf("waiting for another pull of %q: %w", ref, err)
 	}
 	defer unlock()
-	if root := cached(r, ref); root != nil {
-		return root, nil
+	if !anew {
+		if root := s.cached(r, ref); root != nil {
+			return root, nil
+		}
 	}
 	report(progress, Progress{Text: "looking up " + ref})
 	release, err := room.Documents(ctx)
@@ -159,7 +158,7 @@ func (s *Store) ensureUnpacked(ctx context.Context, img *images.Image, ref strin
 	})
 	pulling()
 	if err != nil && ctx.Err() == nil && !errors.Is(err, images.ErrUnavailable) {
-		_, removeErr := s.layers.removeUnused(s.images.layers)
+		_, removeErr := s.removeUnusedLayers()
 		err = errors.Join(err, removeErr)
 	}
 	return root, err

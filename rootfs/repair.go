@@ -39,7 +39,11 @@ func (s *Store) Repair(ctx context.Context, image *Image) (source string, err er
 			return "", err
 		}
 	}
-	return source, s.images.build(dirName(image.Digest), image.Digest, image.firstRef(), func(dir string) (*record, error) {
+	ref := ""
+	if len(image.Refs) > 0 {
+		ref = image.Refs[0]
+	}
+	return source, s.images.build(dirName(image.Digest), image.Digest, ref, func(dir string) (*record, error) {
 		b := s.budget()
 		root, err := mergeStored(ctx, dir, image.Layers, s.layers, b)
 		if err != nil {
@@ -47,13 +51,6 @@ func (s *Store) Repair(ctx context.Context, image *Image) (source string, err er
 		}
 		return &record{Platform: image.Platform, Layers: image.Layers, Env: image.Env, Python: image.Python}, root.Close()
 	})
-}
-
-func (i *Image) firstRef() string {
-	if len(i.Refs) == 0 {
-		return ""
-	}
-	return i.Refs[0]
 }
 
 // fetchAgain replaces layers of an image, from the first of its references that still

@@ -3,9 +3,12 @@ package rootfs
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/toolcell/toolcell/images"
@@ -32,12 +35,8 @@ func (d tagDir) file(r images.Reference) string { return filepath.Join(d.dir, d.
 
 // key names a reference in the store.
 func (d tagDir) key(r images.Reference) string {
-	sum := sha256.Sum256([]byte(d.platform + "\n" + r.Name))
-	return hex.EncodeToString(sum[:])
+	return fmt.Sprintf("%x", sha256.Sum256([]byte(d.platform+"\n"+r.Name)))
 }
-
-// digest returns which image a reference meant when it was last pulled, or "".
-func (d tagDir) digest(r images.Reference) string { return d.read(r).Digest }
 
 // read returns what was recorded of a reference, nothing if nothing was.
 func (d tagDir) read(r images.Reference) tag {
@@ -79,44 +78,38 @@ func (d tagDir) recordAsked(r images.Reference) bool {
 	return os.Chtimes(d.file(r), now, now) == nil
 }
 
-// each calls do with each file and its tag.
-func (d tagDir) each(do func(file string, t tag) error) error {
+// all returns the tags by their files, unfinished ones too.
+func (d tagDir) all() (map[string]tag, error) {
 	files, err := os.ReadDir(d.dir)
-	if err != nil {
-		return err
-	}
+	tags := map[string]tag{}
 	for _, f := range files {
 		var t tag
-		file := filepath.Join(d.dir, f.Name())
-		if cachedir.ReadJSON(file, &t) != nil {
-			continue
-		}
-		if err := do(file, t); err != nil {
-			return err
+		if file := filepath.Join(d.dir, f.Name()); cachedir.ReadJSON(file, &t) == nil {
+			tags[file] = t
 		}
 	}
-	return nil
+	return tags, err
 }
 
 // refs returns the references of each digest.
 func (d tagDir) refs() (map[string][]string, error) {
+	tags, err := d.all()
 	refs := map[string][]string{}
-	err := d.each(func(file string, t tag) error {
-		if filepath.Ext(file) != ".json" { // unfinished
-			return nil
+	for _, file := range slices.Sorted(maps.Keys(tags)) {
+		if t := tags[file]; filepath.Ext(file) == ".json" {
+			refs[t.Digest] = append(refs[t.Digest], t.Ref)
 		}
-		refs[t.Digest] = append(refs[t.Digest], t.Ref)
-		return nil
-	})
+	}
 	return refs, err
 }
 
 // removeAll removes all references of an image.
 func (d tagDir) removeAll(digest string) error {
-	return d.each(func(file string, t tag) error {
-		if t.Digest != digest {
-			return nil
+	tags, err := d.all()
+	for file, t := range tags {
+		if t.Digest == digest {
+			err = errors.Join(err, os.Remove(file))
 		}
-		return os.Remove(file)
-	})
+	}
+	return err
 }

@@ -48,7 +48,7 @@ func (s *Store) AddBytecode(ctx context.Context, set *Set, run python.Run) error
 		return err
 	}
 	defer dir.Close()
-	compiled, err := python.CompilePackages(ctx, set.Image.Python, Target, dir, maxFiles, run)
+	compiled, err := python.CompileModules(ctx, set.Image.Python, dir, maxFiles, run, Target)
 	if ctx.Err() != nil {
 		return context.Cause(ctx) // it is still to be done
 	}

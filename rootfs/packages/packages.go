@@ -19,7 +19,6 @@ package packages
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -169,8 +168,7 @@ func (r Request) key() string {
 	if err != nil {
 		panic(err) // of strings
 	}
-	sum := sha256.Sum256(text)
-	return "sha256-" + hex.EncodeToString(sum[:])
+	return fmt.Sprintf("sha256-%x", sha256.Sum256(text))
 }
 
 func (s *Store) knownFile(key string) string { return filepath.Join(s.dir, "requests", key+".json") }

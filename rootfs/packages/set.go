@@ -3,7 +3,6 @@ package packages
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -64,9 +63,7 @@ func setName(image Image, lock *Lock) string {
 		digests = append(digests, p.Wheels[0].SHA256)
 	}
 	slices.Sort(digests)
-	sum := sha256.New()
-	fmt.Fprintf(sum, "%d %q %q %q", setFormat, image.ID, image.Python, digests)
-	return "sha256-" + hex.EncodeToString(sum.Sum(nil))
+	return fmt.Sprintf("sha256-%x", sha256.Sum256(fmt.Appendf(nil, "%d %q %q %q", setFormat, image.ID, image.Python, digests)))
 }
 
 func (d setDir) path(name string) string   { return filepath.Join(d.dir, name) }

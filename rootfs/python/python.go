@@ -57,18 +57,12 @@ const (
 
 var ofProgram = quota{files: 1000, bytes: 64 << 20}
 
-// CompileModules compiles the modules that the interpreter exe of an image can
-// import, with run, and puts the bytecode into the image's root: so many files at
-// most. It returns what has arrived also if it fails.
-func CompileModules(ctx context.Context, exe string, root *os.Root, files int, run Run) (Bytecode, error) {
-	args := []string{exe, "-s", "-B", "-W", "ignore", "-X", "utf8", "-c", modulesScript}
-	return compileInto(ctx, root, args, run, quota{files, maxModules})
-}
-
-// CompilePackages compiles the modules in a folder that a sandbox sees at inside, with
-// the interpreter exe, and puts the bytecode into dir, which is that folder.
-func CompilePackages(ctx context.Context, exe, inside string, dir *os.Root, files int, run Run) (Bytecode, error) {
-	args := []string{exe, "-s", "-B", "-W", "ignore", "-X", "utf8", "-c", modulesScript, inside}
+// CompileModules compiles modules with run and the interpreter exe of an image, and puts
+// the bytecode into dir: so many files at most. Without folders it compiles all that the
+// interpreter can import, and dir is the image's root; with one, as a sandbox sees it,
+// what is in there, and dir is that folder. It returns what has arrived also if it fails.
+func CompileModules(ctx context.Context, exe string, dir *os.Root, files int, run Run, folders ...string) (Bytecode, error) {
+	args := append([]string{exe, "-s", "-B", "-W", "ignore", "-X", "utf8", "-c", modulesScript}, folders...)
 	return compileInto(ctx, dir, args, run, quota{files, maxModules})
 }
 
