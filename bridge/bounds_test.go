@@ -6,21 +6,12 @@ import (
 	"testing"
 
 	"github.com/toolcell/toolcell/bridge/gate"
+	"github.com/toolcell/toolcell/bridge/run"
 	"github.com/toolcell/toolcell/internal/boundtest"
 )
 
 func TestBounds(t *testing.T) {
-	boundtest.Run(t, boundtest.Parser{
-		Row: "fences around code",
-		Shapes: append(boundtest.Pick(boundtest.Text("", ""), "one word", "lines", "empty lines", "backticks", "blanks", "zero bytes"),
-			boundtest.Repeated("a fence", "```python\n", " x\n", "```"),
-			boundtest.Repeated("an indented fence", "   ```python\n", "   x\n", "   ```"),
-			boundtest.Repeated("empty lines in a fence", "  ```python\n", "\n", "```"),
-			boundtest.Repeated("fences", "", "```\n", ""),
-			boundtest.Repeated("a long fence", "", "`", ""),
-			boundtest.Repeated("a long fence of tildes", "", "~", "\nx\n~~~")),
-		Parse: func(text []byte) error { return checkCode(withoutFence(string(text))) },
-	}, resultAs(OutputCompact), resultAs(OutputTOON), resultAs(OutputJSON))
+	boundtest.Run(t, resultAs(OutputCompact), resultAs(OutputTOON), resultAs(OutputJSON))
 }
 
 // resultAs writes results with output of that many bytes. A control character counts as six
@@ -35,7 +26,7 @@ func resultAs(mode OutputMode) boundtest.Parser {
 			boundtest.Repeated("empty lines", "x", "\n", "x")), " as "+string(mode)),
 		Parse: func(text []byte) error {
 			lines := strings.SplitN(string(text), "\n", 200_000) // as many as output has
-			r := &Result{Status: StatusError, Stdout: lines[:len(lines)/2], Stderr: lines[len(lines)/2:]}
+			r := &run.Result{Status: run.StatusError, Stdout: lines[:len(lines)/2], Stderr: lines[len(lines)/2:]}
 			for range 50 {
 				r.Calls = append(r.Calls, gate.CallRecord{Server: "s", Tool: "t", Arguments: string(text[:min(len(text), 120)])})
 			}
@@ -46,7 +37,7 @@ func resultAs(mode OutputMode) boundtest.Parser {
 				}
 				r.Plan = append(r.Plan, gate.PlannedCall{Server: "s", Tool: "t", Arguments: argument})
 			}
-			r.Text(mode)
+			Text(r, mode)
 			return nil
 		},
 	}

@@ -4,15 +4,16 @@ import (
 	"fmt"
 
 	"github.com/toolcell/toolcell/bridge"
+	"github.com/toolcell/toolcell/bridge/run"
 )
 
-func ExampleResult_Text() {
+func ExampleText() {
 	code := 1
-	result := &bridge.Result{
-		Status: bridge.StatusError, ExitCode: &code,
+	result := &run.Result{
+		Status: run.StatusError, ExitCode: &code,
 		Stdout: []string{"reading the file"}, Stderr: []string{"KeyError: 'title'"},
 	}
-	fmt.Println(result.Text(bridge.OutputCompact))
+	fmt.Println(bridge.Text(result, bridge.OutputCompact))
 	// Output:
 	// status: error
 	// exit: 1

@@ -8,7 +8,9 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/toolcell/toolcell/bridge/consent"
+	"github.com/toolcell/toolcell/bridge/run"
 	"github.com/toolcell/toolcell/internal/contain"
 )
 
@@ -27,7 +29,7 @@ func TestFaultHarmsOneRun(t *testing.T) {
 		t.Run(point, func(t *testing.T) {
 			var asked, sent atomic.Int32
 			working, goOn := make(chan struct{}), make(chan struct{})
-			s := newAsking(t, func(o *Options) {
+			s := newAsking(t, func(o *run.Options) {
 				o.Upstreams = askingServers(t, fakeUpstreams{"up": {
 					"ask": func(context.Context, json.RawMessage) (string, error) { asked.Add(1); return "done", nil },
 					"wait": func(context.Context, json.RawMessage) (string, error) {
@@ -72,7 +74,7 @@ func TestFaultHarmsOneRun(t *testing.T) {
 			}
 			if err == nil && point == "runner: reading a frame" {
 				fields, _ := res.StructuredContent.(map[string]any)
-				if fields["status"] != string(StatusSandbox) || !strings.Contains(textOf(res), "internal error in toolcell while reading what the code sends (ID ") {
+				if fields["status"] != string(run.StatusSandbox) || !strings.Contains(textOf(res), "internal error in toolcell while reading what the code sends (ID ") {
 					t.Errorf("the result says %v", fields)
 				}
 			}
@@ -84,7 +86,7 @@ func TestFaultHarmsOneRun(t *testing.T) {
 			if got := <-worked; got != "waited" {
 				t.Errorf("the other client's run ended with %s", got)
 			}
-			if err := s.Desk().Decide(id, consent.Answer{Choice: consent.ForCall}); err != nil {
+			if err := s.runs.Questions().Decide(id, consent.Answer{Choice: consent.ForCall}); err != nil {
 				t.Fatal(err)
 			}
 			if got, _, isError := callTool(t, waits, map[string]any{"code": "", "session": id}); isError || got != "done" || asked.Load() != 1 {

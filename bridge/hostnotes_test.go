@@ -3,13 +3,15 @@ package bridge
 import (
 	"strings"
 	"testing"
+
+	"github.com/toolcell/toolcell/bridge/run"
 )
 
 // TestHostNotesAreToldOnceAConnection: they are the same in every result, and a model pays
 // for each.
 func TestHostNotesAreToldOnceAConnection(t *testing.T) {
 	const note, isolation = "memory is limited by watching", "limits are kept by watching, not by cgroups (watched-limits)"
-	s := newServer(t, nil, func(o *Options) {
+	s := newServer(t, nil, func(o *run.Options) {
 		o.Missing = func() []string { return []string{note} }
 		o.Isolation = func() string { return isolation }
 	})

@@ -4,19 +4,14 @@ import (
 	"fmt"
 
 	"github.com/toolcell/toolcell/bridge/gate"
-	"github.com/toolcell/toolcell/bridge/network"
+	"github.com/toolcell/toolcell/bridge/run"
 	"github.com/toolcell/toolcell/bridge/toon"
 	"github.com/toolcell/toolcell/internal/text"
 )
 
-// addCalls puts the calls of a failed run into its result.
-func (r *Result) addCalls(log gate.CallLog) {
-	r.Calls, r.CallsLeftOut, r.ReadOnlyCalls = log.Calls, log.LeftOut, log.ReadOnly
-}
-
 // CallLines describes the outcome of a failed run's calls, one line each; it is
 // empty if there were no calls.
-func (r *Result) CallLines() []string {
+func CallLines(r *run.Result) []string {
 	var out []string
 	for _, kind := range []struct {
 		outcome gate.Outcome
@@ -46,7 +41,7 @@ func (r *Result) CallLines() []string {
 }
 
 // callRows are the calls with their columns in reading order.
-func (r *Result) callRows() []any {
+func (r resultText) callRows() []any {
 	rows := make([]any, len(r.Calls))
 	for i, c := range r.Calls {
 		rows[i] = toon.Object{{Key: "server", Value: c.Server}, {Key: "tool", Value: c.Tool}, {Key: "arguments", Value: c.Arguments}, {Key: "outcome", Value: string(c.Outcome)}}
@@ -54,14 +49,9 @@ func (r *Result) callRows() []any {
 	return rows
 }
 
-// addPlan puts the calls that a dry run would have made into its result.
-func (r *Result) addPlan(p gate.Plan) {
-	r.Plan, r.PlanLeftOut = append([]gate.PlannedCall{}, p.Calls...), p.LeftOut
-}
-
 // PlanLines lists the calls that a dry run would have made, one line each. It is empty
 // if it was none.
-func (r *Result) PlanLines() []string {
+func PlanLines(r *run.Result) []string {
 	switch {
 	case r.Plan == nil:
 		return nil
@@ -79,7 +69,7 @@ func (r *Result) PlanLines() []string {
 }
 
 // planRows are the planned calls with their columns in reading order.
-func (r *Result) planRows() []any {
+func (r resultText) planRows() []any {
 	rows := make([]any, len(r.Plan))
 	for i, c := range r.Plan {
 		rows[i] = toon.Object{{Key: "server", Value: c.Server}, {Key: "tool", Value: c.Tool}, {Key: "arguments", Value: string(c.Arguments)}}
@@ -87,28 +77,7 @@ func (r *Result) planRows() []any {
 	return rows
 }
 
-// addNetwork adds what went through the way out of a run, and says once what did not: in
-// the hint if the code has failed.
-func (r *Result) addNetwork(p plan, code string, report network.Report) (notes []string) {
-	r.Network = report.Uses
-	unsent := report.Unsent()
-	if r.Status == StatusError && r.Hint == "" {
-		if p.network == nil {
-			r.Hint = network.UnaskedHint(p.policy, code, r.Error)
-		} else if r.Hint, unsent = unsent, ""; r.Hint == "" {
-			r.Hint = network.BypassedHint(r.Error)
-		}
-	}
-	if unsent != "" {
-		notes = append(notes, unsent)
-	}
-	if report.Unchecked {
-		notes = append(notes, "addresses were not checked: connections went through the proxy of the host ([network] via = \"env\")")
-	}
-	return notes
-}
-
-func (r *Result) networkRows() []any {
+func (r resultText) networkRows() []any {
 	rows := make([]any, len(r.Network))
 	for i, u := range r.Network {
 		rows[i] = toon.Object{

@@ -6,11 +6,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolcell/toolcell/bridge/run"
 	"github.com/toolcell/toolcell/internal/room"
 )
 
-// TestLargeCodeAndResultsWaitForRoom until their call ends, and small ones do not.
-func TestLargeCodeAndResultsWaitForRoom(t *testing.T) {
+// TestLargeResultsWaitForRoom until their call ends, and small ones do not.
+func TestLargeResultsWaitForRoom(t *testing.T) {
 	release, err := room.Take(t.Context(), room.Large, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -21,16 +22,10 @@ func TestLargeCodeAndResultsWaitForRoom(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(ended)
 	large := strings.Repeat("x = 1\n", 100_000)
-	if _, err := s.read(ctx, &Request{Code: large}); statusOf(err) != StatusCancelled {
-		t.Errorf("code: %v", err)
-	}
-	if _, err := s.answer(ctx, s.runs.Connection(nil), &Result{Stdout: strings.Split(large, "\n")}); !errors.Is(err, ended) {
+	if _, err := s.answer(ctx, s.connections.of(nil), &run.Result{Stdout: strings.Split(large, "\n")}); !errors.Is(err, ended) {
 		t.Errorf("a result: %v", err)
 	}
-	if _, err := s.read(t.Context(), &Request{Code: "x = 1"}); err != nil {
-		t.Errorf("small code: %v", err)
-	}
-	if _, err := s.answer(t.Context(), s.runs.Connection(nil), &Result{Stdout: []string{"1"}}); err != nil {
+	if _, err := s.answer(t.Context(), s.connections.of(nil), &run.Result{Stdout: []string{"1"}}); err != nil {
 		t.Errorf("a small result: %v", err)
 	}
 }

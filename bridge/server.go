@@ -15,92 +15,47 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/toolcell/toolcell/bridge/artifacts"
 	"github.com/toolcell/toolcell/bridge/consent"
-	"github.com/toolcell/toolcell/bridge/consent/answers"
-	"github.com/toolcell/toolcell/bridge/consent/form"
-	"github.com/toolcell/toolcell/bridge/hints"
-	"github.com/toolcell/toolcell/bridge/ongoing"
-	"github.com/toolcell/toolcell/bridge/output"
+	"github.com/toolcell/toolcell/bridge/run"
 	"github.com/toolcell/toolcell/bridge/runner"
-	"github.com/toolcell/toolcell/bridge/savedtools"
 	"github.com/toolcell/toolcell/bridge/stdio"
 	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/internal/room"
 	"github.com/toolcell/toolcell/mcpproxy"
 )
 
-// A Server runs code for callers. It is safe for concurrent use.
-type Server struct {
-	o         Options
-	saved     savedtools.Store
-	sessions  *sessions
-	artifacts *artifacts.Store
-	runs      *ongoing.Runs[*Result]
-	pipes     *output.Spare
-	budget    *runner.Budget
-	awake     sync.Once // a client has connected
-
-	life       context.Context // ends with Close
-	end        context.CancelFunc
-	background sync.WaitGroup // sandboxes and background work
-
-	mu   sync.Mutex
-	said map[string]bool // what first was called with
-
-	defined hints.Names // by the code of earlier runs
-	written hints.Names // files that they have left in /workspace/out
+// Options configure a Server. The zero value works.
+type Options struct {
+	Version string
+	Output  OutputMode // compact if empty
+	// FormTimeout is how long a form that the client shows during a call waits for the user's
+	// answer, 45 s if 0: clients end calls that take long.
+	FormTimeout time.Duration
+	Log         *slog.Logger // nothing is logged if nil
 }
 
-// New makes a server.
-func New(o Options) *Server {
-	if o.Timeout <= 0 {
-		o.Timeout = 30 * time.Second
-	}
-	if o.MaxTimeout <= 0 {
-		o.MaxTimeout = 120 * time.Second
-	}
-	o.Timeout = min(o.Timeout, o.MaxTimeout)
-	if o.StartPatience <= 0 {
-		o.StartPatience = 25 * time.Second
-	}
-	if o.MaxOutput <= 0 {
-		o.MaxOutput = 32 << 10
-	}
-	if o.SessionIdle <= 0 {
-		o.SessionIdle = 30 * time.Minute
-	}
+// A Server lets MCP clients run code. It is safe for concurrent use.
+type Server struct {
+	o           Options
+	runs        *run.Runs
+	connections connections
+	awake       sync.Once // a client has connected
+}
+
+// New makes a server of runs.
+func New(runs *run.Runs, o Options) *Server {
 	if o.Output == "" {
 		o.Output = OutputCompact
+	}
+	if o.FormTimeout <= 0 {
+		o.FormTimeout = 45 * time.Second
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{
-		o: o, saved: savedtools.Open(o.ToolsDir, o.Project), artifacts: artifacts.New(artifacts.Options{Dir: o.RunsDir, Limits: o.Files, Pictures: o.Pictures, Log: o.Log}),
-		said: map[string]bool{}, budget: runner.NewBudget(o.RunsDir),
-	}
-	s.life, s.end = context.WithCancel(context.Background())
-	s.pipes = output.NewSpare(o.MaxOutput, s.life.Done())
-	s.sessions = newSessions(s.life, s.o)
-	s.runs = ongoing.New[*Result](s.life, ongoing.Options{
-		Parallel: o.MaxParallel, Patience: o.ApprovalTimeout, FormTimeout: o.FormTimeout, Endings: s.sessions.endings, Log: o.Log, Keep: answers.Folder{Dir: o.AnswersDir}.Keep,
-	})
-	return s
-}
-
-// Desk returns the questions of the server's runs.
-func (s *Server) Desk() *consent.Desk { return s.runs.Desk() }
-
-// Close ends every active run and every session, and waits until their
-// sandboxes are gone.
-func (s *Server) Close() {
-	s.end()
-	s.pipes.Close()
-	s.runs.Wait()
-	s.background.Wait()
-	s.artifacts.Close()
-	s.sessions.close()
+	return &Server{o: o, runs: runs, connections: connections{open: map[*mcp.ServerSession]*connection{}}}
 }
 
 // manualURI is the resource that holds the manual. It can also be read, but is not
@@ -142,12 +97,11 @@ func (s *Server) MCP() *mcp.Server {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			defer s.awake.Do(func() {
 				defer contain.Recover("preparing the first run", nil)
-				s.warmUp()
-				s.cleanFiles()
+				s.runs.Prepare()
 			})
 			if method == "tools/list" {
 				// A client that only lists has servers ended, too, that are gone from the config files.
-				_ = s.o.Upstreams.Servers()
+				s.runs.Discover()
 			}
 			if read, ok := req.(*mcp.ReadResourceRequest); ok && read.Params != nil && read.Params.URI == originalManualURI {
 				return readManual(ctx, read)
@@ -159,7 +113,7 @@ func (s *Server) MCP() *mcp.Server {
 		}
 	})
 	server.AddReceivingMiddleware(containRequests) // the last one is the outermost
-	server.AddSendingMiddleware(form.WithSchema)
+	server.AddSendingMiddleware(withSchema)
 	server.AddTool(&mcp.Tool{Name: "run_python", Title: "Run Python", Description: toolDescription, InputSchema: inputSchema}, s.runPython)
 	server.AddResource(&mcp.Resource{
 		URI: manualURI, Name: "capabilities", Title: "run_python manual", MIMEType: "text/markdown", Size: int64(len(runner.Manual)),
@@ -201,114 +155,84 @@ var forUser = mcp.Cacheable{CacheScope: "private"}
 
 // runPython answers one tools/call: it begins a run, or comes back to one that waits
 // for an answer.
-func (s *Server) runPython(ctx context.Context, call *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	req, err := parseArguments(call.Params.Arguments)
-	if err != nil {
-		return s.answer(ctx, s.runs.Connection(call.Session), (&Result{}).fail(withStatus(StatusValidation, err)))
+func (s *Server) runPython(ctx context.Context, request *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	c := &call{
+		server: s, connection: s.connections.of(request.Session), display: displayOf(request), report: progressTo(ctx, request), request: request,
 	}
-	c := s.runs.NewCall(call, digestOf(req), progressTo(ctx, call))
-	run, err := s.runOf(call, req, c)
-	var wire *jsonrpc.Error
-	var ended *ongoing.EndedError
-	switch {
-	case errors.As(err, &wire):
+	r, err := c.findRun()
+	if wire, ok := errors.AsType[*jsonrpc.Error](err); ok {
 		return nil, wire
-	case errors.As(err, &ended):
-		return s.answer(ctx, c.Connection, (&Result{}).fail(withStatus(StatusCancelled, err)))
-	case err != nil:
-		return s.answer(ctx, c.Connection, (&Result{}).fail(withStatus(StatusValidation, err)))
 	}
-	switch input, approval := s.runs.Attend(ctx, run, c); {
-	case input != nil:
+	if err != nil {
+		return s.answer(ctx, c.connection, run.Refuse(err))
+	}
+	input, res := c.attend(ctx, r)
+	if input != nil {
 		return input, nil
-	case approval != nil:
-		return s.answer(ctx, c.Connection, approvalNeeded(approval))
 	}
-	return s.answer(ctx, c.Connection, run.Result())
+	return s.answer(ctx, c.connection, res)
 }
 
-// runOf returns the run that a call is about.
-func (s *Server) runOf(call *mcp.CallToolRequest, req Request, c *ongoing.Call) (*ongoing.Run[*Result], error) {
+// findRun returns the run that a call is about, which it may begin.
+func (c *call) findRun() (*run.Run, error) {
+	req, err := parseArguments(c.request.Params.Arguments)
+	if err != nil {
+		return nil, err
+	}
+	runs, client := c.server.runs, &c.connection.client
+	c.digest, c.back = digestOf(req), consent.IsID(req.Session)
 	switch {
-	case call.Params.RequestState != "":
-		return s.runs.ComeBackWithAnswer(c, consent.IsID(req.Session))
-	case consent.IsID(req.Session) && strings.TrimSpace(req.Code) != "":
+	case c.request.Params.RequestState != "":
+		return c.comeBackWithAnswer()
+	case c.back && strings.TrimSpace(req.Code) != "":
 		return nil, fmt.Errorf("session %q is a run that waits for an answer: come back to it with code=\"\"; other code needs another session, or none", req.Session)
-	case consent.IsID(req.Session), consent.MeansID(req.Session) && strings.TrimSpace(req.Code) == "":
-		return s.runs.ComeBack(c, req.Session)
+	case c.back, consent.MeansID(req.Session) && strings.TrimSpace(req.Code) == "":
+		c.back = true
+		return runs.ComeBack(client, req.Session)
 	}
 	if req.Session != "" {
-		if id := s.runs.AskedIn(c.Connection, req.Session); id != "" { // the new call would wait for it, and the user would not know
+		if id := runs.AskedIn(client, req.Session); id != "" { // the new call would wait for it, and the user would not know
 			return nil, fmt.Errorf("session %q has a run that waits for the user's answer: come back to that first, with code=\"\" and session=%q", req.Session, id)
 		}
 	}
-	req.Progress, req.Lines = c.Report, true
-	req.elicits = mcpproxy.ElicitCapabilities{Form: c.Client.Form, URL: c.Client.URL, ByRequest: !c.Client.MultiRound}
-	return s.begin(req, c.Connection, false), nil
+	req.Client, req.Progress, req.Lines = client, c.report, true
+	req.Elicits = mcpproxy.ElicitCapabilities{Form: c.display.form, URL: c.display.url, ByRequest: !c.display.multiRound}
+	return runs.Begin(req), nil
 }
 
 // answer writes a result as the client gets it.
-func (s *Server) answer(ctx context.Context, c *ongoing.Connection, r *Result) (*mcp.CallToolResult, error) {
-	release, err := room.Take(ctx, r.size(), room.Output)
+func (s *Server) answer(ctx context.Context, c *connection, r *run.Result) (*mcp.CallToolResult, error) {
+	release, err := room.Take(ctx, r.Size(), room.Output)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	r.summarize()
-	s.logNotes(r.hostNotes)
-	r = r.withNews(c)
+	s.runs.LogNotes(r)
+	r = r.With(c.first)
 	return &mcp.CallToolResult{
-		Content:           forModel(c, r).contents(s.o.Output),
+		Content:           resultText{forModel(c, r)}.contents(s.o.Output),
 		StructuredContent: r,
 		IsError:           r.IsError(),
 	}, nil
 }
 
-// withNews returns a copy of r in which notes about the host are there only if the client
-// has not had them yet: they are the same in every result.
-func (r *Result) withNews(c *ongoing.Connection) *Result {
-	short := *r
-	short.Notes = slices.DeleteFunc(slices.Clone(r.Notes), func(n string) bool { return slices.Contains(r.hostNotes, n) && !c.First("host: "+n) })
-	if !c.First("isolation: " + r.Isolation) {
-		short.Isolation = ""
-	}
-	return &short
-}
-
-// logNotes logs notes that apply to every run, once each: they are for the user.
-func (s *Server) logNotes(notes []string) {
-	for _, n := range notes {
-		if s.first(n) {
-			s.o.Log.Warn(n)
-		}
-	}
-}
-
 // forModel returns r as a model reads it, whom each word costs tokens: without the
 // notes about the host, which it can do nothing about, but with one, once, if code
 // is isolated less than usual. The structured content has all.
-func forModel(c *ongoing.Connection, r *Result) *Result {
+func forModel(c *connection, r *run.Result) *run.Result {
 	short := r.WithoutHostNotes()
 	weaker := slices.DeleteFunc(strings.Split(r.Isolation, "; "), func(part string) bool { return part == "" || strings.Contains(part, "(watched-limits)") })
-	if text := strings.Join(weaker, "; "); text != "" && c.First("weaker: "+text) {
+	if text := strings.Join(weaker, "; "); text != "" && c.first("weaker: "+text) {
 		short.Notes = append(short.Notes, "isolation is weaker than usual: "+text)
 	}
 	return short
 }
 
-// first reports whether it is called with text for the first time.
-func (s *Server) first(text string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	known := s.said[text]
-	s.said[text] = true
-	return !known
-}
-
 // readFile answers resources/read for a file of a run.
 func (s *Server) readFile(_ context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
-	s.runs.Connection(req.Session).Marks.Add(s.artifacts.Private(req.Params.URI)...)
-	c, err := s.artifacts.Read(req.Params.URI)
+	files := s.runs.Files()
+	s.connections.of(req.Session).client.Marks.Add(files.Private(req.Params.URI)...)
+	c, err := files.Read(req.Params.URI)
 	if err != nil {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
 	}
@@ -349,9 +273,9 @@ func progressTo(ctx context.Context, call *mcp.CallToolRequest) func(done, total
 // Serve speaks MCP with one client over in and out, until the client closes in, or no longer reads
 // out, or ctx ends. It ends runs that are still active and waits for them.
 func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
-	defer s.Close()
+	defer s.runs.Close()
 	// Ending the session does not end its handlers: ending the runs does.
-	defer context.AfterFunc(ctx, contain.Func("ending all runs", s.end))()
+	defer context.AfterFunc(ctx, contain.Func("ending all runs", s.runs.End))()
 	client := stdio.New(in, out, s.o.Log)
 	err := s.MCP().Run(ctx, client)
 	// Run returns any one of the errors that follow from it.

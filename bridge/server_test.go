@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/tiktoken-go/tokenizer"
 
+	"github.com/toolcell/toolcell/bridge/run"
 	"github.com/toolcell/toolcell/bridge/runner"
 )
 
@@ -80,7 +81,7 @@ func TestBadArguments(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			text, fields, isError := callTool(t, c, tt.args)
-			if !isError || fields["status"] != StatusValidation || !strings.Contains(text, tt.want) {
+			if !isError || fields["status"] != run.StatusValidation || !strings.Contains(text, tt.want) {
 				t.Errorf("got %q, %v, want %q", text, fields, tt.want)
 			}
 		})
@@ -113,8 +114,6 @@ func TestManualResource(t *testing.T) {
 	}
 }
 
-// TestToolListCostsAtMost200Tokens counts what a client reads before the first
-// question, over the real wire, in both protocol eras.
 // TestPromptsAreNotOffered: since 2026-07-28 that is an error, and before an empty list.
 func TestPromptsAreNotOffered(t *testing.T) {
 	s := newServer(t, nil, nil)
@@ -127,6 +126,8 @@ func TestPromptsAreNotOffered(t *testing.T) {
 	}
 }
 
+// TestToolListCostsAtMost200Tokens counts what a client reads before the first
+// question, over the real wire, in both protocol eras.
 func TestToolListCostsAtMost200Tokens(t *testing.T) {
 	codec, err := tokenizer.Get(tokenizer.O200kBase)
 	if err != nil {

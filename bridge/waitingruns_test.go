@@ -16,8 +16,10 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/toolcell/toolcell/bridge/bridgetest"
 	"github.com/toolcell/toolcell/bridge/consent"
+	"github.com/toolcell/toolcell/bridge/run"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 )
@@ -42,14 +44,14 @@ func askingServers(t *testing.T, tools fakeUpstreams) *mcpproxy.Proxy {
 	}})
 }
 
-func newAsking(t *testing.T, change func(*Options)) *Server {
+func newAsking(t *testing.T, change func(*run.Options)) *Server {
 	t.Helper()
 	done := func(context.Context, json.RawMessage) (string, error) { return "done", nil }
 	file := filepath.Join(t.TempDir(), "policy.toml")
 	if err := os.WriteFile(file, []byte("[servers.up]\nask = ['ask']\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return newServer(t, nil, func(o *Options) {
+	return newServer(t, nil, func(o *run.Options) {
 		o.Policy, o.Sessions = policy.Load(file, true, nil), 8
 		if change != nil {
 			change(o)
@@ -157,11 +159,11 @@ func TestASessionWhoseRunWaitsSaysSo(t *testing.T) {
 	id := approvalID(fields)
 	for _, code := range []string{"print(x)", ""} {
 		text, fields, _ := callTool(t, c, map[string]any{"code": code, "session": "work"})
-		if fields["status"] != string(StatusValidation) || !strings.Contains(text, fmt.Sprintf(`come back to that first, with code="" and session=%q`, id)) {
+		if fields["status"] != string(run.StatusValidation) || !strings.Contains(text, fmt.Sprintf(`come back to that first, with code="" and session=%q`, id)) {
 			t.Errorf("%q gave %s", code, text)
 		}
 	}
-	if err := s.Desk().Decide(id, consent.Answer{Choice: consent.ForCall}); err != nil {
+	if err := s.runs.Questions().Decide(id, consent.Answer{Choice: consent.ForCall}); err != nil {
 		t.Fatal(err)
 	}
 	if text, _, isError := callTool(t, c, map[string]any{"code": "", "session": id}); isError {
@@ -172,32 +174,20 @@ func TestASessionWhoseRunWaitsSaysSo(t *testing.T) {
 	}
 }
 
-// TestARunThatSucceededHasEffects: a call that comes back too late is told of them, and the
-// result itself lists calls of failed runs only.
-func TestARunThatSucceededHasEffects(t *testing.T) {
-	s := newAsking(t, nil)
-	allow := func(context.Context, consent.Question) consent.Answer { return consent.Answer{Choice: consent.ForCall} }
-	r := s.Run(t.Context(), Request{Code: "await mcp_up.ask(); await mcp_up.ask()", Servers: []string{"up"}, Ask: allow})
-	status, effects, more := r.Outcome()
-	if status != string(StatusSuccess) || !slices.Equal(effects, []string{"up.ask {}", "up.ask {}"}) || more != 0 || r.Calls != nil {
-		t.Errorf("got %s, %q and %d more, in the result %v; %s", status, effects, more, r.Calls, r.Error)
-	}
-}
-
 // TestRunsWaitAndGoOnInAnyOrder has clients whose runs wait while others answer, deny,
 // stop, come back and cancel.
 func TestRunsWaitAndGoOnInAnyOrder(t *testing.T) {
 	t.Parallel()
-	s := newAsking(t, func(o *Options) { o.MaxParallel, o.ApprovalTimeout = 2, 2*time.Second })
+	s := newAsking(t, func(o *run.Options) { o.MaxParallel, o.ApprovalTimeout = 2, 2*time.Second })
 	stop := make(chan struct{})
 	var answering, calling sync.WaitGroup
 	for range 3 {
 		answering.Go(func() {
 			for {
-				changed := s.Desk().Changed()
-				for _, q := range s.Desk().Questions() {
+				changed := s.runs.Questions().Changed()
+				for _, q := range s.runs.Questions().Questions() {
 					choice := []consent.Choice{consent.ForCall, consent.ForRun, consent.Deny, consent.Stop}[rand.IntN(4)]
-					_ = s.Desk().Decide(q.ID, consent.Answer{Choice: choice, By: "test"})
+					_ = s.runs.Questions().Decide(q.ID, consent.Answer{Choice: choice, By: "test"})
 				}
 				select {
 				case <-changed:
@@ -226,8 +216,8 @@ func TestRunsWaitAndGoOnInAnyOrder(t *testing.T) {
 						break
 					}
 					fields, _ := res.StructuredContent.(map[string]any)
-					if fields["status"] != string(StatusApproval) {
-						if out := fmt.Sprint(fields["stdout"]); !strings.Contains(out, "end") && fields["status"] != string(StatusCancelled) {
+					if fields["status"] != string(run.StatusApproval) {
+						if out := fmt.Sprint(fields["stdout"]); !strings.Contains(out, "end") && fields["status"] != string(run.StatusCancelled) {
 							t.Errorf("got %v", fields)
 						}
 						break
@@ -249,68 +239,6 @@ func TestRunsWaitAndGoOnInAnyOrder(t *testing.T) {
 		})
 	}
 	calling.Wait()
-}
-
-// TestPrivateDataStaysWithItsSession: another client goes on in it.
-func TestPrivateDataStaysWithItsSession(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "policy.toml")
-	if err := os.WriteFile(file, []byte("[servers.notes]\nprivate = true\n[servers.hub]\nopen = true\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	done := func(context.Context, json.RawMessage) (string, error) { return "done", nil }
-	awaited := make(chan struct{})
-	await := func(context.Context, json.RawMessage) (string, error) { // that another call waits for the session
-		<-awaited
-		return "done", nil
-	}
-	s := newServer(t, fakeUpstreams{"notes": {"read": done, "wait": await}, "hub": {"post": done}}, func(o *Options) {
-		o.Sessions, o.Policy = 8, policy.Load(file, true, nil)
-	})
-	run := func(c *mcp.ClientSession, session, code string) string {
-		t.Helper()
-		text, fields, _ := callTool(t, c, map[string]any{"code": code, "servers": []string{"*"}, "session": session})
-		if fields["status"] == StatusApproval {
-			return text
-		}
-		return fmt.Sprint(fields["status"])
-	}
-	reader, other, third := connect(t, s), connect(t, s), connect(t, s)
-	if got := run(reader, "work", "x = await mcp_notes.read()"); got != StatusSuccess {
-		t.Fatal(got)
-	}
-	if err := reader.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if got := run(other, "mine", "await mcp_hub.post()"); got != StatusSuccess {
-		t.Errorf("a client that has read nothing got %s", got)
-	}
-	if got := run(other, "work", "await mcp_hub.post(text=x)"); !strings.Contains(got, "private data was read before, from notes.read") {
-		t.Errorf("in the session where it was read, another client got %s", got)
-	}
-	calls := func() int {
-		s.sessions.mu.Lock()
-		defer s.sessions.mu.Unlock()
-		if sess := s.sessions.live["ended"]; sess != nil {
-			return sess.calls
-		}
-		return 0
-	}
-	var both sync.WaitGroup
-	both.Go(func() { run(third, "ended", "await mcp_notes.wait()\nexit()") })
-	for calls() == 0 {
-		time.Sleep(time.Millisecond)
-	}
-	fourth := connect(t, s)
-	both.Go(func() {
-		if got := run(fourth, "ended", "await mcp_hub.post()"); got != StatusSuccess {
-			t.Errorf("in a new session of the name, another client got %s", got)
-		}
-	})
-	for calls() < 2 {
-		time.Sleep(time.Millisecond)
-	}
-	close(awaited)
-	both.Wait()
 }
 
 // TestAFormThatIsCancelledIsNotShownAgain: a client without a user, such as claude -p,
@@ -336,7 +264,7 @@ func TestAFormThatIsCancelledIsNotShownAgain(t *testing.T) {
 			<-cancelled
 			go func() {
 				<-cancelled
-				_ = s.Desk().Decide(id, consent.Answer{Choice: consent.ForCall, By: "test"})
+				_ = s.runs.Questions().Decide(id, consent.Answer{Choice: consent.ForCall, By: "test"})
 			}()
 			if text, _, isError := callTool(t, c, map[string]any{"code": "", "session": id}); isError || text != "done" || forms.Load() != 2 {
 				t.Errorf("after %d forms: %s", forms.Load(), text)

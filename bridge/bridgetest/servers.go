@@ -14,6 +14,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 )
@@ -122,4 +123,9 @@ func offer(s *mcp.Server, note func(what string)) {
 		text := fmt.Sprint(r.Params.Name, r.Params.Arguments)
 		return &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: text}}}}, nil
 	})
+}
+
+// ReportProgress tells the caller of a tool how far it is.
+func ReportProgress(ctx context.Context, r *mcp.CallToolRequest, done, total float64, text string) error {
+	return r.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(), Progress: done, Total: total, Message: text})
 }

@@ -51,18 +51,19 @@ type Options struct {
 	Frozen   int
 	Patience time.Duration // for an answer; 10 min if 0
 	Log      *slog.Logger  // nothing is logged if nil
-	// Keep keeps what a person has answered; it may be nil.
-	Keep func(Question) error
+	// AnswersDir is the folder in which the answers are kept; none are if it is empty.
+	AnswersDir string
 }
 
 // A Desk keeps the questions of the runs of one process. It is safe for concurrent
 // use.
 type Desk struct {
-	o Options
+	o    Options
+	self Client // of runs without one
 
 	mu        sync.Mutex
-	questions []*Question // oldest first; decided ones are kept for a while
-	frozen    map[any]int // runs, by their clients
+	questions []*Question     // oldest first; decided ones are kept for a while
+	frozen    map[*Client]int // runs
 	changed   chan struct{}
 }
 
@@ -84,7 +85,7 @@ func NewDesk(o Options) *Desk {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Desk{o: o, frozen: map[any]int{}, changed: make(chan struct{})}
+	return &Desk{o: o, frozen: map[*Client]int{}, changed: make(chan struct{})}
 }
 
 // Changed returns a channel that is closed when a question comes or is decided.
@@ -191,10 +192,8 @@ func (d *Desk) settle(q *Question, s State, a Answer) (err error) {
 // log records who answered what, and when: in a line for each call. d.mu is held, so that
 // answers are kept in their order.
 func (d *Desk) log(q *Question) {
-	if d.o.Keep != nil {
-		if err := d.o.Keep(*q); err != nil {
-			d.o.Log.Error("an answer is only in the log", "question", q.ID, "err", err)
-		}
+	if err := answers(d.o.AnswersDir).keep(*q); err != nil {
+		d.o.Log.Error("an answer is only in the log", "question", q.ID, "err", err)
 	}
 	log := d.o.Log.With("state", string(q.State), "by", q.Answer.By, "choice", cmp.Or(string(q.Answer.Choice), q.Answer.Action), "question", q.ID, "run", q.Run)
 	if q.Answer.Remark != "" {
@@ -251,7 +250,7 @@ func (d *Desk) signal() {
 }
 
 // freeze counts a run of a client as frozen, unless there are too many.
-func (d *Desk) freeze(client any) error {
+func (d *Desk) freeze(client *Client) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	all, own := 0, d.frozen[client]
@@ -265,7 +264,7 @@ func (d *Desk) freeze(client any) error {
 	return nil
 }
 
-func (d *Desk) thaw(client any) {
+func (d *Desk) thaw(client *Client) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.frozen[client]--; d.frozen[client] == 0 {

@@ -115,11 +115,14 @@ func TestAnswersAreLogged(t *testing.T) {
 func TestNoClientTakesThePlacesOfOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := NewDesk(Options{})
-		type client struct{ runs []*Run }
+		type client struct {
+			Client
+			runs []*Run
+		}
 		// ask has runs of a client ask, and returns how many of them wait.
 		ask := func(c *client, n int) (waiting int) {
 			for range n {
-				r := d.Begin(RunOptions{Client: c, Stop: func(error) {}})
+				r := d.Begin(RunOptions{Client: &c.Client, Stop: func(error) {}})
 				c.runs = append(c.runs, r)
 				answer := asking(t, r, transfer(1))
 				time.Sleep(time.Second)

@@ -42,23 +42,29 @@ func (c Call) key() toolKey { return toolKey{c.Server, c.Tool, c.Identity} }
 // RunOptions describe a run to a desk.
 type RunOptions struct {
 	ID     string
-	Client any             // whose runs count together; comparable
-	Name   string          // of the client
+	Client *Client         // of the run
 	NoUser bool            // no user can be asked: every question fails with ErrNoUser
 	Stop   func(why error) // ends the run: with ErrStopped, or ErrExpired
 	Abort  func(why error) // ends it and its sandbox; Stop if nil
-	Marks  *Marks          // of its connection
+}
+
+// A Client is the connection of one MCP client, or what else begins runs.
+type Client struct {
+	Name string // what it calls itself, with its version; often empty
+	// Marks are what was read from private servers, since the model behind the connection
+	// carries data from run to run. Runs of it that still wait keep them when it has ended.
+	Marks *Marks
 }
 
 // Begin begins a run. It has to be ended.
 func (d *Desk) Begin(o RunOptions) *Run {
+	if o.Client == nil {
+		o.Client = &d.self
+	}
 	r := &Run{o: o, desk: d, granted: map[toolKey][]string{}, believed: map[toolKey]string{}}
 	r.life, r.over = context.WithCancel(context.Background())
 	return r
 }
-
-// Marks returns what the run's connection has read from private servers.
-func (r *Run) Marks() *Marks { return r.o.Marks }
 
 // Attach says how the run is frozen, and what it has done so far: the number of its
 // calls, lines about those that may have changed something, and how many more of these
@@ -179,7 +185,7 @@ func (r *Run) ask(ctx context.Context, q *Question) (*Question, error) {
 		defer hold()()
 	}
 	contain.Point("consent: frozen")
-	q.ID, q.Run, q.Client, q.State, q.run, q.decided = newID(), r.o.ID, r.o.Name, Pending, r, make(chan struct{})
+	q.ID, q.Run, q.Client, q.State, q.run, q.decided = newID(), r.o.ID, r.o.Client.Name, Pending, r, make(chan struct{})
 	if past != nil {
 		q.CallsBefore, q.Effects, q.MoreEffects = past()
 	}

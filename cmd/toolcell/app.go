@@ -10,9 +10,11 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/toolcell/toolcell/bridge"
+	"golang.org/x/sys/unix"
+
 	"github.com/toolcell/toolcell/bridge/consent/inbox"
 	"github.com/toolcell/toolcell/bridge/hostapi"
+	"github.com/toolcell/toolcell/bridge/run"
 	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/bridge/savedtools"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
@@ -26,7 +28,6 @@ import (
 	"github.com/toolcell/toolcell/rootfs"
 	"github.com/toolcell/toolcell/rootfs/cachedir"
 	"github.com/toolcell/toolcell/rootfs/packages"
-	"golang.org/x/sys/unix"
 )
 
 // project is whose saved tools this process sees.
@@ -101,7 +102,7 @@ func (p parts) packages(s settings.Settings) *sandboxes.Packages {
 // code.
 type app struct {
 	parts
-	bridge  *bridge.Server
+	runs    *run.Runs
 	policy  *policy.Policy
 	proxy   *mcpproxy.Proxy
 	images  *sandboxes.Images
@@ -158,13 +159,13 @@ func openApp(s settings.Settings, o appOptions) (_ *app, err error) {
 	}
 	rules := loadPolicy(s, cmp.Or(o.policyLog, o.log))
 	warnOfSections(o.log, rules, o.servers.config.Servers)
-	server := bridge.New(bridge.Options{
+	runs := run.New(run.Options{
 		Rootfs: images.Get,
-		Packages: func(ctx context.Context, image bridge.Image, n bridge.Needs, progress func(done, total int64, text string)) (string, error) {
+		Packages: func(ctx context.Context, image run.Image, n run.Needs, progress func(done, total int64, text string)) (string, error) {
 			dir, err := scripts.Get(ctx, image, n, progress)
 			return dir, d.Explain(err)
 		},
-		PackagesHere: func(ctx context.Context, n bridge.Needs) bool {
+		PackagesHere: func(ctx context.Context, n run.Needs) bool {
 			image, ok := images.Cached(ctx)
 			return ok && scripts.Here(ctx, image, n)
 		},
@@ -181,7 +182,6 @@ func openApp(s settings.Settings, o appOptions) (_ *app, err error) {
 		RunsDir:     filepath.Join(d.State, "runs"),
 		Files:       s.Files,
 		Pictures:    s.Pictures,
-		Version:     version,
 		Timeout:     s.Timeout,
 		MaxTimeout:  s.MaxTimeout,
 		Limits:      s.Limits,
@@ -192,19 +192,17 @@ func openApp(s settings.Settings, o appOptions) (_ *app, err error) {
 		StartPatience: patience,
 
 		ApprovalTimeout: s.ApprovalTimeout,
-		FormTimeout:     s.FormTimeout,
 
 		SessionsDir: sessions, AnswersDir: d.State,
-		Output:    s.Output,
 		MaxOutput: s.OutputBytes,
 		Missing:   func() []string { return runtime.Missing(s.Limits) },
 		Isolation: func() string { return runtime.Isolation(s.Limits) },
 		Log:       o.log,
 	})
-	a := &app{parts: p, bridge: server, policy: rules, proxy: proxy, images: images, scripts: scripts}
+	a := &app{parts: p, runs: runs, policy: rules, proxy: proxy, images: images, scripts: scripts}
 	if o.serves {
 		// It lets toolcell approvals answer; without it there are other ways.
-		if a.inbox, err = inbox.Listen(inbox.Dir(d.Run), server.Desk(), rules.StrictApprovals, o.log); err != nil {
+		if a.inbox, err = inbox.Listen(inbox.Dir(d.Run), runs.Questions(), rules.StrictApprovals, o.log); err != nil {
 			o.log.Warn("questions of this process cannot be answered with toolcell approvals", "err", err)
 			a.inbox = nil
 		}
@@ -226,7 +224,7 @@ func (a *app) Close() (err error) {
 	if a.inbox != nil {
 		err = a.inbox.Close()
 	}
-	a.bridge.Close()
+	a.runs.Close()
 	a.scripts.Close()
 	return errors.Join(err, a.proxy.Close(), a.parts.Close())
 }

@@ -7,11 +7,12 @@ import (
 	"io"
 	"strings"
 
+	"github.com/urfave/cli/v2"
+
 	"github.com/toolcell/toolcell/bridge/consent"
 	"github.com/toolcell/toolcell/bridge/consent/inbox"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
-	"github.com/urfave/cli/v2"
 )
 
 type approvalsOptions struct {
@@ -25,7 +26,7 @@ type approvalsOptions struct {
 
 func approvalsCommand(s *console.Streams) *cli.Command {
 	action := func(do func(context.Context, approvalsOptions) error) cli.ActionFunc {
-		return runWith(s, func(c *cli.Context, o Options) error {
+		return actionWith(s, func(c *cli.Context, o Options) error {
 			return do(c.Context, approvalsOptions{o, c.Bool("watch"), c.String("for"), c.IsSet("for"), c.Bool("revoke"), c.Bool("stop")})
 		})
 	}
@@ -62,8 +63,8 @@ func approvalsCommand(s *console.Streams) *cli.Command {
 // be closed.
 func openApprovals(s settings.Settings) (approvals, error) {
 	var dirs []string
-	for _, run := range s.RunDirs() {
-		dirs = append(dirs, inbox.Dir(run))
+	for _, dir := range s.RunDirs() {
+		dirs = append(dirs, inbox.Dir(dir))
 	}
 	all, err := inbox.Connect(dirs...)
 	if len(all) > 0 {

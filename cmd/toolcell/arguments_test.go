@@ -10,8 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/urfave/cli/v2"
+
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 )
 
 // eachCommand calls do for every command that can be typed, with its words.

@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/urfave/cli/v2"
+
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
-	"github.com/urfave/cli/v2"
 )
 
 // The scripts of the shells, in completion/, are as small as can be: each hands

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/urfave/cli/v2"
+
 	"github.com/toolcell/toolcell/bridge/consent"
 	"github.com/toolcell/toolcell/bridge/consent/inbox"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/installer"
@@ -14,7 +16,6 @@ import (
 	"github.com/toolcell/toolcell/images"
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/pins"
-	"github.com/urfave/cli/v2"
 )
 
 // arguments returns candidates for the next argument of the command.

@@ -11,14 +11,15 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toolcell/toolcell/bridge"
+	"github.com/urfave/cli/v2"
+
+	"github.com/toolcell/toolcell/bridge/run"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/oci/doctor"
 	"github.com/toolcell/toolcell/rootfs/cachedir"
 	"github.com/toolcell/toolcell/rootfs/python"
-	"github.com/urfave/cli/v2"
 )
 
 func doctorCommand(s *console.Streams) *cli.Command {
@@ -28,7 +29,7 @@ func doctorCommand(s *console.Streams) *cli.Command {
 		Description: "It also checks the image that code runs on (--image), its registry if it is not here yet,\n" +
 			"and the entries in the files of MCP clients. Exit codes: 0 if nothing is missing, 1 if\n" +
 			"sandboxes run with something missing, 3 if they cannot run.",
-		Flags: flags(doctorSettings()), Action: run(s, runDoctor),
+		Flags: flags(doctorSettings()), Action: action(s, runDoctor),
 	}
 }
 
@@ -124,7 +125,7 @@ func tryPython(ctx context.Context, conf settings.Settings) (version, cure strin
 	}
 	defer func() { err = errors.Join(err, a.Close()) }()
 	start := time.Now()
-	r := a.bridge.Run(ctx, bridge.Request{Code: "import sys; print(sys.version.split()[0])", Timeout: 30 * time.Second})
+	r := a.runs.Do(ctx, run.Request{Code: "import sys; print(sys.version.split()[0])", Timeout: 30 * time.Second})
 	if r.IsError() {
 		return "", r.Hint, 0, errors.New(r.Error)
 	}

@@ -8,13 +8,15 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/urfave/cli/v2"
+
 	"github.com/toolcell/toolcell/bridge"
+	"github.com/toolcell/toolcell/bridge/run"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/repl"
 	"github.com/toolcell/toolcell/mcpproxy/policy/hosts"
 	"github.com/toolcell/toolcell/oci/doctor"
 	"github.com/toolcell/toolcell/rootfs"
-	"github.com/urfave/cli/v2"
 )
 
 // execName is the command that hands arguments on.
@@ -51,7 +53,7 @@ func execCommand(s *console.Streams) *cli.Command {
 			"sys.argv. Standard input is the code's if the code comes from -c or a file. With --output\n" +
 			"the result is printed as an MCP client would get it.",
 		Flags: flags(nil, own...),
-		Action: runWith(s, func(c *cli.Context, o Options) error {
+		Action: actionWith(s, func(c *cli.Context, o Options) error {
 			if c.Bool("offline") {
 				o.Settings.Pull = rootfs.PullNever
 			}
@@ -121,11 +123,11 @@ func (e execution) once(ctx context.Context, log *slog.Logger) (err error) {
 	req.Code = e.code.text
 	e.giveStdin(&req)
 	live := !e.Settings.OutputNamed && !e.JSON
-	run := e.app.bridge.Run
+	do := e.app.runs.Do
 	if live {
-		run = showLive(ctx, e.Streams, &req, e.cancel, e.progress, run)
+		do = showLive(ctx, e.Streams, &req, e.cancel, e.progress, do)
 	}
-	r := run(ctx, req)
+	r := do(ctx, req)
 	e.progress.Close()
 	notePolicy(log, e.app.policy, r)
 	if err := writeError(ctx); err != nil {
@@ -139,7 +141,7 @@ func (e execution) once(ctx context.Context, log *slog.Logger) (err error) {
 		err = console.PrintJSONObject(e.Streams, shown)
 		printFiles(r, e.Streams)
 	default:
-		_, err = fmt.Fprintln(e.Out, console.Filtered(e.Out, shown.WithoutHostNotes().Text(e.Settings.Output)))
+		_, err = fmt.Fprintln(e.Out, console.Filtered(e.Out, bridge.Text(shown.WithoutHostNotes(), e.Settings.Output)))
 		printFiles(r, e.Streams)
 	}
 	if err != nil {
@@ -150,7 +152,7 @@ func (e execution) once(ctx context.Context, log *slog.Logger) (err error) {
 
 // giveStdin gives the code the standard input that is left for it. At a terminal
 // nothing is read before the code wants a line: the shell may be meant.
-func (e execution) giveStdin(req *bridge.Request) {
+func (e execution) giveStdin(req *run.Request) {
 	switch {
 	case !e.code.stdinLeft:
 	case console.Terminal(e.In):
@@ -179,8 +181,8 @@ func (e execution) prompt(ctx context.Context) error {
 		}
 	}
 	req := e.request()
-	run := showLive(ctx, e.Streams, &req, e.cancel, e.progress, e.app.bridge.Run)
-	show := func(r *bridge.Result) {
+	do := showLive(ctx, e.Streams, &req, e.cancel, e.progress, e.app.runs.Do)
+	show := func(r *run.Result) {
 		if err := printResult(e.withNewNotes(e.code.explain(r)), e.Streams, e.Quiet); err != nil {
 			e.cancel(err)
 		}
@@ -190,7 +192,7 @@ func (e execution) prompt(ctx context.Context) error {
 		return console.Filtered(e.Err, e.app.images.Greeting(ctx, req.Progress)) // a registry may say why
 	}
 	err := repl.Run(ctx, repl.Options{
-		Streams: e.Streams, Run: run, Complete: e.app.bridge.Complete, Request: req, First: e.code.text,
+		Streams: e.Streams, Run: do, Complete: e.app.runs.Complete, Request: req, First: e.code.text,
 		Greeting: greet, History: filepath.Join(e.Settings.Dirs.State, "history"), Quiet: e.Quiet,
 		Ask: e.asker.askAtPrompt, Show: show, ExitError: exitError,
 	})
@@ -218,8 +220,8 @@ func openForShell(ctx context.Context, o execOptions, log, policyLog *slog.Logge
 }
 
 // request is one without code.
-func (e execution) request() bridge.Request {
-	req := bridge.Request{
+func (e execution) request() run.Request {
+	req := run.Request{
 		File: e.code.file, Argv: e.code.argv, Servers: e.Servers, Progress: console.RunProgress(e.progress, e.silent()),
 		Plan: e.Plan, Running: func(func()) { e.progress.Hide() },
 	}
@@ -234,14 +236,14 @@ func (e execution) request() bridge.Request {
 
 // exitError returns the error that ends the program with the exit code of a run:
 // the code's own where there is one.
-func exitError(r *bridge.Result) error {
+func exitError(r *run.Result) error {
 	var hint *doctor.HintError
 	switch {
 	case !r.IsError():
 		return nil
 	case r.ExitCode != nil && *r.ExitCode != 0:
 		return &console.ExitError{Code: *r.ExitCode}
-	case r.Status == bridge.StatusValidation:
+	case r.Status == run.StatusValidation:
 		return &console.ExitError{Code: console.ExitUsage}
 	case errors.As(r.Cause(), &hint):
 		return &console.ExitError{Code: console.ExitHost}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/toolcell/toolcell/bridge"
+	"github.com/toolcell/toolcell/bridge/run"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/terminaltest"
 )
@@ -20,9 +20,9 @@ func TestColorsEndWithTheRun(t *testing.T) {
 			defer theirs.Close()
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			var req bridge.Request
+			var req run.Request
 			s := &console.Streams{Out: theirs, Err: theirs}
-			run := showLive(ctx, s, &req, func(err error) { t.Error(err) }, console.NewProgress(theirs, true), func(_ context.Context, req bridge.Request) *bridge.Result {
+			do := showLive(ctx, s, &req, func(err error) { t.Error(err) }, console.NewProgress(theirs, true), func(_ context.Context, req run.Request) *run.Result {
 				for _, part := range []string{"\x1b]0;title", "\x07\x1b[3", "1mred", "\x1b]52;c;"} {
 					if _, err := req.Stdout.Write([]byte(part)); err != nil {
 						t.Error(err)
@@ -31,9 +31,9 @@ func TestColorsEndWithTheRun(t *testing.T) {
 				if stop {
 					cancel()
 				}
-				return &bridge.Result{}
+				return &run.Result{}
 			})
-			run(ctx, req)
+			do(ctx, req)
 			if _, err := theirs.WriteString("ours\n"); err != nil {
 				t.Fatal(err)
 			}

@@ -10,8 +10,8 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/toolcell/toolcell/bridge"
 	"github.com/toolcell/toolcell/bridge/hints"
+	"github.com/toolcell/toolcell/bridge/run"
 	"github.com/toolcell/toolcell/internal/state"
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy"
@@ -19,7 +19,7 @@ import (
 
 // withNewNotes leaves the notes about the host out of a result, unless they differ from those
 // that the last exec of this user has printed. The doctor has them all.
-func (o execOptions) withNewNotes(r *bridge.Result) *bridge.Result {
+func (o execOptions) withNewNotes(r *run.Result) *run.Result {
 	nothingRan := len(r.HostNotes()) == 0 && r.ExitCode == nil // so nothing is known of the host
 	file := filepath.Join(o.Settings.Dirs.State, "notes-shown")
 	if o.Verbose || o.Quiet || nothingRan || newNotes(file, r.HostNotes()) {
@@ -71,7 +71,7 @@ func forTyping(told string) string {
 }
 
 // explain adds what the user of a shell should know of a failure.
-func (s script) explain(r *bridge.Result) *bridge.Result {
+func (s script) explain(r *run.Result) *run.Result {
 	explained := *r
 	explained.Hint = forTyping(r.Hint)
 	if r.Cause() != nil { // otherwise the code has printed it

@@ -3,7 +3,7 @@ package main
 import (
 	"testing"
 
-	"github.com/toolcell/toolcell/bridge"
+	"github.com/toolcell/toolcell/bridge/run"
 )
 
 // TestHintsSayWhatToTypeInAShell: a result speaks to a model, which has arguments and a
@@ -16,12 +16,12 @@ func TestHintsSayWhatToTypeInAShell(t *testing.T) {
 		"there is no network. The user can set MCP_BRIDGE_IMAGE to an image that has it":               "there is no network. --image can name an image that has it",
 		`add "x.test" to [network] allow`: `add "x.test" to [network] allow`,
 	} {
-		if got := (script{}).explain(&bridge.Result{Hint: told}).Hint; got != want {
+		if got := (script{}).explain(&run.Result{Hint: told}).Hint; got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
 	}
 	const denied = `MCPError: server "to do" is not granted to this run: call run_python with "to do" in its servers argument`
-	if got := (script{}).explain(&bridge.Result{Error: denied}); got.Hint != "to allow it: --server 'to do'" || got.Error != denied {
+	if got := (script{}).explain(&run.Result{Error: denied}); got.Hint != "to allow it: --server 'to do'" || got.Error != denied {
 		t.Errorf("got %+v", got)
 	}
 }

@@ -9,24 +9,26 @@ import (
 	"os"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/toolcell/toolcell/bridge"
+	"github.com/toolcell/toolcell/bridge/run"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/internal/contain"
-	"golang.org/x/sys/unix"
 )
 
-// A runFunc runs code, as bridge.Server.Run does.
-type runFunc func(context.Context, bridge.Request) *bridge.Result
+// A runFunc runs code, as run.Runs.Do does.
+type runFunc func(context.Context, run.Request) *run.Result
 
-// showLive lets req write its output to the streams at once, and returns run with
+// showLive lets req write its output to the streams at once, and returns do with
 // what is to be done after each run: colors do not last longer than their code.
 // Broken is called when a stream cannot be written, such as one without a reader.
-func showLive(ctx context.Context, s *console.Streams, req *bridge.Request, broken func(error), progress *console.Progress, run runFunc) runFunc {
+func showLive(ctx context.Context, s *console.Streams, req *run.Request, broken func(error), progress *console.Progress, do runFunc) runFunc {
 	out, errs := liveWriter{s.Out, ctx, broken, progress}, liveWriter{s.Err, ctx, broken, progress}
 	shownOut, shownErr := console.NewFilter(s.Out, out), console.NewFilter(s.Err, errs)
 	req.Stdout, req.Stderr = shownOut, shownErr
-	return func(ctx context.Context, req bridge.Request) *bridge.Result {
-		r := run(ctx, req)
+	return func(ctx context.Context, req run.Request) *run.Result {
+		r := do(ctx, req)
 		out.writeLast(shownOut.End())
 		errs.writeLast(shownErr.End())
 		progress.Hide()
@@ -88,13 +90,13 @@ func writeError(ctx context.Context) error {
 
 // printResult prints the parts of the result that the streams have not shown
 // yet. An error is one of standard output.
-func printResult(r *bridge.Result, s *console.Streams, quiet bool) error {
+func printResult(r *run.Result, s *console.Streams, quiet bool) error {
 	if r.Result != "" {
 		if _, err := fmt.Fprintln(s.Out, console.Filtered(s.Out, r.Result)); err != nil {
 			return err
 		}
 	}
-	for _, l := range r.PlanLines() {
+	for _, l := range bridge.PlanLines(r) {
 		if _, err := fmt.Fprintln(s.Out, console.Shown(s.Out, l)); err != nil {
 			return err
 		}
@@ -103,9 +105,9 @@ func printResult(r *bridge.Result, s *console.Streams, quiet bool) error {
 	stopped := s.Signals.Received() != nil
 	switch {
 	case stopped: // the user knows
-	case r.Status == bridge.StatusValidation || r.Status == bridge.StatusSandbox:
+	case r.Status == run.StatusValidation || r.Status == run.StatusSandbox:
 		console.Error(s.Err, r.Error)
-	case r.IsError() && r.Status != bridge.StatusError:
+	case r.IsError() && r.Status != run.StatusError:
 		console.Error(s.Err, statusPrefix(r.Status)+r.Error)
 		for _, l := range r.Stack {
 			fmt.Fprintf(s.Err, "  %s\n", shown(l))
@@ -116,7 +118,7 @@ func printResult(r *bridge.Result, s *console.Streams, quiet bool) error {
 	if r.Hint != "" && !stopped {
 		console.Hint(s.Err, r.Hint)
 	}
-	for _, l := range r.CallLines() {
+	for _, l := range bridge.CallLines(r) {
 		console.Plainly(s.Err, l)
 	}
 	for _, n := range r.Notes {
@@ -132,14 +134,14 @@ func printResult(r *bridge.Result, s *console.Streams, quiet bool) error {
 // runs that did not begin need none.
 func statusPrefix(status string) string {
 	switch status {
-	case bridge.StatusSandbox, bridge.StatusValidation:
+	case run.StatusSandbox, run.StatusValidation:
 		return ""
 	}
 	return status + ": "
 }
 
 // printFiles says where the files and pictures of a run are.
-func printFiles(r *bridge.Result, s *console.Streams) {
+func printFiles(r *run.Result, s *console.Streams) {
 	for _, l := range r.LocalFiles() {
 		fmt.Fprintf(s.Err, "toolcell: kept %s (%s)\n", console.Shown(s.Err, l.Path), console.Shown(s.Err, l.Text))
 	}

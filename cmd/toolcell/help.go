@@ -6,9 +6,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/urfave/cli/v2"
+
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
-	"github.com/urfave/cli/v2"
 )
 
 // The columns of help: where the text beside a flag or a command begins, and how wide

@@ -9,8 +9,9 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/urfave/cli/v2"
+
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 )
 
 // helpOf returns what --help prints where there is no terminal.

@@ -8,12 +8,13 @@ import (
 	"slices"
 	"time"
 
+	"github.com/urfave/cli/v2"
+
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/images"
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/rootfs"
-	"github.com/urfave/cli/v2"
 )
 
 // The settings of commands that look at the images that are here, and of those that
@@ -28,15 +29,15 @@ func imagesCommand(s *console.Streams) *cli.Command {
 		imagesPullCommand(s),
 		&cli.Command{
 			Name: "list", Usage: "list the images on this machine",
-			Flags: flags(storeSettings), Action: run(s, imagesList),
+			Flags: flags(storeSettings), Action: action(s, imagesList),
 		},
 		&cli.Command{
 			Name: "inspect", Aliases: []string{"show"}, Usage: "print everything about images, as JSON",
-			ArgsUsage: "REF|DIGEST…", Flags: flags(storeSettings), Action: run(s, imagesInspect),
+			ArgsUsage: "REF|DIGEST…", Flags: flags(storeSettings), Action: action(s, imagesInspect),
 		},
 		&cli.Command{
 			Name: "rm", Usage: "remove images; one with several names loses only the one given",
-			ArgsUsage: "REF|DIGEST…", Flags: flags(storeSettings), Action: run(s, imagesRemove),
+			ArgsUsage: "REF|DIGEST…", Flags: flags(storeSettings), Action: action(s, imagesRemove),
 		},
 		imagesPruneCommand(s), imagesVerifyCommand(s), imagesRefreshCommand(s),
 	)

@@ -9,11 +9,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/urfave/cli/v2"
+
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/images"
 	"github.com/toolcell/toolcell/rootfs"
-	"github.com/urfave/cli/v2"
 )
 
 type imagesPullOptions struct {
@@ -28,7 +29,7 @@ func imagesPullCommand(s *console.Streams) *cli.Command {
 		Flags: flags(pullSettings,
 			&cli.BoolFlag{Name: "no-compile", Usage: "leave compiling the images' modules to the first run"},
 			&cli.StringFlag{Name: "creds", Usage: "log in to the registry as `USER[:PASSWORD]`; a password that is not given is asked for, or read from standard input"}),
-		Action: runWith(s, func(c *cli.Context, o Options) error {
+		Action: actionWith(s, func(c *cli.Context, o Options) error {
 			return imagesPull(c.Context, imagesPullOptions{o, c.Bool("no-compile"), c.String("creds")})
 		}),
 	}

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/urfave/cli/v2"
+
 	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/sandboxes"
@@ -24,7 +26,6 @@ import (
 	"github.com/toolcell/toolcell/oci/spec"
 	"github.com/toolcell/toolcell/rootfs"
 	"github.com/toolcell/toolcell/rootfs/python"
-	"github.com/urfave/cli/v2"
 )
 
 // Work on an image beyond unpacking happens in a separate process, `toolcell
@@ -141,7 +142,7 @@ func imagesRefreshCommand(s *console.Streams) *cli.Command {
 	return &cli.Command{
 		Name: "refresh", Hidden: true, ArgsUsage: "REF",
 		Flags: append([]cli.Flag{&cli.BoolFlag{Name: "ask"}, &cli.BoolFlag{Name: "until-eof"}}, settings.Flags(settings.ForImages...)...),
-		Action: runWith(s, func(c *cli.Context, o Options) error {
+		Action: actionWith(s, func(c *cli.Context, o Options) error {
 			return imagesRefresh(c.Context, imagesRefreshOptions{o, c.Bool("ask"), c.Bool("until-eof")})
 		}),
 	}

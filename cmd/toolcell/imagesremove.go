@@ -8,11 +8,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/urfave/cli/v2"
+
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/rootfs"
-	"github.com/urfave/cli/v2"
 )
 
 // A removedImage is a row of images rm.
@@ -70,7 +71,7 @@ func imagesPruneCommand(s *console.Streams) *cli.Command {
 		Flags: flags(storeSettings,
 			&cli.StringFlag{Name: "unused", Usage: "also remove images not used for `DAYS`"},
 			&cli.StringFlag{Name: "max-size", Usage: "also remove the least recently used images until the others take at most `BYTES` (k, m, g)"}),
-		Action: runWith(s, func(c *cli.Context, o Options) error {
+		Action: actionWith(s, func(c *cli.Context, o Options) error {
 			return imagesPrune(c.Context, imagesPruneOptions{o, c.String("unused"), c.String("max-size")})
 		}),
 	}

@@ -7,11 +7,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/urfave/cli/v2"
+
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/oci/doctor"
 	"github.com/toolcell/toolcell/rootfs"
-	"github.com/urfave/cli/v2"
 )
 
 // A verifiedImage is a row of images verify.
@@ -33,7 +34,7 @@ func imagesVerifyCommand(s *console.Streams) *cli.Command {
 	return &cli.Command{
 		Name: "verify", Usage: "check the files of images against their digests", ArgsUsage: "[REF|DIGEST…]",
 		Flags: flags(pullSettings, &cli.BoolFlag{Name: "repair", Usage: "repair damaged images, fetching what that needs"}),
-		Action: runWith(s, func(c *cli.Context, o Options) error {
+		Action: actionWith(s, func(c *cli.Context, o Options) error {
 			return imagesVerify(c.Context, imagesVerifyOptions{o, c.Bool("repair")})
 		}),
 	}

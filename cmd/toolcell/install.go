@@ -7,9 +7,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/urfave/cli/v2"
+
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/installer"
-	"github.com/urfave/cli/v2"
 )
 
 // installOptions are those of install and uninstall.
@@ -42,7 +43,7 @@ func installCommand(s *console.Streams) *cli.Command {
 			strings.Join(installer.ClientNames(), ", ") + ".\n\n" +
 			"The file keeps its comments, order and form; what it was before is kept beside it. A file that\n" +
 			"cannot be read is left alone.",
-		Flags: flags(discoverySettings, own...), Action: runWith(s, withClients(install)),
+		Flags: flags(discoverySettings, own...), Action: actionWith(s, withClients(install)),
 	}
 }
 
@@ -57,7 +58,7 @@ func uninstallCommand(s *console.Streams) *cli.Command {
 	}
 	return &cli.Command{
 		Name: "uninstall", Usage: "take toolcell out of the config of MCP clients, and put back what was moved", ArgsUsage: "[CLIENT…]",
-		Flags: flags(discoverySettings, own...), Action: runWith(s, withClients(uninstall)),
+		Flags: flags(discoverySettings, own...), Action: actionWith(s, withClients(uninstall)),
 	}
 }
 

@@ -8,9 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/urfave/cli/v2"
+
 	"github.com/toolcell/toolcell/bridge/savedtools"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
-	"github.com/urfave/cli/v2"
 )
 
 // withoutJSON are the commands without --json, and why.

@@ -14,13 +14,14 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/toolcell/toolcell/bridge"
+	"github.com/urfave/cli/v2"
+	"golang.org/x/sys/unix"
+
+	"github.com/toolcell/toolcell/bridge/run"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/oci/doctor"
-	"github.com/urfave/cli/v2"
-	"golang.org/x/sys/unix"
 )
 
 func main() { os.Exit(runCommandLine(os.Args, os.Stdin, os.Stdout, os.Stderr)) }
@@ -81,9 +82,9 @@ func printFailure(s *console.Streams, typed typedCommand, err error) error {
 	case typed.parsed.Name != execName:
 		return console.PrintJSON(s, []any{})
 	case errors.As(err, &exit) && exit.Code == console.ExitUsage:
-		return console.PrintJSONObject(s, bridge.Result{Status: bridge.StatusValidation, Error: err.Error()})
+		return console.PrintJSONObject(s, run.Result{Status: run.StatusValidation, Error: err.Error()})
 	}
-	return console.PrintJSONObject(s, bridge.Result{Status: bridge.StatusSandbox, Error: err.Error()})
+	return console.PrintJSONObject(s, run.Result{Status: run.StatusSandbox, Error: err.Error()})
 }
 
 // brokenPipe reports whether the reader of our output is gone. That is not an

@@ -5,9 +5,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/urfave/cli/v2"
+
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
-	"github.com/urfave/cli/v2"
 )
 
 // Options are what every command has from its command line. Those of a command with flags
@@ -24,13 +25,13 @@ type Options struct {
 // stateSettings are the settings of commands that only look at what toolcell keeps.
 var stateSettings = []string{"state-dir"}
 
-// run returns the action of a command: do with its Options.
-func run(s *console.Streams, do func(context.Context, Options) error) cli.ActionFunc {
-	return runWith(s, func(c *cli.Context, o Options) error { return do(c.Context, o) })
+// action returns that of a command: do with its Options.
+func action(s *console.Streams, do func(context.Context, Options) error) cli.ActionFunc {
+	return actionWith(s, func(c *cli.Context, o Options) error { return do(c.Context, o) })
 }
 
-// runWith is run for a command with flags of its own, which do reads.
-func runWith(s *console.Streams, do func(*cli.Context, Options) error) cli.ActionFunc {
+// actionWith is action for a command with flags of its own, which do reads.
+func actionWith(s *console.Streams, do func(*cli.Context, Options) error) cli.ActionFunc {
 	return func(c *cli.Context) (err error) {
 		o := Options{
 			Streams: s, Command: strings.TrimPrefix(c.Command.HelpName, c.App.Name+" "), Args: c.Args().Slice(),

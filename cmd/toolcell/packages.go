@@ -6,13 +6,14 @@ import (
 	"log/slog"
 	"slices"
 
+	"github.com/urfave/cli/v2"
+
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/sandboxes"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/oci/spec"
 	"github.com/toolcell/toolcell/rootfs"
 	"github.com/toolcell/toolcell/rootfs/packages"
-	"github.com/urfave/cli/v2"
 )
 
 // packagesOptions are those of commands about packages.
@@ -26,7 +27,7 @@ type packagesOptions struct {
 func packagesCommand(s *console.Streams) *cli.Command {
 	forRuns := slices.Concat([]string{"image", "policy", "uv", "memory"}, settings.ForImages)
 	command := func(do func(context.Context, packagesOptions) error) cli.ActionFunc {
-		return runWith(s, func(c *cli.Context, o Options) error {
+		return actionWith(s, func(c *cli.Context, o Options) error {
 			return do(c.Context, packagesOptions{o, c.Bool("offline"), c.String("unused"), c.Bool("until-eof")})
 		})
 	}
@@ -45,11 +46,11 @@ func packagesCommand(s *console.Streams) *cli.Command {
 		},
 		&cli.Command{
 			Name: "list", Usage: "show the sets of packages that are here",
-			Flags: flags(stateSettings), Action: run(s, packagesList),
+			Flags: flags(stateSettings), Action: action(s, packagesList),
 		},
 		&cli.Command{
 			Name: "show", Usage: "show the packages of a set, by the beginning of its ID", ArgsUsage: "ID",
-			Flags: flags(stateSettings), Action: run(s, packagesShow),
+			Flags: flags(stateSettings), Action: action(s, packagesShow),
 		},
 		&cli.Command{
 			Name: "prune", Usage: "remove sets that were not used for some time; never one in use",

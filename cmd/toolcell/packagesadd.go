@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toolcell/toolcell/bridge"
 	"github.com/toolcell/toolcell/bridge/hints"
+	"github.com/toolcell/toolcell/bridge/run"
 	inline "github.com/toolcell/toolcell/bridge/script"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/sandboxes"
@@ -23,7 +23,7 @@ import (
 type packager struct {
 	parts
 	source *sandboxes.Packages
-	image  bridge.Image
+	image  run.Image
 }
 
 // openPackager makes the image ready.
@@ -43,7 +43,7 @@ func openPackager(ctx context.Context, o packagesOptions, progress func(done, to
 }
 
 // readNeeds reads what the arguments of a command ask for: requirements, or a script.
-func readNeeds(ctx context.Context, o packagesOptions) (n bridge.Needs, err error) {
+func readNeeds(ctx context.Context, o packagesOptions) (n run.Needs, err error) {
 	isScript := func(arg string) bool {
 		if !strings.HasSuffix(arg, ".py") {
 			return false
@@ -67,7 +67,7 @@ func readNeeds(ctx context.Context, o packagesOptions) (n bridge.Needs, err erro
 	return n, grantPackages(o, &n)
 }
 
-func readScriptNeeds(ctx context.Context, o packagesOptions, file string) (n bridge.Needs, err error) {
+func readScriptNeeds(ctx context.Context, o packagesOptions, file string) (n run.Needs, err error) {
 	code, err := readFile(ctx, file)
 	if err != nil {
 		return n, err
@@ -79,19 +79,19 @@ func readScriptNeeds(ctx context.Context, o packagesOptions, file string) (n bri
 	if header == nil || len(header.Dependencies) == 0 {
 		return n, console.Usagef("%s has no # /// script header that names packages", file)
 	}
-	n = bridge.Needs{Python: header.Python, Packages: header.Dependencies, File: file, Before: header.Before}
+	n = run.Needs{Python: header.Python, Packages: header.Dependencies, File: file, Before: header.Before}
 	return n, grantPackages(o, &n)
 }
 
 // grantPackages asks the policy.
-func grantPackages(o packagesOptions, n *bridge.Needs) (err error) {
+func grantPackages(o packagesOptions, n *run.Needs) (err error) {
 	n.Grant, err = loadPolicy(o.Settings, slog.New(slog.DiscardHandler)).NewRun().GrantPackages(n.Packages)
-	return asUsage(bridge.Invalid(err))
+	return asUsage(run.Invalid(err))
 }
 
 // asUsage gives an error of what was asked for the exit code that exec has for it.
 func asUsage(err error) error {
-	if !bridge.IsInvalid(err) {
+	if !run.IsInvalid(err) {
 		return err
 	}
 	return console.Invalidf("%s", forTyping(err.Error()))

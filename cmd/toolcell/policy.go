@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toolcell/toolcell/bridge"
 	"github.com/toolcell/toolcell/bridge/gate"
+	"github.com/toolcell/toolcell/bridge/run"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/internal/text"
@@ -36,7 +36,7 @@ func (h belowError) Enabled(ctx context.Context, level slog.Level) bool {
 }
 
 // notePolicy says what is wrong with the policy, unless the run has failed of it.
-func notePolicy(log *slog.Logger, rules *policy.Policy, r *bridge.Result) {
+func notePolicy(log *slog.Logger, rules *policy.Policy, r *run.Result) {
 	if err := rules.Err(); err != nil && !strings.Contains(r.Error, err.Error()) {
 		log.Error("nothing may be called until the policy is fixed", "err", err)
 	}

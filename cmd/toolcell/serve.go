@@ -8,16 +8,18 @@ import (
 	"os"
 	"runtime/debug"
 
+	"github.com/urfave/cli/v2"
+
+	"github.com/toolcell/toolcell/bridge"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/oci"
-	"github.com/urfave/cli/v2"
 )
 
 func serveCommand(s *console.Streams) *cli.Command {
 	return &cli.Command{
 		Name: "serve", Aliases: []string{"run"}, Usage: "run the MCP server on stdin/stdout",
-		Flags: settings.Flags(), Action: run(s, serve),
+		Flags: settings.Flags(), Action: action(s, serve),
 	}
 }
 
@@ -44,7 +46,7 @@ func serve(ctx context.Context, o Options) (err error) {
 	if log.Enabled(ctx, slog.LevelDebug) { // listing the servers reads the record of each
 		log.Debug("serving", "version", version, "image", conf.Image, "servers", len(a.proxy.Servers()))
 	}
-	return a.bridge.Serve(ctx, o.In, o.Out)
+	return bridge.New(a.runs, bridge.Options{Version: version, Output: o.Settings.Output, FormTimeout: o.Settings.FormTimeout, Log: log}).Serve(ctx, o.In, o.Out)
 }
 
 // memoryLimit is the memory, in bytes, above which Go collects garbage more often.

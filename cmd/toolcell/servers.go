@@ -7,17 +7,18 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/urfave/cli/v2"
+
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/config"
-	"github.com/urfave/cli/v2"
 )
 
 func serversCommand(s *console.Streams) *cli.Command {
 	command := func(name, usage, args string, do serversFunc, more ...string) *cli.Command {
 		return &cli.Command{
 			Name: name, Usage: usage, ArgsUsage: args, Flags: flags(slices.Concat(discoverySettings, more)),
-			Action: run(s, do.run),
+			Action: action(s, do.run),
 		}
 	}
 	pinsCommand := command("pins", "show how tools have changed since they were first used, and accept it", "[NAME…] | accept NAME [TOOL]", serversPins)

@@ -34,7 +34,7 @@ func serversCallCommand(s *console.Streams) *cli.Command {
 		Flags: flags(slices.Concat(discoverySettings, []string{"policy", "start-timeout"}),
 			&cli.StringFlag{Name: "out", Usage: "write the pictures, sounds and files of the answer to `FILE`, or else its value, instead of printing it"},
 			&cli.BoolFlag{Name: "raw", Usage: "print the server's whole answer, as JSON"}),
-		Action: runWith(s, func(c *cli.Context, o Options) error {
+		Action: actionWith(s, func(c *cli.Context, o Options) error {
 			call := serversCallOptions{o, c.String("out"), c.IsSet("out"), c.Bool("raw")}
 			return serversFunc(call.run).run(c.Context, o)
 		}),

@@ -12,11 +12,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/urfave/cli/v2"
+
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy"
-	"github.com/urfave/cli/v2"
 )
 
 // loginWithin is how long the user may take in the browser.
@@ -37,7 +38,7 @@ func serversLoginCommand(s *console.Streams) *cli.Command {
 			"state folder, in a file that only you can read, and all toolcell processes use and renew them. If a\n" +
 			"server has refused a request for lack of scopes, logging in again asks for them.",
 		Flags: flags(loginSettings, jsonFlag(), &cli.BoolFlag{Name: "no-browser", Usage: "only print the address, open no browser"}),
-		Action: runWith(s, func(c *cli.Context, o Options) error {
+		Action: actionWith(s, func(c *cli.Context, o Options) error {
 			login := serversLoginOptions{o, c.Bool("no-browser")}
 			return serversFunc(login.run).run(c.Context, o)
 		}),
@@ -49,7 +50,7 @@ func serversLogoutCommand(s *console.Streams) *cli.Command {
 		Name: "logout", Usage: "forget the login to a remote server", ArgsUsage: "NAME",
 		Description: "The tokens on this machine are deleted. The service may know them until they end: to withdraw them at\n" +
 			"once, use its own page of connected applications.",
-		Flags: flags(loginSettings), Action: run(s, serversFunc(serversLogout).run),
+		Flags: flags(loginSettings), Action: action(s, serversFunc(serversLogout).run),
 	}
 }
 

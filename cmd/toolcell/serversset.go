@@ -9,10 +9,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
-	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
+
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"github.com/toolcell/toolcell/mcpproxy/config"
 )
 
 type serversSetOptions struct {
@@ -26,7 +27,7 @@ func serversSetCommand(s *console.Streams) *cli.Command {
 		Description: "The value is read from standard input, or asked for on a terminal. It is kept in the state\n" +
 			"folder, in a file that only you can read. A variable of the environment goes before it.",
 		Flags: flags(discoverySettings, &cli.BoolFlag{Name: "remove", Usage: "forget the value"}),
-		Action: runWith(s, func(c *cli.Context, o Options) error {
+		Action: actionWith(s, func(c *cli.Context, o Options) error {
 			return serversSet(c.Context, serversSetOptions{o, c.Bool("remove")})
 		}),
 	}

@@ -8,9 +8,10 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/urfave/cli/v2"
+
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/mcpproxy/clientconfig"
-	"github.com/urfave/cli/v2"
 )
 
 // discoverySettings are the settings of commands that only look for servers.
@@ -19,14 +20,14 @@ var discoverySettings = []string{"state-dir", "servers-config", "log-level", "al
 func serversTrustCommand(s *console.Streams) *cli.Command {
 	return &cli.Command{
 		Name: "trust", Usage: "let a project's config file start the servers in it, as long as it stays as it is", ArgsUsage: "FILE…",
-		Flags: flags(discoverySettings), Action: run(s, func(_ context.Context, o Options) error { return eachProjectFile(o, trustFile) }),
+		Flags: flags(discoverySettings), Action: action(s, func(_ context.Context, o Options) error { return eachProjectFile(o, trustFile) }),
 	}
 }
 
 func serversUntrustCommand(s *console.Streams) *cli.Command {
 	return &cli.Command{
 		Name: "untrust", Usage: "stop trusting a project's config file", ArgsUsage: "FILE…",
-		Flags: flags(discoverySettings), Action: run(s, func(_ context.Context, o Options) error { return eachProjectFile(o, untrustFile) }),
+		Flags: flags(discoverySettings), Action: action(s, func(_ context.Context, o Options) error { return eachProjectFile(o, untrustFile) }),
 	}
 }
 

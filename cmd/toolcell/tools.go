@@ -8,18 +8,19 @@ import (
 	"strings"
 	"time"
 
+	"github.com/urfave/cli/v2"
+
 	"github.com/toolcell/toolcell/bridge/savedtools"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/oci/doctor"
-	"github.com/urfave/cli/v2"
 )
 
 func toolsCommand(s *console.Streams) *cli.Command {
 	command := func(name, usage, args string, do func(Options, savedtools.Store) error) *cli.Command {
 		return &cli.Command{
 			Name: name, Usage: usage, ArgsUsage: args, Flags: flags(stateSettings),
-			Action: run(s, func(_ context.Context, o Options) error { return do(o, openSavedTools(o.Settings)) }),
+			Action: action(s, func(_ context.Context, o Options) error { return do(o, openSavedTools(o.Settings)) }),
 		}
 	}
 	return group("tools", "show, export and remove the tools that code has saved in this project",

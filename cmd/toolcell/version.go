@@ -7,8 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/urfave/cli/v2"
+
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 )
 
 // Set by the linker: the version by tag, and the commit with its date.
@@ -22,7 +23,7 @@ func versionCommand(s *console.Streams) *cli.Command {
 		Name:  "version",
 		Usage: "print the version",
 		Flags: []cli.Flag{jsonFlag()},
-		Action: run(s, func(_ context.Context, o Options) error {
+		Action: action(s, func(_ context.Context, o Options) error {
 			if o.JSON {
 				return console.PrintJSON(s, []map[string]string{
 					{"version": version, "commit": commit, "date": date, "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH},

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/rivo/uniseg"
+
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/terminaltest"
 )
 

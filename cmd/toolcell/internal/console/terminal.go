@@ -9,8 +9,9 @@ import (
 	"os"
 	"strings"
 
-	"github.com/toolcell/toolcell/internal/contain"
 	"golang.org/x/sys/unix"
+
+	"github.com/toolcell/toolcell/internal/contain"
 )
 
 // Terminal reports whether a person is at the other end of f.

@@ -10,8 +10,9 @@ import (
 	"strings"
 
 	"github.com/peterh/liner"
-	"github.com/toolcell/toolcell/internal/contain"
 	"golang.org/x/sys/unix"
+
+	"github.com/toolcell/toolcell/internal/contain"
 )
 
 // canEdit reports whether the terminal can show a line that is edited.

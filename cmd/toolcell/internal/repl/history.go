@@ -8,9 +8,10 @@ import (
 	"path/filepath"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/internal/state"
-	"golang.org/x/sys/unix"
 )
 
 // Bounds on the history.

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/toolcell/toolcell/bridge"
+	"github.com/toolcell/toolcell/bridge/run"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 )
 
@@ -27,7 +27,7 @@ func (q *prompt) readInput(ctx context.Context) (string, error) {
 		return mark
 	})
 	if errors.Is(err, errAbandoned) {
-		return "", bridge.ErrInterrupted
+		return "", run.ErrInterrupted
 	}
 	if err != nil {
 		return "", err

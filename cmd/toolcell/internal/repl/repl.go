@@ -13,8 +13,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/toolcell/toolcell/bridge"
 	"github.com/toolcell/toolcell/bridge/consent"
+	"github.com/toolcell/toolcell/bridge/run"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/oci/doctor"
@@ -24,10 +24,10 @@ import (
 // History and Quiet must be set, the request's Stdout and Stderr too.
 type Options struct {
 	Streams *console.Streams
-	Run     func(context.Context, bridge.Request) *bridge.Result
-	Request bridge.Request // of each block, but for its code and session
+	Run     func(context.Context, run.Request) *run.Result
+	Request run.Request // of each block, but for its code and session
 	// Complete returns what may continue a dotted name in the request's session.
-	Complete func(ctx context.Context, req bridge.Request, dotted string) []string
+	Complete func(ctx context.Context, req run.Request, dotted string) []string
 	First    string // code that runs before the first line, if any
 	// Greeting says what the code runs on. It may take as long as a pull.
 	Greeting func(context.Context) string
@@ -38,9 +38,9 @@ type Options struct {
 	// person is at the prompt, the request's own Ask does.
 	Ask func(ctx context.Context, q consent.Question, read func(ctx context.Context, mark string) (string, error)) consent.Answer
 	// Show prints what Request's streams have not shown of a result.
-	Show func(*bridge.Result)
+	Show func(*run.Result)
 	// ExitError returns the error that ends the program as a result asks for.
-	ExitError func(*bridge.Result) error
+	ExitError func(*run.Result) error
 }
 
 // Run reads and runs code until the input ends or the code exits, and returns the
@@ -81,7 +81,7 @@ type prompt struct {
 	count  int             // of sessions that were begun
 	runs   atomic.Int64    // that have ended
 	seen   map[string]bool // notes that were shown
-	last   *bridge.Result  // of the last block; nil before the first
+	last   *run.Result     // of the last block; nil before the first
 	cursor cursor
 
 	reading chan struct{} // has room while no run reads a line
@@ -186,7 +186,7 @@ func (q *prompt) runBlock(ctx context.Context, code string) (over bool, err erro
 	if q.person {
 		q.cursor.newLine(q.Streams.Out)
 	}
-	q.print(r, r.Status == bridge.StatusCancelled && runCtx.Err() != nil)
+	q.print(r, r.Status == run.StatusCancelled && runCtx.Err() != nil)
 	var hint *doctor.HintError
 	switch {
 	case errors.As(r.Cause(), &hint):
@@ -201,7 +201,7 @@ func (q *prompt) runBlock(ctx context.Context, code string) (over bool, err erro
 
 // request returns the request to run code in the session, which is a new one if the
 // last has ended.
-func (q *prompt) request(code string) bridge.Request {
+func (q *prompt) request(code string) run.Request {
 	if !q.inSession() {
 		// A name that was not used yet: the bridge has nothing to say of it.
 		q.count++
@@ -221,13 +221,13 @@ func (q *prompt) inSession() bool { return q.last != nil && q.last.Session != se
 const sessionEnded = "ended"
 
 // endedItself reports whether a session's code wanted its end, as exit() does.
-func endedItself(r *bridge.Result) bool {
-	return r.Status == bridge.StatusSuccess || r.Status == bridge.StatusError && r.ExitCode != nil && *r.ExitCode <= 128
+func endedItself(r *run.Result) bool {
+	return r.Status == run.StatusSuccess || r.Status == run.StatusError && r.ExitCode != nil && *r.ExitCode <= 128
 }
 
 // print shows what the streams have not shown. What holds for every run is said
 // once, and the end of a session below it all.
-func (q *prompt) print(r *bridge.Result, cancelled bool) {
+func (q *prompt) print(r *run.Result, cancelled bool) {
 	shown := *r
 	shown.Notes = nil
 	for _, n := range r.Notes {

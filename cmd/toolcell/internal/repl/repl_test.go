@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/toolcell/toolcell/bridge"
+	"github.com/toolcell/toolcell/bridge/run"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/terminaltest"
 )
@@ -25,10 +25,10 @@ func (e errExit) Error() string { return fmt.Sprintf("exit %d", int(e)) }
 type replied struct {
 	t        *testing.T
 	in       *os.File
-	results  map[string]bridge.Result // by code; if missing, a success whose session continues
-	codes    []string                 // that ran
-	sessions []string                 // in which they ran
-	notes    []string                 // that were shown
+	results  map[string]run.Result // by code; if missing, a success whose session continues
+	codes    []string              // that ran
+	sessions []string              // in which they ran
+	notes    []string              // that were shown
 	err      *os.File
 }
 
@@ -44,7 +44,7 @@ func newReplied(t *testing.T, typed string) *replied {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { in.Close(); out.Close() })
-	return &replied{t: t, in: in, err: out, results: map[string]bridge.Result{}}
+	return &replied{t: t, in: in, err: out, results: map[string]run.Result{}}
 }
 
 func (p *replied) run(ctx context.Context, first string) error {
@@ -52,17 +52,17 @@ func (p *replied) run(ctx context.Context, first string) error {
 	return Run(ctx, Options{
 		Streams: &console.Streams{In: p.in, Out: p.err, Err: p.err},
 		First:   first,
-		Request: bridge.Request{Stdout: p.err, Stderr: p.err},
-		Run: func(_ context.Context, r bridge.Request) *bridge.Result {
+		Request: run.Request{Stdout: p.err, Stderr: p.err},
+		Run: func(_ context.Context, r run.Request) *run.Result {
 			p.codes, p.sessions = append(p.codes, r.Code), append(p.sessions, r.Session)
 			result, ok := p.results[r.Code]
 			if !ok {
-				result = bridge.Result{Status: bridge.StatusSuccess, Session: "continued", Notes: []string{"of every run"}}
+				result = run.Result{Status: run.StatusSuccess, Session: "continued", Notes: []string{"of every run"}}
 			}
 			return &result
 		},
-		Show: func(r *bridge.Result) { p.notes = append(p.notes, r.Notes...) },
-		ExitError: func(r *bridge.Result) error {
+		Show: func(r *run.Result) { p.notes = append(p.notes, r.Notes...) },
+		ExitError: func(r *run.Result) error {
 			if r.ExitCode == nil {
 				return nil
 			}
@@ -80,8 +80,8 @@ func (p *replied) printed() string {
 	return string(text)
 }
 
-func ended(status string, code int) bridge.Result {
-	return bridge.Result{Status: status, ExitCode: &code, Session: sessionEnded, Notes: []string{"the session was ended"}}
+func ended(status string, code int) run.Result {
+	return run.Result{Status: status, ExitCode: &code, Session: sessionEnded, Notes: []string{"the session was ended"}}
 }
 
 // TestBlocksRunInOneSession: what the command line gives first, then what is
@@ -107,7 +107,7 @@ func TestBlocksRunInOneSession(t *testing.T) {
 
 func TestCodeCanExit(t *testing.T) {
 	p := newReplied(t, "exit(7)\nnever\n")
-	p.results["exit(7)\n"] = ended(bridge.StatusError, 7)
+	p.results["exit(7)\n"] = ended(run.StatusError, 7)
 	if err := p.run(t.Context(), ""); !errors.Is(err, errExit(7)) || len(p.codes) != 1 {
 		t.Errorf("got %v, after %q", err, p.codes)
 	}
@@ -117,7 +117,7 @@ func TestCodeCanExit(t *testing.T) {
 // what is typed next begins another.
 func TestPromptOutlivesItsSession(t *testing.T) {
 	p := newReplied(t, "x = 1\nloop()\ny = 1\n")
-	p.results["loop()\n"] = ended(bridge.StatusTimeout, 137)
+	p.results["loop()\n"] = ended(run.StatusTimeout, 137)
 	if err := p.run(t.Context(), ""); err != nil {
 		t.Errorf("the last block went well, and yet: %v", err)
 	}
@@ -136,7 +136,7 @@ func TestPromptOutlivesItsSession(t *testing.T) {
 func TestProgramGetsTheLastExitCode(t *testing.T) {
 	p := newReplied(t, "1/0\n")
 	code := 1
-	p.results["1/0\n"] = bridge.Result{Status: bridge.StatusError, ExitCode: &code, Session: "new"}
+	p.results["1/0\n"] = run.Result{Status: run.StatusError, ExitCode: &code, Session: "new"}
 	if err := p.run(t.Context(), ""); !errors.Is(err, errExit(1)) {
 		t.Errorf("got %v", err)
 	}
@@ -171,13 +171,13 @@ func TestPersonSeesMarks(t *testing.T) {
 		done <- Run(t.Context(), Options{
 			Streams:  &console.Streams{In: theirs, Out: theirs, Err: theirs, Signals: signals},
 			Greeting: func(context.Context) string { return "Python in a sandbox of an image" },
-			Request:  bridge.Request{Stdout: theirs, Stderr: theirs},
-			Run: func(_ context.Context, r bridge.Request) *bridge.Result {
+			Request:  run.Request{Stdout: theirs, Stderr: theirs},
+			Run: func(_ context.Context, r run.Request) *run.Result {
 				fmt.Fprint(r.Stdout, "no end")
-				return &bridge.Result{Status: bridge.StatusSuccess, Session: "new"}
+				return &run.Result{Status: run.StatusSuccess, Session: "new"}
 			},
-			Show:      func(*bridge.Result) {},
-			ExitError: func(*bridge.Result) error { return nil },
+			Show:      func(*run.Result) {},
+			ExitError: func(*run.Result) error { return nil },
 		})
 	}()
 	if _, err := ours.WriteString("if x:\n  y\n\n\x04"); err != nil {

@@ -11,12 +11,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/toolcell/toolcell/bridge"
+	"golang.org/x/sys/unix"
+
+	"github.com/toolcell/toolcell/bridge/run"
 	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/oci/spec"
 	"github.com/toolcell/toolcell/rootfs"
-	"golang.org/x/sys/unix"
 )
 
 // retryDefault is how long the host's Python replaces the default image before
@@ -45,7 +46,7 @@ type Images struct {
 	Refresh func(ref string, ask bool)
 
 	mu           sync.Mutex
-	last         bridge.Image // found at lastAt
+	last         run.Image // found at lastAt
 	lastAt       time.Time
 	standInNote  string // why the host's Python is used instead, if it is
 	standInUntil time.Time
@@ -54,7 +55,7 @@ type Images struct {
 // Get prepares the image. If the default image cannot be reached, the host's
 // own Python is used instead and a note says so; an image that the user named
 // is never replaced.
-func (s *Images) Get(ctx context.Context, progress func(done, total int64, text string)) (bridge.Image, error) {
+func (s *Images) Get(ctx context.Context, progress func(done, total int64, text string)) (run.Image, error) {
 	s.mu.Lock()
 	last, at := s.last, s.lastAt
 	s.mu.Unlock()
@@ -80,11 +81,11 @@ func exists(path string) bool {
 }
 
 // prepare prepares the image, as Get describes.
-func (s *Images) prepare(ctx context.Context, progress func(done, total int64, text string)) (bridge.Image, error) {
+func (s *Images) prepare(ctx context.Context, progress func(done, total int64, text string)) (run.Image, error) {
 	settings.LeaveRemovedFolder()
 	if _, err := os.Stat(filepath.Join(s.Runner, filepath.Base(runner.Program))); err != nil {
 		if _, err := runner.Write(filepath.Dir(s.Runner)); err != nil {
-			return bridge.Image{}, s.Dirs.Explain(err)
+			return run.Image{}, s.Dirs.Explain(err)
 		}
 	}
 	if note := s.standIn(); note != "" {
@@ -100,7 +101,7 @@ func (s *Images) prepare(ctx context.Context, progress func(done, total int64, t
 	note := standInWhy + "the default image could not be pulled: " + why
 	image, hostErr := s.ensure(ctx, "host", note, progress)
 	if hostErr != nil {
-		return bridge.Image{}, fmt.Errorf("%w; and the host's own Python cannot stand in: %w", err, hostErr)
+		return run.Image{}, fmt.Errorf("%w; and the host's own Python cannot stand in: %w", err, hostErr)
 	}
 	s.mu.Lock()
 	s.standInNote, s.standInUntil = note, time.Now().Add(retryDefault)
@@ -109,10 +110,10 @@ func (s *Images) prepare(ctx context.Context, progress func(done, total int64, t
 }
 
 // Cached returns the image if it is in the store already.
-func (s *Images) Cached(ctx context.Context) (bridge.Image, bool) {
+func (s *Images) Cached(ctx context.Context) (run.Image, bool) {
 	root := s.Store.Cached(ctx, s.Ref)
 	if root == nil || settings.CheckRoom(root, s.Mounts) != nil { // the first run reports why
-		return bridge.Image{}, false
+		return run.Image{}, false
 	}
 	return s.image(ctx, s.Ref, root), true
 }
@@ -128,17 +129,17 @@ func (s *Images) standIn() string {
 	return s.standInNote
 }
 
-func (s *Images) ensure(ctx context.Context, ref, note string, progress func(done, total int64, text string)) (bridge.Image, error) {
+func (s *Images) ensure(ctx context.Context, ref, note string, progress func(done, total int64, text string)) (run.Image, error) {
 	root, err := s.Store.Ensure(ctx, ref, func(p rootfs.Progress) {
 		if progress != nil {
 			progress(p.Done, p.Total, p.Text)
 		}
 	})
 	if err != nil {
-		return bridge.Image{}, s.Dirs.Explain(err)
+		return run.Image{}, s.Dirs.Explain(err)
 	}
 	if err := settings.CheckRoom(root, s.Mounts); err != nil {
-		return bridge.Image{}, s.Dirs.Explain(err)
+		return run.Image{}, s.Dirs.Explain(err)
 	}
 	if ask := s.Store.RecheckDue(ref); ask || root.NeedsBytecode(ctx) || root.NeedsProgramBytecode(s.Runner) {
 		s.Refresh(ref, ask)
@@ -150,8 +151,8 @@ func (s *Images) ensure(ctx context.Context, ref, note string, progress func(don
 	return image, nil
 }
 
-func (s *Images) image(ctx context.Context, ref string, root *rootfs.Root) bridge.Image {
-	return bridge.Image{
+func (s *Images) image(ctx context.Context, ref string, root *rootfs.Root) run.Image {
+	return run.Image{
 		Name: ref, Root: SandboxRoot(root), Python: root.Python, Runner: root.ProgramBytecode(s.Runner), Env: root.Env,
 		Compiling: root.NeedsBytecode(ctx),
 	}
@@ -195,7 +196,7 @@ var versioned = regexp.MustCompile(`^python(\d+\.\d+)t?$`)
 
 // version returns the version of an image's Python as the name of its program has it,
 // "" if it has none: python3 is a link to python3.14.
-func version(image bridge.Image) string {
+func version(image run.Image) string {
 	at := image.Root.Dir + image.Python
 	for _, b := range image.Root.Binds {
 		if rest, below := strings.CutPrefix(image.Python, b.Target+"/"); below {

@@ -12,10 +12,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/oci/spec"
 	"github.com/toolcell/toolcell/rootfs"
-	"golang.org/x/sys/unix"
 )
 
 const ref = "registry.invalid/python:3"

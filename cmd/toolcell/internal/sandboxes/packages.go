@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/toolcell/toolcell/bridge"
 	"github.com/toolcell/toolcell/bridge/hints"
+	"github.com/toolcell/toolcell/bridge/run"
 	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/internal/requirement"
 	"github.com/toolcell/toolcell/internal/state"
@@ -23,7 +23,7 @@ import (
 // Packages gets packages for runs.
 type Packages struct {
 	Store     *packages.Store
-	Sandboxes bridge.Sandboxes
+	Sandboxes run.Sandboxes
 	Limits    spec.Limits // of the resolver's sandbox
 	Offline   bool        // runs use only what is here
 	// Compile starts to compile the modules of a set in the background.
@@ -33,8 +33,8 @@ type Packages struct {
 	compiles map[string]*compile // that are still to be started, by set
 }
 
-// Get returns the folder with the packages that a script needs, for bridge.Options.
-func (s *Packages) Get(ctx context.Context, image bridge.Image, n bridge.Needs, progress func(done, total int64, text string)) (string, error) {
+// Get returns the folder with the packages that a script needs, for run.Options.
+func (s *Packages) Get(ctx context.Context, image run.Image, n run.Needs, progress func(done, total int64, text string)) (string, error) {
 	set, err := s.Ensure(ctx, image, n, Options{Offline: s.Offline}, progress)
 	if _, ok := errors.AsType[*packages.UnreachableError](err); ok {
 		err = fmt.Errorf("%w; packages can be fetched ahead with: %s", err, command("add", image, n))
@@ -49,7 +49,7 @@ func (s *Packages) Get(ctx context.Context, image bridge.Image, n bridge.Needs, 
 }
 
 // Here reports whether Get would find all that a script needs, and ask no index.
-func (s *Packages) Here(ctx context.Context, image bridge.Image, n bridge.Needs) bool {
+func (s *Packages) Here(ctx context.Context, image run.Image, n run.Needs) bool {
 	if s.Offline { // what is not here is an error
 		return true
 	}
@@ -64,7 +64,7 @@ type Options struct {
 }
 
 // Ensure returns the set of packages that a script needs, nil if it needs none.
-func (s *Packages) Ensure(ctx context.Context, image bridge.Image, n bridge.Needs, o Options, progress func(done, total int64, text string)) (*packages.Set, error) {
+func (s *Packages) Ensure(ctx context.Context, image run.Image, n run.Needs, o Options, progress func(done, total int64, text string)) (*packages.Set, error) {
 	r, err := s.request(ctx, image, n)
 	if err != nil || len(r.Requirements) == 0 {
 		return nil, err
@@ -79,7 +79,7 @@ func (s *Packages) Ensure(ctx context.Context, image bridge.Image, n bridge.Need
 }
 
 // Lock returns the lock that the packages of a script lead to.
-func (s *Packages) Lock(ctx context.Context, image bridge.Image, n bridge.Needs, o Options) ([]byte, error) {
+func (s *Packages) Lock(ctx context.Context, image run.Image, n run.Needs, o Options) ([]byte, error) {
 	n.File = "" // a lock that is there is written anew
 	r, err := s.request(ctx, image, n)
 	if err != nil {
@@ -92,25 +92,25 @@ func (s *Packages) Lock(ctx context.Context, image bridge.Image, n bridge.Needs,
 
 // classify marks the errors that a script has to put right, and says how to fetch what
 // is missing.
-func classify(err error, image bridge.Image, n bridge.Needs) error {
+func classify(err error, image run.Image, n run.Needs) error {
 	var wrong *packages.RequestError
 	if none, ok := errors.AsType[*packages.NoPackageError](err); ok {
 		if like := hints.PackageLike(none.Name); like != "" {
-			return bridge.Invalid(fmt.Errorf("%w; did you mean %s?", err, like))
+			return run.Invalid(fmt.Errorf("%w; did you mean %s?", err, like))
 		}
 	}
 	if none, ok := errors.AsType[*packages.NoWheelError](err); ok { // such as sklearn, which is there to say the right name
 		if pkg := hints.Distribution(none.Name); pkg != none.Name {
-			return bridge.Invalid(fmt.Errorf("%w; did you mean %s?", err, pkg))
+			return run.Invalid(fmt.Errorf("%w; did you mean %s?", err, pkg))
 		}
 	}
 	switch {
 	case errors.Is(err, packages.ErrNotLocked):
-		return bridge.Invalid(fmt.Errorf("%w; write it again with: %s", err, command("lock", image, n)))
+		return run.Invalid(fmt.Errorf("%w; write it again with: %s", err, command("lock", image, n)))
 	case errors.As(err, &wrong) && wrong.Locked:
-		return bridge.Invalid(fmt.Errorf("%w; the lock beside the script can be written again with: %s", err, command("lock", image, n)))
+		return run.Invalid(fmt.Errorf("%w; the lock beside the script can be written again with: %s", err, command("lock", image, n)))
 	case errors.As(err, &wrong):
-		return bridge.Invalid(err)
+		return run.Invalid(err)
 	case errors.Is(err, packages.ErrOffline):
 		return fmt.Errorf("%w; where there is a network, fetch them with: %s", err, command("add", image, n))
 	}
@@ -118,7 +118,7 @@ func classify(err error, image bridge.Image, n bridge.Needs) error {
 }
 
 // command is a command of toolcell packages for what a script needs.
-func command(name string, image bridge.Image, n bridge.Needs) string {
+func command(name string, image run.Image, n run.Needs) string {
 	words := []string{"toolcell packages", name, "--image", text.ShellWord(image.Name)}
 	if n.File != "" {
 		return strings.Join(append(words, text.ShellWord(n.File)), " ")
@@ -130,20 +130,20 @@ func command(name string, image bridge.Image, n bridge.Needs) string {
 }
 
 // request is what the store is asked for.
-func (s *Packages) request(ctx context.Context, image bridge.Image, n bridge.Needs) (packages.Request, error) {
+func (s *Packages) request(ctx context.Context, image run.Image, n run.Needs) (packages.Request, error) {
 	id, err := imageID(image)
 	if err != nil {
 		return packages.Request{}, err
 	}
 	of := packages.Image{ID: id, Python: image.Python}
-	run := runIn(s.Sandboxes, image.Root, s.Limits)
+	inSandbox := runIn(s.Sandboxes, image.Root, s.Limits)
 	if n.Python.String() != "" {
-		if err := s.checkPython(ctx, of, image.Name, n.Python, run); err != nil {
+		if err := s.checkPython(ctx, of, image.Name, n.Python, inSandbox); err != nil {
 			return packages.Request{}, err
 		}
 	}
 	r := packages.Request{
-		Image: of, Ref: image.Name, Run: run, Index: n.Grant.Index, Files: n.Grant.Files, Constraints: n.Grant.Constraints, ExcludeNewer: n.Grant.ExcludeNewer,
+		Image: of, Ref: image.Name, Run: inSandbox, Index: n.Grant.Index, Files: n.Grant.Files, Constraints: n.Grant.Constraints, ExcludeNewer: n.Grant.ExcludeNewer,
 		Before:   n.Before,
 		MaxBytes: n.Grant.MaxBytes, MaxCount: n.Grant.MaxCount, MaxTime: n.Grant.MaxTime, Check: n.Grant.Check,
 	}
@@ -158,8 +158,8 @@ func (s *Packages) request(ctx context.Context, image bridge.Image, n bridge.Nee
 }
 
 // checkPython compares the script's requires-python with the image's Python.
-func (s *Packages) checkPython(ctx context.Context, of packages.Image, name string, needs requirement.Specifier, run packages.Run) error {
-	found, err := s.Store.PythonVersion(ctx, of, run)
+func (s *Packages) checkPython(ctx context.Context, of packages.Image, name string, needs requirement.Specifier, inSandbox packages.Run) error {
+	found, err := s.Store.PythonVersion(ctx, of, inSandbox)
 	if err != nil {
 		return err
 	}
@@ -174,12 +174,12 @@ func (s *Packages) checkPython(ctx context.Context, of packages.Image, name stri
 	if name == "host" {
 		where = "this host"
 	}
-	return bridge.Invalid(fmt.Errorf("the script requires Python %s, and %s has %s; the user can set MCP_BRIDGE_IMAGE to another image", needs, where, found))
+	return run.Invalid(fmt.Errorf("the script requires Python %s, and %s has %s; the user can set MCP_BRIDGE_IMAGE to another image", needs, where, found))
 }
 
 // imageID names the files of an image: the folder of its root has the digest in its
 // name. The host's Python can change below a root of the host.
-func imageID(image bridge.Image) (string, error) {
+func imageID(image run.Image) (string, error) {
 	id := filepath.Base(filepath.Dir(image.Root.Dir))
 	if !strings.HasPrefix(id, "host-") {
 		return id, nil

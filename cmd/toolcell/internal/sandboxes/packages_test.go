@@ -19,7 +19,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/toolcell/toolcell/bridge"
+	"github.com/toolcell/toolcell/bridge/run"
 	"github.com/toolcell/toolcell/oci"
 	"github.com/toolcell/toolcell/oci/spec"
 	"github.com/toolcell/toolcell/rootfs/packages"
@@ -37,7 +37,7 @@ func TestLockIsBesideTheScript(t *testing.T) {
 
 // TestErrorsNameTheCommandThatHelps where one does.
 func TestErrorsNameTheCommandThatHelps(t *testing.T) {
-	needs := bridge.Needs{File: "my report.py"}
+	needs := run.Needs{File: "my report.py"}
 	for want, err := range map[string]error{
 		`there is no package "yaml" in the index x; did you mean PyYAML?`:                                                       &packages.RequestError{Err: &packages.NoPackageError{Name: "yaml", Index: "x"}},
 		"sklearn has no wheel for the Python of this image, and nothing is built from source; did you mean scikit-learn?":       &packages.RequestError{Err: &packages.NoWheelError{Name: "sklearn"}},
@@ -47,11 +47,11 @@ func TestErrorsNameTheCommandThatHelps(t *testing.T) {
 		"the lock beside the script does not have x; write it again with: toolcell packages lock --image host 'my report.py'":   &packages.RequestError{Err: fmt.Errorf("%w x", packages.ErrNotLocked)},
 		"no versions": &packages.RequestError{Err: errors.New("no versions")},
 	} {
-		if got := classify(err, bridge.Image{Name: "host"}, needs); got.Error() != want || !bridge.IsInvalid(got) {
+		if got := classify(err, run.Image{Name: "host"}, needs); got.Error() != want || !run.IsInvalid(got) {
 			t.Errorf("got  %v\nwant %s", got, want)
 		}
 	}
-	if got := classify(packages.ErrOffline, bridge.Image{Name: "host"}, needs); !strings.HasSuffix(got.Error(), "toolcell packages add --image host 'my report.py'") || bridge.IsInvalid(got) {
+	if got := classify(packages.ErrOffline, run.Image{Name: "host"}, needs); !strings.HasSuffix(got.Error(), "toolcell packages add --image host 'my report.py'") || run.IsInvalid(got) {
 		t.Errorf("offline: %v", got)
 	}
 }
@@ -84,7 +84,7 @@ func TestOnlyTheHostsOfACommandAreReached(t *testing.T) {
 
 // A fakeSandbox runs a function instead of a command.
 type fakeSandbox struct {
-	bridge.Sandbox
+	run.Sandbox
 	listener net.Listener
 	ended    chan struct{}
 	code     int
@@ -100,7 +100,7 @@ func (f *fakeSandbox) Wait() (oci.Exit, error) {
 
 type fakeSandboxes func(stdin io.Reader, stdout, stderr io.Writer) int
 
-func (f fakeSandboxes) Start(_ context.Context, p oci.Process) (bridge.Sandbox, error) {
+func (f fakeSandboxes) Start(_ context.Context, p oci.Process) (run.Sandbox, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err

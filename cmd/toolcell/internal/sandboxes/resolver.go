@@ -14,8 +14,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/toolcell/toolcell/bridge"
 	"github.com/toolcell/toolcell/bridge/network"
+	"github.com/toolcell/toolcell/bridge/run"
 	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/oci"
 	"github.com/toolcell/toolcell/oci/egress"
@@ -31,7 +31,7 @@ const (
 
 // runIn returns a function that runs commands in sandboxes of an image. They have
 // nothing of the host but the files that a command names, and the one way out.
-func runIn(sandboxes bridge.Sandboxes, root spec.Root, limits spec.Limits) packages.Run {
+func runIn(sandboxes run.Sandboxes, root spec.Root, limits spec.Limits) packages.Run {
 	return func(ctx context.Context, c packages.Command) (out packages.Output, err error) {
 		p := oci.Process{Root: root, Args: c.Args, Env: []string{"HOME=/workspace", "TMPDIR=/tmp", "LANG=C.UTF-8"}, Limits: limits}
 		for inside, file := range c.Files {
@@ -82,7 +82,7 @@ type wayOut struct {
 
 // openWayOut lets a sandbox reach the hosts of a command. The user has named them, or
 // the policy's default: they may have any address, and the host's proxy leads to them.
-func openWayOut(sb bridge.Sandbox, c packages.Command) (*wayOut, error) {
+func openWayOut(sb run.Sandbox, c packages.Command) (*wayOut, error) {
 	l, err := sb.Listen()
 	if err != nil {
 		return nil, err

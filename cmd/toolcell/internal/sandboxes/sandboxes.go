@@ -8,7 +8,7 @@ package sandboxes
 import (
 	"context"
 
-	"github.com/toolcell/toolcell/bridge"
+	"github.com/toolcell/toolcell/bridge/run"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/oci"
 )
@@ -20,7 +20,7 @@ type Runtime struct {
 }
 
 // Start starts a process in a sandbox, as oci.Runtime does.
-func (r Runtime) Start(ctx context.Context, p oci.Process) (bridge.Sandbox, error) {
+func (r Runtime) Start(ctx context.Context, p oci.Process) (run.Sandbox, error) {
 	sb, err := r.Runtime.Start(ctx, p)
 	if err != nil {
 		return nil, r.Dirs.Explain(err)

@@ -8,9 +8,10 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/toolcell/toolcell/oci/doctor"
 	"github.com/toolcell/toolcell/rootfs/cachedir"
-	"golang.org/x/sys/unix"
 )
 
 // folderErrors are errors of a folder that the user can fix or work around.

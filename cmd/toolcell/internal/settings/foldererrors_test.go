@@ -8,9 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/toolcell/toolcell/oci/doctor"
 	"github.com/toolcell/toolcell/rootfs/cachedir"
-	"golang.org/x/sys/unix"
 )
 
 // TestExplainNamesTheFullFolder: what was written is removed again, so that the disk

@@ -9,8 +9,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"golang.org/x/sys/unix"
+
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 )
 
 // Dirs are the folders that the program works in.

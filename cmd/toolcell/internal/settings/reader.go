@@ -11,11 +11,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/urfave/cli/v2"
+
 	"github.com/toolcell/toolcell/bridge"
 	"github.com/toolcell/toolcell/bridge/imaging"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/images"
-	"github.com/urfave/cli/v2"
 )
 
 // A reader parses settings and keeps the first error.

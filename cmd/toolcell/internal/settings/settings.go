@@ -14,6 +14,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/urfave/cli/v2"
+
 	"github.com/toolcell/toolcell/bridge"
 	"github.com/toolcell/toolcell/bridge/artifacts"
 	"github.com/toolcell/toolcell/bridge/imaging"
@@ -21,7 +23,6 @@ import (
 	"github.com/toolcell/toolcell/oci"
 	"github.com/toolcell/toolcell/oci/spec"
 	"github.com/toolcell/toolcell/rootfs"
-	"github.com/urfave/cli/v2"
 )
 
 // DefaultImage is the image if the user names none.

@@ -1,0 +1,134 @@
+package bridgetest
+
+import (
+	"context"
+	"net"
+	"os"
+	"os/exec"
+	"slices"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/toolcell/toolcell/oci"
+)
+
+// HostSandboxes start none: they run the host's python3, so that no privilege is needed.
+type HostSandboxes struct{ Dir string }
+
+func (h HostSandboxes) Start(ctx context.Context, p oci.Process) (*FakeSandbox, error) {
+	if p.Stdin != nil {
+		defer p.Stdin.Close()
+	}
+	defer p.Stdout.Close()
+	defer p.Stderr.Close()
+	if err := Compile(p.Args[0], p.Binds[0].Source); err != nil {
+		return nil, err
+	}
+	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	ours, theirs := os.NewFile(uintptr(pair[0]), "ours"), os.NewFile(uintptr(pair[1]), "theirs")
+	defer ours.Close()
+	defer theirs.Close()
+	conn, err := net.FileConn(ours)
+	if err != nil {
+		return nil, err
+	}
+	args := slices.Clone(p.Args)
+	args[len(args)-1] = p.Binds[0].Source
+	c := exec.Command(args[0], args[1:]...)
+	c.Dir, c.Env, c.Stdout, c.Stderr, c.ExtraFiles = h.Dir, p.Env, p.Stdout, p.Stderr, []*os.File{theirs}
+	if p.Stdin != nil {
+		c.Stdin = p.Stdin
+	}
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := c.Start(); err != nil {
+		conn.Close()
+		return nil, err
+	}
+	sb := StartFake(ctx, func(ctx context.Context, _ <-chan int) (oci.Exit, error) {
+		defer context.AfterFunc(ctx, func() { _ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL) })()
+		_ = c.Wait()
+		_ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL) // a pid namespace would end with its first process
+		ws := c.ProcessState.Sys().(syscall.WaitStatus)
+		if ws.Signaled() {
+			return oci.Exit{Code: 128 + int(ws.Signal()), Signal: ws.Signal()}, nil
+		}
+		return oci.Exit{Code: ws.ExitStatus()}, nil
+	})
+	sb.Socket, sb.Process = conn, c.Process
+	return sb, nil
+}
+
+// A FakeSandbox is the handle of a function that runs in place of a sandbox.
+type FakeSandbox struct {
+	Socket   net.Conn
+	Process  *os.Process // that is signaled, if there is one
+	finished chan int
+	kill     context.CancelFunc
+	ended    chan struct{} // then exit and err are known
+	exit     oci.Exit
+	err      error
+}
+
+// StartFake runs a function until ctx ends. It is given what Finished is.
+func StartFake(ctx context.Context, run func(ctx context.Context, finished <-chan int) (oci.Exit, error)) *FakeSandbox {
+	ctx, kill := context.WithCancel(ctx)
+	f := &FakeSandbox{finished: make(chan int, 1), kill: kill, ended: make(chan struct{})}
+	go func() {
+		defer close(f.ended)
+		f.exit, f.err = run(ctx, f.finished)
+	}()
+	return f
+}
+
+func (f *FakeSandbox) Conn() net.Conn                { return f.Socket }
+func (f *FakeSandbox) Workspace() *os.File           { return nil }
+func (f *FakeSandbox) Listen() (net.Listener, error) { return net.Listen("tcp", "127.0.0.1:0") }
+
+func (f *FakeSandbox) Finished(code int) { f.finished <- code }
+
+func (f *FakeSandbox) Freeze() { f.signal(syscall.SIGSTOP) }
+func (f *FakeSandbox) Thaw()   { f.signal(syscall.SIGCONT) }
+
+func (f *FakeSandbox) AddHeld(d time.Duration) {
+	var limit unix.Rlimit
+	if f.Process == nil || unix.Prlimit(f.Process.Pid, unix.RLIMIT_LOCKS, nil, &limit) != nil {
+		return
+	}
+	if limit.Cur == unix.RLIM_INFINITY {
+		limit.Cur = 0
+	}
+	limit.Cur += uint64(d.Microseconds())
+	_ = unix.Prlimit(f.Process.Pid, unix.RLIMIT_LOCKS, &limit, nil)
+}
+
+// signal sends a signal to all that the process has started.
+func (f *FakeSandbox) signal(sig syscall.Signal) {
+	if f.Process != nil {
+		_ = syscall.Kill(-f.Process.Pid, sig)
+	}
+}
+
+func (f *FakeSandbox) Signal(sig syscall.Signal) {
+	if f.Process != nil {
+		_ = f.Process.Signal(sig)
+	}
+}
+
+func (f *FakeSandbox) Wait() (oci.Exit, error) {
+	<-f.ended
+	return f.exit, f.err
+}
+
+func (f *FakeSandbox) Close() error {
+	f.kill()
+	<-f.ended
+	if f.Socket != nil {
+		f.Socket.Close()
+	}
+	return f.err
+}

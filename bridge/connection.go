@@ -1,0 +1,66 @@
+package bridge
+
+import (
+	"strings"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolcell/toolcell/bridge/consent"
+	"github.com/toolcell/toolcell/internal/contain"
+	"github.com/toolcell/toolcell/internal/text"
+)
+
+// A connection is that of one client.
+type connection struct {
+	client consent.Client
+
+	mu   sync.Mutex
+	told map[string]bool // what first was called with
+}
+
+// first reports whether this connection has not been sent a text before.
+func (c *connection) first(text string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	known := c.told[text]
+	c.told[text] = true
+	return !known
+}
+
+// connections are those that are open.
+type connections struct {
+	mu   sync.Mutex
+	open map[*mcp.ServerSession]*connection
+}
+
+// of returns the connection of a session. It is forgotten when the session ends, which the
+// calls of the session do not outlive.
+func (c *connections) of(session *mcp.ServerSession) *connection {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if known := c.open[session]; known != nil {
+		return known
+	}
+	conn := &connection{client: consent.Client{Name: clientName(session), Marks: &consent.Marks{}}, told: map[string]bool{}}
+	c.open[session] = conn
+	if session != nil {
+		go func() {
+			defer contain.Recover("waiting for the end of a connection", nil)
+			_ = session.Wait() // why it has ended is said where it is served
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			delete(c.open, session)
+		}()
+	}
+	return conn
+}
+
+// clientName returns what a client calls itself.
+func clientName(session *mcp.ServerSession) string {
+	if session == nil || session.InitializeParams() == nil || session.InitializeParams().ClientInfo == nil {
+		return ""
+	}
+	info := session.InitializeParams().ClientInfo
+	return strings.TrimSpace(text.Printable(info.Name, 80) + " " + text.Printable(info.Version, 40))
+}

@@ -1,0 +1,107 @@
+package bridge
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolcell/toolcell/bridge/consent"
+)
+
+// Versions of the protocol that ask in different ways.
+const (
+	titledChoices = "2025-11-25" // has titles of choices by oneOf
+	resultsAsk    = "2026-07-28" // has no requests from servers: they are in results
+)
+
+// A display is what the client of one request can show.
+type display struct {
+	form, url  bool
+	multiRound bool // questions are in results, and answers in the next request
+	titled     bool
+}
+
+// displayOf returns what the client of a call can show.
+func displayOf(call *mcp.CallToolRequest) display {
+	version := call.ProtocolVersion()
+	c := display{multiRound: version >= resultsAsk, titled: version >= titledChoices}
+	if caps := call.ClientCapabilities(); caps != nil && caps.Elicitation != nil {
+		c.url = caps.Elicitation.URL != nil
+		// An empty object means forms (MCP specification, Elicitation, Capabilities).
+		c.form = caps.Elicitation.Form != nil || !c.url
+	}
+	return c
+}
+
+// canShow reports whether a question can be taken to the client.
+func (c display) canShow(q *consent.Question) bool {
+	if q.Form != nil && q.Form.URL != "" {
+		return c.url
+	}
+	return c.form
+}
+
+// elicitation writes a question as the client gets it.
+func (c display) elicitation(q *consent.Question) *mcp.ElicitParams {
+	if q.Form != nil && q.Form.URL != "" {
+		return &mcp.ElicitParams{Mode: "url", Message: q.Text(), URL: q.Form.URL, ElicitationID: q.Form.ID}
+	}
+	p := &mcp.ElicitParams{Mode: "form", Message: q.Text()}
+	switch {
+	case q.Form == nil:
+		p.RequestedSchema = c.schema(q)
+	case q.Form.Schema != nil: // a nil one would be null
+		p.RequestedSchema = q.Form.Schema
+	}
+	return p
+}
+
+// A titledChoice is one of a list, with its title.
+type titledChoice struct {
+	Const string `json:"const"`
+	Title string `json:"title"`
+}
+
+// schema is that of the choices: one of them, without a default.
+func (c display) schema(q *consent.Question) json.RawMessage {
+	choice := map[string]any{"type": "string", "title": "Your decision"}
+	var titled []titledChoice
+	var values, titles []string
+	for _, ch := range q.Choices() {
+		title := q.Title(ch)
+		titled = append(titled, titledChoice{string(ch), title})
+		values, titles = append(values, string(ch)), append(titles, title)
+	}
+	if c.titled {
+		choice["oneOf"] = titled
+	} else {
+		choice["enum"], choice["enumNames"] = values, titles
+	}
+	schema, err := json.Marshal(map[string]any{
+		"type": "object", "properties": map[string]any{"choice": choice}, "required": []string{"choice"},
+	})
+	if err != nil {
+		panic(err) // texts only
+	}
+	return schema
+}
+
+// answerOf reads what the client answered; ok is false if that decides nothing.
+func answerOf(q *consent.Question, res *mcp.ElicitResult) (a consent.Answer, ok bool) {
+	if res == nil {
+		return a, false
+	}
+	if q.Form != nil {
+		a = consent.Answer{Action: res.Action, Content: res.Content, By: "form"}
+		return a, slices.Contains([]string{"accept", "decline", "cancel"}, res.Action)
+	}
+	if res.Action == "decline" {
+		return consent.Answer{Choice: consent.Deny, By: "form"}, true
+	}
+	choice, isText := res.Content["choice"].(string)
+	if res.Action != "accept" || len(res.Content) != 1 || !isText || !slices.Contains(q.Choices(), consent.Choice(choice)) {
+		return a, false
+	}
+	return consent.Answer{Choice: consent.Choice(choice), By: "form"}, true
+}

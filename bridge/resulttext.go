@@ -1,0 +1,205 @@
+package bridge
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/toolcell/toolcell/bridge/run"
+	"github.com/toolcell/toolcell/bridge/toon"
+)
+
+// An OutputMode is a form in which results are written.
+type OutputMode string
+
+// The output modes. Compact is plain text, the others are fenced blocks.
+const (
+	OutputCompact OutputMode = "compact"
+	OutputTOON    OutputMode = "toon"
+	OutputJSON    OutputMode = "json"
+)
+
+// ParseOutputMode reads the name of an output mode.
+func ParseOutputMode(s string) (OutputMode, error) {
+	switch m := OutputMode(strings.ToLower(strings.TrimSpace(s))); m {
+	case OutputCompact, OutputTOON, OutputJSON:
+		return m, nil
+	}
+	return "", fmt.Errorf("output mode %q is none of compact, toon, json", s)
+}
+
+// A resultText writes a result for its readers.
+type resultText struct{ *run.Result }
+
+// Text writes a result for a reader, in the given mode.
+func Text(r *run.Result, mode OutputMode) string {
+	short := resultText{r}.withoutRepetition()
+	switch mode {
+	case OutputTOON:
+		return toonOrJSON(short.fields(), short.Result)
+	case OutputJSON:
+		return short.fencedJSON()
+	default:
+		return short.compact()
+	}
+}
+
+// withoutRepetition returns a copy of r that says nothing twice: a traceback ends
+// with the error itself, and the summary of a failure is its error. The structured
+// content, which programs read, has all fields.
+func (r resultText) withoutRepetition() resultText {
+	short := *r.Result
+	if r.IsError() && r.Error != "" {
+		short.Summary = ""
+	}
+	if r.Error != "" && contains(r.Stderr, r.Error) {
+		short.Error = ""
+	}
+	if len(r.Calls) == 0 {
+		short.ReadOnlyCalls = 0 // a retry repeats nothing
+	}
+	return resultText{&short}
+}
+
+// toonOrJSON writes a value as TOON, or as JSON without a space where TOON cannot
+// say it or takes more: nested lists of differing things, above all.
+func toonOrJSON(fields toon.Object, v any) string {
+	var short bytes.Buffer
+	enc := json.NewEncoder(&short)
+	enc.SetEscapeHTML(false)
+	toon, toonErr := toon.Marshal(fields)
+	err := enc.Encode(v)
+	if toonErr == nil && (err != nil || len(toon) <= short.Len()-len("\n")) {
+		return fenced("toon", toon)
+	}
+	return fenced("json", strings.TrimSuffix(short.String(), "\n"))
+}
+
+func (r resultText) fencedJSON() string {
+	body, err := json.MarshalIndent(r.Result, "", "  ")
+	if err != nil {
+		return err.Error() // cannot happen: strings and numbers only
+	}
+	return fenced("json", string(body))
+}
+
+// fenced puts body into a code block whose fence is longer than any row of
+// backquotes in it (CommonMark, Fenced code blocks).
+func fenced(language, body string) string {
+	row, longest := 0, 2
+	for i := range len(body) {
+		if row++; body[i] != '`' {
+			row = 0
+		}
+		longest = max(longest, row)
+	}
+	fence := strings.Repeat("`", longest+1)
+	return fence + language + "\n" + body + "\n" + fence
+}
+
+// compact is the form with the fewest tokens: the code's output, plus only what
+// is unusual.
+func (r resultText) compact() string {
+	var out []string
+	if r.Status != run.StatusSuccess {
+		out = append(out, "status: "+r.Status)
+		if r.ExitCode != nil && *r.ExitCode != 0 {
+			out = append(out, "exit: "+strconv.Itoa(*r.ExitCode))
+		}
+	}
+	if len(r.Stdout) > 0 {
+		out = append(out, strings.Join(r.Stdout, "\n"))
+	}
+	if r.Result.Result != "" {
+		out = append(out, r.Result.Result)
+	}
+	if len(r.Stderr) > 0 {
+		out = append(out, "stderr:", strings.Join(r.Stderr, "\n"))
+	}
+	if r.Error != "" {
+		out = append(out, "error: "+r.Error)
+	}
+	if len(r.Stack) > 0 {
+		out = append(out, "it was at:\n  "+strings.Join(r.Stack, "\n  "))
+	}
+	if r.Hint != "" {
+		out = append(out, "hint: "+r.Hint)
+	}
+	if r.Approval != nil {
+		out = append(out, r.Summary)
+		out = append(out, r.Approval.Lines()...)
+	}
+	out = append(out, PlanLines(r.Result)...)
+	out = append(out, CallLines(r.Result)...)
+	out = append(out, r.fileLines()...)
+	if len(out) == 0 {
+		out = append(out, r.Summary)
+	}
+	for _, n := range r.Notes {
+		out = append(out, "note: "+n)
+	}
+	return strings.Join(out, "\n")
+}
+
+// contains reports whether the end of lines says the first line of message.
+func contains(lines []string, message string) bool {
+	first, _, _ := strings.Cut(message, "\n")
+	first = sourcePlace().ReplaceAllString(first, "")
+	for i := len(lines) - 1; i >= 0 && i >= len(lines)-50; i-- {
+		if strings.Contains(lines[i], first) {
+			return true
+		}
+	}
+	return false
+}
+
+// sourcePlace finds what Python adds to the text of a SyntaxError, but not to its
+// traceback.
+var sourcePlace = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(` \([^()]*, line \d+\)`) })
+
+// fields returns the result as an ordered object, made from its JSON form, so
+// that every mode has the same fields. What may be long is not decoded again.
+func (r resultText) fields() toon.Object {
+	short := *r.Result
+	short.Stdout, short.Stderr, short.Plan = r.Stdout[:min(len(r.Stdout), 1)], r.Stderr[:min(len(r.Stderr), 1)], r.Plan[:min(len(r.Plan), 1)]
+	body, err := json.Marshal(short)
+	if err != nil {
+		return nil
+	}
+	var byName map[string]any
+	if json.Unmarshal(body, &byName) != nil {
+		return nil
+	}
+	var out toon.Object
+	for _, name := range []string{
+		"status", "summary", "approval", "exitCode", "stdout", "stderr", "servers", "error", "hint", "stack",
+		"plan", "planLeftOut", "calls", "callsLeftOut", "readOnlyCalls", "timeoutSeconds", "result", "truncated", "pictures", "files", "network", "session", "notes", "isolation",
+	} {
+		v, ok := byName[name]
+		switch {
+		case !ok:
+		case name == "stdout":
+			v = r.Stdout
+		case name == "stderr":
+			v = r.Stderr
+		case name == "calls":
+			v = r.callRows()
+		case name == "plan":
+			v = r.planRows()
+		case name == "pictures":
+			v = r.pictureRows()
+		case name == "files":
+			v = r.fileRows()
+		case name == "network":
+			v = r.networkRows()
+		}
+		if ok {
+			out = append(out, toon.Field{Key: name, Value: v})
+		}
+	}
+	return out
+}

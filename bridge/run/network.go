@@ -1,0 +1,45 @@
+package run
+
+import (
+	"context"
+
+	"github.com/toolcell/toolcell/bridge/network"
+	"github.com/toolcell/toolcell/bridge/runner"
+	"github.com/toolcell/toolcell/mcpproxy/policy/hosts"
+)
+
+// openNetwork opens the way out that was granted, if one was. Without a sandbox there
+// is none, and the run says why.
+func (in *interpreter) openNetwork(ctx context.Context, grant *hosts.Grant) error {
+	if grant == nil {
+		return nil
+	}
+	select {
+	case <-in.started:
+	case <-ctx.Done():
+		return nil
+	}
+	if in.sandbox == nil {
+		return nil
+	}
+	l, err := in.sandbox.Listen()
+	if err == nil {
+		in.network, err = network.Open(l, grant)
+	}
+	return err
+}
+
+// closeNetwork closes the way out, and returns what went through it.
+func (in *interpreter) closeNetwork() network.Report {
+	report := in.network.Close()
+	in.network = nil
+	return report
+}
+
+// networkStart returns what the runner needs to know about the way out.
+func (in *interpreter) networkStart() *runner.Network {
+	if in.network == nil {
+		return nil
+	}
+	return &runner.Network{Variables: in.network.Variables(), Roots: string(in.network.Roots())}
+}

@@ -1,0 +1,104 @@
+package run
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/toolcell/toolcell/bridge/artifacts"
+	"github.com/toolcell/toolcell/bridge/hostapi"
+	"github.com/toolcell/toolcell/bridge/imaging"
+	"github.com/toolcell/toolcell/mcpproxy/policy"
+	"github.com/toolcell/toolcell/oci"
+	"github.com/toolcell/toolcell/oci/spec"
+)
+
+// Sandboxes start processes where they can do no harm, as oci.Runtime does.
+type Sandboxes interface {
+	Start(ctx context.Context, p oci.Process) (Sandbox, error)
+}
+
+// A Sandbox is one that has started. *oci.Sandbox is one.
+type Sandbox interface {
+	Conn() net.Conn
+	Workspace() *os.File
+	Listen() (net.Listener, error)
+	Signal(sig syscall.Signal)
+	Freeze()
+	Thaw()
+	AddHeld(d time.Duration)
+	Finished(code int)
+	Wait() (oci.Exit, error)
+	Close() error
+}
+
+// An Image is a root file system with a Python in it.
+type Image struct {
+	Name   string // as the user may name it
+	Root   spec.Root
+	Python string   // path inside, absolute
+	Runner string   // the folder with the runner's bytecode for this Python, on the host, if there is any
+	Env    []string // what the image sets
+	Notes  []string // for the caller, such as that another image stands in
+	// Compiling is set while the modules of a new image are being compiled in the
+	// background: until then imports are slow.
+	Compiling bool
+}
+
+// Options are what Runs work with. Rootfs, Sandboxes, Upstreams and RunnerDir are needed.
+type Options struct {
+	// Rootfs returns the image to run on, made ready first if need be. progress
+	// gets bytes done and in total, and what is being done.
+	Rootfs    func(ctx context.Context, progress func(done, total int64, text string)) (Image, error)
+	Sandboxes Sandboxes
+	// Packages returns the folder with the packages that a script needs, got first if
+	// need be; "" if it needs none. An error that the code can put right is Invalid. If
+	// it is nil, scripts get no packages.
+	Packages func(ctx context.Context, image Image, n Needs, progress func(done, total int64, text string)) (dir string, err error)
+	// PackagesHere reports whether Packages would fetch nothing and ask no index. If it is
+	// nil, that is not known.
+	PackagesHere func(ctx context.Context, n Needs) bool
+	Upstreams    hostapi.Upstreams
+	RunnerDir    string           // the runner on the host, as runner.Write left it
+	Preload      []string         // modules to import before a run begins
+	ToolsDir     string           // where saved tools are kept; none are if empty
+	Project      string           // whose saved tools, as savedtools.ProjectOf gives it
+	Policy       *policy.Policy   // what may be called; nil is nothing
+	Mounted      []string         // what of the host's sandboxes see: paths in there
+	RunsDir      string           // where files of runs are kept; none are if empty
+	Files        artifacts.Limits // of what is kept there
+	Pictures     imaging.Limits   // of what a result carries
+
+	Timeout     time.Duration // of a run that asks for none; 30 s if 0
+	MaxTimeout  time.Duration // the most a run may ask for; 120 s if 0
+	Limits      spec.Limits
+	MaxOutput   int // bytes of stdout and stderr in a result, and of its value; 32 KiB if 0
+	MaxParallel int // runs at once, further ones wait; 16 if 0
+	// Sessions says how many are kept at once, SessionIdle for how long after
+	// their last run. In SessionsDir is noted which there are, so that the next
+	// server can say that they are gone; it may be empty.
+	Sessions    int           // none if 0
+	SessionIdle time.Duration // 30 min if 0
+	SessionsDir string
+	AnswersDir  string // in which is kept what the user answers; nothing is if empty
+	// StartPatience is how long a call of code waits for a server that is starting, and how
+	// much of that a run gets beyond its own time; 25 s if 0. Many clients wait for a
+	// minute: a run with the usual timeout that waits so long still answers in it.
+	StartPatience time.Duration
+
+	// ApprovalTimeout is how long a run waits for the user's answer; 10 min if 0.
+	ApprovalTimeout time.Duration
+	// Cached gives the image as it is there now, if it is, and Warm begins to
+	// make ready for processes like p, in the background: what can be done
+	// before the first run. They may be nil.
+	Cached func(ctx context.Context) (Image, bool)
+	Warm   func(p oci.Process)
+	// Missing says what this host cannot give a sandbox, Isolation the same
+	// in the few words that every result carries. They may be nil.
+	Missing   func() []string
+	Isolation func() string
+	Log       *slog.Logger
+}

@@ -1,0 +1,324 @@
+// Package run executes the code of calls: a [Run] leads from a [Request] to its [Result], and
+// [Runs] keep what outlives one: sessions, questions to the user, files.
+//
+// It promises that a run always ends with a Result that says what happened, however the code
+// behaves, and that code reaches only the servers that the request named. A run goes on by
+// itself: while the user is asked its code stands still, it does not count toward the limit of
+// concurrent runs, and calls of the client that began it can come back to it. It does not judge
+// what a granted server lets the code do.
+package run
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/toolcell/toolcell/bridge/artifacts"
+	"github.com/toolcell/toolcell/bridge/consent"
+	"github.com/toolcell/toolcell/bridge/gate"
+	"github.com/toolcell/toolcell/bridge/hostapi"
+	"github.com/toolcell/toolcell/bridge/output"
+	"github.com/toolcell/toolcell/bridge/runner"
+	"github.com/toolcell/toolcell/internal/room"
+	"github.com/toolcell/toolcell/internal/text"
+	"github.com/toolcell/toolcell/mcpproxy"
+	"github.com/toolcell/toolcell/mcpproxy/policy"
+	"github.com/toolcell/toolcell/mcpproxy/policy/hosts"
+	"github.com/toolcell/toolcell/oci/doctor"
+)
+
+// A Run is one execution of code, from its request to its result.
+type Run struct {
+	Questions *consent.Run // its questions to the user
+
+	runs   *Runs
+	req    Request
+	cancel context.CancelCauseFunc
+	slot   slot
+	done   chan struct{}
+	result *Result // once done
+
+	// What validate finds in the request.
+	timeout time.Duration
+	servers []mcpproxy.ServerStatus // that can be used, as they are at the start
+	granted map[string]bool         // names of those that may be called
+	order   []string                // the same names, as the request has them
+	policy  *policy.Run             // the rules, as they are at the start
+	hosts   *hosts.Grant            // what may be reached; nil is nothing
+	needs   *Needs                  // of the header; nil if there is none
+	lowered bool                    // the request asked for a longer timeout
+	notes   []string                // for the caller
+
+	// What its steps use, each from the step on that makes it.
+	session  *session
+	progress *output.Progress
+	gate     *gate.Gate
+	python   *interpreter
+	files    *artifacts.Run
+	api      *hostapi.API
+
+	mu     sync.Mutex
+	code   *codeStop                            // what the user stops in place of the run; nil outside of sessions
+	report func(done, total int64, text string) // to the call that attends; nil if none does
+
+	// For calls that come back to it: the IDs of its questions that they may bring, the one of
+	// them that a model was told, and the ticket that counts with the digest of its request.
+	ids            []string
+	told           string
+	ticket, digest string
+	rounds         int           // of questions in results
+	forgotten      chan struct{} // closed when no call can come back any more
+	forgetOnce     sync.Once
+}
+
+// execute has the steps of a run, from top to bottom.
+func (r *Run) execute(ctx context.Context) *Result {
+	start := time.Now()
+	res := r.inSession(ctx)
+	res.Summarize()
+	if res.cause != nil {
+		r.runs.o.Log.Debug("a run could not be carried out", "error", doctor.Detail(res.cause))
+	}
+	r.runs.o.Log.Info("run", "status", res.Status, "servers", len(res.Servers), "ms", time.Since(start).Milliseconds())
+	return res
+}
+
+// inSession reads the request and has its code run in its session. If that panics, the
+// session's interpreter is not used again.
+func (r *Run) inSession(ctx context.Context) *Result {
+	if err := r.read(ctx); err != nil {
+		return r.fail(err)
+	}
+	sess, err := r.runs.sessions.acquire(ctx, r.req.Session, r.timeout)
+	if err != nil {
+		return r.fail(err)
+	}
+	defer r.runs.sessions.release(sess)
+	whole := false
+	defer func() {
+		if !whole {
+			r.runs.sessions.throwAway(sess)
+		}
+	}()
+	r.session = sess
+	res := r.runCode(ctx)
+	whole = true
+	return res
+}
+
+// read reads the code of the request, and validates all of it.
+func (r *Run) read(ctx context.Context) error {
+	release, err := room.Take(ctx, len(r.req.Code), room.Code)
+	if err != nil {
+		return withStatus(StatusCancelled, errors.New("the call was cancelled while it waited for others to be read"))
+	}
+	defer release()
+	r.req.Code = withoutFence(strings.TrimPrefix(r.req.Code, "\ufeff")) // some editors write the mark first
+	return r.validate()
+}
+
+// runCode has the steps of a run that has its session.
+func (r *Run) runCode(ctx context.Context) *Result {
+	taint := r.req.Client.Marks
+	taint.Add(r.session.private...)
+	r.progress = output.NewProgress(r.req.Progress)
+	defer r.progress.End()
+	r.gate = r.newGate()
+	if err := r.askFirst(ctx); err != nil {
+		return r.fail(err)
+	}
+	if !r.slot.take(ctx) {
+		return r.fail(withStatus(StatusCancelled, errors.New("the call was cancelled while it waited for others to end")))
+	}
+	defer r.slot.close()
+	if err := r.acquireInterpreter(ctx); err != nil {
+		return r.fail(err)
+	}
+	if err := r.python.openNetwork(ctx, r.hosts); err != nil {
+		return r.fail(withStatus(StatusSandbox, err))
+	}
+	defer r.python.closeNetwork()
+	newsAtStart := r.runs.sessions.begin(r.session)
+	r.gate.Resume(r.python.planned)
+
+	forPictures, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	if r.req.Input == nil { // with it the run may take as long as a person takes to type
+		defer r.python.pictures.limit(r.timeout+pictureGrace, cancel)()
+	}
+	r.files = r.runs.artifacts.NewRun(forPictures)
+	defer r.files.Discard()
+	r.api = r.newAPI(r.files.Display)
+	end := r.talk(ctx)
+	reached := r.python.closeNetwork()
+	r.files.SetPrivate(taint.Reads())
+	published := r.python.collect(r.files, end.done.Kept)
+
+	res := r.newResult(end)
+	networkNotes := r.addNetwork(res, reached)
+	r.addCalls(res)
+	res.Hint = cmp.Or(res.Hint, r.hint(res, end))
+	r.runs.defined.Add(r.req.Session, end.done.Names)
+	r.runs.written.Add(r.req.Session, writtenNames(published.Files))
+	res.folder, res.Files, res.Pictures = published.Folder, published.Files, published.Pictures
+	if published.Folder != "" {
+		r.runs.cleanFiles()
+	}
+	r.session.private = taint.Reads()
+	newsAtEnd := r.runs.sessions.endRun(r.session, res, end)
+	res.Session = cmp.Or(newsAtEnd.state, newsAtStart.state)
+	res.Notes = slices.Concat(r.notes, newsAtStart.notes, res.hostNotes, r.api.Notes(), networkNotes, published.Notes, limitNotes(end, r.runs.o.Limits), newsAtEnd.notes)
+	return res
+}
+
+// pictureGrace bounds the decoding of pictures after the run's time is up. The answer
+// comes within a second of the timeout.
+const pictureGrace = 750 * time.Millisecond
+
+// newGate makes the gate of the run. Without a user nothing is asked.
+func (r *Run) newGate() *gate.Gate {
+	o := gate.Options{Upstreams: r.runs.o.Upstreams, Granted: r.granted, Policy: r.policy, Plan: r.req.Plan, Log: r.runs.o.Log}
+	if r.Questions != nil {
+		o.Asker, o.Marks, o.Can = r.Questions, r.req.Client.Marks, r.req.Elicits
+	}
+	if r.hosts != nil {
+		_, o.Hosts = splitTargets(r.req.Servers)
+	}
+	if r.progress.Reports() {
+		o.Progress = r.progress.Say
+	}
+	return gate.New(o)
+}
+
+// newAPI makes what answers the code's requests to the host.
+func (r *Run) newAPI(display func(name string, data []byte, rasterFollows bool) error) *hostapi.API {
+	o := hostapi.Options{
+		Upstreams: r.runs.o.Upstreams, Gate: r.gate, Policy: r.policy, Saved: r.runs.saved, Display: display, Printed: r.python.printed.readers(),
+		First: r.runs.first, Log: r.runs.o.Log, StartPatience: r.runs.o.StartPatience, PauseTime: r.python.pauseTime,
+	}
+	if r.req.Input != nil {
+		o.Input = r.python.typedInput(r.req.Input)
+	}
+	return hostapi.New(o)
+}
+
+// talk has Python run the code, and answers its requests until it has ended. Meanwhile the run
+// can be stopped, and its code stands still while the user is asked.
+func (r *Run) talk(ctx context.Context) ending {
+	r.Questions.Attach(r.suspending(ctx, r.python.hold), r.gate.Past)
+	stop := r.python.codeStop(r.gate.Stop, r.cancel)
+	if r.session.name != "" {
+		r.setStop(stop)
+	}
+	r.python.passOnOutput(r.req, r.progress, r.files)
+	start := r.startMessage()
+	if r.req.Running != nil {
+		i := &interrupter{in: r.python}
+		start.Begun = i.begin
+		r.req.Running(i.interrupt)
+	}
+	end := r.python.run(ctx, start, r.api)
+	if why := stop.ended(); end.why == nil {
+		end.why = why
+	}
+	end.done.Result = text.Bound(end.done.Result, r.python.pipes.MakeRoom(len(end.done.Result)))
+	r.python.planned = r.gate.Planned()
+	return end
+}
+
+// startMessage returns the runner's start message.
+func (r *Run) startMessage() runner.Start {
+	saved, err := r.runs.saved.Names() // the runner asks for a source when it needs one
+	if err != nil {
+		r.runs.o.Log.Warn("leaving out the saved tools", "err", err)
+	}
+	start := runner.Start{
+		Code: r.req.Code, Argv: r.req.Argv, File: r.req.File, Saved: saved, Session: r.req.Session, Printed: r.python.printed.names(), Timeout: r.timeout,
+		Input: r.req.Input != nil, Network: r.python.networkStart(),
+	}
+	for _, st := range r.servers {
+		start.Servers = append(start.Servers, runner.Server{
+			Name: st.Name, Alias: st.Alias, Description: text.Bound(st.Description, 1<<10), Granted: r.granted[st.Name],
+			Place: slices.Index(r.order, st.Name) + 1,
+		})
+	}
+	return start
+}
+
+// Client returns the one that began the run.
+func (r *Run) Client() *consent.Client { return r.req.Client }
+
+// Done returns a channel that is closed when the run has ended.
+func (r *Run) Done() <-chan struct{} { return r.done }
+
+// Result returns what the run has ended with. It waits until then.
+func (r *Run) Result() *Result {
+	<-r.done
+	return r.result
+}
+
+// Cancel ends the run.
+func (r *Run) Cancel(why error) { r.cancel(why) }
+
+// setStop has the user stop the code in place of the run.
+func (r *Run) setStop(c *codeStop) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.code = c
+}
+
+// stop ends the run since the user has stopped it, or has not answered.
+func (r *Run) stop(why error) {
+	r.mu.Lock()
+	code := r.code
+	r.mu.Unlock()
+	if code != nil {
+		code.stop(why)
+		return
+	}
+	r.cancel(why)
+}
+
+// Report reports progress to the call that attends the run, if one does.
+func (r *Run) Report(done, total int64, text string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.report != nil {
+		r.report(done, total, text)
+	}
+}
+
+// ReportTo has the run report to a call; nil ends that. "Progress notifications MUST stop after
+// completion." (MCP specification, Progress)
+func (r *Run) ReportTo(report func(done, total int64, text string)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.report = report
+}
+
+// suspending returns what freezes the code while the user is asked, and meanwhile releases the
+// run's slot.
+func (r *Run) suspending(ctx context.Context, freeze func() (thaw func())) func() (resume func()) {
+	return func() (resume func()) {
+		thaw, released := freeze(), false
+		defer func() {
+			if !released {
+				thaw()
+			}
+		}()
+		r.slot.release()
+		released = true
+		return func() {
+			defer thaw()
+			r.slot.take(ctx)
+		}
+	}
+}
+
+// newName returns a short name for a run, for people who are asked about several.
+func newName() string { return strings.ToLower(rand.Text()[:8]) }

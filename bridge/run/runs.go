@@ -1,0 +1,204 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/toolcell/toolcell/bridge/artifacts"
+	"github.com/toolcell/toolcell/bridge/consent"
+	"github.com/toolcell/toolcell/bridge/hints"
+	"github.com/toolcell/toolcell/bridge/output"
+	"github.com/toolcell/toolcell/bridge/runner"
+	"github.com/toolcell/toolcell/bridge/savedtools"
+	"github.com/toolcell/toolcell/internal/contain"
+	"github.com/toolcell/toolcell/mcpproxy"
+)
+
+// Runs are the runs of one process: it begins them, and keeps what outlives them. They are
+// safe for concurrent use.
+type Runs struct {
+	o         Options
+	self      *consent.Client // runs of no client
+	questions *consent.Desk
+	saved     savedtools.Store
+	sessions  *sessions
+	artifacts *artifacts.Store
+	pipes     *output.Spare
+	budget    *runner.Budget
+	slots     chan struct{} // full of runs that work at the same time
+
+	life       context.Context // ends with Close
+	end        context.CancelFunc
+	background sync.WaitGroup // runs, sandboxes and background work
+
+	mu      sync.Mutex
+	waiting map[string]*Run // for the user, by the IDs of the questions that calls may come back with
+	told    map[string]bool // what first was called with
+
+	defined hints.Names // by the code of earlier runs
+	written hints.Names // files that they have left in /workspace/out
+}
+
+// New makes Runs.
+func New(o Options) *Runs {
+	o = o.withDefaults()
+	rs := &Runs{
+		o: o, self: &consent.Client{Marks: &consent.Marks{}}, saved: savedtools.Open(o.ToolsDir, o.Project),
+		artifacts: artifacts.New(artifacts.Options{Dir: o.RunsDir, Limits: o.Files, Pictures: o.Pictures, Log: o.Log}),
+		questions: consent.NewDesk(consent.Options{Patience: o.ApprovalTimeout, Log: o.Log, AnswersDir: o.AnswersDir}),
+		budget:    runner.NewBudget(o.RunsDir), slots: make(chan struct{}, o.MaxParallel), waiting: map[string]*Run{}, told: map[string]bool{},
+	}
+	rs.life, rs.end = context.WithCancel(context.Background())
+	rs.pipes = output.NewSpare(o.MaxOutput, rs.life.Done())
+	rs.sessions = newSessions(rs.life, o)
+	return rs
+}
+
+// withDefaults returns the options with what counts in place of zero values.
+func (o Options) withDefaults() Options {
+	if o.Timeout <= 0 {
+		o.Timeout = 30 * time.Second
+	}
+	if o.MaxTimeout <= 0 {
+		o.MaxTimeout = 120 * time.Second
+	}
+	o.Timeout = min(o.Timeout, o.MaxTimeout)
+	if o.StartPatience <= 0 {
+		o.StartPatience = 25 * time.Second
+	}
+	if o.MaxOutput <= 0 {
+		o.MaxOutput = 32 << 10
+	}
+	if o.MaxParallel <= 0 {
+		o.MaxParallel = 16
+	}
+	if o.SessionIdle <= 0 {
+		o.SessionIdle = 30 * time.Minute
+	}
+	if o.ApprovalTimeout <= 0 {
+		o.ApprovalTimeout = 10 * time.Minute
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+// Questions returns the questions of the runs to the user.
+func (rs *Runs) Questions() *consent.Desk { return rs.questions }
+
+// Close ends every active run and every session, and waits until their sandboxes are gone.
+func (rs *Runs) Close() {
+	rs.end()
+	rs.pipes.Close()
+	rs.background.Wait()
+	rs.artifacts.Close()
+	rs.sessions.close()
+}
+
+// End begins to end everything; Close waits for that.
+func (rs *Runs) End() { rs.end() }
+
+// Do begins a run and returns its result. It never fails: every outcome is a status. ask puts
+// a question to the user and returns the answer; without it no user can be asked.
+func (rs *Runs) Do(ctx context.Context, req Request) *Result {
+	asks := req.Ask != nil
+	req.noUser, req.Elicits = !asks, mcpproxy.ElicitCapabilities{Form: asks, URL: asks, ByRequest: asks}
+	r := rs.Begin(req)
+	defer context.AfterFunc(ctx, contain.Func("ending a run", func() { r.Cancel(context.Cause(ctx)) }))()
+	defer r.Cancel(errors.New("the run was left")) // if asking panics: otherwise it has ended
+	for {
+		changed := rs.questions.Changed()
+		if q, waits := r.Questions.Pending(); waits {
+			_ = rs.questions.Decide(q.ID, req.Ask(ctx, q)) // it may have been answered elsewhere
+		}
+		select {
+		case <-r.done:
+			return r.result
+		case <-changed:
+		}
+	}
+}
+
+// Begin begins a run, which goes on by itself.
+func (rs *Runs) Begin(req Request) *Run {
+	rs.o.Upstreams.SetElicits(req.Elicits)
+	return rs.Start(req, func(ctx context.Context, r *Run) (res *Result) {
+		defer contain.Recover("running code", func(err error) {
+			res = (&Result{}).fail(withStatus(StatusSandbox, err))
+			res.Summarize()
+		})
+		return r.execute(ctx)
+	})
+}
+
+// Start is Begin with other work than to run code, for tests. The context of work ends with
+// the run's Cancel, and with Close.
+func (rs *Runs) Start(req Request, work func(ctx context.Context, r *Run) *Result) *Run {
+	ctx, cancel := context.WithCancelCause(rs.life)
+	r := &Run{
+		runs: rs, req: req, cancel: cancel, slot: slot{slots: rs.slots}, done: make(chan struct{}), forgotten: make(chan struct{}), report: req.Progress,
+	}
+	if r.req.Client == nil {
+		r.req.Client = rs.self
+	}
+	if req.Progress != nil {
+		r.req.Progress = r.Report
+	}
+	r.Questions = rs.questions.Begin(consent.RunOptions{ID: newName(), Client: r.req.Client, NoUser: req.noUser, Stop: r.stop, Abort: cancel})
+	rs.background.Go(func() {
+		defer close(r.done) // whoever waits goes on, also if work panics
+		defer contain.Recover("ending a run", func(err error) { r.result = (&Result{}).fail(withStatus(StatusSandbox, err)) })
+		defer cancel(nil)
+		defer r.Questions.End()
+		r.result = work(ctx, r)
+	})
+	return r
+}
+
+// Prepare begins, in the background, what can be done before the first run: a client has
+// connected.
+func (rs *Runs) Prepare() {
+	rs.cleanFiles()
+	if rs.o.Cached == nil || rs.o.Warm == nil {
+		return
+	}
+	rs.background.Go(func() {
+		defer contain.Recover("preparing the first run", nil)
+		if image, ok := rs.o.Cached(rs.life); ok {
+			rs.o.Warm(newProcess(rs.o, image, prepared{}, &output.Pipes{}))
+		}
+	})
+}
+
+// cleanFiles removes the files of old runs in the background.
+func (rs *Runs) cleanFiles() {
+	rs.background.Go(contain.Func("removing the files of old runs", func() { rs.artifacts.Clean(time.Now()) }))
+}
+
+// Files returns what earlier runs have left.
+func (rs *Runs) Files() *artifacts.Store { return rs.artifacts }
+
+// Discover has servers ended that are gone from the config files: a client lists tools.
+func (rs *Runs) Discover() { _ = rs.o.Upstreams.Servers() }
+
+// LogNotes logs the notes of a result that apply to every run, once each: they are for the user.
+func (rs *Runs) LogNotes(r *Result) {
+	for _, n := range r.hostNotes {
+		if rs.first(n) {
+			rs.o.Log.Warn(n)
+		}
+	}
+}
+
+// first reports whether it is called with text for the first time.
+func (rs *Runs) first(text string) bool {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	known := rs.told[text]
+	rs.told[text] = true
+	return !known
+}
