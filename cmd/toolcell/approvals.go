@@ -115,7 +115,7 @@ func (a approvals) find(id string, s *console.Streams) (*inbox.Client, string, e
 	}
 	switch len(found) {
 	case 0:
-		return nil, "", &console.ExitError{Code: console.ExitFail, Err: fmt.Errorf("there is no question %q; toolcell approvals list shows all", id)}
+		return nil, "", fmt.Errorf("there is no question %q; toolcell approvals list shows all", id)
 	case 1:
 		return owner, found[0], nil
 	}
@@ -153,28 +153,28 @@ func approvalsShow(_ context.Context, o approvalsOptions) error {
 	})
 }
 
-func approvalsDeny(_ context.Context, o approvalsOptions) error {
-	if o.Revoke {
-		return approvalsRevoke(o)
-	}
+// answer does something about the question, and prints what became of it.
+func (o approvalsOptions) answer(do func(*inbox.Client, string) error) error {
 	return o.withQuestion(func(owner *inbox.Client, id string) error {
-		if err := owner.Deny(id, o.Stop); err != nil {
+		if err := do(owner, id); err != nil {
 			return err
 		}
 		return o.printAnswered(owner, id)
 	})
 }
 
+func approvalsDeny(_ context.Context, o approvalsOptions) error {
+	if o.Revoke {
+		return approvalsRevoke(o)
+	}
+	return o.answer(func(owner *inbox.Client, id string) error { return owner.Deny(id, o.Stop) })
+}
+
 func approvalsRevoke(o approvalsOptions) error {
 	if o.ForNamed || o.Stop {
 		return console.Usagef("give --revoke without --for and --stop")
 	}
-	return o.withQuestion(func(owner *inbox.Client, id string) error {
-		if err := owner.Revoke(id); err != nil {
-			return err
-		}
-		return o.printAnswered(owner, id)
-	})
+	return o.answer((*inbox.Client).Revoke)
 }
 
 // approvalsApprove approves at the terminal that controls this process, whatever the
@@ -187,7 +187,7 @@ func approvalsApprove(ctx context.Context, o approvalsOptions) error {
 	case choice != consent.ForCall && choice != consent.ForRun && choice != consent.Believe:
 		return console.Usagef("--for is call, run or reads, got %q", choice)
 	}
-	return o.withQuestion(func(owner *inbox.Client, id string) error {
+	return o.answer(func(owner *inbox.Client, id string) error {
 		terminal, err := console.OpenTerminal()
 		if err != nil {
 			return fmt.Errorf("%w; run toolcell approvals approve %s in one", inbox.ErrTerminal, id)
@@ -213,10 +213,7 @@ func approvalsApprove(ctx context.Context, o approvalsOptions) error {
 		case err != nil:
 			return fmt.Errorf("reading the code: %w", err)
 		}
-		if err := owner.Approve(id, code); err != nil {
-			return err
-		}
-		return o.printAnswered(owner, id)
+		return owner.Approve(id, code)
 	})
 }
 

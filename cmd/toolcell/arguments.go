@@ -122,10 +122,10 @@ func (t typedCommand) wantsJSON() bool {
 		ordered = t.args
 	}
 	for _, arg := range ordered[t.at:] {
-		if arg == "--" {
+		switch arg {
+		case "--":
 			return false
-		}
-		if name, value, given := strings.Cut(arg, "="); flagName(name) == "json" && strings.HasPrefix(name, "-") && (!given || value == "true") {
+		case "--json", "-json", "--json=true", "-json=true":
 			return true
 		}
 	}

@@ -77,8 +77,6 @@ func newDiscovered(s settings.Settings, log *slog.Logger) *discovered {
 
 // logProblems logs the entries left out, with one line for each file that waits
 // for trust.
-func (f *discovered) logProblems() { logProblems(f.log, f.config) }
-
 func logProblems(log *slog.Logger, cfg config.Config) {
 	for _, p := range cfg.Problems {
 		if !p.Skipped && p.Status != config.StatusUntrusted {
@@ -103,7 +101,7 @@ func leftOut(p config.Problem) string {
 // says why, so more lines would only be in the way.
 func (f *discovered) noteProblems(o Options, named []string) {
 	if o.Quiet || o.Settings.LogNamed {
-		f.logProblems()
+		logProblems(f.log, f.config)
 		return
 	}
 	var notes []string

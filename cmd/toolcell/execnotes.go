@@ -77,27 +77,34 @@ func (s script) explain(r *run.Result) *run.Result {
 	if r.Cause() != nil { // otherwise the code has printed it
 		explained.Error = forTyping(r.Error)
 	}
+	module, _, _ := strings.Cut(hints.ModuleOf(r.Error), ".")
+	denied := notGranted.FindStringSubmatch(r.Error)
 	if _, ok := errors.AsType[*mcpproxy.UnknownServerError](r.Cause()); ok {
 		explained.Error = forShell(r.Cause()).Error()
-		return &explained
-	}
-	if denied := notGranted.FindStringSubmatch(r.Error); denied != nil {
+	} else if denied != nil {
 		explained.Hint = "to allow it: --server " + text.ShellWord(denied[1])
-		return &explained
-	}
-	module, _, _ := strings.Cut(hints.ModuleOf(r.Error), ".")
-	if s.file == "" || module == "" {
-		return &explained
-	}
-	dir, err := filepath.Abs(filepath.Dir(s.file))
-	if err != nil {
-		return &explained
-	}
-	for _, name := range []string{module + ".py", module} {
-		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
-			explained.Hint = fmt.Sprintf("only the script itself goes into the sandbox; to give it %s, too: --mounts %s:/workspace/%s", name, filepath.Join(dir, name), name)
-			return &explained
-		}
+	} else if file := s.neighbor(module); file != "" {
+		name := filepath.Base(file)
+		explained.Hint = fmt.Sprintf("only the script itself goes into the sandbox; to give it %s, too: --mounts %s:/workspace/%s", name, file, name)
 	}
 	return &explained
+}
+
+// neighbor returns the path of a module beside the script's file, or "".
+func (s script) neighbor(module string) string {
+	dir, err := filepath.Abs(filepath.Dir(s.file))
+	if s.file == "" || module == "" || err != nil {
+		return ""
+	}
+	for _, name := range []string{module + ".py", module} {
+		if file := filepath.Join(dir, name); exists(file) {
+			return file
+		}
+	}
+	return ""
+}
+
+func exists(file string) bool {
+	_, err := os.Stat(file)
+	return err == nil
 }

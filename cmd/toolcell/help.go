@@ -40,9 +40,11 @@ func help(c *cli.Context, s *console.Streams) error {
 	case c.Bool("json"):
 		return console.Usagef("--json is for toolcell help settings")
 	case len(args) == 1 && args[0] == settingsTopic:
-		return printSettings(s.Out)
+		printSettings(s)
+		return nil
 	case len(args) == 0:
-		return printHelp(s.Out, c.App)
+		printHelp(s, c.App)
+		return nil
 	}
 	t := findCommand(c.App, append([]string{c.App.Name}, args...))
 	if rest := t.args[t.at:]; len(rest) > 0 {
@@ -53,7 +55,8 @@ func help(c *cli.Context, s *console.Streams) error {
 		return noCommand(among, rest[0])
 	}
 	t.parsed.HelpName = t.path
-	return printHelp(s.Out, t.parsed)
+	printHelp(s, t.parsed)
+	return nil
 }
 
 // shown leaves out hidden commands, and the help command, which the cli package
@@ -78,8 +81,8 @@ func newHelpText(out *os.File) *helpText {
 
 // printHelp prints the help of the program or of a command, as the cli package gives
 // it. Its own templates do not wrap lines, and mix a command's flags with the settings.
-func printHelp(out *os.File, of any) error {
-	h := newHelpText(out)
+func printHelp(s *console.Streams, of any) {
+	h := newHelpText(s.Out)
 	switch of := of.(type) {
 	case *cli.App:
 		h.head(of.Name, of.Usage, of.UsageText, "")
@@ -94,8 +97,7 @@ func printHelp(out *os.File, of any) error {
 		h.examples(of.HelpName)
 		h.settings(of)
 	}
-	_, err := fmt.Fprint(out, h.String())
-	return err
+	fmt.Fprint(s.Stdout(), h.String())
 }
 
 // usageLine says how a command is typed.
@@ -213,8 +215,8 @@ func (h *helpText) examples(command string) {
 }
 
 // printSettings prints all settings.
-func printSettings(out *os.File) error {
-	h := newHelpText(out)
+func printSettings(s *console.Streams) {
+	h := newHelpText(s.Out)
 	h.lines("", "Each setting is a flag and a variable of the environment; the flag takes precedence. serve and exec have all flags, "+
 		"other commands those that matter there. In an MCP client, put the variables into toolcell's entry: toolcell install CLIENT --env NAME=VALUE")
 	for _, g := range settings.Groups {
@@ -224,8 +226,7 @@ func printSettings(out *os.File) error {
 			h.flag(f, variableOf(k))
 		}
 	}
-	_, err := fmt.Fprint(out, h.String())
-	return err
+	fmt.Fprint(s.Stdout(), h.String())
 }
 
 func variableOf(k settings.Setting) string {

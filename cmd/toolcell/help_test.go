@@ -9,9 +9,9 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/urfave/cli/v2"
-
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
+	"github.com/urfave/cli/v2"
 )
 
 // helpOf returns what --help prints where there is no terminal.
@@ -22,12 +22,13 @@ func helpOf(t *testing.T, of any) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	s := &console.Streams{Out: out}
 	if of == settingsTopic {
-		err = printSettings(out)
+		printSettings(s)
 	} else {
-		err = printHelp(out, of)
+		printHelp(s, of)
 	}
-	if err := errors.Join(err, out.Close()); err != nil {
+	if err := errors.Join(s.WriteError(), out.Close()); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(path)

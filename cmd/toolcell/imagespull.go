@@ -145,16 +145,12 @@ func readLogin(ctx context.Context, o imagesPullOptions) (*images.Login, error) 
 	return &images.Login{User: user, Password: password}, nil
 }
 
-func readPassword(ctx context.Context, s *console.Streams, user string) (string, error) {
+func readPassword(ctx context.Context, s *console.Streams, user string) (password string, err error) {
 	if console.Terminal(s.In) && console.Terminal(s.Err) {
-		show, err := hideTyping(s)
-		if err != nil {
-			return "", err
-		}
-		defer show()
-		fmt.Fprintf(s.Err, "password of %s: ", user)
+		password, err = askLine(ctx, s, "password of "+user, true)
+	} else {
+		password, err = console.ReadLine(ctx, s.In)
 	}
-	password, err := console.ReadLine(ctx, s.In)
 	if errors.Is(err, io.EOF) { // the last line may have no end
 		err = nil
 	}

@@ -49,9 +49,6 @@ func runCommandLine(args []string, stdin *os.File, stdout, stderr *os.File) int 
 	if err == nil {
 		err = s.WriteError()
 	}
-	if helpErr, failed := app.Metadata[helpError].(error); failed && err == nil {
-		err = helpErr
-	}
 	if err != nil && typed.wantsJSON() && !s.JSONPrinted {
 		err = errors.Join(err, printFailure(s, typed, err))
 	}
@@ -77,14 +74,14 @@ func keepLog(l *slog.Logger) {
 // printFailure prints what a program that asked for JSON reads if a command failed
 // before it had anything to print: standard output is JSON in any case.
 func printFailure(s *console.Streams, typed typedCommand, err error) error {
-	var exit *console.ExitError
-	switch {
-	case typed.parsed.Name != execName:
+	if typed.parsed.Name != execName {
 		return console.PrintJSON(s, []any{})
-	case errors.As(err, &exit) && exit.Code == console.ExitUsage:
-		return console.PrintJSONObject(s, run.Result{Status: run.StatusValidation, Error: err.Error()})
 	}
-	return console.PrintJSONObject(s, run.Result{Status: run.StatusSandbox, Error: err.Error()})
+	r := run.Result{Status: run.StatusSandbox, Error: err.Error()}
+	if exit, ok := errors.AsType[*console.ExitError](err); ok && exit.Code == console.ExitUsage {
+		r.Status = run.StatusValidation
+	}
+	return console.PrintJSONObject(s, r)
 }
 
 // brokenPipe reports whether the reader of our output is gone. That is not an
@@ -94,15 +91,9 @@ func brokenPipe(err error, stdout *os.File) bool {
 	return errors.Is(err, unix.EPIPE) && errors.As(err, &path) && path.Path == stdout.Name()
 }
 
-// helpError is where the app keeps why --help could not be printed: the cli package
-// wants no error.
-const helpError = "help"
-
 func newCommandLine(s *console.Streams) *cli.App {
-	metadata := map[string]any{}
-	cli.HelpPrinter = func(_ io.Writer, _ string, of any) { metadata[helpError] = printHelp(s.Out, of) }
+	cli.HelpPrinter = func(_ io.Writer, _ string, of any) { printHelp(s, of) }
 	app := &cli.App{
-		Metadata:  metadata,
 		Name:      "toolcell",
 		Usage:     "Python in a rootless sandbox, as an MCP server with one tool",
 		UsageText: "toolcell COMMAND [flags]",

@@ -31,7 +31,7 @@ func serve(ctx context.Context, o Options) (err error) {
 	defer compiler.close()
 	found := watchServers(conf, log)
 	warnOfSlips(log)
-	found.logProblems()
+	logProblems(log, found.config)
 	a, err := openApp(conf, appOptions{log: log, refreshImage: refresh.refresh, compilePackages: compiler.compile, servers: found, serves: true})
 	if err != nil {
 		return err

@@ -85,24 +85,16 @@ type valueSet struct {
 // without a value is preferred. Without an id there must be only one.
 func chooseInput(cfg config.Config, server, id string) (config.Input, error) {
 	var all []config.Input
-	for _, in := range cfg.Inputs {
-		if in.Server == server && (id == "" || in.ID == id) {
-			all = append(all, in)
-		}
-	}
-	slices.SortStableFunc(all, func(a, b config.Input) int {
-		switch {
-		case a.Set == b.Set:
-			return 0
-		case a.Set:
-			return 1
-		}
-		return -1
-	})
 	var ids []string
 	for _, in := range cfg.Inputs {
-		if in.Server == server && !slices.Contains(ids, in.ID) {
+		if in.Server != server {
+			continue
+		}
+		if !slices.Contains(ids, in.ID) {
 			ids = append(ids, in.ID)
+		}
+		if id == "" || in.ID == id {
+			all = append(all, in)
 		}
 	}
 	switch {
@@ -111,13 +103,13 @@ func chooseInput(cfg config.Config, server, id string) (config.Input, error) {
 		if slices.ContainsFunc(cfg.Servers, func(s config.Server) bool { return s.Name == server }) {
 			what = fmt.Sprintf("server %q asks for no value", server)
 		}
-		return config.Input{}, &console.ExitError{Code: console.ExitFail, Err: errors.New(what + "; see: toolcell servers list")}
+		return config.Input{}, errors.New(what + "; see: toolcell servers list")
 	case len(all) == 0:
-		return config.Input{}, &console.ExitError{Code: console.ExitFail, Err: fmt.Errorf("server %q names no %q; it names %s", server, id, strings.Join(ids, ", "))}
+		return config.Input{}, fmt.Errorf("server %q names no %q; it names %s", server, id, strings.Join(ids, ", "))
 	case id == "" && len(ids) > 1:
 		return config.Input{}, console.Invalidf("say which of %s to set for server %q", strings.Join(ids, ", "), server)
 	}
-	return all[0], nil
+	return all[max(0, slices.IndexFunc(all, func(in config.Input) bool { return !in.Set }))], nil
 }
 
 // readValue asks for the value, without showing a secret.
@@ -155,7 +147,16 @@ func askValue(ctx context.Context, s *console.Streams, in config.Input) (string,
 	if in.Default != "" {
 		prompt += " [" + console.OneLine(in.Default, 100) + "]"
 	}
-	if in.Secret { // before anything can be typed
+	value, err := askLine(ctx, s, prompt, in.Secret)
+	if value == "" && err == nil {
+		value = in.Default
+	}
+	return value, err
+}
+
+// askLine reads a line behind a prompt, and does not show it if it is secret.
+func askLine(ctx context.Context, s *console.Streams, prompt string, secret bool) (string, error) {
+	if secret { // before anything can be typed
 		show, err := hideTyping(s)
 		if err != nil {
 			return "", err
@@ -163,11 +164,7 @@ func askValue(ctx context.Context, s *console.Streams, in config.Input) (string,
 		defer show()
 	}
 	fmt.Fprint(s.Err, prompt+": ")
-	value, err := console.ReadLine(ctx, s.In)
-	if value == "" && err == nil {
-		value = in.Default
-	}
-	return value, err
+	return console.ReadLine(ctx, s.In)
 }
 
 // hideTyping turns off the terminal's echo until show is called, which also ends the

@@ -97,7 +97,7 @@ func (c clause) allows(v Version) bool {
 		return v.compare(c.v) < 0 && (c.v.isPre() || !v.isPre() || !sameRelease(v, c.v))
 	case ">":
 		// >3.1 excludes 3.1.post0 and 3.1+local.
-		return v.compare(c.v) > 0 && (c.v.post != nil || v.post == nil || !sameRelease(v, c.v))
+		return v.compare(c.v) > 0 && (c.v.post != "" || v.post == "" || !sameRelease(v, c.v))
 	}
 	// ~=2.2.1 is >=2.2.1, ==2.2.*
 	upper := c.v

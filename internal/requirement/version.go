@@ -3,7 +3,6 @@ package requirement
 import (
 	"cmp"
 	"fmt"
-	"math/big"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,12 +14,12 @@ import (
 // A Version is one of a package or of Python.
 type Version struct {
 	text    string // as it was written
-	epoch   *big.Int
-	release []*big.Int
+	epoch   number
+	release []number
 	pre     string // a, b, rc, or "" for none
-	preN    *big.Int
-	post    *big.Int // nil for none
-	dev     *big.Int // nil for none
+	preN    number
+	post    number // "" for none
+	dev     number // "" for none
 	local   []string
 }
 
@@ -45,19 +44,19 @@ func ParseVersion(s string) (v Version, err error) {
 	if len(s) > maxVersion || m == nil {
 		return v, fmt.Errorf("%q is not a version", text.Bound(s, 80))
 	}
-	v = Version{text: s, epoch: number(m[1]), pre: strings.ToLower(m[3])}
+	v = Version{text: s, epoch: numberOf(m[1]), pre: strings.ToLower(m[3])}
 	for part := range strings.SplitSeq(m[2], ".") {
-		v.release = append(v.release, number(part))
+		v.release = append(v.release, numberOf(part))
 	}
 	if name := preNames[v.pre]; name != "" {
 		v.pre = name
 	}
-	v.preN = number(m[4])
+	v.preN = numberOf(m[4])
 	if m[5] != "" || m[6] != "" {
-		v.post = number(m[5] + m[7])
+		v.post = numberOf(m[5] + m[7])
 	}
 	if m[8] != "" {
-		v.dev = number(m[9])
+		v.dev = numberOf(m[9])
 	}
 	if m[10] != "" {
 		v.local = strings.FieldsFunc(strings.ToLower(m[10]), func(c rune) bool { return c == '-' || c == '_' || c == '.' })
@@ -65,14 +64,14 @@ func ParseVersion(s string) (v Version, err error) {
 	return v, nil
 }
 
-// number reads digits; none are 0.
-func number(digits string) *big.Int {
-	n, ok := new(big.Int).SetString(digits, 10)
-	if !ok {
-		return new(big.Int)
-	}
-	return n
-}
+// A number is a decimal one of any size, without zeros before it.
+type number string
+
+// numberOf reads digits; none are 0.
+func numberOf(digits string) number { return number(cmp.Or(strings.TrimLeft(digits, "0"), "0")) }
+
+// compare orders numbers; none comes first.
+func (a number) compare(b number) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }
 
 func (v Version) String() string { return v.text }
 
@@ -81,15 +80,14 @@ func (v Version) Same(w Version) bool { return v.compare(w) == 0 && slices.Equal
 
 // compare orders versions as PEP 440 does, without their local parts.
 func (v Version) compare(w Version) int {
-	if c := cmp.Or(v.epoch.Cmp(w.epoch), compareReleases(v.release, w.release)); c != 0 {
-		return c
-	}
 	return cmp.Or(
+		v.epoch.compare(w.epoch),
+		compareReleases(v.release, w.release),
 		// 1.0.dev1 < 1.0a1 < 1.0 < 1.0.post1
 		cmp.Compare(v.stage(), w.stage()),
-		v.preN.Cmp(w.preN),
-		comparePart(v.post, w.post, -1),
-		comparePart(v.dev, w.dev, 1),
+		v.preN.compare(w.preN),
+		v.post.compare(w.post),
+		compareDev(v.dev, w.dev),
 	)
 }
 
@@ -102,63 +100,48 @@ func (v Version) stage() int {
 		return 2
 	case v.pre == "rc":
 		return 3
-	case v.dev != nil && v.post == nil:
+	case v.dev != "" && v.post == "":
 		return 0
 	}
 	return 4
 }
 
-// comparePart compares parts that may be missing; a missing one is without.
-func comparePart(a, b *big.Int, without int) int {
-	switch {
-	case a == nil && b == nil:
-		return 0
-	case a == nil:
-		return without
-	case b == nil:
-		return -without
+// compareDev orders numbers of development releases, which come before what they develop.
+func compareDev(a, b number) int {
+	if a == "" || b == "" {
+		return b.compare(a)
 	}
-	return a.Cmp(b)
+	return a.compare(b)
 }
 
 // compareReleases compares lists of numbers; missing numbers are 0.
-func compareReleases(a, b []*big.Int) int {
-	zero := new(big.Int)
-	for i := range max(len(a), len(b)) {
-		x, y := zero, zero
-		if i < len(a) {
-			x = a[i]
+func compareReleases(a, b []number) int {
+	significant := func(all []number) []number {
+		for len(all) > 0 && all[len(all)-1] == "0" {
+			all = all[:len(all)-1]
 		}
-		if i < len(b) {
-			y = b[i]
-		}
-		if c := x.Cmp(y); c != 0 {
-			return c
-		}
+		return all
 	}
-	return 0
+	return slices.CompareFunc(significant(a), significant(b), number.compare)
 }
 
 func sameRelease(v, w Version) bool {
-	return v.epoch.Cmp(w.epoch) == 0 && compareReleases(v.release, w.release) == 0
+	return v.epoch == w.epoch && compareReleases(v.release, w.release) == 0
 }
 
-func (v Version) isPre() bool { return v.pre != "" || v.dev != nil }
+func (v Version) isPre() bool { return v.pre != "" || v.dev != "" }
 
 // beginsWith reports whether v is one of w.*.
 func (v Version) beginsWith(w Version) bool {
-	if v.epoch.Cmp(w.epoch) != 0 {
+	if v.epoch != w.epoch {
 		return false
 	}
-	parts := slices.Clone(v.release)
-	for len(parts) < len(w.release) {
-		parts = append(parts, new(big.Int))
-	}
-	if compareReleases(parts[:len(w.release)], w.release) != 0 {
+	padded := slices.Concat(v.release, slices.Repeat([]number{"0"}, len(w.release)))
+	if compareReleases(padded[:len(w.release)], w.release) != 0 {
 		return false
 	}
 	if w.pre == "" {
 		return true
 	}
-	return compareReleases(v.release, w.release) == 0 && v.pre == w.pre && v.preN.Cmp(w.preN) == 0
+	return compareReleases(v.release, w.release) == 0 && v.pre == w.pre && v.preN == w.preN
 }

@@ -13,33 +13,39 @@ import (
 // ReadRegular reads a regular file of at most most bytes, without a leading byte
 // order mark. It opens with O_NONBLOCK, since a named pipe in place of the file
 // would block for ever.
-func ReadRegular(path string, most int64) (data []byte, err error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+func ReadRegular(path string, most int64) ([]byte, error) {
+	data, _, err := ReadExact(path, most)
 	if errors.Is(err, syscall.ENOTDIR) { // a file where a folder would be: there is none
-		return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
+		err = &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
 	}
+	return bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), err // editors on Windows leave a mark
+}
+
+// ReadExact is ReadRegular for a file that will be changed: it leaves a mark in place, and
+// returns what the system knows of the file.
+func ReadExact(path string, most int64) (data []byte, info fs.FileInfo, err error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
+	if info, err = f.Stat(); err != nil {
+		return nil, nil, err
 	}
 	switch {
 	case info.IsDir():
-		return nil, errors.New("is a directory")
+		return nil, nil, errors.New("is a directory")
 	case !info.Mode().IsRegular():
-		return nil, errors.New("is not a regular file")
+		return nil, nil, errors.New("is not a regular file")
 	}
 	data, err = io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && int64(len(data)) > most {
+		err = fmt.Errorf("is larger than %s", sizeText(most))
+	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if int64(len(data)) > most {
-		return nil, fmt.Errorf("is larger than %s", sizeText(most))
-	}
-	return bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), nil // editors on Windows leave a mark
+	return data, info, nil
 }
 
 // Reason is the text of a file error without the path, for messages that already

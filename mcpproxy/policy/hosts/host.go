@@ -29,13 +29,7 @@ func (p *hostPattern) UnmarshalText(written []byte) (err error) {
 
 // SplitPort reads HOST or HOST:PORT, where HOST may be *.HOST; the port is 0 if there is
 // none.
-func SplitPort(s string) (host string, port uint16, err error) {
-	pattern, port, err := parseHostPort(s)
-	return string(pattern), port, err
-}
-
-// parseHostPort does the same for rules.
-func parseHostPort(s string) (hostPattern, uint16, error) {
+func SplitPort(s string) (hostname string, portNumber uint16, err error) {
 	host, port := s, ""
 	if end := strings.LastIndexByte(s, ']'); strings.HasPrefix(s, "[") && end > 0 {
 		host, port = s[1:end], strings.TrimPrefix(s[end+1:], ":")
@@ -50,13 +44,12 @@ func parseHostPort(s string) (hostPattern, uint16, error) {
 	}
 	var n uint64
 	if port != "" || strings.HasSuffix(s, ":") {
-		var err error
 		if n, err = strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
 			return "", 0, fmt.Errorf("%q is not a port from 1 to 65535", text.Bound(port, 20))
 		}
 	}
 	pattern, err := parseHostPattern(host)
-	return pattern, uint16(n), err
+	return string(pattern), uint16(n), err
 }
 
 // parseHostPattern reads a host name, an address, or *.NAME.

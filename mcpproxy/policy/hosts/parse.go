@@ -73,7 +73,8 @@ func parseRule(s string) (r entry, err error) {
 			return r, err
 		}
 	}
-	r.host, r.port, err = parseHostPort(host)
+	host, r.port, err = SplitPort(host)
+	r.host = hostPattern(host)
 	return r, err
 }
 

@@ -29,7 +29,7 @@ func parseTarget(s string) (Target, error) {
 	if strings.ContainsAny(rest, "/?#@*") {
 		return Target{}, fmt.Errorf("%q has more than a host and a port, or a *; %s", text.Bound(s, 120), form)
 	}
-	host, port, err := parseHostPort(rest)
+	host, port, err := SplitPort(rest)
 	if err != nil {
 		return Target{}, fmt.Errorf("%q: %w; %s", text.Bound(s, 120), err, form)
 	}
@@ -37,7 +37,7 @@ func parseTarget(s string) (Target, error) {
 	if port != 0 {
 		ports = []uint16{port}
 	}
-	return Target{string(host), ports}, nil
+	return Target{host, ports}, nil
 }
 
 // String writes a target as a rule for it.

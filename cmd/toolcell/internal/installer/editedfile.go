@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -42,24 +41,11 @@ func openEdited(path string) (*editedFile, error) {
 			return nil, fmt.Errorf("%s is a link that leads nowhere; remove or correct it", path)
 		}
 	}
-	r, err := os.OpenFile(f.real, os.O_RDONLY|syscall.O_NONBLOCK, 0) // opening a named pipe would block forever
+	before, info, err := state.ReadExact(f.real, maxEdited)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read %s: %w", fromHome(path), bare(err))
 	}
-	defer r.Close()
-	info, err := r.Stat()
-	if err != nil {
-		return nil, fmt.Errorf("cannot read %s: %w", fromHome(path), bare(err))
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a regular file", path)
-	}
-	if f.before, err = io.ReadAll(io.LimitReader(r, maxEdited+1)); err != nil {
-		return nil, fmt.Errorf("cannot read %s: %w", fromHome(path), bare(err))
-	}
-	if len(f.before) > maxEdited {
-		return nil, fmt.Errorf("%s is larger than %d MiB", path, maxEdited>>20)
-	}
+	f.before = before
 	f.after, f.mode = f.before, info.Mode().Perm()
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		f.uid, f.gid = int(st.Uid), int(st.Gid)
@@ -136,15 +122,6 @@ func missingDirs(dir string) (missing []string) {
 	return missing
 }
 
-// checkWritable refuses a file that its owner made read-only, such as one that
-// home-manager writes. It would be replaced, so the system refuses nothing.
-func (f *editedFile) checkWritable() error {
-	if f.changed() && f.mode != 0 && f.mode&0o200 == 0 {
-		return fmt.Errorf("%s is read-only (mode %#o); to change it nevertheless, add --force", f.path, f.mode)
-	}
-	return nil
-}
-
 // remove removes a file that was new.
 func (f *editedFile) remove() error { return os.Remove(f.real) }
 
@@ -154,16 +131,15 @@ func (f *editedFile) backup() (string, error) {
 	if f.mode == 0 {
 		return "", nil
 	}
-	b := &editedFile{path: f.path + ".before-toolcell"}
-	old, err := openEdited(b.path)
+	kept, err := openEdited(f.path + ".before-toolcell")
+	if err == nil {
+		kept.after, kept.mode, kept.uid, kept.gid = f.before, f.mode, f.uid, f.gid
+		err = kept.write()
+	}
 	if err != nil {
 		return "", fmt.Errorf("keeping a backup: %w", err)
 	}
-	old.after, old.mode, old.uid, old.gid = f.before, f.mode, f.uid, f.gid
-	if err := old.write(); err != nil {
-		return "", fmt.Errorf("keeping a backup: %w", err)
-	}
-	return b.path, nil
+	return kept.path, nil
 }
 
 // checksum returns the SHA-256 of a text, so that undo can tell whether it

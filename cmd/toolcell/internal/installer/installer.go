@@ -90,13 +90,12 @@ func (i *Installer) forget() error {
 	return i.journal.Change(func(all map[string]edit.Record) { delete(all, i.target.File) })
 }
 
-// checkWritable refuses to change files that are read-only, unless Force is set.
+// checkWritable refuses a file that its owner made read-only, such as one that home-manager
+// writes, unless Force is set. It would be replaced, so the system refuses nothing.
 func (i *Installer) checkWritable(files ...*editedFile) error {
 	for _, f := range files {
-		if f != nil && !i.Force {
-			if err := f.checkWritable(); err != nil {
-				return err
-			}
+		if f != nil && !i.Force && f.changed() && f.mode != 0 && f.mode&0o200 == 0 {
+			return fmt.Errorf("%s is read-only (mode %#o); to change it nevertheless, add --force", f.path, f.mode)
 		}
 	}
 	return nil

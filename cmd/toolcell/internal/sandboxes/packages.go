@@ -146,9 +146,7 @@ func (s *Packages) request(ctx context.Context, image run.Image, n run.Needs) (p
 		Image: of, Ref: image.Name, Run: inSandbox, Index: n.Grant.Index, Files: n.Grant.Files, Constraints: n.Grant.Constraints, ExcludeNewer: n.Grant.ExcludeNewer,
 		Before:   n.Before,
 		MaxBytes: n.Grant.MaxBytes, MaxCount: n.Grant.MaxCount, MaxTime: n.Grant.MaxTime, Check: n.Grant.Check,
-	}
-	if c := n.Grant.Credential; c != nil {
-		r.Credential = &packages.Credential{Authorization: c.Authorization, Secrets: c.Secrets}
+		Credential: (*packages.Credential)(n.Grant.Credential),
 	}
 	for _, p := range n.Packages {
 		r.Requirements = append(r.Requirements, p.String())

@@ -48,7 +48,7 @@ func runIn(sandboxes run.Sandboxes, root spec.Root, limits spec.Limits) packages
 		}
 		defer sb.Close()
 		if c.Input != nil {
-			broker, err := openWayOut(sb, c)
+			broker, address, err := openWayOut(sb, c)
 			if err != nil {
 				return out, err
 			}
@@ -56,7 +56,7 @@ func runIn(sandboxes run.Sandboxes, root spec.Root, limits spec.Limits) packages
 				broker.Close()
 				out.Refused = append(broker.Refusals(), broker.Failures()...)
 			}()
-			in.write(c.Input(broker.address, append(network.HostRoots(), broker.Certificate()...)))
+			in.write(c.Input(address, append(network.HostRoots(), broker.Certificate()...)))
 		}
 		in.stdin.Close()
 		exit, err := sb.Wait()
@@ -74,37 +74,29 @@ func runIn(sandboxes run.Sandboxes, root spec.Root, limits spec.Limits) packages
 	}
 }
 
-// A wayOut is the broker of one command.
-type wayOut struct {
-	*egress.Broker
-	address string // of the proxy, inside
-}
-
-// openWayOut lets a sandbox reach the hosts of a command. The user has named them, or
-// the policy's default: they may have any address, and the host's proxy leads to them.
-func openWayOut(sb run.Sandbox, c packages.Command) (*wayOut, error) {
+// openWayOut lets a sandbox reach the hosts of a command, by the proxy at an address inside.
+// The user has named them, or the policy's default: they may have any address, and the host's
+// proxy leads to them.
+func openWayOut(sb run.Sandbox, c packages.Command) (broker *egress.Broker, address string, err error) {
 	l, err := sb.Listen()
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	address := "http://" + l.Addr().String()
+	address = "http://" + l.Addr().String()
 	o := egress.Options{Rules: hostRules{c.Hosts, c.Plain, ""}, Proxy: http.ProxyFromEnvironment}
 	if c.Credential != nil {
 		host, _, err := net.SplitHostPort(c.Authorized)
 		if err != nil {
 			l.Close()
-			return nil, err
+			return nil, "", err
 		}
 		o.Rules, o.Inspect = hostRules{c.Hosts, c.Plain, c.Authorized}, []string{host}
 		o.Credentials = []egress.Credential{{
 			Host: host, Header: "Authorization", Value: c.Credential.Authorization, Secrets: c.Credential.Secrets, Placeholder: "…", Plain: c.Plain,
 		}}
 	}
-	broker, err := egress.Start(l, o)
-	if err != nil {
-		return nil, err
-	}
-	return &wayOut{broker, address}, nil
+	broker, err = egress.Start(l, o)
+	return broker, address, err
 }
 
 // hostRules allow some hosts and nothing else.

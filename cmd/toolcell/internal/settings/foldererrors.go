@@ -64,15 +64,9 @@ func (d Dirs) contain(path string) bool {
 // has room again, that is the one to name.
 func (d Dirs) from(file string) []string {
 	dirs := []string{d.Cache, d.State, d.Run}
-	slices.SortStableFunc(dirs, func(a, b string) int {
-		switch {
-		case within(file, a) == within(file, b):
-			return 0
-		case within(file, a):
-			return -1
-		}
-		return 1
-	})
+	if i := slices.IndexFunc(dirs, func(dir string) bool { return within(file, dir) }); i > 0 {
+		dirs[0], dirs[i] = dirs[i], dirs[0]
+	}
 	return dirs
 }
 
