@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/toolcell/toolcell/internal/text"
-	"github.com/toolcell/toolcell/mcpproxy/config"
+	"golang.org/x/net/http/httpguts"
 )
 
 // maxHeaderDepth bounds how deep in a schema headers are looked for.
@@ -60,7 +60,7 @@ func (n *headerNode) check(seen map[string]bool, depth int) error {
 
 func checkHeader(raw, of json.RawMessage, seen map[string]bool) error {
 	var header, kind string
-	if json.Unmarshal(raw, &header) != nil || !config.IsHeaderName(header) {
+	if json.Unmarshal(raw, &header) != nil || !httpguts.ValidHeaderFieldName(header) {
 		return fmt.Errorf("is no name for a header: %s", text.Printable(string(raw), 80))
 	}
 	if json.Unmarshal(of, &kind) != nil || !slices.Contains([]string{"string", "integer", "boolean"}, kind) {

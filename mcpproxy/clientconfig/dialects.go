@@ -54,24 +54,21 @@ const codeSettings = envColon | folders | fileRefs
 var (
 	// ClaudeProject is the file that most clients share by now.
 	ClaudeProject = Dialect{
-		Client: "claude", Project: []string{".mcp.json"},
-		Keys:   []string{"mcpServers"},
-		syntax: braces | defaults, timeouts: claudeTimeouts,
+		Client: "claude", Project: []string{".mcp.json"}, Keys: mcpServers,
+		syntax: braces | defaults, timeouts: millis,
 	}
 
 	// Claude is the dialect of Claude Code's own file.
 	Claude = Dialect{
 		Client: "claude", User: []string{"${CLAUDE_CONFIG_DIR:-~}/.claude.json"},
-		Keys: []string{"mcpServers"}, settings: true, Projects: true,
-		syntax: braces | defaults, timeouts: claudeTimeouts,
+		Keys: mcpServers, settings: true, Projects: true, syntax: braces | defaults, timeouts: millis,
 	}
 
 	// Generic is for files that belong to no client: they are in the dialect that
 	// their key tells, and in Claude's with what others add to it if it is
 	// mcpServers, which most of them share.
 	Generic = Dialect{
-		Client: "", guess: true,
-		Keys:   []string{"mcpServers", "servers"},
+		Client: "", guess: true, Keys: []string{"mcpServers", "servers"},
 		syntax: braces | defaults | codeSettings | inputRefs,
 		Fields: fieldNames{
 			url: []string{"url", "serverUrl"}, envFile: []string{"envFile"},
@@ -95,13 +92,11 @@ var (
 				"${XDG_CONFIG_HOME:-~/.config}/Claude/claude_desktop_config.json",
 				"${XDG_CONFIG_HOME:-~/.config}/claude/claude_desktop_config.json",
 			},
-			Keys: []string{"mcpServers"}, settings: true,
-			syntax: braces | defaults,
+			Keys: mcpServers, settings: true, syntax: braces | defaults,
 		},
 		{
 			Client: "cursor", Project: []string{".cursor/mcp.json"}, User: []string{"~/.cursor/mcp.json"},
-			Keys:   []string{"mcpServers"},
-			syntax: codeSettings, Fields: fieldNames{envFile: []string{"envFile"}},
+			Keys: mcpServers, syntax: codeSettings, Fields: fieldNames{envFile: []string{"envFile"}},
 		},
 		{
 			Client: "vscode", Project: []string{".vscode/mcp.json"}, User: []string{"EDITOR/mcp.json"},
@@ -124,30 +119,20 @@ var (
 				headers: []string{"http_headers"}, allow: []string{"enabled_tools"}, deny: []string{"disabled_tools"},
 				passedEnv: []string{"env_vars"},
 			},
-			timeouts: []timeoutField{
-				{"tool_timeout_sec", time.Second, true},
-			},
+			timeouts: []timeoutField{{"tool_timeout_sec", time.Second, true}},
 		},
 		{
 			Client: "gemini", Project: []string{".gemini/settings.json"}, User: []string{"~/.gemini/settings.json"},
-			Keys: []string{"mcpServers"}, settings: true,
-			syntax: braces | defaults | dollar,
+			Keys: mcpServers, settings: true, syntax: braces | defaults | dollar,
 			bare:   config.SSE, // and httpUrl is streamable HTTP
-			Fields: fieldNames{allow: []string{"includeTools"}, deny: []string{"excludeTools"}},
-			timeouts: []timeoutField{
-				{"timeout", time.Millisecond, true},
-			},
+			Fields: fieldNames{allow: []string{"includeTools"}, deny: []string{"excludeTools"}}, timeouts: millis,
 		},
 		{
 			// A fork of Gemini CLI (qwenlm.github.io/qwen-code-docs/en/users/features/mcp).
 			Client: "qwen", Project: []string{".qwen/settings.local.json", ".qwen/settings.json"}, User: []string{"~/.qwen/settings.json"},
-			Keys: []string{"mcpServers"}, settings: true,
-			syntax: braces | defaults | dollar,
+			Keys: mcpServers, settings: true, syntax: braces | defaults | dollar,
 			bare:   config.SSE, // and httpUrl is streamable HTTP
-			Fields: fieldNames{allow: []string{"includeTools"}, deny: []string{"excludeTools"}},
-			timeouts: []timeoutField{
-				{"timeout", time.Millisecond, true},
-			},
+			Fields: fieldNames{allow: []string{"includeTools"}, deny: []string{"excludeTools"}}, timeouts: millis,
 		},
 		{
 			// The first file is of version 2, the others are of those before it
@@ -156,7 +141,7 @@ var (
 			User: []string{
 				"~/.gemini/config/mcp_config.json", "~/.gemini/antigravity/mcp_config.json", "~/.gemini/antigravity-cli/mcp_config.json",
 			},
-			Keys: []string{"mcpServers"}, settings: true, // it makes the file empty
+			Keys: mcpServers, settings: true, // it makes the file empty
 			syntax: braces | defaults | dollar | envColon,
 			Fields: fieldNames{url: []string{"serverUrl", "url"}, deny: []string{"disabledTools"}},
 		},
@@ -167,8 +152,7 @@ var (
 				"${AMP_SETTINGS_FILE}",
 				"${XDG_CONFIG_HOME:-~/.config}/amp/settings.json", "${XDG_CONFIG_HOME:-~/.config}/amp/settings.jsonc",
 			},
-			Keys: []string{"amp.mcpServers"}, settings: true,
-			syntax: braces | defaults,
+			Keys: []string{"amp.mcpServers"}, settings: true, syntax: braces | defaults,
 			Fields: fieldNames{allow: []string{"includeTools"}},
 		},
 		{
@@ -181,19 +165,15 @@ var (
 				"${XDG_CONFIG_HOME:-~/.config}/opencode/opencode.json", "${XDG_CONFIG_HOME:-~/.config}/opencode/opencode.jsonc",
 				"${XDG_CONFIG_HOME:-~/.config}/opencode/config.json",
 			},
-			Content: "OPENCODE_CONFIG_CONTENT",
-			Keys:    []string{"mcp/servers", "mcp"}, settings: true,
-			syntax: curly,
+			Content: "OPENCODE_CONFIG_CONTENT", Keys: []string{"mcp/servers", "mcp"}, settings: true, syntax: curly,
 			Fields: fieldNames{CommandList: true, Env: []string{"environment"}},
 			timeouts: []timeoutField{
 				{"timeout", time.Millisecond, false}, {"timeout.startup", time.Millisecond, false}, {"timeout.request", time.Millisecond, true},
 			},
 		},
 		{
-			Client: "windsurf",
-			User:   []string{"~/.codeium/windsurf/mcp_config.json", "~/.codeium/mcp_config.json"},
-			Keys:   []string{"mcpServers"},
-			syntax: envColon | fileRefs,
+			Client: "windsurf", User: []string{"~/.codeium/windsurf/mcp_config.json", "~/.codeium/mcp_config.json"},
+			Keys: mcpServers, syntax: envColon | fileRefs,
 			Fields: fieldNames{url: []string{"serverUrl", "url"}, deny: []string{"disabledTools"}},
 		},
 		{
@@ -202,19 +182,13 @@ var (
 				"${COPILOT_HOME:-~/.copilot}/mcp-config.json",
 				"${XDG_CONFIG_HOME}/copilot/mcp-config.json", "${XDG_CONFIG_HOME}/.copilot/mcp-config.json",
 			},
-			Keys:   []string{"mcpServers"},
-			syntax: braces | defaults | dollar | envColon,
-			Fields: fieldNames{allow: []string{"tools"}},
-			timeouts: []timeoutField{
-				{"timeout", time.Millisecond, true},
-			},
+			Keys: mcpServers, syntax: braces | defaults | dollar | envColon,
+			Fields: fieldNames{allow: []string{"tools"}}, timeouts: millis,
 		},
 		{
 			Client: "zed", Project: []string{".zed/settings.json"}, User: []string{"${XDG_CONFIG_HOME:-~/.config}/zed/settings.json"},
-			Keys: []string{"context_servers"}, settings: true,
-			syntax: braces | defaults | envColon,
-			Fields: fieldNames{commandObject: true},
-			own:    map[string]bool{"extension": true},
+			Keys: []string{"context_servers"}, settings: true, syntax: braces | defaults | envColon,
+			Fields: fieldNames{commandObject: true}, own: map[string]bool{"extension": true},
 		},
 		{
 			Client: "cline",
@@ -223,14 +197,13 @@ var (
 				"EDITOR/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
 				"~/.cline/data/settings/cline_mcp_settings.json",
 			},
-			Keys:   []string{"mcpServers"},
-			syntax: braces | defaults | codeSettings, timeouts: clineTimeouts,
+			Keys: mcpServers, syntax: braces | defaults | codeSettings, timeouts: seconds,
 		},
 		{
 			Client: "roo", Project: []string{".roo/mcp.json"},
 			User:   []string{"EDITOR/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json"},
-			Keys:   []string{"mcpServers"},
-			syntax: braces | defaults | codeSettings, timeouts: clineTimeouts, Fields: fieldNames{deny: []string{"disabledTools"}},
+			Keys:   mcpServers,
+			syntax: braces | defaults | codeSettings, timeouts: seconds, Fields: fieldNames{deny: []string{"disabledTools"}},
 		},
 		{
 			Client: "kilo", Project: []string{".kilocode/mcp.json"},
@@ -238,66 +211,56 @@ var (
 				"~/.kilocode/cli/global/settings/mcp_settings.json",
 				"EDITOR/globalStorage/kilocode.kilo-code/settings/mcp_settings.json",
 			},
-			Keys:   []string{"mcpServers"},
-			syntax: braces | defaults | codeSettings, timeouts: clineTimeouts, Fields: fieldNames{deny: []string{"disabledTools"}},
+			Keys:   mcpServers,
+			syntax: braces | defaults | codeSettings, timeouts: seconds, Fields: fieldNames{deny: []string{"disabledTools"}},
 		},
 		{
 			Client: "continue", Project: []string{".continue/mcpServers/*"},
-			User: []string{"~/.continue/config.yaml", "~/.continue/mcpServers/*"},
-			Keys: []string{"mcpServers"}, settings: true,
+			User: []string{"~/.continue/config.yaml", "~/.continue/mcpServers/*"}, Keys: mcpServers, settings: true,
 			syntax:   secretRefs | braces | defaults,
 			timeouts: []timeoutField{{"connectionTimeout", time.Millisecond, false}},
 		},
 		{
-			Client: "goose",
-			User:   []string{"${XDG_CONFIG_HOME:-~/.config}/goose/config.yaml"},
-			Keys:   []string{"extensions"}, settings: true,
-			syntax: braces | defaults | dollar,
+			Client: "goose", User: []string{"${XDG_CONFIG_HOME:-~/.config}/goose/config.yaml"},
+			Keys: []string{"extensions"}, settings: true, syntax: braces | defaults | dollar,
 			Fields: fieldNames{
 				Command: []string{"cmd"}, Env: []string{"envs"}, url: []string{"uri"}, passedEnv: []string{"env_keys"},
 				allow: []string{"available_tools"},
 			},
-			allowAll: true,
-			timeouts: []timeoutField{{"timeout", time.Second, true}},
-			own:      map[string]bool{"builtin": true, "platform": true, "frontend": true, "inline_python": true},
+			allowAll: true, timeouts: seconds,
+			own: map[string]bool{"builtin": true, "platform": true, "frontend": true, "inline_python": true},
 		},
 		{
 			Client: "kiro", Project: []string{".kiro/settings/mcp.json"}, User: []string{"~/.kiro/settings/mcp.json"},
-			Keys:   []string{"mcpServers"},
+			Keys:   mcpServers,
 			syntax: braces | defaults | envColon, Fields: fieldNames{deny: []string{"disabledTools"}},
-			timeouts: []timeoutField{{"timeout", time.Millisecond, true}},
+			timeouts: millis,
 		},
 		{
 			Client: "crush", Project: []string{"crush.json", ".crush.json"},
-			User: []string{"${XDG_CONFIG_HOME:-~/.config}/crush/crush.json"},
-			Keys: []string{"mcp"}, settings: true,
+			User: []string{"${XDG_CONFIG_HOME:-~/.config}/crush/crush.json"}, Keys: []string{"mcp"}, settings: true,
 			syntax: braces | defaults | dollar | commands, Fields: fieldNames{deny: []string{"disabled_tools"}, allow: []string{"enabled_tools"}},
 			timeouts: []timeoutField{{"timeout", time.Second, false}},
 		},
 		{
 			Client: "lmstudio", User: []string{"~/.lmstudio/mcp.json", "~/.cache/lm-studio/mcp.json"},
-			Keys:   []string{"mcpServers"},
-			syntax: braces | defaults | envColon,
+			Keys: mcpServers, syntax: braces | defaults | envColon,
 		},
 		{
 			Client: "amazonq", Project: []string{".amazonq/mcp.json"}, User: []string{"~/.aws/amazonq/mcp.json"},
-			Keys:   []string{"mcpServers"},
-			syntax: braces | defaults | envColon, timeouts: []timeoutField{{"timeout", time.Millisecond, true}},
+			Keys: mcpServers, syntax: braces | defaults | envColon, timeouts: millis,
 		},
 		{
-			Client: "sema4", User: []string{"~/.sema4ai/sema4ai-studio/mcp_servers.json"},
-			Keys:   []string{"mcpServers"},
+			Client: "sema4", User: []string{"~/.sema4ai/sema4ai-studio/mcp_servers.json"}, Keys: mcpServers,
 			syntax: braces | defaults,
 		},
 		{
-			Client: "hermes", User: []string{"~/.hermes/config.yaml"},
-			Keys: []string{"mcp_servers"}, settings: true,
+			Client: "hermes", User: []string{"~/.hermes/config.yaml"}, Keys: []string{"mcp_servers"}, settings: true,
 			syntax: braces | defaults,
 		},
 		{
 			Client: "tabnine", Project: []string{".tabnine/agent/settings.json"}, User: []string{"~/.tabnine/agent/settings.json"},
-			Keys: []string{"mcpServers"}, settings: true,
-			syntax: braces | defaults | dollar,
+			Keys: mcpServers, settings: true, syntax: braces | defaults | dollar,
 			Fields: fieldNames{allow: []string{"includeTools"}, deny: []string{"excludeTools"}},
 		},
 		{
@@ -305,23 +268,24 @@ var (
 			// and OPENCODE_CONFIG_PATHS. mcp-servers may hold other files too.
 			Client:  "mcp-server-code-execution-mode",
 			Project: []string{"mcp-servers/*.json", "claude_code_config.json", "claude_desktop_config.json"},
-			Keys:    []string{"mcpServers"}, settings: true,
-			syntax: Generic.syntax, Fields: Generic.Fields,
+			Keys:    mcpServers, settings: true, syntax: Generic.syntax, Fields: Generic.Fields,
 		},
 		{
 			// It reads mcpServers in these, and OpenCode itself writes mcp.
 			Client:  "mcp-server-code-execution-mode",
 			Project: []string{"opencode_config.json", "opencode_desktop_config.json"},
-			User:    []string{"~/.opencode.json"},
-			Keys:    []string{"mcpServers"}, settings: true, guess: true,
+			User:    []string{"~/.opencode.json"}, Keys: mcpServers, settings: true, guess: true,
 			syntax: Generic.syntax, Fields: Generic.Fields,
 		},
 	}
 )
 
-var claudeTimeouts = []timeoutField{{"timeout", time.Millisecond, true}}
-
-var clineTimeouts = []timeoutField{{"timeout", time.Second, true}}
+// What most clients have: the key of their servers, and how long a call may take.
+var (
+	mcpServers = []string{"mcpServers"}
+	millis     = []timeoutField{{"timeout", time.Millisecond, true}}
+	seconds    = []timeoutField{{"timeout", time.Second, true}}
+)
 
 // OlderDialectOf returns the dialect of another file, beside the one that a client
 // uses now, in which its earlier versions had servers; nil if there is none.

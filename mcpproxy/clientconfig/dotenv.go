@@ -34,9 +34,6 @@ func parseDotenv(data []byte) (map[string]string, error) {
 		if !ok || !variableName.MatchString(strings.NewReplacer(".", "_", "-", "_").Replace(name)) {
 			return nil, fmt.Errorf("line %d is not NAME=value", line)
 		}
-		if len(env) == maxEnv {
-			return nil, fmt.Errorf("has more than %d variables", maxEnv)
-		}
 		if value == "" || value[0] != '"' && value[0] != '\'' {
 			value, _, _ = strings.Cut(value, " #")
 			env[name] = strings.TrimSpace(value)

@@ -109,10 +109,6 @@ func (r *fieldReader) list(key string) []string {
 }
 
 func (r *fieldReader) texts(key string, list []json.RawMessage) []string {
-	if len(list) > maxArgs {
-		r.fail("%q has more than %d items", key, maxArgs)
-		return nil
-	}
 	texts := make([]string, 0, len(list))
 	for i, item := range list {
 		texts = append(texts, r.scalar(fmt.Sprintf("item %d of %q", i+1, key), item))
@@ -145,10 +141,6 @@ func (r *fieldReader) table(key string) map[string]string {
 	}
 	if err != nil {
 		r.fail("%q is not an object", key)
-	}
-	if len(all) > maxEnv {
-		r.fail("%q has more than %d members", key, maxEnv)
-		return nil
 	}
 	table := make(map[string]string, len(all))
 	for _, m := range all {

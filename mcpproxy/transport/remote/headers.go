@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"github.com/toolcell/toolcell/internal/rawjson"
-	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/transport/message"
+	"golang.org/x/net/http/httpguts"
 )
 
 // FirstWithHeaders is the protocol version from which requests over HTTP repeat
@@ -61,7 +61,7 @@ func (n *headerNode) setHeaders(h http.Header, s *rawjson.Scanner) {
 			continue
 		}
 		raw := s.Value()
-		if property != nil && raw != nil && config.IsHeaderName(property.Header) && len(raw) <= maxHeaderValue && !rawjson.IsNull(raw) {
+		if property != nil && raw != nil && httpguts.ValidHeaderFieldName(property.Header) && len(raw) <= maxHeaderValue && !rawjson.IsNull(raw) {
 			if text, ok := argumentText(raw); ok {
 				h.Set("Mcp-Param-"+property.Header, headerText(text))
 			}
