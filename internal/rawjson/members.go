@@ -3,6 +3,7 @@ package rawjson
 import (
 	"bytes"
 	"encoding/json"
+	"encoding/json/jsontext"
 	"errors"
 	"fmt"
 )
@@ -71,3 +72,18 @@ func Find(all []Member, name string) (json.RawMessage, bool) {
 
 // IsNull reports whether raw is null, apart from white space.
 func IsNull(raw []byte) bool { return string(bytes.TrimSpace(raw)) == "null" }
+
+// Text decodes a string; ok is false for anything else.
+func Text(raw []byte) (s string, ok bool) {
+	if raw = bytes.TrimLeft(raw, " \t\r\n"); len(raw) == 0 || raw[0] != '"' {
+		return "", false
+	}
+	return s, json.Unmarshal(raw, &s) == nil
+}
+
+// Quote encodes a string with as few escapes as JSON allows; package json also escapes what
+// HTML does not allow.
+func Quote(s string) json.RawMessage {
+	quoted, _ := jsontext.AppendQuote(nil, s) // it replaces what is not UTF-8
+	return quoted
+}

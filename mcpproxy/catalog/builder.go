@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"encoding/json/jsontext"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -13,6 +14,7 @@ import (
 	"github.com/toolcell/toolcell/internal/room"
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/pins"
+	"github.com/toolcell/toolcell/mcpproxy/wire"
 )
 
 const (
@@ -142,6 +144,26 @@ func readTool(raw json.RawMessage) (t Tool, sent pins.Definition, err error) {
 	return t, sent, nil
 }
 
+// decodeTool reads the members of a tool. Only its name has to be right: a text of
+// another type is left out, and schemas are checked where they are used.
+func decodeTool(raw json.RawMessage) (t Tool, execution json.RawMessage, err error) {
+	members, err := rawjson.Members(raw)
+	if err != nil {
+		return t, nil, fmt.Errorf("its definition must be an object, not %s", wire.KindOf(raw))
+	}
+	last := map[string]json.RawMessage{} // of two of one name
+	for _, m := range members {
+		last[m.Name] = m.Value
+	}
+	t = Tool{InputSchema: last["inputSchema"], OutputSchema: last["outputSchema"], Annotations: last["annotations"]}
+	t.Title, _ = rawjson.Text(last["title"])
+	t.Description, _ = rawjson.Text(last["description"])
+	if json.Unmarshal(last["name"], &t.Name) != nil {
+		return t, nil, fmt.Errorf("its name must be text, not %s", wire.KindOf(last["name"]))
+	}
+	return t, last["execution"], nil
+}
+
 // nameOf returns the name of a definition that cannot be decoded, if it has one.
 func nameOf(raw json.RawMessage) (name string) {
 	members, _ := rawjson.Members(raw[:min(len(raw), maxDefinition)])
@@ -166,11 +188,11 @@ func compact(raw json.RawMessage) json.RawMessage {
 	if raw == nil {
 		return nil
 	}
-	var out bytes.Buffer
-	if json.Compact(&out, raw) != nil {
+	out := jsontext.Value(bytes.Clone(raw))
+	if out.Compact() != nil {
 		return raw
 	}
-	return bytes.Clone(out.Bytes())
+	return bytes.Clone(out)
 }
 
 // object returns raw if it is a JSON object, else the replacement.

@@ -149,8 +149,10 @@ func (l *List) Resolve(key string) (Tool, bool) {
 	if t, ok := l.Find(key); ok {
 		return t, true
 	}
-	if meant := l.folded(key, 2); len(meant) == 1 && l.hidden(key) == nil {
-		return meant[0], true
+	if meant := l.folded(key, 2); len(meant) == 1 {
+		if _, why := l.hidden(key); why == "" {
+			return meant[0], true
+		}
 	}
 	return Tool{}, false
 }
@@ -169,29 +171,28 @@ func (l *List) folded(key string, n int) (found []Tool) {
 
 func fold(name string) string { return strings.ToLower(strings.ReplaceAll(name, "-", "_")) }
 
-// hidden returns the error of a call of a tool that the filter hides, or nil.
-func (l *List) hidden(key string) func(server string) error {
+// hidden returns a tool that the filter hides, and why it does; "" if it hides none of
+// that name.
+func (l *List) hidden(key string) (tool, why string) {
 	if l.filter.isEmpty() {
-		return nil
+		return "", ""
 	}
 	for _, t := range l.definitions.tools {
 		if t.Name != key && fold(toolIdentifier(t.Name)) != fold(key) {
 			continue
 		}
 		if why := l.filter.refuses(t.Name); why != "" {
-			return func(server string) error {
-				return fmt.Errorf("tool %q of server %q is hidden: %s", t.Name, server, why)
-			}
+			return t.Name, why
 		}
 	}
-	return nil
+	return "", ""
 }
 
 // Missing returns the error of a call of a tool that is not shown: it is hidden,
 // cannot be used, or does not exist. It names others as code calls them.
 func (l *List) Missing(server, tool string) error {
-	if err := l.hidden(tool); err != nil {
-		return err(server)
+	if hidden, why := l.hidden(tool); why != "" {
+		return fmt.Errorf("tool %q of server %q is hidden: %s", hidden, server, why)
 	}
 	for _, t := range l.definitions.left {
 		if t.Name == text.Printable(tool, maxToolName) || fold(toolIdentifier(t.Name)) == fold(tool) {

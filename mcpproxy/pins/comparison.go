@@ -161,17 +161,18 @@ func (c *Comparison) Standing(t Definition, known func() []Definition) (s Standi
 	if !t.Hints.ReadOnly {
 		return s
 	}
-	switch c.judgeHint(t, s.same) {
-	case hintAccepted:
-		s.ReadsOnly = true
-	case hintUnkept:
-		s.Unaccepted = "the server says that it only reads, which does not count, since pins cannot be kept"
+	const ignored = "the server says that it only reads, which does not count, since "
+	switch {
+	case !c.compared || c.err != nil || c.pins == nil:
+		s.Unaccepted = ignored + "it cannot be compared with what is pinned"
+	case c.unkept && c.Store.Dir != "": // what the pin said in an earlier process is not known
+		s.Unaccepted = ignored + "pins cannot be kept"
 		if c.keepErr != nil {
 			s.Unaccepted += ": " + c.keepErr.Error()
 		}
-	case hintUnreadable:
-		s.Unaccepted = "the server says that it only reads, which does not count, since it cannot be compared with what is pinned"
-	case hintNew:
+	case s.same || c.hintAccepted(t):
+		s.ReadsOnly = true
+	default:
 		s.Acceptable = true
 		before := "did not say so when the tool was pinned"
 		if _, pinned := c.pinned[t.Name]; !pinned {
@@ -183,35 +184,14 @@ func (c *Comparison) Standing(t Definition, known func() []Definition) (s Standi
 	return s
 }
 
-// A hintVerdict says whether a hint that the server gives counts. The zero value is none.
-type hintVerdict int
-
-const (
-	_ hintVerdict = iota
-	hintAccepted
-	hintNew        // it was not in the pin
-	hintUnkept     // what the pin said in an earlier process is not known
-	hintUnreadable // nor in this one
-)
-
-// judgeHint judges the hint of a tool that says it only reads. c.mu is held.
-func (c *Comparison) judgeHint(t Definition, same bool) hintVerdict {
-	switch {
-	case !c.compared || c.err != nil || c.pins == nil:
-		return hintUnreadable
-	case c.unkept && c.Store.Dir != "":
-		return hintUnkept
-	case same:
-		return hintAccepted
+// hintAccepted reports whether the user has accepted that a tool only reads, whatever else
+// of its definition has changed. c.mu is held.
+func (c *Comparison) hintAccepted(t Definition) bool {
+	if p := c.pinned[t.Name]; p.known && t.Hints.believed(p.hints) {
+		return true
 	}
 	now := c.pins.Tools[t.Name]
-	if p, pinned := c.pinned[t.Name]; pinned && p.known && t.Hints.believed(p.hints) {
-		return hintAccepted
-	}
-	if now != nil && now.ReadsOnly && now.Now().Digest == t.Digest && t.Hints.believed(Hints{ReadOnly: true}) {
-		return hintAccepted
-	}
-	return hintNew
+	return now != nil && now.ReadsOnly && now.Now().Digest == t.Digest && t.Hints.believed(Hints{ReadOnly: true})
 }
 
 // changed says how a tool differs from its pin. c.mu is held.

@@ -1,7 +1,6 @@
 package redact
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 
@@ -35,11 +34,5 @@ func (h *Redactor) token(_, token []byte) []byte {
 	if hidden == text {
 		return token
 	}
-	var quoted bytes.Buffer
-	e := json.NewEncoder(&quoted)
-	e.SetEscapeHTML(false)
-	if e.Encode(hidden) != nil { // a string can be encoded
-		return []byte(`""`)
-	}
-	return bytes.TrimSuffix(quoted.Bytes(), []byte("\n"))
+	return rawjson.Quote(hidden)
 }

@@ -25,7 +25,7 @@ type Value struct {
 
 // Text returns the value if it is a text.
 func (v Value) Text() (text string, ok bool) {
-	return decodeText(v.JSON)
+	return rawjson.Text(v.JSON)
 }
 
 // A ToolError is the text of an answer that says that the tool failed.
@@ -72,7 +72,7 @@ func of(answer json.RawMessage) (Value, error) {
 
 // reasonIn returns the structured content of an error that has no text, as text.
 func reasonIn(structured json.RawMessage) string {
-	if text, isText := decodeText(structured); isText {
+	if text, isText := rawjson.Text(structured); isText {
 		return text
 	}
 	var short bytes.Buffer
@@ -99,7 +99,7 @@ func unwrapped(structured json.RawMessage, texts []string) json.RawMessage {
 	if members[0].Name == "result" && !startsWith(value, '{') {
 		return value
 	}
-	text, isText := decodeText(value)
+	text, isText := rawjson.Text(value)
 	if isText && len(texts) > 0 && (text == strings.Join(texts, "\n") || text == strings.Join(texts, "")) {
 		return value
 	}
@@ -160,12 +160,12 @@ func contentOf(content json.RawMessage) (items []item, err error) {
 // of it.
 func itemOf(raw json.RawMessage) (i item) {
 	i.raw = raw
-	if i.text, i.isText = decodeText(raw); i.isText || !startsWith(raw, '{') {
+	if i.text, i.isText = rawjson.Text(raw); i.isText || !startsWith(raw, '{') {
 		return i
 	}
 	kind, text := wire.Member(raw, "type"), wire.Member(raw, "text")
-	i.text, i.isText = decodeText(text)
-	switch name, _ := decodeText(kind); {
+	i.text, i.isText = rawjson.Text(text)
+	switch name, _ := rawjson.Text(kind); {
 	case kind == nil || rawjson.IsNull(kind):
 	case name != "text":
 		i.isText = false
@@ -193,37 +193,22 @@ func (i item) value() json.RawMessage {
 		if body := []byte(i.text); (startsWith(body, '{') || startsWith(body, '[')) && json.Valid(body) {
 			return bytes.TrimSpace(body)
 		}
-		return encodeText(i.text)
+		return rawjson.Quote(i.text)
 	}
 	resource := wire.Member(i.raw, "resource")
-	if kind, _ := decodeText(wire.Member(i.raw, "type")); kind != "resource" || !startsWith(resource, '{') {
+	if kind, _ := rawjson.Text(wire.Member(i.raw, "type")); kind != "resource" || !startsWith(resource, '{') {
 		return i.raw
 	}
-	if _, isBlob := decodeText(wire.Member(resource, "blob")); isBlob {
+	if _, isBlob := rawjson.Text(wire.Member(resource, "blob")); isBlob {
 		return resource
 	}
-	if text, isText := decodeText(wire.Member(resource, "text")); isText {
-		return encodeText(text)
+	if text, isText := rawjson.Text(wire.Member(resource, "text")); isText {
+		return rawjson.Quote(text)
 	}
 	return resource
-}
-
-func decodeText(raw json.RawMessage) (text string, ok bool) {
-	if !startsWith(raw, '"') {
-		return "", false
-	}
-	return text, json.Unmarshal(raw, &text) == nil
 }
 
 func startsWith(raw []byte, c byte) bool {
 	raw = bytes.TrimLeft(raw, " \t\r\n")
 	return len(raw) > 0 && raw[0] == c
-}
-
-func encodeText(text string) json.RawMessage {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(text) // a string can be encoded
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }

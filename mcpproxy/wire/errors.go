@@ -11,11 +11,11 @@ import (
 // code that is not a number. Its message is never empty.
 func ErrorOf(raw json.RawMessage) *jsonrpc.Error {
 	e := &jsonrpc.Error{Code: jsonrpc.CodeInternalError}
-	if s, isText := textOf(raw); isText {
+	if s, isText := rawjson.Text(raw); isText {
 		e.Message = s
 	}
 	code := Member(raw, "code")
-	if s, isText := textOf(code); isText {
+	if s, isText := rawjson.Text(code); isText {
 		code = json.RawMessage(s)
 	}
 	if i, ok := Integer(code); ok {
@@ -23,7 +23,7 @@ func ErrorOf(raw json.RawMessage) *jsonrpc.Error {
 	}
 	message, data := Member(raw, "message"), Member(raw, "data")
 	e.Data = data
-	if s, isText := textOf(message); isText {
+	if s, isText := rawjson.Text(message); isText {
 		e.Message = s
 	}
 	for _, said := range []json.RawMessage{message, data, raw} {

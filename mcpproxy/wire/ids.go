@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/toolcell/toolcell/internal/rawjson"
 )
 
 // MaxID bounds IDs that a server gives, in bytes: those of open requests are kept.
@@ -98,7 +99,7 @@ func (n *IDs) Named(id json.RawMessage) (ours jsonrpc.ID, ok bool) {
 
 // keyOf is the same for IDs that are written differently and mean the same.
 func keyOf(id json.RawMessage) string {
-	if s, isText := textOf(id); isText {
+	if s, isText := rawjson.Text(id); isText {
 		return `"` + s
 	}
 	if i, ok := Integer(id); ok {
@@ -126,7 +127,7 @@ func OurID(raw json.RawMessage) (id jsonrpc.ID, ok bool) {
 	if len(raw) > MaxID {
 		return id, false
 	}
-	if s, isText := textOf(raw); isText {
+	if s, isText := rawjson.Text(raw); isText {
 		raw = json.RawMessage(s)
 	}
 	i, ok := Integer(raw)

@@ -54,6 +54,6 @@ func IsName(quoted []byte, name string) bool {
 	if len(quoted) > 6*len(name)+2 { // an escape has six bytes
 		return false
 	}
-	s, _ := textOf(quoted)
+	s, _ := rawjson.Text(quoted)
 	return s == name
 }

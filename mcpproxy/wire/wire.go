@@ -58,14 +58,7 @@ func Read(ctx context.Context, raw []byte) (m Message, err error) {
 
 // MethodName returns the method, if the member is there; ok reports whether it is a text.
 func (m Message) MethodName() (name string, ok bool) {
-	return textOf(m.Method)
-}
-
-func textOf(raw json.RawMessage) (s string, ok bool) {
-	if len(raw) == 0 || raw[0] != '"' {
-		return "", false
-	}
-	return s, json.Unmarshal(raw, &s) == nil
+	return rawjson.Text(m.Method)
 }
 
 // maxBatch bounds the messages of an array: each takes many times its text.
