@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/internal/rawjson"
 	"github.com/toolcell/toolcell/internal/room"
 	"github.com/toolcell/toolcell/internal/text"
@@ -30,7 +32,7 @@ const (
 
 // A relay takes what a server asks during one request to the user of the caller.
 //
-//	before 2026-07-28    the server sends a request of its own (answer), or refuses
+//	before 2026-07-28    the server sends a request of its own (answerAll), or refuses
 //	                     until the user was at an address (visit)
 //	since then           the result asks, and the request is sent again (rounds), which
 //	                     some servers do in a session of before as well
@@ -74,7 +76,11 @@ func (r *relay) request(ctx context.Context, method string, params *transport.Pa
 		if r.user == nil {
 			return r.session.Request(ctx, method, params)
 		}
-		params.Answer = r.answer
+		params.Questions = message.NewQuestions()
+		var work sync.WaitGroup
+		work.Go(func() { r.answerAll(params.Questions) })
+		defer work.Wait()
+		defer close(params.Questions)
 	}
 	for visits := 0; ; visits++ {
 		reply, err := r.rounds(ctx, method, params)
@@ -88,13 +94,19 @@ func (r *relay) request(ctx context.Context, method string, params *transport.Pa
 	}
 }
 
-// answer answers a request that the server sent.
-func (r *relay) answer(ctx context.Context, params json.RawMessage) (json.RawMessage, error) {
-	result, err := r.ask(ctx, "", params)
-	if err != nil {
-		return nil, err
+// answerAll answers the requests that the server sends.
+func (r *relay) answerAll(questions message.Questions) {
+	for q := range questions.All() {
+		var answer json.RawMessage
+		err := contain.Call("answering a question of a server", func() error {
+			result, err := r.ask(q.Context, "", q.Params)
+			if err == nil {
+				answer, err = json.Marshal(result)
+			}
+			return err
+		})
+		q.Answer(answer, err)
 	}
-	return json.Marshal(result)
 }
 
 // ask asks the user one thing, which has a key in a result that asks. What cannot be shown

@@ -69,8 +69,8 @@ type Params struct {
 	// Elicits are the ways in which the user can be asked during this request. Servers
 	// of before 2026-07-28 know those of the session instead.
 	Elicits elicitation.Capabilities
-	// Answer is called with what such a server asks during the request; nil declines it.
-	Answer message.Answerer
+	// Questions get what such a server asks during the request; nil declines it.
+	Questions message.Questions
 	// Inputs and State answer an earlier result of the same request that asked for
 	// input (message.InputRequired).
 	Inputs map[string]*elicitation.Result
@@ -111,8 +111,8 @@ func (s *Session) Request(ctx context.Context, method string, params *Params) (m
 		params = params.withMeta(mcp.Meta{mcp.MetaKeyClientCapabilities: params.Elicits.ForRequest()})
 	}
 	c := message.NewCall(params.Arguments, params.Schema)
-	if s.Legacy() && params.Answer != nil {
-		defer s.notes.AnswerDuring(ctx, c, params.Answer)()
+	if s.Legacy() && params.Questions != nil {
+		defer s.notes.Collect(ctx, c, params.Questions)()
 	}
 	ctx = c.Begin(ctx)
 	defer c.GiveUp()

@@ -123,8 +123,8 @@ func (n *Notifications) Decode(ctx context.Context, raw []byte, c *Call) (jsonrp
 	if !n.requests.Allow() {
 		return nil, nil
 	}
-	req := &jsonrpc.Request{ID: n.ids.Open(m.ID, nil), Method: method, Params: m.Params}
-	if method == methodElicit && m.Params != nil && n.questions.take(req, c) {
+	req := &jsonrpc.Request{ID: n.questions.ids.Open(m.ID, nil), Method: method, Params: m.Params}
+	if method == methodElicit && m.Params != nil && n.questions.take(req.ID, req.Params, c) {
 		return nil, nil
 	}
 	return req, nil
@@ -138,7 +138,7 @@ var errNoMessage = errors.New("this is no message of MCP")
 func (n *Notifications) notification(method string, params json.RawMessage) jsonrpc.Message {
 	switch {
 	case method == methodCancelled:
-		id, ok := n.ids.Named(wire.Member(params, "requestId"))
+		id, ok := n.questions.ids.Named(wire.Member(params, "requestId"))
 		if !ok {
 			return nil
 		}
@@ -155,7 +155,7 @@ func (n *Notifications) notification(method string, params json.RawMessage) json
 // Encode writes a message to the server. Answers get the IDs of what it asked.
 func (n *Notifications) Encode(msg jsonrpc.Message) ([]byte, error) {
 	if answer, ok := msg.(*jsonrpc.Response); ok {
-		if id, ok := n.ids.Close(answer.ID); ok {
+		if id, ok := n.questions.ids.Close(answer.ID); ok {
 			return wire.Encode(answer, id)
 		}
 	}
@@ -165,7 +165,7 @@ func (n *Notifications) Encode(msg jsonrpc.Message) ([]byte, error) {
 // Restore puts the server's ID into an answer that the SDK wrote.
 func (n *Notifications) Restore(answer []byte, id json.RawMessage) []byte {
 	if ours, ok := wire.OurID(id); ok {
-		if written, ok := n.ids.Close(ours); ok {
+		if written, ok := n.questions.ids.Close(ours); ok {
 			return wire.Replace(answer, written, "id")
 		}
 	}

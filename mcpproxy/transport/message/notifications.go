@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/wire"
@@ -21,7 +20,6 @@ type Notifications struct {
 
 	requests  *rate.Limiter // from the server to us: pings, questions, and what we answer with an error
 	questions questions
-	ids       wire.IDs // of the server's requests
 
 	mu        sync.Mutex
 	last      int64
@@ -31,9 +29,7 @@ type Notifications struct {
 // NewNotifications returns what handles the notifications of one session. changed is
 // called when the tools of the server did.
 func NewNotifications(changed func()) *Notifications {
-	n := &Notifications{Changed: changed, requests: rate.NewLimiter(rate.Every(10*time.Millisecond), 100), listeners: map[int64]*listener{}}
-	n.questions.closed = func(id jsonrpc.ID) { n.ids.Close(id) }
-	return n
+	return &Notifications{Changed: changed, requests: rate.NewLimiter(rate.Every(10*time.Millisecond), 100), listeners: map[int64]*listener{}}
 }
 
 // receive takes in one notification.

@@ -4,12 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"iter"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/toolcell/toolcell/internal/contain"
+	"github.com/toolcell/toolcell/mcpproxy/wire"
 )
 
 const (
@@ -18,9 +19,36 @@ const (
 	methodCancelled = "notifications/cancelled"
 )
 
-// An Answerer answers what a server asks in the middle of a call: both ends are as in
-// elicitation/create.
-type Answerer func(ctx context.Context, params json.RawMessage) (result json.RawMessage, err error)
+// A Question is what a server asks in the middle of a call. Who takes it calls Answer.
+type Question struct {
+	Params  json.RawMessage // of elicitation/create
+	Context context.Context // ends with the call, or when the server gives the question up
+
+	cancel context.CancelFunc
+	all    *questions
+	of     *asked
+	id     jsonrpc.ID
+	stream *Call // over whose stream it came, if it is known
+}
+
+// Questions hold what a server asks until it is answered, one after the other.
+type Questions chan *Question
+
+// NewQuestions returns the questions of one request at a time. Close them after the last.
+func NewQuestions() Questions { return make(Questions, maxPending) }
+
+// All returns the questions, until they are closed, that nobody has given up.
+func (all Questions) All() iter.Seq[*Question] {
+	return func(yield func(*Question) bool) {
+		for q := range all {
+			if q.Context.Err() != nil {
+				q.Answer(nil, nil)
+			} else if !yield(q) {
+				return
+			}
+		}
+	}
+}
 
 // questions are what a server asks before 2026-07-28: requests of its own. They are
 // kept from the SDK, which would decode forms and answers and lose the order of fields
@@ -28,7 +56,7 @@ type Answerer func(ctx context.Context, params json.RawMessage) (result json.Raw
 type questions struct {
 	// respond sends an answer. The transport sets it before it reads.
 	respond func(context.Context, *jsonrpc.Response) error
-	closed  func(jsonrpc.ID) // forgets a request that gets no answer
+	ids     wire.IDs // of the server's requests
 
 	mu        sync.Mutex
 	calls     []*asked                 // that can be asked in, oldest first
@@ -38,12 +66,11 @@ type questions struct {
 
 // asked is a call in which a server may ask.
 type asked struct {
-	call   *Call
-	answer Answerer
-	made   context.Context // of the call: ends early if it is cancelled
-	ctx    context.Context // ends with the call
-	turn   chan struct{}   // one question at a time
-	work   sync.WaitGroup
+	call      *Call
+	questions Questions
+	made      context.Context // of the call: ends early if it is cancelled
+	ctx       context.Context // ends with the call
+	work      sync.WaitGroup  // questions without an answer
 
 	pending map[jsonrpc.ID]context.CancelFunc // guarded by questions.mu
 }
@@ -56,13 +83,12 @@ func (n *Notifications) RespondWith(send func(context.Context, *jsonrpc.Response
 	n.questions.respond = send
 }
 
-// AnswerDuring has answer called with what the server asks during a call. stop ends
-// that, and returns when no question is left.
-func (n *Notifications) AnswerDuring(ctx context.Context, c *Call, answer Answerer) (stop func()) {
+// Collect puts what the server asks during a call into into. stop ends that, and returns
+// when no question is left.
+func (n *Notifications) Collect(ctx context.Context, c *Call, into Questions) (stop func()) {
 	q := &n.questions
-	made := ctx
-	ctx, cancel := context.WithCancel(ctx)
-	a := &asked{call: c, answer: answer, made: made, ctx: ctx, turn: make(chan struct{}, 1), pending: map[jsonrpc.ID]context.CancelFunc{}}
+	during, cancel := context.WithCancel(ctx)
+	a := &asked{call: c, questions: into, made: ctx, ctx: during, pending: map[jsonrpc.ID]context.CancelFunc{}}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.calls = append(q.calls, a)
@@ -75,87 +101,61 @@ func (n *Notifications) AnswerDuring(ctx context.Context, c *Call, answer Answer
 	}
 }
 
-// take begins to answer a request, and reports false if it belongs to no call. c is
+// take gives a request to a call to answer, and reports false if it belongs to none. c is
 // the call over whose stream it came, if there is one; nothing else in a message says
 // to which call it belongs. Otherwise the oldest call that can be asked in gets it.
 // One whose result is there is over, though its caller may not have taken it yet.
-func (q *questions) take(req *jsonrpc.Request, c *Call) bool {
+func (q *questions) take(id jsonrpc.ID, params json.RawMessage, c *Call) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	i := slices.IndexFunc(q.calls, func(a *asked) bool { return (c == nil || a.call == c) && !a.call.kept.Load() })
-	if q.respond == nil || i < 0 || len(q.calls[i].pending) == maxPending || q.calls[i].pending[req.ID] != nil {
+	if q.respond == nil || i < 0 || len(q.calls[i].pending) == maxPending || q.calls[i].pending[id] != nil {
 		return false
 	}
 	a := q.calls[i]
 	ctx, cancel := context.WithCancel(a.ctx)
-	a.pending[req.ID] = cancel
-	a.work.Go(func() {
-		defer cancel()
-		defer contain.Recover("answering a question of a server", func(err error) {
-			q.forget(a, req.ID)
-			q.send(a, &jsonrpc.Response{ID: req.ID, Error: &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}})
-		})
-		resp := a.ask(ctx, req)
-		q.forget(a, req.ID)
-		switch {
-		case resp != nil:
-			q.send(a, resp)
-		case a.ctx.Err() != nil:
-			q.passOn(a, req, c)
-		default: // the server has given it up
-			q.closed(req.ID)
-		}
-	})
+	a.pending[id] = cancel
+	a.work.Add(1)
+	a.questions <- &Question{params, ctx, cancel, q, a, id, c} // there is room: no more are pending
 	return true
+}
+
+// Answer ends a question with a result of elicitation/create, or with why there is none.
+// One whose call has ended goes to the next call instead: it may be about that one. If
+// there is none, or the call was cancelled, it is declined.
+func (q *Question) Answer(result json.RawMessage, err error) {
+	defer q.of.work.Done()
+	ended := q.Context.Err() != nil
+	q.cancel()
+	q.all.mu.Lock()
+	delete(q.of.pending, q.id)
+	q.all.mu.Unlock()
+	answer := &jsonrpc.Response{ID: q.id, Result: result}
+	switch {
+	case !ended && err != nil:
+		refused, ok := errors.AsType[*jsonrpc.Error](err)
+		if !ok {
+			refused = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
+		}
+		answer.Error = refused
+	case !ended:
+	case q.of.ctx.Err() == nil: // the server has given it up
+		q.all.ids.Close(q.id)
+		return
+	case q.of.made.Err() == nil && q.stream == nil && q.all.take(q.id, q.Params, nil):
+		return
+	default:
+		answer.Result = json.RawMessage(`{"action":"decline"}`)
+	}
+	// Also when the call has ended: it may be about another one. A connection that broke
+	// ends the calls over it by itself.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(q.of.ctx), sendWithin)
+	defer cancel()
+	_ = q.all.respond(ctx, answer)
 }
 
 // sendWithin bounds sending an answer to a server that may not read.
 const sendWithin = 5 * time.Second
-
-// send sends an answer, also when the call that it was given in has ended: it may be
-// about another one. A connection that broke ends the calls over it by itself.
-func (q *questions) send(a *asked, resp *jsonrpc.Response) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(a.ctx), sendWithin)
-	defer cancel()
-	_ = q.respond(ctx, resp)
-}
-
-// passOn takes a request whose call ended before it was answered to the next call: it
-// may be about that one. If there is none, or the call was cancelled, it is declined.
-func (q *questions) passOn(a *asked, req *jsonrpc.Request, c *Call) {
-	if a.made.Err() == nil && c == nil && q.take(req, nil) {
-		return
-	}
-	q.send(a, &jsonrpc.Response{ID: req.ID, Result: json.RawMessage(`{"action":"decline"}`)})
-}
-
-// ask answers one request when its turn comes, or returns nil if it was cancelled.
-func (a *asked) ask(ctx context.Context, req *jsonrpc.Request) *jsonrpc.Response {
-	select {
-	case a.turn <- struct{}{}:
-		defer func() { <-a.turn }()
-	case <-ctx.Done():
-		return nil
-	}
-	result, err := a.answer(ctx, req.Params)
-	if ctx.Err() != nil {
-		return nil
-	}
-	if err != nil {
-		var refused *jsonrpc.Error
-		if !errors.As(err, &refused) {
-			refused = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
-		}
-		return &jsonrpc.Response{ID: req.ID, Error: refused}
-	}
-	return &jsonrpc.Response{ID: req.ID, Result: result}
-}
-
-func (q *questions) forget(a *asked, id jsonrpc.ID) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	delete(a.pending, id)
-}
 
 // cancel ends a question that the server gives up.
 func (q *questions) cancel(id jsonrpc.ID) {

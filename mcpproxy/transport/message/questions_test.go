@@ -44,8 +44,25 @@ func (a *asking) asks(id int, c *Call) bool {
 	return msg == nil
 }
 
-// hears is an Answerer that writes down what it gets, and answers when it may.
-func hears(heard *[]string, may chan struct{}) Answerer {
+// answerDuring answers what the server asks during a call, until stop.
+func (a *asking) answerDuring(ctx context.Context, c *Call, answer func(context.Context, json.RawMessage) (json.RawMessage, error)) (stop func()) {
+	questions := NewQuestions()
+	var work sync.WaitGroup
+	work.Go(func() {
+		for q := range questions.All() {
+			q.Answer(answer(q.Context, q.Params))
+		}
+	})
+	end := a.Collect(ctx, c, questions)
+	return func() {
+		end()
+		close(questions)
+		work.Wait()
+	}
+}
+
+// hears writes down what it gets, and answers when it may.
+func hears(heard *[]string, may chan struct{}) func(context.Context, json.RawMessage) (json.RawMessage, error) {
 	return func(ctx context.Context, params json.RawMessage) (json.RawMessage, error) {
 		*heard = append(*heard, string(params))
 		select {
@@ -66,8 +83,8 @@ func TestQuestionsGoToTheOldestCall(t *testing.T) {
 			t.Error("a question outside of a call was taken")
 		}
 		var first, second []string
-		endFirst := a.AnswerDuring(t.Context(), &Call{}, hears(&first, nil))
-		endSecond := a.AnswerDuring(t.Context(), &Call{}, hears(&second, nil))
+		endFirst := a.answerDuring(t.Context(), &Call{}, hears(&first, nil))
+		endSecond := a.answerDuring(t.Context(), &Call{}, hears(&second, nil))
 		if !a.asks(2, nil) || !a.asks(3, nil) {
 			t.Error("a question was not taken")
 		}
@@ -94,8 +111,8 @@ func TestQuestionsOfAStreamGoToItsCall(t *testing.T) {
 		may := make(chan struct{})
 		close(may)
 		c := &Call{}
-		defer a.AnswerDuring(t.Context(), &Call{}, hears(&first, may))()
-		defer a.AnswerDuring(t.Context(), c, hears(&second, may))()
+		defer a.answerDuring(t.Context(), &Call{}, hears(&first, may))()
+		defer a.answerDuring(t.Context(), c, hears(&second, may))()
 		if !a.asks(1, c) || len(first) > 0 || len(second) != 1 || len(a.answers) != 1 || !strings.Contains(a.answers[0], `"accept"`) {
 			t.Errorf("%v, %v, answered %v", first, second, a.answers)
 		}
@@ -115,7 +132,7 @@ func TestQuestionsEndWhenTheyAreGivenUp(t *testing.T) {
 		a := newAsking(t)
 		var heard []string
 		may := make(chan struct{})
-		defer a.AnswerDuring(t.Context(), &Call{}, hears(&heard, may))()
+		defer a.answerDuring(t.Context(), &Call{}, hears(&heard, may))()
 		a.asks(1, nil)
 		a.asks(2, nil)
 		if _, err := a.Decode(t.Context(), []byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`), nil); err != nil {
@@ -139,8 +156,8 @@ func TestCancelledCallsDeclineWhatIsAsked(t *testing.T) {
 		a := newAsking(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		var first, second []string
-		endFirst := a.AnswerDuring(ctx, &Call{}, hears(&first, nil))
-		defer a.AnswerDuring(t.Context(), &Call{}, hears(&second, nil))()
+		endFirst := a.answerDuring(ctx, &Call{}, hears(&first, nil))
+		defer a.answerDuring(t.Context(), &Call{}, hears(&second, nil))()
 		a.asks(1, nil)
 		cancel()
 		endFirst()
@@ -155,7 +172,7 @@ func TestQuestionsOfACallAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAsking(t)
 		fail := make(chan struct{})
-		end := a.AnswerDuring(t.Context(), &Call{}, func(context.Context, json.RawMessage) (json.RawMessage, error) {
+		end := a.answerDuring(t.Context(), &Call{}, func(context.Context, json.RawMessage) (json.RawMessage, error) {
 			<-fail
 			return nil, errors.New("no terminal")
 		})
