@@ -16,7 +16,6 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/pins"
 	"github.com/toolcell/toolcell/mcpproxy/signature"
 	"github.com/toolcell/toolcell/mcpproxy/transport"
-	"github.com/toolcell/toolcell/mcpproxy/transport/message"
 )
 
 // What a server can be asked for, by the methods of MCP.
@@ -190,7 +189,7 @@ func (p *Prepared) Send(ctx context.Context, args json.RawMessage, user User, pr
 	if err != nil || u.identity != p.facts.Entry {
 		return CallResult{}, ErrChanged
 	}
-	r := request{Prepared: p, asking: asking{p.want.Can, user}, args: args, progress: progress}
+	r := request{Prepared: p, user: user, args: args, progress: progress}
 	var result CallResult
 	switch p.want.Method {
 	case CallTool:
@@ -209,7 +208,7 @@ func (p *Prepared) Send(ctx context.Context, args json.RawMessage, user User, pr
 // A request is a Prepared on its way.
 type request struct {
 	*Prepared
-	asking
+	user     User // nil: no user can be asked
 	args     json.RawMessage
 	progress Progress
 }
@@ -228,16 +227,6 @@ func (r request) what() string {
 		return fmt.Sprintf("listing the resource templates of server %q", server)
 	}
 	return fmt.Sprintf("listing the %s of server %q", strings.TrimSuffix(r.want.Method, "/list"), server)
-}
-
-// send sends the request over a session, and takes what the server asks to the user.
-func (r request) send(ctx context.Context, u *upstream, s *transport.Session, left *elicitation.Clock, params *transport.Params) (message.Reply, error) {
-	tool := ""
-	if r.want.Method == CallTool {
-		tool = r.facts.Name
-	}
-	r.sent.Store(true)
-	return newRelay(u, s, tool, r.asking, left).request(ctx, r.want.Method, params)
 }
 
 // callInTurn calls the tool when there are not too many calls of the server.

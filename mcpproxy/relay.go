@@ -37,58 +37,42 @@ const (
 //	since then           the result asks, and the request is sent again (rounds), which
 //	                     some servers do in a session of before as well
 type relay struct {
+	request
 	u       *upstream
 	session *transport.Session
-	tool    string
-	asking
-	left  *elicitation.Clock
-	asked atomic.Int32
+	can     ElicitCapabilities // of the user, in this request
+	left    *elicitation.Clock
+	asked   atomic.Int32
 }
 
-// asking is who can be asked during a request.
-type asking struct {
-	can  ElicitCapabilities
-	user User // nil: no user can be asked
-}
-
-// orNobody drops the capabilities of a client that nothing leads to.
-func (a asking) orNobody() asking {
-	if a.user == nil {
-		a.can = ElicitCapabilities{}
+// send sends a request over s, and answers what the server asks before it gives a result.
+func (r request) send(ctx context.Context, u *upstream, s *transport.Session, left *elicitation.Clock, params *transport.Params) (message.Reply, error) {
+	rel := &relay{request: r, u: u, session: s, left: left}
+	if rel.user != nil {
+		rel.can = r.want.Can
+		if s.Legacy() { // it may ask only in the ways that it was told of
+			rel.can = rel.can.Both(s.Elicits())
+		}
 	}
-	return a
-}
-
-// newRelay returns the relay of a request over s. A server of before 2026-07-28 may ask
-// only in the ways that it was told of.
-func newRelay(u *upstream, s *transport.Session, tool string, a asking, left *elicitation.Clock) *relay {
-	a = a.orNobody()
+	params.Elicits = rel.can
+	r.sent.Store(true)
 	if s.Legacy() {
-		a.can = a.can.Both(s.Elicits())
-	}
-	return &relay{u: u, session: s, tool: tool, asking: a, left: left}
-}
-
-// request sends a request, and answers what the server asks before it gives a result.
-func (r *relay) request(ctx context.Context, method string, params *transport.Params) (message.Reply, error) {
-	params.Elicits = r.can
-	if r.session.Legacy() {
 		if r.user == nil {
-			return r.session.Request(ctx, method, params)
+			return s.Request(ctx, r.want.Method, params)
 		}
 		params.Questions = message.NewQuestions()
 		var work sync.WaitGroup
-		work.Go(func() { r.answerAll(params.Questions) })
+		work.Go(contain.Func("answering the questions of a server", func() { rel.answerAll(params.Questions) }))
 		defer work.Wait()
 		defer close(params.Questions)
 	}
 	for visits := 0; ; visits++ {
-		reply, err := r.rounds(ctx, method, params)
+		reply, err := rel.rounds(ctx, params)
 		var refused *jsonrpc.Error
-		if !r.session.Legacy() || !r.can.URL || visits == maxVisits || !errors.As(err, &refused) || refused.Code != mcp.CodeURLElicitationRequired {
+		if !s.Legacy() || !rel.can.URL || visits == maxVisits || !errors.As(err, &refused) || refused.Code != mcp.CodeURLElicitationRequired {
 			return reply, err
 		}
-		if err := r.visit(ctx, refused.Data); err != nil {
+		if err := rel.visit(ctx, refused.Data); err != nil {
 			return message.Reply{}, err
 		}
 	}
@@ -121,7 +105,10 @@ func (r *relay) ask(ctx context.Context, key string, params json.RawMessage) (*e
 	if err != nil {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the user cannot be asked this: " + err.Error()}
 	}
-	e.Server, e.Tool = r.u.server.Name, r.tool
+	e.Server = r.u.server.Name
+	if r.want.Method == CallTool {
+		e.Tool = r.facts.Name
+	}
 	if plainKey.MatchString(key) && r.u.secrets.Secret(key) == "" {
 		e.Key = key
 	}
@@ -146,10 +133,10 @@ func (e *askError) Unwrap() error { return e.err }
 
 // rounds sends a request until its result asks for nothing more. The arguments stay the
 // same, and what the server gave to be returned is returned.
-func (r *relay) rounds(ctx context.Context, method string, params *transport.Params) (message.Reply, error) {
+func (r *relay) rounds(ctx context.Context, params *transport.Params) (message.Reply, error) {
 	next := *params
 	for asked, waited := 0, 0; ; {
-		reply, err := r.session.Request(ctx, method, &next)
+		reply, err := r.session.Request(ctx, r.want.Method, &next)
 		if err != nil || !reply.NeedsInput() {
 			return reply, err
 		}

@@ -36,14 +36,10 @@ type upstream struct {
 // gives it back; until then it is not taken for idle.
 func (u *upstream) acquire(ctx context.Context) (s *transport.Session, release func(), err error) {
 	for range 4 { // it may crash before our turn comes, but not forever
-		var wait func(context.Context) error
-		var refused error
-		if err := u.locked("taking the session of a server", func() { s, wait, refused = u.take() }); err != nil {
-			return nil, nil, err
-		}
+		s, wait, err := u.take()
 		switch {
-		case refused != nil:
-			return nil, nil, refused
+		case err != nil:
+			return nil, nil, err
 		case wait == nil:
 			return s, sync.OnceFunc(contain.Func("giving back the session of a server", func() { u.release(s) })), nil
 		}
@@ -55,8 +51,14 @@ func (u *upstream) acquire(ctx context.Context) (s *transport.Session, release f
 }
 
 // take returns the live session and counts a call in it, or what to do, without the lock,
-// until there may be one. u.mu is held.
+// until there may be one.
 func (u *upstream) take() (_ *transport.Session, wait func(context.Context) error, err error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	defer contain.Recover("taking the session of a server", func(panicked error) {
+		err = panicked
+		u.lose(panicked)
+	})
 	contain.Point("upstream: locked")
 	s := u.live // not a named result: a return would change it for wait
 	pause := u.backoff.pause(time.Now())
@@ -79,20 +81,13 @@ func (u *upstream) take() (_ *transport.Session, wait func(context.Context) erro
 	return nil, func(ctx context.Context) error { return u.awaitStart(ctx, start) }, nil
 }
 
-// locked calls f with mu held. If f panics, the session that it may have left half done
-// is closed and not used again, and the error is returned.
-func (u *upstream) locked(work string, f func()) (err error) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	defer contain.Recover(work, func(panicked error) {
-		err = panicked
-		u.starting, u.failure, u.failedAt = false, err, time.Now()
-		if s := u.detach(); s != nil {
-			u.proxy.finished.Go(contain.Func("closing a session", s.Close))
-		}
-	})
-	f()
-	return nil
+// lose ends the session that a panic with u.mu held may have left half done: it is not
+// used again.
+func (u *upstream) lose(panicked error) {
+	u.starting, u.failure, u.failedAt = false, panicked, time.Now()
+	if s := u.detach(); s != nil {
+		u.proxy.finished.Go(contain.Func("closing a session", s.Close))
+	}
 }
 
 // refusal says why it takes no more calls. u.mu is held.
@@ -104,14 +99,15 @@ func (u *upstream) refusal() error {
 }
 
 func (u *upstream) release(s *transport.Session) {
-	_ = u.locked("giving back the session of a server", func() {
-		if u.live != s {
-			return // it ended during the call, and the count with it
-		}
-		u.calls--
-		u.reportDrained()
-		u.startTimer()
-	})
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	defer contain.Recover("giving back the session of a server", u.lose)
+	if u.live != s {
+		return // it ended during the call, and the count with it
+	}
+	u.calls--
+	u.reportDrained()
+	u.startTimer()
 }
 
 // share does work once for all callers that want it at the same time, by its key.
@@ -168,11 +164,8 @@ func (u *upstream) finishStart(s *transport.Session, found transport.Handshake, 
 	if err == nil {
 		u.record.Remember(func(i *catalog.ServerInfo) { i.Legacy, i.Transport, i.Failure = found.Legacy, found.Transport, "" })
 	}
-	started, refusal := false, error(nil)
-	if broken := u.locked("taking in a started server", func() { started, refusal = u.takeIn(s, err) }); broken != nil {
-		started, err = false, broken
-	}
-	if started {
+	refusal, err := u.takeIn(s, err)
+	if refusal == nil && err == nil {
 		return s, nil
 	}
 	if s != nil {
@@ -185,23 +178,29 @@ func (u *upstream) finishStart(s *transport.Session, found transport.Handshake, 
 	return nil, err
 }
 
-// takeIn makes a session the live one, if the start was good and is still wanted. u.mu
-// is held.
-func (u *upstream) takeIn(s *transport.Session, err error) (started bool, refusal error) {
+// takeIn makes a session the live one. It refuses one that is no longer wanted, and returns
+// why the start failed.
+func (u *upstream) takeIn(s *transport.Session, failure error) (refusal, err error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	defer contain.Recover("taking in a started server", func(panicked error) {
+		refusal, err = nil, panicked
+		u.lose(panicked)
+	})
 	u.starting = false
 	switch {
 	case u.closed != nil:
-		return false, u.refusal()
-	case err != nil:
-		u.markDown(err, 0)
-		return false, nil
+		return u.refusal(), nil
+	case failure != nil:
+		u.markDown(failure, 0)
+		return nil, failure
 	}
 	u.live, u.calls, u.failure = s, 0, nil
 	u.record.Outdated() // it may be another version of the server
 	u.startTimer()
 	u.proxy.finished.Add(1)
 	go u.supervise(s)
-	return true, nil
+	return nil, nil
 }
 
 // maxFailure bounds the text of a failure in a record, in bytes.
@@ -236,14 +235,15 @@ func (u *upstream) supervise(s *transport.Session) {
 func (u *upstream) discard(s *transport.Session) (how error) {
 	s.Close()
 	how = u.secrets.Error(s.Ended())
-	_ = u.locked("discarding the session of a server", func() {
-		if u.live == s {
-			u.detach()
-			if !s.Expired() {
-				u.markDown(transport.ExitError(u.server.Name, how), s.Age())
-			}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	defer contain.Recover("discarding the session of a server", u.lose)
+	if u.live == s {
+		u.detach()
+		if !s.Expired() {
+			u.markDown(transport.ExitError(u.server.Name, how), s.Age())
 		}
-	})
+	}
 	return how
 }
 

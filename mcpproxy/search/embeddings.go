@@ -125,16 +125,6 @@ func firstSentence(text string) string {
 	return text
 }
 
-func vectorOf(words []string, find func(string) int) [dims]float32 {
-	var sum [dims]float32
-	for _, w := range words {
-		if i := find(w); i >= 0 {
-			theVectors.add(&sum, i)
-		}
-	}
-	return sum
-}
-
 func normalise(v *[dims]float32) {
 	var square float64
 	for _, x := range v {

@@ -235,7 +235,7 @@ func TestUtterancesAreWellFormed(t *testing.T) {
 
 func TestWordsOfOneMeaningAreClose(t *testing.T) {
 	cosine := func(a, b string) float32 {
-		x, y := vectorOf([]string{a}, theVectors.find), vectorOf([]string{b}, theVectors.find)
+		x, y := untuned.vectorOf([]string{a}, theVectors.find), untuned.vectorOf([]string{b}, theVectors.find)
 		normalise(&x)
 		normalise(&y)
 		var sum float32

@@ -19,7 +19,10 @@ type side struct {
 	ids, scales, values int // where they begin in tunedFile
 }
 
-var inQuestions, inTools = readTuned()
+var (
+	inQuestions, inTools = readTuned()
+	untuned              side // as in general
+)
 
 func readTuned() (questions, tools side) {
 	if tunedFile[:4] != "RCT1" || int(number(tunedFile, 4)) != theVectors.n || number(tunedFile, 8) != dims {

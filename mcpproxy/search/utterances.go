@@ -103,7 +103,7 @@ func (y *utterances) add(text string, find func(string) int) {
 			y.postings[s] = append(y.postings[s], spoken{utterance: int32(at)})
 		}
 	}
-	v := vectorOf(words, find)
+	v := untuned.vectorOf(words, find)
 	normalise(&v)
 	y.meaning.grow()
 	y.meaning.set(at, &v)
@@ -161,7 +161,7 @@ func (y *utterances) nearest(q question) []match {
 			matched[p.utterance] += p.weight
 		}
 	}
-	v := vectorOf(q.words, theVectors.find)
+	v := untuned.vectorOf(q.words, theVectors.find)
 	normalise(&v)
 	near := map[int]float32{}
 	for i, s := range y.all {

@@ -192,7 +192,7 @@ func (p Target) Uninstall(data []byte, name string, withKey bool) ([]byte, strin
 // HasKey reports whether the file has a place for servers already.
 func (p Target) HasKey(data []byte) bool {
 	text, err := newDocument(p.File, data)
-	return err == nil && text.has(p.key(text.has)...)
+	return err == nil && text.has(p.key(text)...)
 }
 
 // Others counts the servers in a file that are not this program, and finds the
@@ -274,7 +274,7 @@ func (p Target) read(data []byte, values map[string]string) (*contents, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &contents{document: doc, key: p.key(doc.has)}
+	c := &contents{document: doc, key: p.key(doc)}
 	if doc.has(c.key...) {
 		if c.file, err = p.open(p.File, data, values); err == nil {
 			c.entries = parsed(c.file)

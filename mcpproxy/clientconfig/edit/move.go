@@ -92,7 +92,7 @@ func (p Target) moving(from *contents, asked inputs, before clientconfig.Entry, 
 	if err != nil {
 		return m, err
 	}
-	if err := errors.Join(move(from, to, append(p.key(from.has), before.Name)), asked.copy(to, inputs{})); err != nil {
+	if err := errors.Join(move(from, to, append(p.key(from), before.Name)), asked.copy(to, inputs{})); err != nil {
 		return m, err
 	}
 	moved, err := p.open(p.MovedFile(), to.bytes(), values)
@@ -148,7 +148,7 @@ func (p Target) MoveOut(data, moved []byte, byDir map[string][]string) (rest, to
 		return nil, nil, err
 	}
 	for _, dir := range slices.Sorted(maps.Keys(byDir)) {
-		key := p.in(dir).key(client.has)
+		key := p.in(dir).key(client)
 		for _, name := range byDir[dir] {
 			if err := move(client, other, append(slices.Clone(key), name)); err != nil {
 				return nil, nil, fmt.Errorf("moving %q: %w", name, err)
@@ -169,7 +169,7 @@ func (p Target) MoveBack(data, moved []byte, byDir map[string][]string) (back, r
 		return nil, nil, err
 	}
 	for _, dir := range slices.Sorted(maps.Keys(byDir)) {
-		key := p.in(dir).key(other.has)
+		key := p.in(dir).key(other)
 		for _, name := range byDir[dir] {
 			path := append(slices.Clone(key), name)
 			if client.has(path...) {

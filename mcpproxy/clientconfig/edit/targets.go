@@ -206,13 +206,13 @@ func (p Target) Older() (older Target, ok bool) {
 // Note is what the user has to do once the file has changed; empty is nothing.
 func (p Target) Note() string { return p.target.note }
 
-// key is where the servers are in a file with this text.
-func (p Target) key(has func(path ...string) bool) []string {
+// key is where the servers are in a file.
+func (p Target) key(in document) []string {
 	if p.dir != "" {
 		return []string{"projects", p.dir, "mcpServers"}
 	}
 	for _, key := range p.dialect.Keys {
-		if path := strings.Split(key, "/"); has(path...) && !(len(path) > 1 && (has(append(path, "command")...) || has(append(path, "url")...))) {
+		if path := strings.Split(key, "/"); in.has(path...) && !(len(path) > 1 && (in.has(append(path, "command")...) || in.has(append(path, "url")...))) {
 			return path
 		}
 	}

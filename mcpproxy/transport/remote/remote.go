@@ -165,11 +165,11 @@ func (r *Link) Watch(cs *mcp.ClientSession) {
 		}
 	})
 	if res := cs.InitializeResult(); r.transport == config.HTTP && res != nil && res.ProtocolVersion <= message.LegacyProtocol {
-		r.work.Go(func() {
-			defer contain.Recover("listening to a server", r.markDown)
-			changes := changeStream{r}
-			changes.listen(func() (*http.Request, error) { return changes.standing(res.ProtocolVersion) })
-		})
+		if req, err := http.NewRequestWithContext(r.ctx, http.MethodGet, r.server.URL, nil); err == nil {
+			req.Header.Set("Accept", eventStream)
+			r.mark(req, res.ProtocolVersion)
+			r.listen(req)
+		}
 	}
 }
 

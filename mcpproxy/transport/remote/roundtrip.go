@@ -97,7 +97,7 @@ func (r *Link) roundTrip(req *http.Request, c *message.Call) (*http.Response, er
 	setBody(out, body)
 	switch msg.Method {
 	case methodListen:
-		return changeStream{r}.takeOverListen(out, body)
+		return r.takeOverListen(out), nil
 	case message.MethodDiscover:
 		r.asked.Store(true)
 	}
