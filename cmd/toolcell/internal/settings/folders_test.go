@@ -1,8 +1,16 @@
 package settings
 
 import (
+	"errors"
+	"fmt"
 	"os"
+	"path/filepath"
+	"strings"
 	"testing"
+
+	"github.com/toolcell/toolcell/oci/doctor"
+	"github.com/toolcell/toolcell/rootfs/cachedir"
+	"golang.org/x/sys/unix"
 )
 
 func TestPathGetsTheStandardFoldersItLacks(t *testing.T) {
@@ -19,6 +27,54 @@ func TestPathGetsTheStandardFoldersItLacks(t *testing.T) {
 		CompletePath()
 		if got := os.Getenv("PATH"); got != want {
 			t.Errorf("PATH=%q became %q, want %q", path, got, want)
+		}
+	}
+}
+
+// TestExplainNamesTheFullFolder: what was written is removed again, so that the disk
+// has room when the error is explained. The user must know which one it was.
+func TestExplainNamesTheFullFolder(t *testing.T) {
+	dir := t.TempDir()
+	d := Dirs{Cache: filepath.Join(dir, "cache"), State: filepath.Join(dir, "state"), Run: filepath.Join(dir, "run")}
+	for name, tt := range map[string]struct {
+		err  error
+		want string
+	}{
+		"a layer, with its path in the image": {&os.PathError{Op: "write", Path: "usr/lib/x.so", Err: unix.ENOSPC}, d.Cache},
+		"a package":                           {&os.PathError{Op: "write", Path: d.Cache + "/packages/wheel", Err: unix.EDQUOT}, d.Cache},
+		"a saved tool":                        {&os.PathError{Op: "write", Path: d.State + "/tools/x", Err: unix.ENOSPC}, d.State},
+		"what a process keeps":                {&os.PathError{Op: "mkdir", Path: d.Run + "/instance", Err: unix.ENOSPC}, d.Run},
+		"a file that was renamed":             {&os.LinkError{Op: "rename", Old: "x", New: d.State + "/trust.json", Err: unix.ENOSPC}, d.State},
+	} {
+		got := d.Explain(fmt.Errorf("keeping it: %w", tt.err))
+		if !strings.Contains(got.Error(), "there is no space for "+tt.want+" ") {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// TestExplainSaysHowToFixAFolder, in an error that ends every command with the same code.
+func TestExplainSaysHowToFixAFolder(t *testing.T) {
+	d := Dirs{Cache: "/proc/x/cache", State: "/proc/x/state", Run: "/proc/x/run"}
+	for name, tt := range map[string]struct {
+		err        error
+		want, hint string
+	}{
+		"one that cannot be made":       {os.MkdirAll(d.Cache, 0o755), "nothing can be written to /proc", "export MCP_BRIDGE_STATE_DIR="},
+		"one that others can change":    {fmt.Errorf("looking: %w", &cachedir.ForeignError{Dir: d.Cache, Why: "belongs to another user", Cure: "remove it"}), "belongs to another user", "remove it"},
+		"a file that is not there":      {&os.PathError{Op: "open", Path: "/elsewhere/x", Err: unix.ENOENT}, "open /elsewhere/x", ""},
+		"a file of a folder that works": {&os.PathError{Op: "open", Path: t.TempDir() + "/state/x", Err: unix.ENOENT}, "state/x", ""},
+	} {
+		got := d
+		if tt.hint == "" {
+			path, _ := errors.AsType[*os.PathError](tt.err)
+			dir := filepath.Dir(filepath.Dir(path.Path))
+			got = Dirs{Cache: filepath.Join(dir, "cache"), State: filepath.Join(dir, "state"), Run: filepath.Join(dir, "run")}
+		}
+		err := got.Explain(tt.err)
+		hint, explained := errors.AsType[*doctor.HintError](err)
+		if !strings.Contains(err.Error(), tt.want) || explained != (tt.hint != "") || explained && !strings.Contains(hint.Hint, tt.hint) {
+			t.Errorf("%s: %v, hint %v", name, err, hint)
 		}
 	}
 }
