@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"strings"
 
 	_ "github.com/opencontainers/cgroups/devices" // without it every start fails: "cgroup manager is not configured to set device rules"
@@ -18,7 +19,13 @@ import (
 // one. libcontainer starts our own binary again with argv[1] = "init", and our
 // nested stage is started with argv[1] = "nest" (nesteduserns.go). It is here rather
 // than in main so that every binary or test that can start a sandbox has it.
+//
+// In any other process the main goroutine keeps the main thread. Goroutines that enter
+// the mount namespace of a sandbox (onStage; libcontainer, goCreateMountSources) end with
+// their thread, but the main thread cannot end: it would stay there, keep what was in the
+// sandbox, and show its mounts as this process's own (/proc/self).
 func init() {
+	runtime.LockOSThread()
 	if len(os.Args) < 2 {
 		return
 	}

@@ -70,7 +70,11 @@ func (s *traps) code(t *testing.T, text string, server int) string {
 	}
 	namespaces := map[string]string{}
 	for _, name := range []string{"user", "mnt", "pid", "net", "ipc", "uts", "cgroup"} {
-		namespaces[name] = namespaceOf(t, server, name)
+		link, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/%s", server, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		namespaces[name] = link
 	}
 	values["namespaces"] = namespaces
 	body, err := json.Marshal(values)
@@ -78,26 +82,6 @@ func (s *traps) code(t *testing.T, text string, server int) string {
 		t.Fatal(err)
 	}
 	return "TRAPS = " + string(body) + "\n" + text
-}
-
-// namespaceOf returns the namespace that most threads of a process are in: one that has
-// prepared mounts for a sandbox, in its namespace, is never used again, and if it is the main
-// one, it stays.
-func namespaceOf(t *testing.T, pid int, name string) (most string) {
-	t.Helper()
-	links, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/ns/%s", pid, name))
-	if err != nil || len(links) == 0 {
-		t.Fatal(err, links)
-	}
-	threads := map[string]int{}
-	for _, link := range links {
-		if to, err := os.Readlink(link); err == nil { // else it has ended
-			if threads[to]++; threads[to] > threads[most] {
-				most = to
-			}
-		}
-	}
-	return most
 }
 
 // newSecret returns a text that cannot be guessed.
