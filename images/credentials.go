@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -95,16 +94,8 @@ func credentialKeys(target authn.Resource) []string {
 	return keys
 }
 
-// maxCredentialFile bounds what is read of a file, in bytes.
-const maxCredentialFile = 16 << 20
-
 func (l *logins) read(ctx context.Context, file string, keys []string) (none types.AuthConfig, err error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return none, err
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxCredentialFile))
+	text, err := os.ReadFile(file)
 	if err != nil {
 		return none, err
 	}

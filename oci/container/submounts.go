@@ -16,8 +16,9 @@ import (
 // mountsBelow returns where file systems are mounted below a folder of the host, the
 // uppermost of each branch.
 func mountsBelow(dir string) ([]string, error) {
+	inside := strings.TrimSuffix(dir, "/") + "/"
 	all, err := mountinfo.GetMounts(func(m *mountinfo.Info) (skip, stop bool) {
-		return !strings.HasPrefix(m.Mountpoint, strings.TrimSuffix(dir, "/")+"/"), false
+		return !strings.HasPrefix(m.Mountpoint, inside) || m.Mountpoint == inside, false
 	})
 	if err != nil {
 		return nil, fmt.Errorf("looking for file systems below %q: %w", dir, err)
@@ -26,18 +27,7 @@ func mountsBelow(dir string) ([]string, error) {
 	for _, m := range all {
 		points = append(points, m.Mountpoint)
 	}
-	return uppermost(points), nil
-}
-
-// uppermost leaves out the paths that are below others, and all but one of the same.
-func uppermost(paths []string) (out []string) {
-	slices.Sort(paths)
-	for _, p := range paths {
-		if !slices.ContainsFunc(out, func(above string) bool { return p == above || strings.HasPrefix(p, above+"/") }) {
-			out = append(out, p)
-		}
-	}
-	return out
+	return spec.Uppermost(points), nil
 }
 
 // findSubmounts looks where file systems are mounted below the folders that sandboxes
@@ -135,7 +125,7 @@ func uncovered(info []byte, mounts []spec.ShownMount) error {
 				points = append(points, point)
 			}
 		}
-		for _, point := range uppermost(points) {
+		for _, point := range spec.Uppermost(points) {
 			m := top[point]
 			cover := m.FSType == "tmpfs" && slices.Contains(strings.Split(m.Options, ","), "ro") || m.Root == "/null"
 			if !slices.Contains(shown.Below, point) || count[point] < 2 || !cover {

@@ -657,14 +657,6 @@ func TestAppArmorPath(t *testing.T) {
 	}
 }
 
-func TestShellQuote(t *testing.T) {
-	for path, want := range map[string]string{"/a/b-1": "/a/b-1", "/a b": "'/a b'", "/it's": `'/it'\''s'`, "/$(x)": "'/$(x)'", "": "''"} {
-		if got := shellQuote(path); got != want {
-			t.Errorf("%q: got %s, want %s", path, got, want)
-		}
-	}
-}
-
 func TestLookAt(t *testing.T) {
 	dir := t.TempDir()
 	f := lookAt(filepath.Join(dir, "not", "there"), host.Host{EUID: os.Geteuid()})

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"github.com/toolcell/toolcell/internal/text"
 )
 
 // rights say who may change what is in a folder.
@@ -62,12 +64,12 @@ func othersCheck(f *hostFacts, r rights, above bool) (c Check, found bool) {
 	switch {
 	case another:
 		if strings.Contains(r.Path, "toolcell") {
-			cure = f.asRoot("chown -R "+f.user+" "+shellQuote(r.Path)) + "\n# or use another folder:\n" + cure
+			cure = f.asRoot("chown -R "+f.user+" "+text.ShellWord(r.Path)) + "\n# or use another folder:\n" + cure
 		}
 		return Degraded(code, fmt.Sprintf("%s belongs to uid %d, who %s", r.Path, r.Owner, consequence), cure), true
 	case (group || r.Mode&0o002 != 0) && !sticky:
 		if r.Owner == f.host.EUID {
-			cure = "chmod go-w " + shellQuote(r.Path)
+			cure = "chmod go-w " + text.ShellWord(r.Path)
 		}
 		return Degraded(code, fmt.Sprintf("others may write to %s (mode %04o), and so they %s", r.Path, r.Mode.Perm(), consequence), cure), true
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/oci/host"
 	"golang.org/x/sys/unix"
 )
@@ -155,14 +156,14 @@ func unwritableCheck(f *hostFacts, dir folder) Check {
 	cure := elsewhere(f, ownFolder(f), 0o700)
 	if home := f.Getenv("HOME"); strings.HasPrefix(dir.Path, strings.TrimSuffix(home, "/")+"/") && filepath.IsAbs(home) && !f.Exists(strings.Trim(home, "/")) {
 		if real := homeOf(f); real != "" && real != home {
-			cure = "export HOME=" + shellQuote(real) + "\n# or use another folder:\n" + cure
+			cure = "export HOME=" + text.ShellWord(real) + "\n# or use another folder:\n" + cure
 		}
 		return Fatal("RC-STATE", fmt.Sprintf("HOME is %s, which does not exist, and toolcell would keep its files there", home), cure)
 	}
 	if errors.Is(dir.Err, fs.ErrPermission) && strings.Contains(dir.At, "toolcell") {
-		own := "chmod -R u+rwX " + shellQuote(dir.At)
+		own := "chmod -R u+rwX " + text.ShellWord(dir.At)
 		if dir.Owner != f.host.EUID {
-			own = f.asRoot("chown -R " + f.user + " " + shellQuote(dir.At))
+			own = f.asRoot("chown -R " + f.user + " " + text.ShellWord(dir.At))
 		}
 		cure = own + "\n# or use another folder:\n" + cure
 	}
@@ -185,7 +186,7 @@ func fullCheck(f *hostFacts, dir folder) Check {
 	if dir.At != "" {
 		at = dir.At
 	}
-	cure := "df -h " + shellQuote(at) + "\n# free some space there, for example that of images not used for a month:\n" +
+	cure := "df -h " + text.ShellWord(at) + "\n# free some space there, for example that of images not used for a month:\n" +
 		f.program() + " images prune --unused 30\n"
 	if f.spare.Free > lowSpace && f.spare.Dev != dir.Dev && f.spare.Err == nil {
 		cure += fmt.Sprintf("# or use another disk, which has %d GB left:\n", f.spare.Free>>30) + elsewhere(f, f.spare.Path, 0o700)
@@ -206,23 +207,13 @@ func ownFolder(f *hostFacts) string { return fmt.Sprintf("/var/tmp/toolcell-%d",
 // elsewhere writes the command that makes a new state folder. mkdir fails if
 // another user has already made it.
 func elsewhere(f *hostFacts, dir string, mode fs.FileMode) string {
-	export := "export MCP_BRIDGE_STATE_DIR=" + shellQuote(dir)
+	export := "export MCP_BRIDGE_STATE_DIR=" + text.ShellWord(dir)
 	if st, err := fs.Stat(f.Files, strings.Trim(dir, "/")); err == nil && st.IsDir() {
 		if sys, ok := st.Sys().(*syscall.Stat_t); ok && int(sys.Uid) == f.host.EUID {
 			return export
 		}
 	}
-	return fmt.Sprintf("mkdir -m %o %s && %s", mode, shellQuote(dir), export)
-}
-
-// shellQuote makes one word of a path, for a shell.
-func shellQuote(path string) string {
-	if path != "" && strings.IndexFunc(path, func(r rune) bool {
-		return !strings.ContainsRune("/._-+,:@%", r) && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
-	}) < 0 {
-		return path
-	}
-	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+	return fmt.Sprintf("mkdir -m %o %s && %s", mode, text.ShellWord(dir), export)
 }
 
 // minFiles is how many open files a Python program may well want.

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/oci/host"
 	"golang.org/x/sys/unix"
 )
@@ -49,7 +50,7 @@ func thisProgram() string {
 }
 
 // program is how a shell starts this program.
-func (f *hostFacts) program() string { return shellQuote(f.exe) }
+func (f *hostFacts) program() string { return text.ShellWord(f.exe) }
 
 // asRoot writes commands that root has to type: with sudo, if we are not root.
 // A comment line stays as it is; in a pipe, only the last command needs root.

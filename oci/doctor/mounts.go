@@ -3,6 +3,7 @@ package doctor
 import (
 	"fmt"
 
+	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/oci/spec"
 )
 
@@ -47,15 +48,15 @@ func deniedCure(h spec.Host, m spec.ShownMount, denied string) string {
 	}
 	switch {
 	case h.EUID != 0 && m.Owner == int64(h.EUID):
-		return fmt.Sprintf("chmod u+%s %s   # as its owner", bits, shellQuote(m.Source))
+		return fmt.Sprintf("chmod u+%s %s   # as its owner", bits, text.ShellWord(m.Source))
 	case h.Admin && denied == "write":
 		or := ", or to an ordinary user"
 		if m.Owner != 0 {
 			or = "; its file system cannot show its owner's files as the code's"
 		}
-		return fmt.Sprintf("chown %d %s   # to the id that only sandboxes have%s", h.UIDs.User, shellQuote(m.Source), or)
+		return fmt.Sprintf("chown %d %s   # to the id that only sandboxes have%s", h.UIDs.User, text.ShellWord(m.Source), or)
 	}
-	return fmt.Sprintf("chmod o+%s %s   # or mount a folder of your own", bits, shellQuote(m.Source))
+	return fmt.Sprintf("chmod o+%s %s   # or mount a folder of your own", bits, text.ShellWord(m.Source))
 }
 
 // DeniedMounts are the notes about mounts that the code cannot use as asked.

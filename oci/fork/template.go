@@ -36,7 +36,6 @@ type Template struct {
 	*starter
 	containers *container.Runtime
 	p          spec.Process
-	h          spec.Host
 
 	cgroups *cgroupMaker // nil where there are none
 
@@ -71,7 +70,7 @@ func NewTemplate(e *container.Runtime, p spec.Process, h spec.Host) (*Template, 
 		s.destroy()
 		return nil, fmt.Errorf("preparing the cgroups of forks: %w", err)
 	}
-	return &Template{starter: s, containers: e, p: p, h: s.h, cgroups: made}, nil
+	return &Template{starter: s, containers: e, p: p, cgroups: made}, nil
 }
 
 // FailedModules gives notes about the modules that could not be preloaded.

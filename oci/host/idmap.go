@@ -1,12 +1,12 @@
 package host
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"os"
 	"strconv"
-	"strings"
+
+	"github.com/moby/sys/user"
 )
 
 // BaseID is the first host id of the range that real root maps sandboxes
@@ -97,40 +97,16 @@ func ownIDs(available []IDRange, m IDMap) IDRange {
 	return IDRange{}
 }
 
-// parseIDMapFile reads /proc/self/uid_map or gid_map: lines of "inside outside
-// size" (user_namespaces(7)). The ranges are of inside ids.
-func parseIDMapFile(r io.Reader) ([]IDRange, error) {
-	var out []IDRange
-	for s := bufio.NewScanner(r); s.Scan(); {
-		f := strings.Fields(s.Text())
-		if len(f) != 3 {
-			continue
-		}
-		start, err1 := strconv.ParseInt(f[0], 10, 64)
-		size, err2 := strconv.ParseInt(f[2], 10, 64)
-		if err1 != nil || err2 != nil {
-			return nil, fmt.Errorf("reading id map line %q", s.Text())
-		}
-		out = append(out, IDRange{start, size})
-	}
-	return out, nil
-}
-
 // ParseSubIDs reads /etc/subuid or /etc/subgid (subuid(5)): lines of
 // "name-or-uid:start:size". Lines of others and lines that make no sense are
 // passed over, as newuidmap does.
-func ParseSubIDs(r io.Reader, name string, uid int) []IDRange {
-	var out []IDRange
-	for s := bufio.NewScanner(r); s.Scan(); {
-		f := strings.Split(strings.TrimSpace(s.Text()), ":")
-		if len(f) != 3 || (f[0] != name && f[0] != strconv.Itoa(uid)) {
-			continue
-		}
-		start, err1 := strconv.ParseInt(f[1], 10, 64)
-		size, err2 := strconv.ParseInt(f[2], 10, 64)
-		if err1 == nil && err2 == nil && size > 0 && start > 0 {
-			out = append(out, IDRange{start, size})
-		}
+func ParseSubIDs(r io.Reader, name string, uid int) (out []IDRange) {
+	const end = 1 << 32
+	found, _ := user.ParseSubIDFilter(r, func(s user.SubID) bool { // as far as it can be read
+		return (s.Name == name || s.Name == strconv.Itoa(uid)) && s.SubID > 0 && s.SubID < end && s.Count > 0 && s.Count <= end
+	})
+	for _, s := range found {
+		out = append(out, IDRange{s.SubID, s.Count})
 	}
 	return out
 }
@@ -142,14 +118,17 @@ func HasAllIDs() bool {
 	return err == nil && len(ranges) == 1 && ranges[0] == IDRange{0, 1<<32 - 1}
 }
 
-// readIDRanges reads /proc/self/uid_map or gid_map.
-func readIDRanges(path string) ([]IDRange, error) {
-	f, err := os.Open(path)
+// readIDRanges reads /proc/self/uid_map or gid_map (user_namespaces(7)). The ranges are
+// of inside ids.
+func readIDRanges(path string) (out []IDRange, err error) {
+	all, err := user.ParseIDMapFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("reading the id map: %w", err)
 	}
-	defer f.Close()
-	return parseIDMapFile(f)
+	for _, m := range all {
+		out = append(out, IDRange{m.ID, m.Count})
+	}
+	return out, nil
 }
 
 // readSubIDs returns what a file such as /etc/subuid grants to the user; nothing if

@@ -80,7 +80,7 @@ func TestOwnIDsAreNotThoseOfTheMap(t *testing.T) {
 }
 
 func TestParseSubIDFile(t *testing.T) {
-	const file = "root:1:2\ndev:100000:65536\n# dev:1:1\n1000:300000:10\ndev:x:1\ndev:5\n dev:400000:1 \ndev:0:5\ndev:7:-1\n"
+	const file = "root:1:2\ndev:100000:65536\n# dev:1:1\n1000:300000:10\ndev:x:1\ndev:5\n dev:400000:1 \ndev:0:5\ndev:7:-1\ndev:7:9999999999999999999\ndev:9999999999999999999:7\n"
 	got := ParseSubIDs(strings.NewReader(file), "dev", 1000)
 	want := []IDRange{{100000, 65536}, {300000, 10}, {400000, 1}}
 	if !reflect.DeepEqual(got, want) {
@@ -105,12 +105,16 @@ func TestSubIDsEndWhereTheContainerDoes(t *testing.T) {
 }
 
 func TestParseIDMapFile(t *testing.T) {
-	got, err := parseIDMapFile(strings.NewReader("         0       1000          1\n         1     100000      65536\n"))
+	file := filepath.Join(t.TempDir(), "uid_map")
+	if err := os.WriteFile(file, []byte("         0       1000          1\n         1     100000      65536\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got, err := readIDRanges(file)
 	want := []IDRange{{0, 1}, {1, 65536}}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, %v; want %v", got, err, want)
 	}
-	if _, err := parseIDMapFile(strings.NewReader("a b c\n")); err == nil {
-		t.Error("no error for a line that is no map")
+	if _, err := readIDRanges(file + "-not-there"); err == nil {
+		t.Error("no error for a file that is not there")
 	}
 }

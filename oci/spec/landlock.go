@@ -34,11 +34,15 @@ func Readable(p Process, h Host) []string {
 	if slices.ContainsFunc(all, func(place string) bool { return strings.Contains(place, ":") }) {
 		return []string{"/"} // an image's file, which cannot be told to pid 1 (pid1.c, allow_list)
 	}
-	slices.Sort(all)
-	out := []string{}
-	for _, place := range slices.Compact(all) {
-		if !slices.ContainsFunc(out, func(above string) bool { return above == "/" || strings.HasPrefix(place, above+"/") }) {
-			out = append(out, place)
+	return Uppermost(all)
+}
+
+// Uppermost leaves out the clean paths that are below others, and all but one of the same.
+func Uppermost(paths []string) (out []string) {
+	slices.Sort(paths)
+	for _, p := range slices.Compact(paths) {
+		if !slices.ContainsFunc(out, func(above string) bool { return strings.HasPrefix(p, strings.TrimSuffix(above, "/")+"/") }) {
+			out = append(out, p)
 		}
 	}
 	return out
