@@ -45,54 +45,43 @@ run: bin/toolcell bin/calendar bin/tasks bin/demo
 E2E := ./cmd/toolcell/e2e
 UNIT = $$(go list -tags $(TAGS) ./... | grep -v '$(patsubst .%,%,$(E2E))$$')
 
-# What a call goes through from end to end, and the commands that a new user types.
-MAIN_JOB := ^Test(Exec|ExecReadsStandardInput|ExecGivesTheCodeItsArguments|SandboxedPython|Promises|SettingsFromTheEnvironment|$\
-Commands|ToolsCommands|Doctor|LocalImages|InstallWritesEveryDialect|InstallKeepsWhatIsThere|EverythingOverHTTPAndSSE|$\
-OneScriptFindsReadsAndCalls|SessionKeepsTheSandbox|FilesOutliveTheRun|PicturesAreShown|PolicyIsAskedAndReadAgain|$\
-TimeoutEndsTheProcesses|CancelEndsTheProcesses|ClosedStdinEndsEverything|NetworkNeedsThePolicyAndTheCall|DocumentLinksLead)$$
-
-# Unit tests that take the longest, which only test-all runs: all of them are in RACED, but
-# for TestBounds.
-LONG := ^Test(FrozenSandboxUsesNoProcessor|KillAtAnyMoment|FaultOfTemplateIsNotSeen|MemoryOfOnePicture|VerifyIsNotSweptAway|$\
-SocketBuffersAreLimited|TimeLimitHoldsForPictures|MoreLinksThanAFileSystemHas|PoolLetsGo|AsyncioAtTopLevel|FaultHarmsOneRun|$\
-TimeoutNamesWhatIsLeft|TimersStandStillInAHold|InterruptReachesCodeThatAwaits|$\
-SavedToolsOfHostileCode|NoSavedToolStandsInForAModule|NothingIsSaidTwice|Bounds)$$
+# A comment `//test:KIND` above a test says where it runs:
+#   mainjob  make test runs it, of the end-to-end tests: what a call goes through from end
+#            to end, and the commands that a new user types
+#   long     of the unit tests, only test-all runs it, with the race detector
+#   alone    the race detector would make it ten times slower and has nothing to see: one
+#            goroutine reads or computes a lot
+# What takes seconds and is not long skips with -short, which is how check runs.
+marked = ^($$(git grep -hA1 '^//test:$(1)$$' -- '*_test.go' | sed -n 's/^func \(Test[[:alnum:]]*\).*/\1/p' | paste -sd '|'))$$
 
 # Packages with anything concurrent in code or tests, which the race detector watches.
 CONCURRENT := ^[[:space:]]+go [a-zA-Z]|^[[:space:]]+"sync(/atomic)?"|errgroup|AfterFunc
 RACED = $$(git grep -lE '$(CONCURRENT)' -- '*.go' ':!$(E2E)' | xargs -n 1 dirname | sort -u | sed 's|^|./|')
 
-# Tests of theirs in which one goroutine reads or computes a lot: the race detector
-# makes them ten times slower and has nothing to see.
-ALONE := ^Test(Bounds|BrokenRulesAreReported|UnpackReadsManyNamesOnce|PagesAreReadAsTheyCome|PinsOfThousandsOfToolsAreBounded|RegistryOfHugeDocuments|ImageJSONTakesNoMoreMemoryThanItsBytes|$\
-PanicsAreContained|WalkFindsWhatIsNotContained|ImportsGoDown|FlagWithoutItsValue|FrameTakesItsSize|ScalingKeepsTheColours|$\
-DefinitionsThatAreKeptAreBounded|TenThousandToolsAreBounded|HostileDefinitionsAreReadInTime|ManyEntriesAreBounded|Recall|$\
-ToolsOfPublicServers|PolicyHitsToolsOfPublicServers|OneVerbFindsToolsThatDoIt|SearchFindsNothingIfNoToolAnswers|$\
-NoFalseRefusalOfRandomSchemas|NoFalseRefusalOfToolsOfPublicServers|NoKeywordOfAnyKindEndsTheReader|ChecksAreBounded|$\
-ToolsOfPublicServersArePython|WhateverAServerWritesIsPython)$$
-
 # Parsers of untrusted input, whose time and memory are measured.
 BOUNDED = $$(git grep -l boundtest.Run -- '*bounds_test.go' | xargs -n 1 dirname | sed 's|^|./|')
 
-# Unit tests that wait for real time or start many Pythons: check leaves them to test.
-SLOW := ^Test(StartingServersIsNotTheCodesTime|AnswersComeWholeAfterAHold|PackagesAreAskedForAfterPrivateReads|$\
-RunsWaitAndGoOnInAnyOrder|SavedToolStandsBesideUpstreamTools|TimeOfAHoldDoesNotCount|CodeThatDoesNotStopIsKilled|$\
-TimeoutOfASessionSaysWhere|TimeoutNamesTasksThatWait|TimeoutKeepsOutputSoFar|RunThatEndsBadlyListsItsCalls|HostileFrames|$\
-RunHasNoMoreThanItsTimeBesideHolds|NothingIsToldAfterTheAnswer|$\
-PrivateDataStaysWithItsSession|HintsAreThoseOfTheDocument|SignalHandlersOfTheCodeDoNotEndTheSession|$\
-AnswersThatNobodyReadsWaitInFiles|ThousandsOfChangedToolsAreOneNote|TheReferenceServerAsks|$\
-ASilentChangeLeavesTheOldTools|CloseLeavesNoGoroutine)$$
+# It has the newest Python alone run the code. Each half waits much.
+check: export TOOLCELL_TEST_SHORT = 1
+check: | deps
+	@$(MAKE) --no-print-directory -j2 -Otarget check-go test-py
 
-check: test-py | deps
-	go test -short -tags $(TAGS) -parallel 4 $(TESTFLAGS) -skip '$(LONG)|$(SLOW)' $(UNIT)
+.PHONY: check-go left-out
+check-go:
+	go test -short -p 4 -tags $(TAGS) -parallel 4 $(TESTFLAGS) -skip "^TestBounds$$|$(call marked,long)" $(UNIT)
+
+# Unit tests that check leaves out, and why. It takes as long as check.
+left-out:
+	@git grep -hA1 '^//test:long$$' -- '*_test.go' | sed -n 's/^func \(Test[[:alnum:]]*\).*/--- LONG: \1/p'
+	@$(MAKE) -s check-go TESTFLAGS=-v | grep -B 1 --no-group-separator '^ *--- SKIP'
 
 # make vet has looked at all of it.
 VETTED := -vet=off -tags $(TAGS)
 
 test: test-deps
 	@$(MAKE) --no-print-directory -j4 test-images test-npm test-py vet # each waits much
-	go test -p 4 $(VETTED) -timeout 20m $(TESTFLAGS) -skip '$(LONG)' $(UNIT)
-	go test $(VETTED) -timeout 20m -parallel 4 $(TESTFLAGS) -run '$(MAIN_JOB)' $(E2E)
+	go test -p 4 $(VETTED) -timeout 20m $(TESTFLAGS) -skip "^TestBounds$$|$(call marked,long)" $(UNIT)
+	go test $(VETTED) -timeout 20m -parallel 4 $(TESTFLAGS) -run "$(call marked,mainjob)" $(E2E)
 
 # With SKIP_TESTED=1 without what `make test` has run already. The race detector
 # makes the unit tests take three times as long, and it cannot look into the
@@ -100,11 +89,10 @@ test: test-deps
 test-all: test-deps $(if $(SKIP_TESTED),,test)
 	@$(MAKE) --no-print-directory -j4 test-images test-npm test-pypi test-clients
 	go test -p 3 -parallel 1 $(VETTED) -timeout 20m $(TESTFLAGS) -run '^TestBounds$$' $(BOUNDED)
-	go test -race -p 4 $(VETTED) -timeout 20m $(TESTFLAGS) -skip '$(ALONE)' $(RACED)
-	go test $(VETTED) -timeout 30m -parallel 4 $(TESTFLAGS) -skip '$(MAIN_JOB)' $(E2E)
+	go test -race -p 4 $(VETTED) -timeout 20m $(TESTFLAGS) -skip "^TestBounds$$|$(call marked,alone)" $(RACED)
+	go test $(VETTED) -timeout 30m -parallel 4 $(TESTFLAGS) -skip "$(call marked,mainjob)" $(E2E)
 
-# Without PyPI it prints a message. `make check` has the newest Python alone run the code.
-check: export TOOLCELL_TEST_SHORT = 1
+# Without PyPI it prints a message.
 test-py:
 	@if .ci/venv.sh; then .venv/bin/pytest -q; else echo 'toolcell: the tests of the Python package are left out' >&2; fi
 

@@ -17,6 +17,8 @@ import (
 // TestFaultHarmsOneRun panics at each boundary of a run, and under its locks, while
 // another client's code works and a third one's waits for the user: these see nothing of
 // it, and no call goes out without permission.
+//
+//test:long
 func TestFaultHarmsOneRun(t *testing.T) {
 	for _, point := range []string{
 		"carrying out a call of code", "replying to a call of code", "answering the calls of code", "reading what the code sends",

@@ -66,6 +66,9 @@ func TestClientFollowsWhatARunPrints(t *testing.T) {
 
 // TestNothingIsToldAfterTheAnswer reads the lines that a client gets.
 func TestNothingIsToldAfterTheAnswer(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for real time")
+	}
 	t.Parallel()
 	s := newServer(t, nil, nil)
 	in, send := io.Pipe()

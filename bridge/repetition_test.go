@@ -46,6 +46,8 @@ func noPython(ctx context.Context, p oci.Process) (run.Sandbox, error) {
 
 // TestNothingIsSaidTwice has runs end in every status, and looks for a sentence that is
 // in a text twice: on two lines, or as a part of another line.
+//
+//test:long
 func TestNothingIsSaidTwice(t *testing.T) {
 	t.Parallel()
 	failing := mcpproxy.New(config.Config{Servers: []config.Server{{Name: "sqlite", Alias: "sqlite", Transport: config.Stdio, Command: "/bin/sh", Args: []string{"-c", "exit 3"}}}}, mcpproxy.Options{})

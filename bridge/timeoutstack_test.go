@@ -10,6 +10,9 @@ import (
 
 // TestForgedStacksAreBounded: what comes once the time is up may be anything.
 func TestForgedStacksAreBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts many Pythons")
+	}
 	for name, forged := range map[string]string{
 		"text without end":  "'Stack' + 'x' * 100_000_000",
 		"lines without end": "'Stack\\n' + '  File \"<run_python>\", line 1 in f\\n' * 1_000_000",

@@ -177,6 +177,9 @@ func TestASessionWhoseRunWaitsSaysSo(t *testing.T) {
 // TestRunsWaitAndGoOnInAnyOrder has clients whose runs wait while others answer, deny,
 // stop, come back and cancel.
 func TestRunsWaitAndGoOnInAnyOrder(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for real time")
+	}
 	t.Parallel()
 	s := newAsking(t, func(o *run.Options) { o.MaxParallel, o.ApprovalTimeout = 2, 2*time.Second })
 	stop := make(chan struct{})

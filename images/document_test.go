@@ -54,6 +54,8 @@ func shapes(size int) map[string][]byte {
 }
 
 // TestImageJSONTakesNoMoreMemoryThanItsBytes, whatever its shape.
+//
+//test:alone
 func TestImageJSONTakesNoMoreMemoryThanItsBytes(t *testing.T) {
 	readers := map[string]func(text []byte) error{
 		"manifest or index": func(text []byte) error {
@@ -200,7 +202,12 @@ func TestHugeConfigurationsAreRefusedAsContent(t *testing.T) {
 }
 
 // TestRegistryOfHugeDocuments sends as much as is read of a manifest.
+//
+//test:alone
 func TestRegistryOfHugeDocuments(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it reads documents of many megabytes")
+	}
 	for shape, text := range shapes(maxManifest) {
 		registry := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if strings.Contains(r.URL.Path, "/manifests/") {

@@ -28,6 +28,9 @@ func everything(t *testing.T) config.Server {
 // TestTheReferenceServerAsks with every kind of field and with an address, by a request
 // and by an error; and has no such tools where nobody can be asked.
 func TestTheReferenceServerAsks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts a server from npm")
+	}
 	p := proxyFor(t, Options{visitPatience: time.Second}, everything(t))
 	asks := func() (names []string) {
 		list, err := p.Tools(t.Context(), "fake")

@@ -258,6 +258,9 @@ func TestDamagedPinsRefuse(t *testing.T) {
 
 // TestThousandsOfChangedToolsAreOneNote.
 func TestThousandsOfChangedToolsAreOneNote(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it makes thousands of tools")
+	}
 	s, set := givenServer(t)
 	tools := func(description string) string {
 		all := []string{fmt.Sprintf(`{"name":"huge","description":%q}`, strings.Repeat(description, 200<<10))}

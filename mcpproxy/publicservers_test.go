@@ -55,6 +55,8 @@ func publicServers(t *testing.T) (*Proxy, map[string][]string) {
 
 // TestToolsOfPublicServers are all listed, documented, found and called by the names that
 // their documentation has.
+//
+//test:alone
 func TestToolsOfPublicServers(t *testing.T) {
 	p, names := publicServers(t)
 	searched, found := 0, 0
@@ -95,6 +97,8 @@ func TestToolsOfPublicServers(t *testing.T) {
 
 // TestPolicyHitsToolsOfPublicServers: a rule that names a tool, as its server or its
 // documentation does, is about that tool alone.
+//
+//test:alone
 func TestPolicyHitsToolsOfPublicServers(t *testing.T) {
 	p, names := publicServers(t)
 	for server := range names {

@@ -363,6 +363,9 @@ func TestTheOldestCallIsAsked(t *testing.T) {
 
 // TestTheUsersTimeIsNotTheServers: a limit for calls does not count it.
 func TestTheUsersTimeIsNotTheServers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for real time")
+	}
 	const limit = 2 * time.Second
 	for _, era := range []string{"2025", "2026"} {
 		t.Run(era, func(t *testing.T) {

@@ -93,6 +93,9 @@ func TestResultsMayAskForInput(t *testing.T) {
 // TestServersThatAskWithoutEndAreRefused, and those that ask for what is not offered or
 // cannot be shown.
 func TestServersThatAskWithoutEndAreRefused(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for real time")
+	}
 	for name, tt := range map[string]struct {
 		round  string
 		rounds int

@@ -319,6 +319,9 @@ func TestManyServersWithoutRaces(t *testing.T) {
 }
 
 func TestCloseLeavesNoGoroutine(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for real time")
+	}
 	before := runtime.NumGoroutine()
 	p := proxyFor(t, Options{IdleTimeout: time.Hour, discoverPatience: shortPatience}, fake(t, "FAKE_DISCOVER", "hang"))
 	mustCall(t, p, "echo", `{}`)

@@ -242,6 +242,9 @@ func TestAStormOfChangesAsksNowAndThen(t *testing.T) {
 }
 
 func TestASilentChangeLeavesTheOldTools(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts servers again and again")
+	}
 	dir := t.TempDir()
 	s := fake(t, "FAKE_TOOLS", "silent") // never answers tools/list
 	diskRecord(dir, s).Put(toolDefinitions(t, `{"name":"echo"}`), 0)

@@ -105,6 +105,8 @@ func tree(pid int) []int {
 }
 
 // TestFrozenSandboxUsesNoProcessor, whatever is in it, and goes on when it is thawed.
+//
+//test:long
 func TestFrozenSandboxUsesNoProcessor(t *testing.T) {
 	eachKind(t, func(t *testing.T, l *lab) {
 		for name, code := range restless {

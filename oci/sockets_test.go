@@ -9,6 +9,8 @@ import (
 // TestSocketBuffersAreLimited: cgroup v1 counts those of TCP and UDP apart from
 // memory, and v2 with it. Past their limit the kernel drops UDP datagrams. It
 // gives each TCP connection a little more, so too many of them end the sandbox.
+//
+//test:long
 func TestSocketBuffersAreLimited(t *testing.T) {
 	if h, err := openRuntime(t).containers.Host(); err != nil || h.Cgroup.V2 || !h.Cgroup.Memory {
 		t.Skipf("needs the memory controller of cgroup v1, as root (%v)", err)

@@ -34,6 +34,8 @@ func TestTemplateIsRenewed(t *testing.T) {
 
 // TestFaultOfTemplateIsNotSeen kills the template in every state: each run
 // still succeeds, and later ones are forks again.
+//
+//test:long
 func TestFaultOfTemplateIsNotSeen(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")
@@ -73,6 +75,8 @@ func TestFaultOfTemplateIsNotSeen(t *testing.T) {
 }
 
 // TestPoolLetsGo: after a time without use nothing of ours runs.
+//
+//test:long
 func TestPoolLetsGo(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")

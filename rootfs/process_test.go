@@ -189,6 +189,8 @@ func TestKilledWhileNotingTheTag(t *testing.T) {
 
 // TestKillAtAnyMoment kills a pull a hundred times, anywhere from its start to
 // its end. What is trusted after that is whole, and the next pull completes.
+//
+//test:long
 func TestKillAtAnyMoment(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")

@@ -111,6 +111,8 @@ func TestVerifyKnowsTheBytecodeThatWasAdded(t *testing.T) {
 
 // TestVerifyIsNotSweptAway opens the store again and again beside a Verify, as
 // other processes do, which sweeps what is unfinished.
+//
+//test:long
 func TestVerifyIsNotSweptAway(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")

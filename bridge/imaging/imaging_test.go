@@ -117,6 +117,8 @@ func TestPicturesAreMadeToFit(t *testing.T) {
 }
 
 // TestScalingKeepsTheColours: the middle of a gradient stays what it is.
+//
+//test:alone
 func TestScalingKeepsTheColours(t *testing.T) {
 	r, err := render(asPNG(t, gradient(3000, 1500)), Limits{})
 	if err != nil {

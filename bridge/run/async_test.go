@@ -133,6 +133,8 @@ var asyncCases = []asyncCase{
 
 // TestAsyncioAtTopLevel: with and without an await at the top level, in runs of
 // their own and in a session.
+//
+//test:long
 func TestAsyncioAtTopLevel(t *testing.T) {
 	up := fakeUpstreams{"up": {
 		"echo": func(_ context.Context, args json.RawMessage) (string, error) { return string(args), nil },
@@ -224,6 +226,8 @@ func TestTasksLiveOnInASession(t *testing.T) {
 }
 
 // TestTimeoutNamesWhatIsLeft: a run waits for its tasks no longer than its time.
+//
+//test:long
 func TestTimeoutNamesWhatIsLeft(t *testing.T) {
 	bridgetest.EachPython(t, func(t *testing.T, py bridgetest.Python) {
 		s := newServer(t, nil, onPython(py.Path))
@@ -249,6 +253,8 @@ func TestTimeoutNamesWhatIsLeft(t *testing.T) {
 
 // TestInterruptReachesCodeThatAwaits: while its tasks wait, and while one is at work;
 // the session goes on.
+//
+//test:long
 func TestInterruptReachesCodeThatAwaits(t *testing.T) {
 	t.Parallel()
 	const mark = "import asyncio, time\nasync def ready():\n    print('ready', flush=True)\n"

@@ -70,6 +70,9 @@ func TestHoldsNest(t *testing.T) {
 
 // TestTimeOfAHoldDoesNotCount, for the run nor for its pictures.
 func TestTimeOfAHoldDoesNotCount(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for real time")
+	}
 	t.Parallel()
 	const timeout = 3 * time.Second
 	s := heldIn(t, func(in *interpreter) {
@@ -88,6 +91,9 @@ func TestTimeOfAHoldDoesNotCount(t *testing.T) {
 
 // TestRunHasNoMoreThanItsTimeBesideHolds.
 func TestRunHasNoMoreThanItsTimeBesideHolds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for real time")
+	}
 	t.Parallel()
 	s := heldIn(t, func(in *interpreter) { in.hold()() })
 	r := s.Do(t.Context(), Request{
@@ -116,6 +122,8 @@ func TestHoldMayOutliveItsRun(t *testing.T) {
 }
 
 // TestTimersStandStillInAHold: what the code gives its calls is not used up by the user.
+//
+//test:long
 func TestTimersStandStillInAHold(t *testing.T) {
 	const setup = `
 import asyncio, time
@@ -170,6 +178,9 @@ func TestTimersGoOnBetweenRuns(t *testing.T) {
 
 // TestAnswersComeWholeAfterAHold, also those that a frozen run left in the middle.
 func TestAnswersComeWholeAfterAHold(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for real time")
+	}
 	text := strings.Repeat("0123456789", 1<<20)
 	var s *Runs
 	s = newSessionServer(t, fakeUpstreams{"up": {

@@ -127,6 +127,9 @@ var hintCases = map[string]func(t *testing.T, code string) *Result{
 // TestHintsAreThoseOfTheDocument runs the code of each row in docs/results.md, and
 // compares the hint that comes of it with the row's.
 func TestHintsAreThoseOfTheDocument(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts many Pythons")
+	}
 	number := regexp.MustCompile(`\b\d+ s\b`)
 	unused := map[string]bool{}
 	for name := range hintCases {

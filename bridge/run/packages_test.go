@@ -171,6 +171,9 @@ func TestPackageIsNoProgram(t *testing.T) {
 // TestPackagesAreAskedForAfterPrivateReads: the index learns their names, which code can
 // make of what it has read.
 func TestPackagesAreAskedForAfterPrivateReads(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts many Pythons")
+	}
 	t.Parallel()
 	const flow = "[servers.notes]\nprivate = true\n"
 	for name, c := range map[string]struct {

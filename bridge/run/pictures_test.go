@@ -26,6 +26,8 @@ const (
 
 // TestTimeLimitHoldsForPictures: the answer does not wait for a picture that
 // takes every machine a minute and more.
+//
+//test:long
 func TestTimeLimitHoldsForPictures(t *testing.T) {
 	s := newServer(t, nil, func(o *Options) { o.Pictures = imaging.Limits{Time: time.Hour} })
 	hostile := displayJPEG(imagingtest.SlowJPEG(4096, 10_000))

@@ -98,6 +98,9 @@ func TestRunStatuses(t *testing.T) {
 }
 
 func TestTimeoutKeepsOutputSoFar(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for real time")
+	}
 	t.Parallel()
 	s := newServer(t, nil, nil)
 	r := s.Do(t.Context(), Request{Code: "print('a', end='')\nwhile True: pass", Timeout: 3 * time.Second})
@@ -242,6 +245,9 @@ func TestSavedToolIsThereInTheNextRun(t *testing.T) {
 // TestHostileFrames sends what no runner sends. Each run must end at once with
 // an error, and the next must work.
 func TestHostileFrames(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts many Pythons")
+	}
 	t.Parallel()
 	for name, frame := range map[string]string{
 		"too long":       "\xff\xff\xff\xff",

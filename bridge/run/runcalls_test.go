@@ -51,6 +51,9 @@ await mcp_up.write(n=4)
 // TestRunThatEndsBadlyListsItsCalls has a run end in every way after the same
 // calls, each with one still in flight if the run does not end by itself.
 func TestRunThatEndsBadlyListsItsCalls(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts many Pythons")
+	}
 	const hang = "await asyncio.gather(mcp_up.hang(n=5), mcp_up.read())"
 	for name, tt := range map[string]struct {
 		end, status string

@@ -25,6 +25,9 @@ def net_price(gross: float, digits: int = 2) -> float:
 `
 
 func TestSavedToolStandsBesideUpstreamTools(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts many Pythons")
+	}
 	t.Parallel()
 	s := newServer(t, fakeUpstreams{"github": {"echo": func(context.Context, json.RawMessage) (string, error) { return "{}", nil }}}, nil)
 	if r := runCode(t, s, saving); r.IsError() {
@@ -79,6 +82,8 @@ func TestSavedToolThatDoesNotImportIsSkippedWithANote(t *testing.T) {
 }
 
 // TestSavedToolsOfHostileCode: whatever is said about a tool is bounded.
+//
+//test:long
 func TestSavedToolsOfHostileCode(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, nil, nil)
@@ -103,6 +108,8 @@ for i in range(9999): host.ask("saved_failed", {"name": "a%d" % i, "source": big
 
 // TestNoSavedToolStandsInForAModule: what code forgot to import is missing. It is
 // never a function of an earlier run, which would get the grants of this one.
+//
+//test:long
 func TestNoSavedToolStandsInForAModule(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, nil, nil)

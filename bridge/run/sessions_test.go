@@ -124,6 +124,9 @@ func TestSysExitEndsTheRunOnly(t *testing.T) {
 }
 
 func TestEndOfASessionIsSaid(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts many Pythons")
+	}
 	for name, tt := range map[string]struct {
 		code   string
 		status string
@@ -366,6 +369,9 @@ except KeyboardInterrupt: print('interrupted')
 // TestSignalHandlersOfTheCodeDoNotEndTheSession, though they raise at any time,
 // also at the end of a run and between two.
 func TestSignalHandlersOfTheCodeDoNotEndTheSession(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts many Pythons")
+	}
 	s := newSessionServer(t, nil, nil)
 	s.in(t, "a", `
 import signal

@@ -12,6 +12,9 @@ import (
 // TestStartingServersIsNotTheCodesTime: code that waits for a server longer than it may
 // run gets an error that says to call again, and goes on.
 func TestStartingServersIsNotTheCodesTime(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for real time")
+	}
 	t.Parallel()
 	proxy := mcpproxy.New(config.Config{Servers: []config.Server{{
 		Name: "slow", Alias: "slow", Transport: config.Stdio, Command: "/bin/sleep", Args: []string{"600"},

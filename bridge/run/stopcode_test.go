@@ -15,6 +15,9 @@ import (
 // TestASessionOutlivesARunThatTheUserStops, or about which no answer comes. Whatever the
 // code does then, the call is not made, and no later one.
 func TestASessionOutlivesARunThatTheUserStops(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for real time")
+	}
 	// What tasks of the run that was stopped have met is no error of this one.
 	const next = "import asyncio\nawait asyncio.sleep(0.01)\ntask = None\nprint(kept)"
 	for name, code := range map[string]string{
@@ -73,6 +76,9 @@ func TestASessionOutlivesARunThatTheUserStops(t *testing.T) {
 
 // TestCodeThatDoesNotStopIsKilled with its session, whose end is told in words.
 func TestCodeThatDoesNotStopIsKilled(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for real time")
+	}
 	t.Parallel()
 	s := newAsking(t, nil)
 	stop := func(context.Context, consent.Question) consent.Answer { return consent.Answer{Choice: consent.Stop} }

@@ -9,6 +9,9 @@ import (
 )
 
 func TestTimeoutSaysWhereTheCodeWas(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for real time")
+	}
 	for name, c := range map[string]struct{ code, want string }{
 		"a loop":                  {"def f(n):\n    while True: n += 1\nf(0)", "line 3, in <module>: f(0)\nline 2, in f: while True: n += 1"},
 		"sleeping":                {"import time\n\ndef nap():\n    time.sleep(60)\nnap()", "line 5, in <module>: nap()\nline 4, in nap: time.sleep(60)"},
@@ -56,6 +59,9 @@ func cutBoth(a, b, at string) (string, string, bool) {
 }
 
 func TestTimeoutNamesTasksThatWait(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for real time")
+	}
 	t.Parallel()
 	s := newServer(t, nil, nil)
 	r := s.Do(t.Context(), Request{Code: "async def part(n):\n    await asyncio.sleep(60 + n)\nawait asyncio.gather(*(part(n) for n in range(9)))", Timeout: 3 * time.Second})
@@ -66,6 +72,9 @@ func TestTimeoutNamesTasksThatWait(t *testing.T) {
 }
 
 func TestTimeoutOfASessionSaysWhere(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for real time")
+	}
 	t.Parallel()
 	s := newServer(t, nil, func(o *Options) { o.Sessions = 1 })
 	if r := s.Do(t.Context(), Request{Code: "import time\ndef busy():\n    return sum(range(10**13))", Session: "a"}); r.IsError() {

@@ -10,6 +10,9 @@ import (
 // TestToolValueTakenForTheResultIsExplained goes through values of every kind, and
 // through errors that only look like it.
 func TestToolValueTakenForTheResultIsExplained(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts many Pythons")
+	}
 	gives := func(text string) func(context.Context, json.RawMessage) (string, error) {
 		return func(context.Context, json.RawMessage) (string, error) { return text, nil }
 	}

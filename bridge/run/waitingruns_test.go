@@ -49,6 +49,9 @@ func TestARunThatSucceededHasEffects(t *testing.T) {
 
 // TestPrivateDataStaysWithItsSession: another client goes on in it.
 func TestPrivateDataStaysWithItsSession(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts many Pythons")
+	}
 	file := filepath.Join(t.TempDir(), "policy.toml")
 	if err := os.WriteFile(file, []byte("[servers.notes]\nprivate = true\n[servers.hub]\nopen = true\n"), 0o600); err != nil {
 		t.Fatal(err)

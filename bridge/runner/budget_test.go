@@ -265,6 +265,9 @@ func TestListsThatNobodyReadsAreNotMade(t *testing.T) {
 
 // TestAnswersThatNobodyReadsWaitInFiles, and come whole when they are read.
 func TestAnswersThatNobodyReadsWaitInFiles(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts many Pythons")
+	}
 	synctest.Test(t, func(t *testing.T) {
 		const calls, size = 200, 1 << 20
 		dir := t.TempDir()

@@ -247,6 +247,8 @@ func TestWhatNoRunnerSendsKills(t *testing.T) {
 
 // TestFrameTakesItsSize, whatever is in it: a list that only the host sends once
 // took 67 times.
+//
+//test:alone
 func TestFrameTakesItsSize(t *testing.T) {
 	for _, field := range []string{"servers", "argv", "saved", "params", "result", "frames", "error", "x"} {
 		const elements = 1 << 20

@@ -281,6 +281,9 @@ func TestWhatWasReadIsAnswered(t *testing.T) {
 // TestClientThatIsGoneEndsABacklog: nothing reads our answers, and the end of the input
 // is behind requests that there is no room for.
 func TestClientThatIsGoneEndsABacklog(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for real time")
+	}
 	for name, line := range map[string]string{
 		"requests":    `{"jsonrpc":"2.0","id":1,"method":"ping"}`,
 		"no messages": `not a message`,

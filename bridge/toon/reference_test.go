@@ -18,6 +18,9 @@ const generatedValues = 6000
 // TestTOONOfGeneratedValues has thousands of values of all shapes encoded by the
 // reference encoder from npm, and decoded again by its decoder.
 func TestTOONOfGeneratedValues(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it gives thousands of values to a program from npm")
+	}
 	dir := os.Getenv("TOOLCELL_TEST_NPM")
 	if _, err := os.Stat(filepath.Join(dir, "node_modules", "@toon-format", "toon")); dir == "" || err != nil {
 		t.Skip("needs Node.js and npm: apt-get install nodejs npm, then make test")

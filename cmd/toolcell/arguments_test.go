@@ -34,6 +34,8 @@ func testApp() *cli.App {
 
 // TestFlagWithoutItsValue of any command is refused, whatever stands in the value's
 // place; a value that begins with a dash is taken.
+//
+//test:alone
 func TestFlagWithoutItsValue(t *testing.T) {
 	app, tried := testApp(), 0
 	eachCommand(app, func(words []string, c *cli.Command) {

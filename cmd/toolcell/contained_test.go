@@ -41,6 +41,8 @@ var notShipped = []string{"examples/...", "cmd/toolcell/e2e", "cmd/toolcell/inte
 // handler answers: the function itself must have the recover, as its first act. Not
 // looked at are regular expressions that package-level sync.OnceValue compiles from
 // constants, which tests run once and for all.
+//
+//test:alone
 func TestPanicsAreContained(t *testing.T) {
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip("needs the go command, and the source")
@@ -57,6 +59,8 @@ func TestPanicsAreContained(t *testing.T) {
 }
 
 // TestWalkFindsWhatIsNotContained, so that the test above can fail.
+//
+//test:alone
 func TestWalkFindsWhatIsNotContained(t *testing.T) {
 	for source, found := range map[string]bool{
 		"go func() {}()": true,

@@ -124,6 +124,8 @@ var importers = map[string][]string{
 }
 
 // TestImportsGoDown keeps each package to the packages that it may import.
+//
+//test:alone
 func TestImportsGoDown(t *testing.T) {
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip("needs the go command, and the source")

@@ -1,11 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -31,17 +31,18 @@ func TestOnlyBinariesLeaveOutPaths(t *testing.T) {
 	}
 }
 
-// TestNamesInTheMakefileAreOfTests: a test that was renamed would run where it is meant to
-// be left out, or nowhere.
-func TestNamesInTheMakefileAreOfTests(t *testing.T) {
-	source, err := os.ReadFile("../../Makefile")
+// TestMarksSayWhereTestsRun: a mark that the Makefile does not find would have its test run
+// where it is meant to be left out, and a long test that is left out of the race detector,
+// too, would run nowhere.
+func TestMarksSayWhereTestsRun(t *testing.T) {
+	makefile, err := os.ReadFile("../../Makefile")
 	if err != nil {
 		t.Fatal(err)
 	}
-	makefile := strings.ReplaceAll(string(source), "$\\\n", "")
-	concurrent := regexp.MustCompile(`(?m)` + regexp.MustCompile(`(?m)^CONCURRENT := (.*)$`).FindStringSubmatch(makefile)[1])
-	folders, raced := map[string]string{}, map[string]bool{} // of tests; and which of them the race detector watches
-	function := regexp.MustCompile(`(?m)^func Test(\w+)\(t \*testing\.T\)`)
+	concurrent := regexp.MustCompile(`(?m)` + regexp.MustCompile(`(?m)^CONCURRENT := (.*)$`).FindStringSubmatch(string(makefile))[1])
+	marks := regexp.MustCompile(`(?m)^[ \t]*//[ \t]*test:.*\n.*`)
+	used := regexp.MustCompile(`^//test:(\w+)\nfunc Test[A-Za-z0-9]+\(t \*testing\.T\)`)
+	count, raced, long := map[string]int{}, map[string]bool{}, map[string]bool{} // by kind, and by folder
 	err = filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") {
 			return err
@@ -50,31 +51,35 @@ func TestNamesInTheMakefileAreOfTests(t *testing.T) {
 		if concurrent.Match(source) {
 			raced[filepath.Dir(path)] = true
 		}
-		if strings.HasSuffix(path, "_test.go") {
-			for _, found := range function.FindAllSubmatch(source, -1) {
-				folders[string(found[1])] = filepath.Dir(path)
+		for _, mark := range marks.FindAllString(string(source), -1) {
+			kind := used.FindStringSubmatch(mark)
+			switch {
+			case kind == nil || !strings.HasSuffix(path, "_test.go"):
+				t.Errorf("%s: no test is below %q", path, mark)
+				continue
+			case !strings.Contains(string(makefile), "$(call marked,"+kind[1]+")"):
+				t.Errorf("%s: the Makefile does not know %q", path, mark)
+			case kind[1] == "mainjob" != (filepath.Base(filepath.Dir(path)) == "e2e"):
+				t.Errorf("%s: not for tests of this package: %q", path, mark)
+			case kind[1] == "long":
+				long[filepath.Dir(path)] = true
+				if bytes.Contains(source, []byte("//go:build !race")) {
+					t.Errorf("%s: nothing would run what is below %q", path, mark)
+				}
 			}
+			count[kind[1]]++
 		}
 		return err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	lists := map[string][]string{}
-	for _, found := range regexp.MustCompile(`(?m)^(\w+) := \^Test\((.*?)\)\$\$`).FindAllStringSubmatch(makefile, -1) {
-		lists[found[1]] = strings.Split(found[2], "|")
-		for _, name := range lists[found[1]] {
-			if folders[name] == "" {
-				t.Errorf("%s in the Makefile names Test%s, which is no test", found[1], name)
-			}
+	for folder := range long {
+		if !raced[folder] {
+			t.Errorf("%s has long tests, and the race detector does not watch it", folder)
 		}
 	}
-	if len(lists) != 4 {
-		t.Errorf("the Makefile has %d lists of tests", len(lists))
-	}
-	for _, name := range lists["LONG"] {
-		if name != "Bounds" && (!raced[folders[name]] || slices.Contains(lists["ALONE"], name)) { // which has a line of its own
-			t.Errorf("Test%s is in LONG and would not run with the race detector either", name)
-		}
+	if len(count) != 3 {
+		t.Errorf("marks: %v, want three kinds", count)
 	}
 }

@@ -55,7 +55,12 @@ func TestDoctorNamesServersWithOtherTools(t *testing.T) {
 }
 
 // TestPinsOfThousandsOfToolsAreBounded where they are shown.
+//
+//test:alone
 func TestPinsOfThousandsOfToolsAreBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it makes thousands of tools")
+	}
 	store := pins.Store{Dir: t.TempDir()}
 	s := config.Server{Name: "s", Command: "x"}
 	define := func(description string) (tools []string) {

@@ -16,6 +16,8 @@ var sink []byte
 
 // TestBrokenRulesAreReported measures parsers that break one rule each, and one that
 // breaks none.
+//
+//test:alone
 func TestBrokenRulesAreReported(t *testing.T) {
 	if raceEnabled || testing.Short() {
 		t.Skip("it takes seconds, and the race detector makes all of it slower and larger")

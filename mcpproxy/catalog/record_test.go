@@ -73,6 +73,7 @@ func TestToolsComeBackWhole(t *testing.T) {
 	}
 }
 
+//test:alone
 func TestDefinitionsThatAreKeptAreBounded(t *testing.T) {
 	b := NewBuilder(slog.New(slog.DiscardHandler))
 	schema := `{"x":"` + strings.Repeat("x", 200<<10) + `"}`

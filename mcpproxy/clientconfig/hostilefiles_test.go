@@ -113,6 +113,7 @@ func TestCommentsTrailingCommasAndMarksAreRead(t *testing.T) {
 	}
 }
 
+//test:alone
 func TestManyEntriesAreBounded(t *testing.T) {
 	var good, bad strings.Builder
 	for i := range 10_000 {

@@ -76,6 +76,8 @@ func TestHiddenCharactersAreFoundAtAnyDepth(t *testing.T) {
 
 // TestHostileDefinitionsAreReadInTime: a definition may have ten megabytes, or nest as
 // deep as JSON may, with members that are to be put in order at every depth.
+//
+//test:alone
 func TestHostileDefinitionsAreReadInTime(t *testing.T) {
 	const depth = 9000
 	text := strings.Repeat("long ", 2<<20)

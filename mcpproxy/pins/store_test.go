@@ -167,6 +167,7 @@ func TestPinsThatCannotBeKeptStillCompare(t *testing.T) {
 	}
 }
 
+//test:alone
 func TestTenThousandToolsAreBounded(t *testing.T) {
 	s := Store{t.TempDir()}
 	var all []Definition

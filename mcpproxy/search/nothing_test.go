@@ -14,6 +14,7 @@ func someTools(t *testing.T, servers ...string) []Document {
 	return slices.DeleteFunc(all, func(d Document) bool { return !slices.Contains(servers, d.Server) })
 }
 
+//test:alone
 func TestSearchFindsNothingIfNoToolAnswers(t *testing.T) {
 	for name, servers := range map[string][]string{
 		"files":  {"filesystem", "memory", "everything"},
@@ -105,6 +106,7 @@ func TestScoresSayHowWellToolsFit(t *testing.T) {
 	}
 }
 
+//test:alone
 func TestOneVerbFindsToolsThatDoIt(t *testing.T) {
 	check := func(docs []Document, verb string, ok func(Document) bool) {
 		t.Helper()

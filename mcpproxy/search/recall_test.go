@@ -165,6 +165,8 @@ func measure(s searcher, queries []labelled) map[string]*recall {
 
 // TestRecall prints how often searches find the right tool, and fails if they
 // do so less often than they did, less a margin of a few queries.
+//
+//test:alone
 func TestRecall(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")

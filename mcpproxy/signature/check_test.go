@@ -129,6 +129,8 @@ func TestFitChecksValuesOnly(t *testing.T) {
 }
 
 // TestChecksAreBounded: schemas come from servers, and values from code.
+//
+//test:alone
 func TestChecksAreBounded(t *testing.T) {
 	deep := strings.Repeat(`[`, 9000) + strings.Repeat(`]`, 9000)
 	ref := `{"$ref":"#/$defs/x"}`

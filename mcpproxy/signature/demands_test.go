@@ -60,6 +60,8 @@ func TestDemandsSayWhatAValueHasToBe(t *testing.T) {
 
 // TestNoKeywordOfAnyKindEndsTheReader: a server may give each keyword any value, and any
 // two of them together.
+//
+//test:alone
 func TestNoKeywordOfAnyKindEndsTheReader(t *testing.T) {
 	keywords := []string{
 		"type", "enum", "const", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength",

@@ -38,6 +38,8 @@ func publicTools(t testing.TB) map[string][]testTool {
 }
 
 // TestToolsOfPublicServersArePython: the signatures of them all compile.
+//
+//test:alone
 func TestToolsOfPublicServersArePython(t *testing.T) {
 	servers := publicTools(t)
 	checkedByPython(t, servers)
@@ -241,6 +243,7 @@ func judged(t *testing.T, raw json.RawMessage, seed uint64, tries int) (allowed 
 	return allowed
 }
 
+//test:alone
 func TestNoFalseRefusalOfToolsOfPublicServers(t *testing.T) {
 	tools, tried, allowed := 0, 0, 0
 	for server, list := range publicTools(t) {
@@ -320,6 +323,8 @@ func randomSchema(m *rand.Rand, depth int) any {
 }
 
 // TestNoFalseRefusalOfRandomSchemas, with values that a validator allows.
+//
+//test:alone
 func TestNoFalseRefusalOfRandomSchemas(t *testing.T) {
 	schemas := 4000
 	if testing.Short() {

@@ -93,6 +93,8 @@ func named(tools []testTool) []testTool {
 
 // TestWhateverAServerWritesIsPython: names, descriptions, values and formats of any text
 // leave signatures valid, and each parameter reaches its property.
+//
+//test:alone
 func TestWhateverAServerWritesIsPython(t *testing.T) {
 	texts := []string{
 		``, `"""`, `a"""`, `a""`, `a"`, `a\`, `a\"`, `a\\"""`, `"""\`, `""""""`, `'''`, `\`, "a\nb", "a\r\nb", "\x00", "a\x00\"\"\"", "\u202eevil\u202c", "\u2028import os",

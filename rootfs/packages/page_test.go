@@ -33,7 +33,12 @@ func pageOf(kind string, body io.Reader) *http.Response {
 }
 
 // TestPagesAreReadAsTheyCome: a page of 36 MB of links took 620 MiB.
+//
+//test:alone
 func TestPagesAreReadAsTheyCome(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it reads pages of many megabytes")
+	}
 	const size = 8 << 20
 	for name, page := range map[string]struct{ kind, before, text string }{
 		"links":             {"text/html", "", `<a href="x-1.whl">x</a>`},

@@ -105,6 +105,8 @@ func TestUnpackRefusesHostileWheels(t *testing.T) {
 
 // TestUnpackReadsManyNamesOnce: a wheel of 190,000 folders .dist-info took 73 s, since each
 // was compared with those before it.
+//
+//test:alone
 func TestUnpackReadsManyNamesOnce(t *testing.T) {
 	many := func(name func(i int) string) (files []wheelFile) {
 		for i := range 60_000 {

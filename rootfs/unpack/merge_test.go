@@ -324,6 +324,8 @@ func TestUnpackTimesOutOfRange(t *testing.T) {
 
 // TestMoreLinksThanAFileSystemHas: ext4 has 65,000 for a file. Copies count as
 // bytes.
+//
+//test:long
 func TestMoreLinksThanAFileSystemHas(t *testing.T) {
 	const links = 66_000
 	layer := []entry{file("f", "content"), dir("d")}

@@ -253,6 +253,9 @@ func TestAnApprovalForTheRunCanBeRevoked(t *testing.T) {
 }
 
 func TestAHundredQuestionsAreListed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it asks a hundred questions")
+	}
 	desk, dir, _ := open(t, consent.Options{Frozen: 200})
 	for range 100 {
 		ask(t, desk, transfer)

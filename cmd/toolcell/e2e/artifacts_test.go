@@ -57,6 +57,8 @@ func (c *client) read(t *testing.T, file map[string]any) *mcp.ResourceContents {
 
 // TestFilesOutliveTheRun in every kind of sandbox: how the code ended does not
 // matter.
+//
+//test:mainjob
 func TestFilesOutliveTheRun(t *testing.T) {
 	ends := map[string]struct{ code, status string }{
 		"well":            {"", "success"},
@@ -241,6 +243,8 @@ func (c *client) pictures(t *testing.T, code string) (r reply, all []image.Image
 
 // TestPicturesAreShown that show themselves, in every output mode, and no mode
 // has their bytes in its text.
+//
+//test:mainjob
 func TestPicturesAreShown(t *testing.T) {
 	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
 		t.Parallel()

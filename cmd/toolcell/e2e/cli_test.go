@@ -10,6 +10,7 @@ import (
 	"testing"
 )
 
+//test:mainjob
 func TestExec(t *testing.T) {
 	onHosts(t, func(t *testing.T, h *host) {
 		t.Parallel()
@@ -63,6 +64,7 @@ func TestExec(t *testing.T) {
 // aSecond is a time in which Python starts, but no longer.
 func aSecond() string { return strconv.Itoa(seconds(1)) }
 
+//test:mainjob
 func TestExecReadsStandardInput(t *testing.T) {
 	h := firstHost(t)
 	for _, args := range [][]string{{"exec", "--image", "host"}, {"exec", "--image", "host", "-"}} {
@@ -74,6 +76,7 @@ func TestExecReadsStandardInput(t *testing.T) {
 	}
 }
 
+//test:mainjob
 func TestSettingsFromTheEnvironment(t *testing.T) {
 	h := firstHost(t)
 	for name, tt := range map[string]struct {

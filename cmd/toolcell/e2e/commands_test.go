@@ -14,6 +14,8 @@ import (
 // TestCommands runs the scripts in testdata/commands, each with a home and a state folder of
 // its own. `exits CODE PROGRAM…` is exec for a program that ends with a code. fakeserver is
 // the server that FAKE_SERVER, its variable in the scripts' configs, names.
+//
+//test:mainjob
 func TestCommands(t *testing.T) {
 	fake, err := fakeBinary()
 	if err != nil {

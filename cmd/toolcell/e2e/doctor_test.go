@@ -42,6 +42,7 @@ func examined(t *testing.T, c *exec.Cmd) (checks map[string]doctor.Check, code i
 	return checks, c.ProcessState.ExitCode()
 }
 
+//test:mainjob
 func TestDoctor(t *testing.T) {
 	onHosts(t, func(t *testing.T, h *host) {
 		checks, code := examined(t, h.command(t, nil, "doctor", "--json"))

@@ -91,6 +91,8 @@ func TestWalkIsTheScripts(t *testing.T) {
 
 // TestDocumentLinksLead checks that every link into the source has a file, and
 // a heading, at its end.
+//
+//test:mainjob
 func TestDocumentLinksLead(t *testing.T) {
 	link := regexp.MustCompile(`\]\(([^)\s]+)\)|src(?:set)?="([^"\s]+)"`)
 	for _, name := range documents(t) {

@@ -15,6 +15,7 @@ import (
 	"time"
 )
 
+//test:mainjob
 func TestExecGivesTheCodeItsArguments(t *testing.T) {
 	t.Parallel()
 	h := firstHost(t)

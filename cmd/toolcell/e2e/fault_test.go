@@ -39,6 +39,7 @@ func gone(t *testing.T, mark string) {
 	waitFor(t, "the sandbox's processes to be gone", func() bool { return !alive(mark) })
 }
 
+//test:mainjob
 func TestTimeoutEndsTheProcesses(t *testing.T) {
 	onHosts(t, func(t *testing.T, h *host) {
 		t.Parallel()
@@ -53,6 +54,7 @@ func TestTimeoutEndsTheProcesses(t *testing.T) {
 	})
 }
 
+//test:mainjob
 func TestCancelEndsTheProcesses(t *testing.T) {
 	onHosts(t, func(t *testing.T, h *host) {
 		t.Parallel()
@@ -142,6 +144,7 @@ func (c *rawClient) sendCode(t *testing.T, code string, servers ...string) {
 	c.send(t, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"run_python","arguments":%s}}`, c.sent, body))
 }
 
+//test:mainjob
 func TestClosedStdinEndsEverything(t *testing.T) {
 	config := fakeConfig(t, nil)
 	onHosts(t, func(t *testing.T, h *host) {

@@ -36,6 +36,8 @@ func read(t *testing.T, file string) string {
 // toolcell itself reads it there as its own, a second install changes nothing, and
 // undo leaves no file where there was none. UPDATE_GOLDEN=1 writes the golden
 // file anew, to be read over.
+//
+//test:mainjob
 func TestInstallWritesEveryDialect(t *testing.T) {
 	w := newWorkshop(t)
 	var golden strings.Builder
@@ -112,6 +114,8 @@ var lived = map[string]struct{ file, before, after string }{
 // TestInstallKeepsWhatIsThere: comments, order, line ends, mode and links stay, a
 // backup is kept, and undo is exact, or takes just the entry out of what the
 // user changed since.
+//
+//test:mainjob
 func TestInstallKeepsWhatIsThere(t *testing.T) {
 	for client, tt := range lived {
 		t.Run(client, func(t *testing.T) {

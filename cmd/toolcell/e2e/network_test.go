@@ -23,6 +23,8 @@ func fetch(url string) string {
 }
 
 // TestNetworkNeedsThePolicyAndTheCall: with one of them nothing is different.
+//
+//test:mainjob
 func TestNetworkNeedsThePolicyAndTheCall(t *testing.T) {
 	s := newSite(t)
 	at := "https://" + s.hostPort()

@@ -38,6 +38,8 @@ func policyFolder(t *testing.T) (dir string, write func(text string)) {
 const tryCall = "from mcp import runtime\ntry: print((await mcp_github.create_issue(title='t')).title)\nexcept runtime.MCPError as e: print(e)"
 
 // TestPolicyIsAskedAndReadAgain changes the file below a server that runs.
+//
+//test:mainjob
 func TestPolicyIsAskedAndReadAgain(t *testing.T) {
 	config := fakeConfig(t, nil)
 	h := firstHost(t)

@@ -274,6 +274,8 @@ except runtime.MCPError as e: print('deny = "browser_evaluate"' in str(e))`, "br
 // TestOneScriptFindsReadsAndCalls is what the program is for: with a dozen
 // servers configured, one run without a word about any of them finds the tools
 // it needs, reads how to call them, and calls three servers at once.
+//
+//test:mainjob
 func TestOneScriptFindsReadsAndCalls(t *testing.T) {
 	h := firstHost(t)
 	dir := realFolder(t, h)

@@ -96,6 +96,8 @@ func TestImagesThatCannotBeHad(t *testing.T) {
 }
 
 // TestLocalImages runs the same image from a layout, without a registry.
+//
+//test:mainjob
 func TestLocalImages(t *testing.T) {
 	_, v := pythons()
 	layout := rootfstest.Layout(t, v)

@@ -53,6 +53,7 @@ func everythingOver(t *testing.T, mode string) (port int) {
 	return port
 }
 
+//test:mainjob
 func TestEverythingOverHTTPAndSSE(t *testing.T) {
 	for _, tt := range []struct{ mode, path, kind string }{
 		{"streamableHttp", "/mcp", "http"},

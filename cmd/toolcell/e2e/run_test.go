@@ -9,6 +9,8 @@ import (
 
 // TestSandboxedPython looks at the sandbox from inside, on every kind of host
 // and on the newest and the oldest real image.
+//
+//test:mainjob
 func TestSandboxedPython(t *testing.T) {
 	versions, _ := pythons()
 	prefix := registry(t, "", "", versions...)
@@ -122,6 +124,8 @@ func TestNumpy(t *testing.T) {
 }
 
 // TestPromises are the faults of the Python original, each made good.
+//
+//test:mainjob
 func TestPromises(t *testing.T) {
 	versions, _ := pythons()
 	prefix := registry(t, "", "", versions...)

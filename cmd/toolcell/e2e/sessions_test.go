@@ -30,6 +30,8 @@ func (r reply) noted(t *testing.T, want string) {
 }
 
 // TestSessionKeepsTheSandbox through many calls, and says when it is gone.
+//
+//test:mainjob
 func TestSessionKeepsTheSandbox(t *testing.T) {
 	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
 		t.Parallel()

@@ -26,6 +26,8 @@ None
 
 // TestToolsCommands: what code saved through an MCP client is there in a shell,
 // in the same project and in no other.
+//
+//test:mainjob
 func TestToolsCommands(t *testing.T) {
 	onHosts(t, func(t *testing.T, h *host) {
 		t.Parallel()
