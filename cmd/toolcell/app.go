@@ -88,9 +88,7 @@ func (p parts) Close() (err error) {
 
 // image returns where the image that code runs on comes from.
 func (p parts) image(s settings.Settings) *sandboxes.Images {
-	return &sandboxes.Images{
-		Store: p.store, Ref: s.Image, Named: s.ImageNamed, Runner: p.runnerDir, Dirs: s.Dirs, Refresh: func(string, bool) {},
-	}
+	return &sandboxes.Images{Store: p.store, Ref: s.Image, Named: s.ImageNamed, Runner: p.runnerDir, Dirs: s.Dirs}
 }
 
 // packages returns where the packages of scripts come from.
@@ -112,12 +110,11 @@ type app struct {
 
 // appOptions are what a command decides about the app, beside the settings.
 type appOptions struct {
-	log             *slog.Logger
-	policyLog       *slog.Logger               // of the policy; log if nil
-	refreshImage    func(ref string, ask bool) // called when there is work to do on the image in the background; may be nil
-	compilePackages func(image, set string)    // as much for the modules of a set of packages
-	servers         *discovered                // the user's MCP servers
-	serves          bool                       // for MCP clients: sessions are recorded
+	log        *slog.Logger
+	policyLog  *slog.Logger // of the policy; log if nil
+	background sandboxes.Background
+	servers    *discovered // the user's MCP servers
+	serves     bool        // for MCP clients: sessions are recorded
 }
 
 // openApp wires everything. Nothing is started or fetched yet.
@@ -142,11 +139,8 @@ func openApp(s settings.Settings, o appOptions) (_ *app, err error) {
 		upstreams = watchedProxy{proxy, w, o.log}
 	}
 	images, scripts := p.image(s), p.packages(s)
-	images.Mounts = s.Mounts
-	if o.refreshImage != nil {
-		images.Refresh = o.refreshImage
-	}
-	scripts.Offline, scripts.Compile = s.Pull == rootfs.PullNever, o.compilePackages
+	images.Mounts, images.Background = s.Mounts, o.background
+	scripts.Offline, scripts.Background = s.Pull == rootfs.PullNever, o.background
 	var mounted []string
 	for _, m := range s.Mounts {
 		mounted = append(mounted, m.Target)
@@ -276,7 +270,7 @@ func shellLogger(o Options) *slog.Logger {
 	case o.Settings.LogNamed:
 		return newLogger(o.Settings, o.Err)
 	}
-	return slog.New(console.NewNoteHandler(o.Err))
+	return slog.New(&console.NoteHandler{Out: o.Err})
 }
 
 // newLogger writes structured lines to stderr: stdout is the protocol.

@@ -34,20 +34,18 @@ func (t *typed) arguments() []candidate {
 	case "tools show", "tools rm", "tools export":
 		return t.from(toolNames)
 	}
-	if t.path == "help" && len(t.args) == 0 {
-		var all []candidate
+	if len(t.args) > 0 && t.path != "install" && t.path != "uninstall" {
+		return nil
+	}
+	switch t.path { // commands that take one, and these two
+	case "help":
+		all := []candidate{{settingsTopic, "all settings"}}
 		for _, c := range shown(t.c.App.Commands) {
 			all = append(all, candidate{c.Name, c.Usage})
 		}
-		return append(all, candidate{settingsTopic, "all settings"})
-	}
-	if t.path == "install" || t.path == "uninstall" {
+		return all
+	case "install", "uninstall":
 		return words(installer.ClientNames()...)
-	}
-	if len(t.args) > 0 {
-		return nil
-	}
-	switch t.path { // commands that take one
 	case "exec":
 		t.paths = filePaths
 	case "servers call", "servers login", "servers logout":

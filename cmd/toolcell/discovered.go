@@ -129,19 +129,18 @@ func (f *discovered) noteProblems(o Options, named []string) {
 		notes = append(notes, fmt.Sprintf("%s %s, so its %s left out; read it, then: toolcell servers trust %s",
 			p.Path, why, pluralAre(len(p.Starts), "server"), p.Path))
 	}
-	left := text.Plural(files, "file") + " and " + text.Plural(servers, "server") + " are"
 	switch {
-	case len(notes) == 0:
-		return
 	case len(notes) == 1:
 		console.Note(o.Err, notes[0])
-		return
-	case files == 0:
-		left = pluralAre(servers, "server")
-	case servers == 0:
-		left = pluralAre(files, "file")
+	case len(notes) > 1:
+		left := text.Plural(files, "file") + " and " + text.Plural(servers, "server") + " are"
+		if files == 0 {
+			left = pluralAre(servers, "server")
+		} else if servers == 0 {
+			left = pluralAre(files, "file")
+		}
+		console.Note(o.Err, left+" left out: toolcell servers list")
 	}
-	console.Note(o.Err, left+" left out: toolcell servers list")
 }
 
 func pluralAre(n int, what string) string {

@@ -213,10 +213,7 @@ func openForShell(ctx context.Context, o execOptions, log, policyLog *slog.Logge
 	}
 	warnOfSlips(log)
 	found.noteProblems(o.Options, o.Servers)
-	refresh, compiler := newRefreshers(o.Settings, log, true)
-	return openApp(o.Settings, appOptions{
-		log: log, policyLog: policyLog, refreshImage: refresh.refresh, compilePackages: compiler.compile, servers: found,
-	})
+	return openApp(o.Settings, appOptions{log: log, policyLog: policyLog, background: newBackground(o.Settings, log, true), servers: found})
 }
 
 // request is one without code.

@@ -116,7 +116,7 @@ func printResult(r *run.Result, s *console.Streams, quiet bool) error {
 	case r.Status == run.StatusValidation || r.Status == run.StatusSandbox:
 		console.Error(s.Err, r.Error)
 	case r.IsError() && r.Status != run.StatusError:
-		console.Error(s.Err, statusPrefix(r.Status)+r.Error)
+		console.Error(s.Err, r.Status+": "+r.Error)
 		for _, l := range r.Stack {
 			fmt.Fprintf(s.Err, "  %s\n", shown(l))
 		}
@@ -136,16 +136,6 @@ func printResult(r *run.Result, s *console.Streams, quiet bool) error {
 	}
 	printFiles(r, s)
 	return nil
-}
-
-// statusPrefix is what comes before the error of a run that was stopped. Those of
-// runs that did not begin need none.
-func statusPrefix(status string) string {
-	switch status {
-	case run.StatusSandbox, run.StatusValidation:
-		return ""
-	}
-	return status + ": "
 }
 
 // printFiles says where the files and pictures of a run are.

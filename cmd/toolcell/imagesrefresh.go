@@ -33,8 +33,41 @@ import (
 // tag has moved, and compiling the image's modules, once. So it is with the modules
 // of packages: `toolcell packages compile`.
 
-// A refresher starts such a process, one at a time.
-type refresher struct {
+// A background does such work for runs: on images and on packages, in one process each at a
+// time.
+type background struct{ images, packages process }
+
+// newBackground returns one whose processes end when it is closed, unless they are detached.
+// They take over the settings that were given as flags; the others are in the environment.
+func newBackground(s settings.Settings, log *slog.Logger, detached bool) *background {
+	given := s.ForProcess(settings.ForImages)
+	return &background{
+		images:   process{args: append([]string{"images", "refresh"}, given...), log: log, detached: detached},
+		packages: process{args: append([]string{"packages", "compile"}, given...), log: log, detached: detached},
+	}
+}
+
+// Refresh implements sandboxes.Background.
+func (b *background) Refresh(ref string, ask bool) {
+	var flags []string
+	if ask {
+		flags = append(flags, "--ask")
+	}
+	b.images.start(append(flags, "--", absolute(ref))...)
+}
+
+// Compile implements sandboxes.Background.
+func (b *background) Compile(ref, set string) {
+	b.packages.start("--image="+absolute(ref), "--", set)
+}
+
+func (b *background) close() {
+	b.images.close()
+	b.packages.close()
+}
+
+// A process is started again and again, one at a time.
+type process struct {
 	args     []string // of the command, before what it is about
 	detached bool     // it may outlive this process
 	log      *slog.Logger
@@ -43,27 +76,6 @@ type refresher struct {
 	stdin io.Closer // the process ends when this is closed
 	done  chan struct{}
 }
-
-// newRefreshers returns one for images and one for packages. Their processes end when they
-// are closed, unless they are detached. They take over the settings that were given as flags;
-// the others are in the environment.
-func newRefreshers(s settings.Settings, log *slog.Logger, detached bool) (image, compiler *refresher) {
-	given := s.ForProcess(settings.ForImages)
-	return &refresher{args: append([]string{"images", "refresh"}, given...), log: log, detached: detached},
-		&refresher{args: append([]string{"packages", "compile"}, given...), log: log, detached: detached}
-}
-
-// refresh is for sandboxes.Images.Refresh.
-func (r *refresher) refresh(ref string, ask bool) {
-	var flags []string
-	if ask {
-		flags = append(flags, "--ask")
-	}
-	r.start(append(flags, "--", absolute(ref))...)
-}
-
-// compile is for sandboxes.Packages.Compile.
-func (r *refresher) compile(ref, set string) { r.start("--image="+absolute(ref), "--", set) }
 
 // absolute is a reference for a process with another working folder.
 func absolute(ref string) string {
@@ -75,7 +87,7 @@ func absolute(ref string) string {
 
 // start starts a process unless one is running. A failure is not reported: a later run
 // tries again.
-func (r *refresher) start(arguments ...string) {
+func (r *process) start(arguments ...string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.done != nil {
@@ -90,7 +102,7 @@ func (r *refresher) start(arguments ...string) {
 	}
 }
 
-func (r *refresher) launch(arguments []string) error {
+func (r *process) launch(arguments []string) error {
 	args := slices.Clone(r.args)
 	if !r.detached {
 		args = append(args, "--until-eof")
@@ -119,7 +131,7 @@ func (r *refresher) launch(arguments []string) error {
 }
 
 // close ends the process, unless it may outlive us, and waits for it.
-func (r *refresher) close() {
+func (r *process) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.stdin == nil {

@@ -26,13 +26,12 @@ func serveCommand(s *console.Streams) *cli.Command {
 func serve(ctx context.Context, o Options) (err error) {
 	limitMemory()
 	conf, log := o.Settings, newLogger(o.Settings, o.Err)
-	refresh, compiler := newRefreshers(conf, log, false)
-	defer refresh.close()
-	defer compiler.close()
+	work := newBackground(conf, log, false)
+	defer work.close()
 	found := watchServers(conf, log)
 	warnOfSlips(log)
 	logProblems(log, found.config)
-	a, err := openApp(conf, appOptions{log: log, refreshImage: refresh.refresh, compilePackages: compiler.compile, servers: found, serves: true})
+	a, err := openApp(conf, appOptions{log: log, background: work, servers: found, serves: true})
 	if err != nil {
 		return err
 	}

@@ -71,13 +71,12 @@ func checkAll(ctx context.Context, o Options, p *mcpproxy.Proxy, rows []checked)
 	defer progress.Close()
 	var mu sync.Mutex
 	var waiting []string
-	total := 0
 	for _, r := range rows {
 		if r.startable() {
-			total++
 			waiting = append(waiting, r.Name)
 		}
 	}
+	total := len(waiting)
 	show := func() {
 		progress.Show(fmt.Sprintf("%d of %d servers checked; waiting for %s", total-len(waiting), total, strings.Join(waiting, ", ")))
 	}

@@ -151,7 +151,8 @@ func (p *period) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	if v.Kind() != jsontext.KindString {
 		return toml.KindError(`a time such as "3 days" or "90s"`)
 	}
-	s, ok := unquoted(v), false
+	s := unquoted(v)
+	var ok bool
 	if *p, ok = parsePeriod(s); !ok {
 		return fmt.Errorf(`%q is not a time such as "3 days" or "90s"`, text.Bound(s, 40))
 	}

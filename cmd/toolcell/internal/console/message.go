@@ -82,12 +82,9 @@ func wrapLine(line string, used, width int) (lines []string) {
 // A NoteHandler prints warnings for the user of a shell, a note each, where a server's
 // log has structured lines.
 type NoteHandler struct {
-	out   *os.File
+	Out   *os.File
 	attrs string
 }
-
-// NewNoteHandler returns a handler that prints notes on out.
-func NewNoteHandler(out *os.File) *NoteHandler { return &NoteHandler{out: out} }
 
 // Enabled implements slog.Handler.
 func (n *NoteHandler) Enabled(_ context.Context, level slog.Level) bool {
@@ -103,7 +100,7 @@ func (n *NoteHandler) Handle(_ context.Context, r slog.Record) error {
 		}
 		return true
 	})
-	Note(n.out, text)
+	Note(n.Out, text)
 	return nil
 }
 

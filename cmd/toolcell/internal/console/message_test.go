@@ -53,7 +53,7 @@ func TestWarningsAreNotes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log := slog.New(NewNoteHandler(out)).With("server", "a")
+	log := slog.New(&NoteHandler{Out: out}).With("server", "a")
 	log.Info("nothing to tell")
 	log.WithGroup("g").Warn("leaving out a tool of file", "file", "file", "err", errors.New("it is\x1b[2J\nlong"))
 	out.Close()

@@ -95,33 +95,20 @@ func (p *Progress) Wrote(b []byte) {
 	}
 }
 
-// Close erases the lines for good.
-func (p *Progress) Close() {
-	p.end()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.erase()
-}
-
-// CloseWith leaves these lines on the screen.
-func (p *Progress) CloseWith(lines ...string) {
-	if !p.Drawn() {
-		return
-	}
-	p.Close()
-	for _, line := range lines {
-		fmt.Fprintln(p.out, cut(Plain(line), terminalWidth(p.out)))
-	}
-}
-
-func (p *Progress) end() {
+// Close erases the lines for good, and leaves others on the screen in their place.
+func (p *Progress) Close(left ...string) {
 	p.mu.Lock()
 	running := !p.closed
 	p.closed = true
 	p.mu.Unlock()
-	if running {
-		close(p.stop)
-		p.ticker.Wait()
+	if !running {
+		return
+	}
+	close(p.stop)
+	p.ticker.Wait()
+	p.Hide()
+	for _, line := range left {
+		fmt.Fprintln(p.out, cut(Plain(line), terminalWidth(p.out)))
 	}
 }
 
@@ -246,15 +233,13 @@ func (b *Bars) Finished() (n int) {
 
 // Close ends the drawing, and leaves the bars on the screen if the pull is complete.
 func (b *Bars) Close(complete bool) {
-	if !complete {
-		b.progress.Close()
-		return
-	}
 	var lines []string
-	for _, l := range b.last.Layers {
-		lines = append(lines, bar(l, 0))
+	if complete {
+		for _, l := range b.last.Layers {
+			lines = append(lines, bar(l, 0))
+		}
 	}
-	b.progress.CloseWith(lines...)
+	b.progress.Close(lines...)
 }
 
 const barWidth = 24

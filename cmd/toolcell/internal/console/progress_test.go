@@ -71,7 +71,7 @@ func TestProgressIsForTerminals(t *testing.T) {
 		}
 		p.Show("never")
 		p.draw()
-		p.CloseWith("never")
+		p.Close("never")
 	}
 	theirs.WriteString("end\n")
 	if got := until(t, ours, "\n"); got != "end\r\n" {

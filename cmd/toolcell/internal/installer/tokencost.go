@@ -110,7 +110,7 @@ func ToolText(t catalog.Tool) (string, error) {
 		Name        string         `json:"name"`
 		Description string         `json:"description,omitempty"`
 		InputSchema jsontext.Value `json:"inputSchema"`
-	}{t.Name, t.Description, jsontext.Value(t.InputSchema)})
+	}{t.Name, t.Description, t.InputSchema})
 	return string(text), err
 }
 

@@ -41,9 +41,8 @@ type Images struct {
 	Runner string // folder of the runner, written again if it was removed
 	Dirs   settings.Dirs
 	Mounts []spec.Mount
-	// Refresh starts work on an image in the background: asking the registry
-	// whether the tag has moved, if ask is set, and compiling modules.
-	Refresh func(ref string, ask bool)
+	// Background works on an image that needs it. With nil, nothing does.
+	Background Background
 
 	mu           sync.Mutex
 	last         run.Image // found at lastAt
@@ -141,8 +140,8 @@ func (s *Images) ensure(ctx context.Context, ref, note string, progress func(don
 	if err := settings.CheckRoom(root, s.Mounts); err != nil {
 		return run.Image{}, s.Dirs.Explain(err)
 	}
-	if ask := s.Store.RecheckDue(ref); ask || root.NeedsBytecode(ctx) || root.NeedsProgramBytecode(s.Runner) {
-		s.Refresh(ref, ask)
+	if ask := s.Store.RecheckDue(ref); s.Background != nil && (ask || root.NeedsBytecode(ctx) || root.NeedsProgramBytecode(s.Runner)) {
+		s.Background.Refresh(ref, ask)
 	}
 	image := s.image(ctx, ref, root)
 	if note != "" {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -54,7 +55,7 @@ func newImages(t *testing.T) (*Images, *fakeStore) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Images{Store: store, Ref: ref, Runner: folder, Refresh: func(string, bool) {}}, store
+	return &Images{Store: store, Ref: ref, Runner: folder}, store
 }
 
 func TestHostStandsInForTheDefaultImage(t *testing.T) {
@@ -150,32 +151,48 @@ func TestImageIsFoundOnceInAWhile(t *testing.T) {
 	})
 }
 
+// A background keeps what it was asked for.
+type background struct {
+	mu    sync.Mutex
+	asked []string
+}
+
+func (b *background) add(work string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.asked = append(b.asked, work)
+}
+
+func (b *background) all() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.asked)
+}
+
+func (b *background) Refresh(ref string, ask bool) { b.add(fmt.Sprint(ref, " ", ask)) }
+func (b *background) Compile(ref, set string)      { b.add(ref + " " + set) }
+
 func TestRefreshIsStartedForWhatIsMissing(t *testing.T) {
 	for name, tt := range map[string]struct {
 		ref  string
 		due  bool
-		want []bool // ask of each call
+		want []string
 	}{
-		"modules to compile":          {ref, false, []bool{false}},
-		"the registry to ask as well": {ref, true, []bool{true}},
+		"modules to compile":          {ref, false, []string{ref + " false"}},
+		"the registry to ask as well": {ref, true, []string{ref + " true"}},
 		"nothing, on the host":        {"host", false, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, store := newImages(t)
 			s.Ref, store.due = tt.ref, tt.due
-			var asks []bool
-			s.Refresh = func(got string, ask bool) {
-				if got != tt.ref {
-					t.Errorf("refreshed %q", got)
-				}
-				asks = append(asks, ask)
-			}
+			var work background
+			s.Background = &work
 			image, err := s.Get(t.Context(), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !slices.Equal(asks, tt.want) || image.Compiling != (tt.ref == ref) {
-				t.Errorf("refreshed with ask = %v, want %v; compiling %v", asks, tt.want, image.Compiling)
+			if got := work.all(); !slices.Equal(got, tt.want) || image.Compiling != (tt.ref == ref) {
+				t.Errorf("work in the background: %q, want %q; compiling %v", got, tt.want, image.Compiling)
 			}
 		})
 	}

@@ -26,8 +26,8 @@ type Packages struct {
 	Sandboxes run.Sandboxes
 	Limits    spec.Limits // of the resolver's sandbox
 	Offline   bool        // runs use only what is here
-	// Compile starts to compile the modules of a set in the background.
-	Compile func(image, set string)
+	// Background compiles the modules of a set.
+	Background Background
 
 	mu       sync.Mutex
 	compiles map[string]*compile // that are still to be started, by set
@@ -222,7 +222,7 @@ func (s *Packages) compileNow(set string) {
 	defer s.mu.Unlock()
 	if c := s.compiles[set]; c != nil {
 		delete(s.compiles, set)
-		s.Compile(c.image, set)
+		s.Background.Compile(c.image, set)
 	}
 }
 
@@ -233,6 +233,6 @@ func (s *Packages) Close() {
 	for set, c := range s.compiles {
 		c.timer.Stop()
 		delete(s.compiles, set)
-		s.Compile(c.image, set)
+		s.Background.Compile(c.image, set)
 	}
 }

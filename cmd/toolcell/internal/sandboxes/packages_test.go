@@ -155,18 +155,8 @@ func TestCommandHasOneWayOut(t *testing.T) {
 // TestModulesAreCompiledAfterTheRun: it needs the processors itself.
 func TestModulesAreCompiledAfterTheRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var mu sync.Mutex
-		var all []string
-		compiled := func() []string {
-			mu.Lock()
-			defer mu.Unlock()
-			return slices.Clone(all)
-		}
-		s := &Packages{Compile: func(image, set string) {
-			mu.Lock()
-			defer mu.Unlock()
-			all = append(all, image+" "+set)
-		}}
+		var work background
+		s, compiled := &Packages{Background: &work}, work.all
 		s.compileLater("host", "a")
 		s.compileLater("host", "a")
 		time.Sleep(compileAfter / 2)

@@ -13,6 +13,15 @@ import (
 	"github.com/toolcell/toolcell/oci"
 )
 
+// A Background does work that no run waits for.
+type Background interface {
+	// Refresh starts work on an image: asking the registry whether the tag has moved, if ask
+	// is set, and compiling modules.
+	Refresh(ref string, ask bool)
+	// Compile starts to compile the modules of a set of packages for an image.
+	Compile(ref, set string)
+}
+
 // A Runtime wraps the runtime so that errors say how to fix the folders.
 type Runtime struct {
 	*oci.Runtime

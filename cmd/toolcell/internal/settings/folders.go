@@ -210,7 +210,7 @@ func (d Dirs) Explain(err error) error {
 	}
 	var path *fs.PathError
 	var link *os.LinkError
-	file := ""
+	var file string
 	switch {
 	case errors.As(err, &path) && d.contain(path.Path):
 		file = path.Path
