@@ -8,11 +8,11 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/toolcell/toolcell/internal/clock"
 	"github.com/toolcell/toolcell/internal/room"
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/catalog"
 	"github.com/toolcell/toolcell/mcpproxy/config"
-	"github.com/toolcell/toolcell/mcpproxy/elicitation"
 	"github.com/toolcell/toolcell/mcpproxy/pins"
 	"github.com/toolcell/toolcell/mcpproxy/signature"
 	"github.com/toolcell/toolcell/mcpproxy/transport"
@@ -148,11 +148,11 @@ func (p *Proxy) prepare(ctx context.Context, server string, w Want) (*Prepared, 
 
 // definitionNow asks the running server how it defines a tool, if that is not known.
 func (u *upstream) definitionNow(ctx context.Context, tool string) (catalog.Tool, error) {
-	ctx, left, cancel := elicitation.StartClock(ctx, u.callTimeout, noAnswer(u.callTimeout))
+	ctx, left, cancel := clock.Bound(ctx, u.callTimeout, noAnswer(u.callTimeout))
 	defer cancel()
-	left.Pause() // starting is not the call
+	resume := left.Pause() // starting is not the call
 	s, release, err := u.acquire(ctx)
-	left.Resume()
+	resume()
 	if err != nil {
 		return catalog.Tool{}, err
 	}
@@ -231,15 +231,15 @@ func (r request) what() string {
 
 // callInTurn calls the tool when there are not too many calls of the server.
 func (u *upstream) callInTurn(ctx context.Context, r request) (CallResult, error) {
-	ctx, left, cancel := elicitation.StartClock(ctx, u.callTimeout, noAnswer(u.callTimeout))
+	ctx, left, cancel := clock.Bound(ctx, u.callTimeout, noAnswer(u.callTimeout))
 	defer cancel()
 	if err := u.turns.Acquire(ctx, 1); err != nil {
 		return CallResult{}, fmt.Errorf("waiting for other calls of server %q to end: %w", u.server.Name, context.Cause(ctx))
 	}
 	defer u.turns.Release(1)
-	left.Pause() // starting is not the call
+	resume := left.Pause() // starting is not the call
 	s, release, err := u.acquire(ctx)
-	left.Resume()
+	resume()
 	if err != nil {
 		return CallResult{}, err
 	}
@@ -270,7 +270,7 @@ func (u *upstream) unchanged(ctx context.Context, s *transport.Session, r reques
 }
 
 // call sends the call and reads the answer.
-func (u *upstream) call(ctx context.Context, s *transport.Session, r request, left *elicitation.Clock) (CallResult, error) {
+func (u *upstream) call(ctx context.Context, s *transport.Session, r request, left *clock.Clock) (CallResult, error) {
 	res, err := r.send(ctx, u, s, left, &transport.Params{Name: r.facts.Name, Arguments: r.args, Schema: r.facts.Tool.InputSchema, Progress: r.progress})
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil {

@@ -12,6 +12,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolcell/toolcell/internal/clock"
 	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/internal/rawjson"
 	"github.com/toolcell/toolcell/internal/room"
@@ -41,12 +43,12 @@ type relay struct {
 	u       *upstream
 	session *transport.Session
 	can     ElicitCapabilities // of the user, in this request
-	left    *elicitation.Clock
+	left    *clock.Clock
 	asked   atomic.Int32
 }
 
 // send sends a request over s, and answers what the server asks before it gives a result.
-func (r request) send(ctx context.Context, u *upstream, s *transport.Session, left *elicitation.Clock, params *transport.Params) (message.Reply, error) {
+func (r request) send(ctx context.Context, u *upstream, s *transport.Session, left *clock.Clock, params *transport.Params) (message.Reply, error) {
 	rel := &relay{request: r, u: u, session: s, left: left}
 	if rel.user != nil {
 		rel.can = r.want.Can
@@ -99,8 +101,7 @@ func (r *relay) ask(ctx context.Context, key string, params json.RawMessage) (*e
 	if r.asked.Add(1) > maxQuestions {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("the user was asked %d times during this request, which is the most", maxQuestions)}
 	}
-	r.left.Pause()
-	defer r.left.Resume()
+	defer r.left.Pause()()
 	e, err := readForm(ctx, params, r.can, r.u.secrets)
 	if err != nil {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the user cannot be asked this: " + err.Error()}
@@ -229,8 +230,7 @@ func (r *relay) visitOne(ctx context.Context, params json.RawMessage) error {
 	if result.Action != "accept" {
 		return fmt.Errorf("the server asks the user to open an address, and the user's answer is %s", result.Action)
 	}
-	r.left.Pause()
-	defer r.left.Resume()
+	defer r.left.Pause()()
 	timer := time.NewTimer(r.u.proxy.options.visitPatience)
 	defer timer.Stop()
 	select {

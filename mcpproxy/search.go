@@ -117,7 +117,7 @@ func (c *knownTools) gather(ctx context.Context, upstreams []*upstream) ([]*cata
 	if len(unknown)+len(changed) == 0 {
 		return lists, nil
 	}
-	defer startWaitOf(ctx).Pause()()
+	defer startWaitOf(ctx).Clock.Wait()()
 	failures := make([]error, len(upstreams))
 	brief := len(unknown) > startsAtOnce // so many are not all kept warm
 	var all sync.WaitGroup

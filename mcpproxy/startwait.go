@@ -7,16 +7,17 @@ import (
 	"time"
 
 	"golang.org/x/sync/singleflight"
+
+	"github.com/toolcell/toolcell/internal/clock"
 )
 
 // A StartWait says how a caller waits for servers that are being started.
 type StartWait struct {
-	// Most is how long a call waits. Then it fails with a SilentError, and the start goes
+	// Max is how long a call waits. Then it fails with a SilentError, and the start goes
 	// on for later calls. 0 is until the server is ready or has failed.
-	Most time.Duration
-	// Pause is called when the caller begins to wait for servers, and resume when it waits
-	// no more. It may be nil.
-	Pause func() (resume func())
+	Max time.Duration
+	// Clock is the caller's, which stands still meanwhile; nil is none.
+	Clock *clock.Allowance
 }
 
 type startWaitKey struct{}
@@ -26,22 +27,19 @@ func WithStartWait(ctx context.Context, w StartWait) context.Context {
 	return context.WithValue(ctx, startWaitKey{}, w)
 }
 
-// startWaitOf returns the StartWait of a caller; its Pause can be called.
+// startWaitOf returns the StartWait of a caller.
 func startWaitOf(ctx context.Context) StartWait {
 	w, _ := ctx.Value(startWaitKey{}).(StartWait)
-	if w.Pause == nil {
-		w.Pause = func() func() { return func() {} }
-	}
 	return w
 }
 
 // awaitStart waits for a start that is under way, as long as the caller does.
 func (u *upstream) awaitStart(ctx context.Context, start <-chan singleflight.Result) error {
 	w := startWaitOf(ctx)
-	defer w.Pause()()
+	defer w.Clock.Wait()()
 	var over <-chan time.Time
-	if w.Most > 0 {
-		timer := time.NewTimer(w.Most)
+	if w.Max > 0 {
+		timer := time.NewTimer(w.Max)
 		defer timer.Stop()
 		over = timer.C
 	}

@@ -7,11 +7,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+	"golang.org/x/sync/singleflight"
+
+	"github.com/toolcell/toolcell/internal/clock"
 	"github.com/toolcell/toolcell/mcpproxy/catalog"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/mcptest"
-	"golang.org/x/sync/semaphore"
-	"golang.org/x/sync/singleflight"
 )
 
 // stopped returns a server that runs nothing, of a proxy that lives as long as ctx.
@@ -189,18 +191,22 @@ func TestASlowStartGoesOnForLaterCallers(t *testing.T) {
 				return nil, nil
 			})
 		}
-		var paused time.Duration
-		ctx := WithStartWait(t.Context(), StartWait{Most: 25 * time.Second, Pause: func() func() {
-			begun := time.Now()
-			return func() { paused += time.Since(begun) }
-		}})
+		c, begun := clock.New(time.Hour), time.Now()
+		var ended time.Time
+		c.AfterFunc(func() { ended = time.Now() })
+		ctx := WithStartWait(t.Context(), StartWait{Max: 25 * time.Second, Clock: c.Allow(time.Hour)})
 		err := u.awaitStart(ctx, start())
 		if _, ok := errors.AsType[*SilentError](err); !ok {
 			t.Errorf("err = %v", err)
 		}
 		mcptest.WantError(t, err, `server "fake" is still starting (25 s so far`, "call again")
-		if err := u.awaitStart(ctx, start()); err != nil || starts != 1 || time.Since(u.since) != 40*time.Second || paused != 40*time.Second {
-			t.Errorf("the second caller: %v after %v, %d starts, paused for %v", err, time.Since(u.since), starts, paused)
+		if err := u.awaitStart(ctx, start()); err != nil || starts != 1 || time.Since(u.since) != 40*time.Second {
+			t.Errorf("the second caller: %v after %v, %d starts", err, time.Since(u.since), starts)
+		}
+		time.Sleep(2 * time.Hour)
+		synctest.Wait()
+		if paused := ended.Sub(begun) - time.Hour; paused != 40*time.Second {
+			t.Errorf("the clock was paused for %v", paused)
 		}
 	})
 }

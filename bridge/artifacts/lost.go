@@ -4,8 +4,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toolcell/toolcell/internal/text"
 	"golang.org/x/sys/unix"
+
+	"github.com/toolcell/toolcell/internal/text"
 )
 
 // NoteLost adds a note if the code has left files in /workspace that end with it,

@@ -16,9 +16,10 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/toolcell/toolcell/bridge/imaging"
 	"github.com/toolcell/toolcell/internal/text"
-	"golang.org/x/sys/unix"
 )
 
 // Limits bound the files kept of all runs. The zero value means the defaults.

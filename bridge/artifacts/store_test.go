@@ -11,8 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/toolcell/toolcell/internal/text"
 	"golang.org/x/sys/unix"
+
+	"github.com/toolcell/toolcell/internal/text"
 )
 
 // putRun makes the folder of a run that ended some time ago.

@@ -8,9 +8,10 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/toolcell/toolcell/internal/state"
 	"github.com/toolcell/toolcell/internal/text"
-	"golang.org/x/sys/unix"
 )
 
 // outDir is the folder in /workspace whose files outlive the run.

@@ -14,7 +14,8 @@ import (
 	"log/slog"
 	"slices"
 	"sync/atomic"
-	"time"
+
+	"golang.org/x/sync/semaphore"
 
 	"github.com/toolcell/toolcell/bridge/consent"
 	"github.com/toolcell/toolcell/bridge/gate"
@@ -26,7 +27,6 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 	"github.com/toolcell/toolcell/mcpproxy/signature"
-	"golang.org/x/sync/semaphore"
 )
 
 // Upstreams are the user's other MCP servers. *mcpproxy.Proxy is one.
@@ -69,11 +69,6 @@ type Options struct {
 	// Input returns the next line of standard input; it is nil if the code does
 	// not read that through the host. ErrInterrupted is Ctrl-C instead of a line.
 	Input func(ctx context.Context) (string, error)
-	// StartPatience is how long a call waits for a server that is starting, and how long
-	// PauseTime may pause the time of a run for that, in all; 0 is without end. PauseTime
-	// may be nil.
-	StartPatience time.Duration
-	PauseTime     func() (resume func())
 	// First reports whether a note is given for the first time; nil if all are.
 	First func(note string) bool
 	Log   *slog.Logger // nothing is logged if nil
@@ -92,8 +87,6 @@ type API struct {
 	log       *slog.Logger
 	left      leftOut
 	silent    atomic.Pointer[mcpproxy.SilentError]
-	starts    startTime
-	patience  time.Duration
 	working   *semaphore.Weighted // bounds calls that go on after the run's end: they compute or write files
 }
 
@@ -111,7 +104,6 @@ func New(o Options) *API {
 	return &API{
 		upstreams: o.Upstreams, gate: o.Gate, policy: o.Policy, display: o.Display, printed: o.Printed, input: o.Input, log: o.Log,
 		saved: savedTools{store: o.Saved, gate: o.Gate, log: o.Log}, left: leftOut{first: o.First},
-		starts: startTime{pause: o.PauseTime, left: o.StartPatience}, patience: o.StartPatience,
 		working: semaphore.NewWeighted(maxWorking),
 	}
 }
@@ -163,7 +155,6 @@ func (a *API) Call(ctx context.Context, number int, method string, raw json.RawM
 	if err != nil {
 		return runner.Answer{}, ofStoppedRun(err)
 	}
-	ctx = mcpproxy.WithStartWait(ctx, mcpproxy.StartWait{Most: a.patience, Pause: a.starts.wait})
 	answer, err := a.answer(ctx, number, method, raw)
 	if silent, ok := errors.AsType[*mcpproxy.SilentError](err); ok {
 		a.silent.CompareAndSwap(nil, silent)

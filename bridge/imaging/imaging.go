@@ -19,9 +19,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/toolcell/toolcell/internal/contain"
 	"golang.org/x/sync/semaphore"
 	"golang.org/x/sys/unix"
+
+	"github.com/toolcell/toolcell/internal/contain"
 )
 
 // None is the count of Limits with which all pictures are kept as files.

@@ -11,8 +11,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/toolcell/toolcell/internal/contain"
 	"golang.org/x/sys/unix"
+
+	"github.com/toolcell/toolcell/internal/contain"
 )
 
 // Pipes are the two output pipes between us and one sandbox, with both of

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/bridge/output"
+	"github.com/toolcell/toolcell/internal/clock"
 	"github.com/toolcell/toolcell/internal/contain"
 )
 
@@ -47,6 +48,7 @@ func (rs *Runs) Complete(ctx context.Context, req Request, dotted string) []stri
 	}
 	defer time.AfterFunc(completionTime, contain.Func("ending a completion", func() { r.python.signal(syscall.SIGINT) })).Stop()
 	r.python.pipes.Tee(req.Stdout, req.Stderr)
+	r.clock = clock.New(r.timeout)
 	start := r.startMessage()
 	start.Complete, r.gate = dotted, r.newGate()
 	end := r.python.run(ctx, start, r.newAPI(noDisplay))

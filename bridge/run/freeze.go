@@ -1,12 +1,8 @@
 package run
 
 import (
-	"context"
 	"sync"
-	"sync/atomic"
 	"time"
-
-	"github.com/toolcell/toolcell/bridge/runner"
 )
 
 // freezes counts for how many reasons a sandbox is frozen.
@@ -44,25 +40,4 @@ func (f *freezes) frozen() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.n > 0
-}
-
-// A pictureTime bounds the time in which the pictures of the active run are decoded.
-type pictureTime struct{ clock atomic.Pointer[runner.Clock] }
-
-// limit cancels the decoding in d, unless stop is called before.
-func (p *pictureTime) limit(d time.Duration, cancel context.CancelCauseFunc) (stop func()) {
-	clock := runner.NewClock(d, func() { cancel(context.DeadlineExceeded) })
-	p.clock.Store(clock)
-	return func() {
-		p.clock.Store(nil)
-		clock.Stop()
-	}
-}
-
-// pause makes the time stand still until resume is called.
-func (p *pictureTime) pause() (resume func()) {
-	if clock := p.clock.Load(); clock != nil {
-		return clock.Pause()
-	}
-	return func() {}
 }

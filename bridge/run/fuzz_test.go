@@ -11,6 +11,7 @@ import (
 	"github.com/toolcell/toolcell/bridge/bridgetest"
 	"github.com/toolcell/toolcell/bridge/output"
 	"github.com/toolcell/toolcell/bridge/runner"
+	"github.com/toolcell/toolcell/internal/clock"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 )
@@ -64,7 +65,7 @@ func FuzzTalk(f *testing.F) {
 		r := &Run{runs: s, python: &interpreter{}, progress: output.NewProgress(nil)}
 		r.gate = r.newGate()
 		api := r.newAPI(files.Display)
-		_, _ = runner.NewConn(sandbox, "", runner.NewBudget("")).Run(ctx, runner.Start{Code: "code", Timeout: time.Minute}, api)
+		_, _ = runner.NewConn(sandbox, "", runner.NewBudget("")).Run(ctx, runner.Start{Code: "code", Clock: clock.New(time.Minute)}, api)
 		if ctx.Err() != nil {
 			t.Error("the run did not end")
 		}

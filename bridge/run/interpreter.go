@@ -36,8 +36,7 @@ type interpreter struct {
 	network   *network.Access      // of the active run; nil if it has none
 	planned   int                  // results of planned calls that its variables may have
 
-	freezes  freezes
-	pictures pictureTime
+	freezes freezes
 
 	ended chan struct{} // then these two are
 	exit  oci.Exit
@@ -257,23 +256,12 @@ func (in *interpreter) collect(files *artifacts.Run, continues bool) artifacts.P
 // hold stops the code of the active run and its clock until release is called: the
 // user is being asked. Holds nest.
 func (in *interpreter) hold() (release func()) {
-	resume, resumePictures, thaw := in.conn.Pause(), in.pictures.pause(), in.freezeSandbox()
+	resume, thaw := in.conn.Pause(), in.freezeSandbox()
 	return sync.OnceFunc(func() {
 		defer contain.Recover("letting code go on", in.kill) // or it would stand still for good
 		defer resume()
-		defer resumePictures()
 		thaw(true)
 	})
-}
-
-// pauseTime makes the time of the active run stand still until resume is called, while
-// its code goes on.
-func (in *interpreter) pauseTime() (resume func()) {
-	resumeClock, resumePictures := in.conn.PauseClock(), in.pictures.pause()
-	return func() {
-		resumePictures()
-		resumeClock()
-	}
 }
 
 // freezeSandbox stops everything in the sandbox until thaw is called.

@@ -24,6 +24,8 @@ import (
 	"github.com/toolcell/toolcell/bridge/hostapi"
 	"github.com/toolcell/toolcell/bridge/output"
 	"github.com/toolcell/toolcell/bridge/runner"
+	"github.com/toolcell/toolcell/internal/clock"
+	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/internal/room"
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy"
@@ -59,6 +61,7 @@ type Run struct {
 	progress *output.Progress
 	gate     *gate.Gate
 	python   *interpreter
+	clock    *clock.Clock // the time of its code
 	files    *artifacts.Run
 	api      *hostapi.API
 
@@ -146,11 +149,13 @@ func (r *Run) runCode(ctx context.Context) *Result {
 	newsAtStart := r.runs.sessions.begin(r.session)
 	r.gate.Resume(r.python.planned)
 
+	r.clock = clock.New(r.timeout)
+	defer r.clock.Stop()
 	forPictures, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	if r.req.Input == nil { // with it the run may take as long as a person takes to type
-		defer r.python.pictures.limit(r.timeout+pictureGrace, cancel)()
-	}
+	r.clock.AfterFunc(func() {
+		time.AfterFunc(pictureGrace, contain.Func("ending the decoding of pictures", func() { cancel(context.DeadlineExceeded) }))
+	})
 	r.files = r.runs.artifacts.NewRun(forPictures)
 	defer r.files.Discard()
 	r.api = r.newAPI(r.files.Display)
@@ -199,7 +204,7 @@ func (r *Run) newGate() *gate.Gate {
 func (r *Run) newAPI(display func(name string, data []byte, rasterFollows bool) error) *hostapi.API {
 	o := hostapi.Options{
 		Upstreams: r.runs.o.Upstreams, Gate: r.gate, Policy: r.policy, Saved: r.runs.saved, Display: display, Printed: r.python.printed.readers(),
-		First: r.runs.first, Log: r.runs.o.Log, StartPatience: r.runs.o.StartPatience, PauseTime: r.python.pauseTime,
+		First: r.runs.first, Log: r.runs.o.Log,
 	}
 	if r.req.Input != nil {
 		o.Input = r.python.typedInput(r.req.Input)
@@ -222,6 +227,7 @@ func (r *Run) talk(ctx context.Context) ending {
 		start.Begun = i.begin
 		r.req.Running(i.interrupt)
 	}
+	ctx = mcpproxy.WithStartWait(ctx, mcpproxy.StartWait{Max: r.runs.o.StartPatience, Clock: r.clock.Allow(r.runs.o.StartPatience)})
 	end := r.python.run(ctx, start, r.api)
 	if why := stop.ended(); end.why == nil {
 		end.why = why
@@ -238,7 +244,7 @@ func (r *Run) startMessage() runner.Start {
 		r.runs.o.Log.Warn("leaving out the saved tools", "err", err)
 	}
 	start := runner.Start{
-		Code: r.req.Code, Argv: r.req.Argv, File: r.req.File, Saved: saved, Session: r.req.Session, Printed: r.python.printed.names(), Timeout: r.timeout,
+		Code: r.req.Code, Argv: r.req.Argv, File: r.req.File, Saved: saved, Session: r.req.Session, Printed: r.python.printed.names(), Clock: r.clock,
 		Input: r.req.Input != nil, Network: r.python.networkStart(),
 	}
 	for _, st := range r.servers {

@@ -9,9 +9,10 @@ import (
 	"os"
 	"sync/atomic"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/internal/text"
-	"golang.org/x/sync/semaphore"
 )
 
 // Bounds on what runs make the host hold in memory, in bytes.

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/toolcell/toolcell/internal/clock"
 	"github.com/toolcell/toolcell/internal/contain"
 )
 
@@ -59,16 +60,16 @@ type Answer struct {
 // A Start describes a run to the runner.
 type Start struct {
 	Code    string
-	Argv    []string      // sys.argv, in a session of its first run
-	File    string        // what tracebacks call the code, and __file__; a name of our own if empty
-	Servers []Server      // that the code can see
-	Saved   []string      // names of the saved tools
-	Session string        // name of the session; if it is empty, the runner ends with the run
-	Printed []string      // streams of the session's last run that the code can read in PrintedDir
-	Network *Network      // nil if the run may not use the network
-	Timeout time.Duration // from the call of Run on, without the time that ReadInput and pauses take
-	Input   bool          // sys.stdin asks the host for lines (ReadInput)
-	Begun   func()        // called when the code begins, from when on a signal reaches it; may be nil
+	Argv    []string     // sys.argv, in a session of its first run
+	File    string       // what tracebacks call the code, and __file__; a name of our own if empty
+	Servers []Server     // that the code can see
+	Saved   []string     // names of the saved tools
+	Session string       // name of the session; if it is empty, the runner ends with the run
+	Printed []string     // streams of the session's last run that the code can read in PrintedDir
+	Network *Network     // nil if the run may not use the network
+	Clock   *clock.Clock // the time that the run has; it stands still for ReadInput and pauses
+	Input   bool         // sys.stdin asks the host for lines (ReadInput)
+	Begun   func()       // called when the code begins, from when on a signal reaches it; may be nil
 	// Complete, if it is not empty, is a dotted name that is being typed. No code
 	// runs then: Done.Result has the names that may stand in place of its last
 	// part, one a line. It needs a session that has run code.
@@ -114,7 +115,7 @@ const (
 )
 
 // A Conn is the host's end of the connection to one runner. Runs follow each
-// other: but for Pause and PauseClock, it is not safe for concurrent use.
+// other: but for Pause, it is not safe for concurrent use.
 type Conn struct {
 	sandbox Sandbox
 	hostDir string
@@ -146,12 +147,12 @@ func (c *Conn) Run(ctx context.Context, s Start, h Host) (Done, error) {
 	if s.Complete == "" {
 		c.runs++
 	}
-	r := &run{Conn: c, start: s, host: h, account: c.budget.newAccount(), dump: newStackDump(), pauses: newPauses()}
-	r.clock = NewClock(s.Timeout, func() {
+	r := &run{Conn: c, start: s, host: h, clock: s.Clock, account: c.budget.newAccount(), dump: newStackDump(), pauses: newPauses()}
+	inTime := r.clock.AfterFunc(func() {
 		defer cancel(ErrTimeout) // also if asking panics
 		r.dump.ask(ctx, c.sandbox.Signal)
 	})
-	defer r.clock.Stop()
+	defer inTime()
 	c.active.Store(r)
 	defer c.active.Store(nil)
 	killing := context.AfterFunc(ctx, contain.Func("ending a sandbox", func() { c.sandbox.Kill(context.Cause(ctx)) }))
@@ -167,7 +168,7 @@ func (c *Conn) Run(ctx context.Context, s Start, h Host) (Done, error) {
 	}
 	// A run whose time was up is not kept: a stack that comes late would be taken
 	// for part of the next one.
-	if r.kept() && r.clock.Stop() && killing() {
+	if r.kept() && inTime() && killing() {
 		return r.result(true), nil
 	}
 	if r.broken != nil {
@@ -193,16 +194,6 @@ func (c *Conn) Pause() (resume func()) {
 		resumeClock()
 		end()
 	}
-}
-
-// PauseClock makes the time of the active run stand still until resume is called, which
-// must be called once. The code goes on meanwhile. It may be called at any time.
-func (c *Conn) PauseClock() (resume func()) {
-	r := c.active.Load()
-	if r == nil {
-		return func() {}
-	}
-	return r.clock.Pause()
 }
 
 // Close closes the connection. The sandbox has ended.

@@ -16,6 +16,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/toolcell/toolcell/internal/clock"
 )
 
 // A fakeRunner plays the runner at the other end of a pipe. It is the sandbox,
@@ -127,7 +129,7 @@ func TestRunAnswersCallsAndReportsTheEnd(t *testing.T) {
 		return json.Marshal(string(params))
 	})
 	done, err := NewConn(f, "", NewBudget("")).Run(t.Context(), Start{
-		Code: "the code", Servers: []Server{{Name: "Up", Alias: "up"}}, Saved: []string{"tool"}, Timeout: time.Hour,
+		Code: "the code", Servers: []Server{{Name: "Up", Alias: "up"}}, Saved: []string{"tool"}, Clock: clock.New(time.Hour),
 	}, host)
 	want := Done{Ready: true, Reported: true, ExitCode: 3, Result: "42", Limit: "files"}
 	if err != nil || fmt.Sprint(done) != fmt.Sprint(want) {
@@ -143,7 +145,7 @@ func TestRunDoesNotWaitForASandboxThatSaidItsEnd(t *testing.T) {
 		f.send(frame{Type: "done", ExitCode: 1})
 		f.send(frame{Type: "end", ExitCode: 7})
 	}()
-	done, err := NewConn(f, "", NewBudget("")).Run(t.Context(), Start{Timeout: time.Hour}, hostFunc(noCalls))
+	done, err := NewConn(f, "", NewBudget("")).Run(t.Context(), Start{Clock: clock.New(time.Hour)}, hostFunc(noCalls))
 	if err != nil || !done.Ended || done.ExitCode != 7 || f.killed != nil {
 		t.Errorf("got %+v, %v; killed %v", done, err, f.killed)
 	}
@@ -163,7 +165,7 @@ func TestSessionRunsSeveralTimes(t *testing.T) {
 	}()
 	c := NewConn(f, "", NewBudget(""))
 	for n := range 3 {
-		done, err := c.Run(t.Context(), Start{Code: fmt.Sprint(n), Session: "s", Timeout: time.Hour}, hostFunc(noCalls))
+		done, err := c.Run(t.Context(), Start{Code: fmt.Sprint(n), Session: "s", Clock: clock.New(time.Hour)}, hostFunc(noCalls))
 		if err != nil || done.Kept != (n < 2) || c.Runs() != n+1 {
 			t.Errorf("run %d: %+v, %v", n, done, err)
 		}
@@ -193,7 +195,7 @@ func TestTimeoutAsksWhereTheCodeIs(t *testing.T) {
 					f.send(frame{Type: "ready"})
 					f.receive()
 				}()
-				done, err := NewConn(f, "", NewBudget("")).Run(t.Context(), Start{Code: "def f():\n  loop()\nf()", Timeout: time.Minute}, hostFunc(noCalls))
+				done, err := NewConn(f, "", NewBudget("")).Run(t.Context(), Start{Code: "def f():\n  loop()\nf()", Clock: clock.New(time.Minute)}, hostFunc(noCalls))
 				if !errors.Is(err, ErrTimeout) || done.Reported || f.killed == nil || strings.Join(done.Stack, "\n") != tt.want {
 					t.Errorf("got %+v, %v; killed: %v", done, err, f.killed)
 				}
@@ -216,7 +218,7 @@ func TestCancelEndsCallsAndKills(t *testing.T) {
 		f.receive()
 		f.send(frame{Type: "call", ID: 1, Method: "m"})
 	}()
-	if done, err := NewConn(f, "", NewBudget("")).Run(ctx, Start{Timeout: time.Hour}, host); !errors.Is(err, why) || !errors.Is(f.killed, why) || !done.Ready {
+	if done, err := NewConn(f, "", NewBudget("")).Run(ctx, Start{Clock: clock.New(time.Hour)}, host); !errors.Is(err, why) || !errors.Is(f.killed, why) || !done.Ready {
 		t.Errorf("got %+v, %v; killed: %v", done, err, f.killed)
 	}
 }
@@ -238,7 +240,7 @@ func TestWhatNoRunnerSendsKills(t *testing.T) {
 					_ = f.write(m) // it fails once the connection is closed
 				}
 			}()
-			if done, err := NewConn(f, "", NewBudget("")).Run(t.Context(), Start{Timeout: time.Hour}, hostFunc(noCalls)); !errors.Is(err, ErrProtocol) || f.killed == nil {
+			if done, err := NewConn(f, "", NewBudget("")).Run(t.Context(), Start{Clock: clock.New(time.Hour)}, hostFunc(noCalls)); !errors.Is(err, ErrProtocol) || f.killed == nil {
 				t.Errorf("got %+v, %v; killed: %v", done, err, f.killed)
 			}
 		})
@@ -301,7 +303,7 @@ func TestSandboxThatHasNoConnection(t *testing.T) {
 	f := newFakeRunner(t)
 	f.exit()
 	c := NewConn(unconnected{f}, "", NewBudget(""))
-	if done, err := c.Run(t.Context(), Start{Timeout: time.Hour}, hostFunc(noCalls)); err != nil || fmt.Sprint(done) != fmt.Sprint(Done{}) {
+	if done, err := c.Run(t.Context(), Start{Clock: clock.New(time.Hour)}, hostFunc(noCalls)); err != nil || fmt.Sprint(done) != fmt.Sprint(Done{}) {
 		t.Errorf("got %+v, %v", done, err)
 	}
 	c.Close()

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/toolcell/toolcell/internal/clock"
 )
 
 // begin begins a run whose calls are answered by h, and returns its connection.
@@ -19,7 +21,7 @@ func (f *fakeRunner) begin(ctx context.Context, b *Budget, timeout time.Duration
 	c = NewConn(f, "", b)
 	ended := make(chan error, 1)
 	go func() {
-		_, err := c.Run(ctx, Start{Timeout: timeout}, h)
+		_, err := c.Run(ctx, Start{Clock: clock.New(timeout)}, h)
 		ended <- err
 	}()
 	f.send(frame{Type: "ready"})

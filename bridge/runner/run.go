@@ -10,9 +10,11 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
+	"github.com/toolcell/toolcell/internal/clock"
 	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/internal/text"
-	"golang.org/x/sync/semaphore"
 )
 
 // maxCalls bounds the calls of one run that are being answered at the same time.
@@ -31,7 +33,7 @@ type run struct {
 	*Conn
 	start   Start
 	host    Host
-	clock   *Clock
+	clock   *clock.Clock
 	pauses  *pauses
 	dump    *stackDump
 	account *account

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
 	"github.com/toolcell/toolcell/internal/boundtest"
 	"github.com/toolcell/toolcell/mcpproxy/wire"
 )

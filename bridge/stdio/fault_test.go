@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
 	"github.com/toolcell/toolcell/internal/contain"
 )
 

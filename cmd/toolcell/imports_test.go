@@ -94,6 +94,7 @@ var imports = map[string][]string{
 	"images": {},
 
 	"internal/boundtest":   {"internal/room"},
+	"internal/clock":       {"internal/contain"},
 	"internal/contain":     {},
 	"internal/netguard":    {},
 	"internal/pyname":      {},

@@ -7,51 +7,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/toolcell/toolcell/internal/clock"
 )
-
-// TestPausesOfAClockOverlap: it goes on when the last one is over.
-func TestPausesOfAClockOverlap(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		start := time.Now()
-		var ended time.Duration
-		c := NewClock(2*time.Second, func() { ended = time.Since(start) })
-		time.Sleep(time.Second)
-		first := c.Pause()
-		time.Sleep(time.Hour)
-		second := c.Pause()
-		first()
-		time.Sleep(time.Hour)
-		if c.Up() {
-			t.Error("the time is up while the clock stands still")
-		}
-		second()
-		time.Sleep(2 * time.Second)
-		synctest.Wait()
-		if want := 2*time.Hour + 2*time.Second; ended != want || !c.Up() {
-			t.Errorf("the time was up after %s, want %s", ended, want)
-		}
-		c.Pause()() // does nothing
-		if !c.Up() {
-			t.Error("the time is not up any more")
-		}
-	})
-}
-
-// TestStoppedClockStaysStopped, though a pause ends later.
-func TestStoppedClockStaysStopped(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := NewClock(time.Second, func() { t.Error("it was called") })
-		resume := c.Pause()
-		if !c.Stop() {
-			t.Error("the time was up")
-		}
-		resume()
-		if c.Stop() {
-			t.Error("it was stopped twice")
-		}
-		time.Sleep(time.Hour)
-	})
-}
 
 // pausing starts a run with 2 seconds whose calls pause it for an hour, and returns
 // after the first one begins.
@@ -62,7 +20,7 @@ func pausing(ctx context.Context, t *testing.T, f *fakeRunner, start Start) (wai
 	}
 	ended := make(chan outcome, 1)
 	c := NewConn(f, "", NewBudget(""))
-	start.Timeout = 2 * time.Second
+	start.Clock = clock.New(2 * time.Second)
 	go func() {
 		done, err := c.Run(ctx, start, hostFunc(func(ctx context.Context, _ string, _ json.RawMessage) (json.RawMessage, error) {
 			defer c.Pause()()
