@@ -32,16 +32,16 @@ type Access struct {
 // Open begins to serve connections from l, which it takes over, as the grant allows.
 func Open(l net.Listener, g *hosts.Grant) (*Access, error) {
 	o := egress.Options{Rules: g}
-	if g.ViaProxy() {
+	if g.ViaProxy {
 		o.Proxy = http.ProxyFromEnvironment
 	}
-	for _, t := range g.Targets() {
+	for _, t := range g.Targets {
 		if slices.ContainsFunc(t.Ports, func(port uint16) bool { return g.Inspected("https", t.Host, port) }) {
 			o.Inspect = append(o.Inspect, t.Host)
 		}
 	}
-	a := &Access{variables: proxyVariables("http://"+l.Addr().String(), g.Targets()), file: g.File()}
-	o.Credentials = a.addPlaceholders(g.Credentials())
+	a := &Access{variables: proxyVariables("http://"+l.Addr().String(), g.Targets), file: g.File}
+	o.Credentials = a.addPlaceholders(g.Credentials)
 	var err error
 	if a.broker, err = egress.Start(l, o); err != nil {
 		return nil, err

@@ -16,12 +16,13 @@ import (
 // A Grant is what one run may reach: what its call asked for and the policy
 // allows. A nil *Grant and the zero Grant reach nothing.
 type Grant struct {
-	Ask rule.Reasons // what the user has to allow before anything is reached; nil is nothing
+	Ask         rule.Reasons // what the user has to allow before anything is reached; nil is nothing
+	File        string       // in which the user can allow more, as people write it
+	Targets     []Target     // the hosts that were granted
+	Credentials []Credential // of these hosts
+	ViaProxy    bool         // connections go through the proxy that the host's environment names
 
-	file    string // that the user can change, as people write it
-	targets []Target
-	rules   *Rules
-	secrets []Credential
+	rules *Rules
 }
 
 // A Credential is a header that requests to a host get outside the sandbox.
@@ -57,13 +58,13 @@ func (g *Grant) add(t Target) error {
 		return err
 	}
 	g.askAbout(t.Host, allowed)
-	for i, other := range g.targets {
+	for i, other := range g.Targets {
 		if other.Host == t.Host {
-			g.targets[i].Ports = slices.Compact(slices.Sorted(slices.Values(append(other.Ports, allowed...))))
+			g.Targets[i].Ports = slices.Compact(slices.Sorted(slices.Values(append(other.Ports, allowed...))))
 			return nil
 		}
 	}
-	g.targets = append(g.targets, Target{t.Host, allowed})
+	g.Targets = append(g.Targets, Target{t.Host, allowed})
 	return nil
 }
 
@@ -78,7 +79,7 @@ func (g *Grant) askAbout(host string, ports []uint16) {
 			}
 			for _, r := range g.rules.allow { // each may let it reach something else
 				if r.ask && about(r) {
-					g.Ask.Add(fmt.Sprintf("policy %s, [network] ask = %q: the code wants to reach %s", g.file, r.text, Target{host, []uint16{port}}))
+					g.Ask.Add(fmt.Sprintf("policy %s, [network] ask = %q: the code wants to reach %s", g.File, r.text, Target{host, []uint16{port}}))
 				}
 			}
 		}
@@ -88,7 +89,7 @@ func (g *Grant) askAbout(host string, ports []uint16) {
 // fillCredentials resolves the credentials of granted hosts. For each header the first
 // that is about the host counts.
 func (g *Grant) fillCredentials(lookup func(string) (string, bool)) error {
-	for _, t := range g.targets {
+	for _, t := range g.Targets {
 		for _, c := range g.rules.credentials {
 			if !c.Host.matches(t.Host) || g.hasCredential(t.Host, string(c.Header)) {
 				continue
@@ -100,7 +101,7 @@ func (g *Grant) fillCredentials(lookup func(string) (string, bool)) error {
 			for i, s := range secrets { // spaces around a value do not reach the host (RFC 9110, 5.5), nor come back from it
 				secrets[i] = cmp.Or(strings.Trim(s, " "), s)
 			}
-			g.secrets = append(g.secrets, Credential{Host: t.Host, Header: string(c.Header), Value: value, Secrets: secrets, Env: string(c.Env)})
+			g.Credentials = append(g.Credentials, Credential{Host: t.Host, Header: string(c.Header), Value: value, Secrets: secrets, Env: string(c.Env)})
 		}
 	}
 	return nil
@@ -108,31 +109,8 @@ func (g *Grant) fillCredentials(lookup func(string) (string, bool)) error {
 
 // hasCredential reports whether an earlier entry of the policy fills this header.
 func (g *Grant) hasCredential(host, header string) bool {
-	return slices.ContainsFunc(g.secrets, func(c Credential) bool { return c.Host == host && strings.EqualFold(c.Header, header) })
+	return slices.ContainsFunc(g.Credentials, func(c Credential) bool { return c.Host == host && strings.EqualFold(c.Header, header) })
 }
-
-// File returns the file in which the user can allow more, as people write it.
-func (g *Grant) File() string { return g.file }
-
-// Targets returns the hosts that were granted.
-func (g *Grant) Targets() []Target {
-	if g == nil {
-		return nil
-	}
-	return g.targets
-}
-
-// Credentials returns those of the granted hosts.
-func (g *Grant) Credentials() []Credential {
-	if g == nil {
-		return nil
-	}
-	return g.secrets
-}
-
-// ViaProxy reports whether connections go through the proxy that the host's
-// environment names.
-func (g *Grant) ViaProxy() bool { return g.valid() && g.rules.viaProxy }
 
 // valid reports whether Rules.Grant has made the grant.
 func (g *Grant) valid() bool { return g != nil && g.rules != nil }
@@ -147,9 +125,9 @@ func (e *denialError) Error() string { return fmt.Sprintf("[network] deny = %q",
 // refuse makes the error of a target that may not be reached.
 func (g *Grant) refuse(target string, why error) error {
 	if _, ok := errors.AsType[*denialError](why); ok {
-		return fmt.Errorf("policy %s, %w: %q is not allowed", g.file, why, target)
+		return fmt.Errorf("policy %s, %w: %q is not allowed", g.File, why, target)
 	}
-	return fmt.Errorf("policy %s: %q is not allowed: %w", g.file, target, why)
+	return fmt.Errorf("policy %s: %q is not allowed: %w", g.File, target, why)
 }
 
 // AllowHost checks whether anything at a host and port may be reached, and returns
@@ -161,7 +139,7 @@ func (g *Grant) AllowHost(scheme, host string, port uint16) (rule string, err er
 	if rule, err = g.rules.allowHost(scheme, host, port); err != nil {
 		return rule, err
 	}
-	if !slices.ContainsFunc(g.targets, func(t Target) bool { return t.Host == host && slices.Contains(t.Ports, port) }) {
+	if !slices.ContainsFunc(g.Targets, func(t Target) bool { return t.Host == host && slices.Contains(t.Ports, port) }) {
 		t := Target{Host: host, Ports: []uint16{port}}
 		return rule, fmt.Errorf("add %q to the servers of the call", t.URL())
 	}
@@ -214,7 +192,7 @@ func (g *Grant) Inspected(scheme, host string, port uint16) bool {
 	}
 	inside := func(r entry) bool { return r.about(scheme, host, port) && !r.wholeHost() }
 	return slices.ContainsFunc(g.rules.allow, inside) || slices.ContainsFunc(g.rules.deny, inside) ||
-		scheme == "https" && slices.ContainsFunc(g.secrets, func(c Credential) bool { return c.Host == host })
+		scheme == "https" && slices.ContainsFunc(g.Credentials, func(c Credential) bool { return c.Host == host })
 }
 
 // CanonicalHost is Canonical.

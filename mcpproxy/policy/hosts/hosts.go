@@ -42,7 +42,7 @@ func (n *Rules) Grant(targets []string, file string) (*Grant, error) {
 	if len(targets) > maxTargets {
 		return nil, fmt.Errorf("%d hosts were asked for; the most is %d", len(targets), maxTargets)
 	}
-	g := &Grant{rules: n.withAsk(), file: file}
+	g := &Grant{File: file, ViaProxy: n.viaProxy, rules: n.withAsk()}
 	for _, name := range targets {
 		t, err := parseTarget(name)
 		if err != nil {
