@@ -49,41 +49,28 @@ type parts struct {
 }
 
 // openParts opens them. Nothing is started or fetched yet.
-func openParts(s settings.Settings, log *slog.Logger) (p parts, err error) {
-	d := s.Dirs
-	defer func() {
-		if err != nil {
-			err = errors.Join(d.Explain(err), p.Close())
-		}
-	}()
-	if p.store, err = openStore(s, images.Puller{Log: log}); err != nil {
-		return p, err
+func openParts(s settings.Settings, log *slog.Logger) (parts, error) {
+	store, err := openStore(s, images.Puller{Log: log})
+	if err != nil {
+		return parts{}, err
 	}
-	if p.runnerDir, err = runner.Write(filepath.Join(d.Cache, "runner")); err != nil {
-		return p, err
+	var runtime *oci.Runtime
+	runnerDir, err := runner.Write(filepath.Join(s.Dirs.Cache, "runner"))
+	if err == nil {
+		err = cachedir.CheckOwn(s.Dirs.Cache, "runner", filepath.Join("runner", filepath.Base(runnerDir)))
 	}
-	if err = cachedir.CheckOwn(d.Cache, "runner", filepath.Join("runner", filepath.Base(p.runnerDir))); err != nil {
-		return p, err
+	if err == nil {
+		runtime, err = oci.Open(s.Dirs.Run, s.UID, s.GID)
 	}
-	if p.runtime, err = oci.Open(d.Run, s.UID, s.GID); err != nil {
-		return p, err
+	if err != nil {
+		return parts{}, errors.Join(s.Dirs.Explain(err), store.Close())
 	}
-	p.wheels = openPackages(s)
-	return p, nil
+	return parts{store, openPackages(s), runtime, runnerDir}, nil
 }
 
 // Close closes what was opened, users before what they use.
-func (p parts) Close() (err error) {
-	if p.runtime != nil {
-		err = p.runtime.Close()
-	}
-	if p.wheels != nil {
-		err = errors.Join(err, p.wheels.Close())
-	}
-	if p.store != nil {
-		err = errors.Join(err, p.store.Close())
-	}
-	return err
+func (p parts) Close() error {
+	return errors.Join(p.runtime.Close(), p.wheels.Close(), p.store.Close())
 }
 
 // image returns where the image that code runs on comes from.

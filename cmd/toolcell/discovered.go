@@ -45,6 +45,23 @@ func discoverForShell(o Options, log *slog.Logger) (*discovered, error) {
 	return f, nil
 }
 
+// askForServers is discoverForShell for a command that starts servers, perhaps those named. It
+// asks the user whether a project's file may, and notes what is left out.
+func askForServers(ctx context.Context, o Options, log *slog.Logger, named []string) (*discovered, error) {
+	f, err := discoverForShell(o, log)
+	if err == nil {
+		err = f.askTrust(ctx, o.Streams)
+	}
+	if err != nil {
+		return nil, err
+	}
+	warnOfSlips(log)
+	if o.Command != "servers list" && o.Command != "servers check" { // which say it themselves
+		f.noteProblems(o, named)
+	}
+	return f, nil
+}
+
 // watchServers is discoverServers for a command that goes on while the files change.
 func watchServers(s settings.Settings, log *slog.Logger) *discovered {
 	f := newDiscovered(s, log)

@@ -1,18 +1,19 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/images"
+	"github.com/toolcell/toolcell/internal/requirement"
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/oci/doctor"
 	"github.com/toolcell/toolcell/rootfs"
@@ -59,9 +60,7 @@ func imageChecks(ctx context.Context, o Options, python error) []doctor.Check {
 	}
 	f := imageFacts{ref: conf.Image, self: settings.Self(), standIn: !conf.ImageNamed && python == nil, always: conf.Pull == rootfs.PullAlways}
 	conf.LogLevel = max(conf.LogLevel, slog.LevelWarn)
-	if err := f.gather(ctx, conf, o.Streams); err != nil {
-		f.err = err
-	}
+	f.err = f.gather(ctx, conf, o.Streams)
 	return f.checks()
 }
 
@@ -117,35 +116,36 @@ func (f *imageFacts) checks() []doctor.Check {
 	if f.err != nil {
 		return []doctor.Check{f.failure()}
 	}
-	check := doctor.Check{Code: "RC-IMAGE", Status: doctor.CheckOK}
-	switch {
-	case f.here && f.runErr != nil:
-		check.Status, check.Text = doctor.CheckFatal, fmt.Sprintf("the Python of %s did not run: %v", f.name(), f.runErr)
-		switch check.Cure = f.runCure; {
-		case len(f.damage) > 0 || f.unread && check.Cure == "":
-			check.Cure = f.repair()
-		case check.Cure == "":
-			check.Cure = f.another()
-		}
-	case f.here && tooOld(f.version):
-		check.Status, check.Text, check.Cure = doctor.CheckFatal, fmt.Sprintf("%s has Python %s, and 3.%d is the oldest that works", f.name(), f.version, python.OldestMinor), f.another()
-	case len(f.damage) > 0:
-		check.Status, check.Text, check.Cure = doctor.CheckDegraded, fmt.Sprintf("%s is damaged: %s", f.name(), firstOf(f.damage)), f.repair()
-	case f.here:
-		check.Text = fmt.Sprintf("Python %s of %s ran in a sandbox, in %d ms", f.version, f.name(), f.took.Milliseconds())
-		if f.unread {
-			check.Text += "; compare its files with their digests with: toolcell images verify"
-		}
-	case f.registry == "":
-		check.Text = f.name() + " can be read, and the first run unpacks it"
-	default:
-		check.Text = fmt.Sprintf("%s is not here yet, and the first run fetches %s", f.name(), text.Size(f.found.Size))
-	}
-	checks := []doctor.Check{check}
+	checks := []doctor.Check{f.check("RC-IMAGE")}
 	if f.registry != "" {
-		checks = append(checks, doctor.Check{Code: "RC-REGISTRY", Status: doctor.CheckOK, Text: f.registry + ", or a mirror of it, has the image " + f.ref})
+		checks = append(checks, doctor.OK("RC-REGISTRY", f.registry+", or a mirror of it, has the image "+f.ref))
 	}
 	return checks
+}
+
+// check reports an image that can be had.
+func (f *imageFacts) check(code string) doctor.Check {
+	switch {
+	case f.here && f.runErr != nil:
+		cure := f.runCure
+		if len(f.damage) > 0 || f.unread && cure == "" {
+			cure = f.repair()
+		}
+		return doctor.Fatal(code, fmt.Sprintf("the Python of %s did not run: %v", f.name(), f.runErr), cmp.Or(cure, f.another()))
+	case f.here && tooOld(f.version):
+		return doctor.Fatal(code, fmt.Sprintf("%s has Python %s, and 3.%d is the oldest that works", f.name(), f.version, python.OldestMinor), f.another())
+	case len(f.damage) > 0:
+		return doctor.Degraded(code, fmt.Sprintf("%s is damaged: %s", f.name(), firstOf(f.damage)), f.repair())
+	case f.here:
+		said := fmt.Sprintf("Python %s of %s ran in a sandbox, in %d ms", f.version, f.name(), f.took.Milliseconds())
+		if f.unread {
+			said += "; compare its files with their digests with: toolcell images verify"
+		}
+		return doctor.OK(code, said)
+	case f.registry == "":
+		return doctor.OK(code, f.name()+" can be read, and the first run unpacks it")
+	}
+	return doctor.OK(code, fmt.Sprintf("%s is not here yet, and the first run fetches %s", f.name(), text.Size(f.found.Size)))
 }
 
 // failure reports an image that cannot be had.
@@ -174,11 +174,9 @@ func (f *imageFacts) failure() doctor.Check {
 		return c
 	}
 	c.Text = fmt.Sprintf("%s cannot be used: %s%s", f.ref, why, consequence)
-	switch {
-	case errors.Is(f.err, rootfs.ErrNotHere):
+	c.Cure = commented(advice) + f.another()
+	if errors.Is(f.err, rootfs.ErrNotHere) {
 		c.Cure = text.ShellWord(f.self) + " images pull " + text.ShellWord(f.ref)
-	default:
-		c.Cure = commented(advice) + f.another()
 	}
 	return c
 }
@@ -202,17 +200,13 @@ func (f *imageFacts) name() string {
 	if f.image != nil {
 		platform, size = f.image.Platform, f.image.Size
 	}
-	var more []string
-	if platform != "" {
-		more = append(more, platform)
-	}
 	if size > 0 {
-		more = append(more, text.Size(size))
+		platform = strings.TrimPrefix(platform+", "+text.Size(size), ", ")
 	}
-	if len(more) == 0 {
+	if platform == "" {
 		return f.ref
 	}
-	return f.ref + " (" + strings.Join(more, ", ") + ")"
+	return f.ref + " (" + platform + ")"
 }
 
 func (f *imageFacts) repair() string {
@@ -244,8 +238,7 @@ func firstOf(all []string) string {
 // tooOld reports whether a version of Python is known to be older than the runner
 // supports.
 func tooOld(version string) bool {
-	major, rest, _ := strings.Cut(version, ".")
-	minor, _, _ := strings.Cut(rest, ".")
-	n, err := strconv.Atoi(minor)
-	return major == "2" || err == nil && major == "3" && n < python.OldestMinor
+	v, err := requirement.ParseVersion(version)
+	old, _ := requirement.ParseSpecifier(fmt.Sprintf("<3.%d", python.OldestMinor)) // which it is
+	return err == nil && old.Allows(v)
 }

@@ -204,15 +204,10 @@ func (e execution) prompt(ctx context.Context) error {
 
 // openForShell opens the app to run code for the user of a shell.
 func openForShell(ctx context.Context, o execOptions, log, policyLog *slog.Logger) (*app, error) {
-	found, err := discoverForShell(o.Options, log)
+	found, err := askForServers(ctx, o.Options, log, o.Servers)
 	if err != nil {
 		return nil, err
 	}
-	if err := found.askTrust(ctx, o.Streams); err != nil {
-		return nil, err
-	}
-	warnOfSlips(log)
-	found.noteProblems(o.Options, o.Servers)
 	return openApp(o.Settings, appOptions{log: log, policyLog: policyLog, background: newBackground(o.Settings, log, true), servers: found})
 }
 

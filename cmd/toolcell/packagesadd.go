@@ -142,11 +142,6 @@ func packagesAdd(ctx context.Context, o packagesOptions) (err error) {
 	return err
 }
 
-// A writtenLock is the row of packages lock.
-type writtenLock struct {
-	File string `json:"file"`
-}
-
 func packagesLock(ctx context.Context, o packagesOptions) (err error) {
 	if len(o.Args) != 1 {
 		return console.Usagef("packages lock takes a script")
@@ -176,7 +171,7 @@ func packagesLock(ctx context.Context, o packagesOptions) (err error) {
 		fmt.Fprintf(o.Err, "toolcell: %s was a link to %q; it is a file now, and what the link led to is as it was\n", to, wasLinkTo)
 	}
 	if o.JSON {
-		return console.PrintJSON(o.Streams, []writtenLock{{to}})
+		return console.PrintJSON(o.Streams, []map[string]string{{"file": to}})
 	}
 	_, err = fmt.Fprintln(o.Out, to)
 	return err

@@ -40,16 +40,9 @@ type serversFunc func(context.Context, Options, *mcpproxy.Proxy) error
 // run does it, and ends the servers that it has started.
 func (do serversFunc) run(ctx context.Context, o Options) (err error) {
 	log := shellLogger(o)
-	found, err := discoverForShell(o, log)
+	found, err := askForServers(ctx, o, log, o.Args)
 	if err != nil {
 		return err
-	}
-	if err := found.askTrust(ctx, o.Streams); err != nil {
-		return err
-	}
-	warnOfSlips(log)
-	if o.Command != "servers list" && o.Command != "servers check" { // which say it themselves
-		found.noteProblems(o, o.Args)
 	}
 	p := mcpproxy.New(found.config, proxyOptions(o.Settings, log))
 	defer func() { err = errors.Join(err, p.Close()) }()

@@ -191,17 +191,22 @@ func (s *Images) Greeting(ctx context.Context, progress func(done, total int64, 
 	return python + " in a sandbox of " + image.Name
 }
 
+// pythonOnHost returns where the host has an image's Python.
+func pythonOnHost(image run.Image) string {
+	for _, b := range image.Root.Binds {
+		if rest, below := strings.CutPrefix(image.Python, b.Target+"/"); below {
+			return filepath.Join(b.Source, rest)
+		}
+	}
+	return image.Root.Dir + image.Python
+}
+
 var versioned = regexp.MustCompile(`^python(\d+\.\d+)t?$`)
 
 // version returns the version of an image's Python as the name of its program has it,
 // "" if it has none: python3 is a link to python3.14.
 func version(image run.Image) string {
-	at := image.Root.Dir + image.Python
-	for _, b := range image.Root.Binds {
-		if rest, below := strings.CutPrefix(image.Python, b.Target+"/"); below {
-			at = filepath.Join(b.Source, rest)
-		}
-	}
+	at := pythonOnHost(image)
 	name := filepath.Base(at)
 	if to, err := os.Readlink(at); err == nil {
 		name = filepath.Base(to)

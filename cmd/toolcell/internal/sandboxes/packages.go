@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -182,14 +181,9 @@ func imageID(image run.Image) (string, error) {
 	if !strings.HasPrefix(id, "host-") {
 		return id, nil
 	}
-	var python state.Stamp
-	for _, b := range image.Root.Binds {
-		if rest, ok := strings.CutPrefix(image.Python, b.Target+"/"); ok {
-			var err error
-			if python, err = state.StampOf(path.Join(b.Source, rest)); err != nil {
-				return "", fmt.Errorf("looking at the host's Python: %w", err)
-			}
-		}
+	python, err := state.StampOf(pythonOnHost(image))
+	if err != nil {
+		return "", fmt.Errorf("looking at the host's Python: %w", err)
 	}
 	return fmt.Sprintf("%s-%x-%x-%x", id, python.Inode, python.Size, python.Modified), nil
 }
