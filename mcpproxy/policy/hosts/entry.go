@@ -1,10 +1,101 @@
 package hosts
 
 import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/toolcell/toolcell/internal/text"
 )
+
+// A hostPattern is a host, or with a leading "*." all hosts below it.
+type hostPattern string
+
+func (p hostPattern) matches(host string) bool {
+	if below, ok := strings.CutPrefix(string(p), "*"); ok {
+		return strings.HasSuffix(host, below) && len(host) > len(below)
+	}
+	return host == string(p)
+}
+
+// UnmarshalText is parseHostPattern.
+func (p *hostPattern) UnmarshalText(written []byte) (err error) {
+	*p, err = parseHostPattern(string(written))
+	return err
+}
+
+// SplitPort reads HOST or HOST:PORT, where HOST may be *.HOST; the port is 0 if there is
+// none.
+func SplitPort(s string) (hostname string, portNumber uint16, err error) {
+	host, port := s, ""
+	if end := strings.LastIndexByte(s, ']'); strings.HasPrefix(s, "[") && end > 0 {
+		host, port = s[1:end], strings.TrimPrefix(s[end+1:], ":")
+		if s[end+1:] != "" && port == s[end+1:] {
+			return "", 0, fmt.Errorf("a colon and a port must follow %q", s[:end+1])
+		}
+	} else if name, number, ok := strings.Cut(s, ":"); ok {
+		if strings.Contains(number, ":") {
+			return "", 0, fmt.Errorf("an IPv6 address must be in brackets, as in [2001:db8::1]:443")
+		}
+		host, port = name, number
+	}
+	var n uint64
+	if port != "" || strings.HasSuffix(s, ":") {
+		if n, err = strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+			return "", 0, fmt.Errorf("%q is not a port from 1 to 65535", text.Bound(port, 20))
+		}
+	}
+	pattern, err := parseHostPattern(host)
+	return string(pattern), uint16(n), err
+}
+
+// parseHostPattern reads a host name, an address, or *.NAME.
+func parseHostPattern(s string) (hostPattern, error) {
+	name, below := strings.CutPrefix(s, "*.")
+	host, err := Canonical(name)
+	if err != nil {
+		return "", err
+	}
+	if below {
+		if _, err := netip.ParseAddr(host); err == nil {
+			return "", fmt.Errorf("%q is an address, and has nothing below it", text.Bound(name, 80))
+		}
+		return hostPattern("*." + host), nil
+	}
+	return hostPattern(host), nil
+}
+
+// Canonical returns the one form in which hosts are compared: lower case, without
+// a final dot, names in ASCII, addresses as netip writes them. An address in any other
+// notation, such as 0x7f000001, is an error.
+func Canonical(host string) (string, error) {
+	if addr, err := netip.ParseAddr(host); err == nil {
+		if addr.Zone() != "" {
+			return "", fmt.Errorf("the address %q has a zone", text.Bound(host, 80))
+		}
+		return addr.Unmap().String(), nil
+	}
+	name := strings.ToLower(strings.TrimSuffix(host, "."))
+	switch {
+	case strings.ContainsFunc(host, func(c rune) bool { return c > unicode.MaxASCII }): // before ToLower, which makes k of the Kelvin sign
+		return "", fmt.Errorf("%q has letters beyond ASCII; write it as DNS has it, with xn--", text.Bound(host, 80))
+	case name == "" || len(name) > 253 || strings.ContainsFunc(name, notInHost) || slices.Contains(strings.Split(name, "."), ""):
+		return "", fmt.Errorf("%q is not the name of a host", text.Bound(host, 80))
+	}
+	if last := name[strings.LastIndexByte(name, '.')+1:]; last[0] >= '0' && last[0] <= '9' {
+		// The last label of a name begins with a letter (RFC 1123, 2.1). Resolvers
+		// read others as addresses (inet_aton(3)).
+		return "", fmt.Errorf("%q is neither a host's name nor an address as in 192.0.2.1", text.Bound(host, 80))
+	}
+	return name, nil
+}
+
+func notInHost(c rune) bool {
+	return (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' && c != '.' && c != '_'
+}
 
 // An entry is a rule of allow, deny or ask: a host, and perhaps a method, a scheme, a
 // port and a path.
