@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // The image keeps its own packages behind those of a set. Some of them would break: what
@@ -25,7 +26,7 @@ const HiddenName = ".toolcell-hidden"
 // maxHidden bounds the modules that an image hides.
 const maxHidden = 5000
 
-var moduleName = regexp.MustCompile(`^[A-Za-z_]\w{0,100}$`)
+var moduleName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_]\w{0,100}$`) })
 
 // conflicts asks the image which of its modules do not go together with the packages of
 // a lock. An image that gives no answer has none.
@@ -43,7 +44,7 @@ func (j *job) conflicts(ctx context.Context, lock *Lock) (hidden []string, err e
 		if len(hidden) == maxHidden {
 			break
 		}
-		if moduleName.MatchString(name) {
+		if moduleName().MatchString(name) {
 			hidden = append(hidden, name)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/toolcell/toolcell/internal/state"
@@ -163,14 +164,14 @@ func briefly(requirements []string) string {
 	return strings.Join(requirements, ", ")
 }
 
-var versionForm = regexp.MustCompile(`^\d{1,3}(\.\d{1,3}){2}[a-z0-9]{0,8}$`)
+var versionForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\d{1,3}(\.\d{1,3}){2}[a-z0-9]{0,8}$`) })
 
 // PythonVersion returns the version of an image's Python. The first time its sandbox is
 // asked.
 func (s *Store) PythonVersion(ctx context.Context, image Image, run Run) (string, error) {
 	file := filepath.Join(s.dir, "pythons", image.name()+".json")
 	version, err := s.pythons.Read(file)
-	if err == nil && versionForm.MatchString(version) {
+	if err == nil && versionForm().MatchString(version) {
 		return version, nil
 	}
 	const script = "import sys; v = sys.version_info; print('%d.%d.%d' % v[:3] + ('' if v[3] == 'final' else v[3][0].replace('c', 'rc') + str(v[4])))"
@@ -179,7 +180,7 @@ func (s *Store) PythonVersion(ctx context.Context, image Image, run Run) (string
 		return "", fmt.Errorf("asking the image's Python for its version: %w", err)
 	}
 	version = strings.TrimSpace(string(out.Stdout))
-	if out.Code != 0 || !versionForm.MatchString(version) {
+	if out.Code != 0 || !versionForm().MatchString(version) {
 		return "", errors.New("the image's Python does not say its version: it says " + rootdir.Quote(version))
 	}
 	unlock, err := s.cache.Wait(ctx, "pythons", state.Exclusive)

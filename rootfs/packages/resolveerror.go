@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"unicode/utf8"
 )
 
 // maxReason bounds what is passed on of uv's words, and maxReasons how many of its reasons
@@ -13,43 +14,49 @@ const (
 	maxReasons = 100
 )
 
+// A phrase is an expression that is compiled where it is looked for. To compile all takes a
+// millisecond, which most processes need not spend.
+type phrase string
+
+func (p phrase) form() *regexp.Regexp { return regexp.MustCompile(string(p)) }
+
 // Phrases of uv (uv-resolver, error.rs and pubgrub/report.rs; tried with 0.13.9).
-var (
-	notUnderstood = regexp.MustCompile("Couldn't parse requirement in .{1,200}? cause: (.{1,200}?)(?: hint: | [a-z0-9-]+ ;|$)")
-	fetchFailed   = regexp.MustCompile(`Failed to fetch: |error sending request|Request failed`)
-	indexRefuses  = regexp.MustCompile(`An index \(.{1,300}?\) returned an? (\d{3} [A-Za-z ]+?) error`)
-	needsLogin    = regexp.MustCompile(`An index URL \(.{1,300}?\) could not be queried due to a lack of valid authentication credentials \((\d{3} [A-Za-z ]+?)\)`)
-	tooNew        = regexp.MustCompile("hint: `([^`]{1,100})` was filtered by `exclude-newer`")
-	notFound      = regexp.MustCompile(`([A-Za-z0-9._-]+) was not found in the package registry`)
-	noWheels      = regexp.MustCompile(`(?:[Bb]ecause|and) (?:all versions of )?([A-Za-z0-9._-]+(?:==[^ ,]+)?)[^ ]* ha(?:s|ve) no (?:usable )?wheels`)
-	lacksWheels   = regexp.MustCompile(`have no (?:usable )?wheels|has no (?:usable )?wheels`)
-	onlyVersions  = regexp.MustCompile(`only (.{1,120}?) (?:is|are) available and you require ([^ ]+)`)
-	noVersion     = regexp.MustCompile(`there (?:is|are) no versions? of ([A-Za-z0-9._-]+[^ ]*)`)
-	pythonNeeds   = regexp.MustCompile(`([A-Za-z0-9._-]+[^ ]*) (?:depends? on|requires) Python ?([<>=!~][^ ]*)`)
-	dependsOn     = regexp.MustCompile(`([A-Za-z0-9._-]+[^ ]*) depends? on ([A-Za-z0-9._-]+[^ ]*)`)
-	broken        = regexp.MustCompile(`([A-Za-z0-9._-]+[^ ]*) has (an invalid package format|invalid metadata|inconsistent metadata)`)
-	fromAddress   = regexp.MustCompile("Failed to resolve dependencies for package `([^`]{1,200})` cause: Package `([^`]{1,100})` was included as a URL dependency")
-	markerInName  = regexp.MustCompile(`\{[^}]*\}`)
-	statusOf      = regexp.MustCompile(`HTTP status[^(]*\((\d{3}[^)]*)\)`)
+const (
+	notUnderstood phrase = "Couldn't parse requirement in .{1,200}? cause: (.{1,200}?)(?: hint: | [a-z0-9-]+ ;|$)"
+	fetchFailed   phrase = `Failed to fetch: |error sending request|Request failed`
+	indexRefuses  phrase = `An index \(.{1,300}?\) returned an? (\d{3} [A-Za-z ]+?) error`
+	needsLogin    phrase = `An index URL \(.{1,300}?\) could not be queried due to a lack of valid authentication credentials \((\d{3} [A-Za-z ]+?)\)`
+	tooNew        phrase = "hint: `([^`]{1,100})` was filtered by `exclude-newer`"
+	notFound      phrase = `([A-Za-z0-9._-]+) was not found in the package registry`
+	noWheels      phrase = `(?:[Bb]ecause|and) (?:all versions of )?([A-Za-z0-9._-]+(?:==[^ ,]+)?)[^ ]* ha(?:s|ve) no (?:usable )?wheels`
+	lacksWheels   phrase = `have no (?:usable )?wheels|has no (?:usable )?wheels`
+	onlyVersions  phrase = `only (.{1,120}?) (?:is|are) available and you require ([^ ]+)`
+	noVersion     phrase = `there (?:is|are) no versions? of ([A-Za-z0-9._-]+[^ ]*)`
+	pythonNeeds   phrase = `([A-Za-z0-9._-]+[^ ]*) (?:depends? on|requires) Python ?([<>=!~][^ ]*)`
+	dependsOn     phrase = `([A-Za-z0-9._-]+[^ ]*) depends? on ([A-Za-z0-9._-]+[^ ]*)`
+	broken        phrase = `([A-Za-z0-9._-]+[^ ]*) has (an invalid package format|invalid metadata|inconsistent metadata)`
+	fromAddress   phrase = "Failed to resolve dependencies for package `([^`]{1,200})` cause: Package `([^`]{1,100})` was included as a URL dependency"
+	markerInName  phrase = `\{[^}]*\}`
+	statusOf      phrase = `HTTP status[^(]*\((\d{3}[^)]*)\)`
 )
 
 // explainResolver says in a sentence why uv did not choose versions.
 func explainResolver(out Output, r Request) error {
-	text := markerInName.ReplaceAllString(plainText(out.Stderr), "")
-	find := func(form *regexp.Regexp) string {
-		m := form.FindStringSubmatch(text)
+	text := markerInName.form().ReplaceAllString(plainText(out.Stderr), "")
+	find := func(p phrase) string {
+		m := p.form().FindStringSubmatch(text)
 		if m == nil {
 			return ""
 		}
 		return cut(strings.TrimRight(m[1], ".,:"))
 	}
-	depends := dependsOn.MatchString(text)
+	depends := dependsOn.form().MatchString(text)
 	switch {
 	case find(notUnderstood) != "":
 		return requestErrorf("a dependency of the script is not understood: %s", find(notUnderstood))
-	case fetchFailed.MatchString(text) && foreignHost(out) != "":
+	case fetchFailed.form().MatchString(text) && foreignHost(out) != "":
 		return fmt.Errorf("the package index %s leads to another host: %s", r.Index, foreignHost(out))
-	case fetchFailed.MatchString(text):
+	case fetchFailed.form().MatchString(text):
 		return unreachable(r, fetchReason(out, text))
 	case find(indexRefuses) != "":
 		return unreachable(r, "it answers "+find(indexRefuses))
@@ -64,20 +71,20 @@ func explainResolver(out Output, r Request) error {
 	case find(tooNew) != "" && !depends:
 		return requestErrorf("the versions of %s that would do were published within the last %s, and so do not count ([packages] excludeNewer)", find(tooNew), period(r))
 	case find(onlyVersions) != "" && !depends:
-		return requestErrorf("only %s is available, and the script needs %s", find(onlyVersions), cut(strings.TrimRight(onlyVersions.FindStringSubmatch(text)[2], ",.")))
+		return requestErrorf("only %s is available, and the script needs %s", find(onlyVersions), cut(strings.TrimRight(onlyVersions.form().FindStringSubmatch(text)[2], ",.")))
 	case find(noWheels) != "" && !depends:
 		return &RequestError{Err: &NoWheelError{find(noWheels)}}
 	case find(noVersion) != "" && !depends:
 		return requestErrorf("there is no version of %s", find(noVersion))
 	case find(broken) != "" && !depends:
-		return fmt.Errorf("the wheel of %s in the index is broken: it has %s", find(broken), broken.FindStringSubmatch(text)[2])
+		return fmt.Errorf("the wheel of %s in the index is broken: it has %s", find(broken), broken.form().FindStringSubmatch(text)[2])
 	case find(fromAddress) != "":
-		m := fromAddress.FindStringSubmatch(text)
+		m := fromAddress.form().FindStringSubmatch(text)
 		return requestErrorf("%s needs %s from an address, and packages come from the index alone", cut(m[1]), cut(m[2]))
-	case pythonNeeds.MatchString(text):
-		m := pythonNeeds.FindStringSubmatch(text)
+	case pythonNeeds.form().MatchString(text):
+		m := pythonNeeds.form().FindStringSubmatch(text)
 		return requestErrorf("%s needs Python %s, which the image does not have", cut(m[1]), cut(strings.TrimRight(m[2], ",.")))
-	case lacksWheels.MatchString(text) && !depends:
+	case lacksWheels.form().MatchString(text) && !depends:
 		return requestErrorf("%s%s has no wheel for the Python of this image, and nothing is built from source", together(r), briefly(concerned(text, r)))
 	case strings.Contains(text, "No solution found"):
 		return requestErrorf("no versions go together for %s%s%s", briefly(concerned(text, r)), conflict(text, r), ofPolicy(text, r))
@@ -130,22 +137,31 @@ func concerned(text string, r Request) (lines []string) {
 	return lines
 }
 
-var packageStart = regexp.MustCompile(`^[A-Za-z0-9._-]+`)
+// packageOf returns the name of a package that a requirement begins with.
+func packageOf(requirement string) string {
+	end := strings.IndexFunc(requirement, func(c rune) bool {
+		return c != '.' && c != '-' && (c >= utf8.RuneSelf || !endsInWord(string(c)))
+	})
+	if end < 0 {
+		return requirement
+	}
+	return requirement[:end]
+}
 
 // conflict says in uv's explanation what needs something else than the script, and what
 // the script needs: of several reasons the first that is about a package of the script.
 func conflict(text string, r Request) string {
-	all := dependsOn.FindAllStringSubmatch(text, maxReasons)
+	all := dependsOn.form().FindAllStringSubmatch(text, maxReasons)
 	if all == nil {
 		return ""
 	}
 	names := make([]string, len(r.Requirements))
 	for i, line := range r.Requirements {
-		names[i] = packageStart.FindString(line)
+		names[i] = packageOf(line)
 	}
 	reason := func(m []string) string { return ": " + cut(m[1]) + " needs " + cut(strings.TrimRight(m[2], ",.")) }
 	for _, m := range all {
-		needs, needed := packageStart.FindString(m[1]), packageStart.FindString(m[2])
+		needs, needed := packageOf(m[1]), packageOf(m[2])
 		for i, line := range r.Requirements {
 			if name := names[i]; name != line && sameName(name, needed) && !sameName(name, needs) {
 				return reason(m) + ", and the script needs " + line
@@ -178,7 +194,7 @@ func mentioned(text string, requirements []string) (lines []string) {
 	}
 	all := strings.Join(required, " ")
 	for _, line := range requirements {
-		if hasWord(all, packageStart.FindString(line)) {
+		if hasWord(all, packageOf(line)) {
 			lines = append(lines, line)
 		}
 	}
@@ -238,7 +254,7 @@ func fetchReason(out Output, text string) string {
 	if len(out.Refused) > 0 {
 		return cut(out.Refused[0])
 	}
-	if m := statusOf.FindStringSubmatch(text); m != nil {
+	if m := statusOf.form().FindStringSubmatch(text); m != nil {
 		return "it answers " + cut(m[1])
 	}
 	causes := strings.Split(text, "cause: ")
