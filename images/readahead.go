@@ -12,7 +12,7 @@ import (
 // before they are asked for.
 type readAhead struct {
 	inner   io.Reader
-	wake    func() error // ends a Read of inner that waits
+	wake    io.Closer // ends a Read of inner that waits
 	full    chan block
 	free    chan []byte
 	quit    chan struct{}
@@ -35,7 +35,7 @@ const (
 	blockSize   = 256 << 10
 )
 
-func newReadAhead(inner io.Reader, wake func() error) *readAhead {
+func newReadAhead(inner io.Reader, wake io.Closer) *readAhead {
 	a := &readAhead{
 		inner: inner, wake: wake, full: make(chan block, aheadBlocks), free: make(chan []byte, aheadBlocks),
 		quit: make(chan struct{}), stopped: make(chan struct{}),
@@ -105,7 +105,7 @@ func (a *readAhead) Close() (err error) {
 	a.once.Do(func() {
 		defer contain.Error("closing a layer", &err)
 		close(a.quit)
-		err = a.wake()
+		err = a.wake.Close()
 		<-a.stopped
 	})
 	return err

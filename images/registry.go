@@ -142,7 +142,7 @@ func (p Puller) openRepository(ctx context.Context, repo name.Repository, mirror
 		return nil, err
 	}
 	first := cmp.Or(p.Backoff, defaultBackoff)
-	rt := transport.NewUserAgent(&retryTransport{&guardTransport{inner, p.allowsPlain, (&url.URL{Host: repo.RegistryStr()}).Hostname()}, first}, "toolcell")
+	rt := transport.NewUserAgent(&retryTransport{&guardTransport{inner, p, (&url.URL{Host: repo.RegistryStr()}).Hostname()}, first}, "toolcell")
 	rt, err = transport.NewWithContext(ctx, repo.Registry, auth, rt, []string{repo.Scope(transport.PullScope)})
 	if err != nil {
 		return nil, at.explain(ctx, err)

@@ -303,7 +303,7 @@ func TestPlainHTTPStaysOnThisHost(t *testing.T) {
 }
 
 func TestRedirectToPlainHTTPIsRefused(t *testing.T) {
-	g := &guardTransport{plain: Puller{}.allowsPlain, inner: trip(func(r *http.Request) (*http.Response, error) {
+	g := &guardTransport{inner: trip(func(r *http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: 302, Header: http.Header{"Location": {"http://cdn.invalid/blob"}}, Body: http.NoBody, Request: r}, nil
 	})}
 	resp, err := (&http.Client{Transport: g}).Get("https://registry.invalid/v2/py/blobs/x")

@@ -160,7 +160,7 @@ func TestInternalAddressesAreOutOfReachOfRegistries(t *testing.T) {
 		{"10.0.0.5", "https://10.0.0.6/x", true},
 		{"10.0.0.5", "https://cdn.example/x", true},
 	} {
-		g := &guardTransport{registry: c.registry, plain: func(string) bool { return true }, inner: trip(func(req *http.Request) (*http.Response, error) {
+		g := &guardTransport{registry: c.registry, puller: Puller{PlainHTTP: []string{"127.0.0.1"}}, inner: trip(func(req *http.Request) (*http.Response, error) {
 			return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: req}, nil
 		})}
 		req, err := http.NewRequest(http.MethodGet, c.to, nil)

@@ -132,8 +132,8 @@ func checkRedirect(_ *http.Request, via []*http.Request) error {
 // not have.
 type guardTransport struct {
 	inner    http.RoundTripper
-	plain    func(host string) bool // whether the user allows http
-	registry string                 // its host, without a port
+	puller   Puller // says where the user allows http
+	registry string // its host, without a port
 }
 
 func (g *guardTransport) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -141,7 +141,7 @@ func (g *guardTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	// may lead anywhere: credentials and unverified tags would be open to
 	// everyone on the way.
 	host := req.URL.Hostname()
-	if req.URL.Scheme != "https" && !netguard.IsLocalhost(host) && !g.plain(req.URL.Host) {
+	if req.URL.Scheme != "https" && !netguard.IsLocalhost(host) && !g.puller.allowsPlain(req.URL.Host) {
 		to := foreign(req.URL.Host, 200)
 		return nil, &ruleError{to + " would be spoken to without encryption", "if you trust the network: MCP_BRIDGE_INSECURE_REGISTRIES=" + to}
 	}

@@ -27,13 +27,13 @@ func (l *Layer) Open(ctx context.Context, onRead func(n int)) (io.ReadCloser, er
 	if err != nil {
 		return nil, sanitize(err)
 	}
-	compressed := newReadAhead(&contextReader{ctx: ctx, inner: body}, body.Close)
+	compressed := newReadAhead(&contextReader{ctx: ctx, inner: body}, body)
 	plain, err := newDecompressor(compressed)
 	if err != nil {
 		compressed.Close()
 		return nil, err
 	}
-	stream := layerStream{newReadAhead(plain, compressed.Close), plain}
+	stream := layerStream{newReadAhead(plain, compressed), plain}
 	out, err := newVerifier(stream, l.DiffID, -1)
 	if err != nil {
 		stream.Close()

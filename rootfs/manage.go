@@ -101,18 +101,6 @@ func (s *Store) removeImage(image *Image) error {
 	return s.images.remove(dirName(image.Digest))
 }
 
-// Prune removes images that are not in use. It returns them, and how many
-// bytes are free now.
-func (s *Store) Prune(o PruneOptions) (removed []Image, freed int64, err error) {
-	all, err := s.List()
-	if err != nil {
-		return nil, 0, err
-	}
-	removed, err = prune(all, o, s.removeImage)
-	freed, layersErr := s.removeUnusedLayers()
-	return removed, freed, errors.Join(err, s.images.removeUnusable(), layersErr)
-}
-
 // Verify reads an image again, all of it: each layer's contents against the
 // digests they had when the layer's own digest was found right, and the root
 // against a new merge of the layers. It returns what is wrong, at most
@@ -139,9 +127,13 @@ type PruneOptions struct {
 	Size   int64         // bytes that all images together may keep, those used last first; 0 for any number
 }
 
-// prune calls remove for the images that the options say, but for those in use. It
-// returns those that are removed.
-func prune(all []Image, o PruneOptions, remove func(*Image) error) (removed []Image, err error) {
+// Prune removes images that the options say, but for those in use. It returns them, and
+// how many bytes are free now.
+func (s *Store) Prune(o PruneOptions) (removed []Image, freed int64, err error) {
+	all, err := s.List()
+	if err != nil {
+		return nil, 0, err
+	}
 	keep := map[string]int64{} // size of each layer that stays
 	size := func(i Image) (more int64) {
 		for _, l := range i.Layers {
@@ -152,23 +144,14 @@ func prune(all []Image, o PruneOptions, remove func(*Image) error) (removed []Im
 		return more
 	}
 	total := int64(0)
-	slices.SortStableFunc(all, func(a, b Image) int { // those in use stay, however large they are
-		switch {
-		case a.InUse == b.InUse:
-			return 0
-		case a.InUse:
-			return -1
-		}
-		return 1
-	})
-	for _, i := range all {
+	prune := func(i Image) {
 		old := o.Unused > 0 && time.Since(i.LastUsed) > o.Unused
 		large := o.Size > 0 && total+size(i) > o.Size
 		if !i.InUse && (len(i.Refs) == 0 || old || large) {
-			switch rmErr := remove(&i); {
+			switch rmErr := s.removeImage(&i); {
 			case rmErr == nil:
 				removed = append(removed, i)
-				continue
+				return
 			case !errors.Is(rmErr, ErrInUse):
 				err = errors.Join(err, fmt.Errorf("removing image %s: %w", i.Digest, rmErr))
 			}
@@ -178,5 +161,13 @@ func prune(all []Image, o PruneOptions, remove func(*Image) error) (removed []Im
 			keep[l.DiffID] = l.Size
 		}
 	}
-	return removed, err
+	for _, inUse := range []bool{true, false} { // those in use stay, however large they are
+		for _, i := range all {
+			if i.InUse == inUse {
+				prune(i)
+			}
+		}
+	}
+	freed, layersErr := s.removeUnusedLayers()
+	return removed, freed, errors.Join(err, s.images.removeUnusable(), layersErr)
 }

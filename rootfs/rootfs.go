@@ -100,8 +100,8 @@ func Open(dir string, p images.Puller) (*Store, error) {
 		images: imageDir{filepath.Join(cache.Dir, "rootfs"), cache},
 		Policy: PullMissing, MaxBytes: DefaultMaxBytes, MaxEntries: DefaultMaxEntries,
 	}
-	cache.Sweep("rootfs", func(name string) string { return name })
-	cache.Sweep("layers", layerLock)
+	cache.Sweep("rootfs", "")
+	cache.Sweep("layers", layerLock(""))
 	return s, nil
 }
 

@@ -51,11 +51,8 @@ func Start(s Sandbox, l spec.Limits, h host.Host) *Watch {
 	w.watchOOM()
 	w.watchSlice()
 	if h.Cgroup.Memory && !h.Cgroup.V2 {
-		w.socket = &socketWatch{newWatching(&w.rest)}
-		go w.socket.run(s, l.SocketBuffers(), func() {
-			w.oom.Store(true)
-			w.killAtLimit()
-		}, w.fail)
+		w.socket = &socketWatch{newWatching(w)}
+		go w.socket.run(l.SocketBuffers())
 	}
 	if !(h.Cgroup.Memory && h.Cgroup.PIDs) {
 		if h.Cgroup.Memory {
@@ -64,8 +61,8 @@ func Start(s Sandbox, l spec.Limits, h host.Host) *Watch {
 		if h.Cgroup.PIDs {
 			l.PIDs = 0
 		}
-		w.memory = &memoryWatch{pid: s.PID(), limits: l, watching: newWatching(&w.rest)}
-		go w.memory.run(!h.NoProc, w.killAtLimit, w.fail)
+		w.memory = &memoryWatch{pid: s.PID(), limits: l, watching: newWatching(w)}
+		go w.memory.run(!h.NoProc)
 	}
 	return w
 }

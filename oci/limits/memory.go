@@ -64,11 +64,11 @@ func (w *memoryWatch) open(ownProc bool) (err error) {
 	return err
 }
 
-// run calls kill once the sandbox holds more than it may, or fail if it cannot watch on.
+// run kills the sandbox once it holds more than it may, or if it cannot watch on.
 // ownProc says that the sandbox has a /proc of its own.
-func (w *memoryWatch) run(ownProc bool, kill func(), fail func(error)) {
+func (w *memoryWatch) run(ownProc bool) {
 	defer close(w.ended)
-	defer contain.Recover("watching the memory of a sandbox", fail)
+	defer contain.Recover("watching the memory of a sandbox", w.watch.fail)
 	for w.open(ownProc) != nil {
 		if !w.pause(watchInterval) {
 			return
@@ -79,11 +79,11 @@ func (w *memoryWatch) run(ownProc bool, kill func(), fail func(error)) {
 		defer w.proc.Close()
 	}
 	for took := time.Duration(0); w.pause(max(watchInterval, 4*took)); {
-		start, resting := time.Now(), w.rest.begun()
+		start, resting := time.Now(), w.watch.rest.begun()
 		contain.Point("limits: looking")
 		if w.tooMuch() {
 			w.over.Store(true)
-			kill()
+			w.watch.killAtLimit()
 			return
 		}
 		// Checking many processes takes a while; they get most of the

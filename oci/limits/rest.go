@@ -8,15 +8,15 @@ import (
 
 // watching is what both watches of a sandbox have: a loop in a goroutine of its own.
 type watching struct {
-	rest  *rest
+	watch *Watch
 	life  context.Context // of the loop
 	stop  context.CancelFunc
 	ended chan struct{}
 }
 
-func newWatching(r *rest) watching {
+func newWatching(w *Watch) watching {
 	life, stop := context.WithCancel(context.Background())
-	return watching{r, life, stop, make(chan struct{})}
+	return watching{w, life, stop, make(chan struct{})}
 }
 
 // stopAndWait ends the loop.

@@ -10,7 +10,7 @@ import (
 // looks counts how often a watch of a made-up sandbox looks, as watches do.
 func looks(w *watching, n *atomic.Int64) {
 	for w.pause(watchInterval) {
-		resting := w.rest.begun()
+		resting := w.watch.rest.begun()
 		n.Add(1)
 		if resting != nil && !await(w, resting) {
 			return
@@ -25,7 +25,7 @@ func TestWatchesRestWhileNothingRuns(t *testing.T) {
 		var n atomic.Int64
 		var still atomic.Bool
 		w := &Watch{}
-		loop := newWatching(&w.rest)
+		loop := newWatching(w)
 		go looks(&loop, &n)
 		in := func(d time.Duration) int64 {
 			before := n.Load()

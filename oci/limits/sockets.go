@@ -21,19 +21,19 @@ const socketInterval = 50 * time.Millisecond
 // (net/core/sock.c, __sk_mem_raise_allocated).
 type socketWatch struct{ watching }
 
-// run calls kill once the buffers of s hold more than twice the limit, or fail if it
-// cannot watch on.
-func (w *socketWatch) run(s Sandbox, limit int64, kill func(), fail func(error)) {
+// run kills the sandbox once its buffers hold more than twice the limit, or if it cannot
+// watch on.
+func (w *socketWatch) run(limit int64) {
 	defer close(w.ended)
-	defer contain.Recover("watching the socket buffers of a sandbox", fail)
+	defer contain.Recover("watching the socket buffers of a sandbox", w.watch.fail)
 	var usage *os.File // most runs end before it is needed
 	for {
 		if !w.pause(socketInterval) {
 			return
 		}
-		resting := w.rest.begun()
+		resting := w.watch.rest.begun()
 		if usage == nil {
-			m, err := s.Cgroup()
+			m, err := w.watch.s.Cgroup()
 			if err == nil {
 				usage, err = host.OpenFile(filepath.Join(m.Path("memory"), "memory.kmem.tcp.usage_in_bytes"))
 			}
@@ -47,7 +47,8 @@ func (w *socketWatch) run(s Sandbox, limit int64, kill func(), fail func(error))
 			return
 		}
 		if n, _ := strconv.ParseInt(string(bytes.TrimSpace(b)), 10, 64); n > 2*limit {
-			kill()
+			w.watch.oom.Store(true)
+			w.watch.killAtLimit()
 			return
 		}
 		if resting != nil && !await(&w.watching, resting) {

@@ -107,11 +107,12 @@ func removeUnfinished(parent, name string) {
 	}
 }
 
-// Sweep removes all unfinished folders that no process works on any
-// more. What cannot be removed is in nothing's way, and is tried again next time.
-func (c *Cache) Sweep(folder string, lockName func(name string) string) {
+// Sweep removes all unfinished folders that no process works on any more: whose lock,
+// their name behind a prefix, is free. What cannot be removed is in nothing's way, and is
+// tried again next time.
+func (c *Cache) Sweep(folder, lockPrefix string) {
 	for _, u := range findUnfinished(filepath.Join(c.Dir, folder)) {
-		unlock, err := c.Try(lockName(u.name), state.Exclusive)
+		unlock, err := c.Try(lockPrefix+u.name, state.Exclusive)
 		if err != nil {
 			continue
 		}

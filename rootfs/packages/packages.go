@@ -128,9 +128,9 @@ func Open(dir, uv string) *Store {
 	transport := http.DefaultTransport.(*http.Transport).Clone() // proxies and certificates as everywhere
 	transport.MaxResponseHeaderBytes = maxHeader
 	s.client = &http.Client{Transport: transport}
-	cache.Sweep("wheels", wheelLock)
-	cache.Sweep("sets", func(name string) string { return name })
-	cache.Sweep("uv", uvLock)
+	cache.Sweep("wheels", wheelLock(""))
+	cache.Sweep("sets", "")
+	cache.Sweep("uv", uvLock(""))
 	return s
 }
 

@@ -42,12 +42,12 @@ func (w *Walker) Close() { w.cut(0) }
 // Find goes to a directory, through symlinks, and returns it and its path without
 // any. It is open until the next call.
 func (w *Walker) Find(dir string) (*os.Root, string, error) {
-	return w.walk(dir, func(*os.Root, string) error { return fs.ErrNotExist })
+	return w.walk(dir, false)
 }
 
 // FindOrMake is Find, and makes the directories that are not there.
 func (w *Walker) FindOrMake(dir string) (*os.Root, string, error) {
-	return w.walk(dir, MakeDir)
+	return w.walk(dir, true)
 }
 
 // Forget closes what is to be removed or replaced: a path without symlinks.
@@ -60,14 +60,14 @@ func (w *Walker) Forget(removed string) {
 	}
 }
 
-// walk calls absent for each directory that is not there.
-func (w *Walker) walk(dir string, absent func(parent *os.Root, name string) error) (*os.Root, string, error) {
+// walk goes to a directory, and may make those that are not there.
+func (w *Walker) walk(dir string, make bool) (*os.Root, string, error) {
 	rest, parts, links := w.goShared(strings.Split(dir, "/")), 0, 0
 	for len(rest) > 0 {
 		if parts++; parts > maxParts {
 			return nil, "", fmt.Errorf("%s leads through more than %d names", Quote(dir), maxParts)
 		}
-		target, err := w.step(rest[0], absent)
+		target, err := w.step(rest[0], make)
 		if err != nil {
 			return nil, "", err
 		}
@@ -88,7 +88,7 @@ func (w *Walker) walk(dir string, absent func(parent *os.Root, name string) erro
 }
 
 // step goes on to a name in the directory, or returns its target if it is a symlink.
-func (w *Walker) step(name string, absent func(parent *os.Root, name string) error) (target string, err error) {
+func (w *Walker) step(name string, make bool) (target string, err error) {
 	switch name {
 	case "", ".":
 		return "", nil
@@ -102,11 +102,10 @@ func (w *Walker) step(name string, absent func(parent *os.Root, name string) err
 		return "", err
 	}
 	info, err := at.Lstat(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		if err := absent(at, name); err != nil {
-			return "", err
+	if make && errors.Is(err, fs.ErrNotExist) {
+		if err = MakeDir(at, name); err == nil {
+			info, err = at.Lstat(name)
 		}
-		info, err = at.Lstat(name)
 	}
 	switch {
 	case err != nil:
