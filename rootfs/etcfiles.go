@@ -22,17 +22,11 @@ var etcFiles = map[string]string{
 // addEtcFiles writes those that an image lacks or has empty. An image whose /etc is
 // not a directory gets none.
 func addEtcFiles(root *os.Root) error {
-	info, err := root.Lstat("etc")
-	if errors.Is(err, fs.ErrNotExist) {
-		if err = rootdir.MakeDir(root, "etc"); err == nil {
-			info, err = root.Lstat("etc")
-		}
-	}
-	if err != nil {
+	if err := rootdir.MakeDirs(root, "etc"); err != nil {
 		return fmt.Errorf("making /etc: %w", err)
 	}
-	if !info.IsDir() {
-		return nil
+	if info, err := root.Lstat("etc"); err != nil || !info.IsDir() {
+		return err
 	}
 	for name, content := range etcFiles {
 		info, err := root.Lstat(name)

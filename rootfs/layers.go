@@ -50,11 +50,11 @@ func (d layerDir) load(diffID string) *layerRecord {
 	return &rec
 }
 
-// ensure extracts a layer unless it is there, and calls read for the compressed
-// bytes that come.
-func (d layerDir) ensure(ctx context.Context, l *images.Layer, b *unpack.Budget, read func(n int)) (*layerRecord, error) {
+// ensure extracts a layer unless it is there, or is to be extracted again; what is there
+// stays until then. It calls read for the compressed bytes that come.
+func (d layerDir) ensure(ctx context.Context, l *images.Layer, b *unpack.Budget, again bool, read func(n int)) (*layerRecord, error) {
 	diffID := l.DiffID.String()
-	if rec := d.load(diffID); rec != nil {
+	if rec := d.load(diffID); rec != nil && !again {
 		return rec, b.Spend(rec.usage())
 	}
 	unlock, err := d.cache.Wait(ctx, layerLock(dirName(diffID)), state.Exclusive)
@@ -62,22 +62,10 @@ func (d layerDir) ensure(ctx context.Context, l *images.Layer, b *unpack.Budget,
 		return nil, fmt.Errorf("waiting for another process: %w", err)
 	}
 	defer unlock()
-	if rec := d.load(diffID); rec != nil {
+	if rec := d.load(diffID); rec != nil && !again {
 		return rec, b.Spend(rec.usage())
 	}
 	return d.extract(ctx, l, diffID, b, read)
-}
-
-// replace extracts a layer again. What is there stays until then.
-func (d layerDir) replace(ctx context.Context, l *images.Layer, b *unpack.Budget) error {
-	diffID := l.DiffID.String()
-	unlock, err := d.cache.Wait(ctx, layerLock(dirName(diffID)), state.Exclusive)
-	if err != nil {
-		return fmt.Errorf("waiting for another process: %w", err)
-	}
-	defer unlock()
-	_, err = d.extract(ctx, l, diffID, b, nil)
-	return err
 }
 
 // extract makes the folder of a layer. The caller has the lock.

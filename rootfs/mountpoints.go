@@ -28,10 +28,10 @@ func makeMountPoints(root *os.Root) error {
 		if err == nil {
 			err = root.Remove(dir)
 		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("making mount point /%s: %w", dir, err)
+		if err == nil || errors.Is(err, fs.ErrNotExist) {
+			err = rootdir.MakeDir(root, dir)
 		}
-		if err := rootdir.MakeDir(root, dir); err != nil {
+		if err != nil {
 			return fmt.Errorf("making mount point /%s: %w", dir, err)
 		}
 	}

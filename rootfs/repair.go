@@ -100,7 +100,7 @@ func (s *Store) replaceLayers(ctx context.Context, img *images.Image, damaged ma
 		if !damaged[diffID] {
 			continue
 		}
-		if err := s.layers.replace(ctx, l, b); err != nil {
+		if _, err := s.layers.ensure(ctx, l, b, true, nil); err != nil {
 			return fmt.Errorf("layer %s: %w", diffID, err)
 		}
 		delete(damaged, diffID) // an image may have a layer twice

@@ -134,7 +134,7 @@ func ensureLayer(ctx context.Context, l *images.Layer, store layerDir, b *unpack
 		return nil, err
 	}
 	defer release()
-	rec, err := store.ensure(ctx, l, b, meter.addBytes)
+	rec, err := store.ensure(ctx, l, b, false, meter.addBytes)
 	if err != nil {
 		return nil, fmt.Errorf("layer %s: %w", l.Digest, err)
 	}

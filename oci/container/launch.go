@@ -72,10 +72,14 @@ func procRefused(err error) bool {
 
 // learn records what a start on tried has shown of this host, and returns the host
 // for the next one.
-func (r *Runtime) learn(tried spec.Host, record func(h *spec.Host)) spec.Host {
+func (r *Runtime) learn(tried spec.Host, noProc, noIDMap bool) spec.Host {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	record(&r.host)
+	r.host.NoProc = r.host.NoProc || noProc
+	if noIDMap {
+		r.host.NoIDMap, r.host.Mounts = true, nil
+		r.host.ResolveMounts(r.mounts)
+	}
 	h := r.host
 	h.TemplateSeccomp = tried.TemplateSeccomp
 	return h
@@ -142,16 +146,12 @@ func (r *Runtime) create(s *specs.Spec, h spec.Host, dir, id string, p *libconta
 			return c, err
 		}
 	}
-	if !h.Cgroup.CPU {
-		pid, err := p.Pid()
-		if err == nil {
-			err = r.Pin(pid, l.CPUs)
-		}
-		if err != nil {
+	pid, err := p.Pid()
+	if err == nil && !h.Cgroup.CPU {
+		if err = r.Pin(pid, l.CPUs); err != nil {
 			return c, fmt.Errorf("limiting the sandbox to its processors: %w", err)
 		}
 	}
-	pid, err := p.Pid()
 	if err == nil {
 		err = checkCovered(pid, h.Mounts)
 	}

@@ -165,14 +165,11 @@ func (r *Runtime) Start(p spec.Process, streams Streams, h spec.Host) (*Containe
 	contain.Point("starting a sandbox")
 	c, err := r.launchAlone(p, streams, line.Theirs, h)
 	if procRefused(err) && !h.NoProc {
-		h = r.learn(h, func(h *spec.Host) { h.NoProc = true })
+		h = r.learn(h, true, false)
 		c, err = r.launchAlone(p, streams, line.Theirs, h)
 	}
 	if idMapRefused(err) && !h.NoIDMap {
-		h = r.learn(h, func(h *spec.Host) {
-			h.NoIDMap, h.Mounts = true, nil
-			h.ResolveMounts(r.mounts)
-		})
+		h = r.learn(h, false, true)
 		c, err = r.launchAlone(p, streams, line.Theirs, h)
 	}
 	if errors.Is(err, errNewMount) || bindRefused(err) {

@@ -89,19 +89,15 @@ func closedTo(path string, h host.Host) string {
 	if h.EUID != 0 || h.Admin || h.UIDs.Root == 0 {
 		return ""
 	}
-	var way []string
+	closed := ""
 	for dir := path; ; dir = filepath.Dir(dir) {
-		way = append(way, dir)
+		if st, err := os.Stat(dir); err == nil && st.IsDir() && st.Mode()&0o001 == 0 {
+			closed = dir
+		}
 		if dir == filepath.Dir(dir) {
-			break
+			return closed
 		}
 	}
-	for _, w := range slices.Backward(way) {
-		if st, err := os.Stat(w); err == nil && st.IsDir() && st.Mode()&0o001 == 0 {
-			return w
-		}
-	}
-	return ""
 }
 
 // lowSpace is less than an image and a few runs want.

@@ -94,7 +94,7 @@ func TestBounds(t *testing.T) {
 			boundtest.Repeated("quotes", "", strings.Repeat(`"`, 16000)+"\n", ""),
 		),
 		Read: func(ctx context.Context, r io.Reader) error {
-			_, err := parseRecord(&cachedir.ContextReader{Context: ctx, Inner: r}, "a-1.0.dist-info")
+			_, err := parseRecord(&cachedir.ContextReader{Context: ctx, Inner: r}, "a-1.0.dist-info/RECORD")
 			return err
 		},
 	}, boundtest.Parser{

@@ -43,22 +43,15 @@ func readRecord(ctx context.Context, entries []*zip.File, info string) (map[stri
 		return nil, errors.New("it has no RECORD")
 	}
 	defer f.Close()
-	hashes, err := parseRecord(&cachedir.ContextReader{Context: ctx, Inner: f}, info)
-	if err != nil {
-		return nil, err
-	}
-	for _, own := range []string{name, name + ".jws", name + ".p7s"} {
-		hashes[own] = fileHash{}
-	}
-	return hashes, nil
+	return parseRecord(&cachedir.ContextReader{Context: ctx, Inner: f}, name)
 }
 
-func parseRecord(in io.Reader, info string) (map[string]fileHash, error) {
+func parseRecord(in io.Reader, name string) (map[string]fileHash, error) {
 	// The whole would be one row for a CSV reader if a quote were never closed, or a row
 	// have millions of fields. No name has a line end.
 	lines := bufio.NewScanner(io.LimitReader(in, maxRecord))
 	lines.Buffer(nil, maxRecordLine)
-	hashes := map[string]fileHash{}
+	hashes := map[string]fileHash{name: {}, name + ".jws": {}, name + ".p7s": {}}
 	for lines.Scan() {
 		line := strings.TrimSuffix(lines.Text(), "\r")
 		if line == "" {
@@ -67,7 +60,10 @@ func parseRecord(in io.Reader, info string) (map[string]fileHash, error) {
 		file, rest := cutField(line)
 		hash, _ := cutField(rest)
 		file = path.Clean(file)
-		h, err := parseHash(file, info, hash)
+		if h, known := hashes[file]; known && h == (fileHash{}) {
+			continue // RECORD itself, and its signatures
+		}
+		h, err := parseHash(file, hash)
 		if err != nil {
 			return nil, err
 		}
@@ -104,12 +100,8 @@ func cutField(line string) (field, rest string) {
 	}
 }
 
-func parseHash(file, info, text string) (h fileHash, err error) {
+func parseHash(file, text string) (h fileHash, err error) {
 	if text == "" {
-		switch file {
-		case info + "/RECORD", info + "/RECORD.jws", info + "/RECORD.p7s":
-			return h, nil
-		}
 		return h, fmt.Errorf("RECORD has no hash of %s", rootdir.Quote(file))
 	}
 	algorithm, sum, _ := strings.Cut(text, "=")

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/toolcell/toolcell/rootfs/rootdir"
@@ -103,7 +104,8 @@ func (r *selfReport) toHost() (Host, error) {
 		return Host{}, err
 	}
 	for _, dir := range []string{r.BasePrefix, r.Prefix, filepath.Dir(real), filepath.Dir(r.Executable)} {
-		if !filepath.IsAbs(dir) || rootdir.Within(dir, "/usr") || h.covers(dir) {
+		covered := slices.ContainsFunc(h.Dirs, func(above string) bool { return rootdir.Within(dir, above) })
+		if !filepath.IsAbs(dir) || rootdir.Within(dir, "/usr") || covered {
 			continue
 		}
 		if err := refusePrivate(dir); err != nil {
@@ -112,15 +114,6 @@ func (r *selfReport) toHost() (Host, error) {
 		h.Dirs = append(h.Dirs, dir)
 	}
 	return h, nil
-}
-
-func (h Host) covers(dir string) bool {
-	for _, p := range h.Dirs {
-		if rootdir.Within(dir, p) {
-			return true
-		}
-	}
-	return false
 }
 
 // refusePrivate refuses to show a whole home directory, or all of the disk, to the

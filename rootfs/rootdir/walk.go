@@ -102,7 +102,10 @@ func (w *Walker) step(name string, make bool) (target string, err error) {
 		return "", err
 	}
 	info, err := at.Lstat(name)
-	if make && errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) {
+		if !make {
+			return "", fs.ErrNotExist
+		}
 		if err = MakeDir(at, name); err == nil {
 			info, err = at.Lstat(name)
 		}

@@ -123,12 +123,7 @@ func (w *layerWriter) writeContent(e *entry, size int64, content io.Reader) (err
 		return err
 	}
 	w.sum.Sum(e.Sum[:0])
-	return setModeAndTime(f, e)
-}
-
-// setModeAndTime gives a content the mode and the time of its entry. All its names
-// will share them, as they share the file.
-func setModeAndTime(f *os.File, e *entry) error {
+	// All names of the content will share its mode and time, as they share the file.
 	if err := f.Chmod(e.Mode); err != nil {
 		return err
 	}
