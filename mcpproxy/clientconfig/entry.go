@@ -48,7 +48,7 @@ func (f *File) Parse(m rawjson.Member) (e Entry) {
 		e.Server.Command = raw.Command
 		return e
 	}
-	x := newExpander(f)
+	x := &expander{from: f, syntax: f.Dialect.syntax}
 	e.Server, e.Disabled, e.Err = parseEntry(f, m, x)
 	e.Inputs = x.names
 	for i := range e.Inputs {
@@ -121,7 +121,7 @@ func (r *fieldReader) stdio(f *File, s *config.Server) {
 	s.Env = r.passed(r.environment(f))
 	if s.Dir = r.expanded("cwd"); s.Dir != "" && !o.raw {
 		if s.Dir = o.home(s.Dir); !filepath.IsAbs(s.Dir) { // every client has its own directory in mind, and that is the project's
-			s.Dir = filepath.Join(o.folders["workspaceFolder"], s.Dir)
+			s.Dir = filepath.Join(f.options.Dir, s.Dir)
 		}
 	}
 }

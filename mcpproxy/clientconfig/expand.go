@@ -46,43 +46,20 @@ var (
 
 // An expander replaces the variables in the values of one entry.
 type expander struct {
-	syntax   syntax
-	raw      bool // leave everything as it is written
-	variable func(name string) string
-	values   map[string]string       // what the user set
-	inputs   map[string]config.Input // what the file says of them
-	folders  map[string]string
-	read     func(path string) ([]byte, error) // the file that a value names
+	from   *File // nil if raw
+	syntax syntax
+	raw    bool // leave everything as it is written
 
 	names   []config.Input // all that were asked for
 	missing []config.Input // and those of them that have no value
 }
 
-// newExpander returns an expander for the entries of a file.
-func newExpander(f *File) *expander {
-	o := f.options
-	return &expander{
-		syntax: f.Dialect.syntax, variable: o.Variable, inputs: f.inputs,
-		values: f.values,
-		folders: map[string]string{
-			"workspaceFolder": o.Dir, "workspaceRoot": o.Dir, "cwd": o.Dir, "userHome": o.Home,
-			"workspaceFolderBasename": filepath.Base(o.Dir), "/": string(filepath.Separator), "pathSeparator": string(filepath.Separator),
-		},
-		read: func(path string) ([]byte, error) {
-			if path = o.expandHome(path); !filepath.IsAbs(path) {
-				path = filepath.Join(filepath.Dir(f.Location.Path), path)
-			}
-			return f.read(path)
-		},
-	}
-}
-
 // home resolves a leading ~/.
 func (x *expander) home(path string) string {
-	if rest, ok := strings.CutPrefix(path, "~/"); ok && x.folders["userHome"] != "" {
-		return filepath.Join(x.folders["userHome"], rest)
+	if x.raw {
+		return path
 	}
-	return path
+	return x.from.options.expandHome(path)
 }
 
 // expand replaces the variables in s. One without a value is noted in
@@ -126,8 +103,8 @@ func (x *expander) braced(txt string) (string, error) {
 		return x.file(rest)
 	case colon && kind == "input" && x.syntax&inputRefs != 0:
 		return x.input(rest)
-	case x.syntax&folders != 0 && x.folders[txt] != "":
-		return x.folders[txt], nil
+	case x.syntax&folders != 0 && x.folder(txt) != "":
+		return x.folder(txt), nil
 	case x.syntax&braces != 0 && hasFallback && x.syntax&defaults != 0 && variableName.MatchString(name):
 		if strings.Contains(fallback, "${") {
 			return "", fmt.Errorf("the default of ${%s} has a variable in it, which is not supported", name)
@@ -167,10 +144,10 @@ func (s syntax) String() string {
 }
 
 func (x *expander) otherwise(name, fallback string) string {
-	if v := x.variable(name); v != "" {
+	if v := x.from.options.Variable(name); v != "" {
 		return v
 	}
-	if v, ok := x.values[name]; ok {
+	if v, ok := x.from.values[name]; ok {
 		return v
 	}
 	return fallback
@@ -190,7 +167,7 @@ func (x *expander) input(id string) (string, error) {
 	if !inputName().MatchString(id) {
 		return "", fmt.Errorf("%q is no name for an input", text.Printable(id, 64))
 	}
-	in, ok := x.inputs[id]
+	in, ok := x.from.inputs[id]
 	if !ok {
 		in = config.Input{ID: id, Secret: true}
 	}
@@ -207,9 +184,9 @@ func (x *expander) secret(txt string) (string, error) {
 }
 
 func (x *expander) ask(in config.Input) string {
-	v := x.variable(in.Variable())
+	v := x.from.options.Variable(in.Variable())
 	if v == "" {
-		v, in.Set = x.values[in.ID], x.values[in.ID] != ""
+		v, in.Set = x.from.values[in.ID], x.from.values[in.ID] != ""
 	}
 	in.Set = in.Set || v != ""
 	if !slices.ContainsFunc(x.names, func(o config.Input) bool { return o.ID == in.ID }) {
@@ -221,13 +198,31 @@ func (x *expander) ask(in config.Input) string {
 	return v
 }
 
+// folder returns the folder of a name, or "".
+func (x *expander) folder(name string) string {
+	switch o := x.from.options; name {
+	case "workspaceFolder", "workspaceRoot", "cwd":
+		return o.Dir
+	case "userHome":
+		return o.Home
+	case "workspaceFolderBasename":
+		return filepath.Base(o.Dir)
+	case "/", "pathSeparator":
+		return string(filepath.Separator)
+	}
+	return ""
+}
+
 // file gives the text of a file without its last newline.
 func (x *expander) file(path string) (string, error) {
 	path = strings.TrimSpace(path)
-	if x.read == nil || path == "" {
+	if path == "" {
 		return "", errors.New("names no file")
 	}
-	data, err := x.read(path)
+	if path = x.home(path); !filepath.IsAbs(path) {
+		path = filepath.Join(filepath.Dir(x.from.Location.Path), path)
+	}
+	data, err := x.from.read(path)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		return "", fmt.Errorf("the file %s is not there", text.Printable(path, 300))

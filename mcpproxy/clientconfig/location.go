@@ -54,7 +54,7 @@ func (o Options) Resolve(pattern string) []string {
 	}
 	var paths []string
 	for _, p := range patterns {
-		x := expander{syntax: braces | defaults, variable: o.Variable}
+		x := expander{from: &File{options: o}, syntax: braces | defaults}
 		path, err := x.expand(p)
 		if err != nil || len(x.missing) > 0 {
 			continue
