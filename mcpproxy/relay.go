@@ -169,13 +169,13 @@ func (r *relay) rounds(ctx context.Context, params *transport.Params) (message.R
 }
 
 // fulfill asks the user what a result asks for, one after the other.
-func (r *relay) fulfill(ctx context.Context, requests []message.InputRequest) (map[string]*elicitation.Result, error) {
+func (r *relay) fulfill(ctx context.Context, requests []message.InputRequest) (mcp.InputResponseMap, error) {
 	for _, one := range requests { // before the user is asked for nothing
 		if one.Method != elicitation.Method {
 			return nil, fmt.Errorf("the server asks for %q, which is not offered here", text.Printable(one.Method, 100))
 		}
 	}
-	answers := map[string]*elicitation.Result{}
+	answers := mcp.InputResponseMap{}
 	for _, one := range requests {
 		result, err := r.ask(ctx, one.Key, one.Params)
 		if refused, ok := err.(*jsonrpc.Error); ok { //nolint:errorlint // one of the user's client is not meant

@@ -22,7 +22,7 @@ func record(t *testing.T, store pins.Store, s config.Server, tools ...string) {
 		}
 		all = append(all, d)
 	}
-	if _, err := store.Record(pins.Key(s), s.Name, all); err != nil {
+	if _, err := store.Record(pins.Key(s), s.Name, nil, all); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -68,18 +68,10 @@ func unquote(s string, quote byte) (string, int) {
 			return b.String(), i
 		case s[i] == '\\' && quote == '"' && i+1 < len(s):
 			i++
-			switch s[i] {
-			case 'n':
-				b.WriteByte('\n')
-			case 'r':
-				b.WriteByte('\r')
-			case 't':
-				b.WriteByte('\t')
-			case '"', '\\', '$', '`':
-				b.WriteByte(s[i])
-			default:
-				b.WriteByte('\\')
-				b.WriteByte(s[i])
+			if at := strings.IndexByte("nrt\"\\$`", s[i]); at >= 0 {
+				b.WriteByte("\n\r\t\"\\$`"[at])
+			} else {
+				b.WriteString(s[i-1 : i+1])
 			}
 		default:
 			b.WriteByte(s[i])

@@ -65,17 +65,10 @@ func (c Capabilities) ForSession() *mcp.ClientCapabilities {
 // ForRequest is ForSession for the metadata of one request. The SDK's type would add
 // roots.
 func (c Capabilities) ForRequest() map[string]any {
-	modes := map[string]any{}
-	if c.Form {
-		modes[Form] = map[string]any{}
+	if !c.Any() {
+		return map[string]any{}
 	}
-	if c.URL {
-		modes[URL] = map[string]any{}
-	}
-	if len(modes) == 0 {
-		return modes
-	}
-	return map[string]any{"elicitation": modes}
+	return map[string]any{"elicitation": c.ForSession().Elicitation}
 }
 
 // A Request is what a server asks during a call.

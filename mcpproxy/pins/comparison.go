@@ -84,7 +84,11 @@ func (c *Comparison) compare(sent []Definition) {
 		}
 	}()
 	contain.Point("pins: locked")
-	server, err := c.recordTools(sent)
+	var kept *Server // if the pins could not be kept, such as on a full disk: else each change would be pinned anew
+	if c.unkept {
+		kept = c.pins
+	}
+	server, err := c.Store.Record(c.Key(), c.name, kept, sent)
 	if err != nil {
 		c.log.Warn("comparing the tools of a server with its pins", "server", c.name, "err", err)
 	}
@@ -108,16 +112,6 @@ func (c *Comparison) compare(sent []Definition) {
 		}
 	}
 	whole = true
-}
-
-// recordTools compares tools with the pins on disk. If they could not be kept there, such
-// as on a full disk, it takes those of this process: else each change would be pinned
-// anew. c.mu is held.
-func (c *Comparison) recordTools(sent []Definition) (*Server, error) {
-	if c.unkept && c.pins != nil {
-		return c.Store.Resume(c.Key(), c.pins, sent)
-	}
-	return c.Store.Record(c.Key(), c.name, sent)
 }
 
 // A Standing is how a tool compares with its pin. The zero value is that of a tool that was

@@ -2,6 +2,7 @@ package pins
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -72,50 +73,34 @@ func (s Store) Stamp(key string) state.Stamp {
 	return stamp
 }
 
-// Record takes in the tools that a server has now. The first time it pins them all.
-// With an error it still returns how the tools compare, if that is known.
-func (s Store) Record(key, name string, all []Definition) (*Server, error) {
-	if s.Dir == "" {
-		return pinned(name, all, time.Now()), nil
+// Record takes in the tools that a server has now. The first time it pins them all. kept
+// are the pins of this process if they could not be kept before: it goes on with them,
+// unless another process has pinned the tools meanwhile, and tries again to keep them. With
+// an error it still returns how the tools compare, if that is known.
+func (s Store) Record(key, name string, kept *Server, all []Definition) (*Server, error) {
+	fresh := kept
+	if fresh == nil {
+		fresh = pinned(name, all, time.Now())
+	} else {
+		fresh.record(all, time.Now())
 	}
-	server, err := s.Read(key)
+	if s.Dir == "" {
+		return fresh, nil
+	}
+	now, err := s.Read(key)
 	if err != nil {
-		return nil, err
+		return kept, err
 	}
-	if server != nil && !server.record(all, time.Now()) {
+	if now != nil && !now.record(all, time.Now()) {
 		state.Touch(s.File(key))
-		return server, nil
-	}
-	var now *Server
-	err = s.change(key, func(server *Server) (*Server, bool) {
-		if now = server; now == nil {
-			now = pinned(name, all, time.Now())
-			return now, true
-		}
-		return now, now.record(all, time.Now())
-	})
-	if now == nil { // there is no lock
-		if now = server; now == nil {
-			now = pinned(name, all, time.Now())
-		}
-	}
-	return now, err
-}
-
-// Resume is Record for pins that could not be kept when they were made: it goes on with
-// them, unless another process has pinned the tools meanwhile, and tries again to keep
-// them.
-func (s Store) Resume(key string, before *Server, all []Definition) (*Server, error) {
-	now := before
-	now.record(all, time.Now())
-	if s.Dir == "" {
 		return now, nil
 	}
-	err := s.change(key, func(server *Server) (*Server, bool) {
-		if server == nil {
+	now = cmp.Or(now, fresh) // which it is if there is no lock
+	err = s.change(key, func(server *Server) (*Server, bool) {
+		if now = server; now == nil {
+			now = fresh
 			return now, true
 		}
-		now = server
 		return now, now.record(all, time.Now())
 	})
 	return now, err

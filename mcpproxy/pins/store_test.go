@@ -38,7 +38,7 @@ func TestPinsKeepTheFirstDefinitions(t *testing.T) {
 	s := Store{t.TempDir()}
 	record := func(want string, all ...string) {
 		t.Helper()
-		got, err := s.Record("k", "srv", tools(t, all...))
+		got, err := s.Record("k", "srv", nil, tools(t, all...))
 		if err != nil || changes(got) != want {
 			t.Fatalf("%q: got %q, want %q; %v", all, changes(got), want, err)
 		}
@@ -84,7 +84,7 @@ func TestChangesAreToldOnce(t *testing.T) {
 	}
 	record := func(all ...string) {
 		t.Helper()
-		if _, err := s.Record("k", "srv", tools(t, all...)); err != nil {
+		if _, err := s.Record("k", "srv", nil, tools(t, all...)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -109,7 +109,7 @@ func TestProcessesShareThePins(t *testing.T) {
 		all.Go(func() {
 			s := Store{dir}
 			for n := range 10 {
-				if _, err := s.Record("k", "srv", tools(t, "a: A", fmt.Sprintf("b: %d", (i+n)%3))); err != nil {
+				if _, err := s.Record("k", "srv", nil, tools(t, "a: A", fmt.Sprintf("b: %d", (i+n)%3))); err != nil {
 					t.Error(err)
 				}
 				if _, _, err := s.Note("k"); err != nil {
@@ -127,13 +127,13 @@ func TestProcessesShareThePins(t *testing.T) {
 
 func TestAKilledWriterLeavesThePinsWhole(t *testing.T) {
 	s := Store{t.TempDir()}
-	if _, err := s.Record("k", "srv", tools(t, "a: A")); err != nil {
+	if _, err := s.Record("k", "srv", nil, tools(t, "a: A")); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(s.File("k")+".new", []byte(`{"server":"srv","to`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := s.Record("k", "srv", tools(t, "a: evil")); err != nil || changes(got) != "a changed" {
+	if got, err := s.Record("k", "srv", nil, tools(t, "a: evil")); err != nil || changes(got) != "a changed" {
 		t.Errorf("%v, %v", got, err)
 	}
 }
@@ -146,7 +146,7 @@ func TestDamagedPinsAreAnError(t *testing.T) {
 		if err := os.WriteFile(s.File("k"), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Record("k", "srv", tools(t, "a: A")); err == nil || !strings.Contains(err.Error(), "k.json: ") || !strings.Contains(err.Error(), "remove it") {
+		if _, err := s.Record("k", "srv", nil, tools(t, "a: A")); err == nil || !strings.Contains(err.Error(), "k.json: ") || !strings.Contains(err.Error(), "remove it") {
 			t.Errorf("%q: %v", text, err)
 		}
 		if _, err := s.Accept("k", ""); err == nil {
@@ -161,7 +161,7 @@ func TestPinsThatCannotBeKeptStillCompare(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	got, err := Store{file}.Record("k", "srv", tools(t, "a: A"))
+	got, err := Store{file}.Record("k", "srv", nil, tools(t, "a: A"))
 	if err == nil || got == nil || got.Tools["a"].Change() != Unchanged {
 		t.Errorf("%v, %v", got, err)
 	}
@@ -175,7 +175,7 @@ func TestTenThousandToolsAreBounded(t *testing.T) {
 		all = append(all, define(t, fmt.Sprintf(`{"name":"t%d","description":%q}`, i, strings.Repeat(fmt.Sprint(i), 300))))
 	}
 	all = append(all, define(t, `{"name":"huge","description":"`+strings.Repeat("x", 10<<20)+`"}`))
-	if got, err := s.Record("k", "srv", all); err != nil || len(got.Tools) != len(all) {
+	if got, err := s.Record("k", "srv", nil, all); err != nil || len(got.Tools) != len(all) {
 		t.Fatal(err)
 	}
 	info, err := os.Stat(s.File("k"))
@@ -185,7 +185,7 @@ func TestTenThousandToolsAreBounded(t *testing.T) {
 	before := s.Stamp("k")
 	for range 2 { // what fits by chance may be added once
 		before = s.Stamp("k")
-		if got, err := s.Record("k", "srv", all); err != nil || changes(got) != "" {
+		if got, err := s.Record("k", "srv", nil, all); err != nil || changes(got) != "" {
 			t.Fatalf("%s, %v", changes(got), err)
 		}
 	}
@@ -195,13 +195,13 @@ func TestTenThousandToolsAreBounded(t *testing.T) {
 	for i := range all {
 		all[i] = define(t, fmt.Sprintf(`{"name":%q,"description":"2"}`, all[i].Name))
 	}
-	got, err := s.Record("k", "srv", all)
+	got, err := s.Record("k", "srv", nil, all)
 	if err != nil || len(got.Unnoted()) != len(all) {
 		t.Fatalf("%d changes, %v", len(got.Unnoted()), err)
 	}
 	// Names that never come again do not stay.
 	for range 3 {
-		if got, err = s.Record("k", "srv", tools(t, "one: 1", "two: 2")); err != nil || len(got.Tools) != len(all)+2 {
+		if got, err = s.Record("k", "srv", nil, tools(t, "one: 1", "two: 2")); err != nil || len(got.Tools) != len(all)+2 {
 			t.Fatalf("%d tools, %v", len(got.Tools), err)
 		}
 	}
@@ -210,7 +210,7 @@ func TestTenThousandToolsAreBounded(t *testing.T) {
 func TestServersThatAreNotUsedAreForgotten(t *testing.T) {
 	s := Store{t.TempDir()}
 	for _, key := range []string{"new", "old", "kept"} {
-		if _, err := s.Record(key, key, tools(t, "a: A")); err != nil {
+		if _, err := s.Record(key, key, nil, tools(t, "a: A")); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -231,7 +231,7 @@ func TestServersThatAreNotUsedAreForgotten(t *testing.T) {
 			t.Errorf("%s: there: %t, want %t", key, err == nil, want)
 		}
 	}
-	if _, err := s.Record("kept", "kept", tools(t, "a: A")); err != nil {
+	if _, err := s.Record("kept", "kept", nil, tools(t, "a: A")); err != nil {
 		t.Fatal(err)
 	}
 	if info, err := os.Stat(s.File("kept")); err != nil || time.Since(info.ModTime()) > time.Hour {

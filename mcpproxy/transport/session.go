@@ -73,20 +73,8 @@ type Params struct {
 	Questions message.Questions
 	// Inputs and State answer an earlier result of the same request that asked for
 	// input (message.InputRequired).
-	Inputs map[string]*elicitation.Result
+	Inputs mcp.InputResponseMap
 	State  string
-}
-
-// inputs are Inputs as the SDK has them.
-func (p *Params) inputs() mcp.InputResponseMap {
-	if len(p.Inputs) == 0 {
-		return nil
-	}
-	all := mcp.InputResponseMap{}
-	for key, answer := range p.Inputs {
-		all[key] = answer
-	}
-	return all
 }
 
 // withMeta returns the parameters with more metadata.
@@ -133,13 +121,13 @@ func mayAsk(method string) bool {
 func (s *Session) send(ctx context.Context, method string, p *Params) (err error) {
 	switch method {
 	case MethodCallTool:
-		params := &mcp.CallToolParams{Meta: p.Meta, Name: p.Name, InputResponses: p.inputs(), RequestState: p.State}
+		params := &mcp.CallToolParams{Meta: p.Meta, Name: p.Name, InputResponses: p.Inputs, RequestState: p.State}
 		if p.Arguments != nil {
 			params.Arguments = p.Arguments
 		}
 		_, err = s.mcp.CallTool(ctx, params)
 	case MethodGetPrompt:
-		params := &mcp.GetPromptParams{Meta: p.Meta, Name: p.Name, InputResponses: p.inputs(), RequestState: p.State}
+		params := &mcp.GetPromptParams{Meta: p.Meta, Name: p.Name, InputResponses: p.Inputs, RequestState: p.State}
 		if p.Arguments != nil {
 			if err := json.Unmarshal(p.Arguments, &params.Arguments); err != nil {
 				return err
@@ -147,7 +135,7 @@ func (s *Session) send(ctx context.Context, method string, p *Params) (err error
 		}
 		_, err = s.mcp.GetPrompt(ctx, params)
 	case MethodReadResource:
-		_, err = s.mcp.ReadResource(ctx, &mcp.ReadResourceParams{Meta: p.Meta, URI: p.URI, InputResponses: p.inputs(), RequestState: p.State})
+		_, err = s.mcp.ReadResource(ctx, &mcp.ReadResourceParams{Meta: p.Meta, URI: p.URI, InputResponses: p.Inputs, RequestState: p.State})
 	case MethodListTools:
 		_, err = s.mcp.ListTools(ctx, &mcp.ListToolsParams{Meta: p.Meta, Cursor: p.Cursor})
 	case MethodListResources:

@@ -3,7 +3,6 @@ package stdio
 import (
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"sync"
 	"syscall"
@@ -60,20 +59,14 @@ func (g *Guard) send(op string, group int) {
 }
 
 func (g *Guard) start() {
-	r, w, err := os.Pipe()
-	if err != nil {
-		return
-	}
-	defer r.Close()
 	cmd := &exec.Cmd{
-		Path: "/bin/sh", Args: []string{"sh", "-c", guardScript}, Dir: "/", Stdin: r,
+		Path: "/bin/sh", Args: []string{"sh", "-c", guardScript}, Dir: "/",
 		Env: []string{"PATH=/usr/bin:/bin"}, SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 	}
-	if cmd.Start() != nil {
-		w.Close()
-		return
+	input, err := cmd.StdinPipe()
+	if err == nil && cmd.Start() == nil {
+		g.input, g.cmd = input, cmd
 	}
-	g.input, g.cmd = w, cmd
 }
 
 // Running reports whether there was a process to guard, and the guard runs.

@@ -74,40 +74,35 @@ func Start(s config.Server, hidden *redact.Redactor, g *Guard, log *slog.Logger)
 	if path == "" {
 		return nil, &CommandError{fmt.Sprintf("command %q is not there or not executable; install it or correct %s", s.Command, s.Source)}
 	}
-	var pipes [3][2]*os.File
+	var ours, theirs [3]*os.File // of stdin, stdout and stderr
 	defer func() {
-		for i, p := range pipes {
-			child, ours := 1, 0
-			if i == 0 {
-				child, ours = 0, 1
-			}
-			if p[child] != nil {
-				p[child].Close()
-			}
-			if err != nil && p[ours] != nil {
-				p[ours].Close()
+		for i := range ours {
+			theirs[i].Close() // an error if there is none
+			if err != nil {
+				ours[i].Close()
 			}
 		}
 	}()
-	for i := range pipes {
-		if pipes[i][0], pipes[i][1], err = os.Pipe(); err != nil {
+	for i := range ours {
+		if ours[i], theirs[i], err = os.Pipe(); err != nil {
 			return nil, err
 		}
 	}
+	ours[0], theirs[0] = theirs[0], ours[0] // the server reads the first, and writes the others
 	cmd := &exec.Cmd{
 		Path: path, Args: append([]string{s.Command}, s.Args...), Dir: s.Dir, Env: environment(s),
-		Stdin: pipes[0][0], Stdout: pipes[1][1], Stderr: pipes[2][1],
+		Stdin: theirs[0], Stdout: theirs[1], Stderr: theirs[2],
 		SysProcAttr: &syscall.SysProcAttr{Setpgid: true},
 	}
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
 	p := &Process{
-		cmd: cmd, stdin: pipes[0][1], stdout: pipes[1][0], output: newOutputTail(s.Name, hidden, log), guard: g,
+		cmd: cmd, stdin: ours[0], stdout: ours[1], output: newOutputTail(s.Name, hidden, log), guard: g,
 		exited: make(chan struct{}), done: make(chan struct{}), read: make(chan struct{}), isDown: make(chan struct{}),
 	}
 	g.watch(cmd.Process.Pid)
-	go p.watch(pipes[2][0])
+	go p.watch(ours[2])
 	return p, nil
 }
 
