@@ -35,13 +35,13 @@ func TestBounds(t *testing.T) {
 		defer stop()
 		id, _ := jsonrpc.MakeID(float64(1))
 		for _, raw := range Batch(ctx, text) {
-			calls := Calls{own: map[jsonrpc.ID]string{id: MethodInitialize}}
+			calls := Calls{waiting: map[jsonrpc.ID]waiter{id: {method: MethodInitialize}}}
 			var reply Reply
 			if a := AnswerOf(ctx, raw); a != nil {
 				reply = a.Reply
 			} else if msg, failed := n.Decode(ctx, raw, nil); failed != nil {
 				err = failed
-				calls.Unreadable(ctx, raw, err)
+				calls.unreadable(ctx, raw, err)
 			} else if answer, ok := msg.(*jsonrpc.Response); ok && answer.Error == nil {
 				if reply, err = ReplyOf(ctx, answer.Result); err != nil {
 					return err

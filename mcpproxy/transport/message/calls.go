@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
-	"maps"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -141,12 +139,17 @@ func (c *Call) Keep(id jsonrpc.ID, r Reply) *jsonrpc.Response {
 // Calls are the requests that wait for an answer over a connection that has them all.
 type Calls struct {
 	mu      sync.Mutex
-	waiting map[jsonrpc.ID]*Call
-	own     map[jsonrpc.ID]string // the SDK's own, with their methods
-	last    int64                 // ID that the SDK gave: it counts them
+	waiting map[jsonrpc.ID]waiter
+	last    int64 // ID that the SDK gave: it counts them
 
 	strays int   // unreadable answers of which nobody knows to what
 	why    error // the last of them
+}
+
+// A waiter is one of them: a Call, or a request of the SDK's own, with its method.
+type waiter struct {
+	call   *Call
+	method string
 }
 
 // Add notes the request that a message is.
@@ -158,29 +161,26 @@ func (c *Calls) Add(ctx context.Context, msg jsonrpc.Message) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !req.IsCall() {
-		if id, ok := wire.OurID(wire.Member(req.Params, "requestId")); ok && req.Method == methodCancelled {
-			delete(c.own, id)
+		id, ok := wire.OurID(wire.Member(req.Params, "requestId"))
+		if ok && req.Method == methodCancelled && c.waiting[id].call == nil { // a Call is forgotten by its caller
+			delete(c.waiting, id)
 		}
 		return
 	}
 	if id, ok := req.ID.Raw().(int64); ok {
 		c.last = max(c.last, id)
 	}
-	made := CallOf(ctx)
-	if made == nil {
-		if c.own == nil {
-			c.own = map[jsonrpc.ID]string{}
-		}
-		if req.Method != methodListen { // it has no answer until the session ends
-			c.own[req.ID] = req.Method
-		}
-		return
+	w := waiter{CallOf(ctx), req.Method}
+	if w.call == nil && req.Method == methodListen {
+		return // it has no answer until the session ends
+	}
+	if w.call != nil {
+		w.call.id = req.ID
 	}
 	if c.waiting == nil {
-		c.waiting = map[jsonrpc.ID]*Call{}
+		c.waiting = map[jsonrpc.ID]waiter{}
 	}
-	made.id = req.ID
-	c.waiting[req.ID] = made
+	c.waiting[req.ID] = w
 }
 
 // Foreign returns an error for an answer whose ID no request had yet. An ID of an earlier
@@ -203,13 +203,12 @@ func (c *Calls) Foreign(id jsonrpc.ID, said error) *StrayError {
 func (c *Calls) Keep(id jsonrpc.ID, r Reply) *jsonrpc.Response {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if made, ok := c.waiting[id]; ok {
-		delete(c.waiting, id)
-		return made.Keep(id, r)
+	w := c.waiting[id] // none if it is given up, or was never asked
+	delete(c.waiting, id)
+	if w.call != nil {
+		return w.call.Keep(id, r)
 	}
-	method := c.own[id] // else it is given up, or was never asked
-	delete(c.own, id)
-	return AnswerTo(id, method, r.Result)
+	return AnswerTo(id, w.method, r.Result)
 }
 
 // Answered notes an answer that is an error.
@@ -217,7 +216,6 @@ func (c *Calls) Answered(id jsonrpc.ID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.waiting, id)
-	delete(c.own, id)
 }
 
 // Fail makes a message that could not be taken in the error of the requests that it
@@ -245,15 +243,31 @@ func (c *Calls) Fail(ctx context.Context, raw []byte, err error) (failed []jsonr
 func (c *Calls) Forget(made *Call) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.waiting[made.id] == made {
+	if c.waiting[made.id].call == made {
 		delete(c.waiting, made.id)
 		c.strays = max(0, c.strays-1) // it may have been its answer
 	}
 }
 
-// Unreadable takes a message that cannot be read, and returns errors for the requests
-// that it answers.
-func (c *Calls) Unreadable(ctx context.Context, raw []byte, why error) (failed []jsonrpc.Message) {
+// Undecoded looks at what is no message: it may be an answer that a request waits for. It
+// returns errors for the requests that it answers. taken is false if it is for none that
+// waits, such as a line of a log.
+func (c *Calls) Undecoded(ctx context.Context, raw []byte, why error) (failed []jsonrpc.Message, taken bool) {
+	var stray *StrayError
+	var bad *wire.Unreadable
+	var useless *UnreadableError
+	switch {
+	case errors.As(why, &stray):
+		c.Stray(stray)
+		return nil, true
+	case errors.As(why, &bad), errors.As(why, &useless):
+		failed = c.unreadable(ctx, raw, why)
+	}
+	return failed, len(failed) > 0
+}
+
+// unreadable returns errors for the requests that an answer is for that cannot be read.
+func (c *Calls) unreadable(ctx context.Context, raw []byte, why error) (failed []jsonrpc.Message) {
 	why = unreadable(why)
 	found := wire.Traces(ctx, raw)
 	c.mu.Lock()
@@ -276,11 +290,9 @@ func (c *Calls) Unreadable(ctx context.Context, raw []byte, why error) (failed [
 // for if there is only one.
 func (c *Calls) cut(digits string, why error) []jsonrpc.Message {
 	var ids []jsonrpc.ID
-	for _, all := range []iter.Seq[jsonrpc.ID]{maps.Keys(c.waiting), maps.Keys(c.own)} {
-		for id := range all {
-			if strings.HasPrefix(fmt.Sprint(id.Raw()), digits) {
-				ids = append(ids, id)
-			}
+	for id := range c.waiting {
+		if strings.HasPrefix(fmt.Sprint(id.Raw()), digits) {
+			ids = append(ids, id)
 		}
 	}
 	others := digits != "" && strings.Trim(digits, "0123456789") == ""
@@ -305,7 +317,7 @@ func (c *Calls) Stray(why error) {
 }
 
 func (c *Calls) stray(why error) {
-	if len(c.waiting)+len(c.own) > 0 {
+	if len(c.waiting) > 0 {
 		c.strays, c.why = c.strays+1, why
 	}
 }
@@ -318,11 +330,8 @@ func (c *Calls) Strays() (failed []jsonrpc.Message) {
 	if c.strays == 0 {
 		return nil
 	}
-	if c.strays >= len(c.waiting)+len(c.own) {
+	if c.strays >= len(c.waiting) {
 		for id := range c.waiting {
-			failed = append(failed, c.fail(id, c.why))
-		}
-		for id := range c.own {
 			failed = append(failed, c.fail(id, c.why))
 		}
 		c.strays = 0
@@ -332,12 +341,10 @@ func (c *Calls) Strays() (failed []jsonrpc.Message) {
 
 // fail ends a request, or returns nil if it does not wait.
 func (c *Calls) fail(id jsonrpc.ID, why error) jsonrpc.Message {
-	made, waits := c.waiting[id]
-	_, own := c.own[id]
-	if !waits && !own {
+	w, waits := c.waiting[id]
+	if !waits {
 		return nil
 	}
 	delete(c.waiting, id)
-	delete(c.own, id)
-	return FailedAnswer(made, id, why)
+	return FailedAnswer(w.call, id, why)
 }

@@ -135,8 +135,8 @@ func TestCallsGetTheirOwnResultsOnce(t *testing.T) {
 	}
 	waiting.Add(t.Context(), &jsonrpc.Request{ID: idOf(t, 4.0), Method: "ping"})
 	waiting.Add(context.WithValue(t.Context(), callKey{}, first), &jsonrpc.Request{Method: "notifications/cancelled"})
-	if len(waiting.waiting) > 0 {
-		t.Error("what is no request of a call is kept")
+	if ping := waiting.waiting[idOf(t, 4.0)]; len(waiting.waiting) != 1 || ping.call != nil || ping.method != "ping" {
+		t.Errorf("of a ping and a notification %v wait", waiting.waiting)
 	}
 }
 

@@ -289,16 +289,8 @@ func (e *events) undecoded(raw []byte, why error) (jsonrpc.Message, error) {
 	if e.call != nil { // the rest of an answer that was cut off
 		return nil, &Error{Lost: true, text: "the server sent what is not JSON-RPC: " + why.Error()}
 	}
-	var stray *message.StrayError
-	var bad *wire.Unreadable
-	var useless *message.UnreadableError
-	switch {
-	case errors.As(why, &stray):
-		e.r.calls.Stray(stray)
-	case errors.As(why, &bad), errors.As(why, &useless):
-		for _, failed := range e.r.calls.Unreadable(e.ctx, raw, why) {
-			return failed, nil
-		}
+	if failed, _ := e.r.calls.Undecoded(e.ctx, raw, why); len(failed) > 0 {
+		return failed[0], nil
 	}
 	return nil, nil
 }

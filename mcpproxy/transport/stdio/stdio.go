@@ -418,24 +418,16 @@ func (t *Transport) decode(raw []byte) ([]jsonrpc.Message, error) {
 
 // undecoded looks at what is no message: it may be an answer that somebody waits for, or
 // a line of a log.
-func (t *Transport) undecoded(raw []byte, why error) (failed []jsonrpc.Message) {
-	var stray *message.StrayError
-	var bad *wire.Unreadable
-	var useless *message.UnreadableError
-	switch {
-	case errors.As(why, &stray):
-		t.answered.Store(true)
-		t.calls.Stray(stray)
-		return nil
-	case errors.As(why, &bad) && bad.IsUTF16:
+func (t *Transport) undecoded(raw []byte, why error) []jsonrpc.Message {
+	if bad, ok := errors.AsType[*wire.Unreadable](why); ok && bad.IsUTF16 {
 		t.calls.Stray(why)
 		return nil
-	case errors.As(why, &bad), errors.As(why, &useless):
-		if failed = t.calls.Unreadable(t.ctx, raw, why); len(failed) > 0 {
-			t.answered.Store(true)
-			return failed
-		}
 	}
-	t.proc.output.add("stdout", raw)
-	return nil
+	failed, taken := t.calls.Undecoded(t.ctx, raw, why)
+	if taken {
+		t.answered.Store(true)
+	} else {
+		t.proc.output.add("stdout", raw)
+	}
+	return failed
 }
