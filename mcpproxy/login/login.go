@@ -33,10 +33,7 @@ type Options struct {
 // request without a token. It returns when the browser came back to a port of this
 // host, or ctx ended.
 func (s *Store) LogIn(ctx context.Context, answer *http.Response, o Options) error {
-	before, err := s.current(ctx)
-	if err != nil {
-		before = &login{} // a new login is how it is mended
-	}
+	before := s.current(ctx)
 	wanted := readChallenge(answer.Header)
 	found, err := discover(ctx, s.client, s.url, wanted.metadataOr(before.Challenged))
 	if err != nil {
@@ -47,7 +44,15 @@ func (s *Store) LogIn(ctx context.Context, answer *http.Response, o Options) err
 	}
 	l := s.newLogin(before, found, wanted)
 	if s.entry.Machine {
-		return s.logInAsClient(ctx, l, found)
+		release, err := s.hold(ctx)
+		if err != nil {
+			return err
+		}
+		defer release()
+		if s.load() != nil {
+			s.kept = nil
+		}
+		return s.acquire(ctx, l, found)
 	}
 	if !found.hasPKCE() {
 		return errors.New("the authorization server does not implement PKCE with S256, without which a login is not safe")
@@ -72,7 +77,12 @@ func (s *Store) LogIn(ctx context.Context, answer *http.Response, o Options) err
 	if l.Token, err = s.requestToken(ctx, l, code); err != nil {
 		return fmt.Errorf("exchanging the code for a token: %w", err)
 	}
-	return s.save(ctx, l)
+	release, err := s.hold(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return s.write(l)
 }
 
 // authorize sends the user's browser to the authorization server, and returns what it

@@ -86,17 +86,18 @@ func NewStore(server config.Server, dir string, secrets *redact.Redactor) *Store
 	return s
 }
 
-// current returns a copy of what is kept.
-func (s *Store) current(ctx context.Context) (*login, error) {
+// current returns a copy of what is kept, or an empty login if that cannot be read: a new
+// one is how it is mended.
+func (s *Store) current(ctx context.Context) *login {
 	leave, err := s.enter(ctx)
+	if err == nil {
+		defer leave()
+		err = s.load()
+	}
 	if err != nil {
-		return nil, err
+		return &login{}
 	}
-	defer leave()
-	if err := s.load(); err != nil {
-		return nil, err
-	}
-	return s.kept.copy(), nil
+	return s.kept.copy()
 }
 
 // hold waits for our turn in this process, and then keeps other processes out of the file.
@@ -136,7 +137,7 @@ func (s *Store) Remove(ctx context.Context) (was bool, err error) {
 	if s.path == "" {
 		return false, nil
 	}
-	unlock, err := state.Lock(ctx, s.path+".lock", state.Exclusive)
+	unlock, err := s.lock(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -151,16 +152,6 @@ func (s *Store) Remove(ctx context.Context) (was bool, err error) {
 		return false, nil
 	}
 	return was && err == nil, err
-}
-
-// save keeps a new login instead of what there is.
-func (s *Store) save(ctx context.Context, kept *login) error {
-	release, err := s.hold(ctx)
-	if err != nil {
-		return err
-	}
-	defer release()
-	return s.write(kept)
 }
 
 // load reads the file if it is another than last time.

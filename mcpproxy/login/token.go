@@ -199,19 +199,6 @@ func naming(scopes []string) string {
 	return ": the server wants the scopes " + text.QuoteList(scopes, 10)
 }
 
-// logInAsClient gets a token for a client that logs in as itself.
-func (s *Store) logInAsClient(ctx context.Context, l *login, found *service) error {
-	release, err := s.hold(ctx)
-	if err != nil {
-		return err
-	}
-	defer release()
-	if err := s.load(); err != nil {
-		s.kept = nil
-	}
-	return s.acquire(ctx, l, found)
-}
-
 // acquire gets the token of a client that logs in as itself, and keeps it. The caller
 // has its turn, and the file's lock.
 func (s *Store) acquire(ctx context.Context, l *login, found *service) error {

@@ -72,7 +72,7 @@ func (s *Signature) Bind(tool string, positional []json.RawMessage, named []Argu
 	}
 	wrong = append(wrong, s.missing(given)...)
 	if len(wrong) > 0 {
-		return nil, &ArgumentError{TypeError, fmt.Sprintf("%s() %s; it is %s", tool, joined(wrong), s.Line(tool, 600))}
+		return nil, &ArgumentError{TypeError, fmt.Sprintf("%s() %s; it is %s", tool, joined(wrong, "and"), s.Line(tool, 600))}
 	}
 	if err := s.checkValues(tool, given, extra); err != nil {
 		return nil, err
@@ -289,11 +289,12 @@ func quote(name string) string {
 	return "'" + strings.ReplaceAll(text.Printable(name, shownLiteral), "'", `\'`) + "'"
 }
 
-func joined(parts []string) string {
+// joined puts and or or before the last of several parts.
+func joined(parts []string, word string) string {
 	if len(parts) == 1 {
 		return parts[0]
 	}
-	return strings.Join(parts[:len(parts)-1], ", ") + " and " + parts[len(parts)-1]
+	return strings.Join(parts[:len(parts)-1], ", ") + " " + word + " " + parts[len(parts)-1]
 }
 
 // first20 cuts a list for a message.

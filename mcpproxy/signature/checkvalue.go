@@ -251,12 +251,7 @@ func (v *valueChecker) refuse(tool, name string, n *node, value []byte) error {
 		return &ArgumentError{ValueError, m.valueText(tool, at)}
 	}
 	_, python := typeOf(m.value)
-	words := m.types.words()
-	wanted := strings.Join(words[:len(words)-1], ", ")
-	if wanted != "" {
-		wanted += " or "
-	}
-	return &ArgumentError{TypeError, fmt.Sprintf("%s(): %s must be %s, not %s", tool, at, wanted+words[len(words)-1], python)}
+	return &ArgumentError{TypeError, fmt.Sprintf("%s(): %s must be %s, not %s", tool, at, joined(m.types.words(), "or"), python)}
 }
 
 // valueText says which values an enum allows, and the one that is like a text of
