@@ -64,7 +64,7 @@ func (p Location) takes(name string) bool {
 
 // inHome reports whether the project is the user's home directory.
 func inHome(o Options) bool {
-	return o.Home != "" && o.Dir != "" && ResolveLinks(o.Home) == ResolveLinks(o.Dir)
+	return o.Home != "" && o.Dir != "" && resolveLinks(o.Home) == resolveLinks(o.Dir)
 }
 
 // ProjectOf finds the project directory that a config file belongs to by its

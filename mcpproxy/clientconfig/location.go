@@ -81,8 +81,8 @@ func (o Options) expandHome(path string) string {
 	return path
 }
 
-// ResolveLinks follows the links in a path, as far as they lead.
-func ResolveLinks(path string) string {
+// resolveLinks follows the links in a path, as far as they lead.
+func resolveLinks(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real
 	}

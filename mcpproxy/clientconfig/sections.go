@@ -104,7 +104,7 @@ func (f *File) claudeProject(dir string, top []rawjson.Member) error {
 	if err != nil {
 		return errors.New(`"projects" is not an object`)
 	}
-	for _, dir := range slices.Compact([]string{filepath.Clean(dir), ResolveLinks(dir)}) {
+	for _, dir := range slices.Compact([]string{filepath.Clean(dir), resolveLinks(dir)}) {
 		project, ok := rawjson.Find(projects, dir)
 		if !ok {
 			continue

@@ -32,7 +32,7 @@ func Convert(path string, data []byte) ([]byte, error) {
 	}
 	switch ext := filepath.Ext(path); {
 	case ext != ".toml" && ext != ".yaml" && ext != ".yml":
-		return FromJSONC(data)
+		return fromJSONC(data)
 	case len(data) > maxWritten:
 		return nil, fmt.Errorf("is larger than %d MiB", maxWritten>>20)
 	case ext == ".toml":
@@ -41,9 +41,9 @@ func Convert(path string, data []byte) ([]byte, error) {
 	return fromYAML(data)
 }
 
-// FromJSONC takes JSON with comments and trailing commas, which most clients
+// fromJSONC takes JSON with comments and trailing commas, which most clients
 // read under the name of JSON.
-func FromJSONC(data []byte) ([]byte, error) {
+func fromJSONC(data []byte) ([]byte, error) {
 	if at := tooDeep(data, true); at >= 0 {
 		line, column := position(data, at)
 		return nil, fmt.Errorf("is not JSON: line %d, column %d: nested more than %d deep", line, column, maxDepth)

@@ -232,7 +232,7 @@ func (c *Calls) Fail(ctx context.Context, raw []byte, err error) (failed []jsonr
 		known = true
 		f := c.fail(id, err)
 		if f == nil { // it is counted as answered already, but the session has not got the answer
-			f = FailedAnswer(nil, id, err)
+			f = failedAnswer(nil, id, err)
 		}
 		failed = append(failed, f)
 	}
@@ -346,5 +346,5 @@ func (c *Calls) fail(id jsonrpc.ID, why error) jsonrpc.Message {
 		return nil
 	}
 	delete(c.waiting, id)
-	return FailedAnswer(w.call, id, why)
+	return failedAnswer(w.call, id, why)
 }

@@ -82,9 +82,9 @@ func (e *StrayError) Unwrap() error { return e.Err }
 // several requests come, it is passed over.
 type ForeignError struct{ StrayError }
 
-// FailedAnswer returns an answer for the SDK in the place of one that cannot be used. c
+// failedAnswer returns an answer for the SDK in the place of one that cannot be used. c
 // may be nil.
-func FailedAnswer(c *Call, id jsonrpc.ID, why error) *jsonrpc.Response {
+func failedAnswer(c *Call, id jsonrpc.ID, why error) *jsonrpc.Response {
 	if said, ok := errors.AsType[*jsonrpc.Error](why); ok {
 		return &jsonrpc.Response{ID: id, Error: said}
 	}

@@ -13,22 +13,22 @@ import (
 // AnswerTo returns the answer to a request of the SDK's own as the SDK can read it.
 func AnswerTo(id jsonrpc.ID, method string, result json.RawMessage) *jsonrpc.Response {
 	if len(result) > maxOwn {
-		return FailedAnswer(nil, id, Unreadable("it has %d bytes; the most is %d", len(result), maxOwn))
+		return failedAnswer(nil, id, Unreadable("it has %d bytes; the most is %d", len(result), maxOwn))
 	}
 	if r, _ := ReplyOf(context.Background(), result); method != "" && r.deep {
-		return FailedAnswer(nil, id, Unreadable("it nests deeper than %d", maxNesting))
+		return failedAnswer(nil, id, Unreadable("it nests deeper than %d", maxNesting))
 	}
-	result, err := TidyResult(method, result)
+	result, err := tidyResult(method, result)
 	if err != nil {
-		return FailedAnswer(nil, id, err)
+		return failedAnswer(nil, id, err)
 	}
 	return &jsonrpc.Response{ID: id, Result: result}
 }
 
-// TidyResult returns the result of a handshake as the SDK can read it: an empty list is
+// tidyResult returns the result of a handshake as the SDK can read it: an empty list is
 // the empty object of some languages, and what is only for show is left out if it is of
 // another type. Anything else of a wrong type is an error in words.
-func TidyResult(method string, result json.RawMessage) (json.RawMessage, error) {
+func tidyResult(method string, result json.RawMessage) (json.RawMessage, error) {
 	if method != MethodInitialize && method != MethodDiscover {
 		return result, nil
 	}

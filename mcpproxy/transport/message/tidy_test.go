@@ -27,7 +27,7 @@ func TestHandshakesAreReadWhateverIsOddAboutThem(t *testing.T) {
 		`"hello"`:                                      "the server's answer cannot be read: its result must be an object, not text",
 		`null`:                                         "the server's answer cannot be read: its result must be an object, not null",
 	} {
-		got, err := TidyResult(MethodInitialize, json.RawMessage(result))
+		got, err := tidyResult(MethodInitialize, json.RawMessage(result))
 		if err != nil || want != "" {
 			if err == nil || err.Error() != want {
 				t.Errorf("%s: %v, want %s", result, err, want)
