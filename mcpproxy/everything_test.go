@@ -31,7 +31,7 @@ func TestTheReferenceServerAsks(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts a server from npm")
 	}
-	p := proxyFor(t, Options{visitPatience: time.Second}, everything(t))
+	p := proxyFor(t, Options{openTimeout: time.Second}, everything(t))
 	asks := func() (names []string) {
 		list, err := p.Tools(t.Context(), "fake")
 		if err != nil {

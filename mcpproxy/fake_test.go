@@ -312,9 +312,9 @@ func fake(t *testing.T, env ...string) config.Server {
 	return s
 }
 
-// shortPatience is for servers that hang on server/discover. A busy machine may
+// shortTimeout is for servers that hang on server/discover. A busy machine may
 // let any server be that slow.
-const shortPatience = 500 * time.Millisecond
+const shortTimeout = 500 * time.Millisecond
 
 // proxyFor returns a Proxy that is closed with the test.
 func proxyFor(t *testing.T, o Options, servers ...config.Server) *Proxy {

@@ -26,7 +26,7 @@
 // Here they come together. A Proxy offers the methods in proxytools.go, prepared.go,
 // proxycalls.go and proxypins.go; prepared.go takes one request from name to answer.
 // One server is an upstream: upstream.go starts and ends it, upstreamtools.go lists its
-// tools, upstreamcall.go puts its errors into words, relay.go takes what the server asks
+// tools, upstreamcall.go puts its errors into words, exchange.go takes what the server asks
 // meanwhile to the user, and upstreamstate.go holds what outlives a change of its entry.
 // search.go searches over all servers, and searchindex.go makes the index for it.
 package mcpproxy
@@ -64,13 +64,13 @@ type Options struct {
 	// pinned if it is empty.
 	PinDir string
 
-	// discoverPatience is how long a server may leave server/discover
+	// discoverTimeout is how long a server may leave server/discover
 	// unanswered. Tests shorten it.
-	discoverPatience time.Duration
-	// visitPatience is how long a server that wants the user to open an address may take
+	discoverTimeout time.Duration
+	// openTimeout is how long a server that wants the user to open an address may take
 	// to say that the user is done there; 15 s by default. Tests shorten it.
-	visitPatience time.Duration
-	maxMessage    int // of a remote server
+	openTimeout time.Duration
+	maxMessage  int // of a remote server
 }
 
 // Proxy holds the connections to all servers of one Config. Its methods may be
@@ -101,7 +101,7 @@ func (p *Proxy) current() snapshot {
 // New makes a Proxy. It starts nothing yet.
 func New(cfg config.Config, o Options) *Proxy {
 	o.Log, o.ClientName = cmp.Or(o.Log, slog.New(slog.DiscardHandler)), cmp.Or(o.ClientName, "toolcell")
-	o.CallsAtOnce, o.visitPatience = cmp.Or(max(o.CallsAtOnce, 0), 32), cmp.Or(o.visitPatience, 15*time.Second)
+	o.CallsAtOnce, o.openTimeout = cmp.Or(max(o.CallsAtOnce, 0), 32), cmp.Or(o.openTimeout, 15*time.Second)
 	p := &Proxy{options: o}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.tools.open(o.CatalogDir, o.Log)

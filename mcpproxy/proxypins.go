@@ -21,7 +21,7 @@ func (u *upstream) sentTools() []pins.Definition {
 // It returns each once, whichever process asks. A server that was started for the run is
 // listed beside its first calls, and is waited for a little.
 func (p *Proxy) PinNotes(servers []string) (notes []string) {
-	ctx, cancel := context.WithTimeout(p.ctx, changePatience)
+	ctx, cancel := context.WithTimeout(p.ctx, changeTimeout)
 	defer cancel()
 	for _, name := range servers {
 		u, err := p.upstream(name)

@@ -21,12 +21,12 @@ const (
 	maxQuery    = 1000 // characters
 
 	startsAtOnce = 8
-	// searchPatience is how long a search waits for servers to start. A run
+	// searchTimeout is how long a search waits for servers to start. A run
 	// has 30 s by default, and one hanging server must not use it up.
-	searchPatience = 15 * time.Second
-	// othersPatience is how long it waits for the rest once some servers can be
+	searchTimeout = 15 * time.Second
+	// othersTimeout is how long it waits for the rest once some servers can be
 	// searched, if these have not taken longer themselves.
-	othersPatience = 2 * time.Second
+	othersTimeout = 2 * time.Second
 	// failureHolds is how long a search takes a failed start as the answer,
 	// so that it does not start a broken server again and again.
 	failureHolds = 5 * time.Minute
@@ -40,7 +40,7 @@ const (
 // store has their tools for every process.
 type knownTools struct {
 	store    catalog.Store
-	patience time.Duration // of a search
+	timeout  time.Duration // of a search
 	turns    chan struct{} // to start a server for a search
 	renewals chan struct{} // to start one whose list is old
 	delay    time.Duration // before that
@@ -55,12 +55,12 @@ type knownTools struct {
 func (c *knownTools) open(dir string, log *slog.Logger) {
 	c.store = catalog.Store{Dir: dir, Log: log}
 	c.turns, c.renewals, c.making = make(chan struct{}, startsAtOnce), make(chan struct{}, renewalsAtOnce), make(chan struct{}, 1)
-	c.patience, c.delay = searchPatience, renewalDelay
+	c.timeout, c.delay = searchTimeout, renewalDelay
 }
 
 // search ranks the tools of these servers.
 func (c *knownTools) search(ctx context.Context, upstreams []*upstream, query string, limit int, full bool) ([]ToolDoc, []config.Problem, error) {
-	lists, failures := c.gather(ctx, upstreams)
+	lists, failures := c.collect(ctx, upstreams)
 	if cause := context.Cause(ctx); cause != nil {
 		return nil, nil, fmt.Errorf("searching tools: %w", cmp.Or(firstSilent(failures), cause))
 	}
@@ -70,7 +70,7 @@ func (c *knownTools) search(ctx context.Context, upstreams []*upstream, query st
 	}
 	found := []ToolDoc{}
 	for _, hit := range have.index.Search(query, limit) {
-		doc := have.places[hit.Doc].doc(full)
+		doc := have.tools[hit.Doc].doc(full)
 		doc.Score = rounded(hit.Score)
 		found = append(found, doc)
 	}
@@ -96,9 +96,9 @@ func problemsOf(upstreams []*upstream, failures []error) (problems []config.Prob
 // rounded returns a score as it is shown; 0 would be none.
 func rounded(score float64) float64 { return max(math.Round(score*100)/100, 0.01) }
 
-// gather collects the tools of all servers, or why it could not. Those that are not
-// known are waited for together, and go on to be found out when the patience is over.
-func (c *knownTools) gather(ctx context.Context, upstreams []*upstream) ([]*catalog.List, []error) {
+// collect collects the tools of all servers, or why it could not. Those that are not
+// known are waited for together, and go on to be found out when the timeout is over.
+func (c *knownTools) collect(ctx context.Context, upstreams []*upstream) ([]*catalog.List, []error) {
 	lists := make([]*catalog.List, len(upstreams))
 	var unknown, changed []int
 	for i, u := range upstreams {
@@ -142,20 +142,20 @@ func (c *knownTools) gather(ctx context.Context, upstreams []*upstream) ([]*cata
 
 // wait waits for n lists, of which listed says whether they could be had, and closes
 // over when a search should wait no longer. Until there is something to search, that is
-// the whole patience. Then the others get as long again as the slowest took, since what
+// the whole timeout. Then the others get as long again as the slowest took, since what
 // is slow for one, as npm is, may be slow for all.
 func (c *knownTools) wait(listed <-chan bool, n int, some bool, over chan<- struct{}) {
-	begun, patience := time.Now(), c.patience
+	begun, timeout := time.Now(), c.timeout
 	if some {
-		patience = min(othersPatience, patience)
+		timeout = min(othersTimeout, timeout)
 	}
-	timer := time.NewTimer(patience)
+	timer := time.NewTimer(timeout)
 	defer timer.Stop()
 	for ; n > 0; n-- {
 		select {
 		case has := <-listed:
 			if taken := time.Since(begun); has {
-				timer.Reset(min(max(othersPatience, taken), c.patience-taken))
+				timer.Reset(min(max(othersTimeout, taken), c.timeout-taken))
 			}
 		case <-timer.C:
 			close(over)

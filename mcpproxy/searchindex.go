@@ -18,7 +18,7 @@ const manyDocuments = 2000
 type indexOf struct {
 	upstreams []*upstream
 	lists     []*catalog.List // by upstream; nil was not known
-	places    []located       // by document
+	tools     []located       // by document
 	index     *search.Index
 }
 
@@ -48,7 +48,7 @@ func (c *knownTools) present(upstreams []*upstream, lists []*catalog.List) index
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	have := c.have
-	small := len(have.places) <= manyDocuments
+	small := len(have.tools) <= manyDocuments
 	switch {
 	case have.index == nil, have.isOf(upstreams, lists):
 	case small || !have.covers(upstreams, lists):
@@ -85,14 +85,14 @@ func (c *knownTools) make(ctx context.Context, upstreams []*upstream, lists []*c
 	if count(lists) > manyDocuments {
 		defer frugal()()
 	}
-	docs, places := documents(upstreams, lists)
+	docs, tools := documents(upstreams, lists)
 	made, err := search.Make(ctx, docs)
 	if err != nil {
 		return indexOf{}, err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.have = indexOf{upstreams, lists, places, made}
+	c.have = indexOf{upstreams, lists, tools, made}
 	return c.have, nil
 }
 
@@ -129,9 +129,9 @@ func (x indexOf) covers(upstreams []*upstream, lists []*catalog.List) bool {
 }
 
 // documents makes the documents of an index.
-func documents(upstreams []*upstream, lists []*catalog.List) (docs []search.Document, places []located) {
+func documents(upstreams []*upstream, lists []*catalog.List) (docs []search.Document, tools []located) {
 	n := count(lists)
-	docs, places = make([]search.Document, 0, n), make([]located, 0, n)
+	docs, tools = make([]search.Document, 0, n), make([]located, 0, n)
 	for i, list := range lists {
 		if list == nil {
 			continue
@@ -143,8 +143,8 @@ func documents(upstreams []*upstream, lists []*catalog.List) (docs []search.Docu
 				Server: server.Name, ServerDescription: server.Description,
 				Tool: t.Name, Title: t.Title, Description: t.Description, InputSchema: t.InputSchema,
 			})
-			places = append(places, located{upstreams[i], list, tool})
+			tools = append(tools, located{upstreams[i], list, tool})
 		}
 	}
-	return docs, places
+	return docs, tools
 }

@@ -20,22 +20,22 @@ import (
 
 func TestHandshakeWorksWithServersOldAndNew(t *testing.T) {
 	for _, tt := range []struct {
-		name     string
-		env      []string
-		patience time.Duration
-		starts   int
+		name    string
+		env     []string
+		timeout time.Duration
+		starts  int
 	}{
 		{"answers discover with an error", nil, 0, 1},
 		{"dies on discover", []string{"FAKE_DISCOVER", "die"}, 0, 2},
-		{"hangs on discover", []string{"FAKE_DISCOVER", "hang"}, shortPatience, 2},
-		{"ignores discover", []string{"FAKE_DISCOVER", "ignore"}, shortPatience, 2},
-		{"starts slower than the patience with discover", []string{"FAKE_SLOW_START", "1s"}, shortPatience, 1},
+		{"hangs on discover", []string{"FAKE_DISCOVER", "hang"}, shortTimeout, 2},
+		{"ignores discover", []string{"FAKE_DISCOVER", "ignore"}, shortTimeout, 2},
+		{"starts slower than the timeout with discover", []string{"FAKE_SLOW_START", "1s"}, shortTimeout, 1},
 		{"logs to stdout", []string{"FAKE_LOGS", "1"}, 0, 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			starts := filepath.Join(t.TempDir(), "starts")
-			p := proxyFor(t, Options{IdleTimeout: time.Hour, discoverPatience: tt.patience}, fake(t, append(tt.env, "FAKE_STARTS", starts)...))
+			p := proxyFor(t, Options{IdleTimeout: time.Hour, discoverTimeout: tt.timeout}, fake(t, append(tt.env, "FAKE_STARTS", starts)...))
 			if got := structured[map[string]int](t, mustCall(t, p, "echo", `{"a":1}`)); got["a"] != 1 {
 				t.Errorf("echo = %v", got)
 			}
@@ -323,7 +323,7 @@ func TestCloseLeavesNoGoroutine(t *testing.T) {
 		t.Skip("it waits for real time")
 	}
 	before := runtime.NumGoroutine()
-	p := proxyFor(t, Options{IdleTimeout: time.Hour, discoverPatience: shortPatience}, fake(t, "FAKE_DISCOVER", "hang"))
+	p := proxyFor(t, Options{IdleTimeout: time.Hour, discoverTimeout: shortTimeout}, fake(t, "FAKE_DISCOVER", "hang"))
 	mustCall(t, p, "echo", `{}`)
 	_, _ = p.Call(t.Context(), CallRequest{Server: "fake", Tool: "crash"})
 	mustCall(t, p, "spawn", `{}`)

@@ -19,9 +19,9 @@ import (
 )
 
 const (
-	// changePatience is how long a caller waits for the tools of a server that
+	// changeTimeout is how long a caller waits for the tools of a server that
 	// said they changed. After it the old ones have to do.
-	changePatience = 2 * time.Second
+	changeTimeout = 2 * time.Second
 	// changePause bounds how often a server can make us ask.
 	changePause = time.Second
 )
@@ -35,7 +35,7 @@ func (u *upstream) tools(ctx context.Context) (*catalog.List, error) {
 	}
 	if s := u.running(); changed && s != nil {
 		key, listing := u.startListing(s)
-		over, stop := context.WithTimeout(context.WithoutCancel(ctx), changePatience)
+		over, stop := context.WithTimeout(context.WithoutCancel(ctx), changeTimeout)
 		defer stop()
 		if newer, err := u.await(ctx, key, listing, over.Done()); err == nil {
 			list = newer
@@ -135,7 +135,7 @@ func (u *upstream) missing(list *catalog.List, tool string) error {
 var errNotYet = errors.New("it is still starting or has not answered yet; search again later")
 
 // await waits for a list until over is closed, but only once for each: after one
-// caller's patience ran out, the next callers do not lose the same time again.
+// caller's timeout ran out, the next callers do not lose the same time again.
 func (u *upstream) await(ctx context.Context, key string, listing <-chan singleflight.Result, over <-chan struct{}) (*catalog.List, error) {
 	u.mu.Lock()
 	if u.underway[key] {

@@ -264,11 +264,11 @@ func TestFirstSearchNamesServersThatStillStart(t *testing.T) {
 	if _, err := p.Tools(t.Context(), "fake"); err != nil {
 		t.Fatal(err)
 	}
-	p.tools.patience = 20 * time.Millisecond
+	p.tools.timeout = 20 * time.Millisecond
 	if _, problems, err := p.Search(t.Context(), "echo", 1, false, AnyServer); err != nil || len(problems) != 1 {
 		t.Errorf("problems = %v, %v", problems, err)
 	}
-	p.tools.patience = time.Hour // no caller waits for it again
+	p.tools.timeout = time.Hour // no caller waits for it again
 	docs, problems, err := p.Search(t.Context(), "echo", 1, false, AnyServer)
 	if err != nil || len(docs) != 1 || len(problems) != 1 || problems[0].Server != "slow" || !strings.Contains(problems[0].Reason, "still starting") {
 		t.Errorf("found %+v, %+v, %v", docs, problems, err)
@@ -277,7 +277,7 @@ func TestFirstSearchNamesServersThatStillStart(t *testing.T) {
 
 func TestASearchGoesOnFindingOutAfterItsPatience(t *testing.T) {
 	p := proxyFor(t, Options{}, fake(t))
-	p.tools.patience = time.Millisecond
+	p.tools.timeout = time.Millisecond
 	if _, problems, err := p.Search(t.Context(), "echo", 1, false, AnyServer); err != nil || len(problems) != 1 {
 		t.Fatalf("problems = %v, %v", problems, err)
 	}

@@ -27,7 +27,7 @@ func TestOneCallerLosesItsPatience(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		u, list := stopped(t.Context()), new(catalog.List)
 		starts := 0
-		await := func(patience time.Duration) (*catalog.List, time.Duration, error) {
+		await := func(timeout time.Duration) (*catalog.List, time.Duration, error) {
 			begun := time.Now()
 			listing := u.share("list", func() (any, error) {
 				starts++
@@ -36,7 +36,7 @@ func TestOneCallerLosesItsPatience(t *testing.T) {
 			})
 			synctest.Wait()
 			over := make(chan struct{})
-			time.AfterFunc(patience, func() { close(over) })
+			time.AfterFunc(timeout, func() { close(over) })
 			got, err := u.await(t.Context(), "list", listing, over)
 			return got, time.Since(begun), err
 		}
@@ -78,7 +78,7 @@ func TestASearchWaitsForWhatIsLikelyToCome(t *testing.T) {
 		"what fails is not a model": {false, []time.Duration{time.Second, time.Hour}, []bool{bad, ok}, 15 * time.Second, true},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			c := knownTools{patience: searchPatience}
+			c := knownTools{timeout: searchTimeout}
 			listed, over := make(chan bool, len(tt.after)), make(chan struct{})
 			for i, d := range tt.after {
 				time.AfterFunc(d, func() { listed <- tt.listed[i] })

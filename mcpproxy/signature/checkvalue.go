@@ -162,16 +162,16 @@ func likeliest(all []*mismatch) *mismatch {
 }
 
 func (v *valueChecker) items(n *node, value []byte, depth int) *mismatch {
-	places, others := n.places(), n.object("items").schema()
-	if prefix := len(n.list("prefixItems")) > 0; prefix && (v.old || len(n.list("items")) > 0) || len(places) == 0 && others == nil {
+	first, others := n.prefixItems(), n.object("items").schema()
+	if prefix := len(n.list("prefixItems")) > 0; prefix && (v.old || len(n.list("items")) > 0) || len(first) == 0 && others == nil {
 		return nil // both, or the new one in an old draft, are not understood
 	}
 	v.left -= len(value)
 	s := rawjson.Scanner{Text: value}
 	for i, item := range s.Items {
 		of := others
-		if i < len(places) {
-			of = places[i]
+		if i < len(first) {
+			of = first[i]
 		}
 		if m := v.mismatch(of, item, depth); m != nil {
 			m.path = fmt.Sprintf("[%d]%s", i, m.path)

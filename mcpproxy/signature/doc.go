@@ -83,7 +83,7 @@ func (p *Parameter) about(limit int) string {
 	return text + " (" + shorten(p.comment, limit) + ")"
 }
 
-// shorten makes one line of foreign text, cut at a word.
+// shorten makes one line of untrusted text, cut at a word.
 func shorten(s string, limit int) string {
 	s = text.Printable(s, 4*limit+100)
 	if len(s) <= limit {

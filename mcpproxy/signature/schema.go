@@ -199,9 +199,9 @@ func (n *node) typeNames() []*node {
 	return n.list("type")
 }
 
-// places returns the schemas of the first items of an array. prefixItems took the place of a
+// prefixItems returns the schemas of the first items of an array. The keyword replaced a
 // list at items.
-func (n *node) places() []*node {
+func (n *node) prefixItems() []*node {
 	if first := n.list("prefixItems"); len(first) > 0 {
 		return first
 	}

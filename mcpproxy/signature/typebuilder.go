@@ -107,7 +107,7 @@ func (t *typeBuilder) list(n *node) *pyType {
 	if items := n.object("items"); items != nil {
 		item = t.typeOf(items)
 	} else {
-		item = t.either(n.places())
+		item = t.either(n.prefixItems())
 	}
 	if item == typeAny {
 		return typeList

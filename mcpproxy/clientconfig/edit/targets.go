@@ -41,8 +41,8 @@ type client struct {
 
 // Runs may take two minutes, and some clients give a call less.
 const (
-	patienceSeconds      = `"timeout": 150`
-	patienceMilliseconds = `"timeout": 150000`
+	timeoutSeconds      = `"timeout": 150`
+	timeoutMilliseconds = `"timeout": 150000`
 )
 
 // alwaysLoad keeps Claude Code from deferring the one tool there is behind a
@@ -70,23 +70,23 @@ var targets = []client{
 	{name: "amp", title: "Amp", client: "amp", program: "amp"},
 	{name: "zed", title: "Zed", client: "zed", program: "zed", before: `"source": "custom"`},
 	{name: "copilot", title: "Copilot CLI", client: "copilot", program: "copilot", before: `"type": "local"`, after: `"tools": ["*"]`},
-	{name: "cline", title: "Cline", client: "cline", after: patienceSeconds, user: []string{
+	{name: "cline", title: "Cline", client: "cline", after: timeoutSeconds, user: []string{
 		"${CLINE_MCP_SETTINGS_PATH}",
 		"${XDG_CONFIG_HOME:-~/.config}/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
 		"~/.cline/data/settings/cline_mcp_settings.json",
 	}},
-	{name: "roo", title: "Roo Code", client: "roo", after: patienceSeconds, user: []string{
+	{name: "roo", title: "Roo Code", client: "roo", after: timeoutSeconds, user: []string{
 		"${XDG_CONFIG_HOME:-~/.config}/Code/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json",
 	}},
-	{name: "kilo", title: "Kilo Code", client: "kilo", after: patienceSeconds, user: []string{
+	{name: "kilo", title: "Kilo Code", client: "kilo", after: timeoutSeconds, user: []string{
 		"${XDG_CONFIG_HOME:-~/.config}/Code/User/globalStorage/kilocode.kilo-code/settings/mcp_settings.json",
 		"~/.kilocode/cli/global/settings/mcp_settings.json",
 	}},
-	{name: "goose", title: "Goose", client: "goose", program: "goose", before: `"name": "toolcell", "type": "stdio"`, after: `"enabled": true, ` + patienceSeconds},
-	{name: "kiro", title: "Kiro", client: "kiro", program: "kiro-cli", after: patienceMilliseconds},
-	{name: "crush", title: "Crush", client: "crush", program: "crush", before: `"type": "stdio"`, after: patienceSeconds},
+	{name: "goose", title: "Goose", client: "goose", program: "goose", before: `"name": "toolcell", "type": "stdio"`, after: `"enabled": true, ` + timeoutSeconds},
+	{name: "kiro", title: "Kiro", client: "kiro", program: "kiro-cli", after: timeoutMilliseconds},
+	{name: "crush", title: "Crush", client: "crush", program: "crush", before: `"type": "stdio"`, after: timeoutSeconds},
 	{name: "lmstudio", title: "LM Studio", client: "lmstudio", program: "lms"},
-	{name: "amazonq", title: "Amazon Q", client: "amazonq", after: patienceMilliseconds},
+	{name: "amazonq", title: "Amazon Q", client: "amazonq", after: timeoutMilliseconds},
 	{name: "hermes", title: "Hermes", client: "hermes", program: "hermes"},
 	{name: "tabnine", title: "Tabnine", client: "tabnine", program: "tabnine"},
 }

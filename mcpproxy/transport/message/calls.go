@@ -183,9 +183,9 @@ func (c *Calls) Add(ctx context.Context, msg jsonrpc.Message) {
 	c.waiting[req.ID] = w
 }
 
-// Foreign returns an error for an answer whose ID no request had yet. An ID of an earlier
+// CheckID returns an error for an answer whose ID no request had yet. An ID of an earlier
 // request is that of an answer that came late or twice.
-func (c *Calls) Foreign(id jsonrpc.ID, said error) *StrayError {
+func (c *Calls) CheckID(id jsonrpc.ID, said error) *StrayError {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	i, ok := id.Raw().(int64)
@@ -194,7 +194,7 @@ func (c *Calls) Foreign(id jsonrpc.ID, said error) *StrayError {
 	}
 	written := fmt.Append(nil, id.Raw())
 	if said == nil {
-		said = foreign(written)
+		said = unknownID(written)
 	}
 	return &StrayError{string(written), said}
 }

@@ -78,9 +78,9 @@ type StrayError struct {
 func (e *StrayError) Error() string { return e.Err.Error() }
 func (e *StrayError) Unwrap() error { return e.Err }
 
-// A ForeignError is an answer to what somebody else must have asked: where answers to
+// A UnknownIDError is an answer to what somebody else must have asked: where answers to
 // several requests come, it is passed over.
-type ForeignError struct{ StrayError }
+type UnknownIDError struct{ StrayError }
 
 // failedAnswer returns an answer for the SDK in the place of one that cannot be used. c
 // may be nil.
@@ -172,8 +172,8 @@ func (n *Notifications) Restore(answer []byte, id json.RawMessage) []byte {
 	return answer
 }
 
-// foreign says that an answer has none of our IDs.
-func foreign(id json.RawMessage) error {
+// unknownID returns the error of an answer whose ID no request has.
+func unknownID(id json.RawMessage) error {
 	if id == nil {
 		return unreadable(errors.New("it has no id"))
 	}
@@ -200,9 +200,9 @@ func decodeAnswer(m wire.Message) (jsonrpc.Message, error) {
 	case !ok && failed:
 		return nil, &StrayError{string(m.ID), wire.ErrorOf(m.Error)}
 	case !ok && m.ID != nil && m.ID[0] == '"': // not what became of an ID of ours, which are numbers
-		return nil, &ForeignError{StrayError{string(m.ID), foreign(m.ID)}}
+		return nil, &UnknownIDError{StrayError{string(m.ID), unknownID(m.ID)}}
 	case !ok:
-		return nil, &StrayError{string(m.ID), foreign(m.ID)}
+		return nil, &StrayError{string(m.ID), unknownID(m.ID)}
 	case string(m.Version) != version:
 		return nil, unreadable(errors.New(`it has no "jsonrpc": "2.0"`))
 	case failed:

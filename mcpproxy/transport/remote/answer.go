@@ -133,9 +133,9 @@ func (o outgoingBody) undecoded(raw []byte, why error) (jsonrpc.Message, error) 
 		id, _ := wire.OurID(o.ID)
 		return &jsonrpc.Response{ID: id, Error: said}, nil // it could not read the request
 	}
-	var foreign *message.ForeignError
+	var unknown *message.UnknownIDError
 	var useless *message.UnreadableError
-	if stray != nil || errors.As(why, &foreign) || errors.As(why, &useless) {
+	if stray != nil || errors.As(why, &unknown) || errors.As(why, &useless) {
 		return nil, &Error{Lost: true, text: why.Error()}
 	}
 	return nil, &Error{Lost: true, text: "the server's answer is not JSON-RPC: " + why.Error() + said200(raw, why)}

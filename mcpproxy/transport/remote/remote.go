@@ -229,9 +229,9 @@ func (r *Link) ExplainStart(err, cause error) error {
 
 // WatchDiscover cancels the handshake when the server leaves server/discover
 // unanswered.
-func (r *Link) WatchDiscover(ctx context.Context, patience time.Duration, cancel context.CancelCauseFunc) {
+func (r *Link) WatchDiscover(ctx context.Context, timeout time.Duration, cancel context.CancelCauseFunc) {
 	defer contain.Recover("waiting for server/discover", func(err error) { cancel(err) })
-	timer := time.NewTimer(patience)
+	timer := time.NewTimer(timeout)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():

@@ -349,9 +349,9 @@ func (t *Transport) TookDiscover(cause error) bool {
 
 // WatchDiscover cancels the handshake when the server has read the request
 // but leaves it unanswered. One that has not read it yet is still starting.
-func (t *Transport) WatchDiscover(ctx context.Context, patience time.Duration, cancel context.CancelCauseFunc) {
+func (t *Transport) WatchDiscover(ctx context.Context, timeout time.Duration, cancel context.CancelCauseFunc) {
 	defer contain.Recover("waiting for server/discover", func(err error) { cancel(err) })
-	tick := time.NewTicker(max(patience/50, time.Millisecond))
+	tick := time.NewTicker(max(timeout/50, time.Millisecond))
 	defer tick.Stop()
 	var taken time.Time
 	for {
@@ -366,7 +366,7 @@ func (t *Transport) WatchDiscover(ctx context.Context, patience time.Duration, c
 				taken = time.Time{}
 			case taken.IsZero():
 				taken = now
-			case now.Sub(taken) >= patience:
+			case now.Sub(taken) >= timeout:
 				cancel(message.ErrNoDiscover)
 				return
 			}
@@ -380,7 +380,7 @@ func (t *Transport) decode(raw []byte) ([]jsonrpc.Message, error) {
 	// Nearly every message, and the SDK makes much garbage of each.
 	if a := message.AnswerOf(t.ctx, raw); a != nil {
 		t.answered.Store(true)
-		if stray := t.calls.Foreign(a.ID, nil); stray != nil {
+		if stray := t.calls.CheckID(a.ID, nil); stray != nil {
 			return t.undecoded(raw, stray), nil
 		}
 		return []jsonrpc.Message{t.calls.Keep(a.ID, a.Reply)}, nil
@@ -402,7 +402,7 @@ func (t *Transport) decode(raw []byte) ([]jsonrpc.Message, error) {
 	if !isAnswer {
 		return []jsonrpc.Message{msg}, nil
 	}
-	if stray := t.calls.Foreign(res.ID, res.Error); stray != nil {
+	if stray := t.calls.CheckID(res.ID, res.Error); stray != nil {
 		return t.undecoded(raw, stray), nil
 	}
 	if res.Error == nil {

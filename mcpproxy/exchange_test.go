@@ -446,7 +446,7 @@ func TestAnAddressIsVisitedAndTheCallRepeated(t *testing.T) {
 func TestAnAddressIsAskedForAgain(t *testing.T) {
 	s, notes := asker(t, "2025")
 	s.Env["FAKE_VISITS"] = "100"
-	p := proxyFor(t, Options{visitPatience: time.Millisecond}, s)
+	p := proxyFor(t, Options{openTimeout: time.Millisecond}, s)
 	p.SetElicits(both)
 	u := &user{reply: ElicitationReply{Action: "accept"}}
 	_, err := callAsking(t, p, u, `{"visit":{"elicitations":[`+address+`]}}`)

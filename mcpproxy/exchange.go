@@ -28,17 +28,17 @@ const (
 	maxRounds    = 10 // of questions in one request
 	maxQuestions = 40 // in all of them, or that a server of before 2026-07-28 asks in one request
 	maxWaits     = 3  // of a server that only wants more time
-	maxVisits    = 3  // of addresses, in one request
+	maxOpens     = 3  // of addresses, in one request
 	maxAddresses = 8  // in one error
 )
 
-// A relay takes what a server asks during one request to the user of the caller.
+// An exchange is one request, with what the server asks the user before it gives a result.
 //
 //	before 2026-07-28    the server sends a request of its own (answerAll), or refuses
-//	                     until the user was at an address (visit)
+//	                     until the user was at an address (openAddresses)
 //	since then           the result asks, and the request is sent again (rounds), which
 //	                     some servers do in a session of before as well
-type relay struct {
+type exchange struct {
 	request
 	u       *upstream
 	session *transport.Session
@@ -49,14 +49,14 @@ type relay struct {
 
 // send sends a request over s, and answers what the server asks before it gives a result.
 func (r request) send(ctx context.Context, u *upstream, s *transport.Session, left *clock.Clock, params *transport.Params) (message.Reply, error) {
-	rel := &relay{request: r, u: u, session: s, left: left}
-	if rel.user != nil {
-		rel.can = r.want.Can
+	x := &exchange{request: r, u: u, session: s, left: left}
+	if x.user != nil {
+		x.can = r.want.Can
 		if s.Legacy() { // it may ask only in the ways that it was told of
-			rel.can = rel.can.Both(s.Elicits())
+			x.can = x.can.Both(s.Elicits())
 		}
 	}
-	params.Elicits = rel.can
+	params.Elicits = x.can
 	r.sent.Store(true)
 	if s.Legacy() {
 		if r.user == nil {
@@ -64,24 +64,24 @@ func (r request) send(ctx context.Context, u *upstream, s *transport.Session, le
 		}
 		params.Questions = message.NewQuestions()
 		var work sync.WaitGroup
-		work.Go(contain.Func("answering the questions of a server", func() { rel.answerAll(params.Questions) }))
+		work.Go(contain.Func("answering the questions of a server", func() { x.answerAll(params.Questions) }))
 		defer work.Wait()
 		defer close(params.Questions)
 	}
-	for visits := 0; ; visits++ {
-		reply, err := rel.rounds(ctx, params)
+	for opens := 0; ; opens++ {
+		reply, err := x.rounds(ctx, params)
 		var refused *jsonrpc.Error
-		if !s.Legacy() || !rel.can.URL || visits == maxVisits || !errors.As(err, &refused) || refused.Code != mcp.CodeURLElicitationRequired {
+		if !s.Legacy() || !x.can.URL || opens == maxOpens || !errors.As(err, &refused) || refused.Code != mcp.CodeURLElicitationRequired {
 			return reply, err
 		}
-		if err := rel.visit(ctx, refused.Data); err != nil {
+		if err := x.openAddresses(ctx, refused.Data); err != nil {
 			return message.Reply{}, err
 		}
 	}
 }
 
 // answerAll answers the requests that the server sends.
-func (r *relay) answerAll(questions message.Questions) {
+func (r *exchange) answerAll(questions message.Questions) {
 	for q := range questions.All() {
 		var answer json.RawMessage
 		err := contain.Call("answering a question of a server", func() error {
@@ -97,7 +97,7 @@ func (r *relay) answerAll(questions message.Questions) {
 
 // ask asks the user one thing, which has a key in a result that asks. What cannot be shown
 // is the server's fault, and an error of JSON-RPC; so are questions without end.
-func (r *relay) ask(ctx context.Context, key string, params json.RawMessage) (*elicitation.Result, error) {
+func (r *exchange) ask(ctx context.Context, key string, params json.RawMessage) (*elicitation.Result, error) {
 	if r.asked.Add(1) > maxQuestions {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("the user was asked %d times during this request, which is the most", maxQuestions)}
 	}
@@ -134,7 +134,7 @@ func (e *askError) Unwrap() error { return e.err }
 
 // rounds sends a request until its result asks for nothing more. The arguments stay the
 // same, and what the server gave to be returned is returned.
-func (r *relay) rounds(ctx context.Context, params *transport.Params) (message.Reply, error) {
+func (r *exchange) rounds(ctx context.Context, params *transport.Params) (message.Reply, error) {
 	next := *params
 	for asked, waited := 0, 0; ; {
 		reply, err := r.session.Request(ctx, r.want.Method, &next)
@@ -169,7 +169,7 @@ func (r *relay) rounds(ctx context.Context, params *transport.Params) (message.R
 }
 
 // fulfill asks the user what a result asks for, one after the other.
-func (r *relay) fulfill(ctx context.Context, requests []message.InputRequest) (mcp.InputResponseMap, error) {
+func (r *exchange) fulfill(ctx context.Context, requests []message.InputRequest) (mcp.InputResponseMap, error) {
 	for _, one := range requests { // before the user is asked for nothing
 		if one.Method != elicitation.Method {
 			return nil, fmt.Errorf("the server asks for %q, which is not offered here", text.Printable(one.Method, 100))
@@ -189,11 +189,11 @@ func (r *relay) fulfill(ctx context.Context, requests []message.InputRequest) (m
 	return answers, nil
 }
 
-// visit asks the user to open the addresses of an error, without which the server does
+// openAddresses asks the user to open the addresses of an error, without which the server does
 // not do the request, and waits a while for it to say that the user is done there. Not
 // all servers say so. If the request comes too early, it is refused as before, and the
 // user is asked again.
-func (r *relay) visit(ctx context.Context, data json.RawMessage) error {
+func (r *exchange) openAddresses(ctx context.Context, data json.RawMessage) error {
 	members, err := rawjson.Members(data)
 	if err != nil {
 		return errors.New("the server asks the user to open an address, but names none")
@@ -204,7 +204,7 @@ func (r *relay) visit(ctx context.Context, data json.RawMessage) error {
 		return fmt.Errorf("the server asks the user to open addresses, but names none or more than %d", maxAddresses)
 	}
 	for _, params := range items {
-		if err := r.visitOne(ctx, params); err != nil {
+		if err := r.openAddress(ctx, params); err != nil {
 			return err
 		}
 	}
@@ -216,7 +216,7 @@ func readForm(ctx context.Context, params json.RawMessage, can ElicitCapabilitie
 	return room.Decode(ctx, "reading what a server asks", len(params), room.Form, func() (Elicitation, error) { return elicitation.Read(params, can, secrets) })
 }
 
-func (r *relay) visitOne(ctx context.Context, params json.RawMessage) error {
+func (r *exchange) openAddress(ctx context.Context, params json.RawMessage) error {
 	e, err := readForm(ctx, params, ElicitCapabilities{URL: true}, r.u.secrets)
 	if err != nil {
 		return fmt.Errorf("the server asks the user to open an address: %w", err)
@@ -231,7 +231,7 @@ func (r *relay) visitOne(ctx context.Context, params json.RawMessage) error {
 		return fmt.Errorf("the server asks the user to open an address, and the user's answer is %s", result.Action)
 	}
 	defer r.left.Pause()()
-	timer := time.NewTimer(r.u.proxy.options.visitPatience)
+	timer := time.NewTimer(r.u.proxy.options.openTimeout)
 	defer timer.Stop()
 	select {
 	case <-done:
