@@ -11,10 +11,10 @@ import (
 	"github.com/toolcell/toolcell/internal/room"
 )
 
-// CanonicalArguments returns the one form of the arguments of a call that is decided on,
-// shown to the user, and sent: a check of what the server reads differently would be none.
-// Without any it is the empty object. The error is of what is no JSON object, or cannot be
-// sent, or that ctx ended while it waited for room.
+// CanonicalArguments returns the canonical form of the arguments of a call. It is decided
+// on, shown to the user, and sent: a check would be worthless if the server read the
+// arguments differently. Without arguments it is the empty object. It returns an error if
+// args are not a JSON object or cannot be sent, or if ctx ends while it waits for room.
 func CanonicalArguments(ctx context.Context, args json.RawMessage) (json.RawMessage, error) {
 	args = bytes.TrimSpace(args)
 	if len(args) == 0 || rawjson.IsNull(args) {

@@ -26,8 +26,8 @@ import (
 
 const (
 	maxRounds    = 10 // of questions in one request
-	maxQuestions = 40 // in all of them, or that a server of before 2026-07-28 asks in one request
-	maxWaits     = 3  // of a server that only wants more time
+	maxQuestions = 40 // of one request, in all rounds
+	maxWaits     = 3  // how often a server may ask for more time
 	maxOpens     = 3  // of addresses, in one request
 	maxAddresses = 8  // in one error
 )
@@ -35,9 +35,9 @@ const (
 // An exchange is one request, with what the server asks the user before it gives a result.
 //
 //	before 2026-07-28    the server sends a request of its own (answerAll), or refuses
-//	                     until the user was at an address (openAddresses)
-//	since then           the result asks, and the request is sent again (rounds), which
-//	                     some servers do in a session of before as well
+//	                     until the user has opened an address (openAddresses)
+//	since 2026-07-28     the result asks, and the request is sent again with the answer
+//	                     (rounds); some servers do so in an older session too
 type exchange struct {
 	request
 	u       *upstream
@@ -95,8 +95,9 @@ func (r *exchange) answerAll(questions message.Questions) {
 	}
 }
 
-// ask asks the user one thing, which has a key in a result that asks. What cannot be shown
-// is the server's fault, and an error of JSON-RPC; so are questions without end.
+// ask asks the user one question, which has a key if it is part of a result. If the
+// question cannot be shown, or there are too many, that is the server's fault: the error is
+// a *jsonrpc.Error.
 func (r *exchange) ask(ctx context.Context, key string, params json.RawMessage) (*elicitation.Result, error) {
 	if r.asked.Add(1) > maxQuestions {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("the user was asked %d times during this request, which is the most", maxQuestions)}
@@ -120,11 +121,11 @@ func (r *exchange) ask(ctx context.Context, key string, params json.RawMessage) 
 	return e.ForServer(reply)
 }
 
-// plainKey is what a key looks like that goes on to the client: it may show up anywhere
-// there, and a server can write everything into its keys.
+// plainKey matches keys that are passed on to the client. Clients may show them anywhere, and
+// a server can write anything into its keys.
 var plainKey = regexp.MustCompile(`^[A-Za-z0-9_.:/-]{1,64}$`)
 
-// An askError says that the user gave no answer.
+// An askError reports that the user gave no answer.
 type askError struct{ err error }
 
 func (e *askError) Error() string {
@@ -133,7 +134,7 @@ func (e *askError) Error() string {
 func (e *askError) Unwrap() error { return e.err }
 
 // rounds sends a request until its result asks for nothing more. The arguments stay the
-// same, and what the server gave to be returned is returned.
+// same; the server's state and the user's answers are sent back.
 func (r *exchange) rounds(ctx context.Context, params *transport.Params) (message.Reply, error) {
 	next := *params
 	for asked, waited := 0, 0; ; {
@@ -189,10 +190,10 @@ func (r *exchange) fulfill(ctx context.Context, requests []message.InputRequest)
 	return answers, nil
 }
 
-// openAddresses asks the user to open the addresses of an error, without which the server does
-// not do the request, and waits a while for it to say that the user is done there. Not
-// all servers say so. If the request comes too early, it is refused as before, and the
-// user is asked again.
+// openAddresses asks the user to open the addresses in an error of the server, which refuses
+// the request until then. It waits a while for the server to report that the user is done;
+// not all servers do. If the request is then sent too early, the server refuses it again, and
+// the user is asked again.
 func (r *exchange) openAddresses(ctx context.Context, data json.RawMessage) error {
 	members, err := rawjson.Members(data)
 	if err != nil {

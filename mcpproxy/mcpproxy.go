@@ -57,18 +57,18 @@ type Options struct {
 	// TokenDir is where logins are kept (Login); without it servers that want
 	// one cannot be used.
 	TokenDir string
-	// CatalogDir keeps what is known of the servers' tools from process to
-	// process; none does if it is empty.
+	// CatalogDir keeps the tools of servers from process to process; if it is empty, they
+	// are not kept.
 	CatalogDir string
-	// PinDir keeps how the servers define their tools, to notice changes; nothing is
-	// pinned if it is empty.
+	// PinDir keeps the definitions of tools, to notice changes; if it is empty, nothing is
+	// pinned.
 	PinDir string
 
 	// discoverTimeout is how long a server may leave server/discover
 	// unanswered. Tests shorten it.
 	discoverTimeout time.Duration
-	// openTimeout is how long a server that wants the user to open an address may take
-	// to say that the user is done there; 15 s by default. Tests shorten it.
+	// openTimeout is how long to wait for a server to report that the user is done at an
+	// address; 15 s by default. Tests shorten it.
 	openTimeout time.Duration
 	maxMessage  int // of a remote server
 }

@@ -36,19 +36,19 @@ var ErrChanged = errors.New("the server or its tool has changed; try it again")
 // Whether the call took effect is not known, so it is never made again by itself.
 var ErrCallLost = errors.New("the call is lost and may have taken effect; it was not repeated")
 
-// A Want is one thing that is wanted of a server.
+// A Want is one request to a server: a tool call, a resource, a prompt or a list.
 type Want struct {
 	Method string // CallTool, ReadResource and so on
 	Name   string // of the tool, by name or alias, or of the prompt; the URI of the resource; empty for lists
-	// Live goes by how the running server defines the tool now, and starts it for that.
-	// Otherwise what is known of it will do.
+	// Live asks the running server for the current definition of the tool, and starts the
+	// server for that. Otherwise the kept definition is used.
 	Live bool
 	// Can are the ways in which the caller's client can ask its user. Servers of before
 	// 2026-07-28 learn of them once, at the beginning of a session: see SetElicits.
 	Can ElicitCapabilities
 }
 
-// Facts are what a decision goes by, all of one moment.
+// Facts describe a request for a decision. All of them are of one moment.
 type Facts struct {
 	Server config.Server
 	Entry  string // its Fingerprint
@@ -57,8 +57,8 @@ type Facts struct {
 	Tool   CheckedTool // of a call
 }
 
-// Identity is of all that was decided on but the arguments: the server's entry, and the
-// tool's definition or the method.
+// Identity identifies everything that was decided on except the arguments: the server's
+// entry, and the tool's definition or the method.
 func (f Facts) Identity() string {
 	if f.Method == CallTool {
 		return f.Entry + f.Tool.Digest
@@ -83,16 +83,16 @@ type CallResult struct {
 // if it is not known.
 type Progress = func(done, total float64, text string)
 
-// A User is asked what a server wants to know during a request. Its ctx ends with the
-// request, or when the server no longer wants to know. An error fails what the server
-// asked. It is called for one thing at a time, and its time is not the server's
-// (Options.CallTimeout).
+// A User answers the elicitations of a server during a request. ctx ends with the request,
+// or when the server withdraws the elicitation, which fails if Elicit returns an error.
+// Elicit is called for one elicitation at a time. The time it takes does not count toward
+// Options.CallTimeout.
 type User interface {
 	Elicit(ctx context.Context, e Elicitation) (ElicitationReply, error)
 }
 
-// A Prepared is something wanted that can be decided on, and then be sent. It holds no
-// turn, session or lock.
+// A Prepared is a request that can be decided on and then sent. It holds no turn, session
+// or lock.
 type Prepared struct {
 	proxy *Proxy
 	want  Want
@@ -100,8 +100,8 @@ type Prepared struct {
 	sent  atomic.Bool
 }
 
-// Prepare finds out what is wanted. It starts the server if its tools are not known, or if
-// they have to be those of now.
+// Prepare looks up the server and the tool of a request. It starts the server if its tools
+// are not known, or if w asks for the current definition.
 func (p *Proxy) Prepare(ctx context.Context, server string, w Want) (*Prepared, error) {
 	p.SetElicits(w.Can)
 	return p.prepare(ctx, server, w)
@@ -146,7 +146,8 @@ func (p *Proxy) prepare(ctx context.Context, server string, w Want) (*Prepared, 
 	return prepared, nil
 }
 
-// definitionNow asks the running server how it defines a tool, if that is not known.
+// definitionNow returns the current definition of a tool, which it asks the running server
+// for if need be.
 func (u *upstream) definitionNow(ctx context.Context, tool string) (catalog.Tool, error) {
 	ctx, left, cancel := clock.Bound(ctx, u.callTimeout, noAnswer(u.callTimeout))
 	defer cancel()
@@ -165,7 +166,7 @@ func (u *upstream) definitionNow(ctx context.Context, tool string) (catalog.Tool
 	return u.resolve(ctx, s, tool)
 }
 
-// Facts returns what a decision goes by.
+// Facts returns the facts that a decision is based on.
 func (p *Prepared) Facts() Facts { return p.facts }
 
 // Signature returns how the tool is called from Python, by the same definition.
@@ -173,17 +174,17 @@ func (p *Prepared) Signature() *signature.Signature {
 	return p.proxy.signature(p.facts.Server.Name, p.facts.Tool.Tool)
 }
 
-// Sent reports whether anything of the request may have left. It may be called at any
+// Sent reports whether part of the request may have been sent. It may be called at any
 // time.
 func (p *Prepared) Sent() bool { return p.sent.Load() }
 
 // Send sends the request, once, and returns the answer. args are a JSON object: the
-// arguments of a tool or prompt. They are sent as they are. user may be nil: then what the
-// server asks is declined, and it is told that no user can be asked.
+// arguments of a tool or prompt. They are sent unchanged. If user is nil, the server is told
+// that no user can be asked, and its elicitations are declined.
 //
-// A server of before 2026-07-28 does not always say for which of several requests it asks:
-// the oldest one in flight that has a user is asked then. Errors are ErrChanged, that no
-// answer came in time, ErrCallLost, *RemoteError, or say what is wrong with the answer.
+// Before protocol 2026-07-28 a server does not always say to which of several requests an
+// elicitation belongs: then the oldest request in flight with a user gets it. The error is
+// ErrChanged, ErrCallLost, a *RemoteError, a timeout, or describes an invalid answer.
 func (p *Prepared) Send(ctx context.Context, args json.RawMessage, user User, progress Progress) (CallResult, error) {
 	u, err := p.proxy.upstream(p.facts.Server.Name)
 	if err != nil || u.identity != p.facts.Entry {
@@ -213,7 +214,7 @@ type request struct {
 	progress Progress
 }
 
-// what names the request in errors.
+// what describes the request for errors.
 func (r request) what() string {
 	server := r.facts.Server.Name
 	switch r.want.Method {
@@ -250,9 +251,9 @@ func (u *upstream) callInTurn(ctx context.Context, r request) (CallResult, error
 	return u.call(ctx, s, r, left)
 }
 
-// unchanged returns ErrChanged if the tool is not defined as it was when it was prepared.
-// What has to be known as it is now is asked of a server that was started or has changed
-// its tools since; otherwise the server is asked beside the call.
+// unchanged returns ErrChanged if the definition of the tool has changed since Prepare. If
+// the server was started since, or says that its tools have changed, a Live request first
+// lists them again; for others they are listed in the background.
 func (u *upstream) unchanged(ctx context.Context, s *transport.Session, r request) error {
 	if _, outdated := u.record.Tools(); outdated && r.want.Live {
 		if _, err := u.list(ctx, s); err != nil {

@@ -45,8 +45,7 @@ func (p *Proxy) PinNotes(servers []string) (notes []string) {
 	return notes
 }
 
-// Pins returns what is pinned of the tools of a server, nil if they are not known yet.
-// It starts nothing.
+// Pins returns the pins of a server, nil if its tools are not known yet. It starts nothing.
 func (p *Proxy) Pins(server string) (*pins.Server, error) {
 	u, err := p.upstream(server)
 	if err != nil {

@@ -68,9 +68,9 @@ func (p *Proxy) toolsOf(ctx context.Context, server string) (u *upstream, list *
 	return u, list, err
 }
 
-// Signature returns a tool, by name or alias, and how it is called. It goes by what is known
-// of the server, which may have changed since, and starts it only to ask for a tool that is
-// not known.
+// Signature returns a tool, by name or alias, and how it is called. It uses the
+// kept definition, which may be out of date, and starts the server only for a tool that it
+// does not know.
 func (p *Proxy) Signature(ctx context.Context, server, tool string) (catalog.Tool, *signature.Signature, error) {
 	prepared, err := p.prepare(ctx, server, Want{Method: CallTool, Name: tool})
 	if err != nil {

@@ -32,7 +32,7 @@ const (
 	failureHolds = 5 * time.Minute
 )
 
-// knownTools holds what is known of the tools of all servers, and the index of them.
+// knownTools searches the tools of all servers, and keeps the index for that.
 //
 // Nothing is started before a search, or a request for the tools of a server that
 // was never listed: these are the user's servers, and most sessions need few of
@@ -96,8 +96,9 @@ func problemsOf(upstreams []*upstream, failures []error) (problems []config.Prob
 // rounded returns a score as it is shown; 0 would be none.
 func rounded(score float64) float64 { return max(math.Round(score*100)/100, 0.01) }
 
-// collect collects the tools of all servers, or why it could not. Those that are not
-// known are waited for together, and go on to be found out when the timeout is over.
+// collect returns the tools of each server, or why it has none. It starts all servers
+// whose tools are not known and waits for them together; when the timeout is over they go on
+// in the background.
 func (c *knownTools) collect(ctx context.Context, upstreams []*upstream) ([]*catalog.List, []error) {
 	lists := make([]*catalog.List, len(upstreams))
 	var unknown, changed []int
@@ -140,10 +141,10 @@ func (c *knownTools) collect(ctx context.Context, upstreams []*upstream) ([]*cat
 	return lists, failures
 }
 
-// wait waits for n lists, of which listed says whether they could be had, and closes
-// over when a search should wait no longer. Until there is something to search, that is
-// the whole timeout. Then the others get as long again as the slowest took, since what
-// is slow for one, as npm is, may be slow for all.
+// wait waits for n lists, and closes over when a search should not wait longer; listed
+// reports each list that ends, and whether it succeeded. If no list is there yet, wait takes
+// the whole timeout. After one, the others get as long again as the slowest took: what
+// slows one server down, such as npm, may slow all of them down.
 func (c *knownTools) wait(listed <-chan bool, n int, some bool, over chan<- struct{}) {
 	begun, timeout := time.Now(), c.timeout
 	if some {
@@ -183,8 +184,8 @@ const (
 	renewalsAtOnce = 2
 )
 
-// renew has the tools of a server asked for again if they were not for long. It
-// returns at once, and a failure leaves what is known as it is.
+// renew lists the tools of a server again, in the background, if its list is old. If that
+// fails, the old list stays.
 func (c *knownTools) renew(u *upstream) {
 	if u.isOld() {
 		u.scheduleListing(c.renewals, c.delay, true)

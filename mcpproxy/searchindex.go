@@ -96,8 +96,8 @@ func (c *knownTools) make(ctx context.Context, upstreams []*upstream, lists []*c
 	return c.have, nil
 }
 
-// frugal has garbage collected early until restore is called, and then gives back
-// what is free.
+// frugal makes the garbage collector run early until restore is called, which then returns
+// free memory to the system.
 func frugal() (restore func()) {
 	percent := debug.SetGCPercent(25)
 	return func() {

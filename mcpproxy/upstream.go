@@ -51,8 +51,8 @@ func (u *upstream) acquire(ctx context.Context) (s *transport.Session, release f
 	return nil, nil, fmt.Errorf("server %q ends as soon as it is started", u.server.Name)
 }
 
-// take returns the live session and counts a call in it, or what to do, without the lock,
-// until there may be one.
+// take returns the live session and counts a call in it. If there is none, the caller must
+// call wait, without the lock, and try again.
 func (u *upstream) take() (_ *transport.Session, wait func(context.Context) error, err error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -82,8 +82,7 @@ func (u *upstream) take() (_ *transport.Session, wait func(context.Context) erro
 	return nil, func(ctx context.Context) error { return u.awaitStart(ctx, start) }, nil
 }
 
-// lose ends the session that a panic with u.mu held may have left half done: it is not
-// used again.
+// lose drops the session after a panic with u.mu held: its state may be inconsistent.
 func (u *upstream) lose(panicked error) {
 	u.starting, u.failure, u.failedAt = false, panicked, time.Now()
 	if s := u.detach(); s != nil {
@@ -91,7 +90,7 @@ func (u *upstream) lose(panicked error) {
 	}
 }
 
-// refusal says why it takes no more calls. u.mu is held.
+// refusal returns why the upstream takes no more calls. u.mu is held.
 func (u *upstream) refusal() error {
 	if errors.Is(u.closed, errRetired) {
 		return fmt.Errorf("server %q: %w", u.server.Name, u.closed)
@@ -111,9 +110,9 @@ func (u *upstream) release(s *transport.Session) {
 	u.startTimer()
 }
 
-// share does work once for all callers that want it at the same time, by its key.
-// The work continues when a caller leaves early. It is not begun when the
-// upstream takes no more calls.
+// share does work once for all callers that ask for the same key at the same time. The work
+// continues when a caller leaves early. It does not begin if the upstream takes no more
+// calls.
 func (u *upstream) share(key string, work func() (any, error)) <-chan singleflight.Result {
 	return u.shared.DoChan(key, func() (result any, err error) {
 		defer contain.Error("starting or asking a server", &err) // singleflight would panic again, in a goroutine of its own
@@ -160,7 +159,7 @@ func (u *upstream) start() (any, error) {
 	return u.finishStart(s, found, err)
 }
 
-// finishStart takes in the outcome of a start.
+// finishStart records the outcome of a start.
 func (u *upstream) finishStart(s *transport.Session, found transport.Handshake, err error) (*transport.Session, error) {
 	if err == nil {
 		u.record.Remember(func(i *catalog.ServerInfo) { i.Legacy, i.Transport, i.Failure = found.Legacy, found.Transport, "" })
@@ -214,7 +213,7 @@ func (u *upstream) rememberFailure(err error) {
 	u.record.Remember(func(i *catalog.ServerInfo) { i.Failure = failure })
 }
 
-// markDown records why the server does not run, and how long it lived. u.mu is held.
+// markDown records why the server does not run; lived is how long it ran. u.mu is held.
 func (u *upstream) markDown(err error, lived time.Duration) {
 	u.failure, u.failedAt = err, time.Now()
 	if !transport.Curable(err) {
@@ -230,9 +229,9 @@ func (u *upstream) supervise(s *transport.Session) {
 	_ = u.discard(s)
 }
 
-// discard closes a broken session and returns how its link ended. Whichever call
-// finds it broken first does so, and no later call gets it. A session that we ended
-// was detached before and leaves no failure.
+// discard closes a broken session and returns how its link ended. The first call that finds
+// it broken does so, and no later call gets it. A session that we ended was detached before,
+// and counts as no failure.
 func (u *upstream) discard(s *transport.Session) (how error) {
 	s.Close()
 	how = u.secrets.Error(s.Ended())
@@ -248,7 +247,7 @@ func (u *upstream) discard(s *transport.Session) (how error) {
 	return how
 }
 
-// detach takes the live session out of use. u.mu is held.
+// detach removes the live session and returns it. u.mu is held.
 func (u *upstream) detach() *transport.Session {
 	s := u.live
 	u.live, u.calls = nil, 0
@@ -265,7 +264,7 @@ func (u *upstream) reportDrained() {
 	}
 }
 
-// startTimer begins the idle time if nothing is in flight. u.mu is held.
+// startTimer starts the idle timer if no call is in flight. u.mu is held.
 func (u *upstream) startTimer() {
 	if u.proxy.options.IdleTimeout <= 0 || u.calls > 0 {
 		return
@@ -282,7 +281,7 @@ func (u *upstream) stopTimer() {
 	}
 }
 
-// expire ends a session that stayed idle.
+// expire ends a session that no call uses.
 func (u *upstream) expire(s *transport.Session) {
 	u.mu.Lock()
 	if u.live != s || u.calls > 0 {
@@ -296,8 +295,8 @@ func (u *upstream) expire(s *transport.Session) {
 	s.Close()
 }
 
-// retire takes no more calls, because of why. It ends the server when the calls in
-// flight are done or their time is up, and returns when it has ended.
+// retire refuses further calls with why, waits for the calls in flight, but not longer than
+// within, and ends the server.
 func (u *upstream) retire(why error, within time.Duration) {
 	u.mu.Lock()
 	u.closed = cmp.Or(u.closed, why)
@@ -340,7 +339,7 @@ func (u *upstream) status() (state string, failure error) {
 	return state, failure
 }
 
-// failedJustNow returns why the server could not be started lately, or nil.
+// failedJustNow returns why the server failed to start a moment ago, or nil.
 func (u *upstream) failedJustNow() error {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -19,15 +19,15 @@ import (
 )
 
 const (
-	// changeTimeout is how long a caller waits for the tools of a server that
-	// said they changed. After it the old ones have to do.
+	// changeTimeout is how long a caller waits for a new list after the server reported
+	// a change. After it the caller gets the old list.
 	changeTimeout = 2 * time.Second
-	// changePause bounds how often a server can make us ask.
+	// changePause bounds how often a server can make us list its tools.
 	changePause = time.Second
 )
 
-// tools returns the tools: those in memory or on disk at once, though the
-// server does not run, and else what it says when it is started.
+// tools returns the tools from memory or disk, even if the server does not run, or starts
+// the server to list them.
 func (u *upstream) tools(ctx context.Context) (*catalog.List, error) {
 	list, changed := u.record.Tools()
 	if list == nil {
@@ -54,9 +54,9 @@ func (u *upstream) startAndList(ctx context.Context) (*catalog.List, error) {
 	return u.list(ctx, s)
 }
 
-// currentTools returns the tools of a running session. What is known is taken even
-// if it may be out of date: the server is then asked beside the caller's work.
-// fresh says that this is what it said just now.
+// currentTools returns the tools of a running session. A kept list is returned even if it
+// may be out of date: then the tools are listed again in the background. fresh reports that
+// they were listed just now.
 func (u *upstream) currentTools(ctx context.Context, s *transport.Session) (list *catalog.List, fresh bool, err error) {
 	list, changed := u.record.Tools()
 	if list == nil {
@@ -88,8 +88,8 @@ func (u *upstream) list(ctx context.Context, s *transport.Session) (*catalog.Lis
 	}
 }
 
-// startListing joins the request under way, unless the tools changed after it went
-// out, or makes one.
+// startListing joins a request in flight, unless the tools changed after it was sent, or
+// sends one.
 func (u *upstream) startListing(s *transport.Session) (key string, listing <-chan singleflight.Result) {
 	asOf := u.record.ChangeCount()
 	key = fmt.Sprintf("list %d", asOf)
@@ -99,7 +99,7 @@ func (u *upstream) startListing(s *transport.Session) (key string, listing <-cha
 // listWithin bounds listing, over all pages.
 const listWithin = 60 * time.Second
 
-// fetch gets the tools over the wire and keeps them.
+// fetch lists the tools over the wire and keeps them.
 func (u *upstream) fetch(s *transport.Session, asOf int) (*catalog.List, error) {
 	ctx, cancel := within(u.proxy.ctx, listWithin)
 	defer cancel()
@@ -131,11 +131,11 @@ func (u *upstream) missing(list *catalog.List, tool string) error {
 	return err
 }
 
-// errNotYet is for a list that is under way.
+// errNotYet is the error of a list that is still being fetched.
 var errNotYet = errors.New("it is still starting or has not answered yet; search again later")
 
-// await waits for a list until over is closed, but only once for each: after one
-// caller's timeout ran out, the next callers do not lose the same time again.
+// await waits for a list until over is closed. After one caller has waited in vain, the next
+// ones do not wait for the same list again.
 func (u *upstream) await(ctx context.Context, key string, listing <-chan singleflight.Result, over <-chan struct{}) (*catalog.List, error) {
 	u.mu.Lock()
 	if u.underway[key] {
@@ -160,8 +160,7 @@ func (u *upstream) await(ctx context.Context, key string, listing <-chan singlef
 	return nil, errNotYet
 }
 
-// described returns the server with a description: the user's own, or what it
-// says of itself.
+// described returns the server with a description: the user's, or else its own.
 func (u *upstream) described() config.Server {
 	s := u.server
 	if s.Description == "" {

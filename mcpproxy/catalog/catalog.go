@@ -1,4 +1,4 @@
-// Package catalog holds what is known of the tools of one server, in memory and on
+// Package catalog keeps the tools of one server, in memory and on
 // disk.
 //
 // A [Builder] takes in what the server lists, whatever that is: texts are cleaned

@@ -13,8 +13,7 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/pins"
 )
 
-// List is the tools of one server that its filter shows. It is not changed
-// once it is made.
+// List holds the tools of one server that its filter shows. It does not change.
 type List struct {
 	tools       []Tool
 	byKey       map[string]int // names and aliases
@@ -43,8 +42,8 @@ type leftOut struct {
 	Reason string `json:"reason"`
 }
 
-// newList shows of the definitions what the filter lets through. What is hidden has its
-// alias all the same: no alias depends on a filter.
+// newList returns the tools that the filter shows. Hidden tools have aliases too, so that no
+// alias depends on a filter.
 func newList(d Definitions, f toolFilter) *List {
 	l := &List{byKey: make(map[string]int, len(d.tools)), definitions: d, filter: f}
 	names := make([]string, len(d.tools))

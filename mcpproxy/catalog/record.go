@@ -9,8 +9,8 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/config"
 )
 
-// ServerInfo is what is known of a server besides its tools, from one process to the
-// next. It holds no secrets.
+// ServerInfo describes a server apart from its tools. It is kept from one process to the
+// next and holds no secrets.
 type ServerInfo struct {
 	Legacy       bool             `json:"legacy,omitempty"`       // it takes only the older handshake
 	Transport    config.Transport `json:"transport,omitempty"`    // how a remote server was reached at last
@@ -22,9 +22,9 @@ type ServerInfo struct {
 	Partial      string           `json:"partial,omitempty"`      // why not all of its tools are in the list, if so
 }
 
-// A Record holds what is known of one server: in memory, and in the store under the
-// fingerprint of its entry. The file is read at first need, and only its head where
-// that will do.
+// A Record describes one server and its tools: in memory, and in the store under the
+// fingerprint of its entry. It reads the file when it first needs it, and only the head
+// where that suffices.
 type Record struct {
 	store  Store
 	server config.Server

@@ -18,10 +18,10 @@ const (
 	maxTitle  = 4 << 10 // bytes of one text
 )
 
-// cleanSchema returns a schema in the same order, without white space, with what is only
-// shown (titles and descriptions) cleaned. It refuses names and values with characters
-// that nobody can see, since those are returned to the server as they are, and a name
-// that comes twice, which each reader would understand differently.
+// cleanSchema returns a schema in the same order, without white space, and with clean
+// titles and descriptions. It refuses names and values with invisible characters, since
+// those go back to the server unchanged, and duplicate names, which readers understand
+// differently.
 func cleanSchema(raw json.RawMessage) (json.RawMessage, error) {
 	var out bytes.Buffer
 	d := jsontext.NewDecoder(bytes.NewReader(raw), jsontext.AllowInvalidUTF8(true))

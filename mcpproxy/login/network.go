@@ -44,11 +44,11 @@ func newClient(address string) *http.Client {
 	}
 }
 
-// maxAnswer bounds what an authorization server answers to what is posted: a token, or a
+// maxAnswer bounds the answer of an authorization server to a POST: a token, or a
 // registration. Libraries decode all of it.
 const maxAnswer = 256 << 10
 
-// boundedAnswers bounds the answers to what is posted.
+// boundedAnswers bounds the answers to POST requests.
 type boundedAnswers struct{ inner http.RoundTripper }
 
 func (b boundedAnswers) RoundTrip(r *http.Request) (*http.Response, error) {

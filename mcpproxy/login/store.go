@@ -23,8 +23,8 @@ import (
 
 const maxLoginFile = 1 << 20
 
-// login is what is kept of a login between processes. Without a token it is what the
-// server asked for so far.
+// login is a login as it is kept between processes. Without a token it holds only what the
+// server has asked for.
 type login struct {
 	URL      string `json:"url"` // of the server
 	Issuer   string `json:"issuer,omitempty"`

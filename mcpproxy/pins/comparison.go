@@ -16,8 +16,8 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/config"
 )
 
-// A Comparison compares the tools of one server with what is pinned of them. It does so
-// when it learns of them: a call looks one digest up.
+// A Comparison compares the tools of one server with their pins. It does so when it learns
+// of the tools: a call only looks up one digest.
 type Comparison struct {
 	Store Store
 	name  string // of the server

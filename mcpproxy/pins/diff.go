@@ -16,9 +16,9 @@ import (
 // A Difference is how one part of a definition has changed.
 type Difference struct {
 	Part string `json:"part"` // as MCP calls it
-	// Diff has a line for each line of the part, with what comes before it: a minus for
-	// what is pinned, a plus for what the server says now, a space for both. No
-	// character in it is hidden.
+	// Diff has a line for each line of the part. Pinned lines begin with a minus, lines that
+	// the server sends now with a plus, and lines of both with a space. It has no hidden
+	// characters.
 	Diff string `json:"diff"`
 }
 

@@ -17,7 +17,7 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/redact"
 )
 
-// A Server is what is pinned of one server.
+// A Server holds the pins of one server.
 type Server struct {
 	Name  string           `json:"server"`
 	Since time.Time        `json:"since"` // when its tools were first known
@@ -86,9 +86,9 @@ func (s *Server) Differs() bool {
 	return false
 }
 
-// Key names the pins of a server: by its name and by what is started and where, or by
-// its address. Secrets in these do not count, nor does the environment, so that a new
-// token makes no new server.
+// Key identifies the pins of a server by its name, and by its command and directory or its
+// address. Secrets in these do not count, nor does the environment: a new token does not
+// make another server.
 func Key(s config.Server) string {
 	secrets := redact.New(config.Server{Env: s.Env, Headers: s.Headers, Args: s.Args, URL: s.URL, OAuth: s.OAuth})
 	identity := []string{s.Name, secrets.Text(s.URL)}

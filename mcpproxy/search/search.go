@@ -4,8 +4,8 @@
 // An [Index] is made of documents, one a tool, and answers queries with the
 // numbers of those that fit, best first, or with none. The same documents and query always
 // give the same answer. An index does not change and serves many goroutines at
-// once. Documents and queries may come from anyone: what is read of them is
-// bounded, whatever their size.
+// once. Documents and queries are untrusted: it reads a bounded part of them, whatever
+// their size.
 //
 // The utterances and word vectors in data are part of the program; nothing is
 // loaded from elsewhere.
@@ -40,8 +40,8 @@ const (
 	meansEnough = 0.35
 )
 
-// What is indexed of one tool: a description of a megabyte must not cost more
-// than others.
+// Bounds on the text of one tool that is indexed: a description of a megabyte must not
+// cost more than others.
 const (
 	maxIndexedText       = 2000 // bytes of a description
 	maxIndexedParameters = 64

@@ -17,8 +17,8 @@ type Argument struct {
 	Value json.RawMessage
 }
 
-// ParseArguments splits a JSON object into its members, in their order. A name that is
-// there twice is an error. The values may have many megabytes, so they are not read more
+// ParseArguments splits a JSON object into its members, in their order. A duplicate name is
+// an error. The values may have many megabytes, so they are not read more
 // often than need be.
 func ParseArguments(raw json.RawMessage) (all []Argument, err error) {
 	raw = bytes.TrimSpace(raw)

@@ -10,8 +10,8 @@ import (
 	"github.com/toolcell/toolcell/internal/text"
 )
 
-// tree returns the type in a form from which the runner makes Python's own types: a name, or a list of what it is and its parts. ok is false where
-// typing has nothing for it.
+// tree returns the type in the form from which the runner makes Python's own types: a name,
+// or a list of its kind and its parts. ok is false if typing has no such type.
 func (p *pyType) tree() (tree any, ok bool) {
 	list := []any{[]string{"", "list", "dict", "union", "literal", ""}[p.kind]}
 	switch p.kind {

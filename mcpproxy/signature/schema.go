@@ -91,7 +91,7 @@ func (n *node) at(ref string) (target *node, name string) {
 	return n, name
 }
 
-// A nodeReader reads values, of which so many are left.
+// A nodeReader reads nodes, up to a number of them.
 type nodeReader struct {
 	rawjson.Scanner
 	left int

@@ -101,9 +101,9 @@ func New(in, out json.RawMessage) *Signature {
 	return s
 }
 
-// returned is the type of a tool's value, as the runner makes it: the {"result": …}
-// that servers put around what is not an object is taken off, and an object of one
-// text is that text if the server also gives it as such, which no schema says.
+// returned is the type of a tool's value, as the runner makes it: without the {"result": …}
+// that servers put around values that are not objects. An object of one text may be that
+// text, if the server also sends it as such, which no schema says.
 func returned(root *node) *pyType {
 	t := &typeBuilder{left: maxTypeNodes}
 	typ := t.typeOf(root)

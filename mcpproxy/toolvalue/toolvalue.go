@@ -156,8 +156,8 @@ func contentOf(content json.RawMessage) (items []item, err error) {
 	return items, nil
 }
 
-// itemOf reads one item, whatever it is. What is no text in the place of one is the JSON
-// of it.
+// itemOf reads one item of any type. If its text is not a string, the item's text is that
+// JSON.
 func itemOf(raw json.RawMessage) (i item) {
 	i.raw = raw
 	if i.text, i.isText = rawjson.Text(raw); i.isText || !startsWith(raw, '{') {

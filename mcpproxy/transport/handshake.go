@@ -94,7 +94,7 @@ func (d *Dialer) overProcess(ctx context.Context, cancel context.CancelCauseFunc
 	proc.Stop()
 	suspect = !legacy && w.TookDiscover(cause)
 	var long *message.TooLongError
-	if cause == nil && errors.As(w.EndError(), &long) { // we closed its output, of which it may have died
+	if cause == nil && errors.As(w.EndError(), &long) { // it may have exited because we closed its output
 		return nil, suspect, proc.WithOutput(long)
 	}
 	return nil, suspect, withDirHint(d.server, explainProcess(proc, err, cause))

@@ -84,7 +84,7 @@ func (s *Session) page(ctx context.Context, method, cursor string) (p page, err 
 	return readPage(ctx, reply.Result, field)
 }
 
-// pageError says so if the page is what is wrong, and not the connection.
+// pageError makes it a *PageError if the page is wrong, and not the connection.
 func pageError(page int, err error) error {
 	var unreadable *message.UnreadableError
 	if page > 1 && errors.As(err, &unreadable) {

@@ -22,7 +22,7 @@ func IsID(raw json.RawMessage) bool {
 
 // IDs gives each request of a peer an ID of our own, for the SDK: its IDs are texts, or
 // integers made of a float64, so that 1764115200123456789 and 1.5 would come back as
-// others. Since no number is given twice, what is about an earlier request of the same ID
+// others. Since no number is given twice, a message about an earlier request of the same ID
 // cannot hit a later one. The zero value is ready.
 type IDs struct {
 	mu   sync.Mutex

@@ -99,7 +99,7 @@ func (e *Unreadable) Error() string { return e.text }
 // maxPiece is how many bytes are quoted before and after the place of an error.
 const maxPiece = 24
 
-// unreadable says what is wrong with a text that cannot be read beyond a place.
+// unreadable returns the error of a text that cannot be read beyond an offset.
 func unreadable(ctx context.Context, raw []byte, at int) error {
 	trimmed := bytes.TrimSpace(raw)
 	s := rawjson.Scanner{Text: trimmed, Context: ctx, Depth: rawjson.AnyDepth}

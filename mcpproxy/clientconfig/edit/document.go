@@ -10,7 +10,7 @@ import (
 	"slices"
 )
 
-// A document is the text of a config file of which one member at a time is changed.
+// A document is the text of a config file, in which one member at a time is changed.
 // Every other byte stays as it was: comments, order, indentation, line ends. A text that
 // cannot be changed in this way is refused and stays whole.
 type document interface {

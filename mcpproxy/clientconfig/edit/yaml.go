@@ -185,7 +185,8 @@ func (yamlFormat) replace(data []byte, path []string, value json.RawMessage) ([]
 	return slices.Concat(data[:start], []byte(text), data[end:]), nil
 }
 
-// write makes lines of an object, and JSON, which is YAML too, of what is in it.
+// write writes a line for each member of an object, with its value as JSON, which is also
+// YAML.
 func (yamlFormat) write(lineEnd string, path []string, value json.RawMessage) ([]byte, error) {
 	lines := []string{yamlKey(path[len(path)-1]) + ":"}
 	members, err := rawjson.Members(value)

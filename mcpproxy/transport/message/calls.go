@@ -142,7 +142,7 @@ type Calls struct {
 	waiting map[jsonrpc.ID]waiter
 	last    int64 // ID that the SDK gave: it counts them
 
-	strays int   // unreadable answers of which nobody knows to what
+	strays int   // unreadable answers without a known request
 	why    error // the last of them
 }
 
@@ -249,9 +249,9 @@ func (c *Calls) Forget(made *Call) {
 	}
 }
 
-// Undecoded looks at what is no message: it may be an answer that a request waits for. It
-// returns errors for the requests that it answers. taken is false if it is for none that
-// waits, such as a line of a log.
+// Undecoded takes bytes that are not a message: they may be an answer that a request waits
+// for. It returns errors for the requests that they answer. taken is false if no request
+// waits for them, as with a line of a log.
 func (c *Calls) Undecoded(ctx context.Context, raw []byte, why error) (failed []jsonrpc.Message, taken bool) {
 	var stray *StrayError
 	var bad *wire.Unreadable

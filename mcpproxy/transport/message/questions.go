@@ -19,7 +19,8 @@ const (
 	methodCancelled = "notifications/cancelled"
 )
 
-// A Question is what a server asks in the middle of a call. Who takes it calls Answer.
+// A Question is an elicitation that a server sends during a call. Its receiver must call
+// Answer.
 type Question struct {
 	Params  json.RawMessage // of elicitation/create
 	Context context.Context // ends with the call, or when the server gives the question up
@@ -37,7 +38,8 @@ type Questions chan *Question
 // NewQuestions returns the questions of one request at a time. Close them after the last.
 func NewQuestions() Questions { return make(Questions, maxPending) }
 
-// All returns the questions, until they are closed, that nobody has given up.
+// All returns the questions until they are closed, but for those that the server or the
+// call has given up.
 func (all Questions) All() iter.Seq[*Question] {
 	return func(yield func(*Question) bool) {
 		for q := range all {

@@ -25,9 +25,9 @@ func AnswerTo(id jsonrpc.ID, method string, result json.RawMessage) *jsonrpc.Res
 	return &jsonrpc.Response{ID: id, Result: result}
 }
 
-// tidyResult returns the result of a handshake as the SDK can read it: an empty list is
-// the empty object of some languages, and what is only for show is left out if it is of
-// another type. Anything else of a wrong type is an error in words.
+// tidyResult returns the result of a handshake as the SDK can read it: an empty list
+// counts as an object, since some languages write so, and members that are only shown are
+// left out if they have a wrong type. Any other wrong type is an error.
 func tidyResult(method string, result json.RawMessage) (json.RawMessage, error) {
 	if method != MethodInitialize && method != MethodDiscover {
 		return result, nil

@@ -124,8 +124,8 @@ func (r *Link) readAnswer(ctx context.Context, body io.Reader, cancel func(), as
 	return nil, &Error{Lost: true, text: "the server took the request but gave no answer to it"}
 }
 
-// undecoded returns the answer that is meant by what is no message with an ID of ours, or
-// says what is wrong with it.
+// undecoded takes a body that is not a message with our ID. It returns the answer that the
+// body stands for, or an error.
 func (o outgoingBody) undecoded(raw []byte, why error) (jsonrpc.Message, error) {
 	var stray *message.StrayError
 	var said *jsonrpc.Error

@@ -280,8 +280,8 @@ func isFiller(data []byte) bool {
 	return false
 }
 
-// undecoded looks at what is no message with an ID of ours. On a stream that answers one
-// request, it ends that; on one for all, only the request that it is for.
+// undecoded takes an event that is not a message with our ID. On a stream that answers one
+// request, it ends the stream; on a shared one, it fails only the request that it is for.
 func (e *events) undecoded(raw []byte, why error) (jsonrpc.Message, error) {
 	if e.asked.isCall() {
 		return e.asked.undecoded(raw, why)

@@ -16,7 +16,7 @@ import (
 )
 
 // FirstWithHeaders is the protocol version from which requests over HTTP repeat
-// in headers what is in their body, so that proxies need not read it.
+// part of their body in headers, for proxies.
 const FirstWithHeaders = "2026-07-28"
 
 // parameterHeaders sets a header for each argument of a call whose schema names one.

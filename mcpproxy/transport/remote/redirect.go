@@ -15,8 +15,8 @@ func isRedirect(resp *http.Response) bool {
 	return false
 }
 
-// follow returns the request for where a redirect leads, if that is the same
-// server and the request would stay what it is.
+// follow returns the request that a redirect asks for. It must go to the same server, and
+// with the same method and body.
 func (e *endpoint) follow(req *http.Request, resp *http.Response) (*http.Request, error) {
 	to, err := req.URL.Parse(resp.Header.Get("Location"))
 	if err != nil {

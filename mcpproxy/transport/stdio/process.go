@@ -163,7 +163,8 @@ func (p *Process) watch(stderr *os.File) {
 	close(p.done)
 }
 
-// abandon ends a process that nothing watches any more. Whoever waits for its end goes on.
+// abandon kills a process that nothing watches any more, and wakes those that wait for its
+// end.
 func (p *Process) abandon(stderr *os.File) {
 	p.signalGroup(unix.SIGKILL)
 	p.markDown()

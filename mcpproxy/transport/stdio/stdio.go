@@ -416,8 +416,8 @@ func (t *Transport) decode(raw []byte) ([]jsonrpc.Message, error) {
 	return []jsonrpc.Message{msg}, nil
 }
 
-// undecoded looks at what is no message: it may be an answer that somebody waits for, or
-// a line of a log.
+// undecoded takes bytes that are not a message: a broken answer that a request waits for,
+// or a line of a log.
 func (t *Transport) undecoded(raw []byte, why error) []jsonrpc.Message {
 	if bad, ok := errors.AsType[*wire.Unreadable](why); ok && bad.IsUTF16 {
 		t.calls.Stray(why)
