@@ -42,6 +42,7 @@ import (
 	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/signature"
+	"github.com/toolcell/toolcell/mcpproxy/transport/message"
 	"github.com/toolcell/toolcell/mcpproxy/transport/stdio"
 )
 
@@ -65,7 +66,7 @@ type Options struct {
 	PinDir string
 
 	// discoverTimeout is how long a server may leave server/discover
-	// unanswered. Tests shorten it.
+	// unanswered; 5 s by default. Tests shorten it.
 	discoverTimeout time.Duration
 	// openTimeout is how long to wait for a server to report that the user is done at an
 	// address; 15 s by default. Tests shorten it.
@@ -101,6 +102,8 @@ func (p *Proxy) current() snapshot {
 // New makes a Proxy. It starts nothing yet.
 func New(cfg config.Config, o Options) *Proxy {
 	o.Log, o.ClientName = cmp.Or(o.Log, slog.New(slog.DiscardHandler)), cmp.Or(o.ClientName, "toolcell")
+	o.StartTimeout, o.discoverTimeout = cmp.Or(o.StartTimeout, 2*time.Minute), cmp.Or(o.discoverTimeout, 5*time.Second)
+	o.maxMessage = cmp.Or(o.maxMessage, message.MaxSize)
 	o.CallsAtOnce, o.openTimeout = cmp.Or(max(o.CallsAtOnce, 0), 32), cmp.Or(o.openTimeout, 15*time.Second)
 	p := &Proxy{options: o}
 	p.ctx, p.cancel = context.WithCancel(context.Background())

@@ -61,16 +61,15 @@ func newUpstreamState(p *Proxy, s config.Server) *upstreamState {
 		pins:        pins.NewComparison(s, pins.Store{Dir: o.PinDir}, o.Log),
 		callTimeout: cmp.Or(s.CallTimeout, o.CallTimeout), turns: semaphore.NewWeighted(int64(o.CallsAtOnce)),
 	}
-	options := transport.Options{
-		Log: o.Log, StartTimeout: cmp.Or(s.StartTimeout, o.StartTimeout), DiscoverTimeout: o.discoverTimeout,
+	st.dialer = &transport.Dialer{
+		Server: s, Log: o.Log, StartTimeout: cmp.Or(s.StartTimeout, o.StartTimeout), DiscoverTimeout: o.discoverTimeout,
 		ClientInfo:   &mcp.Implementation{Name: o.ClientName, Version: o.ClientVersion},
 		ToolsChanged: (&upstream{server: s, upstreamState: st}).invalidate, Redactor: st.secrets, Guard: &p.guard, MaxMessage: o.maxMessage,
 	}
 	if s.URL != "" && !hasHeader(s, "Authorization") {
 		st.login = login.NewStore(s, o.TokenDir, st.secrets)
-		options.Tokens = st.login
+		st.dialer.Tokens = st.login
 	}
-	st.dialer = transport.NewDialer(s, options)
 	return st
 }
 

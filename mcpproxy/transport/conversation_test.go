@@ -106,7 +106,7 @@ func newTalk(t *testing.T) *talk {
 	entry := config.Server{Name: "talk"}
 	proc, notes := stdio.OverPipes(stdin, stdout), message.NewNotifications(func() {})
 	k := &talk{
-		t: t, proc: proc, notes: notes, transport: stdio.NewTransport(proc, notes), dialer: NewDialer(entry, filled(entry, Options{})),
+		t: t, proc: proc, notes: notes, transport: stdio.NewTransport(proc, notes), dialer: filled(entry, Dialer{}),
 		connected: make(chan error, 1), in: bufio.NewReader(fromUs), out: toUs,
 		values: map[string]any{}, requests: map[string]*talkRequest{},
 	}

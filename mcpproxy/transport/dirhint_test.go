@@ -46,7 +46,7 @@ func TestServerStartsInItsDirectory(t *testing.T) {
 	start := func(s config.Server, script string) error {
 		s.Name, s.Transport, s.Command, s.Source = "s", config.Stdio, "sh", "f.json"
 		s.Args = []string{"-c", script, "server.sh"}
-		_, _, err := NewDialer(s, filled(s, Options{})).Dial(t.Context(), Handshake{}, elicitation.Capabilities{})
+		_, _, err := filled(s, Dialer{}).Dial(t.Context(), Handshake{}, elicitation.Capabilities{})
 		return err
 	}
 	own := filepath.Join(home, "own")

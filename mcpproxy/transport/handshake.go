@@ -21,7 +21,7 @@ import (
 // the server took server/discover, so that this may be the reason.
 func (d *Dialer) attempt(ctx context.Context, t config.Transport, legacy bool, can elicitation.Capabilities) (_ *Session, suspect bool, err error) {
 	tooLong := d.tooLong()
-	ctx, cancelTimeout := context.WithTimeoutCause(ctx, d.options.StartTimeout, tooLong)
+	ctx, cancelTimeout := context.WithTimeoutCause(ctx, d.StartTimeout, tooLong)
 	defer cancelTimeout()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -33,12 +33,12 @@ func (d *Dialer) attempt(ctx context.Context, t config.Transport, legacy bool, c
 
 // tooLong says that the server did not answer in time, and where to look.
 func (d *Dialer) tooLong() error {
-	said := "was not ready within " + text.Duration(d.options.StartTimeout)
-	if d.server.Command == "" {
+	said := "was not ready within " + text.Duration(d.StartTimeout)
+	if d.Server.Command == "" {
 		return errors.New(said)
 	}
 	return fmt.Errorf("%s: %q runs, but has not answered as an MCP server; if it needs longer, set start-timeout (or \"startup_timeout_sec\" in its entry), else check its command and arguments in %s",
-		said, text.Printable(d.server.Command, maxCommandShown), d.server.Source)
+		said, text.Printable(d.Server.Command, maxCommandShown), d.Server.Source)
 }
 
 // notMCP says so of a server that does not know the first request of a session.
@@ -75,14 +75,14 @@ const maxCommandShown = 200
 // overProcess is attempt for a command. A server that ended without having
 // read server/discover had another reason to.
 func (d *Dialer) overProcess(ctx context.Context, cancel context.CancelCauseFunc, legacy bool, can elicitation.Capabilities) (_ *Session, suspect bool, err error) {
-	proc, err := stdio.Start(d.server, d.options.Redactor, d.options.Guard, d.options.Log)
+	proc, err := stdio.Start(d.Server, d.Redactor, d.Guard, d.Log)
 	if err != nil {
 		return nil, false, err
 	}
-	notes := message.NewNotifications(d.options.ToolsChanged)
+	notes := message.NewNotifications(d.ToolsChanged)
 	w := stdio.NewTransport(proc, notes)
 	if !legacy {
-		go w.WatchDiscover(ctx, d.options.DiscoverTimeout, cancel)
+		go w.WatchDiscover(ctx, d.DiscoverTimeout, cancel)
 	}
 	cs, err := d.connect(ctx, w, legacy, can)
 	if err == nil {
@@ -97,18 +97,18 @@ func (d *Dialer) overProcess(ctx context.Context, cancel context.CancelCauseFunc
 	if cause == nil && errors.As(w.EndError(), &long) { // it may have exited because we closed its output
 		return nil, suspect, proc.WithOutput(long)
 	}
-	return nil, suspect, withDirHint(d.server, explainProcess(proc, err, cause))
+	return nil, suspect, withDirHint(d.Server, explainProcess(proc, err, cause))
 }
 
 // overHTTP is attempt for a URL.
 func (d *Dialer) overHTTP(ctx context.Context, cancel context.CancelCauseFunc, t config.Transport, legacy bool, can elicitation.Capabilities) (_ *Session, suspect bool, err error) {
-	notes := message.NewNotifications(d.options.ToolsChanged)
-	r, err := remote.New(d.server, t, notes, d.options.Tokens, d.options.MaxMessage)
+	notes := message.NewNotifications(d.ToolsChanged)
+	r, err := remote.New(d.Server, t, notes, d.Tokens, d.MaxMessage)
 	if err != nil {
 		return nil, false, err
 	}
 	if !legacy {
-		go r.WatchDiscover(ctx, d.options.DiscoverTimeout, cancel)
+		go r.WatchDiscover(ctx, d.DiscoverTimeout, cancel)
 	}
 	cs, err := d.connect(ctx, r, legacy, can)
 	if err != nil {
@@ -156,7 +156,7 @@ func explainProcess(proc *stdio.Process, err, cause error) error {
 func (d *Dialer) newClient(can elicitation.Capabilities) *mcp.Client {
 	o := &mcp.ClientOptions{
 		Capabilities:           can.ForSession(),
-		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { d.options.ToolsChanged() },
+		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { d.ToolsChanged() },
 		MultiRoundTrip:         &mcp.MultiRoundTripOptions{Disabled: true},
 	}
 	if can.Any() {
@@ -164,7 +164,7 @@ func (d *Dialer) newClient(can elicitation.Capabilities) *mcp.Client {
 			return &mcp.ElicitResult{Action: "decline"}, nil
 		}
 	}
-	c := mcp.NewClient(d.options.ClientInfo, o)
+	c := mcp.NewClient(d.ClientInfo, o)
 	c.AddReceivingMiddleware(containRequests)
 	return c
 }

@@ -8,18 +8,20 @@ import (
 	"os"
 	"reflect"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/elicitation"
 	"github.com/toolcell/toolcell/mcpproxy/redact"
+	"github.com/toolcell/toolcell/mcpproxy/transport/message"
 	"github.com/toolcell/toolcell/mcpproxy/transport/stdio"
 )
 
 // dialed opens a session that ends with the test.
-func dialed(t *testing.T, s config.Server, o Options) *Session {
+func dialed(t *testing.T, s config.Server, o Dialer) *Session {
 	t.Helper()
-	live, _, err := NewDialer(s, filled(s, o)).Dial(t.Context(), Handshake{}, elicitation.Capabilities{})
+	live, _, err := filled(s, o).Dial(t.Context(), Handshake{}, elicitation.Capabilities{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,13 +29,14 @@ func dialed(t *testing.T, s config.Server, o Options) *Session {
 	return live
 }
 
-// filled returns options with what each dialer needs.
-func filled(s config.Server, o Options) Options {
+// filled returns a dialer with what each needs.
+func filled(s config.Server, o Dialer) *Dialer {
+	o.Server, o.StartTimeout, o.DiscoverTimeout, o.MaxMessage = s, 2*time.Minute, 5*time.Second, message.MaxSize
 	o.Log, o.ClientInfo, o.Redactor = slog.New(slog.DiscardHandler), &mcp.Implementation{Name: "toolcell"}, redact.New(s)
 	if o.ToolsChanged == nil {
 		o.ToolsChanged = func() {}
 	}
-	return o
+	return &o
 }
 
 // sdkOverStdio is this test binary as a server of the SDK.
@@ -49,7 +52,7 @@ func sdkOverStdio(t *testing.T) config.Server {
 // TestRequestsSayWhatTheSDKSays: what is said in each request of a protocol
 // without sessions is the same as in the SDK's own.
 func TestRequestsSayWhatTheSDKSays(t *testing.T) {
-	s := dialed(t, sdkOverStdio(t), Options{})
+	s := dialed(t, sdkOverStdio(t), Dialer{})
 	r, err := s.Request(t.Context(), MethodCallTool, &Params{Name: "meta", Arguments: json.RawMessage("{}")})
 	if err != nil {
 		t.Fatal(err)
@@ -73,11 +76,11 @@ func TestSessionWithoutProcessStartsNoGuard(t *testing.T) {
 	defer web.Close()
 	defer web.CloseClientConnections()
 	g := &stdio.Guard{}
-	dialed(t, config.Server{Name: "web", Transport: config.HTTP, URL: web.URL}, Options{Guard: g}).Close()
+	dialed(t, config.Server{Name: "web", Transport: config.HTTP, URL: web.URL}, Dialer{Guard: g}).Close()
 	if g.Running() {
 		t.Error("it runs a guard")
 	}
-	dialed(t, sdkOverStdio(t), Options{Guard: g}).Close()
+	dialed(t, sdkOverStdio(t), Dialer{Guard: g}).Close()
 	if !g.Running() {
 		t.Error("a process is not guarded")
 	}

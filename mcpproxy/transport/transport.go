@@ -10,7 +10,6 @@
 package transport
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,7 +20,6 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/elicitation"
 	"github.com/toolcell/toolcell/mcpproxy/redact"
-	"github.com/toolcell/toolcell/mcpproxy/transport/message"
 	"github.com/toolcell/toolcell/mcpproxy/transport/remote"
 	"github.com/toolcell/toolcell/mcpproxy/transport/stdio"
 )
@@ -33,36 +31,21 @@ type Handshake struct {
 	Transport config.Transport // what worked, of the two that Remote may be
 }
 
-// Options sets up a dialer.
-type Options struct {
+// Dialer opens sessions with one server. All fields but Guard and Tokens are needed.
+type Dialer struct {
+	Server       config.Server
 	Log          *slog.Logger
 	ClientInfo   *mcp.Implementation // name and version that servers see
-	StartTimeout time.Duration       // for a server to get ready; 2 min by default
+	StartTimeout time.Duration       // for a server to get ready
 	// DiscoverTimeout is how long a server that has read server/discover may leave it
-	// without an answer before it is taken to hang on it; 5 s by default.
+	// without an answer before it is taken to hang on it.
 	DiscoverTimeout time.Duration
 	// ToolsChanged is called when the server says that its tools changed.
 	ToolsChanged func()
 	Redactor     *redact.Redactor
 	Guard        *stdio.Guard       // of processes; may be nil
-	MaxMessage   int                // of a server over HTTP; 48 MiB by default
+	MaxMessage   int                // of a server over HTTP
 	Tokens       remote.TokenSource // nil where headers of the entry authorize
-}
-
-// Dialer opens sessions with one server.
-type Dialer struct {
-	server  config.Server
-	options Options
-}
-
-// NewDialer returns a dialer for a server.
-func NewDialer(s config.Server, o Options) *Dialer {
-	if o.StartTimeout <= 0 {
-		o.StartTimeout = 2 * time.Minute
-	}
-	o.DiscoverTimeout = cmp.Or(o.DiscoverTimeout, 5*time.Second)
-	o.MaxMessage = cmp.Or(o.MaxMessage, message.MaxSize)
-	return &Dialer{s, o}
 }
 
 // Dial starts or reaches the server and shakes hands. Servers written before
@@ -74,8 +57,8 @@ func NewDialer(s config.Server, o Options) *Dialer {
 // the later one, tools that ask in the older way fail. Over HTTP a server without sessions
 // gets no answers to its requests, so it gets the later one all the same.
 func (d *Dialer) Dial(ctx context.Context, last Handshake, can elicitation.Capabilities) (*Session, Handshake, error) {
-	if d.server.Transport != config.Remote {
-		return d.dialOver(ctx, d.server.Transport, last, can)
+	if d.Server.Transport != config.Remote {
+		return d.dialOver(ctx, d.Server.Transport, last, can)
 	}
 	if last.Transport != "" {
 		return d.dialOver(ctx, last.Transport, last, can)
@@ -102,7 +85,7 @@ func (d *Dialer) dialOver(ctx context.Context, t config.Transport, last Handshak
 	preferred := !last.Legacy && can.ByRequest
 	s, suspect, err := d.attempt(ctx, t, last.Legacy || preferred, can)
 	if preferred && ctx.Err() == nil && needsLater(t, s, err) {
-		d.options.Log.Debug("trying the later handshake", "server", d.server.Name, "err", d.options.Redactor.Error(err))
+		d.Log.Debug("trying the later handshake", "server", d.Server.Name, "err", d.Redactor.Error(err))
 		if s != nil {
 			s.Close()
 		}
@@ -110,12 +93,12 @@ func (d *Dialer) dialOver(ctx context.Context, t config.Transport, last Handshak
 		s, suspect, err = d.attempt(ctx, t, false, can)
 	}
 	if suspect && ctx.Err() == nil {
-		d.options.Log.Debug("trying the older handshake", "server", d.server.Name, "err", d.options.Redactor.Error(err))
+		d.Log.Debug("trying the older handshake", "server", d.Server.Name, "err", d.Redactor.Error(err))
 		last.Legacy = true
 		s, _, err = d.attempt(ctx, t, true, can)
 	}
 	if err != nil {
-		return nil, Handshake{}, &startError{d.server.Name, d.options.Redactor.Error(err)}
+		return nil, Handshake{}, &startError{d.Server.Name, d.Redactor.Error(err)}
 	}
 	if s.Legacy() && !preferred {
 		last.Legacy = true // it need not be asked again
