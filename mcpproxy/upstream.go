@@ -198,8 +198,11 @@ func (u *upstream) takeIn(s *transport.Session, failure error) (refusal, err err
 	u.live, u.calls, u.failure = s, 0, nil
 	u.record.Outdated() // it may be another version of the server
 	u.startTimer()
-	u.proxy.finished.Add(1)
-	go u.supervise(s)
+	u.proxy.finished.Go(func() {
+		defer contain.Recover("supervising a server", func(error) { s.Close() })
+		<-s.Down()
+		_ = u.discard(s)
+	})
 	return nil, nil
 }
 
@@ -219,14 +222,6 @@ func (u *upstream) markDown(err error, lived time.Duration) {
 	if !transport.Curable(err) {
 		u.backoff.failed(u.failedAt, lived)
 	}
-}
-
-// supervise waits until the session ends, and discards it.
-func (u *upstream) supervise(s *transport.Session) {
-	defer u.proxy.finished.Done()
-	defer contain.Recover("supervising a server", func(error) { s.Close() })
-	<-s.Down()
-	_ = u.discard(s)
 }
 
 // discard closes a broken session and returns how its link ended. The first call that finds

@@ -13,6 +13,8 @@ import (
 	"bytes"
 	"encoding/json"
 
+	"github.com/toolcell/toolcell/internal/rawjson"
+	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/pins"
 )
 
@@ -40,7 +42,12 @@ func (t Tool) Twins() []string { return t.twins }
 
 // ShownSchema returns the input schema for a reader: hidden characters in it are
 // written as escapes, at any depth. Calls are checked by the schema as it is.
-func (t Tool) ShownSchema() json.RawMessage { return visible(t.InputSchema) }
+func (t Tool) ShownSchema() json.RawMessage {
+	if harmless(t.InputSchema) {
+		return t.InputSchema
+	}
+	return rawjson.Edit(t.InputSchema, func(_, token []byte) []byte { return editString(token, text.VisibleInJSON) })
+}
 
 // Definition returns the tool as pins compare it. What the server says of it in hints
 // counts only if its pin says the same: nothing else may go by the annotations.

@@ -63,15 +63,6 @@ func harmless(raw []byte) bool {
 	return true
 }
 
-// visible writes the hidden characters in all strings of JSON as escapes, names of
-// members among them, and touches no other byte.
-func visible(raw json.RawMessage) json.RawMessage {
-	if harmless(raw) {
-		return raw
-	}
-	return rawjson.Edit(raw, func(_, token []byte) []byte { return editString(token, text.VisibleInJSON) })
-}
-
 // texts are the keys of a schema whose values are for people. All others, such
 // as enum, are part of what a call must look like.
 var texts = map[string]bool{`"description"`: true, `"title"`: true, `"$comment"`: true}

@@ -39,18 +39,15 @@ func NewMissingValueError(server string, missing []Input) error {
 	}
 	var parts []string
 	if len(variables) > 0 {
-		parts = append(parts, fmt.Sprintf("needs the variable%s %s", plural(len(variables)), strings.Join(variables, " and ")))
+		word := "variables "
+		if len(variables) == 1 {
+			word = "variable "
+		}
+		parts = append(parts, "needs the "+word+strings.Join(variables, " and "))
 	}
 	if len(asked) > 0 {
 		parts = append(parts, "needs a value for "+strings.Join(asked, " and "))
 	}
 	return &MissingValueError{fmt.Sprintf("%s: run toolcell servers set %s %s, or start toolcell with %s set",
 		strings.Join(parts, " and "), text.ShellWord(server), text.ShellWord(missing[0].ID), missing[0].Variable())}
-}
-
-func plural(n int) string {
-	if n == 1 {
-		return ""
-	}
-	return "s"
 }

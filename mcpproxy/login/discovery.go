@@ -9,7 +9,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
@@ -239,11 +238,4 @@ func checkAddress(address string) error {
 		return nil
 	}
 	return fmt.Errorf("%q is not an https address", text.Printable(address, 200))
-}
-
-// hasPKCE reports whether the authorization server binds codes to who asked for them
-// with S256. Without it a login is refused, as the specification has it: "plain"
-// protects nothing.
-func (s *service) hasPKCE() bool {
-	return slices.Contains(s.server.CodeChallengeMethodsSupported, "S256")
 }

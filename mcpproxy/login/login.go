@@ -54,7 +54,7 @@ func (s *Store) LogIn(ctx context.Context, answer *http.Response, o Options) err
 		}
 		return s.acquire(ctx, l, found)
 	}
-	if !found.hasPKCE() {
+	if !slices.Contains(found.server.CodeChallengeMethodsSupported, "S256") { // "plain" protects nothing
 		return errors.New("the authorization server does not implement PKCE with S256, without which a login is not safe")
 	}
 	back, err := newLoopback(s.entry.RedirectURL)

@@ -139,12 +139,6 @@ func normalise(v *[dims]float32) {
 	}
 }
 
-// grow makes room for one more document.
-func (m *embeddings) grow() {
-	var none [dims]int8
-	m.values, m.scales = append(m.values, none[:]...), append(m.scales, 0)
-}
-
 // set keeps a vector in a byte a number. The documents' vectors keep their
 // length: a text whose parts mean different things means none of them much.
 func (m *embeddings) set(doc int, v *[dims]float32) {

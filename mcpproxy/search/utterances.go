@@ -105,7 +105,8 @@ func (y *utterances) add(text string, find func(string) int) {
 	}
 	v := untuned.vectorOf(words, find)
 	normalise(&v)
-	y.meaning.grow()
+	var none [dims]int8
+	y.meaning.values, y.meaning.scales = append(y.meaning.values, none[:]...), append(y.meaning.scales, 0)
 	y.meaning.set(at, &v)
 }
 

@@ -197,7 +197,7 @@ func (r *parameterReader) atMost(list []*node) []*node {
 func (r *parameterReader) parameter(p property, needed bool, taken map[string]bool) Parameter {
 	out := Parameter{Name: p.name, Required: needed, Annotation: annotate(r.types.typeOf(p.schema))}
 	if !pyname.IsIdentifier(p.name) {
-		out.Alias = parameterAlias(p.name, taken)
+		out.Alias = pyname.Unique(pyname.InItsCase(p.name), "arg", taken) // in the case of the server's name
 	}
 	schema, _ := follow(p.schema)
 	if schema == nil {
@@ -222,10 +222,4 @@ func (r *parameterReader) parameter(p property, needed bool, taken map[string]bo
 		out.fill = needed && out.Default != nil && !p.branch && v.mismatch(p.schema, out.Default, 0) == nil
 	}
 	return out
-}
-
-// parameterAlias is Alias, but the case stays as it is: it is the server's own
-// name as far as Python allows.
-func parameterAlias(name string, taken map[string]bool) string {
-	return pyname.Unique(pyname.InItsCase(name), "arg", taken)
 }

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/toolcell/toolcell/internal/text"
@@ -145,7 +146,7 @@ func (n *Notifications) notification(method string, params json.RawMessage) json
 		n.questions.cancel(id)
 		params = wire.Replace(params, fmt.Append(nil, id.Raw()), "requestId")
 		return &jsonrpc.Request{Method: method, Params: params}
-	case forSDK(method):
+	case strings.HasPrefix(method, "notifications/subscriptions/"): // for the SDK
 		return &jsonrpc.Request{Method: method, Params: params}
 	}
 	n.receive(method, params)

@@ -2,7 +2,6 @@ package message
 
 import (
 	"encoding/json"
-	"strings"
 	"sync"
 	"time"
 
@@ -117,9 +116,4 @@ func (n *Notifications) Listen(report func(done, total float64, text string)) (t
 		n.mu.Unlock()
 		<-l.ended
 	}
-}
-
-// forSDK reports whether the SDK is to see a notification after all.
-func forSDK(method string) bool {
-	return method == methodCancelled || strings.HasPrefix(method, "notifications/subscriptions/")
 }

@@ -239,7 +239,7 @@ func (e *events) handle(ev event) error {
 				continue
 			}
 			if answer, ok := msg.(*jsonrpc.Response); ok {
-				if err := e.toUs(answer); err != nil {
+				if err := e.asked.answeredBy(answer, e.call); err != nil {
 					return err
 				}
 				e.answered = true
@@ -295,14 +295,6 @@ func (e *events) undecoded(raw []byte, why error) (jsonrpc.Message, error) {
 	return nil, nil
 }
 
-// toUs checks that an answer on a stream for one request is to that.
-func (e *events) toUs(answer *jsonrpc.Response) error {
-	if !e.asked.isCall() && e.call == nil {
-		return nil
-	}
-	return e.asked.answeredBy(answer, e.call)
-}
-
 // passable gives the bytes of a message for the SDK: without the result, if it is the
 // result of the call c, and with an ID of our own, if it is a request. The error may be that
 // of ctx.
@@ -349,12 +341,6 @@ func (e *events) write(ev event, data []byte) {
 type eventConn struct {
 	mcp.Connection
 	r *Link
-}
-
-func newEventConn(conn mcp.Connection, r *Link) *eventConn {
-	c := &eventConn{conn, r}
-	r.events.Store(c)
-	return c
 }
 
 // Read implements mcp.Connection.

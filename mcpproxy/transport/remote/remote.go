@@ -139,7 +139,9 @@ func (r *Link) Connect(ctx context.Context) (mcp.Connection, error) {
 		if err != nil {
 			return nil, err
 		}
-		return newEventConn(conn, r), nil
+		c := &eventConn{conn, r}
+		r.events.Store(c)
+		return c, nil
 	}
 	// The stream that the server may send notifications over is listen's: the
 	// SDK would wait for its beginning without an end, and would give up the
