@@ -56,18 +56,17 @@ func (u *upstream) explain(s *transport.Session, err error, what string, effect 
 	if wireErr, ok := errors.AsType[*jsonrpc.Error](err); ok {
 		return fmt.Errorf("%s: %w", what, &RemoteError{Code: wireErr.Code, Message: text.Clip(u.secrets.Text(wireErr.Message), maxErrorText)})
 	}
-	var failed *remote.Error
-	if errors.As(err, &failed) && !failed.Expired {
+	failed, ok := errors.AsType[*remote.Error](err)
+	if ok && !failed.Expired {
 		if effect != nil && failed.Lost {
 			return fmt.Errorf("%s: %w: %w", what, effect, failed)
 		}
 		return fmt.Errorf("%s: %w", what, failed)
 	}
-	var unread *message.UnreadableError
-	if errors.As(err, &unread) && effect != nil {
+	if unread, ok := errors.AsType[*message.UnreadableError](err); ok && effect != nil {
 		return fmt.Errorf("%s: %w: %w", what, effect, unread)
 	}
-	if failed == nil && !transport.IsLost(err) {
+	if !ok && !transport.IsLost(err) {
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	how := u.discard(s)

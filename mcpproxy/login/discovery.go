@@ -217,8 +217,7 @@ func getDocument(ctx context.Context, client *http.Client, address string, into 
 	if err == nil {
 		err = json.Unmarshal(body, into)
 	}
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) && !strings.Contains(resp.Header.Get("Content-Type"), "json") {
+	if _, ok := errors.AsType[*json.SyntaxError](err); ok && !strings.Contains(resp.Header.Get("Content-Type"), "json") {
 		return false, nil // a page for people, as some answer every address with
 	}
 	if err != nil {

@@ -43,8 +43,7 @@ func (d *Dialer) tooLong() error {
 
 // notMCP says so of a server that does not know the first request of a session.
 func notMCP(err error) error {
-	var wire *jsonrpc.Error
-	if errors.As(err, &wire) && wire.Code == jsonrpc.CodeMethodNotFound {
+	if wire, ok := errors.AsType[*jsonrpc.Error](err); ok && wire.Code == jsonrpc.CodeMethodNotFound {
 		return &notMCPError{wire}
 	}
 	return err

@@ -45,8 +45,7 @@ func (s *Session) Pages(ctx context.Context, method string) iter.Seq2[[]json.Raw
 				return
 			}
 			p, err := s.page(ctx, method, cursor)
-			var wireErr *jsonrpc.Error
-			if errors.As(err, &wireErr) && wireErr.Code == jsonrpc.CodeMethodNotFound && count == 1 {
+			if wireErr, ok := errors.AsType[*jsonrpc.Error](err); ok && wireErr.Code == jsonrpc.CodeMethodNotFound && count == 1 {
 				return
 			}
 			if err != nil {

@@ -143,8 +143,7 @@ func (o outgoingBody) undecoded(raw []byte, why error) (jsonrpc.Message, error) 
 
 // said200 quotes a body that is not even JSON, such as a page for people.
 func said200(raw []byte, why error) string {
-	var bad *wire.Unreadable
-	if errors.As(why, &bad) && len(raw) > 0 && raw[0] == '{' {
+	if _, ok := errors.AsType[*wire.Unreadable](why); ok && len(raw) > 0 && raw[0] == '{' {
 		return "" // it has the piece that is wrong
 	}
 	said := text.Excerpt(raw)
