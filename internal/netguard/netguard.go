@@ -8,6 +8,7 @@
 package netguard
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"net/netip"
@@ -84,6 +85,14 @@ func IsThisHost(host string) bool {
 func IsLocalhost(host string) bool {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	return IsThisHost(host) || strings.HasSuffix(host, ".localhost")
+}
+
+// Port returns the port of an address: that of its scheme if it names none.
+func Port(u *url.URL) string {
+	if u.Port() == "" && u.Scheme == "http" {
+		return "80"
+	}
+	return cmp.Or(u.Port(), "443")
 }
 
 // IsSafe reports whether what is sent to a URL is encrypted or stays on this host.

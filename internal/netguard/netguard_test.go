@@ -113,3 +113,15 @@ func TestNeighborDoesNotLeadHere(t *testing.T) {
 	}
 	t.Skip("needs an interface beside the loopback")
 }
+
+func TestPort(t *testing.T) {
+	for address, want := range map[string]string{"http://a": "80", "https://a": "443", "https://a:8443/x": "8443", "http://[::1]:81": "81"} {
+		u, err := url.Parse(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := Port(u); got != want {
+			t.Errorf("%s: got %s, want %s", address, got, want)
+		}
+	}
+}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/internal/contain"
+	"github.com/toolcell/toolcell/internal/netguard"
 )
 
 // proxyFor returns the proxy to go through to a host, or nil.
@@ -84,15 +85,8 @@ func basicAuth(user *url.Userinfo) string {
 
 // dialProxy connects to a proxy.
 func (b *Broker) dialProxy(ctx context.Context, proxy *url.URL) (net.Conn, error) {
-	port := proxy.Port()
-	switch {
-	case port == "" && proxy.Scheme == "https":
-		port = "443"
-	case port == "":
-		port = "80"
-	}
 	b.throughProxy.Store(true)
-	c, err := b.dialSocket(ctx, net.JoinHostPort(proxy.Hostname(), port))
+	c, err := b.dialSocket(ctx, net.JoinHostPort(proxy.Hostname(), netguard.Port(proxy)))
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the proxy of the host: %w", plain(err))
 	}

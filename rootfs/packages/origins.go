@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/toolcell/toolcell/internal/netguard"
 	"github.com/toolcell/toolcell/rootfs/rootdir"
 )
 
@@ -45,15 +46,7 @@ func (o origins) authorize(req *http.Request) {
 
 // hostPort is the host of an address, with its port.
 func hostPort(u *url.URL) string {
-	port := u.Port()
-	switch {
-	case port != "":
-	case u.Scheme == "http":
-		port = "80"
-	default:
-		port = "443"
-	}
-	return net.JoinHostPort(strings.ToLower(strings.TrimSuffix(u.Hostname(), ".")), port)
+	return net.JoinHostPort(strings.ToLower(strings.TrimSuffix(u.Hostname(), ".")), netguard.Port(u))
 }
 
 // check refuses an address that files may not come from. Without TLS only an index that
