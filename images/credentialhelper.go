@@ -35,7 +35,7 @@ func askHelper(ctx context.Context, helper, registry string) (none types.AuthCon
 	case credentials.IsErrCredentialsNotFound(err), err != nil && strings.Contains(err.Error(), exec.ErrNotFound.Error()):
 		return none, nil
 	case err != nil:
-		return none, errors.New(foreign(err.Error(), 300))
+		return none, errors.New(printable(err.Error(), 300))
 	case found.Username == tokenUser:
 		return types.AuthConfig{IdentityToken: found.Secret}, nil
 	}

@@ -101,10 +101,10 @@ func (l *logins) read(ctx context.Context, file string, keys []string) (none typ
 	}
 	stored, err := config.LoadFromReader(bytes.NewReader(text))
 	if line := lineOf(text, err); line > 0 {
-		return none, fmt.Errorf("line %d: %w", line, plainJSON(err))
+		return none, fmt.Errorf("line %d: %w", line, explainJSON(err))
 	}
 	if err != nil {
-		return none, plainJSON(err)
+		return none, explainJSON(err)
 	}
 	for _, key := range keys {
 		if auth := storedFor(stored.AuthConfigs, key); auth != none {

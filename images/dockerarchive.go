@@ -98,7 +98,7 @@ func parseSaved(raw []byte) (saved savedImages, err error) {
 func unnamedConfig(ctx context.Context, b *tarBlobs, name string) (*v1.ConfigFile, v1.Descriptor, error) {
 	var d v1.Descriptor
 	if size := b.sizeOf(name); size > maxConfig {
-		return nil, d, fmt.Errorf("%s has more than %d bytes", foreign(name, 200), maxConfig)
+		return nil, d, fmt.Errorf("%s has more than %d bytes", printable(name, 200), maxConfig)
 	}
 	rc, err := b.open(name)
 	if err != nil {
@@ -154,7 +154,7 @@ func savedNames(saved []savedImage) string {
 	if len(names) == 0 {
 		return "none with a name"
 	}
-	return foreignNames(names)
+	return printableNames(names)
 }
 
 // newDockerImage makes the manifest that the archive lacks. Its digest names the image in

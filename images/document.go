@@ -93,7 +93,7 @@ func decodeJSON(in io.Reader, v any) error {
 	// encoding/json, with which other tools read the same files.
 	d := jsontext.NewDecoder(in, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	if err := json.UnmarshalDecode(d, v); err != nil {
-		return plainJSON(err)
+		return explainJSON(err)
 	}
 	switch _, err := d.ReadToken(); {
 	case err == nil:
@@ -101,7 +101,7 @@ func decodeJSON(in io.Reader, v any) error {
 	case errors.Is(err, io.EOF):
 		return nil
 	default:
-		return plainJSON(err)
+		return explainJSON(err)
 	}
 }
 

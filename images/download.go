@@ -57,7 +57,7 @@ func (d *download) connect() error {
 		// Content-Range: bytes 100-199/200 (RFC 9110, section 14.4)
 		if want := fmt.Sprintf("bytes %d-", d.at); !strings.HasPrefix(resp.Header.Get("Content-Range"), want) {
 			d.body.Close()
-			return fmt.Errorf("%w: it was asked for %s and sent %s", ErrUnavailable, want, foreign(resp.Header.Get("Content-Range"), 100))
+			return fmt.Errorf("%w: it was asked for %s and sent %s", ErrUnavailable, want, printable(resp.Header.Get("Content-Range"), 100))
 		}
 		return nil
 	case d.size < 0:

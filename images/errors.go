@@ -24,8 +24,8 @@ func sanitize(err error) error {
 	return &answerError{err}
 }
 
-// plainJSON says of text that is no JSON of the form that is due nothing but that.
-func plainJSON(err error) error {
+// explainJSON says of text that is no JSON of the form that is due nothing but that.
+func explainJSON(err error) error {
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
 	var token *jsontext.SyntacticError
@@ -76,7 +76,7 @@ func where(field string) string {
 	if field == "" {
 		return "it"
 	}
-	return strconv.Quote(foreign(field, 100))
+	return strconv.Quote(printable(field, 100))
 }
 
 // kindOf has the words for what encoding/json and jsontext find.
@@ -122,12 +122,12 @@ func lineOf(text []byte, err error) int {
 // An answerError is an error with a registry's own words, which may be anything.
 type answerError struct{ err error }
 
-func (e *answerError) Error() string { return foreign(e.err.Error(), 1000) }
+func (e *answerError) Error() string { return printable(e.err.Error(), 1000) }
 func (e *answerError) Unwrap() error { return e.err }
 
 // foreign makes text from an image or a registry fit for a message: it is quoted
 // unless all of it can be printed, and cut to so many bytes.
-func foreign(s string, most int) string {
+func printable(s string, most int) string {
 	cut := ""
 	if len(s) > most {
 		s, cut = strings.ToValidUTF8(s[:most], ""), "…"
@@ -147,12 +147,12 @@ func quoted(s string) string {
 	return strconv.Quote(s)
 }
 
-// foreignNames lists names from an image, the first ones if they are many.
-func foreignNames(names []string) string {
+// printableNames lists names from an image, the first ones if they are many.
+func printableNames(names []string) string {
 	const most = 20
 	var out []string
 	for _, n := range names[:min(len(names), most)] {
-		out = append(out, foreign(n, 100))
+		out = append(out, printable(n, 100))
 	}
 	if len(names) > most {
 		out = append(out, fmt.Sprintf("and %d more", len(names)-most))

@@ -41,7 +41,7 @@ type Layer struct {
 // the platform.
 func newImage(ctx context.Context, f *found, want v1.Platform) (*Image, error) {
 	if kind := artifactKind(f.document); kind != "" {
-		return nil, fmt.Errorf("it is an artifact of the type %s, not an image", foreign(kind, 200))
+		return nil, fmt.Errorf("it is an artifact of the type %s, not an image", printable(kind, 200))
 	}
 	switch {
 	case len(f.Layers) == 0:

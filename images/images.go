@@ -87,7 +87,7 @@ func (p Puller) open(ctx context.Context, r Reference) (*Image, error) {
 		}
 	case DockerArchive:
 		img, err := fromDockerArchive(ctx, r.Path, r.Tag, p.maxArchive(), want)
-		return img, plainEnd(ctx, err)
+		return img, endCause(ctx, err)
 	default:
 		return nil, errors.New("it is not an image but the host itself")
 	}
@@ -96,13 +96,13 @@ func (p Puller) open(ctx context.Context, r Reference) (*Image, error) {
 	}
 	img, err := newImage(ctx, f, want)
 	if err != nil {
-		return nil, plainEnd(ctx, sanitize(err))
+		return nil, endCause(ctx, sanitize(err))
 	}
 	return img, nil
 }
 
-// plainEnd returns why the work was ended, if it was.
-func plainEnd(ctx context.Context, err error) error {
+// endCause returns why the work was ended, if it was.
+func endCause(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

@@ -95,7 +95,7 @@ func fromLayout(b blobs, which pick, want v1.Platform) (*found, error) {
 		case kind.IsImage():
 			return &found{doc, b}, nil
 		case !kind.IsIndex():
-			return nil, fmt.Errorf("%s is a %q, not an image", name, foreign(string(kind), 200))
+			return nil, fmt.Errorf("%s is a %q, not an image", name, printable(string(kind), 200))
 		}
 		entries, err := withTag(doc.Manifests, which.tag)
 		if err != nil {
@@ -189,9 +189,9 @@ func withTag(entries []descriptor, tag string) ([]descriptor, error) {
 	case len(entries) == 0:
 		return nil, errors.New("the layout has no images")
 	case tag == "" && len(names) > 1:
-		return nil, fmt.Errorf("the layout has several images, add the tag of one to its path: %s", foreignNames(names))
+		return nil, fmt.Errorf("the layout has several images, add the tag of one to its path: %s", printableNames(names))
 	case len(found) == 0:
-		return nil, fmt.Errorf("the layout has no image with the tag %q; it has %s", tag, foreignNames(names))
+		return nil, fmt.Errorf("the layout has no image with the tag %q; it has %s", tag, printableNames(names))
 	}
 	return found, nil
 }

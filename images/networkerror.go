@@ -25,13 +25,13 @@ func (p place) unreachable(failed *url.Error, err error) error {
 	who, proxy := p.name, ""
 	if u, parseErr := url.Parse(failed.URL); parseErr == nil {
 		if u.Host != "" && u.Host != p.host { // of a blob, or of a token
-			who = foreign(u.Host, 200) + ", where " + p.name + " leads,"
+			who = printable(u.Host, 200) + ", where " + p.name + " leads,"
 		}
 		if at, proxyErr := http.ProxyFromEnvironment(&http.Request{URL: u}); proxyErr == nil && at != nil {
 			proxy = at.Host
 		}
 	}
-	if text, advice := untrusted(who, failed.Err); text != "" {
+	if text, advice := distrust(who, failed.Err); text != "" {
 		return &RegistryError{text, advice, false, err}
 	}
 	if record := (tls.RecordHeaderError{}); errors.Is(failed.Err, http.ErrSchemeMismatch) || errors.As(failed.Err, &record) {
@@ -49,7 +49,7 @@ func (p place) unreachable(failed *url.Error, err error) error {
 }
 
 // untrusted explains an error of TLS that another try does not cure, "" for others.
-func untrusted(who string, err error) (text, advice string) {
+func distrust(who string, err error) (text, advice string) {
 	var (
 		unknown x509.UnknownAuthorityError
 		invalid x509.CertificateInvalidError
@@ -85,17 +85,17 @@ func networkCause(err error) string {
 	case errors.As(err, &dns) && dns.IsNotFound:
 		return "no such host"
 	case errors.As(err, &dns):
-		return "its name cannot be looked up: " + foreign(dns.Err, 100)
+		return "its name cannot be looked up: " + printable(dns.Err, 100)
 	case errors.As(err, &errno):
 		return errno.Error()
 	case errors.As(err, &alert), strings.Contains(err.Error(), "tls: "):
-		return "no TLS connection: " + foreign(strings.TrimPrefix(innermost(err).Error(), "tls: "), 200)
+		return "no TLS connection: " + printable(strings.TrimPrefix(innermost(err).Error(), "tls: "), 200)
 	case errors.As(err, &timeout) && timeout.Timeout():
 		return "no answer"
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return "the connection broke"
 	}
-	return foreign(innermost(err).Error(), 200)
+	return printable(innermost(err).Error(), 200)
 }
 
 // innermost returns the error that has no further cause.

@@ -124,7 +124,7 @@ func platformNames(entries []descriptor) string {
 	if len(names) == 0 {
 		return "no platform at all"
 	}
-	return foreignNames(names)
+	return printableNames(names)
 }
 
 // checkPlatform refuses an image that says it is made for another platform. Many
@@ -136,5 +136,5 @@ func checkPlatform(config *v1.ConfigFile, want v1.Platform) error {
 		return nil
 	}
 	return fmt.Errorf("the image is made for %s/%s and not for %s",
-		foreign(config.OS, 100), foreign(config.Architecture, 100), want)
+		printable(config.OS, 100), printable(config.Architecture, 100), want)
 }

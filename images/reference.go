@@ -122,7 +122,7 @@ func Parse(ref string) (Reference, error) {
 		}
 	}
 	if err != nil { // it has the reference in it, as it was typed
-		return Reference{}, fmt.Errorf("image reference %s: %s", quoted(ref), foreign(err.Error(), 500))
+		return Reference{}, fmt.Errorf("image reference %s: %s", quoted(ref), printable(err.Error(), 500))
 	}
 	return Reference{Kind: Registry, Name: r.Name(), remote: r}, nil
 }

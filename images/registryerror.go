@@ -77,7 +77,7 @@ func (p place) explain(ctx context.Context, err error) error {
 	}
 	plain := p.inWords(err)
 	if known := (*RegistryError)(nil); p.log != nil && errors.As(plain, &known) {
-		p.log.Debug("a registry could not be read", "registry", p.host, "error", withoutQueries(foreign(err.Error(), 4000)))
+		p.log.Debug("a registry could not be read", "registry", p.host, "error", withoutQueries(printable(err.Error(), 4000)))
 	}
 	return plain
 }
@@ -86,7 +86,7 @@ func (p place) inWords(err error) error {
 	// Registries of this host are asked over HTTP, too, and say that they want HTTPS.
 	failed := (*url.Error)(nil)
 	if errors.As(err, &failed) {
-		if text, _ := untrusted(p.name, failed.Err); text != "" {
+		if text, _ := distrust(p.name, failed.Err); text != "" {
 			return p.unreachable(failed, err)
 		}
 	}
@@ -148,7 +148,7 @@ func words(answer *transport.Error) string {
 	if len(answer.Errors) == 0 || answer.Errors[0].Message == "" {
 		return ""
 	}
-	return fmt.Sprintf(" (it says: %s)", foreign(answer.Errors[0].Message, 200))
+	return fmt.Sprintf(" (it says: %s)", printable(answer.Errors[0].Message, 200))
 }
 
 // withoutQueries removes the queries of URLs, which may have signatures in them.

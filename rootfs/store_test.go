@@ -40,7 +40,7 @@ func TestImagesThatOthersCanChangeAreNotUsed(t *testing.T) {
 		if err := os.Chmod(dir, 0o777); err != nil {
 			t.Fatal(err)
 		}
-		var foreign *cachedir.ForeignError
+		var foreign *cachedir.UntrustedError
 		if root, err := s.Ensure(ctx, ref, nil); !errors.As(err, &foreign) || foreign.Dir != dir || s.Cached(ctx, ref) != nil {
 			t.Errorf("%q: got %v, %v", name, root, err)
 		}

@@ -118,7 +118,7 @@ func sandboxCheck(ctx context.Context, conf settings.Settings, checks []doctor.C
 // check of its own, so it is not logged.
 func tryPython(ctx context.Context, conf settings.Settings) (version, cure string, took time.Duration, err error) {
 	a, err := openApp(conf, appOptions{log: slog.New(slog.DiscardHandler), servers: &discovered{}}) // a check changes nothing and calls no server
-	if foreign, ok := errors.AsType[*cachedir.ForeignError](err); ok {
+	if foreign, ok := errors.AsType[*cachedir.UntrustedError](err); ok {
 		return "", "# " + foreign.Cure, 0, err
 	} else if err != nil {
 		return "", "", 0, err

@@ -46,8 +46,8 @@ func init() {
 			libcontainer.Init()
 		}
 	case "nest":
-		if os.Getenv(spec.NestEnv) != "" {
-			pid1.Nest()
+		if os.Getenv(spec.NestedEnv) != "" {
+			pid1.EnterUserNamespace()
 		}
 	}
 }

@@ -10,24 +10,24 @@ import (
 	"github.com/toolcell/toolcell/oci/host"
 )
 
-// oneID describes the consequences of having no second id.
-const oneID = "code that broke out of a sandbox would have your own id, and a start takes a little longer"
+// singleID describes the consequences of having no second id.
+const singleID = "code that broke out of a sandbox would have your own id, and a start takes a little longer"
 
 // idChecks look at the ids that sandboxes are mapped to. More than one thing
 // can prevent a second id.
 func idChecks(f *hostFacts) []Check {
 	h := f.host
-	oneIDMapped := h.UIDs.User < 0 || h.GIDs.User < 0
+	single := h.UIDs.User < 0 || h.GIDs.User < 0
 	switch {
-	case !oneIDMapped && h.OwnUIDs.Size > 0:
+	case !single && h.OwnUIDs.Size > 0:
 		last := h.OwnUIDs.Start + h.OwnUIDs.Size - 1
 		return []Check{OK("RC-IDS", fmt.Sprintf("each sandbox has a user ID of its own, from %d to %d", h.OwnUIDs.Start, last))}
-	case !oneIDMapped && h.EUID == 0:
+	case !single && h.EUID == 0:
 		return []Check{OK("RC-IDS", fmt.Sprintf("sandboxes have ids of their own, %d and %d", h.UIDs.Root, h.UIDs.User))}
-	case !oneIDMapped:
+	case !single:
 		return []Check{OK("RC-IDS", fmt.Sprintf("code in sandboxes has an id of its own, %d", h.UIDs.User))}
 	case h.EUID == 0:
-		return []Check{Degraded("RC-IDS-ROOT", "this is root of a user namespace with a single id: "+oneID, "")}
+		return []Check{Degraded("RC-IDS-ROOT", "this is root of a user namespace with a single id: "+singleID, "")}
 	}
 	var checks []Check
 	if c, missing := subIDCheck(f); missing {
@@ -55,7 +55,7 @@ func subIDCheck(f *hostFacts) (Check, bool) {
 	case !uids:
 		where = "/etc/subgid has no line"
 	}
-	return Degraded("RC-IDS-SUBID", where+" for "+f.user+": "+oneID, subIDCure(f, uids, gids)), true
+	return Degraded("RC-IDS-SUBID", where+" for "+f.user+": "+singleID, subIDCure(f, uids, gids)), true
 }
 
 // subIDCure assigns the user a range of ids that is not in use.
@@ -140,12 +140,12 @@ func idToolCheck(f *hostFacts) (Check, bool) {
 		cure := f.install(packageNames{
 			"apt-get": "uidmap", "dnf": "shadow-utils", "apk": "shadow-uidmap", "pacman": "shadow", "zypper": "shadow",
 		})
-		return Degraded("RC-IDS-TOOLS", theyAre(missing, "missing")+": "+oneID, cure), true
+		return Degraded("RC-IDS-TOOLS", theyAre(missing, "missing")+": "+singleID, cure), true
 	case len(weak) > 0:
-		return Degraded("RC-IDS-SETUID", theyAre(weak, "not setuid root and without file capabilities")+": "+oneID,
+		return Degraded("RC-IDS-SETUID", theyAre(weak, "not setuid root and without file capabilities")+": "+singleID,
 			f.asRoot("chown root:root "+strings.Join(weak, " "), "chmod u+s "+strings.Join(weak, " "))), true
 	case f.NoNewPrivs():
-		return Degraded("RC-IDS-NOPRIVS", "newuidmap gets no rights, since toolcell was started with no_new_privs: "+oneID,
+		return Degraded("RC-IDS-NOPRIVS", "newuidmap gets no rights, since toolcell was started with no_new_privs: "+singleID,
 			"# start toolcell without it (systemd: NoNewPrivileges=no; Kubernetes: allowPrivilegeEscalation: true)"), true
 	}
 	return Check{}, false

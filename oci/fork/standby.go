@@ -25,15 +25,15 @@ func NewStandby(e *container.Runtime, p spec.Process, h spec.Host) (_ *container
 	return &container.Standby{Sandbox: &waiting{s.s, s}, Conn: s.conn, Lifeline: s.line, Workspace: s.workspace, Runtime: e, Alive: func() bool { return !s.Gone() }, Watch: s.watch}, s.notes, nil
 }
 
-// A waiting is the container of a starter, which watches for its end.
+// A waiting is the container of a zygote, which watches for its end.
 type waiting struct {
 	*container.Container
-	starter *starter
+	zygote *zygote
 }
 
-func (w *waiting) Destroy() error { w.starter.destroy(); return nil }
+func (w *waiting) Destroy() error { w.zygote.destroy(); return nil }
 
 func (w *waiting) Wait() (container.Exit, error) {
-	<-w.starter.ended
-	return w.starter.exit, w.starter.err
+	<-w.zygote.ended
+	return w.zygote.exit, w.zygote.err
 }

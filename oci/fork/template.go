@@ -15,14 +15,14 @@ import (
 	"github.com/toolcell/toolcell/oci/spec"
 )
 
-// starterSource starts Python programs ahead of their use. It is the inside
+// script starts Python programs ahead of their use. It is the inside
 // part of the files about templates and forks.
 //
 //go:embed fork.py
-var starterSource []byte
+var script []byte
 
-// starterPath is where a sandbox sees it.
-const starterPath = spec.OwnDir + "/fork.py"
+// scriptPath is where a sandbox sees it.
+const scriptPath = spec.OwnDir + "/fork.py"
 
 // Time limits for steps that take milliseconds on an idle host.
 const (
@@ -33,7 +33,7 @@ const (
 // A Template is a sandbox that runs only our own program and the modules that
 // the user wants preloaded. Sandboxes are forked from it.
 type Template struct {
-	*starter
+	*zygote
 	containers *container.Runtime
 	p          spec.Process
 
@@ -70,7 +70,7 @@ func NewTemplate(e *container.Runtime, p spec.Process, h spec.Host) (*Template, 
 		s.destroy()
 		return nil, fmt.Errorf("preparing the cgroups of forks: %w", err)
 	}
-	return &Template{starter: s, containers: e, p: p, cgroups: made}, nil
+	return &Template{zygote: s, containers: e, p: p, cgroups: made}, nil
 }
 
 // FailedModules gives notes about the modules that could not be preloaded.

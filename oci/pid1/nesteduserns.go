@@ -12,20 +12,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Nest is the stage before pid 1 of a sandbox that has only one id, or no
+// EnterUserNamespace is the stage before pid 1 of a sandbox that has only one id, or no
 // /proc. libcontainer has built everything else, and pid1.c has just made a
 // user namespace in which that id is the user's; a new user namespace comes
 // with every capability over itself, so they are dropped here, the seccomp
 // filter is loaded, and the process becomes pid 1 proper. It does not return.
-func Nest() {
-	err := nestExec(os.Args[2:])
+func EnterUserNamespace() {
+	err := execNested(os.Args[2:])
 	fmt.Fprintln(os.Stderr, "toolcell: entering the sandbox:", err)
 	os.Exit(125)
 }
 
-// nestExec returns only if it fails. Its first argument is what no cgroup
+// execNested returns only if it fails. Its first argument is what no cgroup
 // counts here.
-func nestExec(args []string) error {
+func execNested(args []string) error {
 	if len(args) < 2 {
 		return fmt.Errorf("no program named")
 	}
@@ -48,7 +48,7 @@ func nestExec(args []string) error {
 	if _, err := seccomp.InitSeccomp(config); err != nil {
 		return fmt.Errorf("loading the seccomp filter: %w", err)
 	}
-	env := slices.DeleteFunc(os.Environ(), func(s string) bool { return strings.HasPrefix(s, spec.NestEnv+"=") })
+	env := slices.DeleteFunc(os.Environ(), func(s string) bool { return strings.HasPrefix(s, spec.NestedEnv+"=") })
 	return fmt.Errorf("running %q: %w", args[0], unix.Exec(args[0], args, env))
 }
 

@@ -7,9 +7,9 @@ const (
 	OwnDir = "/run/toolcell"
 	// ControlFD is the lifeline's descriptor at first, and then the control socket's.
 	ControlFD = 3
-	// NestEnv makes pid1.c nest a user namespace; its value is "uid:gid:hide", where
+	// NestedEnv makes pid1.c nest a user namespace; its value is "uid:gid:hide", where
 	// hide is 1 if /proc is to be covered.
-	NestEnv = "_TOOLCELL_NEST"
+	NestedEnv = "_TOOLCELL_NEST"
 	// PID1Name is what pid 1 calls itself once it is where it stays (proc(5), comm).
 	PID1Name = "toolcell"
 

@@ -50,7 +50,7 @@ func New(p Process, h Host, id string) *specs.Spec {
 		if h.NoProc {
 			hide = 1
 		}
-		env = append([]string{fmt.Sprintf("%s=%d:%d:%d", NestEnv, uid, gid, hide)}, env...)
+		env = append([]string{fmt.Sprintf("%s=%d:%d:%d", NestedEnv, uid, gid, hide)}, env...)
 		uid, gid = 0, 0
 		// Since Linux 5.12 only a process with this capability may map id 0 of
 		// the parent into a child (user_namespaces(7)). The stage loses it when

@@ -65,7 +65,7 @@ func (c *Cache) makeFolders() error {
 	return nil
 }
 
-// CheckOwn returns a *ForeignError if another user can change what is in the cache.
+// CheckOwn returns a *UntrustedError if another user can change what is in the cache.
 func (c *Cache) CheckOwn() error { return CheckOwn(c.Dir, c.folders...) }
 
 func (c *Cache) lockFile(name string) string { return filepath.Join(c.Dir, "locks", name) }

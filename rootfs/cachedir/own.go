@@ -8,11 +8,11 @@ import (
 	"syscall"
 )
 
-// A ForeignError says that others can change what is in a folder, so that nothing may be
+// A UntrustedError says that others can change what is in a folder, so that nothing may be
 // taken from it: sandboxes would import what they put there. Cure is for the user.
-type ForeignError struct{ Dir, Why, Cure string }
+type UntrustedError struct{ Dir, Why, Cure string }
 
-func (e *ForeignError) Error() string {
+func (e *UntrustedError) Error() string {
 	return fmt.Sprintf("%s %s, so what is in it is not used", e.Dir, e.Why)
 }
 
@@ -20,7 +20,7 @@ func (e *ForeignError) Error() string {
 // (user_namespaces(7)); root of the host is one of them.
 const unmappedID = 65534
 
-// CheckOwn returns a *ForeignError if another user can change what is in a folder, or in
+// CheckOwn returns a *UntrustedError if another user can change what is in a folder, or in
 // one of its folders with these names. Those that are not there are passed over.
 func CheckOwn(dir string, names ...string) error {
 	for _, name := range append([]string{""}, names...) {
@@ -39,7 +39,7 @@ func CheckOwn(dir string, names ...string) error {
 func checkOwn(path string, info os.FileInfo, euid int) error {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
-		return &ForeignError{path, "has no owner that is known", "use another folder (MCP_BRIDGE_STATE_DIR)"}
+		return &UntrustedError{path, "has no owner that is known", "use another folder (MCP_BRIDGE_STATE_DIR)"}
 	}
 	const elsewhere = ", or use another folder (MCP_BRIDGE_STATE_DIR)"
 	another := int(st.Uid) != euid && st.Uid != 0 && (st.Uid != unmappedID || !inUserNamespace())
@@ -47,9 +47,9 @@ func checkOwn(path string, info os.FileInfo, euid int) error {
 	group := info.Mode()&0o020 != 0 && st.Gid != st.Uid
 	switch {
 	case another:
-		return &ForeignError{path, "belongs to another user", "remove it, give it back with chown -R" + elsewhere}
+		return &UntrustedError{path, "belongs to another user", "remove it, give it back with chown -R" + elsewhere}
 	case group || info.Mode()&0o002 != 0:
-		return &ForeignError{path, "can be written to by other users", "chmod go-w " + path + ", after a look at what they may have put there" + elsewhere}
+		return &UntrustedError{path, "can be written to by other users", "chmod go-w " + path + ", after a look at what they may have put there" + elsewhere}
 	}
 	return nil
 }

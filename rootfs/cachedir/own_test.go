@@ -20,7 +20,7 @@ func TestFoldersThatOthersCanChangeAreNotUsed(t *testing.T) {
 				t.Fatal(err)
 			}
 			err := CheckOwn(dir, "wheels", "not there")
-			found, ok := errors.AsType[*ForeignError](err)
+			found, ok := errors.AsType[*UntrustedError](err)
 			if (err != nil) != foreign || ok != foreign || foreign && !strings.Contains(found.Cure, "chmod go-w "+path) {
 				t.Errorf("%s, %v: got %v", path, mode, err)
 			}
@@ -50,7 +50,7 @@ func TestFoldersOfAnotherUserAreNotUsed(t *testing.T) {
 		}
 		err = checkOwn(dir, info, 0)
 	}
-	var foreign *ForeignError
+	var foreign *UntrustedError
 	if !errors.As(err, &foreign) || foreign.Why != "belongs to another user" {
 		t.Errorf("another's: %v", err)
 	}

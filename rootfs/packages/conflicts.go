@@ -34,7 +34,7 @@ func (j *job) conflicts(ctx context.Context, lock *Lock) (hidden []string, err e
 	// With the packages of the image, and not with the user's.
 	args := []string{j.Image.Python, "-I", "-B", "-c", conflictsScript}
 	for _, p := range lock.packages {
-		args = append(args, plainName(p.Name)+"=="+p.Version)
+		args = append(args, normalizedName(p.Name)+"=="+p.Version)
 	}
 	out, err := j.Run(ctx, Command{Args: args})
 	if err != nil {

@@ -150,13 +150,13 @@ func sizeText(n int64) string {
 	return fmt.Sprintf("%d MB", n/1e6)
 }
 
-// plainName is the one form of a package's name (PEP 503).
-func plainName(s string) string {
+// normalizedName is the one form of a package's name (PEP 503).
+func normalizedName(s string) string {
 	return strings.Join(strings.FieldsFunc(strings.ToLower(s), func(c rune) bool { return c == '-' || c == '_' || c == '.' }), "-")
 }
 
 // sameName reports whether two texts name one package.
-func sameName(a, b string) bool { return plainName(a) == plainName(b) }
+func sameName(a, b string) bool { return normalizedName(a) == normalizedName(b) }
 
 // constraints are requirements that only the packages of a lock meet.
 func (l *Lock) constraints() (lines []string) {

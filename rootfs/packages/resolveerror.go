@@ -42,7 +42,7 @@ const (
 
 // explainResolver says in a sentence why uv did not choose versions.
 func explainResolver(out Output, r Request) error {
-	text := markerInName.form().ReplaceAllString(plainText(out.Stderr), "")
+	text := markerInName.form().ReplaceAllString(textOf(out.Stderr), "")
 	find := func(p phrase) string {
 		m := p.form().FindStringSubmatch(text)
 		if m == nil {
@@ -54,8 +54,8 @@ func explainResolver(out Output, r Request) error {
 	switch {
 	case find(notUnderstood) != "":
 		return requestErrorf("a dependency of the script is not understood: %s", find(notUnderstood))
-	case fetchFailed.form().MatchString(text) && foreignHost(out) != "":
-		return fmt.Errorf("the package index %s leads to another host: %s", r.Index, foreignHost(out))
+	case fetchFailed.form().MatchString(text) && refusedHost(out) != "":
+		return fmt.Errorf("the package index %s leads to another host: %s", r.Index, refusedHost(out))
 	case fetchFailed.form().MatchString(text):
 		return unreachable(r, fetchReason(out, text))
 	case find(indexRefuses) != "":
@@ -240,8 +240,8 @@ func (r Request) newerSetting() string {
 	return "[packages] excludeNewer"
 }
 
-// foreignHost says which host the broker has refused, if that is how the network failed.
-func foreignHost(out Output) string {
+// refusedHost says which host the broker has refused, if that is how the network failed.
+func refusedHost(out Output) string {
 	if len(out.Refused) == 0 || !strings.Contains(out.Refused[0], "[packages] files") {
 		return ""
 	}
@@ -261,8 +261,8 @@ func fetchReason(out Output, text string) string {
 	return cut(firstSentence(causes[len(causes)-1]))
 }
 
-// plainText is a text of the sandbox on one line, without what is not text.
-func plainText(b []byte) string {
+// textOf is a text of the sandbox on one line, without what is not text.
+func textOf(b []byte) string {
 	b = b[:min(len(b), 64<<10)]
 	return strings.Join(strings.Fields(strings.Map(func(c rune) rune {
 		if c < ' ' || c >= 0x7f && c < 0xa0 {

@@ -396,7 +396,7 @@ func TestPackagesThatOthersCanChangeAreNotUsed(t *testing.T) {
 		if err := os.Chmod(dir, 0o777); err != nil {
 			t.Fatal(err)
 		}
-		var foreign *cachedir.ForeignError
+		var foreign *cachedir.UntrustedError
 		if set, err := s.Ensure(t.Context(), r, nil); !errors.As(err, &foreign) || foreign.Dir != dir || s.Has(r) {
 			t.Errorf("%q: got %v, %v", name, set, err)
 		}

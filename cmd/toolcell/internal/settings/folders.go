@@ -199,7 +199,7 @@ var folderErrors = []unix.Errno{
 
 // Explain adds the cure to an error that one of the folders causes.
 func (d Dirs) Explain(err error) error {
-	if foreign, ok := errors.AsType[*cachedir.ForeignError](err); ok {
+	if foreign, ok := errors.AsType[*cachedir.UntrustedError](err); ok {
 		return &doctor.HintError{Err: err, Hint: foreign.Cure}
 	}
 	var hint *doctor.HintError

@@ -25,23 +25,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A starter is a sandbox in which fork.py has started and answered.
-type starter struct {
+// A zygote is a sandbox in which fork.py has imported modules and waits: a template, from
+// which others are forked, or a standby for a single use.
+type zygote struct {
 	s         *container.Container
 	line      pid1.Lifeline
 	conn      *net.UnixConn
 	workspace *os.File // the standby sandbox owns it; a template needs none
 	h         spec.Host
 	watch     *limits.Watch // if what it imports may do anything; nil otherwise
-	said      *lastWords
+	output    *outputTail
 	notes     []string       // modules that could not be preloaded, and why
 	ended     chan struct{}  // its first process has
 	exit      container.Exit // how; once it has
 	err       error
 }
 
-// A starterConfig is the configuration of fork.py.
-type starterConfig struct {
+// A zygoteConfig is the configuration of fork.py.
+type zygoteConfig struct {
 	Program  string            `json:"program"`
 	Base     []string          `json:"base"`
 	Preload  []string          `json:"preload"`
@@ -62,10 +63,10 @@ type starterConfig struct {
 	Nice     int               `json:"nice"`
 }
 
-// newStarterConfig describes the same sandbox for forks as spec.New does for
+// newZygoteConfig describes the same sandbox for forks as spec.New does for
 // containers: both use the same lists.
-func newStarterConfig(p spec.Process, h spec.Host, template bool) (starterConfig, error) {
-	c := starterConfig{
+func newZygoteConfig(p spec.Process, h spec.Host, template bool) (zygoteConfig, error) {
+	c := zygoteConfig{
 		Program: p.Python.Program, Base: append([]string{}, p.Python.Base...), Preload: append([]string{}, p.Python.Preload...),
 		Template: template, UID: h.InsideUID, GID: h.InsideGID,
 	}
@@ -106,30 +107,30 @@ func newStarterConfig(p spec.Process, h spec.Host, template bool) (starterConfig
 
 // startProgram starts fork.py in a fresh sandbox, either as a template or to
 // wait for its single use.
-func startProgram(e *container.Runtime, p spec.Process, h spec.Host, template bool) (_ *starter, err error) {
+func startProgram(e *container.Runtime, p spec.Process, h spec.Host, template bool) (_ *zygote, err error) {
 	if p.Root, err = e.RoomFor(p.Root, h); err != nil {
 		return nil, err
 	}
-	config, err := newStarterConfig(p, h, template)
+	config, err := newZygoteConfig(p, h, template)
 	if err != nil {
 		return nil, err
 	}
-	file, err := starterFile(e)
+	file, err := scriptFile(e)
 	if err != nil {
 		return nil, err
 	}
-	said, err := newLastWords()
+	output, err := newOutputTail()
 	if err != nil {
 		return nil, err
 	}
-	p.Binds = append(slices.Clone(p.Binds), spec.Bind{Source: file, Target: starterPath})
-	p.Args = append(slices.Clone(p.Python.Interpreter), starterPath)
+	p.Binds = append(slices.Clone(p.Binds), spec.Bind{Source: file, Target: scriptPath})
+	p.Args = append(slices.Clone(p.Python.Interpreter), scriptPath)
 	p.Control, p.Template = true, template
 	if template {
 		un := spec.UncountedBy(h.Cgroup)
 		un.Template = true
 		if h.TemplateSeccomp, err = spec.SeccompProfile(un); err != nil {
-			return nil, errors.Join(err, said.w.Close())
+			return nil, errors.Join(err, output.w.Close())
 		}
 		spec.LimitSetUID(h.TemplateSeccomp, h.InsideUID)
 		// Forks have limits of their own. These are for a few that are not
@@ -140,13 +141,13 @@ func startProgram(e *container.Runtime, p spec.Process, h spec.Host, template bo
 			p.Limits.PIDs = 0 // the kernel would count the forks too
 		}
 	}
-	c, line, h, err := e.Start(p, container.Streams{Stdout: said.w, Stderr: said.w}, h)
-	said.w.Close()
+	c, line, h, err := e.Start(p, container.Streams{Stdout: output.w, Stderr: output.w}, h)
+	output.w.Close()
 	if err != nil {
-		said.close()
+		output.close()
 		return nil, err
 	}
-	s := &starter{s: c, line: line, h: h, said: said, ended: make(chan struct{})}
+	s := &zygote{s: c, line: line, h: h, output: output, ended: make(chan struct{})}
 	if p.Python.Alone {
 		s.watch = limits.Start(c, p.Limits, h.Host)
 	}
@@ -175,7 +176,7 @@ func startProgram(e *container.Runtime, p spec.Process, h spec.Host, template bo
 }
 
 // configure sends the configuration and waits until all is imported.
-func (s *starter) configure(c starterConfig) error {
+func (s *zygote) configure(c zygoteConfig) error {
 	_ = s.conn.SetDeadline(time.Now().Add(startTimeout))
 	defer func() { _ = s.conn.SetDeadline(time.Time{}) }()
 	body, err := json.Marshal(c)
@@ -204,7 +205,7 @@ const maxAnswer = 1 << 20
 const maxNotes = 100
 
 // take reads the answer to a configuration.
-func (s *starter) take(body []byte) error {
+func (s *zygote) take(body []byte) error {
 	var answer struct {
 		Refused, Module string
 		Failed          map[string]string
@@ -224,7 +225,7 @@ func (s *starter) take(body []byte) error {
 
 // destroy ends the sandbox and everything forked from it, and returns the end of
 // its output.
-func (s *starter) destroy() string {
+func (s *zygote) destroy() string {
 	if s.conn != nil {
 		s.conn.Close()
 	}
@@ -234,13 +235,13 @@ func (s *starter) destroy() string {
 	if s.watch != nil {
 		s.watch.Stop()
 	}
-	words := s.said.close()
+	words := s.output.close()
 	_ = s.s.Destroy() // the next start sweeps what this cannot remove
 	return words
 }
 
 // Gone reports whether it has ended.
-func (s *starter) Gone() bool {
+func (s *zygote) Gone() bool {
 	select {
 	case <-s.ended:
 		return true
@@ -249,41 +250,41 @@ func (s *starter) Gone() bool {
 	}
 }
 
-// writingStarter serializes writing fork.py.
-var writingStarter sync.Mutex
+// writingScript serializes writing fork.py.
+var writingScript sync.Mutex
 
-// starterFile writes fork.py to a place that can be mounted into sandboxes.
-func starterFile(e *container.Runtime) (string, error) {
+// scriptFile writes fork.py to a place that can be mounted into sandboxes.
+func scriptFile(e *container.Runtime) (string, error) {
 	dir, err := e.StateDir()
 	if err != nil {
 		return "", fmt.Errorf("making the sandbox state folder again: %w", err)
 	}
-	writingStarter.Lock()
-	defer writingStarter.Unlock()
+	writingScript.Lock()
+	defer writingScript.Unlock()
 	path := filepath.Join(dir, "fork.py")
-	if have, err := os.ReadFile(path); err == nil && bytes.Equal(have, starterSource) {
+	if have, err := os.ReadFile(path); err == nil && bytes.Equal(have, script) {
 		return path, nil
 	}
-	if err := os.WriteFile(path, starterSource, 0o444); err != nil {
+	if err := os.WriteFile(path, script, 0o444); err != nil {
 		return "", fmt.Errorf("writing what starts programs ahead: %w", err)
 	}
 	return path, os.Chmod(path, 0o444) // whatever our umask is
 }
 
-// lastWords keeps the end of a starter's output, for the error if it fails: the
+// outputTail keeps the end of a zygote's output, for the error if it fails: the
 // modules that it imports may print.
-type lastWords struct {
+type outputTail struct {
 	r, w *os.File
 	text []byte
 	done chan struct{}
 }
 
-func newLastWords() (*lastWords, error) {
+func newOutputTail() (*outputTail, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil, fmt.Errorf("making a pipe: %w", err)
 	}
-	l := &lastWords{r: r, w: w, done: make(chan struct{})}
+	l := &outputTail{r: r, w: w, done: make(chan struct{})}
 	go func() {
 		defer close(l.done)
 		defer contain.Recover("reading the output of a program that starts", nil)
@@ -300,7 +301,7 @@ func newLastWords() (*lastWords, error) {
 	return l, nil
 }
 
-func (l *lastWords) close() string {
+func (l *outputTail) close() string {
 	_ = l.r.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
 	<-l.done
 	l.r.Close()
