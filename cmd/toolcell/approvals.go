@@ -145,11 +145,7 @@ func approvalsShow(_ context.Context, o approvalsOptions) error {
 		if err != nil {
 			return err
 		}
-		if o.JSON {
-			return console.PrintJSON(o.Streams, []inbox.Question{q})
-		}
-		_, err = fmt.Fprintf(o.Out, "%s\nstate: %s\n", console.PlainText(q.Text), stateText(q))
-		return err
+		return printRow(o.Options, q, "%s\nstate: %s\n", console.PlainText(q.Text), stateText(q))
 	})
 }
 
@@ -243,12 +239,9 @@ func (o approvalsOptions) printAnswered(owner *inbox.Client, id string) error {
 	if err != nil {
 		return err
 	}
-	if o.JSON {
-		q.Text = ""
-		return console.PrintJSON(o.Streams, []inbox.Question{q})
-	}
-	_, err = fmt.Fprintf(o.Out, "%s: %s\n", stateText(q), id)
-	if q.Remark != "" {
+	q.Text = ""
+	err = printRow(o.Options, q, "%s: %s\n", stateText(q), id)
+	if q.Remark != "" && !o.JSON {
 		console.Note(o.Err, "kept in the log: "+q.Remark)
 	}
 	return err

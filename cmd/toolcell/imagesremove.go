@@ -88,15 +88,12 @@ func imagesPrune(_ context.Context, o imagesPruneOptions) error {
 	}
 	defer store.Close()
 	removed, freed, err := store.Prune(p)
-	if o.JSON {
-		return errors.Join(console.PrintJSON(o.Streams, []prunedImages{{append([]rootfs.Image{}, removed...), freed}}), o.Settings.Dirs.Explain(err))
-	}
 	var lines strings.Builder
 	for _, i := range removed {
 		fmt.Fprintln(&lines, strings.TrimSpace(fmt.Sprintf("removed %.19s %s", i.Digest, strings.Join(i.Refs, " "))))
 	}
-	_, printErr := fmt.Fprintln(o.Out, lines.String()+pruned(len(removed), "image", freed))
-	return errors.Join(o.Settings.Dirs.Explain(err), printErr)
+	row := prunedImages{append([]rootfs.Image{}, removed...), freed}
+	return errors.Join(o.Settings.Dirs.Explain(err), printRow(o.Options, row, "%s%s\n", &lines, pruned(len(removed), "image", freed)))
 }
 
 // pruned says what prune has done.

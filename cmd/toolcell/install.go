@@ -165,12 +165,7 @@ func (o installOptions) clients(all func() ([]string, error)) ([]string, error) 
 	case len(o.Args) == 0:
 		return nil, console.Usagef("%s needs a client, or --all: %s", o.Command, strings.Join(installer.ClientNames(), ", "))
 	}
-	for _, client := range o.Args {
-		if err := installer.Check(o.change, client); err != nil {
-			return nil, err
-		}
-	}
-	return o.Args, nil
+	return o.Args, installer.Check(o.change, o.Args...)
 }
 
 // forClient does it for the client's file, and for its older one if there is one.
@@ -236,16 +231,11 @@ func askClients(ctx context.Context, o installOptions, without []string) ([]stri
 		if slices.Contains(names, "all") {
 			return without, nil
 		}
-		wrong := error(nil)
-		for _, name := range names {
-			if err := installer.Check(o.change, name); err != nil && wrong == nil {
-				wrong = err
-			}
-		}
-		if wrong == nil {
+		err = installer.Check(o.change, names...)
+		if err == nil {
 			return names, nil
 		}
-		fmt.Fprintf(o.Err, "%s\n", console.Shown(o.Err, wrong.Error()))
+		fmt.Fprintf(o.Err, "%s\n", console.Shown(o.Err, err.Error()))
 	}
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -98,6 +99,15 @@ func printRows[T any](o Options, rows []T, none, next string, columns []console.
 		table[i] = cells(row)
 	}
 	return console.PrintTable(o.Out, columns, table)
+}
+
+// printRow prints what a command has done: as JSON, a list of one row, or in words.
+func printRow[T any](o Options, row T, format string, args ...any) error {
+	if o.JSON {
+		return console.PrintJSON(o.Streams, []T{row})
+	}
+	_, err := fmt.Fprintf(o.Out, format, args...)
+	return err
 }
 
 // printNone says that there is nothing to show, and what to type next.

@@ -162,15 +162,12 @@ func packagesShow(_ context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	if o.JSON {
-		return console.PrintJSON(o.Streams, []listedSet{listed(set)})
-	}
-	out := o.Stdout()
-	fmt.Fprintf(out, "%s\nimage      %s\nsize       %s\nlast used  %s\nfolder     %s\n", set.ID, set.Ref, text.Size(set.Bytes), set.LastUsed.Local().Format(time.DateTime), set.Dir)
+	var lines strings.Builder
 	for _, p := range set.Packages {
-		fmt.Fprintf(out, "%s %s sha256:%s\n", p.Name, p.Version, p.SHA256)
+		fmt.Fprintf(&lines, "%s %s sha256:%s\n", p.Name, p.Version, p.SHA256)
 	}
-	return nil
+	return printRow(o, listed(set), "%s\nimage      %s\nsize       %s\nlast used  %s\nfolder     %s\n%s",
+		set.ID, set.Ref, text.Size(set.Bytes), set.LastUsed.Local().Format(time.DateTime), set.Dir, &lines)
 }
 
 func packagesPrune(_ context.Context, o packagesOptions) error {
@@ -181,13 +178,10 @@ func packagesPrune(_ context.Context, o packagesOptions) error {
 	store := openPackages(o.Settings)
 	defer store.Close()
 	removed, freed, err := store.Prune(unused)
-	if o.JSON {
-		return errors.Join(console.PrintJSON(o.Streams, []prunedSets{{listedSets(removed), freed}}), err)
+	row := prunedSets{listedSets(removed), freed}
+	var lines strings.Builder
+	for _, set := range row.Removed {
+		fmt.Fprintf(&lines, "removed %s: %s\n", shortID(set.ID), set.names())
 	}
-	out := o.Stdout()
-	for _, set := range listedSets(removed) {
-		fmt.Fprintf(out, "removed %s: %s\n", shortID(set.ID), set.names())
-	}
-	fmt.Fprintln(out, pruned(len(removed), "set", freed))
-	return err
+	return errors.Join(printRow(o.Options, row, "%s%s\n", &lines, pruned(len(removed), "set", freed)), err)
 }

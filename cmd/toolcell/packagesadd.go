@@ -135,11 +135,7 @@ func packagesAdd(ctx context.Context, o packagesOptions) (err error) {
 		}
 	}
 	progress.Close()
-	if o.JSON {
-		return console.PrintJSON(o.Streams, []listedSet{listed(set)})
-	}
-	_, err = fmt.Fprintf(o.Out, "%s: %s\n", shortID(set.ID), listed(set).names())
-	return err
+	return printRow(o.Options, listed(set), "%s: %s\n", shortID(set.ID), listed(set).names())
 }
 
 func packagesLock(ctx context.Context, o packagesOptions) (err error) {
@@ -170,9 +166,5 @@ func packagesLock(ctx context.Context, o packagesOptions) (err error) {
 	if wasLinkTo != "" {
 		fmt.Fprintf(o.Err, "toolcell: %s was a link to %q; it is a file now, and what the link led to is as it was\n", to, wasLinkTo)
 	}
-	if o.JSON {
-		return console.PrintJSON(o.Streams, []map[string]string{{"file": to}})
-	}
-	_, err = fmt.Fprintln(o.Out, to)
-	return err
+	return printRow(o.Options, map[string]string{"file": to}, "%s\n", to)
 }

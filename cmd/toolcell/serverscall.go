@@ -73,7 +73,10 @@ func (o serversCallOptions) run(ctx context.Context, _ Options, p *mcpproxy.Prox
 	if err != nil && !errors.As(err, &failed) {
 		return err
 	}
-	return errors.Join(o.printAnswer(answer, value, failed), asFailure(failed))
+	if err := o.printAnswer(answer, value, failed); err != nil || failed == nil {
+		return err
+	}
+	return failed
 }
 
 // callFromTerminal makes one call, past the same gate as those of code. The arguments are
@@ -116,14 +119,6 @@ func (commandAsker) AskBefore(context.Context, string, []string) error { return 
 
 func (commandAsker) AskForm(context.Context, consent.Form) (consent.Answer, error) {
 	return consent.Answer{}, consent.ErrNoUser
-}
-
-// asFailure returns the error that ends the program as a tool's own error asks for.
-func asFailure(failed *toolvalue.ToolError) error {
-	if failed == nil {
-		return nil
-	}
-	return &console.ExitError{Code: console.ExitFail, Err: failed}
 }
 
 // A calledTool is the one row of servers call.

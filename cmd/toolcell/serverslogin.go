@@ -68,11 +68,8 @@ func (o serversLoginOptions) run(ctx context.Context, _ Options, p *mcpproxy.Pro
 	if err != nil {
 		return fmt.Errorf("logged in to %q, but it cannot be used: %w", name, err)
 	}
-	if o.JSON {
-		return console.PrintJSON(o.Streams, []map[string]any{{"name": name, "loggedIn": true, "tools": len(tools)}})
-	}
-	_, err = fmt.Fprintf(o.Out, "logged in to %q, which has %d tools\n", name, len(tools))
-	return err
+	row := map[string]any{"name": name, "loggedIn": true, "tools": len(tools)}
+	return printRow(o.Options, row, "logged in to %q, which has %d tools\n", name, len(tools))
 }
 
 // logIn shows the address to log in at, and waits for the browser. The browser of
@@ -167,15 +164,11 @@ func serversLogout(_ context.Context, o Options, p *mcpproxy.Proxy) error {
 	if err != nil {
 		return err
 	}
-	if o.JSON {
-		return console.PrintJSON(o.Streams, []map[string]any{{"name": o.Args[0], "loggedIn": false, "changed": was}})
+	said := "there was no login to %q\n"
+	if was {
+		said = "forgot the login to %q\n"
 	}
-	if !was {
-		fmt.Fprintf(o.Stdout(), "there was no login to %q\n", o.Args[0])
-		return nil
-	}
-	fmt.Fprintf(o.Stdout(), "forgot the login to %q\n", o.Args[0])
-	return nil
+	return printRow(o, map[string]any{"name": o.Args[0], "loggedIn": false, "changed": was}, said, o.Args[0])
 }
 
 // openBrowser starts what the desktop opens addresses with, and does not wait

@@ -62,11 +62,7 @@ func serversSet(ctx context.Context, o serversSetOptions) error {
 	if err := found.values.Set(in.Source, in.ID, value); err != nil {
 		return fmt.Errorf("keeping the value: %w", err)
 	}
-	if o.JSON {
-		err = console.PrintJSON(o.Streams, []valueSet{{in.Server, in.ID, in.Source, true}})
-	} else {
-		_, err = fmt.Fprintf(o.Out, "set: %s, for %s\n", in.ID, in.Source)
-	}
+	err = printRow(o.Options, valueSet{in.Server, in.ID, in.Source, true}, "set: %s, for %s\n", in.ID, in.Source)
 	if os.Getenv(in.Variable()) != "" {
 		fmt.Fprintf(o.Err, "toolcell: note: the variable %s is set too, and goes before it\n", in.Variable())
 	}

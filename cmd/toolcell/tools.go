@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -130,11 +129,7 @@ func toolsExport(o Options, saved savedtools.Store) error {
 	if err := saved.Export(&text, o.Args...); err != nil {
 		return hintAtTools(err)
 	}
-	if o.JSON {
-		return console.PrintJSON(o.Streams, []map[string]string{{"module": text.String()}})
-	}
-	_, err := io.WriteString(o.Out, console.Shown(o.Out, text.String()))
-	return err
+	return printRow(o, map[string]string{"module": text.String()}, "%s", console.Shown(o.Out, text.String()))
 }
 
 // hintAtTools adds to the error of an unknown name where to look: tools are

@@ -73,9 +73,9 @@ func IsInternal(addr netip.Addr) bool {
 // be a stranger's, who has it by 6to4.
 func IsOwn(addr netip.Addr) bool { return isIn(own, addr.Unmap().WithZone("")) }
 
-// IsThisHost reports whether the host of a URL is this one, by its address or as
+// isThisHost reports whether the host of a URL is this one, by its address or as
 // "localhost".
-func IsThisHost(host string) bool {
+func isThisHost(host string) bool {
 	addr, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && addr.IsLoopback()
 }
@@ -84,7 +84,7 @@ func IsThisHost(host string) bool {
 // should take for it (RFC 6761, 6.3). Not all do.
 func IsLocalhost(host string) bool {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
-	return IsThisHost(host) || strings.HasSuffix(host, ".localhost")
+	return isThisHost(host) || strings.HasSuffix(host, ".localhost")
 }
 
 // Port returns the port of an address: that of its scheme if it names none.
@@ -97,7 +97,7 @@ func Port(u *url.URL) string {
 
 // IsSafe reports whether what is sent to a URL is encrypted or stays on this host.
 func IsSafe(u *url.URL) bool {
-	return u.Scheme == "https" || u.Scheme == "http" && IsThisHost(u.Hostname())
+	return u.Scheme == "https" || u.Scheme == "http" && isThisHost(u.Hostname())
 }
 
 // Loopback is what clients call the loopback of the host that they are on.

@@ -97,8 +97,8 @@ const newSuffix = ".new"
 // tempPrefix begins the names of files while they are written without a lock.
 const tempPrefix = ".new-"
 
-// IsTemp reports whether a file of this name is unfinished, or was left by a killed process.
-func IsTemp(name string) bool { return strings.HasPrefix(name, tempPrefix) }
+// isTemp reports whether a file of this name is unfinished, or was left by a killed process.
+func isTemp(name string) bool { return strings.HasPrefix(name, tempPrefix) }
 
 // Replace writes a file beside its place and renames it, so that others see the old
 // file or the new one, and nothing in between. A link at path is replaced, not followed.

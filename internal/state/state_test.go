@@ -91,7 +91,7 @@ func TestReplaceIsWholeOrNotAtAll(t *testing.T) {
 			t.Errorf("%+v: %v, %v", tt.o, info, err)
 		}
 	}
-	if !IsTemp(filepath.Base(seen)) || IsTemp("file") {
+	if !isTemp(filepath.Base(seen)) || isTemp("file") {
 		t.Errorf("%s is not taken for unfinished", seen)
 	}
 	refuse := errors.New("it changed meanwhile")

@@ -54,7 +54,7 @@ func (f Folder) Prune(keep map[string]bool) (removed []string) {
 		info, err := e.Info()
 		switch {
 		case err != nil || !info.Mode().IsRegular():
-		case IsTemp(e.Name()) && time.Since(info.ModTime()) > brokenAfter:
+		case isTemp(e.Name()) && time.Since(info.ModTime()) > brokenAfter:
 			remove(e.Name())
 		case ok && !keep[key]:
 			others = append(others, file{e.Name(), info.ModTime()})

@@ -175,22 +175,24 @@ func (r *reader) header(root *table, e *unstable.Node) (*table, error) {
 		if it.IsLast() {
 			return r.lastOfHeader(t, name, part, e.Kind == unstable.ArrayTable)
 		}
+		var next *table
 		switch v := t.members[name].value.(type) {
 		case nil:
-			t = t.addTable(name, implied, offset(part))
+			next = t.addTable(name, implied, offset(part))
 		case *table:
-			t = v
+			next = v
 		case *list:
-			if !v.headers {
-				return nil, r.errorIn(part, "key %s is a value already, not a table", shown(name))
+			if v.headers {
+				next = v.items[len(v.items)-1].value.(*table)
 			}
-			t = v.items[len(v.items)-1].value.(*table)
-		default:
-			return nil, r.errorIn(part, "key %s is a value already, not a table", shown(name))
 		}
-		if t.made == inline {
+		switch {
+		case next == nil:
+			return nil, r.errorIn(part, "key %s is a value already, not a table", shown(name))
+		case next.made == inline:
 			return nil, r.errorIn(part, "table %s is defined inline and cannot be added to", shown(name))
 		}
+		t = next
 	}
 }
 

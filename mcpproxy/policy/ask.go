@@ -156,18 +156,18 @@ func (r *rules) allowedUnasked(s Server, t Tool) bool {
 func (r *rules) asks() bool {
 	private, open := false, false
 	for _, sec := range r.sections {
-		if sec.Ask.writes || len(sec.Ask.tools) > 0 || sec.Pins == PinsAsk {
+		if sec.asks() || sec.Pins == PinsAsk {
 			return true
-		}
-		for _, ts := range sec.tools {
-			if len(ts.When) > 0 {
-				return true
-			}
 		}
 		private = private || sec.Private != nil && *sec.Private
 		open = open || sec.Open != nil && *sec.Open
 	}
 	return private && open || r.network.Asks() || r.packages.Asks()
+}
+
+// asks reports whether the user may be asked about tools of the section's servers.
+func (sec *section) asks() bool {
+	return sec.Ask.writes || len(sec.Ask.tools) > 0 || slices.ContainsFunc(sec.tools, func(ts toolSection) bool { return len(ts.When) > 0 })
 }
 
 // flow decides each by the section that says most about the server.
@@ -187,13 +187,8 @@ func (r *rules) flow(s Server) (private, open bool) {
 // the user allows a call of a tool as it is defined.
 func (r *rules) goesByDefinitions(s Server) bool {
 	for _, sec := range r.sectionsFor(s) {
-		if sec.Ask.writes || len(sec.Ask.tools) > 0 || sec.ReadOnly != nil && *sec.ReadOnly {
+		if sec.asks() || sec.ReadOnly != nil && *sec.ReadOnly {
 			return true
-		}
-		for _, ts := range sec.tools {
-			if len(ts.When) > 0 {
-				return true
-			}
 		}
 	}
 	private, open := r.flow(s)

@@ -156,9 +156,11 @@ func (i *Installer) planEntry() (*change, error) {
 
 // Check reports wrong usage that New would: a client that is not known, or has no
 // such file.
-func Check(o Options, client string) error {
-	if _, err := edit.TargetOf(o.Discovery, client, o.Project); err != nil {
-		return &console.ExitError{Code: console.ExitUsage, Err: err}
+func Check(o Options, clients ...string) error {
+	for _, client := range clients {
+		if _, err := edit.TargetOf(o.Discovery, client, o.Project); err != nil {
+			return &console.ExitError{Code: console.ExitUsage, Err: err}
+		}
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ import (
 // link in its place is replaced, and not followed: the file that it leads to may be any.
 // It then also returns where the link led.
 func WriteLock(script string, lock []byte) (file, wasLinkTo string, err error) {
-	file = LockFile(script)
+	file = lockFile(script)
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("writing the lock: %w", err)
@@ -39,8 +39,8 @@ func WriteLock(script string, lock []byte) (file, wasLinkTo string, err error) {
 	return file, wasLinkTo, state.Replace(file, lock, state.Options{Mode: mode})
 }
 
-// LockFile is the lock beside a script: pylock.STEM.toml (PEP 751).
-func LockFile(script string) string {
+// lockFile is the lock beside a script: pylock.STEM.toml (PEP 751).
+func lockFile(script string) string {
 	stem := strings.TrimSuffix(filepath.Base(script), filepath.Ext(script))
 	return filepath.Join(filepath.Dir(script), "pylock."+strings.ReplaceAll(stem, ".", "_")+".toml")
 }
@@ -53,12 +53,12 @@ func readLock(script string) ([]byte, error) {
 	if script == "" {
 		return nil, nil
 	}
-	lock, err := state.ReadRegular(LockFile(script), maxLock)
+	lock, err := state.ReadRegular(lockFile(script), maxLock)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading the lock %s: %w", LockFile(script), err)
+		return nil, fmt.Errorf("reading the lock %s: %w", lockFile(script), err)
 	}
 	return lock, nil
 }

@@ -29,7 +29,7 @@ func TestLockIsBesideTheScript(t *testing.T) {
 	for script, want := range map[string]string{
 		"report.py": "pylock.report.toml", "/a/b/x.y.py": "/a/b/pylock.x_y.toml", "../s": "../pylock.s.toml",
 	} {
-		if got := LockFile(script); got != want {
+		if got := lockFile(script); got != want {
 			t.Errorf("%s: %s, want %s", script, got, want)
 		}
 	}
