@@ -189,8 +189,7 @@ func (a *agent) testComesBack(t *testing.T, program string) {
 	}
 	p := inOtherTerminal(t, s.h.command(t, s.e, "approvals", "approve", id))
 	p.sees("To allow this call, type ")
-	p.types(p.sees(":") + "\r")
-	p.sees("approved: " + id)
+	p.enters(p.sees(":")+"\r", "approved: "+id)
 	close(approved)
 	if revision, elicitation := s.declared(t); revision != a.revision || elicitation != a.elicitation {
 		t.Errorf("it speaks %q and declares %q, not %q and %q: tell docs/approvals.md", revision, elicitation, a.revision, a.elicitation)

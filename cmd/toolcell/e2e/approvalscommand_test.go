@@ -78,8 +78,7 @@ func TestApprovalsAnswerARunOfServe(t *testing.T) {
 	p = inOtherTerminal(t, h.command(t, e, "approvals", "approve", q.ID))
 	p.sees(`arguments: {"title":"one"}`)
 	p.sees("To allow this call, type ")
-	p.types("nope\r")
-	p.sees("this is not the code, so nothing was approved")
+	p.enters("nope\r", "this is not the code, so nothing was approved")
 	if code := p.exits(); code != exitFail {
 		t.Errorf("with a wrong code: exit %d", code)
 	}
@@ -88,8 +87,7 @@ func TestApprovalsAnswerARunOfServe(t *testing.T) {
 	}
 	p = inOtherTerminal(t, h.command(t, e, "approvals", "approve", q.ID, "--for", "run"))
 	p.sees("To allow this tool for the rest of the run, type ")
-	p.types(p.sees(":") + "\r")
-	p.sees("approved for the run: " + q.ID)
+	p.enters(p.sees(":")+"\r", "approved for the run: "+q.ID)
 	if code := p.exits(); code != 0 {
 		t.Errorf("exit %d", code)
 	}
@@ -173,9 +171,7 @@ func TestApprovalsAreWatched(t *testing.T) {
 	}
 	p.sees("denied  github.create_issue")
 	p.types("\x03")
-	if code := p.leaves(); code != 130 {
-		t.Errorf("exit %d", code)
-	}
+	p.leavesWith(130)
 }
 
 func TestExecAsksForApproval(t *testing.T) {
@@ -200,9 +196,7 @@ func TestExecAsksForApproval(t *testing.T) {
 				}
 			}
 			p.sees(c.sees)
-			if code := p.leaves(); code != c.code {
-				t.Errorf("exit %d", code)
-			}
+			p.leavesWith(c.code)
 		})
 	}
 }
@@ -215,27 +209,20 @@ func TestExecAsksWhileItsInputIsAPipe(t *testing.T) {
 	p := atTerminal(t, cmd, 100)
 	p.sees(`{"title":"n"}`)
 	p.sees("Your answer [y/r/n/s]: ")
-	p.types("y\r")
-	p.sees("\nn\r\n")
-	if code := p.leaves(); code != 0 {
-		t.Errorf("exit %d", code)
-	}
+	p.enters("y\r", "\nn\r\n")
+	p.leavesWith(0)
 }
 
 func TestPromptAsks(t *testing.T) {
 	h, e := asking(t)
 	p := atPrompt(t, h, e, "--server", "github")
 	for typed, sees := range map[string]string{"y\r": "'it'", "n\r": "denied by the user", "\x03": "stopped"} {
-		p.types(fmt.Sprintf("(await mcp_github.create_issue(title='%s')).title\r", "it"))
-		p.sees("Your answer [y/r/n/s]: ")
-		p.types(typed)
-		p.sees(sees)
+		p.enters(fmt.Sprintf("(await mcp_github.create_issue(title='%s')).title\r", "it"), "Your answer [y/r/n/s]: ")
+		p.enters(typed, sees)
 		p.sees(">>> ")
 	}
 	p.types("\x04")
-	if code := p.leaves(); code != 0 {
-		t.Errorf("exit %d", code)
-	}
+	p.leavesWith(0)
 }
 
 // TestExecWithoutATerminalAsksNobody: the policy says what holds then.
@@ -255,9 +242,7 @@ func TestAWrapperDoesNotHideTheClient(t *testing.T) {
 	q := questions(t, h, e)[0]
 	p := atTerminal(t, h.command(t, e, "approvals", "approve", q.ID), 100)
 	p.sees("was started by the MCP client")
-	if code := p.leaves(); code != exitFail {
-		t.Errorf("exit %d", code)
-	}
+	p.leavesWith(exitFail)
 	if _, errs, code := h.run(t, e, "approvals", "deny", q.ID, "--stop"); code != 0 {
 		t.Error(errs)
 	}

@@ -155,8 +155,7 @@ func TestOfficialSDKsWithoutForms(t *testing.T) {
 			id := approvalID(t, r)
 			p := inOtherTerminal(t, h.command(t, e, "approvals", "approve", id))
 			p.sees("To allow this call, type ")
-			p.types(p.sees(":") + "\r")
-			p.sees("approved: " + id)
+			p.enters(p.sees(":")+"\r", "approved: "+id)
 			r, _ = c.call(t, map[string]any{"code": "", "session": id})
 			r.want(t, "t0")
 

@@ -72,8 +72,7 @@ func TestOnlyColorsOfTheCodeReachATerminal(t *testing.T) {
 	}
 	p := atPrompt(t, h, nil)
 	before := len(p.screen.String())
-	p.types("import sys; _ = sys.stdout.write('\\x1b]52;c;x\\x07\\x1b[6n\\x1b[31mred')\r")
-	p.sees("red\x1b[0m")
+	p.enters("import sys; _ = sys.stdout.write('\\x1b]52;c;x\\x07\\x1b[6n\\x1b[31mred')\r", "red\x1b[0m")
 	p.sees(">>> ")
 	if got := p.screen.String()[before:]; strings.Contains(got, "\x1b]52") || strings.Contains(got, "\x1b[6n") {
 		t.Errorf("at the prompt: %q", got)

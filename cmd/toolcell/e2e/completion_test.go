@@ -96,8 +96,7 @@ func TestCompletionInTheShellsThemselves(t *testing.T) {
 					c.Path, c.Args = path, append([]string{name}, shells[name].start...)
 					c.Env = append(c.Env, "TERM=dumb", "PATH="+e["PATH"])
 					p := atTerminal(t, c, 400)
-					p.types(shells[name].ready + "\n")
-					p.sees("ready> ")
+					p.enters(shells[name].ready+"\n", "ready> ")
 					// The completed line becomes the arguments of printf: its words
 					// are seen as the shell reads them.
 					p.types("toolcell " + fill(tt.typed) + "\t\x01printf '<%s>' \n")

@@ -335,13 +335,9 @@ func TestExecAsksAtTheTerminal(t *testing.T) {
 	h := firstHost(t)
 	p := atTerminal(t, h.command(t, env{"MCP_BRIDGE_IMAGE": "host"}, "exec", "-c", "print('<' + input('who? ') + '>'); print(input())"), 80)
 	p.sees("who? ")
-	p.types("me\n")
-	p.sees("<me>")
-	p.types("\x04")
-	p.sees("EOFError")
-	if code := p.leaves(); code != 1 {
-		t.Errorf("exit code %d", code)
-	}
+	p.enters("me\n", "<me>")
+	p.enters("\x04", "EOFError")
+	p.leavesWith(1)
 }
 
 func TestLostOutputIsAnError(t *testing.T) {

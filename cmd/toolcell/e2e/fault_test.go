@@ -134,6 +134,21 @@ func (c *rawClient) receive(t *testing.T) string {
 	return line
 }
 
+// ends waits until toolcell has ended by itself, without an error.
+func (c *rawClient) ends(t *testing.T) {
+	t.Helper()
+	ended := make(chan error, 1)
+	go func() { ended <- c.stop() }()
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Errorf("toolcell ended with %v", err)
+		}
+	case <-time.After(slow(patience)):
+		t.Fatal("toolcell did not end")
+	}
+}
+
 func (c *rawClient) sendCode(t *testing.T, code string, servers ...string) {
 	t.Helper()
 	body, err := json.Marshal(map[string]any{"code": code, "servers": append([]string{}, servers...)})
@@ -155,16 +170,7 @@ func TestClosedStdinEndsEverything(t *testing.T) {
 		c.sendCode(t, sleeper(mark))
 		waitFor(t, "the code to start", func() bool { return alive(mark) })
 		c.in.Close()
-		ended := make(chan error, 1)
-		go func() { ended <- c.stop() }()
-		select {
-		case err := <-ended:
-			if err != nil {
-				t.Errorf("toolcell ended with %v", err)
-			}
-		case <-time.After(slow(patience)):
-			t.Fatal("toolcell did not end")
-		}
+		c.ends(t)
 		gone(t, mark)
 		if err := syscall.Kill(upstream, 0); err == nil {
 			t.Errorf("the upstream %d is still there", upstream)

@@ -163,16 +163,7 @@ func TestDisconnectDuringARun(t *testing.T) {
 				if err := tt.leave(c); err != nil {
 					t.Fatal(err)
 				}
-				ended := make(chan error, 1)
-				go func() { ended <- c.stop() }()
-				select {
-				case err := <-ended:
-					if err != nil {
-						t.Errorf("toolcell ended with %v", err)
-					}
-				case <-time.After(slow(patience)):
-					t.Fatal("toolcell did not end")
-				}
+				c.ends(t)
 				gone(t, mark)
 				if left := sandboxIDs(h); len(left) > 0 {
 					t.Errorf("left behind: %v", left)

@@ -37,8 +37,7 @@ func TestLongWorkHasOneLine(t *testing.T) {
 		p := atTerminal(t, h.command(t, e, tt.args...), 100)
 		p.sees(tt.line)
 		before := len(p.screen.String())
-		p.types(ctrlC)
-		p.sees("\r\x1b[J")
+		p.enters(ctrlC, "\r\x1b[J")
 		if code := p.leaves(); code != 130 {
 			t.Errorf("%v: exit %d", tt.args, code)
 		}
@@ -64,9 +63,7 @@ func TestCancelledPull(t *testing.T) {
 		return len(found) > 0
 	})
 	p.types(ctrlC)
-	if code := p.leaves(); code != 130 {
-		t.Errorf("exit %d", code)
-	}
+	p.leavesWith(130)
 	p.sees("toolcell: cancelled; ")
 	kept, _ := filepath.Glob(filepath.Join(e["MCP_BRIDGE_STATE_DIR"], "cache/images/layers/*/entries"))
 	if none := strings.Contains(p.screen.String(), "nothing was kept"); none != (len(kept) == 0) {

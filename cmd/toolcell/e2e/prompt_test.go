@@ -32,29 +32,18 @@ func TestPromptIsASession(t *testing.T) {
 	onHosts(t, func(t *testing.T, h *host) {
 		t.Parallel()
 		p := atPrompt(t, h, nil)
-		p.types("x = 40\r")
-		p.sees(">>> ")
-		p.types("x + 2\r")
-		p.sees("\n42\r\n")
-		p.types("def f(n):\r")
-		p.sees("... ")
-		p.types("\treturn [n] * 3\r") // Tab indents
-		p.sees("... ")
-		p.types("\r")
-		p.sees(">>> ")
-		p.types("f('a')\r")
-		p.sees("\n['a', 'a', 'a']\r\n")
-		p.types("1/0\r")
-		p.sees("ZeroDivisionError")
-		p.types("print('no end of line', end='')\r")
-		p.sees("\nno end of line\r\n")
-		p.types("x +\x7f+ 1\x01(\x05)\r") // backspace, Ctrl-A, Ctrl-E
-		p.sees("\n41\r\n")
+		p.enters("x = 40\r", ">>> ")
+		p.enters("x + 2\r", "\n42\r\n")
+		p.enters("def f(n):\r", "... ")
+		p.enters("\treturn [n] * 3\r", "... ") // Tab indents
+		p.enters("\r", ">>> ")
+		p.enters("f('a')\r", "\n['a', 'a', 'a']\r\n")
+		p.enters("1/0\r", "ZeroDivisionError")
+		p.enters("print('no end of line', end='')\r", "\nno end of line\r\n")
+		p.enters("x +\x7f+ 1\x01(\x05)\r", "\n41\r\n") // backspace, Ctrl-A, Ctrl-E
 		p.sees(">>> ")
 		p.types("\x04")
-		if code := p.leaves(); code != 0 {
-			t.Errorf("exit code %d", code)
-		}
+		p.leavesWith(0)
 	})
 }
 
@@ -75,30 +64,21 @@ func TestCtrlCAtThePrompt(t *testing.T) {
 	onHosts(t, func(t *testing.T, h *host) {
 		t.Parallel()
 		p, mark := atPrompt(t, h, nil), marker()
-		p.types("def f(:\r\x03")
-		p.sees("KeyboardInterrupt")
+		p.enters("def f(:\r\x03", "KeyboardInterrupt")
 		p.sees(">>> ")
-		p.types("x = 41\r")
-		p.sees(">>> ")
-		p.types("import subprocess; print('be', end='gun'); subprocess.run(['sleep', '" + mark + "'])\r")
-		p.sees("begun")
+		p.enters("x = 41\r", ">>> ")
+		p.enters("import subprocess; print('be', end='gun'); subprocess.run(['sleep', '"+mark+"'])\r", "begun")
 		waitFor(t, "the code to start", func() bool { return alive(mark) })
-		p.types("\x03")
-		p.sees("KeyboardInterrupt")
+		p.enters("\x03", "KeyboardInterrupt")
 		p.sees(">>> ")
 		gone(t, mark)
-		p.types("import asyncio; print('be', end='gun'); await asyncio.sleep(1000)\r")
-		p.sees("begun")
-		p.types("\x03")
-		p.sees("KeyboardInterrupt")
+		p.enters("import asyncio; print('be', end='gun'); await asyncio.sleep(1000)\r", "begun")
+		p.enters("\x03", "KeyboardInterrupt")
 		p.sees(">>> ")
-		p.types("x + 1\r")
-		p.sees("\n42\r\n")
+		p.enters("x + 1\r", "\n42\r\n")
 		p.sees(">>> ")
 		p.types("\x03\x04")
-		if code := p.leaves(); code != 0 {
-			t.Errorf("exit code %d", code)
-		}
+		p.leavesWith(0)
 		if left := h.traces(t, nil); len(left) > 0 {
 			t.Errorf("left: %q", left)
 		}
@@ -109,18 +89,13 @@ func TestCtrlCAtThePrompt(t *testing.T) {
 func TestCtrlCTwiceEndsTheSession(t *testing.T) {
 	h := firstHost(t)
 	p := atPrompt(t, h, nil)
-	p.types("x = 1; import signal, time; _ = signal.signal(signal.SIGINT, signal.SIG_IGN)\r")
-	p.sees(">>> ")
-	p.types("print('be', end='gun'); time.sleep(1000)\r")
-	p.sees("begun")
-	p.types("\x03")
-	p.sees("Ctrl-C again ends it")
-	p.types("\x03")
-	p.sees("toolcell: cancelled: by Ctrl-C")
+	p.enters("x = 1; import signal, time; _ = signal.signal(signal.SIGINT, signal.SIG_IGN)\r", ">>> ")
+	p.enters("print('be', end='gun'); time.sleep(1000)\r", "begun")
+	p.enters("\x03", "Ctrl-C again ends it")
+	p.enters("\x03", "toolcell: cancelled: by Ctrl-C")
 	p.sees("the session was ended: its variables and files are gone")
 	p.sees(">>> ")
-	p.types("'x' in globals()\r")
-	p.sees("\nFalse\r\n")
+	p.enters("'x' in globals()\r", "\nFalse\r\n")
 	if strings.Contains(p.screen.String(), "was ended: a run was cancelled") {
 		t.Error("the end of the session is said twice")
 	}
@@ -134,24 +109,17 @@ func TestPromptAnswersTheCode(t *testing.T) {
 	h := firstHost(t)
 	e := h.ownState(t)
 	p := atPrompt(t, h, e, "--timeout", "2")
-	p.types("name = input('Who? ')\r")
-	p.sees("Who? ")
+	p.enters("name = input('Who? ')\r", "Who? ")
 	time.Sleep(3 * time.Second) // longer than the run's time
-	p.types("1/0 Bob\r")
-	p.sees(">>> ")
-	p.types("'<' + name + '>'\r")
-	p.sees("\n'<1/0 Bob>'\r\n")
+	p.enters("1/0 Bob\r", ">>> ")
+	p.enters("'<' + name + '>'\r", "\n'<1/0 Bob>'\r\n")
 	p.types("import sys; [len(line) for line in sys.stdin]\r")
 	p.types("abc\r")
-	p.types("\x04")
-	p.sees("\n[4]\r\n")
-	p.types("input('again? ')\r")
-	p.sees("again? ")
-	p.types("\x03")
-	p.sees("KeyboardInterrupt")
+	p.enters("\x04", "\n[4]\r\n")
+	p.enters("input('again? ')\r", "again? ")
+	p.enters("\x03", "KeyboardInterrupt")
 	p.sees(">>> ")
-	p.types("len(name)\r")
-	p.sees("\n7\r\n")
+	p.enters("len(name)\r", "\n7\r\n")
 	p.types("\x04")
 	p.leaves()
 	history, err := os.ReadFile(filepath.Join(e["MCP_BRIDGE_STATE_DIR"], "state", "history"))
@@ -163,17 +131,13 @@ func TestPromptAnswersTheCode(t *testing.T) {
 // TestCtrlCBehindALine interrupts its code, whether that has begun or not.
 func TestCtrlCBehindALine(t *testing.T) {
 	p := atPrompt(t, firstHost(t), nil)
-	p.types("import time\r")
-	p.sees(">>> ")
+	p.enters("import time\r", ">>> ")
 	for range 5 {
-		p.types("input('again? ')\r")
-		p.sees("again? ") // which the line has, too
-		p.types("\x03")
-		p.sees("KeyboardInterrupt")
+		p.enters("input('again? ')\r", "again? ") // which the line has, too
+		p.enters("\x03", "KeyboardInterrupt")
 		p.sees(">>> ")
 	}
-	p.types("time.time() > 1\r")
-	p.sees("\nTrue\r\n")
+	p.enters("time.time() > 1\r", "\nTrue\r\n")
 	p.types("\x04")
 	p.leaves()
 }
@@ -185,10 +149,8 @@ func TestPromptComesBackFromInput(t *testing.T) {
 	for _, term := range []string{"xterm", "dumb"} {
 		p := atPrompt(t, h, env{"TERM": term})
 		for range 3 {
-			p.types("input('Wh' + 'o? ')\r")
-			p.sees("Who? ")
-			p.types("half")
-			p.sees("half")
+			p.enters("input('Wh' + 'o? ')\r", "Who? ")
+			p.enters("half", "half")
 			if err := p.cmd.Process.Signal(syscall.SIGINT); err != nil {
 				t.Fatal(err)
 			}
@@ -197,41 +159,29 @@ func TestPromptComesBackFromInput(t *testing.T) {
 			if term == "dumb" { // the terminal itself keeps the line until it ends
 				p.types("\x15")
 			}
-			p.types("20 + 1\r")
-			p.sees("\n21\r\n")
+			p.enters("20 + 1\r", "\n21\r\n")
 			p.sees(">>> ")
 		}
 		p.types("\x04")
-		if code := p.leaves(); code != 0 {
-			t.Errorf("exit code %d", code)
-		}
+		p.leavesWith(0)
 	}
 }
 
 func TestPromptCompletesNames(t *testing.T) {
 	p := atPrompt(t, firstHost(t), nil)
-	p.types("isinst\t(4, int)\r") // before any code has run
-	p.sees("\nTrue\r\n")
-	p.types("my_variable = 4\r")
-	p.sees(">>> ")
-	p.types("my_v\t + 2\r")
-	p.sees("\n6\r\n")
-	p.types("(my_variable.bit_l\t()) * 7\r")
-	p.sees("\n21\r\n")
-	p.types("class C:\r    @property\r    def ran(self): print('it r', end='an')\r\r")
-	p.sees(">>> ")
-	p.types("c = C()\r")
-	p.sees(">>> ")
+	p.enters("isinst\t(4, int)\r", "\nTrue\r\n") // before any code has run
+	p.enters("my_variable = 4\r", ">>> ")
+	p.enters("my_v\t + 2\r", "\n6\r\n")
+	p.enters("(my_variable.bit_l\t()) * 7\r", "\n21\r\n")
+	p.enters("class C:\r    @property\r    def ran(self): print('it r', end='an')\r\r", ">>> ")
+	p.enters("c = C()\r", ">>> ")
 	p.types("c.ran.\t\t\x15'on'\r")
 	if before := p.sees("\n'on'\r\n"); strings.Contains(before, "it ran") {
 		t.Error("Tab ran a property")
 	}
-	p.types("import os\r")
-	p.sees(">>> ")
-	p.types("os.get\t\t") // several: the second Tab lists them
-	p.sees("getpid")
-	p.types("\x15my_variable\r")
-	p.sees("\n4\r\n")
+	p.enters("import os\r", ">>> ")
+	p.enters("os.get\t\t", "getpid") // several: the second Tab lists them
+	p.enters("\x15my_variable\r", "\n4\r\n")
 	p.types("\x04")
 	p.leaves()
 }
@@ -240,14 +190,10 @@ func TestPromptCompletesNames(t *testing.T) {
 func TestPromptTakesPastes(t *testing.T) {
 	p := atPrompt(t, firstHost(t), nil)
 	p.sees("")
-	p.types("\x1b[200~def f(n):\r\ta = n\r\r\tif a:\r\r\t\treturn a * 2\r\r\treturn 'none'\r\x1b[201~\r")
-	p.sees(">>> ")
-	p.types("f(21)\r")
-	p.sees("\n42\r\n")
-	p.types("\x1b[200~class C:\n    x = 1\n\n    def g(self):\n        return self.x + 6\n\nC().g()\n\x1b[201~")
-	p.sees("\n7\r\n")
-	p.types("\x1b[200~f(\x03\x040)\x1b[201~\r") // keys in a paste are none
-	p.sees("\n'none'\r\n")
+	p.enters("\x1b[200~def f(n):\r\ta = n\r\r\tif a:\r\r\t\treturn a * 2\r\r\treturn 'none'\r\x1b[201~\r", ">>> ")
+	p.enters("f(21)\r", "\n42\r\n")
+	p.enters("\x1b[200~class C:\n    x = 1\n\n    def g(self):\n        return self.x + 6\n\nC().g()\n\x1b[201~", "\n7\r\n")
+	p.enters("\x1b[200~f(\x03\x040)\x1b[201~\r", "\n'none'\r\n") // keys in a paste are none
 	p.types("\x04")
 	p.leaves()
 }
@@ -290,10 +236,8 @@ func TestPromptRemembersLines(t *testing.T) {
 	e := h.ownState(t)
 	file := filepath.Join(e["MCP_BRIDGE_STATE_DIR"], "state", "history")
 	p := atPrompt(t, h, e)
-	p.types("first = 'remembered'\r")
-	p.sees(">>> ")
-	p.types("first\r")
-	p.sees("\n'remembered'")
+	p.enters("first = 'remembered'\r", ">>> ")
+	p.enters("first\r", "\n'remembered'")
 	_ = p.cmd.Process.Kill() // it is kept when it is typed
 	<-p.ended
 	info, err := os.Stat(file)
@@ -301,12 +245,9 @@ func TestPromptRemembersLines(t *testing.T) {
 		t.Fatalf("%v, %v", info, err)
 	}
 	p = atPrompt(t, h, e)
-	p.types("\x1b[A\x1b[A\r") // up, up
-	p.sees(">>> ")
-	p.types("\x10\x10\r") // Ctrl-P
-	p.sees("\n'remembered'")
-	p.types("\x12first =\r") // Ctrl-R
-	p.sees(">>> ")
+	p.enters("\x1b[A\x1b[A\r", ">>> ")       // up, up
+	p.enters("\x10\x10\r", "\n'remembered'") // Ctrl-P
+	p.enters("\x12first =\r", ">>> ")        // Ctrl-R
 	p.types("\x04")
 	p.leaves()
 
@@ -318,8 +259,7 @@ func TestPromptRemembersLines(t *testing.T) {
 		t.Fatal(err)
 	}
 	p = atPrompt(t, h, e)
-	p.types("2\r")
-	p.sees("\n2")
+	p.enters("2\r", "\n2")
 	body, _ := os.ReadFile(file)
 	info, _ = os.Stat(file)
 	if lines := strings.Split(strings.TrimSpace(string(body)), "\n"); len(lines) != 1000+1 || lines[0] != "line 100" || info.Mode() != 0o600 {
@@ -330,17 +270,12 @@ func TestPromptRemembersLines(t *testing.T) {
 // TestPromptOnADumbTerminal shows its marks, and does without an editor.
 func TestPromptOnADumbTerminal(t *testing.T) {
 	p := atPrompt(t, firstHost(t), env{"TERM": "dumb"})
-	p.types("if 1:\n")
-	p.sees("... ")
-	p.types("\x03")
-	p.sees("KeyboardInterrupt")
+	p.enters("if 1:\n", "... ")
+	p.enters("\x03", "KeyboardInterrupt")
 	p.sees(">>> ")
-	p.types("6 * 7\n")
-	p.sees("\n42\r\n")
+	p.enters("6 * 7\n", "\n42\r\n")
 	p.types("\x04")
-	if code := p.leaves(); code != 0 {
-		t.Errorf("exit code %d", code)
-	}
+	p.leavesWith(0)
 }
 
 func TestPromptWithoutATerminal(t *testing.T) {
@@ -388,18 +323,13 @@ func TestPromptComesBackFromInputAtOnce(t *testing.T) {
 	for _, term := range []string{"xterm", "dumb"} {
 		p := atPrompt(t, h, env{"TERM": term})
 		for range 3 {
-			p.types("input('Wh' + 'o? ')\r")
-			p.sees("Who? ")
-			p.types("\x03")
-			p.sees("KeyboardInterrupt")
+			p.enters("input('Wh' + 'o? ')\r", "Who? ")
+			p.enters("\x03", "KeyboardInterrupt")
 			p.sees(">>> ")
-			p.types("20 + 1\r")
-			p.sees("\n21\r\n")
+			p.enters("20 + 1\r", "\n21\r\n")
 			p.sees(">>> ")
 		}
 		p.types("\x04")
-		if code := p.leaves(); code != 0 {
-			t.Errorf("exit code %d", code)
-		}
+		p.leavesWith(0)
 	}
 }

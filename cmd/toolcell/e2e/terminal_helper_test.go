@@ -101,6 +101,13 @@ func (p *person) sees(text string) (before string) {
 	return all[:at[0]]
 }
 
+// enters types keys and waits until a text is on the screen, as sees does.
+func (p *person) enters(keys, text string) {
+	p.t.Helper()
+	p.types(keys)
+	p.sees(text)
+}
+
 // leaves waits for the end of the command, and for all that it has written, and gives
 // its exit code.
 func (p *person) leaves() int {
@@ -108,6 +115,14 @@ func (p *person) leaves() int {
 	p.await("the command", p.ended)
 	p.await("a process at its terminal", p.shown)
 	return p.cmd.ProcessState.ExitCode()
+}
+
+// leavesWith waits as leaves does, and fails the test if the exit code is another one.
+func (p *person) leavesWith(code int) {
+	p.t.Helper()
+	if got := p.leaves(); got != code {
+		p.t.Errorf("exit code %d, want %d", got, code)
+	}
 }
 
 func (p *person) await(what string, end <-chan struct{}) {
