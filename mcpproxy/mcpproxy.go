@@ -35,6 +35,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -64,6 +65,9 @@ type Options struct {
 	// PinDir keeps the definitions of tools, to notice changes; if it is empty, nothing is
 	// pinned.
 	PinDir string
+	// Refresh calls update with the servers there are now if they have changed since its last
+	// call. It is called when the servers are listed: once a run, and in no call of a tool.
+	Refresh func(update func(config.Config))
 
 	// discoverTimeout is how long a server may leave server/discover
 	// unanswered; 5 s by default. Tests shorten it.
@@ -114,7 +118,17 @@ func New(cfg config.Config, o Options) *Proxy {
 
 // Servers reports every server in order of discovery, and after them those
 // that were left out, with the reason.
-func (p *Proxy) Servers() []ServerStatus { return p.current().statuses() }
+func (p *Proxy) Servers() []ServerStatus {
+	if p.options.Refresh != nil {
+		p.options.Refresh(p.Update)
+	}
+	return p.current().statuses()
+}
+
+// Usable returns the servers that code can see: of those that were left out it gets no name.
+func (p *Proxy) Usable() []ServerStatus {
+	return slices.DeleteFunc(p.Servers(), func(st ServerStatus) bool { return st.Alias == "" })
+}
 
 // Problems returns what discovery had to leave out, whole files included.
 func (p *Proxy) Problems() []config.Problem { return p.current().config.Problems }

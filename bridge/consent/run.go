@@ -41,11 +41,12 @@ func (c Call) key() toolKey { return toolKey{c.Server, c.Tool, c.Identity} }
 
 // RunOptions describe a run to a desk.
 type RunOptions struct {
-	ID     string
-	Client *Client         // of the run
-	NoUser bool            // no user can be asked: every question fails with ErrNoUser
-	Stop   func(why error) // ends the run: with ErrStopped, or ErrExpired
-	Abort  func(why error) // ends it and its sandbox; Stop if nil
+	ID      string
+	Client  *Client         // of the run
+	NoUser  bool            // no user can be asked: every question fails with ErrNoUser
+	Command bool            // the user has typed a command, and its calls are asked about
+	Stop    func(why error) // ends the run: with ErrStopped, or ErrExpired
+	Abort   func(why error) // ends it and its sandbox; Stop if nil
 }
 
 // A Client is the connection of one MCP client, or what else begins runs.
@@ -86,6 +87,21 @@ func (r *Run) End() {
 	r.ended = true
 	if r.pending != nil && r.pending.State == Pending {
 		_ = r.desk.settle(r.pending, Ended, Answer{})
+	}
+}
+
+// AnswerWith has ask answer the questions, until done is closed.
+func (r *Run) AnswerWith(ctx context.Context, done <-chan struct{}, ask func(ctx context.Context, q Question) Answer) {
+	for {
+		changed := r.desk.Changed()
+		if q, waits := r.Pending(); waits {
+			_ = r.desk.Decide(q.ID, ask(ctx, q)) // it may have been answered elsewhere
+		}
+		select {
+		case <-done:
+			return
+		case <-changed:
+		}
 	}
 }
 
@@ -185,7 +201,7 @@ func (r *Run) ask(ctx context.Context, q *Question) (*Question, error) {
 		defer hold()()
 	}
 	contain.Point("consent: frozen")
-	q.ID, q.Run, q.Client, q.State, q.run, q.decided = newID(), r.o.ID, r.o.Client.Name, Pending, r, make(chan struct{})
+	q.ID, q.Run, q.Client, q.Command, q.State, q.run, q.decided = newID(), r.o.ID, r.o.Client.Name, r.o.Command, Pending, r, make(chan struct{})
 	if past != nil {
 		q.CallsBefore, q.Effects, q.MoreEffects = past()
 	}

@@ -11,24 +11,6 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 )
 
-// An Asker asks the user: a *consent.Run during a run, or a terminal.
-type Asker interface {
-	// Announce says that something is on its way, which may have to be asked; more that
-	// others may follow at once.
-	Announce(more bool) (arrived func())
-	// Ask asks whether a call may be made: nil only for a known choice that allows it.
-	Ask(ctx context.Context, c consent.Call, arrived func()) error
-	// AskBefore asks whether code may have something before it starts.
-	AskBefore(ctx context.Context, subject string, reasons []string) error
-	// AskForm asks the user what a server wants to know.
-	AskForm(ctx context.Context, f consent.Form) (consent.Answer, error)
-	// Granted reports whether the tool of a call was allowed for the rest of the run, for all
-	// its reasons.
-	Granted(c consent.Call) bool
-	// Believed reports whether the user accepted with a call that its tool only reads.
-	Believed(c consent.Call) bool
-}
-
 // ask asks the user, or the policy if no user can be asked.
 func (g *Gate) ask(ctx context.Context, ask *policy.Ask, number int, arrived func()) error {
 	if g.o.Asker == nil {

@@ -190,12 +190,23 @@ func (g *Gate) Resume(planned int) {
 	}
 }
 
-// CheckPlaceholders returns an error if a real run is about to send what stands for a planned
+// checkPlaceholders returns an error if a real run is about to send what stands for a planned
 // result of an earlier one.
-func (g *Gate) CheckPlaceholders(ctx context.Context, raw json.RawMessage) error {
-	if g.planner != nil || g.before == 0 {
-		return nil
+func (g *Gate) checkPlaceholders(ctx context.Context, r Request) error {
+	switch {
+	case g.planner != nil && r.Derived:
+		g.planner.derived.Store(true)
+	case g.planner != nil:
+	case r.Derived && r.mayBePlanned():
+		return sentPlanned("a variable of the code")
+	case g.before > 0 && r.mayBePlanned():
+		return g.findPlaceholder(ctx, r.Raw)
 	}
+	return nil
+}
+
+// findPlaceholder returns an error if JSON has a placeholder of an earlier plan, or may have.
+func (g *Gate) findPlaceholder(ctx context.Context, raw json.RawMessage) error {
 	used, err := usedResult(ctx, raw, g.before)
 	switch {
 	case used != "":
@@ -209,15 +220,11 @@ func (g *Gate) CheckPlaceholders(ctx context.Context, raw json.RawMessage) error
 }
 
 // NoteDerived takes note that the code has something of a planned result that does not show
-// it. sends says that it is about to send it: the error is that of CheckPlaceholders.
-func (g *Gate) NoteDerived(sends bool) error {
-	switch {
-	case g.planner != nil:
+// it, and sends nothing of it.
+func (g *Gate) NoteDerived() {
+	if g.planner != nil {
 		g.planner.derived.Store(true)
-	case sends:
-		return sentPlanned("a variable of the code")
 	}
-	return nil
 }
 
 func sentPlanned(used string) error {

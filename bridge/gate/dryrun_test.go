@@ -89,11 +89,9 @@ func TestReadsWithAPlannedResultAreNotSent(t *testing.T) {
 	up := newUpstream(t)
 	do := func(plan bool, text string, r Request) (*Gate, error) {
 		up.sent.Store(0)
-		g := New(Options{Policy: policy.None().NewRun(), Upstreams: up, Granted: granted, Plan: plan})
+		g := New(Options{Policy: policy.None().NewRun(), Upstreams: up.Proxy, Granted: granted, Plan: plan})
 		g.Resume(2)
-		if err := g.CheckPlaceholders(t.Context(), fmt.Appendf(nil, `{"x":%q}`, text)); err != nil {
-			return g, err
-		}
+		r.Raw = fmt.Appendf(nil, `{"x":%q}`, text)
 		_, err := g.Do(t.Context(), r)
 		return g, err
 	}
@@ -119,8 +117,8 @@ func TestReadsWithAPlannedResultAreNotSent(t *testing.T) {
 			t.Errorf("%q, which may be cut: %v", text, err)
 		}
 	}
-	g := New(Options{Policy: policy.None().NewRun(), Upstreams: up, Granted: granted})
-	if err := g.CheckPlaceholders(t.Context(), []byte(`"<result 1>"`)); err != nil {
+	g := New(Options{Policy: policy.None().NewRun(), Upstreams: up.Proxy, Granted: granted})
+	if err := g.checkPlaceholders(t.Context(), Request{Method: mcpproxy.CallTool, Raw: []byte(`"<result 1>"`)}); err != nil {
 		t.Errorf("where nothing was planned: %v", err)
 	}
 }
@@ -130,22 +128,22 @@ func TestReadsWithAPlannedResultAreNotSent(t *testing.T) {
 func TestNothingIsReadForWhatDoesNotShowItsResult(t *testing.T) {
 	for _, r := range reading("1") {
 		up := newUpstream(t)
-		g := New(Options{Policy: policy.None().NewRun(), Upstreams: up, Granted: granted, Plan: true})
-		if err := g.NoteDerived(true); err != nil {
-			t.Fatal(err)
-		}
+		g := New(Options{Policy: policy.None().NewRun(), Upstreams: up.Proxy, Granted: granted, Plan: true})
+		r.Derived = true
 		for number := range 2 { // what is known stays known
 			r.Number = number + 1
 			if _, err := g.Do(t.Context(), r); err != nil || up.sent.Load() > 0 || len(g.Plan().Calls) != number+1 {
 				t.Errorf("%s: %v; sent %d, %+v", r.Method, err, up.sent.Load(), g.Plan())
 			}
 			g.Settled(r.Number)
+			r.Derived = false
 		}
 	}
-	if err := New(Options{}).NoteDerived(true); err == nil {
+	sends := Request{Method: mcpproxy.CallTool, Derived: true}
+	if err := New(Options{}).checkPlaceholders(t.Context(), sends); err == nil {
 		t.Error("a real run sends it")
 	}
-	if err := New(Options{}).NoteDerived(false); err != nil {
+	if err := New(Options{}).checkPlaceholders(t.Context(), Request{Method: mcpproxy.ListPrompts, Derived: true}); err != nil {
 		t.Errorf("what sends nothing: %v", err)
 	}
 }

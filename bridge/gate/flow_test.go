@@ -18,21 +18,17 @@ func TestAToolThatIsCalledLikeAReadIsNotAllowedByIt(t *testing.T) {
 		requests []Request
 		asked    int
 	}{{[]Request{read, read}, 1}, {[]Request{read, call}, 2}, {[]Request{call, read}, 2}, {[]Request{call, call}, 1}} {
-		asked, forRun := 0, map[[2]string]bool{}
+		user := newUser(t, always(consent.ForRun))
 		g := New(Options{
-			Upstreams: newUpstream(t, "resources/read"), Granted: granted, Policy: policyIn(t, "[servers.up]\nask = ['*']\n"), Marks: &consent.Marks{},
-			Asker: userIs{
-				ask:     func(c consent.Call) error { asked++; forRun[[2]string{c.Tool, c.Identity}] = true; return nil },
-				granted: func(c consent.Call) bool { return forRun[[2]string{c.Tool, c.Identity}] },
-			},
+			Upstreams: newUpstream(t, "resources/read").Proxy, Granted: granted, Policy: policyIn(t, "[servers.up]\nask = ['*']\n"), Marks: &consent.Marks{}, Asker: user.Run,
 		})
 		for _, r := range c.requests {
 			if _, err := g.Do(t.Context(), r); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if asked != c.asked {
-			t.Errorf("%v: asked %d times, want %d", c.requests, asked, c.asked)
+		if len(user.asked) != c.asked {
+			t.Errorf("%v: asked %d times, want %d", c.requests, len(user.asked), c.asked)
 		}
 	}
 }
@@ -60,7 +56,7 @@ func TestErrorsOfPrivateServersCountAsRead(t *testing.T) {
 func TestWhatIsReadFromPrivateServersIsMarked(t *testing.T) {
 	for kind, r := range requests {
 		marks := &consent.Marks{}
-		g := New(Options{Upstreams: newUpstream(t), Granted: granted, Policy: policyIn(t, "[servers.up]\nprivate = true\n"), Marks: marks})
+		g := New(Options{Upstreams: newUpstream(t).Proxy, Granted: granted, Policy: policyIn(t, "[servers.up]\nprivate = true\n"), Marks: marks})
 		if _, err := g.Do(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}

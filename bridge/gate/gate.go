@@ -31,20 +31,12 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 )
 
-// Upstreams are the user's MCP servers. *mcpproxy.Proxy is one.
-type Upstreams interface {
-	Lookup(nameOrAlias string) (config.Server, error)
-	Prepare(ctx context.Context, server string, w mcpproxy.Want) (*mcpproxy.Prepared, error)
-	// AcceptHint keeps that the user takes the server's word that a tool only reads.
-	AcceptHint(server, tool, digest string) error
-}
-
 // Options configure a Gate. The zero value refuses everything.
 type Options struct {
-	Upstreams Upstreams
+	Upstreams *mcpproxy.Proxy // the user's MCP servers
 	Granted   map[string]bool // names of the servers that may be used
 	Policy    *policy.Run     // what may be done there, and how often; nil allows nothing
-	Asker     Asker           // asks the user; with nil, what is to be asked fails
+	Asker     *consent.Run    // asks the user; with nil, what is to be asked fails
 	// Can are the ways in which what servers ask can be asked; none without an Asker.
 	Can mcpproxy.ElicitCapabilities
 	// Marks are what the connection has read from private servers, and Hosts what the run
@@ -71,6 +63,7 @@ type Gate struct {
 	progress callProgress
 	planner  *planner // of a dry run; else nil
 	stopped  atomic.Pointer[error]
+	silent   atomic.Pointer[mcpproxy.SilentError]
 }
 
 // New makes a Gate.
@@ -101,8 +94,18 @@ type Request struct {
 	// Typed: the values of Named are texts, which the user has typed (signature.Read).
 	Typed bool
 
+	// Raw is all of it as the code wrote it, and Derived says that the code has something of a
+	// planned result that does not show it.
+	Raw     json.RawMessage
+	Derived bool
+
 	More   bool // others may follow at once
 	Number int  // by which the code made its requests one after the other; 0 if it is not known
+}
+
+// mayBePlanned reports whether a dry run plans some requests like this.
+func (r Request) mayBePlanned() bool {
+	return r.Method == mcpproxy.CallTool || r.Method == mcpproxy.ReadResource || r.Method == mcpproxy.GetPrompt
 }
 
 // maxChanges is how often something is prepared that changes before it can be sent.
@@ -112,6 +115,12 @@ const maxChanges = 3
 // a planned call a list of its place in the plan and the shape of its result.
 func (g *Gate) Do(ctx context.Context, r Request) (answer json.RawMessage, err error) {
 	defer contain.Error("deciding on a call", &err)
+	if !r.mayBePlanned() {
+		g.Settled(r.Number)
+	}
+	if err := g.checkPlaceholders(ctx, r); err != nil {
+		return nil, err
+	}
 	arrived := g.announce(r.More)
 	defer arrived()
 	server, err := g.admit(r.Server)
@@ -217,7 +226,13 @@ func (g *Gate) WhyStopped() error {
 	return nil
 }
 
-// announce is Asker.Announce, if there is one.
+// IsStopped reports whether an error is that a run was stopped by the user, or by the lack of an
+// answer.
+func IsStopped(err error) bool {
+	return errors.Is(err, consent.ErrStopped) || errors.Is(err, consent.ErrExpired)
+}
+
+// announce is consent.Run.Announce, if there is one.
 func (g *Gate) announce(more bool) (arrived func()) {
 	if g.o.Asker == nil {
 		return func() {}

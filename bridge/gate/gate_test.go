@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolcell/toolcell/bridge/bridgetest"
 	"github.com/toolcell/toolcell/bridge/consent"
+	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
@@ -45,24 +46,36 @@ func (u *upstream) changeEntry() {
 	u.Update(config.Config{Servers: []config.Server{u.entry}})
 }
 
-// userIs is a user as functions; nil ones are not to be asked.
-type userIs struct {
-	Asker
-	ask     func(consent.Call) error
-	granted func(consent.Call) bool
-	believe bool
+// A user answers questions.
+type user struct {
+	*consent.Run
+	queue *consent.Desk
+	asked []consent.Question
 }
 
-func (a userIs) Announce(bool) func()         { return func() {} }
-func (a userIs) Granted(c consent.Call) bool  { return a.granted != nil && a.granted(c) }
-func (a userIs) Believed(c consent.Call) bool { return a.believe && c.Hint != "" }
-func (a userIs) Ask(_ context.Context, c consent.Call, arrived func()) error {
-	arrived()
-	return a.ask(c)
+// newUser returns a user who answers so.
+func newUser(t *testing.T, answer func(consent.Question) consent.Answer) *user {
+	u := &user{queue: consent.NewDesk(consent.Options{})}
+	u.Run = u.queue.Begin(consent.RunOptions{Stop: func(error) {}})
+	done, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		u.AnswerWith(context.Background(), done, func(_ context.Context, q consent.Question) consent.Answer {
+			u.asked = append(u.asked, q)
+			return answer(q)
+		})
+	}()
+	t.Cleanup(func() {
+		close(done)
+		<-ended
+		u.End()
+	})
+	return u
 }
 
-func (a userIs) AskBefore(context.Context, string, []string) error {
-	return a.ask(consent.Call{})
+// always gives one answer.
+func always(c consent.Choice) func(consent.Question) consent.Answer {
+	return func(consent.Question) consent.Answer { return consent.Answer{Choice: c} }
 }
 
 func policyIn(t *testing.T, text string) *policy.Run {
@@ -95,14 +108,14 @@ func TestEveryEffectPassesEveryStep(t *testing.T) {
 	type state struct {
 		u       *upstream
 		g       *Gate
-		asked   int
+		user    *user
 		granted map[string]bool
-		user    func(*state) error // nil: there is none
+		answer  func(*state) consent.Choice // nil: there is nobody
+		noUser  bool
 		policy  string
 		plan    bool
-		marks   *consent.Marks
 	}
-	allow := func(*state) error { return nil }
+	allow := func(*state) consent.Choice { return consent.ForCall }
 	for name, c := range map[string]struct {
 		state
 		asked   int
@@ -113,28 +126,29 @@ func TestEveryEffectPassesEveryStep(t *testing.T) {
 		"not granted":                  {state{policy: "", granted: map[string]bool{}}, 0, "is not granted to this run", true},
 		"denied":                       {state{policy: "[servers.up]\ndeny = '*'"}, 0, `deny = "*"`, true},
 		"a limit":                      {state{policy: "[servers.up]\ncallsPerRun = 0"}, 0, "callsPerRun", false},
-		"the user allows it":           {state{policy: ask, user: allow}, 1, "", false},
-		"the user denies it":           {state{policy: ask, user: func(*state) error { return consent.ErrDenied }}, 1, "denied by the user", false},
-		"no user":                      {state{policy: ask, user: func(*state) error { return consent.ErrNoUser }}, 1, "no user can be asked", false},
-		"no user, and the policy does": {state{policy: ask + "unasked = 'allow'", user: func(*state) error { return consent.ErrNoUser }}, 1, "", false},
+		"the user allows it":           {state{policy: ask, answer: allow}, 1, "", false},
+		"the user denies it":           {state{policy: ask, answer: func(*state) consent.Choice { return consent.Deny }}, 1, "denied by the user", false},
+		"the user stops it":            {state{policy: ask, answer: func(*state) consent.Choice { return consent.Stop }}, 1, "the user stopped the run", false},
+		"no user":                      {state{policy: ask, answer: allow, noUser: true}, 0, "no user can be asked", false},
+		"no user, and the policy does": {state{policy: ask + "unasked = 'allow'", answer: allow, noUser: true}, 0, "", false},
 		"nobody":                       {state{policy: ask}, 0, "needs the user's consent", false},
-		"asking panics":                {state{policy: ask, user: func(*state) error { panic("asking") }}, 1, "internal error", false},
-		"stopped while asked":          {state{policy: ask, user: func(s *state) error { s.g.Stop(consent.ErrStopped); return nil }}, 1, "the user stopped the run", false},
-		"another entry while asked": {state{policy: ask, user: func(s *state) error {
-			if s.asked == 1 {
+		"asking panics":                {state{policy: ask, answer: allow}, 0, "internal error", false},
+		"stopped while asked":          {state{policy: ask, answer: func(s *state) consent.Choice { s.g.Stop(consent.ErrStopped); return consent.ForCall }}, 1, "the user stopped the run", false},
+		"another entry while asked": {state{policy: ask, answer: func(s *state) consent.Choice {
+			if len(s.user.asked) == 1 {
 				s.u.changeEntry()
 			}
-			return nil
+			return consent.ForCall
 		}}, 2, "", false},
-		"denied after another entry": {state{policy: ask, user: func(s *state) error {
-			if s.asked == 1 {
+		"denied after another entry": {state{policy: ask, answer: func(s *state) consent.Choice {
+			if len(s.user.asked) == 1 {
 				s.u.changeEntry()
-				return nil
+				return consent.ForCall
 			}
-			return consent.ErrDenied
+			return consent.Deny
 		}}, 2, "denied by the user", false},
-		"an entry that always changes": {state{policy: ask, user: func(s *state) error { s.u.changeEntry(); return nil }}, 3, "has changed; try it again", false},
-		"private data was read before": {state{policy: "[servers.up]\nopen = true", user: allow, marks: nil}, 1, "", false},
+		"an entry that always changes": {state{policy: ask, answer: func(s *state) consent.Choice { s.u.changeEntry(); return consent.ForCall }}, 3, "has changed; try it again", false},
+		"private data was read before": {state{policy: "[servers.up]\nopen = true", answer: allow}, 1, "", false},
 		"a plan":                       {state{policy: ask, plan: true}, 0, "", false},
 		"a plan of what is denied":     {state{policy: "[servers.up]\ndeny = '*'", plan: true}, 0, `deny = "*"`, true},
 	} {
@@ -145,21 +159,27 @@ func TestEveryEffectPassesEveryStep(t *testing.T) {
 				if s.granted == nil {
 					s.granted = granted
 				}
+				o := Options{Upstreams: s.u.Proxy, Granted: s.granted, Policy: policyIn(t, s.policy), Plan: s.plan}
 				if name != "private data was read before" {
-					s.marks = &consent.Marks{}
+					o.Marks = &consent.Marks{}
 				}
-				o := Options{Upstreams: s.u, Granted: s.granted, Policy: policyIn(t, s.policy), Plan: s.plan, Marks: s.marks}
-				if s.user != nil {
-					o.Asker = userIs{ask: func(call consent.Call) error {
-						s.asked++
-						if s.u.sent.Load() > 0 {
-							t.Error("it was sent before the user was asked")
-						}
-						if strings.HasPrefix(kind, "tools/") && string(call.Arguments) != `{"n":1}` {
-							t.Errorf("the user is shown %s", call.Arguments)
-						}
-						return s.user(&s)
-					}}
+				s.user = newUser(t, func(q consent.Question) consent.Answer {
+					if s.u.sent.Load() > 0 {
+						t.Error("it was sent before the user was asked")
+					}
+					if args := q.Calls[0].Arguments; strings.HasPrefix(kind, "tools/") && string(args) != `{"n":1}` {
+						t.Errorf("the user is shown %s", args)
+					}
+					return consent.Answer{Choice: s.answer(&s)}
+				})
+				switch {
+				case s.noUser:
+					o.Asker = s.user.queue.Begin(consent.RunOptions{NoUser: true})
+				case s.answer != nil:
+					o.Asker = s.user.Run
+				}
+				if name == "asking panics" {
+					contain.Inject(t, func(at string) bool { return at == "consent: asking" })
 				}
 				s.g = New(o)
 				answer, err := s.g.Do(t.Context(), r)
@@ -173,8 +193,8 @@ func TestEveryEffectPassesEveryStep(t *testing.T) {
 					}
 					err = nil
 				}
-				if (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) || s.asked != asked {
-					t.Errorf("%s, %v; asked %d times, want %q and %d", answer, err, s.asked, c.err, asked)
+				if (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) || len(s.user.asked) != asked {
+					t.Errorf("%s, %v; asked %d times, want %q and %d", answer, err, len(s.user.asked), c.err, asked)
 				}
 				lists := strings.HasSuffix(r.Method, "/list")
 				if sent := s.u.sent.Load(); sends != (sent > 0) && !(sends && lists) || sent > 1 {
@@ -207,29 +227,30 @@ func TestTheZeroVerdictRefuses(t *testing.T) {
 // TestWhatIsAllowedOnceIsAllowedOnce, and what is allowed for the run is looked up each time.
 func TestWhatIsAllowedOnceIsAllowedOnce(t *testing.T) {
 	u := newUpstream(t)
-	asked, forRun := 0, map[string]bool{}
-	g := New(Options{Upstreams: u, Granted: granted, Policy: policyIn(t, "[servers.up]\nask = '*'"), Marks: &consent.Marks{}, Asker: userIs{
-		ask:     func(consent.Call) error { asked++; return nil },
-		granted: func(c consent.Call) bool { return forRun[c.Tool] },
-	}})
+	choice := consent.ForCall
+	user := newUser(t, func(consent.Question) consent.Answer { return consent.Answer{Choice: choice} })
+	g := New(Options{Upstreams: u.Proxy, Granted: granted, Policy: policyIn(t, "[servers.up]\nask = '*'"), Marks: &consent.Marks{}, Asker: user.Run})
 	do := func(want int) {
 		t.Helper()
-		if _, err := g.Do(t.Context(), requests["tools/call"]); err != nil || asked != want {
-			t.Errorf("%v; asked %d times, want %d", err, asked, want)
+		if _, err := g.Do(t.Context(), requests["tools/call"]); err != nil || len(user.asked) != want {
+			t.Errorf("%v; asked %d times, want %d", err, len(user.asked), want)
 		}
 	}
 	do(1)
 	do(2)
-	forRun["write"] = true
-	do(2)
-	forRun["write"] = false // taken back
+	choice = consent.ForRun
 	do(3)
+	do(3)
+	if err := user.queue.Revoke(user.asked[2].ID); err != nil {
+		t.Fatal(err)
+	}
+	do(4)
 }
 
 // TestALimitCountsWhatGoesOut: two calls that may go out before one of them does.
 func TestALimitCountsWhatGoesOut(t *testing.T) {
 	u := newUpstream(t)
-	g := New(Options{Upstreams: u, Granted: granted, Policy: policyIn(t, "[servers.up]\ncallsPerRun = 1"), Marks: &consent.Marks{}})
+	g := New(Options{Upstreams: u.Proxy, Granted: granted, Policy: policyIn(t, "[servers.up]\ncallsPerRun = 1"), Marks: &consent.Marks{}})
 	canceled, cancel := context.WithCancel(t.Context())
 	if err := u.AwaitTools(t.Context(), "up"); err != nil {
 		t.Fatal(err)

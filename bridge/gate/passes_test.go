@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// methods are what code can ask of the host, as the switches of package hostapi have it: an
+// methods are what code can ask of the host, as the switches of hostapi and runner have it: an
 // effect, which passes Do, or why it is none.
 var methods = map[string]string{
 	"call_tool": "effect", "read_resource": "effect", "get_prompt": "effect",
@@ -39,6 +39,7 @@ func TestEveryMethodOfTheHostIsKnown(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatal(files, err)
 	}
+	files = append(files, "../runner/call.go")
 	for _, file := range files {
 		if strings.HasSuffix(file, "_test.go") {
 			continue
@@ -98,10 +99,10 @@ var openings = map[*regexp.Regexp]map[string]string{
 	regexp.MustCompile(`\.(AskBefore|AskForm)\(`):              {},
 	regexp.MustCompile(`\.Check\(ctx, (policy\.Call|e\.call)`): {},
 	regexp.MustCompile(`\.GrantNetwork\(`): {
-		"bridge": "decides; Grant asks before the code starts", "bridge/network": "says which section of the policy would allow a host",
+		"bridge/run": "decides; Grant asks before the code starts", "bridge/network": "says which section of the policy would allow a host",
 	},
 	regexp.MustCompile(`\.GrantPackages\(`): {
-		"bridge": "decides; Grant asks before the code starts", "cmd/toolcell": "packages add and lock: the user has typed it",
+		"bridge/run": "decides; Grant asks before the code starts", "cmd/toolcell": "packages add and lock: the user has typed it",
 	},
 }
 

@@ -1,6 +1,8 @@
 package gate
 
 import (
+	"errors"
+
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 )
@@ -32,3 +34,22 @@ func (g *Gate) Shown(server string, err error) error {
 func (g *Gate) Denied(name, alias string) error {
 	return g.o.Policy.ServerDenied(policy.Server{Name: name, Alias: alias})
 }
+
+// ServerName returns the name of a server that the code has named by its name or its alias.
+func (g *Gate) ServerName(name string) string {
+	if s, err := g.o.Upstreams.Lookup(name); err == nil {
+		return s.Name
+	}
+	return name
+}
+
+// NoteSilent notes the server that an error is about, if it has not answered since its start.
+func (g *Gate) NoteSilent(err error) {
+	if silent, ok := errors.AsType[*mcpproxy.SilentError](err); ok {
+		g.silent.CompareAndSwap(nil, silent)
+	}
+}
+
+// Silent returns the first server that a request was still waiting for when the run ended, since
+// it has not answered since its start; nil if there is none.
+func (g *Gate) Silent() *mcpproxy.SilentError { return g.silent.Load() }

@@ -33,22 +33,20 @@ func TestTheUserAcceptsAHintWithACall(t *testing.T) {
 		if _, err := p.Refresh(t.Context(), "up"); err != nil {
 			t.Fatal(err)
 		}
-		asked := 0
-		user := userIs{believe: believe}
-		user.ask = func(c consent.Call) error {
-			if asked++; c.Hint == "" {
-				t.Errorf("asked about %+v, want a hint", c)
+		user := newUser(t, func(q consent.Question) consent.Answer {
+			if q.Calls[0].Hint == "" {
+				t.Errorf("asked about %+v, want a hint", q.Calls[0])
 			}
-			return nil
-		}
-		g := New(Options{Upstreams: p, Granted: granted, Policy: policyIn(t, "[servers.up]\nask = 'writes'"), Asker: user, Marks: &consent.Marks{}})
+			return consent.Answer{Choice: map[bool]consent.Choice{true: consent.Believe, false: consent.ForCall}[believe]}
+		})
+		g := New(Options{Upstreams: p, Granted: granted, Policy: policyIn(t, "[servers.up]\nask = 'writes'"), Asker: user.Run, Marks: &consent.Marks{}})
 		for range 2 {
 			if _, err := g.Do(t.Context(), Request{Method: mcpproxy.CallTool, Server: "up", Name: "look"}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if want := map[bool]int{true: 1, false: 2}[believe]; asked != want {
-			t.Errorf("accepted: %v: asked %d times", believe, asked)
+		if want := map[bool]int{true: 1, false: 2}[believe]; len(user.asked) != want {
+			t.Errorf("accepted: %v: asked %d times", believe, len(user.asked))
 		}
 	}
 }

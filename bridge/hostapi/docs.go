@@ -42,7 +42,7 @@ const documentTime = 100 * time.Millisecond
 
 // document returns a function that makes the answer to a method that lists tools, or
 // nil for other methods. Such an answer can have tens of MiB.
-func (a *API) document(method string, p params) func(context.Context) (json.RawMessage, error) {
+func (a *API) document(method string, p runner.Params) func(context.Context) (json.RawMessage, error) {
 	switch method {
 	case "list_tools":
 		return func(ctx context.Context) (json.RawMessage, error) { return encode(a.tools(ctx, p.Server)) }
@@ -81,7 +81,7 @@ func (a *API) answerLater(ctx context.Context, server string, document func(cont
 
 func (a *API) serverNames() []string {
 	names := []string{}
-	for _, st := range UsableServers(a.upstreams) {
+	for _, st := range a.upstreams.Usable() {
 		names = append(names, st.Name)
 	}
 	return names
@@ -90,7 +90,7 @@ func (a *API) serverNames() []string {
 // servers returns the servers that code can see, without the files that they are
 // from: paths of the host are none of the code's business.
 func (a *API) servers() []mcpproxy.ServerStatus {
-	all := UsableServers(a.upstreams)
+	all := a.upstreams.Usable()
 	for i := range all {
 		all[i].Error = withoutFolders(all[i].Error, append(all[i].Also, all[i].Source))
 		all[i].Source, all[i].Also = "", nil
@@ -122,7 +122,7 @@ func (a *API) notDenied(name string) error {
 		return nil //nolint:nilerror // each method says it in its own way
 	}
 	if err := a.gate.Denied(server.Name, server.Alias); err != nil {
-		return callError(err, server.Name, "")
+		return runner.NewCallError(err, server.Name, "")
 	}
 	a.gate.NoteUsed(server.Name)
 	return nil
@@ -175,22 +175,22 @@ func (a *API) signature(ctx context.Context, server, name string) (*toolSignatur
 	defer a.working.Release(1)
 	tool, sig, err := a.upstreams.Signature(ctx, server, name)
 	if err != nil {
-		return nil, callError(a.gate.Shown(server, err), server, name)
+		return nil, runner.NewCallError(a.gate.Shown(server, err), server, name)
 	}
 	return &toolSignature{sig, tool.Description, sig.Doc(tool.Alias)}, nil
 }
 
 // docs returns the documentation of a server's tools, or of the saved ones.
-func (a *API) docs(ctx context.Context, p params) ([]mcpproxy.ToolDoc, error) {
+func (a *API) docs(ctx context.Context, p runner.Params) ([]mcpproxy.ToolDoc, error) {
 	if a.isSaved(p.Server) {
-		return a.saved.docs(p.Tool, p.full())
+		return a.saved.docs(p.Tool, p.Full())
 	}
-	docs, err := a.upstreams.Docs(ctx, p.Server, p.Tool, p.full())
+	docs, err := a.upstreams.Docs(ctx, p.Server, p.Tool, p.Full())
 	return docs, a.gate.Shown(p.Server, err)
 }
 
 // search finds tools of servers, and saved ones beside them.
-func (a *API) search(ctx context.Context, p params) (runner.Answer, error) {
+func (a *API) search(ctx context.Context, p runner.Params) (runner.Answer, error) {
 	if err := a.working.Acquire(ctx, 1); err != nil {
 		return runner.Answer{}, err
 	}
@@ -198,7 +198,7 @@ func (a *API) search(ctx context.Context, p params) (runner.Answer, error) {
 	allowed := func(name, alias string) bool {
 		return a.gate.Denied(name, alias) == nil
 	}
-	found, problems, err := a.upstreams.Search(ctx, p.Query, p.Limit, p.full(), allowed)
+	found, problems, err := a.upstreams.Search(ctx, p.Query, p.Limit, p.Full(), allowed)
 	a.left.set(problems)
 	if err != nil {
 		return runner.Answer{}, err
@@ -207,7 +207,7 @@ func (a *API) search(ctx context.Context, p params) (runner.Answer, error) {
 		a.gate.NoteUsed(doc.Server)
 	}
 	return runner.Answer{Make: func() (json.RawMessage, error) {
-		return encode(withDetail(a.saved.found(p.Query, found, p.Limit, p.full()), p.Detail), nil)
+		return encode(withDetail(a.saved.found(p.Query, found, p.Limit, p.Full()), p.Detail), nil)
 	}}, nil
 }
 

@@ -1,8 +1,6 @@
-// Package hostapi answers the requests of code in a sandbox to the host:
-// servers, their documentation and tools, saved tools, pictures.
-//
-// What has an effect goes to the gate, and the errors of everything pass it. Here is what
-// has none: documentation, pictures, input, saved tools. What code asks is bounded.
+// Package hostapi answers the requests of code to the host that have no effect: documentation
+// of servers and tools, saved tools, pictures, input. Errors of servers pass the gate, and so
+// does the source of a saved tool. What code asks is bounded.
 package hostapi
 
 import (
@@ -13,52 +11,22 @@ import (
 	"io"
 	"log/slog"
 	"slices"
-	"sync/atomic"
 
 	"golang.org/x/sync/semaphore"
 
-	"github.com/toolcell/toolcell/bridge/consent"
 	"github.com/toolcell/toolcell/bridge/gate"
 	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/bridge/savedtools"
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy"
-	"github.com/toolcell/toolcell/mcpproxy/catalog"
-	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 	"github.com/toolcell/toolcell/mcpproxy/signature"
 )
 
-// Upstreams are the user's other MCP servers. *mcpproxy.Proxy is one.
-type Upstreams interface {
-	gate.Upstreams
-	Servers() []mcpproxy.ServerStatus
-	// AwaitTools waits until the tools of a server are known. Then Tools and Docs need not
-	// wait.
-	AwaitTools(ctx context.Context, server string) error
-	Tools(ctx context.Context, server string) ([]catalog.Tool, error)
-	Docs(ctx context.Context, server, tool string, full bool) ([]mcpproxy.ToolDoc, error)
-	Search(ctx context.Context, query string, limit int, full bool, allowed func(name, alias string) bool) ([]mcpproxy.ToolDoc, []config.Problem, error)
-	Signature(ctx context.Context, server, tool string) (catalog.Tool, *signature.Signature, error)
-	// KnownTools returns the tools of a server, nil if they are not known.
-	KnownTools(server string) []catalog.Tool
-	// SetElicits says how the client can ask its user, before servers are started for it.
-	SetElicits(can mcpproxy.ElicitCapabilities)
-	// PinNotes returns what a run that used these servers should tell of changes to their
-	// tools.
-	PinNotes(servers []string) []string
-}
-
-// UsableServers returns the servers that code can see. Discovery gives the
-// servers that it left out no alias.
-func UsableServers(up Upstreams) []mcpproxy.ServerStatus {
-	return slices.DeleteFunc(up.Servers(), func(st mcpproxy.ServerStatus) bool { return st.Alias == "" })
-}
-
 // Options configure the API of one run. Upstreams, Gate, Saved and Display are
 // required.
 type Options struct {
-	Upstreams Upstreams
+	Upstreams *mcpproxy.Proxy // the user's MCP servers
 	Gate      *gate.Gate
 	Policy    *policy.Run // of the gate, for notes about its rules
 	Saved     savedtools.Store
@@ -77,7 +45,7 @@ type Options struct {
 // An API answers the calls of one run: it is the runner.Host of the run. It is
 // safe for concurrent use.
 type API struct {
-	upstreams Upstreams
+	upstreams *mcpproxy.Proxy
 	gate      *gate.Gate
 	policy    *policy.Run
 	display   func(name string, data []byte, rasterFollows bool) error
@@ -86,7 +54,6 @@ type API struct {
 	input     func(ctx context.Context) (string, error)
 	log       *slog.Logger
 	left      leftOut
-	silent    atomic.Pointer[mcpproxy.SilentError]
 	working   *semaphore.Weighted // bounds calls that go on after the run's end: they compute or write files
 }
 
@@ -136,65 +103,9 @@ func (a *API) policyNotes() (notes []string) {
 	return notes
 }
 
-// Silent returns the server that a call was still waiting for when the run ended,
-// since it has not answered after its start; nil if there is none.
-func (a *API) Silent() *mcpproxy.SilentError { return a.silent.Load() }
-
-// Call carries out what the code asked for; it implements runner.Host. Whatever
-// the code asks, it only gets what its run may have: calls of tools and all that is
-// asked of a running server need a grant, documentation does not.
-func (a *API) Call(ctx context.Context, number int, method string, raw json.RawMessage) (runner.Answer, error) {
-	if !mayBePlanned(method) {
-		a.gate.Settled(number)
-	}
-	defer a.gate.Settled(number)
-	err := a.gate.WhyStopped()
-	if err == nil && mayBePlanned(method) {
-		err = a.gate.CheckPlaceholders(ctx, raw)
-	}
-	if err != nil {
-		return runner.Answer{}, ofStoppedRun(err)
-	}
-	answer, err := a.answer(ctx, number, method, raw)
-	if silent, ok := errors.AsType[*mcpproxy.SilentError](err); ok {
-		a.silent.CompareAndSwap(nil, silent)
-	}
-	return answer, ofStoppedRun(err)
-}
-
-// ofStoppedRun marks the error of a call that failed because the run was stopped. A task
-// that gets it may live on in the session, and outlive the run.
-func ofStoppedRun(err error) error {
-	if !errors.Is(err, consent.ErrStopped) && !errors.Is(err, consent.ErrExpired) {
-		return err
-	}
-	e := runner.CallError{Message: err.Error(), Cause: err}
-	if known, ok := errors.AsType[*runner.CallError](err); ok {
-		e = *known
-	}
-	e.Stopped = true
-	return &e
-}
-
-func (a *API) answer(ctx context.Context, number int, method string, raw json.RawMessage) (runner.Answer, error) {
-	p, err := readParams(ctx, raw)
-	p.number = number
-	if wrong, ok := errors.AsType[*runner.CallError](err); ok {
-		wrong.Message = text.Bound(method, 40) + "(): " + wrong.Message
-		return runner.Answer{}, wrong
-	}
-	if err != nil {
-		return runner.Answer{}, fmt.Errorf("reading the parameters of %s: %w", text.Bound(method, 40), err)
-	}
-	if p.Derived {
-		if err := a.gate.NoteDerived(mayBePlanned(method)); err != nil {
-			return runner.Answer{}, err
-		}
-	}
-	if effect := effects[method]; effect != "" {
-		result, err := a.do(ctx, effect, p)
-		return runner.Answer{JSON: result}, err
-	}
+// Answer answers what the code asks that has no effect; it implements runner.Host.
+func (a *API) Answer(ctx context.Context, c runner.Call) (runner.Answer, error) {
+	method, p := c.Method, c.Params
 	if method == "search_tool_docs" {
 		return a.search(ctx, p)
 	}
@@ -204,50 +115,12 @@ func (a *API) answer(ctx context.Context, number int, method string, raw json.Ra
 	if document := a.document(method, p); document != nil {
 		return a.answerLater(ctx, p.Server, document)
 	}
-	result, err := a.call(ctx, method, p, raw)
+	result, err := a.call(ctx, method, p, c.Raw)
 	return runner.Answer{JSON: result}, err
 }
 
-// effects are the methods that get to servers, as MCP calls them.
-var effects = map[string]string{
-	"call_tool": mcpproxy.CallTool, "read_resource": mcpproxy.ReadResource, "get_prompt": mcpproxy.GetPrompt,
-	"list_resources": mcpproxy.ListResources, "list_resource_templates": mcpproxy.ListTemplates, "list_prompts": mcpproxy.ListPrompts,
-}
-
-// mayBePlanned reports whether a dry run plans some requests of this method.
-func mayBePlanned(method string) bool {
-	return method == "call_tool" || method == "read_resource" || method == "get_prompt"
-}
-
-// do hands an effect to the gate.
-func (a *API) do(ctx context.Context, method string, p params) (json.RawMessage, error) {
-	r := gate.Request{
-		Method: method, Server: p.Server, Arguments: p.Arguments, Unchecked: p.Unchecked, Args: p.Args, Named: p.Named, More: p.More, Number: p.number,
-	}
-	switch method {
-	case mcpproxy.CallTool:
-		r.Name = p.Tool
-	case mcpproxy.ReadResource:
-		r.Name = p.URI
-	case mcpproxy.GetPrompt:
-		r.Name = p.Name
-	}
-	answer, err := a.gate.Do(ctx, r)
-	if err == nil {
-		return answer, nil
-	}
-	name, tool := p.Server, ""
-	if server, err := a.upstreams.Lookup(p.Server); err == nil {
-		name = server.Name
-	}
-	if method == mcpproxy.CallTool {
-		tool = p.Tool
-	}
-	return nil, callError(err, name, tool)
-}
-
 // call answers the methods whose result is made before it can be sent.
-func (a *API) call(ctx context.Context, method string, p params, raw json.RawMessage) (json.RawMessage, error) {
+func (a *API) call(ctx context.Context, method string, p runner.Params, raw json.RawMessage) (json.RawMessage, error) {
 	switch method {
 	case "display":
 		return null, a.display(p.Name, p.Data, p.Drawn)
@@ -263,7 +136,7 @@ func (a *API) call(ctx context.Context, method string, p params, raw json.RawMes
 }
 
 // read answers the methods that only read data about servers and tools.
-func (a *API) read(ctx context.Context, method string, p params) (json.RawMessage, error) {
+func (a *API) read(ctx context.Context, method string, p runner.Params) (json.RawMessage, error) {
 	if err := a.notDenied(p.Server); err != nil {
 		return nil, err
 	}
@@ -326,15 +199,6 @@ func encode[T any](v T, err error) (json.RawMessage, error) {
 	return body, err
 }
 
-// callError returns the error of a call as the code gets it.
-func callError(err error, server, tool string) error {
-	kind := ""
-	if wrong, ok := errors.AsType[*signature.ArgumentError](err); ok {
-		kind = wrong.Kind
-	}
-	return &runner.CallError{Message: mcpproxy.ShortOutput(err).Error(), Server: server, Tool: tool, Kind: kind, Cause: err}
-}
-
 // textList reads a list of texts, such as names, within bounds.
 func textList(raw json.RawMessage) ([]string, error) {
 	list, err := signature.ParseList(raw)
@@ -350,7 +214,4 @@ func textList(raw json.RawMessage) ([]string, error) {
 	return texts, nil
 }
 
-var (
-	_ Upstreams   = (*mcpproxy.Proxy)(nil)
-	_ runner.Host = (*API)(nil)
-)
+var _ runner.Host = (*API)(nil)

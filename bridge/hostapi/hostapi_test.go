@@ -2,7 +2,6 @@ package hostapi
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,80 +17,75 @@ import (
 	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/bridge/savedtools"
 	"github.com/toolcell/toolcell/mcpproxy"
-	"github.com/toolcell/toolcell/mcpproxy/catalog"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
-	"github.com/toolcell/toolcell/mcpproxy/signature"
 )
 
 // testOptions are those of an API and of its gate.
 type testOptions struct {
-	Upstreams Upstreams
+	Upstreams *mcpproxy.Proxy
 	Granted   map[string]bool
 	Policy    *policy.Run
 	Saved     savedtools.Store
 	Marks     *consent.Marks
 	Hosts     []string
-	Asker     gate.Asker
+	Asker     *consent.Run
 }
 
-func newAPI(o testOptions) *API {
+// A testAPI answers what code asks, as in a run.
+type testAPI struct {
+	*API
+	gate *gate.Gate
+}
+
+func newAPI(o testOptions) testAPI {
 	g := gate.New(gate.Options{Upstreams: o.Upstreams, Granted: o.Granted, Policy: o.Policy, Marks: o.Marks, Hosts: o.Hosts, Asker: o.Asker})
-	return New(Options{Upstreams: o.Upstreams, Gate: g, Policy: o.Policy, Saved: o.Saved})
+	return testAPI{New(Options{Upstreams: o.Upstreams, Gate: g, Policy: o.Policy, Saved: o.Saved}), g}
 }
 
-// oneServer has a server up with a tool f, and panics if anything is called.
-type oneServer struct{ Upstreams }
-
-func (oneServer) Lookup(name string) (config.Server, error) {
-	if name != "up" {
-		return config.Server{}, fmt.Errorf("there is no server %q", name)
-	}
-	return config.Server{Name: name, Alias: name}, nil
+func (a testAPI) carryOut(ctx context.Context, method string, params json.RawMessage) (runner.Answer, error) {
+	return runner.CarryOut(ctx, a.gate, a, 1, method, params)
 }
-
-func (oneServer) Signature(_ context.Context, _, tool string) (catalog.Tool, *signature.Signature, error) {
-	t := catalog.Tool{Name: tool, Alias: tool}
-	return t, signature.New(t.InputSchema, t.OutputSchema), nil
-}
-
-func (oneServer) Servers() []mcpproxy.ServerStatus {
-	return []mcpproxy.ServerStatus{{
-		Name: "up", Alias: "up", Source: "/home/me/.mcp.json", Also: []string{"/home/me/more.json"},
-		Error: "install it or correct /home/me/.mcp.json",
-	}}
-}
-
-func (oneServer) AwaitTools(context.Context, string) error { return nil }
-
-func (oneServer) SetElicits(mcpproxy.ElicitCapabilities) {}
 
 // ask calls a method and returns its result, which is made at once.
-func ask(t *testing.T, a *API, method string, params json.RawMessage) (json.RawMessage, error) {
+func ask(t *testing.T, a testAPI, method string, params json.RawMessage) (json.RawMessage, error) {
 	t.Helper()
-	answer, err := a.Call(t.Context(), 1, method, params)
+	answer, err := a.carryOut(t.Context(), method, params)
 	if err != nil || answer.Make == nil {
 		return answer.JSON, err
 	}
 	return answer.Make()
 }
 
+// unstartable has a server up, which cannot be started.
+func unstartable(t *testing.T) *mcpproxy.Proxy {
+	t.Helper()
+	p := mcpproxy.New(config.Config{Servers: []config.Server{{
+		Name: "up", Alias: "up", Transport: config.Stdio, Command: "/home/me/no-such-program", Source: "/home/me/.mcp.json", Also: []string{"/home/me/more.json"},
+	}}}, mcpproxy.Options{})
+	t.Cleanup(func() { _ = p.Close() })
+	return p
+}
+
 func TestServersAreShownWithoutPaths(t *testing.T) {
-	answer, err := ask(t, newAPI(testOptions{Policy: policy.None().NewRun(), Upstreams: oneServer{}}), "describe_servers", json.RawMessage("{}"))
-	if err != nil || !strings.Contains(string(answer), `"error":"install it or correct .mcp.json"`) || strings.Contains(string(answer), "/home") {
+	api := newAPI(testOptions{Policy: policy.None().NewRun(), Upstreams: unstartable(t)})
+	if _, err := ask(t, api, "list_tools", json.RawMessage(`{"server":"up"}`)); err == nil {
+		t.Fatal("it was started")
+	}
+	answer, err := ask(t, api, "describe_servers", json.RawMessage("{}"))
+	if err != nil || !strings.Contains(string(answer), "correct .mcp.json") || strings.Contains(string(answer), "/home/me/.mcp.json") || strings.Contains(string(answer), "more.json") {
 		t.Errorf("got %s, %v", answer, err)
 	}
 }
 
-// TestDeniedServerIsLeftAlone: oneServer panics if anything else is asked of it
-// than its name.
+// TestDeniedServerIsLeftAlone: nothing that is asked about it starts it.
 func TestDeniedServerIsLeftAlone(t *testing.T) {
 	for _, rule := range []string{`deny = "*"`, `allow = []`} {
 		file := filepath.Join(t.TempDir(), "policy.toml")
 		if err := os.WriteFile(file, []byte("[servers.up]\n"+rule+"\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		up := &refusingSearch{}
+		up := unstartable(t)
 		api := newAPI(testOptions{Upstreams: up, Granted: map[string]bool{"up": true}, Policy: policy.Load(file, true, nil).NewRun()})
 		for _, method := range []string{
 			"call_tool", "read_resource", "get_prompt", "list_tools", "describe_server", "query_tool_docs", "tool_signature",
@@ -105,26 +99,15 @@ func TestDeniedServerIsLeftAlone(t *testing.T) {
 		if answer, err := ask(t, api, "describe_servers", nil); err != nil || !strings.Contains(string(answer), `"status":"denied"`) {
 			t.Errorf("%s: %s, %v", rule, answer, err)
 		}
-		if _, err := ask(t, api, "search_tool_docs", json.RawMessage(`{"query":"x"}`)); err != nil || up.allowed("up", "up") || !up.allowed("other", "other") {
-			t.Errorf("%s: the search: %v", rule, err)
+		if _, err := ask(t, api, "search_tool_docs", json.RawMessage(`{"query":"x"}`)); err != nil || up.Servers()[0].Status != "idle" {
+			t.Errorf("%s: the search: %v; the server: %s", rule, err, up.Servers()[0].Status)
 		}
 	}
 }
 
-// refusingSearch keeps which servers a search may look into.
-type refusingSearch struct {
-	oneServer
-	allowed func(name, alias string) bool
-}
-
-func (r *refusingSearch) Search(_ context.Context, _ string, _ int, _ bool, allowed func(name, alias string) bool) ([]mcpproxy.ToolDoc, []config.Problem, error) {
-	r.allowed = allowed
-	return nil, nil, nil
-}
-
 // TestLiveListsNeedAGrant: each is a request to a server, with the user's token.
 func TestLiveListsNeedAGrant(t *testing.T) {
-	api := newAPI(testOptions{Policy: policy.None().NewRun(), Upstreams: oneServer{}})
+	api := newAPI(testOptions{Policy: policy.None().NewRun(), Upstreams: unstartable(t)})
 	for _, method := range []string{"list_resources", "list_resource_templates", "list_prompts"} {
 		_, err := ask(t, api, method, json.RawMessage(`{"server":"up"}`))
 		if err == nil || !strings.Contains(err.Error(), `server "up" is not granted to this run`) {
@@ -144,7 +127,7 @@ func TestForgedReadsAreBounded(t *testing.T) {
 		method string
 		params map[string]any
 	}{
-		{"read_resource", map[string]any{"uri": strings.Repeat("x", maxURI+1)}},
+		{"read_resource", map[string]any{"uri": strings.Repeat("x", 64<<10+1)}},
 		{"read_resource", map[string]any{}},
 		{"get_prompt", map[string]any{"name": "p", "arguments": many}},
 		{"get_prompt", map[string]any{"name": "p", "arguments": map[string]int{"n": 1}}},
@@ -244,11 +227,11 @@ func TestSilentServerIsKnown(t *testing.T) {
 				}
 				cancel(runner.ErrTimeout)
 			}()
-			answer, err := api.Call(ctx, 1, method, json.RawMessage(`{"server":"slow","tool":"f","query":"x"}`))
+			answer, err := api.carryOut(ctx, method, json.RawMessage(`{"server":"slow","tool":"f","query":"x"}`))
 			if err == nil && answer.Make != nil {
 				_, err = answer.Make()
 			}
-			silent := api.Silent()
+			silent := api.gate.Silent()
 			if err == nil || silent == nil || silent.Server != "slow" || silent.Since.Before(before) {
 				t.Errorf("%v; %+v", err, silent)
 			}
@@ -256,56 +239,17 @@ func TestSilentServerIsKnown(t *testing.T) {
 	}
 }
 
-// countedLists counts the lists of tools that it gives.
-type countedLists struct {
-	oneServer
-	awaited, listed int
-}
-
-func (c *countedLists) AwaitTools(context.Context, string) error { c.awaited++; return nil }
-
-func (c *countedLists) Tools(context.Context, string) ([]catalog.Tool, error) {
-	c.listed++
-	return []catalog.Tool{{Name: "f"}}, nil
-}
-
 // TestListsAreMadeWhenTheyAreSent: the server is waited for before, so that making
 // one waits for nothing.
 func TestListsAreMadeWhenTheyAreSent(t *testing.T) {
 	for _, method := range []string{"list_tools", "describe_server"} {
-		up := &countedLists{}
-		answer, err := newAPI(testOptions{Policy: policy.None().NewRun(), Upstreams: up}).Call(t.Context(), 1, method, json.RawMessage(`{"server":"up"}`))
-		if err != nil || answer.Make == nil || up.awaited != 1 || up.listed != 0 {
-			t.Fatalf("%s: %v, %+v", method, err, up)
+		up := bridgetest.Servers{"up": {"f": nil}}.Proxy(t, bridgetest.Options{})
+		answer, err := newAPI(testOptions{Policy: policy.None().NewRun(), Upstreams: up}).carryOut(t.Context(), method, json.RawMessage(`{"server":"up"}`))
+		if err != nil || answer.Make == nil || answer.JSON != nil || up.KnownTools("up") == nil {
+			t.Fatalf("%s: %v, %+v", method, err, answer)
 		}
-		if list, err := answer.Make(); err != nil || up.listed != 1 || !strings.Contains(string(list), `"name":"f"`) {
-			t.Errorf("%s: %s, %v, %+v", method, list, err, up)
-		}
-	}
-}
-
-// TestParamsAreNotCopied, but for short ones.
-func TestParamsAreNotCopied(t *testing.T) {
-	raw := json.RawMessage(`{"server":"s\u0065rver","limit":5,"drawn":true,"data":"AQI=","unknown":[1],"arguments":{"a":[1,2]},"named":null}`)
-	p, err := readParams(t.Context(), raw)
-	if err != nil || p.Server != "server" || p.Limit != 5 || !p.Drawn || string(p.Data) != "\x01\x02" || string(p.Arguments) != `{"a":[1,2]}` {
-		t.Fatalf("got %+v, %v", p, err)
-	}
-	if at := strings.Index(string(raw), `{"a"`); &p.Arguments[0] != &raw[at] {
-		t.Error("the arguments are a copy")
-	}
-	for _, bad := range []string{`[]`, `5`, `{"server":1}`, `{"limit":1.5}`, `{"data":"?"}`, `{"data":"AQI="`, `{"data":"\u0041QI="}`, `{"data":"` + strings.Repeat("A", decodedAtOnce-4) + "AA==AAAA" + `"}`, `{"server":"` + strings.Repeat("x", maxParam) + `"}`, `{"server"`} {
-		if p, err := readParams(t.Context(), json.RawMessage(bad)); err == nil {
-			t.Errorf("%.40s gave %+v", bad, p)
-		}
-	}
-	long := strings.Repeat("AQID", decodedAtOnce/4) + "AQI="
-	if p, err := readParams(t.Context(), json.RawMessage(`{"data":"`+long+`"}`)); err != nil || base64.StdEncoding.EncodeToString(p.Data) != long {
-		t.Errorf("a long picture has %d bytes: %v", len(p.Data), err)
-	}
-	for _, none := range []string{``, `null`, ` {} `} {
-		if _, err := readParams(t.Context(), json.RawMessage(none)); err != nil {
-			t.Errorf("%q: %v", none, err)
+		if list, err := answer.Make(); err != nil || !strings.Contains(string(list), `"name":"f"`) {
+			t.Errorf("%s: %s, %v", method, list, err)
 		}
 	}
 }

@@ -9,32 +9,36 @@ import (
 	"testing"
 
 	"github.com/toolcell/toolcell/bridge/consent"
-	"github.com/toolcell/toolcell/bridge/gate"
 	"github.com/toolcell/toolcell/bridge/savedtools"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 )
 
-// catalogOnly has no servers, and finds no tools of any.
-type catalogOnly struct{ Upstreams }
-
-func (catalogOnly) Lookup(string) (config.Server, error) { return config.Server{}, errors.New("none") }
-
-func (catalogOnly) Search(context.Context, string, int, bool, func(name, alias string) bool) ([]mcpproxy.ToolDoc, []config.Problem, error) {
-	return nil, nil, nil
+// noServers are none.
+func noServers(t *testing.T) *mcpproxy.Proxy {
+	t.Helper()
+	p := mcpproxy.New(config.Config{}, mcpproxy.Options{})
+	t.Cleanup(func() { _ = p.Close() })
+	return p
 }
 
-// answering is a user who gives one answer to all questions.
-type answering struct {
-	gate.Asker
-	err   error
-	asked []consent.Call
-}
-
-func (a *answering) Ask(_ context.Context, c consent.Call, _ func()) error {
-	a.asked = append(a.asked, c)
-	return a.err
+// answering returns a user who gives one answer to all questions, and what they were asked.
+func answering(t *testing.T, choice consent.Choice) (*consent.Run, *[]consent.Call) {
+	user := consent.NewDesk(consent.Options{}).Begin(consent.RunOptions{})
+	done, ended, asked := make(chan struct{}), make(chan struct{}), []consent.Call{}
+	go func() {
+		defer close(ended)
+		user.AnswerWith(context.Background(), done, func(_ context.Context, q consent.Question) consent.Answer {
+			asked = append(asked, q.Calls...)
+			return consent.Answer{Choice: choice}
+		})
+	}()
+	t.Cleanup(func() {
+		close(done)
+		<-ended
+	})
+	return user, &asked
 }
 
 func privateStore(t *testing.T) savedtools.Store {
@@ -73,7 +77,7 @@ func TestReadingASavedToolCountsAsReadingWhatItWasMadeOf(t *testing.T) {
 		{"search_tool_docs", `{"query":"adds numbers"}`, false},
 	} {
 		marks := &consent.Marks{}
-		answer, err := ask(t, newAPI(testOptions{Policy: policy.None().NewRun(), Upstreams: catalogOnly{}, Saved: store, Marks: marks}), c.method, json.RawMessage(c.params))
+		answer, err := ask(t, newAPI(testOptions{Policy: policy.None().NewRun(), Upstreams: noServers(t), Saved: store, Marks: marks}), c.method, json.RawMessage(c.params))
 		if got := slices.Contains(marks.Reads(), "bank.accounts"); err != nil || got != c.reads || strings.Contains(string(answer), "4711") != c.reads {
 			t.Errorf("%s %s: %v, read %v: %s", c.method, c.params, err, got, answer)
 		}
@@ -85,9 +89,10 @@ func TestReadingASavedToolCountsAsReadingWhatItWasMadeOf(t *testing.T) {
 func TestSavedToolsBringNothingPrivateToHostsUnasked(t *testing.T) {
 	store := privateStore(t)
 	hosts := []string{"https://paste.example"}
-	for _, denied := range []error{consent.ErrDenied, nil} {
-		marks, user := &consent.Marks{}, &answering{err: denied}
-		api := newAPI(testOptions{Policy: policy.None().NewRun(), Upstreams: catalogOnly{}, Saved: store, Marks: marks, Hosts: hosts, Asker: user})
+	for choice, denied := range map[consent.Choice]error{consent.Deny: consent.ErrDenied, consent.ForCall: nil} {
+		marks := &consent.Marks{}
+		user, asked := answering(t, choice)
+		api := newAPI(testOptions{Policy: policy.None().NewRun(), Upstreams: noServers(t), Saved: store, Marks: marks, Hosts: hosts, Asker: user})
 		for _, c := range []struct{ method, params string }{
 			{"saved_tools", `{}`},
 			{"export_tools", `{"tools":[]}`},
@@ -100,21 +105,21 @@ func TestSavedToolsBringNothingPrivateToHostsUnasked(t *testing.T) {
 				t.Errorf("%s: %s, %v", c.method, answer, err)
 			}
 		}
-		if len(marks.Reads()) > 0 || len(user.asked) > 0 {
-			t.Errorf("read %v, asked %v", marks.Reads(), user.asked)
+		if len(marks.Reads()) > 0 || len(*asked) > 0 {
+			t.Errorf("read %v, asked %v", marks.Reads(), *asked)
 		}
-		if _, err := ask(t, api, "saved_source", json.RawMessage(`{"name":"clean"}`)); err != nil || len(user.asked) > 0 {
-			t.Errorf("clean: %v, asked %v", err, user.asked)
+		if _, err := ask(t, api, "saved_source", json.RawMessage(`{"name":"clean"}`)); err != nil || len(*asked) > 0 {
+			t.Errorf("clean: %v, asked %v", err, *asked)
 		}
 		answer, err := ask(t, api, "saved_source", json.RawMessage(`{"name":"balance"}`))
 		if !errors.Is(err, denied) || strings.Contains(string(answer), "4711") != (denied == nil) || slices.Contains(marks.Reads(), "bank.accounts") != (denied == nil) {
 			t.Errorf("%s, %v, read %v", answer, err, marks.Reads())
 		}
-		if len(user.asked) != 1 || !user.asked[0].Once || !strings.Contains(user.asked[0].Reasons[0], "this run can reach https://paste.example, and the tool was saved after private data was read, from bank.accounts") {
-			t.Errorf("asked %+v", user.asked)
+		if len(*asked) != 1 || !(*asked)[0].Once || !strings.Contains((*asked)[0].Reasons[0], "this run can reach https://paste.example, and the tool was saved after private data was read, from bank.accounts") {
+			t.Errorf("asked %+v", *asked)
 		}
 	}
-	if _, err := ask(t, newAPI(testOptions{Policy: policy.None().NewRun(), Upstreams: catalogOnly{}, Saved: store, Hosts: hosts}), "saved_source", json.RawMessage(`{"name":"balance"}`)); err == nil {
+	if _, err := ask(t, newAPI(testOptions{Policy: policy.None().NewRun(), Upstreams: noServers(t), Saved: store, Hosts: hosts}), "saved_source", json.RawMessage(`{"name":"balance"}`)); err == nil {
 		t.Error("without a user it is given")
 	}
 }

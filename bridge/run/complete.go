@@ -51,7 +51,7 @@ func (rs *Runs) Complete(ctx context.Context, req Request, dotted string) []stri
 	r.clock = clock.New(r.timeout)
 	start := r.startMessage()
 	start.Complete, r.gate = dotted, r.newGate()
-	end := r.python.run(ctx, start, r.newAPI(noDisplay))
+	end := r.python.run(ctx, start, r.gate, r.newAPI(noDisplay))
 	rs.sessions.endRun(sess, r.newResult(end), end)
 	whole = true
 	return strings.Fields(end.done.Result)

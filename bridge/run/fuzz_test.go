@@ -2,7 +2,7 @@ package run
 
 import (
 	"context"
-	"errors"
+	"encoding/json"
 	"net"
 	"sync"
 	"testing"
@@ -12,7 +12,6 @@ import (
 	"github.com/toolcell/toolcell/bridge/output"
 	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/internal/clock"
-	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 )
 
@@ -38,12 +37,13 @@ func FuzzTalk(f *testing.F) {
 	} {
 		f.Add([]byte(seed))
 	}
-	up := fakeUpstreams{"no": {"f": nil}}.Proxy(f, bridgetest.Options{})
+	reached := func(what string) { panic("reached without a grant: " + what) }
+	up := fakeUpstreams{"no": {"f": func(context.Context, json.RawMessage) (string, error) { reached("f"); return "", nil }}}.Proxy(f, bridgetest.Options{Read: reached})
 	if err := up.AwaitTools(f.Context(), "no"); err != nil {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, sent []byte) {
-		s := New(Options{Upstreams: called{up, t}, Policy: policy.None()})
+		s := New(Options{Upstreams: up, Policy: policy.None()})
 		ours, theirs := net.Pipe()
 		sandbox := &pipeSandbox{conn: ours, ended: make(chan struct{})}
 		go func() {
@@ -65,7 +65,7 @@ func FuzzTalk(f *testing.F) {
 		r := &Run{runs: s, python: &interpreter{}, progress: output.NewProgress(nil)}
 		r.gate = r.newGate()
 		api := r.newAPI(files.Display)
-		_, _ = runner.NewConn(sandbox, "", runner.NewBudget("")).Run(ctx, runner.Start{Code: "code", Clock: clock.New(time.Minute)}, api)
+		_, _ = runner.NewConn(sandbox, "", runner.NewBudget("")).Run(ctx, runner.Start{Code: "code", Clock: clock.New(time.Minute)}, r.gate, api)
 		if ctx.Err() != nil {
 			t.Error("the run did not end")
 		}
@@ -83,14 +83,3 @@ func (s *pipeSandbox) Connect() (net.Conn, error) { return s.conn, nil }
 func (s *pipeSandbox) Signal() bool               { return false }
 func (s *pipeSandbox) Kill(error)                 { s.once.Do(func() { close(s.ended) }) }
 func (s *pipeSandbox) Ended() <-chan struct{}     { return s.ended }
-
-// called are upstreams that must not be asked to prepare anything.
-type called struct {
-	*mcpproxy.Proxy
-	t *testing.T
-}
-
-func (c called) Prepare(context.Context, string, mcpproxy.Want) (*mcpproxy.Prepared, error) {
-	c.t.Error("something was prepared without a grant")
-	return nil, errors.New("not granted")
-}

@@ -19,26 +19,23 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/config"
 )
 
-// hintServers are the servers of the table of hints. The tools of both are Go
-// functions; a real proxy says which servers there are.
-type hintServers struct {
-	*mcpproxy.Proxy
-	proxy *mcpproxy.Proxy
-}
-
-func (h hintServers) Lookup(name string) (config.Server, error) { return h.proxy.Lookup(name) }
-
-// newHintServers returns the servers, and the proxy that would start their commands.
-func newHintServers(t *testing.T) hintServers {
+// newHintServers returns the servers of the table of hints, whose tools are Go functions.
+func newHintServers(t *testing.T) *mcpproxy.Proxy {
 	t.Helper()
 	answer := func(context.Context, json.RawMessage) (string, error) { return "three issues", nil }
+	return fakeUpstreams{"github": {"list_issues": answer}, "filesystem": {"read_text_file": answer}}.Proxy(t, bridgetest.Options{})
+}
+
+// newSilentServers returns servers of these names that never start.
+func newSilentServers(t *testing.T) *mcpproxy.Proxy {
+	t.Helper()
 	var c config.Config
 	for _, name := range []string{"filesystem", "github"} {
 		c.Servers = append(c.Servers, config.Server{Name: name, Alias: name, Transport: config.Stdio, Command: "/bin/sleep", Args: []string{"600"}})
 	}
 	p := mcpproxy.New(c, mcpproxy.Options{})
 	t.Cleanup(func() { _ = p.Close() })
-	return hintServers{fakeUpstreams{"github": {"list_issues": answer}, "filesystem": {"read_text_file": answer}}.Proxy(t, bridgetest.Options{}), p}
+	return p
 }
 
 // newHintServer makes a server with them, on a Python that has the standard library
@@ -108,7 +105,7 @@ var hintCases = map[string]func(t *testing.T, code string) *Result{
 	},
 	"while the server does not answer": func(t *testing.T, code string) *Result {
 		s := newHintServer(t, func(o *Options, _ *Image) {
-			o.Upstreams, o.StartPatience = o.Upstreams.(hintServers).proxy, time.Second
+			o.Upstreams, o.StartPatience = newSilentServers(t), time.Second
 		})
 		return s.Do(t.Context(), Request{Code: code, Servers: []string{"github"}, Timeout: 2 * time.Minute})
 	},

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/bridge/artifacts"
+	"github.com/toolcell/toolcell/bridge/gate"
 	"github.com/toolcell/toolcell/bridge/network"
 	"github.com/toolcell/toolcell/bridge/output"
 	"github.com/toolcell/toolcell/bridge/runner"
@@ -225,8 +226,8 @@ func (in *interpreter) typedInput(read func(context.Context) (string, error)) fu
 
 // run has the interpreter run code. It returns when the sandbox has ended, or its
 // session waits for the next run; ctx ends both.
-func (in *interpreter) run(ctx context.Context, start runner.Start, host runner.Host) ending {
-	done, why := in.conn.Run(ctx, start, host)
+func (in *interpreter) run(ctx context.Context, start runner.Start, g *gate.Gate, host runner.Host) ending {
+	done, why := in.conn.Run(ctx, start, g, host)
 	if done.Kept {
 		in.pipes.Settle()
 		return ending{done: done, exit: oci.Exit{Code: done.ExitCode}}

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/bridge/artifacts"
-	"github.com/toolcell/toolcell/bridge/hostapi"
 	"github.com/toolcell/toolcell/bridge/imaging"
+	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 	"github.com/toolcell/toolcell/oci"
 	"github.com/toolcell/toolcell/oci/spec"
@@ -61,7 +61,7 @@ type Options struct {
 	// PackagesHere reports whether Packages would fetch nothing and ask no index. If it is
 	// nil, that is not known.
 	PackagesHere func(ctx context.Context, n Needs) bool
-	Upstreams    hostapi.Upstreams
+	Upstreams    *mcpproxy.Proxy  // the user's MCP servers
 	RunnerDir    string           // the runner on the host, as runner.Write left it
 	Preload      []string         // modules to import before a run begins
 	ToolsDir     string           // where saved tools are kept; none are if empty

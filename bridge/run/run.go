@@ -228,7 +228,7 @@ func (r *Run) talk(ctx context.Context) ending {
 		r.req.Running(i.interrupt)
 	}
 	ctx = mcpproxy.WithStartWait(ctx, mcpproxy.StartWait{Max: r.runs.o.StartPatience, Clock: r.clock.Allow(r.runs.o.StartPatience)})
-	end := r.python.run(ctx, start, r.api)
+	end := r.python.run(ctx, start, r.gate, r.api)
 	if why := stop.ended(); end.why == nil {
 		end.why = why
 	}

@@ -110,17 +110,8 @@ func (rs *Runs) Do(ctx context.Context, req Request) *Result {
 	r := rs.Begin(req)
 	defer context.AfterFunc(ctx, contain.Func("ending a run", func() { r.Cancel(context.Cause(ctx)) }))()
 	defer r.Cancel(errors.New("the run was left")) // if asking panics: otherwise it has ended
-	for {
-		changed := rs.questions.Changed()
-		if q, waits := r.Questions.Pending(); waits {
-			_ = rs.questions.Decide(q.ID, req.Ask(ctx, q)) // it may have been answered elsewhere
-		}
-		select {
-		case <-r.done:
-			return r.result
-		case <-changed:
-		}
-	}
+	r.Questions.AnswerWith(ctx, r.done, req.Ask)
+	return r.result
 }
 
 // Begin begins a run, which goes on by itself.

@@ -1,13 +1,12 @@
 package run
 
 import (
-	"errors"
 	"fmt"
 	"sync"
 	"syscall"
 	"time"
 
-	"github.com/toolcell/toolcell/bridge/consent"
+	"github.com/toolcell/toolcell/bridge/gate"
 	"github.com/toolcell/toolcell/internal/contain"
 )
 
@@ -72,7 +71,7 @@ func (in *interpreter) codeStop(refuse, kill func(why error)) *codeStop {
 // stoppedByUser reports whether an error is that the user has stopped a run, or did not
 // answer.
 func stoppedByUser(err error) bool {
-	return errors.Is(err, consent.ErrStopped) || errors.Is(err, consent.ErrExpired)
+	return gate.IsStopped(err)
 }
 
 // keptNote says that a session goes on after a run of it was stopped.

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"unicode"
 
-	"github.com/toolcell/toolcell/bridge/hostapi"
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/policy/hosts"
@@ -46,7 +45,7 @@ func (r *Run) validate() error {
 // validateGrants finds what the request is granted: servers, hosts and packages.
 func (r *Run) validateGrants() (err error) {
 	names, targets := splitTargets(r.req.Servers)
-	r.servers = hostapi.UsableServers(r.runs.o.Upstreams)
+	r.servers = r.runs.o.Upstreams.Usable()
 	if r.req.Plan && len(targets) > 0 {
 		return fmt.Errorf("a dry run reaches no hosts: leave %s out", text.Bound(targets[0], 300))
 	}
@@ -139,7 +138,7 @@ func splitTargets(names []string) (servers, targets []string) {
 }
 
 // grantedServers resolves the names of the servers that a run may call. It keeps their order.
-func grantedServers(names []string, all []mcpproxy.ServerStatus, up hostapi.Upstreams) ([]string, error) {
+func grantedServers(names []string, all []mcpproxy.ServerStatus, up *mcpproxy.Proxy) ([]string, error) {
 	var granted []string
 	add := func(name string) {
 		if !slices.Contains(granted, name) {

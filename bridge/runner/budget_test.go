@@ -27,10 +27,10 @@ func textOf(n int) json.RawMessage { return json.RawMessage(`"` + string(bulk()[
 // callWith sends a call with parameters of n bytes. It may wait for room, and fails
 // once the run has ended.
 func (f *fakeRunner) callWith(id int64, n int) {
-	head := fmt.Appendf(make([]byte, 4), `{"type":"call","id":%d,"method":"m","params":"`, id)
-	tail := []byte(`"}`)
-	binary.BigEndian.PutUint32(head, uint32(len(head)-4+n-2+len(tail)))
-	for _, part := range [][]byte{head, bulk()[:n-2], tail} {
+	head := fmt.Appendf(make([]byte, 4), `{"type":"call","id":%d,"method":"m","params":{"x":"`, id)
+	tail := []byte(`"}}`)
+	binary.BigEndian.PutUint32(head, uint32(len(head)-4+n-8+len(tail)))
+	for _, part := range [][]byte{head, bulk()[:n-8], tail} {
 		if _, err := f.own.Write(part); err != nil {
 			return
 		}
@@ -41,7 +41,7 @@ func (f *fakeRunner) callWith(id int64, n int) {
 func (f *fakeRunner) start(ctx context.Context, b *Budget, timeout time.Duration, h Host) (wait func() error) {
 	ended := make(chan error, 1)
 	go func() {
-		_, err := NewConn(f, "", b).Run(ctx, Start{Clock: clock.New(timeout)}, h)
+		_, err := NewConn(f, "", b).Run(ctx, Start{Clock: clock.New(timeout)}, anyGate, h)
 		ended <- err
 	}()
 	f.send(frame{Type: "ready"})
@@ -62,10 +62,10 @@ func (f *fakeRunner) answered() func() bool {
 	}
 }
 
-// A gate is a host whose calls wait until it is opened.
-type gate chan struct{}
+// A door is a host whose calls wait until it is opened.
+type door chan struct{}
 
-func (g gate) Call(context.Context, int, string, json.RawMessage) (Answer, error) {
+func (g door) Answer(context.Context, Call) (Answer, error) {
 	<-g
 	return Answer{JSON: json.RawMessage("1")}, nil
 }
@@ -78,7 +78,7 @@ var atOnce = hostFunc(func(context.Context, string, json.RawMessage) (json.RawMe
 // its calls take long.
 func TestOneRunLeavesRoomForAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b, busy := NewBudget(""), make(gate)
+		b, busy := NewBudget(""), make(door)
 		hog, other := newFakeRunner(t), newFakeRunner(t)
 		hogEnds := hog.start(t.Context(), b, time.Hour, busy)
 		otherEnds := other.start(t.Context(), b, time.Hour, atOnce)
@@ -108,7 +108,7 @@ func TestOneRunLeavesRoomForAnother(t *testing.T) {
 // that every run sends do not.
 func TestFullBudgetLeavesSmallFramesAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b, busy := NewBudget(""), make(gate)
+		b, busy := NewBudget(""), make(door)
 		var hogs []*fakeRunner
 		var ends []func() error
 		for range 4 {
@@ -153,7 +153,7 @@ func TestFullBudgetLeavesSmallFramesAlone(t *testing.T) {
 // when its own calls end, though other runs keep all else.
 func TestShortFramesWaitForTheirOwnRunOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b, busy := NewBudget(""), make(gate)
+		b, busy := NewBudget(""), make(door)
 		if !b.shared.TryAcquire(maxHeld) {
 			t.Fatal("the budget is not empty")
 		}
@@ -239,7 +239,7 @@ func TestWaitingForRoomEnds(t *testing.T) {
 // lists is a host that makes lists, and counts them.
 type lists struct{ made atomic.Int64 }
 
-func (l *lists) Call(context.Context, int, string, json.RawMessage) (Answer, error) {
+func (l *lists) Answer(context.Context, Call) (Answer, error) {
 	return Answer{Make: func() (json.RawMessage, error) {
 		l.made.Add(1)
 		return textOf(20 << 20), nil
@@ -364,7 +364,8 @@ func TestRunsOfAllSizesEnd(t *testing.T) {
 // echo answers with the parameters, in either way.
 type echo struct{}
 
-func (echo) Call(_ context.Context, _ int, _ string, params json.RawMessage) (Answer, error) {
+func (echo) Answer(_ context.Context, c Call) (Answer, error) {
+	params := c.Raw
 	if len(params)%2 == 0 {
 		return Answer{Make: func() (json.RawMessage, error) { return params, nil }}, nil
 	}

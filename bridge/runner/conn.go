@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/toolcell/toolcell/bridge/gate"
 	"github.com/toolcell/toolcell/internal/clock"
 	"github.com/toolcell/toolcell/internal/contain"
 )
@@ -41,12 +42,11 @@ type Sandbox interface {
 // null at the end. The run's time stands still meanwhile, since a person types.
 const ReadInput = "read_input"
 
-// A Host answers requests from code, several at the same time. Params come from
-// hostile code and may be anything; they must not be used once the answer is made.
+// A Host answers requests from code that have no effect, several at the same time. They come
+// from hostile code and may be anything; they must not be used once the answer is made.
 // An error becomes an exception in the code, as its CallError says if it has one.
-// Number counts the calls of the run in the order in which the code made them, from 1 on.
 type Host interface {
-	Call(ctx context.Context, number int, method string, params json.RawMessage) (Answer, error)
+	Answer(ctx context.Context, c Call) (Answer, error)
 }
 
 // An Answer is the result of a call, as valid JSON.
@@ -135,19 +135,20 @@ func NewConn(s Sandbox, hostDir string, b *Budget) *Conn {
 	return &Conn{sandbox: s, hostDir: hostDir, budget: b, writing: make(chan struct{}, 1)}
 }
 
-// Run has the runner run code and answers its calls. It returns once the session
+// Run has the runner run code and carries out its calls: those that have an effect pass the gate,
+// all others h answers. Calls are counted in the order in which the code made them, from 1 on. It returns once the session
 // waits for the next run (Done.Kept), or the runner has said that nothing is left
 // to wait for (Done.Ended), or everything in the sandbox has ended; by then no
 // call is being answered. It kills the sandbox, and returns why, when ctx ends
 // (its cause), when the time is up (ErrTimeout) and when the runner does not keep
 // to the protocol (ErrProtocol).
-func (c *Conn) Run(ctx context.Context, s Start, h Host) (Done, error) {
+func (c *Conn) Run(ctx context.Context, s Start, g *gate.Gate, h Host) (Done, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	if s.Complete == "" {
 		c.runs++
 	}
-	r := &run{Conn: c, start: s, host: h, clock: s.Clock, account: c.budget.newAccount(), dump: newStackDump(), pauses: newPauses()}
+	r := &run{Conn: c, start: s, gate: g, host: h, clock: s.Clock, account: c.budget.newAccount(), dump: newStackDump(), pauses: newPauses()}
 	inTime := r.clock.AfterFunc(func() {
 		defer cancel(ErrTimeout) // also if asking panics
 		r.dump.ask(ctx, c.sandbox.Signal)

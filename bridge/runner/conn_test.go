@@ -17,6 +17,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/toolcell/toolcell/bridge/gate"
 	"github.com/toolcell/toolcell/internal/clock"
 )
 
@@ -91,11 +92,14 @@ func (f *fakeRunner) receive() *message {
 	return &message{}
 }
 
+// anyGate is there for runs without effects.
+var anyGate = gate.New(gate.Options{})
+
 // hostFunc is a Host.
 type hostFunc func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error)
 
-func (h hostFunc) Call(ctx context.Context, _ int, method string, params json.RawMessage) (Answer, error) {
-	result, err := h(ctx, method, params)
+func (h hostFunc) Answer(ctx context.Context, c Call) (Answer, error) {
+	result, err := h(ctx, c.Method, c.Raw)
 	return Answer{JSON: result}, err
 }
 
@@ -111,8 +115,8 @@ func TestRunAnswersCallsAndReportsTheEnd(t *testing.T) {
 		if start.Type != "start" || start.Code != "the code" || start.Servers[0].Alias != "up" || !slices.Equal(start.Saved, []string{"tool"}) {
 			t.Errorf("started with %+v", start)
 		}
-		f.send(frame{Type: "call", ID: 1, Method: "good", Params: json.RawMessage("[1]")})
-		if m := f.receive(); m.Type != "reply" || m.ID != 1 || string(m.Result) != `"[1]"` {
+		f.send(frame{Type: "call", ID: 1, Method: "good", Params: json.RawMessage(`{"a":1}`)})
+		if m := f.receive(); m.Type != "reply" || m.ID != 1 || string(m.Result) != `"{\"a\":1}"` {
 			t.Errorf("answered %+v", m)
 		}
 		f.send(frame{Type: "call", ID: 2, Method: "bad"})
@@ -130,7 +134,7 @@ func TestRunAnswersCallsAndReportsTheEnd(t *testing.T) {
 	})
 	done, err := NewConn(f, "", NewBudget("")).Run(t.Context(), Start{
 		Code: "the code", Servers: []Server{{Name: "Up", Alias: "up"}}, Saved: []string{"tool"}, Clock: clock.New(time.Hour),
-	}, host)
+	}, anyGate, host)
 	want := Done{Ready: true, Reported: true, ExitCode: 3, Result: "42", Limit: "files"}
 	if err != nil || fmt.Sprint(done) != fmt.Sprint(want) {
 		t.Errorf("got %+v, %v; want %+v", done, err, want)
@@ -145,7 +149,7 @@ func TestRunDoesNotWaitForASandboxThatSaidItsEnd(t *testing.T) {
 		f.send(frame{Type: "done", ExitCode: 1})
 		f.send(frame{Type: "end", ExitCode: 7})
 	}()
-	done, err := NewConn(f, "", NewBudget("")).Run(t.Context(), Start{Clock: clock.New(time.Hour)}, hostFunc(noCalls))
+	done, err := NewConn(f, "", NewBudget("")).Run(t.Context(), Start{Clock: clock.New(time.Hour)}, anyGate, hostFunc(noCalls))
 	if err != nil || !done.Ended || done.ExitCode != 7 || f.killed != nil {
 		t.Errorf("got %+v, %v; killed %v", done, err, f.killed)
 	}
@@ -165,7 +169,7 @@ func TestSessionRunsSeveralTimes(t *testing.T) {
 	}()
 	c := NewConn(f, "", NewBudget(""))
 	for n := range 3 {
-		done, err := c.Run(t.Context(), Start{Code: fmt.Sprint(n), Session: "s", Clock: clock.New(time.Hour)}, hostFunc(noCalls))
+		done, err := c.Run(t.Context(), Start{Code: fmt.Sprint(n), Session: "s", Clock: clock.New(time.Hour)}, anyGate, hostFunc(noCalls))
 		if err != nil || done.Kept != (n < 2) || c.Runs() != n+1 {
 			t.Errorf("run %d: %+v, %v", n, done, err)
 		}
@@ -195,7 +199,7 @@ func TestTimeoutAsksWhereTheCodeIs(t *testing.T) {
 					f.send(frame{Type: "ready"})
 					f.receive()
 				}()
-				done, err := NewConn(f, "", NewBudget("")).Run(t.Context(), Start{Code: "def f():\n  loop()\nf()", Clock: clock.New(time.Minute)}, hostFunc(noCalls))
+				done, err := NewConn(f, "", NewBudget("")).Run(t.Context(), Start{Code: "def f():\n  loop()\nf()", Clock: clock.New(time.Minute)}, anyGate, hostFunc(noCalls))
 				if !errors.Is(err, ErrTimeout) || done.Reported || f.killed == nil || strings.Join(done.Stack, "\n") != tt.want {
 					t.Errorf("got %+v, %v; killed: %v", done, err, f.killed)
 				}
@@ -218,7 +222,7 @@ func TestCancelEndsCallsAndKills(t *testing.T) {
 		f.receive()
 		f.send(frame{Type: "call", ID: 1, Method: "m"})
 	}()
-	if done, err := NewConn(f, "", NewBudget("")).Run(ctx, Start{Clock: clock.New(time.Hour)}, host); !errors.Is(err, why) || !errors.Is(f.killed, why) || !done.Ready {
+	if done, err := NewConn(f, "", NewBudget("")).Run(ctx, Start{Clock: clock.New(time.Hour)}, anyGate, host); !errors.Is(err, why) || !errors.Is(f.killed, why) || !done.Ready {
 		t.Errorf("got %+v, %v; killed: %v", done, err, f.killed)
 	}
 }
@@ -240,7 +244,7 @@ func TestWhatNoRunnerSendsKills(t *testing.T) {
 					_ = f.write(m) // it fails once the connection is closed
 				}
 			}()
-			if done, err := NewConn(f, "", NewBudget("")).Run(t.Context(), Start{Clock: clock.New(time.Hour)}, hostFunc(noCalls)); !errors.Is(err, ErrProtocol) || f.killed == nil {
+			if done, err := NewConn(f, "", NewBudget("")).Run(t.Context(), Start{Clock: clock.New(time.Hour)}, anyGate, hostFunc(noCalls)); !errors.Is(err, ErrProtocol) || f.killed == nil {
 				t.Errorf("got %+v, %v; killed: %v", done, err, f.killed)
 			}
 		})
@@ -303,7 +307,7 @@ func TestSandboxThatHasNoConnection(t *testing.T) {
 	f := newFakeRunner(t)
 	f.exit()
 	c := NewConn(unconnected{f}, "", NewBudget(""))
-	if done, err := c.Run(t.Context(), Start{Clock: clock.New(time.Hour)}, hostFunc(noCalls)); err != nil || fmt.Sprint(done) != fmt.Sprint(Done{}) {
+	if done, err := c.Run(t.Context(), Start{Clock: clock.New(time.Hour)}, anyGate, hostFunc(noCalls)); err != nil || fmt.Sprint(done) != fmt.Sprint(Done{}) {
 		t.Errorf("got %+v, %v", done, err)
 	}
 	c.Close()

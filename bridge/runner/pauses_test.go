@@ -21,7 +21,7 @@ func (f *fakeRunner) begin(ctx context.Context, b *Budget, timeout time.Duration
 	c = NewConn(f, "", b)
 	ended := make(chan error, 1)
 	go func() {
-		_, err := c.Run(ctx, Start{Clock: clock.New(timeout)}, h)
+		_, err := c.Run(ctx, Start{Clock: clock.New(timeout)}, anyGate, h)
 		ended <- err
 	}()
 	f.send(frame{Type: "ready"})
@@ -31,10 +31,10 @@ func (f *fakeRunner) begin(ctx context.Context, b *Budget, timeout time.Duration
 
 // part writes the head of a frame and its first bytes, and returns the others.
 func (f *fakeRunner) part(id int64, n int) (rest []byte) {
-	body := fmt.Appendf(nil, `{"type":"call","id":%d,"method":"m","params":"`, id)
-	size := len(body) + n + 2
+	body := fmt.Appendf(nil, `{"type":"call","id":%d,"method":"m","params":{"x":"`, id)
+	size := len(body) + n + 3
 	_, _ = f.own.Write(append(binary.BigEndian.AppendUint32(nil, uint32(size)), body...))
-	return append(bulk()[:n:n], `"}`...)
+	return append(bulk()[:n:n], `"}}`...)
 }
 
 // TestFrameMayTakeAsLongAsARunIsPaused: its sender stands still in the middle.
@@ -164,7 +164,7 @@ func TestUnreadAnswersLeaveRoomForOthers(t *testing.T) {
 // answers is a host with one answer.
 type answers Answer
 
-func (a answers) Call(context.Context, int, string, json.RawMessage) (Answer, error) {
+func (a answers) Answer(context.Context, Call) (Answer, error) {
 	return Answer(a), nil
 }
 

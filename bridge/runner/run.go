@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"github.com/toolcell/toolcell/bridge/gate"
 	"github.com/toolcell/toolcell/internal/clock"
 	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/internal/text"
@@ -32,6 +33,7 @@ const lateReplies = 2 * time.Second
 type run struct {
 	*Conn
 	start   Start
+	gate    *gate.Gate
 	host    Host
 	clock   *clock.Clock
 	pauses  *pauses
@@ -286,20 +288,20 @@ func (r *run) answerOne(ctx context.Context, number int, call *frame, release fu
 	r.answer(ctx, number, call, giveBack)
 }
 
-// callHost has the host carry out a call. A panic is the error of that call.
-func (r *run) callHost(ctx context.Context, number int, call *frame) (answer Answer, err error) {
+// carryOut carries out a call. A panic is the error of that call.
+func (r *run) carryOut(ctx context.Context, number int, call *frame) (answer Answer, err error) {
 	defer contain.Error("carrying out a call of code", &err)
-	return r.host.Call(ctx, number, call.Method, call.Params)
+	return CarryOut(ctx, r.gate, r.host, number, call.Method, call.Params)
 }
 
-// answer has the host carry out one call, and replies. It calls release when the
+// answer carries out one call, and replies. It calls release when the
 // call's frame is no longer needed.
 func (r *run) answer(ctx context.Context, number int, call *frame, release func()) {
 	if call.Method == ReadInput && r.start.Input {
 		defer r.clock.Pause()()
 	}
 	defer r.dropCancel(call)
-	answer, err := r.callHost(ctx, number, call)
+	answer, err := r.carryOut(ctx, number, call)
 	if r.stopped() {
 		release()
 		return // its code would report the error while it is being killed

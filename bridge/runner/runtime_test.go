@@ -22,7 +22,7 @@ func pausing(ctx context.Context, t *testing.T, f *fakeRunner, start Start) (wai
 	c := NewConn(f, "", NewBudget(""))
 	start.Clock = clock.New(2 * time.Second)
 	go func() {
-		done, err := c.Run(ctx, start, hostFunc(func(ctx context.Context, _ string, _ json.RawMessage) (json.RawMessage, error) {
+		done, err := c.Run(ctx, start, anyGate, hostFunc(func(ctx context.Context, _ string, _ json.RawMessage) (json.RawMessage, error) {
 			defer c.Pause()()
 			select {
 			case <-time.After(time.Hour):

@@ -13,7 +13,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/toolcell/toolcell/bridge/consent/inbox"
-	"github.com/toolcell/toolcell/bridge/hostapi"
 	"github.com/toolcell/toolcell/bridge/run"
 	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/bridge/savedtools"
@@ -120,11 +119,9 @@ func openApp(s settings.Settings, o appOptions) (_ *app, err error) {
 	}
 	d, runtime := s.Dirs, p.runtime
 	runtime.Mount(s.Mounts)
-	proxy := mcpproxy.New(o.servers.config, proxyOptions(s, o.log))
-	var upstreams hostapi.Upstreams = proxy
-	if w := o.servers.watcher; w != nil {
-		upstreams = watchedProxy{proxy, w, o.log}
-	}
+	options := proxyOptions(s, o.log)
+	options.Refresh = o.servers.refresh(o.log)
+	proxy := mcpproxy.New(o.servers.config, options)
 	images, scripts := p.image(s), p.packages(s)
 	images.Mounts, images.Background = s.Mounts, o.background
 	scripts.Offline, scripts.Background = s.Pull == rootfs.PullNever, o.background
@@ -154,7 +151,7 @@ func openApp(s settings.Settings, o appOptions) (_ *app, err error) {
 		Warm:        runtime.Warm,
 		Preload:     s.Preload,
 		Sandboxes:   sandboxes.Runtime{Runtime: runtime, Dirs: d},
-		Upstreams:   upstreams,
+		Upstreams:   proxy,
 		RunnerDir:   p.runnerDir,
 		ToolsDir:    d.Tools(),
 		Project:     project(),

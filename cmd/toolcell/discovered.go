@@ -13,7 +13,6 @@ import (
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/internal/text"
-	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/clientconfig"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 )
@@ -167,22 +166,18 @@ func pluralAre(n int, what string) string {
 	return text.Plural(n, what) + " are"
 }
 
-// A watchedProxy follows changes of the config files. It looks for them when it is asked
-// for the servers: once a run, at its start, and when code lists them or the client lists
-// tools, not in every call of a tool.
-type watchedProxy struct {
-	*mcpproxy.Proxy
-	watcher *clientconfig.Watcher
-	log     *slog.Logger
-}
-
-func (p watchedProxy) Servers() []mcpproxy.ServerStatus {
-	p.watcher.Refresh(func(config config.Config) {
-		p.log.Info("the config of MCP servers has changed", "servers", len(config.Servers))
-		logProblems(p.log, config)
-		p.Update(config)
-	})
-	return p.Proxy.Servers()
+// refresh is mcpproxy.Options.Refresh: it follows changes of the config files.
+func (f *discovered) refresh(log *slog.Logger) func(update func(config.Config)) {
+	if f.watcher == nil {
+		return nil
+	}
+	return func(update func(config.Config)) {
+		f.watcher.Refresh(func(c config.Config) {
+			log.Info("the config of MCP servers has changed", "servers", len(c.Servers))
+			logProblems(log, c)
+			update(c)
+		})
+	}
 }
 
 // askTrust asks, once for each file and on a terminal only, whether the files of

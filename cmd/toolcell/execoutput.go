@@ -14,6 +14,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/toolcell/toolcell/bridge"
 	"github.com/toolcell/toolcell/bridge/hints"
 	"github.com/toolcell/toolcell/bridge/run"
@@ -22,7 +24,6 @@ import (
 	"github.com/toolcell/toolcell/internal/state"
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy"
-	"golang.org/x/sys/unix"
 )
 
 // A runFunc runs code, as run.Runs.Do does.

@@ -9,9 +9,10 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/urfave/cli/v2"
+
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
-	"github.com/urfave/cli/v2"
 )
 
 // helpOf returns what --help prints where there is no terminal.

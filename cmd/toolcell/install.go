@@ -8,9 +8,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/urfave/cli/v2"
+
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/installer"
-	"github.com/urfave/cli/v2"
 )
 
 // installOptions are those of install and uninstall.

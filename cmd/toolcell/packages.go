@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/urfave/cli/v2"
+
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/sandboxes"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
@@ -16,7 +18,6 @@ import (
 	"github.com/toolcell/toolcell/oci/spec"
 	"github.com/toolcell/toolcell/rootfs"
 	"github.com/toolcell/toolcell/rootfs/packages"
-	"github.com/urfave/cli/v2"
 )
 
 // packagesOptions are those of commands about packages.

@@ -13,16 +13,19 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
 
 	"github.com/toolcell/toolcell/bridge/consent"
 	"github.com/toolcell/toolcell/bridge/gate"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/internal/rawjson"
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 	"github.com/toolcell/toolcell/mcpproxy/toolvalue"
-	"github.com/urfave/cli/v2"
 )
 
 type serversCallOptions struct {
@@ -88,38 +91,30 @@ func callFromTerminal(ctx context.Context, p *mcpproxy.Proxy, r gate.Request, ru
 	}
 	o := gate.Options{Upstreams: p, Granted: map[string]bool{server.Name: true}, Policy: rules, Marks: &consent.Marks{}, Command: true}
 	if user.canAsk() {
-		o.Asker = commandAsker{user}
+		o.Asker = consent.NewDesk(consent.Options{Patience: forever}).Begin(consent.RunOptions{Command: true, Stop: func(error) {}})
+		defer o.Asker.End()
+		done := make(chan struct{})
+		defer close(done)
+		go func() {
+			defer contain.Recover("asking at the terminal", func(error) { o.Asker.End() })
+			o.Asker.AnswerWith(ctx, done, user.ask)
+		}()
 	}
 	answer, err := gate.New(o).Do(ctx, r)
 	if ask, ok := errors.AsType[*policy.Ask](err); ok && o.Asker == nil {
 		return nil, fmt.Errorf("%w; on a terminal toolcell asks for it", ask)
 	}
+	if err != nil && ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if errors.Is(err, consent.ErrDenied) {
+		return nil, fmt.Errorf("calling %q of server %q was not allowed by you", r.Name, server.Name)
+	}
 	return answer, err
 }
 
-// A commandAsker asks the user at the terminal about the call that they have typed.
-type commandAsker struct{ *terminalAsker }
-
-func (commandAsker) Announce(bool) (arrived func()) { return func() {} }
-func (commandAsker) Granted(consent.Call) bool      { return false }
-func (commandAsker) Believed(consent.Call) bool     { return false }
-
-func (a commandAsker) Ask(ctx context.Context, c consent.Call, _ func()) error {
-	answer := a.ask(ctx, consent.Question{Command: true, Calls: []consent.Call{c}})
-	switch {
-	case answer.Choice == consent.ForCall:
-		return nil
-	case ctx.Err() != nil:
-		return context.Cause(ctx)
-	}
-	return fmt.Errorf("calling %q of server %q was not allowed by you", c.Tool, c.Server)
-}
-
-func (commandAsker) AskBefore(context.Context, string, []string) error { return consent.ErrNoUser }
-
-func (commandAsker) AskForm(context.Context, consent.Form) (consent.Answer, error) {
-	return consent.Answer{}, consent.ErrNoUser
-}
+// forever is how long a command waits for an answer at its terminal.
+const forever = 365 * 24 * time.Hour
 
 // A calledTool is the one row of servers call.
 type calledTool struct {

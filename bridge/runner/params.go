@@ -1,4 +1,4 @@
-package hostapi
+package runner
 
 import (
 	"bytes"
@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/internal/rawjson"
 )
 
@@ -23,10 +22,9 @@ const maxURI = 64 << 10
 // maxParamName is as long as the longest name, in its quotes.
 const maxParamName = len(`"arguments"`)
 
-// params are the parameters of all methods; each takes what it needs. Raw ones are
+// Params are the parameters of all methods; each takes what it needs. Raw ones are
 // parts of their frame, not copies.
-type params struct {
-	number    int // of the call in its run
+type Params struct {
 	Server    string
 	Tool      string
 	Arguments json.RawMessage
@@ -50,12 +48,12 @@ type params struct {
 	Drawn  bool   // its raster form is displayed too, or the code was told why not
 }
 
-// full reports whether the documentation should be more than a summary.
-func (p params) full() bool { return p.Detail == "full" || p.Detail == "schema" }
+// Full reports whether the documentation should be more than a summary.
+func (p Params) Full() bool { return p.Detail == "full" || p.Detail == "schema" }
 
 // readParams finds the parameters in the JSON of a call. null stands for none. It ends
 // with ctx.
-func readParams(ctx context.Context, raw json.RawMessage) (p params, err error) {
+func readParams(ctx context.Context, raw json.RawMessage) (p Params, err error) {
 	if len(raw) == 0 || rawjson.IsNull(raw) {
 		return p, nil
 	}
@@ -75,7 +73,7 @@ func readParams(ctx context.Context, raw json.RawMessage) (p params, err error) 
 }
 
 // set sets a parameter; its name includes the quotes.
-func (p *params) set(ctx context.Context, quoted []byte, value json.RawMessage) error {
+func (p *Params) set(ctx context.Context, quoted []byte, value json.RawMessage) error {
 	if len(quoted) > maxParamName {
 		return nil // there is none that is as long
 	}
@@ -135,7 +133,7 @@ func (p *params) set(ctx context.Context, quoted []byte, value json.RawMessage) 
 }
 
 // setData sets a picture. The runner writes base64 without escapes.
-func (p *params) setData(ctx context.Context, value json.RawMessage) error {
+func (p *Params) setData(ctx context.Context, value json.RawMessage) error {
 	switch {
 	case rawjson.IsNull(value):
 		p.Data = nil
@@ -151,7 +149,7 @@ func (p *params) setData(ctx context.Context, value json.RawMessage) error {
 		before, err := len(p.Data), error(nil)
 		p.Data, err = base64.StdEncoding.AppendDecode(p.Data, part)
 		if err != nil || len(text) > 0 && len(p.Data)-before < base64.StdEncoding.DecodedLen(len(part)) { // padding is last
-			return &runner.CallError{Kind: "ValueError", Message: "data is not base64"}
+			return &CallError{Kind: "ValueError", Message: "data is not base64"}
 		}
 	}
 	return nil
@@ -169,12 +167,12 @@ func wrongType(name string, to any, value json.RawMessage) error {
 	case *int, *int64:
 		wanted = "an int"
 		if given == "int" {
-			return &runner.CallError{Kind: "ValueError", Message: name + " is out of range"}
+			return &CallError{Kind: "ValueError", Message: name + " is out of range"}
 		}
 	case *bool:
 		wanted = "a bool"
 	}
-	return &runner.CallError{Kind: "TypeError", Message: fmt.Sprintf("%s must be %s, not %s", name, wanted, given)}
+	return &CallError{Kind: "TypeError", Message: fmt.Sprintf("%s must be %s, not %s", name, wanted, given)}
 }
 
 // pythonType names the type that a JSON value has in Python.
