@@ -48,8 +48,7 @@ func Discover(o Options) config.Config {
 			d.readFile(p)
 		}
 	}
-	d.dropTrusted()
-	d.noteReplaced()
+	d.reportProblems()
 	d.nameInCode()
 	return d.config
 }

@@ -1,6 +1,7 @@
 package clientconfig
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -26,9 +27,13 @@ type collector struct {
 	userDir        string // where the user's own servers start
 	projectTrusted bool   // a file of the project is trusted, as it is now
 
-	// untrusted are the identities of entries that wait for trust, by their
-	// place in config.Problems: one that a trusted file has too needs none.
-	untrusted map[int]string
+	problems []problem
+}
+
+// A problem is one with an entry that waits for trust, or another, which has no identity.
+type problem struct {
+	config.Problem
+	identity string // of the entry, wherever it starts
 }
 
 // found is an entry of a file, parsed.
@@ -111,18 +116,19 @@ func (d *collector) parse(f *File, e rawjson.Member, local bool) found {
 	return r
 }
 
-// problem keeps one, as long as there are not too many.
-func (d *collector) problem(p config.Problem) {
-	if p.Status == "" {
-		p.Status = config.StatusSkipped
-	}
-	switch n := len(d.config.Problems); {
-	case n < maxProblems:
-		d.config.Problems = append(d.config.Problems, p)
-	case n == maxProblems:
-		d.config.Problems = append(d.config.Problems, config.Problem{
+// problem keeps one.
+func (d *collector) problem(p config.Problem) { d.keep(problem{Problem: p}) }
+
+// keep keeps a problem, as long as there are not too many.
+func (d *collector) keep(p problem) {
+	p.Status = cmp.Or(p.Status, config.StatusSkipped)
+	if len(d.problems) == maxProblems {
+		p = problem{Problem: config.Problem{
 			Source: p.Source, Status: config.StatusSkipped, Reason: fmt.Sprintf("more than %d entries cannot be used; the rest is not reported", maxProblems),
-		})
+		}}
+	}
+	if len(d.problems) <= maxProblems {
+		d.problems = append(d.problems, p)
 	}
 }
 

@@ -2,7 +2,6 @@ package clientconfig
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/config"
@@ -31,10 +30,10 @@ func (d *collector) trusted(f *File, all []found) bool {
 			d.leaveOut(f, e)
 			continue
 		}
-		d.untrust(e, config.Problem{
+		d.keep(problem{config.Problem{
 			Source: f.Location.Path, Server: e.Name, Client: f.Dialect.Client, Transport: e.Server.Transport, Status: config.StatusUntrusted,
 			Reason: fmt.Sprintf("%s; read it, then run: toolcell servers trust %s", why, text.ShellWord(f.Location.Path)),
-		})
+		}, d.entryIdentity(e.Server)})
 		p.Starts = append(p.Starts, config.Start{Server: e.Name, Command: e.shown})
 	}
 	if len(p.Starts) > 0 {
@@ -43,50 +42,27 @@ func (d *collector) trusted(f *File, all []found) bool {
 	return false
 }
 
-func (d *collector) untrust(e found, p config.Problem) {
-	if len(d.config.Problems) < maxProblems {
-		if d.untrusted == nil {
-			d.untrusted = map[int]string{}
-		}
-		d.untrusted[len(d.config.Problems)] = e.Name + "\x00" + d.entryIdentity(e.Server)
-	}
-	d.problem(p)
-}
-
-// dropTrusted drops the problems that turned out to need no trust: the user's own files have the
-// very same server.
-func (d *collector) dropTrusted() {
-	index := -1
-	d.config.Problems = slices.DeleteFunc(d.config.Problems, func(p config.Problem) bool {
-		index++
-		id, ok := d.untrusted[index]
-		if !ok {
-			return false
-		}
-		c, owned := d.owners[p.Server]
-		if !owned || c.server < 0 || p.Server+"\x00"+c.identity != id {
-			return false
-		}
-		s := &d.config.Servers[c.server]
-		s.Also = append(s.Also, p.Source)
-		return true
-	})
-}
-
-// noteReplaced names the user's own servers whose names a file would take once it is
-// trusted. Those that are the very same server are no longer among the problems.
-func (d *collector) noteReplaced() {
-	for _, p := range d.config.Problems {
+// reportProblems reports what could not be used. An entry that waits for trust is not
+// reported if a file of the user has the very same server; if it has another of that name,
+// the project says which file it is that its entry would replace.
+func (d *collector) reportProblems() {
+	for _, p := range d.problems {
 		owner, owned := d.owners[p.Server]
-		if p.Status != config.StatusUntrusted || !owned || owner.server < 0 || owner.rank <= rankProject {
+		switch {
+		case p.Status != config.StatusUntrusted || !owned || owner.server < 0:
+		case owner.identity == p.identity:
+			s := &d.config.Servers[owner.server]
+			s.Also = append(s.Also, p.Source)
 			continue
-		}
-		for _, project := range d.config.Projects {
-			for i, start := range project.Starts {
-				if project.Path == p.Source && start.Server == p.Server {
-					project.Starts[i].Replaces = owner.source
+		case owner.rank > rankProject:
+			for _, project := range d.config.Projects {
+				for i, start := range project.Starts {
+					if project.Path == p.Source && start.Server == p.Server {
+						project.Starts[i].Replaces = owner.source
+					}
 				}
 			}
 		}
+		d.config.Problems = append(d.config.Problems, p.Problem)
 	}
 }
