@@ -40,28 +40,22 @@ func (o outgoingBody) isCall() bool { return len(o.ID) > 0 && o.Method != "" }
 // only answers that make sense.
 func (r *Link) RoundTrip(req *http.Request) (*http.Response, error) {
 	c := message.CallOf(req.Context())
-	var resp *http.Response
-	err := contain.Call("sending a request to a server", func() (err error) {
-		resp, err = r.roundTrip(req, c) //nolint:bodyclose // it is the result
-		return err
-	})
-	if err != nil && c != nil {
-		var failed *Error
-		var panicked *contain.PanicError
-		switch {
-		case errors.As(err, &failed):
-			c.Fail(failed)
-		case errors.As(err, &panicked):
-			c.Fail(panicked)
-		}
+	resp, err := r.roundTrip(req, c)
+	if err == nil || c == nil {
+		return resp, err
 	}
-	if err != nil {
-		return nil, err
+	var failed *Error
+	var panicked *contain.PanicError
+	if errors.As(err, &failed) {
+		c.Fail(failed)
+	} else if errors.As(err, &panicked) {
+		c.Fail(panicked)
 	}
-	return resp, nil
+	return nil, err
 }
 
-func (r *Link) roundTrip(req *http.Request, c *message.Call) (*http.Response, error) {
+func (r *Link) roundTrip(req *http.Request, c *message.Call) (_ *http.Response, err error) {
+	defer contain.Error("sending a request to a server", &err)
 	if req.Method == http.MethodDelete {
 		return r.endSession(req)
 	}
