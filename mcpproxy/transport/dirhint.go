@@ -14,9 +14,9 @@ import (
 // maxHintWords bounds how much of a command is looked at.
 const maxHintWords = 64
 
-// withDirHint adds to the error of a failed start that an argument names a file
-// of the directory this process runs in, where the server does not start: its entry
-// worked with a client that started it there.
+// withDirHint adds a hint to the error of a failed start if an argument names a file that
+// is in the directory of this process, but not where the server starts: the entry was
+// written for a client that starts it here.
 func withDirHint(s config.Server, err error) error {
 	here, cwdErr := os.Getwd()
 	if s.Dir != "" || s.DefaultDir == "" || cwdErr != nil {

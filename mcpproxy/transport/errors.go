@@ -25,15 +25,15 @@ func IsLost(err error) bool {
 	return errors.As(err, &long)
 }
 
-// Curable reports whether the user may cure a failed start at any moment, and
-// trying again costs nothing: there is no backoff from it.
+// Curable reports whether the user can cure a failed start at any moment. Trying again then
+// costs nothing and needs no backoff.
 func Curable(err error) bool {
 	var command *stdio.CommandError
 	var failed *remote.Error
 	return errors.As(err, &command) || errors.As(err, &failed) && failed.IsCurable()
 }
 
-// startError says that a server could not be started or reached.
+// startError is the error of a server that could not be started or reached.
 type startError struct {
 	server string
 	err    error
@@ -47,7 +47,7 @@ func (e *startError) Error() string {
 }
 func (e *startError) Unwrap() error { return e.err }
 
-// UnwrapStart takes the name of the server off an error that has it already.
+// UnwrapStart returns the error without the name of the server, for a text that has it.
 func UnwrapStart(err error) error {
 	if start, ok := errors.AsType[*startError](err); ok {
 		return start.err
@@ -55,11 +55,11 @@ func UnwrapStart(err error) error {
 	return err
 }
 
-// exitedError says how a process ended that should not have.
+// exitedError describes the unexpected end of a process.
 type exitedError struct{ how error }
 
 func (e *exitedError) Error() string { return e.how.Error() }
 func (e *exitedError) Unwrap() error { return e.how }
 
-// ExitError is the error of a server that ended by itself; how says in what way.
+// ExitError returns the error of a server that ended by itself; how describes its end.
 func ExitError(server string, how error) error { return &startError{server, &exitedError{how}} }

@@ -31,7 +31,7 @@ func (d *Dialer) attempt(ctx context.Context, t config.Transport, legacy bool, c
 	return d.overHTTP(ctx, cancel, t, legacy, can)
 }
 
-// tooLong says that the server did not answer in time, and where to look.
+// tooLong returns the error of a server that did not answer in time. It says where to look.
 func (d *Dialer) tooLong() error {
 	said := "was not ready within " + text.Duration(d.StartTimeout)
 	if d.Server.Command == "" {
@@ -41,7 +41,7 @@ func (d *Dialer) tooLong() error {
 		said, text.Printable(d.Server.Command, maxCommandShown), d.Server.Source)
 }
 
-// notMCP says so of a server that does not know the first request of a session.
+// notMCP explains the error of a server that does not know the first request of a session.
 func notMCP(err error) error {
 	if wire, ok := errors.AsType[*jsonrpc.Error](err); ok && wire.Code == jsonrpc.CodeMethodNotFound {
 		return &notMCPError{wire}
@@ -57,8 +57,8 @@ func (e *notMCPError) Error() string {
 
 func (e *notMCPError) Unwrap() error { return e.answer }
 
-// needsLater reports whether a server refused the older handshake, or is one over HTTP
-// that keeps no session with it, and so would get no answers to its requests.
+// needsLater reports whether a server refused the older handshake, or keeps no session with
+// it over HTTP, so that it would get no answers to its requests.
 func needsLater(t config.Transport, s *Session, err error) bool {
 	if err == nil {
 		return t == config.HTTP && s.mcp.ID() == ""
@@ -134,8 +134,8 @@ func (d *Dialer) connect(ctx context.Context, t mcp.Transport, legacy bool, can 
 	return d.newClient(can).Connect(ctx, t, &options)
 }
 
-// explainProcess says why a start failed. If we ended the server, its exit
-// status is our doing and only what it wrote is of interest.
+// explainProcess returns why a start failed. If we ended the server, its exit status is our
+// doing, and only its output is of interest.
 func explainProcess(proc *stdio.Process, err, cause error) error {
 	if cause == nil && IsLost(err) {
 		return &exitedError{proc.Ended()}
@@ -149,9 +149,9 @@ func explainProcess(proc *stdio.Process, err, cause error) error {
 // newClient makes a client for one session. It offers the server what the user can be
 // asked, and nothing else: capabilities are not nil, which would advertise roots. The
 // handler of list_changed is there to make the SDK subscribe; message.Notifications
-// handles the notification before the SDK sees it, and likewise what a server asks in a
-// call: what is left for the SDK's handler belongs to no call. Results that ask for
-// input are the caller's: the SDK would ask and repeat the request by itself.
+// handles the notification before the SDK sees it, and likewise elicitations during a call:
+// the SDK's handler gets those that belong to no call. Results that ask for input go to the
+// caller: the SDK would ask and repeat the request by itself.
 func (d *Dialer) newClient(can elicitation.Capabilities) *mcp.Client {
 	o := &mcp.ClientOptions{
 		Capabilities:           can.ForSession(),
@@ -168,8 +168,8 @@ func (d *Dialer) newClient(can elicitation.Capabilities) *mcp.Client {
 	return c
 }
 
-// containRequests keeps a panic inside the one message of the server that caused it: the
-// SDK handles each in a goroutine of its own.
+// containRequests contains a panic in the message of the server that caused it: the SDK
+// handles each message in a goroutine of its own.
 func containRequests(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (res mcp.Result, err error) {
 		defer contain.Recover("answering a server", func(panicked error) {

@@ -21,10 +21,10 @@ const (
 	maxCursor = 64 << 10
 )
 
-// ErrTooManyPages means that a server has not come to the end of a list.
+// ErrTooManyPages is the error of a list with too many pages.
 var ErrTooManyPages = fmt.Errorf("the list has more than %d pages", maxPages)
 
-// A PageError says that a page of a list cannot be read. The pages before it were.
+// A PageError is the error of a page that cannot be read, after pages that could.
 type PageError struct {
 	Page int // the first is 1
 	Err  error
@@ -34,8 +34,8 @@ func (e *PageError) Error() string { return fmt.Sprintf("page %d of the list: %s
 func (e *PageError) Unwrap() error { return e.Err }
 
 // Pages returns the items of a list, page by page. A server that does not know the method
-// has an empty list. An error ends the pages; behind the first page it is a *PageError if
-// that page is what is wrong.
+// has an empty list. An error ends the pages; after the first page it is a *PageError if the
+// page itself is wrong.
 func (s *Session) Pages(ctx context.Context, method string) iter.Seq2[[]json.RawMessage, error] {
 	return func(yield func([]json.RawMessage, error) bool) {
 		cursors := map[string]bool{"": true}
@@ -98,8 +98,8 @@ type page struct {
 	cursor json.RawMessage // where the next page begins, as it is written, or nil
 }
 
-// readPage finds the items of a page, in the member of this name, and its cursor. The
-// error may be that of ctx.
+// readPage finds the items of a page, in the member field, and its cursor. The error may be
+// that of ctx.
 func readPage(ctx context.Context, result json.RawMessage, field string) (p page, err error) {
 	release, err := room.Take(ctx, len(result), room.Message)
 	if err != nil {

@@ -34,10 +34,10 @@ type link interface {
 	Stop()
 	// WaitClosed waits until nothing of the stopped link is left.
 	WaitClosed()
-	// Ended waits for the end and says in words how it came.
+	// Ended waits for the end of the link and describes it.
 	Ended() error
-	// Expired reports that the server ended a session that it no longer
-	// wanted, which is no fault.
+	// Expired reports whether the server ended the session because it expired, which
+	// is not a failure.
 	Expired() bool
 }
 
@@ -62,14 +62,15 @@ type Params struct {
 
 	// Schema is the tool's, which may ask for arguments to be sent as headers.
 	Schema json.RawMessage
-	// Progress is called with what the server says of the request while it works
-	// on it; total is 0 if it is not known.
+	// Progress is called with the server's progress reports; total is 0 if it is not
+	// known.
 	Progress func(done, total float64, text string)
 
-	// Elicits are the ways in which the user can be asked during this request. Servers
-	// of before 2026-07-28 know those of the session instead.
+	// Elicits are the ways in which the user can be asked during this request. Before
+	// 2026-07-28, servers know those of the session instead.
 	Elicits elicitation.Capabilities
-	// Questions get what such a server asks during the request; nil declines it.
+	// Questions receives the elicitations of such a server during the request; if it is
+	// nil, they are declined.
 	Questions message.Questions
 	// Inputs and State answer an earlier result of the same request that asked for
 	// input (message.InputRequired).
@@ -150,7 +151,7 @@ func (s *Session) send(ctx context.Context, method string, p *Params) (err error
 	return err
 }
 
-// explain prefers what the transport knows of an error to what the SDK made of it.
+// explain returns the error that the transport noted, or else the one of the SDK.
 func (s *Session) explain(c *message.Call, err error) error {
 	if failed := c.Failure(); failed != nil {
 		return failed
@@ -169,8 +170,7 @@ func (s *Session) explain(c *message.Call, err error) error {
 	return err
 }
 
-// InitializeResult returns what the server said of itself when it shook hands,
-// or nil.
+// InitializeResult returns the server's description of itself in the handshake, or nil.
 func (s *Session) InitializeResult() *mcp.InitializeResult { return s.mcp.InitializeResult() }
 
 // Offers reports whether the server said that it has what a method is about, or said
@@ -195,12 +195,12 @@ func (s *Session) Legacy() bool {
 	return said != nil && said.ProtocolVersion <= message.LegacyProtocol
 }
 
-// Elicits returns the ways to ask the user that the server was told of when the
+// Elicits returns the ways to ask the user that were announced to the server when the
 // session began.
 func (s *Session) Elicits() elicitation.Capabilities { return s.can }
 
-// Suits reports whether the session could not begin in a better way for a client that can
-// ask in these: servers of before 2026-07-28 are told only then.
+// Suits reports whether the session is right for a client with these capabilities. Before
+// 2026-07-28, servers learn of them only when a session begins.
 func (s *Session) Suits(can elicitation.Capabilities) bool {
 	if s.Legacy() {
 		return s.can == can
@@ -208,8 +208,8 @@ func (s *Session) Suits(can elicitation.Capabilities) bool {
 	return s.can.ByRequest || !can.ByRequest // it does not take the older handshake, or need not
 }
 
-// AwaitCompleted returns a channel that is closed when the server says that what the
-// user does at an address is done, which it may have said already.
+// AwaitCompleted returns a channel that is closed when the server reports that the user is
+// done at an address, which it may have reported already.
 func (s *Session) AwaitCompleted(id string) (done <-chan struct{}, stop func()) {
 	return s.notes.AwaitCompleted(id)
 }

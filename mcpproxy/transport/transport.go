@@ -2,11 +2,10 @@
 // HTTP or SSE.
 //
 // A Dialer starts or reaches a server and shakes hands; a Session sends requests
-// and returns results as the server wrote them. Servers that need the handshake
-// of before 2026 get it. A process ends with its whole group. Messages are bounded,
-// and what a server sends beside them is dropped or passed over. Headers and tokens
-// go to the server of the entry and to no other host. What became of a session that
-// broke, and when to dial again, is the caller's to decide.
+// and returns results as the server wrote them. Servers that need the older handshake
+// get it. A process ends with its whole group. Messages are bounded, and anything else that
+// a server sends is dropped or skipped. Headers and tokens go to the server of the entry and
+// to no other host. The caller decides when to dial again after a session broke.
 package transport
 
 import (
@@ -24,8 +23,8 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/transport/stdio"
 )
 
-// Handshake is what was found out about the way in which a session with a server
-// begins. It is kept from one start to the next.
+// Handshake describes how a session with a server begins, as found out by trying. It is kept
+// from one start to the next.
 type Handshake struct {
 	Legacy    bool             // it takes only the older handshake
 	Transport config.Transport // what worked, of the two that Remote may be
@@ -37,10 +36,10 @@ type Dialer struct {
 	Log          *slog.Logger
 	ClientInfo   *mcp.Implementation // name and version that servers see
 	StartTimeout time.Duration       // for a server to get ready
-	// DiscoverTimeout is how long a server that has read server/discover may leave it
-	// without an answer before it is taken to hang on it.
+	// DiscoverTimeout is how long a server that has read server/discover may take to answer
+	// before it is assumed to hang on it.
 	DiscoverTimeout time.Duration
-	// ToolsChanged is called when the server says that its tools changed.
+	// ToolsChanged is called when the server reports that its tools have changed.
 	ToolsChanged func()
 	Redactor     *redact.Redactor
 	Guard        *stdio.Guard       // of processes; may be nil
@@ -51,11 +50,11 @@ type Dialer struct {
 // Dial starts or reaches the server and shakes hands. Servers written before
 // 2026 may die or hang on server/discover; they get a new link and the older
 // handshake, and the result reports it, so that the next start need not find
-// out again. The server is told that the user can be asked in these ways.
+// out again. can are the ways in which the user can be asked.
 //
-// Where a server may ask by requests of its own, it gets the older handshake first: with
-// the later one, tools that ask in the older way fail. Over HTTP a server without sessions
-// gets no answers to its requests, so it gets the later one all the same.
+// If can.ByRequest is set, the older handshake comes first: with the later one, tools fail
+// that ask by a request of the server. Over HTTP, a server without sessions gets no answers
+// to its requests, and so gets the later handshake all the same.
 func (d *Dialer) Dial(ctx context.Context, last Handshake, can elicitation.Capabilities) (*Session, Handshake, error) {
 	if d.Server.Transport != config.Remote {
 		return d.dialOver(ctx, d.Server.Transport, last, can)

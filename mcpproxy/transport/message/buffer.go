@@ -9,8 +9,8 @@ import (
 	"github.com/toolcell/toolcell/internal/room"
 )
 
-// TooLongError says that a server sent a message of more than Limit bytes, or a large one
-// for which there was no room, or not for so long.
+// TooLongError is the error of a message of more than Limit bytes, or of a large one for
+// which there was no room, or not for long enough.
 type TooLongError struct {
 	Limit int
 	Room  error // room.ErrFull, room.ErrLate or nil
@@ -25,18 +25,18 @@ func (e *TooLongError) Error() string {
 
 func (e *TooLongError) Unwrap() error { return e.Room }
 
-// A Buffer collects a message while it comes. It bounds the message, and all of them
-// together (room.Arriving). What was collected outlives Release.
+// A Buffer collects a message while it arrives. It bounds the message, and all of them
+// together (room.Arriving). Text stays valid after Release.
 type Buffer struct {
 	Text  []byte
 	Limit int
-	// End ends the stream, with a TooLongError, when a large message does not come to its
-	// end in time.
+	// End ends the stream, with a TooLongError, when a large message does not arrive in
+	// time.
 	End  func(error)
 	room room.Buffer
 }
 
-// Release gives back the room of a message that was taken in, or that will never be.
+// Release gives back the room of a message that was read or is given up.
 func (b *Buffer) Release() { b.room.Release() }
 
 // Add appends a part. The error is a *TooLongError or that of ctx.
@@ -54,7 +54,7 @@ func (b *Buffer) Add(ctx context.Context, part []byte) error {
 	return nil
 }
 
-// ReadAll appends all that r has.
+// ReadAll appends everything that r has.
 func (b *Buffer) ReadAll(ctx context.Context, r io.Reader) error {
 	for {
 		if len(b.Text) > b.Limit {

@@ -14,7 +14,7 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/wire"
 )
 
-// A Reply is the result of a request, with the members that callers look at.
+// A Reply is the result of a request, with the members that callers need.
 type Reply struct {
 	Result  json.RawMessage // as the server wrote it
 	IsError bool            // a tool says that it failed
@@ -34,7 +34,7 @@ func (r Reply) Check() error {
 	return nil
 }
 
-// CheckList is Check for a list: an item that nests too deep spoils none of the others.
+// CheckList is Check for a list, in which an item may nest too deep: the others can be used.
 func (r Reply) CheckList() error {
 	if t := bytes.TrimSpace(r.Result); len(t) == 0 || t[0] != '{' {
 		return errors.New("the server's result is not an object")
@@ -74,10 +74,10 @@ func (c *Call) Begin(ctx context.Context) context.Context {
 	return ctx
 }
 
-// GiveUp ends the call, to which no answer will come.
+// GiveUp ends the call, which will get no answer.
 func (c *Call) GiveUp() { c.cancel() }
 
-// Result returns the result, if it came.
+// Result returns the result, if there is one.
 func (c *Call) Result() (Reply, bool) {
 	if c.kept.Load() {
 		return c.reply, true
@@ -85,7 +85,7 @@ func (c *Call) Result() (Reply, bool) {
 	return Reply{}, false
 }
 
-// Fail records why the call fails, unless that is known already.
+// Fail records why the call fails, unless a reason is recorded already.
 func (c *Call) Fail(err error) { c.failed.CompareAndSwap(nil, &err) }
 
 // Failure returns what fail recorded, or nil.
@@ -105,7 +105,7 @@ func (c *Call) HasID(id jsonrpc.ID) bool { return c.id == id }
 // Tool returns the arguments of the call, and the schema of the tool.
 func (c *Call) Tool() (arguments, schema json.RawMessage) { return c.arguments, c.schema }
 
-// CallOf returns the call that ctx makes, or nil.
+// CallOf returns the call that ctx belongs to, or nil.
 func CallOf(ctx context.Context) *Call {
 	c, _ := ctx.Value(callKey{}).(*Call)
 	return c
@@ -136,7 +136,7 @@ func (c *Call) Keep(id jsonrpc.ID, r Reply) *jsonrpc.Response {
 	return &jsonrpc.Response{ID: id, Error: errKept}
 }
 
-// Calls are the requests that wait for an answer over a connection that has them all.
+// Calls are the requests that wait for an answer over one connection.
 type Calls struct {
 	mu      sync.Mutex
 	waiting map[jsonrpc.ID]waiter
@@ -152,7 +152,7 @@ type waiter struct {
 	method string
 }
 
-// Add notes the request that a message is.
+// Add adds a message that is sent, if it is a request.
 func (c *Calls) Add(ctx context.Context, msg jsonrpc.Message) {
 	req, ok := msg.(*jsonrpc.Request)
 	if !ok {
@@ -183,8 +183,8 @@ func (c *Calls) Add(ctx context.Context, msg jsonrpc.Message) {
 	c.waiting[req.ID] = w
 }
 
-// CheckID returns an error for an answer whose ID no request had yet. An ID of an earlier
-// request is that of an answer that came late or twice.
+// CheckID returns an error for an answer whose ID no request has had. The ID of an earlier
+// request is in order: the answer is late, or a second one.
 func (c *Calls) CheckID(id jsonrpc.ID, said error) *StrayError {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -218,8 +218,8 @@ func (c *Calls) Answered(id jsonrpc.ID) {
 	delete(c.waiting, id)
 }
 
-// Fail makes a message that could not be taken in the error of the requests that it
-// answers, and reports false if it answers none that can be named.
+// Fail returns err as the answer to the requests that a message answers, and known as false
+// if it cannot tell which these are.
 func (c *Calls) Fail(ctx context.Context, raw []byte, err error) (failed []jsonrpc.Message, known bool) {
 	found := wire.Traces(ctx, raw)
 	c.mu.Lock()
@@ -239,7 +239,7 @@ func (c *Calls) Fail(ctx context.Context, raw []byte, err error) (failed []jsonr
 	return failed, known
 }
 
-// Forget gives a call up.
+// Forget removes a call that its caller has given up.
 func (c *Calls) Forget(made *Call) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -266,7 +266,7 @@ func (c *Calls) Undecoded(ctx context.Context, raw []byte, why error) (failed []
 	return failed, len(failed) > 0
 }
 
-// unreadable returns errors for the requests that an answer is for that cannot be read.
+// unreadable returns errors for the requests that an unreadable answer is for.
 func (c *Calls) unreadable(ctx context.Context, raw []byte, why error) (failed []jsonrpc.Message) {
 	why = unreadable(why)
 	found := wire.Traces(ctx, raw)
@@ -286,8 +286,8 @@ func (c *Calls) unreadable(ctx context.Context, raw []byte, why error) (failed [
 	return failed
 }
 
-// cut takes an answer whose ID begins with these digits. It fails the request that it is
-// for if there is only one.
+// cut takes an answer that was cut off in its ID, after these digits. If only one request
+// fits, it fails that.
 func (c *Calls) cut(digits string, why error) []jsonrpc.Message {
 	var ids []jsonrpc.ID
 	for id := range c.waiting {
@@ -322,8 +322,8 @@ func (c *Calls) stray(why error) {
 	}
 }
 
-// Strays returns errors for the requests that can have no other answers than those that
-// came without an ID: all that wait, once there are no more of them than of such answers.
+// Strays returns errors for all requests that wait, once there are as many answers without
+// an ID as requests: no other answers will come.
 func (c *Calls) Strays() (failed []jsonrpc.Message) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -339,7 +339,7 @@ func (c *Calls) Strays() (failed []jsonrpc.Message) {
 	return failed
 }
 
-// fail ends a request, or returns nil if it does not wait.
+// fail ends a request with why, or returns nil if no such request waits.
 func (c *Calls) fail(id jsonrpc.ID, why error) jsonrpc.Message {
 	w, waits := c.waiting[id]
 	if !waits {

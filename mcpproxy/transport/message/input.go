@@ -9,14 +9,14 @@ import (
 	"github.com/toolcell/toolcell/internal/rawjson"
 )
 
-// InputRequired is a result that is none yet: the server wants something first, and
-// the request is then sent again (2026-07-28, Multi Round-Trip Requests).
+// InputRequired is a result that asks for input; the request is then sent again with it
+// (2026-07-28, Multi Round-Trip Requests).
 type InputRequired struct {
 	Requests []InputRequest // in the order of the server; empty if it only wants more time
 	State    string         // what it wants to get back, unread
 }
 
-// InputRequest is one thing that the server wants.
+// InputRequest is one input that the server asks for.
 type InputRequest struct {
 	Key, Method string
 	Params      json.RawMessage
@@ -80,7 +80,7 @@ func (r Reply) InputRequired() (in InputRequired, err error) {
 	return in, nil
 }
 
-// exactText decodes a JSON string that has to go back to the server as it is. Half a
+// exactText decodes a JSON string that has to go back to the server unchanged. Half of a
 // surrogate pair would become another character.
 func exactText(raw json.RawMessage) (string, error) {
 	if raw[0] != '"' {

@@ -1,7 +1,7 @@
-// Package message has what the transports know of JSON-RPC messages: calls, whose
-// results are kept as the server wrote them while the SDK gets a stand-in, and what a
-// server sends without being asked, which is handled at once or dropped. Both stand
-// between the connection and the session of the SDK.
+// Package message handles JSON-RPC messages between the connection and the session of the
+// SDK: results of calls, which are kept as the server wrote them while the SDK gets a
+// placeholder, and requests and notifications of the server, which are handled at once or
+// dropped.
 package message
 
 import (
@@ -29,7 +29,7 @@ const (
 
 	// MethodDiscover begins the handshake of 2026.
 	MethodDiscover = "server/discover"
-	// MethodInitialize begins that of before.
+	// MethodInitialize begins the older handshake.
 	MethodInitialize = "initialize"
 
 	methodListen = "subscriptions/listen"
@@ -49,8 +49,8 @@ func Batch(ctx context.Context, line []byte) []json.RawMessage {
 	return []json.RawMessage{line}
 }
 
-// An UnreadableError says what is wrong with an answer of a server. The request may
-// have taken effect.
+// An UnreadableError is the error of an invalid answer of a server. The request may have
+// taken effect.
 type UnreadableError struct{ err error }
 
 func (e *UnreadableError) Error() string {
@@ -79,12 +79,12 @@ type StrayError struct {
 func (e *StrayError) Error() string { return e.Err.Error() }
 func (e *StrayError) Unwrap() error { return e.Err }
 
-// A UnknownIDError is an answer to what somebody else must have asked: where answers to
-// several requests come, it is passed over.
+// An UnknownIDError is an answer to a request that we did not send. A stream with answers to
+// several requests skips it.
 type UnknownIDError struct{ StrayError }
 
-// failedAnswer returns an answer for the SDK in the place of one that cannot be used. c
-// may be nil.
+// failedAnswer returns an answer for the SDK in place of one that cannot be used. c may be
+// nil.
 func failedAnswer(c *Call, id jsonrpc.ID, why error) *jsonrpc.Response {
 	if said, ok := errors.AsType[*jsonrpc.Error](why); ok {
 		return &jsonrpc.Response{ID: id, Error: said}
@@ -96,10 +96,10 @@ func failedAnswer(c *Call, id jsonrpc.ID, why error) *jsonrpc.Response {
 }
 
 // Decode decodes one message of a server and returns it if the session should
-// see it. Notifications stop here, and so does what the server asks in a call. c is
-// the call over whose stream the message came, or nil. Errors are a *wire.Unreadable for
-// what is not JSON, a *StrayError for an answer without an ID of ours, and a
-// *UnreadableError for one that has our ID and cannot be used, or that of ctx.
+// see it. Notifications end here, and so do elicitations during a call. c is the call over
+// whose stream the message came, or nil. The error is a *wire.Unreadable if raw is not JSON,
+// a *StrayError for an answer without an ID of ours, a *UnreadableError for an invalid
+// answer with one, or that of ctx.
 func (n *Notifications) Decode(ctx context.Context, raw []byte, c *Call) (jsonrpc.Message, error) {
 	m, err := wire.Read(ctx, raw)
 	if err != nil {
@@ -135,7 +135,7 @@ const version = `"2.0"`
 
 var errNoMessage = errors.New("this is no message of MCP")
 
-// notification handles one, and returns it if the SDK should see it, too.
+// notification handles a notification, and returns it if the SDK should see it too.
 func (n *Notifications) notification(method string, params json.RawMessage) jsonrpc.Message {
 	switch {
 	case method == methodCancelled:
@@ -153,7 +153,7 @@ func (n *Notifications) notification(method string, params json.RawMessage) json
 	return nil
 }
 
-// Encode writes a message to the server. Answers get the IDs of what it asked.
+// Encode encodes a message for the server. Answers get the IDs that its requests had.
 func (n *Notifications) Encode(msg jsonrpc.Message) ([]byte, error) {
 	if answer, ok := msg.(*jsonrpc.Response); ok {
 		if id, ok := n.questions.ids.Close(answer.ID); ok {
@@ -181,8 +181,7 @@ func unknownID(id json.RawMessage) error {
 	return unreadable(fmt.Errorf("it has the id %s, and no request does", text.Printable(string(id), 100)))
 }
 
-// decodeAnswer reads an answer, whatever is odd about it: the request that it belongs to
-// must not wait for ever.
+// decodeAnswer reads an answer, however odd: its request must not wait for ever.
 func decodeAnswer(m wire.Message) (jsonrpc.Message, error) {
 	failed := len(m.Error) > 0 && string(m.Error) != "null"
 	id, ok := wire.OurID(m.ID)

@@ -25,13 +25,13 @@ type Notifications struct {
 	listeners map[int64]*listener // by progress token
 }
 
-// NewNotifications returns what handles the notifications of one session. changed is
-// called when the tools of the server did.
+// NewNotifications returns the Notifications of one session. changed is called when the
+// tools of the server have changed.
 func NewNotifications(changed func()) *Notifications {
 	return &Notifications{Changed: changed, requests: rate.NewLimiter(rate.Every(10*time.Millisecond), 100), listeners: map[int64]*listener{}}
 }
 
-// receive takes in one notification.
+// receive handles one notification.
 func (n *Notifications) receive(method string, params json.RawMessage) {
 	switch method {
 	case "notifications/tools/list_changed":
@@ -90,8 +90,8 @@ type listener struct {
 	limit *rate.Limiter
 }
 
-// Listen begins to report the progress of a call, which carries the token.
-// stop returns when report was called with all that came, and is not called again.
+// Listen starts to report the progress of the call that is sent with the token. stop returns
+// when all of it has been reported.
 func (n *Notifications) Listen(report func(done, total float64, text string)) (token int64, stop func()) {
 	l := &listener{
 		news: make(chan progress, 64), ended: make(chan struct{}),

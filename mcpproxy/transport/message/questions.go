@@ -32,10 +32,10 @@ type Question struct {
 	stream *Call // over whose stream it came, if it is known
 }
 
-// Questions hold what a server asks until it is answered, one after the other.
+// Questions are the elicitations of a server that wait for an answer, in order.
 type Questions chan *Question
 
-// NewQuestions returns the questions of one request at a time. Close them after the last.
+// NewQuestions returns an empty queue, for one request at a time. Close it after the last.
 func NewQuestions() Questions { return make(Questions, maxPending) }
 
 // All returns the questions until they are closed, but for those that the server or the
@@ -52,9 +52,9 @@ func (all Questions) All() iter.Seq[*Question] {
 	}
 }
 
-// questions are what a server asks before 2026-07-28: requests of its own. They are
-// kept from the SDK, which would decode forms and answers and lose the order of fields
-// and digits of numbers. What belongs to no call goes to the SDK, which declines it.
+// questions handles elicitations of before 2026-07-28, which are requests of the server. The
+// SDK does not see them: it would decode forms and answers, and lose the order of fields and
+// digits of numbers. Those that belong to no call go to the SDK, which declines them.
 type questions struct {
 	// respond sends an answer. The transport sets it before it reads.
 	respond func(context.Context, *jsonrpc.Response) error
@@ -85,8 +85,8 @@ func (n *Notifications) RespondWith(send func(context.Context, *jsonrpc.Response
 	n.questions.respond = send
 }
 
-// Collect puts what the server asks during a call into into. stop ends that, and returns
-// when no question is left.
+// Collect puts the elicitations of the server during a call into a queue. stop ends that, and
+// returns when all of them are answered.
 func (n *Notifications) Collect(ctx context.Context, c *Call, into Questions) (stop func()) {
 	q := &n.questions
 	during, cancel := context.WithCancel(ctx)
@@ -103,10 +103,10 @@ func (n *Notifications) Collect(ctx context.Context, c *Call, into Questions) (s
 	}
 }
 
-// take gives a request to a call to answer, and reports false if it belongs to none. c is
-// the call over whose stream it came, if there is one; nothing else in a message says
-// to which call it belongs. Otherwise the oldest call that can be asked in gets it.
-// One whose result is there is over, though its caller may not have taken it yet.
+// take hands an elicitation to the call that it belongs to, and reports false if there is
+// none. c is the call over whose stream it came, if there is one; a message does not say to
+// which call it belongs. Otherwise the oldest call with a queue gets it. A call that has its
+// result is over, even if its caller has not taken it yet.
 func (q *questions) take(id jsonrpc.ID, params json.RawMessage, c *Call) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -122,9 +122,9 @@ func (q *questions) take(id jsonrpc.ID, params json.RawMessage, c *Call) bool {
 	return true
 }
 
-// Answer ends a question with a result of elicitation/create, or with why there is none.
-// One whose call has ended goes to the next call instead: it may be about that one. If
-// there is none, or the call was cancelled, it is declined.
+// Answer answers a question with a result of elicitation/create, or with an error. If its
+// call has ended, the question goes to the next call instead, since it may be about that
+// one. If there is none, or the call was cancelled, it is declined.
 func (q *Question) Answer(result json.RawMessage, err error) {
 	defer q.of.work.Done()
 	ended := q.Context.Err() != nil
@@ -149,8 +149,7 @@ func (q *Question) Answer(result json.RawMessage, err error) {
 	default:
 		answer.Result = json.RawMessage(`{"action":"decline"}`)
 	}
-	// Also when the call has ended: it may be about another one. A connection that broke
-	// ends the calls over it by itself.
+	// Send it even if the call has ended: the server may wait for it in another one.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(q.of.ctx), sendWithin)
 	defer cancel()
 	_ = q.all.respond(ctx, answer)
@@ -159,7 +158,7 @@ func (q *Question) Answer(result json.RawMessage, err error) {
 // sendWithin bounds sending an answer to a server that may not read.
 const sendWithin = 5 * time.Second
 
-// cancel ends a question that the server gives up.
+// cancel ends a question that the server has withdrawn.
 func (q *questions) cancel(id jsonrpc.ID) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -170,8 +169,8 @@ func (q *questions) cancel(id jsonrpc.ID) {
 	}
 }
 
-// AwaitCompleted returns a channel that is closed when the server says that what the
-// user does at an address is done, which it may have said already.
+// AwaitCompleted returns a channel that is closed when the server reports that the user is
+// done at an address, which it may have reported already.
 func (n *Notifications) AwaitCompleted(id string) (done <-chan struct{}, stop func()) {
 	q := &n.questions
 	q.mu.Lock()

@@ -18,9 +18,8 @@ type answer struct {
 	Reply
 }
 
-// AnswerOf reads a message that is an answer with a result, and nothing else:
-// nil for others, as whatever is unusual about a message is the SDK's to judge, and if
-// ctx ends. The result stays where it is.
+// AnswerOf reads a plain answer with a result. It returns nil for any other message, and if
+// ctx ends. The result is not copied.
 func AnswerOf(ctx context.Context, raw []byte) *answer {
 	s := rawjson.Scanner{Text: raw, Context: ctx}
 	var a answer
@@ -62,8 +61,8 @@ func ReplyOf(ctx context.Context, raw json.RawMessage) (Reply, error) {
 	return r, nil
 }
 
-// readReply passes over a result, which is an object. One that nests deeper than values
-// may is noted: a list can have it in one item of many.
+// readReply reads past a result, which is an object. It notes if the result nests deeper than
+// values may: in a list, only one of many items may do so.
 func readReply(s *rawjson.Scanner) (r Reply) {
 	s.SkipSpace()
 	from, depth := s.Offset, s.Depth

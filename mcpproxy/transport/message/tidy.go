@@ -65,7 +65,7 @@ func tidyResult(method string, result json.RawMessage) (json.RawMessage, error) 
 
 func isObject(raw json.RawMessage) bool { return len(raw) > 0 && raw[0] == '{' }
 
-// member is one that the SDK decodes.
+// A member is a member of a result that the SDK decodes.
 type member struct {
 	path []string
 	kind kind
@@ -81,8 +81,7 @@ const (
 	unused
 )
 
-// shown are members without which a server can be used. Those inside of others come
-// after them.
+// shown are members that a server can do without. Inner ones come after outer ones.
 var shown = []member{
 	{[]string{"_meta"}, object},
 	{[]string{"_meta", "io.modelcontextprotocol/serverInfo"}, object},

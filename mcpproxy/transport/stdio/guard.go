@@ -24,11 +24,10 @@ sleep 1
 for group in $groups; do kill -s KILL -- "-$group"; done
 `
 
-// Guard is a small process that outlives this program by a moment, to end
-// servers that ignore the end of their stdin when this program was killed in a
-// way that nothing can catch. It has a session of its own, so that what ends
-// this program's process group or terminal does not end it. Without a shell
-// there is none, and such servers stay.
+// Guard is a small process that outlives this program for a moment. If this program is
+// killed by SIGKILL, it ends servers that ignore the end of their stdin. It has a session of
+// its own, so that a signal to this program's process group or terminal does not reach it.
+// Without a shell there is no guard, and such servers keep running.
 type Guard struct {
 	mu      sync.Mutex
 	started bool
@@ -69,14 +68,14 @@ func (g *Guard) start() {
 	}
 }
 
-// Running reports whether there was a process to guard, and the guard runs.
+// Running reports whether the guard runs, which it does from the first server on.
 func (g *Guard) Running() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.input != nil
 }
 
-// Close ends the guard, which has nothing to guard any more.
+// Close ends the guard, after all servers have ended.
 func (g *Guard) Close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

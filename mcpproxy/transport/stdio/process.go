@@ -21,11 +21,11 @@ import (
 )
 
 const (
-	// stopGrace is what a server gets after its stdin closed, and again after
-	// SIGTERM, before the next harder step.
+	// stopGrace is how long a server may take to exit after its stdin is closed, and again
+	// after SIGTERM.
 	stopGrace = time.Second
-	// drainGrace is how long the pipes may still deliver after the server
-	// ended. They stay open without end when a descendant left the group.
+	// drainGrace is how long the pipes are still read after the server has ended. A
+	// descendant that left the group would keep them open for ever.
 	drainGrace = 500 * time.Millisecond
 )
 
@@ -106,8 +106,8 @@ func Start(s config.Server, hidden *redact.Redactor, g *Guard, log *slog.Logger)
 	return p, nil
 }
 
-// CommandError says that a command cannot be started, which the user may cure at any
-// moment.
+// CommandError is the error of a command that cannot be started, which the user can cure at
+// any moment.
 type CommandError struct{ text string }
 
 func (e *CommandError) Error() string { return e.text }
@@ -270,19 +270,18 @@ func (p *Process) tookInput() bool {
 // WaitClosed implements the link of package transport.
 func (p *Process) WaitClosed() { <-p.done }
 
-// WithOutput adds to an error the last lines of the server that are not messages of
-// the protocol, because the reason is there. It returns an OutputError then.
+// WithOutput adds the last lines of the server's output that are not messages to an error:
+// they usually say why. If there are any, it returns an OutputError.
 func (p *Process) WithOutput(err error) error { return p.output.appendTo(err) }
 
-// Served notes that the server has begun to work.
+// Served records that the server has answered the handshake.
 func (p *Process) Served() {
 	p.output.mu.Lock()
 	defer p.output.mu.Unlock()
 	p.output.served = true
 }
 
-// Ended waits for the end of the process and says in words how it came, with
-// what the server last wrote.
+// Ended waits for the end of the process and describes it, with the last output.
 func (p *Process) Ended() error {
 	<-p.done
 	p.mu.Lock()

@@ -7,9 +7,9 @@ import (
 	"sync"
 )
 
-// reasonIn returns what of a server's output gives the reason for its end: the error of
-// the last traceback of Python, what npm and uv say, the last line that sounds like an
-// error, or just the last one.
+// reasonIn returns the part of a server's output that explains its end: the error of the
+// last Python traceback, the error of npm or uv, the last line that looks like an error, or
+// just the last line.
 func reasonIn(output string) string {
 	lines := strings.Split(strings.TrimRight(output, "\n"), "\n")
 	for _, find := range []func([]string) string{pythonReason, npmReason, uvReason, lineReason} {
@@ -53,8 +53,8 @@ func pythonReason(lines []string) string {
 	return strings.Join(inner[at:min(at+1+moreLines, len(inner))], " ")
 }
 
-// exceptionGroup finds what stands before the lines of an exception in a group, which
-// asyncio's servers often end with.
+// exceptionGroup matches the prefix of lines of an exception group, with which asyncio's
+// servers often end.
 var exceptionGroup = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^ *\+?[|+] ?`) })
 
 // npmReason returns the first line of npm's that is not about its code or its log.
@@ -71,7 +71,7 @@ func npmReason(lines []string) string {
 	return ""
 }
 
-// uvReason returns what uv and uvx say behind a cross, and the causes below it.
+// uvReason returns the error that uv and uvx print after a cross, and the causes below it.
 func uvReason(lines []string) string {
 	for i, line := range slices.Backward(lines) {
 		if _, said, isUV := strings.Cut(line, "× "); isUV && strings.TrimSpace(strings.TrimSuffix(line, "× "+said)) == "" {
@@ -90,7 +90,7 @@ var saysReason = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)^\S*(?:error|exception|exit)\b|\b(?:error|exception|fatal|panic|cannot|failed|missing|required|not found|no such)\b`)
 })
 
-// lineReason returns the last line that sounds like a reason. Indented ones are frames.
+// lineReason returns the last line that looks like a reason. Indented lines are frames.
 func lineReason(lines []string) string {
 	for _, line := range slices.Backward(lines) {
 		if strings.TrimLeft(line, " ") == line && saysReason().MatchString(line) {

@@ -34,14 +34,13 @@ const outputMark = "; its stderr ended: "
 func (e *OutputError) Error() string { return e.err.Error() + outputMark + e.output }
 func (e *OutputError) Unwrap() error { return e.err }
 
-// HasOutput reports whether an error has what its server wrote.
+// HasOutput reports whether an error quotes the output of its server.
 func HasOutput(err error) bool {
 	var out *OutputError
 	return errors.As(err, &out)
 }
 
-// WithoutOutput returns an error without what its server wrote, if there is any of
-// that in its text.
+// WithoutOutput returns an error whose text does not quote the output of the server.
 func WithoutOutput(err error) error {
 	var out *OutputError
 	if !errors.As(err, &out) {
@@ -50,8 +49,8 @@ func WithoutOutput(err error) error {
 	return &shortError{fmt.Sprintf("%s; its stderr is shown by: %s", out.before(err), out.where), err}
 }
 
-// ShortOutput returns an error with the line of what its server wrote that gives the
-// reason, if there are several.
+// ShortOutput returns an error that quotes only the line of the output that gives the
+// reason, if there are several lines.
 func ShortOutput(err error) error {
 	var out *OutputError
 	if !errors.As(err, &out) || !strings.Contains(out.output, "\n") {
@@ -61,9 +60,9 @@ func ShortOutput(err error) error {
 		out.before(err), outputMark, text.Printable(reasonIn(out.output), maxReason), out.where), err}
 }
 
-// Reason returns an error with the line of what its server wrote that gives the reason,
-// for one who is shown the other lines too. Those are in lines, without escapes; there are
-// none if the error has them all.
+// Reason returns an error that quotes only the line of the output that gives the reason, and
+// all lines, without escapes, to be shown beside it. There are none if the error quotes all
+// of the output.
 func Reason(err error) (lines []string, reason error) {
 	var out *OutputError
 	if !errors.As(err, &out) || !strings.Contains(out.output, "\n") {
@@ -81,7 +80,7 @@ func (e *OutputError) before(err error) string {
 	return txt
 }
 
-// A shortError has a text in place of its error's own.
+// A shortError is an error with another text.
 type shortError struct {
 	text string
 	err  error
@@ -108,7 +107,7 @@ func newOutputTail(server string, hidden *redact.Redactor, log *slog.Logger) *ou
 	return &outputTail{server: server, log: log.With("server", server), hidden: hidden}
 }
 
-// readFrom takes in lines until the end of r.
+// readFrom adds lines until the end of r.
 func (t *outputTail) readFrom(r io.Reader) {
 	br := bufio.NewReaderSize(r, maxTailLine)
 	for {
@@ -120,7 +119,7 @@ func (t *outputTail) readFrom(r io.Reader) {
 	}
 }
 
-// add takes in one line, or a piece of one.
+// add adds one line, or a piece of one.
 func (t *outputTail) add(stream string, line []byte) {
 	raw := text.Clean(t.hidden.Text(string(line[:min(len(line), maxTailLine)])))
 	text := text.Printable(t.hidden.Text(raw), maxTailLine) // again: escapes may have been within a secret
@@ -158,7 +157,7 @@ func (t *outputTail) appendTo(err error) error {
 	return &OutputError{err, tail, "toolcell servers check " + text.ShellWord(t.server)}
 }
 
-// last returns the end of the tail, whole lines where there are any.
+// last returns the end of the tail, in whole lines if possible.
 func (t *outputTail) last() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -1,8 +1,7 @@
 // Package stdio runs a server as a child process and talks with it over its pipes.
 //
-// A process ends with its whole group, also when this program is killed: a Guard
-// sees to that. Lines are bounded, and what a server logs between them is kept for
-// error texts.
+// A process ends with its whole group, even if this program is killed: a Guard ends it then.
+// Lines are bounded, and output between messages is kept for error texts.
 package stdio
 
 import (
@@ -24,10 +23,9 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/wire"
 )
 
-// Transport is the stdio transport over one process. It takes the place of the
-// SDK's for what that does not do: long messages, servers that log to stdout,
-// results as the server wrote them, and writes that do not hold up a cancelled
-// call when the server does not read.
+// Transport is the stdio transport over one process. Unlike the SDK's, it takes long
+// messages and servers that log to stdout, keeps results as the server wrote them, and does
+// not hold up a cancelled call when the server does not read.
 type Transport struct {
 	proc  *Process
 	notes *message.Notifications
@@ -67,8 +65,8 @@ func (t *Transport) Connect(context.Context) (mcp.Connection, error) { return t,
 // SessionID implements mcp.Connection; stdio has none.
 func (t *Transport) SessionID() string { return "" }
 
-// Close implements mcp.Connection. Closing stdin is what asks the server to
-// end; its owner sees to it that it does.
+// Close implements mcp.Connection. Closing stdin asks the server to exit; the owner of the
+// process makes sure that it does.
 func (t *Transport) Close() error {
 	t.once.Do(func() {
 		defer contain.Recover("closing the pipes of a server", nil)
@@ -141,9 +139,9 @@ func (t *Transport) send(ctx context.Context, line []byte) error {
 	}
 }
 
-// Read implements mcp.Connection. It passes over everything that is not a
-// message for us, and keeps it for error texts. Its context is that of the handshake: it
-// ends with Close.
+// Read implements mcp.Connection. It skips everything that is not a message for us, and
+// keeps it for error texts. It ignores its context, which is that of the handshake, and ends
+// with Close.
 func (t *Transport) Read(context.Context) (_ jsonrpc.Message, err error) {
 	defer contain.Recover("reading from a server", func(panicked error) {
 		err = panicked // the SDK ends the session
@@ -193,8 +191,8 @@ func (t *Transport) readMessage() error {
 	return nil
 }
 
-// isAnswer reports whether all of raw is an answer. What stands behind other text in a line
-// is taken for one only then: logs have requests and parts of messages in them.
+// isAnswer reports whether all of raw is an answer. After other text in a line, nothing else
+// counts: logs contain requests and parts of messages.
 func isAnswer(ctx context.Context, raw []byte) bool {
 	m, err := wire.Read(ctx, raw)
 	return err == nil && m.Method == nil && (m.Result != nil || m.Error != nil)
@@ -229,15 +227,15 @@ func (t *Transport) join(line message.Buffer) (whole message.Buffer, err error) 
 	return line, nil
 }
 
-// forgetSpread drops a message over several lines that is none, and returns false.
+// forgetSpread drops lines that turned out not to be a message, and returns false.
 func (t *Transport) forgetSpread() bool {
 	t.spread.Release()
 	t.spread = message.Buffer{}
 	return false
 }
 
-// take is decode. If that panics, the message is an error of the call that it answers,
-// and of all if that is not known.
+// take is decode. If that panics, the calls that the message answers fail, or all calls if
+// these are not known.
 func (t *Transport) take(raw []byte) (msgs []jsonrpc.Message, err error) {
 	defer contain.Recover("taking in a message of a server", func(panicked error) {
 		known := false
@@ -303,8 +301,8 @@ func (t *Transport) readLine() (line message.Buffer, err error) {
 	}
 }
 
-// opening finds where a message may begin behind other text: a server has logged something
-// without ending the line.
+// opening matches the beginning of a message after other text, such as a log line without an
+// end.
 var opening = regexp.MustCompile(`\{[ \t]{0,8}"(?:jsonrpc|id|result|error)"`)
 
 // maxOpening is how long a part of an opening can be.
@@ -326,7 +324,7 @@ func (t *Transport) newBuffer() message.Buffer {
 	}}
 }
 
-// beginnings are the first bytes of what may be a message, or one in UTF-16.
+// beginnings are the bytes with which a message may begin, in UTF-8 or UTF-16.
 var beginnings = []byte("{[\xff\xfe\x00")
 
 // WaitingCalls returns the calls that wait for an answer.
@@ -340,9 +338,8 @@ func (t *Transport) EndError() error {
 	return nil
 }
 
-// TookDiscover reports whether a handshake that ended with cause may have failed on
-// server/discover: the server had read it. One that ended without having read it had
-// another reason to.
+// TookDiscover reports whether a handshake that ended with cause may have failed because of
+// server/discover: only if the server had read it.
 func (t *Transport) TookDiscover(cause error) bool {
 	return t.asked.Load() && (errors.Is(cause, message.ErrNoDiscover) || t.took.Load() || t.answered.Load())
 }
@@ -377,7 +374,7 @@ func (t *Transport) WatchDiscover(ctx context.Context, timeout time.Duration, ca
 // decode returns the messages that the session should see: one or none, or for an answer
 // that cannot be read, errors for the calls that it is for.
 func (t *Transport) decode(raw []byte) ([]jsonrpc.Message, error) {
-	// Nearly every message, and the SDK makes much garbage of each.
+	// Nearly every message is one, and the SDK would make much garbage of it.
 	if a := message.AnswerOf(t.ctx, raw); a != nil {
 		t.answered.Store(true)
 		if stray := t.calls.CheckID(a.ID, nil); stray != nil {
