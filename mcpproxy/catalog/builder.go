@@ -30,7 +30,7 @@ const (
 	maxLeftOut     = 20
 )
 
-// Builder makes definitions of what a server sends, whatever that is.
+// Builder collects the definitions of tools that a server sends.
 type Builder struct {
 	// OverHTTP leaves out tools that name impossible headers for their arguments.
 	OverHTTP bool
@@ -43,14 +43,13 @@ type Builder struct {
 	names int
 }
 
-// NewBuilder returns a builder of a list that is empty so far.
+// NewBuilder returns an empty builder.
 func NewBuilder(log *slog.Logger) *Builder {
 	return &Builder{log: log, seen: map[string]bool{}}
 }
 
-// Add takes in one page, and reports false when there is no room for more. A
-// tool that makes no sense is left out and spoils none of the others. The error is that of
-// ctx.
+// Add adds the tools of one page, and reports false when there is no room for more. It leaves
+// out invalid tools. The error is that of ctx.
 func (b *Builder) Add(ctx context.Context, page []json.RawMessage) (more bool, err error) {
 	for _, raw := range page {
 		if b.bytes += len(raw); b.bytes > maxToolBytes || b.kept > maxKeptBytes || b.names > maxNames || len(b.defs.tools) == maxTools {
@@ -91,7 +90,7 @@ func (b *Builder) Add(ctx context.Context, page []json.RawMessage) (more bool, e
 	return true, nil
 }
 
-// leaveOut notes why, for the log and for who asks for the tool.
+// leaveOut logs why a tool is left out, and keeps the reason for the error of a call.
 func (b *Builder) leaveOut(name string, reason error) {
 	name = text.Printable(name, maxToolName)
 	level := slog.LevelWarn
@@ -104,13 +103,13 @@ func (b *Builder) leaveOut(name string, reason error) {
 	}
 }
 
-// Count returns how many tools Add took in.
+// Count returns how many tools were added.
 func (b *Builder) Count() int { return len(b.defs.tools) }
 
-// Definitions returns the tools that Add took in.
+// Definitions returns the tools that were added.
 func (b *Builder) Definitions() Definitions { return b.defs }
 
-// readTool decodes one tool and makes it fit to be shown. sent is what pins compare.
+// readTool decodes and cleans one tool. sent is the definition that pins compare.
 func readTool(raw json.RawMessage) (t Tool, sent pins.Definition, err error) {
 	if len(raw) > maxDefinition {
 		return Tool{Name: nameOf(raw)}, sent, fmt.Errorf("its definition has %d bytes; the most is %d", len(raw), maxDefinition)

@@ -36,7 +36,7 @@ func (d Definitions) equal(other Definitions) bool {
 	return slices.EqualFunc(d.tools, other.tools, Tool.equal)
 }
 
-// leftOut is a tool that makes no sense, and why.
+// leftOut is a tool that was left out, with the reason.
 type leftOut struct {
 	Name   string `json:"name"`
 	Reason string `json:"reason"`
@@ -63,8 +63,8 @@ func newList(d Definitions, f toolFilter) *List {
 	return l
 }
 
-// findTwins notes which tools have names that differ in their case only. Those of one name
-// share what they know: there may be thousands.
+// findTwins finds tools whose names differ only in case. Those of one name share their list,
+// as there may be thousands.
 func (l *List) findTwins() {
 	alike := map[string][]int{}
 	for i, t := range l.tools {
@@ -106,7 +106,7 @@ func toolIdentifier(name string) string {
 // Count returns how many tools are shown.
 func (l *List) Count() int { return len(l.tools) }
 
-// Sent returns what pins compare of all tools of the server, shown or not.
+// Sent returns the definitions of all tools, shown or not, as pins compare them.
 func (l *List) Sent() []pins.Definition {
 	all := make([]pins.Definition, len(l.definitions.tools))
 	for i, t := range l.definitions.tools {
@@ -222,9 +222,8 @@ func checkToolName(name string) error {
 	return nil
 }
 
-// A toolFilter is what a client's file says of the tools of one server: a list
-// of those to show, of those to hide, or both. Entries are names, in which * and ?
-// are wildcards.
+// A toolFilter has the names of the tools that a client's file shows or hides. Entries
+// are names, in which * and ? are wildcards.
 type toolFilter struct {
 	allow, deny []string
 	source      string

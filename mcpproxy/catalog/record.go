@@ -78,8 +78,8 @@ func (r *Record) Count() int {
 	return r.head.Tools
 }
 
-// Tools returns the list if there is one, however old. changed says that it may
-// be another by now.
+// Tools returns the list if there is one, however old. changed reports that it may be out of
+// date.
 func (r *Record) Tools() (list *List, changed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -102,8 +102,8 @@ func (r *Record) Outdated() {
 	r.changes++
 }
 
-// Put takes in a list that the server just gave. One that did not change stays
-// the same List, so that nothing that was made of it has to be made again.
+// Put stores a list that the server has just sent. If it has not changed, the List stays the
+// same one, so that an index of it stays valid.
 func (r *Record) Put(d Definitions, asOf int) *List {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -179,16 +179,15 @@ func (r *Record) readHead() (head, error) {
 	return h, err
 }
 
-// ignore says why a file is not used. It is written again when the server was
-// asked.
+// ignore logs why a file is not used. It is written again with the next list.
 func (r *Record) ignore(err error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		r.store.Log.Debug("not using what is kept of a server's tools", "server", r.server.Name, "err", err)
 	}
 }
 
-// save writes the record. A full or read-only disk costs the next process time
-// and this one nothing. r.mu is held.
+// save writes the record. If that fails, the next process has to list the tools again. r.mu is
+// held.
 func (r *Record) save() {
 	var d Definitions
 	if r.list != nil {

@@ -18,9 +18,9 @@ const (
 	maxNesting = 200
 )
 
-// sanitize makes a schema fit to be shown. Nearly all come out as the server wrote
-// them. Texts in it lose invisible characters, and are cut in a long schema. A
-// schema that is still too large, or nests too deep, is replaced by a note.
+// sanitize makes a schema safe to show. Nearly all schemas stay as the server wrote them.
+// Texts in it lose invisible characters, and are cut in a long schema. A schema that is
+// still too large, or nests too deep, is replaced by a note.
 func sanitize(schema json.RawMessage) json.RawMessage {
 	if schema != nil && !rawjson.NestsAtMost(schema, maxNesting) {
 		return note(fmt.Sprintf("it nests more than %d deep", maxNesting))

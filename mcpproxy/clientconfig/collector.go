@@ -30,7 +30,7 @@ type collector struct {
 	problems []problem
 }
 
-// A problem is one with an entry that waits for trust, or another, which has no identity.
+// A problem is a Problem; of an entry that waits for trust it has the identity.
 type problem struct {
 	config.Problem
 	identity string // of the entry, wherever it starts
@@ -98,8 +98,7 @@ func (d *collector) readFile(p Location) {
 	}
 }
 
-// parse reads one entry, whatever is in it. A local one is the user's own for this
-// project alone.
+// parse reads one entry. A local one is the user's own for this project alone.
 func (d *collector) parse(f *File, e rawjson.Member, local bool) found {
 	p := f.Parse(e)
 	d.place(&p, f.Location.rank == rankProject || local && d.projectTrusted)
@@ -116,10 +115,10 @@ func (d *collector) parse(f *File, e rawjson.Member, local bool) found {
 	return r
 }
 
-// problem keeps one.
+// problem records a problem.
 func (d *collector) problem(p config.Problem) { d.keep(problem{Problem: p}) }
 
-// keep keeps a problem, as long as there are not too many.
+// keep records a problem, unless there are too many.
 func (d *collector) keep(p problem) {
 	p.Status = cmp.Or(p.Status, config.StatusSkipped)
 	if len(d.problems) == maxProblems {

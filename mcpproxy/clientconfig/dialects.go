@@ -6,9 +6,8 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/config"
 )
 
-// A Dialect is how one MCP client writes its servers down: where, under which
-// names, and what a variable looks like. The zero value of a field is what
-// most clients do.
+// A Dialect describes the config files of one MCP client: where they are, what their fields
+// are called, and how variables look. The zero value of a field is what most clients use.
 type Dialect struct {
 	Client  string
 	User    []string // files; EDITOR/ is the user folder of each editor, /* all files in a folder, /*.json some
@@ -47,7 +46,7 @@ type timeoutField struct {
 	call bool // bounds a call; otherwise the start
 }
 
-// codeSettings are what VS Code and the editors made from it put in values.
+// codeSettings are the variables of VS Code and the editors made from it.
 const codeSettings = envColon | folders | fileRefs
 
 // The dialects.

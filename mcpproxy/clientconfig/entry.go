@@ -13,7 +13,7 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/config"
 )
 
-// What an entry may hold at most.
+// Bounds of an entry.
 const (
 	maxDescription = 64 << 10
 	maxTimeout     = 24 * time.Hour
@@ -36,7 +36,7 @@ type Entry struct {
 	Err      error          // what is wrong with it, a missing value too
 }
 
-// Parse reads one entry, whatever is in it.
+// Parse reads one entry. Its errors are in the result.
 func (f *File) Parse(m rawjson.Member) (e Entry) {
 	e.Name = m.Name
 	if e.Err = config.CheckName(m.Name); e.Err != nil {

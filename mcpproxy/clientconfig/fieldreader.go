@@ -75,8 +75,8 @@ func (r *fieldReader) expanded(key string) string {
 	return v
 }
 
-// scalar reads a string, or a number or boolean as the text it is written in:
-// people write "env": {"PORT": 8080}.
+// scalar reads a string, or a number or boolean as it is written: people write
+// "env": {"PORT": 8080}.
 func (r *fieldReader) scalar(where string, raw json.RawMessage) string {
 	var v any
 	if json.Unmarshal(raw, &v) != nil {
@@ -191,8 +191,8 @@ var transports = map[string]config.Transport{
 	"sse": config.SSE, "remote": config.Remote,
 }
 
-// transport decides how the server is spoken to, and under which name its URL
-// is: httpUrl goes before a type, a type before a URL, a URL before a command.
+// transport returns the transport, and the key of the URL: httpUrl goes before a type, a type
+// before a URL, a URL before a command.
 func (r *fieldReader) transport() (t config.Transport, urlKey string) {
 	kind := r.text("type")
 	if kind == "" {

@@ -23,7 +23,7 @@ const MaxSize = 16 << 20
 // trusts it, and nothing can cancel that.
 const maxProject = 96 << 10
 
-// A File is a config file that was read. Its entries are not parsed yet.
+// A File is a config file. Its entries are not parsed yet.
 type File struct {
 	Location Location
 	options  Options
@@ -39,8 +39,8 @@ type File struct {
 	Reads map[string][]byte // what entries named and was read: path → digest of its text
 }
 
-// Open reads the file at p and finds its entries. The error says what is wrong
-// with the file, without its path; a missing file is fs.ErrNotExist.
+// Open reads the file at p and finds its entries. The error does not have the path; it is
+// fs.ErrNotExist if there is no file.
 func Open(p Location, o Options) (*File, error) {
 	f := &File{Location: p, options: o, Dialect: p.Dialect, base: o.Dir, Reads: map[string][]byte{}}
 	if p.rank != rankProject && p.Text == "" {
@@ -109,7 +109,7 @@ func Open(p Location, o Options) (*File, error) {
 	return f, nil
 }
 
-// read reads a file that an entry names, and keeps in mind that it did.
+// read reads a file that an entry names, and records its digest.
 func (f *File) read(path string) ([]byte, error) {
 	if _, known := f.Reads[path]; !known && len(f.Reads) == maxNamedFiles {
 		return nil, fmt.Errorf("is one of more than %d that the config names", maxNamedFiles)
@@ -125,8 +125,8 @@ const (
 	maxNamedFiles = 1000    // by one config file
 )
 
-// Sum is a digest of everything that decides what the file starts: its text and
-// the files that its entries name. Trust is kept by it.
+// Sum returns a digest of the file and of the files that its entries name, which together
+// decide what it starts. Trust is for one Sum.
 func (f *File) Sum() string {
 	h := sha256.New()
 	own := sha256.Sum256(f.data)

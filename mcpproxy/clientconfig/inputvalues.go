@@ -6,8 +6,8 @@ import (
 	"github.com/toolcell/toolcell/internal/state"
 )
 
-// Values remembers what the user set for inputs of config files: tokens mostly,
-// so the file is the user's alone.
+// Values keeps the values that the user set for inputs of config files. Most are tokens, so
+// only the user may read the file.
 type Values struct {
 	file state.File[map[string]string]
 }

@@ -21,7 +21,7 @@ type Location struct {
 	jsonOnly bool // or every file that is .json
 }
 
-// A rank is how near to this program a file is: the lower wins.
+// A rank orders files: the lower one wins.
 type rank int
 
 const (
@@ -100,9 +100,9 @@ var editors = []string{
 	"~/.vscode-server/data/User",
 }
 
-// MovedFile is where servers of the client go that are moved behind this
-// program: a file in the client's own dialect, so that nothing of an entry is
-// lost on the way. Empty if the client's servers are in no file of the user.
+// MovedFile is the file for servers that are moved from the client's file to this program. It
+// is in the client's dialect, so that entries stay whole. It is empty if the client has no
+// file of the user.
 func (d *Dialect) MovedFile() string {
 	if d.Client == "shared" || len(d.User) == 0 {
 		return ""

@@ -39,7 +39,7 @@ func (s Server) Check() error {
 	return s.checkRemote()
 }
 
-// checkCommand refuses what execve would refuse, in words that help.
+// checkCommand refuses an entry that execve would refuse, with a clearer error.
 func (s Server) checkCommand() error {
 	if strings.TrimSpace(s.Command) == "" {
 		return errors.New(`"command" is empty`)
@@ -57,7 +57,7 @@ func (s Server) checkCommand() error {
 	return nil
 }
 
-// checkRemote refuses what no request can be made of.
+// checkRemote refuses an entry from which no request can be made.
 func (s Server) checkRemote() error {
 	u, err := url.Parse(s.URL)
 	switch {
@@ -81,7 +81,7 @@ func (s Server) checkRemote() error {
 	return s.OAuth.check()
 }
 
-// check refuses what no login can be made of.
+// check refuses settings with which no login is possible.
 func (o *OAuth) check() error {
 	if o == nil {
 		return nil

@@ -53,7 +53,7 @@ const (
 	Remote Transport = "remote"
 )
 
-// OAuth is what an entry says of logins to its server. The rest is found out.
+// OAuth has the settings of an entry for logins. The rest is discovered.
 type OAuth struct {
 	ClientID, ClientSecret string   // of a client that was registered beforehand
 	PrivateKey, KeyID      string   // PEM: the client signs with it in place of a secret

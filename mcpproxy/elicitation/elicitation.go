@@ -1,10 +1,9 @@
-// Package elicitation reads what a server asks the user for during a call, and checks
-// the answer (MCP specification, Elicitation).
+// Package elicitation reads the elicitations of servers during a call, and checks the user's
+// answers (MCP specification, Elicitation).
 //
-// What servers ask is hostile: it is bounded, texts are cleaned of what a reader cannot
-// see, and a form has nothing but the flat fields that the specification allows. An
-// answer goes to the server only if it fits the form. Who asks the user, and when, is
-// not known here.
+// Elicitations are untrusted: they are bounded, their texts lose invisible characters, and a
+// form has only the flat fields that the specification allows. An answer goes to the server
+// only if it fits the form. The package does not ask the user itself.
 package elicitation
 
 import (
@@ -21,7 +20,7 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/redact"
 )
 
-// Method is the one with which a server asks.
+// Method is the method of an elicitation.
 const Method = "elicitation/create"
 
 // The modes of a request.
@@ -38,7 +37,7 @@ type Capabilities struct {
 	ByRequest bool
 }
 
-// Both returns what two have in common.
+// Both returns the capabilities that c and other share.
 func (c Capabilities) Both(other Capabilities) Capabilities {
 	return Capabilities{Form: c.Form && other.Form, URL: c.URL && other.URL, ByRequest: c.ByRequest && other.ByRequest}
 }
@@ -71,7 +70,7 @@ func (c Capabilities) ForRequest() map[string]any {
 	return map[string]any{"elicitation": c.ForSession().Elicitation}
 }
 
-// A Request is what a server asks during a call.
+// A Request is an elicitation of a server during a call.
 type Request struct {
 	Server, Tool string          // of the call; Tool is empty for a resource or a prompt
 	Mode         string          // Form or URL
@@ -192,8 +191,8 @@ func (r *Result) MarshalJSON() ([]byte, error) {
 	}{r.Action, r.Content})
 }
 
-// ForServer returns the reply as the server gets it, or an error if it does not fit
-// what was asked. Values go up as they were entered: numbers are not decoded.
+// ForServer returns the reply for the server, or an error if it does not fit the form. Values
+// stay as they were entered: numbers are not decoded.
 func (r Request) ForServer(reply Reply) (*Result, error) {
 	result := &Result{mcp.ElicitResult{Action: reply.Action}}
 	switch reply.Action {

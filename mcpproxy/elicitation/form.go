@@ -223,7 +223,7 @@ func (f form) check(content json.RawMessage) (map[string]any, error) {
 	return entered, nil
 }
 
-// check does not quote the value, which may be none of the server's business.
+// check does not quote the value, which the server must not see.
 func (f field) check(raw json.RawMessage) error {
 	var s string
 	var n json.Number

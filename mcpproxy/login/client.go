@@ -12,7 +12,7 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// client is who asks for a token, as the authorization server knows it.
+// client is the client that asks for a token, as the authorization server knows it.
 type client struct {
 	ClientID     string           `json:"clientId,omitempty"`
 	ClientSecret string           `json:"clientSecret,omitempty"` // of one that registered itself

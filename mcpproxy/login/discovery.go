@@ -31,9 +31,8 @@ type service struct {
 // discover reads what the server at address, and then its authorization server,
 // publish. metadata is the address that a challenge named, or empty.
 //
-// The SDK has the same steps inside its flows. Those do not say which resource they
-// asked for, which every renewal has to repeat, and its flow for client credentials
-// names none at all.
+// The SDK has the same steps inside its flows. Those do not report the resource that they
+// asked for, which every renewal has to name, and its flow for client credentials names none.
 func discover(ctx context.Context, client *http.Client, address, metadata string) (*service, error) {
 	resource, err := discoverResource(ctx, client, address, metadata)
 	missed := errors.Is(err, errUnanswered)
@@ -62,8 +61,8 @@ func discover(ctx context.Context, client *http.Client, address, metadata string
 	return found, nil
 }
 
-// guessResource takes a server that publishes nothing for its own authorization server,
-// and guessServer takes its endpoints for those of the specification of 2025-03-26.
+// guessResource assumes that a server which publishes nothing is its own authorization
+// server, and guessServer that its endpoints are those of the specification of 2025-03-26.
 func guessResource(address string) (*oauthex.ProtectedResourceMetadata, error) {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -119,9 +118,9 @@ func discoverResource(ctx context.Context, client *http.Client, address, metadat
 	return nil, missed
 }
 
-// isFor reports whether metadata is for a resource. If it were for that of another host,
-// a server could have a token made out for that one and sent to itself. Some name the
-// whole host for each of its paths; that counts where only the host can say so.
+// isFor reports whether metadata is for a resource. With metadata of another host, a server
+// could get a token that is made out for that host. Some name the whole host for each of its
+// paths; that counts only at the address of the host itself.
 func isFor(found *oauthex.ProtectedResourceMetadata, resource string) (bool, error) {
 	named, err := url.Parse(found.Resource)
 	wanted, wantedErr := url.Parse(resource)
@@ -186,7 +185,7 @@ func metadataAddresses(issuer string) []string {
 	}
 }
 
-// errUnanswered begins the error of a document that may be there.
+// errUnanswered begins the error of a document that could not be read, but may exist.
 var errUnanswered = errors.New("reading")
 
 // getDocument reads a JSON document. It reports false if there is none.

@@ -1,12 +1,12 @@
 // Package login logs the user in to remote MCP servers, as the MCP specification
 // has it, and keeps the tokens.
 //
-// A Store has the login of one server, in a file that other processes use too. It
-// renews tokens before they end, and each refresh token is used once among all of
-// them. LogIn opens a port of this host for the browser to come back to, accepts an
-// answer only with the state of this login, and sends what is secret to the
-// authorization server alone. A client that logs in as itself needs no browser, and
-// gets its tokens when they are first needed.
+// A Store has the login of one server, in a file that other processes use too. It renews
+// tokens before they end, and each refresh token is used once among all of them. LogIn
+// opens a port of this host for the browser to come back to, accepts an answer only with
+// the state of this login, and sends secrets only to the authorization server. A client
+// that logs in as itself needs no browser, and gets its tokens when they are first
+// needed.
 package login
 
 import (
@@ -29,9 +29,9 @@ type Options struct {
 	Show func(address string)
 }
 
-// LogIn lets the user log in, and keeps the tokens. answer is how the server answered a
-// request without a token. It returns when the browser came back to a port of this
-// host, or ctx ended.
+// LogIn lets the user log in, and keeps the tokens. answer is the server's response to a
+// request without a token. LogIn returns when the browser has come back to a port of this
+// host, or ctx ends.
 func (s *Store) LogIn(ctx context.Context, answer *http.Response, o Options) error {
 	before := s.current(ctx)
 	wanted := readChallenge(answer.Header)
@@ -85,8 +85,8 @@ func (s *Store) LogIn(ctx context.Context, answer *http.Response, o Options) err
 	return s.write(l)
 }
 
-// authorize sends the user's browser to the authorization server, and returns what it
-// came back with, as the form to post for a token.
+// authorize sends the user's browser to the authorization server, and returns the code that
+// it brings back, as the form to post for a token.
 func authorize(ctx context.Context, back *loopback, found *service, l *login, show func(string)) (url.Values, error) {
 	verifier, state := oauth2.GenerateVerifier(), rand.Text()
 	config := oauth2.Config{
@@ -114,8 +114,8 @@ func authorize(ctx context.Context, back *loopback, found *service, l *login, sh
 	}, nil
 }
 
-// checkAuthorizationEndpoint refuses an address that has parameters of ours already:
-// which of two counts is up to who reads them.
+// checkAuthorizationEndpoint refuses an address that already has parameters of ours: readers
+// differ in which of two counts.
 func checkAuthorizationEndpoint(address string) error {
 	u, err := url.Parse(address)
 	if err != nil || checkAddress(address) != nil {

@@ -74,8 +74,8 @@ func (b *loopback) fetch(ctx context.Context, state string, show func()) (author
 	}
 }
 
-// receive takes what the browser brings. Any program of this host can connect
-// here: a request without the state is refused, and ends nothing.
+// receive handles the request of the browser. Any program of this host can connect here, so a
+// request without the state is refused and does not end the login.
 func (b *loopback) receive(w http.ResponseWriter, req *http.Request) {
 	q := req.URL.Query()
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
@@ -110,7 +110,7 @@ func (b *loopback) refuse(err error) {
 	}
 }
 
-// close lets the page that is being answered get out, and ends the port.
+// close finishes the response in flight and closes the port.
 func (b *loopback) close() {
 	if b.server == nil {
 		b.listener.Close()

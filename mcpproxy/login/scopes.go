@@ -17,14 +17,14 @@ const (
 	maxCommas    = 100      // and parameters: for each comma the library looks through all that follows
 )
 
-// challenge is what the server says about the token that it wants.
+// challenge is the server's description of the token that it wants.
 type challenge struct {
 	Scopes       []string `json:"scopes,omitempty"`
 	Metadata     string   `json:"metadata,omitempty"` // the address of the resource's metadata
 	insufficient bool
 }
 
-// readChallenge reads WWW-Authenticate. What makes no sense in it is left out.
+// readChallenge reads WWW-Authenticate. It ignores invalid parts.
 func readChallenge(h http.Header) (c challenge) {
 	lines := h.Values("WWW-Authenticate")
 	if all := strings.Join(lines, ""); len(all) > maxChallenge || strings.Count(all, ",") > maxCommas {
@@ -57,8 +57,8 @@ func (c challenge) metadataOr(earlier *challenge) string {
 	return c.Metadata
 }
 
-// knownScopes keeps what can be a scope (RFC 6749, section 3.3): the rest could be
-// control characters for a terminal.
+// knownScopes returns the valid scopes (RFC 6749, section 3.3): others could contain control
+// characters for a terminal.
 func knownScopes(scopes []string) (known []string) {
 	for _, s := range scopes {
 		bad := strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' })

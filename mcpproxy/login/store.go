@@ -48,7 +48,7 @@ func (l *login) copy() *login {
 	return &c
 }
 
-// asksAs reports whether another login has the same wishes of the server.
+// asksAs reports whether another login has the same challenge and missing scopes.
 func (l *login) asksAs(other *login) bool {
 	return reflect.DeepEqual(l.Challenged, other.Challenged) && slices.Equal(l.Missing, other.Missing)
 }
@@ -154,7 +154,7 @@ func (s *Store) Remove(ctx context.Context) (was bool, err error) {
 	return was && err == nil, err
 }
 
-// load reads the file if it is another than last time.
+// load reads the file if it has changed.
 func (s *Store) load() error {
 	if s.path == "" {
 		return nil

@@ -38,7 +38,7 @@ func (s *Store) Token(ctx context.Context, rejected string) (string, error) {
 	case !s.kept.loggedIn():
 		return "", s.missing(rejected)
 	}
-	// A renewal that was begun is finished, whatever becomes of the call.
+	// A renewal is finished even if the call ends.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), renewWithin)
 	defer cancel()
 	if err := s.renew(ctx, rejected); err != nil {
@@ -105,9 +105,9 @@ func asClient(scopes []string) url.Values {
 	return grant
 }
 
-// Refused is told how the server refused a request with a token, or without one: with
-// 401 or 403. It reports whether there is another token to try. What the server missed
-// is kept for the next login. An error says what the user can do.
+// Refused handles a 401 or 403 to a request with a token, or without one. It reports whether
+// there is another token to try, and keeps the missing scopes for the next login. An error
+// says what the user can do.
 func (s *Store) Refused(ctx context.Context, token string, answer *http.Response) (again bool, err error) {
 	wanted := readChallenge(answer.Header)
 	denied := answer.StatusCode == http.StatusForbidden
@@ -180,7 +180,7 @@ func (s *Store) note(denied bool, wanted challenge) error {
 	return s.write(l)
 }
 
-// insufficient says what the user can do about a login that does not allow something.
+// insufficient returns the error of a login without some scopes, with a cure.
 func (s *Store) insufficient(l *login, scopes []string) error {
 	if l.loggedIn() && len(scopes) > 0 && containsAll(l.Scopes, scopes) {
 		return fmt.Errorf("the login does not allow this%s, although it asked for that; the service has to allow it to your account", naming(scopes))

@@ -59,7 +59,7 @@ func (c *Comparison) Key() string {
 	return key
 }
 
-// Record compares tools that the server just gave, before they are put to use.
+// Record compares the tools that the server has just listed, before they are used.
 func (c *Comparison) Record(sent []Definition) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -75,7 +75,7 @@ func (c *Comparison) Learn(known func() []Definition) {
 	}
 }
 
-// compare takes in what the server has now. c.mu is held.
+// compare compares the current tools of the server. c.mu is held.
 func (c *Comparison) compare(sent []Definition) {
 	whole := false
 	defer func() {
@@ -122,14 +122,14 @@ type Standing struct {
 	// ReadsOnly: the server says that the tool only reads, and did so in the pin that the
 	// user has accepted. A description or schema that changed does not end it.
 	ReadsOnly bool
-	// Unaccepted says why the tool does not count as one that only reads, though the server
-	// says it now; empty if the server does not say it. Acceptable: AcceptHint can help.
+	// Unaccepted is why the tool does not count as one that only reads, though the server now
+	// says so; it is empty if the server does not. Acceptable reports that AcceptHint can help.
 	Unaccepted string
 	Acceptable bool
 }
 
-// Changed says how the tool's definition differs from the one that is pinned, "" if it does
-// not.
+// Changed describes how the tool's definition differs from the pinned one; it is "" if it
+// does not.
 func (s Standing) Changed() string {
 	if s.same {
 		return ""
@@ -188,7 +188,7 @@ func (c *Comparison) hintAccepted(t Definition) bool {
 	return now != nil && now.ReadsOnly && now.Now().Digest == t.Digest && t.Hints.believed(Hints{ReadOnly: true})
 }
 
-// changed says how a tool differs from its pin. c.mu is held.
+// changed describes how a tool differs from its pin. c.mu is held.
 func (c *Comparison) changed(t Definition) string {
 	if c.err != nil {
 		return "its definition cannot be compared with what is pinned: " + c.err.Error()
@@ -212,7 +212,7 @@ func (c *Comparison) AcceptHint(tool, digest string) error {
 	return c.Store.AcceptHint(c.Key(), tool, digest)
 }
 
-// happened says what became of a tool that differs from its pin.
+// happened describes a tool that differs from its pin.
 func happened(t *Tool) string {
 	if t.Pinned == nil {
 		return "it is a new tool, added on " + day(t.Seen.Since)
@@ -222,8 +222,8 @@ func happened(t *Tool) string {
 
 func day(t time.Time) string { return t.Local().Format(time.DateOnly) }
 
-// Notes returns in words what runs have not told yet of the tools that are shown. It has to
-// have learned of the tools before.
+// Notes returns notes about shown tools that no run has had yet. Record or Learn must have
+// been called before.
 func (c *Comparison) Notes(shown func(tool string) bool) (notes []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -263,7 +263,7 @@ func (c *Comparison) Notes(shown func(tool string) bool) (notes []string) {
 	for _, kind := range slices.Sorted(maps.Keys(byKind)) {
 		notes = append(notes, c.note(kind, byKind[kind], server))
 	}
-	// Another process may have told of some, which this one need not.
+	// Another process may have noted some of them.
 	for _, name := range c.pins.Unnoted() {
 		c.pins.Tools[name].Now().Noted = true
 	}

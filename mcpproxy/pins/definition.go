@@ -14,7 +14,7 @@ import (
 	"github.com/toolcell/toolcell/internal/text"
 )
 
-// A Definition is what a server says of one of its tools, as pins compare it.
+// A Definition is a server's definition of a tool, as pins compare it.
 type Definition struct {
 	Name   string
 	Digest string // SHA-256, in hexadecimal, of all of it in canonical form
@@ -78,7 +78,7 @@ func Define(raw json.RawMessage) (Definition, error) {
 	return d, nil
 }
 
-// add takes in one member for people.
+// add adds one member for people to read.
 func (d *Definition) add(name string, value json.RawMessage, hidden []rune) {
 	var txt string
 	if json.Unmarshal(value, &txt) != nil {

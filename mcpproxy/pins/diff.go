@@ -28,8 +28,8 @@ const (
 	longLine     = 100 // bytes, from which on sentences are lines of their own
 )
 
-// Differences returns what has changed in the definition of a tool, part by part. Of
-// an added tool that is all, of one as it was nothing.
+// Differences returns the changes in the definition of a tool, part by part. An added tool
+// has changed in all parts, an unchanged tool in none.
 func (t *Tool) Differences() (all []Difference) {
 	if t.Seen == nil {
 		return nil
@@ -54,7 +54,7 @@ func (t *Tool) Differences() (all []Difference) {
 	return all
 }
 
-// readable sets a part in lines.
+// readable splits a part into lines.
 func readable(part string) string {
 	if part == "" {
 		return ""
@@ -74,11 +74,11 @@ func readable(part string) string {
 	return strings.TrimRight(b.String(), "\n") + "\n"
 }
 
-// maxIndented is how deep a part nests that is set in lines: each begins with its depth.
+// maxIndented bounds the nesting of a part that is indented: each line begins with its depth.
 const maxIndented = 100
 
-// indented sets JSON with its members in order, or returns nothing if it is none, or
-// nests too deep to be read so.
+// indented indents JSON, with its members in order. It returns "" if the part is not JSON, or
+// nests too deep for that.
 func indented(part string) string {
 	if !rawjson.NestsAtMost([]byte(part), maxIndented) {
 		return ""

@@ -7,17 +7,17 @@ import (
 	"github.com/toolcell/toolcell/internal/rawjson"
 )
 
-// Hints are what a server says of what a tool does (MCP specification, ToolAnnotations).
-// They are claims: "clients should never make tool use decisions based on
-// ToolAnnotations received from untrusted servers". The zero value claims nothing.
+// Hints are a server's claims about a tool (MCP specification, ToolAnnotations): "clients
+// should never make tool use decisions based on ToolAnnotations received from untrusted
+// servers". The zero value claims nothing.
 type Hints struct {
 	ReadOnly    bool `json:"readOnly,omitempty"`
 	Destructive bool `json:"destructive,omitempty"` // says so itself; the protocol's default does not count
 }
 
-// ReadHints reads the annotations of a tool. Only what every reader takes for the same
-// is a hint: a name twice, in whatever case, or a value that is neither true nor false
-// claims that the tool writes.
+// ReadHints reads the annotations of a tool. Only hints that all readers understand alike
+// count: with a duplicate name, in any case, or a value that is neither true nor false, the
+// tool counts as one that writes.
 func ReadHints(annotations json.RawMessage) Hints {
 	all, err := rawjson.Members(annotations)
 	if err != nil {
@@ -28,8 +28,8 @@ func ReadHints(annotations json.RawMessage) Hints {
 	return Hints{ReadOnly: readOnly && plain && plainToo, Destructive: destructive || !plainToo}
 }
 
-// flag returns a member that is true or false, and whether it is plain what it says. One
-// that is not there is false.
+// flag returns a member that is true or false, and whether it is unambiguous. It is false if
+// there is none.
 func flag(all []rawjson.Member, name string) (value, plain bool) {
 	plain = true
 	for i, m := range all {

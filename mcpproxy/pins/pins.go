@@ -1,9 +1,9 @@
 // Package pins remembers how the user's servers define their tools, so that a
 // server cannot change them unnoticed after the user has come to trust them.
 //
-// The tools of a server are pinned when toolcell first learns of them. What the
-// server says later is compared with the pins by digest, and kept beside them until
-// the user accepts it. A [Store] is a folder of small files, one for each server,
+// The tools of a server are pinned when toolcell first learns of them. Later
+// definitions are compared with the pins by digest, and kept beside them until the user
+// accepts them. A [Store] is a folder of small files, one for each server,
 // which several processes share. Pins say nothing about what a tool does.
 package pins
 
@@ -68,7 +68,7 @@ func (t *Tool) Change() Change {
 	return Unchanged
 }
 
-// Now is what the server says of the tool now, or said last.
+// Now returns the current or last definition of the tool.
 func (t *Tool) Now() *Version {
 	if t.Seen != nil {
 		return t.Seen
@@ -76,7 +76,7 @@ func (t *Tool) Now() *Version {
 	return t.Pinned
 }
 
-// Differs reports whether the server says something of a tool that is not pinned.
+// Differs reports whether a tool has a definition that is not pinned.
 func (s *Server) Differs() bool {
 	for _, t := range s.Tools {
 		if t.Seen != nil {

@@ -67,16 +67,16 @@ func (s *Server) check() error {
 	return nil
 }
 
-// Stamp tells one state of a server's file from another; it is zero if there is none.
+// Stamp identifies a state of a server's file; it is zero if there is no file.
 func (s Store) Stamp(key string) state.Stamp {
 	stamp, _ := state.StampOf(s.File(key))
 	return stamp
 }
 
-// Record takes in the tools that a server has now. The first time it pins them all. kept
-// are the pins of this process if they could not be kept before: it goes on with them,
-// unless another process has pinned the tools meanwhile, and tries again to keep them. With
-// an error it still returns how the tools compare, if that is known.
+// Record compares the current tools of a server with its pins, and keeps the differences. The
+// first time it pins all tools. kept are pins of this process that could not be written
+// before: Record uses them, unless another process has pinned the tools meanwhile, and tries
+// again to write them. It may return pins together with an error.
 func (s Store) Record(key, name string, kept *Server, all []Definition) (*Server, error) {
 	fresh := kept
 	if fresh == nil {
@@ -152,8 +152,8 @@ func newVersion(d Definition, now time.Time) *Version {
 	return &Version{Digest: d.Digest, Since: now.UTC().Truncate(time.Second), Shown: d.Shown, Hidden: d.Hidden, Hints: &hints}
 }
 
-// record compares the tools that the server has now, and reports whether anything is
-// new since the last time.
+// record compares the current tools of the server, and reports whether anything has changed
+// since the last time.
 func (s *Server) record(all []Definition, now time.Time) (changed bool) {
 	have := make(map[string]bool, len(all))
 	room := s.room()
@@ -210,7 +210,7 @@ func (s *Server) recordTool(d Definition, now time.Time) (changed bool) {
 	return changed
 }
 
-// room is how many bytes of definitions there is room for.
+// room returns how many more bytes of definitions fit.
 func (s *Server) room() int {
 	room := maxAllShown
 	for _, t := range s.Tools {
@@ -223,8 +223,7 @@ func (s *Server) room() int {
 	return room
 }
 
-// bound leaves out the definitions that there is no room for: first of the tools that
-// are as they were.
+// bound drops the definitions that do not fit, those of unchanged tools first.
 func (s *Server) bound() {
 	room := maxAllShown
 	for _, differs := range []bool{true, false} {
@@ -273,8 +272,8 @@ func (s Store) Accept(key, tool string) (taken map[string]Tool, err error) {
 	return taken, err
 }
 
-// AcceptHint takes the server's word that a tool only reads, if its definition still is
-// the one with this digest. Nothing else of the definition is accepted.
+// AcceptHint accepts the server's claim that a tool only reads, if its definition still has
+// this digest. Nothing else of the definition is accepted.
 func (s Store) AcceptHint(key, tool, digest string) error {
 	found := false
 	err := s.change(key, func(server *Server) (*Server, bool) {
@@ -294,8 +293,8 @@ func (s Store) AcceptHint(key, tool, digest string) error {
 	return err
 }
 
-// Note returns the names of the tools that no run has told of yet, though they differ
-// from their pins or have hidden characters, and marks them as told.
+// Note returns the names of tools that differ from their pins or have hidden characters, and
+// that no run has noted yet. It marks them as noted.
 func (s Store) Note(key string) (server *Server, names []string, err error) {
 	if s.Dir == "" {
 		return nil, nil, nil
@@ -324,8 +323,8 @@ func (s *Server) Unnoted() (names []string) {
 	return names
 }
 
-// Prune forgets the servers that were not used for long, the longest first if there
-// are too many, except those of keep.
+// Prune removes the pins of servers that have not been used for a long time, and of the least
+// recently used ones if there are too many, except those of keep.
 func (s Store) Prune(keep map[string]bool) {
 	if s.Dir != "" {
 		state.Folder{Dir: s.Dir, Suffix: suffix, Unused: unusedFor, Max: maxServers}.Prune(keep)

@@ -7,7 +7,7 @@ import (
 	"github.com/toolcell/toolcell/internal/rawjson"
 )
 
-// errLeft says that a text cannot be redacted and stay JSON.
+// errLeft is the error of a text that cannot be redacted and stay JSON.
 var errLeft = errors.New("it holds a secret of the server's entry that cannot be taken out, so it is not shown")
 
 // JSON returns raw without the secrets, in strings as they read when decoded and in

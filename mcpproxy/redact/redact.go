@@ -21,9 +21,9 @@ import (
 // says that it is a secret, such as a PIN, may be as short as minNamed.
 const minSecret, minNamed = 7, 4
 
-// A Redactor knows the values that only the server may see: of its environment,
-// its headers, its address and its tokens. Error texts and what a server writes to
-// stderr reach the code in the sandbox, so they are taken out of them.
+// A Redactor removes values that only the server may see: of its environment, its headers,
+// its address and its tokens. Error texts and the stderr of a server reach the code in the
+// sandbox.
 type Redactor struct {
 	mu    sync.RWMutex
 	names map[string]string // value to the name that stands in for it

@@ -24,8 +24,7 @@ const (
 	ValueError = "ValueError"
 )
 
-// An ArgumentError reports what is wrong with the arguments of a call. The call was
-// not made.
+// An ArgumentError is the error of a call with wrong arguments. The call was not made.
 type ArgumentError struct {
 	Kind    string // TypeError or ValueError
 	Message string
@@ -81,9 +80,9 @@ func (s *Signature) Bind(tool string, positional []json.RawMessage, named []Argu
 	return s.encode(given, extra), nil
 }
 
-// Fit checks the values in the JSON object of a call's arguments as Bind does, but
-// neither which names there are nor what is missing. It returns the object without
-// None for what may be left out.
+// Fit checks the values in the JSON object of a call's arguments as Bind does, but not their
+// names, nor whether some are missing. It returns the object without None for arguments that
+// may be left out.
 func (s *Signature) Fit(tool string, arguments json.RawMessage) (json.RawMessage, error) {
 	named, err := ParseArguments(arguments)
 	if err != nil {
@@ -148,7 +147,7 @@ func (p *Parameter) omits(value json.RawMessage) bool {
 	return rawjson.IsNull(value) && !p.Required && !p.typ.takesNull()
 }
 
-// missing drops None where it may be left out, and returns what is lacking.
+// missing drops None where it may be left out, and reports missing arguments.
 func (s *Signature) missing(given []json.RawMessage) (wrong []string) {
 	var missing []string
 	for i := range s.Parameters {

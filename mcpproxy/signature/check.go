@@ -7,11 +7,10 @@ import (
 	"strings"
 )
 
-// Bounds on the checks of one signature and of one call. What is beyond them is
-// not checked: the server will do it.
+// Bounds on the checks of one signature and of one call. Beyond them, the server checks.
 const (
 	maxShown      = 5000     // allowed values of several branches
-	maxTogether   = 16       // that one value has to pass, before no more are added
+	maxTogether   = 16       // schemas that one value is checked against
 	maxCheckDepth = 64       // of a value
 	maxCheckWork  = 64 << 20 // bytes looked at; branches look at the same bytes again
 	checkStep     = 256      // what a value costs of that, in addition to its bytes

@@ -14,8 +14,8 @@ const (
 	largestInt = 1<<53 - 1 // JavaScript's; generators write it where there is no limit
 )
 
-// demands says in a few words what a schema demands of a value beyond its type. What
-// makes no sense, such as a negative length, is left out: the server decides.
+// demands describes in a few words what a schema demands of a value beyond its type. Invalid
+// demands, such as a negative length, are left out: the server decides.
 func demands(n *node) string {
 	var all []string
 	if format := n.str("format"); format != "" {

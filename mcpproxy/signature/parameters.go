@@ -81,7 +81,7 @@ func (r *parameterReader) add(name string, schema *node, branch bool) {
 	}
 }
 
-// A part is what a schema surely says of the arguments.
+// A part is what a schema demands of all calls.
 type part struct {
 	needed []string           // every call has these
 	checks map[string][]*node // a value has to pass all

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Bounds on a shape. What is beyond them is left out.
+// Bounds on a shape. Anything beyond them is left out.
 const (
 	maxShapeDepth   = 6
 	maxShapeMembers = 100

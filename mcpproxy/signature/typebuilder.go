@@ -35,7 +35,7 @@ type typeBuilder struct {
 	left int     // types it may still make
 }
 
-// typeOf gives the type that a schema describes. What it cannot know is Any.
+// typeOf returns the type that a schema describes, Any if it is unknown.
 func (t *typeBuilder) typeOf(n *node) *pyType {
 	_, name := follow(n)
 	if n, t.left = n.schema(), t.left-1; n == nil || t.left < 0 {

@@ -1,6 +1,6 @@
-// Package toolvalue returns what a tool's answer is as a value: what code in a sandbox
-// gets of the call, as JSON. The rule stands in Python in
-// bridge/runner/toolcell_runner/toolresults.py; testdata/cases.json holds both to it.
+// Package toolvalue turns a tool's answer into the value that code in a sandbox gets, as
+// JSON. The rule stands in Python in bridge/runner/toolcell_runner/toolresults.py;
+// testdata/cases.json holds both to it.
 package toolvalue
 
 import (

@@ -87,7 +87,7 @@ var byteOrderMark = []byte("\ufeff")
 // TrimMark takes a byte order mark off the beginning of a text.
 func TrimMark(raw []byte) []byte { return bytes.TrimPrefix(raw, byteOrderMark) }
 
-// An Unreadable says what is wrong with a text that should be a message.
+// An Unreadable is the error of a text that should be a message.
 type Unreadable struct {
 	IsJSON  bool
 	IsUTF16 bool
@@ -121,7 +121,7 @@ func unreadable(ctx context.Context, raw []byte, at int) error {
 	return &Unreadable{text: fmt.Sprintf("it is not JSON from byte %d on: %s", at, piece(raw, at))}
 }
 
-// NotJSON says what is wrong with a text that is not JSON, or nests too deep.
+// NotJSON returns the error of a text that is not JSON, or nests too deep.
 func NotJSON(raw []byte) error {
 	s := rawjson.Scanner{Text: raw, Depth: MaxNesting}
 	if s.Value() != nil {
@@ -141,7 +141,7 @@ func isUTF16(raw []byte) bool {
 	return len(raw) >= 2 && (raw[0] == 0xff && raw[1] == 0xfe || raw[0] == 0xfe && raw[1] == 0xff || raw[0] == 0 || raw[1] == 0)
 }
 
-// piece quotes what stands around a place.
+// piece quotes the bytes around an offset.
 func piece(raw []byte, at int) string {
 	from, to := max(0, at-maxPiece), min(len(raw), at+maxPiece)
 	s := string(bytes.ToValidUTF8(raw[from:to], []byte("\ufffd")))

@@ -16,8 +16,8 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/wire"
 )
 
-// openStream is the GET of an SSE server, or that which takes up an answer
-// again that was cut off.
+// openStream sends the GET of an SSE server, or one that resumes an answer that was
+// cut off.
 func (r *Link) openStream(req *http.Request, c *message.Call) (*http.Response, error) {
 	resp, cancel, err := r.send(req)
 	if err != nil {
@@ -36,7 +36,7 @@ func (r *Link) openStream(req *http.Request, c *message.Call) (*http.Response, e
 	return resp, nil
 }
 
-// checkResponse lets an answer to a message through, or says what is wrong with it.
+// checkResponse returns an answer that the SDK can read, or an error.
 func (r *Link) checkResponse(ctx context.Context, resp *http.Response, cancel context.CancelFunc, asked outgoingBody, c *message.Call) (_ *http.Response, err error) {
 	done := cancel
 	defer func() {

@@ -22,9 +22,8 @@ var questions = []question{
 	{http.MethodGet, "", "", ""},
 }
 
-// Challenge asks a server without a token and returns what it says; the body
-// is gone. An error is in its place where that is neither an answer nor the
-// wish for a login.
+// Challenge asks a server without a token and returns the response, without its body. It
+// returns an error if the response is neither an answer nor a challenge to log in.
 func Challenge(ctx context.Context, s config.Server) (*http.Response, error) {
 	r, err := New(s, config.HTTP, message.NewNotifications(func() {}), nil, maxErrorBody)
 	if err != nil {

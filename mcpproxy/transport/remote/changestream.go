@@ -20,8 +20,8 @@ const (
 
 // listen keeps a stream open over which the server may say that its tools
 // changed, until the link ends or the server turns out to offer none. Proxies
-// cut such streams when they are quiet, so it is opened again, and what was
-// said in between is made up for by taking the tools for changed.
+// cut such streams when they are quiet. It is then opened again, and the tools count as
+// changed, since a notification may have been missed.
 func (r *Link) listen(req *http.Request) {
 	r.work.Go(func() {
 		defer contain.Recover("listening to a server", r.markDown)
@@ -76,7 +76,7 @@ func (r *Link) readStream(req *http.Request) bool {
 	}
 }
 
-// requestsIn takes in the messages of one event, and returns the requests among them.
+// requestsIn reads the messages of one event, and returns the requests among them.
 func (r *Link) requestsIn(ev event) (asked []*jsonrpc.Request, err error) {
 	defer ev.data.Release()
 	release, err := room.Take(r.ctx, len(ev.data.Text), room.Message)
@@ -105,8 +105,8 @@ func (r *Link) mark(req *http.Request, version string) {
 	}
 }
 
-// takeOverListen makes the SDK's subscription to changes one of listen's, and
-// gives the SDK a stream on which nothing comes.
+// takeOverListen hands the SDK's subscription to changes to listen, and gives the SDK an
+// empty stream.
 func (r *Link) takeOverListen(req *http.Request) *http.Response {
 	r.listen(req.WithContext(r.ctx))
 	quiet, end := io.Pipe()
@@ -117,8 +117,8 @@ func (r *Link) takeOverListen(req *http.Request) *http.Response {
 	}
 }
 
-// answerPing answers a request that came over the stream, where the SDK does
-// not listen: a ping, or what we do not offer.
+// answerPing answers a request that came over the stream, which the SDK does not read: a
+// ping, or a request that we do not offer.
 func (r *Link) answerPing(asked *jsonrpc.Request) {
 	answer := &jsonrpc.Response{ID: asked.ID, Result: json.RawMessage("{}")}
 	if asked.Method != "ping" {

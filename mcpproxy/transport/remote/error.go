@@ -28,7 +28,7 @@ const (
 	maxReason   = 200 // bytes of a text that a server gives as its reason
 )
 
-// Error is what went wrong with a request, in words for the user.
+// Error describes a failed request to the user.
 type Error struct {
 	text    string
 	status  int
@@ -43,11 +43,11 @@ type Error struct {
 func (e *Error) Error() string { return e.text }
 func (e *Error) Unwrap() error { return e.err }
 
-// IsCurable reports whether the user may cure the error at any moment, and trying
-// again costs nothing.
+// IsCurable reports whether the user can cure the error at any moment, and trying again
+// costs nothing.
 func (e *Error) IsCurable() bool { return e.curable || e.login }
 
-// SuggestsSSE reports whether the error may come of the server being an SSE server.
+// SuggestsSSE reports whether the server may be an SSE server.
 func (e *Error) SuggestsSSE() bool {
 	switch e.status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests:
@@ -67,8 +67,7 @@ func (e *endpoint) failure(status int, text string) *Error {
 	return &Error{status: status, text: fmt.Sprintf("the server at %s %s", origin(e.origin), text)}
 }
 
-// refused puts a bad status into words. An error in the words of the protocol
-// stays what it is.
+// refused returns the error of a bad status. A JSON-RPC error in the body stays one.
 func (e *endpoint) refused(resp *http.Response) error {
 	body := errorBody(resp)
 	status := strings.TrimSpace(fmt.Sprintf("%d %s", resp.StatusCode, http.StatusText(resp.StatusCode)))
@@ -115,13 +114,12 @@ func (e *endpoint) refused(resp *http.Response) error {
 	return fail("failed (%s)", status)
 }
 
-// LoginNeeded returns what a user reads of a server that refuses calls without a
-// login.
+// LoginNeeded returns the message for a server that needs a login.
 func LoginNeeded(name string) string {
 	return fmt.Sprintf("the server needs a login; in a terminal: toolcell servers login %s", text.ShellWord(name))
 }
 
-// notMCP says that an answer is of another kind, mostly a page for people.
+// notMCP returns the error of an answer that is not MCP, such as a web page.
 func (e *endpoint) notMCP(resp *http.Response) error {
 	kind, said := mediaType(resp), text.Excerpt(errorBody(resp))
 	switch {
@@ -156,7 +154,7 @@ func sessionGone(resp *http.Response) bool {
 	return false
 }
 
-// errorBody reads the beginning of a body, without much patience.
+// errorBody reads the beginning of a body, but not for long.
 func errorBody(resp *http.Response) []byte {
 	timer := time.AfterFunc(errorBodyTime, contain.Func("giving up on an answer", func() { resp.Body.Close() }))
 	defer timer.Stop()
@@ -181,8 +179,7 @@ func mediaType(resp *http.Response) string {
 	return kind
 }
 
-// words puts an error of the network into words that help, without the
-// address, which may have keys in it.
+// words describes a network error to the user, without the address, which may contain keys.
 func (e *endpoint) words(err error) error {
 	var failed *Error
 	var ours *jsonrpc.Error
@@ -223,8 +220,7 @@ func (e *endpoint) words(err error) error {
 	return &Error{err: err, Lost: true, text: fmt.Sprintf("the connection to %s broke off: %s", at, PlainText(err))}
 }
 
-// PlainText is the text of an error without the address that package http puts
-// before it.
+// PlainText returns the text of an error without the address that package http adds.
 func PlainText(err error) string {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err

@@ -69,7 +69,7 @@ func (e *events) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// end ends the stream for a message that does not come to its end.
+// end ends the stream because a message does not arrive in time.
 func (e *events) end(err error) {
 	if e.r.transport == config.SSE {
 		e.r.markDown(err)
@@ -85,7 +85,7 @@ func (e *events) Close() error {
 	return e.body.Close()
 }
 
-// recordEnd records why there is no answer to a call, or no more to any.
+// recordEnd records why the call, or all calls, will get no answer.
 func (e *events) recordEnd(err error) {
 	var failed *Error
 	var long *message.TooLongError
@@ -110,16 +110,14 @@ func (e *events) recordEnd(err error) {
 	}
 }
 
-// event is one server-sent event, as far as it matters here. What takes it in releases its
-// data.
+// event is one server-sent event, as far as it matters here. Its reader must release data.
 type event struct {
 	name, id, retry string
 	data            message.Buffer
 	hasData         bool
 }
 
-// next reads one event. Comments and fields that are unknown are passed over,
-// as the HTML standard asks.
+// next reads one event. It skips comments and unknown fields, as the HTML standard asks.
 func (e *events) next() (ev event, err error) {
 	defer func() {
 		if err != nil {
@@ -163,7 +161,7 @@ func (e *events) next() (ev event, err error) {
 	}
 }
 
-// maxEventField bounds what is looked at of fields other than data, in bytes.
+// maxEventField bounds fields other than data, in bytes; the rest is ignored.
 const maxEventField = 16 << 10
 
 // addData adds the value of a line to the data of an event. Nearly all have one line of
@@ -200,7 +198,7 @@ func (e *events) line(limit int) (line message.Buffer, err error) {
 	}
 }
 
-// handle passes one event on to the SDK, or keeps it from it.
+// handle passes one event on to the SDK, or drops it.
 func (e *events) handle(ev event) error {
 	defer func() { ev.data.Release() }()
 	data := ev.data.Text
@@ -295,9 +293,8 @@ func (e *events) undecoded(raw []byte, why error) (jsonrpc.Message, error) {
 	return nil, nil
 }
 
-// passable gives the bytes of a message for the SDK: without the result, if it is the
-// result of the call c, and with an ID of our own, if it is a request. The error may be that
-// of ctx.
+// passable returns the bytes of a message for the SDK: without the result, if it answers the
+// call c, and with an ID of our own, if it is a request. The error may be that of ctx.
 func (r *Link) passable(ctx context.Context, msg jsonrpc.Message, method string, c *message.Call) ([]byte, error) {
 	resp, ok := msg.(*jsonrpc.Response)
 	if !ok || resp.Error != nil {

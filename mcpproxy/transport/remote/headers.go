@@ -31,7 +31,7 @@ func parameterHeaders(ctx context.Context, h http.Header, c *message.Call) error
 	return context.Cause(ctx)
 }
 
-// A headerNode is what of a schema says in which header an argument goes.
+// A headerNode is the part of a schema that names headers for arguments.
 type headerNode struct {
 	Header     string                 `json:"x-mcp-header"`
 	Properties map[string]*headerNode `json:"properties"`
@@ -69,7 +69,7 @@ func (n *headerNode) setHeaders(h http.Header, s *rawjson.Scanner) {
 	}
 }
 
-// Bounds on what is repeated in headers, in bytes of JSON. Servers take no longer ones.
+// Bounds on arguments in headers, in bytes of JSON. Servers take no longer ones.
 const (
 	maxArgumentName = 2 << 10
 	maxHeaderValue  = 64 << 10

@@ -1,9 +1,8 @@
 // Package remote reaches a server over streamable HTTP or SSE.
 //
-// The SDK's transports do the talking. Every request of theirs goes through a Link,
-// which sends headers, tokens and messages to the host of the entry alone, bounds
-// answers, lets through only what makes sense, and says what went wrong in words for
-// the user.
+// It uses the SDK's transports. Each of their requests goes through a Link, which sends
+// headers, tokens and messages only to the host of the entry, bounds answers, drops invalid
+// ones, and describes errors to the user.
 package remote
 
 import (
@@ -23,9 +22,8 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/transport/message"
 )
 
-// A Link is the link to a server that is reached by HTTP. The SDK's transports
-// do the talking; every request of theirs goes through RoundTrip
-// (roundtrip.go), which sends secrets to this server alone and bounds answers.
+// A Link is the link to a server over HTTP. Each request of the SDK's transports goes
+// through RoundTrip (roundtrip.go).
 type Link struct {
 	endpoint
 	transport config.Transport
@@ -64,8 +62,8 @@ type TokenSource interface {
 	Refused(ctx context.Context, token string, answer *http.Response) (again bool, err error)
 }
 
-// New returns a link to the server of an entry, over which nothing was sent
-// yet. limit bounds one message; tokens may be nil.
+// New returns a link to the server of an entry. It sends nothing. limit bounds one message;
+// tokens may be nil.
 func New(s config.Server, t config.Transport, notes *message.Notifications, tokens TokenSource, limit int) (*Link, error) {
 	origin, err := url.Parse(s.URL)
 	if err != nil || origin.Host == "" || origin.Scheme != "http" && origin.Scheme != "https" {
@@ -175,12 +173,12 @@ func (r *Link) Watch(cs *mcp.ClientSession) {
 	}
 }
 
-// streamWithin is how long the beginning of a stream is waited for. Some servers send
-// nothing before its first event.
+// streamWithin is how long to wait for the beginning of a stream. Some servers send nothing
+// before the first event.
 const streamWithin = time.Second
 
-// AwaitStream waits a while for the stream of an older server: some ask the user over it
-// during a call, and what they send before it is open is lost.
+// AwaitStream waits a while until the stream of an older server is open: servers may ask the
+// user over it, and what they send before is lost.
 func (r *Link) AwaitStream(ctx context.Context) {
 	timer := time.NewTimer(streamWithin)
 	defer timer.Stop()
@@ -201,7 +199,7 @@ func (r *Link) TookDiscover(cause error) bool {
 	return r.asked.Load() && errors.Is(cause, message.ErrNoDiscover)
 }
 
-// ExplainStart says why a handshake failed.
+// ExplainStart returns why a handshake failed.
 func (r *Link) ExplainStart(err, cause error) error {
 	// Then the SDK tries initialize, which some let through, and others refuse since they
 	// are too new to know it.

@@ -27,7 +27,7 @@ const (
 	errorBodyTime  = 5 * time.Second
 )
 
-// outgoingBody is what RoundTrip has to know of a message.
+// outgoingBody has the members of a message that RoundTrip needs.
 type outgoingBody struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
@@ -35,9 +35,8 @@ type outgoingBody struct {
 
 func (o outgoingBody) isCall() bool { return len(o.ID) > 0 && o.Method != "" }
 
-// RoundTrip implements http.RoundTripper: it sends one request of the SDK, with
-// the headers of the entry, to this server alone, and lets through
-// only answers that make sense.
+// RoundTrip implements http.RoundTripper: it sends one request of the SDK, with the headers
+// of the entry, only to this server, and returns only valid answers.
 func (r *Link) RoundTrip(req *http.Request) (*http.Response, error) {
 	c := message.CallOf(req.Context())
 	resp, err := r.roundTrip(req, c)
@@ -116,7 +115,7 @@ func (r *Link) roundTrip(req *http.Request, c *message.Call) (_ *http.Response, 
 	return answer, err
 }
 
-// noteDenied keeps that the server wants a login for server/discover.
+// noteDenied records that the server wants a login for server/discover.
 func (r *Link) noteDenied(method string, err error) {
 	var failed *Error
 	if method == message.MethodDiscover && errors.As(err, &failed) && failed.login {
@@ -131,9 +130,8 @@ func setBody(req *http.Request, body []byte) {
 	req.Body, _ = req.GetBody()
 }
 
-// send sends a request with headers and token, follows the redirects that stay
-// with the server, and renews the token where it has come to its end. The
-// caller calls done when it is done with the body.
+// send sends a request with headers and token, follows redirects within the server, and
+// renews an expired token. The caller must call done after reading the body.
 func (r *Link) send(req *http.Request) (_ *http.Response, done func(), err error) {
 	ctx, cancel := context.WithCancel(req.Context())
 	stop := context.AfterFunc(r.ctx, contain.Func("ending a request", cancel))
@@ -210,8 +208,7 @@ func (r *Link) authorize(req *http.Request, rejected string) (token string, err 
 	return token, nil
 }
 
-// setHeaders adds those of the entry. What the protocol needs is not theirs to
-// change.
+// setHeaders adds the headers of the entry, except those that the protocol needs.
 func (r *Link) setHeaders(req *http.Request) {
 	for name, value := range r.server.Headers {
 		switch key := http.CanonicalHeaderKey(strings.TrimSpace(name)); {
@@ -231,8 +228,8 @@ func (r *Link) setHeaders(req *http.Request) {
 	}
 }
 
-// endSession tells the server that the session ends. It is a courtesy, and
-// waits for the answer no longer than a second.
+// endSession tells the server that the session ends. As this is only a courtesy, it waits
+// for the answer no longer than a second.
 func (r *Link) endSession(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(req.Context()), endSessionTime)
 	defer cancel()
