@@ -53,13 +53,10 @@ func completeCommand(s *console.Streams) *cli.Command {
 			}
 			t := typed{c: c}
 			for _, found := range t.complete(words) {
-				if _, err := fmt.Fprintf(s.Out, "%s\t%s\n", insert(found.value), console.OneLine(found.about, 60)); err != nil {
-					return err
-				}
+				fmt.Fprintf(s.Stdout(), "%s\t%s\n", insert(found.value), console.OneLine(found.about, 60))
 			}
 			if t.paths != "" {
-				_, err := fmt.Fprintln(s.Out, t.paths)
-				return err
+				fmt.Fprintln(s.Stdout(), t.paths)
 			}
 			return nil
 		},

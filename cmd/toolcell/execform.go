@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -90,16 +91,15 @@ func stopped() consent.Answer {
 // fillIn asks for the fields, the required ones first.
 func fillIn(ctx context.Context, schema formSchema, out io.Writer, read readLine) consent.Answer {
 	content := map[string]any{}
-	names := slices.DeleteFunc(slices.Clone(schema.Required), func(name string) bool {
-		_, found := schema.Properties[name]
-		return !found
-	})
-	for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
-		if !slices.Contains(names, name) {
-			names = append(names, name)
+	order := func(name string) int { // the required ones come first, as the server lists them
+		if i := slices.Index(schema.Required, name); i >= 0 {
+			return i
 		}
+		return len(schema.Required)
 	}
-	for _, name := range slices.Compact(names) {
+	for _, name := range slices.SortedFunc(maps.Keys(schema.Properties), func(a, b string) int {
+		return cmp.Or(cmp.Compare(order(a), order(b)), cmp.Compare(a, b))
+	}) {
 		value, err := askField(ctx, name, schema.Properties[name], slices.Contains(schema.Required, name), out, read)
 		if err != nil {
 			fmt.Fprintln(out)

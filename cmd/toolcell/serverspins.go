@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -54,7 +53,7 @@ func serversPins(_ context.Context, o Options, p *mcpproxy.Proxy) error {
 	case len(names) == 0:
 		return printNone(o.Streams, noServers, noServersNext)
 	default:
-		failed = append(failed, printPins(o.Streams, rows))
+		printPins(o.Streams, rows)
 	}
 	return errors.Join(failed...)
 }
@@ -122,43 +121,41 @@ func newPinRow(server string, pinned *pins.Server) pinRow {
 // maxShownTools is how many tools of one server are shown; --json has all.
 const maxShownTools = 50
 
-func printPins(s *console.Streams, rows []pinRow) error {
-	var b strings.Builder
+func printPins(s *console.Streams, rows []pinRow) {
+	out := s.Stdout()
 	color := console.ColorsFor(s.Out)
 	for _, row := range rows {
 		name := color.Bold(text.Visible(row.Server))
 		if row.Status == "unknown" {
-			fmt.Fprintf(&b, "%s: its tools are not known yet: toolcell servers check %s\n", name, text.ShellWord(row.Server))
+			fmt.Fprintf(out, "%s: its tools are not known yet: toolcell servers check %s\n", name, text.ShellWord(row.Server))
 			continue
 		}
-		fmt.Fprintf(&b, "%s: pinned since %s; %s%s\n", name, day(row.Since), text.Plural(row.Tools, "tool"), cmp.Or(countChanges(row.Changes), ", unchanged"))
+		fmt.Fprintf(out, "%s: pinned since %s; %s%s\n", name, day(row.Since), text.Plural(row.Tools, "tool"), cmp.Or(countChanges(row.Changes), ", unchanged"))
 		for _, change := range row.Changes[:min(len(row.Changes), maxShownTools)] {
-			fmt.Fprintf(&b, "  %s %s, noticed %s\n", color.Cyan(text.Visible(change.Tool)), color.Yellow(string(change.Change)), change.Noticed.Local().Format(time.DateTime))
+			fmt.Fprintf(out, "  %s %s, noticed %s\n", color.Cyan(text.Visible(change.Tool)), color.Yellow(string(change.Change)), change.Noticed.Local().Format(time.DateTime))
 			if change.Reads {
-				b.WriteString("    says that it only reads, which does not count until you accept it\n")
+				fmt.Fprintln(out, "    says that it only reads, which does not count until you accept it")
 			}
 			for _, d := range change.Differences {
-				fmt.Fprintf(&b, "    %s\n", d.Part)
+				fmt.Fprintf(out, "    %s\n", d.Part)
 				for line := range strings.Lines(d.Diff) {
-					b.WriteString("      " + color.Diff(strings.TrimSuffix(line, "\n")) + "\n")
+					fmt.Fprintln(out, "      "+color.Diff(strings.TrimSuffix(line, "\n")))
 				}
 			}
 		}
 		if more := len(row.Changes) - maxShownTools; more > 0 {
-			fmt.Fprintf(&b, "  and %s; --json has all\n", text.Plural(more, "more tool"))
+			fmt.Fprintf(out, "  and %s; --json has all\n", text.Plural(more, "more tool"))
 		}
 		for _, hidden := range row.Hidden[:min(len(row.Hidden), maxShownTools)] {
-			fmt.Fprintf(&b, "  %s has %s: %s\n", color.Cyan(text.Visible(hidden.Tool)), color.Red("hidden characters"), strings.Join(hidden.In, "; "))
+			fmt.Fprintf(out, "  %s has %s: %s\n", color.Cyan(text.Visible(hidden.Tool)), color.Red("hidden characters"), strings.Join(hidden.In, "; "))
 			for _, line := range hidden.Lines {
-				fmt.Fprintf(&b, "      %s\n", line)
+				fmt.Fprintf(out, "      %s\n", line)
 			}
 		}
 		if len(row.Changes) > 0 {
-			fmt.Fprintf(&b, "  to accept this: toolcell servers pins accept %s\n", text.ShellWord(row.Server))
+			fmt.Fprintf(out, "  to accept this: toolcell servers pins accept %s\n", text.ShellWord(row.Server))
 		}
 	}
-	_, err := io.WriteString(s.Out, b.String())
-	return err
 }
 
 func day(t time.Time) string { return t.Local().Format(time.DateOnly) }
@@ -220,7 +217,8 @@ func acceptPins(o Options, p *mcpproxy.Proxy, args []string) error {
 	if o.JSON {
 		return console.PrintJSON(o.Streams, rows)
 	}
-	return printAccepted(o.Streams, server.Name, rows)
+	printAccepted(o.Streams, server.Name, rows)
+	return nil
 }
 
 // checkPinned returns an error if there is nothing that could be accepted.
@@ -235,20 +233,16 @@ func checkPinned(known *pins.Server, server, tool string) error {
 	return fmt.Errorf("server %q has no tool %q; the nearest are %s", server, text.Printable(tool, 200), text.QuoteList(text.Nearest(tool, names, 3), 3))
 }
 
-func printAccepted(s *console.Streams, server string, rows []acceptedPin) error {
+func printAccepted(s *console.Streams, server string, rows []acceptedPin) {
 	if len(rows) == 0 {
-		_, err := fmt.Fprintf(s.Out, "nothing to accept: the tools of server %q are as they were pinned\n", server)
-		return err
+		fmt.Fprintf(s.Stdout(), "nothing to accept: the tools of server %q are as they were pinned\n", server)
 	}
-	var b strings.Builder
 	for _, row := range rows {
 		how := map[pins.Change]string{
 			pins.Changed: "pinned as it is now", pins.Added: "pinned, a new tool", pins.Removed: "forgotten, since the server no longer has it",
 		}[row.Change]
-		fmt.Fprintf(&b, "%s of %s: %s\n", text.Visible(row.Tool), text.Visible(server), how)
+		fmt.Fprintf(s.Stdout(), "%s of %s: %s\n", text.Visible(row.Tool), text.Visible(server), how)
 	}
-	_, err := io.WriteString(s.Out, b.String())
-	return err
 }
 
 // pinRemark says in a line what of a server's tools differs from their pins and what has

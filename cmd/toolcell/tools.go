@@ -96,9 +96,7 @@ func toolsShow(o Options, saved savedtools.Store) error {
 			about += ", needs " + strings.Join(t.Imports, ", ")
 		}
 		source := console.Shown(o.Out, strings.Trim(t.Source, "\n"))
-		if _, err := fmt.Fprintf(o.Out, "%s\n%s\n", color.Cyan(console.Plain(about)), source); err != nil {
-			return err
-		}
+		fmt.Fprintf(o.Stdout(), "%s\n%s\n", color.Cyan(console.Plain(about)), source)
 	}
 	return nil
 }
