@@ -22,24 +22,32 @@ import (
 // A packager gets packages for an image, for the commands that do so ahead of a run.
 type packager struct {
 	parts
-	source *sandboxes.Packages
-	image  run.Image
+	source   *sandboxes.Packages
+	image    run.Image
+	progress *console.Progress
+	show     func(done, total int64, text string) // shows progress
 }
 
 // openPackager makes the image ready.
-func openPackager(ctx context.Context, o packagesOptions, progress func(done, total int64, text string)) (_ *packager, err error) {
+func openPackager(ctx context.Context, o packagesOptions) (*packager, error) {
 	if o.Offline {
 		o.Settings.Pull = rootfs.PullNever
 	}
-	p, err := openParts(o.Settings, newLogger(o.Settings, o.Err))
+	opened, err := openParts(o.Settings, newLogger(o.Settings, o.Err))
 	if err != nil {
 		return nil, err
 	}
-	img, err := p.image(o.Settings).Get(ctx, progress)
-	if err != nil {
+	p := &packager{parts: opened, source: opened.packages(o.Settings), progress: console.NewProgress(o.Err, o.JSON)}
+	p.show = console.RunProgress(p.progress, o.JSON)
+	if p.image, err = p.parts.image(o.Settings).Get(ctx, p.show); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
-	return &packager{p, p.packages(o.Settings), img}, nil
+	return p, nil
+}
+
+func (p *packager) Close() error {
+	p.progress.Close()
+	return p.parts.Close()
 }
 
 // readNeeds reads what the arguments of a command ask for: requirements, or a script.
@@ -89,20 +97,16 @@ func grantPackages(o packagesOptions, n *run.Needs) (err error) {
 	return asUsage(run.Invalid(err))
 }
 
-// asUsage gives an error of what was asked for the exit code that exec has for it.
+// asUsage gives an error of what was asked for the exit code that exec has for it, and says
+// what to look at if the index cannot be reached.
 func asUsage(err error) error {
+	if _, ok := errors.AsType[*packages.UnreachableError](err); ok {
+		return fmt.Errorf("%w; check the network (behind a proxy, HTTPS_PROXY); toolcell packages list shows what is here", err)
+	}
 	if !run.IsInvalid(err) {
 		return err
 	}
 	return console.Invalidf("%s", forTyping(err.Error()))
-}
-
-// withNetworkAdvice says what to look at if the index cannot be reached.
-func withNetworkAdvice(err error) error {
-	if _, ok := errors.AsType[*packages.UnreachableError](err); ok {
-		return fmt.Errorf("%w; check the network (behind a proxy, HTTPS_PROXY); toolcell packages list shows what is here", err)
-	}
-	return err
 }
 
 func packagesAdd(ctx context.Context, o packagesOptions) (err error) {
@@ -113,28 +117,25 @@ func packagesAdd(ctx context.Context, o packagesOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	progress := console.NewProgress(o.Err, o.JSON)
-	defer progress.Close()
-	show := console.RunProgress(progress, o.JSON)
-	p, err := openPackager(ctx, o, show)
+	p, err := openPackager(ctx, o)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.Close()) }()
-	set, err := p.source.Ensure(ctx, p.image, needs, sandboxes.Options{Offline: o.Offline, Anew: !o.Offline}, show)
+	set, err := p.source.Ensure(ctx, p.image, needs, sandboxes.Options{Offline: o.Offline, Anew: !o.Offline}, p.show)
 	if err != nil {
-		return asUsage(withNetworkAdvice(err))
+		return asUsage(err)
 	}
 	if !o.Offline {
 		if err := p.compile(ctx, set, p.image.Root, p.image.Env, o.Settings.Limits); err != nil {
 			if ctx.Err() != nil {
 				return err
 			}
-			progress.Hide()
+			p.progress.Hide()
 			fmt.Fprintf(o.Err, "toolcell: the packages are here, but imports of them stay slow: %v\n", err)
 		}
 	}
-	progress.Close()
+	p.progress.Close()
 	return printRow(o.Options, listed(set), "%s: %s\n", shortID(set.ID), listed(set).names())
 }
 
@@ -147,22 +148,20 @@ func packagesLock(ctx context.Context, o packagesOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	progress := console.NewProgress(o.Err, o.JSON)
-	defer progress.Close()
-	p, err := openPackager(ctx, o, console.RunProgress(progress, o.JSON))
+	p, err := openPackager(ctx, o)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.Close()) }()
 	lock, err := p.source.Lock(ctx, p.image, needs, sandboxes.Options{Offline: o.Offline})
 	if err != nil {
-		return asUsage(withNetworkAdvice(err))
+		return asUsage(err)
 	}
 	to, wasLinkTo, err := sandboxes.WriteLock(file, lock)
 	if err != nil {
 		return err
 	}
-	progress.Close()
+	p.progress.Close()
 	if wasLinkTo != "" {
 		fmt.Fprintf(o.Err, "toolcell: %s was a link to %q; it is a file now, and what the link led to is as it was\n", to, wasLinkTo)
 	}

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -29,7 +31,7 @@ type Packages struct {
 	Background Background
 
 	mu       sync.Mutex
-	compiles map[string]*compile // that are still to be started, by set
+	compiles map[string]string // the sets that are still to be compiled, with their images
 }
 
 // Get returns the folder with the packages that a script needs, for run.Options.
@@ -193,40 +195,35 @@ func imageID(image run.Image) (string, error) {
 // processors themselves.
 const compileAfter = 3 * time.Second
 
-// A compile is one to be started.
-type compile struct {
-	image string
-	timer *time.Timer
-}
-
 // compileLater starts to compile a set after a while.
 func (s *Packages) compileLater(image, set string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.compiles == nil {
-		s.compiles = map[string]*compile{}
+		s.compiles = map[string]string{}
 	}
-	if s.compiles[set] == nil {
-		s.compiles[set] = &compile{image, time.AfterFunc(compileAfter, contain.Func("compiling packages", func() { s.compileNow(set) }))}
+	if s.compiles[set] == "" {
+		s.compiles[set] = image
+		time.AfterFunc(compileAfter, contain.Func("compiling packages", func() { s.compileNow(set) }))
 	}
 }
 
-func (s *Packages) compileNow(set string) {
+// compileNow starts to compile sets, if they are still to be compiled.
+func (s *Packages) compileNow(sets ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if c := s.compiles[set]; c != nil {
-		delete(s.compiles, set)
-		s.Background.Compile(c.image, set)
+	for _, set := range sets {
+		if image := s.compiles[set]; image != "" {
+			delete(s.compiles, set)
+			s.Background.Compile(image, set)
+		}
 	}
 }
 
 // Close starts to compile what is waiting: the runs are over.
 func (s *Packages) Close() {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	for set, c := range s.compiles {
-		c.timer.Stop()
-		delete(s.compiles, set)
-		s.Background.Compile(c.image, set)
-	}
+	waiting := slices.Collect(maps.Keys(s.compiles))
+	s.mu.Unlock()
+	s.compileNow(waiting...)
 }
