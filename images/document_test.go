@@ -57,6 +57,9 @@ func shapes(size int) map[string][]byte {
 //
 //test:alone
 func TestImageJSONTakesNoMoreMemoryThanItsBytes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it reads documents of many megabytes")
+	}
 	readers := map[string]func(text []byte) error{
 		"manifest or index": func(text []byte) error {
 			_, err := parseDocument(text)

@@ -58,6 +58,9 @@ func publicServers(t *testing.T) (*Proxy, map[string][]string) {
 //
 //test:alone
 func TestToolsOfPublicServers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it reads the tools of many servers")
+	}
 	p, names := publicServers(t)
 	searched, found := 0, 0
 	for server, tools := range names {

@@ -35,6 +35,9 @@ func TestAnUnchangedListMakesNoNewIndex(t *testing.T) {
 }
 
 func TestALargeIndexServesWhileTheNextOneIsMade(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it indexes thousands of tools")
+	}
 	dir := t.TempDir()
 	servers := manyOf(t, dir, "", 25, 100, 1)
 	p := proxyFor(t, Options{CatalogDir: dir}, servers...)

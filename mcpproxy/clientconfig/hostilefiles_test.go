@@ -115,6 +115,9 @@ func TestCommentsTrailingCommasAndMarksAreRead(t *testing.T) {
 
 //test:alone
 func TestManyEntriesAreBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it reads thousands of entries")
+	}
 	var good, bad strings.Builder
 	for i := range 10_000 {
 		fmt.Fprintf(&good, `"s%d":{"command":"c%d"},`, i, i)

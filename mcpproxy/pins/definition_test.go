@@ -79,6 +79,9 @@ func TestHiddenCharactersAreFoundAtAnyDepth(t *testing.T) {
 //
 //test:alone
 func TestHostileDefinitionsAreReadInTime(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it reads tens of megabytes")
+	}
 	const depth = 9000
 	text := strings.Repeat("long ", 2<<20)
 	deep := strings.Repeat(`{"b":1,"a":`, depth) + `"` + text + `"` + strings.Repeat("}", depth)

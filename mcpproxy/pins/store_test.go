@@ -169,6 +169,9 @@ func TestPinsThatCannotBeKeptStillCompare(t *testing.T) {
 
 //test:alone
 func TestTenThousandToolsAreBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it makes thousands of tools")
+	}
 	s := Store{t.TempDir()}
 	var all []Definition
 	for i := range 10_000 {

@@ -16,6 +16,9 @@ func someTools(t *testing.T, servers ...string) []Document {
 
 //test:alone
 func TestSearchFindsNothingIfNoToolAnswers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it searches the tools of many servers")
+	}
 	for name, servers := range map[string][]string{
 		"files":  {"filesystem", "memory", "everything"},
 		"code":   {"github", "slack", "filesystem", "git"},
@@ -108,6 +111,9 @@ func TestScoresSayHowWellToolsFit(t *testing.T) {
 
 //test:alone
 func TestOneVerbFindsToolsThatDoIt(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it searches the tools of many servers")
+	}
 	check := func(docs []Document, verb string, ok func(Document) bool) {
 		t.Helper()
 		left := 0

@@ -103,6 +103,9 @@ func TestWords(t *testing.T) {
 }
 
 func TestSearchIsFastOverManyTools(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it indexes thousands of tools")
+	}
 	var docs []Document
 	for i := range 5000 {
 		docs = append(docs, Document{Server: "s", Tool: fmt.Sprintf("tool_%d", i), Description: strings.Repeat("some words here ", 20)})

@@ -63,6 +63,9 @@ func TestDemandsSayWhatAValueHasToBe(t *testing.T) {
 //
 //test:alone
 func TestNoKeywordOfAnyKindEndsTheReader(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it reads thousands of schemas")
+	}
 	keywords := []string{
 		"type", "enum", "const", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength",
 		"minItems", "maxItems", "minProperties", "maxProperties", "uniqueItems", "pattern", "format", "default", "description", "title",

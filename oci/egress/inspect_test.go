@@ -339,6 +339,9 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 }
 
 func TestLargeBodiesTakeNoMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it sends hundreds of megabytes")
+	}
 	const size = 256 << 20
 	f := newFixture(t, withCredential(), func(w http.ResponseWriter, r *http.Request) {
 		n, err := io.Copy(io.Discard, r.Body)
