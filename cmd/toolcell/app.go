@@ -237,10 +237,10 @@ const (
 // as the limit of open files allows, so that further ones wait instead of
 // failing.
 func maxParallel(sessions int) int {
-	const most = 16
+	const maxRuns = 16
 	var l unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &l); err != nil || l.Cur > uint64(otherFiles+(most+sessions)*sandboxFiles) {
-		return most
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &l); err != nil || l.Cur > uint64(otherFiles+(maxRuns+sessions)*sandboxFiles) {
+		return maxRuns
 	}
 	return max(1, (int(l.Cur)-otherFiles)/sandboxFiles-sessions)
 }

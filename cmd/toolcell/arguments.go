@@ -160,7 +160,7 @@ func noCommand(commands []*cli.Command, given string) error {
 		return console.Usagef("there is no command %q; did you mean help settings?", given)
 	}
 	var names []string
-	for _, c := range shown(commands) {
+	for _, c := range visible(commands) {
 		names = append(names, c.Names()...)
 	}
 	return console.Usagef("there is no command %q%s", given, didYouMean(given, names))
@@ -185,10 +185,10 @@ func probablyMeant(given string, names []string) string {
 	return ""
 }
 
-// settingSlips returns a sentence for each variable that is no setting and has nearly
+// settingTypos returns a sentence for each variable that is no setting and has nearly
 // the name of one. Other unknown variables are ignored, since configs of the Python
 // original have some.
-func settingSlips(environ []string) (slips []string) {
+func settingTypos(environ []string) (typos []string) {
 	const prefix = "MCP_BRIDGE_"
 	var names []string
 	for _, k := range settings.All {
@@ -203,22 +203,22 @@ func settingSlips(environ []string) (slips []string) {
 			continue
 		}
 		if near := probablyMeant(name, names); near != "" {
-			slips = append(slips, "there is no setting "+prefix+name+"; did you mean "+prefix+near+"?")
+			typos = append(typos, "there is no setting "+prefix+name+"; did you mean "+prefix+near+"?")
 		}
 	}
-	return slips
+	return typos
 }
 
-func warnOfSlips(log *slog.Logger) {
-	for _, slip := range settingSlips(os.Environ()) {
-		log.Warn(slip)
+func warnOfTypos(log *slog.Logger) {
+	for _, typo := range settingTypos(os.Environ()) {
+		log.Warn(typo)
 	}
 }
 
-// slipChecks are doctor's lines on variables whose names are misspelled.
-func slipChecks() (checks []doctor.Check) {
-	for _, slip := range settingSlips(os.Environ()) {
-		checks = append(checks, doctor.Degraded("RC-SETTING", slip, "toolcell help settings"))
+// typoChecks are doctor's lines on variables whose names are misspelled.
+func typoChecks() (checks []doctor.Check) {
+	for _, typo := range settingTypos(os.Environ()) {
+		checks = append(checks, doctor.Degraded("RC-SETTING", typo, "toolcell help settings"))
 	}
 	return checks
 }

@@ -96,8 +96,8 @@ func TestHelpWinsOverArguments(t *testing.T) {
 	}
 }
 
-// TestSlipsAreNamed: what was typed wrong, and what was probably meant.
-func TestSlipsAreNamed(t *testing.T) {
+// TestTyposAreNamed: what was typed wrong, and what was probably meant.
+func TestTyposAreNamed(t *testing.T) {
 	for args, want := range map[string]string{
 		"images list --jsno":    "toolcell images list has no flag --jsno; did you mean --json?",
 		"images list --xyzzy":   "toolcell images list has no flag --xyzzy",
@@ -213,7 +213,7 @@ func TestNoCommandTakesWhatItDoesNotUse(t *testing.T) {
 }
 
 func TestMisspelledVariablesAreNamed(t *testing.T) {
-	got := settingSlips([]string{
+	got := settingTypos([]string{
 		"MCP_BRIDGE_TIMOUT=5", "MCP_BRIDGE_TIMEOUT=5", "MCP_BRIDGE_imagE=x", "MCP_BRIDGE_ALLOWED_MCP_DIRS=/", "MCP_BRIDGE_INPUT_IMAGE=x", "TIMOUT=1", "MCP_BRIDGE_",
 	})
 	want := []string{

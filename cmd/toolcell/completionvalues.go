@@ -40,7 +40,7 @@ func (t *typed) arguments() []candidate {
 	switch t.path { // commands that take one, and these two
 	case "help":
 		all := []candidate{{settingsTopic, "all settings"}}
-		for _, c := range shown(t.c.App.Commands) {
+		for _, c := range visible(t.c.App.Commands) {
 			all = append(all, candidate{c.Name, c.Usage})
 		}
 		return all

@@ -54,7 +54,7 @@ func askForServers(ctx context.Context, o Options, log *slog.Logger, named []str
 	if err != nil {
 		return nil, err
 	}
-	warnOfSlips(log)
+	warnOfTypos(log)
 	if o.Command != "servers list" && o.Command != "servers check" { // which say it themselves
 		f.noteProblems(o, named)
 	}

@@ -55,7 +55,7 @@ func runDoctor(ctx context.Context, o Options) error {
 		Config: settings.ConfigDir(), Mounts: conf.Mounts, Inside: keptIn(d.Cache), Python: python.Exe, PythonErr: pythonErr,
 	})
 	found := discoverServers(conf, slog.New(slog.DiscardHandler))
-	checks = slices.Concat(checks, policyChecks(conf, found.config), slipChecks(), serverChecks(conf, found.config), checkClients(found.options))
+	checks = slices.Concat(checks, policyChecks(conf, found.config), typoChecks(), serverChecks(conf, found.config), checkClients(found.options))
 	checks = append(checks, sandboxCheck(ctx, conf, checks, pythonErr))
 	if firstFatal(checks) < 0 { // otherwise nothing would run on it
 		checks = append(checks, imageChecks(ctx, o, pythonErr)...)
@@ -118,8 +118,8 @@ func sandboxCheck(ctx context.Context, conf settings.Settings, checks []doctor.C
 // check of its own, so it is not logged.
 func tryPython(ctx context.Context, conf settings.Settings) (version, cure string, took time.Duration, err error) {
 	a, err := openApp(conf, appOptions{log: slog.New(slog.DiscardHandler), servers: &discovered{}}) // a check changes nothing and calls no server
-	if foreign, ok := errors.AsType[*cachedir.UntrustedError](err); ok {
-		return "", "# " + foreign.Cure, 0, err
+	if untrusted, ok := errors.AsType[*cachedir.UntrustedError](err); ok {
+		return "", "# " + untrusted.Cure, 0, err
 	} else if err != nil {
 		return "", "", 0, err
 	}

@@ -23,10 +23,10 @@ import (
 // imageFacts are what doctor finds out about the image that code runs on. The checks
 // are functions of them.
 type imageFacts struct {
-	ref     string
-	self    string // this program
-	standIn bool   // the host's Python runs code while the image cannot be had
-	always  bool   // the policy is to ask the registry in any case
+	ref      string
+	self     string // this program
+	fallback bool   // the host's Python runs code while the image cannot be had
+	always   bool   // the policy is to ask the registry in any case
 
 	here     bool
 	image    *rootfs.Image // in the store, nil if it is not there or unknown
@@ -42,14 +42,14 @@ type imageFacts struct {
 }
 
 const (
-	// registryPatience is how long doctor waits for a registry.
-	registryPatience = 5 * time.Second
+	// registryTimeout is how long doctor waits for a registry.
+	registryTimeout = 5 * time.Second
 	// maxVerified is the size of the images that are compared with their digests,
 	// which takes seconds.
 	maxVerified = 500 << 20
 )
 
-var errSlowRegistry = fmt.Errorf("no answer within %s", registryPatience)
+var errSlowRegistry = fmt.Errorf("no answer within %s", registryTimeout)
 
 // imageChecks are doctor's lines on the image. No layer is fetched, and no registry
 // asked about an image that is here. python is the error of the host's own.
@@ -58,7 +58,7 @@ func imageChecks(ctx context.Context, o Options, python error) []doctor.Check {
 	if conf.Image == "host" {
 		return nil // RC-SANDBOX runs it
 	}
-	f := imageFacts{ref: conf.Image, self: settings.Self(), standIn: !conf.ImageNamed && python == nil, always: conf.Pull == rootfs.PullAlways}
+	f := imageFacts{ref: conf.Image, self: settings.Self(), fallback: !conf.ImageNamed && python == nil, always: conf.Pull == rootfs.PullAlways}
 	conf.LogLevel = max(conf.LogLevel, slog.LevelWarn)
 	f.err = f.gather(ctx, conf, o.Streams)
 	return f.checks()
@@ -80,7 +80,7 @@ func (f *imageFacts) gather(ctx context.Context, conf settings.Settings, s *cons
 			return rootfs.ErrNotHere
 		}
 		f.registry = ref.RegistryName()
-		ctx, cancel := context.WithTimeoutCause(ctx, registryPatience, errSlowRegistry)
+		ctx, cancel := context.WithTimeoutCause(ctx, registryTimeout, errSlowRegistry)
 		defer cancel()
 		if f.found, err = store.Lookup(ctx, f.ref); err != nil {
 			return err
@@ -156,7 +156,7 @@ func (f *imageFacts) failure() doctor.Check {
 		why = fmt.Sprintf("cannot reach %s (%v)", f.registry, errSlowRegistry)
 	}
 	consequence := "; nothing can run without it"
-	if f.standIn {
+	if f.fallback {
 		c.Status, consequence = doctor.CheckDegraded, "; code runs on this host's own Python instead"
 	}
 	advice := doctor.Advice(f.err)

@@ -78,7 +78,7 @@ func TestImageChecks(t *testing.T) {
 			"images pull " + ref,
 		},
 		"pulling is switched off, with a stand-in": {
-			imageFacts{err: rootfs.ErrNotHere, standIn: true},
+			imageFacts{err: rootfs.ErrNotHere, fallback: true},
 			[]string{"RC-IMAGE degraded", "code runs on this host's own Python instead"},
 			"images pull " + ref,
 		},
@@ -93,7 +93,7 @@ func TestImageChecks(t *testing.T) {
 			"export MCP_BRIDGE_PULL=missing",
 		},
 		"no such file of certificates": {
-			imageFacts{registry: "registry.example", standIn: true, err: reading(fmt.Errorf("reading certificates: %w", &fs.PathError{Op: "open", Path: "/ca.pem", Err: fs.ErrNotExist}))},
+			imageFacts{registry: "registry.example", fallback: true, err: reading(fmt.Errorf("reading certificates: %w", &fs.PathError{Op: "open", Path: "/ca.pem", Err: fs.ErrNotExist}))},
 			[]string{"RC-REGISTRY degraded", "reading certificates: open /ca.pem: file does not exist; code runs on this host's own Python"},
 			"export MCP_BRIDGE_IMAGE=host",
 		},

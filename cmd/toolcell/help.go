@@ -59,9 +59,9 @@ func help(c *cli.Context, s *console.Streams) error {
 	return nil
 }
 
-// shown leaves out hidden commands, and the help command, which the cli package
+// visible leaves out hidden commands, and the help command, which the cli package
 // adds everywhere.
-func shown(all []*cli.Command) []*cli.Command {
+func visible(all []*cli.Command) []*cli.Command {
 	return slices.DeleteFunc(slices.Clone(all), func(c *cli.Command) bool { return c.Hidden || c.Name == "help" })
 }
 
@@ -102,7 +102,7 @@ func printHelp(s *console.Streams, of any) {
 
 // usageLine says how a command is typed.
 func usageLine(c *cli.Command) string {
-	if len(shown(c.Subcommands)) > 0 {
+	if len(visible(c.Subcommands)) > 0 {
 		return c.HelpName + " COMMAND [flags]"
 	}
 	return strings.TrimSpace(c.HelpName + " [flags] " + c.ArgsUsage)
@@ -121,7 +121,7 @@ func (h *helpText) head(name, about, usage, description string) {
 }
 
 func (h *helpText) commands(all []*cli.Command) {
-	if all = shown(all); len(all) == 0 {
+	if all = visible(all); len(all) == 0 {
 		return
 	}
 	h.heading("COMMANDS")

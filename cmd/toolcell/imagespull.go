@@ -97,8 +97,8 @@ func pullImage(ctx context.Context, o imagesPullOptions, store *rootfs.Store, re
 		return nil, err
 	}
 	platform, err := images.ParsePlatform(o.Settings.Platform)
-	foreign := err == nil && platform.Architecture != runtime.GOARCH
-	if o.NoCompile || foreign || !root.NeedsBytecode(ctx) {
+	otherArch := err == nil && platform.Architecture != runtime.GOARCH
+	if o.NoCompile || otherArch || !root.NeedsBytecode(ctx) {
 		return root, nil
 	}
 	progress := console.NewProgress(o.Err, o.JSON)

@@ -42,7 +42,7 @@ func TestManPageIsClean(t *testing.T) {
 	}
 	var look func(above string, all []*cli.Command)
 	look = func(above string, all []*cli.Command) {
-		for _, c := range shown(all) {
+		for _, c := range visible(all) {
 			if len(c.Subcommands) == 0 {
 				want = append(want, strings.TrimSpace(above+" "+c.Name+" "+c.ArgsUsage), c.Usage[1:], oneSpace(c.Description))
 			}

@@ -60,9 +60,9 @@ func policyServers(servers []config.Server) []policy.Server {
 	return names
 }
 
-// printPolicySlips prints what is wrong with the policy, and its sections that match no
+// printPolicyTypos prints what is wrong with the policy, and its sections that match no
 // server.
-func printPolicySlips(o Options, servers []mcpproxy.ServerStatus) {
+func printPolicyTypos(o Options, servers []mcpproxy.ServerStatus) {
 	names := make([]policy.Server, len(servers))
 	for i, s := range servers {
 		names[i] = policy.Server{Name: s.Name, Alias: s.Alias}
@@ -119,13 +119,13 @@ func policyChecks(s settings.Settings, found config.Config) []doctor.Check {
 			check = doctor.Degraded(check.Code, check.Text, "# correct the names, or remove the sections:\n"+edit)
 		}
 	}
-	const most = 10
+	const maxNamed = 10
 	var said []string
 	unmatched := unmatchedTools(p, s, found)
-	for _, u := range unmatched[:min(len(unmatched), most)] {
+	for _, u := range unmatched[:min(len(unmatched), maxNamed)] {
 		said = append(said, u.String())
 	}
-	if n := len(unmatched) - most; n > 0 {
+	if n := len(unmatched) - maxNamed; n > 0 {
 		said = append(said, fmt.Sprintf("and %d more", n))
 	}
 	if len(said) == 0 {

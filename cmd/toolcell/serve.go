@@ -29,7 +29,7 @@ func serve(ctx context.Context, o Options) (err error) {
 	work := newBackground(conf, log, false)
 	defer work.close()
 	found := watchServers(conf, log)
-	warnOfSlips(log)
+	warnOfTypos(log)
 	logProblems(log, found.config)
 	a, err := openApp(conf, appOptions{log: log, background: work, servers: found, serves: true})
 	if err != nil {

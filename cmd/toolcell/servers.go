@@ -71,7 +71,7 @@ func (e *shellError) Unwrap() error { return e.err }
 func serversList(_ context.Context, o Options, p *mcpproxy.Proxy) error {
 	all := p.Servers()
 	printUnread(o.Err, p.Problems())
-	printPolicySlips(o, all)
+	printPolicyTypos(o, all)
 	columns := []console.Column{
 		{Name: "NAME"},
 		{Name: "STATUS", Color: console.ColorsFor(o.Out).Status},

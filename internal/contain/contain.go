@@ -151,10 +151,10 @@ func report(work string, panicked any) *PanicError {
 // bounded returns the text of a panic value. Its methods may panic themselves: fmt
 // contains that.
 func bounded(panicked any) string {
-	const most = 500
+	const maxLength = 500
 	s := fmt.Sprint(panicked)
-	if len(s) > most {
-		s = s[:most] + "…"
+	if len(s) > maxLength {
+		s = s[:maxLength] + "…"
 	}
 	return s
 }

@@ -127,9 +127,9 @@ func appendHex(out []byte, r rune) []byte {
 
 // clipped is a name for a message.
 func clipped(quoted []byte) string {
-	const most = 80
-	if len(quoted) <= most {
+	const maxLength = 80
+	if len(quoted) <= maxLength {
 		return string(quoted)
 	}
-	return string(quoted[:most]) + "…"
+	return string(quoted[:maxLength]) + "…"
 }

@@ -27,11 +27,11 @@ type Member struct {
 func Members(data []byte) ([]Member, error) { return MembersUpTo(maxMembers, data) }
 
 // MembersUpTo is Members of an object that has no more than so many.
-func MembersUpTo(most int, data []byte) (all []Member, err error) {
+func MembersUpTo(limit int, data []byte) (all []Member, err error) {
 	s := Scanner{Text: data, Depth: AnyDepth}
 	for quoted, value := range s.Members {
-		if len(all) == most {
-			return all, fmt.Errorf("has more than %d members", most)
+		if len(all) == limit {
+			return all, fmt.Errorf("has more than %d members", limit)
 		}
 		m := Member{Value: value}
 		if err := json.Unmarshal(quoted, &m.Name); err != nil {

@@ -114,7 +114,7 @@ const (
 	Arrival = 2 * bufferAndGarbage
 
 	bufferAndGarbage = 2
-	patience         = 10 * time.Second
+	timeout          = 10 * time.Second
 	lifetime         = 2 * time.Minute
 )
 
@@ -143,7 +143,7 @@ func (b *Buffer) Grow(ctx context.Context, n int, end func()) error {
 		return nil
 	}
 	if !arriving.TryAcquire(more) {
-		ctx, cancel := context.WithTimeoutCause(ctx, patience, ErrFull)
+		ctx, cancel := context.WithTimeoutCause(ctx, timeout, ErrFull)
 		defer cancel()
 		if arriving.Acquire(ctx, more) != nil {
 			return context.Cause(ctx)

@@ -165,7 +165,7 @@ func TestMessagesThatNeverEndRefuseOthersAndKeepNothingElse(t *testing.T) {
 		}
 		var late, small Buffer
 		begun := time.Now()
-		if err := late.Grow(t.Context(), 1<<20, end); !errors.Is(err, ErrFull) || time.Since(begun) != patience {
+		if err := late.Grow(t.Context(), 1<<20, end); !errors.Is(err, ErrFull) || time.Since(begun) != timeout {
 			t.Errorf("after %v: %v", time.Since(begun), err)
 		}
 		late.Release() // it has none

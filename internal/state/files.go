@@ -15,11 +15,11 @@ import (
 	"syscall"
 )
 
-// ReadRegular reads a regular file of at most most bytes, without a leading byte
+// ReadRegular reads a regular file of at most maxBytes bytes, without a leading byte
 // order mark. It opens with O_NONBLOCK, since a named pipe in place of the file
 // would block for ever.
-func ReadRegular(path string, most int64) ([]byte, error) {
-	data, _, err := ReadExact(path, most)
+func ReadRegular(path string, maxBytes int64) ([]byte, error) {
+	data, _, err := ReadExact(path, maxBytes)
 	if errors.Is(err, syscall.ENOTDIR) { // a file where a folder would be: there is none
 		err = &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
 	}
@@ -28,7 +28,7 @@ func ReadRegular(path string, most int64) ([]byte, error) {
 
 // ReadExact is ReadRegular for a file that will be changed: it leaves a mark in place, and
 // returns what the system knows of the file.
-func ReadExact(path string, most int64) (data []byte, info fs.FileInfo, err error) {
+func ReadExact(path string, maxBytes int64) (data []byte, info fs.FileInfo, err error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, nil, err
@@ -43,9 +43,9 @@ func ReadExact(path string, most int64) (data []byte, info fs.FileInfo, err erro
 	case !info.Mode().IsRegular():
 		return nil, nil, errors.New("is not a regular file")
 	}
-	data, err = io.ReadAll(io.LimitReader(f, most+1))
-	if err == nil && int64(len(data)) > most {
-		err = fmt.Errorf("is larger than %s", sizeText(most))
+	data, err = io.ReadAll(io.LimitReader(f, maxBytes+1))
+	if err == nil && int64(len(data)) > maxBytes {
+		err = fmt.Errorf("is larger than %s", sizeText(maxBytes))
 	}
 	if err != nil {
 		return nil, nil, err

@@ -50,9 +50,9 @@ func shown(name string) string {
 }
 
 func cut(text string) string {
-	const most = 80
-	if r := []rune(text); len(r) > most {
-		text = string(r[:most]) + "…"
+	const maxLength = 80
+	if r := []rune(text); len(r) > maxLength {
+		text = string(r[:maxLength]) + "…"
 	}
 	return text
 }

@@ -16,14 +16,14 @@ type limitKey struct {
 // A limit is one that applies to a call.
 type limit struct {
 	limitKey
-	most int
+	max int
 }
 
 func (l limit) rule() string {
 	if l.perMinute {
-		return fmt.Sprintf("callsPerMinute = %d", l.most)
+		return fmt.Sprintf("callsPerMinute = %d", l.max)
 	}
-	return fmt.Sprintf("callsPerRun = %d", l.most)
+	return fmt.Sprintf("callsPerRun = %d", l.max)
 }
 
 func (l limit) what() string {
@@ -47,16 +47,16 @@ func (l limits) addTo(found []limit, k limitKey) []limit {
 
 // wait returns how long it takes until there is room for one more call within the minute, 0
 // if there is. p.mu is held.
-func (p *Policy) wait(k limitKey, now time.Time, most int) time.Duration {
+func (p *Policy) wait(k limitKey, now time.Time, limit int) time.Duration {
 	calls := p.minutes[k]
 	for len(calls) > 0 && now.Sub(calls[0]) >= time.Minute {
 		calls = calls[1:]
 	}
 	p.minutes[k] = calls
-	if len(calls) < most {
+	if len(calls) < limit {
 		return 0
 	}
-	return time.Minute - now.Sub(calls[len(calls)-most])
+	return time.Minute - now.Sub(calls[len(calls)-limit])
 }
 
 func times(n int) string {

@@ -164,15 +164,15 @@ func (r *Run) checkLimits(all []limit, now time.Time) error {
 	for _, l := range all {
 		refuse := func(format string, args ...any) error { return r.rules.refuse(l.section, l.rule(), format, args...) }
 		switch planned := r.planned[l.limitKey]; {
-		case !l.perMinute && r.counts[l.limitKey] >= l.most:
-			return refuse("this run has called %s %s already", l.what(), times(l.most))
+		case !l.perMinute && r.counts[l.limitKey] >= l.max:
+			return refuse("this run has called %s %s already", l.what(), times(l.max))
 		case !l.perMinute:
-		case planned >= l.most:
-			return refuse("the plan of this run calls %s %s already", l.what(), times(l.most))
+		case planned >= l.max:
+			return refuse("the plan of this run calls %s %s already", l.what(), times(l.max))
 		default:
-			if wait := r.policy.wait(l.limitKey, now, l.most-planned); wait > 0 {
+			if wait := r.policy.wait(l.limitKey, now, l.max-planned); wait > 0 {
 				return refuse("%s was called %s within the last minute; call it again in %d s",
-					l.what(), times(l.most), int((wait+time.Second-1)/time.Second))
+					l.what(), times(l.max), int((wait+time.Second-1)/time.Second))
 			}
 		}
 	}

@@ -61,12 +61,12 @@ func (q *prompt) readForRun(ctx context.Context, mark func() string) (string, er
 	return line, err
 }
 
-// completionPatience is how long the first Tab may take, which starts the session.
-const completionPatience = 5 * time.Second
+// completionTimeout is how long the first Tab may take, which starts the session.
+const completionTimeout = 5 * time.Second
 
 // complete returns what may continue a dotted name. It starts the session if need be.
 func (q *prompt) complete(ctx context.Context, dotted string) []string {
-	ctx, cancel := context.WithTimeout(ctx, completionPatience)
+	ctx, cancel := context.WithTimeout(ctx, completionTimeout)
 	defer cancel()
 	if !q.inSession() {
 		req := q.request("pass")

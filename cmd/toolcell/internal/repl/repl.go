@@ -317,14 +317,14 @@ func (q *prompt) setInterrupt(interrupt func()) {
 	}
 }
 
-// interruptPatience is how long code may take to end once it was interrupted, before
+// remindAfter is how long code may take to end once it was interrupted, before
 // the user is told how to end it.
-const interruptPatience = 2 * time.Second
+const remindAfter = 2 * time.Second
 
 // remind tells the user how to end code that does not heed an interrupt.
 func (q *prompt) remind() {
 	number := q.runs.Load()
-	time.AfterFunc(interruptPatience, func() {
+	time.AfterFunc(remindAfter, func() {
 		defer contain.Recover("reminding the user", nil)
 		if q.runs.Load() == number {
 			fmt.Fprintln(q.Streams.Err, "toolcell: the code still runs; Ctrl-C again ends it, with the session")

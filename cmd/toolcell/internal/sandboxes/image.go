@@ -44,11 +44,11 @@ type Images struct {
 	// Background works on an image that needs it. With nil, nothing does.
 	Background Background
 
-	mu           sync.Mutex
-	last         run.Image // found at lastAt
-	lastAt       time.Time
-	standInNote  string // why the host's Python is used instead, if it is
-	standInUntil time.Time
+	mu            sync.Mutex
+	last          run.Image // found at lastAt
+	lastAt        time.Time
+	fallbackNote  string // why the host's Python is used instead, if it is
+	fallbackUntil time.Time
 }
 
 // Get prepares the image. If the default image cannot be reached, the host's
@@ -87,7 +87,7 @@ func (s *Images) prepare(ctx context.Context, progress func(done, total int64, t
 			return run.Image{}, s.Dirs.Explain(err)
 		}
 	}
-	if note := s.standIn(); note != "" {
+	if note := s.fallback(); note != "" {
 		return s.ensure(ctx, "host", note, progress)
 	}
 	image, err := s.ensure(ctx, s.Ref, "", progress)
@@ -97,13 +97,13 @@ func (s *Images) prepare(ctx context.Context, progress func(done, total int64, t
 		return image, err
 	}
 	why := strings.TrimPrefix(err.Error(), fmt.Sprintf("reading image %q: ", s.Ref))
-	note := standInWhy + "the default image could not be pulled: " + why
+	note := fallbackWhy + "the default image could not be pulled: " + why
 	image, hostErr := s.ensure(ctx, "host", note, progress)
 	if hostErr != nil {
 		return run.Image{}, fmt.Errorf("%w; and the host's own Python cannot stand in: %w", err, hostErr)
 	}
 	s.mu.Lock()
-	s.standInNote, s.standInUntil = note, time.Now().Add(retryDefault)
+	s.fallbackNote, s.fallbackUntil = note, time.Now().Add(retryDefault)
 	s.mu.Unlock()
 	return image, nil
 }
@@ -117,15 +117,15 @@ func (s *Images) Cached(ctx context.Context) (run.Image, bool) {
 	return s.image(ctx, s.Ref, root), true
 }
 
-// standIn returns the note that says why the host's Python is used instead, or
+// fallback returns the note that says why the host's Python is used instead, or
 // "" if the image should be tried.
-func (s *Images) standIn() string {
+func (s *Images) fallback() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if time.Now().After(s.standInUntil) {
+	if time.Now().After(s.fallbackUntil) {
 		return ""
 	}
-	return s.standInNote
+	return s.fallbackNote
 }
 
 func (s *Images) ensure(ctx context.Context, ref, note string, progress func(done, total int64, text string)) (run.Image, error) {
@@ -166,8 +166,8 @@ func SandboxRoot(root *rootfs.Root) spec.Root {
 	return r
 }
 
-// standInWhy begins the note about the host's own Python where that stands in.
-const standInWhy = "this ran on the host's own Python, since "
+// fallbackWhy begins the note about the host's own Python where that stands in.
+const fallbackWhy = "this ran on the host's own Python, since "
 
 // Greeting says which Python code will run on, and why it is not the default image's.
 // It pulls the image if need be.
@@ -181,7 +181,7 @@ func (s *Images) Greeting(ctx context.Context, progress func(done, total int64, 
 		python += " " + v
 	}
 	for _, note := range image.Notes {
-		if why, ok := strings.CutPrefix(note, standInWhy); ok {
+		if why, ok := strings.CutPrefix(note, fallbackWhy); ok {
 			return python + " of this host, in a sandbox, since " + why
 		}
 	}

@@ -48,7 +48,7 @@ func runIn(sandboxes run.Sandboxes, root spec.Root, limits spec.Limits) packages
 		}
 		defer sb.Close()
 		if c.Input != nil {
-			broker, address, err := openWayOut(sb, c)
+			broker, address, err := openEgress(sb, c)
 			if err != nil {
 				return out, err
 			}
@@ -74,10 +74,10 @@ func runIn(sandboxes run.Sandboxes, root spec.Root, limits spec.Limits) packages
 	}
 }
 
-// openWayOut lets a sandbox reach the hosts of a command, by the proxy at an address inside.
+// openEgress lets a sandbox reach the hosts of a command, by the proxy at an address inside.
 // The user has named them, or the policy's default: they may have any address, and the host's
 // proxy leads to them.
-func openWayOut(sb run.Sandbox, c packages.Command) (broker *egress.Broker, address string, err error) {
+func openEgress(sb run.Sandbox, c packages.Command) (broker *egress.Broker, address string, err error) {
 	l, err := sb.Listen()
 	if err != nil {
 		return nil, "", err
@@ -181,7 +181,7 @@ type output struct {
 	done chan struct{}
 }
 
-func capture(most int64) (*output, *os.File, error) {
+func capture(limit int64) (*output, *os.File, error) {
 	ours, theirs, err := os.Pipe()
 	if err != nil {
 		return nil, nil, err
@@ -190,7 +190,7 @@ func capture(most int64) (*output, *os.File, error) {
 	go func() {
 		defer close(o.done)
 		defer contain.Recover("reading the output of a sandbox", func(error) { ours.Close() })
-		_, _ = io.Copy(&o.text, io.LimitReader(ours, most))
+		_, _ = io.Copy(&o.text, io.LimitReader(ours, limit))
 		_, _ = io.Copy(io.Discard, ours)
 	}()
 	return o, theirs, nil

@@ -199,8 +199,8 @@ var folderErrors = []unix.Errno{
 
 // Explain adds the cure to an error that one of the folders causes.
 func (d Dirs) Explain(err error) error {
-	if foreign, ok := errors.AsType[*cachedir.UntrustedError](err); ok {
-		return &doctor.HintError{Err: err, Hint: foreign.Cure}
+	if untrusted, ok := errors.AsType[*cachedir.UntrustedError](err); ok {
+		return &doctor.HintError{Err: err, Hint: untrusted.Cure}
 	}
 	var hint *doctor.HintError
 	known := slices.ContainsFunc(folderErrors, func(e unix.Errno) bool { return errors.Is(err, e) })
