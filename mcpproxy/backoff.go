@@ -48,10 +48,8 @@ func waitBackoff(ctx context.Context, u *upstream, pause time.Duration, failure 
 		return fmt.Errorf("server %q failed and is not started again before %v have passed: %w",
 			u.server.Name, max(pause.Round(time.Second), time.Second), transport.UnwrapStart(failure))
 	}
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(pause):
 		return nil
 	case <-u.proxy.ctx.Done():
 		return errClosed
@@ -65,10 +63,8 @@ func pause(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return ctx.Err() == nil
 	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 		return true
 	case <-ctx.Done():
 		return false

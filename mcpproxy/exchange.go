@@ -232,11 +232,9 @@ func (r *exchange) openAddress(ctx context.Context, params json.RawMessage) erro
 		return fmt.Errorf("the server asks the user to open an address, and the user's answer is %s", result.Action)
 	}
 	defer r.left.Pause()()
-	timer := time.NewTimer(r.u.proxy.options.openTimeout)
-	defer timer.Stop()
 	select {
 	case <-done:
-	case <-timer.C:
+	case <-time.After(r.u.proxy.options.openTimeout):
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	case <-r.session.Down():

@@ -39,9 +39,7 @@ func (u *upstream) awaitStart(ctx context.Context, start <-chan singleflight.Res
 	defer w.Clock.Wait()()
 	var over <-chan time.Time
 	if w.Max > 0 {
-		timer := time.NewTimer(w.Max)
-		defer timer.Stop()
-		over = timer.C
+		over = time.After(w.Max)
 	}
 	select {
 	case done := <-start:

@@ -299,11 +299,9 @@ func (u *upstream) retire(why error, within time.Duration) {
 	u.drained = drained
 	u.reportDrained()
 	u.mu.Unlock()
-	timer := time.NewTimer(within)
-	defer timer.Stop()
 	select {
 	case <-drained:
-	case <-timer.C:
+	case <-time.After(within):
 	case <-u.proxy.ctx.Done():
 	}
 	u.mu.Lock()

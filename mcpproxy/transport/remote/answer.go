@@ -103,22 +103,10 @@ func (r *Link) readAnswer(ctx context.Context, body io.Reader, cancel func(), as
 		return nil, err
 	}
 	defer release()
+	e := events{ctx: ctx, r: r, call: c, asked: asked}
 	for _, one := range message.Batch(ctx, raw.Text) {
-		msg, err := r.notes.Decode(ctx, one, c)
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
-		if err != nil {
-			msg, err = asked.undecoded(one, err)
-		}
-		if err != nil {
-			return nil, err
-		}
-		if answer, ok := msg.(*jsonrpc.Response); ok {
-			if err := asked.answeredBy(answer, c); err != nil {
-				return nil, err
-			}
-			return r.passable(ctx, answer, asked.Method, c)
+		if answer, isAnswer, err := e.take(one); err != nil || isAnswer {
+			return answer, err
 		}
 	}
 	return nil, &Error{Lost: true, text: "the server took the request but gave no answer to it"}

@@ -223,30 +223,12 @@ func (e *events) handle(ev event) error {
 	var pass [][]byte
 	if ev.hasData && (ev.name == "" || ev.name == "message") && !isFiller(data) {
 		for _, raw := range message.Batch(e.ctx, data) {
-			msg, err := e.r.notes.Decode(e.ctx, raw, e.call)
-			if e.ctx.Err() != nil {
-				return context.Cause(e.ctx)
-			}
-			if err != nil {
-				msg, err = e.undecoded(raw, err)
-			}
+			raw, isAnswer, err := e.take(raw)
 			if err != nil {
 				return err
 			}
-			if msg == nil {
-				continue
-			}
-			if answer, ok := msg.(*jsonrpc.Response); ok {
-				if err := e.asked.answeredBy(answer, e.call); err != nil {
-					return err
-				}
-				e.answered = true
-			}
-			raw, err = e.r.passable(e.ctx, msg, e.asked.Method, e.call)
-			if e.ctx.Err() != nil {
-				return context.Cause(e.ctx)
-			}
-			if err == nil {
+			e.answered = e.answered || isAnswer
+			if raw != nil {
 				pass = append(pass, raw)
 			}
 		}
@@ -266,6 +248,30 @@ func (e *events) handle(ev event) error {
 		e.write(event{id: ev.id, retry: ev.retry}, raw)
 	}
 	return nil
+}
+
+// take reads one message, and returns its bytes for the SDK, nil if it gets none.
+func (e *events) take(raw []byte) (pass []byte, isAnswer bool, err error) {
+	msg, err := e.r.notes.Decode(e.ctx, raw, e.call)
+	if e.ctx.Err() != nil {
+		return nil, false, context.Cause(e.ctx)
+	}
+	if err != nil {
+		msg, err = e.undecoded(raw, err)
+	}
+	if err != nil || msg == nil {
+		return nil, false, err
+	}
+	answer, isAnswer := msg.(*jsonrpc.Response)
+	if isAnswer {
+		if err := e.asked.answeredBy(answer, e.call); err != nil {
+			return nil, false, err
+		}
+	}
+	if pass, err = e.r.passable(e.ctx, msg, e.asked.Method, e.call); e.ctx.Err() != nil {
+		return nil, false, context.Cause(e.ctx)
+	}
+	return pass, isAnswer, err
 }
 
 // isFiller reports whether the data of an event only mark the end of a stream or keep it

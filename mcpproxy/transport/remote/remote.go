@@ -180,11 +180,9 @@ const streamWithin = time.Second
 // AwaitStream waits a while until the stream of an older server is open: servers may ask the
 // user over it, and what they send before is lost.
 func (r *Link) AwaitStream(ctx context.Context) {
-	timer := time.NewTimer(streamWithin)
-	defer timer.Stop()
 	select {
 	case <-r.listening:
-	case <-timer.C:
+	case <-time.After(streamWithin):
 	case <-r.isDown:
 	case <-ctx.Done():
 	}
@@ -231,11 +229,9 @@ func (r *Link) ExplainStart(err, cause error) error {
 // unanswered.
 func (r *Link) WatchDiscover(ctx context.Context, timeout time.Duration, cancel context.CancelCauseFunc) {
 	defer contain.Recover("waiting for server/discover", func(err error) { cancel(err) })
-	timer := time.NewTimer(timeout)
-	defer timer.Stop()
 	select {
 	case <-ctx.Done():
-	case <-timer.C:
+	case <-time.After(timeout):
 		if !r.answered.Load() {
 			cancel(message.ErrNoDiscover)
 		}

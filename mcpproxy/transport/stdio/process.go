@@ -212,16 +212,14 @@ func (p *Process) signalGroup(sig unix.Signal) {
 func (p *Process) Stop() {
 	p.stdin.Close()
 	for _, sig := range []unix.Signal{unix.SIGTERM, unix.SIGKILL} {
-		timer := time.NewTimer(stopGrace)
 		select {
 		case <-p.exited:
-		case <-timer.C:
+		case <-time.After(stopGrace):
 			p.mu.Lock()
 			p.signaled = !p.gone
 			p.mu.Unlock()
 			p.signalGroup(sig)
 		}
-		timer.Stop()
 	}
 	<-p.done
 }
