@@ -222,14 +222,14 @@ func TestInstallAsksWhichOnATerminal(t *testing.T) {
 	}
 	const question = "Put toolcell into which? Type names (cursor, gemini, kiro), or all; Enter for none:"
 	p := w.onTerminal(t, "install")
-	p.answer(t, question, "")
-	if shown := p.end(t); !strings.Contains(shown, "nothing was changed") || !strings.Contains(shown, "/home/.kiro/settings/mcp.json") {
+	p.answers(question, "")
+	if shown := p.end(); !strings.Contains(shown, "nothing was changed") || !strings.Contains(shown, "/home/.kiro/settings/mcp.json") {
 		t.Errorf("none: %s", shown)
 	}
 	p = w.onTerminal(t, "install")
-	p.answer(t, question, "cursor, kirro")
-	p.answer(t, "did you mean kiro?", "cursor, kiro")
-	if shown := p.end(t); !strings.Contains(shown, "added to Cursor") || !strings.Contains(shown, "added to Kiro") {
+	p.answers(question, "cursor, kirro")
+	p.answers("did you mean kiro?", "cursor, kiro")
+	if shown := p.end(); !strings.Contains(shown, "added to Cursor") || !strings.Contains(shown, "added to Kiro") {
 		t.Errorf("two: %s", shown)
 	}
 	for client, want := range map[string]bool{"cursor": true, "gemini": false, "kiro": true} {
@@ -238,8 +238,8 @@ func TestInstallAsksWhichOnATerminal(t *testing.T) {
 		}
 	}
 	p = w.onTerminal(t, "install")
-	p.answer(t, "Type names (gemini), or all", "all")
-	if shown := p.end(t); !strings.Contains(shown, "added to Gemini CLI") || strings.Contains(shown, "already there") {
+	p.answers("Type names (gemini), or all", "all")
+	if shown := p.end(); !strings.Contains(shown, "added to Gemini CLI") || strings.Contains(shown, "already there") {
 		t.Errorf("all: %s", shown)
 	}
 	w.must(t, "installed", "install")

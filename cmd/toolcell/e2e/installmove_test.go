@@ -116,16 +116,16 @@ func TestMoveIsAskedOnATerminal(t *testing.T) {
 	file := w.put(t, "home/.cursor/mcp.json", cursorFile)
 	before := read(t, file)
 	p := w.onTerminal(t, "install", "cursor", "--move-servers")
-	p.answer(t, "Move 3 servers of Cursor behind toolcell? [y/N]", "n")
-	if shown := p.end(t); !strings.Contains(shown, "nothing was changed") || !strings.Contains(shown, "saves ") || strings.Contains(shown, "s3cret") {
+	p.answers("Move 3 servers of Cursor behind toolcell? [y/N]", "n")
+	if shown := p.end(); !strings.Contains(shown, "nothing was changed") || !strings.Contains(shown, "saves ") || strings.Contains(shown, "s3cret") {
 		t.Errorf("no: %s", shown)
 	}
 	if got := read(t, file); got != before {
 		t.Errorf("after no the file is\n%s", got)
 	}
 	p = w.onTerminal(t, "install", "cursor", "--move-servers")
-	p.answer(t, "[y/N]", "y")
-	if shown := p.end(t); !strings.Contains(shown, "moved jira, off, gone") {
+	p.answers("[y/N]", "y")
+	if shown := p.end(); !strings.Contains(shown, "moved jira, off, gone") {
 		t.Errorf("yes: %s", shown)
 	}
 	if got := w.list(t)["jira"]; got != "idle" {

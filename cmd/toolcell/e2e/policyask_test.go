@@ -37,14 +37,14 @@ func TestServersCallAsks(t *testing.T) {
 	}
 	for _, answer := range []string{"n", "yes please\nn", "\x04"} {
 		p := w.onTerminal(t, call...)
-		p.answer(t, "[y/n]", answer)
-		if shown := p.end(t); !strings.Contains(shown, "was not allowed by you") || strings.Contains(shown, "number") {
+		p.answers("[y/n]", answer)
+		if shown := p.end(); !strings.Contains(shown, "was not allowed by you") || strings.Contains(shown, "number") {
 			t.Errorf("after %q:\n%s", answer, shown)
 		}
 	}
 	p := w.onTerminal(t, call...)
-	p.answer(t, "[y/n]", "y")
-	shown := p.end(t)
+	p.answers("[y/n]", "y")
+	shown := p.end()
 	for _, want := range []string{`{"repo":"a/b","title":"Gr\u00f6\u00dfe"}`, `[[servers.github.tools.create_issue.when]] repo != "x/y"`, `"number": 1`} {
 		if !strings.Contains(shown, want) {
 			t.Errorf("after y there is no %s:\n%s", want, shown)

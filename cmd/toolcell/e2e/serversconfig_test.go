@@ -8,11 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // workshop is a home and a project of their own, on the first host.
@@ -177,97 +173,30 @@ func TestServersCheckStartsServersWhoseToolsAreKnown(t *testing.T) {
 	}
 }
 
-// A pty is a pseudo-terminal with the program at its other end.
-type pty struct {
-	*os.File
-	shown *syncBuffer
-	ended chan error    // the program did
-	read  chan struct{} // and all that it showed is read
-}
-
-// onTerminal runs the binary on a terminal of its own.
-func (w *workshop) onTerminal(t *testing.T, args ...string) *pty {
+// onTerminal runs the binary on a terminal of its own, which is wide enough for any path.
+func (w *workshop) onTerminal(t *testing.T, args ...string) *person {
 	t.Helper()
-	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { master.Close() })
-	n, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
-	if err == nil {
-		err = unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer slave.Close()
-	p := &pty{File: master, shown: &syncBuffer{}, ended: make(chan error, 1), read: make(chan struct{})}
-	c := w.command(t, w.env, args...)
-	c.Stdin, c.Stdout, c.Stderr = slave, slave, slave
-	if c.SysProcAttr == nil {
-		c.SysProcAttr = &syscall.SysProcAttr{}
-	}
-	c.SysProcAttr.Setsid, c.SysProcAttr.Setctty = true, true // as that of a shell's command
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
-	go func() {
-		defer close(p.read)
-		b := make([]byte, 4096)
-		for {
-			n, err := master.Read(b)
-			p.shown.Write(b[:n])
-			if err != nil { // EIO: no process has the other end open
-				return
-			}
-		}
-	}()
-	go func() { p.ended <- c.Wait() }()
-	return p
-}
-
-// answer waits for a question and types the answer.
-func (p *pty) answer(t *testing.T, question, answer string) {
-	t.Helper()
-	waitFor(t, question, func() bool { return strings.Contains(p.shown.String(), question) })
-	if _, err := p.Write([]byte(answer + "\n")); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func (p *pty) end(t *testing.T) string {
-	t.Helper()
-	select {
-	case <-p.ended:
-		<-p.read
-	case <-time.After(slow(patience)):
-		t.Fatalf("it does not end:\n%s", p.shown)
-	}
-	return p.shown.String()
+	return atTerminal(t, w.command(t, w.env, args...), 300)
 }
 
 func TestTrustIsAskedOnceOnATerminal(t *testing.T) {
 	w := newWorkshop(t)
 	file := w.put(t, "project/.mcp.json", projectFile)
 	p := w.onTerminal(t, "servers", "list")
-	p.answer(t, "[y/N]", "no")
-	shown := p.end(t)
+	p.answers("[y/N]", "no")
+	shown := p.end()
 	for _, want := range []string{file, "jira: " + fakeServerEnv + "=…", "untrusted"} {
 		if !strings.Contains(shown, want) {
 			t.Errorf("shown is no %q:\n%s", want, shown)
 		}
 	}
-	if shown := w.onTerminal(t, "servers", "list").end(t); strings.Contains(shown, "[y/N]") {
+	if shown := w.onTerminal(t, "servers", "list").end(); strings.Contains(shown, "[y/N]") {
 		t.Errorf("it asks again:\n%s", shown)
 	}
 	w.put(t, "project/.mcp.json", projectFile+"\n")
 	p = w.onTerminal(t, "exec", "-c", "print(await mcp_jira.search_issues())", "--server", "jira")
-	p.answer(t, "[y/N]", "y")
-	if shown := p.end(t); !strings.Contains(shown, "API-1") {
+	p.answers("[y/N]", "y")
+	if shown := p.end(); !strings.Contains(shown, "API-1") {
 		t.Errorf("after yes:\n%s", shown)
 	}
 	if got := w.list(t); got["jira"] != "idle" {
@@ -279,8 +208,8 @@ func TestSecretIsNotShownWhileTyped(t *testing.T) {
 	w := newWorkshop(t)
 	w.put(t, "home/.cursor/mcp.json", `{"mcpServers": {"a": {"command": "x", "env": {"A": "${env:THE_TOKEN}"}}}}`)
 	p := w.onTerminal(t, "servers", "set", "a")
-	p.answer(t, "THE_TOKEN: ", "hush-hush")
-	if shown := p.end(t); strings.Contains(shown, "hush") || !strings.Contains(shown, "set: THE_TOKEN") {
+	p.answers("THE_TOKEN: ", "hush-hush")
+	if shown := p.end(); strings.Contains(shown, "hush") || !strings.Contains(shown, "set: THE_TOKEN") {
 		t.Errorf("shown:\n%s", shown)
 	}
 	if got := w.list(t); got["a"] != "idle" {

@@ -108,6 +108,20 @@ func (p *person) enters(keys, text string) {
 	p.sees(text)
 }
 
+// answers waits for a question and types the answer.
+func (p *person) answers(question, answer string) {
+	p.t.Helper()
+	p.sees(question)
+	p.types(answer + "\n")
+}
+
+// end waits as leaves does, and gives all that was on the screen.
+func (p *person) end() string {
+	p.t.Helper()
+	p.leaves()
+	return p.screen.String()
+}
+
 // leaves waits for the end of the command, and for all that it has written, and gives
 // its exit code.
 func (p *person) leaves() int {
