@@ -30,10 +30,9 @@ func (s *Store) NeedsBytecode(set *Set) bool {
 	return rec.Error != "" && cachedir.Due(file)
 }
 
-// AddBytecode puts the bytecode of its modules into a set, which may be in use: run
-// compiles them in a sandbox that sees the set at Target. If another process does the
-// same already, it is left to that one. After a failure, the next attempt is an hour
-// later.
+// AddBytecode adds the bytecode of its modules to a set, which may be in use: run compiles
+// them in a sandbox that sees the set at Target. It returns at once if another process is
+// doing the same. After a failure, the next attempt is an hour later.
 func (s *Store) AddBytecode(ctx context.Context, set *Set, run python.Run) error {
 	unlock, err := s.cache.IfFree("bytecode-" + set.ID)
 	if unlock == nil {

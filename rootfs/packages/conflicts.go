@@ -11,16 +11,15 @@ import (
 	"sync"
 )
 
-// The image keeps its own packages behind those of a set. Some of them would break: what
-// was compiled for another NumPy crashes or fails with the one of the set, and packages
-// that could do without it import it all the same. So such modules are not found in runs
-// that have the set.
+// Packages of the image remain importable after those of a set, but some would break: a
+// module compiled for another NumPy crashes or fails with the set's, and packages that
+// could do without it still import it. So runs with the set do not find such modules.
 
 //go:embed conflicts.py
 var conflictsScript string
 
-// HiddenName is the file at the top of a set with the modules that are not taken from
-// the image, a name a line.
+// HiddenName is the file at the top of a set that lists the modules of the image to hide,
+// one a line.
 const HiddenName = ".toolcell-hidden"
 
 // maxHidden bounds the modules that an image hides.
@@ -28,8 +27,8 @@ const maxHidden = 5000
 
 var moduleName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_]\w{0,100}$`) })
 
-// conflicts asks the image which of its modules do not go together with the packages of
-// a lock. An image that gives no answer has none.
+// conflicts asks the image which of its modules conflict with the packages of a lock. If
+// it does not answer, none does.
 func (j *job) conflicts(ctx context.Context, lock *Lock) (hidden []string, err error) {
 	// With the packages of the image, and not with the user's.
 	args := []string{j.Image.Python, "-I", "-B", "-c", conflictsScript}

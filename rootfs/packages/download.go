@@ -18,12 +18,12 @@ import (
 
 const (
 	maxTries     = 4
-	maxWait      = 30 * time.Second // that a server may ask for
+	maxWait      = 30 * time.Second // the longest wait that a server may ask for
 	maxRedirects = 5
-	maxHeader    = 64 << 10 // bytes of the header of an answer
+	maxHeader    = 64 << 10 // bytes of a response header
 )
 
-// A statusError is an answer that is not a success.
+// A statusError is a response without success.
 type statusError struct {
 	status string
 	code   int
@@ -32,8 +32,8 @@ type statusError struct {
 
 func (e *statusError) Error() string { return "the server answers " + e.status }
 
-// get opens an address that is of the origins, and so is each that it leads to. The
-// body fails when nothing comes for a time.
+// get requests a URL of the origins; redirects must stay within them. The body fails when
+// nothing arrives for some time.
 func (j *job) get(ctx context.Context, address, accept string) (*http.Response, error) {
 	u, _ := url.Parse(address) // check refuses what cannot be read
 	if err := j.from.check(u); err != nil {
@@ -75,7 +75,7 @@ func (j *job) get(ctx context.Context, address, accept string) (*http.Response, 
 	return resp, nil
 }
 
-// A watchedBody fails when nothing comes for a time.
+// A watchedBody fails when nothing arrives for some time.
 type watchedBody struct {
 	io.ReadCloser
 	ctx     context.Context
@@ -108,7 +108,7 @@ func retryAfter(resp *http.Response) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// retry calls try again when a server has too much to do or a connection breaks.
+// retry calls try again if a server is overloaded or a connection breaks.
 func (s *Store) retry(ctx context.Context, try func() error) error {
 	for n := 1; ; n++ {
 		err := try()
@@ -134,10 +134,10 @@ func (s *Store) retry(ctx context.Context, try func() error) error {
 	}
 }
 
-// errContent is in the chain of an error when a file is not what it should be.
+// errContent is in the chain of an error when a file differs from what the index promised.
 var errContent = errors.New("the file is not what the index said")
 
-// download writes a file whose digest is known, of at most so many bytes.
+// download fetches a file with a known digest, of at most limit bytes.
 func (j *job) download(ctx context.Context, address, digest, file string, limit int64, progress func(bytes int64)) error {
 	return j.retry(ctx, func() error {
 		resp, err := j.get(ctx, address, "")
@@ -158,7 +158,7 @@ func writeVerified(body io.Reader, digest, file string, limit int64, progress fu
 	defer func() {
 		err = errors.Join(err, f.Close())
 		if err != nil {
-			progress(-written) // it is done again, or is over
+			progress(-written) // it is fetched again, or given up
 		}
 	}()
 	sum := sha256.New()

@@ -14,14 +14,14 @@ import (
 	"github.com/toolcell/toolcell/rootfs/rootdir"
 )
 
-// The policy decides by the name and the version that the lock says. A wheel says them
-// three times itself: in its file's name, in that of its .dist-info, by which Python's
-// tools find it, and in METADATA. All must be one, or denied versions would come under
-// another number.
+// The policy decides by the name and version in the lock. A wheel itself states them three
+// times: in its file name, in the name of its .dist-info, by which Python's tools find it,
+// and in METADATA. All must agree, or a denied version could pass under another number.
 
 const distInfoSuffix = ".dist-info"
 
-// distInfo returns the wheel's one NAME-VERSION.dist-info, which is of the package.
+// distInfo returns the name of the wheel's only .dist-info folder, which must be the
+// package's.
 func distInfo(ctx context.Context, files []*zip.File, p lockedPackage) (string, error) {
 	found := map[string]bool{}
 	for _, e := range files {
@@ -41,7 +41,7 @@ func distInfo(ctx context.Context, files []*zip.File, p lockedPackage) (string, 
 	panic("packages: one folder is none")
 }
 
-// checkDistInfo compares the name of a .dist-info with what the lock says.
+// checkDistInfo compares the name of a .dist-info folder with the lock.
 func (p lockedPackage) checkDistInfo(info string) error {
 	name, version, ok := strings.Cut(info[:len(info)-len(distInfoSuffix)], "-")
 	if !ok || !sameName(name, p.Name) {
@@ -53,7 +53,7 @@ func (p lockedPackage) checkDistInfo(info string) error {
 	return nil
 }
 
-// checkFile compares the name of a wheel's file with what the lock says.
+// checkFile compares a wheel's file name with the lock.
 func (p lockedPackage) checkFile(file string) error {
 	parts := strings.SplitN(strings.TrimSuffix(file, ".whl"), "-", 3)
 	if len(parts) < 3 || !sameName(parts[0], p.Name) || !sameVersion(strings.ReplaceAll(parts[1], "_", "-"), p.Version) {
@@ -62,16 +62,16 @@ func (p lockedPackage) checkFile(file string) error {
 	return nil
 }
 
-// sameVersion reports whether two texts are one version (PEP 440).
+// sameVersion reports whether two texts mean the same version (PEP 440).
 func sameVersion(a, b string) bool {
 	v, errA := requirement.ParseVersion(a)
 	w, errB := requirement.ParseVersion(b)
 	return errA == nil && errB == nil && v.Same(w)
 }
 
-// checkIdentity checks that an unpacked wheel is of the package, and of no other too: its
-// data folders can bring a further .dist-info, and one that is here already may have been
-// fetched under another name.
+// checkIdentity checks that an unpacked wheel belongs to this package only: its data
+// folders can contain another .dist-info, and a wheel in the store may have been fetched
+// under another name.
 func checkIdentity(root *os.Root, p lockedPackage) error {
 	entries, err := rootdir.ReadDir(root, ".")
 	if err != nil {
@@ -100,7 +100,7 @@ func hasSuffixFold(s, suffix string) bool {
 	return len(s) >= len(suffix) && strings.EqualFold(s[len(s)-len(suffix):], suffix)
 }
 
-// maxMetadata bounds what is read of METADATA, in bytes. Its name and version are in its
+// maxMetadata bounds how much of METADATA is read, in bytes. Name and version are in its
 // first lines.
 const maxMetadata = 4 << 20
 
@@ -120,7 +120,7 @@ func (p lockedPackage) checkMetadata(root *os.Root, file string) error {
 	return nil
 }
 
-// readMetadata returns the fields Name and Version, each of which is there once (core
+// readMetadata returns the fields Name and Version, which must occur once each (core
 // metadata of packaging.python.org). Fields end at an empty line.
 func readMetadata(in io.Reader) (name, version string, err error) {
 	fields := map[string]string{}

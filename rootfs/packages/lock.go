@@ -22,8 +22,8 @@ type Lock struct {
 	packages []lockedPackage
 }
 
-// A lockedPackage is one of a lock. The fields beyond are not needed: a package that
-// has none of these wheels is refused.
+// A lockedPackage is an entry of a lock. Other fields are not needed: a package without
+// wheels is refused.
 type lockedPackage struct {
 	Name    string        `json:"name"`
 	Version string        `json:"version"`
@@ -37,7 +37,7 @@ type lockedWheel struct {
 	Size        int64  `json:"size"`
 	wheelHashes `json:"hashes"`
 
-	address *url.URL // of the one that was chosen; nil if the URL cannot be read
+	address *url.URL // of the chosen wheel; nil if the URL cannot be parsed
 }
 
 type wheelHashes struct {
@@ -47,7 +47,7 @@ type wheelHashes struct {
 // maxLock bounds a lock file, in bytes; one of 236 packages has 1.4 million.
 const maxLock = 4 << 20
 
-// Names and versions are written into requirements, and into paths of ours.
+// Names and versions become parts of requirements and of paths.
 var (
 	packageName    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,98}[A-Za-z0-9])?$`) })
 	packageVersion = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.!+_-]{0,199}$`) })
@@ -113,8 +113,7 @@ func (w lockedWheel) file() string {
 	return path.Base(u.Path)
 }
 
-// check checks the chosen wheels of a request that was resolved: what they are, and from
-// where.
+// check checks the chosen wheels of a resolved request, and where they come from.
 func (l *Lock) check(j *job) error {
 	if len(l.packages) > j.MaxCount {
 		return requestErrorf("the script needs %d packages with all that they need; the most is %d ([packages] maxCount)", len(l.packages), j.MaxCount)
@@ -142,7 +141,7 @@ func (l *Lock) check(j *job) error {
 	return nil
 }
 
-// sizeText writes a size.
+// sizeText formats a size.
 func sizeText(n int64) string {
 	if n < 10e6 {
 		return fmt.Sprintf("%d bytes", n)
@@ -150,15 +149,15 @@ func sizeText(n int64) string {
 	return fmt.Sprintf("%d MB", n/1e6)
 }
 
-// normalizedName is the one form of a package's name (PEP 503).
+// normalizedName returns a package's name in its normalized form (PEP 503).
 func normalizedName(s string) string {
 	return strings.Join(strings.FieldsFunc(strings.ToLower(s), func(c rune) bool { return c == '-' || c == '_' || c == '.' }), "-")
 }
 
-// sameName reports whether two texts name one package.
+// sameName reports whether two names mean the same package.
 func sameName(a, b string) bool { return normalizedName(a) == normalizedName(b) }
 
-// constraints are requirements that only the packages of a lock meet.
+// constraints returns requirements that only the packages of a lock meet.
 func (l *Lock) constraints() (lines []string) {
 	for _, p := range l.packages {
 		line := p.Name + "==" + p.Version

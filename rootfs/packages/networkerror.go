@@ -22,7 +22,7 @@ type hostError struct {
 func (e *hostError) Error() string { return fmt.Sprintf("cannot reach %s (%s)", e.host, e.reason) }
 func (e *hostError) Unwrap() error { return e.err }
 
-// explainRequest makes an error of net/http a hostError. Errors of our own rules stay.
+// explainRequest turns an error of net/http into a hostError. It keeps errors of check.
 func explainRequest(err error) error {
 	var failed *url.Error
 	if !errors.As(err, &failed) {

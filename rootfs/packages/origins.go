@@ -12,7 +12,7 @@ import (
 	"github.com/toolcell/toolcell/rootfs/rootdir"
 )
 
-// origins are the hosts that files may come from: those of the index and of the policy.
+// origins are the hosts that may serve files: the index and those that the policy adds.
 type origins struct {
 	index *url.URL
 	hosts map[string]bool // host:port
@@ -20,7 +20,7 @@ type origins struct {
 	authorization string // of the index; "" is none
 }
 
-// origins are those of a request.
+// origins returns those of a request.
 func (r Request) origins() (origins, error) {
 	u, err := url.Parse(r.Index)
 	if err != nil || u.Hostname() == "" {
@@ -44,13 +44,13 @@ func (o origins) authorize(req *http.Request) {
 	}
 }
 
-// hostPort is the host of an address, with its port.
+// hostPort returns the host and port of a URL.
 func hostPort(u *url.URL) string {
 	return net.JoinHostPort(strings.ToLower(strings.TrimSuffix(u.Hostname(), ".")), netguard.Port(u))
 }
 
-// check refuses an address that files may not come from. Without TLS only an index that
-// has none itself may answer.
+// check refuses a URL that may not serve files. Plain HTTP is allowed only for an index
+// that has no TLS itself.
 func (o origins) check(u *url.URL) error {
 	switch {
 	case u == nil || u.Hostname() == "" || u.User != nil || u.Opaque != "":

@@ -31,54 +31,53 @@ import (
 	"github.com/toolcell/toolcell/rootfs/cachedir"
 )
 
-// An Image is one whose Python is to import packages.
+// An Image is the one whose Python will import the packages.
 type Image struct {
 	ID     string // changes when its files do
 	Python string // absolute path of the interpreter inside
 }
 
-// A Request is for the packages of a script.
+// A Request asks for the packages of a script.
 type Request struct {
 	Image        Image
 	Ref          string   // of the image, for people
 	Run          Run      // starts the resolver
 	Requirements []string // one of PEP 508 each, checked by the caller
-	Constraints  []string // of the same form, for whatever package is chosen
+	Constraints  []string // in the same form, for any package that is chosen
 	Index        string   // of PEP 503
-	Files        []string // hosts that files may come from, beside the index's own
+	Files        []string // hosts that may serve files, in addition to the index's own
 	Credential   *Credential
 	ExcludeNewer time.Duration
-	Before       time.Time // uploads from then on do not count; zero is none
+	Before       time.Time // later uploads are ignored; zero: none is
 	MaxBytes     int64     // unpacked
 	MaxCount     int
 	MaxTime      time.Duration
-	// Check may refuse a package that was chosen. Without it all are refused.
+	// Check may refuse a package that was chosen. If it is nil, all are refused.
 	Check func(name, version string) error
-	// Lock is a lock file (PEP 751) that all packages must be in, or nil.
+	// Lock is a lock file (PEP 751) that must list every package, or nil.
 	Lock []byte
 
-	Offline bool // use only what is here
-	Anew    bool // choose versions anew, though the request was made before
+	Offline bool // use only what is in the store
+	Anew    bool // choose versions again, even if the request was made before
 }
 
-// A Credential is a header Authorization, for requests to the index and to no other host. It
-// enters no sandbox.
+// A Credential is an Authorization header for requests to the index, and to no other host.
+// It never enters a sandbox.
 type Credential struct {
 	Authorization string
-	Secrets       []string // the parts of it that must not be seen
+	Secrets       []string // the parts of it that must not be shown
 }
 
-// A Progress is how far the work has come: bytes of Total, or a text alone.
+// Progress reports how far the work has come: Done of Total bytes, or only a text.
 type Progress struct {
 	Done, Total int64
 	Text        string
 }
 
-// A RequestError is an error of what was asked for, as opposed to one of the network or
-// of this host.
+// A RequestError is caused by the request itself, not by the network or this host.
 type RequestError struct {
 	Err    error
-	Locked bool // there was a lock that may be the reason
+	Locked bool // the request had a lock, which may be the cause
 }
 
 func (e *RequestError) Error() string { return e.Err.Error() }
@@ -88,12 +87,12 @@ func requestErrorf(format string, args ...any) error {
 	return &RequestError{Err: fmt.Errorf(format, args...)}
 }
 
-// ErrNotLocked is in the chain of an error when Request.Lock does not have a package
-// that the request leads to.
+// ErrNotLocked is in the chain of an error when Request.Lock lacks a package that the
+// request needs.
 var ErrNotLocked = errors.New("the lock beside the script does not have")
 
-// ErrOffline is in the chain of an error when packages are not here and may not be
-// fetched.
+// ErrOffline is in the chain of an error when packages are not in the store and may not
+// be fetched.
 var ErrOffline = errors.New("nothing may be fetched")
 
 // A Store is a folder of packages. Several processes may use one at once.
@@ -104,19 +103,19 @@ type Store struct {
 	wheels wheelDir
 	sets   setDir
 	client *http.Client
-	stall  time.Duration // after which a download that brings nothing is given up
+	stall  time.Duration // after which a download that receives nothing is given up
 	pause  time.Duration // before the second try of a download
 
-	// Each run with packages asks for these. Without them in memory it takes 0.3 ms more
-	// for pandas alone, and 1 ms for thirty packages.
+	// Every run with packages reads these. Without them in memory, a run takes 0.3 ms longer
+	// with pandas alone, and 1 ms with thirty packages.
 	resolved *cachedir.Recent[*Lock] // what is in requests
 	pythons  *cachedir.Recent[string]
 	bytecode *cachedir.Recent[bytecodeRecord]
 }
 
-// Open opens the store in dir, which is made if it does not exist, and removes what
-// killed processes have left there. If it cannot be made, that is an error of the first
-// request: most runs have none. uv is the path of the user's own uv, or empty.
+// Open opens the store in dir, creating it if needed, and removes what killed processes
+// left there. If it cannot be created, the first request returns the error, since most
+// runs make none. uv is the path of the user's own uv, or empty.
 func Open(dir, uv string) *Store {
 	cache, _ := cachedir.Open(dir, "wheels", "sets", "requests", "pythons", "uv")
 	s := &Store{
@@ -134,7 +133,7 @@ func Open(dir, uv string) *Store {
 	return s
 }
 
-// Close ends the use of all sets: any process may remove them from now on.
+// Close releases all sets: from now on any process may remove them.
 func (s *Store) Close() error {
 	s.cache.ReleaseAll()
 	s.client.CloseIdleConnections()
@@ -156,7 +155,7 @@ type known struct {
 	Created      time.Time `json:"created"`
 }
 
-// key names a request. What only bounds it is not in it: that is checked each time.
+// key names a request. Limits are not part of it: they are checked each time.
 func (r Request) key() string {
 	requirements := slices.Clone(r.Requirements)
 	slices.Sort(requirements)
@@ -173,7 +172,7 @@ func (r Request) key() string {
 
 func (s *Store) knownFile(key string) string { return filepath.Join(s.dir, "requests", key+".json") }
 
-// A job is a request at work.
+// A job is the work on one request.
 type job struct {
 	*Store
 	Request
@@ -182,8 +181,8 @@ type job struct {
 	progress func(Progress)
 }
 
-// begin checks that no other user can change what code is to import, and prepares the
-// work on a request. Progress may be nil.
+// begin starts the work on a request, after a check that no other user can change what
+// code will import. Progress may be nil.
 func (s *Store) begin(r Request, progress func(Progress)) (*job, error) {
 	if err := s.cache.CheckOwn(); err != nil {
 		return nil, err
@@ -195,9 +194,9 @@ func (s *Store) begin(r Request, progress func(Progress)) (*job, error) {
 	return &job{s, r, r.key(), from, progress}, err
 }
 
-// Ensure returns the packages that a request is for, and gets what is missing. Calls at
-// the same time, also of other processes, share the work. No process removes the set
-// while this one lives. Progress may be nil.
+// Ensure returns the set of packages for a request, and fetches what is missing.
+// Concurrent calls, also from other processes, share the work. No process removes the set
+// while this one runs. Progress may be nil.
 func (s *Store) Ensure(ctx context.Context, r Request, progress func(Progress)) (*Set, error) {
 	j, err := s.begin(r, progress)
 	if err != nil {
@@ -225,7 +224,7 @@ func (j *job) ensure(ctx context.Context) (*Set, error) {
 	return set, err
 }
 
-// Has reports whether Ensure would find the packages of a request here, and ask no index.
+// Has reports whether Ensure would find the packages in the store, without the network.
 func (s *Store) Has(r Request) bool {
 	j, err := s.begin(r, nil)
 	if err != nil {
@@ -235,7 +234,7 @@ func (s *Store) Has(r Request) bool {
 	return set != nil && err == nil
 }
 
-// cached returns the set of a request that was made before, nil if it is not here.
+// cached returns the set of a request that was made before, or nil.
 func (j *job) cached() (*Set, error) {
 	lock, err := j.knownLock()
 	if lock == nil || err != nil {
@@ -244,11 +243,11 @@ func (j *job) cached() (*Set, error) {
 	return j.sets.load(setName(j.Image, lock)), nil
 }
 
-// knownLock returns the lock of a request that was made before, nil if there is none.
+// knownLock returns the lock of a request that was made before, or nil.
 func (j *job) knownLock() (*Lock, error) {
 	lock, err := j.resolved.Read(j.knownFile(j.key))
 	if err != nil {
-		return nil, nil // it is resolved anew
+		return nil, nil // it will be resolved again
 	}
 	return lock, lock.check(j)
 }
@@ -301,9 +300,9 @@ func (j *job) remember(key string, lock *Lock) error {
 	return cachedir.WriteJSON(j.knownFile(key), known{j.Requirements, string(lock.text), setName(j.Image, lock), time.Now().UTC()})
 }
 
-// Resolve returns the lock that a request leads to, and fetches no package. Offline it is
-// the one of the last time. The same request with this lock needs no network if the
-// packages are here.
+// Resolve returns the lock for a request, and fetches no packages. Offline it returns the
+// last one. The same request with this lock needs no network if the store has the
+// packages.
 func (s *Store) Resolve(ctx context.Context, r Request) ([]byte, error) {
 	j, err := s.begin(r, nil)
 	if err != nil {
@@ -320,6 +319,6 @@ func (s *Store) Resolve(ctx context.Context, r Request) ([]byte, error) {
 		return nil, err
 	}
 	r.Lock = lock.text
-	_ = j.remember(r.key(), lock) // without it, the index is asked again
+	_ = j.remember(r.key(), lock) // if this fails, the next request asks the index again
 	return lock.text, nil
 }

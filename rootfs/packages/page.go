@@ -20,8 +20,8 @@ const (
 	maxText = 1 << 20   // a name, text or number in JSON
 )
 
-// findFile returns the address of a file on a page of a project. The page is read as it
-// comes, up to the file: some have tens of thousands of others.
+// findFile returns the URL of a file on a project's page. It reads the page as it arrives,
+// up to the file: some pages list tens of thousands.
 func findFile(resp *http.Response, file string) (*url.URL, error) {
 	in := io.LimitReader(resp.Body, maxPage)
 	find := findInHTML
@@ -91,7 +91,7 @@ func (w *wantedFile) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return err
 }
 
-// A tokenReader fails at a token that is too long: the decoder holds each of them whole.
+// A tokenReader fails at a token that is too long: the decoder keeps each token in memory.
 type tokenReader struct {
 	inner io.Reader
 	given int64
@@ -135,7 +135,7 @@ func findInHTML(in io.Reader, file string) (string, error) {
 	}
 }
 
-// hrefOf returns where the tag that was read leads to, if it is a link.
+// hrefOf returns the target of the tag that was read, if it is a link.
 func hrefOf(page *html.Tokenizer) string {
 	name, more := page.TagName()
 	if string(name) != "a" {
@@ -150,7 +150,7 @@ func hrefOf(page *html.Tokenizer) string {
 	return ""
 }
 
-// isLinkTo reports whether the last part of an address is a file's name.
+// isLinkTo reports whether a URL ends with the name of a file.
 func isLinkTo(link, file string) bool {
 	if at := strings.IndexAny(link, "?#"); at >= 0 {
 		link = link[:at]

@@ -31,7 +31,7 @@ func (s *Store) List() ([]Set, error) {
 // byUse orders sets, the last used first.
 func byUse(a, b Set) int { return b.LastUsed.Compare(a.LastUsed) }
 
-// Find returns the set whose ID begins so.
+// Find returns the set whose ID begins with id.
 func (s *Store) Find(id string) (*Set, error) {
 	all, err := s.List()
 	if err != nil {
@@ -54,10 +54,9 @@ func (s *Store) Find(id string) (*Set, error) {
 	return found, nil
 }
 
-// Prune removes the sets that were not used for a time and that no process uses, with
-// what is left of sets whose removal was killed and those of another format, and then
-// the wheels that are in no set. It returns the sets, and how many bytes of wheels are
-// free now.
+// Prune removes the sets that have not been used for some time and are not in use, partly
+// removed sets, sets of other versions, and then the wheels that no set has. It returns
+// the sets, and how many bytes the wheels took.
 func (s *Store) Prune(unused time.Duration) (removed []Set, freed int64, err error) {
 	dirs, err := filepath.Glob(s.sets.path("sha256-*"))
 	for _, dir := range dirs {
@@ -89,7 +88,7 @@ func (s *Store) removeSet(name string) error {
 	return cachedir.Remove(s.sets.path(name), "set.json")
 }
 
-// removeUnusedWheels removes the wheels of no set, unless a set is being made.
+// removeUnusedWheels removes the wheels that no set has, unless a set is being built.
 func (s *Store) removeUnusedWheels() (freed int64, err error) {
 	unlock, err := s.cache.IfFree(wheelsLock)
 	if unlock == nil {
@@ -120,8 +119,8 @@ func (s *Store) removeUnusedWheels() (freed int64, err error) {
 	return freed, err
 }
 
-// forgottenAfter is how long what a request led to is kept at least: the same versions
-// come again if the script runs within it, though its set is gone.
+// forgottenAfter is how long the lock of a request is kept at least: a script that runs
+// again within this time gets the same versions, even if its set is gone.
 const forgottenAfter = 90 * 24 * time.Hour
 
 // forgetRequests removes the records of old requests whose sets are gone.

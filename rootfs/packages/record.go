@@ -21,8 +21,8 @@ import (
 // maxRecord bounds a RECORD, in bytes.
 const maxRecord = 16 << 20
 
-// A fileHash is what RECORD says of a file. The zero fileHash is that of a file of
-// which it says nothing: itself and its signatures.
+// A fileHash is a file's hash in RECORD. The zero value is for files without one: RECORD
+// itself and its signatures.
 type fileHash struct {
 	algorithm string
 	sum       string
@@ -31,7 +31,7 @@ type fileHash struct {
 // maxRecordLine bounds a line of RECORD, in bytes: the longest name and a hash, quoted.
 const maxRecordLine = 16 << 10
 
-// readRecord reads a wheel's RECORD: which files it has, and their hashes.
+// readRecord reads a wheel's RECORD: its files and their hashes.
 func readRecord(ctx context.Context, entries []*zip.File, info string) (map[string]fileHash, error) {
 	name := info + "/RECORD"
 	e := findEntry(entries, name)
@@ -47,8 +47,8 @@ func readRecord(ctx context.Context, entries []*zip.File, info string) (map[stri
 }
 
 func parseRecord(in io.Reader, name string) (map[string]fileHash, error) {
-	// The whole would be one row for a CSV reader if a quote were never closed, or a row
-	// have millions of fields. No name has a line end.
+	// To a CSV reader, the whole file would be one row if a quote were never closed, and a
+	// row could have millions of fields. Names have no line breaks.
 	lines := bufio.NewScanner(io.LimitReader(in, maxRecord))
 	lines.Buffer(nil, maxRecordLine)
 	hashes := map[string]fileHash{name: {}, name + ".jws": {}, name + ".p7s": {}}

@@ -22,34 +22,34 @@ import (
 //go:embed resolve.py
 var resolveScript string
 
-// A Run runs a command in a sandbox of an image whose only way out leads to the hosts
-// of the command, and returns when it has ended.
+// A Run runs a command in a sandbox of an image, from which it can reach only the hosts of
+// the command, and returns when the command has ended.
 type Run func(ctx context.Context, c Command) (Output, error)
 
 // A Command is what to run in a sandbox.
 type Command struct {
 	Args  []string
-	Files map[string]string // files of the host that it sees read-only, by their path inside, below Dir
+	Files map[string]string // read-only files of the host, by their path inside, below Dir
 	Hosts []string          // HOST:PORT
-	Plain bool              // the hosts may be spoken to without TLS
+	Plain bool              // TLS is not required
 
-	// Credential is for the host and port Authorized alone. It is added on the way. It
-	// may be nil.
+	// Credential is added outside the sandbox to requests to the host and port Authorized
+	// only. It may be nil.
 	Credential *Credential
 	Authorized string
-	// Input returns what it finds in its standard input, given the address of its proxy
-	// and the certificates to trust, in PEM. Without Input it has no way out.
+	// Input returns the command's standard input, given the address of its proxy and the
+	// certificates to trust, in PEM. Without Input, it has no network.
 	Input func(proxy string, roots []byte) []byte
 }
 
-// Output is what a command has written.
+// Output is the result of a command.
 type Output struct {
 	Code           int
 	Stdout, Stderr []byte
-	Refused        []string // why its requests did not get out
+	Refused        []string // why its requests were refused
 }
 
-// Dir is where sandboxes see files of ours.
+// Dir is where sandboxes see toolcell's own files.
 const Dir = "/run/toolcell"
 
 // Target is where code finds the packages of its set.
@@ -57,7 +57,7 @@ const Target = Dir + "/packages"
 
 const uvInside = Dir + "/uv"
 
-// pythonFlags start a Python that reads nothing of an image but itself.
+// pythonFlags keep Python from importing anything of the image but its standard library.
 var pythonFlags = []string{"-I", "-S", "-B", "-c"}
 
 // resolve has uv choose the packages of a request.
@@ -109,8 +109,8 @@ func (j *job) resolve(ctx context.Context) (*Lock, error) {
 	return lock, err
 }
 
-// resolveTask is what resolve.py reads. The environment has nothing of the host's or
-// of the image's.
+// resolveTask returns the input of resolve.py. Its environment takes nothing from the host
+// or the image.
 func resolveTask(r Request, constraints []string, proxy string, roots []byte) []byte {
 	args := []string{
 		uvInside, "pip", "compile", "requirements.txt", "--constraints", "constraints.txt", "--format", "pylock.toml",
@@ -123,7 +123,7 @@ func resolveTask(r Request, constraints []string, proxy string, roots []byte) []
 	env := map[string]string{
 		"HOME": "/workspace", "TMPDIR": "/tmp", "LANG": "C.UTF-8", "UV_CACHE_DIR": "/workspace/cache",
 		"HTTP_PROXY": proxy, "HTTPS_PROXY": proxy, "ALL_PROXY": proxy, "UV_HTTP_TIMEOUT": "30", "UV_HTTP_RETRIES": "2",
-		// Threads count against the limit of the sandbox, and hosts can have hundreds of processors.
+		// Threads count toward the sandbox's limit, and a host can have hundreds of processors.
 		"TOKIO_WORKER_THREADS": "4", "RAYON_NUM_THREADS": "4",
 	}
 	files := map[string]string{
@@ -140,8 +140,8 @@ func resolveTask(r Request, constraints []string, proxy string, roots []byte) []
 	return task
 }
 
-// cutoff is the time from which on uploads do not count, by the policy or by the script,
-// whichever is earlier; zero is none.
+// cutoff is the time after which uploads are ignored: the policy's or the script's, whichever
+// is earlier; zero if neither sets one.
 func (r Request) cutoff(now time.Time) time.Time {
 	var cutoff time.Time
 	if r.ExcludeNewer > 0 {
@@ -153,7 +153,7 @@ func (r Request) cutoff(now time.Time) time.Time {
 	return cutoff
 }
 
-// byScript reports whether it is the script that says which uploads count.
+// byScript reports whether the script sets the cutoff.
 func (r Request) byScript() bool { return !r.Before.IsZero() && r.cutoff(time.Now()).Equal(r.Before) }
 
 // briefly names the first of some requirements.
@@ -166,8 +166,8 @@ func briefly(requirements []string) string {
 
 var versionForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\d{1,3}(\.\d{1,3}){2}[a-z0-9]{0,8}$`) })
 
-// PythonVersion returns the version of an image's Python. The first time its sandbox is
-// asked.
+// PythonVersion returns the version of an image's Python. The first call asks the Python
+// itself, in a sandbox.
 func (s *Store) PythonVersion(ctx context.Context, image Image, run Run) (string, error) {
 	file := filepath.Join(s.dir, "pythons", image.name()+".json")
 	version, err := s.pythons.Read(file)
@@ -191,7 +191,7 @@ func (s *Store) PythonVersion(ctx context.Context, image Image, run Run) (string
 	return version, cachedir.WriteJSON(file, version)
 }
 
-// name is the image as a name for a file.
+// name returns a file name for the image.
 func (i Image) name() string {
 	if !wheelForm().MatchString(i.ID + ".whl") {
 		panic(errors.New("packages: an image has the ID " + rootdir.Quote(i.ID)))

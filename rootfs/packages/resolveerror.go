@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// maxReason bounds what is passed on of uv's words, and maxReasons how many of its reasons
-// are looked at.
+// maxReason bounds each quotation from uv, in bytes, and maxReasons how many of its reasons
+// are considered.
 const (
 	maxReason  = 300
 	maxReasons = 100
@@ -40,7 +40,7 @@ const (
 	statusOf      phrase = `HTTP status[^(]*\((\d{3}[^)]*)\)`
 )
 
-// explainResolver says in a sentence why uv did not choose versions.
+// explainResolver explains in a sentence why uv could not choose versions.
 func explainResolver(out Output, r Request) error {
 	text := markerInName.form().ReplaceAllString(textOf(out.Stderr), "")
 	find := func(p phrase) string {
@@ -106,7 +106,7 @@ func (e *NoWheelError) Error() string {
 	return e.Name + " has no wheel for the Python of this image, and nothing is built from source"
 }
 
-// together begins what is said of one of several requirements.
+// together introduces a message about one of several requirements.
 func together(r Request) string {
 	if len(r.Requirements) < 2 {
 		return ""
@@ -128,7 +128,7 @@ func unreachable(r Request, reason string) error {
 	return &UnreachableError{r.Index, reason}
 }
 
-// concerned are the requirements that uv's explanation is about.
+// concerned returns the requirements that uv's explanation is about.
 func concerned(text string, r Request) (lines []string) {
 	lines = mentioned(text, r.Requirements)
 	if lines == nil {
@@ -148,8 +148,8 @@ func packageOf(requirement string) string {
 	return requirement[:end]
 }
 
-// conflict says in uv's explanation what needs something else than the script, and what
-// the script needs: of several reasons the first that is about a package of the script.
+// conflict explains which package conflicts with the script's requirements: the first of
+// uv's reasons that is about a package of the script.
 func conflict(text string, r Request) string {
 	all := dependsOn.form().FindAllStringSubmatch(text, maxReasons)
 	if all == nil {
@@ -181,8 +181,8 @@ func ofPolicy(text string, r Request) string {
 	return "; the policy allows " + briefly(bounds)
 }
 
-// mentioned are the requirements whose package uv's explanation has among what is
-// required: in a sentence, behind "you require".
+// mentioned returns the requirements whose package uv's explanation names after "you
+// require".
 func mentioned(text string, requirements []string) (lines []string) {
 	var required []string
 	for rest, more := text, true; more; {
@@ -201,7 +201,7 @@ func mentioned(text string, requirements []string) (lines []string) {
 	return lines
 }
 
-// hasWord reports whether a text has a word, which is not a part of a longer one.
+// hasWord reports whether a text has a word that is not part of a longer one.
 func hasWord(text, word string) bool {
 	for at := 0; word != ""; {
 		i := strings.Index(text[at:], word)
@@ -232,7 +232,7 @@ func period(r Request) string {
 	return r.ExcludeNewer.String()
 }
 
-// newerSetting is what has said that new files do not count.
+// newerSetting names the setting because of which new files are ignored.
 func (r Request) newerSetting() string {
 	if r.byScript() {
 		return "[tool.uv] exclude-newer in the script"
@@ -240,7 +240,7 @@ func (r Request) newerSetting() string {
 	return "[packages] excludeNewer"
 }
 
-// refusedHost says which host the broker has refused, if that is how the network failed.
+// refusedHost returns the broker's message if it refused a host of the index's files.
 func refusedHost(out Output) string {
 	if len(out.Refused) == 0 || !strings.Contains(out.Refused[0], "[packages] files") {
 		return ""
@@ -248,8 +248,8 @@ func refusedHost(out Output) string {
 	return cut(out.Refused[0])
 }
 
-// fetchReason says why the network failed. What the broker says is plainer than what uv
-// makes of it.
+// fetchReason explains why the network failed. The broker's messages are plainer than
+// uv's.
 func fetchReason(out Output, text string) string {
 	if len(out.Refused) > 0 {
 		return cut(out.Refused[0])
@@ -261,7 +261,7 @@ func fetchReason(out Output, text string) string {
 	return cut(firstSentence(causes[len(causes)-1]))
 }
 
-// textOf is a text of the sandbox on one line, without what is not text.
+// textOf returns output of the sandbox as one line, without control characters.
 func textOf(b []byte) string {
 	b = b[:min(len(b), 64<<10)]
 	return strings.Join(strings.Fields(strings.Map(func(c rune) rune {

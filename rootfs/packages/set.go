@@ -23,16 +23,16 @@ import (
 
 // A setDir has a folder for each set:
 //
-//	packages/       what a sandbox sees at Target, links to the files of wheels, and bytecode
-//	set.json        a Set; its modification time is when it was last used, up to a minute (useNoted)
-//	bytecode.json   says that bytecode was made, or why not
+//	packages/       what a sandbox sees at Target: links to the files of wheels, and bytecode
+//	set.json        a Set; its modification time is the time of its last use, within a minute (useNoted)
+//	bytecode.json   records that bytecode was made, or why not
 type setDir struct {
 	dir    string
 	cache  *cachedir.Cache
 	recent *cachedir.Recent[Set]
 }
 
-// setFormat is the version of a set's folder. Sets of another one are made anew.
+// setFormat is the version of a set's folder. Sets of other versions are built again.
 const setFormat = 1
 
 // A Set is the packages of a script on one image.
@@ -56,7 +56,7 @@ type Package struct {
 	SHA256  string `json:"sha256"` // of its wheel
 }
 
-// setName is the folder of a set: what it is made of.
+// setName names the folder of a set by its contents.
 func setName(image Image, lock *Lock) string {
 	var digests []string
 	for _, p := range lock.packages {
@@ -86,12 +86,11 @@ func (d setDir) read(name string) *Set {
 	return &s
 }
 
-// useNoted is how long a use of a set stands for later ones. A note of each would be a write to
-// the disk for each run.
+// useNoted is how long a recorded use covers later ones. To record each would be a write to
+// disk in every run.
 const useNoted = time.Minute
 
-// load returns a complete set, or nil. From then on no process removes it while this
-// one lives.
+// load returns a complete set, or nil. While this process runs, no other removes it.
 func (d setDir) load(name string) *Set {
 	if !d.cache.Acquire(name) {
 		return nil
@@ -102,7 +101,7 @@ func (d setDir) load(name string) *Set {
 		return nil
 	}
 	if now := time.Now(); now.Sub(s.LastUsed).Abs() > useNoted {
-		_ = os.Chtimes(d.record(name), now, now) // a store of another user need not take it
+		_ = os.Chtimes(d.record(name), now, now) // fails in a store that another user shares
 	}
 	return s
 }
@@ -110,7 +109,7 @@ func (d setDir) load(name string) *Set {
 // wheelsAtOnce is how many wheels are fetched and unpacked at the same time.
 const wheelsAtOnce = 6
 
-// install makes the set of a lock that was checked.
+// install builds the set for a lock that was checked.
 func (j *job) install(ctx context.Context, lock *Lock) (*Set, error) {
 	name := setName(j.Image, lock)
 	if set := j.sets.load(name); set != nil {
@@ -163,7 +162,7 @@ func (j *job) install(ctx context.Context, lock *Lock) (*Set, error) {
 	return nil, errors.New("the packages vanished: something else is changing the store of packages")
 }
 
-// fetchWheels gets the wheels of a lock, and says what they are.
+// fetchWheels fetches the wheels of a lock, and describes them as a set.
 func (j *job) fetchWheels(ctx context.Context, lock *Lock) (*Set, error) {
 	if missing := j.missing(lock); j.Offline && missing != nil {
 		return nil, fmt.Errorf("of the packages for %s, %s is not here, and %w", briefly(j.Requirements), briefly(missing), ErrOffline)
@@ -176,7 +175,7 @@ func (j *job) fetchWheels(ctx context.Context, lock *Lock) (*Set, error) {
 	var mu sync.Mutex
 	var done int64
 	arrived := func(bytes int64) {
-		mu.Lock() // progress is not called from several places at once
+		mu.Lock() // progress is not called concurrently
 		defer mu.Unlock()
 		done += bytes
 		j.progress(Progress{Done: done, Total: total, Text: "fetching " + count(len(lock.packages))})
@@ -205,7 +204,7 @@ func (j *job) fetchWheels(ctx context.Context, lock *Lock) (*Set, error) {
 	return set, err
 }
 
-// missing are the packages of a lock whose wheels are not here.
+// missing returns the packages of a lock whose wheels are not in the store.
 func (s *Store) missing(lock *Lock) (names []string) {
 	for _, p := range lock.packages {
 		if s.wheels.load(wheelName(p.Wheels[0].SHA256)) == nil {
@@ -217,8 +216,8 @@ func (s *Store) missing(lock *Lock) (names []string) {
 
 func count(packages int) string { return text.Plural(packages, "package") }
 
-// linkTree adds the files of a wheel to a set. Of two wheels with a file in one place,
-// such as an __init__.py of a namespace, the first has it.
+// linkTree adds the files of a wheel to a set. If two wheels have a file of the same name,
+// such as the __init__.py of a namespace, the first one wins.
 func linkTree(ctx context.Context, from, to string) error {
 	return filepath.WalkDir(from, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {

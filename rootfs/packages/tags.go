@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// choose leaves each package the wheel that Python's tools would take. The resolver
-// lists those alone that fit the image; of several, the one made for fewest machines
-// is best (platform compatibility tags of packaging.python.org). What each check of the lock
-// needs of the wheel is worked out here, once.
+// choose reduces each package to the wheel that Python's tools would install. The resolver
+// lists only wheels that fit the image; the most specific one is best (packaging.python.org,
+// "Platform compatibility tags"). Facts that every check of the lock needs are computed here
+// once.
 func (l *Lock) choose() {
 	for i, p := range l.packages {
 		w := slices.MaxFunc(p.Wheels, func(a, b lockedWheel) int { return compareTags(a.file(), b.file()) })
@@ -65,7 +65,7 @@ func rankOf(file string) (r rank) {
 // olderManylinux are the names that had numbers of their own (PEP 600).
 var olderManylinux = map[string]string{"manylinux1": "manylinux_2_5", "manylinux2010": "manylinux_2_12", "manylinux2014": "manylinux_2_17"}
 
-// platformRank is higher the newer the C library is that a platform needs.
+// platformRank is higher if a platform needs a newer C library.
 func platformRank(platform string) int {
 	if platform == "any" {
 		return 0

@@ -18,9 +18,9 @@ import (
 	"github.com/toolcell/toolcell/rootfs/rootdir"
 )
 
-// unpackWheel unpacks what code can import of a wheel (the binary distribution format
-// of packaging.python.org, PEP 427): its root, purelib and platlib. Scripts, headers and
-// data for other places stay out. Every file is as RECORD says.
+// unpackWheel unpacks the importable parts of a wheel (PEP 427; packaging.python.org,
+// "Binary distribution format"): its root, purelib and platlib. Scripts, headers and other
+// data are left out. Every file must match RECORD.
 func unpackWheel(ctx context.Context, file, dir string, p lockedPackage, b *budget) (*wheelRecord, error) {
 	entries, closeZip, err := openWheel(ctx, file)
 	if err != nil {
@@ -68,7 +68,7 @@ func unpackWheel(ctx context.Context, file, dir string, p lockedPackage, b *budg
 	return rec, checkIdentity(root, p)
 }
 
-// openWheel returns the files of a wheel, with names that mean one place each.
+// openWheel returns the files of a wheel, whose names are unambiguous.
 func openWheel(ctx context.Context, file string) (_ []*zip.File, closeFile func() error, err error) {
 	z, size, closeFile, err := openZip(ctx, file)
 	if err != nil {
@@ -81,11 +81,11 @@ func openWheel(ctx context.Context, file string) (_ []*zip.File, closeFile func(
 	return entries, closeFile, nil
 }
 
-// maxDirectory bounds the directory at the end of a wheel, in bytes. Each entry of 50
-// bytes or more takes some hundreds in memory. Those of real wheels have up to 4 MiB.
+// maxDirectory bounds the directory at the end of a wheel, in bytes. An entry has at least
+// 50 bytes and takes several hundred in memory. Real wheels have up to 4 MiB.
 const maxDirectory = 8 << 20
 
-// maxDepth bounds how deep folders of a wheel are.
+// maxDepth bounds the nesting of a wheel's folders.
 const maxDepth = 100
 
 // openZip opens a zip file whose directory is not too large.
@@ -107,7 +107,7 @@ func openZip(ctx context.Context, file string) (_ *zip.Reader, size int64, close
 	return z, info.Size(), f.Close, nil
 }
 
-// A boundedReaderAt fails when more is read than is left, and when its context has ended.
+// A boundedReaderAt fails once more than left bytes are read or its context has ended.
 type boundedReaderAt struct {
 	io.ReaderAt
 	ctx  context.Context
@@ -124,8 +124,8 @@ func (b *boundedReaderAt) ReadAt(p []byte, at int64) (int, error) {
 	return b.ReaderAt.ReadAt(p, at)
 }
 
-// checkEntries returns the files of a wheel that has so many bytes. A name that could
-// mean another place is an error, not something to put right.
+// checkEntries returns the files of a wheel of size bytes. An ambiguous name is an error;
+// it is not corrected.
 func checkEntries(ctx context.Context, all []*zip.File, size int64) ([]*zip.File, error) {
 	if len(all) > maxFiles {
 		return nil, fmt.Errorf("it has %d files, more than the limit of %d", len(all), maxFiles)
@@ -156,8 +156,8 @@ func checkEntries(ctx context.Context, all []*zip.File, size int64) ([]*zip.File
 	return files, nil
 }
 
-// findEntry returns the file with a name, or nil. The library's own search indexes every
-// folder of every name.
+// findEntry returns the file with a name, or nil. The library's own search would index
+// every folder of every name.
 func findEntry(files []*zip.File, name string) *zip.File {
 	at := slices.IndexFunc(files, func(e *zip.File) bool { return e.Name == name })
 	if at < 0 {
@@ -166,7 +166,7 @@ func findEntry(files []*zip.File, name string) *zip.File {
 	return files[at]
 }
 
-// validName reports whether a name means one place, on every system.
+// validName reports whether a name is unambiguous on every system.
 func validName(name string) bool {
 	if len(name) > rootdir.MaxPath || strings.Count(name, "/") >= maxDepth || !fs.ValidPath(name) || name == "." || strings.ContainsAny(name, "\\:") || !utf8.ValidString(name) ||
 		strings.ContainsFunc(name, func(c rune) bool { return c < ' ' || c == 0x7f }) {
@@ -180,10 +180,10 @@ func validName(name string) bool {
 	return true
 }
 
-// installedAt returns where a file of a wheel goes, and false if it goes nowhere. A
-// .pth file at the top would have Python run its lines (site, "import lines"); it stays
-// out, so that nothing depends on whether it would, and so does an .egg-info there, by
-// which importlib.metadata would find another package. HiddenName is a file of ours.
+// installedAt returns where a file of a wheel is installed; ok is false if it is left out.
+// Python would run the lines of a .pth file at the top (site, "import lines"), and
+// importlib.metadata would take an .egg-info there for another package. HiddenName is
+// toolcell's own file.
 func installedAt(name, info string) (string, bool) {
 	data := strings.TrimSuffix(info, ".dist-info") + ".data/"
 	if rest, inData := strings.CutPrefix(name, data); inData {

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A pinnedWheel is a wheel of uv. All have one static program.
+// A pinnedWheel is a wheel of uv, which contains one static program.
 type pinnedWheel struct{ file, sha256 string }
 
 const uvVersion = "0.13.9"
@@ -29,8 +29,8 @@ const (
 	maxUV      = 300 << 20
 )
 
-// ensureUV returns the path of uv: the user's own, or the pinned one, which comes from
-// the index like any wheel.
+// ensureUV returns the path of uv: the user's own, or the pinned one, which is fetched
+// from the index like any wheel.
 func (j *job) ensureUV(ctx context.Context) (string, error) {
 	if j.uv != "" {
 		path, err := filepath.EvalSymlinks(j.uv)
@@ -64,7 +64,7 @@ func (j *job) ensureUV(ctx context.Context) (string, error) {
 		if err := j.fetchUV(ctx, wheel, temp); err != nil {
 			return err
 		}
-		return os.Chmod(temp, 0o755) // the ids of a sandbox pass through it
+		return os.Chmod(temp, 0o755) // a sandbox's IDs must be able to search it
 	})
 	if err != nil {
 		return "", fmt.Errorf("fetching uv %s: %w; a uv that is here already can be named with MCP_BRIDGE_UV", uvVersion, err)
@@ -72,7 +72,7 @@ func (j *job) ensureUV(ctx context.Context) (string, error) {
 	return path, nil
 }
 
-// fetchUV puts the program of a wheel of uv into a folder.
+// fetchUV extracts the program from a wheel of uv into a folder.
 func (j *job) fetchUV(ctx context.Context, wheel pinnedWheel, dir string) error {
 	address, err := j.find(ctx, j.Index+"/uv/", wheel.file)
 	var host *hostError

@@ -20,12 +20,11 @@ type wheelDir struct {
 	dir string
 }
 
-// wheelFormat is the version of a wheel's folder. Wheels of another one are unpacked
-// anew.
+// wheelFormat is the version of a wheel's folder. Wheels of other versions are unpacked
+// again.
 const wheelFormat = 1
 
-// wheelRecord is wheel.json. Its presence under the folder's final name says that the
-// wheel is complete.
+// wheelRecord is wheel.json. A folder that has it under its final name is complete.
 type wheelRecord struct {
 	Format int   `json:"format"`
 	Bytes  int64 `json:"bytes"` // unpacked
@@ -48,7 +47,7 @@ func (d wheelDir) load(name string) *wheelRecord {
 	return &rec
 }
 
-// checkIdentity checks that a wheel that is here is of a package.
+// checkIdentity checks that a wheel in the store belongs to a package.
 func (d wheelDir) checkIdentity(name string, p lockedPackage) error {
 	root, err := os.OpenRoot(d.files(name))
 	if err != nil {
@@ -58,7 +57,7 @@ func (d wheelDir) checkIdentity(name string, p lockedPackage) error {
 	return checkIdentity(root, p)
 }
 
-// A budget is what the packages of a request may still take.
+// A budget is the space that the packages of a request may still use.
 type budget struct {
 	bytes, files atomic.Int64
 	limit        int64
@@ -88,7 +87,7 @@ func tooLarge(limit int64) error {
 	return requestErrorf("the packages have more than %s unpacked ([packages] maxBytes)", sizeText(limit))
 }
 
-// ensureWheel unpacks a wheel if it is not here.
+// ensureWheel fetches and unpacks a wheel unless the store has it.
 func (j *job) ensureWheel(ctx context.Context, p lockedPackage, b *budget, progress func(bytes int64)) error {
 	w := p.Wheels[0]
 	digest := w.SHA256
