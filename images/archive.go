@@ -21,8 +21,8 @@ const (
 	maxArchiveName  = 1024  // bytes; tar has names of a megabyte
 )
 
-// tarBlobs are the files of a tar, found by their offsets. The tar is read in place:
-// nothing is extracted that would have to be cleaned up.
+// tarBlobs are the files of a tar archive, found by their offsets. The archive is read in
+// place, so that nothing has to be cleaned up.
 type tarBlobs struct {
 	file  string
 	plain *os.File // its decompressed content, if it is compressed
@@ -32,8 +32,8 @@ type tarBlobs struct {
 
 type part struct{ offset, size int64 }
 
-// openArchive lists a tar archive by jumping from header to header. One that is
-// compressed is decompressed first, to at most so many bytes.
+// openArchive lists a tar archive by jumping from header to header. It decompresses a
+// compressed one first, to at most limit bytes.
 func openArchive(ctx context.Context, file string, limit int64) (*tarBlobs, error) {
 	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -61,8 +61,8 @@ func openArchive(ctx context.Context, file string, limit int64) (*tarBlobs, erro
 	return b, nil
 }
 
-// decompressToFile returns a file without a name, which is gone once it is closed, or
-// no longer referred to.
+// decompressToFile returns an unlinked file, which disappears when it is closed or no
+// longer referenced.
 func decompressToFile(ctx context.Context, f *os.File, limit int64) (plain *os.File, err error) {
 	d, err := newDecompressor(f)
 	if err != nil {
@@ -92,7 +92,7 @@ func decompressToFile(ctx context.Context, f *os.File, limit int64) (plain *os.F
 	return plain, err
 }
 
-// largeTempDir is where file-hierarchy(7) puts large temporary files: /tmp may be in
+// largeTempDir is the place for large temporary files (file-hierarchy(7)): /tmp may be in
 // memory.
 func largeTempDir() string {
 	const large = "/var/tmp"
@@ -102,8 +102,8 @@ func largeTempDir() string {
 	return os.TempDir()
 }
 
-// A contextFile ends with its context. The reader of tar passes over any number of
-// extended headers before it returns.
+// A contextFile ends with its context. The tar reader skips any number of extended headers
+// before it returns.
 type contextFile struct {
 	contextReader
 	io.Seeker
@@ -136,8 +136,8 @@ func (b *tarBlobs) list(ctx context.Context, f io.ReadSeeker) error {
 	}
 }
 
-// addFile records where a file is. The tar reader reads no further than the header,
-// so the file's position is where the content begins.
+// addFile records the place of a file. The tar reader has read only the header, so the
+// content begins at the current position.
 func (b *tarBlobs) addFile(f io.Seeker, hdr *tar.Header) error {
 	name := archiveName(hdr.Name)
 	switch hdr.Typeflag {
@@ -157,7 +157,7 @@ func (b *tarBlobs) addFile(f io.Seeker, hdr *tar.Header) error {
 
 func archiveName(name string) string { return strings.TrimPrefix(path.Clean("/"+name), "/") }
 
-// find returns where a file is, also one that is a link. Its size is 0 if it is not there.
+// find returns the place of a file, following links.
 func (b *tarBlobs) find(name string) (part, error) {
 	name = archiveName(name)
 	for range maxArchiveLinks {
@@ -178,9 +178,8 @@ func (b *tarBlobs) sizeOf(name string) int64 {
 	return p.size
 }
 
-// open opens the archive anew for each file in it, so that an image holds no
-// descriptor that would have to be closed. That of a decompressed one is closed with
-// the image, by the garbage collector.
+// open opens the archive again for each file in it, so that an image holds no descriptor
+// that has to be closed. The garbage collector closes a decompressed archive with the image.
 func (b *tarBlobs) open(name string) (io.ReadCloser, error) {
 	p, err := b.find(name)
 	if err != nil {

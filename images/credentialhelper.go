@@ -14,15 +14,15 @@ import (
 	"github.com/docker/docker-credential-helpers/credentials"
 )
 
-// helperTimeout is for helpers that wait for a person, or for a bus that is not there.
+// helperTimeout is for helpers that wait for the user, or for a missing bus.
 const helperTimeout = 15 * time.Second
 
-// tokenUser is the user name with which a helper marks a token.
+// tokenUser is the user name that marks a helper's answer as a token.
 const tokenUser = "<token>"
 
-// askHelper asks docker-credential-NAME for what it has stored for a registry. It
-// returns nothing if the helper has nothing or is not installed: it may have gone with
-// the program that brought it, such as Docker Desktop.
+// askHelper asks docker-credential-NAME for the credentials of a registry. It returns none
+// if the helper has none or is not installed: it may have been removed with its program,
+// such as Docker Desktop.
 func askHelper(ctx context.Context, helper, registry string) (none types.AuthConfig, err error) {
 	ctx, cancel := context.WithTimeout(ctx, helperTimeout)
 	defer cancel()
@@ -42,8 +42,8 @@ func askHelper(ctx context.Context, helper, registry string) (none types.AuthCon
 	return types.AuthConfig{Username: found.Username, Password: found.Secret}, nil
 }
 
-// A helperProgram is a credential helper that ends with its context. Unlike the
-// library's it keeps what the helper writes to stderr for the error.
+// A helperProgram is a credential helper that ends with its context. Unlike the library's,
+// it adds the helper's stderr to the error.
 type helperProgram struct{ cmd *exec.Cmd }
 
 func newHelperProgram(ctx context.Context, name string, args []string) helperProgram {
@@ -67,11 +67,11 @@ func (h helperProgram) Output() ([]byte, error) {
 	return stdout.kept, err
 }
 
-// maxHelperOutput bounds what is kept of what a helper writes, in bytes. Tokens have some
-// thousands.
+// maxHelperOutput bounds how much of a helper's output is kept, in bytes. Tokens have a few
+// thousand.
 const maxHelperOutput = 64 << 10
 
-// A limitedBuffer keeps the beginning of what is written to it.
+// A limitedBuffer keeps only the first max bytes.
 type limitedBuffer struct {
 	kept []byte
 	max  int

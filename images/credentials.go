@@ -17,16 +17,16 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 )
 
-// logins are what `docker login`, `podman login` and `skopeo login` have
-// stored, with the credential helpers named there. The library's own keychain
-// looks at podman's file only if there is none of Docker's.
+// logins are the credentials that `docker login`, `podman login` and `skopeo login` have
+// stored, including credential helpers. The library's own keychain looks at podman's file
+// only if Docker has none.
 type logins struct {
-	file   string  // instead of all others, if it is not empty
-	failed []error // of helpers, which most images do not need
+	file   string  // the only one to use, if not empty
+	failed []error // of helpers; most images need none
 }
 
-// find returns what to log in to a repository with. The first file that knows the
-// repository, a part of its path, or the registry, decides.
+// find returns the credentials for a repository. The first file with an entry for the
+// repository, a part of its path, or the registry decides.
 func (l *logins) find(ctx context.Context, target authn.Resource) (authn.Authenticator, error) {
 	files := credentialFiles()
 	if l.file != "" {
@@ -76,7 +76,7 @@ func credentialFiles() []string {
 	return files
 }
 
-// credentialKeys lists, best first, under which names a file may know a target:
+// credentialKeys lists the keys under which a file may have a target, best first:
 // registry/team/image, registry/team, registry.
 func credentialKeys(target authn.Resource) []string {
 	var keys []string
@@ -128,9 +128,9 @@ func (l *logins) read(ctx context.Context, file string, keys []string) (none typ
 	return none, nil
 }
 
-// storedFor returns what is stored under the very key, or for a registry under its
-// URL, as old versions of Docker did. The library would also take the credentials of
-// one path of a registry for those of all.
+// storedFor returns the entry for exactly this key, or for a registry under its URL, as old
+// versions of Docker stored it. The library would also use the credentials for one path of
+// a registry for all others.
 func storedFor(all map[string]types.AuthConfig, key string) (auth types.AuthConfig) {
 	for _, scheme := range []string{"", "https://", "http://"} {
 		for _, path := range []string{"", "/", "/v1/", "/v2/"} {

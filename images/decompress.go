@@ -13,8 +13,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// maxWindow bounds the memory that a zstd stream may ask for: what
-// `zstd --long` takes by itself. The decoder takes twice as much.
+// maxWindow bounds the window of a zstd stream, in bytes: the default of `zstd --long`. The
+// decoder uses twice as much memory.
 const maxWindow = 128 << 20
 
 var (
@@ -24,24 +24,23 @@ var (
 	bzip2Magic = []byte("BZh")
 )
 
-// isZstd reports whether a stream begins with a frame of zstd, which may be one to
-// skip (RFC 8878, section 3.1.2).
+// isZstd reports whether a stream begins with a zstd frame, which may be a skippable one
+// (RFC 8878, section 3.1.2).
 func isZstd(head []byte) bool {
 	skippable := len(head) >= 4 && head[0]&0xf0 == 0x50 && head[1] == 0x2a && head[2] == 0x4d && head[3] == 0x18
 	return skippable || bytes.HasPrefix(head, zstdMagic)
 }
 
-// isCompressed reports whether a stream begins as a compression does that we know, or
-// know not to read.
+// isCompressed reports whether a stream begins with the magic number of a compression,
+// supported or not.
 func isCompressed(head []byte) bool {
 	return bytes.HasPrefix(head, gzipMagic) || isZstd(head) || bytes.HasPrefix(head, xzMagic) || bytes.HasPrefix(head, bzip2Magic)
 }
 
-// A decompressor undoes the compression of a stream. It knows gzip and zstd by
-// their beginnings, whatever a media type says; anything else is taken for
-// uncompressed. It refuses xz and bzip2, which the OCI image specification does not
-// have. After the end of its format it reads on to the end of the stream, whose error
-// it then reports.
+// A decompressor decompresses a stream. It recognizes gzip and zstd by their magic numbers,
+// whatever the media type says, and treats anything else as uncompressed. It refuses xz and
+// bzip2, which are not in the OCI image specification. After the end of the compressed data
+// it reads to the end of the stream and reports its error.
 type decompressor struct {
 	out     io.Reader
 	in      io.Reader
@@ -61,8 +60,8 @@ func newDecompressor(r io.Reader) (*decompressor, error) {
 			return nil, fmt.Errorf("%w: %w", errCorrupt, err)
 		}
 	case isZstd(head):
-		// In its mode of little memory, the decoder moves the whole window for each block,
-		// and four bytes can be a block: they took it some 20 ms.
+		// In low-memory mode, the decoder moves the whole window for each block, and a block
+		// can have four bytes: each took some 20 ms.
 		z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderLowmem(false))
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", errCorrupt, err)
@@ -79,7 +78,7 @@ func newDecompressor(r io.Reader) (*decompressor, error) {
 func (d *decompressor) Read(p []byte) (int, error) {
 	n, err := d.out.Read(p)
 	if err == io.EOF {
-		// What comes after the end counts for the compressed digest.
+		// Trailing bytes count for the compressed digest.
 		if _, drainErr := io.Copy(io.Discard, d.in); drainErr != nil {
 			return n, drainErr
 		}
@@ -88,8 +87,8 @@ func (d *decompressor) Read(p []byte) (int, error) {
 	return n, damaged(err)
 }
 
-// damaged marks an error of a format as one of content. Those of the stream below it
-// are not.
+// damaged marks errors of the compression format as errCorrupt, but not errors of the
+// stream below.
 func damaged(err error) error {
 	path, registry := (*fs.PathError)(nil), (*RegistryError)(nil)
 	known := errors.Is(err, errCorrupt) || errors.Is(err, ErrUnavailable) || errors.Is(err, context.Canceled) || errors.Is(err, fs.ErrClosed)

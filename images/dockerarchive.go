@@ -24,15 +24,15 @@ type savedImage struct {
 	Layers   names
 }
 
-// names are those of one image in an archive.
+// names are the names of one image in an archive.
 type names []string
 
 func (n *names) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return readList(d, (*[]string)(n), maxArchiveFiles, nil)
 }
 
-// savedImages are those of one archive. All together they have no more names than one
-// of them may have.
+// savedImages are the images of one archive. The limit on names is for all of them
+// together.
 type savedImages []savedImage
 
 func (s *savedImages) UnmarshalJSONFrom(d *jsontext.Decoder) error {
@@ -48,9 +48,9 @@ func (s *savedImages) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 // fromDockerArchive returns an image of a `docker save` archive: the one with
 // the reference, or the only one.
 //
-// Such an archive has no manifest with digests of layers, but its configuration
-// names their uncompressed digests. The image is presented as one of plain tar
-// layers with these digests, so that reading it needs no pass over its layers.
+// Such an archive has no manifest with digests of layers, but its configuration has their
+// uncompressed digests. The image is presented as one of plain tar layers with these
+// digests, so that its layers need not be read first.
 func fromDockerArchive(ctx context.Context, file, ref string, limit int64, want v1.Platform) (*Image, error) {
 	b, err := openArchive(ctx, file, limit)
 	if err != nil {
@@ -94,7 +94,7 @@ func parseSaved(raw []byte) (saved savedImages, err error) {
 	return saved, err
 }
 
-// unnamedConfig reads a configuration as it comes, and says what its digest is.
+// unnamedConfig reads a configuration as it arrives, and computes its digest.
 func unnamedConfig(ctx context.Context, b *tarBlobs, name string) (*v1.ConfigFile, v1.Descriptor, error) {
 	var d v1.Descriptor
 	if size := b.sizeOf(name); size > maxConfig {
@@ -158,7 +158,7 @@ func savedNames(saved []savedImage) string {
 }
 
 // newDockerImage makes the manifest that the archive lacks. Its digest names the image in
-// the store, so what it says must not change.
+// the store, so its content must stay the same across versions.
 func newDockerImage(b *tarBlobs, entry savedImage, config *v1.ConfigFile, of v1.Descriptor) (*Image, error) {
 	m := v1.Manifest{SchemaVersion: 2, MediaType: types.DockerManifestSchema2, Config: of}
 	var layers []*Layer

@@ -17,11 +17,11 @@ import (
 // manifests, of which real indexes have some 30, and variables.
 const maxEntries = 1000
 
-// A document is a manifest or an index, as far as it is in use (OCI image-spec,
+// A document is a manifest or an index, with the members that are used (OCI image-spec,
 // manifest.md and image-index.md).
 type document struct {
 	raw          []byte
-	MediaType    types.MediaType  `json:"mediaType"` // what it says that it is; often nothing
+	MediaType    types.MediaType  `json:"mediaType"` // often missing
 	ArtifactType string           `json:"artifactType"`
 	Config       descriptor       `json:"config"`
 	Layers       list[descriptor] `json:"layers"`
@@ -39,8 +39,8 @@ func parseDocument(raw []byte) (*document, error) {
 	return d, nil
 }
 
-// A descriptor is an entry of a manifest or an index (OCI image-spec, descriptor.md). Of
-// its annotations only the tag is kept.
+// A descriptor is an entry of a manifest or an index (OCI image-spec, descriptor.md). Only
+// the tag is kept of its annotations.
 type descriptor struct {
 	MediaType   types.MediaType `json:"mediaType"`
 	Digest      digest          `json:"digest"`
@@ -62,8 +62,8 @@ func (p platform) String() string {
 	return v1.Platform{OS: p.OS, Architecture: p.Architecture, Variant: p.Variant, OSVersion: p.OSVersion}.String()
 }
 
-// readConfig reads a configuration to its end, as far as it is in use (OCI image-spec,
-// config.md). It holds no more of it than that.
+// readConfig reads a configuration to its end and keeps the members that are used (OCI
+// image-spec, config.md).
 func readConfig(in io.Reader) (*v1.ConfigFile, error) {
 	var read struct {
 		platform
@@ -85,12 +85,12 @@ func readConfig(in io.Reader) (*v1.ConfigFile, error) {
 	return c, nil
 }
 
-// decodeJSON reads the members of a JSON text that v has fields for, and passes over the
-// rest without keeping it. Images say what they like: decoded whole, 16 MiB of
-// "[{},{},…]" took gigabytes.
+// decodeJSON reads the members of a JSON text that v has fields for, and skips the rest
+// without keeping it. Images are hostile: decoded whole, 16 MiB of "[{},{},…]" took
+// gigabytes.
 func decodeJSON(in io.Reader, v any) error {
-	// To find a name that is there twice, all would be kept. The last one counts, as in
-	// encoding/json, with which other tools read the same files.
+	// To detect duplicate names, all would have to be kept. The last one counts, as in
+	// encoding/json, which other tools use for the same files.
 	d := jsontext.NewDecoder(in, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	if err := json.UnmarshalDecode(d, v); err != nil {
 		return explainJSON(err)
@@ -113,7 +113,7 @@ func (l *list[T]) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return readList(d, (*[]T)(l), maxEntries, nil)
 }
 
-// readList reads a list of at most so many entries. check may be nil.
+// readList reads a list of at most limit entries. check may be nil.
 func readList[T any](d *jsontext.Decoder, to *[]T, limit int, check func(entry T) error) error {
 	if d.PeekKind() != '[' { // null, or an error
 		return json.UnmarshalDecode(d, to)
@@ -149,10 +149,10 @@ func (limit limitError) Error() string {
 	return fmt.Sprintf("has more than the limit of %d entries", int(limit))
 }
 
-// A digest is one that may be missing.
+// A digest may be missing.
 type digest struct{ hash v1.Hash }
 
-// UnmarshalText takes no text for none.
+// UnmarshalText reads an empty text as a missing digest.
 func (d *digest) UnmarshalText(text []byte) (err error) {
 	if len(text) == 0 {
 		return nil

@@ -11,12 +11,11 @@ import (
 	"time"
 )
 
-// A download reads one blob of a registry. When the connection breaks it goes
-// on where it was.
+// A download reads one blob of a registry. When the connection breaks, it resumes.
 type download struct {
 	*repository
 	path   string
-	size   int64 // as the registry says, -1 if it does not
+	size   int64 // from the registry, -1 if unknown
 	ctx    context.Context
 	cancel context.CancelFunc
 
@@ -24,11 +23,11 @@ type download struct {
 	body io.ReadCloser
 
 	at      int64 // bytes delivered
-	broken  int   // connections that broke in a row
-	resumed int64 // where the last of them began
+	broken  int   // failed connections in a row
+	resumed int64 // where the last one began
 }
 
-// healthyBytes is how much must come for a connection not to count as broken.
+// healthyBytes is how much a connection must deliver before its break counts as the first.
 const healthyBytes = 1 << 20
 
 func (r *repository) download(path string) (*download, error) {
@@ -41,7 +40,7 @@ func (r *repository) download(path string) (*download, error) {
 	return d, nil
 }
 
-// connect asks for the rest of the blob.
+// connect requests the rest of the blob.
 func (d *download) connect() error {
 	header := http.Header{}
 	if d.at > 0 {
@@ -63,7 +62,7 @@ func (d *download) connect() error {
 	case d.size < 0:
 		d.size = resp.ContentLength
 	}
-	// A server that knows no ranges begins anew.
+	// A server without support for ranges begins again.
 	if _, err := io.CopyN(io.Discard, d.body, d.at); err != nil {
 		d.body.Close()
 		return fmt.Errorf("%w: the download cannot be resumed: %w", ErrUnavailable, err)
@@ -123,7 +122,7 @@ func (d *download) resume() error {
 	}
 }
 
-// Close may be called while another goroutine reads, and wakes it.
+// Close may be called during a Read in another goroutine, which it interrupts.
 func (d *download) Close() error {
 	d.cancel()
 	d.mu.Lock()

@@ -15,7 +15,7 @@ import (
 	"unicode"
 )
 
-// sanitize makes an error that may have words of an image in it fit for a message.
+// sanitize makes an error that may quote an image fit for a message.
 func sanitize(err error) error {
 	plain, pathErr := (*RegistryError)(nil), (*fs.PathError)(nil)
 	if err == nil || errors.As(err, &plain) || errors.As(err, &pathErr) {
@@ -24,7 +24,7 @@ func sanitize(err error) error {
 	return &answerError{err}
 }
 
-// explainJSON says of text that is no JSON of the form that is due nothing but that.
+// explainJSON reduces an error of decoding JSON to what is wrong with the text.
 func explainJSON(err error) error {
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
@@ -52,8 +52,8 @@ var (
 	errNotDigest = errors.New("is not a digest")
 )
 
-// wrongMember says what is wrong with a member. Lists on the way to it are named, and
-// which of their entries it is in is not.
+// wrongMember explains what is wrong with a member. It names the lists that contain it, but
+// not the indexes of their entries.
 func wrongMember(wrong *json2.SemanticError) error {
 	var names []string
 	for name := range wrong.JSONPointer.Tokens() {
@@ -79,13 +79,13 @@ func where(field string) string {
 	return strconv.Quote(printable(field, 100))
 }
 
-// kindOf has the words for what encoding/json and jsontext find.
+// kindOf has descriptions of the kinds that encoding/json and jsontext report.
 var kindOf = map[string]string{
 	"object": "an object", "array": "an array", "string": "a string", "number": "a number", "bool": "true or false",
 	"{": "an object", "[": "an array", "true": "true or false", "false": "true or false",
 }
 
-// jsonKind is what JSON has for a type.
+// jsonKind describes the kind of JSON for a type.
 func jsonKind(t reflect.Type) string {
 	if t == reflect.TypeFor[digest]() {
 		return kindOf["string"]
@@ -103,7 +103,7 @@ func jsonKind(t reflect.Type) string {
 	return kindOf["number"]
 }
 
-// lineOf returns the line of a text in which decoding it has failed: 0 if that is not known.
+// lineOf returns the line in which decoding failed, 0 if unknown.
 func lineOf(text []byte, err error) int {
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
@@ -119,18 +119,18 @@ func lineOf(text []byte, err error) int {
 	return 1 + bytes.Count(bytes.TrimSpace(text[:min(at, len(text))]), []byte("\n"))
 }
 
-// An answerError is an error with a registry's own words, which may be anything.
+// An answerError is an error that quotes a registry, which may say anything.
 type answerError struct{ err error }
 
 func (e *answerError) Error() string { return printable(e.err.Error(), 1000) }
 func (e *answerError) Unwrap() error { return e.err }
 
-// foreign makes text from an image or a registry fit for a message: it is quoted
-// unless all of it can be printed, and cut to so many bytes.
-func printable(s string, most int) string {
+// printable makes text from an image or a registry fit for a message: it cuts the text to
+// limit bytes, and quotes it unless every character is printable.
+func printable(s string, limit int) string {
 	cut := ""
-	if len(s) > most {
-		s, cut = strings.ToValidUTF8(s[:most], ""), "…"
+	if len(s) > limit {
+		s, cut = strings.ToValidUTF8(s[:limit], ""), "…"
 	}
 	if strings.ContainsFunc(s, func(r rune) bool { return r == unicode.ReplacementChar || !unicode.IsPrint(r) }) {
 		s = strconv.Quote(s)
@@ -138,24 +138,24 @@ func printable(s string, most int) string {
 	return s + cut
 }
 
-// quoted quotes text that a user gave, cut like foreign text.
+// quoted quotes a user's text, cut to a limit.
 func quoted(s string) string {
-	const most = 500
-	if len(s) > most {
-		return strconv.Quote(s[:most]) + "…"
+	const limit = 500
+	if len(s) > limit {
+		return strconv.Quote(s[:limit]) + "…"
 	}
 	return strconv.Quote(s)
 }
 
-// printableNames lists names from an image, the first ones if they are many.
+// printableNames lists names from an image, only the first ones of many.
 func printableNames(names []string) string {
-	const most = 20
+	const limit = 20
 	var out []string
-	for _, n := range names[:min(len(names), most)] {
+	for _, n := range names[:min(len(names), limit)] {
 		out = append(out, printable(n, 100))
 	}
-	if len(names) > most {
-		out = append(out, fmt.Sprintf("and %d more", len(names)-most))
+	if len(names) > limit {
+		out = append(out, fmt.Sprintf("and %d more", len(names)-limit))
 	}
 	return strings.Join(out, ", ")
 }

@@ -10,21 +10,21 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
-// A found is an image whose manifest was read and whose configuration was not.
+// A found is an image of which only the manifest has been read.
 type found struct {
 	*document
 	blobs blobs
 }
 
-// An Image is one whose manifest and configuration were read, and belong together.
+// An Image is an image whose manifest and configuration were read and fit each other.
 type Image struct {
 	Digest   string   // of the manifest
-	Platform string   // that it is made for, "" if it does not say
+	Platform string   // that it was built for, "" if it does not say
 	Env      []string // of its configuration
 	Layers   []*Layer // lowest first
 }
 
-// A Layer is one of an image, which Open reads.
+// A Layer is a layer of an image. Open reads it.
 type Layer struct {
 	Digest v1.Hash // of the compressed bytes
 	DiffID v1.Hash // of the uncompressed ones, as the configuration says
@@ -32,12 +32,12 @@ type Layer struct {
 
 	blobs blobs
 	file  string
-	// undigested says that Digest is not of the file: archives of Docker's name the
-	// uncompressed digests alone, and some tools compress the layers there.
+	// undigested says that Digest is not the file's: archives of docker save have only
+	// uncompressed digests, and some tools compress the layers in them.
 	undigested bool
 }
 
-// newImage reads the configuration of an image, and checks that it fits the manifest and
+// newImage reads the configuration of an image and checks that it fits the manifest and
 // the platform.
 func newImage(ctx context.Context, f *found, want v1.Platform) (*Image, error) {
 	if kind := artifactKind(f.document); kind != "" {
@@ -68,7 +68,7 @@ func newImage(ctx context.Context, f *found, want v1.Platform) (*Image, error) {
 	return i, checkPlatform(config, want)
 }
 
-// describe returns the image with a configuration and a manifest, without its layers.
+// describe returns an image with this configuration and manifest, without its layers.
 func describe(config *v1.ConfigFile, manifest []byte) *Image {
 	i := &Image{Digest: fmt.Sprintf("sha256:%x", sha256.Sum256(manifest)), Env: config.Config.Env}
 	if p := config.Platform(); p != nil { // many hand-made images say nothing
@@ -81,8 +81,8 @@ func layersDiffer(layers int, config *v1.ConfigFile) error {
 	return fmt.Errorf("the image has %d layers but its configuration names %d", layers, len(config.RootFS.DiffIDs))
 }
 
-// verifiedConfig reads a configuration as it comes, and then to its end: if it is not what
-// its digest says, that is what is wrong.
+// verifiedConfig reads a configuration as it arrives, and then to its end: a wrong digest
+// takes precedence over other errors.
 func verifiedConfig(ctx context.Context, b blobs, h v1.Hash, size int64) (*v1.ConfigFile, error) {
 	rc, err := b.open(blobName(h))
 	if err != nil {
@@ -101,10 +101,9 @@ func verifiedConfig(ctx context.Context, b blobs, h v1.Hash, size int64) (*v1.Co
 	return config, err
 }
 
-// artifactKind returns what a manifest is for if not for an image: registries also
-// keep charts, signatures and models (OCI image-spec, manifest.md, "Guidelines for
-// Artifact Usage"). Old tools write images whose configuration has another type, or
-// none.
+// artifactKind returns the type of an artifact that is not an image, or "": registries
+// also store charts, signatures and models (OCI image-spec, manifest.md, "Guidelines for
+// Artifact Usage"). Old tools write images whose configuration has another type, or none.
 func artifactKind(d *document) string {
 	switch kind := d.Config.MediaType; {
 	case d.MediaType != "" && !d.MediaType.IsImage():
@@ -118,8 +117,8 @@ func artifactKind(d *document) string {
 	}
 }
 
-// A contextReader ends with its context also where the bytes come from a file, and stays
-// at its first error.
+// A contextReader ends with its context, even when it reads from a file, and repeats its
+// first error.
 type contextReader struct {
 	ctx   context.Context
 	inner io.Reader

@@ -26,36 +26,34 @@ const maxConfig = 16 << 20
 
 // Puller reads images. The zero value is ready for use.
 type Puller struct {
-	AuthFile  string            // has the user's stored credentials; the usual files of Docker and podman if empty
+	AuthFile  string            // of stored credentials; the usual files of Docker and podman if empty
 	Platform  v1.Platform       // this host's if zero
 	Transport http.RoundTripper // one with short timeouts if nil
 	Backoff   time.Duration     // before the second try of a request; half a second if zero
 
-	// Login is for the registry that a reference names, and not for its mirrors. If
-	// it is not nil it goes before stored credentials.
+	// Login is for the registry in a reference, not for its mirrors. It takes precedence
+	// over stored credentials.
 	Login *Login
 
 	// Mirrors are asked before a registry, in order: "index.docker.io" →
 	// "mirror.example/hub". See ParseMirrors.
 	Mirrors map[string][]string
-	// PlainHTTP are hosts, with or without a port, beyond this one that may be
-	// spoken to unencrypted.
+	// PlainHTTP are hosts, with or without a port, to which plain HTTP is allowed. It always
+	// is to this host.
 	PlainHTTP []string
-	// MaxArchive is how many bytes a compressed archive may have when it is
-	// decompressed; 16 GiB if it is 0.
+	// MaxArchive bounds the decompressed size of an archive, in bytes; 16 GiB if 0.
 	MaxArchive int64
-	// CAFile has certificates, in PEM, that count beside the system's.
+	// CAFile has certificates, in PEM, to trust in addition to the system's.
 	CAFile string
-	// Log gets, at the level Debug, what the network's libraries say about a failure. It may be nil.
+	// Log gets the errors of network libraries, at level Debug. It may be nil.
 	Log *slog.Logger
 }
 
-// A Login is what a user gave for one registry.
+// A Login has the user's credentials for one registry.
 type Login struct{ User, Password string }
 
-// Image returns the image that ref names, as far as its manifest and its
-// configuration. Layers are read later, under the same ctx if they come from a
-// registry.
+// Image returns the image that ref names. It reads only the manifest and configuration;
+// layers are read later, under the same ctx if they come from a registry.
 func (p Puller) Image(ctx context.Context, ref string) (*Image, error) {
 	r, err := Parse(ref)
 	if err != nil {
@@ -101,7 +99,7 @@ func (p Puller) open(ctx context.Context, r Reference) (*Image, error) {
 	return img, nil
 }
 
-// endCause returns why the work was ended, if it was.
+// endCause returns the cause of the context's end, if it has ended.
 func endCause(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -20,8 +20,8 @@ const (
 	maxNesting  = 3       // indexes in indexes
 )
 
-// blobs are the files of a layout, in a directory or in a tar archive, or the
-// blobs of a registry under the names they would have there.
+// blobs are the files of a layout in a directory or tar archive, or the blobs of a registry
+// under the names that they would have in a layout.
 type blobs interface {
 	open(name string) (io.ReadCloser, error)
 }
@@ -37,7 +37,7 @@ func (d dirBlobs) open(name string) (io.ReadCloser, error) {
 		return nil, err
 	}
 	defer root.Close()
-	// Without O_NONBLOCK a FIFO would hold us here for ever.
+	// Without O_NONBLOCK, opening a FIFO would block forever.
 	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
@@ -45,7 +45,7 @@ func (d dirBlobs) open(name string) (io.ReadCloser, error) {
 	return f, requireRegular(f)
 }
 
-// requireRegular closes a file that is not a regular one, and returns an error.
+// requireRegular returns an error, and closes the file, if it is not a regular file.
 func requireRegular(f *os.File) error {
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
@@ -76,10 +76,10 @@ func readFile(b blobs, name string, limit int64) ([]byte, error) {
 
 func blobName(h v1.Hash) string { return "blobs/" + h.Algorithm + "/" + h.Hex }
 
-// A pick says which image of a layout is meant. Both may be empty.
+// A pick selects an image of a layout. Both fields may be empty.
 type pick struct{ tag, digest string }
 
-// fromLayout returns the image of a layout that is meant, or the only one.
+// fromLayout returns the selected image of a layout, or the only one.
 func fromLayout(b blobs, which pick, want v1.Platform) (*found, error) {
 	kind := types.OCIImageIndex
 	doc, err := readIndex(b)
@@ -144,7 +144,7 @@ func readDocument(b blobs, h v1.Hash) (*document, error) {
 	return doc, nil
 }
 
-// findDocument reads the manifest or the index with a digest that the user gave.
+// findDocument reads the manifest or index with a digest that the user gave.
 func findDocument(b blobs, digest string) (types.MediaType, *document, error) {
 	h, err := v1.NewHash(digest)
 	if err != nil {
@@ -160,8 +160,8 @@ func findDocument(b blobs, digest string) (types.MediaType, *document, error) {
 	return doc.kind(), doc, nil
 }
 
-// kind is what a document says that it is, or what it looks like: the media type may be
-// left out (OCI image-spec, manifest.md).
+// kind returns the media type of a document. If it is missing (OCI image-spec, manifest.md),
+// the content decides.
 func (d *document) kind() types.MediaType {
 	otherwise := types.OCIManifestSchema1
 	if d.Manifests != nil {
@@ -170,8 +170,8 @@ func (d *document) kind() types.MediaType {
 	return cmp.Or(d.MediaType, otherwise)
 }
 
-// withTag returns the entries of an index that carry the tag. Without a tag all
-// are meant, but they must not be different images.
+// withTag returns the entries of an index with the tag. Without a tag it returns all, but
+// they must not be different images.
 func withTag(entries []descriptor, tag string) ([]descriptor, error) {
 	var found []descriptor
 	var names []string

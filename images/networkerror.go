@@ -13,8 +13,8 @@ import (
 	"syscall"
 )
 
-// unreachable explains why no answer came. failed is the request, nil if an answer
-// broke off on its way.
+// unreachable explains why there was no response. failed is the request, nil if the
+// response broke off.
 func (p place) unreachable(failed *url.Error, err error) error {
 	if failed == nil {
 		if errors.Is(err, errStalled) {
@@ -48,7 +48,7 @@ func (p place) unreachable(failed *url.Error, err error) error {
 	return &RegistryError{fmt.Sprintf("cannot reach %s (%s)", who, cause), networkAdvice, true, err}
 }
 
-// untrusted explains an error of TLS that another try does not cure, "" for others.
+// distrust explains an error of TLS that a retry does not cure; it returns "" for others.
 func distrust(who string, err error) (text, advice string) {
 	var (
 		unknown x509.UnknownAuthorityError
@@ -70,7 +70,7 @@ func distrust(who string, err error) (text, advice string) {
 	return "", ""
 }
 
-// networkCause says in a few words why a connection failed.
+// networkCause explains briefly why a connection failed.
 func networkCause(err error) string {
 	var (
 		dns     *net.DNSError

@@ -12,7 +12,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
-// hostPlatform returns the platform that this program runs on.
+// hostPlatform returns this program's platform.
 func hostPlatform() v1.Platform {
 	p := v1.Platform{OS: "linux", Architecture: runtime.GOARCH}
 	switch runtime.GOARCH {
@@ -24,8 +24,8 @@ func hostPlatform() v1.Platform {
 	return p
 }
 
-// ParsePlatform reads OS/ARCH[/VARIANT], as docker and podman take it, of Linux only. The architecture
-// may have the name that uname(1) gives it.
+// ParsePlatform parses OS/ARCH[/VARIANT], as docker and podman do, for Linux only. The
+// architecture may have its name of uname(1).
 func ParsePlatform(s string) (v1.Platform, error) {
 	parts := strings.Split(strings.ToLower(s), "/")
 	if len(parts) < 2 || len(parts) > 3 || slices.Contains(parts, "") {
@@ -47,8 +47,8 @@ func ParsePlatform(s string) (v1.Platform, error) {
 	return p, nil
 }
 
-// armVariant reads the version of the processor's instruction set. A build for
-// v6 also runs on v7, so the Go toolchain's GOARM would say too little.
+// armVariant returns the version of the processor's instruction set. A program built for v6
+// also runs on v7, so GOARM does not tell.
 func armVariant() string {
 	const oldest = "v6" // the oldest that Go's port still sees in the wild
 	f, err := os.Open("/proc/cpuinfo")
@@ -70,7 +70,7 @@ func armVariant() string {
 	return oldest
 }
 
-// runnableVariants lists, best first, the variants that run on a host of a platform.
+// runnableVariants lists the variants that run on a platform, best first.
 func runnableVariants(p v1.Platform) []string {
 	switch p.Architecture {
 	case "arm":
@@ -84,8 +84,8 @@ func runnableVariants(p v1.Platform) []string {
 		}
 		return []string{p.Variant, "v8", ""}
 	case "amd64":
-		// Nearly every machine in use has v2; v3 and v4 would need a look at
-		// the processor, and images that carry those carry a plain one as well.
+		// Nearly every machine in use has v2. To support v3 and v4 we would have to check
+		// the processor, and images with those also have a plain one.
 		if p.Variant == "" {
 			return []string{"", "v1", "v2"}
 		}
@@ -93,8 +93,8 @@ func runnableVariants(p v1.Platform) []string {
 	return []string{p.Variant, ""}
 }
 
-// chooseManifest returns the entry of an index that fits want best. An entry that names
-// no platform fits if it is the only one.
+// chooseManifest returns the entry of an index that fits want best. An entry without a
+// platform fits if it is the only one.
 func chooseManifest(entries []descriptor, want v1.Platform) (descriptor, error) {
 	if len(entries) == 1 && entries[0].Platform == nil {
 		return entries[0], nil
@@ -127,8 +127,8 @@ func platformNames(entries []descriptor) string {
 	return printableNames(names)
 }
 
-// checkPlatform refuses an image that says it is made for another platform. Many
-// hand-made images say nothing.
+// checkPlatform refuses an image that is built for another platform. Many hand-made images
+// do not say.
 func checkPlatform(config *v1.ConfigFile, want v1.Platform) error {
 	osFits := config.OS == "" || config.OS == want.OS
 	archFits := config.Architecture == "" || config.Architecture == want.Architecture

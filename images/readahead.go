@@ -8,19 +8,18 @@ import (
 	"github.com/toolcell/toolcell/internal/contain"
 )
 
-// A readAhead reads from another reader in a goroutine of its own, some blocks
-// before they are asked for.
+// A readAhead reads from another reader in its own goroutine, some blocks ahead.
 type readAhead struct {
 	inner   io.Reader
-	wake    io.Closer // ends a Read of inner that waits
+	wake    io.Closer // interrupts a Read of inner
 	full    chan block
 	free    chan []byte
 	quit    chan struct{}
 	stopped chan struct{} // closed when the goroutine has ended
 	once    sync.Once
 
-	unread []byte // not read yet
-	buf    []byte // that it is in
+	unread []byte // the rest of buf that was not read yet
+	buf    []byte
 	err    error
 }
 
@@ -61,14 +60,14 @@ func (a *readAhead) fill() {
 			buf = make([]byte, blockSize)
 		}
 		n, err := fillBlock(a.inner, buf)
-		a.full <- block{buf, n, err} // never blocks: there are no more blocks than places
+		a.full <- block{buf, n, err} // never blocks: there are as many slots as blocks
 		if err != nil {
 			return
 		}
 	}
 }
 
-// fillBlock is io.ReadFull, but keeps the reader's own error.
+// fillBlock is io.ReadFull, but returns the reader's own error.
 func fillBlock(r io.Reader, buf []byte) (n int, err error) {
 	for n < len(buf) && err == nil {
 		var more int
@@ -100,7 +99,7 @@ func (a *readAhead) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Close ends the goroutine. Nothing reads from the inner reader after that.
+// Close ends the goroutine. After that, nothing reads from the inner reader.
 func (a *readAhead) Close() (err error) {
 	a.once.Do(func() {
 		defer contain.Error("closing a layer", &err)

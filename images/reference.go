@@ -17,7 +17,7 @@ import (
 // Kind says where an image comes from.
 type Kind int
 
-// Where an image can come from, in the form of its reference.
+// The sources of images, by the form of the reference.
 const (
 	Registry      Kind = iota // python:3.14-slim, registry.example/team/python@sha256:…
 	Layout                    // oci:DIR[:TAG|@DIGEST]
@@ -33,11 +33,11 @@ const maxReference = 5000
 // Reference is a parsed reference to an image.
 type Reference struct {
 	Kind Kind
-	// Name is the normalized reference: two references with one Name mean the
-	// same image. Short names of Docker Hub are written out and paths absolute.
+	// Name is the normalized reference: references with the same Name mean the same image.
+	// Short names of Docker Hub are completed, and paths are absolute.
 	Name string
 	Path string // of a layout or an archive
-	// Which image of the layout or archive, if it was named; not both.
+	// The image of the layout or archive, if the reference names one; not both.
 	Tag, Digest string
 
 	remote name.Reference // of Registry
@@ -49,8 +49,7 @@ func (r Reference) WithDigest(digest string) string {
 	return r.remote.Context().Digest(digest).Name()
 }
 
-// RegistryName returns the registry as a user writes it, "" for an image that is not
-// from one.
+// RegistryName returns the registry as users write it, "" for an image from elsewhere.
 func (r Reference) RegistryName() string {
 	if r.remote == nil {
 		return ""
@@ -71,15 +70,15 @@ func (r Reference) Local() bool {
 	return r.Kind == Layout || r.Kind == OCIArchive || r.Kind == DockerArchive
 }
 
-// Pinned reports whether the reference names its image by digest, so that it
-// means the same one for ever.
+// Pinned reports whether the reference has a digest, so that it always means the same
+// image.
 func (r Reference) Pinned() bool {
 	_, ok := r.remote.(name.Digest)
 	return ok
 }
 
-// Stamp returns text that is another one as soon as an archive changes, or "" if that
-// cannot be told: for a folder, for what has changed just now, and for a registry.
+// Stamp returns a text that changes whenever an archive changes, or "" if changes cannot be
+// detected: for a folder, a file that has just changed, or a registry.
 func (r Reference) Stamp() string {
 	if r.Kind != OCIArchive && r.Kind != DockerArchive {
 		return ""
@@ -127,8 +126,8 @@ func Parse(ref string) (Reference, error) {
 	return Reference{Kind: Registry, Name: r.Name(), remote: r}, nil
 }
 
-// checkElsewhere says what to do with a reference to a place that other tools know and
-// this package does not.
+// checkElsewhere explains what to do with a reference to a source that only other tools
+// support.
 func checkElsewhere(ref string) error {
 	for prefix, cure := range map[string]string{
 		"docker-daemon:":      "save it with `docker save -o FILE IMAGE`, and use docker-archive:FILE",
@@ -142,7 +141,7 @@ func checkElsewhere(ref string) error {
 	return nil
 }
 
-// checkForm says what is wrong with a reference that is none to a registry.
+// checkForm explains what is wrong with a reference to a registry.
 func checkForm(ref string) error {
 	if lower := strings.ToLower(ref); lower != ref {
 		if _, err := name.ParseReference(lower); err == nil {
@@ -152,7 +151,7 @@ func checkForm(ref string) error {
 	return errors.New("it is not NAME[:TAG] or NAME@sha256:DIGEST, such as python:3.14-slim")
 }
 
-// checkPath says what to do with a path.
+// checkPath explains what to write instead of a path.
 func checkPath(ref string) error {
 	archive := strings.HasSuffix(ref, ".tar") || strings.HasSuffix(ref, ".tar.gz") || strings.HasSuffix(ref, ".tgz")
 	isPath := strings.HasPrefix(ref, "/") || strings.HasPrefix(ref, ".") || strings.HasPrefix(ref, "~")
@@ -199,5 +198,5 @@ func parseLocal(kind Kind, prefix, rest string) (Reference, error) {
 }
 
 // digestAtEnd matches the algorithms that the OCI image-spec registers and the library
-// knows.
+// supports.
 var digestAtEnd = regexp.MustCompile(`@(sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})$`)

@@ -39,9 +39,8 @@ func (p Puller) fromRegistry(ctx context.Context, r Reference, want v1.Platform)
 	return nil, joinFailures(err, failures)
 }
 
-// fetchManifest reads a manifest from one registry, through its indexes to the image
-// that fits. The library's own choice knows neither variants nor a list of what
-// there is.
+// fetchManifest reads a manifest from one registry, and follows indexes to the image that
+// fits. The library's own choice ignores variants, and its error does not list what exists.
 func (p Puller) fetchManifest(ctx context.Context, ref name.Reference, mirror bool, want v1.Platform) (*found, error) {
 	repo, err := p.openRepository(ctx, ref.Context(), mirror)
 	if err != nil {
@@ -69,13 +68,13 @@ func (r *repository) fetchManifest(ref name.Reference, want v1.Platform) (*found
 	return nil, errors.New("the image's indexes are nested too deep")
 }
 
-// accepted are the documents that are asked for.
+// accepted are the media types that are requested.
 var accepted = strings.Join([]string{
 	string(types.DockerManifestSchema2), string(types.OCIManifestSchema1), string(types.DockerManifestList), string(types.OCIImageIndex),
 }, ",")
 
-// readDocument asks for a manifest or an index. The library's own way decodes all of it,
-// whatever its size.
+// readDocument requests a manifest or an index. The library would decode all of it, whatever
+// its size.
 func (r *repository) readDocument(ref name.Reference) (types.MediaType, *document, error) {
 	resp, err := r.get(r.ctx, fmt.Sprintf("/v2/%s/manifests/%s", r.repo.RepositoryStr(), ref.Identifier()), http.Header{"Accept": {accepted}})
 	if err != nil {
@@ -156,7 +155,7 @@ func (r *repository) open(blob string) (io.ReadCloser, error) {
 	return r.download(fmt.Sprintf("/v2/%s/blobs/%s:%s", r.repo.RepositoryStr(), algorithm, hex))
 }
 
-// get asks for a path of the registry.
+// get requests a path of the registry.
 func (r *repository) get(ctx context.Context, path string, header http.Header) (*http.Response, error) {
 	u := url.URL{Scheme: r.repo.Scheme(), Host: r.repo.RegistryStr(), Path: path}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
@@ -164,7 +163,7 @@ func (r *repository) get(ctx context.Context, path string, header http.Header) (
 		return nil, err
 	}
 	req.Header = header
-	// What a server compresses on its own has another digest.
+	// If the server compressed the response, the digest would differ.
 	req.Header.Set("Accept-Encoding", "identity")
 	resp, err := r.client.Do(req)
 	if err != nil {
@@ -177,7 +176,7 @@ func (r *repository) get(ctx context.Context, path string, header http.Header) (
 	return resp, nil
 }
 
-// mirrorsOf lists where else to look for an image, in order.
+// mirrorsOf lists the references to an image in mirrors, in order.
 func (p Puller) mirrorsOf(ref name.Reference) []name.Reference {
 	var all []name.Reference
 	for _, m := range p.Mirrors[ref.Context().RegistryStr()] {
@@ -200,8 +199,7 @@ func (p Puller) plainIfAllowed(ref name.Reference) name.Reference {
 	return ref
 }
 
-// allowsPlain reports whether the user allows plain HTTP with a host, which may
-// have a port.
+// allowsPlain reports whether the user allows plain HTTP to a host, with or without a port.
 func (p Puller) allowsPlain(host string) bool {
 	bare, _, _ := strings.Cut(host, ":")
 	return slices.Contains(p.PlainHTTP, host) || slices.Contains(p.PlainHTTP, bare)

@@ -15,14 +15,13 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 )
 
-// ErrUnavailable is in the chain of an error when the registry could not be
-// reached or could not serve: no name, no route, no answer, an answer of 5xx,
-// or a rate limit. The image may exist all the same.
+// ErrUnavailable is in the chain of an error when the registry could not be reached or
+// could not serve the request: no DNS entry, no route, no response, a status of 5xx, or a
+// rate limit. The image may still exist.
 var ErrUnavailable = errors.New("registry unavailable")
 
-// A RegistryError says in one sentence why an image could not be read from a
-// registry. What the libraries of the network say is in its chain and not in its
-// text.
+// A RegistryError explains in one sentence why an image could not be read from a registry.
+// The errors of libraries are in its chain but not in its text.
 type RegistryError struct {
 	text, advice string
 	unavailable  bool
@@ -31,8 +30,8 @@ type RegistryError struct {
 
 func (e *RegistryError) Error() string { return e.text }
 
-// Answered reports whether the registry has said that it does not give the image, so
-// that it is not the network that is at fault.
+// Answered reports whether the registry refused the image, so that the network is not at
+// fault.
 func (e *RegistryError) Answered() bool {
 	answer := (*transport.Error)(nil)
 	return !e.unavailable && errors.As(e.err, &answer)
@@ -54,7 +53,7 @@ const (
 	laterAdvice   = "try again later, or name a mirror in MCP_BRIDGE_REGISTRY_MIRRORS"
 )
 
-// A place is a registry or a mirror, as errors name it.
+// A place is a registry or a mirror, for error messages.
 type place struct {
 	name   string // docker.io, or "the mirror mirror.example"
 	host   string // as in URLs
@@ -62,8 +61,8 @@ type place struct {
 	log    *slog.Logger
 }
 
-// explain says in plain words what a request to the place has met. The libraries'
-// own words go to the log.
+// explain explains the error of a request to the place. The log gets the libraries' own
+// text.
 func (p place) explain(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
@@ -83,7 +82,7 @@ func (p place) explain(ctx context.Context, err error) error {
 }
 
 func (p place) inWords(err error) error {
-	// Registries of this host are asked over HTTP, too, and say that they want HTTPS.
+	// Registries on this host are also asked over HTTP, and answer that they want HTTPS.
 	failed := (*url.Error)(nil)
 	if errors.As(err, &failed) {
 		if text, _ := distrust(p.name, failed.Err); text != "" {
@@ -113,8 +112,8 @@ func (p place) inWords(err error) error {
 	return &answerError{err} // such as of a header that is not as it should be
 }
 
-// firstIs reports whether the first request that failed, of those that the library
-// joins, failed for rule.
+// firstIs reports whether rule is the cause of the first of the failed requests that the
+// library joins.
 func firstIs(err error, rule *ruleError) bool {
 	failed := (*url.Error)(nil)
 	return !errors.As(err, &failed) || errors.Is(failed.Err, rule)
@@ -143,7 +142,7 @@ func (p place) refusal(answer *transport.Error, err error) error {
 	return &RegistryError{p.name + " answers " + status + says, "", false, err}
 }
 
-// words returns what a registry says about its refusal, but no page of a proxy.
+// words returns the registry's own message, but not a proxy's page.
 func words(answer *transport.Error) string {
 	if len(answer.Errors) == 0 || answer.Errors[0].Message == "" {
 		return ""
@@ -151,12 +150,12 @@ func words(answer *transport.Error) string {
 	return fmt.Sprintf(" (it says: %s)", printable(answer.Errors[0].Message, 200))
 }
 
-// withoutQueries removes the queries of URLs, which may have signatures in them.
+// withoutQueries removes the queries of URLs, which may contain signatures.
 func withoutQueries(s string) string { return query.ReplaceAllString(s, "?…") }
 
 var query = regexp.MustCompile(`\?[^\s"]+`)
 
-// A waitError is a registry's wish to be asked again later than we would wait.
+// A waitError means that a registry asks for a longer wait than maxWait.
 type waitError struct {
 	code  int
 	asked time.Duration
@@ -166,18 +165,18 @@ func (e *waitError) Error() string {
 	return fmt.Sprintf("status %d, asks to wait %s", e.code, e.asked)
 }
 
-// A ruleError is a request that guardTransport forbids.
+// A ruleError means that guardTransport forbids a request.
 type ruleError struct{ text, advice string }
 
 func (e *ruleError) Error() string { return e.text }
 
-// A mirrorsError is why neither a registry nor its mirrors have given an image: the
-// error that tells most comes first.
+// A mirrorsError explains why neither a registry nor its mirrors served an image, the most
+// informative error first.
 type mirrorsError []error
 
-// joinFailures returns the error of a pull from a registry whose mirrors, asked
-// before, have failed as well. One that has answered knows more than those that
-// could not be reached.
+// joinFailures returns the error of a pull from a registry and its mirrors, which were
+// asked first. Errors of those that answered come before errors of those that could not be
+// reached.
 func joinFailures(registry error, mirrors []error) error {
 	if len(mirrors) == 0 {
 		return registry

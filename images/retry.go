@@ -15,22 +15,22 @@ import (
 const (
 	maxTries       = 5
 	defaultBackoff = 500 * time.Millisecond
-	// maxWait is the longest that a registry may ask us to wait. A longer wait is an
-	// error, so that the user learns of it.
+	// maxWait is the longest wait that a registry may ask for. A longer one is an error, so
+	// that the user learns of it.
 	maxWait = time.Minute
 )
 
-// backoff returns the pause before the next try, after n have failed: twice as long
-// each time, less up to a half by chance, so that clients that were refused at the
-// same time do not come back at the same time.
+// backoff returns the pause before the next try, after n have failed: it doubles each time,
+// less a random part of up to a half, so that clients that were refused together do not
+// return together.
 func backoff(first time.Duration, n int) time.Duration {
 	d := first << (n - 1)
 	return d/2 + rand.N(d/2+1)
 }
 
-// A retryTransport asks again when a registry has too much to do, or a connection
-// breaks. A timeout is not tried again, so that a network that swallows packets costs
-// only seconds. That of a blob is: the registry has answered before.
+// A retryTransport repeats a request if the registry is overloaded or the connection breaks.
+// It does not repeat one that timed out, so that a network that drops packets costs only
+// seconds, unless it is for a blob: then the registry has answered before.
 type retryTransport struct {
 	inner      http.RoundTripper
 	firstPause time.Duration
@@ -40,11 +40,11 @@ func (r *retryTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Method != http.MethodGet && req.Method != http.MethodHead {
 		return r.inner.RoundTrip(req)
 	}
-	var answered *http.Response // to the try before
+	var answered *http.Response // of the previous try
 	for n := 1; ; n++ {
 		resp, err := r.inner.RoundTrip(req)
 		if answered != nil && err != nil && errors.Is(req.Context().Err(), context.DeadlineExceeded) {
-			return answered, nil // which tells more than that time is up
+			return answered, nil // more informative than a timeout
 		}
 		if n == maxTries || !worthRetrying(req, resp, err) {
 			return resp, err
@@ -70,7 +70,7 @@ func (r *retryTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 }
 
-// inMemory reads what a refusal says, so that its connection can be used again.
+// inMemory reads the body of a refusal, so that the connection can be reused.
 func inMemory(resp *http.Response) *http.Response {
 	body, _ := io.ReadAll(resp.Body) // as much as guardTransport lets through
 	resp.Body.Close()
@@ -87,7 +87,7 @@ func worthRetrying(req *http.Request, resp *http.Response, err error) bool {
 	return resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode >= 500 && resp.StatusCode != http.StatusNotImplemented
 }
 
-// retryAfter reads how long a server asks to wait: seconds or a date (RFC 9110,
+// retryAfter returns how long a server asks to wait, in seconds or until a date (RFC 9110,
 // section 10.2.3).
 func retryAfter(resp *http.Response) time.Duration {
 	value := resp.Header.Get("Retry-After")

@@ -23,16 +23,15 @@ import (
 const (
 	dialTimeout   = 5 * time.Second // names and connection together
 	tlsTimeout    = 5 * time.Second
-	answerTimeout = 15 * time.Second // until the header of an answer, connecting included
+	answerTimeout = 15 * time.Second // until the response header, including connecting
 	blobTimeout   = 60 * time.Second // the same for a blob, which a caching registry may have to fetch itself
-	stallTimeout  = 60 * time.Second // without a single byte of a body
+	stallTimeout  = 60 * time.Second // without a byte of a body
 
-	maxRefusal = 16 << 10 // bytes of an answer of 4xx or 5xx that are read
-	maxHeader  = 64 << 10 // bytes of the header of an answer
+	maxRefusal = 16 << 10 // bytes that are read of a response of 4xx or 5xx
+	maxHeader  = 64 << 10 // bytes of a response header
 )
 
-// defaultTransport gives up on a dead network within seconds, and never on a
-// slow one that still delivers.
+// defaultTransport gives up on a dead network within seconds, but never on a slow one.
 var defaultTransport = &http.Transport{
 	Proxy:                 http.ProxyFromEnvironment,
 	DialContext:           (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext,
@@ -45,7 +44,7 @@ var defaultTransport = &http.Transport{
 	MaxResponseHeaderBytes: maxHeader,
 }
 
-// roundTripper returns the transport to a registry, and to where it redirects.
+// roundTripper returns the transport for a registry and its redirects.
 func (p Puller) roundTripper(host string) (http.RoundTripper, error) {
 	if p.Transport != nil {
 		return p.Transport, nil
@@ -75,8 +74,8 @@ func (p Puller) roundTripper(host string) (http.RoundTripper, error) {
 	return t, nil
 }
 
-// certificateFiles lists the certificates that were installed for one registry
-// only, where Docker and podman look for them (containers-certs.d(5)).
+// certificateFiles lists the certificates that are installed for one registry, where
+// Docker and podman look for them (containers-certs.d(5)).
 func certificateFiles(host string) (files []string) {
 	dirs := []string{"/etc/containers/certs.d", "/etc/docker/certs.d"}
 	if home, err := os.UserHomeDir(); err == nil {
@@ -128,8 +127,8 @@ func checkRedirect(_ *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// A guardTransport holds every request of a pull to rules that the registry library does
-// not have.
+// A guardTransport enforces rules for every request of a pull that the registry library
+// lacks.
 type guardTransport struct {
 	inner    http.RoundTripper
 	puller   Puller // says where the user allows http
@@ -172,12 +171,12 @@ func (g *guardTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// leadsInside reports whether a request goes behind our own firewall: a registry on the
-// internet must not lead us there, by a redirect or by where it says that tokens are. A
-// cloud's metadata service is there, for one. Names are not looked up: the registries of
-// a company have public and private addresses, and proxies see neither.
+// leadsInside reports whether a request goes behind our own firewall, where for example a
+// cloud's metadata service is. A registry on the internet must not lead there, by a redirect
+// or by the address of its token server. Names are not resolved: a company's registries can
+// have public and private addresses, and a proxy hides both.
 //
-// Tokens may be at localhost: a registry of this host can have another name.
+// The token server may be at localhost: a registry on this host can have another name.
 func leadsInside(req *http.Request) bool {
 	isRedirect := req.Response != nil
 	addr, err := netip.ParseAddr(req.URL.Hostname())
@@ -195,8 +194,7 @@ type readCloser struct {
 	io.Closer
 }
 
-// isForBlob reports whether a request is for a blob, or for where a registry redirects
-// to instead of one.
+// isForBlob reports whether a request is for a blob, or is the redirect of such a request.
 func isForBlob(req *http.Request) bool {
 	for req.Response != nil && req.Response.Request != nil {
 		req = req.Response.Request
@@ -210,14 +208,13 @@ var (
 	errTooLong  = fmt.Errorf("the manifest has more than %d bytes", maxManifest)
 )
 
-// A silenceError is a request that was given up.
+// A silenceError means that a request got no response in time.
 type silenceError struct{ after time.Duration }
 
 func (e *silenceError) Error() string   { return fmt.Sprintf("%v within %s", errNoAnswer, e.after) }
 func (e *silenceError) Unwrap() []error { return []error{ErrUnavailable, errNoAnswer} }
 
-// stallBody ends a response that sends nothing for too long. What breaks in it is the
-// registry's failure.
+// A stallBody fails if nothing arrives for too long. Its errors count as the registry's.
 type stallBody struct {
 	inner   io.ReadCloser
 	ctx     context.Context
@@ -226,7 +223,7 @@ type stallBody struct {
 }
 
 func (b *stallBody) Read(p []byte) (int, error) {
-	// The clock runs only while we wait: an unpacker may take its time.
+	// The timer runs only during a Read: unpacking may take its time.
 	timer := time.AfterFunc(b.timeout, contain.Func("giving up on a registry", func() { b.cancel(errStalled) }))
 	n, err := b.inner.Read(p)
 	timer.Stop()

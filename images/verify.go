@@ -12,16 +12,16 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
-// errCorrupt says that content is not what its digest says.
+// errCorrupt means that content does not match its digest.
 var errCorrupt = errors.New("content is corrupt")
 
 // Open returns the uncompressed bytes of a layer. The reader reports io.EOF
-// only after both digests of the layer were found right, so a caller must read to
-// the end before it trusts the bytes. OnRead is called with the number of compressed
-// bytes as they come, if it is not nil. The reader ends with ctx, also where compressed
-// bytes stand for nothing.
+// only after it has verified both digests of the layer, so a caller must read to
+// the end before it trusts the bytes. OnRead, if not nil, is called with the number of
+// compressed bytes as they arrive. The reader ends with ctx, even if compressed bytes
+// expand to nothing.
 //
-// Reading, decompressing and what the caller does go on at the same time.
+// Reading and decompressing run concurrently with the caller.
 func (l *Layer) Open(ctx context.Context, onRead func(n int)) (io.ReadCloser, error) {
 	body, err := l.openCompressed(onRead)
 	if err != nil {
@@ -48,7 +48,7 @@ type layerStream struct {
 	from *decompressor
 }
 
-// Close releases the decompressor once no goroutine reads from it any more.
+// Close releases the decompressor after the last goroutine has stopped reading from it.
 func (s layerStream) Close() error {
 	err := s.readAhead.Close()
 	s.from.release()
@@ -73,8 +73,8 @@ func (l *Layer) openCompressed(onRead func(n int)) (io.ReadCloser, error) {
 	return body, nil
 }
 
-// verifier passes bytes on and turns the end of the stream into an error if
-// they were not the expected ones.
+// A verifier passes bytes on, and fails at the end of the stream if they do not match the
+// expected digest and size.
 type verifier struct {
 	io.ReadCloser
 	hash   hash.Hash // nil if only the bytes are counted
