@@ -13,13 +13,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Official Python images have no bytecode, and in a read-only root Python
-// compiles every module at each import. So the image's own Python compiles what
-// it can import once, in a sandbox, and what it writes is put into the root.
+// Official Python images have no bytecode, and in a read-only root Python compiles each
+// module at every import. So the image's own Python compiles all modules once, in a
+// sandbox, and its output is added to the root.
 
 const bytecodeName = "bytecode.json"
 
-// bytecodeRecord is such a file beside a root.
+// bytecodeRecord is bytecode.json, a file beside a root.
 type bytecodeRecord struct {
 	Format int               `json:"format"`
 	Files  map[string]string `json:"files,omitempty"` // path relative to the root → SHA-256 of its content
@@ -44,10 +44,9 @@ func (r *Root) NeedsBytecode(ctx context.Context) bool {
 	return rec.Error != "" && cachedir.Due(r.bytecodeFile())
 }
 
-// AddBytecode puts the bytecode of all modules into the root: run compiles them
-// in a sandbox. If another process does the same already, that one is left to
-// it. After a failure, the files that have arrived stay, and the next attempt is
-// an hour later.
+// AddBytecode adds the bytecode of all modules to the root: run compiles them in a sandbox.
+// It returns at once if another process is doing the same. After a failure, the files that
+// have arrived stay, and the next attempt is an hour later.
 func (r *Root) AddBytecode(ctx context.Context, run python.Run) error {
 	unlock, err := r.lock("bytecode")
 	if unlock == nil {
@@ -64,7 +63,7 @@ func (r *Root) AddBytecode(ctx context.Context, run python.Run) error {
 	defer dir.Close()
 	compiled, err := python.CompileModules(ctx, r.Python, dir, r.spare, run)
 	if ctx.Err() != nil {
-		return context.Cause(ctx) // it is still to be done
+		return context.Cause(ctx) // no failure: the next attempt need not wait
 	}
 	rec := bytecodeRecord{Format: format, Files: compiled.Files, Bytes: compiled.Bytes}
 	if err != nil {
@@ -74,31 +73,30 @@ func (r *Root) AddBytecode(ctx context.Context, run python.Run) error {
 	return errors.Join(err, cachedir.WriteJSON(r.bytecodeFile(), rec))
 }
 
-// changeable reports whether something can be added to the root. The host's own
-// system is not ours to change, nor is another user's store.
+// changeable reports whether files can be added to the root. The host's own system and
+// another user's store are not ours to change.
 func (r *Root) changeable() bool {
 	return r.Digest != hostDigest && unix.Access(filepath.Dir(r.Dir), unix.W_OK) == nil
 }
 
-// lock lets one process at a time add something to the root. Unlock is nil if
-// another is at it, or on an error.
+// lock lets one process at a time add something to the root. Unlock is nil if another
+// process has the lock, or on an error.
 func (r *Root) lock(what string) (unlock func(), err error) {
 	return r.cache.IfFree(what + "-" + filepath.Base(filepath.Dir(r.Dir)))
 }
 
-// A program that is started again and again in an image takes Python longer to
-// compile than to run. So the image's own Python compiles it once, in a sandbox
-// in which nothing else has run, and the bytecode lies beside the root: it is
-// used in sandboxes of this image alone.
+// For a program that is started again and again, Python takes longer to compile than to
+// run it. So the image's own Python compiles it once, in a sandbox in which nothing else
+// has run, and the bytecode is kept beside the root, only for sandboxes of this image.
 
-// programPath is where the bytecode of a program lies, whose name changes when
-// its content does. A file there is an attempt that failed.
+// programPath is the folder of a program's bytecode. The program's name changes with its
+// content. A file in place of the folder records a failed attempt.
 func (r *Root) programPath(program string) string {
 	return filepath.Join(filepath.Dir(r.Dir), filepath.Base(program)+".bytecode")
 }
 
-// ProgramBytecode returns the folder with the bytecode of a program, or "" if
-// there is none yet. It belongs on the package's __pycache__.
+// ProgramBytecode returns the folder with the bytecode of a program, to be mounted on the
+// package's __pycache__, or "" if there is none yet.
 func (r *Root) ProgramBytecode(program string) string {
 	path := r.programPath(program)
 	if files, err := os.ReadDir(path); err != nil || len(files) == 0 {
@@ -119,10 +117,9 @@ func (r *Root) NeedsProgramBytecode(program string) bool {
 	return r.ProgramBytecode(program) == ""
 }
 
-// AddProgramBytecode keeps the bytecode of a program, a Python package that is
-// at inside in the sandboxes in which run compiles it. If another process does
-// the same already, that one is left to it. After a failure, the next attempt is
-// an hour later.
+// AddProgramBytecode stores the bytecode of a program, a Python package whose path in the
+// sandboxes of run is inside. It returns at once if another process is doing the same.
+// After a failure, the next attempt is an hour later.
 func (r *Root) AddProgramBytecode(ctx context.Context, program, inside string, run python.Run) error {
 	unlock, err := r.lock("program")
 	if unlock == nil {
@@ -145,7 +142,7 @@ func (r *Root) AddProgramBytecode(ctx context.Context, program, inside string, r
 	defer dir.Close()
 	_, err = python.CompileProgram(ctx, r.Python, inside, dir, run)
 	if ctx.Err() != nil {
-		return context.Cause(ctx) // it is still to be done
+		return context.Cause(ctx) // no failure: the next attempt need not wait
 	}
 	if err != nil {
 		err = fmt.Errorf("compiling %s for %s: %w", filepath.Base(program), r.Ref, err)

@@ -10,17 +10,16 @@ import (
 	"github.com/toolcell/toolcell/rootfs/rootdir"
 )
 
-// etcFiles are the files in which libc looks up names. Images have none or empty
-// ones, since every container runtime brings its own. A sandbox has no name server,
-// but unless a file rules that out, musl asks one all the same, and waits five
-// seconds for each name.
+// etcFiles are the files that libc uses to resolve names. Images lack them or have empty
+// ones, since every container runtime brings its own. A sandbox has no name server, but
+// unless a file says so, musl asks one and waits five seconds for each name.
 var etcFiles = map[string]string{
 	"etc/hosts":       "127.0.0.1\tlocalhost\n::1\tlocalhost\n",
 	"etc/resolv.conf": "options timeout:0 attempts:1\n",
 }
 
-// addEtcFiles writes those that an image lacks or has empty. An image whose /etc is
-// not a directory gets none.
+// addEtcFiles writes those that are missing or empty in an image, unless its /etc is not a
+// directory.
 func addEtcFiles(root *os.Root) error {
 	if err := rootdir.MakeDirs(root, "etc"); err != nil {
 		return fmt.Errorf("making /etc: %w", err)

@@ -14,13 +14,13 @@ import (
 	"github.com/toolcell/toolcell/rootfs/rootdir"
 )
 
-// hostDigest stands for a digest in the root of the host's own system.
+// hostDigest takes the place of a digest for the host's own system.
 const hostDigest = "host"
 
-// hostRoot returns a root made of the host's own /usr: a skeleton of directories,
-// links and a minimal /etc, and the bind mounts that fill it. The skeleton's name
-// is the hash of all that, so that a changed host gets a new one and processes
-// that see the same host share it.
+// hostRoot returns a root made of the host's own /usr: a skeleton of directories, links and
+// a minimal /etc, and bind mounts that fill it. The skeleton is named by the hash of all
+// that, so that processes that see the same host share it and a changed host gets a new
+// one.
 func hostRoot(ctx context.Context, d imageDir) (*Root, error) {
 	plan, err := planHost(ctx, "/")
 	if err != nil {
@@ -33,7 +33,7 @@ func hostRoot(ctx context.Context, d imageDir) (*Root, error) {
 	return root, nil
 }
 
-// hostPlan is what a root of the host's own system consists of.
+// hostPlan describes a root made of the host's own system.
 type hostPlan struct {
 	Links  map[string]string // path relative to the root → target
 	Binds  []hostBind
@@ -47,8 +47,8 @@ type hostBind struct {
 
 var hostEnv = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8"}
 
-// hostFiles are the files of /etc that programs look into. The host's own would
-// tell the code who its users are.
+// hostFiles are the files of /etc that programs read. The host's own would reveal its users
+// to the code.
 var hostFiles = map[string]string{
 	"etc/passwd":        "root:x:0:0:root:/root:/usr/sbin/nologin\nnobody:x:65534:65534:nobody:/workspace:/usr/sbin/nologin\n",
 	"etc/group":         "root:x:0:\nnogroup:x:65534:\n",
@@ -57,18 +57,17 @@ var hostFiles = map[string]string{
 	"etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n",
 }
 
-// hostTop are the directories beside /usr, which are symlinks into it on a
-// merged system and directories of their own on others.
+// hostTop are the directories beside /usr: symlinks into it on a merged system, real
+// directories on others.
 var hostTop = []string{"bin", "sbin", "lib", "lib32", "lib64", "libx32"}
 
-// hostEtc are the parts of /etc that programs in /usr cannot do without.
+// hostEtc are the parts of /etc that programs in /usr need.
 var hostEtc = []string{
 	"ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives",
 	"ssl/certs", "pki/ca-trust/extracted", "pki/tls/certs", "mime.types", "python3*", "matplotlibrc", "fonts",
 }
 
-// planHost looks at the host, whose files are under sys; that is "/" except
-// in tests.
+// planHost examines the host, whose root directory is sys: "/" except in tests.
 func planHost(ctx context.Context, sys string) (*hostPlan, error) {
 	p := &hostPlan{Links: map[string]string{}}
 	p.addBind(sys, "usr")
@@ -97,9 +96,8 @@ func planHost(ctx context.Context, sys string) (*hostPlan, error) {
 	return p, nil
 }
 
-// addBind adds a file or directory of the host at its own place. What the host
-// does not have, or does not show us, is left out: what cannot be done without
-// it is found by looking for the interpreter.
+// addBind adds a file or directory of the host under its own path. What does not exist or
+// cannot be read is left out: the search for the interpreter reports if it was needed.
 func (p *hostPlan) addBind(sys, name string) {
 	target := filepath.Join("/", name)
 	source, err := filepath.EvalSymlinks(filepath.Join(sys, name))
@@ -113,13 +111,12 @@ func (p *hostPlan) addBind(sys, name string) {
 	p.Binds = append(p.Binds, hostBind{Bind{Source: source, Target: target}, info.IsDir()})
 }
 
-// covers reports whether a bind above has the target already.
+// covers reports whether the target is inside a bind.
 func (p *hostPlan) covers(target string) bool {
 	return slices.ContainsFunc(p.Binds, func(b hostBind) bool { return b.Dir && rootdir.Within(target, b.Target) })
 }
 
-// addLinkOrBind repeats the host's symlink if it leads into /usr, and binds
-// anything else.
+// addLinkOrBind copies the host's symlink if it leads into /usr, and binds anything else.
 func (p *hostPlan) addLinkOrBind(sys, name string) {
 	target, err := os.Readlink(filepath.Join(sys, name))
 	leads := target
@@ -133,7 +130,7 @@ func (p *hostPlan) addLinkOrBind(sys, name string) {
 	p.Links[name] = target
 }
 
-// hash names the plan by its content.
+// hash returns a hash of the plan's content.
 func (p *hostPlan) hash() string {
 	content, err := json.Marshal(struct {
 		Format int
@@ -182,8 +179,8 @@ func (p *hostPlan) makeSkeleton(dir string) (*record, error) {
 	return rec, nil
 }
 
-// makeBindTarget makes what a bind is mounted on. One inside another bind would have
-// to exist there; covers has left those out.
+// makeBindTarget makes the mount point of a bind. One inside another bind would have to
+// exist there; covers has left those out.
 func makeBindTarget(root *os.Root, b hostBind) error {
 	name := strings.TrimPrefix(b.Target, "/")
 	if b.Dir {

@@ -16,21 +16,19 @@ import (
 
 // An imageDir has a folder for each unpacked image, and for the host's own system:
 //
-//	root/        what a sandbox sees as its root
+//	root/        the root directory of sandboxes
 //	image.json   a record
 //
-// Beside them is what was added to the root later: bytecode and mount points.
+// Beside them are files about what was added to the root later, such as bytecode.
 type imageDir struct {
 	dir   string
 	cache *cachedir.Cache
 }
 
-// format is the version of an image's folder. Images of another one are unpacked
-// anew.
+// format is the version of an image's folder. Images of other versions are unpacked again.
 const format = 3
 
-// record is image.json. Its presence under the folder's final name says that the
-// root is complete.
+// record is image.json. A folder that has it under its final name is complete.
 type record struct {
 	Format   int       `json:"format"`
 	Ref      string    `json:"ref"` // of the first pull
@@ -42,7 +40,7 @@ type record struct {
 	Python   string    `json:"python"`
 	Binds    []Bind    `json:"binds,omitempty"`
 
-	// Spare is how many more files the image may get; nil in records of old versions.
+	// Spare is how many files may be added to the image; nil in records of old versions.
 	Spare *int `json:"spare,omitempty"`
 }
 
@@ -52,14 +50,13 @@ type Layer struct {
 	Size   int64  `json:"size"`   // bytes on disk
 }
 
-// dirName is the folder of an image or a layer: "sha256-…", as a colon in a path
-// would be trouble for everything that lists paths.
+// dirName names the folder of an image or layer: "sha256-…", since lists of paths are
+// separated by colons.
 func dirName(digest string) string { return strings.Replace(digest, ":", "-", 1) }
 
 func recordFile(imageDir string) string { return filepath.Join(imageDir, "image.json") }
 
-// readRecord reads the record of an image's folder, and returns nil if it is of no
-// use.
+// readRecord reads the record of an image's folder, and returns nil if it is unusable.
 func readRecord(imageDir string) *record {
 	var rec record
 	if err := cachedir.ReadJSON(recordFile(imageDir), &rec); err != nil || rec.Format != format {
@@ -70,8 +67,8 @@ func readRecord(imageDir string) *record {
 
 func (d imageDir) path(name string) string { return filepath.Join(d.dir, name) }
 
-// load returns the complete root in a folder, or nil. From then on no process
-// removes it while this one lives.
+// load returns the complete root in a folder, or nil. While this process runs, no other
+// removes it.
 func (d imageDir) load(name, digest, ref string) (root *Root) {
 	if !filepath.IsLocal(name) || !d.cache.Acquire(name) {
 		return nil
@@ -86,13 +83,13 @@ func (d imageDir) load(name, digest, ref string) (root *Root) {
 		return nil
 	}
 	dir := filepath.Join(d.path(name), "root")
-	// The ids of a sandbox are not the user's own: what has lost its mode (a
-	// chmod -R on the home folder) is of no use to them.
+	// A sandbox's IDs are not the user's: they cannot use a root that has lost its mode, for
+	// example by chmod -R on the home folder.
 	if info, err := os.Lstat(dir); err != nil || !info.IsDir() || info.Mode().Perm()&0o555 != 0o555 {
 		return nil
 	}
-	// The modification time is when the image was last used. In a store that
-	// another user shares with us it cannot be set, and need not be.
+	// The modification time is the time of the last use. In a store that another user shares
+	// it cannot be set, and need not be.
 	now := time.Now()
 	_ = os.Chtimes(recordFile(d.path(name)), now, now)
 	root = &Root{Dir: dir, Ref: ref, Digest: rec.Digest, Env: rec.Env, Python: rec.Python, Binds: rec.Binds, spare: DefaultMaxEntries, cache: d.cache}
@@ -103,7 +100,7 @@ func (d imageDir) load(name, digest, ref string) (root *Root) {
 }
 
 // ensure returns the root in a folder. If there is none, fill makes it in an empty
-// directory, which then gets its name in one step.
+// directory, which is then renamed.
 func (d imageDir) ensure(ctx context.Context, name, digest, ref string, fill func(dir string) (*record, error)) (*Root, error) {
 	if root := d.load(name, digest, ref); root != nil {
 		return root, nil
@@ -148,15 +145,14 @@ func (d imageDir) build(name, digest, ref string, fill func(dir string) (*record
 // remove removes an image's folder. The caller has locked it.
 func (d imageDir) remove(name string) error { return cachedir.Remove(d.path(name), "image.json") }
 
-// removeUnusable removes the images that no version of this program can use any
-// more: those of an older format, and damaged ones.
+// removeUnusable removes the images of older formats and damaged ones.
 func (d imageDir) removeUnusable() (err error) {
 	dirs, err := filepath.Glob(d.path("sha256-*"))
 	for _, dir := range dirs {
 		if readRecord(dir) != nil {
 			continue
 		}
-		// A process that is about to make it has its lock.
+		// A process that is building it has the lock.
 		if unlock, lockErr := d.cache.LockUnused(filepath.Base(dir)); lockErr == nil {
 			err = errors.Join(err, rootdir.RemoveAll(dir))
 			unlock()
@@ -165,7 +161,7 @@ func (d imageDir) removeUnusable() (err error) {
 	return err
 }
 
-// layers returns the folders of the layers that the images have.
+// layers returns the names of the folders of all layers that images have.
 func (d imageDir) layers() (map[string]bool, error) {
 	names := map[string]bool{}
 	dirs, err := filepath.Glob(d.path("*"))

@@ -10,11 +10,11 @@ import (
 
 // Image is one image of the store.
 type Image struct {
-	Refs     []string  `json:"refs"` // none if its tag means another image now
+	Refs     []string  `json:"refs"` // none if its tag has moved to another image
 	Digest   string    `json:"digest"`
 	Platform string    `json:"platform"`
 	Size     int64     `json:"size"`   // bytes on disk, of all its layers
-	Shared   int64     `json:"shared"` // of these, what other images have too
+	Shared   int64     `json:"shared"` // of these, bytes that other images have too
 	Layers   []Layer   `json:"layers"` // lowest first
 	Env      []string  `json:"env"`
 	Python   string    `json:"python"`
@@ -24,8 +24,7 @@ type Image struct {
 	InUse    bool      `json:"inUse"` // by any process, now
 }
 
-// list returns the images, those used last first, with the references that each
-// digest has.
+// list returns the images, most recently used first, with the references of each digest.
 func (d imageDir) list(refs map[string][]string) ([]Image, error) {
 	folders, err := os.ReadDir(d.dir)
 	if err != nil {
@@ -52,7 +51,7 @@ func (d imageDir) list(refs map[string][]string) ([]Image, error) {
 	return all, nil
 }
 
-// countSizes fills in the sizes. A layer that an image has twice is there once.
+// countSizes fills in the sizes. A layer that an image has twice is stored once.
 func countSizes(all []Image) {
 	owners := map[string]int{}
 	each := func(i *Image, do func(Layer)) {
@@ -77,7 +76,7 @@ func countSizes(all []Image) {
 	}
 }
 
-// minDigest is how much of a digest must be given to mean an image.
+// minDigest is the shortest prefix of a digest that may name an image.
 const minDigest = 6
 
 // byDigest returns the images whose digests begin with a prefix, with or without

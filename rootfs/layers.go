@@ -22,11 +22,11 @@ type layerDir struct {
 	cache *cachedir.Cache
 }
 
-// layerFormat is the version of a layer's folder. Those of another one are
-// unpacked anew.
+// layerFormat is the version of a layer's folder. Layers of other versions are unpacked
+// again.
 const layerFormat = 1
 
-// layerRecord is layer.json. Its presence says that the layer is complete.
+// layerRecord is layer.json. A layer that has it is complete.
 type layerRecord struct {
 	Format  int    `json:"format"`
 	DiffID  string `json:"diffID"`
@@ -50,8 +50,8 @@ func (d layerDir) load(diffID string) *layerRecord {
 	return &rec
 }
 
-// ensure extracts a layer unless it is there, or is to be extracted again; what is there
-// stays until then. It calls read for the compressed bytes that come.
+// ensure extracts a layer that is missing, or again; the old one stays until then. It calls
+// read for the compressed bytes as they arrive.
 func (d layerDir) ensure(ctx context.Context, l *images.Layer, b *unpack.Budget, again bool, read func(n int)) (*layerRecord, error) {
 	diffID := l.DiffID.String()
 	if rec := d.load(diffID); rec != nil && !again {
@@ -86,7 +86,7 @@ func (d layerDir) extract(ctx context.Context, l *images.Layer, diffID string, b
 	})
 }
 
-// removeUnusedLayers removes the layers that no image has, unless a pull goes on. It
+// removeUnusedLayers removes the layers that no image has, unless a pull is in progress. It
 // returns their size in bytes.
 func (s *Store) removeUnusedLayers() (freed int64, err error) {
 	unlock, err := s.cache.IfFree(pullsLock)
@@ -113,7 +113,7 @@ func (s *Store) removeUnusedLayers() (freed int64, err error) {
 	return freed, err
 }
 
-// verify compares the contents of a layer with the digests that they had.
+// verify compares the contents of a layer with their recorded digests.
 func (d layerDir) verify(ctx context.Context, diffID string, damage *damageList) error {
 	if d.load(diffID) == nil {
 		damage.add("layer %s is gone", diffID)

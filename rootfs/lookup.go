@@ -6,16 +6,16 @@ import (
 	"github.com/toolcell/toolcell/internal/room"
 )
 
-// Lookup is what is known of an image before its layers are fetched.
+// A Lookup has what is known of an image before its layers are fetched.
 type Lookup struct {
 	Digest   string
-	Platform string // the one that it is made for; "" if it does not say
+	Platform string // that it was built for; "" if it does not say
 	Size     int64  // bytes of its layers, compressed
-	Here     bool   // it is in the store, unpacked
+	Here     bool   // unpacked in the store
 }
 
-// Lookup reads the manifest and the configuration of an image from where it is, and
-// no layer. Nothing is kept. The host has none.
+// Lookup reads the manifest and configuration of an image from its source, but no layer.
+// It stores nothing, and fails for the image "host".
 func (s *Store) Lookup(ctx context.Context, ref string) (Lookup, error) {
 	release, err := room.Documents(ctx)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/toolcell/toolcell/images"
 )
 
-// List returns the images of the store, those used last first.
+// List returns the images of the store, most recently used first.
 func (s *Store) List() ([]Image, error) {
 	refs, err := s.tags.refs()
 	if err != nil {
@@ -25,8 +25,8 @@ func (s *Store) List() ([]Image, error) {
 	return all, nil
 }
 
-// Find returns the image of the store that a user means by a reference, or by
-// a digest or its beginning, with or without "sha256:".
+// Find returns the image with a reference, or with a digest that begins with name, with or
+// without "sha256:".
 func (s *Store) Find(name string) (*Image, error) {
 	all, err := s.List()
 	if err != nil {
@@ -65,9 +65,9 @@ func refsOf(all []Image) (refs []string) {
 	return refs
 }
 
-// Remove removes an image, named as for Find. Named by one of several
-// references it loses that name only. It returns how many bytes are free now.
-// The error is ErrInUse if a process uses the image.
+// Remove removes an image, named as for Find. If name is one of several references, only
+// that reference is removed. It returns how many bytes were freed. The error is ErrInUse
+// if a process uses the image.
 func (s *Store) Remove(name string) (freed int64, err error) {
 	image, err := s.Find(name)
 	if err != nil {
@@ -101,10 +101,9 @@ func (s *Store) removeImage(image *Image) error {
 	return s.images.remove(dirName(image.Digest))
 }
 
-// Verify reads an image again, all of it: each layer's contents against the
-// digests they had when the layer's own digest was found right, and the root
-// against a new merge of the layers. It returns what is wrong, at most
-// maxDamage of it, or an error if it could not find out.
+// Verify reads all of an image again. It compares each layer's contents with the digests
+// recorded when the layer's own digest was verified, and the root with a new merge of the
+// layers. It returns at most maxDamage differences, or an error if it cannot tell.
 func (s *Store) Verify(ctx context.Context, image *Image) (damage []string, err error) {
 	d := &damageList{}
 	for _, l := range image.Layers {
@@ -120,15 +119,15 @@ func (s *Store) Verify(ctx context.Context, image *Image) (damage []string, err 
 	return d.found, nil
 }
 
-// PruneOptions say what Prune may remove. An image that has lost its name to a
-// newer one goes in any case.
+// PruneOptions say what Prune may remove. An image whose name has moved to a newer one is
+// removed in any case.
 type PruneOptions struct {
-	Unused time.Duration // images not used for so long; 0 for none
-	Size   int64         // bytes that all images together may keep, those used last first; 0 for any number
+	Unused time.Duration // images not used for this long; 0 for none
+	Size   int64         // bytes that all images together may keep, most recently used first; 0 for no limit
 }
 
-// Prune removes images that the options say, but for those in use. It returns them, and
-// how many bytes are free now.
+// Prune removes the images that the options select, except those in use. It returns them
+// and how many bytes were freed.
 func (s *Store) Prune(o PruneOptions) (removed []Image, freed int64, err error) {
 	all, err := s.List()
 	if err != nil {

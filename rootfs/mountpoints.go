@@ -12,13 +12,13 @@ import (
 	"github.com/toolcell/toolcell/rootfs/rootdir"
 )
 
-// mountPoints are the directories that a sandbox mounts on. They are made here
-// because a root is shared and read-only when a sandbox starts.
+// mountPoints are the directories on which sandboxes mount. They are made in advance, since
+// a root is shared and read-only when a sandbox starts.
 var mountPoints = []string{"proc", "dev", "tmp", "workspace", "run", "run/toolcell"}
 
-// makeMountPoints makes real directories of the mount points. An image that has
-// a symlink there could move a mount to where it hides something else, which is
-// how CVE-2019-16884 began; what it has in its place is of no use below a mount.
+// makeMountPoints replaces whatever is in the place of a mount point with a directory. With
+// a symlink there, an image could move a mount to hide something else, which is how
+// CVE-2019-16884 began. The image's own files would be covered by the mount anyway.
 func makeMountPoints(root *os.Root) error {
 	for _, dir := range mountPoints {
 		info, err := root.Lstat(dir)
@@ -38,14 +38,14 @@ func makeMountPoints(root *os.Root) error {
 	return nil
 }
 
-// mountPointsName is the file beside a root that lists what earlier versions added to
-// it to be mounted on. Now the root of a run has such places, if its mounts need any
-// (container.RoomFor), and the image stays as it was.
+// mountPointsName is the file beside a root that lists mount points that earlier versions
+// added to it. Now they are made in the root of a run (container.RoomFor), and the image
+// stays unchanged.
 const mountPointsName = "mountpoints.json"
 
-// CheckMountPoint reports why a directory, or else a file, cannot be mounted at a place
-// that the root has, or could have. A link on the way is refused: an image could move
-// the mount to where it hides something else (CVE-2019-16884).
+// CheckMountPoint reports why a directory or file cannot be mounted at a path that exists
+// in the root or could be made there. It refuses symlinks on the way: an image could move
+// the mount to hide something else (CVE-2019-16884).
 func (r *Root) CheckMountPoint(target string, dir bool) error {
 	root, err := os.OpenRoot(r.Dir)
 	if err != nil {

@@ -8,21 +8,21 @@ import (
 	"github.com/toolcell/toolcell/images"
 )
 
-// Progress is how far a pull is.
+// Progress reports how far a pull has come.
 type Progress struct {
 	Text        string
-	Done, Total int64 // compressed bytes; Total is 0 if it is not known
+	Done, Total int64 // compressed bytes; Total is 0 if unknown
 	Layers      []LayerProgress
 }
 
-// LayerProgress is how far one layer of a pull is.
+// LayerProgress reports how far one layer of a pull has come.
 type LayerProgress struct {
 	Digest      string
 	Done, Total int64 // as in Progress
 	Finished    bool
 }
 
-// meterStep is how many bytes come between two reports.
+// meterStep is the number of bytes between two reports.
 const meterStep = 512 << 10
 
 // A meter turns bytes read into reports of progress, one at a time.
@@ -52,7 +52,7 @@ type layerMeter struct {
 
 func (m *meter) layer(n int) *layerMeter { return &layerMeter{m, n} }
 
-// addBytes counts compressed bytes that came.
+// addBytes counts compressed bytes that have arrived.
 func (l *layerMeter) addBytes(n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -63,8 +63,7 @@ func (l *layerMeter) addBytes(n int) {
 	}
 }
 
-// layerDone counts the layer as unpacked. One that was in the store had nothing to
-// read.
+// layerDone counts the layer as unpacked, even if it was in the store and nothing was read.
 func (l *layerMeter) layerDone() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -73,7 +72,7 @@ func (l *layerMeter) layerDone() {
 	l.flush()
 }
 
-// flush reports how far the pull is. The caller has the lock.
+// flush reports the progress. The caller holds the lock.
 func (m *meter) flush() {
 	m.reported = m.done
 	p := Progress{Layers: slices.Clone(m.layers)}

@@ -12,10 +12,9 @@ import (
 	"github.com/toolcell/toolcell/rootfs/unpack"
 )
 
-// Ensure returns the root for ref, pulling and unpacking it if it is not
-// cached. A tag of a registry that was pulled once needs no network again,
-// unless the policy says so. Calls at the same time, also of other processes,
-// share the work. Progress may be nil.
+// Ensure returns the root for ref, pulling and unpacking the image if it is not cached. A
+// tag that was pulled once needs no network again, unless the policy says so. Concurrent
+// calls, also from other processes, share the work. Progress may be nil.
 func (s *Store) Ensure(ctx context.Context, ref string, progress func(Progress)) (*Root, error) {
 	r, err := images.Parse(ref)
 	if err == nil {
@@ -52,9 +51,9 @@ func (s *Store) Cached(ctx context.Context, ref string) *Root {
 	return s.cached(r, ref)
 }
 
-// cached returns the root that a reference meant at its last pull, if the policy
-// allows its use, or nil. It returns nil for an archive that has changed since, and for
-// every folder: there is no quick way to see whether one has changed.
+// cached returns the root that a reference meant at its last pull, or nil if the policy
+// forbids its use. It returns nil for an archive that has changed since, and for every
+// folder: there is no quick way to detect changes in one.
 func (s *Store) cached(r images.Reference, ref string) *Root {
 	t := s.tags.read(r)
 	switch {
@@ -68,11 +67,11 @@ func (s *Store) cached(r images.Reference, ref string) *Root {
 	return s.images.load(dirName(t.Digest), t.Digest, ref)
 }
 
-// recheckAfter is how long a tag is taken for what it last was.
+// recheckAfter is how long the last meaning of a tag is trusted.
 const recheckAfter = time.Hour
 
-// RecheckDue reports whether it is time to ask the registry again, in the
-// background, which image a cached tag means. If so, it records that it is asked now.
+// RecheckDue reports whether it is time to ask the registry again, in the background,
+// which image a cached tag means. If so, it records the time.
 func (s *Store) RecheckDue(ref string) bool {
 	r, err := images.Parse(ref)
 	if err != nil || s.Policy != PullMissing || r.Kind != images.Registry || r.Pinned() {
@@ -85,8 +84,7 @@ func (s *Store) RecheckDue(ref string) bool {
 	return s.tags.recordAsked(r)
 }
 
-// Pull does what Ensure does, but asks the registry again which image a tag
-// means now.
+// Pull is like Ensure, but always asks the registry which image a tag means.
 func (s *Store) Pull(ctx context.Context, ref string, progress func(Progress)) (*Root, error) {
 	r, err := images.Parse(ref)
 	if err != nil {
@@ -98,9 +96,9 @@ func (s *Store) Pull(ctx context.Context, ref string, progress func(Progress)) (
 	return s.pull(ctx, r, ref, true, progress)
 }
 
-// pull resolves a reference and unpacks its image if it is not here. The lock on
-// the reference makes a second caller wait for the first, whose root it then returns,
-// unless the image is to be looked up anew.
+// pull resolves a reference and unpacks its image if it is not in the store. The lock on the
+// reference makes a second caller wait for the first; unless anew, it then returns the
+// same root.
 func (s *Store) pull(ctx context.Context, r images.Reference, ref string, anew bool, progress func(Progress)) (*Root, error) {
 	unlock, err := s.lockReference(ctx, r, ref, progress)
 	if err != nil {
@@ -145,9 +143,9 @@ func (s *Store) lockReference(ctx context.Context, r images.Reference, ref strin
 	return s.cache.Wait(ctx, name, state.Exclusive)
 }
 
-// ensureUnpacked returns the root of an image. If it fails for good, such as on a
-// full disk, nothing stays of it; after an interruption its complete layers do, so
-// that the next pull has less to do.
+// ensureUnpacked returns the root of an image. After a permanent failure, such as a full
+// disk, it removes everything; after an interruption it keeps complete layers, so that the
+// next pull has less to do.
 func (s *Store) ensureUnpacked(ctx context.Context, img *images.Image, ref string, progress func(Progress)) (*Root, error) {
 	pulling, err := s.cache.Wait(ctx, pullsLock, state.Shared)
 	if err != nil {

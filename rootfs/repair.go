@@ -9,10 +9,10 @@ import (
 	"github.com/toolcell/toolcell/internal/state"
 )
 
-// Repair makes an image anew: from its layers, and those that are damaged it fetches
-// first. Nothing is removed before its replacement is there, so after an error the
-// image is as it was. It returns from which reference layers were fetched, "" if
-// from none. The error is ErrInUse if a process uses the image.
+// Repair builds an image again from its layers, after fetching damaged ones. Nothing is
+// removed before its replacement exists, so after an error the image is unchanged. It
+// returns the reference from which layers were fetched, or "". The error is ErrInUse if a
+// process uses the image.
 func (s *Store) Repair(ctx context.Context, image *Image) (source string, err error) {
 	unlock, err := s.cache.LockUnused(dirName(image.Digest))
 	if err != nil {
@@ -53,8 +53,8 @@ func (s *Store) Repair(ctx context.Context, image *Image) (source string, err er
 	})
 }
 
-// fetchAgain replaces layers of an image, from the first of its references that still
-// has it.
+// fetchAgain replaces layers of an image from the first of its references that still has
+// them.
 func (s *Store) fetchAgain(ctx context.Context, image *Image, damaged map[string]bool) (source string, err error) {
 	if len(image.Refs) == 0 {
 		return "", errors.New("its layers are damaged, and it has no name under which they could be fetched; remove it with: toolcell images rm " + image.Digest)
@@ -73,8 +73,8 @@ func (s *Store) fetchAgain(ctx context.Context, image *Image, damaged map[string
 	return "", fmt.Errorf("fetching its damaged layers again: %w", errors.Join(failures...))
 }
 
-// findAgain returns the image with a digest, also if the tag that it had in a registry
-// means another one now.
+// findAgain returns the image with a digest, even if its tag in a registry has moved to
+// another image.
 func (s *Store) findAgain(ctx context.Context, ref, digest string) (*images.Image, error) {
 	r, err := images.Parse(ref)
 	if err != nil {

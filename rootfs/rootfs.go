@@ -13,7 +13,7 @@
 //	rootfs/  unpacked images, whose files are links to those of layers (imageDir)
 //	layers/  their layers, each kept once (layerDir)
 //	refs/    which image each reference meant when it was last pulled (tagDir)
-//	locks/   what the processes that share the store lock (cachedir.Cache)
+//	locks/   lock files of the processes that share the store (cachedir.Cache)
 package rootfs
 
 import (
@@ -29,10 +29,10 @@ import (
 // Root is an unpacked image.
 type Root struct {
 	Dir    string // absolute, without symlinks in its path
-	Ref    string // as it was asked for
+	Ref    string // as requested
 	Digest string // of the manifest; "host" for the host's own system
 	Env    []string
-	Python string // absolute path inside of the interpreter
+	Python string // absolute path of the interpreter inside
 	Binds  []Bind
 
 	spare int             // files that may be added
@@ -59,7 +59,7 @@ type Store struct {
 
 	// Policy says when the registry is asked; PullMissing if empty.
 	Policy PullPolicy
-	// An image beyond these is refused.
+	// A larger image is refused.
 	MaxBytes   int64 // unpacked, of all layers
 	MaxEntries int   // files and directories of all layers, and files of bytecode
 }
@@ -85,8 +85,8 @@ const (
 // and the policy forbids it.
 var ErrNotHere = errors.New("the image is not here, and pulling is switched off")
 
-// Open opens the store in dir, which is made if it does not exist, and removes
-// what interrupted pulls have left there.
+// Open opens the store in dir, creating it if needed, and removes what interrupted pulls
+// left there.
 func Open(dir string, p images.Puller) (*Store, error) {
 	cache, err := cachedir.Open(dir, "rootfs", "layers", "refs")
 	if err != nil {
@@ -105,7 +105,7 @@ func Open(dir string, p images.Puller) (*Store, error) {
 	return s, nil
 }
 
-// Close ends the use of all roots: any process may remove them from now on.
+// Close releases all roots: from now on any process may remove them.
 func (s *Store) Close() error {
 	s.cache.ReleaseAll()
 	return nil

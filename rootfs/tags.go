@@ -16,14 +16,15 @@ import (
 	"github.com/toolcell/toolcell/rootfs/cachedir"
 )
 
-// A tagDir has a file for each reference that was pulled: which image it meant.
+// A tagDir has a file for each reference that was pulled, with the image it meant.
 type tagDir struct {
 	dir      string
 	cache    *cachedir.Cache
-	platform string // one tag means different images on different platforms, which may share a home directory
+	platform string // a tag means different images on different platforms, which may share a home directory
 }
 
-// tag is such a file. Its modification time is when the registry was last asked.
+// tag is the content of such a file. Its modification time is when the registry was last
+// asked.
 type tag struct {
 	Ref    string `json:"ref"`  // as the user wrote it
 	Name   string `json:"name"` // normalized
@@ -33,12 +34,12 @@ type tag struct {
 
 func (d tagDir) file(r images.Reference) string { return filepath.Join(d.dir, d.key(r)+".json") }
 
-// key names a reference in the store.
+// key returns the name of a reference in the store.
 func (d tagDir) key(r images.Reference) string {
 	return fmt.Sprintf("%x", sha256.Sum256([]byte(d.platform+"\n"+r.Name)))
 }
 
-// read returns what was recorded of a reference, nothing if nothing was.
+// read returns what is recorded about a reference, the zero value if nothing is.
 func (d tagDir) read(r images.Reference) tag {
 	var t tag
 	if err := cachedir.ReadJSON(d.file(r), &t); err != nil || t.Name != r.Name {
@@ -47,8 +48,8 @@ func (d tagDir) read(r images.Reference) tag {
 	return t
 }
 
-// record keeps which image a reference means now, with the stamp that it had before
-// it was read.
+// record records which image a reference means now, with the stamp from before it was
+// read.
 func (d tagDir) record(ctx context.Context, r images.Reference, ref, digest, stamp string) error {
 	unlock, err := d.cache.Wait(ctx, tagsLock, state.Exclusive)
 	if err != nil {
@@ -57,13 +58,13 @@ func (d tagDir) record(ctx context.Context, r images.Reference, ref, digest, sta
 	defer unlock()
 	now, before := tag{Ref: ref, Name: r.Name, Digest: digest, Stamp: stamp}, tag{}
 	if cachedir.ReadJSON(d.file(r), &before) == nil && before == now && d.recordAsked(r) {
-		return nil // a layout is looked up anew in every run, and a write to the disk takes long
+		return nil // a layout is looked up again in every run, and a write to disk takes long
 	}
 	return cachedir.WriteJSON(d.file(r), now)
 }
 
-// lastAsked returns when the registry was last asked which image a reference
-// means, the zero time if it never was.
+// lastAsked returns when the registry was last asked which image a reference means, the
+// zero time if never.
 func (d tagDir) lastAsked(r images.Reference) time.Time {
 	info, err := os.Stat(d.file(r))
 	if err != nil {
@@ -72,7 +73,7 @@ func (d tagDir) lastAsked(r images.Reference) time.Time {
 	return info.ModTime()
 }
 
-// recordAsked records that the registry is asked now. It reports whether it could.
+// recordAsked records that the registry is asked now, and reports whether that succeeded.
 func (d tagDir) recordAsked(r images.Reference) bool {
 	now := time.Now()
 	return os.Chtimes(d.file(r), now, now) == nil

@@ -15,11 +15,11 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// maxEnv is the size of an environment with which every Linux starts a process.
+// maxEnv is the size of an environment that every Linux accepts.
 const maxEnv = 128 << 10
 
-// unpackImage fills an empty directory with an image and makes it ready to be
-// the root of a sandbox.
+// unpackImage fills an empty directory with an image and prepares it as the root of a
+// sandbox.
 func unpackImage(ctx context.Context, dir string, img *images.Image, store layerDir, b *unpack.Budget, meter *meter) (*record, error) {
 	if n := len(strings.Join(img.Env, "")); n > maxEnv {
 		return nil, fmt.Errorf("the image's environment has %d bytes, more than the limit of %d", n, maxEnv)
@@ -49,7 +49,7 @@ func unpackImage(ctx context.Context, dir string, img *images.Image, store layer
 	return rec, nil
 }
 
-// mergeStored makes the root of an image whose layers are all in the store.
+// mergeStored builds the root of an image whose layers are all in the store.
 func mergeStored(ctx context.Context, dir string, layers []Layer, store layerDir, b *unpack.Budget) (*os.Root, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -70,17 +70,17 @@ func mergeStored(ctx context.Context, dir string, layers []Layer, store layerDir
 	return root, nil
 }
 
-// finishRoot adds to the merged layers what a sandbox needs.
+// finishRoot adds what a sandbox needs to the merged layers.
 func finishRoot(ctx context.Context, m *unpack.Merger, root *os.Root) error {
 	return errors.Join(m.SetDirModes(ctx), makeMountPoints(root), addEtcFiles(root))
 }
 
-// layersAtOnce is how many layers of an image are fetched and unpacked at the same time.
-// Each takes some megabytes of buffers, and the windows of its compression.
+// layersAtOnce is how many layers of an image are fetched and unpacked concurrently. Each
+// takes some megabytes for buffers and the window of its compression.
 const layersAtOnce = 3
 
-// mergeLayers puts all layers into the store, some at a time, and merges each as
-// soon as it and those below it are there.
+// mergeLayers fetches all layers into the store, some at a time, and merges each as soon as
+// it and those below it are complete.
 func mergeLayers(ctx context.Context, m *unpack.Merger, layers []*images.Layer, store layerDir, b *unpack.Budget, meter *meter) ([]*layerRecord, error) {
 	done := make([]chan struct{}, len(layers))
 	for i := range done {
@@ -123,7 +123,7 @@ func mergeLayers(ctx context.Context, m *unpack.Merger, layers []*images.Layer, 
 	})
 	err := group.Wait()
 	if ctx.Err() != nil {
-		return nil, context.Cause(ctx) // whatever it has broken on its way
+		return nil, context.Cause(ctx) // other errors follow from it
 	}
 	return records, err
 }

@@ -30,11 +30,10 @@ func (d *damageList) add(format string, args ...any) {
 	}
 }
 
-// verifyRoot merges the layers of an image anew, and compares the roots name by
-// name.
+// verifyRoot merges the layers of an image again and compares the roots name by name.
 func verifyRoot(ctx context.Context, image *Image, d imageDir, layers layerDir, b *unpack.Budget, damage *damageList) error {
-	// The new root has an unfinished root's name, and each process that opens the
-	// store sweeps those that are not locked.
+	// The new root has the name of an unfinished one, and every process that opens the store
+	// removes those that are not locked.
 	making, err := d.cache.Wait(ctx, dirName(image.Digest), state.Shared)
 	if err != nil {
 		return err
@@ -58,7 +57,7 @@ func verifyRoot(ctx context.Context, image *Image, d imageDir, layers layerDir, 
 	return compareRoots(ctx, fresh, image.Dir, damage)
 }
 
-// compareRoots compares the root of an image with one that is as it should be.
+// compareRoots compares the root of an image with a correct one.
 func compareRoots(ctx context.Context, want *os.Root, dir string, damage *damageList) error {
 	got, err := os.OpenRoot(dir)
 	if err != nil {
@@ -82,7 +81,7 @@ func compareRoots(ctx context.Context, want *os.Root, dir string, damage *damage
 type comparison struct {
 	want, got *os.Root
 	added     bytecodeRecord
-	points    []string // to be mounted on
+	points    []string // mount points
 	damage    *damageList
 }
 
@@ -122,7 +121,7 @@ func (c *comparison) compareEntry(ctx context.Context, name string) error {
 	}
 	got, err := c.got.Lstat(name)
 	switch {
-	case c.added.Files[name] != "": // better bytecode than the image's own
+	case c.added.Files[name] != "": // replaces the image's own bytecode
 		c.checkExtra(name)
 	case err != nil:
 		c.damage.add("%v", err)
@@ -142,14 +141,14 @@ func (c *comparison) compareEntry(ctx context.Context, name string) error {
 	return nil
 }
 
-// sameContent compares two files that are not one, where none could be linked.
+// sameContent compares two files that could not be hard links.
 func (c *comparison) sameContent(name string) bool {
 	a, errA := hashFile(c.want, name)
 	b, errB := hashFile(c.got, name)
 	return errA == nil && errB == nil && a == b
 }
 
-// checkExtra checks a name that no layer has. Bytecode that was added is as it was then.
+// checkExtra checks a name that no layer has. Added bytecode must be unchanged.
 func (c *comparison) checkExtra(name string) {
 	info, err := c.got.Lstat(name)
 	point := slices.Contains(c.points, name)

@@ -15,12 +15,12 @@ import (
 	"github.com/toolcell/toolcell/rootfs/rootdir"
 )
 
-// TempPrefix begins the names of unfinished folders. The name that they
-// will have, which is also the name of the builder's lock, follows.
+// TempPrefix begins the names of unfinished folders. Their final name follows, which is
+// also the name of the builder's lock.
 const TempPrefix = ".tmp-"
 
-// Build fills an empty folder and gives it its name in parent in one step.
-// The caller has the lock of the name.
+// Build fills an empty folder and then renames it to name in parent. The caller holds the
+// lock of that name.
 func Build(parent, name string, fill func(dir string) error) (err error) {
 	removeUnfinished(parent, name)
 	temp, err := os.MkdirTemp(parent, TempPrefix+name+"-")
@@ -39,8 +39,8 @@ func Build(parent, name string, fill func(dir string) error) (err error) {
 	return publish(temp, filepath.Join(parent, name))
 }
 
-// publish gives a finished folder its name. If something has that name already,
-// it could not be loaded, and goes.
+// publish renames a finished folder. Something that has the name already could not be
+// loaded, and is removed.
 func publish(temp, final string) error {
 	err := os.Rename(temp, final)
 	if err == nil {
@@ -58,8 +58,7 @@ func publish(temp, final string) error {
 	return errors.Join(syncDir(filepath.Dir(final)), rootdir.RemoveAll(temp+"-old"))
 }
 
-// Remove removes a folder of a cache. The record that makes it count as complete goes
-// first.
+// Remove removes a folder of a cache, first the record that marks it as complete.
 func Remove(dir, record string) error {
 	if err := os.Remove(filepath.Join(dir, record)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -79,7 +78,7 @@ func syncDir(dir string) error {
 // An unfinished folder of Build.
 type unfinished struct {
 	dir  string
-	name string // that it was to have
+	name string // its final one
 }
 
 func findUnfinished(parent string) (found []unfinished) {
@@ -97,8 +96,8 @@ func findUnfinished(parent string) (found []unfinished) {
 	return found
 }
 
-// removeUnfinished removes the unfinished folders of one name. The caller has its
-// lock, so the processes that made them have died.
+// removeUnfinished removes the unfinished folders of one name. The caller holds its lock,
+// so the processes that made them have ended.
 func removeUnfinished(parent, name string) {
 	for _, u := range findUnfinished(parent) {
 		if u.name == name {
@@ -107,8 +106,8 @@ func removeUnfinished(parent, name string) {
 	}
 }
 
-// Sweep removes all unfinished folders that no process works on any more: whose lock,
-// their name behind a prefix, is free. What cannot be removed is in nothing's way, and is
+// Sweep removes the unfinished folders that no process is building: those whose lock, named
+// by a prefix and their final name, is free. What cannot be removed does no harm and is
 // tried again next time.
 func (c *Cache) Sweep(folder, lockPrefix string) {
 	for _, u := range findUnfinished(filepath.Join(c.Dir, folder)) {
@@ -121,14 +120,14 @@ func (c *Cache) Sweep(folder, lockPrefix string) {
 	}
 }
 
-// maxJSON bounds the small files of a cache, which other programs of the
-// user could have damaged, and maxList those that list the files of an image.
+// maxJSON bounds small files of a cache, which other programs of the user could have
+// damaged, and maxList those that list the files of an image.
 const (
 	maxJSON = 8 << 20
 	maxList = 32 << 20
 )
 
-// ReadList reads one that lists many files. It ends with ctx.
+// ReadList reads a JSON file that lists many files. It ends with ctx.
 func ReadList(ctx context.Context, file string, v any) error {
 	f, err := os.Open(file)
 	if err != nil {
@@ -151,7 +150,7 @@ func (c *ContextReader) Read(p []byte) (int, error) {
 	return c.Inner.Read(p)
 }
 
-// ReadJSON reads a small one.
+// ReadJSON reads a small JSON file.
 func ReadJSON(file string, v any) error {
 	content, _, err := readSmall(file)
 	if err != nil {
@@ -173,7 +172,7 @@ func readSmall(file string) (content []byte, stamp state.Stamp, err error) {
 	return content, stamp, err
 }
 
-// WriteJSON replaces a file as WriteFile does.
+// WriteJSON replaces a JSON file as WriteFile does.
 func WriteJSON(file string, v any) error {
 	content, err := json.Marshal(v)
 	if err != nil {
@@ -182,8 +181,8 @@ func WriteJSON(file string, v any) error {
 	return WriteFile(file, content)
 }
 
-// WriteFile replaces a file as a whole, for every user to read. The caller has a lock
-// that covers the file.
+// WriteFile atomically replaces a file, readable by every user. The caller holds a lock that
+// covers the file.
 func WriteFile(file string, content []byte) error {
 	return state.Replace(file, content, state.Options{Mode: 0o644, Exact: true, Locked: true})
 }

@@ -2,8 +2,8 @@
 // locks between them, folders that get their name only when they are complete, and small
 // files of JSON.
 //
-// It promises that whatever a killed process leaves is not taken for complete, and
-// that the next process removes it.
+// It promises that nothing a killed process leaves is taken for complete, and that the next
+// process removes it.
 package cachedir
 
 import (
@@ -29,7 +29,7 @@ type Cache struct {
 	folders []string
 
 	mu   sync.Mutex
-	held map[string]func() // what gives a folder free that this process uses, by name
+	held map[string]func() // releases each folder that this process uses, by name
 }
 
 // Open returns the cache in dir, and makes it and those of its folders that are missing.
@@ -50,8 +50,8 @@ func Open(dir string, folders ...string) (*Cache, error) {
 	return c, err
 }
 
-// makeFolders makes the folders that are missing. The ids of a sandbox, which are not the
-// user's own, can pass through them whatever the umask is.
+// makeFolders creates missing folders. Whatever the umask is, the IDs of a sandbox, which
+// are not the user's, can search them.
 func (c *Cache) makeFolders() error {
 	for _, name := range append([]string{"", "locks"}, c.folders...) {
 		path := filepath.Join(c.Dir, name)
@@ -65,7 +65,7 @@ func (c *Cache) makeFolders() error {
 	return nil
 }
 
-// CheckOwn returns a *UntrustedError if another user can change what is in the cache.
+// CheckOwn returns an *UntrustedError if another user can change what is in the cache.
 func (c *Cache) CheckOwn() error { return CheckOwn(c.Dir, c.folders...) }
 
 func (c *Cache) lockFile(name string) string { return filepath.Join(c.Dir, "locks", name) }
@@ -96,7 +96,7 @@ func (c *Cache) Try(name string, kind state.Kind) (unlock func(), err error) {
 	return func() { f.Close() }, nil
 }
 
-// IfFree takes a lock if it is free. Unlock is nil if it is not, or on an error.
+// IfFree takes a lock if it is free. Unlock is nil if it is not free, or on an error.
 func (c *Cache) IfFree(name string) (unlock func(), err error) {
 	unlock, err = c.Try(name, state.Exclusive)
 	if errors.Is(err, state.ErrLocked) {
@@ -118,7 +118,7 @@ func (c *Cache) Acquire(name string) bool {
 		return true
 	}
 	unlock, err := c.Try(useLock(name), state.Shared)
-	// Another process may only be looking whether it is in use (InUse).
+	// Another process may only be checking whether it is in use (InUse).
 	for range 5 {
 		if !errors.Is(err, state.ErrLocked) {
 			break
@@ -136,7 +136,7 @@ func (c *Cache) Acquire(name string) bool {
 	return true
 }
 
-// Release gives a folder free.
+// Release releases a folder.
 func (c *Cache) Release(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -146,7 +146,7 @@ func (c *Cache) Release(name string) {
 	}
 }
 
-// ReleaseAll gives all free.
+// ReleaseAll releases all folders.
 func (c *Cache) ReleaseAll() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// A UntrustedError says that others can change what is in a folder, so that nothing may be
-// taken from it: sandboxes would import what they put there. Cure is for the user.
+// An UntrustedError means that other users can change the contents of a folder, so that it
+// must not be used: sandboxes would import what they put there. Cure is for the user.
 type UntrustedError struct{ Dir, Why, Cure string }
 
 func (e *UntrustedError) Error() string {
@@ -20,14 +20,14 @@ func (e *UntrustedError) Error() string {
 // (user_namespaces(7)); root of the host is one of them.
 const unmappedID = 65534
 
-// CheckOwn returns a *UntrustedError if another user can change what is in a folder, or in
-// one of its folders with these names. Those that are not there are passed over.
+// CheckOwn returns an *UntrustedError if another user can change the contents of a folder or
+// of its subfolders with these names. It skips those that do not exist.
 func CheckOwn(dir string, names ...string) error {
 	for _, name := range append([]string{""}, names...) {
 		path := filepath.Join(dir, name)
 		info, err := os.Stat(path)
 		if err != nil {
-			continue // whoever uses it says why
+			continue // its user reports the error
 		}
 		if err := checkOwn(path, info, os.Geteuid()); err != nil {
 			return err
@@ -54,7 +54,7 @@ func checkOwn(path string, info os.FileInfo, euid int) error {
 	return nil
 }
 
-// inUserNamespace reports whether some ids of the host are not mapped.
+// inUserNamespace reports whether some IDs of the host are not mapped.
 func inUserNamespace() bool {
 	ids, err := os.ReadFile("/proc/self/uid_map")
 	return err == nil && strings.Join(strings.Fields(string(ids)), " ") != "0 0 4294967295"

@@ -9,9 +9,9 @@ import (
 // maxRecent bounds the files whose content is kept in memory.
 const maxRecent = 16
 
-// Recent keeps what was read from the last few files of a cache. A file is read and parsed
-// again only if it was replaced, as WriteFile does, or its time was changed. What it returns is shared:
-// callers must not change it.
+// Recent keeps the parsed contents of the last few files of a cache in memory. It reads a
+// file again only if it was replaced, as by WriteFile, or its time was changed. Results are
+// shared: callers must not change them.
 type Recent[T any] struct {
 	parse func(content []byte) (T, error)
 
@@ -24,12 +24,12 @@ type recentFile[T any] struct {
 	value T
 }
 
-// NewRecent returns one whose files are parsed so.
+// NewRecent returns a Recent for files that parse reads.
 func NewRecent[T any](parse func(content []byte) (T, error)) *Recent[T] {
 	return &Recent[T]{parse: parse, kept: map[string]recentFile[T]{}}
 }
 
-// Read returns what is in a file. Errors are not kept.
+// Read returns the content of a file. Errors are not kept.
 func (r *Recent[T]) Read(file string) (T, error) {
 	stamp, err := state.StampOf(file)
 	if err != nil {
