@@ -20,12 +20,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Sandbox is a sandbox that has started: a container of libcontainer's or a
-// fork of a template.
+// A Sandbox is a started sandbox: a container of libcontainer or a fork of a template.
 type Sandbox interface {
 	limits.Sandbox
-	// Wait returns once everything in it has ended, except perhaps our own pid
-	// 1.
+	// Wait returns once everything in it has ended, except perhaps pid 1.
 	Wait() (Exit, error)
 	// CgroupPersists reports whether the cgroup outlives Wait, even one of
 	// systemd's, unless the first process was killed.
@@ -37,7 +35,7 @@ type Sandbox interface {
 type Container struct {
 	c       *libcontainer.Container
 	process *libcontainer.Process
-	uid     *host.IDSlot // the code's on the host; nil if it is that of others too
+	uid     *host.IDSlot // of the code on the host; nil if it is shared
 }
 
 // PID returns the id of the first process on the host, 0 if there is none.
@@ -88,7 +86,7 @@ func (s *Container) Cgroup() (cgroups.Manager, error) {
 // CgroupPersists reports whether the cgroup outlives the sandbox.
 func (s *Container) CgroupPersists() bool { return false }
 
-// OOM returns a channel that reports when the kernel kills for lack of memory.
+// OOM returns a channel that reports out-of-memory kills.
 func (s *Container) OOM() (<-chan struct{}, error) { return s.c.NotifyOOM() }
 
 // Destroy removes the container's processes, cgroup and state.

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pin keeps a process off one of our processors, if there are others, and lets it
-// run on as many of those as cpus asks for, rounded up; 0 asks for all. next counts
-// those that were given out: one sandbox gets other processors than the one before.
+// pin keeps a process off the first of our processors, if there are others, and lets it run
+// on cpus of those, rounded up; 0 means all. next counts processors given out, so that one
+// sandbox gets other processors than the one before.
 func pin(pid int, cpus float64, next *atomic.Uint32) error {
 	var all unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &all); err != nil {
@@ -41,8 +41,7 @@ func sandboxCPUs(all *unix.CPUSet) (have []int) {
 	return have
 }
 
-// choose takes want of the processors that there are, beginning with the one that
-// has the number first among them and going around.
+// choose takes want of the processors, beginning at index first and wrapping around.
 func choose(have []int, first, want int) *unix.CPUSet {
 	var set unix.CPUSet
 	for i := range want {
@@ -51,8 +50,8 @@ func choose(have []int, first, want int) *unix.CPUSet {
 	return &set
 }
 
-// pinThreads sets the affinity of every thread of a process: whichever of them
-// makes the next program or process hands its own on.
+// pinThreads sets the affinity of every thread of a process: programs and processes inherit
+// that of the thread which starts them.
 func pinThreads(pid int, set *unix.CPUSet) error {
 	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
 	if err != nil {

@@ -14,13 +14,13 @@ import (
 	"github.com/toolcell/toolcell/oci/pid1"
 )
 
-// A Freezer stops everything in a sandbox but pid 1: between the runs of a session,
-// and while the user is asked about a call. It costs nothing before it is used.
+// A Freezer stops all processes in a sandbox except pid 1: between the runs of a session,
+// and while the user is asked about a call. It costs nothing until it is used.
 //
-// pid 1 goes on: it ends the sandbox when the host is gone. So with cgroup v2 all
-// others move to a frozen cgroup below the sandbox's. Elsewhere pid 1 stops them by
-// signals, which the code sees, and with effort can resist. In the freezer of cgroup
-// v1 SIGKILL would wait until someone thaws it.
+// pid 1 keeps running, to end the sandbox when the host is gone. So with cgroup v2 the
+// others move to a frozen cgroup below the sandbox's. Without it, pid 1 stops them with
+// signals, which code can see and, with effort, resist. In the freezer of cgroup v1, a
+// SIGKILL would be delayed until the cgroup is thawed.
 type Freezer struct {
 	s       Sandbox
 	line    pid1.Lifeline
@@ -33,25 +33,25 @@ type Freezer struct {
 	stopped bool   // pid 1 was told to stop processes
 }
 
-// NewFreezer returns the freezer of a sandbox. It is used once the program has begun.
+// NewFreezer returns the freezer of a sandbox. It must not be used before the program has
+// started.
 func NewFreezer(s Sandbox, line pid1.Lifeline, c host.Cgroup) *Freezer {
 	return &Freezer{s: s, line: line, cgroups: c.Freezes(), timeout: 100 * time.Millisecond}
 }
 
-// Freeze stops the processes. They may go on for a moment after it has returned.
+// Freeze stops the processes. They may run for a moment after it has returned.
 func (f *Freezer) Freeze() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.cgroups && f.freezeCgroup() == nil {
 		return nil
 	}
-	// The sandbox has no cgroup, or what is in there starts processes faster than they
-	// can be moved.
+	// The sandbox has no cgroup, or starts processes faster than they can be moved.
 	f.stopped = true
 	return f.line.Stop()
 }
 
-// Thaw lets the processes go on.
+// Thaw continues the processes.
 func (f *Freezer) Thaw() (err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -65,8 +65,8 @@ func (f *Freezer) Thaw() (err error) {
 	return err
 }
 
-// Still reports whether every process but pid 1 has come to a stop. What continues one
-// by then is the kernel, as a parent ends, and pid 1 stops it again (pid1.c).
+// Still reports whether every process except pid 1 has stopped. If the kernel later
+// continues one because its parent ends, pid 1 stops it again (pid1.c).
 func (f *Freezer) Still() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -81,8 +81,8 @@ func (f *Freezer) setFrozen(state string) error {
 	return os.WriteFile(filepath.Join(f.dir, "cgroup.freeze"), []byte(state), 0)
 }
 
-// freezeCgroup freezes the cgroup, and moves the processes that are not in it yet.
-// What a process of it starts is in it too, so later there is none to move.
+// freezeCgroup freezes the cgroup and moves the processes that are not in it yet. Their
+// children start in it, so the next time there are none to move.
 func (f *Freezer) freezeCgroup() error {
 	if f.dir == "" {
 		m, err := f.s.Cgroup()
@@ -101,8 +101,8 @@ func (f *Freezer) freezeCgroup() error {
 	return f.moveProcesses()
 }
 
-// moveProcesses moves every process but pid 1. A process that was moved starts no
-// other; those that are not there yet may.
+// moveProcesses moves every process except pid 1. A moved process cannot start others; the
+// rest still can.
 func (f *Freezer) moveProcesses() error {
 	pid1 := strconv.Itoa(f.s.PID())
 	from, to := filepath.Join(filepath.Dir(f.dir), "cgroup.procs"), filepath.Join(f.dir, "cgroup.procs")

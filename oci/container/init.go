@@ -33,10 +33,10 @@ func init() {
 	case "init":
 		if os.Getenv("_LIBCONTAINER_INITPIPE") != "" {
 			go endWithHost()
-			// The user's other groups, which libcontainer keeps in a rootless
-			// sandbox. Where only one id is mapped the kernel does not allow
-			// it (user_namespaces(7), setgroups); what is not mapped counts
-			// for files that the sandbox does not see.
+			// Drop the user's supplementary groups, which libcontainer keeps in a
+			// rootless sandbox. With a single mapped ID the kernel refuses
+			// (user_namespaces(7), setgroups); then the unmapped groups only
+			// matter for files that the sandbox does not see.
 			_ = unix.Setgroups(nil)
 			joinKeyring()
 			if err := sealRoot(); err != nil {
@@ -52,14 +52,14 @@ func init() {
 	}
 }
 
-// joinKeyring gives this thread, which becomes pid 1, a session keyring of its own
-// (session-keyring(7)). Keyrings count for the real user ID: the code's, which no other
-// sandbox has, and not that of the user who runs toolcell, whose own programs may
-// have all the keys that one user can (keyrings(7), maxkeys).
+// joinKeyring gives this thread, which becomes pid 1, its own session keyring
+// (session-keyring(7)). Keyrings are charged to the real user ID: here the code's, not that
+// of the user who runs toolcell, whose other programs may use up the quota (keyrings(7),
+// maxkeys).
 //
-// If even that ID has too many, or the kernel has no keys, the sandbox keeps the
-// keyring it was started with. That is no failure only because the filter refuses
-// keyctl, add_key and request_key (TestCodeHasNoKeys), so that the code reaches none.
+// If that ID's quota is used up too, or the kernel has no keys, the sandbox keeps the
+// keyring it was started with. That is safe only because the filter refuses keyctl, add_key
+// and request_key (TestCodeHasNoKeys), so that the code cannot reach it.
 func joinKeyring() {
 	const same = ^uintptr(0)
 	setReal := func(uid uintptr) unix.Errno {
@@ -73,8 +73,8 @@ func joinKeyring() {
 	_, _, _ = unix.RawSyscall(unix.SYS_KEYCTL, unix.KEYCTL_JOIN_SESSION_KEYRING, 0, 0)
 }
 
-// codeUID returns the code's user ID inside: the first that is mapped beside that of
-// container root (spec.New), 0 if there is none.
+// codeUID returns the code's user ID inside: the first mapped one that is not root's
+// (spec.New), 0 if there is none.
 func codeUID() uintptr {
 	body, err := os.ReadFile("/proc/self/uid_map")
 	if err != nil {
@@ -89,11 +89,11 @@ func codeUID() uintptr {
 	return 0
 }
 
-// endWithHost ends this process when the host does. Later pid 1 does that
-// (pid1.c), but if the host is killed while libcontainer's init waits for the
-// signal to continue, init would wait forever.
+// endWithHost ends this process when the host does. Later pid 1 does so (pid1.c), but if
+// the host were killed while libcontainer's init waits for its signal to continue, init
+// would wait forever.
 func endWithHost() {
-	lifeline := []unix.PollFd{{Fd: spec.ControlFD}} // POLLHUP comes unasked
+	lifeline := []unix.PollFd{{Fd: spec.ControlFD}} // POLLHUP is always reported
 	for {
 		n, err := unix.Poll(lifeline, -1)
 		if err == unix.EINTR {
@@ -122,7 +122,7 @@ func sealRoot() error {
 	if err := unix.Mount(root, root, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
 		return &os.PathError{Op: "bind", Path: root, Err: err}
 	}
-	// With what may be mounted in it.
+	// Including submounts.
 	err = unix.MountSetattr(unix.AT_FDCWD, root, unix.AT_RECURSIVE, &unix.MountAttr{
 		Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV,
 	})
@@ -136,9 +136,8 @@ func sealRoot() error {
 	if err := unix.Statfs(root, &fs); err != nil {
 		return &os.PathError{Op: "statfs", Path: root, Err: err}
 	}
-	// What the host's mount forbids cannot be allowed here, and leaving such
-	// a flag out is refused (mount_namespaces(7), locked flags). The ST_ and
-	// MS_ numbers of these flags are the same.
+	// Flags of the host's mount cannot be cleared here: a remount without them is refused
+	// (mount_namespaces(7), locked flags). Their ST_ and MS_ values are the same.
 	const kept = unix.MS_NOEXEC | unix.MS_NOATIME | unix.MS_NODIRATIME | unix.MS_RELATIME
 	flags := uintptr(fs.Flags)&kept | unix.MS_RDONLY | unix.MS_NOSUID | unix.MS_NODEV
 	if err := unix.Mount("", root, "", unix.MS_REMOUNT|unix.MS_BIND|flags, ""); err != nil {

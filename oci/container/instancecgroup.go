@@ -16,10 +16,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// An instanceCgroup is the cgroup in which a server makes those of its sandboxes, in
+// An instanceCgroup is the cgroup in which a server makes the cgroups of its sandboxes, in
 // every hierarchy. The server keeps it locked in one of them while it runs. The kernel
-// releases the lock however it ends, and whoever locks it next may know that none of what
-// is in it is in use or being made: also where the state folder, with all notes, is gone.
+// releases the lock however the server ends, so a process that gets the lock knows that
+// nothing in it is in use or being made, even if the state folder is gone.
 type instanceCgroup struct {
 	name    string
 	lock    *os.File // its folder in the hierarchy of locks
@@ -29,8 +29,8 @@ type instanceCgroup struct {
 // instancePrefix begins the names of such cgroups.
 const instancePrefix = "instance-"
 
-// openInstanceCgroup makes one, where cgroups are folders that we make. Before that it
-// removes those of servers that are gone.
+// openInstanceCgroup makes one if we make cgroups as directories, after removing those of
+// servers that are gone.
 func openInstanceCgroup(g host.Cgroup) (*instanceCgroup, error) {
 	if g.Driver != host.CgroupFS {
 		return nil, nil
@@ -43,8 +43,8 @@ func openInstanceCgroup(g host.Cgroup) (*instanceCgroup, error) {
 	return lockInstanceCgroup(parents)
 }
 
-// cgroupParents returns where cgroups of instances are. With version 1 the hierarchy of
-// locks is one that every start needs.
+// cgroupParents returns the directories of instance cgroups. With version 1, the hierarchy
+// with the locks is one that every start needs.
 func cgroupParents(g host.Cgroup) ([]string, error) {
 	m, err := manager.New(&cgroups.Cgroup{Path: g.Path("x"), Resources: &cgroups.Resources{}})
 	if err != nil {
@@ -70,8 +70,8 @@ func cgroupParents(g host.Cgroup) ([]string, error) {
 	return append(parents, locks), nil
 }
 
-// lockInstanceCgroup makes a cgroup under a new name. A sweep that finds it before it is
-// locked may remove it, so it counts once it is locked and still there.
+// lockInstanceCgroup makes a cgroup under a new name. A sweep may remove it before it is
+// locked, so it is used only if it is locked and still exists.
 func lockInstanceCgroup(parents []string) (*instanceCgroup, error) {
 	locks := parents[len(parents)-1]
 	if err := os.MkdirAll(locks, 0o755); err != nil {
@@ -90,8 +90,8 @@ func lockInstanceCgroup(parents []string) (*instanceCgroup, error) {
 	return nil, errors.New("making our cgroup: others remove it each time")
 }
 
-// lockFolder locks a folder if it is there and nobody else has it locked. Closing the
-// file releases it.
+// lockFolder locks a folder if it exists and is not locked, and otherwise returns nil.
+// Closing the file releases the lock.
 func lockFolder(dir string) *os.File {
 	f, err := state.TryLock(dir, unix.O_DIRECTORY|unix.O_NOFOLLOW, state.Exclusive)
 	if err != nil {
@@ -104,8 +104,8 @@ func lockFolder(dir string) *os.File {
 	return f
 }
 
-// sweepCgroups removes the cgroups of instances that are gone, as far as no process is in
-// them. What remains, and what is others', stays for the next start.
+// sweepCgroups removes the cgroups of instances that are gone, unless they still have
+// processes; the next start tries again.
 func sweepCgroups(parents []string) {
 	names, _ := filepath.Glob(filepath.Join(parents[len(parents)-1], instancePrefix+"*"))
 	for _, dir := range names {
@@ -115,8 +115,8 @@ func sweepCgroups(parents []string) {
 	}
 }
 
-// close removes the cgroup with all that is below it, and releases the lock. As long as
-// something of it is left, its folder in the hierarchy of locks is, too.
+// close removes the cgroup with everything below it, and releases the lock. Its folder in
+// the hierarchy with the locks is removed last.
 func (c *instanceCgroup) close() {
 	if c == nil {
 		return
@@ -129,8 +129,8 @@ func (c *instanceCgroup) close() {
 	}
 }
 
-// removeCgroups removes a cgroup and those below it, to a depth. A cgroup with processes
-// cannot be removed.
+// removeCgroups removes a cgroup and those below it, down to a depth. A cgroup with
+// processes cannot be removed.
 func removeCgroups(dir string, depth int) error {
 	entries, err := os.ReadDir(dir)
 	if err == nil && depth > 0 {

@@ -16,8 +16,8 @@ import (
 	"github.com/toolcell/toolcell/oci/spec"
 )
 
-// launch starts p as the first process of a new sandbox, with its
-// streams and the lifeline. The caller must destroy the sandbox.
+// launch starts p as the first process of a new sandbox. The caller must destroy the
+// sandbox.
 func (r *Runtime) launch(p spec.Process, streams Streams, lifeline *os.File, h spec.Host) (c *libcontainer.Container, process *libcontainer.Process, err error) {
 	id := NewID()
 	dir, err := r.StateDir()
@@ -62,16 +62,15 @@ func (r *Runtime) launch(p spec.Process, streams Streams, lifeline *os.File, h s
 	return c, process, err
 }
 
-// procRefused reports whether a start failed because the kernel refuses to
-// mount a /proc here: a new one would reveal the parts covered in ours
-// (mount_namespaces(7)), and containers cover parts of theirs. libcontainer's
-// child sends its error as text.
+// procRefused reports whether a start failed because the kernel refuses to mount a /proc
+// here: a new one would reveal the parts that are covered in ours (mount_namespaces(7)), as
+// they are in containers. libcontainer's child sends its error as text.
 func procRefused(err error) bool {
 	return err != nil && strings.Contains(err.Error(), `mounting "proc"`) && strings.Contains(err.Error(), "not permitted")
 }
 
-// learn records what a start on tried has shown of this host, and returns the host
-// for the next one.
+// learn records what a failed start has shown about this host, and returns the host for
+// the next try.
 func (r *Runtime) learn(tried spec.Host, noProc, noIDMap bool) spec.Host {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -204,8 +203,8 @@ func idMapRefused(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "MOUNT_ATTR_IDMAP")
 }
 
-// program returns the file of this program that sandboxes start from. A copy that
-// was made stays in use.
+// program returns the file of this program from which sandboxes start. Once there is a
+// copy, it stays in use.
 func (r *Runtime) program(dir string) (string, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

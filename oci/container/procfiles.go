@@ -14,9 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// procFiles returns a folder with the files that sandboxes with this memory
-// limit see in the place of spec.CoveredFiles. It is made when it is first
-// needed, and again if a cleaner of old files has removed it.
+// procFiles returns a folder with the files that sandboxes with this memory limit see in
+// place of spec.CoveredFiles. It is created when first needed, and again if a cleaner of
+// temporary files has removed it.
 func (r *Runtime) procFiles(dir string, h spec.Host, memory int64) (at string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -42,8 +42,8 @@ func (r *Runtime) procFiles(dir string, h spec.Host, memory int64) (at string, e
 	return at, nil
 }
 
-// makeSearchable makes a folder in which every user may look up files, whatever our
-// umask is. host.IDSlots may have made it before, for root alone.
+// makeSearchable creates a folder that every user may search, whatever our umask is.
+// host.IDSlots may have created it before, for root alone.
 func makeSearchable(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -75,8 +75,8 @@ func isComplete(dir string) bool {
 	return true
 }
 
-// procTexts returns what to write there. Programs that ask how much memory there
-// is are told the limit. None of the figures moves.
+// procTexts returns the contents of the files. The total memory is the limit. None of the
+// figures changes over time.
 func procTexts(memory int64) (map[string][]byte, error) {
 	var info unix.Sysinfo_t
 	if err := unix.Sysinfo(&info); err != nil {
@@ -98,8 +98,8 @@ func procTexts(memory int64) (map[string][]byte, error) {
 	}, nil
 }
 
-// meminfo has the lines that programs look for. A quarter of the memory is
-// shown as used, since Python and its modules are there.
+// meminfo returns the lines that programs look for. A quarter of the memory is shown as
+// used, for Python and its modules.
 func meminfo(total int64) []byte {
 	var b bytes.Buffer
 	line := func(size int64, names ...string) {
@@ -116,9 +116,9 @@ func meminfo(total int64) []byte {
 	return b.Bytes()
 }
 
-// quietStat returns /proc/stat with every counter at zero. The C library counts
-// processors in it where there is no /sys, and the time of the boot is what the
-// start times of processes count from (proc(5)).
+// quietStat returns /proc/stat with every counter at zero. Without a /sys, the C library
+// counts processors in it, and the start times of processes are relative to the boot time
+// (proc(5)).
 func quietStat(stat []byte) []byte {
 	var b bytes.Buffer
 	for line := range strings.Lines(string(stat)) {

@@ -14,12 +14,12 @@ import (
 // maxTop is how many names Landlock gets rules for. Images have some twenty.
 const maxTop = 40
 
-// TopNames returns the names at the top of a root directory that have files: all
-// of it that code needs to read (spec.Readable). A symbolic link leads to one of
-// the others, and an empty directory may be there to mount something on.
+// TopNames returns the names at the top of a root directory that contain files, which is
+// all that code needs to read (spec.Readable). A symbolic link leads to one of the others,
+// and an empty directory may be a mount point.
 //
-// If there are too many, or one cannot be told to pid 1 (pid1.c, allow_list), it
-// returns ".", all of the root.
+// If there are too many, or one cannot be passed to pid 1 (pid1.c, allow_list), it returns
+// ".", all of the root.
 func TopNames(root string) ([]string, error) {
 	entries, err := os.ReadDir(root)
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 type Runtime struct {
 	dir    string // this instance's: libcontainer's state of each sandbox
 	lock   *os.File
-	spread atomic.Uint32 // which processors the next sandbox gets, where that limits them
+	spread atomic.Uint32 // processors given out, if that is how CPU time is limited
 
 	uid, gid uint32
 	mounts   []spec.Mount
@@ -29,7 +29,7 @@ type Runtime struct {
 	mu       sync.Mutex // guards the fields below, once the host was probed, and lock
 	host     spec.Host
 	hostErr  error
-	copied   string          // this program, if sandboxes need a copy of it
+	copied   string          // the copy of this program, if sandboxes need one
 	uids     *host.IDSlots   // nil until the host was probed
 	cgroup   *instanceCgroup // the same, and nil where we make no cgroups
 
@@ -38,8 +38,8 @@ type Runtime struct {
 	cancel context.CancelFunc
 }
 
-// Open makes a folder of its own in dir for the state of containers, and ends
-// and removes sandboxes that killed servers left there.
+// Open creates a folder in dir for the state of containers, and ends and removes sandboxes
+// that killed servers left there.
 func Open(dir string, uid, gid uint32) (*Runtime, error) {
 	own, lock, err := openInstance(dir)
 	if err != nil {
@@ -56,8 +56,7 @@ func Open(dir string, uid, gid uint32) (*Runtime, error) {
 	return r, nil
 }
 
-// Mount makes all containers show these. It is called before the first
-// starts.
+// Mount adds mounts to all containers. It is called before the first one starts.
 func (r *Runtime) Mount(ms []spec.Mount) { r.mounts = ms }
 
 // Stop ends starts in progress and waits for background work.
@@ -80,8 +79,8 @@ func (r *Runtime) Close() error {
 	return errors.Join(err, r.lock.Close())
 }
 
-// AcquireUID returns the host id of one sandbox's code, nil if there are none to
-// choose from. The caller releases it once everything in the sandbox has ended.
+// AcquireUID returns a host ID for the code of one sandbox, nil if there are none. The
+// caller releases it once everything in the sandbox has ended.
 func (r *Runtime) AcquireUID(from host.IDRange) *host.IDSlot {
 	if from.Size <= 0 {
 		return nil
@@ -107,21 +106,20 @@ func (r *Runtime) Later(after time.Duration, do func()) {
 	})
 }
 
-// AtStop registers a function to be called when the runtime stops. The function
-// that it returns cancels that.
+// AtStop registers a function to be called when the runtime stops. The returned function
+// cancels that.
 func (r *Runtime) AtStop(do func()) (cancel func() bool) {
 	return context.AfterFunc(r.life, contain.Func("stopping a sandbox", do))
 }
 
-// Host probes the host once and returns what its sandboxes are shown and may
-// call.
+// Host probes the host once, and returns it with the mounts and filters of its sandboxes.
 func (r *Runtime) Host() (spec.Host, error) {
 	r.once.Do(func() {
 		defer contain.Recover("probing the host", func(err error) { r.hostErr = err })
 		h, err := host.Probe(r.uid, r.gid)
 		sweepProbes(h.Cgroup)
 		if err == nil {
-			// Without it cgroups are made beside those of other servers.
+			// On an error, cgroups are made beside those of other servers.
 			if r.cgroup, _ = openInstanceCgroup(h.Cgroup); r.cgroup != nil {
 				h.Cgroup.Instance = r.cgroup.name
 			}
@@ -182,8 +180,8 @@ func (r *Runtime) Start(p spec.Process, streams Streams, h spec.Host) (*Containe
 	return c, line, h, nil
 }
 
-// launchAlone is launch with a host id that no other sandbox has. A template whose
-// forks have such ids needs none: no code of the user's runs in it.
+// launchAlone is launch with a host ID that no other sandbox has. A template whose forks
+// have their own IDs needs none: no user code runs in it.
 func (r *Runtime) launchAlone(p spec.Process, streams Streams, lifeline *os.File, h spec.Host) (*Container, error) {
 	var uid *host.IDSlot
 	if !p.Template || h.ForkUIDs().Size <= 0 {
@@ -200,9 +198,8 @@ func (r *Runtime) launchAlone(p spec.Process, streams Streams, lifeline *os.File
 	return &Container{c, process, uid}, nil
 }
 
-// Pin leaves one processor to the host, and lets a sandbox run on as many of the
-// others as its limit asks for, on all if it is 0, where no cgroup shares out
-// processor time. It is called while its first process waits to go on, so
-// that everything in the sandbox inherits it, and seccomp keeps the code from
+// Pin limits a sandbox to cpus processors, all if 0, and leaves one processor to the host.
+// It is for hosts on which no cgroup limits CPU time, and is called while the first process
+// still waits, so that everything in the sandbox inherits it. seccomp keeps the code from
 // changing it.
 func (r *Runtime) Pin(pid int, cpus float64) error { return pin(pid, cpus, &r.spread) }

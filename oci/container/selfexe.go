@@ -9,10 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// programFile returns the file of this program at exe, or a copy of it in dir if
-// that is not the file any more that we run from, or not every user may execute
-// it. An upgrade may have replaced the file, and the parts of two versions do not
-// fit together.
+// programFile returns exe, this program's file, or a copy of it in dir if the file has been
+// replaced or not every user may execute it. After an upgrade, the parts of two versions
+// would not fit together.
 func programFile(exe, dir string) (path string, err error) {
 	running, err := os.Stat("/proc/self/exe")
 	if err != nil {
@@ -29,7 +28,7 @@ func programFile(exe, dir string) (path string, err error) {
 	return copied, nil
 }
 
-// copyProgram copies the program that we run from, also if its file is gone.
+// copyProgram copies the running program, even if its file is gone.
 func copyProgram(to string) (err error) {
 	from, err := os.Open("/proc/self/exe")
 	if err != nil {

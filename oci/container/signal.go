@@ -10,8 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Signal sends a signal to the process that pid 1 of s has started: its first
-// child.
+// Signal sends a signal to the program of s, the first child of its pid 1.
 func Signal(s Sandbox, sig unix.Signal) error {
 	pid1 := s.PID()
 	child, err := firstChild(pid1)
@@ -23,17 +22,17 @@ func Signal(s Sandbox, sig unix.Signal) error {
 		return os.NewSyscallError("pidfd_open", err)
 	}
 	defer unix.Close(fd)
-	// The pid may have been reused meanwhile. The pidfd is the child's if that
-	// pid is still the first child.
+	// The pid may have been reused in between. The pidfd is the child's if that pid is still
+	// the first child.
 	if again, err := firstChild(pid1); err != nil || again != child {
 		return fmt.Errorf("process %d has ended", child)
 	}
 	return os.NewSyscallError("pidfd_send_signal", unix.PidfdSendSignal(fd, sig, nil, 0))
 }
 
-// AddHeld adds to the time that the process which pid 1 of s has started is told that
-// it was held: its soft RLIMIT_LOCKS, in microseconds. Linux has not used that limit
-// since 2.4.25 (getrlimit(2)), and the process can look at it whenever it goes on.
+// AddHeld adds d to the time for which the program of s is told it was held: its soft
+// RLIMIT_LOCKS, in microseconds. Linux has ignored that limit since 2.4.25 (getrlimit(2)),
+// and the program can read it whenever it continues.
 func AddHeld(s Sandbox, d time.Duration) error {
 	child, err := firstChild(s.PID())
 	if err != nil {

@@ -16,12 +16,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// RoomFor returns the root of p with a place for each mount. Where the image has none,
-// the root becomes a skeleton: directories with the places, and of the image everything
-// beside them, bound into it. The image itself, which others use too, gets no file. A
-// root that has all places is returned as it is.
+// RoomFor returns the root with a mount point for each mount. If the image lacks some, the
+// root becomes a skeleton: directories with the mount points, into which everything else of
+// the image is bound. The image itself is shared and stays unchanged. A root that has all
+// mount points is returned as it is.
 //
-// The skeleton is in the state folder of this server, and leaves with it.
+// The skeleton is in the state folder of this server, and is removed with it.
 func (r *Runtime) RoomFor(root spec.Root, h spec.Host) (spec.Root, error) {
 	plan, err := planSkeleton(root, h.Mounts)
 	if err != nil || len(plan.make) == 0 {
@@ -45,21 +45,20 @@ func (r *Runtime) RoomFor(root spec.Root, h spec.Host) (spec.Root, error) {
 	return spec.Root{Dir: at, Binds: append(plan.binds, root.Binds...)}, nil
 }
 
-// maxMirrored bounds how many binds stand for the image beside the places of mounts.
+// maxMirrored bounds how many binds show the rest of the image.
 const maxMirrored = 256
 
-// A skeleton is the plan of one.
+// A skeleton is the plan of a skeleton.
 type skeleton struct {
 	root  string
-	make  []string          // places of mounts that the image lacks
+	make  []string          // mount points that the image lacks
 	dirs  []string          // below the root, parents first
 	files []string          // empty, to be mounted on
 	links map[string]string // as the image has them
 	binds []spec.Bind
 }
 
-// planSkeleton finds out what it takes. Places on the sandbox's own file systems are
-// made with those.
+// planSkeleton plans it. Mount points on the sandbox's own file systems are made in those.
 func planSkeleton(root spec.Root, mounts []spec.ShownMount) (*skeleton, error) {
 	s := &skeleton{root: root.Dir, links: map[string]string{}}
 	opened := map[string]bool{}
@@ -78,8 +77,8 @@ func planSkeleton(root spec.Root, mounts []spec.ShownMount) (*skeleton, error) {
 	if len(s.make) == 0 {
 		return s, nil
 	}
-	// What is mounted over later must not be covered: these are directories of the
-	// skeleton's own, all the way down.
+	// What is mounted later must not be covered: these are the skeleton's own directories,
+	// all the way down.
 	opened["/run"] = true
 	for _, dir := range slices.Sorted(maps.Keys(opened)) {
 		if err := s.mirror(dir, opened); err != nil {
@@ -98,19 +97,19 @@ func planSkeleton(root spec.Root, mounts []spec.ShownMount) (*skeleton, error) {
 	return s, nil
 }
 
-// lacks reports whether the image has nothing at a place. Links on the way were refused
+// lacks reports whether the image has nothing at a path. Links on the way were refused
 // before (settings.CheckRoom).
 func (s *skeleton) lacks(target string) bool {
 	_, err := os.Lstat(filepath.Join(s.root, target))
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// mirror adds a directory of the skeleton, and in it what the image has there.
+// mirror adds a directory to the skeleton, with what the image has in it.
 func (s *skeleton) mirror(dir string, opened map[string]bool) error {
 	s.dirs = append(s.dirs, dir)
 	entries, err := os.ReadDir(filepath.Join(s.root, dir))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // a parent of a place, which the image lacks as well
+		return nil // a parent of a mount point, which the image lacks as well
 	}
 	if err != nil {
 		return err
@@ -119,13 +118,13 @@ func (s *skeleton) mirror(dir string, opened map[string]bool) error {
 		name := path.Join(dir, e.Name())
 		from := filepath.Join(s.root, name)
 		switch {
-		case opened[name]: // has its turn
+		case opened[name]: // mirrored itself
 		case e.Type()&fs.ModeSymlink != 0:
 			if s.links[name], err = os.Readlink(from); err != nil {
 				return err
 			}
 		case e.IsDir() && (dir == "/" && spec.IsOwnTop(e.Name()) || name == spec.OwnDir):
-			s.dirs = append(s.dirs, name) // the sandbox's own lies over it
+			s.dirs = append(s.dirs, name) // the sandbox's own is mounted on it
 		case e.IsDir():
 			s.dirs = append(s.dirs, name)
 			s.binds = append(s.binds, spec.Bind{Source: from, Target: name})
@@ -140,7 +139,7 @@ func (s *skeleton) mirror(dir string, opened map[string]bool) error {
 	return nil
 }
 
-// hash names the skeleton by what it is made of.
+// hash names the skeleton by its content.
 func (s *skeleton) hash() string {
 	var st unix.Stat_t
 	_ = unix.Stat(s.root, &st) // the start says what is wrong with it
@@ -148,7 +147,7 @@ func (s *skeleton) hash() string {
 	return fmt.Sprintf("%x", sum[:8])
 }
 
-// write makes it at a place in dir, whole or not at all.
+// write creates it at a path in dir, whole or not at all.
 func (s *skeleton) write(dir, at string) (err error) {
 	tmp, err := os.MkdirTemp(dir, ".root-")
 	if err != nil {

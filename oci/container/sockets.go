@@ -12,10 +12,10 @@ import (
 	"github.com/toolcell/toolcell/oci/spec"
 )
 
-// LimitSocketBuffers limits the buffers of TCP and UDP sockets in a cgroup of
-// version 1, before anything in it has a socket; libcontainer leaves that out.
-// Version 2 counts these buffers as memory (cgroup-v2.rst, "sock"). What is over
-// the limit is dropped or waits, but see limits.socketWatch.
+// LimitSocketBuffers limits the buffers of TCP and UDP sockets in a cgroup of version 1,
+// before anything in it has a socket; libcontainer does not. Version 2 counts these buffers
+// as memory (cgroup-v2.rst, "sock"). Data over the limit is dropped or delayed, but see
+// limits.socketWatch.
 func LimitSocketBuffers(m cgroups.Manager, l spec.Limits) error {
 	f, err := os.OpenFile(filepath.Join(m.Path("memory"), "memory.kmem.tcp.limit_in_bytes"), os.O_WRONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -10,20 +10,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stagingDir is where root has what any id may search: real root mounts the root
-// directory there, root of a container keeps files for /proc (procFiles).
+// stagingDir is a folder of root that every ID may search: real root mounts the root
+// directory there, and root of a container keeps files for /proc there (procFiles).
 const stagingDir = "/run/toolcell"
 
 // onStage calls start with a directory that shows rootfs and that sandboxes
 // can reach.
 //
-// Real root maps sandboxes to ids that own nothing. Such an id cannot even
-// search most places where a state folder may be (/root, a mktemp folder). So
-// root starts each sandbox from a thread with its own mount namespace, where
-// the root directory is mounted at a searchable place. The host does not see
-// this mount, and it disappears with the thread. An ordinary user owns the
-// state folders inside the sandbox too and needs no stage; root of a container
-// cannot make one.
+// Real root maps sandboxes to IDs that own nothing. Such an ID cannot even search most
+// places for a state folder (/root, a mktemp folder). So root starts each sandbox from a
+// thread with its own mount namespace, in which the root directory is mounted at a
+// searchable path. The host does not see this mount, and it disappears with the thread. An
+// ordinary user owns the state folders inside the sandbox too and needs no stage; root of a
+// container cannot make one.
 func onStage(admin bool, rootfs string, start func(rootfs string) error) error {
 	if !admin {
 		return start(rootfs)

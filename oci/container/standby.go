@@ -11,8 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Standby is a started sandbox whose program waits for its streams. It is
-// used once.
+// A Standby is a started sandbox whose program waits for its streams. It is used once.
 type Standby struct {
 	Sandbox
 	Conn     *net.UnixConn // to the program, which has the other end as descriptor 3
@@ -22,16 +21,15 @@ type Standby struct {
 	Workspace *os.File
 	Alive     func() bool // it has not ended
 	Runtime   *Runtime
-	// Watch keeps its limits already, since what it has imported could break them; nil
-	// if nothing in it could.
+	// Watch already enforces its limits, if modules that it has imported could exceed them;
+	// otherwise nil.
 	Watch *limits.Watch
 }
 
-// Attach gives the program its streams, which lets it begin. If the sandbox has
-// ended, Attach discards it and returns an error; no part of the run has
-// happened then.
+// Attach gives the program its streams, with which it begins. If the sandbox has ended,
+// Attach discards it and returns an error; no part of the run has happened then.
 func (s *Standby) Attach(streams Streams) error {
-	// Fd makes them block, which programs expect of their streams.
+	// Fd sets them to blocking mode, which programs expect.
 	fds := []int{int(streams.Stdout.Fd()), int(streams.Stderr.Fd())}
 	if streams.Stdin != nil {
 		fds = append(fds, int(streams.Stdin.Fd()))

@@ -23,9 +23,9 @@ func (e *StartError) Detail() string { return e.Err.Error() }
 
 const startPrefix = "starting the sandbox: "
 
-// plainStart makes the text of libcontainer's errors one for users. What its children
-// log comes last in it (process_linux.go, "runc init error(s)"), and the first of
-// these lines is the cause: the others only miss the child that has ended.
+// plainStart makes the text of libcontainer's errors fit for users. It ends with the log of
+// the children (process_linux.go, "runc init error(s)"), whose first line is the cause: the
+// others only report that a child has ended.
 func plainStart(text string) string {
 	rest, ours := strings.CutPrefix(text, startPrefix)
 	if !ours {
@@ -45,10 +45,10 @@ func plainStart(text string) string {
 	return startPrefix + rest
 }
 
-// loggedBy finds which child of libcontainer has logged a line.
+// loggedBy matches the name of libcontainer's child that logged a line.
 var loggedBy = regexp.MustCompile(`^(nsexec-\d+|nsexec)\[\d+\]: `)
 
-// firstCause returns the first line of the log, "" if all only miss another child.
+// firstCause returns the first line of the log that is a cause, or "".
 func firstCause(logged string) string {
 	for line := range strings.SplitSeq(logged, "; ") {
 		line = loggedBy.ReplaceAllString(line, "")

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// allStopped reports whether all that stem from a process are stopped or have ended. No
-// process of a sandbox can leave the tree of its first one. What cannot be read is not
-// stopped: it may have ended just now, and its children are others'.
+// allStopped reports whether all descendants of a process are stopped or have ended. No
+// process of a sandbox can leave the tree of its first one. A process that cannot be read
+// does not count as stopped: it may have just ended and its children have moved.
 func allStopped(pid int) bool {
 	children, err := childrenOf(pid)
 	if err != nil {
@@ -27,8 +27,8 @@ func allStopped(pid int) bool {
 }
 
 // threadsStopped reports whether every thread of a process is stopped or has ended. A
-// thread in an uninterruptible wait (D), such as the parent of a child of vfork(2) that
-// was stopped first, runs no more code either once the process is to stop.
+// thread in uninterruptible sleep (D), such as the parent of a vfork(2) child that was
+// stopped first, runs no more code either once the process has been told to stop.
 func threadsStopped(pid int) bool {
 	threads, err := threadsOf(pid)
 	if err != nil {
@@ -63,8 +63,8 @@ func stateOf(thread string) byte {
 	return after[0]
 }
 
-// willStop reports whether a SIGSTOP waits for a thread, which takes it before it runs
-// code again: no process can block or ignore that signal (signal(7)).
+// willStop reports whether a SIGSTOP is pending for a thread, which it handles before it
+// runs code again: no process can block or ignore that signal (signal(7)).
 func willStop(thread string) bool {
 	status, err := os.ReadFile(thread + "/status")
 	if err != nil {

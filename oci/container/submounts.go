@@ -13,8 +13,7 @@ import (
 	"github.com/toolcell/toolcell/oci/spec"
 )
 
-// mountsBelow returns where file systems are mounted below a folder of the host, the
-// uppermost of each branch.
+// mountsBelow returns the uppermost mount points below a folder of the host.
 func mountsBelow(dir string) ([]string, error) {
 	inside := strings.TrimSuffix(dir, "/") + "/"
 	all, err := mountinfo.GetMounts(func(m *mountinfo.Info) (skip, stop bool) {
@@ -30,8 +29,8 @@ func mountsBelow(dir string) ([]string, error) {
 	return spec.Uppermost(points), nil
 }
 
-// findSubmounts looks where file systems are mounted below the folders that sandboxes
-// are shown, and returns them with that. It is asked at every start: mounts come and go.
+// findSubmounts returns the mounts with the mount points below their sources. It is called
+// at every start: mounts come and go.
 func findSubmounts(mounts []spec.ShownMount) (out []spec.ShownMount, err error) {
 	for _, m := range mounts {
 		below, err := mountsBelow(m.Source)
@@ -47,7 +46,7 @@ func findSubmounts(mounts []spec.ShownMount) (out []spec.ShownMount, err error) 
 	return out, nil
 }
 
-// A TreeError says that a part of the host cannot be shown read-only, since file systems
+// A TreeError means that a folder of the host cannot be shown read-only, since file systems
 // are mounted below it.
 type TreeError struct {
 	Dir    string
@@ -59,14 +58,14 @@ func (e *TreeError) Error() string {
 		e.Dir, strings.Join(e.Points, ", "))
 }
 
-// Advice says what helps.
+// Advice returns the command that helps.
 func (e *TreeError) Advice() string {
 	return "# use an image, which needs nothing of " + e.Dir + ":\nexport MCP_BRIDGE_IMAGE=python:3.14-slim"
 }
 
-// checkTrees reports a part of the root that is of the host and that the kernel would
-// refuse to show (spec.readOnlyTree), which it says in no words that help. Real root's
-// binds leave submounts out.
+// checkTrees reports a folder of the host in the root that the kernel would refuse to show
+// (spec.readOnlyTree); the kernel's own error would not help the user. Real root's binds
+// leave submounts out.
 func checkTrees(binds []spec.Bind, h spec.Host) error {
 	if h.Recursive || h.Admin {
 		return nil
@@ -83,8 +82,8 @@ func checkTrees(binds []spec.Bind, h spec.Host) error {
 	return nil
 }
 
-// errNewMount says that a file system was mounted while a sandbox started. The next try
-// sees it.
+// errNewMount means that a file system was mounted while a sandbox started. The next try
+// takes it into account.
 var errNewMount = errors.New("a file system was mounted below a folder of MCP_BRIDGE_MOUNTS at this moment")
 
 // bindRefused reports whether a start may have failed because of such a mount.
@@ -92,10 +91,9 @@ func bindRefused(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "error mounting") && strings.Contains(err.Error(), "invalid argument")
 }
 
-// checkCovered looks, from outside, at all that is mounted in a sandbox which has not
-// begun to run code: below the folders that it is shown everything must be covered, also
-// what was mounted since findSubmounts looked. Later nothing can come: its mounts are
-// private.
+// checkCovered checks from outside the mounts of a sandbox that has not run code yet: below
+// the folders that it is shown, everything must be covered, including what was mounted since
+// findSubmounts. Later nothing can be added: its mounts are private.
 func checkCovered(pid int, mounts []spec.ShownMount) error {
 	if len(mounts) == 0 {
 		return nil

@@ -22,14 +22,14 @@ import (
 // while it runs. The kernel releases the lock however the process ends.
 const lockName = "lock"
 
-// lockStateDir makes the folder of all instances and waits until no other instance
-// is at work in it: an instance without a lock yet would look as if it were gone.
+// lockStateDir creates the folder of all instances and locks it: an instance that is
+// starting and has no lock yet would look as if it were gone.
 func lockStateDir(dir string) (unlock func(), err error) {
 	return state.Lock(context.Background(), filepath.Join(dir, lockName), state.Exclusive)
 }
 
-// openInstance makes a folder of our own in dir and holds it locked. Before
-// that it sweeps the folders of instances that are gone.
+// openInstance creates a folder for this instance in dir and locks it, after sweeping the
+// folders of instances that are gone.
 func openInstance(dir string) (own string, lock *os.File, err error) {
 	unlock, err := lockStateDir(dir)
 	if err != nil {
@@ -48,8 +48,8 @@ func openInstance(dir string) (own string, lock *os.File, err error) {
 	return own, lock, nil
 }
 
-// StateDir returns the folder of this instance. It makes the folder and its lock
-// again if they are gone: tmpfiles cleaners may have removed them.
+// StateDir returns the folder of this instance. It creates the folder and its lock again if
+// they are gone: a cleaner of temporary files may have removed them.
 func (r *Runtime) StateDir() (string, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -76,11 +76,11 @@ func (r *Runtime) StateDir() (string, error) {
 // stateName is the file in which libcontainer keeps the state of a sandbox.
 const stateName = "state.json"
 
-// NoteCgroup writes down, in the state folder dir, which cgroup the sandbox with an id
-// will have, before there is any. libcontainer itself writes its state only when the
-// sandbox is nearly started: a server killed before that would leave a cgroup without
-// a record. The note names no namespaces, so that to destroy the sandbox is to kill all
-// in its cgroup (libcontainer, state_linux.go, destroy).
+// NoteCgroup records in the state folder dir which cgroup a sandbox will have, before it
+// exists. libcontainer writes its state only when the sandbox has nearly started: a server
+// killed before that would leave a cgroup without a record. The note names no namespaces, so
+// that destroying the sandbox kills everything in its cgroup (libcontainer, state_linux.go,
+// destroy).
 func NoteCgroup(dir, id string, config *cgroups.Cgroup, paths map[string]string) error {
 	note := *config
 	note.Resources = &cgroups.Resources{SkipDevices: true}
@@ -94,8 +94,8 @@ func NoteCgroup(dir, id string, config *cgroups.Cgroup, paths map[string]string)
 	return os.WriteFile(filepath.Join(dir, id, stateName), body, 0o600)
 }
 
-// HasNote reports whether NoteCgroup's record for an id is in dir: cleaners of old files
-// may have removed it.
+// HasNote reports whether NoteCgroup's record of a sandbox is in dir: a cleaner of temporary
+// files may have removed it.
 func HasNote(dir, id string) bool {
 	_, err := os.Lstat(filepath.Join(dir, id, stateName))
 	return err == nil
@@ -131,10 +131,10 @@ func sweepInstance(inst string) {
 	}
 	for _, e := range entries {
 		if !e.IsDir() || !readable(filepath.Join(inst, e.Name(), stateName)) {
-			continue // it had no process yet, or its state was lost
+			continue // it had no process yet, or its state is lost
 		}
-		// Load compares the start time of the process with the one noted, so
-		// that an unrelated process with the same pid is not killed.
+		// Load compares the recorded start time of the process, so that an unrelated
+		// process with the same pid is not killed.
 		c, err := libcontainer.Load(inst, e.Name())
 		if err != nil || destroy(c) != nil {
 			return
@@ -164,8 +164,8 @@ func sweepProbes(g host.Cgroup) {
 	}
 }
 
-// readable reports whether a file holds a state. A full disk or a crash of the
-// host can leave anything, and libcontainer trusts what is in it.
+// readable reports whether a file has a usable state. A full disk or a crash of the host can
+// leave anything, and libcontainer trusts its content.
 func readable(file string) bool {
 	body, err := os.ReadFile(file)
 	if err != nil {

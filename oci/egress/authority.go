@@ -17,8 +17,8 @@ import (
 	"github.com/toolcell/toolcell/internal/contain"
 )
 
-// An authority makes the certificates of inspected hosts, for one run. Its key is in
-// memory only, and its certificate is good for these hosts only (RFC 5280, 4.2.1.10).
+// An authority issues the certificates of inspected hosts for one run. Its key is only in
+// memory, and its certificate is valid only for these hosts (RFC 5280, 4.2.1.10).
 type authority struct {
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
@@ -53,8 +53,8 @@ func newAuthority(hosts []string) (*authority, error) {
 	}, nil
 }
 
-// constrain limits the names in certificates. A kind of name that is not constrained
-// would be good for all.
+// constrain limits the names in certificates. A kind of name without constraints would be
+// unlimited.
 func constrain(c *x509.Certificate, hosts []string) {
 	c.PermittedDNSDomainsCritical = true
 	for _, host := range hosts {
@@ -75,7 +75,8 @@ func constrain(c *x509.Certificate, hosts []string) {
 	}
 }
 
-// newTemplate is what all certificates have. Package x509 gives each a random number.
+// newTemplate returns what all certificates have in common. Package x509 adds a random
+// serial number.
 func newTemplate(name string) *x509.Certificate {
 	now := time.Now()
 	return &x509.Certificate{
@@ -112,8 +113,8 @@ func (a *authority) certificate(host string) (_ *tls.Certificate, err error) {
 	return leaf, nil
 }
 
-// config is that of the server which stands in for a host. HTTP/1.1 is all that it
-// offers (ALPN).
+// config returns the configuration of the server that impersonates a host. It offers only
+// HTTP/1.1 (ALPN).
 func (a *authority) config(host string) *tls.Config {
 	return &tls.Config{
 		NextProtos: []string{"http/1.1"},

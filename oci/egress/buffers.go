@@ -9,24 +9,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The kernel lets the buffers of a connection grow to several megabytes, and counts
-// them for the process that accepts or connects: for us, and not for the sandbox. So
-// only a few connections of a run, on each side, may have as much; with the others,
-// code that fills all of them and reads nothing holds half a megabyte more for each.
+// The kernel lets the buffers of a connection grow to several megabytes, and charges them to
+// the process that accepts or connects: to us, not to the sandbox. So only a few connections
+// of a run, on each side, may grow that much; code that fills the others and reads nothing
+// holds at most half a megabyte for each.
 const (
 	maxLarge    = 4
 	smallSocket = 64 << 10 // bytes; the kernel doubles it (socket(7), SO_RCVBUF)
 
-	// largeSend is what may wait for the code on a connection that has a slot. The
-	// kernel sends from there while the code reads, so that the code need not wait
-	// until we run again. With what the sandbox's own limit allows (spec.Sysctls), a
-	// twentieth, a download had 0.62 of the direct throughput, and with this 0.72.
+	// largeSend is how much may wait for the code on a connection with a slot. The kernel
+	// sends it while the code reads, so that the code need not wait until we run again. With
+	// the sandbox's own limit (spec.Sysctls), a twentieth of this, a download had 0.62 of the
+	// direct throughput; with this, 0.72.
 	largeSend = 4 << 20 // bytes; the kernel doubles it
-	grown     = 1 << 20 // and what that limit never lets a buffer have
+	grown     = 1 << 20 // more than that limit ever allows
 
-	// A copy begins with the smallest buffer. Larger ones are for what fills them: of
-	// the broker's time, 512 KiB take a third less than 128, and 128 a quarter less
-	// than 32.
+	// A copy begins with the smallest buffer, and doubles it while reads fill it: 512 KiB
+	// take a third less of the broker's time than 128, and 128 a quarter less than 32.
 	minCopy   = 32 << 10
 	smallCopy = 128 << 10
 	largeCopy = 512 << 10
@@ -37,7 +36,7 @@ type slots chan struct{}
 
 func newSlots() slots { return make(slots, maxLarge) }
 
-// take takes a slot, if one is free, until release is called for the first time.
+// take takes a slot if one is free, until the first call of release.
 func (s slots) take() (release func(), ok bool) {
 	select {
 	case s <- struct{}{}:
@@ -55,9 +54,9 @@ func shrink(c net.Conn) {
 	}
 }
 
-// enlarge lets more wait in a connection from the sandbox than its own limit allows. Only
-// root of this host may set as much; for others net.core.wmem_max is the bound, and
-// a buffer that is set no longer grows by itself, so a large one stays as it is.
+// enlarge allows a larger send buffer on a connection from the sandbox than its own limit.
+// Only root of this host may set that much; for others net.core.wmem_max is the bound, and
+// a buffer that is set no longer grows by itself, so a large one is left as it is.
 func enlarge(c net.Conn) {
 	tcp, ok := c.(*net.TCPConn)
 	if !ok {
@@ -75,8 +74,8 @@ func enlarge(c net.Conn) {
 	})
 }
 
-// smallControl does it before a socket connects, since that settles its window
-// (RFC 7323, 2.2).
+// smallControl does the same before a socket connects, which fixes its window (RFC 7323,
+// 2.2).
 func smallControl(_, _ string, c syscall.RawConn) (err error) {
 	defer contain.Error("preparing a connection", &err)
 	return c.Control(func(fd uintptr) {

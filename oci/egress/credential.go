@@ -30,8 +30,8 @@ func (b *Broker) plainCredentials(t target) []Credential {
 	return slices.DeleteFunc(b.credentialsOf(t.host), func(c Credential) bool { return !c.Plain })
 }
 
-// checkCredentials refuses requests in which a credential could be seen, or end up
-// beside another one.
+// checkCredentials refuses requests with more than one value for the header of a
+// credential.
 func checkCredentials(r *http.Request, credentials []Credential) error {
 	for _, c := range credentials {
 		if len(valuesOf(r.Header, c.Header)) > 1 {
@@ -51,15 +51,15 @@ func valuesOf(h http.Header, name string) (all []string) {
 	return all
 }
 
-// sameHeader reports whether a server may take two names for one.
+// sameHeader reports whether a server may treat two names as the same header.
 func sameHeader(a, b string) bool { return gatewayName(a) == gatewayName(b) }
 
-// gatewayName is a header's name to gateways such as CGI's, which make no difference
-// between _ and - (RFC 3875, 4.1.18).
+// gatewayName normalizes a header's name as gateways such as CGI do, which do not distinguish
+// _ and - (RFC 3875, 4.1.18).
 func gatewayName(name string) string { return strings.ToLower(strings.ReplaceAll(name, "_", "-")) }
 
-// addCredentials puts the credentials in place of what the code has sent. Secrets
-// are found only in text that is not compressed.
+// addCredentials replaces what the code has sent with the credentials. It asks for an
+// uncompressed response, since secrets cannot be found in a compressed one.
 func addCredentials(h http.Header, credentials []Credential) {
 	for _, c := range credentials {
 		maps.DeleteFunc(h, func(name string, _ []string) bool { return sameHeader(name, c.Header) })
@@ -68,11 +68,11 @@ func addCredentials(h http.Header, credentials []Credential) {
 	}
 }
 
-// errPartOfText refuses a part of a text: code could ask for a secret piece by piece.
+// errPartOfText refuses a part of a text: code could request a secret piece by piece.
 var errPartOfText = errors.New("a part of a text (status 206) does not pass from a host with a credential; ask without the header Range")
 
-// hideSecrets replaces credentials that a server sends back, in headers and in texts.
-// It is a best effort: a server can encode them in other ways than those of echoesOf.
+// hideSecrets replaces credentials that a server sends back, in headers and texts. It is a
+// best effort: a server can use other encodings than those of echoesOf.
 func hideSecrets(resp *http.Response, credentials []Credential) error {
 	echoes := echoesOf(credentials)
 	if len(echoes) == 0 {
@@ -100,7 +100,7 @@ func hideInHeader(h http.Header, replacer *strings.Replacer) {
 	}
 }
 
-// hidingTrailers replaces secrets in what follows a body, which is known once that is
+// hidingTrailers replaces secrets in the trailers of a body, which are known once it is
 // closed.
 type hidingTrailers struct {
 	io.ReadCloser
@@ -114,11 +114,11 @@ func (b *hidingTrailers) Close() error {
 	return err
 }
 
-// isText reports whether a body may show a secret as it is.
+// isText reports whether a body may contain a secret as text.
 func isText(h http.Header) bool {
 	kind, _, err := mime.ParseMediaType(h.Get("Content-Type"))
 	if err != nil || kind == "" {
-		return true // nothing says what it is
+		return true // unknown
 	}
 	for _, word := range []string{"text/", "json", "xml", "javascript", "yaml", "x-www-form-urlencoded", "multipart/"} {
 		if strings.Contains(kind, word) {
@@ -128,10 +128,10 @@ func isText(h http.Header) bool {
 	return false
 }
 
-// A hidingBody replaces secrets in what is read. It keeps back as much of a line as
-// may be the beginning of one, whether it is or not: code that has a server send its
-// guesses back must not learn from the delay how much of one is right. No secret has
-// a line break, so events of a stream come as they are sent.
+// A hidingBody replaces secrets in what is read. It withholds as much of a line as could be
+// the beginning of a secret, whether or not it is: code that makes a server echo guesses
+// must not learn from the delay how much of a guess is right. No secret has a line break, so
+// events of a stream arrive without delay.
 type hidingBody struct {
 	io.ReadCloser
 	replacer *strings.Replacer
@@ -156,7 +156,7 @@ func (b *hidingBody) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// release makes ready what can be no part of a secret any more.
+// release makes available what can no longer be part of a secret.
 func (b *hidingBody) release(data []byte) {
 	replaced := []byte(b.replacer.Replace(string(data)))
 	at := len(replaced)

@@ -27,9 +27,9 @@ func (e *addressError) Error() string {
 	return fmt.Sprintf("%s has the address %s, which is not a public one; to allow it, add %q to [network] private", e.host, e.addr, e.host)
 }
 
-// dial connects to a host and port. It looks the host up once, checks every address
-// that it has, and dials those: a name that changes between check and use (DNS
-// rebinding) gains nothing.
+// dial connects to a host and port. It resolves the host once, checks all its addresses, and
+// dials only those, so that a name which changes between check and use (DNS rebinding) gains
+// nothing.
 func (b *Broker) dial(ctx context.Context, host string, port uint16) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, b.o.DialTimeout)
 	defer cancel()
@@ -60,8 +60,8 @@ func (b *Broker) dialDirectly(ctx context.Context, host string, port uint16) (ne
 	return nil, fmt.Errorf("connecting to %s: %w", target{host, port}, plain(err))
 }
 
-// dialAddress connects to one of the addresses that are left to try, in its share of
-// the time: one that does not answer must not take all of it.
+// dialAddress connects to one of the remaining addresses, within its share of the time: one
+// that does not answer must not use up all of it.
 func (b *Broker) dialAddress(ctx context.Context, addr netip.AddrPort, left int) (net.Conn, error) {
 	if end, ok := ctx.Deadline(); ok {
 		var cancel context.CancelFunc
@@ -130,7 +130,7 @@ func resolve(ctx context.Context, host string) ([]netip.Addr, error) {
 	return net.DefaultResolver.LookupNetIP(ctx, "ip", host+".") // the dot keeps search domains out
 }
 
-// plain drops the layers of an error that name sockets and resolvers.
+// plain removes the layers of an error that name sockets and resolvers.
 func plain(err error) error {
 	if dns, ok := errors.AsType[*net.DNSError](err); ok {
 		switch {

@@ -11,11 +11,11 @@ import (
 	"strings"
 )
 
-// An echo is a form in which a server may send a secret back, and what takes its place.
+// An echo is an encoding in which a server may send a secret back, and its replacement.
 type echo struct{ text, placeholder string }
 
-// echoesOf returns the forms of all secrets, the longest first: one secret may be the
-// beginning of another, and replacing it would leave the rest of the longer one.
+// echoesOf returns the encodings of all secrets, longest first: a secret may be a prefix of
+// another, and replacing it first would leave the rest of the longer one.
 func echoesOf(credentials []Credential) []echo {
 	var all []echo
 	seen := map[string]bool{}
@@ -42,7 +42,7 @@ func newReplacer(echoes []echo) *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }
 
-// encodings returns a secret as it is, and as servers write it in JSON, HTML, addresses,
+// encodings returns a secret as it is, and as servers encode it in JSON, HTML, URLs,
 // hexadecimal and Base64.
 func encodings(secret string) []string {
 	forms := []string{secret, url.QueryEscape(secret), url.PathEscape(secret), percentEncoded(secret), html.EscapeString(secret)}
@@ -61,8 +61,8 @@ func encodings(secret string) []string {
 	return append(append(forms, digits, strings.ToUpper(digits)), base64Cores(secret)...)
 }
 
-// minEncoded is how long a secret must be for its forms in hexadecimal and Base64, which
-// could otherwise stand in a text by chance.
+// minEncoded is the minimum length of a secret for its encodings in hexadecimal and Base64,
+// which could otherwise occur by chance.
 const minEncoded = 6
 
 // percentEncoded encodes all that is not unreserved (RFC 3986, 2.3), as JavaScript's
@@ -83,13 +83,13 @@ func lowerEscapes(s string) string {
 	return string(b)
 }
 
-// base64Cores returns what of a secret in Base64 does not depend on what stands before
-// and behind it: at each of the three places that it may begin at, in both alphabets.
+// base64Cores returns the parts of a secret's Base64 encoding that do not depend on the text
+// before and after it: for each of the three alignments, in both alphabets.
 func base64Cores(secret string) (cores []string) {
 	for before := range 3 {
 		whole := base64.RawStdEncoding.EncodeToString([]byte(strings.Repeat("x", before) + secret))
-		first := (before*8 + 5) / 6            // the first character without a bit of what stands before
-		last := (before + len(secret)) * 8 / 6 // and the first that may have one of what follows
+		first := (before*8 + 5) / 6            // the first character without bits of the text before
+		last := (before + len(secret)) * 8 / 6 // the first character with bits of the text after
 		core := whole[first:last]
 		cores = append(cores, core, strings.NewReplacer("+", "-", "/", "_").Replace(core))
 	}

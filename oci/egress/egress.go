@@ -1,12 +1,11 @@
-// Package egress is the only way out of a sandbox: an HTTP proxy on the host, behind
-// a listener that was made inside the sandbox's network namespace.
+// Package egress is a sandbox's only access to the network: an HTTP proxy on the host,
+// behind a listener that was made inside the sandbox's network namespace.
 //
 // It promises that only what its Rules allow is reached: it resolves names itself,
 // dials only addresses that it has checked, and lets TLS through only to the host
 // that the client named. It adds credentials outside the sandbox. It bounds
-// connections, bytes and time. It does not see into TLS to a host that is allowed as
-// a whole, so it cannot tell what is exchanged there, or with which of the sites
-// behind that address.
+// connections, bytes and time. It does not decrypt TLS to a host that is allowed as a whole,
+// so it cannot tell what is exchanged there, or with which of the sites behind that address.
 package egress
 
 import (
@@ -29,13 +28,13 @@ import (
 	"github.com/toolcell/toolcell/internal/contain"
 )
 
-// Rules say what may be reached. Their errors are shown to the code. Hosts are as
-// CanonicalHost returns them.
+// Rules decide what may be reached. Their errors are shown to the code. Hosts are in the
+// form that CanonicalHost returns.
 type Rules interface {
-	// CanonicalHost returns the one form of a host's name or address.
+	// CanonicalHost returns the canonical form of a host's name or address.
 	CanonicalHost(host string) (string, error)
-	// AllowHost checks whether anything at a host and port may be reached, and
-	// returns the rule that says so.
+	// AllowHost checks whether anything at a host and port may be reached, and returns the
+	// rule that decides.
 	AllowHost(scheme, host string, port uint16) (rule string, err error)
 	// AllowRequest checks one request. The path is decoded.
 	AllowRequest(method, scheme, host string, port uint16, path string) (rule string, err error)
@@ -45,15 +44,15 @@ type Rules interface {
 	AllowPrivate(host string, addr netip.Addr) bool
 }
 
-// A Credential is a header that requests to a host get, in place of what the code
-// has sent. It never enters the sandbox.
+// A Credential is a header for requests to a host, which replaces what the code sends. It
+// never enters the sandbox.
 type Credential struct {
 	Host, Header, Value string
-	// Secrets are the parts of Value that answers must not show. Placeholder
-	// stands in for them.
+	// Secrets are the parts of Value that responses must not show. Placeholder replaces
+	// them.
 	Secrets     []string
 	Placeholder string
-	Plain       bool // also without TLS: the host is this one
+	Plain       bool // also without TLS, since the host is this one
 }
 
 // Options configure a Broker. Without Rules it does not start.
@@ -61,8 +60,8 @@ type Options struct {
 	Rules       Rules
 	Inspect     []string // hosts whose TLS ends here: the certificates that are made are good for no others
 	Credentials []Credential
-	// Proxy returns the proxy to go through for a request, or nil; then names are
-	// resolved there, and addresses not checked. It may be nil.
+	// Proxy returns the proxy for a request, or nil. A proxy resolves names itself, so that
+	// addresses are not checked. Proxy may be nil.
 	Proxy       func(*http.Request) (*url.URL, error)
 	Roots       *x509.CertPool // the host's if nil
 	Resolve     func(ctx context.Context, host string) ([]netip.Addr, error)
@@ -180,23 +179,21 @@ func (b *Broker) Close() {
 	b.transport.CloseIdleConnections()
 }
 
-// Uses returns what was reached, and what was refused, in the order in which it was
-// first asked for.
+// Uses returns what was reached and what was refused, in the order of the first requests.
 func (b *Broker) Uses() []Use { return b.usage.list() }
 
 // Refusals returns why requests were refused, each reason once.
 func (b *Broker) Refusals() []string { return b.usage.reasons(&b.usage.refused) }
 
-// Failures returns why requests that no rule refused did not reach their host, each reason
-// once.
+// Failures returns why allowed requests did not reach their host, each reason once.
 func (b *Broker) Failures() []string { return b.usage.reasons(&b.usage.failed) }
 
 // ThroughProxy reports whether connections went through Options.Proxy, so that their
 // addresses were not checked.
 func (b *Broker) ThroughProxy() bool { return b.throughProxy.Load() }
 
-// enter counts a handler that Close waits for, until the function that it returns is
-// called. It is false if Close was called already.
+// enter makes Close wait for a handler until leave is called. ok is false if Close was
+// already called.
 func (b *Broker) enter() (leave func(), ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -207,7 +204,7 @@ func (b *Broker) enter() (leave func(), ok bool) {
 	return b.tasks.Done, true
 }
 
-// keep has Close close a connection until forget is called.
+// keep makes Close close a connection, until forget is called.
 func (b *Broker) keep(c net.Conn) (forget func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -239,7 +236,7 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 		}
 		if c, err = l.admit(c); err == nil {
 			return c, nil
-		} // a panic: the other connections go on
+		} // a panic: other connections continue
 	}
 }
 

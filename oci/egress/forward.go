@@ -19,7 +19,7 @@ import (
 	"github.com/toolcell/toolcell/internal/contain"
 )
 
-// newTransport returns what requests to servers go out by.
+// newTransport returns the transport for requests to servers.
 func (b *Broker) newTransport() *http.Transport {
 	return &http.Transport{
 		Proxy: b.plainProxy,
@@ -43,7 +43,7 @@ func (b *Broker) newTransport() *http.Transport {
 	}
 }
 
-// A destination is where a request goes. The key is that of a request's context.
+// A destination is the target of a request, kept in its context.
 type destination struct {
 	scheme string
 	target
@@ -51,8 +51,8 @@ type destination struct {
 
 type destinationKey struct{}
 
-// header is what stands in Host: the form in which rules have the name, whatever the
-// client wrote, so that a server or proxy can read no other.
+// header returns the value of Host: the name in the form that the rules were checked with,
+// so that no server or proxy can read another one.
 func (d destination) header() string {
 	if d.scheme == "http" && d.port == 80 || d.scheme == "https" && d.port == 443 {
 		return strings.TrimSuffix(d.String(), fmt.Sprintf(":%d", d.port))
@@ -60,7 +60,7 @@ func (d destination) header() string {
 	return d.String()
 }
 
-// dialFor connects to what a request is sent to: the host, or the proxy before it.
+// dialFor connects to the host of a request, or to the proxy before it.
 func (b *Broker) dialFor(ctx context.Context, to destination) (net.Conn, error) {
 	if to.scheme != "http" {
 		return b.dial(ctx, to.host, to.port)
@@ -82,7 +82,7 @@ type dialError struct{ error }
 
 func (e *dialError) Unwrap() error { return e.error }
 
-// A countedConn counts what passes.
+// A countedConn counts the bytes that pass.
 type countedConn struct {
 	net.Conn
 	usage  *usage
@@ -140,7 +140,7 @@ func (b *Broker) serveInspected(w http.ResponseWriter, r *http.Request) {
 	b.relay(w, r, "https", t, b.credentialsOf(t.host))
 }
 
-// relay checks one request, and answers with what the server says to it.
+// relay checks one request, and answers with the server's response.
 func (b *Broker) relay(w http.ResponseWriter, r *http.Request, scheme string, t target, credentials []Credential) {
 	if r.URL.Path == "" && r.URL.Opaque == "" {
 		r.URL.Path = "/" // what net/http sends for it (RFC 9112, 3.2.1)
@@ -151,7 +151,7 @@ func (b *Broker) relay(w http.ResponseWriter, r *http.Request, scheme string, t 
 		return
 	}
 	to := destination{scheme, t}
-	r.Header.Del("Max-Forwards") // only the proxies behind us would obey it (RFC 9110, 7.6.2)
+	r.Header.Del("Max-Forwards") // only proxies after us would obey it (RFC 9110, 7.6.2)
 	proxy := &httputil.ReverseProxy{
 		Transport: b.transport, FlushInterval: -1, ErrorLog: log.New(io.Discard, "", 0),
 		Rewrite: func(p *httputil.ProxyRequest) {
@@ -177,8 +177,8 @@ func (b *Broker) relay(w http.ResponseWriter, r *http.Request, scheme string, t 
 	proxy.ServeHTTP(finalWriter{w}, r.WithContext(b.outgoing(r.Context(), to, rule)))
 }
 
-// outgoing returns the context of a request that is sent on. It counts the request once
-// there is a connection for it.
+// outgoing returns the context of a forwarded request, which is counted once there is a
+// connection for it.
 func (b *Broker) outgoing(ctx context.Context, to destination, rule string) context.Context {
 	count := sync.OnceFunc(contain.Func("counting a request", func() { b.usage.addRequest(to.host, to.port, rule) })) // it may be sent again
 	return httptrace.WithClientTrace(context.WithValue(ctx, destinationKey{}, to), &httptrace.ClientTrace{
@@ -186,11 +186,11 @@ func (b *Broker) outgoing(ctx context.Context, to destination, rule string) cont
 	})
 }
 
-// errSwitch refuses what would follow a status 101: nothing of it could be checked.
+// errSwitch refuses a status 101: what follows it could not be checked.
 var errSwitch = errors.New("the server wants to change to another protocol, which was not asked for")
 
-// A finalWriter drops what a server says ahead of its answer (RFC 9110, 15.2): no
-// client needs it, and hideSecrets does not see it.
+// A finalWriter drops informational responses (RFC 9110, 15.2): no client needs them, and
+// hideSecrets does not see them.
 type finalWriter struct{ http.ResponseWriter }
 
 func (w finalWriter) WriteHeader(status int) {
@@ -201,8 +201,8 @@ func (w finalWriter) WriteHeader(status int) {
 
 func (w finalWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// upstreamRefusal is what a client is told if a server could not be asked. It has nothing
-// of what the server said: errors of net/http quote that, and it may be a credential.
+// upstreamRefusal explains to a client why a request to a server failed. It quotes nothing
+// from the server, as errors of net/http do, since that may be a credential.
 func upstreamRefusal(t target, err error) *refusal {
 	var certificate *tls.CertificateVerificationError
 	var dial *dialError
@@ -223,9 +223,9 @@ func upstreamRefusal(t target, err error) *refusal {
 	return &refusal{http.StatusBadGateway, "", err.Error()}
 }
 
-// check looks at one request, and returns the rule that allows it. On a host with rules
-// for single requests, everything is refused that a server might read in another way than
-// the rules do.
+// check checks one request, and returns the rule that allows it. On a host with rules for
+// single requests, it refuses everything that a server might interpret differently than the
+// rules.
 func (b *Broker) check(r *http.Request, scheme string, t target, credentials []Credential) (rule string, why *refusal) {
 	switch method := strings.ToUpper(r.Method); method {
 	case http.MethodConnect:
@@ -236,8 +236,8 @@ func (b *Broker) check(r *http.Request, scheme string, t target, credentials []C
 	if r.Header.Get("Upgrade") != "" {
 		return "", &refusal{http.StatusForbidden, "", "WebSockets and other upgrades do not pass here"}
 	}
-	// Of https:v1/x and a:https://HOST/v1/x package url makes no path but an Opaque, which
-	// net/http would send on as it is, and no rule has seen.
+	// Package url parses https:v1/x and a:https://HOST/v1/x without a path but with an
+	// Opaque, which net/http would send as it is, and which no rule has seen.
 	if !strings.HasPrefix(r.URL.Path, "/") && (r.Method != http.MethodOptions || r.URL.Path != "*") {
 		return "", &refusal{http.StatusBadRequest, "", "the path of a request must begin with a slash"}
 	}
@@ -257,8 +257,8 @@ func (b *Broker) check(r *http.Request, scheme string, t target, credentials []C
 	return rule, nil
 }
 
-// maxHeaderLines bounds the lines of a header: one of 32 KiB in the shortest possible
-// lines takes 500 KiB once it is parsed. For requests, net/http counts them.
+// maxHeaderLines bounds the lines of a header: 32 KiB in the shortest possible lines take 500
+// KiB once they are parsed. For requests, net/http counts them.
 const maxHeaderLines = 500
 
 var errHeaderLines = fmt.Errorf("a header of more than %d lines does not pass", maxHeaderLines)

@@ -15,9 +15,9 @@ var (
 	errIsHello = errors.New("the TLS handshake has not begun in time")
 )
 
-// readHello reads the ClientHello that a connection must begin with, and returns the
-// server name in it and the bytes that were read. crypto/tls parses it, in a
-// handshake that is given up then.
+// readHello reads the ClientHello with which a connection must begin, and returns its server
+// name and the bytes that were read. crypto/tls parses it, in a handshake that is then
+// abandoned.
 func readHello(c net.Conn, r io.Reader) (serverName string, read []byte, err error) {
 	_ = c.SetReadDeadline(time.Now().Add(headerTimeout))
 	defer func() { _ = c.SetReadDeadline(time.Time{}) }()
@@ -44,7 +44,7 @@ type helloConn struct{ prefixedConn }
 
 func (c *helloConn) Write(p []byte) (int, error) { return len(p), nil }
 
-// A prefixedConn reads what was read before once more.
+// A prefixedConn reads again what was read before.
 type prefixedConn struct {
 	net.Conn
 	r io.Reader

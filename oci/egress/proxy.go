@@ -23,7 +23,7 @@ type target struct {
 
 func (t target) String() string { return net.JoinHostPort(t.host, strconv.Itoa(int(t.port))) }
 
-// A refusal is why a request does not pass.
+// A refusal explains why a request is refused.
 type refusal struct {
 	status int
 	rule   string // that says so, "" if there is none
@@ -69,8 +69,8 @@ func (b *Broker) parseTarget(hostPort string, defaultPort uint16) (t target, err
 	return t, err
 }
 
-// connect lets a client talk TLS to a host: with the host itself, or with us if
-// requests are to be checked.
+// connect lets a client open a TLS connection: to the host itself, or to us if requests must
+// be checked.
 func (b *Broker) connect(w http.ResponseWriter, r *http.Request) {
 	t, err := b.parseTarget(r.RequestURI, 0)
 	if err != nil {
@@ -103,7 +103,7 @@ func (b *Broker) connect(w http.ResponseWriter, r *http.Request) {
 	b.tunnel(client, buffered, server, t)
 }
 
-// dialRefusal is what a client is told if a host cannot be reached.
+// dialRefusal explains to a client why a host cannot be reached.
 func dialRefusal(err error) *refusal {
 	if _, ok := errors.AsType[*addressError](err); ok {
 		return &refusal{http.StatusForbidden, "", err.Error()}
@@ -126,8 +126,8 @@ func accept(w http.ResponseWriter) (client net.Conn, buffered *bufio.Reader, err
 	return client, rw.Reader, nil
 }
 
-// refuse answers a request that does not pass. The reason is in the status line, which
-// is all that Python's clients show of a refused CONNECT, and in the body.
+// refuse answers a refused request. The reason is in the status line, which is all that
+// Python's clients show of a refused CONNECT, and in the body.
 func (b *Broker) refuse(w http.ResponseWriter, t target, why *refusal) {
 	reason := asciiLine(why.reason)
 	if why.status == http.StatusBadGateway {
@@ -143,8 +143,8 @@ func (b *Broker) refuse(w http.ResponseWriter, t target, why *refusal) {
 	_ = c.SetDeadline(time.Now().Add(5 * time.Second))
 	fmt.Fprintf(c, "HTTP/1.1 %d toolcell: %s\r\nContent-Type: text/plain\r\nContent-Length: %d\r\nConnection: close\r\n\r\ntoolcell: %s\n",
 		why.status, reason, len(reason)+len("toolcell: \n"), reason)
-	// Closing with unread data would reset the connection, and the client lose the
-	// answer (RFC 9112, 9.6).
+	// Closing with unread data would reset the connection, and the client would lose the
+	// response (RFC 9112, 9.6).
 	if half, ok := rawConn(c).(*net.TCPConn); ok {
 		_ = half.CloseWrite()
 	}
@@ -152,7 +152,7 @@ func (b *Broker) refuse(w http.ResponseWriter, t target, why *refusal) {
 	_, _ = io.CopyN(io.Discard, c, 256<<10)
 }
 
-// asciiLine keeps what may stand in a status line.
+// asciiLine replaces characters that are not allowed in a status line.
 func asciiLine(s string) string {
 	s = strings.Map(func(c rune) rune {
 		if c < ' ' || c > '~' {
@@ -218,5 +218,5 @@ func (b *Broker) inspect(w http.ResponseWriter, t target) {
 	}
 }
 
-// unread returns what a reader has read ahead.
+// unread returns the data that a reader has buffered.
 func unread(r *bufio.Reader) io.Reader { return io.LimitReader(r, int64(r.Buffered())) }

@@ -13,9 +13,9 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// checkPath refuses paths that name another resource once a server has resolved them
-// (RFC 3986, 6.2.2.3), merged slashes, decoded them again, or taken characters for those
-// that look like them.
+// checkPath refuses paths that name another resource after a server has resolved them (RFC
+// 3986, 6.2.2.3), merged slashes, decoded them again, or replaced characters with similar
+// ones.
 func checkPath(u *url.URL) error {
 	decoded := u.Path
 	if !utf8.ValidString(decoded) || strings.ContainsFunc(decoded, unicode.IsControl) {
@@ -44,17 +44,17 @@ func checkPath(u *url.URL) error {
 	return nil
 }
 
-// plainPunctuation writes wide and compatible forms of dots, slashes and spaces as servers
-// do that normalize a path or convert it to another character set.
+// plainPunctuation replaces wide and compatible forms of dots, slashes and spaces, as do
+// servers that normalize a path or convert it to another character set.
 func plainPunctuation(path string) string {
 	return slashes.Replace(norm.NFKC.String(path))
 }
 
-// slashes has the characters that Windows' best fit takes for a slash or backslash and
-// NFKC leaves alone.
+// slashes replaces the characters that Windows' best-fit mapping converts to a slash or
+// backslash and NFKC keeps.
 var slashes = strings.NewReplacer("\u2044", "/", "\u2215", "/", "\u29f8", "/", "\u2216", `\`, "\u29f5", `\`, "\u29f9", `\`)
 
-// onlyDots reports whether a segment is made of dots, perhaps with spaces or invisible
+// onlyDots reports whether a segment consists of dots, possibly with spaces or invisible
 // characters, which Windows and some frameworks drop.
 func onlyDots(segment string) bool {
 	dots := 0
@@ -69,8 +69,8 @@ func onlyDots(segment string) bool {
 	return dots > 0
 }
 
-// overriding are headers by which frameworks and gateways take another method or path
-// than that of the request.
+// overriding are headers that make frameworks and gateways use another method or path than
+// the request's.
 var overriding = []string{
 	"x-http-method-override", "x-http-method", "x-method-override", "x-original-method",
 	"x-original-url", "x-original-uri", "x-rewrite-url", "x-original-path", "x-override-url",
@@ -79,7 +79,7 @@ var overriding = []string{
 	"x-copy-from", "x-copied-from", "x-symlink-target",
 }
 
-// secondResource are the ends of headers that name what object stores copy or move, as
+// secondResource are suffixes of headers that name what object stores copy or move, such as
 // x-amz-copy-source and x-ms-rename-source.
 var secondResource = []string{"-copy-source", "-rename-source", "-move-source"}
 

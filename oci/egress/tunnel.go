@@ -13,8 +13,8 @@ import (
 	"github.com/toolcell/toolcell/internal/contain"
 )
 
-// tunnel passes bytes between a client and a server, if the client begins with a TLS
-// handshake for the host that it connected to.
+// tunnel copies bytes between a client and a server, if the client begins with a TLS
+// handshake for the host of its CONNECT.
 func (b *Broker) tunnel(client net.Conn, buffered *bufio.Reader, server net.Conn, t target) {
 	name, hello, err := readHello(client, io.MultiReader(unread(buffered), client))
 	if err == nil {
@@ -48,8 +48,8 @@ func (b *Broker) tunnel(client net.Conn, buffered *bufio.Reader, server net.Conn
 	both.Wait()
 }
 
-// checkServerName compares the name in a handshake (RFC 6066, 3: no address may stand
-// there) with the host of the CONNECT before it.
+// checkServerName compares the name in a handshake (never an address: RFC 6066, 3) with the
+// host of the CONNECT before it.
 func checkServerName(name, host string) error {
 	if _, err := netip.ParseAddr(host); err == nil && name == "" {
 		return nil
@@ -60,9 +60,9 @@ func checkServerName(name, host string) error {
 	return fmt.Errorf("the TLS handshake is for %.260q, and the connection for %q", name, host)
 }
 
-// copyCounted copies until the end of from, and then ends to. Its buffer grows up to the
-// largest while reads fill it. It does not use splice(2), which io.Copy would: with it
-// downloads were slower in alternation, since the code is then the first to touch what came.
+// copyCounted copies until the end of from, and then ends to. Its buffer grows to at most
+// largest while reads fill it. Unlike io.Copy it does not use splice(2), with which
+// alternated downloads were slower, since the code is then the first to touch the data.
 func copyCounted(to, from net.Conn, largest int, count func(int64) error) {
 	buf := make([]byte, minCopy)
 	for {

@@ -8,18 +8,18 @@ import (
 	"github.com/toolcell/toolcell/internal/contain"
 )
 
-// A Use is what code did with one host and port.
+// A Use summarizes what code did with one host and port.
 type Use struct {
 	Host          string `json:"host"`
 	Port          int    `json:"port"`
 	Requests      int    `json:"requests"` // of HTTP, or connections whose content is not seen
 	BytesSent     int64  `json:"bytesSent"`
 	BytesReceived int64  `json:"bytesReceived"`
-	Refused       int    `json:"refused"`        // or failed before they reached the host
+	Refused       int    `json:"refused"`        // or failed before reaching the host
 	Rule          string `json:"rule,omitempty"` // that allowed or denied it last
 }
 
-// maxUses bounds the hosts that are told apart, maxReasons the reasons.
+// maxUses bounds the hosts that are recorded separately, maxReasons the reasons.
 const (
 	maxUses    = 50
 	maxReasons = 5
@@ -34,8 +34,8 @@ type usage struct {
 	failed  []string // why, on the way to a host
 }
 
-// find returns the record of a host and port; those beyond maxUses share one. mu is
-// held.
+// find returns the record of a host and port; those beyond maxUses share one. The caller
+// holds mu.
 func (u *usage) find(host string, port uint16) *Use {
 	for _, use := range u.uses {
 		if use.Host == host && use.Port == int(port) {
@@ -67,7 +67,7 @@ func (u *usage) addRefusal(host string, port uint16, rule, reason string) {
 	u.refused = u.count(host, port, rule, reason, u.refused)
 }
 
-// addFailure adds a request that no rule refused.
+// addFailure adds a failed request that no rule refused.
 func (u *usage) addFailure(host string, port uint16, reason string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -76,8 +76,8 @@ func (u *usage) addFailure(host string, port uint16, reason string) {
 	}
 }
 
-// count counts a request that does not reach its host, and adds the reason to those that
-// are known. Both the host and the reason may quote what the code has sent. mu is held.
+// count counts a request that did not reach its host, and adds its reason to known. Host and
+// reason may quote what the code has sent. The caller holds mu.
 func (u *usage) count(host string, port uint16, rule, reason string, known []string) []string {
 	host, reason = asciiLine(host), asciiLine(reason)
 	use := u.find(host, port)
@@ -93,7 +93,7 @@ func (u *usage) count(host string, port uint16, rule, reason string, known []str
 
 var errBytes = errors.New("the run has sent and received as many bytes as it may")
 
-// addBytes counts bytes that have passed. It fails once they are too many.
+// addBytes counts bytes that have passed. It fails once there are too many.
 func (u *usage) addBytes(host string, port uint16, sent, received int64) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -18,7 +18,7 @@ import (
 	"github.com/toolcell/toolcell/internal/netguard"
 )
 
-// proxyFor returns the proxy to go through to a host, or nil.
+// proxyFor returns the proxy for a host, or nil.
 func (b *Broker) proxyFor(scheme string, t target) (*url.URL, error) {
 	if b.o.Proxy == nil {
 		return nil, nil
@@ -39,10 +39,9 @@ func (b *Broker) proxyFor(scheme string, t target) (*url.URL, error) {
 	return proxy, nil
 }
 
-// plainProxy has a request without TLS go to the proxy of the host in absolute form,
-// as proxies expect: many take CONNECT for port 443 only. The fragment keeps
-// connections for one host apart from those for others, since what passes is counted
-// for each.
+// plainProxy sends a request without TLS to the proxy of the host in absolute form, as
+// proxies expect: many take CONNECT for port 443 only. The fragment keeps connections for
+// different hosts apart, since bytes are counted per host.
 func (b *Broker) plainProxy(r *http.Request) (*url.URL, error) {
 	to, _ := r.Context().Value(destinationKey{}).(destination)
 	if to.scheme != "http" {
@@ -60,8 +59,8 @@ func (b *Broker) plainProxy(r *http.Request) (*url.URL, error) {
 	return &own, nil
 }
 
-// proxyCredential returns what the proxy of the host is told of the user with a request
-// for a host, so that an answer which repeats it can be cleaned.
+// proxyCredential returns the credential that is sent to the proxy of the host with a
+// request, so that it can be hidden in the response.
 func (b *Broker) proxyCredential(scheme string, t target) []Credential {
 	if scheme != "http" { // the host's end of a tunnel, where no proxy sees a header
 		return nil
@@ -124,7 +123,7 @@ func (b *Broker) dialThrough(ctx context.Context, proxy *url.URL, target string)
 	return c, nil
 }
 
-// readProxyAnswer reads the head of an answer, and nothing of what follows it.
+// readProxyAnswer reads the header of a response, and nothing after it.
 func readProxyAnswer(c io.Reader, request *http.Request) error {
 	head := &oneByteReader{io.LimitReader(c, maxHeader)}
 	resp, err := http.ReadResponse(bufio.NewReaderSize(head, 16), request) //nolint:bodyclose // the connection follows it

@@ -22,8 +22,8 @@ import (
 type cgroupMaker struct {
 	of     host.Cgroup
 	config *cgroups.Cgroup
-	paths  map[string]string // of version 1, by controller; for any, if nil
-	id     string            // that is in them
+	paths  map[string]string // with version 1, by controller
+	id     string            // the part of config and paths that each fork replaces
 
 	mu   sync.Mutex
 	free []*cgroupSlot
@@ -36,7 +36,7 @@ type cgroupSlot struct{ id, dir string }
 
 func (p *cgroupSlot) removeNote() error { return os.RemoveAll(filepath.Join(p.dir, p.id)) }
 
-// newCgroupMaker prepares cgroups like that of a fresh sandbox for p.
+// newCgroupMaker prepares to make cgroups like that of a fresh sandbox for p.
 func newCgroupMaker(p spec.Process, h spec.Host) (*cgroupMaker, error) {
 	if h.Cgroup.Driver == host.CgroupNone {
 		return nil, nil
@@ -67,7 +67,7 @@ func newCgroupMaker(p spec.Process, h spec.Host) (*cgroupMaker, error) {
 	return c, nil
 }
 
-// acquireSlot prepares the cgroup of a fork. It is noted when this returns.
+// acquireSlot prepares the cgroup of a fork, and records it.
 func (f *fork) acquireSlot() (*cgroups.Cgroup, cgroups.Manager, error) {
 	c := f.t.cgroups
 	p := c.reuseSlot()
@@ -144,8 +144,8 @@ func (c *cgroupMaker) newCgroup(id string) (*cgroups.Cgroup, cgroups.Manager, er
 	return &config, m, err
 }
 
-// An oomWatch hears from the kernel when the memory limit of a cgroup of
-// version 1 is hit (cgroup-v1/memory.rst, 10. OOM Control).
+// An oomWatch is notified by the kernel when the memory limit of a cgroup of version 1 is
+// hit (cgroup-v1/memory.rst, 10. OOM Control).
 type oomWatch struct {
 	hit    <-chan struct{} // closed at the end of the watch
 	events *os.File
@@ -175,7 +175,7 @@ func newOOMWatch(dir string) (*oomWatch, error) {
 	}
 	go func() {
 		defer close(hit)
-		// A limit that nobody watches counts as hit.
+		// A limit that is no longer watched counts as hit.
 		defer contain.Recover("watching the memory limit of a sandbox", func(error) { hear() })
 		for b := make([]byte, 8); ; {
 			if _, err := events.Read(b); err != nil {

@@ -30,11 +30,11 @@ type fork struct {
 	memory    *oomWatch           // with cgroup v1
 	slot      *cgroupSlot         // nil where there is no cgroup
 	counters  map[string]*os.File // open, by controller
-	uid       *host.IDSlot        // the code's on the host; nil if it is the template's
+	uid       *host.IDSlot        // of the code on the host; nil if it is the template's
 }
 
-// Fork makes a sandbox in which the program waits for its streams; now says
-// that a run is already waiting for it.
+// Fork makes a sandbox in which the program waits for its streams; now means that a run is
+// already waiting for it.
 func (t *Template) Fork(now bool) (*container.Standby, error) {
 	f, err := t.forkSandbox(now)
 	if err != nil {
@@ -111,7 +111,7 @@ func (f *fork) requestFork(now bool) error {
 	case n != 1 || data[0] != 'h':
 		return errors.New("the template has ended")
 	}
-	// The kernel tells the pid as it is here, whatever it is in there.
+	// The kernel translates the pid to our namespace.
 	messages, err := syscall.ParseSocketControlMessage(control[:size])
 	if err != nil || len(messages) != 1 {
 		return errors.New("no credentials came")
@@ -126,7 +126,7 @@ func (f *fork) requestFork(now bool) error {
 		return os.NewSyscallError("pidfd_open", err)
 	}
 	f.pidfd = os.NewFile(uintptr(fd), "pidfd")
-	// Only that process has the other end. While it is open, the pid is still its own.
+	// Only that process has the other end. While it is open, the pid is not reused.
 	if hungUp(raw) {
 		return errors.New("it ended at once")
 	}
@@ -142,7 +142,7 @@ func hungUp(raw syscall.RawConn) (gone bool) {
 	return err != nil || gone
 }
 
-// insideUID returns what the fork's id is in the template.
+// insideUID returns the fork's ID inside the template.
 func (f *fork) insideUID() uint32 {
 	if f.uid == nil {
 		return f.t.h.InsideUID
@@ -150,8 +150,7 @@ func (f *fork) insideUID() uint32 {
 	return spec.FirstForkUID + uint32(f.uid.ID-f.t.h.ForkUIDs().Start)
 }
 
-// sendForkRequest sends the template the lifeline and the id of the fork that it
-// is to make.
+// sendForkRequest asks the template for a fork with this lifeline and ID.
 func (t *Template) sendForkRequest(lifeline *os.File, uid uint32, now bool) error {
 	t.requests.Lock()
 	defer t.requests.Unlock()
@@ -191,7 +190,7 @@ func (f *fork) confine() error {
 		}
 		f.openCounters()
 	}
-	// Without a limit it runs where the template may.
+	// Without a limit, it runs on the template's processors.
 	if cpus := t.p.Limits.CPUs; cpus > 0 && !t.h.Cgroup.CPU {
 		return t.containers.Pin(f.host, cpus)
 	}
@@ -220,7 +219,7 @@ func (f *fork) Wait() (container.Exit, error) {
 	return container.Exit{Code: 128 + int(unix.SIGKILL), Signal: unix.SIGKILL}, nil
 }
 
-// awaitEnd waits until pid 1 is gone, and so everything else.
+// awaitEnd waits until pid 1, and with it everything else, is gone.
 func (f *fork) awaitEnd() error {
 	raw, err := f.pidfd.SyscallConn()
 	if err != nil {

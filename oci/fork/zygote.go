@@ -31,17 +31,17 @@ type zygote struct {
 	s         *container.Container
 	line      pid1.Lifeline
 	conn      *net.UnixConn
-	workspace *os.File // the standby sandbox owns it; a template needs none
+	workspace *os.File // owned by the standby; nil in a template
 	h         spec.Host
-	watch     *limits.Watch // if what it imports may do anything; nil otherwise
+	watch     *limits.Watch // if it imports untrusted modules; otherwise nil
 	output    *outputTail
 	notes     []string       // modules that could not be preloaded, and why
-	ended     chan struct{}  // its first process has
-	exit      container.Exit // how; once it has
+	ended     chan struct{}  // closed when its first process has ended
+	exit      container.Exit // valid then
 	err       error
 }
 
-// A zygoteConfig is the configuration of fork.py.
+// A zygoteConfig configures fork.py.
 type zygoteConfig struct {
 	Program  string            `json:"program"`
 	Base     []string          `json:"base"`
@@ -133,8 +133,8 @@ func startProgram(e *container.Runtime, p spec.Process, h spec.Host, template bo
 			return nil, errors.Join(err, output.w.Close())
 		}
 		spec.LimitSetUID(h.TemplateSeccomp, h.InsideUID)
-		// Forks have limits of their own. These are for a few that are not
-		// there yet, and for the threads of libraries while they start.
+		// Forks have their own limits. These are for a few forks that are just being made,
+		// and for threads of libraries during their start.
 		p.Limits.PIDs = max(p.Limits.PIDs, 256)
 		p.Limits.CPUs = 0
 		if !h.Cgroup.PIDs {
@@ -204,7 +204,7 @@ const maxAnswer = 1 << 20
 // maxNotes is how many modules are named that could not be preloaded.
 const maxNotes = 100
 
-// take reads the answer to a configuration.
+// take reads the answer to the configuration.
 func (s *zygote) take(body []byte) error {
 	var answer struct {
 		Refused, Module string

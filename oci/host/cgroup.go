@@ -34,8 +34,8 @@ type Cgroup struct {
 	Why               string // why Driver is none, for the user
 }
 
-// Freezes reports whether the processes in a part of a sandbox's cgroup can be
-// frozen. Those in a frozen cgroup of version 1 cannot be killed.
+// Freezes reports whether the processes in a part of a sandbox's cgroup can be frozen.
+// Processes in a frozen cgroup of version 1 could not be killed.
 func (c Cgroup) Freezes() bool { return c.V2 && c.Driver != CgroupNone }
 
 // Path names the sandbox's cgroup in the form that the driver wants: relative
@@ -51,9 +51,8 @@ func (c Cgroup) Path(id string) string {
 	return ""
 }
 
-// detectCgroup finds out whether cgroups accept limits by making one: mount
-// flags, ownership and missing controllers can each prevent it, so only a trial
-// is reliable.
+// detectCgroup tests whether cgroups accept limits by making one: mount flags, ownership and
+// missing controllers can each prevent it, so only a trial is reliable.
 func detectCgroup(euid int) Cgroup {
 	if !cgroups.IsCgroup2UnifiedMode() {
 		if euid != 0 {
@@ -74,10 +73,10 @@ func detectCgroup(euid int) Cgroup {
 	return tryCgroupFS(Cgroup{Driver: CgroupFS, V2: true})
 }
 
-// WarmCgroupMoves moves this process to the cgroup that it is in. The first move of
-// all waits for a grace period of RCU, 5 to 15 ms, but moves within the next 10 ms
-// do not (cgroup_threadgroup_rwsem, kernel/cgroup/cgroup.c). So the wait overlaps
-// the preparations of a start. If we may not write there, it is only slower.
+// WarmCgroupMoves moves this process to its own cgroup. A first move waits for an RCU grace
+// period of 5 to 15 ms, but moves within the next 10 ms do not (cgroup_threadgroup_rwsem,
+// kernel/cgroup/cgroup.c). So this wait overlaps the preparations of a start. Without write
+// access, the start is only slower.
 func WarmCgroupMoves() {
 	own, err := cgroups.ParseCgroupFile("/proc/self/cgroup")
 	if err != nil {
@@ -89,7 +88,7 @@ func WarmCgroupMoves() {
 	}
 	path, known := own[hierarchy]
 	if !known {
-		return // its root is another cgroup than ours
+		return // a hierarchy that we are not in
 	}
 	dir := filepath.Join(at, path)
 	procs, err := os.OpenFile(filepath.Join(dir, "cgroup.procs"), os.O_WRONLY, 0)
@@ -100,9 +99,8 @@ func WarmCgroupMoves() {
 	_, _ = fmt.Fprint(procs, os.Getpid())
 }
 
-// userSystemd reports the controllers that the user's systemd manager may
-// delegate. Some MCP clients do not pass XDG_RUNTIME_DIR on, without which its
-// bus is not found.
+// userSystemd returns the controllers that the user's systemd manager can delegate. Some MCP
+// clients do not pass on XDG_RUNTIME_DIR, without which its bus is not found.
 func userSystemd(euid int) (Cgroup, error) {
 	if os.Getenv("XDG_RUNTIME_DIR") == "" {
 		dir := fmt.Sprintf("/run/user/%d", euid)
@@ -156,8 +154,7 @@ func tryCgroupFS(c Cgroup) Cgroup {
 	}
 	all := cgroups.Resources{Memory: memory, MemorySwap: memory, PidsLimit: &limit, CpuQuota: quota, CpuPeriod: CPUPeriod}
 	if try(all) == nil {
-		// Most hosts with any controller have them all, and each try takes as
-		// long as a run.
+		// Most hosts with any controller have all, and each try takes as long as a run.
 		c.Memory, c.PIDs, c.CPU, c.Swap = true, true, true, true
 		return c
 	}

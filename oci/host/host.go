@@ -1,7 +1,6 @@
-// Package host finds out what this machine offers for building sandboxes: ids
-// that may be mapped, cgroups that accept limits, and namespaces. It gives each
-// sandbox an id of its own, and reads what the kernel tells in /proc and in
-// cgroups. It makes no lasting changes.
+// Package host probes what this machine offers for sandboxes: IDs that may be mapped,
+// cgroups that accept limits, and namespaces. It gives each sandbox an ID of its own, and
+// reads counters in /proc and in cgroups. It makes no lasting changes.
 //
 // Namespaces are tried in a child, for which it starts this program again: init
 // in namespaces.go is the child's part, so every binary that imports this
@@ -17,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Host describes what a sandbox can be built with: who we are, and which ids
-// and cgroups we may use.
+// A Host describes the means for building sandboxes: who we are, and which IDs and cgroups
+// we may use.
 type Host struct {
 	EUID       int
 	InsideUID  uint32 // that code has in a sandbox
@@ -26,19 +25,18 @@ type Host struct {
 	Admin      bool // we hold CAP_SYS_ADMIN: real root, not root of a container
 	UIDs       IDMap
 	GIDs       IDMap
-	OwnUIDs    IDRange // each sandbox can have one of them as the code's; none: they share UIDs.User
+	OwnUIDs    IDRange // for the code, one per sandbox; if empty, all share UIDs.User
 	Cgroup     Cgroup
-	ProcNames  []string       // what everybody may read at the top of /proc, but for processes
-	NoProc     bool           // no /proc can be mounted: ours is partly covered
+	ProcNames  []string       // names in /proc that everyone may read, except processes
+	NoProc     bool           // no /proc can be mounted, since ours is partly covered
 	Exe        string         // this program's file, for sandboxes to start from
-	HardLimits map[int]uint64 // our hard limits by resource (getrlimit(2)), those that there are
-	Recursive  bool           // mounts can be changed with all below them (mount_setattr(2))
-	NoIDMap    bool           // no mount can show its owner's files as another id's
+	HardLimits map[int]uint64 // our finite hard limits by resource (getrlimit(2))
+	Recursive  bool           // mounts can be changed recursively (mount_setattr(2))
+	NoIDMap    bool           // mounts cannot be ID-mapped
 	RootGuard  bool           // the kernel keeps CAP_SETUID alone from mapping a parent's root
 }
 
-// Probe finds out what this host offers. uid and gid are those that code is to
-// have inside.
+// Probe probes this host. uid and gid are the code's IDs inside.
 func Probe(uid, gid uint32) (Host, error) {
 	h := Host{EUID: os.Geteuid(), InsideUID: uid, InsideGID: gid, HardLimits: hardLimits(), RootGuard: rootGuard(), ProcNames: procNames(), Recursive: changesTrees()}
 	h.Admin = h.EUID == 0 && holdsSysAdmin()
@@ -76,15 +74,14 @@ func (h *Host) mapUser() {
 		return
 	}
 	name := UserName(uid)
-	// Without these maps there is no end of a container to be known.
+	// If this fails, subordinate IDs are not limited to those of the container.
 	uids, _ := readIDRanges("/proc/self/uid_map")
 	gids, _ := readIDRanges("/proc/self/gid_map")
 	subordinate := readSubIDs("/etc/subuid", name, uid, uids)
 	h.UIDs = MapAsUser(int64(uid), subordinate)
 	h.GIDs = MapAsUser(int64(gid), readSubIDs("/etc/subgid", name, uid, gids))
 	if h.UIDs.User < 0 || h.GIDs.User < 0 {
-		// One without the other is of no use, and a map of a single id is
-		// written without the tools.
+		// One without the other is useless, and a single-ID map is written without the tools.
 		h.UIDs.User, h.GIDs.User = -1, -1
 	}
 	h.OwnUIDs = ownIDs(subordinate, h.UIDs)
@@ -99,10 +96,9 @@ func UserName(uid int) string {
 	return id
 }
 
-// procNames returns the names at the top of /proc that are no processes, and that
-// everybody may read.
+// procNames returns the names at the top of /proc that everyone may read, except processes.
 func procNames() (names []string) {
-	entries, _ := os.ReadDir("/proc") // which is there, or no sandbox starts
+	entries, _ := os.ReadDir("/proc") // without a /proc no sandbox starts
 	for _, e := range entries {
 		if name := e.Name(); name[0] < '0' || name[0] > '9' {
 			if info, err := e.Info(); err == nil && info.Mode().Perm()&0o004 != 0 {
@@ -113,7 +109,7 @@ func procNames() (names []string) {
 	return names
 }
 
-// hardLimits returns the hard limits of this process that are not infinite.
+// hardLimits returns the finite hard limits of this process.
 func hardLimits() map[int]uint64 {
 	limits := map[int]uint64{}
 	for resource := range 16 {
@@ -125,8 +121,7 @@ func hardLimits() map[int]uint64 {
 	return limits
 }
 
-// LimitOf returns the limit that can be set on a resource if want is wanted: only
-// the privileged go beyond their own hard limit.
+// LimitOf returns want, or the process's hard limit on the resource if that is lower.
 func (h Host) LimitOf(resource int, want uint64) uint64 {
 	if hard, ok := h.HardLimits[resource]; ok {
 		return min(want, hard)
@@ -134,8 +129,8 @@ func (h Host) LimitOf(resource int, want uint64) uint64 {
 	return want
 }
 
-// holdsSysAdmin reports whether this thread may make mount namespaces and
-// enter others. Root of a container usually may not.
+// holdsSysAdmin reports whether this thread may create and enter mount namespaces. Root of a
+// container usually may not.
 func holdsSysAdmin() bool {
 	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var sets [2]unix.CapUserData

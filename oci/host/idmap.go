@@ -9,39 +9,35 @@ import (
 	"github.com/moby/sys/user"
 )
 
-// BaseID is the first host id of the range that real root maps sandboxes
-// to. 1879048192 to 2147483647 is not given out by systemd, useradd or
-// container engines (systemd, "Users, Groups, UIDs and GIDs on systemd
-// systems"), so nothing on the host belongs to these ids.
+// BaseID is the first host ID of the range to which real root maps sandboxes. systemd,
+// useradd and container engines do not use 1879048192 to 2147483647 (systemd, "Users,
+// Groups, UIDs and GIDs on systemd systems"), so nothing on the host belongs to these IDs.
 const BaseID = 1879048192
 
-// An IDRange is a run of ids that may be mapped: in the current user
-// namespace, as in /proc/self/uid_map, or subordinate to the user, as in
-// /etc/subuid.
+// An IDRange is a range of IDs that may be mapped: those of the current user namespace
+// (/proc/self/uid_map), or subordinate IDs of the user (/etc/subuid).
 type IDRange struct{ Start, Size int64 }
 
 // contains reports whether id lies in the range.
 func (r IDRange) contains(id int64) bool { return id >= r.Start && id < r.Start+r.Size }
 
-// An IDMap gives the host ids of a sandbox's only two ids: 0, which owns its files
-// and runs no code of the user's, and the id that the code runs as.
+// An IDMap has the host IDs of a sandbox's only two IDs: 0, which owns its files and runs no
+// user code, and the ID that the code runs as.
 type IDMap struct {
-	Root int64 // host id behind container id 0
-	User int64 // host id behind the user's id, or -1: there is no second id
+	Root int64 // host id of container id 0
+	User int64 // host id of the code, or -1 on a single-ID host
 }
 
-// mapAsRoot maps both ids away from host root: with 0 mapped to 0, code that breaks
-// out could write to every file of the host's root. The host itself always has
-// enough ids for that. available is what the current user namespace has (all ids
-// on a host, 65536 in most containers).
+// mapAsRoot maps neither ID to host root: with 0 mapped to 0, code that breaks out could
+// write to every file of the host's root. available are the IDs of the current user
+// namespace: all on a host, 65536 in most containers.
 func mapAsRoot(available []IDRange, want int64) IDMap {
 	for _, r := range available {
 		if r.contains(BaseID) && r.contains(BaseID+want) {
 			return IDMap{Root: BaseID, User: BaseID + want}
 		}
 	}
-	// Inside a container: take the two highest ids that there are, which
-	// are the least likely to own anything.
+	// In a container, take the two highest IDs, which are the least likely to own anything.
 	var ids []int64
 	for i := len(available) - 1; i >= 0 && len(ids) < 2; i-- {
 		r := available[i]
@@ -50,16 +46,16 @@ func mapAsRoot(available []IDRange, want int64) IDMap {
 		}
 	}
 	if len(ids) < 2 {
-		// Root of a namespace with little more than id 0, as made by unshare
-		// -r: 0 is some ordinary user, as in MapAsUser.
+		// Root of a namespace with little more than ID 0, such as that of unshare -r. There 0
+		// is some ordinary user, as in MapAsUser.
 		return IDMap{Root: 0, User: -1}
 	}
 	return IDMap{Root: ids[1], User: ids[0]}
 }
 
-// MapAsUser maps container root to the ordinary user, which needs no privilege, and
-// the id that code runs as to the user's last subordinate id if there is one: the
-// first ones are those of users in the containers of other programs.
+// MapAsUser maps container root to the ordinary user, which needs no privilege, and the
+// code to the user's last subordinate ID, if there is one: the first ones are used in the
+// containers of other programs.
 func MapAsUser(self int64, subordinate []IDRange) IDMap {
 	for _, r := range subordinate {
 		if r.Size > 0 && !r.contains(self) {
@@ -69,12 +65,12 @@ func MapAsUser(self int64, subordinate []IDRange) IDMap {
 	return IDMap{Root: self, User: -1}
 }
 
-// MaxOwnIDs is how many ids ownIDs returns at most: more than sandboxes of several
-// servers that can live at once.
+// MaxOwnIDs is the largest range that ownIDs returns: more than the sandboxes of several
+// servers need at once.
 const MaxOwnIDs = 1024
 
-// ownIDs returns ids beside those of m, for sandboxes to have one each as the code's:
-// those just below, or above if there are more.
+// ownIDs returns IDs next to those of m, one per sandbox for the code: those just below, or
+// above if there are more.
 func ownIDs(available []IDRange, m IDMap) IDRange {
 	for _, r := range available {
 		if !r.contains(m.User) {
@@ -83,7 +79,7 @@ func ownIDs(available []IDRange, m IDMap) IDRange {
 		first, end := max(r.Start, 1), m.User
 		switch m.Root {
 		case BaseID:
-			first = BaseID + 1 // lower ones may be anyone's
+			first = BaseID + 1 // lower ones may be in use
 		case end - 1:
 			end = m.Root
 		}
@@ -98,8 +94,8 @@ func ownIDs(available []IDRange, m IDMap) IDRange {
 }
 
 // ParseSubIDs reads /etc/subuid or /etc/subgid (subuid(5)): lines of
-// "name-or-uid:start:size". Lines of others and lines that make no sense are
-// passed over, as newuidmap does.
+// "name-or-uid:start:size". It skips lines of other users and invalid lines, as newuidmap
+// does.
 func ParseSubIDs(r io.Reader, name string, uid int) (out []IDRange) {
 	const end = 1 << 32
 	found, _ := user.ParseSubIDFilter(r, func(s user.SubID) bool { // as far as it can be read
@@ -118,8 +114,8 @@ func HasAllIDs() bool {
 	return err == nil && len(ranges) == 1 && ranges[0] == IDRange{0, 1<<32 - 1}
 }
 
-// readIDRanges reads /proc/self/uid_map or gid_map (user_namespaces(7)). The ranges are
-// of inside ids.
+// readIDRanges reads /proc/self/uid_map or gid_map (user_namespaces(7)). The ranges have the
+// IDs inside.
 func readIDRanges(path string) (out []IDRange, err error) {
 	all, err := user.ParseIDMapFile(path)
 	if err != nil {
@@ -131,9 +127,9 @@ func readIDRanges(path string) (out []IDRange, err error) {
 	return out, nil
 }
 
-// readSubIDs returns what a file such as /etc/subuid grants to the user; nothing if
-// there is no file. In a container the file may name more ids than the container
-// has: what goes beyond available is left out.
+// readSubIDs returns the ranges that a file such as /etc/subuid grants to the user, none if
+// there is no file. In a container, the file may name more IDs than exist: those beyond
+// available are left out.
 func readSubIDs(path, name string, uid int, available []IDRange) []IDRange {
 	f, err := os.Open(path)
 	if err != nil {

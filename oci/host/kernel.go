@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// changesTrees reports whether mount_setattr(2) is there, and a filter of a container
-// lets it through: without room for attributes it is an invalid call.
+// changesTrees reports whether mount_setattr(2) exists and no filter of a container refuses
+// it: without room for attributes, the call is invalid.
 func changesTrees() bool {
 	_, _, errno := unix.Syscall6(unix.SYS_MOUNT_SETATTR, ^uintptr(0), 0, 0, 0, 0, 0)
 	return errno == unix.EINVAL
@@ -25,9 +25,8 @@ func rootGuard() bool {
 	return n == 2 && (major > 5 || major == 5 && minor >= 12)
 }
 
-// SeccompError reports whether filters can be loaded. The kernel reads the
-// filter before anything else, so that without one it fails with EFAULT; it
-// has no effect.
+// SeccompError reports why filters cannot be loaded, or nil. The kernel reads the filter
+// first, so that without one the call fails with EFAULT and has no effect.
 func SeccompError() error {
 	const setModeFilter = 1
 	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, setModeFilter, 0, 0)
@@ -37,8 +36,8 @@ func SeccompError() error {
 	return errno
 }
 
-// LandlockVersion asks for the version of Landlock, 0 if the kernel has or uses
-// none (landlock_create_ruleset(2), LANDLOCK_CREATE_RULESET_VERSION).
+// LandlockVersion returns the version of Landlock, 0 if the kernel does not use it
+// (landlock_create_ruleset(2), LANDLOCK_CREATE_RULESET_VERSION).
 func LandlockVersion() int {
 	const versionFlag = 1
 	version, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, versionFlag)

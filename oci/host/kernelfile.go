@@ -12,12 +12,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ReadCounter reads the file in which a controller of a cgroup counts.
+// ReadCounter reads the counter file of a controller of a cgroup.
 func ReadCounter(m cgroups.Manager, controller string) ([]byte, error) {
 	return readFile(CounterPath(m, controller))
 }
 
-// CounterPath returns the file in which the kernel counts for a controller.
+// CounterPath returns the counter file of a controller.
 func CounterPath(m cgroups.Manager, controller string) string {
 	name := controller + ".events"
 	if controller == "memory" && !cgroups.IsCgroup2UnifiedMode() {
@@ -36,7 +36,7 @@ func OpenFile(path string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), path), nil
 }
 
-// ReadAgain reads the present content of a short kernel file that is open.
+// ReadAgain reads the current content of a short, open kernel file.
 func ReadAgain(f *os.File) ([]byte, error) {
 	b := make([]byte, 4096)
 	n, err := f.ReadAt(b, 0)
@@ -46,7 +46,7 @@ func ReadAgain(f *os.File) ([]byte, error) {
 	return b[:n], nil
 }
 
-// readFile reads a file that the kernel makes, such as one of /proc.
+// readFile reads a file of the kernel, such as one in /proc.
 func readFile(path string) ([]byte, error) {
 	f, err := OpenFile(path)
 	if err != nil {
@@ -71,8 +71,8 @@ func Number(file []byte, name string) int64 {
 	return 0
 }
 
-// MemoryAvailable is how much memory programs could have without swapping
-// (proc(5), MemAvailable); plenty, if the kernel does not tell.
+// MemoryAvailable returns how many bytes programs could use without swapping (proc(5),
+// MemAvailable); a large number if unknown.
 func MemoryAvailable() int64 {
 	b, err := readFile("/proc/meminfo")
 	if n := Number(b, "MemAvailable"); err == nil && n > 0 {

@@ -10,11 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A NamespaceProbe reports how far a child of ours came on its way into a
-// sandbox.
+// A NamespaceProbe reports how far a child process came in entering a sandbox.
 type NamespaceProbe struct {
-	Stopped string // at which step, "" if it came through
-	Err     error  // what the kernel said there
+	Stopped string // the step that failed, "" if none did
+	Err     error  // of that step
 }
 
 // The steps, in order.
@@ -25,12 +24,11 @@ const (
 	StepProc  = "proc"  // mount a /proc
 )
 
-// probeEnv makes a child of ours run the trial, report and exit.
+// probeEnv makes a child process run the trial, report and exit.
 const probeEnv = "_TOOLCELL_PROBE"
 
-// init turns this process into such a child if it was started as one. It is
-// here rather than in main so that every binary or test that probes the host
-// has it.
+// init turns this process into such a child if it was started as one. It is here rather
+// than in main, so that every binary or test that probes the host has it.
 func init() {
 	if len(os.Args) == 2 && os.Args[1] == "probe" && os.Getenv(probeEnv) != "" {
 		probeInside()
@@ -38,10 +36,9 @@ func init() {
 	}
 }
 
-// ProbeNamespaces makes the namespaces of a sandbox around a child. That they
-// can be made is not enough: where AppArmor restricts user namespaces the
-// child is without capabilities in its own, and in a container it may be
-// forbidden to mount.
+// ProbeNamespaces starts a child in the namespaces of a sandbox. To create them is not
+// enough: if AppArmor restricts user namespaces, the child has no capabilities in its own,
+// and in a container it may not be allowed to mount.
 func ProbeNamespaces(h Host) NamespaceProbe {
 	c := exec.Command("/proc/self/exe", "probe")
 	c.Env = []string{probeEnv + "=1"}
@@ -50,7 +47,7 @@ func ProbeNamespaces(h Host) NamespaceProbe {
 			unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP,
 		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: int(h.UIDs.Root), Size: 1}},
 		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: int(h.GIDs.Root), Size: 1}},
-		// As mapped, real root is not root inside and would lose it.
+		// As mapped, real root is not root inside and would lose the capability.
 		AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN},
 	}
 	out, err := c.Output()
@@ -68,8 +65,8 @@ func ProbeNamespaces(h Host) NamespaceProbe {
 	return NamespaceProbe{}
 }
 
-// probeInside is the child's part. Its mount namespace came with a new user
-// namespace, so nothing of this shows outside.
+// probeInside is the child's part. Its mount namespace belongs to a new user namespace, so
+// nothing is visible outside.
 func probeInside() {
 	for _, s := range []struct {
 		step string

@@ -12,36 +12,34 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// IDSlots gives each sandbox an id of a range for itself, so that it shares what the
-// kernel counts for an id with no other: pipe pages, descriptors in flight, epoll
-// watches, keys. An id that is taken is a locked byte of a file that all processes
-// of a user share. The kernel releases the locks of a process that ends. IDSlots is
-// safe for concurrent use.
+// IDSlots gives each sandbox its own ID of a range, so that sandboxes share none of the
+// kernel's limits per ID: pipe pages, descriptors in flight, epoll watches, keys. A taken ID
+// is a locked byte of a file that all processes of a user share. The kernel releases the
+// locks of a process that ends. IDSlots is safe for concurrent use.
 type IDSlots struct {
 	ids IDRange
 
 	mu     sync.Mutex
-	file   *os.File // nil: only this process knows what is taken
+	file   *os.File // nil if IDs are reserved only within this process
 	err    error    // why there is no file
 	taken  map[int64]bool
 	next   int64 // where to look first, from 0
 	shared bool
 }
 
-// OpenIDSlots prepares to give out these ids, which belong to the user with that
-// number.
+// OpenIDSlots prepares to give out these IDs, which belong to the user uid.
 func OpenIDSlots(ids IDRange, uid int) *IDSlots {
 	s := &IDSlots{ids: ids, taken: map[int64]bool{}}
 	if ids.Size > 0 {
-		// A process that cannot see the file most likely gets other ids.
+		// Processes that cannot share the file most likely get different IDs.
 		s.next = rand.Int64N(ids.Size)
 		s.file, s.err = openShared(uid)
 	}
 	return s
 }
 
-// openShared opens the file in which ids are locked. Its place does not depend on
-// settings: it must be the same for all processes of the user.
+// openShared opens the file in which IDs are locked. Its path does not depend on settings: it
+// must be the same for all processes of the user.
 func openShared(uid int) (*os.File, error) {
 	dirs := []string{"/run/toolcell"}
 	if uid != 0 {
@@ -58,9 +56,8 @@ func openShared(uid int) (*os.File, error) {
 	return nil, errors.Join(errs...)
 }
 
-// openIn opens the file in dir, which it makes if it is not there. In /tmp anyone
-// can make a folder or a link of that name, so it must be a folder of the user's
-// that no one else may write to.
+// openIn opens the file in dir, creating dir if needed. In /tmp anyone can make a folder or a
+// link of that name, so dir must be a folder of the user that only the user may write to.
 func openIn(dir string, uid int) (*os.File, error) {
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return nil, err
@@ -88,14 +85,14 @@ func openIn(dir string, uid int) (*os.File, error) {
 	return file, nil
 }
 
-// An IDSlot is an id that one sandbox has.
+// An IDSlot is the ID of one sandbox.
 type IDSlot struct {
 	ID    int64
-	slots *IDSlots // nil once it is released, or if it was never this sandbox's alone
+	slots *IDSlots // nil once it is released, or if it is shared
 }
 
-// Acquire returns an id for a sandbox, nil if there are none to give out. If all
-// are taken, some sandbox has the same.
+// Acquire returns an ID for a sandbox, nil if the range is empty. If all are taken, it is
+// shared with another sandbox.
 func (s *IDSlots) Acquire() *IDSlot {
 	if s.ids.Size <= 0 {
 		return nil
@@ -103,8 +100,7 @@ func (s *IDSlots) Acquire() *IDSlot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for range s.ids.Size {
-		// Not the one that was released last: the kernel may still be
-		// collecting what it had.
+		// Not the one released last: the kernel may still be freeing its resources.
 		id := s.ids.Start + s.next
 		s.next = (s.next + 1) % s.ids.Size
 		if !s.taken[id] && s.lock(id, unix.F_WRLCK) {
@@ -116,8 +112,8 @@ func (s *IDSlots) Acquire() *IDSlot {
 	return &IDSlot{ID: s.ids.Start + rand.Int64N(s.ids.Size)}
 }
 
-// Release lets another sandbox have the id. Everything in this one has ended.
-// Extra calls do nothing.
+// Release makes the ID available to other sandboxes, once everything in this one has ended.
+// Further calls do nothing.
 func (o *IDSlot) Release() {
 	if o == nil || o.slots == nil {
 		return
@@ -130,9 +126,9 @@ func (o *IDSlot) Release() {
 	o.slots = nil
 }
 
-// lock sets or releases the lock of an id, and reports whether no other process
-// has it. The lock belongs to the open file, so a copy of the descriptor that is
-// closed does not release it (fcntl(2), F_OFD_SETLK).
+// lock sets or releases the lock of an ID, and reports false if another process has it. The
+// lock belongs to the open file, so closing a copy of the descriptor does not release it
+// (fcntl(2), F_OFD_SETLK).
 func (s *IDSlots) lock(id int64, kind int16) bool {
 	if s.file == nil {
 		return true

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A System is a view of a host's files and environment. Tests make systems of
-// hosts that they do not run on.
+// A System is a view of a host's files and environment. Tests use it to describe other
+// hosts.
 type System struct {
 	Files    fs.FS // the host's root directory
 	Getenv   func(name string) string
@@ -24,7 +24,7 @@ func ThisSystem() System {
 	return System{Files: os.DirFS("/"), Getenv: os.Getenv, FileCaps: hasFileCaps}
 }
 
-// Read gives the text of a file of the host, nothing if it cannot be read.
+// Read returns the text of a file of the host, "" if it cannot be read.
 func (s System) Read(path string) string {
 	b, err := fs.ReadFile(s.Files, path)
 	if err != nil {
@@ -33,7 +33,7 @@ func (s System) Read(path string) string {
 	return strings.TrimSpace(string(b))
 }
 
-// number reads a file that holds a number, -1 if there is none.
+// number reads a number from a file, -1 if there is none.
 func (s System) number(path string) int {
 	n, err := strconv.Atoi(s.Read(path))
 	if err != nil {
@@ -47,8 +47,7 @@ func (s System) Sysctl(name string) int {
 	return s.number("proc/sys/" + strings.ReplaceAll(name, ".", "/"))
 }
 
-// Program finds a program in the usual places; an MCP client's PATH may lack
-// them.
+// Program finds a program in the usual folders, which an MCP client's PATH may lack.
 func (s System) Program(name string) string {
 	for _, dir := range []string{"usr/bin/", "usr/sbin/", "bin/", "sbin/"} {
 		if s.Exists(dir + name) {
@@ -69,9 +68,8 @@ const (
 	engineOther      = "container"
 )
 
-// Container names the engine whose container this is, from the marks that it
-// leaves, or "". An MCP client may pass no variables on, so files count as
-// well.
+// Container names the engine of the container that we run in, or "". An MCP client may pass
+// on no variables, so files count as well.
 func (s System) Container() string {
 	cgroup, kind := s.Read("proc/1/cgroup"), s.Read("run/systemd/container")
 	switch {
@@ -88,8 +86,8 @@ func (s System) Container() string {
 	return ""
 }
 
-// InUserNamespace reports whether we are in one already. The host's own maps
-// every id to itself (user_namespaces(7)).
+// InUserNamespace reports whether we are in a user namespace other than the host's, which
+// maps every ID to itself (user_namespaces(7)).
 func (s System) InUserNamespace() bool {
 	m := strings.Fields(s.Read("proc/self/uid_map"))
 	return len(m) > 0 && !slices.Equal(m, []string{"0", "0", "4294967295"})

@@ -26,7 +26,7 @@ type Watch struct {
 	events chan struct{}
 	oom    atomic.Bool
 	pids   atomic.Bool
-	broken atomic.Pointer[error] // why the watch ended the sandbox, if it failed itself
+	broken atomic.Pointer[error] // the watch's own failure, for which it ended the sandbox
 	slice  string                // memory.events of the cgroup above a scope of systemd's
 	before int64                 // its count of kills at the start
 	rest   rest
@@ -45,7 +45,7 @@ type Sandbox interface {
 	OOM() (<-chan struct{}, error)
 }
 
-// Start watches a started sandbox and enforces l until Report is called.
+// Start enforces l in a started sandbox until Report is called.
 func Start(s Sandbox, l spec.Limits, h host.Host) *Watch {
 	w := &Watch{s: s, cgroup: h.Cgroup, events: make(chan struct{})}
 	w.watchOOM()
@@ -67,7 +67,7 @@ func Start(s Sandbox, l spec.Limits, h host.Host) *Watch {
 	return w
 }
 
-// Stop ends the watch of a sandbox that is to end.
+// Stop ends the watch of a sandbox that is being ended.
 func (w *Watch) Stop() {
 	if w.memory != nil {
 		w.memory.stopAndWait()
@@ -77,7 +77,7 @@ func (w *Watch) Stop() {
 	}
 }
 
-// fail ends the sandbox because nothing enforces its limits any more.
+// fail ends the sandbox because its limits are no longer enforced.
 func (w *Watch) fail(err error) {
 	w.broken.CompareAndSwap(nil, &err)
 	w.s.Kill()
@@ -107,10 +107,9 @@ func (w *Watch) killAtLimit() {
 	w.s.Kill()
 }
 
-// Report ends the watch and tells, once the sandbox has ended and is not yet
-// destroyed, whether its limits on memory and on processes were hit. killed says
-// that the first process was killed, and not by us; there says that the cgroup
-// certainly still exists.
+// Report ends the watch, after the sandbox has ended and before it is destroyed, and
+// reports whether its limits on memory and processes were hit. killed means that the first
+// process was killed, and not by us; there means that the cgroup certainly still exists.
 func (w *Watch) Report(killed, there bool) (oom, pids bool) {
 	if w.memory != nil {
 		w.memory.stopAndWait()
@@ -146,9 +145,8 @@ func (w *Watch) Report(killed, there bool) (oom, pids bool) {
 	return w.oom.Load(), w.pids.Load()
 }
 
-// watchOOM notes that the memory limit was hit, as it happens. With cgroup v1
-// the kernel would then kill one process of the sandbox and let the others go
-// on; with v2 it kills them all.
+// watchOOM records when the memory limit is hit. With cgroup v1 the kernel would then kill
+// only one process of the sandbox; with v2 it kills them all.
 func (w *Watch) watchOOM() {
 	if !w.cgroup.Memory || w.cgroup.V2 && w.cgroup.Driver == host.CgroupFS {
 		close(w.events)
@@ -169,9 +167,9 @@ func (w *Watch) watchOOM() {
 	}()
 }
 
-// watchSlice begins to count the kills for want of memory in the cgroup above
-// that of the sandbox. systemd removes a scope as soon as it is empty, and the
-// kernel's count with it; but the counts above include those below.
+// watchSlice begins to count out-of-memory kills in the parent of the sandbox's cgroup.
+// systemd removes a scope, with the kernel's count, as soon as it is empty; but the counts
+// of the parent include it.
 func (w *Watch) watchSlice() {
 	if !w.cgroup.Memory || !w.cgroup.V2 || w.cgroup.Driver != host.CgroupSystemd {
 		return
@@ -203,8 +201,8 @@ func (w *Watch) countOOM() int64 {
 	return host.Number(b, "oom_kill")
 }
 
-// notePIDs reads whether the cgroup has refused a process. Where systemd has
-// removed the scope already it cannot be known any more.
+// notePIDs records whether the cgroup has refused a process. If systemd has already removed
+// the scope, this is unknown.
 func (w *Watch) notePIDs() {
 	if !w.cgroup.PIDs || w.pids.Load() {
 		return

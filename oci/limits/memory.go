@@ -15,13 +15,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watchInterval is how often a sandbox without a memory cgroup is looked at.
-// What code can touch in between, some 50 MB, is how far it can overshoot.
+// watchInterval is the interval between checks of a sandbox without a memory cgroup. Code
+// can exceed its limit by what it touches in between, some 50 MB.
 const watchInterval = 10 * time.Millisecond
 
-// Memory outside any address space. The kernel counts it only in a cgroup, so
-// each object is charged the most that it can hold; the few that any program
-// has are free.
+// Memory outside any address space. The kernel counts it only in a cgroup, so each object is
+// charged its maximum; the few that every program has are free.
 const (
 	inodeBytes  = 1 << 10   // of a tmpfs: the inode and its name
 	threadBytes = 24 << 10  // a kernel stack and what goes with it
@@ -31,14 +30,13 @@ const (
 	freeSockets = 100
 )
 
-// A memoryWatch keeps the memory limit of one sandbox where no cgroup does: it
-// adds up what the sandbox holds and kills it if that is too much. It also
-// notes that the limit on processes was reached, which the kernel does not tell
-// of a resource limit.
+// A memoryWatch enforces the memory limit of one sandbox without a cgroup: it adds up the
+// sandbox's memory and kills it if that is too much. It also records that the limit on
+// processes was reached, which the kernel does not report for a resource limit.
 type memoryWatch struct {
 	pid    int      // the sandbox's first process
 	root   *os.File // its root directory, from outside
-	proc   *os.File // its /proc, which lists its processes and no others; nil if it has none
+	proc   *os.File // its /proc, which lists only its processes; nil if it has none
 	limits spec.Limits
 	over   atomic.Bool
 	full   atomic.Bool
@@ -46,9 +44,8 @@ type memoryWatch struct {
 	watching
 }
 
-// open takes hold of the sandbox's root and /proc, so that no later process
-// with the same pid is ever looked at. It fails until pid 1 is where it stays:
-// the stage before may still change to another mount namespace.
+// open opens the sandbox's root and /proc, so that a later process with the same pid is
+// never read. It fails until pid 1 has reached its final mount namespace.
 func (w *memoryWatch) open(ownProc bool) (err error) {
 	dir := filepath.Join("/proc", strconv.Itoa(w.pid))
 	if name, err := os.ReadFile(filepath.Join(dir, "comm")); err != nil || string(name) != spec.PID1Name+"\n" {
@@ -86,8 +83,7 @@ func (w *memoryWatch) run(ownProc bool) {
 			w.watch.killAtLimit()
 			return
 		}
-		// Checking many processes takes a while; they get most of the
-		// processor.
+		// Checking many processes takes a while; leave most of the processor to them.
 		took = time.Since(start)
 		if resting != nil && !await(&w.watching, resting) {
 			break
@@ -98,8 +94,8 @@ func (w *memoryWatch) run(ownProc bool) {
 	}
 }
 
-// lastLook checks the sandbox once more just before it is killed. On a busy
-// host, with a fork bomb in the sandbox, no earlier check may have completed.
+// lastLook checks the sandbox once more just before it is killed. On a busy host with a fork
+// bomb in the sandbox, no earlier check may have completed.
 func (w *memoryWatch) lastLook() {
 	w.again.Store(true)
 	w.stop()
@@ -109,7 +105,7 @@ func (w *memoryWatch) lastLook() {
 	}
 }
 
-// tooMuch looks at every process of the sandbox once, and twice if need be.
+// tooMuch checks every process of the sandbox, if necessary twice.
 func (w *memoryWatch) tooMuch() bool {
 	dirs := w.processes()
 	var resident, kernel, threads int64
@@ -133,8 +129,8 @@ func (w *memoryWatch) tooMuch() bool {
 	if resident+kernel <= w.limits.Memory {
 		return false
 	}
-	// Resident memory counts pages that processes share once for each of
-	// them. This does not, but takes longer to read.
+	// Resident memory counts shared pages once per process. This does not, but is slower to
+	// read.
 	var private int64
 	for _, dir := range dirs {
 		if rollup, err := os.ReadFile(filepath.Join(dir, "smaps_rollup")); err == nil {
@@ -144,7 +140,7 @@ func (w *memoryWatch) tooMuch() bool {
 	return private+kernel > w.limits.Memory
 }
 
-// processes gives a directory of some /proc for each process in the sandbox.
+// processes returns a directory of some /proc for each process in the sandbox.
 func (w *memoryWatch) processes() (dirs []string) {
 	if w.proc == nil {
 		return descendants(nil, strconv.Itoa(w.pid))
@@ -165,9 +161,8 @@ func (w *memoryWatch) processes() (dirs []string) {
 	return dirs
 }
 
-// descendants appends the directories, in our /proc, of a process and all that
-// stem from it. No process of a sandbox can leave the tree of its first
-// process.
+// descendants appends the directories, in our /proc, of a process and all its descendants.
+// No process of a sandbox can leave the tree of its first process.
 func descendants(dirs []string, pid string) []string {
 	dirs = append(dirs, filepath.Join("/proc", pid))
 	threads, _ := filepath.Glob(filepath.Join("/proc", pid, "task", "*", "children"))
@@ -183,8 +178,8 @@ func descendants(dirs []string, pid string) []string {
 	return dirs
 }
 
-// inFiles gives the bytes in the sandbox's own file systems, which lie in
-// memory and in no process, and of their inodes.
+// inFiles returns the memory of the sandbox's own file systems, including inodes, which
+// belongs to no process.
 func (w *memoryWatch) inFiles() (total int64) {
 	dir := filepath.Join("/proc/self/fd", strconv.Itoa(int(w.root.Fd())))
 	for _, at := range []string{"/tmp", "/workspace", "/dev/shm"} {
@@ -196,7 +191,7 @@ func (w *memoryWatch) inFiles() (total int64) {
 	return total
 }
 
-// inSockets gives what the sockets of the sandbox may hold.
+// inSockets returns what the sandbox's sockets may hold.
 func (w *memoryWatch) inSockets() int64 {
 	at := filepath.Join("/proc", strconv.Itoa(w.pid))
 	if w.proc != nil {
@@ -216,7 +211,7 @@ func (w *memoryWatch) inSockets() int64 {
 	return charged
 }
 
-// socketCount gives the number behind some words of sockstat, 0 if there is none.
+// socketCount returns the number after some words in sockstat, 0 if there is none.
 func socketCount(sockstat []byte, words string) int64 {
 	_, rest, _ := bytes.Cut(sockstat, []byte(words+" "))
 	number, _, _ := bytes.Cut(rest, []byte("\n"))

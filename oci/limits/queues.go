@@ -13,14 +13,14 @@ import (
 // not fit are charged as such.
 const maxQueueTable = 1 << 20
 
-// fewConnections are as many TCP sockets as may go uncounted: at 10 MiB each, they hold
-// no more than the sockets that are free (ip-sysctl, tcp_rmem and tcp_wmem).
+// fewConnections is how many TCP sockets may go uncounted: at 10 MiB each, they hold no more
+// than the free sockets (ip-sysctl, tcp_rmem and tcp_wmem).
 const fewConnections = 8
 
-// inQueues gives what waits in the TCP connections of the network namespace of a process,
-// whose directory in /proc this is. It is for sandboxes whose buffers grow as the
-// kernel likes, since settings can be changed in a /proc only (spec.Sysctls). Reading
-// takes a millisecond or more.
+// inQueues returns the memory of data that waits in the TCP connections of a process's
+// network namespace; process is its directory in /proc. It is for sandboxes without a /proc,
+// in which the growth of buffers cannot be limited (spec.Sysctls). It takes a millisecond or
+// more.
 func inQueues(process string) (total int64) {
 	for _, table := range []string{"net/tcp", "net/tcp6"} {
 		f, err := os.Open(filepath.Join(process, table))

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// watching is what both watches of a sandbox have: a loop in a goroutine of its own.
+// watching is the common part of both watches of a sandbox: a loop in its own goroutine.
 type watching struct {
 	watch *Watch
 	life  context.Context // of the loop
@@ -25,10 +25,10 @@ func (w *watching) stopAndWait() {
 	<-w.ended
 }
 
-// pause waits, and reports whether to go on.
+// pause waits, and reports whether to continue.
 func (w *watching) pause(d time.Duration) bool { return await(w, time.After(d)) }
 
-// await waits for an event, such as the end of a rest, and reports whether to go on.
+// await waits for an event, such as the end of a rest, and reports whether to continue.
 func await[T any](w *watching, event <-chan T) bool {
 	select {
 	case <-w.life.Done():
@@ -43,11 +43,11 @@ func await[T any](w *watching, event <-chan T) bool {
 type rest struct {
 	mu    sync.Mutex
 	still func() bool   // nil while the sandbox is not held
-	over  chan struct{} // closed when it goes on
+	over  chan struct{} // closed when it continues
 }
 
-// Hold says that the sandbox has been told to stop. Its watches look on until still
-// reports that nothing in it runs any more, once more then, and not again until Resume.
+// Hold reports that the sandbox has been told to stop. Its watches continue until still
+// reports that nothing in it runs, check once more, and then pause until Resume.
 func (w *Watch) Hold(still func() bool) {
 	w.rest.mu.Lock()
 	defer w.rest.mu.Unlock()
@@ -57,7 +57,7 @@ func (w *Watch) Hold(still func() bool) {
 	w.rest.still = still
 }
 
-// Resume says that the sandbox is about to go on.
+// Resume reports that the sandbox is about to continue.
 func (w *Watch) Resume() {
 	w.rest.mu.Lock()
 	defer w.rest.mu.Unlock()
@@ -67,9 +67,8 @@ func (w *Watch) Resume() {
 	}
 }
 
-// begun returns what is closed at the end of a rest that a watch may take now, nil if
-// it may not. What the watch does after this call and before it waits sees all that
-// the sandbox has done.
+// begun returns a channel that is closed at the end of a rest, nil if the watch may not rest
+// now. A check between this call and the wait sees everything that the sandbox has done.
 func (r *rest) begun() <-chan struct{} {
 	r.mu.Lock()
 	still, over := r.still, r.over

@@ -11,8 +11,8 @@ import (
 	"github.com/toolcell/toolcell/oci/host"
 )
 
-// socketInterval is how often the buffers of sockets are looked at where cgroup
-// v1 counts them apart. Code can fill some 100 MB in between.
+// socketInterval is the interval between checks of socket buffers if cgroup v1 counts them
+// separately. Code can fill some 100 MB in between.
 const socketInterval = 50 * time.Millisecond
 
 // A socketWatch kills a sandbox whose socket buffers grow to twice their limit
