@@ -10,9 +10,9 @@ import (
 	"github.com/toolcell/toolcell/oci/spec"
 )
 
-// A group holds standby sandboxes for one kind of process, all alike. As many wait as
-// recently ran at once. One goroutine for each processor makes them, after a run and
-// in the background. The pool's mutex guards it.
+// A group holds identical standby sandboxes for one kind of process: as many as recently
+// ran concurrently. One goroutine per processor makes them, after a run and in the
+// background. The pool's mutex guards it.
 type group struct {
 	pool   *pool
 	key    *poolKey
@@ -22,7 +22,7 @@ type group struct {
 	making int
 	makers int // goroutines
 	idle   *time.Timer
-	gone   bool // it was released
+	gone   bool // released
 
 	// What forks are made from; nil while there is none.
 	template template
@@ -32,7 +32,7 @@ type group struct {
 	retry    time.Time     // no start before this time
 	notes    []string
 
-	running int // concurrent runs now, and the most in this window and the last
+	running int // concurrent runs now, and their maxima in this window and the last
 	peak    [2]int
 	window  time.Time
 }
@@ -43,7 +43,7 @@ func (g *group) isLatest() bool {
 	return len(groups) > 0 && groups[len(groups)-1] == g
 }
 
-// touch postpones the time at which everything is released.
+// touch postpones the release of everything.
 func (g *group) touch() {
 	if g.idle != nil {
 		g.idle.Stop()
@@ -53,7 +53,7 @@ func (g *group) touch() {
 	}
 }
 
-// pop gives one that waits.
+// pop returns a waiting sandbox, or nil.
 func (g *group) pop() *container.Standby {
 	for len(g.ready) > 0 {
 		w := g.ready[0]
@@ -66,13 +66,13 @@ func (g *group) pop() *container.Standby {
 	return nil
 }
 
-// discardOne lets one go that waits.
+// discardOne discards a waiting sandbox.
 func (g *group) discardOne() {
 	g.ready[0].Discard()
 	g.ready = slices.Delete(g.ready, 0, 1)
 }
 
-// fill discards standbys beyond the target, and begins to make those that are missing.
+// fill discards standbys beyond the target, and begins to make missing ones.
 func (g *group) fill() {
 	want := g.target()
 	for len(g.ready) > want {
@@ -92,7 +92,7 @@ func (g *group) fill() {
 	}
 }
 
-// make makes sandboxes until there are enough. It has been counted.
+// make makes sandboxes until there are enough. The caller has counted it.
 func (g *group) make() {
 	for more := true; more; {
 		w, notes := g.makeOne()
@@ -103,7 +103,7 @@ func (g *group) make() {
 	}
 }
 
-// makeOne makes one sandbox, nil if that fails. mu is not held.
+// makeOne makes one sandbox, and returns nil if that fails. mu is not held.
 func (g *group) makeOne() (w *container.Standby, notes []string) {
 	defer contain.Recover("making a standby sandbox", func(error) { w = nil })
 	var t template
@@ -122,8 +122,7 @@ func (g *group) makeOne() (w *container.Standby, notes []string) {
 	return w, notes
 }
 
-// keep adds a sandbox that was made, and reports whether another one is to be, which it
-// then counts.
+// keep adds a new sandbox, and reports whether to make another, which it then counts.
 func (g *group) keep(w *container.Standby, notes []string) (more bool) {
 	g.addNotes(notes...)
 	g.making--
@@ -142,7 +141,7 @@ func (g *group) keep(w *container.Standby, notes []string) (more bool) {
 	return true
 }
 
-// addNotes adds what the user should know, each note once.
+// addNotes adds notes for the user, each once.
 func (g *group) addNotes(notes ...string) {
 	for _, n := range notes {
 		if !slices.Contains(g.notes, n) {
@@ -151,7 +150,7 @@ func (g *group) addNotes(notes ...string) {
 	}
 }
 
-// releaseIdle lets everything go after a time without use.
+// releaseIdle releases everything after some time without use.
 func (g *group) releaseIdle() {
 	g.pool.locked("releasing standby sandboxes", func() {
 		if g.running == 0 && !g.gone {
@@ -160,7 +159,7 @@ func (g *group) releaseIdle() {
 	})
 }
 
-// release releases everything. Sandboxes being made are released when they are
+// release releases everything. Sandboxes that are being made are released when they are
 // done.
 func (g *group) release() {
 	g.gone = true

@@ -12,22 +12,21 @@ import (
 	"github.com/toolcell/toolcell/oci/fork"
 )
 
-// A group's use of templates: it starts one and forks it, or does without if it
-// cannot have one.
+// A group starts a template and forks it, or does without one if templates are refused.
 
-// awaitTemplate waits until there is a template or there cannot be one.
+// awaitTemplate waits until there is a template or it is clear that there will be none.
 func (g *group) awaitTemplate(ctx context.Context) {
 	for g.wantsForks() && g.template == nil && ctx.Err() == nil {
 		g.startTemplate()
 		started := g.starting
 		if started == nil {
-			return // it has failed lately
+			return // it failed recently
 		}
 		g.await(ctx, started)
 	}
 }
 
-// await waits without the lock, and takes it again.
+// await waits without holding the lock.
 func (g *group) await(ctx context.Context, started <-chan struct{}) {
 	g.pool.mu.Unlock()
 	defer g.pool.mu.Lock()
@@ -42,7 +41,7 @@ func (g *group) wantsForks() bool {
 	return g.pool.options.Start != StartContainer && !g.p.Python.Alone && g.refused == nil
 }
 
-// fork makes a fork. A template that fails once is not used again.
+// fork makes a fork, or returns nil. A template that fails once is not used again.
 func (g *group) fork(t template, now bool) *container.Standby {
 	var w *container.Standby
 	err := contain.Call("forking a sandbox", func() (err error) {
@@ -69,8 +68,8 @@ func (g *group) fork(t template, now bool) *container.Standby {
 	return w
 }
 
-// noteFailure delays the next attempt to start a template, and gives up if
-// templates are refused.
+// noteFailure delays the next attempt to start a template, or gives up if templates are
+// refused.
 func (g *group) noteFailure(err error) {
 	g.failures++
 	g.retry = time.Now().Add(time.Second << min(g.failures-1, 8))
@@ -91,8 +90,7 @@ func (g *group) noteFailure(err error) {
 	}
 }
 
-// startTemplate begins to start a template, which replaces the present one, if
-// any.
+// startTemplate begins to start a template, which replaces the current one, if any.
 func (g *group) startTemplate() {
 	if g.starting != nil || g.gone || time.Now().Before(g.retry) {
 		return

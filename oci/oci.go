@@ -7,13 +7,13 @@
 // first process ends or its context does; and that the next server removes the
 // sandboxes that a killed one left. It refuses to start anything weaker.
 //
-// On a host without usable cgroups it enforces the memory limit by watching, so
-// code can exceed it for some milliseconds, and limits CPU time by the number
-// of processors; Runtime.Missing reports both.
+// On a host without usable cgroups it enforces the memory limit by polling, so that code can
+// exceed it for some milliseconds, and limits CPU time by the number of processors;
+// Runtime.Missing reports both.
 //
-// What a sandbox is stands in spec; container starts one, fork forks one of a
-// Python that has started, pid1 is the init inside, and limits watches it; host
-// probes, and doctor says what the host lacks.
+// Package spec describes a sandbox, container starts one, fork forks one from a started
+// Python, pid1 is the init inside, and limits enforces limits; host probes the host, and
+// doctor reports what it lacks.
 package oci
 
 import (
@@ -32,10 +32,9 @@ type Runtime struct {
 	pool       *pool
 }
 
-// Open prepares to run sandboxes whose code has the given ids inside. dir is
-// the folder for their state, which servers may share; sandboxes that killed
-// servers left there are ended and removed. The host is probed when it is first
-// needed.
+// Open prepares to run sandboxes whose code has the given IDs inside. dir is the folder for
+// their state, which servers may share; sandboxes that killed servers left there are ended
+// and removed. The host is probed on first use.
 func Open(dir string, uid, gid uint32) (*Runtime, error) {
 	e, err := container.Open(dir, uid, gid)
 	if err != nil {
@@ -58,7 +57,7 @@ func Open(dir string, uid, gid uint32) (*Runtime, error) {
 	return r, nil
 }
 
-// Mount makes all sandboxes show these. It is called before the first starts.
+// Mount adds mounts to all sandboxes. It is called before the first one starts.
 func (r *Runtime) Mount(ms []spec.Mount) { r.containers.Mount(ms) }
 
 // Close ends standby sandboxes and removes the state folder of this instance.
@@ -68,8 +67,8 @@ func (r *Runtime) Close() error {
 	return r.containers.Close()
 }
 
-// Missing lists, for the user, what this host lacks, with the consequences, and
-// which modules could not be preloaded. It is empty if nothing is missing.
+// Missing lists, for the user, what this host lacks, with the consequences, and which
+// modules could not be preloaded.
 func (r *Runtime) Missing(l spec.Limits) []string {
 	h, err := r.containers.Host()
 	if err != nil {
@@ -78,10 +77,9 @@ func (r *Runtime) Missing(l spec.Limits) []string {
 	return slices.Concat(doctor.Missing(h.Host, l), doctor.DeniedMounts(h), r.containers.UIDNotes(), r.pool.Notes())
 }
 
-// Isolation says what a sandbox lacks on this host, each thing with its name, or is
-// empty. one-id: there is no second id, so code has the host id of this
-// process, in a user namespace of its own. watched-limits: some limit is
-// enforced without cgroups. no-proc: there is no /proc inside.
+// Isolation describes what a sandbox lacks on this host, with names, or is empty. one-id: on
+// a single-ID host, code has the host ID of this process, in its own user namespace.
+// watched-limits: some limit is enforced without cgroups. no-proc: there is no /proc inside.
 func (r *Runtime) Isolation(l spec.Limits) string {
 	h, err := r.containers.Host()
 	if err != nil {
@@ -90,7 +88,7 @@ func (r *Runtime) Isolation(l spec.Limits) string {
 	return doctor.Isolation(h.Host, l)
 }
 
-// KeepStandbys makes the runtime start sandboxes ahead of their use from now on.
+// KeepStandbys makes the runtime start sandboxes in advance from now on.
 func (r *Runtime) KeepStandbys(w PoolOptions) {
 	r.pool.SetOptions(w)
 }

@@ -13,18 +13,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The ways to start sandboxes ahead of their use.
+// The ways to start sandboxes in advance.
 const (
-	StartAuto      = "auto"      // forks, or where they cannot be had containers
+	StartAuto      = "auto"      // forks, or containers if forks are impossible
 	StartFork      = "fork"      // the same, but runs wait for the template, and notes say why there is none
 	StartContainer = "container" // containers
 )
 
-// PoolOptions say how many sandboxes wait to be used, and for how long.
+// PoolOptions limit how many sandboxes wait, and for how long.
 type PoolOptions struct {
 	Start string        // auto if empty
-	Max   int           // sandboxes waiting at once; none ever if 0
-	Idle  time.Duration // after the last use everything is released
+	Max   int           // waiting sandboxes; none if 0
+	Idle  time.Duration // after the last use, until everything is released
 	Renew int           // forks of one template; 500 if 0
 }
 
@@ -32,9 +32,9 @@ type PoolOptions struct {
 type template interface {
 	Fork(now bool) (*container.Standby, error) // now: a run waits for it already
 	Count() int                                // forks so far
-	FailedModules() []string                   // notes about those that could not be preloaded
+	FailedModules() []string                   // notes about modules that could not be preloaded
 	Gone() bool                                // it has ended
-	Retire()                                   // it ends once its last fork has
+	Retire()                                   // end it once its last fork has ended
 }
 
 // A poolSource starts what a pool holds.
@@ -42,17 +42,17 @@ type poolSource struct {
 	Template func(p spec.Process, h spec.Host) (template, error)
 	// Container also returns notes about modules that could not be preloaded.
 	Container       func(p spec.Process, h spec.Host) (*container.Standby, []string, error)
-	MemoryAvailable func() int64 // what programs could have without swapping, in bytes
+	MemoryAvailable func() int64 // bytes that programs could use without swapping
 }
 
-// maxGroups bounds how many kinds of processes have standbys at once: each may hold a
-// started Python, which takes some 20 MB and what it has imported.
+// maxGroups bounds the kinds of processes with standbys: each may hold a started Python,
+// which takes some 20 MB in addition to its imports.
 const maxGroups = 4
 
-// A pool holds standby sandboxes for the processes of the last requests, in a group
-// for each kind of process: forks of a template, or containers where forking is refused.
-// It follows demand. The group that was used longest ago leaves first, and after a time
-// without use all do.
+// A pool holds standby sandboxes for the processes of the last requests, in a group for each
+// kind of process: forks of a template, or containers if forking is refused. Their number
+// follows demand. The least recently used group is dropped first, and all are dropped after
+// some time without use.
 type pool struct {
 	containers *container.Runtime
 	source     poolSource
@@ -67,21 +67,21 @@ type pool struct {
 // newPool makes a pool that is empty until SetOptions sets its size.
 func newPool(e *container.Runtime, s poolSource) *pool { return &pool{containers: e, source: s} }
 
-// A poolKey tells processes apart that cannot take each other's place.
+// A poolKey identifies a kind of process. Processes with equal keys are interchangeable.
 type poolKey struct {
 	Files   []fileKey
 	Process spec.Process
 }
 
-// A fileKey is a folder or file of the host. One that was removed and made again
-// is another: a sandbox still has the old one.
+// A fileKey identifies a folder or file of the host. One that was removed and created again
+// has another key: a sandbox still has the old one.
 type fileKey struct{ Dev, Ino uint64 }
 
 func keyOf(p spec.Process, h spec.Host) *poolKey {
 	k := &poolKey{Process: p}
 	add := func(path string) {
 		var st unix.Stat_t
-		_ = unix.Stat(path, &st) // the start says what is wrong with it
+		_ = unix.Stat(path, &st) // the start reports the error
 		k.Files = append(k.Files, fileKey{st.Dev, st.Ino})
 	}
 	add(p.Root.Dir)
@@ -94,9 +94,8 @@ func keyOf(p spec.Process, h spec.Host) *poolKey {
 	return k
 }
 
-// locked calls f with mu held. A panic in it leaves groups that nobody knows: the pool
-// is then closed, what waits in it is discarded, and further runs start without it; ok is
-// false.
+// locked calls f with mu held. A panic in f leaves groups in an unknown state: the pool is
+// then closed, its sandboxes are discarded, further runs start without it, and ok is false.
 func (o *pool) locked(work string, f func()) (ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -112,7 +111,7 @@ func (o *pool) locked(work string, f func()) (ok bool) {
 	return true
 }
 
-// SetOptions sets what waits from now on.
+// SetOptions sets the options from now on.
 func (o *pool) SetOptions(w PoolOptions) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -122,7 +121,7 @@ func (o *pool) SetOptions(w PoolOptions) {
 	o.options = w
 }
 
-// Prepare begins to make ready for p.
+// Prepare begins to make sandboxes for p.
 func (o *pool) Prepare(p spec.Process, h spec.Host) {
 	o.locked("preparing standby sandboxes", func() {
 		if !o.closed && o.options.Max > 0 {
@@ -131,8 +130,8 @@ func (o *pool) Prepare(p spec.Process, h spec.Host) {
 	})
 }
 
-// Acquire gives a standby sandbox, nil if a fresh one is to serve, and what to
-// call once when its use ends.
+// Acquire returns a standby sandbox, nil if there is none, and a function to call once when
+// the run ends.
 func (o *pool) Acquire(ctx context.Context, p spec.Process, h spec.Host) (*container.Standby, func()) {
 	var g *group
 	var w *container.Standby
@@ -170,12 +169,12 @@ func (o *pool) Acquire(ctx context.Context, p spec.Process, h spec.Host) (*conta
 	}
 }
 
-// use returns the group for p, which becomes the most recently used one. mu is held.
+// use returns the group for p, which becomes the most recently used one. The caller holds mu.
 func (o *pool) use(p spec.Process, h spec.Host) *group {
 	key := keyOf(p, h)
 	at := slices.IndexFunc(o.groups, func(g *group) bool { return reflect.DeepEqual(g.key, key) })
 	if at < 0 {
-		o.makePlace(key)
+		o.makeRoom(key)
 		o.groups = append(o.groups, &group{pool: o, key: key, p: p, h: h})
 		at = len(o.groups) - 1
 	}
@@ -185,9 +184,9 @@ func (o *pool) use(p spec.Process, h spec.Host) *group {
 	return g
 }
 
-// makePlace drops groups for a new one: those of another root, since an image that was
-// replaced is not used again, and the one that was used longest ago.
-func (o *pool) makePlace(key *poolKey) {
+// makeRoom drops groups for a new one: those with another root, since an image that was
+// replaced is not used again, and if necessary the least recently used one.
+func (o *pool) makeRoom(key *poolKey) {
 	for _, g := range slices.Clone(o.groups) {
 		if !reflect.DeepEqual(g.key.Process.Root, key.Process.Root) || g.key.Files[0] != key.Files[0] {
 			o.drop(g)
@@ -212,8 +211,8 @@ func (o *pool) waiting() (n int) {
 	return n
 }
 
-// hasRoom reports whether one more may wait for g. Running and waiting sandboxes
-// together stay within Max. Those that wait for another kind of process give way.
+// hasRoom reports whether one more sandbox may wait in g. Running and waiting sandboxes
+// together stay within Max. For the latest group, sandboxes of other groups are discarded.
 func (o *pool) hasRoom(g *group) bool {
 	limit := max(o.options.Max, 2)
 	for _, other := range o.groups {
@@ -224,7 +223,7 @@ func (o *pool) hasRoom(g *group) bool {
 	return o.waiting()+o.running < limit
 }
 
-// Close ends waiting sandboxes. No more are made.
+// Close ends waiting sandboxes and stops making more.
 func (o *pool) Close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -234,7 +233,7 @@ func (o *pool) Close() {
 	}
 }
 
-// Notes returns what the user should know, each note once.
+// Notes returns notes for the user, each once.
 func (o *pool) Notes() (notes []string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -23,7 +23,7 @@ type Sandbox struct {
 	sandbox   container.Sandbox
 	line      pid1.Lifeline
 	watch     *limits.Watch
-	stopWatch func() bool        // with the end of the context
+	stopWatch func() bool        // detaches the sandbox from the context
 	kill      context.CancelFunc // ends the context
 	conn      net.Conn
 	workspace *os.File
@@ -36,7 +36,7 @@ type Sandbox struct {
 	err   error
 }
 
-// newSandbox makes the handle of s, and the context that bounds its life.
+// newSandbox returns the handle of s, and the context that bounds its life.
 func newSandbox(ctx context.Context, s container.Sandbox) (*Sandbox, context.Context) {
 	ctx, kill := context.WithCancel(ctx)
 	return &Sandbox{sandbox: s, kill: kill, finished: make(chan int, 1), ended: make(chan struct{})}, ctx
@@ -51,13 +51,11 @@ func (s *Sandbox) Conn() net.Conn { return s.conn }
 // be read even if the sandbox was killed, until Close closes it.
 func (s *Sandbox) Workspace() *os.File { return s.workspace }
 
-// Listen returns a listener on the sandbox's own loopback, at a free port, which
-// nothing outside the sandbox can reach. The caller closes it. The sandbox must not be
-// frozen.
+// Listen returns a listener on a free port of the sandbox's own loopback, which nothing
+// outside the sandbox can reach. The caller closes it. The sandbox must not be frozen.
 func (s *Sandbox) Listen() (net.Listener, error) { return s.line.Listen() }
 
-// Signal sends a signal to the process. SIGURG does not disturb one that does not
-// listen to it (signal(7)).
+// Signal sends a signal to the process. SIGURG is ignored by default (signal(7)).
 func (s *Sandbox) Signal(sig unix.Signal) {
 	select {
 	case <-s.ended:
@@ -66,30 +64,30 @@ func (s *Sandbox) Signal(sig unix.Signal) {
 	}
 }
 
-// Freeze stops every process in the sandbox, until Thaw or the end of the sandbox. Its
-// limits and the end of its context go on.
+// Freeze stops every process in the sandbox, until Thaw or the end of the sandbox. Limits and
+// the context remain in force.
 func (s *Sandbox) Freeze() {
-	if s.freezer.Freeze() == nil { // a sandbox that is gone is still
+	if s.freezer.Freeze() == nil { // an error means that the sandbox is gone
 		s.watch.Hold(s.freezer.Still)
 	}
 }
 
-// Thaw lets the processes go on.
+// Thaw continues the processes.
 func (s *Sandbox) Thaw() {
 	s.watch.Resume()
 	_ = s.freezer.Thaw()
 }
 
-// AddHeld adds d to the time that the process is told it was held: its soft
-// RLIMIT_LOCKS, in microseconds. It is for a frozen sandbox.
+// AddHeld adds d to the time for which the process is told it was held: its soft
+// RLIMIT_LOCKS, in microseconds. The sandbox must be frozen.
 func (s *Sandbox) AddHeld(d time.Duration) {
-	_ = container.AddHeld(s.sandbox, d) // timers run out in the code
+	_ = container.AddHeld(s.sandbox, d) // on an error, timers in the code expire early
 }
 
-// Finished says that the process, which was started ahead of its use, has
-// announced its exit code, will write nothing more and is the only process
-// left. Wait then returns at once, and the rest of the sandbox is killed. Only
-// the first call counts, and only while Wait would block.
+// Finished reports that the process, which was started in advance, has announced its exit
+// code, will write nothing more and is the only process left. Wait then returns at once, and
+// the rest of the sandbox is killed. Only the first call counts, and only while Wait would
+// block.
 func (s *Sandbox) Finished(code int) {
 	select {
 	case s.finished <- code:
@@ -123,8 +121,7 @@ func (s *Sandbox) Close() error {
 	return s.err
 }
 
-// keepLimits enforces the limits of the sandbox from now on, and kills it when
-// ctx ends.
+// keepLimits enforces the limits of the sandbox from now on, and kills it when ctx ends.
 func (s *Sandbox) keepLimits(ctx context.Context, l spec.Limits, h spec.Host) {
 	if s.watch == nil {
 		s.watch = limits.Start(s.sandbox, l, h.Host)
@@ -146,18 +143,18 @@ func (s *Sandbox) supervise(ctx context.Context, remove func() error) {
 		_ = contain.Call("ending a sandbox", func() error { s.sandbox.Kill(); return nil })
 	}
 	s.stopWatch()
-	s.kill() // frees what the context holds
+	s.kill() // releases the context
 	s.exit, s.err = exit, errors.Join(err, contain.Call("removing a sandbox", remove))
 }
 
 // An Exit is how a sandbox ended.
 type Exit = container.Exit
 
-// killedExit is the exit of a sandbox whose own is not known: never that of success.
+// killedExit is the exit of a sandbox whose own is unknown: never success.
 var killedExit = Exit{Code: 128 + int(unix.SIGKILL), Signal: unix.SIGKILL}
 
-// observe waits for the end of the sandbox and returns how it ended. With an error that
-// is not known, and the sandbox may not have ended.
+// observe waits for the end of the sandbox and returns how it ended. After an error this is
+// unknown, and the sandbox may still run.
 func (s *Sandbox) observe(ctx context.Context) (exit Exit, err error) {
 	defer contain.Error("waiting for a sandbox", &err)
 	exit, persists, err := s.awaitEnd()
@@ -170,8 +167,8 @@ func (s *Sandbox) observe(ctx context.Context) (exit Exit, err error) {
 	return exit, nil
 }
 
-// awaitEnd waits until the sandbox has ended, or Finished says that it has, and
-// reports whether its cgroup certainly still exists.
+// awaitEnd waits until the sandbox has ended or Finished was called, and reports whether its
+// cgroup certainly still exists.
 func (s *Sandbox) awaitEnd() (exit Exit, cgroupPersists bool, err error) {
 	type result struct {
 		exit Exit

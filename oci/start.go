@@ -12,14 +12,14 @@ import (
 	"github.com/toolcell/toolcell/oci/spec"
 )
 
-// A Process is what to run, and in what.
+// A Process describes what to run, and in which sandbox.
 type Process struct {
 	spec.Process
 	// Start owns the streams: they are closed once the process has them, or
 	// failed to start. Standard input is empty if Stdin is nil.
 	container.Streams
-	// Session says that the process outlives its first work and waits for more;
-	// it does not count as running.
+	// Session means that the process waits for more runs after its first one; it does not
+	// count as running.
 	Session bool
 }
 
@@ -62,8 +62,8 @@ func (r *Runtime) Start(ctx context.Context, p Process) (*Sandbox, error) {
 	return s, err
 }
 
-// acquireStandby returns a standby sandbox for p, or nil if there is none, and a
-// function to call when p is no longer at work; extra calls of it do nothing.
+// acquireStandby returns a standby sandbox for p, or nil if there is none, and a function to
+// call when p no longer counts as running; further calls of it do nothing.
 func (r *Runtime) acquireStandby(ctx context.Context, p Process, h spec.Host) (*container.Standby, func()) {
 	if p.Python == nil || !p.Control || p.Stdout == nil || p.Stderr == nil {
 		return nil, func() {}
@@ -72,8 +72,8 @@ func (r *Runtime) acquireStandby(ctx context.Context, p Process, h spec.Host) (*
 	return standby, sync.OnceFunc(contain.Func("giving back the place of a run", release))
 }
 
-// superviseStandby returns the handle of a standby sandbox that has its streams.
-// Removing it can wait until after the answer.
+// superviseStandby returns the handle of an attached standby sandbox. It is removed only
+// after the answer.
 func (r *Runtime) superviseStandby(ctx context.Context, p Process, h spec.Host, s *container.Standby, release func()) *Sandbox {
 	supervised := false
 	defer func() {

@@ -7,18 +7,16 @@ import (
 	"github.com/toolcell/toolcell/oci/host"
 )
 
-// A Host is a host and what follows from it for its sandboxes: the mounts as
-// the code will see them, and the system call filters. New depends on it and on
-// nothing else.
+// A Host is a host with what follows from it for sandboxes: the mounts as the code will see
+// them, and the system call filters.
 type Host struct {
 	host.Host
-	Mounts          []ShownMount        // folders of it that sandboxes are shown
+	Mounts          []ShownMount        // folders that sandboxes are shown
 	Seccomp         *specs.LinuxSeccomp // of every sandbox but a template
 	TemplateSeccomp *specs.LinuxSeccomp // a template's, once one is started
 }
 
-// NewHost decides how sandboxes on a host see ms, and which system calls they
-// may make.
+// NewHost decides how sandboxes on a host see ms, and which system calls they may make.
 func NewHost(h host.Host, ms []Mount) (Host, error) {
 	s := Host{Host: h}
 	s.ResolveMounts(ms)
@@ -27,20 +25,20 @@ func NewHost(h host.Host, ms []Mount) (Host, error) {
 	return s, err
 }
 
-// nested reports whether the sandbox needs a user namespace in a user
-// namespace: only one id can be mapped, and the code must not be root inside;
-// or the /proc of others has to be covered before the code runs.
+// nested reports whether the sandbox needs a nested user namespace: on a single-ID host,
+// since the code must not be root inside, or if the host's /proc has to be covered before
+// the code runs.
 func (h Host) nested() bool { return h.UIDs.User < 0 || h.GIDs.User < 0 || h.NoProc }
 
-// CodeUIDs returns the host ids from which a container can take one of its own.
+// CodeUIDs returns the host IDs from which a container takes one for its code.
 func (h Host) CodeUIDs() host.IDRange {
 	if h.nested() && h.EUID != 0 {
-		return host.IDRange{} // the code's id is that of container root: this user's own
+		return host.IDRange{} // the code has the ID of container root: this user's own
 	}
 	return h.OwnUIDs
 }
 
-// WithUID returns h with the host id that the code of one container has.
+// WithUID returns h with the host ID of the code of one container.
 func (h Host) WithUID(id int64) Host {
 	if h.nested() {
 		h.UIDs.Root = id
@@ -50,9 +48,9 @@ func (h Host) WithUID(id int64) Host {
 	return h
 }
 
-// ForkUIDs returns the host ids from which a fork of a template can take one of its
-// own. If there are none, all forks have the template's: a mount that shows its
-// owner's files as another id's does so for all of them.
+// ForkUIDs returns the host IDs from which a fork of a template takes its own. If there are
+// none, all forks have the template's: an ID-mapped mount has the same mapping for all of
+// them.
 func (h Host) ForkUIDs() host.IDRange {
 	mapped := slices.ContainsFunc(h.Mounts, func(m ShownMount) bool { return m.Mapped })
 	if h.nested() || mapped || !h.RootGuard {
@@ -61,6 +59,6 @@ func (h Host) ForkUIDs() host.IDRange {
 	return h.OwnUIDs
 }
 
-// FirstForkUID is the id inside a template that stands for the first of
-// ForkUIDs. Its low bits are zero, for the filter to recognize all of them.
+// FirstForkUID is the ID inside a template that maps to the first of ForkUIDs. Its low bits
+// are zero, so that the filter can recognize all of them.
 const FirstForkUID = 1 << 30

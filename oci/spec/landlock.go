@@ -6,18 +6,16 @@ import (
 	"strings"
 )
 
-// ownTop are the names at the top of a root that stand for something other than
-// the image's files. The first four are the sandbox's own; it has no /sys.
+// ownTop are the names at the top of a root that are not the image's files. The first four
+// are the sandbox's own; it has no /sys.
 var ownTop = []string{"dev", "proc", "tmp", "workspace", "sys"}
 
-// IsOwnTop reports whether a name at the top of a root directory stands for
-// something other than the image's files.
+// IsOwnTop reports whether a name at the top of a root directory is not the image's file.
 func IsOwnTop(name string) bool { return slices.Contains(ownTop, name) }
 
-// Readable returns the places in which Landlock lets code read and execute: what the
-// specification puts into the sandbox. The code's own folders are added by pid1.c
-// (landlock). A mount that is in none of them, and all that can be reached from a
-// descriptor of the host's, cannot be read.
+// Readable returns the paths below which Landlock lets code read and execute: what the
+// specification puts into the sandbox. pid1.c (landlock) adds the code's own folders. Other
+// mounts, and files reached through a descriptor of the host, cannot be read.
 func Readable(p Process, h Host) []string {
 	all := []string{OwnDir}
 	for _, name := range p.Top {
@@ -32,12 +30,12 @@ func Readable(p Process, h Host) []string {
 		}
 	}
 	if slices.ContainsFunc(all, func(place string) bool { return strings.Contains(place, ":") }) {
-		return []string{"/"} // an image's file, which cannot be told to pid 1 (pid1.c, allow_list)
+		return []string{"/"} // a file of the image that cannot be passed to pid 1 (pid1.c, allow_list)
 	}
 	return Uppermost(all)
 }
 
-// Uppermost leaves out the clean paths that are below others, and all but one of the same.
+// Uppermost returns the clean paths that are not below others, each once.
 func Uppermost(paths []string) (out []string) {
 	slices.Sort(paths)
 	for _, p := range slices.Compact(paths) {

@@ -9,18 +9,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Limits bound what one sandbox may take. Zero means no limit of that kind.
+// Limits bound the resources of one sandbox. Zero means no limit.
 type Limits struct {
 	Memory int64   // bytes, without swap
 	PIDs   int64   // processes and threads
-	CPUs   float64 // processors' worth of time, 1.5 being one and a half
+	CPUs   float64 // processors, such as 1.5
 }
 
-// maxSocketBuffers is how much the buffers of a sandbox's TCP and UDP sockets may
-// hold where cgroup v1 counts them apart from memory.
+// maxSocketBuffers bounds the buffers of a sandbox's TCP and UDP sockets, in bytes, if cgroup
+// v1 counts them separately from memory.
 const maxSocketBuffers = 64 << 20
 
-// SocketBuffers is that limit, which is never above that of memory.
+// SocketBuffers returns that limit, or the limit on memory if that is lower.
 func (l Limits) SocketBuffers() int64 {
 	if l.Memory > 0 {
 		return min(maxSocketBuffers, l.Memory)
@@ -28,9 +28,9 @@ func (l Limits) SocketBuffers() int64 {
 	return maxSocketBuffers
 }
 
-// Words says in words what l and the limits that hold in every sandbox allow,
-// by the name of what is limited: memory, pids, files (descriptors), space
-// (in the file systems that can be written), and the folders of these, if one is full.
+// Words describes what l and the limits of every sandbox allow, by the name of the limited
+// resource: memory, pids, files (descriptors), space (in writable file systems), and the
+// folders of these, if one is full.
 func (l Limits) Words() map[string]string {
 	words := map[string]string{
 		"files": fmt.Sprintf("%d open files in one process", maxFiles),
@@ -49,8 +49,8 @@ func (l Limits) Words() map[string]string {
 	return words
 }
 
-// resources gives the limits as cgroup settings, nil where there is no cgroup
-// to set them on: libcontainer fails the start rather than leave one out.
+// resources returns the limits as cgroup settings, nil without a cgroup: libcontainer fails
+// the start if it cannot apply one.
 func resources(l Limits, c host.Cgroup) *specs.LinuxResources {
 	if c.Driver == host.CgroupNone {
 		return nil
@@ -59,11 +59,11 @@ func resources(l Limits, c host.Cgroup) *specs.LinuxResources {
 	if l.Memory > 0 && c.Memory {
 		r.Memory = &specs.LinuxMemory{Limit: &l.Memory}
 		if c.Swap {
-			// Memory and swap together: the same number, so no swap.
+			// The limit on memory and swap together is the same: no swap.
 			r.Memory.Swap = &l.Memory
 		}
 		if c.V2 {
-			// The sandbox dies as a whole, not with one process missing.
+			// Kill the whole sandbox, not a single process.
 			r.Unified = map[string]string{"memory.oom.group": "1"}
 		}
 	}
@@ -77,8 +77,8 @@ func resources(l Limits, c host.Cgroup) *specs.LinuxResources {
 	return r
 }
 
-// Niceness is how nice the code is (nice(2)). Where a cgroup shares out processor
-// time it would change nothing. The code cannot lower it (RLIMIT_NICE).
+// Niceness returns the code's nice value (nice(2)). With a cgroup that shares CPU time it
+// would have no effect. The code cannot lower it (RLIMIT_NICE).
 func Niceness(h Host) int {
 	if h.Cgroup.CPU {
 		return 0
@@ -86,11 +86,11 @@ func Niceness(h Host) int {
 	return 10
 }
 
-// Sysctls bound how far the buffers of TCP connections grow by themselves where no
-// cgroup counts them as memory; they belong to the sandbox's own network namespace
-// (ip-sysctl, tcp_rmem and tcp_wmem). Both ways may have what the watch on memory
-// charges for a socket. With more, a program that leaves 60 answers unread, as it may,
-// would fill what cgroup v1 grants to all its sockets, and wait for ever.
+// Sysctls returns settings that bound the automatic growth of TCP buffers if no cgroup counts
+// them as memory; they apply to the sandbox's own network namespace (ip-sysctl, tcp_rmem and
+// tcp_wmem). Both directions may use what the memory watch charges for a socket. With more, a
+// program that leaves 60 responses unread, as it may, would use up what cgroup v1 allows all
+// its sockets, and wait forever.
 func Sysctls(h Host) map[string]string {
 	if h.Cgroup.Memory && h.Cgroup.V2 || h.NoProc {
 		return nil
@@ -101,8 +101,8 @@ func Sysctls(h Host) map[string]string {
 // maxFiles is how many descriptors a process in the sandbox may have open.
 const maxFiles = 4096
 
-// maxLocked is how much memory a process may pin, in bytes: what the kernel
-// gives to everyone (include/uapi/linux/resource.h, MLOCK_LIMIT).
+// maxLocked is how much memory a process may lock, in bytes: the kernel's default
+// (include/uapi/linux/resource.h, MLOCK_LIMIT).
 const maxLocked = 8 << 20
 
 // maxSignals is how many signals and timers (timer_create(2)) may be pending.
@@ -120,41 +120,39 @@ var RlimitNumbers = map[string]int{
 	"RLIMIT_SIGPENDING": unix.RLIMIT_SIGPENDING,
 }
 
-// Rlimits are the limits that need no cgroup. A limit above the host's own
-// hard limit cannot be set by an ordinary user, so the lower of both is taken.
+// Rlimits returns the limits that need no cgroup. An ordinary user cannot set a limit above
+// its own hard limit, so the lower of both is used.
 func Rlimits(l Limits, h Host) []specs.POSIXRlimit {
 	var out []specs.POSIXRlimit
 	add := func(name string, n uint64) {
 		n = h.LimitOf(RlimitNumbers[name], n)
 		out = append(out, specs.POSIXRlimit{Type: name, Hard: n, Soft: n})
 	}
-	// With one byte there are neither core files nor a core handler of the
-	// host's, which would run as its root. With none the handler is started
-	// (fs/coredump.c, do_coredump).
+	// One byte prevents core files and the host's core handler, which would run as its root.
+	// With zero, the handler would be started (fs/coredump.c, do_coredump).
 	add("RLIMIT_CORE", 1)
 	add("RLIMIT_NOFILE", maxFiles)
-	// Limits that are higher for root or a desktop's user than for others.
+	// Some hosts have higher limits for root or desktop users.
 	add("RLIMIT_MEMLOCK", maxLocked)
 	add("RLIMIT_MSGQUEUE", 0)
 	add("RLIMIT_NICE", 0)
 	add("RLIMIT_RTPRIO", 0)
-	// Queued signals and timers count for the user who runs toolcell as well.
+	// Queued signals and timers also count for the user who runs toolcell.
 	add("RLIMIT_SIGPENDING", maxSignals)
 	if l.PIDs > 0 && !h.Cgroup.PIDs {
-		// Counted per user namespace since Linux 5.14, so one sandbox does
-		// not use up the share of another.
+		// Counted per user namespace since Linux 5.14, so that sandboxes do not share it.
 		add("RLIMIT_NPROC", uint64(l.PIDs))
 	}
 	return out
 }
 
-// pid1Rlimits are the limits that pid 1 starts with. That on descriptors is set
-// for the code's process alone (pid1.c): the kernel compares it with the
-// descriptors that are queued in sockets of all sandboxes with the same user ID
-// (net/core/scm.c, too_many_unix_fds), and pid 1 has to send two.
+// pid1Rlimits returns the limits of pid 1. The limit on descriptors is set only for the
+// code's process (pid1.c): the kernel compares it with the descriptors queued in sockets of
+// all sandboxes with the same user ID (net/core/scm.c, too_many_unix_fds), and pid 1 has to
+// send two.
 //
-// A template has the host's limit on signals: it bounds those of all forks
-// together (include/linux/user_namespace.h, UCOUNT_RLIMIT_SIGPENDING).
+// A template has the host's limit on signals, which bounds all its forks together
+// (include/linux/user_namespace.h, UCOUNT_RLIMIT_SIGPENDING).
 func pid1Rlimits(p Process, h Host) []specs.POSIXRlimit {
 	return slices.DeleteFunc(Rlimits(p.Limits, h), func(l specs.POSIXRlimit) bool {
 		return l.Type == "RLIMIT_NOFILE" || p.Template && l.Type == "RLIMIT_SIGPENDING"

@@ -7,42 +7,41 @@ import (
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 )
 
-// Sizes of the writable places, in bytes. They count against the memory limit
-// where there is a cgroup, and bound what code can fill where there is none.
+// Sizes of the writable file systems, in bytes. With a cgroup they count toward the memory
+// limit; without one they bound what code can fill.
 const (
 	tmpSize       = 64 << 20
 	workspaceSize = 128 << 20
 	shmSize       = 64 << 20
 )
 
-// And how many files they take: an inode is kernel memory.
+// Their numbers of files: an inode takes kernel memory.
 const (
 	tmpFiles       = 32 << 10
 	workspaceFiles = 64 << 10
 	shmFiles       = 8 << 10
 )
 
-// A Tmpfs is a place that can be written, and that vanishes with the sandbox.
+// A Tmpfs is a writable file system that disappears with the sandbox.
 type Tmpfs struct {
 	Dest, Mode  string
 	size, files int
 }
 
-// Writable are those of every sandbox. They are sticky, as /tmp, and not owned
-// by the user: the ids of the mount options would have to be mapped, and where
-// only one is, they are not.
+// Writable are those of every sandbox. They are sticky, like /tmp, and not owned by the user:
+// the IDs in mount options would have to be mapped, which they are not on a single-ID host.
 var Writable = []Tmpfs{
 	{"/dev/shm", "mode=1777", shmSize, shmFiles},
 	{"/tmp", "mode=1777", tmpSize, tmpFiles},
 	{"/workspace", "mode=1777", workspaceSize, workspaceFiles},
 }
 
-// Options are those of the file system, beside the flags of the mount.
+// Options returns the options of the file system, without the flags of the mount.
 func (t Tmpfs) Options() []string {
 	return []string{"size=" + strconv.Itoa(t.size), "nr_inodes=" + strconv.Itoa(t.files)}
 }
 
-// mounts lists what is laid over the read-only root, in order.
+// mounts lists the mounts over the read-only root, in order.
 func mounts(p Process, h Host) []specs.Mount {
 	mount := func(t Tmpfs, options ...string) specs.Mount {
 		options = append(append(options, t.Mode, "noexec", "nosuid", "nodev"), t.Options()...)
@@ -50,21 +49,20 @@ func mounts(p Process, h Host) []specs.Mount {
 	}
 	proc := specs.Mount{Destination: "/proc", Type: "proc", Source: "proc", Options: []string{"nosuid", "noexec", "nodev"}}
 	if h.NoProc {
-		// libcontainer does not start without one. The nested stage covers it
-		// before the code runs (nesteduserns.go).
+		// libcontainer requires one. The nested stage covers it before the code runs
+		// (nesteduserns.go).
 		proc = specs.Mount{Destination: "/proc", Type: "bind", Source: "/proc", Options: []string{"rbind", "nosuid", "noexec", "nodev"}}
 	}
 	out := []specs.Mount{
 		proc,
-		// Made read-only once it is filled: where only one id is mapped, the
-		// code's user owns it. The devices are mounts of their own.
+		// Made read-only once it is filled, since on a single-ID host the code's user owns
+		// it. The devices are separate mounts.
 		{Destination: "/dev", Type: "tmpfs", Source: "tmpfs", Options: []string{"ro", "nosuid", "noexec", "nodev", "mode=755", "size=65536", "nr_inodes=64"}},
 	}
 	for _, t := range Writable {
 		out = append(out, mount(t))
 	}
-	// The mount points of our own files are made in it, since the root is
-	// read-only by now.
+	// It has the mount points of our own files, since the root is read-only by now.
 	out = append(out, mount(Tmpfs{OwnDir, "mode=755", 4096, 64}, "ro"))
 	for _, b := range p.Root.Binds {
 		out = append(out, readOnlyTree(b, h))
@@ -79,10 +77,9 @@ func mounts(p Process, h Host) []specs.Mount {
 	return append(out, readOnlyBind(Bind{Source: h.Exe, Target: pid1Path}))
 }
 
-// readOnlyTree shows a part of the root file system with what is mounted below it:
-// distributions, WSL 2 and drivers of graphics cards mount below /usr. To make all of
-// that read-only the kernel has to be able to (Linux 5.12); container.checkTree says
-// what follows where it is not.
+// readOnlyTree binds a part of the root file system with its submounts: distributions, WSL 2
+// and graphics drivers mount below /usr. Only Linux 5.12 and later can make all of that
+// read-only; for older kernels see container.checkTrees.
 func readOnlyTree(b Bind, h Host) specs.Mount {
 	m := readOnlyBind(b)
 	if h.Recursive {
@@ -92,8 +89,7 @@ func readOnlyTree(b Bind, h Host) specs.Mount {
 	return m
 }
 
-// readOnlyBind shows a directory or file of the host, with nothing of what is
-// mounted below it: a plain bind leaves submounts out.
+// readOnlyBind binds a directory or file of the host without its submounts.
 func readOnlyBind(b Bind) specs.Mount {
 	return specs.Mount{
 		Destination: path.Clean(b.Target), Type: "bind", Source: b.Source,

@@ -5,15 +5,14 @@ import (
 	"strings"
 )
 
-// CoveredFiles are files of /proc that show the host's load, memory and uptime,
-// and that programs need. Others of the same name and form lie over them
-// (container/procfiles.go).
+// CoveredFiles are files of /proc that reveal the host's load, memory and uptime, but that
+// programs need. Substitutes of the same form are mounted on them (container/procfiles.go).
 var CoveredFiles = []string{"/proc/loadavg", "/proc/meminfo", "/proc/stat", "/proc/uptime"}
 
-// maskedPaths reveal things about the host, or can be used to slow it down; they read
-// as empty. The list is the defaults of Docker and Podman, plus files that move with
-// what the host and other sandboxes do. Each is a mount that every fork makes: the few
-// counters below /proc/sys are not worth theirs, and docs/security.md names them.
+// maskedPaths reveal something about the host or can be used to slow it down; they read as
+// empty. The list has the defaults of Docker and Podman, plus files that change with the
+// activity of the host and other sandboxes. Every fork makes a mount for each: the few
+// counters below /proc/sys are not worth that, and docs/security.md names them.
 var maskedPaths = []string{
 	"/proc/acpi", "/proc/asound", "/proc/buddyinfo", "/proc/bus", "/proc/cgroups", "/proc/crypto", "/proc/diskstats", "/proc/driver",
 	"/proc/fs", "/proc/interrupts", "/proc/irq", "/proc/kcore", "/proc/key-users", "/proc/keys",
@@ -23,17 +22,16 @@ var maskedPaths = []string{
 	"/sys/firmware", "/sys/devices/virtual/powercap",
 }
 
-// shownProc are the names at the top of /proc that a sandbox sees as they are: what is
-// about its own processes and namespaces, and what does not move. CoveredFiles are
-// among them.
+// shownProc are the names at the top of /proc that a sandbox sees unchanged: those about its
+// own processes and namespaces, and those that never change. They include CoveredFiles.
 var shownProc = []string{
 	"cmdline", "config.gz", "consoles", "cpuinfo", "devices", "dma", "execdomains", "filesystems", "iomem", "ioports", "loadavg",
 	"meminfo", "misc", "mounts", "mtrr", "net", "self", "stat", "sys", "sysvipc", "thread-self", "tty", "uptime", "version",
 	"version_signature",
 }
 
-// MaskedPaths are what a sandbox on h sees as empty. That is also what /proc has on this
-// host and no list of ours: drivers put there what they like.
+// MaskedPaths returns what a sandbox on h sees as empty. This includes names in this host's
+// /proc that are in no list: drivers can add any.
 func MaskedPaths(h Host) []string {
 	out := slices.Clone(maskedPaths)
 	for _, name := range h.ProcNames {
@@ -44,9 +42,8 @@ func MaskedPaths(h Host) []string {
 	return append(out, coveredMounts(h)...)
 }
 
-// ReadonlyPaths configure the kernel, or are device nodes of the host, whose
-// times and modes are the host's too; what is written to a device is not a
-// write to its file system.
+// ReadonlyPaths configure the kernel, or are device nodes of the host, whose times and modes
+// are shared with the host. Writing to a device is not a write to its file system.
 var ReadonlyPaths = []string{
 	"/proc/sys", "/proc/sysrq-trigger",
 	"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty",
@@ -55,8 +52,8 @@ var ReadonlyPaths = []string{
 // InProc reports whether a path is below /proc.
 func InProc(path string) bool { return strings.HasPrefix(path, "/proc/") }
 
-// coverBinds are the mounts over CoveredFiles. A template sees the files below
-// OwnDir only, for its forks to mount: the kernel refuses a /proc where parts of
+// coverBinds returns the mounts on CoveredFiles. A template sees the substitutes only below
+// OwnDir, for its forks to mount: the kernel refuses a new /proc while parts of the current
 // one are covered (mount_namespaces(7)).
 func coverBinds(p Process, h Host) (out []Bind) {
 	switch {

@@ -11,16 +11,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// SeccompProfile is the Moby project's default profile, reduced to what it
-// lets a process without any capability do, and further to what Python needs.
-// Moby's refuses, among others, new namespaces, mounts, bpf, keyctl and
-// userfaultfd; clone3 answers ENOSYS so that glibc falls back to clone, whose
-// flags a filter can see.
+// SeccompProfile returns the Moby project's default profile, reduced to what a process
+// without capabilities may do, and further to what Python needs. Moby's refuses, among
+// others, new namespaces, mounts, bpf, keyctl and userfaultfd; clone3 fails with ENOSYS so
+// that glibc falls back to clone, whose flags a filter can see.
 //
-// It refuses calls that allocate what no cgroup counts on this host, and where no
-// cgroup freezes, timers whose signal could be SIGCONT (pid1.c). Forks load
-// the same profile as containers. A template may in addition make the calls
-// that create forks.
+// It refuses calls that allocate memory which no cgroup counts on this host, and if no cgroup
+// freezes, timers whose signal could be SIGCONT (pid1.c). Forks load the same profile as
+// containers. A template may also make the calls that create forks.
 func SeccompProfile(un Uncounted) (*specs.LinuxSeccomp, error) {
 	none := &specs.Spec{Process: &specs.Process{Capabilities: &specs.LinuxCapabilities{}}}
 	p, err := seccomp.GetDefaultProfile(none)
@@ -45,11 +43,11 @@ func SeccompProfile(un Uncounted) (*specs.LinuxSeccomp, error) {
 	return p, nil
 }
 
-// makers are the calls that turn a fork into a sandbox (fork.py).
+// makers are the calls that make a sandbox of a fork (fork.py).
 var makers = []string{"clone", "unshare", "mount", "keyctl"}
 
-// Uncounted says what no cgroup counts on a host, freezer that none freezes, and
-// Template that the filter is that of a template.
+// Uncounted says what no cgroup counts on a host, freezer that none freezes, and Template
+// that the filter is for a template.
 type Uncounted struct{ memory, cpu, freezer, Template bool }
 
 // UncountedBy returns what a cgroup does not count.
@@ -57,7 +55,7 @@ func UncountedBy(c host.Cgroup) Uncounted {
 	return Uncounted{memory: !c.Memory, cpu: !c.CPU, freezer: !c.Freezes()}
 }
 
-// String and ParseUncounted hand it on to the stage that loads the filter.
+// String encodes it for the stage that loads the filter.
 func (u Uncounted) String() string {
 	text := fmt.Sprintf("memory=%t,cpu=%t,freezer=%t", u.memory, u.cpu, u.freezer)
 	if u.Template {
@@ -73,35 +71,34 @@ func ParseUncounted(s string) (u Uncounted, err error) {
 	return u, err
 }
 
-// refused are calls that Moby's profile allows and no Python program needs;
-// each has been the way into the kernel before, or looks into other processes.
+// refused are calls that Moby's profile allows and no Python program needs; each has been
+// used to attack the kernel, or looks into other processes.
 var refused = []string{
 	"ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "pidfd_getfd", "kcmp",
 	"io_uring_setup", "io_uring_enter", "io_uring_register",
 	"name_to_handle_at", "fanotify_mark", "remap_file_pages", "vmsplice", "modify_ldt",
-	// Files of the root are shared: their watcher sees what other sandboxes,
-	// and with the host's own Python the host, open and run.
+	// Files of the root are shared: a watcher sees what other sandboxes open and run, and
+	// with the host's own Python also the host.
 	"inotify_init", "inotify_init1", "inotify_add_watch",
-	// These read the arguments of other calls from memory, which a filter
-	// cannot see.
+	// These take the arguments of other calls from memory, which a filter cannot see.
 	"socketcall", "ipc",
 	// See prctls, in seccompargs.go.
 	"seccomp",
 	// Their contexts are counted for the whole host (fs.aio-max-nr).
 	"io_setup", "io_destroy", "io_submit", "io_cancel", "io_getevents", "io_pgetevents", "io_pgetevents_time64",
-	// They say which pages of a shared file are in memory: what others read.
+	// They reveal which pages of a shared file are in memory: what others have read.
 	"mincore", "cachestat",
-	// Called in a loop, they keep the disks of the host writing. Nothing that lasts
-	// is the sandbox's own but files in mounts, for which there is fsync.
+	// Called in a loop, they keep the host's disks writing. The sandbox's only lasting files
+	// are those in mounts, for which there is fsync.
 	"sync", "syncfs", "sync_file_range", "sync_file_range2",
-	// With RESOLVE_CACHED, which a filter cannot see, it says which names of a shared
+	// With RESOLVE_CACHED, which a filter cannot see, it reveals which names of a shared
 	// directory are in memory.
 	"openat2",
 }
 
-// answered are calls, refused for some arguments or for all, that programs do not
-// expect to fail with EPERM: the filter answers as a kernel that lacks them, or as one
-// that does not do as it was advised.
+// answered returns rules for calls that are refused for some or all arguments, but that
+// programs do not expect to fail with EPERM: the filter answers like a kernel that lacks
+// them or ignores advice.
 func answered() []specs.LinuxSyscall {
 	answer := func(errno unix.Errno, rule callRule, names ...string) specs.LinuxSyscall {
 		ret := uint(errno)
@@ -120,19 +117,19 @@ func answered() []specs.LinuxSyscall {
 // and the shared memory, messages and semaphores of System V and POSIX.
 var hidden = []string{"memfd_create", "memfd_secret", "shmget", "shmat", "msgget", "msgsnd", "semget", "mq_open"}
 
-// harden takes calls out of the profile.
+// harden removes calls from the profile.
 func harden(p *specs.LinuxSeccomp, template bool) {
 	forbid(p, refused)
 	allowByArguments(p, template)
 	p.Syscalls = append(p.Syscalls, answered()...)
-	// The 32-bit calls of a 64-bit kernel are a second door, which Python
-	// does not use. The first architecture is the host's own.
+	// Python does not use the 32-bit calls of a 64-bit kernel, a second attack surface. The
+	// first architecture is the host's own.
 	if len(p.Architectures) > 1 {
 		p.Architectures = p.Architectures[:1]
 	}
 }
 
-// forbid takes names out of the rules that allow.
+// forbid removes names from the rules that allow calls.
 func forbid(p *specs.LinuxSeccomp, names []string) {
 	for i, rule := range p.Syscalls {
 		if rule.Action == specs.ActAllow {

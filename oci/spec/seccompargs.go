@@ -9,26 +9,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A callRule allows a call whose arguments are as said. A call may have several
-// rules: one that fits is enough.
+// A callRule allows a call with certain arguments. A call may have several rules, of which
+// one has to match.
 //
-// Rules say what is allowed and never what is not: a filter sees 64 bits of an
-// argument, the kernel often uses only 32, and set upper bits could hide a value
-// that is refused.
+// Rules only allow and never refuse: a filter sees 64 bits of an argument, the kernel often
+// uses only 32, and set upper bits could hide a refused value.
 type callRule []specs.LinuxSeccompArg
 
-// equal compares the 32 bits that the kernel uses: C libraries differ in what they
-// leave in the others.
+// equal compares the 32 bits that the kernel uses: C libraries differ in the others.
 func equal(arg uint, value uint64) specs.LinuxSeccompArg {
 	return specs.LinuxSeccompArg{Index: arg, Value: 0xffffffff, ValueTwo: value, Op: specs.OpMaskedEqual}
 }
 
-// bit fits if a bit of an argument is set.
+// bit matches if a bit of an argument is set.
 func bit(arg uint, value uint64) callRule {
 	return callRule{{Index: arg, Value: value, ValueTwo: value, Op: specs.OpMaskedEqual}}
 }
 
-// without fits if no bit of the lower half of an argument is set but those in value.
+// without matches if no bits of the lower half of an argument are set except those in value.
 func without(arg uint, value uint64) callRule {
 	return callRule{{Index: arg, Value: 0xffffffff &^ value, ValueTwo: 0, Op: specs.OpMaskedEqual}}
 }
@@ -37,14 +35,14 @@ func atMost(arg uint, value uint64) specs.LinuxSeccompArg {
 	return specs.LinuxSeccompArg{Index: arg, Value: value, Op: specs.OpLessEqual}
 }
 
-// inBand allows flags of a message without MSG_OOB: out-of-band data on unix
-// sockets is another queue in the kernel (CVE-2025-38236), which nothing needs.
+// inBand matches flags of a message without MSG_OOB: out-of-band data on unix sockets has its
+// own queue in the kernel (CVE-2025-38236), and nothing needs it.
 func inBand(arg uint) callRule {
 	return callRule{{Index: arg, Value: unix.MSG_OOB, ValueTwo: 0, Op: specs.OpMaskedEqual}}
 }
 
-// allowByArguments lets the code make some calls with some arguments only. For
-// a template it adds what turns a fork into a sandbox (fork.py).
+// allowByArguments restricts some calls to some arguments. For a template it adds what makes
+// a sandbox of a fork (fork.py).
 func allowByArguments(p *specs.LinuxSeccomp, template bool) {
 	rules := argumentRules()
 	if template {
@@ -56,7 +54,7 @@ func allowByArguments(p *specs.LinuxSeccomp, template bool) {
 	replaceRules(p, rules)
 }
 
-// replaceRules allows calls by these rules only.
+// replaceRules allows calls only by these rules.
 func replaceRules(p *specs.LinuxSeccomp, rules map[string][]callRule) {
 	names := slices.Sorted(maps.Keys(rules))
 	forbid(p, names)
@@ -67,9 +65,8 @@ func replaceRules(p *specs.LinuxSeccomp, rules map[string][]callRule) {
 	}
 }
 
-// LimitSetUID lets a template with CAP_SETUID take the ids of its forks as its
-// effective id, and no other but uid, which it and they have. Id 0 would be that
-// of the user who runs toolcell.
+// LimitSetUID limits a template with CAP_SETUID to the effective IDs of its forks and to uid,
+// which it and they have. ID 0 would be the user who runs toolcell.
 func LimitSetUID(p *specs.LinuxSeccomp, uid uint32) {
 	const same = 0xffffffff // -1
 	either := []uint64{uint64(uid), same}
@@ -107,7 +104,7 @@ func from(arg uint, first, last uint64) (rules []callRule) {
 	return rules
 }
 
-// argumentRules are the calls that only some arguments may be given to.
+// argumentRules returns the calls for which only some arguments are allowed.
 func argumentRules() map[string][]callRule {
 	rules := map[string][]callRule{
 		"socket":      sockets(),
@@ -123,22 +120,21 @@ func argumentRules() map[string][]callRule {
 		"recvfrom":    {inBand(3)},
 		"recvmsg":     {inBand(2)},
 		"recvmmsg":    {inBand(3)},
-		// Files of the root are shared. What reads only what is in memory tells, again and
-		// again, what others have read; what drops it from there makes them read it again,
-		// and the first tell it anew.
+		// Files of the root are shared. Flags that read only what is in memory reveal what
+		// others have read, and flags that drop it from memory would make this repeatable.
 		"preadv2":   {without(5, unix.RWF_HIPRI|unix.RWF_DSYNC|unix.RWF_SYNC|unix.RWF_APPEND|unix.RWF_NOAPPEND)},
 		"pwritev2":  {without(5, unix.RWF_HIPRI|unix.RWF_DSYNC|unix.RWF_SYNC|unix.RWF_APPEND|unix.RWF_NOAPPEND)},
 		"fadvise64": oneOf(3, unix.FADV_NORMAL, unix.FADV_RANDOM, unix.FADV_SEQUENTIAL, unix.FADV_WILLNEED, unix.FADV_NOREUSE),
-		// The limit on core files has a meaning of its own (Rlimits). Reading
-		// it is no change: without new limits, prlimit only reads.
+		// The limit on core files has a special purpose (Rlimits). Without new limits,
+		// prlimit only reads.
 		"setrlimit": oneOf(0, changeableLimits()...),
 		"prlimit64": append(oneOf(1, changeableLimits()...), callRule{{Index: 2, Value: 0, Op: specs.OpEqualTo}}),
 	}
 	return rules
 }
 
-// sockets allows unix, TCP and UDP sockets: other protocols (MPTCP, SCTP, UDP-Lite,
-// ICMP) would only show the code more of the kernel, and load modules of it.
+// sockets allows unix, TCP and UDP sockets: other protocols (MPTCP, SCTP, UDP-Lite, ICMP)
+// would only expose more of the kernel, and load modules.
 func sockets() []callRule {
 	rules := []callRule{{equal(0, unix.AF_UNIX), equal(2, 0)}}
 	for _, family := range []uint64{unix.AF_INET, unix.AF_INET6} {
@@ -149,9 +145,9 @@ func sockets() []callRule {
 	return rules
 }
 
-// fcntls allows all commands but F_SETLEASE, which can delay a writer on the
-// host, F_NOTIFY, the old way to watch a directory, and F_SETSIG, which can have the
-// host's writing continue what was stopped (pid1.c).
+// fcntls allows all commands except F_SETLEASE, which can delay a writer on the host,
+// F_NOTIFY, the old way to watch a directory, and F_SETSIG, with which a write of the host
+// could continue a stopped process (pid1.c).
 func fcntls() []callRule {
 	rules := []callRule{{atMost(1, unix.F_SETSIG-1)}, {equal(1, unix.F_GETLEASE)}}
 	rules = append(rules, from(1, unix.F_SETSIG+1, unix.F_OFD_SETLKW)...)
@@ -168,9 +164,8 @@ func changeableLimits() (all []uint64) {
 	return all
 }
 
-// ioctls are requests of terminals, pipes and files that programs make, and
-// those that read the addresses of network interfaces. TIOCSTI, which types for
-// another process, is not among them.
+// ioctls are common requests to terminals, pipes and files, and those that read the
+// addresses of network interfaces. TIOCSTI, which types into a terminal, is not among them.
 var ioctls = []uint64{
 	unix.TCGETS, unix.TCSETS, unix.TCSETSW, unix.TCSETSF, unix.TCGETS2, unix.TCSETS2, unix.TCSETSW2, unix.TCSETSF2,
 	unix.TCSBRK, unix.TCSBRKP, unix.TCXONC, unix.TCFLSH, unix.TIOCSCTTY, unix.TIOCNOTTY, unix.TIOCGPGRP, unix.TIOCSPGRP,
@@ -188,10 +183,9 @@ const (
 	fioasync = 0x5452
 )
 
-// prctls are what a process may change and ask of itself. Loading a filter is
-// not among them, here nor by seccomp(2): the kernel keeps all filters in memory of
-// its own that all programs share, and thousands of them, freed at once, have
-// blocked it for good.
+// prctls are what a process may change and read of itself. Loading a filter is not allowed,
+// neither here nor by seccomp(2): the kernel keeps all filters in memory that all programs
+// share, and freeing thousands of them at once has blocked it permanently.
 var prctls = []uint64{
 	unix.PR_SET_PDEATHSIG, unix.PR_GET_PDEATHSIG, unix.PR_GET_DUMPABLE, unix.PR_SET_DUMPABLE, unix.PR_GET_KEEPCAPS,
 	unix.PR_SET_NAME, unix.PR_GET_NAME, unix.PR_GET_SECCOMP, unix.PR_CAPBSET_READ, unix.PR_GET_SECUREBITS,
@@ -201,10 +195,9 @@ var prctls = []uint64{
 	unix.PR_SET_VMA, unix.PR_GET_AUXV, unix.PR_SET_PTRACER,
 }
 
-// socketOptions allows what Python's libraries set on sockets, and nothing else:
-// many of the others have been the way into the kernel, and some reach further than
-// their socket. Filters (SO_ATTACH_FILTER and SO_ATTACH_BPF) are not among them, as
-// with prctls.
+// socketOptions allows only what Python's libraries set on sockets: many other options have
+// been used to attack the kernel, and some affect more than their socket. Filters
+// (SO_ATTACH_FILTER and SO_ATTACH_BPF) are not among them, for the reason at prctls.
 func socketOptions() (rules []callRule) {
 	level := func(number uint64, options ...uint64) {
 		for _, option := range options {

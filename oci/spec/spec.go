@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// oomScoreAdj makes the kernel choose a sandbox before anything of the host's
-// when the host's own memory runs out (proc(5), oom_score_adj).
+// oomScoreAdj makes the kernel kill a sandbox before any process of the host when the host's
+// memory runs out (proc(5), oom_score_adj).
 var oomScoreAdj = 1000
 
 // New returns the specification of a sandbox for p on h; id names its cgroup.
@@ -42,9 +42,9 @@ func New(p Process, h Host, id string) *specs.Spec {
 	// (capabilities.New).
 	caps := &specs.LinuxCapabilities{}
 	if h.nested() {
-		// Only one id is mapped. The process starts as container root,
-		// without capabilities, and our own stage makes a user namespace
-		// inside in which that id has the number asked for (nesteduserns.go).
+		// Only one ID is mapped. The process starts as container root, without
+		// capabilities, and our own stage creates a nested user namespace in which
+		// that ID has the requested number (nesteduserns.go).
 		args = append([]string{pid1Path, "nest", un.String()}, args...)
 		hide := 0
 		if h.NoProc {
@@ -52,9 +52,9 @@ func New(p Process, h Host, id string) *specs.Spec {
 		}
 		env = append([]string{fmt.Sprintf("%s=%d:%d:%d", NestedEnv, uid, gid, hide)}, env...)
 		uid, gid = 0, 0
-		// Since Linux 5.12 only a process with this capability may map id 0 of
-		// the parent into a child (user_namespaces(7)). The stage loses it when
-		// it enters the child, before any code of the user's runs.
+		// Since Linux 5.12 only a process with this capability may map ID 0 of the
+		// parent into a child (user_namespaces(7)). The stage loses it when it
+		// enters the child, before any user code runs.
 		one := []string{"CAP_SETFCAP"}
 		caps = &specs.LinuxCapabilities{Bounding: one, Effective: one, Permitted: one}
 	}
@@ -90,8 +90,7 @@ func New(p Process, h Host, id string) *specs.Spec {
 			CgroupsPath:   h.Cgroup.Path(id),
 			Resources:     resources(p.Limits, h.Cgroup),
 			Sysctl:        Sysctls(h),
-			// A mount made on the host while the sandbox runs must not appear
-			// inside.
+			// Mounts made on the host while the sandbox runs must not appear inside.
 			RootfsPropagation: "rprivate",
 		},
 	}
@@ -99,28 +98,28 @@ func New(p Process, h Host, id string) *specs.Spec {
 		s.Linux.Seccomp = filter
 	}
 	if own := h.ForkUIDs(); p.Template && own.Size > 0 {
-		// To give each fork one of these (fork.py) is all that the filter lets
-		// it do with this capability (LimitSetUID).
+		// The filter restricts this capability to giving each fork one of these IDs
+		// (fork.py, LimitSetUID).
 		s.Linux.UIDMappings = append(s.Linux.UIDMappings, specs.LinuxIDMapping{ContainerID: FirstForkUID, HostID: uint32(own.Start), Size: uint32(own.Size)})
 		one := []string{"CAP_SETUID"}
 		s.Process.Capabilities = &specs.LinuxCapabilities{Bounding: one, Effective: one, Permitted: one, Inheritable: one, Ambient: one}
 	}
 	if p.Template {
-		// The kernel refuses to mount a /proc where only parts of one are seen
-		// (mount_namespaces(7)); the forks' own are covered.
+		// The kernel refuses to mount a /proc while parts of the current one are covered
+		// (mount_namespaces(7)); the forks cover their own.
 		s.Linux.MaskedPaths = coveredMounts(h)
 		s.Linux.ReadonlyPaths = slices.DeleteFunc(slices.Clone(ReadonlyPaths), InProc)
 	}
 	return s
 }
 
-// hiddenFromStages gives the program's variables names under which only pid1.c finds
-// them, which hands them to the program. What is in the image's environment would
-// otherwise act on every stage before: on nsenter (_LIBCONTAINER_INITPIPE), on Go's
-// runtime (GODEBUG), on the C library (GLIBC_TUNABLES), and on pid1.c itself.
+// hiddenFromStages renames the program's variables; pid1.c restores the names for the
+// program. Otherwise the image's environment would affect every stage before: nsenter
+// (_LIBCONTAINER_INITPIPE), Go's runtime (GODEBUG), the C library (GLIBC_TUNABLES), and
+// pid1.c itself.
 //
-// The program gets none that have a name of ours or libcontainer's: it might start
-// what acts on them.
+// Variables with a name of ours or libcontainer's are dropped: the program might start
+// something that acts on them.
 func hiddenFromStages(env []string) (out []string) {
 	for _, kv := range env {
 		if !strings.HasPrefix(kv, ownEnv) && !strings.HasPrefix(kv, "_LIBCONTAINER_") {
@@ -130,8 +129,8 @@ func hiddenFromStages(env []string) (out []string) {
 	return out
 }
 
-// mappings gives the map as runtime-spec wants it, want being the container
-// id that the code runs as.
+// mappings returns the map in the form of runtime-spec; want is the container ID that the
+// code runs as.
 func mappings(m host.IDMap, want uint32) []specs.LinuxIDMapping {
 	out := []specs.LinuxIDMapping{{ContainerID: 0, HostID: uint32(m.Root), Size: 1}}
 	if m.User >= 0 && want != 0 {

@@ -14,27 +14,26 @@ import (
 	"github.com/toolcell/toolcell/oci/host"
 )
 
-// A ShownMount is a Mount with what this host says of its source.
+// A ShownMount is a Mount with facts about its source.
 type ShownMount struct {
 	Mount
 	Dir    bool
 	Owner  int64
 	Group  int64
 	Mode   fs.FileMode // permissions
-	Mapped bool        // the owner's files are shown as the code's own
-	Below  []string    // in the sandbox: where file systems are mounted below the source
+	Mapped bool        // ID-mapped: the owner's files appear as the code's own
+	Below  []string    // the source's submounts, as paths in the sandbox
 }
 
-// ResolveMounts finds out how the code can get at what is mounted:
+// ResolveMounts decides how the code gets access to mounts:
 //
-// Real root maps sandboxes to ids that own nothing. The id of an ordinary owner
-// is shown as the code's (mount_setattr(2), MOUNT_ATTR_IDMAP), in this mount
-// and nowhere else. Files of root are never shown as the code's own: it could
-// leave a setuid-root program there.
+// Real root maps sandboxes to IDs that own nothing. In a mount, the ID of an ordinary owner
+// is mapped to the code's (mount_setattr(2), MOUNT_ATTR_IDMAP). Files of root are never
+// mapped to the code: it could leave a setuid-root program there.
 //
-// An ordinary user has subordinate ids for the code, which own nothing either.
-// For a mounted folder that the user owns and others may not use, the code gets
-// the user's own id, as on a host that has only that one (docs/security.md).
+// An ordinary user has subordinate IDs for the code, which own nothing either. For a mounted
+// folder that only the user may use, the code gets the user's own ID, as on a single-ID host
+// (docs/security.md).
 func (h *Host) ResolveMounts(ms []Mount) {
 	for _, m := range ms {
 		p := ShownMount{Mount: m}
@@ -46,7 +45,7 @@ func (h *Host) ResolveMounts(ms []Mount) {
 		switch {
 		case !closed:
 		case h.UIDs.User >= 0 && p.Owner == h.UIDs.User:
-			h.OwnUIDs = host.IDRange{} // given to sandboxes, so all of them have its owner's id
+			h.OwnUIDs = host.IDRange{} // all sandboxes need its owner's ID
 		case h.Admin && h.UIDs.User >= 0 && h.GIDs.User >= 0:
 			p.Mapped = p.Owner != 0 && !h.NoIDMap && host.HasAllIDs()
 		case h.EUID != 0 && p.Owner == int64(h.EUID):
@@ -56,7 +55,7 @@ func (h *Host) ResolveMounts(ms []Mount) {
 	}
 }
 
-// lacks names what the last three bits of mode do not permit.
+// lacks names the access that the last three bits of mode do not permit.
 func (m ShownMount) lacks(mode fs.FileMode) string {
 	read := fs.FileMode(0o4)
 	if m.Dir {
@@ -71,7 +70,7 @@ func (m ShownMount) lacks(mode fs.FileMode) string {
 	return ""
 }
 
-// Denied says what the code cannot do with a mount, judging by its top
+// Denied names the access that the code does not have to a mount, judging by its top
 // directory.
 func (h Host) Denied(m ShownMount) string {
 	uid := h.UIDs.User
@@ -92,8 +91,8 @@ func (h Host) hasGroup(gid int64) bool {
 	return gid == int64(os.Getegid()) || slices.Contains(groups, int(gid))
 }
 
-// CheckMounts reports a source that is not what it was: code that may write
-// could have put a link in the place of a folder of its own.
+// CheckMounts reports a source that has become a link: code with write access could have
+// replaced one of its folders.
 func (h Host) CheckMounts() error {
 	for _, m := range h.Mounts {
 		real, err := filepath.EvalSymlinks(m.Source)
@@ -118,8 +117,8 @@ func hostMounts(h Host) (out []specs.Mount) {
 			s.Options = append(s.Options, "ro")
 		}
 		if len(m.Below) > 0 {
-			// The kernel does not bind a part of what was mounted together
-			// (mount_namespaces(7)). What is below comes along, and is covered.
+			// The kernel does not bind a part of mounts that were mounted together
+			// (mount_namespaces(7)). So submounts are included, and covered.
 			s.Options[0] = "rbind"
 			if h.Recursive {
 				s.Options = append(s.Options, "rnosuid", "rnodev", "rnoexec")
@@ -142,8 +141,7 @@ func hostMounts(h Host) (out []specs.Mount) {
 	return out
 }
 
-// coveredMounts are the places where a sandbox sees nothing of what is mounted below
-// the folders that it is shown.
+// coveredMounts returns the submounts of mounted folders, which sandboxes see as empty.
 func coveredMounts(h Host) (out []string) {
 	for _, m := range h.Mounts {
 		out = append(out, m.Below...)
@@ -151,13 +149,12 @@ func coveredMounts(h Host) (out []string) {
 	return out
 }
 
-// firstPersonID is where the ids of people begin (systemd, "Users, Groups, UIDs
-// and GIDs on systemd systems").
+// firstPersonID is the first ID of human users (systemd, "Users, Groups, UIDs and GIDs on
+// systemd systems").
 const firstPersonID = 1000
 
-// showAs maps ids so that one is shown as another, which then stands for
-// nothing else, and all others as they are: what belongs to an id without a
-// place in the map cannot be written to at all.
+// showAs returns a map of id to as, which is then mapped to nothing else, and of all other
+// IDs to themselves: files of an unmapped ID could not be written at all.
 func showAs(id, as int64) (out []specs.LinuxIDMapping) {
 	const end = 1<<32 - 1 // no id
 	keep := func(from, to int64) {
@@ -173,14 +170,13 @@ func showAs(id, as int64) (out []specs.LinuxIDMapping) {
 	return out
 }
 
-// OnTmpfs reports whether a path is below one of the writable places, each of
-// which a sandbox has for itself.
+// OnTmpfs reports whether a path is below one of the sandbox's own writable file systems.
 func OnTmpfs(name string) bool {
 	return slices.ContainsFunc(Writable, func(t Tmpfs) bool { return strings.HasPrefix(name, t.Dest+"/") })
 }
 
-// WritableTargets are those for Landlock (Readable); what lies on a tmpfs is
-// covered by the rule for that.
+// WritableTargets returns the writable mounts for Landlock (Readable). Those on a tmpfs are
+// covered by its rule.
 func (h Host) WritableTargets() []string {
 	out := []string{}
 	for _, m := range h.Mounts {
