@@ -7,8 +7,8 @@ import (
 	"github.com/toolcell/toolcell/oci/host"
 )
 
-// cgroupCheck reports why a cgroup cannot enforce a requested limit. It
-// describes the consequences in the words of a run's own notes.
+// cgroupCheck reports why a cgroup cannot enforce a requested limit. It describes the
+// consequences as in the notes of a run.
 func cgroupCheck(f *hostFacts) Check {
 	h, l := f.host, f.needs.Limits
 	h.NoProc = false // procCheck reports it
@@ -41,7 +41,7 @@ func cgroupCheck(f *hostFacts) Check {
 	return Degraded("RC-CGROUP-DELEGATE", text, delegateCure(f))
 }
 
-// unusedController names a limit that could not be kept if it were set.
+// unusedController names a limit that could not be enforced if it were set.
 func unusedController(f *hostFacts) string {
 	if f.host.Cgroup.CPU {
 		return ""
@@ -51,8 +51,8 @@ func unusedController(f *hostFacts) string {
 
 func runtimeDir(f *hostFacts) string { return fmt.Sprintf("run/user/%d", f.host.EUID) }
 
-// rootCgroupCheck: on a host root may make cgroups; where it may not, this is
-// a container, or something that is like one.
+// rootCgroupCheck: root of a host may make cgroups; if it may not, this is a container or
+// something similar.
 func rootCgroupCheck(f *hostFacts, text string) Check {
 	readOnly := false
 	for line := range strings.Lines(f.Read("proc/self/mountinfo")) {
@@ -74,8 +74,8 @@ func rootCgroupCheck(f *hostFacts, text string) Check {
 	return Degraded("RC-CGROUP-ROOT", text, cure)
 }
 
-// cgroup2Cure switches the machine to cgroup v2. Only systemd hands parts of
-// it to ordinary users, so nothing else is worth a restart.
+// cgroup2Cure switches the machine to cgroup v2. Only systemd delegates cgroups to ordinary
+// users, so without it a restart is not worth it.
 func cgroup2Cure(f *hostFacts) string {
 	const parameter = "systemd.unified_cgroup_hierarchy=1"
 	restart := "# then start the machine again"
@@ -100,8 +100,8 @@ func delegateCure(f *hostFacts) string {
 		"systemctl daemon-reload", "# then log out of all sessions and in again, or start the machine again")
 }
 
-// userManagerCure starts the user's systemd manager and its bus, which su, cron
-// and services, unlike a login, do not start, and waits for it.
+// userManagerCure starts the user's systemd manager and its bus, and waits for it. Unlike a
+// login, su, cron and services do not start it.
 func userManagerCure(f *hostFacts) string {
 	if f.Exists(runtimeDir(f) + "/systemd") { // it runs, without a bus
 		if cure := f.install(packageNames{"apt-get": "dbus-user-session"}); cure != "" {
@@ -114,8 +114,8 @@ func userManagerCure(f *hostFacts) string {
 		"timeout 30 sh -c 'until test -S /" + runtimeDir(f) + "/bus; do sleep 1; done'"
 }
 
-// wsl2Check: WSL mounts cgroup v1 beside v2 unless told otherwise, and starts
-// systemd only if asked to in older versions.
+// wsl2Check: by default, WSL mounts cgroup v1 beside v2, and older versions do not start
+// systemd.
 func wsl2Check(f *hostFacts, text string) Check {
 	var cure []string
 	if !f.host.Cgroup.V2 {

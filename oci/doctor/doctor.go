@@ -43,22 +43,22 @@ func Fatal(code, text, cure string) Check {
 	return Check{Code: code, Status: CheckFatal, Text: text, Cure: cure}
 }
 
-// Needs are what a server would ask of this host.
+// Needs describes what a server needs from this host.
 type Needs struct {
 	Limits   spec.Limits
 	UID, GID uint32   // inside
-	Dirs     []string // folders that it writes to, there yet or not
-	Inside   []string // folders in them from which sandboxes import, or servers are described
-	Images   string   // the one in which root file systems are unpacked
-	Config   string   // the folder of the user's own files; only read
+	Dirs     []string // folders that it writes to, which may not exist yet
+	Inside   []string // subfolders from which sandboxes import, or with descriptions of servers
+	Images   string   // the folder of unpacked root file systems
+	Config   string   // the read-only folder of the user's own files
 
 	Python    string // the host's own, for the image "host"
 	PythonErr error  // why there is none
 	Mounts    []spec.Mount
 }
 
-// Examine checks what this host offers a server with these needs. It starts no
-// sandbox and leaves nothing behind.
+// Examine checks whether this host meets the needs of a server. It starts no sandbox and
+// leaves nothing behind.
 func Examine(n Needs) []Check {
 	h, err := host.Probe(n.UID, n.GID)
 	f := gather(h)
@@ -81,7 +81,7 @@ func Examine(n Needs) []Check {
 	return f.examine()
 }
 
-// examine runs all checks, in the order in which a reader wants them.
+// examine runs all checks, in the order for the reader.
 func (f *hostFacts) examine() []Check {
 	if f.hostErr != nil {
 		return []Check{Fatal("RC-HOST", "what this host gives could not be found out: "+f.hostErr.Error(), "# start toolcell where there is a /proc")}
@@ -89,7 +89,7 @@ func (f *hostFacts) examine() []Check {
 	checks := []Check{kernelCheck(f), userNamespaceCheck(f)}
 	checks = append(checks, idChecks(f)...)
 	checks = append(checks, cgroupCheck(f))
-	if f.trial.Stopped == "" || f.trial.Stopped == host.StepProc { // it came as far as to try
+	if f.trial.Stopped == "" || f.trial.Stopped == host.StepProc { // the trial got that far
 		checks = append(checks, procCheck(f))
 	}
 	checks = append(checks, seccompCheck(f), landlockCheck(f))
@@ -98,8 +98,8 @@ func (f *hostFacts) examine() []Check {
 	return append(checks, f.mounts...)
 }
 
-// ExplainFolders puts its cause and cure in front of an error if these folders are
-// to blame for it. The text of the error is then in Detail.
+// ExplainFolders adds the cause and cure to an error if these folders are to blame. The text
+// of the original error is then in Detail.
 func ExplainFolders(err error, dirs ...string) error {
 	h := host.Host{EUID: os.Geteuid()}
 	f := &hostFacts{host: h, System: host.ThisSystem(), user: host.UserName(h.EUID), exe: thisProgram()}
@@ -120,11 +120,11 @@ func ExplainFolders(err error, dirs ...string) error {
 	return err
 }
 
-// ExplainStart puts its cause and cure in front of an error if the host is to
-// blame for it. The text of the error is then in Detail. It runs the checks that doctor prints, so both agree. dir and
-// rootfs are the folders that the start needed.
+// ExplainStart adds the cause and cure to an error if the host is to blame. The text of the
+// original error is then in Detail. It runs the same checks as doctor, so both agree. dir
+// and rootfs are the folders that the start needed.
 func ExplainStart(err error, h host.Host, dir, rootfs string) error {
-	// These come first: without them the checks would fail as well.
+	// These come first, since the checks need the same resources.
 	for _, s := range scarcities {
 		if errors.Is(err, s.errno) || strings.Contains(strings.ToLower(Detail(err)), s.errno.Error()) {
 			return &HintError{Err: err, Hint: s.hint}
@@ -138,8 +138,7 @@ func ExplainStart(err error, h host.Host, dir, rootfs string) error {
 
 func (f *hostFacts) explain(err error, dir string) error {
 	for _, c := range f.examine() {
-		// The only effect of a noexec mount is that programs on it cannot be
-		// started.
+		// The only effect of a noexec mount is that programs on it cannot be started.
 		noexec := c.Code == "RC-STATE-NOEXEC" && strings.Contains(Detail(err), "permission denied")
 		if c.Status == CheckFatal || noexec {
 			return c.explaining(err)
@@ -151,8 +150,8 @@ func (f *hostFacts) explain(err error, dir string) error {
 	return err
 }
 
-// scarcities are the resources that a host may temporarily run out of, and how
-// to get more of each. libcontainer's child sends its errors as text.
+// scarcities are resources that a host may temporarily run out of, with cures.
+// libcontainer's child sends its errors as text.
 var scarcities = []struct {
 	errno unix.Errno
 	hint  string
@@ -162,7 +161,7 @@ var scarcities = []struct {
 	{unix.EAGAIN, "this user has too many processes and threads; end some, or raise the limit (ulimit -u)"},
 }
 
-// explaining puts what was found, and its cure, in front of an error.
+// explaining adds the finding and its cure to an error.
 func (c Check) explaining(err error) error {
 	return &HintError{Err: &causedError{c, err}, Hint: c.Cure}
 }

@@ -11,15 +11,15 @@ import (
 	"github.com/toolcell/toolcell/internal/text"
 )
 
-// rights say who may change what is in a folder.
+// rights say who may change the contents of a folder.
 type rights struct {
 	Path         string
 	Owner, Group int
 	Mode         fs.FileMode
 }
 
-// rightsOf reads those of a folder and, if it is there already, of the one that it
-// is in: who may write to that one can put another in its place.
+// rightsOf returns the rights of a folder and, if it exists already, of its parent: a user who
+// may write to the parent can replace the folder.
 func rightsOf(f folder) (all []rights) {
 	paths := []string{f.At}
 	if f.At == f.Path {
@@ -34,8 +34,7 @@ func rightsOf(f folder) (all []rights) {
 	return all
 }
 
-// rightsInside is a folder of which only its own rights count: what it is in is looked at
-// as a folder of its own. One that is not there has none.
+// rightsInside returns a folder with only its own rights: its parent is checked separately.
 func rightsInside(path string) folder {
 	if _, err := os.Lstat(path); err != nil {
 		return folder{Path: path}
@@ -45,12 +44,12 @@ func rightsInside(path string) folder {
 	return f
 }
 
-// unmappedID is what stands for the ids that a user namespace does not have
-// (user_namespaces(7)); root of the host is one of them.
+// unmappedID represents all IDs that are not mapped in a user namespace (user_namespaces(7)),
+// such as root of the host.
 const unmappedID = 65534
 
-// othersCheck reports whether another user may change what toolcell keeps in a
-// folder, or, if above, exchange the folder in it.
+// othersCheck reports whether another user may change what toolcell keeps in a folder or,
+// if above, replace a folder in it.
 func othersCheck(f *hostFacts, r rights, above bool) (c Check, found bool) {
 	const (
 		code        = "RC-STATE-OTHERS"
@@ -59,7 +58,7 @@ func othersCheck(f *hostFacts, r rights, above bool) (c Check, found bool) {
 	another := r.Owner != f.host.EUID && r.Owner != 0 && !(r.Owner == unmappedID && f.InUserNamespace())
 	// Many distributions give each user a group of its own, with the same number.
 	group := r.Mode&0o020 != 0 && r.Group != r.Owner
-	sticky := above && r.Mode&fs.ModeSticky != 0 // as /tmp: who may write cannot exchange what is there
+	sticky := above && r.Mode&fs.ModeSticky != 0 // like /tmp: others cannot replace its contents
 	cure := elsewhere(f, ownFolder(f), 0o700)
 	switch {
 	case another:

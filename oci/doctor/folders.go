@@ -18,13 +18,13 @@ import (
 // A folder is one that toolcell works in, or its nearest existing parent.
 type folder struct {
 	Path   string
-	At     string // the nearest existing path that we can see
+	At     string // the nearest existing parent that we can see
 	Owner  int    // of At
 	Err    error  // why nothing can be written there
-	Free   int64  // bytes that we may still write, -1 if not known
+	Free   int64  // bytes that we may still write, -1 if unknown
 	Dev    uint64 // the file system of At
-	NoExec bool   // no program can be started from it
-	Closed string // a folder on the way to it that sandboxes may not search
+	NoExec bool   // mounted noexec
+	Closed string // a parent that sandboxes may not search
 
 	Rights []rights // of At, and of the folder that At is in if At is Path
 }
@@ -36,7 +36,7 @@ func lookAt(path string, h host.Host) folder {
 	return f
 }
 
-// searchOnly examines a folder that is only read.
+// searchOnly examines a folder without writing to it.
 func searchOnly(path string, h host.Host) folder {
 	f := folder{Path: path, At: path, Free: -1, Closed: closedTo(path, h)}
 	for {
@@ -61,8 +61,7 @@ func searchOnly(path string, h host.Host) folder {
 	return f
 }
 
-// tryWrite writes a page, since an empty file can often be made on a full
-// disk.
+// tryWrite writes a page, since an empty file can often be created on a full disk.
 func tryWrite(dir string) error {
 	t, err := os.CreateTemp(dir, ".toolcell-doctor-")
 	if err != nil {
@@ -73,8 +72,8 @@ func tryWrite(dir string) error {
 	return cause(errors.Join(err, t.Close()))
 }
 
-// cause returns the kernel's error alone: the name of a temporary file does not
-// help the user.
+// cause returns only the kernel's error: the name of a temporary file does not help the
+// user.
 func cause(err error) error {
 	if errno, ok := errors.AsType[syscall.Errno](err); ok {
 		return errno
@@ -82,9 +81,9 @@ func cause(err error) error {
 	return err
 }
 
-// closedTo finds the first folder on the way to a path that sandboxes cannot
-// search. Root of a container maps them to ids that own nothing, and cannot
-// mount their root elsewhere (staging.go).
+// closedTo returns the topmost folder on the way to a path that sandboxes cannot search, or
+// "". Root of a container maps them to IDs that own nothing, and cannot mount their root
+// elsewhere (staging.go).
 func closedTo(path string, h host.Host) string {
 	if h.EUID != 0 || h.Admin || h.UIDs.Root == 0 {
 		return ""
@@ -100,7 +99,7 @@ func closedTo(path string, h host.Host) string {
 	}
 }
 
-// lowSpace is less than an image and a few runs want.
+// lowSpace is less than an image and a few runs need.
 const lowSpace = 200 << 20
 
 // folderChecks reports the worst problem of each kind, once.
@@ -125,7 +124,7 @@ func folderChecks(f *hostFacts) []Check {
 	}
 	for _, dir := range f.folders {
 		switch {
-		// Images are in one of the folders only: what is kept in /run is small.
+		// Only one of the folders has images: what is kept in /run is small.
 		case dir.Path == f.needs.Images && dir.Err == nil && dir.Free >= 0 && dir.Free < lowSpace:
 			add(fullCheck(f, dir))
 		case dir.Path == f.needs.Images && dir.Closed != "":
@@ -166,7 +165,7 @@ func unwritableCheck(f *hostFacts, dir folder) Check {
 	return Fatal("RC-STATE", fmt.Sprintf("nothing can be written to %s, and toolcell works there: %v", dir.At, dir.Err), cure)
 }
 
-// homeOf returns the user's home that /etc/passwd names, "" if there is none.
+// homeOf returns the user's home in /etc/passwd, "" if there is none.
 func homeOf(f *hostFacts) string {
 	for line := range strings.Lines(f.Read("etc/passwd")) {
 		if fields := strings.Split(line, ":"); len(fields) > 5 && fields[0] == f.user && f.Exists(strings.Trim(fields[5], "/")) {
@@ -197,11 +196,11 @@ func fullCheck(f *hostFacts, dir folder) Check {
 
 func full(err error) bool { return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) }
 
-// ownFolder is a place that every Linux has and keeps across restarts.
+// ownFolder returns a path that exists on every Linux and survives restarts.
 func ownFolder(f *hostFacts) string { return fmt.Sprintf("/var/tmp/toolcell-%d", f.host.EUID) }
 
-// elsewhere writes the command that makes a new state folder. mkdir fails if
-// another user has already made it.
+// elsewhere returns the command that creates a new state folder. mkdir fails if another user
+// has already created it.
 func elsewhere(f *hostFacts, dir string, mode fs.FileMode) string {
 	export := "export MCP_BRIDGE_STATE_DIR=" + text.ShellWord(dir)
 	if st, err := fs.Stat(f.Files, strings.Trim(dir, "/")); err == nil && st.IsDir() {
@@ -212,7 +211,7 @@ func elsewhere(f *hostFacts, dir string, mode fs.FileMode) string {
 	return fmt.Sprintf("mkdir -m %o %s && %s", mode, text.ShellWord(dir), export)
 }
 
-// minFiles is how many open files a Python program may well want.
+// minFiles is how many open files a Python program may need.
 const minFiles = 1024
 
 func filesCheck(f *hostFacts) Check {

@@ -14,8 +14,8 @@ func (e *HintError) Unwrap() error { return e.Err }
 // Advice returns the hint.
 func (e *HintError) Advice() string { return e.Hint }
 
-// Advice says what the user can do about an error, "" if that is not known. Errors of
-// registries have some, too.
+// Advice returns what the user can do about an error, "" if unknown. Errors of registries
+// have advice, too.
 func Advice(err error) string {
 	if known, ok := errors.AsType[interface {
 		Advice() string
@@ -26,8 +26,8 @@ func Advice(err error) string {
 	return ""
 }
 
-// Detail returns the text of an error with the words of libraries that Error leaves
-// out, for a log.
+// Detail returns the text of an error for a log, with the text of libraries that Error leaves
+// out.
 func Detail(err error) string {
 	if known, ok := errors.AsType[interface {
 		Detail() string

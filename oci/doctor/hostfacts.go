@@ -11,12 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hostFacts is the input of the checks. gather asks the kernel beforehand, so the
-// checks are functions of these facts and tests can try them on imaginary hosts.
+// hostFacts is the input of the checks. gather queries the kernel beforehand, so the checks
+// are functions of these facts, and tests can try them on imaginary hosts.
 type hostFacts struct {
 	host.System
 	host     host.Host
-	hostErr  error // why that is not known
+	hostErr  error // why host is unknown
 	needs    Needs
 	exe      string              // this program, symbolic links resolved
 	user     string              // who runs it
@@ -25,7 +25,7 @@ type hostFacts struct {
 	landlock int                 // its version, 0 if there is none
 	folders  []folder
 	readOnly []folder // that toolcell never writes to
-	spare    folder   // that could take the place of one on a full disk
+	spare    folder   // a substitute for one on a full disk
 	mounts   []Check
 }
 
@@ -52,8 +52,8 @@ func thisProgram() string {
 // program is how a shell starts this program.
 func (f *hostFacts) program() string { return text.ShellWord(f.exe) }
 
-// asRoot writes commands that root has to type: with sudo, if we are not root.
-// A comment line stays as it is; in a pipe, only the last command needs root.
+// asRoot returns commands for root: with sudo, if we are not root. Comment lines stay as they
+// are; in a pipe, only the last command needs root.
 func (f *hostFacts) asRoot(commands ...string) string {
 	if f.host.EUID == 0 && !f.InUserNamespace() {
 		return strings.Join(commands, "\n")
@@ -80,8 +80,8 @@ func withSudo(sudo string, commands []string) string {
 	return strings.Join(out, "\n")
 }
 
-// onHost writes commands that change the kernel's settings, which cannot be
-// done from within a container or a user namespace.
+// onHost returns commands that change kernel settings, which is impossible in a container or
+// a user namespace.
 func (f *hostFacts) onHost(commands ...string) string {
 	switch {
 	case f.Container() != "" && !f.host.Admin:
@@ -92,7 +92,7 @@ func (f *hostFacts) onHost(commands ...string) string {
 	return f.asRoot(commands...)
 }
 
-// sysctlCure sets a kernel setting, now and for the next start of the machine.
+// sysctlCure returns commands that set a kernel setting, now and permanently.
 func sysctlCure(name, value string) []string {
 	return []string{
 		"sysctl -w " + name + "=" + value,
@@ -103,8 +103,8 @@ func sysctlCure(name, value string) []string {
 // packageNames are the names of one package, by the program that installs it.
 type packageNames map[string]string
 
-// install returns the command that installs a package here, or "" if it is not
-// known. os-release(5) names the distribution and those it is like.
+// install returns the command that installs a package here, or "" if unknown. os-release(5)
+// names the distribution and similar ones.
 func (f *hostFacts) install(names packageNames) string {
 	var like []string
 	for line := range strings.Lines(f.Read("etc/os-release")) {
@@ -132,9 +132,9 @@ var packagers = map[string][]string{
 	"alpine": {"apk", "add"}, "arch": {"pacman", "-S"}, "suse": {"zypper", "install"}, "opensuse": {"zypper", "install"},
 }
 
-// lacksCaps names the capabilities that root needs and does not have, as in
-// some containers: to map ids that are not its own (user_namespaces(7)), to
-// give them the file that the sandbox's start waits at, and to open that.
+// lacksCaps names the capabilities that root needs and lacks, as in some containers: to map
+// IDs that are not its own (user_namespaces(7)), to give them the FIFO on which the
+// sandbox's start waits, and to open that.
 func (f *hostFacts) lacksCaps() []string {
 	if f.host.EUID != 0 || f.host.UIDs.Root == 0 {
 		return nil

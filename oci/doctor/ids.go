@@ -10,11 +10,11 @@ import (
 	"github.com/toolcell/toolcell/oci/host"
 )
 
-// singleID describes the consequences of having no second id.
+// singleID describes the consequences on a single-ID host.
 const singleID = "code that broke out of a sandbox would have your own id, and a start takes a little longer"
 
-// idChecks look at the ids that sandboxes are mapped to. More than one thing
-// can prevent a second id.
+// idChecks check the IDs that sandboxes are mapped to. Several things can prevent a second
+// ID.
 func idChecks(f *hostFacts) []Check {
 	h := f.host
 	single := h.UIDs.User < 0 || h.GIDs.User < 0
@@ -65,7 +65,7 @@ func subIDCure(f *hostFacts, uids, gids bool) string {
 		return ""
 	}
 	first, last := strconv.FormatInt(start, 10), strconv.FormatInt(start+subIDCount-1, 10)
-	// usermod knows only users of /etc/passwd, and BusyBox has none.
+	// usermod supports only users in /etc/passwd, and BusyBox lacks it.
 	known := strings.Contains("\n"+f.Read("etc/passwd"), "\n"+f.user+":")
 	if f.Program("usermod") == "" || !known {
 		var files []string
@@ -90,8 +90,8 @@ func subIDCure(f *hostFacts, uids, gids bool) string {
 // subIDCount is how many subordinate ids useradd gives to a user.
 const subIDCount = 65536
 
-// freeIDs finds a range, at or above useradd's first, that overlaps no other
-// range, user or group.
+// freeIDs finds a range, at or above useradd's first, that overlaps no other range, user or
+// group.
 func freeIDs(f *hostFacts) (start int64, ok bool) {
 	var taken []host.IDRange
 	for _, file := range []struct {
@@ -121,7 +121,7 @@ func freeIDs(f *hostFacts) (start int64, ok bool) {
 			start = r.Start + r.Size
 		}
 	}
-	return start, start+subIDCount <= host.BaseID // from there on ids are ours (host/idmap.go)
+	return start, start+subIDCount <= host.BaseID // higher ones are toolcell's (host/idmap.go)
 }
 
 // idToolCheck finds out why newuidmap or newgidmap cannot map ids.

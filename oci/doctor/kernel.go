@@ -10,7 +10,7 @@ import (
 // kernelRelease is the kernel's version, as uname -r gives it.
 func kernelRelease(f *hostFacts) string { return f.Read("proc/sys/kernel/osrelease") }
 
-// olderThan compares the kernel's version, as far as it can be read.
+// olderThan reports whether the kernel is older; false if its version is unknown.
 func olderThan(f *hostFacts, major, minor int) bool {
 	var a, b int
 	if n, _ := fmt.Sscanf(kernelRelease(f), "%d.%d", &a, &b); n < 2 {
@@ -66,7 +66,7 @@ func seccompCheck(f *hostFacts) Check {
 	return OK("RC-SECCOMP", "system calls can be filtered")
 }
 
-// landlockCheck only informs: no promise rests on Landlock.
+// landlockCheck only informs: no guarantee depends on Landlock.
 func landlockCheck(f *hostFacts) Check {
 	if f.landlock == 0 {
 		return OK("RC-LANDLOCK", "no Landlock (a further wall, which is not required)")

@@ -7,8 +7,8 @@ import (
 	"github.com/toolcell/toolcell/oci/spec"
 )
 
-// Isolation says how a sandbox on h differs from a full one, in words and with the name
-// that docs/security.md has for it; it is empty if there is no difference.
+// Isolation describes how a sandbox on h differs from a full one, with the names in
+// docs/security.md; it is empty if there is no difference.
 func Isolation(h host.Host, l spec.Limits) string {
 	var out []string
 	if h.UIDs.User < 0 || h.GIDs.User < 0 {

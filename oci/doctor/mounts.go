@@ -59,7 +59,7 @@ func deniedCure(h spec.Host, m spec.ShownMount, denied string) string {
 	return fmt.Sprintf("chmod o+%s %s   # or mount a folder of your own", bits, text.ShellWord(m.Source))
 }
 
-// DeniedMounts are the notes about mounts that the code cannot use as asked.
+// DeniedMounts returns notes about mounts that the code cannot use as requested.
 func DeniedMounts(h spec.Host) (notes []string) {
 	for _, c := range mountChecks(h) {
 		if c.Status != CheckOK {

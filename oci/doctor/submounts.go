@@ -7,8 +7,8 @@ import (
 	"github.com/moby/sys/mountinfo"
 )
 
-// submountCheck is about the image "host" alone: images need nothing of /usr, and folders
-// that the user shows are covered where something is mounted below them.
+// submountCheck concerns only the image "host": other images need nothing of /usr, and
+// submounts of the user's mounts are covered.
 func submountCheck(f *hostFacts) Check {
 	const code = "RC-SUBMOUNT"
 	if f.host.Recursive || f.host.Admin {

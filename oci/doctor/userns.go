@@ -12,8 +12,8 @@ import (
 // namespaceKinds are the namespaces of a sandbox, by the kernel's names.
 var namespaceKinds = []string{"user", "mnt", "pid", "net", "ipc", "uts", "cgroup"}
 
-// userNamespaceCheck finds what keeps a child of ours from being a sandbox. The
-// trial shows that something does; the settings only show what.
+// userNamespaceCheck finds what prevents a child process from being a sandbox. The trial
+// shows that something does, and settings show what.
 func userNamespaceCheck(f *hostFacts) Check {
 	t := f.trial
 	switch {
@@ -64,7 +64,7 @@ func lacksNamespace(f *hostFacts) string {
 	return ""
 }
 
-// zeroLimit names a setting that allows not a single namespace of its kind.
+// zeroLimit names a setting that allows no namespace of its kind.
 func zeroLimit(f *hostFacts) string {
 	for _, kind := range namespaceKinds {
 		if name := "user.max_" + kind + "_namespaces"; f.Sysctl(name) == 0 {
@@ -118,8 +118,8 @@ func containerCheck(f *hostFacts) Check {
 	return forbidden("RC-USERNS-CONTAINER", fmt.Sprintf("this container (%s) does not let programs do it (%v)", f.Container(), f.trial.Err), cure)
 }
 
-// appArmorCure is the profile that lets this program, and no other, use user
-// namespaces on Ubuntu 23.10 and later.
+// appArmorCure returns a profile that lets only this program use user namespaces on Ubuntu
+// 23.10 and later.
 func appArmorCure(f *hostFacts) string {
 	all := sysctlCure(appArmorSetting, "0")
 	path, ok := appArmorPath(f.exe)

@@ -12,19 +12,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// EnterUserNamespace is the stage before pid 1 of a sandbox that has only one id, or no
-// /proc. libcontainer has built everything else, and pid1.c has just made a
-// user namespace in which that id is the user's; a new user namespace comes
-// with every capability over itself, so they are dropped here, the seccomp
-// filter is loaded, and the process becomes pid 1 proper. It does not return.
+// EnterUserNamespace is the stage before pid 1 of a sandbox on a single-ID host or without a
+// /proc. libcontainer has built everything else, and pid1.c has just made a nested user
+// namespace in which that ID is the code's. A new user namespace has every capability over
+// itself, so this stage drops them, loads the seccomp filter and becomes pid 1. It does not
+// return.
 func EnterUserNamespace() {
 	err := execNested(os.Args[2:])
 	fmt.Fprintln(os.Stderr, "toolcell: entering the sandbox:", err)
 	os.Exit(125)
 }
 
-// execNested returns only if it fails. Its first argument is what no cgroup
-// counts here.
+// execNested returns only if it fails. Its first argument is a spec.Uncounted.
 func execNested(args []string) error {
 	if len(args) < 2 {
 		return fmt.Errorf("no program named")

@@ -1,8 +1,8 @@
 // Package pid1 is the first process of a sandbox: this program again, as a
 // small init written in C (pid1.c). It starts the program to run as its child,
-// collects zombies, ends with it, and ends when the host is gone. As pid 1, a
-// program of the user's would have to do all that itself, and since it has the
-// code's user id, the code could read and change it.
+// reaps zombies, ends with it, and ends when the host is gone. As pid 1, the user's program
+// would have to do all that itself, and since it has the code's user ID, the code could
+// read and change it.
 //
 // pid1.c acts in a constructor, so every binary that imports this package can be
 // started as pid 1; package container, which starts it, has the rest of the hook.
@@ -24,7 +24,7 @@ import (
 // (libcontainer's ParentDeathSignal does nothing for it.)
 type Lifeline struct {
 	Ours   *net.UnixConn
-	Theirs *os.File // to be closed once pid 1 has it
+	Theirs *os.File // to close once pid 1 has it
 }
 
 // NewLifeline makes a Lifeline. The caller closes both ends.
@@ -46,7 +46,7 @@ func NewLifeline() (l Lifeline, err error) {
 	return l, nil
 }
 
-// unixConn makes a connection of a socket's descriptor, which it takes over.
+// unixConn returns a connection for a socket's descriptor, which it takes over.
 func unixConn(fd int) (*net.UnixConn, error) {
 	f := os.NewFile(uintptr(fd), "socket")
 	defer f.Close() // FileConn makes a copy
@@ -108,8 +108,8 @@ func parseRights(oob []byte, want int) (fds []int, err error) {
 	return fds, err
 }
 
-// Stop makes pid 1 stop every other process with SIGSTOP, and again and again those
-// that others continue, until Continue.
+// Stop makes pid 1 stop every other process with SIGSTOP, and stop those that others continue
+// again, until Continue.
 func (l Lifeline) Stop() error { return l.order('s') }
 
 // Continue makes pid 1 continue every process.
@@ -123,8 +123,8 @@ func (l Lifeline) order(what byte) error {
 // listenTimeout bounds the making of a listener by pid 1.
 const listenTimeout = 30 * time.Second
 
-// Listen returns a listener on the sandbox's own loopback, at a free port: what the
-// processes in the sandbox connect to arrives here. The sandbox must not be stopped.
+// Listen returns a listener on a free port of the sandbox's own loopback, for connections of
+// processes in the sandbox. The sandbox must not be stopped.
 func (l Lifeline) Listen() (_ net.Listener, err error) {
 	defer func() {
 		if err != nil {

@@ -18,12 +18,11 @@ import (
 // Host is an interpreter of the host.
 type Host struct {
 	Exe  string   // absolute path
-	Dirs []string // what it needs beside /usr
+	Dirs []string // that it needs in addition to /usr
 }
 
-// FindOnHost finds the host's interpreter: the system's own if there is one,
-// else the one that `python3` in the user's PATH starts. The host's files are
-// under sys, which is "/" except in tests.
+// FindOnHost finds the host's interpreter: the system's own, or else the one that `python3`
+// in the user's PATH starts. The host's root directory is sys: "/" except in tests.
 func FindOnHost(ctx context.Context, sys string) (Host, error) {
 	for _, exe := range []string{"/usr/bin/python3", "/usr/local/bin/python3"} {
 		if isSystemPython(sys, exe) {
@@ -41,8 +40,8 @@ func FindOnHost(ctx context.Context, sys string) (Host, error) {
 	return report.toHost()
 }
 
-// isSystemPython reports whether a path in /usr leads to an interpreter in /usr
-// that is not too old.
+// isSystemPython reports whether a path in /usr leads to an interpreter in /usr that is recent
+// enough.
 func isSystemPython(sys, exe string) bool {
 	real, err := filepath.EvalSymlinks(filepath.Join(sys, exe))
 	if err != nil || !rootdir.Within(real, filepath.Join(sys, "usr")) {
@@ -56,7 +55,7 @@ func isSystemPython(sys, exe string) bool {
 	return n < 0 || n >= OldestMinor
 }
 
-// selfReport is what an interpreter says of itself.
+// selfReport is an interpreter's description of itself.
 type selfReport struct {
 	Executable string `json:"executable"`
 	Prefix     string `json:"prefix"`
@@ -67,8 +66,8 @@ type selfReport struct {
 const selfReportScript = `import json, sys; print(json.dumps({"executable": sys.executable, "prefix": sys.prefix, ` +
 	`"base_prefix": sys.base_prefix, "minor": sys.version_info[1]}))`
 
-// askInterpreter runs an interpreter, isolated from the user's settings. It may be a
-// shim that starts another one, as those of version managers are.
+// askInterpreter runs an interpreter, isolated from the user's settings. It may be a version
+// manager's shim, which starts another one.
 func askInterpreter(ctx context.Context, exe string) (*selfReport, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -88,8 +87,7 @@ func askInterpreter(ctx context.Context, exe string) (*selfReport, error) {
 	return &r, nil
 }
 
-// toHost refuses an interpreter that is too old, or whose directories a sandbox
-// must not see.
+// toHost refuses an interpreter that is too old or whose directories a sandbox must not see.
 func (r *selfReport) toHost() (Host, error) {
 	if r.Minor < OldestMinor {
 		return Host{}, fmt.Errorf("%q is Python 3.%d, and 3.%d or newer is needed: install it, for example with: apt install python3", r.Executable, r.Minor, OldestMinor)
@@ -98,7 +96,7 @@ func (r *selfReport) toHost() (Host, error) {
 		return Host{}, errors.New("the interpreter does not know its own path")
 	}
 	h := Host{Exe: r.Executable}
-	// The executable may be a symlink into another tree, and so may that.
+	// The executable may be a symlink into another tree.
 	real, err := filepath.EvalSymlinks(r.Executable)
 	if err != nil {
 		return Host{}, err
@@ -116,8 +114,8 @@ func (r *selfReport) toHost() (Host, error) {
 	return h, nil
 }
 
-// refusePrivate refuses to show a whole home directory, or all of the disk, to the
-// code only because an interpreter was installed right there.
+// refusePrivate refuses to show the code a whole home directory, or the whole disk, only
+// because an interpreter is installed there.
 func refusePrivate(dir string) error {
 	home, err := os.UserHomeDir()
 	if err != nil {

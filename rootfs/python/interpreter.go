@@ -15,21 +15,20 @@ import (
 const (
 	defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 	maxPathDirs = 100
-	newestMinor = 99 // that is looked for
+	newestMinor = 99 // the newest to look for
 )
 
-// OldestMinor is N of 3.N, the oldest Python that the runner is written for.
+// OldestMinor is N of 3.N, the oldest Python that the runner supports.
 const OldestMinor = 10
 
-// errNoPython names images that are known to be right, since a user who sees it
-// has probably taken a base image.
+// errNoPython names images that work, since a user who sees it has probably chosen a base
+// image.
 var errNoPython = fmt.Errorf("the image has no Python interpreter (3.%d or newer) in its PATH; images such as python:3.14-slim or python:3.14-alpine have one", OldestMinor)
 
-// Find returns the absolute path of the image's interpreter, as it would
-// be found by a shell in it.
+// Find returns the absolute path of the image's interpreter, as a shell in it would find it.
 //
-// It looks for names and lists no folder: one of an image may have a million files that
-// are called python3.N.
+// It looks up names and lists no folders: a folder of an image may have a million files named
+// python3.N.
 func Find(ctx context.Context, root *os.Root, env []string) (string, error) {
 	dirs := searchPath(env)
 	find := func(name string) (string, error) {
@@ -76,8 +75,7 @@ func searchPath(env []string) []string {
 	return dirs
 }
 
-// isPython reports whether a path leads to an executable file that is not a
-// Python too old.
+// isPython reports whether a path leads to an executable file that is not too old a Python.
 func isPython(root *os.Root, file string) bool {
 	real, err := rootdir.ResolveFile(root, file)
 	if err != nil {

@@ -2,9 +2,8 @@
 // image, or of this host, and compiles modules in a sandbox, since a root is
 // read-only when code runs on it.
 //
-// It starts no sandbox; its caller does (Run). What a sandbox sends is hostile: it
-// is bounded, and each file goes into a __pycache__ inside of the directory at hand
-// and nowhere else.
+// It starts no sandbox; its caller does (Run). The output of a sandbox is hostile: it is
+// bounded, and each file can only go into a __pycache__ inside the directory.
 package python
 
 import (
@@ -37,13 +36,13 @@ var (
 // out, and returns when it has ended.
 type Run func(ctx context.Context, args []string, out *os.File) error
 
-// Bytecode lists files that were compiled.
+// Bytecode lists compiled files.
 type Bytecode struct {
 	Files map[string]string // path relative to the directory → SHA-256 of its content
 	Bytes int64             // of all files
 }
 
-// A quota is how much a hostile image may write.
+// A quota bounds what a hostile image may write.
 type quota struct {
 	files int
 	bytes int64 // of names and contents
@@ -77,8 +76,8 @@ func CompileProgram(ctx context.Context, exe, path string, dir *os.Root, run Run
 	return b, err
 }
 
-// compileInto runs a command that writes bytecode, and puts that into a
-// directory while it comes. If that fails, the command is ended.
+// compileInto runs a command that sends bytecode, and stores it in a directory as it arrives.
+// If that fails, the command is ended.
 func compileInto(ctx context.Context, root *os.Root, args []string, run Run, limit quota) (b Bytecode, err error) {
 	in, out, err := os.Pipe()
 	if err != nil {
@@ -104,7 +103,7 @@ func compileInto(ctx context.Context, root *os.Root, args []string, run Run, lim
 	return b, errors.Join(err, <-ended)
 }
 
-// readFiles writes the files that a script sends to their places.
+// readFiles stores the files that a script sends.
 func (b *Bytecode) readFiles(root *os.Root, in io.Reader, limit quota) error {
 	for total, files := int64(0), 0; ; {
 		var head [8]byte
@@ -139,7 +138,7 @@ func (b *Bytecode) readFiles(root *os.Root, in io.Reader, limit quota) error {
 }
 
 // writeBytecode writes one file, whose name comes from the sandbox: it must be
-// DIR/__pycache__/NAME.pyc with a DIR that is there.
+// DIR/__pycache__/NAME.pyc with an existing DIR.
 func writeBytecode(root *os.Root, name string, content []byte) (full string, err error) {
 	name, err = rootdir.Clean(name)
 	if err != nil {

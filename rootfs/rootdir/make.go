@@ -8,8 +8,8 @@ import (
 	"github.com/toolcell/toolcell/internal/state"
 )
 
-// MakeDir makes one directory that every user may enter, whatever the umask is.
-// An image may have made the one above it read-only.
+// MakeDir creates a directory that every user may search, whatever the umask is. An image may
+// have made its parent read-only.
 func MakeDir(root *os.Root, dir string) (err error) {
 	if parent := path.Dir(dir); parent != "." {
 		info, err := root.Lstat(parent)
@@ -28,7 +28,7 @@ func MakeDir(root *os.Root, dir string) (err error) {
 	return root.Chmod(dir, 0o755)
 }
 
-// MakeFile writes a file that every user may read, and makes the directories above it.
+// MakeFile writes a file that every user may read, and creates its parent directories.
 func MakeFile(root *os.Root, name, content string) error {
 	if err := MakeDirs(root, filepath.Dir(name)); err != nil {
 		return err
@@ -39,7 +39,7 @@ func MakeFile(root *os.Root, name, content string) error {
 	return root.Chmod(name, 0o644)
 }
 
-// MakeDirs makes a directory and those above it, open to every user.
+// MakeDirs creates a directory and its parents, open to every user.
 func MakeDirs(root *os.Root, dir string) error {
 	if dir == "." {
 		return nil
@@ -53,8 +53,8 @@ func MakeDirs(root *os.Root, dir string) error {
 	return MakeDir(root, dir)
 }
 
-// MakeInside makes something in a directory of the image that may be read-only,
-// and gives the directory its mode and time back.
+// MakeInside creates something in a directory of the image that may be read-only, and
+// restores the directory's mode and time.
 func MakeInside(root *os.Root, dir string, makeIt func() error) error {
 	info, err := root.Lstat(dir)
 	if err != nil {
@@ -72,9 +72,8 @@ func MakeInside(root *os.Root, dir string, makeIt func() error) error {
 	return root.Chtimes(dir, info.ModTime(), info.ModTime())
 }
 
-// ReplaceFile writes a file in one step: code may be running on the root. What
-// had the name, such as bytecode that does not fit its source any more, is not
-// written to; it may belong to other images too.
+// ReplaceFile replaces a file atomically: code may be running on the root. It does not write
+// to the old file, such as outdated bytecode, which may belong to other images too.
 func ReplaceFile(root *os.Root, name string, content []byte) error {
 	return state.ReplaceIn(root, name, content, state.Options{Mode: 0o644, Exact: true, Unsynced: true})
 }

@@ -5,14 +5,14 @@ import (
 	"path"
 )
 
-// RemoveAll removes a directory and all in it, also where an image has put
-// directories that their owner may not write to.
+// RemoveAll removes a directory and its contents, even if an image has directories that their
+// owner may not write to.
 func RemoveAll(dir string) error {
 	if err := os.RemoveAll(dir); err == nil {
 		return nil
 	}
 	if info, err := os.Lstat(dir); err != nil || !info.IsDir() {
-		// A link, if it is one, must not lead us to change what is elsewhere.
+		// If it is a link, nothing must be changed at its target.
 		return os.RemoveAll(dir)
 	}
 	if err := os.Chmod(dir, 0o700); err != nil {
@@ -27,8 +27,8 @@ func RemoveAll(dir string) error {
 	return os.RemoveAll(dir)
 }
 
-// makeWritable lets the owner change all directories of a tree. Errors are left
-// to the removal after it, which names the file that stays.
+// makeWritable makes all directories of a tree writable for their owner. It ignores errors:
+// the removal after it names the file that remains.
 func makeWritable(root *os.Root, dir string) {
 	_ = root.Chmod(dir, 0o700)
 	entries, _ := ReadDir(root, dir)

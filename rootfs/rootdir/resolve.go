@@ -7,8 +7,7 @@ import (
 	"path"
 )
 
-// Resolve follows the symlinks of a path to a directory, and returns a path to it
-// without any.
+// Resolve resolves the symlinks in the path of a directory.
 func Resolve(root *os.Root, dir string) (string, error) {
 	w := NewWalker(root)
 	defer w.Close()
@@ -16,7 +15,7 @@ func Resolve(root *os.Root, dir string) (string, error) {
 	return real, err
 }
 
-// ResolveFile follows all symlinks of a path, the last one too.
+// ResolveFile resolves all symlinks in a path, including the last one.
 func ResolveFile(root *os.Root, file string) (string, error) {
 	w := NewWalker(root)
 	defer w.Close()

@@ -17,8 +17,8 @@ import (
 	"strings"
 )
 
-// Clean turns a name as an image has it into a path relative to the root. What
-// would lead out of the root ends at it, as ".." of "/" is "/".
+// Clean converts a name of an image into a path relative to the root. A path cannot lead out
+// of the root, as ".." of "/" is "/".
 func Clean(name string) (string, error) {
 	if strings.ContainsRune(name, 0) {
 		return "", errors.New("the name has a NUL byte")
@@ -32,8 +32,8 @@ func Clean(name string) (string, error) {
 	return name, nil
 }
 
-// ReadDir lists a directory of a root. The fs.FS of a root would refuse names
-// that are not UTF-8.
+// ReadDir lists a directory of a root. The fs.FS of a root would refuse names that are not
+// UTF-8.
 func ReadDir(root *os.Root, dir string) ([]fs.DirEntry, error) {
 	f, err := root.Open(dir)
 	if err != nil {
@@ -45,22 +45,22 @@ func ReadDir(root *os.Root, dir string) ([]fs.DirEntry, error) {
 
 var errNotDir = errors.New("a directory of its path is a file")
 
-// IsMissing reports whether an error means that a path does not exist, or would
-// lead through a file.
+// IsMissing reports whether an error means that a path does not exist or leads through a
+// file.
 func IsMissing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotDir)
 }
 
-// Quote quotes a name for an error, cut so that a hostile one cannot flood it.
+// Quote quotes a name for an error, cut to a limit.
 func Quote(name string) string {
-	const most = 200
-	if len(name) > most {
-		return fmt.Sprintf("%q…", name[:most])
+	const limit = 200
+	if len(name) > limit {
+		return fmt.Sprintf("%q…", name[:limit])
 	}
 	return fmt.Sprintf("%q", name)
 }
 
-// Within reports whether a clean absolute path is a directory or something in it.
+// Within reports whether a clean absolute path is dir or below it.
 func Within(name, dir string) bool {
 	return name == dir || strings.HasPrefix(name, strings.TrimSuffix(dir, "/")+"/")
 }

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Limits of a path. Without them a layer of some kilobytes could keep us busy for
-// hours: each name in it can lead through all the directories that it has made.
+// Limits of a path. Without them, a layer of a few kilobytes could keep us busy for hours:
+// each of its names can lead through all directories that it has created.
 const (
 	MaxPath  = 4095 // bytes, as in a system call
 	MaxName  = 255  // bytes of one part, as in most file systems
@@ -20,11 +20,11 @@ const (
 	maxParts    = 1024 // of a path and of its symlinks, together
 )
 
-// A Walker finds directories of a root. It keeps those on the way to the last one
-// open: the way to the next is often the same for most of its length.
+// A Walker finds directories of a root. It keeps the directories on the path to the last one
+// open, since the next path is often similar.
 type Walker struct {
 	root *os.Root
-	way  []step // from below the root to the directory
+	way  []step // from the root to the directory
 }
 
 type step struct {
@@ -36,21 +36,21 @@ type step struct {
 // NewWalker returns a Walker that has to be closed.
 func NewWalker(root *os.Root) *Walker { return &Walker{root: root} }
 
-// Close closes the directories but for the root.
+// Close closes the directories except the root.
 func (w *Walker) Close() { w.cut(0) }
 
-// Find goes to a directory, through symlinks, and returns it and its path without
-// any. It is open until the next call.
+// Find resolves symlinks and returns a directory and its real path. The directory is open
+// until the next call.
 func (w *Walker) Find(dir string) (*os.Root, string, error) {
 	return w.walk(dir, false)
 }
 
-// FindOrMake is Find, and makes the directories that are not there.
+// FindOrMake is like Find, but creates missing directories.
 func (w *Walker) FindOrMake(dir string) (*os.Root, string, error) {
 	return w.walk(dir, true)
 }
 
-// Forget closes what is to be removed or replaced: a path without symlinks.
+// Forget closes a directory that will be removed or replaced, named by its real path.
 func (w *Walker) Forget(removed string) {
 	for n, s := range w.way {
 		if s.path == removed {
@@ -60,7 +60,7 @@ func (w *Walker) Forget(removed string) {
 	}
 }
 
-// walk goes to a directory, and may make those that are not there.
+// walk goes to a directory, and creates missing ones if make is set.
 func (w *Walker) walk(dir string, make bool) (*os.Root, string, error) {
 	rest, parts, links := w.goShared(strings.Split(dir, "/")), 0, 0
 	for len(rest) > 0 {
@@ -87,13 +87,13 @@ func (w *Walker) walk(dir string, make bool) (*os.Root, string, error) {
 	return at, full, nil
 }
 
-// step goes on to a name in the directory, or returns its target if it is a symlink.
+// step enters a name in the directory, or returns its target if it is a symlink.
 func (w *Walker) step(name string, make bool) (target string, err error) {
 	switch name {
 	case "", ".":
 		return "", nil
 	case "..":
-		w.cut(max(len(w.way)-1, 0)) // of the root it is the root
+		w.cut(max(len(w.way)-1, 0)) // the parent of the root is the root
 		return "", nil
 	}
 	at, full := w.here()
@@ -121,8 +121,8 @@ func (w *Walker) step(name string, make bool) (target string, err error) {
 	return "", fmt.Errorf("%w: %s", errNotDir, Quote(next))
 }
 
-// goShared goes back to where the way of a new path leaves that of the last, and
-// returns the rest of the new one.
+// goShared goes back to the last directory that the new path shares with the current one, and
+// returns the rest of the new path.
 func (w *Walker) goShared(parts []string) (rest []string) {
 	n := 0
 	for n < len(parts) && n < len(w.way) && parts[n] == w.way[n].name {
@@ -152,7 +152,7 @@ func (w *Walker) enter(at *os.Root, name, full string) error {
 	return nil
 }
 
-// cut leaves n directories of the way.
+// cut keeps only the first n directories open.
 func (w *Walker) cut(n int) {
 	for _, s := range w.way[n:] {
 		s.dir.Close()
@@ -160,7 +160,7 @@ func (w *Walker) cut(n int) {
 	w.way = w.way[:n]
 }
 
-// CheckName refuses what no file system can have.
+// CheckName refuses names that no file system supports.
 func CheckName(name string) error {
 	if len(name) > MaxName {
 		return fmt.Errorf("the name %s has %d bytes, more than the limit of %d", Quote(name), len(name), MaxName)

@@ -10,12 +10,11 @@ import (
 	"github.com/toolcell/toolcell/rootfs/rootdir"
 )
 
-// maxNames bounds the memory for names of directories: real images stay below
-// 10 MiB.
+// maxNames bounds the memory for names of directories; real images need less than 10 MiB.
 const maxNames = 64 << 20
 
-// A Budget is what an image may still use. Its layers, which are unpacked at
-// the same time, share it.
+// A Budget is the space that an image may use. Its layers, which are unpacked concurrently,
+// share it.
 type Budget struct {
 	maxBytes   int64
 	maxEntries int
@@ -31,7 +30,7 @@ func NewBudget(maxBytes int64, maxEntries int) *Budget {
 	return &Budget{maxBytes: maxBytes, maxEntries: maxEntries}
 }
 
-// Spend counts a layer that was extracted before.
+// Spend counts a layer that was already extracted.
 func (b *Budget) Spend(u Usage) error {
 	if err := b.spendEntries(u.Entries); err != nil {
 		return err
@@ -66,7 +65,7 @@ func (b *Budget) spendEntry(hdr *tar.Header) error {
 	return nil
 }
 
-// spendBytes counts the bytes of a file before one of them is written.
+// spendBytes counts the bytes of a file before they are written.
 func (b *Budget) spendBytes(size int64) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -99,8 +98,7 @@ func (l *limitedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// clampTime keeps a time within what every file system can store. Zip, which Python
-// uses too, begins in 1980; the epoch will do for us.
+// clampTime limits a time to what every file system can store, from the epoch on.
 func clampTime(t time.Time) time.Time {
 	if first := time.Unix(0, 0); t.Before(first) {
 		return first

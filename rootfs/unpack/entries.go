@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// An entry is one entry of a layer's tar, as far as a root needs it. Owners,
-// devices, setuid bits and extended attributes are not in it.
+// An entry is the part of an entry of a layer's tar that a root needs: without owners,
+// devices, setuid bits and extended attributes.
 type entry struct {
 	Name string // as the tar has it
 	Link string // target of a symlink or hard link
@@ -27,18 +27,17 @@ type entry struct {
 	Sum  [32]byte // SHA-256 of the content
 }
 
-// newEntry takes over what we keep of a header. It reports false if there is
-// nothing to keep.
+// newEntry converts a header. kept is false if the entry is ignored.
 func newEntry(hdr *tar.Header) (e entry, kept bool, err error) {
 	e = entry{Name: hdr.Name, Type: hdr.Typeflag, Time: clampTime(hdr.ModTime)}
-	// Perm leaves out setuid and setgid: nothing in a sandbox may gain by them,
-	// and on the host the file may belong to root.
+	// Perm excludes setuid and setgid: nothing in a sandbox may gain privileges by them, and
+	// on the host the file may belong to root.
 	e.Mode = hdr.FileInfo().Mode().Perm()
 	switch hdr.Typeflag {
 	case tar.TypeReg, tar.TypeCont, tar.TypeGNUSparse:
 		e.Type = tar.TypeReg
 	case tar.TypeDir:
-		// Its owner, who is us, must be able to list and to delete it.
+		// Its owner, which is us, must be able to list and delete it.
 		e.Mode |= hdr.FileInfo().Mode()&fs.ModeSticky | 0o500
 	case tar.TypeSymlink, tar.TypeLink:
 		e.Link = hdr.Linkname
@@ -48,13 +47,13 @@ func newEntry(hdr *tar.Header) (e entry, kept bool, err error) {
 	default:
 		return e, false, fmt.Errorf("unknown type %q of tar entry", hdr.Typeflag)
 	}
-	// The owner is root in most images, as whom other engines run the code. Here it
-	// has an id of its own, for which a Python below /root would be out of reach.
+	// In most images the owner is root, and other engines run the code as root. Here the code
+	// has its own ID, which otherwise could not reach a Python below /root.
 	e.Mode |= e.Mode >> 6 & 0o005
 	return e, true, nil
 }
 
-// isWhiteout reports whether the entry only says that something is not there.
+// isWhiteout reports whether the entry only deletes something.
 func (e *entry) isWhiteout() bool { return strings.HasPrefix(path.Base(e.Name), whiteoutPrefix) }
 
 // readEntries calls each for the entries in a file, in the order of the tar.

@@ -16,7 +16,7 @@ import (
 	"github.com/toolcell/toolcell/rootfs/rootdir"
 )
 
-// Usage is what a layer takes of a Budget.
+// Usage is the part of a Budget that a layer uses.
 type Usage struct {
 	Bytes   int64 // on disk, of contents and entries
 	Entries int   // of its tar
@@ -28,13 +28,13 @@ func entriesFile(layerDir string) string { return filepath.Join(layerDir, "entri
 // filesPerFolder keeps the folders of contents small.
 const filesPerFolder = 4096
 
-// contentFile is where content n of a layer is.
+// contentFile returns the file of content n of a layer.
 func contentFile(layerDir string, n int) string {
 	return filepath.Join(layerDir, "files", strconv.Itoa(n/filesPerFolder), strconv.Itoa(n))
 }
 
-// Extract fills an empty folder with the entries and contents of a layer's tar. It
-// reads to the very end, where the reader says whether the digests were right.
+// Extract fills an empty folder with the entries and contents of a layer's tar. It reads to
+// the end, where the reader reports whether the digests are right.
 func Extract(dir string, layer io.Reader, b *Budget) (used Usage, err error) {
 	index, err := os.OpenFile(entriesFile(dir), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -44,8 +44,7 @@ func Extract(dir string, layer io.Reader, b *Budget) (used Usage, err error) {
 	out := bufio.NewWriterSize(index, 64<<10)
 	w := &layerWriter{dir: dir, budget: b, sum: sha256.New(), buf: make([]byte, 256<<10)}
 	w.index = gob.NewEncoder(io.MultiWriter(out, w))
-	// Everything of a tar that is not content is headers; this bounds floods
-	// of them, and of zeros after the end.
+	// A tar consists of contents and headers; this bounds headers, and zeros after the end.
 	layer = &limitedReader{layer, b.maxBytes + 4096*int64(b.maxEntries)}
 	for r := tar.NewReader(layer); ; {
 		hdr, err := r.Next()
@@ -76,7 +75,7 @@ type layerWriter struct {
 	buf    []byte
 }
 
-// Write counts the bytes of the index: names take room too.
+// Write counts the bytes of the index, since names take space too.
 func (w *layerWriter) Write(p []byte) (int, error) {
 	w.used.Bytes += int64(len(p))
 	return len(p), w.budget.spendBytes(int64(len(p)))

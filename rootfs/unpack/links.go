@@ -29,8 +29,8 @@ func (m *Merger) linkContent(parent parentDir, base string, e *entry) error {
 	return &os.LinkError{Op: "link", Old: content, New: path.Join(parent.path, base), Err: err}
 }
 
-// cannotLink reports whether something has to be copied: some file systems have no
-// links, and none has any number of them.
+// cannotLink reports whether a file has to be copied: some file systems have no hard links,
+// and all limit their number.
 func cannotLink(err error) bool {
 	for _, e := range []error{unix.EMLINK, unix.EPERM, unix.EOPNOTSUPP, unix.EXDEV, unix.ENOSYS} {
 		if errors.Is(err, e) {
@@ -61,8 +61,7 @@ func (m *Merger) copyFile(parent parentDir, base string, from *os.File, e *entry
 	return parent.setTime(base, e.Time)
 }
 
-// openContent opens a content to read it, also if the image has forbidden that
-// to its owner.
+// openContent opens a content for reading, even if its mode forbids that to the owner.
 func openContent(name string) (*os.File, error) {
 	f, err := os.Open(name)
 	if !errors.Is(err, fs.ErrPermission) {
@@ -79,8 +78,8 @@ func openContent(name string) (*os.File, error) {
 	return f, errors.Join(err, os.Chmod(name, info.Mode()))
 }
 
-// linkExisting links to a file that has been merged before. A symlink as target
-// is linked itself, not what it points at, and a device is left out again.
+// linkExisting links to a file that was merged before. If the target is a symlink, it links
+// to the symlink itself; if it is a device, it leaves the link out.
 func (m *Merger) linkExisting(parent parentDir, base, target string) error {
 	target, err := rootdir.Clean(target)
 	if err != nil {

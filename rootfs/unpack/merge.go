@@ -17,21 +17,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Merger puts the layers of an image, lowest first, into one directory. The
-// contents of files are linked from the layers' folders, not copied.
+// A Merger merges the layers of an image, lowest first, into one directory. Contents of files
+// are linked from the layers' folders, not copied.
 //
 // A layer's names resolve as if the directory were the root of the file system
 // (package rootdir).
 type Merger struct {
 	root     *os.Root
 	budget   *Budget
-	dirs     map[string]dirEntry // what SetDirModes gives each directory
-	devices  map[string]struct{} // paths of devices and pipes, which are not made
-	layerDir string              // folder of the layer at hand
+	dirs     map[string]dirEntry // for SetDirModes
+	devices  map[string]struct{} // paths of devices and pipes, which are not created
+	layerDir string              // folder of the current layer
 	paths    *layerPaths
 
 	parent     parentDir // of the last entry
-	parentName string    // as the layer has it
+	parentName string    // its name in the layer
 	parents    *rootdir.Walker
 	others     *rootdir.Walker // to whiteouts and the targets of hard links
 }
@@ -49,7 +49,7 @@ func NewMerger(root *os.Root, b *Budget) *Merger {
 	}
 }
 
-// Merge puts one layer on top of those before.
+// Merge adds a layer on top of the previous ones.
 func (m *Merger) Merge(ctx context.Context, layerDir string) error {
 	defer m.closeDirs()
 	m.paths, m.layerDir = newLayerPaths(), layerDir
@@ -72,13 +72,13 @@ func (m *Merger) addEntry(e *entry) error {
 	}
 	if name == "." {
 		if e.Type == tar.TypeDir {
-			return nil // the root itself, whose mode is ours
+			return nil // the root itself, which keeps our mode
 		}
 		return errors.New("only a directory can be the root")
 	}
 	dir, base := path.Split(name)
 	hidden, isWhiteout := strings.CutPrefix(base, whiteoutPrefix)
-	if err := rootdir.CheckName(hidden); err != nil { // without the prefix it is base itself
+	if err := rootdir.CheckName(hidden); err != nil { // base, if it is not a whiteout
 		return err
 	}
 	if isWhiteout {
@@ -91,8 +91,8 @@ func (m *Merger) addEntry(e *entry) error {
 	return m.create(parent, base, e)
 }
 
-// create makes one entry in its parent directory, in the place of what an
-// earlier layer or entry had there.
+// create creates one entry in its parent directory, replacing that of an earlier layer or
+// entry.
 func (m *Merger) create(parent parentDir, base string, e *entry) error {
 	full := path.Join(parent.path, base)
 	m.paths.add(full)
@@ -114,8 +114,8 @@ func (m *Merger) create(parent parentDir, base string, e *entry) error {
 	return m.replace(parent, base, func() error { return m.linkContent(parent, base, e) })
 }
 
-// leaveOut removes what has the name of a device or a pipe, and makes nothing in its
-// place: a sandbox has its own /dev, and may make no devices.
+// leaveOut removes what has the name of a device or pipe, and creates nothing: a sandbox has
+// its own /dev, and may not create devices.
 func (m *Merger) leaveOut(parent parentDir, base string) error {
 	full := path.Join(parent.path, base)
 	if err := m.budget.spendName(full); err != nil {
@@ -128,8 +128,7 @@ func (m *Merger) leaveOut(parent parentDir, base string) error {
 	return m.remove(full)
 }
 
-// replace makes something new, after the removal of what has the name if there
-// is something.
+// replace creates something, after removing what has the name already.
 func (m *Merger) replace(parent parentDir, base string, makeIt func() error) error {
 	err := makeIt()
 	if !errors.Is(err, fs.ErrExist) {
@@ -147,7 +146,7 @@ func (m *Merger) makeDirectory(parent parentDir, base string, e *entry) error {
 	if err == nil && info.IsDir() {
 		return m.keepDirMode(full, e)
 	}
-	// The image's own mode comes at the end: it may forbid us to go in.
+	// The image's own mode is set at the end, since it may deny us access.
 	if err := m.replace(parent, base, func() error { return parent.root.Mkdir(base, 0o700) }); err != nil {
 		return err
 	}
@@ -156,14 +155,14 @@ func (m *Merger) makeDirectory(parent parentDir, base string, e *entry) error {
 
 // remove removes a file or a whole directory. The path is a resolved one.
 func (m *Merger) remove(full string) error {
-	m.parentName = "" // which may lead elsewhere now
+	m.parentName = "" // it may resolve differently now
 	m.parents.Forget(full)
 	m.others.Forget(full)
 	delete(m.dirs, full)
 	return m.root.RemoveAll(full)
 }
 
-// keepDirMode remembers what SetDirModes gives a directory.
+// keepDirMode records the mode and time of a directory for SetDirModes.
 func (m *Merger) keepDirMode(full string, e *entry) error {
 	if err := m.budget.spendName(full); err != nil {
 		return err
@@ -172,18 +171,17 @@ func (m *Merger) keepDirMode(full string, e *entry) error {
 	return nil
 }
 
-// SetDirModes gives the directories their modes and times, which merging into them
-// would have undone.
+// SetDirModes sets the modes and times of directories, which merging would have changed.
 func (m *Merger) SetDirModes(ctx context.Context) error {
 	w := rootdir.NewWalker(m.root)
 	defer w.Close()
-	for _, full := range slices.Sorted(maps.Keys(m.dirs)) { // so that the ways are short
+	for _, full := range slices.Sorted(maps.Keys(m.dirs)) { // so that the walker moves little
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		dir, real, err := w.Find(full)
 		if rootdir.IsMissing(err) || err == nil && real != full {
-			continue // a later layer removed or replaced one above it
+			continue // a later layer removed or replaced a parent
 		}
 		if err != nil {
 			return err

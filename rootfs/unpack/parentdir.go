@@ -10,22 +10,22 @@ import (
 // parentDir is an open directory of the root.
 type parentDir struct {
 	root *os.Root // of Merger.parents
-	dir  *os.File // the same, for calls that os.Root does not have
+	dir  *os.File // the same, for system calls that os.Root lacks
 	path string   // resolved
 }
 
-// fd is for calls that take a name without a slash, which cannot lead elsewhere.
+// fd is for calls with a name without a slash, which cannot lead elsewhere.
 func (p parentDir) fd() int { return int(p.dir.Fd()) }
 
-// setTime gives a name its time, without following it if it is a symlink.
+// setTime sets the time of a name, without following a symlink.
 func (p parentDir) setTime(base string, at time.Time) error {
 	ts := unix.NsecToTimespec(at.UnixNano())
 	err := unix.UtimesNanoAt(p.fd(), base, []unix.Timespec{ts, ts}, unix.AT_SYMLINK_NOFOLLOW)
 	return os.NewSyscallError("utimensat", err)
 }
 
-// openParent opens the directory that an entry belongs in. It keeps the last one
-// open: the entries of a directory follow each other in a layer.
+// openParent opens the parent directory of an entry. It keeps the last one open, since the
+// entries of a directory are adjacent in a layer.
 func (m *Merger) openParent(dir string) (parentDir, error) {
 	if m.parent.dir != nil && m.parentName == dir {
 		return m.parent, nil

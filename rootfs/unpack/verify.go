@@ -9,9 +9,8 @@ import (
 	"io"
 )
 
-// Verify reads the contents of a layer again, and calls damaged for each entry
-// whose content is not as it was when the layer was extracted. The error says that
-// it could not find out.
+// Verify reads the contents of a layer again, and calls damaged for each entry whose content
+// has changed since the layer was extracted. It returns an error if it cannot tell.
 func Verify(ctx context.Context, layerDir string, damaged func(name string, problem error)) error {
 	sum, buf := sha256.New(), make([]byte, 256<<10)
 	return readEntries(entriesFile(layerDir), func(e *entry) error {
@@ -44,5 +43,5 @@ func (e *entry) verify(layerDir string, sum hash.Hash, buf []byte) error {
 	return nil
 }
 
-// onlyReader hides the other methods of a file, so that a buffer is used.
+// onlyReader hides the other methods of a file, so that io.CopyBuffer uses the buffer.
 type onlyReader struct{ io.Reader }

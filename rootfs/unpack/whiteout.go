@@ -13,8 +13,8 @@ import (
 // image-spec, layer.md).
 const (
 	whiteoutPrefix = ".wh."
-	opaqueMarker   = ".wh..opq" // what follows the prefix
-	metaPrefix     = ".wh."     // AUFS kept its own notes under names with two prefixes
+	opaqueMarker   = ".wh..opq" // after the prefix
+	metaPrefix     = ".wh."     // names with two prefixes were AUFS's own
 )
 
 // applyWhiteout hides a name, or everything, that lower layers have in dir. "Files
@@ -23,7 +23,7 @@ const (
 func (m *Merger) applyWhiteout(dir, hidden string) error {
 	_, real, err := m.others.Find(dir)
 	if rootdir.IsMissing(err) {
-		return nil // nothing there to hide
+		return nil // there is nothing to hide
 	}
 	if err != nil {
 		return err
@@ -39,8 +39,8 @@ func (m *Merger) applyWhiteout(dir, hidden string) error {
 	return m.hide(path.Join(real, hidden))
 }
 
-// hide removes a path unless this layer has it too; then only what lower layers
-// have in it goes.
+// hide removes a path; if this layer has it too, it removes only what lower layers have in
+// it.
 func (m *Merger) hide(full string) error {
 	if m.paths.has(full) {
 		return m.hideChildren(full)
@@ -48,8 +48,8 @@ func (m *Merger) hide(full string) error {
 	return m.remove(full)
 }
 
-// hideChildren hides everything in a directory. Once is enough in a layer; a
-// hostile one could make us walk the same tree for hours.
+// hideChildren hides everything in a directory, once per layer: a hostile one could make us
+// walk the same tree for hours.
 func (m *Merger) hideChildren(dir string) error {
 	if m.paths.markOpaque(dir) {
 		return nil
@@ -73,9 +73,8 @@ func (m *Merger) hideChildren(dir string) error {
 	return nil
 }
 
-// layerPaths is the set of paths that one layer has. It keeps hashes, as the
-// names of a hostile layer could fill the memory; the seed is random, so no image
-// can make two names collide.
+// layerPaths is the set of paths of one layer. It stores hashes, since the names of a hostile
+// layer could fill the memory; with the random seed, no image can make two names collide.
 type layerPaths struct {
 	seed   maphash.Seed
 	paths  map[uint64]struct{}
@@ -106,8 +105,7 @@ func (l *layerPaths) has(full string) bool {
 	return ok
 }
 
-// markOpaque records that a directory is opaque now, and reports whether it was
-// before.
+// markOpaque marks a directory as opaque, and reports whether it already was.
 func (l *layerPaths) markOpaque(dir string) bool {
 	h := maphash.String(l.seed, dir)
 	_, was := l.opaque[h]
