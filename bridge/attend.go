@@ -66,7 +66,7 @@ var errUnattended = fmt.Errorf("%w while the call waited for the run; the log ha
 
 // await is attend for a call that ends the run if it fails.
 func (c *call) await(ctx context.Context, r *run.Run) (*mcp.CallToolResult, *run.Result) {
-	questions := c.server.runs.Questions()
+	questions := c.server.runs.Queue()
 	timeout := time.NewTimer(returnTimeout)
 	defer timeout.Stop()
 	for {
@@ -74,7 +74,7 @@ func (c *call) await(ctx context.Context, r *run.Run) (*mcp.CallToolResult, *run
 			<-r.Done()
 		}
 		changed := questions.Changed()
-		q, waits := r.Questions.Pending()
+		q, waits := r.Asker.Pending()
 		select {
 		case <-r.Done():
 			return nil, r.Deliver()
@@ -124,7 +124,7 @@ func (c *call) showForm(ctx context.Context, r *run.Run, q *consent.Question) {
 		return
 	}
 	if answer, ok := answerOf(q, res); ok {
-		_ = c.server.runs.Questions().Decide(q.ID, answer) // it may have been answered elsewhere just now
+		_ = c.server.runs.Queue().Decide(q.ID, answer) // it may have been answered elsewhere just now
 	}
 }
 
@@ -134,8 +134,8 @@ func (c *call) whileAsked(ctx context.Context, r *run.Run, q *consent.Question) 
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
 	for {
-		changed := c.server.runs.Questions().Changed()
-		if now, waits := r.Questions.Pending(); !waits || now.ID != q.ID {
+		changed := c.server.runs.Queue().Changed()
+		if now, waits := r.Asker.Pending(); !waits || now.ID != q.ID {
 			return
 		}
 		select {

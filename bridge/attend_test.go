@@ -80,7 +80,7 @@ func newWorking(t *testing.T, work func(context.Context, *run.Run) error) workin
 
 // askToPay asks about a call.
 func askToPay(ctx context.Context, r *run.Run) error {
-	return r.Questions.Ask(ctx, consent.Call{Server: "up", Tool: "pay"}, func() {})
+	return r.Asker.Ask(ctx, consent.Call{Server: "up", Tool: "pay"}, func() {})
 }
 
 func callRun(t *testing.T, c *mcp.ClientSession, question string) string {
@@ -102,7 +102,7 @@ func TestACallThatCameBackIsAskedAgain(t *testing.T) {
 	for _, version := range []string{"2025-11-25", ""} {
 		t.Run("protocol "+version, func(t *testing.T) {
 			s := newWorking(t, func(ctx context.Context, r *run.Run) error {
-				if _, err := r.Questions.AskForm(ctx, consent.Form{Server: "up", URL: "https://example.com/"}); err != nil {
+				if _, err := r.Asker.AskForm(ctx, consent.Form{Server: "up", URL: "https://example.com/"}); err != nil {
 					return err
 				}
 				return askToPay(ctx, r)
@@ -113,7 +113,7 @@ func TestACallThatCameBackIsAskedAgain(t *testing.T) {
 				return allowCall(ctx, r)
 			})
 			id := callRun(t, c, "")
-			if err := s.runs.Questions().Decide(id, consent.Answer{Action: "accept"}); err != nil {
+			if err := s.runs.Queue().Decide(id, consent.Answer{Action: "accept"}); err != nil {
 				t.Fatalf("%q: %v", id, err)
 			}
 			if text := callRun(t, c, id); text != "done" || shown != 1 {
@@ -145,7 +145,7 @@ func TestACallThatIsCancelledWhileAFormIsOpenEndsItsRun(t *testing.T) {
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Errorf("the run ended with %v", err)
 	}
-	if q := s.runs.Questions().Questions(); len(q) != 1 || q[0].State != consent.Ended {
+	if q := s.runs.Queue().Questions(); len(q) != 1 || q[0].State != consent.Ended {
 		t.Errorf("the questions are %+v", q)
 	}
 }
@@ -176,7 +176,7 @@ func TestConnectionsAreForgottenWhenTheyEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun := make(chan *run.Run, 1)
 		s := newWorking(t, func(ctx context.Context, r *run.Run) error {
-			r.Client().Marks.Add("notes.read")
+			r.Client().Taint.Add("notes.read")
 			begun <- r
 			return askToPay(ctx, r)
 		})
@@ -200,7 +200,7 @@ func TestConnectionsAreForgottenWhenTheyEnd(t *testing.T) {
 		if len(s.connections.open) != 1 {
 			t.Errorf("%d connections are known after their end", len(s.connections.open))
 		}
-		if _, ok := waits.Questions.Pending(); !ok || waits.Client().Marks.Reason() == "" {
+		if _, ok := waits.Asker.Pending(); !ok || waits.Client().Taint.Reason() == "" {
 			t.Error("the run does not wait, or has forgotten what was read")
 		}
 		s.runs.Close()

@@ -42,7 +42,7 @@ func (c *connections) of(session *mcp.ServerSession) *connection {
 	if known := c.open[session]; known != nil {
 		return known
 	}
-	conn := &connection{client: consent.Client{Name: clientName(session), Marks: &consent.Marks{}}, told: map[string]bool{}}
+	conn := &connection{client: consent.Client{Name: clientName(session), Taint: &consent.Taint{}}, told: map[string]bool{}}
 	c.open[session] = conn
 	if session != nil {
 		go func() {

@@ -88,7 +88,7 @@ func TestFaultHarmsOneRun(t *testing.T) {
 			if got := <-worked; got != "waited" {
 				t.Errorf("the other client's run ended with %s", got)
 			}
-			if err := s.runs.Questions().Decide(id, consent.Answer{Choice: consent.ForCall}); err != nil {
+			if err := s.runs.Queue().Decide(id, consent.Answer{Choice: consent.ForCall}); err != nil {
 				t.Fatal(err)
 			}
 			if got, _, isError := callTool(t, waits, map[string]any{"code": "", "session": id}); isError || got != "done" || asked.Load() != 1 {

@@ -41,7 +41,7 @@ func (c *call) comeBackWithAnswer() (*run.Run, error) {
 	}
 	res, _ := c.request.Params.InputResponses[inputKey(q)].(*mcp.ElicitResult)
 	if answer, ok := answerOf(q, res); ok {
-		_ = c.server.runs.Questions().Decide(q.ID, answer) // it may have been answered elsewhere, or have expired
+		_ = c.server.runs.Queue().Decide(q.ID, answer) // it may have been answered elsewhere, or have expired
 	} else if res != nil && res.Action == "cancel" {
 		c.showing = q.ID
 	}

@@ -231,7 +231,7 @@ func forModel(c *connection, r *run.Result) *run.Result {
 // readFile answers resources/read for a file of a run.
 func (s *Server) readFile(_ context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 	files := s.runs.Files()
-	s.connections.of(req.Session).client.Marks.Add(files.Private(req.Params.URI)...)
+	s.connections.of(req.Session).client.Taint.Add(files.Private(req.Params.URI)...)
 	c, err := files.Read(req.Params.URI)
 	if err != nil {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}

@@ -163,7 +163,7 @@ func TestASessionWhoseRunWaitsSaysSo(t *testing.T) {
 			t.Errorf("%q gave %s", code, text)
 		}
 	}
-	if err := s.runs.Questions().Decide(id, consent.Answer{Choice: consent.ForCall}); err != nil {
+	if err := s.runs.Queue().Decide(id, consent.Answer{Choice: consent.ForCall}); err != nil {
 		t.Fatal(err)
 	}
 	if text, _, isError := callTool(t, c, map[string]any{"code": "", "session": id}); isError {
@@ -187,10 +187,10 @@ func TestRunsWaitAndGoOnInAnyOrder(t *testing.T) {
 	for range 3 {
 		answering.Go(func() {
 			for {
-				changed := s.runs.Questions().Changed()
-				for _, q := range s.runs.Questions().Questions() {
+				changed := s.runs.Queue().Changed()
+				for _, q := range s.runs.Queue().Questions() {
 					choice := []consent.Choice{consent.ForCall, consent.ForRun, consent.Deny, consent.Stop}[rand.IntN(4)]
-					_ = s.runs.Questions().Decide(q.ID, consent.Answer{Choice: choice, By: "test"})
+					_ = s.runs.Queue().Decide(q.ID, consent.Answer{Choice: choice, By: "test"})
 				}
 				select {
 				case <-changed:
@@ -267,7 +267,7 @@ func TestAFormThatIsCancelledIsNotShownAgain(t *testing.T) {
 			<-cancelled
 			go func() {
 				<-cancelled
-				_ = s.runs.Questions().Decide(id, consent.Answer{Choice: consent.ForCall, By: "test"})
+				_ = s.runs.Queue().Decide(id, consent.Answer{Choice: consent.ForCall, By: "test"})
 			}()
 			if text, _, isError := callTool(t, c, map[string]any{"code": "", "session": id}); isError || text != "done" || forms.Load() != 2 {
 				t.Errorf("after %d forms: %s", forms.Load(), text)

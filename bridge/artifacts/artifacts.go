@@ -12,10 +12,10 @@ import (
 	"os"
 )
 
-// A Run collects the artifacts of one run: pictures as they are displayed,
+// A Collector collects the artifacts of one run: pictures as they are displayed,
 // streams that are too long for the result, and at the end the files in
 // /workspace/out. Its methods may be called at the same time until Finish.
-type Run struct {
+type Collector struct {
 	files    runFiles
 	pictures *pictures
 }
@@ -28,43 +28,43 @@ type Published struct {
 	Notes    []string  // for the caller: which files were left out, and why
 }
 
-// NewRun begins to collect the artifacts of one run. Pictures that are not decoded
+// NewCollector begins to collect the artifacts of one run. Pictures that are not decoded
 // when ctx ends are left out of the result. The caller must call Discard.
-func (s *Store) NewRun(ctx context.Context) *Run {
-	r := &Run{files: runFiles{store: s}}
+func (s *Store) NewCollector(ctx context.Context) *Collector {
+	r := &Collector{files: runFiles{store: s}}
 	r.pictures = s.startPictures(ctx, &r.files)
 	return r
 }
 
 // Create makes a file for a stream that is too long for the result. Its error is
 // ErrNoFolder if no files are kept here.
-func (r *Run) Create() (*os.File, error) { return r.files.create() }
+func (r *Collector) Create() (*os.File, error) { return r.files.create() }
 
 // AddStream adds a stream that was written to a file from Create, under the
 // given name. It calls named with the file's URI once there is one.
-func (r *Run) AddStream(file, name string, size int64, named func(uri string)) {
+func (r *Collector) AddStream(file, name string, size int64, named func(uri string)) {
 	r.files.addStream(file, name, size, named)
 }
 
 // Collect copies the files in /workspace/out that are new or changed since the
 // last call for this workspace. A file that cannot be kept becomes a note.
-func (r *Run) Collect(w *Workspace) { r.files.collect(w) }
+func (r *Collector) Collect(w *Workspace) { r.files.collect(w) }
 
 // Display adds a picture. A raster format is decoded and scaled for the result
 // while the code runs; SVG is kept as a file. rasterFollows says that an SVG's
 // raster form is displayed too, or that the code knows why there is none. The
 // error is for the code: the data is not a picture, or there are too many.
-func (r *Run) Display(name string, data []byte, rasterFollows bool) error {
+func (r *Collector) Display(name string, data []byte, rasterFollows bool) error {
 	return r.pictures.display(name, data, rasterFollows)
 }
 
 // SetPrivate notes with the files what was read from private servers before they were
 // written; Store.Private gives it back.
-func (r *Run) SetPrivate(reads []string) { r.files.setPrivate(reads) }
+func (r *Collector) SetPrivate(reads []string) { r.files.setPrivate(reads) }
 
 // Finish waits for the pictures, makes the run's folder visible and returns its
 // content. Nothing may be added afterwards.
-func (r *Run) Finish() Published {
+func (r *Collector) Finish() Published {
 	r.pictures.finish()
 	r.pictures.addNotes()
 	left := r.files.publish()
@@ -73,7 +73,7 @@ func (r *Run) Finish() Published {
 }
 
 // Discard removes everything that Finish has not published.
-func (r *Run) Discard() {
+func (r *Collector) Discard() {
 	r.pictures.finish()
 	r.files.discard()
 }

@@ -18,8 +18,8 @@ const maxNameBytes = 200
 // plainName turns a sandbox's name for a file into a safe one: not a path, and
 // without characters that could mislead a terminal or a reader.
 func plainName(name string) string {
-	if most := 4 * maxNameBytes; len(name) > most { // code can give a picture a name of megabytes
-		name = name[:most/2] + name[len(name)-most/2:]
+	if limit := 4 * maxNameBytes; len(name) > limit { // code can give a picture a name of megabytes
+		name = name[:limit/2] + name[len(name)-limit/2:]
 	}
 	name = strings.Map(func(c rune) rune {
 		if c == '/' || c == '\\' || c == utf8.RuneError || !unicode.IsPrint(c) {

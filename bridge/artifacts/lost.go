@@ -12,7 +12,7 @@ import (
 // NoteLost adds a note if the code has left files in /workspace that end with it,
 // since they are not in /workspace/out. What libraries keep there for themselves does
 // not count: hidden files, bytecode, caches.
-func (r *Run) NoteLost(w *Workspace) { r.files.noteLost(w) }
+func (r *Collector) NoteLost(w *Workspace) { r.files.noteLost(w) }
 
 func (f *runFiles) noteLost(w *Workspace) {
 	if f.store.dir == "" {

@@ -19,7 +19,7 @@ import (
 // putRun makes the folder of a run that ended some time ago.
 func putRun(t *testing.T, s *Store, age time.Duration, size int) string {
 	t.Helper()
-	run := s.NewRun(t.Context())
+	run := s.NewCollector(t.Context())
 	if _, err := run.files.keep(keptFile{name: "x.txt"}, strings.NewReader(strings.Repeat("x", size))); err != nil {
 		t.Fatal(err)
 	}

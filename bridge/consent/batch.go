@@ -43,7 +43,7 @@ func (b *batch) verdict(i int) error {
 // Announce says that a call is on its way: until arrived is called, a question waits
 // for it a little, so that the calls of one gather are one question. With more, others
 // are about to follow.
-func (r *Run) Announce(more bool) (arrived func()) {
+func (r *Asker) Announce(more bool) (arrived func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.more = time.Time{}
@@ -67,7 +67,7 @@ func (r *Run) Announce(more bool) (arrived func()) {
 // Ask asks whether a call may be made, and waits for the answer: nil, ErrDenied,
 // ErrStopped, ErrExpired, ErrNoUser, or that too many runs wait. arrived is that of
 // Announce.
-func (r *Run) Ask(ctx context.Context, c Call, arrived func()) error {
+func (r *Asker) Ask(ctx context.Context, c Call, arrived func()) error {
 	if r.o.NoUser {
 		arrived()
 		return ErrNoUser
@@ -92,7 +92,7 @@ func (r *Run) Ask(ctx context.Context, c Call, arrived func()) error {
 const maxAsked = 1 << 20
 
 // join adds a call to the batch that becomes the next question, and returns its place.
-func (r *Run) join(c Call) (*batch, int, error) {
+func (r *Asker) join(c Call) (*batch, int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	size := len(c.Arguments)
@@ -121,7 +121,7 @@ const (
 )
 
 // askBatch asks about a batch. If that panics, all of its calls are denied.
-func (r *Run) askBatch(b *batch) {
+func (r *Asker) askBatch(b *batch) {
 	defer close(b.done)
 	defer contain.Recover("asking the user", func(err error) {
 		b.verdicts, b.err = nil, err
@@ -155,7 +155,7 @@ func (r *Run) askBatch(b *batch) {
 }
 
 // closeBatch ends that calls can join a batch.
-func (r *Run) closeBatch(b *batch) {
+func (r *Asker) closeBatch(b *batch) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.open == b {
@@ -166,15 +166,15 @@ func (r *Run) closeBatch(b *batch) {
 // fill waits for the calls that come together with the first: until none came for
 // batchTime and none is on its way, but for no longer than batchTimeout. Then it
 // closes the batch.
-func (r *Run) fill(b *batch) {
-	patience, cancel := context.WithTimeout(r.life, batchTimeout)
+func (r *Asker) fill(b *batch) {
+	timeout, cancel := context.WithTimeout(r.life, batchTimeout)
 	defer cancel()
 	for known := 0; ; {
 		select {
 		case <-time.After(batchTime):
-		case <-patience.Done():
+		case <-timeout.Done():
 		}
-		arrived, n, whole := r.isFull(b, known, patience.Err() != nil)
+		arrived, n, whole := r.isFull(b, known, timeout.Err() != nil)
 		if whole {
 			return
 		}
@@ -182,7 +182,7 @@ func (r *Run) fill(b *batch) {
 		if arrived != nil {
 			select {
 			case <-arrived:
-			case <-patience.Done():
+			case <-timeout.Done():
 			}
 		}
 	}
@@ -190,7 +190,7 @@ func (r *Run) fill(b *batch) {
 
 // isFull closes the batch if no call may join it any more: none did since there were
 // known of them and none is on its way, or the time is over.
-func (r *Run) isFull(b *batch, known int, over bool) (arrived <-chan struct{}, n int, whole bool) {
+func (r *Asker) isFull(b *batch, known int, over bool) (arrived <-chan struct{}, n int, whole bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	n = len(b.calls)

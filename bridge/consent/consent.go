@@ -1,9 +1,9 @@
 // Package consent asks the user in the middle of a run, which stands still meanwhile.
 //
-// A [Desk] keeps the questions of all runs of one process, and a [Run] asks them. The
+// A [Queue] keeps the questions of all runs of one process, and a [Asker] asks them. The
 // run is frozen from its question to the answer, and nothing of it is repeated. Who
 // takes a question to the user (a form of the client, the next call of the model,
-// `toolcell approvals`) is not known here: all call [Desk.Decide], and the first
+// `toolcell approvals`) is not known here: all call [Queue.Decide], and the first
 // answer counts.
 //
 // It promises that nothing but a known choice of the question itself allows a call,
@@ -44,20 +44,20 @@ var (
 	ErrDecided = errors.New("it was answered already")
 )
 
-// Options configure a Desk. The zero value works.
+// Options configure a Queue. The zero value works.
 type Options struct {
 	// Frozen bounds the runs that wait for answers at once; 8 if 0. A client may have half as
 	// many in any case, so that other clients cannot keep it from being asked.
-	Frozen   int
-	Patience time.Duration // for an answer; 10 min if 0
-	Log      *slog.Logger  // nothing is logged if nil
+	Frozen  int
+	Timeout time.Duration // for an answer; 10 min if 0
+	Log     *slog.Logger  // nothing is logged if nil
 	// AnswersDir is the folder in which the answers are kept; none are if it is empty.
 	AnswersDir string
 }
 
-// A Desk keeps the questions of the runs of one process. It is safe for concurrent
+// A Queue keeps the questions of the runs of one process. It is safe for concurrent
 // use.
-type Desk struct {
+type Queue struct {
 	o    Options
 	self Client // of runs without one
 
@@ -74,22 +74,22 @@ const (
 	maxKeptBytes = 32 << 20
 )
 
-// NewDesk makes a desk.
-func NewDesk(o Options) *Desk {
+// NewQueue makes a queue.
+func NewQueue(o Options) *Queue {
 	if o.Frozen <= 0 {
 		o.Frozen = 8
 	}
-	if o.Patience <= 0 {
-		o.Patience = 10 * time.Minute
+	if o.Timeout <= 0 {
+		o.Timeout = 10 * time.Minute
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Desk{o: o, frozen: map[*Client]int{}, changed: make(chan struct{})}
+	return &Queue{o: o, frozen: map[*Client]int{}, changed: make(chan struct{})}
 }
 
 // Changed returns a channel that is closed when a question comes or is decided.
-func (d *Desk) Changed() <-chan struct{} {
+func (d *Queue) Changed() <-chan struct{} {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.changed
@@ -97,7 +97,7 @@ func (d *Desk) Changed() <-chan struct{} {
 
 // Questions returns the questions that wait, and the last ones that were decided,
 // oldest first.
-func (d *Desk) Questions() []Question {
+func (d *Queue) Questions() []Question {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	all := make([]Question, len(d.questions))
@@ -108,7 +108,7 @@ func (d *Desk) Questions() []Question {
 }
 
 // Question returns one of them.
-func (d *Desk) Question(id string) (Question, bool) {
+func (d *Queue) Question(id string) (Question, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if q := d.find(id); q != nil {
@@ -119,7 +119,7 @@ func (d *Desk) Question(id string) (Question, bool) {
 
 // Decide answers a question: ErrUnknown, ErrDecided, or an error that says which
 // answers it has.
-func (d *Desk) Decide(id string, a Answer) error {
+func (d *Queue) Decide(id string, a Answer) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	q := d.find(id)
@@ -140,7 +140,7 @@ func (d *Desk) Decide(id string, a Answer) error {
 
 // Revoke takes back that the tools of a question may be called for the rest of its
 // run.
-func (d *Desk) Revoke(id string) error {
+func (d *Queue) Revoke(id string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	q := d.find(id)
@@ -161,7 +161,7 @@ func (d *Desk) Revoke(id string) error {
 
 // settle takes a question's last state, and lets its run go on. If that panics, the
 // answer is a denial, and nothing of it is granted. d.mu is held.
-func (d *Desk) settle(q *Question, s State, a Answer) (err error) {
+func (d *Queue) settle(q *Question, s State, a Answer) (err error) {
 	defer close(q.decided)
 	defer contain.Recover("taking the user's answer", func(panicked error) {
 		err = panicked
@@ -191,7 +191,7 @@ func (d *Desk) settle(q *Question, s State, a Answer) (err error) {
 
 // log records who answered what, and when: in a line for each call. d.mu is held, so that
 // answers are kept in their order.
-func (d *Desk) log(q *Question) {
+func (d *Queue) log(q *Question) {
 	if err := answers(d.o.AnswersDir).keep(*q); err != nil {
 		d.o.Log.Error("an answer is only in the log", "question", q.ID, "err", err)
 	}
@@ -213,14 +213,14 @@ func (d *Desk) log(q *Question) {
 }
 
 // add keeps a new question. d.mu is held.
-func (d *Desk) add(q *Question) {
+func (d *Queue) add(q *Question) {
 	d.questions = append(d.questions, q)
 	d.dropOld()
 	d.signal()
 }
 
 // dropOld forgets decided questions beyond the bounds, the oldest first. d.mu is held.
-func (d *Desk) dropOld() {
+func (d *Queue) dropOld() {
 	n, size := len(d.questions), 0
 	for _, q := range d.questions {
 		size += q.keptBytes()
@@ -235,7 +235,7 @@ func (d *Desk) dropOld() {
 }
 
 // find returns a question, or nil. d.mu is held.
-func (d *Desk) find(id string) *Question {
+func (d *Queue) find(id string) *Question {
 	i := slices.IndexFunc(d.questions, func(q *Question) bool { return q.ID == id })
 	if i < 0 {
 		return nil
@@ -244,13 +244,13 @@ func (d *Desk) find(id string) *Question {
 }
 
 // signal tells those who wait for a change. d.mu is held.
-func (d *Desk) signal() {
+func (d *Queue) signal() {
 	close(d.changed)
 	d.changed = make(chan struct{})
 }
 
 // freeze counts a run of a client as frozen, unless there are too many.
-func (d *Desk) freeze(client *Client) error {
+func (d *Queue) freeze(client *Client) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	all, own := 0, d.frozen[client]
@@ -264,7 +264,7 @@ func (d *Desk) freeze(client *Client) error {
 	return nil
 }
 
-func (d *Desk) thaw(client *Client) {
+func (d *Queue) thaw(client *Client) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.frozen[client]--; d.frozen[client] == 0 {

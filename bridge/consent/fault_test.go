@@ -20,15 +20,15 @@ func TestFaultWhileAskingDenies(t *testing.T) {
 			contain.Inject(t, func(at string) bool { return !over.Load() && at == point && seen.CompareAndSwap(false, true) })
 			over.Store(true)
 			synctest.Test(t, func(t *testing.T) {
-				d := NewDesk(Options{})
-				other := d.Begin(RunOptions{Client: &Client{}})
+				d := NewQueue(Options{})
+				other := d.Begin(AskerOptions{Client: &Client{}})
 				defer other.End()
 				waiting := asking(t, other, transfer(2))
 				before := await(t, d, other)
 
 				over.Store(false)
 				var held atomic.Int32
-				r := d.Begin(RunOptions{Client: &Client{}, Abort: func(error) {}, Stop: func(error) {}})
+				r := d.Begin(AskerOptions{Client: &Client{}, Abort: func(error) {}, Stop: func(error) {}})
 				defer r.End()
 				r.Attach(func() func() { held.Add(1); return func() { held.Add(-1) } }, nil)
 				first, second := asking(t, r, transfer(1)), asking(t, r, transfer(3))

@@ -13,8 +13,8 @@ import (
 // TestCallsOfAGatherAreAskedInTheOrderOfTheCode, in whatever order they come.
 func TestCallsOfAGatherAreAskedInTheOrderOfTheCode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := NewDesk(Options{})
-		r := d.Begin(RunOptions{Stop: func(error) {}})
+		d := NewQueue(Options{})
+		r := d.Begin(AskerOptions{Stop: func(error) {}})
 		defer r.End()
 		numbers := []int{17, 3, 60, 1, 44, 2, 59, 5}
 		answers := map[int]error{}

@@ -112,7 +112,7 @@ type Question struct {
 	Answer    Answer // once it is decided
 	DecidedAt time.Time
 
-	run     *Run
+	run     *Asker
 	decided chan struct{}
 }
 

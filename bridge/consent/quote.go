@@ -37,10 +37,10 @@ func quoteJSON(as quoting, raw []byte) string { return quoteJSONPart(as, raw, 0,
 
 // quoteJSONPart writes what begins at an offset, until that has so many characters. Escapes
 // of strings stay, but for those of printable characters, which are written as any other.
-func quoteJSONPart(as quoting, raw []byte, from, most int) string {
+func quoteJSONPart(as quoting, raw []byte, from, limit int) string {
 	var b strings.Builder
 	inString := false
-	for i := 0; i < len(raw) && b.Len() < most; {
+	for i := 0; i < len(raw) && b.Len() < limit; {
 		c, n := raw[i], 1
 		switch escaped := inString && c == '\\' && i+1 < len(raw); {
 		case escaped:

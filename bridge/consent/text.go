@@ -194,19 +194,19 @@ func (q *Question) cut(as quoting) bool {
 
 // fits reports whether arguments have at most so many characters as they are shown. They
 // may be large, and only \\/ in them gets shorter.
-func fits(as quoting, c Call, most int) bool {
-	return len(c.Arguments) <= 2*most && len(quoteJSON(as, c.Arguments)) <= most
+func fits(as quoting, c Call, limit int) bool {
+	return len(c.Arguments) <= 2*limit && len(quoteJSON(as, c.Arguments)) <= limit
 }
 
 // saidOfCut is room for what is said between and after the ends of arguments.
 const saidOfCut = 200
 
 // shownArguments writes arguments of at most so many characters, or both ends of them.
-func shownArguments(as quoting, c Call, most int) string {
-	if fits(as, c, most) {
+func shownArguments(as quoting, c Call, limit int) string {
+	if fits(as, c, limit) {
 		return quoteJSON(as, c.Arguments)
 	}
-	end := max(20, (most-saidOfCut)/2)
+	end := max(20, (limit-saidOfCut)/2)
 	// An escape has at most 12 characters, and a character comes of at most two bytes.
 	first := quoteJSONPart(as, c.Arguments, 0, end+12)
 	last := quoteJSONPart(as, c.Arguments, len(c.Arguments)-2*(end+12), math.MaxInt)

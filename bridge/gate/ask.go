@@ -57,7 +57,7 @@ func (g *Gate) Grant(ctx context.Context, subject string, reasons []string, leak
 	if err := g.WhyStopped(); err != nil {
 		return err
 	}
-	if reason := g.o.Marks.Reason(); reason != "" && leak != "" {
+	if reason := g.o.Taint.Reason(); reason != "" && leak != "" {
 		reasons = append(slices.Clip(reasons), reason+"; "+leak)
 	}
 	if len(reasons) == 0 {

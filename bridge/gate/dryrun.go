@@ -184,7 +184,7 @@ func usesCutPlaceholder(ctx context.Context, raw []byte) bool {
 // Resume says how many results of planned calls the code of the session may have, before it
 // goes on.
 func (g *Gate) Resume(planned int) {
-	g.before = planned
+	g.plannedBefore = planned
 	if g.planner != nil {
 		g.planner.before = planned
 	}
@@ -199,7 +199,7 @@ func (g *Gate) checkPlaceholders(ctx context.Context, r Request) error {
 	case g.planner != nil:
 	case r.Derived && r.mayBePlanned():
 		return sentPlanned("a variable of the code")
-	case g.before > 0 && r.mayBePlanned():
+	case g.plannedBefore > 0 && r.mayBePlanned():
 		return g.findPlaceholder(ctx, r.Raw)
 	}
 	return nil
@@ -207,7 +207,7 @@ func (g *Gate) checkPlaceholders(ctx context.Context, r Request) error {
 
 // findPlaceholder returns an error if JSON has a placeholder of an earlier plan, or may have.
 func (g *Gate) findPlaceholder(ctx context.Context, raw json.RawMessage) error {
-	used, err := usedResult(ctx, raw, g.before)
+	used, err := usedResult(ctx, raw, g.plannedBefore)
 	switch {
 	case used != "":
 		return sentPlanned(used)
@@ -239,11 +239,11 @@ func (g *Gate) Settled(number int) { g.planner.decide(number) }
 // Planned returns how many results of planned calls the code of the run may have.
 func (g *Gate) Planned() int {
 	if g.planner == nil {
-		return g.before
+		return g.plannedBefore
 	}
 	g.planner.mu.Lock()
 	defer g.planner.mu.Unlock()
-	return max(g.before, g.planner.count())
+	return max(g.plannedBefore, g.planner.count())
 }
 
 // Plan returns what a dry run would have done.

@@ -31,7 +31,7 @@ func TestNumbersOfFormsDoNotChange(t *testing.T) {
 	} {
 		g := New(Options{Policy: policy.None().NewRun(), Asker: newUser(t, func(consent.Question) consent.Answer {
 			return consent.Answer{Action: "accept", Content: map[string]any{"n": c.number}}
-		}).Run})
+		}).Asker})
 		reply, err := g.Elicit(t.Context(), mcpproxy.Elicitation{Server: "up", Tool: "f"})
 		if (err != nil) != (c.want == "") || err == nil && string(reply.Content) != `{"n":`+c.want+`}` {
 			t.Errorf("%v: %s, %v", c.number, reply.Content, err)
@@ -53,7 +53,7 @@ func TestEachRunTellsWhatItsOwnClientShows(t *testing.T) {
 	}})
 	form, address := mcpproxy.ElicitCapabilities{Form: true}, mcpproxy.ElicitCapabilities{URL: true}
 	run := func(can mcpproxy.ElicitCapabilities) *Gate {
-		return New(Options{Policy: policy.None().NewRun(), Upstreams: up, Granted: granted, Asker: newUser(t, always(consent.Deny)).Run, Can: can})
+		return New(Options{Policy: policy.None().NewRun(), Upstreams: up, Granted: granted, Asker: newUser(t, always(consent.Deny)).Asker, Can: can})
 	}
 	first, second := run(form), run(address)
 	for _, g := range []*Gate{first, second, first} {

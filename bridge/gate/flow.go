@@ -14,7 +14,7 @@ import (
 // unasked.
 type flow struct {
 	policy *policy.Run
-	marks  *consent.Marks // of the connection
+	taint  *consent.Taint // of the connection
 	hosts  []string       // that the run can reach
 }
 
@@ -22,7 +22,7 @@ type flow struct {
 func (f flow) reasons(s config.Server) (reasons []string) {
 	private, open := f.policy.Flow(policyServer(s))
 	if open {
-		if reason := f.marks.Reason(); reason != "" {
+		if reason := f.taint.Reason(); reason != "" {
 			reasons = append(reasons, fmt.Sprintf("%s; what is sent to server %q may get to others", reason, s.Name))
 		}
 	}
@@ -38,7 +38,7 @@ func (f flow) reached() string { return strings.Join(f.hosts[:min(len(f.hosts), 
 // sent notes that something is being read from a server.
 func (f flow) sent(s config.Server, what string) {
 	if private, _ := f.policy.Flow(policyServer(s)); private {
-		f.marks.Add(s.Name + "." + what)
+		f.taint.Add(s.Name + "." + what)
 	}
 }
 
@@ -46,19 +46,19 @@ func (f flow) sent(s config.Server, what string) {
 // before anything was read from it.
 func (f flow) failed(s config.Server) {
 	read := func(what string) bool { return strings.HasPrefix(what, s.Name+".") }
-	if !slices.ContainsFunc(f.marks.Reads(), read) {
+	if !slices.ContainsFunc(f.taint.Reads(), read) {
 		f.sent(s, "error")
 	}
 }
 
 // Reads returns what was read from private servers.
-func (g *Gate) Reads() []string { return g.o.Marks.Reads() }
+func (g *Gate) Reads() []string { return g.o.Taint.Reads() }
 
 // HasRead reports whether something was read from private servers, or may have been.
-func (g *Gate) HasRead() bool { return g.o.Marks.Reason() != "" }
+func (g *Gate) HasRead() bool { return g.o.Taint.Reason() != "" }
 
 // MarkRead notes that the code gets what was read from private servers before.
-func (g *Gate) MarkRead(reads ...string) { g.o.Marks.Add(reads...) }
+func (g *Gate) MarkRead(reads ...string) { g.o.Taint.Add(reads...) }
 
 // ReachesHosts reports whether what the code has read can get out over the network.
 func (g *Gate) ReachesHosts() bool { return len(g.o.Hosts) > 0 }

@@ -20,7 +20,7 @@ func TestAToolThatIsCalledLikeAReadIsNotAllowedByIt(t *testing.T) {
 	}{{[]Request{read, read}, 1}, {[]Request{read, call}, 2}, {[]Request{call, read}, 2}, {[]Request{call, call}, 1}} {
 		user := newUser(t, always(consent.ForRun))
 		g := New(Options{
-			Upstreams: newUpstream(t, "resources/read").Proxy, Granted: granted, Policy: policyIn(t, "[servers.up]\nask = ['*']\n"), Marks: &consent.Marks{}, Asker: user.Run,
+			Upstreams: newUpstream(t, "resources/read").Proxy, Granted: granted, Policy: policyIn(t, "[servers.up]\nask = ['*']\n"), Taint: &consent.Taint{}, Asker: user.Asker,
 		})
 		for _, r := range c.requests {
 			if _, err := g.Do(t.Context(), r); err != nil {
@@ -38,12 +38,12 @@ func TestErrorsOfPrivateServersCountAsRead(t *testing.T) {
 	s := config.Server{Name: "up", Alias: "up", Transport: config.Stdio, Command: "/bin/sh", Args: []string{"-c", "echo no license for Ada Lovelace >&2; exit 3"}}
 	for kind, r := range requests {
 		p := mcpproxy.New(config.Config{Servers: []config.Server{s}}, mcpproxy.Options{})
-		marks := &consent.Marks{}
-		g := New(Options{Upstreams: p, Granted: granted, Policy: policyIn(t, "[servers.up]\nprivate = true\n"), Marks: marks})
+		taint := &consent.Taint{}
+		g := New(Options{Upstreams: p, Granted: granted, Policy: policyIn(t, "[servers.up]\nprivate = true\n"), Taint: taint})
 		if _, err := g.Do(t.Context(), r); err == nil {
 			t.Fatal("no error")
 		}
-		if got := marks.Reads(); !slices.Equal(got, []string{"up.error"}) {
+		if got := taint.Reads(); !slices.Equal(got, []string{"up.error"}) {
 			t.Errorf("%s: read %v", kind, got)
 		}
 		if err := p.Close(); err != nil {
@@ -55,13 +55,13 @@ func TestErrorsOfPrivateServersCountAsRead(t *testing.T) {
 // TestWhatIsReadFromPrivateServersIsMarked before the code gets it.
 func TestWhatIsReadFromPrivateServersIsMarked(t *testing.T) {
 	for kind, r := range requests {
-		marks := &consent.Marks{}
-		g := New(Options{Upstreams: newUpstream(t).Proxy, Granted: granted, Policy: policyIn(t, "[servers.up]\nprivate = true\n"), Marks: marks})
+		taint := &consent.Taint{}
+		g := New(Options{Upstreams: newUpstream(t).Proxy, Granted: granted, Policy: policyIn(t, "[servers.up]\nprivate = true\n"), Taint: taint})
 		if _, err := g.Do(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}
-		if len(marks.Reads()) != 1 {
-			t.Errorf("%s: read %v", kind, marks.Reads())
+		if len(taint.Reads()) != 1 {
+			t.Errorf("%s: read %v", kind, taint.Reads())
 		}
 	}
 }

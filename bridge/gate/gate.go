@@ -36,12 +36,12 @@ type Options struct {
 	Upstreams *mcpproxy.Proxy // the user's MCP servers
 	Granted   map[string]bool // names of the servers that may be used
 	Policy    *policy.Run     // what may be done there, and how often; nil allows nothing
-	Asker     *consent.Run    // asks the user; with nil, what is to be asked fails
+	Asker     *consent.Asker  // asks the user; with nil, what is to be asked fails
 	// Can are the ways in which what servers ask can be asked; none without an Asker.
 	Can mcpproxy.ElicitCapabilities
-	// Marks are what the connection has read from private servers, and Hosts what the run
-	// can reach. Without Marks it counts as having read private data.
-	Marks *consent.Marks
+	// Taint are what the connection has read from private servers, and Hosts what the run
+	// can reach. Without Taint it counts as having read private data.
+	Taint *consent.Taint
 	Hosts []string
 	// Command: the user has typed the command that does all this, and sees whole errors.
 	Command bool
@@ -55,15 +55,15 @@ type Options struct {
 
 // A Gate is that of one run, or of one command. It is safe for concurrent use.
 type Gate struct {
-	o        Options
-	before   int // results of planned calls that the session's code may have
-	flow     flow
-	calls    callRecorder
-	used     usedServers
-	progress callProgress
-	planner  *planner // of a dry run; else nil
-	stopped  atomic.Pointer[error]
-	silent   atomic.Pointer[mcpproxy.SilentError]
+	o             Options
+	plannedBefore int // results of planned calls that the session's code may have
+	flow          flow
+	calls         callRecorder
+	used          usedServers
+	progress      callProgress
+	planner       *planner // of a dry run; else nil
+	stopped       atomic.Pointer[error]
+	silent        atomic.Pointer[mcpproxy.SilentError]
 }
 
 // New makes a Gate.
@@ -74,7 +74,7 @@ func New(o Options) *Gate {
 	if o.Asker == nil {
 		o.Can = mcpproxy.ElicitCapabilities{}
 	}
-	g := &Gate{o: o, flow: flow{o.Policy, o.Marks, o.Hosts}, progress: callProgress{report: o.Progress}}
+	g := &Gate{o: o, flow: flow{o.Policy, o.Taint, o.Hosts}, progress: callProgress{report: o.Progress}}
 	if o.Plan {
 		g.planner = &planner{order: newCallOrder()}
 	}

@@ -48,15 +48,15 @@ func (u *upstream) changeEntry() {
 
 // A user answers questions.
 type user struct {
-	*consent.Run
-	queue *consent.Desk
+	*consent.Asker
+	queue *consent.Queue
 	asked []consent.Question
 }
 
 // newUser returns a user who answers so.
 func newUser(t *testing.T, answer func(consent.Question) consent.Answer) *user {
-	u := &user{queue: consent.NewDesk(consent.Options{})}
-	u.Run = u.queue.Begin(consent.RunOptions{Stop: func(error) {}})
+	u := &user{queue: consent.NewQueue(consent.Options{})}
+	u.Asker = u.queue.Begin(consent.AskerOptions{Stop: func(error) {}})
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -161,7 +161,7 @@ func TestEveryEffectPassesEveryStep(t *testing.T) {
 				}
 				o := Options{Upstreams: s.u.Proxy, Granted: s.granted, Policy: policyIn(t, s.policy), Plan: s.plan}
 				if name != "private data was read before" {
-					o.Marks = &consent.Marks{}
+					o.Taint = &consent.Taint{}
 				}
 				s.user = newUser(t, func(q consent.Question) consent.Answer {
 					if s.u.sent.Load() > 0 {
@@ -174,9 +174,9 @@ func TestEveryEffectPassesEveryStep(t *testing.T) {
 				})
 				switch {
 				case s.noUser:
-					o.Asker = s.user.queue.Begin(consent.RunOptions{NoUser: true})
+					o.Asker = s.user.queue.Begin(consent.AskerOptions{NoUser: true})
 				case s.answer != nil:
-					o.Asker = s.user.Run
+					o.Asker = s.user.Asker
 				}
 				if name == "asking panics" {
 					contain.Inject(t, func(at string) bool { return at == "consent: asking" })
@@ -229,7 +229,7 @@ func TestWhatIsAllowedOnceIsAllowedOnce(t *testing.T) {
 	u := newUpstream(t)
 	choice := consent.ForCall
 	user := newUser(t, func(consent.Question) consent.Answer { return consent.Answer{Choice: choice} })
-	g := New(Options{Upstreams: u.Proxy, Granted: granted, Policy: policyIn(t, "[servers.up]\nask = '*'"), Marks: &consent.Marks{}, Asker: user.Run})
+	g := New(Options{Upstreams: u.Proxy, Granted: granted, Policy: policyIn(t, "[servers.up]\nask = '*'"), Taint: &consent.Taint{}, Asker: user.Asker})
 	do := func(want int) {
 		t.Helper()
 		if _, err := g.Do(t.Context(), requests["tools/call"]); err != nil || len(user.asked) != want {
@@ -250,7 +250,7 @@ func TestWhatIsAllowedOnceIsAllowedOnce(t *testing.T) {
 // TestALimitCountsWhatGoesOut: two calls that may go out before one of them does.
 func TestALimitCountsWhatGoesOut(t *testing.T) {
 	u := newUpstream(t)
-	g := New(Options{Upstreams: u.Proxy, Granted: granted, Policy: policyIn(t, "[servers.up]\ncallsPerRun = 1"), Marks: &consent.Marks{}})
+	g := New(Options{Upstreams: u.Proxy, Granted: granted, Policy: policyIn(t, "[servers.up]\ncallsPerRun = 1"), Taint: &consent.Taint{}})
 	canceled, cancel := context.WithCancel(t.Context())
 	if err := u.AwaitTools(t.Context(), "up"); err != nil {
 		t.Fatal(err)

@@ -39,7 +39,7 @@ func TestTheUserAcceptsAHintWithACall(t *testing.T) {
 			}
 			return consent.Answer{Choice: map[bool]consent.Choice{true: consent.Believe, false: consent.ForCall}[believe]}
 		})
-		g := New(Options{Upstreams: p, Granted: granted, Policy: policyIn(t, "[servers.up]\nask = 'writes'"), Asker: user.Run, Marks: &consent.Marks{}})
+		g := New(Options{Upstreams: p, Granted: granted, Policy: policyIn(t, "[servers.up]\nask = 'writes'"), Asker: user.Asker, Taint: &consent.Taint{}})
 		for range 2 {
 			if _, err := g.Do(t.Context(), Request{Method: mcpproxy.CallTool, Server: "up", Name: "look"}); err != nil {
 				t.Fatal(err)

@@ -12,7 +12,7 @@ var (
 )
 
 // awaitInFunction is for an await in a function that is not async.
-func awaitInFunction(r Run) string {
+func awaitInFunction(r Case) string {
 	at := awaitOutside().FindStringSubmatch(r.Error)
 	if at == nil {
 		return ""

@@ -19,7 +19,7 @@ func TestAwaitInAPlainFunctionNamesIt(t *testing.T) {
 		{"x", "9", "'await' outside async function", main},
 		{"x x", "1", "invalid syntax", ""},
 	} {
-		r := Run{Failed: true, Code: tt.code, Error: "SyntaxError: " + tt.what + " (<run_python>, line " + tt.line + ")"}
+		r := Case{Failed: true, Code: tt.code, Error: "SyntaxError: " + tt.what + " (<run_python>, line " + tt.line + ")"}
 		if got := For(r); got != tt.want {
 			t.Errorf("%q: %q, want %q", tt.code, got, tt.want)
 		}

@@ -22,6 +22,6 @@ func TestBounds(t *testing.T) {
 	lookup := func(name string) (config.Server, error) { return config.Server{}, fmt.Errorf("no server %.40q", name) }
 	boundtest.Run(t, boundtest.Parser{Row: "output that hints look at", Shapes: shapes, Parse: func(text []byte) error {
 		lines := strings.Split(string(text), "\n")
-		return errors.New(For(Run{Failed: true, Error: string(text), Stderr: lines, Stdout: lines, Code: string(text), Lookup: lookup}))
+		return errors.New(For(Case{Failed: true, Error: string(text), Stderr: lines, Stdout: lines, Code: string(text), Lookup: lookup}))
 	}})
 }

@@ -27,7 +27,7 @@ var systemDirs = []string{"/bin", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/
 
 // missingFile is for code that reads a file which the sandbox does not have: the user's,
 // or one that an earlier call wrote.
-func missingFile(r Run) string {
+func missingFile(r Case) string {
 	found := noFile().FindStringSubmatch(r.Error)
 	if found == nil || !r.Failed {
 		return ""
@@ -92,7 +92,7 @@ func lastLine(stderr []string) string {
 }
 
 // writtenEarlier is for a file that an earlier run has left in /workspace/out.
-func writtenEarlier(r Run, name string) string {
+func writtenEarlier(r Case, name string) string {
 	name = strings.TrimPrefix(strings.TrimPrefix(path.Clean(name), "/workspace/"), "out/")
 	sessions := r.Written.find(name)
 	live := liveSessions(r, sessions)

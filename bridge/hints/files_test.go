@@ -40,7 +40,7 @@ func TestMissingFileIsExplainedOnlyIfItMayBeTheUsers(t *testing.T) {
 		{"FileNotFoundError: no such thing", nil, ""},
 		{"ValueError: [Errno 2] No such file or directory: '/home/x'", nil, ""},
 	} {
-		got := For(Run{Failed: true, Error: tt.err, Stderr: tt.stderr, Mounted: []string{"/data"}})
+		got := For(Case{Failed: true, Error: tt.err, Stderr: tt.stderr, Mounted: []string{"/data"}})
 		if tt.want == "" && got != "" || !strings.HasPrefix(got, tt.want) || got != "" && !strings.Contains(got, `files but those in "/data": one of`) {
 			t.Errorf("%s, %q: %q, want %q", tt.err, tt.stderr, got, tt.want)
 		}
@@ -60,7 +60,7 @@ func TestVariableOfAnotherSessionIsNotNamed(t *testing.T) {
 		"6": "",
 		"":  `sessions "2", "3", "4", "5" have a: call run_python with the one that is meant`,
 	} {
-		r := Run{Failed: true, Error: "NameError: name 'a' is not defined", Earlier: &n, Session: session, Live: live}
+		r := Case{Failed: true, Error: "NameError: name 'a' is not defined", Earlier: &n, Session: session, Live: live}
 		if got := For(r); got != want {
 			t.Errorf("in session %q: %q, want %q", session, got, want)
 		}
@@ -79,8 +79,8 @@ func TestErrorsOfResultsInAPlanAreExplained(t *testing.T) {
 		"ValueError: no issue":         false,
 		"KeyError: 'PlannedResultNot'": false,
 	} {
-		got := For(Run{Failed: true, Error: failure, Planned: true})
-		if strings.HasPrefix(got, "in a dry run") != want || For(Run{Failed: true, Error: failure}) != "" {
+		got := For(Case{Failed: true, Error: failure, Planned: true})
+		if strings.HasPrefix(got, "in a dry run") != want || For(Case{Failed: true, Error: failure}) != "" {
 			t.Errorf("%s: %q", failure, got)
 		}
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/config"
 )
 
-// A Run is what is known of a run that has ended. All texts may be forged by its code.
-type Run struct {
+// A Case is what is known of a run that has ended. All texts may be forged by its code.
+type Case struct {
 	Failed    bool     // by an error of its code
 	Error     string   // the exception, with what Python or the runner suggests
 	ToolValue bool     // it arose where the code takes a tool's value for the protocol's result
@@ -67,11 +67,11 @@ func lastLines(lines []string) []string {
 }
 
 // For returns the hint for a run, or "".
-func For(r Run) string {
+func For(r Case) string {
 	r.Error, r.Code = r.Error[:min(len(r.Error), maxError)], r.Code[:min(len(r.Code), maxCode)]
 	r.Stdout, r.Stderr = lastLines(r.Stdout), lastLines(r.Stderr)
 	if r.Failed {
-		for _, rule := range []func(Run) string{
+		for _, rule := range []func(Case) string{
 			plannedResult, missingModule, missingMember, missingName, noTool, jsonText, toolValue, unawaited, callShape, ipythonLine, awaitInFunction, noInput,
 		} {
 			if hint := rule(r); hint != "" {
@@ -79,7 +79,7 @@ func For(r Run) string {
 			}
 		}
 	}
-	for _, rule := range []func(Run) string{installer, network, missingFile, plotlyShow} {
+	for _, rule := range []func(Case) string{installer, network, missingFile, plotlyShow} {
 		if hint := rule(r); hint != "" {
 			return hint
 		}
@@ -106,7 +106,7 @@ func Compiling(stack []string) string {
 var importing = pattern(`^(?:\S+ )?line \d+, in [^:]+: .*\b(?:import|import_module|__import__)\b`)
 
 // callShape is for call_tool with other arguments than it takes.
-func callShape(r Run) string {
+func callShape(r Case) string {
 	if !strings.HasPrefix(r.Error, "TypeError: ") || !strings.Contains(r.Error, "call_tool()") {
 		return ""
 	}
@@ -120,7 +120,7 @@ func callShape(r Run) string {
 var dottedTool = pattern(`call_tool\(\s*["']([\w-]{1,60})\.([\w.-]{1,100})["']`)
 
 // toolValue is for code that looks for the protocol's result.
-func toolValue(r Run) string {
+func toolValue(r Case) string {
 	if !r.ToolValue {
 		return ""
 	}
@@ -130,7 +130,7 @@ func toolValue(r Run) string {
 
 // jsonText is for code that takes a text for the JSON that it holds: servers say that a
 // tool returns a text, and give JSON in it.
-func jsonText(r Run) string {
+func jsonText(r Case) string {
 	if !r.HoldsJSON {
 		return ""
 	}
@@ -145,7 +145,7 @@ func jsonText(r Run) string {
 }
 
 // plannedResult is for code of a dry run that needs the result of a call that was not made.
-func plannedResult(r Run) string {
+func plannedResult(r Case) string {
 	if !r.Planned || !ofPlanned().MatchString(r.Error) {
 		return ""
 	}
@@ -157,7 +157,7 @@ func plannedResult(r Run) string {
 var ofPlanned = pattern(`\bPlannedResult\b|stands for the result of a call|\bargument must be (?:a |an )?(?:str|string|int|float|bytes|list)\b|can only join an iterable$`)
 
 // unawaited is for a call without await, where its value is needed.
-func unawaited(r Run) string {
+func unawaited(r Case) string {
 	if !callName().MatchString(r.Unawaited) {
 		return ""
 	}
@@ -169,7 +169,7 @@ func unawaited(r Run) string {
 
 // plotlyShow is for figures of plotly that are shown by their own method: it looks for a
 // browser, and says nothing if there is none.
-func plotlyShow(r Run) string {
+func plotlyShow(r Case) string {
 	if !ofPlotly().MatchString(r.Code) || keepsFigure().MatchString(r.Code) {
 		return ""
 	}
@@ -188,7 +188,7 @@ var (
 )
 
 // noInput is for input() when there is nothing to read.
-func noInput(r Run) string {
+func noInput(r Case) string {
 	if !strings.HasPrefix(r.Error, "EOFError: EOF when reading a line") {
 		return ""
 	}

@@ -55,7 +55,7 @@ var forNetwork = map[string]bool{
 }
 
 // missingModule suggests what to do about a module that is not there.
-func missingModule(r Run) string {
+func missingModule(r Case) string {
 	module := ModuleOf(r.Error)
 	top, rest, _ := strings.Cut(module, ".")
 	switch {
@@ -80,7 +80,7 @@ func missingModule(r Run) string {
 }
 
 // notInImage is for a module that another image may have.
-func notInImage(r Run, module string) string {
+func notInImage(r Case, module string) string {
 	where := "image " + r.Image
 	switch r.Image {
 	case "":
@@ -117,7 +117,7 @@ func notInImage(r Run, module string) string {
 }
 
 // knows reports whether a package is well known, or the user has named it.
-func (r Run) knows(name string) bool { return IsWellKnown(name) || r.Listed != nil && r.Listed(name) }
+func (r Case) knows(name string) bool { return IsWellKnown(name) || r.Listed != nil && r.Listed(name) }
 
 func describeModule(module, pkg string) string {
 	if plainName(module) == plainName(pkg) {

@@ -18,7 +18,7 @@ func TestMissingModuleSaysWhatToDo(t *testing.T) {
 		"ValueError: No module named 'pandas'":                                                          "",
 		"ModuleNotFoundError: No module named 'a b; rm'":                                                "",
 	} {
-		if got := For(Run{Failed: true, Error: failure, Image: "python:3.14-slim", Earlier: &Names{}}); got != want {
+		if got := For(Case{Failed: true, Error: failure, Image: "python:3.14-slim", Earlier: &Names{}}); got != want {
 			t.Errorf("%s\ngot  %s\nwant %s", failure, got, want)
 		}
 	}
@@ -44,7 +44,7 @@ func TestPackageIsThatOfTheWholeImport(t *testing.T) {
 		"import google.protobuf.message as m":                    "does not have google (package protobuf), and",
 		"__import__('google')":                                   "does not have google, and",
 	} {
-		if got := For(Run{Failed: true, Error: "ModuleNotFoundError: No module named 'google'", Code: code}); !strings.Contains(got, want) {
+		if got := For(Case{Failed: true, Error: "ModuleNotFoundError: No module named 'google'", Code: code}); !strings.Contains(got, want) {
 			t.Errorf("%s: %s", code, got)
 		}
 	}
@@ -54,7 +54,7 @@ func TestPackageIsThatOfTheWholeImport(t *testing.T) {
 func TestPackagesAreNamedInAHeader(t *testing.T) {
 	any := func(string) bool { return true }
 	const header = "# /// script\n# dependencies = ['six']\n# ///\n"
-	for want, r := range map[string]Run{
+	for want, r := range map[string]Case{
 		`this image does not have cv2 (package opencv-python): begin the code with three lines, # /// script, # dependencies = ["opencv-python"] and # ///`:        {Error: "ModuleNotFoundError: No module named 'cv2'", Packages: any},
 		`this image does not have polars: add "polars" to the dependencies in the header of the code`:                                                              {Error: "ModuleNotFoundError: No module named 'polars'", Packages: any, Code: header},
 		`this image does not have httpx: begin the code with three lines, # /// script, # dependencies = ["httpx"] and # ///`:                                      {Error: "ModuleNotFoundError: No module named 'httpx'", Packages: any, Network: true},
@@ -73,7 +73,7 @@ func TestPackagesAreNamedInAHeader(t *testing.T) {
 
 // TestPackagesOfASessionGoIntoAnother since it keeps those of its first run.
 func TestPackagesOfASessionGoIntoAnother(t *testing.T) {
-	r := Run{
+	r := Case{
 		Failed: true, Error: "ModuleNotFoundError: No module named 'polars'", Earlier: &Names{}, Packages: func(string) bool { return true },
 		Session: "a", Live: func(name string) bool { return name == "a" },
 	}
@@ -105,13 +105,13 @@ func TestInstallersNameTheirPackage(t *testing.T) {
 		"import micropip; micropip.install('polars')": `["polars"]`,
 		"micropip.install(['polars', 'six'])":         `["polars"]`,
 	} {
-		r := Run{Code: code, Packages: func(string) bool { return true }}
+		r := Case{Code: code, Packages: func(string) bool { return true }}
 		if got := installing(r); !strings.Contains(got, want) {
 			t.Errorf("%s: %s", code, got)
 		}
 	}
 	for _, code := range []string{"!apt-get install -y ffmpeg", "subprocess.run(['apk', 'add', 'ffmpeg'])", "!npm install left-pad"} {
-		if got := installing(Run{Code: code, Packages: func(string) bool { return true }}); got != cannotInstall {
+		if got := installing(Case{Code: code, Packages: func(string) bool { return true }}); got != cannotInstall {
 			t.Errorf("%s: %s", code, got)
 		}
 	}

@@ -59,14 +59,14 @@ func (n *Names) find(name string) (sessions []string) {
 }
 
 // liveSessions are those of some sessions that go on.
-func liveSessions(r Run, sessions []string) []string {
+func liveSessions(r Case, sessions []string) []string {
 	return slices.DeleteFunc(slices.Clone(sessions), func(s string) bool { return s == "" || s == r.Session || r.Live == nil || !r.Live(s) })
 }
 
 var undefined = pattern(`^NameError: name '(\w{1,100})' is not defined`)
 
 // missingName is for names that are not defined.
-func missingName(r Run) string {
+func missingName(r Case) string {
 	found := undefined().FindStringSubmatch(r.Error)
 	if found == nil {
 		return ""
@@ -109,7 +109,7 @@ func failedIn(stderr []string) string {
 
 // definedInSavedTool is for a name that a saved tool lacks: it sees none of the code
 // that calls it, so what is true of that code's variables does not help.
-func definedInSavedTool(r Run, tool, name string) string {
+func definedInSavedTool(r Case, tool, name string) string {
 	verb := "define"
 	if strings.Contains(r.Error, "Did you forget to import") {
 		verb = "import"
@@ -118,7 +118,7 @@ func definedInSavedTool(r Run, tool, name string) string {
 }
 
 // definedEarlier is for a variable of an earlier run.
-func definedEarlier(r Run, name string) string {
+func definedEarlier(r Case, name string) string {
 	sessions := r.Earlier.find(name)
 	live := liveSessions(r, sessions)
 	switch {

@@ -42,7 +42,7 @@ func TestEarlierVariableIsNamedOnlyIfThatHelps(t *testing.T) {
 		{"rows", "a", "", live},
 		{"other", "", "", live},
 	} {
-		r := Run{Failed: true, Error: "NameError: name '" + tt.name + "' is not defined", Earlier: &n, Session: tt.session, Live: tt.live}
+		r := Case{Failed: true, Error: "NameError: name '" + tt.name + "' is not defined", Earlier: &n, Session: tt.session, Live: tt.live}
 		if got := For(r); got != tt.want {
 			t.Errorf("%s in session %q: %q", tt.name, tt.session, got)
 		}
@@ -66,7 +66,7 @@ func TestSavedToolIsNamed(t *testing.T) {
 		"in a callback":        {"NameError: name 'FACTOR' is not defined", []string{here, tool, here}, "an earlier call defined FACTOR"},
 		"not in a tool":        {"NameError: name 'FACTOR' is not defined", []string{here}, "an earlier call defined FACTOR"},
 	} {
-		got := For(Run{Failed: true, Error: tt.err, Stderr: append(tt.frames, tt.err), Earlier: earlier})
+		got := For(Case{Failed: true, Error: tt.err, Stderr: append(tt.frames, tt.err), Earlier: earlier})
 		if !strings.Contains(got, tt.want) {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
 		}

@@ -32,7 +32,7 @@ var (
 )
 
 // installing is the hint for code that would install a package.
-func installing(r Run) string {
+func installing(r Case) string {
 	if ofSystem().MatchString(r.Code) && !ofPython().MatchString(r.Code) {
 		return cannotInstall
 	}
@@ -64,7 +64,7 @@ var (
 )
 
 // withHeader says how code names a package (PEP 723).
-func withHeader(r Run, name string) string {
+func withHeader(r Case, name string) string {
 	where := ""
 	if r.Session != "" && r.Live != nil && r.Live(r.Session) {
 		where = "this session keeps the packages of its first run; in another one, "
@@ -79,7 +79,7 @@ var scriptHeader = pattern(`(?m)^# /// script$`)
 
 // installer is for code that tries to install packages, which may fail without an
 // exception.
-func installer(r Run) string {
+func installer(r Case) string {
 	failed := installFailed().MatchString
 	switch {
 	case r.Failed && failed(r.Error):
@@ -106,7 +106,7 @@ var (
 
 // network is for code that needs the network. Servers of the user's have one, and
 // may fail to reach something themselves: their errors are left out.
-func network(r Run) string {
+func network(r Case) string {
 	if strings.HasPrefix(r.Error, "MCPError: ") {
 		return ""
 	}
@@ -133,7 +133,7 @@ var (
 )
 
 // ipythonLine is for lines that only IPython runs, or a shell.
-func ipythonLine(r Run) string {
+func ipythonLine(r Case) string {
 	at := syntaxError().FindStringSubmatch(r.Error)
 	if at == nil {
 		return ""

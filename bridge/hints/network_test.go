@@ -4,7 +4,7 @@ import "testing"
 
 // TestNetworkIsNamed has what libraries and programs say without a network.
 func TestNetworkIsNamed(t *testing.T) {
-	for name, r := range map[string]Run{
+	for name, r := range map[string]Case{
 		"urllib":    {Failed: true, Error: "URLError: <urlopen error [Errno -3] Temporary failure in name resolution>"},
 		"requests":  {Failed: true, Error: "ConnectionError: HTTPSConnectionPool(host='example.com', port=443): Max retries exceeded with url: / (Caused by NameResolutionError(\"<urllib3.connection.HTTPSConnection object at 0x7f>: Failed to resolve 'example.com' ([Errno -3] Temporary failure in name resolution)\"))"},
 		"httpx":     {Failed: true, Error: "ConnectError: [Errno -3] Temporary failure in name resolution"},
@@ -26,7 +26,7 @@ func TestNetworkIsNamed(t *testing.T) {
 			t.Errorf("%s: %q", name, got)
 		}
 	}
-	for name, r := range map[string]Run{
+	for name, r := range map[string]Case{
 		"a server's trouble":    {Failed: true, Error: "MCPError: fetching: Temporary failure in name resolution", Code: "import requests"},
 		"caught":                {Code: "import socket", Stderr: []string{"mcp.runtime.MCPError: fetching: Temporary failure in name resolution"}},
 		"a log of a failed run": {Failed: true, Error: "ValueError: x", Code: "print(await mcp_logs.tail())", Stdout: []string{"ERROR Temporary failure in name resolution"}},
@@ -44,7 +44,7 @@ func TestNetworkIsNamed(t *testing.T) {
 }
 
 func TestInstallingIsNamed(t *testing.T) {
-	for name, r := range map[string]Run{
+	for name, r := range map[string]Case{
 		"pip":                 {Failed: true, Error: "FileNotFoundError: [Errno 2] No such file or directory: 'pip'"},
 		"pip3.12":             {Failed: true, Error: "FileNotFoundError: [Errno 2] No such file or directory: '/usr/local/bin/pip3.12'"},
 		"uv":                  {Failed: true, Error: "FileNotFoundError: [Errno 2] No such file or directory: 'uv'"},
@@ -67,7 +67,7 @@ func TestInstallingIsNamed(t *testing.T) {
 			t.Errorf("%s: %q", name, got)
 		}
 	}
-	for name, r := range map[string]Run{
+	for name, r := range map[string]Case{
 		"another program": {Failed: true, Error: "FileNotFoundError: [Errno 2] No such file or directory: 'ffmpeg'"},
 		"a file":          {Mounted: []string{"/workspace"}, Failed: true, Error: "FileNotFoundError: [Errno 2] No such file or directory: 'pipeline.csv'"},
 		"a log":           {Code: "print(await mcp_ci.log())", Stderr: []string{"sh: 1: pip: not found"}},

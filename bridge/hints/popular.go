@@ -10,7 +10,7 @@ import (
 )
 
 // popularText are names of packages on PyPI that many programs use. A name that is
-// neither here nor in distributions may be a slip, or one that a model has made up: others
+// neither here nor in distributions may be a typo, or one that a model has made up: others
 // publish harmful packages under such names, so no hint says to ask for them.
 //
 //go:embed popular.txt
@@ -52,7 +52,7 @@ func plainName(name string) string {
 func IsWellKnown(name string) bool { return wellKnown().packages[plainName(name)] != "" }
 
 // PackageLike returns the package that a name of none probably means: the one that is
-// imported so, or one whose name differs in a slip. Without one it returns "".
+// imported so, or one whose name differs by a typo. Without one it returns "".
 func PackageLike(name string) string {
 	for module, pkg := range distributions {
 		if strings.EqualFold(module, strings.ReplaceAll(name, "-", "_")) {
@@ -84,24 +84,24 @@ var everyday = map[string]bool{
 	"models": true, "plots": true, "script": true, "server": true, "test": true, "tests": true, "tools": true, "types": true, "utils": true,
 }
 
-// closest returns the name that differs from want in a slip of typing: one letter, or two of
+// closest returns the name that differs from want by a typo: one letter, or two of
 // a longer name.
 func closest(want string, names map[string]string) (best string) {
 	want = strings.ToLower(want)
 	if len(want) < 5 || len(want) > 64 || everyday[want] {
 		return ""
 	}
-	most := 1
+	limit := 1
 	if len(want) > 7 {
-		most = 2
+		limit = 2
 	}
 	for name := range names {
-		if len(name)-len(want) > most || len(want)-len(name) > most {
+		if len(name)-len(want) > limit || len(want)-len(name) > limit {
 			continue
 		}
 		distance := text.EditDistance(want, strings.ToLower(name))
-		if distance < most || distance == most && (best == "" || name < best) {
-			best, most = name, distance
+		if distance < limit || distance == limit && (best == "" || name < best) {
+			best, limit = name, distance
 		}
 	}
 	return best

@@ -22,18 +22,18 @@ func TestNamesThatNobodyKnowsGetNoHeader(t *testing.T) {
 		"abc1":           "no well-known package is called so",
 	} {
 		for _, code := range []string{"import " + module, "# /// script\n# dependencies = ['six']\n# ///\nimport " + module} {
-			got := For(Run{Failed: true, Error: "ModuleNotFoundError: No module named '" + module + "'", Code: code, Packages: may, Earlier: &Names{}})
+			got := For(Case{Failed: true, Error: "ModuleNotFoundError: No module named '" + module + "'", Code: code, Packages: may, Earlier: &Names{}})
 			if !strings.Contains(got, want) || strings.Contains(got, "dependencies") {
 				t.Errorf("%s: %s", module, got)
 			}
 		}
 	}
-	r := Run{Failed: true, Error: "ModuleNotFoundError: No module named 'ours'", Packages: may, Listed: func(name string) bool { return name == "ours" }, Earlier: &Names{}}
+	r := Case{Failed: true, Error: "ModuleNotFoundError: No module named 'ours'", Packages: may, Listed: func(name string) bool { return name == "ours" }, Earlier: &Names{}}
 	if got := For(r); !strings.Contains(got, `dependencies = ["ours"]`) {
 		t.Errorf("of the policy: %s", got)
 	}
 	for name, want := range map[string]string{"pandsa": `["pandas"]`, "frobnicator": `["NAME"]`, "yaml": `["PyYAML"]`, "pandas": `["pandas"]`} {
-		if got := installing(Run{Code: "!pip install " + name, Packages: may}); !strings.Contains(got, want) {
+		if got := installing(Case{Code: "!pip install " + name, Packages: may}); !strings.Contains(got, want) {
 			t.Errorf("pip install %s: %s", name, got)
 		}
 	}
@@ -67,7 +67,7 @@ func TestFiguresOfPlotlyAreKept(t *testing.T) {
 		"import plotly.express as px\npx.line(y=[1])":                                  false,
 	} {
 		for _, failed := range []bool{false, true} {
-			r := Run{Failed: failed, Code: code, Earlier: &Names{}}
+			r := Case{Failed: failed, Code: code, Earlier: &Names{}}
 			if failed {
 				r.Error = "ValueError: Mime type rendering requires nbformat>=4.2.0 but it is not installed"
 			}

@@ -9,7 +9,7 @@ const importRuntime = "runtime is part of mcp: from mcp import runtime"
 
 // proxyImport is for `import mcp_github` and `from mcp_github import x`: the object
 // that stands for a server is there without it, and is no module.
-func proxyImport(r Run, object string) string {
+func proxyImport(r Case, object string) string {
 	server, err := r.Lookup(strings.TrimPrefix(object, "mcp_"))
 	if err != nil {
 		return err.Error()
@@ -39,7 +39,7 @@ func importedFrom(code, module string) string {
 var fromLine = pattern(`(?m)^[ \t]*from[ \t]+(\w+)[ \t]+import[ \t]+([\w, \t*]{1,200})`)
 
 // ownModule is for parts of mcp that are not there. rest follows "mcp.".
-func ownModule(r Run, rest string) string {
+func ownModule(r Case, rest string) string {
 	part, name, _ := strings.Cut(rest, ".")
 	if part != "servers" || name == "" {
 		return notInMCP(r, part)
@@ -49,7 +49,7 @@ func ownModule(r Run, rest string) string {
 }
 
 // notInMCP is for a name that mcp does not have: that of a server, or of the SDK.
-func notInMCP(r Run, name string) string {
+func notInMCP(r Case, name string) string {
 	if server, err := r.Lookup(strings.TrimPrefix(name, "mcp_")); err == nil {
 		return "servers are in mcp.servers: from mcp.servers import " + server.Alias
 	}
@@ -59,7 +59,7 @@ func notInMCP(r Run, name string) string {
 const notTheSDK = "mcp is toolcell's own module here, not the MCP SDK: it has runtime and servers, and await mcp_<server>.<tool>(…) calls a tool"
 
 // noServer is for a server's module that is not there.
-func noServer(r Run, name string) string {
+func noServer(r Case, name string) string {
 	server, err := r.Lookup(name)
 	if err != nil {
 		return err.Error()
@@ -68,7 +68,7 @@ func noServer(r Run, name string) string {
 }
 
 // missingMember is for names that mcp or mcp.servers do not have.
-func missingMember(r Run) string {
+func missingMember(r Case) string {
 	found := noMember().FindStringSubmatch(r.Error)
 	switch {
 	case found == nil || strings.Contains(r.Error, "Did you mean"):
@@ -98,7 +98,7 @@ var (
 
 // noTool is for mcp_x.list_resources() and the like: clients of the SDK have such
 // methods, and here they are functions of runtime.
-func noTool(r Run) string {
+func noTool(r Case) string {
 	found := missingTool().FindStringSubmatch(r.Error)
 	if found == nil {
 		return ""

@@ -27,9 +27,9 @@ type testOptions struct {
 	Granted   map[string]bool
 	Policy    *policy.Run
 	Saved     savedtools.Store
-	Marks     *consent.Marks
+	Marks     *consent.Taint
 	Hosts     []string
-	Asker     *consent.Run
+	Asker     *consent.Asker
 }
 
 // A testAPI answers what code asks, as in a run.
@@ -39,7 +39,7 @@ type testAPI struct {
 }
 
 func newAPI(o testOptions) testAPI {
-	g := gate.New(gate.Options{Upstreams: o.Upstreams, Granted: o.Granted, Policy: o.Policy, Marks: o.Marks, Hosts: o.Hosts, Asker: o.Asker})
+	g := gate.New(gate.Options{Upstreams: o.Upstreams, Granted: o.Granted, Policy: o.Policy, Taint: o.Marks, Hosts: o.Hosts, Asker: o.Asker})
 	return testAPI{New(Options{Upstreams: o.Upstreams, Gate: g, Policy: o.Policy, Saved: o.Saved}), g}
 }
 

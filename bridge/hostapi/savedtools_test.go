@@ -24,8 +24,8 @@ func noServers(t *testing.T) *mcpproxy.Proxy {
 }
 
 // answering returns a user who gives one answer to all questions, and what they were asked.
-func answering(t *testing.T, choice consent.Choice) (*consent.Run, *[]consent.Call) {
-	user := consent.NewDesk(consent.Options{}).Begin(consent.RunOptions{})
+func answering(t *testing.T, choice consent.Choice) (*consent.Asker, *[]consent.Call) {
+	user := consent.NewQueue(consent.Options{}).Begin(consent.AskerOptions{})
 	done, ended, asked := make(chan struct{}), make(chan struct{}), []consent.Call{}
 	go func() {
 		defer close(ended)
@@ -76,9 +76,9 @@ func TestReadingASavedToolCountsAsReadingWhatItWasMadeOf(t *testing.T) {
 		{"search_tool_docs", `{"query":"what is the balance"}`, true},
 		{"search_tool_docs", `{"query":"adds numbers"}`, false},
 	} {
-		marks := &consent.Marks{}
-		answer, err := ask(t, newAPI(testOptions{Policy: policy.None().NewRun(), Upstreams: noServers(t), Saved: store, Marks: marks}), c.method, json.RawMessage(c.params))
-		if got := slices.Contains(marks.Reads(), "bank.accounts"); err != nil || got != c.reads || strings.Contains(string(answer), "4711") != c.reads {
+		taint := &consent.Taint{}
+		answer, err := ask(t, newAPI(testOptions{Policy: policy.None().NewRun(), Upstreams: noServers(t), Saved: store, Marks: taint}), c.method, json.RawMessage(c.params))
+		if got := slices.Contains(taint.Reads(), "bank.accounts"); err != nil || got != c.reads || strings.Contains(string(answer), "4711") != c.reads {
 			t.Errorf("%s %s: %v, read %v: %s", c.method, c.params, err, got, answer)
 		}
 	}
@@ -90,9 +90,9 @@ func TestSavedToolsBringNothingPrivateToHostsUnasked(t *testing.T) {
 	store := privateStore(t)
 	hosts := []string{"https://paste.example"}
 	for choice, denied := range map[consent.Choice]error{consent.Deny: consent.ErrDenied, consent.ForCall: nil} {
-		marks := &consent.Marks{}
+		taint := &consent.Taint{}
 		user, asked := answering(t, choice)
-		api := newAPI(testOptions{Policy: policy.None().NewRun(), Upstreams: noServers(t), Saved: store, Marks: marks, Hosts: hosts, Asker: user})
+		api := newAPI(testOptions{Policy: policy.None().NewRun(), Upstreams: noServers(t), Saved: store, Marks: taint, Hosts: hosts, Asker: user})
 		for _, c := range []struct{ method, params string }{
 			{"saved_tools", `{}`},
 			{"export_tools", `{"tools":[]}`},
@@ -105,15 +105,15 @@ func TestSavedToolsBringNothingPrivateToHostsUnasked(t *testing.T) {
 				t.Errorf("%s: %s, %v", c.method, answer, err)
 			}
 		}
-		if len(marks.Reads()) > 0 || len(*asked) > 0 {
-			t.Errorf("read %v, asked %v", marks.Reads(), *asked)
+		if len(taint.Reads()) > 0 || len(*asked) > 0 {
+			t.Errorf("read %v, asked %v", taint.Reads(), *asked)
 		}
 		if _, err := ask(t, api, "saved_source", json.RawMessage(`{"name":"clean"}`)); err != nil || len(*asked) > 0 {
 			t.Errorf("clean: %v, asked %v", err, *asked)
 		}
 		answer, err := ask(t, api, "saved_source", json.RawMessage(`{"name":"balance"}`))
-		if !errors.Is(err, denied) || strings.Contains(string(answer), "4711") != (denied == nil) || slices.Contains(marks.Reads(), "bank.accounts") != (denied == nil) {
-			t.Errorf("%s, %v, read %v", answer, err, marks.Reads())
+		if !errors.Is(err, denied) || strings.Contains(string(answer), "4711") != (denied == nil) || slices.Contains(taint.Reads(), "bank.accounts") != (denied == nil) {
+			t.Errorf("%s, %v, read %v", answer, err, taint.Reads())
 		}
 		if len(*asked) != 1 || !(*asked)[0].Once || !strings.Contains((*asked)[0].Reasons[0], "this run can reach https://paste.example, and the tool was saved after private data was read, from bank.accounts") {
 			t.Errorf("asked %+v", *asked)

@@ -1,8 +1,8 @@
-// Package network gives one run the way out that its call asked for and the user's
+// Package network gives one run the egress that its call asked for and the user's
 // policy allows: a broker (oci/egress) behind a listener in the run's sandbox, and
 // the variables by which clients in there find it.
 //
-// It promises that the way out is closed when the run ends, also in a session, and
+// It promises that egress ends with the run, also in a session, and
 // that credentials stay on the host: code finds placeholders.
 package network
 
@@ -21,7 +21,7 @@ import (
 	"github.com/toolcell/toolcell/oci/egress"
 )
 
-// An Access is the way out of one run. A nil *Access is none.
+// An Access is the egress of one run. A nil *Access is none.
 type Access struct {
 	broker    *egress.Broker
 	variables map[string]string
@@ -132,7 +132,7 @@ func (a *Access) Roots() []byte {
 	return a.roots
 }
 
-// Close closes the way out and everything that goes through it, and returns what did.
+// Close ends the egress and all connections, and reports what was reached.
 func (a *Access) Close() Report {
 	if a == nil {
 		return Report{}

@@ -10,7 +10,7 @@ import (
 	"github.com/toolcell/toolcell/oci/egress"
 )
 
-// A Report is what went through the way out of one run.
+// A Report says what a run has reached, and what it has not.
 type Report struct {
 	Uses      []egress.Use
 	Unchecked bool     // addresses: connections went through a proxy
@@ -41,7 +41,7 @@ var unreachable = sync.OnceValue(func() *regexp.Regexp {
 		`no route to host|could not resolve host|nameresolutionerror|cannot connect to host|gaierror`)
 })
 
-// BypassedHint says what to do about an error of code that was given a way out and
+// BypassedHint says what to do about an error of code that was given egress and
 // did not use it; it is empty for other errors.
 func BypassedHint(failure string) string {
 	switch {

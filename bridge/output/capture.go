@@ -12,22 +12,22 @@ var newline = []byte("\n")
 // happened, the end how it ended. It accepts any amount and holds at most its
 // limit.
 type capture struct {
-	mu    sync.Mutex
-	tee   io.Writer // also gets everything, if not nil
-	whole *overflow // also gets everything, once it exceeds the limit; may be nil
-	most  int       // bytes of head
-	ring  int       // bytes of tail, at most
-	head  []byte
-	tail  []byte // a ring once it is full
-	next  int    // where the ring is written next
-	total int64  // bytes of the stream
-	ends  int64  // line ends of the stream
+	mu      sync.Mutex
+	tee     io.Writer // also gets everything, if not nil
+	whole   *overflow // also gets everything, once it exceeds the limit; may be nil
+	headMax int       // bytes of head
+	ring    int       // bytes of tail, at most
+	head    []byte
+	tail    []byte // a ring once it is full
+	next    int    // where the ring is written next
+	total   int64  // bytes of the stream
+	ends    int64  // line ends of the stream
 }
 
 // newCapture keeps at most limit bytes, three quarters of them of the end.
 func newCapture(limit int) *capture {
 	head := max(limit/4, 1)
-	return &capture{most: head, ring: max(limit-head, 1)}
+	return &capture{headMax: head, ring: max(limit-head, 1)}
 }
 
 // passOn writes the kept bytes, and from now on everything, to tee if it is not
@@ -50,7 +50,7 @@ func (c *capture) keepWhole(o *overflow) {
 	}
 }
 
-func (c *capture) limit() int64 { return int64(c.most + c.ring) }
+func (c *capture) limit() int64 { return int64(c.headMax + c.ring) }
 
 func (c *capture) Write(p []byte) (int, error) {
 	c.mu.Lock()
@@ -68,7 +68,7 @@ func (c *capture) Write(p []byte) (int, error) {
 		// A reader that went away must not stop the run.
 		_, _ = c.tee.Write(p)
 	}
-	room := min(c.most-len(c.head), len(p))
+	room := min(c.headMax-len(c.head), len(p))
 	c.head = append(c.head, p[:room]...)
 	p = p[room:]
 	if len(p) >= c.ring {

@@ -151,12 +151,12 @@ func (w *Pipes) takeInAll() {
 // not true. With all, the sandbox has reported its end: everything is in the pipes
 // already, even if the process still exists.
 func (w *Pipes) Drain(all bool) {
-	patience := 2 * time.Second
+	timeout := 2 * time.Second
 	if all {
-		patience = 0
+		timeout = 0
 	}
 	for _, r := range w.readers {
-		_ = r.SetReadDeadline(time.Now().Add(patience))
+		_ = r.SetReadDeadline(time.Now().Add(timeout))
 	}
 	w.copying.Wait()
 	if all {

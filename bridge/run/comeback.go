@@ -30,7 +30,7 @@ func (rs *Runs) ComeBack(from *consent.Client, id string) (*Run, error) {
 	if r != nil && r.req.Client == from {
 		return r, nil
 	}
-	if why := rs.sessions.endings.why(id); r == nil && why != "" {
+	if why := rs.sessions.exits.why(id); r == nil && why != "" {
 		return nil, &EndedError{why}
 	}
 	return nil, fmt.Errorf("no run waits for an answer as %q: it has ended, or its result was given already", text.Bound(id, 80))
@@ -48,7 +48,7 @@ func (rs *Runs) Redeem(from *consent.Client, ticket, digest string) (*Run, *cons
 	if err != nil || !r.redeem(ticket, digest) {
 		return nil, nil, ErrTicket
 	}
-	q, _ := rs.questions.Question(id)
+	q, _ := rs.queue.Question(id)
 	return r, &q, nil
 }
 
@@ -104,7 +104,7 @@ func (r *Run) toldOf(id string) bool {
 	r.mu.Lock()
 	told := r.told
 	r.mu.Unlock()
-	q, waits := r.Questions.Pending()
+	q, waits := r.Asker.Pending()
 	return waits && q.ID == id && told == id
 }
 
@@ -134,7 +134,7 @@ func (r *Run) Suspend(q *consent.Question) {
 	r.ids = append(r.ids, q.ID)
 	first := len(r.ids) == 1
 	r.mu.Unlock()
-	rs.sessions.endings.keep(q.ID, "the run ended with toolcell; "+callsDone(q.Effects, q.MoreEffects))
+	rs.sessions.exits.keep(q.ID, "the run ended with toolcell; "+callsDone(q.Effects, q.MoreEffects))
 	if first {
 		rs.background.Go(contain.Func("forgetting a run", r.forgetLater))
 	}
@@ -181,7 +181,7 @@ func (r *Run) forget(why string) {
 	}
 	r.runs.mu.Unlock()
 	for _, id := range ids {
-		r.runs.sessions.endings.add(id, why)
+		r.runs.sessions.exits.add(id, why)
 	}
 }
 

@@ -50,10 +50,10 @@ func begin(rs *Runs, from *consent.Client, n int) *Run {
 		}
 		defer r.slot.close()
 		none := func() {}
-		r.Questions.Attach(r.suspending(ctx, func() func() { return none }), func() (int, []string, int) { return len(res.effects), res.effects, 0 })
+		r.Asker.Attach(r.suspending(ctx, func() func() { return none }), func() (int, []string, int) { return len(res.effects), res.effects, 0 })
 		for i := range n {
 			args := json.RawMessage(fmt.Sprintf(`{"n":%d}`, i))
-			if err := r.Questions.Ask(ctx, consent.Call{Server: "up", Tool: "pay", Arguments: args}, none); err != nil {
+			if err := r.Asker.Ask(ctx, consent.Call{Server: "up", Tool: "pay", Arguments: args}, none); err != nil {
 				return res.fail(err)
 			}
 			res.effects = append(res.effects, "up.pay "+string(args))
@@ -65,8 +65,8 @@ func begin(rs *Runs, from *consent.Client, n int) *Run {
 // await waits until a run asks, or has ended: then it returns nil.
 func (r *Run) await(ctx context.Context) *consent.Question {
 	for {
-		changed := r.runs.questions.Changed()
-		if q, waits := r.Questions.Pending(); waits {
+		changed := r.runs.queue.Changed()
+		if q, waits := r.Asker.Pending(); waits {
 			return &q
 		}
 		select {
@@ -81,7 +81,7 @@ func (r *Run) await(ctx context.Context) *consent.Question {
 	}
 }
 
-func newClient() *consent.Client { return &consent.Client{Marks: &consent.Marks{}} }
+func newClient() *consent.Client { return &consent.Client{Taint: &consent.Taint{}} }
 
 var allow = consent.Answer{Choice: consent.ForCall}
 
@@ -94,7 +94,7 @@ func TestCallsComeBackUntilTheResultIsGiven(t *testing.T) {
 		if id = approval.ID; !strings.Contains(approval.Summary(), id) {
 			t.Fatalf("got %+v", approval)
 		}
-		if err := rs.Questions().Decide(id, allow); err != nil {
+		if err := rs.Queue().Decide(id, allow); err != nil {
 			t.Fatal(err)
 		}
 		if back, err := rs.ComeBack(from, id); err != nil || back != r {
@@ -198,7 +198,7 @@ func TestRunThatWaitsHasNoSlot(t *testing.T) {
 	if r := begin(rs, from, 0).Result(); r.IsError() {
 		t.Error(r.Error)
 	}
-	_ = rs.Questions().Decide(q.ID, allow)
+	_ = rs.Queue().Decide(q.ID, allow)
 	if r := waits.Result(); r.IsError() {
 		t.Error(r.Error)
 	}
@@ -213,7 +213,7 @@ func TestResultThatIsNotAskedForIsForgotten(t *testing.T) {
 		r := begin(rs, from, 2)
 		q := r.await(t.Context())
 		r.Tell(q)
-		_ = rs.Questions().Decide(q.ID, allow)
+		_ = rs.Queue().Decide(q.ID, allow)
 		time.Sleep(2*time.Minute + time.Second) // the second question expires, and then the result
 		synctest.Wait()
 		_, err := rs.ComeBack(from, q.ID)
@@ -235,10 +235,10 @@ func TestRunsWaitInAnyOrder(t *testing.T) {
 	for range 3 {
 		answering.Go(func() {
 			for {
-				changed := rs.Questions().Changed()
-				for _, q := range rs.Questions().Questions() {
+				changed := rs.Queue().Changed()
+				for _, q := range rs.Queue().Questions() {
 					choice := []consent.Choice{consent.ForCall, consent.ForRun, consent.Deny, consent.Stop}[rand.IntN(4)]
-					_ = rs.Questions().Decide(q.ID, consent.Answer{Choice: choice, By: "test"})
+					_ = rs.Queue().Decide(q.ID, consent.Answer{Choice: choice, By: "test"})
 				}
 				select {
 				case <-changed:

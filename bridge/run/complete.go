@@ -16,7 +16,7 @@ import (
 // session is ended.
 const (
 	completionTime = time.Second
-	completionMost = 5 * time.Second
+	completionMax  = 5 * time.Second
 )
 
 // Complete returns the names that may stand in place of the last part of a dotted
@@ -25,7 +25,7 @@ const (
 func (rs *Runs) Complete(ctx context.Context, req Request, dotted string) []string {
 	rs.background.Add(1)
 	defer rs.background.Done()
-	req.Code, req.Timeout = "pass", min(completionMost, rs.o.MaxTimeout)
+	req.Code, req.Timeout = "pass", min(completionMax, rs.o.MaxTimeout)
 	r := &Run{runs: rs, req: req, progress: output.NewProgress(nil)}
 	if r.validate() != nil || dotted == "" {
 		return nil

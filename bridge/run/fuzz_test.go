@@ -60,7 +60,7 @@ func FuzzTalk(f *testing.F) {
 		}()
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
-		files := s.artifacts.NewRun(ctx)
+		files := s.artifacts.NewCollector(ctx)
 		defer files.Discard()
 		r := &Run{runs: s, python: &interpreter{}, progress: output.NewProgress(nil)}
 		r.gate = r.newGate()

@@ -12,10 +12,10 @@ import (
 // askFirst asks the user, before the code starts, for the hosts and packages that the
 // policy has them asked about.
 func (r *Run) askFirst(ctx context.Context) error {
-	if r.hosts != nil {
+	if r.egress != nil {
 		_, hosts := splitTargets(r.req.Servers)
 		const leak = "what is sent to these hosts gets to others"
-		if err := r.gate.Grant(ctx, "network access to "+strings.Join(hosts, ", "), r.hosts.Ask, leak); err != nil {
+		if err := r.gate.Grant(ctx, "network access to "+strings.Join(hosts, ", "), r.egress.Ask, leak); err != nil {
 			return notGranted(ctx, err)
 		}
 	}

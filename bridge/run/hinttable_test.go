@@ -105,7 +105,7 @@ var hintCases = map[string]func(t *testing.T, code string) *Result{
 	},
 	"while the server does not answer": func(t *testing.T, code string) *Result {
 		s := newHintServer(t, func(o *Options, _ *Image) {
-			o.Upstreams, o.StartPatience = newSilentServers(t), time.Second
+			o.Upstreams, o.StartTimeout = newSilentServers(t), time.Second
 		})
 		return s.Do(t.Context(), Request{Code: code, Servers: []string{"github"}, Timeout: 2 * time.Minute})
 	},

@@ -23,7 +23,7 @@ import (
 // session.
 type interpreter struct {
 	image    Image
-	packages prepared
+	packages resolvedPackages
 	mounted  []string // as Options.Mounted
 	conn     *runner.Conn
 	pipes    *output.Pipes
@@ -33,7 +33,7 @@ type interpreter struct {
 	sandbox   Sandbox              // nil if it did not start
 	workspace *artifacts.Workspace // nil if there is none
 	thawIdle  func(held bool)      // ends the freeze between the runs of a session; nil in a run
-	printed   printed              // by the last run of a session
+	previous  previousOutput       // by the last run of a session
 	network   *network.Access      // of the active run; nil if it has none
 	planned   int                  // results of planned calls that its variables may have
 
@@ -74,13 +74,13 @@ func (r *Run) acquireInterpreter(ctx context.Context) error {
 }
 
 // startInterpreter starts a sandbox, which ends with the server at the latest.
-func (rs *Runs) startInterpreter(image Image, packages prepared, sess *session, stdin io.Reader) (*interpreter, error) {
+func (rs *Runs) startInterpreter(image Image, packages resolvedPackages, sess *session, stdin io.Reader) (*interpreter, error) {
 	pipes, err := rs.pipes.Take()
 	if err != nil {
 		return nil, err
 	}
 	in := &interpreter{
-		image: image, packages: packages, mounted: rs.o.Mounted, pipes: pipes, printed: printed{}, started: make(chan struct{}), ended: make(chan struct{}),
+		image: image, packages: packages, mounted: rs.o.Mounted, pipes: pipes, previous: previousOutput{}, started: make(chan struct{}), ended: make(chan struct{}),
 	}
 	p := newProcess(rs.o, image, packages, pipes)
 	if stdin != nil {
@@ -196,7 +196,7 @@ func (s runnerSandbox) Ended() <-chan struct{} { return s.in.ended }
 
 // passOnOutput also sends the output of the next run to the writers of the request, to
 // the client that follows it, and to files if it is too long.
-func (in *interpreter) passOnOutput(req Request, progress *output.Progress, files *artifacts.Run) {
+func (in *interpreter) passOnOutput(req Request, progress *output.Progress, files *artifacts.Collector) {
 	create := func(string) (*os.File, error) {
 		file, err := files.Create()
 		if errors.Is(err, artifacts.ErrNoFolder) {
@@ -243,7 +243,7 @@ func (in *interpreter) run(ctx context.Context, start runner.Start, g *gate.Gate
 // collect collects the files that a run has left in /workspace/out, and its
 // streams. The run has ended: nothing more of it is read, and no call is being
 // answered.
-func (in *interpreter) collect(files *artifacts.Run, continues bool) artifacts.Published {
+func (in *interpreter) collect(files *artifacts.Collector, continues bool) artifacts.Published {
 	if in.workspace != nil {
 		files.Collect(in.workspace)
 		if !continues {
@@ -301,5 +301,5 @@ func (in *interpreter) end(why error) {
 		_ = in.sandbox.Close() // the run has already reported the error of Wait
 	}
 	in.pipes.Close()
-	in.printed.close()
+	in.previous.close()
 }

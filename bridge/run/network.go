@@ -8,7 +8,7 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/policy/hosts"
 )
 
-// openNetwork opens the way out that was granted, if one was. Without a sandbox there
+// openNetwork opens the egress that was granted, if any was. Without a sandbox there
 // is none, and the run says why.
 func (in *interpreter) openNetwork(ctx context.Context, grant *hosts.Grant) error {
 	if grant == nil {
@@ -29,14 +29,14 @@ func (in *interpreter) openNetwork(ctx context.Context, grant *hosts.Grant) erro
 	return err
 }
 
-// closeNetwork closes the way out, and returns what went through it.
+// closeNetwork ends the egress, and reports what was reached.
 func (in *interpreter) closeNetwork() network.Report {
 	report := in.network.Close()
 	in.network = nil
 	return report
 }
 
-// networkStart returns what the runner needs to know about the way out.
+// networkStart returns what the runner needs to know about egress.
 func (in *interpreter) networkStart() *runner.Network {
 	if in.network == nil {
 		return nil

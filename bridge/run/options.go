@@ -84,10 +84,10 @@ type Options struct {
 	SessionIdle time.Duration // 30 min if 0
 	SessionsDir string
 	AnswersDir  string // in which is kept what the user answers; nothing is if empty
-	// StartPatience is how long a call of code waits for a server that is starting, and how
+	// StartTimeout is how long a call of code waits for a server that is starting, and how
 	// much of that a run gets beyond its own time; 25 s if 0. Many clients wait for a
 	// minute: a run with the usual timeout that waits so long still answers in it.
-	StartPatience time.Duration
+	StartTimeout time.Duration
 
 	// ApprovalTimeout is how long a run waits for the user's answer; 10 min if 0.
 	ApprovalTimeout time.Duration

@@ -81,13 +81,13 @@ func (r *Run) addCalls(res *Result) {
 	}
 }
 
-// addNetwork adds what went through the way out of a run, and says once what did not: in
-// the hint if the code has failed.
+// addNetwork adds the hosts that were reached, and says once what was refused: in the hint if the
+// code has failed.
 func (r *Run) addNetwork(res *Result, report network.Report) (notes []string) {
 	res.Network = report.Uses
 	unsent := report.Unsent()
 	if res.Status == StatusError && res.Hint == "" {
-		if r.hosts == nil {
+		if r.egress == nil {
 			res.Hint = network.UnaskedHint(r.policy, r.req.Code, res.Error)
 		} else if res.Hint, unsent = unsent, ""; res.Hint == "" {
 			res.Hint = network.BypassedHint(res.Error)
@@ -118,13 +118,13 @@ func (r *Run) hint(res *Result, e ending) string {
 		unawaited = inDef
 	}
 	may, listed := r.packageNames()
-	return hints.For(hints.Run{
+	return hints.For(hints.Case{
 		Failed: res.Status == StatusError, Error: res.Error, ToolValue: e.done.Cause == runner.CauseToolValue,
 		HoldsJSON: strings.HasPrefix(e.done.Cause, runner.CauseJSONText), JSONText: after(runner.CauseJSONText, e.done.Cause),
 		Unawaited: unawaited, InDef: inDef != "",
 		Planned: len(res.Plan) > 0,
 		Stdout:  res.Stdout, Stderr: res.Stderr, Code: r.req.Code, Image: r.python.image.Name,
-		Packages: may, Listed: listed, Network: r.hosts != nil,
+		Packages: may, Listed: listed, Network: r.egress != nil,
 		Lookup: o.Upstreams.Lookup, Granted: r.granted,
 		Mounted: o.Mounted, Written: &r.runs.written,
 		Earlier: &r.runs.defined, Session: r.req.Session, Live: r.runs.sessions.isLive, NoSessions: o.Sessions <= 0,

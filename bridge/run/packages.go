@@ -66,8 +66,8 @@ func (n *Needs) requirements() (texts []string) {
 	return slices.Compact(texts)
 }
 
-// prepared are the packages of a sandbox.
-type prepared struct {
+// resolvedPackages are the packages of a sandbox.
+type resolvedPackages struct {
 	dir          string // on the host; "" is none
 	requirements []string
 	preload      []string
@@ -75,7 +75,7 @@ type prepared struct {
 
 // preparePackages gets what a script needs. That may take long; it is not the code's
 // time.
-func (r *Run) preparePackages(ctx context.Context, image Image) (p prepared, err error) {
+func (r *Run) preparePackages(ctx context.Context, image Image) (p resolvedPackages, err error) {
 	o, n := r.runs.o, r.needs
 	if n == nil {
 		return p, nil
@@ -90,11 +90,11 @@ func (r *Run) preparePackages(ctx context.Context, image Image) (p prepared, err
 	if err != nil {
 		return p, withStatus(statusOf(err), err)
 	}
-	return prepared{dir, n.requirements(), n.Grant.Preload}, nil
+	return resolvedPackages{dir, n.requirements(), n.Grant.Preload}, nil
 }
 
 // checkAdded refuses packages that the sandbox of a session does not have.
-func (p prepared) checkAdded(session string, n *Needs) error {
+func (p resolvedPackages) checkAdded(session string, n *Needs) error {
 	var more []string
 	for _, r := range n.requirements() {
 		if !slices.Contains(p.requirements, r) {
@@ -119,7 +119,7 @@ var missingProgram = sync.OnceValue(func() *regexp.Regexp {
 
 // programHint says how to start a package as a program, if the code has tried to by its
 // name: packages come without their scripts.
-func (p prepared) programHint(failure string) string {
+func (p resolvedPackages) programHint(failure string) string {
 	found := missingProgram().FindStringSubmatch(failure)
 	if found == nil {
 		return ""

@@ -16,7 +16,7 @@ import (
 
 // newProcess describes the process to start: the runner, in the image, as its only
 // program.
-func newProcess(o Options, image Image, packages prepared, w *output.Pipes) oci.Process {
+func newProcess(o Options, image Image, packages resolvedPackages, w *output.Pipes) oci.Process {
 	env := append([]string{"PATH=/usr/local/bin:/usr/local/sbin:/usr/bin:/usr/sbin:/bin:/sbin", "LANG=C.UTF-8"}, image.Env...)
 	// There is no screen: matplotlib draws into memory, whatever the image says.
 	env = append(env, "MPLBACKEND=Agg")

@@ -36,7 +36,7 @@ import (
 
 // A Run is one execution of code, from its request to its result.
 type Run struct {
-	Questions *consent.Run // its questions to the user
+	Asker *consent.Asker // its questions to the user
 
 	runs   *Runs
 	req    Request
@@ -51,7 +51,7 @@ type Run struct {
 	granted map[string]bool         // names of those that may be called
 	order   []string                // the same names, as the request has them
 	policy  *policy.Run             // the rules, as they are at the start
-	hosts   *hosts.Grant            // what may be reached; nil is nothing
+	egress  *hosts.Grant            // what may be reached; nil is nothing
 	needs   *Needs                  // of the header; nil if there is none
 	lowered bool                    // the request asked for a longer timeout
 	notes   []string                // for the caller
@@ -62,7 +62,7 @@ type Run struct {
 	gate     *gate.Gate
 	python   *interpreter
 	clock    *clock.Clock // the time of its code
-	files    *artifacts.Run
+	files    *artifacts.Collector
 	api      *hostapi.API
 
 	mu     sync.Mutex
@@ -127,7 +127,7 @@ func (r *Run) read(ctx context.Context) error {
 
 // runCode has the steps of a run that has its session.
 func (r *Run) runCode(ctx context.Context) *Result {
-	taint := r.req.Client.Marks
+	taint := r.req.Client.Taint
 	taint.Add(r.session.private...)
 	r.progress = output.NewProgress(r.req.Progress)
 	defer r.progress.End()
@@ -142,7 +142,7 @@ func (r *Run) runCode(ctx context.Context) *Result {
 	if err := r.acquireInterpreter(ctx); err != nil {
 		return r.fail(err)
 	}
-	if err := r.python.openNetwork(ctx, r.hosts); err != nil {
+	if err := r.python.openNetwork(ctx, r.egress); err != nil {
 		return r.fail(withStatus(StatusSandbox, err))
 	}
 	defer r.python.closeNetwork()
@@ -156,7 +156,7 @@ func (r *Run) runCode(ctx context.Context) *Result {
 	r.clock.AfterFunc(func() {
 		time.AfterFunc(pictureGrace, contain.Func("ending the decoding of pictures", func() { cancel(context.DeadlineExceeded) }))
 	})
-	r.files = r.runs.artifacts.NewRun(forPictures)
+	r.files = r.runs.artifacts.NewCollector(forPictures)
 	defer r.files.Discard()
 	r.api = r.newAPI(r.files.Display)
 	end := r.talk(ctx)
@@ -188,10 +188,10 @@ const pictureGrace = 750 * time.Millisecond
 // newGate makes the gate of the run. Without a user nothing is asked.
 func (r *Run) newGate() *gate.Gate {
 	o := gate.Options{Upstreams: r.runs.o.Upstreams, Granted: r.granted, Policy: r.policy, Plan: r.req.Plan, Log: r.runs.o.Log}
-	if r.Questions != nil {
-		o.Asker, o.Marks, o.Can = r.Questions, r.req.Client.Marks, r.req.Elicits
+	if r.Asker != nil {
+		o.Asker, o.Taint, o.Can = r.Asker, r.req.Client.Taint, r.req.Elicits
 	}
-	if r.hosts != nil {
+	if r.egress != nil {
 		_, o.Hosts = splitTargets(r.req.Servers)
 	}
 	if r.progress.Reports() {
@@ -203,7 +203,7 @@ func (r *Run) newGate() *gate.Gate {
 // newAPI makes what answers the code's requests to the host.
 func (r *Run) newAPI(display func(name string, data []byte, rasterFollows bool) error) *hostapi.API {
 	o := hostapi.Options{
-		Upstreams: r.runs.o.Upstreams, Gate: r.gate, Policy: r.policy, Saved: r.runs.saved, Display: display, Printed: r.python.printed.readers(),
+		Upstreams: r.runs.o.Upstreams, Gate: r.gate, Policy: r.policy, Saved: r.runs.saved, Display: display, Printed: r.python.previous.readers(),
 		First: r.runs.first, Log: r.runs.o.Log,
 	}
 	if r.req.Input != nil {
@@ -215,8 +215,8 @@ func (r *Run) newAPI(display func(name string, data []byte, rasterFollows bool) 
 // talk has Python run the code, and answers its requests until it has ended. Meanwhile the run
 // can be stopped, and its code stands still while the user is asked.
 func (r *Run) talk(ctx context.Context) ending {
-	r.Questions.Attach(r.suspending(ctx, r.python.hold), r.gate.Past)
-	stop := r.python.codeStop(r.gate.Stop, r.cancel)
+	r.Asker.Attach(r.suspending(ctx, r.python.hold), r.gate.Past)
+	stop := &codeStop{python: r.python, gate: r.gate, kill: r.cancel}
 	if r.session.name != "" {
 		r.setStop(stop)
 	}
@@ -227,7 +227,7 @@ func (r *Run) talk(ctx context.Context) ending {
 		start.Begun = i.begin
 		r.req.Running(i.interrupt)
 	}
-	ctx = mcpproxy.WithStartWait(ctx, mcpproxy.StartWait{Max: r.runs.o.StartPatience, Clock: r.clock.Allow(r.runs.o.StartPatience)})
+	ctx = mcpproxy.WithStartWait(ctx, mcpproxy.StartWait{Max: r.runs.o.StartTimeout, Clock: r.clock.Allow(r.runs.o.StartTimeout)})
 	end := r.python.run(ctx, start, r.gate, r.api)
 	if why := stop.ended(); end.why == nil {
 		end.why = why
@@ -244,7 +244,7 @@ func (r *Run) startMessage() runner.Start {
 		r.runs.o.Log.Warn("leaving out the saved tools", "err", err)
 	}
 	start := runner.Start{
-		Code: r.req.Code, Argv: r.req.Argv, File: r.req.File, Saved: saved, Session: r.req.Session, Printed: r.python.printed.names(), Clock: r.clock,
+		Code: r.req.Code, Argv: r.req.Argv, File: r.req.File, Saved: saved, Session: r.req.Session, Printed: r.python.previous.names(), Clock: r.clock,
 		Input: r.req.Input != nil, Network: r.python.networkStart(),
 	}
 	for _, st := range r.servers {

@@ -22,7 +22,7 @@ import (
 type Runs struct {
 	o         Options
 	self      *consent.Client // runs of no client
-	questions *consent.Desk
+	queue     *consent.Queue
 	saved     savedtools.Store
 	sessions  *sessions
 	artifacts *artifacts.Store
@@ -46,9 +46,9 @@ type Runs struct {
 func New(o Options) *Runs {
 	o = o.withDefaults()
 	rs := &Runs{
-		o: o, self: &consent.Client{Marks: &consent.Marks{}}, saved: savedtools.Open(o.ToolsDir, o.Project),
+		o: o, self: &consent.Client{Taint: &consent.Taint{}}, saved: savedtools.Open(o.ToolsDir, o.Project),
 		artifacts: artifacts.New(artifacts.Options{Dir: o.RunsDir, Limits: o.Files, Pictures: o.Pictures, Log: o.Log}),
-		questions: consent.NewDesk(consent.Options{Patience: o.ApprovalTimeout, Log: o.Log, AnswersDir: o.AnswersDir}),
+		queue:     consent.NewQueue(consent.Options{Timeout: o.ApprovalTimeout, Log: o.Log, AnswersDir: o.AnswersDir}),
 		budget:    runner.NewBudget(o.RunsDir), slots: make(chan struct{}, o.MaxParallel), waiting: map[string]*Run{}, told: map[string]bool{},
 	}
 	rs.life, rs.end = context.WithCancel(context.Background())
@@ -66,8 +66,8 @@ func (o Options) withDefaults() Options {
 		o.MaxTimeout = 120 * time.Second
 	}
 	o.Timeout = min(o.Timeout, o.MaxTimeout)
-	if o.StartPatience <= 0 {
-		o.StartPatience = 25 * time.Second
+	if o.StartTimeout <= 0 {
+		o.StartTimeout = 25 * time.Second
 	}
 	if o.MaxOutput <= 0 {
 		o.MaxOutput = 32 << 10
@@ -87,8 +87,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Questions returns the questions of the runs to the user.
-func (rs *Runs) Questions() *consent.Desk { return rs.questions }
+// Queue returns the questions of the runs to the user.
+func (rs *Runs) Queue() *consent.Queue { return rs.queue }
 
 // Close ends every active run and every session, and waits until their sandboxes are gone.
 func (rs *Runs) Close() {
@@ -110,7 +110,7 @@ func (rs *Runs) Do(ctx context.Context, req Request) *Result {
 	r := rs.Begin(req)
 	defer context.AfterFunc(ctx, contain.Func("ending a run", func() { r.Cancel(context.Cause(ctx)) }))()
 	defer r.Cancel(errors.New("the run was left")) // if asking panics: otherwise it has ended
-	r.Questions.AnswerWith(ctx, r.done, req.Ask)
+	r.Asker.AnswerWith(ctx, r.done, req.Ask)
 	return r.result
 }
 
@@ -139,12 +139,12 @@ func (rs *Runs) Start(req Request, work func(ctx context.Context, r *Run) *Resul
 	if req.Progress != nil {
 		r.req.Progress = r.Report
 	}
-	r.Questions = rs.questions.Begin(consent.RunOptions{ID: newName(), Client: r.req.Client, NoUser: req.noUser, Stop: r.stop, Abort: cancel})
+	r.Asker = rs.queue.Begin(consent.AskerOptions{ID: newName(), Client: r.req.Client, NoUser: req.noUser, Stop: r.stop, Abort: cancel})
 	rs.background.Go(func() {
-		defer close(r.done) // whoever waits goes on, also if work panics
+		defer close(r.done) // also if work panics
 		defer contain.Recover("ending a run", func(err error) { r.result = (&Result{}).fail(withStatus(StatusSandbox, err)) })
 		defer cancel(nil)
-		defer r.Questions.End()
+		defer r.Asker.End()
 		r.result = work(ctx, r)
 	})
 	return r
@@ -160,7 +160,7 @@ func (rs *Runs) Prepare() {
 	rs.background.Go(func() {
 		defer contain.Recover("preparing the first run", nil)
 		if image, ok := rs.o.Cached(rs.life); ok {
-			rs.o.Warm(newProcess(rs.o, image, prepared{}, &output.Pipes{}))
+			rs.o.Warm(newProcess(rs.o, image, resolvedPackages{}, &output.Pipes{}))
 		}
 	})
 }

@@ -21,9 +21,9 @@ const (
 
 // sessions are the sandboxes kept between runs, by name.
 type sessions struct {
-	life    context.Context // of the server
-	o       Options
-	endings *endings
+	life  context.Context // of the server
+	o     Options
+	exits *exitReasons
 
 	mu     sync.Mutex
 	live   map[string]*session
@@ -49,12 +49,12 @@ type session struct {
 }
 
 func newSessions(life context.Context, o Options) *sessions {
-	return &sessions{life: life, o: o, endings: &endings{dir: o.SessionsDir, log: o.Log}, live: map[string]*session{}}
+	return &sessions{life: life, o: o, exits: &exitReasons{dir: o.SessionsDir, log: o.Log}, live: map[string]*session{}}
 }
 
 // acquire returns the session of a name once no other call is at work in it, in
 // the order in which the calls came. It has to be released.
-func (ss *sessions) acquire(ctx context.Context, name string, patience time.Duration) (*session, error) {
+func (ss *sessions) acquire(ctx context.Context, name string, timeout time.Duration) (*session, error) {
 	if name == "" {
 		return &session{}, nil
 	}
@@ -62,15 +62,15 @@ func (ss *sessions) acquire(ctx context.Context, name string, patience time.Dura
 	if err != nil {
 		return nil, withStatus(StatusValidation, err)
 	}
-	timeout := time.NewTimer(patience)
-	defer timeout.Stop()
+	timer := time.NewTimer(timeout)
+	defer timer.Stop()
 	select {
 	case sess.turn <- struct{}{}:
 		return sess, nil
 	case <-ctx.Done():
 		err = withStatus(StatusCancelled, errors.New("the call was cancelled while it waited for the session"))
-	case <-timeout.C:
-		err = withStatus(StatusTimeout, fmt.Errorf("session %q is at work on another call, for longer than the %s that this one may wait; its code has not run", name, seconds(patience)))
+	case <-timer.C:
+		err = withStatus(StatusTimeout, fmt.Errorf("session %q is at work on another call, for longer than the %s that this one may wait; its code has not run", name, seconds(timeout)))
 	}
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
@@ -202,7 +202,7 @@ func (ss *sessions) isLive(name string) bool {
 // background.
 func (ss *sessions) discard(sess *session, why string) {
 	delete(ss.live, sess.name)
-	ss.endings.add(sess.name, why)
+	ss.exits.add(sess.name, why)
 	in := sess.interpreter
 	sess.interpreter = nil
 	ss.ending.Go(contain.Func("ending a session", func() { in.end(errors.New(why)) }))
@@ -248,7 +248,7 @@ func (ss *sessions) lose(sess *session, why string) {
 	sess.interpreter, sess.private, sess.old = nil, nil, false
 	in.end(errors.New(why))
 	if sess.name != "" && ss.life.Err() == nil { // otherwise the server is closing
-		ss.endings.add(sess.name, why)
+		ss.exits.add(sess.name, why)
 	}
 }
 
@@ -269,10 +269,10 @@ func (ss *sessions) begin(sess *session) (news sessionNews) {
 		return news
 	}
 	news.state = sessionNew
-	if why := ss.endings.why(sess.name); why != "" {
+	if why := ss.exits.why(sess.name); why != "" {
 		news.notes = append(news.notes, fmt.Sprintf("session %q was ended: %s; this is a new one, without its variables and files", sess.name, why))
 	}
-	ss.endings.begin(sess.name)
+	ss.exits.begin(sess.name)
 	return news
 }
 
@@ -307,7 +307,7 @@ func (ss *sessions) whyOver(r *Result, e ending) (why string, byCode bool) {
 	case r.Status == StatusMemory:
 		return fmt.Sprintf("a run needed more than the limit of %s of memory", text.Size(ss.o.Limits.Memory)), false
 	case r.Status == StatusCancelled && stoppedByUser(e.why):
-		return fmt.Sprintf("%s, and its code did not end within %s", e.why, seconds(stopPatience)), false
+		return fmt.Sprintf("%s, and its code did not end within %s", e.why, seconds(stopTimeout)), false
 	case r.Status == StatusCancelled:
 		return "a run was cancelled", false
 	case r.Status == StatusSandbox:
@@ -334,5 +334,5 @@ func (ss *sessions) close() {
 		}
 	}
 	clear(ss.live)
-	ss.endings.close()
+	ss.exits.close()
 }

@@ -21,7 +21,7 @@ func TestStartingServersIsNotTheCodesTime(t *testing.T) {
 	}}}, mcpproxy.Options{})
 	t.Cleanup(func() { proxy.Close() })
 	const timeout, patience = 4 * time.Second, 5 * time.Second
-	s := newServer(t, nil, func(o *Options) { o.Upstreams, o.StartPatience = proxy, patience })
+	s := newServer(t, nil, func(o *Options) { o.Upstreams, o.StartTimeout = proxy, patience })
 	r := s.Do(t.Context(), Request{Timeout: timeout, Servers: []string{"slow"}, Code: `
 try: await mcp_slow.f()
 except Exception as e: print(type(e).__name__, e)`})

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"syscall"
@@ -10,18 +11,17 @@ import (
 	"github.com/toolcell/toolcell/internal/contain"
 )
 
-// stopPatience is how long code of a session may take to end when the user has stopped
+// stopTimeout is how long code of a session may take to end when the user has stopped
 // its run, or has not answered. After that its sandbox is killed.
-const stopPatience = 3 * time.Second
+const stopTimeout = 3 * time.Second
 
 // A codeStop ends the code of one run in a session, and leaves the session: its variables
 // are not what the user has refused. Nothing that the run asks of the host is done any
 // more, so that the code cannot go on with its calls while it is ending.
 type codeStop struct {
-	interrupt func()          // the code
-	refuse    func(why error) // all further calls
-	kill      func(why error) // the sandbox
-	frozen    func() bool     // whether the code still stands still
+	python *interpreter
+	gate   *gate.Gate
+	kill   context.CancelCauseFunc // ends the sandbox
 
 	mu    sync.Mutex
 	why   error // nil if the run was not stopped
@@ -36,9 +36,9 @@ func (s *codeStop) stop(why error) {
 		return
 	}
 	s.why = why
-	s.refuse(why)
-	s.interrupt()
-	s.timer = time.AfterFunc(stopPatience, s.expire)
+	s.gate.Stop(why)
+	s.python.signal(syscall.SIGINT)
+	s.timer = time.AfterFunc(stopTimeout, s.expire)
 }
 
 // expire ends the sandbox of code that did not stop.
@@ -46,8 +46,8 @@ func (s *codeStop) expire() {
 	defer contain.Recover("ending a run that was stopped", s.kill)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.frozen() { // until there is a slot for it: it could not stop yet
-		s.timer.Reset(stopPatience)
+	if s.python.freezes.frozen() { // until there is a slot for it: it could not stop yet
+		s.timer.Reset(stopTimeout)
 		return
 	}
 	s.kill(s.why)
@@ -61,11 +61,6 @@ func (s *codeStop) ended() error {
 		s.timer.Stop()
 	}
 	return s.why
-}
-
-// codeStop returns what stops the code of a run in a session.
-func (in *interpreter) codeStop(refuse, kill func(why error)) *codeStop {
-	return &codeStop{interrupt: func() { in.signal(syscall.SIGINT) }, refuse: refuse, kill: kill, frozen: in.freezes.frozen}
 }
 
 // stoppedByUser reports whether an error is that the user has stopped a run, or did not

@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolcell/toolcell/bridge/bridgetest"
 	"github.com/toolcell/toolcell/bridge/consent"
+	"github.com/toolcell/toolcell/bridge/gate"
 )
 
 // TestASessionOutlivesARunThatTheUserStops, or about which no answer comes. Whatever the
@@ -97,18 +98,19 @@ func TestCodeThatDoesNotStopIsKilled(t *testing.T) {
 // TestCodeThatWaitsForASlotIsNotKilled: it could not stop yet.
 func TestCodeThatWaitsForASlotIsNotKilled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		killed, frozen := false, true
-		s := &codeStop{interrupt: func() {}, refuse: func(error) {}, kill: func(error) { killed = true }, frozen: func() bool { return frozen }}
+		killed := false
+		python := &interpreter{freezes: freezes{n: 1}}
+		s := &codeStop{python: python, gate: gate.New(gate.Options{}), kill: func(error) { killed = true }}
 		s.stop(consent.ErrStopped)
-		time.Sleep(10 * stopPatience)
+		time.Sleep(10 * stopTimeout)
 		synctest.Wait()
 		if killed {
 			t.Error("frozen code was killed")
 		}
-		s.mu.Lock()
-		frozen = false
-		s.mu.Unlock()
-		time.Sleep(stopPatience)
+		python.freezes.mu.Lock()
+		python.freezes.n = 0
+		python.freezes.mu.Unlock()
+		time.Sleep(stopTimeout)
 		synctest.Wait()
 		if !killed || s.ended() == nil {
 			t.Error("code that goes on was not killed")

@@ -52,7 +52,7 @@ func (r *Run) validateGrants() (err error) {
 	if r.order, err = grantedServers(names, r.servers, r.runs.o.Upstreams); err != nil {
 		return err
 	}
-	if r.hosts, err = r.policy.GrantNetwork(targets); err != nil {
+	if r.egress, err = r.policy.GrantNetwork(targets); err != nil {
 		return err
 	}
 	r.needs, err = needsOf(r.req, r.policy)

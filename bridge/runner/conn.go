@@ -120,12 +120,12 @@ type Conn struct {
 	sandbox Sandbox
 	hostDir string
 	budget  *Budget
-	conn    net.Conn            // nil before the first run
-	in      *bufio.Reader       // of conn: short frames come several at once
-	ready   bool                // Python has said that it is up
-	runs    int                 // that have begun
-	writing chan struct{}       // full while a frame is written
-	active  atomic.Pointer[run] // nil if no run is active
+	conn    net.Conn                 // nil before the first run
+	in      *bufio.Reader            // of conn: short frames come several at once
+	ready   bool                     // Python has said that it is up
+	runs    int                      // that have begun
+	writing chan struct{}            // full while a frame is written
+	active  atomic.Pointer[exchange] // nil if no run is active
 }
 
 // NewConn makes a connection to the runner in a sandbox. hostDir is the folder
@@ -148,7 +148,7 @@ func (c *Conn) Run(ctx context.Context, s Start, g *gate.Gate, h Host) (Done, er
 	if s.Complete == "" {
 		c.runs++
 	}
-	r := &run{Conn: c, start: s, gate: g, host: h, clock: s.Clock, account: c.budget.newAccount(), dump: newStackDump(), pauses: newPauses()}
+	r := &exchange{Conn: c, start: s, gate: g, host: h, clock: s.Clock, account: c.budget.newAccount(), dump: newStackDump(), pauses: newPauses()}
 	inTime := r.clock.AfterFunc(func() {
 		defer cancel(ErrTimeout) // also if asking panics
 		r.dump.ask(ctx, c.sandbox.Signal)
@@ -212,7 +212,7 @@ func (c *Conn) Close() {
 func (c *Conn) Runs() int { return c.runs }
 
 // codeFile is what the runner calls the code of this run.
-func (r *run) codeFile() string {
+func (r *exchange) codeFile() string {
 	switch {
 	case r.start.File != "":
 		return r.start.File

@@ -142,7 +142,7 @@ func TestUnreadAnswersLeaveRoomForOthers(t *testing.T) {
 		if b.shared.TryAcquire(maxHeld) {
 			t.Fatal("the answers take no room")
 		}
-		time.Sleep(unreadPatience)
+		time.Sleep(unreadTimeout)
 		synctest.Wait()
 		if !b.shared.TryAcquire(maxHeld) {
 			t.Error("the answers keep their room")

@@ -16,15 +16,15 @@ import (
 	"github.com/toolcell/toolcell/internal/contain"
 )
 
-// unreadPatience is how long an answer keeps its room if the code does not read it. A
+// unreadTimeout is how long an answer keeps its room if the code does not read it. A
 // run stands still for minutes while the user is asked, and others need the room.
-const unreadPatience = time.Second
+const unreadTimeout = time.Second
 
 // reply sends an answer or an error. It takes room until the code has read it.
-func (r *run) reply(id int64, result json.RawMessage, err error) error {
+func (r *exchange) reply(id int64, result json.RawMessage, err error) error {
 	h := r.account.hold(result, err)
 	defer func() { h.release() }()
-	if end, ok := r.tryWriting(unreadPatience); ok {
+	if end, ok := r.tryWriting(unreadTimeout); ok {
 		defer end()
 	} else {
 		r.account.spill(&h)
@@ -35,7 +35,7 @@ func (r *run) reply(id int64, result json.RawMessage, err error) error {
 
 // replyMade makes an answer and sends it. It makes it only when the connection is
 // free, so each run has at most one that waits to be read.
-func (r *run) replyMade(ctx context.Context, id int64, result func() (json.RawMessage, error), release func()) error {
+func (r *exchange) replyMade(ctx context.Context, id int64, result func() (json.RawMessage, error), release func()) error {
 	defer r.beginWriting()()
 	h := r.makeAnswer(ctx, result)
 	release()
@@ -44,7 +44,7 @@ func (r *run) replyMade(ctx context.Context, id int64, result func() (json.RawMe
 }
 
 // makeAnswer makes an answer when it is the run's turn, unless the run has ended.
-func (r *run) makeAnswer(ctx context.Context, result func() (json.RawMessage, error)) held {
+func (r *exchange) makeAnswer(ctx context.Context, result func() (json.RawMessage, error)) held {
 	if err := r.account.makers.Acquire(ctx, 1); err != nil {
 		return r.account.hold(nil, err)
 	}
@@ -59,7 +59,7 @@ func (r *run) makeAnswer(ctx context.Context, result func() (json.RawMessage, er
 
 // writeReply sends a reply. Its answer was checked when it was made, and is neither
 // encoded again nor, if it is large, copied.
-func (r *run) writeReply(id int64, h *held) error {
+func (r *exchange) writeReply(id int64, h *held) error {
 	head := fmt.Appendf(make([]byte, 4), `{"type":"reply","id":%d,"%s":`, id, h.member)
 	size := len(head) - 4 + h.size + 1
 	if size > math.MaxUint32 {
@@ -70,7 +70,7 @@ func (r *run) writeReply(id int64, h *held) error {
 }
 
 // writeBetween writes the answer between head and tail, in one write if it is short.
-func (r *run) writeBetween(head []byte, h *held, tail []byte) error {
+func (r *exchange) writeBetween(head []byte, h *held, tail []byte) error {
 	parts := net.Buffers{head, h.text, tail}
 	switch {
 	case h.file != nil:
@@ -106,8 +106,8 @@ func (r *run) writeBetween(head []byte, h *held, tail []byte) error {
 
 // writeSoon writes parts if the code reads them soon, and reports whether it did. What
 // it did not read is left in parts.
-func (r *run) writeSoon(parts *net.Buffers) (read bool, err error) {
-	r.limitWrite(time.Now().Add(unreadPatience))
+func (r *exchange) writeSoon(parts *net.Buffers) (read bool, err error) {
+	r.limitWrite(time.Now().Add(unreadTimeout))
 	_, err = parts.WriteTo(r.conn)
 	r.limitWrite(time.Time{})
 	if errors.Is(err, os.ErrDeadlineExceeded) && !r.isLate() {
@@ -117,7 +117,7 @@ func (r *run) writeSoon(parts *net.Buffers) (read bool, err error) {
 }
 
 // limitWrite sets when writing an answer fails; it also does when endWritingAt says so.
-func (r *run) limitWrite(at time.Time) {
+func (r *exchange) limitWrite(at time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if at.IsZero() || !r.late.IsZero() && r.late.Before(at) {
@@ -127,7 +127,7 @@ func (r *run) limitWrite(at time.Time) {
 }
 
 // endWritingAt sets when writing fails for good.
-func (r *run) endWritingAt(at time.Time) {
+func (r *exchange) endWritingAt(at time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.late = at
@@ -135,7 +135,7 @@ func (r *run) endWritingAt(at time.Time) {
 }
 
 // isLate reports whether writing has failed for good.
-func (r *run) isLate() bool {
+func (r *exchange) isLate() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return !r.late.IsZero() && !time.Now().Before(r.late)

@@ -27,8 +27,8 @@ import (
 
 // How long a run that is to be stopped has to answer.
 const (
-	dumpPatience  = 250 * time.Millisecond // until anything comes
-	framePatience = 100 * time.Millisecond // from there until the frame
+	dumpTimeout  = 250 * time.Millisecond // until anything comes
+	frameTimeout = 100 * time.Millisecond // from there until the frame
 )
 
 // Bounds on the answer.
@@ -55,8 +55,8 @@ func (d *stackDump) ask(ctx context.Context, signal func() bool) {
 	if !signal() {
 		return // it has not started, or has ended
 	}
-	patience := time.NewTimer(dumpPatience)
-	defer patience.Stop()
+	timeout := time.NewTimer(dumpTimeout)
+	defer timeout.Stop()
 	for begun := false; ; {
 		select {
 		case <-d.came:
@@ -65,9 +65,9 @@ func (d *stackDump) ask(ctx context.Context, signal func() bool) {
 			}
 			if !begun {
 				begun = true
-				patience.Reset(framePatience)
+				timeout.Reset(frameTimeout)
 			}
-		case <-patience.C:
+		case <-timeout.C:
 			return
 		case <-ctx.Done():
 			return

@@ -292,13 +292,13 @@ func Module(tools []Tool) string {
 
 // readFile reads a file of no more than a tool's size. It follows no link.
 func readFile(path string) ([]byte, error) {
-	const most = MaxSource + 2*(maxDoc+maxSignature+maxSchema) + (maxImports+maxPrivate)*maxImport
+	const maxFile = MaxSource + 2*(maxDoc+maxSignature+maxSchema) + (maxImports+maxPrivate)*maxImport
 	info, err := os.Lstat(path)
 	if err != nil {
 		return nil, err
 	}
-	if !info.Mode().IsRegular() || info.Size() > most {
-		return nil, fmt.Errorf("%s is not a file of at most %d bytes", path, most)
+	if !info.Mode().IsRegular() || info.Size() > maxFile {
+		return nil, fmt.Errorf("%s is not a file of at most %d bytes", path, maxFile)
 	}
 	return os.ReadFile(path)
 }

@@ -191,7 +191,7 @@ func (all *dependencies) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 // harmless are the settings of uv that do not change which packages come: its cache, how
 // it links and compiles, the Python that it would fetch, and how packages are built, since
 // none are (uv 0.13.9, settings and project metadata). All others are refused, also those
-// of later versions: what they would change, nobody would notice.
+// of later versions: their effect would go unnoticed.
 var harmless = map[string]bool{
 	"add-bounds": true, "build-backend": true, "cache-dir": true, "cache-keys": true, "check-url": true, "compile-bytecode": true,
 	"concurrent-builds": true, "concurrent-downloads": true, "concurrent-installs": true, "config-settings": true,

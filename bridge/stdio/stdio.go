@@ -27,11 +27,11 @@ const (
 	maxClientBytes = 64 << 20 // of their parameters
 )
 
-// lastWords is how long answers may take once the client has closed its end. What has
-// none after patience gets an error, so that there is time to write it.
+// finalTimeout is how long answers may take once the client has closed its end. What has
+// none after answerTimeout gets an error, so that there is time to write it.
 const (
-	lastWords = 2 * time.Second
-	patience  = lastWords - lastWords/4
+	finalTimeout  = 2 * time.Second
+	answerTimeout = finalTimeout - finalTimeout/4
 )
 
 // A Conn exchanges lines of JSON with the client. It replaces the SDK's own
@@ -138,8 +138,8 @@ func (c *Conn) hand(r received) bool {
 // cancels what is still open then, and writes no more answers. Answers that the client
 // does not read must not keep us.
 func (c *Conn) finish(err error) {
-	time.AfterFunc(lastWords, contain.Func("closing the client's pipes", func() { c.Close() }))
-	late := time.NewTimer(patience)
+	time.AfterFunc(finalTimeout, contain.Func("closing the client's pipes", func() { c.Close() }))
+	late := time.NewTimer(answerTimeout)
 	defer late.Stop()
 	for open := c.unanswered(); len(open) > 0; open = c.unanswered() {
 		select {
@@ -193,7 +193,7 @@ func (c *Conn) admit(id jsonrpc.ID, r request) bool {
 		case <-c.freed:
 			stalled = 0
 		case <-check.C:
-			if stalled += stallCheck; stalled >= lastWords && hungUp(c.in) {
+			if stalled += stallCheck; stalled >= finalTimeout && hungUp(c.in) {
 				c.Close()
 			}
 		case <-c.closed:

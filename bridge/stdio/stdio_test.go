@@ -272,7 +272,7 @@ func TestWhatWasReadIsAnswered(t *testing.T) {
 			}
 		}
 		<-c.closed
-		if took := time.Since(begun); took > lastWords {
+		if took := time.Since(begun); took > finalTimeout {
 			t.Errorf("it took %v", took)
 		}
 	})

@@ -167,7 +167,7 @@ func openApp(s settings.Settings, o appOptions) (_ *app, err error) {
 		Sessions:    s.Sessions,
 		SessionIdle: s.SessionIdle,
 
-		StartPatience: patience,
+		StartTimeout: patience,
 
 		ApprovalTimeout: s.ApprovalTimeout,
 
@@ -180,7 +180,7 @@ func openApp(s settings.Settings, o appOptions) (_ *app, err error) {
 	a := &app{parts: p, runs: runs, policy: rules, proxy: proxy, images: images, scripts: scripts}
 	if o.serves {
 		// It lets toolcell approvals answer; without it there are other ways.
-		if a.inbox, err = inbox.Listen(inbox.Dir(d.Run), runs.Questions(), rules.StrictApprovals, o.log); err != nil {
+		if a.inbox, err = inbox.Listen(inbox.Dir(d.Run), runs.Queue(), rules.StrictApprovals, o.log); err != nil {
 			o.log.Warn("questions of this process cannot be answered with toolcell approvals", "err", err)
 			a.inbox = nil
 		}

@@ -89,9 +89,9 @@ func callFromTerminal(ctx context.Context, p *mcpproxy.Proxy, r gate.Request, ru
 	if err != nil {
 		return nil, err
 	}
-	o := gate.Options{Upstreams: p, Granted: map[string]bool{server.Name: true}, Policy: rules, Marks: &consent.Marks{}, Command: true}
+	o := gate.Options{Upstreams: p, Granted: map[string]bool{server.Name: true}, Policy: rules, Taint: &consent.Taint{}, Command: true}
 	if user.canAsk() {
-		o.Asker = consent.NewDesk(consent.Options{Patience: forever}).Begin(consent.RunOptions{Command: true, Stop: func(error) {}})
+		o.Asker = consent.NewQueue(consent.Options{Timeout: forever}).Begin(consent.AskerOptions{Command: true, Stop: func(error) {}})
 		defer o.Asker.End()
 		done := make(chan struct{})
 		defer close(done)

@@ -19,11 +19,11 @@ import (
 	"github.com/toolcell/toolcell/bridge/consent"
 )
 
-// open makes a desk whose questions can be answered in a folder.
-func open(t *testing.T, o consent.Options) (desk *consent.Desk, dir string, s *Server) {
+// open makes a queue whose questions can be answered in a folder.
+func open(t *testing.T, o consent.Options) (queue *consent.Queue, dir string, s *Server) {
 	t.Helper()
-	desk, dir = consent.NewDesk(o), Dir(t.TempDir())
-	s, err := Listen(dir, desk, notStrict, slog.New(slog.DiscardHandler))
+	queue, dir = consent.NewQueue(o), Dir(t.TempDir())
+	s, err := Listen(dir, queue, notStrict, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func open(t *testing.T, o consent.Options) (desk *consent.Desk, dir string, s *S
 			t.Error(err)
 		}
 	})
-	return desk, dir, s
+	return queue, dir, s
 }
 
 // connect returns the one process of a folder.
@@ -49,18 +49,18 @@ func connect(t *testing.T, dir string) *Client {
 var transfer = consent.Call{Server: "bank", Tool: "transfer", Arguments: json.RawMessage(`{"amount":100,"to":"a<b"}`), Reasons: []string{"it writes"}}
 
 // ask asks for a call in the background, and returns the question and its outcome.
-func ask(t *testing.T, desk *consent.Desk, calls ...consent.Call) (q consent.Question, outcome <-chan error) {
+func ask(t *testing.T, queue *consent.Queue, calls ...consent.Call) (q consent.Question, outcome <-chan error) {
 	t.Helper()
-	before := len(desk.Questions())
-	run := desk.Begin(consent.RunOptions{ID: "run-1", Stop: func(error) {}})
+	before := len(queue.Questions())
+	run := queue.Begin(consent.AskerOptions{ID: "run-1", Stop: func(error) {}})
 	t.Cleanup(run.End)
 	answers := make(chan error, len(calls))
 	for _, c := range calls {
 		go func() { answers <- run.Ask(context.Background(), c, func() {}) }()
 	}
 	for {
-		changed := desk.Changed()
-		if all := desk.Questions(); len(all) > before {
+		changed := queue.Changed()
+		if all := queue.Questions(); len(all) > before {
 			return all[len(all)-1], answers
 		}
 		<-changed
@@ -68,8 +68,8 @@ func ask(t *testing.T, desk *consent.Desk, calls ...consent.Call) (q consent.Que
 }
 
 func TestAQuestionIsListedWithWhatItIsAbout(t *testing.T) {
-	desk, dir, _ := open(t, consent.Options{})
-	q, _ := ask(t, desk, transfer)
+	queue, dir, _ := open(t, consent.Options{})
+	q, _ := ask(t, queue, transfer)
 	all, err := connect(t, dir).List()
 	if err != nil || len(all) != 1 {
 		t.Fatalf("%v, %v", all, err)
@@ -89,10 +89,10 @@ func TestAQuestionIsListedWithWhatItIsAbout(t *testing.T) {
 }
 
 func TestCallsAskedTogetherAreListedOneByOne(t *testing.T) {
-	desk, dir, _ := open(t, consent.Options{})
+	queue, dir, _ := open(t, consent.Options{})
 	other := transfer
 	other.Tool = "withdraw"
-	ask(t, desk, transfer, other)
+	ask(t, queue, transfer, other)
 	all, err := connect(t, dir).List()
 	if err != nil || len(all) != 1 {
 		t.Fatalf("%v, %v", all, err)
@@ -103,9 +103,9 @@ func TestCallsAskedTogetherAreListedOneByOne(t *testing.T) {
 }
 
 func TestDenyingNeedsNoTerminal(t *testing.T) {
-	desk, dir, _ := open(t, consent.Options{})
+	queue, dir, _ := open(t, consent.Options{})
 	for stop, want := range map[bool]error{false: consent.ErrDenied, true: consent.ErrStopped} {
-		q, outcome := ask(t, desk, transfer)
+		q, outcome := ask(t, queue, transfer)
 		if err := connect(t, dir).Deny(q.ID, stop); err != nil {
 			t.Error(err)
 		}
@@ -116,8 +116,8 @@ func TestDenyingNeedsNoTerminal(t *testing.T) {
 }
 
 func TestOneOfTwoAnswersWins(t *testing.T) {
-	desk, dir, _ := open(t, consent.Options{})
-	q, outcome := ask(t, desk, transfer)
+	queue, dir, _ := open(t, consent.Options{})
+	q, outcome := ask(t, queue, transfer)
 	const at = 8
 	errs := make([]error, at)
 	var ready, work sync.WaitGroup
@@ -159,8 +159,8 @@ func TestAnUnknownQuestionIsRefused(t *testing.T) {
 }
 
 func TestAnExpiredQuestionCannotBeApproved(t *testing.T) {
-	desk, _, s := open(t, consent.Options{Patience: time.Nanosecond})
-	q, outcome := ask(t, desk, transfer)
+	queue, _, s := open(t, consent.Options{Timeout: time.Nanosecond})
+	q, outcome := ask(t, queue, transfer)
 	if err := <-outcome; !errors.Is(err, consent.ErrExpired) {
 		t.Fatal(err)
 	}
@@ -175,8 +175,8 @@ func TestAnExpiredQuestionCannotBeApproved(t *testing.T) {
 // TestTheProgramThatAsksCannotApprove: this test is what has started the server, and the
 // process that wants to approve, which has a terminal or not.
 func TestTheProgramThatAsksCannotApprove(t *testing.T) {
-	desk, dir, s := open(t, consent.Options{})
-	q, _ := ask(t, desk, transfer)
+	queue, dir, s := open(t, consent.Options{})
+	q, _ := ask(t, queue, transfer)
 	own, err := servingOf(os.Getpid())
 	if err != nil {
 		t.Fatal(err)
@@ -196,7 +196,7 @@ func TestTheProgramThatAsksCannotApprove(t *testing.T) {
 	if err := raw(t, dir, fmt.Sprintf(`{"op":"challenge","id":%q,"for":"call"}`, q.ID)); !strings.Contains(err, ErrSelf.Error()) {
 		t.Errorf("over the socket: %s", err)
 	}
-	if got, _ := desk.Question(q.ID); got.State != consent.Pending {
+	if got, _ := queue.Question(q.ID); got.State != consent.Pending {
 		t.Errorf("the question is %s", got.State)
 	}
 }
@@ -216,25 +216,25 @@ func raw(t *testing.T, dir, line string) string {
 }
 
 func TestAnApprovalNeedsTheCodeOfItsConnection(t *testing.T) {
-	desk, dir, _ := open(t, consent.Options{})
-	q, _ := ask(t, desk, transfer)
+	queue, dir, _ := open(t, consent.Options{})
+	q, _ := ask(t, queue, transfer)
 	if got := raw(t, dir, fmt.Sprintf(`{"op":"approve","id":%q,"code":"AAAA"}`, q.ID)); !strings.Contains(got, "begins with a challenge") {
 		t.Errorf("without a challenge: %s", got)
 	}
 	c := &client{challenge: &challenge{id: q.ID, choice: consent.ForCall, code: "AAAA"}}
-	c.Server = &Server{desk: desk}
+	c.Server = &Server{queue: queue}
 	if err := c.approve(request{ID: q.ID, Code: "AAAB"}); err == nil || c.challenge != nil {
 		t.Errorf("with a wrong code: %v", err)
 	}
-	if got, _ := desk.Question(q.ID); got.State != consent.Pending {
+	if got, _ := queue.Question(q.ID); got.State != consent.Pending {
 		t.Errorf("the question is %s", got.State)
 	}
 }
 
 func TestAnApprovalForTheRunCanBeRevoked(t *testing.T) {
-	desk, dir, _ := open(t, consent.Options{})
-	q, outcome := ask(t, desk, transfer)
-	if err := desk.Decide(q.ID, consent.Answer{Choice: consent.ForRun}); err != nil {
+	queue, dir, _ := open(t, consent.Options{})
+	q, outcome := ask(t, queue, transfer)
+	if err := queue.Decide(q.ID, consent.Answer{Choice: consent.ForRun}); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-outcome; err != nil {
@@ -256,9 +256,9 @@ func TestAHundredQuestionsAreListed(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it asks a hundred questions")
 	}
-	desk, dir, _ := open(t, consent.Options{Frozen: 200})
+	queue, dir, _ := open(t, consent.Options{Frozen: 200})
 	for range 100 {
-		ask(t, desk, transfer)
+		ask(t, queue, transfer)
 	}
 	all, err := connect(t, dir).List()
 	if err != nil || len(all) != 100 {
@@ -277,7 +277,7 @@ func TestOnlyTheUserCanReachTheSocket(t *testing.T) {
 
 func TestADeepFolderWorks(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), strings.Repeat(strings.Repeat("d", 100)+"/", 3))
-	s, err := Listen(dir, consent.NewDesk(consent.Options{}), notStrict, slog.New(slog.DiscardHandler))
+	s, err := Listen(dir, consent.NewQueue(consent.Options{}), notStrict, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -289,7 +289,7 @@ func TestADeepFolderWorks(t *testing.T) {
 
 func TestClosingRemovesTheSocket(t *testing.T) {
 	dir := t.TempDir()
-	s, err := Listen(dir, consent.NewDesk(consent.Options{}), notStrict, slog.New(slog.DiscardHandler))
+	s, err := Listen(dir, consent.NewQueue(consent.Options{}), notStrict, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -318,18 +318,18 @@ func TestAFolderOfAnotherUserOrALinkIsRefused(t *testing.T) {
 	if err := os.Chown(theirs, 65534, 65534); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Listen(theirs, consent.NewDesk(consent.Options{}), notStrict, slog.New(slog.DiscardHandler)); err == nil {
+	if _, err := Listen(theirs, consent.NewQueue(consent.Options{}), notStrict, slog.New(slog.DiscardHandler)); err == nil {
 		t.Error("the folder of another user was used")
 	}
 }
 
 // TestHostileClientsDoNotBlock: clients that write no line, garbage, or do not read.
 func TestHostileClientsDoNotBlock(t *testing.T) {
-	desk, dir, _ := open(t, consent.Options{})
+	queue, dir, _ := open(t, consent.Options{})
 	big := transfer
 	big.Arguments = json.RawMessage(`{"a":"` + strings.Repeat("x", 200<<10) + `"}`)
 	for range 5 {
-		ask(t, desk, big)
+		ask(t, queue, big)
 	}
 	for range 5 {
 		endless, garbage, deaf := connect(t, dir), connect(t, dir), connect(t, dir)

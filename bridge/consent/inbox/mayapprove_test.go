@@ -10,27 +10,27 @@ import (
 // TestTheShellOfAnotherAgentCannotApprove: whatever client has started a server of the
 // user's, a shell that it has started is not the user's own terminal.
 func TestTheShellOfAnotherAgentCannotApprove(t *testing.T) {
-	desk, dir, s := open(t, consent.Options{})
+	queue, dir, s := open(t, consent.Options{})
 	// The agent is below this test as its server is, and the test may read from a pipe.
 	s.own.launchers = s.own.launchers[:0]
-	q, _ := ask(t, desk, transfer)
+	q, _ := ask(t, queue, transfer)
 	if got := approveElsewhere(t, "agent", dir, q.ID, consent.ForCall); !strings.Contains(got, ErrAgent.Error()) {
 		t.Errorf("got %s", got)
 	}
-	if got, _ := desk.Question(q.ID); got.State != consent.Pending {
+	if got, _ := queue.Question(q.ID); got.State != consent.Pending {
 		t.Errorf("the question is %s", got.State)
 	}
 }
 
 // TestAStrictPolicyRefusesWhatMayBeLeftByAClient.
 func TestAStrictPolicyRefusesWhatMayBeLeftByAClient(t *testing.T) {
-	desk, dir, s := open(t, consent.Options{})
+	queue, dir, s := open(t, consent.Options{})
 	s.strict = func() bool { return true }
-	q, _ := ask(t, desk, transfer)
+	q, _ := ask(t, queue, transfer)
 	if got := approveElsewhere(t, "terminal", dir, q.ID, consent.ForCall); !strings.Contains(got, ErrStrict.Error()) {
 		t.Errorf("got %s", got)
 	}
-	if got, _ := desk.Question(q.ID); got.State != consent.Pending {
+	if got, _ := queue.Question(q.ID); got.State != consent.Pending {
 		t.Errorf("the question is %s", got.State)
 	}
 }

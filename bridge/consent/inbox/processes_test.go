@@ -44,7 +44,7 @@ func helper(what string, args ...string) *exec.Cmd {
 
 // helpServe listens in a folder until it is killed.
 func helpServe(args []string) error {
-	if _, err := Listen(args[0], consent.NewDesk(consent.Options{}), notStrict, slog.New(slog.DiscardHandler)); err != nil {
+	if _, err := Listen(args[0], consent.NewQueue(consent.Options{}), notStrict, slog.New(slog.DiscardHandler)); err != nil {
 		return err
 	}
 	fmt.Println("listening")
@@ -160,37 +160,37 @@ func approveElsewhere(t *testing.T, where, dir, id string, choice consent.Choice
 }
 
 func TestAPersonAtAnotherTerminalApproves(t *testing.T) {
-	desk, dir, _ := open(t, consent.Options{})
+	queue, dir, _ := open(t, consent.Options{})
 	for _, choice := range []consent.Choice{consent.ForCall, consent.ForRun} {
-		q, outcome := ask(t, desk, transfer)
+		q, outcome := ask(t, queue, transfer)
 		if got := approveElsewhere(t, "terminal", dir, q.ID, choice); got != lateTerminal+"\napproved\n" {
 			t.Fatal(got)
 		}
 		if err := <-outcome; err != nil {
 			t.Error(err)
 		}
-		if got, _ := desk.Question(q.ID); got.State != consent.Approved || got.Answer.Choice != choice || got.Answer.By != By || got.Answer.Remark != lateTerminal || got.Answer.PID == 0 {
+		if got, _ := queue.Question(q.ID); got.State != consent.Approved || got.Answer.Choice != choice || got.Answer.By != By || got.Answer.Remark != lateTerminal || got.Answer.PID == 0 {
 			t.Errorf("%+v", got)
 		}
 	}
 }
 
 func TestWithoutATerminalNothingIsApproved(t *testing.T) {
-	desk, dir, _ := open(t, consent.Options{})
-	q, _ := ask(t, desk, transfer)
+	queue, dir, _ := open(t, consent.Options{})
+	q, _ := ask(t, queue, transfer)
 	if got := approveElsewhere(t, "none", dir, q.ID, consent.ForCall); !strings.Contains(got, ErrTerminal.Error()) {
 		t.Error(got)
 	}
-	if got, _ := desk.Question(q.ID); got.State != consent.Pending {
+	if got, _ := queue.Question(q.ID); got.State != consent.Pending {
 		t.Errorf("the question is %s", got.State)
 	}
 }
 
 func TestAChoiceThatIsNotOfferedIsNotApproved(t *testing.T) {
-	desk, dir, _ := open(t, consent.Options{})
+	queue, dir, _ := open(t, consent.Options{})
 	once := transfer
 	once.Once = true
-	q, _ := ask(t, desk, once)
+	q, _ := ask(t, queue, once)
 	for _, choice := range []consent.Choice{consent.ForRun, consent.Deny, "all"} {
 		if got := approveElsewhere(t, "terminal", dir, q.ID, choice); !strings.Contains(got, "cannot be approved for") {
 			t.Error(got)
@@ -249,7 +249,7 @@ func TestAnotherUserIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	// As for the kernel: the folder and the socket of one user, and a process of another
 	// that got in all the same.
-	s, err := Listen(dir, consent.NewDesk(consent.Options{}), notStrict, slog.New(slog.DiscardHandler))
+	s, err := Listen(dir, consent.NewQueue(consent.Options{}), notStrict, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

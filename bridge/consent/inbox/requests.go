@@ -69,7 +69,7 @@ func (c *client) do(r request) error {
 	case opStop:
 		return c.decide(r.ID, consent.Stop, "")
 	case opRevoke:
-		if err := c.desk.Revoke(r.ID); err != nil {
+		if err := c.queue.Revoke(r.ID); err != nil {
 			return fmt.Errorf("%s: %w", r.ID, err)
 		}
 		c.record("revoke", r.ID)
@@ -79,7 +79,7 @@ func (c *client) do(r request) error {
 }
 
 func (c *client) list() error {
-	for _, q := range c.desk.Questions() {
+	for _, q := range c.queue.Questions() {
 		listed := row(q)
 		if err := c.reply(reply{Question: &listed}); err != nil {
 			return err
@@ -90,7 +90,7 @@ func (c *client) list() error {
 
 // find returns a question.
 func (c *client) find(id string) (consent.Question, error) {
-	q, found := c.desk.Question(id)
+	q, found := c.queue.Question(id)
 	if !found {
 		return q, fmt.Errorf("%.60q: %w", id, consent.ErrUnknown)
 	}
@@ -159,9 +159,9 @@ func (c *client) decide(id string, choice consent.Choice, remark string) error {
 	if q.Form != nil && choice == consent.Deny {
 		a.Choice, a.Action = "", "decline"
 	}
-	err = c.desk.Decide(id, a)
+	err = c.queue.Decide(id, a)
 	if errors.Is(err, consent.ErrDecided) {
-		if now, found := c.desk.Question(id); found {
+		if now, found := c.queue.Question(id); found {
 			q = now
 		}
 		return decided(q)
@@ -172,7 +172,7 @@ func (c *client) decide(id string, choice consent.Choice, remark string) error {
 	return err
 }
 
-// record logs which process has answered; the desk logs what was answered.
+// record logs which process has answered; the queue logs what was answered.
 func (c *client) record(choice, id string) {
 	c.log.Info("answered with toolcell approvals", "choice", choice, "question", id, "uid", c.peer.Uid, "pid", c.peer.Pid)
 }

@@ -27,7 +27,7 @@ const (
 
 // A Server answers `toolcell approvals` for one process.
 type Server struct {
-	desk     *consent.Desk
+	queue    *consent.Queue
 	log      *slog.Logger
 	folder   folder
 	name     string // of the socket
@@ -42,10 +42,10 @@ type Server struct {
 }
 
 // Listen makes a socket in a folder and answers there what is asked about the
-// questions of a desk, until Close.
+// questions of a queue, until Close.
 //
 // strict reports whether approvals are refused that are not clearly a person's.
-func Listen(dir string, desk *consent.Desk, strict func() bool, log *slog.Logger) (*Server, error) {
+func Listen(dir string, queue *consent.Queue, strict func() bool, log *slog.Logger) (*Server, error) {
 	d, err := makeFolder(dir)
 	if err != nil {
 		return nil, fmt.Errorf("opening the folder of approvals: %w", err)
@@ -55,7 +55,7 @@ func Listen(dir string, desk *consent.Desk, strict func() bool, log *slog.Logger
 	if err != nil {
 		return nil, errors.Join(err, d.close())
 	}
-	s := &Server{desk: desk, log: log, folder: d, name: name, listener: l, own: findOwn(), strict: strict, slots: make(chan struct{}, maxConns)}
+	s := &Server{queue: queue, log: log, folder: d, name: name, listener: l, own: findOwn(), strict: strict, slots: make(chan struct{}, maxConns)}
 	s.life, s.end = context.WithCancel(context.Background())
 	s.work.Go(s.accept)
 	return s, nil

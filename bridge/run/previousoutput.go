@@ -13,13 +13,13 @@ import (
 // takes room in the sandbox's /tmp.
 const maxPrinted = 32 << 20
 
-// printed are the streams of a session's last run that were too long for its result, by
+// previousOutput are the streams of a session's last run that were too long for its result, by
 // the name of their file. They stay open, since the kept files may be removed meanwhile.
-type printed map[string]*os.File
+type previousOutput map[string]*os.File
 
 // keep opens the file of a stream, and returns where the next run finds it; "" if
 // it is too long.
-func (p printed) keep(stream output.Spilled) (path string) {
+func (p previousOutput) keep(stream output.Spilled) (path string) {
 	if stream.Size > maxPrinted {
 		return ""
 	}
@@ -32,7 +32,7 @@ func (p printed) keep(stream output.Spilled) (path string) {
 }
 
 // names returns the names of the files.
-func (p printed) names() (names []string) {
+func (p previousOutput) names() (names []string) {
 	for name := range p {
 		names = append(names, name)
 	}
@@ -40,7 +40,7 @@ func (p printed) names() (names []string) {
 }
 
 // readers returns what hostapi reads them from.
-func (p printed) readers() map[string]io.ReaderAt {
+func (p previousOutput) readers() map[string]io.ReaderAt {
 	readers := map[string]io.ReaderAt{}
 	for name, file := range p {
 		readers[name] = file
@@ -48,7 +48,7 @@ func (p printed) readers() map[string]io.ReaderAt {
 	return readers
 }
 
-func (p printed) close() {
+func (p previousOutput) close() {
 	for _, file := range p {
 		file.Close()
 	}
@@ -57,12 +57,12 @@ func (p printed) close() {
 
 // collectStreams keeps the streams of a run that were too long for its result. If the
 // session continues, its next run can read them too.
-func (in *interpreter) collectStreams(files *artifacts.Run, continues bool) {
-	in.printed.close()
+func (in *interpreter) collectStreams(files *artifacts.Collector, continues bool) {
+	in.previous.close()
 	in.pipes.Finish(func(s output.Spilled, named func(where string)) {
 		path := ""
 		if continues {
-			path = in.printed.keep(s)
+			path = in.previous.keep(s)
 		}
 		files.AddStream(s.Path, s.Name, s.Size, func(uri string) {
 			if path != "" {

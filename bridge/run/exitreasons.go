@@ -29,12 +29,12 @@ const (
 // serverEnded is why the sessions of an earlier server are no more.
 const serverEnded = "the server that kept it has ended"
 
-// endings remember why sessions and waiting runs have ended, so that the next call that names one
+// exitReasons remember why sessions and waiting runs have ended, so that the next call that names one
 // can say it. They are kept in a file, with the sessions and runs that go on, so that the server
 // after this one can say it too, also if this one is killed: a server that can lock such a file
 // takes over what is in it, since its writer is gone. The number, size and age of what is kept
 // are bounded.
-type endings struct {
+type exitReasons struct {
 	dir string // that is read when it is needed; nothing is kept if it is empty
 	log *slog.Logger
 
@@ -54,7 +54,7 @@ func checkSessionName(name string) error {
 }
 
 // add remembers why a session or a run was ended.
-func (s *endings) add(name, why string) {
+func (s *exitReasons) add(name, why string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.load()
@@ -73,7 +73,7 @@ func (s *endings) add(name, why string) {
 
 // why returns why the last session of a name was ended; "" if there was none, or
 // if it continues.
-func (s *endings) why(name string) string {
+func (s *exitReasons) why(name string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.load()
@@ -84,7 +84,7 @@ func (s *endings) why(name string) string {
 }
 
 // begin notes that there is a session of the name.
-func (s *endings) begin(name string) {
+func (s *exitReasons) begin(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.load()
@@ -93,7 +93,7 @@ func (s *endings) begin(name string) {
 }
 
 // keep notes a run that waits, and what the server after this one has to say of it.
-func (s *endings) keep(name, why string) {
+func (s *exitReasons) keep(name, why string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.load()
@@ -102,7 +102,7 @@ func (s *endings) keep(name, why string) {
 }
 
 // load takes over the files of servers that are gone.
-func (s *endings) load() {
+func (s *exitReasons) load() {
 	if s.read {
 		return
 	}
@@ -150,7 +150,7 @@ func readEnded(path string) (why map[string]string) {
 }
 
 // save writes all of it down.
-func (s *endings) save() {
+func (s *exitReasons) save() {
 	if s.file == nil {
 		return
 	}
@@ -167,7 +167,7 @@ func (s *endings) save() {
 }
 
 // close leaves the file for the next server, unless nothing is in it.
-func (s *endings) close() {
+func (s *exitReasons) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.file == nil {

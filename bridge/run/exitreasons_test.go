@@ -8,7 +8,9 @@ import (
 	"testing"
 )
 
-func openEndings(dir string) *endings { return &endings{dir: dir, log: slog.New(slog.DiscardHandler)} }
+func openEndings(dir string) *exitReasons {
+	return &exitReasons{dir: dir, log: slog.New(slog.DiscardHandler)}
+}
 
 func TestNextServerKnowsWhatWentOn(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "sessions")

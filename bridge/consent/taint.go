@@ -7,10 +7,10 @@ import (
 	"sync"
 )
 
-// Marks remember what was read from servers that the policy calls private: for a
-// connection, since the model behind it carries data from run to run. A nil *Marks knows
+// Taint remember what was read from servers that the policy calls private: for a
+// connection, since the model behind it carries data from run to run. A nil *Taint knows
 // nothing of it, so it always gives a reason to ask.
-type Marks struct {
+type Taint struct {
 	mu    sync.Mutex
 	reads []string
 	more  int
@@ -25,7 +25,7 @@ const (
 )
 
 // Add notes reads, such as "bank.list_accounts".
-func (m *Marks) Add(reads ...string) {
+func (m *Taint) Add(reads ...string) {
 	if m == nil {
 		return
 	}
@@ -43,7 +43,7 @@ func (m *Marks) Add(reads ...string) {
 }
 
 // Reads returns what was read.
-func (m *Marks) Reads() []string {
+func (m *Taint) Reads() []string {
 	if m == nil {
 		return []string{"unknown servers"}
 	}
@@ -53,7 +53,7 @@ func (m *Marks) Reads() []string {
 }
 
 // Reason says why something is asked that may let data out: "" if nothing was read.
-func (m *Marks) Reason() string {
+func (m *Taint) Reason() string {
 	if m == nil {
 		return "private data may have been read before"
 	}

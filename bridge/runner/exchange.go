@@ -29,8 +29,8 @@ const frameTime = 10 * time.Second
 // lateReplies bounds writing replies to calls whose run has ended.
 const lateReplies = 2 * time.Second
 
-// A run is one run over a connection.
-type run struct {
+// A exchange is one exchange over a connection.
+type exchange struct {
 	*Conn
 	start   Start
 	gate    *gate.Gate
@@ -54,7 +54,7 @@ type run struct {
 // serve reads frames and answers calls until the runner is done or gone, or ctx
 // ends. When it returns, no call is being answered any more, and the connection
 // is closed unless the session continues.
-func (r *run) serve(ctx context.Context) {
+func (r *exchange) serve(ctx context.Context) {
 	r.stopped = func() bool { return ctx.Err() != nil }
 	defer context.AfterFunc(ctx, func() {
 		defer contain.Recover("ending the connection of a run", func(error) { r.conn.Close() })
@@ -79,15 +79,15 @@ func (r *run) serve(ctx context.Context) {
 	}
 }
 
-// endPatience is how long a sandbox that is being killed keeps its connection: if it
+// endTimeout is how long a sandbox that is being killed keeps its connection: if it
 // lost it at once, its code would report that before it ends.
-const endPatience = 2 * time.Second
+const endTimeout = 2 * time.Second
 
 // hangUp closes the connection of a run that was stopped.
-func (r *run) hangUp() {
+func (r *exchange) hangUp() {
 	select {
 	case <-r.sandbox.Ended():
-	case <-time.After(endPatience):
+	case <-time.After(endTimeout):
 	}
 	r.conn.Close()
 }
@@ -95,7 +95,7 @@ func (r *run) hangUp() {
 // readFrames takes in frames until there are no more. Goroutines beside it answer
 // the calls, and stay for the next one: a new one would have to grow its stack
 // each time.
-func (r *run) readFrames(ctx context.Context, calls *sync.WaitGroup) error {
+func (r *exchange) readFrames(ctx context.Context, calls *sync.WaitGroup) error {
 	type call struct {
 		f       *frame
 		number  int
@@ -145,7 +145,7 @@ func (r *run) readFrames(ctx context.Context, calls *sync.WaitGroup) error {
 }
 
 // nextFrame reads a frame as soon as there is room for it.
-func (r *run) nextFrame(ctx context.Context) (f *frame, release func(), err error) {
+func (r *exchange) nextFrame(ctx context.Context) (f *frame, release func(), err error) {
 	n, err := r.nextSize()
 	if err != nil {
 		return nil, nil, err
@@ -180,7 +180,7 @@ func (r *run) nextFrame(ctx context.Context) (f *frame, release func(), err erro
 //
 // A frame that takes room of other runs keeps the run from being paused until it is
 // read: otherwise it would keep the room for as long as the user is asked.
-func (r *run) awaitRoom(ctx context.Context, n int) (release, done func(), err error) {
+func (r *exchange) awaitRoom(ctx context.Context, n int) (release, done func(), err error) {
 	if release, ok := r.account.tryOwn(n); ok {
 		return release, func() {}, nil
 	}
@@ -210,7 +210,7 @@ func (r *run) awaitRoom(ctx context.Context, n int) (release, done func(), err e
 
 // nextSize reads the length in front of a frame, and the text that may come
 // before it once the time is up.
-func (r *run) nextSize() (int, error) {
+func (r *exchange) nextSize() (int, error) {
 	var head [4]byte
 	_, err := io.ReadFull(r.in, head[:])
 	if err == nil && isText(head) && r.clock.Up() {
@@ -224,7 +224,7 @@ func (r *run) nextSize() (int, error) {
 
 // handleFrame takes in a frame other than a call, each kind only where it may
 // come. It reports whether the frame is the last one of the run.
-func (r *run) handleFrame(f *frame) (last bool, err error) {
+func (r *exchange) handleFrame(f *frame) (last bool, err error) {
 	next := r.note(f)
 	if next == nil {
 		return false, fmt.Errorf("%w: %q where it may not come", ErrProtocol, text.Bound(f.Type, 40))
@@ -233,7 +233,7 @@ func (r *run) handleFrame(f *frame) (last bool, err error) {
 }
 
 // note records what a frame says, and returns what to do about it; nil if it may not come.
-func (r *run) note(f *frame) (next func() (last bool, err error)) {
+func (r *exchange) note(f *frame) (next func() (last bool, err error)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	contain.Point("runner: locked")
@@ -263,7 +263,7 @@ func (r *run) note(f *frame) (next func() (last bool, err error)) {
 	return nil
 }
 
-func (r *run) sendStart() error {
+func (r *exchange) sendStart() error {
 	s := r.start
 	return r.send(&message{
 		Type: "start", Code: s.Code, Argv: s.Argv, File: s.File, Servers: s.Servers, Saved: s.Saved, Session: s.Session, Printed: s.Printed,
@@ -272,7 +272,7 @@ func (r *run) sendStart() error {
 }
 
 // answerOne is answer, and ends the run if that panics: half a frame may be written.
-func (r *run) answerOne(ctx context.Context, number int, call *frame, release func()) {
+func (r *exchange) answerOne(ctx context.Context, number int, call *frame, release func()) {
 	released := false
 	giveBack := func() {
 		if !released {
@@ -289,14 +289,14 @@ func (r *run) answerOne(ctx context.Context, number int, call *frame, release fu
 }
 
 // carryOut carries out a call. A panic is the error of that call.
-func (r *run) carryOut(ctx context.Context, number int, call *frame) (answer Answer, err error) {
+func (r *exchange) carryOut(ctx context.Context, number int, call *frame) (answer Answer, err error) {
 	defer contain.Error("carrying out a call of code", &err)
 	return CarryOut(ctx, r.gate, r.host, number, call.Method, call.Params)
 }
 
 // answer carries out one call, and replies. It calls release when the
 // call's frame is no longer needed.
-func (r *run) answer(ctx context.Context, number int, call *frame, release func()) {
+func (r *exchange) answer(ctx context.Context, number int, call *frame, release func()) {
 	if call.Method == ReadInput && r.start.Input {
 		defer r.clock.Pause()()
 	}
@@ -322,7 +322,7 @@ func (r *run) answer(ctx context.Context, number int, call *frame, release func(
 }
 
 // keepCancel lets the code give a call up by its ID, from its next frame on.
-func (r *run) keepCancel(ctx context.Context, call *frame) {
+func (r *exchange) keepCancel(ctx context.Context, call *frame) {
 	call.ctx, call.cancel = context.WithCancel(ctx)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -333,7 +333,7 @@ func (r *run) keepCancel(ctx context.Context, call *frame) {
 }
 
 // dropCancel forgets a call that was answered.
-func (r *run) dropCancel(call *frame) {
+func (r *exchange) dropCancel(call *frame) {
 	defer call.cancel()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -341,21 +341,21 @@ func (r *run) dropCancel(call *frame) {
 }
 
 // breakOff records that the runner has violated the protocol, or that we cannot go on.
-func (r *run) breakOff(why error) {
+func (r *exchange) breakOff(why error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.broken = why
 }
 
 // kept reports whether the code has ended and its session continues.
-func (r *run) kept() bool {
+func (r *exchange) kept() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.start.Session != "" && r.done != nil && r.done.Kept && r.broken == nil
 }
 
 // why returns what ended the run before its time, if anything did.
-func (r *run) why(ctx context.Context) error {
+func (r *exchange) why(ctx context.Context) error {
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, ErrTimeout) || r.broken != nil && r.clock.Up():
 		return ErrTimeout // the answer to the request for a stack may be anything
@@ -373,7 +373,7 @@ const (
 )
 
 // result returns what the runner has reported.
-func (r *run) result(kept bool) Done {
+func (r *exchange) result(kept bool) Done {
 	d := Done{Ready: r.ready, Kept: kept, Ended: r.ended, Stack: r.dump.lines(r.start.Code, r.codeFile(), r.hostDir)}
 	if f := r.done; f != nil {
 		d.Reported, d.ExitCode, d.Limit, d.Cause = true, f.ExitCode&0xff, f.Limit, f.Cause

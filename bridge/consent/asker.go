@@ -10,14 +10,14 @@ import (
 	"github.com/toolcell/toolcell/internal/contain"
 )
 
-// A Run asks the questions of one run, one after the other. Calls that come together
+// A Asker asks the questions of one run, one after the other. Calls that come together
 // are one question. It is safe for concurrent use.
-type Run struct {
-	o    RunOptions
-	desk *Desk
-	life context.Context
-	over context.CancelFunc
-	turn sync.Mutex // of the one question that waits
+type Asker struct {
+	o     AskerOptions
+	queue *Queue
+	life  context.Context
+	over  context.CancelFunc
+	turn  sync.Mutex // of the one question that waits
 
 	mu      sync.Mutex
 	hold    func() (release func())
@@ -27,7 +27,7 @@ type Run struct {
 	onWay   int           // calls that may come to be asked at any moment
 	arrived chan struct{} // closed when none is on its way
 
-	// The fields below are guarded by desk.mu.
+	// The fields below are guarded by queue.mu.
 	granted  map[toolKey][]string // the reasons for which a tool was asked about, and allowed until the end
 	believed map[toolKey]string   // the hints that were accepted
 	pending  *Question
@@ -39,8 +39,8 @@ type toolKey struct{ server, tool, identity string }
 
 func (c Call) key() toolKey { return toolKey{c.Server, c.Tool, c.Identity} }
 
-// RunOptions describe a run to a desk.
-type RunOptions struct {
+// AskerOptions describe a run to a queue.
+type AskerOptions struct {
 	ID      string
 	Client  *Client         // of the run
 	NoUser  bool            // no user can be asked: every question fails with ErrNoUser
@@ -52,17 +52,17 @@ type RunOptions struct {
 // A Client is the connection of one MCP client, or what else begins runs.
 type Client struct {
 	Name string // what it calls itself, with its version; often empty
-	// Marks are what was read from private servers, since the model behind the connection
+	// Taint are what was read from private servers, since the model behind the connection
 	// carries data from run to run. Runs of it that still wait keep them when it has ended.
-	Marks *Marks
+	Taint *Taint
 }
 
 // Begin begins a run. It has to be ended.
-func (d *Desk) Begin(o RunOptions) *Run {
+func (d *Queue) Begin(o AskerOptions) *Asker {
 	if o.Client == nil {
 		o.Client = &d.self
 	}
-	r := &Run{o: o, desk: d, granted: map[toolKey][]string{}, believed: map[toolKey]string{}}
+	r := &Asker{o: o, queue: d, granted: map[toolKey][]string{}, believed: map[toolKey]string{}}
 	r.life, r.over = context.WithCancel(context.Background())
 	return r
 }
@@ -70,32 +70,32 @@ func (d *Desk) Begin(o RunOptions) *Run {
 // Attach says how the run is frozen, and what it has done so far: the number of its
 // calls, lines about those that may have changed something, and how many more of these
 // there were. Before it there is no code to freeze.
-func (r *Run) Attach(hold func() (release func()), past func() (calls int, effects []string, more int)) {
+func (r *Asker) Attach(hold func() (release func()), past func() (calls int, effects []string, more int)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.hold, r.past = hold, past
 }
 
 // End ends the run, and with it the question that waits.
-func (r *Run) End() {
+func (r *Asker) End() {
 	r.over()
 	r.mu.Lock()
 	r.hold, r.past = nil, nil // its decided questions are kept for a while, and it with them
 	r.mu.Unlock()
-	r.desk.mu.Lock()
-	defer r.desk.mu.Unlock()
+	r.queue.mu.Lock()
+	defer r.queue.mu.Unlock()
 	r.ended = true
 	if r.pending != nil && r.pending.State == Pending {
-		_ = r.desk.settle(r.pending, Ended, Answer{})
+		_ = r.queue.settle(r.pending, Ended, Answer{})
 	}
 }
 
 // AnswerWith has ask answer the questions, until done is closed.
-func (r *Run) AnswerWith(ctx context.Context, done <-chan struct{}, ask func(ctx context.Context, q Question) Answer) {
+func (r *Asker) AnswerWith(ctx context.Context, done <-chan struct{}, ask func(ctx context.Context, q Question) Answer) {
 	for {
-		changed := r.desk.Changed()
+		changed := r.queue.Changed()
 		if q, waits := r.Pending(); waits {
-			_ = r.desk.Decide(q.ID, ask(ctx, q)) // it may have been answered elsewhere
+			_ = r.queue.Decide(q.ID, ask(ctx, q)) // it may have been answered elsewhere
 		}
 		select {
 		case <-done:
@@ -106,17 +106,17 @@ func (r *Run) AnswerWith(ctx context.Context, done <-chan struct{}, ask func(ctx
 }
 
 // Pending returns the question that waits, if one does.
-func (r *Run) Pending() (Question, bool) {
-	r.desk.mu.Lock()
-	defer r.desk.mu.Unlock()
+func (r *Asker) Pending() (Question, bool) {
+	r.queue.mu.Lock()
+	defer r.queue.mu.Unlock()
 	if r.pending == nil || r.pending.State != Pending {
 		return Question{}, false
 	}
 	return *r.pending, true
 }
 
-// grant allows the tool of a call until the end. desk.mu is held.
-func (r *Run) grant(c Call) {
+// grant allows the tool of a call until the end. queue.mu is held.
+func (r *Asker) grant(c Call) {
 	key := c.key()
 	known := r.granted[key]
 	for _, reason := range c.Reasons {
@@ -130,24 +130,24 @@ func (r *Run) grant(c Call) {
 // Granted reports whether the user allowed the tool of a call for the rest of the run, and
 // knew of all reasons to be asked: a new one is another question. So is another entry of
 // the server, or another definition of the tool.
-func (r *Run) Granted(c Call) bool {
-	r.desk.mu.Lock()
-	defer r.desk.mu.Unlock()
+func (r *Asker) Granted(c Call) bool {
+	r.queue.mu.Lock()
+	defer r.queue.mu.Unlock()
 	known, granted := r.granted[c.key()]
 	unknown := func(reason string) bool { return !slices.Contains(known, reason) }
 	return granted && !slices.ContainsFunc(c.Reasons, unknown)
 }
 
 // Believed reports whether the user accepted the hint of a call.
-func (r *Run) Believed(c Call) bool {
-	r.desk.mu.Lock()
-	defer r.desk.mu.Unlock()
+func (r *Asker) Believed(c Call) bool {
+	r.queue.mu.Lock()
+	defer r.queue.mu.Unlock()
 	return c.Hint != "" && r.believed[c.key()] == c.Hint
 }
 
 // AskBefore asks whether a run may have something before its code starts: packages, or
 // hosts. Reasons say why it is asked.
-func (r *Run) AskBefore(ctx context.Context, subject string, reasons []string) (err error) {
+func (r *Asker) AskBefore(ctx context.Context, subject string, reasons []string) (err error) {
 	defer contain.Error("asking the user", &err)
 	if r.o.NoUser {
 		return ErrNoUser
@@ -162,7 +162,7 @@ func (r *Run) AskBefore(ctx context.Context, subject string, reasons []string) (
 }
 
 // AskForm asks the user what a server wants to know, and returns the answer.
-func (r *Run) AskForm(ctx context.Context, f Form) (_ Answer, err error) {
+func (r *Asker) AskForm(ctx context.Context, f Form) (_ Answer, err error) {
 	defer contain.Error("asking the user", &err)
 	if r.o.NoUser {
 		return Answer{}, ErrNoUser
@@ -178,14 +178,14 @@ func (r *Run) AskForm(ctx context.Context, f Form) (_ Answer, err error) {
 
 // ask freezes the run, puts a question and waits until it is decided. r.turn is held. If
 // it panics, the run may be frozen for good or not at all, and is ended.
-func (r *Run) ask(ctx context.Context, q *Question) (*Question, error) {
+func (r *Asker) ask(ctx context.Context, q *Question) (*Question, error) {
 	if err := r.whyStopped(); err != nil {
 		return nil, err
 	}
-	if err := r.desk.freeze(r.o.Client); err != nil {
+	if err := r.queue.freeze(r.o.Client); err != nil {
 		return nil, err
 	}
-	defer r.desk.thaw(r.o.Client)
+	defer r.queue.thaw(r.o.Client)
 	whole := false
 	defer func() {
 		if !whole {
@@ -206,7 +206,7 @@ func (r *Run) ask(ctx context.Context, q *Question) (*Question, error) {
 		q.CallsBefore, q.Effects, q.MoreEffects = past()
 	}
 	q.AskedAt = time.Now()
-	q.ExpiresAt = q.AskedAt.Add(r.desk.o.Patience)
+	q.ExpiresAt = q.AskedAt.Add(r.queue.o.Timeout)
 	if !r.put(q) {
 		whole = true
 		return nil, context.Canceled
@@ -222,16 +222,16 @@ func (r *Run) ask(ctx context.Context, q *Question) (*Question, error) {
 }
 
 // stop notes that nothing more of the run is asked, and takes back what was allowed.
-func (r *Run) stop(why error) {
-	r.desk.mu.Lock()
-	defer r.desk.mu.Unlock()
+func (r *Asker) stop(why error) {
+	r.queue.mu.Lock()
+	defer r.queue.mu.Unlock()
 	r.stopped = why
 	clear(r.granted)
 }
 
-func (r *Run) whyStopped() error {
-	r.desk.mu.Lock()
-	defer r.desk.mu.Unlock()
+func (r *Asker) whyStopped() error {
+	r.queue.mu.Lock()
+	defer r.queue.mu.Unlock()
 	return r.stopped
 }
 
@@ -239,7 +239,7 @@ func (r *Run) whyStopped() error {
 var errInternal = fmt.Errorf("%w while the user was asked; the log has the details", contain.ErrInternal)
 
 // abort ends the run at once.
-func (r *Run) abort() {
+func (r *Asker) abort() {
 	r.stop(errInternal)
 	if r.o.Abort != nil {
 		r.o.Abort(errInternal)
@@ -249,31 +249,31 @@ func (r *Run) abort() {
 }
 
 // withdraw ends a question that nothing waits for any more.
-func (r *Run) withdraw(q *Question) {
-	r.desk.mu.Lock()
-	defer r.desk.mu.Unlock()
+func (r *Asker) withdraw(q *Question) {
+	r.queue.mu.Lock()
+	defer r.queue.mu.Unlock()
 	if r.pending == q {
 		r.pending = nil
 	}
-	if q.State == Pending && r.desk.find(q.ID) == q {
-		_ = r.desk.settle(q, Ended, Answer{})
+	if q.State == Pending && r.queue.find(q.ID) == q {
+		_ = r.queue.settle(q, Ended, Answer{})
 	}
 }
 
 // put makes a question the one that waits, unless the run has ended.
-func (r *Run) put(q *Question) bool {
-	r.desk.mu.Lock()
-	defer r.desk.mu.Unlock()
+func (r *Asker) put(q *Question) bool {
+	r.queue.mu.Lock()
+	defer r.queue.mu.Unlock()
 	if r.ended {
 		return false
 	}
 	r.pending = q
-	r.desk.add(q)
+	r.queue.add(q)
 	return true
 }
 
 // await waits until a question is decided, and returns a copy of it: it may be revoked.
-func (r *Run) await(ctx context.Context, q *Question) Question {
+func (r *Asker) await(ctx context.Context, q *Question) Question {
 	expiry := time.NewTimer(time.Until(q.ExpiresAt))
 	defer expiry.Stop()
 	state := Pending
@@ -284,10 +284,10 @@ func (r *Run) await(ctx context.Context, q *Question) Question {
 	case <-ctx.Done():
 		state = Ended
 	}
-	r.desk.mu.Lock()
-	defer r.desk.mu.Unlock()
+	r.queue.mu.Lock()
+	defer r.queue.mu.Unlock()
 	if q.State == Pending {
-		_ = r.desk.settle(q, state, Answer{})
+		_ = r.queue.settle(q, state, Answer{})
 	}
 	r.pending = nil
 	return *q

@@ -10,7 +10,7 @@ import (
 // TestAReasonSaysAllOfWhatItIsAbout, however many tools were read from and whatever they
 // are called: what comes last in a question is cut.
 func TestAReasonSaysAllOfWhatItIsAbout(t *testing.T) {
-	var m Marks
+	var m Taint
 	if m.Reason() != "" {
 		t.Error("nothing was read")
 	}
@@ -30,7 +30,7 @@ func TestAReasonSaysAllOfWhatItIsAbout(t *testing.T) {
 
 // TestUnknownReadsAreAReason: without marks it is not known what was read.
 func TestUnknownReadsAreAReason(t *testing.T) {
-	var m *Marks
+	var m *Taint
 	if m.Add("bank.accounts"); m.Reason() == "" || len(m.Reads()) == 0 {
 		t.Error("nothing counts as read")
 	}

@@ -14,8 +14,8 @@ import (
 // TestACallThatIsAllowedGetsNoAnswerToOthers has calls come while a question
 // waits whose answer allows one of them.
 func TestACallThatIsAllowedGetsNoAnswerToOthers(t *testing.T) {
-	d := NewDesk(Options{})
-	r := d.Begin(RunOptions{})
+	d := NewQueue(Options{})
+	r := d.Begin(AskerOptions{})
 	defer r.End()
 	first := asking(t, r, transfer(1))
 	q := await(t, d, r)
@@ -45,7 +45,7 @@ func TestACallThatIsAllowedGetsNoAnswerToOthers(t *testing.T) {
 }
 
 // joined returns how many calls wait to be asked about.
-func (r *Run) joined() int {
+func (r *Asker) joined() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.open == nil {
@@ -56,8 +56,8 @@ func (r *Run) joined() int {
 
 func TestDecidedQuestionsAreKeptWithinBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := NewDesk(Options{})
-		r := d.Begin(RunOptions{})
+		d := NewQueue(Options{})
+		r := d.Begin(AskerOptions{})
 		defer r.End()
 		large := transfer(1)
 		large.Arguments = []byte(`"` + strings.Repeat("x", maxAsked-2) + `"`)
@@ -82,8 +82,8 @@ func TestDecidedQuestionsAreKeptWithinBounds(t *testing.T) {
 
 func TestAnswersAreLogged(t *testing.T) {
 	var log bytes.Buffer
-	d := NewDesk(Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
-	r := d.Begin(RunOptions{ID: "run7"})
+	d := NewQueue(Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
+	r := d.Begin(AskerOptions{ID: "run7"})
 	defer r.End()
 	answer := asking(t, r, transfer(1))
 	_ = d.Decide(await(t, d, r).ID, Answer{Choice: ForCall, By: "form"})
@@ -114,15 +114,15 @@ func TestAnswersAreLogged(t *testing.T) {
 // TestNoClientTakesThePlacesOfOthers, and one alone has all of them.
 func TestNoClientTakesThePlacesOfOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := NewDesk(Options{})
+		d := NewQueue(Options{})
 		type client struct {
 			Client
-			runs []*Run
+			runs []*Asker
 		}
 		// ask has runs of a client ask, and returns how many of them wait.
 		ask := func(c *client, n int) (waiting int) {
 			for range n {
-				r := d.Begin(RunOptions{Client: &c.Client, Stop: func(error) {}})
+				r := d.Begin(AskerOptions{Client: &c.Client, Stop: func(error) {}})
 				c.runs = append(c.runs, r)
 				answer := asking(t, r, transfer(1))
 				time.Sleep(time.Second)

@@ -13,7 +13,7 @@ import (
 )
 
 // await returns the question that waits, once one does.
-func await(t *testing.T, d *Desk, r *Run) Question {
+func await(t *testing.T, d *Queue, r *Asker) Question {
 	t.Helper()
 	for {
 		changed := d.Changed()
@@ -33,7 +33,7 @@ func transfer(amount int) Call {
 }
 
 // asking asks in the background and returns where the answer comes.
-func asking(t *testing.T, r *Run, c Call) <-chan error {
+func asking(t *testing.T, r *Asker, c Call) <-chan error {
 	answer := make(chan error, 1)
 	go func() { answer <- r.Ask(t.Context(), c, func() {}) }()
 	return answer
@@ -43,9 +43,9 @@ func asking(t *testing.T, r *Run, c Call) <-chan error {
 // wait for ever.
 func TestARunCanBeStoppedByWhatAServerAsks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := NewDesk(Options{})
+		d := NewQueue(Options{})
 		var stopped error
-		r := d.Begin(RunOptions{Stop: func(why error) { stopped = why }})
+		r := d.Begin(AskerOptions{Stop: func(why error) { stopped = why }})
 		defer r.End()
 		answer := make(chan error, 1)
 		go func() {
@@ -71,9 +71,9 @@ func TestARunCanBeStoppedByWhatAServerAsks(t *testing.T) {
 // question, also where its choices are yes and no.
 func TestARunCanBeStoppedBeforeItsCodeStarts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := NewDesk(Options{})
+		d := NewQueue(Options{})
 		var stopped error
-		r := d.Begin(RunOptions{Stop: func(why error) { stopped = why }})
+		r := d.Begin(AskerOptions{Stop: func(why error) { stopped = why }})
 		defer r.End()
 		answer := make(chan error, 1)
 		go func() { answer <- r.AskBefore(t.Context(), "the packages six", nil) }()
@@ -91,8 +91,8 @@ func TestARunCanBeStoppedBeforeItsCodeStarts(t *testing.T) {
 // changed since.
 func TestAToolThatIsAllowedForTheRunIsAskedForANewReason(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := NewDesk(Options{})
-		r := d.Begin(RunOptions{})
+		d := NewQueue(Options{})
+		r := d.Begin(AskerOptions{})
 		defer r.End()
 		call := func(reasons ...string) Call {
 			c := transfer(1)
@@ -127,9 +127,9 @@ func TestAToolThatIsAllowedForTheRunIsAskedForANewReason(t *testing.T) {
 // TestRevokingAtOnce takes back an approval while its run goes on with it. The race
 // detector looks on.
 func TestRevokingAtOnce(t *testing.T) {
-	d := NewDesk(Options{})
+	d := NewQueue(Options{})
 	for range 50 {
-		r := d.Begin(RunOptions{})
+		r := d.Begin(AskerOptions{})
 		answer := asking(t, r, transfer(1))
 		q := await(t, d, r)
 		if err := errors.Join(d.Decide(q.ID, Answer{Choice: ForRun}), d.Revoke(q.ID)); err != nil {
@@ -146,9 +146,9 @@ func TestAnswersToCalls(t *testing.T) {
 	for choice, want := range map[Choice]error{ForCall: nil, ForRun: nil, Deny: ErrDenied, Stop: ErrStopped} {
 		t.Run(string(choice), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				d := NewDesk(Options{})
+				d := NewQueue(Options{})
 				var stopped error
-				r := d.Begin(RunOptions{Stop: func(why error) { stopped = why }})
+				r := d.Begin(AskerOptions{Stop: func(why error) { stopped = why }})
 				defer r.End()
 				answer := asking(t, r, transfer(1))
 				q := await(t, d, r)
@@ -175,8 +175,8 @@ func TestAnswersToCalls(t *testing.T) {
 
 func TestNothingButAChoiceOfTheQuestionAllowsACall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := NewDesk(Options{})
-		r := d.Begin(RunOptions{})
+		d := NewQueue(Options{})
+		r := d.Begin(AskerOptions{})
 		defer r.End()
 		once := transfer(1)
 		once.Once = true
@@ -198,8 +198,8 @@ func TestNothingButAChoiceOfTheQuestionAllowsACall(t *testing.T) {
 }
 
 func TestOnlyTheFirstOfManyAnswersCounts(t *testing.T) {
-	d := NewDesk(Options{})
-	r := d.Begin(RunOptions{})
+	d := NewQueue(Options{})
+	r := d.Begin(AskerOptions{})
 	defer r.End()
 	answer := asking(t, r, transfer(1))
 	q := await(t, d, r)
@@ -223,8 +223,8 @@ func TestOnlyTheFirstOfManyAnswersCounts(t *testing.T) {
 
 func TestCallsThatComeTogetherAreOneQuestion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := NewDesk(Options{})
-		r := d.Begin(RunOptions{})
+		d := NewQueue(Options{})
+		r := d.Begin(AskerOptions{})
 		defer r.End()
 		arrived := r.Announce(false)
 		var answers []<-chan error
@@ -259,10 +259,10 @@ func TestCallsThatComeTogetherAreOneQuestion(t *testing.T) {
 
 func TestRunIsFrozenWhileItIsAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := NewDesk(Options{Frozen: 2})
+		d := NewQueue(Options{Frozen: 2})
 		var frozen atomic.Int32
-		begin := func() *Run {
-			r := d.Begin(RunOptions{Stop: func(error) {}})
+		begin := func() *Asker {
+			r := d.Begin(AskerOptions{Stop: func(error) {}})
 			r.Attach(func() func() { frozen.Add(1); return func() { frozen.Add(-1) } }, func() (int, []string, int) { return 3, []string{"x.y {}"}, 0 })
 			return r
 		}
@@ -296,9 +296,9 @@ func TestRunIsFrozenWhileItIsAsked(t *testing.T) {
 
 func TestQuestionExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := NewDesk(Options{Patience: time.Minute})
+		d := NewQueue(Options{Timeout: time.Minute})
 		var stopped error
-		r := d.Begin(RunOptions{Stop: func(why error) { stopped = why }})
+		r := d.Begin(AskerOptions{Stop: func(why error) { stopped = why }})
 		defer r.End()
 		answer := asking(t, r, transfer(1))
 		q := await(t, d, r)
@@ -318,8 +318,8 @@ func TestQuestionExpires(t *testing.T) {
 
 func TestGrantForTheRunIsTakenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := NewDesk(Options{})
-		r := d.Begin(RunOptions{})
+		d := NewQueue(Options{})
+		r := d.Begin(AskerOptions{})
 		defer r.End()
 		answer := asking(t, r, transfer(1))
 		q := await(t, d, r)
