@@ -29,7 +29,7 @@ import (
 	"github.com/toolcell/toolcell/rootfs/packages"
 )
 
-// project is whose saved tools this process sees.
+// project returns the project whose saved tools this process sees, "" outside of one.
 func project() string {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -39,7 +39,7 @@ func project() string {
 	return savedtools.ProjectOf(dir, home)
 }
 
-// parts are what runs code: the images and packages on this machine, and the sandboxes.
+// parts run code: the images and packages on this machine, and the sandboxes.
 type parts struct {
 	store     *rootfs.Store
 	wheels    *packages.Store
@@ -72,12 +72,12 @@ func (p parts) Close() error {
 	return errors.Join(p.runtime.Close(), p.wheels.Close(), p.store.Close())
 }
 
-// image returns where the image that code runs on comes from.
+// image returns the source of the image that code runs on.
 func (p parts) image(s settings.Settings) *sandboxes.Images {
 	return &sandboxes.Images{Store: p.store, Ref: s.Image, Named: s.ImageNamed, Runner: p.runnerDir, Dirs: s.Dirs}
 }
 
-// packages returns where the packages of scripts come from.
+// packages returns the source of the packages that scripts name.
 func (p parts) packages(s settings.Settings) *sandboxes.Packages {
 	return &sandboxes.Packages{Store: p.wheels, Sandboxes: sandboxes.Runtime{Runtime: p.runtime, Dirs: s.Dirs}, Limits: s.Limits}
 }
@@ -94,7 +94,7 @@ type app struct {
 	inbox   *inbox.Server // nil if its questions cannot be asked for
 }
 
-// appOptions are what a command decides about the app, beside the settings.
+// appOptions are the choices of a command that are not settings.
 type appOptions struct {
 	log        *slog.Logger
 	policyLog  *slog.Logger // of the policy; log if nil
@@ -188,7 +188,7 @@ func openApp(s settings.Settings, o appOptions) (_ *app, err error) {
 	return a, nil
 }
 
-// proxyOptions are those of the user's servers.
+// proxyOptions returns the options of the proxy for the user's servers.
 func proxyOptions(s settings.Settings, log *slog.Logger) mcpproxy.Options {
 	d := s.Dirs
 	return mcpproxy.Options{
@@ -226,16 +226,14 @@ func openPackages(s settings.Settings) *packages.Store {
 	return packages.Open(filepath.Join(s.Dirs.Cache, "packages"), s.UV)
 }
 
-// Descriptors that a sandbox needs while it starts, and that everything else
-// needs.
+// Open files that a sandbox needs while it starts, and that the rest of the program needs.
 const (
 	sandboxFiles = 24
 	otherFiles   = 24
 )
 
-// maxParallel is the number of concurrent runs, without idle sessions: as many
-// as the limit of open files allows, so that further ones wait instead of
-// failing.
+// maxParallel returns the number of concurrent runs, beside idle sessions. The limit of open
+// files bounds it, so that further runs wait instead of failing.
 func maxParallel(sessions int) int {
 	const maxRuns = 16
 	var l unix.Rlimit
@@ -245,8 +243,8 @@ func maxParallel(sessions int) int {
 	return max(1, (int(l.Cur)-otherFiles)/sandboxFiles-sessions)
 }
 
-// shellLogger returns the log of a command that a user types: warnings are notes, -q
-// silences them, and --log-level asks for structured lines.
+// shellLogger returns the log of a command that a user types: it prints warnings as notes,
+// nothing with -q, and structured lines with --log-level.
 func shellLogger(o Options) *slog.Logger {
 	switch {
 	case o.Quiet:

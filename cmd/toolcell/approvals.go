@@ -59,8 +59,7 @@ func approvalsCommand(s *console.Streams) *cli.Command {
 	}
 }
 
-// openApprovals connects to all processes that may have questions. The clients have to
-// be closed.
+// openApprovals connects to all processes that may have questions. Call close on the result.
 func openApprovals(s settings.Settings) (approvals, error) {
 	var dirs []string
 	for _, dir := range s.RunDirs() {
@@ -92,7 +91,7 @@ func (a approvals) questions(s *console.Streams) []inbox.Question {
 	return all
 }
 
-// minPrefix is how much of an ID stands for it if no other begins so, in characters.
+// minPrefix is the shortest beginning of an ID that is accepted for it, in characters.
 const minPrefix = len("ask-") + 4
 
 // find returns the process that has a question, and the question's whole ID.
@@ -149,7 +148,7 @@ func approvalsShow(_ context.Context, o approvalsOptions) error {
 	})
 }
 
-// answer does something about the question, and prints what became of it.
+// answer calls do with the question and prints its new state.
 func (o approvalsOptions) answer(do func(*inbox.Client, string) error) error {
 	return o.withQuestion(func(owner *inbox.Client, id string) error {
 		if err := do(owner, id); err != nil {
@@ -233,7 +232,7 @@ func allowed(q inbox.Question, choice consent.Choice) string {
 	return "this call"
 }
 
-// printAnswered prints what became of a question.
+// printAnswered prints the state of a question after an answer.
 func (o approvalsOptions) printAnswered(owner *inbox.Client, id string) error {
 	q, err := owner.Show(id)
 	if err != nil {

@@ -58,11 +58,10 @@ func listApprovals(o Options) ([]inbox.Question, error) {
 	return all.questions(o.Streams), nil
 }
 
-// watchEvery is how often the processes are asked: there may be new ones, too.
+// watchEvery is the interval between two lists. Each asks new processes too.
 const watchEvery = 300 * time.Millisecond
 
-// watchApprovals prints questions when they come and when they are answered, until it
-// is interrupted.
+// watchApprovals prints new questions and new answers until it is interrupted.
 func watchApprovals(ctx context.Context, o Options) error {
 	known := map[string]consent.State{}
 	for first := true; ; first = false {
@@ -102,7 +101,7 @@ func printNews(s *console.Streams, news []inbox.Question) (err error) {
 	return err
 }
 
-// stateText says how far a question is, and what was answered.
+// stateText returns the state of a question, with the scope of an approval.
 func stateText(q inbox.Question) string {
 	if q.State == consent.Approved && q.Choice == consent.ForRun {
 		return "approved for the run"
@@ -120,7 +119,7 @@ func timeLeft(q inbox.Question, now time.Time) string {
 	return text.Duration(max(0, q.ExpiresAt.Sub(now)).Round(time.Second))
 }
 
-// aboutText says on one line what a question is about.
+// aboutText returns the subject of a question, on one line.
 func aboutText(q inbox.Question) string {
 	switch {
 	case q.Subject != "":

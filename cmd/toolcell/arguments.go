@@ -14,7 +14,7 @@ import (
 	"github.com/toolcell/toolcell/oci/doctor"
 )
 
-// A typedCommand is a command line whose command was found.
+// A typedCommand is a parsed command line: the command, and its own arguments.
 type typedCommand struct {
 	path   string       // such as "toolcell images pull"
 	parsed *cli.Command // nil if no command was typed, or there is none of the name
@@ -37,11 +37,11 @@ func findCommand(app *cli.App, args []string) typedCommand {
 	return t
 }
 
-// flagsFirst returns the command line with the command's flags before its arguments:
-// people write them in any order, and the cli package wants them first. What follows
-// "--" stays where it is, and for exec so does all that follows the file: it is the
-// code's, also a "--". It fails if there is no such flag, if one lacks its value (the cli package would take the next flag for
-// it, or our own "--"), or if two are given where the first would be lost.
+// flagsFirst returns the command line with the command's flags before its arguments: people
+// write them in any order, and the cli package wants them first. Arguments after "--" stay
+// where they are, as do those of exec after the file, which belong to the code. It fails for
+// an unknown flag, for one without its value (the cli package would take the next flag, or our
+// own "--"), and for one given twice if the first would be lost.
 func (t typedCommand) flagsFirst() ([]string, error) {
 	if t.parsed != nil && t.parsed.SkipFlagParsing {
 		return t.args, nil
@@ -84,8 +84,8 @@ func (t typedCommand) flagsFirst() ([]string, error) {
 	return append(append(ordered, "--"), rest...), nil
 }
 
-// mayRepeat reports whether a flag can be given again without a loss: it adds to the one
-// before, or is meant to replace it, as a time limit behind a shell's alias is.
+// mayRepeat reports whether a flag can be given twice: the second adds to the first, or
+// replaces it on purpose, such as a time limit after a shell's alias.
 func mayRepeat(f cli.Flag) bool {
 	if _, one := f.(*cli.StringFlag); !one {
 		return true
@@ -166,7 +166,7 @@ func noCommand(commands []*cli.Command, given string) error {
 	return console.Usagef("there is no command %q%s", given, didYouMean(given, names))
 }
 
-// didYouMean names the one that was probably meant, if there is one.
+// didYouMean returns a question with the most similar name, or "" if none is similar.
 func didYouMean(given string, names []string) string {
 	if near := probablyMeant(given, names); near != "" {
 		return "; did you mean " + near + "?"
@@ -174,8 +174,7 @@ func didYouMean(given string, names []string) string {
 	return ""
 }
 
-// probablyMeant returns the name that was probably meant, or "": a third of it may be
-// wrong.
+// probablyMeant returns the most similar name, or "" if more than a third of it differs.
 func probablyMeant(given string, names []string) string {
 	for _, near := range text.Nearest(given, names, 3) {
 		if strings.EqualFold(given, near) || text.EditDistance(given, near) <= len(near)/3 {
@@ -185,9 +184,8 @@ func probablyMeant(given string, names []string) string {
 	return ""
 }
 
-// settingTypos returns a sentence for each variable that is no setting and has nearly
-// the name of one. Other unknown variables are ignored, since configs of the Python
-// original have some.
+// settingTypos returns a sentence for each variable whose name is nearly that of a setting.
+// Other unknown variables are ignored, since configs of the Python original have some.
 func settingTypos(environ []string) (typos []string) {
 	const prefix = "MCP_BRIDGE_"
 	var names []string

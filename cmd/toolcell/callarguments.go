@@ -57,7 +57,7 @@ func readCallArguments(given []string, stdin io.Reader) (object json.RawMessage,
 	return object, true, err
 }
 
-// isNamed reports whether an argument is NAME=VALUE.
+// isNamed reports whether an argument has the form NAME=VALUE.
 func isNamed(given string) bool {
 	name, _, found := strings.Cut(given, "=")
 	return found && name != "" && !strings.ContainsAny(name, "{}[]\"' \t\n") && name[0] != '@'
@@ -80,7 +80,7 @@ func readAllOf(r io.Reader) ([]byte, error) {
 	return bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), err
 }
 
-// objectOf returns text as the JSON object that it is.
+// objectOf returns data if it is a JSON object. What describes it in the error.
 func objectOf(what string, data []byte) (json.RawMessage, error) {
 	var object map[string]json.RawMessage
 	var syntax *json.SyntaxError

@@ -112,9 +112,8 @@ func leftOut(p config.Problem) string {
 	return "leaving out a server"
 }
 
-// noteProblems tells the user of a shell in one line what is left out, unless it is to
-// be quiet or the log has it. If the command needs a server that is left out, its error
-// says why, so more lines would only be in the way.
+// noteProblems prints one line about the servers that are left out, unless the user wants
+// quiet or a log. Servers in named are not counted: the command's own error gives the reason.
 func (f *discovered) noteProblems(o Options, named []string) {
 	if o.Quiet || o.Settings.LogNamed {
 		logProblems(f.log, f.config)

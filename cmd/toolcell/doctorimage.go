@@ -20,8 +20,8 @@ import (
 	"github.com/toolcell/toolcell/rootfs/python"
 )
 
-// imageFacts are what doctor finds out about the image that code runs on. The checks
-// are functions of them.
+// imageFacts are doctor's findings about the image that code runs on. The checks are
+// functions of them.
 type imageFacts struct {
 	ref      string
 	self     string // this program
@@ -44,8 +44,8 @@ type imageFacts struct {
 const (
 	// registryTimeout is how long doctor waits for a registry.
 	registryTimeout = 5 * time.Second
-	// maxVerified is the size of the images that are compared with their digests,
-	// which takes seconds.
+	// maxVerified bounds the images that are compared with their digests, which takes
+	// seconds.
 	maxVerified = 500 << 20
 )
 
@@ -95,7 +95,7 @@ func (f *imageFacts) gather(ctx context.Context, conf settings.Settings, s *cons
 
 // examine compares an image that is here with its digests, and runs its Python.
 func (f *imageFacts) examine(ctx context.Context, conf settings.Settings, store *rootfs.Store) {
-	ctx = context.WithoutCancel(ctx) // the patience was for the registry
+	ctx = context.WithoutCancel(ctx) // the timeout was for the registry
 	name := f.ref
 	if f.found.Digest != "" {
 		name = f.found.Digest
@@ -181,7 +181,7 @@ func (f *imageFacts) failure() doctor.Check {
 	return c
 }
 
-// networkFails reports whether it is not the image that is at fault.
+// networkFails reports whether the network or the registry is at fault, not the image.
 func (f *imageFacts) networkFails() bool {
 	var failed *images.RegistryError
 	var path *fs.PathError // of certificates or credentials

@@ -19,7 +19,7 @@ import (
 	"github.com/toolcell/toolcell/rootfs"
 )
 
-// execName is the command that hands arguments on.
+// execName is the command whose arguments may belong to the code.
 const execName = "exec"
 
 // execOptions are those of exec.
@@ -107,7 +107,7 @@ func execCode(ctx context.Context, o execOptions) (err error) {
 // silent reports whether only results and errors are to be printed.
 func (o execOptions) silent() bool { return o.Quiet || o.JSON }
 
-// An execution is one of exec.
+// An execution is one call of exec.
 type execution struct {
 	execOptions
 	app      *app
@@ -150,15 +150,15 @@ func (e execution) once(ctx context.Context, log *slog.Logger) (err error) {
 	return exitError(r)
 }
 
-// giveStdin gives the code the standard input that is left for it. At a terminal
-// nothing is read before the code wants a line: the shell may be meant.
+// giveStdin gives the code standard input, unless the code itself came from there. At a
+// terminal nothing is read until the code asks for a line: the user may be typing for the shell.
 func (e execution) giveStdin(req *run.Request) {
 	switch {
 	case !e.code.stdinLeft:
 	case console.Terminal(e.In):
 		req.Input = func(ctx context.Context) (string, error) {
 			defer e.asker.take(ctx)()
-			e.progress.Hide() // what is typed has the line
+			e.progress.Hide() // the line is for typing
 			line, err := console.ReadLine(ctx, e.In)
 			if err != nil && line == "" {
 				return "", err
@@ -211,7 +211,7 @@ func openForShell(ctx context.Context, o execOptions, log, policyLog *slog.Logge
 	return openApp(o.Settings, appOptions{log: log, policyLog: policyLog, background: newBackground(o.Settings, log, true), servers: found})
 }
 
-// request is one without code.
+// request returns the request of all that runs, without code.
 func (e execution) request() run.Request {
 	req := run.Request{
 		File: e.code.file, Argv: e.code.argv, Servers: e.Servers, Progress: console.RunProgress(e.progress, e.silent()),

@@ -26,9 +26,8 @@ func newTerminalAsker(s *console.Streams, progress *console.Progress) *terminalA
 	return &terminalAsker{s: s, progress: progress, turn: make(chan struct{}, 1)}
 }
 
-// canAsk reports whether a user is there: one of the streams is a terminal, and there is
-// one that controls the process. A program that has caught all streams shows nothing of
-// a question to a user.
+// canAsk reports whether a user can answer: a terminal controls the process, and one of the
+// streams is a terminal. A program that captures all streams would hide the question.
 func (a *terminalAsker) canAsk() bool {
 	if !console.Terminal(a.s.In) && !console.Terminal(a.s.Out) && !console.Terminal(a.s.Err) {
 		return false
@@ -77,7 +76,7 @@ func (a *terminalAsker) take(ctx context.Context) (release func()) {
 	}
 }
 
-// letters are what is typed for a choice.
+// letters are the keys of the choices.
 var letters = []struct {
 	letter string
 	choice consent.Choice
@@ -132,7 +131,7 @@ func askQuestion(ctx context.Context, q *consent.Question, out io.Writer, read r
 	return noAnswer(q)
 }
 
-// terminalAnswer is the consent.Answer.By of what is typed.
+// terminalAnswer is consent.Answer.By of answers that are typed.
 const terminalAnswer = "terminal"
 
 func offers(q *consent.Question, choice consent.Choice) bool {

@@ -22,7 +22,7 @@ type formSchema struct {
 	Required   []string             `json:"required"`
 }
 
-// A formField is what is entered in one line.
+// A formField is entered in one line.
 type formField struct {
 	Type        string          `json:"type"`
 	Title       string          `json:"title"`
@@ -41,7 +41,7 @@ type formChoice struct {
 	Title string `json:"title"`
 }
 
-// Bounds on a form, which is foreign.
+// Bounds on a form, which comes from an untrusted server.
 const (
 	maxFields  = 50
 	maxChoices = 100
@@ -115,7 +115,7 @@ func fillIn(ctx context.Context, schema formSchema, out io.Writer, read readLine
 	return formAnswer("accept", content)
 }
 
-// errTries is the error of a field for which nothing fitting was typed.
+// errTries means that no valid value was typed for a field.
 var errTries = errors.New("no value was typed that fits")
 
 // askField asks for one field. The value is nil if none is given.
@@ -153,7 +153,7 @@ func askField(ctx context.Context, name string, f formField, required bool, out 
 	return nil, errTries
 }
 
-// choices returns what a field can be, if that is listed.
+// choices returns the values that a field may have, nil if any.
 func (f formField) choices() (all []formChoice) {
 	values, titled := f.Enum, f.OneOf
 	if f.Items != nil {
@@ -171,7 +171,7 @@ func (f formField) choices() (all []formChoice) {
 	return all
 }
 
-// hint says what may be typed.
+// hint describes the values that may be typed.
 func (f formField) hint(required bool, choices int) string {
 	kind := map[string]string{"number": "a number", "integer": "a whole number", "boolean": "yes or no", "array": "numbers from the list, with commas between them"}[f.Type]
 	switch {
@@ -190,7 +190,7 @@ func (f formField) hint(required bool, choices int) string {
 	return kind
 }
 
-// parse reads what was typed. What else the schema says of it, the server checks.
+// parse reads a typed value. The server checks the rest of its schema.
 func (f formField) parse(line string, choices []formChoice) (any, error) {
 	switch f.Type {
 	case "integer":

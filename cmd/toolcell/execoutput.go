@@ -69,8 +69,8 @@ func (l liveWriter) Write(b []byte) (int, error) {
 	})
 }
 
-// lastWrite bounds what is written after the user has stopped a run: a terminal
-// may be stopped as well.
+// lastWrite bounds the last write after the user has stopped a run: the terminal may be
+// stopped, too.
 const lastWrite = 200 * time.Millisecond
 
 // writeLast writes what ends the output, also if ctx has ended.
@@ -157,7 +157,7 @@ func (o execOptions) withNewNotes(r *run.Result) *run.Result {
 	return r.WithoutHostNotes()
 }
 
-// port finds what differs from one failure to reach a registry to the next.
+// port matches the part of a note that differs between failures to reach a registry.
 var port = regexp.MustCompile(`:\d+`)
 
 // newNotes reports whether the notes differ from those that the file stands for, and
@@ -178,10 +178,10 @@ func newNotes(file string, notes []string) bool {
 	return true
 }
 
-// notGranted finds the server that code was not allowed to call.
+// notGranted matches the server that code was not allowed to call.
 var notGranted = regexp.MustCompile(`server "([^"]+)" is not granted to this run`)
 
-// inShell are the fixes that results tell a model of, and what to type in a shell.
+// inShell maps the advice that results give a model to what a user types in a shell.
 var inShell = []struct {
 	told  *regexp.Regexp
 	typed string
@@ -199,7 +199,7 @@ func forTyping(told string) string {
 	return told
 }
 
-// explain adds what the user of a shell should know of a failure.
+// explain rewrites a failure for the user of a shell.
 func (s script) explain(r *run.Result) *run.Result {
 	explained := *r
 	explained.Hint = forTyping(r.Hint)

@@ -19,7 +19,7 @@ const (
 	helpWidth  = 100
 )
 
-// settingsTopic is what help knows besides commands.
+// settingsTopic is the topic of help that is not a command.
 const settingsTopic = "settings"
 
 func helpCommand(s *console.Streams) *cli.Command {
@@ -149,7 +149,7 @@ func (h *helpText) flag(f cli.Flag, more string) {
 	h.item(strings.TrimSpace(strings.Join(names, ", ")+" "+placeholder(f)), about(f)+more)
 }
 
-// fewSettings is how many a command may have so that its help shows all of them.
+// fewSettings is the largest number of settings that the help of a command lists whole.
 const fewSettings = 2
 
 // settings lists the settings that matter most for a command, and says where the

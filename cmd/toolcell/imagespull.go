@@ -115,7 +115,7 @@ func pullImage(ctx context.Context, o imagesPullOptions, store *rootfs.Store, re
 	return root, nil
 }
 
-// cancelled says what is left of a pull that the user ended: its complete layers.
+// cancelled describes what a cancelled pull keeps: its complete layers.
 func cancelled(bars *console.Bars) string {
 	switch n := bars.Finished(); n {
 	case 0:

@@ -66,7 +66,7 @@ func (b *background) close() {
 	b.packages.close()
 }
 
-// A process is started again and again, one at a time.
+// A process is a command that is started for each piece of work, one at a time.
 type process struct {
 	args     []string // of the command, before what it is about
 	detached bool     // it may outlive this process
@@ -199,7 +199,7 @@ func untilEOF(ctx context.Context, s *console.Streams, wanted bool) (context.Con
 	return ctx, cancel
 }
 
-// compileTime is far beyond what the largest image needs.
+// compileTime bounds compiling, far above the time for the largest image.
 const compileTime = 20 * time.Minute
 
 // compileModules gives an image bytecode of its modules and of the runner,

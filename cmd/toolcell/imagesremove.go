@@ -96,7 +96,7 @@ func imagesPrune(_ context.Context, o imagesPruneOptions) error {
 	return errors.Join(o.Settings.Dirs.Explain(err), printRow(o.Options, row, "%s%s\n", &lines, pruned(len(removed), "image", freed)))
 }
 
-// pruned says what prune has done.
+// pruned sums up what prune removed.
 func pruned(removed int, what string, freed int64) string {
 	if removed == 0 && freed == 0 {
 		return "nothing to remove"
@@ -104,8 +104,8 @@ func pruned(removed int, what string, freed int64) string {
 	return fmt.Sprintf("removed %s, freed %s", text.Plural(removed, what), text.Size(freed))
 }
 
-// leastBytes is the smallest size without a unit that is taken for bytes: every image is
-// larger, so that a smaller one removes them all.
+// leastBytes is the smallest size without a unit that is taken for bytes. A smaller one would
+// remove all images, so a unit was probably forgotten.
 const leastBytes = 1 << 20
 
 func (o imagesPruneOptions) parse() (p rootfs.PruneOptions, err error) {

@@ -102,7 +102,7 @@ func (o imagesVerifyOptions) verify(ctx context.Context, store *rootfs.Store, i 
 	return row, err
 }
 
-// text returns what is printed of an image.
+// text returns the lines about an image.
 func (r verifiedImage) text() string {
 	name := strings.Join(append(slices.Clone(r.Refs), r.Digest), " ")
 	var text string

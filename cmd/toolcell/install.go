@@ -63,7 +63,7 @@ func uninstallCommand(s *console.Streams) *cli.Command {
 	}
 }
 
-// withClients reads the Options of install and uninstall.
+// withClients reads the options of install and uninstall.
 func withClients(do func(context.Context, installOptions) error) func(*cli.Context, Options) error {
 	return func(c *cli.Context, o Options) error {
 		log := shellLogger(o)
@@ -155,8 +155,8 @@ func doForClients(ctx context.Context, o installOptions, clients []string, do fu
 	return nil
 }
 
-// clients returns those that the command line means, which all knows if it says --all. All
-// of them are known: nothing is to be changed where a name is wrong.
+// clients returns the clients that the command line names, or with --all those that all
+// returns. If a name is unknown it returns an error, so that nothing changes.
 func (o installOptions) clients(all func() ([]string, error)) ([]string, error) {
 	switch {
 	case o.All && len(o.Args) > 0:

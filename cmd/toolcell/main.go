@@ -1,6 +1,11 @@
 // Command toolcell is an MCP server with one tool, run_python, and the small
-// container runtime behind it. Each command begins in a file of its name: flags,
-// check, call.
+// container runtime behind it.
+//
+// main builds the commands, puts the flags in front of the arguments, runs the command and
+// prints its error. Each command has a file of its name: its flags, its Options, and the
+// function that does it. Those that run code, serve (serve.go) and exec (exec.go), open an
+// app (app.go), which wires the packages together; what a run then does begins in
+// bridge/run/run.go.
 package main
 
 import (

@@ -128,7 +128,7 @@ type prunedSets struct {
 	Freed   int64       `json:"freed"` // bytes
 }
 
-// shortID is as much of an ID as a person needs.
+// shortID returns the part of an ID that is shown to people.
 func shortID(id string) string { return fmt.Sprintf("%.12s", strings.TrimPrefix(id, "sha256-")) }
 
 // names are those of the packages of a set, on one line.

@@ -28,14 +28,14 @@ func loadPolicy(s settings.Settings, log *slog.Logger) *policy.Policy {
 	return policy.Load(file, named, log)
 }
 
-// belowError leaves out errors.
+// A belowError leaves errors out of a log.
 type belowError struct{ slog.Handler }
 
 func (h belowError) Enabled(ctx context.Context, level slog.Level) bool {
 	return level < slog.LevelError && h.Handler.Enabled(ctx, level)
 }
 
-// notePolicy says what is wrong with the policy, unless the run has failed of it.
+// notePolicy logs the error of the policy, unless the run failed because of it.
 func notePolicy(log *slog.Logger, rules *policy.Policy, r *run.Result) {
 	if err := rules.Err(); err != nil && !strings.Contains(r.Error, err.Error()) {
 		log.Error("nothing may be called until the policy is fixed", "err", err)
@@ -60,8 +60,7 @@ func policyServers(servers []config.Server) []policy.Server {
 	return names
 }
 
-// printPolicyTypos prints what is wrong with the policy, and its sections that match no
-// server.
+// printPolicyTypos prints the error of the policy, and its sections that match no server.
 func printPolicyTypos(o Options, servers []mcpproxy.ServerStatus) {
 	names := make([]policy.Server, len(servers))
 	for i, s := range servers {
@@ -135,7 +134,7 @@ func policyChecks(s settings.Settings, found config.Config) []doctor.Check {
 		"the policy names tools that there are not: "+strings.Join(said, "; "), "# correct the names, or remove them:\n"+edit)}
 }
 
-// describePolicy says what is in a policy.
+// describePolicy sums up a policy.
 func describePolicy(file string, found policy.Contents) string {
 	said := fmt.Sprintf("%s says in %s what code may call", file, text.Plural(found.Sections, "section"))
 	if found.NetworkRules > 0 {

@@ -15,17 +15,17 @@ import (
 	"github.com/toolcell/toolcell/internal/text"
 )
 
-// A script is code and the sys.argv it finds, as python would make it.
+// A script is code with its sys.argv, which is as python would make it.
 type script struct {
 	text string
 	argv []string
 	file string // it was read from; empty for others
-	// stdinLeft says that standard input is the code's: it was not read for code.
+	// stdinLeft: standard input was not read for code, so the code may read it.
 	stdinLeft bool
 }
 
-// maxScript bounds what is read, in bytes; the run itself allows less, and says
-// how much.
+// maxScript bounds the code, in bytes. The run itself has a lower limit, which its error
+// states.
 const maxScript = 16 << 20
 
 // readScript reads the code from where the command line says, standard input
@@ -72,15 +72,15 @@ func readFile(ctx context.Context, name string) (string, error) {
 	return readText(ctx, f, name)
 }
 
-// looksLikeCode reports whether a word that names no file has a character that code
-// has and the paths of scripts rarely have.
+// looksLikeCode reports whether a word has a character that is common in code and rare in
+// paths of scripts.
 func looksLikeCode(word string) bool { return strings.ContainsAny(word, "()[]{}=;:\"'\n") }
 
 // readText reads a file that may be a pipe or a terminal, where the end may be
 // long in coming: it returns early when ctx ends.
 func readText(ctx context.Context, f *os.File, name string) (string, error) {
 	body, err := contain.Await(ctx, "reading the code", func() ([]byte, error) { return io.ReadAll(io.LimitReader(f, maxScript+1)) })
-	// Editors of another world put a mark in front, which Python takes too.
+	// Editors on Windows put a byte order mark in front, which Python accepts too.
 	text := string(bytes.TrimPrefix(body, []byte("\ufeff")))
 	switch {
 	case ctx.Err() != nil:

@@ -34,10 +34,10 @@ func serversCommand(s *console.Streams) *cli.Command {
 	)
 }
 
-// A serversFunc is what a command does with the user's servers.
+// A serversFunc does the work of a command with the user's servers.
 type serversFunc func(context.Context, Options, *mcpproxy.Proxy) error
 
-// run does it, and ends the servers that it has started.
+// run finds the servers, calls do, and ends the servers that it has started.
 func (do serversFunc) run(ctx context.Context, o Options) (err error) {
 	log := shellLogger(o)
 	found, err := askForServers(ctx, o, log, o.Args)
@@ -49,7 +49,7 @@ func (do serversFunc) run(ctx context.Context, o Options) (err error) {
 	return forShell(do(ctx, o, p))
 }
 
-// forShell makes the error about a name that no server has say where a shell lists them.
+// forShell makes the error about an unknown server name the command that lists servers.
 func forShell(err error) error {
 	var unknown *mcpproxy.UnknownServerError
 	var done *shellError
@@ -84,7 +84,7 @@ func serversList(_ context.Context, o Options, p *mcpproxy.Proxy) error {
 	})
 }
 
-// What is said if there are no servers.
+// The message if there are no servers, and what to do then.
 const (
 	noServers     = "no servers were found"
 	noServersNext = `put one into ~/MCPs/NAME.json: {"mcpServers": {"NAME": {"command": "…", "args": []}}}`
@@ -101,8 +101,7 @@ func remark(st mcpproxy.ServerStatus) string {
 	return ""
 }
 
-// printUnread names the files that cannot be read. What is wrong with a server, and
-// what to type, is in its remark.
+// printUnread names the files that cannot be read. The remark of a server has its error.
 func printUnread(w *os.File, problems []config.Problem) {
 	for _, p := range problems {
 		if p.Server == "" {

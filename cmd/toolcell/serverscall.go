@@ -126,7 +126,7 @@ type calledTool struct {
 	Error       string            `json:"error,omitempty"`       // of the tool
 }
 
-// printAnswer prints what the command line asks for of an answer.
+// printAnswer prints an answer in the form that the command line asks for.
 func (o serversCallOptions) printAnswer(answer json.RawMessage, value toolvalue.Value, failed *toolvalue.ToolError) error {
 	row := calledTool{Server: o.Args[0], Tool: o.Args[1]}
 	if failed != nil {
@@ -193,7 +193,7 @@ func dataOf(value json.RawMessage) (c dataContent, ok bool) {
 	return c, c.Data+c.Blob != "" && c.MimeType != ""
 }
 
-// described names content that is no text: its kind and size. It is empty for other values.
+// described returns the kind and size of a picture, a sound or a file, "" of other values.
 func described(value json.RawMessage) string {
 	c, ok := dataOf(value)
 	if !ok {
@@ -202,8 +202,8 @@ func described(value json.RawMessage) string {
 	return text.Printable(c.MimeType, 60) + " of " + text.Size(int64(len(c.Data+c.Blob)*3/4))
 }
 
-// seenValue returns a value for a reader: what is data in it, or in a list, is described,
-// since its base64 fills screens.
+// seenValue returns a value to print. A list's pictures, sounds and files are replaced by
+// their kinds and sizes: their base64 would fill screens.
 func seenValue(value json.RawMessage) json.RawMessage {
 	items, err := rawjson.Items(value)
 	if err != nil || !slices.ContainsFunc(items, func(i json.RawMessage) bool { return described(i) != "" }) {
@@ -222,8 +222,8 @@ func placeholderOf(value json.RawMessage) string {
 	return "<" + described(value) + "; --out FILE keeps it>"
 }
 
-// writeAnswer writes the data in an answer to a file, and further data beside it; an answer
-// without any is written as it is printed. It says what is where.
+// writeAnswer writes the data of an answer to a file, and further data to files beside it. An
+// answer without data is written as it would be printed. It prints the names of the files.
 func writeAnswer(s *console.Streams, file string, value toolvalue.Value) error {
 	all := slices.Concat([]json.RawMessage{value.JSON}, value.Attachments)
 	if items, err := rawjson.Items(value.JSON); err == nil {

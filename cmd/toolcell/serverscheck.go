@@ -113,7 +113,7 @@ func skipped(p *mcpproxy.Proxy, st mcpproxy.ServerStatus) bool {
 
 func (r *checked) check(ctx context.Context, p *mcpproxy.Proxy) {
 	began := time.Now()
-	tools, err := p.Refresh(ctx, r.Name) // what is known of it says nothing about today
+	tools, err := p.Refresh(ctx, r.Name) // the list of an earlier start proves nothing
 	r.Tools, r.Millis, r.Status, r.Error = len(tools), time.Since(began).Milliseconds(), "ready", ""
 	if err != nil {
 		lines, reason := mcpproxy.Reason(err)
@@ -160,7 +160,7 @@ const (
 	outputLines = 20  // that are shown of what a server wrote
 )
 
-// printOutput prints what the servers wrote that could not be started.
+// printOutput prints the output of servers that could not be started.
 func printOutput(s *console.Streams, rows []checked) (err error) {
 	for _, r := range rows {
 		if len(r.lines) == 0 {

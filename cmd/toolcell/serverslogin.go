@@ -20,7 +20,7 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy"
 )
 
-// loginWithin is how long the user may take in the browser.
+// loginWithin bounds the user's time in the browser.
 const loginWithin = 10 * time.Minute
 
 // loginSettings are those that servers are found and reached by.
@@ -97,7 +97,7 @@ func (o serversLoginOptions) logIn(ctx context.Context, p *mcpproxy.Proxy) error
 	})
 }
 
-// askedFor says which scopes a login asks for.
+// askedFor lists the scopes that a login asks for.
 func askedFor(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.Query().Get("scope") == "" {
@@ -106,8 +106,8 @@ func askedFor(address string) string {
 	return "It asks for the scopes " + text.QuoteList(strings.Fields(u.Query().Get("scope")), 20) + ".\n"
 }
 
-// bringBack takes the address that a browser of another machine ended at to the port
-// that waits for it.
+// bringBack reads the address at which a browser on another machine ended, and requests it
+// from the port that waits for the login.
 func bringBack(ctx context.Context, s *console.Streams, address string) error {
 	for {
 		line, err := console.ReadLine(ctx, s.In)
@@ -171,8 +171,8 @@ func serversLogout(_ context.Context, o Options, p *mcpproxy.Proxy) error {
 	return printRow(o, map[string]any{"name": o.Args[0], "loggedIn": false, "changed": was}, said, o.Args[0])
 }
 
-// openBrowser starts what the desktop opens addresses with, and does not wait
-// for it: some browsers run on in it.
+// openBrowser starts the desktop's program for addresses. It does not wait for its end, since
+// some browsers run in it.
 func openBrowser(address string) bool {
 	path, err := exec.LookPath("xdg-open")
 	if err != nil {

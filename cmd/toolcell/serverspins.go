@@ -20,7 +20,7 @@ const pinsDescription = "A server's tools are pinned when toolcell first learns 
 	"schemas and annotations. This shows what the server says differently since, without starting\n" +
 	"it. accept pins one tool, or all of them, as they are shown."
 
-// acceptWord is what changes the pins, before a name.
+// acceptWord is the argument before a name that accepts changes.
 const acceptWord = "accept"
 
 func serversPins(_ context.Context, o Options, p *mcpproxy.Proxy) error {
@@ -58,7 +58,7 @@ func serversPins(_ context.Context, o Options, p *mcpproxy.Proxy) error {
 	return errors.Join(failed...)
 }
 
-// A pinRow is what servers pins says of one server.
+// A pinRow is a row of servers pins.
 type pinRow struct {
 	Server  string       `json:"server"`
 	Status  string       `json:"status"`         // unchanged, changed, or unknown while no tools were ever listed
@@ -245,8 +245,8 @@ func printAccepted(s *console.Streams, server string, rows []acceptedPin) {
 	}
 }
 
-// pinRemark says in a line what of a server's tools differs from their pins and what has
-// hidden characters; it is empty if nothing does.
+// pinRemark sums up in one line which tools of a server differ from their pins or have hidden
+// characters, "" if none.
 func pinRemark(server string, pinned *pins.Server) string {
 	row := newPinRow(server, pinned)
 	var all []string

@@ -108,7 +108,7 @@ func chooseInput(cfg config.Config, server, id string) (config.Input, error) {
 	return all[max(0, slices.IndexFunc(all, func(in config.Input) bool { return !in.Set }))], nil
 }
 
-// readValue asks for the value, without showing a secret.
+// readValue asks for a value. A secret is not shown.
 func readValue(ctx context.Context, s *console.Streams, in config.Input) (value string, err error) {
 	if console.Terminal(s.In) && console.Terminal(s.Err) {
 		value, err = askValue(ctx, s, in)
@@ -163,8 +163,8 @@ func askLine(ctx context.Context, s *console.Streams, prompt string, secret bool
 	return console.ReadLine(ctx, s.In)
 }
 
-// hideTyping turns off the terminal's echo until show is called, which also ends the
-// line: its end was not shown either.
+// hideTyping turns off the terminal's echo until show is called. Show also ends the line,
+// whose end was not echoed.
 func hideTyping(s *console.Streams) (show func(), err error) {
 	fd := int(s.In.Fd())
 	was, err := unix.IoctlGetTermios(fd, unix.TCGETS)
