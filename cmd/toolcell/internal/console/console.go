@@ -1,8 +1,8 @@
 // Package console is the program's side of the terminal: the standard streams
 // and the signals, colors, tables that keep to the width, bars of a pull, JSON
-// output, exit codes. Foreign text is printed without control characters; what
-// code prints keeps its colors. In a file or a pipe there are no colors of ours,
-// tables are whole, and what code prints is as it was.
+// output, exit codes. Untrusted text is printed without control characters; the output of
+// code keeps its colors. In a file or a pipe there are no colors of ours, tables are whole,
+// and the output of code is unchanged.
 package console
 
 import (
@@ -72,7 +72,7 @@ func Usagef(format string, args ...any) error {
 }
 
 // Invalidf returns an error of a value or file that cannot be used, which ends the
-// program with ExitUsage. The error says what is wrong with it, and help would not.
+// program with ExitUsage. Help would not explain it, so the error has to.
 func Invalidf(format string, args ...any) error {
 	return &ExitError{Code: ExitUsage, Err: fmt.Errorf(format, args...)}
 }

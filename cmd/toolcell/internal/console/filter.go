@@ -43,8 +43,7 @@ const maxParams = 64
 // terminal, everything may.
 func NewFilter(f *os.File, w io.Writer) *Filter { return &Filter{w: w, all: !Terminal(f)} }
 
-// Filtered returns what of a whole text may go to f, which is all of it unless
-// f is a terminal.
+// Filtered returns the part of a text that may go to f: all of it unless f is a terminal.
 func Filtered(f *os.File, s string) string {
 	var b strings.Builder
 	filter := NewFilter(f, &b)

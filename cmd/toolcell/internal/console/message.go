@@ -10,9 +10,8 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// Message prints a label and text of several words behind it, such as an error. On a
-// terminal lines that do not fit continue below, broken between words; elsewhere they stay
-// as they are.
+// Message prints a label and a text, such as an error. On a terminal long lines are broken
+// between words; elsewhere they stay as they are.
 func Message(out *os.File, label string, paint func(string) string, text string) {
 	body := Shown(out, text)
 	if width := terminalWidth(out); width > 0 {
@@ -24,7 +23,7 @@ func Message(out *os.File, label string, paint func(string) string, text string)
 // Error prints an error or what comes with one.
 func Error(out *os.File, text string) { Message(out, "toolcell:", ColorsFor(out).Red, text) }
 
-// Hint prints what to do.
+// Hint prints advice.
 func Hint(out *os.File, text string) { Message(out, "hint:", ColorsFor(out).Cyan, text) }
 
 // Note prints a line that no result depends on.
@@ -32,14 +31,14 @@ func Note(out *os.File, text string) {
 	Message(out, "toolcell: note:", ColorsFor(out).Yellow, text)
 }
 
-// Plainly prints what is neither an error nor a hint.
+// Plainly prints a message that is neither an error nor a hint.
 func Plainly(out *os.File, text string) {
 	Message(out, "toolcell:", func(s string) string { return s }, text)
 }
 
 const (
 	continued    = "  " // before a line that continues another
-	narrowest    = 20   // columns: in less, breaking lines helps nobody
+	narrowest    = 20   // columns: narrower lines are not broken
 	mostIndented = 8    // columns before a line of a quotation that its continuations keep
 )
 
@@ -79,8 +78,7 @@ func wrapLine(line string, used, width int) (lines []string) {
 	return append(lines, current)
 }
 
-// A NoteHandler prints warnings for the user of a shell, a note each, where a server's
-// log has structured lines.
+// A NoteHandler is a slog.Handler that prints each warning as a note, for the user of a shell.
 type NoteHandler struct {
 	Out   *os.File
 	attrs string

@@ -21,9 +21,8 @@ const (
 	echoed = 3
 )
 
-// A Progress is one or more lines at the end of a terminal that say how far long work
-// is. They are drawn anew as it goes on, and erased at its end. On anything but a
-// terminal nothing is drawn.
+// A Progress is one or more lines at the end of a terminal that show the progress of long
+// work. They are redrawn as it goes on, and erased at its end. Elsewhere nothing is drawn.
 type Progress struct {
 	out    *os.File
 	stop   chan struct{}
@@ -85,8 +84,8 @@ func (p *Progress) Hide() {
 	p.erase()
 }
 
-// Wrote notes what others have written to the terminal: lines are drawn only where a
-// line begins.
+// Wrote tells p of output by others on the terminal: lines are drawn only at the beginning of
+// a line.
 func (p *Progress) Wrote(b []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -182,7 +181,7 @@ func RunProgress(p *Progress, quiet bool) func(done, total int64, text string) {
 	}
 }
 
-// Bars show how far a pull is, a line for each layer.
+// Bars show the progress of a pull, a line for each layer.
 type Bars struct {
 	progress *Progress
 	began    []time.Time // when something of a layer first came

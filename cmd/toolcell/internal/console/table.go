@@ -70,8 +70,8 @@ func TextWidth(f *os.File) int {
 	return cmp.Or(terminalWidth(f), 80)
 }
 
-// fit gives the width of each column. If all together are wider than limit,
-// which is none if 0, the widest give way, down to one width for all of them.
+// fit returns the width of each column. If the table is wider than limit, the widest columns
+// shrink, down to one width for all. A limit of 0 is none.
 func fit(columns []Column, rows [][]string, limit int) []int {
 	widths := make([]int, len(columns))
 	for i, c := range columns {
@@ -208,8 +208,8 @@ func PlainText(s string) string {
 	return strings.Join(lines, "\n")
 }
 
-// Shown returns foreign text of several lines as f may show it: on a terminal as
-// PlainText, elsewhere as it is.
+// Shown returns untrusted text of several lines in the form that is safe for f: PlainText for
+// a terminal, unchanged elsewhere.
 func Shown(f *os.File, s string) string {
 	if Terminal(f) {
 		return PlainText(s)

@@ -30,7 +30,7 @@ func isNull(st os.FileInfo) bool {
 // streams are. There may be none.
 func OpenTerminal() (*os.File, error) { return os.OpenFile("/dev/tty", os.O_RDWR, 0) }
 
-// DropTyped forgets what was typed before a question is shown: it cannot be the answer.
+// DropTyped discards keys that were typed before a question is shown: they cannot be the answer.
 func DropTyped(terminal *os.File) error {
 	// Not Fd, which would make the file block: closing it is to end a read.
 	raw, err := terminal.SyscallConn()

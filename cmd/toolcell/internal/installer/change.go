@@ -26,7 +26,7 @@ type change struct {
 	backup string
 }
 
-// rowName names a server, with the directory that the client has it for.
+// rowName returns the name of a server, with the directory that the client keeps it for.
 func rowName(name, dir string) string {
 	if dir == "" {
 		return name
@@ -95,7 +95,7 @@ func (c *change) copyValues() error {
 	return nil
 }
 
-// notNamed says why the entry does not have the name that was asked for, or nothing.
+// notNamed explains why the entry does not have the requested name, "" if it has.
 func (c *change) notNamed() string {
 	if c.result.NotNamed == "" {
 		return ""

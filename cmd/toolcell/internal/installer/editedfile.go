@@ -56,7 +56,7 @@ func openEdited(path string) (*editedFile, error) {
 func (f *editedFile) changed() bool { return !bytes.Equal(f.before, f.after) }
 
 // write puts the new text in the file's place. A file that is new is for its
-// owner alone: what is in it may be secret.
+// owner alone: it may hold secrets.
 func (f *editedFile) write() error {
 	if !f.changed() && !(f.isNew && f.mode != 0) { // an empty file is one too
 		return nil
@@ -87,8 +87,8 @@ func (f *editedFile) write() error {
 	return nil
 }
 
-// bare returns what the system says of an error, without the name of a file that only
-// this program knows.
+// bare returns the system's error without the path, which may be one that only this program
+// knows.
 func bare(err error) error {
 	var path *fs.PathError
 	var link *os.LinkError
@@ -110,8 +110,7 @@ func fromHome(path string) string {
 	return path
 }
 
-// missingDirs returns the folders that are not there on the way to dir, which is
-// the first of them.
+// missingDirs returns the missing folders on the way to dir, the innermost first.
 func missingDirs(dir string) (missing []string) {
 	for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
 		if _, err := os.Lstat(dir); err == nil {

@@ -32,9 +32,9 @@ func (i *Installer) PrintEntry() (*Report, error) {
 	return report, err
 }
 
-// entry is how the client is to start this program. Clients pass few variables on
-// and have another PATH, so the command is a whole path, and what says where
-// files are goes along.
+// entry returns the entry with which the client starts this program. Clients pass few variables
+// on and have another PATH, so the command is a whole path, and the variables that say where
+// files are go along.
 func (i *Installer) entry() (edit.Entry, error) {
 	entry := edit.Entry{Name: i.Name, Env: map[string]string{}}
 	var err error

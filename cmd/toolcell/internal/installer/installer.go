@@ -154,8 +154,8 @@ func (i *Installer) planEntry() (*change, error) {
 	return &change{Installer: i, result: result, command: entry.Command + " serve"}, nil
 }
 
-// Check reports wrong usage that New would: a client that is not known, or has no
-// such file.
+// Check returns the error that New would return for wrong usage: an unknown client, or one
+// without such a file.
 func Check(o Options, clients ...string) error {
 	for _, client := range clients {
 		if _, err := edit.TargetOf(o.Discovery, client, o.Project); err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/config"
 )
 
-// planMove finds out which servers can be moved, and the tokens this saves.
+// planMove finds the servers that can be moved, and counts the tokens that this saves.
 func (c *change) planMove(ctx context.Context) error {
 	if c.target.Project {
 		return console.Usagef("--move-servers is for your own file: servers of a project belong to all who work on it")

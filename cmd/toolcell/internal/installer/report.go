@@ -8,7 +8,7 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/clientconfig/edit"
 )
 
-// What uninstall did, and install to an older file, beside what edit says.
+// Statuses of reports, beside those of package edit.
 const (
 	removed        = "removed"  // the file was not there before
 	restored       = "restored" // to the byte
@@ -65,12 +65,12 @@ func Failed(client string, err error) *Report {
 	return &Report{Client: client, Status: "failed", Error: err.Error()}
 }
 
-// newReport returns a report with what is known of the file.
+// newReport returns a report about the file.
 func (i *Installer) newReport(status string) *Report {
 	return &Report{Client: i.target.Client, Title: i.target.Title, File: i.target.File, Status: status, DryRun: i.DryRun}
 }
 
-// summary returns what was done, or would be.
+// summary returns the report of the change, made or not.
 func (c *change) summary() *Report {
 	r := c.newReport(c.result.Did)
 	r.Name, r.Was, r.Disabled, r.Command, r.Backup = c.result.Name, c.result.Was, c.result.Off, c.command, c.backup

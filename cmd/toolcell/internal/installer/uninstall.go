@@ -124,7 +124,7 @@ func (u *undoing) write() error {
 	return u.forget()
 }
 
-// summary returns what is about to be done.
+// summary returns the report of the change that is about to be made.
 func (u *undoing) summary() *Report {
 	r := u.newReport(takenOut)
 	switch {

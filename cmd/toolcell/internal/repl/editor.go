@@ -30,7 +30,7 @@ type editor struct {
 	history *history
 	keys    *keys
 	send    io.Writer      // of keys to the editor
-	typed   chan typedLine // what is being typed will come here; nil if nothing is
+	typed   chan typedLine // gets the line that is being typed; nil if none is
 	unread  bool           // the key of abandon came too late for its line
 }
 
@@ -54,7 +54,7 @@ func newEditor(historyFile string, complete func(dotted string) []string, keyTyp
 		return nil, fmt.Errorf("making a pipe for keys: %w", err)
 	}
 	e := &editor{history: openHistory(historyFile), keys: &keys{typed: keyTyped}, send: w}
-	// liner reads keys from what is standard input now, and asks descriptor 0 for
+	// liner reads keys from os.Stdin as it is now, and asks descriptor 0 for
 	// everything else. It does not know pastes.
 	terminal := os.Stdin
 	os.Stdin = r
@@ -78,7 +78,7 @@ func newEditor(historyFile string, complete func(dotted string) []string, keyTyp
 // belongs to an expression such as a call.
 var dottedName = regexp.MustCompile(`(?:^|[^\pL\pN_.)\]}"'])([\pL_][\pL\pN_]*(?:\.[\pL_][\pL\pN_]*)*\.?)$`)
 
-// completeLine is what Tab does: it indents, or completes a name.
+// completeLine handles Tab: it indents, or completes a name.
 func completeLine(line string, at int, complete func(dotted string) []string) (head string, completions []string, tail string) {
 	runes := []rune(line)
 	head, tail = string(runes[:at]), string(runes[at:])
@@ -154,9 +154,9 @@ func (e *editor) close() {
 	}
 }
 
-// keys are what comes from a terminal with bracketed paste, on its way to the
-// editor. A paste arrives there as if it was typed, without keys that do something;
-// keys keep in mind which line ends were pasted.
+// keys filters the keys of a terminal with bracketed paste on their way to the editor. A paste
+// arrives there as if it were typed, without keys that do something; keys remembers which line
+// ends were pasted.
 type keys struct {
 	typed   func() // called for what comes
 	pasting bool
@@ -189,7 +189,7 @@ func (k *keys) copy(w io.WriteCloser, r io.Reader) {
 	}
 }
 
-// pass returns what the editor gets of some keys.
+// pass returns the keys that the editor gets.
 func (k *keys) pass(in []byte) (out []byte) {
 	in = append(k.held, in...)
 	k.held = nil

@@ -19,7 +19,7 @@ const (
 	maxHistory     = 1000    // lines
 	maxHistoryLine = 4 << 10 // bytes
 	maxHistoryFile = 1 << 20 // bytes that are read
-	historyMode    = 0o600   // what is typed is for the user alone
+	historyMode    = 0o600   // for the user alone
 )
 
 // A history is the lines that were typed at the prompt, in a file of the state

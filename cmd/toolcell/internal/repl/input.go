@@ -87,10 +87,10 @@ type cursor struct {
 	rest []byte // its end, if it is long
 }
 
-// maxRest bounds what is kept of a line, in bytes.
+// maxRest bounds the kept part of a line, in bytes.
 const maxRest = 1 << 10
 
-// follow returns a writer that passes on what is written to w.
+// follow returns a writer that writes to w and moves the cursor.
 func (c *cursor) follow(w io.Writer) io.Writer { return followed{w, c} }
 
 type followed struct {

@@ -72,7 +72,7 @@ func Run(ctx context.Context, o Options) error {
 	return q.loop(ctx, o.First)
 }
 
-// A prompt runs what is typed, block after block, in one session.
+// A prompt runs typed code, block after block, in one session.
 type prompt struct {
 	Options
 	input  lineSource
@@ -158,7 +158,7 @@ func (q *prompt) loop(ctx context.Context, first string) error {
 	}
 }
 
-// mark is what stands before the next line: nothing unless a person sees it.
+// mark returns the mark before the next line, "" unless a person sees it.
 func (q *prompt) mark(b *block) string {
 	if !q.person {
 		return ""
@@ -255,8 +255,8 @@ func (q *prompt) exitAtEOF() error {
 	return q.ExitError(q.last)
 }
 
-// interrupt is what Ctrl-C does while the prompt is there: the code gets a
-// KeyboardInterrupt, and a second one ends its session.
+// interrupt handles Ctrl-C while the prompt is open: the code gets a KeyboardInterrupt, and a
+// second Ctrl-C ends its session.
 func (q *prompt) interrupt() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -277,8 +277,7 @@ func (q *prompt) interrupt() {
 	}
 }
 
-// keyTyped takes note of a key: a Ctrl-C before it was not meant for the code of
-// this line.
+// keyTyped notes a key: a Ctrl-C before it was not meant for the code of this line.
 func (q *prompt) keyTyped() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -300,7 +299,7 @@ func (q *prompt) setAbandon(abandon func()) {
 	q.abandonIt = abandon
 }
 
-// setInterrupt takes note that the code runs, and how to interrupt it.
+// setInterrupt notes that the code runs, and how to interrupt it.
 func (q *prompt) setInterrupt(interrupt func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

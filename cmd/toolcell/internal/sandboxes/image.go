@@ -20,8 +20,8 @@ import (
 	"github.com/toolcell/toolcell/rootfs"
 )
 
-// retryDefault is how long the host's Python replaces the default image before
-// the registry is asked again.
+// retryDefault is the time for which the host's Python replaces the default image before the
+// registry is asked again.
 const retryDefault = 10 * time.Minute
 
 // A Store keeps images unpacked, as rootfs.Store does.
@@ -70,8 +70,8 @@ func (s *Images) Get(ctx context.Context, progress func(done, total int64, text 
 	return image, err
 }
 
-// lookAgain is how long an image is used without checking again: short runs
-// come one after another, and a check takes as long as some of them.
+// lookAgain is the time for which an image is used without another check: short runs come one
+// after another, and a check takes as long as some of them.
 const lookAgain = time.Second
 
 func exists(path string) bool {
@@ -117,8 +117,8 @@ func (s *Images) Cached(ctx context.Context) (run.Image, bool) {
 	return s.image(ctx, s.Ref, root), true
 }
 
-// fallback returns the note that says why the host's Python is used instead, or
-// "" if the image should be tried.
+// fallback returns the note about the host's Python while that replaces the image, "" if the
+// image should be tried.
 func (s *Images) fallback() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

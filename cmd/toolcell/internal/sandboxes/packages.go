@@ -26,7 +26,7 @@ type Packages struct {
 	Store     *packages.Store
 	Sandboxes run.Sandboxes
 	Limits    spec.Limits // of the resolver's sandbox
-	Offline   bool        // runs use only what is here
+	Offline   bool        // runs fetch nothing
 	// Background compiles the modules of a set.
 	Background Background
 
@@ -51,16 +51,16 @@ func (s *Packages) Get(ctx context.Context, image run.Image, n run.Needs, progre
 
 // Here reports whether Get would find all that a script needs, and ask no index.
 func (s *Packages) Here(ctx context.Context, image run.Image, n run.Needs) bool {
-	if s.Offline { // what is not here is an error
+	if s.Offline { // missing packages are an error
 		return true
 	}
 	r, err := s.request(ctx, image, n)
 	return err == nil && s.Store.Has(r)
 }
 
-// Options are what a command decides, beside what a script needs.
+// Options are a command's choices.
 type Options struct {
-	Offline bool // use only what is here
+	Offline bool // fetch nothing
 	Anew    bool // choose versions anew
 }
 
@@ -91,8 +91,8 @@ func (s *Packages) Lock(ctx context.Context, image run.Image, n run.Needs, o Opt
 	return lock, classify(err, image, n)
 }
 
-// classify marks the errors that a script has to put right, and says how to fetch what
-// is missing.
+// classify marks the errors that a script has to fix, and adds the command that fetches missing
+// packages.
 func classify(err error, image run.Image, n run.Needs) error {
 	var wrong *packages.RequestError
 	if none, ok := errors.AsType[*packages.NoPackageError](err); ok {
@@ -118,7 +118,7 @@ func classify(err error, image run.Image, n run.Needs) error {
 	return err
 }
 
-// command is a command of toolcell packages for what a script needs.
+// command returns a command of toolcell packages for a script's needs.
 func command(name string, image run.Image, n run.Needs) string {
 	words := []string{"toolcell packages", name, "--image", text.ShellWord(image.Name)}
 	if n.File != "" {
@@ -130,7 +130,7 @@ func command(name string, image run.Image, n run.Needs) string {
 	return strings.Join(words, " ")
 }
 
-// request is what the store is asked for.
+// request returns the request to the store.
 func (s *Packages) request(ctx context.Context, image run.Image, n run.Needs) (packages.Request, error) {
 	id, err := imageID(image)
 	if err != nil {
@@ -190,9 +190,8 @@ func imageID(image run.Image) (string, error) {
 	return fmt.Sprintf("%s-%x-%x-%x", id, python.Inode, python.Size, python.Modified), nil
 }
 
-// compileAfter is how long modules are not compiled after a run has got its packages:
-// most first runs have imported by then what they need, for which they need the
-// processors themselves.
+// compileAfter is the time between a run's start and the compiling of its packages: by then
+// most first runs have imported their modules, for which they need the processors themselves.
 const compileAfter = 3 * time.Second
 
 // compileLater starts to compile a set after a while.
@@ -220,7 +219,7 @@ func (s *Packages) compileNow(sets ...string) {
 	}
 }
 
-// Close starts to compile what is waiting: the runs are over.
+// Close starts to compile the sets that wait: the runs are over.
 func (s *Packages) Close() {
 	s.mu.Lock()
 	waiting := slices.Collect(maps.Keys(s.compiles))

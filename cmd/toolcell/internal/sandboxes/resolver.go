@@ -23,14 +23,14 @@ import (
 	"github.com/toolcell/toolcell/rootfs/packages"
 )
 
-// What a command may write, in bytes.
+// Bounds on the output of a command, in bytes.
 const (
 	maxStdout = 16 << 20
 	maxStderr = 256 << 10
 )
 
 // runIn returns a function that runs commands in sandboxes of an image. They have
-// nothing of the host but the files that a command names, and the one way out.
+// nothing of the host but the files that a command names, and one connection to the index.
 func runIn(sandboxes run.Sandboxes, root spec.Root, limits spec.Limits) packages.Run {
 	return func(ctx context.Context, c packages.Command) (out packages.Output, err error) {
 		p := oci.Process{Root: root, Args: c.Args, Env: []string{"HOME=/workspace", "TMPDIR=/tmp", "LANG=C.UTF-8"}, Limits: limits}
@@ -157,7 +157,7 @@ func newStreams(p *oci.Process) (*streams, error) {
 // write gives the command its input. One that has ended takes none.
 func (s *streams) write(input []byte) { _, _ = s.stdin.Write(input) }
 
-// written returns what a command has written that has ended.
+// written returns the output of a command that has ended.
 func (s *streams) written() (stdout, stderr []byte) {
 	<-s.stdout.done
 	<-s.stderr.done
@@ -173,8 +173,8 @@ func (s *streams) close() {
 	}
 }
 
-// An output is what comes out of a pipe, up to a limit. What is beyond is read, so that
-// its writer goes on, and dropped.
+// An output is the text from a pipe, up to a limit. The rest is read, so that the writer goes
+// on, and dropped.
 type output struct {
 	file *os.File
 	text bytes.Buffer

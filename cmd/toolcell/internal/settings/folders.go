@@ -86,8 +86,8 @@ func (d Dirs) Logins() string { return filepath.Join(d.State, "logins") }
 // Pins is where the definitions of tools are pinned.
 func (d Dirs) Pins() string { return filepath.Join(d.State, "pins") }
 
-// PolicyFile returns the file that says what code may call, and whether the user
-// named it. It is empty where no folder for one is known.
+// PolicyFile returns the policy file, and whether the user named it. It is empty if no folder
+// for one is known.
 func (s Settings) PolicyFile() (file string, named bool) {
 	if s.Policy != "" {
 		if abs, err := filepath.Abs(s.Policy); err == nil {
@@ -122,8 +122,8 @@ func ConfigDir() string {
 	return filepath.Join(config, "toolcell")
 }
 
-// OwnFiles returns the folders and files whose content decides what code may do:
-// who can write there can give it more.
+// OwnFiles returns the folders and files whose content decides what code may do. A program that
+// can write there can give code more rights.
 func (s Settings) OwnFiles() []string {
 	own := []string{s.Dirs.Cache, s.Dirs.State, s.Dirs.Run}
 	if dir := ConfigDir(); dir != "" {
@@ -229,16 +229,16 @@ func (d Dirs) Explain(err error) error {
 		"or set MCP_BRIDGE_STATE_DIR to a folder that you can write to"}
 }
 
-// contain reports whether a path is in one of the folders, or above one. A
-// relative one is in an image that is being unpacked.
+// contain reports whether a path is in one of the folders, or above one. A relative path is in
+// an image that is being unpacked.
 func (d Dirs) contain(path string) bool {
 	return !filepath.IsAbs(path) || slices.ContainsFunc([]string{d.Cache, d.State, d.Run}, func(dir string) bool {
 		return within(path, dir) || within(dir, path)
 	})
 }
 
-// from returns the folders, and first the one that a file is in: if a disk was full and
-// has room again, that is the one to name.
+// from returns the folders, the one with file first: if a disk was full and has room again, the
+// error should name that folder.
 func (d Dirs) from(file string) []string {
 	dirs := []string{d.Cache, d.State, d.Run}
 	if i := slices.IndexFunc(dirs, func(dir string) bool { return within(file, dir) }); i > 0 {

@@ -28,7 +28,7 @@ var neededTargets = []string{
 // mounted on.
 var ownTargets = []string{"/tmp", "/workspace"}
 
-// mounts reads the folders that sandboxes are shown.
+// mounts reads the folders that sandboxes may see.
 func (r *reader) mounts(name string) []spec.Mount {
 	var out []spec.Mount
 	for text := range strings.SplitSeq(r.value(name), ",") {
@@ -176,7 +176,7 @@ func (s Settings) CheckMounts() error {
 	return nil
 }
 
-// resolved returns a path without symbolic links, as far as it exists.
+// resolved returns a path with its symbolic links resolved, as far as it exists.
 func resolved(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real
@@ -187,7 +187,7 @@ func resolved(path string) string {
 	return path
 }
 
-// CheckRoom reports a mount that cannot be shown at its place in an image.
+// CheckRoom returns an error if a mount has no place in an image.
 func CheckRoom(root *rootfs.Root, mounts []spec.Mount) error {
 	for _, m := range mounts {
 		if within(root.Python, m.Target) {

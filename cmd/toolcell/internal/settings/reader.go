@@ -56,7 +56,7 @@ func (r *reader) oneOf(name string, words ...string) string {
 	return v
 }
 
-// refuse is fail for an error that names what is wrong in the value.
+// refuse is fail with an error that explains itself.
 func (r *reader) refuse(name string, err error) {
 	if r.err == nil {
 		r.err = console.Invalidf("setting --%s (%s): %w", name, settingOf(name).Env, err)

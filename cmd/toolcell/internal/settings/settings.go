@@ -158,11 +158,11 @@ var All = func() (all []Setting) {
 // ForImages are the settings of work that may pull an image.
 var ForImages = []string{"state-dir", "pull", "platform", "registry-mirrors", "registry-ca", "authfile", "insecure-registries", "image-max-size", "image-max-files", "log-level"}
 
-// paths are those whose values are paths.
+// paths are the settings whose values are paths.
 var paths = []string{"state-dir", "registry-ca", "authfile", "uv", "policy"}
 
-// Lists are those of which a second flag would be meant to add to the first: their values
-// are lists, or files with rules and servers.
+// Lists are the settings whose values are lists, or files with rules and servers: a second flag
+// would be meant to add to the first.
 var Lists = []string{"mounts", "preload", "registry-mirrors", "insecure-registries", "servers-config", "policy"}
 
 // ForProcess returns the settings among some that the user chose, as flags of a process
