@@ -3,10 +3,10 @@
 //
 // It promises that such a panic becomes an error, that the error has an ID, and that
 // the stack is in the log with the same ID. It does not decide what the error means:
-// the caller refuses, answers whoever waits, and throws away what the work may have
-// left half done. What no recover can stop ends the process all the same: fatal errors
-// of the Go runtime (concurrent map access, stack overflow, out of memory), panics in
-// goroutines that libraries start, and crashes in C.
+// the caller refuses, answers those that wait, and discards work that is half done. Some
+// failures still end the process, since recover does not stop them: fatal errors of the Go
+// runtime (concurrent map access, stack overflow, out of memory), panics in goroutines that
+// libraries start, and crashes in C.
 package contain
 
 import (
@@ -31,8 +31,8 @@ func (e *PanicError) Error() string {
 	return fmt.Sprintf("an internal error in toolcell while %s (ID %s; the log has the details)", e.Work, e.ID)
 }
 
-// ErrInternal is what each PanicError is (errors.Is), and the error of what ends because
-// of one.
+// ErrInternal matches each PanicError (errors.Is). It is also the error of work that ends
+// because of one.
 var ErrInternal = errors.New("an internal error in toolcell")
 
 // Is reports whether target is ErrInternal.
@@ -77,7 +77,7 @@ func Func(work string, f func()) func() {
 }
 
 // Await calls f in a goroutine and returns its results, panics contained. If ctx ends first it
-// returns the cause of that, and f, which cannot be cancelled, goes on without anyone waiting.
+// returns its cause; f, which cannot be cancelled, goes on.
 func Await[T any](ctx context.Context, work string, f func() (T, error)) (value T, err error) {
 	type results struct {
 		value T

@@ -56,10 +56,10 @@ func IsPublic(addr netip.Addr) bool {
 	return addr.IsValid() && (addr.Is4() || globalUnicast.Contains(addr)) && !isIn(own, addr) && !isIn(special, addr)
 }
 
-// IsInternal reports whether an address may be of this host, its network or its cloud:
-// what a server on the internet names must not lead there. Unlike IsPublic it takes a
-// public IPv4 address for what it is if the network translates it (RFC 6052): to hosts
-// without IPv4 all servers without IPv6 have one like that.
+// IsInternal reports whether an address may belong to this host, its network or its cloud. A
+// server on the internet must not name such an address. Unlike IsPublic it looks through the
+// network's translation of public IPv4 addresses (RFC 6052): on hosts without IPv4 all servers
+// without IPv6 have such an address.
 func IsInternal(addr netip.Addr) bool {
 	if addr = addr.Unmap(); translated.Contains(addr) {
 		bytes := addr.As16()
@@ -68,9 +68,9 @@ func IsInternal(addr netip.Addr) bool {
 	return !IsPublic(addr)
 }
 
-// IsOwn reports whether an address is for certain of this host or its network. A server
-// there may lead to others there. One at an address that is neither own nor public may
-// be a stranger's, who has it by 6to4.
+// IsOwn reports whether an address certainly belongs to this host or its network. A server
+// there may lead to others there. An address that is neither own nor public may be a
+// stranger's, by 6to4.
 func IsOwn(addr netip.Addr) bool { return isIn(own, addr.Unmap().WithZone("")) }
 
 // isThisHost reports whether the host of a URL is this one, by its address or as
@@ -95,7 +95,7 @@ func Port(u *url.URL) string {
 	return cmp.Or(u.Port(), "443")
 }
 
-// IsSafe reports whether what is sent to a URL is encrypted or stays on this host.
+// IsSafe reports whether requests to a URL are encrypted or stay on this host.
 func IsSafe(u *url.URL) bool {
 	return u.Scheme == "https" || u.Scheme == "http" && isThisHost(u.Hostname())
 }
@@ -104,7 +104,7 @@ func IsSafe(u *url.URL) bool {
 var Loopback = []string{"localhost", "127.0.0.1", "::1"}
 
 // globalUnicast is the part of IPv6 from which public addresses come (RFC 4291, 2.4).
-// What is outside it, such as mapped, translated and local addresses, is not public.
+// Addresses outside it, such as mapped, translated and local ones, are not public.
 var globalUnicast = netip.MustParsePrefix("2000::/3")
 
 // translated is where a network has the IPv4 addresses for hosts without IPv4.

@@ -2,8 +2,8 @@ package rawjson
 
 // Edit returns valid JSON in which edit has replaced strings, numbers and literals. It gets
 // each as it is written, with the name of the member whose value it is, in its quotes: nil
-// for what is in a list, and for a name itself. No other byte is touched: to decode and
-// encode would lose the order of members, and digits. What is not JSON is returned as it is.
+// in a list, and for a name itself. No other byte is touched: to decode and encode would lose
+// the order of members, and digits. Text that is not JSON is returned as it is.
 func Edit(text []byte, edit func(name, token []byte) []byte) []byte {
 	var out, name []byte
 	done := 0 // up to where out has the text

@@ -1,9 +1,9 @@
 // Package room bounds the memory that decoding takes in this process: what code and
 // servers send may need many times its size while it is read.
 //
-// It promises that all decoding together stays within Large and Small, all that has come of
-// messages of servers within Arriving, and all fetching within Fetches, that whoever waits for
-// room stops waiting with its context, and that a large input keeps no small one waiting.
+// It promises that all decoding together stays within Large and Small, all messages of servers
+// that are arriving within Arriving, and all fetching within Fetches; that a wait for room ends
+// with its context; and that a large input keeps no small one waiting.
 package room
 
 import (
@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// Bytes of memory. What is small has room of its own.
+// Bytes of memory. Small inputs have room of their own.
 const (
 	Large   = 528 << 20
 	Small   = 128 << 20
@@ -59,8 +59,8 @@ var (
 // IsLarge reports whether an input of n bytes shares room with large ones.
 func IsLarge(n int) bool { return n > smaller }
 
-// Documents waits until there is room for the documents of an image. Who has it may wait
-// for that of its layers.
+// Documents waits until there is room for the documents of an image. Its holder may wait for
+// the room of its layers.
 func Documents(ctx context.Context) (release func(), err error) {
 	return acquire(ctx, images, Image)
 }
@@ -79,7 +79,7 @@ func acquire(ctx context.Context, of *semaphore.Weighted, size int64) (release f
 }
 
 // Take waits until there is room to decode n bytes, which takes so many times as much. The
-// error is that of ctx. Nobody may take it who has some: each would wait for the other.
+// error is that of ctx. A holder of room must not take more: two would wait for each other.
 func Take(ctx context.Context, n, times int) (release func(), err error) {
 	if !IsLarge(n) {
 		return acquire(ctx, small, min(int64(n)*int64(times), Small))
@@ -87,9 +87,9 @@ func Take(ctx context.Context, n, times int) (release func(), err error) {
 	return acquire(ctx, large, min(int64(n)*int64(times), Large))
 }
 
-// Decode takes room for n bytes and decodes them. It ends with ctx. What decode does with
-// a large input cannot be cancelled: it has its room until it is done, and nobody waits
-// for it. It must not change what it reads, nor what others read.
+// Decode takes room for n bytes and decodes them. It ends with ctx. Decoding of a large input
+// cannot be cancelled: it keeps its room until it is done, without anyone waiting. It must not
+// change its input, or anything that others read.
 func Decode[T any](ctx context.Context, work string, n, times int, decode func() (T, error)) (value T, err error) {
 	release, err := Take(ctx, n, times)
 	if err != nil {
@@ -133,10 +133,9 @@ type Buffer struct {
 	late  *time.Timer
 }
 
-// Grow takes room for a buffer of n bytes in place of a smaller one. It waits a few seconds
-// for messages of others to end, and no longer: they may never do. The error is ErrFull
-// then, or that of ctx. end is called if the room is not given back in time, and has to see
-// to it that it is.
+// Grow takes room for a buffer of n bytes in place of a smaller one. It waits a few seconds for
+// other messages to end, not longer, since they may never end. The error is ErrFull then, or
+// that of ctx. Grow calls end if the room is not released in time; end must release it.
 func (b *Buffer) Grow(ctx context.Context, n int, end func()) error {
 	more := min(bufferAndGarbage*int64(n), Arriving) - b.taken
 	if !IsLarge(n) || more <= 0 {

@@ -106,7 +106,7 @@ func Replace(path string, data []byte, o Options) error {
 	temp := Unfinished(path)
 	if !o.Locked {
 		dir := cmp.Or(o.TempDir, filepath.Dir(path))
-		temp = filepath.Join(dir, tempPrefix+filepath.Base(path)+"-"+rand.Text()) // which nobody can foresee
+		temp = filepath.Join(dir, tempPrefix+filepath.Base(path)+"-"+rand.Text()) // which cannot be guessed
 	}
 	return replace(system{}, temp, path, data, o)
 }

@@ -13,7 +13,7 @@ import (
 type Stamp struct {
 	Dev, Inode uint64
 	Size       int64
-	Mode       uint32 // with the type, as in st_mode; never 0 of what is there
+	Mode       uint32 // with the type, as in st_mode; 0 only of the zero Stamp
 	Modified   int64  // in nanoseconds since 1970
 	Changed    int64  // the content, the mode or the owner: no program can set it back
 }

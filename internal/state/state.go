@@ -1,6 +1,6 @@
 // Package state has what processes that share files need: locks between them,
 // files that are replaced as a whole, stamps that tell whether a file has
-// changed, folders that forget what is not used, and small maps of JSON.
+// changed, folders that drop unused files, and small maps of JSON.
 //
 // It promises that a killed process leaves no lock behind, and in place of a file
 // either the old one or the new one. No other package locks files, replaces them by
@@ -22,7 +22,7 @@ type File[T any] struct{ Path string }
 // maxStateFile bounds such a file.
 const maxStateFile = 4 << 20
 
-// Read returns what is recorded, empty if there is no file.
+// Read returns the map, empty if there is no file.
 func (r File[T]) Read() (map[string]T, error) {
 	all := map[string]T{}
 	data, err := ReadRegular(r.Path, maxStateFile)
@@ -38,8 +38,8 @@ func (r File[T]) Read() (map[string]T, error) {
 	return all, nil
 }
 
-// Change calls f with what is recorded and writes the result, under a lock that
-// keeps other processes out.
+// Change calls f with the map and writes the result, under a lock that keeps other processes
+// out.
 func (r File[T]) Change(f func(map[string]T)) (err error) {
 	unlock, err := Lock(context.Background(), r.Path+".lock", Exclusive)
 	if err != nil {

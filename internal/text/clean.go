@@ -11,10 +11,10 @@ import (
 // maxSummary is how many characters of a description are passed on in a list.
 const maxSummary = 400
 
-// Clean takes out of foreign text what a terminal would obey and what a person
-// would not see: escape sequences, control characters, overrides of the writing
-// direction, and invisible characters, in which instructions to a model can be
-// hidden (Unicode tags, variation selectors).
+// Clean removes from untrusted text all that a terminal would obey or that a person would not
+// see: escape sequences, control characters, overrides of the writing direction, and invisible
+// characters, in which instructions to a model can be hidden (Unicode tags, variation
+// selectors).
 func Clean(s string) string {
 	if isClean(s) {
 		return s
@@ -42,7 +42,7 @@ func Clean(s string) string {
 		case !IsInvisible(r):
 			b.WriteRune(r) // a byte that is no UTF-8 becomes U+FFFD
 		}
-		if b.Len() > before { // what is left out does not end a row of joiners
+		if b.Len() > before { // a removed character does not end a row of joiners
 			joiners = 0
 		}
 		i += n

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// maxNames bounds the names that are compared with one, in bytes of what is compared.
+// maxNames bounds the names that are compared with one, in compared bytes.
 const maxNames = 256 << 10
 
 // Nearest returns the n names most like want, most like first. Of very many names it looks

@@ -14,8 +14,8 @@ import (
 	"unicode/utf8"
 )
 
-// Printable makes foreign text fit for one line of a message: valid UTF-8, no
-// control characters (a terminal would obey them), at most n bytes.
+// Printable makes untrusted text fit for one line of a message: valid UTF-8, no control
+// characters (a terminal would obey them), at most n bytes.
 func Printable(s string, n int) string {
 	s = strings.Map(func(r rune) rune {
 		if r != '\n' && r != '\t' && unicode.IsControl(r) {
@@ -47,7 +47,7 @@ func Bound(s string, n int) string {
 	return strings.ToValidUTF8(s[:n], "") + fmt.Sprintf(" [… %d bytes left out …]", len(s)-n)
 }
 
-// OneLine makes foreign text one line without what a terminal would obey, and
+// OneLine makes untrusted text one line without the characters that a terminal would obey, and
 // cuts it to at most most bytes, with a note.
 func OneLine(s string, most int) string {
 	return Bound(strings.Join(strings.Fields(strings.Map(DropControl, s)), " "), most)
@@ -106,9 +106,9 @@ func Plural(n int, what string) string {
 // maxExpanded bounds one expanded text, in bytes; a variable can be named many times.
 const maxExpanded = 1 << 20
 
-// Expand replaces each variable in s. Files differ in how they write one, so reference
-// says what is one; value gets a match of it and its groups, and returns the text in its
-// place. An error of value is that of Expand, as is a text of more than 1 MiB.
+// Expand replaces each variable in s. Files write variables in different ways: reference matches
+// one. value gets the match and its groups, and returns the text in its place. Expand returns
+// an error of value, and one for a text of more than 1 MiB.
 func Expand(s string, reference *regexp.Regexp, value func(match []string) (string, error)) (string, error) {
 	var b strings.Builder
 	last := 0

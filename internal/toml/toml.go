@@ -57,7 +57,7 @@ func cut(text string) string {
 	return text
 }
 
-// An Error says what is wrong with a text, and where.
+// An Error is an error in a text, with its place.
 type Error struct {
 	Line, Column int // from 1; columns count characters
 	Message      string
@@ -128,7 +128,7 @@ func (r *reader) ended() error {
 	return nil
 }
 
-// errorAt returns an error about what is at an offset of the text.
+// errorAt returns an error about the text at an offset.
 func (r *reader) errorAt(offset int, format string, args ...any) error {
 	before := string(r.text[:max(0, min(offset, len(r.text)))])
 	start := strings.LastIndexByte(before, '\n') + 1
@@ -249,7 +249,7 @@ func (r *reader) member(t *table, e *unstable.Node, depth int) error {
 	}
 }
 
-// value reads what is at an offset.
+// value reads the value at an offset.
 func (r *reader) value(n *unstable.Node, at, depth int) (any, error) {
 	if depth > maxDepth {
 		return nil, r.tooDeep(at)

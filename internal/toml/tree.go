@@ -59,7 +59,7 @@ func (t *table) close() {
 	}
 }
 
-// find returns what is at a place of the JSON that appendJSON wrote, and the keys to it.
+// find returns the value at a place of the JSON that appendJSON wrote, and the keys to it.
 func (t *table) find(place jsontext.Pointer) (Key, node) {
 	var key Key
 	at := node{value: t}
@@ -107,8 +107,8 @@ func appendJSON(b []byte, v any, scalar func(b []byte, v any) []byte) []byte {
 	return scalar(b, v)
 }
 
-// appendExact writes what is a value of its own in TOML: a number with a decimal point keeps it,
-// and what JSON does not have, such as a date, is an object, which no type takes by mistake.
+// appendExact keeps the kinds of TOML apart: a number keeps its decimal point, and a value that
+// JSON does not have, such as a date, becomes an object, which no type takes by mistake.
 func appendExact(b []byte, v any) []byte {
 	if f, ok := v.(float64); ok && !math.IsInf(f, 0) && !math.IsNaN(f) {
 		digits := strconv.FormatFloat(f, 'g', -1, 64)
@@ -131,6 +131,6 @@ func appendLoose(b []byte, v any) []byte {
 }
 
 func appendString(b []byte, s string) []byte {
-	b, _ = jsontext.AppendQuote(b, s) // the parser has refused what is not UTF-8
+	b, _ = jsontext.AppendQuote(b, s) // the parser has refused text that is not UTF-8
 	return b
 }

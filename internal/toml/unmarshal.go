@@ -58,7 +58,7 @@ func KeyError(d *jsontext.Decoder, key string, err error) error {
 	return &json.SemanticError{JSONPointer: d.StackPointer().AppendToken(key), Err: err}
 }
 
-// explain says in words of TOML what is wrong with a value.
+// explain returns the error of a value in words of TOML.
 func explain(wrong *json.SemanticError, key Key, value any) string {
 	ofJSON := wrong.JSONKind != 0 && wrong.JSONKind != jsontext.KindString // else a method of the type has checked it
 	want, isKind := errors.AsType[KindError](wrong.Err)

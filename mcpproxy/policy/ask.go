@@ -56,8 +56,8 @@ type askRule struct {
 	tools  []rule.Glob // else these
 }
 
-// rule returns the rule by which a tool is asked about, as the file has it. What is no
-// tool is asked about where all tools are.
+// rule returns the rule that asks about a tool, as the file has it. Resources and prompts are
+// asked about if all tools are.
 func (a askRule) rule(t Tool) (text string, ok bool) {
 	var g rule.Glob
 	switch {
@@ -112,8 +112,8 @@ func (r *rules) ask(ctx context.Context, c Call) *Ask {
 	return &Ask{Server: c.Server.Name, Alias: c.Server.Alias, Tool: c.Tool.Name, Reasons: why, Arguments: c.Arguments, Once: once, Identity: c.Identity, Hint: hint}
 }
 
-// reasons returns why the user is asked about a call with these arguments, by the
-// conditions of a tool. They are not all there if ctx has ended.
+// reasons returns the reasons to ask about a call with these arguments, by the conditions of a
+// tool. Some may be missing if ctx has ended.
 func (ts toolSection) reasons(ctx context.Context, arguments json.RawMessage) (all []string) {
 	if len(ts.When) == 0 {
 		return nil
@@ -183,8 +183,8 @@ func (r *rules) flow(s Server) (private, open bool) {
 	return first(func(sec *section) *bool { return sec.Private }), first(func(sec *section) *bool { return sec.Open })
 }
 
-// goesByDefinitions is Run.GoesByDefinitions. Whatever leads to a question counts, since
-// the user allows a call of a tool as it is defined.
+// goesByDefinitions is Run.GoesByDefinitions. Each rule that leads to a question counts, since the
+// user allows a call of a tool as it is defined.
 func (r *rules) goesByDefinitions(s Server) bool {
 	for _, sec := range r.sectionsFor(s) {
 		if sec.asks() || sec.ReadOnly != nil && *sec.ReadOnly {

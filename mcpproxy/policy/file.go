@@ -18,7 +18,7 @@ import (
 const maxPolicySize = 1 << 20
 
 // readRules reads a whole policy file. Its errors name the file as name has it, and
-// the line, the column and the key of what is wrong.
+// the line, the column and the key of the mistake.
 func readRules(file, name string) (*rules, error) {
 	source, err := state.ReadRegular(file, maxPolicySize)
 	if err != nil {

@@ -43,7 +43,7 @@ type Policy struct {
 
 // Load reads a policy file. A required file must exist; while another does
 // not exist, everything is allowed. Err, and the error of every call that is
-// refused, says what is wrong with the file.
+// refused, explains a file that is not understood.
 func Load(file string, required bool, log *slog.Logger) *Policy {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -58,14 +58,13 @@ func Load(file string, required bool, log *slog.Logger) *Policy {
 // None returns the policy of a user who has none: everything is allowed.
 func None() *Policy { return Load("", false, nil) } // no file has that name
 
-// Err returns what is wrong with the file as it is now; nothing may be called then.
+// Err returns why the file cannot be used as it is now; nothing may be called then.
 func (p *Policy) Err() error {
 	_, err := p.current()
 	return err
 }
 
-// current returns the rules of the file as it is now, nil without one, or the error that says
-// what is wrong with it.
+// current returns the rules of the file as it is now, nil without a file, or the error of Err.
 func (p *Policy) current() (*rules, error) {
 	if p == nil {
 		return nil, errNoRules
@@ -83,14 +82,14 @@ func (p *Policy) StrictApprovals() bool {
 	return err != nil || r != nil && r.approvals == approvalsStrict
 }
 
-// Contents say what is in a policy file.
+// Contents sum up a policy file.
 type Contents struct {
 	Sections     int      // about servers
 	When         []string // sections that ask, depending on arguments, as the file has them
 	NetworkRules int
 }
 
-// Contents returns what is in the file, nil without one or if it is not understood.
+// Contents sums up the file. It returns nil without a file, or if it is not understood.
 func (p *Policy) Contents() *Contents {
 	r, err := p.current()
 	if r == nil || err != nil {
@@ -177,7 +176,7 @@ func (p *Policy) refresh() {
 	}
 }
 
-// warn logs whether other users could change what is allowed.
+// warn logs whether other users could change the policy.
 func (p *Policy) warn(mode fs.FileMode) {
 	if mode.Perm()&0o022 != 0 {
 		p.log.Warn("others may write to the policy: chmod go-w "+p.file, "file", p.file)

@@ -82,8 +82,8 @@ func (sec *section) about(s Server) bool {
 // whenName is the section of its conditions, as the file has it.
 func (ts toolSection) whenName() string { return "[[" + ts.key.String() + ".when]]" }
 
-// written returns the names of a section and of what is in it, as the file has them: one
-// that has only tools need not stand there itself.
+// written returns the names of a section and of the sections in it, as the file has them. A
+// section that has only tools need not stand there itself.
 func (sec *section) written() (names []string) {
 	if sec.ownKeys || len(sec.tools) == 0 {
 		names = append(names, sec.name)

@@ -33,11 +33,11 @@ type Tool struct {
 // else of the server, such as a resource.
 type Call struct {
 	Server    Server
-	Identity  string // of the server's entry and the tool's definition: what is allowed is allowed of these
+	Identity  string // of the server's entry and the tool's definition, for which an approval holds
 	Tool      Tool
 	Arguments json.RawMessage // canonical: exactly the bytes that will be sent
 	Reasons   []string        // why the user has to be asked about just this call, whatever the rules say
-	Changed   string          // how the tool's definition differs from what is pinned of it; empty if it does not
+	Changed   string          // how the tool's definition differs from its pin; empty if it does not
 	Planned   bool            // it does not go out: it is not asked about, and counts in this run alone
 }
 
@@ -82,7 +82,7 @@ func (r *Run) ServerDenied(s Server) error {
 	return r.rules.serverDenied(s)
 }
 
-// errNoRules denies what no rules were read for.
+// errNoRules denies everything while no rules were read.
 var errNoRules = errors.New("the policy was not read; nothing may be called until it can be")
 
 // Check decides whether a call may go out. It counts nothing, and looks whether the limits
@@ -143,8 +143,8 @@ func (r *Run) AllowedUnasked(s Server, t Tool) bool {
 // Asks reports whether some rule of the file can lead to a question.
 func (r *Run) Asks() bool { return r != nil && r.rules != nil && r.rules.asks() }
 
-// Flow reports whether what is read from a server is private, and whether what is sent
-// to it may get to others. Where the policy was not read, both are so.
+// Flow reports whether data from a server is private, and whether data sent to it may reach
+// others. Without a policy that was read, both are true.
 func (r *Run) Flow(s Server) (private, open bool) {
 	if r == nil || r.rules == nil {
 		unread := r == nil || !r.free
@@ -153,8 +153,8 @@ func (r *Run) Flow(s Server) (private, open bool) {
 	return r.rules.flow(s)
 }
 
-// GoesByDefinitions reports whether what holds for a call of the server depends on how its
-// tool is defined now, so that what was known of it earlier does not do.
+// GoesByDefinitions reports whether the rules for a call of the server depend on the tool's
+// present definition, so that one from an earlier start does not suffice.
 func (r *Run) GoesByDefinitions(s Server) bool {
 	return r != nil && r.rules != nil && r.rules.goesByDefinitions(s)
 }

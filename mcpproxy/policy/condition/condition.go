@@ -62,7 +62,7 @@ func (w Condition) check(ctx context.Context, arguments json.RawMessage) answer 
 	return w.find(ctx, arguments, w.path)
 }
 
-// find looks at what is at a path in a value.
+// find checks the values at a path.
 func (w Condition) find(ctx context.Context, raw []byte, path []string) answer {
 	if len(path) == 0 {
 		return w.checkValue(ctx, raw)

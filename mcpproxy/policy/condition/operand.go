@@ -138,8 +138,7 @@ func within(folder, file string) bool {
 	return false
 }
 
-// withoutEscapes decodes what is an escape in a URL, and leaves other % as they are, as
-// Python's unquote does.
+// withoutEscapes decodes the escapes of a URL, and keeps every other %, as Python's unquote does.
 func withoutEscapes(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
