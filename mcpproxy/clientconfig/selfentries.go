@@ -93,16 +93,15 @@ func (o Options) isSelf(s config.Server, command string) bool {
 		return false
 	}
 	path := s.LookPath(o.Dir, command)
-	if path == "" {
-		return false
-	}
-	if resolved, err := filepath.EvalSymlinks(path); err == nil && resolved == o.Self {
-		return true
-	}
-	mine, err := os.Stat(o.Self)
+	return path != "" && SameFile(path, o.Self)
+}
+
+// SameFile reports whether two paths lead to the same file, by links or otherwise.
+func SameFile(a, b string) bool {
+	x, err := os.Stat(a)
 	if err != nil {
 		return false
 	}
-	theirs, err := os.Stat(path)
-	return err == nil && os.SameFile(mine, theirs) // a hard link
+	y, err := os.Stat(b)
+	return err == nil && os.SameFile(x, y)
 }

@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -155,15 +154,7 @@ func preferred(names []string, usual string) string {
 // sameProgram reports whether a command is the path of this program: another
 // name of the same file is as good, and a bare name may not be found.
 func sameProgram(command, want string) bool {
-	if command == want {
-		return true
-	}
-	a, err := os.Stat(command)
-	if err != nil || !filepath.IsAbs(command) {
-		return false
-	}
-	b, err := os.Stat(want)
-	return err == nil && os.SameFile(a, b)
+	return command == want || filepath.IsAbs(command) && clientconfig.SameFile(command, want)
 }
 
 // Uninstall takes the entry for this program out: the one with the name, or
