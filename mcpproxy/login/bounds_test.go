@@ -103,15 +103,7 @@ func comeBack(text []byte) error {
 		return err
 	}
 	defer b.close()
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	shown, done := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(done)
-		_, _ = b.fetch(ctx, "s", func() { close(shown) })
-	}()
-	<-shown
-	defer func() { cancel(); <-done }()
+	b.serve("s")
 	c, err := net.Dial("tcp", b.listener.Addr().String())
 	if err != nil {
 		return err

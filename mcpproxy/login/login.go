@@ -96,7 +96,9 @@ func authorize(ctx context.Context, back *loopback, found *service, l *login, sh
 		return nil, err
 	}
 	address := config.AuthCodeURL(state, oauth2.S256ChallengeOption(verifier), oauth2.SetAuthURLParam("resource", l.Resource))
-	got, err := back.fetch(ctx, state, func() { show(address) })
+	back.serve(state)
+	show(address)
+	got, err := back.wait(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -24,16 +24,18 @@ type loopback struct {
 	served   chan struct{}
 	state    string
 	came     chan authorization
-	refused  chan error
 }
 
 // authorization is what the browser brings back.
-type authorization struct{ code, issuer string }
+type authorization struct {
+	code, issuer string
+	err          error // in their place
+}
 
 // newLoopback opens the port of an address at which a client was registered, or any.
 func newLoopback(address string) (*loopback, error) {
 	b := &loopback{
-		url: address, path: "/callback", served: make(chan struct{}), came: make(chan authorization, 1), refused: make(chan error, 1),
+		url: address, path: "/callback", served: make(chan struct{}), came: make(chan authorization, 1),
 	}
 	port := "0"
 	if address != "" {
@@ -54,8 +56,8 @@ func newLoopback(address string) (*loopback, error) {
 	return b, nil
 }
 
-// fetch has the user's browser sent to the authorization server, and waits for it.
-func (b *loopback) fetch(ctx context.Context, state string, show func()) (authorization, error) {
+// serve waits for a browser with this state, until close.
+func (b *loopback) serve(state string) {
 	b.state = state
 	b.server = &http.Server{Handler: contain.Handler("answering the browser", http.HandlerFunc(b.receive)), ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 64 << 10}
 	go func() {
@@ -63,12 +65,13 @@ func (b *loopback) fetch(ctx context.Context, state string, show func()) (author
 		defer contain.Recover("waiting for the browser", b.refuse)
 		_ = b.server.Serve(b.listener)
 	}()
-	show()
+}
+
+// wait returns what the browser brought.
+func (b *loopback) wait(ctx context.Context) (authorization, error) {
 	select {
 	case got := <-b.came:
-		return got, nil
-	case err := <-b.refused:
-		return authorization{}, err
+		return got, got.err
 	case <-ctx.Done():
 		return authorization{}, fmt.Errorf("waiting for the browser: %w", context.Cause(ctx))
 	}
@@ -95,17 +98,17 @@ func (b *loopback) receive(w http.ResponseWriter, req *http.Request) {
 		fmt.Fprintln(w, "The login was refused. The terminal says why; you can close this page.")
 		return
 	}
-	select {
-	case b.came <- authorization{q.Get("code"), q.Get("iss")}:
-	default:
-	}
+	b.end(authorization{code: q.Get("code"), issuer: q.Get("iss")})
 	fmt.Fprintln(w, "toolcell has what it needs. The terminal says whether the login worked; you can close this page.")
 }
 
-// refuse ends the login.
-func (b *loopback) refuse(err error) {
+// refuse ends the login with an error.
+func (b *loopback) refuse(err error) { b.end(authorization{err: err}) }
+
+// end ends the login, once.
+func (b *loopback) end(a authorization) {
 	select {
-	case b.refused <- err:
+	case b.came <- a:
 	default:
 	}
 }

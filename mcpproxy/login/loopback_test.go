@@ -51,7 +51,9 @@ func fetched(ctx context.Context, t *testing.T, act func(callback string)) (code
 	var browsing sync.WaitGroup
 	defer browsing.Wait()
 	defer b.close()
-	got, err := b.fetch(ctx, "the state", func() { browsing.Go(func() { act(b.url) }) })
+	b.serve("the state")
+	browsing.Go(func() { act(b.url) })
+	got, err := b.wait(ctx)
 	if err != nil {
 		return "", err
 	}
