@@ -122,9 +122,9 @@ func (d *collector) problem(p config.Problem) { d.keep(problem{Problem: p}) }
 func (d *collector) keep(p problem) {
 	p.Status = cmp.Or(p.Status, config.StatusSkipped)
 	if len(d.problems) == maxProblems {
-		p = problem{Problem: config.Problem{
+		p = problem{
 			Source: p.Source, Status: config.StatusSkipped, Reason: fmt.Sprintf("more than %d entries cannot be used; the rest is not reported", maxProblems),
-		}}
+		}
 	}
 	if len(d.problems) <= maxProblems {
 		d.problems = append(d.problems, p)

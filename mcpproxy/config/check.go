@@ -15,7 +15,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// Bounds of an entry.
+// MaxNameLength bounds the name of a server, in characters.
 const MaxNameLength = 128
 
 // CheckName refuses names that a message cannot show.

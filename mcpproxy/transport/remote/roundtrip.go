@@ -43,11 +43,9 @@ func (r *Link) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err == nil || c == nil {
 		return resp, err
 	}
-	var failed *Error
-	var panicked *contain.PanicError
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*Error](err); ok {
 		c.Fail(failed)
-	} else if errors.As(err, &panicked) {
+	} else if panicked, ok := errors.AsType[*contain.PanicError](err); ok {
 		c.Fail(panicked)
 	}
 	return nil, err
