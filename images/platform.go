@@ -1,7 +1,6 @@
 package images
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"os"
@@ -51,13 +50,9 @@ func ParsePlatform(s string) (v1.Platform, error) {
 // also runs on v7, so GOARM does not tell.
 func armVariant() string {
 	const oldest = "v6" // the oldest that Go's port still sees in the wild
-	f, err := os.Open("/proc/cpuinfo")
-	if err != nil {
-		return oldest
-	}
-	defer f.Close()
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		key, value, ok := strings.Cut(lines.Text(), ":")
+	info, _ := os.ReadFile("/proc/cpuinfo")
+	for line := range strings.Lines(string(info)) {
+		key, value, ok := strings.Cut(line, ":")
 		if ok && strings.TrimSpace(key) == "CPU architecture" {
 			switch v := strings.TrimSpace(value); v {
 			case "5", "6", "7":

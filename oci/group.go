@@ -143,11 +143,17 @@ func (g *group) keep(w *container.Standby, notes []string) (more bool) {
 
 // addNotes adds notes for the user, each once.
 func (g *group) addNotes(notes ...string) {
+	g.notes = appendNew(g.notes, notes)
+}
+
+// appendNew appends the notes that are not among all yet.
+func appendNew(all, notes []string) []string {
 	for _, n := range notes {
-		if !slices.Contains(g.notes, n) {
-			g.notes = append(g.notes, n)
+		if !slices.Contains(all, n) {
+			all = append(all, n)
 		}
 	}
+	return all
 }
 
 // releaseIdle releases everything after some time without use.

@@ -238,11 +238,7 @@ func (o *pool) Notes() (notes []string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, g := range o.groups {
-		for _, n := range g.notes {
-			if !slices.Contains(notes, n) {
-				notes = append(notes, n)
-			}
-		}
+		notes = appendNew(notes, g.notes)
 	}
 	return notes
 }

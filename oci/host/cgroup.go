@@ -6,6 +6,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/opencontainers/cgroups"
@@ -54,23 +55,21 @@ func (c Cgroup) Path(id string) string {
 // detectCgroup tests whether cgroups accept limits by making one: mount flags, ownership and
 // missing controllers can each prevent it, so only a trial is reliable.
 func detectCgroup(euid int) Cgroup {
-	if !cgroups.IsCgroup2UnifiedMode() {
-		if euid != 0 {
-			return Cgroup{Why: "this host has cgroup v1, which an ordinary user cannot use"}
-		}
-		return tryCgroupFS(Cgroup{Driver: CgroupFS})
+	v2 := cgroups.IsCgroup2UnifiedMode()
+	switch {
+	case euid == 0:
+		return tryCgroupFS(Cgroup{Driver: CgroupFS, V2: v2})
+	case !v2:
+		return Cgroup{Why: "this host has cgroup v1, which an ordinary user cannot use"}
 	}
-	if euid != 0 {
-		c, err := userSystemd(euid)
-		if err == nil {
-			return c
-		}
-		if fs := tryCgroupFS(Cgroup{Driver: CgroupFS, V2: true}); fs.Driver != CgroupNone {
-			return fs
-		}
-		return Cgroup{V2: true, Why: err.Error()}
+	c, err := userSystemd(euid)
+	if err == nil {
+		return c
 	}
-	return tryCgroupFS(Cgroup{Driver: CgroupFS, V2: true})
+	if fs := tryCgroupFS(Cgroup{Driver: CgroupFS, V2: true}); fs.Driver != CgroupNone {
+		return fs
+	}
+	return Cgroup{V2: true, Why: err.Error()}
 }
 
 // WarmCgroupMoves moves this process to its own cgroup. A first move waits for an RCU grace
@@ -115,21 +114,12 @@ func userSystemd(euid int) (Cgroup, error) {
 		return Cgroup{}, errors.New("the user's systemd manager was not found (no XDG_RUNTIME_DIR, no bus)")
 	}
 	dir := fmt.Sprintf("/sys/fs/cgroup/user.slice/user-%d.slice/user@%d.service", euid, euid)
-	have, err := os.ReadFile(filepath.Join(dir, "cgroup.controllers"))
+	controllers, err := os.ReadFile(filepath.Join(dir, "cgroup.controllers"))
 	if err != nil {
 		return Cgroup{}, fmt.Errorf("no cgroup is delegated to this user: %w", err)
 	}
-	c := Cgroup{Driver: CgroupSystemd, V2: true, Swap: true}
-	for name := range strings.FieldsSeq(string(have)) {
-		switch name {
-		case "memory":
-			c.Memory = true
-		case "pids":
-			c.PIDs = true
-		case "cpu":
-			c.CPU = true
-		}
-	}
+	has := func(name string) bool { return slices.Contains(strings.Fields(string(controllers)), name) }
+	c := Cgroup{Driver: CgroupSystemd, V2: true, Swap: true, Memory: has("memory"), PIDs: has("pids"), CPU: has("cpu")}
 	if !c.Memory && !c.PIDs {
 		return Cgroup{}, errors.New("systemd delegates neither memory nor pids to this user")
 	}

@@ -21,17 +21,11 @@ var oomScoreAdj = 1000
 func New(p Process, h Host, id string) *specs.Spec {
 	uid, gid := h.InsideUID, h.InsideGID
 	args := append([]string{pid1Path}, p.Args...)
-	control := 0
-	if p.Control {
-		control = 1
-	}
 	un, filter := UncountedBy(h.Cgroup), h.Seccomp
-	template := 0
 	if p.Template {
-		template = 1
 		un.Template, filter = true, h.TemplateSeccomp
 	}
-	lifeline := fmt.Sprintf("%s=%d:%d:%d:%d:%d", pid1Env, ControlFD, control, template, h.LimitOf(unix.RLIMIT_NOFILE, maxFiles), Niceness(h))
+	lifeline := fmt.Sprintf("%s=%d:%d:%d:%d:%d", pid1Env, ControlFD, digit(p.Control), digit(p.Template), h.LimitOf(unix.RLIMIT_NOFILE, maxFiles), Niceness(h))
 	// libcontainer would look for a home in the image's /etc/passwd.
 	env := []string{lifeline, readEnv + "=" + strings.Join(Readable(p, h), ":"), "HOME=/workspace"}
 	env = append(env, hiddenFromStages(p.Env)...)
@@ -46,11 +40,7 @@ func New(p Process, h Host, id string) *specs.Spec {
 		// capabilities, and our own stage creates a nested user namespace in which
 		// that ID has the requested number (nesteduserns.go).
 		args = append([]string{pid1Path, "nest", un.String()}, args...)
-		hide := 0
-		if h.NoProc {
-			hide = 1
-		}
-		env = append([]string{fmt.Sprintf("%s=%d:%d:%d", NestedEnv, uid, gid, hide)}, env...)
+		env = append([]string{fmt.Sprintf("%s=%d:%d:%d", NestedEnv, uid, gid, digit(h.NoProc))}, env...)
 		uid, gid = 0, 0
 		// Since Linux 5.12 only a process with this capability may map ID 0 of the
 		// parent into a child (user_namespaces(7)). The stage loses it when it
@@ -111,6 +101,14 @@ func New(p Process, h Host, id string) *specs.Spec {
 		s.Linux.ReadonlyPaths = slices.DeleteFunc(slices.Clone(ReadonlyPaths), InProc)
 	}
 	return s
+}
+
+// digit encodes a fact for pid1.c.
+func digit(fact bool) int {
+	if fact {
+		return 1
+	}
+	return 0
 }
 
 // hiddenFromStages renames the program's variables; pid1.c restores the names for the
