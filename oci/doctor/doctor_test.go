@@ -11,6 +11,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/toolcell/toolcell/internal/state"
 	"github.com/toolcell/toolcell/oci/host"
 	"github.com/toolcell/toolcell/oci/spec"
 	"golang.org/x/sys/unix"
@@ -471,7 +472,7 @@ var fakeHosts = map[string]fakeHost{
 	},
 	"a state folder below what root of the host owns": {
 		files:  map[string]string{"proc/self/uid_map": "0 1000 1\n"},
-		change: both(asRoot(false), folderRights(rights{"/home/ann/s", 0, 0, 0o755}, rights{"/home/ann", unmappedID, unmappedID, 0o755})),
+		change: both(asRoot(false), folderRights(rights{"/home/ann/s", 0, 0, 0o755}, rights{"/home/ann", state.UnmappedID, state.UnmappedID, 0o755})),
 	},
 	"few files": {
 		change: func(f *hostFacts) { f.host.HardLimits = map[int]uint64{unix.RLIMIT_NOFILE: 256} },

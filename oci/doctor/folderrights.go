@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/toolcell/toolcell/internal/state"
 	"github.com/toolcell/toolcell/internal/text"
 )
 
@@ -44,10 +45,6 @@ func rightsInside(path string) folder {
 	return f
 }
 
-// unmappedID represents all IDs that are not mapped in a user namespace (user_namespaces(7)),
-// such as root of the host.
-const unmappedID = 65534
-
 // othersCheck reports whether another user may change what toolcell keeps in a folder or,
 // if above, replace a folder in it.
 func othersCheck(f *hostFacts, r rights, above bool) (c Check, found bool) {
@@ -55,9 +52,7 @@ func othersCheck(f *hostFacts, r rights, above bool) (c Check, found bool) {
 		code        = "RC-STATE-OTHERS"
 		consequence = "can change what toolcell keeps there, such as the policy, saved tools, logins or the trust in project files"
 	)
-	another := r.Owner != f.host.EUID && r.Owner != 0 && !(r.Owner == unmappedID && f.InUserNamespace())
-	// Many distributions give each user a group of its own, with the same number.
-	group := r.Mode&0o020 != 0 && r.Group != r.Owner
+	another := r.Owner != f.host.EUID && r.Owner != 0 && !(r.Owner == state.UnmappedID && f.InUserNamespace())
 	sticky := above && r.Mode&fs.ModeSticky != 0 // like /tmp: others cannot replace its contents
 	cure := elsewhere(f, ownFolder(f), 0o700)
 	switch {
@@ -66,7 +61,7 @@ func othersCheck(f *hostFacts, r rights, above bool) (c Check, found bool) {
 			cure = f.asRoot("chown -R "+f.user+" "+text.ShellWord(r.Path)) + "\n# or use another folder:\n" + cure
 		}
 		return Degraded(code, fmt.Sprintf("%s belongs to uid %d, who %s", r.Path, r.Owner, consequence), cure), true
-	case (group || r.Mode&0o002 != 0) && !sticky:
+	case state.OthersWrite(r.Mode, r.Owner, r.Group) && !sticky:
 		if r.Owner == f.host.EUID {
 			cure = "chmod go-w " + text.ShellWord(r.Path)
 		}

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"github.com/toolcell/toolcell/internal/state"
 )
 
 // An UntrustedError means that other users can change the contents of a folder, so that it
@@ -15,10 +17,6 @@ type UntrustedError struct{ Dir, Why, Cure string }
 func (e *UntrustedError) Error() string {
 	return fmt.Sprintf("%s %s, so what is in it is not used", e.Dir, e.Why)
 }
-
-// unmappedID is what stands for the ids that a user namespace does not have
-// (user_namespaces(7)); root of the host is one of them.
-const unmappedID = 65534
 
 // CheckOwn returns an *UntrustedError if another user can change the contents of a folder or
 // of its subfolders with these names. It skips those that do not exist.
@@ -42,13 +40,11 @@ func checkOwn(path string, info os.FileInfo, euid int) error {
 		return &UntrustedError{path, "has no owner that is known", "use another folder (MCP_BRIDGE_STATE_DIR)"}
 	}
 	const elsewhere = ", or use another folder (MCP_BRIDGE_STATE_DIR)"
-	another := int(st.Uid) != euid && st.Uid != 0 && (st.Uid != unmappedID || !inUserNamespace())
-	// Many distributions give each user a group of its own, with the same number.
-	group := info.Mode()&0o020 != 0 && st.Gid != st.Uid
+	another := int(st.Uid) != euid && st.Uid != 0 && (st.Uid != state.UnmappedID || !inUserNamespace())
 	switch {
 	case another:
 		return &UntrustedError{path, "belongs to another user", "remove it, give it back with chown -R" + elsewhere}
-	case group || info.Mode()&0o002 != 0:
+	case state.OthersWrite(info.Mode(), int(st.Uid), int(st.Gid)):
 		return &UntrustedError{path, "can be written to by other users", "chmod go-w " + path + ", after a look at what they may have put there" + elsewhere}
 	}
 	return nil
