@@ -142,28 +142,32 @@ func TestCtrlCBehindALine(t *testing.T) {
 	p.leaves()
 }
 
-// TestPromptComesBackFromInput: a Ctrl-C that comes before the line can be edited is
-// a signal, which ends the code beside the line that it waits for.
+// TestPromptComesBackFromInput: a Ctrl-C that comes before the line can be edited is a
+// signal, which ends the code beside the line that it waits for. Another comes as the code
+// begins to wait, whether the line can be edited already or not.
 func TestPromptComesBackFromInput(t *testing.T) {
 	h := firstHost(t)
 	for _, term := range []string{"xterm", "dumb"} {
-		p := atPrompt(t, h, env{"TERM": term})
-		for range 3 {
-			p.enters("input('Wh' + 'o? ')\r", "Who? ")
-			p.enters("half", "half")
-			if err := p.cmd.Process.Signal(syscall.SIGINT); err != nil {
-				t.Fatal(err)
+		for _, half := range []bool{true, false} {
+			p := atPrompt(t, h, env{"TERM": term})
+			for range 3 {
+				p.enters("input('Wh' + 'o? ')\r", "Who? ")
+				if !half {
+					p.types("\x03")
+				} else if p.enters("half", "half"); p.cmd.Process.Signal(syscall.SIGINT) != nil {
+					t.Fatal("it has ended")
+				}
+				p.sees("KeyboardInterrupt")
+				p.sees(">>> ")
+				if half && term == "dumb" { // the terminal itself keeps the line until it ends
+					p.types("\x15")
+				}
+				p.enters("20 + 1\r", "\n21\r\n")
+				p.sees(">>> ")
 			}
-			p.sees("KeyboardInterrupt")
-			p.sees(">>> ")
-			if term == "dumb" { // the terminal itself keeps the line until it ends
-				p.types("\x15")
-			}
-			p.enters("20 + 1\r", "\n21\r\n")
-			p.sees(">>> ")
+			p.types("\x04")
+			p.leavesWith(0)
 		}
-		p.types("\x04")
-		p.leavesWith(0)
 	}
 }
 
@@ -313,23 +317,5 @@ func TestPromptWithoutATerminal(t *testing.T) {
 				t.Errorf("exit %d, %q\n%s", code, &out, &errs)
 			}
 		})
-	}
-}
-
-// TestPromptComesBackFromInputAtOnce: the key comes as the code begins
-// to wait, whether the line can be edited already or not.
-func TestPromptComesBackFromInputAtOnce(t *testing.T) {
-	h := firstHost(t)
-	for _, term := range []string{"xterm", "dumb"} {
-		p := atPrompt(t, h, env{"TERM": term})
-		for range 3 {
-			p.enters("input('Wh' + 'o? ')\r", "Who? ")
-			p.enters("\x03", "KeyboardInterrupt")
-			p.sees(">>> ")
-			p.enters("20 + 1\r", "\n21\r\n")
-			p.sees(">>> ")
-		}
-		p.types("\x04")
-		p.leavesWith(0)
 	}
 }
