@@ -148,3 +148,35 @@ func replyOf(t *testing.T, text string) Reply {
 	}
 	return r
 }
+
+// TestUndecodedTellsAnswersFromLogs: a broken answer fails its request, one without an ID
+// fails the only request that waits, and nothing else is taken.
+func TestUndecodedTellsAnswersFromLogs(t *testing.T) {
+	n := NewNotifications(func() {})
+	for raw, want := range map[string]struct {
+		taken  bool
+		failed int // at once, and when all that came is known
+		strays int
+	}{
+		`{"jsonrpc":"2.0","id":1,"result":{"a"}}`:                          {true, 1, 0},
+		`{"jsonrpc":"2.0","id":1}`:                                         {true, 1, 0},
+		`{"jsonrpc":"2.0","id":null,"error":{"code":-1,"message":"no"}}`:   {true, 0, 1},
+		`{"jsonrpc":"2.0","id":"x","result":{}}`:                           {false, 0, 1}, // it may be another client's
+		`{"jsonrpc":"2.0","id":7,"result":{"a"}}`:                          {false, 0, 0},
+		`{"level":"info","message":"started`:                               {false, 0, 0},
+		`started`:                                                          {false, 0, 0},
+		`{"jsonrpc":"2.0","id":8,"method":"tools/list","params":{"broken"`: {false, 0, 0},
+	} {
+		var calls Calls
+		calls.Add(t.Context(), &jsonrpc.Request{ID: idOf(t, 1.0), Method: "ping"})
+		_, err := n.Decode(t.Context(), []byte(raw), nil)
+		if err == nil {
+			t.Errorf("%s is a message", raw)
+			continue
+		}
+		failed, taken := calls.Undecoded(t.Context(), []byte(raw), err)
+		if strays := calls.Strays(); taken != want.taken || len(failed) != want.failed || len(strays) != want.strays {
+			t.Errorf("%s: taken %v, %d failed, %d strays; want %+v", raw, taken, len(failed), len(strays), want)
+		}
+	}
+}
