@@ -86,3 +86,20 @@ func TestSessionWithoutProcessStartsNoGuard(t *testing.T) {
 	}
 	g.Close()
 }
+
+// TestListsOfAServerThatHasOnlyTools: the other lists are empty, and not offered.
+func TestListsOfAServerThatHasOnlyTools(t *testing.T) {
+	s := dialed(t, sdkOverStdio(t), Dialer{})
+	for method, want := range map[string]bool{MethodListTools: true, MethodListPrompts: false, MethodListResources: false, MethodListTemplates: false} {
+		has := 0
+		for items, err := range s.Pages(t.Context(), method) {
+			if err != nil {
+				t.Fatal(method, err)
+			}
+			has += len(items)
+		}
+		if has > 0 != want || s.Offers(method) != want {
+			t.Errorf("%s has %d items, and is offered: %v", method, has, s.Offers(method))
+		}
+	}
+}
