@@ -2,6 +2,7 @@ package contain
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"log/slog"
@@ -146,5 +147,27 @@ func TestInjectedFaultsArePanics(t *testing.T) {
 	})
 	if strings.Count(log, "internal error") != 2 {
 		t.Errorf("log = %q", log)
+	}
+}
+
+func TestAwaitReturnsResultsPanicsAndTheCauseOfTheEnd(t *testing.T) {
+	failed := errors.New("failed")
+	if got, err := Await(t.Context(), "work", func() (int, error) { return 1, failed }); got != 1 || err != failed { //nolint:errorlint // as it is
+		t.Errorf("got %d, %v", got, err)
+	}
+	log := logged(t, func() {
+		if _, err := Await(t.Context(), "work", func() (int, error) { panic("nil map") }); !errors.Is(err, ErrInternal) {
+			t.Errorf("a panic is %v", err)
+		}
+	})
+	if !strings.Contains(log, "nil map") {
+		t.Errorf("log = %q", log)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	goesOn := make(chan struct{})
+	defer close(goesOn)
+	cancel(failed)
+	if got, err := Await(ctx, "work", func() (int, error) { <-goesOn; return 1, nil }); got != 0 || err != failed { //nolint:errorlint // as it is
+		t.Errorf("after the end: %d, %v", got, err)
 	}
 }
