@@ -26,13 +26,7 @@ func newOptions(t *testing.T, args ...string) (o Options, printed func() string)
 	}
 	t.Cleanup(func() { file.Close() })
 	o = Options{Streams: &console.Streams{Out: file, Err: file}, Command: "a command", Args: args, Settings: settings.Settings{Dirs: dirs}}
-	return o, func() string {
-		text, err := os.ReadFile(file.Name())
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(text)
-	}
+	return o, func() string { return read(t, file) }
 }
 
 // TestCommandsWithoutACommandLine: what a command does needs its Options alone.

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -40,7 +41,7 @@ func TestRealClientsReadTheEntry(t *testing.T) {
 			if after["toolcell"] != "skipped" {
 				t.Errorf("toolcell does not see itself: %v", after)
 			}
-			if delete(after, "toolcell"); !equalMaps(before, after) {
+			if delete(after, "toolcell"); !maps.Equal(before, after) {
 				t.Errorf("other servers are %v and were %v", after, before)
 			}
 			if _, err := os.Stat(program); err == nil {
@@ -49,7 +50,7 @@ func TestRealClientsReadTheEntry(t *testing.T) {
 				}
 			}
 			w.must(t, "", "uninstall", client.program)
-			if got := w.list(t); !equalMaps(before, got) {
+			if got := w.list(t); !maps.Equal(before, got) {
 				t.Errorf("after undo: %v, before: %v", got, before)
 			}
 		})

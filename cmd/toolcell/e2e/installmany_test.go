@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -175,7 +176,7 @@ func TestMoveTakesLocalServersOfClaudeCode(t *testing.T) {
 		t.Errorf("left is\n%s", got)
 	}
 	list["toolcell"] = "skipped"
-	if after := w.list(t); !equalMaps(after, list) {
+	if after := w.list(t); !maps.Equal(after, list) {
 		t.Errorf("servers are %v\nand were %v", after, list)
 	}
 	w.must(t, "API-1", "exec", "-c", "print(await mcp_jira.search_issues())", "--server", "jira")

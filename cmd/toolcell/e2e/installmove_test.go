@@ -1,7 +1,7 @@
 package e2e
 
 import (
-	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -54,7 +54,7 @@ func TestMoveServersBehindToolcell(t *testing.T) {
 		t.Errorf("%v, %v\n%s", info, err, read(t, moved))
 	}
 	list["toolcell"], list["gone"] = "skipped", "failed" // counting its tokens was tried
-	if after := w.list(t); !equalMaps(after, list) {
+	if after := w.list(t); !maps.Equal(after, list) {
 		t.Errorf("servers are %v\nand were %v", after, list)
 	}
 	w.must(t, "API-1", "exec", "-c", "print(await mcp_jira.search_issues())", "--server", "jira")
@@ -77,15 +77,9 @@ func TestMoveServersBehindToolcell(t *testing.T) {
 		t.Errorf("it is now\n%s", got)
 	}
 	delete(list, "toolcell")
-	if after := w.list(t); !equalMaps(after, list) {
+	if after := w.list(t); !maps.Equal(after, list) {
 		t.Errorf("servers are %v\nand were %v", after, list)
 	}
-}
-
-func equalMaps(a, b map[string]string) bool {
-	x, _ := json.Marshal(a) // in the order of keys
-	y, _ := json.Marshal(b)
-	return string(x) == string(y)
 }
 
 // TestMoveTakesValuesAlong: what the user set for VS Code's inputs holds at the
