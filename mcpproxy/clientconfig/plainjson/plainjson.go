@@ -44,7 +44,7 @@ func Convert(path string, data []byte) ([]byte, error) {
 // fromJSONC takes JSON with comments and trailing commas, which most clients
 // read under the name of JSON.
 func fromJSONC(data []byte) ([]byte, error) {
-	if at := tooDeep(data, true); at >= 0 {
+	if at := tooDeep(data); at >= 0 {
 		line, column := position(data, at)
 		return nil, fmt.Errorf("is not JSON: line %d, column %d: nested more than %d deep", line, column, maxDepth)
 	}
@@ -72,23 +72,23 @@ func fromJSONC(data []byte) ([]byte, error) {
 
 // tooDeep finds where brackets are nested deeper than maxDepth, -1 if they are
 // not: parsers call themselves for each.
-func tooDeep(data []byte, comments bool) int {
+func tooDeep(data []byte) int {
 	depth := 0
 	for i := 0; i < len(data); i++ {
 		switch c := data[i]; {
-		case c == '"' && comments:
+		case c == '"':
 			for i++; i < len(data) && data[i] != '"'; i++ {
 				if data[i] == '\\' {
 					i++
 				}
 			}
-		case c == '/' && comments && bytes.HasPrefix(data[i:], []byte("//")):
+		case c == '/' && bytes.HasPrefix(data[i:], []byte("//")):
 			end := bytes.IndexByte(data[i:], '\n')
 			if end < 0 {
 				return -1
 			}
 			i += end
-		case c == '/' && comments && bytes.HasPrefix(data[i:], []byte("/*")):
+		case c == '/' && bytes.HasPrefix(data[i:], []byte("/*")):
 			end := bytes.Index(data[i+2:], []byte("*/"))
 			if end < 0 {
 				return -1
