@@ -4,5 +4,5 @@
 //
 // It promises that only calls of the connection that began a run come back to it, that an answer
 // in a call counts with the requestState of the last result that asked, once, and for the same
-// request, and that the calls that attend a run when it ends get its result.
+// request, and that the calls that wait for a run when it ends get its result.
 package bridge

@@ -28,10 +28,10 @@ func (c *call) inputRequired(r *run.Run, q *consent.Question) *mcp.CallToolResul
 	}
 }
 
-// comeBackWithAnswer finds the run that a call with a ticket (requestState) belongs to, and
+// resumeWithAnswer finds the run that a call with a ticket (requestState) belongs to, and
 // takes the answer that it brings. c.back is true if the model passed the question's ID itself.
 // The error is a run.EndedError if the outcome of the run is known, otherwise a protocol error.
-func (c *call) comeBackWithAnswer() (*run.Run, error) {
+func (c *call) resumeWithAnswer() (*run.Run, error) {
 	r, q, err := c.server.runs.Redeem(&c.connection.client, c.request.Params.RequestState, c.digest)
 	if errors.Is(err, run.ErrTicket) {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}

@@ -166,7 +166,7 @@ func (s *Server) runPython(ctx context.Context, request *mcp.CallToolRequest) (*
 	if err != nil {
 		return s.answer(ctx, c.connection, run.Refuse(err))
 	}
-	input, res := c.attend(ctx, r)
+	input, res := c.wait(ctx, r)
 	if input != nil {
 		return input, nil
 	}
@@ -183,12 +183,12 @@ func (c *call) findRun() (*run.Run, error) {
 	c.digest, c.back = digestOf(req), consent.IsID(req.Session)
 	switch {
 	case c.request.Params.RequestState != "":
-		return c.comeBackWithAnswer()
+		return c.resumeWithAnswer()
 	case c.back && strings.TrimSpace(req.Code) != "":
 		return nil, fmt.Errorf("session %q is a run that waits for an answer: come back to it with code=\"\"; other code needs another session, or none", req.Session)
 	case c.back, consent.MeansID(req.Session) && strings.TrimSpace(req.Code) == "":
 		c.back = true
-		return runs.ComeBack(client, req.Session)
+		return runs.Resume(client, req.Session)
 	}
 	if req.Session != "" {
 		if id := runs.AskedIn(client, req.Session); id != "" { // the new call would wait for it, and the user would not know

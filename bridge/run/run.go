@@ -67,7 +67,7 @@ type Run struct {
 
 	mu     sync.Mutex
 	code   *codeStop                            // what the user stops in place of the run; nil outside of sessions
-	report func(done, total int64, text string) // to the call that attends; nil if none does
+	report func(done, total int64, text string) // to the call that waits for the run; nil if none does
 
 	// For calls that come back to it: the IDs of its questions that they may bring, the one of
 	// them that a model was told, and the ticket that counts with the digest of its request.
@@ -290,7 +290,7 @@ func (r *Run) stop(why error) {
 	r.cancel(why)
 }
 
-// Report reports progress to the call that attends the run, if one does.
+// Report reports progress to the call that waits for the run, if one does.
 func (r *Run) Report(done, total int64, text string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -97,7 +97,7 @@ func TestCallsComeBackUntilTheResultIsGiven(t *testing.T) {
 		if err := rs.Queue().Decide(id, allow); err != nil {
 			t.Fatal(err)
 		}
-		if back, err := rs.ComeBack(from, id); err != nil || back != r {
+		if back, err := rs.Resume(from, id); err != nil || back != r {
 			t.Fatal(err)
 		}
 	}
@@ -105,10 +105,10 @@ func TestCallsComeBackUntilTheResultIsGiven(t *testing.T) {
 		t.Errorf("got %+v", r.result)
 	}
 	var ended *EndedError
-	if _, err := rs.ComeBack(from, id); !errors.As(err, &ended) || len(rs.waiting) != 0 {
+	if _, err := rs.Resume(from, id); !errors.As(err, &ended) || len(rs.waiting) != 0 {
 		t.Errorf("after the result a call got %v", err)
 	}
-	if _, err := rs.ComeBack(from, "ask-"+strings.Repeat("A", 26)); err == nil || errors.As(err, &ended) {
+	if _, err := rs.Resume(from, "ask-"+strings.Repeat("A", 26)); err == nil || errors.As(err, &ended) {
 		t.Errorf("an unknown ID gave %v", err)
 	}
 }
@@ -118,7 +118,7 @@ func TestOtherClientsDoNotComeBack(t *testing.T) {
 	r := begin(rs, from, 1)
 	q := r.await(t.Context())
 	ticket := r.Ticket(q, "request")
-	if _, err := rs.ComeBack(other, q.ID); err == nil {
+	if _, err := rs.Resume(other, q.ID); err == nil {
 		t.Error("another client came back by the ID")
 	}
 	if _, _, err := rs.Redeem(other, ticket, "request"); !errors.Is(err, ErrTicket) {
@@ -216,7 +216,7 @@ func TestResultThatIsNotAskedForIsForgotten(t *testing.T) {
 		_ = rs.Queue().Decide(q.ID, allow)
 		time.Sleep(2*time.Minute + time.Second) // the second question expires, and then the result
 		synctest.Wait()
-		_, err := rs.ComeBack(from, q.ID)
+		_, err := rs.Resume(from, q.ID)
 		var ended *EndedError
 		want := `the result of this run was not asked for in time; its status was sandbox_error; calls done: up.pay {"n":0}`
 		if !errors.As(err, &ended) || ended.Why != want || len(rs.waiting) != 0 {
@@ -259,7 +259,7 @@ func TestRunsWaitInAnyOrder(t *testing.T) {
 				r := begin(rs, from, 3)
 				for q := r.await(ctx); q != nil; q = r.await(ctx) {
 					r.Tell(q)
-					if back, err := rs.ComeBack(from, q.ID); err != nil || back != r {
+					if back, err := rs.Resume(from, q.ID); err != nil || back != r {
 						t.Errorf("came back to another run: %v", err)
 					}
 				}

@@ -21,7 +21,7 @@ const returnTimeout = 25 * time.Second
 // heartbeat is how often a client hears that its call goes on while the user thinks.
 const heartbeat = 5 * time.Second
 
-// A call attends a run.
+// A call waits for a run, which it has begun or resumes.
 type call struct {
 	server     *Server
 	connection *connection
@@ -35,7 +35,7 @@ type call struct {
 	showing string
 }
 
-// attend returns when the run has ended, or waits for an answer that this call cannot
+// wait returns when the run has ended, or waits for an answer that this call cannot
 // bring:
 //
 //	the client shows forms, before 2026-07-28   the form is shown during the call
@@ -45,7 +45,7 @@ type call struct {
 //
 // Whichever answer comes first counts; another way's question is then taken back. If ctx ends,
 // so does the run.
-func (c *call) attend(ctx context.Context, r *run.Run) (input *mcp.CallToolResult, res *run.Result) {
+func (c *call) wait(ctx context.Context, r *run.Run) (input *mcp.CallToolResult, res *run.Result) {
 	r.ReportTo(c.report)
 	defer r.ReportTo(nil)
 	leave := context.AfterFunc(ctx, contain.Func("ending a run", func() { r.Cancel(context.Cause(ctx)) }))
@@ -53,7 +53,7 @@ func (c *call) attend(ctx context.Context, r *run.Run) (input *mcp.CallToolResul
 	whole := false
 	defer func() {
 		if !whole { // it panics, and nothing would ever fetch the result
-			r.Cancel(errUnattended)
+			r.Cancel(errAbandoned)
 		}
 	}()
 	input, res = c.await(ctx, r)
@@ -61,10 +61,10 @@ func (c *call) attend(ctx context.Context, r *run.Run) (input *mcp.CallToolResul
 	return input, res
 }
 
-// errUnattended ends a run whose call has failed.
-var errUnattended = fmt.Errorf("%w while the call waited for the run; the log has the details", contain.ErrInternal)
+// errAbandoned ends a run whose call has failed.
+var errAbandoned = fmt.Errorf("%w while the call waited for the run; the log has the details", contain.ErrInternal)
 
-// await is attend for a call that ends the run if it fails.
+// await is wait, which ends the run if await panics.
 func (c *call) await(ctx context.Context, r *run.Run) (*mcp.CallToolResult, *run.Result) {
 	questions := c.server.runs.Queue()
 	timeout := time.NewTimer(returnTimeout)

@@ -33,9 +33,9 @@ func (w working) connect(t *testing.T, version string, elicit func(context.Conte
 		var err error
 		switch {
 		case request.Params.RequestState != "":
-			r, err = c.comeBackWithAnswer()
+			r, err = c.resumeWithAnswer()
 		case c.back:
-			r, err = w.runs.ComeBack(&c.connection.client, in.Question)
+			r, err = w.runs.Resume(&c.connection.client, in.Question)
 		default:
 			r = w.runs.Start(run.Request{Client: &c.connection.client}, func(ctx context.Context, r *run.Run) *run.Result {
 				res := &run.Result{Status: run.StatusSuccess}
@@ -48,7 +48,7 @@ func (w working) connect(t *testing.T, version string, elicit func(context.Conte
 		if err != nil {
 			return nil, nil, err
 		}
-		asks, res := c.attend(ctx, r)
+		asks, res := c.wait(ctx, r)
 		switch {
 		case asks != nil:
 			return asks, nil, nil
@@ -193,7 +193,7 @@ func TestConnectionsAreForgottenWhenTheyEnd(t *testing.T) {
 				t.Fatal(err)
 			}
 			synctest.Wait()
-			if _, err := s.runs.ComeBack(&consent.Client{}, id); err == nil {
+			if _, err := s.runs.Resume(&consent.Client{}, id); err == nil {
 				t.Error("another connection came back")
 			}
 		}

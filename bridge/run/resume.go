@@ -21,9 +21,9 @@ func (e *EndedError) Error() string { return e.Why }
 // ErrTicket is the error of a ticket that is not ours or was changed.
 var ErrTicket = errors.New("this requestState is not valid: it was changed, used before, is too old, or belongs to another request")
 
-// ComeBack returns the run whose question has an ID, for a call of the client that began it.
+// Resume returns the run whose question has an ID, for a call of the client that began it.
 // The error is an EndedError if it is known what became of the run.
-func (rs *Runs) ComeBack(from *consent.Client, id string) (*Run, error) {
+func (rs *Runs) Resume(from *consent.Client, id string) (*Run, error) {
 	rs.mu.Lock()
 	r := rs.waiting[id]
 	rs.mu.Unlock()
@@ -41,7 +41,7 @@ func (rs *Runs) ComeBack(from *consent.Client, id string) (*Run, error) {
 // it is known what became of the run, otherwise ErrTicket.
 func (rs *Runs) Redeem(from *consent.Client, ticket, digest string) (*Run, *consent.Question, error) {
 	id, _, _ := strings.Cut(ticket, ".")
-	r, err := rs.ComeBack(from, id)
+	r, err := rs.Resume(from, id)
 	if ended, ok := errors.AsType[*EndedError](err); ok {
 		return nil, nil, ended // the ID is enough to be told: another process may have made the ticket
 	}
@@ -140,8 +140,8 @@ func (r *Run) Suspend(q *consent.Question) {
 	}
 }
 
-// forgetLater keeps the result of a run that no call attends for as long as answers are
-// waited for.
+// forgetLater keeps the result of a run that no call waits for as long as a question is kept
+// open.
 func (r *Run) forgetLater() {
 	life := r.runs.life.Done()
 	select {
