@@ -24,7 +24,7 @@ func TestWhatThePolicyReadsIsWhatIsSent(t *testing.T) {
 	check := func(t *testing.T, s config.Server, wire func() string) {
 		p := proxyFor(t, Options{}, s)
 		var asked *policy.Ask
-		r := CallRequest{Server: "fake", Tool: "echo", Arguments: json.RawMessage(given), Run: policyOf(t, "[default]\nask = '*'").NewRun()}
+		r := CallRequest{Server: "fake", Tool: "echo", Arguments: json.RawMessage(given), Run: policyOf(t, "[default]\nask = '*'").NewEnforcer()}
 		if _, err := p.Call(t.Context(), r); !errors.As(err, &asked) || strings.Contains(wire(), "tools/call") {
 			t.Fatalf("error %v; sent %s", err, wire())
 		}

@@ -38,7 +38,7 @@ type CallRequest struct {
 	Progress     Progress
 	User         User
 	Can          ElicitCapabilities
-	Run          *policy.Run              // nil limits nothing
+	Run          *policy.Enforcer         // nil limits nothing
 	Allowed      func(a *policy.Ask) bool // the user's answer to what Run asks; nil is no user
 }
 

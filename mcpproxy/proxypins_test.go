@@ -18,13 +18,13 @@ func echoTool(description string) string {
 }
 
 // policyRun begins a run under a policy.
-func policyRun(t *testing.T, text string) *policy.Run {
+func policyRun(t *testing.T, text string) *policy.Enforcer {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "policy.toml")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return policy.Load(file, true, nil).NewRun()
+	return policy.Load(file, true, nil).NewEnforcer()
 }
 
 // pinsIn returns Options of a process that shares its folders with others.
@@ -48,7 +48,7 @@ func TestAToolThatChangedBetweenStarts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	call := func(p *Proxy, r *policy.Run, allowed func(*policy.Ask) bool) error {
+	call := func(p *Proxy, r *policy.Enforcer, allowed func(*policy.Ask) bool) error {
 		_, err := p.Call(t.Context(), CallRequest{Server: "fake", Tool: "echo", Run: r, Allowed: allowed})
 		return err
 	}

@@ -26,7 +26,7 @@ func planned(t *testing.T, g *Gate, args string) string {
 	return string(answer)
 }
 
-func planning() *Gate { return New(Options{Policy: policy.None().NewRun(), Plan: true}) }
+func planning() *Gate { return New(Options{Policy: policy.None().NewEnforcer(), Plan: true}) }
 
 func TestPlannedCallsAreNumberedAndBounded(t *testing.T) {
 	g := planning()
@@ -89,7 +89,7 @@ func TestReadsWithAPlannedResultAreNotSent(t *testing.T) {
 	up := newUpstream(t)
 	do := func(plan bool, text string, r Request) (*Gate, error) {
 		up.sent.Store(0)
-		g := New(Options{Policy: policy.None().NewRun(), Upstreams: up.Proxy, Granted: granted, Plan: plan})
+		g := New(Options{Policy: policy.None().NewEnforcer(), Upstreams: up.Proxy, Granted: granted, Plan: plan})
 		g.Resume(2)
 		r.Raw = fmt.Appendf(nil, `{"x":%q}`, text)
 		_, err := g.Do(t.Context(), r)
@@ -117,7 +117,7 @@ func TestReadsWithAPlannedResultAreNotSent(t *testing.T) {
 			t.Errorf("%q, which may be cut: %v", text, err)
 		}
 	}
-	g := New(Options{Policy: policy.None().NewRun(), Upstreams: up.Proxy, Granted: granted})
+	g := New(Options{Policy: policy.None().NewEnforcer(), Upstreams: up.Proxy, Granted: granted})
 	if err := g.checkPlaceholders(t.Context(), Request{Method: mcpproxy.CallTool, Raw: []byte(`"<result 1>"`)}); err != nil {
 		t.Errorf("where nothing was planned: %v", err)
 	}
@@ -128,7 +128,7 @@ func TestReadsWithAPlannedResultAreNotSent(t *testing.T) {
 func TestNothingIsReadForWhatDoesNotShowItsResult(t *testing.T) {
 	for _, r := range reading("1") {
 		up := newUpstream(t)
-		g := New(Options{Policy: policy.None().NewRun(), Upstreams: up.Proxy, Granted: granted, Plan: true})
+		g := New(Options{Policy: policy.None().NewEnforcer(), Upstreams: up.Proxy, Granted: granted, Plan: true})
 		r.Derived = true
 		for number := range 2 { // what is known stays known
 			r.Number = number + 1

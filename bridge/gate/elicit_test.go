@@ -29,7 +29,7 @@ func TestNumbersOfFormsDoNotChange(t *testing.T) {
 		{json.Number("9007199254740993"), "9007199254740993"},
 		{int64(1<<53 + 1), "9007199254740993"},
 	} {
-		g := New(Options{Policy: policy.None().NewRun(), Asker: newUser(t, func(consent.Question) consent.Answer {
+		g := New(Options{Policy: policy.None().NewEnforcer(), Asker: newUser(t, func(consent.Question) consent.Answer {
 			return consent.Answer{Action: "accept", Content: map[string]any{"n": c.number}}
 		}).Asker})
 		reply, err := g.Elicit(t.Context(), mcpproxy.Elicitation{Server: "up", Tool: "f"})
@@ -53,7 +53,7 @@ func TestEachRunTellsWhatItsOwnClientShows(t *testing.T) {
 	}})
 	form, address := mcpproxy.ElicitCapabilities{Form: true}, mcpproxy.ElicitCapabilities{URL: true}
 	run := func(can mcpproxy.ElicitCapabilities) *Gate {
-		return New(Options{Policy: policy.None().NewRun(), Upstreams: up, Granted: granted, Asker: newUser(t, always(consent.Deny)).Asker, Can: can})
+		return New(Options{Policy: policy.None().NewEnforcer(), Upstreams: up, Granted: granted, Asker: newUser(t, always(consent.Deny)).Asker, Can: can})
 	}
 	first, second := run(form), run(address)
 	for _, g := range []*Gate{first, second, first} {
@@ -64,7 +64,7 @@ func TestEachRunTellsWhatItsOwnClientShows(t *testing.T) {
 	if want := []mcpproxy.ElicitCapabilities{form, address, form}; !slices.Equal(told, want) {
 		t.Errorf("the server was told of %+v, want %+v", told, want)
 	}
-	if g := New(Options{Policy: policy.None().NewRun(), Can: form}); g.user() != nil || g.o.Can.Any() {
+	if g := New(Options{Policy: policy.None().NewEnforcer(), Can: form}); g.user() != nil || g.o.Can.Any() {
 		t.Error("a gate without an asker has a user")
 	}
 }

@@ -33,10 +33,10 @@ import (
 
 // Options configure a Gate. The zero value refuses everything.
 type Options struct {
-	Upstreams *mcpproxy.Proxy // the user's MCP servers
-	Granted   map[string]bool // names of the servers that may be used
-	Policy    *policy.Run     // what may be done there, and how often; nil allows nothing
-	Asker     *consent.Asker  // asks the user; with nil, what is to be asked fails
+	Upstreams *mcpproxy.Proxy  // the user's MCP servers
+	Granted   map[string]bool  // names of the servers that may be used
+	Policy    *policy.Enforcer // what may be done there, and how often; nil allows nothing
+	Asker     *consent.Asker   // asks the user; with nil, what is to be asked fails
 	// Can are the ways in which what servers ask can be asked; none without an Asker.
 	Can mcpproxy.ElicitCapabilities
 	// Taint are what the connection has read from private servers, and Hosts what the run

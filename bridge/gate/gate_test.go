@@ -78,13 +78,13 @@ func always(c consent.Choice) func(consent.Question) consent.Answer {
 	return func(consent.Question) consent.Answer { return consent.Answer{Choice: c} }
 }
 
-func policyIn(t *testing.T, text string) *policy.Run {
+func policyIn(t *testing.T, text string) *policy.Enforcer {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "policy.toml")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return policy.Load(file, true, nil).NewRun()
+	return policy.Load(file, true, nil).NewEnforcer()
 }
 
 var granted = map[string]bool{"up": true}

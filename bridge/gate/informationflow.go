@@ -13,7 +13,7 @@ import (
 // A flow watches that what was read from private servers does not get to open ones
 // unasked.
 type flow struct {
-	policy *policy.Run
+	policy *policy.Enforcer
 	taint  *consent.Taint // of the connection
 	hosts  []string       // that the run can reach
 }

@@ -28,7 +28,7 @@ import (
 type Options struct {
 	Upstreams *mcpproxy.Proxy // the user's MCP servers
 	Gate      *gate.Gate
-	Policy    *policy.Run // of the gate, for notes about its rules
+	Policy    *policy.Enforcer // of the gate, for notes about its rules
 	Saved     savedtools.Store
 	// Display adds a picture, as artifacts.Run.Display does.
 	Display func(name string, data []byte, rasterFollows bool) error
@@ -47,7 +47,7 @@ type Options struct {
 type API struct {
 	upstreams *mcpproxy.Proxy
 	gate      *gate.Gate
-	policy    *policy.Run
+	policy    *policy.Enforcer
 	display   func(name string, data []byte, rasterFollows bool) error
 	saved     savedTools
 	printed   map[string]io.ReaderAt

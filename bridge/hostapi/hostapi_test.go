@@ -25,7 +25,7 @@ import (
 type testOptions struct {
 	Upstreams *mcpproxy.Proxy
 	Granted   map[string]bool
-	Policy    *policy.Run
+	Policy    *policy.Enforcer
 	Saved     savedtools.Store
 	Marks     *consent.Taint
 	Hosts     []string
@@ -68,7 +68,7 @@ func unstartable(t *testing.T) *mcpproxy.Proxy {
 }
 
 func TestServersAreShownWithoutPaths(t *testing.T) {
-	api := newAPI(testOptions{Policy: policy.None().NewRun(), Upstreams: unstartable(t)})
+	api := newAPI(testOptions{Policy: policy.None().NewEnforcer(), Upstreams: unstartable(t)})
 	if _, err := ask(t, api, "list_tools", json.RawMessage(`{"server":"up"}`)); err == nil {
 		t.Fatal("it was started")
 	}
@@ -86,7 +86,7 @@ func TestDeniedServerIsLeftAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 		up := unstartable(t)
-		api := newAPI(testOptions{Upstreams: up, Granted: map[string]bool{"up": true}, Policy: policy.Load(file, true, nil).NewRun()})
+		api := newAPI(testOptions{Upstreams: up, Granted: map[string]bool{"up": true}, Policy: policy.Load(file, true, nil).NewEnforcer()})
 		for _, method := range []string{
 			"call_tool", "read_resource", "get_prompt", "list_tools", "describe_server", "query_tool_docs", "tool_signature",
 			"list_resources", "list_resource_templates", "list_prompts",
@@ -107,7 +107,7 @@ func TestDeniedServerIsLeftAlone(t *testing.T) {
 
 // TestLiveListsNeedAGrant: each is a request to a server, with the user's token.
 func TestLiveListsNeedAGrant(t *testing.T) {
-	api := newAPI(testOptions{Policy: policy.None().NewRun(), Upstreams: unstartable(t)})
+	api := newAPI(testOptions{Policy: policy.None().NewEnforcer(), Upstreams: unstartable(t)})
 	for _, method := range []string{"list_resources", "list_resource_templates", "list_prompts"} {
 		_, err := ask(t, api, method, json.RawMessage(`{"server":"up"}`))
 		if err == nil || !strings.Contains(err.Error(), `server "up" is not granted to this run`) {
@@ -118,7 +118,7 @@ func TestLiveListsNeedAGrant(t *testing.T) {
 
 func TestForgedReadsAreBounded(t *testing.T) {
 	up := bridgetest.Servers{"up": {"f": nil}}.Proxy(t, bridgetest.Options{})
-	api := newAPI(testOptions{Policy: policy.None().NewRun(), Upstreams: up, Granted: map[string]bool{"up": true}})
+	api := newAPI(testOptions{Policy: policy.None().NewEnforcer(), Upstreams: up, Granted: map[string]bool{"up": true}})
 	many := map[string]string{}
 	for i := range 20_000 {
 		many[fmt.Sprint(i)] = ""
@@ -168,7 +168,7 @@ func failingServer(t *testing.T) *mcpproxy.Proxy {
 func TestStderrOfAServerNeedsAGrant(t *testing.T) {
 	for _, granted := range []bool{false, true} {
 		for _, method := range []string{"list_tools", "describe_server", "query_tool_docs", "tool_signature"} {
-			api := newAPI(testOptions{Policy: policy.None().NewRun(), Upstreams: failingServer(t), Granted: map[string]bool{"bank": granted}})
+			api := newAPI(testOptions{Policy: policy.None().NewEnforcer(), Upstreams: failingServer(t), Granted: map[string]bool{"bank": granted}})
 			_, err := ask(t, api, method, json.RawMessage(`{"server":"bank","tool":"f"}`))
 			if err == nil || strings.Contains(err.Error(), "1234") != granted || strings.Contains(err.Error(), "toolcell servers check bank") == granted {
 				t.Errorf("granted %v, %s: %v", granted, method, err)
@@ -178,7 +178,7 @@ func TestStderrOfAServerNeedsAGrant(t *testing.T) {
 				t.Errorf("granted %v: %s, %v", granted, answer, err)
 			}
 		}
-		api := newAPI(testOptions{Policy: policy.None().NewRun(), Upstreams: failingServer(t), Granted: map[string]bool{"bank": granted}})
+		api := newAPI(testOptions{Policy: policy.None().NewEnforcer(), Upstreams: failingServer(t), Granted: map[string]bool{"bank": granted}})
 		if _, err := ask(t, api, "search_tool_docs", json.RawMessage(`{"query":"balance"}`)); err != nil {
 			t.Error(err)
 		}
@@ -199,7 +199,7 @@ func TestServerThatDoesNotStartGivesItsReason(t *testing.T) {
 		s := config.Server{Name: "bank", Alias: "bank", Transport: config.Stdio, Command: "/bin/sh", Args: []string{"-c", "{ " + script + "; } >&2; exit 3"}}
 		p := mcpproxy.New(config.Config{Servers: []config.Server{s}}, mcpproxy.Options{})
 		t.Cleanup(func() { _ = p.Close() })
-		api := newAPI(testOptions{Policy: policy.None().NewRun(), Upstreams: p, Granted: map[string]bool{"bank": true}})
+		api := newAPI(testOptions{Policy: policy.None().NewEnforcer(), Upstreams: p, Granted: map[string]bool{"bank": true}})
 		for _, method := range []string{"call_tool", "list_tools", "list_resources"} {
 			_, err := ask(t, api, method, json.RawMessage(`{"server":"bank","tool":"f"}`))
 			if err == nil || !strings.Contains(err.Error(), "its stderr ended: "+want+" (all of it is shown by: toolcell servers check bank)") || strings.Contains(err.Error(), "\n") {
@@ -218,7 +218,7 @@ func TestSilentServerIsKnown(t *testing.T) {
 			s := config.Server{Name: "slow", Alias: "slow", Transport: config.Stdio, Command: "/bin/sleep", Args: []string{"600"}}
 			p := mcpproxy.New(config.Config{Servers: []config.Server{s}}, mcpproxy.Options{})
 			defer p.Close()
-			api := newAPI(testOptions{Policy: policy.None().NewRun(), Upstreams: p, Granted: map[string]bool{"slow": true}})
+			api := newAPI(testOptions{Policy: policy.None().NewEnforcer(), Upstreams: p, Granted: map[string]bool{"slow": true}})
 			before := time.Now()
 			ctx, cancel := context.WithCancelCause(t.Context())
 			go func() {
@@ -244,7 +244,7 @@ func TestSilentServerIsKnown(t *testing.T) {
 func TestListsAreMadeWhenTheyAreSent(t *testing.T) {
 	for _, method := range []string{"list_tools", "describe_server"} {
 		up := bridgetest.Servers{"up": {"f": nil}}.Proxy(t, bridgetest.Options{})
-		answer, err := newAPI(testOptions{Policy: policy.None().NewRun(), Upstreams: up}).carryOut(t.Context(), method, json.RawMessage(`{"server":"up"}`))
+		answer, err := newAPI(testOptions{Policy: policy.None().NewEnforcer(), Upstreams: up}).carryOut(t.Context(), method, json.RawMessage(`{"server":"up"}`))
 		if err != nil || answer.Make == nil || answer.JSON != nil || up.KnownTools("up") == nil {
 			t.Fatalf("%s: %v, %+v", method, err, answer)
 		}

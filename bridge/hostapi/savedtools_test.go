@@ -77,7 +77,7 @@ func TestReadingASavedToolCountsAsReadingWhatItWasMadeOf(t *testing.T) {
 		{"search_tool_docs", `{"query":"adds numbers"}`, false},
 	} {
 		taint := &consent.Taint{}
-		answer, err := ask(t, newAPI(testOptions{Policy: policy.None().NewRun(), Upstreams: noServers(t), Saved: store, Marks: taint}), c.method, json.RawMessage(c.params))
+		answer, err := ask(t, newAPI(testOptions{Policy: policy.None().NewEnforcer(), Upstreams: noServers(t), Saved: store, Marks: taint}), c.method, json.RawMessage(c.params))
 		if got := slices.Contains(taint.Reads(), "bank.accounts"); err != nil || got != c.reads || strings.Contains(string(answer), "4711") != c.reads {
 			t.Errorf("%s %s: %v, read %v: %s", c.method, c.params, err, got, answer)
 		}
@@ -92,7 +92,7 @@ func TestSavedToolsBringNothingPrivateToHostsUnasked(t *testing.T) {
 	for choice, denied := range map[consent.Choice]error{consent.Deny: consent.ErrDenied, consent.ForCall: nil} {
 		taint := &consent.Taint{}
 		user, asked := answering(t, choice)
-		api := newAPI(testOptions{Policy: policy.None().NewRun(), Upstreams: noServers(t), Saved: store, Marks: taint, Hosts: hosts, Asker: user})
+		api := newAPI(testOptions{Policy: policy.None().NewEnforcer(), Upstreams: noServers(t), Saved: store, Marks: taint, Hosts: hosts, Asker: user})
 		for _, c := range []struct{ method, params string }{
 			{"saved_tools", `{}`},
 			{"export_tools", `{"tools":[]}`},
@@ -119,7 +119,7 @@ func TestSavedToolsBringNothingPrivateToHostsUnasked(t *testing.T) {
 			t.Errorf("asked %+v", *asked)
 		}
 	}
-	if _, err := ask(t, newAPI(testOptions{Policy: policy.None().NewRun(), Upstreams: noServers(t), Saved: store, Hosts: hosts}), "saved_source", json.RawMessage(`{"name":"balance"}`)); err == nil {
+	if _, err := ask(t, newAPI(testOptions{Policy: policy.None().NewEnforcer(), Upstreams: noServers(t), Saved: store, Hosts: hosts}), "saved_source", json.RawMessage(`{"name":"balance"}`)); err == nil {
 		t.Error("without a user it is given")
 	}
 }

@@ -19,7 +19,7 @@ import (
 )
 
 // run begins a run under a policy with these lines in [network].
-func run(t *testing.T, lines string) *policy.Run {
+func run(t *testing.T, lines string) *policy.Enforcer {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "policy.toml")
 	if err := os.WriteFile(file, []byte("[network]\n"+lines), 0o600); err != nil {
@@ -29,7 +29,7 @@ func run(t *testing.T, lines string) *policy.Run {
 	if err := p.Err(); err != nil {
 		t.Fatal(err)
 	}
-	return p.NewRun()
+	return p.NewEnforcer()
 }
 
 // open opens the way out to these hosts.
@@ -224,7 +224,7 @@ func TestHints(t *testing.T) {
 			t.Errorf("%d: %q", i, got)
 		}
 	}
-	if got := UnaskedHint(policy.None().NewRun(), "https://api.github.com", gai); got != "" {
+	if got := UnaskedHint(policy.None().NewEnforcer(), "https://api.github.com", gai); got != "" {
 		t.Errorf("without a policy: %q", got)
 	}
 	for failure, want := range map[string]string{

@@ -64,7 +64,7 @@ const maxHosts = 20
 
 // UnaskedHint says what to do about an error of code whose call did not ask for the
 // network, where the policy would let it; it is empty for other errors.
-func UnaskedHint(run *policy.Run, code, failure string) string {
+func UnaskedHint(run *policy.Enforcer, code, failure string) string {
 	if !unreachable().MatchString(failure) {
 		return ""
 	}

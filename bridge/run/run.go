@@ -50,7 +50,7 @@ type Run struct {
 	servers []mcpproxy.ServerStatus // that can be used, as they are at the start
 	granted map[string]bool         // names of those that may be called
 	order   []string                // the same names, as the request has them
-	policy  *policy.Run             // the rules, as they are at the start
+	policy  *policy.Enforcer        // the rules, as they are at the start
 	egress  *hosts.Grant            // what may be reached; nil is nothing
 	needs   *Needs                  // of the header; nil if there is none
 	lowered bool                    // the request asked for a longer timeout

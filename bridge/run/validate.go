@@ -20,7 +20,7 @@ const maxCode = 4 << 20
 // validate looks at everything in the request that can be wrong.
 func (r *Run) validate() error {
 	o := r.runs.o
-	r.timeout, r.policy = o.Timeout, o.Policy.NewRun()
+	r.timeout, r.policy = o.Timeout, o.Policy.NewEnforcer()
 	err := errors.Join(checkCode(r.req.Code), checkSessionName(r.req.Session))
 	switch {
 	case err != nil:

@@ -93,7 +93,7 @@ func readScriptNeeds(ctx context.Context, o packagesOptions, file string) (n run
 
 // grantPackages asks the policy.
 func grantPackages(o packagesOptions, n *run.Needs) (err error) {
-	n.Grant, err = loadPolicy(o.Settings, slog.New(slog.DiscardHandler)).NewRun().GrantPackages(n.Packages)
+	n.Grant, err = loadPolicy(o.Settings, slog.New(slog.DiscardHandler)).NewEnforcer().GrantPackages(n.Packages)
 	return asUsage(run.Invalid(err))
 }
 

@@ -65,7 +65,7 @@ func (o serversCallOptions) run(ctx context.Context, _ Options, p *mcpproxy.Prox
 	progress := console.NewProgress(o.Err, o.JSON)
 	defer progress.Close()
 	progress.Show("calling " + r.Server + "/" + r.Name)
-	rules := loadPolicy(o.Settings, slog.New(slog.DiscardHandler)).NewRun() // the error of the call says what is wrong with it
+	rules := loadPolicy(o.Settings, slog.New(slog.DiscardHandler)).NewEnforcer() // the error of the call says what is wrong with it
 	answer, err := callFromTerminal(ctx, p, r, rules, newTerminalAsker(o.Streams, progress))
 	progress.Close()
 	if err != nil {
@@ -84,7 +84,7 @@ func (o serversCallOptions) run(ctx context.Context, _ Options, p *mcpproxy.Prox
 
 // callFromTerminal makes one call, past the same gate as those of code. The arguments are
 // checked as theirs are, so that a wrong name is not left to the words of the server.
-func callFromTerminal(ctx context.Context, p *mcpproxy.Proxy, r gate.Request, rules *policy.Run, user *terminalAsker) (json.RawMessage, error) {
+func callFromTerminal(ctx context.Context, p *mcpproxy.Proxy, r gate.Request, rules *policy.Enforcer, user *terminalAsker) (json.RawMessage, error) {
 	server, err := p.Lookup(r.Server)
 	if err != nil {
 		return nil, err

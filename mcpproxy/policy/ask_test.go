@@ -87,7 +87,7 @@ ask = []
 		{"quiet", "delete_x", []string{`[default] ask = "delete_*"`}}, // no section takes back what another asks
 		{"other", "send", nil},
 	} {
-		run := p.NewRun()
+		run := p.NewEnforcer()
 		err := run.Authorize(t.Context(), Call{Server: serverOf(tt.server), Tool: toolOf(tt.tool)})
 		if got := reasonsOf(t, err); !slices.Equal(got, tt.want) {
 			t.Errorf("%s.%s: %q, want %q", tt.server, tt.tool, got, tt.want)
@@ -101,13 +101,13 @@ ask = []
 	}
 	yes := func(*Ask) bool { return true }
 	for call, want := range map[[2]string]string{{"bank", "close"}: "allow", {"bank", "drop_x"}: `deny = "drop_*"`, {"closed", "get_x"}: `deny = "*"`} {
-		err := p.NewRun().Authorize(t.Context(), Call{Server: serverOf(call[0]), Tool: toolOf(call[1])}, yes)
+		err := p.NewEnforcer().Authorize(t.Context(), Call{Server: serverOf(call[0]), Tool: toolOf(call[1])}, yes)
 		if wantErr(t, err, want); askOf(err) != nil {
 			t.Errorf("%v is asked about: %v", call, err)
 		}
 	}
 	for server, want := range map[string][]string{"all": {`[servers.all] ask = "*"`}, "mail": nil, "bank": nil} {
-		if got := reasonsOf(t, p.NewRun().AuthorizeServer(serverOf(server))); !slices.Equal(got, want) {
+		if got := reasonsOf(t, p.NewEnforcer().AuthorizeServer(serverOf(server))); !slices.Equal(got, want) {
 			t.Errorf("a resource of %s: %q, want %q", server, got, want)
 		}
 	}
@@ -117,7 +117,7 @@ ask = []
 // have been read.
 func TestCallIsNotAllowedWhenItsContextHasEnded(t *testing.T) {
 	p := parsePolicy(t, "[servers.bank]\ncallsPerRun = 1\n[[servers.bank.tools.pay.when]]\npath = 'amount'\nop = '>'\nvalue = 100")
-	run := p.NewRun()
+	run := p.NewEnforcer()
 	pay := Call{Server: Server{Name: "bank"}, Tool: Tool{Name: "pay"}, Arguments: json.RawMessage(`{"amount":7}`)}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -131,7 +131,7 @@ func TestCallIsNotAllowedWhenItsContextHasEnded(t *testing.T) {
 
 func TestAskSaysWhatAndWhy(t *testing.T) {
 	p := parsePolicy(t, "[servers.bank]\nask = 'pay'\n[[servers.bank.tools.'p*'.when]]\npath = 'amount'\nop = '>'\nvalue = 100\n[[default.tools.pay.when]]\npath = 'to'\nop = '!='\nvalue = 'me'")
-	err := p.NewRun().Authorize(t.Context(), Call{Server: Server{Name: "bank"}, Tool: Tool{Name: "pay"}, Arguments: json.RawMessage(`{"amount":7}`)})
+	err := p.NewEnforcer().Authorize(t.Context(), Call{Server: Server{Name: "bank"}, Tool: Tool{Name: "pay"}, Arguments: json.RawMessage(`{"amount":7}`)})
 	ask := askOf(err)
 	if ask == nil || !ask.Once || ask.Server != "bank" || ask.Tool != "pay" || string(ask.Arguments) != `{"amount":7}` {
 		t.Fatalf("%+v, %v", ask, err)
@@ -141,7 +141,7 @@ func TestAskSaysWhatAndWhy(t *testing.T) {
 	if err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
-	err = p.NewRun().Authorize(t.Context(), Call{Server: Server{Name: "bank"}, Tool: Tool{Name: "pay"}})
+	err = p.NewEnforcer().Authorize(t.Context(), Call{Server: Server{Name: "bank"}, Tool: Tool{Name: "pay"}})
 	if got := reasonsOf(t, err); len(got) != 3 || got[1] != `[[servers.bank.tools."p*".when]] amount > 100, but there is no "amount"` {
 		t.Errorf("without arguments: %q", got)
 	}
@@ -149,7 +149,7 @@ func TestAskSaysWhatAndWhy(t *testing.T) {
 
 // TestLimitsCountWhatGoesOut, and the user is not asked about what a limit refuses.
 func TestLimitsCountWhatGoesOut(t *testing.T) {
-	run := parsePolicy(t, "[servers.bank]\nask = 'pay'\ncallsPerRun = 2\ncallsPerMinute = 2").NewRun()
+	run := parsePolicy(t, "[servers.bank]\nask = 'pay'\ncallsPerRun = 2\ncallsPerMinute = 2").NewEnforcer()
 	pay := Call{Server: Server{Name: "bank"}, Tool: Tool{Name: "pay"}}
 	asked := 0
 	for range 5 {
@@ -189,18 +189,18 @@ unaskedAllow = []
 		{"any", "get_x"}: true, {"any", "note"}: true, {"any", "send"}: false, {"open", "send"}: true, {"shut", "get_x"}: false, {"shut", "send"}: false,
 		{"some", "note-x"}: true, {"some", "get_x"}: false, {"some", "send"}: false, {"none", "note"}: false, {"", ""}: false,
 	} {
-		if got := p.NewRun().AllowedUnasked(serverOf(call[0]), toolOf(call[1])); got != want {
+		if got := p.NewEnforcer().AllowedUnasked(serverOf(call[0]), toolOf(call[1])); got != want {
 			t.Errorf("%v: %v", call, got)
 		}
 	}
 	p = parsePolicy(t, "[default]\nunasked = 'allow'\n[servers.'*']\nunasked = 'deny'")
 	for server, want := range map[string]bool{"": true, "any": false} {
-		if got := p.NewRun().AllowedUnasked(serverOf(server), toolOf("x")); got != want {
+		if got := p.NewEnforcer().AllowedUnasked(serverOf(server), toolOf("x")); got != want {
 			t.Errorf("%q: %v", server, got)
 		}
 	}
 	for name, p := range map[string]*Policy{"none": nil, "empty": parsePolicy(t, ""), "broken": Load(writePolicy(t, "x"), true, nil)} {
-		if p.NewRun().AllowedUnasked(serverOf("x"), toolOf("x")) {
+		if p.NewEnforcer().AllowedUnasked(serverOf("x"), toolOf("x")) {
 			t.Errorf("%s policy: allowed", name)
 		}
 	}
@@ -219,7 +219,7 @@ private = true
 pins = "refuse"
 [servers.pinned]
 pins = "warn"
-`).NewRun()
+`).NewEnforcer()
 	for server, want := range map[string]string{
 		"files": "true false ask", "web": "false true ask", "web-mail": "true true refuse", "WEB_MAIL": "true true refuse", "pinned": "true false warn",
 	} {
@@ -230,7 +230,7 @@ pins = "warn"
 			t.Errorf("%s: %s, want %s", server, got, want)
 		}
 	}
-	none := None().NewRun()
+	none := None().NewEnforcer()
 	if private, open := none.Flow(Server{}); private || open || none.GoesByDefinitions(Server{}) || none.Asks() {
 		t.Error("without a policy something is guarded")
 	}
@@ -255,7 +255,7 @@ func TestPoliciesThatCanAsk(t *testing.T) {
 		"[[default.tools.x.when]]\npath = 'a'\nop = '=='\nvalue = 1":       true,
 		"[default.tools.x]\ncallsPerRun = 1\n[network]\nallow = ['x.org']": false,
 	} {
-		if got := parsePolicy(t, text).NewRun().Asks(); got != want {
+		if got := parsePolicy(t, text).NewEnforcer().Asks(); got != want {
 			t.Errorf("%q: %v", text, got)
 		}
 	}

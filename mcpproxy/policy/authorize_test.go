@@ -3,7 +3,7 @@ package policy
 import "context"
 
 // Authorize checks a call, asks a user, and counts it, as whoever makes calls does.
-func (r *Run) Authorize(ctx context.Context, c Call, user ...func(*Ask) bool) error {
+func (r *Enforcer) Authorize(ctx context.Context, c Call, user ...func(*Ask) bool) error {
 	ask, err := r.Check(ctx, c)
 	if err != nil {
 		return err
@@ -16,6 +16,6 @@ func (r *Run) Authorize(ctx context.Context, c Call, user ...func(*Ask) bool) er
 }
 
 // AuthorizeServer is Authorize for something of a server that is no tool.
-func (r *Run) AuthorizeServer(s Server) error {
+func (r *Enforcer) AuthorizeServer(s Server) error {
 	return r.Authorize(context.Background(), Call{Server: s})
 }

@@ -23,7 +23,7 @@ func BenchmarkAuthorize(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			run := &Run{policy: &Policy{now: time.Now, minutes: map[limitKey][]time.Time{}}, rules: r, counts: map[limitKey]int{}}
+			run := &Enforcer{policy: &Policy{now: time.Now, minutes: map[limitKey][]time.Time{}}, rules: r, counts: map[limitKey]int{}}
 			c := Call{
 				Server: Server{Name: "bank", Alias: "bank"}, Tool: Tool{Name: "pay", Alias: "pay"},
 				Arguments: json.RawMessage(`{"to":{"name":"you","account":"DE02120300000000202051"},"amount":99.50,"currency":"EUR","purpose":"Rent of November, as agreed on the phone","urgent":false,"tags":["rent","flat"],"note":null}`),

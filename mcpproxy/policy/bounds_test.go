@@ -27,7 +27,7 @@ func TestBounds(t *testing.T) {
 		}
 		tool := Tool{Name: string(name), Alias: string(name) + "_", Twins: twins}
 		for _, server := range []string{"server", string(name)} {
-			r := p.NewRun()
+			r := p.NewEnforcer()
 			s := Server{Name: server, Alias: server}
 			err = errors.Join(err, r.ServerDenied(s), r.Authorize(t.Context(), Call{Server: s, Tool: tool}))
 		}

@@ -15,16 +15,16 @@ func TestFaultWhileReadingThePolicyAllowsNothing(t *testing.T) {
 	if err := os.WriteFile(file, []byte("[default]\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var broken *Run
+	var broken *Enforcer
 	t.Run("fault", func(t *testing.T) {
 		contain.Inject(t, func(at string) bool { return at == "reading the policy" })
-		broken = Load(file, false, nil).NewRun()
+		broken = Load(file, false, nil).NewEnforcer()
 	})
 	var none *Policy
 	if none.Err() == nil || !none.StrictApprovals() {
 		t.Error("what no policy was loaded for is allowed")
 	}
-	for name, r := range map[string]*Run{"panicked": broken, "zero": {}, "nil": nil, "of a nil policy": none.NewRun()} {
+	for name, r := range map[string]*Enforcer{"panicked": broken, "zero": {}, "nil": nil, "of a nil policy": none.NewEnforcer()} {
 		call := Call{Server: Server{Name: "bank"}, Tool: Tool{Name: "pay"}}
 		if r.Authorize(t.Context(), call) == nil || r.ServerDenied(call.Server) == nil || r.AuthorizeServer(call.Server) == nil {
 			t.Errorf("%s: a call may go out", name)
@@ -43,7 +43,7 @@ func TestFaultWhileReadingThePolicyAllowsNothing(t *testing.T) {
 		}
 	}
 	for name, p := range map[string]*Policy{"no file": Load(filepath.Join(t.TempDir(), "none.toml"), false, nil), "none": None()} {
-		if err := p.NewRun().Authorize(t.Context(), Call{Server: Server{Name: "bank"}}); err != nil || p.Err() != nil || p.StrictApprovals() {
+		if err := p.NewEnforcer().Authorize(t.Context(), Call{Server: Server{Name: "bank"}}); err != nil || p.Err() != nil || p.StrictApprovals() {
 			t.Errorf("%s: %v, %v", name, err, p.Err())
 		}
 	}

@@ -54,7 +54,7 @@ func TestPolicyFileThatIsWrongSaysWhere(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Fatalf("error %v\nwant  %s", err, tt.want)
 			}
-			if err := p.NewRun().Authorize(t.Context(), Call{Server: Server{Name: "any"}, Tool: toolOf("get")}); err == nil || !strings.Contains(err.Error(), tt.want) {
+			if err := p.NewEnforcer().Authorize(t.Context(), Call{Server: Server{Name: "any"}, Tool: toolOf("get")}); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("a call gets %v", err)
 			}
 		})
@@ -106,7 +106,7 @@ func TestWhatSaysMoreAboutAToolDecides(t *testing.T) {
 		wide + narrow: `[default.tools."get_*"] callsPerRun = 1`,
 		narrow + "[default.tools.'*get_']\ncallsPerRun = 3": `[default.tools."*get_"] callsPerRun = 3`,
 	} {
-		run := parsePolicy(t, text).NewRun()
+		run := parsePolicy(t, text).NewEnforcer()
 		var err error
 		for i := 0; err == nil && i < 10; i++ {
 			err = run.Authorize(t.Context(), Call{Server: Server{Name: "s"}, Tool: toolOf("get_get_")})
@@ -134,7 +134,7 @@ func TestPolicyThatIsALinkToNothingAllowsNothing(t *testing.T) {
 	for _, file := range []string{"policy.toml", "folder/policy.toml", "folder/x/policy.toml"} {
 		p := Load(filepath.Join(dir, file), false, nil)
 		wantErr(t, p.Err(), "is a link to nothing")
-		wantErr(t, p.NewRun().AuthorizeServer(Server{Name: "s"}), "nothing may be called")
+		wantErr(t, p.NewEnforcer().AuthorizeServer(Server{Name: "s"}), "nothing may be called")
 	}
 	wantErr(t, Load(filepath.Join(dir, "circle"), false, nil).Err(), "too many levels of symbolic links")
 	if err := Load(filepath.Join(dir, "none", "policy.toml"), false, nil).Err(); err != nil {
@@ -147,7 +147,7 @@ func TestPolicyThatIsALinkToNothingAllowsNothing(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "dotfiles", "policy.toml"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.NewRun().AuthorizeServer(Server{Name: "s"}); err != nil {
+	if err := p.NewEnforcer().AuthorizeServer(Server{Name: "s"}); err != nil {
 		t.Errorf("when it is there: %v", err)
 	}
 }
@@ -176,7 +176,7 @@ func TestPolicyExamplesOfTheDocuments(t *testing.T) {
 	refusal := all[0].check(Server{Name: "github"}, Tool{Name: "delete_repo"})
 	_, broken := parseRules("# mine\n[servers.github]\nalow = []", name)
 	asked := all[1].ask(t.Context(), Call{Server: Server{Name: "bank"}, Tool: Tool{Name: "transfer", ReadOnly: true}})
-	for _, err := range []error{refusal, asked, (&Run{err: broken}).ServerDenied(Server{})} {
+	for _, err := range []error{refusal, asked, (&Enforcer{err: broken}).ServerDenied(Server{})} {
 		if err == nil || !strings.Contains(string(doc), "\n"+err.Error()+"\n") {
 			t.Errorf("the document does not show: %v", err)
 		}
@@ -198,7 +198,7 @@ func FuzzPolicy(f *testing.F) {
 			t.Fatalf("rules %v, error %v", r, err)
 		}
 		if r != nil {
-			_ = (&Run{policy: &Policy{now: time.Now, minutes: map[limitKey][]time.Time{}}, rules: r, counts: map[limitKey]int{}}).Authorize(t.Context(), Call{Server: Server{Name: "x"}, Tool: Tool{Name: "y"}})
+			_ = (&Enforcer{policy: &Policy{now: time.Now, minutes: map[limitKey][]time.Time{}}, rules: r, counts: map[limitKey]int{}}).Authorize(t.Context(), Call{Server: Server{Name: "x"}, Tool: Tool{Name: "y"}})
 		}
 	})
 }

@@ -9,7 +9,7 @@ import (
 
 func TestNetworkIsClosedWithoutAPolicy(t *testing.T) {
 	none := None()
-	for name, run := range map[string]*Run{"none": none.NewRun(), "no section": parsePolicy(t, "[default]\n").NewRun()} {
+	for name, run := range map[string]*Enforcer{"none": none.NewEnforcer(), "no section": parsePolicy(t, "[default]\n").NewEnforcer()} {
 		if _, err := run.GrantNetwork([]string{"https://example.com"}); err == nil || !strings.Contains(err.Error(), `add "example.com" to [network] allow`) {
 			t.Errorf("%s: error %v", name, err)
 		}
@@ -17,7 +17,7 @@ func TestNetworkIsClosedWithoutAPolicy(t *testing.T) {
 			t.Errorf("%s: a call that asks for nothing got %v, %v", name, g, err)
 		}
 	}
-	broken := Load(writePolicy(t, "[network]\nallow = 1"), true, nil).NewRun()
+	broken := Load(writePolicy(t, "[network]\nallow = 1"), true, nil).NewEnforcer()
 	if _, err := broken.GrantNetwork([]string{"https://example.com"}); err == nil || !strings.Contains(err.Error(), "until this is fixed") {
 		t.Errorf("a broken file: error %v", err)
 	}
@@ -26,12 +26,12 @@ func TestNetworkIsClosedWithoutAPolicy(t *testing.T) {
 func TestPackagesAreOpenWithoutAPolicy(t *testing.T) {
 	wanted := []requirement.Requirement{{Name: "pandas"}}
 	none := None()
-	for name, run := range map[string]*Run{"none": none.NewRun(), "no section": parsePolicy(t, "[default]\n").NewRun()} {
+	for name, run := range map[string]*Enforcer{"none": none.NewEnforcer(), "no section": parsePolicy(t, "[default]\n").NewEnforcer()} {
 		if g, err := run.GrantPackages(wanted); err != nil || g.MaxCount == 0 {
 			t.Errorf("%s: %+v, %v", name, g, err)
 		}
 	}
-	if _, err := Load(writePolicy(t, "[packages"), true, nil).NewRun().GrantPackages(wanted); err == nil || !strings.Contains(err.Error(), "until this is fixed") {
+	if _, err := Load(writePolicy(t, "[packages"), true, nil).NewEnforcer().GrantPackages(wanted); err == nil || !strings.Contains(err.Error(), "until this is fixed") {
 		t.Errorf("a broken policy: %v", err)
 	}
 }
@@ -39,14 +39,14 @@ func TestPackagesAreOpenWithoutAPolicy(t *testing.T) {
 // TestGrantsNameTheFile that asks or denies.
 func TestGrantsNameTheFile(t *testing.T) {
 	p := parsePolicy(t, "[network]\nask = 'ask.test'\n[packages]\nask = ['numpy']\nallow = 'none'")
-	n, err := p.NewRun().GrantNetwork([]string{"https://ask.test"})
+	n, err := p.NewEnforcer().GrantNetwork([]string{"https://ask.test"})
 	if want := "policy " + p.name() + `, [network] ask = "ask.test": the code wants to reach ask.test`; err != nil || len(n.Ask) != 1 || n.Ask[0] != want {
 		t.Errorf("%+v, %v; want %s", n, err, want)
 	}
-	g, err := p.NewRun().GrantPackages([]requirement.Requirement{{Name: "numpy"}})
+	g, err := p.NewEnforcer().GrantPackages([]requirement.Requirement{{Name: "numpy"}})
 	if want := "policy " + p.name() + `, [packages] ask = "numpy": the code wants the package "numpy"`; err != nil || len(g.Ask) != 1 || g.Ask[0] != want {
 		t.Errorf("%+v, %v; want %s", g, err, want)
 	}
-	_, err = p.NewRun().GrantPackages([]requirement.Requirement{{Name: "pandas"}})
+	_, err = p.NewEnforcer().GrantPackages([]requirement.Requirement{{Name: "pandas"}})
 	wantErr(t, err, "policy "+p.name()+`: the package "pandas" is not allowed: add it to [packages] allow`)
 }

@@ -6,7 +6,7 @@ import "testing"
 func TestWhatDidNotGoOutIsGivenBack(t *testing.T) {
 	for _, planned := range []bool{false, true} {
 		p := parsePolicy(t, "[servers.s]\ncallsPerRun = 2\n[servers.s.tools.t]\ncallsPerMinute = 1")
-		run, other := p.NewRun(), p.NewRun()
+		run, other := p.NewEnforcer(), p.NewEnforcer()
 		c := Call{Server: Server{Name: "s"}, Tool: Tool{Name: "t"}, Planned: planned}
 		giveBack, err := run.Reserve(c)
 		if err != nil {
@@ -31,7 +31,7 @@ func TestWhatDidNotGoOutIsGivenBack(t *testing.T) {
 
 // TestALimitIsReachedOnce, however many calls look at it before one of them counts.
 func TestALimitIsReachedOnce(t *testing.T) {
-	run := parsePolicy(t, "[servers.s]\ncallsPerRun = 1").NewRun()
+	run := parsePolicy(t, "[servers.s]\ncallsPerRun = 1").NewEnforcer()
 	c := Call{Server: Server{Name: "s"}, Tool: Tool{Name: "t"}}
 	for range 2 {
 		if _, err := run.Check(t.Context(), c); err != nil {

@@ -37,7 +37,7 @@ callsPerRun = 1
 		"denied":          {call("shop", "buy", "it is new"), `policy FILE, [servers.shop] deny = "buy": calling "buy" of server "shop" is not allowed`},
 		"asked for twice": {call("shop", "sell", "it is new"), `policy FILE, [default] pins = "ask": it is new | policy FILE, [servers.shop] ask = "sell"`},
 	} {
-		err := p.NewRun().Authorize(t.Context(), tt.call)
+		err := p.NewEnforcer().Authorize(t.Context(), tt.call)
 		got := ""
 		if ask, ok := errors.AsType[*Ask](err); ok {
 			got = strings.Join(ask.Reasons, " | ")
@@ -49,7 +49,7 @@ callsPerRun = 1
 		}
 	}
 	// What the user allowed is that change, and the call counts once.
-	run := p.NewRun()
+	run := p.NewEnforcer()
 	var allowed string
 	c := call("shop", "sell", "it is v2")
 	user := func(a *Ask) bool { return strings.Join(a.Reasons, "\n") == allowed }
@@ -69,7 +69,7 @@ callsPerRun = 1
 	if err := run.Authorize(t.Context(), c, user); err == nil || !strings.Contains(err.Error(), "callsPerRun") {
 		t.Errorf("the second call: %v", err)
 	}
-	if None().NewRun().Authorize(t.Context(), c, user) != nil {
+	if None().NewEnforcer().Authorize(t.Context(), c, user) != nil {
 		t.Error("without a policy, a change is a matter of notes")
 	}
 }

@@ -13,14 +13,14 @@ func TestLimitsHoldInAPlan(t *testing.T) {
 		"a minute of a tool": {"[default.tools.write]\ncallsPerMinute = 2", `callsPerMinute = 2: the plan of this run calls "write" of server "s" 2 times already`},
 	} {
 		p := parsePolicy(t, tt.policy)
-		run := p.NewRun()
+		run := p.NewEnforcer()
 		for range 2 {
 			if err := run.Authorize(t.Context(), Call{Server: s, Tool: write, Planned: true}); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
 		wantErr(t, run.Authorize(t.Context(), Call{Server: s, Tool: write, Planned: true}), tt.want)
-		other := p.NewRun()
+		other := p.NewEnforcer()
 		for range 2 {
 			if err := other.Authorize(t.Context(), Call{Server: s, Tool: write}); err != nil {
 				t.Errorf("%s: another run after the plan: %v", name, err)
@@ -28,7 +28,7 @@ func TestLimitsHoldInAPlan(t *testing.T) {
 		}
 	}
 	// Calls that a plan makes count with those that it only plans.
-	run := parsePolicy(t, "[servers.s]\ncallsPerMinute = 2").NewRun()
+	run := parsePolicy(t, "[servers.s]\ncallsPerMinute = 2").NewEnforcer()
 	if err := run.Authorize(t.Context(), Call{Server: s, Tool: write, Planned: true}); err != nil {
 		t.Error(err)
 	}

@@ -1,6 +1,6 @@
 // Package policy decides what code may call of the user's servers, how often, and
 // what only with the user's consent, by one TOML file of the user's, and which Python packages
-// its scripts may use. A Run grants hosts by the section about the network, which is that of
+// its scripts may use. An Enforcer grants hosts by the section about the network, which is that of
 // hosts below it.
 //
 // The file is read again when it has changed, and a run keeps the rules that it

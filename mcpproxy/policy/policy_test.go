@@ -101,7 +101,7 @@ allow = "?et_file"
 		{"Google Drive", "et_file", `[servers."Google Drive"] allow`},
 		{"google-drive", "get_anything", ""}, // another name, another alias
 	} {
-		err := p.NewRun().Authorize(t.Context(), Call{Server: Server{Name: tt.server, Alias: strings.ReplaceAll(strings.ToLower(tt.server), "-", "_")}, Tool: toolOf(tt.tool)})
+		err := p.NewEnforcer().Authorize(t.Context(), Call{Server: Server{Name: tt.server, Alias: strings.ReplaceAll(strings.ToLower(tt.server), "-", "_")}, Tool: toolOf(tt.tool)})
 		switch {
 		case tt.want == "" && err != nil:
 			t.Errorf("%s.%s: %v", tt.server, tt.tool, err)
@@ -109,17 +109,17 @@ allow = "?et_file"
 			t.Errorf("%s.%s: error %v, want %s", tt.server, tt.tool, err, tt.want)
 		}
 	}
-	if err := p.NewRun().AuthorizeServer(Server{Name: "closed"}); err == nil || !strings.Contains(err.Error(), `[servers.closed] deny = "*"`) {
+	if err := p.NewEnforcer().AuthorizeServer(Server{Name: "closed"}); err == nil || !strings.Contains(err.Error(), `[servers.closed] deny = "*"`) {
 		t.Errorf("a server that is closed as a whole: %v", err)
 	}
-	if err := p.NewRun().AuthorizeServer(Server{Name: "github"}); err != nil {
+	if err := p.NewEnforcer().AuthorizeServer(Server{Name: "github"}); err != nil {
 		t.Errorf("a server with some allowed tools: %v", err)
 	}
 }
 
 func TestPolicySectionMatchesAnAlias(t *testing.T) {
 	p := parsePolicy(t, "[servers.google_drive]\ndeny = 'trash'")
-	if err := p.NewRun().Authorize(t.Context(), Call{Server: Server{Name: "google-drive", Alias: "google_drive"}, Tool: Tool{Name: "trash"}}); err == nil {
+	if err := p.NewEnforcer().Authorize(t.Context(), Call{Server: Server{Name: "google-drive", Alias: "google_drive"}, Tool: Tool{Name: "trash"}}); err == nil {
 		t.Error("a section that names the server by its alias does not count")
 	}
 }
@@ -136,7 +136,7 @@ func TestPolicySectionsAboutNoServerAreFound(t *testing.T) {
 func TestNoPolicyAllowsEverything(t *testing.T) {
 	none := None()
 	for name, p := range map[string]*Policy{"nil": none, "no file": Load(filepath.Join(t.TempDir(), "policy.toml"), false, nil), "empty file": parsePolicy(t, "")} {
-		r := p.NewRun()
+		r := p.NewEnforcer()
 		if err := r.Authorize(t.Context(), Call{Server: Server{Name: "s"}, Tool: Tool{Name: "t"}}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -155,9 +155,9 @@ callsPerRun = 100
 [servers.busy.tools."set_*"]
 callsPerRun = 1
 `)
-	run := p.NewRun()
+	run := p.NewEnforcer()
 	a, b := Server{Name: "a"}, Server{Name: "b"}
-	call := func(r *Run, s Server, tool string) error {
+	call := func(r *Enforcer, s Server, tool string) error {
 		return r.Authorize(t.Context(), Call{Server: s, Tool: toolOf(tool)})
 	}
 	for range 2 {
@@ -173,7 +173,7 @@ callsPerRun = 1
 		t.Errorf("reading a resource: %v", err)
 	}
 	wantErr(t, run.AuthorizeServer(b), "callsPerRun = 2")
-	if err := call(p.NewRun(), a, "x"); err != nil {
+	if err := call(p.NewEnforcer(), a, "x"); err != nil {
 		t.Errorf("another run has counts of its own: %v", err)
 	}
 	busy := Server{Name: "busy"}
@@ -190,29 +190,29 @@ func TestPolicyLimitsAMinuteOverAllRuns(t *testing.T) {
 	now := time.Now()
 	p.now = func() time.Time { return now }
 	s, read, write := Server{Name: "s"}, Tool{Name: "read"}, Tool{Name: "write"}
-	if err := p.NewRun().Authorize(t.Context(), Call{Server: s, Tool: write}); err != nil {
+	if err := p.NewEnforcer().Authorize(t.Context(), Call{Server: s, Tool: write}); err != nil {
 		t.Fatal(err)
 	}
 	now = now.Add(20 * time.Second)
-	wantErr(t, p.NewRun().Authorize(t.Context(), Call{Server: s, Tool: write}), `[servers.s.tools.write] callsPerMinute = 1: "write" of server "s" was called once within the last minute; call it again in 40 s`)
+	wantErr(t, p.NewEnforcer().Authorize(t.Context(), Call{Server: s, Tool: write}), `[servers.s.tools.write] callsPerMinute = 1: "write" of server "s" was called once within the last minute; call it again in 40 s`)
 	// A refused call takes nothing of the server's own limit.
 	for range 2 {
-		if err := p.NewRun().Authorize(t.Context(), Call{Server: s, Tool: read}); err != nil {
+		if err := p.NewEnforcer().Authorize(t.Context(), Call{Server: s, Tool: read}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	now = now.Add(500 * time.Millisecond)
-	wantErr(t, p.NewRun().Authorize(t.Context(), Call{Server: s, Tool: read}), `[servers.s] callsPerMinute = 3: server "s" was called 3 times within the last minute; call it again in 40 s`)
+	wantErr(t, p.NewEnforcer().Authorize(t.Context(), Call{Server: s, Tool: read}), `[servers.s] callsPerMinute = 3: server "s" was called 3 times within the last minute; call it again in 40 s`)
 	now = now.Add(39500 * time.Millisecond)
-	if err := p.NewRun().Authorize(t.Context(), Call{Server: s, Tool: write}); err != nil {
+	if err := p.NewEnforcer().Authorize(t.Context(), Call{Server: s, Tool: write}); err != nil {
 		t.Errorf("a minute later: %v", err)
 	}
-	wantErr(t, p.NewRun().Authorize(t.Context(), Call{Server: s, Tool: read}), "call it again in 20 s")
+	wantErr(t, p.NewEnforcer().Authorize(t.Context(), Call{Server: s, Tool: read}), "call it again in 20 s")
 	// A change of the file does not restart the minute.
 	if err := os.WriteFile(p.file, []byte("[servers.s]\ncallsPerMinute = 3 # changed"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	wantErr(t, p.NewRun().Authorize(t.Context(), Call{Server: s, Tool: read}), "call it again in 20 s")
+	wantErr(t, p.NewEnforcer().Authorize(t.Context(), Call{Server: s, Tool: read}), "call it again in 20 s")
 }
 
 func TestPolicyLimitHoldsForConcurrentCalls(t *testing.T) {
@@ -220,7 +220,7 @@ func TestPolicyLimitHoldsForConcurrentCalls(t *testing.T) {
 	var admitted atomic.Int64
 	var all sync.WaitGroup
 	for range 2 {
-		run := p.NewRun()
+		run := p.NewEnforcer()
 		for range 100 {
 			all.Go(func() {
 				if run.Authorize(t.Context(), Call{Server: Server{Name: "s"}, Tool: Tool{Name: "t"}}) == nil {
@@ -239,7 +239,7 @@ func TestPolicyIsReadAgainForTheNextRun(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "policy.toml")
 	p := Load(file, false, nil)
 	ask := func() error {
-		return p.NewRun().Authorize(t.Context(), Call{Server: Server{Name: "s"}, Tool: Tool{Name: "t"}})
+		return p.NewEnforcer().Authorize(t.Context(), Call{Server: Server{Name: "s"}, Tool: Tool{Name: "t"}})
 	}
 	write := func(text string) {
 		t.Helper()
@@ -253,7 +253,7 @@ func TestPolicyIsReadAgainForTheNextRun(t *testing.T) {
 	if err := ask(); err != nil {
 		t.Fatal(err)
 	}
-	before := p.NewRun()
+	before := p.NewEnforcer()
 	write("[servers.s]\ndeny = 't'")
 	wantErr(t, ask(), "deny")
 	if err := before.Authorize(t.Context(), Call{Server: Server{Name: "s"}, Tool: Tool{Name: "t"}}); err != nil {
@@ -279,7 +279,7 @@ func TestPolicyIsReadAgainForTheNextRun(t *testing.T) {
 func TestPolicyThatWasNamedMustBeThere(t *testing.T) {
 	p := Load(filepath.Join(t.TempDir(), "mine.toml"), true, nil)
 	wantErr(t, p.Err(), "mine.toml: there is no such file")
-	wantErr(t, p.NewRun().AuthorizeServer(Server{Name: "s"}), "there is no such file", "nothing may be called")
+	wantErr(t, p.NewEnforcer().AuthorizeServer(Server{Name: "s"}), "there is no such file", "nothing may be called")
 }
 
 func TestPolicyThatOthersMayWriteIsToldOf(t *testing.T) {

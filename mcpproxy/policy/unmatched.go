@@ -68,7 +68,7 @@ func (p *Policy) UnmatchedTools(servers []KnownTools) []UnmatchedTool {
 
 // UnmatchedTools returns what in the rules of the run matches no tool of a server, of the
 // sections that name this server and no other.
-func (r *Run) UnmatchedTools(s KnownTools) []UnmatchedTool {
+func (r *Enforcer) UnmatchedTools(s KnownTools) []UnmatchedTool {
 	if r == nil || s.Tools == nil {
 		return nil
 	}
@@ -76,7 +76,7 @@ func (r *Run) UnmatchedTools(s KnownTools) []UnmatchedTool {
 }
 
 // NamesTools reports whether a section about one server names tools.
-func (r *Run) NamesTools() bool {
+func (r *Enforcer) NamesTools() bool {
 	return r != nil && r.rules != nil && slices.ContainsFunc(r.rules.sections, func(sec *section) bool {
 		return sec.servers.IsName() && len(sec.Deny)+len(sec.Allow)+len(sec.Ask.tools)+len(sec.UnaskedAllow)+len(sec.tools) > 0
 	})

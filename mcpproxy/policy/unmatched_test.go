@@ -39,14 +39,14 @@ func TestNamesThatMatchNoToolAreFound(t *testing.T) {
 			t.Errorf("%q: got %v, want %s", text, got, want)
 		}
 	}
-	run := parsePolicy(t, "[servers.tasks]\ndeny = ['list_task']\n[servers.'*s']\ndeny = ['reed']").NewRun()
+	run := parsePolicy(t, "[servers.tasks]\ndeny = ['list_task']\n[servers.'*s']\ndeny = ['reed']").NewEnforcer()
 	if got := run.UnmatchedTools(tasks); len(got) != 1 || !got[0].Plain || !run.NamesTools() {
 		t.Errorf("of a run: %v", got)
 	}
 	if got := run.UnmatchedTools(unknown); got != nil {
 		t.Errorf("of a server that is not known: %v", got)
 	}
-	var none *Run
+	var none *Enforcer
 	if none.UnmatchedTools(tasks) != nil || none.NamesTools() || (*Policy)(nil).UnmatchedTools(nil) != nil {
 		t.Error("without a policy something is found")
 	}

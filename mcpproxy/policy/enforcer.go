@@ -41,9 +41,9 @@ type Call struct {
 	Planned   bool            // it does not go out: it is not asked about, and counts in this run alone
 }
 
-// A Run is one run under a policy: the rules as they were when it began, and
-// how often it has called what. A nil *Run and the zero Run allow nothing.
-type Run struct {
+// An Enforcer holds one run to a policy: the rules as they were when the run began, and
+// how often it has called what. A nil *Enforcer and the zero Enforcer allow nothing.
+type Enforcer struct {
 	policy *Policy
 	free   bool   // there is no policy: everything is allowed
 	rules  *rules // nil allows nothing unless free
@@ -54,8 +54,8 @@ type Run struct {
 	planned map[limitKey]int
 }
 
-// NewRun begins a run. It looks whether the file has changed.
-func (p *Policy) NewRun() *Run {
+// NewEnforcer returns that of a run which begins. It looks whether the file has changed.
+func (p *Policy) NewEnforcer() *Enforcer {
 	if p == nil {
 		return nil
 	}
@@ -63,12 +63,12 @@ func (p *Policy) NewRun() *Run {
 	defer p.mu.Unlock()
 	p.refresh()
 	free := p.rules == nil && p.err == nil && !p.seen.there && !p.required
-	return &Run{policy: p, free: free, rules: p.rules, err: p.err, counts: map[limitKey]int{}, planned: map[limitKey]int{}}
+	return &Enforcer{policy: p, free: free, rules: p.rules, err: p.err, counts: map[limitKey]int{}, planned: map[limitKey]int{}}
 }
 
 // ServerDenied returns an error if nothing of a server may be used, so that it is
 // not started for nothing. It counts nothing.
-func (r *Run) ServerDenied(s Server) error {
+func (r *Enforcer) ServerDenied(s Server) error {
 	switch {
 	case r == nil:
 		return errNoRules
@@ -88,7 +88,7 @@ var errNoRules = errors.New("the policy was not read; nothing may be called unti
 // Check decides whether a call may go out. It counts nothing, and looks whether the limits
 // have room for it: the user need not be asked about what they refuse. A call that the user
 // has to be asked about is returned as an Ask.
-func (r *Run) Check(ctx context.Context, c Call) (*Ask, error) {
+func (r *Enforcer) Check(ctx context.Context, c Call) (*Ask, error) {
 	if err := r.ServerDenied(c.Server); err != nil || r.free {
 		return nil, err
 	}
@@ -115,7 +115,7 @@ func (r *Run) Check(ctx context.Context, c Call) (*Ask, error) {
 // Reserve counts a call by all limits that apply to it, at once, just before it goes out.
 // giveBack takes that back, for a call that did not go out. A planned one counts in this run
 // alone.
-func (r *Run) Reserve(c Call) (giveBack func(), err error) {
+func (r *Enforcer) Reserve(c Call) (giveBack func(), err error) {
 	if err := r.ServerDenied(c.Server); err != nil || r.free {
 		return func() {}, err
 	}
@@ -136,16 +136,16 @@ func (r *Run) Reserve(c Call) (giveBack func(), err error) {
 
 // AllowedUnasked reports whether something that has to be asked may be done when no
 // user can be. A server without a name stands for the network and packages.
-func (r *Run) AllowedUnasked(s Server, t Tool) bool {
+func (r *Enforcer) AllowedUnasked(s Server, t Tool) bool {
 	return r != nil && r.rules != nil && r.rules.allowedUnasked(s, t)
 }
 
 // Asks reports whether some rule of the file can lead to a question.
-func (r *Run) Asks() bool { return r != nil && r.rules != nil && r.rules.asks() }
+func (r *Enforcer) Asks() bool { return r != nil && r.rules != nil && r.rules.asks() }
 
 // Flow reports whether data from a server is private, and whether data sent to it may reach
 // others. Without a policy that was read, both are true.
-func (r *Run) Flow(s Server) (private, open bool) {
+func (r *Enforcer) Flow(s Server) (private, open bool) {
 	if r == nil || r.rules == nil {
 		unread := r == nil || !r.free
 		return unread, unread
@@ -155,12 +155,12 @@ func (r *Run) Flow(s Server) (private, open bool) {
 
 // GoesByDefinitions reports whether the rules for a call of the server depend on the tool's
 // present definition, so that one from an earlier start does not suffice.
-func (r *Run) GoesByDefinitions(s Server) bool {
+func (r *Enforcer) GoesByDefinitions(s Server) bool {
 	return r != nil && r.rules != nil && r.rules.goesByDefinitions(s)
 }
 
 // checkLimits returns an error if there is no room for one more call. policy.mu is held.
-func (r *Run) checkLimits(all []limit, now time.Time) error {
+func (r *Enforcer) checkLimits(all []limit, now time.Time) error {
 	for _, l := range all {
 		refuse := func(format string, args ...any) error { return r.rules.refuse(l.section, l.rule(), format, args...) }
 		switch planned := r.planned[l.limitKey]; {
@@ -180,7 +180,7 @@ func (r *Run) checkLimits(all []limit, now time.Time) error {
 }
 
 // add counts n calls that were made at a time, or takes them back. policy.mu is held.
-func (r *Run) add(all []limit, planned bool, at time.Time, n int) {
+func (r *Enforcer) add(all []limit, planned bool, at time.Time, n int) {
 	for _, l := range all {
 		k := l.limitKey
 		switch minute := r.policy.minutes; {
@@ -200,7 +200,7 @@ func (r *Run) add(all []limit, planned bool, at time.Time, n int) {
 
 // GrantNetwork returns what a run may reach whose call asked for these targets, as
 // hosts.Rules.Grant does. Without targets the grant is nil.
-func (r *Run) GrantNetwork(targets []string) (*hosts.Grant, error) {
+func (r *Enforcer) GrantNetwork(targets []string) (*hosts.Grant, error) {
 	if len(targets) == 0 {
 		return nil, nil
 	}
@@ -213,7 +213,7 @@ func (r *Run) GrantNetwork(targets []string) (*hosts.Grant, error) {
 
 // GrantPackages returns what a script gets that names these packages, as
 // packageRules.Grant does.
-func (r *Run) GrantPackages(wanted []requirement.Requirement) (*PackageGrant, error) {
+func (r *Enforcer) GrantPackages(wanted []requirement.Requirement) (*PackageGrant, error) {
 	rules, file, err := r.grantedBy()
 	if err != nil {
 		return nil, fmt.Errorf("%w; no packages may be used until this is fixed", err)
@@ -223,7 +223,7 @@ func (r *Run) GrantPackages(wanted []requirement.Requirement) (*PackageGrant, er
 
 // grantedBy returns the rules of the run, those of an empty file if there are none, and the
 // file in which the user can change them, as people write it.
-func (r *Run) grantedBy() (granting *rules, file string, err error) {
+func (r *Enforcer) grantedBy() (granting *rules, file string, err error) {
 	switch {
 	case r == nil:
 		return nil, "", errNoRules
