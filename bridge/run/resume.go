@@ -41,6 +41,9 @@ func (rs *Runs) Resume(from *consent.Client, id string) (*Run, error) {
 // it is known what became of the run, otherwise ErrTicket.
 func (rs *Runs) Redeem(from *consent.Client, ticket, digest string) (*Run, *consent.Question, error) {
 	id, _, _ := strings.Cut(ticket, ".")
+	if !consent.IsID(id) { // such as the name of a session
+		return nil, nil, ErrTicket
+	}
 	r, err := rs.Resume(from, id)
 	if ended, ok := errors.AsType[*EndedError](err); ok {
 		return nil, nil, ended // the ID is enough to be told: another process may have made the ticket

@@ -172,6 +172,10 @@ func TestTicketsOpenNothingWhenChanged(t *testing.T) {
 			t.Errorf("%.200q: %v", text, err)
 		}
 	}
+	rs.sessions.exits.add("work", "it was ended")
+	if _, _, err := rs.Redeem(from, "work.x", "request"); !errors.Is(err, ErrTicket) {
+		t.Errorf("the name of a session: %v", err)
+	}
 	elsewhere := newWaiting(t, Options{})
 	if _, _, err := elsewhere.Redeem(from, ticket, "request"); !errors.Is(err, ErrTicket) {
 		t.Errorf("another process took it: %v", err)
