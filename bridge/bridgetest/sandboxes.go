@@ -17,6 +17,7 @@ import (
 // HostSandboxes start none: they run the host's python3, so that no privilege is needed.
 type HostSandboxes struct{ Dir string }
 
+// Start runs the process as this user, in a process group of its own.
 func (h HostSandboxes) Start(ctx context.Context, p oci.Process) (*FakeSandbox, error) {
 	if p.Stdin != nil {
 		defer p.Stdin.Close()
@@ -85,15 +86,25 @@ func StartFake(ctx context.Context, run func(ctx context.Context, finished <-cha
 	return f
 }
 
-func (f *FakeSandbox) Conn() net.Conn                { return f.Socket }
-func (f *FakeSandbox) Workspace() *os.File           { return nil }
+// Conn returns Socket.
+func (f *FakeSandbox) Conn() net.Conn { return f.Socket }
+
+// Workspace returns nil: there is none.
+func (f *FakeSandbox) Workspace() *os.File { return nil }
+
+// Listen listens on the loopback of this host.
 func (f *FakeSandbox) Listen() (net.Listener, error) { return net.Listen("tcp", "127.0.0.1:0") }
 
+// Finished is told that the code has ended.
 func (f *FakeSandbox) Finished(code int) { f.finished <- code }
 
+// Freeze stops the processes.
 func (f *FakeSandbox) Freeze() { f.signal(syscall.SIGSTOP) }
-func (f *FakeSandbox) Thaw()   { f.signal(syscall.SIGCONT) }
 
+// Thaw lets them go on.
+func (f *FakeSandbox) Thaw() { f.signal(syscall.SIGCONT) }
+
+// AddHeld adds to what the processes are told of the time that they stood still (looptime.py).
 func (f *FakeSandbox) AddHeld(d time.Duration) {
 	var limit unix.Rlimit
 	if f.Process == nil || unix.Prlimit(f.Process.Pid, unix.RLIMIT_LOCKS, nil, &limit) != nil {
@@ -113,17 +124,20 @@ func (f *FakeSandbox) signal(sig syscall.Signal) {
 	}
 }
 
+// Signal sends a signal to Python.
 func (f *FakeSandbox) Signal(sig syscall.Signal) {
 	if f.Process != nil {
 		_ = f.Process.Signal(sig)
 	}
 }
 
+// Wait waits for the end.
 func (f *FakeSandbox) Wait() (oci.Exit, error) {
 	<-f.ended
 	return f.exit, f.err
 }
 
+// Close ends the sandbox.
 func (f *FakeSandbox) Close() error {
 	f.kill()
 	<-f.ended

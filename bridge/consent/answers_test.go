@@ -109,7 +109,7 @@ func TestAnswersThatCannotBeKeptAreAnError(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := (answers(filepath.Join(file, "x"))).keep(answered()); err == nil {
+	if err := answers(filepath.Join(file, "x")).keep(answered()); err == nil {
 		t.Error("no error")
 	}
 	if err := answers("").keep(answered()); err != nil {

@@ -53,8 +53,11 @@ func TestServerThatDoesNotStartIsReportedOnce(t *testing.T) {
 		problems []config.Problem
 		want     string
 	}{
-		{[]config.Problem{broken, slow}, "broken slow"}, {[]config.Problem{again, slow}, "slow"}, {[]config.Problem{again}, ""},
-		{[]config.Problem{fixed}, "broken"}, {[]config.Problem{fixed}, ""},
+		{[]config.Problem{broken, slow}, "broken slow"},
+		{[]config.Problem{again, slow}, "slow"},
+		{[]config.Problem{again}, ""},
+		{[]config.Problem{fixed}, "broken"},
+		{[]config.Problem{fixed}, ""},
 	} {
 		l := next()
 		l.set(run.problems)
