@@ -68,7 +68,7 @@ check: | deps
 
 .PHONY: check-go left-out
 check-go:
-	go test -short -p 4 -tags $(TAGS) -parallel 4 $(TESTFLAGS) -skip "^TestBounds$$|$(call marked,long)" $(UNIT)
+	go test -short -ldflags="-s -w" -p 4 -tags $(TAGS) -parallel 4 $(TESTFLAGS) -skip "^TestBounds$$|$(call marked,long)" $(UNIT)
 
 # Unit tests that check leaves out, and why. It takes as long as check.
 left-out:

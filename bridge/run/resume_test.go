@@ -233,6 +233,9 @@ func TestResultThatIsNotAskedForIsForgotten(t *testing.T) {
 // TestRunsWaitInAnyOrder has clients whose runs wait while others answer, deny, stop, come back
 // and cancel.
 func TestRunsWaitInAnyOrder(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes seconds")
+	}
 	rs := newWaiting(t, Options{MaxParallel: 2})
 	stop := make(chan struct{})
 	var answering, calling sync.WaitGroup
