@@ -145,6 +145,7 @@ func TestACallThatIsCancelledWhileAFormIsOpenEndsItsRun(t *testing.T) {
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Errorf("the run ended with %v", err)
 	}
+	s.runs.Close() // waits for the run, which ends its question
 	if q := s.runs.Queue().Questions(); len(q) != 1 || q[0].State != consent.Ended {
 		t.Errorf("the questions are %+v", q)
 	}
