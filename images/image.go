@@ -10,7 +10,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
-// A found is an image of which only the manifest has been read.
+// A found is an image whose manifest alone has been read.
 type found struct {
 	*document
 	blobs blobs

@@ -78,7 +78,7 @@ func (s *Sandbox) Thaw() {
 	_ = s.freezer.Thaw()
 }
 
-// AddHeld adds d to the time for which the process is told it was held: its soft
+// AddHeld adds d to the time that the process reads as that of its holds: its soft
 // RLIMIT_LOCKS, in microseconds. The sandbox must be frozen.
 func (s *Sandbox) AddHeld(d time.Duration) {
 	_ = container.AddHeld(s.sandbox, d) // on an error, timers in the code expire early

@@ -95,7 +95,7 @@ func (f *FakeSandbox) Workspace() *os.File { return nil }
 // Listen listens on the loopback of this host.
 func (f *FakeSandbox) Listen() (net.Listener, error) { return net.Listen("tcp", "127.0.0.1:0") }
 
-// Finished is told that the code has ended.
+// Finished takes the exit code of code that has ended.
 func (f *FakeSandbox) Finished(code int) { f.finished <- code }
 
 // Freeze stops the processes.

@@ -232,7 +232,7 @@ func IsStopped(err error) bool {
 	return errors.Is(err, consent.ErrStopped) || errors.Is(err, consent.ErrExpired)
 }
 
-// announce is consent.Run.Announce, if there is one.
+// announce is consent.Asker.Announce, if there is an asker.
 func (g *Gate) announce(more bool) (arrived func()) {
 	if g.o.Asker == nil {
 		return func() {}

@@ -110,7 +110,7 @@ func TestEveryEffectPassesEveryStep(t *testing.T) {
 		g       *Gate
 		user    *user
 		granted map[string]bool
-		answer  func(*state) consent.Choice // nil: there is nobody
+		answer  func(*state) consent.Choice // nil: no asker
 		noUser  bool
 		policy  string
 		plan    bool

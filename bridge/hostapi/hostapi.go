@@ -30,7 +30,7 @@ type Options struct {
 	Gate      *gate.Gate
 	Policy    *policy.Enforcer // of the gate, for notes about its rules
 	Saved     savedtools.Store
-	// Display adds a picture, as artifacts.Run.Display does.
+	// Display adds a picture, as artifacts.Collector.Display does.
 	Display func(name string, data []byte, rasterFollows bool) error
 	// Printed are the streams of the session's last run that its code may read.
 	Printed map[string]io.ReaderAt

@@ -48,7 +48,7 @@ type Result struct {
 	Files          []artifacts.File    `json:"files,omitempty"`
 	Network        []egress.Use        `json:"network,omitempty"`   // what was reached
 	Session        string              `json:"session,omitempty"`   // of a run in one: new, continued or ended
-	Notes          []string            `json:"notes,omitempty"`     // what the caller should know besides
+	Notes          []string            `json:"notes,omitempty"`     // more that the caller should know
 	Isolation      string              `json:"isolation,omitempty"` // what the sandbox lacked (oci.Runtime.Isolation)
 
 	// What a dry run would have done; not nil if it was one.
@@ -102,10 +102,17 @@ func (r *Result) IsError() bool { return r.Status != StatusSuccess && r.Status !
 
 // Refuse returns the result of a call that begins no run, and of one whose run has ended.
 func Refuse(err error) *Result {
-	status := StatusValidation
 	if _, ended := errors.AsType[*EndedError](err); ended {
-		status = StatusCancelled
+		return failed(StatusCancelled, err)
 	}
+	return failed(StatusValidation, err)
+}
+
+// panicked returns the result of a run that an internal error has ended.
+func panicked(err error) *Result { return failed(StatusSandbox, err) }
+
+// failed returns a result that has nothing but an error.
+func failed(status string, err error) *Result {
 	r := (&Result{}).fail(withStatus(status, err))
 	r.Summarize()
 	return r

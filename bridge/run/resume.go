@@ -60,7 +60,7 @@ func (rs *Runs) Redeem(from *consent.Client, ticket, digest string) (*Run, *cons
 // what became of its run, and 128 random bits, so that only who got it has it. It takes the place
 // of an earlier one. It is for a request with this digest.
 func (r *Run) Ticket(q *consent.Question, digest string) string {
-	r.Suspend(q)
+	r.suspend(q)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.ticket, r.digest = q.ID+"."+rand.Text(), digest
@@ -113,7 +113,7 @@ func (r *Run) toldOf(id string) bool {
 
 // Tell suspends the run, and returns what tells a model of the question that the run waits for.
 func (r *Run) Tell(q *consent.Question) *Result {
-	r.Suspend(q)
+	r.suspend(q)
 	r.mu.Lock()
 	r.told = q.ID
 	r.mu.Unlock()
@@ -121,10 +121,10 @@ func (r *Run) Tell(q *consent.Question) *Result {
 	return &Result{Status: StatusApproval, Approval: a, Summary: a.Summary()}
 }
 
-// Suspend keeps a run that waits for an answer, so that another call can come back to it
+// suspend keeps a run that waits for an answer, so that another call can come back to it
 // by the question's ID. For the case that this process ends, it notes what the run has
 // changed.
-func (r *Run) Suspend(q *consent.Question) {
+func (r *Run) suspend(q *consent.Question) {
 	rs := r.runs
 	rs.mu.Lock()
 	known := rs.waiting[q.ID] == r

@@ -102,8 +102,8 @@ func (rs *Runs) Close() {
 // End begins to end everything; Close waits for that.
 func (rs *Runs) End() { rs.end() }
 
-// Do begins a run and returns its result. It never fails: every outcome is a status. ask puts
-// a question to the user and returns the answer; without it no user can be asked.
+// Do begins a run, has req.Ask answer its questions, and returns its result. It never fails: every
+// outcome is a status.
 func (rs *Runs) Do(ctx context.Context, req Request) *Result {
 	asks := req.Ask != nil
 	req.noUser, req.Elicits = !asks, mcpproxy.ElicitCapabilities{Form: asks, URL: asks, ByRequest: asks}
@@ -118,10 +118,7 @@ func (rs *Runs) Do(ctx context.Context, req Request) *Result {
 func (rs *Runs) Begin(req Request) *Run {
 	rs.o.Upstreams.SetElicits(req.Elicits)
 	return rs.Start(req, func(ctx context.Context, r *Run) (res *Result) {
-		defer contain.Recover("running code", func(err error) {
-			res = (&Result{}).fail(withStatus(StatusSandbox, err))
-			res.Summarize()
-		})
+		defer contain.Recover("running code", func(err error) { res = panicked(err) })
 		return r.execute(ctx)
 	})
 }
@@ -142,7 +139,7 @@ func (rs *Runs) Start(req Request, work func(ctx context.Context, r *Run) *Resul
 	r.Asker = rs.queue.Begin(consent.AskerOptions{ID: newName(), Client: r.req.Client, NoUser: req.noUser, Stop: r.stop, Abort: cancel})
 	rs.background.Go(func() {
 		defer close(r.done) // also if work panics
-		defer contain.Recover("ending a run", func(err error) { r.result = (&Result{}).fail(withStatus(StatusSandbox, err)) })
+		defer contain.Recover("ending a run", func(err error) { r.result = panicked(err) })
 		defer cancel(nil)
 		defer r.Asker.End()
 		r.result = work(ctx, r)

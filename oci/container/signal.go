@@ -30,7 +30,7 @@ func Signal(s Sandbox, sig unix.Signal) error {
 	return os.NewSyscallError("pidfd_send_signal", unix.PidfdSendSignal(fd, sig, nil, 0))
 }
 
-// AddHeld adds d to the time for which the program of s is told it was held: its soft
+// AddHeld adds d to the time that the program of s reads as that of its holds: its soft
 // RLIMIT_LOCKS, in microseconds. Linux has ignored that limit since 2.4.25 (getrlimit(2)),
 // and the program can read it whenever it continues.
 func AddHeld(s Sandbox, d time.Duration) error {

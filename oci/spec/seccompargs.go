@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A callRule allows a call with certain arguments. A call may have several rules, of which
-// one has to match.
+// A callRule allows a call with certain arguments. If a call has several
+// rules, one of them has to match.
 //
 // Rules only allow and never refuse: a filter sees 64 bits of an argument, the kernel often
 // uses only 32, and set upper bits could hide a refused value.

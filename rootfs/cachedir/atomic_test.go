@@ -50,7 +50,7 @@ func TestFolderIsWholeOrNotThere(t *testing.T) {
 	}
 }
 
-// TestSweepLeavesWhatIsBeingBuilt: an unfinished folder goes once nobody has its lock.
+// TestSweepLeavesWhatIsBeingBuilt: an unfinished folder goes once its lock is free.
 func TestSweepLeavesWhatIsBeingBuilt(t *testing.T) {
 	c := open(t)
 	unfinished := filepath.Join(c.Dir, TempPrefix+"sha256-1-2345")
