@@ -13,7 +13,7 @@ import (
 func TestFaultIsNoPermission(t *testing.T) {
 	for _, point := range []string{
 		"egress: deciding", "egress: usage locked", "connecting to a host", "writing to a host",
-		"accepting a connection of a run", "checking the name in a TLS handshake", "making a certificate",
+		"accepting a connection of a run", "checking the name in a TLS handshake",
 	} {
 		t.Run(point, func(t *testing.T) {
 			var reached, faults atomic.Int32

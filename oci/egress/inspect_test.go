@@ -186,7 +186,7 @@ func TestInspectionIsForItsHostsOnly(t *testing.T) {
 		t.Errorf("the protocol is %q", got)
 	}
 	// A certificate of this authority for another host is of no use.
-	if leaf, err := f.broker.authority.certificate("other.com"); err == nil {
+	if leaf, err := f.broker.authority.certificate([]string{"other.com"}); err == nil {
 		roots := x509.NewCertPool()
 		roots.AppendCertsFromPEM(f.broker.Certificate())
 		cert, err := x509.ParseCertificate(leaf.Certificate[0])

@@ -201,14 +201,15 @@ func (b *Broker) inspect(w http.ResponseWriter, t target) {
 			client.Close()
 		}
 	}()
-	config := b.authority.config(t.host)
-	config.GetConfigForClient = func(hello *tls.ClientHelloInfo) (_ *tls.Config, err error) {
-		defer contain.Error("checking the name in a TLS handshake", &err)
-		if err := checkServerName(hello.ServerName, t.host); err != nil {
-			b.usage.addRefusal(t.host, t.port, "", err.Error())
+	config := &tls.Config{
+		NextProtos: []string{"http/1.1"}, Certificates: []tls.Certificate{b.authority.leaf},
+		GetConfigForClient: func(hello *tls.ClientHelloInfo) (_ *tls.Config, err error) {
+			defer contain.Error("checking the name in a TLS handshake", &err)
+			if err = checkServerName(hello.ServerName, t.host); err != nil {
+				b.usage.addRefusal(t.host, t.port, "", err.Error())
+			}
 			return nil, err
-		}
-		return nil, nil
+		},
 	}
 	c := &inspectedConn{Conn: tls.Server(&prefixedConn{client, io.MultiReader(unread(buffered), client)}, config), client: client, target: t}
 	select {
