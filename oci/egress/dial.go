@@ -27,20 +27,24 @@ func (e *addressError) Error() string {
 	return fmt.Sprintf("%s has the address %s, which is not a public one; to allow it, add %q to [network] private", e.host, e.addr, e.host)
 }
 
-// dial connects to a host and port. It resolves the host once, checks all its addresses, and
-// dials only those, so that a name which changes between check and use (DNS rebinding) gains
-// nothing.
-func (b *Broker) dial(ctx context.Context, host string, port uint16) (net.Conn, error) {
+// dial connects to the host of a request, or to the proxy before it.
+func (b *Broker) dial(ctx context.Context, to destination) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, b.o.DialTimeout)
 	defer cancel()
-	if proxy, err := b.proxyFor("https", target{host, port}); err != nil {
+	proxy, err := b.proxyFor(to.scheme, to.target)
+	switch {
+	case err != nil:
 		return nil, err
-	} else if proxy != nil {
-		return b.dialThrough(ctx, proxy, target{host, port}.String())
+	case proxy == nil:
+		return b.dialDirectly(ctx, to.host, to.port)
+	case to.scheme == "http":
+		return b.dialProxy(ctx, proxy)
 	}
-	return b.dialDirectly(ctx, host, port)
+	return b.dialThrough(ctx, proxy, to.String())
 }
 
+// dialDirectly resolves the host once, checks all its addresses, and dials only those, so
+// that a name which changes between check and use (DNS rebinding) gains nothing.
 func (b *Broker) dialDirectly(ctx context.Context, host string, port uint16) (net.Conn, error) {
 	addrs, err := b.addresses(ctx, host)
 	if err != nil {

@@ -9,6 +9,7 @@
 package egress
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -101,12 +102,7 @@ func Start(l net.Listener, o Options) (*Broker, error) {
 		l.Close()
 		return nil, errors.New("there are no rules for the network of a run")
 	}
-	if o.MaxBytes <= 0 {
-		o.MaxBytes = 1 << 30
-	}
-	if o.DialTimeout <= 0 {
-		o.DialTimeout = 30 * time.Second
-	}
+	o.MaxBytes, o.DialTimeout = cmp.Or(o.MaxBytes, 1<<30), cmp.Or(o.DialTimeout, 30*time.Second)
 	if o.Resolve == nil {
 		o.Resolve = resolve
 	}
@@ -121,22 +117,28 @@ func Start(l net.Listener, o Options) (*Broker, error) {
 	b.large.clients, b.large.servers, b.large.tunnels = newSlots(), newSlots(), newSlots()
 	b.life, b.end = context.WithCancel(context.Background())
 	b.transport = b.newTransport()
-	b.proxy = b.newServer(http.HandlerFunc(b.serveProxy))
-	b.inspector = b.newServer(http.HandlerFunc(b.serveInspected))
-	b.tasks.Go(func() {
-		defer contain.Recover("serving the network of a run", func(error) { b.end(); l.Close() })
-		_ = b.proxy.Serve(&limitedListener{Listener: l, b: b, free: make(chan struct{}, maxConns)})
-	})
-	b.tasks.Go(func() {
-		defer contain.Recover("serving the network of a run", func(error) { b.end(); l.Close() })
-		_ = b.inspector.Serve(&handedConns{b})
-	})
+	b.proxy, b.inspector = b.newServer(b.serveProxy), b.newServer(b.serveInspected)
+	serve := func(s *http.Server, from net.Listener) {
+		b.tasks.Go(func() {
+			defer contain.Recover("serving the network of a run", func(error) { b.end(); l.Close() })
+			_ = s.Serve(from)
+		})
+	}
+	serve(b.proxy, &limitedListener{Listener: l, b: b, free: make(chan struct{}, maxConns)})
+	serve(b.inspector, &handedConns{b})
 	return b, nil
 }
 
-func (b *Broker) newServer(h http.Handler) *http.Server {
+// newServer returns a server whose handlers Close waits for.
+func (b *Broker) newServer(h http.HandlerFunc) *http.Server {
+	counted := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if leave, ok := b.enter(); ok {
+			defer leave()
+			h(w, r)
+		}
+	})
 	return &http.Server{
-		Handler: contain.Handler("answering a request to a host", h), ReadHeaderTimeout: headerTimeout, MaxHeaderBytes: maxHeader, MaxHeaderValueCount: maxHeaderLines,
+		Handler: contain.Handler("answering a request to a host", counted), ReadHeaderTimeout: headerTimeout, MaxHeaderBytes: maxHeader, MaxHeaderValueCount: maxHeaderLines,
 		IdleTimeout: 2 * time.Minute, Protocols: http1(), ErrorLog: log.New(io.Discard, "", 0),
 		BaseContext: func(net.Listener) context.Context { return b.life },
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {

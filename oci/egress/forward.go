@@ -26,7 +26,7 @@ func (b *Broker) newTransport() *http.Transport {
 		DialContext: func(ctx context.Context, _, _ string) (_ net.Conn, err error) {
 			defer contain.Error("connecting to a host", &err) // net/http calls this in a goroutine of its own
 			to, _ := ctx.Value(destinationKey{}).(destination)
-			c, err := b.dialFor(ctx, to)
+			c, err := b.dial(ctx, to)
 			if err != nil {
 				return nil, &dialError{err}
 			}
@@ -58,23 +58,6 @@ func (d destination) header() string {
 		return strings.TrimSuffix(d.String(), fmt.Sprintf(":%d", d.port))
 	}
 	return d.String()
-}
-
-// dialFor connects to the host of a request, or to the proxy before it.
-func (b *Broker) dialFor(ctx context.Context, to destination) (net.Conn, error) {
-	if to.scheme != "http" {
-		return b.dial(ctx, to.host, to.port)
-	}
-	ctx, cancel := context.WithTimeout(ctx, b.o.DialTimeout)
-	defer cancel()
-	proxy, err := b.proxyFor(to.scheme, to.target)
-	if err != nil {
-		return nil, err
-	}
-	if proxy != nil {
-		return b.dialProxy(ctx, proxy)
-	}
-	return b.dialDirectly(ctx, to.host, to.port)
 }
 
 // A dialError is why there is no connection to a host.
@@ -120,11 +103,6 @@ func (b *Broker) forward(w http.ResponseWriter, r *http.Request) {
 
 // serveInspected answers a request on a connection whose TLS ends here.
 func (b *Broker) serveInspected(w http.ResponseWriter, r *http.Request) {
-	leave, ok := b.enter()
-	if !ok {
-		return
-	}
-	defer leave()
 	t, _ := r.Context().Value(targetKey{}).(target)
 	named, err := b.parseTarget(r.Host, 443)
 	if err == nil && named != t {

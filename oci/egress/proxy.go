@@ -33,11 +33,6 @@ type refusal struct {
 // serveProxy answers what clients ask of a proxy: to connect (RFC 9110, 9.3.6), or to
 // forward a request in absolute form (RFC 9112, 3.2.2).
 func (b *Broker) serveProxy(w http.ResponseWriter, r *http.Request) {
-	leave, ok := b.enter()
-	if !ok {
-		return
-	}
-	defer leave()
 	switch {
 	case r.Method == http.MethodConnect:
 		b.connect(w, r)
@@ -87,7 +82,7 @@ func (b *Broker) connect(w http.ResponseWriter, r *http.Request) {
 		b.inspect(w, t)
 		return
 	}
-	server, err := b.dial(r.Context(), t.host, t.port)
+	server, err := b.dial(r.Context(), destination{"https", t})
 	if err != nil {
 		b.refuse(w, t, dialRefusal(err))
 		return

@@ -29,7 +29,7 @@ const (
 type usage struct {
 	mu      sync.Mutex
 	left    int64 // bytes that may still pass
-	uses    []*Use
+	uses    []Use
 	refused []string // why
 	failed  []string // why, on the way to a host
 }
@@ -37,20 +37,16 @@ type usage struct {
 // find returns the record of a host and port; those beyond maxUses share one. The caller
 // holds mu.
 func (u *usage) find(host string, port uint16) *Use {
-	for _, use := range u.uses {
-		if use.Host == host && use.Port == int(port) {
-			return use
-		}
-	}
-	if len(u.uses) >= maxUses {
-		if last := u.uses[len(u.uses)-1]; last.Host == "others" {
-			return last
-		}
+	at := func(use Use) bool { return use.Host == host && use.Port == int(port) }
+	i := slices.IndexFunc(u.uses, at)
+	if i < 0 && len(u.uses) >= maxUses {
 		host, port = "others", 0
+		i = slices.IndexFunc(u.uses, at)
 	}
-	use := &Use{Host: host, Port: int(port)}
-	u.uses = append(u.uses, use)
-	return use
+	if i < 0 {
+		u.uses, i = append(u.uses, Use{Host: host, Port: int(port)}), len(u.uses)
+	}
+	return &u.uses[i]
 }
 
 func (u *usage) addRequest(host string, port uint16, rule string) {
@@ -116,11 +112,7 @@ func (u *usage) addBytes(host string, port uint16, sent, received int64) error {
 func (u *usage) list() []Use {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	all := make([]Use, len(u.uses))
-	for i, use := range u.uses {
-		all[i] = *use
-	}
-	return all
+	return slices.Clone(u.uses)
 }
 
 func (u *usage) reasons(known *[]string) []string {
