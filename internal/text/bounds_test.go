@@ -27,7 +27,7 @@ func TestBounds(t *testing.T) {
 		near := text.Nearest(string(raw[:min(len(raw), 512)]), names, 3)
 		for _, name := range names {
 			runes := []rune(name)
-			text.Glob([]rune("*a*a*a*b"), runes[:min(len(runes), 512)])
+			text.Glob("*a*a*a*b", string(runes[:min(len(runes), 512)]))
 		}
 		return errors.New(strings.Join(near, " "))
 	}})

@@ -20,7 +20,7 @@ func ShellWord(s string) string {
 }
 
 // QuoteList lists names for a message, at most n of them.
-func QuoteList(names []string, n int) string {
+func QuoteList[S ~string](names []S, n int) string {
 	var b strings.Builder
 	for i, name := range names {
 		if i == n {

@@ -95,8 +95,9 @@ func EditDistance(a, b string) int {
 // Glob reports whether pattern matches all of name: * stands for any
 // characters, ? for one, and every other character for itself. It takes no longer
 // than the product of both lengths.
-func Glob(pattern, name []rune) bool {
-	i, j := 0, 0          // in pattern and name
+func Glob(patternText, nameText string) bool {
+	pattern, name := []rune(patternText), []rune(nameText)
+	i, j := 0, 0
 	star, resume := -1, 0 // the last *, and the name that comes after what it took
 	for j < len(name) {
 		switch {

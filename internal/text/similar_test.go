@@ -29,7 +29,7 @@ func TestMatchGlob(t *testing.T) {
 		{"Get", "get", false},
 		{strings.Repeat("a*", 40) + "b", strings.Repeat("a", 400), false}, // no exponential time
 	} {
-		if got := Glob([]rune(tt.pattern), []rune(tt.name)); got != tt.want {
+		if got := Glob(tt.pattern, tt.name); got != tt.want {
 			t.Errorf("MatchGlob(%q, %q) = %v", tt.pattern, tt.name, got)
 		}
 	}

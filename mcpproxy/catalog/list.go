@@ -235,20 +235,14 @@ func (f toolFilter) isEmpty() bool { return f.allow == nil && len(f.deny) == 0 }
 
 // refuses returns why a tool is hidden, or nothing.
 func (f toolFilter) refuses(name string) string {
-	for _, pattern := range f.deny {
-		if text.Glob([]rune(pattern), []rune(name)) {
-			return fmt.Sprintf("%s excludes %q", f.source, pattern)
-		}
+	matches := func(pattern string) bool { return text.Glob(pattern, name) }
+	if i := slices.IndexFunc(f.deny, matches); i >= 0 {
+		return fmt.Sprintf("%s excludes %q", f.source, f.deny[i])
 	}
-	if f.allow == nil {
+	switch {
+	case f.allow == nil || slices.ContainsFunc(f.allow, matches):
 		return ""
-	}
-	for _, pattern := range f.allow {
-		if text.Glob([]rune(pattern), []rune(name)) {
-			return ""
-		}
-	}
-	if len(f.allow) == 0 {
+	case len(f.allow) == 0:
 		return f.source + " allows no tool of this server"
 	}
 	return fmt.Sprintf("%s allows only %s", f.source, text.QuoteList(f.allow, 10))

@@ -70,7 +70,7 @@ func (a askRule) rule(t Tool) (text string, ok bool) {
 			g, ok = a.tools[i], true
 		}
 	}
-	return fmt.Sprintf("ask = %q", g.String()), ok
+	return fmt.Sprintf("ask = %q", g), ok
 }
 
 // ask returns what the user has to be asked before a call goes out, or nil. Rules add
@@ -172,15 +172,13 @@ func (sec *section) asks() bool {
 
 // flow decides each by the section that says most about the server.
 func (r *rules) flow(s Server) (private, open bool) {
-	first := func(key func(*section) *bool) bool {
-		for _, sec := range r.sections {
-			if v := key(sec); v != nil && sec.about(s) {
-				return *v
-			}
-		}
-		return false
+	if sec := r.first(s, func(sec *section) bool { return sec.Private != nil }); sec != nil {
+		private = *sec.Private
 	}
-	return first(func(sec *section) *bool { return sec.Private }), first(func(sec *section) *bool { return sec.Open })
+	if sec := r.first(s, func(sec *section) bool { return sec.Open != nil }); sec != nil {
+		open = *sec.Open
+	}
+	return private, open
 }
 
 // goesByDefinitions is Run.GoesByDefinitions. Each rule that leads to a question counts, since the
@@ -197,11 +195,9 @@ func (r *rules) goesByDefinitions(s Server) bool {
 }
 
 // pins is decided by the section that says most about the server.
-func (r *rules) pins(s Server) (section string, mode PinMode) {
-	for _, sec := range r.sections {
-		if sec.Pins != "" && sec.about(s) {
-			return sec.name, sec.Pins
-		}
+func (r *rules) pins(s Server) (name string, mode PinMode) {
+	if sec := r.first(s, func(sec *section) bool { return sec.Pins != "" }); sec != nil {
+		return sec.name, sec.Pins
 	}
 	return "", PinsWarn
 }

@@ -47,14 +47,14 @@ func parseRules(source, name string) (*rules, error) {
 	}
 	r := &rules{file: name, network: f.Network, packages: f.Packages, approvals: f.Approvals}
 	for _, m := range slices.Backward(f.Servers) {
-		m.Value.is(toml.Key{"servers", m.Key.String()}, m.Key)
+		m.Value.is(toml.Key{"servers", string(m.Key)}, m.Key)
 		r.sections = append(r.sections, m.Value)
 	}
 	// What says more about its servers comes first, so that the first that has a key decides. Of
 	// two alike, the later in the file does.
 	slices.SortStableFunc(r.sections, func(a, b *section) int { return b.servers.Weight() - a.servers.Weight() })
 	if f.Default != nil {
-		f.Default.is(toml.Key{"default"}, rule.Everything())
+		f.Default.is(toml.Key{"default"}, rule.Everything)
 		r.sections = append(r.sections, f.Default)
 	}
 	return r, nil
@@ -68,7 +68,7 @@ func (sec *section) is(key toml.Key, servers rule.Glob) {
 	sec.key, sec.name, sec.servers = key, "["+key.String()+"]", servers
 	for _, m := range slices.Backward(sec.WrittenTools) {
 		t := m.Value
-		t.tools, t.key = m.Key, append(slices.Clone(key), "tools", m.Key.String())
+		t.tools, t.key = m.Key, append(slices.Clone(key), "tools", string(m.Key))
 		t.name = "[" + t.key.String() + "]"
 		sec.tools = append(sec.tools, t)
 	}
@@ -131,7 +131,7 @@ func (a *askRule) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	if err := json.UnmarshalDecode(d, &tools); err != nil {
 		return err
 	}
-	if isWord && tools[0].String() == "writes" {
+	if isWord && tools[0] == "writes" {
 		*a = askRule{writes: true}
 	} else {
 		*a = askRule{tools: tools}

@@ -104,32 +104,31 @@ func (sec *section) isDefault() bool { return len(sec.key) == 1 }
 
 // sectionsFor returns the sections that are about a server.
 func (r *rules) sectionsFor(s Server) []*section {
-	var all []*section
-	for _, sec := range r.sections {
-		if sec.about(s) {
-			all = append(all, sec)
-		}
-	}
-	return all
+	return slices.DeleteFunc(slices.Clone(r.sections), func(sec *section) bool { return !sec.about(s) })
 }
+
+// first returns the section that decides about a server by a key: the first about it that has the
+// key. nil is none.
+func (r *rules) first(s Server, has func(*section) bool) *section {
+	i := slices.IndexFunc(r.sections, func(sec *section) bool { return has(sec) && sec.about(s) })
+	if i < 0 {
+		return nil
+	}
+	return r.sections[i]
+}
+
+// allows reports whether a section says which tools may be called.
+func (sec *section) allows() bool { return sec.Allow != nil }
 
 // serverDenied refuses a server when none of its tools may be called.
 func (r *rules) serverDenied(s Server) error {
-	sections := r.sectionsFor(s)
-	for _, sec := range sections {
-		for _, g := range sec.Deny {
-			if g.IsEverything() {
-				return r.refuse(sec.name, fmt.Sprintf("deny = %q", g.String()), "using server %q is not allowed", s.Name)
-			}
+	for _, sec := range r.sectionsFor(s) {
+		if i := slices.IndexFunc(sec.Deny, rule.Glob.IsEverything); i >= 0 {
+			return r.refuse(sec.name, fmt.Sprintf("deny = %q", sec.Deny[i]), "using server %q is not allowed", s.Name)
 		}
 	}
-	for _, sec := range sections {
-		if sec.Allow != nil {
-			if len(sec.Allow) == 0 {
-				return r.refuse(sec.name, "allow = []", "using server %q is not allowed", s.Name)
-			}
-			break
-		}
+	if sec := r.first(s, (*section).allows); sec != nil && len(sec.Allow) == 0 {
+		return r.refuse(sec.name, "allow = []", "using server %q is not allowed", s.Name)
 	}
 	return nil
 }
@@ -137,29 +136,18 @@ func (r *rules) serverDenied(s Server) error {
 // check refuses a call that a rule forbids, whatever was called before. deny counts wherever it stands; allow
 // and readOnly count where they say most about the server.
 func (r *rules) check(s Server, t Tool) error {
-	sections := r.sectionsFor(s)
-	for _, sec := range sections {
+	for _, sec := range r.sectionsFor(s) {
 		if g, ok := firstMatch(sec.Deny, t); ok {
-			return r.refuse(sec.name, fmt.Sprintf("deny = %q", g.String()), "calling %q of server %q is not allowed", t.Name, s.Name)
+			return r.refuse(sec.name, fmt.Sprintf("deny = %q", g), "calling %q of server %q is not allowed", t.Name, s.Name)
 		}
 	}
-	for _, sec := range sections {
-		if sec.Allow == nil {
-			continue
-		}
+	if sec := r.first(s, (*section).allows); sec != nil {
 		if _, ok := firstMatch(sec.Allow, t); !ok {
 			return r.refuse(sec.name, "allow", "calling %q of server %q is not allowed: it is none of %s", t.Name, s.Name, listed(sec.Allow))
 		}
-		break
 	}
-	for _, sec := range sections {
-		if sec.ReadOnly == nil {
-			continue
-		}
-		if *sec.ReadOnly && !t.ReadOnly {
-			return r.refuse(sec.name, "readOnly = true", "calling %q of server %q is not allowed: %s", t.Name, s.Name, cmp.Or(t.Unaccepted, "the server does not say that it only reads"))
-		}
-		break
+	if sec := r.first(s, func(sec *section) bool { return sec.ReadOnly != nil }); sec != nil && *sec.ReadOnly && !t.ReadOnly {
+		return r.refuse(sec.name, "readOnly = true", "calling %q of server %q is not allowed: %s", t.Name, s.Name, cmp.Or(t.Unaccepted, "the server does not say that it only reads"))
 	}
 	return nil
 }
@@ -190,23 +178,18 @@ func (r *rules) rule(section, rule string) string {
 }
 
 func firstMatch(globs []rule.Glob, t Tool) (rule.Glob, bool) {
-	for _, g := range globs {
-		if t.isMeantBy(g) {
-			return g, true
-		}
+	i := slices.IndexFunc(globs, t.isMeantBy)
+	if i < 0 {
+		return "", false
 	}
-	return rule.Glob{}, false
+	return globs[i], true
 }
 
 func listed(globs []rule.Glob) string {
-	texts := make([]string, len(globs))
-	for i, g := range globs {
-		texts[i] = g.String()
-	}
-	if len(texts) == 0 {
+	if len(globs) == 0 {
 		return "no tools"
 	}
-	return text.QuoteList(texts, 10)
+	return text.QuoteList(globs, 10)
 }
 
 // A limitKey is what calls are counted by: each server that a section is

@@ -29,7 +29,7 @@ func (p *Policy) UnmatchedSections(servers []Server) (sections []UnmatchedSectio
 	for _, sec := range r.sections {
 		if !slices.ContainsFunc(servers, sec.about) && !sec.servers.IsEverything() {
 			for _, name := range sec.written() {
-				sections = append(sections, UnmatchedSection{name, text.Meant(sec.servers.String(), names)})
+				sections = append(sections, UnmatchedSection{name, text.Meant(string(sec.servers), names)})
 			}
 		}
 	}
@@ -106,10 +106,10 @@ func (r *rules) unmatchedTools(servers []KnownTools, of func(*section) bool) (al
 			if strings.HasPrefix(rule, "ask = ") {
 				names = append(names, "writes")
 			}
-			if g.String() == "writes" { // as it is in a list, where it is a name
+			if g == "writes" { // as it is in a list, where it is a name
 				u.Rule = `ask = ["writes"]`
 			}
-			u.Meant = text.Meant(strings.Trim(g.String(), "*?"), names)
+			u.Meant = text.Meant(strings.Trim(string(g), "*?"), names)
 			all = append(all, u)
 		}
 		for _, k := range []struct {
@@ -117,11 +117,11 @@ func (r *rules) unmatchedTools(servers []KnownTools, of func(*section) bool) (al
 			globs []rule.Glob
 		}{{"deny", sec.Deny}, {"allow", sec.Allow}, {"ask", sec.Ask.tools}, {"unaskedAllow", sec.UnaskedAllow}} {
 			for _, g := range k.globs {
-				add(sec.name, fmt.Sprintf("%s = %q", k.key, g.String()), g)
+				add(sec.name, fmt.Sprintf("%s = %q", k.key, g), g)
 			}
 		}
 		for _, ts := range sec.tools {
-			add(ts.name, "(tools."+ts.tools.String()+")", ts.tools)
+			add(ts.name, fmt.Sprintf("(tools.%s)", ts.tools), ts.tools)
 		}
 	}
 	return all

@@ -113,7 +113,7 @@ func globMatches(pattern, s string) bool {
 		forms = append(forms, folded(s))
 	}
 	return slices.ContainsFunc(forms, func(form string) bool {
-		return text.Glob([]rune(strings.ToLower(pattern)), []rune(strings.ToLower(form)))
+		return text.Glob(strings.ToLower(pattern), strings.ToLower(form))
 	})
 }
 

@@ -107,7 +107,7 @@ type entry struct {
 	scheme string // http or https; "" is both
 	host   hostPattern
 	port   uint16 // 0 is that of the scheme, or for deny any
-	path   []rune // glob in which * is any text; nil is any path
+	path   string // glob in which * is any text; "" is any path
 }
 
 // about reports whether a rule has something to say about requests with this scheme
@@ -131,7 +131,7 @@ func (r entry) hasPort(port uint16) bool {
 }
 
 // wholeHost reports whether the rule is about everything that its host answers.
-func (r entry) wholeHost() bool { return r.method == "" && r.path == nil }
+func (r entry) wholeHost() bool { return r.method == "" && r.path == "" }
 
 func (r entry) matches(q request) bool {
 	if !r.about(q.scheme, q.host, q.port) {
@@ -144,10 +144,10 @@ func (r entry) matches(q request) bool {
 	if r.method != "" && r.method != method && (r.method != "GET" || method != "HEAD") {
 		return false
 	}
-	if r.path == nil || text.Glob(r.path, []rune(path)) {
+	if r.path == "" || text.Glob(r.path, path) {
 		return true
 	}
-	return r.deny && text.Glob(r.path, []rune(withoutParameters(path)))
+	return r.deny && text.Glob(r.path, withoutParameters(path))
 }
 
 // withoutParameters drops what some servers do in a path: ;a=b behind the name of a

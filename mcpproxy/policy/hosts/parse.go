@@ -29,10 +29,7 @@ func (n *Rules) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 		return err
 	}
 	for i, r := range s.Deny {
-		s.Deny[i].deny = true
-		if r.path != nil {
-			s.Deny[i].path = []rune(strings.ToLower(string(r.path)))
-		}
+		s.Deny[i].deny, s.Deny[i].path = true, strings.ToLower(r.path)
 	}
 	for i := range s.Ask {
 		s.Ask[i].ask = true
@@ -95,16 +92,16 @@ func misspelledScheme(s string) (meant string, ok bool) {
 }
 
 // parsePathGlob reads the path of a rule, in which * stands for any text.
-func parsePathGlob(path string) ([]rune, error) {
+func parsePathGlob(path string) (string, error) {
 	if strings.ContainsAny(path, "?#[]{}\\") {
-		return nil, errors.New("only * has a meaning in a path, and ?#[]{}\\ may not be in it; " +
+		return "", errors.New("only * has a meaning in a path, and ?#[]{}\\ may not be in it; " +
 			"a rule does not see what follows a ?")
 	}
 	decoded, err := url.PathUnescape(path)
 	if err != nil {
-		return nil, fmt.Errorf("the path: %w", err)
+		return "", fmt.Errorf("the path: %w", err)
 	}
-	return []rune(decoded), nil
+	return decoded, nil
 }
 
 // A privateRange is where addresses are that are not public ones: hosts, or addresses.

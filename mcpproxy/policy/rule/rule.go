@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/toolcell/toolcell/internal/text"
 )
@@ -19,11 +20,7 @@ func Choice[T ~string](word []byte, words ...T) (T, error) {
 	if chosen := T(word); slices.Contains(words, chosen) {
 		return chosen, nil
 	}
-	known := make([]string, len(words))
-	for i, w := range words {
-		known[i] = string(w)
-	}
-	return "", fmt.Errorf("%q is none of %s", text.Bound(string(word), 40), text.QuoteList(known, len(known)))
+	return "", fmt.Errorf("%q is none of %s", text.Bound(string(word), 40), text.QuoteList(words, len(words)))
 }
 
 // Reasons say why the user has to be asked, each once, in the order of the rules. All are
@@ -78,23 +75,23 @@ const maxGlob = 512
 
 // A Glob is a pattern of names: * stands for any text, ? for one character.
 // Case does not count, so that a deny cannot be missed by it.
-type Glob struct {
-	text  string
-	runes []rune
-}
+type Glob string
+
+// Everything is the glob that matches all names.
+const Everything Glob = "*"
 
 // ParseGlob reads a glob.
 func ParseGlob(pattern string) (Glob, error) {
 	switch {
 	case strings.TrimSpace(pattern) == "":
-		return Glob{}, errors.New("a glob is empty; * matches everything")
+		return "", errors.New("a glob is empty; * matches everything")
 	case strings.ContainsAny(pattern, `[]{}!\`) || strings.ContainsFunc(pattern, unicode.IsControl):
-		return Glob{}, fmt.Errorf("the glob %q is not understood: only * (any text) and ? (one character) have a meaning, "+
+		return "", fmt.Errorf("the glob %q is not understood: only * (any text) and ? (one character) have a meaning, "+
 			"and []{}!\\ may not be in it", pattern)
 	case len(pattern) > maxGlob:
-		return Glob{}, fmt.Errorf("the glob %q… has more than %d bytes", text.Clip(pattern, 40), maxGlob)
+		return "", fmt.Errorf("the glob %q… has more than %d bytes", text.Clip(pattern, 40), maxGlob)
 	}
-	return newGlob(pattern), nil
+	return Glob(pattern), nil
 }
 
 // UnmarshalText is ParseGlob.
@@ -103,41 +100,25 @@ func (g *Glob) UnmarshalText(pattern []byte) (err error) {
 	return err
 }
 
-func newGlob(pattern string) Glob { return Glob{pattern, []rune(strings.ToLower(pattern))} }
-
-// Everything is the glob that matches all names.
-func Everything() Glob { return newGlob("*") }
-
-// String returns the glob as the file has it.
-func (g Glob) String() string { return g.text }
-
 // Matches reports whether the glob matches all of a name. None matches the empty one.
 func (g Glob) Matches(name string) bool {
-	if name == "" {
-		return false
-	}
-	return text.Glob(g.runes, []rune(strings.ToLower(name)))
+	return name != "" && text.Glob(strings.ToLower(string(g)), strings.ToLower(name))
 }
 
 // Is reports whether the glob is a name as it is written.
-func (g Glob) Is(name string) bool { return name != "" && g.text == name }
+func (g Glob) Is(name string) bool { return name != "" && string(g) == name }
 
 // IsEverything reports whether the glob matches all names.
-func (g Glob) IsEverything() bool { return strings.Trim(g.text, "*") == "" }
+func (g Glob) IsEverything() bool { return strings.Trim(string(g), "*") == "" }
 
 // IsName reports whether the glob has no wildcards, and so is one name.
-func (g Glob) IsName() bool { return !strings.ContainsAny(g.text, "*?") }
+func (g Glob) IsName() bool { return !strings.ContainsAny(string(g), "*?") }
 
 // Weight says how much a glob says about a name: the more characters it fixes
 // the more, and most if it fixes all.
 func (g Glob) Weight() int {
-	fixed := 0
-	for _, c := range g.runes {
-		if c != '*' && c != '?' {
-			fixed++
-		}
-	}
-	if fixed == len(g.runes) {
+	fixed := utf8.RuneCountInString(strings.NewReplacer("*", "", "?", "").Replace(string(g)))
+	if g.IsName() {
 		fixed += maxGlob
 	}
 	return fixed

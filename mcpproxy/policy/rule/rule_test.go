@@ -54,14 +54,14 @@ func TestGlobsThatAreWrong(t *testing.T) {
 func TestGlobsThatSayMore(t *testing.T) {
 	for i, pattern := range []string{"**", "a*", "?a*b", "*abc", "a"} {
 		g, err := ParseGlob(pattern)
-		if err != nil || g.IsEverything() != (i == 0) || g.IsName() != (pattern == "a") || g.Is("a") != (pattern == "a") || g.String() != pattern {
+		if err != nil || g.IsEverything() != (i == 0) || g.IsName() != (pattern == "a") || g.Is("a") != (pattern == "a") || string(g) != pattern {
 			t.Errorf("%q is %+v, %v", pattern, g, err)
 		}
 		if want := []int{0, 1, 2, 3, 1 + maxGlob}[i]; g.Weight() != want {
 			t.Errorf("%q weighs %d, want %d", pattern, g.Weight(), want)
 		}
 	}
-	if g := Everything(); !g.IsEverything() || g.Is("") || g.Matches("") {
+	if g := Everything; !g.IsEverything() || g.Is("") || g.Matches("") {
 		t.Errorf("%+v", g)
 	}
 }
