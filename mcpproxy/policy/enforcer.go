@@ -45,9 +45,8 @@ type Call struct {
 // how often it has called what. A nil *Enforcer and the zero Enforcer allow nothing.
 type Enforcer struct {
 	policy *Policy
-	free   bool   // there is no policy: everything is allowed
-	rules  *rules // nil allows nothing unless free
-	err    error  // not nil allows nothing
+	rules  *rules // nil allows nothing; without a policy they are empty, so that everything is allowed
+	err    error  // why there are no rules
 	counts map[limitKey]int
 	// planned counts by the limits of a minute what does not go out. A dry run is short: all
 	// of it counts as one minute.
@@ -62,22 +61,21 @@ func (p *Policy) NewEnforcer() *Enforcer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.refresh()
-	free := p.rules == nil && p.err == nil && !p.seen.there && !p.required
-	return &Enforcer{policy: p, free: free, rules: p.rules, err: p.err, counts: map[limitKey]int{}, planned: map[limitKey]int{}}
+	r := &Enforcer{policy: p, rules: p.rules, err: p.err, counts: map[limitKey]int{}, planned: map[limitKey]int{}}
+	if p.rules == nil && p.err == nil && !p.seen.there && !p.required {
+		r.rules = &rules{packages: defaultPackages()}
+	}
+	return r
 }
 
 // ServerDenied returns an error if nothing of a server may be used, so that it is
 // not started for nothing. It counts nothing.
 func (r *Enforcer) ServerDenied(s Server) error {
 	switch {
-	case r == nil:
+	case r == nil || r.rules == nil && r.err == nil:
 		return errNoRules
 	case r.err != nil:
 		return fmt.Errorf("%w; nothing may be called until this is fixed", r.err)
-	case r.free:
-		return nil
-	case r.rules == nil:
-		return errNoRules
 	}
 	return r.rules.serverDenied(s)
 }
@@ -85,11 +83,14 @@ func (r *Enforcer) ServerDenied(s Server) error {
 // errNoRules denies everything while no rules were read.
 var errNoRules = errors.New("the policy was not read; nothing may be called until it can be")
 
+// known reports whether there are rules.
+func (r *Enforcer) known() bool { return r != nil && r.rules != nil }
+
 // Check decides whether a call may go out. It counts nothing, and looks whether the limits
 // have room for it: the user need not be asked about what they refuse. A call that the user
 // has to be asked about is returned as an Ask.
 func (r *Enforcer) Check(ctx context.Context, c Call) (*Ask, error) {
-	if err := r.ServerDenied(c.Server); err != nil || r.free {
+	if err := r.ServerDenied(c.Server); err != nil {
 		return nil, err
 	}
 	if c.Tool.Name != "" {
@@ -116,7 +117,7 @@ func (r *Enforcer) Check(ctx context.Context, c Call) (*Ask, error) {
 // giveBack takes that back, for a call that did not go out. A planned one counts in this run
 // alone.
 func (r *Enforcer) Reserve(c Call) (giveBack func(), err error) {
-	if err := r.ServerDenied(c.Server); err != nil || r.free {
+	if err := r.ServerDenied(c.Server); err != nil {
 		return func() {}, err
 	}
 	all, p := r.rules.limits(c.Server, c.Tool), r.policy
@@ -137,18 +138,17 @@ func (r *Enforcer) Reserve(c Call) (giveBack func(), err error) {
 // AllowedUnasked reports whether something that has to be asked may be done when no
 // user can be. A server without a name stands for the network and packages.
 func (r *Enforcer) AllowedUnasked(s Server, t Tool) bool {
-	return r != nil && r.rules != nil && r.rules.allowedUnasked(s, t)
+	return r.known() && r.rules.allowedUnasked(s, t)
 }
 
 // Asks reports whether some rule of the file can lead to a question.
-func (r *Enforcer) Asks() bool { return r != nil && r.rules != nil && r.rules.asks() }
+func (r *Enforcer) Asks() bool { return r.known() && r.rules.asks() }
 
 // Flow reports whether data from a server is private, and whether data sent to it may reach
 // others. Without a policy that was read, both are true.
 func (r *Enforcer) Flow(s Server) (private, open bool) {
-	if r == nil || r.rules == nil {
-		unread := r == nil || !r.free
-		return unread, unread
+	if !r.known() {
+		return true, true
 	}
 	return r.rules.flow(s)
 }
@@ -156,7 +156,7 @@ func (r *Enforcer) Flow(s Server) (private, open bool) {
 // GoesByDefinitions reports whether the rules for a call of the server depend on the tool's
 // present definition, so that one from an earlier start does not suffice.
 func (r *Enforcer) GoesByDefinitions(s Server) bool {
-	return r != nil && r.rules != nil && r.rules.goesByDefinitions(s)
+	return r.known() && r.rules.goesByDefinitions(s)
 }
 
 // checkLimits returns an error if there is no room for one more call. policy.mu is held.
@@ -221,18 +221,14 @@ func (r *Enforcer) GrantPackages(wanted []requirement.Requirement) (*PackageGran
 	return rules.packages.Grant(wanted, file)
 }
 
-// grantedBy returns the rules of the run, those of an empty file if there are none, and the
-// file in which the user can change them, as people write it.
+// grantedBy returns the rules of the run, and the file in which the user can change them, as
+// people write it.
 func (r *Enforcer) grantedBy() (granting *rules, file string, err error) {
 	switch {
-	case r == nil:
-		return nil, "", errNoRules
-	case r.err != nil:
+	case r != nil && r.err != nil:
 		return nil, "", r.err
-	case r.rules != nil:
-		return r.rules, r.policy.name(), nil
-	case r.free:
-		return &rules{packages: defaultPackages()}, r.policy.name(), nil
+	case !r.known():
+		return nil, "", errNoRules
 	}
-	return nil, "", errNoRules
+	return r.rules, r.policy.name(), nil
 }

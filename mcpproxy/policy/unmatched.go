@@ -77,7 +77,7 @@ func (r *Enforcer) UnmatchedTools(s KnownTools) []UnmatchedTool {
 
 // NamesTools reports whether a section about one server names tools.
 func (r *Enforcer) NamesTools() bool {
-	return r != nil && r.rules != nil && slices.ContainsFunc(r.rules.sections, func(sec *section) bool {
+	return r.known() && slices.ContainsFunc(r.rules.sections, func(sec *section) bool {
 		return sec.servers.IsName() && len(sec.Deny)+len(sec.Allow)+len(sec.Ask.tools)+len(sec.UnaskedAllow)+len(sec.tools) > 0
 	})
 }
