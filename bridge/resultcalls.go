@@ -5,7 +5,6 @@ import (
 
 	"github.com/toolcell/toolcell/bridge/gate"
 	"github.com/toolcell/toolcell/bridge/run"
-	"github.com/toolcell/toolcell/bridge/toon"
 	"github.com/toolcell/toolcell/internal/text"
 )
 
@@ -40,15 +39,6 @@ func CallLines(r *run.Result) []string {
 	return out
 }
 
-// callRows are the calls with their columns in reading order.
-func (r resultText) callRows() []any {
-	rows := make([]any, len(r.Calls))
-	for i, c := range r.Calls {
-		rows[i] = toon.Object{{Key: "server", Value: c.Server}, {Key: "tool", Value: c.Tool}, {Key: "arguments", Value: c.Arguments}, {Key: "outcome", Value: string(c.Outcome)}}
-	}
-	return rows
-}
-
 // PlanLines lists the calls that a dry run would have made, one line each. It is empty
 // if it was none.
 func PlanLines(r *run.Result) []string {
@@ -66,29 +56,4 @@ func PlanLines(r *run.Result) []string {
 		out = append(out, fmt.Sprintf("and %s", text.Plural(r.PlanLeftOut, "more call")))
 	}
 	return out
-}
-
-// planRows are the planned calls with their columns in reading order.
-func (r resultText) planRows() []any {
-	rows := make([]any, len(r.Plan))
-	for i, c := range r.Plan {
-		rows[i] = toon.Object{{Key: "server", Value: c.Server}, {Key: "tool", Value: c.Tool}, {Key: "arguments", Value: string(c.Arguments)}}
-	}
-	return rows
-}
-
-func (r resultText) networkRows() []any {
-	rows := make([]any, len(r.Network))
-	for i, u := range r.Network {
-		rows[i] = toon.Object{
-			{Key: "host", Value: u.Host},
-			{Key: "port", Value: u.Port},
-			{Key: "requests", Value: u.Requests},
-			{Key: "bytesSent", Value: u.BytesSent},
-			{Key: "bytesReceived", Value: u.BytesReceived},
-			{Key: "refused", Value: u.Refused},
-			{Key: "rule", Value: u.Rule},
-		}
-	}
-	return rows
 }

@@ -5,7 +5,6 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/toolcell/toolcell/bridge/toon"
 	"github.com/toolcell/toolcell/internal/text"
 )
 
@@ -33,22 +32,4 @@ func (r resultText) contents(mode OutputMode) []mcp.Content {
 		out = append(out, &mcp.ImageContent{Data: p.Data, MIMEType: p.Type})
 	}
 	return out
-}
-
-// pictureRows and fileRows have their columns in the order in which one reads
-// them.
-func (r resultText) pictureRows() []any {
-	rows := make([]any, len(r.Pictures))
-	for i, p := range r.Pictures {
-		rows[i] = toon.Object{{Key: "name", Value: p.Name}, {Key: "type", Value: p.Type}, {Key: "width", Value: p.Width}, {Key: "height", Value: p.Height}, {Key: "uri", Value: p.URI}}
-	}
-	return rows
-}
-
-func (r resultText) fileRows() []any {
-	rows := make([]any, len(r.Files))
-	for i, f := range r.Files {
-		rows[i] = toon.Object{{Key: "name", Value: f.Name}, {Key: "type", Value: f.Type}, {Key: "size", Value: f.Size}, {Key: "uri", Value: f.URI}}
-	}
-	return rows
 }

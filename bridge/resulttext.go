@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -40,7 +41,7 @@ func Text(r *run.Result, mode OutputMode) string {
 	short := resultText{r}.withoutRepetition()
 	switch mode {
 	case OutputTOON:
-		return toonOrJSON(short.fields(), short.Result)
+		return toonOrJSON(short.withPlanAsTexts(), short.Result)
 	case OutputJSON:
 		return short.fencedJSON()
 	default:
@@ -65,16 +66,18 @@ func (r resultText) withoutRepetition() resultText {
 	return resultText{&short}
 }
 
-// toonOrJSON writes a value as TOON, or as JSON without a space where TOON cannot
+// toonOrJSON writes a value as TOON, or another one as JSON without a space where TOON cannot
 // say it or takes more: nested lists of differing things, above all.
-func toonOrJSON(fields toon.Object, v any) string {
+func toonOrJSON(v, asJSON any) string {
 	var short bytes.Buffer
 	enc := json.NewEncoder(&short)
 	enc.SetEscapeHTML(false)
-	toon, toonErr := toon.Marshal(fields)
-	err := enc.Encode(v)
-	if toonErr == nil && (err != nil || len(toon) <= short.Len()-len("\n")) {
-		return fenced("toon", toon)
+	err := enc.Encode(asJSON)
+	if body, toonErr := json.Marshal(v); toonErr == nil {
+		toon, toonErr := toon.Marshal(body)
+		if toonErr == nil && (err != nil || len(toon) <= short.Len()-len("\n")) {
+			return fenced("toon", toon)
+		}
 	}
 	return fenced("json", strings.TrimSuffix(short.String(), "\n"))
 }
@@ -161,45 +164,13 @@ func contains(lines []string, message string) bool {
 // traceback.
 var sourcePlace = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(` \([^()]*, line \d+\)`) })
 
-// fields returns the result as an ordered object, made from its JSON form, so
-// that every mode has the same fields. What may be long is not decoded again.
-func (r resultText) fields() toon.Object {
+// withPlanAsTexts returns the result with the arguments of planned calls as texts, so that the
+// calls are a table, whatever their arguments.
+func (r resultText) withPlanAsTexts() *run.Result {
 	short := *r.Result
-	short.Stdout, short.Stderr, short.Plan = r.Stdout[:min(len(r.Stdout), 1)], r.Stderr[:min(len(r.Stderr), 1)], r.Plan[:min(len(r.Plan), 1)]
-	body, err := json.Marshal(short)
-	if err != nil {
-		return nil
+	short.Plan = slices.Clone(r.Plan)
+	for i, c := range short.Plan {
+		short.Plan[i].Arguments, _ = json.Marshal(string(c.Arguments)) // texts always encode
 	}
-	var byName map[string]any
-	if json.Unmarshal(body, &byName) != nil {
-		return nil
-	}
-	var out toon.Object
-	for _, name := range []string{
-		"status", "summary", "approval", "exitCode", "stdout", "stderr", "servers", "error", "hint", "stack",
-		"plan", "planLeftOut", "calls", "callsLeftOut", "readOnlyCalls", "timeoutSeconds", "result", "truncated", "pictures", "files", "network", "session", "notes", "isolation",
-	} {
-		v, ok := byName[name]
-		switch {
-		case !ok:
-		case name == "stdout":
-			v = r.Stdout
-		case name == "stderr":
-			v = r.Stderr
-		case name == "calls":
-			v = r.callRows()
-		case name == "plan":
-			v = r.planRows()
-		case name == "pictures":
-			v = r.pictureRows()
-		case name == "files":
-			v = r.fileRows()
-		case name == "network":
-			v = r.networkRows()
-		}
-		if ok {
-			out = append(out, toon.Field{Key: name, Value: v})
-		}
-	}
-	return out
+	return &short
 }

@@ -26,17 +26,22 @@ const (
 	StatusApproval   = "approval_needed"  // it stands still until the user has decided; no error
 )
 
-// A Result is the result of a run. Clients do not get empty fields.
+// A Result is the result of a run. Clients do not get empty fields, and read the others in this
+// order.
 type Result struct {
-	Status   string   `json:"status"`
-	Summary  string   `json:"summary,omitempty"`
-	ExitCode *int     `json:"exitCode,omitempty"`
-	Stdout   []string `json:"stdout,omitempty"` // lines
-	Stderr   []string `json:"stderr,omitempty"` // lines
-	Servers  []string `json:"servers,omitempty"`
-	Error    string   `json:"error,omitempty"`
-	Hint     string   `json:"hint,omitempty"`  // how to fix the error
-	Stack    []string `json:"stack,omitempty"` // where the code was when its time was up, outermost first
+	Status   string    `json:"status"`
+	Summary  string    `json:"summary,omitempty"`
+	Approval *Approval `json:"approval,omitempty"` // what the run waits for
+	ExitCode *int      `json:"exitCode,omitempty"`
+	Stdout   []string  `json:"stdout,omitempty"` // lines
+	Stderr   []string  `json:"stderr,omitempty"` // lines
+	Servers  []string  `json:"servers,omitempty"`
+	Error    string    `json:"error,omitempty"`
+	Hint     string    `json:"hint,omitempty"`  // how to fix the error
+	Stack    []string  `json:"stack,omitempty"` // where the code was when its time was up, outermost first
+	// What a dry run would have done; not nil if it was one.
+	Plan        []gate.PlannedCall `json:"plan,omitzero"`
+	PlanLeftOut int                `json:"planLeftOut,omitempty"` // more such calls
 	// What a failed run had done by then, so that a retry does not repeat it.
 	Calls          []gate.CallRecord   `json:"calls,omitempty"`
 	CallsLeftOut   int                 `json:"callsLeftOut,omitempty"`
@@ -50,12 +55,6 @@ type Result struct {
 	Session        string              `json:"session,omitempty"`   // of a run in one: new, continued or ended
 	Notes          []string            `json:"notes,omitempty"`     // more that the caller should know
 	Isolation      string              `json:"isolation,omitempty"` // what the sandbox lacked (oci.Runtime.Isolation)
-
-	// What a dry run would have done; not nil if it was one.
-	Plan        []gate.PlannedCall `json:"plan,omitzero"`
-	PlanLeftOut int                `json:"planLeftOut,omitempty"` // more such calls
-
-	Approval *Approval `json:"approval,omitempty"` // what the run waits for
 
 	folder  string // where the files are on this host
 	cause   error

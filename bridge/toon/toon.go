@@ -3,39 +3,42 @@
 package toon
 
 import (
+	"bytes"
+	"encoding/json/jsontext"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 )
 
-// Object is an object whose keys keep their order, which a Go map would
-// lose. Its keys are distinct.
-type Object []Field
+// An object keeps the order of its keys, which a Go map would lose.
+type object []member
 
-// Field is one key of a Object.
-type Field struct {
-	Key   string
-	Value any
+// A member is one key of an object.
+type member struct {
+	key   string
+	value any
 }
 
 // maxDepth bounds nesting. Every line repeats the indentation of its
 // depth, so deep input would otherwise grow with its square.
 const maxDepth = 100
 
-// Marshal renders the fields of an object in Token-Oriented Object Notation, byte for byte
-// as the reference encoder does with its default options (two spaces, comma). The
-// comments cite the sections of its specification, version 4.
-//
-// A value is what encoding/json decodes into an any, or an Object, []string, int or int64. A
-// map is written in the order of its keys. Integers beyond the range of a float64 keep all
-// their digits.
-func Marshal(fields Object) (string, error) {
-	node, err := normalize(fields, 0)
+// Marshal renders an object of JSON in Token-Oriented Object Notation, byte for byte as the
+// reference encoder does with its default options (two spaces, comma). The comments cite the
+// sections of its specification, version 4. Keys keep their order, and an int64 keeps all its
+// digits.
+func Marshal(text []byte) (string, error) {
+	value, err := read(jsontext.NewDecoder(bytes.NewBuffer(text)))
 	if err != nil {
 		return "", fmt.Errorf("encoding TOON: %w", err)
 	}
-	w, obj := &writer{}, node.(Object)
+	obj, ok := value.(object)
+	if !ok {
+		return "", errors.New("encoding TOON: it is not an object")
+	}
+	w := &writer{}
 	if !w.keyedTable("", 0, obj) {
 		w.fields(0, obj)
 	}
@@ -55,7 +58,7 @@ func (w *writer) line(parts ...string) {
 
 func indent(depth int) string { return strings.Repeat("  ", depth) }
 
-func (w *writer) fields(depth int, obj Object) {
+func (w *writer) fields(depth int, obj object) {
 	for _, f := range obj {
 		w.field(indent(depth), depth, f)
 	}
@@ -64,9 +67,9 @@ func (w *writer) fields(depth int, obj Object) {
 // field writes one key and its value. depth is where the field stands for the
 // scope it may open; the first field of a list item stands one deeper than its
 // hyphen (§10).
-func (w *writer) field(lead string, depth int, f Field) {
-	head := lead + keyText(f.Key)
-	switch v := f.Value.(type) {
+func (w *writer) field(lead string, depth int, f member) {
+	head := lead + keyText(f.key)
+	switch v := f.value.(type) {
 	case leaf:
 		w.line(head, ": ", string(v))
 	case []any:
@@ -75,7 +78,7 @@ func (w *writer) field(lead string, depth int, f Field) {
 			return
 		}
 		w.array(head, depth, v, true)
-	case Object:
+	case object:
 		if !w.keyedTable(head, depth, v) {
 			w.line(head, ":")
 			w.fields(depth+1, v)
@@ -96,7 +99,7 @@ func (w *writer) array(head string, depth int, arr []any, tableAllowed bool) {
 		}
 		return
 	}
-	if objs, ok := allOf[Object](arr); ok && tableAllowed {
+	if objs, ok := allOf[object](arr); ok && tableAllowed {
 		if fields, rows, ok := tableOf(objs); ok {
 			w.line(head, fields, ":")
 			for _, row := range rows {
@@ -119,7 +122,7 @@ func (w *writer) item(depth int, v any) {
 		w.line(lead, string(v))
 	case []any:
 		w.array(lead, depth, v, false)
-	case Object:
+	case object:
 		if len(v) == 0 {
 			w.line(indent(depth), "-")
 			return
@@ -131,13 +134,13 @@ func (w *writer) item(depth int, v any) {
 
 // keyedTable writes an object of two or more uniform objects as a table whose
 // rows carry their keys (§9.5), and reports whether it could.
-func (w *writer) keyedTable(head string, depth int, obj Object) bool {
+func (w *writer) keyedTable(head string, depth int, obj object) bool {
 	if len(obj) < 2 {
 		return false
 	}
-	objs := make([]Object, len(obj))
+	objs := make([]object, len(obj))
 	for i, f := range obj {
-		o, ok := f.Value.(Object)
+		o, ok := f.value.(object)
 		if !ok {
 			return false
 		}
@@ -149,7 +152,7 @@ func (w *writer) keyedTable(head string, depth int, obj Object) bool {
 	}
 	w.line(head, "[", strconv.Itoa(len(obj)), ":]", fields, ":")
 	for i, row := range rows {
-		w.line(indent(depth+1), keyText(obj[i].Key), ": ", joinCells(row))
+		w.line(indent(depth+1), keyText(obj[i].key), ": ", joinCells(row))
 	}
 	return true
 }
@@ -157,7 +160,7 @@ func (w *writer) keyedTable(head string, depth int, obj Object) bool {
 // tableOf returns the field list and the rows of cells if objs are uniform:
 // not empty, with the same keys, each column all primitives or itself a
 // uniform column of objects, which becomes a nested field group (§9.3).
-func tableOf(objs []Object) (fields string, rows [][]leaf, ok bool) {
+func tableOf(objs []object) (fields string, rows [][]leaf, ok bool) {
 	first := objs[0]
 	if len(first) == 0 {
 		return "", nil, false
@@ -172,7 +175,7 @@ func tableOf(objs []Object) (fields string, rows [][]leaf, ok bool) {
 	names := make([]string, len(first))
 	column := make([]any, len(objs))
 	for j, f := range first {
-		names[j] = keyText(f.Key)
+		names[j] = keyText(f.key)
 		for i := range aligned {
 			column[i] = aligned[i][j]
 		}
@@ -182,7 +185,7 @@ func tableOf(objs []Object) (fields string, rows [][]leaf, ok bool) {
 			}
 			continue
 		}
-		nested, ok := allOf[Object](column)
+		nested, ok := allOf[object](column)
 		if !ok {
 			return "", nil, false
 		}
@@ -200,23 +203,23 @@ func tableOf(objs []Object) (fields string, rows [][]leaf, ok bool) {
 
 // valuesLike returns the values of o in the key order of like, if both have
 // the same keys.
-func valuesLike(o, like Object) ([]any, bool) {
+func valuesLike(o, like object) ([]any, bool) {
 	if len(o) != len(like) {
 		return nil, false
 	}
 	values := make([]any, len(o))
-	if slices.EqualFunc(o, like, func(a, b Field) bool { return a.Key == b.Key }) {
+	if slices.EqualFunc(o, like, func(a, b member) bool { return a.key == b.key }) {
 		for i, f := range o {
-			values[i] = f.Value
+			values[i] = f.value
 		}
 		return values, true
 	}
 	byKey := make(map[string]any, len(o))
 	for _, f := range o {
-		byKey[f.Key] = f.Value
+		byKey[f.key] = f.value
 	}
 	for i, f := range like {
-		v, ok := byKey[f.Key]
+		v, ok := byKey[f.key]
 		if !ok {
 			return nil, false
 		}
