@@ -21,9 +21,3 @@ func ExampleText() {
 	// stderr:
 	// KeyError: 'title'
 }
-
-func ExampleParseOutputMode() {
-	mode, err := bridge.ParseOutputMode("toon")
-	fmt.Println(mode, err)
-	// Output: toon <nil>
-}

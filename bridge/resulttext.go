@@ -3,7 +3,6 @@ package bridge
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -23,15 +22,6 @@ const (
 	OutputTOON    OutputMode = "toon"
 	OutputJSON    OutputMode = "json"
 )
-
-// ParseOutputMode reads the name of an output mode.
-func ParseOutputMode(s string) (OutputMode, error) {
-	switch m := OutputMode(strings.ToLower(strings.TrimSpace(s))); m {
-	case OutputCompact, OutputTOON, OutputJSON:
-		return m, nil
-	}
-	return "", fmt.Errorf("output mode %q is none of compact, toon, json", s)
-}
 
 // A resultText writes a result for its readers.
 type resultText struct{ *run.Result }

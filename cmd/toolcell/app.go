@@ -19,7 +19,6 @@ import (
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/sandboxes"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
-	"github.com/toolcell/toolcell/images"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 	"github.com/toolcell/toolcell/oci"
@@ -49,7 +48,7 @@ type parts struct {
 
 // openParts opens them. Nothing is started or fetched yet.
 func openParts(s settings.Settings, log *slog.Logger) (parts, error) {
-	store, err := openStore(s, images.Puller{Log: log})
+	store, err := openStore(s, log)
 	if err != nil {
 		return parts{}, err
 	}
@@ -79,7 +78,7 @@ func (p parts) image(s settings.Settings) *sandboxes.Images {
 
 // packages returns the source of the packages that scripts name.
 func (p parts) packages(s settings.Settings) *sandboxes.Packages {
-	return &sandboxes.Packages{Store: p.wheels, Sandboxes: sandboxes.Runtime{Runtime: p.runtime, Dirs: s.Dirs}, Limits: s.Limits}
+	return &sandboxes.Packages{Store: p.wheels, Sandboxes: sandboxes.Runtime{Runtime: p.runtime, Dirs: s.Dirs}, Limits: s.Runs.Limits}
 }
 
 // An app holds the parts of the program, wired together for a command that runs
@@ -119,64 +118,42 @@ func openApp(s settings.Settings, o appOptions) (_ *app, err error) {
 	}
 	d, runtime := s.Dirs, p.runtime
 	runtime.Mount(s.Mounts)
-	options := proxyOptions(s, o.log)
-	options.Refresh = o.servers.refresh(o.log)
-	proxy := mcpproxy.New(o.servers.config, options)
+	servers := proxyOptions(s, o.log)
+	servers.Refresh = o.servers.refresh(o.log)
+	proxy := mcpproxy.New(o.servers.config, servers)
 	images, scripts := p.image(s), p.packages(s)
 	images.Mounts, images.Background = s.Mounts, o.background
 	scripts.Offline, scripts.Background = s.Pull == rootfs.PullNever, o.background
-	var mounted []string
-	for _, m := range s.Mounts {
-		mounted = append(mounted, m.Target)
-	}
-	// A server of a command ends with it, so that another try would begin anew. Its sessions
-	// end with it, too, and need no records.
-	patience, sessions := time.Hour, ""
-	if o.serves {
-		patience, sessions = 0, filepath.Join(d.State, "sessions") // the usual patience
-	}
 	rules := loadPolicy(s, cmp.Or(o.policyLog, o.log))
 	warnOfSections(o.log, rules, o.servers.config.Servers)
-	runs := run.New(run.Options{
-		Rootfs: images.Get,
-		Packages: func(ctx context.Context, image run.Image, n run.Needs, progress func(done, total int64, text string)) (string, error) {
-			dir, err := scripts.Get(ctx, image, n, progress)
-			return dir, d.Explain(err)
-		},
-		PackagesHere: func(ctx context.Context, n run.Needs) bool {
-			image, ok := images.Cached(ctx)
-			return ok && scripts.Here(ctx, image, n)
-		},
-		Cached:      images.Cached,
-		Warm:        runtime.Warm,
-		Preload:     s.Preload,
-		Sandboxes:   sandboxes.Runtime{Runtime: runtime, Dirs: d},
-		Upstreams:   proxy,
-		RunnerDir:   p.runnerDir,
-		ToolsDir:    d.Tools(),
-		Project:     project(),
-		Policy:      rules,
-		Mounted:     mounted,
-		RunsDir:     filepath.Join(d.State, "runs"),
-		Files:       s.Files,
-		Pictures:    s.Pictures,
-		Timeout:     s.Timeout,
-		MaxTimeout:  s.MaxTimeout,
-		Limits:      s.Limits,
-		MaxParallel: maxParallel(s.Sessions),
-		Sessions:    s.Sessions,
-		SessionIdle: s.SessionIdle,
-
-		StartTimeout: patience,
-
-		ApprovalTimeout: s.ApprovalTimeout,
-
-		SessionsDir: sessions, AnswersDir: d.State,
-		MaxOutput: s.OutputBytes,
-		Missing:   func() []string { return runtime.Missing(s.Limits) },
-		Isolation: func() string { return runtime.Isolation(s.Limits) },
-		Log:       o.log,
-	})
+	options := s.Runs
+	options.Log, options.Upstreams, options.Policy = o.log, proxy, rules
+	options.Rootfs, options.Cached = images.Get, images.Cached
+	options.Packages = func(ctx context.Context, image run.Image, n run.Needs, progress func(done, total int64, text string)) (string, error) {
+		dir, err := scripts.Get(ctx, image, n, progress)
+		return dir, d.Explain(err)
+	}
+	options.PackagesHere = func(ctx context.Context, n run.Needs) bool {
+		image, ok := images.Cached(ctx)
+		return ok && scripts.Here(ctx, image, n)
+	}
+	options.Sandboxes, options.Warm = sandboxes.Runtime{Runtime: runtime, Dirs: d}, runtime.Warm
+	options.Missing = func() []string { return runtime.Missing(options.Limits) }
+	options.Isolation = func() string { return runtime.Isolation(options.Limits) }
+	options.MaxParallel = maxParallel(options.Sessions)
+	options.Project, options.ToolsDir, options.RunnerDir = project(), d.Tools(), p.runnerDir
+	options.RunsDir, options.AnswersDir = filepath.Join(d.State, "runs"), d.State
+	for _, m := range s.Mounts {
+		options.Mounted = append(options.Mounted, m.Target)
+	}
+	if o.serves {
+		options.SessionsDir = filepath.Join(d.State, "sessions")
+	} else {
+		// A server of a command ends with it, so that another try would begin anew. Its sessions
+		// end with it, too, and need no records.
+		options.StartTimeout = time.Hour
+	}
+	runs := run.New(options)
 	a := &app{parts: p, runs: runs, policy: rules, proxy: proxy, images: images, scripts: scripts}
 	if o.serves {
 		// It lets toolcell approvals answer; without it there are other ways.
@@ -190,11 +167,9 @@ func openApp(s settings.Settings, o appOptions) (_ *app, err error) {
 
 // proxyOptions returns the options of the proxy for the user's servers.
 func proxyOptions(s settings.Settings, log *slog.Logger) mcpproxy.Options {
-	d := s.Dirs
-	return mcpproxy.Options{
-		Log: log, ClientVersion: version, IdleTimeout: s.IdleTimeout, StartTimeout: s.StartTimeout,
-		TokenDir: d.Logins(), CatalogDir: d.Catalogs(), PinDir: d.Pins(),
-	}
+	o := s.Proxy
+	o.Log, o.ClientVersion = log, version
+	return o
 }
 
 // Close ends everything, users before what they use.
@@ -207,17 +182,14 @@ func (a *app) Close() (err error) {
 	return errors.Join(err, a.proxy.Close(), a.parts.Close())
 }
 
-// openStore opens the store of images with a puller, to which it adds what the settings say.
-func openStore(s settings.Settings, p images.Puller) (*rootfs.Store, error) {
-	p.Platform, _ = images.ParsePlatform(s.Platform) // the settings were checked
-	r := s.Registries
-	p.AuthFile, p.CAFile, p.Mirrors, p.PlainHTTP = r.AuthFile, r.CAFile, r.Mirrors, r.Plain
-	p.MaxArchive = s.MaxImage.Bytes
-	store, err := rootfs.Open(filepath.Join(s.Dirs.Cache, "images"), p)
+// openStore opens the store of images.
+func openStore(s settings.Settings, log *slog.Logger) (*rootfs.Store, error) {
+	s.Puller.Log = log
+	store, err := rootfs.Open(filepath.Join(s.Dirs.Cache, "images"), s.Puller)
 	if err != nil {
 		return nil, s.Dirs.Explain(err)
 	}
-	store.Policy, store.MaxBytes, store.MaxEntries = s.Pull, s.MaxImage.Bytes, int(s.MaxImage.Files)
+	store.Policy, store.MaxBytes, store.MaxEntries = s.Pull, s.Puller.MaxArchive, s.MaxFiles
 	return store, nil
 }
 
@@ -249,7 +221,7 @@ func shellLogger(o Options) *slog.Logger {
 	switch {
 	case o.Quiet:
 		return slog.New(slog.DiscardHandler)
-	case o.Settings.LogNamed:
+	case o.Settings.Named("log-level"):
 		return newLogger(o.Settings, o.Err)
 	}
 	return slog.New(&console.NoteHandler{Out: o.Err})

@@ -13,7 +13,6 @@ import (
 	"github.com/toolcell/toolcell/bridge/consent/inbox"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/installer"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
-	"github.com/toolcell/toolcell/images"
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/pins"
 )
@@ -109,7 +108,7 @@ func (t *typed) from(source func(settings.Settings) []candidate) []candidate {
 
 // imageNames returns the names of the cached images.
 func imageNames(s settings.Settings) (all []candidate) {
-	store, err := openStore(s, images.Puller{Log: slog.New(slog.DiscardHandler)})
+	store, err := openStore(s, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil
 	}

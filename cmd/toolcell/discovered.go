@@ -115,7 +115,7 @@ func leftOut(p config.Problem) string {
 // noteProblems prints one line about the servers that are left out, unless the user wants
 // quiet or a log. Servers in named are not counted: the command's own error gives the reason.
 func (f *discovered) noteProblems(o Options, named []string) {
-	if o.Quiet || o.Settings.LogNamed {
+	if o.Quiet || o.Settings.Named("log-level") {
 		logProblems(f.log, f.config)
 		return
 	}

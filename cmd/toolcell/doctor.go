@@ -51,7 +51,7 @@ func runDoctor(ctx context.Context, o Options) error {
 	}
 	python, pythonErr := python.FindOnHost(ctx, "/")
 	checks := doctor.Examine(doctor.Needs{
-		Limits: conf.Limits, UID: conf.UID, GID: conf.GID, Dirs: []string{d.Cache, d.State, d.Run}, Images: d.Cache,
+		Limits: conf.Runs.Limits, UID: conf.UID, GID: conf.GID, Dirs: []string{d.Cache, d.State, d.Run}, Images: d.Cache,
 		Config: settings.ConfigDir(), Mounts: conf.Mounts, Inside: keptIn(d.Cache), Python: python.Exe, PythonErr: pythonErr,
 	})
 	found := discoverServers(conf, slog.New(slog.DiscardHandler))

@@ -64,23 +64,24 @@ func execCommand(s *console.Streams) *cli.Command {
 
 func execCode(ctx context.Context, o execOptions) (err error) {
 	switch {
-	case o.JSON && (o.Settings.OutputNamed || o.Prompt):
+	case o.JSON && (o.Settings.Named("output") || o.Prompt):
 		return console.Usagef("give --json without --output and -i")
 	case o.Quiet && o.Verbose:
 		return console.Usagef("give either --quiet or --verbose, not both")
-	case o.Prompt && o.Settings.OutputNamed:
+	case o.Prompt && o.Settings.Named("output"):
 		return console.Usagef("give either -i or --output, not both")
 	}
 	code, err := readScript(ctx, o)
 	if err != nil {
 		return err
 	}
-	if o.Settings.TimeNamed {
-		o.Settings.MaxTimeout = max(o.Settings.MaxTimeout, o.Settings.Timeout) // the maximum is for models
+	limits := &o.Settings.Runs
+	if o.Settings.Named("timeout") {
+		limits.MaxTimeout = max(limits.MaxTimeout, limits.Timeout) // the maximum is for models
 	}
 	if o.Prompt {
 		// The user may think for long, and no other session needs the place.
-		o.Settings.Sessions, o.Settings.SessionIdle = 1, 30*24*time.Hour
+		limits.Sessions, limits.SessionIdle = 1, 30*24*time.Hour
 	}
 	log := shellLogger(o.Options)
 	policyLog := log
@@ -122,7 +123,7 @@ func (e execution) once(ctx context.Context, log *slog.Logger) (err error) {
 	req := e.request()
 	req.Code = e.code.text
 	e.giveStdin(&req)
-	live := !e.Settings.OutputNamed && !e.JSON
+	live := !e.Settings.Named("output") && !e.JSON
 	do := e.app.runs.Do
 	if live {
 		do = showLive(ctx, e.Streams, &req, e.cancel, e.progress, do)
@@ -141,7 +142,7 @@ func (e execution) once(ctx context.Context, log *slog.Logger) (err error) {
 		err = console.PrintJSONObject(e.Streams, shown)
 		printFiles(r, e.Streams)
 	default:
-		_, err = fmt.Fprintln(e.Out, console.Filtered(e.Out, bridge.Text(shown.WithoutHostNotes(), e.Settings.Output)))
+		_, err = fmt.Fprintln(e.Out, console.Filtered(e.Out, bridge.Text(shown.WithoutHostNotes(), e.Settings.Bridge.Output)))
 		printFiles(r, e.Streams)
 	}
 	if err != nil {
@@ -217,8 +218,8 @@ func (e execution) request() run.Request {
 		File: e.code.file, Argv: e.code.argv, Servers: e.Servers, Progress: console.RunProgress(e.progress, e.silent()),
 		Plan: e.Plan, Running: func(func()) { e.progress.Hide() },
 	}
-	if e.Settings.TimeNamed {
-		req.Timeout = e.Settings.Timeout
+	if e.Settings.Named("timeout") {
+		req.Timeout = e.Settings.Runs.Timeout
 	}
 	if e.asker.canAsk() {
 		req.Ask = e.asker.ask

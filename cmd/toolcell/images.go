@@ -12,7 +12,6 @@ import (
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
-	"github.com/toolcell/toolcell/images"
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/rootfs"
 )
@@ -127,5 +126,5 @@ func nearImage(err error) error {
 
 // openImages opens the store for a command that looks at images.
 func openImages(o Options) (*rootfs.Store, error) {
-	return openStore(o.Settings, images.Puller{Log: newLogger(o.Settings, o.Err)})
+	return openStore(o.Settings, newLogger(o.Settings, o.Err))
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,11 +42,11 @@ func imagesPull(ctx context.Context, o imagesPullOptions) error {
 	if len(o.Args) == 0 {
 		return console.Usagef("images pull takes references, such as %s", settings.DefaultImage)
 	}
-	login, err := readLogin(ctx, o)
-	if err != nil {
+	var err error
+	if o.Settings.Puller.Login, err = readLogin(ctx, o); err != nil {
 		return err
 	}
-	store, err := openStore(o.Settings, images.Puller{Log: newLogger(o.Settings, o.Err), Login: login})
+	store, err := openImages(o.Options)
 	if err != nil {
 		return err
 	}
@@ -96,9 +97,8 @@ func pullImage(ctx context.Context, o imagesPullOptions, store *rootfs.Store, re
 		}
 		return nil, err
 	}
-	platform, err := images.ParsePlatform(o.Settings.Platform)
-	otherArch := err == nil && platform.Architecture != runtime.GOARCH
-	if o.NoCompile || otherArch || !root.NeedsBytecode(ctx) {
+	arch := cmp.Or(o.Settings.Puller.Platform.Architecture, runtime.GOARCH)
+	if o.NoCompile || arch != runtime.GOARCH || !root.NeedsBytecode(ctx) {
 		return root, nil
 	}
 	progress := console.NewProgress(o.Err, o.JSON)

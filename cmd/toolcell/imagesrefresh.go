@@ -166,7 +166,7 @@ func imagesRefresh(ctx context.Context, o imagesRefreshOptions) error {
 	}
 	ctx, cancel := untilEOF(ctx, o.Streams, o.UntilEOF)
 	defer cancel()
-	store, err := openStore(o.Settings, images.Puller{Log: slog.New(slog.DiscardHandler)})
+	store, err := openStore(o.Settings, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}
@@ -220,7 +220,7 @@ func compileModules(ctx context.Context, s settings.Settings, root *rootfs.Root)
 	ctx, cancel := context.WithTimeout(ctx, compileTime)
 	defer cancel()
 	compile := func(binds ...spec.Bind) python.Run {
-		return compilesIn(runtime, sandboxes.SandboxRoot(root), root.Env, s.Limits, binds...)
+		return compilesIn(runtime, sandboxes.SandboxRoot(root), root.Env, s.Runs.Limits, binds...)
 	}
 	// The runner comes first: it is quick, and every run gains.
 	bind := spec.Bind{Source: runnerDir, Target: runner.Dir}

@@ -92,7 +92,7 @@ func packagesCompile(ctx context.Context, o packagesOptions) (err error) {
 	}
 	ctx, stop := context.WithTimeout(ctx, compileTime)
 	defer stop()
-	return p.compile(ctx, set, sandboxes.SandboxRoot(root), root.Env, o.Settings.Limits)
+	return p.compile(ctx, set, sandboxes.SandboxRoot(root), root.Env, o.Settings.Runs.Limits)
 }
 
 // compile gives a set of packages its bytecode, in sandboxes of an image.

@@ -127,7 +127,7 @@ func packagesAdd(ctx context.Context, o packagesOptions) (err error) {
 		return asUsage(err)
 	}
 	if !o.Offline {
-		if err := p.compile(ctx, set, p.image.Root, p.image.Env, o.Settings.Limits); err != nil {
+		if err := p.compile(ctx, set, p.image.Root, p.image.Env, o.Settings.Runs.Limits); err != nil {
 			if ctx.Err() != nil {
 				return err
 			}

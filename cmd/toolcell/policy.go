@@ -89,7 +89,7 @@ func printPolicyTypos(o Options, servers []mcpproxy.ServerStatus) {
 func unmatchedTools(p *policy.Policy, s settings.Settings, found config.Config) []policy.UnmatchedTool {
 	var known []policy.KnownTools
 	if len(found.Servers) > 0 {
-		proxy := mcpproxy.New(found, mcpproxy.Options{ClientVersion: version, CatalogDir: s.Dirs.Catalogs(), PinDir: s.Dirs.Pins()})
+		proxy := mcpproxy.New(found, proxyOptions(s, nil))
 		defer proxy.Close()
 		for _, server := range found.Servers {
 			known = append(known, gate.KnownTools(server, proxy.KnownTools(server.Name)))

@@ -41,11 +41,12 @@ func serve(ctx context.Context, o Options) (err error) {
 	}
 	// One fewer than may run: with a low RLIMIT_NOFILE a run must not compete
 	// with a standby start.
-	a.runtime.KeepStandbys(oci.PoolOptions{Start: conf.Start, Max: maxParallel(conf.Sessions) - 1, Idle: conf.IdleTimeout})
+	a.runtime.KeepStandbys(oci.PoolOptions{Start: conf.Start, Max: maxParallel(conf.Runs.Sessions) - 1, Idle: conf.Proxy.IdleTimeout})
 	if log.Enabled(ctx, slog.LevelDebug) { // listing the servers reads the record of each
 		log.Debug("serving", "version", version, "image", conf.Image, "servers", len(a.proxy.Servers()))
 	}
-	return bridge.New(a.runs, bridge.Options{Version: version, Output: o.Settings.Output, FormTimeout: o.Settings.FormTimeout, Log: log}).Serve(ctx, o.In, o.Out)
+	conf.Bridge.Version, conf.Bridge.Log = version, log
+	return bridge.New(a.runs, conf.Bridge).Serve(ctx, o.In, o.Out)
 }
 
 // memoryLimit is the memory, in bytes, above which Go collects garbage more often.

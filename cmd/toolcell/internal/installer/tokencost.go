@@ -47,9 +47,9 @@ func costOf(ctx context.Context, i *Installer, servers []edit.Moving, own config
 				o.Dir = s.Dir
 				cfg = clientconfig.Discover(o)
 			}
-			proxies[s.Dir] = mcpproxy.New(cfg, mcpproxy.Options{
-				Log: i.Log, ClientVersion: i.Version, StartTimeout: i.Settings.StartTimeout, TokenDir: i.Settings.Dirs.Logins(), CatalogDir: i.Settings.Dirs.Catalogs(), PinDir: i.Settings.Dirs.Pins(),
-			})
+			options := i.Settings.Proxy
+			options.Log, options.ClientVersion = i.Log, i.Version
+			proxies[s.Dir] = mcpproxy.New(cfg, options)
 			defer proxies[s.Dir].Close()
 		}
 	}

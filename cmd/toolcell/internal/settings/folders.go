@@ -104,11 +104,11 @@ func (s Settings) PolicyFile() (file string, named bool) {
 
 // MustExist refuses a setting that names a file which does not exist.
 func MustExist(name, file string) error {
-	r := reader{}
-	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
-		r.refuse(name, fmt.Errorf("%s does not exist", file))
+	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
-	return r.err
+	i := slices.IndexFunc(All, func(k Setting) bool { return k.Name == name })
+	return All[i].refuse(fmt.Errorf("%s does not exist", file))
 }
 
 // ConfigDir returns the folder of the user's own files, which toolcell only reads,

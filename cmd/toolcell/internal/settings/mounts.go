@@ -28,24 +28,22 @@ var neededTargets = []string{
 // mounted on.
 var ownTargets = []string{"/tmp", "/workspace"}
 
-// mounts reads the folders that sandboxes may see.
-func (r *reader) mounts(name string) []spec.Mount {
-	var out []spec.Mount
-	for text := range strings.SplitSeq(r.value(name), ",") {
+// readMounts reads the folders that sandboxes may see.
+func (s *Settings) readMounts(value string) error {
+	for text := range strings.SplitSeq(value, ",") {
 		if strings.TrimSpace(text) == "" {
 			continue
 		}
 		m, err := parseMount(strings.TrimSpace(text))
 		if err == nil {
-			err = clash(m, out)
+			err = clash(m, s.Mounts)
 		}
 		if err != nil {
-			r.refuse(name, err)
-			return nil
+			return err
 		}
-		out = append(out, m)
+		s.Mounts = append(s.Mounts, m)
 	}
-	return out
+	return nil
 }
 
 // parseMount reads SOURCE:TARGET, with :ro or :rw behind it.

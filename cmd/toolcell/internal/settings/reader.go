@@ -1,84 +1,51 @@
 package settings
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"math"
-	"os"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/urfave/cli/v2"
-
-	"github.com/toolcell/toolcell/bridge"
-	"github.com/toolcell/toolcell/bridge/imaging"
-	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/images"
 )
 
-// A reader parses settings and keeps the first error.
-type reader struct {
-	c   *cli.Context
-	err error
-}
-
-// value gives a setting as text. One that is set to nothing counts as not set,
-// since clients' configs often hold empty strings.
-func (r *reader) value(name string) string {
-	if v := strings.Trim(strings.TrimSpace(r.c.String(name)), `"`); v != "" {
-		return v
-	}
-	return settingOf(name).Value
-}
-
-func settingOf(name string) Setting {
-	i := slices.IndexFunc(All, func(s Setting) bool { return s.Name == name })
-	if i < 0 {
-		panic("no setting " + name + ": add it to All")
-	}
-	return All[i]
-}
-
-// fail records that a setting cannot be read, under both of its names.
-func (r *reader) fail(name, format string, args ...any) {
-	r.refuse(name, fmt.Errorf("%q is %s", r.value(name), fmt.Sprintf(format, args...)))
-}
-
-// oneOf reads one of some words, in any case.
-func (r *reader) oneOf(name string, words ...string) string {
-	v := strings.ToLower(r.value(name))
-	if !slices.Contains(words, v) {
-		r.fail(name, "none of %s", strings.Join(words, ", "))
-	}
-	return v
-}
-
-// refuse is fail with an error that explains itself.
-func (r *reader) refuse(name string, err error) {
-	if r.err == nil {
-		r.err = console.Invalidf("setting --%s (%s): %w", name, settingOf(name).Env, err)
+// into returns what reads a value into a field. The error of parse says what the value is.
+func into[T any](to *T, parse func(string) (T, error)) func(string) error {
+	return func(value string) (err error) {
+		if *to, err = parse(value); err != nil {
+			return fmt.Errorf("%q is %w", value, err)
+		}
+		return nil
 	}
 }
 
-func (r *reader) duration(name string) time.Duration {
-	d, err := parseDuration(r.value(name))
-	if err != nil {
-		r.fail(name, "%v", err)
-	}
-	return d
+// number is into for numbers.
+func number[T int | int64](to *T, parse func(string) (int64, error)) func(string) error {
+	return into(to, func(value string) (T, error) {
+		n, err := parse(value)
+		return T(n), err
+	})
 }
 
-// startTimeout reads how long servers may take to start. Who starts Claude Code with
-// MCP_TIMEOUT, because a server is slow, need not say it again.
-func (r *reader) startTimeout(name string) time.Duration {
-	d := r.duration(name)
-	if ms, err := strconv.Atoi(os.Getenv("MCP_TIMEOUT")); err == nil && (!r.c.IsSet(name) || r.c.String(name) == "") {
-		d = max(d, time.Duration(min(ms, int(24*time.Hour/time.Millisecond)))*time.Millisecond)
-	}
-	return d
+// text is into for any text.
+func text(to *string) func(string) error {
+	return into(to, func(value string) (string, error) { return value, nil })
+}
+
+// oneOf is into for one of some words, in any case.
+func oneOf[T ~string](to *T, words ...string) func(string) error {
+	return into(to, func(value string) (T, error) {
+		word := strings.ToLower(strings.TrimSpace(value))
+		if !slices.Contains(words, word) {
+			return "", fmt.Errorf("none of %s", strings.Join(words, ", "))
+		}
+		return T(word), nil
+	})
 }
 
 // parseDuration takes seconds as a bare number, or a Go duration.
@@ -88,85 +55,27 @@ func parseDuration(s string) (time.Duration, error) {
 		d, err = time.Duration(n*float64(time.Second)), nil
 	}
 	if err != nil {
-		return 0, fmt.Errorf("not a time; write 30, 30s or 2m")
+		return 0, errors.New("not a time; write 30, 30s or 2m")
 	}
 	if d <= 0 {
-		return 0, fmt.Errorf("too short: a time must be greater than 0")
+		return 0, errors.New("too short: a time must be greater than 0")
 	}
 	return d, nil
 }
 
-func (r *reader) bytes(name string) int64 {
-	n := r.size(name)
-	if n < minMemory {
-		r.fail(name, "too small: Python needs at least %dm", minMemory>>20)
-	}
-	return n
-}
-
-func (r *reader) size(name string) int64 {
-	n, err := ParseBytes(r.value(name))
-	if err != nil {
-		r.fail(name, "%v", err)
-	}
-	return n
-}
-
-func (r *reader) platform(name string) string {
-	v := r.value(name)
-	if _, err := images.ParsePlatform(v); v != "" && err != nil {
-		r.fail(name, "%v", err)
-	}
-	return v
-}
-
-// modules reads names of Python modules.
-func (r *reader) modules(name string) []string {
-	names := strings.FieldsFunc(r.value(name), func(c rune) bool { return c == ',' || c == ' ' })
-	for _, n := range names {
-		if !moduleName.MatchString(n) {
-			r.fail(name, "no list of Python modules such as numpy,pandas: %q", n)
+// whole returns what parses a whole number.
+func whole(least, most int64) func(string) (int64, error) {
+	return func(s string) (int64, error) {
+		n, err := strconv.ParseInt(s, 10, 64)
+		switch wrong := err != nil || n < least || n > most; {
+		case wrong && most == math.MaxInt32:
+			return 0, fmt.Errorf("not a whole number of at least %d", least)
+		case wrong:
+			return 0, fmt.Errorf("not a whole number from %d to %d", least, most)
 		}
+		return n, nil
 	}
-	return names
 }
-
-var moduleName = regexp.MustCompile(`^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$`)
-
-func (r *reader) pictures() imaging.Limits {
-	l := imaging.Limits{Count: r.whole("pictures", 0, math.MaxInt16), Side: r.whole("picture-size", 16, math.MaxInt16), Bytes: int(r.size("picture-bytes"))}
-	if l.Count == 0 {
-		l.Count = imaging.None
-	}
-	if l.Bytes < 4<<10 || l.Bytes > 10<<20 {
-		r.fail("picture-bytes", "not between 4k and 10m")
-	}
-	return l
-}
-
-// whole reads a whole number.
-func (r *reader) whole(name string, least, most int) int {
-	n, err := strconv.Atoi(r.value(name))
-	switch wrong := err != nil || n < least || n > most; {
-	case wrong && most == math.MaxInt32:
-		r.fail(name, "not a whole number of at least %d", least)
-	case wrong:
-		r.fail(name, "not a whole number from %d to %d", least, most)
-	}
-	return n
-}
-
-func (r *reader) registries() Registries {
-	mirrors, plain, err := images.ParseMirrors(r.value("registry-mirrors"))
-	if err != nil {
-		r.refuse("registry-mirrors", err)
-	}
-	plain = append(plain, strings.FieldsFunc(r.value("insecure-registries"), func(c rune) bool { return c == ',' || c == ' ' })...)
-	return Registries{mirrors, plain, r.value("registry-ca"), r.value("authfile")}
-}
-
-// minMemory is the least memory with which a sandbox starts.
-const minMemory = 16 << 20
 
 // ParseBytes reads a size in bytes, with k, m, g or t for powers of 1024, as
 // podman and docker take them.
@@ -179,77 +88,98 @@ func ParseBytes(s string) (int64, error) {
 	}
 	n, err := strconv.ParseFloat(t, 64)
 	if err != nil || !(n > 0 && n*float64(int64(1)<<shift) <= 1<<60) { // ParseFloat takes NaN
-		return 0, fmt.Errorf("not a size; write a number with k, m or g, such as 512m")
+		return 0, errors.New("not a size; write a number with k, m or g, such as 512m")
 	}
 	return int64(n * float64(int64(1)<<shift)), nil
 }
 
+// sizeWithin returns what parses a size that is within bounds; otherwise says that it is not.
+func sizeWithin(least, most int64, otherwise string) func(string) (int64, error) {
+	return func(s string) (int64, error) {
+		n, err := ParseBytes(s)
+		if err == nil && (n < least || n > most) {
+			err = errors.New(otherwise)
+		}
+		return n, err
+	}
+}
+
+// parseMemory parses the memory limit of a sandbox, which does not start with less.
+var parseMemory = sizeWithin(16<<20, math.MaxInt64, "too small: Python needs at least 16m")
+
 // maxSessions keeps the total memory of sessions within reason.
 const maxSessions = 64
 
-func (r *reader) cpus(name string) float64 {
-	v := r.value(name)
-	if v == "" {
-		return 0
-	}
-	n, err := strconv.ParseFloat(v, 64)
+func parseCPUs(s string) (float64, error) {
+	n, err := strconv.ParseFloat(s, 64)
 	if err != nil || !(n >= 0.01 && n <= 10000) { // ParseFloat takes NaN
-		r.fail(name, "not a number of processors such as 1.5")
+		return 0, errors.New("not a number of processors such as 1.5")
 	}
-	return n
+	return n, nil
 }
 
-func (r *reader) user(name string) (uid, gid uint32) {
-	u, g, ok := strings.Cut(r.value(name), ":")
+func (s *Settings) readUser(value string) error {
+	u, g, ok := strings.Cut(value, ":")
 	if !ok {
 		g = u
 	}
-	un, err1 := strconv.ParseUint(u, 10, 31)
-	gn, err2 := strconv.ParseUint(g, 10, 31)
-	if err1 != nil || err2 != nil || un == 0 || gn == 0 {
-		r.fail(name, "not UID:GID, two numbers above 0")
+	uid, err1 := strconv.ParseUint(u, 10, 31)
+	gid, err2 := strconv.ParseUint(g, 10, 31)
+	if err1 != nil || err2 != nil || uid == 0 || gid == 0 {
+		return fmt.Errorf("%q is not UID:GID, two numbers above 0", value)
 	}
-	return uint32(un), uint32(gn)
+	s.UID, s.GID = uint32(uid), uint32(gid)
+	return nil
 }
 
-func (r *reader) output(name string) bridge.OutputMode {
-	m, err := bridge.ParseOutputMode(r.value(name))
-	if err != nil {
-		r.fail(name, "none of compact, toon, json")
-	}
-	return m
+func listed(value string) []string {
+	return strings.FieldsFunc(value, func(c rune) bool { return c == ',' || c == ' ' })
 }
 
-func (r *reader) outputBytes(name string) int {
-	n := r.size(name)
-	if n < 1<<10 || n > 1<<20 {
-		r.fail(name, "not a size from 1k to 1m")
+// parseModules parses names of Python modules.
+func parseModules(value string) ([]string, error) {
+	names := listed(value)
+	for _, n := range names {
+		if !moduleName.MatchString(n) {
+			return nil, fmt.Errorf("no list of Python modules such as numpy,pandas: %q", n)
+		}
 	}
-	return int(n)
+	return names, nil
 }
 
-func (r *reader) level(name string) slog.Level {
-	v := strings.ToUpper(r.value(name))
-	switch v { // names that only Python's logging has
+var moduleName = regexp.MustCompile(`^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$`)
+
+func (s *Settings) readMirrors(value string) error {
+	mirrors, plain, err := images.ParseMirrors(value)
+	s.Puller.Mirrors, s.Puller.PlainHTTP = mirrors, append(s.Puller.PlainHTTP, plain...)
+	return err
+}
+
+func (s *Settings) readInsecure(value string) error {
+	s.Puller.PlainHTTP = append(s.Puller.PlainHTTP, listed(value)...)
+	return nil
+}
+
+func parseLevel(value string) (level slog.Level, err error) {
+	name := strings.ToUpper(value)
+	switch name { // names that only Python's logging has
 	case "WARNING":
-		v = "WARN"
+		name = "WARN"
 	case "CRITICAL":
-		v = "ERROR"
+		name = "ERROR"
 	}
-	var l slog.Level
-	if err := l.UnmarshalText([]byte(v)); err != nil {
-		r.fail(name, "none of DEBUG, INFO, WARN, ERROR")
+	if level.UnmarshalText([]byte(name)) != nil {
+		err = errors.New("none of DEBUG, INFO, WARN, ERROR")
 	}
-	return l
+	return level, err
 }
 
-func (r *reader) boolean(name string) bool {
-	switch strings.ToLower(r.value(name)) {
+func parseBool(value string) (bool, error) {
+	switch strings.ToLower(value) {
 	case "1", "true", "yes", "on":
-		return true
+		return true, nil
 	case "0", "false", "no", "off":
-		return false
+		return false, nil
 	}
-	r.fail(name, "neither 1 nor 0")
-	return false
+	return false, errors.New("neither 1 nor 0")
 }

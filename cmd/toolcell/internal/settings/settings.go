@@ -5,9 +5,10 @@
 package settings
 
 import (
-	"io"
+	"cmp"
 	"log/slog"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -17,9 +18,11 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/toolcell/toolcell/bridge"
-	"github.com/toolcell/toolcell/bridge/artifacts"
 	"github.com/toolcell/toolcell/bridge/imaging"
+	"github.com/toolcell/toolcell/bridge/run"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"github.com/toolcell/toolcell/images"
+	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/oci"
 	"github.com/toolcell/toolcell/oci/spec"
 	"github.com/toolcell/toolcell/rootfs"
@@ -31,61 +34,40 @@ const DefaultImage = "python:3.14-slim"
 // Settings are what every command shares, each value a flag with an
 // environment twin.
 type Settings struct {
-	Image       string
-	ImageNamed  bool // the user chose it: it is never replaced
-	Timeout     time.Duration
-	TimeNamed   bool // the user chose Timeout
-	MaxTimeout  time.Duration
-	Limits      spec.Limits
-	UID, GID    uint32
-	IdleTimeout time.Duration
+	Image      string
+	ImageNamed bool // the user chose it: it is never replaced
+	UID, GID   uint32
+	Mounts     []spec.Mount
+	Start      string
+	StateDir   string
+	Dirs       Dirs
+	Pull       rootfs.PullPolicy
+	MaxFiles   int // in an image
+	LogLevel   slog.Level
+	AllowSelf  bool
+	Servers    string
+	Policy     string
+	UV         string // path, empty for the pinned one
+	Runtime    string
 
-	StartTimeout time.Duration // of a server whose entry has none
-
-	Sessions    int
-	SessionIdle time.Duration
-
-	ApprovalTimeout time.Duration // for the user's answer
-	FormTimeout     time.Duration // for an answer by a form during a call
-
-	StateDir    string
-	Dirs        Dirs
-	Pull        rootfs.PullPolicy
-	Platform    string // of images (images.ParsePlatform); this host's if empty
-	Registries  Registries
-	MaxImage    imageLimits
-	Output      bridge.OutputMode
-	OutputNamed bool
-	OutputBytes int
-	LogLevel    slog.Level
-	LogNamed    bool // the user chose LogLevel
-	AllowSelf   bool
-	Servers     string
-	Policy      string
-	UV          string // path, empty for the pinned one
-	Start       string
-	Preload     []string
-	Files       artifacts.Limits
-	Pictures    imaging.Limits
-	Mounts      []spec.Mount
-	Runtime     string
+	// What the user sets of the options of other packages.
+	Bridge bridge.Options
+	Runs   run.Options
+	Proxy  mcpproxy.Options
+	Puller images.Puller
 
 	chosen map[string]string // the settings that the user chose, by name
 }
 
-// Registries say how to reach registries.
-type Registries struct {
-	Mirrors  map[string][]string
-	Plain    []string // hosts that may be spoken to unencrypted
-	CAFile   string   // of certificates
-	AuthFile string   // of credentials, instead of where they usually are
-}
-
-// imageLimits bound the unpacked size of an image.
-type imageLimits struct{ Bytes, Files int64 }
+// Named reports whether the user chose a setting.
+func (s Settings) Named(name string) bool { return s.chosen[name] != "" }
 
 // A Setting describes one value: its flag, variable, default and usage.
-type Setting struct{ Name, Env, Value, Usage string }
+type Setting struct {
+	Name, Env, Value, Usage string
+
+	read func(value string) error // into Settings
+}
 
 // A Group is the settings of one subject.
 type Group struct {
@@ -93,58 +75,63 @@ type Group struct {
 	Settings []Setting
 }
 
-// Groups are the flags behind Settings, their environment twins, defaults and
-// usage, as help and docs/settings.md group them. All are strings, parsed below: an
-// error then names the setting as the user wrote it, flag or variable.
-var Groups = []Group{
-	{"Runs", []Setting{
-		{"timeout", "MCP_BRIDGE_TIMEOUT", "30s", "time limit of a run that sets none, `TIME` such as 90s or 2m"},
-		{"max-timeout", "MCP_BRIDGE_MAX_TIMEOUT", "2m", "longest `TIME` that a model may ask for"},
-		{"memory", "MCP_BRIDGE_MEMORY", "512m", "memory limit of a sandbox in `BYTES` (k, m, g)"},
-		{"pids", "MCP_BRIDGE_PIDS", "128", "largest `COUNT` of processes and threads in a sandbox"},
-		{"cpus", "MCP_BRIDGE_CPUS", "", "limit a sandbox to this many `CPUS`, such as 1.5"},
-		{"container-user", "MCP_BRIDGE_CONTAINER_USER", "65534:65534", "user and group ID inside the sandbox, `UID:GID`"},
-		{"start", "MCP_BRIDGE_START", oci.StartAuto, "how serve prepares sandboxes: `HOW` is auto, fork or container"},
-		{"preload", "MCP_BRIDGE_PRELOAD", "", "comma-separated `MODULES` that serve imports before a run begins, such as numpy,pandas"},
-		{"mounts", "MCP_BRIDGE_MOUNTS", "", "host folders and files that code can read, comma-separated `SOURCE:TARGET`; with :rw after one it can also write"},
-		{"sessions", "MCP_BRIDGE_SESSIONS", "4", "largest `COUNT` of sessions that serve keeps open at once; 0 for none"},
-		{"session-idle-timeout", "MCP_BRIDGE_SESSION_IDLE_TIMEOUT", "30m", "`TIME` without a run after which a session ends"},
-		{"approval-timeout", "MCP_BRIDGE_APPROVAL_TIMEOUT", "10m", "`TIME` that a run waits for the user's answer before it ends"},
-		{"form-timeout", "MCP_BRIDGE_FORM_TIMEOUT", "45s", "`TIME` that a client shows toolcell's form during a call; after it the user answers with toolcell approvals"},
-	}},
-	{"Results", []Setting{
-		{"output", "MCP_BRIDGE_OUTPUT_MODE", "compact", "form of results: `MODE` is compact, toon or json"},
-		{"output-bytes", "MCP_BRIDGE_OUTPUT_BYTES", "32k", "largest size of stdout, stderr and the value in a result, `BYTES` from 1k to 1m; a file has all of it"},
-		{"pictures", "MCP_BRIDGE_PICTURES", "8", "largest `COUNT` of pictures in a result; others are kept as files"},
-		{"picture-size", "MCP_BRIDGE_PICTURE_SIZE", "1024", "longer side of a picture in `PIXELS`; larger ones are scaled down"},
-		{"picture-bytes", "MCP_BRIDGE_PICTURE_BYTES", "400k", "largest size of a picture in `BYTES` (k, m)"},
-		{"files-max-age", "MCP_BRIDGE_FILES_MAX_AGE", "168h", "`TIME` that files of a run are kept"},
-		{"files-max-size", "MCP_BRIDGE_FILES_MAX_SIZE", "1g", "total size of the files of all runs in `BYTES` (k, m, g); beyond it the oldest are removed"},
-	}},
-	{"Images", []Setting{
-		{"image", "MCP_BRIDGE_IMAGE", DefaultImage, "image that has Python and its packages: `REF` is a registry reference, oci:DIR[:TAG|@DIGEST], oci-archive:FILE, docker-archive:FILE, or host"},
-		{"pull", "MCP_BRIDGE_PULL", "missing", "when to ask the registry, and the index of packages: `POLICY` is missing, always or never"},
-		{"platform", "MCP_BRIDGE_PLATFORM", "", "platform of the image, `OS/ARCH[/VARIANT]` such as linux/arm64, instead of this host's"},
-		{"registry-mirrors", "MCP_BRIDGE_REGISTRY_MIRRORS", "", "mirrors to try first, space-separated `REGISTRY=MIRROR[,MIRROR]`; http:// before a mirror allows plain HTTP"},
-		{"registry-ca", "MCP_BRIDGE_REGISTRY_CA", "", "PEM `FILE` of certificates to trust in addition to the system's"},
-		{"authfile", "MCP_BRIDGE_AUTHFILE", "", "`FILE` of credentials for registries, as podman login --authfile writes it, instead of the usual files"},
-		{"insecure-registries", "MCP_BRIDGE_INSECURE_REGISTRIES", "", "comma-separated `HOSTS` of registries that may use plain HTTP"},
-		{"image-max-size", "MCP_BRIDGE_IMAGE_MAX_SIZE", "16g", "largest unpacked size of an image in `BYTES` (k, m, g)"},
-		{"image-max-files", "MCP_BRIDGE_IMAGE_MAX_FILES", strconv.Itoa(rootfs.DefaultMaxEntries), "largest `COUNT` of files and directories in an image"},
-	}},
-	{"Servers", []Setting{
-		{"servers-config", "MCP_SERVERS_CONFIG", "", "additional config `FILE` of servers; it takes precedence over all others"},
-		{"policy", "MCP_BRIDGE_POLICY", "", "`FILE` that says what code may call, instead of $XDG_CONFIG_HOME/toolcell/policy.toml"},
-		{"uv", "MCP_BRIDGE_UV", "", "uv program `FILE` that chooses the versions of packages, instead of one that toolcell fetches"},
-		{"start-timeout", "MCP_BRIDGE_START_TIMEOUT", "2m", "`TIME` that a server may take to start, if its entry does not say; MCP_TIMEOUT in milliseconds counts if it is longer"},
-		{"allow-self-server", "MCP_BRIDGE_ALLOW_SELF_SERVER", "0", "whether toolcell itself is listed among the servers, `0|1`"},
-	}},
-	{"The program", []Setting{
-		{"state-dir", "MCP_BRIDGE_STATE_DIR", "", "one `DIR` for all files that toolcell keeps, instead of the XDG folders"},
-		{"idle-timeout", "MCP_BRIDGE_RUNTIME_IDLE_TIMEOUT", "5m", "`TIME` after which idle servers and standby sandboxes are stopped"},
-		{"log-level", "MCP_BRIDGE_LOG_LEVEL", "INFO", "lowest `LEVEL` of log lines on stderr: DEBUG, INFO, WARN or ERROR; without it, commands other than serve print warnings only"},
-		{"runtime", "MCP_BRIDGE_RUNTIME", "auto", "has no effect; `NAME` is accepted for old configs"},
-	}},
+// Groups are the flags behind Settings, as help and docs/settings.md group them.
+var Groups = new(Settings).groups()
+
+// groups returns the flags, their environment twins, defaults and usage, and what reads
+// them into s. All are strings, so that an error names the setting as the user wrote it, flag
+// or variable.
+func (s *Settings) groups() []Group {
+	return []Group{
+		{"Runs", []Setting{
+			{"timeout", "MCP_BRIDGE_TIMEOUT", "30s", "time limit of a run that sets none, `TIME` such as 90s or 2m", into(&s.Runs.Timeout, parseDuration)},
+			{"max-timeout", "MCP_BRIDGE_MAX_TIMEOUT", "2m", "longest `TIME` that a model may ask for", into(&s.Runs.MaxTimeout, parseDuration)},
+			{"memory", "MCP_BRIDGE_MEMORY", "512m", "memory limit of a sandbox in `BYTES` (k, m, g)", into(&s.Runs.Limits.Memory, parseMemory)},
+			{"pids", "MCP_BRIDGE_PIDS", "128", "largest `COUNT` of processes and threads in a sandbox", number(&s.Runs.Limits.PIDs, whole(4, math.MaxInt32))},
+			{"cpus", "MCP_BRIDGE_CPUS", "", "limit a sandbox to this many `CPUS`, such as 1.5", into(&s.Runs.Limits.CPUs, parseCPUs)},
+			{"container-user", "MCP_BRIDGE_CONTAINER_USER", "65534:65534", "user and group ID inside the sandbox, `UID:GID`", s.readUser},
+			{"start", "MCP_BRIDGE_START", oci.StartAuto, "how serve prepares sandboxes: `HOW` is auto, fork or container", oneOf(&s.Start, "auto", "fork", "container")},
+			{"preload", "MCP_BRIDGE_PRELOAD", "", "comma-separated `MODULES` that serve imports before a run begins, such as numpy,pandas", into(&s.Runs.Preload, parseModules)},
+			{"mounts", "MCP_BRIDGE_MOUNTS", "", "host folders and files that code can read, comma-separated `SOURCE:TARGET`; with :rw after one it can also write", s.readMounts},
+			{"sessions", "MCP_BRIDGE_SESSIONS", "4", "largest `COUNT` of sessions that serve keeps open at once; 0 for none", number(&s.Runs.Sessions, whole(0, maxSessions))},
+			{"session-idle-timeout", "MCP_BRIDGE_SESSION_IDLE_TIMEOUT", "30m", "`TIME` without a run after which a session ends", into(&s.Runs.SessionIdle, parseDuration)},
+			{"approval-timeout", "MCP_BRIDGE_APPROVAL_TIMEOUT", "10m", "`TIME` that a run waits for the user's answer before it ends", into(&s.Runs.ApprovalTimeout, parseDuration)},
+			{"form-timeout", "MCP_BRIDGE_FORM_TIMEOUT", "45s", "`TIME` that a client shows toolcell's form during a call; after it the user answers with toolcell approvals", into(&s.Bridge.FormTimeout, parseDuration)},
+		}},
+		{"Results", []Setting{
+			{"output", "MCP_BRIDGE_OUTPUT_MODE", "compact", "form of results: `MODE` is compact, toon or json", oneOf(&s.Bridge.Output, "compact", "toon", "json")},
+			{"output-bytes", "MCP_BRIDGE_OUTPUT_BYTES", "32k", "largest size of stdout, stderr and the value in a result, `BYTES` from 1k to 1m; a file has all of it", number(&s.Runs.MaxOutput, sizeWithin(1<<10, 1<<20, "not a size from 1k to 1m"))},
+			{"pictures", "MCP_BRIDGE_PICTURES", "8", "largest `COUNT` of pictures in a result; others are kept as files", number(&s.Runs.Pictures.Count, whole(0, math.MaxInt16))},
+			{"picture-size", "MCP_BRIDGE_PICTURE_SIZE", "1024", "longer side of a picture in `PIXELS`; larger ones are scaled down", number(&s.Runs.Pictures.Side, whole(16, math.MaxInt16))},
+			{"picture-bytes", "MCP_BRIDGE_PICTURE_BYTES", "400k", "largest size of a picture in `BYTES` (k, m)", number(&s.Runs.Pictures.Bytes, sizeWithin(4<<10, 10<<20, "not between 4k and 10m"))},
+			{"files-max-age", "MCP_BRIDGE_FILES_MAX_AGE", "168h", "`TIME` that files of a run are kept", into(&s.Runs.Files.Age, parseDuration)},
+			{"files-max-size", "MCP_BRIDGE_FILES_MAX_SIZE", "1g", "total size of the files of all runs in `BYTES` (k, m, g); beyond it the oldest are removed", into(&s.Runs.Files.Size, ParseBytes)},
+		}},
+		{"Images", []Setting{
+			{"image", "MCP_BRIDGE_IMAGE", DefaultImage, "image that has Python and its packages: `REF` is a registry reference, oci:DIR[:TAG|@DIGEST], oci-archive:FILE, docker-archive:FILE, or host", text(&s.Image)},
+			{"pull", "MCP_BRIDGE_PULL", "missing", "when to ask the registry, and the index of packages: `POLICY` is missing, always or never", oneOf(&s.Pull, "missing", "always", "never")},
+			{"platform", "MCP_BRIDGE_PLATFORM", "", "platform of the image, `OS/ARCH[/VARIANT]` such as linux/arm64, instead of this host's", into(&s.Puller.Platform, images.ParsePlatform)},
+			{"registry-mirrors", "MCP_BRIDGE_REGISTRY_MIRRORS", "", "mirrors to try first, space-separated `REGISTRY=MIRROR[,MIRROR]`; http:// before a mirror allows plain HTTP", s.readMirrors},
+			{"registry-ca", "MCP_BRIDGE_REGISTRY_CA", "", "PEM `FILE` of certificates to trust in addition to the system's", text(&s.Puller.CAFile)},
+			{"authfile", "MCP_BRIDGE_AUTHFILE", "", "`FILE` of credentials for registries, as podman login --authfile writes it, instead of the usual files", text(&s.Puller.AuthFile)},
+			{"insecure-registries", "MCP_BRIDGE_INSECURE_REGISTRIES", "", "comma-separated `HOSTS` of registries that may use plain HTTP", s.readInsecure},
+			{"image-max-size", "MCP_BRIDGE_IMAGE_MAX_SIZE", "16g", "largest unpacked size of an image in `BYTES` (k, m, g)", into(&s.Puller.MaxArchive, ParseBytes)},
+			{"image-max-files", "MCP_BRIDGE_IMAGE_MAX_FILES", strconv.Itoa(rootfs.DefaultMaxEntries), "largest `COUNT` of files and directories in an image", number(&s.MaxFiles, whole(4, math.MaxInt32))},
+		}},
+		{"Servers", []Setting{
+			{"servers-config", "MCP_SERVERS_CONFIG", "", "additional config `FILE` of servers; it takes precedence over all others", text(&s.Servers)},
+			{"policy", "MCP_BRIDGE_POLICY", "", "`FILE` that says what code may call, instead of $XDG_CONFIG_HOME/toolcell/policy.toml", text(&s.Policy)},
+			{"uv", "MCP_BRIDGE_UV", "", "uv program `FILE` that chooses the versions of packages, instead of one that toolcell fetches", text(&s.UV)},
+			{"start-timeout", "MCP_BRIDGE_START_TIMEOUT", "2m", "`TIME` that a server may take to start, if its entry does not say; MCP_TIMEOUT in milliseconds counts if it is longer", into(&s.Proxy.StartTimeout, parseDuration)},
+			{"allow-self-server", "MCP_BRIDGE_ALLOW_SELF_SERVER", "0", "whether toolcell itself is listed among the servers, `0|1`", into(&s.AllowSelf, parseBool)},
+		}},
+		{"The program", []Setting{
+			{"state-dir", "MCP_BRIDGE_STATE_DIR", "", "one `DIR` for all files that toolcell keeps, instead of the XDG folders", text(&s.StateDir)},
+			{"idle-timeout", "MCP_BRIDGE_RUNTIME_IDLE_TIMEOUT", "5m", "`TIME` after which idle servers and standby sandboxes are stopped", into(&s.Proxy.IdleTimeout, parseDuration)},
+			{"log-level", "MCP_BRIDGE_LOG_LEVEL", "INFO", "lowest `LEVEL` of log lines on stderr: DEBUG, INFO, WARN or ERROR; without it, commands other than serve print warnings only", into(&s.LogLevel, parseLevel)},
+			{"runtime", "MCP_BRIDGE_RUNTIME", "auto", "has no effect; `NAME` is accepted for old configs", text(&s.Runtime)},
+		}},
+	}
 }
 
 // All are the settings of all groups.
@@ -193,70 +180,66 @@ func Flags(only ...string) []cli.Flag {
 	return flags
 }
 
-// Read parses and checks all settings, and finds the folders that they name.
-func Read(c *cli.Context) (Settings, error) {
-	s, err := parse(c)
-	if err == nil {
-		s.Dirs, err = FindDirs(s.StateDir)
-	}
-	return s, err
-}
-
-func parse(c *cli.Context) (Settings, error) {
-	r := reader{c: c}
-	s := Settings{
-		Image:       r.value("image"),
-		ImageNamed:  c.IsSet("image") && c.String("image") != "",
-		Timeout:     r.duration("timeout"),
-		TimeNamed:   c.IsSet("timeout"),
-		MaxTimeout:  r.duration("max-timeout"),
-		Limits:      spec.Limits{Memory: r.bytes("memory"), PIDs: int64(r.whole("pids", 4, math.MaxInt32)), CPUs: r.cpus("cpus")},
-		IdleTimeout: r.duration("idle-timeout"),
-
-		StartTimeout: r.startTimeout("start-timeout"),
-
-		Sessions:    r.whole("sessions", 0, maxSessions),
-		SessionIdle: r.duration("session-idle-timeout"),
-
-		ApprovalTimeout: r.duration("approval-timeout"),
-		FormTimeout:     r.duration("form-timeout"),
-
-		StateDir:    r.value("state-dir"),
-		Pull:        rootfs.PullPolicy(r.oneOf("pull", "missing", "always", "never")),
-		Platform:    r.platform("platform"),
-		Registries:  r.registries(),
-		MaxImage:    imageLimits{Bytes: r.size("image-max-size"), Files: int64(r.whole("image-max-files", 4, math.MaxInt32))},
-		Output:      r.output("output"),
-		OutputBytes: r.outputBytes("output-bytes"),
-		OutputNamed: c.IsSet("output") && c.String("output") != "",
-		LogLevel:    r.level("log-level"),
-		LogNamed:    c.IsSet("log-level") && c.String("log-level") != "",
-		AllowSelf:   r.boolean("allow-self-server"),
-		Servers:     r.value("servers-config"),
-		Policy:      r.value("policy"),
-		UV:          r.value("uv"),
-		Start:       r.oneOf("start", "auto", "fork", "container"),
-		Preload:     r.modules("preload"),
-		Files:       artifacts.Limits{Age: r.duration("files-max-age"), Size: r.size("files-max-size")},
-		Pictures:    r.pictures(),
-		Mounts:      r.mounts("mounts"),
-		Runtime:     r.value("runtime"),
-		chosen:      map[string]string{},
-	}
+// Read reads and checks all settings, and finds the folders that they name.
+func Read(c *cli.Context) (s Settings, err error) {
+	s.chosen = map[string]string{}
 	for _, k := range All {
 		if c.IsSet(k.Name) {
 			s.chosen[k.Name] = c.String(k.Name)
 		}
 	}
-	s.UID, s.GID = r.user("container-user")
-	return s, r.err
+	if err := s.read(func(k Setting) string { return c.String(k.Name) }); err != nil {
+		return s, err
+	}
+	s.ImageNamed = s.Named("image")
+	// Who starts Claude Code with MCP_TIMEOUT, because a server is slow, need not say it again.
+	if ms, err := strconv.Atoi(os.Getenv("MCP_TIMEOUT")); err == nil && !s.Named("start-timeout") {
+		most := int(24 * time.Hour / time.Millisecond)
+		s.Proxy.StartTimeout = max(s.Proxy.StartTimeout, time.Duration(min(ms, most))*time.Millisecond)
+	}
+	if s.Runs.Pictures.Count == 0 {
+		s.Runs.Pictures.Count = imaging.None
+	}
+	s.Dirs, err = FindDirs(s.StateDir)
+	s.Proxy.TokenDir, s.Proxy.CatalogDir, s.Proxy.PinDir = s.Dirs.Logins(), s.Dirs.Catalogs(), s.Dirs.Pins()
+	return s, err
+}
+
+// read reads the value of each setting from where get finds it.
+func (s *Settings) read(get func(Setting) string) error {
+	for _, g := range s.groups() {
+		for _, k := range g.Settings {
+			if err := k.set(get(k)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// set reads a value. One that is set to nothing counts as not set, since clients' configs
+// often hold empty strings.
+func (k Setting) set(value string) error {
+	value = cmp.Or(strings.Trim(strings.TrimSpace(value), `"`), k.Value)
+	if value == "" {
+		return nil
+	}
+	if err := k.read(value); err != nil {
+		return k.refuse(err)
+	}
+	return nil
+}
+
+// refuse returns the error of a setting that cannot be used, under both of its names.
+func (k Setting) refuse(err error) error {
+	return console.Invalidf("setting --%s (%s): %w", k.Name, k.Env, err)
 }
 
 // Check refuses a value of an environment variable that serve would refuse, and
 // a variable of ours that is no setting. An MCP client would only say that the
 // server does not start. Variables of others are not checked.
 func Check(name, value string) error {
-	i := slices.IndexFunc(All, func(s Setting) bool { return s.Env == name })
+	i := slices.IndexFunc(All, func(k Setting) bool { return k.Env == name })
 	if i < 0 {
 		if strings.HasPrefix(name, "MCP_BRIDGE_") && !strings.HasPrefix(name, "MCP_BRIDGE_INPUT_") {
 			return console.Invalidf("--env %s: there is no such setting; toolcell help settings lists them", name)
@@ -268,24 +251,21 @@ func Check(name, value string) error {
 			return err
 		}
 	}
-	return readAll("--" + All[i].Name + "=" + value)
+	return new(Settings).read(func(k Setting) string {
+		if k.Env == name {
+			return value
+		}
+		return ""
+	})
 }
 
 // CheckEnvironment refuses a value of an environment variable that serve would refuse,
 // for a command that has not all settings as flags. Those that are given win.
 func (s Settings) CheckEnvironment() error {
-	var given []string
-	for name, value := range s.chosen {
-		given = append(given, "--"+name+"="+value)
-	}
-	return readAll(given...)
-}
-
-func readAll(flags ...string) error {
-	app := &cli.App{Flags: Flags(), HideHelp: true, Writer: io.Discard, ErrWriter: io.Discard, ExitErrHandler: func(*cli.Context, error) {}}
-	app.Action = func(c *cli.Context) error {
-		_, err := parse(c)
-		return err
-	}
-	return app.Run(append([]string{"toolcell"}, flags...))
+	return new(Settings).read(func(k Setting) string {
+		if given, ok := s.chosen[k.Name]; ok {
+			return given
+		}
+		return os.Getenv(k.Env)
+	})
 }

@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/toolcell/toolcell/bridge/imaging"
+	"github.com/toolcell/toolcell/rootfs"
 )
 
 // TestSettingsDocumentHasAllSettings compares the tables of docs/settings.md
@@ -56,6 +59,9 @@ func TestEnvironmentIsChecked(t *testing.T) {
 		{"MCP_BRIDGE_MEMORY", "NaN", `setting --memory (MCP_BRIDGE_MEMORY): "NaN" is not a size`},
 		{"MCP_BRIDGE_TIMEOUT", "NaN", `setting --timeout (MCP_BRIDGE_TIMEOUT): "NaN" is not a time`},
 		{"MCP_BRIDGE_OUTPUT_BYTES", "5", `setting --output-bytes (MCP_BRIDGE_OUTPUT_BYTES): "5" is not a size from 1k to 1m`},
+		{"MCP_BRIDGE_OUTPUT_BYTES", "5x", `setting --output-bytes (MCP_BRIDGE_OUTPUT_BYTES): "5x" is not a size; write a number`},
+		{"MCP_BRIDGE_OUTPUT_MODE", "xml", `setting --output (MCP_BRIDGE_OUTPUT_MODE): "xml" is none of compact, toon, json`},
+		{"MCP_BRIDGE_PLATFORM", "linux", `setting --platform (MCP_BRIDGE_PLATFORM): "linux" is not OS/ARCH[/VARIANT]`},
 		{"MCP_BRIDGE_REGISTRY_MIRRORS", "=", "setting --registry-mirrors (MCP_BRIDGE_REGISTRY_MIRRORS): "},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -64,6 +70,27 @@ func TestEnvironmentIsChecked(t *testing.T) {
 				t.Errorf("%v, want %s", err, tt.want)
 			}
 		})
+	}
+}
+
+// TestSettingsAreReadAsPeopleWriteThem: words in any case, values in quotes as configs of
+// clients have them, and what is set to nothing is not set.
+func TestSettingsAreReadAsPeopleWriteThem(t *testing.T) {
+	t.Setenv("MCP_BRIDGE_OUTPUT_MODE", `" TOON "`)
+	t.Setenv("MCP_BRIDGE_PULL", "Never")
+	t.Setenv("MCP_BRIDGE_TIMEOUT", ` "90" `)
+	t.Setenv("MCP_BRIDGE_PICTURES", "0")
+	t.Setenv("MCP_BRIDGE_IMAGE", "")
+	t.Setenv("MCP_BRIDGE_INSECURE_REGISTRIES", "a:5000, b")
+	t.Setenv("MCP_BRIDGE_REGISTRY_MIRRORS", "docker.io=http://mirror.example")
+	var s Settings
+	app := &cli.App{Flags: Flags(), Action: func(c *cli.Context) (err error) { s, err = Read(c); return err }}
+	if err := app.Run([]string{"toolcell"}); err != nil {
+		t.Fatal(err)
+	}
+	got := fmt.Sprint(s.Bridge.Output, s.Pull, s.Runs.Timeout, s.Runs.Pictures.Count, s.Image, s.ImageNamed, s.Puller.PlainHTTP)
+	if want := fmt.Sprint("toon", rootfs.PullNever, 90*time.Second, imaging.None, DefaultImage, false, []string{"mirror.example", "a:5000", "b"}); got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }
 
@@ -126,8 +153,8 @@ func TestStartTimeoutIsNoShorterThanClaudesOwn(t *testing.T) {
 		t.Setenv("MCP_TIMEOUT", tt.claudes)
 		var got Settings
 		app := &cli.App{Flags: Flags("start-timeout"), Action: func(c *cli.Context) (err error) { got, err = Read(c); return err }}
-		if err := app.Run([]string{"toolcell"}); err != nil || got.StartTimeout != tt.want {
-			t.Errorf("%+v: %v, %v", tt, got.StartTimeout, err)
+		if err := app.Run([]string{"toolcell"}); err != nil || got.Proxy.StartTimeout != tt.want {
+			t.Errorf("%+v: %v, %v", tt, got.Proxy.StartTimeout, err)
 		}
 	}
 }
