@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-	"unicode/utf8"
 )
 
 // maxReason bounds each quotation from uv, in bytes, and maxReasons how many of its reasons
@@ -38,6 +37,8 @@ const (
 	fromAddress   phrase = "Failed to resolve dependencies for package `([^`]{1,200})` cause: Package `([^`]{1,100})` was included as a URL dependency"
 	markerInName  phrase = `\{[^}]*\}`
 	statusOf      phrase = `HTTP status[^(]*\((\d{3}[^)]*)\)`
+	youRequire    phrase = `you require .*?(?:\. |$)`
+	nameAtStart   phrase = `^[\w.-]*`
 )
 
 // explainResolver explains in a sentence why uv could not choose versions.
@@ -138,15 +139,7 @@ func concerned(text string, r Request) (lines []string) {
 }
 
 // packageOf returns the name of a package that a requirement begins with.
-func packageOf(requirement string) string {
-	end := strings.IndexFunc(requirement, func(c rune) bool {
-		return c != '.' && c != '-' && (c >= utf8.RuneSelf || !endsInWord(string(c)))
-	})
-	if end < 0 {
-		return requirement
-	}
-	return requirement[:end]
-}
+func packageOf(requirement string) string { return nameAtStart.form().FindString(requirement) }
 
 // conflict explains which package conflicts with the script's requirements: the first of
 // uv's reasons that is about a package of the script.
@@ -184,45 +177,14 @@ func ofPolicy(text string, r Request) string {
 // mentioned returns the requirements whose package uv's explanation names after "you
 // require".
 func mentioned(text string, requirements []string) (lines []string) {
-	var required []string
-	for rest, more := text, true; more; {
-		var sentence string
-		if _, rest, more = strings.Cut(rest, "you require "); more {
-			sentence, rest, _ = strings.Cut(rest, ". ")
-			required = append(required, sentence)
-		}
-	}
-	all := strings.Join(required, " ")
+	required := strings.Join(youRequire.form().FindAllString(text, -1), " ")
 	for _, line := range requirements {
-		if hasWord(all, packageOf(line)) {
+		name := packageOf(line)
+		if isWord := phrase(`\b` + regexp.QuoteMeta(name) + `\b`); name != "" && isWord.form().MatchString(required) {
 			lines = append(lines, line)
 		}
 	}
 	return lines
-}
-
-// hasWord reports whether a text has a word that is not part of a longer one.
-func hasWord(text, word string) bool {
-	for at := 0; word != ""; {
-		i := strings.Index(text[at:], word)
-		if i < 0 {
-			return false
-		}
-		end := at + i + len(word)
-		if !endsInWord(text[:at+i]) && (end == len(text) || !endsInWord(text[:end+1])) {
-			return true
-		}
-		at = end
-	}
-	return false
-}
-
-func endsInWord(text string) bool {
-	if text == "" {
-		return false
-	}
-	c := text[len(text)-1]
-	return c == '_' || '0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z'
 }
 
 func period(r Request) string {
