@@ -11,22 +11,15 @@ import (
 
 	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/oci/container"
-	"github.com/toolcell/toolcell/oci/limits"
-	"github.com/toolcell/toolcell/oci/pid1"
-	"github.com/toolcell/toolcell/oci/spec"
 	"golang.org/x/sys/unix"
 )
 
 // A Sandbox is the handle of a process that Start has started. It is safe for
 // concurrent use.
 type Sandbox struct {
-	sandbox   container.Sandbox
-	line      pid1.Lifeline
-	watch     *limits.Watch
+	sandbox   container.Started
 	stopWatch func() bool        // detaches the sandbox from the context
 	kill      context.CancelFunc // ends the context
-	conn      net.Conn
-	workspace *os.File
 	freezer   *container.Freezer
 	finished  chan int // has room for one exit code
 	closeOnce sync.Once
@@ -36,24 +29,23 @@ type Sandbox struct {
 	err   error
 }
 
-// newSandbox returns the handle of s, and the context that bounds its life.
-func newSandbox(ctx context.Context, s container.Sandbox) (*Sandbox, context.Context) {
-	ctx, kill := context.WithCancel(ctx)
-	return &Sandbox{sandbox: s, kill: kill, finished: make(chan int, 1), ended: make(chan struct{})}, ctx
-}
-
 // Conn returns the host's end of the stream socket that the process has as
 // descriptor 3, nil if it has none. Close closes it.
-func (s *Sandbox) Conn() net.Conn { return s.conn }
+func (s *Sandbox) Conn() net.Conn {
+	if s.sandbox.Conn == nil {
+		return nil // and not an interface with it
+	}
+	return s.sandbox.Conn
+}
 
 // Workspace returns the sandbox's /workspace as a descriptor to open files below
 // (openat(2)), nil if it has no stream socket or ended before it had one. It can
 // be read even if the sandbox was killed, until Close closes it.
-func (s *Sandbox) Workspace() *os.File { return s.workspace }
+func (s *Sandbox) Workspace() *os.File { return s.sandbox.Workspace }
 
 // Listen returns a listener on a free port of the sandbox's own loopback, which nothing
 // outside the sandbox can reach. The caller closes it. The sandbox must not be frozen.
-func (s *Sandbox) Listen() (net.Listener, error) { return s.line.Listen() }
+func (s *Sandbox) Listen() (net.Listener, error) { return s.sandbox.Lifeline.Listen() }
 
 // Signal sends a signal to the process. SIGURG is ignored by default (signal(7)).
 func (s *Sandbox) Signal(sig unix.Signal) {
@@ -68,13 +60,13 @@ func (s *Sandbox) Signal(sig unix.Signal) {
 // the context remain in force.
 func (s *Sandbox) Freeze() {
 	if s.freezer.Freeze() == nil { // an error means that the sandbox is gone
-		s.watch.Hold(s.freezer.Still)
+		s.sandbox.Watch.Hold(s.freezer.Still)
 	}
 }
 
 // Thaw continues the processes.
 func (s *Sandbox) Thaw() {
-	s.watch.Resume()
+	s.sandbox.Watch.Resume()
 	_ = s.freezer.Thaw()
 }
 
@@ -111,22 +103,12 @@ func (s *Sandbox) Close() error {
 	<-s.ended
 	s.closeOnce.Do(func() {
 		defer contain.Recover("closing a sandbox", nil)
-		if s.conn != nil {
-			s.conn.Close()
-		}
-		if s.workspace != nil {
-			s.workspace.Close()
+		if s.sandbox.Conn != nil {
+			s.sandbox.Conn.Close()
+			s.sandbox.Workspace.Close()
 		}
 	})
 	return s.err
-}
-
-// keepLimits enforces the limits of the sandbox from now on, and kills it when ctx ends.
-func (s *Sandbox) keepLimits(ctx context.Context, l spec.Limits, h spec.Host) {
-	if s.watch == nil {
-		s.watch = limits.Start(s.sandbox, l, h.Host)
-	}
-	s.stopWatch = context.AfterFunc(ctx, s.watch.Kill)
 }
 
 // supervise waits for the end of the sandbox, then removes it.
@@ -159,8 +141,8 @@ func (s *Sandbox) observe(ctx context.Context) (exit Exit, err error) {
 	defer contain.Error("waiting for a sandbox", &err)
 	exit, persists, err := s.awaitEnd()
 	killed := exit.Signal == unix.SIGKILL && ctx.Err() == nil
-	oom, pids := s.watch.Report(killed, persists)
-	if err = errors.Join(err, s.watch.Err()); err != nil {
+	oom, pids := s.sandbox.Watch.Report(killed, persists)
+	if err = errors.Join(err, s.sandbox.Watch.Err()); err != nil {
 		return exit, fmt.Errorf("waiting for the sandbox: %w", err)
 	}
 	exit.OOM, exit.PIDs = oom, pids

@@ -9,6 +9,7 @@ import (
 	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/oci/container"
 	"github.com/toolcell/toolcell/oci/doctor"
+	"github.com/toolcell/toolcell/oci/limits"
 	"github.com/toolcell/toolcell/oci/spec"
 )
 
@@ -46,20 +47,32 @@ func (r *Runtime) Start(ctx context.Context, p Process) (*Sandbox, error) {
 	if p.Session {
 		release()
 	}
-	started := false
+	var s *Sandbox
 	defer func() {
-		if !started {
+		if s == nil {
 			release()
 		}
 	}()
 	if standby != nil && standby.Attach(p.Streams) == nil {
-		s := r.superviseStandby(ctx, p, h, standby, release)
-		started = true
+		s = supervise(ctx, p, h, standby.Started, func() error {
+			// Only after the answer.
+			r.containers.Later(container.AfterAnswer, func() { _ = standby.Destroy() })
+			release()
+			return nil
+		})
 		return s, nil
 	}
-	s, err := r.startCold(ctx, p, h, release)
-	started = err == nil
-	return s, err
+	cold, h, err := r.containers.Start(p.Process, p.Streams, h)
+	if err != nil {
+		return nil, explainStart(err)
+	}
+	p.Streams.Close()
+	s = supervise(ctx, p, h, cold, func() error {
+		defer release()
+		defer cold.Lifeline.Close()
+		return cold.Destroy()
+	})
+	return s, nil
 }
 
 // acquireStandby returns a standby sandbox for p, or nil if there is none, and a function to
@@ -72,60 +85,29 @@ func (r *Runtime) acquireStandby(ctx context.Context, p Process, h spec.Host) (*
 	return standby, sync.OnceFunc(contain.Func("giving back the place of a run", release))
 }
 
-// superviseStandby returns the handle of an attached standby sandbox. It is removed only
-// after the answer.
-func (r *Runtime) superviseStandby(ctx context.Context, p Process, h spec.Host, s *container.Standby, release func()) *Sandbox {
-	supervised := false
+// supervise returns the handle of a sandbox whose program begins now. remove is called when
+// everything in it has ended.
+func supervise(ctx context.Context, p Process, h spec.Host, s container.Started, remove func() error) (sb *Sandbox) {
 	defer func() {
-		if !supervised {
-			s.Discard()
+		if sb == nil { // a panic
+			_ = remove()
 		}
 	}()
-	sb, ctx := newSandbox(ctx, s)
-	sb.watch = s.Watch
-	sb.keepLimits(ctx, p.Limits, h)
-	sb.conn, sb.workspace, sb.line = s.Conn, s.Workspace, s.Lifeline
-	sb.freezer = container.NewFreezer(s, s.Lifeline, h.Cgroup)
-	go sb.supervise(ctx, func() error {
-		r.containers.Later(container.AfterAnswer, func() { _ = s.Destroy() })
-		release()
-		return nil
-	})
-	supervised = true
-	return sb
-}
-
-// startCold starts p in a new container.
-func (r *Runtime) startCold(ctx context.Context, p Process, h spec.Host, release func()) (*Sandbox, error) {
-	c, line, h, err := r.containers.Start(p.Process, p.Streams, h)
-	if err != nil {
-		return nil, explainStart(err)
+	ctx, kill := context.WithCancel(ctx)
+	if s.Watch == nil {
+		s.Watch = limits.Start(s, p.Limits, h.Host)
 	}
-	supervised := false
-	defer func() {
-		if !supervised {
-			line.Close()
-			_ = c.Destroy()
-		}
-	}()
-	p.Streams.Close()
-	sb, ctx := newSandbox(ctx, c)
-	sb.line = line
-	sb.keepLimits(ctx, p.Limits, h)
-	if p.Control {
+	stopWatch := context.AfterFunc(ctx, s.Watch.Kill)
+	if p.Control && s.Conn == nil {
 		// If no control socket arrives, the sandbox is exiting; Wait reports why.
-		if conn, workspace, err := line.Receive(); err == nil {
-			sb.conn, sb.workspace = conn, workspace
-		}
+		s.Conn, s.Workspace, _ = s.Lifeline.Receive()
 	}
-	sb.freezer = container.NewFreezer(c, line, h.Cgroup)
-	go sb.supervise(ctx, func() error {
-		defer release()
-		defer line.Close()
-		return c.Destroy()
-	})
-	supervised = true
-	return sb, nil
+	sb = &Sandbox{
+		sandbox: s, stopWatch: stopWatch, kill: kill, freezer: container.NewFreezer(s, s.Lifeline, h.Cgroup),
+		finished: make(chan int, 1), ended: make(chan struct{}),
+	}
+	go sb.supervise(ctx, remove)
+	return sb
 }
 
 // explainStart adds why a sandbox could not be started, if the host is to blame.

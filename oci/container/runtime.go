@@ -147,11 +147,12 @@ func (s Streams) Close() {
 	}
 }
 
-// Start starts p in a fresh sandbox, with these streams.
-func (r *Runtime) Start(p spec.Process, streams Streams, h spec.Host) (*Container, pid1.Lifeline, spec.Host, error) {
+// Start starts p in a fresh sandbox, with these streams. It also returns the host as it has
+// turned out to be.
+func (r *Runtime) Start(p spec.Process, streams Streams, h spec.Host) (Started, spec.Host, error) {
 	line, err := pid1.NewLifeline()
 	if err != nil {
-		return nil, line, h, err
+		return Started{}, h, err
 	}
 	started := false
 	defer func() {
@@ -174,10 +175,10 @@ func (r *Runtime) Start(p spec.Process, streams Streams, h spec.Host) (*Containe
 		c, err = r.launchAlone(p, streams, line.Theirs, h)
 	}
 	if err != nil {
-		return nil, line, h, &StartError{Err: err, Host: h.Host, Dir: r.dir, Root: p.Root.Dir}
+		return Started{}, h, &StartError{Err: err, Host: h.Host, Dir: r.dir, Root: p.Root.Dir}
 	}
 	started = true
-	return c, line, h, nil
+	return Started{Sandbox: c, Lifeline: line}, h, nil
 }
 
 // launchAlone is launch with a host ID that no other sandbox has. A template whose forks

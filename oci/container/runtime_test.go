@@ -24,14 +24,14 @@ func script(t *testing.T, e *Runtime, text string) string {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	c, line, _, err := e.Start(spec.Process{
+	c, _, err := e.Start(spec.Process{
 		Root: ocitest.HostRoot(t), Args: []string{"/bin/sh", "-c", text}, Env: []string{"PATH=/usr/bin:/bin"},
 	}, Streams{Stdout: w, Stderr: w}, h)
 	w.Close()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer line.Close()
+	defer c.Lifeline.Close()
 	out, err := io.ReadAll(r)
 	if err != nil {
 		t.Fatal(err)
@@ -99,20 +99,20 @@ func TestWorkspaceOfAProgramThatEndsAtOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, line, _, err := e.Start(spec.Process{
+	c, _, err := e.Start(spec.Process{
 		Root: ocitest.HostRoot(t), Args: []string{"/bin/sh", "-c", "echo kept >/workspace/file"}, Control: true,
 	}, Streams{}, h)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer line.Close()
+	defer c.Lifeline.Close()
 	if exit, err := c.Wait(); err != nil || exit.Code != 0 {
 		t.Fatalf("exit %+v, %v", exit, err)
 	}
 	if err := c.Destroy(); err != nil {
 		t.Fatal(err)
 	}
-	control, workspace, err := line.Receive()
+	control, workspace, err := c.Lifeline.Receive()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,19 +11,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Standby is a started sandbox whose program waits for its streams. It is used once.
-type Standby struct {
+// A Started is a sandbox with the host's ends of what leads into it.
+type Started struct {
 	Sandbox
-	Conn     *net.UnixConn // to the program, which has the other end as descriptor 3
-	Lifeline pid1.Lifeline // the sandbox's, which closes it
-	// Workspace is the sandbox's /workspace (pid1.Lifeline.Receive). It belongs
-	// to the caller once Attach has succeeded.
+	Lifeline pid1.Lifeline
+	Conn     *net.UnixConn // to the program, which has the other end as descriptor 3, or nil
+	// Workspace is the sandbox's /workspace (pid1.Lifeline.Receive), nil without Conn.
 	Workspace *os.File
-	Alive     func() bool // it has not ended
-	Runtime   *Runtime
 	// Watch already enforces its limits, if modules that it has imported could exceed them;
 	// otherwise nil.
 	Watch *limits.Watch
+}
+
+// A Standby is a started sandbox whose program waits for its streams. It is used once. It
+// closes its Lifeline; its Workspace belongs to the caller once Attach has succeeded.
+type Standby struct {
+	Started
+	Alive   func() bool // it has not ended
+	Runtime *Runtime
 }
 
 // Attach gives the program its streams, with which it begins. If the sandbox has ended,

@@ -40,7 +40,10 @@ func (t *Template) Fork(now bool) (*container.Standby, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &container.Standby{Sandbox: f, Conn: f.conn, Lifeline: f.line, Workspace: f.workspace, Runtime: t.containers, Alive: func() bool { return !t.Gone() }}, nil
+	return &container.Standby{
+		Started: container.Started{Sandbox: f, Lifeline: f.line, Conn: f.conn, Workspace: f.workspace},
+		Runtime: t.containers, Alive: func() bool { return !t.Gone() },
+	}, nil
 }
 
 // forkSandbox is the host's part of become_sandbox in fork.py.
@@ -159,7 +162,7 @@ func (t *Template) sendForkRequest(lifeline *os.File, uid uint32, now bool) erro
 	if now {
 		order[0] = 'n'
 	}
-	_, _, err := t.conn.WriteMsgUnix(binary.BigEndian.AppendUint32(order, uid), unix.UnixRights(int(lifeline.Fd())), nil)
+	_, _, err := t.Conn.WriteMsgUnix(binary.BigEndian.AppendUint32(order, uid), unix.UnixRights(int(lifeline.Fd())), nil)
 	lifeline.Close()
 	return err
 }

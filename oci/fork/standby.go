@@ -15,25 +15,23 @@ func NewStandby(e *container.Runtime, p spec.Process, h spec.Host) (_ *container
 	if err != nil {
 		return nil, nil, err
 	}
-	defer e.AtStop(s.s.Kill)()
-	_ = s.conn.SetReadDeadline(time.Now().Add(forkTimeout))
-	if err := awaitByte(s.conn, 'w'); err != nil {
-		s.workspace.Close()
+	defer e.AtStop(s.Kill)()
+	_ = s.Conn.SetReadDeadline(time.Now().Add(forkTimeout))
+	if err := awaitByte(s.Conn, 'w'); err != nil {
+		s.Workspace.Close()
 		return nil, nil, fmt.Errorf("waiting for the program: %w: %s", err, s.destroy())
 	}
-	_ = s.conn.SetReadDeadline(time.Time{})
-	return &container.Standby{Sandbox: &waiting{s.s, s}, Conn: s.conn, Lifeline: s.line, Workspace: s.workspace, Runtime: e, Alive: func() bool { return !s.Gone() }, Watch: s.watch}, s.notes, nil
+	_ = s.Conn.SetReadDeadline(time.Time{})
+	started := s.Started
+	started.Sandbox = s // which watches for its end
+	return &container.Standby{Started: started, Runtime: e, Alive: func() bool { return !s.Gone() }}, s.notes, nil
 }
 
-// A waiting is the container of a zygote, which watches for its end.
-type waiting struct {
-	*container.Container
-	zygote *zygote
-}
+// Destroy implements container.Sandbox.
+func (s *zygote) Destroy() error { s.destroy(); return nil }
 
-func (w *waiting) Destroy() error { w.zygote.destroy(); return nil }
-
-func (w *waiting) Wait() (container.Exit, error) {
-	<-w.zygote.ended
-	return w.zygote.exit, w.zygote.err
+// Wait implements container.Sandbox.
+func (s *zygote) Wait() (container.Exit, error) {
+	<-s.ended
+	return s.exit, s.err
 }

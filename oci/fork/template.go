@@ -76,9 +76,6 @@ func NewTemplate(e *container.Runtime, p spec.Process, h spec.Host) (*Template, 
 // FailedModules gives notes about the modules that could not be preloaded.
 func (t *Template) FailedModules() []string { return t.notes }
 
-// PID is that of its first process.
-func (t *Template) PID() int { return t.s.PID() }
-
 // Ended is closed once it has ended.
 func (t *Template) Ended() <-chan struct{} { return t.ended }
 

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,7 +19,6 @@ import (
 	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/oci/container"
 	"github.com/toolcell/toolcell/oci/limits"
-	"github.com/toolcell/toolcell/oci/pid1"
 	"github.com/toolcell/toolcell/oci/spec"
 	"golang.org/x/sys/unix"
 )
@@ -28,17 +26,13 @@ import (
 // A zygote is a sandbox in which fork.py has imported modules and waits: a template, from
 // which others are forked, or a standby for a single use.
 type zygote struct {
-	s         *container.Container
-	line      pid1.Lifeline
-	conn      *net.UnixConn
-	workspace *os.File // owned by the standby; nil in a template
-	h         spec.Host
-	watch     *limits.Watch // if it imports untrusted modules; otherwise nil
-	output    *outputTail
-	notes     []string       // modules that could not be preloaded, and why
-	ended     chan struct{}  // closed when its first process has ended
-	exit      container.Exit // valid then
-	err       error
+	container.Started // Workspace belongs to the standby, and is closed in a template
+	h                 spec.Host
+	output            *outputTail
+	notes             []string       // modules that could not be preloaded, and why
+	ended             chan struct{}  // closed when its first process has ended
+	exit              container.Exit // valid then
+	err               error
 }
 
 // A zygoteConfig configures fork.py.
@@ -141,15 +135,15 @@ func startProgram(e *container.Runtime, p spec.Process, h spec.Host, template bo
 			p.Limits.PIDs = 0 // the kernel would count the forks too
 		}
 	}
-	c, line, h, err := e.Start(p, container.Streams{Stdout: output.w, Stderr: output.w}, h)
+	c, h, err := e.Start(p, container.Streams{Stdout: output.w, Stderr: output.w}, h)
 	output.w.Close()
 	if err != nil {
 		output.close()
 		return nil, err
 	}
-	s := &zygote{s: c, line: line, h: h, output: output, ended: make(chan struct{})}
+	s := &zygote{Started: c, h: h, output: output, ended: make(chan struct{})}
 	if p.Python.Alone {
-		s.watch = limits.Start(c, p.Limits, h.Host)
+		s.Watch = limits.Start(c, p.Limits, h.Host)
 	}
 	e.Go(func() {
 		defer close(s.ended)
@@ -157,14 +151,14 @@ func startProgram(e *container.Runtime, p spec.Process, h spec.Host, template bo
 			s.err = err
 			c.Kill()
 		})
-		s.exit, s.err = s.s.Wait()
+		s.exit, s.err = c.Wait()
 	})
 	defer e.AtStop(c.Kill)()
-	if s.conn, s.workspace, err = line.Receive(); err == nil {
+	if s.Conn, s.Workspace, err = c.Lifeline.Receive(); err == nil {
 		err = contain.Call("configuring a program that starts", func() error { return s.configure(config) })
 	}
-	if s.workspace != nil && (err != nil || template) {
-		s.workspace.Close()
+	if s.Workspace != nil && (err != nil || template) {
+		s.Workspace.Close()
 	}
 	if err != nil {
 		if words := s.destroy(); words != "" && !errors.As(err, new(*RefusedError)) {
@@ -177,21 +171,21 @@ func startProgram(e *container.Runtime, p spec.Process, h spec.Host, template bo
 
 // configure sends the configuration and waits until all is imported.
 func (s *zygote) configure(c zygoteConfig) error {
-	_ = s.conn.SetDeadline(time.Now().Add(startTimeout))
-	defer func() { _ = s.conn.SetDeadline(time.Time{}) }()
+	_ = s.Conn.SetDeadline(time.Now().Add(startTimeout))
+	defer func() { _ = s.Conn.SetDeadline(time.Time{}) }()
 	body, err := json.Marshal(c)
 	if err != nil {
 		return err
 	}
-	if _, err := s.conn.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(body))), body...)); err != nil {
+	if _, err := s.Conn.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(body))), body...)); err != nil {
 		return err
 	}
 	var head [4]byte
-	if _, err := io.ReadFull(s.conn, head[:]); err != nil {
+	if _, err := io.ReadFull(s.Conn, head[:]); err != nil {
 		return err
 	}
 	body = make([]byte, min(binary.BigEndian.Uint32(head[:]), maxAnswer))
-	if _, err := io.ReadFull(s.conn, body); err != nil {
+	if _, err := io.ReadFull(s.Conn, body); err != nil {
 		return err
 	}
 	return s.take(body)
@@ -226,17 +220,17 @@ func (s *zygote) take(body []byte) error {
 // destroy ends the sandbox and everything forked from it, and returns the end of
 // its output.
 func (s *zygote) destroy() string {
-	if s.conn != nil {
-		s.conn.Close()
+	if s.Conn != nil {
+		s.Conn.Close()
 	}
-	s.s.Kill()
-	s.line.Close()
+	s.Kill()
+	s.Lifeline.Close()
 	<-s.ended
-	if s.watch != nil {
-		s.watch.Stop()
+	if s.Watch != nil {
+		s.Watch.Stop()
 	}
 	words := s.output.close()
-	_ = s.s.Destroy() // the next start sweeps what this cannot remove
+	_ = s.Sandbox.Destroy() // the next start sweeps what this cannot remove
 	return words
 }
 
