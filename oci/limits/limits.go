@@ -22,7 +22,7 @@ type Watch struct {
 	s      Sandbox
 	cgroup host.Cgroup
 	memory *memoryWatch // nil where a cgroup limits memory and processes
-	socket *socketWatch // nil where no cgroup v1 counts buffers of sockets
+	loops  []*watching
 	events chan struct{}
 	oom    atomic.Bool
 	pids   atomic.Bool
@@ -51,8 +51,7 @@ func Start(s Sandbox, l spec.Limits, h host.Host) *Watch {
 	w.watchOOM()
 	w.watchSlice()
 	if h.Cgroup.Memory && !h.Cgroup.V2 {
-		w.socket = &socketWatch{newWatching(w)}
-		go w.socket.run(l.SocketBuffers())
+		go (&socketWatch{w.newWatching()}).run(l.SocketBuffers())
 	}
 	if !(h.Cgroup.Memory && h.Cgroup.PIDs) {
 		if h.Cgroup.Memory {
@@ -61,7 +60,7 @@ func Start(s Sandbox, l spec.Limits, h host.Host) *Watch {
 		if h.Cgroup.PIDs {
 			l.PIDs = 0
 		}
-		w.memory = &memoryWatch{pid: s.PID(), limits: l, watching: newWatching(w)}
+		w.memory = &memoryWatch{pid: s.PID(), limits: l, watching: w.newWatching()}
 		go w.memory.run(!h.NoProc)
 	}
 	return w
@@ -69,11 +68,9 @@ func Start(s Sandbox, l spec.Limits, h host.Host) *Watch {
 
 // Stop ends the watch of a sandbox that is being ended.
 func (w *Watch) Stop() {
-	if w.memory != nil {
-		w.memory.stopAndWait()
-	}
-	if w.socket != nil {
-		w.socket.stopAndWait()
+	for _, loop := range w.loops {
+		loop.stop()
+		<-loop.ended
 	}
 }
 
@@ -111,18 +108,7 @@ func (w *Watch) killAtLimit() {
 // reports whether its limits on memory and processes were hit. killed means that the first
 // process was killed, and not by us; there means that the cgroup certainly still exists.
 func (w *Watch) Report(killed, there bool) (oom, pids bool) {
-	if w.memory != nil {
-		w.memory.stopAndWait()
-		if w.memory.over.Load() {
-			w.oom.Store(true)
-		}
-		if w.memory.full.Load() {
-			w.pids.Store(true)
-		}
-	}
-	if w.socket != nil {
-		w.socket.stopAndWait()
-	}
+	w.Stop()
 	w.notePIDs()
 	switch {
 	case !w.cgroup.Memory:

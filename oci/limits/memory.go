@@ -38,10 +38,8 @@ type memoryWatch struct {
 	root   *os.File // its root directory, from outside
 	proc   *os.File // its /proc, which lists only its processes; nil if it has none
 	limits spec.Limits
-	over   atomic.Bool
-	full   atomic.Bool
 	again  atomic.Bool // look once more after stop
-	watching
+	*watching
 }
 
 // open opens the sandbox's root and /proc, so that a later process with the same pid is
@@ -79,13 +77,13 @@ func (w *memoryWatch) run(ownProc bool) {
 		start, resting := time.Now(), w.watch.rest.begun()
 		contain.Point("limits: looking")
 		if w.tooMuch() {
-			w.over.Store(true)
+			w.watch.oom.Store(true)
 			w.watch.killAtLimit()
 			return
 		}
 		// Checking many processes takes a while; leave most of the processor to them.
 		took = time.Since(start)
-		if resting != nil && !await(&w.watching, resting) {
+		if resting != nil && !await(w.watching, resting) {
 			break
 		}
 	}
@@ -120,7 +118,7 @@ func (w *memoryWatch) tooMuch() bool {
 		threads += host.Number(status, "Threads")
 	}
 	if w.limits.PIDs > 0 && threads >= w.limits.PIDs {
-		w.full.Store(true)
+		w.watch.pids.Store(true)
 	}
 	if w.limits.Memory <= 0 {
 		return false

@@ -14,15 +14,11 @@ type watching struct {
 	ended chan struct{}
 }
 
-func newWatching(w *Watch) watching {
+func (w *Watch) newWatching() *watching {
 	life, stop := context.WithCancel(context.Background())
-	return watching{w, life, stop, make(chan struct{})}
-}
-
-// stopAndWait ends the loop.
-func (w *watching) stopAndWait() {
-	w.stop()
-	<-w.ended
+	loop := &watching{w, life, stop, make(chan struct{})}
+	w.loops = append(w.loops, loop)
+	return loop
 }
 
 // pause waits, and reports whether to continue.

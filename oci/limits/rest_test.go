@@ -25,8 +25,8 @@ func TestWatchesRestWhileNothingRuns(t *testing.T) {
 		var n atomic.Int64
 		var still atomic.Bool
 		w := &Watch{}
-		loop := newWatching(w)
-		go looks(&loop, &n)
+		loop := w.newWatching()
+		go looks(loop, &n)
 		in := func(d time.Duration) int64 {
 			before := n.Load()
 			time.Sleep(d)

@@ -19,7 +19,7 @@ const socketInterval = 50 * time.Millisecond
 // (container.LimitSocketBuffers). The kernel keeps UDP to the limit, but it lets
 // each TCP connection have a first packet each way, however many there are
 // (net/core/sock.c, __sk_mem_raise_allocated).
-type socketWatch struct{ watching }
+type socketWatch struct{ *watching }
 
 // run kills the sandbox once its buffers hold more than twice the limit, or if it cannot
 // watch on.
@@ -51,7 +51,7 @@ func (w *socketWatch) run(limit int64) {
 			w.watch.killAtLimit()
 			return
 		}
-		if resting != nil && !await(&w.watching, resting) {
+		if resting != nil && !await(w.watching, resting) {
 			return
 		}
 	}
