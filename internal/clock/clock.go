@@ -3,7 +3,6 @@ package clock
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
 
@@ -18,7 +17,8 @@ type Clock struct {
 	pauses   int           // that have begun and are not over
 	left     time.Duration // to the deadline, when they are over
 	stopped  bool
-	up       []*func() // to be called when the time is up
+	life     context.Context // ends when the time is up
+	up       context.CancelFunc
 }
 
 // forever is longer than any person thinks about a question.
@@ -30,8 +30,7 @@ const late = "ending what took too long"
 // New starts a clock whose time is up in d.
 func New(d time.Duration) *Clock {
 	c := &Clock{deadline: time.Now().Add(d)}
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.life, c.up = context.WithCancel(context.Background())
 	c.timer = time.AfterFunc(d, contain.Func(late, c.end))
 	return c
 }
@@ -55,30 +54,15 @@ func Bound(ctx context.Context, d time.Duration, cause error) (_ context.Context
 // AfterFunc has f called in a goroutine of its own when the time is up, at once if it is. stop
 // prevents that, and reports whether it did.
 func (c *Clock) AfterFunc(f func()) (stop func() bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.stopped && !time.Now().Before(c.deadline) {
-		go contain.Func(late, f)()
-		return func() bool { return false }
-	}
-	c.up = append(c.up, &f)
-	return func() bool {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		before := len(c.up)
-		c.up = slices.DeleteFunc(c.up, func(other *func()) bool { return other == &f })
-		return len(c.up) < before
-	}
+	return context.AfterFunc(c.life, contain.Func(late, f))
 }
 
-// end calls what is to be called when the time is up.
 func (c *Clock) end() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, f := range c.up {
-		go contain.Func(late, *f)()
+	if !c.stopped {
+		c.up()
 	}
-	c.up = nil
 }
 
 // Pause makes the clock stand still until resume is called, which must be called
@@ -114,7 +98,7 @@ func (c *Clock) resume() {
 func (c *Clock) Stop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.stopped, c.up = true, nil
+	c.stopped = true
 	c.timer.Stop()
 }
 
