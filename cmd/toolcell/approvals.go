@@ -123,9 +123,6 @@ func (a approvals) find(id string, s *console.Streams) (*inbox.Client, string, e
 
 // withQuestion calls f with the question that the command's one argument names.
 func (o approvalsOptions) withQuestion(f func(*inbox.Client, string) error) error {
-	if len(o.Args) != 1 {
-		return console.Usagef("%s takes the ID of one question; toolcell approvals list shows them", o.Command)
-	}
 	all, err := openApprovals(o.Settings)
 	if err != nil {
 		return err

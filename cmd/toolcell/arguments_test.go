@@ -212,6 +212,29 @@ func TestNoCommandTakesWhatItDoesNotUse(t *testing.T) {
 	})
 }
 
+// TestMissingArgumentsAreNamed, before a command does anything else.
+func TestMissingArgumentsAreNamed(t *testing.T) {
+	state := t.TempDir()
+	t.Setenv("HOME", state)
+	t.Setenv("MCP_BRIDGE_STATE_DIR", state)
+	for command, takes := range arguments {
+		line := append([]string{"toolcell"}, strings.Fields(command)...)
+		if typed := findCommand(testApp(), line); typed.path != "toolcell "+command {
+			t.Errorf("there is no command %s", command)
+		}
+		for _, n := range []int{takes.least - 1, takes.most + 1} {
+			if n < 0 || n > 9 {
+				continue
+			}
+			err := testApp().Run(slices.Concat(line, slices.Repeat([]string{"x"}, n)))
+			exit, ok := errors.AsType[*console.ExitError](err)
+			if want := command + " takes " + takes.what; !ok || exit.Code != console.ExitUsage || err.Error() != want {
+				t.Errorf("%s with %d arguments: %v, want %s", command, n, err, want)
+			}
+		}
+	}
+}
+
 func TestMisspelledVariablesAreNamed(t *testing.T) {
 	got := settingTypos([]string{
 		"MCP_BRIDGE_TIMOUT=5", "MCP_BRIDGE_TIMEOUT=5", "MCP_BRIDGE_imagE=x", "MCP_BRIDGE_ALLOWED_MCP_DIRS=/", "MCP_BRIDGE_INPUT_IMAGE=x", "TIMOUT=1", "MCP_BRIDGE_",

@@ -28,18 +28,31 @@ func imagesCommand(s *console.Streams) *cli.Command {
 		imagesPullCommand(s),
 		&cli.Command{
 			Name: "list", Usage: "list the images on this machine",
-			Flags: flags(storeSettings), Action: action(s, imagesList),
+			Flags: flags(storeSettings), Action: action(s, imagesFunc(imagesList).run),
 		},
 		&cli.Command{
 			Name: "inspect", Aliases: []string{"show"}, Usage: "print everything about images, as JSON",
-			ArgsUsage: "REF|DIGEST…", Flags: flags(storeSettings), Action: action(s, imagesInspect),
+			ArgsUsage: "REF|DIGEST…", Flags: flags(storeSettings), Action: action(s, imagesFunc(imagesInspect).run),
 		},
 		&cli.Command{
 			Name: "rm", Usage: "remove images; one with several names loses only the one given",
-			ArgsUsage: "REF|DIGEST…", Flags: flags(storeSettings), Action: action(s, imagesRemove),
+			ArgsUsage: "REF|DIGEST…", Flags: flags(storeSettings), Action: action(s, imagesFunc(imagesRemove).run),
 		},
 		imagesPruneCommand(s), imagesVerifyCommand(s), imagesRefreshCommand(s),
 	)
+}
+
+// An imagesFunc does the work of a command with the images on this machine.
+type imagesFunc func(context.Context, Options, *rootfs.Store) error
+
+// run opens the store of images for do.
+func (do imagesFunc) run(ctx context.Context, o Options) error {
+	store, err := openStore(o.Settings, newLogger(o.Settings, o.Err))
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	return do(ctx, o, store)
 }
 
 // listedImage is a row of a list: an image under one of its names.
@@ -48,12 +61,7 @@ type listedImage struct {
 	rootfs.Image
 }
 
-func imagesList(_ context.Context, o Options) error {
-	store, err := openImages(o)
-	if err != nil {
-		return err
-	}
-	defer store.Close()
+func imagesList(_ context.Context, o Options, store *rootfs.Store) error {
 	all, err := store.List()
 	if err != nil {
 		return err
@@ -84,12 +92,7 @@ func imagesList(_ context.Context, o Options) error {
 	})
 }
 
-func imagesInspect(_ context.Context, o Options) error {
-	store, err := openImages(o)
-	if err != nil {
-		return err
-	}
-	defer store.Close()
+func imagesInspect(_ context.Context, o Options, store *rootfs.Store) error {
 	found, err := findImages(o, store)
 	if err != nil {
 		return err
@@ -99,9 +102,6 @@ func imagesInspect(_ context.Context, o Options) error {
 
 // findImages returns the images that the arguments name.
 func findImages(o Options, store *rootfs.Store) (found []*rootfs.Image, err error) {
-	if len(o.Args) == 0 {
-		return nil, console.Usagef("%s takes references or digests of images", o.Command)
-	}
 	for _, name := range o.Args {
 		i, err := store.Find(name)
 		if err != nil {
@@ -122,9 +122,4 @@ func nearImage(err error) error {
 		return fmt.Errorf("there is no image %q here; did you mean %q?", unknown.Name, meant)
 	}
 	return err
-}
-
-// openImages opens the store for a command that looks at images.
-func openImages(o Options) (*rootfs.Store, error) {
-	return openStore(o.Settings, newLogger(o.Settings, o.Err))
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
-	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/images"
 	"github.com/toolcell/toolcell/rootfs"
 )
@@ -39,43 +38,22 @@ func imagesPullCommand(s *console.Streams) *cli.Command {
 // imagesPull pulls one image after the other: the layers of each come side by side
 // as it is, and those that images share come once.
 func imagesPull(ctx context.Context, o imagesPullOptions) error {
-	if len(o.Args) == 0 {
-		return console.Usagef("images pull takes references, such as %s", settings.DefaultImage)
-	}
 	var err error
 	if o.Settings.Puller.Login, err = readLogin(ctx, o); err != nil {
 		return err
 	}
-	store, err := openImages(o.Options)
-	if err != nil {
-		return err
-	}
-	defer store.Close()
-	var rows []pulledImage
-	var failures []error
-	for _, ref := range o.Args {
-		start := time.Now()
-		row := pulledImage{Ref: ref}
-		root, err := pullImage(ctx, o, store, ref)
-		if err == nil {
-			row.Ref, row.Digest, row.Millis = root.Ref, root.Digest, time.Since(start).Milliseconds()
-			if !o.JSON {
-				_, err = fmt.Fprintf(o.Out, "%s %s (%s)\n", root.Ref, root.Digest, time.Since(start).Round(time.Millisecond))
+	return imagesFunc(func(ctx context.Context, _ Options, store *rootfs.Store) error {
+		return eachArgument(ctx, o.Options, func(ref string) (*pulledImage, string, error) {
+			start := time.Now()
+			root, err := pullImage(ctx, o, store, ref)
+			if err != nil {
+				return &pulledImage{Ref: ref, Error: err.Error()}, "", o.Settings.Dirs.Explain(err)
 			}
-		}
-		if err != nil {
-			row.Error = err.Error()
-			failures = append(failures, o.Settings.Dirs.Explain(err))
-		}
-		rows = append(rows, row)
-		if ctx.Err() != nil {
-			break
-		}
-	}
-	if o.JSON {
-		failures = append(failures, console.PrintJSON(o.Streams, rows))
-	}
-	return errors.Join(failures...)
+			took := time.Since(start).Round(time.Millisecond)
+			said := fmt.Sprintf("%s %s (%s)\n", root.Ref, root.Digest, took)
+			return &pulledImage{Ref: root.Ref, Digest: root.Digest, Millis: took.Milliseconds()}, said, nil
+		})
+	}).run(ctx, o.Options)
 }
 
 // A pulledImage is a row of images pull.

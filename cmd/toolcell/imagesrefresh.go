@@ -161,9 +161,6 @@ func imagesRefreshCommand(s *console.Streams) *cli.Command {
 }
 
 func imagesRefresh(ctx context.Context, o imagesRefreshOptions) error {
-	if len(o.Args) != 1 {
-		return console.Usagef("images refresh takes one reference")
-	}
 	ctx, cancel := untilEOF(ctx, o.Streams, o.UntilEOF)
 	defer cancel()
 	store, err := openStore(o.Settings, slog.New(slog.DiscardHandler))

@@ -23,34 +23,15 @@ type removedImage struct {
 	Error string `json:"error,omitempty"`
 }
 
-func imagesRemove(_ context.Context, o Options) error {
-	if len(o.Args) == 0 {
-		return console.Usagef("images rm takes references or digests of images")
-	}
-	store, err := openImages(o)
-	if err != nil {
-		return err
-	}
-	defer store.Close()
-	var rows []removedImage
-	var failures []error
-	for _, name := range o.Args {
-		row := removedImage{Name: name}
-		if row.Freed, err = store.Remove(name); err != nil {
+func imagesRemove(ctx context.Context, o Options, store *rootfs.Store) error {
+	return eachArgument(ctx, o, func(name string) (*removedImage, string, error) {
+		freed, err := store.Remove(name)
+		if err != nil {
 			err = nearImage(err)
-			failures = append(failures, o.Settings.Dirs.Explain(err))
-			row.Error = err.Error()
-		} else if !o.JSON {
-			if _, err := fmt.Fprintf(o.Out, "removed %s, freed %s\n", name, text.Size(row.Freed)); err != nil {
-				failures = append(failures, err)
-			}
+			return &removedImage{Name: name, Error: err.Error()}, "", o.Settings.Dirs.Explain(err)
 		}
-		rows = append(rows, row)
-	}
-	if o.JSON {
-		failures = append(failures, console.PrintJSON(o.Streams, rows))
-	}
-	return errors.Join(failures...)
+		return &removedImage{Name: name, Freed: freed}, fmt.Sprintf("removed %s, freed %s\n", name, text.Size(freed)), nil
+	})
 }
 
 // A prunedImages is the one row of images prune.
@@ -72,21 +53,17 @@ func imagesPruneCommand(s *console.Streams) *cli.Command {
 			&cli.StringFlag{Name: "unused", Usage: "also remove images not used for `DAYS`"},
 			&cli.StringFlag{Name: "max-size", Usage: "also remove the least recently used images until the others take at most `BYTES` (k, m, g)"}),
 		Action: actionWith(s, func(c *cli.Context, o Options) error {
-			return imagesPrune(c.Context, imagesPruneOptions{o, c.String("unused"), c.String("max-size")})
+			prune := imagesPruneOptions{o, c.String("unused"), c.String("max-size")}
+			return imagesFunc(prune.run).run(c.Context, o)
 		}),
 	}
 }
 
-func imagesPrune(_ context.Context, o imagesPruneOptions) error {
+func (o imagesPruneOptions) run(_ context.Context, _ Options, store *rootfs.Store) error {
 	p, err := o.parse()
 	if err != nil {
 		return err
 	}
-	store, err := openImages(o.Options)
-	if err != nil {
-		return err
-	}
-	defer store.Close()
 	removed, freed, err := store.Prune(p)
 	var lines strings.Builder
 	for _, i := range removed {

@@ -35,17 +35,12 @@ func imagesVerifyCommand(s *console.Streams) *cli.Command {
 		Name: "verify", Usage: "check the files of images against their digests", ArgsUsage: "[REF|DIGEST…]",
 		Flags: flags(pullSettings, &cli.BoolFlag{Name: "repair", Usage: "repair damaged images, fetching what that needs"}),
 		Action: actionWith(s, func(c *cli.Context, o Options) error {
-			return imagesVerify(c.Context, imagesVerifyOptions{o, c.Bool("repair")})
+			return imagesFunc(imagesVerifyOptions{o, c.Bool("repair")}.run).run(c.Context, o)
 		}),
 	}
 }
 
-func imagesVerify(ctx context.Context, o imagesVerifyOptions) error {
-	store, err := openImages(o.Options)
-	if err != nil {
-		return err
-	}
-	defer store.Close()
+func (o imagesVerifyOptions) run(ctx context.Context, _ Options, store *rootfs.Store) error {
 	chosen, err := imagesToVerify(o.Options, store)
 	if err != nil {
 		return err

@@ -241,12 +241,8 @@ func askClients(ctx context.Context, o installOptions, without []string) ([]stri
 }
 
 func printClients(o installOptions, rows []installer.Client) error {
-	if o.JSON {
-		return console.PrintJSON(o.Streams, rows)
-	}
-	var cells [][]string
-	for _, r := range rows {
-		cells = append(cells, []string{r.Client, strings.TrimSuffix(r.Status+": "+r.Error, ": "), strconv.Itoa(r.Servers), r.File})
-	}
-	return console.PrintTable(o.Out, []console.Column{{Name: "CLIENT"}, {Name: "STATUS"}, {Name: "OTHER SERVERS", Right: true}, {Name: "FILE", End: true}}, cells)
+	columns := []console.Column{{Name: "CLIENT"}, {Name: "STATUS"}, {Name: "OTHER SERVERS", Right: true}, {Name: "FILE", End: true}}
+	return printRows(o.Options, rows, "", "", columns, func(r installer.Client) []string { // there are always some
+		return []string{r.Client, strings.TrimSuffix(r.Status+": "+r.Error, ": "), strconv.Itoa(r.Servers), r.File}
+	})
 }

@@ -11,6 +11,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"log"
@@ -121,7 +122,8 @@ func newCommandLine(s *console.Streams) *cli.App {
 			case c.Args().Present():
 				return noCommand(c.App.Commands, c.Args().First())
 			case c.Bool("version"):
-				return printVersion(s)
+				_, err := fmt.Fprint(s.Out, versionText())
+				return err
 			}
 			return cli.ShowAppHelp(c)
 		},

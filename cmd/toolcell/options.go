@@ -2,7 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"math"
 	"slices"
 	"strings"
 
@@ -41,6 +44,9 @@ func actionWith(s *console.Streams, do func(*cli.Context, Options) error) cli.Ac
 		if c.Command.ArgsUsage == "" && len(c.Command.Subcommands) == 0 && len(o.Args) > 0 {
 			return noArguments(o)
 		}
+		if takes, ok := arguments[o.Command]; ok && (len(o.Args) < takes.least || len(o.Args) > takes.most) {
+			return console.Usagef("%s takes %s", o.Command, takes.what)
+		}
 		if slices.ContainsFunc(c.Command.Flags, isSetting) {
 			if o.Settings, err = settings.Read(c); err != nil {
 				return err
@@ -57,6 +63,33 @@ func noArguments(o Options) error {
 		"servers list": "; to look at one server: toolcell servers check NAME",
 	}[o.Command]
 	return console.Usagef("%s takes no arguments, got %q%s", o.Command, o.Args[0], instead)
+}
+
+// arguments are how many a command takes, and what, if it cannot do without any.
+var arguments = map[string]struct {
+	least, most int
+	what        string
+}{
+	"images pull":       {1, math.MaxInt, "references, such as " + settings.DefaultImage},
+	"images inspect":    {1, math.MaxInt, "references or digests of images"},
+	"images rm":         {1, math.MaxInt, "references or digests of images"},
+	"images refresh":    {1, 1, "one reference"},
+	"packages add":      {1, math.MaxInt, "requirements such as 'pandas>=2', or a script"},
+	"packages lock":     {1, 1, "a script"},
+	"packages show":     {1, 1, "the beginning of an ID; toolcell packages list shows them"},
+	"packages compile":  {1, 1, "the ID of a set"},
+	"servers login":     {1, 1, "the name of one server"},
+	"servers logout":    {1, 1, "the name of one server"},
+	"servers search":    {1, math.MaxInt, "a query"},
+	"servers call":      {2, math.MaxInt, "a server, a tool and the arguments; " + howToGive},
+	"servers set":       {1, 2, "the name of a server and of the input or variable to set"},
+	"servers trust":     {1, math.MaxInt, "the path of a config file, such as .mcp.json"},
+	"servers untrust":   {1, math.MaxInt, "the path of a config file, such as .mcp.json"},
+	"tools show":        {1, math.MaxInt, "names of saved tools; toolcell tools list shows them"},
+	"tools rm":          {1, math.MaxInt, "names of saved tools; toolcell tools list shows them"},
+	"approvals show":    {1, 1, "the ID of one question; toolcell approvals list shows them"},
+	"approvals approve": {1, 1, "the ID of one question; toolcell approvals list shows them"},
+	"approvals deny":    {1, 1, "the ID of one question; toolcell approvals list shows them"},
 }
 
 // group returns a command that only has subcommands.
@@ -108,6 +141,29 @@ func printRow[T any](o Options, row T, format string, args ...any) error {
 	}
 	_, err := fmt.Fprintf(o.Out, format, args...)
 	return err
+}
+
+// eachArgument does something for each argument and prints what came of it: lines, or a row of
+// JSON if there is one. One that fails does not keep it from the others.
+func eachArgument[T any](ctx context.Context, o Options, do func(arg string) (row *T, lines string, err error)) error {
+	var rows []*T
+	var failures []error
+	for _, arg := range o.Args {
+		row, lines, err := do(arg)
+		if err == nil && !o.JSON {
+			_, err = io.WriteString(o.Out, lines)
+		}
+		if failures = append(failures, err); row != nil {
+			rows = append(rows, row)
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	if o.JSON {
+		failures = append(failures, console.PrintJSON(o.Streams, rows))
+	}
+	return errors.Join(failures...)
 }
 
 // printNone says that there is nothing to show, and what to type next.

@@ -36,11 +36,10 @@ func TestCommandsWithoutACommandLine(t *testing.T) {
 		run  func(context.Context, Options) error
 		want string // printed, or the error
 	}{
-		"images list":    {nil, imagesList, "there are no images here yet"},
-		"images rm":      {[]string{"x"}, imagesRemove, `there is no image "x" here`},
-		"images inspect": {nil, imagesInspect, "a command takes references or digests"},
+		"images list": {nil, imagesFunc(imagesList).run, "there are no images here yet"},
+		"images rm":   {[]string{"x"}, imagesFunc(imagesRemove).run, `there is no image "x" here`},
 		"images prune": {nil, func(ctx context.Context, o Options) error {
-			return imagesPrune(ctx, imagesPruneOptions{Options: o, Unused: "soon"})
+			return imagesFunc(imagesPruneOptions{Options: o, Unused: "soon"}.run).run(ctx, o)
 		}, `--unused: "soon" is not a number of days`},
 		"images pull": {[]string{"oci:/nope"}, func(ctx context.Context, o Options) error {
 			return imagesPull(ctx, imagesPullOptions{Options: o, Creds: ":secret"})
@@ -52,8 +51,8 @@ func TestCommandsWithoutACommandLine(t *testing.T) {
 		"approvals approve": {[]string{"ask-x"}, func(ctx context.Context, o Options) error {
 			return approvalsApprove(ctx, approvalsOptions{Options: o, For: "ever"})
 		}, "--for is call, run or reads"},
-		"tools show": {[]string{"x"}, func(_ context.Context, o Options) error {
-			return toolsShow(o, savedtools.Open(o.Settings.Dirs.Tools(), ""))
+		"tools show": {[]string{"x"}, func(ctx context.Context, o Options) error {
+			return toolsShow(ctx, o, savedtools.Open(o.Settings.Dirs.Tools(), ""))
 		}, "x"},
 		"servers set": {[]string{"x"}, func(ctx context.Context, o Options) error {
 			return serversSet(ctx, serversSetOptions{Options: o})

@@ -71,9 +71,6 @@ func packagesCommand(s *console.Streams) *cli.Command {
 
 // packagesCompile gives a set of packages bytecode of its modules.
 func packagesCompile(ctx context.Context, o packagesOptions) (err error) {
-	if len(o.Args) != 1 {
-		return console.Usagef("packages compile takes the ID of a set")
-	}
 	ctx, cancel := untilEOF(ctx, o.Streams, o.UntilEOF)
 	defer cancel()
 	o.Settings.Pull = rootfs.PullNever
@@ -154,9 +151,6 @@ func packagesList(_ context.Context, o Options) error {
 }
 
 func packagesShow(_ context.Context, o Options) error {
-	if len(o.Args) != 1 {
-		return console.Usagef("packages show takes the beginning of an ID; toolcell packages list shows them")
-	}
 	store := openPackages(o.Settings)
 	defer store.Close()
 	set, err := store.Find(o.Args[0])

@@ -110,9 +110,6 @@ func asUsage(err error) error {
 }
 
 func packagesAdd(ctx context.Context, o packagesOptions) (err error) {
-	if len(o.Args) == 0 {
-		return console.Usagef("packages add takes requirements such as 'pandas>=2', or a script")
-	}
 	needs, err := readNeeds(ctx, o)
 	if err != nil {
 		return err
@@ -140,9 +137,6 @@ func packagesAdd(ctx context.Context, o packagesOptions) (err error) {
 }
 
 func packagesLock(ctx context.Context, o packagesOptions) (err error) {
-	if len(o.Args) != 1 {
-		return console.Usagef("packages lock takes a script")
-	}
 	file := o.Args[0]
 	needs, err := readScriptNeeds(ctx, o, file)
 	if err != nil {

@@ -51,9 +51,6 @@ func serversCallCommand(s *console.Streams) *cli.Command {
 }
 
 func (o serversCallOptions) run(ctx context.Context, _ Options, p *mcpproxy.Proxy) error {
-	if len(o.Args) < 2 {
-		return console.Usagef("servers call takes a server, a tool and the arguments; %s", howToGive)
-	}
 	if o.OutNamed && (o.File == "" || o.Raw || o.JSON) {
 		return console.Usagef("--out takes the name of a file, and is given without --raw and --json")
 	}

@@ -55,9 +55,6 @@ func serversLogoutCommand(s *console.Streams) *cli.Command {
 }
 
 func (o serversLoginOptions) run(ctx context.Context, _ Options, p *mcpproxy.Proxy) error {
-	if len(o.Args) != 1 {
-		return console.Usagef("servers login takes the name of one server")
-	}
 	name := o.Args[0]
 	ctx, cancel := context.WithTimeoutCause(ctx, loginWithin, fmt.Errorf("it was not done within %v", loginWithin))
 	defer cancel()
@@ -157,9 +154,6 @@ func pastedAddress(line, address string) (string, error) {
 }
 
 func serversLogout(_ context.Context, o Options, p *mcpproxy.Proxy) error {
-	if len(o.Args) != 1 {
-		return console.Usagef("servers logout takes the name of one server")
-	}
 	was, err := p.Logout(o.Args[0])
 	if err != nil {
 		return err

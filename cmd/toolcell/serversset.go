@@ -34,9 +34,6 @@ func serversSetCommand(s *console.Streams) *cli.Command {
 }
 
 func serversSet(ctx context.Context, o serversSetOptions) error {
-	if n := len(o.Args); n < 1 || n > 2 {
-		return console.Usagef("servers set takes the name of a server and of the input or variable to set")
-	}
 	found, err := discoverForShell(o.Options, shellLogger(o.Options))
 	if err != nil {
 		return err

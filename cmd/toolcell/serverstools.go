@@ -72,9 +72,6 @@ func usable(p *mcpproxy.Proxy) (names []string) {
 }
 
 func serversSearch(ctx context.Context, o Options, p *mcpproxy.Proxy) error {
-	if len(o.Args) == 0 {
-		return console.Usagef("servers search needs a query")
-	}
 	query := strings.Join(o.Args, " ")
 	docs, err := searchShown(ctx, o, p, query)
 	if err != nil {

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -20,14 +20,14 @@ var discoverySettings = []string{"state-dir", "servers-config", "log-level", "al
 func serversTrustCommand(s *console.Streams) *cli.Command {
 	return &cli.Command{
 		Name: "trust", Usage: "let a project's config file start the servers in it, as long as it stays as it is", ArgsUsage: "FILE…",
-		Flags: flags(discoverySettings), Action: action(s, func(_ context.Context, o Options) error { return eachProjectFile(o, trustFile) }),
+		Flags: flags(discoverySettings), Action: action(s, func(ctx context.Context, o Options) error { return eachProjectFile(ctx, o, trustFile) }),
 	}
 }
 
 func serversUntrustCommand(s *console.Streams) *cli.Command {
 	return &cli.Command{
 		Name: "untrust", Usage: "stop trusting a project's config file", ArgsUsage: "FILE…",
-		Flags: flags(discoverySettings), Action: action(s, func(_ context.Context, o Options) error { return eachProjectFile(o, untrustFile) }),
+		Flags: flags(discoverySettings), Action: action(s, func(ctx context.Context, o Options) error { return eachProjectFile(ctx, o, untrustFile) }),
 	}
 }
 
@@ -38,79 +38,60 @@ type trustRow struct {
 	Changed bool   `json:"changed"` // by this command
 }
 
-// eachProjectFile runs action on every file that the command line names. Its
-// messages are for people: with --json the rows are printed instead.
-func eachProjectFile(o Options, action func(out io.Writer, f *discovered, file string) (trustRow, error)) error {
-	if len(o.Args) == 0 {
-		return console.Usagef("%s takes the path of a config file, such as .mcp.json", o.Command)
+// eachProjectFile does something for every file that the command line names.
+func eachProjectFile(ctx context.Context, o Options, do func(f *discovered, file string) (*trustRow, string, error)) error {
+	found, err := discoverForShell(o, shellLogger(o))
+	if err != nil {
+		return err
 	}
-	var rows []trustRow
-	out := o.Stdout()
-	if o.JSON {
-		out = io.Discard
-	}
-	for _, arg := range o.Args {
-		found, err := discoverForShell(o, shellLogger(o))
-		if err != nil {
-			return err
-		}
+	return eachArgument(ctx, o, func(arg string) (*trustRow, string, error) {
 		file, err := filepath.Abs(arg)
 		if err != nil {
-			return err
+			return nil, "", err
 		}
 		if dir, err := filepath.EvalSymlinks(filepath.Dir(file)); err == nil {
 			file = filepath.Join(dir, filepath.Base(file))
 		}
-		row, err := action(out, found, file)
-		if err != nil {
-			return err
-		}
-		rows = append(rows, row)
-	}
-	if o.JSON {
-		return console.PrintJSON(o.Streams, rows)
-	}
-	return nil
+		return do(found, file)
+	})
 }
 
-func trustFile(out io.Writer, f *discovered, file string) (trustRow, error) {
+func trustFile(f *discovered, file string) (*trustRow, string, error) {
 	if _, err := os.Stat(file); err != nil {
-		return trustRow{}, fmt.Errorf("trusting %s: %w", file, errors.Unwrap(err)) // without the path again
+		return nil, "", fmt.Errorf("trusting %s: %w", file, errors.Unwrap(err)) // without the path again
 	}
-	f.options.Dir = clientconfig.ProjectOf(file)
-	if f.options.Dir == "" {
-		return trustRow{}, fmt.Errorf("trusting %s: it is no config file of a project; the file must be in its place, such as .mcp.json or .cursor/mcp.json in the project's directory", file)
+	options := f.options
+	if options.Dir = clientconfig.ProjectOf(file); options.Dir == "" {
+		return nil, "", fmt.Errorf("trusting %s: it is no config file of a project; the file must be in its place, such as .mcp.json or .cursor/mcp.json in the project's directory", file)
 	}
-	config := clientconfig.Discover(f.options)
+	config := clientconfig.Discover(options)
 	for _, p := range config.Projects {
 		if p.Path != file {
 			continue
 		}
 		if err := f.trust.Set(file, p.Sum, true); err != nil {
-			return trustRow{}, fmt.Errorf("trusting %s: %w", file, err)
+			return nil, "", fmt.Errorf("trusting %s: %w", file, err)
 		}
-		fmt.Fprintf(out, "trusted as it is now: %s\n", file)
-		showStarts(out, p)
-		return trustRow{file, true, true}, nil
+		var lines strings.Builder
+		fmt.Fprintf(&lines, "trusted as it is now: %s\n", file)
+		showStarts(&lines, p)
+		return &trustRow{file, true, true}, lines.String(), nil
 	}
 	for _, p := range config.Problems {
 		if p.Source == file && !p.Skipped {
-			return trustRow{}, fmt.Errorf("trusting %s: %s", file, p.Reason)
+			return nil, "", fmt.Errorf("trusting %s: %s", file, p.Reason)
 		}
 	}
-	fmt.Fprintf(out, "nothing to do: %s is trusted already, or starts nothing that needs it\n", file)
-	return trustRow{file, true, false}, nil
+	return &trustRow{file, true, false}, "nothing to do: " + file + " is trusted already, or starts nothing that needs it\n", nil
 }
 
-func untrustFile(out io.Writer, f *discovered, file string) (trustRow, error) {
+func untrustFile(f *discovered, file string) (*trustRow, string, error) {
 	was, err := f.trust.Forget(file)
 	if err != nil {
-		return trustRow{}, fmt.Errorf("taking trust from %s: %w", file, err)
+		return nil, "", fmt.Errorf("taking trust from %s: %w", file, err)
 	}
 	if !was {
-		fmt.Fprintf(out, "nothing to do: %s was not trusted\n", file)
-		return trustRow{file, false, false}, nil
+		return &trustRow{file, false, false}, "nothing to do: " + file + " was not trusted\n", nil
 	}
-	fmt.Fprintf(out, "no longer trusted: %s\n", file)
-	return trustRow{file, false, true}, nil
+	return &trustRow{file, false, true}, "no longer trusted: " + file + "\n", nil
 }

@@ -16,10 +16,10 @@ import (
 )
 
 func toolsCommand(s *console.Streams) *cli.Command {
-	command := func(name, usage, args string, do func(Options, savedtools.Store) error) *cli.Command {
+	command := func(name, usage, args string, do func(context.Context, Options, savedtools.Store) error) *cli.Command {
 		return &cli.Command{
 			Name: name, Usage: usage, ArgsUsage: args, Flags: flags(stateSettings),
-			Action: action(s, func(_ context.Context, o Options) error { return do(o, openSavedTools(o.Settings)) }),
+			Action: action(s, func(ctx context.Context, o Options) error { return do(ctx, o, openSavedTools(o.Settings)) }),
 		}
 	}
 	return group("tools", "show, export and remove the tools that code has saved in this project",
@@ -36,7 +36,7 @@ func openSavedTools(s settings.Settings) savedtools.Store {
 	return savedtools.Open(s.Dirs.Tools(), project())
 }
 
-func toolsList(o Options, saved savedtools.Store) error {
+func toolsList(_ context.Context, o Options, saved savedtools.Store) error {
 	tools, problems := saved.List()
 	err := errors.Join(problems...)
 	if len(tools) == 0 && err != nil && !o.JSON {
@@ -68,10 +68,7 @@ func firstLine(s string) string {
 	return console.OneLine(line, descriptionWidth)
 }
 
-func toolsShow(o Options, saved savedtools.Store) error {
-	if len(o.Args) == 0 {
-		return console.Usagef("tools show takes names of saved tools; toolcell tools list shows them")
-	}
+func toolsShow(_ context.Context, o Options, saved savedtools.Store) error {
 	var tools []savedtools.Tool
 	for _, name := range o.Args {
 		t, err := saved.Show(name)
@@ -101,28 +98,21 @@ func toolsShow(o Options, saved savedtools.Store) error {
 	return nil
 }
 
-func toolsRemove(o Options, saved savedtools.Store) (err error) {
-	if len(o.Args) == 0 {
-		return console.Usagef("tools rm takes names of saved tools; toolcell tools list shows them")
-	}
-	var removed []map[string]string
-	for _, name := range o.Args {
-		if rmErr := saved.Remove(name); rmErr != nil {
-			err = errors.Join(err, hintAtTools(rmErr))
-			continue
-		}
-		removed = append(removed, map[string]string{"name": name})
-		if !o.JSON {
-			fmt.Fprintf(o.Stdout(), "removed: %s\n", name)
-		}
-	}
-	if o.JSON {
-		err = errors.Join(err, console.PrintJSON(o.Streams, removed))
-	}
-	return err
+// A removedTool is a row of tools rm.
+type removedTool struct {
+	Name string `json:"name"`
 }
 
-func toolsExport(o Options, saved savedtools.Store) error {
+func toolsRemove(ctx context.Context, o Options, saved savedtools.Store) error {
+	return eachArgument(ctx, o, func(name string) (*removedTool, string, error) {
+		if err := saved.Remove(name); err != nil {
+			return nil, "", hintAtTools(err)
+		}
+		return &removedTool{name}, "removed: " + name + "\n", nil
+	})
+}
+
+func toolsExport(_ context.Context, o Options, saved savedtools.Store) error {
 	var text strings.Builder
 	if err := saved.Export(&text, o.Args...); err != nil {
 		return hintAtTools(err)

@@ -24,20 +24,17 @@ func versionCommand(s *console.Streams) *cli.Command {
 		Usage: "print the version",
 		Flags: []cli.Flag{jsonFlag()},
 		Action: action(s, func(_ context.Context, o Options) error {
-			if o.JSON {
-				return console.PrintJSON(s, []map[string]string{
-					{"version": version, "commit": commit, "date": date, "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH},
-				})
+			row := map[string]string{
+				"version": version, "commit": commit, "date": date, "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH,
 			}
-			return printVersion(s)
+			return printRow(o, row, "%s", versionText())
 		}),
 	}
 }
 
-// printVersion prints the version, and what it was built from if that is known.
-func printVersion(s *console.Streams) error {
+// versionText returns the version, and what it was built from if that is known.
+func versionText() string {
 	details := []string{commit, date, runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
 	known := slices.DeleteFunc(details, func(d string) bool { return d == "" })
-	_, err := fmt.Fprintf(s.Out, "toolcell %s (%s)\n", version, strings.Join(known, ", "))
-	return err
+	return fmt.Sprintf("toolcell %s (%s)\n", version, strings.Join(known, ", "))
 }
