@@ -38,9 +38,7 @@ func installing(r Case) string {
 	}
 	name := "NAME"
 	if found := installed().FindStringSubmatch(r.Code); found != nil && !ofFile().MatchString(found[1]) {
-		if name = found[1]; distributions[name] != "" {
-			name = distributions[name] // it is how the package is imported
-		}
+		name = cmp.Or(wellKnown().distributions[found[1]], found[1]) // the first if it is how the package is imported
 		if !r.knows(name) {
 			name = cmp.Or(PackageLike(name), "NAME")
 		}
@@ -81,10 +79,7 @@ var scriptHeader = pattern(`(?m)^# /// script$`)
 // exception.
 func installer(r Case) string {
 	failed := installFailed().MatchString
-	switch {
-	case r.Failed && failed(r.Error):
-		return installing(r)
-	case usesInstaller().MatchString(r.Code) && (slices.ContainsFunc(r.Stdout, failed) || slices.ContainsFunc(r.Stderr, failed)):
+	if r.Failed && failed(r.Error) || usesInstaller().MatchString(r.Code) && r.printed(failed) {
 		return installing(r)
 	}
 	return ""
@@ -113,17 +108,18 @@ func network(r Case) string {
 	says := func(line string) bool {
 		return unreachable().MatchString(line) && !strings.Contains(line, "MCPError: ")
 	}
-	switch {
-	case r.Failed && noClient().MatchString(r.Error):
-		return noNetwork
-	case usesNetwork().MatchString(r.Code) && (slices.ContainsFunc(r.Stdout, noClient().MatchString) || slices.ContainsFunc(r.Stderr, noClient().MatchString)):
-		return noNetwork
-	case r.Failed && (says(r.Error) || slices.ContainsFunc(r.Stderr, says)):
-		return noNetwork // also if what it led to is another error
-	case usesNetwork().MatchString(r.Code) && (slices.ContainsFunc(r.Stdout, says) || slices.ContainsFunc(r.Stderr, says)):
+	missing := noClient().MatchString
+	// What a host that is not reached leads to may be another error.
+	failed := r.Failed && (missing(r.Error) || says(r.Error) || slices.ContainsFunc(r.Stderr, says))
+	if failed || usesNetwork().MatchString(r.Code) && (r.printed(missing) || r.printed(says)) {
 		return noNetwork
 	}
 	return ""
+}
+
+// printed reports whether a line of the run's output is such a one.
+func (r Case) printed(such func(line string) bool) bool {
+	return slices.ContainsFunc(r.Stdout, such) || slices.ContainsFunc(r.Stderr, such)
 }
 
 var (

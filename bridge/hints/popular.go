@@ -10,24 +10,32 @@ import (
 )
 
 // popularText are names of packages on PyPI that many programs use. A name that is
-// neither here nor in distributions may be a typo, or one that a model has made up: others
+// neither here nor in distributionsText may be a typo, or one that a model has made up: others
 // publish harmful packages under such names, so no hint says to ask for them.
 //
 //go:embed popular.txt
 var popularText string
 
-// underOwnName are packages that have a row in distributions, and a module of their own
-// name too.
+// distributionsText has a line for each module that is imported under another name than its
+// package has on PyPI, with that name. Names that pip takes for the same (PEP 503: case, and -
+// for _) need no line.
+//
+//go:embed distributions.txt
+var distributionsText string
+
+// underOwnName are packages that are in distributions, and have a module of their own name too.
 var underOwnName = map[string]bool{"attrs": true, "matplotlib": true, "pymongo": true, "pymupdf": true, "setuptools": true, "toolz": true}
 
-// wellKnown are the packages that hints know, by their plain names, and the modules at
-// the top by which they are imported, with the package of each.
-var wellKnown = sync.OnceValue(func() (w struct{ packages, modules map[string]string }) {
+// wellKnown are the packages that hints know, by their plain names, the modules at the top by
+// which they are imported, with the package of each, and what distributionsText has.
+var wellKnown = sync.OnceValue(func() (w struct{ packages, modules, distributions map[string]string }) {
 	defer contain.Recover("reading the names of packages", nil) // then hints know of none
-	w.packages, w.modules = map[string]string{}, map[string]string{}
+	w.packages, w.modules, w.distributions = map[string]string{}, map[string]string{}, map[string]string{}
 	renamed := map[string]bool{}
-	for module, name := range distributions {
-		w.packages[plainName(name)], renamed[plainName(name)] = name, true
+	for line := range strings.Lines(distributionsText) {
+		module, name, _ := strings.Cut(line, " ")
+		name = strings.TrimSpace(name)
+		w.distributions[module], w.packages[plainName(name)], renamed[plainName(name)] = name, name, true
 		if !strings.Contains(module, ".") {
 			w.modules[module] = name
 		}
@@ -43,6 +51,21 @@ var wellKnown = sync.OnceValue(func() (w struct{ packages, modules map[string]st
 	return w
 })
 
+// Distribution returns the name under which a module can be installed: mostly its
+// own, up to the first dot.
+func Distribution(module string) string {
+	for prefix := module; ; {
+		if name := wellKnown().distributions[prefix]; name != "" {
+			return name
+		}
+		dot := strings.LastIndexByte(prefix, '.')
+		if dot < 0 {
+			return prefix
+		}
+		prefix = prefix[:dot]
+	}
+}
+
 // plainName is the one form of a package's name (PEP 503).
 func plainName(name string) string {
 	return strings.Join(strings.FieldsFunc(strings.ToLower(name), func(c rune) bool { return c == '-' || c == '_' || c == '.' }), "-")
@@ -54,7 +77,7 @@ func IsWellKnown(name string) bool { return wellKnown().packages[plainName(name)
 // PackageLike returns the package that a name of none probably means: the one that is
 // imported so, or one whose name differs by a typo. Without one it returns "".
 func PackageLike(name string) string {
-	for module, pkg := range distributions {
+	for module, pkg := range wellKnown().distributions {
 		if strings.EqualFold(module, strings.ReplaceAll(name, "-", "_")) {
 			return pkg
 		}
