@@ -10,14 +10,25 @@ package artifacts
 import (
 	"context"
 	"os"
+	"sync"
 )
 
 // A Collector collects the artifacts of one run: pictures as they are displayed,
 // streams that are too long for the result, and at the end the files in
-// /workspace/out. Its methods may be called at the same time until Finish.
+// /workspace/out. Its methods may be called at the same time until Finish. The run's
+// folder is created with the first file.
 type Collector struct {
-	files    runFiles
+	store    *Store
 	pictures *pictures
+
+	mu      sync.Mutex
+	id      string
+	dir     string // that is being filled
+	parts   int
+	size    int64
+	kept    []keptFile
+	notes   []string
+	private []string // as SetPrivate
 }
 
 // A Published lists the artifacts of a run once they are on disk.
@@ -31,49 +42,27 @@ type Published struct {
 // NewCollector begins to collect the artifacts of one run. Pictures that are not decoded
 // when ctx ends are left out of the result. The caller must call Discard.
 func (s *Store) NewCollector(ctx context.Context) *Collector {
-	r := &Collector{files: runFiles{store: s}}
-	r.pictures = s.startPictures(ctx, &r.files)
-	return r
+	c := &Collector{store: s}
+	c.pictures = c.startPictures(ctx)
+	return c
 }
-
-// Create makes a file for a stream that is too long for the result. Its error is
-// ErrNoFolder if no files are kept here.
-func (r *Collector) Create() (*os.File, error) { return r.files.create() }
-
-// AddStream adds a stream that was written to a file from Create, under the
-// given name. It calls named with the file's URI once there is one.
-func (r *Collector) AddStream(file, name string, size int64, named func(uri string)) {
-	r.files.addStream(file, name, size, named)
-}
-
-// Collect copies the files in /workspace/out that are new or changed since the
-// last call for this workspace. A file that cannot be kept becomes a note.
-func (r *Collector) Collect(w *Workspace) { r.files.collect(w) }
-
-// Display adds a picture. A raster format is decoded and scaled for the result
-// while the code runs; SVG is kept as a file. rasterFollows says that an SVG's
-// raster form is displayed too, or that the code knows why there is none. The
-// error is for the code: the data is not a picture, or there are too many.
-func (r *Collector) Display(name string, data []byte, rasterFollows bool) error {
-	return r.pictures.display(name, data, rasterFollows)
-}
-
-// SetPrivate notes with the files what was read from private servers before they were
-// written; Store.Private gives it back.
-func (r *Collector) SetPrivate(reads []string) { r.files.setPrivate(reads) }
 
 // Finish waits for the pictures, makes the run's folder visible and returns its
 // content. Nothing may be added afterwards.
-func (r *Collector) Finish() Published {
-	r.pictures.finish()
-	r.pictures.addNotes()
-	left := r.files.publish()
-	left.Pictures = r.pictures.shown()
+func (c *Collector) Finish() Published {
+	c.pictures.finish()
+	c.addPictureNotes()
+	left := c.publish()
+	left.Pictures = c.pictures.shown()
 	return left
 }
 
 // Discard removes everything that Finish has not published.
-func (r *Collector) Discard() {
-	r.pictures.finish()
-	r.files.discard()
+func (c *Collector) Discard() {
+	c.pictures.finish()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.dir != "" {
+		_ = os.RemoveAll(c.dir) // if it fails, clean removes the folder when it is old
+	}
 }

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"sync"
 
 	"github.com/toolcell/toolcell/internal/text"
 )
@@ -25,21 +24,6 @@ type File struct {
 	URI  string `json:"uri"`
 }
 
-// runFiles are the files of one run while they are collected. The folder is
-// created with the first file.
-type runFiles struct {
-	store *Store
-
-	mu      sync.Mutex
-	id      string
-	dir     string // that is being filled
-	parts   int
-	size    int64
-	kept    []keptFile
-	notes   []string
-	private []string // as SetPrivate
-}
-
 // A keptFile is on the disk under a temporary name.
 type keptFile struct {
 	part      string // its name until it is published
@@ -54,34 +38,35 @@ type keptFile struct {
 // ErrNoFolder means that this server keeps no files.
 var ErrNoFolder = errors.New("this server has no folder for files of runs")
 
-// create makes a file in the run's folder.
-func (f *runFiles) create() (*os.File, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.store.dir == "" {
+// Create makes a file for a stream that is too long for the result. Its error is
+// ErrNoFolder if no files are kept here.
+func (c *Collector) Create() (*os.File, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.store.dir == "" {
 		return nil, ErrNoFolder
 	}
-	if f.dir == "" {
+	if c.dir == "" {
 		id := newRunID()
-		dir, err := f.store.createFolder(id)
+		dir, err := c.store.createFolder(id)
 		if err != nil {
 			return nil, err
 		}
-		f.id, f.dir = id, dir
+		c.id, c.dir = id, dir
 	}
-	f.parts++
-	return os.OpenFile(filepath.Join(f.dir, ".part-"+strconv.Itoa(f.parts)), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	c.parts++
+	return os.OpenFile(filepath.Join(c.dir, ".part-"+strconv.Itoa(c.parts)), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 }
 
 // keep adds a whole file if there is room, and returns its path, which is valid
 // until publish.
-func (f *runFiles) keep(k keptFile, from io.Reader) (path string, err error) {
-	defer func() { err = f.store.explain(err) }()
-	file, err := f.create()
+func (c *Collector) keep(k keptFile, from io.Reader) (path string, err error) {
+	defer func() { err = c.store.explain(err) }()
+	file, err := c.Create()
 	if err != nil {
 		return "", err
 	}
-	room := f.room()
+	room := c.room()
 	k.part = filepath.Base(file.Name())
 	k.size, err = io.Copy(file, io.LimitReader(from, room+1))
 	err = errors.Join(err, file.Close())
@@ -91,60 +76,62 @@ func (f *runFiles) keep(k keptFile, from io.Reader) (path string, err error) {
 	if err != nil {
 		return "", errors.Join(err, os.Remove(file.Name()))
 	}
-	f.add(k)
+	c.add(k)
 	return file.Name(), nil
 }
 
-func (f *runFiles) add(k keptFile) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.kept = append(f.kept, k)
-	f.size += k.size
+func (c *Collector) add(k keptFile) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.kept = append(c.kept, k)
+	c.size += k.size
 }
 
-func (f *runFiles) addStream(file, name string, size int64, named func(uri string)) {
-	f.add(keptFile{part: filepath.Base(file), name: name, generated: true, size: size, named: func(_, uri string) bool {
+// AddStream adds a stream that was written to a file from Create, under the
+// given name. It calls named with the file's URI once there is one.
+func (c *Collector) AddStream(file, name string, size int64, named func(uri string)) {
+	c.add(keptFile{part: filepath.Base(file), name: name, generated: true, size: size, named: func(_, uri string) bool {
 		named(uri)
 		return true
 	}})
 }
 
 // room returns how many bytes may still be kept.
-func (f *runFiles) room() int64 {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return max(0, maxKept-f.size)
+func (c *Collector) room() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return max(0, maxKept-c.size)
 }
 
 // addNote keeps a note about the run's files for the caller.
-func (f *runFiles) addNote(format string, args ...any) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.notes = append(f.notes, fmt.Sprintf(format, args...))
+func (c *Collector) addNote(format string, args ...any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.notes = append(c.notes, fmt.Sprintf(format, args...))
 }
 
 // publish gives every file its name and makes the folder visible to readers.
-func (f *runFiles) publish() (left Published) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	left.Notes = f.notes
-	if f.dir == "" {
+func (c *Collector) publish() (left Published) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	left.Notes = c.notes
+	if c.dir == "" {
 		return left
 	}
-	names, err := f.rename()
+	names, err := c.rename()
 	if err == nil {
-		err = f.writePrivate()
+		err = c.writePrivate()
 	}
 	if err == nil {
-		left.Folder, err = f.store.publish(f.id)
+		left.Folder, err = c.store.publish(c.id)
 	}
 	if err != nil {
-		left.Notes = append(left.Notes, fmt.Sprintf("the files of this run could not be kept: %v", f.store.explain(err)))
+		left.Notes = append(left.Notes, fmt.Sprintf("the files of this run could not be kept: %v", c.store.explain(err)))
 		return left
 	}
-	f.dir = ""
-	for i, k := range f.kept {
-		uri := fileURI(f.id, names[i])
+	c.dir = ""
+	for i, k := range c.kept {
+		uri := fileURI(c.id, names[i])
 		if k.named == nil || k.named(names[i], uri) {
 			left.Files = append(left.Files, File{names[i], typeOf(filepath.Join(left.Folder, names[i])), k.size, uri})
 		}
@@ -154,32 +141,23 @@ func (f *runFiles) publish() (left Published) {
 
 // rename gives the files their final names. Files whose name the code chose come
 // first, here and in the result.
-func (f *runFiles) rename() (names []string, err error) {
+func (c *Collector) rename() (names []string, err error) {
 	var chosen, generated []keptFile
-	for _, k := range f.kept {
+	for _, k := range c.kept {
 		if k.generated {
 			generated = append(generated, k)
 		} else {
 			chosen = append(chosen, k)
 		}
 	}
-	f.kept = slices.Concat(chosen, generated)
+	c.kept = slices.Concat(chosen, generated)
 	taken := map[string]int{}
-	for _, k := range f.kept {
+	for _, k := range c.kept {
 		name := freeName(k.name, taken)
 		names = append(names, name)
-		if err := os.Rename(filepath.Join(f.dir, k.part), filepath.Join(f.dir, name)); err != nil {
+		if err := os.Rename(filepath.Join(c.dir, k.part), filepath.Join(c.dir, name)); err != nil {
 			return nil, err
 		}
 	}
 	return names, nil
-}
-
-// discard removes the files, unless they are published.
-func (f *runFiles) discard() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.dir != "" {
-		_ = os.RemoveAll(f.dir) // if it fails, clean removes the folder when it is old
-	}
 }

@@ -12,10 +12,8 @@ import (
 // NoteLost adds a note if the code has left files in /workspace that end with it,
 // since they are not in /workspace/out. What libraries keep there for themselves does
 // not count: hidden files, bytecode, caches.
-func (r *Collector) NoteLost(w *Workspace) { r.files.noteLost(w) }
-
-func (f *runFiles) noteLost(w *Workspace) {
-	if f.store.dir == "" {
+func (c *Collector) NoteLost(w *Workspace) {
+	if c.store.dir == "" {
 		return // what is in out ends, too
 	}
 	root, err := openBelow(w.dir, ".", unix.O_DIRECTORY)
@@ -34,11 +32,11 @@ func (f *runFiles) noteLost(w *Workspace) {
 	first, more := shownPath(s.found[0].path), len(s.found)-1
 	switch {
 	case more == 0:
-		f.addNote("%s in /workspace is gone; write to /workspace/out to keep files", first)
+		c.addNote("%s in /workspace is gone; write to /workspace/out to keep files", first)
 	case s.tooMany:
-		f.addNote("%s and at least %s in /workspace are gone; write to /workspace/out to keep files", first, moreFiles(more))
+		c.addNote("%s and at least %s in /workspace are gone; write to /workspace/out to keep files", first, moreFiles(more))
 	default:
-		f.addNote("%s and %s in /workspace are gone; write to /workspace/out to keep files", first, moreFiles(more))
+		c.addNote("%s and %s in /workspace are gone; write to /workspace/out to keep files", first, moreFiles(more))
 	}
 }
 

@@ -36,8 +36,6 @@ type Picture struct {
 
 // pictures are the pictures of one run. They are decoded while the code runs.
 type pictures struct {
-	store   *Store
-	files   *runFiles
 	queue   chan *displayed // to be decoded; has room for all
 	closing sync.Once       // of queue
 	decoded chan struct{}   // closed when all are
@@ -59,14 +57,14 @@ type displayed struct {
 	keepErr   error // why it is not kept as a file
 }
 
-// startPictures begins to decode what display is given, one picture after the
+// startPictures begins to decode what Display is given, one picture after the
 // other. What is not decoded when ctx ends is not shown.
-func (s *Store) startPictures(ctx context.Context, files *runFiles) *pictures {
-	p := &pictures{store: s, files: files, queue: make(chan *displayed, maxDisplayed), decoded: make(chan struct{})}
+func (c *Collector) startPictures(ctx context.Context) *pictures {
+	p := &pictures{queue: make(chan *displayed, maxDisplayed), decoded: make(chan struct{})}
 	go func() {
 		defer close(p.decoded)
 		defer contain.Recover("decoding the pictures of a run", nil)
-		renderer := s.decoders.NewRenderer()
+		renderer := c.store.decoders.NewRenderer()
 		for d := range p.queue {
 			d.err = contain.Call("decoding a picture", func() (err error) {
 				d.rendered, err = d.render(ctx, renderer)
@@ -78,23 +76,24 @@ func (s *Store) startPictures(ctx context.Context, files *runFiles) *pictures {
 	return p
 }
 
-func (p *pictures) display(name string, data []byte, rasterFollows bool) error {
-	d, err := p.admit(name, data)
+// Display adds a picture. A raster format is decoded and scaled for the result
+// while the code runs; SVG is kept as a file. rasterFollows says that an SVG's
+// raster form is displayed too, or that the code knows why there is none. The
+// error is for the code: the data is not a picture, or there are too many.
+func (c *Collector) Display(name string, data []byte, rasterFollows bool) error {
+	d, err := c.pictures.admit(name, data, c.store.shown.Count)
 	if err != nil {
 		return err
 	}
-	d.file, d.keepErr = p.files.keep(keptFile{name: d.name, generated: true, named: d.named}, bytes.NewReader(data))
-	if strings.HasSuffix(d.name, ".svg") {
-		switch {
-		case d.keepErr != nil:
-			p.files.addNote("SVG picture %q could not be kept: %v", d.name, d.keepErr)
-		case !rasterFollows:
-			p.files.addNote("SVG picture %q is kept as a file and not shown: the image has no cairosvg, which makes PNG of it", d.name)
-		}
-		return nil
-	}
-	if d.show {
-		p.enqueue(d, data)
+	d.file, d.keepErr = c.keep(keptFile{name: d.name, generated: true, named: d.named}, bytes.NewReader(data))
+	switch {
+	case d.show:
+		c.pictures.enqueue(d, data)
+	case !strings.HasSuffix(d.name, ".svg"):
+	case d.keepErr != nil:
+		c.addNote("SVG picture %q could not be kept: %v", d.name, d.keepErr)
+	case !rasterFollows:
+		c.addNote("SVG picture %q is kept as a file and not shown: the image has no cairosvg, which makes PNG of it", d.name)
 	}
 	return nil
 }
@@ -131,8 +130,8 @@ func (d *displayed) render(ctx context.Context, r *imaging.Renderer) (imaging.Re
 }
 
 // admit counts a picture, unless there are too many or the data is not a
-// picture.
-func (p *pictures) admit(name string, data []byte) (*displayed, error) {
+// picture. The result shows at most the first most of them.
+func (p *pictures) admit(name string, data []byte, most int) (*displayed, error) {
 	stem := plainName(name)
 	stem = strings.TrimSuffix(stem, filepath.Ext(stem))
 	d := &displayed{name: stem + ".svg"}
@@ -155,7 +154,7 @@ func (p *pictures) admit(name string, data []byte) (*displayed, error) {
 			shown++
 		}
 	}
-	d.show = shown < p.store.shown.Count && !strings.HasSuffix(d.name, ".svg")
+	d.show = shown < most && !strings.HasSuffix(d.name, ".svg")
 	p.all = append(p.all, d)
 	p.bytes += len(data)
 	return d, nil
@@ -174,9 +173,10 @@ func (p *pictures) finish() {
 	<-p.decoded
 }
 
-// addNotes adds notes about the pictures that the result does not show, for those
+// addPictureNotes adds notes about the pictures that the result does not show, for those
 // left out by bounds on all of a run one note for each bound.
-func (p *pictures) addNotes() {
+func (c *Collector) addPictureNotes() {
+	p, shown := c.pictures, c.store.shown
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	late, large, over := 0, 0, 0
@@ -187,29 +187,28 @@ func (p *pictures) addNotes() {
 		case errors.Is(d.err, imaging.ErrPixels):
 			large++
 		case d.err != nil && !errors.Is(d.err, context.Canceled): // the result says that the run was cancelled
-			p.files.addNote("picture %q cannot be shown: %v", d.name, d.err)
+			c.addNote("picture %q cannot be shown: %v", d.name, d.err)
 		case !d.show && !strings.HasSuffix(d.name, ".svg"):
 			over++
 		}
 		if d.keepErr != nil && !errors.Is(d.keepErr, ErrNoFolder) {
-			p.files.addNote("picture %q could not be kept as a file: %v", d.name, d.keepErr)
+			c.addNote("picture %q could not be kept as a file: %v", d.name, d.keepErr)
 		}
 	}
-	shown := p.store.shown
-	p.noteLeftOut(late, "decoding took too long")
-	p.noteLeftOut(large, fmt.Sprintf("the pictures of a run can have %d million pixels in all", shown.Pixels>>20))
+	c.noteLeftOut(late, "decoding took too long")
+	c.noteLeftOut(large, fmt.Sprintf("the pictures of a run can have %d million pixels in all", shown.Pixels>>20))
 	if over > 0 {
-		p.files.addNote("%s beyond the %d that a result shows: kept as files", text.Plural(over, "picture"), max(shown.Count, 0))
+		c.addNote("%s beyond the %d that a result shows: kept as files", text.Plural(over, "picture"), max(shown.Count, 0))
 	}
 }
 
 // noteLeftOut adds a note that so many pictures are left out.
-func (p *pictures) noteLeftOut(n int, why string) {
+func (c *Collector) noteLeftOut(n int, why string) {
 	switch {
 	case n == 1:
-		p.files.addNote("picture left out: %s", why)
+		c.addNote("picture left out: %s", why)
 	case n > 1:
-		p.files.addNote("%d pictures left out: %s", n, why)
+		c.addNote("%d pictures left out: %s", n, why)
 	}
 }
 

@@ -17,19 +17,21 @@ const privateFile = ".private"
 // maxPrivate bounds that file, in bytes.
 const maxPrivate = 64 << 10
 
-func (f *runFiles) setPrivate(reads []string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.private = reads
+// SetPrivate notes with the files what was read from private servers before they were
+// written; Store.Private gives it back.
+func (c *Collector) SetPrivate(reads []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.private = reads
 }
 
-// writePrivate writes the note into the folder that is about to be published. f.mu is
+// writePrivate writes the note into the folder that is about to be published. mu is
 // held.
-func (f *runFiles) writePrivate() error {
-	if len(f.private) == 0 {
+func (c *Collector) writePrivate() error {
+	if len(c.private) == 0 {
 		return nil
 	}
-	return os.WriteFile(filepath.Join(f.dir, privateFile), []byte(strings.Join(f.private, "\n")), 0o600)
+	return os.WriteFile(filepath.Join(c.dir, privateFile), []byte(strings.Join(c.private, "\n")), 0o600)
 }
 
 // Private returns what had been read from private servers before a file was written.

@@ -20,18 +20,18 @@ import (
 func putRun(t *testing.T, s *Store, age time.Duration, size int) string {
 	t.Helper()
 	run := s.NewCollector(t.Context())
-	if _, err := run.files.keep(keptFile{name: "x.txt"}, strings.NewReader(strings.Repeat("x", size))); err != nil {
+	if _, err := run.keep(keptFile{name: "x.txt"}, strings.NewReader(strings.Repeat("x", size))); err != nil {
 		t.Fatal(err)
 	}
 	left := run.Finish()
 	if age == 0 {
-		return run.files.id // another store may have removed it already
+		return run.id // another store may have removed it already
 	}
 	at := time.Now().Add(-age)
 	if err := os.Chtimes(left.Folder, at, at); err != nil {
 		t.Fatal(err)
 	}
-	return run.files.id
+	return run.id
 }
 
 func runsIn(t *testing.T, s *Store) (ids []string) {
@@ -115,7 +115,7 @@ func TestServersCleanTheSameFolder(t *testing.T) {
 // TestHostileNames of files stay in the run's folder, and can be addressed.
 func TestHostileNames(t *testing.T) {
 	s := New(Options{Dir: filepath.Join(t.TempDir(), "runs")})
-	f := &runFiles{store: s}
+	f := &Collector{store: s}
 	names := []string{
 		"../../x", "..", ".", "", "/etc/passwd", "a/b", "a_b", "a\x00b", "a\nb", "\xff\xfe", "\u202egpj.exe", "a b&c=d?e#f%2F.csv",
 		strings.Repeat("ä", 300) + ".csv", ".part-1", "-rf", "--help", "x.csv", "x.csv", "x.csv", "x-2.csv", `C:\x`,
@@ -176,7 +176,7 @@ func TestContentIsGivenAsTextOrBytes(t *testing.T) {
 		"a.parquet": {"PAR1", "application/vnd.apache.parquet", false},
 		"empty":     {"", "text/plain", true},
 	} {
-		f := &runFiles{store: s}
+		f := &Collector{store: s}
 		if _, err := f.keep(keptFile{name: name}, strings.NewReader(tt.body)); err != nil {
 			t.Fatal(err)
 		}

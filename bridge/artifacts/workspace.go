@@ -56,7 +56,9 @@ type outFile struct {
 	stamp state.Stamp
 }
 
-func (f *runFiles) collect(w *Workspace) {
+// Collect copies the files in /workspace/out that are new or changed since the
+// last call for this workspace. A file that cannot be kept becomes a note.
+func (c *Collector) Collect(w *Workspace) {
 	var s scan
 	root, err := openBelow(w.dir, outDir, unix.O_DIRECTORY)
 	if err != nil {
@@ -70,8 +72,8 @@ func (f *runFiles) collect(w *Workspace) {
 		s.found, s.tooMany = s.found[:maxOutFiles], true
 	}
 	for _, file := range s.found {
-		if err := f.fetch(root, file); err != nil {
-			f.addNote("/workspace/out/%s could not be kept: %v", shownPath(file.path), err)
+		if err := c.fetch(root, file); err != nil {
+			c.addNote("/workspace/out/%s could not be kept: %v", shownPath(file.path), err)
 			if errors.Is(err, unix.ENOSPC) || errors.Is(err, ErrNoFolder) {
 				break // so it would be with the others
 			}
@@ -80,13 +82,13 @@ func (f *runFiles) collect(w *Workspace) {
 		}
 	}
 	if len(s.skipped) > 0 {
-		f.addNote("only regular files in /workspace/out are kept, no links or devices: left out %s", shortList(s.skipped))
+		c.addNote("only regular files in /workspace/out are kept, no links or devices: left out %s", shortList(s.skipped))
 	}
 	if s.tooMany {
-		f.addNote("/workspace/out has more than %d files; the others are lost. Put many files into one archive", maxOutFiles)
+		c.addNote("/workspace/out has more than %d files; the others are lost. Put many files into one archive", maxOutFiles)
 	}
 	if s.unlisted != nil {
-		f.addNote("a folder in /workspace/out could not be read: %v", s.unlisted)
+		c.addNote("a folder in /workspace/out could not be read: %v", s.unlisted)
 	}
 }
 
@@ -136,7 +138,7 @@ func (s *scan) add(dir *os.File, name, path string, depth int) {
 }
 
 // fetch takes in one file. Folders become part of its name.
-func (f *runFiles) fetch(root *os.File, file outFile) error {
+func (c *Collector) fetch(root *os.File, file outFile) error {
 	at := root
 	parts := strings.Split(file.path, "/")
 	for i, part := range parts {
@@ -161,7 +163,7 @@ func (f *runFiles) fetch(root *os.File, file outFile) error {
 	if st.Mode&unix.S_IFMT != unix.S_IFREG {
 		return errors.New("it is no regular file any more")
 	}
-	_, err := f.keep(keptFile{name: file.path}, at)
+	_, err := c.keep(keptFile{name: file.path}, at)
 	return err
 }
 
