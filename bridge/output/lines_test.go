@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -85,7 +84,7 @@ func TestStreamsShareTheLimit(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		w := &Pipes{limit: limit, Stdout: newCapture(limit), Stderr: newCapture(limit / 4)}
-		w.KeepWhole(func(name string) (*os.File, error) { return os.Create(filepath.Join(dir, name)) }, false, false)
+		w.KeepWhole(func() (*os.File, error) { return os.CreateTemp(dir, "") }, false, false)
 		_, err1 := w.Stdout.Write(bytes.Repeat([]byte("O"), tt.out))
 		_, err2 := w.Stderr.Write(bytes.Repeat([]byte("E"), tt.err))
 		if err := errors.Join(err1, err2); err != nil {
@@ -175,7 +174,7 @@ func TestAValueSharesTheRoomOfAResult(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p.KeepWhole(func(string) (*os.File, error) { return nil, ErrNotKept }, tt.seen, tt.seen)
+		p.KeepWhole(nil, tt.seen, tt.seen)
 		_, _ = p.ChildOut.WriteString(strings.Repeat("x", tt.stdout))
 		_, _ = p.ChildErr.WriteString(strings.Repeat("y", tt.stderr))
 		p.Settle()

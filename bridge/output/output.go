@@ -88,10 +88,13 @@ func (w *Pipes) Tee(stdout, stderr io.Writer) {
 }
 
 // KeepWhole writes streams that are too long for the result of a run to files
-// as well, which create makes. A stream that is seen in full anyway is not
+// as well, which create makes, unless it is nil. A stream that is seen in full anyway is not
 // kept.
-func (w *Pipes) KeepWhole(create func(name string) (*os.File, error), stdoutSeen, stderrSeen bool) {
+func (w *Pipes) KeepWhole(create func() (*os.File, error), stdoutSeen, stderrSeen bool) {
 	w.outSeen, w.errSeen = stdoutSeen, stderrSeen
+	if create == nil {
+		return
+	}
 	if !stdoutSeen {
 		w.Stdout.keepWhole(&overflow{create: create, name: "stdout.txt"})
 	}

@@ -10,10 +10,6 @@ import (
 // maxOverflow bounds the file that keeps a stream, in bytes.
 const maxOverflow = 64 << 20
 
-// ErrNotKept is returned by create if no files are kept: then the note that a
-// stream was cut does not mention a file.
-var ErrNotKept = errors.New("streams are not kept as files")
-
 // A Spilled is a file that holds a stream.
 type Spilled struct {
 	Path string // where it is now
@@ -25,7 +21,7 @@ type Spilled struct {
 // file is created when the stream exceeds the limit. A nil overflow keeps
 // nothing.
 type overflow struct {
-	create func(name string) (*os.File, error)
+	create func() (*os.File, error)
 	name   string
 
 	file *os.File
@@ -37,7 +33,7 @@ type overflow struct {
 
 func (o *overflow) write(parts ...[]byte) {
 	if o.file == nil && o.err == nil {
-		o.file, o.err = o.create(o.name)
+		o.file, o.err = o.create()
 	}
 	for _, p := range parts {
 		if room := maxOverflow - o.size; int64(len(p)) > room {
@@ -81,7 +77,7 @@ func (o *overflow) finish(keep func(k Spilled, named func(uri string))) {
 // said says where the stream is, for the line that says that it was cut.
 func (o *overflow) said() string {
 	switch {
-	case o == nil || errors.Is(o.err, ErrNotKept):
+	case o == nil:
 		return ""
 	case o.err != nil:
 		return "; it could not be kept: " + o.err.Error()

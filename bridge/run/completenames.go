@@ -7,7 +7,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/toolcell/toolcell/bridge/output"
 	"github.com/toolcell/toolcell/internal/clock"
 	"github.com/toolcell/toolcell/internal/contain"
 )
@@ -25,8 +24,8 @@ const (
 func (rs *Runs) Complete(ctx context.Context, req Request, dotted string) []string {
 	rs.background.Add(1)
 	defer rs.background.Done()
-	req.Code, req.Timeout = "pass", min(completionMax, rs.o.MaxTimeout)
-	r := &Run{runs: rs, req: req, progress: output.NewProgress(nil)}
+	req.Code, req.Timeout, req.Progress = "pass", min(completionMax, rs.o.MaxTimeout), nil
+	r := &Run{runs: rs, req: req}
 	if r.validate() != nil || dotted == "" {
 		return nil
 	}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/bridge/bridgetest"
-	"github.com/toolcell/toolcell/bridge/output"
 	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/internal/clock"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
@@ -62,7 +61,7 @@ func FuzzTalk(f *testing.F) {
 		defer cancel()
 		files := s.artifacts.NewCollector(ctx)
 		defer files.Discard()
-		r := &Run{runs: s, python: &interpreter{}, progress: output.NewProgress(nil)}
+		r := &Run{runs: s, python: &interpreter{}}
 		r.gate = r.newGate()
 		api := r.newAPI(files.Display)
 		_, _ = runner.NewConn(sandbox, "", runner.NewBudget("")).Run(ctx, runner.Start{Code: "code", Clock: clock.New(time.Minute)}, r.gate, api)

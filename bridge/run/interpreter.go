@@ -5,10 +5,8 @@ import (
 	"errors"
 	"io"
 	"net"
-	"os"
 	"sync"
 	"syscall"
-	"time"
 
 	"github.com/toolcell/toolcell/bridge/artifacts"
 	"github.com/toolcell/toolcell/bridge/gate"
@@ -75,7 +73,7 @@ func (r *Run) acquireInterpreter(ctx context.Context) error {
 
 // startInterpreter starts a sandbox, which ends with the server at the latest.
 func (rs *Runs) startInterpreter(image Image, packages resolvedPackages, sess *session, stdin io.Reader) (*interpreter, error) {
-	pipes, err := rs.pipes.Take()
+	pipes, err := output.Open(rs.o.MaxOutput)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +96,6 @@ func (rs *Runs) startInterpreter(image Image, packages resolvedPackages, sess *s
 		defer contain.Recover("ending a sandbox", nil)
 		rs.keep(ctx, in, p)
 		rs.sessions.sandboxEnded(sess, in)
-		time.AfterFunc(afterAnswer, contain.Func("preparing the next run", rs.pipes.Refill))
 	})
 	return in, nil
 }
@@ -132,10 +129,6 @@ func (in *interpreter) supervise(sb Sandbox, err error) (oci.Exit, error) {
 	close(in.started)
 	return sb.Wait()
 }
-
-// afterAnswer delays preparations for the next run, so that they do not compete
-// with the answer for the processor.
-const afterAnswer = 2 * time.Millisecond
 
 // A runnerSandbox is the sandbox of an interpreter, with the methods that its
 // connection uses.
@@ -193,24 +186,6 @@ func (in *interpreter) signal(sig syscall.Signal) bool {
 
 func (s runnerSandbox) Kill(why error)         { s.in.kill(why) }
 func (s runnerSandbox) Ended() <-chan struct{} { return s.in.ended }
-
-// passOnOutput also sends the output of the next run to the writers of the request, to
-// the client that follows it, and to files if it is too long.
-func (in *interpreter) passOnOutput(req Request, progress *output.Progress, files *artifacts.Collector) {
-	create := func(string) (*os.File, error) {
-		file, err := files.Create()
-		if errors.Is(err, artifacts.ErrNoFolder) {
-			err = output.ErrNotKept
-		}
-		return file, err
-	}
-	in.pipes.KeepWhole(create, req.Stdout != nil, req.Stderr != nil)
-	stdout := req.Stdout
-	if req.Lines && progress.Reports() {
-		stdout = output.Follow(req.Stdout, progress.Say)
-	}
-	in.pipes.Tee(stdout, req.Stderr)
-}
 
 // typedInput returns the function that reads a line of input for the code. It reads
 // one line at a time, after the output that the code has already written.

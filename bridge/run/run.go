@@ -57,13 +57,12 @@ type Run struct {
 	notes   []string                // for the caller
 
 	// What its steps use, each from the step on that makes it.
-	session  *session
-	progress *output.Progress
-	gate     *gate.Gate
-	python   *interpreter
-	clock    *clock.Clock // the time of its code
-	files    *artifacts.Collector
-	api      *hostapi.API
+	session *session
+	gate    *gate.Gate
+	python  *interpreter
+	clock   *clock.Clock // the time of its code
+	files   *artifacts.Collector
+	api     *hostapi.API
 
 	mu     sync.Mutex
 	code   *codeStop                            // what the user stops in place of the run; nil outside of sessions
@@ -129,8 +128,6 @@ func (r *Run) read(ctx context.Context) error {
 func (r *Run) runCode(ctx context.Context) *Result {
 	taint := r.req.Client.Taint
 	taint.Add(r.session.private...)
-	r.progress = output.NewProgress(r.req.Progress)
-	defer r.progress.End()
 	r.gate = r.newGate()
 	if err := r.askFirst(ctx); err != nil {
 		return r.fail(err)
@@ -194,8 +191,8 @@ func (r *Run) newGate() *gate.Gate {
 	if r.egress != nil {
 		_, o.Hosts = splitTargets(r.req.Servers)
 	}
-	if r.progress.Reports() {
-		o.Progress = r.progress.Say
+	if r.req.Progress != nil {
+		o.Progress = r.say
 	}
 	return gate.New(o)
 }
@@ -220,7 +217,7 @@ func (r *Run) talk(ctx context.Context) ending {
 	if r.session.name != "" {
 		r.setStop(stop)
 	}
-	r.python.passOnOutput(r.req, r.progress, r.files)
+	r.passOnOutput()
 	start := r.startMessage()
 	if r.req.Running != nil {
 		i := &interrupter{in: r.python}
@@ -235,6 +232,21 @@ func (r *Run) talk(ctx context.Context) ending {
 	end.done.Result = text.Bound(end.done.Result, r.python.pipes.MakeRoom(len(end.done.Result)))
 	r.python.planned = r.gate.Planned()
 	return end
+}
+
+// passOnOutput also sends the output of the code to the writers of the request, to the client
+// that follows it, and to files if it is too long.
+func (r *Run) passOnOutput() {
+	create := r.files.Create
+	if r.runs.o.RunsDir == "" {
+		create = nil // then no line says that the whole of it could not be kept
+	}
+	stdout := r.req.Stdout
+	r.python.pipes.KeepWhole(create, stdout != nil, r.req.Stderr != nil)
+	if r.req.Lines && r.req.Progress != nil {
+		stdout = output.Follow(stdout, r.say)
+	}
+	r.python.pipes.Tee(stdout, r.req.Stderr)
 }
 
 // startMessage returns the runner's start message.
@@ -298,6 +310,9 @@ func (r *Run) Report(done, total int64, text string) {
 		r.report(done, total, text)
 	}
 }
+
+// say reports a text.
+func (r *Run) say(text string) { r.Report(0, 0, text) }
 
 // ReportTo has the run report to a call; nil ends that. "Progress notifications MUST stop after
 // completion." (MCP specification, Progress)

@@ -26,7 +26,6 @@ type Runs struct {
 	saved     savedtools.Store
 	sessions  *sessions
 	artifacts *artifacts.Store
-	pipes     *output.Spare
 	budget    *runner.Budget
 	slots     chan struct{} // full of runs that work at the same time
 
@@ -52,7 +51,6 @@ func New(o Options) *Runs {
 		budget:    runner.NewBudget(o.RunsDir), slots: make(chan struct{}, o.MaxParallel), waiting: map[string]*Run{}, told: map[string]bool{},
 	}
 	rs.life, rs.end = context.WithCancel(context.Background())
-	rs.pipes = output.NewSpare(o.MaxOutput, rs.life.Done())
 	rs.sessions = newSessions(rs.life, o)
 	return rs
 }
@@ -93,7 +91,6 @@ func (rs *Runs) Queue() *consent.Queue { return rs.queue }
 // Close ends every active run and every session, and waits until their sandboxes are gone.
 func (rs *Runs) Close() {
 	rs.end()
-	rs.pipes.Close()
 	rs.background.Wait()
 	rs.artifacts.Close()
 	rs.sessions.close()
@@ -141,6 +138,7 @@ func (rs *Runs) Start(req Request, work func(ctx context.Context, r *Run) *Resul
 		defer close(r.done) // also if work panics
 		defer contain.Recover("ending a run", func(err error) { r.result = panicked(err) })
 		defer cancel(nil)
+		defer r.ReportTo(nil)
 		defer r.Asker.End()
 		r.result = work(ctx, r)
 	})
