@@ -41,7 +41,7 @@ func TestBrokenRulesAreReported(t *testing.T) {
 			Row{Bytes: 16 << 10, Peak: 16, Cancels: true},
 		},
 		"time": {
-			Parser{Row: "slow", Parse: func([]byte) error { work(450); return nil }},
+			Parser{Row: "slow", Parse: func([]byte) error { work(900); return nil }},
 			Row{Bytes: 64 << 10, Peak: 16},
 		},
 		"cancel": {
@@ -52,7 +52,7 @@ func TestBrokenRulesAreReported(t *testing.T) {
 					}
 				}
 				<-ctx.Done()
-				work(600)
+				work(1200)
 				return nil
 			}},
 			Row{Bytes: 64 << 10, Peak: 16, Cancels: true},

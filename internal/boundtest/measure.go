@@ -57,9 +57,9 @@ func measure(p Parser, row Row, s Shape) (r report) {
 	}
 	if p.Parse != nil {
 		r.Whole = best(limit, row.whole())
-		for part := range 4 { // what has too many parts is refused, and less of it is slower
-			if less := best(limit>>(part+1), row.whole()); less.Took > r.Whole.Took {
-				r.Whole = less
+		for n, last := limit/2, r.Whole; last.Error != "" && n >= limit/16; n /= 2 { // what has too many parts is refused, and less of it is slower
+			if last = best(n, row.whole()); last.Took > r.Whole.Took {
+				r.Whole = last
 			}
 		}
 		return r
@@ -89,9 +89,10 @@ const garbage = 24 << 20
 // memory limit.
 func mostInUse(p Parser, s Shape, limit int) (peak int) {
 	defer debug.SetGCPercent(debug.SetGCPercent(20))
-	for part := range 5 { // what has too many parts is refused, and less of it may take more
-		_, used, _ := cost(p, s.Make(limit>>part))
-		peak = max(peak, used)
+	refused := true
+	for n := limit; refused && n >= limit/16; n /= 2 { // what has too many parts is refused, and less of it may take more
+		_, used, err := cost(p, s.Make(n))
+		peak, refused = max(peak, used), err != nil
 	}
 	return peak
 }
@@ -139,7 +140,7 @@ func endParsing(p Parser, s Shape, limit int) (longest time.Duration) {
 	from := time.Now()
 	_ = p.ParseContext(context.Background(), text)
 	whole := time.Since(from)
-	for _, part := range []time.Duration{0, 1, 3, 5, 8} {
+	for _, part := range []time.Duration{0, 2, 5, 8} {
 		ctx, cancel := context.WithCancel(context.Background())
 		done := make(chan time.Duration, 1)
 		go func() {
