@@ -75,7 +75,7 @@ func (v *Version) hints() (h Hints, known bool) {
 	case v.Hints != nil:
 		return *v.Hints, true
 	case v.Shown != nil:
-		return ReadHints(json.RawMessage(v.Shown.Annotations)), true
+		return ReadHints(json.RawMessage(v.Shown["annotations"])), true
 	}
 	return Hints{}, false
 }

@@ -33,7 +33,7 @@ func TestBounds(t *testing.T) {
 	}}, boundtest.Parser{Row: "change of a definition", Shapes: parts, Parse: func(part []byte) error {
 		shown := func(part []byte) *Version {
 			s := text.Bound(string(part), maxShown)
-			return &Version{Shown: &Shown{s, s, s, s, s}, Hidden: []string{"x"}}
+			return &Version{Shown: Shown{"title": s, "description": s, "inputSchema": s, "outputSchema": s, "annotations": s}, Hidden: []string{"x"}}
 		}
 		now := shown(part)
 		for _, before := range [][]byte{nil, []byte(`{"a":[1,2]}`), part[:len(part)/2], slices.Concat(part[len(part)/2:], part[:len(part)/2])} {

@@ -77,12 +77,7 @@ func (c *Comparison) Learn(known func() []Definition) {
 
 // compare compares the current tools of the server. c.mu is held.
 func (c *Comparison) compare(sent []Definition) {
-	whole := false
-	defer func() {
-		if !whole { // it panics: nothing was compared
-			c.compared, c.pinned = false, nil
-		}
-	}()
+	c.compared, c.pinned = false, nil // which it stays if this panics
 	contain.Point("pins: locked")
 	var kept *Server // if the pins could not be kept, such as on a full disk: else each change would be pinned anew
 	if c.unkept {
@@ -92,18 +87,18 @@ func (c *Comparison) compare(sent []Definition) {
 	if err != nil {
 		c.log.Warn("comparing the tools of a server with its pins", "server", c.name, "err", err)
 	}
-	c.compared, c.stamp, c.pins, c.err, c.keepErr = true, c.Store.Stamp(c.Key()), server, nil, err
+	c.stamp, c.pins, c.err, c.keepErr = c.Store.Stamp(c.Key()), server, nil, err
 	c.unkept = c.stamp == state.Stamp{}
 	if server == nil {
-		c.err, c.pinned, whole = err, nil, true
+		c.compared, c.err = true, err
 		return
 	}
-	c.pinned = make(map[string]pin, len(server.Tools))
+	pinned := make(map[string]pin, len(server.Tools))
 	for name, t := range server.Tools {
 		if t.Pinned != nil {
 			p := pin{digest: t.Pinned.Digest}
 			p.hints, p.known = t.Pinned.hints()
-			c.pinned[name] = p
+			pinned[name] = p
 		}
 		for _, v := range []*Version{t.Pinned, t.Seen} {
 			if v != nil && !c.unkept {
@@ -111,7 +106,7 @@ func (c *Comparison) compare(sent []Definition) {
 			}
 		}
 	}
-	whole = true
+	c.compared, c.pinned = true, pinned
 }
 
 // A Standing is how a tool compares with its pin. The zero value is that of a tool that was
@@ -244,13 +239,9 @@ func (c *Comparison) Notes(shown func(tool string) bool) (notes []string) {
 	byKind := map[string][]string{}
 	for _, name := range names {
 		t := server.Tools[name]
-		if mine := c.pins.Tools[name]; mine != nil {
-			mine.Now().Noted = true
-		}
-		if !shown(name) {
-			continue
-		}
 		switch {
+		case !shown(name):
+			continue
 		case t.Seen != nil && t.Pinned == nil:
 			byKind["new"] = append(byKind["new"], name)
 		case t.Seen != nil:
@@ -263,7 +254,7 @@ func (c *Comparison) Notes(shown func(tool string) bool) (notes []string) {
 	for _, kind := range slices.Sorted(maps.Keys(byKind)) {
 		notes = append(notes, c.note(kind, byKind[kind], server))
 	}
-	// Another process may have noted some of them.
+	// They are noted by now, some perhaps by another process.
 	for _, name := range c.pins.Unnoted() {
 		c.pins.Tools[name].Now().Noted = true
 	}

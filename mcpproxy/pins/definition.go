@@ -18,19 +18,13 @@ import (
 type Definition struct {
 	Name   string
 	Digest string // SHA-256, in hexadecimal, of all of it in canonical form
-	Shown  *Shown
+	Shown  Shown
 	Hidden []string // where it has hidden characters, and which
 	Hints  Hints
 }
 
-// Shown is a definition for a person to read, cut to a size.
-type Shown struct {
-	Title        string `json:"title,omitempty"`
-	Description  string `json:"description,omitempty"`
-	InputSchema  string `json:"inputSchema,omitempty"` // JSON, if it was not cut
-	OutputSchema string `json:"outputSchema,omitempty"`
-	Annotations  string `json:"annotations,omitempty"`
-}
+// Shown is a definition for a person to read: its members but for the name, each cut to a size.
+type Shown map[string]string
 
 // members are the parts of a definition that count.
 var members = []string{"name", "title", "description", "inputSchema", "outputSchema", "annotations"}
@@ -50,7 +44,7 @@ func Define(raw json.RawMessage) (Definition, error) {
 	if err != nil {
 		return Definition{}, err
 	}
-	d := Definition{Shown: &Shown{}}
+	d := Definition{Shown: Shown{}}
 	whole := sha256.New()
 	for _, name := range members {
 		// Package encoding/json takes names in any case.
@@ -87,7 +81,7 @@ func (d *Definition) add(name string, value json.RawMessage, hidden []rune) {
 	if name == "name" {
 		d.Name = txt
 	} else {
-		*d.Shown.member(name) = text.Bound(txt, maxShown)
+		d.Shown[name] = text.Bound(txt, maxShown)
 	}
 	if len(hidden) == 0 {
 		return
@@ -105,26 +99,12 @@ func (d *Definition) add(name string, value json.RawMessage, hidden []rune) {
 	}
 }
 
-// member returns the part of a name other than "name".
-func (s *Shown) member(name string) *string {
-	switch name {
-	case "title":
-		return &s.Title
-	case "description":
-		return &s.Description
-	case "inputSchema":
-		return &s.InputSchema
-	case "outputSchema":
-		return &s.OutputSchema
-	case "annotations":
-		return &s.Annotations
-	}
-	panic("pins: no member " + name + ": add it here")
-}
-
 // size is how many bytes it takes.
-func (s *Shown) size() int {
-	return len(s.Title) + len(s.Description) + len(s.InputSchema) + len(s.OutputSchema) + len(s.Annotations)
+func (s Shown) size() (bytes int) {
+	for _, part := range s {
+		bytes += len(part)
+	}
+	return bytes
 }
 
 // A reader digests one JSON value and collects the hidden characters in its strings.

@@ -1,8 +1,7 @@
 package pins
 
 import (
-	"bytes"
-	"encoding/json"
+	"encoding/json/jsontext"
 	"fmt"
 	"regexp"
 	"strings"
@@ -34,7 +33,7 @@ func (t *Tool) Differences() (all []Difference) {
 	if t.Seen == nil {
 		return nil
 	}
-	before, after := &Shown{}, t.Seen.Shown
+	before, after := Shown{}, t.Seen.Shown
 	if t.Pinned != nil {
 		before = t.Pinned.Shown
 	}
@@ -42,7 +41,7 @@ func (t *Tool) Differences() (all []Difference) {
 		return []Difference{{"definition", "  it is too long to be kept, but for its digest\n"}}
 	}
 	for _, name := range members[1:] {
-		if was, is := *before.member(name), *after.member(name); was != is {
+		if was, is := before[name], after[name]; was != is {
 			if diff := lineDiff(readable(was), readable(is)); diff != "" {
 				all = append(all, Difference{name, diff})
 			}
@@ -83,20 +82,11 @@ func indented(part string) string {
 	if !rawjson.NestsAtMost([]byte(part), maxIndented) {
 		return ""
 	}
-	var value any
-	d := json.NewDecoder(strings.NewReader(part))
-	d.UseNumber()
-	if d.Decode(&value) != nil || d.More() {
+	v := jsontext.Value(part)
+	if v.Format(jsontext.ReorderRawObjects(true), jsontext.WithIndent("  "), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) != nil {
 		return "" // it was cut
 	}
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	if e.Encode(value) != nil {
-		return ""
-	}
-	return text.Visible(b.String())
+	return text.Visible(string(v)) + "\n"
 }
 
 // lineDiff returns the lines that differ, and those around them.
@@ -128,7 +118,7 @@ func (v *Version) HiddenLines() (lines []string) {
 		return nil
 	}
 	for _, name := range members[1:] {
-		for line := range strings.Lines(readable(*v.Shown.member(name))) {
+		for line := range strings.Lines(readable(v.Shown[name])) {
 			if escape().MatchString(line) && len(lines) < maxHiddenLines {
 				lines = append(lines, text.Bound(strings.TrimSpace(line), maxDiffLine))
 			}

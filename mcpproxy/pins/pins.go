@@ -38,7 +38,7 @@ type Tool struct {
 type Version struct {
 	Digest string    `json:"sha256"`
 	Since  time.Time `json:"since"`            // when it was first seen
-	Shown  *Shown    `json:"shown,omitempty"`  // nil if there was no room for it
+	Shown  Shown     `json:"shown,omitzero"`   // nil if there was no room for it
 	Hidden []string  `json:"hidden,omitempty"` // where it has hidden characters, and which
 	Noted  bool      `json:"noted,omitempty"`  // a run has told of it
 	Hints  *Hints    `json:"hints,omitempty"`  // nil in files from before they were kept
@@ -74,16 +74,6 @@ func (t *Tool) Now() *Version {
 		return t.Seen
 	}
 	return t.Pinned
-}
-
-// Differs reports whether a tool has a definition that is not pinned.
-func (s *Server) Differs() bool {
-	for _, t := range s.Tools {
-		if t.Seen != nil {
-			return true
-		}
-	}
-	return false
 }
 
 // Key identifies the pins of a server by its name, and by its command and directory or its

@@ -96,19 +96,16 @@ func (s Store) Record(key, name string, kept *Server, all []Definition) (*Server
 		return now, nil
 	}
 	now = cmp.Or(now, fresh) // which it is if there is no lock
-	err = s.change(key, func(server *Server) (*Server, bool) {
-		if now = server; now == nil {
-			now = fresh
-			return now, true
-		}
-		return now, now.record(all, time.Now())
+	err = s.change(key, fresh, func(server *Server) bool {
+		now = server
+		return now == fresh || now.record(all, time.Now())
 	})
 	return now, err
 }
 
-// change has f edit the pins of a server, nil if it has none, under the lock. They are
-// written if f says so.
-func (s Store) change(key string, f func(*Server) (after *Server, changed bool)) error {
+// change has f edit the pins of a server under the lock, or fresh if it has none. They are
+// written if f says so. f is not called if there are none at all.
+func (s Store) change(key string, fresh *Server, f func(*Server) (changed bool)) error {
 	ctx, cancel := context.WithTimeout(context.Background(), lockWithin)
 	defer cancel()
 	unlock, err := state.Lock(ctx, filepath.Join(s.Dir, "lock"), state.Exclusive)
@@ -117,19 +114,15 @@ func (s Store) change(key string, f func(*Server) (after *Server, changed bool))
 	}
 	defer unlock()
 	server, err := s.Read(key)
-	if err != nil {
+	if server = cmp.Or(server, fresh); err != nil || server == nil || !f(server) {
 		return err
 	}
-	after, changed := f(server)
-	if !changed {
-		return nil
-	}
-	after.bound()
+	server.bound()
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", " ")
-	if err := e.Encode(after); err != nil {
+	if err := e.Encode(server); err != nil {
 		return err
 	}
 	if err := state.Replace(s.File(key), b.Bytes(), state.Options{Locked: true}); err != nil {
@@ -252,10 +245,7 @@ func (s Store) Accept(key, tool string) (taken map[string]Tool, err error) {
 	if s.Dir == "" {
 		return taken, nil
 	}
-	err = s.change(key, func(server *Server) (*Server, bool) {
-		if server == nil {
-			return nil, false
-		}
+	err = s.change(key, nil, func(server *Server) bool {
 		for name, t := range server.Tools {
 			if t.Change() == Unchanged || tool != "" && name != tool {
 				continue
@@ -267,7 +257,7 @@ func (s Store) Accept(key, tool string) (taken map[string]Tool, err error) {
 			}
 			server.Tools[name] = &Tool{Pinned: t.Seen}
 		}
-		return server, len(taken) > 0
+		return len(taken) > 0
 	})
 	return taken, err
 }
@@ -276,16 +266,13 @@ func (s Store) Accept(key, tool string) (taken map[string]Tool, err error) {
 // this digest. Nothing else of the definition is accepted.
 func (s Store) AcceptHint(key, tool, digest string) error {
 	found := false
-	err := s.change(key, func(server *Server) (*Server, bool) {
-		if server == nil {
-			return nil, false
-		}
+	err := s.change(key, nil, func(server *Server) bool {
 		t := server.Tools[tool]
-		if t == nil || t.Now().Digest != digest || t.Now().Hints == nil || !t.Now().Hints.believed(Hints{ReadOnly: true}) {
-			return server, false
+		found = t != nil && t.Now().Digest == digest && t.Now().Hints != nil && t.Now().Hints.believed(Hints{ReadOnly: true})
+		if found {
+			t.ReadsOnly = true
 		}
-		found, t.ReadsOnly = true, true
-		return server, true
+		return found
 	})
 	if err == nil && !found {
 		err = errors.New("the server defines the tool in another way by now")
@@ -299,15 +286,12 @@ func (s Store) Note(key string) (server *Server, names []string, err error) {
 	if s.Dir == "" {
 		return nil, nil, nil
 	}
-	err = s.change(key, func(now *Server) (*Server, bool) {
-		if server = now; server == nil {
-			return nil, false
-		}
-		names = server.Unnoted()
+	err = s.change(key, nil, func(now *Server) bool {
+		server, names = now, now.Unnoted()
 		for _, name := range names {
 			server.Tools[name].Now().Noted = true
 		}
-		return server, len(names) > 0
+		return len(names) > 0
 	})
 	return server, names, err
 }
