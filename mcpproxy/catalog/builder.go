@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"encoding/json/jsontext"
@@ -118,14 +119,11 @@ func readTool(raw json.RawMessage) (t Tool, sent pins.Definition, err error) {
 		return Tool{Name: nameOf(raw)}, sent, fmt.Errorf("its definition nests more than %d deep", rawjson.MaxDepth-1)
 	}
 	t, execution, err := decodeTool(raw)
+	if err == nil {
+		err = cmp.Or(checkToolName(t.Name), refuseTask(execution))
+	}
 	if err != nil {
 		return t, sent, err
-	}
-	if err := checkToolName(t.Name); err != nil {
-		return t, sent, err
-	}
-	if onlyAsTask(execution) {
-		return t, sent, errOnlyAsTask
 	}
 	if sent, err = pins.Define(raw); err != nil {
 		return t, sent, fmt.Errorf("reading its definition: %w", err)
@@ -165,21 +163,19 @@ func decodeTool(raw json.RawMessage) (t Tool, execution json.RawMessage, err err
 
 // nameOf returns the name of a definition that cannot be decoded, if it has one.
 func nameOf(raw json.RawMessage) (name string) {
-	members, _ := rawjson.Members(raw[:min(len(raw), maxDefinition)])
-	value, _ := rawjson.Find(members, "name")
-	_ = json.Unmarshal(value, &name)
+	_ = json.Unmarshal(wire.Member(raw[:min(len(raw), maxDefinition)], "name"), &name)
 	return name
 }
 
 var errOnlyAsTask = errors.New("it runs only as a task of MCP, which toolcell does not support")
 
-// onlyAsTask reports whether a tool refuses calls that do not ask for a task. Of
-// "required" MCP 2025-11-25 says: "clients MUST invoke the tool as a task".
-func onlyAsTask(execution json.RawMessage) bool {
-	var e struct {
-		TaskSupport string `json:"taskSupport"`
+// refuseTask refuses a tool that refuses calls that do not ask for a task. Of "required" MCP
+// 2025-11-25 says: "clients MUST invoke the tool as a task".
+func refuseTask(execution json.RawMessage) error {
+	if support, _ := rawjson.Text(wire.Member(execution, "taskSupport")); support == "required" {
+		return errOnlyAsTask
 	}
-	return json.Unmarshal(execution, &e) == nil && e.TaskSupport == "required"
+	return nil
 }
 
 // compact removes the space between the tokens of valid JSON.

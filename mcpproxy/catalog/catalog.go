@@ -10,7 +10,6 @@
 package catalog
 
 import (
-	"bytes"
 	"encoding/json"
 
 	"github.com/toolcell/toolcell/internal/rawjson"
@@ -58,10 +57,4 @@ func (t Tool) Definition() pins.Definition {
 // size is how many bytes a tool takes.
 func (t Tool) size() int {
 	return len(t.Name) + len(t.Title) + len(t.Description) + len(t.InputSchema) + len(t.OutputSchema) + len(t.Annotations)
-}
-
-// equal reports whether two definitions are the same.
-func (t Tool) equal(other Tool) bool {
-	return t.Name == other.Name && t.Title == other.Title && t.Description == other.Description &&
-		t.Digest == other.Digest && bytes.Equal(t.InputSchema, other.InputSchema) && bytes.Equal(t.OutputSchema, other.OutputSchema) && bytes.Equal(t.Annotations, other.Annotations)
 }

@@ -31,11 +31,6 @@ type Definitions struct {
 // Sent returns the tools as the server sent them, for pins to compare.
 func (d Definitions) Sent() []pins.Definition { return d.sent }
 
-// equal reports whether a server gave the same definitions again.
-func (d Definitions) equal(other Definitions) bool {
-	return slices.EqualFunc(d.tools, other.tools, Tool.equal)
-}
-
 // leftOut is a tool that was left out, with the reason.
 type leftOut struct {
 	Name   string `json:"name"`

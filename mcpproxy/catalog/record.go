@@ -3,6 +3,7 @@ package catalog
 import (
 	"errors"
 	"io/fs"
+	"reflect"
 	"sync"
 	"time"
 
@@ -109,7 +110,7 @@ func (r *Record) Put(d Definitions, asOf int) *List {
 	defer r.mu.Unlock()
 	r.load()
 	d.sent = nil
-	if r.list == nil || !r.list.definitions.equal(d) {
+	if r.list == nil || !reflect.DeepEqual(r.list.definitions.tools, d.tools) {
 		r.list = newList(d, filterOf(r.server))
 	}
 	r.asOf = asOf

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -51,7 +52,7 @@ func TestToolsComeBackWhole(t *testing.T) {
 	dir, s := t.TempDir(), config.Server{Name: "s", Command: "x"}
 	fresh := recordIn(dir, s).Put(definitionsOf(t, tools...), 0)
 	kept, _ := recordIn(dir, s).Tools()
-	if kept == nil || !kept.definitions.equal(fresh.definitions) {
+	if kept == nil || !reflect.DeepEqual(kept.definitions, fresh.definitions) {
 		t.Fatal("the tools on disk are not those that were listed")
 	}
 	for _, l := range []*List{fresh, kept} {
