@@ -158,12 +158,7 @@ func (u *upstream) definitionNow(ctx context.Context, tool string) (catalog.Tool
 		return catalog.Tool{}, err
 	}
 	defer release()
-	if _, outdated := u.record.Tools(); outdated {
-		if _, err := u.list(ctx, s); err != nil {
-			return catalog.Tool{}, err
-		}
-	}
-	return u.resolve(ctx, s, tool)
+	return u.resolve(ctx, s, tool, true)
 }
 
 // Facts returns the facts that a decision is based on.
@@ -255,12 +250,7 @@ func (u *upstream) callInTurn(ctx context.Context, r request) (CallResult, error
 // the server was started since, or says that its tools have changed, a Live request first
 // lists them again; for others they are listed in the background.
 func (u *upstream) unchanged(ctx context.Context, s *transport.Session, r request) error {
-	if _, outdated := u.record.Tools(); outdated && r.want.Live {
-		if _, err := u.list(ctx, s); err != nil {
-			return err
-		}
-	}
-	t, err := u.resolve(ctx, s, r.facts.Name)
+	t, err := u.resolve(ctx, s, r.facts.Name, r.want.Live)
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package mcpproxy
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,7 +61,10 @@ func (c *knownTools) open(dir string, log *slog.Logger) {
 func (c *knownTools) search(ctx context.Context, upstreams []*upstream, query string, limit int, full bool) ([]ToolDoc, []config.Problem, error) {
 	lists, failures := c.collect(ctx, upstreams)
 	if cause := context.Cause(ctx); cause != nil {
-		return nil, nil, fmt.Errorf("searching tools: %w", cmp.Or(firstSilent(failures), cause))
+		if silent, ok := errors.AsType[*SilentError](errors.Join(failures...)); ok {
+			cause = silent
+		}
+		return nil, nil, fmt.Errorf("searching tools: %w", cause)
 	}
 	have, err := c.index(ctx, upstreams, lists)
 	if err != nil {
@@ -70,7 +72,8 @@ func (c *knownTools) search(ctx context.Context, upstreams []*upstream, query st
 	}
 	found := []ToolDoc{}
 	for _, hit := range have.index.Search(query, limit) {
-		doc := have.tools[hit.Doc].doc(full)
+		at := have.tools[hit.Doc]
+		doc := newDoc(at.upstream.server, at.list.At(at.tool), full)
 		doc.Score = rounded(hit.Score)
 		found = append(found, doc)
 	}

@@ -29,10 +29,6 @@ type located struct {
 	tool     int
 }
 
-func (at located) doc(full bool) ToolDoc {
-	return newDoc(at.upstream.server, at.list.At(at.tool), full)
-}
-
 // index returns the index over lists. A new one is made only if a list differs from
 // last time. Where that takes long and the last one has all servers of this
 // one, it serves once more while the new one is made.

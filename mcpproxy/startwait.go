@@ -86,13 +86,3 @@ func (u *upstream) gaveUp(ctx context.Context) error {
 	}
 	return context.Cause(ctx)
 }
-
-// firstSilent returns the first SilentError among errors, or nil.
-func firstSilent(all []error) error {
-	for _, err := range all {
-		if silent, ok := errors.AsType[*SilentError](err); ok {
-			return silent
-		}
-	}
-	return nil
-}

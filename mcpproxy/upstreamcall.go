@@ -18,25 +18,29 @@ import (
 // maxErrorText is how many bytes of an error are passed on.
 const maxErrorText = 64 << 10
 
-// resolve finds the tool. Before it gives up it asks the server again: some
-// change their tools without saying so.
-func (u *upstream) resolve(ctx context.Context, s *transport.Session, tool string) (catalog.Tool, error) {
-	list, fresh, err := u.currentTools(ctx, s)
+// resolve finds the tool in the kept list. A list that may be out of date is fetched again
+// first if live is set, else in the background. Before resolve gives up it asks the server
+// again: some change their tools without saying so.
+func (u *upstream) resolve(ctx context.Context, s *transport.Session, tool string, live bool) (catalog.Tool, error) {
+	list, outdated := u.record.Tools()
+	kept := list != nil && !(outdated && live)
+	if kept {
+		if outdated {
+			u.startListing(s)
+		}
+		if t, ok := list.Resolve(tool); ok {
+			return t, nil
+		}
+		u.record.Outdated()
+	}
+	list, err := u.list(ctx, s)
 	if err != nil {
 		return catalog.Tool{}, err
 	}
-	t, ok := list.Resolve(tool)
-	if !ok && !fresh {
-		u.record.Outdated()
-		if list, err = u.list(ctx, s); err != nil {
-			return catalog.Tool{}, err
-		}
-		t, ok = list.Resolve(tool)
+	if t, ok := list.Resolve(tool); ok {
+		return t, nil
 	}
-	if !ok {
-		return catalog.Tool{}, u.missing(list, tool)
-	}
-	return t, nil
+	return catalog.Tool{}, u.missing(list, tool)
 }
 
 // explainError puts an error of a request into words. If the connection broke, it

@@ -1,11 +1,12 @@
 package mcpproxy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/singleflight"
@@ -52,21 +53,6 @@ func (u *upstream) startAndList(ctx context.Context) (*catalog.List, error) {
 	}
 	defer release()
 	return u.list(ctx, s)
-}
-
-// currentTools returns the tools of a running session. A kept list is returned even if it
-// may be out of date: then the tools are listed again in the background. fresh reports that
-// they were listed just now.
-func (u *upstream) currentTools(ctx context.Context, s *transport.Session) (list *catalog.List, fresh bool, err error) {
-	list, changed := u.record.Tools()
-	if list == nil {
-		list, err = u.list(ctx, s)
-		return list, true, err
-	}
-	if changed {
-		u.startListing(s)
-	}
-	return list, false, nil
 }
 
 // running returns the live session, or nil.
@@ -162,15 +148,8 @@ func (u *upstream) await(ctx context.Context, key string, listing <-chan singlef
 
 // described returns the server with a description: the user's, or else its own.
 func (u *upstream) described() config.Server {
-	s := u.server
-	if s.Description == "" {
-		m := u.record.Info()
-		for _, text := range []string{m.About, text.Summary(m.Instructions), m.Title} {
-			if s.Description == "" {
-				s.Description = text
-			}
-		}
-	}
+	s, m := u.server, u.record.Info()
+	s.Description = cmp.Or(s.Description, m.About, text.Summary(m.Instructions), m.Title)
 	return s
 }
 
@@ -259,17 +238,9 @@ const turnTime = 20 * time.Second
 // giveBack returns a function that gives a turn back, which happens by itself after a
 // while.
 func giveBack(turns <-chan struct{}) func() {
-	var given atomic.Bool
-	give := func() {
-		if !given.Swap(true) {
-			<-turns
-		}
-	}
-	timer := time.AfterFunc(turnTime, contain.Func("giving back a turn", give))
-	return func() {
-		timer.Stop()
-		give()
-	}
+	give := sync.OnceFunc(func() { <-turns })
+	time.AfterFunc(turnTime, contain.Func("giving back a turn", give))
+	return give
 }
 
 // inBackground does work that Close of the proxy waits for, and reports false if the
