@@ -258,19 +258,10 @@ func (s *Signature) unknown(name string) string {
 	for i := range names {
 		names[i] = s.Parameters[i].python()
 	}
-	if meant := text.Nearest(name, names, 1)[0]; likely(name, meant) {
+	if meant := text.Meant(name, names); meant != "" {
 		txt += " (did you mean " + quote(meant) + "?)"
 	}
 	return txt
-}
-
-// likely reports whether one name may be meant by another.
-func likely(a, b string) bool {
-	a, b = strings.ToLower(text.Clip(a, 64)), strings.ToLower(text.Clip(b, 64))
-	if len(a) > 2 && strings.Contains(b, a) || len(b) > 2 && strings.Contains(a, b) {
-		return true
-	}
-	return 2*text.EditDistance(a, b) <= max(len(a), len(b))
 }
 
 func (s *Signature) tooMany(tool string, n int) error {

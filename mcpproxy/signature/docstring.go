@@ -66,21 +66,14 @@ func (p *pyType) abouts(lines []string, path string, most int) []string {
 
 // about says of a parameter what its type does not.
 func (p *Parameter) about(limit int) string {
-	var parts []string
+	about, comment := shorten(p.Description, limit), shorten(p.comment, limit)
 	if p.Alias != "" {
-		parts = append(parts, pyString(text.Clip(p.Name, shownLiteral)))
+		about = strings.TrimSuffix(pyString(text.Clip(p.Name, shownLiteral))+": "+about, ": ")
 	}
-	if text := shorten(p.Description, limit); text != "" {
-		parts = append(parts, text)
+	if about == "" || comment == "" {
+		return about + comment
 	}
-	text := strings.Join(parts, ": ")
-	switch {
-	case p.comment == "":
-		return text
-	case text == "":
-		return shorten(p.comment, limit)
-	}
-	return text + " (" + shorten(p.comment, limit) + ")"
+	return about + " (" + comment + ")"
 }
 
 // shorten makes one line of untrusted text, cut at a word.

@@ -27,6 +27,7 @@ func readParameters(s *Signature, root *node) {
 	for _, p := range r.properties {
 		taken[p.name] = true
 	}
+	var optional []Parameter
 	for i, p := range r.properties {
 		var schema *node
 		if checks := all.checks[p.name]; len(checks) > 0 {
@@ -34,8 +35,11 @@ func readParameters(s *Signature, root *node) {
 		}
 		if i < maxParameters && len(p.name) <= maxParameterName {
 			out := r.parameter(p, isNeeded[p.name], taken)
-			out.schema = schema
-			s.Parameters = append(s.Parameters, out)
+			if out.schema = schema; out.Required {
+				s.Parameters = append(s.Parameters, out)
+			} else {
+				optional = append(optional, out)
+			}
 			continue
 		}
 		if s.known == nil {
@@ -43,15 +47,7 @@ func readParameters(s *Signature, root *node) {
 		}
 		s.lenient, s.known[p.name] = true, schema
 	}
-	slices.SortStableFunc(s.Parameters, func(a, b Parameter) int {
-		switch {
-		case a.Required == b.Required:
-			return 0
-		case a.Required:
-			return -1
-		}
-		return 1
-	})
+	s.Parameters = append(s.Parameters, optional...)
 }
 
 // parameterReader collects the properties of an input schema and of the schemas that it

@@ -16,7 +16,7 @@ func (p *pyType) tree() (tree any, ok bool) {
 	list := []any{[]string{"", "list", "dict", "union", "literal", ""}[p.kind]}
 	switch p.kind {
 	case kindName:
-		return p.name, p == typeAny || p == typeDict || p == typeList || p.jsonName() != ""
+		return p.name, p == typeAny || p == typeDict || p == typeList || p.isScalar()
 	case kindRecord:
 		return nil, false
 	case kindLiteral:

@@ -1,6 +1,7 @@
 package signature
 
 import (
+	"maps"
 	"slices"
 	"strings"
 )
@@ -99,7 +100,7 @@ func (p *pyType) takesObject() bool {
 	case kindUnion:
 		return slices.ContainsFunc(p.args, (*pyType).takesObject)
 	case kindName:
-		return typeNames[p.jsonName()] == nil && p != typeList
+		return !p.isScalar() && p != typeList
 	}
 	return false
 }
@@ -110,17 +111,10 @@ func (p *pyType) takesNull() bool {
 	case kindUnion:
 		return slices.ContainsFunc(p.args, (*pyType).takesNull)
 	case kindName: // what cannot be known may be null
-		return p == typeNone || typeNames[p.jsonName()] == nil && p != typeDict && p != typeList
+		return p == typeNone || !p.isScalar() && p != typeDict && p != typeList
 	}
 	return false
 }
 
-// jsonName is the JSON type of a plain Python one, or "".
-func (p *pyType) jsonName() string {
-	for name, typ := range typeNames {
-		if typ == p {
-			return name
-		}
-	}
-	return ""
-}
+// isScalar reports whether the type is one that JSON has too, but for lists and objects.
+func (p *pyType) isScalar() bool { return slices.Contains(slices.Collect(maps.Values(typeNames)), p) }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -147,20 +148,18 @@ func (r *nodeReader) node(depth int) *node {
 
 // get returns a member of an object, or nil.
 func (n *node) get(key string) *node {
-	if n != nil && n.index != nil {
-		if i, ok := n.index[key]; ok {
-			return n.values[i]
-		}
+	if n == nil {
 		return nil
 	}
-	if n != nil {
-		for i, k := range n.keys {
-			if k == key {
-				return n.values[i]
-			}
-		}
+	at, found := n.index[key]
+	if n.index == nil {
+		at = slices.Index(n.keys, key)
+		found = at >= 0
 	}
-	return nil
+	if !found {
+		return nil
+	}
+	return n.values[at]
 }
 
 // schema returns what a schema is behind its references, or nil if it cannot be understood.
