@@ -189,6 +189,46 @@ func TestThesaurusTakesNothingFromTheMeasuringPart(t *testing.T) {
 	}
 }
 
+// maxPhrase is how many words the name of a tool has at most in the utterances.
+const maxPhrase = 6
+
+// phrases returns the stems of each phrase of a list with commas between.
+func phrases(list string) (all [][]string) {
+	for phrase := range strings.SplitSeq(list, ",") {
+		if s := stems(phrase); len(s) > 0 && len(s) <= maxPhrase {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// stems returns all stems of a phrase, stop words as well.
+func stems(phrase string) []string {
+	all := lowered(phrase)
+	for i, w := range all {
+		all[i] = stem(w)
+	}
+	return all
+}
+
+func TestNamesInTheUtterancesHaveFewWords(t *testing.T) {
+	for _, names := range theUtterances().answers {
+		for _, name := range names {
+			if len(name) == 0 || len(name) > maxPhrase {
+				t.Errorf("%q has %d words", name, len(name))
+			}
+		}
+	}
+}
+
+func TestStopWordsAreTheirOwnStems(t *testing.T) {
+	for w := range stopWords {
+		if stem(w) != w {
+			t.Errorf("the stem of %q is %q", w, stem(w))
+		}
+	}
+}
+
 func TestUtterancesLendNames(t *testing.T) {
 	docs := []Document{
 		{Server: "a", Tool: "get_forecast", Description: "Returns data for the coming days"},

@@ -182,7 +182,7 @@ func (l *lexical) score(q question) []float32 {
 	top := make([]float32, l.docs)
 	budget := maxCorrections
 	for i, s := range q.stems {
-		if !q.stops && stopStems()[s] || slices.Contains(q.stems[:i], s) {
+		if !q.stops && stopWords[s] || slices.Contains(q.stems[:i], s) {
 			continue
 		}
 		for _, w := range l.like(s, &budget) {

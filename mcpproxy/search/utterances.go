@@ -58,8 +58,8 @@ func readUtterances() *utterances {
 				continue
 			}
 			var names [][]string
-			for _, name := range phrases(tools) {
-				names = append(names, contentWords(name))
+			for name := range strings.SplitSeq(tools, ",") {
+				names = append(names, words(name))
 			}
 			y.answers = append(y.answers, names)
 			for text := range strings.SplitSeq(people, ",") {
@@ -75,20 +75,6 @@ func readUtterances() *utterances {
 		}
 	}
 	return y
-}
-
-// maxPhrase is how many words a tool's name has at most.
-const maxPhrase = 6
-
-// phrases returns the stems of each phrase of a list with commas between.
-func phrases(list string) [][]string {
-	var all [][]string
-	for phrase := range strings.SplitSeq(list, ",") {
-		if s := stems(phrase); len(s) > 0 && len(s) <= maxPhrase {
-			all = append(all, s)
-		}
-	}
-	return all
 }
 
 // add takes an utterance of the last need.

@@ -3,10 +3,8 @@ package search
 import (
 	"regexp"
 	"strings"
-	"sync"
 	"unicode"
 
-	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/internal/text"
 )
 
@@ -14,7 +12,7 @@ import (
 // tells a search nothing.
 const maxWord = 40
 
-// stopWords are in nearly every description and query.
+// stopWords are in nearly every description and query. Each is its own stem.
 var stopWords = map[string]bool{
 	"a": true, "an": true, "and": true, "are": true, "as": true, "at": true, "be": true, "by": true, "can": true,
 	"do": true, "for": true, "from": true, "how": true, "i": true, "in": true, "is": true, "it": true, "me": true,
@@ -42,15 +40,6 @@ func words(phrase string) []string {
 // HasWords reports whether a query has anything to search for.
 func HasWords(query string) bool { return len(words(query)) > 0 }
 
-// stems returns all of a phrase's stems, stop words as well.
-func stems(phrase string) []string {
-	all := lowered(phrase)
-	for i, w := range all {
-		all[i] = stem(w)
-	}
-	return all
-}
-
 // lowered returns the words of a phrase in lower case.
 func lowered(phrase string) []string {
 	all := split(phrase)
@@ -58,29 +47,6 @@ func lowered(phrase string) []string {
 		all[i] = strings.ToLower(text.Clip(w, maxWord))
 	}
 	return all
-}
-
-// stopStems are the stems of stopWords.
-var stopStems = sync.OnceValue(contain.Value("reading the stop words", nil, func() map[string]bool {
-	all := map[string]bool{}
-	for w := range stopWords {
-		all[stem(w)] = true
-	}
-	return all
-}))
-
-// contentWords returns the stems that are no stop words, or all if there are none.
-func contentWords(stems []string) []string {
-	var some []string
-	for _, s := range stems {
-		if !stopStems()[s] {
-			some = append(some, s)
-		}
-	}
-	if len(some) == 0 {
-		return stems
-	}
-	return some
 }
 
 // split cuts text into words. A word with humps is there whole as well:
