@@ -35,7 +35,7 @@ type packageRules struct {
 	Index        indexURL                   `json:"index"`
 	ExcludeNewer *period                    `json:"excludeNewer"`
 	MaxBytes     byteCount                  `json:"maxBytes"`
-	MaxCount     packageCount               `json:"maxCount"`
+	MaxCount     int                        `json:"maxCount"`
 	MaxTime      period                     `json:"maxTime"`
 	Files        toml.Strings[fileHost]     `json:"files"`
 	Preload      toml.Strings[moduleName]   `json:"preload"`
@@ -108,7 +108,7 @@ func (p *packageRules) Grant(wanted []requirement.Requirement, file string) (*Pa
 		return nil, errNoPackages
 	}
 	g := &PackageGrant{
-		Index: string(p.Index), MaxBytes: int64(p.MaxBytes), MaxCount: int(p.MaxCount), MaxTime: time.Duration(p.MaxTime),
+		Index: string(p.Index), MaxBytes: int64(p.MaxBytes), MaxCount: p.MaxCount, MaxTime: time.Duration(p.MaxTime),
 		rules: p, file: file,
 	}
 	for _, host := range p.Files {

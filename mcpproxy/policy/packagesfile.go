@@ -27,6 +27,8 @@ func (p *packageRules) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 		return err
 	}
 	switch {
+	case p.MaxCount < 1 || p.MaxCount > maxCount:
+		return toml.KeyError(d, "maxCount", fmt.Errorf("it must be a number of packages from 1 to %d, such as 200", maxCount))
 	case p.MaxTime <= 0:
 		return toml.KeyError(d, "maxTime", errors.New("it must be more than 0"))
 	case p.Credential != nil && p.Index == DefaultIndex:
@@ -196,19 +198,6 @@ func (c *byteCount) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	if *c = byteCount(n * factor); err != nil || *c < 1 {
 		return errors.New(`it must be a number of bytes, such as "500M"`)
 	}
-	return nil
-}
-
-// A packageCount is a number of packages.
-type packageCount int
-
-// UnmarshalJSONFrom takes a whole number.
-func (c *packageCount) UnmarshalJSONFrom(d *jsontext.Decoder) error {
-	var n int
-	if err := json.UnmarshalDecode(d, &n); err != nil || n < 1 || n > maxCount {
-		return fmt.Errorf("it must be a number of packages from 1 to %d, such as 200", maxCount)
-	}
-	*c = packageCount(n)
 	return nil
 }
 

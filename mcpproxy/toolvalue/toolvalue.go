@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"encoding/json/jsontext"
 	"fmt"
 	"slices"
 	"strings"
@@ -96,7 +97,7 @@ func unwrapped(structured json.RawMessage, texts []string) json.RawMessage {
 		return structured
 	}
 	value := members[0].Value
-	if members[0].Name == "result" && !startsWith(value, '{') {
+	if members[0].Name == "result" && !isObject(value) {
 		return value
 	}
 	text, isText := rawjson.Text(value)
@@ -138,11 +139,11 @@ func contentOf(content json.RawMessage) (items []item, err error) {
 	}
 	list := []json.RawMessage{bytes.TrimSpace(content)}
 	switch {
-	case startsWith(content, '['):
+	case isList(content):
 		if list, err = rawjson.Items(content); err != nil {
 			return nil, fmt.Errorf("its content %w", err)
 		}
-	case startsWith(content, '{'):
+	case isObject(content):
 		if inside, err := rawjson.Members(content); err == nil && len(inside) == 0 {
 			return nil, nil
 		}
@@ -160,7 +161,7 @@ func contentOf(content json.RawMessage) (items []item, err error) {
 // JSON.
 func itemOf(raw json.RawMessage) (i item) {
 	i.raw = raw
-	if i.text, i.isText = rawjson.Text(raw); i.isText || !startsWith(raw, '{') {
+	if i.text, i.isText = rawjson.Text(raw); i.isText || !isObject(raw) {
 		return i
 	}
 	kind, text := wire.Member(raw, "type"), wire.Member(raw, "text")
@@ -190,13 +191,13 @@ func jsonOf(raw json.RawMessage) string {
 // that reads as a number or the like may be meant as a text.
 func (i item) value() json.RawMessage {
 	if i.isText {
-		if body := []byte(i.text); (startsWith(body, '{') || startsWith(body, '[')) && json.Valid(body) {
+		if body := []byte(i.text); (isObject(body) || isList(body)) && json.Valid(body) {
 			return bytes.TrimSpace(body)
 		}
 		return rawjson.Quote(i.text)
 	}
 	resource := wire.Member(i.raw, "resource")
-	if kind, _ := rawjson.Text(wire.Member(i.raw, "type")); kind != "resource" || !startsWith(resource, '{') {
+	if kind, _ := rawjson.Text(wire.Member(i.raw, "type")); kind != "resource" || !isObject(resource) {
 		return i.raw
 	}
 	if _, isBlob := rawjson.Text(wire.Member(resource, "blob")); isBlob {
@@ -208,7 +209,5 @@ func (i item) value() json.RawMessage {
 	return resource
 }
 
-func startsWith(raw []byte, c byte) bool {
-	raw = bytes.TrimLeft(raw, " \t\r\n")
-	return len(raw) > 0 && raw[0] == c
-}
+func isObject(raw []byte) bool { return jsontext.Value(raw).Kind() == jsontext.KindBeginObject }
+func isList(raw []byte) bool   { return jsontext.Value(raw).Kind() == jsontext.KindBeginArray }

@@ -11,6 +11,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"encoding/json/jsontext"
 	"fmt"
 	"strconv"
 
@@ -161,20 +162,17 @@ func IsEmptyObject(raw json.RawMessage) bool {
 
 // KindOf names the type of a JSON value for a person.
 func KindOf(raw []byte) string {
-	if raw = bytes.TrimSpace(raw); len(raw) == 0 {
-		return "nothing"
-	}
-	switch raw[0] {
-	case '{':
+	switch jsontext.Value(raw).Kind() {
+	case jsontext.KindBeginObject:
 		return "an object"
-	case '[':
+	case jsontext.KindBeginArray:
 		return "a list"
-	case '"':
+	case jsontext.KindString:
 		return "text"
-	case 't', 'f':
-		return string(raw)
-	case 'n':
-		return "null"
+	case jsontext.KindTrue, jsontext.KindFalse, jsontext.KindNull:
+		return string(bytes.TrimSpace(raw))
+	case jsontext.KindInvalid:
+		return "nothing"
 	}
 	return "a number"
 }

@@ -10,6 +10,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"encoding/json/jsontext"
 	"fmt"
 	"slices"
 	"strconv"
@@ -74,7 +75,7 @@ func (w Condition) find(ctx context.Context, raw []byte, path []string) answer {
 	s := rawjson.Scanner{Text: raw, Context: ctx}
 	step, found := path[0], path[0] == "*"
 	switch k := kindOf(raw); k {
-	case anObject:
+	case jsontext.KindBeginObject:
 		for quoted, value := range s.Members {
 			same, similar := compareName(quoted, step)
 			switch {
@@ -88,7 +89,7 @@ func (w Condition) find(ctx context.Context, raw []byte, path []string) answer {
 				return a
 			}
 		}
-	case aList:
+	case jsontext.KindBeginArray:
 		for n, value := range s.Items {
 			if step != "*" && step != strconv.Itoa(n) {
 				continue
@@ -99,7 +100,7 @@ func (w Condition) find(ctx context.Context, raw []byte, path []string) answer {
 			}
 		}
 	default:
-		return because("%s has no %q", k, step)
+		return because("%s has no %q", kindWords[k], step)
 	}
 	switch {
 	case !s.OK():
@@ -114,7 +115,7 @@ func (w Condition) find(ctx context.Context, raw []byte, path []string) answer {
 func (w Condition) checkValue(ctx context.Context, raw []byte) answer {
 	k := kindOf(raw)
 	if !slices.ContainsFunc(w.values, func(v operand) bool { return v.kind == k }) {
-		return because("it is %s", k)
+		return because("it is %s", kindWords[k])
 	}
 	switch k {
 	case aBoolean:

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"encoding/json/jsontext"
 	"math"
 	"path"
 	"slices"
@@ -17,42 +18,30 @@ import (
 
 // An operand is what an argument is compared to.
 type operand struct {
-	kind   kind
+	kind   jsontext.Kind
 	text   string // of a string, a glob, or a folder
 	number decimal
 	truth  bool
 }
 
-// A kind is what a value of JSON is, as messages have it.
-type kind string
-
+// Kinds of values; aBoolean is true and false.
 const (
-	anObject kind = "an object"
-	aList    kind = "a list"
-	aString  kind = "a string"
-	aNumber  kind = "a number"
-	aBoolean kind = "true or false"
-	aNull    kind = "null"
+	aString  = jsontext.KindString
+	aNumber  = jsontext.KindNumber
+	aBoolean = jsontext.KindTrue
 )
 
-// kindOf tells by the first byte; raw is JSON.
-func kindOf(raw []byte) kind {
-	if len(raw) == 0 {
-		return aNull
+// kindWords are the kinds as messages have them.
+var kindWords = map[jsontext.Kind]string{
+	jsontext.KindBeginObject: "an object", jsontext.KindBeginArray: "a list", aString: "a string", aNumber: "a number",
+	aBoolean: "true or false", jsontext.KindNull: "null",
+}
+
+func kindOf(raw []byte) jsontext.Kind {
+	if kind := jsontext.Value(raw).Kind(); kind != jsontext.KindFalse {
+		return kind
 	}
-	switch raw[0] {
-	case '{':
-		return anObject
-	case '[':
-		return aList
-	case '"':
-		return aString
-	case 't', 'f':
-		return aBoolean
-	case 'n':
-		return aNull
-	}
-	return aNumber
+	return aBoolean
 }
 
 // textOf decodes a string of JSON that is in ASCII.
