@@ -102,7 +102,7 @@ var imports = map[string][]string{
 	"internal/requirement": {"internal/text"},
 	"internal/room":        {"internal/contain"},
 	"internal/seeds":       {},
-	"internal/state":       {},
+	"internal/state":       {"internal/text"},
 	"internal/text":        {},
 	"internal/toml":        {},
 

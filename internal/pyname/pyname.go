@@ -150,19 +150,7 @@ func continued(name string) string {
 			return '_'
 		}, s)
 	}
-	if isASCII(name) {
-		return only(name)
-	}
 	return only(norm.NFKC.String(only(name))) // the form in which Python compares them (Language Reference, 2.3)
-}
-
-func isASCII(name string) bool {
-	for i := range len(name) {
-		if name[i] >= utf8.RuneSelf {
-			return false
-		}
-	}
-	return true
 }
 
 // isStart reports whether an identifier may begin with a character of a normal form.

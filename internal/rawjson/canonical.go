@@ -98,6 +98,8 @@ func ascii(text []byte) []byte {
 	if beyond == 0 {
 		return text
 	}
+	const hex = "0123456789abcdef"
+	var units [2]uint16
 	out := make([]byte, 0, len(text)+5*beyond)
 	for len(text) > 0 {
 		n := 0
@@ -107,22 +109,13 @@ func ascii(text []byte) []byte {
 		out, text = append(out, text[:n]...), text[n:]
 		if len(text) > 0 {
 			r, n := utf8.DecodeRune(text)
-			out, text = appendEscaped(out, r), text[n:]
+			for _, unit := range utf16.AppendRune(units[:0], r) {
+				out = append(out, '\\', 'u', hex[unit>>12], hex[unit>>8&15], hex[unit>>4&15], hex[unit&15])
+			}
+			text = text[n:]
 		}
 	}
 	return out
-}
-
-func appendEscaped(out []byte, r rune) []byte {
-	if high, low := utf16.EncodeRune(r); high != utf8.RuneError {
-		return appendHex(appendHex(out, high), low)
-	}
-	return appendHex(out, r)
-}
-
-func appendHex(out []byte, r rune) []byte {
-	const digits = "0123456789abcdef"
-	return append(out, '\\', 'u', digits[r>>12&15], digits[r>>8&15], digits[r>>4&15], digits[r&15])
 }
 
 // clipped is a name for a message.

@@ -72,12 +72,7 @@ func parseClause(s string) (c clause, err error) {
 // Allows reports whether a version meets all clauses. Pre-releases count like others:
 // the resolver has chosen already.
 func (s Specifier) Allows(v Version) bool {
-	for _, c := range s.clauses {
-		if !c.allows(v) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(s.clauses, func(c clause) bool { return !c.allows(v) })
 }
 
 func (c clause) allows(v Version) bool {

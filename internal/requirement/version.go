@@ -44,14 +44,11 @@ func ParseVersion(s string) (v Version, err error) {
 	if len(s) > maxVersion || m == nil {
 		return v, fmt.Errorf("%q is not a version", text.Bound(s, 80))
 	}
-	v = Version{text: s, epoch: numberOf(m[1]), pre: strings.ToLower(m[3])}
+	pre := strings.ToLower(m[3])
+	v = Version{text: s, epoch: numberOf(m[1]), pre: cmp.Or(preNames[pre], pre), preN: numberOf(m[4])}
 	for part := range strings.SplitSeq(m[2], ".") {
 		v.release = append(v.release, numberOf(part))
 	}
-	if name := preNames[v.pre]; name != "" {
-		v.pre = name
-	}
-	v.preN = numberOf(m[4])
 	if m[5] != "" || m[6] != "" {
 		v.post = numberOf(m[5] + m[7])
 	}

@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"github.com/toolcell/toolcell/internal/text"
 )
 
 // ReadRegular reads a regular file of at most maxBytes bytes, without a leading byte
@@ -45,7 +47,7 @@ func ReadExact(path string, maxBytes int64) (data []byte, info fs.FileInfo, err 
 	}
 	data, err = io.ReadAll(io.LimitReader(f, maxBytes+1))
 	if err == nil && int64(len(data)) > maxBytes {
-		err = fmt.Errorf("is larger than %s", sizeText(maxBytes))
+		err = fmt.Errorf("is larger than %s", text.Size(maxBytes))
 	}
 	if err != nil {
 		return nil, nil, err
@@ -60,13 +62,6 @@ func Reason(err error) string {
 		return pe.Err.Error()
 	}
 	return err.Error()
-}
-
-func sizeText(n int64) string {
-	if n < 1<<20 {
-		return fmt.Sprintf("%d KiB", n>>10)
-	}
-	return fmt.Sprintf("%d MiB", n>>20)
 }
 
 // Options say how a file is replaced. The zero value is for a file of this user alone
