@@ -3,10 +3,16 @@ package message
 import (
 	"context"
 	"encoding/json"
+	"encoding/json/jsontext"
+	json2 "encoding/json/v2"
+	"errors"
 	"fmt"
+	"reflect"
+	"slices"
 	"strconv"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/toolcell/toolcell/mcpproxy/wire"
 )
 
@@ -47,91 +53,51 @@ func tidyResult(method string, result json.RawMessage) (json.RawMessage, error) 
 	if versions := wire.Member(result, "supportedVersions"); versions != nil && json.Unmarshal(versions, new([]string)) != nil {
 		return nil, unreadable(fmt.Errorf("its supportedVersions must be a list of texts"))
 	}
-	switch has := wire.Member(result, "capabilities"); {
-	case wire.IsEmptyList(has):
-		result = wire.Replace(result, []byte("{}"), "capabilities")
-	case has != nil && !isObject(has) && string(has) != "null":
+	if has := wire.Member(result, "capabilities"); has != nil && !isObject(has) && !wire.IsEmptyList(has) && string(has) != "null" {
 		return nil, wrong("its capabilities", "an object", has)
 	}
-	for _, s := range shown {
-		value := wire.Member(result, s.path...)
-		if value == nil || s.fits(value) {
-			continue
+	for range maxReplaced {
+		err := json2.Unmarshal(result, new(shown), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+		odd, ok := errors.AsType[*json2.SemanticError](err)
+		if !ok {
+			break
 		}
-		result = wire.Replace(result, s.instead(value), s.path...)
+		path := slices.Collect(odd.JSONPointer.Tokens())
+		for wire.Member(result, path...) == nil { // it is an item of a list
+			path = path[:len(path)-1]
+		}
+		result = wire.Replace(result, instead(wire.Member(result, path...), odd.GoType.Kind()), path...)
 	}
 	return result, nil
 }
 
 func isObject(raw json.RawMessage) bool { return len(raw) > 0 && raw[0] == '{' }
 
-// A member is a member of a result that the SDK decodes.
-type member struct {
-	path []string
-	kind kind
+// A shown has the members of a handshake that a server can do without.
+type shown struct {
+	Meta struct {
+		ServerInfo mcp.Implementation `json:"io.modelcontextprotocol/serverInfo"`
+	} `json:"_meta"`
+	ServerInfo   mcp.Implementation     `json:"serverInfo"`
+	Capabilities mcp.ServerCapabilities `json:"capabilities"`
+	Instructions string                 `json:"instructions"`
+	ResultType   string                 `json:"resultType"`
+	CacheScope   string                 `json:"cacheScope"`
+	TTLMs        int                    `json:"ttlMs"`
 }
 
-type kind byte
+// maxReplaced bounds the members of a wrong type: each is found by reading all of them.
+const maxReplaced = 50
 
-const (
-	object kind = iota
-	words
-	yesOrNo
-	whole // a number without a fraction
-	unused
-)
-
-// shown are members that a server can do without. Inner ones come after outer ones.
-var shown = []member{
-	{[]string{"_meta"}, object},
-	{[]string{"_meta", "io.modelcontextprotocol/serverInfo"}, object},
-	{[]string{"instructions"}, words},
-	{[]string{"resultType"}, words},
-	{[]string{"cacheScope"}, words},
-	{[]string{"ttlMs"}, whole},
-	{[]string{"serverInfo"}, object},
-	{[]string{"serverInfo", "name"}, words},
-	{[]string{"serverInfo", "title"}, words},
-	{[]string{"serverInfo", "version"}, words},
-	{[]string{"serverInfo", "description"}, words},
-	{[]string{"serverInfo", "websiteUrl"}, words},
-	{[]string{"serverInfo", "icons"}, unused},
-	{[]string{"capabilities", "experimental"}, object},
-	{[]string{"capabilities", "extensions"}, object},
-	{[]string{"capabilities", "completions"}, object},
-	{[]string{"capabilities", "logging"}, object},
-	{[]string{"capabilities", "prompts"}, object},
-	{[]string{"capabilities", "prompts", "listChanged"}, yesOrNo},
-	{[]string{"capabilities", "resources"}, object},
-	{[]string{"capabilities", "resources", "listChanged"}, yesOrNo},
-	{[]string{"capabilities", "resources", "subscribe"}, yesOrNo},
-	{[]string{"capabilities", "tools"}, object},
-	{[]string{"capabilities", "tools", "listChanged"}, yesOrNo},
-}
-
-func (s member) fits(value json.RawMessage) bool {
-	switch s.kind {
-	case object:
-		return isObject(value) || string(value) == "null"
-	case words:
-		return value[0] == '"' || string(value) == "null"
-	case yesOrNo:
-		return value[0] == 't' || value[0] == 'f' || value[0] == 'n'
-	case whole:
-		_, ok := wire.Integer(value)
-		return ok
-	}
-	return string(value) == "null"
-}
-
-// instead returns what a value of a wrong type was meant for, or null.
-func (s member) instead(value json.RawMessage) []byte {
+// instead returns what a value is replaced with that should be of another kind: what it was
+// meant for, or null.
+func instead(value json.RawMessage, should reflect.Kind) []byte {
 	switch {
-	case s.kind == object && (wire.IsEmptyList(value) || string(value) == "true"):
+	case (should == reflect.Struct || should == reflect.Map) && (wire.IsEmptyList(value) || string(value) == "true"):
 		return []byte("{}")
-	case s.kind == words && wire.KindOf(value) == "a number": // a version, as a rule
+	case should == reflect.String && wire.KindOf(value) == "a number": // a version, as a rule
 		return []byte(strconv.Quote(string(value)))
-	case s.kind == yesOrNo && string(value) == `"true"`:
+	case should == reflect.Bool && string(value) == `"true"`:
 		return []byte("true")
 	}
 	return []byte("null")

@@ -19,6 +19,8 @@ func TestHandshakesAreReadWhateverIsOddAboutThem(t *testing.T) {
 		`{"protocolVersion":"v","capabilities":{"experimental":[],"extensions":[1]}}`:             "",
 		`{"protocolVersion":"v","serverInfo":{"name":5,"version":1.0,"title":{},"icons":"x"}}`:    "",
 		`{"protocolVersion":"v","serverInfo":"name","instructions":["a"],"_meta":[],"ttlMs":1.5}`: "",
+		`{"protocolVersion":"v","serverInfo":{"icons":[{"src":"a"},{"src":5}],"version":"1"}}`:    "",
+		`{"protocolVersion":"v","_meta":{"io.modelcontextprotocol/serverInfo":{"name":[]}}}`:      "",
 		`{"protocolVersion":"v","_meta":"x","resultType":1,"cacheScope":[]}`:                      "",
 		`[]`:                    "",
 		`{"protocolVersion":5}`: "the server's answer cannot be read: its protocolVersion must be text, not a number",
