@@ -303,6 +303,9 @@ func (e *events) undecoded(raw []byte, why error) (jsonrpc.Message, error) {
 // call c, and with an ID of our own, if it is a request. The error may be that of ctx.
 func (r *Link) passable(ctx context.Context, msg jsonrpc.Message, method string, c *message.Call) ([]byte, error) {
 	resp, ok := msg.(*jsonrpc.Response)
+	if ok && resp.Error != nil {
+		r.calls.Answered(resp.ID)
+	}
 	if !ok || resp.Error != nil {
 		return jsonrpc.EncodeMessage(msg)
 	}
@@ -344,22 +347,6 @@ func (e *events) write(ev event, data []byte) {
 type eventConn struct {
 	mcp.Connection
 	r *Link
-}
-
-// Read implements mcp.Connection.
-func (c *eventConn) Read(ctx context.Context) (_ jsonrpc.Message, err error) {
-	defer contain.Error("taking in a message of a server", &err)
-	msg, err := c.Connection.Read(ctx)
-	if resp, ok := msg.(*jsonrpc.Response); ok && err == nil && resp.Error == nil {
-		reply, err := message.ReplyOf(c.r.ctx, resp.Result)
-		if err != nil {
-			return nil, err
-		}
-		return c.r.calls.Keep(resp.ID, reply), nil
-	} else if ok && err == nil {
-		c.r.calls.Answered(resp.ID)
-	}
-	return msg, err
 }
 
 // Write implements mcp.Connection.
