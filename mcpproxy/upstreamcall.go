@@ -70,7 +70,7 @@ func (u *upstream) explain(s *transport.Session, err error, what string, effect 
 	if unread, ok := errors.AsType[*message.UnreadableError](err); ok && effect != nil {
 		return fmt.Errorf("%s: %w: %w", what, effect, unread)
 	}
-	if !ok && !transport.IsLost(err) {
+	if !ok && !message.IsLost(err) {
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	how := u.discard(s)

@@ -74,7 +74,6 @@ func TestLongResultsComeWhole(t *testing.T) {
 // talk is one conversation with a session over pipes; the test is the server.
 type talk struct {
 	t         *testing.T
-	proc      *stdio.Process
 	notes     *message.Notifications
 	transport *stdio.Transport
 	dialer    *Dialer
@@ -104,9 +103,9 @@ func newTalk(t *testing.T) *talk {
 		t.Fatal(err)
 	}
 	entry := config.Server{Name: "talk"}
-	proc, notes := stdio.OverPipes(stdin, stdout), message.NewNotifications(func() {})
+	notes := message.NewNotifications(func() {})
 	k := &talk{
-		t: t, proc: proc, notes: notes, transport: stdio.NewTransport(proc, notes), dialer: filled(entry, Dialer{}),
+		t: t, notes: notes, transport: stdio.OverPipes(stdin, stdout, notes), dialer: filled(entry, Dialer{}),
 		connected: make(chan error, 1), in: bufio.NewReader(fromUs), out: toUs,
 		values: map[string]any{}, requests: map[string]*talkRequest{},
 	}
@@ -164,9 +163,7 @@ func (k *talk) do(ctx context.Context, words []string) {
 		go func() {
 			cs, err := k.dialer.connect(ctx, k.transport, len(words) > 1, elicitation.Capabilities{})
 			if err == nil {
-				k.session = &Session{
-					link: k.proc, stdio: k.transport, notes: k.notes, calls: k.transport.WaitingCalls(), mcp: cs, since: time.Now(),
-				}
+				k.session = &Session{link: k.transport, notes: k.notes, mcp: cs, since: time.Now()}
 			}
 			k.connected <- err
 		}()

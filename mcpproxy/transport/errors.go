@@ -3,27 +3,10 @@ package transport
 import (
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"syscall"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-	"github.com/toolcell/toolcell/mcpproxy/transport/message"
 	"github.com/toolcell/toolcell/mcpproxy/transport/remote"
 	"github.com/toolcell/toolcell/mcpproxy/transport/stdio"
 )
-
-// IsLost reports whether err means that the connection broke, in contrast to
-// an answer that is an error.
-func IsLost(err error) bool {
-	for _, broken := range []error{mcp.ErrConnectionClosed, io.EOF, io.ErrClosedPipe, os.ErrClosed, syscall.EPIPE} {
-		if errors.Is(err, broken) {
-			return true
-		}
-	}
-	var long *message.TooLongError
-	return errors.As(err, &long)
-}
 
 // Curable reports whether the user can cure a failed start at any moment. Trying again then
 // costs nothing and needs no backoff.
@@ -40,7 +23,7 @@ type startError struct {
 }
 
 func (e *startError) Error() string {
-	if _, ok := errors.AsType[*exitedError](e.err); ok {
+	if _, ok := errors.AsType[*stdio.ExitError](e.err); ok {
 		return fmt.Sprintf("server %q %s", e.server, e.err)
 	}
 	return fmt.Sprintf("starting server %q: %s", e.server, e.err)
@@ -55,11 +38,7 @@ func UnwrapStart(err error) error {
 	return err
 }
 
-// exitedError describes the unexpected end of a process.
-type exitedError struct{ how error }
-
-func (e *exitedError) Error() string { return e.how.Error() }
-func (e *exitedError) Unwrap() error { return e.how }
-
 // ExitError returns the error of a server that ended by itself; how describes its end.
-func ExitError(server string, how error) error { return &startError{server, &exitedError{how}} }
+func ExitError(server string, how error) error {
+	return &startError{server, &stdio.ExitError{Err: how}}
+}

@@ -11,7 +11,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/toolcell/toolcell/mcpproxy/elicitation"
 	"github.com/toolcell/toolcell/mcpproxy/transport/message"
-	"github.com/toolcell/toolcell/mcpproxy/transport/stdio"
 )
 
 // The methods of requests.
@@ -27,6 +26,21 @@ const (
 
 // A link carries one session: a process and its pipes, or HTTP requests.
 type link interface {
+	mcp.Transport
+	// HangsOnDiscover waits until the server has taken server/discover and left it
+	// unanswered for so long. It returns false if it has answered, or ctx ends.
+	HangsOnDiscover(ctx context.Context, timeout time.Duration) bool
+	// Fail ends the link after a handshake that failed with err, and returns why; cause is
+	// that of its context. suspect means that the server had taken server/discover.
+	Fail(err, cause error) (why error, suspect bool)
+	// Begin takes the session of the handshake. It may wait until the server can ask the
+	// user, if asks is set.
+	Begin(ctx context.Context, cs *mcp.ClientSession, asks bool)
+	// WaitingCalls returns the calls that wait for an answer over the link.
+	WaitingCalls() *message.Calls
+	// EndError returns why the link ended while calls were waiting, if it is known and they
+	// have no reasons of their own.
+	EndError() error
 	// Down is closed when the server ended or stopped talking.
 	Down() <-chan struct{}
 	// Stop ends the link, and with it the requests in flight. It may be called
@@ -44,9 +58,7 @@ type link interface {
 // Session is one live connection: a link and the MCP session over it.
 type Session struct {
 	link
-	stdio *stdio.Transport // nil over HTTP
 	notes *message.Notifications
-	calls *message.Calls
 	mcp   *mcp.ClientSession
 	can   elicitation.Capabilities
 	since time.Time
@@ -105,7 +117,7 @@ func (s *Session) Request(ctx context.Context, method string, params *Params) (m
 	}
 	ctx = c.Begin(ctx)
 	defer c.GiveUp()
-	defer s.calls.Forget(c)
+	defer s.WaitingCalls().Forget(c)
 	err := s.send(ctx, method, params)
 	if r, ok := c.Result(); ok {
 		return r, nil
@@ -159,8 +171,8 @@ func (s *Session) explain(c *message.Call, err error) error {
 	if refused, ok := errors.AsType[*jsonrpc.Error](err); ok {
 		return refused
 	}
-	if s.stdio != nil && IsLost(err) {
-		if end := s.stdio.EndError(); end != nil {
+	if message.IsLost(err) {
+		if end := s.EndError(); end != nil {
 			return end // the SDK does not say why a connection ended
 		}
 	}

@@ -10,9 +10,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"strings"
+	"syscall"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/wire"
 )
@@ -68,6 +72,18 @@ func unreadable(why error) error {
 		return known
 	}
 	return &UnreadableError{why}
+}
+
+// IsLost reports whether err means that the connection broke, in contrast to
+// an answer that is an error.
+func IsLost(err error) bool {
+	for _, broken := range []error{mcp.ErrConnectionClosed, io.EOF, io.ErrClosedPipe, os.ErrClosed, syscall.EPIPE} {
+		if errors.Is(err, broken) {
+			return true
+		}
+	}
+	var long *TooLongError
+	return errors.As(err, &long)
 }
 
 // A StrayError is an answer that names no request of ours.

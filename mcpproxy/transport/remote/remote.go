@@ -149,9 +149,10 @@ func (r *Link) Connect(ctx context.Context) (mcp.Connection, error) {
 	}).Connect(ctx)
 }
 
-// Watch records how the session over the link ends, and keeps the stream of changes
-// of an older server open.
-func (r *Link) Watch(cs *mcp.ClientSession) {
+// Begin implements the link of package transport. It records how the session ends, and keeps
+// the stream of changes of an older server open. If the server may ask the user, it waits a
+// while for that stream: questions come over it, and what is sent before is lost.
+func (r *Link) Begin(ctx context.Context, cs *mcp.ClientSession, asks bool) {
 	r.work.Go(func() {
 		defer contain.Recover("waiting for the end of a session", r.markDown)
 		err := cs.Wait()
@@ -164,22 +165,20 @@ func (r *Link) Watch(cs *mcp.ClientSession) {
 			r.markDown(fmt.Errorf("broke the connection: %w", r.words(err)))
 		}
 	})
-	if res := cs.InitializeResult(); r.transport == config.HTTP && res != nil && res.ProtocolVersion <= message.LegacyProtocol {
-		if req, err := http.NewRequestWithContext(r.ctx, http.MethodGet, r.server.URL, nil); err == nil {
-			req.Header.Set("Accept", eventStream)
-			r.mark(req, res.ProtocolVersion)
-			r.listen(req)
-		}
+	res := cs.InitializeResult()
+	if r.transport != config.HTTP || res == nil || res.ProtocolVersion > message.LegacyProtocol {
+		return
 	}
-}
-
-// streamWithin is how long to wait for the beginning of a stream. Some servers send nothing
-// before the first event.
-const streamWithin = time.Second
-
-// AwaitStream waits a while until the stream of an older server is open: servers may ask the
-// user over it, and what they send before is lost.
-func (r *Link) AwaitStream(ctx context.Context) {
+	req, err := http.NewRequestWithContext(r.ctx, http.MethodGet, r.server.URL, nil)
+	if err != nil {
+		return
+	}
+	req.Header.Set("Accept", eventStream)
+	r.mark(req, res.ProtocolVersion)
+	r.listen(req)
+	if !asks {
+		return
+	}
 	select {
 	case <-r.listening:
 	case <-time.After(streamWithin):
@@ -188,17 +187,25 @@ func (r *Link) AwaitStream(ctx context.Context) {
 	}
 }
 
+// streamWithin is how long to wait for the beginning of a stream. Some servers send nothing
+// before the first event.
+const streamWithin = time.Second
+
 // WaitingCalls returns the calls that wait for an answer over the link.
 func (r *Link) WaitingCalls() *message.Calls { return &r.calls }
 
-// TookDiscover reports whether a handshake that ended with cause failed on
-// server/discover.
-func (r *Link) TookDiscover(cause error) bool {
-	return r.asked.Load() && errors.Is(cause, message.ErrNoDiscover)
+// EndError implements the link of package transport: requests fail with reasons of their own.
+func (r *Link) EndError() error { return nil }
+
+// Fail implements the link of package transport.
+func (r *Link) Fail(err, cause error) (why error, suspect bool) {
+	defer r.WaitClosed()
+	defer r.Stop()
+	return r.explainStart(err, cause), r.asked.Load() && errors.Is(cause, message.ErrNoDiscover)
 }
 
-// ExplainStart returns why a handshake failed.
-func (r *Link) ExplainStart(err, cause error) error {
+// explainStart returns why a handshake failed.
+func (r *Link) explainStart(err, cause error) error {
 	// Then the SDK tries initialize, which some let through, and others refuse since they
 	// are too new to know it.
 	if denied := r.denied.Load(); denied != nil {
@@ -225,15 +232,12 @@ func (r *Link) ExplainStart(err, cause error) error {
 	return cause
 }
 
-// WatchDiscover cancels the handshake when the server leaves server/discover
-// unanswered.
-func (r *Link) WatchDiscover(ctx context.Context, timeout time.Duration, cancel context.CancelCauseFunc) {
-	defer contain.Recover("waiting for server/discover", func(err error) { cancel(err) })
+// HangsOnDiscover implements the link of package transport.
+func (r *Link) HangsOnDiscover(ctx context.Context, timeout time.Duration) bool {
 	select {
 	case <-ctx.Done():
+		return false
 	case <-time.After(timeout):
-		if !r.answered.Load() {
-			cancel(message.ErrNoDiscover)
-		}
+		return !r.answered.Load()
 	}
 }

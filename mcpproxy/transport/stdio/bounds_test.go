@@ -47,7 +47,7 @@ func TestBounds(t *testing.T) {
 	boundtest.Run(t,
 		boundtest.Parser{Row: "messages of a server, stdio", Shapes: lines, Worst: "a message in lines", Read: func(ctx context.Context, r io.Reader) error {
 			w := &Transport{
-				ctx: ctx, notes: message.NewNotifications(func() {}), limit: message.MaxSize, proc: OverPipes(nil, nil),
+				ctx: ctx, notes: message.NewNotifications(func() {}), limit: message.MaxSize, Process: OverPipes(nil, nil, message.NewNotifications(func() {})).Process,
 				in: &wire.Lines{In: bufio.NewReaderSize(pipe{ctx, r}, 64<<10)},
 			}
 			for {

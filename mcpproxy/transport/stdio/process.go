@@ -17,6 +17,7 @@ import (
 	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/redact"
+	"github.com/toolcell/toolcell/mcpproxy/transport/message"
 	"golang.org/x/sys/unix"
 )
 
@@ -52,18 +53,17 @@ type Process struct {
 	signaled bool       // it was still running when we wanted it gone
 }
 
-// OverPipes returns a process that is only its pipes, for tests that play a
-// server. It cannot be stopped or waited for.
-func OverPipes(stdin, stdout *os.File) *Process {
-	return &Process{
+// OverPipes returns the transport over a process that is only its pipes, for tests that play
+// a server. It cannot be stopped or waited for.
+func OverPipes(stdin, stdout *os.File, notes *message.Notifications) *Transport {
+	return newTransport(&Process{
 		stdin: stdin, stdout: stdout, output: newOutputTail("pipes", redact.New(config.Server{}), slog.New(slog.DiscardHandler)),
 		read: make(chan struct{}), isDown: make(chan struct{}),
-	}
+	}, notes)
 }
 
-// Start starts s in a process group of its own. The caller reads
-// stdout, closes read at its end, and calls stop in the end.
-func Start(s config.Server, hidden *redact.Redactor, g *Guard, log *slog.Logger) (_ *Process, err error) {
+// Start starts s in a process group of its own. The caller calls Stop in the end.
+func Start(s config.Server, hidden *redact.Redactor, g *Guard, log *slog.Logger, notes *message.Notifications) (_ *Transport, err error) {
 	if s.Dir, err = filepath.Abs(s.StartDir()); err != nil {
 		return nil, err
 	}
@@ -103,14 +103,8 @@ func Start(s config.Server, hidden *redact.Redactor, g *Guard, log *slog.Logger)
 	}
 	g.watch(cmd.Process.Pid)
 	go p.watch(ours[2])
-	return p, nil
+	return newTransport(p, notes), nil
 }
-
-// CommandError is the error of a command that cannot be started, which the user can cure at
-// any moment.
-type CommandError struct{ text string }
-
-func (e *CommandError) Error() string { return e.text }
 
 // environment is this process's own, since servers are trusted and need PATH,
 // HOME and proxies, with the entry's on top. PWD must not lead some servers to
@@ -268,17 +262,6 @@ func (p *Process) tookInput() bool {
 // WaitClosed implements the link of package transport.
 func (p *Process) WaitClosed() { <-p.done }
 
-// WithOutput adds the last lines of the server's output that are not messages to an error:
-// they usually say why. If there are any, it returns an OutputError.
-func (p *Process) WithOutput(err error) error { return p.output.appendTo(err) }
-
-// Served records that the server has answered the handshake.
-func (p *Process) Served() {
-	p.output.mu.Lock()
-	defer p.output.mu.Unlock()
-	p.output.served = true
-}
-
 // Ended waits for the end of the process and describes it, with the last output.
 func (p *Process) Ended() error {
 	<-p.done
@@ -286,7 +269,7 @@ func (p *Process) Ended() error {
 	signaled := p.signaled
 	p.mu.Unlock()
 	if signaled { // the signal in its state is ours
-		return p.WithOutput(errors.New("closed its output and did not exit; it was ended"))
+		return p.output.appendTo(errors.New("closed its output and did not exit; it was ended"))
 	}
-	return p.WithOutput(errors.New("exited: " + p.state.String()))
+	return p.output.appendTo(errors.New("exited: " + p.state.String()))
 }

@@ -30,7 +30,7 @@ func newServer(t *testing.T) *server {
 	ctx, end := context.WithCancel(t.Context())
 	context.AfterFunc(ctx, func() { out.CloseWithError(io.ErrClosedPipe) })
 	s.Transport = &Transport{
-		ctx: ctx, end: end, notes: message.NewNotifications(func() {}), limit: message.MaxSize, proc: OverPipes(nil, nil),
+		ctx: ctx, end: end, notes: message.NewNotifications(func() {}), limit: message.MaxSize, Process: OverPipes(nil, nil, message.NewNotifications(func() {})).Process,
 		in: &wire.Lines{In: bufio.NewReaderSize(out, 64<<10)},
 	}
 	last, _ := jsonrpc.MakeID(1000.0) // all answers have IDs that were asked

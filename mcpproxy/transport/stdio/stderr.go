@@ -143,7 +143,8 @@ func indentOf(line string) string {
 	return strings.Repeat(" ", min(len(line)-len(strings.TrimLeft(line, " ")), maxIndent))
 }
 
-// appendTo adds the tail to an error, if there is one.
+// appendTo adds the tail to an error: it usually says why. If there is one, it returns an
+// OutputError.
 func (t *outputTail) appendTo(err error) error {
 	tail := t.last()
 	if tail == "" {

@@ -27,7 +27,7 @@ import (
 // messages and servers that log to stdout, keeps results as the server wrote them, and does
 // not hold up a cancelled call when the server does not read.
 type Transport struct {
-	proc  *Process
+	*Process
 	notes *message.Notifications
 	calls message.Calls
 	in    *wire.Lines
@@ -47,10 +47,10 @@ type Transport struct {
 	took     atomic.Bool           // at the end of its output, the server had read all its input
 }
 
-// NewTransport returns the transport over the pipes of p.
-func NewTransport(p *Process, notes *message.Notifications) *Transport {
+// newTransport returns the transport over the pipes of p.
+func newTransport(p *Process, notes *message.Notifications) *Transport {
 	t := &Transport{
-		proc: p, notes: notes,
+		Process: p, notes: notes,
 		in: &wire.Lines{In: bufio.NewReaderSize(p.stdout, 64<<10)}, limit: message.MaxSize,
 		turn: make(chan struct{}, 1),
 	}
@@ -71,8 +71,8 @@ func (t *Transport) Close() error {
 	t.once.Do(func() {
 		defer contain.Recover("closing the pipes of a server", nil)
 		t.end()
-		t.proc.stdin.Close()
-		t.proc.stdout.Close()
+		t.stdin.Close()
+		t.stdout.Close()
 	})
 	return nil
 }
@@ -117,7 +117,7 @@ func (t *Transport) send(ctx context.Context, line []byte) error {
 		return io.ErrClosedPipe
 	}
 	line = append(line, '\n')
-	n, err := t.proc.writeNow(line)
+	n, err := t.writeNow(line)
 	if err != nil || n == len(line) {
 		<-t.turn
 		return err
@@ -127,7 +127,7 @@ func (t *Transport) send(ctx context.Context, line []byte) error {
 		var err error
 		defer func() { <-t.turn; sent <- err }()
 		defer contain.Error("writing to a server", &err)
-		_, err = t.proc.stdin.Write(line[n:])
+		_, err = t.stdin.Write(line[n:])
 	}()
 	select {
 	case err := <-sent:
@@ -178,7 +178,7 @@ func (t *Transport) readMessage() error {
 	defer release()
 	for _, raw := range message.Batch(t.ctx, line.Text) {
 		if t.behind && !isAnswer(t.ctx, raw) {
-			t.proc.output.add("stdout", raw)
+			t.output.add("stdout", raw)
 			continue
 		}
 		msgs, err := t.take(raw)
@@ -206,7 +206,7 @@ func (t *Transport) join(line message.Buffer) (whole message.Buffer, err error) 
 	opens := len(bare) > 0 && (bare[0] == '{' || bare[0] == '[')
 	begun := len(t.spread.Text) > 0
 	if begun && (opens || len(t.spread.Text)+len(line.Text) >= t.limit) { // it was something else
-		t.proc.output.add("stdout", t.spread.Text)
+		t.output.add("stdout", t.spread.Text)
 		begun = t.forgetSpread()
 	}
 	switch {
@@ -251,9 +251,9 @@ func (t *Transport) take(raw []byte) (msgs []jsonrpc.Message, err error) {
 // once: the SDK reads no further after an error.
 func (t *Transport) endOfInput(err error) {
 	t.forgetSpread()
-	t.took.Store(t.proc.tookInput())
-	close(t.proc.read)
-	t.proc.markDown()
+	t.took.Store(t.tookInput())
+	close(t.read)
+	t.markDown()
 	t.endErr.CompareAndSwap(nil, &err)
 }
 
@@ -271,7 +271,7 @@ func (t *Transport) readLine() (line message.Buffer, err error) {
 				begun = true
 				wanted = bytes.IndexByte(beginnings, trimmed[0]) >= 0 || len(t.spread.Text) > 0
 				if at := messageIn(trimmed); !wanted {
-					t.proc.output.add("stdout", trimmed[:at])
+					t.output.add("stdout", trimmed[:at])
 				}
 			}
 		}
@@ -338,34 +338,51 @@ func (t *Transport) EndError() error {
 	return nil
 }
 
-// TookDiscover reports whether a handshake that ended with cause may have failed because of
-// server/discover: only if the server had read it.
-func (t *Transport) TookDiscover(cause error) bool {
-	return t.asked.Load() && (errors.Is(cause, message.ErrNoDiscover) || t.took.Load() || t.answered.Load())
+// Begin implements the link of package transport.
+func (t *Transport) Begin(context.Context, *mcp.ClientSession, bool) {
+	t.output.mu.Lock()
+	defer t.output.mu.Unlock()
+	t.output.served = true
 }
 
-// WatchDiscover cancels the handshake when the server has read the request
-// but leaves it unanswered. One that has not read it yet is still starting.
-func (t *Transport) WatchDiscover(ctx context.Context, timeout time.Duration, cancel context.CancelCauseFunc) {
-	defer contain.Recover("waiting for server/discover", func(err error) { cancel(err) })
+// Fail implements the link of package transport. A server that ended without having read
+// server/discover had another reason to.
+func (t *Transport) Fail(err, cause error) (why error, suspect bool) {
+	_ = t.Close()
+	t.Stop()
+	suspect = t.asked.Load() && (errors.Is(cause, message.ErrNoDiscover) || t.took.Load() || t.answered.Load())
+	var long *message.TooLongError
+	switch {
+	case cause != nil: // we ended it: its exit status is our doing, and only its output is of interest
+		return t.output.appendTo(cause), suspect
+	case errors.As(t.EndError(), &long): // it may have exited because we closed its output
+		return t.output.appendTo(long), suspect
+	case message.IsLost(err):
+		return &ExitError{t.Ended()}, suspect
+	}
+	return t.output.appendTo(notMCP(err)), suspect
+}
+
+// HangsOnDiscover implements the link of package transport. A server that has not read the
+// request yet is still starting.
+func (t *Transport) HangsOnDiscover(ctx context.Context, timeout time.Duration) bool {
 	tick := time.NewTicker(max(timeout/50, time.Millisecond))
 	defer tick.Stop()
 	var taken time.Time
 	for {
 		select {
 		case <-ctx.Done():
-			return
+			return false
 		case now := <-tick.C:
 			switch {
 			case t.answered.Load():
-				return
-			case !t.asked.Load() || !t.proc.tookInput():
+				return false
+			case !t.asked.Load() || !t.tookInput():
 				taken = time.Time{}
 			case taken.IsZero():
 				taken = now
 			case now.Sub(taken) >= timeout:
-				cancel(message.ErrNoDiscover)
-				return
+				return true
 			}
 		}
 	}
@@ -424,7 +441,7 @@ func (t *Transport) undecoded(raw []byte, why error) []jsonrpc.Message {
 	if taken {
 		t.answered.Store(true)
 	} else {
-		t.proc.output.add("stdout", raw)
+		t.output.add("stdout", raw)
 	}
 	return failed
 }

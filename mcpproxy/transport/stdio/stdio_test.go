@@ -21,7 +21,7 @@ import (
 )
 
 func wireOver(t testing.TB, input string, limit int) *Transport {
-	return &Transport{ctx: t.Context(), notes: message.NewNotifications(func() {}), in: &wire.Lines{In: bufio.NewReaderSize(strings.NewReader(input), 16)}, limit: limit, proc: OverPipes(nil, nil)}
+	return &Transport{ctx: t.Context(), notes: message.NewNotifications(func() {}), in: &wire.Lines{In: bufio.NewReaderSize(strings.NewReader(input), 16)}, limit: limit, Process: OverPipes(nil, nil, message.NewNotifications(func() {})).Process}
 }
 
 func TestReadPassesOverWhatIsNoMessage(t *testing.T) {
@@ -63,7 +63,7 @@ func TestReadPassesOverWhatIsNoMessage(t *testing.T) {
 			t.Errorf("message %d is %v, want %v", i, got[i], want[i])
 		}
 	}
-	if tail := w.proc.output.last(); !strings.Contains(tail, "Server ready") {
+	if tail := w.output.last(); !strings.Contains(tail, "Server ready") {
 		t.Errorf("the tail does not have the stray lines: %q", tail)
 	}
 }
@@ -119,7 +119,7 @@ func TestLinesStayWhole(t *testing.T) {
 	}
 	defer r.Close()
 	defer stdin.Close()
-	w := NewTransport(&Process{stdin: stdin}, message.NewNotifications(func() {}))
+	w := newTransport(&Process{stdin: stdin}, message.NewNotifications(func() {}))
 	impatient, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	long := strings.Repeat("x", 1<<20)
