@@ -1,6 +1,7 @@
 package stdio
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -38,7 +39,7 @@ const (
 type Process struct {
 	cmd    *exec.Cmd
 	stdin  *os.File
-	stdout *os.File
+	stdout io.ReadCloser
 	output *outputTail
 	guard  *Guard
 	isDown chan struct{} // exited or read is closed, whichever came first
@@ -74,35 +75,25 @@ func Start(s config.Server, hidden *redact.Redactor, g *Guard, log *slog.Logger,
 	if path == "" {
 		return nil, &CommandError{fmt.Sprintf("command %q is not there or not executable; install it or correct %s", s.Command, s.Source)}
 	}
-	var ours, theirs [3]*os.File // of stdin, stdout and stderr
-	defer func() {
-		for i := range ours {
-			theirs[i].Close() // an error if there is none
-			if err != nil {
-				ours[i].Close()
-			}
-		}
-	}()
-	for i := range ours {
-		if ours[i], theirs[i], err = os.Pipe(); err != nil {
-			return nil, err
-		}
-	}
-	ours[0], theirs[0] = theirs[0], ours[0] // the server reads the first, and writes the others
 	cmd := &exec.Cmd{
 		Path: path, Args: append([]string{s.Command}, s.Args...), Dir: s.Dir, Env: environment(s),
-		Stdin: theirs[0], Stdout: theirs[1], Stderr: theirs[2],
 		SysProcAttr: &syscall.SysProcAttr{Setpgid: true},
+	}
+	stdin, noStdin := cmd.StdinPipe()
+	stdout, noStdout := cmd.StdoutPipe()
+	stderr, noStderr := cmd.StderrPipe()
+	if err := cmp.Or(noStdin, noStdout, noStderr); err != nil {
+		return nil, err
 	}
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
 	p := &Process{
-		cmd: cmd, stdin: ours[0], stdout: ours[1], output: newOutputTail(s.Name, hidden, log), guard: g,
+		cmd: cmd, stdin: stdin.(*os.File), stdout: stdout, output: newOutputTail(s.Name, hidden, log), guard: g,
 		exited: make(chan struct{}), done: make(chan struct{}), read: make(chan struct{}), isDown: make(chan struct{}),
 	}
 	g.watch(cmd.Process.Pid)
-	go p.watch(ours[2])
+	go p.watch(stderr)
 	return newTransport(p, notes), nil
 }
 
@@ -120,7 +111,7 @@ func environment(s config.Server) []string {
 // watch waits for the end of the leader, kills what it left in its group, and
 // reaps it. The order matters: until the leader is reaped its id cannot be
 // given to another process, so the kill can only hit this group.
-func (p *Process) watch(stderr *os.File) {
+func (p *Process) watch(stderr io.ReadCloser) {
 	defer contain.Recover("waiting for the end of a server", func(error) { p.abandon(stderr) })
 	logged := make(chan struct{})
 	go func() {
@@ -138,9 +129,6 @@ func (p *Process) watch(stderr *os.File) {
 	p.guard.forget(p.cmd.Process.Pid)
 	close(p.exited)
 	p.markDown()
-	_ = p.cmd.Wait() // a bad exit status is in ProcessState
-	p.state = p.cmd.ProcessState
-
 	late := time.NewTimer(drainGrace)
 	defer late.Stop()
 	for _, ended := range []chan struct{}{logged, p.read} {
@@ -150,19 +138,18 @@ func (p *Process) watch(stderr *os.File) {
 			late.Reset(0)
 		}
 	}
-	stderr.Close()
-	p.stdout.Close()
-	p.stdin.Close()
+	_ = p.cmd.Wait() // it closes the pipes; a bad exit status is in ProcessState
+	p.state = p.cmd.ProcessState
 	<-logged
 	close(p.done)
 }
 
 // abandon kills a process that nothing watches any more, and wakes those that wait for its
 // end.
-func (p *Process) abandon(stderr *os.File) {
+func (p *Process) abandon(stderr io.Closer) {
 	p.signalGroup(unix.SIGKILL)
 	p.markDown()
-	for _, f := range []*os.File{stderr, p.stdout, p.stdin} {
+	for _, f := range []io.Closer{stderr, p.stdout, p.stdin} {
 		f.Close()
 	}
 	for _, ended := range []chan struct{}{p.exited, p.done} {
