@@ -3,6 +3,7 @@ package plainjson
 import (
 	"bytes"
 	"encoding/json"
+	"encoding/json/jsontext"
 	"fmt"
 	"strings"
 
@@ -15,7 +16,8 @@ func fromYAML(data []byte) ([]byte, error) {
 	if err := yaml.Unmarshal(data, &doc); err != nil {
 		return nil, fmt.Errorf("is not YAML: %s", text.Printable(strings.TrimPrefix(err.Error(), "yaml: "), 300))
 	}
-	var w yamlWriter
+	w := yamlWriter{}
+	w.to = jsontext.NewEncoder(&w.out, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	w.node(&doc, 0)
 	return w.out.Bytes(), w.err
 }
@@ -24,6 +26,7 @@ func fromYAML(data []byte) ([]byte, error) {
 // aliases can stand for more than any memory holds.
 type yamlWriter struct {
 	out   bytes.Buffer
+	to    *jsontext.Encoder
 	nodes int
 	err   error
 }
@@ -34,8 +37,14 @@ func (w *yamlWriter) fail(n *yaml.Node, text string) {
 	}
 }
 
+func (w *yamlWriter) token(t jsontext.Token) {
+	if err := w.to.WriteToken(t); w.err == nil {
+		w.err = err
+	}
+}
+
 func (w *yamlWriter) node(n *yaml.Node, depth int) {
-	if w.nodes++; w.nodes > maxNodes || w.out.Len() > maxConverted {
+	if w.nodes++; w.nodes > maxNodes || w.to.OutputOffset() > maxConverted {
 		w.fail(n, "its aliases stand for too much")
 	}
 	if depth > maxDepth {
@@ -50,28 +59,20 @@ func (w *yamlWriter) node(n *yaml.Node, depth int) {
 	case yaml.AliasNode:
 		w.node(n.Alias, depth+1)
 	case yaml.MappingNode:
-		w.mapping(n, depth)
+		w.token(jsontext.BeginObject)
+		w.members(n, map[string]bool{}, depth)
+		w.token(jsontext.EndObject)
 	case yaml.SequenceNode:
-		w.out.WriteByte('[')
-		for i, item := range n.Content {
-			if i > 0 {
-				w.out.WriteByte(',')
-			}
+		w.token(jsontext.BeginArray)
+		for _, item := range n.Content {
 			w.node(item, depth+1)
 		}
-		w.out.WriteByte(']')
+		w.token(jsontext.EndArray)
 	case yaml.ScalarNode:
 		w.scalar(n)
 	default:
-		w.out.WriteString("null")
+		w.token(jsontext.Null)
 	}
-}
-
-func (w *yamlWriter) mapping(n *yaml.Node, depth int) {
-	w.out.WriteByte('{')
-	seen := map[string]bool{}
-	w.members(n, seen, depth)
-	w.out.WriteByte('}')
 }
 
 // members writes those of a mapping, then those that it merges in.
@@ -89,59 +90,49 @@ func (w *yamlWriter) members(n *yaml.Node, seen map[string]bool, depth int) {
 			return
 		case k.Tag == "!!merge":
 			merged = append(merged, v)
-			continue
-		case seen[k.Value]:
-			continue
+		case !seen[k.Value]:
+			seen[k.Value] = true
+			w.token(jsontext.String(k.Value))
+			w.node(v, depth+1)
 		}
-		if len(seen) > 0 {
-			w.out.WriteByte(',')
-		}
-		seen[k.Value] = true
-		w.text(k.Value)
-		w.out.WriteByte(':')
-		w.node(v, depth+1)
 	}
 	for _, m := range merged {
-		if m.Kind == yaml.AliasNode {
-			m = m.Alias
+		items := []*yaml.Node{m}
+		if m = aliased(m); m.Kind == yaml.SequenceNode {
+			items = m.Content
 		}
-		switch m.Kind {
-		case yaml.MappingNode:
-			w.members(m, seen, depth+1)
-		case yaml.SequenceNode:
-			for _, item := range m.Content {
-				if item.Kind == yaml.AliasNode {
-					item = item.Alias
-				}
+		for _, item := range items {
+			if item = aliased(item); item.Kind == yaml.MappingNode {
 				w.members(item, seen, depth+1)
 			}
 		}
 	}
 }
 
+func aliased(n *yaml.Node) *yaml.Node {
+	if n.Kind == yaml.AliasNode {
+		return n.Alias
+	}
+	return n
+}
+
 func (w *yamlWriter) scalar(n *yaml.Node) {
 	switch n.ShortTag() {
 	case "!!null":
-		w.out.WriteString("null")
+		w.token(jsontext.Null)
 	case "!!bool", "!!int", "!!float":
-		if json.Valid([]byte(n.Value)) {
-			w.out.WriteString(n.Value) // as it was written, however large
-			return
-		}
-		var v any
-		if n.Decode(&v) == nil {
-			if text, err := json.Marshal(v); err == nil {
-				w.out.Write(text)
-				return
+		raw := []byte(n.Value) // as it was written, however large
+		if !json.Valid(raw) {
+			var v any
+			if n.Decode(&v) == nil {
+				raw, _ = json.Marshal(v) // inf and nan cannot be
 			}
 		}
-		w.text(n.Value)
+		if w.to.WriteValue(raw) == nil {
+			return
+		}
+		fallthrough
 	default:
-		w.text(n.Value)
+		w.token(jsontext.String(n.Value))
 	}
-}
-
-func (w *yamlWriter) text(s string) {
-	text, _ := json.Marshal(s) // a string always can be
-	w.out.Write(text)
 }
