@@ -3,6 +3,7 @@ package repl
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -90,40 +91,21 @@ type cursor struct {
 // maxRest bounds the kept part of a line, in bytes.
 const maxRest = 1 << 10
 
-// follow returns a writer that writes to w and moves the cursor.
-func (c *cursor) follow(w io.Writer) io.Writer { return followed{w, c} }
-
-type followed struct {
-	io.Writer
-	cursor *cursor
-}
-
-func (f followed) Write(b []byte) (int, error) {
-	f.cursor.advance(b)
-	return f.Writer.Write(b)
-}
-
-func (c *cursor) advance(b []byte) {
-	if len(b) == 0 {
-		return
-	}
+// Write moves the cursor behind what is written.
+func (c *cursor) Write(b []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if at := bytes.LastIndexByte(b, '\n'); at >= 0 {
-		c.rest, b = nil, b[at+1:]
-	}
 	c.rest = append(c.rest, b...)
+	c.rest = c.rest[bytes.LastIndexByte(c.rest, '\n')+1:]
 	c.rest = bytes.Clone(c.rest[max(0, len(c.rest)-maxRest):])
+	return len(b), nil
 }
 
 // newLine ends the line, if one was begun.
 func (c *cursor) newLine(out *os.File) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.rest) > 0 {
+	if c.takeRest() != "" {
 		fmt.Fprintln(out)
 	}
-	c.rest = nil
 }
 
 // takeRest returns the line that was not ended; something else ends it.
@@ -169,11 +151,6 @@ func (l *plainLines) fill() {
 }
 
 func (l *plainLines) line(ctx context.Context, mark string, _ lineKind) (text string, pasted bool, err error) {
-	text, err = l.next(ctx, mark)
-	return text, false, err
-}
-
-func (l *plainLines) next(ctx context.Context, mark string) (string, error) {
 	if l.show {
 		fmt.Fprint(l.s.Out, mark)
 	}
@@ -181,18 +158,16 @@ func (l *plainLines) next(ctx context.Context, mark string) (string, error) {
 	case text, ok := <-l.read:
 		switch {
 		case ok && !utf8.ValidString(text):
-			return "", console.Invalidf("reading the code: standard input is not text in UTF-8")
+			return "", false, console.Invalidf("reading the code: standard input is not text in UTF-8")
 		case ok:
-			return text, nil
-		case l.err != nil:
-			return "", l.err
+			return text, false, nil
 		}
-		return "", io.EOF
+		return "", false, cmp.Or(l.err, io.EOF)
 	case <-l.abandoned:
 		fmt.Fprintln(l.s.Out)
-		return "", errAbandoned
+		return "", false, errAbandoned
 	case <-ctx.Done():
-		return "", context.Cause(ctx)
+		return "", false, context.Cause(ctx)
 	}
 }
 

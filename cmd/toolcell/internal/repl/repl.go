@@ -47,7 +47,7 @@ type Options struct {
 // error that ends the program.
 func Run(ctx context.Context, o Options) error {
 	q := &prompt{Options: o, person: console.Terminal(o.Streams.In) && console.Terminal(o.Streams.Out), seen: map[string]bool{}, reading: make(chan struct{}, 1)}
-	q.Request.Stdout, q.Request.Stderr = q.cursor.follow(o.Request.Stdout), q.cursor.follow(o.Request.Stderr)
+	q.Request.Stdout, q.Request.Stderr = io.MultiWriter(&q.cursor, o.Request.Stdout), io.MultiWriter(&q.cursor, o.Request.Stderr)
 	q.Request.Input = q.readInput
 	if q.person {
 		q.Request.Ask = func(ctx context.Context, asked consent.Question) consent.Answer {

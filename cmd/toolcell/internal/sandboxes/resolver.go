@@ -37,11 +37,11 @@ func runIn(sandboxes run.Sandboxes, root spec.Root, limits spec.Limits) packages
 		for inside, file := range c.Files {
 			p.Binds = append(p.Binds, spec.Bind{Source: file, Target: inside})
 		}
-		in, err := newStreams(&p)
+		stdin, stdout, stderr, err := openStreams(&p)
 		if err != nil {
 			return out, err
 		}
-		defer in.close()
+		defer stdin.Close()
 		sb, err := sandboxes.Start(ctx, p)
 		if err != nil {
 			return out, err
@@ -56,12 +56,12 @@ func runIn(sandboxes run.Sandboxes, root spec.Root, limits spec.Limits) packages
 				broker.Close()
 				out.Refused = append(broker.Refusals(), broker.Failures()...)
 			}()
-			in.write(c.Input(address, append(network.HostRoots(), broker.Certificate()...)))
+			// It fails if the command has ended.
+			_, _ = stdin.Write(c.Input(address, append(network.HostRoots(), broker.Certificate()...)))
 		}
-		in.stdin.Close()
+		stdin.Close()
 		exit, err := sb.Wait()
-		out.Code = exit.Code
-		out.Stdout, out.Stderr = in.written()
+		out.Code, out.Stdout, out.Stderr = exit.Code, stdout(), stderr()
 		switch {
 		case ctx.Err() != nil:
 			err = context.Cause(ctx)
@@ -128,70 +128,38 @@ func (r hostRules) Inspected(_, host string, port uint16) bool {
 
 func (r hostRules) AllowPrivate(_ string, _ netip.Addr) bool { return true }
 
-// streams are those of a command, on our side.
-type streams struct {
-	stdin          *os.File
-	stdout, stderr *output
-}
-
-// newStreams makes the streams of p, which Start takes over.
-func newStreams(p *oci.Process) (*streams, error) {
-	theirs, ours, err := os.Pipe()
-	if err != nil {
-		return nil, err
+// openStreams opens the streams of p, which Start takes over, and returns our side of them:
+// standard input, and functions that return the output of a command that has ended.
+func openStreams(p *oci.Process) (stdin *os.File, stdout, stderr func() []byte, err error) {
+	if p.Stdin, stdin, err = os.Pipe(); err != nil {
+		return nil, nil, nil, err
 	}
-	s := &streams{stdin: ours}
-	s.stdout, p.Stdout, err = capture(maxStdout + 1)
+	p.Stdout, stdout, err = capture(maxStdout + 1)
 	if err == nil {
-		s.stderr, p.Stderr, err = capture(maxStderr)
+		p.Stderr, stderr, err = capture(maxStderr)
 	}
 	if err != nil {
-		theirs.Close()
-		s.close()
-		return nil, err
+		stdin.Close()
+		p.Streams.Close()
 	}
-	p.Stdin = theirs
-	return s, nil
+	return stdin, stdout, stderr, err
 }
 
-// write gives the command its input. One that has ended takes none.
-func (s *streams) write(input []byte) { _, _ = s.stdin.Write(input) }
-
-// written returns the output of a command that has ended.
-func (s *streams) written() (stdout, stderr []byte) {
-	<-s.stdout.done
-	<-s.stderr.done
-	return s.stdout.text.Bytes(), s.stderr.text.Bytes()
-}
-
-func (s *streams) close() {
-	s.stdin.Close()
-	for _, o := range []*output{s.stdout, s.stderr} {
-		if o != nil {
-			o.file.Close()
-		}
-	}
-}
-
-// An output is the text from a pipe, up to a limit. The rest is read, so that the writer goes
-// on, and dropped.
-type output struct {
-	file *os.File
-	text bytes.Buffer
-	done chan struct{}
-}
-
-func capture(limit int64) (*output, *os.File, error) {
+// capture returns a pipe for output, and a function that waits for its end and returns the
+// text, up to a limit. The rest is read, so that the writer goes on, and dropped.
+func capture(limit int64) (theirs *os.File, written func() []byte, err error) {
 	ours, theirs, err := os.Pipe()
 	if err != nil {
 		return nil, nil, err
 	}
-	o := &output{file: ours, done: make(chan struct{})}
+	var text bytes.Buffer
+	done := make(chan struct{})
 	go func() {
-		defer close(o.done)
-		defer contain.Recover("reading the output of a sandbox", func(error) { ours.Close() })
-		_, _ = io.Copy(&o.text, io.LimitReader(ours, limit))
+		defer close(done)
+		defer contain.Recover("reading the output of a sandbox", nil)
+		defer ours.Close()
+		_, _ = io.Copy(&text, io.LimitReader(ours, limit))
 		_, _ = io.Copy(io.Discard, ours)
 	}()
-	return o, theirs, nil
+	return theirs, func() []byte { <-done; return text.Bytes() }, nil
 }
