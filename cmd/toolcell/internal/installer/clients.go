@@ -72,11 +72,7 @@ func othersOf(t edit.Target, data []byte) (name string, others int, err error) {
 // Installed returns the clients whose own file has toolcell, or had servers moved
 // out of it, and the other files that install changed, such as those of projects.
 func Installed(o clientconfig.Options, s settings.Settings) (clients, others []string, err error) {
-	d, err := settings.FindDirs(s.StateDir)
-	if err != nil {
-		return nil, nil, err
-	}
-	changed, err := edit.Journal(d.State).Read()
+	changed, err := edit.Journal(s.Dirs.State).Read()
 	if err != nil {
 		return nil, nil, err
 	}

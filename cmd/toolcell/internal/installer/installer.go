@@ -50,11 +50,8 @@ type Installer struct {
 
 // New finds and reads the client's file, which need not exist.
 func New(o Options) (*Installer, error) {
-	d, err := settings.FindDirs(o.Settings.StateDir)
-	if err != nil {
-		return nil, err
-	}
-	i := &Installer{Options: o, journal: edit.Journal(d.State)}
+	i := &Installer{Options: o, journal: edit.Journal(o.Settings.Dirs.State)}
+	var err error
 	if i.target, err = edit.TargetOf(o.Discovery, o.Client, o.Project); err != nil {
 		return nil, &console.ExitError{Code: console.ExitUsage, Err: err}
 	}
