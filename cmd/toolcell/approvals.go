@@ -30,9 +30,6 @@ func approvalsCommand(s *console.Streams) *cli.Command {
 			return do(c.Context, approvalsOptions{o, c.Bool("watch"), c.String("for"), c.IsSet("for"), c.Bool("revoke"), c.Bool("stop")})
 		})
 	}
-	command := func(name, usage, args string, do func(context.Context, approvalsOptions) error, own ...cli.Flag) *cli.Command {
-		return &cli.Command{Name: name, Usage: usage, ArgsUsage: args, Flags: flags(stateSettings, own...), Action: action(do)}
-	}
 	watch := &cli.BoolFlag{Name: "watch", Usage: "go on, and show questions and answers as they come"}
 	revoke := &cli.BoolFlag{Name: "revoke", Usage: "take back an approval for the rest of a run"}
 	list := action(approvalsList)
@@ -49,11 +46,11 @@ func approvalsCommand(s *console.Streams) *cli.Command {
 			return list(c)
 		},
 		Subcommands: []*cli.Command{
-			command("list", "show the questions that wait, and the last answers", "", approvalsList, watch),
-			command("show", "show a question with all arguments", "ID", approvalsShow),
-			command("approve", "allow what a question is about, at a terminal", "ID", approvalsApprove,
+			command("list", "show the questions that wait, and the last answers", "", stateSettings, list, watch),
+			command("show", "show a question with all arguments", "ID", stateSettings, action(approvalsShow)),
+			command("approve", "allow what a question is about, at a terminal", "ID", stateSettings, action(approvalsApprove),
 				&cli.StringFlag{Name: "for", Value: string(consent.ForCall), Usage: "`WHAT` is allowed: call, run for the tool until the run ends, or reads to count the tool as only reading"}, revoke),
-			command("deny", "deny what a question is about", "ID", approvalsDeny,
+			command("deny", "deny what a question is about", "ID", stateSettings, action(approvalsDeny),
 				&cli.BoolFlag{Name: "stop", Usage: "end the run, too"}, revoke),
 		},
 	}

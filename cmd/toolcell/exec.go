@@ -16,7 +16,6 @@ import (
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/repl"
 	"github.com/toolcell/toolcell/mcpproxy/policy/hosts"
 	"github.com/toolcell/toolcell/oci/doctor"
-	"github.com/toolcell/toolcell/rootfs"
 )
 
 // execName is the command whose arguments may belong to the code.
@@ -54,9 +53,6 @@ func execCommand(s *console.Streams) *cli.Command {
 			"the result is printed as an MCP client would get it.",
 		Flags: flags(nil, own...),
 		Action: actionWith(s, func(c *cli.Context, o Options) error {
-			if c.Bool("offline") {
-				o.Settings.Pull = rootfs.PullNever
-			}
 			return execCode(c.Context, execOptions{o, c.String("c"), c.Bool("i"), c.StringSlice("server"), c.Bool("plan"), c.Bool("verbose"), c.IsSet("c")})
 		}),
 	}
@@ -88,7 +84,11 @@ func execCode(ctx context.Context, o execOptions) (err error) {
 	if !o.Prompt {
 		policyLog = slog.New(belowError{log.Handler()}) // notePolicy says the error
 	}
-	a, err := openForShell(ctx, o, log, policyLog)
+	found, err := askForServers(ctx, o.Options, log, o.Servers)
+	if err != nil {
+		return err
+	}
+	a, err := openApp(o.Settings, appOptions{log: log, policyLog: policyLog, background: newBackground(o.Settings, log, true), servers: found})
 	if err != nil {
 		return err
 	}
@@ -201,15 +201,6 @@ func (e execution) prompt(ctx context.Context) error {
 		return err
 	}
 	return err
-}
-
-// openForShell opens the app to run code for the user of a shell.
-func openForShell(ctx context.Context, o execOptions, log, policyLog *slog.Logger) (*app, error) {
-	found, err := askForServers(ctx, o.Options, log, o.Servers)
-	if err != nil {
-		return nil, err
-	}
-	return openApp(o.Settings, appOptions{log: log, policyLog: policyLog, background: newBackground(o.Settings, log, true), servers: found})
 }
 
 // request returns the request of all that runs, without code.

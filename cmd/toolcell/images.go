@@ -24,20 +24,14 @@ var (
 )
 
 func imagesCommand(s *console.Streams) *cli.Command {
+	inspect := command("inspect", "print everything about images, as JSON", "REF|DIGEST…", storeSettings, action(s, imagesFunc(imagesInspect).run))
+	inspect.Aliases = []string{"show"}
 	return group("images", "pull, list and remove images",
 		imagesPullCommand(s),
-		&cli.Command{
-			Name: "list", Usage: "list the images on this machine",
-			Flags: flags(storeSettings), Action: action(s, imagesFunc(imagesList).run),
-		},
-		&cli.Command{
-			Name: "inspect", Aliases: []string{"show"}, Usage: "print everything about images, as JSON",
-			ArgsUsage: "REF|DIGEST…", Flags: flags(storeSettings), Action: action(s, imagesFunc(imagesInspect).run),
-		},
-		&cli.Command{
-			Name: "rm", Usage: "remove images; one with several names loses only the one given",
-			ArgsUsage: "REF|DIGEST…", Flags: flags(storeSettings), Action: action(s, imagesFunc(imagesRemove).run),
-		},
+		command("list", "list the images on this machine", "", storeSettings, action(s, imagesFunc(imagesList).run)),
+		inspect,
+		command("rm", "remove images; one with several names loses only the one given", "REF|DIGEST…", storeSettings,
+			action(s, imagesFunc(imagesRemove).run)),
 		imagesPruneCommand(s), imagesVerifyCommand(s), imagesRefreshCommand(s),
 	)
 }

@@ -82,7 +82,11 @@ func pullImage(ctx context.Context, o imagesPullOptions, store *rootfs.Store, re
 	progress := console.NewProgress(o.Err, o.JSON)
 	defer progress.Close()
 	progress.Show("compiling the image's modules, so that imports are fast")
-	if err := compileModules(ctx, o.Settings, root); err != nil {
+	p, err := openParts(o.Settings, newLogger(o.Settings, o.Err))
+	if err == nil {
+		err = errors.Join(p.compileImage(ctx, root, o.Settings.Runs.Limits), p.Close())
+	}
+	if err != nil {
 		progress.Close()
 		if ctx.Err() != nil {
 			fmt.Fprintln(o.Err, "toolcell: cancelled; the image is here, and the first run compiles its modules")

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"sync"
 	"syscall"
@@ -25,13 +24,13 @@ import (
 	"github.com/toolcell/toolcell/oci"
 	"github.com/toolcell/toolcell/oci/spec"
 	"github.com/toolcell/toolcell/rootfs"
+	"github.com/toolcell/toolcell/rootfs/packages"
 	"github.com/toolcell/toolcell/rootfs/python"
 )
 
 // Work on an image beyond unpacking happens in a separate process, `toolcell
 // images refresh`, so that no run waits for it: asking the registry whether a
-// tag has moved, and compiling the image's modules, once. So it is with the modules
-// of packages: `toolcell packages compile`.
+// tag has moved, and compiling the image's modules, once, or those of packages for it.
 
 // A background does such work for runs: on images and on packages, in one process each at a
 // time.
@@ -40,10 +39,10 @@ type background struct{ images, packages process }
 // newBackground returns one whose processes end when it is closed, unless they are detached.
 // They take over the settings that were given as flags; the others are in the environment.
 func newBackground(s settings.Settings, log *slog.Logger, detached bool) *background {
-	given := s.ForProcess(settings.ForImages)
+	args := append([]string{"images", "refresh"}, s.ForProcess(settings.ForImages)...)
 	return &background{
-		images:   process{args: append([]string{"images", "refresh"}, given...), log: log, detached: detached},
-		packages: process{args: append([]string{"packages", "compile"}, given...), log: log, detached: detached},
+		images:   process{args: args, log: log, detached: detached},
+		packages: process{args: args, log: log, detached: detached},
 	}
 }
 
@@ -58,7 +57,7 @@ func (b *background) Refresh(ref string, ask bool) {
 
 // Compile implements sandboxes.Background.
 func (b *background) Compile(ref, set string) {
-	b.packages.start("--image="+absolute(ref), "--", set)
+	b.packages.start("--set="+set, "--", absolute(ref))
 }
 
 func (b *background) close() {
@@ -146,41 +145,53 @@ func (r *process) close() {
 
 type imagesRefreshOptions struct {
 	Options
-	Ask      bool // the registry whether the tag has moved
-	UntilEOF bool // end with standard input
+	Ask      bool   // the registry whether the tag has moved
+	Set      string // of packages to compile instead of the image
+	UntilEOF bool   // end with standard input
 }
 
 func imagesRefreshCommand(s *console.Streams) *cli.Command {
 	return &cli.Command{
 		Name: "refresh", Hidden: true, ArgsUsage: "REF",
-		Flags: append([]cli.Flag{&cli.BoolFlag{Name: "ask"}, &cli.BoolFlag{Name: "until-eof"}}, settings.Flags(settings.ForImages...)...),
+		Flags: append([]cli.Flag{&cli.BoolFlag{Name: "ask"}, &cli.StringFlag{Name: "set"}, &cli.BoolFlag{Name: "until-eof"}},
+			settings.Flags(settings.ForImages...)...),
 		Action: actionWith(s, func(c *cli.Context, o Options) error {
-			return imagesRefresh(c.Context, imagesRefreshOptions{o, c.Bool("ask"), c.Bool("until-eof")})
+			return imagesRefresh(c.Context, imagesRefreshOptions{o, c.Bool("ask"), c.String("set"), c.Bool("until-eof")})
 		}),
 	}
 }
 
-func imagesRefresh(ctx context.Context, o imagesRefreshOptions) error {
+func imagesRefresh(ctx context.Context, o imagesRefreshOptions) (err error) {
 	ctx, cancel := untilEOF(ctx, o.Streams, o.UntilEOF)
 	defer cancel()
-	store, err := openStore(o.Settings, slog.New(slog.DiscardHandler))
+	p, err := openParts(o.Settings, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}
-	defer store.Close()
+	defer func() { err = errors.Join(err, p.Close()) }()
 	ref := o.Args[0]
 	if o.Ask {
 		// If it fails, the present image stays in use.
-		if _, err := store.Pull(ctx, ref, nil); err != nil && ctx.Err() != nil {
+		if _, err := p.store.Pull(ctx, ref, nil); err != nil && ctx.Err() != nil {
 			return err
 		}
 	}
-	store.Policy = rootfs.PullNever
-	root, err := store.Ensure(ctx, ref, nil)
+	p.store.Policy = rootfs.PullNever
+	root, err := p.store.Ensure(ctx, ref, nil)
 	if err != nil {
 		return err
 	}
-	return compileModules(ctx, o.Settings, root)
+	limits := o.Settings.Runs.Limits
+	if o.Set == "" {
+		return p.compileImage(ctx, root, limits)
+	}
+	set, err := p.wheels.Find(o.Set)
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithTimeout(ctx, compileTime)
+	defer stop()
+	return p.compile(ctx, set, sandboxes.SandboxRoot(root), root.Env, limits)
 }
 
 // untilEOF returns a context that ends with standard input, if that is wanted.
@@ -199,32 +210,29 @@ func untilEOF(ctx context.Context, s *console.Streams, wanted bool) (context.Con
 // compileTime bounds compiling, far above the time for the largest image.
 const compileTime = 20 * time.Minute
 
-// compileModules gives an image bytecode of its modules and of the runner,
+// compileImage gives an image bytecode of its modules and of the runner,
 // unless it has it.
-func compileModules(ctx context.Context, s settings.Settings, root *rootfs.Root) (err error) {
-	runnerDir, err := runner.Write(filepath.Join(s.Dirs.Cache, "runner"))
-	if err != nil {
-		return s.Dirs.Explain(err)
-	}
-	if !root.NeedsBytecode(ctx) && !root.NeedsProgramBytecode(runnerDir) {
+func (p parts) compileImage(ctx context.Context, root *rootfs.Root, l spec.Limits) error {
+	if !root.NeedsBytecode(ctx) && !root.NeedsProgramBytecode(p.runnerDir) {
 		return nil
 	}
-	runtime, err := oci.Open(s.Dirs.Run, s.UID, s.GID)
-	if err != nil {
-		return s.Dirs.Explain(err)
-	}
-	defer func() { err = errors.Join(err, runtime.Close()) }()
 	ctx, cancel := context.WithTimeout(ctx, compileTime)
 	defer cancel()
 	compile := func(binds ...spec.Bind) python.Run {
-		return compilesIn(runtime, sandboxes.SandboxRoot(root), root.Env, s.Runs.Limits, binds...)
+		return compilesIn(p.runtime, sandboxes.SandboxRoot(root), root.Env, l, binds...)
 	}
 	// The runner comes first: it is quick, and every run gains.
-	bind := spec.Bind{Source: runnerDir, Target: runner.Dir}
+	bind := spec.Bind{Source: p.runnerDir, Target: runner.Dir}
 	return errors.Join(
-		root.AddProgramBytecode(ctx, runnerDir, bind.Target, compile(bind)),
+		root.AddProgramBytecode(ctx, p.runnerDir, bind.Target, compile(bind)),
 		root.AddBytecode(ctx, compile()),
 	)
+}
+
+// compile gives a set of packages its bytecode, in sandboxes of an image.
+func (p parts) compile(ctx context.Context, set *packages.Set, root spec.Root, env []string, l spec.Limits) error {
+	bind := spec.Bind{Source: set.Dir, Target: packages.Target}
+	return p.wheels.AddBytecode(ctx, set, compilesIn(p.runtime, root, env, l, bind))
 }
 
 // compilesIn returns a function that compiles modules in sandboxes of an image.

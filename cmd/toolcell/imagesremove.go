@@ -42,7 +42,6 @@ type prunedImages struct {
 
 type imagesPruneOptions struct {
 	Options
-	Unused  string // days
 	MaxSize string
 }
 
@@ -53,7 +52,7 @@ func imagesPruneCommand(s *console.Streams) *cli.Command {
 			&cli.StringFlag{Name: "unused", Usage: "also remove images not used for `DAYS`"},
 			&cli.StringFlag{Name: "max-size", Usage: "also remove the least recently used images until the others take at most `BYTES` (k, m, g)"}),
 		Action: actionWith(s, func(c *cli.Context, o Options) error {
-			prune := imagesPruneOptions{o, c.String("unused"), c.String("max-size")}
+			prune := imagesPruneOptions{o, c.String("max-size")}
 			return imagesFunc(prune.run).run(c.Context, o)
 		}),
 	}

@@ -16,11 +16,10 @@ import (
 
 // withoutJSON are the commands without --json, and why.
 var withoutJSON = map[string]string{
-	"serve":            "its output is the protocol",
-	"images refresh":   "it is started by toolcell, and prints nothing",
-	"packages compile": "it is started by toolcell, and prints nothing",
-	"completion":       "its output is a script",
-	"__complete":       "its output is for those scripts",
+	"serve":          "its output is the protocol",
+	"images refresh": "it is started by toolcell, and prints nothing",
+	"completion":     "its output is a script",
+	"__complete":     "its output is for those scripts",
 }
 
 // printing are command lines of every other command that print to standard output.

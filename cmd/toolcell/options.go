@@ -13,9 +13,10 @@ import (
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
+	"github.com/toolcell/toolcell/rootfs"
 )
 
-// Options are what every command has from its command line. Those of a command with flags
+// Options are what commands have from their command lines. Those of a command with flags
 // of its own begin with them.
 type Options struct {
 	*console.Streams
@@ -23,6 +24,8 @@ type Options struct {
 	Args     []string
 	JSON     bool
 	Quiet    bool              // no notes and logs
+	Offline  bool              // fetch nothing
+	Unused   string            // days, of what prune removes
 	Settings settings.Settings // zero for a command without any
 }
 
@@ -39,7 +42,7 @@ func actionWith(s *console.Streams, do func(*cli.Context, Options) error) cli.Ac
 	return func(c *cli.Context) (err error) {
 		o := Options{
 			Streams: s, Command: strings.TrimPrefix(c.Command.HelpName, c.App.Name+" "), Args: c.Args().Slice(),
-			JSON: c.Bool("json"), Quiet: c.Bool("quiet"),
+			JSON: c.Bool("json"), Quiet: c.Bool("quiet"), Offline: c.Bool("offline"), Unused: c.String("unused"),
 		}
 		if c.Command.ArgsUsage == "" && len(c.Command.Subcommands) == 0 && len(o.Args) > 0 {
 			return noArguments(o)
@@ -50,6 +53,9 @@ func actionWith(s *console.Streams, do func(*cli.Context, Options) error) cli.Ac
 		if slices.ContainsFunc(c.Command.Flags, isSetting) {
 			if o.Settings, err = settings.Read(c); err != nil {
 				return err
+			}
+			if o.Offline {
+				o.Settings.Pull = rootfs.PullNever
 			}
 		}
 		return do(c, o)
@@ -77,7 +83,6 @@ var arguments = map[string]struct {
 	"packages add":      {1, math.MaxInt, "requirements such as 'pandas>=2', or a script"},
 	"packages lock":     {1, 1, "a script"},
 	"packages show":     {1, 1, "the beginning of an ID; toolcell packages list shows them"},
-	"packages compile":  {1, 1, "the ID of a set"},
 	"servers login":     {1, 1, "the name of one server"},
 	"servers logout":    {1, 1, "the name of one server"},
 	"servers search":    {1, math.MaxInt, "a query"},
@@ -90,6 +95,11 @@ var arguments = map[string]struct {
 	"approvals show":    {1, 1, "the ID of one question; toolcell approvals list shows them"},
 	"approvals approve": {1, 1, "the ID of one question; toolcell approvals list shows them"},
 	"approvals deny":    {1, 1, "the ID of one question; toolcell approvals list shows them"},
+}
+
+// command returns a command with its own flags, --json, and those of settings.
+func command(name, usage, args string, names []string, do cli.ActionFunc, own ...cli.Flag) *cli.Command {
+	return &cli.Command{Name: name, Usage: usage, ArgsUsage: args, Flags: flags(names, own...), Action: do}
 }
 
 // group returns a command that only has subcommands.

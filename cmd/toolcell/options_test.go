@@ -39,14 +39,16 @@ func TestCommandsWithoutACommandLine(t *testing.T) {
 		"images list": {nil, imagesFunc(imagesList).run, "there are no images here yet"},
 		"images rm":   {[]string{"x"}, imagesFunc(imagesRemove).run, `there is no image "x" here`},
 		"images prune": {nil, func(ctx context.Context, o Options) error {
-			return imagesFunc(imagesPruneOptions{Options: o, Unused: "soon"}.run).run(ctx, o)
+			o.Unused = "soon"
+			return imagesFunc(imagesPruneOptions{Options: o}.run).run(ctx, o)
 		}, `--unused: "soon" is not a number of days`},
 		"images pull": {[]string{"oci:/nope"}, func(ctx context.Context, o Options) error {
 			return imagesPull(ctx, imagesPullOptions{Options: o, Creds: ":secret"})
 		}, "has no user"},
 		"packages show": {[]string{"12"}, packagesShow, `"12"`},
 		"packages prune": {nil, func(ctx context.Context, o Options) error {
-			return packagesPrune(ctx, packagesOptions{Options: o, Unused: "0"})
+			o.Unused = "0"
+			return packagesPrune(ctx, o)
 		}, "nothing to remove"},
 		"approvals approve": {[]string{"ask-x"}, func(ctx context.Context, o Options) error {
 			return approvalsApprove(ctx, approvalsOptions{Options: o, For: "ever"})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -12,90 +11,28 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
-	"github.com/toolcell/toolcell/cmd/toolcell/internal/sandboxes"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/internal/text"
-	"github.com/toolcell/toolcell/oci/spec"
-	"github.com/toolcell/toolcell/rootfs"
 	"github.com/toolcell/toolcell/rootfs/packages"
 )
 
-// packagesOptions are those of commands about packages.
-type packagesOptions struct {
-	Options
-	Offline  bool // fetch nothing
-	Unused   string
-	UntilEOF bool // end with standard input
-}
-
 func packagesCommand(s *console.Streams) *cli.Command {
 	forRuns := slices.Concat([]string{"image", "policy", "uv", "memory"}, settings.ForImages)
-	command := func(do func(context.Context, packagesOptions) error) cli.ActionFunc {
-		return actionWith(s, func(c *cli.Context, o Options) error {
-			return do(c.Context, packagesOptions{o, c.Bool("offline"), c.String("unused"), c.Bool("until-eof")})
-		})
-	}
 	return group("packages", "get, list and remove the packages of scripts",
 		&cli.Command{
 			Name: "add", Usage: "get packages ahead of the runs that need them, in the newest versions", ArgsUsage: "REQUIREMENT…|SCRIPT",
 			Description: "A requirement is a name and perhaps versions, as in 'pandas>=2'. A script is a file\n" +
 				"that ends in .py and has a # /// script header.",
 			Flags:  flags(forRuns, &cli.BoolFlag{Name: "offline", Usage: "fetch nothing: say whether all is here"}),
-			Action: command(packagesAdd),
+			Action: action(s, packagesAdd),
 		},
-		&cli.Command{
-			Name: "lock", Usage: "write the versions that a script gets into pylock.NAME.toml beside it", ArgsUsage: "SCRIPT",
-			Flags:  flags(forRuns, &cli.BoolFlag{Name: "offline", Usage: "fetch nothing: write the versions that the script got here"}),
-			Action: command(packagesLock),
-		},
-		&cli.Command{
-			Name: "list", Usage: "show the sets of packages that are here",
-			Flags: flags(stateSettings), Action: action(s, packagesList),
-		},
-		&cli.Command{
-			Name: "show", Usage: "show the packages of a set, by the beginning of its ID", ArgsUsage: "ID",
-			Flags: flags(stateSettings), Action: action(s, packagesShow),
-		},
-		&cli.Command{
-			Name: "prune", Usage: "remove sets that were not used for some time; never one in use",
-			Flags:  flags(stateSettings, &cli.StringFlag{Name: "unused", Value: "30", Usage: "those not used for `DAYS`"}),
-			Action: command(packagesPrune),
-		},
-		&cli.Command{
-			Name: "compile", Hidden: true, ArgsUsage: "ID",
-			Flags:  append([]cli.Flag{&cli.BoolFlag{Name: "until-eof"}}, settings.Flags(append([]string{"image"}, settings.ForImages...)...)...),
-			Action: command(packagesCompile),
-		},
+		command("lock", "write the versions that a script gets into pylock.NAME.toml beside it", "SCRIPT", forRuns, action(s, packagesLock),
+			&cli.BoolFlag{Name: "offline", Usage: "fetch nothing: write the versions that the script got here"}),
+		command("list", "show the sets of packages that are here", "", stateSettings, action(s, packagesList)),
+		command("show", "show the packages of a set, by the beginning of its ID", "ID", stateSettings, action(s, packagesShow)),
+		command("prune", "remove sets that were not used for some time; never one in use", "", stateSettings, action(s, packagesPrune),
+			&cli.StringFlag{Name: "unused", Value: "30", Usage: "those not used for `DAYS`"}),
 	)
-}
-
-// packagesCompile gives a set of packages bytecode of its modules.
-func packagesCompile(ctx context.Context, o packagesOptions) (err error) {
-	ctx, cancel := untilEOF(ctx, o.Streams, o.UntilEOF)
-	defer cancel()
-	o.Settings.Pull = rootfs.PullNever
-	p, err := openParts(o.Settings, slog.New(slog.DiscardHandler))
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, p.Close()) }()
-	root, err := p.store.Ensure(ctx, o.Settings.Image, nil)
-	if err != nil {
-		return err
-	}
-	set, err := p.wheels.Find(o.Args[0])
-	if err != nil {
-		return err
-	}
-	ctx, stop := context.WithTimeout(ctx, compileTime)
-	defer stop()
-	return p.compile(ctx, set, sandboxes.SandboxRoot(root), root.Env, o.Settings.Runs.Limits)
-}
-
-// compile gives a set of packages its bytecode, in sandboxes of an image.
-func (p parts) compile(ctx context.Context, set *packages.Set, root spec.Root, env []string, l spec.Limits) error {
-	bind := spec.Bind{Source: set.Dir, Target: packages.Target}
-	return p.wheels.AddBytecode(ctx, set, compilesIn(p.runtime, root, env, l, bind))
 }
 
 // listedSet is a set of packages as --json prints it.
@@ -165,7 +102,7 @@ func packagesShow(_ context.Context, o Options) error {
 		set.ID, set.Ref, text.Size(set.Bytes), set.LastUsed.Local().Format(time.DateTime), set.Dir, &lines)
 }
 
-func packagesPrune(_ context.Context, o packagesOptions) error {
+func packagesPrune(_ context.Context, o Options) error {
 	unused, err := parseUnused(o.Unused)
 	if err != nil {
 		return err
@@ -178,5 +115,5 @@ func packagesPrune(_ context.Context, o packagesOptions) error {
 	for _, set := range row.Removed {
 		fmt.Fprintf(&lines, "removed %s: %s\n", shortID(set.ID), set.names())
 	}
-	return errors.Join(printRow(o.Options, row, "%s%s\n", &lines, pruned(len(removed), "set", freed)), err)
+	return errors.Join(printRow(o, row, "%s%s\n", &lines, pruned(len(removed), "set", freed)), err)
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/sandboxes"
 	"github.com/toolcell/toolcell/internal/requirement"
-	"github.com/toolcell/toolcell/rootfs"
 	"github.com/toolcell/toolcell/rootfs/packages"
 )
 
@@ -29,10 +28,7 @@ type packager struct {
 }
 
 // openPackager makes the image ready.
-func openPackager(ctx context.Context, o packagesOptions) (*packager, error) {
-	if o.Offline {
-		o.Settings.Pull = rootfs.PullNever
-	}
+func openPackager(ctx context.Context, o Options) (*packager, error) {
 	opened, err := openParts(o.Settings, newLogger(o.Settings, o.Err))
 	if err != nil {
 		return nil, err
@@ -51,7 +47,7 @@ func (p *packager) Close() error {
 }
 
 // readNeeds reads what the arguments of a command ask for: requirements, or a script.
-func readNeeds(ctx context.Context, o packagesOptions) (n run.Needs, err error) {
+func readNeeds(ctx context.Context, o Options) (n run.Needs, err error) {
 	isScript := func(arg string) bool {
 		if !strings.HasSuffix(arg, ".py") {
 			return false
@@ -75,7 +71,7 @@ func readNeeds(ctx context.Context, o packagesOptions) (n run.Needs, err error) 
 	return n, grantPackages(o, &n)
 }
 
-func readScriptNeeds(ctx context.Context, o packagesOptions, file string) (n run.Needs, err error) {
+func readScriptNeeds(ctx context.Context, o Options, file string) (n run.Needs, err error) {
 	code, err := readFile(ctx, file)
 	if err != nil {
 		return n, err
@@ -92,7 +88,7 @@ func readScriptNeeds(ctx context.Context, o packagesOptions, file string) (n run
 }
 
 // grantPackages asks the policy.
-func grantPackages(o packagesOptions, n *run.Needs) (err error) {
+func grantPackages(o Options, n *run.Needs) (err error) {
 	n.Grant, err = loadPolicy(o.Settings, slog.New(slog.DiscardHandler)).NewEnforcer().GrantPackages(n.Packages)
 	return asUsage(run.Invalid(err))
 }
@@ -109,7 +105,7 @@ func asUsage(err error) error {
 	return console.Invalidf("%s", forTyping(err.Error()))
 }
 
-func packagesAdd(ctx context.Context, o packagesOptions) (err error) {
+func packagesAdd(ctx context.Context, o Options) (err error) {
 	needs, err := readNeeds(ctx, o)
 	if err != nil {
 		return err
@@ -133,10 +129,10 @@ func packagesAdd(ctx context.Context, o packagesOptions) (err error) {
 		}
 	}
 	p.progress.Close()
-	return printRow(o.Options, listed(set), "%s: %s\n", shortID(set.ID), listed(set).names())
+	return printRow(o, listed(set), "%s: %s\n", shortID(set.ID), listed(set).names())
 }
 
-func packagesLock(ctx context.Context, o packagesOptions) (err error) {
+func packagesLock(ctx context.Context, o Options) (err error) {
 	file := o.Args[0]
 	needs, err := readScriptNeeds(ctx, o, file)
 	if err != nil {
@@ -159,5 +155,5 @@ func packagesLock(ctx context.Context, o packagesOptions) (err error) {
 	if wasLinkTo != "" {
 		fmt.Fprintf(o.Err, "toolcell: %s was a link to %q; it is a file now, and what the link led to is as it was\n", to, wasLinkTo)
 	}
-	return printRow(o.Options, map[string]string{"file": to}, "%s\n", to)
+	return printRow(o, map[string]string{"file": to}, "%s\n", to)
 }

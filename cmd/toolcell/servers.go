@@ -16,10 +16,7 @@ import (
 
 func serversCommand(s *console.Streams) *cli.Command {
 	command := func(name, usage, args string, do serversFunc, more ...string) *cli.Command {
-		return &cli.Command{
-			Name: name, Usage: usage, ArgsUsage: args, Flags: flags(slices.Concat(discoverySettings, more)),
-			Action: action(s, do.run),
-		}
+		return command(name, usage, args, slices.Concat(discoverySettings, more), action(s, do.run))
 	}
 	pinsCommand := command("pins", "show how tools have changed since they were first used, and accept it", "[NAME…] | accept NAME [TOOL]", serversPins)
 	pinsCommand.Description = pinsDescription

@@ -18,17 +18,13 @@ import (
 var discoverySettings = []string{"state-dir", "servers-config", "log-level", "allow-self-server"}
 
 func serversTrustCommand(s *console.Streams) *cli.Command {
-	return &cli.Command{
-		Name: "trust", Usage: "let a project's config file start the servers in it, as long as it stays as it is", ArgsUsage: "FILE…",
-		Flags: flags(discoverySettings), Action: action(s, func(ctx context.Context, o Options) error { return eachProjectFile(ctx, o, trustFile) }),
-	}
+	return command("trust", "let a project's config file start the servers in it, as long as it stays as it is", "FILE…", discoverySettings,
+		action(s, func(ctx context.Context, o Options) error { return eachProjectFile(ctx, o, trustFile) }))
 }
 
 func serversUntrustCommand(s *console.Streams) *cli.Command {
-	return &cli.Command{
-		Name: "untrust", Usage: "stop trusting a project's config file", ArgsUsage: "FILE…",
-		Flags: flags(discoverySettings), Action: action(s, func(ctx context.Context, o Options) error { return eachProjectFile(ctx, o, untrustFile) }),
-	}
+	return command("untrust", "stop trusting a project's config file", "FILE…", discoverySettings,
+		action(s, func(ctx context.Context, o Options) error { return eachProjectFile(ctx, o, untrustFile) }))
 }
 
 // A trustRow is a row of servers trust and servers untrust.

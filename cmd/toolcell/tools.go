@@ -17,10 +17,9 @@ import (
 
 func toolsCommand(s *console.Streams) *cli.Command {
 	command := func(name, usage, args string, do func(context.Context, Options, savedtools.Store) error) *cli.Command {
-		return &cli.Command{
-			Name: name, Usage: usage, ArgsUsage: args, Flags: flags(stateSettings),
-			Action: action(s, func(ctx context.Context, o Options) error { return do(ctx, o, openSavedTools(o.Settings)) }),
-		}
+		return command(name, usage, args, stateSettings, action(s, func(ctx context.Context, o Options) error {
+			return do(ctx, o, openSavedTools(o.Settings))
+		}))
 	}
 	return group("tools", "show, export and remove the tools that code has saved in this project",
 		command("list", "show the saved tools of this project", "", toolsList),
