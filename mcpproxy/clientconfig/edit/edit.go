@@ -193,16 +193,11 @@ func (p Target) Others(data []byte) (self string, others int, err error) {
 	if err != nil {
 		return "", 0, err
 	}
-	for _, e := range c.entries {
-		if p.starts(e) {
-			self = e.Name
-		} else if !e.Disabled {
-			others++
-		}
-	}
-	for _, scope := range p.localScopes(data, nil) {
-		for _, e := range parsed(scope.file) {
-			if !e.Disabled && !slices.Contains(scope.off, e.Name) && !p.starts(e) {
+	for _, scope := range p.scopes(c, data, nil) {
+		for _, e := range scope.entries {
+			if starts := p.starts(e); starts && scope.dir == "" {
+				self = e.Name
+			} else if !starts && !e.Disabled && !slices.Contains(scope.off, e.Name) {
 				others++
 			}
 		}

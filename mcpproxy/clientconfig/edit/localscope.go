@@ -11,16 +11,19 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/clientconfig/plainjson"
 )
 
-// A localScope has the servers that Claude Code keeps for one directory, under
-// "projects" of its file. claude mcp add puts them there by default.
-type localScope struct {
-	dir  string
-	file *clientconfig.File // its servers alone: the client's may be large
-	off  []string           // servers that are switched off there
+// A scope has the servers that a client keeps for everywhere, or those that Claude Code keeps
+// for one directory, under "projects" of its file. claude mcp add puts them there by default.
+type scope struct {
+	dir     string // empty is everywhere
+	file    *clientconfig.File
+	entries []clientconfig.Entry
+	off     []string // servers that are switched off there
 }
 
-// localScopes returns those of a text, in the order of their directories.
-func (p Target) localScopes(data []byte, values map[string]string) (all []localScope) {
+// scopes returns those of a text: that of everywhere, which c has, and the others in the order of
+// their directories.
+func (p Target) scopes(c *contents, data []byte, values map[string]string) []scope {
+	all := []scope{{file: c.file, entries: c.entries}}
 	var top struct {
 		Projects map[string]struct {
 			McpServers         map[string]json.RawMessage
@@ -28,7 +31,7 @@ func (p Target) localScopes(data []byte, values map[string]string) (all []localS
 		}
 	}
 	if p.dialect.Client != "claude" || p.Project || !decodeFile(p.File, data, &top) {
-		return nil
+		return all
 	}
 	for _, dir := range slices.Sorted(maps.Keys(top.Projects)) {
 		project := top.Projects[dir]
@@ -37,15 +40,13 @@ func (p Target) localScopes(data []byte, values map[string]string) (all []localS
 		if err != nil {
 			panic(fmt.Sprintf("writing what was read as JSON: %v", err))
 		}
-		file, err := p.in(dir).open(p.File, alone, values)
+		file, err := p.in(dir).open(p.File, alone, values) // its servers alone: the client's file may be large
 		if err == nil && len(project.McpServers)+len(project.DisabledMcpServers) > 0 {
-			all = append(all, localScope{dir, file, project.DisabledMcpServers})
+			all = append(all, scope{dir, file, parsed(file), project.DisabledMcpServers})
 		}
 	}
 	return all
 }
-
-func (s localScope) hasServers() bool { return len(s.file.Entries) > 0 }
 
 // decodeFile reads a text with or without comments, and reports whether that succeeds.
 func decodeFile(path string, data []byte, v any) bool {

@@ -45,44 +45,42 @@ func (p Target) PlanMove(data []byte, values map[string]string) (m Move, err err
 	if err != nil {
 		return m, err
 	}
-	here, scopes, asked := clientconfig.Discover(withoutProject(p.options)), p.localScopes(data, values), inputsOf(data)
-	plan := func(e clientconfig.Entry, dir, off string) {
-		if p.starts(e) {
-			return
-		}
-		moving, err := p.in(dir).moving(c, asked, e, values, here)
-		if off != "" {
-			err = fmt.Errorf("it is switched off %s, which only %s knows of", off, p.Title)
-		}
-		if err != nil && dir != "" {
-			err = fmt.Errorf("in %s: %w", dir, err)
-		}
-		if err != nil {
-			m.Stay = append(m.Stay, config.Problem{Source: p.File, Server: e.Name, Reason: err.Error()})
-			return
-		}
-		moving.Dir = dir
-		m.Servers = append(m.Servers, moving)
-	}
-	for _, e := range c.entries {
-		off := ""
-		for _, scope := range scopes {
-			if slices.Contains(scope.off, e.Name) {
-				off = "in " + scope.dir
-			}
-		}
-		plan(e, "", off)
-	}
+	here, scopes, asked := clientconfig.Discover(withoutProject(p.options)), p.scopes(c, data, values), inputsOf(data)
 	for _, scope := range scopes {
-		for _, e := range parsed(scope.file) {
-			off := ""
-			if slices.Contains(scope.off, e.Name) {
-				off = "there"
+		for _, e := range scope.entries {
+			if p.starts(e) {
+				continue
 			}
-			plan(e, scope.dir, off)
+			moving, err := p.in(scope.dir).moving(c, asked, e, values, here)
+			if off := scope.switchedOff(e.Name, scopes); off != "" {
+				err = fmt.Errorf("it is switched off %s, which only %s knows of", off, p.Title)
+			}
+			if err != nil && scope.dir != "" {
+				err = fmt.Errorf("in %s: %w", scope.dir, err)
+			}
+			if err != nil {
+				m.Stay = append(m.Stay, config.Problem{Source: p.File, Server: e.Name, Reason: err.Error()})
+				continue
+			}
+			moving.Dir = scope.dir
+			m.Servers = append(m.Servers, moving)
 		}
 	}
 	return m, nil
+}
+
+// switchedOff returns where a server of the scope is switched off outside of its entry, or
+// nothing.
+func (s scope) switchedOff(server string, all []scope) (where string) {
+	for _, other := range all {
+		switch off := slices.Contains(other.off, server); {
+		case off && s.dir == "":
+			where = "in " + other.dir
+		case off && s.dir == other.dir:
+			where = "there"
+		}
+	}
+	return where
 }
 
 // moving tries the move of one entry, which it cuts.
@@ -212,7 +210,7 @@ func move(from, to document, path []string) error {
 func (p Target) HasServers(moved []byte) bool {
 	p.File = p.MovedFile()
 	c, err := p.read(moved, nil)
-	return err != nil || len(c.entries) > 0 || slices.ContainsFunc(p.localScopes(moved, nil), localScope.hasServers)
+	return err != nil || slices.ContainsFunc(p.scopes(c, moved, nil), func(s scope) bool { return len(s.entries) > 0 })
 }
 
 // inputs are what VS Code asks its user for, in mcp.json and in settings.json.
@@ -256,13 +254,9 @@ func (p Target) Secrets(data []byte) (secrets []string) {
 	if err != nil {
 		return nil
 	}
-	files := []*clientconfig.File{file}
-	for _, scope := range p.localScopes(data, nil) {
-		files = append(files, scope.file)
-	}
-	for _, file := range files {
-		for _, e := range file.Entries {
-			server, _ := file.AsWritten(e) // even where it is broken
+	for _, scope := range p.scopes(&contents{file: file}, data, nil) {
+		for _, e := range scope.file.Entries {
+			server, _ := scope.file.AsWritten(e) // even where it is broken
 			for _, table := range []map[string]string{server.Env, server.Headers} {
 				for _, k := range slices.Sorted(maps.Keys(table)) {
 					secrets = append(secrets, table[k])
