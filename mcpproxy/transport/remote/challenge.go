@@ -55,18 +55,12 @@ func Challenge(ctx context.Context, s config.Server) (*http.Response, error) {
 }
 
 func ask(ctx context.Context, r *Link, q question) (_ *http.Response, done func(), err error) {
-	req, err := http.NewRequestWithContext(ctx, q.httpMethod, r.server.URL, nil)
+	req, err := r.newRequest(ctx, q.httpMethod, q.version, []byte(q.body))
 	if err != nil {
 		return nil, nil, err
 	}
-	req.Header.Set("Accept", "application/json, "+eventStream)
-	if q.version != "" {
-		req.Header.Set(versionKey, q.version)
+	if q.method != "" {
 		req.Header.Set("Mcp-Method", q.method)
-	}
-	if q.body != "" {
-		req.Header.Set("Content-Type", "application/json")
-		setBody(req, []byte(q.body))
 	}
 	return r.send(req)
 }

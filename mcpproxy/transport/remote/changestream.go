@@ -34,7 +34,7 @@ func (r *Link) listen(req *http.Request) {
 				pause = listenAgain
 			}
 			select {
-			case <-r.isDown:
+			case <-r.down.Done():
 				return
 			case <-r.ctx.Done():
 				return
@@ -94,15 +94,6 @@ func (r *Link) requestsIn(ev event) (asked []*jsonrpc.Request, err error) {
 		})
 	}
 	return asked, nil
-}
-
-func (r *Link) mark(req *http.Request, version string) {
-	if version != "" {
-		req.Header.Set(versionKey, version)
-	}
-	if id, _ := r.sessionID.Load().(string); id != "" {
-		req.Header.Set(sessionIDKey, id)
-	}
 }
 
 // takeOverListen hands the SDK's subscription to changes to listen, and gives the SDK an

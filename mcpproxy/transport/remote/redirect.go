@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+
+	"github.com/toolcell/toolcell/internal/netguard"
 )
 
 func isRedirect(resp *http.Response) bool {
@@ -42,16 +44,9 @@ func sameServer(entry, to *url.URL) bool {
 		return false
 	}
 	if entry.Scheme == to.Scheme {
-		return port(entry) == port(to)
+		return netguard.Port(entry) == netguard.Port(to)
 	}
-	return entry.Scheme == "http" && to.Scheme == "https" && port(entry) == "80" && port(to) == "443"
-}
-
-func port(u *url.URL) string {
-	if p := u.Port(); p != "" {
-		return p
-	}
-	return map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	return entry.Scheme == "http" && to.Scheme == "https" && netguard.Port(entry) == "80" && netguard.Port(to) == "443"
 }
 
 func origin(u *url.URL) string { return u.Scheme + "://" + u.Host }

@@ -46,9 +46,8 @@ type Link struct {
 
 	listening chan struct{} // closed when the stream of changes was asked for and answered
 	heard     sync.Once     // closes it
-	isDown    chan struct{}
-	mu        sync.Mutex
-	why       error // it is down, the first reason
+	down      context.Context
+	markDown  context.CancelCauseFunc // takes the link out of use; the first reason counts
 }
 
 // TokenSource gives the access token for a server.
@@ -75,27 +74,16 @@ func New(s config.Server, t config.Transport, notes *message.Notifications, toke
 	base.IdleConnTimeout = 30 * time.Second
 	r := &Link{
 		endpoint: endpoint{s, origin, tokens != nil}, transport: t, client: base, notes: notes, tokens: tokens,
-		limit: limit, isDown: make(chan struct{}), listening: make(chan struct{}),
+		limit: limit, listening: make(chan struct{}),
 	}
+	r.down, r.markDown = context.WithCancelCause(context.Background())
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	notes.RespondWith(r.respond)
 	return r, nil
 }
 
 // Down implements the link of package transport.
-func (r *Link) Down() <-chan struct{} { return r.isDown }
-
-// markDown takes the link out of use.
-func (r *Link) markDown(why error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	select {
-	case <-r.isDown:
-	default:
-		r.why = why
-		close(r.isDown)
-	}
-}
+func (r *Link) Down() <-chan struct{} { return r.down.Done() }
 
 // Stop implements the link of package transport.
 func (r *Link) Stop() {
@@ -111,17 +99,13 @@ func (r *Link) WaitClosed() {
 
 // Ended implements the link of package transport.
 func (r *Link) Ended() error {
-	<-r.isDown
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return errors.New(r.why.Error()) // how it ended is no fault of a later request
+	<-r.down.Done()
+	return errors.New(context.Cause(r.down).Error()) // how it ended is no fault of a later request
 }
 
 // Expired implements the link of package transport.
 func (r *Link) Expired() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return errors.Is(r.why, mcp.ErrSessionMissing)
+	return errors.Is(context.Cause(r.down), mcp.ErrSessionMissing)
 }
 
 var errExpired = fmt.Errorf("ended its session (%w); the next call begins a new one", mcp.ErrSessionMissing)
@@ -169,12 +153,10 @@ func (r *Link) Begin(ctx context.Context, cs *mcp.ClientSession, asks bool) {
 	if r.transport != config.HTTP || res == nil || res.ProtocolVersion > message.LegacyProtocol {
 		return
 	}
-	req, err := http.NewRequestWithContext(r.ctx, http.MethodGet, r.server.URL, nil)
+	req, err := r.newRequest(r.ctx, http.MethodGet, res.ProtocolVersion, nil)
 	if err != nil {
 		return
 	}
-	req.Header.Set("Accept", eventStream)
-	r.mark(req, res.ProtocolVersion)
 	r.listen(req)
 	if !asks {
 		return
@@ -182,7 +164,7 @@ func (r *Link) Begin(ctx context.Context, cs *mcp.ClientSession, asks bool) {
 	select {
 	case <-r.listening:
 	case <-time.After(streamWithin):
-	case <-r.isDown:
+	case <-r.down.Done():
 	case <-ctx.Done():
 	}
 }
@@ -214,9 +196,7 @@ func (r *Link) explainStart(err, cause error) error {
 	if failed, ok := errors.AsType[*Error](err); ok {
 		return failed
 	}
-	r.mu.Lock()
-	why := r.why
-	r.mu.Unlock()
+	why := context.Cause(r.down)
 	if cause == nil && errors.Is(why, mcp.ErrSessionMissing) {
 		return errors.New("the server forgot the session that it had just begun; if several of it run behind one address, they have to share their sessions")
 	}

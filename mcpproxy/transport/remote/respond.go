@@ -1,7 +1,7 @@
 package remote
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -36,18 +36,11 @@ func (r *Link) post(ctx context.Context, answer *jsonrpc.Response) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, respondWithin)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.server.URL, bytes.NewReader(body))
+	version, _ := r.version.Load().(string)
+	req, err := r.newRequest(ctx, http.MethodPost, cmp.Or(version, message.LegacyProtocol), body)
 	if err != nil {
 		return err
 	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Accept", "application/json, "+eventStream)
-	version, _ := r.version.Load().(string)
-	if version == "" {
-		version = message.LegacyProtocol
-	}
-	r.mark(req, version)
-	setBody(req, body)
 	resp, done, err := r.send(req)
 	if err != nil {
 		return err

@@ -121,6 +121,27 @@ func (r *Link) noteDenied(method string, err error) {
 	}
 }
 
+// newRequest returns a request of our own within the session: one with a body is a message,
+// and one without asks for a stream. version is of the protocol, and may be empty.
+func (r *Link) newRequest(ctx context.Context, method, version string, body []byte) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(ctx, method, r.server.URL, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Accept", eventStream)
+	if len(body) > 0 {
+		req.Header.Set("Accept", "application/json, "+eventStream)
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if version != "" {
+		req.Header.Set(versionKey, version)
+	}
+	if id, _ := r.sessionID.Load().(string); id != "" {
+		req.Header.Set(sessionIDKey, id)
+	}
+	return req, nil
+}
+
 // setBody gives a request a body that can be sent again.
 func setBody(req *http.Request, body []byte) {
 	req.ContentLength = int64(len(body))
