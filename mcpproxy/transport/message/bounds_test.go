@@ -37,9 +37,7 @@ func TestBounds(t *testing.T) {
 		for _, raw := range Batch(ctx, text) {
 			calls := Calls{waiting: map[jsonrpc.ID]waiter{id: {method: MethodInitialize}}}
 			var reply Reply
-			if a := AnswerOf(ctx, raw); a != nil {
-				reply = a.Reply
-			} else if msg, failed := n.Decode(ctx, raw, nil); failed != nil {
+			if msg, failed := n.Decode(ctx, raw, nil); failed != nil {
 				err = failed
 				calls.unreadable(ctx, raw, err)
 			} else if answer, ok := msg.(*jsonrpc.Response); ok && answer.Error == nil {

@@ -19,6 +19,16 @@ func idOf(t *testing.T, v any) jsonrpc.ID {
 	return id
 }
 
+// answerOf returns the result that a message answers a request of ours with, or nil.
+func answerOf(t *testing.T, text string) *jsonrpc.Response {
+	t.Helper()
+	msg, err := NewNotifications(func() {}).Decode(t.Context(), []byte(text), nil)
+	if answer, ok := msg.(*jsonrpc.Response); ok && err == nil && answer.Error == nil {
+		return answer
+	}
+	return nil
+}
+
 // TestShortAnswersAreReadAsTheSDKDoes, and what is none is not.
 func TestShortAnswersAreReadAsTheSDKDoes(t *testing.T) {
 	for _, message := range []string{
@@ -28,39 +38,39 @@ func TestShortAnswersAreReadAsTheSDKDoes(t *testing.T) {
 		`{"jsonrpc":"2.0","id":7,"result":{},"method":"ping"}`, `{"jsonrpc":2.0,"id":7,"result":{}}`, `{"jsonrpc":"2.0","id":{},"result":{}}`,
 		`{"jsonrpc":"2.0","id":7,"result":{}`, `{"jsonrpc":"2.0","id":1.5,"result":{}}`, `[]`, `{}`, ``,
 	} {
-		answer := AnswerOf(t.Context(), []byte(message))
+		answer := answerOf(t, message)
 		msg, err := jsonrpc.DecodeMessage([]byte(message))
 		if answer == nil {
-			continue // the SDK's turn
+			continue
 		}
 		if want, ok := msg.(*jsonrpc.Response); err != nil || !ok || want.ID != answer.ID || string(want.Result) != string(answer.Result) {
 			t.Errorf("%s is %v %s, of the SDK %+v, %v", message, answer.ID, answer.Result, msg, err)
 		}
 	}
-	if AnswerOf(t.Context(), []byte(`{"jsonrpc":"2.0","id":7,"result":{}}`)) == nil {
+	if answerOf(t, `{"jsonrpc":"2.0","id":7,"result":{}}`) == nil {
 		t.Error("the plainest is not read")
 	}
 }
 
-// TestLargeAnswersAreReadWhereTheyLie, and whatever is unusual about one is left
-// to the SDK.
+// TestLargeAnswersAreReadWhereTheyLie, and what is wrong with one is noticed.
 func TestLargeAnswersAreReadWhereTheyLie(t *testing.T) {
 	const size = 32 << 10
 	long := strings.Repeat("x", size)
 	deep := strings.Repeat("[", maxNesting) + strings.Repeat("]", maxNesting)
 	for _, tt := range []struct {
 		name, message string
-		plain         bool
+		answer        bool
 	}{
 		{"answer", `{"jsonrpc":"2.0","id":7,"result":{"a":"` + long + `"}}`, true},
 		{"other order and blanks", ` { "result" : {"a":"` + long + `"} , "id":7, "jsonrpc":"2.0" } `, true},
 		{"brackets in text", `{"jsonrpc":"2.0","id":7,"result":{"a":"` + strings.Repeat(`[{\"`, size) + `"}}`, true},
 		{"text id", `{"jsonrpc":"2.0","id":"7","result":{"a":"` + long + `"}}`, true},
 		{"error", `{"jsonrpc":"2.0","id":7,"error":{"code":1,"message":"` + long + `"}}`, false},
-		{"error beside it", `{"jsonrpc":"2.0","id":7,"result":{"a":"` + long + `"},"error":null}`, false},
+		{"error beside it", `{"jsonrpc":"2.0","id":7,"result":{"a":"` + long + `"},"error":null}`, true},
+		{"true error beside it", `{"jsonrpc":"2.0","id":7,"result":{"a":"` + long + `"},"error":{"code":1}}`, false},
 		{"request", `{"jsonrpc":"2.0","id":7,"method":"ping","params":{"a":"` + long + `"}}`, false},
 		{"twice a result", `{"jsonrpc":"2.0","result":{"a":"` + long + `"},"result":{}}`, false},
-		{"no object", `{"jsonrpc":"2.0","id":7,"result":"` + long + `"}`, false},
+		{"no object", `{"jsonrpc":"2.0","id":7,"result":"` + long + `"}`, true},
 		{"another version", `{"jsonrpc":"1.0","id":7,"result":{"a":"` + long + `"}}`, false},
 		{"cut short", `{"jsonrpc":"2.0","id":7,"result":{"a":"` + long, false},
 		{"garbage behind", `{"jsonrpc":"2.0","id":7,"result":{"a":"` + long + `"}}]`, false},
@@ -70,15 +80,20 @@ func TestLargeAnswersAreReadWhereTheyLie(t *testing.T) {
 		{"much too deep", `{"jsonrpc":"2.0","id":7,"result":{"b":` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + `,"a":"` + long + `"}}`, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			answer := AnswerOf(t.Context(), []byte(tt.message))
-			if (answer != nil) != tt.plain {
-				t.Fatalf("taken for plain: %v", answer != nil)
+			answer := answerOf(t, tt.message)
+			if (answer != nil) != tt.answer {
+				t.Fatalf("taken for an answer: %v", answer != nil)
 			}
-			if answer != nil && (!strings.Contains(tt.message, string(answer.Result)) || len(answer.Result) < size || !json.Valid(answer.Result) && !strings.Contains(tt.name, "much")) {
-				t.Errorf("got %.100s", answer.Result)
+			if answer == nil {
+				return
 			}
-			if answer != nil && (answer.Check() != nil) != strings.Contains(tt.name, "deep") || answer != nil && answer.CheckList() != nil {
-				t.Errorf("as a value: %v, as a list: %v", answer.Check(), answer.CheckList())
+			reply := replyOf(t, string(answer.Result))
+			if !strings.Contains(tt.message, string(reply.Result)) || len(reply.Result) < size || !json.Valid(reply.Result) && !strings.Contains(tt.name, "much") {
+				t.Errorf("got %.100s", reply.Result)
+			}
+			isObject := tt.name != "no object"
+			if (reply.Check() == nil) != (isObject && !strings.Contains(tt.name, "deep")) || (reply.CheckList() == nil) != isObject {
+				t.Errorf("as a value: %v, as a list: %v", reply.Check(), reply.CheckList())
 			}
 		})
 	}

@@ -4,49 +4,11 @@ import (
 	"context"
 	"encoding/json"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/toolcell/toolcell/internal/rawjson"
-	"github.com/toolcell/toolcell/mcpproxy/wire"
 )
 
 // maxNesting is how deep values may nest, as in the SDK.
 const maxNesting = 1000
-
-// An answer is a message that has a result.
-type answer struct {
-	ID jsonrpc.ID
-	Reply
-}
-
-// AnswerOf reads a plain answer with a result. It returns nil for any other message, and if
-// ctx ends. The result is not copied.
-func AnswerOf(ctx context.Context, raw []byte) *answer {
-	s := rawjson.Scanner{Text: raw, Context: ctx}
-	var a answer
-	var version, number []byte
-	count := 0
-	for name := range s.Object {
-		count++
-		switch string(name) {
-		case `"jsonrpc"`:
-			version = s.Value()
-		case `"id"`:
-			number = s.Value()
-		case `"result"`:
-			a.Reply = readReply(&s)
-		default:
-			return nil
-		}
-	}
-	if !s.AtEnd() || count != 3 || string(version) != `"2.0"` || a.Result == nil {
-		return nil
-	}
-	var ok bool
-	if a.ID, ok = wire.OurID(number); !ok {
-		return nil
-	}
-	return &a
-}
 
 // ReplyOf reads a result that the SDK handed over. The error is that of ctx.
 func ReplyOf(ctx context.Context, raw json.RawMessage) (Reply, error) {

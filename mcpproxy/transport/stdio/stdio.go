@@ -391,14 +391,6 @@ func (t *Transport) HangsOnDiscover(ctx context.Context, timeout time.Duration) 
 // decode returns the messages that the session should see: one or none, or for an answer
 // that cannot be read, errors for the calls that it is for.
 func (t *Transport) decode(raw []byte) ([]jsonrpc.Message, error) {
-	// Nearly every message is one, and the SDK would make much garbage of it.
-	if a := message.AnswerOf(t.ctx, raw); a != nil {
-		t.answered.Store(true)
-		if stray := t.calls.CheckID(a.ID, nil); stray != nil {
-			return t.undecoded(raw, stray), nil
-		}
-		return []jsonrpc.Message{t.calls.Keep(a.ID, a.Reply)}, nil
-	}
 	msg, err := t.notes.Decode(t.ctx, raw, nil)
 	if t.ctx.Err() != nil {
 		return nil, context.Cause(t.ctx)
