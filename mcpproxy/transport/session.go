@@ -111,7 +111,7 @@ func (s *Session) Request(ctx context.Context, method string, params *Params) (m
 	if mayAsk(method) && !s.Legacy() && params.Elicits != s.can {
 		params = params.withMeta(mcp.Meta{mcp.MetaKeyClientCapabilities: params.Elicits.ForRequest()})
 	}
-	c := message.NewCall(params.Arguments, params.Schema)
+	c := &message.Call{Arguments: params.Arguments, Schema: params.Schema}
 	if s.Legacy() && params.Questions != nil {
 		defer s.notes.Collect(ctx, c, params.Questions)()
 	}

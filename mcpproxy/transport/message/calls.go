@@ -49,11 +49,12 @@ func (r Reply) CheckList() error {
 // it. The SDK gets errKept in its place: it would read and copy the result several
 // times over, and large integers would go through float64.
 type Call struct {
-	arguments json.RawMessage
-	schema    json.RawMessage // of the tool
-	cancel    context.CancelFunc
-	sent      atomic.Bool // over HTTP
-	failed    atomic.Pointer[error]
+	Arguments json.RawMessage
+	Schema    json.RawMessage // of the tool
+
+	cancel context.CancelFunc
+	sent   atomic.Bool // over HTTP
+	failed atomic.Pointer[error]
 
 	id    jsonrpc.ID
 	reply Reply
@@ -61,12 +62,6 @@ type Call struct {
 }
 
 type callKey struct{}
-
-// NewCall returns a call with these arguments of a tool with this schema, which may
-// both be nil.
-func NewCall(arguments, schema json.RawMessage) *Call {
-	return &Call{arguments: arguments, schema: schema}
-}
 
 // Begin returns the context for the SDK to make the call with; GiveUp ends it.
 func (c *Call) Begin(ctx context.Context) context.Context {
@@ -96,14 +91,18 @@ func (c *Call) Failure() error {
 	return nil
 }
 
-// MarkSent reports whether the call is sent for the first time.
-func (c *Call) MarkSent() bool { return c.sent.CompareAndSwap(false, true) }
+// MarkSent notes the id that the SDK gave to the call, and reports whether it is sent for the
+// first time.
+func (c *Call) MarkSent(id json.RawMessage) bool {
+	if !c.sent.CompareAndSwap(false, true) {
+		return false
+	}
+	c.id, _ = wire.OurID(id)
+	return true
+}
 
 // HasID reports whether the SDK gave this id to the call.
 func (c *Call) HasID(id jsonrpc.ID) bool { return c.id == id }
-
-// Tool returns the arguments of the call, and the schema of the tool.
-func (c *Call) Tool() (arguments, schema json.RawMessage) { return c.arguments, c.schema }
 
 // CallOf returns the call that ctx belongs to, or nil.
 func CallOf(ctx context.Context) *Call {
@@ -115,16 +114,6 @@ func CallOf(ctx context.Context) *Call {
 // the SDK's decoder makes 32 KiB of garbage, which takes half the processor time of a
 // call (BenchmarkCallThroughProxy: 60 µs with it, 33 without).
 var errKept = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the result is kept"}
-
-// SetID notes the id that the SDK gave to the call.
-func (c *Call) SetID(raw json.RawMessage) error {
-	id, ok := wire.OurID(raw)
-	if !ok {
-		return fmt.Errorf("the SDK gave a call the id %s", raw)
-	}
-	c.id = id
-	return nil
-}
 
 // Keep takes the result of an answer to the call, and returns the one that the SDK
 // gets.

@@ -164,8 +164,13 @@ func (n *Notifications) notification(method string, params json.RawMessage) json
 		return &jsonrpc.Request{Method: method, Params: params}
 	case strings.HasPrefix(method, "notifications/subscriptions/"): // for the SDK
 		return &jsonrpc.Request{Method: method, Params: params}
+	case method == "notifications/tools/list_changed":
+		n.Changed()
+	case method == "notifications/progress":
+		n.receiveProgress(params)
+	case method == methodCompleted:
+		n.questions.complete(params)
 	}
-	n.receive(method, params)
 	return nil
 }
 

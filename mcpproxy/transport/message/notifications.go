@@ -31,18 +31,6 @@ func NewNotifications(changed func()) *Notifications {
 	return &Notifications{Changed: changed, requests: rate.NewLimiter(rate.Every(10*time.Millisecond), 100), listeners: map[int64]*listener{}}
 }
 
-// receive handles one notification.
-func (n *Notifications) receive(method string, params json.RawMessage) {
-	switch method {
-	case "notifications/tools/list_changed":
-		n.Changed()
-	case "notifications/progress":
-		n.receiveProgress(params)
-	case methodCompleted:
-		n.questions.complete(params)
-	}
-}
-
 func (n *Notifications) receiveProgress(params json.RawMessage) {
 	n.mu.Lock()
 	waiting := len(n.listeners) > 0

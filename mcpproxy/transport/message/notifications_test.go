@@ -22,7 +22,7 @@ func TestProgressIsPaced(t *testing.T) {
 		token, stop := n.Listen(func(done, total float64, text string) { got = append(got, fmt.Sprint(done, total, text)) })
 		send := func(times int) {
 			for i := range times {
-				n.receive("notifications/progress", progressOf(token, i, "a\x1bb"))
+				n.receiveProgress(progressOf(token, i, "a\x1bb"))
 			}
 			synctest.Wait()
 		}
@@ -37,7 +37,7 @@ func TestProgressIsPaced(t *testing.T) {
 		}
 		for _, params := range []string{`{"progressToken":"one"}`, `{"progressToken":7,"progress":1}`, `{`, `{"progressToken":1.5}`} {
 			time.Sleep(time.Second)
-			n.receive("notifications/progress", json.RawMessage(params))
+			n.receiveProgress(json.RawMessage(params))
 		}
 		stop()
 		send(10)
@@ -56,7 +56,7 @@ func TestSlowCallersHoldNothingUp(t *testing.T) {
 		token, stop := n.Listen(func(float64, float64, string) { came++; time.Sleep(time.Minute) })
 		begun := time.Now()
 		for range 300 {
-			n.receive("notifications/progress", progressOf(token, 1, ""))
+			n.receiveProgress(progressOf(token, 1, ""))
 			time.Sleep(100 * time.Millisecond)
 		}
 		if took := time.Since(begun); took != 30*time.Second {

@@ -23,11 +23,10 @@ const FirstWithHeaders = "2026-07-28"
 // The SDK would only for tools that this session has listed, and most are known
 // from an earlier one.
 func parameterHeaders(ctx context.Context, h http.Header, c *message.Call) error {
-	arguments, schema := c.Tool()
-	if h.Get(versionKey) < FirstWithHeaders || !strings.Contains(string(schema), "x-mcp-header") {
+	if h.Get(versionKey) < FirstWithHeaders || !strings.Contains(string(c.Schema), "x-mcp-header") {
 		return nil
 	}
-	argumentHeaders(ctx, h, schema, arguments)
+	argumentHeaders(ctx, h, c.Schema, c.Arguments)
 	return context.Cause(ctx)
 }
 

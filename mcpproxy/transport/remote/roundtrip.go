@@ -72,10 +72,7 @@ func (r *Link) roundTrip(req *http.Request, c *message.Call) (_ *http.Response, 
 		return nil, err
 	}
 	out := req.Clone(req.Context())
-	if c != nil && c.MarkSent() {
-		if err := c.SetID(msg.ID); err != nil {
-			return nil, err
-		}
+	if c != nil && c.MarkSent(msg.ID) {
 		if err := parameterHeaders(req.Context(), out.Header, c); err != nil {
 			return nil, err
 		}

@@ -23,7 +23,7 @@ func TestServerThatStopsInALargeAnswer(t *testing.T) {
 			return err
 		}},
 		"events": {"data: ", func(t *testing.T, out *io.PipeReader) error {
-			c := message.NewCall(nil, nil)
+			c := &message.Call{}
 			_, _ = io.Copy(io.Discard, newEvents(t.Context(), linkTo(t, "https://mcp.example", nil), out, func() { out.Close() }, c))
 			return c.Failure()
 		}},
