@@ -91,7 +91,7 @@ func (d *decompressor) Read(p []byte) (int, error) {
 // stream below.
 func damaged(err error) error {
 	path, registry := (*fs.PathError)(nil), (*RegistryError)(nil)
-	known := errors.Is(err, errCorrupt) || errors.Is(err, ErrUnavailable) || errors.Is(err, context.Canceled) || errors.Is(err, fs.ErrClosed)
+	known := errors.Is(err, errCorrupt) || errors.Is(err, ErrUnavailable) || errors.Is(err, context.Canceled) || errors.Is(err, io.ErrClosedPipe)
 	if err == nil || known || errors.As(err, &path) || errors.As(err, &registry) {
 		return err
 	}
