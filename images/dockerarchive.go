@@ -97,7 +97,8 @@ func parseSaved(raw []byte) (saved savedImages, err error) {
 // unnamedConfig reads a configuration as it arrives, and computes its digest.
 func unnamedConfig(ctx context.Context, b *tarBlobs, name string) (*v1.ConfigFile, v1.Descriptor, error) {
 	var d v1.Descriptor
-	if size := b.sizeOf(name); size > maxConfig {
+	size := b.sizeOf(name)
+	if size > maxConfig {
 		return nil, d, fmt.Errorf("%s has more than %d bytes", printable(name, 200), maxConfig)
 	}
 	rc, err := b.open(name)
@@ -105,24 +106,13 @@ func unnamedConfig(ctx context.Context, b *tarBlobs, name string) (*v1.ConfigFil
 		return nil, d, err
 	}
 	defer rc.Close()
-	sum, counted := sha256.New(), &countingReader{inner: &contextReader{ctx: ctx, inner: rc}}
-	config, err := readConfig(io.TeeReader(counted, sum))
+	sum := sha256.New()
+	config, err := readConfig(io.TeeReader(&contextReader{ctx: ctx, inner: rc}, sum))
 	if err != nil {
 		return nil, d, err
 	}
-	d = v1.Descriptor{MediaType: types.DockerConfigJSON, Size: counted.n, Digest: v1.Hash{Algorithm: "sha256", Hex: hex.EncodeToString(sum.Sum(nil))}}
+	d = v1.Descriptor{MediaType: types.DockerConfigJSON, Size: size, Digest: v1.Hash{Algorithm: "sha256", Hex: hex.EncodeToString(sum.Sum(nil))}}
 	return config, d, nil
-}
-
-type countingReader struct {
-	inner io.Reader
-	n     int64
-}
-
-func (c *countingReader) Read(p []byte) (int, error) {
-	n, err := c.inner.Read(p)
-	c.n += int64(n)
-	return n, err
 }
 
 func findSaved(saved []savedImage, ref string) (savedImage, error) {
