@@ -25,12 +25,11 @@ type fork struct {
 	pidfd     *os.File // of the same; unlike a pid it is never reused
 	line      pid1.Lifeline
 	conn      *net.UnixConn
-	workspace *os.File            // the standby sandbox owns it
-	manager   cgroups.Manager     // nil where there is no cgroup
-	memory    *oomWatch           // with cgroup v1
-	slot      *cgroupSlot         // nil where there is no cgroup
-	counters  map[string]*os.File // open, by controller
-	uid       *host.IDSlot        // of the code on the host; nil if it is the template's
+	workspace *os.File        // the standby sandbox owns it
+	manager   cgroups.Manager // nil where there is no cgroup
+	memory    *oomWatch       // with cgroup v1
+	slot      *cgroupSlot     // nil where there is no cgroup
+	uid       *host.IDSlot    // of the code on the host; nil if it is the template's
 }
 
 // Fork makes a sandbox in which the program waits for its streams; now means that a run is
@@ -191,7 +190,6 @@ func (f *fork) confine() error {
 				return fmt.Errorf("watching the memory limit: %w", err)
 			}
 		}
-		f.openCounters()
 	}
 	// Without a limit, it runs on the template's processors.
 	if cpus := t.p.Limits.CPUs; cpus > 0 && !t.h.Cgroup.CPU {
@@ -243,29 +241,12 @@ func (f *fork) Cgroup() (cgroups.Manager, error) {
 	return f.manager, nil
 }
 
-// openCounters opens the counters that are read at the end of a run ahead of
-// time, since the answer waits for them.
-func (f *fork) openCounters() {
-	f.counters = map[string]*os.File{}
-	for controller, there := range map[string]bool{"memory": f.t.h.Cgroup.Memory, "pids": f.t.h.Cgroup.PIDs} {
-		if !there {
-			continue
-		}
-		if file, err := host.OpenFile(host.CounterPath(f.manager, controller)); err == nil {
-			f.counters[controller] = file
-		}
-	}
-}
-
 func (f *fork) Counter(controller string) ([]byte, error) {
-	if file := f.counters[controller]; file != nil {
-		return host.ReadAgain(file)
-	}
 	m, err := f.Cgroup()
 	if err != nil {
 		return nil, err
 	}
-	return host.ReadCounter(m, controller) // openCounters ran out of descriptors
+	return host.ReadCounter(m, controller)
 }
 
 // CgroupPersists: pid 1 waits until we have asked.
@@ -293,9 +274,6 @@ func (f *fork) Destroy() (err error) {
 			return fmt.Errorf("waiting for the end of the sandbox: %w", err)
 		}
 		f.pidfd.Close()
-	}
-	for _, file := range f.counters {
-		file.Close()
 	}
 	if f.memory != nil {
 		f.memory.close()

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/internal/contain"
-	"github.com/toolcell/toolcell/oci/host"
 )
 
 // socketInterval is the interval between checks of socket buffers if cgroup v1 counts them
@@ -26,25 +25,22 @@ type socketWatch struct{ *watching }
 func (w *socketWatch) run(limit int64) {
 	defer close(w.ended)
 	defer contain.Recover("watching the socket buffers of a sandbox", w.watch.fail)
-	var usage *os.File // most runs end before it is needed
+	usage := "" // most runs end before it is needed
 	for {
 		if !w.pause(socketInterval) {
 			return
 		}
 		resting := w.watch.rest.begun()
-		if usage == nil {
+		if usage == "" {
 			m, err := w.watch.s.Cgroup()
-			if err == nil {
-				usage, err = host.OpenFile(filepath.Join(m.Path("memory"), "memory.kmem.tcp.usage_in_bytes"))
-			}
 			if err != nil {
-				return // it has ended, or the kernel does not count
+				return
 			}
-			defer usage.Close()
+			usage = filepath.Join(m.Path("memory"), "memory.kmem.tcp.usage_in_bytes")
 		}
-		b, err := host.ReadAgain(usage)
+		b, err := os.ReadFile(usage)
 		if err != nil {
-			return
+			return // it has ended, or the kernel does not count
 		}
 		if n, _ := strconv.ParseInt(string(bytes.TrimSpace(b)), 10, 64); n > 2*limit {
 			w.watch.oom.Store(true)
