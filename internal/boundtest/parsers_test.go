@@ -23,7 +23,6 @@ var notMeasured = map[string]string{
 	"internal/state":             "files of toolcell's own",
 	"mcpproxy/wire":              "its callers are measured: messages of servers and of the client",
 	"oci/container":              "the state of toolcell's own sandboxes",
-	"oci/doctor":                 "files of the system",
 	"oci/limits":                 "tables of the kernel",
 	"rootfs/cachedir":            "files of toolcell's own; what is read as a record is measured in rootfs",
 }

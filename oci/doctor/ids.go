@@ -1,12 +1,12 @@
 package doctor
 
 import (
-	"bufio"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/moby/sys/user"
 	"github.com/toolcell/toolcell/oci/host"
 )
 
@@ -94,25 +94,19 @@ const subIDCount = 65536
 // group.
 func freeIDs(f *hostFacts) (start int64, ok bool) {
 	var taken []host.IDRange
-	for _, file := range []struct {
-		path     string
-		from, in int // the fields of the first id and of the number of them, -1: one
-	}{{"etc/subuid", 1, 2}, {"etc/subgid", 1, 2}, {"etc/passwd", 2, -1}, {"etc/group", 2, -1}} {
-		for s := bufio.NewScanner(strings.NewReader(f.Read(file.path))); s.Scan(); {
-			fields := strings.Split(strings.TrimSpace(s.Text()), ":")
-			r := host.IDRange{Size: 1}
-			if len(fields) <= max(file.from, file.in) {
-				continue
-			}
-			var err1, err2 error
-			r.Start, err1 = strconv.ParseInt(fields[file.from], 10, 64)
-			if file.in >= 0 {
-				r.Size, err2 = strconv.ParseInt(fields[file.in], 10, 64)
-			}
-			if err1 == nil && err2 == nil && r.Start >= 0 && r.Size > 0 {
-				taken = append(taken, r)
-			}
+	for _, file := range []string{"etc/subuid", "etc/subgid"} {
+		ranges, _ := user.ParseSubID(strings.NewReader(f.Read(file))) // as far as they can be read, here and below
+		for _, r := range ranges {
+			taken = append(taken, host.IDRange{Start: r.SubID, Size: r.Count})
 		}
+	}
+	users, _ := user.ParsePasswd(strings.NewReader(f.Read("etc/passwd")))
+	for _, u := range users {
+		taken = append(taken, host.IDRange{Start: int64(u.Uid), Size: 1})
+	}
+	groups, _ := user.ParseGroup(strings.NewReader(f.Read("etc/group")))
+	for _, g := range groups {
+		taken = append(taken, host.IDRange{Start: int64(g.Gid), Size: 1})
 	}
 	slices.SortFunc(taken, func(a, b host.IDRange) int { return int(a.Start - b.Start) })
 	start = 100000
