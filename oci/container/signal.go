@@ -3,10 +3,9 @@ package container
 import (
 	"fmt"
 	"os"
-	"strconv"
-	"strings"
 	"time"
 
+	"github.com/toolcell/toolcell/oci/host"
 	"golang.org/x/sys/unix"
 )
 
@@ -51,13 +50,12 @@ func AddHeld(s Sandbox, d time.Duration) error {
 
 // firstChild returns the oldest child of a single-threaded process (proc(5)).
 func firstChild(pid int) (int, error) {
-	if pid <= 0 {
-		return 0, fmt.Errorf("process %d has no children", pid)
+	children, err := host.ChildrenOf(pid)
+	if err == nil && len(children) == 0 {
+		err = fmt.Errorf("process %d has no children", pid)
 	}
-	all, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
 	if err != nil {
 		return 0, err
 	}
-	first, _, _ := strings.Cut(string(all), " ")
-	return strconv.Atoi(first)
+	return children[0], nil
 }

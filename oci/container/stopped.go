@@ -2,11 +2,11 @@ package container
 
 import (
 	"bytes"
-	"fmt"
 	"os"
 	"strconv"
 	"strings"
 
+	"github.com/toolcell/toolcell/oci/host"
 	"golang.org/x/sys/unix"
 )
 
@@ -14,7 +14,7 @@ import (
 // process of a sandbox can leave the tree of its first one. A process that cannot be read
 // does not count as stopped: it may have just ended and its children have moved.
 func allStopped(pid int) bool {
-	children, err := childrenOf(pid)
+	children, err := host.ChildrenOf(pid)
 	if err != nil {
 		return false
 	}
@@ -30,7 +30,7 @@ func allStopped(pid int) bool {
 // thread in uninterruptible sleep (D), such as the parent of a vfork(2) child that was
 // stopped first, runs no more code either once the process has been told to stop.
 func threadsStopped(pid int) bool {
-	threads, err := threadsOf(pid)
+	threads, err := host.ThreadsOf(pid)
 	if err != nil {
 		return false
 	}
@@ -81,36 +81,4 @@ func willStop(thread string) bool {
 		}
 	}
 	return false
-}
-
-// childrenOf returns the processes that any thread of one has started.
-func childrenOf(pid int) (children []int, err error) {
-	threads, err := threadsOf(pid)
-	if err != nil {
-		return nil, err
-	}
-	for _, thread := range threads {
-		all, err := os.ReadFile(thread + "/children")
-		if err != nil {
-			return nil, err
-		}
-		for field := range strings.FieldsSeq(string(all)) {
-			child, err := strconv.Atoi(field)
-			if err != nil {
-				return nil, err
-			}
-			children = append(children, child)
-		}
-	}
-	return children, nil
-}
-
-// threadsOf returns the folders of a process's threads in /proc.
-func threadsOf(pid int) (threads []string, err error) {
-	at := fmt.Sprintf("/proc/%d/task/", pid)
-	entries, err := os.ReadDir(at)
-	for _, e := range entries {
-		threads = append(threads, at+e.Name())
-	}
-	return threads, err
 }

@@ -2,9 +2,12 @@ package host
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"github.com/opencontainers/cgroups"
 )
@@ -31,6 +34,33 @@ func Number(file []byte, name string) int64 {
 		}
 	}
 	return 0
+}
+
+// ChildrenOf returns the processes that any thread of one has started. With an error, it
+// returns those of the threads that can be read.
+func ChildrenOf(pid int) (children []int, err error) {
+	threads, err := ThreadsOf(pid)
+	for _, thread := range threads {
+		all, readErr := os.ReadFile(thread + "/children")
+		err = errors.Join(err, readErr)
+		for field := range strings.FieldsSeq(string(all)) {
+			child, numErr := strconv.Atoi(field)
+			if err = errors.Join(err, numErr); numErr == nil {
+				children = append(children, child)
+			}
+		}
+	}
+	return children, err
+}
+
+// ThreadsOf returns the folders of a process's threads in /proc.
+func ThreadsOf(pid int) (threads []string, err error) {
+	at := fmt.Sprintf("/proc/%d/task/", pid)
+	entries, err := os.ReadDir(at)
+	for _, e := range entries {
+		threads = append(threads, at+e.Name())
+	}
+	return threads, err
 }
 
 // MemoryAvailable returns how many bytes programs could use without swapping (proc(5),

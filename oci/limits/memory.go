@@ -141,7 +141,7 @@ func (w *memoryWatch) tooMuch() bool {
 // processes returns a directory of some /proc for each process in the sandbox.
 func (w *memoryWatch) processes() (dirs []string) {
 	if w.proc == nil {
-		return descendants(nil, strconv.Itoa(w.pid))
+		return descendants(nil, w.pid)
 	}
 	if _, err := w.proc.Seek(0, 0); err != nil {
 		return nil
@@ -161,17 +161,11 @@ func (w *memoryWatch) processes() (dirs []string) {
 
 // descendants appends the directories, in our /proc, of a process and all its descendants.
 // No process of a sandbox can leave the tree of its first process.
-func descendants(dirs []string, pid string) []string {
-	dirs = append(dirs, filepath.Join("/proc", pid))
-	threads, _ := filepath.Glob(filepath.Join("/proc", pid, "task", "*", "children"))
-	for _, file := range threads {
-		b, err := os.ReadFile(file)
-		if err != nil {
-			continue
-		}
-		for child := range bytes.FieldsSeq(b) {
-			dirs = descendants(dirs, string(child))
-		}
+func descendants(dirs []string, pid int) []string {
+	dirs = append(dirs, filepath.Join("/proc", strconv.Itoa(pid)))
+	children, _ := host.ChildrenOf(pid) // threads may have ended
+	for _, child := range children {
+		dirs = descendants(dirs, child)
 	}
 	return dirs
 }
