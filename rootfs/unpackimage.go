@@ -70,11 +70,6 @@ func mergeStored(ctx context.Context, dir string, layers []Layer, store layerDir
 	return root, nil
 }
 
-// finishRoot adds what a sandbox needs to the merged layers.
-func finishRoot(ctx context.Context, m *unpack.Merger, root *os.Root) error {
-	return errors.Join(m.SetDirModes(ctx), makeMountPoints(root), addEtcFiles(root))
-}
-
 // layersAtOnce is how many layers of an image are fetched and unpacked concurrently. Each
 // takes some megabytes for buffers and the window of its compression.
 const layersAtOnce = 3

@@ -175,3 +175,39 @@ type causedError struct {
 func (e *causedError) Error() string  { return e.check.Text + " (" + e.check.Code + ")" }
 func (e *causedError) Detail() string { return e.Error() + ": " + Detail(e.err) }
 func (e *causedError) Unwrap() error  { return e.err }
+
+// A HintError is an error that the user can fix; Hint is the command to type.
+type HintError struct {
+	Err  error
+	Hint string
+}
+
+func (e *HintError) Error() string { return e.Err.Error() }
+func (e *HintError) Unwrap() error { return e.Err }
+
+// Advice returns the hint.
+func (e *HintError) Advice() string { return e.Hint }
+
+// Advice returns what the user can do about an error, "" if unknown. Errors of registries
+// have advice, too.
+func Advice(err error) string {
+	if known, ok := errors.AsType[interface {
+		Advice() string
+		error
+	}](err); ok {
+		return known.Advice()
+	}
+	return ""
+}
+
+// Detail returns the text of an error for a log, with the text of libraries that Error leaves
+// out.
+func Detail(err error) string {
+	if known, ok := errors.AsType[interface {
+		Detail() string
+		error
+	}](err); ok {
+		return known.Detail()
+	}
+	return err.Error()
+}

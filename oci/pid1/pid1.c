@@ -72,7 +72,7 @@ static void allow(int rules, const char *path, uint64_t access)
 	close(p.parent);
 }
 
-// allow_list allows what the host names, "/a:/b" (spec/landlock.go).
+// allow_list allows what the host names, "/a:/b" (spec/mounts.go).
 static void allow_list(int rules, char *paths, uint64_t access)
 {
 	struct stat st;

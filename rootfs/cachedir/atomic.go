@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/internal/state"
@@ -185,4 +186,13 @@ func WriteJSON(file string, v any) error {
 // covers the file.
 func WriteFile(file string, content []byte) error {
 	return state.Replace(file, content, state.Options{Mode: 0o644, Exact: true, Locked: true})
+}
+
+// retryAfter is how long a failed attempt is not repeated.
+const retryAfter = time.Hour
+
+// Due reports whether a failed attempt may be repeated; file was written at its failure.
+func Due(file string) bool {
+	info, err := os.Lstat(file)
+	return err == nil && time.Since(info.ModTime()) > retryAfter
 }
