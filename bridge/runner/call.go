@@ -70,17 +70,16 @@ func carryOut(ctx context.Context, g *gate.Gate, h Host, number int, method stri
 
 // request returns what is asked of the gate.
 func (p Params) request(method string, number int, raw json.RawMessage) gate.Request {
-	r := gate.Request{
-		Method: method, Server: p.Server, Arguments: p.Arguments, Unchecked: p.Unchecked, Args: p.Args, Named: p.Named,
-		Raw: raw, Derived: p.Derived, More: p.More, Number: number,
-	}
+	r := p.Request
+	r.Method, r.Raw, r.Number = method, raw, number
 	switch method {
 	case mcpproxy.CallTool:
 		r.Name = p.Tool
 	case mcpproxy.ReadResource:
 		r.Name = p.URI
 	case mcpproxy.GetPrompt:
-		r.Name = p.Name
+	default:
+		r.Name = "" // of a list
 	}
 	return r
 }

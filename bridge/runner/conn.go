@@ -59,21 +59,21 @@ type Answer struct {
 
 // A Start describes a run to the runner.
 type Start struct {
-	Code    string
-	Argv    []string     // sys.argv, in a session of its first run
-	File    string       // what tracebacks call the code, and __file__; a name of our own if empty
-	Servers []Server     // that the code can see
-	Saved   []string     // names of the saved tools
-	Session string       // name of the session; if it is empty, the runner ends with the run
-	Printed []string     // streams of the session's last run that the code can read in PrintedDir
-	Network *Network     // nil if the run may not use the network
-	Clock   *clock.Clock // the time that the run has; it stands still for ReadInput and pauses
-	Input   bool         // sys.stdin asks the host for lines (ReadInput)
-	Begun   func()       // called when the code begins, from when on a signal reaches it; may be nil
+	Code    string       `json:"code,omitempty"`
+	Argv    []string     `json:"argv,omitempty"`    // sys.argv, in a session of its first run
+	File    string       `json:"file,omitempty"`    // what tracebacks call the code, and __file__; a name of our own if empty
+	Servers []Server     `json:"servers,omitempty"` // that the code can see
+	Saved   []string     `json:"saved,omitempty"`   // names of the saved tools
+	Session string       `json:"session,omitempty"` // name of the session; if it is empty, the runner ends with the run
+	Printed []string     `json:"printed,omitempty"` // streams of the session's last run that the code can read in PrintedDir
+	Network *Network     `json:"network,omitempty"` // nil if the run may not use the network
+	Clock   *clock.Clock `json:"-"`                 // the time that the run has; it stands still for ReadInput and pauses
+	Input   bool         `json:"input,omitempty"`   // sys.stdin asks the host for lines (ReadInput)
+	Begun   func()       `json:"-"`                 // called when the code begins, from when on a signal reaches it; may be nil
 	// Complete, if it is not empty, is a dotted name that is being typed. No code
 	// runs then: Done.Result has the names that may stand in place of its last
 	// part, one a line. It needs a session that has run code.
-	Complete string
+	Complete string `json:"complete,omitempty"`
 }
 
 // A Network is how code reaches the network.
@@ -231,21 +231,10 @@ func (c *Conn) beginWriting() (end func()) {
 
 // tryWriting is beginWriting, but waits no longer than d.
 func (c *Conn) tryWriting(d time.Duration) (end func(), ok bool) {
-	end = func() { <-c.writing }
 	select {
 	case c.writing <- struct{}{}:
-		return end, true
-	default:
-	}
-	select {
-	case c.writing <- struct{}{}:
-		return end, true
+		return func() { <-c.writing }, true
 	case <-time.After(d):
 		return nil, false
 	}
-}
-
-func (c *Conn) send(m *message) error {
-	defer c.beginWriting()()
-	return writeFrame(c.conn, m)
 }

@@ -76,6 +76,16 @@ func (f *fakeRunner) write(m frame) error {
 	return err
 }
 
+// A message is a frame to the runner.
+type message struct {
+	Type  string `json:"type"`
+	Begun bool   `json:"begun"`
+	Start
+	ID     int64           `json:"id"`
+	Result json.RawMessage `json:"result"`
+	Error  *CallError      `json:"error"`
+}
+
 func (f *fakeRunner) receive() *message {
 	var head [4]byte
 	_, err := io.ReadFull(f.own, head[:])

@@ -29,7 +29,7 @@ const frameTime = 10 * time.Second
 // lateReplies bounds writing replies to calls whose run has ended.
 const lateReplies = 2 * time.Second
 
-// A exchange is one exchange over a connection.
+// An exchange is one exchange over a connection.
 type exchange struct {
 	*Conn
 	start   Start
@@ -263,29 +263,15 @@ func (r *exchange) note(f *frame) (next func() (last bool, err error)) {
 	return nil
 }
 
-func (r *exchange) sendStart() error {
-	s := r.start
-	return r.send(&message{
-		Type: "start", Code: s.Code, Argv: s.Argv, File: s.File, Servers: s.Servers, Saved: s.Saved, Session: s.Session, Printed: s.Printed,
-		Network: s.Network, Input: s.Input, Begun: s.Begun != nil, Complete: s.Complete,
-	})
-}
-
 // answerOne is answer, and ends the run if that panics: half a frame may be written.
 func (r *exchange) answerOne(ctx context.Context, number int, call *frame, release func()) {
-	released := false
-	giveBack := func() {
-		if !released {
-			released = true
-			release()
-		}
-	}
-	defer giveBack()
+	release = sync.OnceFunc(contain.Func("giving back the room of a frame", release))
+	defer release()
 	defer contain.Recover("replying to a call of code", func(err error) {
 		r.breakOff(err)
 		r.conn.Close()
 	})
-	r.answer(ctx, number, call, giveBack)
+	r.answer(ctx, number, call, release)
 }
 
 // carryOut carries out a call. A panic is the error of that call.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/toolcell/toolcell/bridge/gate"
 	"github.com/toolcell/toolcell/internal/rawjson"
 )
 
@@ -19,33 +20,30 @@ const maxParam = 6*maxURI + 2
 // maxURI bounds the URI of a resource, in bytes.
 const maxURI = 64 << 10
 
-// maxParamName is as long as the longest name, in its quotes.
-const maxParamName = len(`"arguments"`)
-
 // Params are the parameters of all methods; each takes what it needs. Raw ones are
-// parts of their frame, not copies.
+// parts of their frame, not copies. Args and Named are split within bounds: a frame has
+// room for millions of empty ones.
 type Params struct {
-	Server    string
-	Tool      string
-	Arguments json.RawMessage
-	More      bool // other calls may follow at once
-	Derived   bool // the code has something of a planned result that does not show it
-	Unchecked bool // Arguments go out whatever the tool's schema says
-	// Args and Named are there instead of Arguments if they are to be bound to
-	// the tool's parameters, as the arguments of a function. They are split
-	// within bounds: a frame has room for millions of empty ones.
-	Args   json.RawMessage
-	Named  json.RawMessage
-	Tools  json.RawMessage
-	URI    string
-	Query  string
-	Limit  int
-	Offset int64
-	Detail string
-	Name   string
-	Source string
-	Data   []byte // a picture
-	Drawn  bool   // its raster form is displayed too, or the code was told why not
+	gate.Request // as far as the code says it
+	Tool         string
+	Tools        json.RawMessage
+	URI          string
+	Query        string
+	Limit        int
+	Offset       int64
+	Detail       string
+	Source       string
+	Data         []byte // a picture
+	Drawn        bool   // its raster form is displayed too, or the code was told why not
+}
+
+// members are where the parameters go, by their names in quotes.
+func (p *Params) members() map[string]any {
+	return map[string]any{
+		`"arguments"`: &p.Arguments, `"args"`: &p.Args, `"named"`: &p.Named, `"tools"`: &p.Tools, `"server"`: &p.Server, `"tool"`: &p.Tool,
+		`"more"`: &p.More, `"derived"`: &p.Derived, `"unchecked"`: &p.Unchecked, `"uri"`: &p.URI, `"query"`: &p.Query, `"limit"`: &p.Limit,
+		`"offset"`: &p.Offset, `"detail"`: &p.Detail, `"name"`: &p.Name, `"source"`: &p.Source, `"data"`: &p.Data, `"drawn"`: &p.Drawn,
+	}
 }
 
 // Full reports whether the documentation should be more than a summary.
@@ -57,9 +55,9 @@ func readParams(ctx context.Context, raw json.RawMessage) (p Params, err error) 
 	if len(raw) == 0 || rawjson.IsNull(raw) {
 		return p, nil
 	}
-	s := rawjson.Scanner{Text: raw, Context: ctx}
+	s, to := rawjson.Scanner{Text: raw, Context: ctx}, p.members()
 	for name, value := range s.Members {
-		if err = p.set(ctx, name, value); err != nil {
+		if err = p.set(ctx, to[string(name)], name, value); err != nil {
 			break
 		}
 	}
@@ -73,63 +71,18 @@ func readParams(ctx context.Context, raw json.RawMessage) (p Params, err error) 
 }
 
 // set sets a parameter; its name includes the quotes.
-func (p *Params) set(ctx context.Context, quoted []byte, value json.RawMessage) error {
-	if len(quoted) > maxParamName {
-		return nil // there is none that is as long
-	}
-	var to any
-	name := string(quoted)
-	switch name {
-	case `"arguments"`:
-		p.Arguments = value
-	case `"args"`:
-		p.Args = value
-	case `"named"`:
-		p.Named = value
-	case `"tools"`:
-		p.Tools = value
-	case `"data"`:
-		return p.setData(ctx, value)
-	case `"server"`:
-		to = &p.Server
-	case `"tool"`:
-		to = &p.Tool
-	case `"more"`:
-		to = &p.More
-	case `"derived"`:
-		to = &p.Derived
-	case `"unchecked"`:
-		to = &p.Unchecked
-	case `"uri"`:
-		to = &p.URI
-	case `"query"`:
-		to = &p.Query
-	case `"limit"`:
-		to = &p.Limit
-	case `"offset"`:
-		to = &p.Offset
-	case `"detail"`:
-		to = &p.Detail
-	case `"name"`:
-		to = &p.Name
-	case `"source"`:
-		if len(value) > maxParam {
-			return nil // save_tool reads the source itself, and its error says how long it may be
-		}
-		to = &p.Source
-	case `"drawn"`:
-		to = &p.Drawn
-	}
+func (p *Params) set(ctx context.Context, to any, name []byte, value json.RawMessage) error {
 	switch {
-	case to == nil:
-		return nil
-	case len(value) > maxParam:
-		return fmt.Errorf("%s has %d bytes, the most is %d", name, len(value), maxParam)
+	case to == &p.Data:
+		return p.setData(ctx, value)
+	case to == &p.Source && len(value) > maxParam:
+		return nil // save_tool reads the source itself, and its error says how long it may be
 	}
-	if json.Unmarshal(value, to) != nil {
-		return wrongType(name, to, value)
+	err := setMember(to, name, value, maxParam)
+	if _, wrong := errors.AsType[*json.UnmarshalTypeError](err); wrong {
+		return wrongType(string(name), to, value)
 	}
-	return nil
+	return err
 }
 
 // setData sets a picture. The runner writes base64 without escapes.

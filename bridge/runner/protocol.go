@@ -44,30 +44,6 @@ import (
 // 16 MiB of text fit three times over, and a picture of 32 MiB in base64.
 const maxFrame = maxRunHeld
 
-// A message is a frame to the runner. Which fields count depends on Type.
-type message struct {
-	Type string `json:"type"`
-
-	// start
-	Code    string   `json:"code,omitempty"`
-	Argv    []string `json:"argv,omitempty"`
-	File    string   `json:"file,omitempty"` // the name of the code
-	Servers []Server `json:"servers,omitempty"`
-	Saved   []string `json:"saved,omitempty"`
-	Session string   `json:"session,omitempty"` // the runner stays for more runs
-	Printed []string `json:"printed,omitempty"` // files that it asks for before the code runs
-	Network *Network `json:"network,omitempty"`
-	Input   bool     `json:"input,omitempty"` // sys.stdin asks for lines
-	Begun   bool     `json:"begun,omitempty"` // a begun frame is wanted
-	// Instead of running code, name what may continue this.
-	Complete string `json:"complete,omitempty"`
-
-	// reply
-	ID     int64           `json:"id,omitempty"`
-	Result json.RawMessage `json:"result,omitempty"`
-	Error  *CallError      `json:"error,omitempty"`
-}
-
 // A frame is one from the sandbox. It has no lists: an element of a list takes
 // more memory than its text, and so a frame would take many times its size. Raw
 // members are parts of its bytes, not copies.
@@ -103,13 +79,18 @@ const maxMembers = 100
 // parseFrame finds the members of a frame. If one comes twice, the last counts.
 func parseFrame(ctx context.Context, body []byte) (*frame, error) {
 	f, s := &frame{}, rawjson.Scanner{Text: body, Context: ctx}
+	to := map[string]any{
+		`"type"`: &f.Type, `"id"`: &f.ID, `"method"`: &f.Method, `"params"`: &f.Params, `"exitCode"`: &f.ExitCode,
+		`"result"`: &f.Result, `"error"`: &f.Error, `"limit"`: &f.Limit, `"cause"`: &f.Cause, `"names"`: &f.Names,
+		`"kept"`: &f.Kept, `"frames"`: &f.Frames,
+	}
 	var err error
 	members := 0
 	for name, value := range s.Members {
 		if members++; members > maxMembers {
 			err = fmt.Errorf("it has more than %d members", maxMembers)
 		} else {
-			err = f.set(string(name), value)
+			err = setMember(to[string(name)], name, value, maxScalar)
 		}
 		if err != nil {
 			break
@@ -127,40 +108,19 @@ func parseFrame(ctx context.Context, body []byte) (*frame, error) {
 	return f, nil
 }
 
-// set sets a member; its name includes the quotes.
-func (f *frame) set(name string, value json.RawMessage) error {
-	var to any
-	switch name {
-	case `"params"`:
-		f.Params = value
-	case `"result"`:
-		f.Result = value
-	case `"error"`:
-		f.Error = value
-	case `"frames"`:
-		f.Frames = value
-	case `"type"`:
-		to = &f.Type
-	case `"id"`:
-		to = &f.ID
-	case `"method"`:
-		to = &f.Method
-	case `"exitCode"`:
-		to = &f.ExitCode
-	case `"names"`:
-		f.Names = value
-	case `"limit"`:
-		to = &f.Limit
-	case `"cause"`:
-		to = &f.Cause
-	case `"kept"`:
-		to = &f.Kept
-	}
-	switch {
-	case to == nil:
+// setMember reads a member of an object into what there is for it, if anything: a part of the
+// text as it is, without a copy, or the value of one that has at most so many bytes. The name
+// includes the quotes.
+func setMember(to any, name []byte, value json.RawMessage, most int) error {
+	switch to := to.(type) {
+	case nil:
 		return nil
-	case len(value) > maxScalar:
-		return fmt.Errorf("its member %s has %d bytes, the most is %d", name, len(value), maxScalar)
+	case *json.RawMessage:
+		*to = value
+		return nil
+	}
+	if len(value) > most {
+		return fmt.Errorf("%s has %d bytes, the most is %d", name, len(value), most)
 	}
 	return json.Unmarshal(value, to)
 }
@@ -217,16 +177,20 @@ func readFrame(ctx context.Context, r io.Reader, n int) (*frame, error) {
 	return parseFrame(ctx, body)
 }
 
-// writeFrame sends m in one write, so that the frames of parallel calls do not mix
-// if the caller holds a lock.
-func writeFrame(w io.Writer, m *message) error {
-	body, err := json.Marshal(m)
+// sendStart begins the run. Its frame is one write, since frames must not mix.
+func (r *exchange) sendStart() error {
+	defer r.beginWriting()()
+	body, err := json.Marshal(struct {
+		Type  string `json:"type"`
+		Begun bool   `json:"begun,omitempty"` // a begun frame is wanted
+		Start
+	}{"start", r.start.Begun != nil, r.start})
 	if err != nil {
-		return fmt.Errorf("encoding a %s frame: %w", m.Type, err)
+		return fmt.Errorf("encoding a start frame: %w", err)
 	}
 	frame := make([]byte, 4, 4+len(body))
 	binary.BigEndian.PutUint32(frame, uint32(len(body)))
-	_, err = w.Write(append(frame, body...))
+	_, err = r.conn.Write(append(frame, body...))
 	return err
 }
 
