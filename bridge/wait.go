@@ -50,15 +50,8 @@ func (c *call) wait(ctx context.Context, r *run.Run) (input *mcp.CallToolResult,
 	defer r.ReportTo(nil)
 	leave := context.AfterFunc(ctx, contain.Func("ending a run", func() { r.Cancel(context.Cause(ctx)) }))
 	defer leave()
-	whole := false
-	defer func() {
-		if !whole { // it panics, and nothing would ever fetch the result
-			r.Cancel(errAbandoned)
-		}
-	}()
-	input, res = c.await(ctx, r)
-	whole = true
-	return input, res
+	defer contain.Undo(func() { r.Cancel(errAbandoned) }) // nothing would ever fetch the result
+	return c.await(ctx, r)
 }
 
 // errAbandoned ends a run whose call has failed.

@@ -10,7 +10,7 @@ import (
 	"github.com/toolcell/toolcell/internal/contain"
 )
 
-// A Asker asks the questions of one run, one after the other. Calls that come together
+// An Asker asks the questions of one run, one after the other. Calls that come together
 // are one question. It is safe for concurrent use.
 type Asker struct {
 	o     AskerOptions
@@ -147,52 +147,41 @@ func (r *Asker) Believed(c Call) bool {
 
 // AskBefore asks whether a run may have something before its code starts: packages, or
 // hosts. Reasons say why it is asked.
-func (r *Asker) AskBefore(ctx context.Context, subject string, reasons []string) (err error) {
-	defer contain.Error("asking the user", &err)
-	if r.o.NoUser {
-		return ErrNoUser
-	}
-	r.turn.Lock()
-	defer r.turn.Unlock()
-	q, err := r.ask(ctx, &Question{Subject: subject, Reasons: reasons})
-	if err != nil {
-		return err
-	}
-	return q.err()
+func (r *Asker) AskBefore(ctx context.Context, subject string, reasons []string) error {
+	_, err := r.askInTurn(ctx, &Question{Subject: subject, Reasons: reasons})
+	return err
 }
 
 // AskForm asks the user what a server wants to know, and returns the answer.
-func (r *Asker) AskForm(ctx context.Context, f Form) (_ Answer, err error) {
+func (r *Asker) AskForm(ctx context.Context, f Form) (Answer, error) {
+	return r.askInTurn(ctx, &Question{Form: &f})
+}
+
+// askInTurn asks when no other question of the run waits.
+func (r *Asker) askInTurn(ctx context.Context, q *Question) (_ Answer, err error) {
 	defer contain.Error("asking the user", &err)
 	if r.o.NoUser {
 		return Answer{}, ErrNoUser
 	}
 	r.turn.Lock()
 	defer r.turn.Unlock()
-	q, err := r.ask(ctx, &Question{Form: &f})
-	if err != nil {
-		return Answer{}, err
-	}
-	return q.Answer, q.err()
+	return r.ask(ctx, q)
 }
 
 // ask freezes the run, puts a question and waits until it is decided. r.turn is held. If
 // it panics, the run may be frozen for good or not at all, and is ended.
-func (r *Asker) ask(ctx context.Context, q *Question) (*Question, error) {
+func (r *Asker) ask(ctx context.Context, q *Question) (Answer, error) {
 	if err := r.whyStopped(); err != nil {
-		return nil, err
+		return Answer{}, err
 	}
 	if err := r.queue.freeze(r.o.Client); err != nil {
-		return nil, err
+		return Answer{}, err
 	}
 	defer r.queue.thaw(r.o.Client)
-	whole := false
-	defer func() {
-		if !whole {
-			r.withdraw(q)
-			r.abort()
-		}
-	}()
+	defer contain.Undo(func() {
+		r.withdraw(q)
+		r.abort()
+	})
 	r.mu.Lock()
 	hold, past := r.hold, r.past
 	r.mu.Unlock()
@@ -208,17 +197,16 @@ func (r *Asker) ask(ctx context.Context, q *Question) (*Question, error) {
 	q.AskedAt = time.Now()
 	q.ExpiresAt = q.AskedAt.Add(r.queue.o.Timeout)
 	if !r.put(q) {
-		whole = true
-		return nil, context.Canceled
+		return Answer{}, context.Canceled
 	}
 	decided := r.await(ctx, q)
 	contain.Point("consent: decided")
-	whole = true
+	err := decided.err()
 	if decided.State == Stopped || decided.State == Expired {
-		r.stop(decided.err())
-		r.o.Stop(decided.err())
+		r.stop(err)
+		r.o.Stop(err)
 	}
-	return &decided, nil
+	return decided.Answer, err
 }
 
 // stop notes that nothing more of the run is asked, and takes back what was allowed.

@@ -141,10 +141,7 @@ func (r *Asker) askBatch(b *batch) {
 	if len(calls) > 0 {
 		// They came over several threads and servers: without this, in another order each time.
 		slices.SortStableFunc(calls, func(a, b Call) int { return a.Number - b.Number })
-		q, err := r.ask(r.life, &Question{Calls: calls})
-		if err == nil {
-			err = q.err()
-		}
+		_, err := r.ask(r.life, &Question{Calls: calls})
 		for i := range verdicts {
 			if !verdicts[i].allowed {
 				verdicts[i] = verdict{allowed: err == nil, why: err}

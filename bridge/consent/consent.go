@@ -1,6 +1,6 @@
 // Package consent asks the user in the middle of a run, which stands still meanwhile.
 //
-// A [Queue] keeps the questions of all runs of one process, and a [Asker] asks them. The
+// A [Queue] keeps the questions of all runs of one process, and an [Asker] asks them. The
 // run is frozen from its question to the answer, and nothing of it is repeated. Who
 // takes a question to the user (a form of the client, the next call of the model,
 // `toolcell approvals`) is not known here: all call [Queue.Decide], and the first
@@ -76,15 +76,8 @@ const (
 
 // NewQueue makes a queue.
 func NewQueue(o Options) *Queue {
-	if o.Frozen <= 0 {
-		o.Frozen = 8
-	}
-	if o.Timeout <= 0 {
-		o.Timeout = 10 * time.Minute
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Frozen, o.Timeout = cmp.Or(o.Frozen, 8), cmp.Or(o.Timeout, 10*time.Minute)
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	return &Queue{o: o, frozen: map[*Client]int{}, changed: make(chan struct{})}
 }
 

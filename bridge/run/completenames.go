@@ -34,15 +34,9 @@ func (rs *Runs) Complete(ctx context.Context, req Request, dotted string) []stri
 		return nil
 	}
 	defer rs.sessions.release(sess)
-	whole := false
-	defer func() {
-		if !whole {
-			rs.sessions.throwAway(sess)
-		}
-	}()
+	defer contain.Undo(func() { rs.sessions.throwAway(sess) })
 	r.python = rs.sessions.resume(sess)
 	if r.python == nil {
-		whole = true
 		return nil
 	}
 	defer time.AfterFunc(completionTime, contain.Func("ending a completion", func() { r.python.signal(syscall.SIGINT) })).Stop()
@@ -52,7 +46,6 @@ func (rs *Runs) Complete(ctx context.Context, req Request, dotted string) []stri
 	start.Complete, r.gate = dotted, r.newGate()
 	end := r.python.run(ctx, start, r.gate, r.newAPI(noDisplay))
 	rs.sessions.endRun(sess, r.newResult(end), end)
-	whole = true
 	return strings.Fields(end.done.Result)
 }
 

@@ -101,16 +101,9 @@ func (r *Run) inSession(ctx context.Context) *Result {
 		return r.fail(err)
 	}
 	defer r.runs.sessions.release(sess)
-	whole := false
-	defer func() {
-		if !whole {
-			r.runs.sessions.throwAway(sess)
-		}
-	}()
+	defer contain.Undo(func() { r.runs.sessions.throwAway(sess) })
 	r.session = sess
-	res := r.runCode(ctx)
-	whole = true
-	return res
+	return r.runCode(ctx)
 }
 
 // read reads the code of the request, and validates all of it.
@@ -326,14 +319,9 @@ func (r *Run) ReportTo(report func(done, total int64, text string)) {
 // run's slot.
 func (r *Run) suspending(ctx context.Context, freeze func() (thaw func())) func() (resume func()) {
 	return func() (resume func()) {
-		thaw, released := freeze(), false
-		defer func() {
-			if !released {
-				thaw()
-			}
-		}()
+		thaw := freeze()
+		defer contain.Undo(thaw)
 		r.slot.release()
-		released = true
 		return func() {
 			defer thaw()
 			r.slot.take(ctx)

@@ -61,6 +61,15 @@ func Error(work string, err *error) {
 	}
 }
 
+// Undo calls undo if the function that defers it panics. The panic goes on to where it is
+// contained. Defer it directly.
+func Undo(undo func()) {
+	if p := recover(); p != nil {
+		undo()
+		panic(p)
+	}
+}
+
 // Call calls f and returns its error, or a *PanicError.
 func Call(work string, f func() error) (err error) {
 	defer Error(work, &err)

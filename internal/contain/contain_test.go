@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -46,6 +47,26 @@ func TestErrorsPass(t *testing.T) {
 	want := errors.New("no space left")
 	if err := Call("writing", func() error { return want }); !errors.Is(err, want) {
 		t.Errorf("error = %v, want %v", err, want)
+	}
+}
+
+func TestUndoLetsThePanicGoOn(t *testing.T) {
+	var undone []string
+	out := logged(t, func() {
+		err := Call("a test", func() error {
+			defer Undo(func() { undone = append(undone, "panicked") })
+			panic("boom")
+		})
+		if !errors.Is(err, ErrInternal) {
+			t.Errorf("the panic became %v", err)
+		}
+		_ = Call("a test", func() error {
+			defer Undo(func() { undone = append(undone, "returned") })
+			return nil
+		})
+	})
+	if !slices.Equal(undone, []string{"panicked"}) || !strings.Contains(out, "boom") || !strings.Contains(out, "TestUndoLetsThePanicGoOn") {
+		t.Errorf("%q was undone; the log has\n%s", undone, out)
 	}
 }
 
