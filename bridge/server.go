@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -46,15 +47,8 @@ type Server struct {
 
 // New makes a server of runs.
 func New(runs *run.Runs, o Options) *Server {
-	if o.Output == "" {
-		o.Output = OutputCompact
-	}
-	if o.FormTimeout <= 0 {
-		o.FormTimeout = 45 * time.Second
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Output, o.FormTimeout = cmp.Or(o.Output, OutputCompact), cmp.Or(o.FormTimeout, 45*time.Second)
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	return &Server{o: o, runs: runs, connections: connections{open: map[*mcp.ServerSession]*connection{}}}
 }
 

@@ -43,7 +43,7 @@ var ErrNoFolder = errors.New("this server has no folder for files of runs")
 func (c *Collector) Create() (*os.File, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.store.dir == "" {
+	if c.store.o.Dir == "" {
 		return nil, ErrNoFolder
 	}
 	if c.dir == "" {

@@ -13,7 +13,7 @@ import (
 // since they are not in /workspace/out. What libraries keep there for themselves does
 // not count: hidden files, bytecode, caches.
 func (c *Collector) NoteLost(w *Workspace) {
-	if c.store.dir == "" {
+	if c.store.o.Dir == "" {
 		return // what is in out ends, too
 	}
 	root, err := openBelow(w.dir, ".", unix.O_DIRECTORY)

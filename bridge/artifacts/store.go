@@ -1,6 +1,7 @@
 package artifacts
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
@@ -44,12 +45,8 @@ const abandoned = 24 * time.Hour
 // A folder that is being filled, or removed, has a name with a dot in front.
 // Several servers may share dir: folders appear and vanish whole, by rename(2).
 type Store struct {
-	dir      string
-	limits   Limits
-	shown    imaging.Limits
+	o        Options
 	decoders *imaging.Decoders
-	log      *slog.Logger
-
 	cleaning sync.Mutex
 }
 
@@ -58,7 +55,7 @@ type Store struct {
 func (s *Store) explain(err error) error {
 	for _, full := range []unix.Errno{unix.ENOSPC, unix.EDQUOT} {
 		if errors.Is(err, full) {
-			return fmt.Errorf("the disk with %s, where files of runs are kept, is full: %w", s.dir, full)
+			return fmt.Errorf("the disk with %s, where files of runs are kept, is full: %w", s.o.Dir, full)
 		}
 	}
 	return err
@@ -66,17 +63,10 @@ func (s *Store) explain(err error) error {
 
 // New makes a store. Its folder is made with the first file.
 func New(o Options) *Store {
-	if o.Limits.Age <= 0 {
-		o.Limits.Age = 7 * 24 * time.Hour
-	}
-	if o.Limits.Size <= 0 {
-		o.Limits.Size = 1 << 30
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	shown := o.Pictures.WithDefaults()
-	return &Store{dir: o.Dir, limits: o.Limits, shown: shown, decoders: imaging.NewDecoders(shown), log: o.Log}
+	o.Limits.Age, o.Limits.Size = cmp.Or(o.Limits.Age, 7*24*time.Hour), cmp.Or(o.Limits.Size, 1<<30)
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	o.Pictures = o.Pictures.WithDefaults()
+	return &Store{o: o, decoders: imaging.NewDecoders(o.Pictures)}
 }
 
 // Close waits for decoders whose runs have gone without them. The runs have ended.
@@ -107,30 +97,30 @@ func fileURI(id, name string) string {
 
 // createFolder makes the hidden folder of a run that has its first file.
 func (s *Store) createFolder(id string) (string, error) {
-	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+	if err := os.MkdirAll(s.o.Dir, 0o700); err != nil {
 		return "", err
 	}
-	dir := filepath.Join(s.dir, "."+id)
+	dir := filepath.Join(s.o.Dir, "."+id)
 	return dir, os.Mkdir(dir, 0o700)
 }
 
 // publish makes the folder of a run visible to readers.
 func (s *Store) publish(id string) (string, error) {
-	dir := filepath.Join(s.dir, id)
-	return dir, os.Rename(filepath.Join(s.dir, "."+id), dir)
+	dir := filepath.Join(s.o.Dir, id)
+	return dir, os.Rename(filepath.Join(s.o.Dir, "."+id), dir)
 }
 
 // open opens a kept file by its URI.
 func (s *Store) open(uri string) (*os.File, error) {
 	id, name, ok := strings.Cut(strings.TrimPrefix(uri, runsURI), "/")
 	name, err := url.PathUnescape(name)
-	if !ok || err != nil || !runID.MatchString(id) || s.dir == "" || name == "" || name != plainName(name) {
+	if !ok || err != nil || !runID.MatchString(id) || s.o.Dir == "" || name == "" || name != plainName(name) {
 		return nil, fmt.Errorf("%q is not the URI of a run's file; the result of a run lists them", text.Bound(uri, 300))
 	}
-	f, err := os.OpenFile(filepath.Join(s.dir, id, name), os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	f, err := os.OpenFile(filepath.Join(s.o.Dir, id, name), os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("there is no file %q any more: files of runs are removed after %s, or earlier if all of them take more than %s; run the code again",
-			text.Bound(uri, 300), s.limits.Age, text.Size(s.limits.Size))
+			text.Bound(uri, 300), s.o.Limits.Age, text.Size(s.o.Limits.Size))
 	}
 	return f, err
 }
@@ -147,7 +137,7 @@ type keptRun struct {
 // may be about to read it. Other servers may clean the same folder at the same
 // time.
 func (s *Store) Clean(now time.Time) {
-	if s.dir == "" || !s.cleaning.TryLock() {
+	if s.o.Dir == "" || !s.cleaning.TryLock() {
 		return
 	}
 	defer s.cleaning.Unlock()
@@ -157,8 +147,8 @@ func (s *Store) Clean(now time.Time) {
 		total += r.size
 	}
 	for i, r := range all {
-		old := now.Sub(r.at) > s.limits.Age
-		if !old && (total <= s.limits.Size || i == len(all)-1) {
+		old := now.Sub(r.at) > s.o.Limits.Age
+		if !old && (total <= s.o.Limits.Size || i == len(all)-1) {
 			break // those that follow are newer
 		}
 		s.remove(r.name)
@@ -169,7 +159,7 @@ func (s *Store) Clean(now time.Time) {
 // list returns the runs that are kept, oldest first, and removes unfinished
 // folders of servers that were killed.
 func (s *Store) list(now time.Time) (all []keptRun) {
-	entries, _ := os.ReadDir(s.dir) // if it cannot be read there is nothing to remove
+	entries, _ := os.ReadDir(s.o.Dir) // if it cannot be read there is nothing to remove
 	for _, e := range entries {
 		info, err := e.Info()
 		if err != nil || !info.IsDir() {
@@ -177,12 +167,12 @@ func (s *Store) list(now time.Time) (all []keptRun) {
 		}
 		if strings.HasPrefix(e.Name(), ".") {
 			if now.Sub(info.ModTime()) > abandoned {
-				_ = os.RemoveAll(filepath.Join(s.dir, e.Name()))
+				_ = os.RemoveAll(filepath.Join(s.o.Dir, e.Name()))
 			}
 			continue
 		}
 		if runID.MatchString(e.Name()) {
-			all = append(all, keptRun{e.Name(), info.ModTime(), sizeOf(filepath.Join(s.dir, e.Name()))})
+			all = append(all, keptRun{e.Name(), info.ModTime(), sizeOf(filepath.Join(s.o.Dir, e.Name()))})
 		}
 	}
 	slices.SortFunc(all, func(a, b keptRun) int { return a.at.Compare(b.at) })
@@ -202,11 +192,11 @@ func sizeOf(dir string) (sum int64) {
 
 // remove removes a run as a whole. The server that renames it first removes it.
 func (s *Store) remove(name string) {
-	gone := filepath.Join(s.dir, ".gone-"+newRunID())
-	if err := os.Rename(filepath.Join(s.dir, name), gone); err != nil {
+	gone := filepath.Join(s.o.Dir, ".gone-"+newRunID())
+	if err := os.Rename(filepath.Join(s.o.Dir, name), gone); err != nil {
 		return // another server did
 	}
 	if err := os.RemoveAll(gone); err != nil {
-		s.log.Warn("removing files of an old run", "err", err)
+		s.o.Log.Warn("removing files of an old run", "err", err)
 	}
 }

@@ -36,7 +36,7 @@ func putRun(t *testing.T, s *Store, age time.Duration, size int) string {
 
 func runsIn(t *testing.T, s *Store) (ids []string) {
 	t.Helper()
-	entries, err := os.ReadDir(s.dir)
+	entries, err := os.ReadDir(s.o.Dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,8 +53,8 @@ func TestFilesGoByAgeAndBySize(t *testing.T) {
 	putRun(t, s, 50*time.Minute, 100)
 	second := putRun(t, s, 40*time.Minute, 100)
 	last := putRun(t, s, 30*time.Minute, 100)
-	old := filepath.Join(s.dir, ".0123456789")
-	young := filepath.Join(s.dir, ".9876543210")
+	old := filepath.Join(s.o.Dir, ".0123456789")
+	young := filepath.Join(s.o.Dir, ".9876543210")
 	for dir, age := range map[string]time.Duration{old: 48 * time.Hour, young: time.Hour} {
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			t.Fatal(err)
@@ -126,7 +126,7 @@ func TestHostileNames(t *testing.T) {
 		}
 	}
 	r := f.publish()
-	if len(r.Files) != len(names) || filepath.Dir(r.Folder) != s.dir {
+	if len(r.Files) != len(names) || filepath.Dir(r.Folder) != s.o.Dir {
 		t.Fatalf("%d files, notes %v", len(r.Files), r.Notes)
 	}
 	for i, file := range r.Files {
@@ -151,7 +151,7 @@ func TestHostileNames(t *testing.T) {
 func TestReadingRefusesPaths(t *testing.T) {
 	s := New(Options{Dir: filepath.Join(t.TempDir(), "runs")})
 	id := putRun(t, s, 0, 1)
-	if err := os.Symlink("/etc/passwd", filepath.Join(s.dir, id, "link")); err != nil {
+	if err := os.Symlink("/etc/passwd", filepath.Join(s.o.Dir, id, "link")); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{id + "/link", id + "/../" + id + "/x.txt", id + "/..%2Fx", id + "/", id, "../" + id + "/x.txt", id + "/%2e%2e", "." + id + "/x.txt", id + "/%zz"} {

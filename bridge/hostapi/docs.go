@@ -68,8 +68,8 @@ func (a *API) answerLater(ctx context.Context, server string, document func(cont
 		return runner.Answer{}, err
 	}
 	if server != "" && !a.isSaved(server) {
-		if err := a.upstreams.AwaitTools(ctx, server); err != nil {
-			return runner.Answer{}, a.gate.Shown(server, err)
+		if err := a.o.Upstreams.AwaitTools(ctx, server); err != nil {
+			return runner.Answer{}, a.o.Gate.Shown(server, err)
 		}
 	}
 	return runner.Answer{Make: func() (json.RawMessage, error) {
@@ -81,7 +81,7 @@ func (a *API) answerLater(ctx context.Context, server string, document func(cont
 
 func (a *API) serverNames() []string {
 	names := []string{}
-	for _, st := range a.upstreams.Usable() {
+	for _, st := range a.o.Upstreams.Usable() {
 		names = append(names, st.Name)
 	}
 	return names
@@ -90,11 +90,11 @@ func (a *API) serverNames() []string {
 // servers returns the servers that code can see, without the files that they are
 // from: paths of the host are none of the code's business.
 func (a *API) servers() []mcpproxy.ServerStatus {
-	all := a.upstreams.Usable()
+	all := a.o.Upstreams.Usable()
 	for i := range all {
 		all[i].Error = withoutFolders(all[i].Error, append(all[i].Also, all[i].Source))
 		all[i].Source, all[i].Also = "", nil
-		if err := a.gate.Denied(all[i].Name, all[i].Alias); err != nil {
+		if err := a.o.Gate.Denied(all[i].Name, all[i].Alias); err != nil {
 			all[i].Status, all[i].Error = "denied", err.Error()
 		}
 	}
@@ -117,14 +117,14 @@ func (a *API) notDenied(name string) error {
 	if name == "" || a.isSaved(name) {
 		return nil
 	}
-	server, err := a.upstreams.Lookup(name)
+	server, err := a.o.Upstreams.Lookup(name)
 	if err != nil {
 		return nil //nolint:nilerror // each method says it in its own way
 	}
-	if err := a.gate.Denied(server.Name, server.Alias); err != nil {
+	if err := a.o.Gate.Denied(server.Name, server.Alias); err != nil {
 		return runner.NewCallError(err, server.Name, "")
 	}
-	a.gate.NoteUsed(server.Name)
+	a.o.Gate.NoteUsed(server.Name)
 	return nil
 }
 
@@ -134,7 +134,7 @@ func (a *API) isSaved(server string) bool {
 	if server != savedServer {
 		return false
 	}
-	_, err := a.upstreams.Lookup(server)
+	_, err := a.o.Upstreams.Lookup(server)
 	return err != nil
 }
 
@@ -142,9 +142,9 @@ func (a *API) tools(ctx context.Context, server string) ([]toolInfo, error) {
 	if a.isSaved(server) {
 		return a.saved.infos(), nil
 	}
-	tools, err := a.upstreams.Tools(ctx, server)
+	tools, err := a.o.Upstreams.Tools(ctx, server)
 	if err != nil {
-		return nil, a.gate.Shown(server, err)
+		return nil, a.o.Gate.Shown(server, err)
 	}
 	out := make([]toolInfo, len(tools))
 	for i, tool := range tools {
@@ -157,7 +157,7 @@ func (a *API) describe(ctx context.Context, name string) (*serverDescription, er
 	if a.isSaved(name) {
 		return &serverDescription{Name: name, Alias: name, Description: "functions that earlier runs saved", Tools: a.saved.infos()}, nil
 	}
-	server, err := a.upstreams.Lookup(name)
+	server, err := a.o.Upstreams.Lookup(name)
 	if err != nil {
 		return nil, err
 	}
@@ -173,9 +173,9 @@ func (a *API) signature(ctx context.Context, server, name string) (*toolSignatur
 		return nil, err
 	}
 	defer a.working.Release(1)
-	tool, sig, err := a.upstreams.Signature(ctx, server, name)
+	tool, sig, err := a.o.Upstreams.Signature(ctx, server, name)
 	if err != nil {
-		return nil, runner.NewCallError(a.gate.Shown(server, err), server, name)
+		return nil, runner.NewCallError(a.o.Gate.Shown(server, err), server, name)
 	}
 	return &toolSignature{sig, tool.Description, sig.Doc(tool.Alias)}, nil
 }
@@ -185,8 +185,8 @@ func (a *API) docs(ctx context.Context, p runner.Params) ([]mcpproxy.ToolDoc, er
 	if a.isSaved(p.Server) {
 		return a.saved.docs(p.Tool, p.Full())
 	}
-	docs, err := a.upstreams.Docs(ctx, p.Server, p.Tool, p.Full())
-	return docs, a.gate.Shown(p.Server, err)
+	docs, err := a.o.Upstreams.Docs(ctx, p.Server, p.Tool, p.Full())
+	return docs, a.o.Gate.Shown(p.Server, err)
 }
 
 // search finds tools of servers, and saved ones beside them.
@@ -196,15 +196,15 @@ func (a *API) search(ctx context.Context, p runner.Params) (runner.Answer, error
 	}
 	defer a.working.Release(1)
 	allowed := func(name, alias string) bool {
-		return a.gate.Denied(name, alias) == nil
+		return a.o.Gate.Denied(name, alias) == nil
 	}
-	found, problems, err := a.upstreams.Search(ctx, p.Query, p.Limit, p.Full(), allowed)
+	found, problems, err := a.o.Upstreams.Search(ctx, p.Query, p.Limit, p.Full(), allowed)
 	a.left.set(problems)
 	if err != nil {
 		return runner.Answer{}, err
 	}
 	for _, doc := range found {
-		a.gate.NoteUsed(doc.Server)
+		a.o.Gate.NoteUsed(doc.Server)
 	}
 	return runner.Answer{Make: func() (json.RawMessage, error) {
 		return encode(withDetail(a.saved.found(p.Query, found, p.Limit, p.Full()), p.Detail), nil)

@@ -4,6 +4,7 @@
 package hostapi
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -45,16 +46,10 @@ type Options struct {
 // An API answers the calls of one run: it is the runner.Host of the run. It is
 // safe for concurrent use.
 type API struct {
-	upstreams *mcpproxy.Proxy
-	gate      *gate.Gate
-	policy    *policy.Enforcer
-	display   func(name string, data []byte, rasterFollows bool) error
-	saved     savedTools
-	printed   map[string]io.ReaderAt
-	input     func(ctx context.Context) (string, error)
-	log       *slog.Logger
-	left      leftOut
-	working   *semaphore.Weighted // bounds calls that go on after the run's end: they compute or write files
+	o       Options
+	saved   savedTools
+	left    leftOut
+	working *semaphore.Weighted // bounds calls that go on after the run's end: they compute or write files
 }
 
 // maxWorking is how many of those calls work at once. A run that ends waits for them.
@@ -62,16 +57,12 @@ const maxWorking = 4
 
 // New makes the API of one run.
 func New(o Options) *API {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.First == nil {
 		o.First = func(string) bool { return true }
 	}
 	return &API{
-		upstreams: o.Upstreams, gate: o.Gate, policy: o.Policy, display: o.Display, printed: o.Printed, input: o.Input, log: o.Log,
-		saved: savedTools{store: o.Saved, gate: o.Gate, log: o.Log}, left: leftOut{first: o.First},
-		working: semaphore.NewWeighted(maxWorking),
+		o: o, saved: savedTools{store: o.Saved, gate: o.Gate, log: o.Log}, left: leftOut{first: o.First}, working: semaphore.NewWeighted(maxWorking),
 	}
 }
 
@@ -79,23 +70,23 @@ func New(o Options) *API {
 // search left out, tools that their servers have changed, saved tools that no longer
 // work, and those that were replaced.
 func (a *API) Notes() []string {
-	return slices.Concat(a.left.note(), a.upstreams.PinNotes(a.gate.Used()), a.policyNotes(), a.saved.allNotes())
+	return slices.Concat(a.left.note(), a.o.Upstreams.PinNotes(a.o.Gate.Used()), a.policyNotes(), a.saved.allNotes())
 }
 
 // policyNotes returns, and logs, what in the policy about the servers that were used matches
 // no tool, each once.
 func (a *API) policyNotes() (notes []string) {
-	if !a.policy.NamesTools() {
+	if !a.o.Policy.NamesTools() {
 		return nil
 	}
-	for _, server := range a.gate.Used() {
-		s, err := a.upstreams.Lookup(server)
+	for _, server := range a.o.Gate.Used() {
+		s, err := a.o.Upstreams.Lookup(server)
 		if err != nil {
 			continue // it was removed meanwhile
 		}
-		for _, u := range a.policy.UnmatchedTools(gate.KnownTools(s, a.upstreams.KnownTools(server))) {
+		for _, u := range a.o.Policy.UnmatchedTools(gate.KnownTools(s, a.o.Upstreams.KnownTools(server))) {
 			if note := "policy: " + u.String(); u.Plain && a.left.first(note) {
-				a.log.Warn("a name in the policy matches no tool", "server", server, "section", u.Section, "rule", u.Rule, "meant", u.Meant)
+				a.o.Log.Warn("a name in the policy matches no tool", "server", server, "section", u.Section, "rule", u.Rule, "meant", u.Meant)
 				notes = append(notes, note)
 			}
 		}
@@ -123,7 +114,7 @@ func (a *API) Answer(ctx context.Context, c runner.Call) (runner.Answer, error) 
 func (a *API) call(ctx context.Context, method string, p runner.Params, raw json.RawMessage) (json.RawMessage, error) {
 	switch method {
 	case "display":
-		return null, a.display(p.Name, p.Data, p.Drawn)
+		return null, a.o.Display(p.Name, p.Data, p.Drawn)
 	case "save_tool", "remove_tool", "saved_source":
 		return a.savedTool(ctx, method, p.Name, raw)
 	case runner.ReadInput:
@@ -156,10 +147,10 @@ var ErrInterrupted = errors.New("KeyboardInterrupt")
 
 // readInput returns the next line of standard input, null at its end.
 func (a *API) readInput(ctx context.Context) (json.RawMessage, error) {
-	if a.input == nil {
+	if a.o.Input == nil {
 		return null, nil
 	}
-	line, err := a.input(ctx)
+	line, err := a.o.Input(ctx)
 	if errors.Is(err, io.EOF) {
 		return null, nil
 	}
@@ -172,7 +163,7 @@ const printedChunk = 256 << 10
 // readPrinted returns a part of a stream of the session's last run; it is empty at
 // the end.
 func (a *API) readPrinted(name string, offset int64) ([]byte, error) {
-	stream, ok := a.printed[name]
+	stream, ok := a.o.Printed[name]
 	if !ok {
 		return nil, fmt.Errorf("the last run has left no %q", text.Bound(name, 40))
 	}

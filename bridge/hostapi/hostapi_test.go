@@ -44,7 +44,7 @@ func newAPI(o testOptions) testAPI {
 }
 
 func (a testAPI) carryOut(ctx context.Context, method string, params json.RawMessage) (runner.Answer, error) {
-	return runner.CarryOut(ctx, a.gate, a, 1, method, params)
+	return runner.CarryOut(ctx, a.o.Gate, a, 1, method, params)
 }
 
 // ask calls a method and returns its result, which is made at once.
@@ -231,7 +231,7 @@ func TestSilentServerIsKnown(t *testing.T) {
 			if err == nil && answer.Make != nil {
 				_, err = answer.Make()
 			}
-			silent := api.gate.Silent()
+			silent := api.o.Gate.Silent()
 			if err == nil || silent == nil || silent.Server != "slow" || silent.Since.Before(before) {
 				t.Errorf("%v; %+v", err, silent)
 			}

@@ -52,7 +52,7 @@ func (a *API) savedTool(ctx context.Context, method, name string, raw json.RawMe
 		return nil, err
 	}
 	defer release()
-	return null, a.saved.save(raw, a.gate.Reads())
+	return null, a.saved.save(raw, a.o.Gate.Reads())
 }
 
 // savedSource returns the source of a saved tool. If it may hold private data, and the
@@ -60,12 +60,12 @@ func (a *API) savedTool(ctx context.Context, method, name string, raw json.RawMe
 func (a *API) savedSource(ctx context.Context, name string) (json.RawMessage, error) {
 	tool, err := a.showSaved(ctx, name)
 	if err == nil {
-		err = a.gate.AskSaved(ctx, tool.Name, tool.Private)
+		err = a.o.Gate.AskSaved(ctx, tool.Name, tool.Private)
 	}
 	if err != nil {
 		return nil, err
 	}
-	a.gate.MarkRead(tool.Private...)
+	a.o.Gate.MarkRead(tool.Private...)
 	return encode(tool.Source, nil)
 }
 

@@ -10,6 +10,7 @@ package imaging
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,22 +40,13 @@ type Limits struct {
 
 // WithDefaults returns the limits with those that are zero set to their defaults.
 func (l Limits) WithDefaults() Limits {
-	if l.Count == 0 {
-		l.Count = 8
+	return Limits{
+		Count:  cmp.Or(l.Count, 8),
+		Side:   cmp.Or(l.Side, 1024),
+		Bytes:  cmp.Or(l.Bytes, 400<<10),
+		Pixels: cmp.Or(l.Pixels, 16<<20),
+		Time:   cmp.Or(l.Time, 2*time.Second),
 	}
-	if l.Side <= 0 {
-		l.Side = 1024
-	}
-	if l.Bytes <= 0 {
-		l.Bytes = 400 << 10
-	}
-	if l.Pixels <= 0 {
-		l.Pixels = 16 << 20
-	}
-	if l.Time <= 0 {
-		l.Time = 2 * time.Second
-	}
-	return l
 }
 
 // Bounds on memory, in bytes.

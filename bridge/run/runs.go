@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -57,31 +58,14 @@ func New(o Options) *Runs {
 
 // withDefaults returns the options with what counts in place of zero values.
 func (o Options) withDefaults() Options {
-	if o.Timeout <= 0 {
-		o.Timeout = 30 * time.Second
-	}
-	if o.MaxTimeout <= 0 {
-		o.MaxTimeout = 120 * time.Second
-	}
-	o.Timeout = min(o.Timeout, o.MaxTimeout)
-	if o.StartTimeout <= 0 {
-		o.StartTimeout = 25 * time.Second
-	}
-	if o.MaxOutput <= 0 {
-		o.MaxOutput = 32 << 10
-	}
-	if o.MaxParallel <= 0 {
-		o.MaxParallel = 16
-	}
-	if o.SessionIdle <= 0 {
-		o.SessionIdle = 30 * time.Minute
-	}
-	if o.ApprovalTimeout <= 0 {
-		o.ApprovalTimeout = 10 * time.Minute
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.MaxTimeout = cmp.Or(o.MaxTimeout, 2*time.Minute)
+	o.Timeout = min(cmp.Or(o.Timeout, 30*time.Second), o.MaxTimeout)
+	o.StartTimeout = cmp.Or(o.StartTimeout, 25*time.Second)
+	o.MaxOutput = cmp.Or(o.MaxOutput, 32<<10)
+	o.MaxParallel = cmp.Or(o.MaxParallel, 16)
+	o.SessionIdle = cmp.Or(o.SessionIdle, 30*time.Minute)
+	o.ApprovalTimeout = cmp.Or(o.ApprovalTimeout, 10*time.Minute)
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	return o
 }
 
