@@ -86,7 +86,7 @@ func (g *Gate) AskSaved(ctx context.Context, tool string, private []string) erro
 	}
 	return g.ask(ctx, &policy.Ask{
 		Server: SavedServer, Alias: SavedServer, Tool: tool, Once: true,
-		Reasons: []string{fmt.Sprintf("this run can reach %s, and the tool was saved after private data was read, from %s", g.flow.reached(), strings.Join(private, ", "))},
+		Reasons: []string{fmt.Sprintf("this run can reach %s, and the tool was saved after private data was read, from %s", g.reached(), strings.Join(private, ", "))},
 	}, 0, func() {})
 }
 

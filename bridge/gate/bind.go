@@ -52,7 +52,7 @@ func (g *Gate) bindTool(ctx context.Context, p *mcpproxy.Prepared, r Request) (j
 	if g.o.Command {
 		tool = r.Server + "." + tool
 	}
-	if g.planner != nil { // a placeholder for a number is a text
+	if g.o.Plan { // a placeholder for a number is a text
 		sig = sig.Except(func(value json.RawMessage) bool { return g.planner.usesResult(ctx, value) })
 	}
 	return r.bindTo(ctx, tool, sig)

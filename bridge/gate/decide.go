@@ -89,7 +89,7 @@ func (g *Gate) decide(ctx context.Context, e *Effect, allowed []*policy.Ask) (v 
 	if err := g.WhyStopped(); err != nil {
 		return Verdict{Refusal: err}
 	}
-	e.reasons, e.planned = g.flow.reasons(e.Facts.Server), g.planner.plans(ctx, *e)
+	e.reasons, e.planned = g.flow(e.Facts.Server), g.planner.plans(ctx, *e)
 	ask, err := g.o.Policy.Check(ctx, e.call())
 	switch {
 	case err != nil:

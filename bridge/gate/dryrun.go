@@ -38,16 +38,18 @@ type Plan struct {
 }
 
 // A planner keeps the calls of a dry run that its servers do not get: those of tools that
-// are not read-only, and those that need the result of an earlier one, or may. A nil *planner
-// has none: the run is real.
+// are not read-only, and those that need the result of an earlier one, or may. That of a real
+// run knows only that its code may have results of earlier plans.
 //
 // The code gets a placeholder for each result, which shows as <result N> wherever it is used.
 // Once the code has something of one that does not show it, such as an error that it has
 // caught, nothing is read for it any more.
 type planner struct {
-	order  callOrder
-	before int // results of earlier plans that the code may still have
+	dry   bool // the run is a dry one
+	order callOrder
+
 	mu     sync.Mutex
+	before int // results of earlier plans that the code may still have
 	plan   Plan
 
 	derived atomic.Bool // the code has such a thing
@@ -55,20 +57,20 @@ type planner struct {
 
 // decide says that a call of the run will not be planned any more.
 func (p *planner) decide(number int) {
-	if p != nil {
+	if p.dry {
 		p.order.decide(number)
 	}
 }
 
 // plans reports whether an effect is kept in the plan instead of being sent.
 func (p *planner) plans(ctx context.Context, e Effect) bool {
-	return p != nil && (e.Facts.Method == mcpproxy.CallTool && !e.Facts.Tool.ReadsOnly || len(e.Bytes) > 0 && p.needsResult(ctx, e.Bytes))
+	return p.dry && (e.Facts.Method == mcpproxy.CallTool && !e.Facts.Tool.ReadsOnly || len(e.Bytes) > 0 && p.needsResult(ctx, e.Bytes))
 }
 
 // needsResult reports whether what is asked for has, or may come from, the result of a
 // planned call.
 func (p *planner) needsResult(ctx context.Context, asked json.RawMessage) bool {
-	return p != nil && (p.derived.Load() || p.usesResult(ctx, asked))
+	return p.derived.Load() || p.usesResult(ctx, asked)
 }
 
 // plan keeps an effect in the plan, once it is known which earlier ones are planned: the calls
@@ -107,6 +109,13 @@ func (p *planner) place(ctx context.Context, number int, c PlannedCall) (int, er
 // count is how many calls were planned. The caller holds mu.
 func (p *planner) count() int { return len(p.plan.Calls) + p.plan.LeftOut }
 
+// results is how many results of planned calls the code may have, in this run and earlier ones.
+func (p *planner) results() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return max(p.before, p.count())
+}
+
 // plannedArguments bounds the arguments of a planned call.
 func plannedArguments(args json.RawMessage) json.RawMessage {
 	if len(args) <= maxPlannedArguments {
@@ -120,12 +129,7 @@ func plannedArguments(args json.RawMessage) json.RawMessage {
 // or in an earlier one whose variables the code has. It says so too if ctx ends before that
 // is known.
 func (p *planner) usesResult(ctx context.Context, raw json.RawMessage) bool {
-	if p == nil {
-		return false
-	}
-	p.mu.Lock()
-	count := max(p.before, p.count())
-	p.mu.Unlock()
+	count := p.results()
 	if count == 0 {
 		return false
 	}
@@ -184,22 +188,21 @@ func usesCutPlaceholder(ctx context.Context, raw []byte) bool {
 // Resume says how many results of planned calls the code of the session may have, before it
 // goes on.
 func (g *Gate) Resume(planned int) {
-	g.plannedBefore = planned
-	if g.planner != nil {
-		g.planner.before = planned
-	}
+	g.planner.mu.Lock()
+	defer g.planner.mu.Unlock()
+	g.planner.before = planned
 }
 
 // checkPlaceholders returns an error if a real run is about to send what stands for a planned
 // result of an earlier one.
 func (g *Gate) checkPlaceholders(ctx context.Context, r Request) error {
 	switch {
-	case g.planner != nil && r.Derived:
-		g.planner.derived.Store(true)
-	case g.planner != nil:
-	case r.Derived && r.mayBePlanned():
+	case g.o.Plan && r.Derived:
+		g.NoteDerived()
+	case g.o.Plan, !r.mayBePlanned():
+	case r.Derived:
 		return sentPlanned("a variable of the code")
-	case g.plannedBefore > 0 && r.mayBePlanned():
+	case g.Planned() > 0:
 		return g.findPlaceholder(ctx, r.Raw)
 	}
 	return nil
@@ -207,7 +210,7 @@ func (g *Gate) checkPlaceholders(ctx context.Context, r Request) error {
 
 // findPlaceholder returns an error if JSON has a placeholder of an earlier plan, or may have.
 func (g *Gate) findPlaceholder(ctx context.Context, raw json.RawMessage) error {
-	used, err := usedResult(ctx, raw, g.plannedBefore)
+	used, err := usedResult(ctx, raw, g.Planned())
 	switch {
 	case used != "":
 		return sentPlanned(used)
@@ -221,11 +224,7 @@ func (g *Gate) findPlaceholder(ctx context.Context, raw json.RawMessage) error {
 
 // NoteDerived takes note that the code has something of a planned result that does not show
 // it, and sends nothing of it.
-func (g *Gate) NoteDerived() {
-	if g.planner != nil {
-		g.planner.derived.Store(true)
-	}
-}
+func (g *Gate) NoteDerived() { g.planner.derived.Store(true) }
 
 func sentPlanned(used string) error {
 	return fmt.Errorf("%s stands for the result of a call that was only planned, in an earlier run of this session; nothing was sent: "+
@@ -237,20 +236,10 @@ func sentPlanned(used string) error {
 func (g *Gate) Settled(number int) { g.planner.decide(number) }
 
 // Planned returns how many results of planned calls the code of the run may have.
-func (g *Gate) Planned() int {
-	if g.planner == nil {
-		return g.plannedBefore
-	}
-	g.planner.mu.Lock()
-	defer g.planner.mu.Unlock()
-	return max(g.plannedBefore, g.planner.count())
-}
+func (g *Gate) Planned() int { return g.planner.results() }
 
 // Plan returns what a dry run would have done.
 func (g *Gate) Plan() Plan {
-	if g.planner == nil {
-		return Plan{}
-	}
 	g.planner.mu.Lock()
 	defer g.planner.mu.Unlock()
 	return g.planner.plan

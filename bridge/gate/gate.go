@@ -17,11 +17,14 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/toolcell/toolcell/bridge/consent"
@@ -55,30 +58,27 @@ type Options struct {
 
 // A Gate is that of one run, or of one command. It is safe for concurrent use.
 type Gate struct {
-	o             Options
-	plannedBefore int // results of planned calls that the session's code may have
-	flow          flow
-	calls         callRecorder
-	used          usedServers
-	progress      callProgress
-	planner       *planner // of a dry run; else nil
-	stopped       atomic.Pointer[error]
-	silent        atomic.Pointer[mcpproxy.SilentError]
+	o        Options
+	calls    callRecorder
+	progress callProgress
+	planner  planner
+	stopped  atomic.Pointer[error]
+	silent   atomic.Pointer[mcpproxy.SilentError]
+
+	mu   sync.Mutex
+	used []string // servers whose tools the code has called or read about
 }
 
 // New makes a Gate.
 func New(o Options) *Gate {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Asker == nil {
 		o.Can = mcpproxy.ElicitCapabilities{}
 	}
-	g := &Gate{o: o, flow: flow{o.Policy, o.Taint, o.Hosts}, progress: callProgress{report: o.Progress}}
-	if o.Plan {
-		g.planner = &planner{order: newCallOrder()}
+	return &Gate{
+		o: o, progress: callProgress{report: o.Progress}, planner: planner{dry: o.Plan, order: newCallOrder()},
+		calls: callRecorder{ended: map[Outcome]int{}},
 	}
-	return g
 }
 
 // A Request is one thing that is wanted of a server.
@@ -175,7 +175,7 @@ func (g *Gate) send(ctx context.Context, p *mcpproxy.Prepared, e Effect, number 
 	result, err := p.Send(ctx, e.Args, g.user(), g.progress.of(e.Facts.Server.Name, e.asked))
 	g.calls.end(entry, outcomeOf(result, err, p.Sent()))
 	if p.Sent() {
-		g.flow.sent(e.Facts.Server, e.subject())
+		g.sent(e.Facts.Server, e.subject())
 	}
 	return result.JSON, err
 }
@@ -193,7 +193,7 @@ func (g *Gate) admit(name string) (config.Server, error) {
 	if err := g.o.Policy.ServerDenied(policyServer(server)); err != nil {
 		return server, err
 	}
-	g.used.add(server.Name)
+	g.NoteUsed(server.Name)
 	return server, nil
 }
 
@@ -201,7 +201,7 @@ func (g *Gate) admit(name string) (config.Server, error) {
 // known of a tool are rejected only if they do not fit the running server's tool either.
 func (g *Gate) prepare(ctx context.Context, server config.Server, r Request) (*mcpproxy.Prepared, Effect, error) {
 	w := mcpproxy.Want{Method: r.Method, Name: r.Name, Can: g.o.Can}
-	w.Live = r.Method == mcpproxy.CallTool && (g.planner != nil || g.o.Policy.GoesByDefinitions(policyServer(server)))
+	w.Live = r.Method == mcpproxy.CallTool && (g.o.Plan || g.o.Policy.GoesByDefinitions(policyServer(server)))
 	for {
 		p, err := g.o.Upstreams.Prepare(ctx, server.Name, w)
 		if err != nil {
@@ -213,6 +213,22 @@ func (g *Gate) prepare(ctx context.Context, server config.Server, r Request) (*m
 		}
 		w.Live = true
 	}
+}
+
+// NoteUsed notes that the code calls or reads about the tools of a server.
+func (g *Gate) NoteUsed(server string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !slices.Contains(g.used, server) {
+		g.used = append(g.used, server)
+	}
+}
+
+// Used returns the servers whose tools the code has called or read about.
+func (g *Gate) Used() []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(g.used)
 }
 
 // Stop refuses all that is still to come: the run is ending.

@@ -5,49 +5,40 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toolcell/toolcell/bridge/consent"
 	"github.com/toolcell/toolcell/mcpproxy/config"
-	"github.com/toolcell/toolcell/mcpproxy/policy"
 )
 
-// A flow watches that what was read from private servers does not get to open ones
-// unasked.
-type flow struct {
-	policy *policy.Enforcer
-	taint  *consent.Taint // of the connection
-	hosts  []string       // that the run can reach
-}
-
-// reasons returns why a use of a server has to be asked about.
-func (f flow) reasons(s config.Server) (reasons []string) {
-	private, open := f.policy.Flow(policyServer(s))
+// flow returns why a use of a server has to be asked about: what was read from private servers
+// must not get to open ones unasked.
+func (g *Gate) flow(s config.Server) (reasons []string) {
+	private, open := g.o.Policy.Flow(policyServer(s))
 	if open {
-		if reason := f.taint.Reason(); reason != "" {
+		if reason := g.o.Taint.Reason(); reason != "" {
 			reasons = append(reasons, fmt.Sprintf("%s; what is sent to server %q may get to others", reason, s.Name))
 		}
 	}
-	if private && len(f.hosts) > 0 {
-		reasons = append(reasons, fmt.Sprintf("what is read from server %q is private, and this run can reach %s", s.Name, f.reached()))
+	if private && g.ReachesHosts() {
+		reasons = append(reasons, fmt.Sprintf("what is read from server %q is private, and this run can reach %s", s.Name, g.reached()))
 	}
 	return reasons
 }
 
 // reached names the hosts that the run can reach.
-func (f flow) reached() string { return strings.Join(f.hosts[:min(len(f.hosts), 5)], ", ") }
+func (g *Gate) reached() string { return strings.Join(g.o.Hosts[:min(len(g.o.Hosts), 5)], ", ") }
 
 // sent notes that something is being read from a server.
-func (f flow) sent(s config.Server, what string) {
-	if private, _ := f.policy.Flow(policyServer(s)); private {
-		f.taint.Add(s.Name + "." + what)
+func (g *Gate) sent(s config.Server, what string) {
+	if private, _ := g.o.Policy.Flow(policyServer(s)); private {
+		g.MarkRead(s.Name + "." + what)
 	}
 }
 
 // failed notes that the code gets an error with words of a server, which may have come
 // before anything was read from it.
-func (f flow) failed(s config.Server) {
+func (g *Gate) failed(s config.Server) {
 	read := func(what string) bool { return strings.HasPrefix(what, s.Name+".") }
-	if !slices.ContainsFunc(f.taint.Reads(), read) {
-		f.sent(s, "error")
+	if !slices.ContainsFunc(g.Reads(), read) {
+		g.sent(s, "error")
 	}
 }
 

@@ -93,29 +93,21 @@ func (c *callRecorder) end(rec *entry, how Outcome) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	switch {
-	case rec.readOnly && how == callNotSent:
-		return
-	case rec.readOnly && how == callFailed:
+	changedNothing := how == callFailed || how == callNotSent
+	if how == callFailed {
 		c.failed++
-		return
-	case rec.readOnly:
+	}
+	switch {
+	case rec.readOnly && !changedNothing:
 		c.readOnly++
 		return
+	case rec.readOnly:
+		return
+	case changedNothing:
+		c.total--
 	}
-	if c.ended == nil {
-		c.ended = map[Outcome]int{}
-	}
-	c.ended[how]++
 	rec.Outcome = how
-	switch how {
-	case callFailed:
-		c.total--
-		c.failed++
-	case callNotSent:
-		c.total--
-	}
-	if how == callFailed || how == callNotSent || c.ended[how] > maxListedCalls {
+	if c.ended[how]++; changedNothing || c.ended[how] > maxListedCalls {
 		c.calls = slices.DeleteFunc(c.calls, func(other *entry) bool { return other == rec })
 	}
 }

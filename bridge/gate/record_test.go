@@ -11,7 +11,7 @@ import (
 )
 
 func TestListedCallsAreBounded(t *testing.T) {
-	var c callRecorder
+	c := callRecorder{ended: map[Outcome]int{}}
 	call := func(tool string, n int) {
 		e := Effect{Bytes: json.RawMessage(fmt.Sprintf(`{"n":%d}`, n)), Facts: mcpproxy.Facts{Method: mcpproxy.CallTool, Name: tool}}
 		e.Facts.Tool.ReadsOnly = tool == "read"
@@ -70,7 +70,7 @@ func TestArgumentsAreShortened(t *testing.T) {
 }
 
 func TestCallsThatFailedAreCounted(t *testing.T) {
-	var c callRecorder
+	c := callRecorder{ended: map[Outcome]int{}}
 	for _, rec := range []*entry{{}, {readOnly: true}} {
 		c.add(rec)
 		c.end(rec, callFailed)
@@ -84,7 +84,7 @@ func TestCallsThatFailedAreCounted(t *testing.T) {
 }
 
 func TestEffectsThatAreNotListedAreCounted(t *testing.T) {
-	var c callRecorder
+	c := callRecorder{ended: map[Outcome]int{}}
 	for range maxListedCalls + 7 {
 		rec := &entry{Server: "bank", Tool: "transfer", Arguments: "{}"}
 		c.add(rec)

@@ -21,7 +21,7 @@ func (g *Gate) Shown(server string, err error) error {
 		return mcpproxy.WithoutOutput(err)
 	}
 	if mcpproxy.SaidByServer(err) {
-		g.flow.failed(s)
+		g.failed(s)
 	}
 	if private, _ := g.o.Policy.Flow(policyServer(s)); private && len(g.o.Hosts) > 0 {
 		return mcpproxy.WithoutOutput(err)
