@@ -54,20 +54,6 @@ func (v vectors) find(word string) int {
 	return i
 }
 
-// remembering is find for many texts that have many words in common.
-func (v vectors) remembering() func(word string) int {
-	known := map[string]int{}
-	return func(word string) int {
-		i, ok := known[word]
-		if !ok {
-			if i = v.find(word); len(known) < maxServerWords {
-				known[strings.Clone(word)] = i
-			}
-		}
-		return i
-	}
-}
-
 func (v vectors) knows(word string) bool { return v.find(word) >= 0 }
 
 func (v vectors) add(sum *[dims]float32, i int) {
@@ -91,7 +77,6 @@ const (
 // newEmbeddings is of no use if ctx has ended.
 func newEmbeddings(ctx context.Context, docs []Document) *embeddings {
 	m := &embeddings{values: make([]int8, len(docs)*dims), scales: make([]float32, len(docs))}
-	find := theVectors.remembering()
 	for i, d := range docs {
 		if ctx.Err() != nil {
 			return m
@@ -107,10 +92,8 @@ func newEmbeddings(ctx context.Context, docs []Document) *embeddings {
 			d.Server + " " + tool + " " + text.Clip(about, maxMeantText),
 			tool + " " + text.Clip(firstSentence(about), maxMeantSentence),
 		} {
-			one := inTools.vectorOf(lowered(text), find)
-			normalise(&one)
-			for d := range dims {
-				sum[d] += one[d]
+			for d, x := range inTools.vectorOf(lowered(text)) {
+				sum[d] += x
 			}
 		}
 		m.set(i, &sum)
@@ -158,8 +141,7 @@ func (m *embeddings) set(doc int, v *[dims]float32) {
 // cosines returns how close each document is to a query, at most 1; nil if no
 // word of the query has a vector.
 func (m *embeddings) cosines(query []string) []float32 {
-	v := inQuestions.vectorOf(query, theVectors.find)
-	normalise(&v)
+	v := inQuestions.vectorOf(query)
 	if v == [dims]float32{} {
 		return nil
 	}

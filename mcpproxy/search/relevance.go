@@ -72,8 +72,7 @@ func (ix *Index) fit(q question, needs []match, vector *[dims]float32, doc int) 
 
 // bestFit returns the best fit of some documents.
 func (ix *Index) bestFit(q question, needs []match, docs []int) float64 {
-	v := inQuestions.vectorOf(q.words, theVectors.find)
-	normalise(&v)
+	v := inQuestions.vectorOf(q.words)
 	most := 0.0
 	for _, doc := range docs {
 		most = max(most, ix.fit(q, needs, &v, doc))

@@ -39,14 +39,14 @@ func readTuned() (questions, tools side) {
 	return questions, tools
 }
 
-// vectorOf is the sum of the words' vectors on this side.
-func (s side) vectorOf(words []string, find func(string) int) [dims]float32 {
-	var sum [dims]float32
+// vectorOf is the sum of the words' vectors on this side, of length 1 if any word has one.
+func (s side) vectorOf(words []string) (sum [dims]float32) {
 	for _, w := range words {
-		if i := find(w); i >= 0 {
+		if i := theVectors.find(w); i >= 0 {
 			s.add(&sum, i)
 		}
 	}
+	normalise(&sum)
 	return sum
 }
 

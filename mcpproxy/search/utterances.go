@@ -46,7 +46,6 @@ func readUtterances() *utterances {
 	if err != nil {
 		panic(err) // of an embedded folder
 	}
-	find := theVectors.remembering()
 	for _, f := range files {
 		text, err := utteranceFiles.ReadFile("data/utterances/" + f.Name())
 		if err != nil {
@@ -63,7 +62,7 @@ func readUtterances() *utterances {
 			}
 			y.answers = append(y.answers, names)
 			for text := range strings.SplitSeq(people, ",") {
-				y.add(text, find)
+				y.add(text)
 			}
 		}
 	}
@@ -78,7 +77,7 @@ func readUtterances() *utterances {
 }
 
 // add takes an utterance of the last need.
-func (y *utterances) add(text string, find func(string) int) {
+func (y *utterances) add(text string) {
 	at := len(y.all)
 	y.all = append(y.all, utterance{need: len(y.answers) - 1})
 	seen := map[string]bool{}
@@ -89,8 +88,7 @@ func (y *utterances) add(text string, find func(string) int) {
 			y.postings[s] = append(y.postings[s], spoken{utterance: int32(at)})
 		}
 	}
-	v := untuned.vectorOf(words, find)
-	normalise(&v)
+	v := untuned.vectorOf(words)
 	var none [dims]int8
 	y.meaning.values, y.meaning.scales = append(y.meaning.values, none[:]...), append(y.meaning.scales, 0)
 	y.meaning.set(at, &v)
@@ -148,8 +146,7 @@ func (y *utterances) nearest(q question) []match {
 			matched[p.utterance] += p.weight
 		}
 	}
-	v := untuned.vectorOf(q.words, theVectors.find)
-	normalise(&v)
+	v := untuned.vectorOf(q.words)
 	near := map[int]float32{}
 	for i, s := range y.all {
 		if matched[i] == 0 {
