@@ -1,10 +1,13 @@
 package rawjson
 
-// Edit returns valid JSON in which edit has replaced strings, numbers and literals. It gets
-// each as it is written, with the name of the member whose value it is, in its quotes: nil
-// in a list, and for a name itself. No other byte is touched: to decode and encode would lose
-// the order of members, and digits. Text that is not JSON is returned as it is.
-func Edit(text []byte, edit func(name, token []byte) []byte) []byte {
+import "encoding/json"
+
+// Edit returns valid JSON in which edit has replaced strings, numbers and literals by strings.
+// It gets a string decoded, and all else as it is written, with the name of the member whose
+// value it is, in its quotes: nil in a list, and for a name itself. No other byte is touched:
+// to decode and encode would lose the order of members, and digits. Text that is not JSON is
+// returned as it is.
+func Edit(text []byte, edit func(name []byte, value string) string) []byte {
 	var out, name []byte
 	done := 0 // up to where out has the text
 	for s := (Scanner{Text: text}); s.Offset < len(text); {
@@ -22,13 +25,16 @@ func Edit(text []byte, edit func(name, token []byte) []byte) []byte {
 			return text
 		}
 		token := text[from:s.Offset]
-		edited := edit(name, token)
+		value := string(token)
+		if token[0] == '"' {
+			_ = json.Unmarshal(token, &value) // a string always decodes
+		}
+		if edited := edit(name, value); edited != value {
+			out = append(append(out, text[done:from]...), Quote(edited)...)
+			done = s.Offset
+		}
 		if s.take(':') {
 			name = token
-		}
-		if string(edited) != string(token) {
-			out = append(append(out, text[done:from]...), edited...)
-			done = from + len(token)
 		}
 	}
 	if done == 0 {

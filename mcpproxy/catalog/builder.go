@@ -132,9 +132,11 @@ func readTool(raw json.RawMessage) (t Tool, sent pins.Definition, err error) {
 	t.Alias = "" // not a field of the protocol
 	t.Title, _ = text.SplitAt(text.Clean(t.Title), maxTitle)
 	t.Description = text.CutAfter(text.Clean(t.Description), maxDescription)
-	t.InputSchema = compact(sanitize(object(t.InputSchema, `{"type":"object"}`)))
-	t.OutputSchema = compact(sanitize(object(t.OutputSchema, "")))
-	if t.Annotations = compact(object(t.Annotations, "")); len(t.Annotations) > maxAnnotation || !rawjson.NestsAtMost(t.Annotations, maxNesting) {
+	if t.InputSchema = compact(sanitize(object(t.InputSchema))); t.InputSchema == nil {
+		t.InputSchema = json.RawMessage(`{"type":"object"}`)
+	}
+	t.OutputSchema = compact(sanitize(object(t.OutputSchema)))
+	if t.Annotations = compact(object(t.Annotations)); len(t.Annotations) > maxAnnotation || !rawjson.NestsAtMost(t.Annotations, maxNesting) {
 		t.Annotations = nil
 	}
 	sent.Hints = pins.ReadHints(t.Annotations)
@@ -190,13 +192,10 @@ func compact(raw json.RawMessage) json.RawMessage {
 	return bytes.Clone(out)
 }
 
-// object returns raw if it is a JSON object, else the replacement.
-func object(raw json.RawMessage, otherwise string) json.RawMessage {
-	if t := bytes.TrimSpace(raw); len(t) > 0 && t[0] == '{' {
-		return t
-	}
-	if otherwise == "" {
+// object returns raw if it is a JSON object, else nil.
+func object(raw json.RawMessage) json.RawMessage {
+	if jsontext.Value(raw).Kind() != jsontext.KindBeginObject {
 		return nil
 	}
-	return json.RawMessage(otherwise)
+	return bytes.TrimSpace(raw)
 }

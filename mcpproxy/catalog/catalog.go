@@ -45,7 +45,7 @@ func (t Tool) ShownSchema() json.RawMessage {
 	if harmless(t.InputSchema) {
 		return t.InputSchema
 	}
-	return rawjson.Edit(t.InputSchema, func(_, token []byte) []byte { return editString(token, text.VisibleInJSON) })
+	return rawjson.Edit(t.InputSchema, func(_ []byte, value string) string { return text.VisibleInJSON(value) })
 }
 
 // Definition returns the tool as pins compare it. What the server says of it in hints

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 
@@ -27,17 +28,14 @@ func sanitize(schema json.RawMessage) json.RawMessage {
 	}
 	long := len(schema) > longSchema
 	if len(schema) <= maxScannedJSON && (long || !harmless(schema)) {
-		clean := func(txt string) string {
-			if txt = text.Clean(txt); long {
-				txt = text.CutAfter(txt, maxDescription)
-			}
-			return txt
-		}
-		schema = rawjson.Edit(schema, func(name, token []byte) []byte {
+		schema = rawjson.Edit(schema, func(name []byte, value string) string {
 			if !texts[string(name)] {
-				return token
+				return value
 			}
-			return editString(token, clean)
+			if value = text.Clean(value); long {
+				value = text.CutAfter(value, maxDescription)
+			}
+			return value
 		})
 	}
 	if len(schema) > maxSchema {
@@ -55,28 +53,9 @@ func note(reason string) json.RawMessage {
 // harmless reports whether no text in the JSON can need cleaning: it is ASCII
 // and escapes no characters.
 func harmless(raw []byte) bool {
-	for _, c := range raw {
-		if c >= 0x7f || c == '\\' {
-			return false
-		}
-	}
-	return true
+	return !bytes.ContainsFunc(raw, func(c rune) bool { return c >= 0x7f || c == '\\' })
 }
 
 // texts are the keys of a schema whose values are for people. All others, such
 // as enum, are part of what a call must look like.
 var texts = map[string]bool{`"description"`: true, `"title"`: true, `"$comment"`: true}
-
-// editString passes a string of JSON through edit, and returns anything else as it is.
-func editString(token []byte, edit func(string) string) []byte {
-	var txt string
-	if token[0] != '"' || json.Unmarshal(token, &txt) != nil {
-		return token
-	}
-	edited := edit(txt)
-	if edited == txt {
-		return token
-	}
-	quoted, _ := json.Marshal(edited) // strings always encode
-	return quoted
-}

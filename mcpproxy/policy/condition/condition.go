@@ -43,7 +43,10 @@ func because(format string, args ...any) answer { return answer{why: fmt.Sprintf
 // canonical form, and the reason: the condition, and why it asks where that does not say it.
 // If ctx ends first, the user is asked.
 func (w Condition) Check(ctx context.Context, arguments json.RawMessage) (reason string, asks bool) {
-	a := w.check(ctx, arguments)
+	if len(arguments) == 0 {
+		arguments = json.RawMessage("{}")
+	}
+	a := w.find(ctx, arguments, w.path)
 	if ctx.Err() != nil {
 		a = unreadable
 	}
@@ -54,13 +57,6 @@ func (w Condition) Check(ctx context.Context, arguments json.RawMessage) (reason
 		return w.text + ", but " + a.why, true
 	}
 	return w.text, true
-}
-
-func (w Condition) check(ctx context.Context, arguments json.RawMessage) answer {
-	if len(arguments) == 0 {
-		arguments = json.RawMessage("{}")
-	}
-	return w.find(ctx, arguments, w.path)
 }
 
 // find checks the values at a path.

@@ -327,8 +327,8 @@ func FuzzWhen(f *testing.F) {
 			if err != nil || json2.Unmarshal(written, &w) != nil {
 				t.Skip()
 			}
-			a := w.check(t.Context(), arguments)
-			if again := w.check(t.Context(), arguments); again != a {
+			a := w.find(t.Context(), arguments, w.path)
+			if again := w.find(t.Context(), arguments, w.path); again != a {
 				t.Errorf("%s is %v, and then %v", w.text, a, again)
 			}
 			return a
