@@ -24,7 +24,8 @@ const (
 // A node is one value of a JSON schema. An object keeps the order of its keys,
 // which is the order of a tool's parameters and which Go's maps lose.
 type node struct {
-	kind   byte // as its first byte in JSON; a number has '0'
+	kind   byte   // as its first byte in JSON; a number has '0'
+	raw    []byte // as it is written
 	text   string
 	keys   []string
 	values []*node        // of an object or array
@@ -104,7 +105,8 @@ func (r *nodeReader) node(depth int) *node {
 	if r.left--; r.left < 0 || depth == 0 || r.Offset == len(r.Text) {
 		return nil
 	}
-	n := &node{kind: r.Text[r.Offset]}
+	from := r.Offset
+	n := &node{kind: r.Text[from]}
 	switch n.kind {
 	case '{':
 		seen := map[string]int{}
@@ -143,6 +145,7 @@ func (r *nodeReader) node(depth int) *node {
 	if !r.OK() {
 		return nil
 	}
+	n.raw = r.Text[from:r.Offset]
 	return n
 }
 
@@ -253,39 +256,12 @@ func (n *node) number(key string) string {
 	return ""
 }
 
-// json writes a value again, or returns nil if that takes more than limit bytes.
+// json returns a value as it is written, or nil if it has more than limit bytes.
 func (n *node) json(limit int) json.RawMessage {
-	out := n.appendJSON(nil, limit)
-	if len(out) > limit {
+	if len(n.raw) > limit {
 		return nil
 	}
-	return out
-}
-
-func (n *node) appendJSON(out []byte, limit int) []byte {
-	switch {
-	case len(out) > limit:
-		return out
-	case n.kind == '"':
-		if len(n.text) > limit {
-			return append(out, make([]byte, limit+1)...)
-		}
-		text, _ := json.Marshal(n.text) // strings always encode
-		return append(out, text...)
-	case n.kind != '{' && n.kind != '[':
-		return append(out, n.text...)
-	}
-	out = append(out, n.kind)
-	for i, value := range n.values {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		if n.kind == '{' {
-			out = append((&node{kind: '"', text: n.keys[i]}).appendJSON(out, limit), ':')
-		}
-		out = value.appendJSON(out, limit)
-	}
-	return append(out, n.kind+2) // in ASCII, } is { + 2 and ] is [ + 2
+	return n.raw
 }
 
 // follow resolves the $ref of a schema, within the same document. name is that
