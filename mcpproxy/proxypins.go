@@ -54,7 +54,7 @@ func (p *Proxy) Pins(server string) (*pins.Server, error) {
 	if list, _ := u.record.Tools(); list != nil {
 		u.pins.Learn(list.Sent)
 	}
-	return u.pins.Store.Read(u.pins.Key())
+	return u.pins.Store.Read(u.pins.Key)
 }
 
 // KnownTools returns the tools of a server, nil if they are not known. It starts nothing.
@@ -77,7 +77,7 @@ func (p *Proxy) AcceptPins(server, tool string) (map[string]pins.Tool, error) {
 	if err != nil {
 		return nil, err
 	}
-	return u.pins.Store.Accept(u.pins.Key(), tool)
+	return u.pins.Store.Accept(u.pins.Key, tool)
 }
 
 // AcceptHint takes the word of a server that a tool only reads, if it defines the tool as
@@ -100,7 +100,7 @@ func (u *upstream) trusted(t catalog.Tool) CheckedTool {
 func prunePins(upstreams []*upstream) {
 	keep := map[string]bool{}
 	for _, u := range upstreams {
-		keep[u.pins.Key()] = true
+		keep[u.pins.Key] = true
 	}
 	upstreams[0].pins.Store.Prune(keep)
 }

@@ -28,7 +28,7 @@ var Keywords = map[string]bool{
 // A Scheme is how a kind of thing is named in code.
 type Scheme struct {
 	Fallback   string                   // for a name without a letter or digit
-	Identifier func(name string) string // what its name becomes before clashes; nil is [Identifier]
+	Identifier func(name string) string // what its name becomes before clashes
 	Reserved   []string                 // identifiers that mean something else
 }
 
@@ -37,10 +37,6 @@ type Scheme struct {
 // already is its own. No other name gets it: what code calls by a name is what has it.
 // A clash gets the suffix _2, _3 and so on.
 func (s Scheme) Aliases(names []string) []string {
-	identifier := s.Identifier
-	if identifier == nil {
-		identifier = Identifier
-	}
 	taken := make(map[string]bool, len(names)+len(s.Reserved))
 	for _, name := range s.Reserved {
 		taken[name] = true
@@ -48,7 +44,7 @@ func (s Scheme) Aliases(names []string) []string {
 	aliases := make([]string, len(names))
 	var others []int
 	for i, name := range names {
-		if base := identifier(name); base == name && !taken[name] && isUsable(name) {
+		if base := s.Identifier(name); base == name && !taken[name] && isUsable(name) {
 			aliases[i] = name
 		} else {
 			aliases[i] = base

@@ -86,7 +86,7 @@ func TestAliasesDoNotDependOnTheOrder(t *testing.T) {
 		{"ﬁle": "file_2", "file": "file"},
 		{"__debug__": "__debug___", "___": "tool"},
 	} {
-		scheme := Scheme{Fallback: "tool", Reserved: []string{"list_tools"}}
+		scheme := Scheme{Fallback: "tool", Identifier: Identifier, Reserved: []string{"list_tools"}}
 		names := slices.Sorted(maps.Keys(want))
 		for range len(names) {
 			names = append(names[1:], names[0])
@@ -112,7 +112,7 @@ func TestAliasesOfNamesThatAllClashAreQuick(t *testing.T) {
 		names[i] = "a" + names[i] + "b"[:i%2]
 	}
 	seen := map[string]bool{}
-	for _, alias := range (Scheme{Fallback: "tool"}).Aliases(names) {
+	for _, alias := range (Scheme{Fallback: "tool", Identifier: Identifier}).Aliases(names) {
 		if seen[alias] || !IsIdentifier(alias) {
 			t.Fatalf("%q is there twice, or no identifier", alias)
 		}

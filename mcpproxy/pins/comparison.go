@@ -20,8 +20,8 @@ import (
 // of the tools: a call only looks up one digest.
 type Comparison struct {
 	Store Store
+	Key   string // of the server in the store
 	name  string // of the server
-	key   func() (string, error)
 	log   *slog.Logger
 
 	mu       sync.Mutex
@@ -44,19 +44,7 @@ type pin struct {
 
 // NewComparison compares the tools of a server with those in a store.
 func NewComparison(s config.Server, store Store, log *slog.Logger) *Comparison {
-	return &Comparison{Store: store, name: s.Name, log: log, key: sync.OnceValues(func() (_ string, err error) {
-		defer contain.Error("naming the pins of a server", &err)
-		return Key(s), nil
-	})}
-}
-
-// Key is the key of the server in the store.
-func (c *Comparison) Key() string {
-	key, err := c.key()
-	if err != nil {
-		panic(err) // another key would be that of a server without pins
-	}
-	return key
+	return &Comparison{Store: store, Key: Key(s), name: s.Name, log: log}
 }
 
 // Record compares the tools that the server has just listed, before they are used.
@@ -83,11 +71,11 @@ func (c *Comparison) compare(sent []Definition) {
 	if c.unkept {
 		kept = c.pins
 	}
-	server, err := c.Store.Record(c.Key(), c.name, kept, sent)
+	server, err := c.Store.Record(c.Key, c.name, kept, sent)
 	if err != nil {
 		c.log.Warn("comparing the tools of a server with its pins", "server", c.name, "err", err)
 	}
-	c.stamp, c.pins, c.err, c.keepErr = c.Store.Stamp(c.Key()), server, nil, err
+	c.stamp, c.pins, c.err, c.keepErr = c.Store.Stamp(c.Key), server, nil, err
 	c.unkept = c.stamp == state.Stamp{}
 	if server == nil {
 		c.compared, c.err = true, err
@@ -139,7 +127,7 @@ func (c *Comparison) Standing(t Definition, known func() []Definition) (s Standi
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	same := func() bool { return c.compared && c.err == nil && c.pinned[t.Name].digest == t.Digest }
-	if !same() && (!c.compared || c.Store.Stamp(c.Key()) != c.stamp) { // another process may have accepted it
+	if !same() && (!c.compared || c.Store.Stamp(c.Key) != c.stamp) { // another process may have accepted it
 		if sent := known(); sent != nil {
 			c.compare(sent)
 		}
@@ -204,7 +192,7 @@ func (c *Comparison) AcceptHint(tool, digest string) error {
 	if c.Store.Dir == "" {
 		return errors.New("there is no folder to keep pins in")
 	}
-	return c.Store.AcceptHint(c.Key(), tool, digest)
+	return c.Store.AcceptHint(c.Key, tool, digest)
 }
 
 // happened describes a tool that differs from its pin.
@@ -232,7 +220,7 @@ func (c *Comparison) Notes(shown func(tool string) bool) (notes []string) {
 	if len(c.pins.Unnoted()) == 0 {
 		return nil
 	}
-	server, names, err := c.Store.Note(c.Key())
+	server, names, err := c.Store.Note(c.Key)
 	if err != nil || server == nil {
 		names, server = c.pins.Unnoted(), c.pins // which this process tells then
 	}

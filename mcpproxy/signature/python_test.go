@@ -85,7 +85,7 @@ func named(tools []testTool) []testTool {
 	for i, t := range tools {
 		names[i] = t.Name
 	}
-	for i, alias := range (pyname.Scheme{Fallback: "tool"}).Aliases(names) {
+	for i, alias := range (pyname.Scheme{Fallback: "tool", Identifier: pyname.Identifier}).Aliases(names) {
 		tools[i].Alias = alias
 	}
 	return tools
