@@ -8,6 +8,11 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
+
+	"github.com/toolcell/toolcell/internal/rawjson"
+	"github.com/toolcell/toolcell/mcpproxy/clientconfig/plainjson"
+	"go.yaml.in/yaml/v3"
 )
 
 // A document is the text of a config file, in which one member at a time is changed.
@@ -19,10 +24,9 @@ type document interface {
 	// set gives the member at path a value: JSON with its members in the order in which
 	// they are to be written. Objects on the way are made.
 	set(value json.RawMessage, path ...string) error
-	// cut takes the member at path out. Comments above and beside it stay.
-	cut(path ...string) (piece []byte, err error)
-	// paste puts in what was cut from a document of the same format, or this one.
-	paste(piece []byte, path ...string) error
+	// cut takes the member at path out and returns its value. Comments above and beside it
+	// stay.
+	cut(path ...string) (value json.RawMessage, err error)
 	bytes() []byte
 }
 
@@ -40,16 +44,18 @@ func newDocument(file string, data []byte) (document, error) {
 	if !marked {
 		mark = nil
 	}
-	var f format
+	d := &textDocument{tomlFormat{}, file, mark, text}
 	switch filepath.Ext(file) {
 	case ".toml":
-		f = tomlFormat{}
 	case ".yaml", ".yml":
-		f = yamlFormat{}
+		d.format = yamlFormat{}
+		// It refuses an object that has a name twice.
+		if err := yaml.Unmarshal(text, new(map[string]any)); err != nil {
+			return nil, fmt.Errorf("is not YAML: %s", strings.TrimPrefix(err.Error(), "yaml: "))
+		}
 	default:
 		return newJSON(mark, text)
 	}
-	d := &textDocument{f, mark, text}
 	_, err := d.says(text)
 	return d, err
 }
@@ -59,31 +65,41 @@ func newDocument(file string, data []byte) (document, error) {
 // differ in that one member only.
 type textDocument struct {
 	format
+	file       string // whose name tells the format
 	mark, data []byte
 }
 
 // A format edits the text of one kind of file. None of its methods changes data.
 type format interface {
-	// parse gives what the text says, in the types that JSON has.
-	parse(data []byte) (map[string]any, error)
-	// insert adds a piece at path, where nothing is.
-	insert(data, piece []byte, path []string) ([]byte, error)
+	// insert adds a member at path, where nothing is.
+	insert(data []byte, path []string, value json.RawMessage) ([]byte, error)
 	// remove takes out the member at path, which is there.
-	remove(data []byte, path []string) (rest, piece []byte, err error)
+	remove(data []byte, path []string) ([]byte, error)
 	// replace gives the member at path another value.
 	replace(data []byte, path []string, value json.RawMessage) ([]byte, error)
-	// write makes a piece of a value.
-	write(lineEnd string, path []string, value json.RawMessage) (piece []byte, err error)
 }
 
 func (d *textDocument) bytes() []byte { return slices.Concat(d.mark, d.data) }
 
-// says takes an empty file for one that says nothing.
-func (d *textDocument) says(data []byte) (map[string]any, error) {
+// plain returns what a text says as JSON. An empty file says nothing.
+func (d *textDocument) plain(data []byte) (json.RawMessage, error) {
 	if blank(data) {
-		return map[string]any{}, nil
+		return json.RawMessage("{}"), nil
 	}
-	return d.parse(data)
+	return plainjson.Convert(d.file, data)
+}
+
+// says returns what a text says, in the types that JSON has.
+func (d *textDocument) says(data []byte) (top map[string]any, err error) {
+	text, err := d.plain(data)
+	if err != nil {
+		return nil, err
+	}
+	err = decode(text, &top)
+	if top == nil { // null
+		top = map[string]any{}
+	}
+	return top, err
 }
 
 func (d *textDocument) has(path ...string) bool {
@@ -101,46 +117,26 @@ func (d *textDocument) set(value json.RawMessage, path ...string) error {
 		if d.has(path...) {
 			return d.replace(d.data, path, value)
 		}
-		piece, err := d.write(lineEnd(d.data), path, value)
-		if err != nil {
-			return nil, err
-		}
-		return d.insert(d.data, piece, path)
+		return d.insert(d.data, path, value)
 	})
 }
 
-func (d *textDocument) cut(path ...string) (piece []byte, err error) {
+func (d *textDocument) cut(path ...string) (value json.RawMessage, err error) {
 	if !d.has(path...) {
 		return nil, fmt.Errorf("%q %w", path[len(path)-1], errAbsent)
 	}
-	err = d.change(func(top map[string]any) error {
+	if value, err = d.plain(d.data); err != nil {
+		return nil, err
+	}
+	for _, name := range path {
+		members, _ := rawjson.Members(value) // they are there
+		value, _ = rawjson.Find(members, name)
+	}
+	return value, d.change(func(top map[string]any) error {
 		holder, _ := lookUp(top, path[:len(path)-1])
 		delete(holder.(map[string]any), path[len(path)-1])
 		return nil
-	}, func() (rest []byte, err error) {
-		rest, piece, err = d.remove(d.data, path)
-		return rest, err
-	})
-	return piece, err
-}
-
-func (d *textDocument) paste(piece []byte, path ...string) error {
-	// What it says is read by making a file of it alone.
-	alone, err := d.insert(nil, piece, path)
-	if err != nil {
-		return err
-	}
-	says, err := d.says(alone)
-	if err != nil {
-		return err
-	}
-	want, ok := lookUp(says, path)
-	if !ok {
-		return fmt.Errorf("%q cannot stand in a file of its own", path[len(path)-1])
-	}
-	return d.change(func(top map[string]any) error { return put(top, path, want) }, func() ([]byte, error) {
-		return d.insert(d.data, piece, path)
-	})
+	}, func() ([]byte, error) { return d.remove(d.data, path) })
 }
 
 // change makes a change of the text and checks it against the same change of

@@ -102,8 +102,8 @@ func TestSetKeepsTheRest(t *testing.T) {
 	}
 }
 
-// TestCutLeavesComments where they are, and nothing else, and what is cut can be
-// pasted elsewhere.
+// TestCutLeavesComments above and beside an entry where they are, and nothing else, and its
+// value can be set elsewhere.
 func TestCutLeavesComments(t *testing.T) {
 	for name, tt := range map[string]struct{ file, key, before, after, elsewhere string }{
 		"in the middle": {"c.json", "s", `{
@@ -149,11 +149,11 @@ func TestCutLeavesComments(t *testing.T) {
 		"trailing comma": {"c.json", "s", "{\"s\": {\n  \"a\": 1,\n  \"b\": 2,\n}}", "{\"s\": {\n  \"a\": 1,\n}}", "{\n  \"s\": {\n    \"b\": 2\n  }\n}\n"},
 		"tables": {
 			"c.toml", "s", "a = 1\n\n# b is good\n[s.b]\ncommand = \"x\" # of b\n\n[s.b.env]\nA = \"[s.c]\"\n\n# c\n[s.c]\ncommand = 1\n",
-			"a = 1\n\n# b is good\n\n# c\n[s.c]\ncommand = 1\n", "[s.b]\ncommand = \"x\" # of b\n\n[s.b.env]\nA = \"[s.c]\"\n",
+			"a = 1\n\n# b is good\n\n# c\n[s.c]\ncommand = 1\n", "[s.b]\ncommand = \"x\"\nenv = { A = \"[s.c]\" }\n",
 		},
-		"tables apart": {"c.toml", "s", "[s.b]\nx = 1\n[t]\ny = 1\n[s.'b'.env]\nA = '''\n[t]\n'''\n", "[t]\ny = 1\n", "[s.b]\nx = 1\n\n[s.'b'.env]\nA = '''\n[t]\n'''\n"},
+		"tables apart": {"c.toml", "s", "[s.b]\nx = 1\n[t]\ny = 1\n[s.'b'.env]\nA = '''\n[t]\n'''\n", "[t]\ny = 1\n", "[s.b]\nx = 1\nenv = { A = \"[t]\\n\" }\n"},
 		"a key":        {"c.toml", "s", "[s]\na = {x = 1}\nb = {x = 2, y = [\n 1, # one\n]}\n", "[s]\na = {x = 1}\n", "[s.b]\nx = 2\ny = [1]\n"},
-		"YAML":         {"c.yaml", "s", "s:\n  a:\n    x: 1\n  # about b\n  b:\n    - 1\n\n  c: 3\nd: 4\n", "s:\n  a:\n    x: 1\n  # about b\n\n  c: 3\nd: 4\n", "s:\n  b:\n    - 1\n"},
+		"YAML":         {"c.yaml", "s", "s:\n  a:\n    x: 1\n  # about b\n  b:\n    - 1\n\n  c: 3\nd: 4\n", "s:\n  a:\n    x: 1\n  # about b\n\n  c: 3\nd: 4\n", "s:\n  b: [1]\n"},
 		"all of YAML":  {"c.yaml", "s", "s: # mine\n  b: 1\nd: 4\n", "s: # mine {}\nd: 4\n", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -161,7 +161,7 @@ func TestCutLeavesComments(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			piece, err := text.cut(tt.key, "b")
+			value, err := text.cut(tt.key, "b")
 			if err != nil {
 				if tt.elsewhere == "" && string(text.bytes()) == tt.before {
 					return // refused, and nothing changed
@@ -175,7 +175,7 @@ func TestCutLeavesComments(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := other.paste(piece, tt.key, "b"); err != nil {
+			if err := other.set(value, tt.key, "b"); err != nil {
 				t.Fatal(err)
 			}
 			if got := string(other.bytes()); got != tt.elsewhere {

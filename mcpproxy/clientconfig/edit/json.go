@@ -92,8 +92,6 @@ func (d *jsonDocument) bytes() []byte {
 	return slices.Concat(d.mark, d.root.Pack())
 }
 
-func (d *jsonDocument) paste(piece []byte, path ...string) error { return d.set(piece, path...) }
-
 func (d *jsonDocument) set(value json.RawMessage, path ...string) error {
 	d.openHollow(path[:len(path)-1])
 	at := &d.root
@@ -168,7 +166,7 @@ func (d *jsonDocument) add(o *hujson.Object, indent, name string, value json.Raw
 	return nil
 }
 
-func (d *jsonDocument) cut(path ...string) ([]byte, error) {
+func (d *jsonDocument) cut(path ...string) (json.RawMessage, error) {
 	name := path[len(path)-1]
 	var o *hujson.Object
 	if v := d.at(path[:len(path)-1]); v != nil {

@@ -199,11 +199,11 @@ func move(from, to document, path []string) error {
 	if to.has(path...) {
 		return fmt.Errorf("%q is there already", path[len(path)-1])
 	}
-	piece, err := from.cut(path...)
+	value, err := from.cut(path...)
 	if err != nil {
 		return err
 	}
-	return to.paste(piece, path...)
+	return to.set(value, path...)
 }
 
 // HasServers reports whether the text of a file of moved servers has any left.

@@ -12,20 +12,10 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 
 	"github.com/toolcell/toolcell/internal/rawjson"
-	"github.com/toolcell/toolcell/internal/toml"
 )
 
 // tomlFormat is TOML. Whole tables are added and taken out.
 type tomlFormat struct{}
-
-func (tomlFormat) parse(data []byte) (top map[string]any, err error) {
-	text, err := toml.JSON(data)
-	if err != nil {
-		return nil, fmt.Errorf("is not TOML: %w", err)
-	}
-	err = decode(text, &top)
-	return top, err
-}
 
 // A statement is a header or a key with its value.
 type statement struct {
@@ -71,16 +61,17 @@ func within(path, prefix []string) bool {
 
 func isComment(line []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(line), []byte("#")) }
 
-// insert puts a table at the end of the file, and a key at the end of its table.
-func (tomlFormat) insert(data, piece []byte, path []string) ([]byte, error) {
-	nl := lineEnd(data)
-	all := statements(data)
-	if !bytes.HasPrefix(bytes.TrimSpace(piece), []byte("[")) {
-		return insertKey(data, all, path[:len(path)-1], slices.Concat(piece, []byte(nl)))
-	}
-	text := slices.Concat(bytes.TrimRight(piece, "\r\n"), []byte(nl))
-	if blank(data) {
-		return text, nil
+// insert puts an object as a table at the end of the file, and a key at the end of its table.
+func (tomlFormat) insert(data []byte, path []string, value json.RawMessage) ([]byte, error) {
+	nl, all := lineEnd(data), statements(data)
+	members, err := rawjson.Members(value)
+	if err != nil {
+		table, name := path[:len(path)-1], path[len(path)-1]
+		text, err := tomlValue(value)
+		if err != nil {
+			return nil, err
+		}
+		return insertKey(data, all, table, []byte(tomlKey(name)+" = "+text+nl))
 	}
 	for _, s := range all {
 		// "Inline tables are fully self-contained"; not every parser enforces
@@ -90,10 +81,25 @@ func (tomlFormat) insert(data, piece []byte, path []string) ([]byte, error) {
 			return nil, fmt.Errorf("has %q on one line, which nothing can be added to; write it as a table", name)
 		}
 	}
-	if data[len(data)-1] != '\n' {
+	names := make([]string, len(path))
+	for i, name := range path {
+		names[i] = tomlKey(name)
+	}
+	text := "[" + strings.Join(names, ".") + "]" + nl
+	for _, m := range members {
+		value, err := tomlValue(m.Value)
+		if err != nil {
+			return nil, err
+		}
+		text += tomlKey(m.Name) + " = " + value + nl
+	}
+	switch {
+	case blank(data):
+		return []byte(text), nil
+	case data[len(data)-1] != '\n':
 		nl += nl
 	}
-	return slices.Concat(data, []byte(nl), text), nil
+	return slices.Concat(data, []byte(nl+text)), nil
 }
 
 func insertKey(data []byte, all []statement, table []string, line []byte) ([]byte, error) {
@@ -116,21 +122,18 @@ func insertKey(data []byte, all []statement, table []string, line []byte) ([]byt
 }
 
 // remove takes out every table and key of the member, wherever they stand.
-func (f tomlFormat) remove(data []byte, path []string) (rest, piece []byte, err error) {
+func (tomlFormat) remove(data []byte, path []string) (rest []byte, err error) {
 	all := statements(data)
-	from, keys := 0, false
+	from := 0
 	for i := 0; i < len(all); i++ {
 		s := all[i]
 		if !within(s.path, path) {
 			continue
 		}
-		if keys = keys || !s.header; s.header {
-			for i+1 < len(all) && !all[i+1].header {
-				i++
-			}
+		for s.header && i+1 < len(all) && !all[i+1].header {
+			i++
 		}
 		end := all[i].end
-		piece = slices.Concat(piece, data[s.start:end], []byte(lineEnd(data)))
 		joined := s.header && !isComment(data[lineStart(data, max(0, s.start-1)):s.start])
 		for joined && end < len(data) && blank(data[end:nextLine(data, end)]) {
 			end = nextLine(data, end)
@@ -142,21 +145,7 @@ func (f tomlFormat) remove(data []byte, path []string) (rest, piece []byte, err 
 	if from == len(data) && len(rest) > 0 { // what was before the last table ends as it did
 		rest = slices.Concat(bytes.TrimRight(rest, "\r\n"), []byte(lineEnd(data)))
 	}
-	if !keys {
-		return rest, bytes.TrimRight(piece, "\r\n"), nil
-	}
-	// Keys mean something only under the header that they stand under.
-	top, err := f.parse(data)
-	if err != nil {
-		return nil, nil, err
-	}
-	value, _ := lookUp(top, path)
-	text, err := json.Marshal(value)
-	if err != nil {
-		return nil, nil, err
-	}
-	piece, err = f.write(lineEnd(data), path, text)
-	return rest, piece, err
+	return rest, nil
 }
 
 // replace changes the one statement that has the value.
@@ -168,28 +157,6 @@ func (tomlFormat) replace(data []byte, path []string, value json.RawMessage) ([]
 		}
 	}
 	return nil, errByHand
-}
-
-// write makes a table of an object, and one line of anything else.
-func (tomlFormat) write(lineEnd string, path []string, value json.RawMessage) ([]byte, error) {
-	members, err := rawjson.Members(value)
-	if err != nil {
-		text, err := tomlValue(value)
-		return []byte(tomlKey(path[len(path)-1]) + " = " + text), err
-	}
-	names := make([]string, len(path))
-	for i, name := range path {
-		names[i] = tomlKey(name)
-	}
-	lines := []string{"[" + strings.Join(names, ".") + "]"}
-	for _, m := range members {
-		value, err := tomlValue(m.Value)
-		if err != nil {
-			return nil, err
-		}
-		lines = append(lines, tomlKey(m.Name)+" = "+value)
-	}
-	return []byte(strings.Join(lines, lineEnd)), nil
 }
 
 var bareKey = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -18,22 +17,6 @@ import (
 type yamlFormat struct{}
 
 var errFlow = errors.New("has objects in braces, which cannot be changed safely; change it by hand")
-
-func (yamlFormat) parse(data []byte) (top map[string]any, err error) {
-	if err := yaml.Unmarshal(data, &top); err != nil {
-		return nil, fmt.Errorf("is not YAML: %s", strings.TrimPrefix(err.Error(), "yaml: "))
-	}
-	if top == nil { // null
-		return map[string]any{}, nil
-	}
-	text, err := json.Marshal(top)
-	if err != nil {
-		return nil, fmt.Errorf("has values that cannot be compared: %w", err)
-	}
-	clear(top)
-	err = decode(text, &top)
-	return top, err
-}
 
 // mapping gives the object at a path, and nil if there is none.
 func mapping(data []byte, path []string) (*yaml.Node, error) {
@@ -102,78 +85,79 @@ func blockEnd(data []byte, key *yaml.Node) int {
 	return end
 }
 
-func (yamlFormat) insert(data, piece []byte, path []string) ([]byte, error) {
-	nl := []byte(lineEnd(data))
-	text := slices.Concat(bytes.TrimRight(piece, "\r\n"), nl)
+func (yamlFormat) insert(data []byte, path []string, value json.RawMessage) ([]byte, error) {
+	nl := lineEnd(data)
 	if len(data) > 0 && data[len(data)-1] != '\n' {
-		data = slices.Concat(data, nl)
+		data = slices.Concat(data, []byte(nl))
 	}
-	path = path[:len(path)-1]
-	data, err := openEmpty(data, path)
+	outer, name := path[:len(path)-1], path[len(path)-1]
+	data, err := openEmpty(data, outer)
 	if err != nil {
 		return nil, err
 	}
-	holder, err := mapping(data, path)
+	holder, err := mapping(data, outer)
 	switch {
 	case err != nil:
 		return nil, err
 	case holder == nil || len(holder.Content) == 0:
-		if len(path) != 1 {
+		if len(outer) != 1 {
 			return nil, errByHand
 		}
-		return slices.Concat(data, []byte(path[0]+":"), nl, shifted(text, 2)), nil
+		return slices.Concat(data, []byte(outer[0]+":"+nl), yamlMember(name, value, 2, nl)), nil
 	}
 	last := holder.Content[len(holder.Content)-2]
 	at := blockEnd(data, last)
-	return slices.Concat(data[:at], shifted(text, last.Column-1), data[at:]), nil
+	return slices.Concat(data[:at], yamlMember(name, value, last.Column-1, nl), data[at:]), nil
 }
 
 // openEmpty takes an object out that has nothing in it, so that it can be
 // written anew over lines.
 func openEmpty(data []byte, path []string) ([]byte, error) {
-	top, err := yamlFormat{}.parse(data)
-	if err != nil {
-		return nil, err
-	}
-	value, there := lookUp(top, path)
-	if m, ok := value.(map[string]any); len(path) == 0 || !there || value != nil && (!ok || len(m) > 0) {
+	if len(path) == 0 {
 		return data, nil
 	}
-	_, _, start, _, err := member(data, path)
-	if err != nil {
-		return nil, err
+	holder, err := mapping(data, path[:len(path)-1])
+	if err != nil || holder == nil {
+		return data, err
 	}
+	i := keyIn(holder, path[len(path)-1])
+	if i < 0 || len(holder.Content[i+1].Content) > 0 || holder.Content[i+1].Kind != yaml.MappingNode && holder.Content[i+1].ShortTag() != "!!null" {
+		return data, nil
+	}
+	start := lineAt(data, holder.Content[i].Line)
 	return slices.Concat(data[:start], data[nextLine(data, start):]), nil
 }
 
-// shifted indents text, whose first line has the least indentation.
-func shifted(text []byte, indent int) []byte {
-	old := len(indentOf(text, 0))
-	var out []byte
-	for line := range bytes.Lines(text) {
-		if !blank(line) {
-			line = slices.Concat(bytes.Repeat([]byte(" "), indent), line[min(old, len(indentOf(line, 0))):])
-		}
-		out = append(out, line...)
+// yamlMember writes an object over lines, with the values of its members as JSON, which is
+// also YAML, and anything else on one line.
+func yamlMember(name string, value json.RawMessage, indent int, nl string) []byte {
+	line := strings.Repeat(" ", indent) + yamlKey(name) + ":"
+	members, err := rawjson.Members(value)
+	if err != nil || len(members) == 0 {
+		return []byte(line + " " + compact(value) + nl)
 	}
-	return out
+	text := line + nl
+	for _, m := range members {
+		text += strings.Repeat(" ", indent+2) + yamlKey(m.Name) + ": " + compact(m.Value) + nl
+	}
+	return []byte(text)
 }
 
-func (yamlFormat) remove(data []byte, path []string) (rest, piece []byte, err error) {
+func (yamlFormat) remove(data []byte, path []string) ([]byte, error) {
 	holder, _, start, end, err := member(data, path)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	rest = slices.Concat(data[:start], data[end:])
+	rest := slices.Concat(data[:start], data[end:])
 	if outer := path[:len(path)-1]; len(holder.Content) == 2 && len(outer) > 0 { // "key:" with nothing in it would be null
 		_, _, at, _, err := member(data, outer)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		at += len(bytes.TrimRight(rest[at:nextLine(rest, at)], "\r\n"))
 		rest = slices.Concat(rest[:at], []byte(" {}"), rest[at:])
 	}
-	return rest, data[start:end], nil
+	return rest, nil
 }
 
 func (yamlFormat) replace(data []byte, path []string, value json.RawMessage) ([]byte, error) {
@@ -183,20 +167,6 @@ func (yamlFormat) replace(data []byte, path []string, value json.RawMessage) ([]
 	}
 	text := strings.Repeat(" ", key.Column-1) + yamlKey(key.Value) + ": " + compact(value) + lineEnd(data)
 	return slices.Concat(data[:start], []byte(text), data[end:]), nil
-}
-
-// write writes a line for each member of an object, with its value as JSON, which is also
-// YAML.
-func (yamlFormat) write(lineEnd string, path []string, value json.RawMessage) ([]byte, error) {
-	lines := []string{yamlKey(path[len(path)-1]) + ":"}
-	members, err := rawjson.Members(value)
-	if err != nil {
-		return []byte(lines[0] + " " + compact(value)), nil
-	}
-	for _, m := range members {
-		lines = append(lines, "  "+yamlKey(m.Name)+": "+compact(m.Value))
-	}
-	return []byte(strings.Join(lines, lineEnd)), nil
 }
 
 func yamlKey(name string) string {
