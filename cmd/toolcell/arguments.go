@@ -134,10 +134,8 @@ func (t typedCommand) wantsJSON() bool {
 
 func (t typedCommand) noFlag(arg string) error {
 	var names []string
-	for _, f := range t.flags {
-		for _, name := range f.Names() {
-			names = append(names, dashed(name))
-		}
+	for _, flag := range t.flagNames() {
+		names = append(names, flag.value)
 	}
 	more := ""
 	if t.parsed != nil && t.parsed.Name == execName {
@@ -168,18 +166,8 @@ func noCommand(commands []*cli.Command, given string) error {
 
 // didYouMean returns a question with the most similar name, or "" if none is similar.
 func didYouMean(given string, names []string) string {
-	if near := probablyMeant(given, names); near != "" {
+	if near := text.Meant(given, names); near != "" {
 		return "; did you mean " + near + "?"
-	}
-	return ""
-}
-
-// probablyMeant returns the most similar name, or "" if more than a third of it differs.
-func probablyMeant(given string, names []string) string {
-	for _, near := range text.Nearest(given, names, 3) {
-		if strings.EqualFold(given, near) || text.EditDistance(given, near) <= len(near)/3 {
-			return near
-		}
 	}
 	return ""
 }
@@ -200,7 +188,7 @@ func settingTypos(environ []string) (typos []string) {
 		if !ours || slices.Contains(names, name) || strings.HasPrefix(name, "INPUT_") {
 			continue
 		}
-		if near := probablyMeant(name, names); near != "" {
+		if near := text.Meant(name, names); near != "" {
 			typos = append(typos, "there is no setting "+prefix+name+"; did you mean "+prefix+near+"?")
 		}
 	}

@@ -130,7 +130,7 @@ func about(f cli.Flag) string {
 	return ""
 }
 
-func (t *typed) flagNames() (all []candidate) {
+func (t typedCommand) flagNames() (all []candidate) {
 	for _, f := range t.flags {
 		for _, name := range f.Names() {
 			all = append(all, candidate{dashed(name), about(f)})

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -22,6 +23,7 @@ import (
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/internal/rawjson"
+	"github.com/toolcell/toolcell/internal/state"
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
@@ -265,14 +267,8 @@ func numbered(file string, n int) string {
 
 func writeOut(s *console.Streams, file string, data []byte, what string) error {
 	if err := os.WriteFile(file, data, 0o644); err != nil {
-		if path, ok := errors.AsType[*os.PathError](err); ok {
-			err = path.Err
-		}
-		return fmt.Errorf("cannot write %s: %w", file, err)
+		return fmt.Errorf("cannot write %s: %s", file, state.Reason(err))
 	}
-	if what == "" {
-		what = text.Size(int64(len(data)))
-	}
-	console.Plainly(s.Err, "wrote "+file+" ("+what+")")
+	console.Plainly(s.Err, "wrote "+file+" ("+cmp.Or(what, text.Size(int64(len(data))))+")")
 	return nil
 }

@@ -55,11 +55,14 @@ func ReadExact(path string, maxBytes int64) (data []byte, info fs.FileInfo, err 
 	return data, info, nil
 }
 
-// Reason is the text of a file error without the path, for messages that already
+// Reason is the text of a file error without the paths, for messages that already
 // name the file.
 func Reason(err error) string {
 	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		return pe.Err.Error()
+	}
+	if le, ok := errors.AsType[*os.LinkError](err); ok {
+		return le.Err.Error()
 	}
 	return err.Error()
 }

@@ -43,7 +43,7 @@ func openEdited(path string) (*editedFile, error) {
 	}
 	before, info, err := state.ReadExact(f.real, maxEdited)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read %s: %w", fromHome(path), bare(err))
+		return nil, fmt.Errorf("cannot read %s: %s", fromHome(path), state.Reason(err))
 	}
 	f.before = before
 	f.after, f.mode = f.before, info.Mode().Perm()
@@ -64,7 +64,7 @@ func (f *editedFile) write() error {
 	dir := filepath.Dir(f.real)
 	f.madeDirs = missingDirs(dir)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("cannot make the folder %s: %w", fromHome(dir), bare(err))
+		return fmt.Errorf("cannot make the folder %s: %s", fromHome(dir), state.Reason(err))
 	}
 	// Clients write their files as well.
 	finish := func(temp *os.File) error {
@@ -82,23 +82,9 @@ func (f *editedFile) write() error {
 		if open, ok := errors.AsType[*fs.PathError](err); ok && open.Op == "open" {
 			return fmt.Errorf("cannot write to %s: %w", fromHome(dir), open.Err)
 		}
-		return fmt.Errorf("cannot write %s: %w", fromHome(f.path), bare(err))
+		return fmt.Errorf("cannot write %s: %s", fromHome(f.path), state.Reason(err))
 	}
 	return nil
-}
-
-// bare returns the system's error without the path, which may be one that only this program
-// knows.
-func bare(err error) error {
-	var path *fs.PathError
-	var link *os.LinkError
-	switch {
-	case errors.As(err, &path):
-		return path.Err
-	case errors.As(err, &link):
-		return link.Err
-	}
-	return err
 }
 
 // fromHome writes a path as people do.
