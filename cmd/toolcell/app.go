@@ -78,7 +78,7 @@ func (p parts) image(s settings.Settings) *sandboxes.Images {
 
 // packages returns the source of the packages that scripts name.
 func (p parts) packages(s settings.Settings) *sandboxes.Packages {
-	return &sandboxes.Packages{Store: p.wheels, Sandboxes: sandboxes.Runtime{Runtime: p.runtime, Dirs: s.Dirs}, Limits: s.Runs.Limits}
+	return &sandboxes.Packages{Store: p.wheels, Sandboxes: sandboxes.Runtime{Runtime: p.runtime, Dirs: s.Dirs}, Dirs: s.Dirs, Limits: s.Runs.Limits}
 }
 
 // An app holds the parts of the program, wired together for a command that runs
@@ -129,10 +129,7 @@ func openApp(s settings.Settings, o appOptions) (_ *app, err error) {
 	options := s.Runs
 	options.Log, options.Upstreams, options.Policy = o.log, proxy, rules
 	options.Rootfs, options.Cached = images.Get, images.Cached
-	options.Packages = func(ctx context.Context, image run.Image, n run.Needs, progress func(done, total int64, text string)) (string, error) {
-		dir, err := scripts.Get(ctx, image, n, progress)
-		return dir, d.Explain(err)
-	}
+	options.Packages = scripts.Get
 	options.PackagesHere = func(ctx context.Context, n run.Needs) bool {
 		image, ok := images.Cached(ctx)
 		return ok && scripts.Here(ctx, image, n)

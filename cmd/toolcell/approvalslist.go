@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -79,7 +78,8 @@ func watchApprovals(ctx context.Context, o Options) error {
 		case o.JSON && (len(news) > 0 || first):
 			err = console.PrintJSON(o.Streams, all)
 		case !o.JSON:
-			err = printNews(o.Streams, news)
+			printNews(o.Streams, news)
+			err = o.WriteError()
 		}
 		if err != nil {
 			return err
@@ -93,12 +93,11 @@ func watchApprovals(ctx context.Context, o Options) error {
 }
 
 // printNews prints a line for each question.
-func printNews(s *console.Streams, news []inbox.Question) (err error) {
+func printNews(s *console.Streams, news []inbox.Question) {
 	for _, q := range news {
-		_, printErr := fmt.Fprintf(s.Out, "%s  %s  %s  %s\n", time.Now().Format(time.TimeOnly), q.ID, stateText(q), console.OneLine(aboutText(q), descriptionWidth))
-		err = errors.Join(err, printErr)
+		about := console.OneLine(aboutText(q), descriptionWidth)
+		fmt.Fprintf(s.Stdout(), "%s  %s  %s  %s\n", time.Now().Format(time.TimeOnly), q.ID, stateText(q), about)
 	}
-	return err
 }
 
 // stateText returns the state of a question, with the scope of an approval.

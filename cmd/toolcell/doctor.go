@@ -29,17 +29,15 @@ func doctorCommand(s *console.Streams) *cli.Command {
 		Description: "It also checks the image that code runs on (--image), its registry if it is not here yet,\n" +
 			"and the entries in the files of MCP clients. Exit codes: 0 if nothing is missing, 1 if\n" +
 			"sandboxes run with something missing, 3 if they cannot run.",
-		Flags: flags(doctorSettings()), Action: action(s, runDoctor),
+		Flags: flags(doctorSettings), Action: action(s, runDoctor),
 	}
 }
 
 // doctorSettings are those that say what a sandbox needs. The others cannot be flags,
 // but values of variables that serve would refuse are errors here too.
-func doctorSettings() []string {
-	return append([]string{
-		"image", "memory", "pids", "cpus", "container-user", "mounts", "policy", "servers-config", "allow-self-server",
-	}, settings.ForImages...)
-}
+var doctorSettings = append([]string{
+	"image", "memory", "pids", "cpus", "container-user", "mounts", "policy", "servers-config", "allow-self-server",
+}, settings.ForImages...)
 
 func runDoctor(ctx context.Context, o Options) error {
 	conf, d := o.Settings, o.Settings.Dirs

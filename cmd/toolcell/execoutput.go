@@ -3,8 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -160,20 +158,15 @@ func (o execOptions) withNewNotes(r *run.Result) *run.Result {
 // port matches the part of a note that differs between failures to reach a registry.
 var port = regexp.MustCompile(`:\d+`)
 
-// newNotes reports whether the notes differ from those that the file stands for, and
-// writes the digest of these to it.
+// newNotes reports whether the notes differ from those in the file, and writes them to it.
 func newNotes(file string, notes []string) bool {
-	sum := sha256.Sum256([]byte(port.ReplaceAllString(strings.Join(notes, "\n"), "")))
-	digest := hex.EncodeToString(sum[:]) + "\n"
-	shown, err := os.ReadFile(file)
-	if err == nil && string(shown) == digest {
-		return false
-	}
-	if err != nil && len(notes) == 0 {
+	text := port.ReplaceAllString(strings.Join(notes, "\n"), "")
+	shown, _ := os.ReadFile(file) // there were none if there is no file
+	if string(shown) == text {
 		return false
 	}
 	if os.MkdirAll(filepath.Dir(file), 0o700) == nil {
-		_ = state.Replace(file, []byte(digest), state.Options{}) // otherwise they are printed again
+		_ = state.Replace(file, []byte(text), state.Options{}) // otherwise they are printed again
 	}
 	return true
 }

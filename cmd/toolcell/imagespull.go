@@ -24,15 +24,12 @@ type imagesPullOptions struct {
 }
 
 func imagesPullCommand(s *console.Streams) *cli.Command {
-	return &cli.Command{
-		Name: "pull", Usage: "fetch images and unpack them, asking the registry even if a tag is here", ArgsUsage: "REF…",
-		Flags: flags(pullSettings,
-			&cli.BoolFlag{Name: "no-compile", Usage: "leave compiling the images' modules to the first run"},
-			&cli.StringFlag{Name: "creds", Usage: "log in to the registry as `USER[:PASSWORD]`; a password that is not given is asked for, or read from standard input"}),
-		Action: actionWith(s, func(c *cli.Context, o Options) error {
-			return imagesPull(c.Context, imagesPullOptions{o, c.Bool("no-compile"), c.String("creds")})
-		}),
-	}
+	do := actionWith(s, func(c *cli.Context, o Options) error {
+		return imagesPull(c.Context, imagesPullOptions{o, c.Bool("no-compile"), c.String("creds")})
+	})
+	return command("pull", "fetch images and unpack them, asking the registry even if a tag is here", "REF…", pullSettings, do,
+		&cli.BoolFlag{Name: "no-compile", Usage: "leave compiling the images' modules to the first run"},
+		&cli.StringFlag{Name: "creds", Usage: "log in to the registry as `USER[:PASSWORD]`; a password that is not given is asked for, or read from standard input"})
 }
 
 // imagesPull pulls one image after the other: the layers of each come side by side

@@ -96,12 +96,6 @@ func (r *process) start(arguments ...string) {
 			return // one is running
 		}
 	}
-	if err := r.launch(arguments); err != nil {
-		r.log.Debug("not working in the background", "reason", err)
-	}
-}
-
-func (r *process) launch(arguments []string) error {
 	args := slices.Clone(r.args)
 	if !r.detached {
 		args = append(args, "--until-eof")
@@ -109,15 +103,16 @@ func (r *process) launch(arguments []string) error {
 	cmd := exec.Command("/proc/self/exe", append(args, arguments...)...)
 	cmd.Dir = "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // it survives the end of the terminal
+	var err error
 	if !r.detached {
-		in, err := cmd.StdinPipe()
-		if err != nil {
-			return err
-		}
-		r.stdin = in
+		r.stdin, err = cmd.StdinPipe()
 	}
-	if err := cmd.Start(); err != nil {
-		return err
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		r.log.Debug("not working in the background", "reason", err)
+		return
 	}
 	done := make(chan struct{})
 	r.done = done
@@ -126,14 +121,13 @@ func (r *process) launch(arguments []string) error {
 		defer contain.Recover("waiting for the refresh of an image", nil)
 		_ = cmd.Wait()
 	}()
-	return nil
 }
 
 // close ends the process, unless it may outlive us, and waits for it.
 func (r *process) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.stdin == nil {
+	if r.stdin == nil || r.done == nil {
 		return
 	}
 	r.stdin.Close()

@@ -46,16 +46,12 @@ type imagesPruneOptions struct {
 }
 
 func imagesPruneCommand(s *console.Streams) *cli.Command {
-	return &cli.Command{
-		Name: "prune", Usage: "remove images without a name, and by age or size; never one in use",
-		Flags: flags(storeSettings,
-			&cli.StringFlag{Name: "unused", Usage: "also remove images not used for `DAYS`"},
-			&cli.StringFlag{Name: "max-size", Usage: "also remove the least recently used images until the others take at most `BYTES` (k, m, g)"}),
-		Action: actionWith(s, func(c *cli.Context, o Options) error {
-			prune := imagesPruneOptions{o, c.String("max-size")}
-			return imagesFunc(prune.run).run(c.Context, o)
-		}),
-	}
+	do := actionWith(s, func(c *cli.Context, o Options) error {
+		return imagesFunc(imagesPruneOptions{o, c.String("max-size")}.run).run(c.Context, o)
+	})
+	return command("prune", "remove images without a name, and by age or size; never one in use", "", storeSettings, do,
+		&cli.StringFlag{Name: "unused", Usage: "also remove images not used for `DAYS`"},
+		&cli.StringFlag{Name: "max-size", Usage: "also remove the least recently used images until the others take at most `BYTES` (k, m, g)"})
 }
 
 func (o imagesPruneOptions) run(_ context.Context, _ Options, store *rootfs.Store) error {

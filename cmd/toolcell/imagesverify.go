@@ -31,13 +31,11 @@ type imagesVerifyOptions struct {
 }
 
 func imagesVerifyCommand(s *console.Streams) *cli.Command {
-	return &cli.Command{
-		Name: "verify", Usage: "check the files of images against their digests", ArgsUsage: "[REF|DIGEST…]",
-		Flags: flags(pullSettings, &cli.BoolFlag{Name: "repair", Usage: "repair damaged images, fetching what that needs"}),
-		Action: actionWith(s, func(c *cli.Context, o Options) error {
-			return imagesFunc(imagesVerifyOptions{o, c.Bool("repair")}.run).run(c.Context, o)
-		}),
-	}
+	do := actionWith(s, func(c *cli.Context, o Options) error {
+		return imagesFunc(imagesVerifyOptions{o, c.Bool("repair")}.run).run(c.Context, o)
+	})
+	return command("verify", "check the files of images against their digests", "[REF|DIGEST…]", pullSettings, do,
+		&cli.BoolFlag{Name: "repair", Usage: "repair damaged images, fetching what that needs"})
 }
 
 func (o imagesVerifyOptions) run(ctx context.Context, _ Options, store *rootfs.Store) error {

@@ -149,10 +149,10 @@ func printChecked(o Options, rows []checked) error {
 		}
 		return []string{r.Name, r.Status, tools, took, console.OneLine(cmp.Or(r.reason, r.Error, r.Partial, r.Pins), maxRemark)}
 	})
-	if o.JSON {
-		return err
+	if !o.JSON {
+		printOutput(o.Streams, rows)
 	}
-	return errors.Join(err, printOutput(o.Streams, rows))
+	return err
 }
 
 const (
@@ -161,14 +161,12 @@ const (
 )
 
 // printOutput prints the output of servers that could not be started.
-func printOutput(s *console.Streams, rows []checked) (err error) {
+func printOutput(s *console.Streams, rows []checked) {
 	for _, r := range rows {
 		if len(r.lines) == 0 {
 			continue
 		}
-		lines := r.lines[max(0, len(r.lines)-outputLines):]
-		_, failed := fmt.Fprintf(s.Out, "\nThe end of what %s wrote to stderr:\n  %s\n", console.Plain(r.Name), console.PlainText(strings.Join(lines, "\n  ")))
-		err = errors.Join(err, failed)
+		lines := strings.Join(r.lines[max(0, len(r.lines)-outputLines):], "\n  ")
+		fmt.Fprintf(s.Stdout(), "\nThe end of what %s wrote to stderr:\n  %s\n", console.Plain(r.Name), console.PlainText(lines))
 	}
-	return err
 }

@@ -8,8 +8,6 @@ import (
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/internal/text"
-	"github.com/toolcell/toolcell/mcpproxy/clientconfig/edit"
-	"github.com/toolcell/toolcell/mcpproxy/config"
 )
 
 // planMove finds the servers that can be moved, and counts the tokens that this saves.
@@ -75,16 +73,4 @@ func (c *change) reportMove(w io.Writer) {
 				m.Name, strings.Join(m.Variables, " and "), c.target.Title, m.Name)
 		}
 	}
-}
-
-// countTokens asks every server to be moved for its tools.
-func (c *change) countTokens(ctx context.Context) *tokenCost {
-	var servers []edit.Moving
-	for _, m := range c.move.Servers {
-		if !m.Disabled {
-			servers = append(servers, m)
-		}
-	}
-	exe := strings.TrimSuffix(c.command, " serve")
-	return costOf(ctx, c.Installer, servers, config.Server{Name: "toolcell", Alias: "toolcell", Transport: config.Stdio, Command: exe, Args: []string{"serve"}})
 }

@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"unicode"
 
@@ -35,25 +37,29 @@ type serverCost struct {
 	err           error
 }
 
-// costOf asks servers for their tools, or uses the cached lists. A server that
-// cannot be asked has a row with the reason.
-func costOf(ctx context.Context, i *Installer, servers []edit.Moving, own config.Server) *tokenCost {
+// countTokens asks the servers to be moved for their tools, or uses the cached lists. A server
+// that cannot be asked has a row with the reason.
+func (c *change) countTokens(ctx context.Context) *tokenCost {
+	servers := slices.DeleteFunc(slices.Clone(c.move.Servers), func(m edit.Moving) bool { return m.Disabled })
+	options := c.Settings.Proxy
+	options.Log, options.ClientVersion = c.Log, c.Version
 	proxies := map[string]*mcpproxy.Proxy{} // by the directory that their servers are for
 	for _, s := range servers {
 		if proxies[s.Dir] == nil {
-			cfg := i.Config
+			cfg := c.Config
 			if s.Dir != "" {
-				o := i.Discovery
+				o := c.Discovery
 				o.Dir = s.Dir
 				cfg = clientconfig.Discover(o)
 			}
-			options := i.Settings.Proxy
-			options.Log, options.ClientVersion = i.Log, i.Version
 			proxies[s.Dir] = mcpproxy.New(cfg, options)
 			defer proxies[s.Dir].Close()
 		}
 	}
-	self := mcpproxy.New(config.Config{Servers: []config.Server{own}}, mcpproxy.Options{Log: i.Log, ClientVersion: i.Version})
+	own := config.Server{
+		Name: "toolcell", Alias: "toolcell", Transport: config.Stdio, Command: strings.TrimSuffix(c.command, " serve"), Args: []string{"serve"},
+	}
+	self := mcpproxy.New(config.Config{Servers: []config.Server{own}}, mcpproxy.Options{Log: c.Log, ClientVersion: c.Version})
 	defer self.Close()
 	b := &tokenCost{rows: make([]serverCost, len(servers))}
 	ask := func(p *mcpproxy.Proxy, name string) (r serverCost) {

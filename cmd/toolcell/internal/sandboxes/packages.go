@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolcell/toolcell/bridge/hints"
 	"github.com/toolcell/toolcell/bridge/run"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/internal/requirement"
 	"github.com/toolcell/toolcell/internal/state"
@@ -25,6 +26,7 @@ import (
 type Packages struct {
 	Store     *packages.Store
 	Sandboxes run.Sandboxes
+	Dirs      settings.Dirs
 	Limits    spec.Limits // of the resolver's sandbox
 	Offline   bool        // runs fetch nothing
 	// Background compiles the modules of a set.
@@ -41,7 +43,7 @@ func (s *Packages) Get(ctx context.Context, image run.Image, n run.Needs, progre
 		err = fmt.Errorf("%w; packages can be fetched ahead with: %s", err, command("add", image, n))
 	}
 	if set == nil || err != nil {
-		return "", err
+		return "", s.Dirs.Explain(err)
 	}
 	if s.Store.NeedsBytecode(set) {
 		s.compileLater(image.Name, set.ID)
