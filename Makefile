@@ -45,6 +45,9 @@ run: bin/toolcell bin/calendar bin/tasks bin/demo
 E2E := ./cmd/toolcell/e2e
 UNIT = $$(go list -tags $(TAGS) ./... | grep -v '$(patsubst .%,%,$(E2E))$$')
 
+# Unit tests that read real images.
+IMAGED := ./rootfs
+
 # A comment `//test:KIND` above a test says where it runs:
 #   mainjob  make test runs it, of the end-to-end tests: what a call goes through from end
 #            to end, and the commands that a new user types
@@ -68,21 +71,26 @@ check: | deps
 
 .PHONY: check-go left-out
 check-go:
-	go test -short -ldflags="-s -w" -p 4 -tags $(TAGS) -parallel 4 $(TESTFLAGS) -skip "^TestBounds$$|$(call marked,long)" $(UNIT)
+	go test -short -ldflags="-s -w" -p 4 -tags $(TAGS) -parallel 4 $(TESTFLAGS) -skip "$(NOT_HERE)" $(UNIT)
 
 # Unit tests that check leaves out, and why. It takes as long as check.
 left-out:
 	@git grep -hA1 '^//test:long$$' -- '*_test.go' | sed -n 's/^func \(Test[[:alnum:]]*\).*/--- LONG: \1/p'
 	@$(MAKE) -s check-go TESTFLAGS=-v | grep -B 1 '^ *--- SKIP' | grep -E 'SKIP|_test\.go:'
 
+NOT_HERE = ^TestBounds$$|$(call marked,long)
+
 # make vet has looked at all of it.
 # Without tables for a debugging tool; the lines of a panic stay.
 VETTED := -vet=off -ldflags="-s -w" -tags $(TAGS)
 
 test: test-deps
-	@$(MAKE) --no-print-directory -j4 test-images test-npm test-py vet # each waits much
-	go test -p 4 $(VETTED) -timeout 20m $(TESTFLAGS) -skip "^TestBounds$$|$(call marked,long)" $(UNIT)
+	@$(MAKE) --no-print-directory -j3 test-images test-py test-unit # Debian's packages wait much
+	go test $(VETTED) -timeout 20m $(TESTFLAGS) -skip "$(NOT_HERE)" $(IMAGED)
 	go test $(VETTED) -timeout 20m -parallel 4 $(TESTFLAGS) -run "$(call marked,mainjob)" $(E2E)
+
+test-unit: vet test-npm
+	go test -p 4 $(VETTED) -timeout 20m $(TESTFLAGS) -skip "$(NOT_HERE)" $$(printf '%s\n' $(UNIT) | grep -v '$(patsubst .%,%,$(IMAGED))$$')
 
 # With SKIP_TESTED=1 without what `make test` has run already. The race detector
 # makes the unit tests take three times as long, and it cannot look into the
@@ -97,7 +105,7 @@ test-all: test-deps $(if $(SKIP_TESTED),,test)
 test-py:
 	@if .ci/venv.sh; then .venv/bin/pytest -q; else echo 'toolcell: the tests of the Python package are left out' >&2; fi
 
-.PHONY: test-images test-npm test-pypi test-clients test-py vet
+.PHONY: test-images test-npm test-pypi test-clients test-py test-unit vet
 test-images:
 	@.ci/images.sh $(TOOLCELL_TEST_IMAGES) 3.14 3.13 3.11 minimal
 
