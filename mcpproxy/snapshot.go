@@ -145,7 +145,7 @@ func (e *UnknownServerError) Describe(lister string) string {
 	if len(e.Known) == 0 {
 		return said + ": no servers are configured"
 	}
-	if meant := text.Meant(e.Name, e.Known); meant != "" {
+	if meant := text.Meant(e.Name, e.Known, 3); meant != "" {
 		said += fmt.Sprintf("; did you mean %q? Servers: ", meant)
 	} else {
 		said += "; servers: "

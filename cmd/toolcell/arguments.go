@@ -166,7 +166,7 @@ func noCommand(commands []*cli.Command, given string) error {
 
 // didYouMean returns a question with the most similar name, or "" if none is similar.
 func didYouMean(given string, names []string) string {
-	if near := text.Meant(given, names); near != "" {
+	if near := text.Misspelled(given, names); near != "" {
 		return "; did you mean " + near + "?"
 	}
 	return ""
@@ -188,7 +188,7 @@ func settingTypos(environ []string) (typos []string) {
 		if !ours || slices.Contains(names, name) || strings.HasPrefix(name, "INPUT_") {
 			continue
 		}
-		if near := text.Meant(name, names); near != "" {
+		if near := text.Misspelled(name, names); near != "" {
 			typos = append(typos, "there is no setting "+prefix+name+"; did you mean "+prefix+near+"?")
 		}
 	}

@@ -112,7 +112,7 @@ func nearImage(err error) error {
 	if !errors.As(err, &unknown) {
 		return err
 	}
-	if meant := text.Meant(unknown.Name, unknown.Refs); meant != "" {
+	if meant := text.Meant(unknown.Name, unknown.Refs, 3); meant != "" {
 		return fmt.Errorf("there is no image %q here; did you mean %q?", unknown.Name, meant)
 	}
 	return err

@@ -23,7 +23,7 @@ func TestBounds(t *testing.T) {
 		return errors.New(text.Printable(text.CutAfter(cleaned, 1000), 200))
 	}}, boundtest.Parser{Row: "names to compare", Shapes: boundtest.Text("", ""), Parse: func(raw []byte) error {
 		names := strings.Fields(string(raw))
-		text.Meant("create_issue", names)
+		text.Meant("create_issue", names, 3)
 		near := text.Nearest(string(raw[:min(len(raw), 512)]), names, 3)
 		for _, name := range names {
 			runes := []rune(name)

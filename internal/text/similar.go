@@ -41,16 +41,31 @@ func Nearest(want string, names []string, n int) []string {
 	return nearest
 }
 
-// Meant returns the name that want probably stands for: it is part of it, or a third of
-// it at most is wrong. Without one it returns "".
-func Meant(want string, names []string) string {
+// Meant returns the name that want probably stands for: it is part of it, or at most one
+// letter in so many is wrong. Without one it returns "".
+func Meant(want string, names []string, letters int) string {
 	for _, near := range Nearest(want, names, 3) {
 		a, b := fold(want), fold(near)
-		if contains(a, b) || contains(b, a) || EditDistance(a, b) <= len(b)/3 {
+		if contains(a, b) || contains(b, a) || misspelled(a, b, letters) {
 			return near
 		}
 	}
 	return ""
+}
+
+// Misspelled returns the name of which want is a misspelling, with one letter in three
+// wrong at most. Without one it returns "".
+func Misspelled(want string, names []string) string {
+	for _, near := range Nearest(want, names, 3) {
+		if misspelled(fold(want), fold(near), 3) {
+			return near
+		}
+	}
+	return ""
+}
+
+func misspelled(a, b string, letters int) bool {
+	return EditDistance(a, b) <= max(len(a), len(b))/letters
 }
 
 // contains reports whether part is in whole and says something: a letter or two are in

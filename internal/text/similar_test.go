@@ -49,9 +49,18 @@ func TestMeant(t *testing.T) {
 		{"", []string{"tasks"}, ""},
 		{"tasks", nil, ""},
 	} {
-		if got := Meant(tt.want, tt.names); got != tt.meant {
+		if got := Meant(tt.want, tt.names, 3); got != tt.meant {
 			t.Errorf("%q of %q: %q, want %q", tt.want, tt.names, got, tt.meant)
 		}
+	}
+}
+
+func TestNamesThatAreLongerAreNotMisspelled(t *testing.T) {
+	if got := Misspelled("IDLE_TIMEOUT", []string{"TIMEOUT"}); got != "" {
+		t.Errorf("IDLE_TIMEOUT is taken for %s", got)
+	}
+	if got := Misspelled("TIMEUOT", []string{"IMAGE", "TIMEOUT"}); got != "TIMEOUT" {
+		t.Errorf("TIMEUOT is taken for %q", got)
 	}
 }
 

@@ -21,7 +21,7 @@ func (r *fieldReader) lacking(keys ...string) error {
 		if rawjson.IsNull(m.Value) || slices.Contains(keys, m.Name) {
 			continue
 		}
-		if meant := text.Meant(strings.TrimSpace(m.Name), keys); meant != "" {
+		if meant := text.Meant(strings.TrimSpace(m.Name), keys, 3); meant != "" {
 			return fmt.Errorf("%w, but has %q; did you mean %q?", err, text.Clip(m.Name, 64), meant)
 		}
 	}

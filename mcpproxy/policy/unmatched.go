@@ -29,7 +29,7 @@ func (p *Policy) UnmatchedSections(servers []Server) (sections []UnmatchedSectio
 	for _, sec := range r.sections {
 		if !slices.ContainsFunc(servers, sec.about) && !sec.servers.IsEverything() {
 			for _, name := range sec.written() {
-				sections = append(sections, UnmatchedSection{name, text.Meant(string(sec.servers), names)})
+				sections = append(sections, UnmatchedSection{name, text.Meant(string(sec.servers), names, 3)})
 			}
 		}
 	}
@@ -109,7 +109,7 @@ func (r *rules) unmatchedTools(servers []KnownTools, of func(*section) bool) (al
 			if g == "writes" { // as it is in a list, where it is a name
 				u.Rule = `ask = ["writes"]`
 			}
-			u.Meant = text.Meant(strings.Trim(string(g), "*?"), names)
+			u.Meant = text.Meant(strings.Trim(string(g), "*?"), names, 3)
 			all = append(all, u)
 		}
 		for _, k := range []struct {

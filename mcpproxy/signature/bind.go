@@ -258,7 +258,7 @@ func (s *Signature) unknown(name string) string {
 	for i := range names {
 		names[i] = s.Parameters[i].python()
 	}
-	if meant := text.Meant(name, names); meant != "" {
+	if meant := text.Meant(name, names, 2); meant != "" {
 		txt += " (did you mean " + quote(meant) + "?)"
 	}
 	return txt
