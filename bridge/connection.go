@@ -14,17 +14,12 @@ import (
 // A connection is that of one client.
 type connection struct {
 	client consent.Client
-
-	mu   sync.Mutex
-	told map[string]bool // what first was called with
+	told   sync.Map // what first was called with
 }
 
 // first reports whether this connection has not been sent a text before.
 func (c *connection) first(text string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	known := c.told[text]
-	c.told[text] = true
+	_, known := c.told.LoadOrStore(text, true)
 	return !known
 }
 
@@ -42,7 +37,7 @@ func (c *connections) of(session *mcp.ServerSession) *connection {
 	if known := c.open[session]; known != nil {
 		return known
 	}
-	conn := &connection{client: consent.Client{Name: clientName(session), Taint: &consent.Taint{}}, told: map[string]bool{}}
+	conn := &connection{client: consent.Client{Name: clientName(session), Taint: &consent.Taint{}}}
 	c.open[session] = conn
 	if session != nil {
 		go func() {

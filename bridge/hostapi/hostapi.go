@@ -62,7 +62,8 @@ func New(o Options) *API {
 		o.First = func(string) bool { return true }
 	}
 	return &API{
-		o: o, saved: savedTools{store: o.Saved, gate: o.Gate, log: o.Log}, left: leftOut{first: o.First}, working: semaphore.NewWeighted(maxWorking),
+		o: o, saved: savedTools{store: o.Saved, gate: o.Gate, log: o.Log}, left: leftOut{first: o.First},
+		working: semaphore.NewWeighted(maxWorking),
 	}
 }
 

@@ -7,7 +7,6 @@
 package network
 
 import (
-	"bytes"
 	"crypto/rand"
 	"net"
 	"net/http"
@@ -23,10 +22,9 @@ import (
 
 // An Access is the egress of one run. A nil *Access is none.
 type Access struct {
-	broker    *egress.Broker
-	variables map[string]string
-	roots     []byte
-	file      string // of the policy
+	broker *egress.Broker
+	inside runner.Network
+	file   string // of the policy
 }
 
 // Open begins to serve connections from l, which it takes over, as the grant allows.
@@ -40,7 +38,7 @@ func Open(l net.Listener, g *hosts.Grant) (*Access, error) {
 			o.Inspect = append(o.Inspect, t.Host)
 		}
 	}
-	a := &Access{variables: proxyVariables("http://"+l.Addr().String(), g.Targets), file: g.File}
+	a := &Access{inside: runner.Network{Variables: proxyVariables("http://"+l.Addr().String(), g.Targets)}, file: g.File}
 	o.Credentials = a.addPlaceholders(g.Credentials)
 	var err error
 	if a.broker, err = egress.Start(l, o); err != nil {
@@ -61,8 +59,8 @@ func (a *Access) addPlaceholders(credentials []hosts.Credential) (all []egress.C
 			byVariable[c.Env] = placeholder
 		}
 		all = append(all, egress.Credential{Host: c.Host, Header: c.Header, Value: c.Value, Secrets: c.Secrets, Placeholder: placeholder})
-		if _, taken := a.variables[c.Env]; c.Env != "" && !taken {
-			a.variables[c.Env] = placeholder
+		if _, taken := a.inside.Variables[c.Env]; c.Env != "" && !taken {
+			a.inside.Variables[c.Env] = placeholder
 		}
 	}
 	return all
@@ -85,13 +83,12 @@ func proxyVariables(proxy string, targets []hosts.Target) map[string]string {
 // trust has clients trust what the host does, and the broker where it stands in for
 // hosts. With neither there is nothing to add to what the image trusts.
 func (a *Access) trust(roots, broker []byte) {
-	a.roots = bytes.Join([][]byte{roots, broker}, []byte("\n"))
 	if len(roots)+len(broker) == 0 {
-		a.roots = nil
 		return
 	}
+	a.inside.Roots = string(roots) + "\n" + string(broker)
 	for _, name := range []string{"SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "NODE_EXTRA_CA_CERTS"} {
-		a.variables[name] = runner.RootsFile
+		a.inside.Variables[name] = runner.RootsFile
 	}
 }
 
@@ -115,21 +112,12 @@ func HostRoots() []byte {
 	return nil
 }
 
-// Variables returns the environment variables of the run.
-func (a *Access) Variables() map[string]string {
+// Inside returns what the runner needs to know of it, nil if there is none.
+func (a *Access) Inside() *runner.Network {
 	if a == nil {
 		return nil
 	}
-	return a.variables
-}
-
-// Roots returns the certificates to trust, in PEM; nil if there is
-// nothing to add to those of the image.
-func (a *Access) Roots() []byte {
-	if a == nil {
-		return nil
-	}
-	return a.roots
+	return &a.inside
 }
 
 // Close ends the egress and all connections, and reports what was reached.

@@ -81,7 +81,7 @@ env = "TOKEN"
 
 func TestNoAccessIsNothing(t *testing.T) {
 	var none *Access
-	if none.Variables() != nil || none.Roots() != nil {
+	if none.Inside() != nil {
 		t.Error("no way out has variables")
 	}
 	if r := none.Close(); r.Uses != nil || r.Unsent() != "" || r.Unchecked {
@@ -92,12 +92,12 @@ func TestNoAccessIsNothing(t *testing.T) {
 func TestVariablesInBothCases(t *testing.T) {
 	a, proxy := open(t, rules, github)
 	for _, name := range []string{"http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"} {
-		if got := a.Variables()[name]; got != "http://"+proxy {
+		if got := a.Inside().Variables[name]; got != "http://"+proxy {
 			t.Errorf("%s is %q", name, got)
 		}
 	}
-	if a.Variables()["no_proxy"] != "localhost,127.0.0.1,::1" || a.Variables()["NO_PROXY"] != a.Variables()["no_proxy"] {
-		t.Errorf("variables are %v", a.Variables())
+	if a.Inside().Variables["no_proxy"] != "localhost,127.0.0.1,::1" || a.Inside().Variables["NO_PROXY"] != a.Inside().Variables["no_proxy"] {
+		t.Errorf("variables are %v", a.Inside().Variables)
 	}
 }
 
@@ -110,7 +110,7 @@ func TestAGrantedLoopbackHostIsTheHosts(t *testing.T) {
 		"https://127.0.0.1:8443": "localhost,::1",
 	} {
 		a, _ := open(t, local, target)
-		if got := a.Variables()["no_proxy"]; got != want || a.Variables()["NO_PROXY"] != want {
+		if got := a.Inside().Variables["no_proxy"]; got != want || a.Inside().Variables["NO_PROXY"] != want {
 			t.Errorf("with %s no_proxy is %q, want %q", target, got, want)
 		}
 	}
@@ -118,21 +118,21 @@ func TestAGrantedLoopbackHostIsTheHosts(t *testing.T) {
 
 func TestPlaceholdersStandInForCredentials(t *testing.T) {
 	a, _ := open(t, rules+token, github, "https://a.example.org", "https://b.example.org")
-	first := a.Variables()["TOKEN"]
+	first := a.Inside().Variables["TOKEN"]
 	if !regexp.MustCompile(`^tc_[A-Z2-7]{32}$`).MatchString(first) {
 		t.Errorf("the placeholder is %q", first)
 	}
-	for name, value := range a.Variables() {
+	for name, value := range a.Inside().Variables {
 		if strings.Contains(value, "secret") {
 			t.Errorf("%s is %q", name, value)
 		}
 	}
 	b, _ := open(t, rules+token, "https://a.example.org")
-	if b.Variables()["TOKEN"] == first {
+	if b.Inside().Variables["TOKEN"] == first {
 		t.Error("two runs have one placeholder")
 	}
 	c, _ := open(t, rules+token, github)
-	if _, there := c.Variables()["TOKEN"]; there {
+	if _, there := c.Inside().Variables["TOKEN"]; there {
 		t.Error("a run that may not reach the host has the placeholder")
 	}
 }
@@ -146,14 +146,14 @@ func TestRootsAreTheHostsAndTheRuns(t *testing.T) {
 	}
 	t.Setenv("SSL_CERT_FILE", file)
 	a, _ := open(t, rules, github)
-	if got := string(a.Roots()); strings.TrimSpace(got) != "-- the host's --" || a.Variables()["SSL_CERT_FILE"] != "/tmp/toolcell/roots.pem" {
-		t.Errorf("without inspection: %q, %v", got, a.Variables())
+	if got := string(a.Inside().Roots); strings.TrimSpace(got) != "-- the host's --" || a.Inside().Variables["SSL_CERT_FILE"] != "/tmp/toolcell/roots.pem" {
+		t.Errorf("without inspection: %q, %v", got, a.Inside().Variables)
 	}
 	b, _ := open(t, rules, github, "https://api.example.com")
-	before, after, _ := strings.Cut(string(b.Roots()), "-----BEGIN")
+	before, after, _ := strings.Cut(string(b.Inside().Roots), "-----BEGIN")
 	block, _ := pem.Decode([]byte("-----BEGIN" + after))
 	if strings.TrimSpace(before) != "-- the host's --" || block == nil {
-		t.Fatalf("with inspection: %q", b.Roots())
+		t.Fatalf("with inspection: %q", b.Inside().Roots)
 	}
 	ca, err := x509.ParseCertificate(block.Bytes)
 	if err != nil || !slices.Equal(ca.PermittedDNSDomains, []string{"api.example.com"}) {

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/toolcell/toolcell/bridge/network"
-	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/mcpproxy/policy/hosts"
 )
 
@@ -34,12 +33,4 @@ func (in *interpreter) closeNetwork() network.Report {
 	report := in.network.Close()
 	in.network = nil
 	return report
-}
-
-// networkStart returns what the runner needs to know about egress.
-func (in *interpreter) networkStart() *runner.Network {
-	if in.network == nil {
-		return nil
-	}
-	return &runner.Network{Variables: in.network.Variables(), Roots: string(in.network.Roots())}
 }

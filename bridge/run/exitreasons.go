@@ -83,16 +83,8 @@ func (s *exitReasons) why(name string) string {
 	return s.reasons[name]
 }
 
-// begin notes that there is a session of the name.
-func (s *exitReasons) begin(name string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.load()
-	s.live[name], s.reasons[name] = true, serverEnded
-	s.save()
-}
-
-// keep notes a run that waits, and what the server after this one has to say of it.
+// keep notes a session that begins, or a run that waits, and what the server after this one has
+// to say of it.
 func (s *exitReasons) keep(name, why string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -15,7 +15,7 @@ func openEndings(dir string) *exitReasons {
 func TestNextServerKnowsWhatWentOn(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "sessions")
 	s := openEndings(dir)
-	s.begin("session")
+	s.keep("session", serverEnded)
 	s.keep("run", "the run ended with it")
 	s.add("over", "the code ended it")
 	if s.why("session") != "" || s.why("run") != "" || s.why("over") != "the code ended it" {
@@ -33,7 +33,7 @@ func TestNextServerKnowsWhatWentOn(t *testing.T) {
 
 func TestBoundsOnWhatIsRemembered(t *testing.T) {
 	s := openEndings("")
-	s.begin("live")
+	s.keep("live", serverEnded)
 	for i := range 2 * maxEnded {
 		s.add(fmt.Sprint(i), "why")
 	}

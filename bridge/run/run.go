@@ -250,7 +250,7 @@ func (r *Run) startMessage() runner.Start {
 	}
 	start := runner.Start{
 		Code: r.req.Code, Argv: r.req.Argv, File: r.req.File, Saved: saved, Session: r.req.Session, Printed: r.python.previous.names(), Clock: r.clock,
-		Input: r.req.Input != nil, Network: r.python.networkStart(),
+		Input: r.req.Input != nil, Network: r.python.network.Inside(),
 	}
 	for _, st := range r.servers {
 		start.Servers = append(start.Servers, runner.Server{

@@ -36,8 +36,8 @@ type Runs struct {
 
 	mu      sync.Mutex
 	waiting map[string]*Run // for the user, by the IDs of the questions that calls may come back with
-	told    map[string]bool // what first was called with
 
+	told    sync.Map    // what first was called with
 	defined hints.Names // by the code of earlier runs
 	written hints.Names // files that they have left in /workspace/out
 }
@@ -49,7 +49,7 @@ func New(o Options) *Runs {
 		o: o, self: &consent.Client{Taint: &consent.Taint{}}, saved: savedtools.Open(o.ToolsDir, o.Project),
 		artifacts: artifacts.New(artifacts.Options{Dir: o.RunsDir, Limits: o.Files, Pictures: o.Pictures, Log: o.Log}),
 		queue:     consent.NewQueue(consent.Options{Timeout: o.ApprovalTimeout, Log: o.Log, AnswersDir: o.AnswersDir}),
-		budget:    runner.NewBudget(o.RunsDir), slots: make(chan struct{}, o.MaxParallel), waiting: map[string]*Run{}, told: map[string]bool{},
+		budget:    runner.NewBudget(o.RunsDir), slots: make(chan struct{}, o.MaxParallel), waiting: map[string]*Run{},
 	}
 	rs.life, rs.end = context.WithCancel(context.Background())
 	rs.sessions = newSessions(rs.life, o)
@@ -166,9 +166,6 @@ func (rs *Runs) LogNotes(r *Result) {
 
 // first reports whether it is called with text for the first time.
 func (rs *Runs) first(text string) bool {
-	rs.mu.Lock()
-	defer rs.mu.Unlock()
-	known := rs.told[text]
-	rs.told[text] = true
+	_, known := rs.told.LoadOrStore(text, true)
 	return !known
 }

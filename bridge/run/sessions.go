@@ -272,7 +272,7 @@ func (ss *sessions) begin(sess *session) (news sessionNews) {
 	if why := ss.exits.why(sess.name); why != "" {
 		news.notes = append(news.notes, fmt.Sprintf("session %q was ended: %s; this is a new one, without its variables and files", sess.name, why))
 	}
-	ss.exits.begin(sess.name)
+	ss.exits.keep(sess.name, serverEnded)
 	return news
 }
 

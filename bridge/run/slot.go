@@ -41,12 +41,8 @@ func (s *slot) release() {
 
 // close is release for good. A question may be answered at the same moment.
 func (s *slot) close() {
-	s.release()
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.over = true
-	if s.taken {
-		s.taken = false
-		<-s.slots
-	}
+	s.mu.Unlock()
+	s.release()
 }

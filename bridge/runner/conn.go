@@ -61,15 +61,15 @@ type Answer struct {
 type Start struct {
 	Code    string       `json:"code,omitempty"`
 	Argv    []string     `json:"argv,omitempty"`    // sys.argv, in a session of its first run
-	File    string       `json:"file,omitempty"`    // what tracebacks call the code, and __file__; a name of our own if empty
+	File    string       `json:"file,omitempty"`    // __file__, and its name in tracebacks; one of our own if empty
 	Servers []Server     `json:"servers,omitempty"` // that the code can see
 	Saved   []string     `json:"saved,omitempty"`   // names of the saved tools
 	Session string       `json:"session,omitempty"` // name of the session; if it is empty, the runner ends with the run
-	Printed []string     `json:"printed,omitempty"` // streams of the session's last run that the code can read in PrintedDir
+	Printed []string     `json:"printed,omitempty"` // streams of the session's last run, for PrintedDir
 	Network *Network     `json:"network,omitempty"` // nil if the run may not use the network
 	Clock   *clock.Clock `json:"-"`                 // the time that the run has; it stands still for ReadInput and pauses
 	Input   bool         `json:"input,omitempty"`   // sys.stdin asks the host for lines (ReadInput)
-	Begun   func()       `json:"-"`                 // called when the code begins, from when on a signal reaches it; may be nil
+	Begun   func()       `json:"-"`                 // called when a signal reaches the code, which begins; may be nil
 	// Complete, if it is not empty, is a dotted name that is being typed. No code
 	// runs then: Done.Result has the names that may stand in place of its last
 	// part, one a line. It needs a session that has run code.

@@ -40,9 +40,10 @@ type Params struct {
 // members are where the parameters go, by their names in quotes.
 func (p *Params) members() map[string]any {
 	return map[string]any{
-		`"arguments"`: &p.Arguments, `"args"`: &p.Args, `"named"`: &p.Named, `"tools"`: &p.Tools, `"server"`: &p.Server, `"tool"`: &p.Tool,
-		`"more"`: &p.More, `"derived"`: &p.Derived, `"unchecked"`: &p.Unchecked, `"uri"`: &p.URI, `"query"`: &p.Query, `"limit"`: &p.Limit,
-		`"offset"`: &p.Offset, `"detail"`: &p.Detail, `"name"`: &p.Name, `"source"`: &p.Source, `"data"`: &p.Data, `"drawn"`: &p.Drawn,
+		`"server"`: &p.Server, `"tool"`: &p.Tool, `"arguments"`: &p.Arguments, `"args"`: &p.Args, `"named"`: &p.Named,
+		`"more"`: &p.More, `"derived"`: &p.Derived, `"unchecked"`: &p.Unchecked, `"uri"`: &p.URI, `"name"`: &p.Name,
+		`"query"`: &p.Query, `"limit"`: &p.Limit, `"detail"`: &p.Detail, `"tools"`: &p.Tools, `"source"`: &p.Source,
+		`"offset"`: &p.Offset, `"data"`: &p.Data, `"drawn"`: &p.Drawn,
 	}
 }
 

@@ -21,59 +21,42 @@ const (
 	text   = '"'
 )
 
+// members are shapes of one kind, given as paths: names with a space between them.
+func members(kind byte, paths ...string) (all []shape) {
+	for _, path := range paths {
+		all = append(all, shape{strings.Fields(path), kind})
+	}
+	return all
+}
+
 // shapes are the members that the SDK decodes, by method. It would refuse others in
 // Go's words, and drop notifications in silence.
 var shapes = map[string][]shape{
-	"initialize": {
-		{[]string{"protocolVersion"}, text},
-		{[]string{"capabilities"}, object},
-		{[]string{"capabilities", "experimental"}, object},
-		{[]string{"capabilities", "extensions"}, object},
-		{[]string{"capabilities", "roots"}, object},
-		{[]string{"capabilities", "sampling"}, object},
-		{[]string{"capabilities", "sampling", "context"}, object},
-		{[]string{"capabilities", "sampling", "tools"}, object},
-		{[]string{"capabilities", "elicitation"}, object},
-		{[]string{"capabilities", "elicitation", "form"}, object},
-		{[]string{"capabilities", "elicitation", "url"}, object},
-		{[]string{"clientInfo"}, object},
-		{[]string{"clientInfo", "name"}, text},
-		{[]string{"clientInfo", "title"}, text},
-		{[]string{"clientInfo", "version"}, text},
-		{[]string{"clientInfo", "description"}, text},
-		{[]string{"clientInfo", "websiteUrl"}, text},
-	},
-	"tools/call": {
-		{[]string{"name"}, text},
-		{[]string{"arguments"}, object},
-		{[]string{"requestState"}, text},
-		{[]string{"inputResponses"}, object},
-	},
-	"tools/list":               {{[]string{"cursor"}, text}},
-	"resources/list":           {{[]string{"cursor"}, text}},
-	"resources/templates/list": {{[]string{"cursor"}, text}},
-	"prompts/list":             {{[]string{"cursor"}, text}},
-	"resources/read":           {{[]string{"uri"}, text}},
-	"resources/subscribe":      {{[]string{"uri"}, text}},
-	"resources/unsubscribe":    {{[]string{"uri"}, text}},
-	"prompts/get":              {{[]string{"name"}, text}, {[]string{"arguments"}, object}},
-	"logging/setLevel":         {{[]string{"level"}, text}},
-	"completion/complete": {
-		{[]string{"ref"}, object},
-		{[]string{"argument"}, object},
-		{[]string{"context"}, object},
-	},
-	methodListen:    {{[]string{"notifications"}, object}},
-	methodCancelled: {{[]string{"reason"}, text}},
+	"initialize": append(members(object, "clientInfo", "capabilities", "capabilities experimental",
+		"capabilities extensions", "capabilities roots", "capabilities sampling", "capabilities sampling context",
+		"capabilities sampling tools", "capabilities elicitation", "capabilities elicitation form", "capabilities elicitation url"),
+		members(text, "protocolVersion", "clientInfo name", "clientInfo title", "clientInfo version",
+			"clientInfo description", "clientInfo websiteUrl")...),
+	"tools/call":               append(members(object, "arguments", "inputResponses"), members(text, "name", "requestState")...),
+	"tools/list":               members(text, "cursor"),
+	"resources/list":           members(text, "cursor"),
+	"resources/templates/list": members(text, "cursor"),
+	"prompts/list":             members(text, "cursor"),
+	"resources/read":           members(text, "uri"),
+	"resources/subscribe":      members(text, "uri"),
+	"resources/unsubscribe":    members(text, "uri"),
+	"prompts/get":              append(members(object, "arguments"), members(text, "name")...),
+	"logging/setLevel":         members(text, "level"),
+	"completion/complete":      members(object, "ref", "argument", "context"),
+	methodListen:               members(object, "notifications"),
+	methodCancelled:            members(text, "reason"),
 }
 
 // metaShapes are those that all parameters may have.
-var metaShapes = []shape{
-	{[]string{"_meta"}, object},
-	{[]string{"_meta", "io.modelcontextprotocol/protocolVersion"}, text},
-	{[]string{"_meta", "io.modelcontextprotocol/clientInfo"}, object},
-	{[]string{"_meta", "io.modelcontextprotocol/clientCapabilities"}, object},
-}
+var metaShapes = append(
+	members(object, "_meta", "_meta io.modelcontextprotocol/clientInfo",
+		"_meta io.modelcontextprotocol/clientCapabilities"),
+	members(text, "_meta io.modelcontextprotocol/protocolVersion")...)
 
 // tidy returns the parameters of a method as the SDK can read them: an empty list is
 // the empty object of some languages, and null is nothing. Anything else of a wrong type
