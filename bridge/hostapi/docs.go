@@ -40,30 +40,9 @@ type toolSignature struct {
 // The tools are known by then, and other answers wait meanwhile.
 const documentTime = 100 * time.Millisecond
 
-// document returns a function that makes the answer to a method that lists tools, or
-// nil for other methods. Such an answer can have tens of MiB.
-func (a *API) document(method string, p runner.Params) func(context.Context) (json.RawMessage, error) {
-	switch method {
-	case "list_tools":
-		return func(ctx context.Context) (json.RawMessage, error) { return encode(a.tools(ctx, p.Server)) }
-	case "describe_server":
-		return func(ctx context.Context) (json.RawMessage, error) { return encode(a.describe(ctx, p.Server)) }
-	case "query_tool_docs":
-		return func(ctx context.Context) (json.RawMessage, error) {
-			docs, err := a.docs(ctx, p)
-			return encode(withDetail(docs, p.Detail), err)
-		}
-	case "saved_tools":
-		return func(context.Context) (json.RawMessage, error) { return encode(a.saved.listWithoutSource(), nil) }
-	case "export_tools":
-		return func(context.Context) (json.RawMessage, error) { return encode(a.saved.export(p.Tools)) }
-	}
-	return nil
-}
-
-// answerLater waits for the tools of a server, if one is named. The document about
-// them is made later, when it can be sent.
-func (a *API) answerLater(ctx context.Context, server string, document func(context.Context) (json.RawMessage, error)) (runner.Answer, error) {
+// document waits for the tools of a server, if one is named. The document about them, which
+// can have tens of MiB, is made later, when it can be sent.
+func (a *API) document(ctx context.Context, server string, made func(context.Context) (any, error)) (runner.Answer, error) {
 	if err := a.notDenied(server); err != nil {
 		return runner.Answer{}, err
 	}
@@ -72,11 +51,16 @@ func (a *API) answerLater(ctx context.Context, server string, document func(cont
 			return runner.Answer{}, a.o.Gate.Shown(server, err)
 		}
 	}
-	return runner.Answer{Make: func() (json.RawMessage, error) {
+	return later(func() (any, error) {
 		ctx, cancel := context.WithTimeout(ctx, documentTime)
 		defer cancel()
-		return document(ctx)
-	}}, nil
+		return made(ctx)
+	}), nil
+}
+
+// later is an answer that is made when it can be sent.
+func later(made func() (any, error)) runner.Answer {
+	return runner.Answer{Make: func() (json.RawMessage, error) { return encode(made()) }}
 }
 
 func (a *API) serverNames() []string {
@@ -206,9 +190,9 @@ func (a *API) search(ctx context.Context, p runner.Params) (runner.Answer, error
 	for _, doc := range found {
 		a.o.Gate.NoteUsed(doc.Server)
 	}
-	return runner.Answer{Make: func() (json.RawMessage, error) {
-		return encode(withDetail(a.saved.found(p.Query, found, p.Limit, p.Full()), p.Detail), nil)
-	}}, nil
+	return later(func() (any, error) {
+		return withDetail(a.saved.found(p.Query, found, p.Limit, p.Full()), p.Detail), nil
+	}), nil
 }
 
 // withDetail takes from the docs what the detail does not ask for.

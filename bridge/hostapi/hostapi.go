@@ -97,17 +97,27 @@ func (a *API) policyNotes() (notes []string) {
 
 // Answer answers what the code asks that has no effect; it implements runner.Host.
 func (a *API) Answer(ctx context.Context, c runner.Call) (runner.Answer, error) {
-	method, p := c.Method, c.Params
-	if method == "search_tool_docs" {
+	p := c.Params
+	switch c.Method {
+	case "search_tool_docs":
 		return a.search(ctx, p)
+	case "read_printed": // many at once would take much memory
+		return later(func() (any, error) { return a.readPrinted(p.Name, p.Offset) }), nil
+	case "list_tools":
+		return a.document(ctx, p.Server, func(ctx context.Context) (any, error) { return a.tools(ctx, p.Server) })
+	case "describe_server":
+		return a.document(ctx, p.Server, func(ctx context.Context) (any, error) { return a.describe(ctx, p.Server) })
+	case "query_tool_docs":
+		return a.document(ctx, p.Server, func(ctx context.Context) (any, error) {
+			docs, err := a.docs(ctx, p)
+			return withDetail(docs, p.Detail), err
+		})
+	case "saved_tools":
+		return a.document(ctx, p.Server, func(context.Context) (any, error) { return a.saved.listWithoutSource(), nil })
+	case "export_tools":
+		return a.document(ctx, p.Server, func(context.Context) (any, error) { return a.saved.export(p.Tools) })
 	}
-	if method == "read_printed" { // made when it can be sent: many at once would take much memory
-		return runner.Answer{Make: func() (json.RawMessage, error) { return encode(a.readPrinted(p.Name, p.Offset)) }}, nil
-	}
-	if document := a.document(method, p); document != nil {
-		return a.answerLater(ctx, p.Server, document)
-	}
-	result, err := a.call(ctx, method, p, c.Raw)
+	result, err := a.call(ctx, c.Method, p, c.Raw)
 	return runner.Answer{JSON: result}, err
 }
 
@@ -124,11 +134,6 @@ func (a *API) call(ctx context.Context, method string, p runner.Params, raw json
 		a.saved.addFailure(p.Name, p.Source)
 		return null, nil
 	}
-	return a.read(ctx, method, p)
-}
-
-// read answers the methods that only read data about servers and tools.
-func (a *API) read(ctx context.Context, method string, p runner.Params) (json.RawMessage, error) {
 	if err := a.notDenied(p.Server); err != nil {
 		return nil, err
 	}
@@ -180,7 +185,7 @@ var null = json.RawMessage("null")
 
 // encode turns a value into JSON, unless there is an error. An empty list is a
 // list, not null.
-func encode[T any](v T, err error) (json.RawMessage, error) {
+func encode(v any, err error) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
