@@ -3,14 +3,13 @@ package bridge
 import (
 	"bytes"
 	"encoding/json"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/toolcell/toolcell/bridge/run"
 	"github.com/toolcell/toolcell/bridge/toon"
+	"github.com/toolcell/toolcell/internal/text"
 )
 
 // An OutputMode is a form in which results are written.
@@ -152,7 +151,7 @@ func contains(lines []string, message string) bool {
 
 // sourcePlace finds what Python adds to the text of a SyntaxError, but not to its
 // traceback.
-var sourcePlace = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(` \([^()]*, line \d+\)`) })
+var sourcePlace = text.Pattern(` \([^()]*, line \d+\)`)
 
 // withPlanAsTexts returns the result with the arguments of planned calls as texts, so that the
 // calls are a table, whatever their arguments.

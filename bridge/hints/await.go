@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/toolcell/toolcell/internal/text"
 )
 
 var (
-	awaitOutside = pattern(`^SyntaxError: '(?:await|async with|async for)' outside (?:async )?function \(.*, line (\d{1,7})\)`)
-	plainDef     = pattern(`^def[ \t]+(\w{1,100})[ \t]*\(`)
+	awaitOutside = text.Pattern(`^SyntaxError: '(?:await|async with|async for)' outside (?:async )?function \(.*, line (\d{1,7})\)`)
+	plainDef     = text.Pattern(`^def[ \t]+(\w{1,100})[ \t]*\(`)
 )
 
 // awaitInFunction is for an await in a function that is not async.

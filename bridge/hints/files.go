@@ -12,14 +12,14 @@ import (
 var (
 	// noFile finds the path in Python's message about a file that is not there or that the
 	// sandbox's user may not see.
-	noFile = pattern(`^(FileNotFoundError: \[Errno 2\] No such file or directory|PermissionError: \[Errno 13\] Permission denied): (?:'([^']{1,500})'|"([^"]{1,500})")`)
+	noFile = text.Pattern(`^(FileNotFoundError: \[Errno 2\] No such file or directory|PermissionError: \[Errno 13\] Permission denied): (?:'([^']{1,500})'|"([^"]{1,500})")`)
 	// startsProgram finds, in a traceback, that Python was to start a program that is not
 	// there. The runner leaves out the frames of the library.
-	startsProgram = pattern(`\b(?:_execute_child|_posix_spawn|create_subprocess_\w+|subprocess\.\w+\()|\bframes? inside [^\]]*\bsubprocess\b`)
+	startsProgram = text.Pattern(`\b(?:_execute_child|_posix_spawn|create_subprocess_\w+|subprocess\.\w+\()|\bframes? inside [^\]]*\bsubprocess\b`)
 	// writes finds code that makes a file, whose folder is what is missing.
-	writes = pattern(`\bopen\([^)]*,\s*(?:mode\s*=\s*)?["'][rbt]*[wax]|\.(?:write_text|write_bytes|touch|mkdir|to_\w+|save\w*|dump)\(|\b(?:mkdir|makedirs|rename|copy\w*|move)\(`)
+	writes = text.Pattern(`\bopen\([^)]*,\s*(?:mode\s*=\s*)?["'][rbt]*[wax]|\.(?:write_text|write_bytes|touch|mkdir|to_\w+|save\w*|dump)\(|\b(?:mkdir|makedirs|rename|copy\w*|move)\(`)
 	// windowsPath finds paths such as C:\x, as Python's repr shows them.
-	windowsPath = pattern(`^[A-Za-z]:[\\/]`)
+	windowsPath = text.Pattern(`^[A-Za-z]:[\\/]`)
 )
 
 // systemDirs are of the image: none of the user's files would be there.

@@ -103,7 +103,7 @@ func Compiling(stack []string) string {
 }
 
 // importing finds a line of the code's own that imports.
-var importing = pattern(`^(?:\S+ )?line \d+, in [^:]+: .*\b(?:import|import_module|__import__)\b`)
+var importing = text.Pattern(`^(?:\S+ )?line \d+, in [^:]+: .*\b(?:import|import_module|__import__)\b`)
 
 // callShape is for call_tool with other arguments than it takes.
 func callShape(r Case) string {
@@ -117,7 +117,7 @@ func callShape(r Case) string {
 	return "call_tool takes server, tool and arguments separately: await runtime.call_tool(" + server + ", " + tool + `, {"name": value})`
 }
 
-var dottedTool = pattern(`call_tool\(\s*["']([\w-]{1,60})\.([\w.-]{1,100})["']`)
+var dottedTool = text.Pattern(`call_tool\(\s*["']([\w-]{1,60})\.([\w.-]{1,100})["']`)
 
 // toolValue is for code that looks for the protocol's result.
 func toolValue(r Case) string {
@@ -154,7 +154,7 @@ func plannedResult(r Case) string {
 
 // ofPlanned finds errors of code that has the placeholder of a result: most name its type, and
 // some only the type that they want.
-var ofPlanned = pattern(`\bPlannedResult\b|stands for the result of a call|\bargument must be (?:a |an )?(?:str|string|int|float|bytes|list)\b|can only join an iterable$`)
+var ofPlanned = text.Pattern(`\bPlannedResult\b|stands for the result of a call|\bargument must be (?:a |an )?(?:str|string|int|float|bytes|list)\b|can only join an iterable$`)
 
 // unawaited is for a call without await, where its value is needed.
 func unawaited(r Case) string {
@@ -182,9 +182,9 @@ func plotlyShow(r Case) string {
 }
 
 var (
-	ofPlotly    = pattern(`\bplotly\b`)
-	keepsFigure = pattern(`\.(?:write_html|to_html|write_image|to_image)\(`)
-	showCall    = pattern(`(\w*)[)\]]*\.show\(`)
+	ofPlotly    = text.Pattern(`\bplotly\b`)
+	keepsFigure = text.Pattern(`\.(?:write_html|to_html|write_image|to_image)\(`)
+	showCall    = text.Pattern(`(\w*)[)\]]*\.show\(`)
 )
 
 // noInput is for input() when there is nothing to read.
@@ -195,6 +195,6 @@ func noInput(r Case) string {
 	return "input() has nothing to read, and the user cannot type an answer: put the value into the code, or ask the user first"
 }
 
-var importsJSON = pattern(`(?m)^[ \t]*import[ \t]+(?:[\w., \t]+,[ \t]*)?json\b`)
+var importsJSON = text.Pattern(`(?m)^[ \t]*import[ \t]+(?:[\w., \t]+,[ \t]*)?json\b`)
 
-var callName = pattern(`^[[:print:]]{1,200}$`)
+var callName = text.Pattern(`^[[:print:]]{1,200}$`)

@@ -4,13 +4,15 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/toolcell/toolcell/internal/text"
 )
 
 var (
 	// noModule finds the name in Python's or pandas' message about a missing module.
-	noModule = pattern(`^(?:ModuleNotFoundError: No module named '([A-Za-z0-9_.]{1,100})'|` +
+	noModule = text.Pattern(`^(?:ModuleNotFoundError: No module named '([A-Za-z0-9_.]{1,100})'|` +
 		"ImportError: (?:Missing optional dependency '|`Import )([A-Za-z0-9_.]{1,100}))")
-	noMember = pattern(`^ImportError: cannot import name '(\w{1,100})' from '(mcp|mcp\.servers)'`)
+	noMember = text.Pattern(`^ImportError: cannot import name '(\w{1,100})' from '(mcp|mcp\.servers)'`)
 )
 
 // ModuleOf returns the name of the module that is missing, if that is the error.
@@ -140,4 +142,4 @@ func dottedImport(code, module string) string {
 	return module
 }
 
-var importLine = pattern(`(?m)^[ \t]*(?:import|from)[ \t]+([\w.]{1,200})`)
+var importLine = text.Pattern(`(?m)^[ \t]*(?:import|from)[ \t]+([\w.]{1,200})`)

@@ -63,7 +63,7 @@ func liveSessions(r Case, sessions []string) []string {
 	return slices.DeleteFunc(slices.Clone(sessions), func(s string) bool { return s == "" || s == r.Session || r.Live == nil || !r.Live(s) })
 }
 
-var undefined = pattern(`^NameError: name '(\w{1,100})' is not defined`)
+var undefined = text.Pattern(`^NameError: name '(\w{1,100})' is not defined`)
 
 // missingName is for names that are not defined.
 func missingName(r Case) string {
@@ -87,8 +87,8 @@ func missingName(r Case) string {
 }
 
 var (
-	frameLine     = pattern(`^ +File "([^"]{1,300})", line \d`)
-	savedToolFile = pattern(`^<user_tools\.(\w{1,100})>$`)
+	frameLine     = text.Pattern(`^ +File "([^"]{1,300})", line \d`)
+	savedToolFile = text.Pattern(`^<user_tools\.(\w{1,100})>$`)
 )
 
 // failedIn returns the saved tool that the innermost frame of a traceback is in, or

@@ -20,10 +20,10 @@ const (
 const installers = `(?:pip[0-9.]*|pipx|uv|conda|mamba|poetry|easy_install|apt|apt-get|apk|yum|dnf|npm)`
 
 var (
-	usesInstaller = pattern(`\b` + installers + `\b`)
+	usesInstaller = text.Pattern(`\b` + installers + `\b`)
 	// installFailed finds the ways in which they fail: they are not in the image, or
 	// reach no index.
-	installFailed = pattern(`^(?:FileNotFoundError: \[Errno 2\] No such file or directory|PermissionError: \[Errno 13\] Permission denied): '(?:[\w./-]*/)?` + installers + `'` +
+	installFailed = text.Pattern(`^(?:FileNotFoundError: \[Errno 2\] No such file or directory|PermissionError: \[Errno 13\] Permission denied): '(?:[\w./-]*/)?` + installers + `'` +
 		`|^(?:subprocess\.)?CalledProcessError: Command '.*\b` + installers + `\b.*\binstall\b.*' returned non-zero` +
 		`|(?:^|: )No module named (?:pip|uv|ensurepip|conda)\b` +
 		`|^(?:/bin/|/usr/bin/)?(?:sh|bash|ash|dash): (?:line )?(?:\d+: )?` + installers + `: (?:command )?not found` +
@@ -52,13 +52,13 @@ func installing(r Case) string {
 var (
 	// installed finds the first package in a command, also where that is a list. What
 	// goes on after the name, as in git+https://…, is an address.
-	installed = pattern(`\b(?:install|(?:uv|poetry) add)['"]?(?:[,\s]+['"]?-[\w-]+['"]?)*[,\s(]+['"\[]*([A-Za-z0-9][A-Za-z0-9._-]{0,99})(?:[\s'",;)\[\]<>=!~]|$)`)
+	installed = text.Pattern(`\b(?:install|(?:uv|poetry) add)['"]?(?:[,\s]+['"]?-[\w-]+['"]?)*[,\s(]+['"\[]*([A-Za-z0-9][A-Za-z0-9._-]{0,99})(?:[\s'",;)\[\]<>=!~]|$)`)
 	// ofFile finds a file in place of a package, as in pip install -r requirements.txt.
-	ofFile = pattern(`\.(?:txt|toml|whl|gz|zip)$`)
+	ofFile = text.Pattern(`\.(?:txt|toml|whl|gz|zip)$`)
 
 	// No index of Python packages has those of a system.
-	ofSystem = pattern(`\b(?:apt|apt-get|apk|yum|dnf|npm)\b`)
-	ofPython = pattern(`\b(?:pip[0-9.]*|pipx|uv|conda|mamba|poetry|easy_install|ensurepip|micropip|piplite)\b`)
+	ofSystem = text.Pattern(`\b(?:apt|apt-get|apk|yum|dnf|npm)\b`)
+	ofPython = text.Pattern(`\b(?:pip[0-9.]*|pipx|uv|conda|mamba|poetry|easy_install|ensurepip|micropip|piplite)\b`)
 )
 
 // withHeader says how code names a package (PEP 723).
@@ -73,7 +73,7 @@ func withHeader(r Case, name string) string {
 	return where + fmt.Sprintf("begin the code with three lines, # /// script, # dependencies = [%q] and # ///", name)
 }
 
-var scriptHeader = pattern(`(?m)^# /// script$`)
+var scriptHeader = text.Pattern(`(?m)^# /// script$`)
 
 // installer is for code that tries to install packages, which may fail without an
 // exception.
@@ -88,14 +88,14 @@ func installer(r Case) string {
 var (
 	// unreachable finds what libraries and programs say of a host that they cannot
 	// reach: resolvers of glibc and musl, the kernel, curl, wget, Node.js.
-	unreachable = pattern(`Temporary failure in name resolution|Name or service not known|Name does not resolve|No address associated with hostname` +
+	unreachable = text.Pattern(`Temporary failure in name resolution|Name or service not known|Name does not resolve|No address associated with hostname` +
 		`|\[Errno -3\]|Network (?:is )?unreachable|\[Errno 101\]|Could not resolve host|unable to resolve host|EAI_AGAIN|getaddrinfo ENOTFOUND`)
 	// noClient finds what Python and shells say if curl or wget is not in the image.
-	noClient = pattern(`^FileNotFoundError: \[Errno 2\] No such file or directory: '(?:[\w./-]*/)?(?:curl|wget)'$` +
+	noClient = text.Pattern(`^FileNotFoundError: \[Errno 2\] No such file or directory: '(?:[\w./-]*/)?(?:curl|wget)'$` +
 		`|^(?:/bin/|/usr/bin/)?(?:sh|bash|ash|dash): (?:line )?(?:\d+: )?(?:curl|wget): (?:command )?not found`)
 	// usesNetwork finds code that would go to the network by itself, and not through a
 	// server.
-	usesNetwork = pattern(`(?m)(?:^|[;:])[ \t]*(?:import|from)[ \t]+[\w., \t]{0,200}\b(?:urllib3?|requests|http|httplib2|httpx|aiohttp|socket|websockets?|` +
+	usesNetwork = text.Pattern(`(?m)(?:^|[;:])[ \t]*(?:import|from)[ \t]+[\w., \t]{0,200}\b(?:urllib3?|requests|http|httplib2|httpx|aiohttp|socket|websockets?|` +
 		`ftplib|smtplib|poplib|imaplib|telnetlib|paramiko|xmlrpc|pycurl|ssl)\b|\basyncio\.open_connection\b|\b(?:curl|wget|ssh|ping|node)\b`)
 )
 
@@ -123,9 +123,9 @@ func (r Case) printed(such func(line string) bool) bool {
 }
 
 var (
-	syntaxError = pattern(`^SyntaxError: .*, line (\d{1,7})\)`)
-	magic       = pattern(`^\s*(!|%{1,2})`)
-	shellLine   = pattern(`^\s*(?:python[0-9.]* -m )?` + installers + `(?: pip)? (?:install|add)\b`)
+	syntaxError = text.Pattern(`^SyntaxError: .*, line (\d{1,7})\)`)
+	magic       = text.Pattern(`^\s*(!|%{1,2})`)
+	shellLine   = text.Pattern(`^\s*(?:python[0-9.]* -m )?` + installers + `(?: pip)? (?:install|add)\b`)
 )
 
 // ipythonLine is for lines that only IPython runs, or a shell.

@@ -3,6 +3,8 @@ package hints
 import (
 	"fmt"
 	"strings"
+
+	"github.com/toolcell/toolcell/internal/text"
 )
 
 const importRuntime = "runtime is part of mcp: from mcp import runtime"
@@ -36,7 +38,7 @@ func importedFrom(code, module string) string {
 	return ""
 }
 
-var fromLine = pattern(`(?m)^[ \t]*from[ \t]+(\w+)[ \t]+import[ \t]+([\w, \t*]{1,200})`)
+var fromLine = text.Pattern(`(?m)^[ \t]*from[ \t]+(\w+)[ \t]+import[ \t]+([\w, \t*]{1,200})`)
 
 // ownModule is for parts of mcp that are not there. rest follows "mcp.".
 func ownModule(r Case, rest string) string {
@@ -80,7 +82,7 @@ func missingMember(r Case) string {
 }
 
 var (
-	missingTool = pattern(`^MCPError: server ("(?:[^"\\]|\\.){1,300}") has no tool "(\w{1,60})"`)
+	missingTool = text.Pattern(`^MCPError: server ("(?:[^"\\]|\\.){1,300}") has no tool "(\w{1,60})"`)
 	// runtimeForms are the functions of runtime that take a server, and how each is
 	// called. Their names are written as foldName does.
 	runtimeForms = map[string]string{

@@ -2,10 +2,9 @@ package network
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
-	"sync"
 
+	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 	"github.com/toolcell/toolcell/oci/egress"
 )
@@ -36,10 +35,8 @@ func (r Report) Unsent() string {
 }
 
 // unreachable finds what clients say that have tried to connect by themselves.
-var unreachable = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)name resolution|name or service not known|no address associated|network is unreachable|` +
-		`no route to host|could not resolve host|nameresolutionerror|cannot connect to host|gaierror`)
-})
+var unreachable = text.Pattern(`(?i)name resolution|name or service not known|no address associated|network is unreachable|` +
+	`no route to host|could not resolve host|nameresolutionerror|cannot connect to host|gaierror`)
 
 // BypassedHint says what to do about an error of code that was given egress and
 // did not use it; it is empty for other errors.
@@ -55,9 +52,7 @@ func BypassedHint(failure string) string {
 
 // namedHosts finds those that code or an error names, in the forms of addresses and of
 // Python's clients.
-var namedHosts = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?:https?://|host='|Cannot connect to host )([A-Za-z0-9._-]{1,253})(?:(?::|', port=)(\d{1,5}))?`)
-})
+var namedHosts = text.Pattern(`(?:https?://|host='|Cannot connect to host )([A-Za-z0-9._-]{1,253})(?:(?::|', port=)(\d{1,5}))?`)
 
 // maxHosts bounds those that are looked at.
 const maxHosts = 20

@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/toolcell/toolcell/bridge/script"
 	"github.com/toolcell/toolcell/internal/requirement"
+	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 )
 
@@ -113,9 +112,7 @@ func (p resolvedPackages) checkAdded(session string, n *Needs) error {
 }
 
 // missingProgram finds the name in Python's message about a program that is not there.
-var missingProgram = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^FileNotFoundError: \[Errno 2\] No such file or directory: '([A-Za-z0-9._-]{1,100})'$`)
-})
+var missingProgram = text.Pattern(`^FileNotFoundError: \[Errno 2\] No such file or directory: '([A-Za-z0-9._-]{1,100})'$`)
 
 // programHint says how to start a package as a program, if the code has tried to by its
 // name: packages come without their scripts.

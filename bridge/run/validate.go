@@ -3,10 +3,8 @@ package run
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"unicode"
 
 	"github.com/toolcell/toolcell/internal/text"
@@ -121,9 +119,7 @@ func outdent(s string, n int) string {
 // maxFence bounds the line of a fence that begins code, in bytes.
 const maxFence = 1 << 10
 
-var fenceOpening = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile("^( {0,3})(`{3,}|~{3,}) *(?i:(?:python|py|ipython)?[0-9.]*|\\{\\.?python\\})(?: [^`]*)?$")
-})
+var fenceOpening = text.Pattern("^( {0,3})(`{3,}|~{3,}) *(?i:(?:python|py|ipython)?[0-9.]*|\\{\\.?python\\})(?: [^`]*)?$")
 
 // splitTargets tells names of servers from the hosts that a call asks for among them.
 func splitTargets(names []string) (servers, targets []string) {

@@ -5,13 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strconv"
 	"sync"
 	"time"
 
 	"github.com/toolcell/toolcell/internal/rawjson"
+	"github.com/toolcell/toolcell/internal/text"
 )
 
 // When the time of a run is up, a signal asks its process for the code's stack.
@@ -147,9 +147,7 @@ func (d *stackDump) readText(r io.Reader, head [4]byte) ([4]byte, error) {
 	return head, fmt.Errorf("%w: a stack of more than %d bytes", ErrProtocol, maxDumpText)
 }
 
-var faultLine = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^  File "([^"]{1,500})", line (\d{1,9}) in (.{1,200})$`)
-})
+var faultLine = text.Pattern(`^  File "([^"]{1,500})", line (\d{1,9}) in (.{1,200})$`)
 
 // addLine takes in a line of faulthandler's text. Headings are left out.
 func (d *stackDump) addLine(line string) {

@@ -2,9 +2,9 @@ package toon
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
-	"sync"
+
+	"github.com/toolcell/toolcell/internal/text"
 )
 
 // stringLeaf encodes a string value, quoted only where it could be read as
@@ -35,10 +35,10 @@ func needsQuotes(s string) bool {
 func isControl(r rune) bool { return r < 0x20 }
 
 // numeric finds an optional sign, digits, and optionally a fraction and an exponent.
-var numeric = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?$`) })
+var numeric = text.Pattern(`^[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
 
 // bareKey finds an identifier that may hold dots.
-var bareKey = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.]*$`) })
+var bareKey = text.Pattern(`^[A-Za-z_][A-Za-z0-9_.]*$`)
 
 // keyText encodes a key, quoted if it could be something else (§7.3).
 func keyText(key string) string {

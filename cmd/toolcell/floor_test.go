@@ -30,7 +30,7 @@ var onFloor = []struct {
 	{
 		"an expansion of variables", "internal/text",
 		regexp.MustCompile(`os\.Expand(Env)?\(` +
-			`|(Cut\w*|Index\w*|Contains|HasPrefix|Split\w*|Replace\w*|NewReplacer)\(.*["\x60]\$\{|MustCompile\(.*\\\$\\\{`),
+			`|(Cut\w*|Index\w*|Contains|HasPrefix|Split\w*|Replace\w*|NewReplacer)\(.*["\x60]\$\{|(MustCompile|Pattern)\(.*\\\$\\\{`),
 		map[string]string{
 			"mcpproxy/clientconfig/expand.go": "what a variable is in the files of each client",
 			"mcpproxy/policy/rule/rule.go":    "what a variable is in the policy, and which are secret",

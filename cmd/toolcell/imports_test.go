@@ -103,7 +103,7 @@ var imports = map[string][]string{
 	"internal/room":        {"internal/contain"},
 	"internal/seeds":       {},
 	"internal/state":       {"internal/text"},
-	"internal/text":        {},
+	"internal/text":        {"internal/contain"},
 	"internal/toml":        {},
 
 	"examples/calendar": {}, // programs of their own

@@ -10,10 +10,8 @@ package requirement
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/toolcell/toolcell/internal/text"
 )
@@ -30,9 +28,7 @@ type Requirement struct {
 const maxLine = 1000
 
 // nameForm is a name or an extra (PEP 508, Names).
-var nameForm = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,98}[A-Za-z0-9])?`)
-})
+var nameForm = text.Pattern(`^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,98}[A-Za-z0-9])?`)
 
 // Name returns the one form of a package's name (PEP 503): lower case, with single
 // hyphens.
@@ -127,9 +123,7 @@ func parseExtras(s string) (extras []string, err error) {
 }
 
 // markerToken is a token of a marker (PEP 508, Environment Markers).
-var markerToken = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(?:'[^'"\\#]*'|"[^'"\\#]*"|===|==|~=|!=|<=|>=|<|>|\(|\)|[a-z_.]+)`)
-})
+var markerToken = text.Pattern(`^(?:'[^'"\\#]*'|"[^'"\\#]*"|===|==|~=|!=|<=|>=|<|>|\(|\)|[a-z_.]+)`)
 
 var markerWords = []string{
 	"and", "or", "in", "not", "python_version", "python_full_version", "os_name", "sys_platform", "platform_release",

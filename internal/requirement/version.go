@@ -3,10 +3,8 @@ package requirement
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/toolcell/toolcell/internal/text"
 )
@@ -27,13 +25,11 @@ type Version struct {
 const maxVersion = 200
 
 // versionForm is PEP 440's own regular expression (appendix B).
-var versionForm = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)^v?(?:(\d+)!)?(\d+(?:\.\d+)*)` +
-		`(?:[-_.]?(a|b|c|rc|alpha|beta|pre|preview)[-_.]?(\d*))?` +
-		`(?:-(\d+)|[-_.]?(post|rev|r)[-_.]?(\d*))?` +
-		`(?:[-_.]?(dev)[-_.]?(\d*))?` +
-		`(?:\+([a-z0-9]+(?:[-_.][a-z0-9]+)*))?$`)
-})
+var versionForm = text.Pattern(`(?i)^v?(?:(\d+)!)?(\d+(?:\.\d+)*)` +
+	`(?:[-_.]?(a|b|c|rc|alpha|beta|pre|preview)[-_.]?(\d*))?` +
+	`(?:-(\d+)|[-_.]?(post|rev|r)[-_.]?(\d*))?` +
+	`(?:[-_.]?(dev)[-_.]?(\d*))?` +
+	`(?:\+([a-z0-9]+(?:[-_.][a-z0-9]+)*))?$`)
 
 var preNames = map[string]string{"alpha": "a", "beta": "b", "c": "rc", "pre": "rc", "preview": "rc"}
 

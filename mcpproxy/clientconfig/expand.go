@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"unicode/utf8"
 
 	"github.com/toolcell/toolcell/internal/state"
@@ -39,9 +38,7 @@ var reference = regexp.MustCompile(`\$\{\{\s*([^{}]*?)\s*\}\}|\$\{([^}]*)\}|\{(e
 
 var (
 	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	inputName    = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^[^\x00-\x1f{}]{1,128}$`)
-	})
+	inputName    = text.Pattern(`^[^\x00-\x1f{}]{1,128}$`)
 )
 
 // An expander replaces the variables in the values of one entry.

@@ -3,11 +3,10 @@ package pins
 import (
 	"encoding/json/jsontext"
 	"fmt"
-	"regexp"
 	"strings"
-	"sync"
 
 	"github.com/aymanbagabas/go-udiff"
+
 	"github.com/toolcell/toolcell/internal/rawjson"
 	"github.com/toolcell/toolcell/internal/text"
 )
@@ -128,4 +127,4 @@ func (v *Version) HiddenLines() (lines []string) {
 }
 
 // escape finds what Visible writes.
-var escape = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\\(u[0-9a-f]{4}|U[0-9a-f]{8})`) })
+var escape = text.Pattern(`\\(u[0-9a-f]{4}|U[0-9a-f]{8})`)

@@ -6,9 +6,9 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
-	"sync"
+
+	"github.com/toolcell/toolcell/internal/text"
 )
 
 // Packages of the image remain importable after those of a set, but some would break: a
@@ -25,7 +25,7 @@ const HiddenName = ".toolcell-hidden"
 // maxHidden bounds the modules that an image hides.
 const maxHidden = 5000
 
-var moduleName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_]\w{0,100}$`) })
+var moduleName = text.Pattern(`^[A-Za-z_]\w{0,100}$`)
 
 // conflicts asks the image which of its modules conflict with the packages of a lock. If
 // it does not answer, none does.

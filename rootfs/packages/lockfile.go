@@ -7,11 +7,10 @@ import (
 	"fmt"
 	"net/url"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
+	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/internal/toml"
 	"github.com/toolcell/toolcell/rootfs/rootdir"
 )
@@ -49,10 +48,10 @@ const maxLock = 4 << 20
 
 // Names and versions become parts of requirements and of paths.
 var (
-	packageName    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,98}[A-Za-z0-9])?$`) })
-	packageVersion = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.!+_-]{0,199}$`) })
-	sha256Form     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{64}$`) })
-	wheelForm      = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+!-]{0,250}\.whl$`) })
+	packageName    = text.Pattern(`^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,98}[A-Za-z0-9])?$`)
+	packageVersion = text.Pattern(`^[A-Za-z0-9][A-Za-z0-9.!+_-]{0,199}$`)
+	sha256Form     = text.Pattern(`^[0-9a-f]{64}$`)
+	wheelForm      = text.Pattern(`^[A-Za-z0-9][A-Za-z0-9._+!-]{0,250}\.whl$`)
 )
 
 // ParseLock reads a lock file.

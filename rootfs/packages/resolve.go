@@ -8,13 +8,12 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/toolcell/toolcell/internal/state"
+	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/rootfs/cachedir"
 	"github.com/toolcell/toolcell/rootfs/rootdir"
 )
@@ -164,7 +163,7 @@ func briefly(requirements []string) string {
 	return strings.Join(requirements, ", ")
 }
 
-var versionForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\d{1,3}(\.\d{1,3}){2}[a-z0-9]{0,8}$`) })
+var versionForm = text.Pattern(`^\d{1,3}(\.\d{1,3}){2}[a-z0-9]{0,8}$`)
 
 // PythonVersion returns the version of an image's Python. The first call asks the Python
 // itself, in a sandbox.

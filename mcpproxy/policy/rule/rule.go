@@ -5,10 +5,8 @@ package rule
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -35,7 +33,7 @@ func (r *Reasons) Add(reason string) {
 }
 
 // reference finds the beginning of a variable, its name, and its end.
-var reference = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$\{env:([^}]*)(\}?)`) })
+var reference = text.Pattern(`\$\{env:([^}]*)(\}?)`)
 
 // Expand replaces each ${env:NAME} by the variable of toolcell's own environment.
 // It returns what of the value is secret: those variables, or all of it.

@@ -1,10 +1,10 @@
 package stdio
 
 import (
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
+
+	"github.com/toolcell/toolcell/internal/text"
 )
 
 // reasonIn returns the part of a server's output that explains its end: the error of the
@@ -55,7 +55,7 @@ func pythonReason(lines []string) string {
 
 // exceptionGroup matches the prefix of lines of an exception group, with which asyncio's
 // servers often end.
-var exceptionGroup = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^ *\+?[|+] ?`) })
+var exceptionGroup = text.Pattern(`^ *\+?[|+] ?`)
 
 // npmReason returns the first line of npm's that is not about its code or its log.
 func npmReason(lines []string) string {
@@ -86,9 +86,7 @@ func uvReason(lines []string) string {
 
 // saysReason finds lines that give a reason, but not Node.js's last one, which is its
 // version.
-var saysReason = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)^\S*(?:error|exception|exit)\b|\b(?:error|exception|fatal|panic|cannot|failed|missing|required|not found|no such)\b`)
-})
+var saysReason = text.Pattern(`(?i)^\S*(?:error|exception|exit)\b|\b(?:error|exception|fatal|panic|cannot|failed|missing|required|not found|no such)\b`)
 
 // lineReason returns the last line that looks like a reason. Indented lines are frames.
 func lineReason(lines []string) string {

@@ -11,8 +11,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"regexp"
-	"sync"
+
+	"github.com/toolcell/toolcell/internal/text"
 )
 
 // Streams are the standard streams and the signals of a command's process.
@@ -108,4 +108,4 @@ func writeJSON(w io.Writer, value any) error {
 
 // unescaped finds the control characters that package json does not escape. A
 // terminal obeys some of them.
-var unescaped = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("[\u007f-\u009f]") })
+var unescaped = text.Pattern("[\u007f-\u009f]")
