@@ -11,10 +11,12 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/sys/unix"
 
 	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/mcpproxy/wire"
@@ -215,4 +217,24 @@ func (c *Conn) answered(id jsonrpc.ID) {
 	case c.freed <- struct{}{}:
 	default:
 	}
+}
+
+// hungUp reports whether the other end of in is closed, though not all of in was read.
+func hungUp(in io.Reader) (gone bool) {
+	file, ok := in.(interface {
+		SyscallConn() (syscall.RawConn, error)
+	})
+	if !ok {
+		return false
+	}
+	conn, err := file.SyscallConn()
+	if err != nil {
+		return false
+	}
+	err = conn.Control(func(fd uintptr) {
+		events := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLRDHUP}} //nolint:gosec // a descriptor
+		n, err := unix.Poll(events, 0)
+		gone = err == nil && n > 0 && events[0].Revents&(unix.POLLHUP|unix.POLLRDHUP|unix.POLLERR) != 0
+	})
+	return gone && err == nil
 }
