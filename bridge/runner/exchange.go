@@ -248,7 +248,7 @@ func (r *exchange) note(f *frame) (next func() (last bool, err error)) {
 	case f.Type == "done" && r.ready && !done:
 		f.Result, f.Error, f.Names = ownText(f.Result), ownText(f.Error), ownText(f.Names)
 		r.done = f
-		return func() (bool, error) { r.dump.codeEnded(); return r.kept(), nil }
+		return func() (bool, error) { r.dump.finish(); return r.kept(), nil }
 	case f.Type == "end" && done:
 		r.done.ExitCode, r.ended = f.ExitCode, true
 		return func() (bool, error) { return true, nil }

@@ -40,61 +40,52 @@ const (
 
 // A stackDump is the stack that a run has reported.
 type stackDump struct {
-	came chan struct{} // has room for one: something was received
+	came     chan struct{} // closed when something was received
+	complete chan struct{} // closed when nothing more will come: the frame is there, or the code has ended
 
-	mu       sync.Mutex
-	text     []stackFrame // innermost first, as faulthandler writes it
-	frames   []stackFrame // outermost first
-	complete bool         // nothing more will come: the frame is there, or the code has ended
+	mu     sync.Mutex
+	text   []stackFrame // innermost first, as faulthandler writes it
+	frames []stackFrame // outermost first
 }
 
-func newStackDump() *stackDump { return &stackDump{came: make(chan struct{}, 1)} }
+func newStackDump() *stackDump {
+	return &stackDump{came: make(chan struct{}), complete: make(chan struct{})}
+}
 
 // ask sends the signal and waits for the answer.
 func (d *stackDump) ask(ctx context.Context, signal func() bool) {
 	if !signal() {
 		return // it has not started, or has ended
 	}
-	timeout := time.NewTimer(dumpTimeout)
-	defer timeout.Stop()
-	for begun := false; ; {
-		select {
-		case <-d.came:
-			if d.isComplete() {
-				return
-			}
-			if !begun {
-				begun = true
-				timeout.Reset(frameTimeout)
-			}
-		case <-timeout.C:
-			return
-		case <-ctx.Done():
-			return
-		}
+	select {
+	case <-d.came:
+	case <-time.After(dumpTimeout):
+		return
+	case <-ctx.Done():
+		return
+	}
+	select {
+	case <-d.complete:
+	case <-time.After(frameTimeout):
+	case <-ctx.Done():
 	}
 }
 
-func (d *stackDump) isComplete() bool {
+// note closes came or complete, unless it is closed. The caller holds mu.
+func (d *stackDump) note(noted chan struct{}) {
+	select {
+	case <-noted:
+	default:
+		close(noted)
+	}
+}
+
+// finish records that nothing more will come.
+func (d *stackDump) finish() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.complete
-}
-
-// codeEnded records that there is no stack any more.
-func (d *stackDump) codeEnded() {
-	d.mu.Lock()
-	d.complete = true
-	d.mu.Unlock()
-	d.wake()
-}
-
-// wake makes ask check again.
-func (d *stackDump) wake() {
-	select {
-	case d.came <- struct{}{}:
-	default:
-	}
+	d.note(d.came)
+	d.note(d.complete)
 }
 
 // addFrames takes in the frame of the runner.
@@ -114,9 +105,9 @@ func (d *stackDump) addFrames(raw json.RawMessage) error {
 		return fmt.Errorf("%w: a stack that is none", ErrProtocol)
 	}
 	d.mu.Lock()
-	d.frames, d.complete = all, true
+	d.frames = all
 	d.mu.Unlock()
-	d.wake()
+	d.finish()
 	return nil
 }
 
@@ -157,11 +148,11 @@ func (d *stackDump) addLine(line string) {
 	}
 	number, _ := strconv.Atoi(found[2]) // nine digits always fit
 	d.mu.Lock()
+	defer d.mu.Unlock()
 	if len(d.text) < maxDumpFrames {
 		d.text = append(d.text, stackFrame{File: found[1], Line: number, Func: found[3]})
 	}
-	d.mu.Unlock()
-	d.wake()
+	d.note(d.came)
 }
 
 // lines writes the stack for a reader, outermost first; none if nothing came.
