@@ -42,6 +42,7 @@ type pictures struct {
 
 	mu     sync.Mutex
 	all    []*displayed
+	toShow int // of them, in the result
 	bytes  int
 	unkept int // bytes
 }
@@ -148,13 +149,9 @@ func (p *pictures) admit(name string, data []byte, most int) (*displayed, error)
 	case len(data) > maxPicture || p.bytes+len(data) > maxPixelated:
 		return nil, fmt.Errorf("displaying %q: it has %s; a picture can have %s and all of a run %s", d.name, text.Size(int64(len(data))), text.Size(maxPicture), text.Size(maxPixelated))
 	}
-	shown := 0
-	for _, other := range p.all {
-		if other.show {
-			shown++
-		}
+	if d.show = p.toShow < most && !strings.HasSuffix(d.name, ".svg"); d.show {
+		p.toShow++
 	}
-	d.show = shown < most && !strings.HasSuffix(d.name, ".svg")
 	p.all = append(p.all, d)
 	p.bytes += len(data)
 	return d, nil

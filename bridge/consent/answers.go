@@ -50,6 +50,9 @@ type answerLine struct {
 	Remark    string    `json:"remark,omitempty"`   // why it is not clearly a person's
 }
 
+// aboutBefore is About of what a run may have before it starts.
+const aboutBefore = "before"
+
 // keep appends the answer to a question to the file. Questions without an answer are left out.
 func (f answers) keep(q Question) error {
 	if f == "" || q.Answer.By == "" {
@@ -107,7 +110,7 @@ func answerLines(q Question) (all []answerLine) {
 	text := sha256.Sum256([]byte(q.Text()))
 	l := answerLine{
 		Time: cmp.Or(q.DecidedAt, time.Now()).UTC(), Question: q.ID, SHA256: hex.EncodeToString(text[:]), Run: q.Run,
-		About: "before", Answer: q.State, Scope: string(cmp.Or(q.Answer.Choice, Choice(q.Answer.Action))),
+		About: aboutBefore, Answer: q.State, Scope: string(cmp.Or(q.Answer.Choice, Choice(q.Answer.Action))),
 		By: q.Answer.By, Client: q.Client, PID: cmp.Or(q.Answer.PID, os.Getpid()), Remark: q.Answer.Remark,
 	}
 	if q.Answer.By != "form" {

@@ -14,8 +14,6 @@ package consent
 import (
 	"cmp"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -192,16 +190,13 @@ func (d *Queue) log(q *Question) {
 	if q.Answer.Remark != "" {
 		log = log.With("pid", q.Answer.PID, "remark", q.Answer.Remark)
 	}
-	const decided = "question decided"
-	for _, c := range q.Calls {
-		log.Info(decided, "about", "call", "server", c.Server, "tool", c.Tool, "sha256", c.Digest())
-	}
-	sum := sha256.Sum256([]byte(q.Text()))
-	switch {
-	case q.Form != nil: // without what the user has entered: that may be a password
-		log.Info(decided, "about", "input", "server", q.Form.Server, "tool", q.Form.Tool, "sha256", hex.EncodeToString(sum[:]))
-	case len(q.Calls) == 0:
-		log.Info(decided, "about", q.Subject, "sha256", hex.EncodeToString(sum[:]))
+	// Of a form without what the user has entered: that may be a password.
+	for _, l := range answerLines(*q) {
+		about := l.About
+		if about == aboutBefore {
+			about = q.Subject
+		}
+		log.Info("question decided", "about", about, "server", l.Server, "tool", l.Tool, "sha256", cmp.Or(l.Arguments, l.SHA256))
 	}
 }
 

@@ -129,17 +129,7 @@ func (w *Pipes) Finish(keep func(k Spilled, named func(uri string))) {
 // Settle reads the output that a run has written by now and stops there: later
 // output of a session, from a thread or process that the run left behind,
 // belongs to the next run, which begins with Listen.
-func (w *Pipes) Settle() { w.takeInAll() }
-
-// Flush reads the output that a run has written by now, and passes it on before it
-// returns. It must not be called at the same time as any other method.
-func (w *Pipes) Flush() {
-	w.takeInAll()
-	w.copy()
-}
-
-// takeInAll stops reading once all is read that has been written by now.
-func (w *Pipes) takeInAll() {
+func (w *Pipes) Settle() {
 	for _, r := range w.readers {
 		_ = r.SetReadDeadline(time.Now())
 	}
@@ -147,6 +137,13 @@ func (w *Pipes) takeInAll() {
 	for _, r := range w.readers {
 		w.takeIn(r, true)
 	}
+}
+
+// Flush reads the output that a run has written by now, and passes it on before it
+// returns. It must not be called at the same time as any other method.
+func (w *Pipes) Flush() {
+	w.Settle()
+	w.copy()
 }
 
 // Drain reads what the ended processes left in the pipes. No process that could
