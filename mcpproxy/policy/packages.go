@@ -29,9 +29,9 @@ const defaultExcludeNewer = 3 * 24 * time.Hour
 // packageRules are the section [packages] of a policy: which packages scripts get, and where
 // they come from. The zero value grants none.
 type packageRules struct {
-	Allow        allowedPackages            `json:"allow"`
+	Allow        packageList                `json:"allow"`
 	Deny         toml.Strings[namedPackage] `json:"deny"`
-	Ask          askedPackages              `json:"ask"` // of those that allow does not list
+	Ask          packageList                `json:"ask"` // of those that allow does not list
 	Index        indexURL                   `json:"index"`
 	ExcludeNewer *period                    `json:"excludeNewer"`
 	MaxBytes     byteCount                  `json:"maxBytes"`
@@ -77,7 +77,7 @@ var errNoPackages = errors.New("there are no rules for packages, so none may be 
 // defaultPackages returns the rules of a policy without that section.
 func defaultPackages() packageRules {
 	return packageRules{
-		Allow: allowedPackages{packageList{any: true}},
+		Allow: packageList{any: true, words: []string{"any", "none"}}, Ask: packageList{words: []string{"any"}},
 		Index: DefaultIndex, MaxBytes: 500_000_000, MaxCount: 200, MaxTime: period(2 * time.Minute),
 	}
 }

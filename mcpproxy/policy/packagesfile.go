@@ -53,32 +53,17 @@ func (l *indexLogin) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 type packageList struct {
 	any    bool
 	listed []namedPackage
+	words  []string // that may stand in place of a list: "any", "none"
 }
 
-// allowedPackages are those that code gets unasked.
-type allowedPackages struct{ packageList }
-
-// UnmarshalJSONFrom takes "any", "none", or a list of packages.
-func (l *allowedPackages) UnmarshalJSONFrom(d *jsontext.Decoder) error {
-	return l.read(d, "any", "none")
-}
-
-// askedPackages are those that the user is asked about.
-type askedPackages struct{ packageList }
-
-// UnmarshalJSONFrom takes "any" or a list of packages.
-func (l *askedPackages) UnmarshalJSONFrom(d *jsontext.Decoder) error {
-	return l.read(d, "any")
-}
-
-// read takes a list, or one of some words.
-func (l *packageList) read(d *jsontext.Decoder, words ...string) error {
-	*l = packageList{}
+// UnmarshalJSONFrom takes a list of packages, or one of the words.
+func (l *packageList) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	l.any = false
 	if d.PeekKind() != jsontext.KindBeginArray {
 		word, err := d.ReadValue()
-		if err != nil || !slices.Contains(words, unquoted(word)) {
+		if err != nil || !slices.Contains(l.words, unquoted(word)) {
 			return fmt.Errorf(`it must be %s, or a list of packages such as ["pandas", "numpy>=2"]`,
-				text.QuoteList(words, len(words)))
+				text.QuoteList(l.words, len(l.words)))
 		}
 		l.any = unquoted(word) == "any"
 		return nil

@@ -19,8 +19,7 @@ import (
 // Rules are the section [network] of a policy: what code may reach over the network.
 // Their zero value lets it reach nothing.
 type Rules struct {
-	allow, deny []entry
-	ask         []entry // what allow does not cover, and the user may allow for a run
+	allow, deny []entry // allow ends with those of ask, which the user may allow for a run
 	private     []privateRange
 	credentials []credential
 	viaProxy    bool
@@ -30,10 +29,12 @@ type Rules struct {
 const maxTargets = 100
 
 // Count returns how many rules there are.
-func (n *Rules) Count() int { return len(n.allow) + len(n.deny) + len(n.ask) }
+func (n *Rules) Count() int { return len(n.allow) + len(n.deny) }
 
 // Asks reports whether some rule can lead to a question to the user.
-func (n *Rules) Asks() bool { return len(n.ask) > 0 }
+func (n *Rules) Asks() bool {
+	return slices.ContainsFunc(n.allow, func(r entry) bool { return r.ask })
+}
 
 // Grant returns what a run may reach whose call asked for these targets, each
 // https://HOST or https://HOST:PORT, once the user has allowed what its Ask names. A
@@ -43,7 +44,7 @@ func (n *Rules) Grant(targets []string, file string) (*Grant, error) {
 	if len(targets) > maxTargets {
 		return nil, fmt.Errorf("%d hosts were asked for; the most is %d", len(targets), maxTargets)
 	}
-	g := &Grant{File: file, ViaProxy: n.viaProxy, rules: n.withAsk()}
+	g := &Grant{File: file, ViaProxy: n.viaProxy, rules: n}
 	for _, name := range targets {
 		t, err := parseTarget(name)
 		if err != nil {
@@ -107,13 +108,6 @@ func (n *Rules) mention(host string) bool {
 
 func (n *Rules) allowPrivate(host string, addr netip.Addr) bool {
 	return slices.ContainsFunc(n.private, func(p privateRange) bool { return p.contains(host, addr) })
-}
-
-// withAsk is the rules when the user has allowed what ask names.
-func (n *Rules) withAsk() *Rules {
-	all := *n
-	all.allow = slices.Concat(n.allow, n.ask)
-	return &all
 }
 
 // A Target is a host that a call asked for, with the ports that it may use there.

@@ -34,7 +34,7 @@ func (n *Rules) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	for i := range s.Ask {
 		s.Ask[i].ask = true
 	}
-	*n = Rules{s.Allow, s.Deny, s.Ask, s.Private, s.Credential, bool(s.Via)}
+	*n = Rules{slices.Concat(s.Allow, s.Ask), s.Deny, s.Private, s.Credential, bool(s.Via)}
 	return nil
 }
 
