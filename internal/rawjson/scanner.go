@@ -72,6 +72,11 @@ func (s *Scanner) SkipSpace() {
 // take passes over one character, if it comes next after white space.
 func (s *Scanner) take(c byte) bool {
 	s.SkipSpace()
+	return s.next(c)
+}
+
+// next passes over one character, if it comes next.
+func (s *Scanner) next(c byte) bool {
 	if s.Offset == len(s.Text) || s.Text[s.Offset] != c {
 		return false
 	}
@@ -220,25 +225,12 @@ func (s *Scanner) word(word string) bool {
 }
 
 func (s *Scanner) number() bool {
-	if s.Offset < len(s.Text) && s.Text[s.Offset] == '-' {
-		s.Offset++
-	}
-	if s.Offset < len(s.Text) && s.Text[s.Offset] == '0' {
-		s.Offset++
-	} else if !s.digits() {
+	s.next('-')
+	if !s.next('0') && !s.digits() || s.next('.') && !s.digits() {
 		return false
 	}
-	if s.Offset < len(s.Text) && s.Text[s.Offset] == '.' {
-		s.Offset++
-		if !s.digits() {
-			return false
-		}
-	}
-	if s.Offset < len(s.Text) && s.Text[s.Offset]|0x20 == 'e' {
-		s.Offset++
-		if s.Offset < len(s.Text) && (s.Text[s.Offset] == '+' || s.Text[s.Offset] == '-') {
-			s.Offset++
-		}
+	if s.next('e') || s.next('E') {
+		_ = s.next('+') || s.next('-')
 		return s.digits()
 	}
 	return true

@@ -11,16 +11,10 @@ import (
 	"github.com/toolcell/toolcell/internal/text"
 )
 
-// An Argument is one that was given by name.
-type Argument struct {
-	Name  string
-	Value json.RawMessage
-}
-
 // ParseArguments splits a JSON object into its members, in their order. A duplicate name is
 // an error. The values may have many megabytes, so they are not read more
 // often than need be.
-func ParseArguments(raw json.RawMessage) (all []Argument, err error) {
+func ParseArguments(raw json.RawMessage) (all []rawjson.Member, err error) {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 || rawjson.IsNull(raw) {
 		return nil, nil
@@ -31,7 +25,7 @@ func ParseArguments(raw json.RawMessage) (all []Argument, err error) {
 	seen := map[string]bool{}
 	s := rawjson.Scanner{Text: raw}
 	for quoted, value := range s.Members {
-		a := Argument{Value: value}
+		a := rawjson.Member{Value: value}
 		if err := json.Unmarshal(quoted, &a.Name); err != nil {
 			return nil, err
 		}
@@ -76,7 +70,7 @@ func ParseList(raw json.RawMessage) (all []json.RawMessage, err error) {
 // Read returns arguments that were typed at a terminal, each a text: a text that is JSON, and
 // that its parameter takes, becomes that value. One that fits neither way does, too, so that
 // what checks it says what is wrong with the value.
-func (s *Signature) Read(typed []Argument) []Argument {
+func (s *Signature) Read(typed []rawjson.Member) []rawjson.Member {
 	v := valueChecker{old: s.old, left: maxCheckWork}
 	for i, a := range typed {
 		var word string

@@ -37,7 +37,7 @@ func (e *ArgumentError) Error() string { return e.Message }
 // mapping alone is the arguments by name, unless it can only be the first
 // argument itself. None for what may be left out, and may not be null, leaves
 // it out. What fits nothing is an *ArgumentError that names what would.
-func (s *Signature) Bind(tool string, positional []json.RawMessage, named []Argument) (json.RawMessage, error) {
+func (s *Signature) Bind(tool string, positional []json.RawMessage, named []rawjson.Member) (json.RawMessage, error) {
 	if len(positional) == 1 {
 		if mapping, ok := s.mapping(positional[0], named); ok {
 			positional, named = nil, overridden(mapping, named)
@@ -48,7 +48,7 @@ func (s *Signature) Bind(tool string, positional []json.RawMessage, named []Argu
 	}
 	given := make([]json.RawMessage, len(s.Parameters))
 	copy(given, positional)
-	var extra []Argument
+	var extra []rawjson.Member
 	var wrong []string
 	more := 0
 	for _, a := range named {
@@ -89,7 +89,7 @@ func (s *Signature) Fit(tool string, arguments json.RawMessage) (json.RawMessage
 		return arguments, nil // Call says what is wrong with it
 	}
 	given := make([]json.RawMessage, len(s.Parameters))
-	var kept, extra []Argument
+	var kept, extra []rawjson.Member
 	for _, a := range named {
 		i := s.indexOf(a.Name)
 		if i >= 0 && s.Parameters[i].omits(a.Value) {
@@ -109,7 +109,7 @@ func (s *Signature) Fit(tool string, arguments json.RawMessage) (json.RawMessage
 }
 
 // checkValues returns an *ArgumentError for the first value that does not fit.
-func (s *Signature) checkValues(tool string, given []json.RawMessage, extra []Argument) error {
+func (s *Signature) checkValues(tool string, given []json.RawMessage, extra []rawjson.Member) error {
 	v := valueChecker{old: s.old, left: maxCheckWork}
 	for i, value := range given {
 		if value != nil && !s.excepted(value) {
@@ -175,7 +175,7 @@ func (s *Signature) fillDefaults(given []json.RawMessage) {
 }
 
 // encode writes the arguments in the order of the parameters.
-func (s *Signature) encode(given []json.RawMessage, extra []Argument) json.RawMessage {
+func (s *Signature) encode(given []json.RawMessage, extra []rawjson.Member) json.RawMessage {
 	size := 2
 	for i, value := range given {
 		size += len(s.Parameters[i].Name) + len(value) + 8
@@ -203,7 +203,7 @@ func (s *Signature) encode(given []json.RawMessage, extra []Argument) json.RawMe
 // mapping returns the members of the only positional argument if they are the
 // arguments by name. Where the first parameter could be a mapping itself, they
 // are only if they fit as such.
-func (s *Signature) mapping(raw json.RawMessage, named []Argument) ([]Argument, bool) {
+func (s *Signature) mapping(raw json.RawMessage, named []rawjson.Member) ([]rawjson.Member, bool) {
 	if t := bytes.TrimSpace(raw); len(t) == 0 || t[0] != '{' {
 		return nil, false
 	}
@@ -231,12 +231,12 @@ func (s *Signature) mapping(raw json.RawMessage, named []Argument) ([]Argument, 
 }
 
 // overridden joins two sets of arguments; the second goes before.
-func overridden(under, over []Argument) []Argument {
+func overridden(under, over []rawjson.Member) []rawjson.Member {
 	names := make(map[string]bool, len(over))
 	for _, a := range over {
 		names[a.Name] = true
 	}
-	kept := slices.DeleteFunc(under, func(a Argument) bool { return names[a.Name] })
+	kept := slices.DeleteFunc(under, func(a rawjson.Member) bool { return names[a.Name] })
 	return append(kept, over...)
 }
 

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/toolcell/toolcell/internal/rawjson"
 )
 
 const issueSchema = `{"type":"object","properties":{
@@ -14,7 +16,7 @@ const issueSchema = `{"type":"object","properties":{
 	"milestone":{"type":["integer","null"]}},"required":["owner","repo","title"]}`
 
 // given makes arguments of a JSON array and a JSON object.
-func given(t *testing.T, positional, named string) ([]json.RawMessage, []Argument) {
+func given(t *testing.T, positional, named string) ([]json.RawMessage, []rawjson.Member) {
 	t.Helper()
 	var args []json.RawMessage
 	if err := json.Unmarshal([]byte(positional), &args); err != nil {
@@ -236,7 +238,7 @@ func TestTypedTextsBecomeWhatTheirParametersTake(t *testing.T) {
 		{"one", "1"}: `"1"`, {"one", "2"}: `2`, {"other", "true"}: `true`, {"other", "yes"}: `"yes"`,
 	} {
 		quoted, _ := json.Marshal(typed[1])
-		if got := s.Read([]Argument{{typed[0], quoted}})[0].Value; string(got) != want {
+		if got := s.Read([]rawjson.Member{{Name: typed[0], Value: quoted}})[0].Value; string(got) != want {
 			t.Errorf("%s=%s is %s, want %s", typed[0], typed[1], got, want)
 		}
 	}

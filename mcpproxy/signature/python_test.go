@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/toolcell/toolcell/internal/pyname"
+	"github.com/toolcell/toolcell/internal/rawjson"
 )
 
 // checkPython has Python compile signatures, and call a function of each. Its input is JSON:
@@ -147,7 +148,7 @@ func TestWhateverAServerWritesIsPython(t *testing.T) {
 	sig := signed(all)
 	for i := range sig.Parameters {
 		p := &sig.Parameters[i]
-		bound, err := sig.Bind("f", nil, []Argument{{p.python(), json.RawMessage(`"v"`)}})
+		bound, err := sig.Bind("f", nil, []rawjson.Member{{Name: p.python(), Value: json.RawMessage(`"v"`)}})
 		var got map[string]string
 		if err != nil || json.Unmarshal(bound, &got) != nil || len(got) != 1 || got[p.Name] != "v" {
 			t.Errorf("%.100q, which is called %.100q, binds %.100s, %v", p.Name, p.python(), bound, err)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tiktoken-go/tokenizer"
 	"github.com/toolcell/toolcell/internal/pyname"
+	"github.com/toolcell/toolcell/internal/rawjson"
 )
 
 // A testTool is a tool as servers define it.
@@ -246,11 +247,11 @@ func checkSignature(t *testing.T, tool testTool) *Signature {
 		}
 		needs = needs || p.Required
 	}
-	named := make([]Argument, 0, len(s.Parameters))
+	named := make([]rawjson.Member, 0, len(s.Parameters))
 	for i := range s.Parameters {
-		named = append(named, Argument{s.Parameters[i].python(), json.RawMessage(`{"a":1}`)})
+		named = append(named, rawjson.Member{Name: s.Parameters[i].python(), Value: json.RawMessage(`{"a":1}`)})
 	}
-	for _, args := range [][]Argument{nil, named, {{"no such\nname", json.RawMessage("1")}}} {
+	for _, args := range [][]rawjson.Member{nil, named, {{Name: "no such\nname", Value: json.RawMessage("1")}}} {
 		bound, err := s.Bind("f", nil, args)
 		var wrong *ArgumentError
 		if err == nil && !json.Valid(bound) || err != nil && !errors.As(err, &wrong) {
@@ -456,9 +457,9 @@ func BenchmarkSignatureOf50Parameters(b *testing.B) {
 	})
 	s := New(tool.InputSchema, tool.OutputSchema)
 	b.Run("bind", func(b *testing.B) {
-		var args []Argument
+		var args []rawjson.Member
 		for i := range s.Parameters {
-			args = append(args, Argument{s.Parameters[i].Name, json.RawMessage(`"a"`)})
+			args = append(args, rawjson.Member{Name: s.Parameters[i].Name, Value: json.RawMessage(`"a"`)})
 		}
 		for b.Loop() {
 			if _, err := s.Bind("f", nil, args); err != nil {
