@@ -30,7 +30,8 @@ func checkName(u *upstream, w Want) error {
 
 // listItems joins the pages of a list. A server that has no such thing gives an empty one.
 func (u *upstream) listItems(ctx context.Context, r request) (json.RawMessage, error) {
-	ctx, cancel := within(ctx, cmp.Or(u.callTimeout, listWithin))
+	timeout := cmp.Or(u.callTimeout, listWithin)
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, noAnswer(timeout))
 	defer cancel()
 	s, release, err := u.acquire(ctx)
 	if err != nil {
@@ -84,14 +85,6 @@ func (u *upstream) requestItem(ctx context.Context, r request) (json.RawMessage,
 		return nil, u.explainReadError(ctx, s, err, r.what())
 	}
 	return reply.Result, nil
-}
-
-// within bounds a request; 0 is no bound.
-func within(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
-	if limit <= 0 {
-		return ctx, func() {}
-	}
-	return context.WithTimeoutCause(ctx, limit, noAnswer(limit))
 }
 
 // A silence is the error of a request that got no answer in time.

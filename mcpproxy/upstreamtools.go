@@ -87,7 +87,7 @@ const listWithin = 60 * time.Second
 
 // fetch lists the tools over the wire and keeps them.
 func (u *upstream) fetch(s *transport.Session, asOf int) (*catalog.List, error) {
-	ctx, cancel := within(u.proxy.ctx, listWithin)
+	ctx, cancel := context.WithTimeoutCause(u.proxy.ctx, listWithin, noAnswer(listWithin))
 	defer cancel()
 	d, partial, err := listTools(ctx, s, u.server.URL != "", u.proxy.options.Log.With("server", u.server.Name))
 	if err != nil {

@@ -107,13 +107,9 @@ func (h *Redactor) put(name, value string) {
 	if len(value) < minNamed || len(value) < minSecret && !secretFlag.MatchString(name) {
 		return
 	}
-	for _, form := range append(base64Forms(value), value, url.QueryEscape(value)) {
+	quoted, _ := json.Marshal(value) // strings always encode
+	for _, form := range append(base64Forms(value), value, url.QueryEscape(value), string(quoted[1:len(quoted)-1])) {
 		if _, known := h.names[form]; !known {
-			h.names[form] = "[" + name + "]"
-		}
-	}
-	if quoted, err := json.Marshal(value); err == nil {
-		if form := string(quoted[1 : len(quoted)-1]); form != value {
 			h.names[form] = "[" + name + "]"
 		}
 	}
