@@ -95,7 +95,7 @@ func parseSaved(raw []byte) (saved savedImages, err error) {
 }
 
 // unnamedConfig reads a configuration as it arrives, and computes its digest.
-func unnamedConfig(ctx context.Context, b *tarBlobs, name string) (*v1.ConfigFile, v1.Descriptor, error) {
+func unnamedConfig(ctx context.Context, b *tarBlobs, name string) (*imageConfig, v1.Descriptor, error) {
 	var d v1.Descriptor
 	size := b.sizeOf(name)
 	if size > maxConfig {
@@ -149,10 +149,11 @@ func savedNames(saved []savedImage) string {
 
 // newDockerImage makes the manifest that the archive lacks. Its digest names the image in
 // the store, so its content must stay the same across versions.
-func newDockerImage(b *tarBlobs, entry savedImage, config *v1.ConfigFile, of v1.Descriptor) (*Image, error) {
+func newDockerImage(b *tarBlobs, entry savedImage, config *imageConfig, of v1.Descriptor) (*Image, error) {
 	m := v1.Manifest{SchemaVersion: 2, MediaType: types.DockerManifestSchema2, Config: of}
 	var layers []*Layer
-	for n, diffID := range config.RootFS.DiffIDs {
+	for n, d := range config.RootFS.DiffIDs {
+		diffID := d.hash
 		l := &Layer{Digest: diffID, DiffID: diffID, Size: b.sizeOf(entry.Layers[n]), blobs: b, file: entry.Layers[n], undigested: true}
 		m.Layers = append(m.Layers, v1.Descriptor{MediaType: types.DockerUncompressedLayer, Digest: diffID, Size: l.Size})
 		layers = append(layers, l)
@@ -161,7 +162,7 @@ func newDockerImage(b *tarBlobs, entry savedImage, config *v1.ConfigFile, of v1.
 	if err != nil {
 		return nil, err
 	}
-	i := describe(config, raw)
+	i := config.describe(raw)
 	i.Layers = layers
 	return i, nil
 }

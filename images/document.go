@@ -62,25 +62,22 @@ func (p platform) String() string {
 	return v1.Platform{OS: p.OS, Architecture: p.Architecture, Variant: p.Variant, OSVersion: p.OSVersion}.String()
 }
 
-// readConfig reads a configuration to its end and keeps the members that are used (OCI
-// image-spec, config.md).
-func readConfig(in io.Reader) (*v1.ConfigFile, error) {
-	var read struct {
-		platform
-		Config struct {
-			Env list[string]
-		} `json:"config"`
-		RootFS struct {
-			DiffIDs list[digest] `json:"diff_ids"`
-		} `json:"rootfs"`
-	}
-	if err := decodeJSON(in, &read); err != nil {
+// An imageConfig is a configuration, with the members that are used (OCI image-spec, config.md).
+type imageConfig struct {
+	platform
+	Config struct {
+		Env list[string]
+	} `json:"config"`
+	RootFS struct {
+		DiffIDs list[digest] `json:"diff_ids"`
+	} `json:"rootfs"`
+}
+
+// readConfig reads a configuration to its end.
+func readConfig(in io.Reader) (*imageConfig, error) {
+	c := &imageConfig{}
+	if err := decodeJSON(in, c); err != nil {
 		return nil, err
-	}
-	c := &v1.ConfigFile{OS: read.OS, Architecture: read.Architecture, Variant: read.Variant, OSVersion: read.OSVersion}
-	c.Config.Env = read.Config.Env
-	for _, d := range read.RootFS.DiffIDs {
-		c.RootFS.DiffIDs = append(c.RootFS.DiffIDs, d.hash)
 	}
 	return c, nil
 }

@@ -133,7 +133,7 @@ func TestWhatIsNotInUseIsIgnored(t *testing.T) {
 		t.Errorf("got %+v, %v", c, err)
 	}
 	c, err = readConfig(strings.NewReader(`{"os":null,"config":null,"rootfs":null}`))
-	if err != nil || c.Platform() != nil {
+	if err != nil || c.platform != (platform{}) {
 		t.Errorf("of nulls: got %+v, %v", c, err)
 	}
 }

@@ -61,29 +61,25 @@ func newImage(ctx context.Context, f *found, want v1.Platform) (*Image, error) {
 	if len(config.RootFS.DiffIDs) != len(f.Layers) {
 		return nil, layersDiffer(len(f.Layers), config)
 	}
-	i := describe(config, f.raw)
+	i := config.describe(f.raw)
 	for n, d := range f.Layers {
-		i.Layers = append(i.Layers, &Layer{Digest: d.Digest.hash, DiffID: config.RootFS.DiffIDs[n], Size: d.Size, blobs: f.blobs, file: blobName(d.Digest.hash)})
+		i.Layers = append(i.Layers, &Layer{Digest: d.Digest.hash, DiffID: config.RootFS.DiffIDs[n].hash, Size: d.Size, blobs: f.blobs, file: blobName(d.Digest.hash)})
 	}
 	return i, checkPlatform(config, want)
 }
 
 // describe returns an image with this configuration and manifest, without its layers.
-func describe(config *v1.ConfigFile, manifest []byte) *Image {
-	i := &Image{Digest: fmt.Sprintf("sha256:%x", sha256.Sum256(manifest)), Env: config.Config.Env}
-	if p := config.Platform(); p != nil { // many hand-made images say nothing
-		i.Platform = p.String()
-	}
-	return i
+func (c *imageConfig) describe(manifest []byte) *Image {
+	return &Image{Digest: fmt.Sprintf("sha256:%x", sha256.Sum256(manifest)), Platform: c.platform.String(), Env: c.Config.Env}
 }
 
-func layersDiffer(layers int, config *v1.ConfigFile) error {
+func layersDiffer(layers int, config *imageConfig) error {
 	return fmt.Errorf("the image has %d layers but its configuration names %d", layers, len(config.RootFS.DiffIDs))
 }
 
 // verifiedConfig reads a configuration as it arrives, and then to its end: a wrong digest
 // takes precedence over other errors.
-func verifiedConfig(ctx context.Context, b blobs, h v1.Hash, size int64) (*v1.ConfigFile, error) {
+func verifiedConfig(ctx context.Context, b blobs, h v1.Hash, size int64) (*imageConfig, error) {
 	rc, err := b.open(blobName(h))
 	if err != nil {
 		return nil, err

@@ -124,7 +124,7 @@ func platformNames(entries []descriptor) string {
 
 // checkPlatform refuses an image that is built for another platform. Many hand-made images
 // do not say.
-func checkPlatform(config *v1.ConfigFile, want v1.Platform) error {
+func checkPlatform(config *imageConfig, want v1.Platform) error {
 	osFits := config.OS == "" || config.OS == want.OS
 	archFits := config.Architecture == "" || config.Architecture == want.Architecture
 	if osFits && archFits {
