@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
-	"strings"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
@@ -170,18 +169,11 @@ type ruleError struct{ text, advice string }
 
 func (e *ruleError) Error() string { return e.text }
 
-// A mirrorsError explains why neither a registry nor its mirrors served an image, the most
-// informative error first.
-type mirrorsError []error
-
-// joinFailures returns the error of a pull from a registry and its mirrors, which were
-// asked first. Errors of those that answered come before errors of those that could not be
-// reached.
+// joinFailures explains why neither a registry nor its mirrors, which were asked first, served
+// an image. Errors of those that answered, the most informative ones, come before errors of
+// those that could not be reached.
 func joinFailures(registry error, mirrors []error) error {
-	if len(mirrors) == 0 {
-		return registry
-	}
-	var answered, unreachable mirrorsError
+	var answered, unreachable []error
 	for _, err := range append([]error{registry}, mirrors...) {
 		if errors.Is(err, ErrUnavailable) {
 			unreachable = append(unreachable, err)
@@ -189,15 +181,10 @@ func joinFailures(registry error, mirrors []error) error {
 			answered = append(answered, err)
 		}
 	}
-	return append(answered, unreachable...)
-}
-
-func (e mirrorsError) Error() string {
-	var texts []string
-	for _, err := range e {
-		texts = append(texts, err.Error())
+	all := append(answered, unreachable...)
+	joined := all[0]
+	for _, err := range all[1:] {
+		joined = fmt.Errorf("%w; %w", joined, err)
 	}
-	return strings.Join(texts, "; ")
+	return joined
 }
-
-func (e mirrorsError) Unwrap() []error { return e }
