@@ -29,18 +29,11 @@ func idChecks(f *hostFacts) []Check {
 	case h.EUID == 0:
 		return []Check{Degraded("RC-IDS-ROOT", "this is root of a user namespace with a single id: "+singleID, "")}
 	}
-	var checks []Check
-	if c, missing := subIDCheck(f); missing {
-		checks = append(checks, c)
-	}
-	if c, missing := idToolCheck(f); missing {
-		checks = append(checks, c)
-	}
-	return checks
+	return append(subIDChecks(f), idToolChecks(f)...)
 }
 
-// subIDCheck looks for the user's lines in /etc/subuid and /etc/subgid.
-func subIDCheck(f *hostFacts) (Check, bool) {
+// subIDChecks look for the user's lines in /etc/subuid and /etc/subgid.
+func subIDChecks(f *hostFacts) []Check {
 	none := func(file string, self int64) bool {
 		ranges := host.ParseSubIDs(strings.NewReader(f.Read(file)), f.user, f.host.EUID)
 		return host.MapAsUser(self, ranges).User < 0
@@ -49,13 +42,13 @@ func subIDCheck(f *hostFacts) (Check, bool) {
 	where := "/etc/subuid and /etc/subgid have no line"
 	switch {
 	case !uids && !gids:
-		return Check{}, false
+		return nil
 	case !gids:
 		where = "/etc/subuid has no line"
 	case !uids:
 		where = "/etc/subgid has no line"
 	}
-	return Degraded("RC-IDS-SUBID", where+" for "+f.user+": "+singleID, subIDCure(f, uids, gids)), true
+	return []Check{Degraded("RC-IDS-SUBID", where+" for "+f.user+": "+singleID, subIDCure(f, uids, gids))}
 }
 
 // subIDCure assigns the user a range of ids that is not in use.
@@ -118,8 +111,8 @@ func freeIDs(f *hostFacts) (start int64, ok bool) {
 	return start, start+subIDCount <= host.BaseID // higher ones are toolcell's (host/idmap.go)
 }
 
-// idToolCheck finds out why newuidmap or newgidmap cannot map ids.
-func idToolCheck(f *hostFacts) (Check, bool) {
+// idToolChecks find out why newuidmap or newgidmap cannot map ids.
+func idToolChecks(f *hostFacts) []Check {
 	var missing, weak []string
 	for _, name := range []string{"newuidmap", "newgidmap"} {
 		switch t := f.IDTool(name); {
@@ -134,15 +127,15 @@ func idToolCheck(f *hostFacts) (Check, bool) {
 		cure := f.install(packageNames{
 			"apt-get": "uidmap", "dnf": "shadow-utils", "apk": "shadow-uidmap", "pacman": "shadow", "zypper": "shadow",
 		})
-		return Degraded("RC-IDS-TOOLS", theyAre(missing, "missing")+": "+singleID, cure), true
+		return []Check{Degraded("RC-IDS-TOOLS", theyAre(missing, "missing")+": "+singleID, cure)}
 	case len(weak) > 0:
-		return Degraded("RC-IDS-SETUID", theyAre(weak, "not setuid root and without file capabilities")+": "+singleID,
-			f.asRoot("chown root:root "+strings.Join(weak, " "), "chmod u+s "+strings.Join(weak, " "))), true
+		return []Check{Degraded("RC-IDS-SETUID", theyAre(weak, "not setuid root and without file capabilities")+": "+singleID,
+			f.asRoot("chown root:root "+strings.Join(weak, " "), "chmod u+s "+strings.Join(weak, " ")))}
 	case f.NoNewPrivs():
-		return Degraded("RC-IDS-NOPRIVS", "newuidmap gets no rights, since toolcell was started with no_new_privs: "+singleID,
-			"# start toolcell without it (systemd: NoNewPrivileges=no; Kubernetes: allowPrivilegeEscalation: true)"), true
+		return []Check{Degraded("RC-IDS-NOPRIVS", "newuidmap gets no rights, since toolcell was started with no_new_privs: "+singleID,
+			"# start toolcell without it (systemd: NoNewPrivileges=no; Kubernetes: allowPrivilegeEscalation: true)")}
 	}
-	return Check{}, false
+	return nil
 }
 
 func theyAre(names []string, what string) string {
