@@ -1,7 +1,6 @@
 package fork
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -39,15 +38,15 @@ func filterProgram(profile *specs.LinuxSeccomp) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out bytes.Buffer
-	for _, i := range stub {
-		_ = binary.Write(&out, binary.NativeEndian, i) // a buffer takes it
+	out, err := binary.Append(nil, binary.NativeEndian, stub)
+	if err != nil {
+		return nil, err
 	}
-	out.Write(body)
-	if n := out.Len() / unix.SizeofSockFilter; n > 4096 {
+	out = append(out, body...)
+	if n := len(out) / unix.SizeofSockFilter; n > 4096 {
 		return nil, fmt.Errorf("the seccomp filter has %d instructions", n)
 	}
-	return out.Bytes(), nil
+	return out, nil
 }
 
 // buildFilter does what libcontainer's InitSeccomp does, as far as our profiles
