@@ -121,10 +121,7 @@ func (c *Cache) Acquire(name string) bool {
 	}
 	unlock, err := c.Try(useLock(name), state.Shared)
 	// Another process may only be checking whether it is in use (InUse).
-	for range 5 {
-		if !errors.Is(err, state.ErrLocked) {
-			break
-		}
+	for n := 0; n < 5 && errors.Is(err, state.ErrLocked); n++ {
 		time.Sleep(time.Millisecond)
 		unlock, err = c.Try(useLock(name), state.Shared)
 	}
