@@ -19,8 +19,7 @@ type group struct {
 	p      spec.Process
 	h      spec.Host
 	ready  []*container.Standby
-	making int
-	makers int // goroutines
+	making int // by a goroutine each
 	idle   *time.Timer
 	gone   bool // released
 
@@ -85,8 +84,7 @@ func (g *group) fill() {
 		g.startTemplate()
 		return
 	}
-	for g.makers < runtime.GOMAXPROCS(0) && g.hasRoom(want) {
-		g.makers++
+	for g.making < runtime.GOMAXPROCS(0) && g.hasRoom(want) {
 		g.making++
 		g.pool.containers.Go(g.make)
 	}
@@ -134,7 +132,6 @@ func (g *group) keep(w *container.Standby, notes []string) (more bool) {
 		g.ready = append(g.ready, w)
 	}
 	if w == nil || !g.hasRoom(g.target()) || g.wantsForks() && g.template == nil {
-		g.makers--
 		return false
 	}
 	g.making++
