@@ -67,15 +67,6 @@ func (s *Container) Wait() (Exit, error) {
 	return e, nil
 }
 
-// Counter reads the kernel's counter for a controller of the cgroup.
-func (s *Container) Counter(controller string) ([]byte, error) {
-	m, err := s.Cgroup()
-	if err != nil {
-		return nil, err
-	}
-	return host.ReadCounter(m, controller)
-}
-
 // Cgroup returns the manager of the container's cgroup.
 func (s *Container) Cgroup() (cgroups.Manager, error) {
 	state, err := s.c.State()

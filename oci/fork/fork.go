@@ -241,14 +241,6 @@ func (f *fork) Cgroup() (cgroups.Manager, error) {
 	return f.manager, nil
 }
 
-func (f *fork) Counter(controller string) ([]byte, error) {
-	m, err := f.Cgroup()
-	if err != nil {
-		return nil, err
-	}
-	return host.ReadCounter(m, controller)
-}
-
 // CgroupPersists: pid 1 waits until we have asked.
 func (f *fork) CgroupPersists() bool { return true }
 

@@ -1,6 +1,6 @@
 // Package host probes what this machine offers for sandboxes: IDs that may be mapped,
 // cgroups that accept limits, and namespaces. It gives each sandbox an ID of its own, and
-// reads counters in /proc and in cgroups. It makes no lasting changes.
+// reads files of the kernel. It makes no lasting changes.
 //
 // Namespaces are tried in a child, for which it starts this program again: init
 // in namespaces.go is the child's part, so every binary that imports this

@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 
-	"github.com/opencontainers/cgroups"
 	"golang.org/x/sys/unix"
 )
 
@@ -52,15 +50,6 @@ func LandlockVersion() int {
 		return 0
 	}
 	return int(version)
-}
-
-// ReadCounter reads the counter file of a controller of a cgroup.
-func ReadCounter(m cgroups.Manager, controller string) ([]byte, error) {
-	name := controller + ".events"
-	if controller == "memory" && !cgroups.IsCgroup2UnifiedMode() {
-		name = "memory.oom_control"
-	}
-	return os.ReadFile(filepath.Join(m.Path(controller), name))
 }
 
 // Number reads a number from a file of lines such as "max 3" or "VmRSS:  12 kB".

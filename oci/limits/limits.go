@@ -37,8 +37,6 @@ type Sandbox interface {
 	PID() int // of its first process
 	Kill()    // ends everything in it
 	Cgroup() (cgroups.Manager, error)
-	// Counter reads what a controller of its cgroup counts (host.ReadCounter).
-	Counter(controller string) ([]byte, error)
 	// OOM gives a value each time that the memory limit is hit, and is closed
 	// when the cgroup is gone. It is needed with cgroup v1, and where systemd
 	// removes the cgroup before it can be asked.
@@ -113,7 +111,7 @@ func (w *Watch) Report(killed, there bool) (oom, pids bool) {
 	switch {
 	case !w.cgroup.Memory:
 	case w.cgroup.Driver == host.CgroupFS || there:
-		if w.countOOM() > 0 {
+		if w.count("memory", "oom_kill") > 0 { // processes that the limit has killed
 			w.oom.Store(true)
 		}
 	case killed:
@@ -178,22 +176,24 @@ func (w *Watch) sliceKilled() bool {
 	return err != nil || host.Number(b, "oom_kill") > w.before
 }
 
-// countOOM reads how many processes the sandbox's memory limit has killed.
-func (w *Watch) countOOM() int64 {
-	b, err := w.s.Counter("memory")
-	if err != nil {
-		return 0
-	}
-	return host.Number(b, "oom_kill")
-}
-
 // notePIDs records whether the cgroup has refused a process. If systemd has already removed
 // the scope, this is unknown.
 func (w *Watch) notePIDs() {
-	if !w.cgroup.PIDs || w.pids.Load() {
-		return
-	}
-	if b, err := w.s.Counter("pids"); err == nil && host.Number(b, "max") > 0 {
+	if w.cgroup.PIDs && w.count("pids", "max") > 0 {
 		w.pids.Store(true)
 	}
+}
+
+// count reads what a controller of the sandbox's cgroup counts, 0 if the cgroup is gone.
+func (w *Watch) count(controller, name string) int64 {
+	m, err := w.s.Cgroup()
+	if err != nil {
+		return 0
+	}
+	file := controller + ".events"
+	if controller == "memory" && !w.cgroup.V2 {
+		file = "memory.oom_control"
+	}
+	b, _ := os.ReadFile(filepath.Join(m.Path(controller), file))
+	return host.Number(b, name)
 }

@@ -2,6 +2,8 @@ package limits
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/opencontainers/cgroups"
@@ -9,24 +11,30 @@ import (
 	"github.com/toolcell/toolcell/oci/spec"
 )
 
-// A fakeSandbox has counters and nothing else.
+// A fakeSandbox has a cgroup with counters and nothing else.
 type fakeSandbox struct {
-	counters map[string]string
-	hits     chan struct{}
-	killed   chan struct{}
+	cgroup string
+	hits   chan struct{}
+	killed chan struct{}
 }
 
-func (f *fakeSandbox) PID() int                         { return 0 }
-func (f *fakeSandbox) Kill()                            { f.killed <- struct{}{} }
-func (f *fakeSandbox) Cgroup() (cgroups.Manager, error) { return nil, errors.New("no cgroup") }
-func (f *fakeSandbox) OOM() (<-chan struct{}, error)    { return f.hits, nil }
-func (f *fakeSandbox) Counter(controller string) ([]byte, error) {
-	text, ok := f.counters[controller]
-	if !ok {
-		return nil, errors.New("it is gone")
+func (f *fakeSandbox) PID() int                      { return 0 }
+func (f *fakeSandbox) Kill()                         { f.killed <- struct{}{} }
+func (f *fakeSandbox) OOM() (<-chan struct{}, error) { return f.hits, nil }
+func (f *fakeSandbox) Cgroup() (cgroups.Manager, error) {
+	if f.cgroup == "" {
+		return nil, errors.New("no cgroup")
 	}
-	return []byte(text), nil
+	return fakeCgroup{dir: f.cgroup}, nil
 }
+
+// A fakeCgroup has the same folder for all controllers.
+type fakeCgroup struct {
+	cgroups.Manager
+	dir string
+}
+
+func (f fakeCgroup) Path(string) string { return f.dir }
 
 func TestEndTellsWhichLimitsWereHit(t *testing.T) {
 	for name, tt := range map[string]struct {
@@ -40,7 +48,13 @@ func TestEndTellsWhichLimitsWereHit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := host.Host{Cgroup: host.Cgroup{Driver: host.CgroupFS, V2: true, Memory: true, PIDs: true}}
-			w := Start(&fakeSandbox{counters: tt.counters}, spec.Limits{Memory: 1 << 20, PIDs: 8}, h)
+			s := &fakeSandbox{cgroup: t.TempDir()}
+			for controller, text := range tt.counters {
+				if err := os.WriteFile(filepath.Join(s.cgroup, controller+".events"), []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			w := Start(s, spec.Limits{Memory: 1 << 20, PIDs: 8}, h)
 			if oom, pids := w.Report(false, true); oom != tt.oom || pids != tt.pids {
 				t.Errorf("memory %t, processes %t; want %t, %t", oom, pids, tt.oom, tt.pids)
 			}
