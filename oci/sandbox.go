@@ -21,7 +21,8 @@ type Sandbox struct {
 	stopWatch func() bool        // detaches the sandbox from the context
 	kill      context.CancelFunc // ends the context
 	freezer   *container.Freezer
-	finished  chan int // has room for one exit code
+	finished  context.Context // ends when Finished is called
+	finish    context.CancelCauseFunc
 	closeOnce sync.Once
 
 	ended chan struct{} // closed once exit and err are known
@@ -80,12 +81,12 @@ func (s *Sandbox) AddHeld(d time.Duration) {
 // code, will write nothing more and is the only process left. Wait then returns at once, and
 // the rest of the sandbox is killed. Only the first call counts, and only while Wait would
 // block.
-func (s *Sandbox) Finished(code int) {
-	select {
-	case s.finished <- code:
-	default:
-	}
-}
+func (s *Sandbox) Finished(code int) { s.finish(announced(code)) }
+
+// An announced is an exit code, as the cause that Finished ends the waiting with.
+type announced int
+
+func (announced) Error() string { return "the process has announced its exit code" }
 
 // Wait returns once every process in the sandbox has ended, and reports how the
 // first one ended. It may be called more than once. An error means that the
@@ -152,21 +153,9 @@ func (s *Sandbox) observe(ctx context.Context) (exit Exit, err error) {
 // awaitEnd waits until the sandbox has ended or Finished was called, and reports whether its
 // cgroup certainly still exists.
 func (s *Sandbox) awaitEnd() (exit Exit, cgroupPersists bool, err error) {
-	type result struct {
-		exit Exit
-		err  error
+	exit, err = contain.Await(s.finished, "waiting for the first process of a sandbox", s.sandbox.Wait)
+	if code, ok := errors.AsType[announced](err); ok {
+		return Exit{Code: int(code)}, true, nil
 	}
-	waited := make(chan result, 1)
-	go func() {
-		var r result
-		defer func() { waited <- r }()
-		defer contain.Error("waiting for the first process of a sandbox", &r.err)
-		r.exit, r.err = s.sandbox.Wait()
-	}()
-	select {
-	case r := <-waited:
-		return r.exit, s.sandbox.CgroupPersists() && r.exit.Signal == 0 && r.err == nil, r.err
-	case code := <-s.finished:
-		return Exit{Code: code}, true, nil
-	}
+	return exit, s.sandbox.CgroupPersists() && exit.Signal == 0 && err == nil, err
 }

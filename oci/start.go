@@ -102,10 +102,9 @@ func supervise(ctx context.Context, p Process, h spec.Host, s container.Started,
 		// If no control socket arrives, the sandbox is exiting; Wait reports why.
 		s.Conn, s.Workspace, _ = s.Lifeline.Receive()
 	}
-	sb = &Sandbox{
-		sandbox: s, stopWatch: stopWatch, kill: kill, freezer: container.NewFreezer(s, s.Lifeline, h.Cgroup),
-		finished: make(chan int, 1), ended: make(chan struct{}),
-	}
+	sb = &Sandbox{sandbox: s, stopWatch: stopWatch, kill: kill, ended: make(chan struct{})}
+	sb.freezer = container.NewFreezer(s, s.Lifeline, h.Cgroup)
+	sb.finished, sb.finish = context.WithCancelCause(context.Background())
 	go sb.supervise(ctx, remove)
 	return sb
 }
