@@ -33,18 +33,13 @@ func (s System) Read(path string) string {
 	return strings.TrimSpace(string(b))
 }
 
-// number reads a number from a file, -1 if there is none.
-func (s System) number(path string) int {
-	n, err := strconv.Atoi(s.Read(path))
+// Sysctl reads a kernel setting by its name, -1 if there is none.
+func (s System) Sysctl(name string) int {
+	n, err := strconv.Atoi(s.Read("proc/sys/" + strings.ReplaceAll(name, ".", "/")))
 	if err != nil {
 		return -1
 	}
 	return n
-}
-
-// Sysctl reads a kernel setting by its name, -1 if there is none.
-func (s System) Sysctl(name string) int {
-	return s.number("proc/sys/" + strings.ReplaceAll(name, ".", "/"))
 }
 
 // Program finds a program in the usual folders, which an MCP client's PATH may lack.
