@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	"github.com/toolcell/toolcell/internal/text"
 )
 
 // maxReason bounds each quotation from uv, in bytes, and maxReasons how many of its reasons
@@ -225,13 +227,7 @@ func fetchReason(out Output, text string) string {
 
 // textOf returns output of the sandbox as one line, without control characters.
 func textOf(b []byte) string {
-	b = b[:min(len(b), 64<<10)]
-	return strings.Join(strings.Fields(strings.Map(func(c rune) rune {
-		if c < ' ' || c >= 0x7f && c < 0xa0 {
-			return ' '
-		}
-		return c
-	}, strings.ToValidUTF8(string(b), "?"))), " ")
+	return text.Printable(strings.ToValidUTF8(string(b[:min(len(b), 64<<10)]), "?"), 64<<10)
 }
 
 func firstSentence(text string) string {
