@@ -42,10 +42,7 @@ func (s *Store) Cached(ctx context.Context, ref string) *Root {
 		return nil
 	}
 	if r.Kind == images.Host {
-		root, err := hostRoot(ctx, s.images)
-		if err != nil {
-			return nil
-		}
+		root, _ := hostRoot(ctx, s.images) // Ensure reports the error
 		return root
 	}
 	return s.cached(r, ref)
