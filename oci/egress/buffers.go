@@ -47,22 +47,16 @@ func (s slots) take() (release func(), ok bool) {
 }
 
 // shrink keeps the buffers of a connection small.
-func shrink(c net.Conn) {
-	if c, ok := c.(*net.TCPConn); ok {
-		_ = c.SetReadBuffer(smallSocket)
-		_ = c.SetWriteBuffer(smallSocket)
-	}
+func shrink(c *net.TCPConn) {
+	_ = c.SetReadBuffer(smallSocket)
+	_ = c.SetWriteBuffer(smallSocket)
 }
 
 // enlarge allows a larger send buffer on a connection from the sandbox than its own limit.
 // Only root of this host may set that much; for others net.core.wmem_max is the bound, and
 // a buffer that is set no longer grows by itself, so a large one is left as it is.
-func enlarge(c net.Conn) {
-	tcp, ok := c.(*net.TCPConn)
-	if !ok {
-		return
-	}
-	raw, err := tcp.SyscallConn()
+func enlarge(c *net.TCPConn) {
+	raw, err := c.SyscallConn()
 	if err != nil {
 		return
 	}
@@ -84,7 +78,7 @@ func smallControl(_, _ string, c syscall.RawConn) (err error) {
 	})
 }
 
-// A slotConn releases its slot once it is closed.
+// A slotConn releases its slots once it is closed.
 type slotConn struct {
 	*net.TCPConn
 	release func()

@@ -80,7 +80,7 @@ func TestWidenedConnectionsHoldMuch(t *testing.T) {
 	}
 	defer c.Close()
 	before := buffersOf(t, c)
-	enlarge(c)
+	enlarge(c.(*net.TCPConn))
 	setting, err := os.ReadFile("/proc/sys/net/core/wmem_max")
 	if err != nil {
 		t.Fatal(err)

@@ -81,11 +81,10 @@ func hideSecrets(resp *http.Response, credentials []Credential) error {
 	if resp.StatusCode == http.StatusPartialContent && isText(resp.Header) {
 		return errPartOfText
 	}
-	replacer := newReplacer(echoes)
-	hideInHeader(resp.Header, replacer)
-	resp.Body = &hidingTrailers{resp.Body, resp, replacer}
-	if isText(resp.Header) && resp.ContentLength != 0 {
-		resp.Body = &hidingBody{ReadCloser: resp.Body, replacer: replacer, kept: len(echoes[0].text) - 1}
+	body := &hidingBody{ReadCloser: resp.Body, resp: resp, replacer: newReplacer(echoes), kept: len(echoes[0].text) - 1}
+	hideInHeader(resp.Header, body.replacer)
+	resp.Body = body
+	if body.isBinary = !isText(resp.Header) || resp.ContentLength == 0; !body.isBinary {
 		resp.ContentLength = -1
 		resp.Header.Del("Content-Length")
 	}
@@ -98,20 +97,6 @@ func hideInHeader(h http.Header, replacer *strings.Replacer) {
 			values[i] = replacer.Replace(v)
 		}
 	}
-}
-
-// hidingTrailers replaces secrets in the trailers of a body, which are known once it is
-// closed.
-type hidingTrailers struct {
-	io.ReadCloser
-	resp     *http.Response
-	replacer *strings.Replacer
-}
-
-func (b *hidingTrailers) Close() error {
-	err := b.ReadCloser.Close()
-	hideInHeader(b.resp.Trailer, b.replacer)
-	return err
 }
 
 // isText reports whether a body may contain a secret as text.
@@ -128,12 +113,15 @@ func isText(h http.Header) bool {
 	return false
 }
 
-// A hidingBody replaces secrets in what is read. It withholds as much of a line as could be
-// the beginning of a secret, whether or not it is: code that makes a server echo guesses
-// must not learn from the delay how much of a guess is right. No secret has a line break, so
-// events of a stream arrive without delay.
+// A hidingBody replaces secrets in a text that is read, and in the trailers of any body, which
+// are known once it is closed. It withholds as much of a line as could be the beginning of a
+// secret, whether or not it is: code that makes a server echo guesses must not learn from the
+// delay how much of a guess is right. No secret has a line break, so events of a stream arrive
+// without delay.
 type hidingBody struct {
 	io.ReadCloser
+	resp     *http.Response
+	isBinary bool // it is not looked at
 	replacer *strings.Replacer
 	kept     int // bytes
 	pending  []byte
@@ -141,7 +129,16 @@ type hidingBody struct {
 	err      error
 }
 
+func (b *hidingBody) Close() error {
+	err := b.ReadCloser.Close()
+	hideInHeader(b.resp.Trailer, b.replacer)
+	return err
+}
+
 func (b *hidingBody) Read(p []byte) (int, error) {
+	if b.isBinary {
+		return b.ReadCloser.Read(p)
+	}
 	for len(b.ready) == 0 && b.err == nil {
 		chunk := make([]byte, 32<<10)
 		var n int

@@ -253,28 +253,18 @@ func (l *limitedListener) admit(c net.Conn) (_ net.Conn, err error) {
 		}
 	}()
 	defer contain.Error("accepting a connection of a run", &err)
+	tcp := c.(*net.TCPConn)
 	if ok {
-		enlarge(c)
+		enlarge(tcp)
 	} else {
-		shrink(c)
+		shrink(tcp)
 	}
 	forget := l.b.keep(c)
-	return &clientConn{Conn: c, release: sync.OnceFunc(func() {
+	return &slotConn{tcp, sync.OnceFunc(func() {
 		defer contain.Recover("closing a connection of a run", nil)
 		defer release()
 		forget()
 	})}, nil
-}
-
-// A clientConn is a connection from the sandbox.
-type clientConn struct {
-	net.Conn
-	release func()
-}
-
-func (c *clientConn) Close() error {
-	defer c.release()
-	return c.Conn.Close()
 }
 
 // handedConns are the connections whose TLS ends here, as a listener.

@@ -140,9 +140,11 @@ func (b *Broker) refuse(w http.ResponseWriter, t target, why *refusal) {
 		why.status, reason, len(reason)+len("toolcell: \n"), reason)
 	// Closing with unread data would reset the connection, and the client would lose the
 	// response (RFC 9112, 9.6).
-	if half, ok := rawConn(c).(*net.TCPConn); ok {
-		_ = half.CloseWrite()
+	half := c
+	if in, ok := c.(*inspectedConn); ok {
+		half = in.client
 	}
+	_ = half.(*slotConn).CloseWrite()
 	_ = c.SetDeadline(time.Now().Add(500 * time.Millisecond))
 	_, _ = io.CopyN(io.Discard, c, 256<<10)
 }
@@ -158,27 +160,11 @@ func asciiLine(s string) string {
 	return s[:min(len(s), 400)]
 }
 
-// rawConn returns the connection that the kernel knows.
-func rawConn(c net.Conn) net.Conn {
-	switch c := c.(type) {
-	case *clientConn:
-		return c.Conn
-	case *inspectedConn:
-		return rawConn(c.client)
-	}
-	return c
-}
-
 // An inspectedConn is one whose TLS ends here.
 type inspectedConn struct {
 	*tls.Conn
 	client net.Conn
 	target target
-}
-
-func (c *inspectedConn) Close() error {
-	err := c.Conn.Close()
-	return errors.Join(err, c.client.Close())
 }
 
 // targetKey is the key of an inspected connection's target in a request's context.

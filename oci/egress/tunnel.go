@@ -44,7 +44,7 @@ func (b *Broker) tunnel(client net.Conn, buffered *bufio.Reader, server net.Conn
 		defer contain.Recover("passing bytes to a host", func(error) { client.Close(); server.Close() })
 		copyCounted(server, client, largest, func(n int64) error { return b.usage.addBytes(t.host, t.port, n, 0) })
 	})
-	copyCounted(rawConn(client), server, largest, func(n int64) error { return b.usage.addBytes(t.host, t.port, 0, n) })
+	copyCounted(client, server, largest, func(n int64) error { return b.usage.addBytes(t.host, t.port, 0, n) })
 	both.Wait()
 }
 
