@@ -5,9 +5,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -314,17 +312,13 @@ func (r *Link) passable(ctx context.Context, msg jsonrpc.Message, method string,
 	case err != nil:
 		return nil, err
 	case c != nil && c.HasID(resp.ID):
-		return jsonrpc.EncodeMessage(c.Keep(resp.ID, reply))
+		resp = c.Keep(resp.ID, reply)
 	case r.transport == config.SSE: // the SDK would end the connection for a result that nests too deep
 		resp = r.calls.Keep(resp.ID, reply)
 	default:
 		resp = message.AnswerTo(resp.ID, method, resp.Result)
 	}
-	if resp.Error != nil {
-		return jsonrpc.EncodeMessage(resp)
-	}
-	// The encoder would look at all of it again.
-	return slices.Concat(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%v,"result":`, resp.ID.Raw()), resp.Result, []byte("}")), nil
+	return jsonrpc.EncodeMessage(resp)
 }
 
 func (e *events) write(ev event, data []byte) {
