@@ -42,7 +42,7 @@ type File struct {
 // Open reads the file at p and finds its entries. The error does not have the path; it is
 // fs.ErrNotExist if there is no file.
 func Open(p Location, o Options) (*File, error) {
-	f := &File{Location: p, options: o, Dialect: p.Dialect, base: o.Dir, Reads: map[string][]byte{}}
+	f := &File{Location: p, options: o, Dialect: p.Dialect, base: o.Dir, off: map[string]bool{}, Reads: map[string][]byte{}}
 	if p.rank != rankProject && p.Text == "" {
 		f.base = filepath.Dir(p.Path)
 	}

@@ -116,7 +116,9 @@ func (f *File) claudeProject(dir string, top []rawjson.Member) error {
 		if _, err := f.addEntries(settings, "mcpServers"); err != nil {
 			return err
 		}
-		f.switchOff(settings, "disabledMcpServers")
+		var off struct{ DisabledMcpServers []string }
+		_ = json.Unmarshal(project, &off) // as readSwitches
+		f.switchOff(off.DisabledMcpServers...)
 	}
 	return nil
 }
@@ -158,31 +160,18 @@ func (f *File) readSwitches(top []rawjson.Member) {
 		return
 	}
 	raw, _ := rawjson.Find(top, "mcp")
-	mcp, err := rawjson.Members(raw)
-	if err != nil {
-		return
-	}
-	f.switchOff(mcp, "excluded")
-	var allowed []string
-	if raw, ok := rawjson.Find(mcp, "allowed"); !ok || json.Unmarshal(raw, &allowed) != nil || len(allowed) == 0 {
-		return
-	}
+	var mcp struct{ Excluded, Allowed []string }
+	_ = json.Unmarshal(raw, &mcp) // anything else switches nothing off
+	f.switchOff(mcp.Excluded...)
 	for _, e := range f.Entries {
-		if !slices.Contains(allowed, e.Name) {
-			f.off[e.Name] = true
+		if len(mcp.Allowed) > 0 && !slices.Contains(mcp.Allowed, e.Name) {
+			f.switchOff(e.Name)
 		}
 	}
 }
 
-// switchOff notes the servers that a list of names switches off.
-func (f *File) switchOff(settings []rawjson.Member, key string) {
-	var names []string
-	if raw, ok := rawjson.Find(settings, key); ok {
-		_ = json.Unmarshal(raw, &names) // anything else switches nothing off
-	}
-	if f.off == nil {
-		f.off = map[string]bool{}
-	}
+// switchOff notes servers that are switched off outside of their entries.
+func (f *File) switchOff(names ...string) {
 	for _, n := range names {
 		f.off[n] = true
 	}
