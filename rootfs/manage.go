@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/images"
+	"github.com/toolcell/toolcell/internal/text"
 )
 
 // List returns the images of the store, most recently used first.
@@ -42,20 +43,19 @@ func (s *Store) Find(name string) (*Image, error) {
 	case 1:
 		return found[0], nil
 	case 0:
-		return nil, &UnknownError{name, refsOf(all)}
+		return nil, unknownImage(name, refsOf(all))
 	default:
 		return nil, fmt.Errorf("%d images begin with %q; give more of the digest", len(found), name)
 	}
 }
 
-// An UnknownError says that the store has no image of this name.
-type UnknownError struct {
-	Name string
-	Refs []string // of the images that are here
-}
-
-func (e *UnknownError) Error() string {
-	return fmt.Sprintf("there is no image %q here; `toolcell images list` shows those that are", e.Name)
+// unknownImage is the error that the store has no image of this name. It says which of those
+// that are here was probably meant.
+func unknownImage(name string, here []string) error {
+	if meant := text.Meant(name, here, 3); meant != "" {
+		return fmt.Errorf("there is no image %q here; did you mean %q?", name, meant)
+	}
+	return fmt.Errorf("there is no image %q here; `toolcell images list` shows those that are", name)
 }
 
 func refsOf(all []Image) (refs []string) {

@@ -77,7 +77,7 @@ func TestRemoveFreesWhatNoOtherImageHas(t *testing.T) {
 	if _, err := os.ReadFile(filepath.Join(root.Dir, "usr/bin/python3.12")); err != nil {
 		t.Errorf("the other image is not whole: %v", err)
 	}
-	if _, err := s.Remove(a); err == nil || !strings.Contains(err.Error(), "images list") {
+	if _, err := s.Remove(a); err == nil || !strings.Contains(err.Error(), `there is no image "`+a+`" here`) {
 		t.Errorf("removed twice: %v", err)
 	}
 }

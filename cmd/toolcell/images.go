@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -99,21 +98,9 @@ func findImages(o Options, store *rootfs.Store) (found []*rootfs.Image, err erro
 	for _, name := range o.Args {
 		i, err := store.Find(name)
 		if err != nil {
-			return nil, nearImage(err)
+			return nil, err
 		}
 		found = append(found, i)
 	}
 	return found, nil
-}
-
-// nearImage adds to the error of an image that is not here the name that was meant.
-func nearImage(err error) error {
-	var unknown *rootfs.UnknownError
-	if !errors.As(err, &unknown) {
-		return err
-	}
-	if meant := text.Meant(unknown.Name, unknown.Refs, 3); meant != "" {
-		return fmt.Errorf("there is no image %q here; did you mean %q?", unknown.Name, meant)
-	}
-	return err
 }

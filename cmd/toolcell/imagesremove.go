@@ -27,7 +27,6 @@ func imagesRemove(ctx context.Context, o Options, store *rootfs.Store) error {
 	return eachArgument(ctx, o, func(name string) (*removedImage, string, error) {
 		freed, err := store.Remove(name)
 		if err != nil {
-			err = nearImage(err)
 			return &removedImage{Name: name, Error: err.Error()}, "", o.Settings.Dirs.Explain(err)
 		}
 		return &removedImage{Name: name, Freed: freed}, fmt.Sprintf("removed %s, freed %s\n", name, text.Size(freed)), nil

@@ -1,11 +1,6 @@
-package main
+package rootfs
 
-import (
-	"errors"
-	"testing"
-
-	"github.com/toolcell/toolcell/rootfs"
-)
+import "testing"
 
 func TestNearImageIsNamed(t *testing.T) {
 	here := []string{"python:3.14-slim", "docker.io/library/python:3.11", "oci:/srv/science"}
@@ -15,11 +10,8 @@ func TestNearImageIsNamed(t *testing.T) {
 		"science":          `there is no image "science" here; did you mean "oci:/srv/science"?`,
 		"alpine:latest":    "there is no image \"alpine:latest\" here; `toolcell images list` shows those that are",
 	} {
-		if got := nearImage(&rootfs.UnknownError{Name: name, Refs: here}); got.Error() != want {
+		if got := unknownImage(name, here); got.Error() != want {
 			t.Errorf("%s: %v", name, got)
 		}
-	}
-	if other := errors.New("reading the store"); !errors.Is(nearImage(other), other) {
-		t.Error("another error was changed")
 	}
 }
