@@ -41,7 +41,8 @@ func findCommand(app *cli.App, args []string) typedCommand {
 // write them in any order, and the cli package wants them first. Arguments after "--" stay
 // where they are, as do those of exec after the file, which belong to the code. It fails for
 // an unknown flag, for one without its value (the cli package would take the next flag, or our
-// own "--"), and for one given twice if the first would be lost.
+// own "--"), and for one given twice if the first would be lost; the command line is then as it
+// was typed.
 func (t typedCommand) flagsFirst() ([]string, error) {
 	if t.parsed != nil && t.parsed.SkipFlagParsing {
 		return t.args, nil
@@ -66,18 +67,18 @@ func (t typedCommand) flagsFirst() ([]string, error) {
 		flag := t.flag(arg)
 		switch {
 		case flag == nil:
-			return nil, t.noFlag(arg)
+			return t.args, t.noFlag(arg)
 		case flag == cli.HelpFlag: // the cli package would look for the help of an argument
 			return append(slices.Clone(t.args[:t.at]), arg), nil
 		case given[flag] && !mayRepeat(flag):
-			return nil, console.Usagef("%s is given twice, and only the last would count", dashed(flagName(arg)))
+			return t.args, console.Usagef("%s is given twice, and only the last would count", dashed(flagName(arg)))
 		}
 		given[flag] = true
 		if strings.Contains(arg, "=") || !takesValue(flag) {
 			continue
 		}
 		if at++; at == len(t.args) || t.args[at] == "--" || t.flag(t.args[at]) != nil {
-			return nil, console.Usagef("%s needs a value", arg)
+			return t.args, console.Usagef("%s needs a value", arg)
 		}
 		ordered = append(ordered, t.args[at])
 	}
@@ -117,10 +118,7 @@ func (t typedCommand) wantsJSON() bool {
 	if t.parsed == nil || t.parsed.SkipFlagParsing || t.flag("--json") == nil {
 		return false
 	}
-	ordered, err := t.flagsFirst()
-	if err != nil {
-		ordered = t.args
-	}
+	ordered, _ := t.flagsFirst()
 	for _, arg := range ordered[t.at:] {
 		switch arg {
 		case "--":

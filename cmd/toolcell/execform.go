@@ -30,10 +30,8 @@ type formField struct {
 	Default     json.RawMessage `json:"default"`
 	Enum        []string        `json:"enum"`
 	OneOf       []formChoice    `json:"oneOf"`
-	Items       *struct {
-		Enum  []string     `json:"enum"`
-		AnyOf []formChoice `json:"anyOf"`
-	} `json:"items"`
+	AnyOf       []formChoice    `json:"anyOf"` // of the items of an array
+	Items       *formField      `json:"items"`
 }
 
 type formChoice struct {
@@ -55,13 +53,13 @@ func askForm(ctx context.Context, f *consent.Form, out io.Writer, read readLine)
 		fmt.Fprintln(out, "toolcell: this form cannot be shown in a terminal, so it is declined")
 		return formAnswer("decline", nil)
 	}
-	mark := "Answer it? [y/n/s: yes, no, stop asking]: "
+	question := "Answer it?"
 	if f.URL != "" {
 		fmt.Fprintf(out, "It wants you to open this address in a browser:\n  %s\n", console.Plain(f.URL))
-		mark = "Agree? [y/n/s: yes, no, stop asking]: "
+		question = "Agree?"
 	}
 	for range maxTries {
-		line, err := read(ctx, mark)
+		line, err := read(ctx, question+" [y/n/s: yes, no, stop asking]: ")
 		if err != nil {
 			fmt.Fprintln(out)
 			return stopped()
@@ -120,10 +118,7 @@ var errTries = errors.New("no value was typed that fits")
 
 // askField asks for one field. The value is nil if none is given.
 func askField(ctx context.Context, name string, f formField, required bool, out io.Writer, read readLine) (any, error) {
-	title := console.OneLine(name, fieldWidth)
-	if f.Title != "" {
-		title = console.OneLine(f.Title, fieldWidth)
-	}
+	title := console.OneLine(cmp.Or(f.Title, name), fieldWidth)
 	if f.Description != "" {
 		fmt.Fprintf(out, "  %s\n", console.OneLine(f.Description, fieldWidth))
 	}
@@ -163,10 +158,7 @@ func (f formField) choices() (all []formChoice) {
 		all = append(all, formChoice{v, v})
 	}
 	for _, c := range titled {
-		if c.Title == "" {
-			c.Title = c.Const
-		}
-		all = append(all, c)
+		all = append(all, formChoice{c.Const, cmp.Or(c.Title, c.Const)})
 	}
 	return all
 }

@@ -156,8 +156,15 @@ func imagesRefreshCommand(s *console.Streams) *cli.Command {
 }
 
 func imagesRefresh(ctx context.Context, o imagesRefreshOptions) (err error) {
-	ctx, cancel := untilEOF(ctx, o.Streams, o.UntilEOF)
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	if o.UntilEOF {
+		go func() {
+			defer contain.Recover("waiting for the end of standard input", nil)
+			defer cancel()
+			_, _ = io.Copy(io.Discard, o.In)
+		}()
+	}
 	p, err := openParts(o.Settings, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
@@ -186,19 +193,6 @@ func imagesRefresh(ctx context.Context, o imagesRefreshOptions) (err error) {
 	ctx, stop := context.WithTimeout(ctx, compileTime)
 	defer stop()
 	return p.compile(ctx, set, sandboxes.SandboxRoot(root), root.Env, limits)
-}
-
-// untilEOF returns a context that ends with standard input, if that is wanted.
-func untilEOF(ctx context.Context, s *console.Streams, wanted bool) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(ctx)
-	if wanted {
-		go func() {
-			defer cancel()
-			defer contain.Recover("waiting for the end of standard input", nil)
-			_, _ = io.Copy(io.Discard, s.In)
-		}()
-	}
-	return ctx, cancel
 }
 
 // compileTime bounds compiling, far above the time for the largest image.

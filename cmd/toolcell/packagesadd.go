@@ -34,6 +34,7 @@ func openPackager(ctx context.Context, o Options) (*packager, error) {
 		return nil, err
 	}
 	p := &packager{parts: opened, source: opened.packages(o.Settings), progress: console.NewProgress(o.Err, o.JSON)}
+	p.source.Offline = o.Offline
 	p.show = console.RunProgress(p.progress, o.JSON)
 	if p.image, err = p.parts.image(o.Settings).Get(ctx, p.show); err != nil {
 		return nil, errors.Join(err, p.Close())
@@ -115,7 +116,7 @@ func packagesAdd(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.Close()) }()
-	set, err := p.source.Ensure(ctx, p.image, needs, sandboxes.Options{Offline: o.Offline, Anew: !o.Offline}, p.show)
+	set, err := p.source.Ensure(ctx, p.image, needs, !o.Offline, p.show)
 	if err != nil {
 		return asUsage(err)
 	}
@@ -143,7 +144,7 @@ func packagesLock(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.Close()) }()
-	lock, err := p.source.Lock(ctx, p.image, needs, sandboxes.Options{Offline: o.Offline})
+	lock, err := p.source.Lock(ctx, p.image, needs)
 	if err != nil {
 		return asUsage(err)
 	}

@@ -28,7 +28,7 @@ type Packages struct {
 	Sandboxes run.Sandboxes
 	Dirs      settings.Dirs
 	Limits    spec.Limits // of the resolver's sandbox
-	Offline   bool        // runs fetch nothing
+	Offline   bool        // nothing is fetched
 	// Background compiles the modules of a set.
 	Background Background
 
@@ -38,7 +38,7 @@ type Packages struct {
 
 // Get returns the folder with the packages that a script needs, for run.Options.
 func (s *Packages) Get(ctx context.Context, image run.Image, n run.Needs, progress func(done, total int64, text string)) (string, error) {
-	set, err := s.Ensure(ctx, image, n, Options{Offline: s.Offline}, progress)
+	set, err := s.Ensure(ctx, image, n, false, progress)
 	if _, ok := errors.AsType[*packages.UnreachableError](err); ok {
 		err = fmt.Errorf("%w; packages can be fetched ahead with: %s", err, command("add", image, n))
 	}
@@ -60,19 +60,14 @@ func (s *Packages) Here(ctx context.Context, image run.Image, n run.Needs) bool 
 	return err == nil && s.Store.Has(r)
 }
 
-// Options are a command's choices.
-type Options struct {
-	Offline bool // fetch nothing
-	Anew    bool // choose versions anew
-}
-
-// Ensure returns the set of packages that a script needs, nil if it needs none.
-func (s *Packages) Ensure(ctx context.Context, image run.Image, n run.Needs, o Options, progress func(done, total int64, text string)) (*packages.Set, error) {
+// Ensure returns the set of packages that a script needs, nil if it needs none. With anew it
+// chooses their versions anew.
+func (s *Packages) Ensure(ctx context.Context, image run.Image, n run.Needs, anew bool, progress func(done, total int64, text string)) (*packages.Set, error) {
 	r, err := s.request(ctx, image, n)
 	if err != nil || len(r.Requirements) == 0 {
 		return nil, err
 	}
-	r.Offline, r.Anew = o.Offline, o.Anew
+	r.Anew = anew
 	set, err := s.Store.Ensure(ctx, r, func(p packages.Progress) {
 		if progress != nil {
 			progress(p.Done, p.Total, p.Text)
@@ -82,13 +77,12 @@ func (s *Packages) Ensure(ctx context.Context, image run.Image, n run.Needs, o O
 }
 
 // Lock returns the lock that the packages of a script lead to.
-func (s *Packages) Lock(ctx context.Context, image run.Image, n run.Needs, o Options) ([]byte, error) {
+func (s *Packages) Lock(ctx context.Context, image run.Image, n run.Needs) ([]byte, error) {
 	n.File = "" // a lock that is there is written anew
 	r, err := s.request(ctx, image, n)
 	if err != nil {
 		return nil, err
 	}
-	r.Offline = o.Offline
 	lock, err := s.Store.Resolve(ctx, r)
 	return lock, classify(err, image, n)
 }
@@ -147,7 +141,7 @@ func (s *Packages) request(ctx context.Context, image run.Image, n run.Needs) (p
 	}
 	r := packages.Request{
 		Image: of, Ref: image.Name, Run: inSandbox, Index: n.Grant.Index, Files: n.Grant.Files, Constraints: n.Grant.Constraints, ExcludeNewer: n.Grant.ExcludeNewer,
-		Before:   n.Before,
+		Before: n.Before, Offline: s.Offline,
 		MaxBytes: n.Grant.MaxBytes, MaxCount: n.Grant.MaxCount, MaxTime: n.Grant.MaxTime, Check: n.Grant.Check,
 		Credential: (*packages.Credential)(n.Grant.Credential),
 	}
