@@ -22,6 +22,7 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/redact"
 	"github.com/toolcell/toolcell/mcpproxy/transport"
 	"github.com/toolcell/toolcell/mcpproxy/transport/message"
+	"github.com/toolcell/toolcell/mcpproxy/wire"
 )
 
 const (
@@ -195,12 +196,7 @@ func (r *exchange) fulfill(ctx context.Context, requests []message.InputRequest)
 // not all servers do. If the request is then sent too early, the server refuses it again, and
 // the user is asked again.
 func (r *exchange) openAddresses(ctx context.Context, data json.RawMessage) error {
-	members, err := rawjson.Members(data)
-	if err != nil {
-		return errors.New("the server asks the user to open an address, but names none")
-	}
-	raw, _ := rawjson.Find(members, "elicitations")
-	items, err := rawjson.Items(raw)
+	items, err := rawjson.Items(wire.Member(data, "elicitations"))
 	if err != nil || len(items) == 0 || len(items) > maxAddresses {
 		return fmt.Errorf("the server asks the user to open addresses, but names none or more than %d", maxAddresses)
 	}

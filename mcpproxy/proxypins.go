@@ -87,7 +87,7 @@ func (p *Proxy) AcceptHint(server, tool, digest string) error {
 	if err != nil {
 		return err
 	}
-	return u.pins.AcceptHint(tool, digest)
+	return u.pins.Store.AcceptHint(u.pins.Key, tool, digest)
 }
 
 // trusted returns a tool with what may be believed of it. It is the one place that decides

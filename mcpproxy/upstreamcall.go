@@ -9,7 +9,6 @@ import (
 
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/catalog"
-	"github.com/toolcell/toolcell/mcpproxy/login"
 	"github.com/toolcell/toolcell/mcpproxy/transport"
 	"github.com/toolcell/toolcell/mcpproxy/transport/message"
 	"github.com/toolcell/toolcell/mcpproxy/transport/remote"
@@ -97,5 +96,5 @@ func (u *upstream) logIn(ctx context.Context, clientName string, show func(strin
 	if err != nil {
 		return err
 	}
-	return u.login.LogIn(ctx, challenge, login.Options{ClientName: clientName, Show: show})
+	return u.login.LogIn(ctx, challenge, clientName, show)
 }

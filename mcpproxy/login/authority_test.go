@@ -57,14 +57,14 @@ func (a *authority) open(dir string) *Store {
 
 // logIn logs in after a server answered a request without a token so; the status is
 // that of the answer.
-func (a *authority) logIn(ctx context.Context, s *Store, status int, o Options) error {
+func (a *authority) logIn(ctx context.Context, s *Store, status int, show func(string)) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, a.URL+"/mcp", nil)
 	if err != nil {
 		return err
 	}
 	return s.LogIn(ctx, &http.Response{StatusCode: status, Request: req, Body: http.NoBody, Header: http.Header{
 		"Www-Authenticate": {`Bearer resource_metadata="` + a.URL + `/.well-known/oauth-protected-resource/mcp"`},
-	}}, o)
+	}}, "", show)
 }
 
 // loggedIn returns a Store with a login, in a new folder.
@@ -72,7 +72,7 @@ func (a *authority) loggedIn(t *testing.T) (s *Store, dir string) {
 	t.Helper()
 	dir = t.TempDir()
 	s = a.open(dir)
-	if err := a.logIn(t.Context(), s, http.StatusUnauthorized, Options{Show: browser(t)}); err != nil {
+	if err := a.logIn(t.Context(), s, http.StatusUnauthorized, browser(t)); err != nil {
 		t.Fatal(err)
 	}
 	return s, dir

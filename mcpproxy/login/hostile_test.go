@@ -53,7 +53,7 @@ func TestHostileMetadataIsRefused(t *testing.T) {
 			tt.attack(a)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			err := a.logIn(ctx, a.open(t.TempDir()), http.StatusUnauthorized, Options{Show: func(string) { t.Error("a browser is asked for"); cancel() }})
+			err := a.logIn(ctx, a.open(t.TempDir()), http.StatusUnauthorized, func(string) { t.Error("a browser is asked for"); cancel() })
 			mcptest.WantError(t, err, tt.want)
 			if len(err.Error()) > 1000 || strings.ContainsAny(err.Error(), "\x1b\x07") {
 				t.Errorf("%d bytes: %q", len(err.Error()), err)
@@ -82,7 +82,7 @@ func TestAnswerOfAnotherIssuerIsRefused(t *testing.T) {
 			a := newAuthority(t)
 			a.Metadata = func(m map[string]any) { m["authorization_response_iss_parameter_supported"] = tt.promised }
 			a.Iss = strings.ReplaceAll(tt.iss, "%s", a.URL)
-			err := a.logIn(t.Context(), a.open(t.TempDir()), http.StatusUnauthorized, Options{Show: browser(t)})
+			err := a.logIn(t.Context(), a.open(t.TempDir()), http.StatusUnauthorized, browser(t))
 			if tt.want == "" {
 				if err != nil {
 					t.Error(err)
@@ -168,8 +168,8 @@ func TestRedirectsOfDocumentsStaySafe(t *testing.T) {
 	for _, to = range []string{"http://login.example/metadata", "ftp://login.example/", server.URL + "/round"} {
 		asked.Store(0)
 		s := NewStore(entry, t.TempDir(), redact.New(entry))
-		err := s.LogIn(t.Context(), &http.Response{StatusCode: http.StatusUnauthorized, Header: http.Header{}, Body: http.NoBody},
-			Options{Show: func(string) { t.Error("a browser is asked for") }})
+		err := s.LogIn(t.Context(), &http.Response{StatusCode: http.StatusUnauthorized, Header: http.Header{}, Body: http.NoBody}, "",
+			func(string) { t.Error("a browser is asked for") })
 		mcptest.WantError(t, err, "redirects a request that must not be redirected")
 		if n := asked.Load(); n > 3*(maxRedirects+1) {
 			t.Errorf("%s: asked %d times", to, n)
@@ -188,7 +188,7 @@ func TestHugeRegistrationIsCutShort(t *testing.T) {
 	defer huge.Close()
 	a := newAuthority(t)
 	a.Metadata = func(m map[string]any) { m["registration_endpoint"] = huge.URL }
-	err := a.logIn(t.Context(), a.open(t.TempDir()), http.StatusUnauthorized, Options{Show: func(string) { t.Error("a browser is asked for") }})
+	err := a.logIn(t.Context(), a.open(t.TempDir()), http.StatusUnauthorized, func(string) { t.Error("a browser is asked for") })
 	mcptest.WantError(t, err, "registering with the authorization server", `"clientId"`)
 	if len(err.Error()) > 1000 || strings.Contains(err.Error(), "\x1b") {
 		t.Errorf("%d bytes: %.300q", len(err.Error()), err)
@@ -242,7 +242,7 @@ func TestMetadataAsServersHaveIt(t *testing.T) {
 			}
 			entry := config.Server{Name: "fake", URL: front.URL + "/mcp"}
 			err := NewStore(entry, t.TempDir(), redact.New(entry)).LogIn(t.Context(), &http.Response{StatusCode: http.StatusUnauthorized, Body: http.NoBody},
-				Options{Show: browser(t)})
+				"", browser(t))
 			if err != nil {
 				t.Fatal(err)
 			}

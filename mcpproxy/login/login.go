@@ -22,17 +22,11 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// Options say how to log in.
-type Options struct {
-	ClientName string // under which a client is registered
-	// Show is called with the address that the user opens in a browser.
-	Show func(address string)
-}
-
 // LogIn lets the user log in, and keeps the tokens. answer is the server's response to a
-// request without a token. LogIn returns when the browser has come back to a port of this
+// request without a token. A client is registered under a name, and show is called with the
+// address that the user opens in a browser. LogIn returns when the browser has come back to a port of this
 // host, or ctx ends.
-func (s *Store) LogIn(ctx context.Context, answer *http.Response, o Options) error {
+func (s *Store) LogIn(ctx context.Context, answer *http.Response, clientName string, show func(address string)) error {
 	before := s.current(ctx)
 	wanted := readChallenge(answer.Header)
 	found, err := discover(ctx, s.client, s.url, wanted.metadataOr(before.Challenged))
@@ -62,7 +56,7 @@ func (s *Store) LogIn(ctx context.Context, answer *http.Response, o Options) err
 		return err
 	}
 	defer back.close()
-	who, err := s.chooseClient(ctx, found, o.ClientName, back.url)
+	who, err := s.chooseClient(ctx, found, clientName, back.url)
 	if err != nil {
 		return err
 	}
@@ -70,7 +64,7 @@ func (s *Store) LogIn(ctx context.Context, answer *http.Response, o Options) err
 		return err
 	}
 	l.client = who
-	code, err := authorize(ctx, back, found, l, o.Show)
+	code, err := authorize(ctx, back, found, l, show)
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ func TestLoginAsksForScopesAndKeepsSecretsOutOfTexts(t *testing.T) {
 	a := newAuthority(t)
 	a.oauth = &config.OAuth{ClientID: "known", ClientSecret: "known-s3cret", Scopes: []string{"read", "write"}}
 	s := a.open(t.TempDir())
-	if err := a.logIn(t.Context(), s, http.StatusUnauthorized, Options{Show: browser(t)}); err != nil {
+	if err := a.logIn(t.Context(), s, http.StatusUnauthorized, browser(t)); err != nil {
 		t.Fatal(err)
 	}
 	a.Lock()
@@ -36,8 +36,8 @@ func TestServerThatAsksForNoLoginIsNamed(t *testing.T) {
 	nothing := httptest.NewServer(http.NotFoundHandler())
 	defer nothing.Close()
 	entry := config.Server{Name: "open", URL: nothing.URL + "/mcp"}
-	err := NewStore(entry, t.TempDir(), redact.New(entry)).LogIn(t.Context(), &http.Response{StatusCode: http.StatusOK, Body: http.NoBody},
-		Options{Show: func(string) { t.Error("a browser is asked for") }})
+	err := NewStore(entry, t.TempDir(), redact.New(entry)).LogIn(t.Context(), &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, "",
+		func(string) { t.Error("a browser is asked for") })
 	mcptest.WantError(t, err, "does not ask for a login")
 }
 

@@ -212,7 +212,7 @@ func TestMachineNeedsNoFolder(t *testing.T) {
 func TestLoginCommandOfAMachine(t *testing.T) {
 	a := machineAuthority(t)
 	s := a.open(t.TempDir())
-	err := a.logIn(t.Context(), s, http.StatusUnauthorized, Options{Show: func(string) { t.Error("a browser is asked for") }})
+	err := a.logIn(t.Context(), s, http.StatusUnauthorized, func(string) { t.Error("a browser is asked for") })
 	if err != nil || tokenOf(t, s, "") != "access-token-1" {
 		t.Error(err)
 	}

@@ -27,7 +27,7 @@ func (a *authority) asked() []string {
 
 func (a *authority) mustLogIn(t *testing.T, s *Store) {
 	t.Helper()
-	if err := a.logIn(t.Context(), s, http.StatusUnauthorized, Options{Show: browser(t)}); err != nil {
+	if err := a.logIn(t.Context(), s, http.StatusUnauthorized, browser(t)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -118,7 +118,7 @@ func TestChallengeOfACallIsKept(t *testing.T) {
 	if _, err := refuse(t, s, "", 401, `Bearer scope="basic"`); err != nil {
 		t.Error(err)
 	}
-	if err := a.logIn(t.Context(), a.open(dir), http.StatusOK, Options{Show: browser(t)}); err != nil {
+	if err := a.logIn(t.Context(), a.open(dir), http.StatusOK, browser(t)); err != nil {
 		t.Fatal(err)
 	}
 	if got := a.asked(); !slices.Equal(got, []string{"basic"}) {

@@ -2,7 +2,6 @@ package pins
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -185,14 +184,6 @@ func (c *Comparison) changed(t Definition) string {
 	}
 	return fmt.Sprintf("%s (now sha256:%.12s); to see the change: toolcell servers pins %s; to accept it: toolcell servers pins accept %s %s",
 		how, t.Digest, text.ShellWord(c.name), text.ShellWord(c.name), text.ShellWord(t.Name))
-}
-
-// AcceptHint is Store.AcceptHint for a tool of the server.
-func (c *Comparison) AcceptHint(tool, digest string) error {
-	if c.Store.Dir == "" {
-		return errors.New("there is no folder to keep pins in")
-	}
-	return c.Store.AcceptHint(c.Key, tool, digest)
 }
 
 // happened describes a tool that differs from its pin.

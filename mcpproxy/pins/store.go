@@ -265,6 +265,9 @@ func (s Store) Accept(key, tool string) (taken map[string]Tool, err error) {
 // AcceptHint accepts the server's claim that a tool only reads, if its definition still has
 // this digest. Nothing else of the definition is accepted.
 func (s Store) AcceptHint(key, tool, digest string) error {
+	if s.Dir == "" {
+		return errors.New("there is no folder to keep pins in")
+	}
 	found := false
 	err := s.change(key, nil, func(server *Server) bool {
 		t := server.Tools[tool]
