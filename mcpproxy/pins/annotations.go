@@ -61,21 +61,5 @@ func (t *Tool) HintUnaccepted() bool {
 	if t.Seen == nil || t.ReadsOnly {
 		return false
 	}
-	now, _ := t.Seen.hints()
-	var before Hints
-	if t.Pinned != nil {
-		before, _ = t.Pinned.hints()
-	}
-	return now.ReadOnly && !now.believed(before)
-}
-
-// hints returns the hints of a version, also of one that was kept before they were.
-func (v *Version) hints() (h Hints, known bool) {
-	switch {
-	case v.Hints != nil:
-		return *v.Hints, true
-	case v.Shown != nil:
-		return ReadHints(json.RawMessage(v.Shown["annotations"])), true
-	}
-	return Hints{}, false
+	return t.Seen.Hints.ReadOnly && !t.Seen.Hints.believed(t.pinned().Hints)
 }

@@ -27,18 +27,10 @@ type Comparison struct {
 	compared bool
 	stamp    state.Stamp // of the file, as it was then
 	pins     *Server
-	pinned   map[string]pin // by tool
-	unkept   bool           // the pins are only here
-	keepErr  error          // why they are
-	err      error          // why the pins cannot be read
-	told     bool           // a run has told of err
-}
-
-// A pin is what a definition is compared with.
-type pin struct {
-	digest string
-	hints  Hints
-	known  bool // the hints
+	unkept   bool  // the pins are only here
+	keepErr  error // why they are
+	err      error // why the pins cannot be read
+	told     bool  // a run has told of err
 }
 
 // NewComparison compares the tools of a server with those in a store.
@@ -64,7 +56,7 @@ func (c *Comparison) Learn(known func() []Definition) {
 
 // compare compares the current tools of the server. c.mu is held.
 func (c *Comparison) compare(sent []Definition) {
-	c.compared, c.pinned = false, nil // which it stays if this panics
+	c.compared = false // which it stays if this panics
 	contain.Point("pins: locked")
 	var kept *Server // if the pins could not be kept, such as on a full disk: else each change would be pinned anew
 	if c.unkept {
@@ -76,24 +68,26 @@ func (c *Comparison) compare(sent []Definition) {
 	}
 	c.stamp, c.pins, c.err, c.keepErr = c.Store.Stamp(c.Key), server, nil, err
 	c.unkept = c.stamp == state.Stamp{}
+	c.compared = true
 	if server == nil {
-		c.compared, c.err = true, err
+		c.err = err
 		return
 	}
-	pinned := make(map[string]pin, len(server.Tools))
-	for name, t := range server.Tools {
-		if t.Pinned != nil {
-			p := pin{digest: t.Pinned.Digest}
-			p.hints, p.known = t.Pinned.hints()
-			pinned[name] = p
-		}
+	for _, t := range server.Tools {
 		for _, v := range []*Version{t.Pinned, t.Seen} {
 			if v != nil && !c.unkept {
 				v.Shown = nil // is on disk
 			}
 		}
 	}
-	c.compared, c.pinned = true, pinned
+}
+
+// pinned returns what a tool is compared with, the zero value if nothing is. c.mu is held.
+func (c *Comparison) pinned(tool string) Version {
+	if c.pins == nil {
+		return Version{}
+	}
+	return c.pins.Tools[tool].pinned()
 }
 
 // A Standing is how a tool compares with its pin. The zero value is that of a tool that was
@@ -125,7 +119,7 @@ func (c *Comparison) Standing(t Definition, known func() []Definition) (s Standi
 	defer contain.Recover("comparing a tool with its pin", func(err error) { s = Standing{changed: err.Error()} })
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	same := func() bool { return c.compared && c.err == nil && c.pinned[t.Name].digest == t.Digest }
+	same := func() bool { return c.compared && c.err == nil && c.pinned(t.Name).Digest == t.Digest }
 	if !same() && (!c.compared || c.Store.Stamp(c.Key) != c.stamp) { // another process may have accepted it
 		if sent := known(); sent != nil {
 			c.compare(sent)
@@ -151,7 +145,7 @@ func (c *Comparison) Standing(t Definition, known func() []Definition) (s Standi
 	default:
 		s.Acceptable = true
 		before := "did not say so when the tool was pinned"
-		if _, pinned := c.pinned[t.Name]; !pinned {
+		if c.pinned(t.Name).Digest == "" {
 			before = "has added it since its tools were pinned"
 		}
 		s.Unaccepted = fmt.Sprintf("the server says that it only reads, but %s, and you have not accepted that: toolcell servers pins accept %s %s",
@@ -163,7 +157,7 @@ func (c *Comparison) Standing(t Definition, known func() []Definition) (s Standi
 // hintAccepted reports whether the user has accepted that a tool only reads, whatever else
 // of its definition has changed. c.mu is held.
 func (c *Comparison) hintAccepted(t Definition) bool {
-	if p := c.pinned[t.Name]; p.known && t.Hints.believed(p.hints) {
+	if t.Hints.believed(c.pinned(t.Name).Hints) {
 		return true
 	}
 	now := c.pins.Tools[t.Name]

@@ -41,7 +41,7 @@ type Version struct {
 	Shown  Shown     `json:"shown,omitzero"`   // nil if there was no room for it
 	Hidden []string  `json:"hidden,omitempty"` // where it has hidden characters, and which
 	Noted  bool      `json:"noted,omitempty"`  // a run has told of it
-	Hints  *Hints    `json:"hints,omitempty"`  // nil in files from before they were kept
+	Hints  Hints     `json:"hints,omitzero"`
 }
 
 // A Change is how a tool differs from its pin.
@@ -66,6 +66,14 @@ func (t *Tool) Change() Change {
 		return Removed
 	}
 	return Unchanged
+}
+
+// pinned returns the version that is pinned, the zero value if none is.
+func (t *Tool) pinned() Version {
+	if t == nil || t.Pinned == nil {
+		return Version{}
+	}
+	return *t.Pinned
 }
 
 // Now returns the current or last definition of the tool.

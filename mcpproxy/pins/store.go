@@ -141,8 +141,7 @@ func pinned(name string, all []Definition, now time.Time) *Server {
 }
 
 func newVersion(d Definition, now time.Time) *Version {
-	hints := d.Hints
-	return &Version{Digest: d.Digest, Since: now.UTC().Truncate(time.Second), Shown: d.Shown, Hidden: d.Hidden, Hints: &hints}
+	return &Version{Digest: d.Digest, Since: now.UTC().Truncate(time.Second), Shown: d.Shown, Hidden: d.Hidden, Hints: d.Hints}
 }
 
 // record compares the current tools of the server, and reports whether anything has changed
@@ -185,19 +184,13 @@ func (s *Server) recordTool(d Definition, now time.Time) (changed bool) {
 		s.Tools[d.Name] = &Tool{Seen: newVersion(d, now)}
 		return true
 	case t.Pinned != nil && t.Pinned.Digest == d.Digest:
-		changed = t.Seen != nil || !t.Gone.IsZero() || t.Pinned.Hints == nil || t.ReadsOnly
+		changed = t.Seen != nil || !t.Gone.IsZero() || t.ReadsOnly
 		t.Seen, t.Gone, t.ReadsOnly = nil, time.Time{}, false
-		if t.Pinned.Hints == nil {
-			t.Pinned.Hints = &d.Hints
-		}
 	case t.ReadsOnly && !d.Hints.believed(Hints{ReadOnly: true}):
 		t.Seen, t.Gone, t.ReadsOnly = newVersion(d, now), time.Time{}, false
 		return true
 	case t.Seen == nil || t.Seen.Digest != d.Digest:
 		t.Seen, t.Gone = newVersion(d, now), time.Time{}
-		return true
-	case t.Seen.Hints == nil:
-		t.Seen.Hints = &d.Hints
 		return true
 	}
 	return changed
@@ -271,7 +264,7 @@ func (s Store) AcceptHint(key, tool, digest string) error {
 	found := false
 	err := s.change(key, nil, func(server *Server) bool {
 		t := server.Tools[tool]
-		found = t != nil && t.Now().Digest == digest && t.Now().Hints != nil && t.Now().Hints.believed(Hints{ReadOnly: true})
+		found = t != nil && t.Now().Digest == digest && t.Now().Hints.believed(Hints{ReadOnly: true})
 		if found {
 			t.ReadsOnly = true
 		}
