@@ -3,6 +3,7 @@ package packages
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/toolcell/toolcell/internal/text"
@@ -40,7 +41,6 @@ const (
 	markerInName  phrase = `\{[^}]*\}`
 	statusOf      phrase = `HTTP status[^(]*\((\d{3}[^)]*)\)`
 	youRequire    phrase = `you require .*?(?:\. |$)`
-	nameAtStart   phrase = `^[\w.-]*`
 )
 
 // explainResolver explains in a sentence why uv could not choose versions.
@@ -134,14 +134,19 @@ func unreachable(r Request, reason string) error {
 // concerned returns the requirements that uv's explanation is about.
 func concerned(text string, r Request) (lines []string) {
 	lines = mentioned(text, r.Requirements)
-	if lines == nil {
+	if len(lines) == 0 {
 		return r.Requirements
 	}
 	return lines
 }
 
+// inName are the characters of names of packages.
+const inName = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
+
 // packageOf returns the name of a package that a requirement begins with.
-func packageOf(requirement string) string { return nameAtStart.form().FindString(requirement) }
+func packageOf(requirement string) string {
+	return requirement[:len(requirement)-len(strings.TrimLeft(requirement, inName))]
+}
 
 // conflict explains which package conflicts with the script's requirements: the first of
 // uv's reasons that is about a package of the script.
@@ -170,7 +175,7 @@ func conflict(text string, r Request) string {
 // explanation is about.
 func ofPolicy(text string, r Request) string {
 	bounds := mentioned(text, r.Constraints)
-	if bounds == nil {
+	if len(bounds) == 0 {
 		return ""
 	}
 	return "; the policy allows " + briefly(bounds)
@@ -179,14 +184,13 @@ func ofPolicy(text string, r Request) string {
 // mentioned returns the requirements whose package uv's explanation names after "you
 // require".
 func mentioned(text string, requirements []string) (lines []string) {
-	required := strings.Join(youRequire.form().FindAllString(text, -1), " ")
-	for _, line := range requirements {
-		name := packageOf(line)
-		if isWord := phrase(`\b` + regexp.QuoteMeta(name) + `\b`); name != "" && isWord.form().MatchString(required) {
-			lines = append(lines, line)
+	required := map[string]bool{}
+	for _, sentence := range youRequire.form().FindAllString(text, -1) {
+		for _, name := range strings.FieldsFunc(sentence, func(c rune) bool { return !strings.ContainsRune(inName, c) }) {
+			required[strings.TrimRight(name, ".-")] = true
 		}
 	}
-	return lines
+	return slices.DeleteFunc(slices.Clone(requirements), func(line string) bool { return !required[packageOf(line)] })
 }
 
 func period(r Request) string {
