@@ -49,12 +49,6 @@ func Discover(o Options) config.Config {
 		}
 	}
 	d.reportProblems()
-	d.nameInCode()
-	return d.config
-}
-
-// nameInCode gives every server its alias, when all of them are known.
-func (d *collector) nameInCode() {
 	names := make([]string, len(d.config.Servers))
 	for i, s := range d.config.Servers {
 		names[i] = s.Name
@@ -62,4 +56,5 @@ func (d *collector) nameInCode() {
 	for i, alias := range pyname.Servers().Aliases(names) {
 		d.config.Servers[i].Alias = alias
 	}
+	return d.config
 }

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sort"
 
 	"github.com/toolcell/toolcell/internal/rawjson"
 	"github.com/toolcell/toolcell/internal/state"
@@ -50,7 +49,7 @@ func (e found) lacksValue() bool {
 
 // readFolder reads every config file in it, in the order of their names.
 func (d *collector) readFolder(p Location) {
-	entries, err := os.ReadDir(p.Path)
+	entries, err := os.ReadDir(p.Path) // by name
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
 			d.problem(config.Problem{Source: p.Path, Reason: "reading the folder: " + state.Reason(err)})
@@ -63,7 +62,6 @@ func (d *collector) readFolder(p Location) {
 			names = append(names, n)
 		}
 	}
-	sort.Strings(names)
 	if len(names) > maxConfigFiles {
 		d.problem(config.Problem{Source: p.Path, Reason: fmt.Sprintf("holds more than %d files; the rest is left out", maxConfigFiles)})
 		names = names[:maxConfigFiles]
@@ -102,11 +100,7 @@ func (d *collector) readFile(p Location) {
 func (d *collector) parse(f *File, e rawjson.Member, local bool) found {
 	p := f.Parse(e)
 	d.place(&p, f.Location.rank == rankProject || local && d.projectTrusted)
-	for _, in := range p.Inputs {
-		if len(d.config.Inputs) < maxProblems {
-			d.config.Inputs = append(d.config.Inputs, in)
-		}
-	}
+	d.config.Inputs = append(d.config.Inputs, p.Inputs[:min(len(p.Inputs), maxProblems-len(d.config.Inputs))]...)
 	r := found{Entry: p}
 	if f.Location.rank == rankProject && !r.Disabled {
 		raw, _ := f.AsWritten(e)

@@ -229,12 +229,6 @@ func (p Target) SelfEntries(data []byte) (found []SelfEntry, err error) {
 	return found, nil
 }
 
-// Example is what a file with nothing but the entry says.
-func (p Target) Example(self Entry) (string, error) {
-	out, _, err := p.Install(nil, self)
-	return string(out), err
-}
-
 // contents are the text of a file and the servers in it.
 type contents struct {
 	document

@@ -1,6 +1,7 @@
 package edit
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -15,28 +16,27 @@ import (
 // A Target is the config file of a client that this program can be put into, and
 // other servers taken out of.
 type Target struct {
-	Client  string // as a user names it, such as "claude-code"
-	Title   string // as its makers do
+	client
 	File    string
 	Project bool // it is the project's file, not the user's
 
 	dir     string // whose servers are meant, of those that Claude Code keeps for single directories; see in
-	target  client
 	dialect *clientconfig.Dialect
 	options clientconfig.Options
 }
 
-// A target is how an entry for this program looks in a client's file. Where that
+// A client is how an entry for this program looks in its file. Where that
 // file is, and how its fields are called, is in the dialect.
 type client struct {
-	name, title string
-	client      string   // of the dialect
-	program     string   // its command, if it has one of its own
-	folder      string   // its folder, where it is not that of its file
-	user        []string // its files, where they are not the dialect's
-	before      string   // members that its own software writes first
-	after       string   // and behind the others
-	note        string   // what there is to do then
+	Client  string   // as a user names it, such as "claude-code"
+	Title   string   // as its makers do
+	Note    string   // what the user has to do once the file has changed; empty is nothing
+	of      string   // the client of the dialect, where that is called otherwise
+	program string   // its command, if it has one of its own
+	folder  string   // its folder, where it is not that of its file
+	user    []string // its files, where they are not the dialect's
+	before  string   // members that its own software writes first
+	after   string   // and behind the others
 }
 
 // Runs may take two minutes, and some clients give a call less.
@@ -52,43 +52,43 @@ const alwaysLoad = `"alwaysLoad": true`
 
 // targets are the clients in the order in which they are listed.
 var targets = []client{
-	{name: "claude-code", title: "Claude Code", client: "claude", program: "claude", folder: "~/.claude", before: `"type": "stdio"`, after: alwaysLoad, note: "sessions that are open see it after /mcp or a restart"},
-	{name: "claude-desktop", title: "Claude Desktop", client: "claude-desktop", note: "restart it"},
-	{name: "cursor", title: "Cursor", client: "cursor", program: "cursor", before: `"type": "stdio"`},
-	{name: "vscode", title: "VS Code", client: "vscode", program: "code", before: `"type": "stdio"`, user: []string{
+	{Client: "claude-code", Title: "Claude Code", of: "claude", program: "claude", folder: "~/.claude", before: `"type": "stdio"`, after: alwaysLoad, Note: "sessions that are open see it after /mcp or a restart"},
+	{Client: "claude-desktop", Title: "Claude Desktop", Note: "restart it"},
+	{Client: "cursor", Title: "Cursor", program: "cursor", before: `"type": "stdio"`},
+	{Client: "vscode", Title: "VS Code", program: "code", before: `"type": "stdio"`, user: []string{
 		"${XDG_CONFIG_HOME:-~/.config}/Code/User/mcp.json",
 		"${XDG_CONFIG_HOME:-~/.config}/Code - Insiders/User/mcp.json",
 		"${XDG_CONFIG_HOME:-~/.config}/VSCodium/User/mcp.json",
 		"~/.vscode-server/data/User/mcp.json",
 	}},
-	{name: "windsurf", title: "Windsurf", client: "windsurf", program: "windsurf", note: "press Refresh in its MCP settings, or restart it"},
-	{name: "codex", title: "Codex", client: "codex", program: "codex", after: `"tool_timeout_sec": 150`},
-	{name: "gemini", title: "Gemini CLI", client: "gemini", program: "gemini"},
-	{name: "qwen", title: "Qwen Code", client: "qwen", program: "qwen"},
-	{name: "antigravity", title: "Antigravity", client: "antigravity", program: "agy", note: "press Refresh in its list of MCP servers, or restart it"},
-	{name: "opencode", title: "OpenCode", client: "opencode", program: "opencode", before: `"type": "local"`, after: `"enabled": true`},
-	{name: "amp", title: "Amp", client: "amp", program: "amp"},
-	{name: "zed", title: "Zed", client: "zed", program: "zed", before: `"source": "custom"`},
-	{name: "copilot", title: "Copilot CLI", client: "copilot", program: "copilot", before: `"type": "local"`, after: `"tools": ["*"]`},
-	{name: "cline", title: "Cline", client: "cline", after: timeoutSeconds, user: []string{
+	{Client: "windsurf", Title: "Windsurf", program: "windsurf", Note: "press Refresh in its MCP settings, or restart it"},
+	{Client: "codex", Title: "Codex", program: "codex", after: `"tool_timeout_sec": 150`},
+	{Client: "gemini", Title: "Gemini CLI", program: "gemini"},
+	{Client: "qwen", Title: "Qwen Code", program: "qwen"},
+	{Client: "antigravity", Title: "Antigravity", program: "agy", Note: "press Refresh in its list of MCP servers, or restart it"},
+	{Client: "opencode", Title: "OpenCode", program: "opencode", before: `"type": "local"`, after: `"enabled": true`},
+	{Client: "amp", Title: "Amp", program: "amp"},
+	{Client: "zed", Title: "Zed", program: "zed", before: `"source": "custom"`},
+	{Client: "copilot", Title: "Copilot CLI", program: "copilot", before: `"type": "local"`, after: `"tools": ["*"]`},
+	{Client: "cline", Title: "Cline", after: timeoutSeconds, user: []string{
 		"${CLINE_MCP_SETTINGS_PATH}",
 		"${XDG_CONFIG_HOME:-~/.config}/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
 		"~/.cline/data/settings/cline_mcp_settings.json",
 	}},
-	{name: "roo", title: "Roo Code", client: "roo", after: timeoutSeconds, user: []string{
+	{Client: "roo", Title: "Roo Code", after: timeoutSeconds, user: []string{
 		"${XDG_CONFIG_HOME:-~/.config}/Code/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json",
 	}},
-	{name: "kilo", title: "Kilo Code", client: "kilo", after: timeoutSeconds, user: []string{
+	{Client: "kilo", Title: "Kilo Code", after: timeoutSeconds, user: []string{
 		"${XDG_CONFIG_HOME:-~/.config}/Code/User/globalStorage/kilocode.kilo-code/settings/mcp_settings.json",
 		"~/.kilocode/cli/global/settings/mcp_settings.json",
 	}},
-	{name: "goose", title: "Goose", client: "goose", program: "goose", before: `"name": "toolcell", "type": "stdio"`, after: `"enabled": true, ` + timeoutSeconds},
-	{name: "kiro", title: "Kiro", client: "kiro", program: "kiro-cli", after: timeoutMilliseconds},
-	{name: "crush", title: "Crush", client: "crush", program: "crush", before: `"type": "stdio"`, after: timeoutSeconds},
-	{name: "lmstudio", title: "LM Studio", client: "lmstudio", program: "lms"},
-	{name: "amazonq", title: "Amazon Q", client: "amazonq", after: timeoutMilliseconds},
-	{name: "hermes", title: "Hermes", client: "hermes", program: "hermes"},
-	{name: "tabnine", title: "Tabnine", client: "tabnine", program: "tabnine"},
+	{Client: "goose", Title: "Goose", program: "goose", before: `"name": "toolcell", "type": "stdio"`, after: `"enabled": true, ` + timeoutSeconds},
+	{Client: "kiro", Title: "Kiro", program: "kiro-cli", after: timeoutMilliseconds},
+	{Client: "crush", Title: "Crush", program: "crush", before: `"type": "stdio"`, after: timeoutSeconds},
+	{Client: "lmstudio", Title: "LM Studio", program: "lms"},
+	{Client: "amazonq", Title: "Amazon Q", after: timeoutMilliseconds},
+	{Client: "hermes", Title: "Hermes", program: "hermes"},
+	{Client: "tabnine", Title: "Tabnine", program: "tabnine"},
 }
 
 // Targets are the files of the user of all clients.
@@ -106,10 +106,10 @@ func Targets(o clientconfig.Options) []Target {
 func TargetOf(o clientconfig.Options, client string, project bool) (Target, error) {
 	var names []string
 	for _, t := range targets {
-		if t.name == client || t.client == client {
+		if t.Client == client || cmp.Or(t.of, t.Client) == client {
 			return placeOf(o, t, project)
 		}
-		names = append(names, t.name)
+		names = append(names, t.Client)
 	}
 	known := "known are "
 	if near := text.Nearest(client, names, 1)[0]; probablyMeant(client, near) {
@@ -127,17 +127,17 @@ func probablyMeant(given, name string) bool {
 
 func placeOf(o clientconfig.Options, t client, project bool) (Target, error) {
 	o.Values, o.Trusted = nil, nil
-	d := *clientconfig.DialectOf(t.client)
-	if t.client == "claude" {
+	d := *clientconfig.DialectOf(cmp.Or(t.of, t.Client))
+	if t.of == "claude" {
 		d = clientconfig.Claude
 		d.Project = clientconfig.ClaudeProject.Project
 	}
 	d.Projects = false // servers of single directories are for in
-	p := Target{Client: t.name, Title: t.title, Project: project, target: t, dialect: &d, options: o}
+	p := Target{client: t, Project: project, dialect: &d, options: o}
 	var files []string
 	switch {
 	case project && len(d.Project) == 0:
-		return p, fmt.Errorf("%s has no config file in a project", t.title)
+		return p, fmt.Errorf("%s has no config file in a project", t.Title)
 	case project && o.Dir == "":
 		return p, fmt.Errorf("there is no working directory, so there is no file of a project")
 	case project:
@@ -154,7 +154,7 @@ func placeOf(o clientconfig.Options, t client, project bool) (Target, error) {
 		}
 	}
 	if o.Home == "" && !project || len(files) == 0 {
-		return p, fmt.Errorf("%s keeps its config in the home directory, and there is none: set HOME", t.title)
+		return p, fmt.Errorf("%s keeps its config in the home directory, and there is none: set HOME", t.Title)
 	}
 	p.File = inUse(files)
 	return p, nil
@@ -179,21 +179,21 @@ func (p Target) Detected() bool {
 		return true
 	}
 	own := filepath.Dir(p.File)
-	if p.target.folder != "" {
-		own = p.options.Absolute(p.target.folder)
+	if p.folder != "" {
+		own = p.options.Absolute(p.folder)
 	}
 	if info, err := os.Stat(own); err == nil && info.IsDir() && own != filepath.Clean(p.options.Home) {
 		return true
 	}
-	_, err := exec.LookPath(p.target.program)
-	return p.target.program != "" && err == nil
+	_, err := exec.LookPath(p.program)
+	return p.program != "" && err == nil
 }
 
 // Older returns the file beside File in which earlier versions of the client had
 // servers, such as VS Code's settings.json, if it is such a client. This program does
 // not go into it; servers can be moved out of it.
 func (p Target) Older() (older Target, ok bool) {
-	d := clientconfig.OlderDialectOf(p.target.client)
+	d := clientconfig.OlderDialectOf(p.dialect.Client)
 	if d == nil || p.Project {
 		return p, false
 	}
@@ -202,9 +202,6 @@ func (p Target) Older() (older Target, ok bool) {
 	p.dialect, p.File = &of, filepath.Join(filepath.Dir(p.File), filepath.Base(of.User[0]))
 	return p, true
 }
-
-// Note is what the user has to do once the file has changed; empty is nothing.
-func (p Target) Note() string { return p.target.note }
 
 // key is where the servers are in a file.
 func (p Target) key(in document) []string {
@@ -228,8 +225,8 @@ func (p Target) entry(command string, args []string, env map[string]string) json
 		text, _ := json.Marshal(value) // of strings
 		members = append(members, fmt.Sprintf("%q: %s", name, text))
 	}
-	if p.target.before != "" {
-		members = append(members, p.target.before)
+	if p.before != "" {
+		members = append(members, p.before)
 	}
 	if f.CommandList {
 		add("command", append([]string{command}, args...))
@@ -240,8 +237,8 @@ func (p Target) entry(command string, args []string, env map[string]string) json
 	if len(env) > 0 {
 		add(preferred(f.Env, "env"), env)
 	}
-	if p.target.after != "" {
-		members = append(members, p.target.after)
+	if p.after != "" {
+		members = append(members, p.after)
 	}
 	return json.RawMessage("{" + strings.Join(members, ", ") + "}")
 }

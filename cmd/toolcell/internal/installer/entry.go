@@ -24,7 +24,8 @@ func (i *Installer) PrintEntry() (*Report, error) {
 		return nil, err
 	}
 	report := i.newReport("printed")
-	if report.Entry, err = i.target.Example(entry); err != nil || i.JSON {
+	text, _, err := i.target.Install(nil, entry)
+	if report.Entry = string(text); err != nil || i.JSON {
 		return report, err
 	}
 	fmt.Fprintf(i.Streams.Err, "toolcell: for %s, in %s:\n", i.target.Title, i.target.File)

@@ -89,7 +89,7 @@ func (c *change) summary() *Report {
 	if c.DryRun {
 		r.Diff = c.diff()
 	} else if c.file.changed() {
-		r.Note, r.undo = c.target.Note(), "toolcell install "+c.target.Client+" --undo"
+		r.Note, r.undo = c.target.Note, "toolcell install "+c.target.Client+" --undo"
 		if c.target.Project {
 			r.undo = "toolcell install " + c.target.Client + " --project --undo"
 		}
@@ -156,7 +156,7 @@ func (i *Installer) print(r *Report) {
 	}
 	if r.undo != "" {
 		say("  undo: %s", r.undo)
-		if note := i.target.Note(); note != "" {
+		if note := i.target.Note; note != "" {
 			say("  %s: %s", r.Title, note)
 		}
 	}
