@@ -16,6 +16,7 @@ import (
 
 	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/internal/netguard"
+	"github.com/toolcell/toolcell/internal/state"
 	"github.com/toolcell/toolcell/mcpproxy/policy/hosts"
 	"github.com/toolcell/toolcell/oci/egress"
 )
@@ -102,10 +103,7 @@ func HostRoots() []byte {
 		os.Getenv("SSL_CERT_FILE"), "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt",
 		"/etc/ssl/ca-bundle.pem", "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", "/etc/ssl/cert.pem",
 	} {
-		if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() || info.Size() > maxRoots {
-			continue
-		}
-		if pem, err := os.ReadFile(file); err == nil && len(pem) > 0 {
+		if pem, err := state.ReadRegular(file, maxRoots); err == nil && len(pem) > 0 {
 			return pem
 		}
 	}

@@ -32,6 +32,7 @@ const (
 	maxImports   = 100
 	maxPrivate   = 20
 	maxImport    = 200 // bytes of one
+	maxFile      = MaxSource + 2*(maxDoc+maxSignature+maxSchema) + (maxImports+maxPrivate)*maxImport
 )
 
 // ErrNotExist is in the chain of an error when there is no tool of that name.
@@ -93,7 +94,7 @@ func (s Store) Show(name string) (Tool, error) {
 	if err := s.has(name); err != nil {
 		return Tool{}, err
 	}
-	body, err := readFile(s.file(name))
+	body, err := state.ReadRegular(s.file(name), maxFile)
 	if err != nil {
 		return Tool{}, fmt.Errorf("reading saved tool %q: %w", name, err)
 	}
@@ -288,17 +289,4 @@ func Module(tools []Tool) string {
 		body.WriteString("\n\n" + strings.Trim(source, "\n") + "\n")
 	}
 	return `"""Functions saved by run_python."""` + "\n" + head.String() + body.String()
-}
-
-// readFile reads a file of no more than a tool's size. It follows no link.
-func readFile(path string) ([]byte, error) {
-	const maxFile = MaxSource + 2*(maxDoc+maxSignature+maxSchema) + (maxImports+maxPrivate)*maxImport
-	info, err := os.Lstat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() || info.Size() > maxFile {
-		return nil, fmt.Errorf("%s is not a file of at most %d bytes", path, maxFile)
-	}
-	return os.ReadFile(path)
 }
