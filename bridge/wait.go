@@ -51,14 +51,6 @@ func (c *call) wait(ctx context.Context, r *run.Run) (input *mcp.CallToolResult,
 	leave := context.AfterFunc(ctx, contain.Func("ending a run", func() { r.Cancel(context.Cause(ctx)) }))
 	defer leave()
 	defer contain.Undo(func() { r.Cancel(errAbandoned) }) // nothing would ever fetch the result
-	return c.await(ctx, r)
-}
-
-// errAbandoned ends a run whose call has failed.
-var errAbandoned = fmt.Errorf("%w while the call waited for the run; the log has the details", contain.ErrInternal)
-
-// await is wait, which ends the run if await panics.
-func (c *call) await(ctx context.Context, r *run.Run) (*mcp.CallToolResult, *run.Result) {
 	questions := c.server.runs.Queue()
 	timeout := time.NewTimer(returnTimeout)
 	defer timeout.Stop()
@@ -94,6 +86,9 @@ func (c *call) await(ctx context.Context, r *run.Run) (*mcp.CallToolResult, *run
 		}
 	}
 }
+
+// errAbandoned ends a run whose call has failed.
+var errAbandoned = fmt.Errorf("%w while the call waited for the run; the log has the details", contain.ErrInternal)
 
 // showForm asks by a form during the call, and decides the question if the form was
 // answered with one of its choices.

@@ -148,7 +148,10 @@ func (c *Conn) Run(ctx context.Context, s Start, g *gate.Gate, h Host) (Done, er
 	if s.Complete == "" {
 		c.runs++
 	}
-	r := &exchange{Conn: c, start: s, gate: g, host: h, clock: s.Clock, account: c.budget.newAccount(), dump: newStackDump(), pauses: newPauses()}
+	r := &exchange{
+		Conn: c, start: s, gate: g, host: h, clock: s.Clock, account: c.budget.newAccount(), dump: newStackDump(), pauses: newPauses(),
+		giveUp: map[int64]context.CancelFunc{},
+	}
 	inTime := r.clock.AfterFunc(func() {
 		defer cancel(ErrTimeout) // also if asking panics
 		r.dump.ask(ctx, c.sandbox.Signal)

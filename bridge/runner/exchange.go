@@ -312,9 +312,6 @@ func (r *exchange) keepCancel(ctx context.Context, call *frame) {
 	call.ctx, call.cancel = context.WithCancel(ctx)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.giveUp == nil {
-		r.giveUp = map[int64]context.CancelFunc{}
-	}
 	r.giveUp[call.ID] = call.cancel
 }
 

@@ -81,7 +81,7 @@ type outgoing struct {
 func New(in io.Reader, out io.Writer, log *slog.Logger) *Conn {
 	c := &Conn{
 		log: log, in: in, out: out, read: make(chan received), writes: make(chan outgoing), closed: make(chan struct{}),
-		waiting: map[jsonrpc.ID]request{}, freed: make(chan struct{}, 1),
+		waiting: map[jsonrpc.ID]request{}, asked: map[jsonrpc.ID]bool{}, freed: make(chan struct{}, 1),
 	}
 	go c.readLoop(&wire.Lines{In: bufio.NewReaderSize(in, 64<<10)})
 	go c.writeLoop()

@@ -43,9 +43,6 @@ func (c *Conn) note(m *jsonrpc.Request) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if m.IsCall() {
-		if c.asked == nil {
-			c.asked = map[jsonrpc.ID]bool{}
-		}
 		c.asked[m.ID] = true
 	} else if m.Method == methodCancelled {
 		if id, ok := wire.OurID(wire.Member(m.Params, "requestId")); ok {

@@ -188,11 +188,11 @@ func TestTheProgramThatAsksCannotApprove(t *testing.T) {
 	if _, err := mayApprove(os.Getpid(), []serving{own}); !errors.Is(err, ErrSelf) {
 		t.Errorf("a process under its own launchers: %v", err)
 	}
-	s.own.err = errUnseen
+	s.ownErr = errUnseen
 	if err := raw(t, dir, fmt.Sprintf(`{"op":"challenge","id":%q,"for":"call"}`, q.ID)); !strings.Contains(err, errUnseen.Error()) {
 		t.Errorf("where the processes above the server cannot be seen: %s", err)
 	}
-	s.own.err = nil
+	s.ownErr = nil
 	if err := raw(t, dir, fmt.Sprintf(`{"op":"challenge","id":%q,"for":"call"}`, q.ID)); !strings.Contains(err, ErrSelf.Error()) {
 		t.Errorf("over the socket: %s", err)
 	}

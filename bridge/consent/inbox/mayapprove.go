@@ -129,10 +129,10 @@ func (s serving) mayHaveLeft(line []procStat, leader procStat) bool {
 // servings returns this server and all other ones of the user that can be found: those with
 // a socket in the folder, and those that /proc shows.
 func (s *Server) servings() ([]serving, error) {
-	if s.own.err != nil {
-		return nil, fmt.Errorf("approving: of toolcell serve, %w", s.own.err)
+	if s.ownErr != nil {
+		return nil, fmt.Errorf("approving: of toolcell serve, %w", s.ownErr)
 	}
-	all := []serving{s.own.serving}
+	all := []serving{s.own}
 	pids := map[int]bool{}
 	for _, c := range s.folder.connect() {
 		if peer, err := peerOf(c); err == nil && peer.Pid > 0 {

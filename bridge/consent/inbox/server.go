@@ -32,7 +32,8 @@ type Server struct {
 	folder   folder
 	name     string // of the socket
 	listener *net.UnixListener
-	own      ownServing
+	own      serving // this server as it was when it began: its client may end, and it be adopted
+	ownErr   error   // why that cannot be seen
 	strict   func() bool
 	slots    chan struct{}
 
@@ -55,22 +56,12 @@ func Listen(dir string, queue *consent.Queue, strict func() bool, log *slog.Logg
 	if err != nil {
 		return nil, errors.Join(err, d.close())
 	}
-	s := &Server{queue: queue, log: log, folder: d, name: name, listener: l, own: findOwn(), strict: strict, slots: make(chan struct{}, maxConns)}
+	s := &Server{queue: queue, log: log, folder: d, name: name, listener: l, strict: strict, slots: make(chan struct{}, maxConns)}
+	s.own, s.ownErr = servingOf(os.Getpid())
+	s.own.own = true
 	s.life, s.end = context.WithCancel(context.Background())
 	s.work.Go(s.accept)
 	return s, nil
-}
-
-// ownServing is this server as it was when it began: its client may end, and it be adopted.
-type ownServing struct {
-	serving
-	err error
-}
-
-func findOwn() (o ownServing) {
-	o.serving, o.err = servingOf(os.Getpid())
-	o.own = true
-	return o
 }
 
 // Close ends all connections and removes the socket.
