@@ -56,12 +56,14 @@ func tidyResult(method string, result json.RawMessage) (json.RawMessage, error) 
 	if has := wire.Member(result, "capabilities"); has != nil && !isObject(has) && !wire.IsEmptyList(has) && string(has) != "null" {
 		return nil, wrong("its capabilities", "an object", has)
 	}
+	var last jsontext.Pointer
 	for range maxReplaced {
-		err := json2.Unmarshal(result, new(shown), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+		err := json2.Unmarshal(result, new(shown), anything, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 		odd, ok := errors.AsType[*json2.SemanticError](err)
-		if !ok {
+		if !ok || odd.JSONPointer == last { // its name is there twice, and only the last one can be replaced
 			break
 		}
+		last = odd.JSONPointer
 		path := slices.Collect(odd.JSONPointer.Tokens())
 		for wire.Member(result, path...) == nil { // it is an item of a list
 			path = path[:len(path)-1]
@@ -85,6 +87,9 @@ type shown struct {
 	CacheScope   string                 `json:"cacheScope"`
 	TTLMs        int                    `json:"ttlMs"`
 }
+
+// anything passes over what may be of any kind: a server can send many such values.
+var anything = json2.WithUnmarshalers(json2.UnmarshalFromFunc(func(d *jsontext.Decoder, _ *any) error { return d.SkipValue() }))
 
 // maxReplaced bounds the members of a wrong type: each is found by reading all of them.
 const maxReplaced = 50

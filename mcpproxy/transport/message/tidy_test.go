@@ -2,6 +2,7 @@ package message
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -41,6 +42,19 @@ func TestHandshakesAreReadWhateverIsOddAboutThem(t *testing.T) {
 		}
 		if err := json.Unmarshal(got, &mcp.DiscoverResult{}); err != nil {
 			t.Errorf("%s became %s: %v", result, got, err)
+		}
+	}
+}
+
+// TestOddHandshakesTakeLittleWork, however much a server sends of what is of no interest, or
+// sends twice.
+func TestOddHandshakesTakeLittleWork(t *testing.T) {
+	for name, result := range map[string]string{
+		"values of any kind": `{"protocolVersion":"v","capabilities":{"experimental":{"a":[` + strings.Repeat(`{},`, 10_000) + `{}]}}}`,
+		"a member twice":     `{"protocolVersion":"v","instructions":5,"instructions":"x"}`,
+	} {
+		if n := testing.AllocsPerRun(1, func() { _, _ = tidyResult(MethodInitialize, json.RawMessage(result)) }); n > 150 {
+			t.Errorf("%s: %v allocations", name, n)
 		}
 	}
 }
