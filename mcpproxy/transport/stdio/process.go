@@ -82,9 +82,7 @@ func Start(s config.Server, hidden *redact.Redactor, g *Guard, log *slog.Logger,
 	stdin, noStdin := cmd.StdinPipe()
 	stdout, noStdout := cmd.StdoutPipe()
 	stderr, noStderr := cmd.StderrPipe()
-	if err := cmp.Or(noStdin, noStdout, noStderr); err != nil {
-		return nil, err
-	}
+	cmd.Err = cmp.Or(noStdin, noStdout, noStderr) // which Start returns; it closes the others then
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
