@@ -17,6 +17,7 @@ import (
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/internal/text"
+	"github.com/toolcell/toolcell/mcpproxy/pins"
 	"github.com/toolcell/toolcell/oci/doctor"
 	"github.com/toolcell/toolcell/rootfs/cachedir"
 	"github.com/toolcell/toolcell/rootfs/python"
@@ -53,7 +54,9 @@ func runDoctor(ctx context.Context, o Options) error {
 		Config: settings.ConfigDir(), Mounts: conf.Mounts, Inside: keptIn(d.Cache), Python: python.Exe, PythonErr: pythonErr,
 	})
 	found := discoverServers(conf, slog.New(slog.DiscardHandler))
-	checks = slices.Concat(checks, policyChecks(conf, found.config), typoChecks(), serverChecks(conf, found.config), checkClients(found.options))
+	servers, pinned := found.config.Servers, pins.Store{Dir: d.Pins()}
+	checks = slices.Concat(checks, policyChecks(conf, found.config), typoChecks(),
+		checkServerFolders(servers, conf.OwnFiles()), checkServerPins(servers, pinned), checkClients(found.options))
 	checks = append(checks, sandboxCheck(ctx, conf, checks, pythonErr))
 	if firstFatal(checks) < 0 { // otherwise nothing would run on it
 		checks = append(checks, imageChecks(ctx, o, pythonErr)...)

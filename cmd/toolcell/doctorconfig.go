@@ -17,14 +17,8 @@ import (
 	"github.com/toolcell/toolcell/oci/doctor"
 )
 
-// serverChecks are doctor's lines on servers that were given a folder in which
-// toolcell's own files are, or that have changed their tools. No server is started.
-func serverChecks(s settings.Settings, found config.Config) []doctor.Check {
-	return append(checkServerFolders(found.Servers, s.OwnFiles()), checkServerPins(found.Servers, pins.Store{Dir: s.Dirs.Pins()})...)
-}
-
 // checkServerPins reports servers that have changed their tools since these were pinned,
-// or hide something in them, as far as is known.
+// or hide something in them, as far as is known. No server is started.
 func checkServerPins(servers []config.Server, store pins.Store) (checks []doctor.Check) {
 	for _, s := range servers {
 		pinned, err := store.Read(pins.Key(s))

@@ -219,14 +219,10 @@ func (s script) neighbor(module string) string {
 		return ""
 	}
 	for _, name := range []string{module + ".py", module} {
-		if file := filepath.Join(dir, name); exists(file) {
+		file := filepath.Join(dir, name)
+		if _, err := os.Stat(file); err == nil {
 			return file
 		}
 	}
 	return ""
-}
-
-func exists(file string) bool {
-	_, err := os.Stat(file)
-	return err == nil
 }

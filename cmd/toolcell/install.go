@@ -138,7 +138,7 @@ func doForClients(ctx context.Context, o installOptions, clients []string, do fu
 				return err
 			}
 			failed++
-			reports = append(reports, installer.Failed(client, err))
+			reports = append(reports, &installer.Report{Client: client, Status: "failed", Error: err.Error()})
 			if !o.JSON {
 				console.Error(o.Err, err.Error())
 			}

@@ -190,10 +190,7 @@ func acceptPins(o Options, p *mcpproxy.Proxy, args []string) error {
 	if err != nil {
 		return err
 	}
-	tool := ""
-	if len(args) == 2 {
-		tool = args[1]
-	}
+	tool := strings.Join(args[1:], "") // "" for all
 	known, err := p.Pins(server.Name)
 	if err != nil {
 		return err

@@ -77,12 +77,11 @@ func lastingPath() (string, error) {
 			return "", errors.New("this program runs from a temporary folder, as go run makes them, so no client could start it later; install it first: make install, or go install")
 		}
 	}
-	if known, err := exec.LookPath("toolcell"); err == nil && filepath.IsAbs(known) {
-		if a, err := os.Stat(known); err == nil {
-			if b, err := os.Stat(exe); err == nil && os.SameFile(a, b) {
-				return known, nil
-			}
-		}
+	known, _ := exec.LookPath("toolcell")
+	inPath, errPath := os.Stat(known)
+	own, errOwn := os.Stat(exe)
+	if filepath.IsAbs(known) && errPath == nil && errOwn == nil && os.SameFile(inPath, own) {
+		return known, nil
 	}
 	return exe, nil
 }

@@ -60,11 +60,6 @@ type savedTokens struct {
 	After  int `json:"after"`
 }
 
-// Failed returns the report of a client whose file could not be changed.
-func Failed(client string, err error) *Report {
-	return &Report{Client: client, Status: "failed", Error: err.Error()}
-}
-
 // newReport returns a report about the file.
 func (i *Installer) newReport(status string) *Report {
 	return &Report{Client: i.target.Client, Title: i.target.Title, File: i.target.File, Status: status, DryRun: i.DryRun}

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -99,13 +98,6 @@ func (c *cursor) Write(b []byte) (int, error) {
 	c.rest = c.rest[bytes.LastIndexByte(c.rest, '\n')+1:]
 	c.rest = bytes.Clone(c.rest[max(0, len(c.rest)-maxRest):])
 	return len(b), nil
-}
-
-// newLine ends the line, if one was begun.
-func (c *cursor) newLine(out *os.File) {
-	if c.takeRest() != "" {
-		fmt.Fprintln(out)
-	}
 }
 
 // takeRest returns the line that was not ended; something else ends it.

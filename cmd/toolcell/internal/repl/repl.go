@@ -183,8 +183,8 @@ func (q *prompt) runBlock(ctx context.Context, code string) (over bool, err erro
 	if ctx.Err() != nil {
 		return true, context.Cause(ctx)
 	}
-	if q.person {
-		q.cursor.newLine(q.Streams.Out)
+	if q.person && q.cursor.takeRest() != "" {
+		fmt.Fprintln(q.Streams.Out)
 	}
 	q.print(r, r.Status == run.StatusCancelled && runCtx.Err() != nil)
 	var hint *doctor.HintError
