@@ -2,11 +2,15 @@ package runner
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"net"
 	"os"
+	"slices"
 	"sync/atomic"
 
 	"golang.org/x/sync/semaphore"
@@ -130,49 +134,60 @@ func (a *account) releaseShared(size int64) {
 	a.share.Release(size)
 }
 
-// A held is an answer to a call, a result or an error, that waits to be written.
+// A held is the frame of an answer to a call, a result or an error, that waits to be written.
 type held struct {
-	member  string // of the reply: "result" or "error"
-	size    int
-	text    []byte   // the answer, if it is in memory
-	file    *os.File // the file that it is in, if it is not
-	release func()   // of its room, when it has been written
+	parts   net.Buffers // what is left of it, if it is in memory
+	file    *os.File    // the file that it is in, if it is not
+	release func()      // of its room, when it has been written
 }
 
 // hold keeps an answer until it is written: in memory, or in a file if there is no
-// room for it.
-func (a *account) hold(result json.RawMessage, err error) held {
-	h := held{member: "result", text: result}
+// room for it. It was checked when it was made, and is neither encoded again nor copied.
+func (a *account) hold(id int64, result json.RawMessage, err error) held {
+	member, answer := "result", []byte(result)
 	if err != nil {
-		h.member = "error"
-		h.text, _ = json.Marshal(asCallError(err)) // texts only: it does not fail
+		member = "error"
+		answer, _ = json.Marshal(asCallError(err)) // texts only: it does not fail
 	} else if len(result) == 0 {
-		h.text = []byte("null")
+		answer = []byte("null")
 	}
-	h.size = len(h.text)
-	release, ok := a.tryAcquire(h.size)
+	head := fmt.Appendf(make([]byte, 4), `{"type":"reply","id":%d,"%s":`, id, member)
+	h := held{parts: net.Buffers{head, answer, []byte("}")}}
+	if h.size()-4 > math.MaxUint32 {
+		return a.hold(id, nil, fmt.Errorf("an answer of %s is too large", text.Size(int64(len(answer)))))
+	}
+	binary.BigEndian.PutUint32(head, uint32(h.size()-4))
+	release, ok := a.tryAcquire(len(answer))
 	if ok {
 		h.release = release
 		return h
 	}
 	if err := a.moveToFile(&h); err != nil {
-		return a.hold(nil, fmt.Errorf("an answer of %s cannot be kept until it is read: %w", text.Size(int64(h.size)), err))
+		return a.hold(id, nil, fmt.Errorf("an answer of %s cannot be kept until it is read: %w", text.Size(int64(len(answer))), err))
 	}
 	return h
+}
+
+// size is how many bytes are left in memory.
+func (h *held) size() (n int) {
+	for _, part := range h.parts {
+		n += len(part)
+	}
+	return n
 }
 
 // spill moves an answer that is in memory to a file, if that works, and gives its room
 // back.
 func (a *account) spill(h *held) {
 	release := h.release
-	if h.file == nil && len(h.text) > freeSize && a.moveToFile(h) == nil {
+	if h.size() > freeSize && a.moveToFile(h) == nil {
 		release()
 	}
 }
 
 // moveToFile moves what is left of an answer to a file.
 func (a *account) moveToFile(h *held) (err error) {
-	size := int64(len(h.text))
+	size := int64(h.size())
 	defer func() {
 		if err != nil {
 			a.inFile.Add(-size)
@@ -181,11 +196,11 @@ func (a *account) moveToFile(h *held) (err error) {
 	if a.inFile.Add(size) > maxInFile || a.dir == "" {
 		return errors.New("too many wait already; make fewer calls at once")
 	}
-	file, err := a.writeFile(h.text)
+	file, err := a.writeFile(slices.Clone(h.parts)) // which it empties
 	if err != nil {
 		return err
 	}
-	h.text, h.file, h.release = nil, file, func() {
+	h.parts, h.file, h.release = nil, file, func() {
 		file.Close()
 		a.inFile.Add(-size)
 	}
@@ -194,7 +209,7 @@ func (a *account) moveToFile(h *held) (err error) {
 
 // writeFile writes an answer to an unnamed file, which the kernel removes when its
 // descriptor is closed, however this process ends.
-func (a *account) writeFile(answer []byte) (*os.File, error) {
+func (a *account) writeFile(answer net.Buffers) (*os.File, error) {
 	if err := os.MkdirAll(a.dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -204,7 +219,7 @@ func (a *account) writeFile(answer []byte) (*os.File, error) {
 	}
 	err = os.Remove(file.Name())
 	if err == nil {
-		_, err = file.Write(answer)
+		_, err = answer.WriteTo(file)
 	}
 	if err == nil {
 		_, err = file.Seek(0, io.SeekStart)

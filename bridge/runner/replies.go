@@ -2,12 +2,9 @@ package runner
 
 import (
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
-	"math"
 	"net"
 	"os"
 	"slices"
@@ -22,7 +19,7 @@ const unreadTimeout = time.Second
 
 // reply sends an answer or an error. It takes room until the code has read it.
 func (r *exchange) reply(id int64, result json.RawMessage, err error) error {
-	h := r.account.hold(result, err)
+	h := r.account.hold(id, result, err)
 	defer func() { h.release() }()
 	if end, ok := r.tryWriting(unreadTimeout); ok {
 		defer end()
@@ -30,23 +27,23 @@ func (r *exchange) reply(id int64, result json.RawMessage, err error) error {
 		r.account.spill(&h)
 		defer r.beginWriting()()
 	}
-	return r.writeReply(id, &h)
+	return r.writeReply(&h)
 }
 
 // replyMade makes an answer and sends it. It makes it only when the connection is
 // free, so each run has at most one that waits to be read.
 func (r *exchange) replyMade(ctx context.Context, id int64, result func() (json.RawMessage, error), release func()) error {
 	defer r.beginWriting()()
-	h := r.makeAnswer(ctx, result)
+	h := r.makeAnswer(ctx, id, result)
 	release()
 	defer func() { h.release() }()
-	return r.writeReply(id, &h)
+	return r.writeReply(&h)
 }
 
 // makeAnswer makes an answer when it is the run's turn, unless the run has ended.
-func (r *exchange) makeAnswer(ctx context.Context, result func() (json.RawMessage, error)) held {
+func (r *exchange) makeAnswer(ctx context.Context, id int64, result func() (json.RawMessage, error)) held {
 	if err := r.account.makers.Acquire(ctx, 1); err != nil {
-		return r.account.hold(nil, err)
+		return r.account.hold(id, nil, err)
 	}
 	defer r.account.makers.Release(1)
 	var made json.RawMessage
@@ -54,53 +51,28 @@ func (r *exchange) makeAnswer(ctx context.Context, result func() (json.RawMessag
 		made, err = result()
 		return err
 	})
-	return r.account.hold(made, err)
+	return r.account.hold(id, made, err)
 }
 
-// writeReply sends a reply. Its answer was checked when it was made, and is neither
-// encoded again nor, if it is large, copied.
-func (r *exchange) writeReply(id int64, h *held) error {
-	head := fmt.Appendf(make([]byte, 4), `{"type":"reply","id":%d,"%s":`, id, h.member)
-	size := len(head) - 4 + h.size + 1
-	if size > math.MaxUint32 {
-		return errors.New("encoding a reply frame: it is too large")
-	}
-	binary.BigEndian.PutUint32(head, uint32(size))
-	return r.writeBetween(head, h, []byte("}"))
-}
-
-// writeBetween writes the answer between head and tail, in one write if it is short.
-func (r *exchange) writeBetween(head []byte, h *held, tail []byte) error {
-	parts := net.Buffers{head, h.text, tail}
+// writeReply sends a reply, in one write if it is short. If the code does not read it soon,
+// what is left of it waits in a file.
+func (r *exchange) writeReply(h *held) error {
 	switch {
 	case h.file != nil:
-	case h.size <= freeSize:
-		_, err := r.conn.Write(slices.Concat(parts...))
+	case h.size() <= freeSize:
+		_, err := r.conn.Write(slices.Concat(h.parts...))
 		return err
 	default:
-		if read, err := r.writeSoon(&parts); read || err != nil {
+		if read, err := r.writeSoon(&h.parts); read || err != nil {
 			return err
-		}
-		tail = parts[len(parts)-1]
-		parts = parts[:len(parts)-1]
-		head, h.text = nil, nil
-		if len(parts) > 0 {
-			head, h.text = slices.Concat(parts[:len(parts)-1]...), parts[len(parts)-1]
 		}
 		r.account.spill(h)
 	}
 	if h.file == nil {
-		parts = net.Buffers{head, h.text, tail}
-		_, err := parts.WriteTo(r.conn)
+		_, err := h.parts.WriteTo(r.conn)
 		return err
 	}
-	if _, err := r.conn.Write(head); err != nil {
-		return err
-	}
-	if _, err := io.Copy(r.conn, h.file); err != nil {
-		return err
-	}
-	_, err := r.conn.Write(tail)
+	_, err := io.Copy(r.conn, h.file)
 	return err
 }
 
