@@ -82,7 +82,7 @@ func (c *Collector) startPictures(ctx context.Context) *pictures {
 // raster form is displayed too, or that the code knows why there is none. The
 // error is for the code: the data is not a picture, or there are too many.
 func (c *Collector) Display(name string, data []byte, rasterFollows bool) error {
-	d, err := c.pictures.admit(name, data, c.store.o.Pictures.Count)
+	d, err := c.pictures.admit(name, data, c.store.decoders.Limits.Count)
 	if err != nil {
 		return err
 	}
@@ -173,7 +173,7 @@ func (p *pictures) finish() {
 // addPictureNotes adds notes about the pictures that the result does not show, for those
 // left out by bounds on all of a run one note for each bound.
 func (c *Collector) addPictureNotes() {
-	p, shown := c.pictures, c.store.o.Pictures
+	p, shown := c.pictures, c.store.decoders.Limits
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	late, large, over := 0, 0, 0

@@ -67,7 +67,6 @@ func (s *Store) explain(err error) error {
 func New(o Options) *Store {
 	o.Limits.Age, o.Limits.Size = cmp.Or(o.Limits.Age, 7*24*time.Hour), cmp.Or(o.Limits.Size, 1<<30)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	o.Pictures = o.Pictures.WithDefaults()
 	return &Store{o: o, decoders: imaging.NewDecoders(o.Pictures)}
 }
 

@@ -44,7 +44,7 @@ func TestRenderEndsWithTheRun(t *testing.T) {
 
 // TestScalingAndEncodingAreStopped too: at each place where they ask whether to.
 func TestScalingAndEncodingAreStopped(t *testing.T) {
-	m, l := noise(200, 300), Limits{Side: 256, Bytes: 8 << 10}.WithDefaults()
+	m, l := noise(200, 300), NewDecoders(Limits{Side: 256, Bytes: 8 << 10}).Limits
 	for asked := 0; ; asked++ {
 		left := asked
 		_, err := fit(m, false, l, func() error {

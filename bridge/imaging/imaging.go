@@ -38,17 +38,6 @@ type Limits struct {
 	Time   time.Duration // of the processor for all pictures of a run; 2 s if 0
 }
 
-// WithDefaults returns the limits with those that are zero set to their defaults.
-func (l Limits) WithDefaults() Limits {
-	return Limits{
-		Count:  cmp.Or(l.Count, 8),
-		Side:   cmp.Or(l.Side, 1024),
-		Bytes:  cmp.Or(l.Bytes, 400<<10),
-		Pixels: cmp.Or(l.Pixels, 16<<20),
-		Time:   cmp.Or(l.Time, 2*time.Second),
-	}
-}
-
 // Bounds on memory, in bytes.
 const (
 	allMemory    = 160 << 20 // for all pictures that wait for each other
@@ -69,14 +58,23 @@ var (
 // Decoders are shared by all runs. Each run decodes one picture at a time. Small
 // pictures never wait for those of other runs; others wait until there is memory.
 type Decoders struct {
-	limits Limits
+	Limits Limits              // with what counts in place of zero values
 	memory *semaphore.Weighted // in bytes
 	busy   sync.WaitGroup      // decoding, also for a run that does not wait any more
 }
 
 // NewDecoders returns decoders that keep to the limits.
 func NewDecoders(l Limits) *Decoders {
-	return &Decoders{limits: l.WithDefaults(), memory: semaphore.NewWeighted(allMemory)}
+	return &Decoders{
+		Limits: Limits{
+			Count:  cmp.Or(l.Count, 8),
+			Side:   cmp.Or(l.Side, 1024),
+			Bytes:  cmp.Or(l.Bytes, 400<<10),
+			Pixels: cmp.Or(l.Pixels, 16<<20),
+			Time:   cmp.Or(l.Time, 2*time.Second),
+		},
+		memory: semaphore.NewWeighted(allMemory),
+	}
 }
 
 // Wait waits until nothing is being decoded. No Render may begin after it.
@@ -91,7 +89,7 @@ type Renderer struct {
 
 // NewRenderer returns a renderer for the pictures of one run.
 func (d *Decoders) NewRenderer() *Renderer {
-	return &Renderer{decoders: d, pixels: d.limits.Pixels, time: d.limits.Time}
+	return &Renderer{decoders: d, pixels: d.Limits.Pixels, time: d.Limits.Time}
 }
 
 // A Rendered is a picture encoded here, to be sent to the client.
@@ -156,12 +154,12 @@ func (r *Renderer) render(ctx context.Context, picture io.ReaderAt) (out Rendere
 	if err != nil {
 		return out, fmt.Errorf("decoding the picture: %w", err)
 	}
-	return fit(m, h.mime == "image/jpeg", r.decoders.limits, check)
+	return fit(m, h.mime == "image/jpeg", r.decoders.Limits, check)
 }
 
 // admit counts the pixels of a picture, and waits for memory unless it is small.
 func (r *Renderer) admit(ctx context.Context, h header) (release func(), err error) {
-	if err := h.check(r.decoders.limits.Pixels); err != nil {
+	if err := h.check(r.decoders.Limits.Pixels); err != nil {
 		return nil, err
 	}
 	if h.width*h.height > r.pixels {

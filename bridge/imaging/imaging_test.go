@@ -97,7 +97,7 @@ func TestPicturesAreMadeToFit(t *testing.T) {
 		"hardly any room": {asPNG(t, noise(1000, 1000)), Limits{Bytes: 4 << 10}, "image/jpeg", 0, 0, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := tt.limits.WithDefaults()
+			l := NewDecoders(tt.limits).Limits
 			r, err := render(tt.data, tt.limits)
 			if err != nil {
 				t.Fatal(err)

@@ -30,15 +30,18 @@ type Approval struct {
 const maxApprovalArguments = 2000
 
 func newApproval(q *consent.Question) *Approval {
-	a := &Approval{ID: q.ID, Reason: approvalReason(q), ExpiresAt: q.ExpiresAt.UTC().Truncate(time.Second), waits: "the run stands still"}
+	a := &Approval{ID: q.ID, ExpiresAt: q.ExpiresAt.UTC().Truncate(time.Second), waits: "the run stands still"}
 	a.tell = "to run `toolcell approvals` in a terminal"
+	reasons := q.Reasons
 	switch {
 	case q.Form != nil:
 		a.Server, a.Tool = q.Form.Server, q.Form.Tool
 		a.about = fmt.Sprintf("what server %q asks during %s.%s", q.Form.Server, q.Form.Server, text.Printable(q.Form.Tool, 80))
+		reasons = []string{"the server asks for input"}
 		a.tell = "that its form may be shown again, and that `toolcell approvals` in a terminal can refuse it"
 	case len(q.Calls) > 0:
 		c := q.Calls[0]
+		reasons = c.Reasons
 		a.Server, a.Tool, a.MoreCalls = c.Server, c.Tool, len(q.Calls)-1
 		if len(c.Arguments) <= maxApprovalArguments {
 			a.Arguments = c.Arguments
@@ -50,24 +53,13 @@ func newApproval(q *consent.Question) *Approval {
 	default: // packages and hosts
 		a.about, a.waits = q.Subject, "the code has not started"
 	}
+	a.Reason = text.Bound(strings.Join(reasons, "; "), 500)
 	return a
 }
 
 // Summary tells a model what to do.
 func (a *Approval) Summary() string {
 	return fmt.Sprintf("the user has to decide about %s, and %s: tell the user %s, then call run_python with code=\"\" and session=%q", a.about, a.waits, a.tell, a.ID)
-}
-
-// approvalReason says in a line why it is asked.
-func approvalReason(q *consent.Question) string {
-	reasons := q.Reasons
-	switch {
-	case q.Form != nil:
-		return "the server asks for input"
-	case len(q.Calls) > 0:
-		reasons = q.Calls[0].Reasons
-	}
-	return text.Bound(strings.Join(reasons, "; "), 500)
 }
 
 // Lines writes an approval for a reader.
