@@ -347,6 +347,7 @@ def calls():
         try: answers.append(asyncio.run(mcp_up.f()))
         except Exception as e: answers.append(str(e))
 threading.Thread(target=calls).start()
+while 'ok' not in answers: time.sleep(0.005)
 child = subprocess.Popen([sys.executable, '-c', 'while True: print("y" * 500)'])
 def raises(*_): raise KeyboardInterrupt
 signal.signal(signal.SIGALRM, raises)
