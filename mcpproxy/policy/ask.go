@@ -97,7 +97,7 @@ func (r *rules) ask(ctx context.Context, c Call) *Ask {
 			why.Add(reason)
 		}
 		for _, ts := range sec.tools {
-			if !ts.about(c.Tool) {
+			if !c.Tool.isMeantBy(ts.tools) {
 				continue
 			}
 			for _, reason := range ts.reasons(ctx, c.Arguments) {

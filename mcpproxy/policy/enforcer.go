@@ -47,10 +47,9 @@ type Enforcer struct {
 	policy *Policy
 	rules  *rules // nil allows nothing; without a policy they are empty, so that everything is allowed
 	err    error  // why there are no rules
+	// counts are those of the run. By the limits of a minute it has what does not go out: a dry
+	// run is short, so all of it counts as one minute.
 	counts map[limitKey]int
-	// planned counts by the limits of a minute what does not go out. A dry run is short: all
-	// of it counts as one minute.
-	planned map[limitKey]int
 }
 
 // NewEnforcer returns that of a run which begins. It looks whether the file has changed.
@@ -61,7 +60,7 @@ func (p *Policy) NewEnforcer() *Enforcer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.refresh()
-	r := &Enforcer{policy: p, rules: p.rules, err: p.err, counts: map[limitKey]int{}, planned: map[limitKey]int{}}
+	r := &Enforcer{policy: p, rules: p.rules, err: p.err, counts: map[limitKey]int{}}
 	if p.rules == nil && p.err == nil && !p.seen.there && !p.required {
 		r.rules = &rules{packages: defaultPackages()}
 	}
@@ -163,14 +162,13 @@ func (r *Enforcer) GoesByDefinitions(s Server) bool {
 func (r *Enforcer) checkLimits(all []limit, now time.Time) error {
 	for _, l := range all {
 		refuse := func(format string, args ...any) error { return r.rules.refuse(l.section, l.rule(), format, args...) }
-		switch planned := r.planned[l.limitKey]; {
-		case !l.perMinute && r.counts[l.limitKey] >= l.max:
-			return refuse("this run has called %s %s already", l.what(), times(l.max))
-		case !l.perMinute:
-		case planned >= l.max:
+		switch count := r.counts[l.limitKey]; {
+		case count >= l.max && l.perMinute:
 			return refuse("the plan of this run calls %s %s already", l.what(), times(l.max))
-		default:
-			if wait := r.policy.wait(l.limitKey, now, l.max-planned); wait > 0 {
+		case count >= l.max:
+			return refuse("this run has called %s %s already", l.what(), times(l.max))
+		case l.perMinute:
+			if wait := r.policy.wait(l.limitKey, now, l.max-count); wait > 0 {
 				return refuse("%s was called %s within the last minute; call it again in %d s",
 					l.what(), times(l.max), int((wait+time.Second-1)/time.Second))
 			}
@@ -184,10 +182,8 @@ func (r *Enforcer) add(all []limit, planned bool, at time.Time, n int) {
 	for _, l := range all {
 		k := l.limitKey
 		switch minute := r.policy.minutes; {
-		case !l.perMinute:
+		case !l.perMinute || planned:
 			r.counts[k] += n
-		case planned:
-			r.planned[k] += n
 		case n > 0:
 			minute[k] = append(minute[k], at)
 		default:

@@ -62,10 +62,6 @@ type toolSection struct {
 	tools rule.Glob
 }
 
-func (ts toolSection) about(t Tool) bool {
-	return t.isMeantBy(ts.tools)
-}
-
 // isMeantBy reports whether a glob is about a tool, by its name or alias in any case. One
 // that is the very name of another tool of the server is about that one alone.
 func (t Tool) isMeantBy(g rule.Glob) bool {
@@ -158,7 +154,7 @@ func (r *rules) limits(s Server, t Tool) []limit {
 	for _, sec := range r.sectionsFor(s) {
 		ofServer = sec.limits.addTo(ofServer, limitKey{section: sec.name, server: s.Name})
 		for _, ts := range sec.tools {
-			if ts.about(t) {
+			if t.isMeantBy(ts.tools) {
 				ofTool = ts.limits.addTo(ofTool, limitKey{section: ts.name, server: s.Name, tool: t.Name})
 			}
 		}
