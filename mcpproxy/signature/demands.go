@@ -49,8 +49,7 @@ type bound struct {
 // its own since draft 6, and before that a boolean about minimum. Where a schema has both
 // numbers, the narrower one counts.
 func bounds(n *node) (low, high bound) {
-	low = end(n, "minimum", "exclusiveMinimum", func(a, b float64) bool { return a >= b })
-	high = end(n, "maximum", "exclusiveMaximum", func(a, b float64) bool { return a <= b })
+	low, high = end(n, "minimum", "exclusiveMinimum", 1), end(n, "maximum", "exclusiveMaximum", -1)
 	if low.value <= -largestInt {
 		low = bound{}
 	}
@@ -60,17 +59,15 @@ func bounds(n *node) (low, high bound) {
 	return low, high
 }
 
-func end(n *node, including, excluding string, narrower func(a, b float64) bool) bound {
+// end reads one end; sign is 1 for the lower and -1 for the upper one.
+func end(n *node, including, excluding string, sign float64) bound {
 	with, without := numberBound(n.number(including)), numberBound(n.number(excluding))
-	without.excluded = true
-	flag := n.get(excluding)
-	switch {
-	case with.text == "" && without.text == "":
-		return bound{}
-	case without.text != "" && (with.text == "" || narrower(without.value, with.value)):
+	if without.text != "" && (with.text == "" || sign*without.value >= sign*with.value) {
+		without.excluded = true
 		return without
 	}
-	with.excluded = flag != nil && flag.kind == 't'
+	flag := n.get(excluding)
+	with.excluded = with.text != "" && flag != nil && flag.kind == 't'
 	return with
 }
 
