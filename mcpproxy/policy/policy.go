@@ -11,6 +11,7 @@
 package policy
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -45,9 +46,7 @@ type Policy struct {
 // not exist, everything is allowed. Err, and the error of every call that is
 // refused, explains a file that is not understood.
 func Load(file string, required bool, log *slog.Logger) *Policy {
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
+	log = cmp.Or(log, slog.New(slog.DiscardHandler))
 	p := &Policy{file: file, required: required, log: log, now: time.Now, minutes: map[limitKey][]time.Time{}}
 	p.mu.Lock()
 	defer p.mu.Unlock()

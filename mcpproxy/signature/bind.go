@@ -110,18 +110,15 @@ func (s *Signature) Fit(tool string, arguments json.RawMessage) (json.RawMessage
 
 // checkValues returns an *ArgumentError for the first value that does not fit.
 func (s *Signature) checkValues(tool string, given []json.RawMessage, extra []rawjson.Member) error {
-	v := valueChecker{old: s.old, left: maxCheckWork}
+	v := valueChecker{old: s.old, except: s.except, left: maxCheckWork}
 	for i, value := range given {
-		if value != nil && !s.excepted(value) {
+		if value != nil {
 			if err := v.refuse(tool, s.Parameters[i].python(), s.Parameters[i].schema, value); err != nil {
 				return err
 			}
 		}
 	}
 	for _, a := range extra {
-		if s.excepted(a.Value) {
-			continue
-		}
 		of, known := s.known[a.Name]
 		if !known {
 			of = s.others
@@ -139,8 +136,6 @@ func (s *Signature) Except(except func(value json.RawMessage) bool) *Signature {
 	other.except = except
 	return &other
 }
-
-func (s *Signature) excepted(value json.RawMessage) bool { return s.except != nil && s.except(value) }
 
 // omits reports whether a value is None for what may be left out and may not be null.
 func (p *Parameter) omits(value json.RawMessage) bool {

@@ -1,6 +1,7 @@
 package signature
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/toolcell/toolcell/internal/pyname"
@@ -199,16 +200,9 @@ func (r *parameterReader) parameter(p property, needed bool, taken map[string]bo
 	if schema == nil {
 		return out
 	}
-	out.Description = text.Printable(schema.str("description"), maxParameterText)
-	if p.schema != schema && p.schema.str("description") != "" {
-		out.Description = text.Printable(p.schema.str("description"), maxParameterText)
-	}
+	out.Description = text.Printable(cmp.Or(p.schema.str("description"), schema.str("description")), maxParameterText)
 	out.comment = demands(schema)
-	value := p.schema.get("default")
-	if value == nil {
-		value = schema.get("default")
-	}
-	if value != nil {
+	if value := cmp.Or(p.schema.get("default"), schema.get("default")); value != nil {
 		out.Default = value.json(maxDefault)
 		out.value = value.python(shownLiteral)
 		// Schema generators list what has a default as required, though the
