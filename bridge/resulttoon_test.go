@@ -3,6 +3,9 @@ package bridge
 import (
 	"strings"
 	"testing"
+
+	"github.com/toolcell/toolcell/bridge/run"
+	"github.com/toolcell/toolcell/oci/egress"
 )
 
 // TestTOONGivesWayToShorterJSON: the mode is there to save tokens.
@@ -25,5 +28,18 @@ func TestTOONGivesWayToShorterJSON(t *testing.T) {
 				t.Errorf("got %s\nwant %s", got, c.want)
 			}
 		})
+	}
+}
+
+// TestTOONOfTheNetworkIsATable, also if no rule is about some of the hosts.
+func TestTOONOfTheNetworkIsATable(t *testing.T) {
+	r := &run.Result{Status: run.StatusSuccess, Network: []egress.Use{
+		{Host: "a.example", Port: 443, Requests: 1, BytesSent: 10, BytesReceived: 20, Rule: "https://a.example"},
+		{Host: "b.example", Port: 443, Refused: 1},
+	}}
+	want := "```toon\nstatus: success\nnetwork[2]{host,port,requests,bytesSent,bytesReceived,refused,rule}:\n" +
+		"  a.example,443,1,10,20,0,\"https://a.example\"\n  b.example,443,0,0,0,1,\"\"\n```"
+	if got := Text(r, OutputTOON); got != want {
+		t.Errorf("got %s\nwant %s", got, want)
 	}
 }

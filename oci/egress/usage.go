@@ -15,8 +15,8 @@ type Use struct {
 	Requests      int    `json:"requests"` // of HTTP, or connections whose content is not seen
 	BytesSent     int64  `json:"bytesSent"`
 	BytesReceived int64  `json:"bytesReceived"`
-	Refused       int    `json:"refused"`        // or failed before reaching the host
-	Rule          string `json:"rule,omitempty"` // that allowed or denied it last
+	Refused       int    `json:"refused"` // or failed before reaching the host
+	Rule          string `json:"rule"`    // that allowed or denied it last; empty if none did
 }
 
 // maxUses bounds the hosts that are recorded separately, maxReasons the reasons.
