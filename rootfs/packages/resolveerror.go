@@ -40,7 +40,7 @@ const (
 	fromAddress   phrase = "Failed to resolve dependencies for package `([^`]{1,200})` cause: Package `([^`]{1,100})` was included as a URL dependency"
 	markerInName  phrase = `\{[^}]*\}`
 	statusOf      phrase = `HTTP status[^(]*\((\d{3}[^)]*)\)`
-	youRequire    phrase = `you require .*?(?:\. |$)`
+	youRequire    phrase = `you require (.*?)(?:\. |$)`
 )
 
 // explainResolver explains in a sentence why uv could not choose versions.
@@ -185,8 +185,8 @@ func ofPolicy(text string, r Request) string {
 // require".
 func mentioned(text string, requirements []string) (lines []string) {
 	required := map[string]bool{}
-	for _, sentence := range youRequire.form().FindAllString(text, -1) {
-		for _, name := range strings.FieldsFunc(sentence, func(c rune) bool { return !strings.ContainsRune(inName, c) }) {
+	for _, sentence := range youRequire.form().FindAllStringSubmatch(text, -1) {
+		for _, name := range strings.FieldsFunc(sentence[1], func(c rune) bool { return !strings.ContainsRune(inName, c) }) {
 			required[strings.TrimRight(name, ".-")] = true
 		}
 	}

@@ -130,6 +130,12 @@ func TestResolverErrorsAreASentence(t *testing.T) {
 	if want := "no versions go together for vers>=2; the policy allows vers<2"; err.Error() != want {
 		t.Errorf("bounded by the policy:\n got %q\nwant %q", err, want)
 	}
+	// The names of packages are whole, and not those of the sentence.
+	bounded.Requirements = []string{"require", "vers>=2", "vers-extra"}
+	err = explainResolver(Output{Code: 1, Stderr: []byte(noSolution + "Because you require vers[all]>=2 and not vers-extras, we can conclude that your requirements are unsatisfiable.")}, bounded)
+	if want := "no versions go together for vers>=2; the policy allows vers<2"; err.Error() != want {
+		t.Errorf("of all that the script needs:\n got %q\nwant %q", err, want)
+	}
 	if err := explainResolver(Output{Stderr: []byte(strings.Repeat("x", 1<<20))}, Request{}); len(err.Error()) > 400 {
 		t.Errorf("an error of %d bytes", len(err.Error()))
 	}
