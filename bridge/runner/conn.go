@@ -69,7 +69,7 @@ type Start struct {
 	Network *Network     `json:"network,omitempty"` // nil if the run may not use the network
 	Clock   *clock.Clock `json:"-"`                 // the time that the run has; it stands still for ReadInput and pauses
 	Input   bool         `json:"input,omitempty"`   // sys.stdin asks the host for lines (ReadInput)
-	Begun   func()       `json:"-"`                 // called when a signal reaches the code, which begins; may be nil
+	Begun   func()       `json:"-"`                 // called when the code begins: a signal reaches it from then on; may be nil
 	// Complete, if it is not empty, is a dotted name that is being typed. No code
 	// runs then: Done.Result has the names that may stand in place of its last
 	// part, one a line. It needs a session that has run code.
