@@ -163,7 +163,8 @@ func eachArgument[T any](ctx context.Context, o Options, do func(arg string) (ro
 		if err == nil && !o.JSON {
 			_, err = io.WriteString(o.Out, lines)
 		}
-		if failures = append(failures, err); row != nil {
+		failures = append(failures, err)
+		if row != nil {
 			rows = append(rows, row)
 		}
 		if ctx.Err() != nil {

@@ -57,7 +57,8 @@ func trustFile(f *discovered, file string) (*trustRow, string, error) {
 		return nil, "", fmt.Errorf("trusting %s: %w", file, errors.Unwrap(err)) // without the path again
 	}
 	options := f.options
-	if options.Dir = clientconfig.ProjectOf(file); options.Dir == "" {
+	options.Dir = clientconfig.ProjectOf(file)
+	if options.Dir == "" {
 		return nil, "", fmt.Errorf("trusting %s: it is no config file of a project; the file must be in its place, such as .mcp.json or .cursor/mcp.json in the project's directory", file)
 	}
 	config := clientconfig.Discover(options)

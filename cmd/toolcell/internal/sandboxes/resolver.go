@@ -161,5 +161,9 @@ func capture(limit int64) (theirs *os.File, written func() []byte, err error) {
 		_, _ = io.Copy(&text, io.LimitReader(ours, limit))
 		_, _ = io.Copy(io.Discard, ours)
 	}()
-	return theirs, func() []byte { <-done; return text.Bytes() }, nil
+	written = func() []byte {
+		<-done
+		return text.Bytes()
+	}
+	return theirs, written, nil
 }
