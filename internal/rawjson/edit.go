@@ -1,6 +1,6 @@
 package rawjson
 
-import "encoding/json"
+import "encoding/json/jsontext"
 
 // Edit returns valid JSON in which edit has replaced strings, numbers and literals by strings.
 // It gets a string decoded, and all else as it is written, with the name of the member whose
@@ -8,7 +8,7 @@ import "encoding/json"
 // to decode and encode would lose the order of members, and digits. Text that is not JSON is
 // returned as it is.
 func Edit(text []byte, edit func(name []byte, value string) string) []byte {
-	var out, name []byte
+	var out, name, decoded []byte
 	done := 0 // up to where out has the text
 	for s := (Scanner{Text: text}); s.Offset < len(text); {
 		from := s.Offset
@@ -25,11 +25,12 @@ func Edit(text []byte, edit func(name []byte, value string) string) []byte {
 			return text
 		}
 		token := text[from:s.Offset]
-		value := string(token)
+		value := token
 		if token[0] == '"' {
-			_ = json.Unmarshal(token, &value) // a string always decodes
+			decoded, _ = jsontext.AppendUnquote(decoded[:0], token) // it replaces what is not UTF-8
+			value = decoded
 		}
-		if edited := edit(name, value); edited != value {
+		if edited := edit(name, string(value)); edited != string(value) {
 			out = append(append(out, text[done:from]...), Quote(edited)...)
 			done = s.Offset
 		}
