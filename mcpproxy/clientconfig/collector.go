@@ -35,18 +35,6 @@ type problem struct {
 	identity string // of the entry, wherever it starts
 }
 
-// found is an entry of a file, parsed.
-type found struct {
-	Entry
-	shown string // what it starts, as the file writes it
-}
-
-// lacksValue reports whether only a value is missing.
-func (e found) lacksValue() bool {
-	var missing *config.MissingValueError
-	return errors.As(e.Err, &missing)
-}
-
 // readFolder reads every config file in it, in the order of their names.
 func (d *collector) readFolder(p Location) {
 	entries, err := os.ReadDir(p.Path) // by name
@@ -83,9 +71,9 @@ func (d *collector) readFile(p Location) {
 		}
 		return
 	}
-	all := make([]found, 0, len(f.Entries))
+	all := make([]Entry, len(f.Entries))
 	for i, e := range f.Entries {
-		all = append(all, d.parse(f, e, i < f.Local))
+		all[i] = d.parse(f, e, i < f.Local)
 	}
 	d.config.Reads = append(d.config.Reads, slices.Sorted(maps.Keys(f.Reads))...)
 	if p.rank == rankProject && !d.trusted(f, all) {
@@ -97,16 +85,11 @@ func (d *collector) readFile(p Location) {
 }
 
 // parse reads one entry. A local one is the user's own for this project alone.
-func (d *collector) parse(f *File, e rawjson.Member, local bool) found {
+func (d *collector) parse(f *File, e rawjson.Member, local bool) Entry {
 	p := f.Parse(e)
 	d.place(&p, f.Location.rank == rankProject || local && d.projectTrusted)
 	d.config.Inputs = append(d.config.Inputs, p.Inputs[:min(len(p.Inputs), maxProblems-len(d.config.Inputs))]...)
-	r := found{Entry: p}
-	if f.Location.rank == rankProject && !r.Disabled {
-		raw, _ := f.AsWritten(e)
-		r.shown = raw.Launch()
-	}
-	return r
+	return p
 }
 
 // problem records a problem.
@@ -126,7 +109,7 @@ func (d *collector) keep(p problem) {
 }
 
 // leaveOut reports an entry that gives no server.
-func (d *collector) leaveOut(f *File, e found) {
+func (d *collector) leaveOut(f *File, e Entry) {
 	p := config.Problem{Source: f.Location.Path, Server: e.Name, Client: f.Dialect.Client, Transport: e.Server.Transport}
 	var part ClientPart
 	switch {

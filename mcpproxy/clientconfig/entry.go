@@ -2,6 +2,7 @@ package clientconfig
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -34,6 +35,12 @@ type Entry struct {
 	Disabled bool           // then no more is read of the server than its command
 	Inputs   []config.Input // that it names, with a value or without
 	Err      error          // what is wrong with it, a missing value too
+}
+
+// lacksValue reports whether only a value is missing.
+func (e Entry) lacksValue() bool {
+	var missing *config.MissingValueError
+	return errors.As(e.Err, &missing)
 }
 
 // Parse reads one entry. Its errors are in the result.

@@ -20,7 +20,7 @@ type nameOwner struct {
 }
 
 // add takes one entry of a file that may be used.
-func (d *collector) add(f *File, e found) {
+func (d *collector) add(f *File, e Entry) {
 	broken := e.Err != nil
 	if old, ok := d.owners[e.Name]; ok && (broken || e.Disabled || d.keeps(f, old)) {
 		if !broken && !e.Disabled {
@@ -59,7 +59,7 @@ func (d *collector) keeps(f *File, old nameOwner) bool {
 }
 
 // recordDuplicate records an entry whose name another one has.
-func (d *collector) recordDuplicate(f *File, e found, old nameOwner) {
+func (d *collector) recordDuplicate(f *File, e Entry, old nameOwner) {
 	p := config.Problem{Source: f.Location.Path, Server: e.Name, Client: f.Dialect.Client, Transport: e.Server.Transport, Skipped: true}
 	switch {
 	case old.server < 0:
@@ -74,7 +74,7 @@ func (d *collector) recordDuplicate(f *File, e found, old nameOwner) {
 }
 
 // recordAlias records an entry that is a server under another name.
-func (d *collector) recordAlias(f *File, e found, i int) {
+func (d *collector) recordAlias(f *File, e Entry, i int) {
 	d.addSource(i, f.Location.Path)
 	d.problem(config.Problem{
 		Source: f.Location.Path, Server: e.Name, Client: f.Dialect.Client, Transport: e.Server.Transport, Status: config.StatusSame, Skipped: true,

@@ -10,7 +10,7 @@ import (
 // trusted asks whether a file of the project may start commands. If it may
 // not, its entries are listed and have no other effect: they own no name and
 // switch nothing off.
-func (d *collector) trusted(f *File, all []found) bool {
+func (d *collector) trusted(f *File, all []Entry) bool {
 	sum := f.Sum()
 	state := Untrusted
 	if d.o.Trusted != nil {
@@ -25,7 +25,7 @@ func (d *collector) trusted(f *File, all []found) bool {
 		why = "this project's file has changed since it was trusted"
 	}
 	p := config.Project{Path: f.Location.Path, Client: f.Dialect.Client, Sum: sum, Changed: state == Changed, Declined: state == Declined}
-	for _, e := range all {
+	for i, e := range all {
 		if e.Err != nil && !e.lacksValue() || e.Disabled || !d.o.AllowSelf && d.o.StartsSelf(e.Server) {
 			d.leaveOut(f, e)
 			continue
@@ -34,7 +34,8 @@ func (d *collector) trusted(f *File, all []found) bool {
 			Source: f.Location.Path, Server: e.Name, Client: f.Dialect.Client, Transport: e.Server.Transport, Status: config.StatusUntrusted,
 			Reason: fmt.Sprintf("%s; read it, then run: toolcell servers trust %s", why, text.ShellWord(f.Location.Path)),
 		}, d.entryIdentity(e.Server)})
-		p.Starts = append(p.Starts, config.Start{Server: e.Name, Command: e.shown})
+		raw, _ := f.AsWritten(f.Entries[i]) // it was read before
+		p.Starts = append(p.Starts, config.Start{Server: e.Name, Command: raw.Launch()})
 	}
 	if len(p.Starts) > 0 {
 		d.config.Projects = append(d.config.Projects, p)
