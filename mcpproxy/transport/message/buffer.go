@@ -56,21 +56,16 @@ func (b *Buffer) Add(ctx context.Context, part []byte) error {
 
 // ReadAll appends everything that r has.
 func (b *Buffer) ReadAll(ctx context.Context, r io.Reader) error {
+	part := make([]byte, 16<<10)
 	for {
-		if len(b.Text) > b.Limit {
-			return &TooLongError{Limit: b.Limit}
+		n, err := r.Read(part)
+		if failed := b.Add(ctx, part[:n]); failed != nil {
+			return failed
 		}
-		if len(b.Text) == cap(b.Text) {
-			if err := b.grow(ctx, min(max(512, 2*cap(b.Text)), b.Limit+1)); err != nil {
-				return err
-			}
-		}
-		n, err := r.Read(b.Text[len(b.Text):cap(b.Text)])
-		b.Text = b.Text[:len(b.Text)+n]
-		if errors.Is(err, io.EOF) && len(b.Text) <= b.Limit {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
-		if err != nil && !errors.Is(err, io.EOF) {
+		if err != nil {
 			return err
 		}
 	}
@@ -78,19 +73,15 @@ func (b *Buffer) ReadAll(ctx context.Context, r io.Reader) error {
 
 func (b *Buffer) grow(ctx context.Context, size int) error {
 	if room.IsLarge(size) {
-		if err := b.takeRoom(ctx, size); err != nil {
+		end, late := b.End, &TooLongError{b.Limit, room.ErrLate}
+		err := b.room.Grow(ctx, size, func() { end(late) })
+		if errors.Is(err, room.ErrFull) {
+			return &TooLongError{b.Limit, err}
+		}
+		if err != nil {
 			return err
 		}
 	}
 	b.Text = append(make([]byte, 0, size), b.Text...)
 	return nil
-}
-
-func (b *Buffer) takeRoom(ctx context.Context, size int) error {
-	end, late := b.End, &TooLongError{b.Limit, room.ErrLate}
-	err := b.room.Grow(ctx, size, func() { end(late) })
-	if errors.Is(err, room.ErrFull) {
-		return &TooLongError{b.Limit, err}
-	}
-	return err
 }
