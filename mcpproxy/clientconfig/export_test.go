@@ -11,13 +11,13 @@ const (
 func (w *Watcher) Settle() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.sure = true
+	w.settled, w.sure = true, true
 }
 
-// Looks reports whether the watcher trusts the times of the files, and how many of those
-// that it looks for are there.
+// Looks reports whether the watcher trusts the times of the files, and at how many
+// files and folders it looks.
 func (w *Watcher) Looks() (settled bool, seen int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.sure, len(w.files)
+	return w.settled && w.sure, len(w.all)
 }

@@ -1,15 +1,18 @@
 package clientconfig
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/internal/state"
 	"github.com/toolcell/toolcell/mcpproxy/config"
+	"golang.org/x/sys/unix"
 )
 
 // maxLooks bounds how often files that change all the time are read in a row.
@@ -19,13 +22,14 @@ const maxLooks = 5
 // finds that one of them has changed. It is safe for concurrent use.
 type Watcher struct {
 	options Options
-	places  []Location // where files may be
 	also    []string
 
-	mu     sync.Mutex // held while looking
-	config config.Config
-	files  []seen // that the outcome depends on and that are there, as they were before they were read
-	sure   bool   // each of files has another stamp if it was changed since
+	mu      sync.Mutex // held while looking
+	config  config.Config
+	files   []seen // that the outcome depends on and that are there, as they were before they were read
+	sure    bool   // each of files has another stamp if it was changed since
+	all     []seen // files, and the folders in which others may appear
+	settled bool   // each of all has another stamp if it was changed since
 }
 
 // seen is a file or folder as it was; the stamp is zero if it was not there.
@@ -39,9 +43,11 @@ func see(path string) seen {
 	return seen{path, stamp}
 }
 
+func (s seen) changed() bool { return see(s.path) != s }
+
 // Watch does what Discover(o) does. The outcome also depends on the files of more.
 func Watch(o Options, more ...string) *Watcher {
-	w := &Watcher{options: o, places: candidates(o), also: more}
+	w := &Watcher{options: o, also: more}
 	w.Refresh(func(config.Config) {})
 	return w
 }
@@ -55,11 +61,14 @@ func (w *Watcher) Config() config.Config {
 
 // Refresh looks for changes, by the stamps of the files, and calls changed with a Config
 // that differs from the one before. It returns when changed has, and so do calls at the
-// same time. Every run waits for it, which takes a tenth of a millisecond for a user of many
-// clients (BenchmarkRefresh).
+// same time. Every run waits for it, so for missing files it only checks whether
+// something appeared in the nearest folder above, and these are few.
 func (w *Watcher) Refresh(changed func(config.Config)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.sure && w.settled && !slices.ContainsFunc(w.all, seen.changed) {
+		return
+	}
 	files := w.look(w.config.Reads)
 	if w.sure && slices.Equal(files, w.files) {
 		return
@@ -81,27 +90,44 @@ func (w *Watcher) Refresh(changed func(config.Config)) {
 	w.config, w.sure = now, sure
 }
 
-// look notes the files that the outcome depends on, as they are now: reads are those that
-// config files name. w.mu is held.
-func (w *Watcher) look(reads []string) (files []seen) {
-	for _, p := range w.places {
-		if p.Text == "" {
-			files = lookAt(files, p.Path)
+// list finds everything that the outcome depends on: reads are files that config files
+// name. A path that ends in /* is a folder.
+func (w *Watcher) list(reads []string) (all []string) {
+	for _, p := range candidates(w.options) {
+		switch {
+		case p.folder:
+			all = append(all, p.Path+"/*")
+		case p.Text == "":
+			all = append(all, p.Path)
 		}
-		if !p.folder {
+	}
+	return slices.Concat(all, w.also, reads)
+}
+
+// look notes everything as it is now, and returns the files. w.mu is held.
+func (w *Watcher) look(reads []string) []seen {
+	paths := w.list(reads)
+	w.all = w.all[:0]
+	done := map[string]bool{}
+	for _, path := range paths { // first: what appears meanwhile, the next look sees
+		w.lookAbove(strings.TrimSuffix(path, "/*"), done)
+	}
+	folders := len(w.all)
+	for _, path := range paths {
+		dir, folder := strings.CutSuffix(path, "/*")
+		w.lookAt(dir)
+		if !folder {
 			continue
 		}
-		entries, _ := os.ReadDir(p.Path)
+		entries, _ := os.ReadDir(dir)
 		for _, e := range entries[:min(len(entries), maxConfigFiles)] {
 			if isConfigName(e.Name()) {
-				files = lookAt(files, filepath.Join(p.Path, e.Name()))
+				w.lookAt(filepath.Join(dir, e.Name()))
 			}
 		}
 	}
-	for _, path := range slices.Concat(w.also, reads) {
-		files = lookAt(files, path)
-	}
-	return files
+	w.settled = areSettled(w.all)
+	return slices.Clone(w.all[folders:])
 }
 
 // areSettled reports whether the next change of each is sure to show.
@@ -109,10 +135,27 @@ func areSettled(all []seen) bool {
 	return !slices.ContainsFunc(all, func(s seen) bool { return !s.Settled() })
 }
 
-// lookAt notes a file that is there.
-func lookAt(files []seen, path string) []seen {
-	if s := see(path); s.Mode != 0 {
-		return append(files, s)
+// lookAt notes a file that is there, and a link that leads nowhere yet.
+func (w *Watcher) lookAt(path string) seen {
+	s := see(path)
+	if s.Mode != 0 || isLink(path) {
+		w.all = append(w.all, s)
 	}
-	return files
+	return s
+}
+
+// lookAbove notes the nearest folder above path that is there, and links on the way
+// that lead nowhere yet.
+func (w *Watcher) lookAbove(path string, done map[string]bool) {
+	for dir := filepath.Dir(path); !done[dir]; dir = filepath.Dir(dir) {
+		done[dir] = true
+		if w.lookAt(dir).Mode&unix.S_IFMT == unix.S_IFDIR {
+			return
+		}
+	}
+}
+
+func isLink(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.Mode()&fs.ModeSymlink != 0
 }

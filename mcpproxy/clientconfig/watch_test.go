@@ -122,7 +122,8 @@ func TestFilesOfJustNowAreReadAgain(t *testing.T) {
 	}
 }
 
-// TestRefreshOfSettledFiles: whatever appears, changes or goes is noticed.
+// TestRefreshOfSettledFiles: what a Refresh does not ask for again, it learns of
+// from the folders.
 func TestRefreshOfSettledFiles(t *testing.T) {
 	o := mcptest.Site(t, map[string]string{"home/MCPs/a.json": `{"command":"1"}`, "away/empty": ""})
 	away := filepath.Join(o.Home, "../away")
