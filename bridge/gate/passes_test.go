@@ -51,7 +51,7 @@ func TestEveryMethodOfTheHostIsKnown(t *testing.T) {
 		ast.Inspect(f, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.SwitchStmt:
-				if tag, ok := n.Tag.(*ast.Ident); !ok || tag.Name != "method" {
+				if !isMethod(n.Tag) {
 					return true
 				}
 				for _, clause := range n.Body.List {
@@ -60,7 +60,7 @@ func TestEveryMethodOfTheHostIsKnown(t *testing.T) {
 					}
 				}
 			case *ast.BinaryExpr:
-				if x, ok := n.X.(*ast.Ident); ok && x.Name == "method" {
+				if isMethod(n.X) {
 					note(n.Y)
 				}
 			case *ast.ValueSpec:
@@ -88,6 +88,17 @@ func TestEveryMethodOfTheHostIsKnown(t *testing.T) {
 			t.Errorf("%s is in the table, and no method", name)
 		}
 	}
+}
+
+// isMethod reports whether an expression is the method of a host call.
+func isMethod(e ast.Expr) bool {
+	switch e := e.(type) {
+	case *ast.Ident:
+		return e.Name == "method"
+	case *ast.SelectorExpr:
+		return e.Sel.Name == "Method"
+	}
+	return false
 }
 
 // openings are the calls that send something to a server, count it, or grant something, and
