@@ -4,7 +4,7 @@ from __future__ import annotations
 import os
 import sys
 
-from .ownfiles import FOLDER, new_file
+from .newfile import FOLDER, new_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

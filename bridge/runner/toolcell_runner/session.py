@@ -106,7 +106,7 @@ def fetch_printed(runtime: Runtime, names: Iterable[str]) -> None:
     """Writes to files what the last run has printed, where that was too long for its result."""
     from binascii import a2b_base64
 
-    from .ownfiles import FOLDER, new_file
+    from .newfile import FOLDER, new_file
     for name in names:
         path = f"{FOLDER}/{name}"
         try:

@@ -36,7 +36,7 @@ def described(error: BaseException, suggestion: str) -> str:
 def cause_of(error: BaseException, sources: Sources) -> str | None:
     """Returns what the host should know of an error beyond its text, for a hint."""
     try:
-        from .toolvalues import taken_for_json, taken_for_result
+        from .mistakenvalues import taken_for_json, taken_for_result
         return taken_for_json(error, sources) or ("tool value" if taken_for_result(error, sources) else None)
     except BaseException:
         return None  # it looks into objects of the code's, which may do anything

@@ -24,6 +24,7 @@ def warm_up() -> None:
         display,
         documentation,
         errorreport,
+        mistakenvalues,
         network,
         pretty,
         resources,
@@ -33,7 +34,6 @@ def warm_up() -> None:
         stackdump,
         suggestions,
         toolresults,
-        toolvalues,
         typos,
     )
     if "asyncio" in sys.modules:

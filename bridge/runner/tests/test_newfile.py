@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from toolcell_runner.ownfiles import new_file
+from toolcell_runner.newfile import new_file
 
 
 def a_socket(path: Path) -> None:
