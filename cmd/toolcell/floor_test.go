@@ -40,7 +40,7 @@ var onFloor = []struct {
 		"a lock between processes", "internal/state",
 		regexp.MustCompile(`\.(Flock|FcntlFlock)\(|gofrs/flock`),
 		map[string]string{
-			"oci/host/slots.go": "locks of single bytes, one for each user ID",
+			"oci/host/idslots.go": "locks of single bytes, one for each user ID",
 		},
 	},
 	{
@@ -52,14 +52,14 @@ var onFloor = []struct {
 		"a rename", "internal/state",
 		regexp.MustCompile(`\.Rename(at2?)?\(|renameio`),
 		map[string]string{
-			"bridge/artifacts/files.go":      "files get their names in a folder that none can see yet",
-			"bridge/artifacts/store.go":      "the folder of a run appears and vanishes whole",
-			"bridge/consent/answers.go":      "a log that is full is kept under another name",
-			"bridge/consent/inbox/folder.go": "a socket gets its name once it listens",
-			"oci/container/procfiles.go":     "a folder that appears whole",
-			"oci/container/skeleton.go":      "a folder that appears whole",
-			"rootfs/bytecode.go":             "a folder that appears whole",
-			"rootfs/cachedir/atomic.go":      "folders that appear whole",
+			"bridge/artifacts/keptfiles.go":    "files get their names in a folder that none can see yet",
+			"bridge/artifacts/store.go":        "the folder of a run appears and vanishes whole",
+			"bridge/consent/answers.go":        "a log that is full is kept under another name",
+			"bridge/consent/inbox/folder.go":   "a socket gets its name once it listens",
+			"oci/container/procsubstitutes.go": "a folder that appears whole",
+			"oci/container/skeleton.go":        "a folder that appears whole",
+			"rootfs/bytecode.go":               "a folder that appears whole",
+			"rootfs/cachedir/atomic.go":        "folders that appear whole",
 		},
 	},
 }

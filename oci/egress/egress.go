@@ -87,7 +87,7 @@ type Broker struct {
 	usage     usage
 
 	throughProxy atomic.Bool
-	large        struct{ clients, servers, tunnels slots } // see buffers.go
+	large        struct{ clients, servers, tunnels slots } // see socketbuffers.go
 
 	life  context.Context // ends with Close
 	end   context.CancelFunc

@@ -6,7 +6,7 @@ import (
 )
 
 // CoveredFiles are files of /proc that reveal the host's load, memory and uptime, but that
-// programs need. Substitutes of the same form are mounted on them (container/procfiles.go).
+// programs need. Substitutes of the same form are mounted on them (container/procsubstitutes.go).
 var CoveredFiles = []string{"/proc/loadavg", "/proc/meminfo", "/proc/stat", "/proc/uptime"}
 
 // maskedPaths reveal something about the host or can be used to slow it down; they read as

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-//go:embed testdata/clients.py
+//go:embed testdata/httpclients.py
 var clientsPy string
 
 // installedClients copies what .ci/clients.sh has installed to where every user can read
