@@ -24,9 +24,9 @@
 //	redact      takes a server's secrets out of texts
 //
 // Here they come together. A Proxy offers the methods in proxytools.go, prepared.go,
-// proxycalls.go and proxypins.go; prepared.go takes one request from name to answer.
+// elicits.go, proxylogin.go and proxypins.go; prepared.go takes one request from name to answer.
 // One server is an upstream: upstream.go starts and ends it, upstreamtools.go lists its
-// tools, upstreamcall.go puts its errors into words, exchange.go takes what the server asks
+// tools, servererrors.go puts its errors into words, exchange.go takes what the server asks
 // meanwhile to the user, and upstreamstate.go holds what outlives a change of its entry.
 // search.go searches over all servers, and searchindex.go makes the index for it.
 package mcpproxy

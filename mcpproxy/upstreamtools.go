@@ -108,6 +108,31 @@ func (u *upstream) fetch(s *transport.Session, asOf int) (*catalog.List, error) 
 	return u.record.Put(d, asOf), nil
 }
 
+// resolve finds the tool in the kept list. A list that may be out of date is fetched again
+// first if live is set, else in the background. Before resolve gives up it asks the server
+// again: some change their tools without saying so.
+func (u *upstream) resolve(ctx context.Context, s *transport.Session, tool string, live bool) (catalog.Tool, error) {
+	list, outdated := u.record.Tools()
+	kept := list != nil && !(outdated && live)
+	if kept {
+		if outdated {
+			u.startListing(s)
+		}
+		if t, ok := list.Resolve(tool); ok {
+			return t, nil
+		}
+		u.record.Outdated()
+	}
+	list, err := u.list(ctx, s)
+	if err != nil {
+		return catalog.Tool{}, err
+	}
+	if t, ok := list.Resolve(tool); ok {
+		return t, nil
+	}
+	return catalog.Tool{}, u.missing(list, tool)
+}
+
 // missing is List.Missing, and says that there may be more tools than are known.
 func (u *upstream) missing(list *catalog.List, tool string) error {
 	err := list.Missing(u.server.Name, tool)

@@ -8,39 +8,14 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/toolcell/toolcell/internal/text"
-	"github.com/toolcell/toolcell/mcpproxy/catalog"
 	"github.com/toolcell/toolcell/mcpproxy/transport"
 	"github.com/toolcell/toolcell/mcpproxy/transport/message"
 	"github.com/toolcell/toolcell/mcpproxy/transport/remote"
+	"github.com/toolcell/toolcell/mcpproxy/transport/stdio"
 )
 
 // maxErrorText is how many bytes of an error are passed on.
 const maxErrorText = 64 << 10
-
-// resolve finds the tool in the kept list. A list that may be out of date is fetched again
-// first if live is set, else in the background. Before resolve gives up it asks the server
-// again: some change their tools without saying so.
-func (u *upstream) resolve(ctx context.Context, s *transport.Session, tool string, live bool) (catalog.Tool, error) {
-	list, outdated := u.record.Tools()
-	kept := list != nil && !(outdated && live)
-	if kept {
-		if outdated {
-			u.startListing(s)
-		}
-		if t, ok := list.Resolve(tool); ok {
-			return t, nil
-		}
-		u.record.Outdated()
-	}
-	list, err := u.list(ctx, s)
-	if err != nil {
-		return catalog.Tool{}, err
-	}
-	if t, ok := list.Resolve(tool); ok {
-		return t, nil
-	}
-	return catalog.Tool{}, u.missing(list, tool)
-}
 
 // explainError puts an error of a request into words. If the connection broke, it
 // discards the session first, since how the server ended is the reason; effect is then
@@ -90,11 +65,37 @@ func (u *upstream) explainReadError(ctx context.Context, s *transport.Session, e
 	return u.explainError(s, err, what, nil)
 }
 
-// logIn lets the user log in to the server.
-func (u *upstream) logIn(ctx context.Context, clientName string, show func(string)) error {
-	challenge, err := remote.Challenge(ctx, u.server) //nolint:bodyclose // its body is read and closed
-	if err != nil {
-		return err
+// WithoutOutput returns an error of a server without the end of what the server
+// wrote to stderr, which may be anything, also the user's data: only who may call
+// the server, and the user, may see that.
+func WithoutOutput(err error) error { return stdio.WithoutOutput(err) }
+
+// ShortOutput returns an error of a server with the one line of its stderr that
+// gives the reason: a traceback takes many tokens of a model.
+func ShortOutput(err error) error { return stdio.ShortOutput(err) }
+
+// Reason returns an error of a server with the one line of its stderr that gives the
+// reason, and all the lines that it has of that, if there are several.
+func Reason(err error) (lines []string, reason error) { return stdio.Reason(err) }
+
+// SaidByServer reports whether an error has words of a server: what it wrote to stderr, or
+// an error that it answered with.
+func SaidByServer(err error) bool {
+	var failed *remote.Error
+	var refused *jsonrpc.Error
+	var answered *RemoteError
+	return stdio.HasOutput(err) || errors.As(err, &failed) || errors.As(err, &refused) || errors.As(err, &answered)
+}
+
+// RemoteError is a JSON-RPC error that a server gave instead of a result.
+type RemoteError struct {
+	Code    int64
+	Message string
+}
+
+func (e *RemoteError) Error() string {
+	if e.Message == "" {
+		return fmt.Sprintf("the server gave error %d", e.Code)
 	}
-	return u.login.LogIn(ctx, challenge, clientName, show)
+	return e.Message
 }
