@@ -1,38 +1,6 @@
 package limits
 
-import (
-	"context"
-	"sync"
-	"time"
-)
-
-// watching is the common part of both watches of a sandbox: a loop in its own goroutine.
-type watching struct {
-	watch *Watch
-	life  context.Context // of the loop
-	stop  context.CancelFunc
-	ended chan struct{}
-}
-
-func (w *Watch) newWatching() *watching {
-	life, stop := context.WithCancel(context.Background())
-	loop := &watching{w, life, stop, make(chan struct{})}
-	w.loops = append(w.loops, loop)
-	return loop
-}
-
-// pause waits, and reports whether to continue.
-func (w *watching) pause(d time.Duration) bool { return await(w, time.After(d)) }
-
-// await waits for an event, such as the end of a rest, and reports whether to continue.
-func await[T any](w *watching, event <-chan T) bool {
-	select {
-	case <-w.life.Done():
-		return false
-	case <-event:
-		return true
-	}
-}
+import "sync"
 
 // A rest lets the watches of a sandbox pause while nothing in it can run. Its zero
 // value lets none pause.

@@ -4,6 +4,7 @@
 package limits
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"sync/atomic"
@@ -196,4 +197,32 @@ func (w *Watch) count(controller, name string) int64 {
 	}
 	b, _ := os.ReadFile(filepath.Join(m.Path(controller), file))
 	return host.Number(b, name)
+}
+
+// watching is the common part of both watches of a sandbox: a loop in its own goroutine.
+type watching struct {
+	watch *Watch
+	life  context.Context // of the loop
+	stop  context.CancelFunc
+	ended chan struct{}
+}
+
+func (w *Watch) newWatching() *watching {
+	life, stop := context.WithCancel(context.Background())
+	loop := &watching{w, life, stop, make(chan struct{})}
+	w.loops = append(w.loops, loop)
+	return loop
+}
+
+// pause waits, and reports whether to continue.
+func (w *watching) pause(d time.Duration) bool { return await(w, time.After(d)) }
+
+// await waits for an event, such as the end of a rest, and reports whether to continue.
+func await[T any](w *watching, event <-chan T) bool {
+	select {
+	case <-w.life.Done():
+		return false
+	case <-event:
+		return true
+	}
 }
