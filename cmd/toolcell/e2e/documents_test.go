@@ -23,6 +23,7 @@ import (
 // its own: commands in a shell, Python through an MCP client. The images come
 // from a registry on this host, which is the mirror of all others.
 func TestDocuments(t *testing.T) {
+	t.Parallel()
 	names := documents(t)
 	layout := rootfstest.Layout(t, "3.14")
 	mirror := rootfstest.StartRegistry(t, "", "")

@@ -41,6 +41,7 @@ func TestKilledServerLeavesNoFrozenRun(t *testing.T) {
 // TestFrozenRunStandsStill: its processes and its clock. The user takes longer to answer
 // than the code has time.
 func TestFrozenRunStandsStill(t *testing.T) {
+	t.Parallel()
 	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
 		t.Parallel()
 		e := asks(t, "[servers.github]\nask = 'writes'", nil)

@@ -192,6 +192,7 @@ func sandboxProcesses(server int, mark string) (first, code int) {
 }
 
 func TestSandboxKilledFromOutside(t *testing.T) {
+	t.Parallel()
 	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
 		t.Parallel()
 		c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host"})

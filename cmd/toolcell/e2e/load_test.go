@@ -88,6 +88,7 @@ func TestManyCallsAtOnce(t *testing.T) {
 
 // TestWaitingCalls fills every place, so that further calls have to wait.
 func TestWaitingCalls(t *testing.T) {
+	t.Parallel()
 	const most = 16
 	h := firstHost(t)
 	c, fill := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_MAX_TIMEOUT": "2h"}), marker()
