@@ -59,7 +59,9 @@ marked = ^($$(git grep -hA1 '^//test:$(1)$$' -- '*_test.go' | sed -n 's/^func \(
 
 # Packages with anything concurrent in code or tests, which the race detector watches.
 CONCURRENT := ^[[:space:]]+go [a-zA-Z]|^[[:space:]]+"sync(/atomic)?"|errgroup|AfterFunc
-RACED = $$(git grep -lE '$(CONCURRENT)' -- '*.go' ':!$(E2E)' | xargs -n 1 dirname | sort -u | sed 's|^|./|')
+# Those with long tests come first, or one core would have nothing to do in the end.
+RACED = $$(git grep -lE '$(CONCURRENT)' -- '*.go' ':!$(E2E)' | xargs -n 1 dirname | sort -u | \
+	while read -r dir; do echo "$$(cat "$$dir"/*_test.go 2>/dev/null | wc -l) ./$$dir"; done | sort -rn | cut -d ' ' -f 2)
 
 # Parsers of untrusted input, whose time and memory are measured.
 BOUNDED = $$(git grep -l boundtest.Run -- '*bounds_test.go' | xargs -n 1 dirname | sed 's|^|./|')
@@ -87,7 +89,7 @@ VETTED := -vet=off -ldflags="-s -w" -tags $(TAGS)
 test: test-deps
 	@$(MAKE) --no-print-directory -j3 test-images test-py test-unit # Debian's packages wait much
 	go test $(VETTED) -timeout 20m $(TESTFLAGS) -skip "$(NOT_HERE)" $(IMAGED)
-	go test $(VETTED) -timeout 20m -parallel 4 $(TESTFLAGS) -run "$(call marked,mainjob)" $(E2E)
+	go test $(VETTED) -timeout 20m -parallel 6 $(TESTFLAGS) -run "$(call marked,mainjob)" $(E2E)
 
 test-unit: vet test-npm
 	go test -p 4 $(VETTED) -timeout 20m $(TESTFLAGS) -skip "$(NOT_HERE)" $$(printf '%s\n' $(UNIT) | grep -v '$(patsubst .%,%,$(IMAGED))$$')
@@ -99,7 +101,7 @@ test-all: test-deps $(if $(SKIP_TESTED),,test)
 	@$(MAKE) --no-print-directory -j4 test-images test-npm test-pypi test-clients
 	go test -p 3 -parallel 1 $(VETTED) -timeout 20m $(TESTFLAGS) -run '^TestBounds$$' $(BOUNDED)
 	go test -race -p 4 $(VETTED) -timeout 20m $(TESTFLAGS) -skip "^TestBounds$$|$(call marked,alone)" $(RACED)
-	go test $(VETTED) -timeout 30m -parallel 4 $(TESTFLAGS) -skip "$(call marked,mainjob)" $(E2E)
+	go test $(VETTED) -timeout 30m -parallel 6 $(TESTFLAGS) -skip "$(call marked,mainjob)" $(E2E)
 
 # Without PyPI it prints a message.
 test-py:
