@@ -62,6 +62,7 @@ type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
+//test:alone
 func TestAttackBomb(t *testing.T) {
 	const size = 200 << 20
 	img, err := mutate.AppendLayers(mutate.MediaType(empty.Image, types.OCIManifestSchema1), bomb(t, size))

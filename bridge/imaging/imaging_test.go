@@ -73,6 +73,7 @@ func render(data []byte, l Limits) (Rendered, error) {
 	return NewDecoders(l).NewRenderer().Render(context.Background(), bytes.NewReader(data))
 }
 
+//test:alone
 func TestPicturesAreMadeToFit(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")

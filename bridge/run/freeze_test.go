@@ -181,7 +181,7 @@ func TestAnswersComeWholeAfterAHold(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it waits for real time")
 	}
-	text := strings.Repeat("0123456789", 1<<20)
+	text := strings.Repeat("0123456789", 1<<19)
 	var s *Runs
 	s = newSessionServer(t, fakeUpstreams{"up": {
 		"hold": func(context.Context, json.RawMessage) (string, error) {
@@ -197,7 +197,7 @@ func TestAnswersComeWholeAfterAHold(t *testing.T) {
 	}}, func(o *Options) { o.RunsDir = t.TempDir() })
 	r := s.Do(t.Context(), Request{
 		Code: "import asyncio\nanswers = await asyncio.gather(*(mcp_up.large() for _ in range(8)), mcp_up.hold(), *(mcp_up.large() for _ in range(8)))\n" +
-			"print(answers.pop(8), all(a == '0123456789' * (1 << 20) for a in answers), len(answers))",
+			"print(answers.pop(8), all(a == '0123456789' * (1 << 19) for a in answers), len(answers))",
 		Session: "a", Servers: []string{"up"}, Timeout: time.Minute,
 	})
 	r.says(t, "ok True 16")

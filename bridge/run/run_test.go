@@ -199,6 +199,7 @@ func TestCallsRunInParallel(t *testing.T) {
 	}
 }
 
+//test:alone
 func TestLargeResultsAndArgumentsPassWhole(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")
