@@ -52,8 +52,9 @@ func measure(p Parser, row Row, s Shape) (r report) {
 		n = min(4*n, limit)
 	}
 	r.Large = best(min(10*n, 2*largest), mostGrowth*max(r.Small.Took, enough))
+	var whole time.Duration
 	if row.Room == 0 {
-		r.Peak = mostInUse(p, s, limit)
+		r.Peak, whole = mostInUse(p, s, limit)
 	}
 	if p.Parse != nil {
 		r.Whole = best(limit, row.whole())
@@ -70,11 +71,11 @@ func measure(p Parser, row Row, s Shape) (r report) {
 		limit = largest
 	}
 	for range tries {
-		ended := endAfter
+		ended := func() time.Duration { return endAfter(p, s) }
 		if p.ParseContext != nil {
-			ended = endParsing
+			ended = func() time.Duration { return endParsing(p, s, limit, whole) }
 		}
-		if r.Ended = time.Duration(float64(ended(p, s, limit)) / slow); r.Ended <= mostAtOnce {
+		if r.Ended = time.Duration(float64(ended()) / slow); r.Ended <= mostAtOnce {
 			break
 		}
 	}
@@ -84,17 +85,18 @@ func measure(p Parser, row Row, s Shape) (r report) {
 // garbage is memory that one call may take however short its input is.
 const garbage = 24 << 20
 
-// mostInUse returns the most memory that a call has in use at one moment. The collector
-// runs all the time: what garbage may lie around is bounded for the whole process, by Go's
-// memory limit.
-func mostInUse(p Parser, s Shape, limit int) (peak int) {
+// mostInUse returns the most memory that a call has in use at one moment, and about how long
+// the largest input takes. The collector runs all the time: what garbage may lie around is
+// bounded for the whole process, by Go's memory limit.
+func mostInUse(p Parser, s Shape, limit int) (peak int, whole time.Duration) {
 	defer debug.SetGCPercent(debug.SetGCPercent(20))
 	refused := true
 	for n := limit; refused && n >= limit/16; n /= 2 { // what has too many parts is refused, and less of it may take more
+		from := time.Now()
 		_, used, err := cost(p, s.Make(n))
-		peak, refused = max(peak, used), err != nil
+		peak, whole, refused = max(peak, used), max(whole, time.Since(from)), err != nil
 	}
-	return peak
+	return peak, whole * 6 / 10 // of which the collector took its part
 }
 
 // cost feeds a text to the parser.
@@ -114,7 +116,7 @@ func cost(p Parser, text []byte) (took time.Duration, peak int, err error) {
 }
 
 // endAfter returns how long a reader of a stream without end goes on after its context.
-func endAfter(p Parser, s Shape, _ int) time.Duration {
+func endAfter(p Parser, s Shape) time.Duration {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	text := s.Make(1 << 20)
@@ -134,12 +136,14 @@ func endAfter(p Parser, s Shape, _ int) time.Duration {
 }
 
 // endParsing returns how long at most a call goes on that is cancelled at its beginning, in
-// its middle and near its end.
-func endParsing(p Parser, s Shape, limit int) (longest time.Duration) {
+// its middle and near its end. It takes up to whole, or an unknown time if that is 0.
+func endParsing(p Parser, s Shape, limit int, whole time.Duration) (longest time.Duration) {
 	text := s.Make(limit)
-	from := time.Now()
-	_ = p.ParseContext(context.Background(), text)
-	whole := time.Since(from)
+	if whole == 0 {
+		from := time.Now()
+		_ = p.ParseContext(context.Background(), text)
+		whole = time.Since(from)
+	}
 	for _, part := range []time.Duration{0, 2, 5, 8} {
 		ctx, cancel := context.WithCancel(context.Background())
 		done := make(chan time.Duration, 1)
