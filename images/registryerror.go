@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
@@ -181,7 +182,7 @@ func joinFailures(registry error, mirrors []error) error {
 			answered = append(answered, err)
 		}
 	}
-	all := append(answered, unreachable...)
+	all := slices.Concat(answered, unreachable)
 	joined := all[0]
 	for _, err := range all[1:] {
 		joined = fmt.Errorf("%w; %w", joined, err)

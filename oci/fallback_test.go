@@ -37,7 +37,7 @@ func newTestPool(t *testing.T, forking error) (p *pool, made chan string) {
 	made = make(chan string, 100)
 	standby := func(kind string) *container.Standby {
 		made <- kind
-		return &container.Standby{Started: container.Started{Sandbox: fakeSandbox{}}, Runtime: r, Alive: func() bool { return true }}
+		return &container.Standby{Sandbox: fakeSandbox{}, Runtime: r, Alive: func() bool { return true }}
 	}
 	p = newPool(r, poolSource{
 		Template: func(spec.Process, spec.Host) (template, error) {

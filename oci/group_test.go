@@ -40,7 +40,7 @@ func newLoggedPool(t *testing.T, o PoolOptions) (*pool, *templateLog) {
 	}
 	log := &templateLog{}
 	standby := func() *container.Standby {
-		return &container.Standby{Started: container.Started{Sandbox: fakeSandbox{}}, Runtime: r, Alive: func() bool { return true }}
+		return &container.Standby{Sandbox: fakeSandbox{}, Runtime: r, Alive: func() bool { return true }}
 	}
 	p := newPool(r, poolSource{
 		Template: func(p spec.Process, _ spec.Host) (template, error) {

@@ -146,11 +146,11 @@ func TestRootsAreTheHostsAndTheRuns(t *testing.T) {
 	}
 	t.Setenv("SSL_CERT_FILE", file)
 	a, _ := open(t, rules, github)
-	if got := string(a.Inside().Roots); strings.TrimSpace(got) != "-- the host's --" || a.Inside().Variables["SSL_CERT_FILE"] != "/tmp/toolcell/roots.pem" {
+	if got := a.Inside().Roots; strings.TrimSpace(got) != "-- the host's --" || a.Inside().Variables["SSL_CERT_FILE"] != "/tmp/toolcell/roots.pem" {
 		t.Errorf("without inspection: %q, %v", got, a.Inside().Variables)
 	}
 	b, _ := open(t, rules, github, "https://api.example.com")
-	before, after, _ := strings.Cut(string(b.Inside().Roots), "-----BEGIN")
+	before, after, _ := strings.Cut(b.Inside().Roots, "-----BEGIN")
 	block, _ := pem.Decode([]byte("-----BEGIN" + after))
 	if strings.TrimSpace(before) != "-- the host's --" || block == nil {
 		t.Fatalf("with inspection: %q", b.Inside().Roots)

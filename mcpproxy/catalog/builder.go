@@ -194,7 +194,7 @@ func compact(raw json.RawMessage) json.RawMessage {
 
 // object returns raw if it is a JSON object, else nil.
 func object(raw json.RawMessage) json.RawMessage {
-	if jsontext.Value(raw).Kind() != jsontext.KindBeginObject {
+	if raw.Kind() != jsontext.KindBeginObject {
 		return nil
 	}
 	return bytes.TrimSpace(raw)

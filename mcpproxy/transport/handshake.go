@@ -39,7 +39,7 @@ func (d *Dialer) attempt(ctx context.Context, t config.Transport, legacy bool, c
 	}
 	cs, err := d.connect(ctx, l, legacy, can)
 	if err != nil {
-		why, suspect := l.Fail(err, context.Cause(ctx))
+		suspect, why := l.Fail(err, context.Cause(ctx))
 		return nil, suspect && !legacy, withDirHint(d.Server, why)
 	}
 	l.Begin(ctx, cs, can.Any())

@@ -32,7 +32,7 @@ type link interface {
 	HangsOnDiscover(ctx context.Context, timeout time.Duration) bool
 	// Fail ends the link after a handshake that failed with err, and returns why; cause is
 	// that of its context. suspect means that the server had taken server/discover.
-	Fail(err, cause error) (why error, suspect bool)
+	Fail(err, cause error) (suspect bool, why error)
 	// Begin takes the session of the handshake. It may wait until the server can ask the
 	// user, if asks is set.
 	Begin(ctx context.Context, cs *mcp.ClientSession, asks bool)

@@ -40,7 +40,7 @@ func (t *Template) Fork(now bool) (*container.Standby, error) {
 		return nil, err
 	}
 	return &container.Standby{
-		Started: container.Started{Sandbox: f, Lifeline: f.line, Conn: f.conn, Workspace: f.workspace},
+		Sandbox: f, Lifeline: f.line, Conn: f.conn, Workspace: f.workspace,
 		Runtime: t.containers, Alive: func() bool { return !t.Gone() },
 	}, nil
 }

@@ -85,21 +85,21 @@ func (tomlFormat) insert(data []byte, path []string, value json.RawMessage) ([]b
 	for i, name := range path {
 		names[i] = tomlKey(name)
 	}
-	text := "[" + strings.Join(names, ".") + "]" + nl
+	text := []byte("[" + strings.Join(names, ".") + "]" + nl)
 	for _, m := range members {
 		value, err := tomlValue(m.Value)
 		if err != nil {
 			return nil, err
 		}
-		text += tomlKey(m.Name) + " = " + value + nl
+		text = append(text, tomlKey(m.Name)+" = "+value+nl...)
 	}
 	switch {
 	case blank(data):
-		return []byte(text), nil
+		return text, nil
 	case data[len(data)-1] != '\n':
 		nl += nl
 	}
-	return slices.Concat(data, []byte(nl+text)), nil
+	return slices.Concat(data, []byte(nl), text), nil
 }
 
 func insertKey(data []byte, all []statement, table []string, line []byte) ([]byte, error) {

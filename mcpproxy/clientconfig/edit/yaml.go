@@ -136,11 +136,11 @@ func yamlMember(name string, value json.RawMessage, indent int, nl string) []byt
 	if err != nil || len(members) == 0 {
 		return []byte(line + " " + compact(value) + nl)
 	}
-	text := line + nl
+	text := []byte(line + nl)
 	for _, m := range members {
-		text += strings.Repeat(" ", indent+2) + yamlKey(m.Name) + ": " + compact(m.Value) + nl
+		text = append(text, strings.Repeat(" ", indent+2)+yamlKey(m.Name)+": "+compact(m.Value)+nl...)
 	}
-	return []byte(text)
+	return text
 }
 
 func (yamlFormat) remove(data []byte, path []string) ([]byte, error) {

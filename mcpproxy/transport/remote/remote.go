@@ -180,10 +180,10 @@ func (r *Link) WaitingCalls() *message.Calls { return &r.calls }
 func (r *Link) EndError() error { return nil }
 
 // Fail implements the link of package transport.
-func (r *Link) Fail(err, cause error) (why error, suspect bool) {
+func (r *Link) Fail(err, cause error) (suspect bool, why error) {
 	defer r.WaitClosed()
 	defer r.Stop()
-	return r.explainStart(err, cause), r.asked.Load() && errors.Is(cause, message.ErrNoDiscover)
+	return r.asked.Load() && errors.Is(cause, message.ErrNoDiscover), r.explainStart(err, cause)
 }
 
 // explainStart returns why a handshake failed.

@@ -347,20 +347,20 @@ func (t *Transport) Begin(context.Context, *mcp.ClientSession, bool) {
 
 // Fail implements the link of package transport. A server that ended without having read
 // server/discover had another reason to.
-func (t *Transport) Fail(err, cause error) (why error, suspect bool) {
+func (t *Transport) Fail(err, cause error) (suspect bool, why error) {
 	_ = t.Close()
 	t.Stop()
 	suspect = t.asked.Load() && (errors.Is(cause, message.ErrNoDiscover) || t.took.Load() || t.answered.Load())
 	var long *message.TooLongError
 	switch {
 	case cause != nil: // we ended it: its exit status is our doing, and only its output is of interest
-		return t.output.appendTo(cause), suspect
+		return suspect, t.output.appendTo(cause)
 	case errors.As(t.EndError(), &long): // it may have exited because we closed its output
-		return t.output.appendTo(long), suspect
+		return suspect, t.output.appendTo(long)
 	case message.IsLost(err):
-		return &ExitError{t.Ended()}, suspect
+		return suspect, &ExitError{t.Ended()}
 	}
-	return t.output.appendTo(notMCP(err)), suspect
+	return suspect, t.output.appendTo(notMCP(err))
 }
 
 // HangsOnDiscover implements the link of package transport. A server that has not read the
