@@ -183,7 +183,7 @@ func attempt(t *testing.T, p Parser, row Row, id string) (broken map[string]stri
 	}
 	t.Logf("%d bytes %v, %d bytes %v, all that is allowed %d bytes %v; ends after %v; peak %d KiB; %q", r.Small.Bytes, r.Small.Took, r.Large.Bytes, r.Large.Took, r.Whole.Bytes, r.Whole.Took, r.Ended, r.Peak>>10, r.Large.Error)
 	broken = map[string]string{}
-	if most := mostGrowth * max(r.Small.Took, enough); r.Large.Took > most {
+	if most := tolerance * mostGrowth * max(r.Small.Took, enough); r.Large.Took > most {
 		broken["growth"] = fmt.Sprintf("%d bytes take %v, and %d take %v (%q): more than %d times as long", r.Small.Bytes, r.Small.Took, r.Large.Bytes, r.Large.Took, r.Large.Error, mostGrowth)
 	}
 	if p.Parse != nil && r.Whole.Took > tolerance*row.whole() {
