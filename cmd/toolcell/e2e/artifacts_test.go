@@ -60,6 +60,7 @@ func (c *client) read(t *testing.T, file map[string]any) *mcp.ResourceContents {
 //
 //test:mainjob
 func TestFilesOutliveTheRun(t *testing.T) {
+	t.Parallel()
 	ends := map[string]struct{ code, status string }{
 		"well":            {"", "success"},
 		"with an error":   {"raise ValueError", "error"},
@@ -246,6 +247,7 @@ func (c *client) pictures(t *testing.T, code string) (r reply, all []image.Image
 //
 //test:mainjob
 func TestPicturesAreShown(t *testing.T) {
+	t.Parallel()
 	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
 		t.Parallel()
 		for _, mode := range []string{"compact", "toon", "json"} {

@@ -12,6 +12,7 @@ import (
 //
 //test:mainjob
 func TestSandboxedPython(t *testing.T) {
+	t.Parallel()
 	versions, _ := pythons()
 	prefix := registry(t, "", "", versions...)
 	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
@@ -127,6 +128,7 @@ func TestNumpy(t *testing.T) {
 //
 //test:mainjob
 func TestPromises(t *testing.T) {
+	t.Parallel()
 	versions, _ := pythons()
 	prefix := registry(t, "", "", versions...)
 	config := fakeConfig(t, nil)

@@ -33,6 +33,7 @@ func (r reply) noted(t *testing.T, want string) {
 //
 //test:mainjob
 func TestSessionKeepsTheSandbox(t *testing.T) {
+	t.Parallel()
 	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
 		t.Parallel()
 		c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_MEMORY": "160m", "MCP_BRIDGE_SESSIONS": "2"})
