@@ -21,7 +21,7 @@ import (
 )
 
 func wireOver(t testing.TB, input string, limit int) *Transport {
-	return &Transport{ctx: t.Context(), notes: message.NewNotifications(func() {}), in: &wire.Lines{In: bufio.NewReaderSize(strings.NewReader(input), 16)}, limit: limit, Process: OverPipes(nil, nil, message.NewNotifications(func() {})).Process}
+	return &Transport{ctx: t.Context(), end: func() {}, notes: message.NewNotifications(func() {}), in: &wire.Lines{In: bufio.NewReaderSize(strings.NewReader(input), 16)}, limit: limit, Process: OverPipes(nil, nil, message.NewNotifications(func() {})).Process}
 }
 
 func TestReadPassesOverWhatIsNoMessage(t *testing.T) {
