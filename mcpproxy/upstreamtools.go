@@ -264,8 +264,8 @@ const turnTime = 20 * time.Second
 // while.
 func giveBack(turns <-chan struct{}) func() {
 	give := sync.OnceFunc(func() { <-turns })
-	time.AfterFunc(turnTime, contain.Func("giving back a turn", give))
-	return give
+	timer := time.AfterFunc(turnTime, contain.Func("giving back a turn", give))
+	return func() { timer.Stop(); give() }
 }
 
 // inBackground does work that Close of the proxy waits for, and reports false if the

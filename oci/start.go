@@ -87,12 +87,8 @@ func (r *Runtime) acquireStandby(ctx context.Context, p Process, h spec.Host) (*
 
 // supervise returns the handle of a sandbox whose program begins now. remove is called when
 // everything in it has ended.
-func supervise(ctx context.Context, p Process, h spec.Host, s container.Started, remove func() error) (sb *Sandbox) {
-	defer func() {
-		if sb == nil { // a panic
-			_ = remove()
-		}
-	}()
+func supervise(ctx context.Context, p Process, h spec.Host, s container.Started, remove func() error) *Sandbox {
+	defer contain.Undo(func() { _ = remove() })
 	ctx, kill := context.WithCancel(ctx)
 	if s.Watch == nil {
 		s.Watch = limits.Start(s, p.Limits, h.Host)
@@ -102,7 +98,7 @@ func supervise(ctx context.Context, p Process, h spec.Host, s container.Started,
 		// If no control socket arrives, the sandbox is exiting; Wait reports why.
 		s.Conn, s.Workspace, _ = s.Lifeline.Receive()
 	}
-	sb = &Sandbox{sandbox: s, stopWatch: stopWatch, kill: kill, ended: make(chan struct{})}
+	sb := &Sandbox{sandbox: s, stopWatch: stopWatch, kill: kill, ended: make(chan struct{})}
 	sb.freezer = container.NewFreezer(s, s.Lifeline, h.Cgroup)
 	sb.finished, sb.finish = context.WithCancelCause(context.Background())
 	go sb.supervise(ctx, remove)

@@ -96,7 +96,7 @@ func mostInUse(p Parser, s Shape, limit int) (peak int, whole time.Duration) {
 		_, used, err := cost(p, s.Make(n))
 		peak, whole, refused = max(peak, used), max(whole, time.Since(from)), err != nil
 	}
-	return peak, whole * 6 / 10 // of which the collector took its part
+	return peak, whole * 6 / 10 // the rest is the collector's
 }
 
 // cost feeds a text to the parser.

@@ -53,8 +53,8 @@ func Meant(want string, names []string, letters int) string {
 	return ""
 }
 
-// Misspelled returns the name of which want is a misspelling, with one letter in three
-// wrong at most. Without one it returns "".
+// Misspelled returns the name that want misspells: at most one letter in three is wrong. If
+// there is no such name, it returns "".
 func Misspelled(want string, names []string) string {
 	for _, near := range Nearest(want, names, 3) {
 		if misspelled(fold(want), fold(near), 3) {

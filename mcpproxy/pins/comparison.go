@@ -68,18 +68,18 @@ func (c *Comparison) compare(sent []Definition) {
 	}
 	c.stamp, c.pins, c.err, c.keepErr = c.Store.Stamp(c.Key), server, nil, err
 	c.unkept = c.stamp == state.Stamp{}
-	c.compared = true
 	if server == nil {
 		c.err = err
-		return
-	}
-	for _, t := range server.Tools {
-		for _, v := range []*Version{t.Pinned, t.Seen} {
-			if v != nil && !c.unkept {
-				v.Shown = nil // is on disk
+	} else if !c.unkept {
+		for _, t := range server.Tools {
+			for _, v := range []*Version{t.Pinned, t.Seen} {
+				if v != nil {
+					v.Shown = nil // is on disk
+				}
 			}
 		}
 	}
+	c.compared = true
 }
 
 // pinned returns what a tool is compared with, the zero value if nothing is. c.mu is held.
