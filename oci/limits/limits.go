@@ -195,7 +195,7 @@ func (w *Watch) count(controller, name string) int64 {
 	if controller == "memory" && !w.cgroup.V2 {
 		file = "memory.oom_control"
 	}
-	b, _ := os.ReadFile(filepath.Join(m.Path(controller), file))
+	b, _ := host.ReadKernelFile(filepath.Join(m.Path(controller), file))
 	return host.Number(b, name)
 }
 
