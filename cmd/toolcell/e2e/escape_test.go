@@ -49,10 +49,15 @@ func escapeBattery(t *testing.T, image, suffix string, more env, hosts ...string
 	inEveryWay(t, onEveryHost, func(t *testing.T, h *host) {
 		t.Parallel()
 		set := layTraps(t, h)
+		// Of the batteries alone, and without what the last one has left but for its image: a tool
+		// that an attempt saves must not reach others.
+		own := filepath.Join(h.home, "battery-"+h.name)
+		if err := os.RemoveAll(filepath.Join(own, "state")); err != nil {
+			t.Fatal(err)
+		}
 		e := env{
 			"MCP_BRIDGE_IMAGE": image, "MCP_SERVERS_CONFIG": config, "MCP_BRIDGE_MAX_TIMEOUT": "30m", "MCP_BRIDGE_OUTPUT_BYTES": "1m",
-			// Of its own: a tool that an attempt saves must not reach other tests.
-			"MCP_BRIDGE_STATE_DIR": filepath.Join(h.home, filepath.Base(set.dir)), trapVariable: set.secret,
+			"MCP_BRIDGE_STATE_DIR": own, trapVariable: set.secret,
 		}
 		maps.Copy(e, more)
 		c := h.serve(t, e)

@@ -186,8 +186,17 @@ def walk(*todo):
         todo += [path for path, about in entries if stat.S_ISDIR(about.st_mode) and path != "/proc"]
 
 
-# Once for all attempts. The bare host may have millions of files: there programs come first.
-EVERYTHING = walk("/", "/usr/bin") if OUTSIDE else list(walk("/"))
+def looked_for(*folders):
+    """Gives (path, mode, device) of what attempts look for below folders: other folders, devices, setuid and setgid."""
+    for path, about in walk(*folders):
+        mode = about.st_mode
+        if not (stat.S_ISREG(mode) or stat.S_ISLNK(mode)) or mode & (stat.S_ISUID | stat.S_ISGID):
+            yield path, mode, about.st_rdev
+
+
+# Once for all attempts, of which each is a fork: a copy of all that is kept. The bare host may have millions of files:
+# there programs come first.
+EVERYTHING = looked_for("/", "/usr/bin") if OUTSIDE else list(looked_for("/"))
 
 
 def below(folder):
@@ -371,7 +380,7 @@ def _():
 @attempt("writes in the root's folders")
 def _():
     places = ("/tmp/", "/workspace/", "/dev/shm/", "/proc/")
-    return " ".join(p for p, s in EVERYTHING if stat.S_ISDIR(s.st_mode) and os.access(p, os.W_OK)
+    return " ".join(p for p, mode, _ in EVERYTHING if stat.S_ISDIR(mode) and os.access(p, os.W_OK)
                     and not (p + "/").startswith(places))
 
 
@@ -387,7 +396,7 @@ def _():
 @attempt("finds a writable place without noexec, nosuid and nodev")
 def _():
     need = os.ST_NOEXEC | os.ST_NOSUID | os.ST_NODEV
-    return " ".join(p for p, s in EVERYTHING if stat.S_ISDIR(s.st_mode) and os.access(p, os.W_OK)
+    return " ".join(p for p, mode, _ in EVERYTHING if stat.S_ISDIR(mode) and os.access(p, os.W_OK)
                     and os.statvfs(p).f_flag & need != need)
 
 
@@ -547,8 +556,8 @@ def _():
 
 @attempt("finds any device node that is not one of the harmless ones")
 def _():
-    return next((f"{p} is device {s.st_rdev:#x}" for p, s in EVERYTHING
-                 if (stat.S_ISCHR(s.st_mode) or stat.S_ISBLK(s.st_mode)) and s.st_rdev not in HARMLESS
+    return next((f"{p} is device {device:#x}" for p, mode, device in EVERYTHING
+                 if (stat.S_ISCHR(mode) or stat.S_ISBLK(mode)) and device not in HARMLESS
                  and can(lambda: os.close(os.open(p, os.O_RDONLY | os.O_NONBLOCK)))), None)
 
 
@@ -666,7 +675,7 @@ def _():
 
 @attempt("finds a setuid program that would be honoured", safe_outside=True)
 def _():
-    return next((p for p, s in EVERYTHING if stat.S_ISREG(s.st_mode) and s.st_mode & (stat.S_ISUID | stat.S_ISGID)
+    return next((p for p, mode, _ in EVERYTHING if stat.S_ISREG(mode) and mode & (stat.S_ISUID | stat.S_ISGID)
                  and not os.statvfs(p).f_flag & os.ST_NOSUID), None)
 
 
