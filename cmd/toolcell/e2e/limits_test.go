@@ -64,7 +64,7 @@ var limitCases = []limitCase{
 		code: "import os, time\nfor d in ('/tmp', '/workspace'):\n  try:\n    for i in range(200_000): os.symlink('x' * 1000, f'{d}/{i}')\n  except OSError: pass\ntime.sleep(20)",
 	},
 	{
-		name: "fork bomb", group: "processes", says: "32 processes and threads", timeout: 4, status: []string{"timeout"},
+		name: "fork bomb", group: "processes", says: "32 processes and threads", timeout: 2, status: []string{"timeout"},
 		code: "import os\nwhile True:\n  try: os.fork()\n  except OSError: pass",
 	},
 	{
@@ -72,7 +72,7 @@ var limitCases = []limitCase{
 		code: "import os, time\nfor _ in range(100):\n  if os.fork() == 0: time.sleep(20)",
 	},
 	{
-		name: "fork bomb of a shell", group: "processes", says: "ran longer than", timeout: 4, status: []string{"timeout"},
+		name: "fork bomb of a shell", group: "processes", says: "ran longer than", timeout: 2, status: []string{"timeout"},
 		code: "import subprocess\nsubprocess.run(['sh', '-c', 'b() { b | b & }; b; sleep 60'], stderr=subprocess.DEVNULL)\nwhile True: pass",
 	},
 	{
@@ -85,7 +85,7 @@ var limitCases = []limitCase{
 			"for _ in range(4): os.wait()\nt = os.times()\nused = (t.children_user + t.children_system) / 2\nprint('held' if 0 < used < 1.3 else used)",
 	},
 	{
-		name: "wall time", group: "time", says: "ran longer than", timeout: 2, status: []string{"timeout"},
+		name: "wall time", group: "time", says: "ran longer than", timeout: 1, status: []string{"timeout"},
 		code: "import signal, time\nfor s in set(signal.Signals) - {signal.SIGKILL, signal.SIGSTOP}: signal.signal(s, signal.SIG_IGN)\nwhile True: time.sleep(1)",
 	},
 	{
@@ -105,11 +105,11 @@ var limitCases = []limitCase{
 		code: "held = [open('/dev/null') for _ in range(100_000)]",
 	},
 	{
-		name: "endless output", group: "output", says: "left out", timeout: 3, status: []string{"timeout"},
+		name: "endless output", group: "output", says: "left out", timeout: 2, status: []string{"timeout"},
 		code: "while True: print('x' * 1000)",
 	},
 	{
-		name: "endless output of many", group: "output", says: "left out", timeout: 3, status: []string{"timeout"},
+		name: "endless output of many", group: "output", says: "left out", timeout: 2, status: []string{"timeout"},
 		code: "import subprocess\nfor _ in range(4): subprocess.Popen(['sh', '-c', 'yes; yes >&2'])\nwhile True: print()",
 	},
 	{
@@ -162,6 +162,7 @@ if before > 0:
     tries(os.setpriority, os.PRIO_PROCESS, 0, before - 1)
 print(len(os.sched_getaffinity(0)), os.nice(0))`
 	inEveryWay(t, onEveryHost, func(t *testing.T, h *host) {
+		t.Parallel()
 		var ours unix.CPUSet
 		if err := unix.SchedGetaffinity(0, &ours); err != nil {
 			t.Fatal(err)

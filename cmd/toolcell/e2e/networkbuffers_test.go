@@ -11,20 +11,23 @@ import (
 // of them first download so fast that the kernel gives them all the buffer that it does,
 // the others send until all buffers are full. Then it waits for the test.
 const unreadCode = rawAsk + `
+import concurrent.futures
+CHUNK = bytes(1 << 18)
 def download():
     s = tls(SITE, None)
     s.sendall(b"GET /bytes?n=900000000 HTTP/1.1\r\nHost: x\r\n\r\n")
     n = 0
-    while n < 4 << 20: n += len(s.recv(1 << 20))
+    while n < 4 << 20: n += len(s.recv(1 << 16))
     return s
 def upload():
     s = tls(SITE, None)
     s.sendall(b"POST /unread HTTP/1.1\r\nHost: x\r\nContent-Length: 900000000\r\n\r\n")
     s.settimeout(0.2)
     try:
-        while True: s.send(bytes(1 << 20))
+        while True: s.send(CHUNK)
     except TimeoutError: return s
-held = [f() for _ in range(31) for f in (download, upload)]
+with concurrent.futures.ThreadPoolExecutor(16) as pool:
+    held = list(pool.map(lambda f: f(), (download, upload) * 31))
 waiting = tls(SITE, None)
 waiting.sendall(b"GET /wait?filled HTTP/1.1\r\nHost: x\r\n\r\n")
 print(line(waiting), len(held))
