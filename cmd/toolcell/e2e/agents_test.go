@@ -22,5 +22,6 @@ var geminiCLI = &agent{
 }
 
 func TestGeminiCLIComesBackAfterTheApproval(t *testing.T) {
+	t.Parallel()
 	geminiCLI.testComesBack(t, npmProgram(t, geminiCLI.program))
 }

@@ -38,6 +38,7 @@ func all(*tar.Header) bool { return true }
 // TestAnyPython runs on images that have their Python elsewhere, by another
 // name, or hardly anything beside it.
 func TestAnyPython(t *testing.T) {
+	t.Parallel()
 	versions := []string{"minimal"}
 	if os.Getenv("TOOLCELL_TEST_PYTHONS") != "" {
 		versions, _ = pythons()
@@ -105,6 +106,7 @@ func TestImageWithoutPython(t *testing.T) {
 // TestMinimalPython runs on Debian's python3-minimal, which has a small part of
 // the standard library.
 func TestMinimalPython(t *testing.T) {
+	t.Parallel()
 	h := firstHost(t)
 	e := h.ownState(t)
 	e["MCP_BRIDGE_IMAGE"] = "oci:" + rootfstest.Layout(t, "minimal")

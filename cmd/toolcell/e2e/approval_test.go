@@ -191,6 +191,7 @@ func TestRunThatWaitsEndsWithToolcell(t *testing.T) {
 // TestPrivateDataIsAskedBeforeItLeaves reads from a private server in one run, and
 // sends to an open one in another, in a saved tool, and from another process.
 func TestPrivateDataIsAskedBeforeItLeaves(t *testing.T) {
+	t.Parallel()
 	h := firstHost(t)
 	e := asks(t, "[servers.filesystem]\nprivate = true\n[servers.github]\nopen = true", env{"MCP_BRIDGE_STATE_DIR": filepath.Join(h.home, "private-data")})
 	const send = "await mcp_github.create_issue(title='t'); print('sent')"

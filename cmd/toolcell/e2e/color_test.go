@@ -50,6 +50,7 @@ class Hostile:
 // TestOnlyColorsOfTheCodeReachATerminal: not what sets its clipboard or title or
 // makes it answer, in output, results and errors. Into a pipe all of it goes.
 func TestOnlyColorsOfTheCodeReachATerminal(t *testing.T) {
+	t.Parallel()
 	h := firstHost(t)
 	e := env{"MCP_BRIDGE_IMAGE": "host", "TERM": "xterm", "NO_COLOR": "1"}
 	const failing = "\nraise SystemExit('\\x1b]2;title\\x07gone')"

@@ -113,6 +113,7 @@ func TestCompletionInTheShellsThemselves(t *testing.T) {
 
 // TestCompletionInFish asks fish for what it would offer.
 func TestCompletionInFish(t *testing.T) {
+	t.Parallel()
 	withShell(t, "fish")
 	h, e, fill := completionHost(t)
 	for _, tt := range completionCases {

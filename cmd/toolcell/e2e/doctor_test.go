@@ -81,6 +81,7 @@ func TestDoctor(t *testing.T) {
 // TestDoctorOfBrokenHosts runs where something is really missing, in a user
 // namespace of its own, in which an ordinary user may mount and set limits.
 func TestDoctorOfBrokenHosts(t *testing.T) {
+	t.Parallel()
 	unshare, err := exec.LookPath("unshare")
 	if err != nil {
 		t.Skip("needs unshare: apt-get install util-linux")

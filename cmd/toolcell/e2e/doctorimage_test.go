@@ -52,6 +52,7 @@ func pushChanged(t *testing.T, layoutDir, ref string, change func(*v1.ConfigFile
 // TestDoctorTriesTheImage that is asked for: whether it can be had, and once it is
 // here its Python, without asking a registry. It fetches no image.
 func TestDoctorTriesTheImage(t *testing.T) {
+	t.Parallel()
 	_, v := pythons()
 	h := firstHost(t)
 	prefix := registry(t, "", "", v)
@@ -168,12 +169,14 @@ func TestDoctorNamesDeadClientEntries(t *testing.T) {
 // TestImageCannotReachTheStages by its variables: what starts a sandbox has some of
 // its own, and so have Go and the C library.
 func TestImageCannotReachTheStages(t *testing.T) {
+	t.Parallel()
 	prefix := registry(t, "", "", "3.14")
 	pushChanged(t, rootfstest.Layout(t, "3.14"), prefix+"odd", func(c *v1.ConfigFile) {
 		c.Config.Env = append(c.Config.Env, "_LIBCONTAINER_INITPIPE=3", "_LIBCONTAINER_LOGPIPE=3", "_TOOLCELL_PID1=3:1:1:64:0",
 			"_TOOLCELL_ADOPT=3:4:5", "_TOOLCELL_NEST=0:0:0", "GODEBUG=inittrace=1,gctrace=1", "GOTRACEBACK=crash", "MINE=kept")
 	})
 	inEveryWay(t, onEveryHost, func(t *testing.T, h *host) {
+		t.Parallel()
 		e := env{"MCP_BRIDGE_IMAGE": prefix + "odd", "MCP_BRIDGE_START": h.start}
 		c := h.serve(t, e)
 		c.python(t, "import os; print(os.environ['MINE'], os.environ['GODEBUG'], [k for k in os.environ if k.startswith('_')])").

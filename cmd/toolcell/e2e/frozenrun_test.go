@@ -23,6 +23,7 @@ print((await mcp_github.create_issue(title="t")).title)`
 // TestKilledServerLeavesNoFrozenRun, though nothing in it can notice that.
 func TestKilledServerLeavesNoFrozenRun(t *testing.T) {
 	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
+		t.Parallel()
 		e := asks(t, "[servers.github]\nask = 'writes'", nil)
 		c, mark := h.serveRaw(t, e), marker()
 		c.sendCode(t, fmt.Sprintf(spinsAndAsks, mark), "github")

@@ -11,6 +11,7 @@ import (
 // TestSandboxedHintsAreThoseOfTheDocument runs the code of docs/results.md that would
 // install packages and use the network, in images with pip and without.
 func TestSandboxedHintsAreThoseOfTheDocument(t *testing.T) {
+	t.Parallel()
 	h := firstHost(t)
 	for _, image := range []string{"host", "oci:" + rootfstest.Layout(t, "3.14")} {
 		e := h.ownState(t)

@@ -115,6 +115,7 @@ func TestImagesAreListedVerifiedRepairedAndRemoved(t *testing.T) {
 }
 
 func TestImageInUseStays(t *testing.T) {
+	t.Parallel()
 	_, v := pythons()
 	ref := "oci:" + rootfstest.Layout(t, v)
 	h := firstHost(t)
@@ -175,6 +176,7 @@ func TestModulesAreCompiledInTheBackground(t *testing.T) {
 // TestMovedTagIsNoticedInTheBackground: a run takes the image that is here, and
 // an hour after the registry was last asked it is asked again, beside the run.
 func TestMovedTagIsNoticedInTheBackground(t *testing.T) {
+	t.Parallel()
 	_, v := pythons()
 	addr := rootfstest.StartRegistry(t, "", "")
 	ref := addr + "/python:moving"
@@ -238,6 +240,7 @@ func TestPullOverTLSWithSettings(t *testing.T) {
 // TestFirstRunTellsOfThePull: a client that gave a token hears how far the pull
 // is, and the wait is not the run's time.
 func TestFirstRunTellsOfThePull(t *testing.T) {
+	t.Parallel()
 	_, v := pythons()
 	ref := "oci:" + rootfstest.Layout(t, v)
 	h := firstHost(t)
@@ -284,6 +287,7 @@ func heardProgress(t *testing.T, h *host, e env, arguments map[string]any) []*mc
 // TestPullOnATerminalDrawsBars gives the pull a terminal of its own; without one
 // it is quiet.
 func TestPullOnATerminalDrawsBars(t *testing.T) {
+	t.Parallel()
 	_, v := pythons()
 	ref := "oci:" + rootfstest.Layout(t, v)
 	h := firstHost(t)
@@ -304,6 +308,7 @@ func TestPullOnATerminalDrawsBars(t *testing.T) {
 
 // TestInterruptedPull: Ctrl-C ends a pull at once, and the next one completes.
 func TestInterruptedPull(t *testing.T) {
+	t.Parallel()
 	_, v := pythons()
 	ref := "oci:" + rootfstest.Layout(t, v)
 	h := firstHost(t)

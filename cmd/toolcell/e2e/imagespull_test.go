@@ -13,6 +13,7 @@ import (
 
 // TestImagesPullWithALogin logs in to a registry in each way that needs no stored one.
 func TestImagesPullWithALogin(t *testing.T) {
+	t.Parallel()
 	_, v := pythons()
 	prefix := registry(t, "someone", "secret", v)
 	addr, _, _ := strings.Cut(prefix, "/")
@@ -56,6 +57,7 @@ func TestImagesPullWithALogin(t *testing.T) {
 
 // TestImagesPullTakesSeveral, and goes on after one that fails.
 func TestImagesPullTakesSeveral(t *testing.T) {
+	t.Parallel()
 	_, v := pythons()
 	layout := rootfstest.Layout(t, v)
 	addr := rootfstest.StartRegistry(t, "", "")
@@ -74,6 +76,7 @@ func TestImagesPullTakesSeveral(t *testing.T) {
 // TestImagesByRelativePath: the process that compiles modules in the background has
 // another working folder.
 func TestImagesByRelativePath(t *testing.T) {
+	t.Parallel()
 	_, v := pythons()
 	h := firstHost(t)
 	dir := t.TempDir()

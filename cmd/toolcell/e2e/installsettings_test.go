@@ -25,6 +25,7 @@ const codeSettings = `{
 // TestMoveServersOfSettings: servers in VS Code's settings.json are moved along with
 // those in its mcp.json, into which toolcell goes, and undo restores both.
 func TestMoveServersOfSettings(t *testing.T) {
+	t.Parallel()
 	w := newWorkshop(t)
 	settings := w.put(t, "home/.config/Code/User/settings.json", codeSettings)
 	file := w.put(t, "home/.config/Code/User/mcp.json", `{"servers": {"other": {"command": "FAKE_SERVER", "env": {"FAKE_ENV": "github"}}}}`)

@@ -147,6 +147,7 @@ func TestWaitingCalls(t *testing.T) {
 // TestDisconnectDuringARun ends a client in every way while its code runs.
 func TestDisconnectDuringARun(t *testing.T) {
 	onHosts(t, func(t *testing.T, h *host) {
+		t.Parallel()
 		for name, tt := range map[string]struct {
 			code  string // after the marker process was started
 			leave func(c *rawClient) error
@@ -176,6 +177,7 @@ func TestDisconnectDuringARun(t *testing.T) {
 
 // TestStalledClient sends calls and reads no answer for a long time.
 func TestStalledClient(t *testing.T) {
+	t.Parallel()
 	const calls, size = 400, 1 << 20 // answers for more than a pipe holds
 	c := firstHost(t).serveRaw(t, env{"MCP_BRIDGE_IMAGE": "host"})
 	sent := make(chan struct{})

@@ -80,6 +80,7 @@ func sharedFolder(t *testing.T) string {
 // may, and gets to nothing beside it.
 func TestMountsAreShownAndHold(t *testing.T) {
 	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
+		t.Parallel()
 		dir := sharedFolder(t)
 		outside := h.mountFolder(t, dir, "outside", 0o777)
 		open := h.mountFolder(t, dir, "open", 0o777)
@@ -118,6 +119,7 @@ func TestMountsAreShownAndHold(t *testing.T) {
 // TestMountThatBecomesALinkIsRefused, since it would be followed on the host.
 func TestMountThatBecomesALinkIsRefused(t *testing.T) {
 	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
+		t.Parallel()
 		dir := sharedFolder(t)
 		data, other := h.mountFolder(t, dir, "data", 0o755), h.mountFolder(t, dir, "other", 0o755)
 		c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_MOUNTS": data + ":/data"})

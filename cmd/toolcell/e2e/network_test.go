@@ -190,6 +190,7 @@ func TestNetworkRefusalsAreSaidOnce(t *testing.T) {
 
 // TestNetworkLeavesNothing open in toolcell: no connection to a host outlives its run.
 func TestNetworkLeavesNothing(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	c := firstHost(t).serve(t, s.env("allow = ['api.test', 'GET https://rules.test/*']\nvia = 'env'", nil))
 	open := func() int {

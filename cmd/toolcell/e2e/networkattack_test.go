@@ -39,6 +39,7 @@ def tried(do):
 
 // TestNetworkHoldsAgainst what code can send to the proxy.
 func TestNetworkHoldsAgainst(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	site := s.hostPort()
 	_, port, _ := strings.Cut(site, ":")
@@ -95,6 +96,7 @@ via = "env"`, port, trap, trap), nil)
 		fmt.Fprintf(&code, "print(tried(lambda: %s))\n", attempt.code)
 	}
 	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
+		t.Parallel()
 		c := h.serve(t, e)
 		r := c.call(t, map[string]any{"code": code.String(), "servers": []string{"https://api.test", "https://rules.test", "https://" + site}, "timeout": seconds(100)})
 		got := lines(r.fields["stdout"])
@@ -115,6 +117,7 @@ via = "env"`, port, trap, trap), nil)
 
 // TestNeighborCannotUseTheProxy of a run that is allowed more.
 func TestNeighborCannotUseTheProxy(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
 		c := h.serve(t, s.env("allow = ['api.test', 'http://other.test']\nvia = 'env'", nil))
@@ -167,6 +170,7 @@ print(line(waiting))`, "https://api.test")
 
 // TestDownloadsTakeNoMemory of toolcell, and are bounded in bytes.
 func TestDownloadsTakeNoMemory(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	c := firstHost(t).serve(t, s.env("allow = ['api.test', 'GET https://rules.test/*']\nvia = 'env'", env{"MCP_BRIDGE_MAX_TIMEOUT": "20m"}))
 	most := func() int {

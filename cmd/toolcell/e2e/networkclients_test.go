@@ -36,6 +36,7 @@ func installedClients(t *testing.T) (dir string) {
 // TestClientsFindTheWayOut has real clients ask a host that is passed through, and one
 // whose requests are looked at.
 func TestClientsFindTheWayOut(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	e := s.env(`
 allow = ["api.test", "GET https://rules.test/v1/*", "POST https://rules.test/v1/*"]
@@ -81,6 +82,7 @@ via = "env"`, env{"MCP_BRIDGE_MOUNTS": installedClients(t) + ":/clients:ro", "MC
 
 // TestInspectedHostsAreTrusted by the strict checks of newer Pythons, too.
 func TestInspectedHostsAreTrusted(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	versions, another := pythons()
 	prefix := registry(t, "", "", append(versions, another)...)

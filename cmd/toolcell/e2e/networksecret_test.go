@@ -9,6 +9,7 @@ import (
 // TestCredentialsStayOutside: code finds a placeholder, the host gets the credential, and
 // nothing that comes back has it.
 func TestCredentialsStayOutside(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	secret := newSecret()
 	e := s.env(`

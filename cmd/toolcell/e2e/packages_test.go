@@ -45,9 +45,11 @@ func pythonImages() []string {
 
 // TestPackagesOfAScript come from the real index, on every Python.
 func TestPackagesOfAScript(t *testing.T) {
+	t.Parallel()
 	needPyPI(t)
 	for _, image := range pythonImages() {
 		t.Run(filepath.Base(image), func(t *testing.T) {
+			t.Parallel()
 			inEveryWay(t, onFirstHost, func(t *testing.T, h *host) {
 				c := h.serve(t, env{"MCP_BRIDGE_IMAGE": image})
 				const code = "import six, httpx, sys, subprocess, importlib.metadata as m\n" +
@@ -73,6 +75,7 @@ func TestPackagesOfAScript(t *testing.T) {
 
 // TestPackagesThatCannotBe says in a sentence why.
 func TestPackagesThatCannotBe(t *testing.T) {
+	t.Parallel()
 	needPyPI(t)
 	h := firstHost(t)
 	dir, write := policyFolder(t)
@@ -109,6 +112,7 @@ func TestPackagesThatCannotBe(t *testing.T) {
 
 // TestPackagesCommands get packages ahead, and list, lock and remove them.
 func TestPackagesCommands(t *testing.T) {
+	t.Parallel()
 	needPyPI(t)
 	h := firstHost(t)
 	e := env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_STATE_DIR": filepath.Join(h.home, "packages-state")}

@@ -100,6 +100,7 @@ func (x *index) put(t *testing.T, name string, files map[string]string) {
 // TestPackagesOfAnotherIndex has the real uv and an index that is hostile or broken. The
 // index has an address that code could never reach.
 func TestPackagesOfAnotherIndex(t *testing.T) {
+	t.Parallel()
 	needPyPI(t) // for uv
 	h := firstHost(t)
 	dir, write := policyFolder(t)
@@ -191,6 +192,7 @@ func TestPackagesAfterAKill(t *testing.T) {
 
 // TestIndexWithALogin asks for a name and a password. Neither is seen anywhere.
 func TestIndexWithALogin(t *testing.T) {
+	t.Parallel()
 	needPyPI(t) // for uv
 	const password, encoded = "p4ssw0rd-of-the-index", "bWU6cDRzc3cwcmQtb2YtdGhlLWluZGV4"
 	h := firstHost(t)
@@ -258,6 +260,7 @@ func TestIndexWithALogin(t *testing.T) {
 // TestTemplatesImportNothingOfPackages: subprocess, which templates import, asks for
 // msvcrt, which only Windows has.
 func TestTemplatesImportNothingOfPackages(t *testing.T) {
+	t.Parallel()
 	needPyPI(t) // for uv
 	h := firstHost(t)
 	dir, write := policyFolder(t)

@@ -44,6 +44,7 @@ const figure = "import matplotlib.pyplot as plt\ndef figure(colour, **k):\n  f =
 // TestFiguresAreShown that are open at the end, that show() is called for, and
 // that display is given: each once.
 func TestFiguresAreShown(t *testing.T) {
+	t.Parallel()
 	e := drawing.with("MCP_BRIDGE_IMAGE", withMatplotlib(t))
 	inEveryWay(t, onFirstHost, func(t *testing.T, h *host) {
 		for _, preload := range []string{"", "matplotlib.pyplot"} {
@@ -80,6 +81,7 @@ func TestFiguresAreShown(t *testing.T) {
 // TestFiguresOfCodeThatFails are shown; one that cannot be drawn says why and
 // is in nobody's way.
 func TestFiguresOfCodeThatFails(t *testing.T) {
+	t.Parallel()
 	c := firstHost(t).serve(t, drawing.with("MCP_BRIDGE_IMAGE", withMatplotlib(t)))
 	r, all := c.pictures(t, figure+"figure('red'); figure('red').suptitle(r'$\\frac$'); figure('red', figsize=(100, 100))\n1 / 0")
 	if len(all) != 2 || r.status() != "error" || !strings.Contains(r.text, "figure 2 cannot be drawn: ") || !strings.Contains(r.text, "ZeroDivisionError") {

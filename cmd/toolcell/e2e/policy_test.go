@@ -145,6 +145,7 @@ func TestDoctorReadsThePolicy(t *testing.T) {
 // TestFailedRunListsItsCalls has runs end badly after real servers did their
 // work, one of them while a call is in the air.
 func TestFailedRunListsItsCalls(t *testing.T) {
+	t.Parallel()
 	config := fakeConfig(t, nil)
 	h := firstHost(t)
 	c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_SERVERS_CONFIG": config})

@@ -13,6 +13,7 @@ const ctrlC = "\x03"
 
 // TestLongWorkHasOneLine at a terminal, which is gone when the user gives up.
 func TestLongWorkHasOneLine(t *testing.T) {
+	t.Parallel()
 	h := firstHost(t)
 	registry, err := net.Listen("tcp", "127.0.0.1:0") // that never answers
 	if err != nil {

@@ -270,6 +270,7 @@ print(sorted(name for name, result in got.items() if result != -1))`
 // TestUncountedCalls: they are refused where no cgroup counts, and only there.
 func TestUncountedCalls(t *testing.T) {
 	onEveryHost(t, func(t *testing.T, h *host) {
+		t.Parallel()
 		r := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host"}).python(t, uncountedCalls)
 		isolation, _ := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_CPUS": "1"}).python(t, "1").fields["isolation"].(string)
 		switch {
@@ -295,6 +296,7 @@ func cgroup1() bool {
 
 func TestSeccompRefuses(t *testing.T) {
 	onHosts(t, func(t *testing.T, h *host) {
+		t.Parallel()
 		h.serve(t, env{"MCP_BRIDGE_IMAGE": "host"}).python(t, refusedCalls).want(t, "end")
 	})
 }

@@ -54,6 +54,7 @@ func TestServersTablesFitTheTerminal(t *testing.T) {
 // TestJSONEverywhere: each command that shows something prints an array of
 // objects if asked to, and nothing else on standard output.
 func TestJSONEverywhere(t *testing.T) {
+	t.Parallel()
 	h := firstHost(t)
 	exe, err := fakeBinary()
 	if err != nil {

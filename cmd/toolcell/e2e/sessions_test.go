@@ -178,6 +178,7 @@ func processorTime(server int, mark string) (ticks int) {
 // the host until the next run, in which it goes on.
 func TestSessionStandsStillBetweenRuns(t *testing.T) {
 	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
+		t.Parallel()
 		c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host"})
 		c.wantStart(t, h)
 		mark := marker()
@@ -202,6 +203,7 @@ func TestSessionStandsStillBetweenRuns(t *testing.T) {
 // TestFrozenSessionEndsWithItsServer, though nothing in it can notice that.
 func TestFrozenSessionEndsWithItsServer(t *testing.T) {
 	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
+		t.Parallel()
 		c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host"})
 		mark := marker()
 		c.in(t, "a", fmt.Sprintf(spins, mark)).want(t, "Success (no output)")

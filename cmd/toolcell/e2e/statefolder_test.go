@@ -29,6 +29,7 @@ func TestBrokenStateFolder(t *testing.T) {
 	}
 	const works, told = true, false
 	onHosts(t, func(t *testing.T, h *host) {
+		t.Parallel()
 		if h.name == "user-one-id" {
 			return // nothing of it depends on the ids
 		}
@@ -176,6 +177,7 @@ func TestStateFolderOnABadDisk(t *testing.T) {
 // TestStateFolderRemovedWhileServing is what a cleaner of old files does.
 func TestStateFolderRemovedWhileServing(t *testing.T) {
 	onHosts(t, func(t *testing.T, h *host) {
+		t.Parallel()
 		dir := filepath.Join(h.home, "cleaned")
 		e := env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_STATE_DIR": dir}
 		c := h.serve(t, e)
