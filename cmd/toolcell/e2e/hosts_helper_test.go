@@ -26,6 +26,17 @@ func pythons() (both []string, another string) {
 	return []string{"3.14", "3.11"}, "3.13"
 }
 
+// versions gives those that a host is tried with: nothing in a Python depends on the kind of
+// host, so the first one has all of them, and others the newest.
+func (h *host) versions(t *testing.T) []string {
+	t.Helper()
+	both, _ := pythons()
+	if h.name != firstHost(t).name {
+		return both[:1]
+	}
+	return both
+}
+
 // numbered gives the number of the Python in the image of a version.
 func numbered(version string) string {
 	switch version {

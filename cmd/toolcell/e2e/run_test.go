@@ -17,7 +17,7 @@ func TestSandboxedPython(t *testing.T) {
 	prefix := registry(t, "", "", versions...)
 	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
 		t.Parallel()
-		for _, v := range versions {
+		for _, v := range h.versions(t) {
 			t.Run(v, func(t *testing.T) {
 				c := h.serve(t, env{"MCP_BRIDGE_IMAGE": prefix + v + "-slim"})
 				c.python(t, "import sys; print('%d.%d' % sys.version_info[:2])").want(t, numbered(v))
@@ -134,7 +134,7 @@ func TestPromises(t *testing.T) {
 	config := fakeConfig(t, nil)
 	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
 		t.Parallel()
-		for _, v := range versions {
+		for _, v := range h.versions(t) {
 			t.Run(v, func(t *testing.T) {
 				c := h.serve(t, env{"MCP_BRIDGE_IMAGE": prefix + v + "-slim", "MCP_SERVERS_CONFIG": config})
 				testPromises(t, c)
