@@ -88,7 +88,12 @@ VETTED := -vet=off -ldflags="-s -w" -tags $(TAGS)
 
 test: test-deps
 	@$(MAKE) --no-print-directory -j3 test-images test-py test-unit # Debian's packages wait much
+	@$(MAKE) --no-print-directory -j2 -Otarget test-imaged test-mainjob
+
+test-imaged:
 	go test $(VETTED) -timeout 20m $(TESTFLAGS) -skip "$(NOT_HERE)" $(IMAGED)
+
+test-mainjob:
 	go test $(VETTED) -timeout 20m -parallel 6 $(TESTFLAGS) -run "$(call marked,mainjob)" $(E2E)
 
 test-unit: vet test-npm
@@ -107,7 +112,7 @@ test-all: test-deps $(if $(SKIP_TESTED),,test)
 test-py:
 	@if .ci/venv.sh; then .venv/bin/pytest -q; else echo 'toolcell: the tests of the Python package are left out' >&2; fi
 
-.PHONY: test-images test-npm test-pypi test-clients test-py test-unit vet
+.PHONY: test-images test-npm test-pypi test-clients test-py test-unit test-imaged test-mainjob vet
 test-images:
 	@.ci/images.sh $(TOOLCELL_TEST_IMAGES) 3.14 3.13 3.11 minimal
 

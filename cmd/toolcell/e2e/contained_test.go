@@ -18,7 +18,7 @@ func TestFaultsOfTheBinary(t *testing.T) {
 	t.Parallel()
 	h := firstHost(t)
 	faulty := filepath.Join(t.TempDir(), "toolcell")
-	build := exec.Command("go", "build", "-trimpath", "-tags", buildTags()+",faults", "-ldflags", "-s -w -extldflags -static", "-o", faulty, "..")
+	build := exec.Command("go", "build", "-tags", buildTags()+",faults", "-ldflags", "-s -w -extldflags -static", "-o", faulty, "..")
 	build.Env = append(os.Environ(), "CGO_ENABLED=1")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building it: %v\n%s", err, out)

@@ -82,7 +82,7 @@ func TestMain(m *testing.M) {
 			return m.Run(), nil
 		}
 		bin = filepath.Join(dir, "toolcell")
-		build := exec.Command("go", "build", "-trimpath", "-tags", buildTags(), "-ldflags", "-s -w -extldflags -static", "-o", bin, "..")
+		build := exec.Command("go", "build", "-tags", buildTags(), "-ldflags", "-s -w -extldflags -static", "-o", bin, "..")
 		build.Env = append(os.Environ(), "CGO_ENABLED=1")
 		if out, err := build.CombinedOutput(); err != nil {
 			return 1, fmt.Errorf("building toolcell: %w\n%s", err, out)
