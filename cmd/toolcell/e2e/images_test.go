@@ -240,7 +240,6 @@ func TestPullOverTLSWithSettings(t *testing.T) {
 // TestFirstRunTellsOfThePull: a client that gave a token hears how far the pull
 // is, and the wait is not the run's time.
 func TestFirstRunTellsOfThePull(t *testing.T) {
-	t.Parallel()
 	_, v := pythons()
 	ref := "oci:" + rootfstest.Layout(t, v)
 	h := firstHost(t)

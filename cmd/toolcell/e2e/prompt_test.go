@@ -283,7 +283,6 @@ func TestPromptOnADumbTerminal(t *testing.T) {
 }
 
 func TestPromptWithoutATerminal(t *testing.T) {
-	t.Parallel()
 	h := firstHost(t)
 	for name, tt := range map[string]struct {
 		args          []string
