@@ -5,7 +5,6 @@ package limits
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"sync/atomic"
 	"time"
@@ -164,7 +163,7 @@ func (w *Watch) watchSlice() {
 		return
 	}
 	file := filepath.Join(filepath.Dir(m.Path("")), "memory.events")
-	if b, err := os.ReadFile(file); err == nil {
+	if b, err := host.ReadKernelFile(file); err == nil {
 		w.slice, w.before = file, host.Number(b, "oom_kill")
 	}
 }
@@ -173,7 +172,7 @@ func (w *Watch) watchSlice() {
 // slice counts kills since it started, in it or beside it, or the count cannot
 // be read.
 func (w *Watch) sliceKilled() bool {
-	b, err := os.ReadFile(w.slice)
+	b, err := host.ReadKernelFile(w.slice)
 	return err != nil || host.Number(b, "oom_kill") > w.before
 }
 

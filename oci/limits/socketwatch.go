@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/internal/contain"
+	"github.com/toolcell/toolcell/oci/host"
 )
 
 // socketInterval is the interval between checks of socket buffers if cgroup v1 counts them
@@ -41,7 +42,7 @@ func (w *socketWatch) run(limit int64) {
 			}
 			usage = filepath.Join(m.Path("memory"), "memory.kmem.tcp.usage_in_bytes")
 		}
-		b, err := os.ReadFile(usage)
+		b, err := host.ReadKernelFile(usage)
 		if err != nil {
 			return // it has ended, or the kernel does not count
 		}
