@@ -307,6 +307,7 @@ func TestPicturesBeyondTheBoundAreFiles(t *testing.T) {
 
 // TestPicturesOfARunThatWasStopped are there as far as they were displayed.
 func TestPicturesOfARunThatWasStopped(t *testing.T) {
+	// Not parallel: its runs have a few seconds, which may be over before Python starts.
 	c := firstHost(t).serve(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_TIMEOUT": strconv.Itoa(seconds(5))})
 	if r, all := c.pictures(t, pngOf+"display(P(3, 3))\nwhile True: pass"); r.status() != "timeout" || len(all) != 1 {
 		t.Errorf("%d pictures: %s", len(all), r.text)
@@ -316,6 +317,7 @@ func TestPicturesOfARunThatWasStopped(t *testing.T) {
 // TestSlowPicturesAreLeftOut, which would take minutes to decode: the answer comes
 // without them, and those of another run come through meanwhile.
 func TestSlowPicturesAreLeftOut(t *testing.T) {
+	// Not parallel: its runs have a few seconds, which may be over before Python starts.
 	c := firstHost(t).serve(t, env{"MCP_BRIDGE_IMAGE": "host"})
 	display := "class J:\n  def _repr_jpeg_(self): return '" + base64.StdEncoding.EncodeToString(imagingtest.SlowJPEG(4096, 10_000)) + "'\ndisplay(J())\n"
 	for code, status := range map[string]string{display: "success", display + "while True: pass": "timeout"} {

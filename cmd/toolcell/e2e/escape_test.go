@@ -49,8 +49,8 @@ func escapeBattery(t *testing.T, image, suffix string, more env, hosts ...string
 	inEveryWay(t, onEveryHost, func(t *testing.T, h *host) {
 		t.Parallel()
 		set := layTraps(t, h)
-		// Of the batteries alone, and without what the last one has left but for its image: a tool
-		// that an attempt saves must not reach others.
+		// Only batteries use this state folder, and they share its images. What an earlier one
+		// left in it otherwise, such as a saved tool, must not reach this one.
 		own := filepath.Join(h.home, "battery-"+h.name)
 		if err := os.RemoveAll(filepath.Join(own, "state")); err != nil {
 			t.Fatal(err)

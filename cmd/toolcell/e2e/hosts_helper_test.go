@@ -26,8 +26,8 @@ func pythons() (both []string, another string) {
 	return []string{"3.14", "3.11"}, "3.13"
 }
 
-// versions gives those that a host is tried with: nothing in a Python depends on the kind of
-// host, so the first one has all of them, and others the newest.
+// versions gives the versions of Python that are tried on a host. What differs between them
+// does not depend on the kind of host: the first host has all of them, the others the newest.
 func (h *host) versions(t *testing.T) []string {
 	t.Helper()
 	both, _ := pythons()

@@ -240,6 +240,7 @@ func TestPullOverTLSWithSettings(t *testing.T) {
 // TestFirstRunTellsOfThePull: a client that gave a token hears how far the pull
 // is, and the wait is not the run's time.
 func TestFirstRunTellsOfThePull(t *testing.T) {
+	// Not parallel: its runs have a few seconds, which may be over before Python starts.
 	_, v := pythons()
 	ref := "oci:" + rootfstest.Layout(t, v)
 	h := firstHost(t)

@@ -192,6 +192,7 @@ func TestPackagesAfterAKill(t *testing.T) {
 
 // TestIndexWithALogin asks for a name and a password. Neither is seen anywhere.
 func TestIndexWithALogin(t *testing.T) {
+	// Not parallel: it searches the whole home, where other tests remove files.
 	needPyPI(t) // for uv
 	const password, encoded = "p4ssw0rd-of-the-index", "bWU6cDRzc3cwcmQtb2YtdGhlLWluZGV4"
 	h := firstHost(t)

@@ -283,6 +283,7 @@ func TestPromptOnADumbTerminal(t *testing.T) {
 }
 
 func TestPromptWithoutATerminal(t *testing.T) {
+	// Not parallel: its runs have a few seconds, which may be over before Python starts.
 	h := firstHost(t)
 	for name, tt := range map[string]struct {
 		args          []string

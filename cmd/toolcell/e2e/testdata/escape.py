@@ -194,8 +194,8 @@ def looked_for(*folders):
             yield path, mode, about.st_rdev
 
 
-# Once for all attempts, of which each is a fork: a copy of all that is kept. The bare host may have millions of files:
-# there programs come first.
+# Found once for all attempts. Each attempt is a fork, which takes longer the more memory there is to share, so only what
+# they look for is kept. The bare host may have millions of files: there, programs come first.
 EVERYTHING = looked_for("/", "/usr/bin") if OUTSIDE else list(looked_for("/"))
 
 
