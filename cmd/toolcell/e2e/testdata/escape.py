@@ -194,7 +194,7 @@ def looked_for(*folders):
             yield path, mode, about.st_rdev
 
 
-# Found once for all attempts. Each attempt is a fork, which takes longer the more memory there is to share, so only what
+# Found once for all attempts. Each attempt is a fork, which takes longer the more memory there is, so only what
 # they look for is kept. The bare host may have millions of files: there, programs come first.
 EVERYTHING = looked_for("/", "/usr/bin") if OUTSIDE else list(looked_for("/"))
 
