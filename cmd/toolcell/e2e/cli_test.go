@@ -86,7 +86,7 @@ func TestSettingsFromTheEnvironment(t *testing.T) {
 	}{
 		"user":           {env{"MCP_BRIDGE_CONTAINER_USER": "1234:5678"}, "import os; print(os.getuid(), os.getgid())", "1234 5678\n"},
 		"timeout":        {env{"MCP_BRIDGE_TIMEOUT": aSecond()}, "while True: pass", "longer than " + aSecond() + " s"},
-		"maximum":        {env{"MCP_BRIDGE_MAX_TIMEOUT": aSecond() + "s"}, "while True: pass", "longer than " + aSecond() + " s"},
+		"maximum":        {env{"MCP_BRIDGE_MAX_TIMEOUT": aSecond() + "s", "MCP_BRIDGE_TIMEOUT": ""}, "while True: pass", "longer than " + aSecond() + " s"},
 		"podman":         {env{"MCP_BRIDGE_RUNTIME": "podman"}, "print(1)", "1\n"},
 		"empty is unset": {env{"MCP_BRIDGE_MEMORY": "", "MCP_BRIDGE_CPUS": "", "MCP_BRIDGE_TIMEOUT": " "}, "print(1)", "1\n"},
 		"several":        {env{"MCP_BRIDGE_PRELOAD": " json , xml.dom ", "MCP_BRIDGE_START": "Container"}, "print(1)", "1\n"},
