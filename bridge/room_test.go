@@ -7,12 +7,12 @@ import (
 	"testing"
 
 	"github.com/toolcell/toolcell/bridge/run"
-	"github.com/toolcell/toolcell/internal/room"
+	"github.com/toolcell/toolcell/internal/memory"
 )
 
 // TestLargeResultsWaitForRoom until their call ends, and small ones do not.
 func TestLargeResultsWaitForRoom(t *testing.T) {
-	release, err := room.Take(t.Context(), room.Large, 1)
+	release, err := memory.Take(t.Context(), memory.Large, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

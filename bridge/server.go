@@ -23,7 +23,7 @@ import (
 	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/bridge/stdio"
 	"github.com/toolcell/toolcell/internal/contain"
-	"github.com/toolcell/toolcell/internal/room"
+	"github.com/toolcell/toolcell/internal/memory"
 	"github.com/toolcell/toolcell/mcpproxy"
 )
 
@@ -196,7 +196,7 @@ func (c *call) findRun() (*run.Run, error) {
 
 // answer writes a result as the client gets it.
 func (s *Server) answer(ctx context.Context, c *connection, r *run.Result) (*mcp.CallToolResult, error) {
-	release, err := room.Take(ctx, r.Size(), room.Output)
+	release, err := memory.Take(ctx, r.Size(), memory.Output)
 	if err != nil {
 		return nil, err
 	}

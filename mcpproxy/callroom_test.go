@@ -7,12 +7,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/toolcell/toolcell/internal/room"
+	"github.com/toolcell/toolcell/internal/memory"
 )
 
 // TestLargeArgumentsWaitForRoomUntilTheCallEnds, and small ones do not.
 func TestLargeArgumentsWaitForRoomUntilTheCallEnds(t *testing.T) {
-	release, err := room.Take(t.Context(), room.Large, 1)
+	release, err := memory.Take(t.Context(), memory.Large, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,8 +7,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/toolcell/toolcell/internal/memory"
 	"github.com/toolcell/toolcell/internal/rawjson"
-	"github.com/toolcell/toolcell/internal/room"
 )
 
 // CanonicalArguments returns the canonical form of the arguments of a call. It is decided
@@ -23,7 +23,7 @@ func CanonicalArguments(ctx context.Context, args json.RawMessage) (json.RawMess
 	if args[0] != '{' {
 		return nil, errNoObject
 	}
-	args, err := room.Decode(ctx, "reading the arguments of a call", len(args), room.Arguments, func() (json.RawMessage, error) { return rawjson.Canonical(args) })
+	args, err := memory.Decode(ctx, "reading the arguments of a call", len(args), memory.Arguments, func() (json.RawMessage, error) { return rawjson.Canonical(args) })
 	switch {
 	case errors.Is(err, rawjson.ErrNotJSON):
 		return nil, errNoObject

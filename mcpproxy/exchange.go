@@ -15,8 +15,8 @@ import (
 
 	"github.com/toolcell/toolcell/internal/clock"
 	"github.com/toolcell/toolcell/internal/contain"
+	"github.com/toolcell/toolcell/internal/memory"
 	"github.com/toolcell/toolcell/internal/rawjson"
-	"github.com/toolcell/toolcell/internal/room"
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/elicitation"
 	"github.com/toolcell/toolcell/mcpproxy/redact"
@@ -210,7 +210,7 @@ func (r *exchange) openAddresses(ctx context.Context, data json.RawMessage) erro
 
 // readForm is elicitation.Read with room for it.
 func readForm(ctx context.Context, params json.RawMessage, can ElicitCapabilities, secrets *redact.Redactor) (Elicitation, error) {
-	return room.Decode(ctx, "reading what a server asks", len(params), room.Form, func() (Elicitation, error) { return elicitation.Read(params, can, secrets) })
+	return memory.Decode(ctx, "reading what a server asks", len(params), memory.Form, func() (Elicitation, error) { return elicitation.Read(params, can, secrets) })
 }
 
 func (r *exchange) openAddress(ctx context.Context, params json.RawMessage) error {

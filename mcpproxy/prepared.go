@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/toolcell/toolcell/internal/clock"
-	"github.com/toolcell/toolcell/internal/room"
+	"github.com/toolcell/toolcell/internal/memory"
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/catalog"
 	"github.com/toolcell/toolcell/mcpproxy/config"
@@ -274,7 +274,7 @@ func (u *upstream) call(ctx context.Context, s *transport.Session, r request, le
 	}
 	if res.IsError { // others are the data that the user asked for and stay as they are
 		hide := func() (json.RawMessage, error) { return u.secrets.JSON(res.Result) }
-		if res.Result, err = room.Decode(ctx, "hiding secrets", len(res.Result), room.Secrets, hide); err != nil {
+		if res.Result, err = memory.Decode(ctx, "hiding secrets", len(res.Result), memory.Secrets, hide); err != nil {
 			return CallResult{}, fmt.Errorf("%s: the tool failed, with a result that is left out: %w", r.what(), err)
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/toolcell/toolcell/internal/contain"
-	"github.com/toolcell/toolcell/internal/room"
+	"github.com/toolcell/toolcell/internal/memory"
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/catalog"
 	"github.com/toolcell/toolcell/mcpproxy/config"
@@ -39,7 +39,7 @@ func newDoc(s config.Server, t catalog.Tool, full bool) (doc ToolDoc) {
 	defer contain.Recover(workDocument, nil)
 	doc = ToolDoc{Server: s.Name, ServerAlias: s.Alias, Tool: t.Name, ToolAlias: t.Alias, Description: t.Description}
 	contain.Point(workDocument)
-	release, err := room.Take(context.Background(), len(t.InputSchema)+len(t.OutputSchema), room.Schema) // each who has room is done soon
+	release, err := memory.Take(context.Background(), len(t.InputSchema)+len(t.OutputSchema), memory.Schema) // each who has room is done soon
 	if err != nil {
 		return doc
 	}

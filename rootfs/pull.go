@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/images"
-	"github.com/toolcell/toolcell/internal/room"
+	"github.com/toolcell/toolcell/internal/memory"
 	"github.com/toolcell/toolcell/internal/state"
 	"github.com/toolcell/toolcell/rootfs/unpack"
 )
@@ -108,7 +108,7 @@ func (s *Store) pull(ctx context.Context, r images.Reference, ref string, anew b
 		}
 	}
 	report(progress, Progress{Text: "looking up " + ref})
-	release, err := room.Documents(ctx)
+	release, err := memory.Documents(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -172,7 +172,7 @@ type Lookup struct {
 // Lookup reads the manifest and configuration of an image from its source, but no layer.
 // It stores nothing, and fails for the image "host".
 func (s *Store) Lookup(ctx context.Context, ref string) (Lookup, error) {
-	release, err := room.Documents(ctx)
+	release, err := memory.Documents(ctx)
 	if err != nil {
 		return Lookup{}, err
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/toolcell/toolcell/images"
 	"github.com/toolcell/toolcell/internal/contain"
-	"github.com/toolcell/toolcell/internal/room"
+	"github.com/toolcell/toolcell/internal/memory"
 	"github.com/toolcell/toolcell/rootfs/python"
 	"github.com/toolcell/toolcell/rootfs/unpack"
 	"golang.org/x/sync/errgroup"
@@ -124,7 +124,7 @@ func mergeLayers(ctx context.Context, m *unpack.Merger, layers []*images.Layer, 
 }
 
 func ensureLayer(ctx context.Context, l *images.Layer, store layerDir, b *unpack.Budget, meter *layerMeter) (*layerRecord, error) {
-	release, err := room.Fetch(ctx, room.Layer)
+	release, err := memory.Fetch(ctx, memory.Layer)
 	if err != nil {
 		return nil, err
 	}

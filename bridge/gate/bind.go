@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/toolcell/toolcell/internal/memory"
 	"github.com/toolcell/toolcell/internal/rawjson"
-	"github.com/toolcell/toolcell/internal/room"
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/signature"
@@ -61,7 +61,7 @@ func (g *Gate) bindTool(ctx context.Context, p *mcpproxy.Prepared, r Request) (j
 // bindTo returns the arguments as they fit a signature. It ends with ctx.
 func (r Request) bindTo(ctx context.Context, tool string, sig *signature.Signature) (json.RawMessage, error) {
 	size := len(r.Arguments) + len(r.Args) + len(r.Named)
-	return room.Decode(ctx, "binding the arguments of a call", size, room.Arguments, func() (json.RawMessage, error) {
+	return memory.Decode(ctx, "binding the arguments of a call", size, memory.Arguments, func() (json.RawMessage, error) {
 		if r.Arguments != nil {
 			return sig.Fit(tool, r.Arguments)
 		}

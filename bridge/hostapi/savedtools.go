@@ -13,7 +13,7 @@ import (
 	"github.com/toolcell/toolcell/bridge/gate"
 	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/bridge/savedtools"
-	"github.com/toolcell/toolcell/internal/room"
+	"github.com/toolcell/toolcell/internal/memory"
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy"
 )
@@ -47,7 +47,7 @@ func (a *API) savedTool(ctx context.Context, method, name string, raw json.RawMe
 	if method == "remove_tool" {
 		return null, a.saved.store.Remove(name)
 	}
-	release, err := room.Take(ctx, min(len(raw), maxSaving), room.SavedTool)
+	release, err := memory.Take(ctx, min(len(raw), maxSaving), memory.SavedTool)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +74,7 @@ func (a *API) showSaved(ctx context.Context, name string) (savedtools.Tool, erro
 		return savedtools.Tool{}, err
 	}
 	defer a.working.Release(1)
-	release, err := room.Take(ctx, 2*savedtools.MaxSource, room.SavedTool)
+	release, err := memory.Take(ctx, 2*savedtools.MaxSource, memory.SavedTool)
 	if err != nil {
 		return savedtools.Tool{}, err
 	}

@@ -6,12 +6,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/toolcell/toolcell/internal/room"
+	"github.com/toolcell/toolcell/internal/memory"
 )
 
 // TestLargeCodeWaitsForRoom until its call ends, and a small one does not.
 func TestLargeCodeWaitsForRoom(t *testing.T) {
-	release, err := room.Take(t.Context(), room.Large, 1)
+	release, err := memory.Take(t.Context(), memory.Large, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,7 @@ import (
 	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/internal/clock"
 	"github.com/toolcell/toolcell/internal/contain"
-	"github.com/toolcell/toolcell/internal/room"
+	"github.com/toolcell/toolcell/internal/memory"
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
@@ -108,7 +108,7 @@ func (r *Run) inSession(ctx context.Context) *Result {
 
 // read reads the code of the request, and validates all of it.
 func (r *Run) read(ctx context.Context) error {
-	release, err := room.Take(ctx, len(r.req.Code), room.Code)
+	release, err := memory.Take(ctx, len(r.req.Code), memory.Code)
 	if err != nil {
 		return withStatus(StatusCancelled, errors.New("the call was cancelled while it waited for others to be read"))
 	}

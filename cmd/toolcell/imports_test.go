@@ -93,14 +93,14 @@ var imports = map[string][]string{
 
 	"images": {},
 
-	"internal/boundtest":   {"internal/room"},
+	"internal/boundtest":   {"internal/memory"},
 	"internal/clock":       {"internal/contain"},
 	"internal/contain":     {},
+	"internal/memory":      {"internal/contain"},
 	"internal/netguard":    {},
 	"internal/pyname":      {},
 	"internal/rawjson":     {},
 	"internal/requirement": {"internal/text"},
-	"internal/room":        {"internal/contain"},
 	"internal/seeds":       {},
 	"internal/state":       {"internal/text"},
 	"internal/text":        {"internal/contain"},

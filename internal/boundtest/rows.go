@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toolcell/toolcell/internal/room"
+	"github.com/toolcell/toolcell/internal/memory"
 )
 
 const ms = time.Millisecond
@@ -23,9 +23,9 @@ type Row struct {
 	Peak   int           // MiB that one call has in use beside its input
 	AtOnce int           // most calls at one time in a process
 	// Room is how many times its bytes a call takes of the room that all such calls share
-	// (package room), instead of Peak and AtOnce.
+	// (package memory), instead of Peak and AtOnce.
 	Room int
-	// Of is what it is a part of, whose memory or room (package room) its Peak comes from,
+	// Of is what it is a part of, whose memory or room (package memory) its Peak comes from,
 	// instead of AtOnce.
 	Of string
 	// Cancels says that it obeys a context. What does not is over in Time.
@@ -34,34 +34,34 @@ type Row struct {
 
 // Rows are all parsers of untrusted input.
 var Rows = []Row{
-	{Name: "code with its header", From: "code", Bytes: 4 << 20, Depth: "100", Count: "64 KiB of header, 200 dependencies", Room: room.Code},
+	{Name: "code with its header", From: "code", Bytes: 4 << 20, Depth: "100", Count: "64 KiB of header, 200 dependencies", Room: memory.Code},
 	{Name: "package lock", From: "code, uv", Bytes: 4 << 20, Depth: "100", Count: "250,000 keys and values", Peak: 192, AtOnce: 1, Cancels: true},
-	{Name: "requirement", From: "code", Bytes: 64 << 10, Room: room.Code},
+	{Name: "requirement", From: "code", Bytes: 64 << 10, Room: memory.Code},
 	{Name: "config file, TOML", From: "a project", Bytes: 96 << 10, Depth: "100", Count: "10,000 keys", Peak: 64, AtOnce: 1},
 	{Name: "config file, YAML", From: "a project", Bytes: 96 << 10, Depth: "1,000", Count: "200,000 nodes, aliases followed", Peak: 96, AtOnce: 1},
 	{Name: "config file, JSON", From: "a project", Bytes: 96 << 10, Depth: "1,000", Count: "60,000 values, with comments", Peak: 64, AtOnce: 1},
 	{Name: "entries of a config file", From: "a project", Bytes: 96 << 10, Depth: "1,000", Peak: 64, AtOnce: 1},
-	{Name: "tool definition", From: "a server", Bytes: 4 << 20, Depth: "200", Count: "20,000 tools", Room: room.Definition, Cancels: true},
-	{Name: "schema of a tool", From: "a server", Bytes: 256 << 10, Depth: "100", Count: "20,000 parts, 1,000 parameters", Room: room.Schema},
+	{Name: "tool definition", From: "a server", Bytes: 4 << 20, Depth: "200", Count: "20,000 tools", Room: memory.Definition, Cancels: true},
+	{Name: "schema of a tool", From: "a server", Bytes: 256 << 10, Depth: "100", Count: "20,000 parts, 1,000 parameters", Room: memory.Schema},
 	{Name: "record of a server's tools", From: "a server", Bytes: 6 << 20, Depth: "200", Count: "20,000 tools, 1 MiB of names", Peak: 64, AtOnce: 4},
 	{Name: "tools to search", From: "a server", Bytes: 32 << 20, Depth: "2", Count: "20,000 tools, 50,000 words of a server", Peak: 128, AtOnce: 1, Cancels: true},
 	{Name: "query", From: "code", Bytes: 4 << 10, Count: "120 words", Peak: 32, AtOnce: 16},
-	{Name: "arguments of a call", From: "code", Bytes: 48 << 20, Depth: "10,000", Count: "500,000 names", Room: room.Arguments, Cancels: true},
-	{Name: "arguments to bind", From: "code, a server", Bytes: 48 << 20, Depth: "64 of a schema", Count: "10,000 names, 64 MiB looked at", Room: room.Arguments, Cancels: true},
+	{Name: "arguments of a call", From: "code", Bytes: 48 << 20, Depth: "10,000", Count: "500,000 names", Room: memory.Arguments, Cancels: true},
+	{Name: "arguments to bind", From: "code, a server", Bytes: 48 << 20, Depth: "64 of a schema", Count: "10,000 names, 64 MiB looked at", Room: memory.Arguments, Cancels: true},
 	{Name: "results of planned calls", From: "code", Bytes: 48 << 20, Peak: 24, AtOnce: 16, Cancels: true},
 	{Name: "names under rules", From: "a server", Bytes: 1 << 10, Count: "40,000 names that differ in their case only", Peak: 16, AtOnce: 16},
-	{Name: "result of a tool", From: "a server", Bytes: 48 << 20, Depth: "10,000", Count: "100,000 contents", Room: room.Result, Cancels: true},
-	{Name: "form of a server", From: "a server", Bytes: 80 << 10, Depth: "10,000", Room: room.Form},
-	{Name: "JSON with secrets", From: "a server", Bytes: 48 << 20, Depth: "10,000", Room: room.Secrets, Cancels: true},
-	{Name: "messages of a server, stdio", From: "a server", Bytes: 48 << 20, Depth: "1,000; results any", Room: room.Arrival, Cancels: true},
+	{Name: "result of a tool", From: "a server", Bytes: 48 << 20, Depth: "10,000", Count: "100,000 contents", Room: memory.Result, Cancels: true},
+	{Name: "form of a server", From: "a server", Bytes: 80 << 10, Depth: "10,000", Room: memory.Form},
+	{Name: "JSON with secrets", From: "a server", Bytes: 48 << 20, Depth: "10,000", Room: memory.Secrets, Cancels: true},
+	{Name: "messages of a server, stdio", From: "a server", Bytes: 48 << 20, Depth: "1,000; results any", Room: memory.Arrival, Cancels: true},
 	{Name: "stderr of a server", From: "a server", Count: "lines of 2 KiB, 8 KiB kept", Peak: 16, AtOnce: 16, Cancels: true},
-	{Name: "events of a server", From: "a server", Bytes: 48 << 20, Depth: "1,000; results any", Room: room.Arrival, Cancels: true},
-	{Name: "answer of a server, HTTP", From: "a server", Bytes: 48 << 20, Depth: "1,000; results any", Room: room.Arrival, Cancels: true},
+	{Name: "events of a server", From: "a server", Bytes: 48 << 20, Depth: "1,000; results any", Room: memory.Arrival, Cancels: true},
+	{Name: "answer of a server, HTTP", From: "a server", Bytes: 48 << 20, Depth: "1,000; results any", Room: memory.Arrival, Cancels: true},
 	{Name: "error of a server, HTTP", From: "a server", Bytes: 64 << 10, Peak: 10, AtOnce: 16},
 	{Name: "arguments in headers", From: "code, a server", Bytes: 48 << 20, Depth: "10,000; 100 of a schema", Count: "64 KiB of a value", Peak: 24, AtOnce: 16, Cancels: true},
-	{Name: "message of a server", From: "a server", Bytes: 48 << 20, Depth: "1,000; results any", Count: "10,000 in a list, 16 inputs", Room: room.Message, Cancels: true},
-	{Name: "page of a list", From: "a server", Bytes: 48 << 20, Depth: "1,048,576", Count: "1,000 pages of 100,000 items", Room: room.Message, Cancels: true},
-	{Name: "definition that is pinned", From: "a server", Bytes: 4 << 20, Depth: "10,000", Room: room.Definition, Cancels: true},
+	{Name: "message of a server", From: "a server", Bytes: 48 << 20, Depth: "1,000; results any", Count: "10,000 in a list, 16 inputs", Room: memory.Message, Cancels: true},
+	{Name: "page of a list", From: "a server", Bytes: 48 << 20, Depth: "1,048,576", Count: "1,000 pages of 100,000 items", Room: memory.Message, Cancels: true},
+	{Name: "definition that is pinned", From: "a server", Bytes: 4 << 20, Depth: "10,000", Room: memory.Definition, Cancels: true},
 	{Name: "change of a definition", From: "a server", Bytes: 16 << 10, Depth: "100", Count: "5 parts, 80 lines of each", Peak: 24, AtOnce: 1},
 	{Name: "text for people", From: "a server, code", Bytes: 256 << 10, Peak: 12, AtOnce: 16},
 	{Name: "names to compare", From: "a server, code", Bytes: 256 << 10, Count: "64 bytes of each", Peak: 8, AtOnce: 16},
@@ -70,13 +70,13 @@ var Rows = []Row{
 	{Name: "answer to a form", From: "a client", Bytes: 64 << 10, Peak: 1, AtOnce: 16},
 	{Name: "arguments under conditions", From: "code", Bytes: 48 << 20, Depth: "10,000", Count: "64 KiB of a text, 1 MiB of a number", Peak: 24, Of: "what shares room", Cancels: true},
 	{Name: "output that hints look at", From: "code", Bytes: 1 << 20, Count: "64 KiB of output, 128 KiB of code, 16 KiB of an error", Peak: 16, AtOnce: 16},
-	{Name: "fences around code", From: "code", Bytes: 4 << 20, Room: room.Code},
+	{Name: "fences around code", From: "code", Bytes: 4 << 20, Room: memory.Code},
 	{Name: "output of code", From: "code", Count: "200,000 lines", Peak: 12, AtOnce: 32, Cancels: true},
-	{Name: "saved tool", From: "code", Bytes: 128 << 10, Depth: "10,000", Count: "100 imports", Room: room.SavedTool},
+	{Name: "saved tool", From: "code", Bytes: 128 << 10, Depth: "10,000", Count: "100 imports", Room: memory.SavedTool},
 	{Name: "parameters of a host call", From: "code", Bytes: 48 << 20, Depth: "10,000", Count: "384 KiB of a text", Peak: 64, AtOnce: 2, Cancels: true},
-	{Name: "tool to save", From: "code", Bytes: 512 << 10, Depth: "10,000", Count: "100 imports", Room: room.SavedTool},
+	{Name: "tool to save", From: "code", Bytes: 512 << 10, Depth: "10,000", Count: "100 imports", Room: memory.SavedTool},
 	{Name: "text of a question", From: "code, a server", Bytes: 1 << 20, Count: "4,000 characters shown", Peak: 12, AtOnce: 16},
-	{Name: "result as text", From: "code", Bytes: 1 << 20, Count: "200,000 lines, 200 calls", Room: room.Output},
+	{Name: "result as text", From: "code", Bytes: 1 << 20, Count: "200,000 lines, 200 calls", Room: memory.Output},
 	{Name: "manifest or index of an image", From: "a registry", Bytes: 8 << 20, Depth: "10,000", Count: "1,000 layers or manifests", Peak: 128, Of: "an image"},
 	{Name: "configuration of an image", From: "a registry", Bytes: 16 << 20, Depth: "10,000", Count: "1,000 layers, 1,000 variables", Peak: 96, Of: "an image", Cancels: true},
 	{Name: "manifest.json of docker save", From: "an archive", Bytes: 8 << 20, Depth: "10,000", Count: "1,000 images, 20,000 names", Peak: 128, Of: "an image"},
@@ -127,18 +127,18 @@ func find(name string) (Row, bool) {
 func Table() string {
 	var b strings.Builder
 	b.WriteString("| what is read | from | bytes | depth | count | time | memory | at once |\n|---|---|--:|--:|---|---|--:|--:|\n")
-	shared := (room.Large + room.Small + room.Arriving + room.Fetches + room.Images) >> 20
+	shared := (memory.Large + memory.Small + memory.Arriving + memory.Fetches + memory.Images) >> 20
 	all := shared
 	for _, r := range Rows {
 		all += r.Peak * r.AtOnce
-		memory, atOnce := sizeText(r.Peak<<20), strconv.Itoa(r.AtOnce)
+		peak, atOnce := sizeText(r.Peak<<20), strconv.Itoa(r.AtOnce)
 		if r.Of != "" {
 			atOnce = "as part of " + r.Of
 		}
 		if r.Room > 0 {
-			memory, atOnce = strings.TrimPrefix(fmt.Sprintf("%d times its bytes", r.Room), "1 times "), "while there is room"
+			peak, atOnce = strings.TrimPrefix(fmt.Sprintf("%d times its bytes", r.Room), "1 times "), "while there is room"
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s | %s |\n", r.Name, r.From, sizeText(r.Bytes), cmp.Or(r.Depth, "–"), cmp.Or(r.Count, "–"), r.timeText(), memory, atOnce)
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s | %s |\n", r.Name, r.From, sizeText(r.Bytes), cmp.Or(r.Depth, "–"), cmp.Or(r.Count, "–"), r.timeText(), peak, atOnce)
 	}
 	fmt.Fprintf(&b, "| room for calls that share it | | | | | | %d MiB | |\n", shared)
 	fmt.Fprintf(&b, "| all of them at the same moment | | | | | | %d MiB | |\n", all)

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/toolcell/toolcell/internal/room"
+	"github.com/toolcell/toolcell/internal/memory"
 )
 
 // TestTableOfParsers keeps rows, entries and docs/security.md together.
@@ -43,7 +43,7 @@ func TestPartsHaveRoomInTheWhole(t *testing.T) {
 			t.Errorf("%q has both room and a number of calls at once, or neither", r.Name)
 		}
 	}
-	for name, room := range map[string]int{"an image": room.Image, "a layer": room.Layer, "a wheel": room.Wheel} {
+	for name, room := range map[string]int{"an image": memory.Image, "a layer": memory.Layer, "a wheel": memory.Wheel} {
 		if parts[name] == 0 || parts[name] > room {
 			t.Errorf("%s has %d MiB of room, and its parts take %d MiB", name, room>>20, parts[name]>>20)
 		}

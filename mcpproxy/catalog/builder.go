@@ -11,8 +11,8 @@ import (
 	"log/slog"
 
 	"github.com/toolcell/toolcell/internal/contain"
+	"github.com/toolcell/toolcell/internal/memory"
 	"github.com/toolcell/toolcell/internal/rawjson"
-	"github.com/toolcell/toolcell/internal/room"
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/pins"
 	"github.com/toolcell/toolcell/mcpproxy/wire"
@@ -61,7 +61,7 @@ func (b *Builder) Add(ctx context.Context, page []json.RawMessage) (more bool, e
 			sent pins.Definition
 		}
 		const work = "reading the definition of a tool"
-		read, err := room.Decode(ctx, work, min(len(raw), maxDefinition), room.Definition, func() (d definition, err error) {
+		read, err := memory.Decode(ctx, work, min(len(raw), maxDefinition), memory.Definition, func() (d definition, err error) {
 			err = contain.Call(work, func() (err error) { // of one: the others stay
 				d.tool, d.sent, err = readTool(raw)
 				return err

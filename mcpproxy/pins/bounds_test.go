@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/toolcell/toolcell/internal/boundtest"
-	"github.com/toolcell/toolcell/internal/room"
+	"github.com/toolcell/toolcell/internal/memory"
 	"github.com/toolcell/toolcell/internal/text"
 )
 
@@ -25,7 +25,7 @@ func TestBounds(t *testing.T) {
 	parts = append(parts, boundtest.Repeated("sentences", "", "a. b. ", ""), boundtest.Counted("other lines", "", "a%d\n", "", ""))
 	boundtest.Run(t, boundtest.Parser{Row: "definition that is pinned", Shapes: shapes, ParseContext: func(ctx context.Context, raw []byte) error {
 		// as package catalog does
-		_, err := room.Decode(ctx, "reading a definition", len(raw), room.Definition, func() (Hints, error) {
+		_, err := memory.Decode(ctx, "reading a definition", len(raw), memory.Definition, func() (Hints, error) {
 			_, err := Define(raw)
 			return ReadHints(raw), err
 		})

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toolcell/toolcell/internal/room"
+	"github.com/toolcell/toolcell/internal/memory"
 	"github.com/toolcell/toolcell/mcpproxy/policy/condition"
 	"github.com/toolcell/toolcell/mcpproxy/policy/rule"
 )
@@ -119,7 +119,7 @@ func (ts toolSection) reasons(ctx context.Context, arguments json.RawMessage) (a
 		return nil
 	}
 	// The forms of a text take much memory, but only of a short one.
-	release, err := room.Take(ctx, min(len(arguments), condition.MaxWritten), room.Conditions)
+	release, err := memory.Take(ctx, min(len(arguments), condition.MaxWritten), memory.Conditions)
 	if err != nil {
 		return nil
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/toolcell/toolcell/internal/boundtest"
-	"github.com/toolcell/toolcell/internal/room"
+	"github.com/toolcell/toolcell/internal/memory"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 )
 
@@ -19,7 +19,7 @@ func TestBounds(t *testing.T) {
 	boundtest.Run(t, boundtest.Parser{
 		Row: "JSON with secrets", Shapes: shapes,
 		ParseContext: func(ctx context.Context, text []byte) error {
-			_, err := room.Decode(ctx, "hiding secrets", len(text), room.Secrets, func() (json.RawMessage, error) { return h.JSON(text) })
+			_, err := memory.Decode(ctx, "hiding secrets", len(text), memory.Secrets, func() (json.RawMessage, error) { return h.JSON(text) })
 			return err
 		},
 	}, boundtest.Parser{

@@ -13,8 +13,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolcell/toolcell/internal/memory"
 	"github.com/toolcell/toolcell/internal/rawjson"
-	"github.com/toolcell/toolcell/internal/room"
 	"github.com/toolcell/toolcell/mcpproxy/wire"
 )
 
@@ -37,7 +37,7 @@ func (e *ToolError) Error() string { return e.Text }
 // Of returns the value of a CallToolResult as the server wrote it. The error is a
 // ToolError if the answer is the tool's own error.
 func Of(ctx context.Context, answer json.RawMessage) (Value, error) {
-	return room.Decode(ctx, "reading the answer of a tool", len(answer), room.Result, func() (Value, error) { return of(answer) })
+	return memory.Decode(ctx, "reading the answer of a tool", len(answer), memory.Result, func() (Value, error) { return of(answer) })
 }
 
 func of(answer json.RawMessage) (Value, error) {

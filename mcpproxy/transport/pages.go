@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/toolcell/toolcell/internal/memory"
 	"github.com/toolcell/toolcell/internal/rawjson"
-	"github.com/toolcell/toolcell/internal/room"
 	"github.com/toolcell/toolcell/mcpproxy/transport/message"
 	"github.com/toolcell/toolcell/mcpproxy/wire"
 )
@@ -101,7 +101,7 @@ type page struct {
 // readPage finds the items of a page, in the member field, and its cursor. The error may be
 // that of ctx.
 func readPage(ctx context.Context, result json.RawMessage, field string) (p page, err error) {
-	release, err := room.Take(ctx, len(result), room.Message)
+	release, err := memory.Take(ctx, len(result), memory.Message)
 	if err != nil {
 		return p, err
 	}

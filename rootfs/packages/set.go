@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/internal/contain"
-	"github.com/toolcell/toolcell/internal/room"
+	"github.com/toolcell/toolcell/internal/memory"
 	"github.com/toolcell/toolcell/internal/state"
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/rootfs/cachedir"
@@ -185,7 +185,7 @@ func (j *job) fetchWheels(ctx context.Context, lock *Lock) (*Set, error) {
 	for i, p := range lock.packages {
 		group.Go(func() (err error) {
 			defer contain.Error("unpacking a package", &err)
-			release, err := room.Fetch(inner, room.Wheel)
+			release, err := memory.Fetch(inner, memory.Wheel)
 			if err != nil {
 				return err
 			}

@@ -6,14 +6,14 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/toolcell/toolcell/internal/room"
+	"github.com/toolcell/toolcell/internal/memory"
 )
 
 // TooLongError is the error of a message of more than Limit bytes, or of a large one for
 // which there was no room, or not for long enough.
 type TooLongError struct {
 	Limit int
-	Room  error // room.ErrFull, room.ErrLate or nil
+	Room  error // memory.ErrFull, memory.ErrLate or nil
 }
 
 func (e *TooLongError) Error() string {
@@ -26,14 +26,14 @@ func (e *TooLongError) Error() string {
 func (e *TooLongError) Unwrap() error { return e.Room }
 
 // A Buffer collects a message while it arrives. It bounds the message, and all of them
-// together (room.Arriving). Text stays valid after Release.
+// together (memory.Arriving). Text stays valid after Release.
 type Buffer struct {
 	Text  []byte
 	Limit int
 	// End ends the stream, with a TooLongError, when a large message does not arrive in
 	// time.
 	End  func(error)
-	room room.Buffer
+	room memory.Buffer
 }
 
 // Release gives back the room of a message that was read or is given up.
@@ -72,10 +72,10 @@ func (b *Buffer) ReadAll(ctx context.Context, r io.Reader) error {
 }
 
 func (b *Buffer) grow(ctx context.Context, size int) error {
-	if room.IsLarge(size) {
-		end, late := b.End, &TooLongError{b.Limit, room.ErrLate}
+	if memory.IsLarge(size) {
+		end, late := b.End, &TooLongError{b.Limit, memory.ErrLate}
 		err := b.room.Grow(ctx, size, func() { end(late) })
-		if errors.Is(err, room.ErrFull) {
+		if errors.Is(err, memory.ErrFull) {
 			return &TooLongError{b.Limit, err}
 		}
 		if err != nil {

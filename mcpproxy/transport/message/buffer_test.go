@@ -10,7 +10,7 @@ import (
 	"testing/iotest"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/toolcell/toolcell/internal/room"
+	"github.com/toolcell/toolcell/internal/memory"
 )
 
 func TestBufferTakesUpToItsLimit(t *testing.T) {
@@ -35,8 +35,8 @@ func TestBufferTakesUpToItsLimit(t *testing.T) {
 			parts.Release()
 		}
 	}
-	var b room.Buffer
-	if err := b.Grow(t.Context(), room.Arriving, func() {}); err != nil {
+	var b memory.Buffer
+	if err := b.Grow(t.Context(), memory.Arriving, func() {}); err != nil {
 		t.Errorf("some room was not given back: %v", err)
 	}
 	b.Release()

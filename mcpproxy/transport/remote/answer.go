@@ -9,7 +9,7 @@ import (
 	"net/http"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/toolcell/toolcell/internal/room"
+	"github.com/toolcell/toolcell/internal/memory"
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/transport/message"
@@ -98,7 +98,7 @@ func (r *Link) readAnswer(ctx context.Context, body io.Reader, cancel func(), as
 	case err != nil:
 		return nil, &Error{Lost: true, text: "its answer broke off: " + PlainText(err)}
 	}
-	release, err := room.Take(ctx, len(raw.Text), room.Message)
+	release, err := memory.Take(ctx, len(raw.Text), memory.Message)
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/toolcell/toolcell/internal/contain"
-	"github.com/toolcell/toolcell/internal/room"
+	"github.com/toolcell/toolcell/internal/memory"
 	"github.com/toolcell/toolcell/mcpproxy/transport/message"
 )
 
@@ -79,7 +79,7 @@ func (r *Link) readStream(req *http.Request) bool {
 // requestsIn reads the messages of one event, and returns the requests among them.
 func (r *Link) requestsIn(ev event) (asked []*jsonrpc.Request, err error) {
 	defer ev.data.Release()
-	release, err := room.Take(r.ctx, len(ev.data.Text), room.Message)
+	release, err := memory.Take(r.ctx, len(ev.data.Text), memory.Message)
 	if err != nil {
 		return nil, err
 	}

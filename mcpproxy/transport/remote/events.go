@@ -11,7 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/toolcell/toolcell/internal/contain"
-	"github.com/toolcell/toolcell/internal/room"
+	"github.com/toolcell/toolcell/internal/memory"
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/transport/message"
@@ -200,7 +200,7 @@ func (e *events) line(limit int) (line message.Buffer, err error) {
 func (e *events) handle(ev event) error {
 	defer func() { ev.data.Release() }()
 	data := ev.data.Text
-	release, err := room.Take(e.ctx, len(data), room.Message)
+	release, err := memory.Take(e.ctx, len(data), memory.Message)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/toolcell/toolcell/internal/contain"
-	"github.com/toolcell/toolcell/internal/room"
+	"github.com/toolcell/toolcell/internal/memory"
 	"github.com/toolcell/toolcell/mcpproxy/transport/message"
 	"github.com/toolcell/toolcell/mcpproxy/wire"
 )
@@ -79,7 +79,7 @@ func TestServerThatStopsInALargeMessage(t *testing.T) {
 			t.Errorf("the other server's answer: %s", got)
 		}
 		<-stalled.read // minutes later
-		if err := stalled.EndError(); !errors.Is(err, room.ErrLate) {
+		if err := stalled.EndError(); !errors.Is(err, memory.ErrLate) {
 			t.Errorf("the session ended with %v", err)
 		}
 		other.write(t, answerOf("3", large))
@@ -93,7 +93,7 @@ func TestServerThatStopsInALargeMessage(t *testing.T) {
 // TestMessagesKeepTheirOrder when a large one waits for room, which ends with the session.
 func TestMessagesKeepTheirOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		release, err := room.Take(t.Context(), room.Large, 1)
+		release, err := memory.Take(t.Context(), memory.Large, 1)
 		if err != nil {
 			t.Fatal(err)
 		}

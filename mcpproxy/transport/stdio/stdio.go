@@ -18,7 +18,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/toolcell/toolcell/internal/contain"
-	"github.com/toolcell/toolcell/internal/room"
+	"github.com/toolcell/toolcell/internal/memory"
 	"github.com/toolcell/toolcell/mcpproxy/transport/message"
 	"github.com/toolcell/toolcell/mcpproxy/wire"
 )
@@ -171,7 +171,7 @@ func (t *Transport) readMessage() error {
 	if err != nil || line.Text == nil {
 		return err
 	}
-	release, err := room.Take(t.ctx, len(line.Text), room.Message)
+	release, err := memory.Take(t.ctx, len(line.Text), memory.Message)
 	if err != nil {
 		return err
 	}

@@ -1,10 +1,10 @@
-// Package room bounds the memory that decoding takes in this process: what code and
+// Package memory bounds the memory that decoding takes in this process: what code and
 // servers send may need many times its size while it is read.
 //
 // It promises that all decoding together stays within Large and Small, all messages of servers
 // that are arriving within Arriving, and all fetching within Fetches; that a wait for room ends
 // with its context; and that a large input keeps no small one waiting.
-package room
+package memory
 
 import (
 	"context"
