@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toolcell/toolcell/bridge/script"
+	"github.com/toolcell/toolcell/bridge/scriptheader"
 	"github.com/toolcell/toolcell/internal/requirement"
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
@@ -36,7 +36,7 @@ func IsInvalid(err error) bool { return err != nil && statusOf(err) == StatusVal
 // needsOf returns what the header of the code asks for, nil if there is none, or the
 // error that it may not have that.
 func needsOf(req Request, run *policy.Enforcer) (*Needs, error) {
-	header, err := script.Parse(req.Code)
+	header, err := scriptheader.Parse(req.Code)
 	if header == nil || err != nil {
 		return nil, err
 	}

@@ -38,10 +38,10 @@ var imports = map[string][]string{
 	"bridge/imaging/imagingtest": {},
 	"bridge/network":             {"bridge/runner", "mcpproxy/policy", "mcpproxy/policy/hosts", "oci/egress"},
 	"bridge/output":              {},
-	"bridge/run":                 {"bridge/artifacts", "bridge/consent", "bridge/gate", "bridge/hints", "bridge/hostapi", "bridge/imaging", "bridge/network", "bridge/output", "bridge/runner", "bridge/savedtools", "bridge/script", "mcpproxy", "mcpproxy/policy", "mcpproxy/policy/hosts", "oci", "oci/doctor", "oci/egress", "oci/spec"},
+	"bridge/run":                 {"bridge/artifacts", "bridge/consent", "bridge/gate", "bridge/hints", "bridge/hostapi", "bridge/imaging", "bridge/network", "bridge/output", "bridge/runner", "bridge/savedtools", "bridge/scriptheader", "mcpproxy", "mcpproxy/policy", "mcpproxy/policy/hosts", "oci", "oci/doctor", "oci/egress", "oci/spec"},
 	"bridge/runner":              {"bridge/gate", "mcpproxy", "mcpproxy/signature"},
 	"bridge/savedtools":          {"mcpproxy/signature"},
-	"bridge/script":              {},
+	"bridge/scriptheader":        {},
 	"bridge/stdio":               {"mcpproxy/wire"},
 	"bridge/toon":                {},
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/toolcell/toolcell/bridge/hints"
 	"github.com/toolcell/toolcell/bridge/run"
-	inline "github.com/toolcell/toolcell/bridge/script"
+	"github.com/toolcell/toolcell/bridge/scriptheader"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/sandboxes"
 	"github.com/toolcell/toolcell/internal/requirement"
@@ -77,7 +77,7 @@ func readScriptNeeds(ctx context.Context, o Options, file string) (n run.Needs, 
 	if err != nil {
 		return n, err
 	}
-	header, err := inline.Parse(code)
+	header, err := scriptheader.Parse(code)
 	if err != nil {
 		return n, &console.ExitError{Code: console.ExitUsage, Err: fmt.Errorf("%s: %w", file, err)}
 	}

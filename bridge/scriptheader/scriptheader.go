@@ -1,10 +1,10 @@
-// Package script reads the header by which a script says which packages it needs
+// Package scriptheader reads the header by which a script says which packages it needs
 // (PEP 723, inline script metadata).
 //
 // It promises that what it returns names packages of an index by name and version, and
 // nothing else: a header that names addresses, paths, or another index is an error
 // that says so.
-package script
+package scriptheader
 
 import (
 	"context"
