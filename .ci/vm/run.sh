@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Runs the end-to-end tests in virtual machines: Debian with systemd and cgroup
 # v2, in every way in which a user may come to start toolcell there. Two machines
-# run at a time. What came out is kept in docs/test-vm.log. `make test-vm` calls
+# run at a time. What came out of each is kept in docs/test-vm. `make test-vm` calls
 # this, with the settings of the build.
 #
-#   VARIANTS        these only, such as "a s"; the log is then left as it is
-#   RUN             tests with these names only, such as '^TestLimits'; the same
+#   VARIANTS        these only, such as "a s"
+#   RUN             tests with these names only, such as '^TestLimits'; nothing is kept
 #   TOOLCELL_REPORT  a folder for what the tests report and print, as VARIANT/FILE
 #
 # Variants are those of boot.sh, which explains them, and r: as root.
@@ -62,6 +62,7 @@ boot() {
 		>"$work/$variant.log" 2>"$work/$variant.err" || status=$?
 	echo "$status" >"$work/$variant.status"
 	echo "toolcell: variant $variant ended with $status; $(tail -n 1 "$work/$variant.err")"
+	[ -n "${RUN:-}" ] || record "$variant" # now, since others may take hours
 }
 
 # count counts the tests, with their parts, that came out so.
@@ -89,37 +90,25 @@ judge() {
 	return $verdict
 }
 
-# table writes the log: what was tested on what, and how long each test took in
-# each variant.
-table() {
-	local v boot tests
-	echo "make test-vm on $(date -u +%F), commit $commit"
-	sed -n 's/^system //p' "$work/${variants%% *}.log"
-	echo
-	printf '%-8s %8s %8s %7s %7s %7s   %s\n' variant 'boot, s' 'tests, s' passed failed skipped 'started in cgroup'
-	for v in $variants; do
-		read -r boot tests < <(seconds "$v"; echo)
-		printf '%-8s %8s %8s %7s %7s %7s   %s\n' "$v" "$boot" "$tests" "$(count "$v" PASS)" "$(count "$v" FAIL)" "$(count "$v" SKIP)" \
-			"$(sed -n 's/^cgroup //p' "$work/$v.log")"
-	done
-	echo
-	for v in $variants; do
-		awk -v v="$v" '$1 == "package" { p = $2 } /^--- (PASS|FAIL|SKIP): / { print p "." $3, v, $2, $4 }' "$work/$v.log"
-	done | awk -v variants="$variants" '
-		{ out[$1, $2] = $3 == "PASS:" ? sprintf("%.1f", substr($4, 2)) : tolower(substr($3, 1, 4)) }
-		!seen[$1]++ { names[++n] = $1 }
-		END {
-			k = split(variants, vs)
-			printf "%-58s", "seconds of each test; - is not run"
-			for (i = 1; i <= k; i++) printf "%7s", vs[i]
-			for (j = 1; j <= n; j++) {
-				printf "\n%-58s", names[j]
-				for (i = 1; i <= k; i++) printf "%7s", (names[j], vs[i]) in out ? out[names[j], vs[i]] : "-"
-			}
-			printf "\n\n"
-		}'
-	echo "skipped:"
-	grep -hoE "\.go:[0-9]+: ($known)" "$work"/*.log | cut -d ' ' -f 2- | sort | uniq -c
+# record keeps what came out of a variant: what was tested on what, and how long each test
+# took.
+record() {
+	local v=$1 boot tests
+	read -r boot tests < <(seconds "$v"; echo)
+	mkdir -p docs/test-vm
+	{
+		echo "make test-vm on $(date -u +%F), commit $commit, variant $v"
+		sed -n 's/^system //p; s/^cgroup /started in /p' "$work/$v.log"
+		echo "boot ${boot:-?} s, tests ${tests:-?} s: $(count "$v" PASS) passed, $(count "$v" FAIL) failed, $(count "$v" SKIP) skipped"
+		echo
+		awk '
+			$1 == "package" { package = $2 }
+			/^--- (PASS|FAIL|SKIP): / { printf "%-70s %7s\n", package "." $3, $2 == "PASS:" ? sprintf("%.1f", substr($4, 2)) : tolower(substr($2, 1, 4)) }
+		' "$work/$v.log"
+		echo
+		echo "skipped:"
+		grep -oE "\.go:[0-9]+: ($known)" "$work/$v.log" | cut -d ' ' -f 2- | sort | uniq -c || true
+	} >"docs/test-vm/$v.log"
 }
 
 commit=$(git describe --always --dirty --exclude '*')
@@ -140,10 +129,6 @@ for v in $variants; do
 		cp "$work/$v.log" "$TOOLCELL_REPORT/$v/test.log"
 	fi
 done
-if [ -z "${VARIANTS:-}${RUN:-}" ]; then
-	mkdir -p docs
-	table >docs/test-vm.log
-fi
 if [ -n "$failed" ]; then
 	echo "toolcell: failed in:$failed" >&2
 	exit 1
