@@ -45,7 +45,7 @@ esac
 # /proc a machine is as any other, so one variant is enough.
 same='Image|Pull|FirstRun|Interrupted|Local|Registry|Moved|Modules|AnyPython|MinimalPython'
 same+='|Install|Move|RealClients|WhatRealClients|Release|Login|Policy|Servers|Tools|Trust|SecretIs|ServeFollows'
-same+='|Completion|Document|PythonDocument|ShellDocument|Walk|Version|Binary|Colour|JSON|Prompt|Tokens|Estimated|Pictures|Figures|Tables'
+same+='|Commands|Completion|Document|PythonDocument|ShellDocument|Walk|Version|Binary|Colour|JSON|Prompt|Tokens|Estimated|Pictures|Figures|Tables'
 same+='|HostileCode|ManyCalls|WaitingCalls|BadInput|ForgedFrames|StalledClient|LinesThatAre|SavedTools|KilledUpstream|TwoServers'
 same+='|TimeoutSays|FailedRunLists|SandboxedPython|SlowPictures|LongOutput|OnlyColors|OutputModes|SessionsGive|FilesAreRefused'
 packages=(e2e oci) run=. skip="^TestEscapeBatteryOnAnImage\$|^Test($same)"
