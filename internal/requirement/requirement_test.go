@@ -1,6 +1,7 @@
 package requirement
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 )
@@ -47,6 +48,10 @@ func TestWhatIsNoRequirementOfAnIndexIsRefused(t *testing.T) {
 		"pänd":                             "ASCII",
 		"x[a":                              "no ]",
 		"x[a,,b]":                          "extra",
+		"x[a b]":                           "name of an extra",
+		"(x":                               "name of a package",
+		"x (>=1":                           "no )",
+		"x>=1+local":                       "local version",
 		"x~=2":                             "two numbers",
 		"x>1.*":                            "not a version",
 		"$(id)":                            "name of a package",
@@ -108,6 +113,9 @@ func TestSpecifiersAllowVersions(t *testing.T) {
 		{"===1.0+x", "1.0+X", "1.0"},
 		{"==1!2", "1!2.0", "2.0"},
 		{"==3.11.*", "3.11", "3.1"},
+		{"==1!1.*", "1!1.2", "1.2"},
+		{"==1.1a1.*", "1.1a1", "1.1a2 1.1"},
+		{">=2,", "2", "1"},
 	} {
 		s, err := ParseSpecifier(c.specifier)
 		if err != nil {
@@ -123,6 +131,26 @@ func TestSpecifiersAllowVersions(t *testing.T) {
 				t.Errorf("%s allows %s", c.specifier, v)
 			}
 		}
+	}
+}
+
+// TestFieldsAreRead: fields of a header, a lock or an index are read as Parse and
+// ParseSpecifier read them, and keep their type's text.
+func TestFieldsAreRead(t *testing.T) {
+	var read struct {
+		Package Requirement
+		Python  Specifier
+	}
+	if err := json.Unmarshal([]byte(`{"Package": "Pandas >= 2", "Python": ">=3.11"}`), &read); err != nil || read.Package.String() != "pandas>=2" || !read.Python.Allows(version(t, "3.11")) || read.Python.Allows(version(t, "3.10")) {
+		t.Errorf("%v, %v", read, err)
+	}
+	for text, want := range map[string]string{`{"Package": "./local"}`: `"./local": `, `{"Python": "3"}`: ">=2,<3"} {
+		if err := json.Unmarshal([]byte(text), &read); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v; want %q", text, err, want)
+		}
+	}
+	if v := version(t, "1.0+CPU"); v.String() != "1.0+CPU" || !v.Same(version(t, "1+cpu")) || v.Same(version(t, "1.0")) {
+		t.Errorf("%v is not the same version written otherwise, or is one without its local part", v)
 	}
 }
 
