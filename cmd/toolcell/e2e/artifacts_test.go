@@ -78,7 +78,7 @@ func TestFilesOutliveTheRun(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				args := map[string]any{"code": leave + end.code}
 				if end.status == "timeout" {
-					args["timeout"] = seconds(3)
+					args["timeout"] = seconds(5)
 				}
 				r := c.call(t, args)
 				if end.status != "" && r.status() != end.status {

@@ -44,7 +44,7 @@ func TestTimeoutEndsTheProcesses(t *testing.T) {
 	onHosts(t, func(t *testing.T, h *host) {
 		t.Parallel()
 		c, mark := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host"}), marker()
-		limit := seconds(3)
+		limit := seconds(5)
 		r := c.call(t, map[string]any{"code": sleeper(mark), "timeout": limit})
 		if r.status() != "timeout" || !strings.Contains(r.text, "so far") || !strings.Contains(r.text, fmt.Sprint(limit, " s")) {
 			t.Errorf("got %s", r.text)

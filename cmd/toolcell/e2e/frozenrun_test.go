@@ -47,7 +47,7 @@ func TestFrozenRunStandsStill(t *testing.T) {
 		t.Parallel()
 		e := asks(t, "[servers.github]\nask = 'writes'", nil)
 		c, mark := h.serve(t, e), marker()
-		limit := seconds(5)
+		limit := seconds(10)
 		code := fmt.Sprintf(spinsAndAsks, mark)
 		r := c.call(t, map[string]any{"code": strings.Replace(code, "print(", "try: print(", 1) + "\nexcept Exception as e: print(e)", "servers": []string{"github"}, "timeout": limit})
 		id := approvalID(t, r)

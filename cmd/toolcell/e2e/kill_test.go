@@ -196,7 +196,7 @@ func TestSandboxKilledFromOutside(t *testing.T) {
 	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
 		t.Parallel()
 		c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host"})
-		seconds := int(slow(4*time.Second) / time.Second) // for one that is stopped; others end before
+		seconds := int(slow(8*time.Second) / time.Second) // for one that is stopped; others end before
 		for name, tt := range map[string]struct {
 			sig          syscall.Signal
 			first        bool
