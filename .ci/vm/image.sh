@@ -83,6 +83,7 @@ apt-config dump Acquire | grep -E '^Acquire::(https?|Retries|Check-)' >"$BUILD/a
 PKGS=(
 	linux-image-cloud-amd64 systemd systemd-sysv dbus dbus-user-session libpam-systemd udev
 	kmod uidmap python3 procps iproute2 util-linux libcap2-bin less busybox-static
+	git curl # of the servers that code reaches
 )
 say "mmdebstrap $SUITE"
 # The small initrd below replaces the one that initramfs-tools would make.

@@ -18,7 +18,7 @@ limit=7200                                   # seconds for one machine
 at_once=2
 
 # Why a test may skip in there: what the machine does not have, and why.
-known='needs (Node.js and npm|htpasswd|the go command|the source|numpy|matplotlib|pandas|mandoc|umoci|root|the memory controller of cgroup v1)|this kernel has no Landlock of version 6|only root can'
+known='needs (Node.js and npm|PyPI|the packages of .ci/pypi.sh|HTTP clients from PyPI|htpasswd|the go command|the source|numpy|matplotlib|pandas|mandoc|umoci|root|the memory controller of cgroup v1)|this kernel has no Landlock of version 6|only root can'
 
 work=$(mktemp -d)
 cleanup() {

@@ -43,7 +43,7 @@ esac
 # of host changes: limits, the ways out, what doctor says. The sandboxes of an and
 # db are those of ab and d: there it is how they are found to be needed. Without a
 # /proc a machine is as any other, so one variant is enough.
-same='Image|Pull|FirstRun|Interrupted|Local|Registry|Moved|Modules|AnyPython|MinimalPython'
+same='Image|GuideWith|MakeSays|MakeUninstall|FaultsOfTheBinary|SandboxedHints|Pull|FirstRun|Interrupted|Local|Registry|Moved|Modules|AnyPython|MinimalPython'
 same+='|Install|Move|RealClients|WhatRealClients|Release|Login|Policy|Servers|Tools|Trust|SecretIs|ServeFollows'
 same+='|Commands|Completion|Document|PythonDocument|ShellDocument|Walk|Version|Binary|Colour|JSON|Prompt|Tokens|Estimated|Pictures|Figures|Tables'
 same+='|HostileCode|ManyCalls|WaitingCalls|BadInput|ForgedFrames|StalledClient|LinesThatAre|SavedTools|KilledUpstream|TwoServers'
