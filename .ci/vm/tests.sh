@@ -46,7 +46,7 @@ esac
 same='Image|GuideWith|MakeSays|MakeUninstall|FaultsOfTheBinary|SandboxedHints|Pull|FirstRun|Interrupted|Local|Registry|Moved|Modules|AnyPython|MinimalPython'
 same+='|Install|Move|RealClients|WhatRealClients|Release|Login|Policy|Servers|Tools|Trust|SecretIs|ServeFollows'
 same+='|Commands|Completion|Document|PythonDocument|ShellDocument|Walk|Version|Binary|Colour|JSON|Prompt|Tokens|Estimated|Pictures|Figures|Tables'
-same+='|HostileCode|ManyCalls|WaitingCalls|BadInput|ForgedFrames|StalledClient|LinesThatAre|SavedTools|KilledUpstream|TwoServers'
+same+='|HostileCode|Downloads|ManyCalls|WaitingCalls|BadInput|ForgedFrames|StalledClient|LinesThatAre|SavedTools|KilledUpstream|TwoServers'
 same+='|TimeoutSays|FailedRunLists|SandboxedPython|SlowPictures|LongOutput|OnlyColors|OutputModes|SessionsGive|FilesAreRefused'
 packages=(e2e oci) run=. skip="^TestEscapeBatteryOnAnImage\$|^Test($same)"
 case $variant in
