@@ -43,11 +43,12 @@ esac
 # of host changes: limits, the ways out, what doctor says. The sandboxes of an and
 # db are those of ab and d: there it is how they are found to be needed. Without a
 # /proc a machine is as any other, so one variant is enough.
-same='Image|GuideWith|MakeSays|MakeUninstall|FaultsOfTheBinary|SandboxedHints|Pull|FirstRun|Interrupted|Local|Registry|Moved|Modules|AnyPython|MinimalPython'
+same='Image|Pull|FirstRun|Interrupted|Local|Registry|Moved|Modules|AnyPython|MinimalPython'
 same+='|Install|Move|RealClients|WhatRealClients|Release|Login|Policy|Servers|Tools|Trust|SecretIs|ServeFollows'
 same+='|Commands|Completion|Document|PythonDocument|ShellDocument|Walk|Version|Binary|Colour|JSON|Prompt|Tokens|Estimated|Pictures|Figures|Tables'
 same+='|HostileCode|Downloads|ManyCalls|WaitingCalls|BadInput|ForgedFrames|StalledClient|LinesThatAre|SavedTools|KilledUpstream|TwoServers'
 same+='|TimeoutSays|FailedRunLists|SandboxedPython|SlowPictures|LongOutput|OnlyColors|OutputModes|SessionsGive|FilesAreRefused'
+same+='|GuideWith|MakeSays|MakeUninstall|FaultsOfTheBinary|SandboxedHints' # these build or read what is in the source only
 packages=(e2e oci) run=. skip="^TestEscapeBatteryOnAnImage\$|^Test($same)"
 case $variant in
 a) ;;

@@ -1,4 +1,4 @@
-// Package memory bounds the memory that decoding takes in this process: what code and
+// Package memory bounds what decoding takes in this process: what code and
 // servers send may need many times its size while it is read.
 //
 // It promises that all decoding together stays within Large and Small, all messages of servers
