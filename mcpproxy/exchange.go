@@ -13,8 +13,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/toolcell/toolcell/internal/clock"
 	"github.com/toolcell/toolcell/internal/contain"
+	"github.com/toolcell/toolcell/internal/deadline"
 	"github.com/toolcell/toolcell/internal/memory"
 	"github.com/toolcell/toolcell/internal/rawjson"
 	"github.com/toolcell/toolcell/internal/text"
@@ -44,12 +44,12 @@ type exchange struct {
 	u       *upstream
 	session *transport.Session
 	can     ElicitCapabilities // of the user, in this request
-	left    *clock.Clock
+	left    *deadline.Deadline
 	asked   atomic.Int32
 }
 
 // send sends a request over s, and answers what the server asks before it gives a result.
-func (r request) send(ctx context.Context, u *upstream, s *transport.Session, left *clock.Clock, params *transport.Params) (message.Reply, error) {
+func (r request) send(ctx context.Context, u *upstream, s *transport.Session, left *deadline.Deadline, params *transport.Params) (message.Reply, error) {
 	x := &exchange{request: r, u: u, session: s, left: left}
 	if x.user != nil {
 		x.can = r.want.Can

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/toolcell/toolcell/internal/clock"
+	"github.com/toolcell/toolcell/internal/deadline"
 	"github.com/toolcell/toolcell/internal/memory"
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/catalog"
@@ -149,7 +149,7 @@ func (p *Proxy) prepare(ctx context.Context, server string, w Want) (*Prepared, 
 // definitionNow returns the current definition of a tool, which it asks the running server
 // for if need be.
 func (u *upstream) definitionNow(ctx context.Context, tool string) (catalog.Tool, error) {
-	ctx, left, cancel := clock.Bound(ctx, u.callTimeout, noAnswer(u.callTimeout))
+	ctx, left, cancel := deadline.Bound(ctx, u.callTimeout, noAnswer(u.callTimeout))
 	defer cancel()
 	resume := left.Pause() // starting is not the call
 	s, release, err := u.acquire(ctx)
@@ -227,7 +227,7 @@ func (r request) what() string {
 
 // callInTurn calls the tool when there are not too many calls of the server.
 func (u *upstream) callInTurn(ctx context.Context, r request) (CallResult, error) {
-	ctx, left, cancel := clock.Bound(ctx, u.callTimeout, noAnswer(u.callTimeout))
+	ctx, left, cancel := deadline.Bound(ctx, u.callTimeout, noAnswer(u.callTimeout))
 	defer cancel()
 	if err := u.turns.Acquire(ctx, 1); err != nil {
 		return CallResult{}, fmt.Errorf("waiting for other calls of server %q to end: %w", u.server.Name, context.Cause(ctx))
@@ -261,7 +261,7 @@ func (u *upstream) unchanged(ctx context.Context, s *transport.Session, r reques
 }
 
 // call sends the call and reads the answer.
-func (u *upstream) call(ctx context.Context, s *transport.Session, r request, left *clock.Clock) (CallResult, error) {
+func (u *upstream) call(ctx context.Context, s *transport.Session, r request, left *deadline.Deadline) (CallResult, error) {
 	res, err := r.send(ctx, u, s, left, &transport.Params{Name: r.facts.Name, Arguments: r.args, Schema: r.facts.Tool.InputSchema, Progress: r.progress})
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil {

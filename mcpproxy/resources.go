@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/toolcell/toolcell/internal/clock"
+	"github.com/toolcell/toolcell/internal/deadline"
 	"github.com/toolcell/toolcell/mcpproxy/transport"
 )
 
@@ -63,7 +63,7 @@ func (u *upstream) listItems(ctx context.Context, r request) (json.RawMessage, e
 
 // requestItem reads a resource or gets a prompt.
 func (u *upstream) requestItem(ctx context.Context, r request) (json.RawMessage, error) {
-	ctx, left, cancel := clock.Bound(ctx, u.callTimeout, noAnswer(u.callTimeout))
+	ctx, left, cancel := deadline.Bound(ctx, u.callTimeout, noAnswer(u.callTimeout))
 	defer cancel()
 	s, release, err := u.acquire(ctx)
 	if err != nil {

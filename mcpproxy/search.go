@@ -121,7 +121,7 @@ func (c *knownTools) collect(ctx context.Context, upstreams []*upstream) ([]*cat
 	if len(unknown)+len(changed) == 0 {
 		return lists, nil
 	}
-	defer startWaitOf(ctx).Clock.Wait()()
+	defer startWaitOf(ctx).Pauses.Wait()()
 	failures := make([]error, len(upstreams))
 	brief := len(unknown) > startsAtOnce // so many are not all kept warm
 	var all sync.WaitGroup

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sync/singleflight"
 
-	"github.com/toolcell/toolcell/internal/clock"
+	"github.com/toolcell/toolcell/internal/deadline"
 )
 
 // A StartWait says how a caller waits for servers that are being started.
@@ -16,8 +16,8 @@ type StartWait struct {
 	// Max is how long a call waits. Then it fails with a SilentError, and the start goes
 	// on for later calls. 0 is until the server is ready or has failed.
 	Max time.Duration
-	// Clock is the caller's, which stands still meanwhile; nil is none.
-	Clock *clock.Allowance
+	// Pauses are how long the caller's deadline may be put off meanwhile; nil is no time.
+	Pauses *deadline.Allowance
 }
 
 type startWaitKey struct{}
@@ -36,7 +36,7 @@ func startWaitOf(ctx context.Context) StartWait {
 // awaitStart waits for a start that is under way, as long as the caller does.
 func (u *upstream) awaitStart(ctx context.Context, start <-chan singleflight.Result) error {
 	w := startWaitOf(ctx)
-	defer w.Clock.Wait()()
+	defer w.Pauses.Wait()()
 	var over <-chan time.Time
 	if w.Max > 0 {
 		over = time.After(w.Max)

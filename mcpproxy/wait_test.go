@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sync/semaphore"
 	"golang.org/x/sync/singleflight"
 
-	"github.com/toolcell/toolcell/internal/clock"
+	"github.com/toolcell/toolcell/internal/deadline"
 	"github.com/toolcell/toolcell/mcpproxy/catalog"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/mcptest"
@@ -191,10 +191,10 @@ func TestASlowStartGoesOnForLaterCallers(t *testing.T) {
 				return nil, nil
 			})
 		}
-		c, begun := clock.New(time.Hour), time.Now()
+		d, begun := deadline.New(time.Hour), time.Now()
 		var ended time.Time
-		c.AfterFunc(func() { ended = time.Now() })
-		ctx := WithStartWait(t.Context(), StartWait{Max: 25 * time.Second, Clock: c.Allow(time.Hour)})
+		d.AfterFunc(func() { ended = time.Now() })
+		ctx := WithStartWait(t.Context(), StartWait{Max: 25 * time.Second, Pauses: d.Allow(time.Hour)})
 		err := u.awaitStart(ctx, start())
 		if _, ok := errors.AsType[*SilentError](err); !ok {
 			t.Errorf("err = %v", err)
@@ -206,7 +206,7 @@ func TestASlowStartGoesOnForLaterCallers(t *testing.T) {
 		time.Sleep(2 * time.Hour)
 		synctest.Wait()
 		if paused := ended.Sub(begun) - time.Hour; paused != 40*time.Second {
-			t.Errorf("the clock was paused for %v", paused)
+			t.Errorf("the deadline was paused for %v", paused)
 		}
 	})
 }

@@ -7,8 +7,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/toolcell/toolcell/internal/clock"
 	"github.com/toolcell/toolcell/internal/contain"
+	"github.com/toolcell/toolcell/internal/deadline"
 )
 
 // How long the search for names may take, until it is interrupted and until the
@@ -41,7 +41,7 @@ func (rs *Runs) Complete(ctx context.Context, req Request, dotted string) []stri
 	}
 	defer time.AfterFunc(completionTime, contain.Func("ending a completion", func() { r.python.signal(syscall.SIGINT) })).Stop()
 	r.python.pipes.Tee(req.Stdout, req.Stderr)
-	r.clock = clock.New(r.timeout)
+	r.deadline = deadline.New(r.timeout)
 	start := r.startMessage()
 	start.Complete, r.gate = dotted, r.newGate()
 	end := r.python.run(ctx, start, r.gate, r.newAPI(noDisplay))

@@ -10,7 +10,7 @@ import (
 
 	"github.com/toolcell/toolcell/bridge/bridgetest"
 	"github.com/toolcell/toolcell/bridge/runner"
-	"github.com/toolcell/toolcell/internal/clock"
+	"github.com/toolcell/toolcell/internal/deadline"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 )
 
@@ -64,7 +64,7 @@ func FuzzTalk(f *testing.F) {
 		r := &Run{runs: s, python: &interpreter{}}
 		r.gate = r.newGate()
 		api := r.newAPI(files.Display)
-		_, _ = runner.NewConn(sandbox, "", runner.NewBudget("")).Run(ctx, runner.Start{Code: "code", Clock: clock.New(time.Minute)}, r.gate, api)
+		_, _ = runner.NewConn(sandbox, "", runner.NewBudget("")).Run(ctx, runner.Start{Code: "code", Deadline: deadline.New(time.Minute)}, r.gate, api)
 		if ctx.Err() != nil {
 			t.Error("the run did not end")
 		}

@@ -24,8 +24,8 @@ import (
 	"github.com/toolcell/toolcell/bridge/hostapi"
 	"github.com/toolcell/toolcell/bridge/output"
 	"github.com/toolcell/toolcell/bridge/runner"
-	"github.com/toolcell/toolcell/internal/clock"
 	"github.com/toolcell/toolcell/internal/contain"
+	"github.com/toolcell/toolcell/internal/deadline"
 	"github.com/toolcell/toolcell/internal/memory"
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy"
@@ -57,12 +57,12 @@ type Run struct {
 	notes   []string                // for the caller
 
 	// What its steps use, each from the step on that makes it.
-	session *session
-	gate    *gate.Gate
-	python  *interpreter
-	clock   *clock.Clock // the time of its code
-	files   *artifacts.Collector
-	api     *hostapi.API
+	session  *session
+	gate     *gate.Gate
+	python   *interpreter
+	deadline *deadline.Deadline // of its code
+	files    *artifacts.Collector
+	api      *hostapi.API
 
 	mu     sync.Mutex
 	code   *codeStop                            // what the user stops in place of the run; nil outside of sessions
@@ -139,11 +139,11 @@ func (r *Run) runCode(ctx context.Context) *Result {
 	newsAtStart := r.runs.sessions.begin(r.session)
 	r.gate.Resume(r.python.planned)
 
-	r.clock = clock.New(r.timeout)
-	defer r.clock.Stop()
+	r.deadline = deadline.New(r.timeout)
+	defer r.deadline.Stop()
 	forPictures, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	r.clock.AfterFunc(func() {
+	r.deadline.AfterFunc(func() {
 		time.AfterFunc(pictureGrace, contain.Func("ending the decoding of pictures", func() { cancel(context.DeadlineExceeded) }))
 	})
 	r.files = r.runs.artifacts.NewCollector(forPictures)
@@ -217,7 +217,7 @@ func (r *Run) talk(ctx context.Context) ending {
 		start.Begun = i.begin
 		r.req.Running(i.interrupt)
 	}
-	ctx = mcpproxy.WithStartWait(ctx, mcpproxy.StartWait{Max: r.runs.o.StartTimeout, Clock: r.clock.Allow(r.runs.o.StartTimeout)})
+	ctx = mcpproxy.WithStartWait(ctx, mcpproxy.StartWait{Max: r.runs.o.StartTimeout, Pauses: r.deadline.Allow(r.runs.o.StartTimeout)})
 	end := r.python.run(ctx, start, r.gate, r.api)
 	if why := stop.ended(); end.why == nil {
 		end.why = why
@@ -249,7 +249,7 @@ func (r *Run) startMessage() runner.Start {
 		r.runs.o.Log.Warn("leaving out the saved tools", "err", err)
 	}
 	start := runner.Start{
-		Code: r.req.Code, Argv: r.req.Argv, File: r.req.File, Saved: saved, Session: r.req.Session, Printed: r.python.previous.names(), Clock: r.clock,
+		Code: r.req.Code, Argv: r.req.Argv, File: r.req.File, Saved: saved, Session: r.req.Session, Printed: r.python.previous.names(), Deadline: r.deadline,
 		Input: r.req.Input != nil, Network: r.python.network.Inside(),
 	}
 	for _, st := range r.servers {

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/bridge/gate"
-	"github.com/toolcell/toolcell/internal/clock"
 	"github.com/toolcell/toolcell/internal/contain"
+	"github.com/toolcell/toolcell/internal/deadline"
 )
 
 // Why a run did not end by itself.
@@ -59,17 +59,17 @@ type Answer struct {
 
 // A Start describes a run to the runner.
 type Start struct {
-	Code    string       `json:"code,omitempty"`
-	Argv    []string     `json:"argv,omitempty"`    // sys.argv, in a session of its first run
-	File    string       `json:"file,omitempty"`    // __file__, and its name in tracebacks; one of our own if empty
-	Servers []Server     `json:"servers,omitempty"` // that the code can see
-	Saved   []string     `json:"saved,omitempty"`   // names of the saved tools
-	Session string       `json:"session,omitempty"` // name of the session; if it is empty, the runner ends with the run
-	Printed []string     `json:"printed,omitempty"` // streams of the session's last run, for PrintedDir
-	Network *Network     `json:"network,omitempty"` // nil if the run may not use the network
-	Clock   *clock.Clock `json:"-"`                 // the time that the run has; it stands still for ReadInput and pauses
-	Input   bool         `json:"input,omitempty"`   // sys.stdin asks the host for lines (ReadInput)
-	Begun   func()       `json:"-"`                 // called when the code begins: a signal reaches it from then on; may be nil
+	Code     string             `json:"code,omitempty"`
+	Argv     []string           `json:"argv,omitempty"`    // sys.argv, in a session of its first run
+	File     string             `json:"file,omitempty"`    // __file__, and its name in tracebacks; one of our own if empty
+	Servers  []Server           `json:"servers,omitempty"` // that the code can see
+	Saved    []string           `json:"saved,omitempty"`   // names of the saved tools
+	Session  string             `json:"session,omitempty"` // name of the session; if it is empty, the runner ends with the run
+	Printed  []string           `json:"printed,omitempty"` // streams of the session's last run, for PrintedDir
+	Network  *Network           `json:"network,omitempty"` // nil if the run may not use the network
+	Deadline *deadline.Deadline `json:"-"`                 // of the run; put off for ReadInput and by pauses
+	Input    bool               `json:"input,omitempty"`   // sys.stdin asks the host for lines (ReadInput)
+	Begun    func()             `json:"-"`                 // called when the code begins: a signal reaches it from then on; may be nil
 	// Complete, if it is not empty, is a dotted name that is being typed. No code
 	// runs then: Done.Result has the names that may stand in place of its last
 	// part, one a line. It needs a session that has run code.
@@ -149,10 +149,10 @@ func (c *Conn) Run(ctx context.Context, s Start, g *gate.Gate, h Host) (Done, er
 		c.runs++
 	}
 	r := &exchange{
-		Conn: c, start: s, gate: g, host: h, clock: s.Clock, account: c.budget.newAccount(), dump: newStackDump(), pauses: newPauses(),
+		Conn: c, start: s, gate: g, host: h, deadline: s.Deadline, account: c.budget.newAccount(), dump: newStackDump(), pauses: newPauses(),
 		giveUp: map[int64]context.CancelFunc{},
 	}
-	inTime := r.clock.AfterFunc(func() {
+	inTime := r.deadline.AfterFunc(func() {
 		defer cancel(ErrTimeout) // also if asking panics
 		r.dump.ask(ctx, c.sandbox.Signal)
 	})
@@ -193,9 +193,9 @@ func (c *Conn) Pause() (resume func()) {
 		return func() {}
 	}
 	end := r.pauses.begin()
-	resumeClock := r.clock.Pause()
+	resumeDeadline := r.deadline.Pause()
 	return func() {
-		resumeClock()
+		resumeDeadline()
 		end()
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/bridge/gate"
-	"github.com/toolcell/toolcell/internal/clock"
+	"github.com/toolcell/toolcell/internal/deadline"
 )
 
 // A fakeRunner plays the runner at the other end of a pipe. It is the sandbox,
@@ -143,7 +143,7 @@ func TestRunAnswersCallsAndReportsTheEnd(t *testing.T) {
 		return json.Marshal(string(params))
 	})
 	done, err := NewConn(f, "", NewBudget("")).Run(t.Context(), Start{
-		Code: "the code", Servers: []Server{{Name: "Up", Alias: "up"}}, Saved: []string{"tool"}, Clock: clock.New(time.Hour),
+		Code: "the code", Servers: []Server{{Name: "Up", Alias: "up"}}, Saved: []string{"tool"}, Deadline: deadline.New(time.Hour),
 	}, anyGate, host)
 	want := Done{Ready: true, Reported: true, ExitCode: 3, Result: "42", Limit: "files"}
 	if err != nil || fmt.Sprint(done) != fmt.Sprint(want) {
@@ -159,7 +159,7 @@ func TestRunDoesNotWaitForASandboxThatSaidItsEnd(t *testing.T) {
 		f.send(frame{Type: "done", ExitCode: 1})
 		f.send(frame{Type: "end", ExitCode: 7})
 	}()
-	done, err := NewConn(f, "", NewBudget("")).Run(t.Context(), Start{Clock: clock.New(time.Hour)}, anyGate, hostFunc(noCalls))
+	done, err := NewConn(f, "", NewBudget("")).Run(t.Context(), Start{Deadline: deadline.New(time.Hour)}, anyGate, hostFunc(noCalls))
 	if err != nil || !done.Ended || done.ExitCode != 7 || f.killed != nil {
 		t.Errorf("got %+v, %v; killed %v", done, err, f.killed)
 	}
@@ -179,7 +179,7 @@ func TestSessionRunsSeveralTimes(t *testing.T) {
 	}()
 	c := NewConn(f, "", NewBudget(""))
 	for n := range 3 {
-		done, err := c.Run(t.Context(), Start{Code: fmt.Sprint(n), Session: "s", Clock: clock.New(time.Hour)}, anyGate, hostFunc(noCalls))
+		done, err := c.Run(t.Context(), Start{Code: fmt.Sprint(n), Session: "s", Deadline: deadline.New(time.Hour)}, anyGate, hostFunc(noCalls))
 		if err != nil || done.Kept != (n < 2) || c.Runs() != n+1 {
 			t.Errorf("run %d: %+v, %v", n, done, err)
 		}
@@ -209,7 +209,7 @@ func TestTimeoutAsksWhereTheCodeIs(t *testing.T) {
 					f.send(frame{Type: "ready"})
 					f.receive()
 				}()
-				done, err := NewConn(f, "", NewBudget("")).Run(t.Context(), Start{Code: "def f():\n  loop()\nf()", Clock: clock.New(time.Minute)}, anyGate, hostFunc(noCalls))
+				done, err := NewConn(f, "", NewBudget("")).Run(t.Context(), Start{Code: "def f():\n  loop()\nf()", Deadline: deadline.New(time.Minute)}, anyGate, hostFunc(noCalls))
 				if !errors.Is(err, ErrTimeout) || done.Reported || f.killed == nil || strings.Join(done.Stack, "\n") != tt.want {
 					t.Errorf("got %+v, %v; killed: %v", done, err, f.killed)
 				}
@@ -232,7 +232,7 @@ func TestCancelEndsCallsAndKills(t *testing.T) {
 		f.receive()
 		f.send(frame{Type: "call", ID: 1, Method: "m"})
 	}()
-	if done, err := NewConn(f, "", NewBudget("")).Run(ctx, Start{Clock: clock.New(time.Hour)}, anyGate, host); !errors.Is(err, why) || !errors.Is(f.killed, why) || !done.Ready {
+	if done, err := NewConn(f, "", NewBudget("")).Run(ctx, Start{Deadline: deadline.New(time.Hour)}, anyGate, host); !errors.Is(err, why) || !errors.Is(f.killed, why) || !done.Ready {
 		t.Errorf("got %+v, %v; killed: %v", done, err, f.killed)
 	}
 }
@@ -254,7 +254,7 @@ func TestWhatNoRunnerSendsKills(t *testing.T) {
 					_ = f.write(m) // it fails once the connection is closed
 				}
 			}()
-			if done, err := NewConn(f, "", NewBudget("")).Run(t.Context(), Start{Clock: clock.New(time.Hour)}, anyGate, hostFunc(noCalls)); !errors.Is(err, ErrProtocol) || f.killed == nil {
+			if done, err := NewConn(f, "", NewBudget("")).Run(t.Context(), Start{Deadline: deadline.New(time.Hour)}, anyGate, hostFunc(noCalls)); !errors.Is(err, ErrProtocol) || f.killed == nil {
 				t.Errorf("got %+v, %v; killed: %v", done, err, f.killed)
 			}
 		})
@@ -317,7 +317,7 @@ func TestSandboxThatHasNoConnection(t *testing.T) {
 	f := newFakeRunner(t)
 	f.exit()
 	c := NewConn(unconnected{f}, "", NewBudget(""))
-	if done, err := c.Run(t.Context(), Start{Clock: clock.New(time.Hour)}, anyGate, hostFunc(noCalls)); err != nil || fmt.Sprint(done) != fmt.Sprint(Done{}) {
+	if done, err := c.Run(t.Context(), Start{Deadline: deadline.New(time.Hour)}, anyGate, hostFunc(noCalls)); err != nil || fmt.Sprint(done) != fmt.Sprint(Done{}) {
 		t.Errorf("got %+v, %v", done, err)
 	}
 	c.Close()

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/toolcell/toolcell/bridge/gate"
-	"github.com/toolcell/toolcell/internal/clock"
 	"github.com/toolcell/toolcell/internal/contain"
+	"github.com/toolcell/toolcell/internal/deadline"
 	"github.com/toolcell/toolcell/internal/text"
 )
 
@@ -32,14 +32,14 @@ const lateReplies = 2 * time.Second
 // An exchange is one exchange over a connection.
 type exchange struct {
 	*Conn
-	start   Start
-	gate    *gate.Gate
-	host    Host
-	clock   *clock.Clock
-	pauses  *pauses
-	dump    *stackDump
-	account *account
-	stopped func() bool // the sandbox is being killed
+	start    Start
+	gate     *gate.Gate
+	host     Host
+	deadline *deadline.Deadline
+	pauses   *pauses
+	dump     *stackDump
+	account  *account
+	stopped  func() bool // the sandbox is being killed
 
 	mu     sync.Mutex
 	done   *frame
@@ -213,7 +213,7 @@ func (r *exchange) awaitRoom(ctx context.Context, n int) (release, done func(), 
 func (r *exchange) nextSize() (int, error) {
 	var head [4]byte
 	_, err := io.ReadFull(r.in, head[:])
-	if err == nil && isText(head) && r.clock.Up() {
+	if err == nil && isText(head) && r.deadline.Passed() {
 		head, err = r.dump.readText(r.in, head)
 	}
 	if err != nil {
@@ -257,7 +257,7 @@ func (r *exchange) note(f *frame) (next func() (last bool, err error)) {
 			cancel()
 		}
 		return func() (bool, error) { return false, nil }
-	case f.Type == "where" && r.ready && r.clock.Up():
+	case f.Type == "where" && r.ready && r.deadline.Passed():
 		return func() (bool, error) { return false, r.dump.addFrames(f.Frames) }
 	}
 	return nil
@@ -284,7 +284,7 @@ func (r *exchange) carryOut(ctx context.Context, number int, call *frame) (answe
 // call's frame is no longer needed.
 func (r *exchange) answer(ctx context.Context, number int, call *frame, release func()) {
 	if call.Method == ReadInput && r.start.Input {
-		defer r.clock.Pause()()
+		defer r.deadline.Pause()()
 	}
 	defer r.dropCancel(call)
 	answer, err := r.carryOut(ctx, number, call)
@@ -340,7 +340,7 @@ func (r *exchange) kept() bool {
 // why returns what ended the run before its time, if anything did.
 func (r *exchange) why(ctx context.Context) error {
 	switch cause := context.Cause(ctx); {
-	case errors.Is(cause, ErrTimeout) || r.broken != nil && r.clock.Up():
+	case errors.Is(cause, ErrTimeout) || r.broken != nil && r.deadline.Passed():
 		return ErrTimeout // the answer to the request for a stack may be anything
 	case r.broken != nil:
 		return r.broken

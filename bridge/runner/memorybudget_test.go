@@ -15,7 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/toolcell/toolcell/internal/clock"
+	"github.com/toolcell/toolcell/internal/deadline"
 )
 
 // bulk is what large texts are made of.
@@ -41,7 +41,7 @@ func (f *fakeRunner) callWith(id int64, n int) {
 func (f *fakeRunner) start(ctx context.Context, b *Budget, timeout time.Duration, h Host) (wait func() error) {
 	ended := make(chan error, 1)
 	go func() {
-		_, err := NewConn(f, "", b).Run(ctx, Start{Clock: clock.New(timeout)}, anyGate, h)
+		_, err := NewConn(f, "", b).Run(ctx, Start{Deadline: deadline.New(timeout)}, anyGate, h)
 		ended <- err
 	}()
 	f.send(frame{Type: "ready"})

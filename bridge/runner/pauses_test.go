@@ -13,7 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/toolcell/toolcell/internal/clock"
+	"github.com/toolcell/toolcell/internal/deadline"
 )
 
 // begin begins a run whose calls are answered by h, and returns its connection.
@@ -21,7 +21,7 @@ func (f *fakeRunner) begin(ctx context.Context, b *Budget, timeout time.Duration
 	c = NewConn(f, "", b)
 	ended := make(chan error, 1)
 	go func() {
-		_, err := c.Run(ctx, Start{Clock: clock.New(timeout)}, anyGate, h)
+		_, err := c.Run(ctx, Start{Deadline: deadline.New(timeout)}, anyGate, h)
 		ended <- err
 	}()
 	f.send(frame{Type: "ready"})

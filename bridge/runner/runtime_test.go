@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/toolcell/toolcell/internal/clock"
+	"github.com/toolcell/toolcell/internal/deadline"
 )
 
 // pausing starts a run with 2 seconds whose calls pause it for an hour, and returns
@@ -20,7 +20,7 @@ func pausing(ctx context.Context, t *testing.T, f *fakeRunner, start Start) (wai
 	}
 	ended := make(chan outcome, 1)
 	c := NewConn(f, "", NewBudget(""))
-	start.Clock = clock.New(2 * time.Second)
+	start.Deadline = deadline.New(2 * time.Second)
 	go func() {
 		done, err := c.Run(ctx, start, anyGate, hostFunc(func(ctx context.Context, _ string, _ json.RawMessage) (json.RawMessage, error) {
 			defer c.Pause()()

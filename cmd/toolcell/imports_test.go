@@ -94,7 +94,7 @@ var imports = map[string][]string{
 	"images": {},
 
 	"internal/boundtest":   {"internal/memory"},
-	"internal/clock":       {"internal/contain"},
+	"internal/deadline":    {"internal/contain"},
 	"internal/contain":     {},
 	"internal/memory":      {"internal/contain"},
 	"internal/netguard":    {},

@@ -1,4 +1,4 @@
-package clock
+package deadline
 
 import (
 	"sync"
@@ -7,23 +7,23 @@ import (
 	"github.com/toolcell/toolcell/internal/contain"
 )
 
-// An Allowance is how long a clock may stand still for one reason, in all: code that calls
-// servers that never start would go on for ever. A nil one never stops a clock.
+// An Allowance is how long a deadline may be put off for one reason, in all: code that calls
+// servers that never start would go on for ever. A nil one puts none off.
 type Allowance struct {
-	clock *Clock
+	of *Deadline
 
 	mu      sync.Mutex
 	left    time.Duration
 	waiting int // that have called Wait
 	since   time.Time
-	resume  func() // nil unless the clock is paused
+	resume  func() // nil unless the deadline is paused
 	timer   *time.Timer
 }
 
-// Allow returns an allowance of d for a clock.
-func (c *Clock) Allow(d time.Duration) *Allowance { return &Allowance{clock: c, left: d} }
+// Allow returns an allowance for a deadline.
+func (d *Deadline) Allow(most time.Duration) *Allowance { return &Allowance{of: d, left: most} }
 
-// Wait pauses the clock until done is called. Waits may overlap.
+// Wait pauses the deadline until done is called. Waits may overlap.
 func (a *Allowance) Wait() (done func()) {
 	if a == nil {
 		return func() {}
@@ -32,9 +32,9 @@ func (a *Allowance) Wait() (done func()) {
 	defer a.mu.Unlock()
 	a.waiting++
 	if a.waiting == 1 && a.left > 0 {
-		a.since, a.resume = time.Now(), a.clock.Pause()
+		a.since, a.resume = time.Now(), a.of.Pause()
 		a.timer = time.AfterFunc(a.left, func() {
-			defer contain.Recover("resuming a clock", nil)
+			defer contain.Recover("resuming a deadline", nil)
 			a.mu.Lock()
 			defer a.mu.Unlock()
 			a.end()
@@ -49,7 +49,7 @@ func (a *Allowance) Wait() (done func()) {
 	}
 }
 
-// end resumes the clock, if it is paused. a.mu is held.
+// end resumes the deadline, if it is paused. a.mu is held.
 func (a *Allowance) end() {
 	if a.resume == nil {
 		return

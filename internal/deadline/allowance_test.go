@@ -1,4 +1,4 @@
-package clock
+package deadline
 
 import (
 	"testing"
@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// TestAClockStandsStillForSoLongInAll: waits that overlap count once, and when the allowance is
-// used up the clock goes on.
-func TestAClockStandsStillForSoLongInAll(t *testing.T) {
+// TestADeadlineIsPutOffForSoLongInAll: waits that overlap count once, and when the allowance is
+// used up time counts again.
+func TestADeadlineIsPutOffForSoLongInAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := New(10 * time.Hour)
-		a := c.Allow(25 * time.Second)
+		d := New(10 * time.Hour)
+		a := d.Allow(25 * time.Second)
 		begun := time.Now()
 		check := func(want time.Duration) {
 			t.Helper()
 			synctest.Wait()
-			resume := c.Pause()
-			paused := c.left - (10*time.Hour - time.Since(begun))
+			resume := d.Pause()
+			paused := d.left - (10*time.Hour - time.Since(begun))
 			resume()
 			if paused != want {
 				t.Errorf("paused for %v, want %v", paused, want)
@@ -38,6 +38,6 @@ func TestAClockStandsStillForSoLongInAll(t *testing.T) {
 		third()
 		a.Wait()()
 		check(25 * time.Second)
-		c.Stop()
+		d.Stop()
 	})
 }

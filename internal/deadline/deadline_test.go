@@ -1,4 +1,4 @@
-package clock
+package deadline
 
 import (
 	"context"
@@ -9,30 +9,30 @@ import (
 	"time"
 )
 
-// TestPausesOfAClockOverlap: it goes on when the last one is over.
-func TestPausesOfAClockOverlap(t *testing.T) {
+// TestPausesOverlap: time counts again when the last one is over.
+func TestPausesOverlap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		var ended time.Duration
-		c := New(2 * time.Second)
-		c.AfterFunc(func() { ended = time.Since(start) })
+		d := New(2 * time.Second)
+		d.AfterFunc(func() { ended = time.Since(start) })
 		time.Sleep(time.Second)
-		first := c.Pause()
+		first := d.Pause()
 		time.Sleep(time.Hour)
-		second := c.Pause()
+		second := d.Pause()
 		first()
 		time.Sleep(time.Hour)
-		if c.Up() {
-			t.Error("the time is up while the clock stands still")
+		if d.Passed() {
+			t.Error("the deadline passes while it is paused")
 		}
 		second()
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		if want := 2*time.Hour + 2*time.Second; ended != want || !c.Up() {
+		if want := 2*time.Hour + 2*time.Second; ended != want || !d.Passed() {
 			t.Errorf("the time was up after %s, want %s", ended, want)
 		}
-		c.Pause()() // does nothing
-		if !c.Up() {
+		d.Pause()() // does nothing
+		if !d.Passed() {
 			t.Error("the time is not up any more")
 		}
 	})
@@ -41,12 +41,12 @@ func TestPausesOfAClockOverlap(t *testing.T) {
 // TestStoppedClockStaysStopped, though a pause ends later.
 func TestStoppedClockStaysStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := New(time.Second)
-		c.AfterFunc(func() { t.Error("it was called") })
-		resume := c.Pause()
-		c.Stop()
+		d := New(time.Second)
+		d.AfterFunc(func() { t.Error("it was called") })
+		resume := d.Pause()
+		d.Stop()
 		resume()
-		c.Stop()
+		d.Stop()
 		time.Sleep(time.Hour)
 	})
 }
@@ -54,16 +54,16 @@ func TestStoppedClockStaysStopped(t *testing.T) {
 // TestEachFunctionIsCalledOnce, also one that comes when the time is up.
 func TestEachFunctionIsCalledOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := New(time.Second)
+		d := New(time.Second)
 		var first, second, late atomic.Int32
-		c.AfterFunc(func() { first.Add(1) })
-		c.AfterFunc(func() { second.Add(1); panic("contained") })
-		stop := c.AfterFunc(func() { t.Error("it was stopped") })
+		d.AfterFunc(func() { first.Add(1) })
+		d.AfterFunc(func() { second.Add(1); panic("contained") })
+		stop := d.AfterFunc(func() { t.Error("it was stopped") })
 		if !stop() || stop() {
 			t.Error("stop does not say whether it stopped it")
 		}
 		time.Sleep(2 * time.Second)
-		if c.AfterFunc(func() { late.Add(1) })() {
+		if d.AfterFunc(func() { late.Add(1) })() {
 			t.Error("what was called was stopped")
 		}
 		time.Sleep(time.Hour)
@@ -77,10 +77,10 @@ func TestEachFunctionIsCalledOnce(t *testing.T) {
 func TestABoundStandsStillWhileItsClockDoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		late := errors.New("late")
-		ctx, clock, cancel := Bound(t.Context(), time.Minute, late)
+		ctx, d, cancel := Bound(t.Context(), time.Minute, late)
 		defer cancel()
 		time.Sleep(50 * time.Second)
-		first, second := clock.Pause(), clock.Pause()
+		first, second := d.Pause(), d.Pause()
 		time.Sleep(time.Hour)
 		second()
 		time.Sleep(time.Hour)
@@ -100,10 +100,10 @@ func TestABoundStandsStillWhileItsClockDoes(t *testing.T) {
 
 // TestWithoutALimitThereIsNoClock, and pausing does no harm.
 func TestWithoutALimitThereIsNoClock(t *testing.T) {
-	ctx, clock, cancel := Bound(t.Context(), 0, nil)
-	clock.Pause()()
-	if clock != nil || ctx.Err() != nil {
-		t.Errorf("%v, %v", clock, ctx.Err())
+	ctx, d, cancel := Bound(t.Context(), 0, nil)
+	d.Pause()()
+	if d != nil || ctx.Err() != nil {
+		t.Errorf("%v, %v", d, ctx.Err())
 	}
 	cancel()
 	if ctx.Err() == nil {
