@@ -255,7 +255,7 @@ tokens: | deps
 # The reference of the Python inside, from the runner's docstrings.
 .PHONY: docs
 docs: bin/toolcell
-	bin/toolcell exec --image host -q .ci/api.py >bin/python-api.md
+	bin/toolcell exec --image host -q .ci/python_api.py >bin/python-api.md
 	mv bin/python-api.md docs/python-api.md
 
 # A recording of a terminal: docs/walk.txt.

@@ -24,7 +24,8 @@
 //	redact      takes a server's secrets out of texts
 //
 // Here they come together. A Proxy offers the methods in proxytools.go, prepared.go,
-// elicits.go, proxylogin.go and proxypins.go; prepared.go takes one request from name to answer.
+// elicitcapabilities.go, proxylogin.go and proxypins.go; prepared.go takes one request from
+// name to answer.
 // One server is an upstream: upstream.go starts and ends it, upstreamtools.go lists its
 // tools, servererrors.go puts its errors into words, exchange.go takes what the server asks
 // meanwhile to the user, and upstreamstate.go holds what outlives a change of its entry.

@@ -33,7 +33,7 @@ var onFloor = []struct {
 			`|(Cut\w*|Index\w*|Contains|HasPrefix|Split\w*|Replace\w*|NewReplacer)\(.*["\x60]\$\{|(MustCompile|Pattern)\(.*\\\$\\\{`),
 		map[string]string{
 			"mcpproxy/clientconfig/expand.go": "what a variable is in the files of each client",
-			"mcpproxy/policy/rule/rule.go":    "what a variable is in the policy, and which are secret",
+			"mcpproxy/policy/rule/expand.go":  "what a variable is in the policy, and which are secret",
 		},
 	},
 	{
@@ -52,9 +52,9 @@ var onFloor = []struct {
 		"a rename", "internal/state",
 		regexp.MustCompile(`\.Rename(at2?)?\(|renameio`),
 		map[string]string{
-			"bridge/artifacts/keptfiles.go":    "files get their names in a folder that none can see yet",
+			"bridge/artifacts/publish.go":      "files get their names in a folder that none can see yet",
 			"bridge/artifacts/store.go":        "the folder of a run appears and vanishes whole",
-			"bridge/consent/answers.go":        "a log that is full is kept under another name",
+			"bridge/consent/answerlog.go":      "a log that is full is kept under another name",
 			"bridge/consent/inbox/folder.go":   "a socket gets its name once it listens",
 			"oci/container/procsubstitutes.go": "a folder that appears whole",
 			"oci/container/skeleton.go":        "a folder that appears whole",

@@ -83,7 +83,7 @@ func cause(err error) error {
 
 // closedTo returns the topmost folder on the way to a path that sandboxes cannot search, or
 // "". Root of a container maps them to IDs that own nothing, and cannot mount their root
-// elsewhere (staging.go).
+// elsewhere (searchableroot.go).
 func closedTo(path string, h host.Host) string {
 	if h.EUID != 0 || h.Admin || h.UIDs.Root == 0 {
 		return ""

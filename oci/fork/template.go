@@ -1,8 +1,3 @@
-// Package fork starts Python programs ahead of their use: a template is a
-// sandbox that runs only our own program and the modules that the user wants
-// preloaded, and standby sandboxes are forked from it. If forking is not
-// possible, the program waits in a container of its own. fork.py serves both
-// inside.
 package fork
 
 import (

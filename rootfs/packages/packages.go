@@ -108,9 +108,9 @@ type Store struct {
 
 	// Every run with packages reads these. Without them in memory, a run takes 0.3 ms longer
 	// with pandas alone, and 1 ms with thirty packages.
-	resolved *cachedir.Recent[*Lock] // what is in requests
-	pythons  *cachedir.Recent[string]
-	bytecode *cachedir.Recent[bytecodeRecord]
+	resolved *cachedir.ParsedFiles[*Lock] // what is in requests
+	pythons  *cachedir.ParsedFiles[string]
+	bytecode *cachedir.ParsedFiles[bytecodeRecord]
 }
 
 // Open opens the store in dir, creating it if needed, and removes what killed processes
@@ -120,9 +120,9 @@ func Open(dir, uv string) *Store {
 	cache, _ := cachedir.Open(dir, "wheels", "sets", "requests", "pythons", "uv")
 	s := &Store{
 		dir: cache.Dir, uv: uv, cache: cache,
-		wheels: wheelDir{filepath.Join(cache.Dir, "wheels")}, sets: setDir{filepath.Join(cache.Dir, "sets"), cache, cachedir.NewRecent(parseJSON[Set])},
+		wheels: wheelDir{filepath.Join(cache.Dir, "wheels")}, sets: setDir{filepath.Join(cache.Dir, "sets"), cache, cachedir.NewParsedFiles(parseJSON[Set])},
 		stall: 30 * time.Second, pause: 500 * time.Millisecond,
-		resolved: cachedir.NewRecent(parseKnown), pythons: cachedir.NewRecent(parseJSON[string]), bytecode: cachedir.NewRecent(parseJSON[bytecodeRecord]),
+		resolved: cachedir.NewParsedFiles(parseKnown), pythons: cachedir.NewParsedFiles(parseJSON[string]), bytecode: cachedir.NewParsedFiles(parseJSON[bytecodeRecord]),
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone() // proxies and certificates as everywhere
 	transport.MaxResponseHeaderBytes = maxHeader

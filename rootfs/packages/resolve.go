@@ -18,7 +18,7 @@ import (
 	"github.com/toolcell/toolcell/rootfs/rootdir"
 )
 
-//go:embed resolve.py
+//go:embed startuv.py
 var resolveScript string
 
 // A Run runs a command in a sandbox of an image, from which it can reach only the hosts of
@@ -108,7 +108,7 @@ func (j *job) resolve(ctx context.Context) (*Lock, error) {
 	return lock, err
 }
 
-// resolveTask returns the input of resolve.py. Its environment takes nothing from the host
+// resolveTask returns the input of startuv.py. Its environment takes nothing from the host
 // or the image.
 func resolveTask(r Request, constraints []string, proxy string, roots []byte) []byte {
 	args := []string{

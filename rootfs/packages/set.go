@@ -29,7 +29,7 @@ import (
 type setDir struct {
 	dir    string
 	cache  *cachedir.Cache
-	recent *cachedir.Recent[Set]
+	recent *cachedir.ParsedFiles[Set]
 }
 
 // setFormat is the version of a set's folder. Sets of other versions are built again.

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// FuzzWalker goes where the kernel goes: openat2(2) with RESOLVE_IN_ROOT takes a path
+// FuzzResolver goes where the kernel goes: openat2(2) with RESOLVE_IN_ROOT takes a path
 // as a process in the root would.
-func FuzzWalker(f *testing.F) {
+func FuzzResolver(f *testing.F) {
 	f.Add("a\nb/c\nl ../../b\nm /l/c", "m/../c\nl\n/a/./..//b")
 	f.Add("x l\nl x", "l\nx/y")
 	f.Add("d/e/f\nd/up ../..\ns d/up/d", "s/e\nd/up/d/e/f/../..\nd/e/f/none")
@@ -40,7 +40,7 @@ func FuzzWalker(f *testing.F) {
 			t.Fatal(err)
 		}
 		defer unix.Close(dir)
-		w := NewWalker(root)
+		w := NewResolver(root)
 		defer w.Close()
 		for _, path := range strings.Split(paths, "\n")[:min(20, strings.Count(paths, "\n")+1)] {
 			if path == "" || strings.ContainsRune(path, 0) || len(path)+len(tree) > 500 {

@@ -76,7 +76,7 @@ func TestResolveFollowsLinksAsInside(t *testing.T) {
 
 func TestFindOrMakeMakesDirectoriesInside(t *testing.T) {
 	root := openRoot(t, map[string]string{"out": "-> ../../new/dir"})
-	w := NewWalker(root)
+	w := NewResolver(root)
 	defer w.Close()
 	_, got, err := w.FindOrMake("out/below")
 	if err != nil || got != "new/dir/below" {

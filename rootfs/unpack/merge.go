@@ -32,8 +32,8 @@ type Merger struct {
 
 	parent     parentDir // of the last entry
 	parentName string    // its name in the layer
-	parents    *rootdir.Walker
-	others     *rootdir.Walker // to whiteouts and the targets of hard links
+	parents    *rootdir.Resolver
+	others     *rootdir.Resolver // to whiteouts and the targets of hard links
 }
 
 type dirEntry struct {
@@ -45,7 +45,7 @@ type dirEntry struct {
 func NewMerger(root *os.Root, b *Budget) *Merger {
 	return &Merger{
 		root: root, budget: b, dirs: map[string]dirEntry{}, devices: map[string]struct{}{},
-		parents: rootdir.NewWalker(root), others: rootdir.NewWalker(root),
+		parents: rootdir.NewResolver(root), others: rootdir.NewResolver(root),
 	}
 }
 
@@ -173,9 +173,9 @@ func (m *Merger) keepDirMode(full string, e *entry) error {
 
 // SetDirModes sets the modes and times of directories, which merging would have changed.
 func (m *Merger) SetDirModes(ctx context.Context) error {
-	w := rootdir.NewWalker(m.root)
+	w := rootdir.NewResolver(m.root)
 	defer w.Close()
-	for _, full := range slices.Sorted(maps.Keys(m.dirs)) { // so that the walker moves little
+	for _, full := range slices.Sorted(maps.Keys(m.dirs)) { // so that the resolver moves little
 		if err := ctx.Err(); err != nil {
 			return err
 		}

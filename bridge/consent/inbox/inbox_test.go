@@ -165,7 +165,7 @@ func TestAnExpiredQuestionCannotBeApproved(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, r := range []request{{Op: opChallenge, ID: q.ID, For: consent.ForCall}, {Op: opDeny, ID: q.ID}} {
-		c := &client{Server: s}
+		c := &serverConn{Server: s}
 		if err := c.do(r); !errors.Is(err, consent.ErrDecided) || !strings.Contains(err.Error(), "expired") {
 			t.Errorf("%s: %v", r.Op, err)
 		}
@@ -221,7 +221,7 @@ func TestAnApprovalNeedsTheCodeOfItsConnection(t *testing.T) {
 	if got := raw(t, dir, fmt.Sprintf(`{"op":"approve","id":%q,"code":"AAAA"}`, q.ID)); !strings.Contains(got, "begins with a challenge") {
 		t.Errorf("without a challenge: %s", got)
 	}
-	c := &client{challenge: &challenge{id: q.ID, choice: consent.ForCall, code: "AAAA"}}
+	c := &serverConn{challenge: &challenge{id: q.ID, choice: consent.ForCall, code: "AAAA"}}
 	c.Server = &Server{queue: queue}
 	if err := c.approve(request{ID: q.ID, Code: "AAAB"}); err == nil || c.challenge != nil {
 		t.Errorf("with a wrong code: %v", err)

@@ -198,9 +198,9 @@ func servePIDs() (pids []int) {
 	return pids
 }
 
-// judge is mayApprove for a client of the server. The process is the one that has connected:
+// judge is mayApprove for a connection. The process is the one that has connected:
 // its ID could be another's by now.
-func (c *client) judge() (remark string, err error) {
+func (c *serverConn) judge() (remark string, err error) {
 	all, err := c.servings()
 	if err != nil {
 		return "", err

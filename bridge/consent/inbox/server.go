@@ -114,7 +114,7 @@ func (s *Server) accept() {
 func (s *Server) serve(conn *net.UnixConn) {
 	defer conn.Close()
 	defer context.AfterFunc(s.life, contain.Func("closing a connection", func() { conn.Close() }))()
-	c := &client{Server: s, conn: conn}
+	c := &serverConn{Server: s, conn: conn}
 	peer, err := peerOf(conn)
 	if err != nil {
 		s.log.Warn("a process connected that is not known, for toolcell approvals", "err", err)

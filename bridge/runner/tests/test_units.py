@@ -20,9 +20,9 @@ from toolcell_runner import (
     arguments,
     channel,
     completion,
+    conflictingmodules,
     content,
     errors,
-    hiddenmodules,
     host,
     jsontext,
     placeholder,
@@ -329,7 +329,7 @@ def test_hidden_modules_come_from_the_packages_or_not_at_all(tmp_path: Path, mon
     monkeypatch.setattr(sys, "path", [str(packages), str(image), *sys.path])
     monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
     monkeypatch.setitem(sys.modules, "spaced_name", math)  # as a .pth file may have left it
-    hiddenmodules.hide(["spaced_name", "stale_name"], str(packages))
+    conflictingmodules.hide(["spaced_name", "stale_name"], str(packages))
     import fine_name  # type: ignore[import-not-found]
     import spaced_name.part  # type: ignore[import-not-found]
     assert (spaced_name.part.FROM, fine_name.FROM) == ("packages", "image")

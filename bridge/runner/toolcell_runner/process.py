@@ -105,7 +105,7 @@ def add_packages() -> None:
     except OSError:
         names = []
     if names:
-        from .hiddenmodules import hide
+        from .conflictingmodules import hide
         hide(names, PACKAGES)
     # For the Pythons that the code starts. There they come before the standard library; nothing else is read by all.
     others = os.environ.get("PYTHONPATH")

@@ -5,7 +5,7 @@ import os
 import sys
 
 from .mcpmodules import install_servers
-from .serversvariable import set_variable
+from .serversenv import set_variable
 from .tracebacks import describe
 
 TYPE_CHECKING = False

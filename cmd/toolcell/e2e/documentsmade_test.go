@@ -13,7 +13,7 @@ import (
 func TestPythonDocumentIsUpToDate(t *testing.T) {
 	documents(t)
 	h := firstHost(t)
-	script, err := os.ReadFile("../../../.ci/api.py")
+	script, err := os.ReadFile("../../../.ci/python_api.py")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,31 +6,31 @@ import (
 	"github.com/toolcell/toolcell/internal/state"
 )
 
-// maxRecent bounds the files whose content is kept in memory.
-const maxRecent = 16
+// maxParsed bounds the files whose content is kept in memory.
+const maxParsed = 16
 
-// Recent keeps the parsed contents of the last few files of a cache in memory. It reads a
+// ParsedFiles keep the parsed contents of the last few files of a cache in memory. They read a
 // file again only if it was replaced, as by WriteFile, or its time was changed. Results are
 // shared: callers must not change them.
-type Recent[T any] struct {
+type ParsedFiles[T any] struct {
 	parse func(content []byte) (T, error)
 
 	mu   sync.Mutex
-	kept map[string]recentFile[T]
+	kept map[string]parsedFile[T]
 }
 
-type recentFile[T any] struct {
+type parsedFile[T any] struct {
 	stamp state.Stamp
 	value T
 }
 
-// NewRecent returns a Recent for files that parse reads.
-func NewRecent[T any](parse func(content []byte) (T, error)) *Recent[T] {
-	return &Recent[T]{parse: parse, kept: map[string]recentFile[T]{}}
+// NewParsedFiles returns ParsedFiles for files that parse reads.
+func NewParsedFiles[T any](parse func(content []byte) (T, error)) *ParsedFiles[T] {
+	return &ParsedFiles[T]{parse: parse, kept: map[string]parsedFile[T]{}}
 }
 
 // Read returns the content of a file. Errors are not kept.
-func (r *Recent[T]) Read(file string) (T, error) {
+func (r *ParsedFiles[T]) Read(file string) (T, error) {
 	stamp, err := state.StampOf(file)
 	if err != nil {
 		return *new(T), err
@@ -51,9 +51,9 @@ func (r *Recent[T]) Read(file string) (T, error) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.kept) >= maxRecent {
+	if len(r.kept) >= maxParsed {
 		clear(r.kept)
 	}
-	r.kept[file] = recentFile[T]{stamp, value}
+	r.kept[file] = parsedFile[T]{stamp, value}
 	return value, nil
 }

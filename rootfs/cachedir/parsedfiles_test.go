@@ -12,7 +12,7 @@ import (
 
 func TestRecentFileIsReadAgainOnceItWasReplaced(t *testing.T) {
 	parsed := 0
-	recent := NewRecent(func(content []byte) (string, error) {
+	recent := NewParsedFiles(func(content []byte) (string, error) {
 		parsed++
 		if string(content) == "bad" {
 			return "", errors.New("bad")
@@ -63,8 +63,8 @@ func TestRecentFileIsReadAgainOnceItWasReplaced(t *testing.T) {
 }
 
 func TestRecentKeepsAFewFiles(t *testing.T) {
-	recent, dir := NewRecent(func(content []byte) (string, error) { return string(content), nil }), t.TempDir()
-	for n := range 5 * maxRecent {
+	recent, dir := NewParsedFiles(func(content []byte) (string, error) { return string(content), nil }), t.TempDir()
+	for n := range 5 * maxParsed {
 		file := filepath.Join(dir, fmt.Sprint(n))
 		if err := WriteFile(file, fmt.Append(nil, n)); err != nil {
 			t.Fatal(err)
@@ -72,7 +72,7 @@ func TestRecentKeepsAFewFiles(t *testing.T) {
 		if got, err := recent.Read(file); got != fmt.Sprint(n) || err != nil {
 			t.Errorf("%d: %q, %v", n, got, err)
 		}
-		if len(recent.kept) > maxRecent {
+		if len(recent.kept) > maxParsed {
 			t.Fatalf("%d files are kept", len(recent.kept))
 		}
 	}

@@ -15,7 +15,7 @@ import (
 // module compiled for another NumPy crashes or fails with the set's, and packages that
 // could do without it still import it. So runs with the set do not find such modules.
 
-//go:embed conflicts.py
+//go:embed imageconflicts.py
 var conflictsScript string
 
 // HiddenName is the file at the top of a set that lists the modules of the image to hide,

@@ -1,6 +1,6 @@
 """Prints docs/python-api.md: what code in a sandbox can import and call, from the docstrings of the real objects.
 
-    toolcell exec --image host -q .ci/api.py >docs/python-api.md
+    toolcell exec --image host -q .ci/python_api.py >docs/python-api.md
 
 `make docs` does that, and a test compares the file with what this prints.
 """

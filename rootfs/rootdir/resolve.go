@@ -20,9 +20,9 @@ const (
 	maxParts    = 1024 // of a path and of its symlinks, together
 )
 
-// A Walker finds directories of a root. It keeps the directories on the path to the last one
+// A Resolver finds directories of a root. It keeps the directories on the path to the last one
 // open, since the next path is often similar.
-type Walker struct {
+type Resolver struct {
 	root *os.Root
 	way  []step // from the root to the directory
 }
@@ -33,25 +33,25 @@ type step struct {
 	dir  *os.Root
 }
 
-// NewWalker returns a Walker that has to be closed.
-func NewWalker(root *os.Root) *Walker { return &Walker{root: root} }
+// NewResolver returns a Resolver that has to be closed.
+func NewResolver(root *os.Root) *Resolver { return &Resolver{root: root} }
 
 // Close closes the directories except the root.
-func (w *Walker) Close() { w.cut(0) }
+func (w *Resolver) Close() { w.cut(0) }
 
 // Find resolves symlinks and returns a directory and its real path. The directory is open
 // until the next call.
-func (w *Walker) Find(dir string) (*os.Root, string, error) {
+func (w *Resolver) Find(dir string) (*os.Root, string, error) {
 	return w.walk(dir, false)
 }
 
 // FindOrMake is like Find, but creates missing directories.
-func (w *Walker) FindOrMake(dir string) (*os.Root, string, error) {
+func (w *Resolver) FindOrMake(dir string) (*os.Root, string, error) {
 	return w.walk(dir, true)
 }
 
 // Forget closes a directory that will be removed or replaced, named by its real path.
-func (w *Walker) Forget(removed string) {
+func (w *Resolver) Forget(removed string) {
 	for n, s := range w.way {
 		if s.path == removed {
 			w.cut(n)
@@ -61,7 +61,7 @@ func (w *Walker) Forget(removed string) {
 }
 
 // walk goes to a directory, and creates missing ones if make is set.
-func (w *Walker) walk(dir string, make bool) (*os.Root, string, error) {
+func (w *Resolver) walk(dir string, make bool) (*os.Root, string, error) {
 	rest, parts, links := w.goShared(strings.Split(dir, "/")), 0, 0
 	for len(rest) > 0 {
 		if parts++; parts > maxParts {
@@ -88,7 +88,7 @@ func (w *Walker) walk(dir string, make bool) (*os.Root, string, error) {
 }
 
 // step enters a name in the directory, or returns its target if it is a symlink.
-func (w *Walker) step(name string, make bool) (target string, err error) {
+func (w *Resolver) step(name string, make bool) (target string, err error) {
 	switch name {
 	case "", ".":
 		return "", nil
@@ -123,7 +123,7 @@ func (w *Walker) step(name string, make bool) (target string, err error) {
 
 // goShared goes back to the last directory that the new path shares with the current one, and
 // returns the rest of the new path.
-func (w *Walker) goShared(parts []string) (rest []string) {
+func (w *Resolver) goShared(parts []string) (rest []string) {
 	n := 0
 	for n < len(parts) && n < len(w.way) && parts[n] == w.way[n].name {
 		n++
@@ -132,7 +132,7 @@ func (w *Walker) goShared(parts []string) (rest []string) {
 	return parts[n:]
 }
 
-func (w *Walker) here() (dir *os.Root, full string) {
+func (w *Resolver) here() (dir *os.Root, full string) {
 	if len(w.way) == 0 {
 		return w.root, "."
 	}
@@ -140,7 +140,7 @@ func (w *Walker) here() (dir *os.Root, full string) {
 	return last.dir, last.path
 }
 
-func (w *Walker) enter(at *os.Root, name, full string) error {
+func (w *Resolver) enter(at *os.Root, name, full string) error {
 	if len(w.way) >= MaxDepth {
 		return fmt.Errorf("%s is more than %d directories deep", Quote(full), MaxDepth)
 	}
@@ -153,7 +153,7 @@ func (w *Walker) enter(at *os.Root, name, full string) error {
 }
 
 // cut keeps only the first n directories open.
-func (w *Walker) cut(n int) {
+func (w *Resolver) cut(n int) {
 	for _, s := range w.way[n:] {
 		s.dir.Close()
 	}
@@ -177,7 +177,7 @@ func checkPath(full, name string) error {
 
 // Resolve resolves the symlinks in the path of a directory.
 func Resolve(root *os.Root, dir string) (string, error) {
-	w := NewWalker(root)
+	w := NewResolver(root)
 	defer w.Close()
 	_, real, err := w.Find(dir)
 	return real, err
@@ -185,7 +185,7 @@ func Resolve(root *os.Root, dir string) (string, error) {
 
 // ResolveFile resolves all symlinks in a path, including the last one.
 func ResolveFile(root *os.Root, file string) (string, error) {
-	w := NewWalker(root)
+	w := NewResolver(root)
 	defer w.Close()
 	for range maxSymlinks {
 		at, dir, err := w.Find(path.Dir(file))

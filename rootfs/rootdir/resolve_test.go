@@ -6,13 +6,13 @@ import (
 	"testing"
 )
 
-// A Walker goes on from where it was, and finds what a new one would.
-func TestWalkerFindsWhatANewOneDoes(t *testing.T) {
+// A Resolver goes on from where it was, and finds what a new one would.
+func TestResolverFindsWhatANewOneDoes(t *testing.T) {
 	root := openRoot(t, map[string]string{
 		"a/b/c/d/file": "", "a/b/x/file": "", "a/bb/file": "", "b/c/file": "",
 		"link": "-> a/b", "a/up": "-> ../b", "a/b/abs": "-> /b",
 	})
-	w := NewWalker(root)
+	w := NewResolver(root)
 	defer w.Close()
 	dirs := []string{".", "a", "a/b", "a/b/c/d", "a/bb", "b/c", "link", "link/c", "a/up/c", "a/b/abs/c", "a/b/c/../x", "none", "a/none/b", "a/bb/file", "/a/b"}
 	for _, from := range dirs {
@@ -34,9 +34,9 @@ func TestWalkerFindsWhatANewOneDoes(t *testing.T) {
 	}
 }
 
-func TestWalkerForgetsWhatGoes(t *testing.T) {
+func TestResolverForgetsWhatGoes(t *testing.T) {
 	root := openRoot(t, map[string]string{"a/b/c/file": "", "other/c/new": ""})
-	w := NewWalker(root)
+	w := NewResolver(root)
 	defer w.Close()
 	if _, _, err := w.Find("a/b/c"); err != nil {
 		t.Fatal(err)
@@ -53,9 +53,9 @@ func TestWalkerForgetsWhatGoes(t *testing.T) {
 	}
 }
 
-func TestWalkerHasLimits(t *testing.T) {
+func TestResolverHasLimits(t *testing.T) {
 	root := openRoot(t, nil)
-	w := NewWalker(root)
+	w := NewResolver(root)
 	defer w.Close()
 	deep := strings.Repeat("d/", MaxDepth)
 	if _, _, err := w.FindOrMake(deep); err != nil {

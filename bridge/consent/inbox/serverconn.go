@@ -19,8 +19,8 @@ import (
 // By is the consent.Answer.By of what comes over a socket.
 const By = "toolcell approvals"
 
-// A client is one connection of a Server.
-type client struct {
+// A serverConn is one connection of a Server.
+type serverConn struct {
 	*Server
 	conn      *net.UnixConn
 	peer      *unix.Ucred
@@ -36,7 +36,7 @@ type challenge struct {
 }
 
 // answer answers one line. It returns an error if the connection is of no use any more.
-func (c *client) answer(line []byte) error {
+func (c *serverConn) answer(line []byte) error {
 	var r request
 	if err := json.Unmarshal(line, &r); err != nil {
 		return errors.Join(c.fail(fmt.Errorf("this is no request: %w", err)), err)
@@ -50,7 +50,7 @@ func (c *client) answer(line []byte) error {
 // errConn is the error of a reply that could not be written.
 var errConn = errors.New("the connection is broken")
 
-func (c *client) do(r request) error {
+func (c *serverConn) do(r request) error {
 	switch r.Op {
 	case opList:
 		return c.list()
@@ -78,7 +78,7 @@ func (c *client) do(r request) error {
 	return fmt.Errorf("there is no operation %.40q", string(r.Op))
 }
 
-func (c *client) list() error {
+func (c *serverConn) list() error {
 	for _, q := range c.queue.Questions() {
 		listed := row(q)
 		if err := c.reply(reply{Question: &listed}); err != nil {
@@ -89,7 +89,7 @@ func (c *client) list() error {
 }
 
 // find returns a question.
-func (c *client) find(id string) (consent.Question, error) {
+func (c *serverConn) find(id string) (consent.Question, error) {
 	q, found := c.queue.Question(id)
 	if !found {
 		return q, fmt.Errorf("%.60q: %w", id, consent.ErrUnknown)
@@ -104,7 +104,7 @@ func whole(q consent.Question) *Question {
 }
 
 // begin shows a question that is to be approved, with a code to type.
-func (c *client) begin(r request) error {
+func (c *serverConn) begin(r request) error {
 	c.challenge = nil
 	q, err := c.find(r.ID)
 	switch {
@@ -132,7 +132,7 @@ func approves(c consent.Choice) bool {
 }
 
 // approve approves a question if its code was typed. A code can be tried once.
-func (c *client) approve(r request) error {
+func (c *serverConn) approve(r request) error {
 	begun := c.challenge
 	c.challenge = nil
 	if begun == nil || begun.id != r.ID {
@@ -150,7 +150,7 @@ func (c *client) approve(r request) error {
 	return c.decide(begun.id, begun.choice, remark)
 }
 
-func (c *client) decide(id string, choice consent.Choice, remark string) error {
+func (c *serverConn) decide(id string, choice consent.Choice, remark string) error {
 	q, err := c.find(id)
 	if err != nil {
 		return err
@@ -173,7 +173,7 @@ func (c *client) decide(id string, choice consent.Choice, remark string) error {
 }
 
 // record logs which process has answered; the queue logs what was answered.
-func (c *client) record(choice, id string) {
+func (c *serverConn) record(choice, id string) {
 	c.log.Info("answered with toolcell approvals", "choice", choice, "question", id, "uid", c.peer.Uid, "pid", c.peer.Pid)
 }
 
@@ -189,14 +189,14 @@ func decided(q consent.Question) error {
 	return fmt.Errorf("%s: %w (%s)", q.ID, consent.ErrDecided, state)
 }
 
-func (c *client) fail(err error) error {
+func (c *serverConn) fail(err error) error {
 	if errors.Is(err, errConn) {
 		return err
 	}
 	return c.reply(reply{Error: err.Error(), Kind: kindOf(err)})
 }
 
-func (c *client) reply(r reply) error {
+func (c *serverConn) reply(r reply) error {
 	var line bytes.Buffer
 	e := json.NewEncoder(&line)
 	e.SetEscapeHTML(false) // arguments stay as they are
