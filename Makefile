@@ -101,18 +101,25 @@ test-unit: vet test-npm
 
 # With SKIP_TESTED=1 without what `make test` has run already. The race detector
 # makes the unit tests take three times as long, and it cannot look into the
-# binary that the end-to-end tests start. Parsers are measured in processor time.
+# binary that the end-to-end tests start.
 test-all: test-deps $(if $(SKIP_TESTED),,test)
 	@$(MAKE) --no-print-directory -j4 test-images test-npm test-pypi test-clients
-	go test -p 3 -parallel 1 $(VETTED) -timeout 20m $(TESTFLAGS) -run '^TestBounds$$' $(BOUNDED)
 	go test -race -p 4 $(VETTED) -timeout 20m $(TESTFLAGS) -skip "^TestBounds$$|$(call marked,alone)" $(RACED)
+	@$(MAKE) --no-print-directory -j2 -Otarget test-bounds test-e2e
+
+# Parsers are measured in processor time, so they have what the end-to-end tests leave:
+# these wait much.
+test-bounds:
+	nice go test -p 3 -parallel 1 $(VETTED) -timeout 30m $(TESTFLAGS) -run '^TestBounds$$' $(BOUNDED)
+
+test-e2e:
 	go test $(VETTED) -timeout 30m -parallel 6 $(TESTFLAGS) -skip "$(call marked,mainjob)" $(E2E)
 
 # Without PyPI it prints a message.
 test-py:
 	@if .ci/venv.sh; then .venv/bin/pytest -q; else echo 'toolcell: the tests of the Python package are left out' >&2; fi
 
-.PHONY: test-images test-npm test-pypi test-clients test-py test-unit test-imaged test-mainjob vet
+.PHONY: test-images test-npm test-pypi test-clients test-py test-unit test-imaged test-mainjob test-bounds test-e2e vet
 test-images:
 	@.ci/images.sh $(TOOLCELL_TEST_IMAGES) 3.14 3.13 3.11 minimal
 

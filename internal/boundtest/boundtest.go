@@ -203,7 +203,7 @@ func attempt(t *testing.T, p Parser, row Row, id string) (broken map[string]stri
 
 // child runs the process that measures one shape.
 func child(t *testing.T, id string) (r report, err error) {
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute) // most of it may be others'; its own processor time is limited
 	defer cancel()
 	cmd := exec.CommandContext(ctx, os.Args[0], "-test.run=^"+strings.Split(t.Name(), "/")[0]+"$", "-test.count=1")
 	cmd.Env = append(os.Environ(), childEnv+"="+id)

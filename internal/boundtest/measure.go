@@ -160,7 +160,7 @@ func endParsing(p Parser, s Shape, limit int, whole time.Duration) (longest time
 // ends returns how long a call goes on that is cancelled: its processor time, which a busy
 // machine does not make longer, unless it seems to sleep.
 func ends(cancel func(), done <-chan time.Duration) time.Duration {
-	const sleeps = 5 * time.Second
+	const sleeps = 20 * time.Second
 	from, start := processorTime(), time.Now()
 	cancel()
 	took := <-done - from
