@@ -109,6 +109,10 @@ func tree(pid int) []int {
 //test:long
 func TestFrozenSandboxUsesNoProcessor(t *testing.T) {
 	eachKind(t, func(t *testing.T, l *lab) {
+		l.p.Limits.Memory = 2 << 30 // a busy kernel frees ended processes late, and counts them until then
+		for range 3 {               // until sandboxes with this limit are ready
+			l.run(t, "pass")
+		}
 		for name, code := range restless {
 			t.Run(name, func(t *testing.T) {
 				sb, _ := l.start(t.Context(), t, l.p, begin+code+"\n"+sleep)
