@@ -181,17 +181,26 @@ print(len(os.sched_getaffinity(0)), os.nice(0))`
 	})
 }
 
+// run runs the code with a timeout, or with the usual one if that is 0.
+func (tt limitCase) run(t *testing.T, c *client, timeout int) reply {
+	args := map[string]any{"code": tt.code}
+	switch {
+	case timeout > 0 && slow(1) > 1:
+		args["timeout"] = 3*timeout + 12 // the start takes seconds there, and more beside another machine
+	case timeout > 0:
+		args["timeout"] = timeout
+	}
+	return c.call(t, args)
+}
+
 func (tt limitCase) try(t *testing.T, c *client) {
 	stop := stayResponsive(t, c)
-	args := map[string]any{"code": tt.code}
-	if tt.timeout > 0 {
-		args["timeout"] = tt.timeout
-		if slow(1) > 1 {
-			args["timeout"] = 3*tt.timeout + 12 // the start takes seconds there, and more beside another machine
-		}
-	}
 	start := time.Now()
-	r := c.call(t, args)
+	r := tt.run(t, c, tt.timeout)
+	for more := 2 * tt.timeout; 0 < more && more <= 8*tt.timeout && strings.Contains(r.text, "before Python had started"); more *= 2 { // a busy machine
+		start = time.Now()
+		r = tt.run(t, c, more)
+	}
 	stop()
 	if !slices.Contains(tt.status, r.status()) || !strings.Contains(r.text, tt.says) {
 		t.Errorf("ended as %s after %s, want %v and %q in:\n%.2000s", r.status(), time.Since(start), tt.status, tt.says, r.text)
