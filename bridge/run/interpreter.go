@@ -229,8 +229,8 @@ func (in *interpreter) collect(files *artifacts.Collector, continues bool) artif
 	return files.Finish()
 }
 
-// hold stops the code of the active run and its clock until release is called: the
-// user is being asked. Holds nest.
+// hold stops the code of the active run, and puts its deadline off, until release is called:
+// the user is being asked. Holds nest.
 func (in *interpreter) hold() (release func()) {
 	resume, thaw := in.conn.Pause(), in.freezeSandbox()
 	return sync.OnceFunc(func() {
