@@ -110,10 +110,10 @@ test-all: test-deps $(if $(SKIP_TESTED),,test)
 # Parsers are measured in processor time, so they have what the end-to-end tests leave:
 # these wait much.
 test-bounds:
-	nice go test -p 3 -parallel 1 $(VETTED) -timeout 30m $(TESTFLAGS) -run '^TestBounds$$' $(BOUNDED)
+	nice go test -p 3 -parallel 1 $(VETTED) -timeout 40m $(TESTFLAGS) -run '^TestBounds$$' $(BOUNDED)
 
 test-e2e:
-	go test $(VETTED) -timeout 30m -parallel 6 $(TESTFLAGS) -skip "$(call marked,mainjob)" $(E2E)
+	go test $(VETTED) -timeout 40m -parallel 6 $(TESTFLAGS) -skip "$(call marked,mainjob)" $(E2E)
 
 # Without PyPI it prints a message.
 test-py:
