@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -160,11 +161,11 @@ func endParsing(p Parser, s Shape, limit int, whole time.Duration) (longest time
 // ends returns how long a call goes on that is cancelled: its processor time, which a busy
 // machine does not make longer, unless it seems to sleep.
 func ends(cancel func(), done <-chan time.Duration) time.Duration {
-	const sleeps = 20 * time.Second
-	from, start := processorTime(), time.Now()
+	const sleeps = 5 * time.Second
+	from, start, waited := processorTime(), time.Now(), runDelay()
 	cancel()
 	took := <-done - from
-	if whole := time.Since(start); whole > sleeps {
+	if whole := time.Since(start) - (runDelay() - waited); whole > sleeps {
 		return whole
 	}
 	return took
@@ -197,6 +198,20 @@ func processorTime() time.Duration {
 		panic(err)
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// runDelay returns how long the threads of this process have waited for a processor
+// (schedstats in the kernel's documentation), 0 if the kernel does not tell.
+func runDelay() (all time.Duration) {
+	threads, _ := filepath.Glob("/proc/self/task/*/schedstat")
+	for _, thread := range threads {
+		text, _ := os.ReadFile(thread)
+		if fields := strings.Fields(string(text)); len(fields) > 1 {
+			ns, _ := strconv.ParseInt(fields[1], 10, 64)
+			all += time.Duration(ns)
+		}
+	}
+	return all
 }
 
 // status returns a number of bytes of /proc/self/status.
