@@ -14,7 +14,8 @@ import (
 // spinsAndAsks is code that works in a thread and in a process with the mark while it asks.
 const spinsAndAsks = `
 import subprocess, sys, threading
-subprocess.Popen([sys.executable, "-c", "while True: pass", %q])
+p = subprocess.Popen([sys.executable, "-uc", "print()\nwhile True: pass", %q], stdout=subprocess.PIPE)
+p.stdout.readline() # it runs
 def spin():
     while True: pass
 threading.Thread(target=spin, daemon=True).start()

@@ -180,7 +180,7 @@ func TestSecretsOfServersAreNotSeenInTheSandbox(t *testing.T) {
 
 func TestKilledProgramLeavesNoServerThatIgnoresIt(t *testing.T) {
 	h := firstHost(t)
-	mark := marker()
+	mark, called := marker(), marker()
 	// A shell as npx is one: it starts the server and waits for it.
 	script := "trap '' TERM HUP; sleep " + mark + " & exec 3<&0; \"$0\" <&3; sleep " + mark
 	exe, err := fakeBinary()
@@ -191,8 +191,8 @@ func TestKilledProgramLeavesNoServerThatIgnoresIt(t *testing.T) {
 		"stubborn": map[string]any{"command": "/bin/sh", "args": []string{"-c", script, exe}, "env": map[string]string{fakeServerEnv: "odd"}},
 	}})
 	c := h.serveRaw(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_SERVERS_CONFIG": config})
-	c.sendCode(t, "print(await mcp_stubborn.pid())\nimport time; time.sleep(60)", "stubborn")
-	waitFor(t, "the server to start", func() bool { return alive(mark) })
+	c.sendCode(t, "await mcp_stubborn.pid()\n"+sleeper(called), "stubborn")
+	waitFor(t, "the server to answer", func() bool { return alive(called) })
 	started := c.kill9(t)
 	waitFor(t, "all of it to be gone", func() bool { return !alive(mark) })
 	for _, p := range started {

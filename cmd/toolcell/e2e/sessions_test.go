@@ -151,8 +151,9 @@ func TestIdleSessionsTakeNoPlace(t *testing.T) {
 	})
 }
 
-// leaves starts a process that keeps running, with a mark.
-const leaves = "import subprocess; p = subprocess.Popen(['/bin/sh', '-c', 'while :; do sleep 1; done; : %s'])"
+// leaves starts a process that keeps running, with a mark. It waits for a line of it: one
+// that is frozen within execve(2) has no command line, and so no mark.
+const leaves = "import subprocess; p = subprocess.Popen(['/bin/sh', '-c', 'echo; while :; do sleep 1; done; : %s'], stdout=subprocess.PIPE); _ = p.stdout.readline()"
 
 // spins leaves processes that never rest, with a mark.
 const spins = "import subprocess, time\nleft = [subprocess.Popen(['/bin/sh', '-c', 'while :; do :; done; : %s'], start_new_session=True) for _ in range(8)]"
