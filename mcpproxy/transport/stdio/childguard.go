@@ -48,16 +48,23 @@ func (g *Guard) send(op string, group int) {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if !g.started {
-		g.started = true
-		g.start()
-	}
 	if g.input != nil {
 		fmt.Fprintln(g.input, op, group) // the reader is fast, and gone at worst
 	}
 }
 
+// start starts the guard, before the first server: one that started earlier would outlive
+// this program if it were killed in the milliseconds until there is a guard.
 func (g *Guard) start() {
+	if g == nil {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.started {
+		return
+	}
+	g.started = true
 	cmd := &exec.Cmd{
 		Path: "/bin/sh", Args: []string{"sh", "-c", guardScript}, Dir: "/",
 		Env: []string{"PATH=/usr/bin:/bin"}, SysProcAttr: &syscall.SysProcAttr{Setsid: true},

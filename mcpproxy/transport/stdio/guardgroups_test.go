@@ -31,6 +31,7 @@ func TestGuardForgetsGroupsThatEnded(t *testing.T) {
 	}
 	free, one, two := start().Process.Pid, start().Process.Pid, start().Process.Pid
 	g := &Guard{}
+	g.start()
 	for _, pid := range []int{one, free, two} {
 		g.watch(pid)
 	}

@@ -83,6 +83,7 @@ func Start(s config.Server, hidden *redact.Redactor, g *Guard, log *slog.Logger,
 	stdout, noStdout := cmd.StdoutPipe()
 	stderr, noStderr := cmd.StderrPipe()
 	cmd.Err = cmp.Or(noStdin, noStdout, noStderr) // which Start returns; it closes the others then
+	g.start()
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
