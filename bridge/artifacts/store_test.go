@@ -50,6 +50,9 @@ func TestFilesGoByAgeAndBySize(t *testing.T) {
 	s := New(Options{Dir: filepath.Join(t.TempDir(), "runs"), Limits: Limits{Age: time.Hour, Size: 250}})
 	s.Clean(time.Now()) // nothing is there yet
 	putRun(t, s, 2*time.Hour, 10)
+	if s.Clean(time.Now()); len(runsIn(t, s)) != 0 {
+		t.Error("an old one stays, since there is room")
+	}
 	putRun(t, s, 50*time.Minute, 100)
 	second := putRun(t, s, 40*time.Minute, 100)
 	last := putRun(t, s, 30*time.Minute, 100)

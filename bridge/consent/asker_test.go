@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -219,6 +220,28 @@ func TestOnlyTheFirstOfManyAnswersCounts(t *testing.T) {
 	if err := <-answer; !errors.Is(err, ErrDenied) {
 		t.Errorf("got %v", err)
 	}
+}
+
+// TestArgumentsOfAQuestionAreBounded: they stay in memory until it is answered.
+func TestArgumentsOfAQuestionAreBounded(t *testing.T) {
+	of := func(size int) Call {
+		return Call{Server: "bank", Tool: "transfer", Arguments: json.RawMessage(`"` + strings.Repeat("x", size-2) + `"`)}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		r := NewQueue(Options{}).Begin(AskerOptions{})
+		if err := r.Ask(t.Context(), of(maxAsked+1), func() {}); err == nil || !strings.Contains(err.Error(), "of at most 1048576") {
+			t.Errorf("one call: %v", err)
+		}
+		arrived := r.Announce(false)
+		first := asking(t, r, of(maxAsked))
+		synctest.Wait()
+		if err := r.Ask(t.Context(), of(2), func() {}); err == nil || !strings.Contains(err.Error(), "of at most 1048576") {
+			t.Errorf("one more for the same question: %v", err)
+		}
+		arrived()
+		r.End()
+		<-first
+	})
 }
 
 func TestCallsThatComeTogetherAreOneQuestion(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -99,6 +100,54 @@ func TestCallsAskedTogetherAreListedOneByOne(t *testing.T) {
 	}
 	if q := all[0]; q.Server != "bank" || q.Tool != "" || string(q.Arguments) != "null" || len(q.Calls) != 2 || q.Calls[0].SHA256 != transfer.Digest() {
 		t.Errorf("%+v", q)
+	}
+}
+
+// TestLargeArgumentsAreNotListed: they are in the text of their question.
+func TestLargeArgumentsAreNotListed(t *testing.T) {
+	queue, dir, _ := open(t, consent.Options{})
+	list := func(size int, calls ...consent.Call) Question {
+		t.Helper()
+		for i := range calls {
+			calls[i].Arguments = json.RawMessage(`"` + strings.Repeat("x", size/len(calls)-2) + `"`)
+		}
+		q, _ := ask(t, queue, calls...)
+		all, err := connect(t, dir).List()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, listed := range all {
+			if listed.ID == q.ID {
+				return listed
+			}
+		}
+		t.Fatal("the question is not listed")
+		return Question{}
+	}
+	if q := list(maxListed, transfer); len(q.Arguments) != maxListed {
+		t.Errorf("the most for one call: %d bytes", len(q.Arguments))
+	}
+	if q := list(maxListed+1, transfer); string(q.Arguments) != "null" {
+		t.Errorf("more for one call: %d bytes", len(q.Arguments))
+	}
+	if q := list(maxListed, transfer, transfer); len(q.Calls) != 2 || len(q.Calls[1].Arguments) != maxListed/2 {
+		t.Errorf("the most for two calls: %d calls", len(q.Calls))
+	}
+	if q := list(maxListed+2, transfer, transfer); len(q.Calls) != 2 || string(q.Calls[1].Arguments) != "null" {
+		t.Errorf("more for two calls: %d calls", len(q.Calls))
+	}
+}
+
+// TestLinesOfAProcessAreBounded: another program may be at the other end.
+func TestLinesOfAProcessAreBounded(t *testing.T) {
+	zeros, err := os.Open("/dev/zero")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer zeros.Close()
+	c := &Client{lines: bufio.NewReader(io.LimitReader(zeros, maxReply+(64<<10)))}
+	if line, err := c.readLine(); !errors.Is(err, errAnswer) {
+		t.Errorf("%d bytes, %v", len(line), err)
 	}
 }
 
