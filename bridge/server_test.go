@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -88,6 +89,11 @@ func TestBadArguments(t *testing.T) {
 	}
 	if text, _, isError := callTool(t, c, map[string]any{"code": "1", "timeout": 1e300}); isError {
 		t.Errorf("a huge timeout: %s", text)
+	}
+	for _, huge := range []string{"1e300", "1e18", "1e10"} { // whose nanoseconds overflow
+		if d, err := parseTimeout(json.RawMessage(huge)); err != nil || d < 24*time.Hour {
+			t.Errorf("a timeout of %s s is %s, %v", huge, d, err)
+		}
 	}
 	if text, _, isError := callTool(t, c, map[string]any{"code": "1", "timeout": nil, "servers": nil}); isError {
 		t.Errorf("null for optional arguments: %s", text)

@@ -84,6 +84,19 @@ func TestReadingASavedToolCountsAsReadingWhatItWasMadeOf(t *testing.T) {
 	}
 }
 
+// TestParametersOfSavingAreBounded before they are decoded.
+func TestParametersOfSavingAreBounded(t *testing.T) {
+	store := savedtools.Open(t.TempDir(), "")
+	source, _, _ := strings.Cut(`{"name":"clean","source":"def clean(): pass","doc":"*"}`, "*")
+	for size, fits := range map[int]bool{maxSaving: true, maxSaving + 1: false} {
+		raw := source + strings.Repeat("x", size-len(source)-2) + `"}`
+		err := (&savedTools{store: store}).save(json.RawMessage(raw), nil)
+		if (err == nil) != fits || err != nil && !strings.Contains(err.Error(), "the most for a source is 65536") {
+			t.Errorf("%d bytes: %v", len(raw), err)
+		}
+	}
+}
+
 // TestSavedToolsBringNothingPrivateToHostsUnasked: a run that reaches hosts gets the
 // source if the user allows it, and no documentation.
 func TestSavedToolsBringNothingPrivateToHostsUnasked(t *testing.T) {
