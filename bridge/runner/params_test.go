@@ -26,6 +26,10 @@ func TestParamsAreNotCopied(t *testing.T) {
 	if p, err := readParams(t.Context(), json.RawMessage(`{"data":"`+long+`"}`)); err != nil || base64.StdEncoding.EncodeToString(p.Data) != long {
 		t.Errorf("a long picture has %d bytes: %v", len(p.Data), err)
 	}
+	// save_tool reads it by itself and says how long it may be.
+	if p, err := readParams(t.Context(), json.RawMessage(`{"source":"`+strings.Repeat("x", maxParam)+`"}`)); err != nil || p.Source != "" {
+		t.Errorf("a long source has %d bytes: %v", len(p.Source), err)
+	}
 	for _, none := range []string{``, `null`, ` {} `} {
 		if _, err := readParams(t.Context(), json.RawMessage(none)); err != nil {
 			t.Errorf("%q: %v", none, err)
