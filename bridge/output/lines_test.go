@@ -85,10 +85,12 @@ func TestStreamsShareTheLimit(t *testing.T) {
 		dir := t.TempDir()
 		w := &Pipes{limit: limit, Stdout: newCapture(limit), Stderr: newCapture(limit / 4)}
 		w.KeepWhole(func() (*os.File, error) { return os.CreateTemp(dir, "") }, false, false)
-		_, err1 := w.Stdout.Write(bytes.Repeat([]byte("O"), tt.out))
-		_, err2 := w.Stderr.Write(bytes.Repeat([]byte("E"), tt.err))
-		if err := errors.Join(err1, err2); err != nil {
-			t.Fatal(err)
+		for _, part := range []int{1, 2} { // a stream may grow too long at any time
+			_, err1 := w.Stdout.Write(bytes.Repeat([]byte("O"), part*tt.out/2-(part-1)*(tt.out/2)))
+			_, err2 := w.Stderr.Write(bytes.Repeat([]byte("E"), part*tt.err/2-(part-1)*(tt.err/2)))
+			if err := errors.Join(err1, err2); err != nil {
+				t.Fatal(err)
+			}
 		}
 		var files []string
 		w.Finish(func(k Spilled, named func(string)) {

@@ -1,7 +1,9 @@
 package savedtools
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -126,6 +128,27 @@ func TestSavedToolNamesStayInTheirFolder(t *testing.T) {
 	}
 	if left, _ := os.ReadDir(dir); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
+	}
+}
+
+func TestSavedToolsAreBounded(t *testing.T) {
+	s := Open(t.TempDir(), "")
+	for i := range maxTools {
+		if err := s.Save(Tool{Name: fmt.Sprint("f", i), Source: "x"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Save(Tool{Name: "another", Source: "x"}); err == nil || !strings.Contains(err.Error(), "there are 200 saved tools already") {
+		t.Errorf("one more: %v", err)
+	}
+	for size, kept := range map[int]bool{maxSchema: true, maxSchema + 1: false} { // one that is there may be replaced
+		schema := `{"title":"` + strings.Repeat("x", size-12) + `"}`
+		if err := s.Save(Tool{Name: "f1", Source: "x", Schema: json.RawMessage(schema)}); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := s.Show("f1"); err != nil || (len(got.Schema) > 0) != kept {
+			t.Errorf("a schema of %d bytes has %d: %v", len(schema), len(got.Schema), err)
+		}
 	}
 }
 

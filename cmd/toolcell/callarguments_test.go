@@ -22,6 +22,10 @@ func TestArgumentsOfACall(t *testing.T) {
 	if err := os.WriteFile(file, []byte("\xef\xbb\xbf{\"n\": 1}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	large := filepath.Join(t.TempDir(), "large.json")
+	if err := errors.Join(os.WriteFile(large, []byte("{}"), 0o600), os.Truncate(large, maxArguments+1)); err != nil {
+		t.Fatal(err)
+	}
 	schema := json.RawMessage(`{"properties":{"open_only":{"type":"boolean"},"n":{"type":"integer"},"x":{"type":["number","null"]},"s":{"type":"string"},
 		"tags":{"type":"array"},"who":{"anyOf":[{"type":"string"},{"type":"null"}]},"id":{"anyOf":[{"type":"integer"},{"type":"string"}]},"unit":{"enum":["c","f"]},"o":{"type":"object"}}}`)
 	for _, tt := range []struct {
@@ -65,6 +69,7 @@ func TestArgumentsOfACall(t *testing.T) {
 		{[]string{"[1]"}, "[1] is not a JSON object; give a JSON object, such as"},
 		{[]string{"null"}, "null is not a JSON object"},
 		{[]string{""}, "is not a JSON object"},
+		{[]string{"@" + large}, "there are more than 16 MiB"},
 		{[]string{"@no-such-file"}, "reading the arguments: open no-such-file"},
 		{[]string{"a=1", "b"}, `"b" is no argument`},
 		{[]string{"a=1", "a=2"}, `"a" is given twice`},

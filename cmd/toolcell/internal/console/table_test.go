@@ -23,6 +23,13 @@ func TestTableFitsTheTerminal(t *testing.T) {
 			{"\x1b[31mred\x07\u202e", "", "two\nlines", ""},
 		}
 	}
+	for width := uint16(1); width < 16; width++ { // too narrow for it
+		_, theirs := terminaltest.Open(t, width)
+		if err := PrintTable(theirs, columns, rows()); err != nil {
+			t.Fatal(err)
+		}
+		theirs.Close()
+	}
 	for width := uint16(16); width <= 140; width += 4 {
 		ours, theirs := terminaltest.Open(t, width)
 		if err := PrintTable(theirs, columns, rows()); err != nil {

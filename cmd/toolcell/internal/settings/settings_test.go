@@ -54,6 +54,8 @@ func TestEnvironmentIsChecked(t *testing.T) {
 	}
 	for _, tt := range []struct{ name, value, want string }{
 		{"MCP_BRIDGE_PICTURES", "many", `setting --pictures (MCP_BRIDGE_PICTURES): "many" is not a whole number`},
+		{"MCP_BRIDGE_PICTURES", "40000", `setting --pictures (MCP_BRIDGE_PICTURES): "40000" is not a whole number from 0 to 32767`},
+		{"MCP_BRIDGE_PIDS", "3", `setting --pids (MCP_BRIDGE_PIDS): "3" is not a whole number of at least 4`},
 		{"MCP_BRIDGE_MOUNTS", "/no/such/folder:/data", "setting --mounts (MCP_BRIDGE_MOUNTS): /no/such/folder does not exist"},
 		{"MCP_BRIDGE_CPUS", "NaN", `setting --cpus (MCP_BRIDGE_CPUS): "NaN" is not a number of processors`},
 		{"MCP_BRIDGE_MEMORY", "NaN", `setting --memory (MCP_BRIDGE_MEMORY): "NaN" is not a size`},
