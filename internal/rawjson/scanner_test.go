@@ -65,6 +65,23 @@ func checkLoops(t *testing.T, text []byte, isJSON bool) {
 	}
 }
 
+func TestMembersAndItemsAreBounded(t *testing.T) {
+	object := []byte(`{"a":1,"b":2}`)
+	if all, err := MembersUpTo(2, object); err != nil || len(all) != 2 {
+		t.Errorf("as many as there may be: %v, %v", all, err)
+	}
+	if _, err := MembersUpTo(1, object); err == nil || err.Error() != "has more than 1 members" {
+		t.Errorf("one more: %v", err)
+	}
+	list := "[" + strings.Repeat("1,", maxItems-1) + "1]"
+	if all, err := Items([]byte(list)); err != nil || len(all) != maxItems {
+		t.Errorf("as many as there may be: %d, %v", len(all), err)
+	}
+	if _, err := Items([]byte("[1," + list[1:])); err == nil || err.Error() != "has more than 1000000 items" {
+		t.Errorf("one more: %v", err)
+	}
+}
+
 func TestMembersAndItemsNestAsDeepAsTheyLike(t *testing.T) {
 	deep := strings.Repeat(`{"a":[`, 100_000) + strings.Repeat(`]}`, 100_000)
 	all, err := Members([]byte(`{"deep":` + deep + `,"name":"x"}`))

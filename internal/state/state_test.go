@@ -15,6 +15,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+func TestReadingIsBounded(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f")
+	if err := os.WriteFile(path, []byte("12345"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if data, _, err := ReadExact(path, 5); err != nil || string(data) != "12345" {
+		t.Errorf("as much as may be: %q, %v", data, err)
+	}
+	if data, _, err := ReadExact(path, 4); err == nil || data != nil || err.Error() != "is larger than 4 bytes" {
+		t.Errorf("more: %q, %v", data, err)
+	}
+}
+
 // TestKilledWriterLeavesNothingForEver: what a process left that was killed
 // while it wrote may hold secrets, and is gone with the next change.
 func TestKilledWriterLeavesNothingForEver(t *testing.T) {

@@ -20,6 +20,8 @@ func TestExcerptOfPages(t *testing.T) {
 		"<":                                                                  "<",
 		"<p>" + strings.Repeat("<script>", 20) + "x":                         "",
 		"plain <b>text</b>":                                                  "plain <b>text</b>",
+		strings.Repeat("x", maxExcerpt):                                      strings.Repeat("x", maxExcerpt),
+		strings.Repeat("x", maxExcerpt+1):                                    strings.Repeat("x", maxExcerpt) + "…",
 		" null ":                                                             "",
 		"<p>" + strings.Repeat(" ", maxPage) + "x":                           "",
 		"<p>İİ<title>ẞ</title>":                                              "ẞ",
