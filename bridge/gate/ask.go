@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -81,13 +82,14 @@ func (g *Gate) Grant(ctx context.Context, subject string, reasons []string, leak
 // AskSaved asks the user whether code may have the source of a saved tool, which may hold
 // private data, in a run that can reach hosts.
 func (g *Gate) AskSaved(ctx context.Context, tool string, private []string) error {
-	if len(private) == 0 || len(g.o.Hosts) == 0 {
-		return g.WhyStopped()
+	if err := g.WhyStopped(); err != nil || len(private) == 0 || len(g.o.Hosts) == 0 {
+		return err
 	}
-	return g.ask(ctx, &policy.Ask{
+	err := g.ask(ctx, &policy.Ask{
 		Server: SavedServer, Alias: SavedServer, Tool: tool, Once: true,
 		Reasons: []string{fmt.Sprintf("this run can reach %s, and the tool was saved after private data was read, from %s", g.reached(), strings.Join(private, ", "))},
 	}, 0, func() {})
+	return cmp.Or(err, g.WhyStopped()) // meanwhile
 }
 
 // SavedServer is the name under which saved tools are listed, and of their module.
