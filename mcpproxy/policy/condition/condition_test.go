@@ -89,6 +89,9 @@ func TestConditionsAsk(t *testing.T) {
 		{over, `{"amount":-1e999999999}`, true},
 		{over, `{"amount":1e-999999999}`, true},
 		{over, `{"amount":1e99999999999999999999999}`, true},
+		{over, `{"amount":0.1e-299}`, false},
+		{over, `{"amount":0.1e-9223372036854775808}`, true}, // its negative overflows
+		{over, `{"amount":0.1e-9223372036854775809}`, true}, // an exponent that no integer has
 		{over, `{"amount":` + strings.Repeat("9", 1_000_000) + `}`, true},
 		{over, `{"amount":0.` + strings.Repeat("9", 1_000_000) + `}`, false},
 		{over, `{"amount":0.` + strings.Repeat("9", maxNumber) + `}`, true},
@@ -231,6 +234,17 @@ func TestConditionsAsk(t *testing.T) {
 		condition = strings.ReplaceAll(condition, ", value", "\nvalue")
 		if why := askedWhen(t, condition, tt.arguments); (why != "") != tt.asked {
 			t.Errorf("%s with %.100s: asked %v: %q", tt.condition, tt.arguments, why != "", why)
+		}
+	}
+}
+
+// TestTextsThatAreTooLongAsk, also where the value is the same.
+func TestTextsThatAreTooLongAsk(t *testing.T) {
+	for written, asked := range map[int]bool{MaxWritten: false, MaxWritten + 1: true} {
+		quoted := `"` + strings.Repeat("x", written-len(`""`)) + `"`
+		why := askedWhen(t, "path = 'to'\nop = '!='\nvalue = "+quoted, `{"to":`+quoted+`}`)
+		if (why != "") != asked {
+			t.Errorf("%d bytes: asked %v: %q", written, why != "", why)
 		}
 	}
 }

@@ -189,7 +189,7 @@ func parseDecimal(s string) (d decimal, ok bool) {
 		return decimal{}, true // -0 also
 	}
 	if power != "" {
-		if d.exponent, err = strconv.Atoi(power); err != nil || max(d.exponent, -d.exponent) > math.MaxInt32 {
+		if d.exponent, err = strconv.Atoi(power); err != nil || d.exponent < math.MinInt32 || d.exponent > math.MaxInt32 {
 			return d, false
 		}
 	}
