@@ -2,12 +2,18 @@ package transport
 
 import (
 	"context"
+	"errors"
+	"io"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 func TestPagesAreReadWhateverTheyAre(t *testing.T) {
-	many := "[" + strings.Repeat("1,", maxItems) + "1]"
+	open := "[" + strings.Repeat("1,", maxItems) + "1" // one too many
+	many := open + "]"
 	long := `"` + strings.Repeat("c", 7*maxCursor) + `"`
 	for text, want := range map[string]struct {
 		items       int
@@ -24,7 +30,9 @@ func TestPagesAreReadWhateverTheyAre(t *testing.T) {
 		`{"tools":[],"nextCursor":7}`:              {err: `"nextCursor" must be text, not a number`},
 		`{"tools":[],"nextCursor":null}`:           {},
 		`{"tools":[],"nextCursor":` + long + `}`:   {},
+		`{"tools":[` + many[len("[1,"):] + `}`:     {items: maxItems},
 		`{"tools":` + many + `}`:                   {err: `its "tools" has more than 100000 items`},
+		`{"tools":` + open + `,"tools":[1]}`:       {err: `its "tools" has more than 100000 items`}, // what follows is no member
 		`{"tools":[1,`:                             {err: "it is not JSON from byte 12 on"},
 	} {
 		p, err := readPage(t.Context(), []byte(text), "tools")
@@ -46,5 +54,44 @@ func TestPagesAreReadWhateverTheyAre(t *testing.T) {
 	cancel()
 	if p, err := readPage(ctx, []byte(`{"tools":[1]}`), "tools"); err == nil {
 		t.Errorf("a page that nobody waits for: %d items", len(p.items))
+	}
+}
+
+func TestPagesOfAListAreBounded(t *testing.T) {
+	var has, asked int // pages
+	server := mcp.NewServer(&mcp.Implementation{Name: "sdk"}, nil)
+	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, r mcp.Request) (mcp.Result, error) {
+			if method != MethodListTools {
+				return next(ctx, method, r)
+			}
+			page := &mcp.ListToolsResult{}
+			if asked++; asked < has {
+				page.NextCursor = strconv.Itoa(asked)
+			}
+			return page, nil
+		}
+	})
+	k := newTalk(t)
+	go func() { _ = server.Run(t.Context(), &mcp.IOTransport{Reader: io.NopCloser(k.in), Writer: k.out}) }()
+	k.do(t.Context(), []string{"connect"})
+	if err := <-k.connected; err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		has  int
+		want error
+	}{{maxPages, nil}, {maxPages + 1, ErrTooManyPages}} {
+		has, asked = tt.has, 0
+		var pages int
+		var ended error
+		for _, err := range k.session.Pages(t.Context(), MethodListTools) {
+			if ended = err; err == nil {
+				pages++
+			}
+		}
+		if pages != maxPages || asked != maxPages || !errors.Is(ended, tt.want) {
+			t.Errorf("a list of %d pages: %d came, %d were asked for, %v", tt.has, pages, asked, ended)
+		}
 	}
 }

@@ -95,13 +95,15 @@ func TestTracesOfDamagedMessages(t *testing.T) {
 }
 
 func TestIDsOfAnswersToUs(t *testing.T) {
+	long := func(size int) string { return "3." + strings.Repeat("0", size-len("3.")) }
 	for raw, want := range map[string]int64{
 		`3`: 3, `3.0`: 3, `"3"`: 3, `3e0`: 3, `9007199254740991`: 9007199254740991,
 		`1.5`: -1, `"1.5"`: -1, `9007199254740993`: -1, `18446744073709551619`: -1, `-1`: -1, `null`: -1, `"a"`: -1, `""`: -1, `true`: -1, `[3]`: -1, ``: -1, `"0x3"`: -1, `1e999`: -1,
+		long(MaxID): 3, long(MaxID + 1): -1,
 	} {
 		id, ok := OurID([]byte(raw))
 		if got, _ := id.Raw().(int64); ok != (want >= 0) || ok && got != want {
-			t.Errorf("%s: %v, %v", raw, id, ok)
+			t.Errorf("%.60s: %v, %v", raw, id, ok)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package hosts
 
 import (
+	"fmt"
 	"net/netip"
 	"reflect"
 	"slices"
@@ -100,6 +101,21 @@ func TestNetworkTargetsNeedARule(t *testing.T) {
 	}
 }
 
+func TestTargetsOfACallAreBounded(t *testing.T) {
+	for count, want := range map[int]string{
+		maxTargets:     "",
+		maxTargets + 1: fmt.Sprintf("%d hosts were asked for; the most is %d", maxTargets+1, maxTargets),
+	} {
+		g, err := grant(t, networkRules, slices.Repeat([]string{"https://api.github.com"}, count)...)
+		switch {
+		case want == "" && (err != nil || len(g.Targets) != 1):
+			t.Errorf("%d targets: %+v, %v", count, g, err)
+		case want != "" && (err == nil || err.Error() != want):
+			t.Errorf("%d targets: error %v, want %s", count, err, want)
+		}
+	}
+}
+
 func TestNetworkRequestsAreChecked(t *testing.T) {
 	g := grantOf(t, networkRules, "https://api.github.com", "https://api.example.com", "https://wide.test", "https://wide.test:8443", "https://plain.test", "https://a.example.org:8443")
 	for _, c := range []struct {
@@ -164,6 +180,18 @@ func TestRefusalsNameARuleThatAllows(t *testing.T) {
 		r, err := parseRule(written)
 		if err != nil || !r.matches(request{"GET", "https", "api.example.com", 443, path}) {
 			t.Errorf("%q: the rule %q does not allow it, error %v", path, written, err)
+		}
+	}
+}
+
+// TestRefusalsShowSoMuchOfAPath in characters, and a rule with a * covers the rest.
+func TestRefusalsShowSoMuchOfAPath(t *testing.T) {
+	g := grantOf(t, networkRules, "https://api.example.com")
+	for length, end := range map[int]string{maxPath: "", maxPath + 1: "*"} {
+		_, err := g.AllowRequest("GET", "https", "api.example.com", 443, "/"+strings.Repeat("\u00fc", length-1))
+		want := `add "GET https://api.example.com/` + strings.Repeat("%C3%BC", maxPath-1) + end + `" to [network] allow`
+		if err == nil || err.Error() != want {
+			t.Errorf("%d characters: error %v, want %s", length, err, want)
 		}
 	}
 }

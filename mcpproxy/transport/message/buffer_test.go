@@ -11,6 +11,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/toolcell/toolcell/internal/memory"
+	"github.com/toolcell/toolcell/mcpproxy/wire"
 )
 
 func TestBufferTakesUpToItsLimit(t *testing.T) {
@@ -57,6 +58,13 @@ func TestLargePartsOfMessagesAreRefused(t *testing.T) {
 	}
 	if msg, err := n.Decode(t.Context(), []byte(`{"jsonrpc":"2.0","id":`+long(2000)+`,"method":"ping"}`), nil); err == nil {
 		t.Errorf("a long ID: %.200v", msg)
+	}
+	for _, size := range []int{wire.MaxID, wire.MaxID + 1} {
+		id := long(size - len(`""`))
+		msg, err := n.Decode(t.Context(), []byte(`{"jsonrpc":"2.0","id":`+id+`,"result":{}}`), nil)
+		if stray, ok := errors.AsType[*UnknownIDError](err); !ok || stray.ID != id[:wire.MaxID] {
+			t.Errorf("an answer with an ID of %d bytes: %.200v, %#.200v", size, msg, err)
+		}
 	}
 	answer := AnswerTo(idOf(t, 1.0), MethodInitialize, json.RawMessage(`{"instructions":`+long(maxOwn)+`}`))
 	if answer.Error == nil || !strings.Contains(answer.Error.Error(), "bytes; the most is") {

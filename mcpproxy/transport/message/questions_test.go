@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -211,6 +212,13 @@ func TestCompletionsAreKeptForThoseWhoAwaitThem(t *testing.T) {
 	<-done
 	early, _ := n.AwaitCompleted("b")
 	<-early
+	for size, want := range map[int]bool{maxID: true, maxID + 1: false} {
+		id := strings.Repeat("i", size)
+		completes(id)
+		if kept := slices.Contains(n.questions.completed, id); kept != want {
+			t.Errorf("an ID of %d bytes is kept: %v", size, kept)
+		}
+	}
 	for range 1000 {
 		completes(strings.Repeat("x", 100))
 		completes(strings.Repeat("x", 300))

@@ -92,6 +92,37 @@ func TestRedirectsToOthersGetNothing(t *testing.T) {
 	}
 }
 
+func TestRedirectsOfAServerAreBounded(t *testing.T) {
+	asked := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked++
+		if left := len(r.URL.Path) - len("/"); left > 0 {
+			http.Redirect(w, r, r.URL.Path[:left], http.StatusTemporaryRedirect)
+			return
+		}
+		mcptest.Respond(w, http.StatusOK, map[string]any{"jsonrpc": "2.0", "id": 1, "result": map[string]any{}})
+	}))
+	defer server.Close()
+	r := linkTo(t, server.URL, nil)
+	for redirects, want := range map[int]string{maxRedirects: "", maxRedirects + 1: "redirects in a circle"} {
+		asked = 0
+		address := server.URL + "/" + strings.Repeat("r", redirects)
+		req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, address, strings.NewReader(`{"id":1,"method":"ping"}`))
+		resp, err := r.RoundTrip(req)
+		if err == nil {
+			resp.Body.Close()
+		}
+		if want != "" {
+			mcptest.WantError(t, err, want)
+		} else if err != nil {
+			t.Errorf("%d redirects: %v", redirects, err)
+		}
+		if asked != maxRedirects+1 {
+			t.Errorf("%d redirects: the server was asked %d times", redirects, asked)
+		}
+	}
+}
+
 func TestHeadersOfTheProtocolAreNotTheEntrys(t *testing.T) {
 	r := linkTo(t, "https://user:password@mcp.example", map[string]string{"mcp-session-id": "stolen", "Content-Type": "text/plain", " host ": "inner.example", "X-A": "b"})
 	req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://mcp.example", nil)
