@@ -2,9 +2,11 @@ package limits
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/opencontainers/cgroups"
 	"github.com/toolcell/toolcell/oci/host"
@@ -59,6 +61,36 @@ func TestEndTellsWhichLimitsWereHit(t *testing.T) {
 				t.Errorf("memory %t, processes %t; want %t, %t", oom, pids, tt.oom, tt.pids)
 			}
 		})
+	}
+}
+
+// TestSocketBuffersEndASandbox with cgroup v1, which counts them apart.
+func TestSocketBuffersEndASandbox(t *testing.T) {
+	limits := spec.Limits{Memory: 1 << 30}
+	s := &fakeSandbox{cgroup: t.TempDir(), hits: make(chan struct{}), killed: make(chan struct{}, 1)}
+	count := func(n int64) {
+		t.Helper()
+		temp := filepath.Join(s.cgroup, "new")
+		err := os.WriteFile(temp, fmt.Appendln(nil, n), 0o600)
+		if err := errors.Join(err, os.Rename(temp, filepath.Join(s.cgroup, "memory.kmem.tcp.usage_in_bytes"))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	count(2 * limits.SocketBuffers())
+	w := Start(s, limits, host.Host{Cgroup: host.Cgroup{Driver: host.CgroupFS, Memory: true, PIDs: true}})
+	time.Sleep(3 * socketInterval)
+	if len(s.killed) > 0 {
+		t.Error("as many as there may be")
+	}
+	count(2*limits.SocketBuffers() + 1)
+	select {
+	case <-s.killed:
+	case <-time.After(2 * time.Minute):
+		t.Error("more than there may be")
+	}
+	close(s.hits)
+	if oom, _ := w.Report(false, false); !oom {
+		t.Error("the limit on memory was not noted")
 	}
 }
 
