@@ -24,3 +24,12 @@ func TestMergeRankedKeepsTheOrderOfWhatWasFound(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 }
+
+func TestMergeRankedGivesSoMany(t *testing.T) {
+	found := make([]ToolDoc, maxHits)
+	for limit, want := range map[int]int{-1: defaultHits, 0: defaultHits, 1: 1, maxHits: maxHits, maxHits + 1: maxHits} {
+		if got := MergeRanked("list stale issues", found, []ToolDoc{{Tool: "stale_issues"}}, limit); len(got) != want {
+			t.Errorf("with the limit %d: %d tools, want %d", limit, len(got), want)
+		}
+	}
+}

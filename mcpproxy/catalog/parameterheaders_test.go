@@ -13,6 +13,9 @@ import (
 
 func TestToolsWithUnusableHeadersAreLeftOut(t *testing.T) {
 	const one = `{"type":"string","x-mcp-header":"Region"}`
+	within := func(depth int, properties string) string {
+		return strings.Repeat(`"o":{"type":"object","properties":{`, depth) + properties + strings.Repeat("}}", depth)
+	}
 	for name, tt := range map[string]struct{ properties, want string }{
 		"good":            {`"a":` + one + `,"b":{"type":"integer","x-mcp-header":"N"},"c":{"type":"boolean","x-mcp-header":"B"},"d":true`, ""},
 		"nested":          {`"o":{"type":"object","properties":{"a":` + one + `}}`, ""},
@@ -29,7 +32,9 @@ func TestToolsWithUnusableHeadersAreLeftOut(t *testing.T) {
 		"of nothing":      {`"a":{"x-mcp-header":"A"}`, "needs the type"},
 		"twice":           {`"a":` + one + `,"b":{"type":"string","x-mcp-header":"REGION"}`, "is that of another"},
 		"twice at depths": {`"a":` + one + `,"o":{"type":"object","properties":{"a":` + one + `}}`, "is that of another"},
-		"very deep":       {strings.Repeat(`"o":{"type":"object","properties":{`, 1000) + strings.Repeat("}}", 1000), ""},
+		"the deepest":     {within(maxHeaderDepth, `"a":{"type":"string","x-mcp-header":""}`), "is no name for a header"},
+		"deeper":          {within(maxHeaderDepth+1, `"a":{"type":"string","x-mcp-header":""}`), ""},
+		"very deep":       {within(1000, ""), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			raw := fmt.Sprintf(`{"name":"t","inputSchema":{"type":"object","properties":{%s}}}`, tt.properties)

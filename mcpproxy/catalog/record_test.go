@@ -118,6 +118,102 @@ func TestThousandsOfToolsAndOneMegabyteOfTextEach(t *testing.T) {
 	}
 }
 
+func TestToolsThatAreTooLongAreLeftOut(t *testing.T) {
+	long := func(start string, size int) json.RawMessage {
+		const end = `"}`
+		return json.RawMessage(start + strings.Repeat("x", size-len(start)-len(end)) + end)
+	}
+	const whole, named = `{"name":"t","x":"`, `{"name":"`
+	most := maxToolName + len(named+`"}`)
+	for name, tt := range map[string]struct {
+		most, more json.RawMessage
+		want       string
+	}{
+		"definition": {
+			long(whole, maxDefinition), long(whole, maxDefinition+1),
+			fmt.Sprintf("its definition has %d bytes; the most is %d", maxDefinition+1, maxDefinition),
+		},
+		"name": {long(named, most), long(named, most+1), fmt.Sprintf("its name is longer than %d bytes", maxToolName)},
+	} {
+		b := NewBuilder(slog.New(slog.DiscardHandler))
+		if add(t, b, []json.RawMessage{tt.most}); b.Count() != 1 {
+			t.Errorf("%s: left out: %+v", name, b.defs.left)
+		}
+		add(t, b, []json.RawMessage{tt.more})
+		if b.Count() != 1 || len(b.defs.left) != 1 || b.defs.left[0].Reason != tt.want {
+			t.Errorf("%s: one more: %d tools, left out: %+v, want %s", name, b.Count(), b.defs.left, tt.want)
+		}
+	}
+}
+
+// TestRecordsHoldNoMoreThanAServerMayHave, whoever wrote them.
+func TestRecordsHoldNoMoreThanAServerMayHave(t *testing.T) {
+	named := func(sizes ...int) (tools []Tool) {
+		for _, n := range sizes {
+			tools = append(tools, Tool{Name: strings.Repeat("n", n)})
+		}
+		return tools
+	}
+	for name, tt := range map[string]struct{ most, more []Tool }{
+		"tools": {make([]Tool, maxTools+maxLeftOut), make([]Tool, maxTools+maxLeftOut+1)},
+		"names": {named(maxNames, maxToolName), named(maxNames, maxToolName+1)},
+	} {
+		read := func(tools []Tool) (int, error) {
+			data, err := encodeRecord(head{}, Definitions{tools: tools})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, d, err := decodeRecord(data)
+			return len(d.tools), err
+		}
+		if n, err := read(tt.most); err != nil || n != len(tt.most) {
+			t.Errorf("%s: %d tools of %d: %v", name, n, len(tt.most), err)
+		}
+		if n, err := read(tt.more); !errors.Is(err, errDamaged) || n != 0 {
+			t.Errorf("%s: one more: %d tools: %v", name, n, err)
+		}
+	}
+}
+
+func TestHeadsThatAreTooLongAreNotWritten(t *testing.T) {
+	short, err := encodeRecord(head{Info: ServerInfo{Instructions: "x"}}, Definitions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := head{Info: ServerInfo{Instructions: strings.Repeat("x", maxHead-bytes.IndexByte(short, '\n'))}}
+	most, err := encodeRecord(h, Definitions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, end, err := decodeHead(most, int64(len(most)))
+	if err != nil || end != maxHead || got.Info.Instructions != h.Info.Instructions {
+		t.Errorf("the longest ends at %d: %v", end, err)
+	}
+	h.Info.Instructions += "x"
+	if data, err := encodeRecord(h, Definitions{}); !errors.Is(err, errDamaged) {
+		t.Errorf("one more: %d bytes, %v", len(data), err)
+	}
+}
+
+func TestStoreKeepsNoHugeRecord(t *testing.T) {
+	s, data := Store{t.TempDir(), slog.New(slog.DiscardHandler)}, make([]byte, maxRecordSize+1)
+	if err := s.write("a", data[:maxRecordSize]); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.write("a", data); err == nil || err.Error() != fmt.Sprintf("it has more than %d MiB", maxRecordSize>>20) {
+		t.Errorf("writing one more: %v", err)
+	}
+	if begins, size, err := s.read("a", 1); err != nil || size != maxRecordSize || len(begins) != 1 {
+		t.Errorf("reading: %d of %d bytes, %v", len(begins), size, err)
+	}
+	if err := os.Truncate(s.path("a"), maxRecordSize+1); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := s.read("a", 1); !errors.Is(err, errDamaged) {
+		t.Errorf("reading one more: %v", err)
+	}
+}
+
 func TestRecordOutlivesTheProcess(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "deep", "servers")
 	s := config.Server{Name: "s", Command: "x", Env: map[string]string{"TOKEN": "s3cret-value"}}

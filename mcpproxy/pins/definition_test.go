@@ -74,6 +74,19 @@ func TestHiddenCharactersAreFoundAtAnyDepth(t *testing.T) {
 	}
 }
 
+func TestLinesWithHiddenCharactersAreBounded(t *testing.T) {
+	lines := func(hidden int) string {
+		return `{"name":"a\u200b","title":"plain","description":"plain\n` + strings.Repeat(`  an\u200badd\n`, hidden) + `"}`
+	}
+	for hidden, want := range map[int]int{0: 0, 1: 1, maxHiddenLines: maxHiddenLines, maxHiddenLines + 1: maxHiddenLines} {
+		d := define(t, lines(hidden))
+		v := &Version{Shown: d.Shown, Hidden: d.Hidden}
+		if got := strings.Join(v.HiddenLines(), ""); got != strings.Repeat(`an\u200badd`, want) {
+			t.Errorf("%d lines: %s, want %d", hidden, got, want)
+		}
+	}
+}
+
 // TestHostileDefinitionsAreReadInTime: a definition may have ten megabytes, or nest as
 // deep as JSON may, with members that are to be put in order at every depth.
 //
