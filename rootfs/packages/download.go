@@ -169,13 +169,14 @@ func writeVerified(body io.Reader, digest, file string, limit int64, progress fu
 	buffer := make([]byte, 256<<10)
 	for {
 		n, readErr := body.Read(buffer)
-		if written += int64(n); written > limit {
+		if written+int64(n) > limit {
 			return fmt.Errorf("%w: it has more than %d bytes", errContent, limit)
 		}
 		sum.Write(buffer[:n])
 		if _, err := f.Write(buffer[:n]); err != nil {
 			return err
 		}
+		written += int64(n)
 		progress(int64(n))
 		if readErr == io.EOF {
 			break

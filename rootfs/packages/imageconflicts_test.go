@@ -1,9 +1,12 @@
 package packages
 
 import (
+	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -62,6 +65,21 @@ func TestModulesThatDoNotGoTogether(t *testing.T) {
 		out, err := exec.Command(python, append([]string{"-I", "-c", script + strings.Replace(conflictsScript, "from __future__ import annotations\n", "", 1)}, strings.Fields(chosen)...)...).CombinedOutput()
 		if got := strings.Join(strings.Fields(string(out)), " "); err != nil || got != want {
 			t.Errorf("%s: got %q, %v; want %q", chosen, got, err, want)
+		}
+	}
+}
+
+func TestModulesThatAnImageHidesAreBounded(t *testing.T) {
+	var names []string
+	for i := range maxHidden + 1 {
+		names = append(names, fmt.Sprintf("m%d", i))
+	}
+	for _, n := range []int{maxHidden, maxHidden + 1} {
+		j := &job{Request: Request{Run: func(context.Context, Command) (Output, error) {
+			return Output{Stdout: []byte(strings.Join(names[:n], "\n") + "\n")}, nil
+		}}}
+		if got, err := j.conflicts(t.Context(), &Lock{}); err != nil || !slices.Equal(got, names[:maxHidden]) {
+			t.Errorf("%d: got %d, %v", n, len(got), err)
 		}
 	}
 }

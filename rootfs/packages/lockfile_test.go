@@ -1,6 +1,7 @@
 package packages
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -44,5 +45,16 @@ func TestParseLockRefuses(t *testing.T) {
 		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
 			t.Errorf("%s: %v, %.200v; want %q", name, l, err, tt.want)
 		}
+	}
+}
+
+func TestLocksAreBounded(t *testing.T) {
+	text := []byte(lockedSix + "#" + strings.Repeat("x", maxLock-len(lockedSix)))
+	if l, err := ParseLock(t.Context(), text[:maxLock]); err != nil || len(l.packages) != 1 {
+		t.Errorf("the longest: %v", err)
+	}
+	want := fmt.Sprintf("the lock has more than %d bytes", maxLock)
+	if _, err := ParseLock(t.Context(), text); err == nil || err.Error() != want {
+		t.Errorf("one more: got %v, want %s", err, want)
 	}
 }

@@ -93,6 +93,25 @@ func TestPagesAreReadUpToTheFile(t *testing.T) {
 	}
 }
 
+// TestTextsInPagesAreBounded: a text, with the colon before it, has this size when the decoder
+// asks for the rest of the page.
+func TestTextsInPagesAreBounded(t *testing.T) {
+	const start, rest = `:"`, `","files":[{"filename":"uv.whl","url":"/f/uv.whl"}]}`
+	page := func(size int) *http.Response {
+		text := start + strings.Repeat("x", size-len(start))
+		return pageOf("application/json", io.MultiReader(strings.NewReader(`{"x"`+text), strings.NewReader(rest)))
+	}
+	to, err := findFile(page(maxText), "uv.whl") //nolint:bodyclose // no connection is behind it
+	if err != nil || to.String() != "https://index.example/f/uv.whl" {
+		t.Errorf("the longest: got %v, %v", to, err)
+	}
+	to, err = findFile(page(maxText+1), "uv.whl") //nolint:bodyclose // no connection is behind it
+	want := errContent.Error() + ": its page is not the JSON of an index"
+	if !errors.Is(err, errContent) || err.Error() != want {
+		t.Errorf("one more: got %v, %v, want %s", to, err, want)
+	}
+}
+
 func TestPagesThatBreakAreTriedAgain(t *testing.T) {
 	broken := errors.New("broken")
 	for kind, text := range map[string]string{"text/html": "<a href=x>", "application/json": `{"files":[{"url":"x"`} {

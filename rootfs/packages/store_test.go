@@ -8,10 +8,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/toolcell/toolcell/rootfs/cachedir"
@@ -453,6 +455,58 @@ func TestRedirectsStayWithTheIndex(t *testing.T) {
 	to.Store(x.URL)
 	if _, err := s.Ensure(t.Context(), x.request("a"), nil); err != nil {
 		t.Errorf("within the index: %v", err)
+	}
+}
+
+func TestRedirectsAreBounded(t *testing.T) {
+	x, s := newIndex(t, nil), newStore(t)
+	x.answers(func(w http.ResponseWriter, r *http.Request) bool {
+		if left, _ := strconv.Atoi(filepath.Base(r.URL.Path)); left > 1 {
+			http.Redirect(w, r, strconv.Itoa(left-1), http.StatusFound)
+		}
+		return true
+	})
+	j, err := s.begin(x.request("a"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := j.get(t.Context(), fmt.Sprintf("%s/files/%d", x.URL, maxRedirects), "")
+	if err != nil {
+		t.Fatalf("the most: %v", err)
+	}
+	resp.Body.Close()
+	before := x.count()
+	if before != maxRedirects {
+		t.Errorf("the most: %d requests", before)
+	}
+	resp, err = j.get(t.Context(), fmt.Sprintf("%s/files/%d", x.URL, maxRedirects+1), "")
+	if err == nil {
+		resp.Body.Close()
+	}
+	if err == nil || err.Error() != "it is redirected too often" || x.count() != before+maxRedirects {
+		t.Errorf("one more: %v, %d requests", err, x.count()-before)
+	}
+}
+
+func TestDownloadsAreBounded(t *testing.T) {
+	const limit = 10
+	for size, want := range map[int]string{
+		limit:     "",
+		limit + 1: fmt.Sprintf("%v: it has more than %d bytes", errContent, limit),
+	} {
+		content, file := strings.Repeat("x", size), filepath.Join(t.TempDir(), "x.whl")
+		body := iotest.OneByteReader(strings.NewReader(content))
+		left := int64(0)
+		err := writeVerified(body, sha([]byte(content)), file, limit, func(n int64) { left += n })
+		if kept := map[bool]int64{true: limit}[err == nil]; left != kept {
+			t.Errorf("%d bytes: %d are counted", size, left)
+		}
+		if (err == nil) != (want == "") || err != nil && (err.Error() != want || !errors.Is(err, errContent)) {
+			t.Errorf("%d bytes: got %v, want %q", size, err, want)
+		}
+		if got, err := os.ReadFile(file); err != nil || string(got) != content[:limit] {
+			t.Errorf("%d bytes: the file has %q, %v", size, got, err)
+		}
 	}
 }
 

@@ -232,6 +232,26 @@ func TestRecordIsReadLineByLine(t *testing.T) {
 	}
 }
 
+// TestFilesOfARecordAreBounded counts RECORD itself and its two signatures.
+//
+//test:alone
+func TestFilesOfARecordAreBounded(t *testing.T) {
+	const name, own = "a-1.0.dist-info/RECORD", 3
+	var b strings.Builder
+	for i := range maxFiles - own {
+		fmt.Fprintf(&b, "%d,sha256=x,1\n", i)
+	}
+	b.WriteString(name + ",,\n0,sha256=x,1\n") // both are known
+	if hashes, err := parseRecord(strings.NewReader(b.String()), name); err != nil || len(hashes) != maxFiles {
+		t.Errorf("the most: got %d, %v", len(hashes), err)
+	}
+	b.WriteString("more,sha256=x,1\n")
+	want := fmt.Sprintf("its RECORD has more than %d files", maxFiles)
+	if hashes, err := parseRecord(strings.NewReader(b.String()), name); err == nil || err.Error() != want {
+		t.Errorf("one more: got %d, %v, want %s", len(hashes), err, want)
+	}
+}
+
 // TestUnpackRefusesBombs has a header that says less than there is: what it says is
 // spent before, and no more is read.
 func TestUnpackRefusesBombs(t *testing.T) {
