@@ -33,6 +33,11 @@ func withX(schema string) string {
 	return `{"type":"object","properties":{"x":` + schema + `},"required":["x"]}`
 }
 
+// within makes the schema of a list of itself, which has a name.
+func within(name string) string {
+	return fmt.Sprintf(`{"$ref":"#/properties/x/$defs/%s","$defs":{%[1]q:{"items":{"$ref":"#/properties/x/$defs/%[1]s"}}}}`, name)
+}
+
 func TestSignatureSaysTypesAsPythonDoes(t *testing.T) {
 	for schema, want := range map[string]string{
 		`{"type":"string"}`:  "str",
@@ -63,6 +68,11 @@ func TestSignatureSaysTypesAsPythonDoes(t *testing.T) {
 		`{"allOf":[{"type":"object","properties":{"a":{"type":"string"}}},{"properties":{"b":{"type":"integer"}}}]}`: `{"a"?: str, "b"?: int}`,
 		`{"enum":["say \"hi\"\n","\u2028","\ud83d\ude00<&>\\"]}`:                                                     `Literal["say \"hi\"\n", "\u2028", "😀<&>\\"]`,
 		`{"type":"string","enum":["` + strings.Repeat("x", 100) + `"]}`:                                              "str",
+		within("tree-node_2"): "list[TreeNode2]",
+		within("größe"):       "list[GrE]",
+		within("2nd"):         "list[Nd]",
+		within("λ"):           "list[Node]",
+		within("none"):        "list[Node]",
 	} {
 		s := signed(withX(schema))
 		if got := s.Parameters[0].Text; got != want {
@@ -103,6 +113,10 @@ func TestSignatureOrdersParametersAndKeepsNames(t *testing.T) {
 		},
 		{"all of several parts", `{"properties":{"a":{"type":"string"}},"allOf":[{"properties":{"b":{"type":"integer"}},"required":["b"]}]}`, "f(b: int, a: str = None)"},
 		{"the last of two of one name", `{"properties":{"a":{"type":"string"},"b":{},"a":{"type":"integer"}}}`, "f(a: int = None, b: Any = None)"},
+		{"as long a default as is shown", `{"properties":{"a":{"default":"` + strings.Repeat("x", shownLiteral-2) + `"}}}`, `f(a: Any = "` + strings.Repeat("x", shownLiteral-2) + `")`},
+		{"a longer default", `{"properties":{"a":{"default":"` + strings.Repeat("x", shownLiteral-1) + `"}}}`, "f(a: Any = ...)"},
+		{"as large a schema as is read", padded(maxSchemaBytes, `{"properties":{"a":{}}}`), "f(a: Any = None)"},
+		{"a larger schema", padded(maxSchemaBytes+1, `{"properties":{"a":{}}}`), "f(**more)"},
 	} {
 		if got := signed(tt.schema).Line("f", 1000); got != tt.want {
 			t.Errorf("%s:\n got %s\nwant %s", tt.name, got, tt.want)
