@@ -1,7 +1,9 @@
 package gate
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -71,6 +73,36 @@ func TestReadingToolsAreOnlyPlannedIfTheyNeedAResult(t *testing.T) {
 	claims.Facts.Tool.Annotations = json.RawMessage(`{"readOnlyHint":true}`)
 	if !g.planner.plans(t.Context(), claims) {
 		t.Error("a tool whose hint was not accepted is called")
+	}
+}
+
+// TestPlaceholdersAreFoundInLongTexts, of which a part is looked at at a time.
+func TestPlaceholdersAreFoundInLongTexts(t *testing.T) {
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	g := New(Options{})
+	for _, at := range []int{0, 64<<10 - 5, 100 << 10, 300 << 10} {
+		text := func(hidden string) []byte {
+			return []byte(`"` + strings.Repeat("x", at) + hidden + strings.Repeat("x", 300<<10-at) + `"`)
+		}
+		if used, err := usedResult(t.Context(), text("<result 1>"), 1); used != "<result 1>" || err != nil {
+			t.Errorf("at %d: %q, %v", at, used, err)
+		}
+		if used, err := usedResult(t.Context(), text("<result 2>"), 1); used != "" || err != nil {
+			t.Errorf("another, at %d: %q, %v", at, used, err)
+		}
+		if cut := text(`<res","`); !usesCutPlaceholder(t.Context(), cut) || g.planner.usesResult(t.Context(), cut) {
+			t.Errorf("cut, at %d: it is not found, or where there is none", at)
+		}
+		if usesCutPlaceholder(t.Context(), text("")) || !usesCutPlaceholder(canceled, text("")) {
+			t.Errorf("a text without one, at %d", at)
+		}
+		if err := g.findPlaceholder(canceled, text("")); !errors.Is(err, context.Canceled) {
+			t.Errorf("a look that was cancelled: %v", err)
+		}
+	}
+	if _, err := planning().planner.place(canceled, 2, PlannedCall{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("a call that waits for others and was cancelled: %v", err)
 	}
 }
 

@@ -3,6 +3,7 @@ package gate
 import (
 	"context"
 	"encoding/json"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -36,6 +37,38 @@ func TestNumbersOfFormsDoNotChange(t *testing.T) {
 		if (err != nil) != (c.want == "") || err == nil && string(reply.Content) != `{"n":`+c.want+`}` {
 			t.Errorf("%v: %s, %v", c.number, reply.Content, err)
 		}
+	}
+}
+
+// TestAnswersToAServerAreTheUsers.
+func TestAnswersToAServerAreTheUsers(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer consent.Answer
+		want   mcpproxy.ElicitationReply
+	}{
+		"accepted":          {consent.Answer{Action: "accept", Content: map[string]any{"s": "x"}}, mcpproxy.ElicitationReply{Action: "accept", Content: json.RawMessage(`{"s":"x"}`)}},
+		"declined":          {consent.Answer{Action: "decline"}, mcpproxy.ElicitationReply{Action: "decline"}},
+		"an address opened": {consent.Answer{Action: "accept"}, mcpproxy.ElicitationReply{Action: "accept"}},
+	} {
+		var asked consent.Question
+		g := New(Options{Policy: policy.None().NewEnforcer(), Asker: newUser(t, func(q consent.Question) consent.Answer {
+			asked = q
+			return c.answer
+		}).Asker})
+		e := mcpproxy.Elicitation{Server: "up", Tool: "f", Message: "m", Schema: json.RawMessage("{}"), URL: "https://a", ID: "1", Key: "k"}
+		reply, err := g.Elicit(t.Context(), e)
+		if err != nil || reply.Action != c.want.Action || string(reply.Content) != string(c.want.Content) || (reply.Content == nil) != (c.want.Content == nil) {
+			t.Errorf("%s: %+v, %v", name, reply, err)
+		}
+		want := consent.Form{Server: "up", Tool: "f", Message: "m", Schema: json.RawMessage("{}"), URL: "https://a", ID: "1", Key: "k"}
+		if asked.Form == nil || !reflect.DeepEqual(*asked.Form, want) {
+			t.Errorf("%s: asked %+v", name, asked.Form)
+		}
+	}
+	user := newUser(t, always(consent.Deny))
+	user.End()
+	if reply, err := New(Options{Asker: user.Asker}).Elicit(t.Context(), mcpproxy.Elicitation{}); err == nil || reply.Action != "" {
+		t.Errorf("of a run that has ended: %+v, %v", reply, err)
 	}
 }
 
