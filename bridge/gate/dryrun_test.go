@@ -101,8 +101,8 @@ func TestPlaceholdersAreFoundInLongTexts(t *testing.T) {
 			t.Errorf("a look that was cancelled: %v", err)
 		}
 	}
-	if _, err := planning().planner.place(canceled, 2, PlannedCall{}); !errors.Is(err, context.Canceled) {
-		t.Errorf("a call that waits for others and was cancelled: %v", err)
+	if answer, err := planning().plan(canceled, Effect{}, 2); !errors.Is(err, context.Canceled) || answer != nil {
+		t.Errorf("a call that waits for others and was cancelled: %s, %v", answer, err)
 	}
 }
 

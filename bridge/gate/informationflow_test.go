@@ -3,6 +3,7 @@ package gate
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/toolcell/toolcell/bridge/consent"
@@ -29,6 +30,44 @@ func TestAToolThatIsCalledLikeAReadIsNotAllowedByIt(t *testing.T) {
 		}
 		if len(user.asked) != c.asked {
 			t.Errorf("%v: asked %d times, want %d", c.requests, len(user.asked), c.asked)
+		}
+	}
+}
+
+// TestPrivateReadsAreAskedForWhereHostsCanBeReached, and what goes to others after one.
+func TestPrivateReadsAreAskedForWhereHostsCanBeReached(t *testing.T) {
+	const private, open = "private = true", "open = true"
+	hosts := []string{"https://a.example"}
+	read := func() *consent.Taint {
+		taint := &consent.Taint{}
+		taint.Add("bank.accounts")
+		return taint
+	}
+	for name, c := range map[string]struct {
+		rule  string
+		hosts []string
+		taint *consent.Taint
+		asked string // why
+	}{
+		"private, and hosts":         {private, hosts, &consent.Taint{}, `what is read from server "up" is private, and this run can reach https://a.example`},
+		"private, and no hosts":      {private, nil, &consent.Taint{}, ""},
+		"not private":                {"", hosts, read(), ""},
+		"open, after a private read": {open, nil, read(), `bank.accounts; what is sent to server "up" may get to others`},
+		"open, before one":           {open, nil, &consent.Taint{}, ""},
+	} {
+		for kind, r := range requests {
+			user := newUser(t, always(consent.ForCall))
+			g := New(Options{Upstreams: newUpstream(t).Proxy, Granted: granted, Policy: policyIn(t, "[servers.up]\n"+c.rule), Taint: c.taint, Asker: user.Asker, Hosts: c.hosts})
+			if _, err := g.Do(t.Context(), r); err != nil {
+				t.Errorf("%s, %s: %v", name, kind, err)
+			}
+			var why []string
+			for _, q := range user.asked {
+				why = append(why, q.Calls[0].Reasons...)
+			}
+			if got := strings.Join(why, "\n"); (got == "") != (c.asked == "") || !strings.Contains(got, c.asked) {
+				t.Errorf("%s, %s: asked because %q, want %q", name, kind, got, c.asked)
+			}
 		}
 	}
 }

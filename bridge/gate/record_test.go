@@ -94,3 +94,29 @@ func TestEffectsThatAreNotListedAreCounted(t *testing.T) {
 		t.Errorf("%d calls, %d effects and %d more", calls, len(effects), more)
 	}
 }
+
+// TestCallsWithoutAnAnswerAreListedAsThat, also if there are more than are listed.
+func TestCallsWithoutAnAnswerAreListedAsThat(t *testing.T) {
+	c := callRecorder{ended: map[Outcome]int{}}
+	done := &entry{CallRecord: CallRecord{Server: "bank", Tool: "pay", Arguments: "{}"}}
+	c.add(done)
+	c.end(done, CallDone)
+	waiting := func() {
+		e := Effect{Bytes: json.RawMessage("{}"), Facts: mcpproxy.Facts{Method: mcpproxy.CallTool, Name: "transfer"}}
+		e.Facts.Server.Name = "bank"
+		c.begin(e, nil)
+	}
+	waiting()
+	if calls, effects, more := c.past(); calls != 2 || more != 0 || !slices.Equal(effects, []string{"bank.pay {}", "bank.transfer {} (not answered yet)"}) {
+		t.Errorf("%d calls, %q and %d more", calls, effects, more)
+	}
+	for range maxListedCalls {
+		waiting()
+	}
+	if calls, effects, more := c.past(); calls != maxListedCalls+2 || len(effects) != maxListedCalls || more != 2 {
+		t.Errorf("%d calls, %d effects and %d more", calls, len(effects), more)
+	}
+	if rec := c.begin(Effect{Facts: mcpproxy.Facts{Method: mcpproxy.ListPrompts}}, nil); rec != nil {
+		t.Errorf("what is no call of a tool is on record: %+v", rec)
+	}
+}

@@ -123,6 +123,10 @@ func TestRulesSeeTheArgumentsOfTools(t *testing.T) {
 
 // TestLaterCallsDoNotWaitForWhatIsNotPlanned, of a dry run.
 func TestLaterCallsDoNotWaitForWhatIsNotPlanned(t *testing.T) {
+	refused := New(Options{Plan: true})
+	if _, err := refused.Do(t.Context(), Request{Method: mcpproxy.ListPrompts, Server: "up", Number: 1}); err == nil || refused.planner.order.next != 2 {
+		t.Errorf("after a list that was refused (%v) the next call waits", err)
+	}
 	for _, first := range []string{"resources/list", "resources/read", "a reading tool"} {
 		g := New(Options{Upstreams: newUpstream(t).Proxy, Granted: granted, Policy: policyIn(t, ""), Taint: &consent.Taint{}, Plan: true})
 		r := requests[first]
