@@ -99,6 +99,9 @@ func TestWhatIsReadFromPrivateServersIsMarked(t *testing.T) {
 		if _, err := g.Do(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}
+		if fresh := New(Options{Taint: &consent.Taint{}}); fresh.HasRead() || !g.HasRead() {
+			t.Errorf("%s: whether something was read is wrong", kind)
+		}
 		if len(taint.Reads()) != 1 {
 			t.Errorf("%s: read %v", kind, taint.Reads())
 		}

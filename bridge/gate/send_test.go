@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/toolcell/toolcell/bridge/consent"
 	"github.com/toolcell/toolcell/mcpproxy"
 )
@@ -136,6 +138,30 @@ func TestLaterCallsDoNotWaitForWhatIsNotPlanned(t *testing.T) {
 		}
 		if g.planner.order.next != 2 {
 			t.Errorf("after %s the next call waits", first)
+		}
+	}
+}
+
+// TestAPlanHasTheOrderOfTheCode, in whatever order its calls come.
+func TestAPlanHasTheOrderOfTheCode(t *testing.T) {
+	g := New(Options{Upstreams: newUpstream(t).Proxy, Granted: granted, Policy: policyIn(t, ""), Taint: &consent.Taint{}, Plan: true})
+	do := func(number int) error {
+		r := requests["tools/call"]
+		r.Arguments, r.Number = fmt.Appendf(nil, `{"n":%d}`, number), number
+		defer g.Settled(number)
+		_, err := g.Do(t.Context(), r)
+		return err
+	}
+	var later errgroup.Group
+	for _, number := range []int{3, 2} {
+		later.Go(func() error { return do(number) })
+	}
+	if err := errors.Join(do(1), later.Wait()); err != nil {
+		t.Fatal(err)
+	}
+	for i, c := range g.Plan().Calls {
+		if want := fmt.Sprintf(`{"n":%d}`, i+1); string(c.Arguments) != want {
+			t.Errorf("the plan has %s, want %s", c.Arguments, want)
 		}
 	}
 }
