@@ -135,17 +135,22 @@ func (w Condition) checkNumber(raw []byte) answer {
 	if !ok {
 		return because("it is too large or too small to be compared")
 	}
-	holds := func(op string) bool {
-		return slices.ContainsFunc(w.values, func(v operand) bool { return v.kind == aNumber && ordered(op, d.compare(v.number)) })
-	}
-	if w.op == "!=" {
-		return answer{passes: holds("==")}
+	op := w.op
+	if op == "!=" {
+		op = "=="
 	}
 	// Many servers read a number as a float64, which may be on the other side.
-	rounded := slices.ContainsFunc(w.values, func(v operand) bool {
-		return v.kind == aNumber && ordered(w.op, cmp.Compare(d.float, v.number.float))
-	})
-	return answer{passes: !rounded && !holds(w.op)}
+	exact, rounded := false, false
+	for _, v := range w.values {
+		if v.kind == aNumber {
+			exact = exact || ordered(op, d.compare(v.number))
+			rounded = rounded || ordered(op, cmp.Compare(d.float, v.number.float))
+		}
+	}
+	if w.op == "!=" {
+		return answer{passes: exact && rounded}
+	}
+	return answer{passes: !exact && !rounded}
 }
 
 // ordered reports whether an op holds for how two numbers compare.

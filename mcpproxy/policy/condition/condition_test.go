@@ -53,6 +53,25 @@ func TestEndedContextAsks(t *testing.T) {
 	}
 }
 
+// TestArgumentsThatEndTooSoonAsk, also where what is there would pass; none at all are an empty object.
+func TestArgumentsThatEndTooSoonAsk(t *testing.T) {
+	all, err := parseText(t, "[[when]]\npath = 'amount'\nop = '>'\nvalue = 100")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for arguments, want := range map[string]string{
+		``:              `amount > 100, but there is no "amount"`,
+		`{"amount":1`:   `amount > 100, but the arguments cannot be read`,
+		`{"amount":1,`:  `amount > 100, but the arguments cannot be read`,
+		`{"amount":1,"`: `amount > 100, but the arguments cannot be read`,
+		`{"amount":1}`:  ``,
+	} {
+		if why, asks := all[0].Check(t.Context(), json.RawMessage(arguments)); why != want || asks != (want != "") {
+			t.Errorf("%s: asked %v: %q, want %q", arguments, asks, why, want)
+		}
+	}
+}
+
 func TestConditionsAsk(t *testing.T) {
 	const (
 		over  = `path = "amount", op = ">", value = 100`
@@ -69,6 +88,9 @@ func TestConditionsAsk(t *testing.T) {
 		mixed = `path = "n", op = "==", value = [0, "0", false]`
 		first = `path = "a.0.b", op = "==", value = 1`
 		exact = `path = ["a.b", "c"], op = "==", value = 1`
+		other = `path = "n", op = "!=", value = [0, 1]`
+		one   = `path = "n", op = "!=", value = 1`
+		size  = `path = "größe", op = ">", value = 100`
 	)
 	for _, tt := range []struct {
 		condition, arguments string
@@ -79,6 +101,7 @@ func TestConditionsAsk(t *testing.T) {
 		{over, `{"amount":100.000}`, false},
 		{over, `{"amount":1.0E+2}`, false},
 		{over, `{"amount":-0}`, false},
+		{over, `{"amount":0e999}`, false},
 		{over, `{"amount":-1e300}`, true}, // beyond what is compared
 		{over, `{"amount":-1e299}`, false},
 		{over, `{"amount":101}`, true},
@@ -170,6 +193,7 @@ func TestConditionsAsk(t *testing.T) {
 		{home, `{"file":"/home/me/project/ä 50%.txt"}`, false},
 		{home, `{"file":"/home/me/project"}`, false},
 		{home, `{"file":"/home/me/project/./a//b/"}`, false},
+		{home, `{"file":"/home/.//me/project/a.txt"}`, false},
 		{home, `{"file":"/home/me/project/..a"}`, false},
 		{home, `{"file":"/home/me/projects/a.txt"}`, true},
 		{home, `{"file":"/home/me"}`, true},
@@ -221,6 +245,11 @@ func TestConditionsAsk(t *testing.T) {
 		{mixed, `{"n":1}`, false},
 		{mixed, `{"n":"1"}`, false},
 		{mixed, `{"n":null}`, true},
+		{other, `{"n":0.00}`, false},
+		{other, `{"n":-0e5}`, false},
+		{other, `{"n":0.01}`, true},
+		{other, `{"n":1` + strings.Repeat("0", 1000) + `e-1000}`, false},
+		{other, `{"n":1` + strings.Repeat("0", 100_000) + `e-100000}`, true}, // which strconv takes for infinite
 		{first, `{"a":[{"b":2}]}`, false},
 		{first, `{"a":[{"b":1}]}`, true},
 		{first, `{"a":[]}`, true},
@@ -229,6 +258,11 @@ func TestConditionsAsk(t *testing.T) {
 		{exact, `{"a.b":{"c":2}}`, false},
 		{exact, `{"a.b":{"c":1}}`, true},
 		{exact, `{"a":{"b":{"c":2}}}`, true},
+		{one, `{"n":10e-1}`, false},
+		{one, `{"n":0.` + strings.Repeat("0", 100_000) + `1e100001}`, true}, // which it takes for 0
+		{size, `{"größe":100}`, false},
+		{size, `{"größe":101}`, true},
+		{size, `{"GRÖßE":1}`, true},
 	} {
 		condition := strings.ReplaceAll(tt.condition, ", op", "\nop")
 		condition = strings.ReplaceAll(condition, ", value", "\nvalue")
@@ -268,9 +302,17 @@ func TestConditionsSayWhyTheyAsk(t *testing.T) {
 			t.Errorf("%s: %q, want %q", arguments, why, want)
 		}
 	}
-	why := askedWhen(t, "path = [\"x.y\"]\nop = \"outside\"\nvalue = [\"/a b\", '/c\"d']", `{"x.y":"/e"}`)
-	if want := `x.y outside ["/a b", "/c\"d"]`; why != want {
-		t.Errorf("%q, want %q", why, want)
+	long := strings.Repeat("x", MaxWritten)
+	for condition, tt := range map[string]struct{ argument, want string }{
+		"op = 'outside'\nvalue = [\"/a b\", '/c\"d']": {"/e", `x.y outside ["/a b", "/c\"d"]`},
+		"op = 'outside'\nvalue = '/a/./b/'":           {"/e", `x.y outside "/a/b"`},
+		"op = '!='\nvalue = \"a\\u202eb\"":            {"c", `x.y != "a\u202eb"`},
+		"op = '!='\nvalue = 'a'":                      {long, `x.y != "a"`}, // it is another, however long
+		"op = '=='\nvalue = 'a'":                      {long, `x.y == "a", but it has more than 65536 bytes`},
+	} {
+		if why := askedWhen(t, "path = ['x.y']\n"+condition, `{"x.y":"`+tt.argument+`"}`); why != tt.want {
+			t.Errorf("%s: %q, want %q", condition, why, tt.want)
+		}
 	}
 }
 
@@ -297,6 +339,7 @@ func TestConditionThatIsWrongSaysWhere(t *testing.T) {
 		"path = 'a'\nop = '=='\nvalue = 2026-01-01":                        `line 4, column 1: [when] value: it must be a string, a number, true or false, not a date`,
 		"path = 'a'\nop = 'glob'\nvalue = '[a]'":                           `line 4, column 1: [when] value: the glob "[a]" is not understood`,
 		"path = 'a'\nop = 'glob'\nvalue = 1":                               `line 4, column 1: [when] value: it must be a string for the op "glob", not a number`,
+		"path = 'a'\nop = 'outside'\nvalue = 1":                            `line 4, column 1: [when] value: it must be a string for the op "outside", not a number`,
 		"path = 'a'\nop = 'outside'\nvalue = 'project'":                    `line 4, column 1: [when] value: "project" is not the full path of a folder`,
 		"path = 'a'\nop = 'outside'\nvalue = '/a/../b'":                    `line 4, column 1: [when] value: "/a/../b" is not the full path of a folder`,
 		"path = 'a'\nop = 'outside'\nvalue = ['/a', '~/']":                 `line 4, column 1: [when] value: "~/" is not the full path of a folder`,
