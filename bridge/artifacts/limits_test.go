@@ -10,13 +10,14 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/bridge/imaging"
+	"github.com/toolcell/toolcell/internal/boundtest"
 )
 
 // collect keeps the empty files that a run has left in /workspace/out, which have these
 // names; one that ends with a slash is a folder.
 func collect(t *testing.T, names ...string) Published {
 	t.Helper()
-	dir := t.TempDir()
+	dir := boundtest.Dir(t)
 	for _, name := range names {
 		path := filepath.Join(dir, outDir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -35,7 +36,7 @@ func collect(t *testing.T, names ...string) Published {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { folder.Close() })
-	c := New(Options{Dir: filepath.Join(t.TempDir(), "runs")}).NewCollector(t.Context())
+	c := New(Options{Dir: filepath.Join(dir, "runs")}).NewCollector(t.Context())
 	t.Cleanup(c.Discard)
 	c.Collect(NewWorkspace(folder, nil))
 	return c.Finish()
