@@ -12,6 +12,7 @@ func TestRequirementsAreWrittenInOneForm(t *testing.T) {
 		" Pandas >= 2 , <3 ":                   "pandas<3,>=2",
 		"ruamel.yaml_Jinja2":                   "ruamel-yaml-jinja2",
 		"httpx[http2, Brotli]~=0.27":           "httpx[brotli,http2]~=0.27",
+		"requests ( >=2.8.1 ) ; extra == 'x'":  "requests>=2.8.1 ; extra == 'x'",
 		"requests (>=2.8.1)":                   "requests>=2.8.1",
 		"x==1.*; python_version<'3.12'":        "x==1.* ; python_version < '3.12'",
 		`a; (os_name == "nt") or extra == 'x'`: `a ; ( os_name == "nt" ) or extra == 'x'`,
@@ -38,6 +39,7 @@ func TestWhatIsNoRequirementOfAnIndexIsRefused(t *testing.T) {
 		"x\r--pre":                         "one line",
 		"x --hash=sha256:00":               "not understood",
 		"x>=1 --pre":                       "not a version",
+		"x>=1 y; extra == 'x'":             "not a version",
 		"x # comment":                      "not understood",
 		"x; python_version > '3' --hash=x": "marker",
 		"x; python_version > '3' # c":      "marker",
@@ -76,7 +78,7 @@ func TestVersionsAreOrdered(t *testing.T) {
 			}
 		}
 	}
-	for a, b := range map[string]string{"1.0": "1", "v1.0-1": "1.0.post1", "1.0ALPHA1": "1.0a1", "1.0c1": "1.0rc1", "1.0.r4": "1.0.post4"} {
+	for a, b := range map[string]string{"1.0": "1", "v1.0-1": "1.0.post1", "1.0ALPHA1": "1.0a1", "1.0c1": "1.0rc1", "1.0.r4": "1.0.post4", " 1.0 ": "1.0"} {
 		if version(t, a).compare(version(t, b)) != 0 {
 			t.Errorf("%s is not %s", a, b)
 		}
@@ -98,6 +100,7 @@ func TestSpecifiersAllowVersions(t *testing.T) {
 	for _, c := range []struct{ specifier, yes, no string }{
 		{"", "1 2.0a1", ""},
 		{">=2", "2 2.0 3.1", "1.9 2.0rc1"},
+		{"<=2", "2 1.9 2.0rc1", "2.0.1 3"},
 		{">=3.11,<4", "3.11 3.13.1", "3.10.9 4.0 4.0.dev1"},
 		{"<3.1", "3.0 3.0.dev0", "3.1 3.1.dev0 3.1rc1"},
 		{"<3.1rc1", "3.1b1", "3.1rc1"},
@@ -105,6 +108,7 @@ func TestSpecifiersAllowVersions(t *testing.T) {
 		{">1.7.post2", "1.7.post3", "1.7.post2"},
 		{"==1.1", "1.1 1.1.0 1.1+cpu", "1.1.post1 1.1a1"},
 		{"==1.1+cpu", "1.1+cpu 1.1+CPU", "1.1 1.1+cuda"},
+		{"==1.1+a.b", "1.1+A_b 1.1+a-b", "1.1+ab 1.1+a"},
 		{"==1.1.*", "1.1 1.1.5 1.1a1 1.1.post1", "1.10 1.2"},
 		{"!=1.1.*", "1.10", "1.1.2"},
 		{"~=2.2", "2.2 2.9", "2.1 3.0"},

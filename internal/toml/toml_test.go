@@ -74,6 +74,7 @@ func TestErrorsSayWhere(t *testing.T) {
 		"a = {b = 1}\n[a.c]":                "line 2, column 2: table a is defined inline",
 		"a = {b.c = 1}\na.b.d = 1":          "line 2, column 1: key a is already defined",
 		"a = 1\n[a.\"b c\"]":                "line 2, column 2: key a is a value already",
+		"[a.b]\n[a]\n[a]":                   "line 3, column 2: key a is already defined",
 		"[a]\n[[a]]":                        "line 2, column 3: key a is already defined",
 		"a = [1]\n[[a]]":                    "line 2, column 3: key a is already defined",
 		"a = {'b c' = 1, 'b c' = 2}":        "line 1, column 17: key \"b c\" is already defined",
@@ -94,6 +95,9 @@ func TestErrorsSayWhere(t *testing.T) {
 		var wrong *Error
 		if !errors.As(err, &wrong) || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%.40q: %v, want %s", text, err, want)
+		}
+		if as, other := JSON([]byte(text)); as != nil || other == nil || other.Error() != err.Error() {
+			t.Errorf("%.40q as JSON: %s, %v", text, as, other)
 		}
 	}
 }

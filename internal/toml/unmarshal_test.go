@@ -23,6 +23,7 @@ func (w *word) UnmarshalText(text []byte) error {
 type document struct {
 	Words  Strings[word] `json:"words"`
 	Count  int           `json:"count"`
+	Share  float64       `json:"share"`
 	Switch *bool         `json:"switch"`
 	List   []struct {
 		X word `json:"x"`
@@ -38,6 +39,8 @@ func TestUnmarshalStoresWhatTheTextSays(t *testing.T) {
 		"words = []":                    {Words: Strings[word]{}},
 		"words = 'a'\nswitch = true":    {Words: Strings[word]{w("a")}, Switch: &yes},
 		"words = ['a', 'b']\ncount = 3": {Words: Strings[word]{w("a"), w("b")}, Count: 3},
+		"share = 2.0":                   {Share: 2},
+		"share = 1.5e-3":                {Share: 0.0015},
 		"[tables.z]\ncount = 1\n[tables.b.tables.c]\n[tables]\na.count = 2": {Tables: Table[word, document]{
 			{w("z"), document{Count: 1}}, {w("b"), document{Tables: Table[word, document]{{Key: w("c")}}}}, {w("a"), document{Count: 2}},
 		}},
@@ -63,7 +66,7 @@ func TestValuesThatAreWrongSayWhere(t *testing.T) {
 		"words = ['a', 7]":                       "line 1, column 15: words: it must be a string, not a number",
 		"words = ['a', ['b']]":                   "line 1, column 10: words: it must be a string, not a list",
 		"words = ['a', {b = 1}]":                 "line 1, column 15: words: it must be a string, not a table",
-		"Words = 'a'":                            "line 1, column 1: Words: there is no such key; the keys are words, count, switch, list, tables",
+		"Words = 'a'":                            "line 1, column 1: Words: there is no such key; the keys are words, count, share, switch, list, tables",
 		"words = 'a'\nWORDS = 'b'":               "line 2, column 1: WORDS: there is no such key",
 		"\"wor ds\" = 'a'":                       "line 1, column 1: \"wor ds\": there is no such key",
 		"count = 1.0":                            "line 1, column 1: count: it must be a whole number, not a number with a decimal point",
