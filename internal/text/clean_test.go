@@ -18,6 +18,7 @@ func TestCleanRemovesInvisibleCharacters(t *testing.T) {
 		"clipboard, never ended":      {"a\x1b]52;c;Zm9v", "a52;c;Zm9v"},
 		"cursor":                      {"a\x1bcb\x1b", "ab"},
 		"escape before a character":   {"a\x1b日", "a日"},
+		"a sequence that breaks off":  {"a\x1b[3é m", "a3é m"},
 		"bell, backspace, NUL":        {"a\a\b\x00b\x7f", "ab"},
 		"overwritten line":            {"safe\rrm -rf", "safe\nrm -rf"},
 		"line ends of Windows":        {"a\r\nb", "a\nb"},
@@ -32,6 +33,19 @@ func TestCleanRemovesInvisibleCharacters(t *testing.T) {
 	} {
 		if got := Clean(tt.in); got != tt.want {
 			t.Errorf("%s: Clean(%q) = %q, want %q", name, tt.in, got, tt.want)
+		}
+	}
+}
+
+func TestCharactersThatShowAsNothing(t *testing.T) {
+	for _, r := range "\x00\x1b\x7f\u0085\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b\u180e\u180f\u200b\u200e\u202e\u2060\u2065\u2069\u3164\ufe00\ufe0d\ufeff\uffa0\ufff0\ufff8\ufffb\U000e0000\U000e0041\U000e0100\U000e0fff" {
+		if !IsInvisible(r) {
+			t.Errorf("%U is visible", r)
+		}
+	}
+	for _, r := range "a é\n\t日\u0300\u0600\u0605\u06dd\u08e2\u0900\u180a\u1810\u200c\u200d\u20e3\ufe0e\ufe0f\uffef\ufffd\U0001f469\U000e1000" {
+		if IsInvisible(r) {
+			t.Errorf("%U is invisible", r)
 		}
 	}
 }
