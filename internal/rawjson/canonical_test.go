@@ -65,6 +65,8 @@ func TestCanonicalRefusesWhatProgramsReadDifferently(t *testing.T) {
 		`{"a"`:                 "not JSON",
 		`{"a":`:                "not JSON",
 		`[1`:                   "not JSON",
+		`{"a":"\ud800`:         "not JSON",
+		"{\"a\":\"caf\xc3":     "not JSON",
 		``:                     "not JSON",
 		`[` + strings.Repeat(`{"a":1},`, manyNames+1) + `1]`: "more than 500000 names",
 		strings.Repeat("[", 1e6):                             "nests more than 10000 deep",

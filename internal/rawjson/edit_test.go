@@ -33,6 +33,14 @@ func TestEditPassesTokensWithTheirMembers(t *testing.T) {
 	}
 }
 
+func TestEditLeavesWhatIsNotJSON(t *testing.T) {
+	for _, text := range []string{``, `x`, `["a",x]`, `["a",tru]`, `["a",-]`, `["a","b`, `{"a":1.}`, `{"a":"\x"}`, `["a"];`} {
+		if got := Edit([]byte(text), func([]byte, string) string { return "new" }); string(got) != text {
+			t.Errorf("%s becomes %s", text, got)
+		}
+	}
+}
+
 // FuzzEdit: all but the tokens stays, and what replaces each makes JSON again.
 func FuzzEdit(f *testing.F) {
 	f.Add([]byte(`{"a":[1,-0.5e+7,true,false,null,"x\u00e9\\\"\n"],"b":{}}`))

@@ -39,7 +39,7 @@ func MembersUpTo(limit int, data []byte) (all []Member, err error) {
 		}
 		all = append(all, m)
 	}
-	if !s.OK() {
+	if !s.AtEnd() {
 		return all, errors.New("is not a JSON object")
 	}
 	return all, nil

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"encoding/json/jsontext"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -65,6 +66,98 @@ func checkLoops(t *testing.T, text []byte, isJSON bool) {
 	}
 }
 
+// TestScannerTakesWhatPackageJSONTakes, by itself and within what is JSON otherwise.
+func TestScannerTakesWhatPackageJSONTakes(t *testing.T) {
+	for _, text := range []string{
+		`1`, `-0.5e+7`, `"a"`, `true`, `false`, `null`, ` [ 1 , [ 2 ] , { } ] `, ` { "a" : 1 , "b" : { "c" : [ ] } } `, "\t{\n\"a\"\r:\n1\t}",
+		`{1}`, `{true}`, `{{}}`, `{[]}`, `{"a"}`, `{"a" 1}`, `{"a",1}`, `{"a":}`, `{"a"::1}`, `{:1}`, `{,}`, `{a:1}`, `{1:1}`, `{null:1}`, `{"a":1,}`, `{"a":1,2}`,
+		`{"a":1,"b"}`, `{"a":1,"b" 2}`, `{"a":1 "b":2}`, `{"a":1;"b":2}`, `{"a":1]`, `[1}`, `[1,]`, `[,1]`, `[1 2]`, `["a":1]`, `[`, `{`, `]`, `}`, `{"a":1}}`, `[1]]`,
+		`trux`, `tru`, `truE`, `truee`, `falsy`, `nope`, `nul`, `nuLl`, `NaN`, `xxxx`, `'a'`, `01`, `1.`, `.5`, `+1`, `-`, `1e`, `1e+`, `0x1`, `1_0`, `--1`,
+		`"\x"`, `"\u12g4"`, `"`, `"\`, "\"\x01\"", "\v1", "\u00a01", "\ufeff1", "1\x00", `//`, `1 // one`, `1,2`, `1 2`, `"a":1`, ``, ` `,
+	} {
+		for _, around := range []string{"%s", " %s ", "[%s]", "[1, %s, 2]", `{"a":%s}`, `{"a":1, "b": %s, "c":2}`, `{%s}`, `{%s:1}`, `{"a":1,%s:2}`} {
+			whole := fmt.Appendf(nil, around, text)
+			want := json.Valid(whole)
+			s := Scanner{Text: whole}
+			value := s.Value()
+			if got := s.AtEnd(); got != want || want && string(value) != string(bytes.TrimSpace(whole)) {
+				t.Errorf("takes %q: %v, as %q", whole, got, value)
+			}
+			checkLoops(t, whole, want)
+		}
+	}
+}
+
+func TestObjectHasItsNamesAsTheyAreWritten(t *testing.T) {
+	s := Scanner{Text: []byte(` { "a" : 1, "\u0061":{"b":2} ,"":[], "\"" :null} 5`)}
+	var got []string
+	for name := range s.Object {
+		got = append(got, string(name), string(s.Value()))
+	}
+	if want := []string{`"a"`, `1`, `"\u0061"`, `{"b":2}`, `""`, `[]`, `"\""`, `null`}; !slices.Equal(got, want) || !s.OK() || s.AtEnd() {
+		t.Errorf("got %q", got)
+	}
+	if value := s.Value(); string(value) != "5" || !s.AtEnd() {
+		t.Errorf("what follows is %q", value)
+	}
+}
+
+// loops are all loops of a scanner, by the bracket that theirs begins with and by their name.
+var loops = map[byte]map[string]func(s *Scanner, body func() bool){
+	'{': {
+		"Object":  func(s *Scanner, body func() bool) { s.Object(func([]byte) bool { s.Value(); return body() }) },
+		"Members": func(s *Scanner, body func() bool) { s.Members(func(_, _ []byte) bool { return body() }) },
+	},
+	'[': {
+		"List":  func(s *Scanner, body func() bool) { s.List(func(int) bool { s.Value(); return body() }) },
+		"Items": func(s *Scanner, body func() bool) { s.Items(func(int, []byte) bool { return body() }) },
+	},
+}
+
+func TestLoopsPassOverNothingElse(t *testing.T) {
+	for bracket, named := range loops {
+		for name, loop := range named {
+			for _, text := range []string{"", "}", "]", "1", `"a"`, "null", ":", ",", `{"a":1}`, "[1]"} {
+				if text != "" && text[0] == bracket {
+					continue
+				}
+				s, rounds := Scanner{Text: []byte(text)}, 0
+				loop(&s, func() bool { rounds++; return true })
+				if rounds != 0 || s.OK() || s.AtEnd() || s.Offset != 0 || s.Value() != nil {
+					t.Errorf("%s of %q: %d rounds up to %d, %v", name, text, rounds, s.Offset, s.OK())
+				}
+			}
+		}
+	}
+}
+
+func TestLoopsEndWhenTheirBodyDoes(t *testing.T) {
+	for bracket, text := range map[byte]string{'{': `{"a":1,"b":2|,"c":3}`, '[': `[1,2|,3]`} {
+		end := strings.Index(text, "|")
+		for name, loop := range loops[bracket] {
+			s, rounds := Scanner{Text: []byte(text[:end] + text[end+1:])}, 0
+			loop(&s, func() bool { rounds++; return rounds < 2 })
+			if rounds != 2 || s.Offset != end || !s.OK() || s.AtEnd() {
+				t.Errorf("%s: %d rounds up to %d, %v", name, rounds, s.Offset, s.OK())
+			}
+		}
+	}
+}
+
+func TestNestedIsOfTheLastValue(t *testing.T) {
+	s := Scanner{Text: []byte(`[[[1]], 2] [[[]]] {"a":[{}],"b":1} {"a":1} [] {} "[[" 1`)}
+	for _, want := range []int{3, 2, 2, 1, 0, 0, 0, 0} {
+		if value := s.Value(); value == nil || s.Nested != want {
+			t.Errorf("%s nests %d deep, want %d", value, s.Nested, want)
+		}
+	}
+	for text, want := range map[string]int{` [[1]]`: 2, `[[], [[]]]`: 2, `{"a": {"b": {}}}`: 2, ` 1`: 0} {
+		if !NestsAtMost([]byte(text), want) || NestsAtMost([]byte(text), want-1) {
+			t.Errorf("%s does not nest %d deep", text, want)
+		}
+	}
+}
+
 func TestMembersAndItemsAreBounded(t *testing.T) {
 	object := []byte(`{"a":1,"b":2}`)
 	if all, err := MembersUpTo(2, object); err != nil || len(all) != 2 {
@@ -121,6 +214,10 @@ func TestScannerEndsWithItsContext(t *testing.T) {
 		if ok := s.Value() != nil; ok || s.Offset > 2*betweenLooks {
 			t.Errorf("%s: %v at %d", name, ok, s.Offset)
 		}
+	}
+	s := Scanner{Text: []byte(`{"a":[1,"x"]}`), Context: ctx}
+	if ok := s.Value() != nil; !ok || !s.AtEnd() {
+		t.Errorf("a short text: %v at %d", ok, s.Offset)
 	}
 }
 
