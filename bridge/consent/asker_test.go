@@ -5,12 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/toolcell/toolcell/internal/contain"
 )
 
 // await returns the question that waits, once one does.
@@ -355,6 +358,159 @@ func TestGrantForTheRunIsTakenBack(t *testing.T) {
 		}
 		if err := d.Revoke(q.ID); err == nil {
 			t.Error("it was taken back twice")
+		}
+	})
+}
+
+// TestARunThatWasStoppedIsNotAskedAgain, and what was allowed for the rest of it is not any
+// more: its calls may still be on their way.
+func TestARunThatWasStoppedIsNotAskedAgain(t *testing.T) {
+	for name, tt := range map[string]struct {
+		stop func(d *Queue, id string) error
+		want error
+	}{
+		"by the user": {func(d *Queue, id string) error { return d.Decide(id, Answer{Choice: Stop}) }, ErrStopped},
+		"no answer":   {func(*Queue, string) error { return nil }, ErrExpired},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := NewQueue(Options{})
+				var stopped []error
+				r := d.Begin(AskerOptions{Stop: func(why error) { stopped = append(stopped, why) }})
+				defer r.End()
+				allow(t, d, r, transfer(1))
+				other := transfer(2)
+				other.Tool = "close_account"
+				answer := asking(t, r, other)
+				if err := tt.stop(d, await(t, d, r).ID); err != nil {
+					t.Fatal(err)
+				}
+				if err := <-answer; !errors.Is(err, tt.want) {
+					t.Errorf("the call got %v", err)
+				}
+				if r.Granted(transfer(1)) {
+					t.Error("the other tool is still allowed")
+				}
+				for _, c := range []Call{transfer(1), other} {
+					if err := <-asking(t, r, c); !errors.Is(err, tt.want) {
+						t.Errorf("a later call of %s got %v", c.Tool, err)
+					}
+				}
+				if _, err := r.AskForm(t.Context(), Form{Server: "bank", Message: "again?"}); !errors.Is(err, tt.want) {
+					t.Errorf("a server that asks got %v", err)
+				}
+				if n := len(d.Questions()); n != 2 {
+					t.Errorf("%d questions were asked", n)
+				}
+				if len(stopped) != 1 || !errors.Is(stopped[0], tt.want) {
+					t.Errorf("the run was stopped with %v", stopped)
+				}
+			})
+		})
+	}
+}
+
+// allow has the user allow a tool for the rest of the run.
+func allow(t *testing.T, d *Queue, r *Asker, c Call) {
+	t.Helper()
+	answer := asking(t, r, c)
+	if err := d.Decide(await(t, d, r).ID, Answer{Choice: ForRun}); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-answer; err != nil || !r.Granted(c) {
+		t.Fatalf("%v, granted: %v", err, r.Granted(c))
+	}
+}
+
+// A noDone makes what waits for it panic.
+type noDone struct{ context.Context }
+
+func (noDone) Done() <-chan struct{} { panic("no channel") }
+
+// TestAFaultWhileAQuestionWaitsEndsItAndTheRun: nobody would take the answer.
+func TestAFaultWhileAQuestionWaitsEndsItAndTheRun(t *testing.T) {
+	for want, abort := range map[string]bool{"aborted": true, "stopped": false} {
+		t.Run(want, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := NewQueue(Options{})
+				var ended []string
+				end := func(how string) func(error) {
+					return func(why error) {
+						ended = append(ended, how)
+						if !errors.Is(why, contain.ErrInternal) {
+							t.Errorf("the run is %s with %v", how, why)
+						}
+					}
+				}
+				o := AskerOptions{Stop: end("stopped")}
+				if abort {
+					o.Abort = end("aborted")
+				}
+				r := d.Begin(o)
+				defer r.End()
+				allow(t, d, r, transfer(1))
+				form := Form{Server: "bank", Tool: "transfer", Message: "your name?"}
+				if _, err := r.AskForm(noDone{t.Context()}, form); !errors.Is(err, contain.ErrInternal) {
+					t.Errorf("the server's question gave %v", err)
+				}
+				if q, waits := r.Pending(); waits {
+					t.Errorf("%s still waits", q.ID)
+				}
+				if !slices.Equal(ended, []string{want}) {
+					t.Errorf("the run was ended by %q", ended)
+				}
+				if r.Granted(transfer(1)) {
+					t.Error("the tool is still allowed")
+				}
+				if _, err := r.AskForm(t.Context(), form); !errors.Is(err, contain.ErrInternal) {
+					t.Errorf("the server's next question gave %v", err)
+				}
+				all := d.Questions()
+				if len(all) != 2 || all[1].State != Ended || d.Decide(all[1].ID, Answer{Action: "accept"}) == nil {
+					t.Errorf("the questions are %+v", all)
+				}
+			})
+		})
+	}
+}
+
+// TestTheEndOfARunEndsWhatAServerAsks, though the call that it asks for goes on.
+func TestTheEndOfARunEndsWhatAServerAsks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := NewQueue(Options{})
+		r := d.Begin(AskerOptions{Stop: func(why error) { t.Errorf("the run was stopped: %v", why) }})
+		answer := make(chan error, 1)
+		go func() {
+			_, err := r.AskForm(t.Context(), Form{Server: "bank", Tool: "transfer", Message: "your name?"})
+			answer <- err
+		}()
+		id := await(t, d, r).ID
+		r.End()
+		if q, _ := d.Question(id); q.State != Ended {
+			t.Errorf("the question is %s", q.State)
+		}
+		if err := d.Decide(id, Answer{Action: "accept"}); !errors.Is(err, ErrDecided) {
+			t.Errorf("an answer after that gave %v", err)
+		}
+		if err := <-answer; !errors.Is(err, context.Canceled) {
+			t.Errorf("the server's question gave %v", err)
+		}
+	})
+}
+
+// TestARunThatEndedIsNeitherAskedNorFrozen: its sandbox may be gone.
+func TestARunThatEndedIsNeitherAskedNorFrozen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := NewQueue(Options{})
+		r := d.Begin(AskerOptions{Stop: func(why error) { t.Errorf("the run was stopped: %v", why) }})
+		r.Attach(func() func() { t.Error("it is frozen"); return func() {} },
+			func() (int, []string, int) { t.Error("it is asked what it has done"); return 0, nil, 0 })
+		r.End()
+		if _, err := r.AskForm(t.Context(), Form{Server: "bank", Tool: "transfer", Message: "your name?"}); !errors.Is(err, context.Canceled) {
+			t.Errorf("the server's question gave %v", err)
+		}
+		if n := len(d.Questions()); n != 0 {
+			t.Errorf("%d questions were asked", n)
 		}
 	})
 }

@@ -5,8 +5,8 @@ import "encoding/json/jsontext"
 // Edit returns valid JSON in which edit has replaced strings, numbers and literals by strings.
 // It gets a string decoded, and all else as it is written, with the name of the member whose
 // value it is, in its quotes: nil in a list, and for a name itself. No other byte is touched:
-// to decode and encode would lose the order of members, and digits. Text that is not JSON is
-// returned as it is.
+// to decode and encode would lose the order of members, and digits. Text with something else
+// in it is returned as it is; whether the rest stands as JSON has it is not looked at.
 func Edit(text []byte, edit func(name []byte, value string) string) []byte {
 	var out, name, decoded []byte
 	done := 0 // up to where out has the text
