@@ -3,6 +3,7 @@ package consent
 import (
 	"slices"
 	"testing"
+	"testing/synctest"
 )
 
 // TestAHintIsOfferedOnlyForOneToolThatIsShownWhole.
@@ -34,5 +35,40 @@ func TestAHintIsOfferedOnlyForOneToolThatIsShownWhole(t *testing.T) {
 		if err := tt.q.check(Answer{Choice: Believe}); (err == nil) != tt.want {
 			t.Errorf("%s: the answer gives %v", name, err)
 		}
+	}
+}
+
+// TestAHintIsBelievedOfTheToolThatWasShown, until its definition or its server's entry changes.
+func TestAHintIsBelievedOfTheToolThatWasShown(t *testing.T) {
+	for _, choice := range []Choice{Believe, ForCall, ForRun} {
+		synctest.Test(t, func(t *testing.T) {
+			d := NewQueue(Options{})
+			r := d.Begin(AskerOptions{})
+			defer r.End()
+			call := Call{Server: "bank", Tool: "balance", Identity: "a", Hint: "d"}
+			answer := asking(t, r, call)
+			if err := d.Decide(await(t, d, r).ID, Answer{Choice: choice}); err != nil {
+				t.Fatal(err)
+			}
+			if err := <-answer; err != nil {
+				t.Error(err)
+			}
+			if got := r.Believed(call); got != (choice == Believe) {
+				t.Errorf("%s: believed is %v", choice, got)
+			}
+			for name, other := range map[string]Call{
+				"another tool":       {Server: "bank", Tool: "pay", Identity: "a", Hint: "d"},
+				"another definition": {Server: "bank", Tool: "balance", Identity: "a", Hint: "e"},
+				"another entry":      {Server: "bank", Tool: "balance", Identity: "b", Hint: "d"},
+				"no hint":            {Server: "bank", Tool: "balance", Identity: "a"},
+			} {
+				if r.Believed(other) {
+					t.Errorf("%s: %s is believed", choice, name)
+				}
+			}
+			if got := r.Granted(call); got != (choice == ForRun) {
+				t.Errorf("%s: granted for the run is %v", choice, got)
+			}
+		})
 	}
 }

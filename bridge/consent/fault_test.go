@@ -1,6 +1,7 @@
 package consent
 
 import (
+	"errors"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -75,6 +76,35 @@ func TestFaultWhileAskingDenies(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestAnAnswerThatPanicsIsADenial, and whoever gave it is told.
+func TestAnAnswerThatPanicsIsADenial(t *testing.T) {
+	for _, point := range []string{"consent: settling", "taking the user's answer"} {
+		for _, choice := range []Choice{ForCall, ForRun, Believe} {
+			t.Run(point+"/"+string(choice), func(t *testing.T) {
+				contain.Inject(t, func(at string) bool { return at == point })
+				synctest.Test(t, func(t *testing.T) {
+					d := NewQueue(Options{})
+					r := d.Begin(AskerOptions{})
+					defer r.End()
+					call := transfer(1)
+					call.Hint = "it reads"
+					answer := asking(t, r, call)
+					q := await(t, d, r)
+					if err := d.Decide(q.ID, Answer{Choice: choice}); !errors.Is(err, contain.ErrInternal) {
+						t.Errorf("the answer gave %v", err)
+					}
+					if err := <-answer; !errors.Is(err, ErrDenied) {
+						t.Errorf("the call got %v", err)
+					}
+					if r.Granted(call) || r.Believed(call) {
+						t.Errorf("granted for the run: %v, its hint is believed: %v", r.Granted(call), r.Believed(call))
+					}
+				})
+			})
+		}
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -69,6 +71,13 @@ func TestDecidedQuestionsAreKeptWithinBounds(t *testing.T) {
 		if n := len(d.Questions()); n != 32 {
 			t.Errorf("%d questions of 1 MiB are kept", n)
 		}
+		answer := asking(t, r, large)
+		q := await(t, d, r)
+		if n := len(d.Questions()); n != 33 {
+			t.Errorf("%d questions of 1 MiB are kept with one that waits", n)
+		}
+		_ = d.Decide(q.ID, Answer{Choice: Deny})
+		<-answer
 		for range maxKept + 5 {
 			answer := asking(t, r, transfer(1))
 			_ = d.Decide(await(t, d, r).ID, Answer{Choice: Deny})
@@ -76,6 +85,88 @@ func TestDecidedQuestionsAreKeptWithinBounds(t *testing.T) {
 		}
 		if n := len(d.Questions()); n != maxKept {
 			t.Errorf("%d questions are kept", n)
+		}
+		answer = asking(t, r, transfer(1))
+		q = await(t, d, r)
+		if n := len(d.Questions()); n != maxKept {
+			t.Errorf("%d questions are kept with one that waits", n)
+		}
+		_ = d.Decide(q.ID, Answer{Choice: Deny})
+		<-answer
+	})
+}
+
+// TestAnAnswerCountsUntilItsQuestionExpires, though nothing has noted yet that it did.
+func TestAnAnswerCountsUntilItsQuestionExpires(t *testing.T) {
+	for name, tt := range map[string]struct {
+		after time.Duration
+		err   error
+		state State
+	}{
+		"in time":  {time.Minute - 1, nil, Approved},
+		"too late": {time.Minute, ErrDecided, Expired},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := NewQueue(Options{})
+				r := d.Begin(AskerOptions{})
+				defer r.End()
+				q := &Question{ID: newID(), Calls: []Call{transfer(1)}, State: Pending, ExpiresAt: time.Now().Add(time.Minute), run: r, decided: make(chan struct{})}
+				if !r.put(q) {
+					t.Fatal("it is not asked")
+				}
+				time.Sleep(tt.after)
+				if err := d.Decide(q.ID, Answer{Choice: ForRun}); !errors.Is(err, tt.err) {
+					t.Errorf("got %v, want %v", err, tt.err)
+				}
+				if q, _ := d.Question(q.ID); q.State != tt.state || r.Granted(transfer(1)) != (tt.state == Approved) {
+					t.Errorf("it is %s, granted: %v", q.State, r.Granted(transfer(1)))
+				}
+				select {
+				case <-q.decided:
+				default:
+					t.Error("its run still waits")
+				}
+			})
+		})
+	}
+}
+
+// TestAnAnswerAndItsRevocationAreKept, and those who wait for a change learn of both.
+func TestAnAnswerAndItsRevocationAreKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		dir := t.TempDir()
+		d := NewQueue(Options{AnswersDir: dir, Log: slog.New(slog.NewTextHandler(&log, nil))})
+		r := d.Begin(AskerOptions{})
+		defer r.End()
+		answer := asking(t, r, transfer(1))
+		q := await(t, d, r)
+		for i, step := range []struct {
+			do   func() error
+			want State
+		}{
+			{func() error { return d.Decide(q.ID, Answer{Choice: ForRun, By: "form"}) }, Approved},
+			{func() error { return d.Revoke(q.ID) }, Revoked},
+		} {
+			changed := d.Changed()
+			if err := step.do(); err != nil {
+				t.Fatal(err)
+			}
+			select {
+			case <-changed:
+			default:
+				t.Errorf("%s: nothing has changed", step.want)
+			}
+			if lines := readAnswers(t, dir, answersName); len(lines) != i+1 || lines[i]["answer"] != string(step.want) {
+				t.Errorf("%s: %v is kept", step.want, lines)
+			}
+			if !strings.Contains(log.String(), "state="+string(step.want)) {
+				t.Errorf("%s: logged is\n%s", step.want, log.String())
+			}
+		}
+		if err := <-answer; err != nil {
+			t.Error(err)
 		}
 	})
 }
@@ -108,6 +199,39 @@ func TestAnswersAreLogged(t *testing.T) {
 	}
 	if strings.Contains(log.String(), "4711") {
 		t.Errorf("what the user has entered is logged:\n%s", log.String())
+	}
+}
+
+// TestTheLogSaysWhatIsOddAboutAnAnswer: that it is not kept, and why it may be no person's.
+func TestTheLogSaysWhatIsOddAboutAnAnswer(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	d := NewQueue(Options{AnswersDir: file, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	r := d.Begin(AskerOptions{})
+	defer r.End()
+	answer := make(chan error, 1)
+	go func() { answer <- r.AskBefore(t.Context(), "the packages six", nil) }()
+	q := await(t, d, r)
+	_ = d.Decide(q.ID, Answer{Choice: ForCall, By: "toolcell approvals", PID: 7, Remark: "late"})
+	if err := <-answer; err != nil {
+		t.Error(err)
+	}
+	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+	if len(lines) != 2 {
+		t.Fatalf("logged is\n%s", log.String())
+	}
+	for i, want := range [][]string{
+		{"level=ERROR", "only in the log", "question=" + q.ID, "not a directory"},
+		{"level=INFO", "state=approved", "question=" + q.ID, "pid=7", "remark=late", `about="the packages six"`},
+	} {
+		for _, part := range want {
+			if !strings.Contains(lines[i], part) {
+				t.Errorf("%q is not in %s", part, lines[i])
+			}
+		}
 	}
 }
 

@@ -24,6 +24,9 @@ func TestTextOfQuestions(t *testing.T) {
 			"toolcell asks: may Python code make this call?\nserver: \"bank\", tool: \"transfer_money\", calls before: 2\n" +
 			"arguments: {\"amount\":100.50,\"to\":\"Zo\\u00eb\"}\n" +
 			"reason: `policy p, [servers.bank] ask = \"transfer\"`"},
+		"characters of two escapes": {Question{Calls: []Call{{Server: "b\U0001F3E6nk", Tool: "t", Arguments: json.RawMessage(`{"to":"😀"}`)}}}, "" +
+			"toolcell asks: may Python code make this call?\nserver: \"b\\ud83c\\udfe6nk\", tool: \"t\", calls before: 0\n" +
+			"arguments: {\"to\":\"\\ud83d\\ude00\"}"},
 		"three calls": {Question{Calls: []Call{call(`{}`), {Server: "mail", Tool: "send", Arguments: json.RawMessage(`{"a":[1,2]}`)}, call(`{"b":1}`)}}, "" +
 			"toolcell asks: may Python code make these 3 calls?\n" +
 			"tools: 2 x \"transfer_money\" of \"bank\", 1 x \"send\" of \"mail\"; calls before: 0\n" +

@@ -1,6 +1,7 @@
 package text
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -32,6 +33,23 @@ func TestMatchGlob(t *testing.T) {
 		if got := Glob(tt.pattern, tt.name); got != tt.want {
 			t.Errorf("MatchGlob(%q, %q) = %v", tt.pattern, tt.name, got)
 		}
+	}
+}
+
+func TestNearestNamesComeFirst(t *testing.T) {
+	names := []string{"tissue", "list_repos", "create_issue", "Issues", "x"}
+	for want, nearest := range map[string][]string{
+		"issue":     {"tissue", "Issues"},
+		"ISSUES":    {"Issues", "tissue"},
+		"list_repo": {"list_repos", "tissue"},
+	} {
+		if got := Nearest(want, names, 2); !slices.Equal(got, nearest) {
+			t.Errorf("%s: %q, want %q", want, got, nearest)
+		}
+	}
+	many := append(slices.Repeat([]string{"yyyyyyyy"}, maxNames/8), "issue")
+	if got := Nearest("issue", many, 1); !slices.Equal(got, many[:1]) {
+		t.Errorf("of very many: %.20q", got)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolcell/toolcell/internal/rawjson"
 	"github.com/toolcell/toolcell/internal/seeds"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 )
@@ -36,6 +37,7 @@ func TestOrderAndSpaceAreNoChange(t *testing.T) {
 		"space in a text":       {strings.Replace(tool, "Gets A", "Gets  A", 1), false},
 		"order of a list":       {strings.Replace(tool, `["x","y"]`, `["y","x"]`, 1), false},
 		"a number":              {strings.Replace(tool, "1.0", "1", 1), false},
+		"name of a property":    {strings.Replace(tool, `"y":{}`, `"z":{}`, 1), false},
 		"a type":                {strings.Replace(tool, `"number"`, `"string"`, 1), false},
 		"title":                 {strings.Replace(tool, `"name"`, `"title":"A","name"`, 1), false},
 		"annotations":           {strings.Replace(tool, `"name"`, `"annotations":{"readOnlyHint":true},"name"`, 1), false},
@@ -56,6 +58,38 @@ func TestOrderAndSpaceAreNoChange(t *testing.T) {
 	}
 	if define(t, `{"name":"a","inputSchema":{"ab":"c"}}`).Digest == define(t, `{"name":"a","inputSchema":{"a":"bc"}}`).Digest {
 		t.Error("names run into values")
+	}
+}
+
+// TestWhatDiffersHasAnotherDigest, even if it is written so that its parts look alike.
+func TestWhatDiffersHasAnotherDigest(t *testing.T) {
+	for name, tt := range map[string][2]string{
+		"member":                   {`{"name":"a","title":"x"}`, `{"name":"a","description":"x"}`},
+		"number and string":        {`{"name":"a","inputSchema":{"const":1}}`, `{"name":"a","inputSchema":{"const":"\u0000\u0000\u0000\u0007literal1"}}`},
+		"half a character, quoted": {`{"name":"a","title":"\ud800"}`, `{"name":"a","title":"\"\\ud800\""}`},
+		"object and list":          {`{"name":"a","inputSchema":{}}`, `{"name":"a","inputSchema":[]}`},
+	} {
+		if define(t, tt[0]).Digest == define(t, tt[1]).Digest {
+			t.Errorf("%s: they are alike", name)
+		}
+	}
+}
+
+// TestDigestsStayTheSame: those on disk are of earlier versions of toolcell, for which each
+// tool would have changed.
+func TestDigestsStayTheSame(t *testing.T) {
+	const want = "860d47618e1af5b12164e29bbe14bc6ab1d51278436519fd6efc286a17604e8f"
+	if got := define(t, `{"name":"a","description":"A\ud800","inputSchema":{"enum":[1,true,"x"]}}`).Digest; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestDefinitionsThatNestTooDeepAreRefused(t *testing.T) {
+	for depth, want := range map[int]bool{rawjson.MaxDepth: true, rawjson.MaxDepth + 1: false} {
+		_, err := Define(json.RawMessage(`{"name":"a","inputSchema":` + strings.Repeat("[", depth) + "1" + strings.Repeat("]", depth) + "}"))
+		if (err == nil) != want {
+			t.Errorf("%d deep: taken: %t, want %t: %v", depth, err == nil, want, err)
+		}
 	}
 }
 
@@ -84,6 +118,10 @@ func TestLinesWithHiddenCharactersAreBounded(t *testing.T) {
 		if got := strings.Join(v.HiddenLines(), ""); got != strings.Repeat(`an\u200badd`, want) {
 			t.Errorf("%d lines: %s, want %d", hidden, got, want)
 		}
+	}
+	written := define(t, `{"name":"a","description":"writes \\\\u200b"}`)
+	if got := newVersion(written, time.Now()).HiddenLines(); got != nil {
+		t.Errorf("got %q, though nothing is hidden", got)
 	}
 }
 

@@ -145,6 +145,79 @@ func TestAskSaysWhatAndWhy(t *testing.T) {
 	if got := reasonsOf(t, err); len(got) != 3 || got[1] != `[[servers.bank.tools."p*".when]] amount > 100, but there is no "amount"` {
 		t.Errorf("without arguments: %q", got)
 	}
+	if err := p.NewEnforcer().Authorize(t.Context(), Call{Server: Server{Name: "bank"}, Tool: Tool{Name: "get"}, Arguments: json.RawMessage(`{"amount":700}`)}); err != nil {
+		t.Errorf("the conditions of other tools: %v", err)
+	}
+}
+
+// TestReasonsOfJustOneCallAreAskedAbout, whatever the rules say, and for this call only.
+func TestReasonsOfJustOneCallAreAskedAbout(t *testing.T) {
+	p := parsePolicy(t, "[servers.bank]\nask = 'pay'")
+	rule := "policy " + p.name() + `, [servers.bank] ask = "pay"`
+	for name, tt := range map[string]struct {
+		policy  *Policy
+		reasons []string // of the call
+		want    []string
+		once    bool
+	}{
+		"no policy":   {None(), []string{"it has private data"}, []string{"it has private data"}, true},
+		"also a rule": {p, []string{"it has private data"}, []string{"it has private data", rule}, true},
+		"a rule":      {p, nil, []string{rule}, false},
+	} {
+		err := tt.policy.NewEnforcer().Authorize(t.Context(), Call{Server: Server{Name: "bank"}, Tool: Tool{Name: "pay"}, Reasons: tt.reasons})
+		if ask := askOf(err); ask == nil || !slices.Equal(ask.Reasons, tt.want) || ask.Once != tt.once {
+			t.Errorf("%s: %+v, %v", name, ask, err)
+		}
+	}
+}
+
+// TestHintsThatMayBeAcceptedAreOffered where accepting them would have spared the question.
+func TestHintsThatMayBeAcceptedAreOffered(t *testing.T) {
+	p := parsePolicy(t, "[servers.mail]\nask = 'writes'\n[servers.all]\nask = '*'")
+	for name, tt := range map[string]struct {
+		server     string
+		tool       Tool
+		want, hint string
+	}{
+		"accepted":           {"mail", Tool{ReadOnly: true, Digest: "d1"}, `[]`, ""},
+		"no hint":            {"mail", Tool{Digest: "d1"}, `["[servers.mail] ask = \"writes\""]`, ""},
+		"may be accepted":    {"mail", Tool{Unaccepted: "it is new", Acceptable: true, Digest: "d1"}, `["[servers.mail] ask = \"writes\": it is new"]`, "d1"},
+		"cannot be accepted": {"mail", Tool{Unaccepted: "it is new", Digest: "d1"}, `["[servers.mail] ask = \"writes\": it is new"]`, ""},
+		"asked about anyway": {"all", Tool{Unaccepted: "it is new", Acceptable: true, Digest: "d1"}, `["[servers.all] ask = \"*\""]`, ""},
+	} {
+		tt.tool.Name = "x"
+		err := p.NewEnforcer().Authorize(t.Context(), Call{Server: serverOf(tt.server), Tool: tt.tool})
+		hint := ""
+		if ask := askOf(err); ask != nil {
+			hint = ask.Hint
+		}
+		if got := fmt.Sprintf("%q", reasonsOf(t, err)); got != tt.want || hint != tt.hint {
+			t.Errorf("%s: %s and the hint %q, want %s and %q", name, got, hint, tt.want, tt.hint)
+		}
+	}
+}
+
+func TestAsksAreTheSameAboutTheSameCall(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change func(*Ask)
+		want   bool
+	}{
+		"nothing":   {func(*Ask) {}, true},
+		"server":    {func(a *Ask) { a.Server = "shop" }, false},
+		"tool":      {func(a *Ask) { a.Tool = "get" }, false},
+		"once":      {func(a *Ask) { a.Once = true }, false},
+		"identity":  {func(a *Ask) { a.Identity = "v2" }, false},
+		"reasons":   {func(a *Ask) { a.Reasons = []string{"x"} }, false},
+		"arguments": {func(a *Ask) { a.Arguments = json.RawMessage(`{"amount":70}`) }, false},
+	} {
+		ask := Ask{Server: "bank", Tool: "pay", Reasons: []string{"x", "y"}, Arguments: json.RawMessage(`{"amount":7}`), Identity: "v1"}
+		other := ask
+		other.Reasons, other.Arguments = slices.Clone(ask.Reasons), slices.Clone(ask.Arguments)
+		tt.change(&other)
+		if got := ask.Same(&other); got != tt.want || other.Same(&ask) != got {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
 }
 
 // TestLimitsCountWhatGoesOut, and the user is not asked about what a limit refuses.
@@ -256,6 +329,30 @@ func TestPoliciesThatCanAsk(t *testing.T) {
 		"[default.tools.x]\ncallsPerRun = 1\n[network]\nallow = ['x.org']": false,
 	} {
 		if got := parsePolicy(t, text).NewEnforcer().Asks(); got != want {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+}
+
+func TestRulesThatGoByDefinitions(t *testing.T) {
+	for text, want := range map[string]bool{
+		"":                                                           false,
+		"[default]\ndeny = '*'\ncallsPerRun = 1":                     false,
+		"[default]\nask = 'x'":                                       true,
+		"[servers.a]\nask = 'writes'":                                true,
+		"[servers.b]\nask = 'writes'":                                false,
+		"[servers.a]\nreadOnly = true":                               true,
+		"[servers.a]\nreadOnly = false":                              false,
+		"[servers.a]\nprivate = true":                                true,
+		"[servers.a]\nopen = true":                                   true,
+		"[servers.a]\nprivate = false\nopen = false":                 false,
+		"[servers.a]\npins = 'ask'":                                  true,
+		"[servers.a]\npins = 'refuse'":                               true,
+		"[servers.a]\npins = 'warn'":                                 false,
+		"[servers.b]\npins = 'refuse'":                               false,
+		"[[default.tools.x.when]]\npath = 'a'\nop = '=='\nvalue = 1": true,
+	} {
+		if got := parsePolicy(t, text).NewEnforcer().GoesByDefinitions(serverOf("a")); got != want {
 			t.Errorf("%q: %v", text, got)
 		}
 	}

@@ -18,9 +18,8 @@ func TestNetworkIsClosedWithoutAPolicy(t *testing.T) {
 		}
 	}
 	broken := Load(writePolicy(t, "[network]\nallow = 1"), true, nil).NewEnforcer()
-	if _, err := broken.GrantNetwork([]string{"https://example.com"}); err == nil || !strings.Contains(err.Error(), "until this is fixed") {
-		t.Errorf("a broken file: error %v", err)
-	}
+	_, err := broken.GrantNetwork([]string{"https://example.com"})
+	wantErr(t, err, "policy.toml:2:1: [network] allow: ", "nothing may be reached until this is fixed")
 }
 
 func TestPackagesAreOpenWithoutAPolicy(t *testing.T) {
@@ -31,9 +30,8 @@ func TestPackagesAreOpenWithoutAPolicy(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, g, err)
 		}
 	}
-	if _, err := Load(writePolicy(t, "[packages"), true, nil).NewEnforcer().GrantPackages(wanted); err == nil || !strings.Contains(err.Error(), "until this is fixed") {
-		t.Errorf("a broken policy: %v", err)
-	}
+	_, err := Load(writePolicy(t, "[packages"), true, nil).NewEnforcer().GrantPackages(wanted)
+	wantErr(t, err, "policy.toml:1:", "no packages may be used until this is fixed")
 }
 
 // TestGrantsNameTheFile that asks or denies.
@@ -49,4 +47,24 @@ func TestGrantsNameTheFile(t *testing.T) {
 	}
 	_, err = p.NewEnforcer().GrantPackages([]requirement.Requirement{{Name: "pandas"}})
 	wantErr(t, err, "policy "+p.name()+`: the package "pandas" is not allowed: add it to [packages] allow`)
+	_, err = None().NewEnforcer().GrantNetwork([]string{"https://ask.test"})
+	wantErr(t, err, `policy the policy file: "https://ask.test" is not allowed`)
+}
+
+func TestFilesAreNamedAsPeopleWriteThem(t *testing.T) {
+	for _, tt := range []struct{ home, file, want string }{
+		{"/home/me", "/home/me/x/policy.toml", "~/x/policy.toml"},
+		{"/home/me", "/home/meow/policy.toml", "/home/meow/policy.toml"},
+		{"/", "/x/policy.toml", "/x/policy.toml"},
+		{"", "/x/policy.toml", "/x/policy.toml"},
+		{"/home/me", "", "the policy file"},
+	} {
+		t.Setenv("HOME", tt.home)
+		if got := (&Policy{file: tt.file}).name(); got != tt.want {
+			t.Errorf("%+v: %s", tt, got)
+		}
+	}
+	if got := (*Policy)(nil).name(); got != "the policy file" {
+		t.Errorf("without a policy: %s", got)
+	}
 }

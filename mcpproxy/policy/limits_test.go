@@ -29,6 +29,19 @@ func TestWhatDidNotGoOutIsGivenBack(t *testing.T) {
 	}
 }
 
+// TestNothingIsReservedWhereNothingIsAllowed, whoever forgot to check.
+func TestNothingIsReservedWhereNothingIsAllowed(t *testing.T) {
+	for text, want := range map[string]string{
+		"[servers.s]\ndeny = '*'":  `[servers.s] deny = "*": using server "s" is not allowed`,
+		"[servers.s]\nallow = []":  `[servers.s] allow = []: using server "s" is not allowed`,
+		"[servers.s]\nallow = [\n": "nothing may be called until this is fixed",
+	} {
+		run := Load(writePolicy(t, text), true, nil).NewEnforcer()
+		_, err := run.Reserve(Call{Server: Server{Name: "s"}, Tool: Tool{Name: "t"}})
+		wantErr(t, err, want)
+	}
+}
+
 // TestALimitIsReachedOnce, however many calls look at it before one of them counts.
 func TestALimitIsReachedOnce(t *testing.T) {
 	run := parsePolicy(t, "[servers.s]\ncallsPerRun = 1").NewEnforcer()

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -96,8 +97,11 @@ preload = ["pandas", "matplotlib.pyplot"]`
 	if err != nil {
 		t.Fatal(err)
 	}
+	if !slices.Equal(g.Preload, []string{"pandas", "matplotlib.pyplot"}) {
+		t.Errorf("preload: %q", g.Preload)
+	}
 	if g.Index != "https://pypi.example/simple" || g.ExcludeNewer != 36*time.Hour || g.MaxBytes != 2e9 || g.MaxCount != 10 || g.MaxTime != 90*time.Second ||
-		!slices.Equal(g.Files, []string{"files.example", "other.example:8443"}) || len(g.Preload) != 2 {
+		!slices.Equal(g.Files, []string{"files.example", "other.example:8443"}) {
 		t.Errorf("got %+v", g)
 	}
 	g, _ = grantPackages(t, "")
@@ -126,6 +130,9 @@ func TestCredentialOfAnIndex(t *testing.T) {
 		t.Errorf("without variables: %v", err)
 	}
 	t.Setenv("TEST_INDEX_USER", "me")
+	if g, err := grantPackages(t, section); err == nil || !strings.Contains(err.Error(), "the password: the variable TEST_INDEX_TOKEN is not set") {
+		t.Errorf("without a password: %+v, %v", g, err)
+	}
 	t.Setenv("TEST_INDEX_TOKEN", "secret")
 	g, err := grantPackages(t, section)
 	if err != nil {
@@ -167,6 +174,7 @@ func TestPackageSettingsThatAreWrong(t *testing.T) {
 		"index = 'https://x.example/simple'\ncredential = { password = 'p' }": "a user and a password",
 		`maxCount = 0`:                            "a number of packages from 1 to",
 		`maxTime = "0s"`:                          "more than 0",
+		`maxTime = 0`:                             "more than 0",
 		`files = ["*.example.org"]`:               "a * is not supported",
 		`files = ["https://x"]`:                   "write the host alone",
 		`preload = ["import os; os.system('x')"]`: "not the name of a module",
@@ -217,11 +225,33 @@ func TestPackagesAsk(t *testing.T) {
 	}
 }
 
+func TestPackagesThatTheFileNames(t *testing.T) {
+	g, err := grantPackages(t, "allow = ['pandas', 'numpy>=2']\nask = ['scipy']")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line, want := range map[string]bool{
+		"Pandas": true, "pandas>=1": false, "pandas[excel]": false, `pandas; os_name == "posix"`: false,
+		"numpy": true, "numpy>=2": true, "numpy>=1": false, "scipy": false, "six": false,
+	} {
+		if got := g.Listed(wanted(t, line)[0]); got != want {
+			t.Errorf("allow lists %s: %v", line, got)
+		}
+	}
+	for name, want := range map[string]bool{"pandas": true, "NumPy": true, "scipy": true, "six": false, "../pandas": false} {
+		if got := g.Names(name); got != want {
+			t.Errorf("the file names %s: %v", name, got)
+		}
+	}
+}
+
 // TestZeroValuesGrantNoPackages: rules that were not read, and a grant that they have not made.
 func TestZeroValuesGrantNoPackages(t *testing.T) {
 	var rules packageRules
-	if g, err := rules.Grant(wanted(t, "six"), "policy.toml"); err == nil {
-		t.Errorf("no rules grant %+v", g)
+	for _, names := range [][]string{{"six"}, nil} {
+		if g, err := rules.Grant(wanted(t, names...), "policy.toml"); !errors.Is(err, errNoPackages) {
+			t.Errorf("%q: no rules grant %+v, %v", names, g, err)
+		}
 	}
 	for name, g := range map[string]*PackageGrant{"nil": nil, "zero": {}} {
 		if g.Check("six", "1.0") == nil || g.Listed(wanted(t, "six")[0]) || g.Names("six") {

@@ -32,6 +32,7 @@ callsPerRun = 1
 	}{
 		"unchanged":       {call("any", "get", ""), ""},
 		"ask":             {call("any", "get", "it is new"), `policy FILE, [default] pins = "ask": it is new`},
+		"not to refuse":   {call("bank", "get", ""), ""},
 		"refuse":          {call("bank", "get", "it is new"), `policy FILE, [servers.bank] pins = "refuse": calling "get" of server "bank" is not allowed: it is new`},
 		"warn":            {call("notes", "get", "it is new"), ""},
 		"denied":          {call("shop", "buy", "it is new"), `policy FILE, [servers.shop] deny = "buy": calling "buy" of server "shop" is not allowed`},

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -126,10 +127,16 @@ func TestPolicySectionMatchesAnAlias(t *testing.T) {
 
 func TestPolicySectionsAboutNoServerAreFound(t *testing.T) {
 	p := parsePolicy(t, "[default]\nreadOnly = true\n[servers.gihub]\n[servers.google_drive]\n[servers.'git*']\n[servers.'*']\n[servers.'x*']\n"+
-		"[[servers.gihub.tools.a.when]]\npath = 'a'\nop = '=='\nvalue = 1\n[servers.y.tools.b]\ncallsPerRun = 1\n[[servers.z.tools.'c*'.when]]\npath = 'a'\nop = '=='\nvalue = 1\n[[servers.github.tools.d.when]]\npath = 'a'\nop = '=='\nvalue = 1")
+		"[[servers.gihub.tools.a.when]]\npath = 'a'\nop = '=='\nvalue = 1\n[servers.y.tools.b]\ncallsPerRun = 1\n[[servers.z.tools.'c*'.when]]\npath = 'a'\nop = '=='\nvalue = 1\n[[servers.github.tools.d.when]]\npath = 'a'\nop = '=='\nvalue = 1\n"+
+		"[servers.w]\ndeny = 'e'\n[servers.w.tools.e]\ncallsPerRun = 1")
 	got := p.UnmatchedSections([]Server{{Name: "github", Alias: "github"}, {Name: "google-drive", Alias: "google_drive"}})
-	if want := `[{[[servers.gihub.tools.a.when]] github} {[[servers.z.tools."c*".when]] } {[servers.y.tools.b] } {[servers."x*"] }]`; fmt.Sprint(got) != want {
+	if want := `[{[[servers.gihub.tools.a.when]] github} {[servers.w] } {[servers.w.tools.e] } {[[servers.z.tools."c*".when]] } {[servers.y.tools.b] } {[servers."x*"] }]`; fmt.Sprint(got) != want {
 		t.Errorf("got %v, want %s", got, want)
+	}
+	for name, p := range map[string]*Policy{"no file": None(), "broken": Load(writePolicy(t, "[servers.x]\nx"), true, nil)} {
+		if got := p.UnmatchedSections(nil); got != nil {
+			t.Errorf("%s: %v", name, got)
+		}
 	}
 }
 
@@ -213,6 +220,16 @@ func TestPolicyLimitsAMinuteOverAllRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantErr(t, p.NewEnforcer().Authorize(t.Context(), Call{Server: s, Tool: read}), "call it again in 20 s")
+	// Calls of minutes that are over take no memory.
+	for range 5 {
+		now = now.Add(time.Minute)
+		if err := p.NewEnforcer().Authorize(t.Context(), Call{Server: s, Tool: read}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if kept := p.minutes[limitKey{section: "[servers.s]", server: "s", perMinute: true}]; len(kept) != 1 {
+		t.Errorf("%d calls are kept", len(kept))
+	}
 }
 
 func TestPolicyLimitHoldsForConcurrentCalls(t *testing.T) {
@@ -264,8 +281,12 @@ func TestPolicyIsReadAgainForTheNextRun(t *testing.T) {
 		t.Error(err)
 	}
 	write("[servers.s]\ndeny = ")
+	wantErr(t, p.Err(), "policy.toml:2:") // of the file as it is now, also before the next run
 	wantErr(t, ask(), "policy.toml:2:", "nothing may be called until this is fixed")
 	write("[servers.s]\ndeny = []")
+	if err := p.Err(); err != nil {
+		t.Error(err)
+	}
 	if err := ask(); err != nil {
 		t.Error(err)
 	}
@@ -274,6 +295,29 @@ func TestPolicyIsReadAgainForTheNextRun(t *testing.T) {
 	}
 	wantErr(t, ask(), "policy.toml: the file was there and is gone; put it back, or start toolcell again")
 	wantErr(t, p.Err(), "is gone")
+}
+
+func TestContentsSumUpAFile(t *testing.T) {
+	const when = ".when]]\npath = 'a'\nop = '=='\nvalue = 1\n"
+	p := parsePolicy(t, "[default]\n[servers.a]\n[servers.a.tools.x]\ncallsPerRun = 1\n[[servers.a.tools.y"+when+"[[servers.'b*'.tools.z"+when+
+		"[network]\nallow = ['x.org', 'y.org']\ndeny = 'z.org'")
+	want := Contents{Sections: 3, When: []string{"[[servers.a.tools.y.when]]", `[[servers."b*".tools.z.when]]`}, NetworkRules: 3}
+	if got := p.Contents(); got == nil || !reflect.DeepEqual(*got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	for name, p := range map[string]*Policy{"nil": nil, "no file": None(), "broken": Load(writePolicy(t, "x"), true, nil)} {
+		if got := p.Contents(); got != nil {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+func TestPolicyThatAllowsNothingIsToldOf(t *testing.T) {
+	var out strings.Builder
+	Load(writePolicy(t, "x"), true, slog.New(slog.NewTextHandler(&out, nil)))
+	if got := out.String(); !strings.Contains(got, "level=ERROR") || !strings.Contains(got, "policy.toml:1:") {
+		t.Errorf("got %q", got)
+	}
 }
 
 func TestPolicyThatWasNamedMustBeThere(t *testing.T) {

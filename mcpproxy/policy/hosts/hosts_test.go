@@ -76,6 +76,8 @@ func TestNetworkTargetsNeedARule(t *testing.T) {
 		"https://api.github.com:0":            "not a port",
 		"https://api.github.com:":             "not a port",
 		"https://api.github.com:99999":        "not a port",
+		"https://[2001:db8::1]443":            `a colon and a port must follow "[2001:db8::1]"`,
+		"https://[2001:db8::1]:8443":          `add "[2001:db8::1]:8443" to [network] allow`,
 		"https://2130706433":                  "neither a host's name nor an address",
 		"https://0x7f000001":                  "neither a host's name nor an address",
 		"https://127.1":                       "neither a host's name nor an address",
@@ -137,6 +139,8 @@ func TestNetworkRequestsAreChecked(t *testing.T) {
 		{"GET", "https", "api.example.com", 443, "/v2/items", "", "add"},
 		{"GET", "http", "api.example.com", 80, "/v1/items", "", `use https://api.example.com, or add "http://api.example.com" to [network] allow`},
 		{"GET", "http", "api.example.com", 8080, "/v1/items", "", `add "http://api.example.com:8080" to [network] allow`},
+		{"GET", "https", "api.example.com", 80, "/v1/items", "", `add "api.example.com" to [network] allow`},
+		{"GET", "http", "plain.test", 443, "/", "", `add "plain.test" to [network] allow`},
 		{"GET", "http", "unknown.test", 80, "/v1/items", "", `add "unknown.test" to [network] allow`},
 		{"GET", "http", "plain.test", 80, "/", "http://plain.test", ""},
 		{"GET", "https", "plain.test", 443, "/", "", "add"},
@@ -157,6 +161,19 @@ func TestNetworkRequestsAreChecked(t *testing.T) {
 			t.Errorf("%+v: rule %q, error %v", c, rule, err)
 		case c.refusal != "" && (err == nil || !strings.Contains(err.Error(), c.refusal)):
 			t.Errorf("%+v: error %v", c, err)
+		}
+	}
+}
+
+// TestRefusalsPointToHTTPS where it is allowed and was not what the code used.
+func TestRefusalsPointToHTTPS(t *testing.T) {
+	g := grantOf(t, networkRules, "https://api.example.com")
+	for scheme, want := range map[string]string{
+		"http":  `use https://api.example.com, or add "http://api.example.com" to [network] allow`,
+		"https": `add "api.example.com" to [network] allow`,
+	} {
+		if _, err := g.AllowHost(scheme, "api.example.com", 80); err == nil || err.Error() != want {
+			t.Errorf("%s: error %v, want %s", scheme, err, want)
 		}
 	}
 }
@@ -225,6 +242,8 @@ func TestNetworkPrivateAddresses(t *testing.T) {
 		{"lab", "10.9.9.9", false},
 		{"api.github.com", "10.1.2.3", true},
 		{"api.github.com", "10.2.2.3", false},
+		{"api.github.com", "2001:db8::1", true},
+		{"api.github.com", "2001:db8::2", false},
 	} {
 		if got := g.AllowPrivate(c.host, netip.MustParseAddr(c.addr)); got != c.want {
 			t.Errorf("AllowPrivate(%q, %s) = %v", c.host, c.addr, got)
@@ -298,6 +317,7 @@ func TestNetworkSectionThatIsWrongSaysWhere(t *testing.T) {
 		`allow = ["*.10.0.0.1"]`:                   "nothing below it",
 		`allow = ["x.com:https"]`:                  "not a port",
 		`allow = ["https://x.com/a?b"]`:            "only * has a meaning in a path",
+		`allow = ["https://x.com/%zz"]`:            `"https://x.com/%zz": the path: invalid URL escape "%zz"`,
 		`allow = ["::1"]`:                          "must be in brackets",
 		`via = "http://proxy"`:                     `it must be "env"`,
 		`private = ["10.0.0.0/33"]`:                "[network] private",
