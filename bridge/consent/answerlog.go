@@ -152,6 +152,8 @@ func terminalOf(pid int) string {
 	switch {
 	case major >= 136 && major <= 143: // Documentation/admin-guide/devices.txt
 		return fmt.Sprintf("pts/%d", (major-136)<<8|minor)
+	case major == 4 && minor >= 64: // a serial line
+		return fmt.Sprintf("ttyS%d", minor-64)
 	case major == 4:
 		return fmt.Sprintf("tty%d", minor)
 	}

@@ -143,10 +143,13 @@ func (c *Comparison) Standing(t Definition, known func() []Definition) (s Standi
 	case s.same || c.hintAccepted(t):
 		s.ReadsOnly = true
 	default:
-		s.Acceptable = true
+		s.Acceptable = t.Hints.believed(Hints{ReadOnly: true})
 		before := "did not say so when the tool was pinned"
-		if c.pinned(t.Name).Digest == "" {
+		switch pin := c.pinned(t.Name); {
+		case pin.Digest == "":
 			before = "has added it since its tools were pinned"
+		case pin.Hints.ReadOnly:
+			before = "says meanwhile that it destroys something too"
 		}
 		s.Unaccepted = fmt.Sprintf("the server says that it only reads, but %s, and you have not accepted that: toolcell servers pins accept %s %s",
 			before, text.ShellWord(c.name), text.ShellWord(t.Name))

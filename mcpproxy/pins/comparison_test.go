@@ -125,6 +125,7 @@ func TestToolsStandAsThePinsSay(t *testing.T) {
 // TestToolsThatNowDestroyDoNotOnlyRead, whatever the user has accepted before.
 func TestToolsThatNowDestroyDoNotOnlyRead(t *testing.T) {
 	reads, destroys := hinted(t, "A", `{"readOnlyHint":true}`), hinted(t, "A", `{"readOnlyHint":true,"destructiveHint":true}`)
+	const says, before = "says meanwhile that it destroys something too", "did not say so when the tool was pinned"
 	for name, pinned := range map[string]Definition{"a pin": reads, "an accepted hint": hinted(t, "A", `null`)} {
 		c := compared(t.TempDir())
 		c.Record([]Definition{pinned})
@@ -135,7 +136,7 @@ func TestToolsThatNowDestroyDoNotOnlyRead(t *testing.T) {
 			}
 		}
 		c.Record([]Definition{destroys})
-		if got := c.Standing(destroys, unknown); got.ReadsOnly || got.Changed() == "" || got.Unaccepted == "" {
+		if got := c.Standing(destroys, unknown); got.ReadsOnly || got.Changed() == "" || got.Acceptable || !strings.Contains(got.Unaccepted, map[bool]string{true: says, false: before}[name == "a pin"]) {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}

@@ -69,6 +69,9 @@ func (s *Server) check() error {
 
 // Stamp identifies a state of a server's file; it is zero if there is no file.
 func (s Store) Stamp(key string) state.Stamp {
+	if s.Dir == "" {
+		return state.Stamp{}
+	}
 	stamp, _ := state.StampOf(s.File(key))
 	return stamp
 }
