@@ -2,12 +2,15 @@ package message
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
 	"strings"
 	"testing"
 	"testing/iotest"
+	"testing/synctest"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/toolcell/toolcell/internal/memory"
@@ -29,8 +32,11 @@ func TestBufferTakesUpToItsLimit(t *testing.T) {
 			if got := errors.As(err, &long); got == fits || got != errors.As(other, &long) {
 				t.Errorf("%d bytes %s: %v, in parts: %v", size, name, err, other)
 			}
-			if fits && (!bytes.Equal(all.Text, text) || !bytes.Equal(parts.Text, text)) {
-				t.Errorf("%d bytes %s: %d, in parts %d", size, name, len(all.Text), len(parts.Text))
+			if fits && (err != nil || other != nil || !bytes.Equal(all.Text, text) || !bytes.Equal(parts.Text, text)) {
+				t.Errorf("%d bytes %s: %d, %v, in parts %d, %v", size, name, len(all.Text), err, len(parts.Text), other)
+			}
+			if cap(all.Text) > limit || cap(parts.Text) > limit {
+				t.Errorf("%d bytes %s take %d, in parts %d", size, name, cap(all.Text), cap(parts.Text))
 			}
 			all.Release()
 			parts.Release()
@@ -41,6 +47,63 @@ func TestBufferTakesUpToItsLimit(t *testing.T) {
 		t.Errorf("some room was not given back: %v", err)
 	}
 	b.Release()
+}
+
+// TestLargeMessagesNeedRoom beside those that are arriving, and what is small needs none.
+func TestLargeMessagesNeedRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var others memory.Buffer
+		if err := others.Grow(t.Context(), memory.Arriving, func() {}); err != nil {
+			t.Fatal(err)
+		}
+		defer others.Release()
+		b := Buffer{Limit: MaxSize}
+		defer b.Release()
+		if err := b.Add(t.Context(), make([]byte, 1000)); err != nil {
+			t.Errorf("a small message: %v", err)
+		}
+		err := b.Add(t.Context(), make([]byte, 300<<10))
+		if long, ok := errors.AsType[*TooLongError](err); !ok || !errors.Is(long, memory.ErrFull) ||
+			long.Error() != "sent a large message, and there is no room for it beside the large messages of other calls" {
+			t.Errorf("a large message: %v", err)
+		}
+		ended := errors.New("the run is over")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cancel(ended)
+		if err := b.Add(ctx, make([]byte, 300<<10)); !errors.Is(err, ended) {
+			t.Errorf("a large message of a run that is over: %v", err)
+		}
+		if len(b.Text) != 1000 {
+			t.Errorf("%d bytes were kept", len(b.Text))
+		}
+	})
+}
+
+func TestLargeMessagesThatDoNotEndEndTheirStream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var ended []error
+		b := Buffer{Limit: MaxSize, End: func(err error) { ended = append(ended, err) }}
+		defer b.Release()
+		if err := b.Add(t.Context(), make([]byte, 300<<10)); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if len(ended) != 1 || !IsLost(ended[0]) || !errors.Is(ended[0], memory.ErrLate) ||
+			ended[0].Error() != "sent a large message, and it was not complete within 2 minutes" {
+			t.Errorf("ended with %v", ended)
+		}
+	})
+}
+
+func TestErrorsOfTheStreamAreReturned(t *testing.T) {
+	b := Buffer{Limit: 1 << 20}
+	if err := b.ReadAll(t.Context(), iotest.TimeoutReader(strings.NewReader(strings.Repeat("x", 20<<10)))); !errors.Is(err, iotest.ErrTimeout) {
+		t.Errorf("got %v", err)
+	}
+	if err := (&TooLongError{Limit: 2 << 20}).Error(); err != "sent a message longer than 2 MiB" {
+		t.Errorf("too long: %s", err)
+	}
 }
 
 // TestLargePartsOfMessagesAreRefused in words, where somebody waits for an answer.

@@ -3,6 +3,7 @@ package message
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -45,6 +46,25 @@ func TestProgressIsPaced(t *testing.T) {
 			t.Errorf("%d came of others or after the end", len(got)-30)
 		}
 	})
+}
+
+// TestProgressGoesToItsCall, which is the one with its token.
+func TestProgressGoesToItsCall(t *testing.T) {
+	n := NewNotifications(func() {})
+	var first, second []string
+	one, stopFirst := n.Listen(func(_, _ float64, text string) { first = append(first, text) })
+	other, stopSecond := n.Listen(func(_, _ float64, text string) { second = append(second, text) })
+	for token, text := range map[int64]string{one: "a", other: "b", 0: "c", other + 1: "d"} {
+		msg, err := n.Decode(t.Context(), fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/progress","params":%s}`, progressOf(token, 1, text)), nil)
+		if msg != nil || err != nil {
+			t.Errorf("the SDK sees %v, %v", msg, err)
+		}
+	}
+	stopFirst()
+	stopSecond()
+	if !slices.Equal(first, []string{"a"}) || !slices.Equal(second, []string{"b"}) {
+		t.Errorf("the first got %v, the second %v", first, second)
+	}
 }
 
 // TestSlowCallersHoldNothingUp: what they do not take in time is dropped, and stop

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
@@ -143,6 +144,9 @@ func TestQuestionsEndWhenTheyAreGivenUp(t *testing.T) {
 		if len(heard) != 2 || len(a.answers) > 0 {
 			t.Errorf("heard %v, answered %v", heard, a.answers)
 		}
+		if id, open := a.questions.ids.Named(json.RawMessage("1")); open {
+			t.Errorf("the ID of the first is kept: %v", id)
+		}
 		close(may)
 		synctest.Wait()
 		if len(a.answers) != 1 || !strings.Contains(a.answers[0], `"id":2`) {
@@ -192,6 +196,58 @@ func TestQuestionsOfACallAreBounded(t *testing.T) {
 	})
 }
 
+// TestAnsweredQuestionsMakeRoomForOthers: only those that wait count.
+func TestAnsweredQuestionsMakeRoomForOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAsking(t)
+		var heard []string
+		may := make(chan struct{})
+		close(may)
+		defer a.answerDuring(t.Context(), &Call{}, hears(&heard, may))()
+		for i := range 3 * maxPending {
+			if !a.asks(i, nil) {
+				t.Errorf("question %d was not taken", i)
+			}
+		}
+		if len(heard) != 3*maxPending || len(a.answers) != 3*maxPending {
+			t.Errorf("heard %d, answered %d", len(heard), len(a.answers))
+		}
+	})
+}
+
+// TestCallsEndAfterTheirQuestions are answered, even those that nobody has taken yet.
+func TestCallsEndAfterTheirQuestions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAsking(t)
+		questions := NewQuestions()
+		stop := a.Collect(t.Context(), &Call{}, questions)
+		if !a.asks(1, nil) || !a.asks(2, nil) {
+			t.Fatal("a question was not taken")
+		}
+		accept := json.RawMessage(`{"action":"accept"}`)
+		for q := range questions.All() {
+			if q.Answer(accept, nil); q.Context.Err() == nil {
+				t.Error("the context of a question outlives its answer")
+			}
+			if len(questions) == 1 {
+				break
+			}
+		}
+		if len(questions) != 1 {
+			t.Fatalf("%d questions wait for the next", len(questions))
+		}
+		time.AfterFunc(time.Minute, func() { (<-questions).Answer(accept, nil) })
+		begun := time.Now()
+		stop()
+		if took := time.Since(begun); took != time.Minute {
+			t.Errorf("the call ended after %v", took)
+		}
+		if len(a.answers) != 2 || !strings.Contains(a.answers[0], "accept") || !strings.Contains(a.answers[1], "decline") {
+			t.Errorf("answered %v", a.answers)
+		}
+	})
+}
+
 // TestCompletionsAreKeptForThoseWhoAwaitThem later, a few of them.
 func TestCompletionsAreKeptForThoseWhoAwaitThem(t *testing.T) {
 	n := NewNotifications(func() {})
@@ -212,6 +268,11 @@ func TestCompletionsAreKeptForThoseWhoAwaitThem(t *testing.T) {
 	<-done
 	early, _ := n.AwaitCompleted("b")
 	<-early
+	_, giveUp := n.AwaitCompleted("c")
+	giveUp()
+	if len(n.questions.awaited) > 0 {
+		t.Errorf("awaited after all ended: %v", n.questions.awaited)
+	}
 	for size, want := range map[int]bool{maxID: true, maxID + 1: false} {
 		id := strings.Repeat("i", size)
 		completes(id)
@@ -243,13 +304,24 @@ func TestResultsThatAskForInputAreRead(t *testing.T) {
 		}
 	}
 	many := strings.Repeat(`"k":{"method":"m"},`, 17)
-	for _, bad := range []string{
-		`{"requestState":7}`, `{"requestState":"\ud800"}`, "{\"requestState\":\"\xff\"}", `{"requestState":"` + strings.Repeat("s", maxRequestState) + `"}`,
-		`{"inputRequests":[]}`, `{"inputRequests":{"k":7}}`, `{"inputRequests":{"k":{}}}`, `{"inputRequests":{"k":{"method":"m"},"k":{"method":"m"}}}`,
-		`{"inputRequests":{` + many[:len(many)-1] + `}}`, `{"inputRequests":{"` + strings.Repeat("k", 300) + `":{"method":"m"}}}`,
+	members := strings.Repeat(`"m":1,`, maxInputMembers)
+	for bad, want := range map[string]string{
+		`{"requestState":7}`:          "its requestState is not text",
+		`{"requestState":"\ud800"}`:   "its requestState has characters that cannot be returned unchanged",
+		"{\"requestState\":\"\xff\"}": "its requestState has characters that cannot be returned unchanged",
+		`{"requestState":"` + strings.Repeat("s", maxRequestState) + `"}`: "its requestState is longer than 1 MiB",
+		`{"inputRequests":[]}`:                                                  "its inputRequests: is not a JSON object",
+		`{"inputRequests":{"k":7}}`:                                             "its inputRequests: is not a JSON object",
+		`{"inputRequests":{"k":{}}}`:                                            "one of its inputRequests has no method",
+		`{"inputRequests":{"k":{"method":"m"},"k":{"method":"m"}}}`:             "a key of its inputRequests comes twice or is longer than 256 bytes",
+		`{"inputRequests":{` + many[:len(many)-1] + `}}`:                        "its inputRequests: has more than 16 members",
+		`{"inputRequests":{"` + strings.Repeat("k", 300) + `":{"method":"m"}}}`: "a key of its inputRequests comes twice or is longer than 256 bytes",
+		`{"inputRequests":{"k":{` + members + `"method":"m"}}}`:                 "its inputRequests: has more than 100 members",
+		`{` + members + `"requestState":"s"}`:                                   "has more than 100 members",
+		`[]`:                                                                    "is not a JSON object",
 	} {
-		if in, err := (Reply{Result: json.RawMessage(bad)}).InputRequired(); err == nil {
-			t.Errorf("%.60s: %+v", bad, in)
+		if in, err := (Reply{Result: json.RawMessage(bad)}).InputRequired(); err == nil || err.Error() != want {
+			t.Errorf("%.60s: %+v, %v", bad, in, err)
 		}
 	}
 }

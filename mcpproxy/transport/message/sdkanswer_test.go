@@ -2,9 +2,11 @@ package message
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -42,6 +44,46 @@ func TestHandshakesAreReadWhateverIsOddAboutThem(t *testing.T) {
 		}
 		if err := json.Unmarshal(got, &mcp.DiscoverResult{}); err != nil {
 			t.Errorf("%s became %s: %v", result, got, err)
+		}
+	}
+}
+
+// TestOddMembersBecomeWhatTheyWereMeantFor, where that is plain.
+func TestOddMembersBecomeWhatTheyWereMeantFor(t *testing.T) {
+	for result, want := range map[string]string{
+		`{"capabilities":{"tools":[],"prompts":true,"resources":"yes"}}`: `{"capabilities":{"tools":{},"prompts":{},"resources":null}}`,
+		`{"capabilities":{"experimental":[ ],"extensions":[1]}}`:         `{"capabilities":{"experimental":{},"extensions":null}}`,
+		`{"capabilities":{"tools":{"listChanged":"true"}}}`:              `{"capabilities":{"tools":{"listChanged":true}}}`,
+		`{"capabilities":{"tools":{"listChanged":"yes"}}}`:               `{"capabilities":{"tools":{"listChanged":null}}}`,
+		`{"serverInfo":{"name":[],"version":1.0}}`:                       `{"serverInfo":{"name":null,"version":"1.0"}}`,
+		`{"ttlMs":[],"serverInfo":"name"}`:                               `{"ttlMs":null,"serverInfo":null}`,
+	} {
+		if got, err := tidyResult(MethodDiscover, json.RawMessage(result)); err != nil || string(got) != want {
+			t.Errorf("%s became %s, %v", result, got, err)
+		}
+	}
+}
+
+// TestAnswersForTheSDKAreTidied only in a handshake, and bounded in how deep they nest.
+func TestAnswersForTheSDKAreTidied(t *testing.T) {
+	deep := `{"a":` + strings.Repeat("[", maxNesting) + strings.Repeat("]", maxNesting) + `}`
+	for _, tt := range []struct{ method, result, want, failed string }{
+		{MethodInitialize, `[]`, `{}`, ""},
+		{MethodDiscover, `[]`, `{}`, ""},
+		{MethodDiscover, `"hello"`, "", "the server's answer cannot be read: its result must be an object, not text"},
+		{"ping", `[]`, `[]`, ""},
+		{"ping", `"hello"`, `"hello"`, ""},
+		{"tools/list", `{"capabilities":[]}`, `{"capabilities":[]}`, ""},
+		{"tools/list", deep, "", "the server's answer cannot be read: it nests deeper than 1000"},
+		{"", deep, deep, ""}, // of no request that waits
+	} {
+		answer := AnswerTo(idOf(t, 1.0), tt.method, json.RawMessage(tt.result))
+		var failed string
+		if said, ok := errors.AsType[*jsonrpc.Error](answer.Error); ok {
+			failed = said.Message
+		}
+		if string(answer.Result) != tt.want || failed != tt.failed || answer.ID != idOf(t, 1.0) {
+			t.Errorf("%s %.60s: %.60s, %s", tt.method, tt.result, answer.Result, failed)
 		}
 	}
 }
