@@ -57,7 +57,7 @@ func (r Reply) InputRequired() (in InputRequired, err error) {
 	}
 	requests, err := rawjson.MembersUpTo(maxInputRequests, raw)
 	if err != nil {
-		return in, fmt.Errorf("its inputRequests: %w", err)
+		return in, fmt.Errorf("its inputRequests %w", err)
 	}
 	seen := map[string]bool{}
 	for _, m := range requests {
@@ -68,7 +68,7 @@ func (r Reply) InputRequired() (in InputRequired, err error) {
 		one := InputRequest{Key: m.Name}
 		parts, err := rawjson.MembersUpTo(maxInputMembers, m.Value)
 		if err != nil {
-			return in, fmt.Errorf("its inputRequests: %w", err)
+			return in, fmt.Errorf("one of its inputRequests %w", err)
 		}
 		method, _ := rawjson.Find(parts, "method")
 		if json.Unmarshal(method, &one.Method) != nil {

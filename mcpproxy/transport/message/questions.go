@@ -61,9 +61,9 @@ type questions struct {
 	ids     wire.IDs // of the server's requests
 
 	mu        sync.Mutex
-	calls     []*asked                 // that can be asked in, oldest first
-	awaited   map[string]chan struct{} // by ID of an elicitation
-	completed []string                 // IDs, the last ones: some come before they are awaited
+	calls     []*asked                   // that can be asked in, oldest first
+	awaited   map[string][]chan struct{} // by ID of an elicitation
+	completed []string                   // IDs, the last ones: some come before they are awaited
 }
 
 // asked is a call in which a server may ask.
@@ -175,22 +175,20 @@ func (n *Notifications) AwaitCompleted(id string) (done <-chan struct{}, stop fu
 	q := &n.questions
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	one, shared := q.awaited[id]
-	if !shared {
-		one = make(chan struct{})
-	}
+	one := make(chan struct{})
 	if slices.Contains(q.completed, id) {
 		close(one)
 		return one, func() {}
 	}
 	if q.awaited == nil {
-		q.awaited = map[string]chan struct{}{}
+		q.awaited = map[string][]chan struct{}{}
 	}
-	q.awaited[id] = one
+	q.awaited[id] = append(q.awaited[id], one)
 	return one, func() {
 		q.mu.Lock()
 		defer q.mu.Unlock()
-		if q.awaited[id] == one {
+		others := slices.DeleteFunc(q.awaited[id], func(c chan struct{}) bool { return c == one })
+		if q.awaited[id] = others; len(others) == 0 {
 			delete(q.awaited, id)
 		}
 	}
@@ -208,10 +206,10 @@ func (q *questions) complete(params json.RawMessage) {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if done := q.awaited[p.ElicitationID]; done != nil {
+	for _, done := range q.awaited[p.ElicitationID] {
 		close(done)
-		delete(q.awaited, p.ElicitationID)
 	}
+	delete(q.awaited, p.ElicitationID)
 	q.completed = append(q.completed, p.ElicitationID)
 	if len(q.completed) > maxCompleted {
 		q.completed = slices.Delete(q.completed, 0, 1)

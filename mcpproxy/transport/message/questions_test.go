@@ -269,7 +269,11 @@ func TestCompletionsAreKeptForThoseWhoAwaitThem(t *testing.T) {
 	early, _ := n.AwaitCompleted("b")
 	<-early
 	_, giveUp := n.AwaitCompleted("c")
+	both, stopBoth := n.AwaitCompleted("c")
+	defer stopBoth()
 	giveUp()
+	completes("c")
+	<-both // the one that gave up was not alone
 	if len(n.questions.awaited) > 0 {
 		t.Errorf("awaited after all ended: %v", n.questions.awaited)
 	}
@@ -310,13 +314,13 @@ func TestResultsThatAskForInputAreRead(t *testing.T) {
 		`{"requestState":"\ud800"}`:   "its requestState has characters that cannot be returned unchanged",
 		"{\"requestState\":\"\xff\"}": "its requestState has characters that cannot be returned unchanged",
 		`{"requestState":"` + strings.Repeat("s", maxRequestState) + `"}`: "its requestState is longer than 1 MiB",
-		`{"inputRequests":[]}`:                                                  "its inputRequests: is not a JSON object",
-		`{"inputRequests":{"k":7}}`:                                             "its inputRequests: is not a JSON object",
+		`{"inputRequests":[]}`:                                                  "its inputRequests is not a JSON object",
+		`{"inputRequests":{"k":7}}`:                                             "one of its inputRequests is not a JSON object",
 		`{"inputRequests":{"k":{}}}`:                                            "one of its inputRequests has no method",
 		`{"inputRequests":{"k":{"method":"m"},"k":{"method":"m"}}}`:             "a key of its inputRequests comes twice or is longer than 256 bytes",
-		`{"inputRequests":{` + many[:len(many)-1] + `}}`:                        "its inputRequests: has more than 16 members",
+		`{"inputRequests":{` + many[:len(many)-1] + `}}`:                        "its inputRequests has more than 16 members",
 		`{"inputRequests":{"` + strings.Repeat("k", 300) + `":{"method":"m"}}}`: "a key of its inputRequests comes twice or is longer than 256 bytes",
-		`{"inputRequests":{"k":{` + members + `"method":"m"}}}`:                 "its inputRequests: has more than 100 members",
+		`{"inputRequests":{"k":{` + members + `"method":"m"}}}`:                 "one of its inputRequests has more than 100 members",
 		`{` + members + `"requestState":"s"}`:                                   "has more than 100 members",
 		`[]`:                                                                    "is not a JSON object",
 	} {
