@@ -23,6 +23,10 @@ func TestHeaderNamesPackages(t *testing.T) {
 		"# /// script\n#\n# dependencies = []\n#\n# ///\n":                                            " []",
 		// A line that only looks like the end is part of the block (PEP 723).
 		"# /// script\n# dependencies = ['six']\n# ///\n# # ///\n# ///\n": "error",
+		// What is in the block of another kind is no header, and what follows it is one.
+		"# /// other\n# /// script\n# dependencies = ['six']\n# ///\n":       "nothing",
+		"# /// other\n# x = 1\n# ///\n\n" + header(`dependencies = ["six"]`): " [six]",
+		"# /// other\nx = 1\n" + header(`dependencies = ["six"]`):            " [six]",
 		"x = '# /// script'": "nothing",
 	} {
 		h, err := Parse(code)
@@ -62,6 +66,7 @@ func TestHeaderThatNamesSomethingElseIsRefused(t *testing.T) {
 		"#/// script\n# dependencies = ['six']\n# ///\n":                                                  `its first line is "# /// script"`,
 		"#///script\n# dependencies = ['six']\n# ///\n":                                                   `its first line is "# /// script"`,
 		"# ///\tscript\n# dependencies = ['six']\n# ///\n":                                                `its first line is "# /// script"`,
+		"# /// other\n# /// script\n# dependencies = ['six']\nprint(1)":                                   "is not complete",
 		"# /// script\n# ///\n":                                                                           "is not complete",
 		"# /// script\n# dependencies = ['six']\n# ///\n# /// script\n# dependencies = ['idna']\n# ///\n": "more than one",
 		header(`[tool]`, `uv = 3`):                                                                        "line 2 of its TOML: [tool] uv: it must be a table, not a number",

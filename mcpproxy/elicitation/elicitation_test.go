@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/redact"
 )
@@ -20,17 +21,38 @@ func formOf(properties string) string {
 	return `{"message":"m","requestedSchema":{"type":"object","properties":{` + properties + `}}}`
 }
 
+func TestServersAreToldWhatTheClientCanShow(t *testing.T) {
+	for want, can := range map[string]Capabilities{
+		`{}`:                                   {ByRequest: true},
+		`{"elicitation":{"form":{}}}`:          {Form: true},
+		`{"elicitation":{"url":{}}}`:           {URL: true},
+		`{"elicitation":{"form":{},"url":{}}}`: all,
+	} {
+		request, err := json.Marshal(can.ForRequest())
+		if err != nil || string(request) != want {
+			t.Errorf("%+v: a request has %s, %v, want %s", can, request, err, want)
+		}
+		session, err := json.Marshal(struct {
+			Elicitation *mcp.ElicitationCapabilities `json:"elicitation,omitzero"`
+		}{can.ForSession().Elicitation})
+		if err != nil || string(session) != want {
+			t.Errorf("%+v: a session has %s, %v, want %s", can, session, err, want)
+		}
+	}
+}
+
 // TestWhatIsShownIsCleanAndBounded, and has no secrets.
 func TestWhatIsShownIsCleanAndBounded(t *testing.T) {
 	r, err := Read(json.RawMessage(`{"message":"a\u001b[2Jb\u202ec \udb40\udc41 s3cr\u200b3t-value `+strings.Repeat("x", 20<<10)+`","requestedSchema":
-		{"type":"object", "title":"t\u200b", "properties":{"b":{"type":"string","description":"d s3cr3t-value\u202e"},"a":{"type":"boolean"}}}}`), all, secrets())
+		{"type":"object", "title":"t\u200b", "properties":{"b":{"type":"string","description":"d s3cr3t-value\u202e"},"a":{"type":"boolean"},
+			"c":{"type":"string","enum":["y","n"],"enumNames":["Y\u200bes","No"]}}}}`), all, secrets())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !strings.HasPrefix(r.Message, "abc  [API_KEY] xxx") || len(r.Message) > maxMessage+50 || !strings.Contains(r.Message, "left out") {
 		t.Errorf("message %.100q of %d bytes", r.Message, len(r.Message))
 	}
-	if want := `{"type":"object","title":"t","properties":{"b":{"type":"string","description":"d [API_KEY]"},"a":{"type":"boolean"}}}`; string(r.Schema) != want {
+	if want := `{"type":"object","title":"t","properties":{"b":{"type":"string","description":"d [API_KEY]"},"a":{"type":"boolean"},"c":{"type":"string","enum":["y","n"],"enumNames":["Yes","No"]}}}`; string(r.Schema) != want {
 		t.Errorf("schema %s, want %s", r.Schema, want)
 	}
 }
@@ -43,29 +65,40 @@ func TestFormsThatAreNotFlatAreRefused(t *testing.T) {
 		many = append(many, `"f`+strings.Repeat("x", i)+`":{"type":"string"}`)
 	}
 	for said, params := range map[string]string{
-		"is not a JSON object":       `[]`,
-		"has no form":                `{"message":"m"}`,
-		`"message" is not text`:      `{"message":7,"requestedSchema":{"type":"object"}}`,
-		`its type is not "object"`:   `{"message":"m","requestedSchema":{"type":"array"}}`,
-		"not string, number":         formOf(`"a":{"type":"object"}`),
-		`has "properties"`:           formOf(`"a":{"type":"string","properties":{}}`),
-		`has "$ref"`:                 formOf(`"a":{"type":"string","$ref":"https://evil.example/x"}`),
-		"neither enum nor anyOf":     formOf(`"a":{"type":"array","items":{"type":"object"}}`),
-		"without a text as const":    formOf(`"a":{"type":"string","oneOf":[{"title":"A"}]}`),
-		"can only be null":           formOf(`"a":{"type":"null"}`),
-		"has no type":                formOf(`"a":{}`),
-		`"a" is in it twice`:         formOf(`"a":{"type":"string"},"a":{"type":"number"}`),
-		`"type" is in it twice`:      formOf(`"a":{"type":"string","type":"object"}`),
-		`"enum" cannot be read`:      formOf(`"a":{"type":"string","enum":[{"a":1}]}`),
-		`"minimum" cannot be read`:   formOf(`"a":{"type":"number","minimum":1e999999}`),
-		"cannot be seen":             formOf(`"a":{"type":"string","enum":["y\u200bes","yes"]}`),
-		`"na" has characters`:        formOf(`"n\u202ea":{"type":"string"}`),
-		"longer than 64 KiB":         formOf(`"a":{"type":"string","description":"` + strings.Repeat("d", maxSchema) + `"}`),
-		"nested too deeply":          formOf(`"a":{"type":"string","x":` + deep + `}`),
-		"more than 100 fields":       formOf(strings.Join(many, ",")),
-		`mode "other" is unknown`:    `{"mode":"other","message":"m"}`,
-		"it has a form and an addre": `{"mode":"form","message":"m","url":"https://a.example","requestedSchema":{"type":"object"}}`,
-		"it has an address and a fo": `{"mode":"url","message":"m","url":"https://a.example","requestedSchema":{"type":"object"}}`,
+		"is not a JSON object":         `[]`,
+		"has no form":                  `{"message":"m"}`,
+		`"message" is not text`:        `{"message":7,"requestedSchema":{"type":"object"}}`,
+		`its type is not "object"`:     `{"message":"m","requestedSchema":{"type":"array"}}`,
+		"not string, number":           formOf(`"a":{"type":"object"}`),
+		`has "properties"`:             formOf(`"a":{"type":"string","properties":{}}`),
+		`has "$ref"`:                   formOf(`"a":{"type":"string","$ref":"https://evil.example/x"}`),
+		"neither enum nor anyOf":       formOf(`"a":{"type":"array","items":{"type":"object"}}`),
+		"without a text as const":      formOf(`"a":{"type":"string","oneOf":[{"title":"A"}]}`),
+		"can only be null":             formOf(`"a":{"type":"null"}`),
+		"has no type":                  formOf(`"a":{}`),
+		`"a" is in it twice`:           formOf(`"a":{"type":"string"},"a":{"type":"number"}`),
+		`"type" is in it twice`:        formOf(`"a":{"type":"string","type":"object"}`),
+		`"enum" cannot be read`:        formOf(`"a":{"type":"string","enum":[{"a":1}]}`),
+		`"minimum" cannot be read`:     formOf(`"a":{"type":"number","minimum":1e999999}`),
+		"cannot be seen":               formOf(`"a":{"type":"string","enum":["y\u200bes","yes"]}`),
+		`"na" has characters`:          formOf(`"n\u202ea":{"type":"string"}`),
+		"longer than 64 KiB":           formOf(`"a":{"type":"string","description":"` + strings.Repeat("d", maxSchema) + `"}`),
+		"nested too deeply":            formOf(`"a":{"type":"string","x":` + deep + `}`),
+		"more than 100 fields":         formOf(strings.Join(many, ",")),
+		`"nb" has characters`:          formOf(`"title":{"type":"string"},"n\u202eb":{"type":"string"}`),
+		`"yes" has characters`:         formOf(`"a":{"type":"string","x":{"title":"T"},"enum":["y\u200bes"]}`),
+		"form: it is not a JSON obj":   `{"message":"m","requestedSchema":[]}`,
+		`"properties" cannot be read`:  `{"message":"m","requestedSchema":{"type":"object","properties":[]}}`,
+		`"required" cannot be read`:    `{"message":"m","requestedSchema":{"type":"object","required":"a"}}`,
+		`"a": it is not a JSON object`: formOf(`"a":7`),
+		`"type" cannot be read`:        formOf(`"a":{"type":["string"],"anyOf":[{"type":"string"}]}`),
+		`"anyOf" cannot be read`:       formOf(`"a":{"anyOf":{}}`),
+		`its type "object" is not`:     formOf(`"b":{"anyOf":[{"type":"string"},{"type":"object"}]}`),
+		`"items" cannot be read`:       formOf(`"a":{"type":"array","items":[]}`),
+		`"oneOf" cannot be read`:       formOf(`"a":{"type":"string","oneOf":{}}`),
+		`mode "other" is unknown`:      `{"mode":"other","message":"m"}`,
+		"it has a form and an addre":   `{"mode":"form","message":"m","url":"https://a.example","requestedSchema":{"type":"object"}}`,
+		"it has an address and a fo":   `{"mode":"url","message":"m","url":"https://a.example","requestedSchema":{"type":"object"}}`,
 	} {
 		if r, err := Read(json.RawMessage(params), all, secrets()); err == nil || !strings.Contains(err.Error(), said) {
 			t.Errorf("%.100s\n%+v, %v, want an error with %q", params, r, err, said)
@@ -101,8 +134,10 @@ func TestAddressesShowWhereTheyLead(t *testing.T) {
 			t.Errorf("%.100q: %+v", bad, r)
 		}
 	}
-	if _, err := read("https://a.example", strings.Repeat("i", 300)); err == nil {
-		t.Error("an ID of any length is taken")
+	for _, id := range []string{strings.Repeat("i", 300), "id\u202e", "id\n"} {
+		if r, err := read("https://a.example", id); err == nil || !strings.Contains(err.Error(), "its elicitationId is longer than 256 bytes or not printable") {
+			t.Errorf("the ID %.100q: %+v, %v", id, r, err)
+		}
 	}
 }
 
@@ -177,6 +212,10 @@ func TestAnswersHaveToFitTheForm(t *testing.T) {
 	}
 	if _, err := r.ForServer(Reply{"yes", nil}); err == nil {
 		t.Error("any action is an answer")
+	}
+	wrong := Request{Mode: Form, Schema: json.RawMessage(`{"type":"object","properties":{"a":7}}`)}
+	if got, err := wrong.ForServer(Reply{"accept", nil}); err == nil {
+		t.Errorf("a form that cannot be read: %+v", got)
 	}
 	if got, err := (Request{Mode: URL}).ForServer(Reply{"accept", json.RawMessage(`{"password":"x"}`)}); err != nil || got.Content != nil {
 		t.Errorf("an address: %+v, %v", got, err)

@@ -34,6 +34,14 @@ func TestFormsNestSoDeep(t *testing.T) {
 	}
 }
 
+func TestAFormIsOneValue(t *testing.T) {
+	for _, schema := range []string{"{} {}", "1 2", `{}"a"`} {
+		if got, err := cleanSchema(json.RawMessage(schema)); err == nil || err.Error() != "it is not one JSON value" {
+			t.Errorf("%s: %s, %v", schema, got, err)
+		}
+	}
+}
+
 func TestAnswersAreBounded(t *testing.T) {
 	f, err := readForm(json.RawMessage(`{"type":"object","properties":{"s":{"type":"string"}}}`))
 	if err != nil {

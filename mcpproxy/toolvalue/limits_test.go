@@ -17,3 +17,10 @@ func TestContentsAreCounted(t *testing.T) {
 		t.Errorf("one more: %d bytes, %v", len(v.JSON), err)
 	}
 }
+
+func TestContentThatCannotBeReadIsNotEmpty(t *testing.T) {
+	items, err := contentOf(json.RawMessage(`[{"type":"text","text":"a"},`))
+	if err == nil || err.Error() != "its content is not a list" {
+		t.Errorf("%d items, %v", len(items), err)
+	}
+}

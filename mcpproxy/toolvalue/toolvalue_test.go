@@ -64,6 +64,15 @@ func TestLargeNumbersStay(t *testing.T) {
 	}
 }
 
+// TestAResourceWithBytesStaysWhole, also if it has a text beside them.
+func TestAResourceWithBytesStaysWhole(t *testing.T) {
+	const resource = `{"uri":"x:/a","text":"a","blob":"AAAA"}`
+	v, err := toolvalue.Of(t.Context(), json.RawMessage(`{"content":[{"type":"resource","resource":`+resource+`}]}`))
+	if err != nil || string(v.JSON) != resource {
+		t.Errorf("%s, %v", v.JSON, err)
+	}
+}
+
 func TestAnswersThatAreNone(t *testing.T) {
 	for _, answer := range []string{"", "[]", `"text"`, `{"content": [`} {
 		if v, err := toolvalue.Of(t.Context(), json.RawMessage(answer)); err == nil {
