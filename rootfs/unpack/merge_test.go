@@ -53,6 +53,8 @@ func TestUnpackLayers(t *testing.T) {
 		"missing directories":             {[]entry{file("x/y/z", "w")}, "a/ a/1=one a/2=two a/b/ a/b/3=three abs->/a/b l->a x/ x/y/ x/y/z=w"},
 		"the root itself":                 {[]entry{dir("./"), dir("."), dir("/")}, "a/ a/1=one a/2=two a/b/ a/b/3=three abs->/a/b l->a"},
 		"a file twice in one layer":       {[]entry{file("x", "1"), file("x", "2")}, "a/ a/1=one a/2=two a/b/ a/b/3=three abs->/a/b l->a x=2"},
+		"link removed while it is open":   {[]entry{file("l/x", "1"), whiteout(".wh.l"), file("l/y", "2")}, "a/ a/1=one a/2=two a/b/ a/b/3=three a/x=1 abs->/a/b l/ l/y=2"},
+		"hard link into a new directory":  {[]entry{hardlink("h", "a/b/3"), file("a/b", "f"), dir("a/b"), file("a/b/4", "four"), hardlink("i", "a/b/4")}, "a/ a/1=one a/2=two a/b/ a/b/4=four abs->/a/b h=three i=four l->a"},
 		"parent removed while it is open": {[]entry{file("a/b/x", "1"), file("a", "f"), dir("a"), file("a/b/x", "2")}, "a/ a/b/ a/b/x=2 abs->/a/b l->a"},
 		"device replaces a file":          {[]entry{special("a/1", tar.TypeChar)}, "a/ a/2=two a/b/ a/b/3=three abs->/a/b l->a"},
 		"pipe replaces a directory":       {[]entry{special("a/b", tar.TypeFifo)}, "a/ a/1=one a/2=two abs->/a/b l->a"},
@@ -133,6 +135,9 @@ func TestUnpackRefuses(t *testing.T) {
 		"symlink loop":                     {[]entry{symlink("a", "b"), symlink("b", "a"), file("a/x", "y")}, "too many symlinks"},
 		"endless symlinks":                 {append(loops, file("l0/x", "y")), "too many symlinks"},
 		"file as a directory":              {[]entry{file("f", "x"), file("f/y", "z")}, "is a file"},
+		"no name":                          {[]entry{special("", tar.TypeFifo)}, "the name is empty"},
+		"hard link to no name":             {[]entry{hardlink("h", "")}, "the name is empty"},
+		"directory replaced by a loop":     {[]entry{dir("a"), dir("a/b"), symlink("a", "a")}, "too many symlinks"},
 		"root as a symlink":                {[]entry{symlink("/", "x")}, "only a directory"},
 		"too many entries":                 {flood, "limit of 1000"},
 		"too long a path":                  {[]entry{file(strings.Repeat("a/", 2100)+"b", "")}, "limit of 4095"},
@@ -164,13 +169,16 @@ func TestUnpackRefusesOddWhiteouts(t *testing.T) {
 
 func TestUnpackRefusesTruncatedAndForeignTars(t *testing.T) {
 	whole := pack(t, file("a", strings.Repeat("x", 5000)))
-	for name, b := range map[string][]byte{
-		"in a header": whole[:100],
-		"in a file":   whole[:3000],
-		"text":        bytes.Repeat([]byte("no tar "), 500),
+	for name, c := range map[string]struct {
+		layer []byte
+		want  string
+	}{
+		"in a header": {whole[:100], "reading tar: unexpected EOF"},
+		"in a file":   {whole[:3000], `unpacking "a": unexpected EOF`},
+		"text":        {bytes.Repeat([]byte("no tar "), 500), "reading tar: archive/tar: invalid tar header"},
 	} {
-		if _, err := unpackAll(t, b); err == nil {
-			t.Errorf("%s: no error", name)
+		if _, err := unpackAll(t, c.layer); err == nil || err.Error() != c.want {
+			t.Errorf("%s: got %v, want %s", name, err, c.want)
 		}
 	}
 }
@@ -253,6 +261,16 @@ func TestUnpackModesAndTimes(t *testing.T) {
 		if !info.ModTime().Equal(when) {
 			t.Errorf("%s is of %s, want %s", name, info.ModTime(), when)
 		}
+	}
+}
+
+func TestADirectoryMadeAgainLosesItsMode(t *testing.T) {
+	root, err := unpackAll(t, pack(t, withMode(dir("d"), 0o700)), pack(t, whiteout(".wh.d"), file("d/x", "")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(filepath.Join(root, "d")); err != nil || info.Mode() != fs.ModeDir|0o755 {
+		t.Errorf("%v, %v", info, err)
 	}
 }
 
