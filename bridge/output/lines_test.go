@@ -48,6 +48,7 @@ func TestLines(t *testing.T) {
 		"leading space is kept": {100, "  a\n", "  a", false},
 		"exactly the limit":     {4, "abcd", "abcd", false},
 		"no half characters":    {12, "aéééééééé", "aé|… 6 bytes left out|éééé", true},
+		"nor half a first one":  {16, "aéééééééééééé", "aé|… 10 bytes left out|éééééé", true},
 		"whole lines":           {42, numbers(0, 500), "000|001|… 491 lines (1.9 KiB) left out|493|494|495|496|497|498|499", true},
 		"no line is cut":        {40, numbers(0, 500), "000|001|… 491 lines (1.9 KiB) left out|493|494|495|496|497|498|499", true},
 		"many lines":            {32, numbers(0, 999) + numbers(0, 999), "000|001|… 1,991 lines (7.8 KiB) left out|994|995|996|997|998", true},

@@ -2,6 +2,7 @@ package output
 
 import (
 	"fmt"
+	"io"
 	"strings"
 	"sync"
 	"testing"
@@ -49,4 +50,26 @@ func TestLiveOutputIsBoundedInRateAndLength(t *testing.T) {
 			t.Errorf("a long line is reported with %d bytes", len(last))
 		}
 	})
+}
+
+// TestFollowPassesEverythingOn, also if only the lines are wanted.
+func TestFollowPassesEverythingOn(t *testing.T) {
+	for _, out := range []*strings.Builder{nil, {}} {
+		synctest.Test(t, func(t *testing.T) {
+			heard := make(chan string, 1)
+			var to io.Writer
+			if out != nil {
+				to = out
+			}
+			if n, err := io.WriteString(Follow(to, func(text string) { heard <- text }), "line\nno end"); n != 11 || err != nil {
+				t.Errorf("took %d bytes: %v", n, err)
+			}
+			if got := <-heard; got != "line" {
+				t.Errorf("heard %q", got)
+			}
+			if out != nil && out.String() != "line\nno end" {
+				t.Errorf("passed on %q", out)
+			}
+		})
+	}
 }
