@@ -6,6 +6,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -58,7 +59,7 @@ func TestPagesAreReadWhateverTheyAre(t *testing.T) {
 }
 
 func TestPagesOfAListAreBounded(t *testing.T) {
-	var has, asked int // pages
+	var has, asked atomic.Int64 // pages
 	server := mcp.NewServer(&mcp.Implementation{Name: "sdk"}, nil)
 	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, r mcp.Request) (mcp.Result, error) {
@@ -66,8 +67,8 @@ func TestPagesOfAListAreBounded(t *testing.T) {
 				return next(ctx, method, r)
 			}
 			page := &mcp.ListToolsResult{}
-			if asked++; asked < has {
-				page.NextCursor = strconv.Itoa(asked)
+			if n := asked.Add(1); n < has.Load() {
+				page.NextCursor = strconv.FormatInt(n, 10)
 			}
 			return page, nil
 		}
@@ -79,10 +80,11 @@ func TestPagesOfAListAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct {
-		has  int
+		has  int64
 		want error
 	}{{maxPages, nil}, {maxPages + 1, ErrTooManyPages}} {
-		has, asked = tt.has, 0
+		has.Store(tt.has)
+		asked.Store(0)
 		var pages int
 		var ended error
 		for _, err := range k.session.Pages(t.Context(), MethodListTools) {
@@ -90,8 +92,8 @@ func TestPagesOfAListAreBounded(t *testing.T) {
 				pages++
 			}
 		}
-		if pages != maxPages || asked != maxPages || !errors.Is(ended, tt.want) {
-			t.Errorf("a list of %d pages: %d came, %d were asked for, %v", tt.has, pages, asked, ended)
+		if pages != maxPages || asked.Load() != maxPages || !errors.Is(ended, tt.want) {
+			t.Errorf("a list of %d pages: %d came, %d were asked for, %v", tt.has, pages, asked.Load(), ended)
 		}
 	}
 }
