@@ -98,7 +98,7 @@ func TestEffectsThatAreNotListedAreCounted(t *testing.T) {
 // TestCallsWithoutAnAnswerAreListedAsThat, also if there are more than are listed.
 func TestCallsWithoutAnAnswerAreListedAsThat(t *testing.T) {
 	c := callRecorder{ended: map[Outcome]int{}}
-	done := &entry{CallRecord: CallRecord{Server: "bank", Tool: "pay", Arguments: "{}"}}
+	done := &entry{Server: "bank", Tool: "pay", Arguments: "{}"}
 	c.add(done)
 	c.end(done, CallDone)
 	waiting := func() {

@@ -32,7 +32,7 @@ func TestNamesThatARunDefinesAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := exchange{Conn: &Conn{}, dump: newStackDump(), done: &frame{Names: raw}}
-	want := append(names[:1:1], names[2:maxNames+1]...)
+	want := slices.Concat(names[:1], names[2:maxNames+1])
 	if got := r.result(true).Names; !slices.Equal(got, want) {
 		t.Errorf("%d names: %.300q", len(got), got)
 	}

@@ -75,9 +75,9 @@ func TestModulesThatAnImageHidesAreBounded(t *testing.T) {
 		names = append(names, fmt.Sprintf("m%d", i))
 	}
 	for _, n := range []int{maxHidden, maxHidden + 1} {
-		j := &job{Request: Request{Run: func(context.Context, Command) (Output, error) {
+		j := &job{Run: func(context.Context, Command) (Output, error) {
 			return Output{Stdout: []byte(strings.Join(names[:n], "\n") + "\n")}, nil
-		}}}
+		}}
 		if got, err := j.conflicts(t.Context(), &Lock{}); err != nil || !slices.Equal(got, names[:maxHidden]) {
 			t.Errorf("%d: got %d, %v", n, len(got), err)
 		}
