@@ -1,3 +1,4 @@
+//nolint:bodyclose // no connection is behind the answers of this file
 package remote
 
 import (
@@ -156,7 +157,7 @@ func TestConfirmationsAreReadAndClosed(t *testing.T) {
 		text := strings.NewReader(strings.Repeat("x", size))
 		resp := answerOf(http.StatusAccepted, "", text)
 		was := resp.Body.(*answerBody)
-		if _, err := linkTo(t, "https://mcp.example", nil).checkResponse(t.Context(), resp, func() {}, outgoingBody{Method: "notifications/cancelled"}, nil); err != nil || text.Len() != left || !was.closed.Load() { //nolint:bodyclose // no connection is behind it
+		if _, err := linkTo(t, "https://mcp.example", nil).checkResponse(t.Context(), resp, func() {}, outgoingBody{Method: "notifications/cancelled"}, nil); err != nil || text.Len() != left || !was.closed.Load() {
 			t.Errorf("%d bytes: %d left, closed: %v, %v", size, text.Len(), was.closed.Load(), err)
 		}
 	}
@@ -165,7 +166,7 @@ func TestConfirmationsAreReadAndClosed(t *testing.T) {
 func TestFailedAnswersAreClosed(t *testing.T) {
 	resp := answerOf(http.StatusOK, "text/html", strings.NewReader("x"))
 	was, cancelled := resp.Body.(*answerBody), false
-	_, err := linkTo(t, "https://mcp.example", nil).checkResponse(t.Context(), resp, func() { cancelled = true }, outgoingBody{Method: "ping", ID: []byte("1")}, nil) //nolint:bodyclose // no connection is behind it
+	_, err := linkTo(t, "https://mcp.example", nil).checkResponse(t.Context(), resp, func() { cancelled = true }, outgoingBody{Method: "ping", ID: []byte("1")}, nil)
 	if err == nil || !was.closed.Load() || !cancelled {
 		t.Errorf("%v; closed: %v, cancelled: %v", err, was.closed.Load(), cancelled)
 	}
@@ -216,7 +217,7 @@ func TestSessionThatTheServerForgotIsExpired(t *testing.T) {
 	resp := answerOf(http.StatusNotFound, "", strings.NewReader(""))
 	resp.Request = &http.Request{Header: http.Header{sessionIDKey: {"s"}}}
 	r := linkTo(t, "https://mcp.example", nil)
-	if _, err := r.checkResponse(t.Context(), resp, func() {}, outgoingBody{}, nil); err != nil || !r.Expired() { //nolint:bodyclose // no connection is behind it
+	if _, err := r.checkResponse(t.Context(), resp, func() {}, outgoingBody{}, nil); err != nil || !r.Expired() {
 		t.Errorf("expired: %v, %v", r.Expired(), err)
 	}
 }

@@ -1,3 +1,4 @@
+//nolint:bodyclose // exchange closes them
 package remote
 
 import (
