@@ -31,7 +31,7 @@ func TestAQuestionWaitsForCallsThatAreOnTheirWay(t *testing.T) {
 		"another announced when none was": {[]coming{{0, 0, false}, {10 * ms, 90 * ms, false}}, 130 * ms, 2},
 		"another that takes too long":     {[]coming{{0, 0, false}, {0, 2000 * ms, false}}, 1000 * ms, 1},
 		"more that do not come":           {[]coming{{0, 0, true}}, 500 * ms, 1},
-		"more of which the last comes":    {[]coming{{0, 0, true}, {290 * ms, 290 * ms, false}}, 320 * ms, 2},
+		"more, and the last one comes":    {[]coming{{0, 0, true}, {290 * ms, 290 * ms, false}}, 320 * ms, 2},
 		"more that still follow":          {[]coming{{0, 0, true}, {290 * ms, 290 * ms, true}}, 800 * ms, 2},
 	} {
 		t.Run(name, func(t *testing.T) {

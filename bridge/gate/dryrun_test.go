@@ -76,7 +76,7 @@ func TestReadingToolsAreOnlyPlannedIfTheyNeedAResult(t *testing.T) {
 	}
 }
 
-// TestPlaceholdersAreFoundInLongTexts, of which a part is looked at at a time.
+// TestPlaceholdersAreFoundInLongTexts, which are searched in parts.
 func TestPlaceholdersAreFoundInLongTexts(t *testing.T) {
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()

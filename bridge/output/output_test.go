@@ -94,7 +94,6 @@ func TestAllThatWasWrittenIsReadInTheEnd(t *testing.T) {
 		"its processes have ended":         {func(p *Pipes) { p.Drain(false) }, true, "first second"},
 		"a run of a session has ended":     {(*Pipes).Settle, false, "first second"},
 		"output so far":                    {(*Pipes).Flush, false, "first second"},
-		"nobody wants more":                {(*Pipes).Close, false, "first "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, err := Open(1000)

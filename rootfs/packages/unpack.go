@@ -82,7 +82,8 @@ func openWheel(ctx context.Context, file string) (_ []*zip.File, closeFile func(
 }
 
 // maxDirectory bounds the directory at the end of a wheel, in bytes. An entry has at least
-// 46 bytes and takes several hundred in memory: there are fewer than maxFiles. Real wheels have up to 4 MiB.
+// 46 bytes and takes several hundred in memory, so there are fewer than maxFiles. Real wheels
+// have up to 4 MiB.
 const maxDirectory = 8 << 20
 
 // maxDepth bounds the nesting of a wheel's folders.

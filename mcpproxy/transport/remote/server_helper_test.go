@@ -76,7 +76,7 @@ func linkWith(t *testing.T, over config.Transport, address string, tokens TokenS
 // soon bounds what could hang.
 func soon(t *testing.T) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -86,7 +86,7 @@ func await[T any](t *testing.T, event <-chan T) (what T) {
 	t.Helper()
 	select {
 	case what = <-event:
-	case <-time.After(10 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Fatal("it did not come")
 	}
 	return what
