@@ -11,15 +11,17 @@ import (
 	"time"
 )
 
-// spinsAndAsks is code that works in a thread and in a process with the mark while it asks.
-const spinsAndAsks = `
+// spinning is code that works in a thread and in a process with the mark, whatever it does next.
+const spinning = `
 import subprocess, sys, threading
 p = subprocess.Popen([sys.executable, "-uc", "print()\nwhile True: pass", %q], stdout=subprocess.PIPE)
 p.stdout.readline() # it runs
 def spin():
     while True: pass
 threading.Thread(target=spin, daemon=True).start()
-print((await mcp_github.create_issue(title="t")).title)`
+`
+
+const createsIssue = `print((await mcp_github.create_issue(title="t")).title)`
 
 // TestKilledServerLeavesNoFrozenRun, though nothing in it can notice that.
 func TestKilledServerLeavesNoFrozenRun(t *testing.T) {
@@ -27,7 +29,7 @@ func TestKilledServerLeavesNoFrozenRun(t *testing.T) {
 		t.Parallel()
 		e := asks(t, "[servers.github]\nask = 'writes'", nil)
 		c, mark := h.serveRaw(t, e), marker()
-		c.sendCode(t, fmt.Sprintf(spinsAndAsks, mark), "github")
+		c.sendCode(t, fmt.Sprintf(spinning, mark)+createsIssue, "github")
 		if line := c.receive(t); !strings.Contains(line, `"status":"approval_needed"`) || !alive(mark) {
 			t.Fatalf("it does not wait: %s", line)
 		}
@@ -49,8 +51,8 @@ func TestFrozenRunStandsStill(t *testing.T) {
 		e := asks(t, "[servers.github]\nask = 'writes'", nil)
 		c, mark := h.serve(t, e), marker()
 		limit := seconds(10)
-		code := fmt.Sprintf(spinsAndAsks, mark)
-		r := c.call(t, map[string]any{"code": strings.Replace(code, "print(", "try: print(", 1) + "\nexcept Exception as e: print(e)", "servers": []string{"github"}, "timeout": limit})
+		code := fmt.Sprintf(spinning, mark) + "try: " + createsIssue + "\nexcept Exception as e: print(e)"
+		r := c.call(t, map[string]any{"code": code, "servers": []string{"github"}, "timeout": limit})
 		id := approvalID(t, r)
 		first, _ := sandboxProcesses(c.cmd.Process.Pid, mark)
 		if first == 0 {
