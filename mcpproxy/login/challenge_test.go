@@ -29,3 +29,17 @@ func TestChallengesLeadToTheMetadata(t *testing.T) {
 		}
 	}
 }
+
+// TestChallengeOfTooManyPartsIsIgnored, as is all that comes with it.
+func TestChallengeOfTooManyPartsIsIgnored(t *testing.T) {
+	const address = "https://a.example/metadata"
+	for commas, want := range map[int]string{maxCommas: address, maxCommas + 1: ""} {
+		c := readChallenge(http.Header{"Www-Authenticate": {
+			`Bearer resource_metadata="` + address + `"` + strings.Repeat(`, k="v"`, commas/2),
+			`Basic realm="x"` + strings.Repeat(`, k="v"`, commas-commas/2),
+		}})
+		if c.Metadata != want {
+			t.Errorf("%d commas: %q, want %q", commas, c.Metadata, want)
+		}
+	}
+}

@@ -28,6 +28,7 @@ func TestHostileMetadataIsRefused(t *testing.T) {
 		want   string
 	}{
 		"tokens for another server":          {resource("resource", "https://bank.example/mcp"), "that of another resource"},
+		"tokens for no address":              {resource("resource", "https://[::1/mcp"), "that of another resource"},
 		"no authorization server":            {resource("authorization_servers", []string{}), "names no authorization server"},
 		"an authorization server in clear":   {resource("authorization_servers", []string{"http://login.example"}), "is not an https address"},
 		"a file for an authorization server": {resource("authorization_servers", []string{"file:///etc/passwd"}), "is no address"},
@@ -47,6 +48,11 @@ func TestHostileMetadataIsRefused(t *testing.T) {
 		"a huge document":                    {server("more", strings.Repeat("x", 2<<20)), "is larger than"},
 		"a huge document of the server":      {resource("more", strings.Repeat("x", 2<<20)), "is larger than"},
 		"nonsense":                           {server("issuer", 7), "reading"},
+		"codes to a part of an address":      {func(a *authority) { server("token_endpoint", a.URL+"/token#part")(a) }, "is no address"},
+		"a part of an authorization server": {func(a *authority) {
+			resource("authorization_servers", []string{a.URL + "/#part"})(a)
+			server("issuer", a.URL+"/#part")(a)
+		}, "the authorization server: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := newAuthority(t)
@@ -209,6 +215,7 @@ func TestMetadataAsServersHaveIt(t *testing.T) {
 		"another path":                   {"%s/other", "", "%s/mcp"},
 		"the host, at both":              {"%s", "%s", "%s"},
 		"an error, and none at the root": {"500", "", "%s/mcp"},
+		"an error, and one at the root":  {"500", "%s", "%s"},
 		"a page for people":              {"<html>", "", "%s/mcp"},
 	} {
 		t.Run(name, func(t *testing.T) {

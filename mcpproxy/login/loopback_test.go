@@ -3,6 +3,7 @@ package login
 import (
 	"context"
 	"errors"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -10,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/mcptest"
 	"github.com/toolcell/toolcell/mcpproxy/redact"
@@ -95,6 +97,8 @@ func TestRefusedLoginSaysWhy(t *testing.T) {
 	mcptest.WantError(t, err, "refused: access_denied not[31m you")
 	_, err = fetched(t.Context(), t, func(callback string) { mcptest.Browse(t, callback+"?state=the+state") })
 	mcptest.WantError(t, err, "the authorization server refused")
+	_, err = fetched(t.Context(), t, func(callback string) { mcptest.Browse(t, callback+"?error=access_denied&code=c&state=the+state") })
+	mcptest.WantError(t, err, "refused: access_denied")
 }
 
 func TestLoginEndsWithItsContext(t *testing.T) {
@@ -102,5 +106,65 @@ func TestLoginEndsWithItsContext(t *testing.T) {
 	gone := errors.New("the user left")
 	if _, err := fetched(ctx, t, func(string) { cancel(gone) }); !errors.Is(err, gone) {
 		t.Errorf("err = %v", err)
+	}
+}
+
+// TestRedirectThatIsNoAddressIsReported before a browser is asked for.
+func TestRedirectThatIsNoAddressIsReported(t *testing.T) {
+	a := newAuthority(t)
+	a.oauth = &config.OAuth{ClientID: "known", RedirectURL: "http://[::1/callback"}
+	err := a.logIn(t.Context(), a.open(t.TempDir()), http.StatusUnauthorized, func(string) { t.Error("a browser is asked for") })
+	mcptest.WantError(t, err, "http://[::1/callback", "missing ']'")
+}
+
+// TestPagesLeadNoOtherSiteToTheCode, which is in their address.
+func TestPagesLeadNoOtherSiteToTheCode(t *testing.T) {
+	code, err := fetched(t.Context(), t, func(callback string) {
+		for _, query := range []string{"?code=c&state=another", "?code=c&state=the+state"} {
+			resp, err := http.Get(callback + query)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			resp.Body.Close()
+			if got := resp.Header.Get("Referrer-Policy"); got != "no-referrer" {
+				t.Errorf("%s: Referrer-Policy %q", query, got)
+			}
+		}
+	})
+	if err != nil || code != "c" {
+		t.Errorf("got %q, %v", code, err)
+	}
+}
+
+// TestClosedLoopbackLeavesNoPortOpen, even if it is closed before it has begun to serve.
+func TestClosedLoopbackLeavesNoPortOpen(t *testing.T) {
+	for range 20 {
+		b, err := newLoopback("")
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.serve("s")
+		b.close()
+		if err := b.listener.Close(); !errors.Is(err, net.ErrClosed) {
+			t.Fatalf("the port was still open: %v", err)
+		}
+	}
+}
+
+// TestFaultOfTheLoopbackEndsTheLogin: nothing would wait for the browser any more.
+func TestFaultOfTheLoopbackEndsTheLogin(t *testing.T) {
+	b, err := newLoopback("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	contain.Inject(t, func(at string) bool { return at == "waiting for the browser" })
+	b.serve("s")
+	b.close()
+	select {
+	case got := <-b.came:
+		mcptest.WantError(t, got.err, "an internal error in toolcell while waiting for the browser")
+	default:
+		t.Error("the login waits on")
 	}
 }

@@ -148,6 +148,28 @@ func TestMachineRenewsItsToken(t *testing.T) {
 	}
 }
 
+// TestMachineRenewsNoTokenOfAnotherClient: the entry has a new one.
+func TestMachineRenewsNoTokenOfAnotherClient(t *testing.T) {
+	a := machineAuthority(t)
+	a.Life = time.Second // the library takes a token for expired before its end
+	dir := t.TempDir()
+	if again, err := refuse(t, a.open(dir), "", 401, "Bearer"); !again || err != nil {
+		t.Fatal(again, err)
+	}
+	a.Lock()
+	a.Life = time.Hour
+	a.Unlock()
+	a.oauth = &config.OAuth{ClientID: "new", ClientSecret: "new-s3cret", Machine: true}
+	if got := acquired(t, a.open(dir), ""); got != "access-token-2" {
+		t.Errorf("got %q", got)
+	}
+	a.Lock()
+	defer a.Unlock()
+	if want := "Basic " + base64.StdEncoding.EncodeToString([]byte("new:new-s3cret")); len(a.Basic) != 2 || a.Basic[1] != want {
+		t.Errorf("the tokens are for %q", a.Basic)
+	}
+}
+
 // TestMachineStepsUp by itself, once.
 func TestMachineStepsUp(t *testing.T) {
 	a := machineAuthority(t)
@@ -166,6 +188,16 @@ func TestMachineStepsUp(t *testing.T) {
 	mcptest.WantError(t, err, `the scope "write"`, "the service has to allow it to the client")
 	if again || len(a.requests()) != len(forms) {
 		t.Errorf("it asks for the same again: %v, %v", again, a.requests())
+	}
+}
+
+// TestMachineDoesNotGuessWhatIsMissing: another token would not have it either.
+func TestMachineDoesNotGuessWhatIsMissing(t *testing.T) {
+	a := machineAuthority(t)
+	_, err := refuse(t, a.open(t.TempDir()), "", 403, `Bearer error="insufficient_scope"`)
+	mcptest.WantError(t, err, "does not allow this to the client of the entry; the service has to allow it")
+	if got := a.requests(); len(got) > 0 {
+		t.Errorf("posted %v", got)
 	}
 }
 
@@ -201,10 +233,14 @@ func TestMachineIsForOneAuthorizationServer(t *testing.T) {
 }
 
 func TestMachineNeedsNoFolder(t *testing.T) {
+	t.Chdir(t.TempDir())
 	a := machineAuthority(t)
 	s := a.open("")
 	if got := acquired(t, s, ""); got != "access-token-1" || tokenOf(t, s, "") != got {
 		t.Errorf("got %q", got)
+	}
+	if files, err := os.ReadDir("."); err != nil || len(files) > 0 {
+		t.Errorf("left behind: %v, %v", files, err)
 	}
 }
 

@@ -126,6 +126,38 @@ func TestChallengeOfACallIsKept(t *testing.T) {
 	}
 }
 
+// TestMetadataThatACallNamedIsFound by a login whose own request is not refused.
+func TestMetadataThatACallNamedIsFound(t *testing.T) {
+	a := newAuthority(t)
+	a.Mux.HandleFunc("/elsewhere", func(w http.ResponseWriter, _ *http.Request) {
+		mcptest.Respond(w, 200, map[string]any{"resource": a.URL + "/mcp", "authorization_servers": []string{a.URL}, "scopes_supported": []string{"elsewhere"}})
+	})
+	dir := t.TempDir()
+	if again, err := refuse(t, a.open(dir), "", 401, `Bearer resource_metadata="`+a.URL+`/elsewhere"`); again || err != nil {
+		t.Errorf("%v, %v", again, err)
+	}
+	if err := a.open(dir).LogIn(t.Context(), &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, "", browser(t)); err != nil {
+		t.Fatal(err)
+	}
+	if got := a.asked(); !slices.Equal(got, []string{"elsewhere"}) {
+		t.Errorf("asked for %q", got)
+	}
+}
+
+// TestRefusalThatNamesNothingLeavesNothing on disk.
+func TestRefusalThatNamesNothingLeavesNothing(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "logins")
+	s := newAuthority(t).open(dir)
+	for status, challenge := range map[int]string{401: "Bearer", 403: `Bearer scope="x"`} {
+		if again, err := refuse(t, s, "", status, challenge); again || err != nil {
+			t.Errorf("%d: %v, %v", status, again, err)
+		}
+	}
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Errorf("a folder is made: %v", err)
+	}
+}
+
 // TestNoScopeIsLostToAnotherChallenge: a server may name what one request needs alone.
 func TestNoScopeIsLostToAnotherChallenge(t *testing.T) {
 	a := newAuthority(t)

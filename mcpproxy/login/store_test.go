@@ -55,7 +55,9 @@ func TestLoginIsKeptForOtherProcesses(t *testing.T) {
 }
 
 func TestNothingIsKeptWithoutFolder(t *testing.T) {
-	s := newAuthority(t).open("")
+	a := newAuthority(t)
+	s := a.open("")
+	a.mustLogIn(t, s)
 	if tokenOf(t, s, "") != "" {
 		t.Error("there is a token")
 	}
@@ -67,7 +69,10 @@ func TestNothingIsKeptWithoutFolder(t *testing.T) {
 func TestUnreadableLoginIsReported(t *testing.T) {
 	a := newAuthority(t)
 	s, _ := a.loggedIn(t)
-	for _, body := range []string{"", "{", `{"url":"` + s.url + `"}`, `{"url":"https://evil.example","token":{"access_token":"t"}}`} {
+	for _, body := range []string{
+		"", "{", `{"url":"` + s.url + `"}`, `{"url":"https://evil.example","token":{"access_token":"t"}}`,
+		`{"url":"` + s.url + `","token":{"access_token":"t"},"scopes":7}`,
+	} {
 		if err := os.WriteFile(s.path, []byte(body), 0o600); err != nil {
 			t.Fatal(err)
 		}
