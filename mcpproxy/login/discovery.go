@@ -34,27 +34,27 @@ type service struct {
 // The SDK has the same steps inside its flows. Those do not report the resource that they
 // asked for, which every renewal has to name, and its flow for client credentials names none.
 func discover(ctx context.Context, client *http.Client, address, metadata string) (*service, error) {
-	resource, err := discoverResource(ctx, client, address, metadata)
-	missed := errors.Is(err, errUnanswered)
-	if err != nil && !missed {
-		return nil, err
+	resource, unread := discoverResource(ctx, client, address, metadata)
+	if unread != nil && !errors.Is(unread, errUnanswered) {
+		return nil, unread
 	}
 	found := &service{published: resource != nil}
 	if resource == nil {
+		var err error
 		if resource, err = guessResource(address); err != nil {
 			return nil, err
 		}
 	}
 	found.resource, found.scopes = resource.Resource, knownScopes(resource.ScopesSupported)
 	issuer := resource.AuthorizationServers[0]
-	server, serverErr := discoverServer(ctx, client, issuer)
+	server, err := discoverServer(ctx, client, issuer)
 	switch {
-	case serverErr != nil:
-		return nil, serverErr
+	case err != nil:
+		return nil, err
 	case server != nil:
 		found.server, found.published = server, true
-	case missed: // a guess would hide the reason
-		return nil, err
+	case unread != nil: // a guess would hide the reason
+		return nil, unread
 	default:
 		found.server = guessServer(issuer)
 	}

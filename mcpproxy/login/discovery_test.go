@@ -42,7 +42,10 @@ func TestServerThatPublishesNothingIsItsOwnAuthority(t *testing.T) {
 
 // TestServerThatIsDownIsNotGuessed: its documents may exist, and a guess would hide what is wrong.
 func TestServerThatIsDownIsNotGuessed(t *testing.T) {
-	for _, down := range []string{"/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"} {
+	for _, down := range []string{
+		"/.well-known/oauth-protected-resource/mcp", "/.well-known/oauth-protected-resource",
+		"/.well-known/oauth-authorization-server", "/.well-known/openid-configuration",
+	} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == down {
 				http.Error(w, "down", http.StatusServiceUnavailable)
