@@ -148,25 +148,27 @@ func TestMachineRenewsItsToken(t *testing.T) {
 	}
 }
 
-// TestMachineRenewsNoTokenOfAnotherClient: the entry has a new one.
-func TestMachineRenewsNoTokenOfAnotherClient(t *testing.T) {
-	a := machineAuthority(t)
-	a.Life = time.Second // the library takes a token for expired before its end
-	dir := t.TempDir()
-	if again, err := refuse(t, a.open(dir), "", 401, "Bearer"); !again || err != nil {
-		t.Fatal(again, err)
-	}
-	a.Lock()
-	a.Life = time.Hour
-	a.Unlock()
-	a.oauth = &config.OAuth{ClientID: "new", ClientSecret: "new-s3cret", Machine: true}
-	if got := acquired(t, a.open(dir), ""); got != "access-token-2" {
-		t.Errorf("got %q", got)
-	}
-	a.Lock()
-	defer a.Unlock()
-	if want := "Basic " + base64.StdEncoding.EncodeToString([]byte("new:new-s3cret")); len(a.Basic) != 2 || a.Basic[1] != want {
-		t.Errorf("the tokens are for %q", a.Basic)
+// TestMachineUsesNoTokenOfAnotherClient, fresh or expired: the entry has a new one.
+func TestMachineUsesNoTokenOfAnotherClient(t *testing.T) {
+	for _, life := range []time.Duration{time.Second, time.Hour} { // the library takes one of a second for expired
+		a := machineAuthority(t)
+		a.Life = life
+		dir := t.TempDir()
+		if again, err := refuse(t, a.open(dir), "", 401, "Bearer"); !again || err != nil {
+			t.Fatal(again, err)
+		}
+		a.Lock()
+		a.Life = time.Hour
+		a.Unlock()
+		a.oauth = &config.OAuth{ClientID: "new", ClientSecret: "new-s3cret", Machine: true}
+		if got := acquired(t, a.open(dir), ""); got != "access-token-2" {
+			t.Errorf("got %q", got)
+		}
+		a.Lock()
+		if want := "Basic " + base64.StdEncoding.EncodeToString([]byte("new:new-s3cret")); len(a.Basic) != 2 || a.Basic[1] != want {
+			t.Errorf("the tokens are for %q", a.Basic)
+		}
+		a.Unlock()
 	}
 }
 

@@ -57,7 +57,8 @@ func (s *Store) missing(rejected string) error {
 }
 
 func (s *Store) usable(rejected string) bool {
-	return s.kept.loggedIn() && s.kept.Token.Valid() && s.kept.Token.AccessToken != rejected
+	return s.kept.loggedIn() && s.kept.Token.Valid() && s.kept.Token.AccessToken != rejected &&
+		(!s.entry.Machine || s.kept.ClientID == s.entry.ClientID)
 }
 
 // renew gets a new token for the refresh token, unless another process has
