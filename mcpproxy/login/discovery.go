@@ -79,7 +79,7 @@ func guessServer(issuer string) *oauthex.AuthServerMeta {
 	}
 }
 
-func originOf(u *url.URL) string { return u.Scheme + "://" + u.Host }
+func originOf(u *url.URL) string { return (&url.URL{Scheme: u.Scheme, Host: u.Host}).String() } // with the zone of an address escaped
 
 // discoverResource reads the metadata of the protected resource (RFC 9728): at the
 // address of the challenge, else at the well-known ones. It returns nil if there is

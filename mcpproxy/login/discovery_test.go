@@ -125,3 +125,15 @@ func (c closing) Close() error {
 	c.closed()
 	return nil
 }
+
+// TestAddressMayHaveAZone: a server on the local link (RFC 6874).
+func TestAddressMayHaveAZone(t *testing.T) {
+	const origin = "https://[fe80::1%25eth0]:8443"
+	client := &http.Client{Transport: answering(func(r *http.Request) *http.Response {
+		return &http.Response{StatusCode: http.StatusNotFound, Body: http.NoBody, Request: r}
+	})}
+	found, err := discover(t.Context(), client, origin+"/mcp", "")
+	if err != nil || found.server.TokenEndpoint != origin+"/token" {
+		t.Errorf("%+v, %v", found, err)
+	}
+}
