@@ -88,9 +88,6 @@ func (s *Store) explain(err error) error {
 		return &refusedGrant{refused.Response.StatusCode, refused.ErrorCode, fmt.Sprintf("the authorization server answered %s: %s",
 			text.Printable(refused.Response.Status, 80), s.secrets.Text(text.Excerpt(refused.Body)))}
 	}
-	if errors.Is(err, errKey) {
-		return err
-	}
 	return errors.New(s.secrets.Text(remote.PlainText(err)))
 }
 
