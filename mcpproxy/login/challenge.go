@@ -57,6 +57,15 @@ func (c challenge) metadataOr(earlier *challenge) string {
 	return c.Metadata
 }
 
+// after adds what an earlier challenge said and this one does not.
+func (c challenge) after(earlier *challenge) *challenge {
+	all := &challenge{Scopes: c.Scopes, Metadata: c.metadataOr(earlier)}
+	if all.Scopes == nil && earlier != nil {
+		all.Scopes = earlier.Scopes
+	}
+	return all
+}
+
 // knownScopes returns the valid scopes (RFC 6749, section 3.3): others could contain control
 // characters for a terminal.
 func knownScopes(scopes []string) (known []string) {

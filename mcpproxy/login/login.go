@@ -76,6 +76,9 @@ func (s *Store) LogIn(ctx context.Context, answer *http.Response, clientName str
 		return err
 	}
 	defer release()
+	if s.load() == nil { // what other processes missed while the user was in the browser
+		l.Missing = union(l.Missing, s.kept.copy().Missing)
+	}
 	return s.write(l)
 }
 
@@ -134,8 +137,8 @@ func (s *Store) newLogin(before *login, found *service, wanted challenge) *login
 		URL: s.url, Issuer: found.server.Issuer, Resource: found.resource, TokenURL: found.server.TokenEndpoint,
 		Challenged: before.Challenged, Missing: before.Missing,
 	}
-	if wanted.Scopes != nil {
-		l.Challenged = &challenge{Scopes: wanted.Scopes, Metadata: wanted.metadataOr(before.Challenged)}
+	if wanted.Scopes != nil || wanted.Metadata != "" {
+		l.Challenged = wanted.after(before.Challenged)
 	}
 	if len(s.entry.Scopes) > 0 {
 		l.Scopes = union(s.entry.Scopes, l.Missing)

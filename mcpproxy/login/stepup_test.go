@@ -126,21 +126,32 @@ func TestChallengeOfACallIsKept(t *testing.T) {
 	}
 }
 
-// TestMetadataThatACallNamedIsFound by a login whose own request is not refused.
+// TestMetadataThatACallNamedIsFound by a login whose own request is not refused, and the scope
+// that another call named is asked for.
 func TestMetadataThatACallNamedIsFound(t *testing.T) {
-	a := newAuthority(t)
-	a.Mux.HandleFunc("/elsewhere", func(w http.ResponseWriter, _ *http.Request) {
-		mcptest.Respond(w, 200, map[string]any{"resource": a.URL + "/mcp", "authorization_servers": []string{a.URL}, "scopes_supported": []string{"elsewhere"}})
-	})
-	dir := t.TempDir()
-	if again, err := refuse(t, a.open(dir), "", 401, `Bearer resource_metadata="`+a.URL+`/elsewhere"`); again || err != nil {
-		t.Errorf("%v, %v", again, err)
-	}
-	if err := a.open(dir).LogIn(t.Context(), &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, "", browser(t)); err != nil {
-		t.Fatal(err)
-	}
-	if got := a.asked(); !slices.Equal(got, []string{"elsewhere"}) {
-		t.Errorf("asked for %q", got)
+	const metadata, scope = `Bearer resource_metadata="%s/elsewhere"`, `Bearer scope="basic"`
+	for _, test := range []struct {
+		want       string
+		challenges []string
+	}{{"elsewhere", []string{metadata}}, {"basic", []string{metadata, scope}}, {"basic", []string{scope, metadata}}} {
+		a := newAuthority(t)
+		found := false
+		a.Mux.HandleFunc("/elsewhere", func(w http.ResponseWriter, _ *http.Request) {
+			found = true
+			mcptest.Respond(w, 200, map[string]any{"resource": a.URL + "/mcp", "authorization_servers": []string{a.URL}, "scopes_supported": []string{"elsewhere"}})
+		})
+		dir := t.TempDir()
+		for _, c := range test.challenges {
+			if again, err := refuse(t, a.open(dir), "", 401, strings.ReplaceAll(c, "%s", a.URL)); again || err != nil {
+				t.Errorf("%v, %v", again, err)
+			}
+		}
+		if err := a.open(dir).LogIn(t.Context(), &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, "", browser(t)); err != nil {
+			t.Fatal(err)
+		}
+		if got := a.asked(); !slices.Equal(got, []string{test.want}) || !found {
+			t.Errorf("%q: asked for %q; its metadata was found: %v", test.challenges, got, found)
+		}
 	}
 }
 
@@ -171,6 +182,26 @@ func TestNoScopeIsLostToAnotherChallenge(t *testing.T) {
 	}
 	a.mustLogIn(t, s)
 	if got := a.asked(); !slices.Equal(got, []string{"resources", "tools"}) {
+		t.Errorf("asked for %q", got)
+	}
+}
+
+// TestScopeMissedDuringALoginIsKept for the next one.
+func TestScopeMissedDuringALoginIsKept(t *testing.T) {
+	a := newAuthority(t)
+	s, dir := a.loggedIn(t)
+	other, open := a.open(dir), browser(t)
+	err := a.logIn(t.Context(), s, http.StatusUnauthorized, func(address string) {
+		if _, err := refuse(t, other, tokenOf(t, other, ""), 403, `Bearer error="insufficient_scope", scope="write"`); err == nil {
+			t.Error("a refusal for lack of a scope is no error")
+		}
+		open(address)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.mustLogIn(t, s)
+	if got := a.asked(); !slices.Contains(got, "write") {
 		t.Errorf("asked for %q", got)
 	}
 }
@@ -271,8 +302,8 @@ func TestBrowserComesBackWhereTheClientIsRegistered(t *testing.T) {
 		t.Fatal(err)
 	}
 	redirect := strings.Replace(strings.Replace(free.url, "127.0.0.1", "localhost", 1), "/callback", "/oauth/back", 1)
+	a := newAuthority(t) // before the port is free for it
 	free.close()
-	a := newAuthority(t)
 	a.oauth = &config.OAuth{ClientID: "known", RedirectURL: redirect}
 	a.loggedIn(t)
 	a.Lock()

@@ -173,7 +173,7 @@ func (s *Store) note(denied bool, wanted challenge) error {
 	case denied:
 		l.Missing = union(l.Missing, wanted.Scopes)
 	case wanted.Scopes != nil || wanted.Metadata != "":
-		l.Challenged = &challenge{Scopes: wanted.Scopes, Metadata: wanted.Metadata}
+		l.Challenged = wanted.after(l.Challenged)
 	}
 	if l.asksAs(s.kept.copy()) {
 		return nil
