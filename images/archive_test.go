@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -37,9 +38,11 @@ func TestDockerArchiveWithSeveralImages(t *testing.T) {
 	if got, err := readImage(img); err != nil || got != want {
 		t.Errorf("read %d bytes, want %d: %v", len(got), len(want), err)
 	}
-	for ref, want := range map[string]string{"": "2 images", ":c:1": "no image \"c:1\""} {
+	for ref, want := range map[string]string{"": "2 images", ":c:1": "no image \"c:1\"", ":C:1": "can only contain the characters"} {
 		if err := pullAll(Puller{}, "docker-archive:"+file+ref); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %v, want %q", ref, err, want)
+		} else if text := err.Error(); ref != ":C:1" && (!strings.Contains(text, "a:1") || !strings.Contains(text, "b:1")) {
+			t.Errorf("%q: %v does not name the images", ref, err)
 		}
 	}
 }
@@ -88,11 +91,14 @@ func TestDockerArchiveFollowsItsLinks(t *testing.T) {
 	entries := []tar.Header{
 		{Name: "one/layer.tar"},
 		{Name: "two/layer.tar", Typeflag: tar.TypeSymlink, Linkname: "../one/layer.tar"},
+		{Name: "three/layer.tar", Typeflag: tar.TypeLink, Linkname: "one/layer.tar"},
 		{Name: "loop", Typeflag: tar.TypeSymlink, Linkname: "loop"},
 	}
 	bodies := func() map[string][]byte { return map[string][]byte{"one/layer.tar": body} }
-	if err := pullAll(Puller{}, "docker-archive:"+savedTar(t, config, []string{"one/layer.tar", "two/layer.tar"}, entries, bodies())); err != nil {
-		t.Error(err)
+	for _, second := range []string{"two/layer.tar", "three/layer.tar", "./one/layer.tar"} {
+		if err := pullAll(Puller{}, "docker-archive:"+savedTar(t, config, []string{"one/layer.tar", second}, entries, bodies())); err != nil {
+			t.Errorf("%s: %v", second, err)
+		}
 	}
 	if err := pullAll(Puller{}, "docker-archive:"+savedTar(t, config, []string{"loop", "loop"}, entries, bodies())); err == nil {
 		t.Error("a link to itself was read")
@@ -130,7 +136,22 @@ func compressed(t testing.TB, file string, comp compression.Compression) string 
 	return name
 }
 
+// gzipped compresses a text in memory.
+func gzipped(t testing.TB, text []byte) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	w := gzip.NewWriter(&out)
+	_, err := w.Write(text)
+	if err := errors.Join(err, w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
 func TestArchiveRefusesWhatIsNone(t *testing.T) {
+	whole := tarOf(t, "a", "b")
+	checksum := gzipped(t, whole)
+	checksum[len(checksum)-5] ^= 1
 	for name, c := range map[string]struct {
 		content []byte
 		want    string
@@ -139,7 +160,13 @@ func TestArchiveRefusesWhatIsNone(t *testing.T) {
 		"text":      {[]byte(content), "it is not a tar archive"},
 		"other tar": {tarOf(t, "a", "b"), "no OCI image layout"},
 		"xz":        {[]byte("\xfd7zXZ\x00 and so on"), "compressed with xz"},
+		"bzip2":     {[]byte("BZh91AY&SY and so on"), "compressed with bzip2"},
 		"cut gzip":  {[]byte("\x1f\x8b\x08"), "corrupt"},
+		"cut tar":   {whole[:300], "it is not a tar archive, or a damaged one"},
+		"text.gz":   {gzipped(t, []byte(content)), "it is not a tar archive"},
+		// Of a whole archive, only the sum at its end is wrong.
+		"wrong checksum": {checksum, "decompressing archive: content is corrupt"},
+		"long pax":       {longPAX(t), "reading archive: archive/tar: header field too long"},
 	} {
 		file := filepath.Join(t.TempDir(), "a.tar")
 		if err := os.WriteFile(file, c.content, 0o644); err != nil {
@@ -149,6 +176,21 @@ func TestArchiveRefusesWhatIsNone(t *testing.T) {
 			t.Errorf("%s: got %v, want %q", name, err, c.want)
 		}
 	}
+}
+
+// longPAX is a tar archive that begins with two megabytes of extended attributes.
+func longPAX(t *testing.T) []byte {
+	t.Helper()
+	b := tarOf(t, "a", strings.Repeat("x", 2<<20))
+	const kind, sum = 156, 148 // in a header of POSIX ustar
+	b[kind] = tar.TypeXHeader
+	copy(b[sum:], "        ")
+	total := 0
+	for _, c := range b[:512] {
+		total += int(c)
+	}
+	copy(b[sum:], fmt.Sprintf("%06o\x00 ", total))
+	return b
 }
 
 // TestCompressedArchiveIsBounded, and leaves nothing behind.

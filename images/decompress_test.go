@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/iotest"
 
@@ -80,8 +82,32 @@ func TestDamagedCompressionIsCorruptContent(t *testing.T) {
 	if err := read(bytes.NewReader(damaged)); !errors.Is(err, errCorrupt) {
 		t.Errorf("a wrong checksum: %v", err)
 	}
-	away := fmt.Errorf("%w: reset", ErrUnavailable)
-	if err := read(io.MultiReader(bytes.NewReader(damaged[:20]), iotest.ErrReader(away))); errors.Is(err, errCorrupt) || !errors.Is(err, ErrUnavailable) {
-		t.Errorf("a broken connection: %v", err)
+	for name, below := range map[string]error{
+		"a broken connection": fmt.Errorf("%w: reset", ErrUnavailable),
+		"a refusal":           &RegistryError{text: "it has lost a part of the image"},
+		"a broken disk":       &fs.PathError{Op: "read", Path: "a.tar", Err: syscall.EIO},
+	} {
+		for _, n := range []int{0, 3, 20} {
+			if err := read(io.MultiReader(bytes.NewReader(damaged[:n]), iotest.ErrReader(below))); errors.Is(err, errCorrupt) || !errors.Is(err, below) {
+				t.Errorf("%s after %d bytes: %v", name, n, err)
+			}
+		}
+	}
+}
+
+// TestStreamThatEndsTooEarlyIsNotWhole: zstd takes this error for the end if it comes between two frames.
+func TestStreamThatEndsTooEarlyIsNotWhole(t *testing.T) {
+	encoder, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	frame := encoder.EncodeAll([]byte("content"), nil)
+	d, err := newDecompressor(io.MultiReader(bytes.NewReader(frame), iotest.ErrReader(io.ErrUnexpectedEOF)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.release()
+	if got, err := io.ReadAll(d); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("got %q, %v", got, err)
 	}
 }

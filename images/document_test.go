@@ -115,6 +115,10 @@ func TestListsOfImagesAreBounded(t *testing.T) {
 		}, `""`, 1000},
 		{"RepoTags", func(l string) error { _, err := parseSaved([]byte(`[{"RepoTags":` + l + `}]`)); return err }, `"a:b"`, maxArchiveFiles},
 		{"it", func(l string) error { _, err := parseSaved([]byte(l)); return err }, `{}`, 1000},
+		{"it", func(l string) error { // the names of all images together
+			_, err := parseSaved([]byte(`[{"RepoTags":` + l + `},{"Layers":["a"]}]`))
+			return err
+		}, `"a:b"`, maxArchiveFiles - 1},
 	} {
 		if err := c.read(list(c.of, c.most)); err != nil {
 			t.Errorf("%s: %d are refused: %v", c.name, c.most, err)
@@ -148,6 +152,7 @@ func TestImageJSONThatIsWrong(t *testing.T) {
 		`{"layers":[{"size":"1"}]}`:      `"layers.size" must be a number, not a string`,
 		`{"layers":[{"size":1.5}]}`:      `"layers.size" must be a whole number`,
 		`{"layers":[{"digest":"abc"}]}`:  `"layers.digest" is not a digest`,
+		`{"layers":[{"digest":7}]}`:      `"layers.digest" must be a string, not a number`,
 		`{"layers":[{}]}`:                "an entry has no digest",
 		`{"config":[]}`:                  `"config" must be an object, not an array`,
 		`{"mediaType":true}`:             `"mediaType" must be a string, not true or false`,

@@ -117,6 +117,7 @@ func TestLocalImagesThatAreNotThere(t *testing.T) {
 		"oci:" + empty + "/none":            `"` + empty + `/none": no such file or folder`,
 		"oci-archive:" + empty + "/none":    `"` + empty + `/none": no such file or folder`,
 		"docker-archive:" + empty + "/none": `"` + empty + `/none": no such file or folder`,
+		"oci:" + text:                       "open " + text + ": not a directory",
 		"oci:" + empty:                      "this is no OCI image layout: it has no index.json",
 		"oci-archive:" + empty:              `"` + empty + `" is not a regular file`,
 		"oci-archive:" + text:               "it is not a tar archive, or a damaged one",

@@ -80,6 +80,7 @@ func TestRegistryErrors(t *testing.T) {
 		"forbidden":           {serve(t, answer(403)), nil, "HOST refused access: the image is private or does not exist", "~/.docker/config.json", false},
 		"forbidden, and why":  {says(403, denied), nil, "HOST refused access: the image is private or does not exist (it says: your address is blocked)", "~/.docker/config.json", false},
 		"a page of a proxy":   {says(403, "<html>"+strings.Repeat("no", 9000)), nil, "HOST refused access: the image is private or does not exist", "~/.docker/config.json", false},
+		"forbidden, no words": {says(403, `{"errors":[{"code":"DENIED"}]}`), nil, "HOST refused access: the image is private or does not exist", "~/.docker/config.json", false},
 		"rate limit":          {serve(t, answer(429)), nil, "HOST limits the rate of pulls", "wait, or put credentials", true},
 		"bad request":         {serve(t, answer(400)), nil, "HOST answers 400 Bad Request", "", false},
 		"server error":        {serve(t, answer(500)), nil, "HOST answers 500 Internal Server Error", "MCP_BRIDGE_REGISTRY_MIRRORS", true},
@@ -92,11 +93,15 @@ func TestRegistryErrors(t *testing.T) {
 		"no answer":           {"registry.invalid", dial(context.DeadlineExceeded), "cannot reach HOST (no answer)", "network", true},
 		"silence":             {"registry.invalid", failingWith(&silenceError{15 * time.Second}), "cannot reach HOST (no answer within 15s)", "network", true},
 		"cut off":             {"registry.invalid", failingWith(io.ErrUnexpectedEOF), "cannot reach HOST (the connection broke)", "network", true},
+		"hung up":             {"registry.invalid", failingWith(io.EOF), "cannot reach HOST (the connection broke)", "network", true},
 		"a refused proxy":     {"registry.invalid", failingWith(errors.New("Forbidden")), "cannot reach HOST (Forbidden)", "HTTPS_PROXY", true},
 		"unknown authority":   {"registry.invalid", untrusted(x509.UnknownAuthorityError{}), "cannot trust HOST: an unknown authority has signed its certificate", "MCP_BRIDGE_REGISTRY_CA", false},
+		"no authorities":      {"registry.invalid", untrusted(x509.SystemRootsError{Err: errors.New("none")}), "cannot trust HOST: an unknown authority has signed its certificate", "ca-certificates", false},
+		"invalid":             {"registry.invalid", untrusted(x509.CertificateInvalidError{Reason: x509.NotAuthorizedToSign}), "cannot trust HOST: its certificate is not valid", "MCP_BRIDGE_REGISTRY_CA", false},
 		"expired":             {"registry.invalid", untrusted(x509.CertificateInvalidError{Reason: x509.Expired}), "cannot trust HOST: its certificate has expired or is not valid yet", "date", false},
 		"another's name":      {"registry.invalid", untrusted(x509.HostnameError{Certificate: &x509.Certificate{}, Host: "registry.invalid"}), "cannot trust HOST: its certificate is for another name", "MCP_BRIDGE_REGISTRY_CA", false},
 		"refused handshake":   {"registry.invalid", failingWith(&net.OpError{Op: "remote error", Err: tls.AlertError(40)}), "cannot reach HOST (no TLS connection: handshake failure)", "network", true},
+		"old TLS":             {"registry.invalid", failingWith(errors.New("tls: server selected unsupported protocol version 301")), "cannot reach HOST (no TLS connection: server selected unsupported protocol version 301)", "network", true},
 		"no TLS":              {"registry.invalid", failingWith(http.ErrSchemeMismatch), "HOST does not speak TLS", "MCP_BRIDGE_INSECURE_REGISTRIES=registry.invalid", false},
 		"no TLS at all":       {"registry.invalid", failingWith(tls.RecordHeaderError{Msg: "first record"}), "HOST does not speak TLS", "MCP_BRIDGE_INSECURE_REGISTRIES=registry.invalid", false},
 		"something else":      {"registry.invalid", failingWith(fmt.Errorf("a: %w", errors.New("b\x1b[31m"))), `cannot reach HOST ("b\x1b[31m")`, "network", true},
@@ -470,6 +475,7 @@ func TestImageChoosesThePlatform(t *testing.T) {
 	arm64 := v1.Platform{OS: "linux", Architecture: "arm64", Variant: "v8"}
 	v5 := v1.Platform{OS: "linux", Architecture: "arm", Variant: "v5"}
 	v7 := v1.Platform{OS: "linux", Architecture: "arm", Variant: "v7"}
+	v2 := v1.Platform{OS: "linux", Architecture: "amd64", Variant: "v2"}
 	v3 := v1.Platform{OS: "linux", Architecture: "amd64", Variant: "v3"}
 	windows := v1.Platform{OS: "windows", Architecture: "amd64", OSVersion: "10.0.1"}
 	noise := v1.Platform{OS: "unknown", Architecture: "unknown"}
@@ -477,6 +483,8 @@ func TestImageChoosesThePlatform(t *testing.T) {
 	host := serve(t, nil)
 	push(t, host+"/py:all", indexOf(t, all...))
 	push(t, host+"/py:arm", indexOf(t, v5, arm64, noise))
+	push(t, host+"/py:v2", indexOf(t, v2))
+	push(t, host+"/py:arm64", indexOf(t, v1.Platform{OS: "linux", Architecture: "arm64"}, arm64))
 	push(t, host+"/py:nested", mutate.AppendManifests(empty.Index, mutate.IndexAddendum{
 		Add: indexOf(t, all...), MediaType: types.OCIImageIndex,
 	}))
@@ -493,6 +501,8 @@ func TestImageChoosesThePlatform(t *testing.T) {
 		{"arm", v7, v5},
 		{"all", v1.Platform{OS: "linux", Architecture: "arm", Variant: "v6"}, v5},
 		{"nested", amd, amd},
+		{"v2", amd, v2},
+		{"arm64", v1.Platform{OS: "linux", Architecture: "arm64"}, arm64},
 	} {
 		img, err := Puller{Platform: c.want}.Image(context.Background(), host+"/py:"+c.tag)
 		if err != nil {

@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -158,6 +161,85 @@ func TestTimeIsUpDuringAnotherTry(t *testing.T) {
 			t.Errorf("asked %d times: %v", asked, err)
 		}
 	})
+}
+
+// TestRefusalKeepsItsWords though its body was read to free the connection for another try.
+func TestRefusalKeepsItsWords(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked := 0
+		registry := trip(func(req *http.Request) (*http.Response, error) {
+			resp := &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: req}
+			if strings.Contains(req.URL.Path, "/manifests/") {
+				if asked++; asked > 1 {
+					<-req.Context().Done()
+					return nil, req.Context().Err()
+				}
+				resp.StatusCode = http.StatusInternalServerError
+				resp.Body = io.NopCloser(strings.NewReader(`{"errors":[{"code":"UNKNOWN","message":"no disk"}]}`))
+			}
+			return resp, nil
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		_, err := Puller{Transport: registry}.Image(ctx, "registry.invalid/py:3")
+		if err == nil || !strings.Contains(err.Error(), "answers 500 Internal Server Error (it says: no disk)") || asked != 2 {
+			t.Errorf("asked %d times: %v", asked, err)
+		}
+	})
+}
+
+// TestLongWaitHasAdvice: credentials help only against the limit of a rate.
+func TestLongWaitHasAdvice(t *testing.T) {
+	for status, want := range map[int]string{
+		http.StatusTooManyRequests: "wait so long, or " + loginAdvice, http.StatusServiceUnavailable: laterAdvice,
+	} {
+		wrap, _ := failing(1000, func(w http.ResponseWriter) {
+			w.Header().Set("Retry-After", "3600")
+			w.WriteHeader(status)
+		})
+		host := serve(t, wrap)
+		err := pullAll(Puller{}, host+"/py:3")
+		told := (*RegistryError)(nil)
+		if !errors.As(err, &told) || told.Error() != host+" has too much to do and asks to wait 1h0m0s" || told.Advice() != want {
+			t.Errorf("%d: %v, with the advice %q", status, err, told.Advice())
+		}
+	}
+}
+
+// TestBrokenConnectionsAreTriedAgain, but not what another try does not cure.
+func TestBrokenConnectionsAreTriedAgain(t *testing.T) {
+	broken := func(op string, err error) error {
+		return &net.OpError{Op: op, Net: "tcp", Err: os.NewSyscallError(op, err)}
+	}
+	for name, tt := range map[string]struct {
+		method string
+		err    error
+		tries  int
+	}{
+		"hung up":          {http.MethodGet, io.EOF, maxTries},
+		"reset":            {http.MethodGet, broken("read", syscall.ECONNRESET), maxTries},
+		"a broken pipe":    {http.MethodHead, broken("write", syscall.EPIPE), maxTries},
+		"refused":          {http.MethodGet, broken("connect", syscall.ECONNREFUSED), 1},
+		"nobody's trust":   {http.MethodGet, errors.New("no trust"), 1},
+		"a login, hung up": {http.MethodPost, io.EOF, 1},
+	} {
+		tries := 0
+		r := &retryTransport{firstPause: time.Nanosecond, inner: trip(func(*http.Request) (*http.Response, error) {
+			tries++
+			return nil, tt.err
+		})}
+		req, err := http.NewRequest(tt.method, "https://registry.invalid/v2/", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := r.RoundTrip(req)
+		if err == nil {
+			resp.Body.Close()
+		}
+		if !errors.Is(err, tt.err) || tries != tt.tries {
+			t.Errorf("%s: %d tries, want %d: %v", name, tries, tt.tries, err)
+		}
+	}
 }
 
 func TestRetryAfterReadsBothForms(t *testing.T) {

@@ -282,6 +282,8 @@ func TestDamagedCredentialsAreNamed(t *testing.T) {
 	for content, want := range map[string]string{
 		"{":                               `line 1: it is not valid JSON`,
 		"{\n\"auths\": {},\n}\n":          `line 3: it is not valid JSON`,
+		"{\n\"auths\": {},,\n\"x\": 1\n}": `line 2: it is not valid JSON`,
+		"{\n\"auths\": [],\n\"x\": 1\n}":  `line 2: "auths" must be an object, not an array`,
 		"{\n\"auths\": []}":               `line 2: "auths" must be an object, not an array`,
 		`{"auths": {"x": {"auth": 7}}}`:   `line 1: "auths.x.auth" must be a string, not a number`,
 		`{"credHelpers": {"x": true}}`:    `line 1: "credHelpers.x" must be a string, not true or false`,
