@@ -10,7 +10,6 @@ import (
 	"os"
 	"path"
 	"strings"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -35,14 +34,11 @@ type part struct{ offset, size int64 }
 // openArchive lists a tar archive by jumping from header to header. It decompresses a
 // compressed one first, to at most limit bytes.
 func openArchive(ctx context.Context, file string, limit int64) (*tarBlobs, error) {
-	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, err := openRegular(file)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	if err := requireRegular(f); err != nil {
-		return nil, err
-	}
 	b := &tarBlobs{file: file, parts: map[string]part{}, links: map[string]string{}}
 	head := make([]byte, len(xzMagic))
 	if _, err := f.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
@@ -63,33 +59,37 @@ func openArchive(ctx context.Context, file string, limit int64) (*tarBlobs, erro
 
 // decompressToFile returns an unlinked file, which disappears when it is closed or no
 // longer referenced.
-func decompressToFile(ctx context.Context, f *os.File, limit int64) (plain *os.File, err error) {
+func decompressToFile(ctx context.Context, f *os.File, limit int64) (*os.File, error) {
 	d, err := newDecompressor(f)
 	if err != nil {
 		return nil, err
 	}
 	defer d.release()
-	plain, err = os.CreateTemp(largeTempDir(), "toolcell-")
+	plain, err := os.CreateTemp(largeTempDir(), "toolcell-")
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			plain.Close()
-		}
-	}()
+	if err := fill(plain, &contextReader{ctx: ctx, inner: d}, limit); err != nil {
+		plain.Close()
+		return nil, err
+	}
+	return plain, nil
+}
+
+// fill unlinks a file and writes at most limit bytes into it.
+func fill(plain *os.File, from io.Reader, limit int64) error {
 	if err := os.Remove(plain.Name()); err != nil {
-		return nil, err
+		return err
 	}
-	n, err := io.Copy(plain, io.LimitReader(&contextReader{ctx: ctx, inner: d}, limit+1))
+	n, err := io.Copy(plain, io.LimitReader(from, limit+1))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if n > limit {
-		return nil, fmt.Errorf("it has more than %d bytes (MCP_BRIDGE_IMAGE_MAX_SIZE)", limit)
+		return fmt.Errorf("it has more than %d bytes (MCP_BRIDGE_IMAGE_MAX_SIZE)", limit)
 	}
 	_, err = plain.Seek(0, io.SeekStart)
-	return plain, err
+	return err
 }
 
 // largeTempDir is the place for large temporary files (file-hierarchy(7)): /tmp may be in
@@ -166,7 +166,7 @@ func (b *tarBlobs) find(name string) (part, error) {
 		}
 		target, ok := b.links[name]
 		if !ok {
-			return part{}, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+			return part{}, &fs.PathError{Op: "open", Path: printable(name, 200), Err: fs.ErrNotExist}
 		}
 		name = target
 	}
@@ -188,7 +188,7 @@ func (b *tarBlobs) open(name string) (io.ReadCloser, error) {
 	if b.plain != nil {
 		return io.NopCloser(io.NewSectionReader(b.plain, p.offset, p.size)), nil
 	}
-	f, err := os.Open(b.file)
+	f, err := openRegular(b.file)
 	if err != nil {
 		return nil, err
 	}

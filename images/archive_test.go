@@ -201,6 +201,9 @@ func TestCompressedArchiveIsBounded(t *testing.T) {
 	if err := pullAll(Puller{MaxArchive: 1000}, "docker-archive:"+file); err == nil || !strings.Contains(err.Error(), "MCP_BRIDGE_IMAGE_MAX_SIZE") {
 		t.Errorf("got %v", err)
 	}
+	if open := openUnder(t, temp); len(open) > 0 {
+		t.Errorf("%v are open", open)
+	}
 	if err := pullAll(Puller{}, "docker-archive:"+file); err != nil {
 		t.Error(err)
 	}

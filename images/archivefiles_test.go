@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/compression"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"golang.org/x/sys/unix"
 )
 
 // openUnder lists the files under a folder that this process has open, also those that were removed.
@@ -126,6 +127,21 @@ func TestListingAnArchiveEndsWithItsContext(t *testing.T) {
 	cancel(errors.New("interrupted"))
 	ref := "oci-archive:" + archiveOf(t, layoutOf(t, nil))
 	if _, err := (Puller{}).Image(ctx, ref); err == nil || err.Error() != fmt.Sprintf("reading image %q: interrupted", ref) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestArchiveThatBecameAPipeIsRefused: opening it would wait for a writer for ever.
+func TestArchiveThatBecameAPipeIsRefused(t *testing.T) {
+	file := savedOf(t, "py:3", hostImage(t))
+	img, err := (Puller{}).Image(t.Context(), "docker-archive:"+file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.Remove(file), unix.Mkfifo(file, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readImage(img); err == nil || !strings.Contains(err.Error(), "is not a regular file") {
 		t.Errorf("got %v", err)
 	}
 }

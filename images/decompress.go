@@ -57,7 +57,7 @@ func newDecompressor(r io.Reader) (*decompressor, error) {
 	switch {
 	case bytes.HasPrefix(head, gzipMagic):
 		if d.out, err = gzip.NewReader(in); err != nil {
-			return nil, fmt.Errorf("%w: %w", errCorrupt, err)
+			return nil, damaged(err)
 		}
 	case isZstd(head):
 		// In low-memory mode, the decoder moves the whole window for each block, and a block

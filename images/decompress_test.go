@@ -87,7 +87,7 @@ func TestDamagedCompressionIsCorruptContent(t *testing.T) {
 		"a refusal":           &RegistryError{text: "it has lost a part of the image"},
 		"a broken disk":       &fs.PathError{Op: "read", Path: "a.tar", Err: syscall.EIO},
 	} {
-		for _, n := range []int{0, 3, 20} {
+		for _, n := range []int{0, 3, 6, 9, 20} {
 			if err := read(io.MultiReader(bytes.NewReader(damaged[:n]), iotest.ErrReader(below))); errors.Is(err, errCorrupt) || !errors.Is(err, below) {
 				t.Errorf("%s after %d bytes: %v", name, n, err)
 			}

@@ -56,7 +56,12 @@ func TestErrorsHaveNoForeignEscapes(t *testing.T) {
 		fmt.Fprintf(w, `{"errors":[{"code":"DENIED","message":"\u001b[2J\u009b1m%s"}]}`, strings.Repeat("no ", 5000))
 	}))
 	defer registry.Close()
+	evilName, host := `\u001b]0;owned\u0007`+strings.Repeat("z", 30_000), hostPlatform()
+	one := fmt.Sprintf(`{"os":%q,"architecture":%q,"rootfs":{"diff_ids":["sha256:%s"]}}`, host.OS, host.Architecture, strings.Repeat("a", 64))
 	for name, ref := range map[string]string{
+		"configuration": "docker-archive:" + savedTexts(t, `[{"Config":"`+evilName+`"}]`, "{}"),
+		"layer":         "docker-archive:" + savedTexts(t, `[{"Config":"config.json","Layers":["`+evilName+`"]}]`, one),
+
 		"tags":     "oci:" + layoutOf(t, tags),
 		"platform": "oci:" + layoutOf(t, map[string]v1.Image{"a": imageOf(t, evil, layerOf(t, "a", compression.GZip))}),
 		"registry": strings.TrimPrefix(registry.URL, "http://") + "/py:3",

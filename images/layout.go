@@ -45,6 +45,15 @@ func (d dirBlobs) open(name string) (io.ReadCloser, error) {
 	return f, requireRegular(f)
 }
 
+// openRegular opens a file outside of a layout.
+func openRegular(file string) (*os.File, error) {
+	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	return f, requireRegular(f)
+}
+
 // requireRegular returns an error, and closes the file, if it is not a regular file.
 func requireRegular(f *os.File) error {
 	info, err := f.Stat()
