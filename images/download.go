@@ -56,7 +56,8 @@ func (d *download) connect() error {
 		// Content-Range: bytes 100-199/200 (RFC 9110, section 14.4)
 		if want := fmt.Sprintf("bytes %d-", d.at); !strings.HasPrefix(resp.Header.Get("Content-Range"), want) {
 			d.body.Close()
-			return fmt.Errorf("%w: it was asked for %s and sent %s", ErrUnavailable, want, printable(resp.Header.Get("Content-Range"), 100))
+			text := fmt.Sprintf("%s was asked for %s and sent %s", d.name, want, printable(resp.Header.Get("Content-Range"), 100))
+			return &RegistryError{text, laterAdvice, true, errNotResumed}
 		}
 		return nil
 	case d.size < 0:
@@ -65,7 +66,7 @@ func (d *download) connect() error {
 	// A server without support for ranges begins again.
 	if _, err := io.CopyN(io.Discard, d.body, d.at); err != nil {
 		d.body.Close()
-		return fmt.Errorf("%w: the download cannot be resumed: %w", ErrUnavailable, err)
+		return d.explain(d.ctx, fmt.Errorf("%w: %w: %w", ErrUnavailable, errNotResumed, err))
 	}
 	return nil
 }
@@ -86,8 +87,8 @@ func (d *download) Read(p []byte) (int, error) {
 		case d.ctx.Err() != nil || !errors.Is(err, ErrUnavailable):
 			return n, err
 		}
-		if resumeErr := d.resume(); resumeErr != nil {
-			return n, d.explain(d.ctx, fmt.Errorf("%w: %w", err, resumeErr))
+		if err := d.resume(err); err != nil {
+			return n, err
 		}
 		if n > 0 {
 			return n, nil
@@ -95,10 +96,11 @@ func (d *download) Read(p []byte) (int, error) {
 	}
 }
 
-var errGivenUp = errors.New("the connection broke too often")
+var errNotResumed = errors.New("the download cannot be resumed")
 
-// resume connects again after a pause.
-func (d *download) resume() error {
+// resume connects again after a pause. When connections broke too often, it returns how the
+// last one did.
+func (d *download) resume(broke error) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.body.Close()
@@ -108,16 +110,15 @@ func (d *download) resume() error {
 	for {
 		d.broken++
 		if d.broken >= maxTries {
-			return errGivenUp
+			return d.explain(d.ctx, broke)
 		}
 		select {
 		case <-d.ctx.Done():
-			return d.ctx.Err()
+			return context.Cause(d.ctx)
 		case <-time.After(backoff(d.firstPause, d.broken)):
 		}
-		err := d.connect()
-		if !errors.Is(err, ErrUnavailable) {
-			return err
+		if broke = d.connect(); !errors.Is(broke, ErrUnavailable) {
+			return broke
 		}
 	}
 }

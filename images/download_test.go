@@ -124,7 +124,7 @@ func TestDownloadsDeliverEachByteOnce(t *testing.T) {
 			{"0123", errBreaks, -1, ""}, {"012", io.EOF, -1, ""}, {all, io.EOF, -1, ""},
 		}, all, nil},
 		"a break after each of many bytes": {healthy, long, nil},
-		"a break after each of few bytes":  {sick, long[:maxTries*(healthyBytes-1)], errGivenUp},
+		"a break after each of few bytes":  {sick, long[:maxTries*(healthyBytes-1)], ErrUnavailable},
 	} {
 		var open atomic.Int32
 		blob, err := openBlob(t, inPieces(c.pieces, &open))
@@ -139,6 +139,37 @@ func TestDownloadsDeliverEachByteOnce(t *testing.T) {
 		if err := blob.Close(); err != nil || open.Load() != 0 {
 			t.Errorf("%s: %d bodies are still open: %v", name, open.Load(), err)
 		}
+	}
+}
+
+// TestDownloadThatCannotBeResumedSaysWhy: a refusal is no outage.
+func TestDownloadThatCannotBeResumedSaysWhy(t *testing.T) {
+	for status, want := range map[int]string{
+		http.StatusNotFound:           "registry.invalid has lost a part of the image",
+		http.StatusForbidden:          "registry.invalid refused access: the image is private or does not exist",
+		http.StatusServiceUnavailable: "registry.invalid answers 503 Service Unavailable",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var open atomic.Int32
+			first := inPieces([]piece{{"0123", errBreaks, 10, ""}}, &open)
+			blob, err := openBlob(t, func(r *http.Request) (*http.Response, error) {
+				resp, err := first(r)
+				if resp.StatusCode == http.StatusServiceUnavailable {
+					resp.StatusCode = status
+				}
+				return resp, err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = io.ReadAll(blob)
+			if err == nil || err.Error() != want || errors.Is(err, ErrUnavailable) != (status == http.StatusServiceUnavailable) {
+				t.Errorf("%d: got %v, want %s", status, err, want)
+			}
+			if err := blob.Close(); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
 

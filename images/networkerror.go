@@ -20,7 +20,11 @@ func (p place) unreachable(failed *url.Error, err error) error {
 		if errors.Is(err, errStalled) {
 			return &RegistryError{p.name + " sent nothing for a minute", laterAdvice, true, err}
 		}
-		return &RegistryError{fmt.Sprintf("the connection to %s broke (%s)", p.name, networkCause(err)), laterAdvice, true, err}
+		text := fmt.Sprintf("the connection to %s broke", p.name)
+		if cause := networkCause(err); cause != brokeOff {
+			text += " (" + cause + ")"
+		}
+		return &RegistryError{text, laterAdvice, true, err}
 	}
 	who, proxy := p.name, ""
 	if u, parseErr := url.Parse(failed.URL); parseErr == nil {
@@ -70,6 +74,8 @@ func distrust(who string, err error) (text, advice string) {
 	return "", ""
 }
 
+const brokeOff = "the connection broke"
+
 // networkCause explains briefly why a connection failed.
 func networkCause(err error) string {
 	var (
@@ -93,15 +99,18 @@ func networkCause(err error) string {
 	case errors.As(err, &timeout) && timeout.Timeout():
 		return "no answer"
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return "the connection broke"
+		return brokeOff
 	}
 	return printable(innermost(err).Error(), 200)
 }
 
-// innermost returns the error that has no further cause.
+// innermost returns the error that has no further cause: of several, that of the last.
 func innermost(err error) error {
 	for {
 		next := errors.Unwrap(err)
+		if several, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // each in its turn
+			next = several.Unwrap()[len(several.Unwrap())-1]
+		}
 		if next == nil {
 			return err
 		}

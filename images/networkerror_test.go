@@ -2,6 +2,7 @@ package images
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"log/slog"
@@ -54,7 +55,11 @@ func TestAnswerThatBreaksOff(t *testing.T) {
 	reset := &net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", syscall.ECONNRESET)}
 	for want, body := range map[string]func(*http.Request) io.Reader{
 		"the connection to registry.invalid broke (connection reset by peer)": func(*http.Request) io.Reader { return iotest.ErrReader(reset) },
-		"registry.invalid sent nothing for a minute":                          func(r *http.Request) io.Reader { return silent{r} },
+		"the connection to registry.invalid broke":                            func(*http.Request) io.Reader { return iotest.ErrReader(io.ErrUnexpectedEOF) },
+		"the connection to registry.invalid broke (stream error)": func(*http.Request) io.Reader {
+			return iotest.ErrReader(fmt.Errorf("reading: %w", errors.New("stream error")))
+		},
+		"registry.invalid sent nothing for a minute": func(r *http.Request) io.Reader { return silent{r} },
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			err := pullAll(Puller{AuthFile: os.DevNull, Transport: trip(func(r *http.Request) (*http.Response, error) {
