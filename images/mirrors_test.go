@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -45,7 +46,9 @@ func TestParseMirrorsSaysWhatIsWrong(t *testing.T) {
 			t.Errorf("%q: %v, %v, want %s", text, m, err, want)
 		}
 	}
-	if m, _, err := ParseMirrors("docker.io=a.example"); err != nil || len(m[name.DefaultRegistry]) != 1 {
-		t.Errorf("got %v, %v", m, err)
+	for _, mirror := range []string{"a.example", "localhost", "localhost/hub", "a.example:5000/hub"} {
+		if m, _, err := ParseMirrors("docker.io=" + mirror); err != nil || !slices.Equal(m[name.DefaultRegistry], []string{mirror}) {
+			t.Errorf("%s: got %v, %v", mirror, m, err)
+		}
 	}
 }

@@ -201,6 +201,8 @@ func (p Puller) plainIfAllowed(ref name.Reference) name.Reference {
 
 // allowsPlain reports whether the user allows plain HTTP to a host, with or without a port.
 func (p Puller) allowsPlain(host string) bool {
-	bare, _, _ := strings.Cut(host, ":")
-	return slices.Contains(p.PlainHTTP, host) || slices.Contains(p.PlainHTTP, bare)
+	bare := (&url.URL{Host: host}).Hostname()
+	return slices.ContainsFunc(p.PlainHTTP, func(allowed string) bool {
+		return allowed == host || strings.Trim(allowed, "[]") == bare
+	})
 }

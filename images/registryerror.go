@@ -126,8 +126,10 @@ func (p place) refusal(answer *transport.Error, err error) error {
 	switch code := answer.StatusCode; {
 	case code == http.StatusUnauthorized, code == http.StatusForbidden:
 		text := p.name + " refused access: the image is private or does not exist" + says
-		if p.stored != nil && len(p.stored.failed) > 0 {
-			text += "; " + errors.Join(p.stored.failed...).Error()
+		if p.stored != nil {
+			for _, helper := range p.stored.failed {
+				text += "; " + helper.Error()
+			}
 		}
 		return &RegistryError{text, loginAdvice, false, err}
 	case code == http.StatusNotFound && answer.Request != nil && isForBlob(answer.Request):

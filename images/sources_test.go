@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/registry"
+	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 )
 
 func TestMirrorIsAskedFirst(t *testing.T) {
@@ -125,6 +126,8 @@ func TestPlainHTTPWhereItIsAllowed(t *testing.T) {
 	for host, allowed := range map[string][]string{
 		"10.1.2.3:5000":       {"10.1.2.3:5000"},
 		"registry.invalid:80": {"registry.invalid"},
+		"[2001:db8::1]:5000":  {"[2001:db8::1]"},
+		"[2001:db8::2]:5000":  {"2001:db8::2"},
 	} {
 		var plain atomic.Bool
 		tr := trip(func(r *http.Request) (*http.Response, error) {
@@ -323,6 +326,15 @@ func TestHelperThatFails(t *testing.T) {
 	})
 	if err := pullAll(Puller{}, closed+"/py:3"); err == nil || !strings.Contains(err.Error(), `credential helper "broken"`) || !strings.Contains(err.Error(), "no bus") {
 		t.Errorf("a private one: %v", err)
+	}
+}
+
+// TestAllHelpersThatFailedAreNamed, in one line.
+func TestAllHelpersThatFailedAreNamed(t *testing.T) {
+	p := place{name: "registry.invalid", stored: &logins{failed: []error{errors.New("a failed"), errors.New("b failed")}}}
+	err := p.refusal(&transport.Error{StatusCode: http.StatusForbidden}, errors.New("refused"))
+	if want := "registry.invalid refused access: the image is private or does not exist; a failed; b failed"; err.Error() != want {
+		t.Errorf("got %q", err)
 	}
 }
 

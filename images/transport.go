@@ -108,11 +108,12 @@ func ParseMirrors(s string) (mirrors map[string][]string, plain []string, err er
 		for m := range strings.SplitSeq(list, ",") {
 			bare, insecure := strings.CutPrefix(m, "http://")
 			bare = strings.TrimSuffix(strings.TrimPrefix(bare, "https://"), "/")
-			if _, err := name.ParseReference(bare + "/image"); err != nil || !strings.ContainsAny(strings.Split(bare, "/")[0], ".:") && bare != "localhost" {
+			host, _, _ := strings.Cut(bare, "/")
+			if _, err := name.ParseReference(bare + "/image"); err != nil || !strings.ContainsAny(host, ".:") && host != "localhost" {
 				return nil, nil, fmt.Errorf("%q is not a host with an optional port and path", m)
 			}
 			if insecure {
-				plain = append(plain, strings.Split(bare, "/")[0])
+				plain = append(plain, host)
 			}
 			mirrors[r.RegistryStr()] = append(mirrors[r.RegistryStr()], bare)
 		}
