@@ -24,7 +24,8 @@ const (
 // open, since the next path is often similar.
 type Resolver struct {
 	root *os.Root
-	way  []step // from the root to the directory
+	way  []step   // from the root to the directory
+	made []string // by the last call
 }
 
 type step struct {
@@ -50,6 +51,10 @@ func (w *Resolver) FindOrMake(dir string) (*os.Root, string, error) {
 	return w.walk(dir, true)
 }
 
+// Made returns the real paths of the directories that the last FindOrMake created, also if it
+// failed.
+func (w *Resolver) Made() []string { return w.made }
+
 // Forget closes a directory that will be removed or replaced, named by its real path.
 func (w *Resolver) Forget(removed string) {
 	for n, s := range w.way {
@@ -63,6 +68,7 @@ func (w *Resolver) Forget(removed string) {
 // walk goes to a directory, and creates missing ones if make is set.
 func (w *Resolver) walk(dir string, make bool) (*os.Root, string, error) {
 	rest, parts, links := w.goShared(strings.Split(dir, "/")), 0, 0
+	w.made = nil
 	for len(rest) > 0 {
 		if parts++; parts > maxParts {
 			return nil, "", fmt.Errorf("%s leads through more than %d names", Quote(dir), maxParts)
@@ -107,6 +113,7 @@ func (w *Resolver) step(name string, make bool) (target string, err error) {
 			return "", fs.ErrNotExist
 		}
 		if err = MakeDir(at, name); err == nil {
+			w.made = append(w.made, next)
 			info, err = at.Lstat(name)
 		}
 	}

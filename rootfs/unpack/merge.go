@@ -219,6 +219,9 @@ func (m *Merger) openParent(dir string) (parentDir, error) {
 	}
 	m.closeParent()
 	root, full, err := m.parents.FindOrMake(dir)
+	for _, made := range m.parents.Made() {
+		delete(m.dirs, made) // of one that was removed with all that is in it
+	}
 	if err != nil {
 		return parentDir{}, err
 	}

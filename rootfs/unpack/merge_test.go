@@ -265,12 +265,15 @@ func TestUnpackModesAndTimes(t *testing.T) {
 }
 
 func TestADirectoryMadeAgainLosesItsMode(t *testing.T) {
-	root, err := unpackAll(t, pack(t, withMode(dir("d"), 0o700)), pack(t, whiteout(".wh.d"), file("d/x", "")))
+	below := pack(t, withMode(dir("d"), 0o700), withMode(dir("d/e"), 0o700), withMode(dir("d/e/f"), 0o700))
+	root, err := unpackAll(t, below, pack(t, whiteout(".wh.d"), file("d/e/f/x", "")))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if info, err := os.Stat(filepath.Join(root, "d")); err != nil || info.Mode() != fs.ModeDir|0o755 {
-		t.Errorf("%v, %v", info, err)
+	for _, name := range []string{"d", "d/e", "d/e/f"} {
+		if info, err := os.Stat(filepath.Join(root, name)); err != nil || info.Mode() != fs.ModeDir|0o755 {
+			t.Errorf("%s: %v, %v", name, info, err)
+		}
 	}
 }
 
