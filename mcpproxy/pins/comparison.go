@@ -193,8 +193,8 @@ func happened(t *Tool) string {
 
 func day(t time.Time) string { return t.Local().Format(time.DateOnly) }
 
-// Notes returns notes about shown tools that no run has had yet. Record or Learn must have
-// been called before.
+// Notes returns notes about shown tools that no run has had yet; those of others wait until
+// they are shown. Record or Learn must have been called before.
 func (c *Comparison) Notes(shown func(tool string) bool) (notes []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -205,19 +205,17 @@ func (c *Comparison) Notes(shown func(tool string) bool) (notes []string) {
 		c.told = true
 		return []string{fmt.Sprintf("the tools of server %q cannot be compared with what is pinned of them: %s", c.name, c.err)}
 	}
-	if len(c.pins.Unnoted()) == 0 {
+	if len(c.pins.Unnoted(shown)) == 0 {
 		return nil
 	}
-	server, names, err := c.Store.Note(c.Key)
+	server, names, err := c.Store.Note(c.Key, shown)
 	if err != nil || server == nil {
-		names, server = c.pins.Unnoted(), c.pins // which this process tells then
+		names, server = c.pins.Unnoted(shown), c.pins // which this process tells then
 	}
 	byKind := map[string][]string{}
 	for _, name := range names {
 		t := server.Tools[name]
 		switch {
-		case !shown(name):
-			continue
 		case t.Seen != nil && t.Pinned == nil:
 			byKind["new"] = append(byKind["new"], name)
 		case t.Seen != nil:
@@ -231,7 +229,7 @@ func (c *Comparison) Notes(shown func(tool string) bool) (notes []string) {
 		notes = append(notes, c.note(kind, byKind[kind], server))
 	}
 	// They are noted by now, some perhaps by another process.
-	for _, name := range c.pins.Unnoted() {
+	for _, name := range c.pins.Unnoted(shown) {
 		c.pins.Tools[name].Now().Noted = true
 	}
 	return notes

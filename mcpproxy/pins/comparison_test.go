@@ -155,10 +155,10 @@ func TestWithoutAFolderToolsAreComparedInOneProcess(t *testing.T) {
 	if got := c.Standing(later, unknown); got.Changed() == "" || got.ReadsOnly {
 		t.Errorf("%+v", got)
 	}
-	if notes := c.Notes(func(string) bool { return true }); len(notes) != 1 {
+	if notes := c.Notes(everyTool); len(notes) != 1 {
 		t.Errorf("got %q", notes)
 	}
-	if notes := c.Notes(func(string) bool { return true }); notes != nil {
+	if notes := c.Notes(everyTool); notes != nil {
 		t.Errorf("again: %q", notes)
 	}
 }
@@ -180,7 +180,7 @@ func TestDamagedPinsAreNoReasonToTrust(t *testing.T) {
 	if want := "the server says that it only reads, which does not count, since it cannot be compared with what is pinned"; got.ReadsOnly || got.Acceptable || got.Unaccepted != want {
 		t.Errorf("got %+v, want %q", got, want)
 	}
-	shown := func(string) bool { return true }
+	shown := everyTool
 	if notes := c.Notes(shown); len(notes) != 1 || !strings.HasPrefix(notes[0], `the tools of server "my files" cannot be compared with what is pinned of them: reading `) {
 		t.Errorf("got %q", notes)
 	}
@@ -308,6 +308,23 @@ func TestNotesNameWhatIsNew(t *testing.T) {
 	}
 }
 
+func everyTool(string) bool { return true }
+
+// TestNoteOfAToolThatIsNotShownWaits until it is.
+func TestNoteOfAToolThatIsNotShownWaits(t *testing.T) {
+	for name, dir := range map[string]string{"on disk": t.TempDir(), "in memory": ""} {
+		c := compared(dir)
+		c.Record(tools(t, "a: A", "b: B"))
+		c.Record(tools(t, "a: A2", "b: B2"))
+		for shown, want := range map[string]string{"a": `tool "a" of`, "b": `tool "b" of`} {
+			notes := c.Notes(func(tool string) bool { return tool == shown })
+			if len(notes) != 1 || !strings.HasPrefix(notes[0], want) {
+				t.Errorf("%s: %s is shown: %q", name, shown, notes)
+			}
+		}
+	}
+}
+
 // TestNotesOfAnotherProcessAreLeftToIt: this one may not know the tools yet, and would drop
 // their notes.
 func TestNotesOfAnotherProcessAreLeftToIt(t *testing.T) {
@@ -318,7 +335,7 @@ func TestNotesOfAnotherProcessAreLeftToIt(t *testing.T) {
 	if notes := one.Notes(func(tool string) bool { return tool == "a" }); notes != nil {
 		t.Errorf("got %q", notes)
 	}
-	if notes := other.Notes(func(string) bool { return true }); len(notes) != 1 {
+	if notes := other.Notes(everyTool); len(notes) != 1 {
 		t.Errorf("the other got %q", notes)
 	}
 }

@@ -279,14 +279,14 @@ func (s Store) AcceptHint(key, tool, digest string) error {
 	return err
 }
 
-// Note returns the names of tools that differ from their pins or have hidden characters, and
-// that no run has noted yet. It marks them as noted.
-func (s Store) Note(key string) (server *Server, names []string, err error) {
+// Note returns the names of shown tools that differ from their pins or have hidden characters,
+// and that no run has noted yet. It marks them as noted.
+func (s Store) Note(key string, shown func(tool string) bool) (server *Server, names []string, err error) {
 	if s.Dir == "" {
 		return nil, nil, nil
 	}
 	err = s.change(key, nil, func(now *Server) bool {
-		server, names = now, now.Unnoted()
+		server, names = now, now.Unnoted(shown)
 		for _, name := range names {
 			server.Tools[name].Now().Noted = true
 		}
@@ -296,9 +296,9 @@ func (s Store) Note(key string) (server *Server, names []string, err error) {
 }
 
 // Unnoted returns the names of the tools that Note would.
-func (s *Server) Unnoted() (names []string) {
+func (s *Server) Unnoted(shown func(tool string) bool) (names []string) {
 	for name, t := range s.Tools {
-		if v := t.Now(); !v.Noted && t.Gone.IsZero() && (t.Seen != nil || len(v.Hidden) > 0) {
+		if v := t.Now(); shown(name) && !v.Noted && t.Gone.IsZero() && (t.Seen != nil || len(v.Hidden) > 0) {
 			names = append(names, name)
 		}
 	}

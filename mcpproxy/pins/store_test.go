@@ -79,7 +79,7 @@ func TestChangesAreToldOnce(t *testing.T) {
 	s := Store{t.TempDir()}
 	note := func(want string) {
 		t.Helper()
-		_, names, err := s.Note("k")
+		_, names, err := s.Note("k", everyTool)
 		if err != nil || strings.Join(names, " ") != want {
 			t.Errorf("got %q, want %q; %v", names, want, err)
 		}
@@ -116,7 +116,7 @@ func TestProcessesShareThePins(t *testing.T) {
 				if _, err := s.Record("k", "srv", nil, tools(t, "a: A", fmt.Sprintf("b: %d", (i+n)%3))); err != nil {
 					t.Error(err)
 				}
-				if _, _, err := s.Note("k"); err != nil {
+				if _, _, err := s.Note("k", everyTool); err != nil {
 					t.Error(err)
 				}
 			}
@@ -261,7 +261,7 @@ func TestWithoutAFolderNothingIsReadOrWritten(t *testing.T) {
 		if err := s.AcceptHint("k", "a", "d"); err == nil || err.Error() != "there is no folder to keep pins in" {
 			t.Errorf("hint: %v", err)
 		}
-		if got, names, err := s.Note("k"); err != nil || got != nil || names != nil {
+		if got, names, err := s.Note("k", everyTool); err != nil || got != nil || names != nil {
 			t.Errorf("noted %+v, %q, %v", got, names, err)
 		}
 		if files, err := os.ReadDir("."); err != nil || len(files) != want {
@@ -365,8 +365,8 @@ func TestTenThousandToolsAreBounded(t *testing.T) {
 		all[i] = define(t, fmt.Sprintf(`{"name":%q,"description":"2"}`, all[i].Name))
 	}
 	got, err := s.Record("k", "srv", nil, all)
-	if err != nil || len(got.Unnoted()) != len(all) {
-		t.Fatalf("%d changes, %v", len(got.Unnoted()), err)
+	if err != nil || len(got.Unnoted(everyTool)) != len(all) {
+		t.Fatalf("%d changes, %v", len(got.Unnoted(everyTool)), err)
 	}
 	// Names that never come again do not stay.
 	for range 3 {
