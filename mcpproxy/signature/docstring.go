@@ -35,6 +35,9 @@ func (s *Signature) Doc(name string) string {
 		lines = append(lines, declaration+","+about)
 		fields := p.typ.abouts(nil, "", shownFields)
 		lines, plain = append(lines, fields...), plain && len(fields) == 0
+		for _, f := range fields {
+			size += len(f) + len("\n    ")
+		}
 		if size += len(about); size > docSize && i+1 < len(s.Parameters) {
 			lines, plain = append(lines, fmt.Sprintf("# and %d more parameters", len(s.Parameters)-i-1)), false
 			break

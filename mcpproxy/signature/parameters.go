@@ -70,11 +70,9 @@ type property struct {
 }
 
 func (r *parameterReader) add(name string, schema *node, branch bool) {
-	if i, ok := r.at[name]; !ok {
+	if _, ok := r.at[name]; !ok {
 		r.at[name] = len(r.properties)
 		r.properties = append(r.properties, property{name, schema, branch})
-	} else if p := &r.properties[i]; p.schema == nil {
-		p.schema, p.branch = schema, branch
 	}
 }
 
@@ -196,10 +194,7 @@ func (r *parameterReader) parameter(p property, needed bool, taken map[string]bo
 	if !pyname.IsIdentifier(p.name) {
 		out.Alias = pyname.Unique(pyname.InItsCase(p.name), "arg", taken) // in the case of the server's name
 	}
-	schema, _ := follow(p.schema)
-	if schema == nil {
-		return out
-	}
+	schema, _ := follow(p.schema) // nil if it leads nowhere
 	out.Description = text.Printable(cmp.Or(p.schema.str("description"), schema.str("description")), maxParameterText)
 	out.comment = demands(schema)
 	if value := cmp.Or(p.schema.get("default"), schema.get("default")); value != nil {

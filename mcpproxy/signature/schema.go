@@ -138,7 +138,7 @@ func (r *nodeReader) node(depth int) *node {
 		_ = json.Unmarshal(r.Value(), &n.text)
 	default:
 		n.text = string(r.Value())
-		if n.kind == '-' || n.kind <= '9' {
+		if n.kind <= '9' { // or a sign
 			n.kind = '0'
 		}
 	}

@@ -107,7 +107,7 @@ func New(in, out json.RawMessage) *Signature {
 func returned(root *node) *pyType {
 	t := &typeBuilder{left: maxTypeNodes}
 	typ := t.typeOf(root)
-	if typ.kind != kindRecord || len(typ.fields) != 1 {
+	if len(typ.fields) != 1 {
 		return typ
 	}
 	switch only := typ.fields[0]; {

@@ -89,6 +89,8 @@ func (t *typeBuilder) plain(n *node) *pyType {
 	var members []*pyType
 	for _, name := range names[:min(len(names), maxTypeMembers)] {
 		switch {
+		case name.kind != '"':
+			return typeAny
 		case name.text == "object":
 			members = append(members, t.object(n))
 		case name.text == "array":

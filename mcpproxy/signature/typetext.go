@@ -101,18 +101,30 @@ func literalText(values []*node, depth int) string {
 		parts = append(parts, part)
 	}
 	if long {
-		switch values[0].kind {
-		case '"':
-			return "str"
-		case '0':
-			return "int"
-		}
-		return "bool"
+		return typeNamesOf(values)
 	}
 	if len(values) > shownLiterals {
 		parts = append(parts, "...")
 	}
 	return "Literal[" + strings.Join(parts, ", ") + "]"
+}
+
+// typeNamesOf names the types of literals.
+func typeNamesOf(values []*node) string {
+	var names []string
+	for _, v := range values {
+		name := "bool"
+		switch v.kind {
+		case '"':
+			name = "str"
+		case '0':
+			name = "int"
+		}
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, " | ")
 }
 
 // python writes a JSON value as a Python one, or as ... if that takes more than
