@@ -46,6 +46,8 @@ func TestBindMapsArgumentsAsPythonDoes(t *testing.T) {
 		{"large numbers stay exact", issueSchema, `["o","r","t"]`, `{"limit":12345678901234567890}`, `{"owner":"o","repo":"r","title":"t","limit":12345678901234567890}`},
 		{"a mapping that is the first argument", object, `[{"a":1}]`, `{"name":"n"}`, `{"config":{"a":1},"name":"n"}`},
 		{"a mapping that has all by name", object, `[{"config":{"a":1},"name":"n"}]`, `{}`, `{"config":{"a":1},"name":"n"}`},
+		{"a mapping that names an argument and something else", object, `[{"config":{"a":1},"x":2}]`, `{}`, `{"config":{"config":{"a":1},"x":2}}`},
+		{"a mapping that lacks an argument", object, `[{"name":"n"}]`, `{}`, `{"config":{"name":"n"}}`},
 		{"an empty mapping that is the first argument", object, `[{}]`, `{}`, `{"config":{}}`},
 		{"a mapping where anything may come", anything, `[{"a":1}]`, `{}`, `{"value":{"a":1}}`},
 		{"the arguments where anything may come", anything, `[{"value":1}]`, `{}`, `{"value":1}`},
@@ -85,10 +87,15 @@ func TestBindNamesWhatIsRight(t *testing.T) {
 		{"a value that an enum has not", issueSchema, `["o","r","t"]`, `{"state":"done"}`, ValueError, []string{`f() got "done" for state, which must be one of "open", "closed"`}},
 		{"the same for null in a pair", `{"properties":{"n":{"enum":["a",null]}}}`, `["b"]`, `{}`, ValueError, []string{`got "b" for n`, `"a"`}},
 		{"a wrong name in a mapping", issueSchema, `[{"owner":"o","repo":"r","title":"t","labels":[]}]`, `{}`, TypeError, []string{"has no parameter 'labels'"}},
+		{"a mapping with a name twice", `{"properties":{"a":{"type":"string"}}}`, `[{"a":"x","a":"y"}]`, `{}`, TypeError, []string{"f(): a must be a string, not dict"}},
 		{"none are taken", `{"properties":{},"additionalProperties":false}`, `[]`, `{"a":1}`, TypeError, []string{"f() has no parameter 'a'; it is f()"}},
 		{"none are taken, by position", `{"properties":{},"additionalProperties":false}`, `[1]`, `{}`, TypeError, []string{"takes no arguments"}},
 		{"positions where none are known", `{"type":"object"}`, `[1]`, `{}`, TypeError, []string{"by name"}},
 		{"None for what is needed", issueSchema, `["o","r",null]`, `{}`, TypeError, []string{"f(): title must be a string, not None"}},
+		{
+			"a value that is like one of many", of(`{"enum":[` + counted(25, `"value%d"`, ",") + `]}`), `["value24x"]`, `{}`, ValueError,
+			[]string{`one of ` + counted(20, `"value%d"`, ", ") + `, 5 more; the nearest is 'value24'`},
+		},
 		{"names with control characters", `{"properties":{"a":{}}}`, `[]`, `{"x\n\u001b[31m'y":1}`, TypeError, []string{`'x [31m\'y'`}},
 	} {
 		args, named := given(t, tt.positional, tt.named)
@@ -202,6 +209,9 @@ func TestBindRefusesOnlyWhatTheSchemaSurelyRefuses(t *testing.T) {
 		{"properties beside a reference", `{"$ref":"#/$defs/x","properties":{"b":{}},"$defs":{"x":{"properties":{"a":{}}}}}`, `{"b":1}`, `{"b":1}`},
 		{"a reference with escapes of URLs", `{"properties":{"a":{"$ref":"#/$defs/a%20b"}},"$defs":{"a b":{"type":"integer"},"a%20b":{"type":"string"}}}`, `{"a":1}`, `{"a":1}`},
 		{"a number that no float can hold", `{"properties":{"a":{"enum":[1e999,2]}}}`, `{"a":1e999}`, `{"a":1e999}`},
+		{"a constant with a number that no float can hold", of(`{"const":{"x":1e999}}`), `{"a":{"x":2}}`, `{"a":{"x":2}}`},
+		{"a number that no float can hold for a constant", of(`{"const":{"x":2}}`), `{"a":{"x":1e999}}`, `{"a":{"x":1e999}}`},
+		{"prefixItems and the list that it replaced", of(`{"prefixItems":[{"type":"string"}],"items":[{"type":"integer"}]}`), `{"a":[1]}`, `{"a":[1]}`},
 		{"prefixItems in an old draft", `{"$schema":"http://json-schema.org/draft-07/schema#","properties":{"a":{"prefixItems":[{"type":"string"}],"items":{"type":"integer"}}}}`, `{"a":[1]}`, `{"a":[1]}`},
 	} {
 		_, named := given(t, `[]`, tt.named)

@@ -47,9 +47,18 @@ func TestBindRefusesValuesOfAnotherType(t *testing.T) {
 		{of(`{"type":"object","additionalProperties":{"type":"string"}}`), `{"a":{"k":1}}`, "TypeError: f(): a.k must be a string, not int"},
 		{of(`{"const":5}`), `{"a":6}`, "ValueError: f() got 6 for a, which must be 5"},
 		{of(`{"const":{"x":[1]}}`), `{"a":{"x":[2]}}`, `ValueError: f() got {"x":[2]} for a, which must be {"x": [1]}`},
+		{of(`{"const":[1]}`), `{"a":[2]}`, `ValueError: f() got [2] for a, which must be [1]`},
+		{of(`{"enum":[1,2]}`), `{"a":"1"}`, `ValueError: f() got "1" for a, which must be one of 1, 2`},
+		{of(`{"enum":[1,2]}`), `{"a":true}`, `ValueError: f() got true for a, which must be one of 1, 2`},
 		{of(`{"enum":[0.5,"x",null]}`), `{"a":2}`, `ValueError: f() got 2 for a, which must be one of 0.5, "x", None`},
 		{of(`{"type":"string","enum":["x"]}`), `{"a":2}`, "TypeError: f(): a must be a string, not int"},
 		{of(`{"anyOf":[{"enum":["x"]},{"const":"y"},{"type":"integer"}]}`), `{"a":"z"}`, `ValueError: f() got "z" for a, which must be one of "x", "y", an integer`},
+		{of(`{"anyOf":[{"type":"string"},{"type":"object","required":["x"]}]}`), `{"a":{}}`, "TypeError: f(): a lacks 'x'"},
+		{of(`{"anyOf":[{"type":"string"},{"properties":{"kind":{"const":"circle"}}}]}`), `{"a":{"kind":"line"}}`, `ValueError: f() got "line" for a.kind, which must be "circle"`},
+		{
+			`{"properties":{"a":{"anyOf":[{"anyOf":[{"$ref":"#/$defs/d"},{"const":"x"}]},{"anyOf":[{"$ref":"#/$defs/d"},{"const":"y"}]}]}},"$defs":{"d":{"enum":[1,2,3]}}}`,
+			`{"a":"z"}`, `ValueError: f() got "z" for a, which must be one of 1, 2, 3, "x", 1, 2, 3, "y"`,
+		},
 		{nestedSchema, `{"options":{"depth":"deep","since":"x"}}`, "TypeError: f(): options.depth must be an integer, not str"},
 		{nestedSchema, `{"options":{"depth":null}}`, "TypeError: f(): options.depth must be an integer, not None"},
 		{nestedSchema, `{"options":{"depth":1,"mode":"odd"}}`, `ValueError: f() got "odd" for options.mode, which must be one of "fast", "slow"`},
@@ -113,15 +122,17 @@ func TestBindAcceptsWhatFits(t *testing.T) {
 
 // TestFitChecksValuesOnly: call_tool leaves names to the server.
 func TestFitChecksValuesOnly(t *testing.T) {
-	for _, tt := range []struct{ arguments, want string }{
-		{`{"titel": "t"}`, `{"titel": "t"}`},
-		{`{"owner": "o", "body": null}`, `{"owner":"o"}`},
-		{`{"owner": null}`, "f(): owner must be a string, not None"},
-		{`{"limit": "x"}`, "f(): limit must be an integer, not str"},
-		{`{"milestone": null}`, `{"milestone": null}`},
-		{`[]`, `[]`},
+	for _, tt := range []struct{ schema, arguments, want string }{
+		{issueSchema, `{"titel": "t"}`, `{"titel": "t"}`},
+		{issueSchema, `{"owner": "o", "body": null}`, `{"owner":"o"}`},
+		{issueSchema, `{"owner": null}`, "f(): owner must be a string, not None"},
+		{issueSchema, `{"limit": "x"}`, "f(): limit must be an integer, not str"},
+		{issueSchema, `{"body": null, "limit": "x"}`, "f(): limit must be an integer, not str"},
+		{issueSchema, `{"milestone": null}`, `{"milestone": null}`},
+		{issueSchema, `[]`, `[]`},
+		{`{"additionalProperties":{"type":"string"}}`, `{"x": 1}`, "f(): x must be a string, not int"},
 	} {
-		got, err := signed(issueSchema).Fit("f", json.RawMessage(tt.arguments))
+		got, err := signed(tt.schema).Fit("f", json.RawMessage(tt.arguments))
 		if err != nil && err.Error() != tt.want || err == nil && string(got) != tt.want {
 			t.Errorf("%s: got %s, %v", tt.arguments, got, err)
 		}

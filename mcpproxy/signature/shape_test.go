@@ -7,6 +7,7 @@ import (
 )
 
 func TestShapeOfOutputSchemas(t *testing.T) {
+	longest := strings.Repeat("n", maxParameterName)
 	for schema, want := range map[string]string{
 		``:                  `null`,
 		`[]`:                `null`,
@@ -16,7 +17,11 @@ func TestShapeOfOutputSchemas(t *testing.T) {
 		`{"properties":{"tags":{"items":{"type":["null","string"]}},"none":{"type":"null"}}}`:                                                                                                                  `{"tags":["str"],"none":null}`,
 		`{"type":"object","properties":{"u":{"$ref":"#/$defs/User"}},"$defs":{"User":{"anyOf":[{"type":"null"},{"type":"object","properties":{"id":{"enum":[1]},"kind":{"const":"x"},"r":{"enum":[1.5]}}}]}}}`: `{"u":{"id":"int","kind":"str","r":"float"}}`,
 		`{"type":"object","properties":{"u":{"$ref":"https://example.com/x"}}}`:                                                                                                                                `{"u":null}`,
-		`{"anyOf":[{"$ref":"#"}]}`: `null`,
+		`{"anyOf":[{"$ref":"#"}]}`:                                                                  `null`,
+		`{"properties":{"n":{"type":"number","enum":[1,2]}}}`:                                       `{"n":"float"}`,
+		deep(`{"properties":{"a":`, `{"type":"string"}`, `}}`, maxShapeDepth):                       deep(`{"a":`, `"str"`, `}`, maxShapeDepth),
+		deep(`{"properties":{"a":`, `{"type":"string"}`, `}}`, maxShapeDepth+1):                     deep(`{"a":`, `{}`, `}`, maxShapeDepth),
+		`{"properties":{"` + longest + `":{"type":"string"},"n` + longest + `":{"type":"string"}}}`: `{"` + longest + `":"str"}`,
 	} {
 		if got := string(Shape(json.RawMessage(schema))); got != want {
 			t.Errorf("%s\nhas the shape %s, want %s", schema, got, want)
