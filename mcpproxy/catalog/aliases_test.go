@@ -106,10 +106,10 @@ func TestToolsKnowTheirTwins(t *testing.T) {
 }
 
 func TestResolveTakesANameThatCanMeanOneToolOnly(t *testing.T) {
-	l := listOf(t, toolFilter{}, "API-get-self", "Read", "read", "a-b", "A_B", "日本語")
+	l := listOf(t, toolFilter{}, "API-get-self", "Read", "read", "a-b", "A_B", "日本語", "Get Page")
 	for key, want := range map[string]string{
 		"API-get-self": "API-get-self", "api_get_self": "API-get-self", "API_get_self": "API-get-self", "Api-Get_Self": "API-get-self",
-		"Read": "Read", "read": "read", "READ": "", "a_b": "A_B", "A_B": "A_B", "a-b": "a-b", "A-B": "", "apigetself": "", "": "",
+		"Read": "Read", "read": "read", "READ": "", "a_b": "A_B", "A_B": "A_B", "a-b": "a-b", "A-B": "", "apigetself": "", "": "", "Get-Page": "Get Page",
 	} {
 		if got, ok := l.Resolve(key); got.Name != want || ok != (want != "") {
 			t.Errorf("%q reaches %q, %v; want %q", key, got.Name, ok, want)
@@ -122,7 +122,7 @@ func TestResolveTakesANameThatCanMeanOneToolOnly(t *testing.T) {
 	for _, tool := range l.All() {
 		aliases = append(aliases, tool.Alias)
 	}
-	if want := []string{"api_get_self", "read_2", "read", "a_b_2", "a_b", "日本語"}; !slices.Equal(aliases, want) {
+	if want := []string{"api_get_self", "read_2", "read", "a_b_2", "a_b", "日本語", "get_page"}; !slices.Equal(aliases, want) {
 		t.Errorf("aliases = %q, want %q", aliases, want)
 	}
 }

@@ -20,6 +20,7 @@ func TestToolsWithUnusableHeadersAreLeftOut(t *testing.T) {
 		"good":            {`"a":` + one + `,"b":{"type":"integer","x-mcp-header":"N"},"c":{"type":"boolean","x-mcp-header":"B"},"d":true`, ""},
 		"nested":          {`"o":{"type":"object","properties":{"a":` + one + `}}`, ""},
 		"no headers":      {`"a":{"type":["string","null"]}`, ""},
+		"null":            {`"a":null,"b":` + one, ""},
 		"empty":           {`"a":{"type":"string","x-mcp-header":""}`, "is no name for a header"},
 		"no text":         {`"a":{"type":"string","x-mcp-header":7}`, "is no name for a header"},
 		"with a space":    {`"a":{"type":"string","x-mcp-header":"My Region"}`, "is no name for a header"},

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -46,7 +47,7 @@ func recordIn(dir string, s config.Server) *Record {
 func TestToolsComeBackWhole(t *testing.T) {
 	var tools []string
 	for i := range 300 {
-		tools = append(tools, fmt.Sprintf(`{"name":"t%d","description":"<d> & %d","inputSchema":{"type": "object","n":9007199254740993,"x":%q},"annotations":{"readOnlyHint":true}}`,
+		tools = append(tools, fmt.Sprintf(`{"name":"t%d","description":"<d> & %d","inputSchema":{"type": "object","n":9007199254740993,"p":"<a> & b","x":%q},"annotations":{"readOnlyHint":true}}`,
 			i, i, strings.Repeat("x", i*37%5000)))
 	}
 	dir, s := t.TempDir(), config.Server{Name: "s", Command: "x"}
@@ -64,7 +65,7 @@ func TestToolsComeBackWhole(t *testing.T) {
 			if one.Name != fmt.Sprintf("t%d", i) || one.Alias != one.Name || one.Description != fmt.Sprintf("<d> & %d", i) {
 				t.Fatalf("tool %d = %+v", i, one)
 			}
-			if want := fmt.Sprintf(`{"type":"object","n":9007199254740993,"x":%q}`, strings.Repeat("x", i*37%5000)); string(one.InputSchema) != want {
+			if want := fmt.Sprintf(`{"type":"object","n":9007199254740993,"p":"<a> & b","x":%q}`, strings.Repeat("x", i*37%5000)); string(one.InputSchema) != want {
 				t.Fatalf("schema %d = %s", i, one.InputSchema)
 			}
 			if string(one.Annotations) != `{"readOnlyHint":true}` {
@@ -282,6 +283,9 @@ func TestDamagedRecordsAreIgnoredAndWrittenAgain(t *testing.T) {
 		"a bit in a name":  flip(line + 20),
 		"a bit in the end": flip(len(whole) - 5),
 		"another format":   bytes.Replace(whole, []byte(`"format":3`), []byte(`"format":1`), 1),
+		"a head too long":  slices.Concat(whole[:line], bytes.Repeat([]byte(" "), maxHead-line), whole[line:]),
+		"text for a count": bytes.Replace(whole, []byte(`"tools":2`), []byte(`"tools":"2"`), 1),
+		"odd tools":        recordOf(t, head{Listed: time.Now(), Tools: 2}, `{"tools":[{"name":"a"},{"name":7}]}`),
 		"sizes that lie":   bytes.Replace(whole, []byte(`"size":`), []byte(`"size":-`), 1),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -384,7 +388,8 @@ func TestPruneForgetsUnusedRecords(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	Store{dir, slog.New(slog.DiscardHandler)}.Prune(map[string]bool{"configured": true})
+	var log bytes.Buffer
+	Store{dir, slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))}.Prune(map[string]bool{"configured": true})
 	entries, _ := os.ReadDir(dir)
 	var names []string
 	for _, e := range entries {
@@ -392,6 +397,9 @@ func TestPruneForgetsUnusedRecords(t *testing.T) {
 	}
 	if got, want := strings.Join(names, " "), ".new-now configured.tools other.txt recent.tools"; got != want {
 		t.Errorf("left are %s, want %s", got, want)
+	}
+	if !strings.Contains(log.String(), "file=gone.tools") {
+		t.Errorf("logged: %s", log.String())
 	}
 }
 

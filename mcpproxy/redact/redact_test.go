@@ -15,11 +15,14 @@ import (
 
 func TestSecretsOfAnEntryAreTakenOut(t *testing.T) {
 	r := New(config.Server{
-		Env:     map[string]string{"API_KEY": "env-s3cret", "PORT": "8080", "ODD": "with \"quotes\" & more"},
+		Env:     map[string]string{"API_KEY": "env-s3cret", "PORT": "8080", "ODD": "with \"quotes\" & more", "FROM_FILE": " file-s3cret\n"},
 		Headers: map[string]string{"Authorization": "Bearer header-s3cret"},
-		Args:    []string{"--api-key", "arg-s3cret", "--token=joined-s3cret", "--verbose", "harmless-value", "--password", "--next-option"},
-		URL:     "https://someone:url-s3cret@mcp.example/v1/0123456789abcdef0123/sse?key=query-s3cret",
-		OAuth:   &config.OAuth{ClientSecret: "oauth-s3cret"},
+		Args: []string{
+			"--api-key", "arg-s3cret", "--token=joined-s3cret", "--verbose", "harmless-value", "--password", "--next-option",
+			"monkey", "business",
+		},
+		URL:   "https://someone:url-s3cret@mcp.example/v1/0123456789abcdef0123/sse?key=query-s3cret",
+		OAuth: &config.OAuth{ClientSecret: "oauth-s3cret", PrivateKey: "pem-s3cret\nof-two-lines\n"},
 	})
 	for text, want := range map[string]string{
 		"env-s3cret":                       "[API_KEY]",
@@ -30,7 +33,10 @@ func TestSecretsOfAnEntryAreTakenOut(t *testing.T) {
 		"harmless-value and --next-option": "harmless-value and --next-option",
 		"url-s3cret query-s3cret":          "[password] [key]",
 		"/v1/0123456789abcdef0123/sse":     "/v1/[path]/sse",
+		"monkey business":                  "monkey business", // a word with "key" in it is no option
 		"oauth-s3cret":                     "[client secret]",
+		"read file-s3cret.":                "read [FROM_FILE].", // without the end of its line
+		"pem-s3cret\nof-two-lines":         "[private key]",
 		`with "quotes" & more`:             "[ODD]",
 		"with+%22quotes%22+%26+more":       "[ODD]", // as in an address
 	} {
@@ -58,6 +64,7 @@ func TestInheritedSecretsAreTakenOut(t *testing.T) {
 		"not hidden":           "not hidden",
 		"/run/user/1000/agent": "/run/user/1000/agent",
 		"4711 4712":            "[PIN_PASSWORD] 4712",
+		"NDcxMQ is NDcxM":      "NDcxMQ is NDcxM", // in base64 it is too short to be told from a word
 	} {
 		if got := r.Text(text); got != want {
 			t.Errorf("Text(%q) = %q, want %q", text, got, want)
@@ -107,6 +114,31 @@ func TestErrorKeepsWhatItWraps(t *testing.T) {
 	}
 }
 
+func TestAddressThatCannotBeReadStopsNothing(t *testing.T) {
+	r := New(config.Server{URL: "https://mcp.example/%zz?key=query-s3cret", Headers: map[string]string{"X-Key": "header-s3cret"}})
+	if got := r.Text("header-s3cret"); got != "[X-Key]" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestSecretNamesTheCredentialInAnAddress(t *testing.T) {
+	r := New(config.Server{
+		Headers: map[string]string{"Authorization": "Bearer header-s3cret", "X-Token-Issuer": "https://login.example"},
+		Env:     map[string]string{"CLIENT_ID": "client-12345"},
+		OAuth:   &config.OAuth{ClientSecret: "a&b s3cret"},
+	})
+	for address, want := range map[string]string{
+		"https://other.example/?q=header-s3cret":              "[Authorization]",
+		"https://other.example/?q=a%26b+s3cret":               "[client secret]",
+		"https://other.example/?q=nothing":                    "",
+		"https://login.example/authorize?client=client-12345": "", // neither opens anything by itself
+	} {
+		if got := r.Secret(address); got != want {
+			t.Errorf("Secret(%q) = %q, want %q", address, got, want)
+		}
+	}
+}
+
 // TestTokensComeUpLater, while others redact.
 func TestTokensComeUpLater(t *testing.T) {
 	r := New(config.Server{})
@@ -114,8 +146,13 @@ func TestTokensComeUpLater(t *testing.T) {
 	for i := range 4 {
 		all.Go(func() { r.Add("access token", fmt.Sprintf("t0ken-number-%d", i)) })
 		all.Go(func() { _ = r.Text("t0ken-number-0") })
+		all.Go(func() { _ = r.Secret("t0ken-number-0") })
 	}
 	all.Wait()
+	r.Add("access token", "t0ken-number-4")
+	if got := r.Secret("https://mcp.example/t0ken-number-4"); got != "[access token]" {
+		t.Errorf("got %q", got)
+	}
 	if got := r.Text("t0ken-number-3"); got != "[access token]" {
 		t.Errorf("got %q", got)
 	}
