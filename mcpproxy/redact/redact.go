@@ -42,10 +42,7 @@ func New(s config.Server) *Redactor {
 		hidden.put(k, s.Env[k])
 	}
 	for _, k := range slices.Sorted(maps.Keys(s.Headers)) {
-		hidden.put(k, s.Headers[k])
-		if _, credentials, ok := strings.Cut(s.Headers[k], " "); ok { // "Bearer …"
-			hidden.put(k, credentials)
-		}
+		hidden.header(k, s.Headers[k])
 	}
 	hidden.arguments(s.Args)
 	hidden.address(s.URL)
@@ -67,37 +64,90 @@ func (h *Redactor) inherited(environ []string) {
 	}
 }
 
-// arguments takes in what follows options such as --api-key.
-func (h *Redactor) arguments(args []string) {
-	for i, arg := range args {
-		name, value, joined := strings.Cut(arg, "=")
-		if !strings.HasPrefix(arg, "-") || !secretFlag.MatchString(name) {
-			continue
-		}
-		if !joined && i+1 < len(args) && !strings.HasPrefix(args[i+1], "-") {
-			value = args[i+1]
-		}
-		h.put(name, value)
+func (h *Redactor) header(name, value string) {
+	h.put(name, value)
+	if _, credentials, ok := strings.Cut(strings.TrimSpace(value), " "); ok { // "Bearer …"
+		h.put(name, credentials)
 	}
 }
 
-// address takes in the parts of a URL that services put keys into.
+// arguments takes in what follows options such as --api-key, and what programs take that
+// start others: variables (-e API_KEY=…), headers ("Authorization: …") and addresses.
+func (h *Redactor) arguments(args []string) {
+	for i, arg := range args {
+		if strings.HasPrefix(arg, "-") {
+			name, value, joined := strings.Cut(arg, "=")
+			if !joined && i+1 < len(args) && !strings.HasPrefix(args[i+1], "-") {
+				value = args[i+1]
+			}
+			if secretFlag.MatchString(name) {
+				h.put(name, value)
+			}
+			if !joined {
+				continue
+			}
+			arg = value
+		}
+		h.argument(arg)
+	}
+}
+
+var (
+	secretVariable = regexp.MustCompile(`^(\w*` + secretFlag.String() + `\w*)=`)
+	secretHeader   = regexp.MustCompile(`^([\w-]*` + secretFlag.String() + `[\w-]*):`)
+)
+
+func (h *Redactor) argument(arg string) {
+	if m := secretVariable.FindStringSubmatch(arg); m != nil {
+		h.put(m[1], arg[len(m[0]):])
+	}
+	if m := secretHeader.FindStringSubmatch(arg); m != nil {
+		h.header(m[1], arg[len(m[0]):])
+	}
+	if u, err := url.Parse(arg); err == nil && u.Host != "" {
+		h.user(arg)
+		h.query(u, secretFlag.MatchString) // another project is another server
+	}
+}
+
+// address takes in the parts of a URL that services put keys into, decoded and as they are
+// written.
 func (h *Redactor) address(address string) {
 	u, err := url.Parse(address)
 	if err != nil || address == "" {
 		return
 	}
-	if password, ok := u.User.Password(); ok {
-		h.put("password", password)
-	}
-	for name, values := range u.Query() {
-		for _, v := range values {
-			h.put(name, v)
+	h.user(address)
+	h.query(u, func(string) bool { return true })
+	for _, path := range []string{u.Path, u.EscapedPath()} {
+		for part := range strings.SplitSeq(path, "/") {
+			if len(part) >= 16 {
+				h.put("path", part)
+			}
 		}
 	}
-	for part := range strings.SplitSeq(u.Path, "/") {
-		if len(part) >= 16 {
-			h.put("path", part)
+}
+
+// user takes in the password of an address, or a token that is the user's name.
+func (h *Redactor) user(address string) {
+	_, authority, _ := strings.Cut(address, "://")
+	authority, _, _ = strings.Cut(authority, "/")
+	name, written := "user", authority[:max(strings.LastIndexByte(authority, '@'), 0)]
+	if _, password, ok := strings.Cut(written, ":"); ok {
+		name, written = "password", password
+	}
+	h.put(name, written)
+	if value, err := url.PathUnescape(written); err == nil {
+		h.put(name, value)
+	}
+}
+
+func (h *Redactor) query(u *url.URL, isSecret func(name string) bool) {
+	for field := range strings.SplitSeq(u.RawQuery, "&") {
+		name, written, _ := strings.Cut(field, "=")
+		if value, err := url.QueryUnescape(written); err == nil && isSecret(name) {
+			h.put(name, value)
+			h.put(name, written)
 		}
 	}
 }
@@ -171,7 +221,8 @@ var credential = regexp.MustCompile(`(?i)(key|token|secret|passw|credential|auth
 func (h *Redactor) Secret(text string) (name string) {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
-	for value, name := range h.names {
+	for _, value := range slices.Sorted(maps.Keys(h.names)) {
+		name := h.names[value]
 		if credential.MatchString(name) && !strings.HasPrefix(value, "http") && strings.Contains(text, value) {
 			return name
 		}

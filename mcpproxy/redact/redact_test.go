@@ -53,6 +53,43 @@ func TestSecretsOfAnEntryAreTakenOut(t *testing.T) {
 	}
 }
 
+// TestSecretsInArgumentsAreTakenOut, as programs take them that start a server.
+func TestSecretsInArgumentsAreTakenOut(t *testing.T) {
+	r := New(config.Server{Args: []string{
+		"run", "-e", "GITHUB_TOKEN=variable-s3cret", "--env=api_key=joined-s3cret", "-eDB_PASSWORD=short-s3cret", "MODE=something",
+		"--header", "Authorization: Bearer header-s3cret", "X-API-Key:tight-s3cret", "Accept: text/plain",
+		"postgresql://someone:password-s3cret@db.example/a-long-name-of-a-database", "--url=https://x.example/?token=query-s3cret&project=everything",
+	}})
+	for text, want := range map[string]string{
+		"variable-s3cret": "[GITHUB_TOKEN]", "joined-s3cret": "[api_key]", "short-s3cret": "[-eDB_PASSWORD]", "something": "something",
+		"header-s3cret": "[Authorization]", "Bearer header-s3cret": "[Authorization]", "tight-s3cret": "[X-API-Key]", "text/plain": "text/plain",
+		"password-s3cret": "[password]", "query-s3cret": "[token]", "run": "run",
+		// They tell one server from another.
+		"a-long-name-of-a-database": "a-long-name-of-a-database", "everything": "everything", "someone": "someone",
+	} {
+		if got := r.Text(text); got != want {
+			t.Errorf("Text(%q) = %q, want %q", text, got, want)
+		}
+	}
+}
+
+// TestSecretsOfAnAddressAreTakenOut, also as the user has written them.
+func TestSecretsOfAnAddressAreTakenOut(t *testing.T) {
+	r := New(config.Server{URL: "https://ghp_user@mcp.example/p%2b0123456789abcdef/x?key=ab%20cdsecret&t=x%2bysecret"})
+	for text, want := range map[string]string{
+		"ghp_user": "[user]", "p%2b0123456789abcdef": "[path]", "p+0123456789abcdef": "[path]",
+		"ab%20cdsecret": "[key]", "ab cdsecret": "[key]", "x%2bysecret": "[t]", "x+ysecret": "[t]",
+	} {
+		if got := r.Text(text); got != want {
+			t.Errorf("Text(%q) = %q, want %q", text, got, want)
+		}
+	}
+	r = New(config.Server{URL: "https://someone:pass%2fw0rd@mcp.example"})
+	if got := r.Text("someone, pass/w0rd and pass%2fw0rd"); got != "someone, [password] and [password]" {
+		t.Errorf("got %q", got)
+	}
+}
+
 // TestInheritedSecretsAreTakenOut: a process has our environment beside its own.
 func TestInheritedSecretsAreTakenOut(t *testing.T) {
 	t.Setenv("GITHUB_TOKEN", "ghp_inherited")
