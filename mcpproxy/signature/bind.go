@@ -40,7 +40,7 @@ func (e *ArgumentError) Error() string { return e.Message }
 func (s *Signature) Bind(tool string, positional []json.RawMessage, named []rawjson.Member) (json.RawMessage, error) {
 	if len(positional) == 1 {
 		if mapping, ok := s.mapping(positional[0], named); ok {
-			positional, named = nil, overridden(mapping, named)
+			positional, named = nil, s.overridden(mapping, named)
 		}
 	}
 	if len(positional) > len(s.Parameters) {
@@ -49,7 +49,7 @@ func (s *Signature) Bind(tool string, positional []json.RawMessage, named []rawj
 	given := make([]json.RawMessage, len(s.Parameters))
 	copy(given, positional)
 	var extra []rawjson.Member
-	var wrong []string
+	var wrong, twice []string
 	more := 0
 	for _, a := range named {
 		i := s.indexOf(a.Name)
@@ -61,13 +61,16 @@ func (s *Signature) Bind(tool string, positional []json.RawMessage, named []rawj
 		case i < 0:
 			more++
 		case given[i] != nil:
-			wrong = append(wrong, "got two values for "+quote(a.Name))
+			twice = append(twice, quote(a.Name))
 		default:
 			given[i] = a.Value
 		}
 	}
 	if more > 0 {
 		wrong = append(wrong, fmt.Sprintf("has none of %d more", more))
+	}
+	if len(twice) > 0 {
+		wrong = append(wrong, "got two values for "+joined(first20(twice), "and"))
 	}
 	wrong = append(wrong, s.missing(given)...)
 	if len(wrong) > 0 {
@@ -91,7 +94,7 @@ func (s *Signature) Fit(tool string, arguments json.RawMessage) (json.RawMessage
 	given := make([]json.RawMessage, len(s.Parameters))
 	var kept, extra []rawjson.Member
 	for _, a := range named {
-		i := s.indexOf(a.Name)
+		i := s.indexOfName(a.Name) // no alias: the server gets the names as they are
 		if i >= 0 && s.Parameters[i].omits(a.Value) {
 			continue
 		}
@@ -226,22 +229,34 @@ func (s *Signature) mapping(raw json.RawMessage, named []rawjson.Member) ([]rawj
 }
 
 // overridden joins two sets of arguments; the second goes before.
-func overridden(under, over []rawjson.Member) []rawjson.Member {
-	names := make(map[string]bool, len(over))
+func (s *Signature) overridden(under, over []rawjson.Member) []rawjson.Member {
+	given := make(map[string]bool, len(over))
 	for _, a := range over {
-		names[a.Name] = true
+		given[s.sent(a.Name)] = true
 	}
-	kept := slices.DeleteFunc(under, func(a rawjson.Member) bool { return names[a.Name] })
+	kept := slices.DeleteFunc(under, func(a rawjson.Member) bool { return given[s.sent(a.Name)] })
 	return append(kept, over...)
+}
+
+// sent is the server's name of an argument that may be given by its alias.
+func (s *Signature) sent(name string) string {
+	if i := s.indexOf(name); i >= 0 {
+		return s.Parameters[i].Name
+	}
+	return name
 }
 
 // indexOf returns the number of the parameter with a name or alias, or -1. A name
 // goes before another's alias.
 func (s *Signature) indexOf(name string) int {
-	if i := slices.IndexFunc(s.Parameters, func(p Parameter) bool { return p.Name == name }); i >= 0 {
+	if i := s.indexOfName(name); i >= 0 {
 		return i
 	}
 	return slices.IndexFunc(s.Parameters, func(p Parameter) bool { return p.Alias != "" && p.Alias == name })
+}
+
+func (s *Signature) indexOfName(name string) int {
+	return slices.IndexFunc(s.Parameters, func(p Parameter) bool { return p.Name == name })
 }
 
 func (s *Signature) unknown(name string) string {

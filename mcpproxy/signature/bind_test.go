@@ -40,6 +40,8 @@ func TestBindMapsArgumentsAsPythonDoes(t *testing.T) {
 		{"the name behind an alias", issueSchema, `["o","r","t"]`, `{"from":"x"}`, `{"owner":"o","repo":"r","title":"t","from":"x"}`},
 		{"one mapping", issueSchema, `[{"owner":"o","repo":"r","title":"t"}]`, `{}`, `{"owner":"o","repo":"r","title":"t"}`},
 		{"one mapping and names, which win", issueSchema, `[{"owner":"o","repo":"r","title":"t"}]`, `{"title":"u"}`, `{"owner":"o","repo":"r","title":"u"}`},
+		{"a name wins over its alias", issueSchema, `[{"owner":"o","repo":"r","title":"t","from_":"x"}]`, `{"from":"y"}`, `{"owner":"o","repo":"r","title":"t","from":"y"}`},
+		{"an alias wins over its name", issueSchema, `[{"owner":"o","repo":"r","title":"t","from":"x"}]`, `{"from_":"y"}`, `{"owner":"o","repo":"r","title":"t","from":"y"}`},
 		{"None leaves out", issueSchema, `["o","r","t",null]`, `{"state":null,"limit":null}`, `{"owner":"o","repo":"r","title":"t"}`},
 		{"None where it is a value", issueSchema, `["o","r","t"]`, `{"milestone":null}`, `{"owner":"o","repo":"r","title":"t","milestone":null}`},
 		{"a lenient server may know", issueSchema, `["o","r","t"]`, `{"state":"OPEN"}`, `{"owner":"o","repo":"r","title":"t","state":"OPEN"}`},
@@ -94,7 +96,15 @@ func TestBindNamesWhatIsRight(t *testing.T) {
 		{"None for what is needed", issueSchema, `["o","r",null]`, `{}`, TypeError, []string{"f(): title must be a string, not None"}},
 		{
 			"a value that is like one of many", of(`{"enum":[` + counted(25, `"value%d"`, ",") + `]}`), `["value24x"]`, `{}`, ValueError,
-			[]string{`one of ` + counted(20, `"value%d"`, ", ") + `, 5 more; the nearest is 'value24'`},
+			[]string{`one of ` + counted(20, `"value%d"`, ", ") + `, 5 more; the nearest is "value24"`},
+		},
+		{
+			"a number that is like one of many", of(`{"enum":[` + counted(25, `%d`, ",") + `]}`), `[124]`, `{}`, ValueError,
+			[]string{", 5 more; the nearest is 12"},
+		},
+		{
+			"many twice", `{"properties":{` + counted(100, `"a%d":{}`, ",") + `}}`, `[` + counted(100, "%d", ",") + `]`, `{` + counted(100, `"a%d":0`, ",") + `}`, TypeError,
+			[]string{"got two values for 'a0', ", "'a19' and 80 more; it is "},
 		},
 		{"names with control characters", `{"properties":{"a":{}}}`, `[]`, `{"x\n\u001b[31m'y":1}`, TypeError, []string{`'x [31m\'y'`}},
 	} {

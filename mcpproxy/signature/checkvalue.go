@@ -255,18 +255,19 @@ func (v *valueChecker) refuse(tool, name string, n *node, value []byte) error {
 	return &ArgumentError{TypeError, fmt.Sprintf("%s(): %s must be %s, not %s", tool, at, joined(m.types.words(), "or"), python)}
 }
 
-// valueText says which values an enum allows, and the one that is like a text of
-// which many are.
+// valueText says which values an enum allows, and the nearest one of many.
 func (m *mismatch) valueText(tool, at string) string {
 	got := text.Printable(text.Clip(string(m.value), shownLiteral), shownLiteral)
 	var shown, known []string
 	for _, n := range m.values {
 		shown = append(shown, n.python(shownLiteral))
-		known = append(known, n.text)
+		if n.kind != '{' && n.kind != '[' {
+			known = append(known, shown[len(shown)-1])
+		}
 	}
 	near := ""
-	if len(known) > shownLiterals {
-		near = "; the nearest is " + quote(text.Nearest(strings.Trim(got, `"`), known, 1)[0])
+	if len(m.values) > shownLiterals && len(known) > 0 {
+		near = "; the nearest is " + text.Nearest(got, known, 1)[0]
 	}
 	must := "must be one of "
 	if shown = append(shown, m.types.words()...); len(shown) == 1 {

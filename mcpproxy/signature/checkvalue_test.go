@@ -130,12 +130,22 @@ func TestFitChecksValuesOnly(t *testing.T) {
 		{issueSchema, `{"body": null, "limit": "x"}`, "f(): limit must be an integer, not str"},
 		{issueSchema, `{"milestone": null}`, `{"milestone": null}`},
 		{issueSchema, `[]`, `[]`},
+		{issueSchema, `{"from_": null}`, `{"from_": null}`},
+		{`{"properties":{"my-key":{"type":"integer"}},"additionalProperties":true}`, `{"my_key": "text"}`, `{"my_key": "text"}`},
 		{`{"additionalProperties":{"type":"string"}}`, `{"x": 1}`, "f(): x must be a string, not int"},
 	} {
 		got, err := signed(tt.schema).Fit("f", json.RawMessage(tt.arguments))
 		if err != nil && err.Error() != tt.want || err == nil && string(got) != tt.want {
 			t.Errorf("%s: got %s, %v", tt.arguments, got, err)
 		}
+	}
+}
+
+// TestObjectsOfAnEnumAreLikeNothing, so that none is called the nearest.
+func TestObjectsOfAnEnumAreLikeNothing(t *testing.T) {
+	_, err := signed(withX(`{"enum":[`+counted(25, `{"n":%d}`, ",")+`]}`)).Fit("f", json.RawMessage(`{"x":{"n":26}}`))
+	if err == nil || !strings.HasSuffix(err.Error(), `{"n": 19}, 5 more`) {
+		t.Errorf("got %v", err)
 	}
 }
 
