@@ -64,6 +64,9 @@ func (b *Builder) Add(ctx context.Context, page []json.RawMessage) (more bool, e
 		read, err := memory.Decode(ctx, work, min(len(raw), maxDefinition), memory.Definition, func() (d definition, err error) {
 			err = contain.Call(work, func() (err error) { // of one: the others stay
 				d.tool, d.sent, err = readTool(raw)
+				if err == nil && b.OverHTTP {
+					err = checkParameterHeaders(d.tool.InputSchema)
+				}
 				return err
 			})
 			return d, err
@@ -74,9 +77,6 @@ func (b *Builder) Add(ctx context.Context, page []json.RawMessage) (more bool, e
 		t := read.tool
 		if err == nil && b.seen[t.Name] {
 			err = errors.New("the server has another of this name")
-		}
-		if err == nil && b.OverHTTP {
-			err = checkParameterHeaders(t.InputSchema)
 		}
 		if err != nil {
 			b.leaveOut(t.Name, err)
@@ -129,7 +129,6 @@ func readTool(raw json.RawMessage) (t Tool, sent pins.Definition, err error) {
 		return t, sent, fmt.Errorf("reading its definition: %w", err)
 	}
 	sent.Name, t.Digest = t.Name, sent.Digest
-	t.Alias = "" // not a field of the protocol
 	t.Title, _ = text.SplitAt(text.Clean(t.Title), maxTitle)
 	t.Description = text.CutAfter(text.Clean(t.Description), maxDescription)
 	if t.InputSchema = compact(sanitize(object(t.InputSchema))); t.InputSchema == nil {
@@ -147,8 +146,11 @@ func readTool(raw json.RawMessage) (t Tool, sent pins.Definition, err error) {
 // another type is left out, and schemas are checked where they are used.
 func decodeTool(raw json.RawMessage) (t Tool, execution json.RawMessage, err error) {
 	members, err := rawjson.Members(raw)
+	if kind := wire.KindOf(raw); err != nil && kind != "an object" {
+		return t, nil, fmt.Errorf("its definition must be an object, not %s", kind)
+	}
 	if err != nil {
-		return t, nil, fmt.Errorf("its definition must be an object, not %s", wire.KindOf(raw))
+		return Tool{Name: nameOf(raw)}, nil, fmt.Errorf("its definition %w", err)
 	}
 	last := map[string]json.RawMessage{} // of two of one name
 	for _, m := range members {

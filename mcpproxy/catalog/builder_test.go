@@ -34,6 +34,14 @@ func TestToolsThatMakeNoSenseAreLeftOut(t *testing.T) {
 	}
 }
 
+// TestToolOfTooManyMembersIsNamed, and why it cannot be used.
+func TestToolOfTooManyMembersIsNamed(t *testing.T) {
+	d := definitionsOf(t, `{"name":"huge"`+strings.Repeat(`,"":0`, 200_000)+`}`)
+	if len(d.left) != 1 || d.left[0] != (leftOut{"huge", "its definition has more than 200000 members"}) {
+		t.Errorf("left out: %+v", d.left)
+	}
+}
+
 func TestCallOfAToolWithAnOddNameIsToldWhy(t *testing.T) {
 	l := newList(definitionsOf(t, `{"name":"a\u0007b"}`, `{"name":"other"}`), toolFilter{})
 	mcptest.WantError(t, l.Missing("s", "a\ab"), `tool "ab" of server "s" cannot be used: its name contains control`)

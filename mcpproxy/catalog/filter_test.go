@@ -40,6 +40,7 @@ func TestMissingSaysWhyAToolIsNotThere(t *testing.T) {
 	}{
 		"hidden":           {allow("get"), []string{"get", "put"}, `tool "put" of server "s" is hidden: x.json allows only "get"`},
 		"all are hidden":   {allow([]string{}...), []string{"get", "put"}, `hidden: x.json allows no tool of this server`},
+		"all others are":   {allow("put"), []string{"get"}, `server "s" has no tool "put", and all of its tools are hidden: x.json allows only "put"`},
 		"others are":       {deny("drop"), []string{"get", "drop"}, `server "s" has no tool "put"; the nearest are "get"`},
 		"there are no":     {toolFilter{}, nil, `server "s" has no tool "put": it has no tools`},
 		"its name in code": {deny("PUT"), []string{"get", "PUT"}, `tool "PUT" of server "s" is hidden`},

@@ -70,8 +70,8 @@ func TestListsOfOtherProcessesAreTaken(t *testing.T) {
 			if got := r.OlderThan(time.Hour); got != tt.older {
 				t.Errorf("older than an hour: %t", got)
 			}
-			if list, _ := r.Tools(); list == nil || list.Count() != tt.tools {
-				t.Errorf("list = %+v, want %d tools", list, tt.tools)
+			if list, _ := r.Tools(); list == nil || list.Count() != tt.tools || r.Count() != tt.tools {
+				t.Errorf("list = %+v, counted as %d, want %d tools", list, r.Count(), tt.tools)
 			}
 		})
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"reflect"
+	"slices"
 	"sync"
 	"time"
 
@@ -110,7 +111,7 @@ func (r *Record) Put(d Definitions, asOf int) *List {
 	defer r.mu.Unlock()
 	r.load()
 	d.sent = nil
-	if r.list == nil || !reflect.DeepEqual(r.list.definitions.tools, d.tools) {
+	if r.list == nil || !reflect.DeepEqual(r.list.definitions.tools, d.tools) || !slices.Equal(r.list.definitions.left, d.left) {
 		r.list = newList(d, filterOf(r.server))
 	}
 	r.asOf = asOf
@@ -128,10 +129,10 @@ func (r *Record) OlderThan(age time.Duration) bool {
 		return false
 	}
 	if h, err := r.readHead(); err == nil && h.Listed.After(r.head.Listed) {
-		was := r.list
+		head, list := r.head, r.list
 		r.head, r.list = h, nil
 		if r.load(); r.list == nil {
-			r.list = was
+			r.head, r.list = head, list
 		}
 	}
 	return time.Since(r.head.Listed) >= age

@@ -234,8 +234,11 @@ func TestRecordOutlivesTheProcess(t *testing.T) {
 	if list == nil || changed || list.tools[0].Alias != "a_b" || len(list.definitions.left) != 1 {
 		t.Fatalf("list = %+v, %v", list, changed)
 	}
-	if same := again.Put(definitionsOf(t, `{"name":"a-b","description":"one"}`), 0); same != list {
+	if same := again.Put(definitionsOf(t, `{"name":"a-b","description":"one"}`, `{"name":""}`), 0); same != list {
 		t.Error("an equal list is another")
+	}
+	if other := again.Put(definitionsOf(t, `{"name":"a-b","description":"one"}`, `{"name":7}`), 0); len(other.definitions.left) != 1 || other.definitions.left[0].Reason != "its name must be text, not a number" {
+		t.Errorf("left out: %+v", other.definitions.left)
 	}
 	if other := again.Put(definitionsOf(t, `{"name":"a-b","description":"two"}`), 0); other == list {
 		t.Error("another list is the same")

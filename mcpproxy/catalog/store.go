@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/toolcell/toolcell/internal/state"
@@ -39,7 +40,7 @@ func (s Store) read(key string, limit int64) (data []byte, size int64, err error
 	if s.Dir == "" {
 		return nil, 0, fs.ErrNotExist
 	}
-	f, err := os.Open(s.path(key))
+	f, err := os.OpenFile(s.path(key), os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, 0, err
 	}

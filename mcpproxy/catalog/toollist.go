@@ -193,6 +193,10 @@ func (l *List) Missing(server, tool string) error {
 			return fmt.Errorf("tool %q of server %q cannot be used: %s", t.Name, server, t.Reason)
 		}
 	}
+	if len(l.tools) == 0 && len(l.definitions.tools) > 0 {
+		return fmt.Errorf("server %q has no tool %q, and all of its tools are hidden: %s",
+			server, text.Printable(tool, maxToolName), l.filter.refuses(l.definitions.tools[0].Name))
+	}
 	if len(l.tools) == 0 {
 		return fmt.Errorf("server %q has no tool %q: it has no tools", server, text.Printable(tool, maxToolName))
 	}

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"syscall"
 
 	"github.com/toolcell/toolcell/internal/state"
 	"github.com/toolcell/toolcell/internal/text"
@@ -159,7 +160,7 @@ func (s *Store) load() error {
 	if s.path == "" {
 		return nil
 	}
-	f, err := os.Open(s.path)
+	f, err := os.OpenFile(s.path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, os.ErrNotExist) {
 		s.kept, s.stamp = nil, state.Stamp{}
 		return nil
