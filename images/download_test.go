@@ -47,7 +47,7 @@ func (b *watchedBody) Close() error {
 }
 
 // openBlob opens a blob of a registry whose answers to requests for it are these.
-func openBlob(t *testing.T, answers func(*http.Request) (*http.Response, error)) (io.ReadCloser, error) {
+func openBlob(t *testing.T, answers http.RoundTripper) (io.ReadCloser, error) {
 	t.Helper()
 	repo, err := name.NewRepository("registry.invalid/py")
 	if err != nil {
@@ -55,7 +55,7 @@ func openBlob(t *testing.T, answers func(*http.Request) (*http.Response, error))
 	}
 	p := Puller{AuthFile: "/dev/null", Backoff: 1, Transport: trip(func(r *http.Request) (*http.Response, error) {
 		if isForBlob(r) {
-			return answers(r)
+			return answers.RoundTrip(r)
 		}
 		return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: r}, nil
 	})}
@@ -67,8 +67,8 @@ func openBlob(t *testing.T, answers func(*http.Request) (*http.Response, error))
 }
 
 // inPieces answers with each piece in turn, and then with 503.
-func inPieces(pieces []piece, open *atomic.Int32) func(*http.Request) (*http.Response, error) {
-	return func(r *http.Request) (*http.Response, error) {
+func inPieces(pieces []piece, open *atomic.Int32) http.RoundTripper {
+	return trip(func(r *http.Request) (*http.Response, error) {
 		resp := &http.Response{StatusCode: http.StatusServiceUnavailable, Header: http.Header{}, Request: r, Body: http.NoBody}
 		if len(pieces) == 0 {
 			return resp, nil
@@ -83,7 +83,7 @@ func inPieces(pieces []piece, open *atomic.Int32) func(*http.Request) (*http.Res
 		// The end comes with the last bytes, as a reader may do.
 		resp.Body = watch(iotest.DataErrReader(io.MultiReader(strings.NewReader(p.text), iotest.ErrReader(p.end))), open)
 		return resp, nil
-	}
+	})
 }
 
 // inBreaks has each of n connections break after so many bytes, except for the last one.
@@ -152,13 +152,13 @@ func TestDownloadThatCannotBeResumedSaysWhy(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var open atomic.Int32
 			first := inPieces([]piece{{"0123", errBreaks, 10, ""}}, &open)
-			blob, err := openBlob(t, func(r *http.Request) (*http.Response, error) {
-				resp, err := first(r)
+			blob, err := openBlob(t, trip(func(r *http.Request) (*http.Response, error) {
+				resp, err := first.RoundTrip(r)
 				if resp.StatusCode == http.StatusServiceUnavailable {
 					resp.StatusCode = status
 				}
 				return resp, err
-			})
+			}))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -193,10 +193,10 @@ func (b silentBody) Close() error {
 // TestClosingADownloadInterruptsIt at once, not after stallTimeout.
 func TestClosingADownloadInterruptsIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		blob, err := openBlob(t, func(r *http.Request) (*http.Response, error) {
+		blob, err := openBlob(t, trip(func(r *http.Request) (*http.Response, error) {
 			body := silentBody{r.Context(), make(chan struct{})}
 			return &http.Response{StatusCode: http.StatusOK, Body: body, ContentLength: 10, Request: r}, nil
-		})
+		}))
 		if err != nil {
 			t.Fatal(err)
 		}

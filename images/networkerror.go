@@ -108,7 +108,7 @@ func networkCause(err error) string {
 func innermost(err error) error {
 	for {
 		next := errors.Unwrap(err)
-		if several, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // each in its turn
+		if several, ok := err.(interface{ Unwrap() []error }); ok {
 			next = several.Unwrap()[len(several.Unwrap())-1]
 		}
 		if next == nil {

@@ -49,13 +49,12 @@ func TestLayersCloseTheirBodies(t *testing.T) {
 					c.change(l)
 				}
 				in, err := l.Open(t.Context(), nil)
-				if c.want != "" {
-					if err == nil || !strings.Contains(err.Error(), c.want) {
-						t.Errorf("got %v, want %s", err, c.want)
-					}
-				} else if err != nil {
+				switch {
+				case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
+					t.Errorf("got %v, want %s", err, c.want)
+				case c.want == "" && err != nil:
 					t.Fatal(err)
-				} else {
+				case c.want == "":
 					_, _ = io.CopyN(io.Discard, in, c.read)
 					if err := in.Close(); err != nil {
 						t.Error(err)

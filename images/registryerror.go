@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
@@ -125,13 +126,13 @@ func (p place) refusal(answer *transport.Error, err error) error {
 	status := fmt.Sprintf("%d %s", answer.StatusCode, http.StatusText(answer.StatusCode))
 	switch code := answer.StatusCode; {
 	case code == http.StatusUnauthorized, code == http.StatusForbidden:
-		text := p.name + " refused access: the image is private or does not exist" + says
+		causes := []string{p.name + " refused access: the image is private or does not exist" + says}
 		if p.stored != nil {
 			for _, helper := range p.stored.failed {
-				text += "; " + helper.Error()
+				causes = append(causes, helper.Error())
 			}
 		}
-		return &RegistryError{text, loginAdvice, false, err}
+		return &RegistryError{strings.Join(causes, "; "), loginAdvice, false, err}
 	case code == http.StatusNotFound && answer.Request != nil && isForBlob(answer.Request):
 		return &RegistryError{p.name + " has lost a part of the image" + says, "use another tag, or push the image again", false, err}
 	case code == http.StatusNotFound:

@@ -145,7 +145,7 @@ func TestCancelledDownloadIsNoOutage(t *testing.T) {
 	img, err := Puller{Transport: trip(func(req *http.Request) (*http.Response, error) {
 		resp, err := inner(req)
 		if silence {
-			resp.Body = io.NopCloser(io.MultiReader(io.LimitReader(resp.Body, 100), cancelling{cancel, enough}, silent{req}))
+			resp.Body = io.NopCloser(io.MultiReader(io.LimitReader(resp.Body, 100), canceling{cancel, enough}, silent{req}))
 		}
 		return resp, err
 	})}.Image(ctx, "registry.example/py:3")
@@ -158,13 +158,13 @@ func TestCancelledDownloadIsNoOutage(t *testing.T) {
 	}
 }
 
-// cancelling is an empty part of a body, at which the user gives up.
-type cancelling struct {
+// canceling is an empty part of a body, at which the user gives up.
+type canceling struct {
 	cancel context.CancelCauseFunc
 	cause  error
 }
 
-func (c cancelling) Read([]byte) (int, error) {
+func (c canceling) Read([]byte) (int, error) {
 	c.cancel(c.cause)
 	return 0, io.EOF
 }
