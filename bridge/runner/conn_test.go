@@ -243,6 +243,8 @@ func TestWhatNoRunnerSendsKills(t *testing.T) {
 		"ready twice":           {{Type: "ready"}, {Type: "ready"}},
 		"end before done":       {{Type: "ready"}, {Type: "end"}},
 		"a stack unasked":       {{Type: "ready"}, {Type: "where"}},
+		"done twice":            {{Type: "ready"}, {Type: "done"}, {Type: "done"}},
+		"a call to give up":     {{Type: "cancel"}}, // before the start
 		"our own frame":         {{Type: "ready"}, {Type: "reply"}},
 		"no type":               {{}},
 	} {
@@ -292,7 +294,7 @@ func TestFramesAreParsedWhereTheyLie(t *testing.T) {
 		t.Error("the parameters are a copy")
 	}
 	for _, bad := range []string{
-		``, `[]`, `{}x`, `{"type":"call"`, `{"id":1.5}`, `{"type":1}`, `{"params":[}`, `{"method":"` + strings.Repeat("m", maxScalar) + `"}`,
+		``, `[]`, `{}x`, `{"type":"call"`, `{"id":1.5}`, `{"type":1}`, `{"type":1,"id":1}`, `{"params":[}`, `{"method":"` + strings.Repeat("m", maxScalar) + `"}`,
 		`{"params":` + strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000) + `}`,
 	} {
 		if f, err := parseFrame(t.Context(), []byte(bad)); !errors.Is(err, ErrProtocol) {

@@ -187,7 +187,7 @@ func (r *exchange) awaitRoom(ctx context.Context, n int) (release, done func(), 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
-		defer contain.Recover("waiting for the end of a sandbox", func(error) { cancel() })
+		defer contain.Recover("waiting for the end of a sandbox", func(err error) { r.breakOff(err); cancel() })
 		select {
 		case <-r.sandbox.Ended():
 			cancel()

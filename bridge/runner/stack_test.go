@@ -37,8 +37,14 @@ func TestFramesOfAnImportAreOneLine(t *testing.T) {
 			{File: lib + "pandas/x.py"},
 			machinery,
 		},
-		"[2 frames inside Python]":                             {machinery, machinery},
-		"[5 frames inside a, b, c and 2 more]":                 {{File: lib + "a.py"}, {File: lib + "b.py"}, {File: lib + "c.py"}, {File: lib + "d.py"}, {File: lib + "e.py"}},
+		"[2 frames inside Python]":             {machinery, machinery},
+		"[5 frames inside a, b, c and 2 more]": {{File: lib + "a.py"}, {File: lib + "b.py"}, {File: lib + "c.py"}, {File: lib + "d.py"}, {File: lib + "e.py"}},
+		"[1 frame inside a]\ntask Task-2:\n[1 frame inside b]\ntask <x>:\nline 2, in f": {
+			{File: lib + "a.py"}, {File: lib + "b.py", Task: "Task-2"}, {File: "<run_python>", Line: 2, Func: "f", Task: "<x>\x1b"},
+		},
+		"user_tools.f line 3, in f: return 1\n/workspace/x.py line 4, in g": {
+			{File: "<user_tools.f>", Line: 3, Func: "f", Text: "return 1"}, {File: "/workspace/x.py", Line: 4, Func: "g"},
+		},
 		"[1 frame inside a]\nline 2, in f\n[1 frame inside a]": {{File: lib + "a.py"}, {File: "<run_python>", Line: 2, Func: "f"}, {File: lib + "a.py"}},
 	} {
 		if got := strings.Join(stackLines(stack, "import pandas", "<run_python>"), "\n"); got != want {

@@ -1,0 +1,54 @@
+package runner
+
+import (
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// limitFiles has writing fail in the middle of a file until the test has ended, as it does on a
+// full disk.
+func limitFiles(t *testing.T) {
+	t.Helper()
+	var was unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &was); err != nil {
+		t.Fatal(err)
+	}
+	signal.Ignore(unix.SIGXFSZ)
+	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: 64 << 10, Max: was.Max}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &was); err != nil {
+			t.Error(err)
+		}
+		signal.Reset(unix.SIGXFSZ)
+	})
+}
+
+// TestHalfAnAnswerIsAnError: it finds no room in memory, and the disk is full.
+func TestHalfAnAnswerIsAnError(t *testing.T) {
+	dir := t.TempDir()
+	a := full(t, dir)
+	limitFiles(t)
+	h := a.hold(1, textOf(1<<20), nil)
+	if h.file != nil || !strings.Contains(string(h.parts[1]), "an answer of 1 MiB cannot be kept until it is read: ") {
+		t.Errorf("got %.100s", h.parts)
+	}
+	if n := a.inFile.Load(); n != 0 {
+		t.Errorf("%d bytes are taken", n)
+	}
+	open, err := filepath.Glob("/proc/self/fd/*")
+	if err != nil || len(open) == 0 {
+		t.Fatal(open, err)
+	}
+	for _, each := range open {
+		if to, _ := os.Readlink(each); strings.HasPrefix(to, dir) {
+			t.Errorf("%s is still open", to)
+		}
+	}
+}
