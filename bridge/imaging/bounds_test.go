@@ -18,7 +18,7 @@ func endless() []byte { return imagingtest.SlowJPEG(4096, 100_000) }
 // TestSlowPicturesAreStopped when the time for the pictures of a run is used up.
 func TestSlowPicturesAreStopped(t *testing.T) {
 	r := NewDecoders(Limits{Time: 50 * time.Millisecond}).NewRenderer()
-	for _, data := range [][]byte{endless(), asPNG(t, gradient(8, 8))} {
+	for _, data := range [][]byte{endless(), asPNG(t, gradient(8, 8)), asGIF(t, gradient(8, 8))} {
 		if _, err := r.Render(t.Context(), bytes.NewReader(data)); !errors.Is(err, ErrTime) {
 			t.Errorf("got %v", err)
 		}
@@ -42,7 +42,7 @@ func TestRenderEndsWithTheRun(t *testing.T) {
 	d.Wait()
 }
 
-// TestScalingAndEncodingAreStopped too: at each place where they ask whether to.
+// TestScalingAndEncodingAreStopped too: at once, at each place where they ask whether to.
 func TestScalingAndEncodingAreStopped(t *testing.T) {
 	m, l := noise(200, 300), NewDecoders(Limits{Side: 256, Bytes: 8 << 10}).Limits
 	for asked := 0; ; asked++ {
@@ -59,8 +59,8 @@ func TestScalingAndEncodingAreStopped(t *testing.T) {
 			}
 			return
 		}
-		if !errors.Is(err, ErrTime) {
-			t.Fatalf("stopped after %d checks: %v", asked, err)
+		if !errors.Is(err, ErrTime) || left < -1 {
+			t.Fatalf("stopped after %d checks: %v, and asked %d times more", asked, err, -1-left)
 		}
 	}
 }
@@ -128,7 +128,13 @@ func TestFrameOfJPEG(t *testing.T) {
 		"after fill bytes": {append([]byte{0xff, 0xd8, 0xff, 0xff}, slow[2:]...), jpegFrame{true, 1, 1}},
 		"after a comment":  {append([]byte{0xff, 0xd8, 0xff, 0xfe, 0, 6, 0xff, 0xc0, 0, 0}, slow[2:]...), jpegFrame{true, 1, 1}},
 		"after odd bytes":  {append([]byte{0xff, 0xd8, 0}, gray.Bytes()[2:]...), largestFrame},
+		"gray, factors 2":  {[]byte(jpegHeader(0xc0, 8, "\x01\x22\x00")), jpegFrame{false, 1, 1}},
+		"gray, factors 0":  {[]byte(jpegHeader(0xc0, 8, "\x01\x00\x00")), jpegFrame{false, 1, 1}},
+		"no components":    {[]byte("\xff\xd8\xff\xc0\x00\x08\x08\x00\x08\x00\x08\x00"), largestFrame},
+		"after a zero":     {append([]byte("\xff\xd8\xff\x00\x00\x02"), gray.Bytes()[2:]...), largestFrame},
+		"after a restart":  {append([]byte("\xff\xd8\xff\xd0\x00\x02"), gray.Bytes()[2:]...), largestFrame},
 		"cut off":          {slow[:13], largestFrame},
+		"cut off sooner":   {slow[:8], largestFrame},
 		"empty":            {nil, largestFrame},
 	} {
 		if got := frameOfJPEG(bytes.NewReader(tt.data)); got != tt.want {

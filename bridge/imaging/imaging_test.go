@@ -8,6 +8,7 @@ import (
 	"hash/crc32"
 	"image"
 	"image/color"
+	"image/draw"
 	"image/gif"
 	"image/jpeg"
 	"image/png"
@@ -143,6 +144,7 @@ func TestTransparencyIsWhiteInJPEG(t *testing.T) {
 	for i := 0; i < len(m.Pix)/2; i++ {
 		m.Pix[i] = 0
 	}
+	draw.Draw(m, image.Rect(0, 650, 700, 700), image.Black, image.Point{}, draw.Src)
 	r, err := render(asPNG(t, m), Limits{})
 	if err != nil || r.MIME != "image/jpeg" {
 		t.Fatalf("%s: %v", r.MIME, err)
@@ -150,6 +152,9 @@ func TestTransparencyIsWhiteInJPEG(t *testing.T) {
 	got, _, _ := image.Decode(bytes.NewReader(r.Data))
 	if red, _, _, _ := got.At(r.Width/2, 5).RGBA(); red>>8 < 250 {
 		t.Errorf("what was transparent is %d", red>>8)
+	}
+	if red, _, _, _ := got.At(r.Width/2, r.Height-5).RGBA(); red>>8 > 5 {
+		t.Errorf("what was black is %d", red>>8)
 	}
 }
 
@@ -160,6 +165,14 @@ func withSize(b []byte, w, h uint32) []byte {
 	binary.BigEndian.PutUint32(b[20:], h)
 	binary.BigEndian.PutUint32(b[29:], crc32.ChecksumIEEE(b[12:29]))
 	return b
+}
+
+// jpegHeader is the beginning of a JPEG, up to its first scan. Each of its components
+// has an identifier, factors and a table.
+func jpegHeader(startOfFrame byte, side uint16, components string) string {
+	size := string(binary.BigEndian.AppendUint16(nil, side))
+	frame := "\x08" + size + size + string(rune(len(components)/3)) + components
+	return "\xff\xd8\xff" + string([]byte{startOfFrame, 0, byte(2 + len(frame))}) + frame + "\xff\xda\x00\x02"
 }
 
 func TestHostilePicturesAreRefused(t *testing.T) {
@@ -175,10 +188,16 @@ func TestHostilePicturesAreRefused(t *testing.T) {
 		"a thin one":       {withSize(good, 1, 1<<24), "on a side"},
 		"16 bits":          {withSize(asPNG(t, image.NewNRGBA64(image.Rect(0, 0, 8, 8))), 4096, 4096), "takes 128 MiB, the most is 96 MiB"},
 		"16 bits, gray":    {withSize(asPNG(t, image.NewGray16(image.Rect(0, 0, 8, 8))), 4096, 4096), "takes 128 MiB"},
-		"half of it":       {good[:len(good)/2], "decoding"},
+		"with passes":      {withSize(hugePNG(8, 8, 8, 1), 4096, 4096), "takes 128 MiB"},
+		"progressive JPEG": {[]byte(jpegHeader(0xc2, 4096, "\x01\x11\x00\x02\x11\x00\x03\x11\x00")), "takes 240 MiB"},
+		"JPEG in RGB":      {[]byte(jpegHeader(0xc0, 4096, "R\x11\x00G\x11\x00B\x11\x00")), "takes 112 MiB"},
+		"JPEG in CMYK":     {[]byte(jpegHeader(0xc0, 4096, "C\x11\x00M\x11\x00Y\x11\x00K\x11\x00")), "takes 128 MiB"},
+		"half of it":       {good[:len(good)/2], "decoding the picture"},
 		"only a signature": {good[:8], "size"},
-		"larger than it":   {withSize(good, 4000, 4000), "decoding"},
+		"larger than it":   {withSize(good, 4000, 4000), "decoding the picture"},
 		"no width":         {withSize(good, 0, 8), ""},
+		"GIF of no width":  {[]byte("GIF89a\x00\x00\x08\x00\x00\x00\x00"), "it has no pixels"},
+		"GIF of no height": {[]byte("GIF89a\x08\x00\x00\x00\x00\x00\x00"), "it has no pixels"},
 	} {
 		if _, err := render(tt.data, Limits{}); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %q", name, err, tt.want)

@@ -2,8 +2,10 @@ package imaging
 
 import (
 	"bytes"
+	"errors"
 	"image"
 	"image/png"
+	"io"
 	"slices"
 	"testing"
 )
@@ -30,6 +32,30 @@ func TestPNGChecksumsOfTextsDoNotCount(t *testing.T) {
 	for name, data := range map[string][]byte{"pixels": broken, "cut": profile[:afterHeader+10], "long": append(bytes.Clone(b.Bytes()[:afterHeader]), "\xff\xff\xff\xffiCCPabc"...)} {
 		if _, err := NewDecoders(Limits{}).NewRenderer().Render(t.Context(), bytes.NewReader(data)); err == nil {
 			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+// TestPNGIsReadAsItIsButForTexts: nothing is put at its end, where a decoder could take
+// it for another chunk.
+func TestPNGIsReadAsItIsButForTexts(t *testing.T) {
+	whole := asPNG(t, gradient(3, 2))
+	end := len(whole) - len(chunk("IEND", nil))
+	for name, tt := range map[string]struct {
+		data, want []byte
+		err        error
+	}{
+		"without texts":     {whole, whole, nil},
+		"with a text":       {slices.Concat(whole[:end], []byte(chunk("tEXt", []byte("by me"))), whole[end:]), whole, nil},
+		"cut before a head": {whole[:end], whole[:end], nil},
+		"cut in a head":     {whole[:end+5], whole[:end], io.ErrUnexpectedEOF},
+	} {
+		r := newPNGChunks(bytes.NewReader(tt.data))
+		if got, err := io.ReadAll(r); !bytes.Equal(got, tt.want) || !errors.Is(err, tt.err) {
+			t.Errorf("%s: %q, %v, want %q, %v", name, got, err, tt.want, tt.err)
+		}
+		if n, err := r.Read(make([]byte, 8)); n != 0 || !errors.Is(err, io.EOF) {
+			t.Errorf("%s: after the end: %d bytes, %v", name, n, err)
 		}
 	}
 }
