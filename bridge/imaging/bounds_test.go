@@ -1,11 +1,15 @@
 package imaging
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"image"
+	"image/color"
 	"image/jpeg"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -111,6 +115,35 @@ func TestPicturesWaitForMemory(t *testing.T) {
 	}
 }
 
+// TestMemoryOfJPEGIsNotLessThanItTakes: blocks are decoded whole, and a segment anywhere can have
+// the samples copied as RGB.
+func TestMemoryOfJPEGIsNotLessThanItTakes(t *testing.T) {
+	plain := asJPEG(t, gradient(64, 64))
+	at := func(where int, segment string) []byte {
+		return slices.Concat(plain[:where], []byte(segment), plain[where:])
+	}
+	const adobe, noJFIF = "\xff\xee\x00\x0eAdobe\x00\x64\x00\x00\x00\x00\x00", "\xff\xe0\x00\x07nojf\x00"
+	const samples = 64 * 64 * 3 / 2
+	for name, tt := range map[string]struct {
+		data          []byte
+		width, height int
+		want          int
+	}{
+		"plain":                 {plain, 64, 64, samples},
+		"RGB at the end":        {at(len(plain)-2, adobe), 64, 64, samples + 4*64*64},
+		"after a fill byte":     {at(len(plain)-2, "\xff"+adobe), 64, 64, samples + 4*64*64},
+		"no JFIF at the end":    {at(len(plain)-2, noJFIF), 64, 64, samples + 4*64*64},
+		"behind many other":     {at(len(plain)-2, strings.Repeat("\xff\xfe\xff\x00"+strings.Repeat("c", 0xfefe), 3)+adobe), 64, 64, samples + 4*64*64},
+		"a column":              {plain, 1, 64, 32 * 64 * 3 / 2},
+		"a row, and one of two": {plain, 65, 33, 96 * 64 * 3 / 2},
+	} {
+		c := image.Config{ColorModel: color.YCbCrModel, Width: tt.width, Height: tt.height}
+		if got := memoryOfJPEG(bytes.NewReader(tt.data), c); got != tt.want {
+			t.Errorf("%s: %d bytes, want %d", name, got, tt.want)
+		}
+	}
+}
+
 // TestFrameOfJPEG is what the decoder finds, or more.
 func TestFrameOfJPEG(t *testing.T) {
 	slow := imagingtest.SlowJPEG(64, 1)
@@ -137,7 +170,7 @@ func TestFrameOfJPEG(t *testing.T) {
 		"cut off sooner":   {slow[:8], largestFrame},
 		"empty":            {nil, largestFrame},
 	} {
-		if got := frameOfJPEG(bytes.NewReader(tt.data)); got != tt.want {
+		if got := frameOfJPEG(bufio.NewReader(bytes.NewReader(tt.data))); got != tt.want {
 			t.Errorf("%s: %+v, want %+v", name, got, tt.want)
 		}
 	}

@@ -67,12 +67,14 @@ func readHeader(picture io.ReaderAt, check func() error) (h header, err error) {
 	return h, nil
 }
 
+var errNoPixels = errors.New("it has no pixels")
+
 // check refuses a picture that is too large by itself: some kilobytes can stand
 // for gigabytes.
 func (h header) check(maxPixels int) error {
 	switch {
 	case h.width <= 0 || h.height <= 0:
-		return errors.New("it has no pixels")
+		return errNoPixels
 	case h.width > maxPixels/h.height:
 		return fmt.Errorf("it has %d×%d pixels, the most is %d million", h.width, h.height, maxPixels>>20)
 	case max(h.width, h.height) > maxSide:
@@ -113,19 +115,38 @@ func memoryOfGIF(_ io.Reader, c image.Config) int { return 2 * c.Width * c.Heigh
 // tables of codes are not known before.
 func memoryOfWebP(_ io.Reader, c image.Config) int { return 8 * c.Width * c.Height }
 
-// memoryOfJPEG counts a byte for each sample. A progressive picture has four more
-// for a coefficient, and RGB and CMYK are copied to four bytes a pixel.
+// memoryOfJPEG counts a byte for each sample of whole blocks. A progressive picture has four
+// more for a coefficient, and RGB and CMYK are copied to four bytes a pixel.
 func memoryOfJPEG(picture io.Reader, c image.Config) int {
-	frame := frameOfJPEG(picture)
-	pixels := c.Width * c.Height
-	sum := pixels * frame.samples / frame.of
+	const block = 8 * 4 // pixels of a side, with the largest factor
+	r := bufio.NewReader(picture)
+	frame := frameOfJPEG(r)
+	sum := (c.Width + block - 1) / block * block * ((c.Height + block - 1) / block * block) * frame.samples / frame.of
 	if frame.progressive {
 		sum *= 5
 	}
-	if c.ColorModel == color.RGBAModel || c.ColorModel == color.CMYKModel {
-		sum += 4 * pixels
+	if c.ColorModel == color.RGBAModel || c.ColorModel == color.CMYKModel || maySayRGB(r) {
+		sum += 4 * c.Width * c.Height
 	}
 	return sum
+}
+
+// maySayRGB looks in the rest of a picture for a segment that has its samples taken for RGB,
+// or no longer for those of JFIF: the decoder heeds one wherever it stands. Among samples
+// themselves, 0xff is followed by a zero or the number of a restart.
+func maySayRGB(r *bufio.Reader) bool {
+	const app0, app14 = 0xe0, 0xee
+	for {
+		switch _, err := r.ReadSlice(0xff); {
+		case errors.Is(err, bufio.ErrBufferFull):
+			continue
+		case err != nil:
+			return false
+		}
+		if next, err := r.Peek(1); err == nil && (next[0] == app0 || next[0] == app14) {
+			return true
+		}
+	}
 }
 
 // A jpegFrame is what the header of a frame says about the memory of its decoder.
@@ -139,9 +160,8 @@ var largestFrame = jpegFrame{true, 4, 1}
 
 // frameOfJPEG looks for the header of the frame, as the decoder does. It knows
 // fewer oddities between the segments than the decoder does.
-func frameOfJPEG(picture io.Reader) jpegFrame {
+func frameOfJPEG(r *bufio.Reader) jpegFrame {
 	const sof0, sof2, fill = 0xc0, 0xc2, 0xff
-	r := bufio.NewReader(picture)
 	_, _ = r.Discard(2) // start of image
 	for {
 		segment, err := r.Peek(4) // 0xff, marker, length (2)

@@ -154,6 +154,9 @@ func (r *Renderer) render(ctx context.Context, picture io.ReaderAt) (out Rendere
 	if err != nil {
 		return out, fmt.Errorf("decoding the picture: %w", err)
 	}
+	if m.Bounds().Empty() {
+		return out, errNoPixels // in the first frame of a GIF
+	}
 	return fit(m, h.mime == "image/jpeg", r.decoders.Limits, check)
 }
 

@@ -197,6 +197,8 @@ func TestHostilePicturesAreRefused(t *testing.T) {
 		"larger than it":   {withSize(good, 4000, 4000), "decoding the picture"},
 		"no width":         {withSize(good, 0, 8), ""},
 		"GIF of no width":  {[]byte("GIF89a\x00\x00\x08\x00\x00\x00\x00"), "it has no pixels"},
+		"GIF of no frame": {[]byte("GIF89a\x08\x00\x08\x00\x80\x00\x00" + "\x00\x00\x00\xff\xff\xff" +
+			"\x2c\x00\x00\x00\x00\x00\x00\x00\x00\x00" + "\x02\x01\x2c\x00\x3b"), "it has no pixels"},
 		"GIF of no height": {[]byte("GIF89a\x08\x00\x00\x00\x00\x00\x00"), "it has no pixels"},
 	} {
 		if _, err := render(tt.data, Limits{}); err == nil || !strings.Contains(err.Error(), tt.want) {

@@ -51,6 +51,7 @@ func (p *pngChunks) next() error {
 			return nil
 		}
 		if _, err := io.CopyN(io.Discard, p.from, p.left); err != nil {
+			p.head, p.left = nil, 0
 			return err
 		}
 		p.left = 0

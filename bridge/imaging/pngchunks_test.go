@@ -48,6 +48,7 @@ func TestPNGIsReadAsItIsButForTexts(t *testing.T) {
 		"without texts":     {whole, whole, nil},
 		"with a text":       {slices.Concat(whole[:end], []byte(chunk("tEXt", []byte("by me"))), whole[end:]), whole, nil},
 		"cut before a head": {whole[:end], whole[:end], nil},
+		"cut in a text":     {slices.Concat(whole[:end], []byte("\x00\x00\x00\x09tEXtby")), whole[:end], nil},
 		"cut in a head":     {whole[:end+5], whole[:end], io.ErrUnexpectedEOF},
 	} {
 		r := newPNGChunks(bytes.NewReader(tt.data))
