@@ -121,12 +121,16 @@ func TestAnAddressRoutedToThisHostIsNotPublic(t *testing.T) {
 					return []netip.Addr{netip.MustParseAddr(addr)}, nil
 				},
 			}}
+			b.large.servers = newSlots()
 			c, err := b.dialDirectly(t.Context(), "example.com", port)
 			if err == nil {
 				c.Close()
 			}
 			if (err == nil) != private || err != nil && !strings.Contains(err.Error(), addr+", which is not a public one") {
 				t.Errorf("%s, private %v: %v", addr, private, err)
+			}
+			if n := len(b.large.servers); n != 0 {
+				t.Errorf("%s, private %v: %d connections are open still", addr, private, n)
 			}
 		}
 	}

@@ -60,3 +60,17 @@ func TestOneSecretMayBeginAnother(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// TestShortSecretsAreTakenOutOfTextsOnly: the same few digits or letters may stand for
+// something else in hexadecimal and Base64.
+func TestShortSecretsAreTakenOutOfTextsOnly(t *testing.T) {
+	for _, c := range []struct{ secret, text, want string }{
+		{"ab/cd", "ab/cd ab%2Fcd ab%2fcd 61622f6364 61622F6364 YWIvY2Q=", "KEY KEY KEY 61622f6364 61622F6364 YWIvY2Q="},
+		{"ab/cde", "ab/cde ab%2Fcde ab%2fcde 61622f636465 61622F636465 YWIvY2Rl", "KEY KEY KEY KEY KEY KEY"},
+	} {
+		replacer := newReplacer(echoesOf([]Credential{{Secrets: []string{c.secret}, Placeholder: "KEY"}}))
+		if got := replacer.Replace(c.text); got != c.want {
+			t.Errorf("%s: %q is shown as %q, want %q", c.secret, c.text, got, c.want)
+		}
+	}
+}

@@ -76,6 +76,7 @@ func TestInspectionChecksEachRequest(t *testing.T) {
 		"GET https://" + f.hostPort() + " HTTP/1.1\r\n" + host:                                              "200 OK",
 		"GET https:v1/x HTTP/1.1\r\n" + host:                                                                "400 toolcell: the path of a request must begin with a slash",
 		"GET * HTTP/1.1\r\n" + host:                                                                         "400 toolcell: the path of a request must begin with a slash",
+		"OPTIONS https:v1/x HTTP/1.1\r\n" + host:                                                            "400 toolcell: the path of a request must begin with a slash",
 		"GET x:https://" + f.hostPort() + "/v1/x HTTP/1.1\r\n" + host:                                       "403 toolcell: the request is for an x:// address",
 		"POST /v1/x HTTP/1.1\r\nContent-Length: 0\r\n" + host:                                               `403 toolcell: add "POST /v1/x"`,
 		"GET /v2/x HTTP/1.1\r\n" + host:                                                                     `403 toolcell: add "GET /v2/x"`,

@@ -2,6 +2,7 @@ package egress
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 )
 
@@ -17,5 +18,21 @@ func TestHostsOnRecordAreBounded(t *testing.T) {
 	}
 	if first, last := u.uses[0], u.uses[maxUses]; first.Requests != 2 || last.Host != "others" || last.Port != 0 || last.Requests != 5 {
 		t.Errorf("%+v to %+v", first, last)
+	}
+}
+
+// TestTheRuleOfARefusalIsOnRecord, and one without a rule leaves that of the request before.
+func TestTheRuleOfARefusalIsOnRecord(t *testing.T) {
+	var u usage
+	u.addRequest("a.test", 443, "allow a.test")
+	u.addRefusal("a.test", 443, "", "a path with . or ..")
+	u.addRequest("b.test", 443, "allow b.test")
+	u.addRefusal("b.test", 443, "deny b.test", "b.test is denied")
+	want := []Use{
+		{Host: "a.test", Port: 443, Requests: 1, Refused: 1, Rule: "allow a.test"},
+		{Host: "b.test", Port: 443, Requests: 1, Refused: 1, Rule: "deny b.test"},
+	}
+	if got := u.list(); !slices.Equal(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
 	}
 }

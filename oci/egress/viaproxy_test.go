@@ -1,10 +1,13 @@
 package egress
 
 import (
+	"bufio"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -120,15 +123,134 @@ func TestThroughTheProxyOfTheHost(t *testing.T) {
 	}
 }
 
-// The address of a proxy may have a password.
-func TestAProxyThatIsNotUnderstoodIsNotShown(t *testing.T) {
+// TestProxiesThatAreNotUsed: nothing goes there, or past them. The address of one may have a
+// password.
+func TestProxiesThatAreNotUsed(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed := l.Addr().String()
+	l.Close()
+	for address, want := range map[string]string{
+		"http://user:hunter2@[x":          "the environment of toolcell names a proxy that is not understood",
+		"socks5://user:hunter2@" + closed: `the proxy of the host has the scheme "socks5"; http and https are supported`,
+		"http://user:hunter2@" + closed:   "connecting to the proxy of the host: connection refused",
+		"https://user:hunter2@" + closed:  "connecting to the proxy of the host: connection refused",
+	} {
+		f := newFixture(t, Options{
+			Rules: testRules{hosts: []string{"example.com"}},
+			Proxy: func(*http.Request) (*url.URL, error) { return url.Parse(address) },
+		}, hello)
+		_, port, _ := net.SplitHostPort(f.server.Listener.Addr().String())
+		for _, request := range []string{"CONNECT example.com:" + port, "GET http://example.com:" + port + "/"} {
+			if got := f.raw(request + " HTTP/1.1\r\nHost: x\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.1 502 toolcell: "+want+"\r\n") || strings.Contains(got, "hunter2") {
+				t.Errorf("%s through %s: %q, want %q", request, address, got, want)
+			}
+		}
+	}
+}
+
+// TestProxiesThatDoNotConnect are left, and the code is told why.
+func TestProxiesThatDoNotConnect(t *testing.T) {
+	for answer, want := range map[string]string{
+		"HTTP/1.1 403 Forbidden\r\n\r\n": "the proxy of the host answered with status 403",
+		"HTTP/1.1 204 No\r\n\r\n":        "the proxy of the host answered with status 204",
+		"220 mail.example ESMTP\r\n\r\n": "the proxy of the host did not answer as a proxy does",
+	} {
+		port, conns := listenRaw(t)
+		f := newFixture(t, Options{
+			Rules: testRules{hosts: []string{"example.com"}},
+			Proxy: http.ProxyURL(&url.URL{Scheme: "http", Host: "127.0.0.1:" + port}),
+		}, hello)
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			c := <-conns
+			_, _ = http.ReadRequest(bufio.NewReader(&oneByteReader{c}))
+			_, _ = io.WriteString(c, answer)
+			wantEnd(t, "the proxy", c, nil)
+			c.Close()
+		}()
+		if got := f.raw("CONNECT example.com:443 HTTP/1.1\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.1 502 toolcell: "+want+"\r\n") {
+			t.Errorf("%q: %q, want %q", answer, got, want)
+		}
+		<-ended
+	}
+}
+
+// TestAProxyWithTLSIsAskedInTLS only: the request has its password.
+func TestAProxyWithTLSIsAskedInTLS(t *testing.T) {
+	var asked atomic.Int32
+	corporate := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
+	corporate.Config.ErrorLog = log.New(io.Discard, "", 0)
+	var serverName atomic.Value
+	corporate.TLS = &tls.Config{GetConfigForClient: func(h *tls.ClientHelloInfo) (*tls.Config, error) {
+		serverName.Store(h.ServerName)
+		return nil, nil
+	}}
+	corporate.StartTLS()
+	defer corporate.Close()
+	_, port, _ := net.SplitHostPort(corporate.Listener.Addr().String())
 	f := newFixture(t, Options{
 		Rules: testRules{hosts: []string{"example.com"}},
-		Proxy: func(*http.Request) (*url.URL, error) {
-			return nil, errors.New("invalid proxy address http://user:hunter2@[x")
-		},
+		Proxy: http.ProxyURL(&url.URL{Scheme: "https", Host: "localhost:" + port, User: url.UserPassword("a", "b")}),
 	}, hello)
-	if got := f.raw("CONNECT example.com:443 HTTP/1.1\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.1 502") || strings.Contains(got, "hunter2") {
+	// No authority of this host has signed its certificate.
+	got := f.raw("CONNECT example.com:443 HTTP/1.1\r\n\r\n")
+	if !strings.HasPrefix(got, "HTTP/1.1 502 toolcell: asking the proxy of the host: tls: failed to verify certificate") {
+		t.Errorf("%q", got)
+	}
+	if asked.Load() != 0 || serverName.Load() != "localhost" {
+		t.Errorf("the proxy was asked %d times, the handshake was for %v", asked.Load(), serverName.Load())
+	}
+}
+
+// TestInspectedRequestsGoThroughATunnel of the proxy, which sees none of their headers; so its
+// password in an answer is only a word. At the usual port, the header Host has no port.
+func TestInspectedRequestsGoThroughATunnel(t *testing.T) {
+	var f *fixture
+	var asked []string
+	corporate := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.Method+" "+r.RequestURI)
+		server, err := net.Dial("tcp", f.server.Listener.Addr().String())
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		c, _, _ := http.NewResponseController(w).Hijack()
+		fmt.Fprint(c, "HTTP/1.1 200 OK\r\n\r\n")
+		go func() { _, _ = io.Copy(server, c); server.Close() }()
+		_, _ = io.Copy(c, server)
+		c.Close()
+	}))
+	defer corporate.Close()
+	proxy, err := url.Parse(corporate.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy.User = url.UserPassword("user", "pass-w0rd")
+	o := inspecting("GET /*")
+	o.Proxy = http.ProxyURL(proxy)
+	f = newFixture(t, o, func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Host+": pass-w0rd") })
+	status, body, err := f.get("https://example.com/x")
+	if status != 200 || body != "example.com: pass-w0rd" || err != nil {
+		t.Errorf("%d %q, error %v", status, body, err)
+	}
+	if got := strings.Join(asked, "; "); got != "CONNECT example.com:443" {
+		t.Errorf("the proxy was asked %q", got)
+	}
+}
+
+// TestAProxyWithoutAPasswordHidesNothing in what it passes on: Og== is that of an empty one.
+func TestAProxyWithoutAPasswordHidesNothing(t *testing.T) {
+	corporate := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "Og==") }))
+	defer corporate.Close()
+	f := newFixture(t, Options{
+		Rules: testRules{hosts: []string{"plain.test"}},
+		Proxy: func(*http.Request) (*url.URL, error) { return url.Parse(corporate.URL) },
+	}, hello)
+	if got := f.raw("GET http://plain.test/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"); !strings.HasSuffix(got, "\r\n\r\nOg==") {
 		t.Errorf("%q", got)
 	}
 }
