@@ -65,20 +65,24 @@ type dialError struct{ error }
 
 func (e *dialError) Unwrap() error { return e.error }
 
-// A countedConn counts the bytes that pass.
+// A countedConn counts the bytes that pass, and ends when there were too many.
 type countedConn struct {
 	net.Conn
 	usage  *usage
 	target target
+	over   error // of all later reads: readers of net/http do not heed each error
 }
 
 // net/http reads and writes in goroutines of its own.
 
 func (c *countedConn) Read(p []byte) (n int, err error) {
 	defer contain.Error("reading from a host", &err)
+	if c.over != nil {
+		return 0, c.over
+	}
 	n, err = c.Conn.Read(p)
-	if over := c.usage.addBytes(c.target.host, c.target.port, 0, int64(n)); over != nil {
-		return n, over
+	if c.over = c.usage.addBytes(c.target.host, c.target.port, 0, int64(n)); c.over != nil {
+		return n, c.over
 	}
 	return n, err
 }
@@ -149,7 +153,7 @@ func (b *Broker) relay(w http.ResponseWriter, r *http.Request, scheme string, t 
 			return hideSecrets(resp, slices.Concat(credentials, b.proxyCredential(scheme, t)))
 		},
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
-			b.refuse(w, t, upstreamRefusal(t, err))
+			b.refuse(w, t, b.upstreamRefusal(t, err))
 		},
 	}
 	proxy.ServeHTTP(finalWriter{w}, r.WithContext(b.outgoing(r.Context(), to, rule)))
@@ -181,7 +185,7 @@ func (w finalWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // upstreamRefusal explains to a client why a request to a server failed. It quotes nothing
 // from the server, as errors of net/http do, since that may be a credential.
-func upstreamRefusal(t target, err error) *refusal {
+func (b *Broker) upstreamRefusal(t target, err error) *refusal {
 	var certificate *tls.CertificateVerificationError
 	var dial *dialError
 	switch {
@@ -193,8 +197,10 @@ func upstreamRefusal(t target, err error) *refusal {
 		err = fmt.Errorf("the certificate of %s is not valid: %w", t.host, certificate.Err)
 	case errors.Is(err, errBytes):
 		err = errBytes
-	case errors.Is(err, context.Canceled):
+	case errors.Is(err, context.Canceled) && b.life.Err() != nil:
 		err = errors.New("the run has ended")
+	case errors.Is(err, context.Canceled):
+		err = fmt.Errorf("the code closed its connection before %s had answered", t.host)
 	default:
 		err = fmt.Errorf("%s did not answer as a server of HTTP does, or closed the connection", t.host)
 	}

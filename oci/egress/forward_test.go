@@ -8,7 +8,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -57,6 +59,49 @@ func TestForwardedBytesAreBounded(t *testing.T) {
 	if got := f.broker.Failures(); len(got) > 0 { // it would be said twice
 		t.Errorf("the failures are %q", got)
 	}
+}
+
+// TestAnAnswerAboveTheBoundIsRefused, though the server says no more: it is not at fault.
+func TestAnAnswerAboveTheBoundIsRefused(t *testing.T) {
+	const bound = 1 << 10
+	for name, answer := range map[string]string{
+		"status line": "HTTP/1.1 200 " + strings.Repeat("x", 3*bound),
+		"header":      "HTTP/1.1 200 OK\r\nX-Long: " + strings.Repeat("x", 20*bound),
+	} {
+		f := newFixture(t, Options{Rules: testRules{hosts: []string{"plain.test"}}, MaxBytes: bound}, hello)
+		host := rawServer(t, answer)
+		if got := f.raw("GET http://" + host + "/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.1 502 toolcell: "+errBytes.Error()+"\r\n") {
+			t.Errorf("%s: %.200q", name, got)
+		}
+		if got := f.broker.Failures(); len(got) > 0 {
+			t.Errorf("%s: the failures are %q", name, got)
+		}
+	}
+}
+
+// rawServer answers the first bytes of each connection, and then waits for the end.
+func rawServer(t *testing.T, answer string) (host string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				_, _ = c.Read(make([]byte, 4096))
+				_, _ = io.WriteString(c, answer)
+				_, _ = io.Copy(io.Discard, c)
+			}()
+		}
+	}()
+	return "plain.test:" + strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
 }
 
 // TestUploadsAreBounded: no byte above the bound is sent.
@@ -108,6 +153,33 @@ func TestRequestsEndWithTheRun(t *testing.T) {
 	<-arrived
 	f.broker.Close()
 	if got := f.broker.Failures(); !slices.Equal(got, []string{"the run has ended"}) {
+		t.Errorf("the failures are %q", got)
+	}
+}
+
+// TestCodeThatGivesUpDoesNotEndTheRun, and its host is not at fault.
+func TestCodeThatGivesUpDoesNotEndTheRun(t *testing.T) {
+	f := newFixture(t, Options{Rules: testRules{hosts: []string{"plain.test"}}}, hello)
+	arrived, gone := make(chan struct{}), make(chan struct{})
+	host, end := plainServer(t, func(_ http.ResponseWriter, r *http.Request) {
+		close(arrived)
+		<-r.Context().Done()
+		close(gone)
+	})
+	c, err := net.Dial("tcp", f.proxy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintf(c, "GET http://%s/ HTTP/1.1\r\nHost: x\r\n\r\n", host)
+	<-arrived
+	c.Close()
+	<-gone
+	end()
+	for len(f.broker.Failures()) == 0 && t.Context().Err() == nil {
+		runtime.Gosched() // the connection to the server ends before the request does
+	}
+	f.broker.Close()
+	if got := f.broker.Failures(); !slices.Equal(got, []string{"the code closed its connection before plain.test had answered"}) {
 		t.Errorf("the failures are %q", got)
 	}
 }

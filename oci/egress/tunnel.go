@@ -27,10 +27,10 @@ func (b *Broker) tunnel(client net.Conn, buffered *bufio.Reader, server net.Conn
 	// The client may have sent more with it, such as early data.
 	rest, _ := io.ReadAll(unread(buffered)) // from memory
 	hello = append(hello, rest...)
-	if _, err := server.Write(hello); err != nil {
+	if b.usage.addBytes(t.host, t.port, int64(len(hello)), 0) != nil {
 		return
 	}
-	if b.usage.addBytes(t.host, t.port, int64(len(hello)), 0) != nil {
+	if _, err := server.Write(hello); err != nil {
 		return
 	}
 	largest := smallCopy
