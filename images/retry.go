@@ -7,9 +7,10 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
-	"strconv"
 	"syscall"
 	"time"
+
+	"github.com/toolcell/toolcell/internal/retry"
 )
 
 const (
@@ -51,7 +52,7 @@ func (r *retryTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		wait, asked := backoff(r.firstPause, n), time.Duration(0)
 		if err == nil {
-			asked = retryAfter(resp)
+			asked = retry.After(resp)
 		}
 		if end, ok := req.Context().Deadline(); ok && asked <= maxWait && time.Until(end) < max(wait, asked) {
 			return resp, err // as above
@@ -85,17 +86,4 @@ func worthRetrying(req *http.Request, resp *http.Response, err error) bool {
 			errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 	}
 	return resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode >= 500 && resp.StatusCode != http.StatusNotImplemented
-}
-
-// retryAfter returns how long a server asks to wait, in seconds or until a date (RFC 9110,
-// section 10.2.3).
-func retryAfter(resp *http.Response) time.Duration {
-	value := resp.Header.Get("Retry-After")
-	if seconds, err := strconv.ParseUint(value, 10, 32); err == nil {
-		return time.Duration(seconds) * time.Second
-	}
-	if at, err := http.ParseTime(value); err == nil {
-		return max(0, time.Until(at))
-	}
-	return 0
 }

@@ -242,17 +242,6 @@ func TestBrokenConnectionsAreTriedAgain(t *testing.T) {
 	}
 }
 
-func TestRetryAfterReadsBothForms(t *testing.T) {
-	for value, want := range map[string]time.Duration{
-		"": 0, "7": 7 * time.Second, "-1": 0, "soon": 0, "Thu, 01 Jan 1970 00:00:00 GMT": 0,
-	} {
-		resp := &http.Response{Header: http.Header{"Retry-After": {value}}}
-		if got := retryAfter(resp); got != want {
-			t.Errorf("%q: got %s, want %s", value, got, want)
-		}
-	}
-}
-
 // cutting makes a registry whose blobs break off after some bytes, each time.
 // With ranges it sends the rest when it is asked for.
 func cutting(after int, ranges bool, gets *atomic.Int32) func(http.Handler) http.Handler {

@@ -12,11 +12,11 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"strconv"
 	"syscall"
 	"time"
 
 	"github.com/toolcell/toolcell/internal/contain"
+	"github.com/toolcell/toolcell/internal/retry"
 	"github.com/toolcell/toolcell/rootfs/rootdir"
 )
 
@@ -36,12 +36,15 @@ type statusError struct {
 
 func (e *statusError) Error() string { return "the server answers " + e.status }
 
+// A refusal is our own, of an address that may not serve files.
+type refusal struct{ error }
+
 // get requests a URL of the origins; redirects must stay within them. The body fails when
 // nothing arrives for some time.
 func (j *job) get(ctx context.Context, address, accept string) (*http.Response, error) {
 	u, _ := url.Parse(address) // check refuses what cannot be read
 	if err := j.from.check(u); err != nil {
-		return nil, err
+		return nil, &refusal{err}
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	stalled := time.AfterFunc(j.stall, contain.Func("ending a download", func() { cancel(fmt.Errorf("the server sent nothing for %s", j.stall)) }))
@@ -57,14 +60,17 @@ func (j *job) get(ctx context.Context, address, accept string) (*http.Response, 
 	client := *j.client
 	client.CheckRedirect = func(next *http.Request, via []*http.Request) error {
 		if len(via) >= maxRedirects {
-			return errors.New("it is redirected too often")
+			return &refusal{errors.New("it is redirected too often")}
 		}
 		j.from.authorize(next)
-		return j.from.check(next.URL)
+		if err := j.from.check(next.URL); err != nil {
+			return &refusal{err}
+		}
+		return nil
 	}
 	resp, err := client.Do(req)
 	if err == nil && resp.StatusCode != http.StatusOK {
-		err = &statusError{resp.Status, resp.StatusCode, retryAfter(resp)}
+		err = &statusError{resp.Status, resp.StatusCode, retry.After(resp)}
 		resp.Body.Close()
 	}
 	if err != nil {
@@ -104,20 +110,13 @@ func (b *watchedBody) Close() error {
 	return err
 }
 
-func retryAfter(resp *http.Response) time.Duration {
-	seconds, err := strconv.ParseUint(resp.Header.Get("Retry-After"), 10, 16)
-	if err != nil {
-		return 0
-	}
-	return time.Duration(seconds) * time.Second
-}
-
 // retry calls try again if a server is overloaded or a connection breaks.
 func (s *Store) retry(ctx context.Context, try func() error) error {
 	for n := 1; ; n++ {
 		err := try()
 		var status *statusError
 		var local *os.PathError
+		var refused *refusal
 		pause := s.pause << (n - 1)
 		switch {
 		case err == nil || n == maxTries || ctx.Err() != nil:
@@ -127,7 +126,7 @@ func (s *Store) retry(ctx context.Context, try func() error) error {
 				return err
 			}
 			pause = max(pause, status.wait)
-		case errors.Is(err, errContent) || errors.As(err, &local):
+		case errors.Is(err, errContent) || errors.As(err, &local) || errors.As(err, &refused):
 			return err
 		}
 		select {

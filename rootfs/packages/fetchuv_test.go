@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -86,11 +87,17 @@ func TestAnIndexThatCannotBeReachedIsSaidInWords(t *testing.T) {
 		{&net.DNSError{IsTimeout: true, Server: "127.0.0.53:53"}, "(the name server does not answer)"},
 		{&net.OpError{Op: "dial", Err: syscall.ENETUNREACH}, "(network is unreachable)"},
 		{x509.UnknownAuthorityError{}, "(an unknown authority has signed its certificate)"},
+		{x509.CertificateInvalidError{Reason: x509.Expired}, "(its certificate is not valid)"},
+		{x509.HostnameError{Certificate: &x509.Certificate{}, Host: "x.example"}, "(its certificate is for another name)"},
+		{os.ErrDeadlineExceeded, "(no answer)"},
 	} {
 		got := explainRequest(&url.Error{Op: "Get", URL: "https://x.example/simple/uv/", Err: c.err}).Error()
 		if !strings.HasPrefix(got, `cannot reach "x.example"`) || !strings.HasSuffix(got, c.want) || strings.Contains(got, "127.0.0.53") {
 			t.Errorf("%v: got %s", c.err, got)
 		}
+	}
+	if got := explainRequest(&url.Error{Op: "Get", URL: "https://[::1/", Err: syscall.ECONNREFUSED}); !errors.Is(got, syscall.ECONNREFUSED) || got.Error() != "connection refused" {
+		t.Errorf("an address that is not understood: got %v", got)
 	}
 	rule := errors.New("it comes from elsewhere")
 	if got := explainRequest(&url.Error{Op: "Get", URL: "https://x.example/", Err: rule}); !errors.Is(got, rule) || got.Error() != rule.Error() {

@@ -2,6 +2,7 @@ package packages
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -81,5 +82,41 @@ func TestModulesThatAnImageHidesAreBounded(t *testing.T) {
 		if got, err := j.conflicts(t.Context(), &Lock{}); err != nil || !slices.Equal(got, names[:maxHidden]) {
 			t.Errorf("%d: got %d, %v", n, len(got), err)
 		}
+	}
+}
+
+// TestImageIsAskedAboutWhatWasChosen, by its normalized name. A sandbox that does not start is an
+// error: the answer would count for as long as the set does.
+func TestImageIsAskedAboutWhatWasChosen(t *testing.T) {
+	broken := errors.New("broken")
+	var asked []string
+	j := &job{Run: func(_ context.Context, c Command) (Output, error) {
+		asked = c.Args
+		return Output{Stdout: []byte("numpy\n")}, broken
+	}}
+	lock := &Lock{packages: []lockedPackage{{Name: "Ruamel.Yaml", Version: "1.0"}, {Name: "six", Version: "2"}}}
+	if hidden, err := j.conflicts(t.Context(), lock); !errors.Is(err, broken) || hidden != nil {
+		t.Errorf("got %q, %v", hidden, err)
+	}
+	if got := asked[max(0, len(asked)-2):]; !slices.Equal(got, []string{"ruamel-yaml==1.0", "six==2"}) {
+		t.Errorf("asked about %q", got)
+	}
+}
+
+func TestSetsThatGoWithTheImageHideNothing(t *testing.T) {
+	x, s := newIndex(t, twoWheels(t)), newStore(t)
+	r := x.request("a")
+	r.Run = func(ctx context.Context, c Command) (Output, error) {
+		if slices.Contains(c.Args, conflictsScript) {
+			return Output{}, nil
+		}
+		return x.run(ctx, c)
+	}
+	set, err := s.Ensure(t.Context(), r, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if exists(filepath.Join(set.Dir, HiddenName)) {
+		t.Error("it has the file of hidden modules")
 	}
 }

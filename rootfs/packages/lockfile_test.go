@@ -1,6 +1,8 @@
 package packages
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -37,6 +39,7 @@ func TestParseLockRefuses(t *testing.T) {
 		"a name of a number":     {`"six"`, "6", "the lock, line 3: [packages] name: it must be a string, not a number"},
 		"wheels of a string":     {"wheels = [", "wheels = ['x', ", "the lock, line 5: [packages] wheels: it must be a table, not a string"},
 		"a hash of a number":     {`sha256 = "`, `sha256 = 1, x = "`, "the lock, line 5: [packages.wheels.hashes] sha256: it must be a string, not a number"},
+		"a path as a version":    {`"1.17.0"`, `"../1"`, "six has no version, or one that is not understood"},
 		"nested tables":          {`"1.0"`, `"1.0"` + "\nx = " + strings.Repeat("{a=", 5000) + "1" + strings.Repeat("}", 5000), "line 2: nested more than 100 deep"},
 		"a dotted key":           {`"1.0"`, `"1.0"` + "\na" + strings.Repeat(".a", 100_000) + " = 1", "line 2: nested more than 100 deep"},
 		"a list of tables":       {`"1.0"`, `"1.0"` + "\na = [" + strings.Repeat("{},", 1_000_000) + "]", "line 2: it has too many keys and values"},
@@ -56,5 +59,25 @@ func TestLocksAreBounded(t *testing.T) {
 	want := fmt.Sprintf("the lock has more than %d bytes", maxLock)
 	if _, err := ParseLock(t.Context(), text); err == nil || err.Error() != want {
 		t.Errorf("one more: got %v, want %s", err, want)
+	}
+}
+
+func TestReadingALockEndsWithItsContext(t *testing.T) {
+	stopped := errors.New("stopped")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(stopped)
+	if _, err := ParseLock(ctx, []byte(lockedSix+"x = ["+strings.Repeat("1,", 10_000)+"]")); !errors.Is(err, stopped) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestLocksKeepTheirMarkers: without it, uv would require a package of another system here.
+func TestLocksKeepTheirMarkers(t *testing.T) {
+	l, err := ParseLock(t.Context(), []byte(lockedSix+"marker = \"sys_platform == 'win32'\"\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(l.constraints(), "\n"); got != "six==1.17.0 ; sys_platform == 'win32'" {
+		t.Errorf("got %q", got)
 	}
 }

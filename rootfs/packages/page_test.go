@@ -112,6 +112,33 @@ func TestTextsInPagesAreBounded(t *testing.T) {
 	}
 }
 
+// TestPagesWithoutTheFileAreRefused, and are not asked for again.
+func TestPagesWithoutTheFileAreRefused(t *testing.T) {
+	for _, c := range []struct{ kind, text, want string }{
+		{"application/json", "", "its page is not the JSON of an index"},
+		{"application/json", `{"files"[]}`, "its page is not the JSON of an index"},
+		{"application/json", `{"files":{"filename":"uv.whl","url":"/f/uv.whl"}}`, "uv.whl is not there"},
+		{"application/json", `{"files":null}`, "uv.whl is not there"},
+		{"application/json", `{"files":[{"filename":"uv.whl","url":"http://[::1/uv.whl"}]}`, "the address of uv.whl is not understood"},
+		{"text/html", "", "uv.whl is not there"},
+		{"text/html", `<a href="http://[::1/uv.whl">`, "the address of uv.whl is not understood"},
+		{"text/html", `<a href="/f/other.whl">uv.whl</a>`, "uv.whl is not there"},
+	} {
+		to, err := findFile(pageOf(c.kind, strings.NewReader(c.text)), "uv.whl") //nolint:bodyclose // no connection is behind it
+		if want := errContent.Error() + ": " + c.want; !errors.Is(err, errContent) || err.Error() != want {
+			t.Errorf("%s: got %v, %v; want %s", c.text, to, err, want)
+		}
+	}
+}
+
+func TestOnlyLinksOfAPageLeadToFiles(t *testing.T) {
+	const page = `<link href="/no/uv.whl"><base href="/no/uv.whl"><img src="/no/uv.whl"><a href="/f/uv.whl">`
+	to, err := findFile(pageOf("text/html", strings.NewReader(page)), "uv.whl") //nolint:bodyclose // no connection is behind it
+	if err != nil || to.Path != "/f/uv.whl" {
+		t.Errorf("got %v, %v", to, err)
+	}
+}
+
 func TestPagesThatBreakAreTriedAgain(t *testing.T) {
 	broken := errors.New("broken")
 	for kind, text := range map[string]string{"text/html": "<a href=x>", "application/json": `{"files":[{"url":"x"`} {

@@ -326,11 +326,12 @@ func TestChosenPackagesAreChecked(t *testing.T) {
 		}, "not with https"},
 		"file":        {func(x *fakeIndex, _ *Request) { x.hosts["a-1.0-py3-none-any.whl"] = "file:///etc/passwd.whl" }, "not understood"},
 		"user":        {func(x *fakeIndex, _ *Request) { x.hosts["a-1.0-py3-none-any.whl"] = "https://u:p@evil.example/a.whl" }, "not understood"},
+		"no address":  {func(x *fakeIndex, _ *Request) { x.hosts["a-1.0-py3-none-any.whl"] = "http://[::1/a.whl" }, `"" is not the name of a wheel`},
 		"not a wheel": {func(x *fakeIndex, _ *Request) { x.hosts["a-1.0-py3-none-any.whl"] = x.URL + "/a.tar.gz" }, "not the name of a wheel"},
 		"wrong hash":  {func(x *fakeIndex, _ *Request) { x.hashes["a-1.0-py3-none-any.whl"] = strings.Repeat("0", 64) }, "its SHA-256 is"},
 		"no hash":     {func(x *fakeIndex, _ *Request) { x.hashes["a-1.0-py3-none-any.whl"] = "x" }, "no SHA-256"},
 		"too many":    {func(_ *fakeIndex, r *Request) { r.MaxCount = 1 }, "needs 2 packages with all that they need; the most is 1"},
-		"too large":   {func(_ *fakeIndex, r *Request) { r.MaxBytes = 100 }, "maxBytes"},
+		"too large":   {func(_ *fakeIndex, r *Request) { r.MaxBytes = 100 }, "; the most is 100 bytes ([packages] maxBytes)"},
 		"denied":      {func(_ *fakeIndex, r *Request) { r.Check = func(string, string) error { return errors.New("denied") } }, "denied"},
 		"unchecked":   {func(_ *fakeIndex, r *Request) { r.Check = nil }, "nothing checks the package"},
 		"no such file": {func(x *fakeIndex, _ *Request) {
