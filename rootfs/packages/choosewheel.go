@@ -59,6 +59,9 @@ func rankOf(file string) (r rank) {
 	for platform := range strings.SplitSeq(tags[2], ".") {
 		r.platform = max(r.platform, platformRank(platform))
 	}
+	if r.abi > 0 || r.platform > 0 { // a compiled wheel goes before one that is for CPython only
+		r.python += 2
+	}
 	return r
 }
 

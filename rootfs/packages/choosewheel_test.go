@@ -18,7 +18,10 @@ func TestTheMostSpecificWheelIsChosen(t *testing.T) {
 		},
 		{"x-1-py3-none-manylinux_2_5_x86_64.whl", "x-1-py3-none-linux_x86_64.whl", "x-1-py3-none-any.whl"},
 		{"x-1-10-py3-none-any.whl", "x-1-2-py3-none-any.whl", "x-1-py3-none-any.whl"},
-		{"x-1-cp312-none-any.whl", "x-1-py312-none-any.whl"},
+		{
+			"x-1-cp312-none-manylinux_2_5_x86_64.whl", "x-1-py3-none-manylinux_2_17_x86_64.whl",
+			"x-1-cp312-none-any.whl", "x-1-py312-none-any.whl",
+		},
 		{"x-1-cp311-abi3-any.whl", "x-1-cp311-none-any.whl", "x.whl"},
 		{"x-1-py3-none-manylinux_2_17_x86_64.whl", "x-1-py3-none-manylinux_2_5_x86_64.whl"},
 		{"x-1-py3-none-manylinux2014_x86_64.whl", "x-1-py3-none-manylinux_2_5_x86_64.whl"},
