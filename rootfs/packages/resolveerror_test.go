@@ -57,6 +57,10 @@ func TestResolverErrorsAreASentence(t *testing.T) {
 			"no versions go together for numpy<1.20, pandas>=2: numpy<1.20 has no wheel for the Python of this image, and nothing is built from source", "numpy<1.20 pandas>=2", "", false,
 		},
 		{
+			"an old version that has no wheels", noSolution + "Because all of:\n             numpy<=1.9.3\n             numpy>=1.10.4,<=1.19.5\n          have no usable wheels and only the following versions of numpy are available:\n             numpy<=1.9.3\n             numpy>=1.10.4\n         we can conclude that numpy>1.10.3,<=1.19.5 cannot be used.\n         And because only the following versions of numpy are available:\n             numpy<=1.19.5\n             numpy>=1.20\n         and you require numpy<1.20, we can conclude that your requirements are unsatisfiable.\n\nhint: Wheels are required for `numpy`",
+			"numpy<1.20 has no wheel for the Python of this image, and nothing is built from source", "numpy<1.20", "", false,
+		},
+		{
 			"conflict with a minor version", noSolution + "Because requests>=2.33.0 depends on urllib3>=1.26 and all of:\n             requests>=2.30.0,<=2.31.0\n             requests>=2.32.2,<=2.32.5\n         depend on urllib3>=1.21.1, we can conclude that requests>=2.30.0 depends on urllib3>=1.21.1.\n         And because you require urllib3<1.21 and requests>=2.30, we can conclude that your requirements are unsatisfiable.\n\nhint: Wheels are required for `requests`",
 			"no versions go together for urllib3<1.21, requests>=2.30: requests>=2.33.0 needs urllib3>=1.26, and the script needs urllib3<1.21", "urllib3<1.21 requests>=2.30 six", "", false,
 		},
