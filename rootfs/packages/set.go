@@ -232,18 +232,26 @@ func linkTree(ctx context.Context, from, to string) error {
 		}
 		target := filepath.Join(to, name)
 		if e.IsDir() {
-			err := os.Mkdir(target, 0o755)
-			if errors.Is(err, fs.ErrExist) {
-				if info, statErr := os.Lstat(target); statErr == nil && info.IsDir() {
-					return nil
-				}
-				return fmt.Errorf("%s is a file of another package", name)
+			if err := os.Mkdir(target, 0o755); err != nil {
+				return checkOther(err, target, name, true)
 			}
-			return errors.Join(err, os.Chmod(target, 0o755))
+			return os.Chmod(target, 0o755)
 		}
-		if err := os.Link(path, target); !errors.Is(err, fs.ErrExist) {
-			return err
-		}
-		return nil
+		return checkOther(os.Link(path, target), target, name, false)
 	})
+}
+
+// checkOther lets a folder be one of another package too, and a file a file of it.
+func checkOther(err error, target, name string, isDir bool) error {
+	if !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	info, err := os.Lstat(target)
+	switch {
+	case err != nil || info.IsDir() == isDir:
+		return err
+	case isDir:
+		return fmt.Errorf("%s is a file of another package", name)
+	}
+	return fmt.Errorf("%s is a folder of another package", name)
 }

@@ -206,14 +206,19 @@ func TestSetThatIsHereServesOtherRequests(t *testing.T) {
 	}
 }
 
+// TestFileInPlaceOfAnotherPackagesFolderIsAnError, whichever comes first.
 func TestFileInPlaceOfAnotherPackagesFolderIsAnError(t *testing.T) {
-	x, s := newIndex(t, map[string][]byte{
-		"a-1.0-py3-none-any.whl": makeWheel(t, "a", wheelFile{name: "thing"}),
-		"b-1.0-py3-none-any.whl": makeWheel(t, "b", wheelFile{name: "thing/__init__.py"}),
-	}), newStore(t)
-	const want = "adding b: thing is a file of another package"
-	if set, err := s.Ensure(t.Context(), x.request("a", "b"), nil); err == nil || err.Error() != want {
-		t.Errorf("got %+v, %v", set, err)
+	for want, names := range map[string][2]string{
+		"adding b: thing is a file of another package":   {"thing", "thing/__init__.py"},
+		"adding b: thing is a folder of another package": {"thing/__init__.py", "thing"},
+	} {
+		x, s := newIndex(t, map[string][]byte{
+			"a-1.0-py3-none-any.whl": makeWheel(t, "a", wheelFile{name: names[0]}),
+			"b-1.0-py3-none-any.whl": makeWheel(t, "b", wheelFile{name: names[1]}),
+		}), newStore(t)
+		if set, err := s.Ensure(t.Context(), x.request("a", "b"), nil); err == nil || err.Error() != want {
+			t.Errorf("got %+v, %v, want %s", set, err, want)
+		}
 	}
 }
 

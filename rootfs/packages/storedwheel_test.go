@@ -61,13 +61,17 @@ func TestWheelOfAnotherFormatIsUnpackedAgain(t *testing.T) {
 	}
 }
 
-func TestWheelWithoutItsFilesIsAnError(t *testing.T) {
-	j, _, p := storedWheel(t)
-	if err := os.RemoveAll(j.wheels.files(wheelName(p.Wheels[0].SHA256))); err != nil {
+func TestWheelWithoutItsFilesIsFetchedAgain(t *testing.T) {
+	j, x, p := storedWheel(t)
+	before, files := x.count(), j.wheels.files(wheelName(p.Wheels[0].SHA256))
+	if err := os.RemoveAll(files); err != nil {
 		t.Fatal(err)
 	}
-	if err := j.ensureWheel(t.Context(), p, newBudget(1<<20), func(int64) {}); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("got %v", err)
+	if err := j.ensureWheel(t.Context(), p, newBudget(1<<20), func(int64) {}); err != nil || x.count() != before+1 {
+		t.Errorf("got %v, %d requests", err, x.count()-before)
+	}
+	if _, err := os.Stat(files); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -44,6 +44,9 @@ func (d wheelDir) load(name string) *wheelRecord {
 	if cachedir.ReadJSON(filepath.Join(d.path(name), "wheel.json"), &rec) != nil || rec.Format != wheelFormat {
 		return nil
 	}
+	if info, err := os.Lstat(d.files(name)); err != nil || !info.IsDir() {
+		return nil
+	}
 	return &rec
 }
 
