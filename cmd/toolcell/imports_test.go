@@ -96,6 +96,7 @@ var imports = map[string][]string{
 	"internal/boundtest":   {"internal/memory"},
 	"internal/deadline":    {"internal/contain"},
 	"internal/contain":     {},
+	"internal/retry":       {},
 	"internal/memory":      {"internal/contain"},
 	"internal/netguard":    {},
 	"internal/pyname":      {},
