@@ -145,9 +145,12 @@ func (h *Redactor) user(address string) {
 func (h *Redactor) query(u *url.URL, isSecret func(name string) bool) {
 	for field := range strings.SplitSeq(u.RawQuery, "&") {
 		name, written, _ := strings.Cut(field, "=")
-		if value, err := url.QueryUnescape(written); err == nil && isSecret(name) {
+		if !isSecret(name) {
+			continue
+		}
+		h.put(name, written)
+		if value, err := url.QueryUnescape(written); err == nil {
 			h.put(name, value)
-			h.put(name, written)
 		}
 	}
 }

@@ -75,10 +75,11 @@ func TestSecretsInArgumentsAreTakenOut(t *testing.T) {
 
 // TestSecretsOfAnAddressAreTakenOut, also as the user has written them.
 func TestSecretsOfAnAddressAreTakenOut(t *testing.T) {
-	r := New(config.Server{URL: "https://ghp_user@mcp.example/p%2b0123456789abcdef/x?key=ab%20cdsecret&t=x%2bysecret"})
+	r := New(config.Server{URL: "https://ghp_user@mcp.example/p%2b0123456789abcdef/x?key=ab%20cdsecret&t=x%2bysecret&odd=broken%zzsecret"})
 	for text, want := range map[string]string{
 		"ghp_user": "[user]", "p%2b0123456789abcdef": "[path]", "p+0123456789abcdef": "[path]",
 		"ab%20cdsecret": "[key]", "ab cdsecret": "[key]", "x%2bysecret": "[t]", "x+ysecret": "[t]",
+		"broken%zzsecret": "[odd]",
 	} {
 		if got := r.Text(text); got != want {
 			t.Errorf("Text(%q) = %q, want %q", text, got, want)
