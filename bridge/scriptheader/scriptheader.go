@@ -230,12 +230,13 @@ type uploadTime time.Time
 func (u *uploadTime) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	var s string
 	err := json.UnmarshalDecode(d, &s)
-	if t, wrong := time.Parse(time.RFC3339, s); err == nil && wrong == nil {
-		*u = uploadTime(t.UTC())
-		return nil
+	t, wrong := time.Parse(time.RFC3339, s)
+	if wrong != nil {
+		t, wrong = time.Parse(time.DateOnly, s)
+		t = t.AddDate(0, 0, 1)
 	}
-	if t, wrong := time.Parse(time.DateOnly, s); err == nil && wrong == nil {
-		*u = uploadTime(t.AddDate(0, 0, 1))
+	if t = t.UTC(); err == nil && wrong == nil && t.Year() >= 0 && t.Year() <= 9999 { // what JSON can hold
+		*u = uploadTime(t)
 		return nil
 	}
 	return errors.New(`it must be a string with a date or a time, such as "2026-01-31" or "2026-01-31T12:00:00Z"`)
