@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/mcptest"
@@ -53,6 +54,7 @@ func FuzzJSON(f *testing.F) {
 	f.Add("12345678", `[12345678]`)
 	f.Add(`left","right`, `["left","right"]`)
 	f.Add(`quoted"value`, `["quoted\"value", "quoted\u0022value"]`)
+	f.Add("q\xa1\xa1\xa1\xa1\xa1\xa1", "[\"q\xce\xce\xce\xce\xce\xce\"]") // both are the same once it is Unicode
 	f.Fuzz(func(t *testing.T, secret, raw string) {
 		r := New(config.Server{Env: map[string]string{"K": secret}})
 		got, err := r.JSON(json.RawMessage(raw))
@@ -65,7 +67,7 @@ func FuzzJSON(f *testing.F) {
 		if r.Text(string(got)) != string(got) {
 			t.Fatalf("JSON(%s) = %s, which has the secret %q", raw, got, secret)
 		}
-		if r.Text(raw) == raw && !strings.Contains(raw, `\`) && string(got) != raw {
+		if r.Text(raw) == raw && utf8.ValidString(raw) && !strings.Contains(raw, `\`) && string(got) != raw {
 			t.Fatalf("JSON(%s) = %s, though there was nothing to hide", raw, got)
 		}
 	})
