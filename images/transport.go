@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/internal/netguard"
+	"github.com/toolcell/toolcell/internal/state"
 )
 
 const (
@@ -85,7 +86,7 @@ func certificateFiles(host string) (files []string) {
 		host = "docker.io"
 	}
 	for _, dir := range dirs {
-		found, _ := filepath.Glob(filepath.Join(dir, host, "*.crt"))
+		found, _ := state.Match(filepath.Join(dir, host), "*.crt")
 		files = append(files, found...)
 	}
 	return files

@@ -147,7 +147,7 @@ func (d imageDir) remove(name string) error { return cachedir.Remove(d.path(name
 
 // removeUnusable removes the images of older formats and damaged ones.
 func (d imageDir) removeUnusable() (err error) {
-	dirs, err := filepath.Glob(d.path("sha256-*"))
+	dirs, err := state.Match(d.path(""), "sha256-*")
 	for _, dir := range dirs {
 		if readRecord(dir) != nil {
 			continue
@@ -164,7 +164,7 @@ func (d imageDir) removeUnusable() (err error) {
 // layers returns the names of the folders of all layers that images have.
 func (d imageDir) layers() (map[string]bool, error) {
 	names := map[string]bool{}
-	dirs, err := filepath.Glob(d.path("*"))
+	dirs, err := state.Match(d.path(""), "*")
 	for _, dir := range dirs {
 		if rec := readRecord(dir); rec != nil {
 			for _, l := range rec.Layers {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/images"
+	"github.com/toolcell/toolcell/internal/state"
 )
 
 // ensureAll pulls images and ends their use.
@@ -252,7 +253,7 @@ func TestInterruptedPullKeepsItsCompleteLayers(t *testing.T) {
 		if strings.HasSuffix(r.URL.Path, last.String()) {
 			// Until the first layer is there.
 			for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(time.Millisecond) {
-				if whole, _ := filepath.Glob(filepath.Join(s.layers.dir, "[^.]*")); len(whole) > 0 {
+				if whole, _ := state.Match(s.layers.dir, "[^.]*"); len(whole) > 0 {
 					break
 				}
 			}
@@ -353,5 +354,25 @@ func TestDue(t *testing.T) {
 	age(r)
 	if s.RecheckDue(pinned) {
 		t.Error("a digest is due")
+	}
+}
+
+// TestPruneKeepsTheLayersOfAStoreWhoseNameIsAPattern, which would match another folder.
+func TestPruneKeepsTheLayersOfAStoreWhoseNameIsAPattern(t *testing.T) {
+	s, err := Open(filepath.Join(t.TempDir(), "store [1]"), images.Puller{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ensureAll(t, s, newRegistry(t).push(t, "py:3", pythonImage(t)))
+	s.Close()
+	before, err := state.Match(s.layers.dir, "sha256-*")
+	if err != nil || len(before) == 0 {
+		t.Fatal(before, err)
+	}
+	if _, _, err := s.Prune(PruneOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if after, err := state.Match(s.layers.dir, "sha256-*"); err != nil || !slices.Equal(after, before) {
+		t.Errorf("of %v are left %v, %v", before, after, err)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -102,7 +101,7 @@ func (s *exitReasons) load() {
 	if s.dir == "" {
 		return
 	}
-	files, _ := filepath.Glob(filepath.Join(s.dir, "*.json"))
+	files, _ := state.Match(s.dir, "*.json")
 	for _, path := range files[:min(len(files), maxEnded)] {
 		for name, why := range readEnded(path) {
 			if len(s.reasons) < maxEnded && checkSessionName(name) == nil {

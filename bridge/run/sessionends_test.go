@@ -13,7 +13,7 @@ func openEndings(dir string) *exitReasons {
 }
 
 func TestNextServerKnowsWhatWentOn(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "sessions")
+	dir := filepath.Join(t.TempDir(), "sessions [1]")
 	s := openEndings(dir)
 	s.keep("session", serverEnded)
 	s.keep("run", "the run ended with it")

@@ -107,7 +107,7 @@ func lockFolder(dir string) *os.File {
 // sweepCgroups removes the cgroups of instances that are gone, unless they still have
 // processes; the next start tries again.
 func sweepCgroups(parents []string) {
-	names, _ := filepath.Glob(filepath.Join(parents[len(parents)-1], instancePrefix+"*"))
+	names, _ := state.Match(parents[len(parents)-1], instancePrefix+"*")
 	for _, dir := range names {
 		if lock := lockFolder(dir); lock != nil {
 			(&instanceCgroup{filepath.Base(dir), lock, parents}).close()

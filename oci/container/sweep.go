@@ -104,7 +104,7 @@ func HasNote(dir, id string) bool {
 // sweep ends and removes the sandboxes of instances that no longer run. If it
 // cannot remove one now, the next start tries again.
 func sweep(dir string) {
-	instances, _ := filepath.Glob(filepath.Join(dir, "instance-*"))
+	instances, _ := state.Match(dir, "instance-*")
 	for _, inst := range instances {
 		// A symlink could point outside this folder.
 		if info, err := os.Lstat(inst); err != nil || !info.IsDir() {
@@ -154,7 +154,7 @@ func sweepProbes(g host.Cgroup) {
 		return
 	}
 	for _, path := range m.GetPaths() {
-		probes, _ := filepath.Glob(path + "-*")
+		probes, _ := state.Match(filepath.Dir(path), filepath.Base(path)+"-*")
 		for _, probe := range probes {
 			pid, err := strconv.Atoi(strings.TrimPrefix(probe, path+"-"))
 			if err == nil && errors.Is(unix.Kill(pid, 0), unix.ESRCH) {

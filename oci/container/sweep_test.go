@@ -40,6 +40,24 @@ func TestManyServersStartAtOnce(t *testing.T) {
 	}
 }
 
+// TestSweepRemovesTheDead, whatever the name of its folder.
+func TestSweepRemovesTheDead(t *testing.T) {
+	for _, name := range []string{"run", "run [1]", "["} {
+		dir := filepath.Join(t.TempDir(), name)
+		dead := filepath.Join(dir, "instance-dead")
+		if err := os.MkdirAll(dead, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dead, lockName), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		sweep(dir)
+		if _, err := os.Stat(dead); !os.IsNotExist(err) {
+			t.Errorf("in %s it is still there: %v", name, err)
+		}
+	}
+}
+
 func TestSweepLeavesTheLivingAlone(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	first, err := Open(dir, 65534, 65534)

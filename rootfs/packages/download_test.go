@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -259,5 +262,61 @@ func TestProxiesAreNamed(t *testing.T) {
 	const want = `cannot reach "index.example" through the proxy "127.0.0.1:1" (connection refused)`
 	if err := j.fetchScripted(t); err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// TestHeadersAreBounded: they are kept in memory, whatever an index sends.
+func TestHeadersAreBounded(t *testing.T) {
+	x, s := newIndex(t, nil), newStore(t)
+	var size atomic.Int64
+	x.answers(func(w http.ResponseWriter, _ *http.Request) bool {
+		w.Header().Set("X-Long", strings.Repeat("x", int(size.Load())))
+		return true
+	})
+	j, err := s.begin(x.request("a"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, want := range map[int64]string{maxHeader - 1000: "", maxHeader: "exceeded"} {
+		size.Store(n)
+		resp, err := j.get(t.Context(), x.URL+"/files/a.whl", "")
+		if err == nil {
+			resp.Body.Close()
+		}
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%d bytes: got %v, want %q", n, err, want)
+		}
+	}
+}
+
+// A countedConn counts those that are open.
+type countedConn struct {
+	net.Conn
+	open *atomic.Int64
+	once sync.Once
+}
+
+func (c *countedConn) Close() error {
+	c.once.Do(func() { c.open.Add(-1) })
+	return c.Conn.Close()
+}
+
+func TestCloseEndsConnections(t *testing.T) {
+	x, s := newIndex(t, twoWheels(t)), newStore(t)
+	var open, made atomic.Int64
+	s.client.Transport.(*http.Transport).DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		open.Add(1)
+		made.Add(1)
+		return &countedConn{Conn: conn, open: &open}, nil
+	}
+	if _, err := s.Ensure(t.Context(), x.request("a"), nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil || made.Load() == 0 || open.Load() > 0 {
+		t.Errorf("%v, %d of %d connections stay", err, open.Load(), made.Load())
 	}
 }

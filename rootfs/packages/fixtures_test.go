@@ -164,7 +164,8 @@ func (x *fakeIndex) request(requirements ...string) Request {
 // newStore opens a store whose uv is there.
 func newStore(t *testing.T) *Store {
 	t.Helper()
-	return openStore(t, filepath.Join(t.TempDir(), "packages"))
+	// A name that is a pattern too, and would match another folder.
+	return openStore(t, filepath.Join(t.TempDir(), "packages [1]"))
 }
 
 func openStore(t *testing.T, dir string) *Store {

@@ -9,12 +9,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolcell/toolcell/internal/state"
 	"github.com/toolcell/toolcell/rootfs/cachedir"
 )
 
 // List returns all sets, the last used first.
 func (s *Store) List() ([]Set, error) {
-	dirs, err := filepath.Glob(s.sets.path("sha256-*"))
+	dirs, err := state.Match(s.sets.dir, "sha256-*")
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +59,7 @@ func (s *Store) Find(id string) (*Set, error) {
 // removed sets, sets of other versions, and then the wheels that no set has. It returns
 // the sets, and how many bytes the wheels took.
 func (s *Store) Prune(unused time.Duration) (removed []Set, freed int64, err error) {
-	dirs, err := filepath.Glob(s.sets.path("sha256-*"))
+	dirs, err := state.Match(s.sets.dir, "sha256-*")
 	for _, dir := range dirs {
 		name := filepath.Base(dir)
 		set := s.sets.read(name)
@@ -105,7 +106,7 @@ func (s *Store) removeUnusedWheels() (freed int64, err error) {
 			keep[wheelName(p.SHA256)] = true
 		}
 	}
-	dirs, err := filepath.Glob(s.wheels.path("sha256-*"))
+	dirs, err := state.Match(s.wheels.dir, "sha256-*")
 	for _, dir := range dirs {
 		name := filepath.Base(dir)
 		if keep[name] {
@@ -125,7 +126,7 @@ const forgottenAfter = 90 * 24 * time.Hour
 
 // forgetRequests removes the records of old requests whose sets are gone.
 func (s *Store) forgetRequests() (err error) {
-	files, err := filepath.Glob(s.knownFile("sha256-*"))
+	files, err := state.Match(filepath.Dir(s.knownFile("")), "sha256-*.json")
 	for _, file := range files {
 		info, statErr := os.Stat(file)
 		if statErr != nil || time.Since(info.ModTime()) <= forgottenAfter {
