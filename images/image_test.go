@@ -34,7 +34,7 @@ func TestImagesOfOldToolsAreImages(t *testing.T) {
 	}
 }
 
-// TestCorruptionIsToldBeforeWrongJSON: whoever made the image is not to blame.
+// TestCorruptionIsToldBeforeWrongJSON: the tool that made the image is not to blame.
 func TestCorruptionIsToldBeforeWrongJSON(t *testing.T) {
 	img := hostImage(t)
 	config, err := img.ConfigName()

@@ -98,7 +98,7 @@ func TestFileOfATransportIsNoRegistry(t *testing.T) {
 	}
 }
 
-// TestRefusalIsAnAnswer: whoever was refused need not look for faults of the network.
+// TestRefusalIsAnAnswer: after it nobody has to look for faults of the network.
 func TestRefusalIsAnAnswer(t *testing.T) {
 	for host, want := range map[string]bool{
 		serve(t, answer(http.StatusNotFound)):           true,

@@ -118,8 +118,8 @@ func TestPullsShareAConnection(t *testing.T) {
 	}
 }
 
-// TestBlobsAreNotUnpackedOnTheWay: some servers call a file.gz the packed form of a file, for
-// whoever takes that, and their answer would then arrive unpacked.
+// TestBlobsAreNotUnpackedOnTheWay: some servers call a file.gz the packed form of a file if
+// the client takes that, and their answer would then arrive unpacked.
 func TestBlobsAreNotUnpackedOnTheWay(t *testing.T) {
 	host := serve(t, func(h http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

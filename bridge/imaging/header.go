@@ -119,9 +119,10 @@ func memoryOfWebP(_ io.Reader, c image.Config) int { return 8 * c.Width * c.Heig
 // more for a coefficient, and RGB and CMYK are copied to four bytes a pixel.
 func memoryOfJPEG(picture io.Reader, c image.Config) int {
 	const block = 8 * 4 // pixels of a side, with the largest factor
+	whole := func(side int) int { return (side + block - 1) / block * block }
 	r := bufio.NewReader(picture)
 	frame := frameOfJPEG(r)
-	sum := (c.Width + block - 1) / block * block * ((c.Height + block - 1) / block * block) * frame.samples / frame.of
+	sum := whole(c.Width) * whole(c.Height) * frame.samples / frame.of
 	if frame.progressive {
 		sum *= 5
 	}

@@ -93,7 +93,7 @@ func TestFrameMayTakeTheRunsOwnPart(t *testing.T) {
 	a.isFree(t, "a frame that took it")
 }
 
-// TestWhatFindsNoRoomTakesNone, whoever has taken it.
+// TestWhatFindsNoRoomTakesNone: the room is taken by this run or by others.
 func TestWhatFindsNoRoomTakesNone(t *testing.T) {
 	const size = ownHeld + 1
 	ctx, cancel := context.WithCancel(t.Context())

@@ -179,7 +179,7 @@ func (c inOrder) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// TestStartDoesNotGetIntoAnAnswer: whoever writes to the socket may call before Python is up.
+// TestStartDoesNotGetIntoAnAnswer: code that writes to the socket may call before Python is up.
 func TestStartDoesNotGetIntoAnAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const size = 1 << 20
