@@ -24,6 +24,8 @@ func TestFindPython(t *testing.T) {
 		"only numbered":        {[]entry{program("usr/bin/python3.10"), program("usr/bin/python3.11"), program("usr/bin/python3.14-config")}, "", "/usr/bin/python3.11"},
 		"too old":              {[]entry{symlink("usr/bin/python3", "python3.9"), program("usr/bin/python3.9")}, "", ""},
 		"absolute symlink":     {[]entry{symlink("usr/bin/python3", "/opt/py/bin/python3.12"), program("opt/py/bin/python3.12")}, "", "/usr/bin/python3"},
+		"free-threaded":        {[]entry{symlink("usr/bin/python3", "python3.13t"), program("usr/bin/python3.13t")}, "", "/usr/bin/python3"},
+		"a name of digits":     {[]entry{symlink("usr/bin/python3", "/opt/py/9"), program("opt/py/9")}, "", "/usr/bin/python3"},
 		"through directories":  {[]entry{symlink("bin", "usr/bin"), program("usr/bin/python3")}, "PATH=/bin", "/bin/python3"},
 		"dangling symlink":     {[]entry{symlink("usr/bin/python3", "/nowhere")}, "", ""},
 		"symlink to the host":  {[]entry{symlink("usr/bin/python3", "../../../../../../bin/sh")}, "", ""},
