@@ -24,9 +24,11 @@ type Host struct {
 // FindOnHost finds the host's interpreter: the system's own, or else the one that `python3`
 // in the user's PATH starts. The host's root directory is sys: "/" except in tests.
 func FindOnHost(ctx context.Context, sys string) (Host, error) {
-	for _, exe := range []string{"/usr/bin/python3", "/usr/local/bin/python3"} {
-		if isSystemPython(sys, exe) {
-			return Host{Exe: exe}, nil
+	for _, name := range append([]string{"python3"}, numbered...) { // a system may have a newer one beside its own
+		for _, dir := range []string{"/usr/bin", "/usr/local/bin"} {
+			if exe := filepath.Join(dir, name); isSystemPython(sys, exe) {
+				return Host{Exe: exe}, nil
+			}
 		}
 	}
 	exe, err := exec.LookPath("python3")
@@ -51,8 +53,7 @@ func isSystemPython(sys, exe string) bool {
 	if err != nil || !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
 		return false
 	}
-	n := minor(filepath.Base(real))
-	return n < 0 || n >= OldestMinor
+	return !tooOld(filepath.Base(real))
 }
 
 // selfReport is an interpreter's description of itself.
@@ -102,6 +103,7 @@ func (r *selfReport) toHost() (Host, error) {
 		return Host{}, err
 	}
 	for _, dir := range []string{r.BasePrefix, r.Prefix, filepath.Dir(real), filepath.Dir(r.Executable)} {
+		dir = filepath.Clean(dir)
 		covered := slices.ContainsFunc(h.Dirs, func(above string) bool { return rootdir.Within(dir, above) })
 		if !filepath.IsAbs(dir) || rootdir.Within(dir, "/usr") || covered {
 			continue
@@ -114,22 +116,33 @@ func (r *selfReport) toHost() (Host, error) {
 	return h, nil
 }
 
-// refusePrivate refuses to show the code a whole home directory, or the whole disk, only
+// refusePrivate refuses to show the code whole home directories, or the whole disk, only
 // because an interpreter is installed there.
 func refusePrivate(dir string) error {
 	home, err := os.UserHomeDir()
 	if err != nil {
 		home = "/root"
 	}
-	for _, private := range []string{home, filepath.Join(home, ".local"), "/etc", "/var", "/tmp"} {
-		if rootdir.Within(private, filepath.Clean(dir)) {
+	dirs := withReal(dir)
+	for _, private := range withReal(home, filepath.Join(home, ".local"), "/home", "/root", "/etc", "/var", "/tmp") {
+		if slices.ContainsFunc(dirs, func(dir string) bool { return rootdir.Within(private, dir) }) {
 			return fmt.Errorf("the files of python3 are in %q, which holds much else that the sandbox must not see; install another one, for example with: apt install python3", dir)
 		}
 	}
-	for _, mount := range []string{"/proc", "/dev", "/tmp", "/workspace"} {
-		if rootdir.Within(dir, mount) {
+	for _, mount := range []string{"/proc", "/dev", "/tmp", "/workspace", "/run/toolcell"} {
+		if slices.ContainsFunc(dirs, func(dir string) bool { return rootdir.Within(dir, mount) }) {
 			return fmt.Errorf("the files of python3 are in %q, and a sandbox has a %s of its own; install another one, for example with: apt install python3", dir, mount)
 		}
 	}
 	return nil
+}
+
+// withReal adds the real paths of those that exist.
+func withReal(dirs ...string) []string {
+	for _, dir := range dirs {
+		if real, err := filepath.EvalSymlinks(dir); err == nil && real != dir {
+			dirs = append(dirs, real)
+		}
+	}
+	return dirs
 }

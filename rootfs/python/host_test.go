@@ -80,6 +80,11 @@ func TestSystemPythonIsFound(t *testing.T) {
 		"a name of digits":   {[]entry{symlink("usr/bin/python3", "../lib/py/9"), program("usr/lib/py/9")}, "/usr/bin/python3"},
 		"too old":            {[]entry{symlink("usr/bin/python3", "python3.9"), program("usr/bin/python3.9")}, ""},
 		"too old, not local": {[]entry{symlink("usr/bin/python3", "python3.9"), program("usr/bin/python3.9"), local}, "/usr/local/bin/python3"},
+		"a suffix":           {[]entry{symlink("usr/bin/python3", "python3.9-dbg"), program("usr/bin/python3.9-dbg"), local}, "/usr/local/bin/python3"},
+		"the platform's":     {[]entry{symlink("usr/bin/python3", "../libexec/platform-python3.6"), program("usr/libexec/platform-python3.6")}, ""},
+		"another":            {[]entry{symlink("usr/bin/python3", "pypy3.9"), program("usr/bin/pypy3.9")}, ""},
+		"much too old":       {[]entry{symlink("usr/bin/python3", "python2.7"), program("usr/bin/python2.7")}, ""},
+		"a newer beside it":  {[]entry{symlink("usr/bin/python3", "python3.9"), program("usr/bin/python3.9"), program("usr/bin/python3.11"), program("usr/local/bin/python3.12")}, "/usr/local/bin/python3.12"},
 		"a dangling symlink": {[]entry{symlink("usr/bin/python3", "nowhere"), local}, "/usr/local/bin/python3"},
 		"a symlink loop":     {[]entry{symlink("usr/bin/python3", "python3")}, ""},
 		"outside /usr":       {[]entry{symlink("usr/bin/python3", "../../opt/bin/python3"), program("opt/bin/python3")}, ""},
@@ -139,7 +144,13 @@ func TestPythonInPATHSaysWhatItNeeds(t *testing.T) {
 
 func TestPythonInPrivateFoldersIsRefused(t *testing.T) {
 	tree := treeOutside(t)
-	home := tree + "/home"
+	home, link := tree+"/home", tree+"/link"
+	if err := os.Mkdir(home, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(home, link); err != nil {
+		t.Fatal(err)
+	}
 	const private, mounted = "much else that the sandbox must not see", " of its own"
 	for _, c := range []struct{ home, dir, want string }{
 		{home, "/", private},
@@ -151,10 +162,17 @@ func TestPythonInPrivateFoldersIsRefused(t *testing.T) {
 		{home, home, private},
 		{home, home + "/", private},
 		{home, home + "/.local", private},
+		{link, home, private},
+		{home, link, private},
+		{home, "/home", private}, // of others
+		{home, "/root", private},
 		{"", "/root", private},
 		{"", "/root/.local", private},
 		{home, "/tmp/py", "a /tmp" + mounted},
-		{home, "/proc/self/root", "a /proc" + mounted},
+		{home, "/proc/self/root", private}, // a link to the whole disk
+		{home, "/tmp/../proc/self", "a /proc" + mounted},
+		{home, "/proc/sys", "a /proc" + mounted},
+		{home, "/run/toolcell/py", "a /run/toolcell" + mounted},
 		{home, "/dev/shm", "a /dev" + mounted},
 		{home, "/workspace", "a /workspace" + mounted},
 	} {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +21,14 @@ const (
 
 // OldestMinor is N of 3.N, the oldest Python that the runner supports.
 const OldestMinor = 10
+
+// numbered are the names of interpreters that are not too old, from the newest on.
+var numbered = func() (names []string) {
+	for n := newestMinor; n >= OldestMinor; n-- {
+		names = append(names, "python3."+strconv.Itoa(n))
+	}
+	return names
+}()
 
 // errNoPython names images that work, since a user who sees it has probably chosen a base
 // image.
@@ -51,8 +60,8 @@ func Find(ctx context.Context, root *os.Root, env []string) (string, error) {
 		_, err := rootdir.Resolve(root, dir)
 		return err != nil
 	})
-	for n := newestMinor; n >= OldestMinor; n-- {
-		if found, err := find("python3." + strconv.Itoa(n)); found != "" || err != nil {
+	for _, name := range numbered {
+		if found, err := find(name); found != "" || err != nil {
 			return found, err
 		}
 	}
@@ -85,23 +94,19 @@ func isPython(root *os.Root, file string) bool {
 	if err != nil || !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
 		return false
 	}
-	name := path.Base(real)
-	if strings.HasPrefix(name, "python2") {
-		return false
-	}
-	n := minor(name)
-	return n < 0 || n >= OldestMinor
+	return !tooOld(path.Base(real))
 }
 
-// minor returns N of "python3.N", or -1.
-func minor(name string) int {
-	digits, ok := strings.CutPrefix(name, "python3.")
-	if !ok {
-		return -1
+// versionInName finds the version in names such as python2.7, python3.13t, pypy3.10 and
+// platform-python3.6.
+var versionInName = regexp.MustCompile(`^(?:platform-)?(?:python|pypy)(\d)(?:\.(\d+))?`)
+
+// tooOld reports whether the name of an interpreter's file says that it is too old.
+func tooOld(name string) bool {
+	version := versionInName.FindStringSubmatch(name)
+	if version == nil {
+		return false
 	}
-	n, err := strconv.Atoi(digits)
-	if err != nil || n < 0 {
-		return -1
-	}
-	return n
+	n, err := strconv.Atoi(version[2])
+	return version[1] < "3" || version[1] == "3" && err == nil && n < OldestMinor
 }
