@@ -58,7 +58,7 @@ func (a *API) savedTool(ctx context.Context, method, name string, raw json.RawMe
 // savedSource returns the source of a saved tool. If it may hold private data, and the
 // run can reach hosts, the user is asked first.
 func (a *API) savedSource(ctx context.Context, name string) (json.RawMessage, error) {
-	tool, err := a.showSaved(ctx, name)
+	tool, err := a.loadSaved(ctx, name)
 	if err == nil {
 		err = a.o.Gate.AskSaved(ctx, tool.Name, tool.Private)
 	}
@@ -69,7 +69,7 @@ func (a *API) savedSource(ctx context.Context, name string) (json.RawMessage, er
 	return encode(tool.Source, nil)
 }
 
-func (a *API) showSaved(ctx context.Context, name string) (savedtools.Tool, error) {
+func (a *API) loadSaved(ctx context.Context, name string) (savedtools.Tool, error) {
 	if err := a.working.Acquire(ctx, 1); err != nil {
 		return savedtools.Tool{}, err
 	}
@@ -79,7 +79,7 @@ func (a *API) showSaved(ctx context.Context, name string) (savedtools.Tool, erro
 		return savedtools.Tool{}, err
 	}
 	defer release()
-	return a.saved.store.Show(name)
+	return a.saved.store.Load(name)
 }
 
 // read returns a saved tool as the code gets it in documentation. In a run that can reach

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -134,5 +136,28 @@ func TestSavedToolsBringNothingPrivateToHostsUnasked(t *testing.T) {
 	}
 	if _, err := ask(t, newAPI(testOptions{Policy: policy.None().NewEnforcer(), Upstreams: noServers(t), Saved: store, Hosts: hosts}), "saved_source", json.RawMessage(`{"name":"balance"}`)); err == nil {
 		t.Error("without a user it is given")
+	}
+}
+
+// TestSavedToolOfAReservedNameIsNotLoaded, though an earlier toolcell or the user may have put
+// it there. The user is not asked about it.
+func TestSavedToolOfAReservedNameIsNotLoaded(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "global"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "global", "pd.py"), []byte("# saved by toolcell: {\"private\":[\"bank\"]}\nx\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	user, asked := answering(t, consent.ForCall)
+	api := newAPI(testOptions{
+		Policy: policy.None().NewEnforcer(), Upstreams: noServers(t), Saved: savedtools.Open(dir, ""),
+		Hosts: []string{"https://paste.example"}, Asker: user,
+	})
+	if answer, err := ask(t, api, "saved_source", json.RawMessage(`{"name":"pd"}`)); !errors.Is(err, savedtools.ErrReserved) || answer != nil {
+		t.Errorf("%s, %v", answer, err)
+	}
+	if len(*asked) > 0 {
+		t.Errorf("asked %+v", *asked)
 	}
 }

@@ -4,6 +4,7 @@
 package savedtools
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -32,7 +33,8 @@ const (
 	maxImports   = 100
 	maxPrivate   = 20
 	maxImport    = 200 // bytes of one
-	maxFile      = MaxSource + 2*(maxDoc+maxSignature+maxSchema) + (maxImports+maxPrivate)*maxImport
+	noteRoom     = 64  // bytes that the note on what was cut has at most
+	maxFile      = MaxSource + 2*(maxDoc+maxSignature+maxSchema) + (maxImports+maxPrivate)*(2*maxImport+3) + 1<<10
 )
 
 // ErrNotExist is in the chain of an error when there is no tool of that name.
@@ -101,17 +103,17 @@ func (s Store) Show(name string) (Tool, error) {
 	return parse(name, body), nil
 }
 
-// Source returns the source of a tool for code to run. It is refused, as saving
-// one is, if the tool has a name that code imports something by.
-func (s Store) Source(name string) (string, error) {
+// Load is Show for code that runs the tool. It is refused, as saving one is, if
+// the tool has a name that code imports something by.
+func (s Store) Load(name string) (Tool, error) {
 	t, err := s.Show(name)
 	if err == nil {
 		err = checkReserved(name)
 	}
 	if err != nil {
-		return "", err
+		return Tool{}, err
 	}
-	return t.Source, nil
+	return t, nil
 }
 
 // Remove deletes one tool. If there is none of that name, the error is an
@@ -168,7 +170,7 @@ func (s Store) Save(t Tool) error {
 		return fmt.Errorf("saving tool %q: %w", t.Name, err)
 	}
 	t.Saved = time.Now().UTC().Truncate(time.Second)
-	body, err := format(t.bounded())
+	body, err := format(t.bounded(noteRoom))
 	if err == nil {
 		err = s.makeFolder()
 	}
@@ -228,19 +230,13 @@ func (s Store) has(name string) error {
 
 func (s Store) file(name string) string { return filepath.Join(s.folder(), name+".py") }
 
-// bounded cuts the fields of a tool to their limits.
-func (t Tool) bounded() Tool {
-	t.Signature = text.OneLine(t.Signature, maxSignature)
-	t.Doc = text.Bound(strings.Map(text.DropControl, t.Doc), maxDoc)
-	imports := t.Imports[:min(len(t.Imports), maxImports)]
-	t.Imports = nil
-	for _, module := range imports {
-		t.Imports = append(t.Imports, text.OneLine(module, maxImport))
-	}
-	t.Private = t.Private[:min(len(t.Private), maxPrivate)]
-	for i, read := range t.Private {
-		t.Private[i] = text.OneLine(read, maxImport)
-	}
+// bounded cuts the fields of a tool to their limits. Of a tool to be saved they are cut shorter
+// by room, so that reading it does not cut them again.
+func (t Tool) bounded(room int) Tool {
+	t.Signature = text.OneLine(t.Signature, maxSignature-room)
+	t.Doc = text.Bound(strings.Map(text.DropControl, t.Doc), maxDoc-room)
+	t.Imports = boundedLines(t.Imports, maxImports, maxImport-room)
+	t.Private = boundedLines(t.Private, maxPrivate, maxImport-room)
 	var schema map[string]any
 	if len(t.Schema) > maxSchema || json.Unmarshal(t.Schema, &schema) != nil {
 		t.Schema = nil
@@ -248,43 +244,61 @@ func (t Tool) bounded() Tool {
 	return t
 }
 
+func boundedLines(lines []string, most, size int) []string {
+	lines = slices.Clone(lines[:min(len(lines), most)])
+	for i, line := range lines {
+		lines[i] = text.OneLine(line, size)
+	}
+	return lines
+}
+
 // A saved tool's file is Python: its first line is a comment with its other
 // fields as JSON, and its source follows.
 const mark = "# saved by toolcell: "
 
+// markLine may follow lines that the user has put before it.
+var markLine = regexp.MustCompile(`(?m)^` + mark + `(.*)(?:\n|\z)`)
+
 func format(t Tool) ([]byte, error) {
 	source := t.Source
 	t.Name, t.Source = "", "" // the file's name, and its content
-	about, err := json.Marshal(t)
-	return []byte(mark + string(about) + "\n" + source), err
+	var about bytes.Buffer
+	e := json.NewEncoder(&about)
+	e.SetEscapeHTML(false) // it would take six bytes for one
+	err := e.Encode(t)
+	return []byte(mark + about.String() + source), err
 }
 
 // parse also accepts a file that the user has edited or put there.
 func parse(name string, body []byte) Tool {
 	var t Tool
-	text := strings.ToValidUTF8(string(body), "\uFFFD")
-	if rest, ok := strings.CutPrefix(text, mark); ok {
-		about, source, _ := strings.Cut(rest, "\n")
+	source := strings.ToValidUTF8(string(body), "\uFFFD")
+	if at := markLine.FindStringSubmatchIndex(source); at != nil {
 		known := &t
-		if json.Unmarshal([]byte(about), &known) != nil || known == nil {
+		if json.Unmarshal([]byte(source[at[2]:at[3]]), &known) != nil || known == nil {
 			t = Tool{Private: []string{"what its first line does not say any more"}}
 		}
-		text = source
+		source = source[:at[0]] + source[at[1]:]
 	}
-	t = t.bounded()
-	t.Name, t.Source = name, text
+	t = t.bounded(0)
+	t.Name, t.Source = name, source
 	return t
 }
+
+// futureLine has to come first in a Python file, after comments.
+var futureLine = regexp.MustCompile(`\A((?:[ \t]*(?:#.*)?\r?\n)*)(from __future__ import .*\n)`)
 
 // Module returns the text of one Python module with these tools. Lines that must come
 // first in a Python file appear once.
 func Module(tools []Tool) string {
-	const future = "from __future__ import annotations\n"
 	var head, body strings.Builder
 	for _, t := range tools {
-		source, ok := strings.CutPrefix(t.Source, future)
-		if ok && head.Len() == 0 {
-			head.WriteString(future)
+		source := t.Source
+		for m := futureLine.FindStringSubmatch(source); m != nil; m = futureLine.FindStringSubmatch(source) {
+			if line := strings.TrimRight(m[2], "\r\n") + "\n"; !strings.Contains(head.String(), line) {
+				head.WriteString(line)
+			}
+			source = m[1] + source[len(m[0]):]
 		}
 		body.WriteString("\n\n" + strings.Trim(source, "\n") + "\n")
 	}

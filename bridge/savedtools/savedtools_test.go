@@ -26,7 +26,7 @@ func TestSavedToolsAreListedShownRemovedAndExported(t *testing.T) {
 		t.Fatalf("%+v, %v", tools, problems)
 	}
 	net, err := s.Show("net")
-	if err != nil || net.Signature != "(gross: float)[31m -> float" || net.Doc != "Without\ttax." || net.Imports[0] != "math" || !strings.HasPrefix(net.Source, "import math") {
+	if err != nil || net.Signature != "(gross: float)[31m -> float" || net.Doc != "Without\ttax." || strings.Join(net.Imports, " ") != "math" || !strings.HasPrefix(net.Source, "import math") {
 		t.Errorf("%+v, %v", net, err)
 	}
 	var module strings.Builder
@@ -141,6 +141,9 @@ func TestSavedToolsAreBounded(t *testing.T) {
 	if err := s.Save(Tool{Name: "another", Source: "x"}); err == nil || !strings.Contains(err.Error(), "there are 200 saved tools already") {
 		t.Errorf("one more: %v", err)
 	}
+	if _, err := s.Show("another"); !errors.Is(err, ErrNotExist) || !strings.Contains(err.Error(), "there are f0, f1, f10, ") || !strings.HasSuffix(err.Error(), " and 180 more") {
+		t.Errorf("showing one more: %v", err)
+	}
 	for size, kept := range map[int]bool{maxSchema: true, maxSchema + 1: false} { // one that is there may be replaced
 		schema := `{"title":"` + strings.Repeat("x", size-12) + `"}`
 		if err := s.Save(Tool{Name: "f1", Source: "x", Schema: json.RawMessage(schema)}); err != nil {
@@ -168,8 +171,8 @@ func TestNoToolHasANameThatCodeImports(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "global", name+".py"), []byte(source), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Source(name); !errors.Is(err, ErrReserved) {
-			t.Errorf("the source of %s to run: %v", name, err)
+		if tool, err := s.Load(name); !errors.Is(err, ErrReserved) || tool.Source != "" {
+			t.Errorf("loading %s: %+v, %v", name, tool, err)
 		}
 		if tool, err := s.Show(name); err != nil || tool.Source != source {
 			t.Errorf("showing %s: %+v, %v", name, tool, err)
@@ -178,8 +181,8 @@ func TestNoToolHasANameThatCodeImports(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if source, err := s.Source("kept"); err != nil || source != "def kept(): pass\n" {
-		t.Errorf("%q, %v", source, err)
+	if tool, err := s.Load("kept"); err != nil || tool.Source != "def kept(): pass\n" {
+		t.Errorf("%+v, %v", tool, err)
 	}
 }
 
