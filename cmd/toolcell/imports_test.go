@@ -106,6 +106,7 @@ var imports = map[string][]string{
 	"internal/state":       {"internal/text"},
 	"internal/text":        {"internal/contain"},
 	"internal/toml":        {},
+	"internal/usertest":    {},
 
 	"examples/calendar": {}, // programs of their own
 	"examples/demo":     {},

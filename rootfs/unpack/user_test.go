@@ -6,37 +6,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"testing"
 
+	"github.com/toolcell/toolcell/internal/usertest"
 	"github.com/toolcell/toolcell/rootfs/unpack"
-	"golang.org/x/sys/unix"
 )
-
-// asUser calls a function as a user to whom modes of files matter, also if the tests run as
-// root. The user owns the directories.
-func asUser(t *testing.T, dirs []string, f func()) {
-	t.Helper()
-	if os.Geteuid() == 0 {
-		const nobody = 65534
-		for _, d := range dirs {
-			if err := os.Chown(d, nobody, nobody); err != nil {
-				t.Skip(err)
-			}
-		}
-		runtime.LockOSThread() // the ID is the thread's
-		defer runtime.UnlockOSThread()
-		defer func() {
-			if err := unix.Setfsuid(0); err != nil {
-				t.Error(err)
-			}
-		}()
-		if err := unix.Setfsuid(nobody); err != nil {
-			t.Skip(err)
-		}
-	}
-	f()
-}
 
 func TestVerifyReadsWhatItsOwnerMayNot(t *testing.T) {
 	t.Chdir(t.TempDir()) // the user cannot enter what is above it
@@ -48,14 +22,14 @@ func TestVerifyReadsWhatItsOwnerMayNot(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	asUser(t, []string{"."}, func() {
+	usertest.Ordinary(t, func() {
 		if _, err := unpack.Extract(".", bytes.NewReader(pack(t, withMode(file("f", "x"), 0))), unpack.NewBudget(1<<20, 10)); err != nil {
 			t.Fatal(err)
 		}
 		if verify(); damaged != nil {
 			t.Errorf("got %v", damaged)
 		}
-	})
+	}, ".")
 	if info, err := os.Stat(content); err != nil || info.Mode() != 0 {
 		t.Errorf("afterwards: %v, %v", info, err)
 	}
@@ -63,7 +37,7 @@ func TestVerifyReadsWhatItsOwnerMayNot(t *testing.T) {
 	if err := os.Chmod(filepath.Dir(content), 0); err != nil {
 		t.Fatal(err)
 	}
-	asUser(t, nil, func() {
+	usertest.Ordinary(t, func() {
 		if verify(); !errors.Is(damaged, fs.ErrPermission) {
 			t.Errorf("in a closed folder: %v", damaged)
 		}
@@ -99,17 +73,17 @@ func TestMergeThatMayNotWriteFails(t *testing.T) {
 			t.Chdir(layer)
 			t.Cleanup(func() { _ = os.Chmod(at, 0o700) })
 			b := unpack.NewBudget(1<<20, 10)
-			asUser(t, []string{at, layer}, func() {
+			usertest.Ordinary(t, func() {
 				if _, err := unpack.Extract(".", bytes.NewReader(pack(t, c.entry)), b); err != nil {
 					t.Fatal(err)
 				}
-			})
+			}, at, layer)
 			if err := c.change(at, layer); errors.Is(err, fs.ErrPermission) {
 				t.Skip("needs root: ", err)
 			} else if err != nil {
 				t.Fatal(err)
 			}
-			asUser(t, nil, func() {
+			usertest.Ordinary(t, func() {
 				if err := unpack.NewMerger(root, b).Merge(t.Context(), "."); !errors.Is(err, fs.ErrPermission) {
 					t.Errorf("got %v", err)
 				}
@@ -136,9 +110,9 @@ func TestDirectoriesThatCannotGetTheirModeFail(t *testing.T) {
 	if err := os.Chmod(filepath.Join(at, "d"), 0o777); err != nil { // anyone may open it
 		t.Fatal(err)
 	}
-	asUser(t, []string{at}, func() {
+	usertest.Ordinary(t, func() {
 		if err := m.SetDirModes(t.Context()); !errors.Is(err, fs.ErrPermission) {
 			t.Errorf("got %v", err)
 		}
-	})
+	}, at)
 }
