@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -22,6 +23,7 @@ const (
 	maxOutFiles   = 256
 	maxOutEntries = 4096 // looked at
 	maxOutDepth   = 8
+	maxReasons    = 5 // why a file could not be kept
 )
 
 // A Workspace is the /workspace of a sandbox.
@@ -46,8 +48,9 @@ type scan struct {
 	found    []outFile
 	entries  int
 	skipped  []string // what is not a regular file
-	tooMany  bool
-	unlisted error // why a folder could not be read
+	tooDeep  []string // folders
+	tooMany  bool     // more than maxOutEntries
+	unlisted error    // why a folder could not be read
 }
 
 // An outFile is a file that was found.
@@ -59,33 +62,58 @@ type outFile struct {
 // Collect copies the files in /workspace/out that are new or changed since the
 // last call for this workspace. A file that cannot be kept becomes a note.
 func (c *Collector) Collect(w *Workspace) {
-	var s scan
 	root, err := openBelow(w.dir, outDir, unix.O_DIRECTORY)
+	if errors.Is(err, fs.ErrNotExist) {
+		return // the code has removed it
+	}
 	if err != nil {
-		return // the code has removed it, or put something else there
+		c.addNote("/workspace/out is not a folder any more, and nothing of it is kept: %v", err)
+		return
 	}
 	defer root.Close()
+	var s scan
 	s.readFolder(root, "", 0)
 	s.found = slices.DeleteFunc(s.found, func(o outFile) bool { return w.collected[o.path] == o.stamp })
 	slices.SortFunc(s.found, func(a, b outFile) int { return cmp.Compare(a.path, b.path) })
-	if len(s.found) > maxOutFiles {
-		s.found, s.tooMany = s.found[:maxOutFiles], true
+	if n := len(s.found); n > maxOutFiles {
+		s.found = s.found[:maxOutFiles]
+		c.addNote("/workspace/out has %d new files, and those of a run that are kept are %d at most. Put many files into one archive", n, maxOutFiles)
 	}
-	for _, file := range s.found {
-		if err := c.fetch(root, file); err != nil {
+	c.fetchAll(root, s.found, w)
+	c.noteLeftOutOf(&s)
+}
+
+// fetchAll takes in files of a workspace.
+func (c *Collector) fetchAll(root *os.File, files []outFile, w *Workspace) {
+	unkept, noted := 0, 0
+	for i, file := range files {
+		err := c.fetch(root, file, func() { w.collected[file.path] = file.stamp })
+		if err == nil {
+			continue
+		}
+		if unkept++; noted < maxReasons {
+			noted++
 			c.addNote("/workspace/out/%s could not be kept: %v", shownPath(file.path), err)
-			if errors.Is(err, unix.ENOSPC) || errors.Is(err, ErrNoFolder) {
-				break // so it would be with the others
-			}
-		} else {
-			w.collected[file.path] = file.stamp
+		}
+		if isFull(err) || errors.Is(err, ErrNoFolder) || errors.Is(err, errGrown) {
+			unkept += len(files) - i - 1 // so it would be with the others
+			break
 		}
 	}
+	if more := unkept - noted; more > 0 {
+		c.addNote("%s in /workspace/out could not be kept", moreFiles(more))
+	}
+}
+
+func (c *Collector) noteLeftOutOf(s *scan) {
 	if len(s.skipped) > 0 {
 		c.addNote("only regular files in /workspace/out are kept, no links or devices: left out %s", shortList(s.skipped))
 	}
+	if len(s.tooDeep) > 0 {
+		c.addNote("folders in /workspace/out are kept to a depth of %d: left out %s", maxOutDepth, shortList(s.tooDeep))
+	}
 	if s.tooMany {
-		c.addNote("/workspace/out has more than %d files; the others are lost. Put many files into one archive", maxOutFiles)
+		c.addNote("/workspace/out has more than %d files and folders, and no more are looked at. Put many files into one archive", maxOutEntries)
 	}
 	if s.unlisted != nil {
 		c.addNote("a folder in /workspace/out could not be read: %v", s.unlisted)
@@ -122,7 +150,7 @@ func (s *scan) add(dir *os.File, name, path string, depth int) {
 		s.found = append(s.found, outFile{path, stamp})
 	case unix.S_IFDIR:
 		if depth >= maxOutDepth {
-			s.skipped = append(s.skipped, path)
+			s.tooDeep = append(s.tooDeep, path)
 			return
 		}
 		sub, err := openBelow(dir, name, unix.O_DIRECTORY)
@@ -137,8 +165,9 @@ func (s *scan) add(dir *os.File, name, path string, depth int) {
 	}
 }
 
-// fetch takes in one file. Folders become part of its name.
-func (c *Collector) fetch(root *os.File, file outFile) error {
+// fetch takes in one file, and calls published once clients can read it. Folders become part of
+// its name.
+func (c *Collector) fetch(root *os.File, file outFile, published func()) error {
 	at := root
 	parts := strings.Split(file.path, "/")
 	for i, part := range parts {
@@ -163,7 +192,16 @@ func (c *Collector) fetch(root *os.File, file outFile) error {
 	if st.Mode&unix.S_IFMT != unix.S_IFREG {
 		return errors.New("it is no regular file any more")
 	}
-	_, err := c.keep(keptFile{name: file.path}, at)
+	if st.Size > c.room() { // a sparse file costs the code nothing, and copying it costs us
+		return errNoRoom
+	}
+	_, err := c.keep(keptFile{name: file.path, named: func(string, string) bool {
+		published()
+		return true
+	}}, at)
+	if errors.Is(err, errNoRoom) {
+		return errGrown
+	}
 	return err
 }
 

@@ -2,17 +2,19 @@ package artifacts
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/toolcell/toolcell/internal/text"
 )
 
-// maxNameBytes leaves room for a number within the limit of file systems (255).
+// maxNameBytes is below the limit of file systems (255): a file may be copied under a longer name.
 const maxNameBytes = 200
 
 // plainName turns a sandbox's name for a file into a safe one: not a path, and
@@ -31,17 +33,19 @@ func plainName(name string) string {
 	if strings.HasPrefix(name, ".") || strings.HasPrefix(name, "-") {
 		name = "_" + name[1:]
 	}
-	if len(name) > maxNameBytes {
-		ext := filepath.Ext(name)
-		if len(ext) > 20 {
-			ext = ""
-		}
-		name = strings.ToValidUTF8(name[:maxNameBytes-len(ext)], "") + ext
-	}
 	if name == "" {
 		return "_"
 	}
-	return name
+	return cutToFit(name, "")
+}
+
+// cutToFit puts a number before the extension of a name, and cuts what is before it if need be.
+func cutToFit(name, number string) string {
+	ext := filepath.Ext(name)
+	if len(ext) > 20 {
+		ext = ""
+	}
+	return text.Clip(strings.TrimSuffix(name, ext), maxNameBytes-len(number)-len(ext)) + number + ext
 }
 
 // freeName takes a name that is not taken: name itself, or name with a number. Taken has
@@ -54,9 +58,8 @@ func freeName(name string, taken map[string]int) string {
 		taken[name] = 2
 		return name
 	}
-	ext := filepath.Ext(name)
 	for ; ; n++ {
-		free := fmt.Sprintf("%s-%d%s", strings.TrimSuffix(name, ext), n, ext)
+		free := cutToFit(name, "-"+strconv.Itoa(n))
 		if _, isTaken := taken[free]; !isTaken {
 			taken[name], taken[free] = n+1, 2
 			return free

@@ -59,11 +59,11 @@ func TestFilesThatARunLeavesAreBounded(t *testing.T) {
 		note  string
 	}{
 		"as many as there may be": {numbered("%d", maxOutFiles), maxOutFiles, ""},
-		"one more":                {numbered("%d", maxOutFiles+1), maxOutFiles, "has more than 256 files"},
+		"one more":                {numbered("%d", maxOutFiles+1), maxOutFiles, "has 257 new files"},
 		"as deep as there may be": {[]string{deep + "f"}, 1, ""},
-		"one deeper":              {[]string{deep + "d/f"}, 0, "left out"},
+		"one deeper":              {[]string{deep + "d/f"}, 0, "to a depth of 8: left out d/d/d/d/d/d/d/d/d"},
 		"as many as looked at":    {numbered("%d/", maxOutEntries), 0, ""},
-		"one more than that":      {numbered("%d/", maxOutEntries+1), 0, "has more than 256 files"},
+		"one more than that":      {numbered("%d/", maxOutEntries+1), 0, "has more than 4096 files and folders"},
 	} {
 		got := collect(t, c.names...)
 		if notes := strings.Join(got.Notes, "\n"); len(got.Files) != c.files || (c.note == "") != (notes == "") || !strings.Contains(notes, c.note) {

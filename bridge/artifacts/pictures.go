@@ -91,9 +91,9 @@ func (c *Collector) Display(name string, data []byte, rasterFollows bool) error 
 	case d.show:
 		c.pictures.enqueue(d, data)
 	case !strings.HasSuffix(d.name, ".svg"):
-	case d.keepErr != nil:
+	case errors.Is(d.keepErr, ErrNoFolder): // of other reasons addPictureNotes tells
 		c.addNote("SVG picture %q could not be kept: %v", d.name, d.keepErr)
-	case !rasterFollows:
+	case d.keepErr == nil && !rasterFollows:
 		c.addNote("SVG picture %q is kept as a file and not shown: the image has no cairosvg, which makes PNG of it", d.name)
 	}
 	return nil
@@ -104,17 +104,24 @@ func (c *Collector) Display(name string, data []byte, rasterFollows bool) error 
 // there is room for less.
 func (p *pictures) enqueue(d *displayed, data []byte) {
 	if d.keepErr != nil {
-		p.mu.Lock()
-		p.unkept += len(data)
-		full := p.unkept > maxUnkept
-		p.mu.Unlock()
-		if full {
+		if !p.hold(len(data)) {
 			d.err = fmt.Errorf("pictures that are not kept as files can have %s in all", text.Size(maxUnkept))
 			return
 		}
 		d.data = data
 	}
 	p.queue <- d
+}
+
+// hold reports whether a picture may wait in memory, and counts it then.
+func (p *pictures) hold(size int) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.unkept+size > maxUnkept {
+		return false
+	}
+	p.unkept += size
+	return true
 }
 
 // render decodes a picture and encodes it anew.
@@ -176,7 +183,7 @@ func (c *Collector) addPictureNotes() {
 	p, shown := c.pictures, c.store.decoders.Limits
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	late, large, over := 0, 0, 0
+	late, large, over, lost := 0, 0, 0, 0
 	for _, d := range p.all {
 		switch {
 		case errors.Is(d.err, imaging.ErrTime):
@@ -185,7 +192,10 @@ func (c *Collector) addPictureNotes() {
 			large++
 		case d.err != nil && !errors.Is(d.err, context.Canceled): // the result says that the run was cancelled
 			c.addNote("picture %q cannot be shown: %v", d.name, d.err)
-		case !d.show && !strings.HasSuffix(d.name, ".svg"):
+		case d.show || strings.HasSuffix(d.name, ".svg"):
+		case d.keepErr != nil:
+			lost++
+		default:
 			over++
 		}
 		if d.keepErr != nil && !errors.Is(d.keepErr, ErrNoFolder) {
@@ -194,8 +204,12 @@ func (c *Collector) addPictureNotes() {
 	}
 	c.noteLeftOut(late, "decoding took too long")
 	c.noteLeftOut(large, fmt.Sprintf("the pictures of a run can have %d million pixels in all", shown.Pixels>>20))
+	beyond := fmt.Sprintf("beyond the %d that a result shows", max(shown.Count, 0))
 	if over > 0 {
-		c.addNote("%s beyond the %d that a result shows: kept as files", text.Plural(over, "picture"), max(shown.Count, 0))
+		c.addNote("%s %s: kept as files", text.Plural(over, "picture"), beyond)
+	}
+	if lost > 0 {
+		c.addNote("%s %s: neither shown nor kept", text.Plural(lost, "picture"), beyond)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 // maxKept bounds the files kept of one run, in bytes; it is the size of its
-// /workspace.
+// /workspace. Streams have bounds of their own.
 const maxKept = 128 << 20
 
 // A File is a file that a run has left and that clients can read.
@@ -58,6 +58,12 @@ func (c *Collector) Create() (*os.File, error) {
 	return os.OpenFile(filepath.Join(c.dir, ".part-"+strconv.Itoa(c.parts)), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 }
 
+// Why there is no room for a file.
+var (
+	errNoRoom = fmt.Errorf("the files of a run can have %s in all", text.Size(maxKept))
+	errGrown  = fmt.Errorf("it has grown while it was read: %w", errNoRoom)
+)
+
 // keep adds a whole file if there is room, and returns its path, which is valid
 // until publish.
 func (c *Collector) keep(k keptFile, from io.Reader) (path string, err error) {
@@ -71,7 +77,7 @@ func (c *Collector) keep(k keptFile, from io.Reader) (path string, err error) {
 	k.size, err = io.Copy(file, io.LimitReader(from, room+1))
 	err = errors.Join(err, file.Close())
 	if err == nil && k.size > room {
-		err = fmt.Errorf("the files of a run can have %s in all", text.Size(maxKept))
+		err = errNoRoom
 	}
 	if err != nil {
 		return "", errors.Join(err, os.Remove(file.Name()))
@@ -115,8 +121,8 @@ func (c *Collector) publish() (left Published) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	left.Notes = c.notes
-	if c.dir == "" {
-		return left
+	if len(c.kept) == 0 {
+		return left // Discard removes a folder with parts of files
 	}
 	names, err := c.rename()
 	if err == nil {

@@ -55,13 +55,13 @@ type Store struct {
 // explain names the folder in an error that its disk is full. The error itself names a
 // file that has another name in the sandbox.
 func (s *Store) explain(err error) error {
-	for _, full := range []unix.Errno{unix.ENOSPC, unix.EDQUOT} {
-		if errors.Is(err, full) {
-			return fmt.Errorf("the disk with %s, where files of runs are kept, is full: %w", s.o.Dir, full)
-		}
+	if isFull(err) {
+		return fmt.Errorf("the disk with %s, where files of runs are kept, is full: %w", s.o.Dir, unix.ENOSPC)
 	}
 	return err
 }
+
+func isFull(err error) bool { return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) }
 
 // New makes a store. Its folder is made with the first file.
 func New(o Options) *Store {

@@ -142,7 +142,7 @@ func TestFilesAreRefusedBeyondBounds(t *testing.T) {
 		t.Errorf("a sparse file: %s", r.text)
 	}
 	r = c.python(t, "for i in range(1000): open(f'/workspace/out/{i:04}', 'w').close()")
-	if len(r.files()) != 256 || !strings.Contains(r.text, "more than 256 files") {
+	if len(r.files()) != 256 || !strings.Contains(r.text, "has 1000 new files") {
 		t.Errorf("many files: %d listed", len(r.files()))
 	}
 	r = c.python(t, "open('/workspace/out/big', 'wb').write(bytes(20 << 20))")
