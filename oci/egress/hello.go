@@ -17,7 +17,7 @@ var (
 
 // readHello reads the ClientHello with which a connection must begin, and returns its server
 // name and the bytes that were read. crypto/tls parses it, in a handshake that is then
-// abandoned.
+// abandoned. The error is io.EOF if nothing was sent.
 func readHello(c net.Conn, r io.Reader) (serverName string, read []byte, err error) {
 	_ = c.SetReadDeadline(time.Now().Add(headerTimeout))
 	defer func() { _ = c.SetReadDeadline(time.Time{}) }()
@@ -33,6 +33,8 @@ func readHello(c net.Conn, r io.Reader) (serverName string, read []byte, err err
 	switch {
 	case errors.Is(err, errHello):
 		return serverName, seen.Bytes(), nil
+	case errors.Is(err, io.EOF) && seen.Len() == 0:
+		return "", nil, io.EOF
 	case errors.As(err, &timeout) && timeout.Timeout():
 		return "", nil, errIsHello
 	}

@@ -17,6 +17,9 @@ import (
 // handshake for the host of its CONNECT.
 func (b *Broker) tunnel(client net.Conn, buffered *bufio.Reader, server net.Conn, t target) {
 	name, hello, err := readHello(client, io.MultiReader(unread(buffered), client))
+	if errors.Is(err, io.EOF) {
+		return // the client has given up, as it may
+	}
 	if err == nil {
 		err = checkServerName(name, t.host)
 	}

@@ -126,6 +126,21 @@ func TestTunnelRefusesOnRecord(t *testing.T) {
 	}
 }
 
+// TestTunnelThatSendsNothingIsNotRefused: its client has given up.
+func TestTunnelThatSendsNothingIsNotRefused(t *testing.T) {
+	f := newFixture(t, Options{Rules: testRules{hosts: []string{"example.com"}}}, hello)
+	port, conns := listenRaw(t)
+	client := f.connect(port)
+	if err := client.CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	wantEnd(t, "the client", client, nil)
+	wantEnd(t, "the server", <-conns, nil)
+	if got := f.broker.Refusals(); len(got) > 0 {
+		t.Errorf("the refusals are %q", got)
+	}
+}
+
 // TestTunnelEndsAtTheBound, at both of its ends, though neither closes its connection.
 func TestTunnelEndsAtTheBound(t *testing.T) {
 	first := helloFor("example.com")
