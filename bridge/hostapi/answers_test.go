@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"os"
 	"strings"
 	"testing"
 
@@ -20,9 +21,14 @@ func TestAnswersOfTheHost(t *testing.T) {
 	rules := policy.None().NewEnforcer()
 	g := gate.New(gate.Options{Upstreams: up, Policy: rules})
 	lines := []string{"one\n"}
+	folder, err := os.Open(t.TempDir()) // which cannot be read as a file
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer folder.Close()
 	api := testAPI{New(Options{
 		Upstreams: up, Gate: g, Policy: rules, Saved: savedtools.Open(t.TempDir(), ""),
-		Printed: map[string]io.ReaderAt{"stdout": strings.NewReader("all of it")},
+		Printed: map[string]io.ReaderAt{"stdout": strings.NewReader("all of it"), "folder": folder},
 		Input: func(context.Context) (string, error) {
 			if len(lines) == 0 {
 				return "", io.EOF
@@ -40,6 +46,8 @@ func TestAnswersOfTheHost(t *testing.T) {
 		{"read_printed", `{"name":"stdout","offset":4}`, `b2YgaXQ=`}, // base64 of "of it"
 		{"read_printed", `{"name":"stdout","offset":100}`, `""`},
 		{"read_printed", `{"name":"stderr"}`, `error: the last run has left no "stderr"`},
+		{"read_printed", `{"name":"folder","offset":-1}`, `error: the offset -1 is negative`},
+		{"read_printed", `{"name":"folder"}`, `error: is a directory`},
 		{"save_tool", `{"name":"twice","source":"def twice(x): return 2 * x\n"}`, `null`},
 		{"save_tool", `{"name":"twice","source":"def twice(x): return x + x\n"}`, `null`},
 		{"save_tool", `{"name":"a","source":"1","imports":5}`, `error: saving a tool: its parameters have the wrong types`},

@@ -183,10 +183,10 @@ func (a *API) search(ctx context.Context, p runner.Params) (runner.Answer, error
 		return a.o.Gate.Denied(name, alias) == nil
 	}
 	found, problems, err := a.o.Upstreams.Search(ctx, p.Query, p.Limit, p.Full(), allowed)
-	a.left.set(problems)
 	if err != nil {
 		return runner.Answer{}, err
 	}
+	a.left.set(problems)
 	for _, doc := range found {
 		a.o.Gate.NoteUsed(doc.Server)
 	}

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"slices"
 
@@ -173,10 +174,16 @@ func (a *API) readPrinted(name string, offset int64) ([]byte, error) {
 	if !ok {
 		return nil, fmt.Errorf("the last run has left no %q", text.Bound(name, 40))
 	}
+	if offset < 0 {
+		return nil, fmt.Errorf("the offset %d is negative", offset)
+	}
 	chunk := make([]byte, printedChunk)
 	n, err := stream.ReadAt(chunk, offset)
 	if errors.Is(err, io.EOF) {
 		err = nil
+	}
+	if onFile, ok := errors.AsType[*fs.PathError](err); ok {
+		err = onFile.Err // its path on the host is none of the code's business
 	}
 	return chunk[:n], err
 }

@@ -182,6 +182,9 @@ func TestStderrOfAServerNeedsAGrant(t *testing.T) {
 		if _, err := ask(t, api, "search_tool_docs", json.RawMessage(`{"query":"balance"}`)); err != nil {
 			t.Error(err)
 		}
+		if _, err := ask(t, api, "search_tool_docs", json.RawMessage(`{"query":""}`)); err == nil {
+			t.Error("a search for nothing is none")
+		}
 		if notes := strings.Join(api.Notes(), "; "); !strings.Contains(notes, "bank") || strings.Contains(notes, "1234") {
 			t.Errorf("notes %q", notes)
 		}
