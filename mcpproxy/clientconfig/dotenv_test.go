@@ -8,8 +8,8 @@ import (
 )
 
 func TestDotenv(t *testing.T) {
-	got, err := parseDotenv([]byte("\r\n# c\r\nA=1\r\nexport B = two words # note\nC='$x \\n'\nD=\"a\\nb\\\"\\$ \\q\"\nE=\nF=#not a comment\nG=\"x\ny\" # z\nH.x-y=1\n"))
-	want := map[string]string{"A": "1", "B": "two words", "C": `$x \n`, "D": "a\nb\"$ \\q", "E": "", "F": "#not a comment", "G": "x\ny", "H.x-y": "1"}
+	got, err := parseDotenv([]byte("\r\n# c\r\nA=1\r\nexport B = two words # note\nC='$x \\n'\nD=\"a\\nb\\\"\\$ \\q\"\nE=\nF=#not a comment\nG=\"x\ny\" # z\nH.x-y=1\n \t# c\n \n\t export I=1\n"))
+	want := map[string]string{"A": "1", "B": "two words", "C": `$x \n`, "D": "a\nb\"$ \\q", "E": "", "F": "#not a comment", "G": "x\ny", "H.x-y": "1", "I": "1"}
 	if err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got %q, %v, want %q", got, err, want)
 	}
@@ -20,6 +20,8 @@ func TestDotenv(t *testing.T) {
 		"A=\"x\ny":                       "line 1: a quotation mark is not closed",
 		"A=\x00":                         "NUL",
 		strings.Repeat("A=1\n", 5) + "B": "line 6",
+		"A=\"x\ny\nz\"\nB":               "line 4 is not NAME=value",
+		"A=1\nB='" + strings.Repeat("\n", 1001) + "'": "line 2: a value of more than 1000 lines",
 	} {
 		_, err := parseDotenv([]byte(text))
 		wantError(t, err, want)
