@@ -37,6 +37,7 @@ func TestBadEntryOfAClientIsReported(t *testing.T) {
 		{goose, `args: [a]`, `has no "cmd" and no "uri"`},
 		{goose, `cmd: c, env: {A: b}`, `has "env", which does nothing; did you mean "envs"?`},
 		{codex, "url = 'https://x'\nheaders = {A = 'b'}", `has "headers", which does nothing; did you mean "http_headers"?`},
+		{cont, `type: sse, url: "https://x", requestOptions: [a]`, `"requestOptions" is not an object`},
 		{cont, `type: sse, url: "https://x", requestOptions: {headers: [a]}`, `"headers" is not an object`},
 		{cont, `type: sse, url: "https://x", requestOptions: {headers: {A: [b]}}`, `"A" in "headers" is not a string`},
 		{cont, `command: c, args: ["${{ github.token }}"]`, `${{ github.token }} is not supported here, only ${NAME}, ${NAME:-default}, ${{ secrets.NAME }}`},

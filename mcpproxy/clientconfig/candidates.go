@@ -19,7 +19,7 @@ func candidates(o Options) []Location {
 		}
 	}
 	if o.Extra != "" {
-		add(Location{Path: o.Absolute(o.Extra), Dialect: &Generic, Bare: true, rank: rankNamed, required: true})
+		add(Location{Path: o.named(), Dialect: &Generic, Bare: true, rank: rankNamed, required: true})
 	}
 	if o.Dir != "" && !inHome(o) { // at home, the project's files are the user's own
 		for _, d := range Dialects {
@@ -28,7 +28,7 @@ func candidates(o Options) []Location {
 			}
 		}
 	}
-	if o.Home == "" {
+	if !filepath.IsAbs(o.Home) { // a relative one would lead into the project
 		return all
 	}
 	if inHome(o) {
@@ -46,6 +46,14 @@ func candidates(o Options) []Location {
 		}
 	}
 	return all
+}
+
+// named is the file that the user named, if there is one.
+func (o Options) named() string {
+	if o.Extra == "" {
+		return ""
+	}
+	return o.Absolute(o.Extra)
 }
 
 // locationAt makes a location of a path of a dialect. One that ends in /* or

@@ -50,15 +50,31 @@ func TestFileOfTwoPlacesIsReadOnce(t *testing.T) {
 	}
 }
 
-// TestProjectHasNoFilesOfAUserWithoutAHome: nobody asks before those start commands.
+// TestProjectHasNoFilesOfAUserWithoutAHome, and none for variables with relative paths: nobody
+// asks before those start commands.
 func TestProjectHasNoFilesOfAUserWithoutAHome(t *testing.T) {
 	o := mcptest.Site(t, map[string]string{
 		"project/~/.claude.json":         `{"mcpServers":{"a":{"command":"evil"}}}`,
 		"project/~/.config/mcp/mcp.json": `{"mcpServers":{"b":{"command":"evil"}}}`,
+		"project/.claude.json":           `{"mcpServers":{"c":{"command":"evil"}}}`,
+		"project/.config/mcp/mcp.json":   `{"mcpServers":{"d":{"command":"evil"}}}`,
+		"project/MCPs/e.json":            `{"command":"evil"}`,
 	})
-	o.Home = ""
-	if c := clientconfig.Discover(o); len(c.Servers) != 0 {
-		t.Errorf("servers = %s", names(c))
+	t.Chdir(o.Dir)
+	for _, home := range []string{"", ".", "~", o.Home} {
+		o.Home = home
+		if c := clientconfig.Discover(with(o, map[string]string{"XDG_CONFIG_HOME": ".config"})); len(c.Servers) != 0 {
+			t.Errorf("at home in %q: servers = %s", home, names(c))
+		}
+	}
+}
+
+// TestNamedFileOfAFolderIsReadOnce: what is wrong with it is said once.
+func TestNamedFileOfAFolderIsReadOnce(t *testing.T) {
+	o := mcptest.Site(t, map[string]string{"home/MCPs/x.json": `{"args":[]}`, "home/MCPs/y.json": `{"command":"y"}`})
+	o.Extra = "~/MCPs/x.json"
+	if c := clientconfig.Discover(o); len(c.Problems) != 1 || names(c) != "y=y" {
+		t.Errorf("servers = %s, problems = %v", names(c), c.Problems)
 	}
 }
 

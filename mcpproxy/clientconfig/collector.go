@@ -46,7 +46,7 @@ func (d *collector) readFolder(p Location) {
 	}
 	var names []string
 	for _, e := range entries {
-		if n := e.Name(); p.takes(n) {
+		if n := e.Name(); p.takes(n) && filepath.Join(p.Path, n) != d.o.named() {
 			names = append(names, n)
 		}
 	}
@@ -55,7 +55,6 @@ func (d *collector) readFolder(p Location) {
 		names = names[:maxConfigFiles]
 	}
 	dir := p.Path
-	p.folder = false
 	for _, n := range names {
 		p.Path = filepath.Join(dir, n)
 		d.readFile(p)

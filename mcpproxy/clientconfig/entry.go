@@ -113,21 +113,13 @@ func parseEntry(f *File, m rawjson.Member, x *expander) (s config.Server, disabl
 
 // stdio reads the fields of a server that is started.
 func (r *fieldReader) stdio(f *File, s *config.Server) {
-	o := r.x
 	r.command(s)
-	s.Command = o.home(s.Command)
-	// Where ${NAME} is no variable of the client, it may be meant for the shell
-	// that is started.
-	if o.syntax&^curly == 0 && Wrappers[filepath.Base(s.Command)] {
-		shell := *o
-		shell.raw = true
-		r.x = &shell
-	}
-	s.Args = append(s.Args, r.list(r.optional("args"))...)
-	r.x = o
+	s.Command = r.x.home(s.Command)
+	key := r.optional("args")
+	s.Args = append(s.Args, r.arguments(s.Command, key, r.items(key), 1)...)
 	s.Env = r.passed(r.environment(f))
-	if s.Dir = r.expanded("cwd"); s.Dir != "" && !o.raw {
-		if s.Dir = o.home(s.Dir); !filepath.IsAbs(s.Dir) { // every client has its own directory in mind, and that is the project's
+	if s.Dir = r.expanded("cwd"); s.Dir != "" && !r.x.raw {
+		if s.Dir = r.x.home(s.Dir); !filepath.IsAbs(s.Dir) { // every client has its own directory in mind, and that is the project's
 			s.Dir = filepath.Join(f.options.Dir, s.Dir)
 		}
 	}
@@ -138,9 +130,9 @@ func (r *fieldReader) command(s *config.Server) {
 	key := r.name(r.dialect.Fields.Command, "command")
 	raw, _ := r.get(key)
 	if list, err := rawjson.Items(raw); err == nil && (r.dialect.Fields.CommandList || r.dialect.guess) {
-		words := r.texts(key, list)
-		if len(words) > 0 {
-			s.Command, s.Args = words[0], words[1:]
+		if len(list) > 0 {
+			s.Command = r.texts(key, list[:1], 1)[0]
+			s.Args = r.arguments(s.Command, key, list[1:], 2)
 		}
 		return
 	}
@@ -151,6 +143,14 @@ func (r *fieldReader) command(s *config.Server) {
 		return
 	}
 	s.Command = r.expanded(key)
+}
+
+// arguments reads what follows a command, which begins with that item of the key's list. Where
+// ${NAME} is no variable of the client, it may be meant for the shell that is started.
+func (r *fieldReader) arguments(command, key string, list []json.RawMessage, item int) []string {
+	r.x.shell = r.x.syntax&^curly == 0 && Wrappers[filepath.Base(command)]
+	defer func() { r.x.shell = false }()
+	return r.texts(key, list, item)
 }
 
 // environment reads the variables of the entry, and of the file it names.

@@ -93,7 +93,7 @@ func TestAddressToComeBackToIsOfThisHost(t *testing.T) {
 // opened is the first entry of a file, and the file.
 func opened(t *testing.T, client, text string) (*clientconfig.File, clientconfig.Entry) {
 	t.Helper()
-	o := mcptest.Site(t, map[string]string{"project/vars": "SECRET=t0k3n\n"})
+	o := mcptest.Site(t, map[string]string{"home/vars": "SECRET=t0k3n\n"})
 	f, err := clientconfig.Open(clientconfig.Location{
 		Path: filepath.Join(o.Home, "file.json"), Dialect: clientconfig.DialectOf(client), Text: text,
 	}, o)
@@ -132,5 +132,23 @@ func TestEntryThatIsSwitchedOffHasItsCommand(t *testing.T) {
 		if _, e := opened(t, tt.client, tt.text); !e.Disabled || e.Err != nil || e.Server.Command != "/bin/toolcell" {
 			t.Errorf("%s: %+v", tt.text, e)
 		}
+	}
+}
+
+// TestShellKeepsItsOwnVariables, in all forms of an entry, and the client's are replaced.
+func TestShellKeepsItsOwnVariables(t *testing.T) {
+	const words = `["-c","exec x ${FOO} $BAR {env:TOKEN}"]`
+	for _, text := range []string{
+		`{"mcp":{"x":{"type":"local","command":["sh","-c","exec x ${FOO} $BAR {env:TOKEN}"]}}}`,
+		`{"mcp":{"x":{"type":"local","command":["sh"],"args":` + words + `}}}`,
+	} {
+		want := strings.Replace(words, "{env:TOKEN}", "t0k3n", 1)
+		_, e := opened(t, "opencode", text)
+		if args, err := json.Marshal(e.Server.Args); err != nil || e.Err != nil || string(args) != want {
+			t.Errorf("%s: %s, %v", text, args, e.Err)
+		}
+	}
+	if _, e := opened(t, "opencode", `{"mcp":{"x":{"type":"local","command":["x","a","${FOO}"]}}}`); e.Err == nil || !strings.Contains(e.Err.Error(), `item 3 of "command"`) {
+		t.Errorf("where there is no shell: %v", e.Err)
 	}
 }

@@ -46,6 +46,7 @@ type expander struct {
 	from   *File // nil if raw
 	syntax syntax
 	raw    bool // leave everything as it is written
+	shell  bool // the value is for a shell, which has ${NAME} itself
 
 	names   []config.Input // all that were asked for
 	missing []config.Input // and those of them that have no value
@@ -73,6 +74,8 @@ func (x *expander) expand(s string) (string, error) {
 func (x *expander) value(match []string) (string, error) {
 	whole := match[0]
 	switch {
+	case x.shell && strings.HasPrefix(whole, "${"):
+		return whole, nil
 	case strings.HasPrefix(whole, "${{") && strings.HasSuffix(whole, "}}"):
 		return x.secret(match[1])
 	case strings.HasPrefix(whole, "${"):

@@ -97,6 +97,13 @@ func (r *fieldReader) scalar(where string, raw json.RawMessage) string {
 }
 
 func (r *fieldReader) list(key string) []string {
+	if _, ok := r.get(key); !ok {
+		return nil
+	}
+	return r.texts(key, r.items(key), 1)
+}
+
+func (r *fieldReader) items(key string) []json.RawMessage {
 	raw, ok := r.get(key)
 	if !ok {
 		return nil
@@ -105,13 +112,14 @@ func (r *fieldReader) list(key string) []string {
 	if err != nil {
 		r.fail("%q is not a list", key)
 	}
-	return r.texts(key, list)
+	return list
 }
 
-func (r *fieldReader) texts(key string, list []json.RawMessage) []string {
-	texts := make([]string, 0, len(list))
-	for i, item := range list {
-		texts = append(texts, r.scalar(fmt.Sprintf("item %d of %q", i+1, key), item))
+// texts reads the items of the key's list that begin with that one.
+func (r *fieldReader) texts(key string, list []json.RawMessage, item int) []string {
+	texts := make([]string, 0, len(list)) // an empty list is not none
+	for i, raw := range list {
+		texts = append(texts, r.scalar(fmt.Sprintf("item %d of %q", i+item, key), raw))
 	}
 	return texts
 }

@@ -43,7 +43,7 @@ type File struct {
 // fs.ErrNotExist if there is no file.
 func Open(p Location, o Options) (*File, error) {
 	f := &File{Location: p, options: o, Dialect: p.Dialect, base: o.Dir, off: map[string]bool{}, Reads: map[string][]byte{}}
-	if p.rank != rankProject && p.Text == "" {
+	if p.rank != rankProject && !strings.HasPrefix(p.Path, "$") {
 		f.base = filepath.Dir(p.Path)
 	}
 	f.data = []byte(p.Text)

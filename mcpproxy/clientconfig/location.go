@@ -21,6 +21,12 @@ type Location struct {
 	jsonOnly bool // or every file that is .json
 }
 
+// OfProject is the location of a project's file.
+func (p Location) OfProject() Location {
+	p.rank = rankProject
+	return p
+}
+
 // A rank orders files: the lower one wins.
 type rank int
 
@@ -59,7 +65,11 @@ func (o Options) Resolve(pattern string) []string {
 		if err != nil || len(x.missing) > 0 {
 			continue
 		}
-		paths = append(paths, o.Absolute(path))
+		// The XDG Base Directory Specification has relative paths ignored, and here they would lead
+		// into the project, which needs trust.
+		if path = o.expandHome(path); filepath.IsAbs(path) {
+			paths = append(paths, filepath.Clean(path))
+		}
 	}
 	return slices.Compact(paths)
 }

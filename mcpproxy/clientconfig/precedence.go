@@ -15,22 +15,27 @@ type nameOwner struct {
 	server   int    // its index; -1 for one that is disabled
 	identity string // of the entry, wherever it starts
 	source   string
-	client   string
+	clients  []string // that have it so
 	rank     rank
 }
 
 // add takes one entry of a file that may be used.
 func (d *collector) add(f *File, e Entry) {
 	broken := e.Err != nil
-	if old, ok := d.owners[e.Name]; ok && (broken || e.Disabled || d.keeps(f, old)) {
-		if !broken && !e.Disabled {
+	if old, ok := d.owners[e.Name]; ok && (e.Disabled || d.keeps(f, old)) {
+		switch {
+		case broken:
+		case !e.Disabled:
 			d.recordDuplicate(f, e, old)
+		case old.server < 0: // off in this client too
+			old.clients = append(old.clients, f.Dialect.Client)
+			d.owners[e.Name] = old
 		}
 		return
 	}
 	switch {
 	case !broken && e.Disabled:
-		d.owners[e.Name] = nameOwner{server: -1, source: f.Location.Path, client: f.Dialect.Client, rank: f.Location.rank}
+		d.owners[e.Name] = nameOwner{server: -1, source: f.Location.Path, clients: []string{f.Dialect.Client}, rank: f.Location.rank}
 		fallthrough
 	case broken, !d.o.AllowSelf && d.o.StartsSelf(e.Server):
 		d.leaveOut(f, e)
@@ -45,7 +50,7 @@ func (d *collector) add(f *File, e Entry) {
 		d.problem(config.Problem{Source: f.Location.Path, Server: e.Name, Reason: fmt.Sprintf("left out: there are more than %d servers", maxServers)})
 		return
 	}
-	d.owners[e.Name] = nameOwner{len(d.config.Servers), d.entryIdentity(e.Server), f.Location.Path, f.Dialect.Client, f.Location.rank}
+	d.owners[e.Name] = nameOwner{len(d.config.Servers), d.entryIdentity(e.Server), f.Location.Path, []string{f.Dialect.Client}, f.Location.rank}
 	if _, ok := d.same[id]; !ok {
 		d.same[id] = len(d.config.Servers)
 	}
@@ -55,7 +60,7 @@ func (d *collector) add(f *File, e Entry) {
 // keeps reports whether a name stays with the entry that has it. A server that
 // is switched off in one of the user's clients is not switched off in another.
 func (d *collector) keeps(f *File, old nameOwner) bool {
-	return old.server >= 0 || old.rank != rankUser || old.client == f.Dialect.Client
+	return old.server >= 0 || old.rank != rankUser || slices.Contains(old.clients, f.Dialect.Client)
 }
 
 // recordDuplicate records an entry whose name another one has.

@@ -48,7 +48,16 @@ func TestWhichEntryOfANameCounts(t *testing.T) {
 		}, "", []string{"disabled: disabled", "skipped: switched off by HOME/.claude.json"}},
 		{"that of a client that does not switch it off", map[string]string{cursor: off, lmstudio: two}, "x=2", []string{"disabled: disabled"}},
 		{"none, off in two clients", map[string]string{cursor: off, lmstudio: off}, "", []string{"disabled: disabled"}},
-		{"none, off in one and broken in another", map[string]string{cursor: off, lmstudio: `{"mcpServers":{"x":{}}}`}, "", []string{"disabled: disabled"}},
+		{
+			"none, off in one of a client's two files and in another client",
+			map[string]string{
+				cursor: off, "home/.config/Code/User/mcp.json": `{"servers":{"x":{"command":"1","disabled":true}}}`,
+				"home/.config/Code/User/settings.json": `{"mcp":{"servers":{"x":{"command":"2"}}}}`,
+			},
+			"",
+			[]string{"disabled: disabled", "skipped: switched off by HOME/.cursor/mcp.json"},
+		},
+		{"none, off in one and broken in another", map[string]string{cursor: off, lmstudio: `{"mcpServers":{"x":{}}}`}, "", []string{"disabled: disabled", `skipped: has no "command" and no "url"`}},
 	} {
 		o := mcptest.Site(t, tt.files)
 		c := clientconfig.Discover(o)

@@ -38,7 +38,10 @@ func (r *fieldReader) remote(urlKey string, s *config.Server) {
 			set("Authorization", "Bearer "+key)
 		}
 		if raw, ok := r.get("requestOptions"); ok {
-			options, _ := rawjson.Members(raw)
+			options, err := rawjson.Members(raw)
+			if err != nil {
+				r.fail("%q is not an object", "requestOptions")
+			}
 			inner := fieldReader{members: options, x: r.x, dialect: r.dialect}
 			for name, value := range inner.table("headers") {
 				set(name, value)
@@ -115,7 +118,7 @@ func (r *fieldReader) scopes(names ...string) []string {
 		return nil
 	}
 	if list, err := rawjson.Items(raw); err == nil {
-		return r.texts(key, list)
+		return r.texts(key, list, 1)
 	}
 	return strings.Fields(r.expanded(key))
 }

@@ -3,8 +3,10 @@ package clientconfig
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/toolcell/toolcell/mcpproxy/config"
 )
@@ -29,27 +31,56 @@ var launchers = map[string]bool{
 
 var launcherWords = map[string]bool{"exec": true, "x": true, "dlx": true, "run": true, "tool": true, "--": true}
 
-// launchesSelf reports whether arguments of a launcher name this program:
-// toolcell, @any/toolcell@1.2, toolcell==1.2, github.com/any/toolcell/cmd/toolcell@latest.
-func (o Options) launchesSelf(args []string) bool {
+// packageFlags have a package as their value, and valueFlags another word.
+var (
+	packageFlags = map[string]bool{"-p": true, "--package": true, "--from": true, "--with": true, "-w": true, "--spec": true}
+	valueFlags   = map[string]bool{
+		"--python": true, "--directory": true, "--project": true, "--prefix": true, "-C": true, "--cwd": true, "--registry": true,
+		"--index": true, "--default-index": true, "--index-url": true, "-i": true, "--extra-index-url": true, "--env-file": true,
+		"--with-editable": true, "--with-requirements": true, "--cache": true, "--cache-dir": true, "--userconfig": true,
+	}
+)
+
+// launchesSelf reports whether arguments of a launcher name this program.
+func (o Options) launchesSelf(launcher string, args []string) bool {
+	if end := slices.Index(args, "--"); launcher == "mise" && end >= 0 { // before it are tools to install
+		args = args[end+1:]
+	}
 	for i, arg := range args {
-		if launcherWords[arg] || strings.HasPrefix(arg, "-") {
-			continue
+		before := ""
+		if i > 0 {
+			before = args[i-1]
 		}
-		name := filepath.Base(arg)
-		if at := strings.LastIndexByte(name, '@'); at > 0 {
-			name = name[:at]
-		}
-		name, _, _ = strings.Cut(name, "==")
-		if name == ProgramName || name == formerName || o.Self != "" && name == filepath.Base(o.Self) {
+		flag, value, _ := strings.Cut(arg, "=")
+		switch name, _, _ := strings.Cut(filepath.Base(arg), "@"); {
+		case strings.HasPrefix(arg, "-"):
+			if packageFlags[flag] && o.isPackage(value) {
+				return true
+			}
+		case launcherWords[arg] || valueFlags[before]:
+		case o.isPackage(arg):
 			return true
+		case packageFlags[before]:
+		default:
+			return launchers[name] && o.launchesSelf(name, args[i+1:])
 		}
-		if i > 0 && (args[i-1] == "-p" || args[i-1] == "--package" || args[i-1] == "--from" || args[i-1] == "--with" || args[i-1] == "--python") {
-			continue // the value of a flag
-		}
-		return false
 	}
 	return false
+}
+
+var majorVersion = regexp.MustCompile(`/v[0-9]+$`)
+
+// isPackage reports whether a launcher takes a word for a package of this program: toolcell,
+// @any/toolcell@1.2, toolcell[all]>=1, github.com/any/toolcell/cmd/toolcell@latest.
+func (o Options) isPackage(word string) bool {
+	if at := strings.LastIndexByte(word, '@'); at > 0 {
+		word = word[:at]
+	}
+	name := filepath.Base(majorVersion.ReplaceAllString(word, ""))
+	if end := strings.IndexAny(name, "=<>~!["); end >= 0 {
+		name = name[:end]
+	}
+	return name == ProgramName || name == formerName || o.Self != "" && name == filepath.Base(o.Self)
 }
 
 // StartsSelf reports whether s starts this program, directly or through a
@@ -61,16 +92,17 @@ func (o Options) StartsSelf(s config.Server) bool {
 	if o.isSelf(s, s.Command) {
 		return true
 	}
-	if launchers[filepath.Base(s.Command)] && o.launchesSelf(s.Args) {
+	if base := filepath.Base(s.Command); launchers[base] && o.launchesSelf(base, s.Args) {
 		return true
 	}
 	if !Wrappers[filepath.Base(s.Command)] {
 		return false
 	}
-	words := strings.Fields(strings.Join(s.Args, " ")) // sh -c "exec toolcell serve"
+	words := strings.FieldsFunc(strings.Join(s.Args, " "), func(c rune) bool { // sh -c "cd /x && exec toolcell serve"
+		return unicode.IsSpace(c) || strings.ContainsRune("\"'`;&|()", c)
+	})
 	for i, word := range words {
-		word = strings.Trim(word, `"';`)
-		if o.isSelf(s, word) || launchers[filepath.Base(word)] && o.launchesSelf(words[i+1:]) {
+		if base := filepath.Base(word); o.isSelf(s, word) || launchers[base] && o.launchesSelf(base, words[i+1:]) {
 			return true
 		}
 	}

@@ -52,8 +52,7 @@ func (d *collector) reportProblems() {
 		switch {
 		case p.Status != config.StatusUntrusted || !owned || owner.server < 0:
 		case owner.identity == p.identity:
-			s := &d.config.Servers[owner.server]
-			s.Also = append(s.Also, p.Source)
+			d.addSource(owner.server, p.Source)
 			continue
 		case owner.rank > rankProject:
 			for _, project := range d.config.Projects {

@@ -120,10 +120,9 @@ func (w *Watcher) look(reads []string) []seen {
 			continue
 		}
 		entries, _ := os.ReadDir(dir)
-		for _, e := range entries[:min(len(entries), maxConfigFiles)] {
-			if isConfigName(e.Name()) {
-				w.lookAt(filepath.Join(dir, e.Name()))
-			}
+		files := slices.DeleteFunc(entries, func(e os.DirEntry) bool { return !isConfigName(e.Name()) })
+		for _, e := range files[:min(len(files), maxConfigFiles)] {
+			w.lookAt(filepath.Join(dir, e.Name()))
 		}
 	}
 	w.settled = areSettled(w.all)

@@ -82,3 +82,18 @@ func TestRefreshOfSettledFilesLeavesThemSettled(t *testing.T) {
 		t.Error("everything was looked for anew")
 	}
 }
+
+// TestChangeBesideManyOtherFilesIsSeen: a folder of config files may hold others too.
+func TestChangeBesideManyOtherFilesIsSeen(t *testing.T) {
+	files := map[string]string{"home/MCPs/z.json": `{"command":"1"}`}
+	for i := range 1001 {
+		files[fmt.Sprintf("home/MCPs/a%04d.txt", i)] = ""
+	}
+	o := mcptest.Site(t, files)
+	w, refresh := watched(t, o)
+	w.Settle()
+	mcptest.WriteFile(t, filepath.Join(o.Home, "MCPs/z.json"), `{"command":"22"}`)
+	if got := refresh(); got == "" {
+		t.Error("the change is not seen")
+	}
+}

@@ -276,7 +276,11 @@ func (p Target) open(path string, data []byte, values map[string]string) (*clien
 	o := p.options
 	o.Values = func(string) map[string]string { return values }
 	text := string(bytes.TrimPrefix(data, byteOrderMark))
-	return clientconfig.Open(clientconfig.Location{Path: path, Dialect: p.dialect, Text: text}, o)
+	at := clientconfig.Location{Path: path, Dialect: p.dialect, Text: text}
+	if p.Project {
+		at = at.OfProject()
+	}
+	return clientconfig.Open(at, o)
 }
 
 // starts reports whether an entry is for this program, wherever that was when

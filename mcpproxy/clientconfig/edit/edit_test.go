@@ -195,7 +195,7 @@ func TestServersOfTheProjectStay(t *testing.T) {
 func TestValuesAndInputsGoAlong(t *testing.T) {
 	const text = `{"inputs": [{"id": "key", "password": true, "description": "A key"}],
 		"servers": {"a": {"command": "x", "env": {"K": "${input:key}"}}, "b": {"command": "y", "envFile": "b.env"}}}`
-	o := mcptest.Site(t, map[string]string{"home/.config/Code/User/mcp.json": text, "home/.config/Code/User/b.env": "A=b"})
+	o := mcptest.Site(t, map[string]string{"home/.config/Code/User/mcp.json": text, "home/.config/Code/User/b.env": "A=b", "project/b.env": "A=b"})
 	p, err := TargetOf(o, "vscode", false)
 	if err != nil {
 		t.Fatal(err)
@@ -207,6 +207,9 @@ func TestValuesAndInputsGoAlong(t *testing.T) {
 	move, err = p.PlanMove([]byte(text), map[string]string{"key": "s3cret"})
 	if err != nil || len(move.Servers) != 1 || move.Servers[0].Name != "a" || len(move.Stay) != 1 {
 		t.Fatalf("with it: %+v, %v", move, err)
+	}
+	if why := move.Stay[0].Reason; !strings.HasPrefix(why, "it depends on where its file is: ") {
+		t.Errorf("b stays: %s", why)
 	}
 	_, moved, err := p.MoveOut([]byte(text), nil, map[string][]string{"": {"a"}})
 	if err != nil {
