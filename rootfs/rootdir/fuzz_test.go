@@ -1,6 +1,7 @@
 package rootdir
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,6 +17,7 @@ func FuzzResolver(f *testing.F) {
 	f.Add("a\nb/c\nl ../../b\nm /l/c", "m/../c\nl\n/a/./..//b")
 	f.Add("x l\nl x", "l\nx/y")
 	f.Add("d/e/f\nd/up ../..\ns d/up/d", "s/e\nd/up/d/e/f/../..\nd/e/f/none")
+	f.Add("r/d/v\nr/b/p\nc /r/d/v\nu /c/../../b/p", "u\nc/../../b/p\nc/..\nu/.")
 	f.Fuzz(func(t *testing.T, tree, paths string) {
 		at := t.TempDir()
 		root, err := os.OpenRoot(at)
@@ -50,6 +52,10 @@ func FuzzResolver(f *testing.F) {
 			_, got, err := w.Find(path)
 			if (err == nil) != (wantErr == nil) || err == nil && got != want {
 				t.Errorf("%q in %q: %q, %v; the kernel has %q, %v", path, tree, got, err, want, wantErr)
+			}
+			got, err = ResolveFile(root, path) // more symlinks than the kernel's may lead there
+			if (err == nil) != (wantErr == nil) && !errors.Is(wantErr, unix.ELOOP) || err == nil && wantErr == nil && got != want {
+				t.Errorf("the file %q in %q: %q, %v; the kernel has %q, %v", path, tree, got, err, want, wantErr)
 			}
 		}
 	})

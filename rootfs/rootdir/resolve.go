@@ -190,16 +190,22 @@ func Resolve(root *os.Root, dir string) (string, error) {
 	return real, err
 }
 
-// ResolveFile resolves all symlinks in a path, including the last one.
+// ResolveFile resolves all symlinks in a path, including the last one. A name before ".." is
+// followed first, as the kernel does.
 func ResolveFile(root *os.Root, file string) (string, error) {
 	w := NewResolver(root)
 	defer w.Close()
 	for range maxSymlinks {
-		at, dir, err := w.Find(path.Dir(file))
+		end := strings.LastIndexByte(file, '/') + 1
+		name := file[end:]
+		if name == "" || name == "." || name == ".." { // a directory
+			_, dir, err := w.Find(file)
+			return dir, err
+		}
+		at, dir, err := w.Find(file[:end])
 		if err != nil {
 			return "", err
 		}
-		name := path.Base(file)
 		info, err := at.Lstat(name)
 		if err != nil {
 			return "", err
@@ -212,7 +218,7 @@ func ResolveFile(root *os.Root, file string) (string, error) {
 			return "", err
 		}
 		if file = target; !path.IsAbs(target) {
-			file = path.Join("/", dir, target)
+			file = dir + "/" + target
 		}
 	}
 	return "", errors.New("too many symlinks")

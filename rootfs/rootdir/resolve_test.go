@@ -1,7 +1,11 @@
 package rootdir
 
 import (
+	"errors"
+	"io/fs"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -51,6 +55,89 @@ func TestResolverForgetsWhatGoes(t *testing.T) {
 	if _, got, err := w.Find("a/b/c"); err != nil || got != "other/c" {
 		t.Errorf("got %q, %v", got, err)
 	}
+}
+
+// TestMadeIsOfTheLastCall: what a failed one made has to be removed as well.
+func TestMadeIsOfTheLastCall(t *testing.T) {
+	root := openRoot(t, map[string]string{"f": "", "link": "-> /a"})
+	w := NewResolver(root)
+	defer w.Close()
+	for _, tt := range []struct {
+		find  func(string) (*os.Root, string, error)
+		dir   string
+		fails bool
+		made  []string
+	}{
+		{w.FindOrMake, "a/b", false, []string{"a", "a/b"}},
+		{w.FindOrMake, "a/b", false, nil},
+		{w.FindOrMake, "c/../link/d", false, []string{"c", "a/d"}},
+		{w.FindOrMake, "e/../f/g", true, []string{"e"}},
+		{w.Find, "a", false, nil},
+	} {
+		if _, _, err := tt.find(tt.dir); (err != nil) != tt.fails || !slices.Equal(w.Made(), tt.made) {
+			t.Errorf("%s: made %q, %v; want %q", tt.dir, w.Made(), err, tt.made)
+		}
+	}
+}
+
+// TestResolverSaysWhatItMayNot, so that nobody takes it for missing.
+func TestResolverSaysWhatItMayNot(t *testing.T) {
+	root := openRoot(t, map[string]string{"listed/d/f": "", "shut/f": ""})
+	w := NewResolver(root)
+	defer w.Close()
+	modes := map[string]fs.FileMode{"listed": 0o444, "shut": 0, ".": 0o555}
+	asOwner(t, root, modes, func() {
+		for _, dir := range []string{"listed/d", "shut", "shut/d", "new"} {
+			if _, got, err := w.FindOrMake(dir); !errors.Is(err, fs.ErrPermission) || w.Made() != nil {
+				t.Errorf("%s: %q, %v, made %q", dir, got, err, w.Made())
+			}
+		}
+	})
+}
+
+func TestDirectoriesAreClosedAfterUse(t *testing.T) {
+	root := openRoot(t, map[string]string{"a/b/c/f": "", "a/link": "-> b/c/f", "d/e/f": ""})
+	w := NewResolver(root)
+	for what, use := range map[string]func() error{
+		"a list":      func() error { _, err := ReadDir(root, "a"); return err },
+		"a directory": func() error { _, err := Resolve(root, "a/b/c"); return err },
+		"a file":      func() error { _, err := ResolveFile(root, "a/link"); return err },
+		"a resolver": func() error {
+			for _, dir := range []string{"a/b/c", "d/e", "."} {
+				if _, _, err := w.Find(dir); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		"a closed resolver": func() error { _, _, err := w.Find("a/b"); w.Close(); return err },
+	} {
+		if err := use(); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		if open := openUnder(t, root.Name()); len(open) > 0 {
+			t.Errorf("%s: still open are %q", what, open)
+		}
+	}
+}
+
+// openUnder lists what this process has open under a directory, also if it was removed.
+func openUnder(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := filepath.Glob("/proc/self/fd/*")
+	if err != nil || len(all) == 0 {
+		t.Fatal(all, err)
+	}
+	for _, fd := range all {
+		if name, err := os.Readlink(fd); err == nil && strings.HasPrefix(name, dir+"/") {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 func TestResolverHasLimits(t *testing.T) {

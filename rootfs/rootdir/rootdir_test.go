@@ -1,7 +1,6 @@
 package rootdir
 
 import (
-	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -48,12 +47,32 @@ func TestCleanStaysInTheRoot(t *testing.T) {
 	}
 }
 
+func TestWithinTakesWholeNames(t *testing.T) {
+	for _, tt := range []struct {
+		name, dir string
+		want      bool
+	}{
+		{"/a/b", "/a/b", true},
+		{"/a/b/c", "/a/b", true},
+		{"/a/bc", "/a/b", false},
+		{"/a", "/a/b", false},
+		{"/", "/", true},
+		{"/a", "/", true},
+	} {
+		if got := Within(tt.name, tt.dir); got != tt.want {
+			t.Errorf("%s within %s: %v", tt.name, tt.dir, got)
+		}
+	}
+}
+
 func TestResolveFollowsLinksAsInside(t *testing.T) {
 	root := openRoot(t, map[string]string{
 		"d/e/f": "content", "up": "-> ../../..", "abs": "-> /d/e", "rel": "-> d", "loop": "-> loop", "file": "-> abs/f", "chain": "-> /file",
+		"d/abs": "-> /d/e", "d/rel": "-> e/f",
+		"opt/now": "-> /d/e", "bin/p": "-> /opt/now/../e/f", "bin/q": "-> ../opt/now/../rel",
 	})
 	for name, want := range map[string]string{
-		"d/e": "d/e", "/d/../d/e": "d/e", "up/d": "d", "abs": "d/e", "rel/e": "d/e", "up/up/rel": "d",
+		"d/e": "d/e", "/d/../d/e": "d/e", "up/d": "d", "abs": "d/e", "rel/e": "d/e", "up/up/rel": "d", "d/abs": "d/e", "d/abs/../abs": "d/e",
 	} {
 		if got, err := Resolve(root, name); err != nil || got != want {
 			t.Errorf("%q: %q, %v; want %q", name, got, err, want)
@@ -67,10 +86,23 @@ func TestResolveFollowsLinksAsInside(t *testing.T) {
 	if got, err := Resolve(root, "loop"); err == nil || !strings.Contains(err.Error(), "too many symlinks") {
 		t.Errorf("a loop: %q, %v", got, err)
 	}
-	for _, name := range []string{"/file", "/chain", "/up/file"} {
+	for _, name := range []string{"/file", "/chain", "/up/file", "/d/rel", "d/abs/f", "bin/p", "/bin/q", "opt/now/../rel"} {
 		if got, err := ResolveFile(root, name); err != nil || got != "d/e/f" {
 			t.Errorf("%q: %q, %v", name, got, err)
 		}
+	}
+	for _, name := range []string{"/d/e/", "/d/e/.", "/d/abs/../e", "/d/e/f/../../e/g/.."} {
+		if got, err := ResolveFile(root, name); strings.HasSuffix(name, "g/..") != (err != nil) || err == nil && got != "d/e" {
+			t.Errorf("a directory %q: %q, %v", name, got, err)
+		}
+	}
+	for _, name := range []string{"/none", "/none/f", "/d/e/f/g"} {
+		if got, err := ResolveFile(root, name); !IsMissing(err) {
+			t.Errorf("%q: %q, %v", name, got, err)
+		}
+	}
+	if got, err := ReadDir(root, "none"); !IsMissing(err) {
+		t.Errorf("a list of nothing: %v, %v", got, err)
 	}
 }
 
@@ -103,46 +135,5 @@ func TestReplaceFileLeavesOtherLinksAlone(t *testing.T) {
 	}
 	if all, err := ReadDir(root, "."); err != nil || len(all) != 2 {
 		t.Errorf("leftovers: %v, %v", all, err)
-	}
-}
-
-func TestMakeInsideKeepsModeAndTime(t *testing.T) {
-	root := openRoot(t, map[string]string{"d/f": ""})
-	if err := root.Chmod("d", 0o555); err != nil {
-		t.Fatal(err)
-	}
-	before, err := root.Stat("d")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := MakeInside(root, "d", func() error { return MakeDir(root, "d/new") }); err != nil {
-		t.Fatal(err)
-	}
-	after, err := root.Stat("d")
-	if err != nil || after.Mode() != before.Mode() || !after.ModTime().Equal(before.ModTime()) {
-		t.Errorf("was %v, is %v, %v", before, after, err)
-	}
-	if _, err := root.Stat("d/new"); errors.Is(err, fs.ErrNotExist) {
-		t.Error("nothing was made")
-	}
-}
-
-func TestRemoveAllCopesWithClosedDirectories(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "x")
-	for _, d := range []string{"a/b/c", "a/\xe9/d"} {
-		if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, d := range []string{"a/b/c", "a/b", "a/\xe9/d", "a/\xe9", "a", "."} {
-		if err := os.Chmod(filepath.Join(dir, d), 0); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := RemoveAll(dir); err != nil {
-		t.Error(err)
-	}
-	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("still there: %v", err)
 	}
 }
