@@ -16,7 +16,10 @@ func TestAwaitInAPlainFunctionNamesIt(t *testing.T) {
 		{"def other():\n    pass\nif x:\n    y = lambda: await f()", "4", "'await' outside async function", main},
 		{"async def other():\n    y = lambda: await f()", "2", "'await' outside async function", main},
 		{"x = lambda: await f()", "1", "'await' outside function", main},
+		{"async def outer():\n  def inner():\n    async def f():\n      y = lambda: await f()", "4", "'await' outside async function", main},
+		{"def outer():\n  async def f():\n    y = lambda: await f()", "3", "'await' outside async function", main},
 		{"x", "9", "'await' outside async function", main},
+		{"x", "0", "'await' outside async function", main},
 		{"x x", "1", "invalid syntax", ""},
 	} {
 		r := Case{Failed: true, Code: tt.code, Error: "SyntaxError: " + tt.what + " (<run_python>, line " + tt.line + ")"}

@@ -24,13 +24,18 @@ func TestMissingFileIsExplainedOnlyIfItMayBeTheUsers(t *testing.T) {
 		{`FileNotFoundError: [Errno 2] No such file or directory: "/mnt/it's.txt"`, nil, none},
 		{"FileNotFoundError: [Errno 2] No such file or directory: '/mnt/new/a.txt'", traceback(`open("/mnt/new/a.txt", "w")`), none},
 		{"PermissionError: [Errno 13] Permission denied: '/root/notes.txt'", nil, none},
+		{"PermissionError: [Errno 13] Permission denied: '/home/me/notes.txt'", nil, none},
 		{"PermissionError: [Errno 13] Permission denied: '/usr/x'", nil, ""},
+		{"PermissionError: [Errno 13] Permission denied: '/opt/x'", nil, ""},
+		{"PermissionError: [Errno 13] Permission denied: '/tmp/x'", nil, ""},
 		{"FileNotFoundError: [Errno 2] No such file or directory: 'README.md'", traceback(`Path("README.md").read_text()`), own},
 		{"FileNotFoundError: [Errno 2] No such file or directory: '/workspace/src/a.py'", nil, own},
 		{"FileNotFoundError: [Errno 2] No such file or directory: '/tmp/a.csv'", nil, own},
 		{"FileNotFoundError: [Errno 2] No such file or directory: 'plots/a.csv'", traceback(`with open("plots/a.csv", "w") as f:`), ""},
 		{"FileNotFoundError: [Errno 2] No such file or directory: 'plots/a.csv'", traceback(`Path("plots/a.csv").write_text("x")`), ""},
 		{"FileNotFoundError: [Errno 2] No such file or directory: 'plots/a.csv'", traceback(`df.to_csv("plots/a.csv")`), ""},
+		{"FileNotFoundError: [Errno 2] No such file or directory: 'plots/a'", append(traceback(`os.makedirs("plots/a/b")`)[:3], `  File "<frozen os>", line 9, in makedirs`, "FileNotFoundError: …"), ""},
+		{"FileNotFoundError: [Errno 2] No such file or directory: 'plots/a.csv'", append(traceback(`open("plots/a.csv", "w")`), `  File "<run_python>", line 9, in end`), ""},
 		{"FileNotFoundError: [Errno 2] No such file or directory: 'git'", []string{`  File "/usr/lib/python3.14/subprocess.py", line 1, in _execute_child`}, ""},
 		{"FileNotFoundError: [Errno 2] No such file or directory: 'git'", []string{`  File "<run_python>", line 1, in <module>`, "    run(['git'])", "  [3 frames inside subprocess]"}, ""},
 		{"FileNotFoundError: [Errno 2] No such file or directory: 'git'", []string{`  File "<run_python>", line 1, in <module>`, "    run(['git'])", "  [6 frames inside asyncio, subprocess]"}, ""},
@@ -44,6 +49,18 @@ func TestMissingFileIsExplainedOnlyIfItMayBeTheUsers(t *testing.T) {
 		if tt.want == "" && got != "" || !strings.HasPrefix(got, tt.want) || got != "" && !strings.Contains(got, `files but those in "/data": one of`) {
 			t.Errorf("%s, %q: %q, want %q", tt.err, tt.stderr, got, tt.want)
 		}
+	}
+}
+
+// TestAddressOfAResourceIsNoFile, and neither is what code that went on has caught.
+func TestAddressOfAResourceIsNoFile(t *testing.T) {
+	for _, name := range []string{"toolcell://runs/7f3a/stdout.txt", "/workspace/toolcell:/runs/7f3a/stdout.txt"} {
+		if got := For(Case{Failed: true, Error: "FileNotFoundError: [Errno 2] No such file or directory: '" + name + "'"}); got != ofTheClient {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+	if got := For(Case{Error: "FileNotFoundError: [Errno 2] No such file or directory: '/home/me/notes.txt'"}); got != "" {
+		t.Errorf("the code did not fail: %q", got)
 	}
 }
 

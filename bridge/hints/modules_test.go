@@ -71,6 +71,14 @@ func TestPackagesAreNamedInAHeader(t *testing.T) {
 	}
 }
 
+// TestHostsPythonIsNoImage: toolcell exec --host runs code on it.
+func TestHostsPythonIsNoImage(t *testing.T) {
+	got := For(Case{Failed: true, Error: "ModuleNotFoundError: No module named 'polars'", Image: "host", Earlier: &Names{}})
+	if !strings.HasPrefix(got, "the host's Python does not have polars, and nothing") {
+		t.Error(got)
+	}
+}
+
 // TestPackagesOfASessionGoIntoAnother since it keeps those of its first run.
 func TestPackagesOfASessionGoIntoAnother(t *testing.T) {
 	r := Case{

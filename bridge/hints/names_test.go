@@ -49,6 +49,16 @@ func TestEarlierVariableIsNamedOnlyIfThatHelps(t *testing.T) {
 	}
 }
 
+// TestVariablesAreDefinedAgainWithoutSessions where the user has switched them off.
+func TestVariablesAreDefinedAgainWithoutSessions(t *testing.T) {
+	var n Names
+	n.Add("", []string{"df"})
+	const want = "an earlier call defined df, but each call begins without variables: define it in this one"
+	if got := For(Case{Failed: true, Error: "NameError: name 'df' is not defined", Earlier: &n, NoSessions: true}); got != want {
+		t.Error(got)
+	}
+}
+
 // TestSavedToolIsNamed: a saved tool does not see the code that calls it, also if an
 // earlier call defined what it lacks.
 func TestSavedToolIsNamed(t *testing.T) {

@@ -27,15 +27,16 @@ func TestNetworkIsNamed(t *testing.T) {
 		}
 	}
 	for name, r := range map[string]Case{
-		"a server's trouble":    {Failed: true, Error: "MCPError: fetching: Temporary failure in name resolution", Code: "import requests"},
-		"caught":                {Code: "import socket", Stderr: []string{"mcp.runtime.MCPError: fetching: Temporary failure in name resolution"}},
-		"a log of a failed run": {Failed: true, Error: "ValueError: x", Code: "print(await mcp_logs.tail())", Stdout: []string{"ERROR Temporary failure in name resolution"}},
-		"a tool that fetches":   {Code: "requests = await mcp_web.fetch(url)\nprint(requests)", Stdout: []string{"Temporary failure in name resolution"}},
-		"a log that was read":   {Code: "print(await mcp_logs.tail())", Stderr: []string{"ERROR Temporary failure in name resolution"}},
-		"a file's name":         {Mounted: []string{"/workspace"}, Failed: true, Error: "FileNotFoundError: [Errno 2] No such file or directory: 'curl.log'"},
-		"a log without curl":    {Code: "print(await mcp_ci.log())", Stdout: []string{"sh: 1: curl: not found"}},
-		"a refused connection":  {Failed: true, Error: "ConnectionRefusedError: [Errno 111] Connection refused", Code: "import socket"},
-		"a timeout of its own":  {Failed: true, Error: "TimeoutError: timed out", Code: "import socket"},
+		"a server's trouble":      {Failed: true, Error: "MCPError: fetching: Temporary failure in name resolution", Code: "import requests"},
+		"caught":                  {Code: "import socket", Stderr: []string{"mcp.runtime.MCPError: fetching: Temporary failure in name resolution"}},
+		"a server's long trouble": {Failed: true, Error: "MCPError: fetching", Stderr: []string{"mcp.runtime.MCPError: fetching", "gaierror: Temporary failure in name resolution"}},
+		"a log of a failed run":   {Failed: true, Error: "ValueError: x", Code: "print(await mcp_logs.tail())", Stdout: []string{"ERROR Temporary failure in name resolution"}},
+		"a tool that fetches":     {Code: "requests = await mcp_web.fetch(url)\nprint(requests)", Stdout: []string{"Temporary failure in name resolution"}},
+		"a log that was read":     {Code: "print(await mcp_logs.tail())", Stderr: []string{"ERROR Temporary failure in name resolution"}},
+		"a file's name":           {Mounted: []string{"/workspace"}, Failed: true, Error: "FileNotFoundError: [Errno 2] No such file or directory: 'curl.log'"},
+		"a log without curl":      {Code: "print(await mcp_ci.log())", Stdout: []string{"sh: 1: curl: not found"}},
+		"a refused connection":    {Failed: true, Error: "ConnectionRefusedError: [Errno 111] Connection refused", Code: "import socket"},
+		"a timeout of its own":    {Failed: true, Error: "TimeoutError: timed out", Code: "import socket"},
 	} {
 		if got := For(r); got != "" {
 			t.Errorf("%s: %q", name, got)
@@ -72,11 +73,33 @@ func TestInstallingIsNamed(t *testing.T) {
 		"a file":          {Mounted: []string{"/workspace"}, Failed: true, Error: "FileNotFoundError: [Errno 2] No such file or directory: 'pipeline.csv'"},
 		"a log":           {Code: "print(await mcp_ci.log())", Stderr: []string{"sh: 1: pip: not found"}},
 		"modulo":          {Failed: true, Error: "SyntaxError: invalid syntax (<run_python>, line 1)", Code: "x = 5 % %2"},
+		"no line":         {Failed: true, Error: "SyntaxError: invalid syntax (<run_python>, line 0)", Code: "x"},
 		"no such line":    {Failed: true, Error: "SyntaxError: invalid syntax (<run_python>, line 99)", Code: "x"},
 		"another failure": {Failed: true, Error: "CalledProcessError: Command '['ls', 'pip']' returned non-zero exit status 2."},
 	} {
 		if got := For(r); got != "" {
 			t.Errorf("%s: %q", name, got)
 		}
+	}
+}
+
+// TestLinesOfIPythonAreExplained, and not run: here all code is Python.
+func TestLinesOfIPythonAreExplained(t *testing.T) {
+	for line, want := range map[string]string{
+		"!ls -l":             `lines that begin with ! are for IPython; in Python: import subprocess; subprocess.run("ls -l", shell=True)`,
+		"  ! echo \"a\"":     `lines that begin with ! are for IPython; in Python: import subprocess; subprocess.run("echo \"a\"", shell=True)`,
+		"%%bash":             "cells that begin with %% are for IPython; here all code is Python, and subprocess runs commands",
+		"%matplotlib inline": "lines that begin with % are for IPython: leave them out",
+		"%pip install six":   cannotInstall,
+		"x = !ls":            "",
+	} {
+		if got := For(Case{Failed: true, Error: "SyntaxError: invalid syntax (<run_python>, line 2)", Code: "x = 1\n" + line + "\ny"}); got != want {
+			t.Errorf("%s: %q, want %q", line, got, want)
+		}
+	}
+	// Code gets no package that the policy does not allow.
+	r := Case{Failed: true, Error: "SyntaxError: invalid syntax (<run_python>, line 1)", Code: "!pip install polars", Packages: func(string) bool { return false }}
+	if got := For(r); got != cannotInstall {
+		t.Errorf("a package that is not allowed: %q", got)
 	}
 }

@@ -13,6 +13,9 @@ func TestNamesThatNobodyKnowsGetNoHeader(t *testing.T) {
 		"numpyy":         "did you mean numpy?",
 		"matplotib":      "did you mean matplotlib?",
 		"sklaern":        "did you mean sklearn (package scikit-learn)?",
+		"Pandsa":         "did you mean pandas?",
+		"matplotlap":     "did you mean matplotlib?",
+		"pil":            "did you mean PIL (package pillow)?",
 		"Pandas":         "did you mean pandas?",
 		"scikit_learn":   "did you mean sklearn (package scikit-learn)?",
 		"pyyaml":         "did you mean yaml (package PyYAML)?",
@@ -32,6 +35,10 @@ func TestNamesThatNobodyKnowsGetNoHeader(t *testing.T) {
 	if got := For(r); !strings.Contains(got, `dependencies = ["ours"]`) {
 		t.Errorf("of the policy: %s", got)
 	}
+	r.Error = "ModuleNotFoundError: No module named 'pandsa'"
+	if got := For(r); !strings.HasSuffix(got, "did you mean pandas?") {
+		t.Errorf("not of the policy: %s", got)
+	}
 	for name, want := range map[string]string{"pandsa": `["pandas"]`, "frobnicator": `["NAME"]`, "yaml": `["PyYAML"]`, "pandas": `["pandas"]`} {
 		if got := installing(Case{Code: "!pip install " + name, Packages: may}); !strings.Contains(got, want) {
 			t.Errorf("pip install %s: %s", name, got)
@@ -46,6 +53,13 @@ func TestPackagesThatAreMeant(t *testing.T) {
 	} {
 		if got := PackageLike(name); got != want {
 			t.Errorf("%.50s: %q, want %q", name, got, want)
+		}
+	}
+	for range 20 { // the same of two that are equally near
+		for name, want := range map[string]string{"pypdf3": "pypdf", "pyopengsl": "PyOpenGL", "python-lmap": "python-ldap"} {
+			if got := PackageLike(name); got != want {
+				t.Errorf("%s: %q, want %q", name, got, want)
+			}
 		}
 	}
 	for name := range strings.FieldsSeq(popularText) {

@@ -231,6 +231,10 @@ func TestUnusedFilesAreForgotten(t *testing.T) {
 	} {
 		put(name, hours*time.Hour)
 	}
+	folder, link := filepath.Join(f.Dir, "folder.json"), filepath.Join(f.Dir, "link.json")
+	if err := errors.Join(os.Mkdir(folder, 0o700), os.Symlink("kept.json", link), os.Chtimes(folder, time.Time{}, time.Unix(9, 0))); err != nil {
+		t.Fatal(err)
+	}
 	Touch(filepath.Join(f.Dir, "second.json")) // of no more than a day ago now
 	removed := f.Prune(map[string]bool{"kept": true})
 	slices.Sort(removed)
@@ -239,5 +243,10 @@ func TestUnusedFilesAreForgotten(t *testing.T) {
 	}
 	if info, err := os.Stat(filepath.Join(f.Dir, "second.json")); err != nil || time.Since(info.ModTime()) > time.Hour {
 		t.Errorf("%v, %v", info, err)
+	}
+	put("few.json", 49*time.Hour)
+	f.Max = 9
+	if removed := f.Prune(map[string]bool{"kept": true}); !slices.Equal(removed, []string{"few.json"}) {
+		t.Errorf("of few files: %q", removed)
 	}
 }

@@ -53,8 +53,8 @@ func TestFolderIsWholeOrNotThere(t *testing.T) {
 // TestSweepLeavesWhatIsBeingBuilt: an unfinished folder goes once its lock is free.
 func TestSweepLeavesWhatIsBeingBuilt(t *testing.T) {
 	c := open(t)
-	unfinished := filepath.Join(c.Dir, TempPrefix+"sha256-1-2345")
-	if err := os.Mkdir(unfinished, 0o700); err != nil {
+	unfinished, other := filepath.Join(c.Dir, TempPrefix+"sha256-1-2345"), filepath.Join(c.Dir, "sha256-1-2345")
+	if err := errors.Join(os.Mkdir(unfinished, 0o700), os.Mkdir(other, 0o700)); err != nil {
 		t.Fatal(err)
 	}
 	unlock, err := c.Wait(t.Context(), "layer-sha256-1", state.Exclusive)
@@ -72,5 +72,8 @@ func TestSweepLeavesWhatIsBeingBuilt(t *testing.T) {
 	c.Sweep("", "layer-")
 	if _, err := os.Lstat(unfinished); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("it is still there: %v", err)
+	}
+	if _, err := os.Lstat(other); err != nil {
+		t.Errorf("what is not unfinished is gone: %v", err)
 	}
 }

@@ -2,10 +2,16 @@ package cachedir
 
 import (
 	"errors"
+	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"testing/fstest"
+
+	"github.com/toolcell/toolcell/internal/state"
 )
 
 func TestFoldersThatOthersCanChangeAreNotUsed(t *testing.T) {
@@ -53,5 +59,51 @@ func TestFoldersOfAnotherUserAreNotUsed(t *testing.T) {
 	var foreign *UntrustedError
 	if !errors.As(err, &foreign) || foreign.Why != "belongs to another user" {
 		t.Errorf("another's: %v", err)
+	}
+}
+
+// TestOwnersUnknownInOurNamespaceAreTrusted: the host's root is one, and cannot be told from others.
+func TestOwnersUnknownInOurNamespaceAreTrusted(t *testing.T) {
+	const inner = "CACHEDIR_TEST_OWNED"
+	if dir := os.Getenv(inner); dir != "" {
+		if err := CheckOwn(dir); err != nil {
+			t.Error(err)
+		}
+		return
+	}
+	dir := "/" // the root's
+	if os.Geteuid() == 0 {
+		dir = t.TempDir()
+		if err := os.Chown(dir, state.UnmappedID, state.UnmappedID); err != nil {
+			t.Skip(err)
+		}
+		if err := CheckOwn(dir); err == nil && !inUserNamespace() {
+			t.Error("a user that is known is trusted")
+		}
+	}
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$")
+	cmd.Env = append(os.Environ(), inner+"="+dir)
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags:  syscall.CLONE_NEWUSER,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}},
+	}
+	out, err := cmd.CombinedOutput()
+	if cmd.ProcessState == nil {
+		t.Skip("needs a user namespace: ", err)
+	}
+	if err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+func TestFoldersWithoutAKnownOwnerAreNotUsed(t *testing.T) {
+	info, err := fs.Stat(fstest.MapFS{"d/f": {}}, "d")
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = checkOwn("d", info, os.Geteuid())
+	if _, ok := errors.AsType[*UntrustedError](err); !ok {
+		t.Errorf("got %v", err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -59,6 +60,13 @@ func TestRecentFileIsReadAgainOnceItWasReplaced(t *testing.T) {
 	}
 	if got, err := recent.Read(file); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a file that was removed: %q, %v", got, err)
+	}
+}
+
+func TestWhatCannotBeReadIsNotParsed(t *testing.T) {
+	recent := NewParsedFiles(func([]byte) (string, error) { return "parsed", nil })
+	if got, err := recent.Read(t.TempDir()); got != "" || !errors.Is(err, syscall.EISDIR) {
+		t.Errorf("a folder: %q, %v", got, err)
 	}
 }
 

@@ -22,7 +22,8 @@ func TestTextsBecomeJSONInTheirOrder(t *testing.T) {
 			"a.yaml", "x: &x {c: 1, d: 2}\ny: &y {e: 3}\nz:\n  <<: [*x, *y]\n  d: own\nw: {<<: *x, c: own}\n",
 			`{"x":{"c":1,"d":2},"y":{"e":3},"z":{"d":"own","c":1,"e":3},"w":{"c":"own","d":2}}`,
 		},
-		"values of YAML": {"a.yaml", "a: ~\nb: 0x10\nc: .inf\nd: 12345678901234567890\na: twice\n", `{"a":null,"b":16,"c":".inf","d":12345678901234567890}`},
+		"YAML of comments": {"a.yaml", "# none yet\n", "null"},
+		"values of YAML":   {"a.yaml", "a: ~\nb: 0x10\nc: .inf\nd: 12345678901234567890\na: twice\n", `{"a":null,"b":16,"c":".inf","d":12345678901234567890}`},
 	} {
 		got, err := plainjson.Convert(tt.path, []byte(tt.text))
 		if err != nil {
@@ -38,6 +39,7 @@ func TestTextsBecomeJSONInTheirOrder(t *testing.T) {
 
 // TestTextsThatCannotBeReadSayWhere, and those that stand for too much are refused.
 func TestTextsThatCannotBeReadSayWhere(t *testing.T) {
+	const tooMuch = "its aliases stand for too much"
 	bomb := "a: &a [x,x,x,x,x,x,x,x,x,x]\n"
 	for c := 'b'; c <= 'i'; c++ {
 		p := string(c - 1)
@@ -54,6 +56,9 @@ func TestTextsThatCannotBeReadSayWhere(t *testing.T) {
 		"not YAML":                      {"a.yaml", "a: 1\n b: [", "YAML"},
 		"YAML with keys that are lists": {"a.yaml", "a: 1\n[b]: c\n", "line 2, column 1: a key is not a string"},
 		"a bomb of links":               {"a.yaml", bomb, "YAML"},
+		"links to many values":          {"a.yaml", "a: &a [x" + strings.Repeat(",x", 999) + "]\nb: [*a" + strings.Repeat(",*a", 249) + "]\n", tooMuch},
+		"links to a long text":          {"a.yaml", "a: &a " + strings.Repeat("x", 200_000) + "\nb: [*a" + strings.Repeat(",*a", 99) + "]\n", tooMuch},
+		"links that merge nothing":      {"a.yaml", "a: &a {<<: [{}" + strings.Repeat(",{}", 499) + "]}\nb: {<<: [*a" + strings.Repeat(",*a", 499) + "]}\n", tooMuch},
 		"deep YAML":                     {"a.yaml", strings.Repeat("[", 3000) + strings.Repeat("]", 3000), "deep"},
 	} {
 		t.Run(name, func(t *testing.T) {
