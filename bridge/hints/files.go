@@ -101,6 +101,10 @@ func writtenEarlier(r Case, name string) string {
 		return ""
 	case len(live) == 1:
 		return fmt.Sprintf("session %q has out/%s: call run_python with session=%[1]q", live[0], name)
+	case len(live) > 1 && r.Session != "":
+		return "" // it may be another file in each of them
+	case len(live) > 1:
+		return fmt.Sprintf("sessions %s have out/%s: call run_python with the one that is meant", text.QuoteList(live, 5), name)
 	case r.NoSessions:
 		return fmt.Sprintf("an earlier call wrote out/%s, which is kept for the user, not for later calls: make it again in this one", name)
 	}

@@ -125,6 +125,7 @@ func (r Case) printed(such func(line string) bool) bool {
 var (
 	syntaxError = text.Pattern(`^SyntaxError: .*, line (\d{1,7})\)`)
 	magic       = text.Pattern(`^\s*(!|%{1,2})`)
+	adds        = text.Pattern(`\b(?:install|add)\b`)
 	shellLine   = text.Pattern(`^\s*(?:python[0-9.]* -m )?` + installers + `(?: pip)? (?:install|add)\b`)
 )
 
@@ -141,7 +142,7 @@ func ipythonLine(r Case) string {
 		return installing(r)
 	case found == nil:
 		return ""
-	case usesInstaller().MatchString(line) && strings.Contains(line, "install"):
+	case usesInstaller().MatchString(line) && adds().MatchString(line):
 		return installing(r)
 	case found[1] == "!":
 		return fmt.Sprintf("lines that begin with ! are for IPython; in Python: import subprocess; subprocess.run(%q, shell=True)",

@@ -86,12 +86,14 @@ func TestInstallingIsNamed(t *testing.T) {
 // TestLinesOfIPythonAreExplained, and not run: here all code is Python.
 func TestLinesOfIPythonAreExplained(t *testing.T) {
 	for line, want := range map[string]string{
-		"!ls -l":             `lines that begin with ! are for IPython; in Python: import subprocess; subprocess.run("ls -l", shell=True)`,
-		"  ! echo \"a\"":     `lines that begin with ! are for IPython; in Python: import subprocess; subprocess.run("echo \"a\"", shell=True)`,
-		"%%bash":             "cells that begin with %% are for IPython; here all code is Python, and subprocess runs commands",
-		"%matplotlib inline": "lines that begin with % are for IPython: leave them out",
-		"%pip install six":   cannotInstall,
-		"x = !ls":            "",
+		"!ls -l":                `lines that begin with ! are for IPython; in Python: import subprocess; subprocess.run("ls -l", shell=True)`,
+		"  ! echo \"a\"":        `lines that begin with ! are for IPython; in Python: import subprocess; subprocess.run("echo \"a\"", shell=True)`,
+		"%%bash":                "cells that begin with %% are for IPython; here all code is Python, and subprocess runs commands",
+		"%matplotlib inline":    "lines that begin with % are for IPython: leave them out",
+		"%pip install six":      cannotInstall,
+		"!uv add six":           cannotInstall,
+		"!apt list --installed": `lines that begin with ! are for IPython; in Python: import subprocess; subprocess.run("apt list --installed", shell=True)`,
+		"x = !ls":               "",
 	} {
 		if got := For(Case{Failed: true, Error: "SyntaxError: invalid syntax (<run_python>, line 2)", Code: "x = 1\n" + line + "\ny"}); got != want {
 			t.Errorf("%s: %q, want %q", line, got, want)

@@ -2,6 +2,8 @@ package hints
 
 import (
 	_ "embed"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 
@@ -92,10 +94,17 @@ func moduleLike(name string) (module, pkg string) {
 	if modules[name] != "" {
 		return "", ""
 	}
-	for module, pkg := range modules {
-		if strings.EqualFold(module, name) || plainName(pkg) == plainName(name) {
-			return module, pkg
+	for _, found := range slices.Sorted(maps.Keys(modules)) {
+		if strings.EqualFold(found, name) {
+			return found, modules[found]
 		}
+		// Of several modules of a package, the one that is called like it.
+		if plain := plainName(modules[found]); plain == plainName(name) && (module == "" || plain == plainName(found)) {
+			module = found
+		}
+	}
+	if module != "" {
+		return module, modules[module]
 	}
 	module = closest(name, modules)
 	return module, modules[module]
