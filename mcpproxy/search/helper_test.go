@@ -8,3 +8,13 @@ func (ix *Index) found(query string, limit int) []int {
 	}
 	return docs
 }
+
+// toolsFound returns the names of the tools that a query finds, best first.
+func toolsFound(query string, lines ...string) []string {
+	ix, docs := catalogOf(lines...)
+	var names []string
+	for _, doc := range ix.found(query, 5) {
+		names = append(names, docs[doc].Tool)
+	}
+	return names
+}

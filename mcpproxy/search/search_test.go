@@ -91,6 +91,7 @@ func TestWords(t *testing.T) {
 		"get-pid42":              "get pid 42 pid42",
 		"searches, boxes; files": "search box file",
 		"running stopped":        "run stop",
+		"queries ashes asses":    "query ash ass",
 		"the of":                 "the of",
 		"Ärger ÜBER":             "ärger über",
 		"日本語":                    "日本語",
