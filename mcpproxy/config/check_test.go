@@ -33,6 +33,8 @@ func TestChecksSayWhatIsWrong(t *testing.T) {
 
 		"no URL":                   {url("", nil), `"url" is empty`},
 		"not a URL":                {url("http://s3cret\x7f@x", nil), "its URL is no URL"},
+		"an open bracket":          {url("http://[s3cret", nil), "its URL is no URL"},
+		"a control of latin-1":     {url("http://x/s3cret\u0085", nil), "its URL is no URL"},
 		"another scheme":           {url("file:///etc/passwd", nil), `begins with "file:"; only http and https are supported`},
 		"no host":                  {url("https://:443/mcp", nil), "names no host"},
 		"no name for a header":     {url("https://x", map[string]string{"A B": "c"}), `"A B" is no name for a header`},
@@ -41,6 +43,14 @@ func TestChecksSayWhatIsWrong(t *testing.T) {
 		"a machine without secret": {oauth(config.OAuth{Machine: true, ClientID: "bot"}), `"clientSecret" or "privateKey"`},
 		"a document in clear":      {oauth(config.OAuth{MetadataURL: "http://x/client.json"}), `"clientMetadataUrl" is not an https address`},
 		"a document without path":  {oauth(config.OAuth{MetadataURL: "https://x/"}), `"clientMetadataUrl" is not an https address`},
+		"a document of nobody":     {oauth(config.OAuth{MetadataURL: "https:///client.json"}), `"clientMetadataUrl" is not an https address`},
+		"a document's part":        {oauth(config.OAuth{MetadataURL: "https://x/client.json#s3cret"}), `"clientMetadataUrl" is not an https address`},
+		"a document of a user":     {oauth(config.OAuth{MetadataURL: "https://s3cret@x/client.json"}), `"clientMetadataUrl" is not an https address`},
+		"a document nowhere":       {oauth(config.OAuth{MetadataURL: "https://[x/client.json"}), `"clientMetadataUrl" is not an https address`},
+		"a browser sent nowhere":   {oauth(config.OAuth{RedirectURL: "http://[::1:80/"}), "only to http://localhost:PORT/…"},
+		"a browser sent by TLS":    {oauth(config.OAuth{RedirectURL: "https://localhost:80/"}), "only to http://localhost:PORT/…"},
+		"a browser with a query":   {oauth(config.OAuth{RedirectURL: "http://localhost:80/?a=s3cret"}), "only to http://localhost:PORT/…"},
+		"a browser with a place":   {oauth(config.OAuth{RedirectURL: "http://localhost:80/#s3cret"}), "only to http://localhost:PORT/…"},
 		"a browser sent elsewhere": {oauth(config.OAuth{RedirectURL: "http://evil.example:80/"}), "only to http://localhost:PORT/…"},
 		"a browser sent to 80":     {oauth(config.OAuth{RedirectURL: "http://localhost/callback"}), "only to http://localhost:PORT/…"},
 	} {
@@ -86,6 +96,7 @@ func TestMissingValuesNameBothCures(t *testing.T) {
 	}{
 		"a variable": {[]config.Input{token}, []string{"needs the variable API_TOKEN: run toolcell servers set 'my files' API_TOKEN, or start toolcell with API_TOKEN set"}},
 		"an input":   {[]config.Input{asked}, []string{`needs a value for "my key" (the key of the service)`, "with MCP_BRIDGE_INPUT_MY_KEY set"}},
+		"digits":     {[]config.Input{{ID: "Key2-of.2026:é/", Asked: true}}, []string{"with MCP_BRIDGE_INPUT_KEY2_OF_2026___ set"}},
 		"both":       {[]config.Input{token, {ID: "B"}, asked}, []string{"needs the variables API_TOKEN and B and needs a value for"}},
 	} {
 		t.Run(name, func(t *testing.T) {

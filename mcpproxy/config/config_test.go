@@ -75,6 +75,7 @@ func TestLookPathTakesThePathOfTheEntry(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(root, "bin/text"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	t.Chdir(root)
 	t.Setenv("PATH", filepath.Join(root, "bin"))
 	project := filepath.Join(root, "project")
 	own := config.Server{Env: map[string]string{"PATH": filepath.Join(root, "own")}}

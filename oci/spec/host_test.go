@@ -23,6 +23,7 @@ func TestTemplateHasTheIDsOfItsForks(t *testing.T) {
 		"an old kernel":  {func(h *Host) { h.RootGuard = false }, false, true},
 		"a mapped mount": {func(h *Host) { h.Mounts = []ShownMount{{Mapped: true}} }, false, true},
 		"one id":         {func(h *Host) { h.UIDs = one }, false, false},
+		"one group id":   {func(h *Host) { h.GIDs = one }, false, false},
 		"no /proc":       {func(h *Host) { h.NoProc = true }, false, false},
 		"root, no /proc": {func(h *Host) { h.NoProc, h.EUID = true, 0 }, false, true},
 	} {
@@ -54,5 +55,31 @@ func TestCodeHasTheIDGiven(t *testing.T) {
 	h.NoProc = true // the process starts as container root
 	if got := h.WithUID(7).UIDs; got != (host.IDMap{Root: 7, User: 2}) {
 		t.Errorf("without /proc: %+v", got)
+	}
+}
+
+func TestNewHostKnowsItsMountsAndCalls(t *testing.T) {
+	for name, tt := range map[string]struct {
+		cgroup host.Cgroup
+		counts bool
+	}{
+		"no cgroup": {host.Cgroup{}, false},
+		"cgroup v2": {host.Cgroup{Driver: host.CgroupFS, V2: true, Memory: true, PIDs: true, CPU: true}, true},
+	} {
+		h, err := NewHost(host.Host{Cgroup: tt.cgroup}, []Mount{{"/", "/mnt", false}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(h.Mounts) != 1 || !h.Mounts[0].Dir || h.Mounts[0].Target != "/mnt" {
+			t.Errorf("%s: mounts %+v", name, h.Mounts)
+		}
+		if h.Seccomp == nil {
+			t.Fatalf("%s: no filter", name)
+		}
+		for _, call := range []string{"memfd_create", "sched_setaffinity", "timer_create"} {
+			if _, reaches := answer(h.Seccomp, call); reaches != tt.counts {
+				t.Errorf("%s: %s reaches the kernel: %t", name, call, reaches)
+			}
+		}
 	}
 }
