@@ -77,10 +77,9 @@ func (r *Runtime) learn(tried spec.Host, noProc, noIDMap bool) spec.Host {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.host.NoProc = r.host.NoProc || noProc
-	if noIDMap {
-		r.host.NoIDMap, r.host.Mounts = true, nil
-		r.host.ResolveMounts(r.mounts)
-	}
+	r.host.NoIDMap = r.host.NoIDMap || noIDMap
+	r.host.Mounts = nil // the code has another ID now, or its mounts have
+	r.host.ResolveMounts(r.mounts)
 	h := r.host
 	h.TemplateSeccomp = tried.TemplateSeccomp
 	return h

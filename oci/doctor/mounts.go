@@ -35,12 +35,8 @@ func mountChecks(h spec.Host) (checks []Check) {
 }
 
 func deniedText(h spec.Host, m spec.ShownMount, denied string) string {
-	who := fmt.Sprintf("uid %d", h.UIDs.User)
-	if h.UIDs.User < 0 {
-		who = fmt.Sprintf("uid %d", h.UIDs.Root)
-	}
-	return fmt.Sprintf("code cannot %s %s: %s belongs to uid %d (mode %04o), and the code is %s for it",
-		denied, m.Target, m.Source, m.Owner, m.Mode, who)
+	return fmt.Sprintf("code cannot %s %s: %s belongs to uid %d (mode %04o), and the code is uid %d for it",
+		denied, m.Target, m.Source, m.Owner, m.Mode, h.CodeUID())
 }
 
 func deniedCure(h spec.Host, m spec.ShownMount, denied string) string {
@@ -56,7 +52,7 @@ func deniedCure(h spec.Host, m spec.ShownMount, denied string) string {
 		if m.Owner != 0 {
 			or = "; its file system cannot show its owner's files as the code's"
 		}
-		return fmt.Sprintf("chown %d %s   # to the id that only sandboxes have%s", h.UIDs.User, text.ShellWord(m.Source), or)
+		return fmt.Sprintf("chown %d %s   # to the id that only sandboxes have%s", h.CodeUID(), text.ShellWord(m.Source), or)
 	}
 	return fmt.Sprintf("chmod o+%s %s   # or mount a folder of your own", bits, text.ShellWord(m.Source))
 }

@@ -44,12 +44,12 @@ func (h *Host) ResolveMounts(ms []Mount) {
 		closed := p.Writable || p.lacks(p.Mode) != ""
 		switch {
 		case !closed:
-		case h.UIDs.User >= 0 && p.Owner == h.UIDs.User:
+		case h.EUID != 0 && p.Owner == int64(h.EUID):
+			h.UIDs.User, h.GIDs.User = -1, -1
+		case h.UIDs.User >= 0 && p.Owner == h.CodeUID():
 			h.OwnUIDs = host.IDRange{} // all sandboxes need its owner's ID
 		case h.Admin && h.UIDs.User >= 0 && h.GIDs.User >= 0:
 			p.Mapped = p.Owner != 0 && !h.NoIDMap && host.HasAllIDs()
-		case h.EUID != 0 && p.Owner == int64(h.EUID):
-			h.UIDs.User, h.GIDs.User = -1, -1
 		}
 		h.Mounts = append(h.Mounts, p)
 	}
@@ -73,12 +73,8 @@ func (m ShownMount) lacks(mode fs.FileMode) string {
 // Denied names the access that the code does not have to a mount, judging by its top
 // directory.
 func (h Host) Denied(m ShownMount) string {
-	uid := h.UIDs.User
-	if uid < 0 {
-		uid = h.UIDs.Root
-	}
 	switch {
-	case m.Mapped || m.Owner == uid:
+	case m.Mapped || m.Owner == h.CodeUID():
 		return m.lacks(m.Mode >> 6)
 	case h.UIDs.User < 0 && h.hasGroup(m.Group):
 		return m.lacks(m.Mode >> 3)
@@ -133,8 +129,8 @@ func hostMounts(h Host) (out []specs.Mount) {
 				group = m.Owner // never a group of the system's
 			}
 			s.Options = append(s.Options, "idmap")
-			s.UIDMappings = showAs(m.Owner, h.UIDs.User)
-			s.GIDMappings = showAs(group, h.GIDs.User)
+			s.UIDMappings = showAs(m.Owner, h.CodeUID())
+			s.GIDMappings = showAs(group, h.CodeGID())
 		}
 		out = append(out, s)
 	}

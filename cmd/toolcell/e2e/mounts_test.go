@@ -116,6 +116,25 @@ func TestMountsAreShownAndHold(t *testing.T) {
 	})
 }
 
+// TestMountsOfRootWithoutProc: as in most containers, where the code has another host ID.
+func TestMountsOfRootWithoutProc(t *testing.T) {
+	h := *firstHost(t)
+	if os.Geteuid() == 0 {
+		h.wrap = []string{"/usr/bin/unshare", "-m", "/bin/sh", "-c", coverProc[len(coverProc)-2], "sh"}
+	} else {
+		h.wrap = coverProc
+	}
+	dir := sharedFolder(t)
+	private := h.mountFolder(t, dir, "private", 0o700)
+	c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_MOUNTS": private + ":/own:rw"})
+	for range 2 { // the first run learns that there is no /proc
+		c.python(t, "open('/own/new.txt', 'w').write('from inside'); print(open('/own/file.txt').read())").want(t, "of private")
+	}
+	if st, err := os.Stat(private + "/new.txt"); err != nil || fileOwner(st) != h.owner(t).Uid && os.Geteuid() == 0 {
+		t.Errorf("what the code wrote: %v, %v", st, err)
+	}
+}
+
 // TestMountThatBecomesALinkIsRefused, since it would be followed on the host.
 func TestMountThatBecomesALinkIsRefused(t *testing.T) {
 	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
