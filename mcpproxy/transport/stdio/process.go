@@ -196,7 +196,7 @@ func (p *Process) Stop() {
 		case <-p.exited:
 		case <-time.After(stopGrace):
 			p.mu.Lock()
-			p.signaled = !p.gone
+			p.signaled = p.signaled || !p.gone
 			p.mu.Unlock()
 			p.signalGroup(sig)
 		}
@@ -218,8 +218,8 @@ func (p *Process) writeNow(line []byte) (n int, err error) {
 		return true
 	})
 	switch {
-	case err != nil:
-		return 0, err
+	case err != nil: // an error of package poll, which is not exported
+		return 0, os.ErrClosed
 	case failed == nil:
 		return n, nil
 	case errors.Is(failed, unix.EAGAIN) || errors.Is(failed, unix.EINTR):
@@ -256,6 +256,9 @@ func (p *Process) Ended() error {
 	p.mu.Unlock()
 	if signaled { // the signal in its state is ours
 		return p.output.appendTo(errors.New("closed its output and did not exit; it was ended"))
+	}
+	if p.state == nil { // abandoned
+		return p.output.appendTo(errors.New("was ended after an internal error"))
 	}
 	return p.output.appendTo(errors.New("exited: " + p.state.String()))
 }

@@ -81,6 +81,8 @@ npm ERR! A complete log`, "npm ERR! Your cache folder contains root-owned files"
       we can conclude that your requirements are unsatisfiable.`, "No solution found when resolving tool dependencies: Because nope was not found in the package registry and you require nope, we can conclude that your requirements are unsatisfiable."},
 		{"a traceback whose head is cut off", `    raise ValueError("x")
 ValueError: x`, "ValueError: x"},
+		{"a traceback whose end is missing", `Traceback (most recent call last):
+  File "/s.py", line 4, in <module>`, `File "/s.py", line 4, in <module>`},
 		{"a log line", "2026-01-01 INFO starting\n2026-01-01 ERROR port 80 is taken\n2026-01-01 INFO bye", "2026-01-01 ERROR port 80 is taken"},
 		{"empty", "", ""},
 	} {

@@ -30,7 +30,8 @@ func TestReadPassesOverWhatIsNoMessage(t *testing.T) {
 		`{"jsonrpc":"2.0","method":"notifications/message","params":{}}`,
 		` {"jsonrpc":"2.0","id":1,"result":{"a":1}} ` + "\r",
 		`[{"jsonrpc":"2.0","id":2,"result":{}},{"jsonrpc":"2.0","id":3,"result":{}}]`,
-		`{"id":4,"result":{}}`, // no version: its call must not wait for ever
+		`{"id":4,"result":{}}`,                    // no version: its call must not wait for ever
+		`log{"jsonrpc":"2.0","id":1,"result":{}}`, // and the next line is not behind text
 		`{"jsonrpc":"2.0","id":5,"method":"ping"}`,
 		`{"jsonrpc":"2.0","id":6,"result":{}}`, // and no newline
 	}, "\n"), 4096)
@@ -52,9 +53,11 @@ func TestReadPassesOverWhatIsNoMessage(t *testing.T) {
 			}
 		case *jsonrpc.Request:
 			got = append(got, msg.Method)
+		default:
+			t.Errorf("the session sees %v", msg)
 		}
 	}
-	want := []any{int64(1), int64(2), int64(3), int64(4), "ping", int64(6)}
+	want := []any{int64(1), int64(2), int64(3), int64(4), int64(1), "ping", int64(6)}
 	if len(got) != len(want) {
 		t.Fatalf("got %v, want %v", got, want)
 	}

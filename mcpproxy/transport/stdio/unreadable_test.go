@@ -19,6 +19,7 @@ func TestRequestsThatCanHaveNoAnswerFail(t *testing.T) {
 		"cut off at the end":             {right + "\n" + `{"jsonrpc":"2.0","id":2,"result":{"content":[`, `2: the server's answer cannot be read: it is cut off after "…` + `"`},
 		"cut off without an ID":          {`{"result":{"content":[` + "\n" + right + "\n", `2: the server's answer cannot be read: it is cut off after "{\"result\":{\"content\":["`},
 		"the last without an ID":         {right + "\n" + `{"result":NaN}` + "\n", `2: the server's answer cannot be read: it is not JSON from byte 10 on: "{\"result\":NaN}"`},
+		"the last after an error":        {`{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"busy"}}` + "\n" + `{"result":NaN}` + "\n", "2: the server's answer cannot be read"},
 		"both without an ID":             {`{"result":NaN}` + "\n" + `{"result":NaN}` + "\n", "1: the server's answer"},
 		"UTF-16":                         {right + "\n" + "\xff\xfe{\x00\"\x00}\x00\n", `2: the server's answer cannot be read: it is UTF-16`},
 		"a batch with one of them":       {`[` + right + `,{"jsonrpc":"2.0","id":2,"result":{"a":Infinity}}]` + "\n", `2: the server's answer cannot be read: it is not JSON`},
@@ -36,6 +37,8 @@ func TestRequestsThatCanHaveNoAnswerFail(t *testing.T) {
 		"an error under an ID of nobody": {right + "\n" + `{"jsonrpc":"2.0","id":99,"error":{"code":-32000,"message":"busy"}}`, `2: busy`},
 		"answers twice":                  {right + "\n" + right + "\n" + right + "\n" + also, ""},
 		"behind text":                    {"INFO ready" + right + "\nWARN " + `{"a": 1} ` + also + "\n", ""},
+		"behind text after a bracket":    {"{\n" + right + "\nINFO ready" + also + "\n", ""},
+		"an error behind text":           {`INFO ready{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"busy"}}` + "\n" + also, "1: busy"},
 		"behind text, not whole":         {`INFO sends {"jsonrpc":"2.0","id":1,"result":{"a…` + "\n" + `got {"jsonrpc":"2.0","id":2,"method":"x"}` + "\n" + `got ` + also + " so\n" + right + "\n" + also, ""},
 		"behind long text":               {strings.Repeat("x", 5000) + right + "\n" + strings.Repeat(`log {"y": 1} `, 3000) + also, ""},
 		"a request with the same ID":     {`{"jsonrpc":"2.0","id":1,"method":"ping","params":NaN}` + "\n" + right + "\n" + also, ""},
@@ -46,6 +49,7 @@ func TestRequestsThatCanHaveNoAnswerFail(t *testing.T) {
 		"an indented message with NaN":   {"{\n  \"jsonrpc\": \"2.0\",\n  \"id\": 1,\n  \"result\": NaN\n}\n" + also, "1: the server's answer cannot be read"},
 		"an indented line of a log":      {"{\n  a: 1,\n  \"id\": 1\n}\n" + right + "\n" + also, ""},
 		"a bracket that is never closed": {"{\n" + right + "\n{\nlog\n" + also, ""},
+		"a bracket and endless lines":    {"{\n" + strings.Repeat("log line\n", 5000) + right + "\n" + also, ""},
 		"a mark before each line":        {"\ufeff" + right + "\n\ufeff" + also + "\n", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
