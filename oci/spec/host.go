@@ -30,10 +30,10 @@ func NewHost(h host.Host, ms []Mount) (Host, error) {
 // the code runs.
 func (h Host) nested() bool { return h.UIDs.User < 0 || h.GIDs.User < 0 || h.NoProc }
 
-// CodeUID returns the host ID of the code, and CodeGID its group.
+// CodeUID returns the host ID of the code; codeGID is its group.
 func (h Host) CodeUID() int64 { return h.codeID(h.UIDs) }
 
-func (h Host) CodeGID() int64 { return h.codeID(h.GIDs) }
+func (h Host) codeGID() int64 { return h.codeID(h.GIDs) }
 
 func (h Host) codeID(of host.IDMap) int64 {
 	if h.nested() {

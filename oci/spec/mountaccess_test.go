@@ -27,19 +27,19 @@ func TestDeniedNamesWhatIsMissing(t *testing.T) {
 		"nobody reads":                {two, ShownMount{Owner: 1, Mode: 0o640}, "read"},
 		"a folder":                    {two, ShownMount{Owner: 1, Mode: 0o705, Dir: true}, ""},
 		"a folder to list only":       {two, ShownMount{Owner: 1, Mode: 0o704, Dir: true}, "read"},
-		"nobody writes":               {two, ShownMount{Owner: 1, Mode: 0o704, Mount: Mount{Writable: true}}, "write"},
-		"anybody writes":              {two, ShownMount{Owner: 1, Mode: 0o706, Mount: Mount{Writable: true}}, ""},
-		"the code's own":              {two, ShownMount{Owner: 100000, Mode: 0o600, Mount: Mount{Writable: true}}, ""},
+		"nobody writes":               {two, ShownMount{Owner: 1, Mode: 0o704, Writable: true}, "write"},
+		"anybody writes":              {two, ShownMount{Owner: 1, Mode: 0o706, Writable: true}, ""},
+		"the code's own":              {two, ShownMount{Owner: 100000, Mode: 0o600, Writable: true}, ""},
 		"the code's own, not to read": {two, ShownMount{Owner: 100000, Mode: 0o277}, "read"},
 		"the user's, not the code's":  {two, ShownMount{Owner: 1000, Mode: 0o700}, "read"},
 		"mapped":                      {two, ShownMount{Owner: 1, Mode: 0o700, Dir: true, Mapped: true}, ""},
-		"mapped, not to write":        {two, ShownMount{Owner: 1, Mode: 0o500, Mapped: true, Mount: Mount{Writable: true}}, "write"},
+		"mapped, not to write":        {two, ShownMount{Owner: 1, Mode: 0o500, Mapped: true, Writable: true}, "write"},
 		"the user's, the code is it":  {one, ShownMount{Owner: 1000, Mode: 0o700, Dir: true}, ""},
 		"another's":                   {one, ShownMount{Owner: 1, Group: nobodys, Mode: 0o770, Dir: true}, "read"},
 		"our group's":                 {one, ShownMount{Owner: 1, Group: int64(os.Getegid()), Mode: 0o050, Dir: true}, ""},
 		"of our group, not the code":  {two, ShownMount{Owner: 1, Group: int64(os.Getegid()), Mode: 0o050, Dir: true}, "read"},
 	} {
-		if got := (Host{Host: host.Host{UIDs: tt.ids}}).Denied(tt.mount); got != tt.want {
+		if got := (Host{UIDs: tt.ids}).Denied(tt.mount); got != tt.want {
 			t.Errorf("%s: denied is %q, want %q", name, got, tt.want)
 		}
 	}
@@ -64,7 +64,7 @@ func TestWithoutProcTheCodeIsContainerRoot(t *testing.T) {
 		"the code's, no proc": {owner, true, "", host.IDRange{}},
 	} {
 		ids := host.IDMap{Root: tt.code, User: 4_000_000_000}
-		h := Host{Host: host.Host{UIDs: ids, GIDs: ids, NoProc: tt.noProc, OwnUIDs: own}}
+		h := Host{UIDs: ids, GIDs: ids, NoProc: tt.noProc, OwnUIDs: own}
 		h.ResolveMounts([]Mount{{Source: dir, Target: "/data"}})
 		if got := h.Denied(h.Mounts[0]); got != tt.denied || h.OwnUIDs != tt.own {
 			t.Errorf("%s: denied is %q, the code's IDs are %v", name, got, h.OwnUIDs)
@@ -94,7 +94,7 @@ func TestAllGroupsOfTheUserCount(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := Host{Host: host.Host{UIDs: host.IDMap{Root: 1000, User: -1}}}
+	h := Host{UIDs: host.IDMap{Root: 1000, User: -1}}
 	for _, group := range append(groups, os.Getegid()) {
 		if got := h.Denied(ShownMount{Owner: 1, Group: int64(group), Mode: 0o040}); got != "" {
 			t.Errorf("a file of group %d: %s is denied", group, got)
@@ -147,7 +147,7 @@ func TestSubmountsHaveTheOptionsOfTheirFolder(t *testing.T) {
 		{true, true, slices.Concat(usual, all)},
 		{true, false, slices.Concat(usual, []string{"ro"}, all, []string{"rro"})},
 	} {
-		h := Host{Host: host.Host{Recursive: tt.recursive}, Mounts: []ShownMount{{Mount: Mount{"/x", "/y", tt.writable}, Below: []string{"/y/z"}}}}
+		h := Host{Recursive: tt.recursive, Mounts: []ShownMount{{Mount: Mount{"/x", "/y", tt.writable}, Below: []string{"/y/z"}}}}
 		if got := hostMounts(h)[0].Options; !slices.Equal(got, tt.want) {
 			t.Errorf("recursive %t, writable %t: options %v, want %v", tt.recursive, tt.writable, got, tt.want)
 		}
@@ -159,7 +159,7 @@ func TestSubmountsHaveTheOptionsOfTheirFolder(t *testing.T) {
 
 func TestMappedMountShowsItsOwnerAsTheCode(t *testing.T) {
 	ids := host.IDMap{Root: host.BaseID, User: host.BaseID + 65534}
-	h := Host{Host: host.Host{UIDs: ids, GIDs: ids}, Mounts: []ShownMount{{Mount: Mount{"/x", "/y", true}, Owner: 1000, Group: 2000, Mapped: true}}}
+	h := Host{UIDs: ids, GIDs: ids, Mounts: []ShownMount{{Mount: Mount{"/x", "/y", true}, Owner: 1000, Group: 2000, Mapped: true}}}
 	m := hostMounts(h)[0]
 	if !slices.Contains(m.Options, "idmap") {
 		t.Errorf("options %v", m.Options)
@@ -199,7 +199,7 @@ func TestRootMapsWhatThePersonMayUse(t *testing.T) {
 		if err := os.Chmod(dir, tt.mode); err != nil {
 			t.Fatal(err)
 		}
-		h := Host{Host: host.Host{Admin: true, UIDs: ids, GIDs: ids}}
+		h := Host{Admin: true, UIDs: ids, GIDs: ids}
 		tt.change(&h)
 		h.ResolveMounts([]Mount{{dir, "/data", tt.writable}})
 		if got := h.Mounts[0].Mapped; got != (tt.want && host.HasAllIDs()) {

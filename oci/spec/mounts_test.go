@@ -24,7 +24,7 @@ func TestTreesOfTheRootAreReadOnly(t *testing.T) {
 		false: plain,
 		true:  {"rbind", "ro", "nosuid", "nodev", "rro", "rnosuid", "rnodev"},
 	} {
-		s := New(p, Host{Host: host.Host{Recursive: recursive}}, "x")
+		s := New(p, Host{Recursive: recursive}, "x")
 		if got := mountOn(s, "/usr").Options; !slices.Equal(got, want) {
 			t.Errorf("recursive %t: options %v, want %v", recursive, got, want)
 		}
@@ -113,7 +113,7 @@ func TestTemplateCoversNothingOfProc(t *testing.T) {
 func TestNoSubstitutesAreNotMounted(t *testing.T) {
 	for name, s := range map[string]*specs.Spec{
 		"no substitutes": New(Process{}, Host{}, "x"),
-		"no /proc":       New(Process{Proc: "/state/proc"}, Host{Host: host.Host{NoProc: true}}, "x"),
+		"no /proc":       New(Process{Proc: "/state/proc"}, Host{NoProc: true}, "x"),
 	} {
 		for _, file := range append([]string{"/run/toolcell/proc"}, CoveredFiles...) {
 			if got := mountOn(s, file); got.Type != "" {

@@ -130,7 +130,7 @@ func hostMounts(h Host) (out []specs.Mount) {
 			}
 			s.Options = append(s.Options, "idmap")
 			s.UIDMappings = showAs(m.Owner, h.CodeUID())
-			s.GIDMappings = showAs(group, h.CodeGID())
+			s.GIDMappings = showAs(group, h.codeGID())
 		}
 		out = append(out, s)
 	}
