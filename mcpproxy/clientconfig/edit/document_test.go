@@ -236,10 +236,13 @@ func TestWhatCannotBeChangedSafelyIsRefused(t *testing.T) {
 		"a list":            {"c.json", `[]`, "not a JSON object"},
 		"the key is a list": {"c.json", `{"s": []}`, "not an object"},
 		"a name twice":      {"c.json", `{"s": {"a": 1, "a": 2}}`, `"a" twice`},
+		"twice elsewhere":   {"c.json", `{"x": {"a": 1, "a": 2}, "s": {}}`, `"a" twice`},
+		"twice in YAML":     {"c.yaml", "s:\n  a: 1\n  a: 2\n", "is not YAML"},
 		"broken TOML":       {"c.toml", "a = ", "is not TOML"},
 		"an inline table":   {"c.toml", "s = { a = {} }\n", "write it as a table"},
 		"broken YAML":       {"c.yaml", "a: [", "is not YAML"},
-		"YAML in braces":    {"c.yaml", "s: {a: {x: 1}}\n", "by hand"},
+		"YAML in braces":    {"c.yaml", "s: {a: {x: 1}}\n", "in braces"},
+		"all in braces":     {"c.yaml", "{a: {x: 1}}\n", "in braces"},
 		"a YAML list":       {"c.yaml", "s:\n- a\n", "not an object"},
 	} {
 		t.Run(name, func(t *testing.T) {
