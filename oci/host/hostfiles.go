@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -97,12 +98,12 @@ type idTool struct {
 // IDTool finds newuidmap or newgidmap as libcontainer does, in PATH.
 func (s System) IDTool(name string) idTool {
 	for dir := range strings.SplitSeq(s.Getenv("PATH"), ":") {
-		path := strings.Trim(dir, "/") + "/" + name
-		st, err := fs.Stat(s.Files, path)
-		if !strings.HasPrefix(dir, "/") || err != nil || st.IsDir() || st.Mode()&0o111 == 0 {
+		file := path.Join(dir, name)
+		st, err := fs.Stat(s.Files, strings.TrimPrefix(file, "/"))
+		if !path.IsAbs(dir) || err != nil || st.IsDir() || st.Mode()&0o111 == 0 {
 			continue
 		}
-		return idTool{Path: "/" + path, Able: st.Mode()&fs.ModeSetuid != 0 || s.FileCaps("/"+path)}
+		return idTool{Path: file, Able: st.Mode()&fs.ModeSetuid != 0 || s.FileCaps(file)}
 	}
 	return idTool{}
 }

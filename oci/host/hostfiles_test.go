@@ -28,8 +28,13 @@ func TestContainerIsKnownByItsMarks(t *testing.T) {
 		"kubernetes, no variables passed on": {
 			fstest.MapFS{"etc/hosts": text("# Kubernetes-managed hosts file.\n"), ".dockerenv": text("")}, nil, EngineKubernetes,
 		},
-		"lxc":   {fstest.MapFS{"run/systemd/container": text("lxc\n")}, nil, engineOther},
-		"WSL 2": {fstest.MapFS{"run/systemd/container": text("wsl\n")}, nil, ""},
+		"kubernetes, its secrets": {fstest.MapFS{"var/run/secrets/kubernetes.io/x": text("")}, nil, EngineKubernetes},
+		"kubernetes' cgroup":      {fstest.MapFS{"proc/1/cgroup": text("0::/kubepods/pod1\n")}, nil, EngineKubernetes},
+		"podman's cgroup":         {fstest.MapFS{"proc/1/cgroup": text("0::/machine.slice/libpod-0123.scope/libpod\n")}, nil, EnginePodman},
+		"docker by systemd":       {fstest.MapFS{"run/systemd/container": text("docker\n")}, nil, EngineDocker},
+		"lxc's cgroup":            {fstest.MapFS{"proc/1/cgroup": text("4:pids:/lxc/web\n")}, nil, engineOther},
+		"lxc":                     {fstest.MapFS{"run/systemd/container": text("lxc\n")}, nil, engineOther},
+		"WSL 2":                   {fstest.MapFS{"run/systemd/container": text("wsl\n")}, nil, ""},
 	} {
 		if got := systemOf(tt.files, tt.env).Container(); got != tt.want {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
@@ -63,6 +68,9 @@ func TestIDToolIsFoundAsTheShellWould(t *testing.T) {
 		"no rights":             {fstest.MapFS{"usr/bin/newuidmap": plain}, "/usr/bin", idTool{Path: "/usr/bin/newuidmap"}},
 		"the first one counts":  {fstest.MapFS{"opt/newuidmap": plain, "usr/bin/newuidmap": setuid}, "/opt:/usr/bin", idTool{Path: "/opt/newuidmap"}},
 		"no program":            {fstest.MapFS{"opt/newuidmap": data, "usr/bin/newuidmap": setuid}, "/opt:/usr/bin", idTool{Path: "/usr/bin/newuidmap", Able: true}},
+		"a folder of its name":  {fstest.MapFS{"opt/newuidmap/x": plain, "usr/bin/newuidmap": setuid}, "/opt:/usr/bin", idTool{Path: "/usr/bin/newuidmap", Able: true}},
+		"in another form":       {fstest.MapFS{"usr/bin/newuidmap": setuid}, "/usr/local/..//bin/.", idTool{Path: "/usr/bin/newuidmap", Able: true}},
+		"in the root":           {fstest.MapFS{"newuidmap": setuid}, "/", idTool{Path: "/newuidmap", Able: true}},
 		"beside PATH":           {fstest.MapFS{"usr/bin/newuidmap": setuid}, "/opt", idTool{}},
 		"relative, not in PATH": {fstest.MapFS{"usr/bin/newuidmap": setuid}, "usr/bin", idTool{}},
 		"nowhere":               {nil, "/usr/bin", idTool{}},
