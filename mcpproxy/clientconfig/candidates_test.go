@@ -63,7 +63,8 @@ func TestProjectHasNoFilesOfAUserWithoutAHome(t *testing.T) {
 	t.Chdir(o.Dir)
 	for _, home := range []string{"", ".", "~", o.Home} {
 		o.Home = home
-		if c := clientconfig.Discover(with(o, map[string]string{"XDG_CONFIG_HOME": ".config"})); len(c.Servers) != 0 {
+		variables := map[string]string{"XDG_CONFIG_HOME": ".config", "CLAUDE_CONFIG_DIR": "."}
+		if c := clientconfig.Discover(with(o, variables)); len(c.Servers) != 0 {
 			t.Errorf("at home in %q: servers = %s", home, names(c))
 		}
 	}

@@ -65,10 +65,10 @@ func (o Options) Resolve(pattern string) []string {
 		if err != nil || len(x.missing) > 0 {
 			continue
 		}
-		// The XDG Base Directory Specification has relative paths ignored, and here they would lead
-		// into the project, which needs trust.
-		if path = o.expandHome(path); filepath.IsAbs(path) {
-			paths = append(paths, filepath.Clean(path))
+		// A relative folder would lead into the project, which needs trust; the XDG Base Directory
+		// Specification has it ignored, too. A variable alone is a file that the user named.
+		if filepath.IsAbs(o.expandHome(path)) || strings.HasSuffix(p, "}") {
+			paths = append(paths, o.Absolute(path))
 		}
 	}
 	return slices.Compact(paths)

@@ -112,6 +112,7 @@ func TestMembersThatStandElsewhereAreNotChanged(t *testing.T) {
 	for name, before := range map[string]string{
 		"the object is an alias":        "x: &x\n  b: {command: y}\ns: *x\n",
 		"the object is merged":          "x: &x\n  s:\n    b:\n      command: y\n<<: *x\n",
+		"the member is merged":          "x: &x\n  b:\n    command: y\ns:\n  <<: *x\n  a: 1\n",
 		"in braces":                     "s: {b: {command: y}}\n",
 		"over lines in braces":          "s: {\n  b: {\n    command: y\n  }\n}\n",
 		"an alias of a list of members": "x: &x {b: {command: y}}\ns: *x\n",

@@ -263,7 +263,7 @@ func (p Target) Secrets(data []byte) (secrets []string) {
 				}
 			}
 			if server.OAuth != nil {
-				secrets = append(secrets, server.OAuth.ClientSecret)
+				secrets = append(secrets, server.OAuth.ClientSecret, server.OAuth.PrivateKey)
 			}
 		}
 	}

@@ -163,11 +163,28 @@ func TestInputsAreThereOnce(t *testing.T) {
 func TestSecretsOfLogins(t *testing.T) {
 	p := targetOf(t, "claude-code")
 	const text = `{"mcpServers": {"a": {"type": "http", "url": "https://x",
-		"headers": {"X-Key": "h3ader-v4lue"}, "oauth": {"clientId": "c", "clientSecret": "cl1ent-s3cret"}}}}`
-	if got := p.Secrets([]byte(text)); !slices.Equal(got, []string{"h3ader-v4lue", "cl1ent-s3cret"}) {
+		"headers": {"X-Key": "h3ader-v4lue"}, "oauth": {"clientId": "c", "clientSecret": "cl1ent-s3cret", "privateKey": "pr1vate-key"}}}}`
+	if got := p.Secrets([]byte(text)); !slices.Equal(got, []string{"h3ader-v4lue", "cl1ent-s3cret", "pr1vate-key"}) {
 		t.Errorf("got %q", got)
 	}
 	if got := p.Secrets([]byte(`{"mcpServers": `)); got != nil {
 		t.Errorf("got %q", got)
+	}
+}
+
+// TestNamesOfServersWithInputsAreTaken: behind this program the other server would be left out.
+func TestNamesOfServersWithInputsAreTaken(t *testing.T) {
+	const inputs = `{"inputs": [{"id": "key"}], "servers": {"a": {"command": "x", "env": {"K": "${input:key}"}}}}`
+	const other = `{"mcpServers": {"a": {"command": "other"}}}`
+	o := mcptest.Site(t, map[string]string{"home/.config/Code/User/mcp.json": inputs, "home/.gemini/settings.json": other})
+	o.Values = func(string) map[string]string { return map[string]string{"key": "v"} }
+	p, err := TargetOf(o, "gemini", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	move, err := p.PlanMove([]byte(other), nil)
+	if err != nil || len(move.Servers) > 0 || len(move.Stay) != 1 ||
+		move.Stay[0].Reason != "another server has this name in "+o.Home+"/.config/Code/User/mcp.json; rename one of them" {
+		t.Errorf("%+v, %v", move, err)
 	}
 }

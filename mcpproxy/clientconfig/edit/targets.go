@@ -126,7 +126,7 @@ func probablyMeant(given, name string) bool {
 }
 
 func placeOf(o clientconfig.Options, t client, project bool) (Target, error) {
-	o.Values, o.Trusted = nil, nil
+	o.Trusted = nil
 	d := *clientconfig.DialectOf(cmp.Or(t.of, t.Client))
 	if t.of == "claude" {
 		d = clientconfig.Claude

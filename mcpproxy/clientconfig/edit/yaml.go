@@ -53,7 +53,11 @@ func member(data []byte, path []string) (holder *yaml.Node, key *yaml.Node, star
 	if holder, err = mapping(data, path[:last]); err != nil || holder == nil {
 		return nil, nil, 0, 0, errors.Join(err, errAbsent)
 	}
-	key = holder.Content[keyIn(holder, path[last])]
+	at := keyIn(holder, path[last])
+	if at < 0 { // it is merged into the object (<<), and stands elsewhere
+		return nil, nil, 0, 0, errByHand
+	}
+	key = holder.Content[at]
 	return holder, key, lineAt(data, key.Line), blockEnd(data, key), nil
 }
 
