@@ -85,6 +85,7 @@ func TestSetKeepsTheRest(t *testing.T) {
 			"# mine\nextensions:\n    a:\n        cmd: x # y\n    toolcell:\n      command: \"/opt/toolcell\"\n      args: [\"serve\"]\n      env: { \"A\": \"b, \\\",\\\" <c>\" }\n\n# next\nother: 1\n",
 		},
 		"YAML without the key":    {"c.yaml", "extensions", "other: 1", "other: 1\nextensions:\n  toolcell:\n    command: \"/opt/toolcell\"\n    args: [\"serve\"]\n    env: { \"A\": \"b, \\\",\\\" <c>\" }\n"},
+		"YAML with a comment":     {"c.yaml", "extensions", "extensions: # mine\nb: 1\n", "# mine\nb: 1\nextensions:\n  toolcell:\n    command: \"/opt/toolcell\"\n    args: [\"serve\"]\n    env: { \"A\": \"b, \\\",\\\" <c>\" }\n"},
 		"YAML with nothing in it": {"c.yaml", "extensions", "extensions: {}\nb: 1\n", "b: 1\nextensions:\n  toolcell:\n    command: \"/opt/toolcell\"\n    args: [\"serve\"]\n    env: { \"A\": \"b, \\\",\\\" <c>\" }\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -154,7 +155,7 @@ func TestCutLeavesComments(t *testing.T) {
 		"tables apart": {"c.toml", "s", "[s.b]\nx = 1\n[t]\ny = 1\n[s.'b'.env]\nA = '''\n[t]\n'''\n", "[t]\ny = 1\n", "[s.b]\nx = 1\nenv = { A = \"[t]\\n\" }\n"},
 		"a key":        {"c.toml", "s", "[s]\na = {x = 1}\nb = {x = 2, y = [\n 1, # one\n]}\n", "[s]\na = {x = 1}\n", "[s.b]\nx = 2\ny = [1]\n"},
 		"YAML":         {"c.yaml", "s", "s:\n  a:\n    x: 1\n  # about b\n  b:\n    - 1\n\n  c: 3\nd: 4\n", "s:\n  a:\n    x: 1\n  # about b\n\n  c: 3\nd: 4\n", "s:\n  b: [1]\n"},
-		"all of YAML":  {"c.yaml", "s", "s: # mine\n  b: 1\nd: 4\n", "s: # mine {}\nd: 4\n", ""},
+		"all of YAML":  {"c.yaml", "s", "s: # mine\n  b: 1\nd: 4\n", "s: {} # mine\nd: 4\n", "s:\n  b: 1\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			text, err := newDocument(tt.file, []byte(tt.before))
@@ -187,13 +188,14 @@ func TestCutLeavesComments(t *testing.T) {
 
 func TestSetReplacesOneValue(t *testing.T) {
 	for name, tt := range map[string]struct{ file, before, after string }{
-		"JSON":          {"c.json", "{\"s\": {\"b\": {\"command\": /* old */ \"/a\", \"x\": 1}}} // end", "{\"s\": {\"b\": {\"command\": /* old */ \"/new\", \"x\": 1}}} // end"},
-		"new in JSON":   {"c.json", "{\"s\": {\"b\": {\n  \"x\": 1\n}}}", "{\"s\": {\"b\": {\n  \"x\": 1,\n  \"command\": \"/new\"\n}}}"},
-		"TOML":          {"c.toml", "[s.b]\n  command = '/a' # old\nx = 1\n", "[s.b]\n  command = \"/new\" # old\nx = 1\n"},
-		"dotted":        {"c.toml", "s.b.command = '''\na''' # old", "s.b.command = \"/new\" # old"},
-		"new in TOML":   {"c.toml", "[s.b]\nx = 1\n\n[t]\n", "[s.b]\nx = 1\ncommand = \"/new\"\n\n[t]\n"},
-		"YAML":          {"c.yaml", "s:\n  b:\n    command: /a\n    x: 1\n", "s:\n  b:\n    command: \"/new\"\n    x: 1\n"},
-		"several lines": {"c.yaml", "s:\n  b:\n    command: >\n      /a\n\n    x: 1\n", "s:\n  b:\n    command: \"/new\"\n\n    x: 1\n"},
+		"JSON":           {"c.json", "{\"s\": {\"b\": {\"command\": /* old */ \"/a\", \"x\": 1}}} // end", "{\"s\": {\"b\": {\"command\": /* old */ \"/new\", \"x\": 1}}} // end"},
+		"new in JSON":    {"c.json", "{\"s\": {\"b\": {\n  \"x\": 1\n}}}", "{\"s\": {\"b\": {\n  \"x\": 1,\n  \"command\": \"/new\"\n}}}"},
+		"TOML":           {"c.toml", "[s.b]\n  command = '/a' # old\nx = 1\n", "[s.b]\n  command = \"/new\" # old\nx = 1\n"},
+		"dotted":         {"c.toml", "s.b.command = '''\na''' # old", "s.b.command = \"/new\" # old"},
+		"new in TOML":    {"c.toml", "[s.b]\nx = 1\n\n[t]\n", "[s.b]\nx = 1\ncommand = \"/new\"\n\n[t]\n"},
+		"YAML":           {"c.yaml", "s:\n  b:\n    command: /a\n    x: 1\n", "s:\n  b:\n    command: \"/new\"\n    x: 1\n"},
+		"with a comment": {"c.yaml", "s:\n  b:\n    command: /a # old\n    x: 1\n", "s:\n  b:\n    command: \"/new\" # old\n    x: 1\n"},
+		"several lines":  {"c.yaml", "s:\n  b:\n    command: >\n      /a\n\n    x: 1\n", "s:\n  b:\n    command: \"/new\"\n\n    x: 1\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			text, err := newDocument(tt.file, []byte(tt.before))

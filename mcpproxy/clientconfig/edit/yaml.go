@@ -2,6 +2,7 @@ package edit
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -129,7 +130,16 @@ func openEmpty(data []byte, path []string) ([]byte, error) {
 		return data, nil
 	}
 	start := lineAt(data, holder.Content[i].Line)
-	return slices.Concat(data[:start], data[nextLine(data, start):]), nil
+	comment := lineComment(holder, i)
+	if comment != "" {
+		comment += lineEnd(data)
+	}
+	return slices.Concat(data[:start], []byte(comment), data[nextLine(data, start):]), nil
+}
+
+// lineComment is the comment in the line of a member.
+func lineComment(holder *yaml.Node, i int) string {
+	return cmp.Or(holder.Content[i+1].LineComment, holder.Content[i].LineComment)
 }
 
 // yamlMember writes an object over lines, with the values of its members as JSON, which is
@@ -154,22 +164,28 @@ func (yamlFormat) remove(data []byte, path []string) ([]byte, error) {
 	}
 	rest := slices.Concat(data[:start], data[end:])
 	if outer := path[:len(path)-1]; len(holder.Content) == 2 && len(outer) > 0 { // "key:" with nothing in it would be null
-		_, _, at, _, err := member(data, outer)
+		above, key, at, _, err := member(data, outer)
 		if err != nil {
 			return nil, err
 		}
-		at += len(bytes.TrimRight(rest[at:nextLine(rest, at)], "\r\n"))
+		line := bytes.TrimRight(rest[at:nextLine(rest, at)], "\r\n")
+		line = bytes.TrimRight(bytes.TrimSuffix(line, []byte(lineComment(above, keyIn(above, key.Value)))), " \t")
+		at += len(line)
 		rest = slices.Concat(rest[:at], []byte(" {}"), rest[at:])
 	}
 	return rest, nil
 }
 
 func (yamlFormat) replace(data []byte, path []string, value json.RawMessage) ([]byte, error) {
-	_, key, start, end, err := member(data, path)
+	holder, key, start, end, err := member(data, path)
 	if err != nil {
 		return nil, err
 	}
-	text := strings.Repeat(" ", key.Column-1) + yamlKey(key.Value) + ": " + compact(value) + lineEnd(data)
+	text := strings.Repeat(" ", key.Column-1) + yamlKey(key.Value) + ": " + compact(value)
+	if comment := lineComment(holder, keyIn(holder, key.Value)); comment != "" {
+		text += " " + comment
+	}
+	text += lineEnd(data)
 	return slices.Concat(data[:start], []byte(text), data[end:]), nil
 }
 
