@@ -19,6 +19,8 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/toolcell/toolcell/internal/ostest"
 )
 
 func TestDockerArchiveWithSeveralImages(t *testing.T) {
@@ -201,7 +203,7 @@ func TestCompressedArchiveIsBounded(t *testing.T) {
 	if err := pullAll(Puller{MaxArchive: 1000}, "docker-archive:"+file); err == nil || !strings.Contains(err.Error(), "MCP_BRIDGE_IMAGE_MAX_SIZE") {
 		t.Errorf("got %v", err)
 	}
-	if open := openUnder(t, temp); len(open) > 0 {
+	if open := ostest.OpenFiles(t, temp+"/"); len(open) > 0 {
 		t.Errorf("%v are open", open)
 	}
 	if err := pullAll(Puller{}, "docker-archive:"+file); err != nil {

@@ -13,26 +13,9 @@ import (
 	"github.com/google/go-containerregistry/pkg/compression"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"golang.org/x/sys/unix"
-)
 
-// openUnder lists the files under a folder that this process has open, also those that were removed.
-func openUnder(t *testing.T, dir string) (names []string) {
-	t.Helper()
-	dir, err := filepath.EvalSymlinks(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	all, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, fd := range all {
-		if name, err := os.Readlink("/proc/self/fd/" + fd.Name()); err == nil && strings.HasPrefix(name, dir+"/") {
-			names = append(names, name)
-		}
-	}
-	return names
-}
+	"github.com/toolcell/toolcell/internal/ostest"
+)
 
 // TestImageOfAnArchiveHoldsNoFiles: nobody closes an image.
 func TestImageOfAnArchiveHoldsNoFiles(t *testing.T) {
@@ -44,7 +27,7 @@ func TestImageOfAnArchiveHoldsNoFiles(t *testing.T) {
 		if _, err := (Puller{}).Image(t.Context(), prefix+file); err != nil {
 			t.Error(err)
 		}
-		if open := openUnder(t, filepath.Dir(file)); len(open) > 0 {
+		if open := ostest.OpenFiles(t, filepath.Dir(file)+"/"); len(open) > 0 {
 			t.Errorf("%s: %v are open", prefix, open)
 		}
 	}
@@ -61,7 +44,7 @@ func TestCompressedArchiveThatIsNoneIsClosed(t *testing.T) {
 	if err := pullAll(Puller{}, "oci-archive:"+file); err == nil {
 		t.Error("a text was read")
 	}
-	if open := openUnder(t, temp); len(open) > 0 {
+	if open := ostest.OpenFiles(t, temp+"/"); len(open) > 0 {
 		t.Errorf("%v are open", open)
 	}
 }

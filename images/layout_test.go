@@ -14,6 +14,8 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/compression"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/toolcell/toolcell/internal/ostest"
 )
 
 // indexText writes an index of these entries, with the members before them.
@@ -111,21 +113,6 @@ func TestLayoutThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// openBelow lists what this process has open in a folder.
-func openBelow(t *testing.T, dir string) (names []string) {
-	t.Helper()
-	all, err := filepath.Glob("/proc/self/fd/*")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, fd := range all {
-		if name, err := os.Readlink(fd); err == nil && strings.HasPrefix(name, dir) {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
 // TestFilesOfLayoutsAreClosed: a server reads many in its life.
 func TestFilesOfLayoutsAreClosed(t *testing.T) {
 	img := imageOf(t, hostPlatform(), layerOf(t, "a", compression.GZip))
@@ -134,7 +121,7 @@ func TestFilesOfLayoutsAreClosed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if left := openBelow(t, dir); len(left) > 0 {
+	if left := ostest.OpenFiles(t, dir); len(left) > 0 {
 		t.Errorf("an image that was opened: %q", left)
 	}
 	in, err := got.Layers[0].Open(t.Context(), nil)
@@ -147,7 +134,7 @@ func TestFilesOfLayoutsAreClosed(t *testing.T) {
 	if err := in.Close(); err != nil {
 		t.Error(err)
 	}
-	if left := openBelow(t, dir); len(left) > 0 {
+	if left := ostest.OpenFiles(t, dir); len(left) > 0 {
 		t.Errorf("a layer that was closed: %q", left)
 	}
 	blob := filepath.Join(dir, blobName(got.Layers[0].Digest))
@@ -157,7 +144,7 @@ func TestFilesOfLayoutsAreClosed(t *testing.T) {
 	if _, err := got.Layers[0].Open(t.Context(), nil); err == nil {
 		t.Error("a pipe was read")
 	}
-	if left := openBelow(t, dir); len(left) > 0 {
+	if left := ostest.OpenFiles(t, dir); len(left) > 0 {
 		t.Errorf("a pipe that was refused: %q", left)
 	}
 }

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/toolcell/toolcell/internal/usertest"
+	"github.com/toolcell/toolcell/internal/ostest"
 )
 
 // emptyWorkspace opens a workspace and returns the path of its folder out.
@@ -178,7 +178,7 @@ func TestUnreadableFolderIsSaid(t *testing.T) {
 		}
 	})
 	var left Published
-	usertest.Ordinary(t, func() { left = endOfRun(t, New(Options{Dir: runs}), w) },
+	ostest.Ordinary(t, func() { left = endOfRun(t, New(Options{Dir: runs}), w) },
 		runs, filepath.Dir(out), out, filepath.Join(out, "file"), closed)
 	want := []string{`a folder in /workspace/out could not be read: "closed": permission denied`}
 	if !slices.Equal(listed(left), []string{"file"}) || !slices.Equal(left.Notes, want) {
@@ -284,25 +284,6 @@ func TestOpenBelowOpensNoPath(t *testing.T) {
 	}
 }
 
-// openUnder lists the files under a folder that this process has open.
-func openUnder(t *testing.T, dir string) (names []string) {
-	t.Helper()
-	dir, err := filepath.EvalSymlinks(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	all, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, fd := range all {
-		if name, err := os.Readlink("/proc/self/fd/" + fd.Name()); err == nil && strings.HasPrefix(name, dir+"/") {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
 // TestCollectorLeavesNothingOpen, neither in the workspace nor in the run's folder.
 func TestCollectorLeavesNothingOpen(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // which closes what is forgotten, in the end
@@ -319,7 +300,7 @@ func TestCollectorLeavesNothingOpen(t *testing.T) {
 	}
 	s.Close()
 	for _, dir := range []string{filepath.Dir(out), s.o.Dir} {
-		if names := openUnder(t, dir); len(names) > 0 {
+		if names := ostest.OpenFiles(t, dir+"/"); len(names) > 0 {
 			t.Errorf("open: %v", names)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/toolcell/toolcell/bridge/imaging"
+	"github.com/toolcell/toolcell/internal/ostest"
 )
 
 // newRun begins a run of a store that has its folder in an empty one.
@@ -181,9 +182,7 @@ func TestNoFileStaysOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	run.store.Private(uri)
-	for _, fd := range entries(t, "/proc/self/fd") {
-		if at, err := os.Readlink("/proc/self/fd/" + fd); err == nil && strings.HasPrefix(at, run.store.o.Dir) {
-			t.Errorf("%s is open", at)
-		}
+	if open := ostest.OpenFiles(t, run.store.o.Dir); len(open) > 0 {
+		t.Errorf("%q are open", open)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/bridge/imaging"
-	"github.com/toolcell/toolcell/internal/usertest"
+	"github.com/toolcell/toolcell/internal/ostest"
 )
 
 // A heldPicture ends its run when it is read, and then is slow.
@@ -64,7 +64,7 @@ func TestRunThatCannotBeRemoved(t *testing.T) {
 		if err := os.Chmod(run, 0o500); err != nil {
 			t.Fatal(err)
 		}
-		usertest.Ordinary(t, func() { s.Clean(time.Now()) }, name, run)
+		ostest.Ordinary(t, func() { s.Clean(time.Now()) }, name, run)
 		left := runsIn(t, s)
 		for _, folder := range left {
 			if err := os.Chmod(filepath.Join(s.o.Dir, folder), 0o700); err != nil { // or the test could not remove it

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/toolcell/toolcell/internal/ostest"
 )
 
 func readAnswers(t *testing.T, dir, name string) (all []map[string]any) {
@@ -162,18 +164,8 @@ func TestTheFileOfAnswersIsClosed(t *testing.T) {
 	if err := f.keep(answered()); err != nil {
 		t.Fatal(err)
 	}
-	file, err := os.Stat(filepath.Join(string(f), answersName))
-	if err != nil {
-		t.Fatal(err)
-	}
-	open, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, o := range open {
-		if info, err := os.Stat(filepath.Join("/proc/self/fd", o.Name())); err == nil && os.SameFile(file, info) {
-			t.Errorf("it is open as %s", o.Name())
-		}
+	if open := ostest.OpenFiles(t, filepath.Join(string(f), answersName)); len(open) > 0 {
+		t.Errorf("%q are open", open)
 	}
 }
 

@@ -1,13 +1,13 @@
 package runner
 
 import (
-	"os"
 	"os/signal"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/toolcell/toolcell/internal/ostest"
 )
 
 // limitFiles has writing fail in the middle of a file until the test has ended, as it does on a
@@ -42,13 +42,7 @@ func TestHalfAnAnswerIsAnError(t *testing.T) {
 	if n := a.inFile.Load(); n != 0 {
 		t.Errorf("%d bytes are taken", n)
 	}
-	open, err := filepath.Glob("/proc/self/fd/*")
-	if err != nil || len(open) == 0 {
-		t.Fatal(open, err)
-	}
-	for _, each := range open {
-		if to, _ := os.Readlink(each); strings.HasPrefix(to, dir) {
-			t.Errorf("%s is still open", to)
-		}
+	if open := ostest.OpenFiles(t, dir); len(open) > 0 {
+		t.Errorf("%q are open", open)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/toolcell/toolcell/internal/usertest"
+	"github.com/toolcell/toolcell/internal/ostest"
 )
 
 // TestProjectIsFoundBehindLinks: the shell's directory and HOME may be links, to one another too.
@@ -134,7 +134,7 @@ func TestToolThatCannotBeRemovedIsThere(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	usertest.Ordinary(t, func() {
+	ostest.Ordinary(t, func() {
 		if err := s.Remove("f"); err == nil || !strings.Contains(err.Error(), `removing saved tool "f"`) {
 			t.Errorf("removing: %v", err)
 		}

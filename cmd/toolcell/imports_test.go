@@ -106,7 +106,7 @@ var imports = map[string][]string{
 	"internal/state":       {"internal/text"},
 	"internal/text":        {"internal/contain"},
 	"internal/toml":        {},
-	"internal/usertest":    {},
+	"internal/ostest":      {},
 
 	"examples/calendar": {}, // programs of their own
 	"examples/demo":     {},

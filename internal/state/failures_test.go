@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/toolcell/toolcell/internal/usertest"
+	"github.com/toolcell/toolcell/internal/ostest"
 )
 
 // written makes a file with a content in a new folder.
@@ -155,7 +155,7 @@ func inFolder(t *testing.T, mode fs.FileMode, f func()) {
 	if err := errors.Join(os.Mkdir("d", 0o700), os.WriteFile("d/old.json", nil, 0o600), os.Chmod("d", mode)); err != nil {
 		t.Fatal(err)
 	}
-	usertest.Ordinary(t, f, ".", "d")
+	ostest.Ordinary(t, f, ".", "d")
 	if err := os.Chmod("d", 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -183,18 +183,8 @@ func TestLockedFileCanBeWrittenUntilItsEnd(t *testing.T) {
 		t.Errorf("a second holder: %v", err)
 	}
 	Folder{Dir: filepath.Dir(path), Max: 1}.Prune(map[string]bool{"file": true})
-	all, err := filepath.Glob("/proc/self/fd/*")
-	if err != nil || len(all) == 0 {
-		t.Fatal(all, err)
-	}
-	open := 0
-	for _, fd := range all {
-		if name, err := os.Readlink(fd); err == nil && strings.HasPrefix(name, filepath.Dir(f.Name())) {
-			open++
-		}
-	}
-	if open != 1 {
-		t.Errorf("%d files are open", open)
+	if open := ostest.OpenFiles(t, filepath.Dir(f.Name())); len(open) != 1 {
+		t.Errorf("open are %q", open)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolcell/toolcell/internal/ostest"
 	"github.com/toolcell/toolcell/internal/state"
 	"github.com/toolcell/toolcell/mcpproxy/mcptest"
 )
@@ -138,13 +139,7 @@ func TestCallThatIsOverWaitsForNoTurn(t *testing.T) {
 func TestReadingALoginLeavesNoFileOpen(t *testing.T) {
 	s, _ := newAuthority(t).loggedIn(t)
 	tokenOf(t, s, "")
-	open, err := filepath.Glob("/proc/self/fd/*")
-	if err != nil || len(open) == 0 {
-		t.Fatal(open, err)
-	}
-	for _, fd := range open {
-		if file, err := os.Readlink(fd); err == nil && filepath.Base(file) == filepath.Base(s.path) {
-			t.Errorf("%s is open", file)
-		}
+	if open := ostest.OpenFiles(t, s.path); len(open) > 0 {
+		t.Errorf("%q are open", open)
 	}
 }

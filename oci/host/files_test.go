@@ -5,27 +5,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"testing/fstest"
 
 	"golang.org/x/sys/unix"
-)
 
-// openFiles returns which files with this in their path this process has open.
-func openFiles(t *testing.T, part string) (open []string) {
-	t.Helper()
-	fds, err := filepath.Glob("/proc/self/fd/*")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, fd := range fds {
-		if at, err := os.Readlink(fd); err == nil && strings.Contains(at, part) {
-			open = append(open, at)
-		}
-	}
-	return open
-}
+	"github.com/toolcell/toolcell/internal/ostest"
+)
 
 func TestProgramIsFoundBesidePATH(t *testing.T) {
 	s := systemOf(fstest.MapFS{"usr/sbin/aa-exec": text(""), "sbin/aa-exec": text("")}, nil)
@@ -96,7 +82,7 @@ func TestFilesOfTheKernelAreClosed(t *testing.T) {
 	readSubIDs(subuid, "dev", 1000, nil)
 	WarmCgroupMoves()
 	for _, name := range []string{"oom_score_adj", subuid, "cgroup.procs"} {
-		if open := openFiles(t, name); len(open) > 0 {
+		if open := ostest.OpenFiles(t, name); len(open) > 0 {
 			t.Errorf("still open: %q", open)
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/toolcell/toolcell/internal/ostest"
 )
 
 // openSlots opens what all processes of the user share. The ids are none that a host has.
@@ -105,7 +107,7 @@ func TestFolderOfLocksIsNamedWithWhatIsWrong(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if open := openFiles(t, own); len(open) != 1 || open[0] != filepath.Join(own, "uids") {
+	if open := ostest.OpenFiles(t, own); len(open) != 1 || open[0] != filepath.Join(own, "uids") {
 		t.Errorf("open: %q", open)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolcell/toolcell/internal/ostest"
 	"github.com/toolcell/toolcell/oci/spec"
 	"golang.org/x/sys/unix"
 )
@@ -158,13 +159,7 @@ func TestQueuesCountWithoutAProc(t *testing.T) {
 // TestTablesOfSocketsAreClosed, since they are read a hundred times a second.
 func TestTablesOfSocketsAreClosed(t *testing.T) {
 	inQueues(procOf(os.Getpid()))
-	open, err := filepath.Glob("/proc/self/fd/*")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, fd := range open {
-		if at, err := os.Readlink(fd); err == nil && strings.Contains(at, "/net/tcp") {
-			t.Errorf("%s is still open", at)
-		}
+	if open := ostest.OpenFiles(t, "/net/tcp"); len(open) > 0 {
+		t.Errorf("%q are open", open)
 	}
 }

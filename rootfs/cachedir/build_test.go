@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/internal/contain"
+	"github.com/toolcell/toolcell/internal/ostest"
 	"github.com/toolcell/toolcell/internal/state"
-	"github.com/toolcell/toolcell/internal/usertest"
 )
 
 // TestFailedBuildLeavesNothing: a fault of ours is the error of that folder alone.
@@ -84,7 +84,7 @@ func TestFolderIsOnDiskOrItsBuildFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.Chmod(dir, 0o700) })
-	usertest.Ordinary(t, func() {
+	ostest.Ordinary(t, func() {
 		if err := Build(".", "sha256-1", func(string) error { return nil }); !errors.Is(err, fs.ErrPermission) {
 			t.Errorf("got %v", err)
 		}
@@ -99,7 +99,7 @@ func TestFolderStaysWholeIfItsRecordDoes(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.Chmod("a", 0o700) })
-	usertest.Ordinary(t, func() {
+	ostest.Ordinary(t, func() {
 		if err := Remove("a", "record.json"); !errors.Is(err, fs.ErrPermission) {
 			t.Errorf("got %v", err)
 		}
@@ -164,13 +164,7 @@ func TestFilesAreClosedAfterUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	unlock()
-	all, err := filepath.Glob("/proc/self/fd/*")
-	if err != nil || len(all) == 0 {
-		t.Fatal(all, err)
-	}
-	for _, fd := range all {
-		if name, err := os.Readlink(fd); err == nil && strings.HasPrefix(name, c.Dir) {
-			t.Errorf("%s is open", name)
-		}
+	if open := ostest.OpenFiles(t, c.Dir); len(open) > 0 {
+		t.Errorf("%q are open", open)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolcell/toolcell/internal/ostest"
 	"github.com/toolcell/toolcell/internal/state"
 )
 
@@ -67,7 +68,9 @@ func TestBytecodeIsAddedOnce(t *testing.T) {
 	if got, err := os.ReadFile(filepath.Join(set.Dir, compiledAs)); string(got) != bytecode {
 		t.Errorf("got %q, %v", got, err)
 	}
-	noneOpen(t, set.Dir)
+	if open := ostest.OpenFiles(t, set.Dir); len(open) > 0 {
+		t.Errorf("%q are open", open)
+	}
 }
 
 func TestBytecodeThatFailsIsTriedAgainLater(t *testing.T) {

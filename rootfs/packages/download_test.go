@@ -16,6 +16,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/toolcell/toolcell/internal/ostest"
 )
 
 // A scripted stands in for servers: each request gets the next answer, and later ones the last.
@@ -223,20 +225,8 @@ func TestDownloadsAreWhole(t *testing.T) {
 	if err := writeVerified(strings.NewReader("wheel"), sha([]byte("wheel")), file, 100, func(int64) {}); err != nil {
 		t.Error(err)
 	}
-	noneOpen(t, file)
-}
-
-// noneOpen checks that this process has no file open with this beginning of its path.
-func noneOpen(t *testing.T, path string) {
-	t.Helper()
-	all, err := filepath.Glob("/proc/self/fd/*")
-	if err != nil || len(all) == 0 {
-		t.Fatal(all, err)
-	}
-	for _, fd := range all {
-		if name, err := os.Readlink(fd); err == nil && strings.HasPrefix(name, path) {
-			t.Errorf("%s is open", name)
-		}
+	if open := ostest.OpenFiles(t, file); len(open) > 0 {
+		t.Errorf("%q are open", open)
 	}
 }
 

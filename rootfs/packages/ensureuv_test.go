@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/toolcell/toolcell/internal/ostest"
 	"github.com/toolcell/toolcell/internal/state"
 )
 
@@ -120,7 +121,9 @@ func TestUVIsFetchedOnce(t *testing.T) {
 	if left := tree(t, filepath.Dir(want)); len(left) != 1 {
 		t.Errorf("it has %q", left)
 	}
-	noneOpen(t, filepath.Join(s.dir, "uv"))
+	if open := ostest.OpenFiles(t, filepath.Join(s.dir, "uv")); len(open) > 0 {
+		t.Errorf("%q are open", open)
+	}
 }
 
 func TestWheelsOfUVHaveTheProgram(t *testing.T) {

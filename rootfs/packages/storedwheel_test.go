@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolcell/toolcell/internal/ostest"
 	"github.com/toolcell/toolcell/internal/state"
 )
 
@@ -40,7 +41,9 @@ func TestWheelThatIsHereIsNotFetched(t *testing.T) {
 	if x.count() > before || arrived != p.Wheels[0].Size {
 		t.Errorf("%d requests, %d bytes of progress, want %d", x.count()-before, arrived, p.Wheels[0].Size)
 	}
-	noneOpen(t, j.wheels.dir)
+	if open := ostest.OpenFiles(t, j.wheels.dir); len(open) > 0 {
+		t.Errorf("%q are open", open)
+	}
 }
 
 // TestWheelOfAnotherFormatIsUnpackedAgain, and one whose record is damaged.

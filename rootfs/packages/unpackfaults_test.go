@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/toolcell/toolcell/internal/ostest"
 )
 
 // rewritten returns a wheel in which the headers of its files are changed, and nothing else.
@@ -158,7 +160,9 @@ func TestUnpackLeavesNothingOpen(t *testing.T) {
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
-		noneOpen(t, filepath.Dir(filepath.Dir(dir)))
+		if open := ostest.OpenFiles(t, filepath.Dir(filepath.Dir(dir))); len(open) > 0 {
+			t.Errorf("%q are open", open)
+		}
 	}
 }
 
@@ -181,7 +185,9 @@ func TestMetadataThatCannotBeReadIsAnError(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	root.Close()
-	noneOpen(t, dir)
+	if open := ostest.OpenFiles(t, dir); len(open) > 0 {
+		t.Errorf("%q are open", open)
+	}
 	if err := checkIdentity(root, lockedPackage{Name: "a", Version: "1.0"}); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("a folder that cannot be read: %v", err)
 	}

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/toolcell/toolcell/internal/contain"
+	"github.com/toolcell/toolcell/internal/ostest"
 	"github.com/toolcell/toolcell/rootfs/unpack/unpacktest"
 )
 
@@ -93,14 +93,8 @@ func TestCompilingLeavesNothingOpen(t *testing.T) {
 	if given.Err() == nil {
 		t.Error("the command's context has not ended")
 	}
-	open, err := filepath.Glob("/proc/self/fd/*")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, fd := range open {
-		if target, err := os.Readlink(fd); err == nil && target == pipe {
-			t.Errorf("%s is still %s", fd, pipe)
-		}
+	if open := ostest.OpenFiles(t, pipe); len(open) > 0 {
+		t.Errorf("%q is open", open)
 	}
 }
 

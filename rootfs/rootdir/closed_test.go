@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/toolcell/toolcell/internal/usertest"
+	"github.com/toolcell/toolcell/internal/ostest"
 )
 
 // asOwner calls f as an ordinary user, the owner of the root and of those directories in it that
@@ -27,7 +27,7 @@ func asOwner(t *testing.T, root *os.Root, modes map[string]fs.FileMode, f func()
 		t.Cleanup(func() { _ = os.Chmod(path, 0o700) }) // it may be removed
 		owned = append(owned, path)
 	}
-	usertest.Ordinary(t, f, owned...)
+	ostest.Ordinary(t, f, owned...)
 }
 
 func wantMode(t *testing.T, root *os.Root, name string, want fs.FileMode) {
@@ -137,7 +137,7 @@ func TestRemoveAllCopesWithClosedDirectories(t *testing.T) {
 	if _, err := root.Lstat("x"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("still there: %v", err)
 	}
-	if open := openUnder(t, root.Name()); len(open) > 0 {
+	if open := ostest.OpenFiles(t, root.Name()+"/"); len(open) > 0 {
 		t.Errorf("still open are %q", open)
 	}
 	if err := RemoveAll("x"); err != nil {

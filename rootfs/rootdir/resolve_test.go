@@ -4,10 +4,11 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/toolcell/toolcell/internal/ostest"
 )
 
 // A Resolver goes on from where it was, and finds what a new one would.
@@ -115,29 +116,10 @@ func TestDirectoriesAreClosedAfterUse(t *testing.T) {
 		if err := use(); err != nil {
 			t.Errorf("%s: %v", what, err)
 		}
-		if open := openUnder(t, root.Name()); len(open) > 0 {
+		if open := ostest.OpenFiles(t, root.Name()+"/"); len(open) > 0 {
 			t.Errorf("%s: still open are %q", what, open)
 		}
 	}
-}
-
-// openUnder lists what this process has open under a directory, also if it was removed.
-func openUnder(t *testing.T, dir string) (names []string) {
-	t.Helper()
-	dir, err := filepath.EvalSymlinks(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	all, err := filepath.Glob("/proc/self/fd/*")
-	if err != nil || len(all) == 0 {
-		t.Fatal(all, err)
-	}
-	for _, fd := range all {
-		if name, err := os.Readlink(fd); err == nil && strings.HasPrefix(name, dir+"/") {
-			names = append(names, name)
-		}
-	}
-	return names
 }
 
 func TestResolverHasLimits(t *testing.T) {

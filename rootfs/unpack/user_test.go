@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/toolcell/toolcell/internal/usertest"
+	"github.com/toolcell/toolcell/internal/ostest"
 	"github.com/toolcell/toolcell/rootfs/unpack"
 )
 
@@ -22,7 +22,7 @@ func TestVerifyReadsWhatItsOwnerMayNot(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	usertest.Ordinary(t, func() {
+	ostest.Ordinary(t, func() {
 		if _, err := unpack.Extract(".", bytes.NewReader(pack(t, withMode(file("f", "x"), 0))), unpack.NewBudget(1<<20, 10)); err != nil {
 			t.Fatal(err)
 		}
@@ -37,7 +37,7 @@ func TestVerifyReadsWhatItsOwnerMayNot(t *testing.T) {
 	if err := os.Chmod(filepath.Dir(content), 0); err != nil {
 		t.Fatal(err)
 	}
-	usertest.Ordinary(t, func() {
+	ostest.Ordinary(t, func() {
 		if verify(); !errors.Is(damaged, fs.ErrPermission) {
 			t.Errorf("in a closed folder: %v", damaged)
 		}
@@ -73,7 +73,7 @@ func TestMergeThatMayNotWriteFails(t *testing.T) {
 			t.Chdir(layer)
 			t.Cleanup(func() { _ = os.Chmod(at, 0o700) })
 			b := unpack.NewBudget(1<<20, 10)
-			usertest.Ordinary(t, func() {
+			ostest.Ordinary(t, func() {
 				if _, err := unpack.Extract(".", bytes.NewReader(pack(t, c.entry)), b); err != nil {
 					t.Fatal(err)
 				}
@@ -83,7 +83,7 @@ func TestMergeThatMayNotWriteFails(t *testing.T) {
 			} else if err != nil {
 				t.Fatal(err)
 			}
-			usertest.Ordinary(t, func() {
+			ostest.Ordinary(t, func() {
 				if err := unpack.NewMerger(root, b).Merge(t.Context(), "."); !errors.Is(err, fs.ErrPermission) {
 					t.Errorf("got %v", err)
 				}
@@ -110,7 +110,7 @@ func TestDirectoriesThatCannotGetTheirModeFail(t *testing.T) {
 	if err := os.Chmod(filepath.Join(at, "d"), 0o777); err != nil { // anyone may open it
 		t.Fatal(err)
 	}
-	usertest.Ordinary(t, func() {
+	ostest.Ordinary(t, func() {
 		if err := m.SetDirModes(t.Context()); !errors.Is(err, fs.ErrPermission) {
 			t.Errorf("got %v", err)
 		}

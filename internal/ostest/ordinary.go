@@ -1,5 +1,5 @@
-// Package usertest has tests see what modes of files forbid, also where they run as root.
-package usertest
+// Package ostest is what tests ask of the operating system.
+package ostest
 
 import (
 	"os"
