@@ -8,7 +8,7 @@ import (
 )
 
 // ErrorOf reads the error of an answer, whatever it is: some peers write a text, or a
-// code that is not a number. Its message is never empty.
+// code that is not a number. Its message is empty only if the error is an empty text.
 func ErrorOf(raw json.RawMessage) *jsonrpc.Error {
 	e := &jsonrpc.Error{Code: jsonrpc.CodeInternalError}
 	if s, isText := rawjson.Text(raw); isText {
@@ -27,7 +27,7 @@ func ErrorOf(raw json.RawMessage) *jsonrpc.Error {
 		e.Message = s
 	}
 	for _, said := range []json.RawMessage{message, data, raw} {
-		if e.Message == "" && len(said) > 0 && !rawjson.IsNull(said) {
+		if empty := len(said) == 0 || rawjson.IsNull(said) || string(said) == `""`; e.Message == "" && !empty {
 			e.Message = string(said) // better than nothing
 		}
 	}
