@@ -128,6 +128,20 @@ func TestServersThatAskWithoutEndAreRefused(t *testing.T) {
 	}
 }
 
+// TestAQuestionThatCannotBeShownIsTheServersFault, but no error that it gave.
+func TestAQuestionThatCannotBeShownIsTheServersFault(t *testing.T) {
+	s, _ := asker(t, "2026")
+	p := proxyFor(t, Options{}, s)
+	p.SetElicits(both)
+	u := entering(`{"name":"Ada"}`)
+	noForm := asksFor(`"s"`, `"k":{"method":"elicitation/create","params":{"message":"m"}}`)
+	_, err := callAsking(t, p, u, `{"rounds":[`+noForm+`]}`)
+	const want = `calling tool "run" of server "fake": the server asks for input: the user cannot be asked this: it has no form`
+	if err == nil || err.Error() != want || SaidByServer(err) || len(u.asked) > 0 {
+		t.Errorf("got %v\nwant %s", err, want)
+	}
+}
+
 // TestKeysOfServersGoToTheClient: but no text that a key could carry.
 func TestKeysOfServersGoToTheClient(t *testing.T) {
 	for key, want := range map[string]string{

@@ -2,6 +2,7 @@ package mcpproxy
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -90,6 +91,9 @@ func TestUnreadableAnswersOverSSE(t *testing.T) {
 				}
 				if tt.failure != "" {
 					mcptest.WantError(t, err, `calling tool "a" of server "fake"`, tt.failure)
+					if unread := strings.Contains(err.Error(), "cannot be read"); errors.Is(err, ErrCallLost) != unread {
+						t.Errorf("lost = %v: %v", !unread, err)
+					}
 				}
 				mustCall(t, p, "b", `{}`)
 			})
