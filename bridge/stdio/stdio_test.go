@@ -46,7 +46,7 @@ func TestClientSendsWhatIsNoMessage(t *testing.T) {
 		"an id of null":       {`{"jsonrpc":"2.0","id":null,"method":"tools/list"}`, `"id":null,"error":{"code":-32600,"message":"the id must be text or a number, not null"`},
 		"an id that is true":  {`{"jsonrpc":"2.0","id":true,"method":"tools/list"}`, `"id":null,"error":{"code":-32600`},
 		"an id in a list":     {`{"jsonrpc":"2.0","id":[1],"method":"tools/list"}`, `"id":null,"error":{"code":-32600`},
-		"no method":           {`{"jsonrpc":"2.0","id":12}`, `"id":12,"error":{"code":-32600`},
+		"no method":           {`{"jsonrpc":"2.0","id":12}`, `"id":12,"error":{"code":-32600,"message":"there is no method"`},
 		"nothing":             {`{}`, `"id":null,"error":{"code":-32600`},
 		"params in a list":    {`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":["a"]}`, `"id":1,"error":{"code":-32602,"message":"tools/call: params must be an object, not a list"`},
 		"params as text":      {`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":"{}"}`, `"id":1,"error":{"code":-32602,"message":"tools/call: params must be an object, not text"`},
@@ -180,6 +180,8 @@ func TestOddWaysToWriteAreRead(t *testing.T) {
 		},
 		"capabilities in a list":     {`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"capabilities":[]}}` + "\n", `{"capabilities":{}}`},
 		"an empty list of arguments": {`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":[]}}` + "\n", `{"name":"a","arguments":{}}`},
+		"a token of null":            {`{"jsonrpc":"2.0","id":1,"method":"m","params":{"_meta":{"progressToken":null}}}` + "\n", `{"_meta":{"progressToken":null}}`},
+		"a cursor of null":           {`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":null}}` + "\n", `{"cursor":null}`},
 		"more members":               {`{"jsonrpc":"2.0","id":1,"method":"m","more":1}` + "\n", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -201,20 +203,22 @@ func TestOddWaysToWriteAreRead(t *testing.T) {
 // none.
 func TestAnswersOfTheClient(t *testing.T) {
 	for line, want := range map[string]string{
-		`{"jsonrpc":"2.0","id":1,"result":{"a":1}}`:                      `{"a":1}`,
-		`{"jsonrpc":"2.0","id":1.0,"result":[]}`:                         `{}`,
-		`{"jsonrpc":"2.0","id":"1","result":{}}`:                         `{}`,
-		`{"jsonrpc":"2.0","id":1,"result":5}`:                            `the client's answer cannot be read: its result must be an object, not a number`,
-		`{"jsonrpc":"2.0","id":1,"error":"no"}`:                          `no`,
-		`{"jsonrpc":"2.0","id":1,"error":{"code":"E1","message":"bad"}}`: `bad`,
-		`{"jsonrpc":"2.0","id":1,"result":{"a":NaN}}`:                    `the client's answer cannot be read: this is no message: it is not JSON from byte 38 on`,
-		`{"jsonrpc":"2.0","id":1.5,"result":{}}`:                         "",
-		`{"jsonrpc":"2.0","id":18446744073709551617,"result":{}}`:        "",
-		`{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"m"}}`:   "",
-		`{"jsonrpc":"2.0","id":1}`:                                       `the client's answer cannot be read: its result must be an object, not nothing`,
-		`{"jsonrpc":"2.0","id":1,"error":null}`:                          `the client's answer cannot be read: its result must be an object, not nothing`,
-		`{"jsonrpc":"2.0","id":1,"params":{}}`:                           "", // a request that lacks its method
-		`{"jsonrpc":"2.0","id":2}`:                                       "", // we ask nothing of this ID
+		`{"jsonrpc":"2.0","id":1,"result":{"a":1}}`:                             `{"a":1}`,
+		`{"jsonrpc":"2.0","id":1.0,"result":[]}`:                                `{}`,
+		`{"jsonrpc":"2.0","id":"1","result":{}}`:                                `{}`,
+		`{"jsonrpc":"2.0","id":1,"result":5}`:                                   `the client's answer cannot be read: its result must be an object, not a number`,
+		`{"jsonrpc":"2.0","id":1,"error":"no"}`:                                 `no`,
+		`{"jsonrpc":"2.0","id":1,"error":{"code":"E1","message":"bad"}}`:        `bad`,
+		`{"jsonrpc":"2.0","id":1,"result":{"a":NaN}}`:                           `the client's answer cannot be read: this is no message: it is not JSON from byte 38 on`,
+		`{"jsonrpc":"2.0","id":1.5,"result":{}}`:                                "",
+		`{"jsonrpc":"2.0","id":18446744073709551617,"result":{}}`:               "",
+		`{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"m"}}`:          "",
+		`{"jsonrpc":"2.0","id":1}`:                                              `the client's answer cannot be read: its result must be an object, not nothing`,
+		`{"jsonrpc":"2.0","id":1,"error":null}`:                                 `the client's answer cannot be read: its result must be an object, not nothing`,
+		`{"jsonrpc":"2.0","id":1,"params":{}}`:                                  "", // a request that lacks its method
+		`{"jsonrpc":"2.0","id":1,"result":{"a":2},"params":{}}`:                 `{"a":2}`,
+		`{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"m"},"params":{}}`: `m`,
+		`{"jsonrpc":"2.0","id":2}`:                                              "", // we ask nothing of this ID
 	} {
 		c, send, _ := newTestConn()
 		asked, _ := jsonrpc.MakeID(1.0)
@@ -393,40 +397,6 @@ func TestStalledClientIsNotReadOn(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestClientThatIsGoneEndsTheConn holds in both ways in which a client leaves:
-// the client does not read our answers.
-func TestClientThatIsGoneEndsTheConn(t *testing.T) {
-	t.Run("closed", func(t *testing.T) {
-		in, send := io.Pipe()
-		defer send.Close()
-		receive, out := io.Pipe()
-		receive.Close()
-		c := New(in, out, slog.New(slog.DiscardHandler))
-		if err := c.Write(t.Context(), &jsonrpc.Response{}); err == nil {
-			t.Error("the write succeeded")
-		}
-		if _, err := c.Read(t.Context()); !errors.Is(err, io.EOF) {
-			t.Errorf("Read: %v, want EOF", err)
-		}
-	})
-	t.Run("stalled", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			c, send, answers := newTestConn()
-			written := make(chan error, 1)
-			id, _ := jsonrpc.MakeID("a")
-			go func() { written <- c.Write(t.Context(), &jsonrpc.Response{ID: id, Result: []byte("{}")}) }()
-			send.Close()
-			if _, err := c.Read(t.Context()); !errors.Is(err, io.EOF) {
-				t.Errorf("Read: %v, want EOF", err)
-			}
-			if err := <-written; !errors.Is(err, io.ErrClosedPipe) {
-				t.Errorf("Write: %v, want it to give up", err)
-			}
-			_, _ = answers.ReadByte() // ends the goroutine that writes
-		})
-	})
 }
 
 // TestManyRequestsInAnArray: more than may wait at the same time. None is lost, and those
