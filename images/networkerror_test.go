@@ -98,7 +98,7 @@ func TestFileOfATransportIsNoRegistry(t *testing.T) {
 	}
 }
 
-// TestRefusalIsAnAnswer: after it nobody has to look for faults of the network.
+// TestRefusalIsAnAnswer: the network is not at fault then.
 func TestRefusalIsAnAnswer(t *testing.T) {
 	for host, want := range map[string]bool{
 		serve(t, answer(http.StatusNotFound)):           true,

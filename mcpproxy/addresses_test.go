@@ -1,7 +1,6 @@
 package mcpproxy
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -53,27 +52,12 @@ func TestACallHasNoMoreThanItsSessionWasTold(t *testing.T) {
 	p := proxyFor(t, Options{}, s)
 	forms := ElicitCapabilities{Form: true}
 	p.SetElicits(forms)
-	asked, answer, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
-	go func() {
-		_, err := p.Call(t.Context(), CallRequest{
-			Server: "fake", Tool: "run", Arguments: json.RawMessage(`{"asks":[` + plainForm + `]}`), Can: forms,
-			User: userFunc(func(context.Context, Elicitation) (ElicitationReply, error) {
-				close(asked)
-				<-answer
-				return ElicitationReply{Action: "decline"}, nil
-			}),
-		})
-		done <- err
-	}()
-	<-asked
+	answer := callThatAsks(t, p, forms)
 	u := &user{reply: ElicitationReply{Action: "accept"}}
 	r := CallRequest{Server: "fake", Tool: "run", Arguments: json.RawMessage(`{"visit":{"elicitations":[` + address + `]},"complete":"e1"}`), User: u, Can: both}
 	_, err := p.Call(t.Context(), r)
-	close(answer)
+	answer()
 	mcptest.WantError(t, err, "log in first")
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
 	if begun := received(notes, "initialize"); len(begun) != 1 || len(u.asked) > 0 {
 		t.Errorf("%d sessions; the user was asked %+v", len(begun), u.asked)
 	}

@@ -285,25 +285,38 @@ func handshakes(notes string) (all []string) {
 	return all
 }
 
-// TestCallsInFlightKeepTheirSession when the client changes.
-func TestCallsInFlightKeepTheirSession(t *testing.T) {
-	s, _ := asker(t, "2025")
-	p := proxyFor(t, Options{}, s)
-	p.SetElicits(both)
-	asked, answer := make(chan struct{}), make(chan struct{})
-	done := make(chan error, 1)
+// callThatAsks begins a call and returns once its server has asked the user. The user answers, and
+// the call ends, with answer.
+func callThatAsks(t *testing.T, p *Proxy, can ElicitCapabilities) (answer func()) {
+	t.Helper()
+	asked, think, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	go func() {
 		_, err := p.Call(t.Context(), CallRequest{
-			Server: "fake", Tool: "run", Arguments: json.RawMessage(`{"asks":[` + plainForm + `]}`), Can: both,
+			Server: "fake", Tool: "run", Arguments: json.RawMessage(`{"asks":[` + plainForm + `]}`), Can: can,
 			User: userFunc(func(context.Context, Elicitation) (ElicitationReply, error) {
 				close(asked)
-				<-answer
+				<-think
 				return ElicitationReply{Action: "decline"}, nil
 			}),
 		})
 		done <- err
 	}()
 	<-asked
+	return func() {
+		t.Helper()
+		close(think)
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestCallsInFlightKeepTheirSession when the client changes.
+func TestCallsInFlightKeepTheirSession(t *testing.T) {
+	s, _ := asker(t, "2025")
+	p := proxyFor(t, Options{}, s)
+	p.SetElicits(both)
+	answer := callThatAsks(t, p, both)
 	p.SetElicits(ElicitCapabilities{})
 	raw, err := callAsking(t, p, nil, `{"id":"second"}`)
 	if err != nil {
@@ -312,10 +325,7 @@ func TestCallsInFlightKeepTheirSession(t *testing.T) {
 	if got := structured[askedResult](t, raw); string(got.Capabilities) == `{}` {
 		t.Error("it was connected anew while a call was in flight")
 	}
-	close(answer)
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
+	answer()
 	if raw, err = callAsking(t, p, nil, `{}`); err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,7 @@
 // collects them, and a Store keeps them as MCP resources until they expire.
 //
 // It promises that no name or link made by hostile code leads outside its run's
-// folder, and that the files of one run stay within 128 MiB, besides its streams.
+// folder, and that the files of one run stay within 128 MiB, not counting its streams.
 // It does not judge the content of a file.
 package artifacts
 

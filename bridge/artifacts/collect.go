@@ -77,13 +77,13 @@ func (c *Collector) Collect(w *Workspace) {
 	slices.SortFunc(s.found, func(a, b outFile) int { return cmp.Compare(a.path, b.path) })
 	if n := len(s.found); n > maxOutFiles {
 		s.found = s.found[:maxOutFiles]
-		c.addNote("/workspace/out has %d new files, and those of a run that are kept are %d at most. Put many files into one archive", n, maxOutFiles)
+		c.addNote("/workspace/out has %d new files, and a run keeps at most %d. Put many files into one archive", n, maxOutFiles)
 	}
 	c.fetchAll(root, s.found, w)
 	c.noteLeftOutOf(&s)
 }
 
-// fetchAll takes in files of a workspace.
+// fetchAll keeps the files, and notes why some could not be kept.
 func (c *Collector) fetchAll(root *os.File, files []outFile, w *Workspace) {
 	unkept, noted := 0, 0
 	for i, file := range files {
@@ -165,7 +165,7 @@ func (s *scan) add(dir *os.File, name, path string, depth int) {
 	}
 }
 
-// fetch takes in one file, and calls published once clients can read it. Folders become part of
+// fetch copies one file, and calls published once clients can read it. Folders become part of
 // its name.
 func (c *Collector) fetch(root *os.File, file outFile, published func()) error {
 	at := root

@@ -29,7 +29,7 @@ func (p heldPicture) ReadAt([]byte, int64) (int, error) {
 	return 0, io.EOF
 }
 
-// TestStoreEndsAfterItsDecoders, of which one is of a run that has ended without it.
+// TestStoreEndsAfterItsDecoders: one still works for a run that has ended.
 func TestStoreEndsAfterItsDecoders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(Options{Pictures: imaging.Limits{Time: time.Hour}})

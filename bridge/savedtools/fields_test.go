@@ -132,6 +132,7 @@ func TestExportHasEachNamedToolOnceAndTheFutureFirst(t *testing.T) {
 		{Name: "b", Source: future + "def b(): pass\n"},
 		{Name: "c", Source: future + "def c(): pass\n"},
 		{Name: "d", Source: future + "from __future__ import division\ndef d(): pass\n"},
+		{Name: "f", Source: "from __future__ import (\n    annotations)\ndef f(): pass\n"},
 		{Name: "e", Source: "# By hand\nfrom __future__ import annotations\r\ndef e(): pass\n"},
 	} {
 		if err := s.Save(tool); err != nil {
@@ -146,6 +147,7 @@ func TestExportHasEachNamedToolOnceAndTheFutureFirst(t *testing.T) {
 		{[]string{"a", "b", "c"}, title + future + "\n\ndef a(): pass\n\n\ndef b(): pass\n\n\ndef c(): pass\n"},
 		{[]string{"c", "b", "c"}, title + future + "\n\ndef c(): pass\n\n\ndef b(): pass\n"},
 		{[]string{"a", "a"}, title + "\n\ndef a(): pass\n"},
+		{[]string{"f"}, title + "\n\nfrom __future__ import (\n    annotations)\ndef f(): pass\n"}, // over lines: as it is
 		{[]string{"e", "d"}, title + future + "from __future__ import division\n" + "\n\n# By hand\ndef e(): pass\n\n\ndef d(): pass\n"},
 	} {
 		var module strings.Builder

@@ -257,7 +257,7 @@ func boundedLines(lines []string, most, size int) []string {
 const mark = "# saved by toolcell: "
 
 // markLine may follow lines that the user has put before it.
-var markLine = regexp.MustCompile(`(?m)^` + mark + `(.*)(?:\n|\z)`)
+var markLine = text.Pattern(`(?m)^` + mark + `(.*)(?:\n|\z)`)
 
 func format(t Tool) ([]byte, error) {
 	source := t.Source
@@ -273,7 +273,7 @@ func format(t Tool) ([]byte, error) {
 func parse(name string, body []byte) Tool {
 	var t Tool
 	source := strings.ToValidUTF8(string(body), "\uFFFD")
-	if at := markLine.FindStringSubmatchIndex(source); at != nil {
+	if at := markLine().FindStringSubmatchIndex(source); at != nil {
 		known := &t
 		if json.Unmarshal([]byte(source[at[2]:at[3]]), &known) != nil || known == nil {
 			t = Tool{Private: []string{"what its first line does not say any more"}}
@@ -285,22 +285,41 @@ func parse(name string, body []byte) Tool {
 	return t
 }
 
-// futureLine has to come first in a Python file, after comments.
-var futureLine = regexp.MustCompile(`\A((?:[ \t]*(?:#.*)?\r?\n)*)(from __future__ import .*\n)`)
-
 // Module returns the text of one Python module with these tools. Lines that must come
 // first in a Python file appear once.
 func Module(tools []Tool) string {
 	var head, body strings.Builder
+	written := map[string]bool{}
 	for _, t := range tools {
-		source := t.Source
-		for m := futureLine.FindStringSubmatch(source); m != nil; m = futureLine.FindStringSubmatch(source) {
-			if line := strings.TrimRight(m[2], "\r\n") + "\n"; !strings.Contains(head.String(), line) {
-				head.WriteString(line)
+		future, source := cutFuture(t.Source)
+		for _, line := range future {
+			if !written[line] {
+				written[line] = true
+				head.WriteString(line + "\n")
 			}
-			source = m[1] + source[len(m[0]):]
 		}
 		body.WriteString("\n\n" + strings.Trim(source, "\n") + "\n")
 	}
 	return `"""Functions saved by run_python."""` + "\n" + head.String() + body.String()
+}
+
+// cutFuture returns the __future__ lines of a source, which only comments may precede, and the
+// source without them.
+func cutFuture(source string) (future []string, rest string) {
+	var comments strings.Builder
+	read := 0
+	for line := range strings.Lines(source) {
+		bare := strings.TrimSpace(line)
+		isFuture := strings.HasPrefix(line, "from __future__ import ") && !strings.ContainsAny(line, `(\;`)
+		switch {
+		case isFuture:
+			future = append(future, bare)
+		case bare == "" || bare[0] == '#':
+			comments.WriteString(line)
+		default:
+			return future, comments.String() + source[read:]
+		}
+		read += len(line)
+	}
+	return future, comments.String()
 }

@@ -46,7 +46,7 @@ func TestWhatNothingWaitsForIsLogged(t *testing.T) {
 	}
 }
 
-// TestRefusedMessageIsLogged: the answer alone may be seen by nobody.
+// TestRefusedMessageIsLogged, since clients may drop its answer.
 func TestRefusedMessageIsLogged(t *testing.T) {
 	var log bytes.Buffer
 	in, send := io.Pipe()

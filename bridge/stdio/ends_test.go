@@ -97,7 +97,7 @@ func TestFailedWriteIsKept(t *testing.T) {
 	}
 }
 
-// An input of which all was written, with the descriptor of a pipe.
+// A pipedInput has ended, and has the descriptor of a pipe.
 type pipedInput struct {
 	io.Reader
 	conn func() (syscall.RawConn, error)

@@ -68,7 +68,7 @@ func (f *faulty) use(p []byte) (int, error) {
 func (f *faulty) Read(p []byte) (int, error)  { return f.use(p) }
 func (f *faulty) Write(p []byte) (int, error) { return f.use(p) }
 
-// TestFaultInAStreamEndsTheConn: nobody waits for what cannot come.
+// TestFaultInAStreamEndsTheConn, so that no caller waits for an answer that cannot come.
 func TestFaultInAStreamEndsTheConn(t *testing.T) {
 	for _, name := range []string{"reading", "writing"} {
 		t.Run(name, func(t *testing.T) {

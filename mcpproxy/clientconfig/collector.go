@@ -45,8 +45,9 @@ func (d *collector) readFolder(p Location) {
 		return
 	}
 	var names []string
+	named := d.o.named() // it has been read
 	for _, e := range entries {
-		if n := e.Name(); p.takes(n) && filepath.Join(p.Path, n) != d.o.named() {
+		if n := e.Name(); p.takes(n) && filepath.Join(p.Path, n) != named {
 			names = append(names, n)
 		}
 	}

@@ -3,11 +3,11 @@ package clientconfig
 import (
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 
+	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 )
 
@@ -68,7 +68,7 @@ func (o Options) launchesSelf(launcher string, args []string) bool {
 	return false
 }
 
-var majorVersion = regexp.MustCompile(`/v[0-9]+$`)
+var majorVersion = text.Pattern(`/v[0-9]+$`)
 
 // isPackage reports whether a launcher takes a word for a package of this program: toolcell,
 // @any/toolcell@1.2, toolcell[all]>=1, github.com/any/toolcell/cmd/toolcell@latest.
@@ -76,7 +76,7 @@ func (o Options) isPackage(word string) bool {
 	if at := strings.LastIndexByte(word, '@'); at > 0 {
 		word = word[:at]
 	}
-	name := filepath.Base(majorVersion.ReplaceAllString(word, ""))
+	name := filepath.Base(majorVersion().ReplaceAllString(word, ""))
 	if end := strings.IndexAny(name, "=<>~!["); end >= 0 {
 		name = name[:end]
 	}

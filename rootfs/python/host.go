@@ -24,7 +24,7 @@ type Host struct {
 // FindOnHost finds the host's interpreter: the system's own, or else the one that `python3`
 // in the user's PATH starts. The host's root directory is sys: "/" except in tests.
 func FindOnHost(ctx context.Context, sys string) (Host, error) {
-	for _, name := range append([]string{"python3"}, numbered...) { // a system may have a newer one beside its own
+	for _, name := range append([]string{"python3"}, numbered()...) { // a system may have a newer one beside its own
 		for _, dir := range []string{"/usr/bin", "/usr/local/bin"} {
 			if exe := filepath.Join(dir, name); isSystemPython(sys, exe) {
 				return Host{Exe: exe}, nil

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"os"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/rootfs/rootdir"
 )
 
@@ -22,13 +22,13 @@ const (
 // OldestMinor is N of 3.N, the oldest Python that the runner supports.
 const OldestMinor = 10
 
-// numbered are the names of interpreters that are not too old, from the newest on.
-var numbered = func() (names []string) {
+// numbered returns the names of interpreters that are not too old, from the newest on.
+func numbered() (names []string) {
 	for n := newestMinor; n >= OldestMinor; n-- {
 		names = append(names, "python3."+strconv.Itoa(n))
 	}
 	return names
-}()
+}
 
 // errNoPython names images that work, since a user who sees it has probably chosen a base
 // image.
@@ -60,7 +60,7 @@ func Find(ctx context.Context, root *os.Root, env []string) (string, error) {
 		_, err := rootdir.Resolve(root, dir)
 		return err != nil
 	})
-	for _, name := range numbered {
+	for _, name := range numbered() {
 		if found, err := find(name); found != "" || err != nil {
 			return found, err
 		}
@@ -99,11 +99,11 @@ func isPython(root *os.Root, file string) bool {
 
 // versionInName finds the version in names such as python2.7, python3.13t, pypy3.10 and
 // platform-python3.6.
-var versionInName = regexp.MustCompile(`^(?:platform-)?(?:python|pypy)(\d)(?:\.(\d+))?`)
+var versionInName = text.Pattern(`^(?:platform-)?(?:python|pypy)(\d)(?:\.(\d+))?`)
 
 // tooOld reports whether the name of an interpreter's file says that it is too old.
 func tooOld(name string) bool {
-	version := versionInName.FindStringSubmatch(name)
+	version := versionInName().FindStringSubmatch(name)
 	if version == nil {
 		return false
 	}
