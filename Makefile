@@ -16,8 +16,8 @@ export GOFLAGS := -buildvcs=false
 # from loading libraries at run time; urfave_cli_no_docs leaves out a Markdown
 # parser that each start would set up.
 TAGS := seccomp,netgo,osusergo,runc_nocriu,urfave_cli_no_docs
-VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
-LDFLAGS := -s -w -X main.version=$(VERSION) $(shell .ci/built-from.sh) -extldflags -static
+LDFLAGS := -s -w $(shell .ci/built-from.sh) -extldflags -static
+VERSION := $(shell sed -n 's/^const version = "\(.*\)"/\1/p' cmd/toolcell/version.go)
 
 # Real images for the tests are built once and kept here.
 export TOOLCELL_TEST_IMAGES ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/toolcell-test/images
@@ -32,7 +32,7 @@ build: bin/toolcell
 
 bin/%: FORCE | deps
 	@mkdir -p bin
-	go build -trimpath -tags $(TAGS) -ldflags '$(LDFLAGS)' -o $@ ./$(if $(filter toolcell,$*),cmd,examples)/$*
+	@.ci/building.sh $@ go build -v -trimpath -tags $(TAGS) -ldflags '$(LDFLAGS)' -o $@ ./$(if $(filter toolcell,$*),cmd,examples)/$*
 
 .PHONY: deps
 deps:

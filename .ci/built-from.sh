@@ -1,4 +1,5 @@
 #!/bin/sh
 # Prints the flags of the linker that say which commit a binary is built from; nothing
 # where that cannot be known.
-git log -1 --date=short --format='-X main.commit=%h -X main.date=%cd' 2>/dev/null || true
+commit=$(git describe --always --dirty --exclude '*' 2>/dev/null) || exit 0
+echo "-X main.commit=$commit -X main.date=$(git log -1 --date=short --format=%cd)"

@@ -42,7 +42,7 @@ build() { # ARCH FILE
 	}
 	GOARCH=$1 CGO_ENABLED=1 CC=$cc PKG_CONFIG_LIBDIR=/usr/lib/$triplet/pkgconfig:/usr/share/pkgconfig \
 		go build -buildvcs=false -trimpath -tags "$tags" -o "$2" \
-		-ldflags "-s -w -buildid= -X main.version=$version $(.ci/built-from.sh) -extldflags '-static -Wl,--build-id=none'" ./cmd/toolcell
+		-ldflags "-s -w -buildid= $(.ci/built-from.sh) -extldflags '-static -Wl,--build-id=none'" ./cmd/toolcell
 }
 
 # The licences of all that is linked in, one after the other.

@@ -2,8 +2,10 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -22,12 +24,47 @@ func TestOnlyBinariesLeaveOutPaths(t *testing.T) {
 		if !strings.Contains(line, "-trimpath") {
 			continue
 		}
-		if found++; !strings.HasPrefix(line, "\tgo build ") {
+		if found++; !strings.HasPrefix(line, "\t@.ci/building.sh $@ go build ") {
 			t.Errorf("-trimpath is not for go build alone: %s", line)
 		}
 	}
 	if found != 1 {
 		t.Errorf("-trimpath is in %d lines, want it where bin/toolcell is built", found)
+	}
+}
+
+// TestABuildShowsErrors: what the compiler says comes through as it is, and so does the exit
+// code. The names of packages do not.
+func TestABuildShowsErrors(t *testing.T) {
+	script := `echo 'go: downloading example.com/x v1.0.0' >&2
+for n in 1 2 3; do echo "example.com/x/p$n" >&2; done
+printf '%s\n' '# example.com/x/p3' './p3.go:1:2: undefined: f' '' '	a note' >&2
+exit 3`
+	out, err := exec.Command("../../.ci/building.sh", "bin/x", "sh", "-c", script).CombinedOutput()
+	exit, failed := errors.AsType[*exec.ExitError](err)
+	if !failed || exit.ExitCode() != 3 {
+		t.Errorf("it ended with %v, want the exit code 3", err)
+	}
+	want := "toolcell: building bin/x; the first time takes minutes\n# example.com/x/p3\n./p3.go:1:2: undefined: f\n\n\ta note\n"
+	if string(out) != want {
+		t.Errorf("it printed %q\nwant %q", out, want)
+	}
+}
+
+// TestVersionIsTheNewestInTheChangelog: the version that the program prints has a section
+// there, or is that of the next release.
+func TestVersionIsTheNewestInTheChangelog(t *testing.T) {
+	changelog, err := os.ReadFile("../../CHANGELOG.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sections := regexp.MustCompile(`(?m)^## \[([^]]*)\](?: - \d{4}-\d\d-\d\d)?$`).FindAllStringSubmatch(string(changelog), -1)
+	if len(sections) == 0 {
+		t.Fatal("CHANGELOG.md has no sections")
+	}
+	newest, unreleased := sections[0][1], sections[0][1] == "Unreleased"
+	if dev := strings.HasSuffix(version, "-dev"); dev != unreleased || !dev && newest != version {
+		t.Errorf("the version is %q, and the first section of CHANGELOG.md is %q", version, newest)
 	}
 }
 

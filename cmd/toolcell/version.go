@@ -4,19 +4,17 @@ import (
 	"context"
 	"fmt"
 	"runtime"
-	"slices"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 )
 
-// Set by the linker: the version by tag, and the commit with its date.
-var (
-	version      = "devel"
-	commit, date string
-)
+// version is the newest release in CHANGELOG.md, or with -dev the one that comes next.
+const version = "0.1.0"
+
+// Set by the linker: the commit, with -dirty after it if files were changed, and its date.
+var commit, date string
 
 func versionCommand(s *console.Streams) *cli.Command {
 	return &cli.Command{
@@ -32,9 +30,10 @@ func versionCommand(s *console.Streams) *cli.Command {
 	}
 }
 
-// versionText returns the version, and what it was built from if that is known.
+// versionText returns the version, and the commit that it was built from if that is known.
 func versionText() string {
-	details := []string{commit, date, runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
-	known := slices.DeleteFunc(details, func(d string) bool { return d == "" })
-	return fmt.Sprintf("toolcell %s (%s)\n", version, strings.Join(known, ", "))
+	if commit == "" {
+		return "toolcell " + version + "\n"
+	}
+	return fmt.Sprintf("toolcell %s (%s, %s)\n", version, commit, date)
 }
