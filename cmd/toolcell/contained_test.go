@@ -368,7 +368,7 @@ func (w *sourceWalk) containedBody(p *sourcePackage, body *ast.BlockStmt) bool {
 				return true
 			}
 		}
-		if !releases(w, p, d.Call) {
+		if !releasesOf(w, p, d.Call) {
 			return false
 		}
 	}
@@ -380,7 +380,7 @@ func hasValues(d *ast.DeclStmt) bool {
 }
 
 // releases reports whether a deferred call does no more than give something back.
-func releases(w *sourceWalk, p *sourcePackage, call *ast.CallExpr) bool {
+func releasesOf(w *sourceWalk, p *sourcePackage, call *ast.CallExpr) bool {
 	if id, ok := call.Fun.(*ast.Ident); ok {
 		_, builtin := p.info.Uses[id].(*types.Builtin)
 		return builtin || p.info.Types[call.Fun].Type.String() == "context.CancelFunc"
@@ -399,7 +399,7 @@ func releases(w *sourceWalk, p *sourcePackage, call *ast.CallExpr) bool {
 			switch x := s.X.(type) {
 			case *ast.UnaryExpr:
 			case *ast.CallExpr:
-				if !releases(w, p, x) {
+				if !releasesOf(w, p, x) {
 					return false
 				}
 			default:

@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
+	"github.com/toolcell/toolcell/internal/program"
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/clientconfig"
 	"github.com/toolcell/toolcell/mcpproxy/config"
@@ -85,7 +86,7 @@ func newDiscovered(s settings.Settings, log *slog.Logger) *discovered {
 	state := s.Dirs.State
 	f := &discovered{trust: clientconfig.NewTrust(state), values: clientconfig.NewValues(state), log: log}
 	f.options = clientconfig.Options{
-		Home: home, Dir: dir, Extra: s.Servers, AllowSelf: s.AllowSelf, Self: settings.Self(),
+		Home: home, Dir: dir, Extra: s.Servers, AllowSelf: s.AllowSelf, Self: program.Self(),
 		Trusted: f.trust.State, Values: f.values.Of,
 	}
 	return f

@@ -16,6 +16,7 @@ import (
 	"github.com/toolcell/toolcell/bridge/run"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
+	"github.com/toolcell/toolcell/internal/program"
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/pins"
 	"github.com/toolcell/toolcell/oci/doctor"
@@ -97,7 +98,7 @@ func sandboxCheck(ctx context.Context, conf settings.Settings, checks []doctor.C
 	cause := firstFatal(checks)
 	if pythonErr != nil && cause < 0 {
 		return doctor.Degraded(code, "not tried, since this host has no Python for it",
-			"# try one of an image instead:\n"+text.ShellWord(settings.Self())+" exec -c 'print(1)'")
+			"# try one of an image instead:\n"+text.ShellWord(program.Self())+" exec -c 'print(1)'")
 	}
 	conf.Image, conf.ImageNamed = "host", true
 	var version, cure string

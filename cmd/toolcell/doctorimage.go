@@ -13,6 +13,7 @@ import (
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/images"
+	"github.com/toolcell/toolcell/internal/program"
 	"github.com/toolcell/toolcell/internal/requirement"
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/oci/doctor"
@@ -58,7 +59,7 @@ func imageChecks(ctx context.Context, o Options, python error) []doctor.Check {
 	if conf.Image == "host" {
 		return nil // RC-SANDBOX runs it
 	}
-	f := imageFacts{ref: conf.Image, self: settings.Self(), fallback: !conf.ImageNamed && python == nil, always: conf.Pull == rootfs.PullAlways}
+	f := imageFacts{ref: conf.Image, self: program.Self(), fallback: !conf.ImageNamed && python == nil, always: conf.Pull == rootfs.PullAlways}
 	conf.LogLevel = max(conf.LogLevel, slog.LevelWarn)
 	f.err = f.gather(ctx, conf, o.Streams)
 	return f.checks()

@@ -43,7 +43,8 @@ var examples = map[string][]string{
 	"toolcell install":           {"toolcell install cursor codex", "toolcell install claude-code --move-servers"},
 	"toolcell uninstall":         {"toolcell uninstall cursor", "toolcell uninstall --all --dry-run"},
 	"toolcell doctor":            {"toolcell doctor", "toolcell doctor --json"},
-	"toolcell version":           {"toolcell version", "toolcell version --json"},
+	"toolcell upgrade":           {"toolcell upgrade", "toolcell upgrade --json"},
+	"toolcell version":           {"toolcell version", "toolcell version --check"},
 	"toolcell completion":        {"source <(toolcell completion bash)", "toolcell completion fish | source"},
 	"toolcell help":              {"toolcell help settings", "toolcell help images pull"},
 }

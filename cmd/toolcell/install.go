@@ -35,7 +35,7 @@ func installCommand(s *console.Streams) *cli.Command {
 		&cli.BoolFlag{Name: "yes", Aliases: []string{"y"}, Usage: "move them without asking"},
 		&cli.BoolFlag{Name: "print", Usage: "only print the entry, to be put in by hand"},
 		&cli.BoolFlag{Name: "dry-run", Usage: "only show what would change"},
-		&cli.BoolFlag{Name: "force", Usage: "change a file also if it is read-only"},
+		&cli.BoolFlag{Name: "force", Usage: "change a file also if it is read-only, and replace a newer program"},
 		&cli.BoolFlag{Name: "undo", Usage: "take the entry out again, and put back what was moved"},
 	}
 	return &cli.Command{
@@ -43,7 +43,8 @@ func installCommand(s *console.Streams) *cli.Command {
 		Description: "Without a client it shows those that are found on this machine, and asks which. Clients: " +
 			strings.Join(installer.ClientNames(), ", ") + ".\n\n" +
 			"The file keeps its comments, order and form; what it was before is kept beside it. A file that\n" +
-			"cannot be read is left alone.",
+			"cannot be read is left alone. A program that runs from a cache, such as uvx's, is copied to\n" +
+			"~/.local/share/toolcell/bin first, where clients start it.",
 		Flags: flags(discoverySettings, own...), Action: actionWith(s, withClients(install)),
 	}
 }
@@ -93,6 +94,14 @@ func install(ctx context.Context, o installOptions) error {
 	}
 	clients, err := o.clients(func() ([]string, error) { return installer.Detected(o.change.Discovery) })
 	if err != nil {
+		return err
+	}
+	return installIn(ctx, o, clients)
+}
+
+// installIn installs in clients, or prints their entries.
+func installIn(ctx context.Context, o installOptions, clients []string) (err error) {
+	if o.change.Program, err = settleProgram(ctx, o.Options, o.change.Force, o.change.DryRun); err != nil {
 		return err
 	}
 	return doForClients(ctx, o, clients, func(i *installer.Installer) (*installer.Report, error) {
@@ -217,7 +226,7 @@ func installInFound(ctx context.Context, o installOptions) error {
 	if err != nil {
 		return err
 	}
-	return doForClients(ctx, o, clients, func(i *installer.Installer) (*installer.Report, error) { return i.Install(ctx) })
+	return installIn(ctx, o, clients)
 }
 
 // askClients asks which clients are meant until the answer has only known names.

@@ -59,6 +59,7 @@ var printing = map[string][]string{
 	"approvals deny":    nil,
 	"install":           {"install --list"},
 	"uninstall":         {"uninstall cursor"},
+	"upgrade":           {"upgrade"},
 	"version":           {"version"},
 	"help":              {"help settings"},
 }
@@ -81,7 +82,7 @@ var failing = []string{
 	"servers tools nope", "servers pins nope", "servers pins accept", "servers pins accept nope", "servers pins accept gone", "servers search", "servers call nope x", "servers call gone x", "servers call", "servers login nope", "servers logout nope",
 	"servers set nope", "servers trust nope", "servers untrust", "tools list x", "tools show nope", "tools rm nope", "tools export nope",
 	"approvals list x", "approvals nope", "approvals show", "approvals show nope", "approvals approve nope", "approvals approve nope --for ever", "approvals approve nope --revoke", "approvals deny nope", "approvals deny nope --stop --revoke",
-	"install nope", "install", "uninstall nope", "uninstall", "version x", "help nope",
+	"install nope", "install", "uninstall nope", "uninstall", "upgrade x", "version x", "help nope",
 }
 
 // TestEveryCommandHasJSON, or a reason why not.

@@ -82,7 +82,7 @@ func (h fakeHost) facts() *hostFacts {
 			Cgroup: host.Cgroup{Driver: host.CgroupSystemd, V2: true, Memory: true, PIDs: true, CPU: true, Swap: true},
 		},
 		needs: Needs{Limits: spec.Limits{Memory: 512 << 20, PIDs: 128}, Images: "/home/ann/.cache/toolcell", Python: "/usr/bin/python3"},
-		exe:   "/home/ann/.local/bin/toolcell", user: "ann", landlock: 7,
+		exe:   "/home/ann/.local/bin/toolcell", started: "/home/ann/.local/bin/toolcell", user: "ann", landlock: 7,
 		folders: []folder{{Path: "/home/ann/.cache/toolcell", At: "/home/ann/.cache", Owner: 1000, Free: 90 << 30}},
 	}
 	if h.change != nil {
@@ -147,12 +147,18 @@ var fakeHosts = map[string]fakeHost{
 		change: stopped(host.StepMake, unix.EACCES),
 		checks: map[string]string{"RC-USERNS-APPARMOR": "profile toolcell"},
 	},
+	"Ubuntu 24.04, where uvx runs it": {
+		files:  map[string]string{"proc/sys/kernel/apparmor_restrict_unprivileged_userns": "1\n"},
+		change: both(stopped(host.StepAdmin, unix.EPERM), func(f *hostFacts) { f.exe = "/home/ann/.cache/uv/archive-v0/x/bin/toolcell" }),
+		checks: map[string]string{"RC-USERNS-APPARMOR": "profile toolcell \"/home/ann/.local/bin/toolcell\" flags=(unconfined) {\n  userns,\n}\nEOF\n" +
+			"sudo apparmor_parser -r /etc/apparmor.d/toolcell\n# the profile is for the copy of this program that clients start"},
+	},
 	"Ubuntu 24.04 with our profile": {
 		files: map[string]string{"proc/sys/kernel/apparmor_restrict_unprivileged_userns": "1\n"},
 	},
 	"Ubuntu 24.04 with a path that cannot stand in a profile": {
 		files:  map[string]string{"proc/sys/kernel/apparmor_restrict_unprivileged_userns": "1\n"},
-		change: both(stopped(host.StepAdmin, unix.EPERM), func(f *hostFacts) { f.exe = "/tmp/a\nb" }),
+		change: both(stopped(host.StepAdmin, unix.EPERM), func(f *hostFacts) { f.started = "/tmp/a\nb" }),
 		checks: map[string]string{"RC-USERNS-APPARMOR": "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0\necho"},
 	},
 	"unconfined Docker on Ubuntu 24.04": {

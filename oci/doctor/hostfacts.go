@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/toolcell/toolcell/internal/program"
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/oci/host"
 	"golang.org/x/sys/unix"
@@ -19,6 +20,7 @@ type hostFacts struct {
 	hostErr  error // why host is unknown
 	needs    Needs
 	exe      string              // this program, symbolic links resolved
+	started  string              // the executable that clients start
 	user     string              // who runs it
 	trial    host.NamespaceProbe // of a sandbox's namespaces
 	seccomp  error               // why no filter can be loaded
@@ -33,7 +35,7 @@ type hostFacts struct {
 func gather(h host.Host) *hostFacts {
 	f := &hostFacts{
 		System: host.ThisSystem(), host: h,
-		exe: thisProgram(), user: host.UserName(os.Geteuid()),
+		exe: thisProgram(), started: program.This().Started(), user: host.UserName(os.Geteuid()),
 		trial: host.ProbeNamespaces(h), seccomp: host.SeccompError(), landlock: host.LandlockVersion(),
 	}
 	f.spare = lookAt(ownFolder(f), h)

@@ -122,7 +122,7 @@ func containerCheck(f *hostFacts) Check {
 // 23.10 and later.
 func appArmorCure(f *hostFacts) string {
 	all := sysctlCure(appArmorSetting, "0")
-	path, ok := appArmorPath(f.exe)
+	path, ok := appArmorPath(f.started)
 	if !ok || f.Container() != "" || f.InUserNamespace() {
 		return f.onHost(all...)
 	}
@@ -133,8 +133,17 @@ profile toolcell ` + path + ` flags=(unconfined) {
   userns,
 }
 EOF`
-	return f.asRoot(profile, "apparmor_parser -r /etc/apparmor.d/toolcell") +
+	return f.asRoot(profile, "apparmor_parser -r /etc/apparmor.d/toolcell") + f.startedElsewhere() +
 		"\n# or, for every program on this machine:\n" + f.asRoot(all...)
+}
+
+// startedElsewhere says that a profile is for the program that clients start, if that is not
+// this one.
+func (f *hostFacts) startedElsewhere() string {
+	if f.started == f.exe {
+		return ""
+	}
+	return "\n# the profile is for the copy of this program that clients start; it is made by: toolcell install CLIENT"
 }
 
 // appArmorPath quotes a path for a profile, where some characters form

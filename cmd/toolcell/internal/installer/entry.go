@@ -1,11 +1,9 @@
 package installer
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 
@@ -37,11 +35,7 @@ func (i *Installer) PrintEntry() (*Report, error) {
 // on and have another PATH, so the command is a whole path, and the variables that say where
 // files are go along.
 func (i *Installer) entry() (edit.Entry, error) {
-	entry := edit.Entry{Name: i.Name, Env: map[string]string{}}
-	var err error
-	if entry.Command, err = lastingPath(); err != nil {
-		return entry, err
-	}
+	entry := edit.Entry{Name: i.Name, Command: i.Program, Env: map[string]string{}}
 	for _, name := range []string{"XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"} {
 		if v := os.Getenv(name); filepath.IsAbs(v) {
 			entry.Env[name] = v
@@ -63,25 +57,4 @@ func (i *Installer) entry() (edit.Entry, error) {
 		}
 	}
 	return entry, nil
-}
-
-// lastingPath returns a path of this program that survives upgrades. The name
-// in PATH is preferred to the target of its link, which packages replace.
-func lastingPath() (string, error) {
-	exe, err := os.Executable()
-	if err != nil {
-		return "", fmt.Errorf("finding this program: %w", err)
-	}
-	for dir := filepath.Dir(exe); dir != "/"; dir = filepath.Dir(dir) {
-		if strings.HasPrefix(filepath.Base(dir), "go-build") {
-			return "", errors.New("this program runs from a temporary folder, as go run makes them, so no client could start it later; install it first: make install, or go install")
-		}
-	}
-	known, _ := exec.LookPath("toolcell")
-	inPath, errPath := os.Stat(known)
-	own, errOwn := os.Stat(exe)
-	if filepath.IsAbs(known) && errPath == nil && errOwn == nil && os.SameFile(inPath, own) {
-		return known, nil
-	}
-	return exe, nil
 }

@@ -23,6 +23,7 @@ type Options struct {
 	Client      string   // whose file
 	Project     bool     // the file of the project instead of the user's
 	Name        string   // of the entry; empty for the default
+	Program     string   // whole path that clients start, for Install and PrintEntry
 	Env         []string // KEY=VALUE that the client starts toolcell with
 	MoveServers bool
 	Yes         bool // move without asking
@@ -136,8 +137,7 @@ func (i *Installer) Install(ctx context.Context) (*Report, error) {
 // planEntry puts the entry into the text of the file, unless it is an older one.
 func (i *Installer) planEntry() (*change, error) {
 	if i.older {
-		command, err := lastingPath()
-		return &change{Installer: i, result: edit.Result{Did: serversMoved}, command: command + " serve"}, err
+		return &change{Installer: i, result: edit.Result{Did: serversMoved}, command: i.Program + " serve"}, nil
 	}
 	entry, err := i.entry()
 	if err != nil {

@@ -147,18 +147,6 @@ func InTheWay(path string, own []string) string {
 	return ""
 }
 
-// Self is the resolved path of this program.
-func Self() string {
-	exe, err := os.Executable()
-	if err != nil {
-		return ""
-	}
-	if real, err := filepath.EvalSymlinks(exe); err == nil {
-		return real
-	}
-	return exe
-}
-
 // LeaveRemovedFolder changes to the root if the working directory has been
 // removed: sandboxes and servers started in it would fail.
 func LeaveRemovedFolder() {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"github.com/toolcell/toolcell/internal/program"
 	"github.com/toolcell/toolcell/oci/spec"
 	"github.com/toolcell/toolcell/rootfs"
 )
@@ -167,7 +168,7 @@ func (s Settings) CheckMounts() error {
 		if file := InTheWay(m.Source, s.OwnFiles()); file != "" {
 			return refuse("toolcell's own files are in " + file)
 		}
-		if exe := Self(); m.Writable && exe != "" && within(exe, m.Source) {
+		if exe := program.Self(); m.Writable && exe != "" && within(exe, m.Source) {
 			return refuse("code could replace this program, " + exe)
 		}
 	}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"github.com/toolcell/toolcell/internal/program"
+	"github.com/toolcell/toolcell/internal/text"
+)
+
+func upgradeCommand(s *console.Streams) *cli.Command {
+	return &cli.Command{
+		Name: "upgrade", Usage: "say how to get a newer version, or put this one where clients start it",
+		Description: "It prints how toolcell was installed, and what to type for a newer version: whatever installed\n" +
+			"it replaces it. If clients start a copy in ~/.local/share/toolcell/bin, and this is another\n" +
+			"version, as after uvx toolcell@latest, the copy is replaced.",
+		Flags: []cli.Flag{
+			&cli.BoolFlag{Name: "force", Usage: "replace a newer copy"},
+			jsonFlag(),
+		},
+		Action: actionWith(s, func(c *cli.Context, o Options) error { return upgrade(c.Context, o, c.Bool("force")) }),
+	}
+}
+
+// An upgradeReport is what upgrade says with --json.
+type upgradeReport struct {
+	Program string `json:"program"` // that clients start
+	Version string `json:"version"`
+	Did     string `json:"did,omitempty"` // replaced, or kept: the copy is newer
+	Was     string `json:"was,omitempty"`
+	From    string `json:"from"`    // how this program was installed
+	Upgrade string `json:"upgrade"` // what to type
+}
+
+func upgrade(ctx context.Context, o Options, force bool) error {
+	p := program.This()
+	report := upgradeReport{Program: p.Path, Version: version, From: p.Origin.Name, Upgrade: p.Origin.Upgrade}
+	_, err := os.Stat(program.StablePath())
+	if err == nil && p.Lasting() == "" {
+		settled, err := program.Settle(ctx, thisVersion(), force, false)
+		if err != nil {
+			return err
+		}
+		report.Program, report.Did = settled.Path, settled.Did
+		switch settled.Did {
+		case program.Replaced:
+			report.Was = settled.Was.Version
+		case program.Kept:
+			report.Version = settled.Was.Version
+		}
+		noteSettled(o, settled)
+	}
+	return printRow(o, report, "toolcell %s at %s, from %s. For a newer version, type:\n%s\n",
+		report.Version, report.Program, report.From, report.Upgrade)
+}
+
+// settleProgram returns the path by which clients start this program, after it was copied
+// there if need be.
+func settleProgram(ctx context.Context, o Options, force, dry bool) (string, error) {
+	settled, err := program.Settle(ctx, thisVersion(), force, dry)
+	if err != nil {
+		return "", err
+	}
+	if !dry {
+		noteSettled(o, settled)
+	}
+	return settled.Path, nil
+}
+
+// noteSettled says what was done with the program.
+func noteSettled(o Options, s program.Settled) {
+	path := text.ShellWord(s.Path)
+	switch s.Did {
+	case program.Placed:
+		note := fmt.Sprintf("the program is at %s now, where clients start it", path)
+		if runner := program.This().Origin.Runner(); runner != "" {
+			note += fmt.Sprintf("; where messages say toolcell, type %s toolcell", runner)
+		}
+		console.Note(o.Err, note)
+	case program.Replaced:
+		console.Note(o.Err, fmt.Sprintf("%s is toolcell %s now, and was %s; clients start it the next time that they start toolcell", path, thisVersion(), s.Was))
+	case program.Kept:
+		console.Note(o.Err, fmt.Sprintf("%s stays: it is toolcell %s, and this is %s, which is older; to replace it nevertheless, add --force", path, s.Was, thisVersion()))
+	}
+}
