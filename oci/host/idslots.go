@@ -41,12 +41,8 @@ func OpenIDSlots(ids IDRange, uid int) *IDSlots {
 // openShared opens the file in which IDs are locked. Its path does not depend on settings: it
 // must be the same for all processes of the user.
 func openShared(uid int) (*os.File, error) {
-	dirs := []string{"/run/toolcell"}
-	if uid != 0 {
-		dirs = []string{"/run/user/" + strconv.Itoa(uid) + "/toolcell"}
-	}
 	var errs []error
-	for _, dir := range append(dirs, "/tmp/toolcell-"+strconv.Itoa(uid)) {
+	for _, dir := range IDFolders(uid) {
 		f, err := openIn(dir, uid)
 		if err == nil {
 			return f, nil
@@ -54,6 +50,16 @@ func openShared(uid int) (*os.File, error) {
 		errs = append(errs, err)
 	}
 	return nil, errors.Join(errs...)
+}
+
+// IDFolders returns the folders in which that file may be: the first of them in which it can be made
+// has it.
+func IDFolders(uid int) []string {
+	first := "/run/toolcell"
+	if uid != 0 {
+		first = "/run/user/" + strconv.Itoa(uid) + "/toolcell"
+	}
+	return []string{first, "/tmp/toolcell-" + strconv.Itoa(uid)}
 }
 
 // openIn opens the file in dir, creating dir if needed. In /tmp anyone can make a folder or a
