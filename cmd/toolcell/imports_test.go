@@ -19,6 +19,7 @@ var imports = map[string][]string{
 	"cmd/toolcell":                       {"cmd/toolcell/internal/...", "bridge/...", "mcpproxy/...", "oci/...", "rootfs/...", "images"},
 	"cmd/toolcell/e2e":                   {},
 	"cmd/toolcell/internal/console":      {"rootfs"},
+	"cmd/toolcell/internal/footprint":    {},
 	"cmd/toolcell/internal/installer":    {"cmd/toolcell/internal/console", "cmd/toolcell/internal/settings", "mcpproxy/..."},
 	"cmd/toolcell/internal/releases":     {},
 	"cmd/toolcell/internal/repl":         {"cmd/toolcell/internal/console", "bridge/consent", "bridge/run", "oci", "oci/doctor"},

@@ -1,0 +1,201 @@
+package footprint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/toolcell/toolcell/internal/contain"
+)
+
+// A fileID tells files from each other.
+type fileID struct{ dev, inode uint64 }
+
+// A tally counts the files of one kind.
+type tally struct {
+	Use
+	names []string // of the user's own files
+	seen  map[fileID]bool
+}
+
+// measure counts the kinds at the same time: links between files are within one.
+func (f *Found) measure(ctx context.Context) error {
+	tallies, errs := make([]tally, len(Kinds)), make([]error, len(Kinds))
+	var work sync.WaitGroup
+	for n, kind := range Kinds {
+		t := &tallies[n]
+		t.Kind, t.seen = kind, map[fileID]bool{}
+		work.Go(func() {
+			defer contain.Error("measuring files", &errs[n])
+			for _, i := range f.items {
+				if i.kind == kind && errs[n] == nil {
+					errs[n] = t.item(ctx, i)
+				}
+			}
+		})
+	}
+	work.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	for _, t := range tallies {
+		if t.Files == 0 {
+			continue
+		}
+		slices.Sort(t.Folders)
+		f.Uses = append(f.Uses, t.Use)
+		if t.Kind == OwnFiles {
+			f.Names = t.names
+		}
+	}
+	return nil
+}
+
+// item counts an item.
+func (t *tally) item(ctx context.Context, i item) error {
+	folder := i.full()
+	if t.Kind != Other && i.path != "." {
+		name, _, _ := strings.Cut(i.path, "/")
+		folder = filepath.Join(i.place.Dir, name)
+	}
+	if t.Kind == Running || t.Kind == OwnFiles || t.Kind == Program || t.Kind == Decisions {
+		folder = i.place.Dir
+	}
+	if !slices.Contains(t.Folders, folder) {
+		t.Folders = append(t.Folders, folder)
+	}
+	if i.folder {
+		return t.file(int(i.place.dir.Fd()), i.path, i.path, "", nil)
+	}
+	down := func(dir *os.File, path string) error { return t.tree(ctx, dir, path, i.counted()) }
+	at, closeAt, err := i.parent()
+	if err != nil {
+		return nil //nolint:nilerr // it has gone meanwhile
+	}
+	defer closeAt()
+	return t.file(at, filepath.Base(i.path), i.path, i.counted(), down)
+}
+
+// parent opens the folder that an item is in.
+func (i item) parent() (fd int, closeIt func(), err error) {
+	above := filepath.Dir(i.path)
+	if above == "." {
+		return int(i.place.dir.Fd()), func() {}, nil
+	}
+	dir, err := openDir(int(i.place.dir.Fd()), above)
+	if err != nil {
+		return 0, nil, err
+	}
+	return int(dir.Fd()), func() { _ = dir.Close() }, nil // it was only read
+}
+
+// file counts a file, and calls down with a folder that can be opened. One that has gone meanwhile
+// counts nothing.
+func (t *tally) file(at int, name, path, counted string, down func(*os.File, string) error) error {
+	var st unix.Stat_t
+	if err := unix.Fstatat(at, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return nil //nolint:nilerr // it has gone meanwhile
+	}
+	t.Files++
+	isDir := st.Mode&unix.S_IFMT == unix.S_IFDIR
+	if counted == "" && !isDir {
+		t.Count++
+	} else if ok, _ := filepath.Match(counted, path); ok && counted != "" {
+		t.Count++
+	}
+	if !isDir && t.Kind == OwnFiles && len(t.names) < maxNames {
+		t.names = append(t.names, path)
+	}
+	if !isDir && st.Nlink > 1 {
+		id := fileID{st.Dev, st.Ino}
+		if t.seen[id] {
+			return nil
+		}
+		t.seen[id] = true
+	}
+	t.Bytes += st.Blocks * 512 // of stat(2), whatever the file system's blocks are
+	if !isDir || down == nil {
+		return nil
+	}
+	dir, err := openDir(at, name)
+	if err != nil {
+		return nil //nolint:nilerr // closed even to its owner, or mounted there: it counts as empty
+	}
+	defer dir.Close()
+	return down(dir, path)
+}
+
+func (t *tally) tree(ctx context.Context, dir *os.File, path, counted string) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	names, err := namesIn(dir)
+	if err != nil {
+		return nil //nolint:nilerr // removed meanwhile
+	}
+	for _, name := range names {
+		down := func(dir *os.File, path string) error { return t.tree(ctx, dir, path, counted) }
+		if err := t.file(int(dir.Fd()), name, path+"/"+name, counted, down); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// openDir opens a folder below another. It follows no link and does not go into another mount.
+func openDir(at int, path string) (*os.File, error) {
+	const flags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
+	fd, err := unix.Openat2(at, path, &unix.OpenHow{Flags: flags, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_XDEV})
+	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) {
+		fd, err = openDirBefore56(at, path, flags)
+	}
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	return os.NewFile(uintptr(fd), path), nil
+}
+
+// openDirBefore56 is openDir where openat2 is missing or refused, which Linux has since 5.6. There
+// another mount is noticed only if it is another file system.
+func openDirBefore56(at int, path string, flags int) (fd int, err error) {
+	var above, here unix.Stat_t
+	if err := unix.Fstat(at, &above); err != nil {
+		return 0, err
+	}
+	fd = at
+	for part := range strings.SplitSeq(path, "/") {
+		next, err := unix.Openat(fd, part, flags, 0)
+		if fd != at {
+			unix.Close(fd)
+		}
+		if err != nil {
+			return 0, err
+		}
+		fd = next
+	}
+	if err := unix.Fstat(fd, &here); err != nil || here.Dev != above.Dev {
+		unix.Close(fd)
+		return 0, unix.EXDEV
+	}
+	return fd, nil
+}
+
+// namesIn lists a folder, in order.
+func namesIn(dir *os.File) ([]string, error) {
+	if _, err := dir.Seek(0, 0); err != nil {
+		return nil, err
+	}
+	names, err := dir.Readdirnames(-1)
+	if err != nil {
+		return nil, fmt.Errorf("listing %s: %w", dir.Name(), err)
+	}
+	slices.Sort(names)
+	return names, nil
+}
