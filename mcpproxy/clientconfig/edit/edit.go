@@ -211,6 +211,7 @@ type SelfEntry struct {
 	Name    string
 	Command string // as the file has it
 	Path    string // the program that is found there, "" if there is none
+	Dir     string // the state folder that it names, "" if it names none
 }
 
 // SelfEntries returns the entries for this program that are switched on, wherever the
@@ -223,7 +224,8 @@ func (p Target) SelfEntries(data []byte) (found []SelfEntry, err error) {
 	for _, e := range c.entries {
 		direct := filepath.Base(e.Server.Command) == clientconfig.ProgramName || filepath.Base(e.Server.Command) == filepath.Base(p.options.Self)
 		if direct && !e.Disabled && p.starts(e) {
-			found = append(found, SelfEntry{e.Name, e.Server.Command, e.Server.LookPath(p.options.Dir, e.Server.Command)})
+			dir := cmp.Or(e.Server.Env["TOOLCELL_STATE_DIR"], e.Server.Env["MCP_BRIDGE_STATE_DIR"])
+			found = append(found, SelfEntry{e.Name, e.Server.Command, e.Server.LookPath(p.options.Dir, e.Server.Command), dir})
 		}
 	}
 	return found, nil

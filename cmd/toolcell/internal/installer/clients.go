@@ -56,6 +56,13 @@ func rowOf(t edit.Target) Client {
 	return r
 }
 
+// Has reports whether the client's file, or that of the project, has an entry for toolcell. One that
+// cannot be read has none.
+func Has(o clientconfig.Options, client string, project bool) bool {
+	t, err := edit.TargetOf(o, client, project)
+	return err == nil && rowOf(t).Status == "installed"
+}
+
 // othersOf finds the name of toolcell in a client's file, and counts the client's other
 // servers, with those of its older file.
 func othersOf(t edit.Target, data []byte) (name string, others int, err error) {

@@ -36,6 +36,9 @@ func (i *Installer) Uninstall() (*Report, error) {
 	switch {
 	case report.Status == notInstalled:
 		i.print(report)
+		if i.DryRun {
+			return report, nil
+		}
 		return report, i.forget()
 	case i.DryRun:
 		c := &change{Installer: i, moved: u.moved}
