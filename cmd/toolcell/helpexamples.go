@@ -42,6 +42,8 @@ var examples = map[string][]string{
 	"toolcell approvals deny":    {"toolcell approvals deny ask-MVQX", "toolcell approvals deny ask-MVQX --stop"},
 	"toolcell install":           {"toolcell install cursor codex", "toolcell install claude-code --move-servers"},
 	"toolcell uninstall":         {"toolcell uninstall cursor", "toolcell uninstall --all --dry-run"},
+	"toolcell status":            {"toolcell status", "toolcell status --json"},
+	"toolcell purge":             {"toolcell purge --dry-run", "toolcell purge"},
 	"toolcell doctor":            {"toolcell doctor", "toolcell doctor --json"},
 	"toolcell upgrade":           {"toolcell upgrade", "toolcell upgrade --json"},
 	"toolcell version":           {"toolcell version", "toolcell version --check"},

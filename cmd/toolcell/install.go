@@ -67,17 +67,23 @@ func uninstallCommand(s *console.Streams) *cli.Command {
 // withClients reads the options of install and uninstall.
 func withClients(do func(context.Context, installOptions) error) func(*cli.Context, Options) error {
 	return func(c *cli.Context, o Options) error {
-		log := shellLogger(o)
-		found := discoverServers(o.Settings, log)
+		found := discoverServers(o.Settings, shellLogger(o))
 		named := slices.ContainsFunc([]string{"all", "print", "dry-run", "move-servers", "name", "env", "project"}, c.IsSet)
 		return do(c.Context, installOptions{
 			Options: o, All: c.Bool("all"), List: c.Bool("list"), Undo: c.Bool("undo"), Print: c.Bool("print"), Ask: len(o.Args) == 0 && !named,
-			change: installer.Options{
-				Project: c.Bool("project"), Name: c.String("name"), Env: c.StringSlice("env"), MoveServers: c.Bool("move-servers"),
-				Yes: c.Bool("yes"), DryRun: c.Bool("dry-run"), Force: c.Bool("force"), JSON: o.JSON,
-				Streams: o.Streams, Settings: o.Settings, Discovery: found.options, Config: found.config, Values: found.values, Log: log, Version: version,
-			},
+			change: installOptionsOf(c, o, found),
 		})
+	}
+}
+
+// installOptionsOf returns the options of a change of clients' files. Flags that the command does not
+// have are not set.
+func installOptionsOf(c *cli.Context, o Options, found *discovered) installer.Options {
+	return installer.Options{
+		Project: c.Bool("project"), Name: c.String("name"), Env: c.StringSlice("env"), MoveServers: c.Bool("move-servers"),
+		Yes: c.Bool("yes"), DryRun: c.Bool("dry-run"), Force: c.Bool("force"), JSON: o.JSON,
+		Streams: o.Streams, Settings: o.Settings, Discovery: found.options, Config: found.config, Values: found.values,
+		Log: found.log, Version: version,
 	}
 }
 

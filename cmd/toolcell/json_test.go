@@ -60,6 +60,8 @@ var printing = map[string][]string{
 	"install":           {"install --list"},
 	"uninstall":         {"uninstall cursor"},
 	"upgrade":           {"upgrade"},
+	"status":            {"status"},
+	"purge":             {"purge --dry-run"},
 	"version":           {"version"},
 	"help":              {"help settings"},
 }
@@ -82,7 +84,7 @@ var failing = []string{
 	"servers tools nope", "servers pins nope", "servers pins accept", "servers pins accept nope", "servers pins accept gone", "servers search", "servers call nope x", "servers call gone x", "servers call", "servers login nope", "servers logout nope",
 	"servers set nope", "servers trust nope", "servers untrust", "tools list x", "tools show nope", "tools rm nope", "tools export nope",
 	"approvals list x", "approvals nope", "approvals show", "approvals show nope", "approvals approve nope", "approvals approve nope --for ever", "approvals approve nope --revoke", "approvals deny nope", "approvals deny nope --stop --revoke",
-	"install nope", "install", "uninstall nope", "uninstall", "upgrade x", "version x", "help nope",
+	"install nope", "install", "uninstall nope", "uninstall", "upgrade x", "status x", "purge x", "purge", "version x", "help nope",
 }
 
 // TestEveryCommandHasJSON, or a reason why not.

@@ -122,6 +122,17 @@ func ConfigDir() string {
 	return filepath.Join(config, "toolcell")
 }
 
+// DataDir returns the folder that has a copy of the program for clients to start, or "" if there is no
+// home for it.
+func DataDir() string {
+	home, err := os.UserHomeDir()
+	data := xdg("XDG_DATA_HOME", filepath.Join(home, ".local", "share"))
+	if !filepath.IsAbs(data) || err != nil && os.Getenv("XDG_DATA_HOME") == "" {
+		return ""
+	}
+	return filepath.Join(data, "toolcell")
+}
+
 // OwnFiles returns the folders and files whose content decides what code may do. A program that
 // can write there can give code more rights.
 func (s Settings) OwnFiles() []string {

@@ -1,0 +1,197 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/footprint"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/installer"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
+	"github.com/toolcell/toolcell/internal/state"
+	"github.com/toolcell/toolcell/mcpproxy/clientconfig"
+	"github.com/toolcell/toolcell/mcpproxy/clientconfig/edit"
+)
+
+// newPurging returns options whose folders, home and streams are the test's.
+func newPurging(t *testing.T) (o purgeOptions, home string, printed func() string) {
+	t.Helper()
+	home = t.TempDir()
+	for _, name := range []string{"XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR", "SUDO_USER", "CLAUDE_CONFIG_DIR", "COPILOT_HOME"} {
+		t.Setenv(name, "")
+	}
+	t.Setenv("HOME", home)
+	options, printed := newOptions(t)
+	options.Settings.StateDir = filepath.Dir(options.Settings.Dirs.Run)
+	in, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { in.Close() })
+	options.In = in
+	change := installer.Options{
+		Streams: options.Streams, Settings: options.Settings, Discovery: clientconfig.Options{Home: home, Dir: home},
+		Values: clientconfig.NewValues(options.Settings.Dirs.State),
+	}
+	return purgeOptions{Options: options, change: change}, home, printed
+}
+
+// TestPurgeWithoutAnAnswerChangesNothing.
+func TestPurgeWithoutAnAnswerChangesNothing(t *testing.T) {
+	o, _, printed := newPurging(t)
+	saved := putFile(t, filepath.Join(o.Settings.Dirs.Tools(), "global/a.py"), "def a(): pass\n", 0o644)
+	err := purge(t.Context(), o)
+	if err == nil || !strings.Contains(err.Error(), "purge needs --yes") || console.ExitUsage != exitCode(err) {
+		t.Errorf("got %v", err)
+	}
+	o.DryRun = true
+	if err := purge(t.Context(), o); err != nil {
+		t.Error(err)
+	}
+	text := printed()
+	for _, want := range []string{"saved tools", "This cannot be got back: 1 saved tool.", "nothing was removed: this was a dry run"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("it does not say %q:\n%s", want, text)
+		}
+	}
+	if _, err := os.Stat(saved); err != nil {
+		t.Error(err)
+	}
+	o.DryRun, o.Yes = false, true
+	if err := purge(t.Context(), o); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(filepath.Dir(o.Settings.Dirs.State)); !os.IsNotExist(err) {
+		t.Errorf("the state folder is still there: %v", err)
+	}
+}
+
+func exitCode(err error) int {
+	if exit, ok := errors.AsType[*console.ExitError](err); ok {
+		return exit.Code
+	}
+	return -1
+}
+
+// TestProjectsFilesAreFound by their clients' paths; others are named.
+func TestProjectsFilesAreFound(t *testing.T) {
+	o, home, _ := newPurging(t)
+	project := filepath.Join(home, "work/site")
+	files := map[string]string{
+		project + "/.cursor/mcp.json": "cursor", project + "/.kiro/settings/mcp.json": "kiro", project + "/.mcp.json": "claude-code", project + "/odd/place.json": "",
+	}
+	err := edit.Journal(o.Settings.Dirs.State).Change(func(all map[string]edit.Record) {
+		for file := range files {
+			putFile(t, file, `{"mcpServers": {}}`, 0o644)
+			all[file] = edit.Record{Name: "toolcell", Backup: putFile(t, file+".before-toolcell", "{}", 0o644)}
+		}
+		// A journal that was tampered with does not lead to other files.
+		all[home+"/.cursor/mcp.json"] = edit.Record{Name: "toolcell", Backup: putFile(t, home+"/letter.txt", "mine", 0o644)}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, backups, unknown, err := installedFiles(o.change)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range found {
+		if f.project == "" && f.file == home+"/.cursor/mcp.json" {
+			continue
+		}
+		if f.project != project || files[f.file] != f.client {
+			t.Errorf("%+v", f)
+		}
+	}
+	if odd := project + "/odd/place.json"; len(found) != 4 || !slices.Equal(unknown, []string{odd}) || len(backups) != 3 || slices.Contains(backups, odd+".before-toolcell") {
+		t.Errorf("%+v, unknown %q, backups %q", found, unknown, backups)
+	}
+}
+
+// TestWhatUndoNeedsIsKept if a client's file could not be changed.
+func TestWhatUndoNeedsIsKept(t *testing.T) {
+	o, home, _ := newPurging(t)
+	p := &purging{purgeOptions: o}
+	dir := o.Settings.Dirs.State
+	for path, want := range map[string]bool{
+		dir + "/installs.json": true, dir + "/installs.json.lock": true, dir + "/values.json": true, dir + "/trust.json": true,
+		home + "/.config/toolcell/servers": true, home + "/.config/toolcell/policy.toml": false, dir + "/tools": false, dir + "/answers.jsonl": false,
+	} {
+		if got := p.forUndo(path); got != want {
+			t.Errorf("%s is kept: %t", path, got)
+		}
+	}
+}
+
+// TestRefusalNamesAllProcesses, and how to end them.
+func TestRefusalNamesAllProcesses(t *testing.T) {
+	o, _, _ := newPurging(t)
+	p := &purging{purgeOptions: o, running: []runningProcess{{PID: 11, Command: "serve", Client: "claude"}, {PID: 12, Command: "exec"}, {}}}
+	const want = "nothing was removed, since toolcell serve (process 11, started by claude), toolcell exec (process 12), " +
+		"a process that cannot be seen from here run; quit the client, or end it with: kill 11 12"
+	if err := p.refuse(); err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+}
+
+// TestUsersOfTheCacheAreFound: a pull has no folder of its own.
+func TestUsersOfTheCacheAreFound(t *testing.T) {
+	o, _, _ := newPurging(t)
+	store, err := openStore(o.Settings, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	if users := cacheUsers(o.Settings.Dirs); len(users) > 0 {
+		t.Errorf("of an open store: %+v", users)
+	}
+	lock := filepath.Join(o.Settings.Dirs.Cache, "images/locks/pulls")
+	unlock, err := state.Lock(t.Context(), lock, state.Shared)
+	if err != nil {
+		t.Fatal(err)
+	}
+	users := cacheUsers(o.Settings.Dirs)
+	unlock()
+	if len(users) != 1 || users[0].PID != os.Getpid() || users[0].Folder != lock {
+		t.Errorf("during a pull: %+v", users)
+	}
+}
+
+// TestCacheOfAProcess is where its environment and flags say.
+func TestCacheOfAProcess(t *testing.T) {
+	if got := cacheOf(os.Getpid(), []string{"toolcell", "images", "refresh", "--state-dir=/srv/x"}); got != "/srv/x/cache" {
+		t.Errorf("by its flag: %q", got)
+	}
+	if got := cacheOf(0, nil); got != "" {
+		t.Errorf("of no process: %q", got)
+	}
+	if got := cacheOf(os.Getpid(), []string{"toolcell", "serve", "--state-dir", "x"}); !strings.HasSuffix(got, "/cmd/toolcell/x/cache") {
+		t.Errorf("by a relative path: %q", got)
+	}
+	if all := processesAt(settings.Dirs{Cache: "/nowhere/cache"}); len(all) > 0 {
+		t.Errorf("for a folder that none uses: %+v", all)
+	}
+}
+
+// TestLostNamesWhatOnlyTheUserCanMakeAgain.
+func TestLostNamesWhatOnlyTheUserCanMakeAgain(t *testing.T) {
+	p := &purging{disk: &footprint.Found{Uses: []footprint.Use{
+		{Kind: footprint.Images, Count: 3, Files: 3},
+		{Kind: footprint.Tools, Count: 2, Files: 4},
+		{Kind: footprint.Files, Count: 1, Files: 2},
+		{Kind: footprint.Logins, Count: 1, Files: 1},
+		{Kind: footprint.Decisions, Count: 1, Files: 1},
+		{Kind: footprint.OwnFiles, Count: 2, Files: 2, Folders: []string{"/c"}},
+	}, Names: []string{"policy.toml", "servers/x.json"}}}
+	const want = "2 saved tools, the files of 1 run, 1 login, what you trusted, answered and set for servers, your own files in /c (policy.toml, servers/x.json)"
+	if got := p.lost(); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if got := (&purging{disk: &footprint.Found{}}).lost(); got != "" {
+		t.Errorf("of nothing: %s", got)
+	}
+}

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/footprint"
+	"github.com/toolcell/toolcell/internal/text"
+)
+
+// show shows what is about to be removed.
+func (p *purging) show() error {
+	if p.nothing() {
+		console.Plainly(p.Err, "there is nothing to remove but the program")
+		return nil
+	}
+	out := p.Stdout()
+	for _, c := range p.clients {
+		fmt.Fprintf(out, "entry of %s: %s\n", c.client, console.Plain(c.file))
+	}
+	for _, b := range p.backups {
+		fmt.Fprintf(out, "backup: %s\n", console.Plain(b))
+	}
+	if len(p.disk.Uses) > 0 {
+		if err := printDisk(p.Options, p.disk.Uses, p.disk.Total()); err != nil {
+			return err
+		}
+	}
+	if lost := p.lost(); lost != "" {
+		fmt.Fprintf(out, "\nThis cannot be got back: %s.\n", console.Plain(lost))
+	}
+	if !p.Yes { // otherwise it is said at the end
+		for _, said := range p.outside() {
+			console.Note(p.Err, said)
+		}
+	}
+	if len(p.running) > 0 && p.DryRun {
+		var names []string
+		for _, r := range p.running {
+			names = append(names, r.String())
+		}
+		console.Note(p.Err, "nothing can be removed while "+runs(names))
+	}
+	return nil
+}
+
+// lost names what only the user could make again.
+func (p *purging) lost() string {
+	var parts []string
+	for _, k := range []struct {
+		kind footprint.Kind
+		what string
+	}{{footprint.Tools, "saved tool"}, {footprint.Files, "run's files"}, {footprint.Logins, "login"}} {
+		switch n := p.disk.Use(k.kind).Count; {
+		case n == 0:
+		case k.kind == footprint.Files:
+			parts = append(parts, "the files of "+text.Plural(n, "run"))
+		default:
+			parts = append(parts, text.Plural(n, k.what))
+		}
+	}
+	if p.disk.Use(footprint.Decisions).Files > 0 {
+		parts = append(parts, "what you trusted, answered and set for servers")
+	}
+	if names := p.disk.Names; len(names) > 0 {
+		dir := strings.Join(p.disk.Use(footprint.OwnFiles).Folders, "")
+		parts = append(parts, "your own files in "+dir+" ("+strings.Join(names, ", ")+")")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// appArmorProfile is the file that doctor may have had the user write.
+const appArmorProfile = "/etc/apparmor.d/toolcell"
+
+// outside names what purge leaves alone.
+func (p *purging) outside() (all []string) {
+	for _, file := range p.unknown {
+		all = append(all, "left as it is: toolcell is in "+file+", a project's file that it cannot find by itself: take its entry out there")
+	}
+	all = append(all, p.folders...)
+	for _, problem := range p.disk.Problems {
+		all = append(all, "left as it is: "+problem)
+	}
+	if exists(appArmorProfile) {
+		all = append(all, "left as it is: "+appArmorProfile+"; if no package has put it there: sudo sh -c 'apparmor_parser -R "+appArmorProfile+"; rm "+appArmorProfile+"'")
+	}
+	if n := len(p.disk.Foreign); n > 0 {
+		names := text.QuoteList(p.disk.Foreign, 10)
+		all = append(all, "left as it is, since it is not toolcell's: "+names)
+	}
+	return all
+}
+
+// dryRun prints the changes of clients' files, too.
+func (p *purging) dryRun(ctx context.Context) error {
+	p.uninstall(ctx)
+	p.row.Left = append(p.row.Left, p.outside()...)
+	if p.JSON {
+		return console.PrintJSON(p.Streams, []purgeRow{p.row})
+	}
+	fmt.Fprintln(p.Stdout(), "\nnothing was removed: this was a dry run")
+	return nil
+}
+
+// printEnd sums up, and names what is left.
+func (p *purging) printEnd(left []string) {
+	out := p.Stdout()
+	if len(p.row.Removed) > 0 {
+		fmt.Fprintf(out, "freed %s\n", text.Size(p.row.Freed))
+	}
+	for _, said := range left {
+		console.Note(p.Err, said)
+	}
+	for _, u := range p.row.Disk {
+		if u.Kind == footprint.Logins && u.Count > 0 {
+			console.Note(p.Err, "services may know the tokens of logins until these end: to withdraw them at once, use their pages of connected applications")
+		}
+	}
+	if !exists(p.row.Program) {
+		fmt.Fprintln(out, "the program has gone, too")
+		return
+	}
+	fmt.Fprintf(out, "the program itself is left: %s\n", console.Plain(cmp.Or(p.row.How, "rm "+text.ShellWord(p.row.Program))))
+}
