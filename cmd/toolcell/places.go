@@ -8,6 +8,7 @@ import (
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/footprint"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
+	"github.com/toolcell/toolcell/internal/program"
 	"github.com/toolcell/toolcell/oci/host"
 )
 
@@ -29,7 +30,7 @@ func places(s settings.Settings) []footprint.Place {
 	if dir := settings.ConfigDir(); dir != "" {
 		add(dir, footprint.Config)
 	}
-	if dir := settings.DataDir(); dir != "" {
+	if dir := program.Folder(); dir != "" {
 		add(dir, footprint.Data)
 	}
 	return all
@@ -58,14 +59,4 @@ func madeAbove(dir string, s settings.Settings) (up int, standard bool) {
 		return 0, true
 	}
 	return 0, false
-}
-
-// stableProgram is where a copy of the program is that clients start if the program itself does not
-// last where it is; "" if there is no home for one.
-func stableProgram() string {
-	dir := settings.DataDir()
-	if dir == "" {
-		return ""
-	}
-	return filepath.Join(dir, "bin", "toolcell")
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
+	"github.com/toolcell/toolcell/internal/program"
 	"github.com/toolcell/toolcell/internal/state"
 	"github.com/toolcell/toolcell/mcpproxy/clientconfig"
 	"github.com/toolcell/toolcell/oci"
@@ -91,7 +92,7 @@ const backgroundCommand = "images refresh"
 // have just begun and have no folder of their own yet, or have it elsewhere, since their client has
 // another XDG_RUNTIME_DIR.
 func processesAt(d settings.Dirs) (all []runningProcess) {
-	self := settings.Self()
+	self := program.Self()
 	entries, _ := os.ReadDir("/proc")
 	for _, e := range entries {
 		pid, err := strconv.Atoi(e.Name())

@@ -15,7 +15,7 @@ import (
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/footprint"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/installer"
-	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
+	"github.com/toolcell/toolcell/internal/program"
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/oci"
 )
@@ -133,7 +133,7 @@ func (p *purging) find(ctx context.Context) (err error) {
 	p.row = purgeRow{
 		DryRun: p.DryRun, Running: append([]runningProcess{}, p.running...), Clients: []*installer.Report{},
 		Disk: append([]footprint.Use{}, p.disk.Uses...), Own: append([]string{}, p.disk.Names...),
-		Removed: []footprint.Removal{}, Left: []string{}, Program: settings.Self(),
+		Removed: []footprint.Removal{}, Left: []string{}, Program: program.Self(),
 	}
 	return nil
 }
@@ -309,7 +309,7 @@ func (p *purging) end() error {
 	left := append(p.outside(), p.otherEntries()...)
 	p.row.Left = append(p.row.Left, left...)
 	if exists(p.row.Program) {
-		p.row.How = howToRemove()
+		p.row.How = program.This().Origin.Remove
 	}
 	if p.JSON {
 		if err := console.PrintJSON(p.Streams, []purgeRow{p.row}); err != nil {
@@ -323,6 +323,3 @@ func (p *purging) end() error {
 	}
 	return nil
 }
-
-// howToRemove returns the command that removes this program, "" if it is not known.
-func howToRemove() string { return "" }

@@ -21,6 +21,7 @@ import (
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/footprint"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/installer"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
+	"github.com/toolcell/toolcell/internal/program"
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/clientconfig"
@@ -92,8 +93,8 @@ func status(ctx context.Context, o Options) error {
 
 // newStatus looks at everything.
 func newStatus(ctx context.Context, o Options) (row statusRow, err error) {
-	row = statusRow{Version: version, Commit: commit, Date: date, Program: settings.Self(), Servers: map[string]int{}, Notes: []string{}}
-	if path := stableProgram(); path != "" {
+	row = statusRow{Version: version, Commit: commit, Date: date, Program: program.Self(), Servers: map[string]int{}, Notes: []string{}}
+	if path := program.StablePath(); path != "" {
 		row.Stable = stableCopy{path, exists(path), sameProgram(path, row.Program)}
 	}
 	row.Policy, row.Config = policyState(o.Settings), configState()

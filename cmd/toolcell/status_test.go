@@ -82,7 +82,7 @@ func TestStatusFitsOneScreen(t *testing.T) {
 	}
 	text := printed()
 	for _, want := range []string{
-		"toolcell devel (", "program    /usr/bin/toolcell\n",
+		"toolcell 0.1.0", "program    /usr/bin/toolcell\n",
 		"copy       /home/ada/.local/share/toolcell/bin/toolcell: another version than this; toolcell install updates the one that clients start\n",
 		"policy     /home/ada/.config/toolcell/policy.toml, which cannot be used: line 3: x\n",
 		"config     none; defaults and variables count (/home/ada/.config/toolcell/config.toml)\n",

@@ -20,6 +20,7 @@ var notMeasured = map[string]string{
 	"internal/toml":              "its callers are measured: headers of code, locks, config files",
 	"mcpproxy":                   "it finds members in messages that were read, with rawjson",
 	"mcpproxy/clientconfig/edit": "files of the user's own, which install edits",
+	"internal/program":           "a file of toolcell's own, and what a toolcell of this user says of its version",
 	"internal/state":             "files of toolcell's own",
 	"mcpproxy/wire":              "its callers are measured: messages of servers and of the client",
 	"oci/container":              "the state of toolcell's own sandboxes",

@@ -93,6 +93,7 @@ var Rows = []Row{
 	{Name: "list of bytecode in the cache", From: "an image", Bytes: 32 << 20, Peak: 192, AtOnce: 1, Cancels: true},
 	{Name: "page of an index, HTML", From: "an index", Bytes: 64 << 20, Count: "a tag of 256 KiB", Peak: 48, AtOnce: 1, Cancels: true},
 	{Name: "page of an index, JSON", From: "an index", Bytes: 64 << 20, Depth: "10,000", Count: "a text of 1 MiB", Peak: 48, AtOnce: 1, Cancels: true},
+	{Name: "newest release", From: "an index", Bytes: 1 << 20, Depth: "10,000", Time: 500 * ms, Peak: 128, AtOnce: 1},
 	{Name: "directory of a wheel", From: "an index", Bytes: 8 << 20, Depth: "100", Count: "200,000 files, 50,000 folders", Peak: 64, Of: "a wheel", Cancels: true},
 	{Name: "files of a wheel", From: "an index", Bytes: 1 << 30, Depth: "100", Count: "200,000 files", Peak: 64, Of: "a wheel", Cancels: true},
 	{Name: "RECORD of a wheel", From: "an index", Bytes: 16 << 20, Count: "200,000 files, lines of 16 KiB", Peak: 64, Of: "a wheel", Cancels: true},

@@ -27,7 +27,7 @@ type Origin struct {
 	Name     string   `json:"name"`             // such as uvx
 	Registry Registry `json:"registry"`         // that has its releases
 	Upgrade  string   `json:"upgrade"`          // what to type for a newer version; may have comment lines
-	Remove   string   `json:"remove,omitempty"` // what to type to remove it; empty if cleaning a cache does
+	Remove   string   `json:"remove,omitempty"` // what to type to remove it; empty if it is not known
 
 	passing bool // it may go without the user removing it
 }
@@ -73,7 +73,7 @@ func npmPackage(path string) (Origin, bool) {
 	o := Origin{Name: "npm", Registry: NPM, passing: true}
 	switch {
 	case filepath.Base(filepath.Dir(project)) == "_npx":
-		o.Name, o.Upgrade = "npx", "npx toolcell@latest upgrade"
+		o.Name, o.Upgrade, o.Remove = "npx", "npx toolcell@latest upgrade", "rm -r "+text.ShellWord(project)
 	case filepath.Base(project) == "lib":
 		o.Upgrade, o.Remove = "npm install -g toolcell@latest && toolcell upgrade", "npm uninstall -g toolcell"
 	default:
@@ -104,7 +104,7 @@ func pythonPackage(path string) (Origin, bool) {
 	case has("pipx_metadata.json"):
 		o.Name, o.Upgrade, o.Remove = "pipx", "pipx upgrade toolcell", "pipx uninstall toolcell"
 	case inUVsCache(prefix):
-		o.Name, o.Upgrade, o.passing = "uvx", "uvx toolcell@latest upgrade", true
+		o.Name, o.Upgrade, o.Remove, o.passing = "uvx", "uvx toolcell@latest upgrade", "uv cache clean toolcell", true
 	case inVenv && !has("bin/pip"): // made by uv
 		python := text.ShellWord(filepath.Join(prefix, "bin", "python"))
 		o.Name, o.passing = "uv pip", true

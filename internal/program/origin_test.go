@@ -47,7 +47,7 @@ func TestOriginIsKnownByWhatIsAround(t *testing.T) {
 			"HOME/.cache/uv/archive-v0/Xy3/bin/toolcell",
 			[]string{metadata, "pyvenv.cfg"},
 			"uvx", PyPI,
-			"uvx toolcell@latest upgrade", "", false,
+			"uvx toolcell@latest upgrade", "uv cache clean toolcell", false,
 		},
 		"uv tool": {
 			"HOME/.local/share/uv/tools/toolcell/bin/toolcell",
@@ -94,7 +94,7 @@ func TestOriginIsKnownByWhatIsAround(t *testing.T) {
 		},
 		"npx": {
 			"HOME/.npm/_npx/1a2b/node_modules/@toolcell/linux-x64/bin/toolcell", nil, "npx", NPM,
-			"npx toolcell@latest upgrade", "", false,
+			"npx toolcell@latest upgrade", "rm -r HOME/.npm/_npx/1a2b", false,
 		},
 		"npm for all": {
 			"/usr/local/lib/node_modules/toolcell/node_modules/@toolcell/linux-x64/bin/toolcell", nil, "npm", NPM,

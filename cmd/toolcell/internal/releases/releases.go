@@ -44,7 +44,7 @@ func User() Registries {
 
 // Bounds of what a registry may answer, and how long that may take.
 const (
-	maxAnswer  = 8 << 20
+	maxAnswer  = 1 << 20
 	maxNpmrc   = 1 << 20
 	answerTime = 30 * time.Second
 )
@@ -79,10 +79,10 @@ func (r Registries) Newest(ctx context.Context, in program.Registry) (version, h
 		address = strings.TrimSuffix(cmp.Or(r.PyPI, "https://pypi.org/simple"), "/") + "/toolcell/"
 	case program.NPM:
 		address = strings.TrimSuffix(cmp.Or(r.NPM, "https://registry.npmjs.org"), "/") + "/toolcell/latest"
-		find, accept = field("version"), "application/json"
+		find, accept = ofPackage, "application/json"
 	default:
 		address = strings.TrimSuffix(cmp.Or(r.GitHub, "https://api.github.com"), "/") + "/repos/toolcell/toolcell/releases/latest"
-		find, accept = field("tag_name"), "application/vnd.github+json"
+		find, accept = ofTag, "application/vnd.github+json"
 	}
 	at, err := url.Parse(address)
 	if err != nil || at.Host == "" {
@@ -130,19 +130,28 @@ func get(ctx context.Context, at *url.URL, accept string) (_ []byte, err error) 
 	return body, err
 }
 
-// field returns what reads the version in a field of an object.
-func field(name string) func([]byte) (string, error) {
-	return func(body []byte) (string, error) {
-		var answer map[string]any
-		if err := json.Unmarshal(body, &answer); err != nil {
-			return "", errors.New("its answer is no JSON object")
-		}
-		version, _ := answer[name].(string)
-		if !semver.IsValid("v" + strings.TrimPrefix(version, "v")) {
-			return "", fmt.Errorf("its answer has no version in %s", name)
-		}
-		return version, nil
+// ofPackage returns the version of a package of npm.
+func ofPackage(body []byte) (string, error) {
+	var answer struct{ Version string }
+	err := decode(body, &answer, &answer.Version)
+	return answer.Version, err
+}
+
+// ofTag returns the tag of a release on GitHub.
+func ofTag(body []byte) (string, error) {
+	var answer struct {
+		Tag string `json:"tag_name"`
 	}
+	err := decode(body, &answer, &answer.Tag)
+	return answer.Tag, err
+}
+
+// decode decodes an answer that has a version.
+func decode(body []byte, answer any, version *string) error {
+	if json.Unmarshal(body, answer) != nil || !semver.IsValid("v"+strings.TrimPrefix(*version, "v")) {
+		return errors.New("its answer has no version")
+	}
+	return nil
 }
 
 // newestInIndex returns the newest version that an index has a wheel of, without those that

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"github.com/toolcell/toolcell/internal/program"
 	"github.com/toolcell/toolcell/oci/doctor"
 	"github.com/toolcell/toolcell/rootfs/cachedir"
 	"golang.org/x/sys/unix"
@@ -122,23 +123,14 @@ func ConfigDir() string {
 	return filepath.Join(config, "toolcell")
 }
 
-// DataDir returns the folder that has a copy of the program for clients to start, or "" if there is no
-// home for it.
-func DataDir() string {
-	home, err := os.UserHomeDir()
-	data := xdg("XDG_DATA_HOME", filepath.Join(home, ".local", "share"))
-	if !filepath.IsAbs(data) || err != nil && os.Getenv("XDG_DATA_HOME") == "" {
-		return ""
-	}
-	return filepath.Join(data, "toolcell")
-}
-
 // OwnFiles returns the folders and files whose content decides what code may do. A program that
 // can write there can give code more rights.
 func (s Settings) OwnFiles() []string {
 	own := []string{s.Dirs.Cache, s.Dirs.State, s.Dirs.Run}
-	if dir := ConfigDir(); dir != "" {
-		own = append(own, dir)
+	for _, dir := range []string{ConfigDir(), program.Folder()} {
+		if dir != "" {
+			own = append(own, dir)
+		}
 	}
 	if file, named := s.PolicyFile(); named {
 		own = append(own, file)
