@@ -71,18 +71,30 @@ func cacheUsers(d settings.Dirs) (all []runningProcess) {
 	for _, name := range []string{"images", "packages"} {
 		locks, _ := state.Match(filepath.Join(d.Cache, name, "locks"), "*")
 		for _, lock := range locks {
-			f, err := state.TryLock(lock, 0, state.Exclusive)
-			if err == nil {
-				f.Close()
-				continue
-			}
-			pid := state.Holder(lock)
-			if errors.Is(err, state.ErrLocked) {
+			if pid, locked := holder(lock); locked {
 				all = withNew(all, []runningProcess{processOf(pid, lock, time.Time{})})
 			}
 		}
 	}
 	return all
+}
+
+// holder returns the process that has locked a file, 0 if the kernel does not tell.
+func holder(lock string) (pid int, locked bool) {
+	for range 5 { // a holder that is not told may just have released it, and others lock it for moments
+		f, err := state.TryLock(lock, 0, state.Exclusive)
+		if err == nil {
+			f.Close()
+		}
+		if !errors.Is(err, state.ErrLocked) {
+			return 0, false
+		}
+		if pid = state.Holder(lock); pid != 0 {
+			return pid, true
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	return 0, true
 }
 
 // backgroundCommand is what a run may leave at work on its image, for some seconds.

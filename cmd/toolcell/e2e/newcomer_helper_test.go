@@ -96,7 +96,10 @@ func (n *newcomer) find(t *testing.T) map[string]string {
 func (n *newcomer) wantFiles(t *testing.T, want map[string]string) {
 	t.Helper()
 	if got := n.find(t); !maps.Equal(got, want) {
-		t.Errorf("there are %q\nwant %q", slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want)))
+		differs := func(name string) bool { a, in := got[name]; b, also := want[name]; return in != also || a != b }
+		names := slices.DeleteFunc(slices.Sorted(maps.Keys(got)), func(name string) bool { return !differs(name) })
+		missing := slices.DeleteFunc(slices.Sorted(maps.Keys(want)), func(name string) bool { return !differs(name) })
+		t.Errorf("there are %q, other than they were\nwanted %q", names, missing)
 	}
 }
 
