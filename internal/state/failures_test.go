@@ -218,3 +218,26 @@ func TestOthersWriteUnlessTheGroupIsTheOwners(t *testing.T) {
 		}
 	}
 }
+
+// TestUnlinkedFilesAreNoLinks: who puts a link into a project must not learn what a file of the user's has.
+func TestUnlinkedFilesAreNoLinks(t *testing.T) {
+	path := written(t, "\ufeffa = 1")
+	if data, err := ReadUnlinked(path, 10); err != nil || string(data) != "a = 1" {
+		t.Errorf("%q, %v", data, err)
+	}
+	link := path + ".link"
+	if err := os.Symlink(path, link); err != nil {
+		t.Fatal(err)
+	}
+	if data, err := ReadUnlinked(link, 10); err == nil || err.Error() != "is a link" {
+		t.Errorf("a link: %q, %v", data, err)
+	}
+	if data, err := ReadUnlinked(path, 5); err == nil || err.Error() != "is larger than 5 bytes" {
+		t.Errorf("a large file: %q, %v", data, err)
+	}
+	for _, gone := range []string{path + ".none", filepath.Join(path, "x")} {
+		if _, err := ReadUnlinked(gone, 10); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: %v", gone, err)
+		}
+	}
+}

@@ -28,10 +28,27 @@ func ReadRegular(path string, maxBytes int64) ([]byte, error) {
 	return bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), err // editors on Windows leave a mark
 }
 
+// ReadUnlinked is ReadRegular for a file that others may have put there: a link in its place, which
+// could lead to a file of the user's, is refused.
+func ReadUnlinked(path string, maxBytes int64) ([]byte, error) {
+	data, _, err := readExact(path, syscall.O_NOFOLLOW, maxBytes)
+	switch {
+	case errors.Is(err, syscall.ELOOP):
+		err = errors.New("is a link")
+	case errors.Is(err, syscall.ENOTDIR):
+		err = &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
+	}
+	return bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), err
+}
+
 // ReadExact is ReadRegular for a file that will be changed: it leaves a mark in place, and
 // returns what the system knows of the file.
 func ReadExact(path string, maxBytes int64) (data []byte, info fs.FileInfo, err error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	return readExact(path, 0, maxBytes)
+}
+
+func readExact(path string, flags int, maxBytes int64) (data []byte, info fs.FileInfo, err error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|flags, 0)
 	if err != nil {
 		return nil, nil, err
 	}

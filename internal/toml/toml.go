@@ -323,3 +323,17 @@ func scalar(n *unstable.Node) (any, error) {
 func (r *reader) tooDeep(at int) error {
 	return r.errorAt(at, "nested more than %d deep", maxDepth)
 }
+
+// Lines returns the lines on which the keys at the top of a text are first written, or the
+// headers of its tables. Its errors are *Error.
+func Lines(text []byte) (map[string]int, error) {
+	r, root, err := read(context.Background(), text)
+	if err != nil {
+		return nil, err
+	}
+	lines := make(map[string]int, len(root.names))
+	for _, name := range root.names { // they are in the order of the text
+		lines[name] = bytes.Count(r.text[:root.members[name].at], []byte("\n")) + 1
+	}
+	return lines, nil
+}

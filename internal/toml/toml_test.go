@@ -201,3 +201,14 @@ func TestJSONKeepsTheOrderOfKeys(t *testing.T) {
 		t.Errorf("%s, %v; want %s", got, err, want)
 	}
 }
+
+func TestLinesAreThoseOfKeysAtTheTop(t *testing.T) {
+	got, err := Lines([]byte("\ufeff# mine\r\na = 1\r\nb.c = [\r\n 1,\r\n]\r\n\r\n[d]\nx = 1\nb.e = 2\n"))
+	if want := map[string]int{"a": 2, "b": 3, "d": 7}; err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%v, %v; want %v", got, err, want)
+	}
+	_, err = Lines([]byte("a = 1\nb"))
+	if wrong, ok := errors.AsType[*Error](err); !ok || wrong.Line != 2 {
+		t.Errorf("an error: %v", err)
+	}
+}

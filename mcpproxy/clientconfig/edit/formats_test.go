@@ -134,3 +134,31 @@ func TestMembersThatStandElsewhereAreNotChanged(t *testing.T) {
 		})
 	}
 }
+
+// TestSetAndCutKeepTheRest of a file that is not a client's.
+func TestSetAndCutKeepTheRest(t *testing.T) {
+	for name, tt := range map[string]struct{ before, set, cut string }{
+		"no file":           {"", "k = 1\n", ""},
+		"comments alone":    {"# mine\n", "# mine\nk = 1\n", "# mine\n"},
+		"behind other keys": {"a = 1 # one\nl = [\n 1,\n]\n# end", "a = 1 # one\nl = [\n 1,\n]\nk = 1\n# end", "a = 1 # one\nl = [\n 1,\n]\n# end"},
+		"before a table":    {"# mine\n[t]\nx = 1\n", "# mine\nk = 1\n[t]\nx = 1\n", "# mine\n[t]\nx = 1\n"},
+		"no line end":       {"a = 1", "a = 1\nk = 1\n", "a = 1\n"},
+		"a mark":            {"\ufeffa = 1\r\n", "\ufeffa = 1\r\nk = 1\r\n", "\ufeffa = 1\r\n"},
+		"another value":     {"k = 'x' # why\n", "k = 1 # why\n", ""},
+	} {
+		set, err := Set("c.toml", []byte(tt.before), []byte("1"), "k")
+		if err != nil || string(set) != tt.set {
+			t.Errorf("%s: %q, %v; want %q", name, set, err, tt.set)
+		}
+		cut, was, err := Cut("c.toml", set, "k")
+		if err != nil || !was || string(cut) != tt.cut {
+			t.Errorf("%s: cut: %q, %t, %v; want %q", name, cut, was, err, tt.cut)
+		}
+	}
+	if _, err := Set("c.toml", []byte("k = "), []byte("1"), "k"); err == nil {
+		t.Error("a text that is no TOML is changed")
+	}
+	if rest, was, err := Cut("c.toml", []byte("a = 1"), "k"); was || err != nil || string(rest) != "a = 1" {
+		t.Errorf("what is not there: %q, %t, %v", rest, was, err)
+	}
+}

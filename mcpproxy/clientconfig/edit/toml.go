@@ -102,8 +102,16 @@ func (tomlFormat) insert(data []byte, path []string, value json.RawMessage) ([]b
 	return slices.Concat(data, []byte(nl), text), nil
 }
 
+// insertKey puts a line at the end of its table. At the top of a file without keys that is after all
+// comments, or before the first header.
 func insertKey(data []byte, all []statement, table []string, line []byte) ([]byte, error) {
-	at, inside := -1, false
+	at, inside := -1, len(table) == 0
+	if inside {
+		at = len(data)
+		if len(all) > 0 {
+			at = all[0].start
+		}
+	}
 	for _, s := range all {
 		if s.header {
 			inside = slices.Equal(s.path, table)
