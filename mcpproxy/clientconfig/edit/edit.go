@@ -23,6 +23,9 @@ type Entry struct {
 	Name    string // of a new entry; empty is "toolcell"
 	Command string // an absolute path
 	Env     map[string]string
+	// OldNames are other names of variables in Env, by these: programs take either, but not both
+	// with different values.
+	OldNames map[string]string
 }
 
 // What Install did.
@@ -133,14 +136,22 @@ func (p Target) update(c *contents, name string, was config.Server, self Entry) 
 	}
 	env := preferred(f.Env, "env")
 	for _, k := range slices.Sorted(maps.Keys(self.Env)) {
-		if v, ok := was.Env[k]; ok && v == self.Env[k] {
+		want, old := self.Env[k], self.OldNames[k]
+		v, there := was.Env[k]
+		oldValue, oldThere := was.Env[old]
+		if (there || oldThere) && (!there || v == want) && (!oldThere || oldValue == want) {
 			continue
 		}
-		if set(self.Env[k], env, k) != nil {
+		var err error
+		if oldThere {
+			_, err = c.cut(c.path(name, env, old)...)
+		}
+		if err != nil || set(want, env, k) != nil {
 			// A form that has no place for one more: the whole of them is written.
 			all := map[string]string{}
 			maps.Copy(all, was.Env)
 			maps.Copy(all, self.Env)
+			maps.DeleteFunc(all, func(name, _ string) bool { return slices.Contains(slices.Collect(maps.Values(self.OldNames)), name) })
 			return set(all, env)
 		}
 	}

@@ -1,6 +1,7 @@
 package edit
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -200,5 +201,31 @@ func TestOthersAreNotThisProgram(t *testing.T) {
 	const text = `{"mcpServers": {}, "projects": {"/p": {"mcpServers": {"a": {"command": "x"}}}}}`
 	if _, others, err := project.Others([]byte(text)); others != 0 || err != nil {
 		t.Errorf("a file of a project has %d servers of directories, %v", others, err)
+	}
+}
+
+// TestInstallKnowsOldNamesOfVariables: an entry that has the value under one stays, and never gets
+// another value under both.
+func TestInstallKnowsOldNamesOfVariables(t *testing.T) {
+	self := Entry{Command: "/opt/toolcell", Env: map[string]string{"NEW": "1"}, OldNames: map[string]string{"NEW": "OLD"}}
+	for before, want := range map[string]string{
+		`{"OLD": "1"}`:              `{"OLD": "1"}`,
+		`{"OLD": "1", "NEW": "1"}`:  `{"OLD": "1", "NEW": "1"}`,
+		`{"OLD": "2"}`:              `{"NEW": "1"}`,
+		`{"OLD": "2", "NEW": "1"}`:  `{"NEW": "1"}`,
+		`{"NEW": "2", "OTHER": ""}`: `{"NEW": "1", "OTHER": ""}`,
+	} {
+		text := func(env string) string {
+			return `{"mcpServers": {"toolcell": {"command": "/opt/toolcell", "args": ["serve"], "env": ` + env + `}}}`
+		}
+		out, put, err := targetOf(t, "cursor").Install([]byte(text(before)), self)
+		if err != nil || strings.Join(strings.Fields(string(out)), "") != strings.Join(strings.Fields(text(want)), "") || (put.Did == Unchanged) != (before == want) {
+			t.Errorf("%s: %s, %+v, %v; want %s", before, out, put, err, want)
+		}
+	}
+	const codex = "[mcp_servers.toolcell]\ncommand = '/opt/toolcell'\nargs = ['serve']\nenv = %s\n"
+	out, _, err := targetOf(t, "codex").Install(fmt.Appendf(nil, codex, "{ OLD = '2', A = '3' }"), self)
+	if want := fmt.Sprintf(codex, `{ A = "3", NEW = "1" }`); err != nil || string(out) != want {
+		t.Errorf("on one line: %s, %v", out, err)
 	}
 }
