@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/toolcell/toolcell/bridge/run"
+	"github.com/toolcell/toolcell/oci/spec"
 )
 
 // TestHostNotesAreToldOnceAConnection: they are the same in every result, and a model pays
@@ -12,8 +13,8 @@ import (
 func TestHostNotesAreToldOnceAConnection(t *testing.T) {
 	const note, isolation = "memory is limited by watching", "limits are kept by watching, not by cgroups (watched-limits)"
 	s := newServer(t, nil, func(o *run.Options) {
-		o.Missing = func() []string { return []string{note} }
-		o.Isolation = func() string { return isolation }
+		o.Missing = func(spec.Limits) []string { return []string{note} }
+		o.Isolation = func(spec.Limits) string { return isolation }
 	})
 	for range 2 { // connections
 		c := connect(t, s)

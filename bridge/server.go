@@ -31,6 +31,8 @@ import (
 type Options struct {
 	Version string
 	Output  OutputMode // compact if empty
+	// CurrentOutput is Output as the user has it now, for the next result. It may be nil.
+	CurrentOutput func() OutputMode
 	// FormTimeout is how long a form that the client shows during a call waits for the user's
 	// answer, 45 s if 0: clients end calls that take long.
 	FormTimeout time.Duration
@@ -203,8 +205,12 @@ func (s *Server) answer(ctx context.Context, c *connection, r *run.Result) (*mcp
 	defer release()
 	s.runs.LogNotes(r)
 	r = r.With(c.first)
+	output := s.o.Output
+	if s.o.CurrentOutput != nil {
+		output = s.o.CurrentOutput()
+	}
 	return &mcp.CallToolResult{
-		Content:           resultText{forModel(c, r)}.contents(s.o.Output),
+		Content:           resultText{forModel(c, r)}.contents(output),
 		StructuredContent: r,
 		IsError:           r.IsError(),
 	}, nil

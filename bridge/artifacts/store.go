@@ -49,7 +49,7 @@ const abandoned = 24 * time.Hour
 type Store struct {
 	o        Options
 	decoders *imaging.Decoders
-	cleaning sync.Mutex
+	cleaning *sync.Mutex
 }
 
 // explain names the folder in an error that its disk is full. The error itself names a
@@ -67,7 +67,14 @@ func isFull(err error) bool { return errors.Is(err, unix.ENOSPC) || errors.Is(er
 func New(o Options) *Store {
 	o.Limits.Age, o.Limits.Size = cmp.Or(o.Limits.Age, 7*24*time.Hour), cmp.Or(o.Limits.Size, 1<<30)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	return &Store{o: o, decoders: imaging.NewDecoders(o.Pictures)}
+	return &Store{o: o, decoders: imaging.NewDecoders(o.Pictures), cleaning: &sync.Mutex{}}
+}
+
+// Within returns the same store for a run whose pictures have other limits.
+func (s *Store) Within(pictures imaging.Limits) *Store {
+	within := *s
+	within.o.Pictures, within.decoders = pictures, s.decoders.Within(pictures)
+	return &within
 }
 
 // Close waits for decoders whose runs have gone without them. The runs have ended.

@@ -60,20 +60,26 @@ var (
 type Decoders struct {
 	Limits Limits              // with what counts in place of zero values
 	memory *semaphore.Weighted // in bytes
-	busy   sync.WaitGroup      // decoding, also for a run that does not wait any more
+	busy   *sync.WaitGroup     // decoding, also for a run that does not wait any more
 }
 
 // NewDecoders returns decoders that keep to the limits.
 func NewDecoders(l Limits) *Decoders {
-	return &Decoders{
-		Limits: Limits{
-			Count:  cmp.Or(l.Count, 8),
-			Side:   cmp.Or(l.Side, 1024),
-			Bytes:  cmp.Or(l.Bytes, 400<<10),
-			Pixels: cmp.Or(l.Pixels, 16<<20),
-			Time:   cmp.Or(l.Time, 2*time.Second),
-		},
-		memory: semaphore.NewWeighted(allMemory),
+	return &Decoders{Limits: l.withDefaults(), memory: semaphore.NewWeighted(allMemory), busy: &sync.WaitGroup{}}
+}
+
+// Within returns the same decoders for a run with other limits.
+func (d *Decoders) Within(l Limits) *Decoders {
+	return &Decoders{Limits: l.withDefaults(), memory: d.memory, busy: d.busy}
+}
+
+func (l Limits) withDefaults() Limits {
+	return Limits{
+		Count:  cmp.Or(l.Count, 8),
+		Side:   cmp.Or(l.Side, 1024),
+		Bytes:  cmp.Or(l.Bytes, 400<<10),
+		Pixels: cmp.Or(l.Pixels, 16<<20),
+		Time:   cmp.Or(l.Time, 2*time.Second),
 	}
 }
 

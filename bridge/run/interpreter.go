@@ -3,7 +3,6 @@ package run
 import (
 	"context"
 	"errors"
-	"io"
 	"net"
 	"sync"
 	"syscall"
@@ -15,6 +14,7 @@ import (
 	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/oci"
+	"github.com/toolcell/toolcell/oci/spec"
 )
 
 // An interpreter is a Python process in a sandbox. It belongs to one run or to a
@@ -22,6 +22,7 @@ import (
 type interpreter struct {
 	image    Image
 	packages resolvedPackages
+	limits   spec.Limits
 	mounted  []string // as Options.Mounted
 	conn     *runner.Conn
 	pipes    *output.Pipes
@@ -67,22 +68,23 @@ func (r *Run) acquireInterpreter(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.python, err = r.runs.startInterpreter(image, packages, r.session, r.req.Stdin)
+	r.python, err = r.startInterpreter(image, packages)
 	return withStatus(StatusSandbox, err)
 }
 
 // startInterpreter starts a sandbox, which ends with the server at the latest.
-func (rs *Runs) startInterpreter(image Image, packages resolvedPackages, sess *session, stdin io.Reader) (*interpreter, error) {
-	pipes, err := output.Open(rs.o.MaxOutput)
+func (r *Run) startInterpreter(image Image, packages resolvedPackages) (*interpreter, error) {
+	rs, sess := r.runs, r.session
+	pipes, err := output.Open(r.o.MaxOutput)
 	if err != nil {
 		return nil, err
 	}
 	in := &interpreter{
-		image: image, packages: packages, mounted: rs.o.Mounted, pipes: pipes, previous: previousOutput{}, started: make(chan struct{}), ended: make(chan struct{}),
+		image: image, packages: packages, limits: r.o.Limits, mounted: rs.o.Mounted, pipes: pipes, previous: previousOutput{}, started: make(chan struct{}), ended: make(chan struct{}),
 	}
-	p := newProcess(rs.o, image, packages, pipes)
-	if stdin != nil {
-		if p.Stdin, err = feedStdin(stdin, in.ended); err != nil {
+	p := newProcess(r.o, image, packages, pipes)
+	if r.req.Stdin != nil {
+		if p.Stdin, err = feedStdin(r.req.Stdin, in.ended); err != nil {
 			pipes.Close()
 			return nil, err
 		}

@@ -28,18 +28,18 @@ func (r *Run) emptyResult() *Result {
 
 // newResult assembles the result of a run whose code has ended.
 func (r *Run) newResult(e ending) *Result {
-	res, o := r.emptyResult(), r.runs.o
+	res, o := r.emptyResult(), r.o
 	res.Stdout, res.Stderr, res.Truncated = r.python.pipes.Lines()
 	if e.done.Ready { // otherwise nothing ran, on whatever image
 		res.hostNotes = slices.Clone(r.python.image.Notes)
 	}
 	if e.done.Ready && o.Missing != nil {
-		res.hostNotes = append(res.hostNotes, o.Missing()...)
+		res.hostNotes = append(res.hostNotes, o.Missing(r.python.limits)...)
 	}
 	if o.Isolation != nil {
-		res.Isolation = o.Isolation()
+		res.Isolation = o.Isolation(r.python.limits)
 	}
-	if err := stopError(r.timeout, e, res.Stderr, o.Limits); err != nil {
+	if err := stopError(r.timeout, e, res.Stderr, r.python.limits); err != nil {
 		if errors.Is(e.why, runner.ErrTimeout) && statusOf(err) == StatusTimeout {
 			res.TimeoutSeconds, res.Stack = wholeSeconds(r.timeout), e.done.Stack
 		}

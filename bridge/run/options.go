@@ -72,6 +72,11 @@ type Options struct {
 	Files        artifacts.Limits // of what is kept there
 	Pictures     imaging.Limits   // of what a result carries
 
+	// Current returns the options with what the user has changed since they were made, for the
+	// run that begins: Timeout, MaxTimeout, Limits, Preload, MaxOutput and Pictures may differ.
+	// note is for the caller of that run. It may be nil.
+	Current func(o Options) (now Options, note string)
+
 	Timeout     time.Duration // of a run that asks for none; 30 s if 0
 	MaxTimeout  time.Duration // the most a run may ask for; 120 s if 0
 	Limits      spec.Limits
@@ -96,9 +101,9 @@ type Options struct {
 	// before the first run. They may be nil.
 	Cached func(ctx context.Context) (Image, bool)
 	Warm   func(p oci.Process)
-	// Missing says what this host cannot give a sandbox, Isolation the same
-	// in the few words that every result carries. They may be nil.
-	Missing   func() []string
-	Isolation func() string
+	// Missing says which limits and the like this host cannot give a sandbox, Isolation the
+	// same in the few words that every result carries. They may be nil.
+	Missing   func(spec.Limits) []string
+	Isolation func(spec.Limits) string
 	Log       *slog.Logger
 }

@@ -45,7 +45,8 @@ type Run struct {
 	done   chan struct{}
 	result *Result // once done
 
-	// What validate finds in the request.
+	// What validate finds: in the options of the user, and in the request.
+	o       Options
 	timeout time.Duration
 	servers []mcpproxy.ServerStatus // that can be used, as they are at the start
 	granted map[string]bool         // names of those that may be called
@@ -146,7 +147,7 @@ func (r *Run) runCode(ctx context.Context) *Result {
 	r.deadline.AfterFunc(func() {
 		time.AfterFunc(pictureGrace, contain.Func("ending the decoding of pictures", func() { cancel(context.DeadlineExceeded) }))
 	})
-	r.files = r.runs.artifacts.NewCollector(forPictures)
+	r.files = r.runs.artifacts.Within(r.o.Pictures).NewCollector(forPictures)
 	defer r.files.Discard()
 	r.api = r.newAPI(r.files.Display)
 	end := r.talk(ctx)
@@ -167,7 +168,7 @@ func (r *Run) runCode(ctx context.Context) *Result {
 	r.session.private = taint.Reads()
 	newsAtEnd := r.runs.sessions.endRun(r.session, res, end)
 	res.Session = cmp.Or(newsAtEnd.state, newsAtStart.state)
-	res.Notes = slices.Concat(r.notes, newsAtStart.notes, res.hostNotes, r.api.Notes(), networkNotes, published.Notes, limitNotes(end, r.runs.o.Limits), newsAtEnd.notes)
+	res.Notes = slices.Concat(r.notes, newsAtStart.notes, res.hostNotes, r.api.Notes(), networkNotes, published.Notes, limitNotes(end, r.python.limits), newsAtEnd.notes)
 	return res
 }
 

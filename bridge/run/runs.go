@@ -69,6 +69,15 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
+// current returns the options of a run that begins, and a note on them for its caller.
+func (rs *Runs) current() (o Options, note string) {
+	if rs.o.Current == nil {
+		return rs.o, ""
+	}
+	o, note = rs.o.Current(rs.o)
+	return o.withDefaults(), note
+}
+
 // Queue returns the questions of the runs to the user.
 func (rs *Runs) Queue() *consent.Queue { return rs.queue }
 
@@ -109,7 +118,7 @@ func (rs *Runs) Begin(req Request) *Run {
 func (rs *Runs) Start(req Request, work func(ctx context.Context, r *Run) *Result) *Run {
 	ctx, cancel := context.WithCancelCause(rs.life)
 	r := &Run{
-		runs: rs, req: req, cancel: cancel, slot: slot{slots: rs.slots}, done: make(chan struct{}), forgotten: make(chan struct{}), report: req.Progress,
+		runs: rs, o: rs.o, req: req, cancel: cancel, slot: slot{slots: rs.slots}, done: make(chan struct{}), forgotten: make(chan struct{}), report: req.Progress,
 	}
 	if r.req.Client == nil {
 		r.req.Client = rs.self

@@ -219,7 +219,7 @@ func (ss *sessions) sandboxEnded(sess *session, in *interpreter) {
 func (ss *sessions) whyEnded(in *interpreter) string {
 	switch {
 	case in.exit.OOM:
-		return fmt.Sprintf("it needed more than the limit of %s of memory", text.Size(ss.o.Limits.Memory))
+		return fmt.Sprintf("it needed more than the limit of %s of memory", text.Size(in.limits.Memory))
 	case in.err != nil:
 		return text.Bound(in.err.Error(), 300)
 	}
@@ -289,7 +289,7 @@ func (ss *sessions) endRun(sess *session, r *Result, e ending) (news sessionNews
 		}
 		return news
 	}
-	why, byCode := ss.whyOver(r, e)
+	why, byCode := ss.whyOver(sess, r, e)
 	ss.lose(sess, why)
 	news.state = sessionEnded
 	if !byCode {
@@ -300,12 +300,12 @@ func (ss *sessions) endRun(sess *session, r *Result, e ending) (news sessionNews
 
 // whyOver says why a session has ended with a run, and whether its code wanted
 // that.
-func (ss *sessions) whyOver(r *Result, e ending) (why string, byCode bool) {
+func (ss *sessions) whyOver(sess *session, r *Result, e ending) (why string, byCode bool) {
 	switch {
 	case r.Status == StatusTimeout:
 		return fmt.Sprintf("a run was stopped after %s", seconds(time.Duration(r.TimeoutSeconds)*time.Second)), false
 	case r.Status == StatusMemory:
-		return fmt.Sprintf("a run needed more than the limit of %s of memory", text.Size(ss.o.Limits.Memory)), false
+		return fmt.Sprintf("a run needed more than the limit of %s of memory", text.Size(sess.interpreter.limits.Memory)), false
 	case r.Status == StatusCancelled && stoppedByUser(e.why):
 		return fmt.Sprintf("%s, and its code did not end within %s", e.why, seconds(stopTimeout)), false
 	case r.Status == StatusCancelled:

@@ -8,6 +8,7 @@ import (
 
 	"github.com/toolcell/toolcell/oci"
 	"github.com/toolcell/toolcell/oci/doctor"
+	"github.com/toolcell/toolcell/oci/spec"
 )
 
 // TestStartFailureIsPlain: what pid 1 writes is not taken for all of the cause where
@@ -37,7 +38,7 @@ func TestNothingIsSaidOfARunThatNeverBegan(t *testing.T) {
 	var log strings.Builder
 	s := newServer(t, nil, func(o *Options) {
 		o.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-		o.Missing = func() []string { return []string{"this host lacks something"} }
+		o.Missing = func(spec.Limits) []string { return []string{"this host lacks something"} }
 		o.Rootfs = func(context.Context, func(int64, int64, string)) (Image, error) {
 			return Image{Name: "host", Python: "/usr/bin/python3", Notes: []string{"this ran on the host's own Python"}}, nil
 		}

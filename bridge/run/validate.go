@@ -17,7 +17,10 @@ const maxCode = 4 << 20
 
 // validate looks at everything in the request that can be wrong.
 func (r *Run) validate() error {
-	o := r.runs.o
+	o, note := r.runs.current()
+	if r.o = o; note != "" {
+		r.notes = append(r.notes, note)
+	}
 	r.timeout, r.policy = o.Timeout, o.Policy.NewEnforcer()
 	err := errors.Join(checkCode(r.req.Code), checkSessionName(r.req.Session))
 	switch {

@@ -135,8 +135,7 @@ func openApp(s settings.Settings, o appOptions) (_ *app, err error) {
 		return ok && scripts.Here(ctx, image, n)
 	}
 	options.Sandboxes, options.Warm = sandboxes.Runtime{Runtime: runtime, Dirs: d}, runtime.Warm
-	options.Missing = func() []string { return runtime.Missing(options.Limits) }
-	options.Isolation = func() string { return runtime.Isolation(options.Limits) }
+	options.Missing, options.Isolation = runtime.Missing, runtime.Isolation
 	options.MaxParallel = maxParallel(options.Sessions)
 	options.Project, options.ToolsDir, options.RunnerDir = project(), d.Tools(), p.runnerDir
 	options.RunsDir, options.AnswersDir = filepath.Join(d.State, "runs"), d.State
