@@ -60,8 +60,10 @@ func serversSet(ctx context.Context, o serversSetOptions) error {
 		return fmt.Errorf("keeping the value: %w", err)
 	}
 	err = printRow(o.Options, valueSet{in.Server, in.ID, in.Source, true}, "set: %s, for %s\n", in.ID, in.Source)
-	if os.Getenv(in.Variable()) != "" {
-		fmt.Fprintf(o.Err, "toolcell: note: the variable %s is set too, and goes before it\n", in.Variable())
+	for _, name := range in.Variables() {
+		if os.Getenv(name) != "" {
+			fmt.Fprintf(o.Err, "toolcell: note: the variable %s is set too, and goes before it\n", name)
+		}
 	}
 	return err
 }

@@ -1,6 +1,7 @@
 package clientconfig
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -172,6 +173,11 @@ func (x *expander) input(id string) (string, error) {
 		in = config.Input{ID: id, Secret: true}
 	}
 	in.Asked = true
+	names := in.Variables()
+	ours, old := x.from.options.Variable(names[0]), x.from.options.Variable(names[1])
+	if ours != "" && old != "" && ours != old {
+		return "", fmt.Errorf("the variables %s and %s, its old name, have different values: unset one of them", names[0], names[1])
+	}
 	return x.ask(in), nil
 }
 
@@ -184,7 +190,10 @@ func (x *expander) secret(txt string) (string, error) {
 }
 
 func (x *expander) ask(in config.Input) string {
-	v := x.from.options.Variable(in.Variable())
+	v := ""
+	for _, name := range in.Variables() {
+		v = cmp.Or(v, x.from.options.Variable(name))
+	}
 	if v == "" {
 		v, in.Set = x.from.values[in.ID], x.from.values[in.ID] != ""
 	}

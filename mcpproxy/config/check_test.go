@@ -95,8 +95,8 @@ func TestMissingValuesNameBothCures(t *testing.T) {
 		want    []string
 	}{
 		"a variable": {[]config.Input{token}, []string{"needs the variable API_TOKEN: run toolcell servers set 'my files' API_TOKEN, or start toolcell with API_TOKEN set"}},
-		"an input":   {[]config.Input{asked}, []string{`needs a value for "my key" (the key of the service)`, "with MCP_BRIDGE_INPUT_MY_KEY set"}},
-		"digits":     {[]config.Input{{ID: "Key2-of.2026:é/", Asked: true}}, []string{"with MCP_BRIDGE_INPUT_KEY2_OF_2026___ set"}},
+		"an input":   {[]config.Input{asked}, []string{`needs a value for "my key" (the key of the service)`, "with TOOLCELL_INPUT_MY_KEY set"}},
+		"digits":     {[]config.Input{{ID: "Key2-of.2026:é/", Asked: true}}, []string{"with TOOLCELL_INPUT_KEY2_OF_2026___ set"}},
 		"both":       {[]config.Input{token, {ID: "B"}, asked}, []string{"needs the variables API_TOKEN and B and needs a value for"}},
 	} {
 		t.Run(name, func(t *testing.T) {

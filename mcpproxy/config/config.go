@@ -131,12 +131,18 @@ type Input struct {
 }
 
 // Variable is the variable of the environment that gives the input its value.
-func (i Input) Variable() string {
+func (i Input) Variable() string { return i.Variables()[0] }
+
+// Variables are Variable and, for what a client asks for, the name that it had before, which counts
+// as well.
+func (i Input) Variables() []string {
 	if !i.Asked {
-		return i.ID
+		return []string{i.ID}
 	}
-	return "MCP_BRIDGE_INPUT_" + envName(i.ID)
+	return []string{"TOOLCELL_INPUT_" + envName(i.ID), oldInputPrefix + envName(i.ID)}
 }
+
+const oldInputPrefix = "MCP_BRIDGE_INPUT_"
 
 // A Project is a config file of the project directory that the user has not
 // allowed to start commands.

@@ -68,7 +68,7 @@ func SiteOf(t *testing.T, root string) clientconfig.Options {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := options(home, dir, map[string]string{"TOKEN": "t0k3n", "KEY": "k3y", "MCP_BRIDGE_INPUT_BY_ENV": "by env"})
+	o := options(home, dir, map[string]string{"TOKEN": "t0k3n", "KEY": "k3y", "TOOLCELL_INPUT_BY_ENV": "by env"})
 	o.Values = func(file string) map[string]string {
 		if strings.HasSuffix(file, ".vscode/mcp.json") {
 			return map[string]string{"given": "g1ven"}

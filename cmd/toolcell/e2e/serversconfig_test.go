@@ -116,7 +116,7 @@ func TestServersSetGivesWhatAFileAsksFor(t *testing.T) {
 		t.Errorf("servers: %v", got)
 	}
 	out, _, _ := w.run(t, w.env, "servers", "list")
-	if !strings.Contains(out, `"which one" (Which server): run toolcell servers set asks 'which one', or start toolcell with MCP_BRIDGE_INPUT_WHICH_ONE set`) {
+	if !strings.Contains(out, `"which one" (Which server): run toolcell servers set asks 'which one', or start toolcell with TOOLCELL_INPUT_WHICH_ONE set`) {
 		t.Errorf("the list does not name the cure:\n%s", out)
 	}
 	set := w.shell(t, w.env, `printf 'search\n' | "$@"`, "servers", "set", "asks", "which one")
