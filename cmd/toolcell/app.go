@@ -98,8 +98,9 @@ type appOptions struct {
 	log        *slog.Logger
 	policyLog  *slog.Logger // of the policy; log if nil
 	background sandboxes.Background
-	servers    *discovered // the user's MCP servers
-	serves     bool        // for MCP clients: sessions are recorded
+	servers    *discovered    // the user's MCP servers
+	serves     bool           // for MCP clients: sessions are recorded
+	live       *settings.Live // what the user changes meanwhile; nil if the settings stay
 }
 
 // openApp wires everything. Nothing is started or fetched yet.
@@ -136,6 +137,9 @@ func openApp(s settings.Settings, o appOptions) (_ *app, err error) {
 	}
 	options.Sandboxes, options.Warm = sandboxes.Runtime{Runtime: runtime, Dirs: d}, runtime.Warm
 	options.Missing, options.Isolation = runtime.Missing, runtime.Isolation
+	if o.live != nil {
+		options.Current = currentOptions(o.live)
+	}
 	options.MaxParallel = maxParallel(options.Sessions)
 	options.Project, options.ToolsDir, options.RunnerDir = project(), d.Tools(), p.runnerDir
 	options.RunsDir, options.AnswersDir = filepath.Join(d.State, "runs"), d.State
@@ -159,6 +163,16 @@ func openApp(s settings.Settings, o appOptions) (_ *app, err error) {
 		}
 	}
 	return a, nil
+}
+
+// currentOptions returns what gives a run the settings that the user has changed since the start.
+func currentOptions(live *settings.Live) func(run.Options) (run.Options, string) {
+	return func(o run.Options) (run.Options, string) {
+		now := live.Now().Runs
+		o.Timeout, o.MaxTimeout, o.Limits, o.Preload = now.Timeout, now.MaxTimeout, now.Limits, now.Preload
+		o.MaxOutput, o.Pictures = now.MaxOutput, now.Pictures
+		return o, live.Note()
+	}
 }
 
 // proxyOptions returns the options of the proxy for the user's servers.
@@ -217,7 +231,7 @@ func shellLogger(o Options) *slog.Logger {
 	switch {
 	case o.Quiet:
 		return slog.New(slog.DiscardHandler)
-	case o.Settings.Named("log-level"):
+	case o.Settings.Typed("log-level"):
 		return newLogger(o.Settings, o.Err)
 	}
 	return slog.New(&console.NoteHandler{Out: o.Err})
@@ -228,7 +242,7 @@ func newLogger(s settings.Settings, w io.Writer) *slog.Logger {
 	log := slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: s.LogLevel}))
 	keepLog(log)
 	if s.Runtime != "auto" && s.Runtime != "" {
-		log.Warn("MCP_BRIDGE_RUNTIME is not needed: toolcell starts its sandboxes itself", "value", s.Runtime)
+		log.Warn("the setting runtime is not needed: toolcell starts its sandboxes itself", "value", s.Runtime)
 	}
 	return log
 }

@@ -152,9 +152,6 @@ func (t typedCommand) noFlag(arg string) error {
 
 // noCommand returns the error for a command that is not among those given.
 func noCommand(commands []*cli.Command, given string) error {
-	if given == settingsTopic {
-		return console.Usagef("there is no command %q; did you mean help settings?", given)
-	}
 	var names []string
 	for _, c := range visible(commands) {
 		names = append(names, c.Names()...)
@@ -171,23 +168,11 @@ func didYouMean(given string, names []string) string {
 }
 
 // settingTypos returns a sentence for each variable whose name is nearly that of a setting.
-// Other unknown variables are ignored, since configs of the Python original have some.
 func settingTypos(environ []string) (typos []string) {
-	const prefix = "MCP_BRIDGE_"
-	var names []string
-	for _, k := range settings.All {
-		if name, ok := strings.CutPrefix(k.Env, prefix); ok {
-			names = append(names, name)
-		}
-	}
 	for _, variable := range environ {
 		name, _, _ := strings.Cut(variable, "=")
-		name, ours := strings.CutPrefix(name, prefix)
-		if !ours || slices.Contains(names, name) || strings.HasPrefix(name, "INPUT_") {
-			continue
-		}
-		if near := text.Misspelled(name, names); near != "" {
-			typos = append(typos, "there is no setting "+prefix+name+"; did you mean "+prefix+near+"?")
+		if typo := settings.Typo(name); typo != "" {
+			typos = append(typos, typo)
 		}
 	}
 	return typos

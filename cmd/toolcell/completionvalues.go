@@ -18,7 +18,7 @@ import (
 )
 
 // arguments returns candidates for the next argument of the command.
-func (t *typed) arguments() []candidate {
+func (t *typed) arguments() (all []candidate) {
 	switch t.path {
 	case "images inspect", "images rm", "images verify", "images pull":
 		return t.from(imageNames)
@@ -32,13 +32,17 @@ func (t *typed) arguments() []candidate {
 		t.paths = filePaths
 	case "tools show", "tools rm", "tools export":
 		return t.from(toolNames)
+	case "settings set":
+		if len(t.args) == 1 {
+			return t.values(&cli.StringFlag{Name: t.args[0]})
+		}
 	}
 	if len(t.args) > 0 && t.path != "install" && t.path != "uninstall" {
 		return nil
 	}
 	switch t.path { // commands that take one, and these two
 	case "help":
-		all := []candidate{{settingsTopic, "all settings"}}
+		all = []candidate{{settingsTopic, "all settings"}}
 		for _, c := range visible(t.c.App.Commands) {
 			all = append(all, candidate{c.Name, c.Usage})
 		}
@@ -49,6 +53,11 @@ func (t *typed) arguments() []candidate {
 		t.paths = filePaths
 	case "servers call", "servers login", "servers logout":
 		return t.from(serverNames)
+	case "settings set", "settings unset":
+		for _, k := range settings.All {
+			all = append(all, candidate{k.Name, strings.ReplaceAll(k.Usage, "`", "")})
+		}
+		return all
 	case "approvals show", "approvals approve", "approvals deny":
 		return t.from(t.questions)
 	case "completion":

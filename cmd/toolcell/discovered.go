@@ -35,12 +35,12 @@ type discovered struct {
 func discoverForShell(o Options, log *slog.Logger) (*discovered, error) {
 	f := discoverServers(o.Settings, log)
 	if file := o.Settings.Servers; file != "" {
-		if err := settings.MustExist("servers-config", f.options.Absolute(file)); err != nil {
+		if err := o.Settings.MustExist("servers-config", f.options.Absolute(file)); err != nil {
 			return nil, err
 		}
 	}
 	if file, named := o.Settings.PolicyFile(); named {
-		return f, settings.MustExist("policy", file)
+		return f, o.Settings.MustExist("policy", file)
 	}
 	return f, nil
 }
@@ -116,7 +116,7 @@ func leftOut(p config.Problem) string {
 // noteProblems prints one line about the servers that are left out, unless the user wants
 // quiet or a log. Servers in named are not counted: the command's own error gives the reason.
 func (f *discovered) noteProblems(o Options, named []string) {
-	if o.Quiet || o.Settings.Named("log-level") {
+	if o.Quiet || o.Settings.Typed("log-level") {
 		logProblems(f.log, f.config)
 		return
 	}

@@ -56,10 +56,10 @@ func TestNamedFilesMustExist(t *testing.T) {
 	t.Setenv("HOME", dir)
 	gone := filepath.Join(dir, "gone")
 	for args, want := range map[string]string{
-		"exec --servers-config " + gone + " -c 1":       "setting --servers-config (MCP_SERVERS_CONFIG): " + gone + " does not exist",
-		"servers list --servers-config ~/gone":          "setting --servers-config (MCP_SERVERS_CONFIG): " + gone + " does not exist",
-		"servers call --policy " + gone + " a b":        "setting --policy (MCP_BRIDGE_POLICY): " + gone + " does not exist",
-		"servers trust --servers-config " + gone + " x": "setting --servers-config (MCP_SERVERS_CONFIG): " + gone + " does not exist",
+		"exec --servers-config " + gone + " -c 1":       "setting --servers-config: " + gone + " does not exist",
+		"servers list --servers-config ~/gone":          "setting --servers-config: " + gone + " does not exist",
+		"servers call --policy " + gone + " a b":        "setting --policy: " + gone + " does not exist",
+		"servers trust --servers-config " + gone + " x": "setting --servers-config: " + gone + " does not exist",
 	} {
 		out, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
 		if err != nil {

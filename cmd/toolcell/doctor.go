@@ -26,7 +26,7 @@ import (
 
 func doctorCommand(s *console.Streams) *cli.Command {
 	return &cli.Command{
-		Name:  "doctor",
+		Name:  doctorName,
 		Usage: "check this machine and print fixes",
 		Description: "It also checks the image that code runs on (--image), its registry if it is not here yet,\n" +
 			"and the entries in the files of MCP clients. Exit codes: 0 if nothing is missing, 1 if\n" +
@@ -34,6 +34,9 @@ func doctorCommand(s *console.Streams) *cli.Command {
 		Flags: flags(doctorSettings), Action: action(s, runDoctor),
 	}
 }
+
+// doctorName is the command that works with a settings file that no other command can use.
+const doctorName = "doctor"
 
 // doctorSettings are those that say what a sandbox needs. The others cannot be flags,
 // but values of variables that serve would refuse are errors here too.
@@ -43,7 +46,11 @@ var doctorSettings = append([]string{
 
 func runDoctor(ctx context.Context, o Options) error {
 	conf, d := o.Settings, o.Settings.Dirs
-	if err := conf.CheckEnvironment(); err != nil {
+	err := conf.CheckAll()
+	if wrong, ok := errors.AsType[*settings.FileError](err); ok {
+		o.FileError, err = wrong, nil
+	}
+	if err != nil {
 		return err
 	}
 	if err := conf.CheckMounts(); err != nil {
@@ -56,7 +63,7 @@ func runDoctor(ctx context.Context, o Options) error {
 	})
 	found := discoverServers(conf, slog.New(slog.DiscardHandler))
 	servers, pinned := found.config.Servers, pins.Store{Dir: d.Pins()}
-	checks = slices.Concat(checks, policyChecks(conf, found.config), typoChecks(),
+	checks = slices.Concat(checks, policyChecks(conf, found.config), settingsChecks(o), typoChecks(),
 		checkServerFolders(servers, conf.OwnFiles()), checkServerPins(servers, pinned), checkClients(found.options))
 	checks = append(checks, sandboxCheck(ctx, conf, checks, pythonErr))
 	if firstFatal(checks) < 0 { // otherwise nothing would run on it

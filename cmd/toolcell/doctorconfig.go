@@ -17,6 +17,21 @@ import (
 	"github.com/toolcell/toolcell/oci/doctor"
 )
 
+// settingsChecks reports a file of settings that cannot be used: the user's, without which nothing
+// starts, and that of this project.
+func settingsChecks(o Options) (checks []doctor.Check) {
+	if o.FileError != nil {
+		checks = append(checks, doctor.Degraded("RC-CONFIG", "no command starts, nor serve: "+o.FileError.Error(),
+			"# correct it, or take the setting out with toolcell settings unset KEY:\n${EDITOR:-vi} "+text.ShellWord(settings.UserFile())))
+	}
+	dir := project()
+	if _, err := o.Settings.InProject(dir); err != nil {
+		checks = append(checks, doctor.Degraded("RC-PROJECT-CONFIG", "the project's settings do not count in serve, and exec refuses to start: "+err.Error(),
+			"${EDITOR:-vi} "+text.ShellWord(filepath.Join(dir, settings.ProjectFile))))
+	}
+	return checks
+}
+
 // checkServerPins reports servers that have changed their tools since these were pinned,
 // or hide something in them, as far as is known. No server is started.
 func checkServerPins(servers []config.Server, store pins.Store) (checks []doctor.Check) {

@@ -60,19 +60,22 @@ func execCommand(s *console.Streams) *cli.Command {
 
 func execCode(ctx context.Context, o execOptions) (err error) {
 	switch {
-	case o.JSON && (o.Settings.Named("output") || o.Prompt):
+	case o.JSON && (o.Settings.Typed("output") || o.Prompt):
 		return console.Usagef("give --json without --output and -i")
 	case o.Quiet && o.Verbose:
 		return console.Usagef("give either --quiet or --verbose, not both")
-	case o.Prompt && o.Settings.Named("output"):
+	case o.Prompt && o.Settings.Typed("output"):
 		return console.Usagef("give either -i or --output, not both")
 	}
 	code, err := readScript(ctx, o)
 	if err != nil {
 		return err
 	}
+	if o.Settings, err = o.Settings.InProject(project()); err != nil {
+		return err
+	}
 	limits := &o.Settings.Runs
-	if o.Settings.Named("timeout") {
+	if o.Settings.Named("timeout") && !o.Settings.Lowered("max-timeout") {
 		limits.MaxTimeout = max(limits.MaxTimeout, limits.Timeout) // the maximum is for models
 	}
 	if o.Prompt {
@@ -123,7 +126,7 @@ func (e execution) once(ctx context.Context, log *slog.Logger) (err error) {
 	req := e.request()
 	req.Code = e.code.text
 	e.giveStdin(&req)
-	live := !e.Settings.Named("output") && !e.JSON
+	live := !e.Settings.Typed("output") && !e.JSON
 	do := e.app.runs.Do
 	if live {
 		do = showLive(ctx, e.Streams, &req, e.cancel, e.progress, do)

@@ -168,7 +168,7 @@ func (h *helpText) settings(c *cli.Command) {
 			continue
 		}
 		set = append(set, f)
-		h.flag(f, defaultOf(f))
+		h.flag(f, variableOf(*settings.Find(f.Names()[0])))
 	}
 	const where = "see toolcell help settings"
 	switch {
@@ -191,19 +191,6 @@ func joinFlags(flags []cli.Flag) string {
 	return strings.Join(names, ", ")
 }
 
-// defaultOf says what a setting is if it is not set.
-func defaultOf(f cli.Flag) string {
-	s, ok := f.(*cli.StringFlag)
-	if !ok {
-		return ""
-	}
-	value := strings.Trim(s.GetDefaultText(), `"`) // not s.Value, which the environment may have set
-	if value == "" {
-		return ""
-	}
-	return " (default " + value + ")"
-}
-
 func (h *helpText) examples(command string) {
 	if len(examples[command]) == 0 {
 		return
@@ -217,8 +204,9 @@ func (h *helpText) examples(command string) {
 // printSettings prints all settings.
 func printSettings(s *console.Streams) {
 	h := newHelpText(s.Out)
-	h.lines("", "Each setting is a flag and a variable of the environment; the flag takes precedence. serve and exec have all flags, "+
-		"other commands those that matter there. In an MCP client, put the variables into toolcell's entry: toolcell install CLIENT --env NAME=VALUE")
+	h.lines("", "Each setting is a flag, a variable, and a key of the flag's name in "+settings.FromHome(settings.UserFile())+"; a flag goes before a variable, "+
+		"and that before the file. toolcell settings list shows which count, and toolcell settings set KEY VALUE changes the file. serve and exec have all flags, "+
+		"other commands those that matter there. For one MCP client alone, put variables into toolcell's entry: toolcell install CLIENT --env NAME=VALUE")
 	for _, g := range settings.Groups {
 		h.heading(strings.ToUpper(g.Title))
 		for _, k := range g.Settings {
@@ -231,13 +219,14 @@ func printSettings(s *console.Streams) {
 
 func variableOf(k settings.Setting) string {
 	if k.Value == "" {
-		return " ($" + k.Env + ")"
+		return " ($" + k.Variable() + ")"
 	}
-	return " ($" + k.Env + ", default " + k.Value + ")"
+	return " ($" + k.Variable() + ", default " + k.Value + ")"
 }
 
 // A settingRow is a row of help settings --json.
 type settingRow struct {
+	Key      string `json:"key"`
 	Flag     string `json:"flag"`
 	Variable string `json:"variable"`
 	Default  string `json:"default"`
@@ -248,7 +237,7 @@ type settingRow struct {
 func settingRows() (rows []settingRow) {
 	for _, g := range settings.Groups {
 		for _, k := range g.Settings {
-			rows = append(rows, settingRow{dashed(k.Name), k.Env, k.Value, g.Title, strings.ReplaceAll(k.Usage, "`", "")})
+			rows = append(rows, settingRow{k.Name, dashed(k.Name), k.Variable(), k.Value, g.Title, strings.ReplaceAll(k.Usage, "`", "")})
 		}
 	}
 	return rows

@@ -24,7 +24,7 @@ var imports = map[string][]string{
 	"cmd/toolcell/internal/releases":     {},
 	"cmd/toolcell/internal/repl":         {"cmd/toolcell/internal/console", "bridge/consent", "bridge/run", "oci", "oci/doctor"},
 	"cmd/toolcell/internal/sandboxes":    {"cmd/toolcell/internal/settings", "bridge/run", "bridge/hints", "bridge/network", "bridge/runner", "oci", "oci/spec", "oci/egress", "rootfs", "rootfs/packages"},
-	"cmd/toolcell/internal/settings":     {"cmd/toolcell/internal/console", "bridge", "bridge/imaging", "bridge/run", "mcpproxy", "oci", "oci/doctor", "oci/spec", "rootfs", "rootfs/cachedir", "images"},
+	"cmd/toolcell/internal/settings":     {"cmd/toolcell/internal/console", "bridge", "bridge/imaging", "bridge/run", "mcpproxy", "mcpproxy/clientconfig/edit", "oci", "oci/doctor", "oci/spec", "rootfs", "rootfs/cachedir", "images"},
 	"cmd/toolcell/internal/terminaltest": {},
 
 	"bridge":                     {"bridge/artifacts", "bridge/consent", "bridge/gate", "bridge/run", "bridge/runner", "bridge/stdio", "bridge/toon", "mcpproxy"},

@@ -30,7 +30,7 @@ func installCommand(s *console.Streams) *cli.Command {
 		jsonFlag(),
 		&cli.BoolFlag{Name: "project", Usage: "the client's file in this project instead of yours"},
 		&cli.StringFlag{Name: "name", Usage: "`NAME` of the entry (default: toolcell)"},
-		&cli.StringSliceFlag{Name: "env", Usage: "`KEY=VALUE` that the client is to start toolcell with, such as MCP_BRIDGE_IMAGE=python:3.13; may be repeated"},
+		&cli.StringSliceFlag{Name: "env", Usage: "`KEY=VALUE` that the client is to start toolcell with, such as TOOLCELL_IMAGE=python:3.13; may be repeated"},
 		&cli.BoolFlag{Name: "move-servers", Usage: "move the client's other servers behind toolcell, which saves their tokens"},
 		&cli.BoolFlag{Name: "yes", Aliases: []string{"y"}, Usage: "move them without asking"},
 		&cli.BoolFlag{Name: "print", Usage: "only print the entry, to be put in by hand"},

@@ -57,6 +57,9 @@ var printing = map[string][]string{
 	"approvals show":    nil,
 	"approvals approve": nil,
 	"approvals deny":    nil,
+	"settings list":     {"settings list"},
+	"settings set":      {"settings set pids 64"},
+	"settings unset":    {"settings unset pids"},
 	"install":           {"install --list"},
 	"uninstall":         {"uninstall cursor"},
 	"upgrade":           {"upgrade"},
@@ -84,6 +87,7 @@ var failing = []string{
 	"servers tools nope", "servers pins nope", "servers pins accept", "servers pins accept nope", "servers pins accept gone", "servers search", "servers call nope x", "servers call gone x", "servers call", "servers login nope", "servers logout nope",
 	"servers set nope", "servers trust nope", "servers untrust", "tools list x", "tools show nope", "tools rm nope", "tools export nope",
 	"approvals list x", "approvals nope", "approvals show", "approvals show nope", "approvals approve nope", "approvals approve nope --for ever", "approvals approve nope --revoke", "approvals deny nope", "approvals deny nope --stop --revoke",
+	"settings list x", "settings nope", "settings set", "settings set pids", "settings set pids 1", "settings set nope 1", "settings unset nope",
 	"install nope", "install", "uninstall nope", "uninstall", "upgrade x", "status x", "purge x", "purge", "version x", "help nope",
 }
 

@@ -109,7 +109,8 @@ func newCommandLine(s *console.Streams) *cli.App {
 		ErrWriter: s.Err,
 		Commands: []*cli.Command{
 			serveCommand(s), execCommand(s), imagesCommand(s), packagesCommand(s), serversCommand(s), toolsCommand(s), approvalsCommand(s),
-			installCommand(s), uninstallCommand(s), upgradeCommand(s), statusCommand(s), purgeCommand(s), doctorCommand(s), versionCommand(s),
+			installCommand(s), uninstallCommand(s), upgradeCommand(s), statusCommand(s), purgeCommand(s), settingsCommand(s),
+			doctorCommand(s), versionCommand(s),
 			completionCommand(s), completeCommand(s), helpCommand(s),
 		},
 		OnUsageError:    usageError,

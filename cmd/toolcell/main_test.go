@@ -21,7 +21,6 @@ func TestHelpIsNamedForWrongFlagsAndArgumentsOnly(t *testing.T) {
 		"exec --no-such-flag":           "hint: toolcell exec --help\n",
 		"images rm":                     "hint: toolcell images rm --help\n",
 		"nope":                          "hint: toolcell --help\n",
-		"settings":                      "did you mean help settings?\nhint: toolcell --help\n",
 		"exec no-such-file.py":          "",
 		"exec print(1)":                 "",
 		"exec --timeout soon -c 1":      "",

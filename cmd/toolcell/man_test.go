@@ -38,7 +38,7 @@ func TestManPageIsClean(t *testing.T) {
 	shownPage := oneSpace(bold.Replace(string(out)))
 	var want []string
 	for _, k := range settings.All {
-		want = append(want, dashed(k.Name)+", "+k.Env, strings.ReplaceAll(k.Usage, "`", "")[1:])
+		want = append(want, dashed(k.Name)+", "+k.Variable(), strings.ReplaceAll(k.Usage, "`", "")[1:])
 	}
 	var look func(above string, all []*cli.Command)
 	look = func(above string, all []*cli.Command) {

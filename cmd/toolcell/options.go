@@ -27,6 +27,8 @@ type Options struct {
 	Offline  bool              // fetch nothing
 	Unused   string            // days, of what prune removes
 	Settings settings.Settings // zero for a command without any
+
+	FileError *settings.FileError // of the user's settings, which then do not count, for doctor
 }
 
 // stateSettings are the settings of commands that only look at what toolcell keeps.
@@ -51,7 +53,12 @@ func actionWith(s *console.Streams, do func(*cli.Context, Options) error) cli.Ac
 			return console.Usagef("%s takes %s", o.Command, takes.what)
 		}
 		if slices.ContainsFunc(c.Command.Flags, isSetting) {
-			if o.Settings, err = settings.Read(c); err != nil {
+			o.Settings, err = settings.Read(c)
+			if wrong, ok := errors.AsType[*settings.FileError](err); ok && o.Command == doctorName {
+				o.FileError = wrong
+				o.Settings, err = settings.ReadWithoutFile(c)
+			}
+			if err != nil {
 				return err
 			}
 			if o.Offline {
@@ -90,6 +97,8 @@ var arguments = map[string]struct {
 	"servers set":       {1, 2, "the name of a server and of the input or variable to set"},
 	"servers trust":     {1, math.MaxInt, "the path of a config file, such as .mcp.json"},
 	"servers untrust":   {1, math.MaxInt, "the path of a config file, such as .mcp.json"},
+	"settings set":      {2, math.MaxInt, "a setting and its value; toolcell settings list shows them"},
+	"settings unset":    {1, 1, "one setting; toolcell settings list shows them"},
 	"tools show":        {1, math.MaxInt, "names of saved tools; toolcell tools list shows them"},
 	"tools rm":          {1, math.MaxInt, "names of saved tools; toolcell tools list shows them"},
 	"approvals show":    {1, 1, "the ID of one question; toolcell approvals list shows them"},

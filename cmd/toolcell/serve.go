@@ -25,13 +25,15 @@ func serveCommand(s *console.Streams) *cli.Command {
 
 func serve(ctx context.Context, o Options) (err error) {
 	limitMemory()
-	conf, log := o.Settings, newLogger(o.Settings, o.Err)
+	log := newLogger(o.Settings, o.Err)
+	live := o.Settings.Watch(project(), log)
+	conf := live.Now()
 	work := newBackground(conf, log, false)
 	defer work.close()
 	found := watchServers(conf, log)
 	warnOfTypos(log)
 	logProblems(log, found.config)
-	a, err := openApp(conf, appOptions{log: log, background: work, servers: found, serves: true})
+	a, err := openApp(conf, appOptions{log: log, background: work, servers: found, serves: true, live: live})
 	if err != nil {
 		return err
 	}
@@ -46,6 +48,7 @@ func serve(ctx context.Context, o Options) (err error) {
 		log.Debug("serving", "version", version, "image", conf.Image, "servers", len(a.proxy.Servers()))
 	}
 	conf.Bridge.Version, conf.Bridge.Log = version, log
+	conf.Bridge.CurrentOutput = func() bridge.OutputMode { return live.Now().Bridge.Output }
 	return bridge.New(a.runs, conf.Bridge).Serve(ctx, o.In, o.Out)
 }
 

@@ -41,6 +41,7 @@ var Rows = []Row{
 	{Name: "config file, YAML", From: "a project", Bytes: 96 << 10, Depth: "1,000", Count: "200,000 nodes, aliases followed", Peak: 96, AtOnce: 1},
 	{Name: "config file, JSON", From: "a project", Bytes: 96 << 10, Depth: "1,000", Count: "60,000 values, with comments", Peak: 64, AtOnce: 1},
 	{Name: "entries of a config file", From: "a project", Bytes: 96 << 10, Depth: "1,000", Peak: 64, AtOnce: 1},
+	{Name: "a project's settings", From: "a project", Bytes: 64 << 10, Depth: "100", Peak: 32, AtOnce: 1},
 	{Name: "tool definition", From: "a server", Bytes: 4 << 20, Depth: "200", Count: "20,000 tools", Room: memory.Definition, Cancels: true},
 	{Name: "schema of a tool", From: "a server", Bytes: 256 << 10, Depth: "100", Count: "20,000 parts, 1,000 parameters", Room: memory.Schema},
 	{Name: "record of a server's tools", From: "a server", Bytes: 6 << 20, Depth: "200", Count: "20,000 tools, 1 MiB of names", Peak: 64, AtOnce: 4},

@@ -9,9 +9,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/internal/state"
 )
 
@@ -43,7 +43,7 @@ func openEdited(path string) (*editedFile, error) {
 	}
 	before, info, err := state.ReadExact(f.real, maxEdited)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read %s: %s", fromHome(path), state.Reason(err))
+		return nil, fmt.Errorf("cannot read %s: %s", settings.FromHome(path), state.Reason(err))
 	}
 	f.before = before
 	f.after, f.mode = f.before, info.Mode().Perm()
@@ -64,7 +64,7 @@ func (f *editedFile) write() error {
 	dir := filepath.Dir(f.real)
 	f.madeDirs = missingDirs(dir)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("cannot make the folder %s: %s", fromHome(dir), state.Reason(err))
+		return fmt.Errorf("cannot make the folder %s: %s", settings.FromHome(dir), state.Reason(err))
 	}
 	// Clients write their files as well.
 	finish := func(temp *os.File) error {
@@ -80,20 +80,11 @@ func (f *editedFile) write() error {
 	}
 	if err := state.Replace(f.real, f.after, state.Options{Finish: finish}); err != nil {
 		if open, ok := errors.AsType[*fs.PathError](err); ok && open.Op == "open" {
-			return fmt.Errorf("cannot write to %s: %w", fromHome(dir), open.Err)
+			return fmt.Errorf("cannot write to %s: %w", settings.FromHome(dir), open.Err)
 		}
-		return fmt.Errorf("cannot write %s: %s", fromHome(f.path), state.Reason(err))
+		return fmt.Errorf("cannot write %s: %s", settings.FromHome(f.path), state.Reason(err))
 	}
 	return nil
-}
-
-// fromHome writes a path as people do.
-func fromHome(path string) string {
-	home, err := os.UserHomeDir()
-	if rest, inside := strings.CutPrefix(path, home+"/"); err == nil && home != "" && inside {
-		return "~/" + rest
-	}
-	return path
 }
 
 // missingDirs returns the missing folders on the way to dir, the innermost first.

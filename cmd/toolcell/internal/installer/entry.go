@@ -35,7 +35,7 @@ func (i *Installer) PrintEntry() (*Report, error) {
 // on and have another PATH, so the command is a whole path, and the variables that say where
 // files are go along.
 func (i *Installer) entry() (edit.Entry, error) {
-	entry := edit.Entry{Name: i.Name, Command: i.Program, Env: map[string]string{}}
+	entry := edit.Entry{Name: i.Name, Command: i.Program, Env: map[string]string{}, OldNames: map[string]string{}}
 	for _, name := range []string{"XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"} {
 		if v := os.Getenv(name); filepath.IsAbs(v) {
 			entry.Env[name] = v
@@ -49,12 +49,29 @@ func (i *Installer) entry() (edit.Entry, error) {
 		if err := settings.Check(name, value); err != nil {
 			return entry, err
 		}
+		if k := settings.OfVariable(name); k != nil {
+			name = k.Variable()
+			entry.OldNames[name] = k.OldVariable()
+			if before, twice := entry.Env[name]; twice && before != value {
+				return entry, console.Invalidf("--env gives %s two values, %q and %q", name, before, value)
+			}
+		}
 		entry.Env[name] = value
 	}
+	i.noteVariables(entry)
+	return entry, nil
+}
+
+// noteVariables says which settings are variables here that the client will not see.
+func (i *Installer) noteVariables(entry edit.Entry) {
 	for _, k := range settings.All {
-		if _, given := entry.Env[k.Env]; os.Getenv(k.Env) != "" && !given {
-			fmt.Fprintf(i.Streams.Err, "toolcell: note: %s is set here, and the client will not see it: add --env %s=… if the client should use it\n", k.Env, k.Env)
+		if _, given := entry.Env[k.Variable()]; given {
+			continue
+		}
+		for _, name := range []string{k.Variable(), k.OldVariable()} {
+			if os.Getenv(name) != "" {
+				fmt.Fprintf(i.Streams.Err, "toolcell: note: %s is set here, and the client will not see it: add --env %s=… if the client should use it\n", name, k.Variable())
+			}
 		}
 	}
-	return entry, nil
 }

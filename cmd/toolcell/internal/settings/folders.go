@@ -104,15 +104,14 @@ func (s Settings) PolicyFile() (file string, named bool) {
 }
 
 // MustExist refuses a setting that names a file which does not exist.
-func MustExist(name, file string) error {
+func (s Settings) MustExist(name, file string) error {
 	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	i := slices.IndexFunc(All, func(k Setting) bool { return k.Name == name })
-	return All[i].refuse(fmt.Errorf("%s does not exist", file))
+	return s.Refuse(name, fmt.Errorf("%s does not exist", file))
 }
 
-// ConfigDir returns the folder of the user's own files, which toolcell only reads,
+// ConfigDir returns the folder of the user's own files, which toolcell only reads but for config.toml,
 // or "" if there is no home for it.
 func ConfigDir() string {
 	home, err := os.UserHomeDir()

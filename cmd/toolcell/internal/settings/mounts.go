@@ -108,12 +108,20 @@ func fullSource(source string) (string, error) {
 	return full, nil
 }
 
-// checkLastingMounts refuses sources that depend on where a client starts this program.
-func checkLastingMounts(value string) error {
+// checkLastingMounts refuses sources in a variable that depend on where a client starts this program.
+func checkLastingMounts(variable, value string) error {
+	if err := checkLasting(value); err != nil {
+		return console.Invalidf("--env %s: %w", variable, err)
+	}
+	return nil
+}
+
+// checkLasting refuses mounts whose sources are relative.
+func checkLasting(value string) error {
 	for text := range strings.SplitSeq(value, ",") {
 		source, _, _ := strings.Cut(strings.TrimSpace(text), ":")
 		if source != "" && !filepath.IsAbs(source) && !strings.HasPrefix(source, "~/") {
-			return console.Invalidf("--env MCP_BRIDGE_MOUNTS: %q is relative, and a client may start toolcell in any folder: write the whole path", source)
+			return relative(source)
 		}
 	}
 	return nil
@@ -152,7 +160,7 @@ func (s Settings) CheckMounts() error {
 	home, _ := os.UserHomeDir()
 	for _, m := range s.Mounts {
 		refuse := func(why string) error {
-			return console.Invalidf("setting --mounts (MCP_BRIDGE_MOUNTS): %q is not shown to code: %s; name a folder for the purpose", m.Source, why)
+			return s.Refuse("mounts", fmt.Errorf("%q is not shown to code: %s; name a folder for the purpose", m.Source, why))
 		}
 		if m.Source == "/" {
 			return refuse("it is the whole host")

@@ -16,30 +16,26 @@ import (
 )
 
 // TestSettingsDocumentHasAllSettings compares the tables of docs/settings.md
-// with the settings: names, flags and defaults.
+// with the settings: names and defaults.
 func TestSettingsDocumentHasAllSettings(t *testing.T) {
 	text, err := os.ReadFile("../../../../docs/settings.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	row := regexp.MustCompile("(?m)^\\| `([A-Z_<>]+)` \\| (?:`--([a-z-]+)`|–) \\| `?([^|`]+?)`? \\| ")
-	rows := map[string][]string{}
+	row := regexp.MustCompile("(?m)^\\| `([a-z-]+)` \\| `?([^|`]+?)`? \\| ")
+	rows := map[string]string{}
 	for _, m := range row.FindAllStringSubmatch(string(text), -1) {
-		rows[m[1]] = m
+		rows[m[1]] = m[2]
 	}
 	for _, k := range All {
-		m := rows[k.Env]
-		if m == nil || m[2] != k.Name {
-			t.Errorf("docs/settings.md has no row of %s and --%s", k.Env, k.Name)
-			continue
+		value, ok := rows[k.Name]
+		switch {
+		case !ok:
+			t.Errorf("docs/settings.md has no row of %s", k.Name)
+		case k.Value != "" && value != k.Value:
+			t.Errorf("docs/settings.md says that the default of %s is %s; it is %s", k.Name, value, k.Value)
 		}
-		delete(rows, k.Env)
-		if k.Value != "" && m[3] != k.Value {
-			t.Errorf("docs/settings.md says that the default of %s is %s; it is %s", k.Env, m[3], k.Value)
-		}
-	}
-	for _, other := range []string{"MCP_BRIDGE_INPUT_<ID>", "NO_COLOR"} { // no flags of ours
-		delete(rows, other)
+		delete(rows, k.Name)
 	}
 	for name := range rows {
 		t.Errorf("docs/settings.md has a row of %s, which is no setting", name)
@@ -49,26 +45,26 @@ func TestSettingsDocumentHasAllSettings(t *testing.T) {
 // TestEnvironmentIsChecked, also the variables that are no flags of a command.
 func TestEnvironmentIsChecked(t *testing.T) {
 	var s Settings // of a command without flags
-	if err := s.CheckEnvironment(); err != nil {
+	if err := s.CheckAll(); err != nil {
 		t.Fatalf("with nothing set: %v", err)
 	}
 	for _, tt := range []struct{ name, value, want string }{
-		{"MCP_BRIDGE_PICTURES", "many", `setting --pictures (MCP_BRIDGE_PICTURES): "many" is not a whole number`},
-		{"MCP_BRIDGE_PICTURES", "40000", `setting --pictures (MCP_BRIDGE_PICTURES): "40000" is not a whole number from 0 to 32767`},
-		{"MCP_BRIDGE_PIDS", "3", `setting --pids (MCP_BRIDGE_PIDS): "3" is not a whole number of at least 4`},
-		{"MCP_BRIDGE_MOUNTS", "/no/such/folder:/data", "setting --mounts (MCP_BRIDGE_MOUNTS): /no/such/folder does not exist"},
-		{"MCP_BRIDGE_CPUS", "NaN", `setting --cpus (MCP_BRIDGE_CPUS): "NaN" is not a number of processors`},
-		{"MCP_BRIDGE_MEMORY", "NaN", `setting --memory (MCP_BRIDGE_MEMORY): "NaN" is not a size`},
-		{"MCP_BRIDGE_TIMEOUT", "NaN", `setting --timeout (MCP_BRIDGE_TIMEOUT): "NaN" is not a time`},
-		{"MCP_BRIDGE_OUTPUT_BYTES", "5", `setting --output-bytes (MCP_BRIDGE_OUTPUT_BYTES): "5" is not a size from 1k to 1m`},
-		{"MCP_BRIDGE_OUTPUT_BYTES", "5x", `setting --output-bytes (MCP_BRIDGE_OUTPUT_BYTES): "5x" is not a size; write a number`},
-		{"MCP_BRIDGE_OUTPUT_MODE", "xml", `setting --output (MCP_BRIDGE_OUTPUT_MODE): "xml" is none of compact, toon, json`},
-		{"MCP_BRIDGE_PLATFORM", "linux", `setting --platform (MCP_BRIDGE_PLATFORM): "linux" is not OS/ARCH[/VARIANT]`},
-		{"MCP_BRIDGE_REGISTRY_MIRRORS", "=", "setting --registry-mirrors (MCP_BRIDGE_REGISTRY_MIRRORS): "},
+		{"MCP_BRIDGE_PICTURES", "many", `setting MCP_BRIDGE_PICTURES: "many" is not a whole number`},
+		{"MCP_BRIDGE_PICTURES", "40000", `setting MCP_BRIDGE_PICTURES: "40000" is not a whole number from 0 to 32767`},
+		{"MCP_BRIDGE_PIDS", "3", `setting MCP_BRIDGE_PIDS: "3" is not a whole number of at least 4`},
+		{"MCP_BRIDGE_MOUNTS", "/no/such/folder:/data", "setting MCP_BRIDGE_MOUNTS: /no/such/folder does not exist"},
+		{"MCP_BRIDGE_CPUS", "NaN", `setting MCP_BRIDGE_CPUS: "NaN" is not a number of processors`},
+		{"MCP_BRIDGE_MEMORY", "NaN", `setting MCP_BRIDGE_MEMORY: "NaN" is not a size`},
+		{"MCP_BRIDGE_TIMEOUT", "NaN", `setting MCP_BRIDGE_TIMEOUT: "NaN" is not a time`},
+		{"MCP_BRIDGE_OUTPUT_BYTES", "5", `setting MCP_BRIDGE_OUTPUT_BYTES: "5" is not a size from 1k to 1m`},
+		{"MCP_BRIDGE_OUTPUT_BYTES", "5x", `setting MCP_BRIDGE_OUTPUT_BYTES: "5x" is not a size; write a number`},
+		{"MCP_BRIDGE_OUTPUT_MODE", "xml", `setting MCP_BRIDGE_OUTPUT_MODE: "xml" is none of compact, toon, json`},
+		{"MCP_BRIDGE_PLATFORM", "linux", `setting MCP_BRIDGE_PLATFORM: "linux" is not OS/ARCH[/VARIANT]`},
+		{"MCP_BRIDGE_REGISTRY_MIRRORS", "=", "setting MCP_BRIDGE_REGISTRY_MIRRORS: "},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Setenv(tt.name, tt.value)
-			if err := s.CheckEnvironment(); err == nil || !strings.HasPrefix(err.Error(), tt.want) {
+			if err := s.CheckAll(); err == nil || !strings.HasPrefix(err.Error(), tt.want) {
 				t.Errorf("%v, want %s", err, tt.want)
 			}
 		})

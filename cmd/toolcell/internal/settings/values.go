@@ -12,33 +12,79 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/images"
+	"github.com/toolcell/toolcell/internal/text"
 )
 
-// into returns what reads a value into a field. The error of parse says what the value is.
-func into[T any](to *T, parse func(string) (T, error)) func(string) error {
-	return func(value string) (err error) {
-		if *to, err = parse(value); err != nil {
-			return fmt.Errorf("%q is %w", value, err)
-		}
-		return nil
-	}
+// A kind is what a value is, in a file that tells a number from a text.
+type kind int
+
+const (
+	aText kind = iota
+	aNumber
+	aSwitch
+	aList
+)
+
+// form says how the values of a kind are written in a file.
+func (k kind) form() string {
+	return [...]string{"a string", "a number or a string", "true or false", "a list of strings"}[k]
 }
 
+// A reader reads the value of one setting into Settings.
+type reader struct {
+	kind   kind
+	read   func(value string) error
+	amount func() float64 // how much was read, of a number
+}
+
+// words is a reader of texts, lists one of lists.
+func words(read func(string) error) reader { return reader{kind: aText, read: read} }
+func lists(read func(string) error) reader { return reader{kind: aList, read: read} }
+
+// into returns what reads a value into a field. The error of parse says what the value is.
+func into[T any](to *T, parse func(string) (T, error)) reader {
+	r := reader{kind: aText, read: func(value string) (err error) {
+		if *to, err = parse(value); err != nil {
+			return fmt.Errorf("%q is %w", text.Bound(value, maxQuoted), err)
+		}
+		return nil
+	}}
+	number := func(amount func() float64) { r.kind, r.amount = aNumber, amount }
+	switch to := any(to).(type) {
+	case *bool:
+		r.kind = aSwitch
+	case *[]string:
+		r.kind = aList
+	case *int:
+		number(func() float64 { return float64(*to) })
+	case *int64:
+		number(func() float64 { return float64(*to) })
+	case *float64:
+		number(func() float64 { return *to })
+	case *time.Duration:
+		number(func() float64 { return float64(*to) })
+	}
+	return r
+}
+
+// maxQuoted bounds a value in an error, in bytes.
+const maxQuoted = 200
+
 // number is into for numbers.
-func number[T int | int64](to *T, parse func(string) (int64, error)) func(string) error {
+func number[T int | int64](to *T, parse func(string) (int64, error)) reader {
 	return into(to, func(value string) (T, error) {
 		n, err := parse(value)
 		return T(n), err
 	})
 }
 
-// text is into for any text.
-func text(to *string) func(string) error {
+// plain is into for any text.
+func plain(to *string) reader {
 	return into(to, func(value string) (string, error) { return value, nil })
 }
 
 // oneOf is into for one of some words, in any case.
-func oneOf[T ~string](to *T, words ...string) func(string) error {
+func oneOf[T ~string](to *T, words ...string) reader {
 	return into(to, func(value string) (T, error) {
 		word := strings.ToLower(strings.TrimSpace(value))
 		if !slices.Contains(words, word) {
@@ -126,7 +172,7 @@ func (s *Settings) readUser(value string) error {
 	uid, err1 := strconv.ParseUint(u, 10, 31)
 	gid, err2 := strconv.ParseUint(g, 10, 31)
 	if err1 != nil || err2 != nil || uid == 0 || gid == 0 {
-		return fmt.Errorf("%q is not UID:GID, two numbers above 0", value)
+		return fmt.Errorf("%q is not UID:GID, two numbers above 0", text.Bound(value, maxQuoted))
 	}
 	s.UID, s.GID = uint32(uid), uint32(gid)
 	return nil
@@ -141,7 +187,7 @@ func parseModules(value string) ([]string, error) {
 	names := listed(value)
 	for _, n := range names {
 		if !moduleName.MatchString(n) {
-			return nil, fmt.Errorf("no list of Python modules such as numpy,pandas: %q", n)
+			return nil, fmt.Errorf("no list of Python modules such as numpy,pandas: %q", text.Bound(n, maxQuoted))
 		}
 	}
 	return names, nil

@@ -1,0 +1,179 @@
+package settings
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"github.com/toolcell/toolcell/internal/state"
+	"github.com/toolcell/toolcell/internal/toml"
+	"github.com/toolcell/toolcell/mcpproxy/clientconfig/edit"
+)
+
+// SetInFile gives a setting a value in the user's file; several are the items of a list. Without a
+// value it takes the setting out, as RemoveFromFile does. Comments, order and form of the file stay.
+// A value that serve would refuse is an error, and changes nothing.
+func SetInFile(ctx context.Context, name string, values []string) error {
+	k, err := ofKey(name)
+	if err == nil {
+		err = userMay(*k)
+	}
+	if err != nil {
+		return console.Invalidf("%w", err)
+	}
+	if len(values) > 1 && k.kind != aList {
+		return console.Invalidf("%s takes one value, got %d", name, len(values))
+	}
+	if !slices.ContainsFunc(values, func(v string) bool { return clean(v) != "" }) {
+		_, err := RemoveFromFile(ctx, name)
+		return err
+	}
+	text, value, err := written(*k, values)
+	if err == nil {
+		err = settingOf(new(Settings).groups(), name).read(text)
+	}
+	if err != nil {
+		return console.Invalidf("%s: %w", name, err)
+	}
+	return changeUserFile(ctx, func(path string, data []byte) ([]byte, error) { return edit.Set(path, data, value, name) })
+}
+
+// RemoveFromFile takes a setting, or a key that is none, out of the user's file, and reports whether
+// it was there.
+func RemoveFromFile(ctx context.Context, name string) (was bool, err error) {
+	err = changeUserFile(ctx, func(path string, data []byte) (rest []byte, err error) {
+		rest, was, err = edit.Cut(path, data, name)
+		return rest, err
+	})
+	if err == nil && !was {
+		if _, err := ofKey(name); err != nil {
+			return false, console.Invalidf("%w", err)
+		}
+	}
+	return was, err
+}
+
+// written returns a value as a variable has it, and as the file has it.
+func written(k Setting, values []string) (text string, value json.RawMessage, err error) {
+	var form any
+	switch k.kind {
+	case aList:
+		items := strings.FieldsFunc(strings.Join(values, k.separator()), func(r rune) bool {
+			return strings.ContainsRune(k.separators(), r)
+		})
+		for i := range items {
+			items[i] = strings.TrimSpace(items[i])
+		}
+		form = items
+		text, err = joined(k, slices.Clone(items))
+	case aNumber, aSwitch, aText:
+		given := clean(values[0])
+		form = given
+		text, err = lasting(k, given)
+	}
+	if on, wrong := parseBool(text); k.kind == aSwitch && wrong == nil {
+		form = on
+	}
+	if k.kind == aNumber && json.Valid([]byte(text)) { // numbers of JSON are numbers of TOML
+		form = json.RawMessage(text)
+	}
+	if err == nil {
+		value, err = json.Marshal(form)
+	}
+	return text, value, err
+}
+
+// changeUserFile replaces the text of the user's file. A link in its place stays, and what it leads
+// to is replaced. Only one process does so at a time, so that no change is lost.
+func changeUserFile(ctx context.Context, change func(path string, data []byte) ([]byte, error)) error {
+	path := UserFile()
+	if path == "" {
+		return console.Invalidf("there is no HOME, and so no folder for config.toml; set HOME, or XDG_CONFIG_HOME")
+	}
+	name := FromHome(path)
+	failed := func(err error) error { return fmt.Errorf("changing %s: %s", name, state.Reason(err)) }
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return failed(err)
+	}
+	lock, err := lockFolder(ctx, filepath.Dir(path))
+	if err != nil {
+		return failed(err)
+	}
+	defer lock.Close()
+	real, data, o, err := openUserFile(path)
+	if err != nil {
+		return failed(err)
+	}
+	if _, err := toml.Lines(data); err != nil { // a mistake has a line
+		wrong, _ := errors.AsType[*toml.Error](err)
+		return console.Invalidf("%w; correct it first", &FileError{name, wrong.Line, errors.New(wrong.Message)})
+	}
+	after, err := change(path, data) // the name of which tells the format
+	if err != nil {
+		return console.Invalidf("%s: %w", name, err)
+	}
+	if bytes.Equal(after, data) {
+		return nil
+	}
+	if err := state.Replace(real, after, o); err != nil {
+		return failed(err)
+	}
+	return nil
+}
+
+// openUserFile returns the text of the user's file, where it really is, and how to replace it.
+func openUserFile(path string) (real string, data []byte, o state.Options, err error) {
+	if real, err = filepath.EvalSymlinks(path); errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Lstat(path); err == nil {
+			return "", nil, o, errors.New("it is a link that leads nowhere")
+		}
+		return path, nil, state.Options{Mode: 0o600}, nil
+	}
+	if err != nil {
+		return "", nil, o, err
+	}
+	data, info, err := state.ReadExact(real, maxUserFile)
+	if err != nil {
+		return "", nil, o, err
+	}
+	o = state.Options{Mode: info.Mode().Perm(), Exact: true}
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		o.Finish = func(f *os.File) error { return f.Chown(int(st.Uid), int(st.Gid)) }
+	}
+	return real, data, o, nil
+}
+
+// lockFolder locks the folder of the user's file, which gets no lock file into it.
+func lockFolder(ctx context.Context, dir string) (*os.File, error) {
+	for {
+		lock, err := state.TryLock(dir, unix.O_DIRECTORY, state.Exclusive)
+		if !errors.Is(err, state.ErrLocked) {
+			return lock, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// CountsAt says from when on a change of a setting in a file counts.
+func CountsAt(name string) string {
+	if slices.Contains(changeable, name) {
+		return "it counts for the next run"
+	}
+	return "it counts when toolcell starts again"
+}

@@ -1,0 +1,505 @@
+package settings
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/urfave/cli/v2"
+	"golang.org/x/sys/unix"
+
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"github.com/toolcell/toolcell/internal/ostest"
+)
+
+// inHome gives the test a home of its own, and no variables of settings.
+func inHome(t *testing.T) (home string) {
+	t.Helper()
+	home = t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("XDG_CONFIG_HOME", "")
+	for _, k := range All {
+		t.Setenv(k.Variable(), "")
+		t.Setenv(k.OldVariable(), "")
+	}
+	return home
+}
+
+// writeUserFile writes the user's file.
+func writeUserFile(t *testing.T, text string) {
+	t.Helper()
+	if err := errors.Join(os.MkdirAll(ConfigDir(), 0o700), os.WriteFile(UserFile(), []byte(text), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func userText(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(UserFile())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// readFlags reads the settings of a command that has all of them.
+func readFlags(args ...string) (s Settings, err error) {
+	app := &cli.App{Flags: Flags(), Action: func(c *cli.Context) (err error) { s, err = Read(c); return err }}
+	err = app.Run(append([]string{"toolcell"}, args...))
+	return s, err
+}
+
+// TestPrecedence: flag, variable, old variable, file, default.
+func TestPrecedence(t *testing.T) {
+	inHome(t)
+	check := func(want Value, args ...string) {
+		t.Helper()
+		s, err := readFlags(args...)
+		got := s.Value("timeout")
+		got.origin = 0
+		if err != nil || got != want {
+			t.Errorf("%+v, %v; want %+v", got, err, want)
+		}
+	}
+	check(Value{Text: "30s"})
+	writeUserFile(t, "# mine\ntimeout = 90\n")
+	check(Value{Text: "90", From: "~/.config/toolcell/config.toml:2"})
+	t.Setenv("MCP_BRIDGE_TIMEOUT", "8s")
+	check(Value{Text: "8s", From: "MCP_BRIDGE_TIMEOUT"})
+	t.Setenv("TOOLCELL_TIMEOUT", ` "8s" `)
+	check(Value{Text: "8s", From: "TOOLCELL_TIMEOUT"}) // both agree
+	t.Setenv("TOOLCELL_TIMEOUT", "9s")
+	check(Value{Text: "7s", From: "--timeout"}, "--timeout", "7s")
+	var exit *console.ExitError
+	_, err := readFlags()
+	want := `TOOLCELL_TIMEOUT is "9s" and MCP_BRIDGE_TIMEOUT, its old name, is "8s": unset one of them`
+	if !errors.As(err, &exit) || exit.Code != console.ExitUsage || err.Error() != want {
+		t.Errorf("both variables: %v", err)
+	}
+	t.Setenv("MCP_BRIDGE_TIMEOUT", "")
+	check(Value{Text: "9s", From: "TOOLCELL_TIMEOUT"})
+	check(Value{Text: "9s", From: "TOOLCELL_TIMEOUT"}, "--timeout", "")
+}
+
+// TestVariablesFollowFromNames, and the old ones count.
+func TestVariablesFollowFromNames(t *testing.T) {
+	for name, want := range map[string][2]string{
+		"max-timeout":    {"TOOLCELL_MAX_TIMEOUT", "MCP_BRIDGE_MAX_TIMEOUT"},
+		"output":         {"TOOLCELL_OUTPUT", "MCP_BRIDGE_OUTPUT_MODE"},
+		"idle-timeout":   {"TOOLCELL_IDLE_TIMEOUT", "MCP_BRIDGE_RUNTIME_IDLE_TIMEOUT"},
+		"servers-config": {"TOOLCELL_SERVERS_CONFIG", "MCP_SERVERS_CONFIG"},
+	} {
+		k := Find(name)
+		if got := [2]string{k.Variable(), k.OldVariable()}; got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	inHome(t)
+	for _, k := range All {
+		if !strings.Contains("output idle-timeout servers-config timeout", k.Name) {
+			continue
+		}
+		value := map[string]string{"output": "toon", "servers-config": "/x"}[k.Name]
+		if value == "" {
+			value = "77s"
+		}
+		t.Setenv(k.OldVariable(), value)
+		if s, err := readFlags(); err != nil || s.Value(k.Name).Text != value {
+			t.Errorf("%s: %v, %v", k.OldVariable(), s.Value(k.Name), err)
+		}
+	}
+}
+
+// TestFileHasValuesOfTheirKinds, and paths below ~.
+func TestFileHasValuesOfTheirKinds(t *testing.T) {
+	home := inHome(t)
+	if err := os.MkdirAll(filepath.Join(home, "data"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	writeUserFile(t, "\ufeff"+strings.ReplaceAll(`timeout = 1.5
+cpus = 2.0
+pids = 64
+memory = 1_073_741_824
+allow-self-server = true
+mounts = [
+  "~/data:/data", # mine
+]
+preload = ["numpy", "pandas"]
+registry-mirrors = ["docker.io=m.example,n.example", "ghcr.io=o.example"]
+insecure-registries = "a:1,b:2"
+image = "oci:~/image:tag"
+policy = "~/p.toml"
+output = "TOON"
+uv = ""
+`, "\n", "\r\n"))
+	s, err := readFlags()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := fmt.Sprint(s.Runs.Timeout, s.Runs.Limits.CPUs, s.Runs.Limits.PIDs, s.Runs.Limits.Memory, s.AllowSelf, s.Mounts[0].Source, s.Runs.Preload,
+		len(s.Puller.Mirrors), s.Puller.PlainHTTP, s.Image, s.Policy, s.Bridge.Output, s.UV)
+	want := fmt.Sprint(1500*time.Millisecond, 2, 64, 1<<30, true, home+"/data", []string{"numpy", "pandas"}, 2, []string{"a:1", "b:2"}, "oci:"+home+"/image:tag", home+"/p.toml", "toon", "")
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if from := s.Value("registry-mirrors").From; from != "~/.config/toolcell/config.toml:10" {
+		t.Errorf("the mirrors are from %s", from)
+	}
+}
+
+// TestMistakesInTheFileSayWhereAndWhatWasMeant.
+func TestMistakesInTheFileSayWhereAndWhatWasMeant(t *testing.T) {
+	inHome(t)
+	for text, want := range map[string]string{
+		"\n\nmax_timeout = 3":                ":3: there is no setting max_timeout; did you mean max-timeout?",
+		"maxTimeout = 3":                     ":1: there is no setting maxTimeout; did you mean max-timeout?",
+		"MCP_BRIDGE_OUTPUT_MODE = 'toon'":    ":1: there is no setting MCP_BRIDGE_OUTPUT_MODE; did you mean output?",
+		"MCP_SERVERS_CONFIG = '/x'":          ":1: there is no setting MCP_SERVERS_CONFIG; did you mean servers-config?",
+		"TOOLCELL_PIDS = 64":                 ":1: there is no setting TOOLCELL_PIDS; did you mean pids?",
+		"timeuot = 3":                        ":1: there is no setting timeuot; did you mean timeout?",
+		"color = 3":                          ":1: there is no setting color; toolcell help settings lists them",
+		"[runs]\ntimeout = 3":                ":1: runs: settings stand at the top of the file, in no [section]",
+		"timeout = 'soon'":                   `:1: timeout: "soon" is not a time; write 30, 30s or 2m`,
+		"pids = 1":                           `:1: pids: "1" is not a whole number of at least 4`,
+		"pids = [64]":                        ":1: pids: it must be a number or a string",
+		"memory = true":                      ":1: memory: it must be a number or a string",
+		"timeout = 1979-05-27":               ":1: timeout: it must be a number or a string",
+		"image = 3":                          ":1: image: it must be a string",
+		"allow-self-server = 1":              ":1: allow-self-server: it must be true or false",
+		"mounts = [1]":                       ":1: mounts: it must be a list of strings",
+		"mounts = ['/a:/a,/b:/b']":           `:1: mounts: "/a:/a,/b:/b" has ',' in it; make it two items`,
+		"preload = ['a b']":                  `:1: preload: "a b" has ' ' in it; make it two items`,
+		"mounts = ['data:/data']":            `:1: mounts: "data" is relative, and a client may start toolcell in any folder: write the whole path`,
+		"policy = 'p.toml'":                  `:1: policy: "p.toml" is relative`,
+		"servers-config = '~ann/s.json'":     `:1: servers-config: "~ann/s.json" is relative`,
+		"image = 'oci-archive:i.tar'":        `:1: image: "i.tar" is relative`,
+		"runtime = 'podman'":                 ":1: runtime has no effect; leave it out",
+		"timeout = 3\ntimeout = 4":           ":2: key timeout is already defined",
+		"timeout = 3\npids = ":               ":2: expected a value, but the line ends",
+		"timeout = 3 \x00":                   ":1: ",
+		"output = '" + long("x", 9000) + "'": `:1: output: "` + long("x", 200) + ` [… 8800 bytes left out …]" is none of compact, toon, json`,
+		long("k", 9000) + " = 1":             ":1: there is no setting ",
+	} {
+		writeUserFile(t, text)
+		_, err := readFlags()
+		var exit *console.ExitError
+		_, isFile := errors.AsType[*FileError](err)
+		if !isFile || !errors.As(err, &exit) || exit.Code != console.ExitUsage || !strings.HasPrefix(err.Error(), "~/.config/toolcell/config.toml"+want) || len(err.Error()) > 500 {
+			t.Errorf("%.50q: %v\nwant %s", text, err, want)
+		}
+	}
+}
+
+func long(s string, n int) string { return strings.Repeat(s, n) }
+
+// TestWhatIsNoFileOfSettings is an error that says what it is, and does not block.
+func TestWhatIsNoFileOfSettings(t *testing.T) {
+	home := inHome(t)
+	for what, make := range map[string]func(path string) error{
+		"is a directory":                    func(path string) error { return os.Mkdir(path, 0o700) },
+		"is not a regular file":             func(path string) error { return unix.Mkfifo(path, 0o600) },
+		"is larger than 1 MiB":              func(path string) error { return os.WriteFile(path, make1MiB(), 0o600) },
+		"too many levels of symbolic links": func(path string) error { return os.Symlink(path, path) },
+	} {
+		if err := errors.Join(os.RemoveAll(ConfigDir()), os.MkdirAll(ConfigDir(), 0o700), make(UserFile())); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := readFlags(); err == nil || err.Error() != "~/.config/toolcell/config.toml: "+what {
+			t.Errorf("%v, want %s", err, what)
+		}
+	}
+	writeUserFile2 := func() error {
+		return errors.Join(os.RemoveAll(ConfigDir()), os.MkdirAll(ConfigDir(), 0o755), os.WriteFile(UserFile(), []byte("pids = 64"), 0o000))
+	}
+	if err := writeUserFile2(); err != nil {
+		t.Fatal(err)
+	}
+	ostest.Ordinary(t, func() {
+		if _, err := readFlags(); err == nil || err.Error() != "~/.config/toolcell/config.toml: permission denied" {
+			t.Errorf("unreadable: %v", err)
+		}
+	}, home, filepath.Dir(ConfigDir()), ConfigDir())
+}
+
+func make1MiB() []byte { return []byte("# " + long("x", 1<<20)) }
+
+// TestAProjectLowersLimits, whatever they come from, and chooses the form of results.
+func TestAProjectLowersLimits(t *testing.T) {
+	inHome(t)
+	dir := t.TempDir()
+	t.Chdir(dir)
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, ProjectFile), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	writeUserFile(t, "memory = '1g'\noutput = 'json'\n")
+	t.Setenv("TOOLCELL_PIDS", "64")
+	s, err := readFlags("--max-timeout", "5m")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write("max-timeout = '1m'\nmemory = '2g'\npids = 32\ncpus = 1.5\npictures = 0\noutput = 'toon'\n")
+	in, err := s.InProject(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]Value{
+		"max-timeout": {"1m", ".toolcell.toml:1", byProject},
+		"memory":      {"1g", "~/.config/toolcell/config.toml:1", byFile}, // it is the smaller one
+		"pids":        {"32", ".toolcell.toml:3", byProject},
+		"cpus":        {"1.5", ".toolcell.toml:4", byProject}, // there was no limit
+		"pictures":    {"0", ".toolcell.toml:5", byProject},
+		"output":      {"toon", ".toolcell.toml:6", byProject},
+		"timeout":     {Text: "30s"},
+	} {
+		if got := in.Value(name); got != want {
+			t.Errorf("%s: %+v, want %+v", name, got, want)
+		}
+	}
+	if !in.Lowered("pids") || in.Lowered("memory") || in.Runs.Limits.PIDs != 32 || in.Runs.Limits.Memory != 1<<30 {
+		t.Errorf("the limits are %+v", in.Runs.Limits)
+	}
+	t.Setenv("MCP_BRIDGE_OUTPUT_MODE", "compact")
+	if in, err = s.InProject(dir); err != nil || in.Bridge.Output != "compact" {
+		t.Errorf("the user's variable: %q, %v", in.Bridge.Output, err)
+	}
+	own, err := s.InProject("")
+	if err != nil || own.Runs.Limits.PIDs != 64 {
+		t.Errorf("outside of a project: %d, %v", own.Runs.Limits.PIDs, err)
+	}
+}
+
+// TestAProjectCannotDoMore: no key gives rights, and no file of the user's is read through a link.
+func TestAProjectCannotDoMore(t *testing.T) {
+	home := inHome(t)
+	dir := t.TempDir()
+	t.Chdir(dir)
+	path := filepath.Join(dir, ProjectFile)
+	s, err := readFlags()
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := func(want string) {
+		t.Helper()
+		after, err := s.InProject(dir)
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+		if after.Runs.MaxTimeout != s.Runs.MaxTimeout {
+			t.Error("the settings are not as they were")
+		}
+	}
+	for _, k := range All {
+		if k.Name == "output" || slices.Contains(lowerable, k.Name) {
+			continue
+		}
+		if err := os.WriteFile(path, []byte("max-timeout = 1\n"+k.Name+" = 'x'\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		refused(".toolcell.toml:2: a project may not set " + k.Name + ", only your own file may, ~/.config/toolcell/config.toml")
+	}
+	for text, want := range map[string]string{
+		"pids = 'x'":            ".toolcell.toml:1: pids: \"x\" is not a whole number",
+		"output = 'x'":          ".toolcell.toml:1: output: \"x\" is none of compact",
+		"timeuot = 1":           ".toolcell.toml:1: there is no setting timeuot; did you mean timeout?",
+		"#" + long("x", 64<<10): ".toolcell.toml: is larger than 64 KiB",
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		refused(want)
+	}
+	secret := filepath.Join(home, "secret.toml")
+	if err := errors.Join(os.WriteFile(secret, []byte("token = 'x'"), 0o600), os.Remove(path), os.Symlink(secret, path)); err != nil {
+		t.Fatal(err)
+	}
+	refused(".toolcell.toml: is a link")
+	if err := errors.Join(os.Remove(path), unix.Mkfifo(path, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	refused(".toolcell.toml: is not a regular file")
+	sub := filepath.Join(dir, "sub")
+	if err := errors.Join(os.Remove(path), os.WriteFile(path, []byte("pids = 0"), 0o600), os.Mkdir(sub, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(sub)
+	refused(path + ":1: pids")
+}
+
+// TestSetKeepsTheFile as it is but for the setting.
+func TestSetKeepsTheFile(t *testing.T) {
+	inHome(t)
+	set := func(name string, values ...string) {
+		t.Helper()
+		if err := SetInFile(t.Context(), name, values); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	set("max-timeout", "5m")
+	info, err := os.Stat(UserFile())
+	if err != nil || info.Mode() != 0o600 {
+		t.Errorf("a new file: %v, %v", info, err)
+	}
+	if got := userText(t); got != "max-timeout = \"5m\"\n" {
+		t.Errorf("a new file has %q", got)
+	}
+	writeUserFile(t, "\ufeff# mine\r\ntimeout = 30 # short\r\n\r\n# what code sees\r\nmounts = [\r\n  '/a:/a',\r\n]\r\n# end")
+	set("timeout", "1.5")
+	set("pids", "64")
+	set("insecure-registries", "a:1 b:2,c", "d")
+	set("registry-mirrors", "docker.io=m.example,n.example", "ghcr.io=o.example")
+	set("allow-self-server", "yes")
+	set("image", "oci:~/image")
+	want := "\ufeff# mine\r\ntimeout = 1.5 # short\r\n\r\n# what code sees\r\nmounts = [\r\n  '/a:/a',\r\n]\r\n" +
+		"pids = 64\r\ninsecure-registries = [\"a:1\", \"b:2\", \"c\", \"d\"]\r\n" +
+		"registry-mirrors = [\"docker.io=m.example,n.example\", \"ghcr.io=o.example\"]\r\nallow-self-server = true\r\nimage = \"oci:~/image\"\r\n# end"
+	if got := userText(t); got != want {
+		t.Errorf("got\n%q\nwant\n%q", got, want)
+	}
+	for _, name := range []string{"insecure-registries", "registry-mirrors", "allow-self-server", "image", "mounts"} {
+		if was, err := RemoveFromFile(t.Context(), name); !was || err != nil {
+			t.Errorf("%s: %t, %v", name, was, err)
+		}
+	}
+	set("pids", "") // takes it out, too
+	if got, want := userText(t), "\ufeff# mine\r\ntimeout = 1.5 # short\r\n\r\n# what code sees\r\n# end"; got != want {
+		t.Errorf("got\n%q\nwant\n%q", got, want)
+	}
+	if was, err := RemoveFromFile(t.Context(), "pids"); was || err != nil {
+		t.Errorf("what is not there: %t, %v", was, err)
+	}
+}
+
+// TestSetRefusesWhatServeWould, and changes nothing then.
+func TestSetRefusesWhatServeWould(t *testing.T) {
+	inHome(t)
+	writeUserFile(t, "pids = 64\n")
+	for want, args := range map[string][]string{
+		`timeout: "soon" is not a time; write 30, 30s or 2m`:                                              {"timeout", "soon"},
+		"there is no setting max_timeout; did you mean max-timeout?":                                      {"max_timeout", "5m"},
+		"there is no setting TOOLCELL_PIDS; did you mean pids?":                                           {"TOOLCELL_PIDS", "5"},
+		"timeout takes one value, got 2":                                                                  {"timeout", "5m", "6m"},
+		"runtime has no effect; leave it out":                                                             {"runtime", "podman"},
+		`mounts: "data" is relative, and a client may start toolcell in any folder: write the whole path`: {"mounts", "data:/data"},
+		"mounts: /no/such does not exist":                                                                 {"mounts", "/no/such:/data"},
+	} {
+		if err := SetInFile(t.Context(), args[0], args[1:]); err == nil || err.Error() != want {
+			t.Errorf("%q: %v, want %s", args, err, want)
+		}
+	}
+	if _, err := RemoveFromFile(t.Context(), "pidss"); err == nil || err.Error() != "there is no setting pidss; did you mean pids?" {
+		t.Errorf("unset: %v", err)
+	}
+	if got := userText(t); got != "pids = 64\n" {
+		t.Errorf("it has %q", got)
+	}
+	writeUserFile(t, "pids = 64\nx = \n")
+	if err := SetInFile(t.Context(), "pids", []string{"65"}); err == nil || err.Error() != "~/.config/toolcell/config.toml:2: expected a value, but the line ends; correct it first" {
+		t.Errorf("a broken file: %v", err)
+	}
+	// What is wrong with other settings can be put right one after the other.
+	writeUserFile(t, "pids = 1\nmax_timeout = 3\n")
+	_, err := RemoveFromFile(t.Context(), "max_timeout")
+	if err := errors.Join(err, SetInFile(t.Context(), "pids", []string{"65"})); err != nil {
+		t.Error(err)
+	}
+	if got := userText(t); got != "pids = 65\n" {
+		t.Errorf("it has %q", got)
+	}
+}
+
+// TestSetFollowsALink, as managers of dotfiles make them, and keeps the mode.
+func TestSetFollowsALink(t *testing.T) {
+	home := inHome(t)
+	real := filepath.Join(home, "dotfiles-config")
+	err := errors.Join(os.WriteFile(real, []byte("pids = 64\n"), 0o640), os.MkdirAll(ConfigDir(), 0o700), os.Symlink(real, UserFile()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, err := readFlags(); err != nil || s.Runs.Limits.PIDs != 64 {
+		t.Errorf("read %d, %v", s.Runs.Limits.PIDs, err)
+	}
+	if err := SetInFile(t.Context(), "pids", []string{"65"}); err != nil {
+		t.Fatal(err)
+	}
+	link, err1 := os.Lstat(UserFile())
+	info, err2 := os.Stat(real)
+	if err := errors.Join(err1, err2); err != nil || link.Mode()&fs.ModeSymlink == 0 || info.Mode() != 0o640 || userText(t) != "pids = 65\n" {
+		t.Errorf("%v %v %v", link, info, err)
+	}
+	if err := os.Remove(real); err != nil {
+		t.Fatal(err)
+	}
+	if err := SetInFile(t.Context(), "pids", []string{"66"}); err == nil || !strings.HasSuffix(err.Error(), "it is a link that leads nowhere") {
+		t.Errorf("a dead link: %v", err)
+	}
+}
+
+// TestNoChangeIsLost when several processes set settings, and who reads meanwhile sees a whole file.
+func TestNoChangeIsLost(t *testing.T) {
+	inHome(t)
+	writeUserFile(t, "# mine\n")
+	var all sync.WaitGroup
+	for name, value := range map[string]string{"pids": "64", "memory": "1g", "timeout": "20s", "sessions": "2", "output": "toon", "pull": "never"} {
+		all.Go(func() {
+			for range 10 {
+				if err := SetInFile(t.Context(), name, []string{value}); err != nil {
+					t.Error(err)
+				}
+				if err := CheckFile(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	s, err := readFlags()
+	if err != nil || strings.Count(userText(t), "\n") != 7 || s.Runs.Limits.PIDs != 64 || s.Runs.Sessions != 2 {
+		t.Errorf("%v\n%s", err, userText(t))
+	}
+	if left, err := filepath.Glob(filepath.Join(ConfigDir(), "*")); err != nil || len(left) != 1 {
+		t.Errorf("the folder has %q, %v", left, err)
+	}
+}
+
+// TestTypos: variables of other programs are left alone.
+func TestTypos(t *testing.T) {
+	for name, want := range map[string]string{
+		"TOOLCELL_TIMOUT":             "TOOLCELL_TIMEOUT",
+		"TOOLCELL_OUTPUT_MODE":        "TOOLCELL_OUTPUT",
+		"MCP_BRIDGE_OUTPUT":           "TOOLCELL_OUTPUT",
+		"MCP_BRIDGE_IDLE_TIMEOUT":     "TOOLCELL_IDLE_TIMEOUT",
+		"MCP_BRIDGE_imagE":            "TOOLCELL_IMAGE",
+		"TOOLCELL_TIMEOUT":            "",
+		"MCP_BRIDGE_TIMEOUT":          "",
+		"TOOLCELL_INPUT_IMAGE":        "",
+		"MCP_BRIDGE_INPUT_IMAGE":      "",
+		"TOOLCELL_TEST_IMAGES":        "",
+		"TOOLCELL_SOAK":               "",
+		"TOOLCELL_SOAK_HOST":          "",
+		"TOOLCELL_REPORT":             "",
+		"TOOLCELL_TOKENS":             "",
+		"TOOLCELL_VERSION":            "",
+		"TOOLCELL_HOME":               "",
+		"TOOLCELL_":                   "",
+		"MCP_BRIDGE_ALLOWED_MCP_DIRS": "",
+		"TIMOUT":                      "",
+	} {
+		got := Typo(name)
+		if want != "" {
+			want = "there is no setting " + name + "; did you mean " + want + "?"
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
+)
+
+func settingsCommand(s *console.Streams) *cli.Command {
+	list := action(s, settingsList)
+	return &cli.Command{
+		Name: settingsTopic, Usage: "show where settings come from, and change your own file of them",
+		Description: "A flag goes before a variable, that before your config.toml, and the default counts if there is\n" +
+			"none of them. A project's .toolcell.toml may lower limits. What each setting means is in\n" +
+			"toolcell help settings. Without a command it is settings list.",
+		Flags: flags(nil),
+		Action: func(c *cli.Context) error {
+			if c.Args().Present() {
+				return needSubcommand(c)
+			}
+			return list(c)
+		},
+		Subcommands: []*cli.Command{
+			command("list", "show the value of each setting, and where it comes from", "", nil, list),
+			{
+				Name: "set", Usage: "write a setting to your config.toml", ArgsUsage: "KEY VALUE\u2026",
+				Description: "Comments and order of the file stay. Several values are the items of a list.",
+				Flags:       []cli.Flag{jsonFlag()}, Action: action(s, settingsSet),
+			},
+			{
+				Name: "unset", Usage: "take a setting out of your config.toml", ArgsUsage: "KEY",
+				Flags: []cli.Flag{jsonFlag()}, Action: action(s, settingsUnset),
+			},
+		},
+	}
+}
+
+// A valueRow is a row of settings list.
+type valueRow struct {
+	Key   string `json:"key"`
+	Value string `json:"value"` // empty if there is none
+	From  string `json:"from"`
+}
+
+// settingsList shows what counts here: also what this project's file says.
+func settingsList(_ context.Context, o Options) error {
+	s, err := o.Settings.InProject(project())
+	if err != nil {
+		return err
+	}
+	warnOfTypos(shellLogger(o))
+	var rows []valueRow
+	for _, k := range settings.All {
+		v := s.Value(k.Name)
+		if k.Name == "runtime" && v.From == "" {
+			continue // it has no effect
+		}
+		from := cmp.Or(v.From, "default")
+		switch {
+		case strings.HasPrefix(from, "--"):
+			from = "flag " + from
+		case s.Lowered(k.Name) && k.Name != "output":
+			from += " (lower)"
+		}
+		rows = append(rows, valueRow{k.Name, v.Text, from})
+	}
+	columns := []console.Column{{Name: "SETTING"}, {Name: "VALUE"}, {Name: "FROM", End: true}}
+	return printRows(o, rows, "", "", columns, func(r valueRow) []string { // there are always some
+		return []string{r.Key, cmp.Or(r.Value, "\u2013"), r.From}
+	})
+}
+
+// A changeRow is the row of a command that changes the user's file.
+type changeRow struct {
+	Key  string `json:"key"`
+	Did  string `json:"did"` // set, removed or unchanged
+	File string `json:"file"`
+}
+
+func settingsSet(ctx context.Context, o Options) error {
+	name, values := o.Args[0], o.Args[1:]
+	if strings.TrimSpace(strings.Join(values, "")) == "" {
+		return settingsUnset(ctx, o)
+	}
+	if err := settings.SetInFile(ctx, name, values); err != nil {
+		return err
+	}
+	noteOverride(o, name)
+	file := settings.FromHome(settings.UserFile())
+	return printRow(o, changeRow{name, "set", settings.UserFile()}, "%s has %s = %s; %s\n", file, name, strings.Join(values, " "), settings.CountsAt(name))
+}
+
+func settingsUnset(ctx context.Context, o Options) error {
+	name, file := o.Args[0], settings.FromHome(settings.UserFile())
+	was, err := settings.RemoveFromFile(ctx, name)
+	if err != nil {
+		return err
+	}
+	if !was {
+		return printRow(o, changeRow{name, "unchanged", settings.UserFile()}, "%s has no %s\n", file, console.Shown(o.Out, name))
+	}
+	noteOverride(o, name)
+	return printRow(o, changeRow{name, "removed", settings.UserFile()}, "%s has %s no more; %s\n", file, console.Shown(o.Out, name), settings.CountsAt(name))
+}
+
+// noteOverride says what keeps a change from having its effect: a variable that goes before the
+// file here, or a mistake elsewhere in the file.
+func noteOverride(o Options, name string) {
+	if k := settings.Find(name); k != nil {
+		for _, variable := range []string{k.Variable(), k.OldVariable()} {
+			if os.Getenv(variable) != "" {
+				fmt.Fprintf(o.Err, "toolcell: note: the variable %s is set here, and goes before the file\n", variable)
+			}
+		}
+	}
+	if err := settings.CheckFile(); err != nil {
+		fmt.Fprintf(o.Err, "toolcell: note: the file has a mistake: %s\n", console.Shown(o.Err, err.Error()))
+	}
+}
