@@ -170,8 +170,8 @@ func didYouMean(given string, names []string) string {
 // settingTypos returns a sentence for each variable whose name is nearly that of a setting.
 func settingTypos(environ []string) (typos []string) {
 	for _, variable := range environ {
-		name, _, _ := strings.Cut(variable, "=")
-		if typo := settings.Typo(name); typo != "" {
+		name, value, _ := strings.Cut(variable, "=")
+		if typo := settings.Typo(name); value != "" && typo != "" {
 			typos = append(typos, typo)
 		}
 	}

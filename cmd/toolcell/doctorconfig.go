@@ -21,7 +21,7 @@ import (
 // starts, and that of this project.
 func settingsChecks(o Options) (checks []doctor.Check) {
 	if o.FileError != nil {
-		checks = append(checks, doctor.Degraded("RC-CONFIG", "no command starts, nor serve: "+o.FileError.Error(),
+		checks = append(checks, doctor.Degraded("RC-CONFIG", "serve and commands refuse to start: "+o.FileError.Error(),
 			"# correct it, or take the setting out with toolcell settings unset KEY:\n${EDITOR:-vi} "+text.ShellWord(settings.UserFile())))
 	}
 	dir := project()

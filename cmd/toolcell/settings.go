@@ -93,12 +93,11 @@ func settingsSet(ctx context.Context, o Options) error {
 		return err
 	}
 	noteOverride(o, name)
-	file := settings.FromHome(settings.UserFile())
-	return printRow(o, changeRow{name, "set", settings.UserFile()}, "%s has %s = %s; %s\n", file, name, strings.Join(values, " "), settings.CountsAt(name))
+	return printRow(o, changeRow{name, "set", settings.UserFile()}, "%s has %s = %s; %s\n", settings.UserFileName(), name, strings.Join(values, " "), settings.CountsAt(name))
 }
 
 func settingsUnset(ctx context.Context, o Options) error {
-	name, file := o.Args[0], settings.FromHome(settings.UserFile())
+	name, file := o.Args[0], settings.UserFileName()
 	was, err := settings.RemoveFromFile(ctx, name)
 	if err != nil {
 		return err

@@ -74,6 +74,14 @@ func UserFile() string {
 	return filepath.Join(dir, "config.toml")
 }
 
+// UserFileName returns the user's file as people write it.
+func UserFileName() string {
+	if path := UserFile(); path != "" {
+		return FromHome(path)
+	}
+	return "config.toml"
+}
+
 // CheckFile returns what is wrong with the user's file, nil if it can be used or is not there.
 func CheckFile() error {
 	user, err := readUserFile()
@@ -159,35 +167,47 @@ func parseFile(data []byte, err error, name string, allowed func(Setting) error)
 	}
 	f := &File{name: name, entries: map[string]entry{}}
 	for _, m := range written {
-		k, err := ofKey(m.Key)
-		if m.Value.Kind() == jsontext.KindBeginObject && lines[m.Key] > 0 && bytes.Contains(m.Value, []byte(":")) && !bytes.HasPrefix(m.Value, []byte(`{"":`)) {
-			err = fmt.Errorf("%s: settings stand at the top of the file, in no [section]", toml.Key{text.Bound(m.Key, maxQuoted)})
-		}
-		if err == nil {
-			err = allowed(*k)
-		}
+		value, err := valueOf(m.Key, m.Value, allowed)
 		if err != nil {
 			return fail(lines[m.Key], err)
 		}
-		value, err := textOf(*k, m.Value)
-		if err != nil {
-			return fail(lines[m.Key], fmt.Errorf("%s: %w", k.Name, err))
-		}
-		f.entries[k.Name] = entry{value, lines[m.Key]}
+		f.entries[m.Key] = entry{value, lines[m.Key]}
 	}
 	return f, nil
 }
+
+// valueOf returns the value of a key as a variable would have it.
+func valueOf(key string, value jsontext.Value, allowed func(Setting) error) (string, error) {
+	// A date is an object as well, with a member that has no name.
+	if value.Kind() == jsontext.KindBeginObject && !bytes.HasPrefix(value, []byte(`{"":`)) {
+		return "", fmt.Errorf("%s: settings stand at the top of the file, in no [section]", shownKey(key))
+	}
+	k, err := ofKey(key)
+	if err != nil {
+		return "", err
+	}
+	if err := allowed(*k); err != nil {
+		return "", err
+	}
+	text, err := textOf(*k, value)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", key, err)
+	}
+	return text, nil
+}
+
+// shownKey is a key in a message.
+func shownKey(key string) string { return toml.Key{text.Bound(key, maxQuoted)}.String() }
 
 // ofKey returns the setting of a key in a file, or an error that says which was meant.
 func ofKey(key string) (*Setting, error) {
 	if k := settingOf(Groups, key); k != nil {
 		return k, nil
 	}
-	shown := toml.Key{text.Bound(key, maxQuoted)}.String()
 	if meant := Meant(key); meant != "" {
-		return nil, fmt.Errorf("there is no setting %s; did you mean %s?", shown, meant)
+		return nil, fmt.Errorf("there is no setting %s; did you mean %s?", shownKey(key), meant)
 	}
-	return nil, fmt.Errorf("there is no setting %s; toolcell help settings lists them", shown)
+	return nil, fmt.Errorf("there is no setting %s; toolcell help settings lists them", shownKey(key))
 }
 
 // Meant returns the name of the setting that another spelling means: that of a variable, one with
@@ -239,7 +259,7 @@ func projectMay(k Setting) error {
 		return nil
 	}
 	return fmt.Errorf("a project may not set %s, only your own file may, %s; a project may lower %s, and choose output",
-		k.Name, FromHome(UserFile()), strings.Join(lowerable, ", "))
+		k.Name, UserFileName(), strings.Join(lowerable, ", "))
 }
 
 // textOf returns a value of a file as a variable would have it.

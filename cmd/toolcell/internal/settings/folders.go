@@ -126,12 +126,13 @@ func ConfigDir() string {
 // can write there can give code more rights.
 func (s Settings) OwnFiles() []string {
 	own := []string{s.Dirs.Cache, s.Dirs.State, s.Dirs.Run}
-	for _, dir := range []string{ConfigDir(), program.Folder()} {
-		if dir != "" {
-			own = append(own, dir)
-		}
+	if dir := ConfigDir(); dir != "" {
+		own = append(own, dir, UserFile()) // which may be a link to another folder
 	}
-	if file, named := s.PolicyFile(); named {
+	if dir := program.Folder(); dir != "" {
+		own = append(own, dir)
+	}
+	if file, _ := s.PolicyFile(); file != "" {
 		own = append(own, file)
 	}
 	return own

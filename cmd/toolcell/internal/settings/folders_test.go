@@ -31,6 +31,30 @@ func TestPathGetsTheStandardFoldersItLacks(t *testing.T) {
 	}
 }
 
+// TestOwnFilesAreFoundBehindLinks: managers of dotfiles link them, and code must not get to the real ones.
+func TestOwnFilesAreFoundBehindLinks(t *testing.T) {
+	home := inHome(t)
+	dotfiles := filepath.Join(home, "dotfiles")
+	if err := errors.Join(os.MkdirAll(ConfigDir(), 0o700), os.Mkdir(dotfiles, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"config.toml", "policy.toml"} {
+		real := filepath.Join(dotfiles, name)
+		if err := errors.Join(os.WriteFile(real, nil, 0o600), os.Symlink(real, filepath.Join(ConfigDir(), name))); err != nil {
+			t.Fatal(err)
+		}
+		if got := InTheWay(dotfiles, Settings{}.OwnFiles()); got != real {
+			t.Errorf("%s: %q is in the way", name, got)
+		}
+		if err := os.Remove(filepath.Join(ConfigDir(), name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := InTheWay(dotfiles, Settings{}.OwnFiles()); got != "" {
+		t.Errorf("without links %q is in the way", got)
+	}
+}
+
 // TestExplainNamesTheFullFolder: what was written is removed again, so that the disk
 // has room when the error is explained. The user must know which one it was.
 func TestExplainNamesTheFullFolder(t *testing.T) {

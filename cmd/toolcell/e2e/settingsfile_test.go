@@ -1,0 +1,111 @@
+package e2e
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/toolcell/toolcell/oci/doctor"
+)
+
+// TestServeReadsSettingsAgain: what changes in the user's file, or in the project's, counts for the
+// next run, and a mistake in it leaves the last good values.
+func TestServeReadsSettingsAgain(t *testing.T) {
+	h, home, project := firstHost(t), t.TempDir(), t.TempDir()
+	file := filepath.Join(home, ".config", "toolcell", "config.toml")
+	write := func(path, text string) {
+		t.Helper()
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, dir := range []string{home, project} {
+		if err := os.Chmod(dir, 0o777); err != nil { // serve may be an ordinary user
+			t.Fatal(err)
+		}
+	}
+	write(file, "memory = '256m'\n")
+	cmd := h.command(t, env{"TOOLCELL_IMAGE": "host", "HOME": home}, "serve")
+	cmd.Dir = project
+	c := connect(t, cmd)
+	memory := func(want string) reply {
+		t.Helper()
+		r := c.python(t, "print(open('/proc/meminfo').readline().split()[1])")
+		if out, _ := r.fields["stdout"].([]any); len(out) != 1 || out[0] != want {
+			t.Errorf("got %v, want %s", r.fields, want)
+		}
+		return r
+	}
+	memory("262144")
+	write(file, "memory = '128m'\noutput = 'json'\n")
+	if r := memory("131072"); !strings.Contains(r.text, `"status": "success"`) {
+		t.Errorf("the result is %s", r.text)
+	}
+	write(file, "memory = '512m'\nmemry = 1\n")
+	const said = "the settings were changed and cannot be used, so the earlier ones count: ~/.config/toolcell/config.toml:2: there is no setting memry; did you mean memory?"
+	if r := memory("131072"); !strings.Contains(r.text, said) {
+		t.Errorf("a mistake: %s", r.text)
+	}
+	if r := memory("131072"); strings.Contains(r.text, "settings") || !strings.Contains(c.stderr.String(), "level=ERROR") {
+		t.Errorf("the second run: %s\n%s", r.text, c.stderr)
+	}
+	write(file, "memory = '256m'\nimage = 'python:3.13'\nsessions = 1\n")
+	write(filepath.Join(project, ".toolcell.toml"), "memory = '64m'\n")
+	memory("65536")
+	if log := c.stderr.String(); !strings.Contains(log, `count when toolcell starts again" settings=[sessions]`) {
+		t.Errorf("the log has %s", log) // the image is a variable's
+	}
+	write(filepath.Join(project, ".toolcell.toml"), "memory = '1g'\nimage = 'host'\n")
+	memory("262144")
+	if log := c.stderr.String(); !strings.Contains(log, ".toolcell.toml:2: a project may not set image") {
+		t.Errorf("the log has %s", log)
+	}
+}
+
+// TestOldNamesOfVariablesCount: clients' files that were written before have them.
+func TestOldNamesOfVariablesCount(t *testing.T) {
+	h := firstHost(t)
+	e := env{
+		"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_MEMORY": "128m", "MCP_BRIDGE_OUTPUT_MODE": "json", "MCP_BRIDGE_RUNTIME_IDLE_TIMEOUT": "9m",
+		"MCP_SERVERS_CONFIG": fakeConfig(t, nil), "MCP_BRIDGE_RUNTIME": "podman",
+	}
+	c := h.serve(t, e)
+	r := c.python(t, "from mcp import runtime\nprint(open('/proc/meminfo').readline().split()[1], len(runtime.discovered_servers()) > 0)")
+	if out, _ := r.fields["stdout"].([]any); len(out) != 1 || out[0] != "131072 True" || !strings.Contains(r.text, `"status": "success"`) {
+		t.Errorf("got %s", r.text)
+	}
+	out, errs, code := h.run(t, e, "settings", "--json")
+	if code != 0 || errs != "" {
+		t.Errorf("exit %d, %s", code, errs)
+	}
+	for name := range e {
+		if !strings.Contains(out, `"from": "`+name+`"`) {
+			t.Errorf("%s does not count:\n%s", name, out)
+		}
+	}
+}
+
+// TestDoctorShowsBrokenSettings, where no other command starts.
+func TestDoctorShowsBrokenSettings(t *testing.T) {
+	h, config, dir := firstHost(t), t.TempDir(), t.TempDir()
+	for path, text := range map[string]string{
+		filepath.Join(config, "toolcell", "config.toml"): "pids = 64\nmemory = \n", filepath.Join(dir, ".toolcell.toml"): "policy = 'x'\n",
+	} {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644), os.Chmod(filepath.Dir(path), 0o755)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := h.command(t, env{"XDG_CONFIG_HOME": config, "TOOLCELL_IMAGE": "host"}, "doctor", "--json")
+	cmd.Dir = dir
+	checks, _ := examined(t, cmd)
+	for code, want := range map[string]string{
+		"RC-CONFIG":         "serve and commands refuse to start: " + config + "/toolcell/config.toml:2: expected a value, but the line ends",
+		"RC-PROJECT-CONFIG": ".toolcell.toml:1: a project may not set policy",
+	} {
+		if got := checks[code]; got.Status != doctor.CheckDegraded || !strings.Contains(got.Text, want) {
+			t.Errorf("%s: %+v, want %s", code, got, want)
+		}
+	}
+}
