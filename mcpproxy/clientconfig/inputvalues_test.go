@@ -55,3 +55,30 @@ func TestValuesThatCannotBeReadAreNotLost(t *testing.T) {
 		t.Errorf("the file is %q, %v", data, err)
 	}
 }
+
+// TestVariablesOfInputsHaveTwoNames: the old one still counts, and two different values are an error
+// that shows neither.
+func TestVariablesOfInputsHaveTwoNames(t *testing.T) {
+	const file = `{"servers": {"x": {"command": "c", "args": ["${input:my key}"]}}}`
+	for want, variables := range map[string]map[string]string{
+		"new":   {"TOOLCELL_INPUT_MY_KEY": "new"},
+		"old":   {"MCP_BRIDGE_INPUT_MY_KEY": "old"},
+		"same":  {"TOOLCELL_INPUT_MY_KEY": "same", "MCP_BRIDGE_INPUT_MY_KEY": "same"},
+		"empty": {"TOOLCELL_INPUT_MY_KEY": "", "MCP_BRIDGE_INPUT_MY_KEY": "empty"},
+		"":      {"TOOLCELL_INPUT_MY_KEY": "s3cret-one", "MCP_BRIDGE_INPUT_MY_KEY": "s3cret-two"},
+	} {
+		o := mcptest.Site(t, map[string]string{"project/.vscode/mcp.json": file})
+		o.Getenv = func(name string) string { return variables[name] }
+		c := clientconfig.Discover(o)
+		if want != "" {
+			if len(c.Servers) != 1 || c.Servers[0].Args[0] != want {
+				t.Errorf("%v: %+v, %+v", variables, c.Servers, c.Problems)
+			}
+			continue
+		}
+		const reason = "the variables TOOLCELL_INPUT_MY_KEY and MCP_BRIDGE_INPUT_MY_KEY, its old name, have different values: unset one of them"
+		if len(c.Problems) != 1 || !strings.Contains(c.Problems[0].Reason, reason) || strings.Contains(c.Problems[0].Reason, "s3cret") {
+			t.Errorf("two values: %+v", c.Problems)
+		}
+	}
+}

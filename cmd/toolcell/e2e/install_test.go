@@ -42,14 +42,14 @@ func TestInstallWritesEveryDialect(t *testing.T) {
 	w := newWorkshop(t)
 	var golden strings.Builder
 	for _, row := range w.clients(t) {
-		out, errs, code := w.run(t, w.env, "install", row.Client, "--print", "--env", "MCP_BRIDGE_TIMEOUT=60")
+		out, errs, code := w.run(t, w.env, "install", row.Client, "--print", "--env", "TOOLCELL_TIMEOUT=60")
 		if code != 0 {
 			t.Fatalf("%s: exit %d\n%s", row.Client, code, errs)
 		}
 		file := strings.TrimPrefix(row.File, w.home+"/")
 		fmt.Fprintf(&golden, "== %s: %s\n%s\n", row.Client, file, strings.TrimSpace(strings.ReplaceAll(out, bin, "/usr/bin/toolcell")))
 
-		w.must(t, "added to "+row.Title, "install", row.Client, "--env", "MCP_BRIDGE_TIMEOUT=60")
+		w.must(t, "added to "+row.Title, "install", row.Client, "--env", "TOOLCELL_TIMEOUT=60")
 		if got := read(t, row.File); got != out {
 			t.Errorf("%s: written is\n%s\nand printed was\n%s", row.Client, got, out)
 		}
@@ -214,19 +214,19 @@ func TestInstallFromGoRunIsRefused(t *testing.T) {
 func TestInstallBringsAnEntryUpToDate(t *testing.T) {
 	w := newWorkshop(t)
 	file := w.put(t, "home/.cursor/mcp.json", `{"mcpServers": {"py": {"command": "/gone/toolcell", /* mine */ "args": ["serve", "--timeout", "9"], "env": {"A": "b"}}}}`)
-	w.must(t, "was: /gone/toolcell", "install", "cursor", "--env", "MCP_BRIDGE_MEMORY=1g")
+	w.must(t, "was: /gone/toolcell", "install", "cursor", "--env", "TOOLCELL_MEMORY=1g")
 	want := `{"mcpServers": {"py": {"command": "` + bin + `", /* mine */ "args": ["serve", "--timeout", "9"], "env": {"A": "b",`
-	if got := read(t, file); !strings.HasPrefix(got, want) || !strings.Contains(got, `"MCP_BRIDGE_MEMORY": "1g"`) {
+	if got := read(t, file); !strings.HasPrefix(got, want) || !strings.Contains(got, `"TOOLCELL_MEMORY": "1g"`) {
 		t.Errorf("got %s\nwant %s", got, want)
 	}
-	w.must(t, "already there", "install", "cursor", "--env", "MCP_BRIDGE_MEMORY=1g")
-	w.must(t, `already there: "py"`, "install", "cursor", "--name", "second", "--env", "MCP_BRIDGE_MEMORY=1g")
+	w.must(t, "already there", "install", "cursor", "--env", "TOOLCELL_MEMORY=1g")
+	w.must(t, `already there: "py"`, "install", "cursor", "--name", "second", "--env", "TOOLCELL_MEMORY=1g")
 	w.must(t, `Cursor starts toolcell already, as "py": no entry "a b" was added`, "install", "cursor", "--name", "a b")
 	w.must(t, `"py"`, "install", "cursor", "--name", "py")
 
 	file = w.put(t, "home/.codex/config.toml", "[mcp_servers.toolcell]\ncommand = '/gone/toolcell' # mine\nargs = ['serve']\n[mcp_servers.toolcell.env]\nA = 'b'\n")
-	w.must(t, "updated", "install", "codex", "--env", "MCP_BRIDGE_MEMORY=1g")
-	if want, got := "[mcp_servers.toolcell]\ncommand = \""+bin+"\" # mine\nargs = ['serve']\n[mcp_servers.toolcell.env]\nA = 'b'\nMCP_BRIDGE_MEMORY = \"1g\"\n", read(t, file); got != want {
+	w.must(t, "updated", "install", "codex", "--env", "TOOLCELL_MEMORY=1g")
+	if want, got := "[mcp_servers.toolcell]\ncommand = \""+bin+"\" # mine\nargs = ['serve']\n[mcp_servers.toolcell.env]\nA = 'b'\nTOOLCELL_MEMORY = \"1g\"\n", read(t, file); got != want {
 		t.Errorf("got %s\nwant %s", got, want)
 	}
 

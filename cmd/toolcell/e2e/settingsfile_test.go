@@ -109,3 +109,36 @@ func TestDoctorShowsBrokenSettings(t *testing.T) {
 		}
 	}
 }
+
+// TestInstallWritesNewNamesOfVariables: an entry that has a value under the old one stays as it is.
+func TestInstallWritesNewNamesOfVariables(t *testing.T) {
+	w := newWorkshop(t)
+	const entry = `{"mcpServers": {"toolcell": {"command": "PROGRAM", "args": ["serve"], "env": {"MCP_BRIDGE_MEMORY": "1g"}}}}`
+	text := strings.ReplaceAll(entry, "PROGRAM", bin)
+	file := w.put(t, "home/.cursor/mcp.json", text)
+	for _, args := range [][]string{{}, {"--env", "TOOLCELL_MEMORY=1g"}, {"--env", "MCP_BRIDGE_MEMORY=1g"}} {
+		w.must(t, "already there", append([]string{"install", "cursor"}, args...)...)
+		if got := read(t, file); got != text {
+			t.Errorf("%q: got %s", args, got)
+		}
+	}
+	w.must(t, "updated", "install", "cursor", "--env", "MCP_BRIDGE_MEMORY=2g")
+	if got := read(t, file); strings.Contains(got, "MCP_BRIDGE") || !strings.Contains(got, `"TOOLCELL_MEMORY": "2g"`) {
+		t.Errorf("got %s", got)
+	}
+	for name, want := range map[string]string{
+		"TOOLCELL_MEMROY=1g":     "there is no such setting; did you mean TOOLCELL_MEMORY?",
+		"MCP_BRIDGE_OUTPUT=json": "there is no such setting; did you mean TOOLCELL_OUTPUT?",
+		"MCP_BRIDGE_PIDS=1":      "setting MCP_BRIDGE_PIDS: ",
+		"TOOLCELL_MOUNTS=a:/a":   "--env TOOLCELL_MOUNTS: \"a\" is relative",
+	} {
+		out, err := w.command(t, w.env, "install", "cursor", "--env", name).CombinedOutput()
+		if err == nil || !strings.Contains(string(out), want) {
+			t.Errorf("%s: %v\n%s", name, err, out)
+		}
+	}
+	out, err := w.command(t, w.env, "install", "cursor", "--env", "TOOLCELL_PIDS=64", "--env", "MCP_BRIDGE_PIDS=65").CombinedOutput()
+	if err == nil || !strings.Contains(string(out), `--env gives TOOLCELL_PIDS two values, "64" and "65"`) {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
