@@ -24,6 +24,10 @@ func settingsChecks(o Options) (checks []doctor.Check) {
 		checks = append(checks, doctor.Degraded("RC-CONFIG", "serve and commands refuse to start: "+o.FileError.Error(),
 			"# correct it, or take the setting out with toolcell settings unset KEY:\n${EDITOR:-vi} "+text.ShellWord(settings.UserFile())))
 	}
+	file := settings.UserFile()
+	if info, err := os.Stat(file); err == nil && info.Mode().Perm()&0o022 != 0 {
+		checks = append(checks, doctor.Degraded("RC-CONFIG", "others may write to "+file+", which says what code sees and may use", "chmod go-w "+text.ShellWord(file)))
+	}
 	dir := project()
 	if _, err := o.Settings.InProject(dir); err != nil {
 		checks = append(checks, doctor.Degraded("RC-PROJECT-CONFIG", "the project's settings do not count in serve, and exec refuses to start: "+err.Error(),

@@ -67,11 +67,11 @@ func execCode(ctx context.Context, o execOptions) (err error) {
 	case o.Prompt && o.Settings.Typed("output"):
 		return console.Usagef("give either -i or --output, not both")
 	}
-	code, err := readScript(ctx, o)
-	if err != nil {
+	if o.Settings, err = o.Settings.InProject(project()); err != nil {
 		return err
 	}
-	if o.Settings, err = o.Settings.InProject(project()); err != nil {
+	code, err := readScript(ctx, o)
+	if err != nil {
 		return err
 	}
 	limits := &o.Settings.Runs

@@ -93,7 +93,7 @@ func TestDoctorShowsBrokenSettings(t *testing.T) {
 	for path, text := range map[string]string{
 		filepath.Join(config, "toolcell", "config.toml"): "pids = 64\nmemory = \n", filepath.Join(dir, ".toolcell.toml"): "policy = 'x'\n",
 	} {
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644), os.Chmod(filepath.Dir(path), 0o755)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -107,6 +107,14 @@ func TestDoctorShowsBrokenSettings(t *testing.T) {
 		if got := checks[code]; got.Status != doctor.CheckDegraded || !strings.Contains(got.Text, want) {
 			t.Errorf("%s: %+v, want %s", code, got, want)
 		}
+	}
+	file := filepath.Join(config, "toolcell", "config.toml")
+	if err := errors.Join(os.WriteFile(file, []byte("pids = 64\n"), 0o644), os.Chmod(file, 0o666)); err != nil {
+		t.Fatal(err)
+	}
+	cmd = h.command(t, env{"XDG_CONFIG_HOME": config, "TOOLCELL_IMAGE": "host"}, "doctor", "--json")
+	if checks, _ = examined(t, cmd); checks["RC-CONFIG"].Cure != "chmod go-w "+file {
+		t.Errorf("%+v", checks["RC-CONFIG"])
 	}
 }
 
