@@ -92,7 +92,7 @@ func TestPolicyOnTheCommandLine(t *testing.T) {
 		code int
 	}{
 		"exec":          {[]string{"exec", "--policy", file, "--server", "github", "-c", call}, `[servers.github] allow = []: using server "github" is not allowed`, exitFail},
-		"exec, no file": {[]string{"exec", "--policy", file + "x", "--server", "github", "-c", call}, "setting --policy (MCP_BRIDGE_POLICY): " + file + "x does not exist", exitUsage},
+		"exec, no file": {[]string{"exec", "--policy", file + "x", "--server", "github", "-c", call}, "setting --policy: " + file + "x does not exist", exitUsage},
 		"servers call":  {[]string{"servers", "call", "--policy", file, "github", "create_issue", `{"title": "t"}`}, `[servers.github] allow = []`, exitFail},
 		"a slip":        {[]string{"servers", "list", "--policy", slip}, slip + ", [servers.gihub] matches none of these servers", exitOK},
 		"an error":      {[]string{"servers", "list", "--policy", wrong}, "nothing may be called until the policy is fixed: policy " + wrong + ":1:2: server: there is no such key", exitOK},
