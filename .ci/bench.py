@@ -38,8 +38,8 @@ class Server:
     """`toolcell serve` and its one client, which does no more than a client must: what it costs is measured too."""
 
     def __init__(self, program: str, state: pathlib.Path, image: str, **settings: str) -> None:
-        env = {"HOME": str(state), "PATH": os.environ["PATH"], "LANG": "C.UTF-8", "MCP_BRIDGE_STATE_DIR": str(state / "state"),
-               "MCP_BRIDGE_IMAGE": image, "MCP_BRIDGE_LOG_LEVEL": "ERROR", **settings}
+        env = {"HOME": str(state), "PATH": os.environ["PATH"], "LANG": "C.UTF-8", "TOOLCELL_STATE_DIR": str(state / "state"),
+               "TOOLCELL_IMAGE": image, "TOOLCELL_LOG_LEVEL": "ERROR", **settings}
         start = time.perf_counter()
         self.process: Any = subprocess.Popen([program, "serve"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env, cwd=state)
         self.count = 0
@@ -207,7 +207,7 @@ class Bench:
     def starts(self) -> None:
         """exec, serve and the peers, in turn."""
         root = next(p for p in (self.work / "state/cache/images/rootfs").iterdir() if not p.name.startswith("host-")) / "root"
-        env = {**os.environ, "HOME": str(self.work), "MCP_BRIDGE_STATE_DIR": str(self.work / "state"), "MCP_BRIDGE_IMAGE": self.image}
+        env = {**os.environ, "HOME": str(self.work), "TOOLCELL_STATE_DIR": str(self.work / "state"), "TOOLCELL_IMAGE": self.image}
         python = "/usr/bin/python3" if (root / "usr/bin/python3").exists() else "/usr/local/bin/python3"
         kinds: dict[str, Callable[[], float]] = {
             "toolcell exec": lambda: command(self.program, "exec", "-c", "print(1)", env=env),
@@ -231,7 +231,7 @@ class Bench:
         for _ in range(max(10, self.rounds // 10)):
             for name, measure in kinds.items():
                 took[name].append(measure())
-            server = Server(self.program, self.work, self.image, MCP_BRIDGE_START="container")
+            server = Server(self.program, self.work, self.image, TOOLCELL_START="container")
             took["serve to initialize"].append(server.initialized)
             server.close()
         for name, seconds in took.items():
@@ -261,7 +261,7 @@ class Bench:
 
     def warm(self) -> None:
         for start in ("fork", "container"):
-            server = Server(self.program, self.work, self.image, MCP_BRIDGE_START=start)
+            server = Server(self.program, self.work, self.image, TOOLCELL_START=start)
             server.settle("print(1)")
             rounds = self.rounds if start == "fork" else self.rounds // 4
             self.out[f"warm print(1), {start}"] = summary(spaced(lambda: server.run("print(1)"), rounds, 0.03 if start == "fork" else 0.2))
@@ -276,7 +276,7 @@ class Bench:
 
     def neighbor(self) -> None:
         """Whether a run that takes all the processor time it can get slows down those of another server."""
-        server, hog = (Server(self.program, self.work, self.image, MCP_BRIDGE_START="fork") for _ in range(2))
+        server, hog = (Server(self.program, self.work, self.image, TOOLCELL_START="fork") for _ in range(2))
         hog.settle("print(1)")
         server.settle("print(1)")
         seconds: dict[str, list[float]] = {"quiet": [], "beside a spinning run": [], "after it": []}
@@ -293,11 +293,11 @@ class Bench:
         server.close()
 
     def pandas(self) -> None:
-        server = Server(self.program, self.work, self.data, MCP_BRIDGE_START="fork", MCP_BRIDGE_PRELOAD="numpy,pandas")
+        server = Server(self.program, self.work, self.data, TOOLCELL_START="fork", TOOLCELL_PRELOAD="numpy,pandas")
         server.run("print(1)")
         time.sleep(20)  # bytecode
         server.close()
-        server = Server(self.program, self.work, self.data, MCP_BRIDGE_START="fork", MCP_BRIDGE_PRELOAD="numpy,pandas")
+        server = Server(self.program, self.work, self.data, TOOLCELL_START="fork", TOOLCELL_PRELOAD="numpy,pandas")
         server.settle(GROUPBY)
         self.out["warm import pandas"] = summary(spaced(lambda: server.run("import pandas"), self.rounds // 2, 0.05))
         self.out["warm groupby"] = summary(spaced(lambda: server.run(GROUPBY), self.rounds // 4, 0.05))
@@ -308,7 +308,7 @@ class Bench:
 
     def idle(self) -> None:
         """The processor time that the server and its children use while idle."""
-        server = Server(self.program, self.work, self.image, MCP_BRIDGE_START="fork")
+        server = Server(self.program, self.work, self.image, TOOLCELL_START="fork")
         server.settle("print(1)")
         time.sleep(5)
         before = ticks(server.process.pid)
@@ -319,7 +319,7 @@ class Bench:
 
     def flat(self) -> None:
         """Whether ten thousand runs make the last ones slower than the first."""
-        server = Server(self.program, self.work, self.image, MCP_BRIDGE_START="fork")
+        server = Server(self.program, self.work, self.image, TOOLCELL_START="fork")
         server.settle("print(1)")
         seconds = [server.run("print(1)") for _ in range(10_000)]
         first, last = statistics.median(seconds[:1000]), statistics.median(seconds[-1000:])
@@ -333,7 +333,7 @@ class Bench:
         time.sleep(5)
         one.close()
         self.starts()
-        server = Server(self.program, self.work, self.image, MCP_BRIDGE_START="fork")
+        server = Server(self.program, self.work, self.image, TOOLCELL_START="fork")
         server.settle("print(1)")
         self.out["warm print(1), fork"] = summary(spaced(lambda: server.run("print(1)"), self.rounds, 0.03))
         self.out["burst of 32"] = summary(spaced(lambda: server.burst("print(1)", 32), 5, 2))

@@ -80,7 +80,7 @@ class Registry:
 
 
 def with_toolcell(work: Any, toolcell: str, registry: Any) -> Any:
-    env = {"MCP_BRIDGE_STATE_DIR": str(work / "toolcell")}
+    env = {"TOOLCELL_STATE_DIR": str(work / "toolcell")}
     result = run(toolcell, "images", "pull", "--no-compile", registry.ref, env=env)
     again = [run(toolcell, "images", "pull", "--no-compile", registry.ref, env=env)[0] for _ in range(3)]
     return {"toolcell": result, "toolcell, again": (min(again), 0)}
@@ -132,7 +132,7 @@ def compare_imports(work: Any, toolcell: str, layout: Any) -> Any:
     The host has other versions of Python and pandas than the image: the fair peer is the image's own tree, once it is
     compiled, run by the host's kernel without a sandbox.
     """
-    env = {"MCP_BRIDGE_STATE_DIR": str(work / "imports"), "MCP_BRIDGE_IMAGE": f"oci:{layout}", "MCP_BRIDGE_TIMEOUT": "60s"}
+    env = {"TOOLCELL_STATE_DIR": str(work / "imports"), "TOOLCELL_IMAGE": f"oci:{layout}", "TOOLCELL_TIMEOUT": "60s"}
     run(toolcell, "images", "pull", "--no-compile", f"oci:{layout}", env=env)
     seconds, _ = run(toolcell, "images", "pull", f"oci:{layout}", env=env)
     listed = subprocess.run([toolcell, "images", "inspect", f"oci:{layout}"], env={**os.environ, **env}, check=True,

@@ -44,8 +44,8 @@ class Bench:
     def __init__(self, program: str, work: pathlib.Path, rounds: int) -> None:
         self.program, self.work, self.rounds = program, work, rounds
         self.outside = {name: os.environ[name] for name in FROM_OUTSIDE if name in os.environ}
-        self.env = {"HOME": str(work), "PATH": os.environ["PATH"], "LANG": "C.UTF-8", "MCP_BRIDGE_STATE_DIR": str(work / "state"),
-                    "MCP_BRIDGE_IMAGE": "host", "UV_CACHE_DIR": str(work / "uv"), **self.outside}
+        self.env = {"HOME": str(work), "PATH": os.environ["PATH"], "LANG": "C.UTF-8", "TOOLCELL_STATE_DIR": str(work / "state"),
+                    "TOOLCELL_IMAGE": "host", "UV_CACHE_DIR": str(work / "uv"), **self.outside}
         self.store = work / "state/cache/packages"
         self.out: dict[str, Any] = {"when": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
                                     "kernel": os.uname().release, "cpus": os.cpu_count(), "load": os.getloadavg()}
@@ -60,7 +60,7 @@ class Bench:
         return command(self.program, "exec", "-q", "-c", code, env={**self.env, **settings})
 
     def serve(self, **settings: str) -> Server:
-        return Server(self.program, self.work, "host", MCP_BRIDGE_START="fork", **self.outside, **settings)
+        return Server(self.program, self.work, "host", TOOLCELL_START="fork", **self.outside, **settings)
 
     def uv(self, code: str, *options: str, **settings: str) -> Any:
         """Runs code as toolcell's sandbox would, in the same Python, with an environment of uv's."""
@@ -78,7 +78,7 @@ class Bench:
             # Folders of its own, which stay: ext4 is slow to use the inodes of files that were just deleted.
             state = self.work / f"state{number}"
             shutil.copytree(self.store / "uv", state / "cache/packages/uv")
-            own = {"MCP_BRIDGE_STATE_DIR": str(state)}
+            own = {"TOOLCELL_STATE_DIR": str(state)}
             self.exec("print(1)", **own)
             took["first import pandas"].append(self.exec(script("pandas", "import pandas"), **own))
             time.sleep(5)  # bytecode is made in the background

@@ -16,8 +16,8 @@ trap 'exit 130' INT TERM HUP
 # interpreter makes $work/python, a program that is the Python of an image, with
 # the /tmp and the working directory of the process that starts it.
 interpreter() {
-	MCP_BRIDGE_STATE_DIR=$work/state bin/toolcell images pull "$1" >/dev/null
-	about=$(MCP_BRIDGE_STATE_DIR=$work/state bin/toolcell images inspect "$1")
+	TOOLCELL_STATE_DIR=$work/state bin/toolcell images pull "$1" >/dev/null
+	about=$(TOOLCELL_STATE_DIR=$work/state bin/toolcell images inspect "$1")
 	root=$(echo "$about" | sed -n 's/^ *"dir": "\(.*\)",$/\1/p')
 	python=$(echo "$about" | sed -n 's/^ *"python": "\(.*\)",$/\1/p')
 	cat >"$work/python" <<-EOF

@@ -63,10 +63,10 @@ skopeo copy --quiet --dest-tls-verify=false "oci:$images/python-3.14" "docker://
 # where the image came from when it is there, so that no command speaks of it.
 cat >"$work/bashrc" <<-END
 	PS1='$ '
-	PROMPT_COMMAND='! ls ~/.cache/toolcell/images/refs/* >/dev/null 2>&1 || unset MCP_BRIDGE_REGISTRY_MIRRORS; ${tmux[*]} wait-for -S ready'
+	PROMPT_COMMAND='! ls ~/.cache/toolcell/images/refs/* >/dev/null 2>&1 || unset TOOLCELL_REGISTRY_MIRRORS; ${tmux[*]} wait-for -S ready'
 END
 env -i HOME="$home" PATH="$home/.local/bin:$PATH" LANG=C.UTF-8 TERM=screen-256color GOTOOLCHAIN=auto \
-	MCP_BRIDGE_REGISTRY_MIRRORS="docker.io=http://$addr" \
+	TOOLCELL_REGISTRY_MIRRORS="docker.io=http://$addr" \
 	"${tmux[@]}" new-session -d -x 118 -y 40 "bash --noprofile --rcfile $work/bashrc -i"
 "${tmux[@]}" set-option -g history-limit 5000
 

@@ -86,7 +86,7 @@ func fill(plain *os.File, from io.Reader, limit int64) error {
 		return err
 	}
 	if n > limit {
-		return fmt.Errorf("it has more than %d bytes (MCP_BRIDGE_IMAGE_MAX_SIZE)", limit)
+		return fmt.Errorf("it has more than %d bytes (TOOLCELL_IMAGE_MAX_SIZE)", limit)
 	}
 	_, err = plain.Seek(0, io.SeekStart)
 	return err

@@ -200,7 +200,7 @@ func TestCompressedArchiveIsBounded(t *testing.T) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
 	file := compressed(t, savedOf(t, "py:3", hostImage(t)), compression.GZip)
-	if err := pullAll(Puller{MaxArchive: 1000}, "docker-archive:"+file); err == nil || !strings.Contains(err.Error(), "MCP_BRIDGE_IMAGE_MAX_SIZE") {
+	if err := pullAll(Puller{MaxArchive: 1000}, "docker-archive:"+file); err == nil || !strings.Contains(err.Error(), "TOOLCELL_IMAGE_MAX_SIZE") {
 		t.Errorf("got %v", err)
 	}
 	if open := ostest.OpenFiles(t, temp+"/"); len(open) > 0 {

@@ -39,7 +39,7 @@ func (p place) unreachable(failed *url.Error, err error) error {
 		return &RegistryError{text, advice, false, err}
 	}
 	if record := (tls.RecordHeaderError{}); errors.Is(failed.Err, http.ErrSchemeMismatch) || errors.As(failed.Err, &record) {
-		return &RegistryError{who + " does not speak TLS", "if it speaks HTTP, and you trust the network: MCP_BRIDGE_INSECURE_REGISTRIES=" + p.host, false, err}
+		return &RegistryError{who + " does not speak TLS", "if it speaks HTTP, and you trust the network: TOOLCELL_INSECURE_REGISTRIES=" + p.host, false, err}
 	}
 	cause := networkCause(failed.Err)
 	dial := (*net.OpError)(nil)
@@ -60,7 +60,7 @@ func distrust(who string, err error) (text, advice string) {
 		name    x509.HostnameError
 		noRoots x509.SystemRootsError
 	)
-	const ownCA = "if the registry has a certificate of your own, name its CA's file in MCP_BRIDGE_REGISTRY_CA; if no registry works, install the package ca-certificates"
+	const ownCA = "if the registry has a certificate of your own, name its CA's file in TOOLCELL_REGISTRY_CA; if no registry works, install the package ca-certificates"
 	switch {
 	case errors.As(err, &unknown), errors.As(err, &noRoots):
 		return "cannot trust " + who + ": an unknown authority has signed its certificate", ownCA

@@ -13,7 +13,7 @@ func TestRedirectsThatAreNotFollowed(t *testing.T) {
 	for to, want := range map[string]struct{ text, advice string }{
 		"http://cdn.invalid/x": {
 			"cdn.invalid would be spoken to without encryption",
-			"if you trust the network: MCP_BRIDGE_INSECURE_REGISTRIES=cdn.invalid",
+			"if you trust the network: TOOLCELL_INSECURE_REGISTRIES=cdn.invalid",
 		},
 		"https://10.0.0.1/x": {"the registry registry.example leads to the internal address 10.0.0.1", ""},
 		"/manifests/again":   {"the registry redirects without end", ""},

@@ -51,7 +51,7 @@ func (e *RegistryError) Unwrap() []error {
 const (
 	loginAdvice   = "put credentials for the registry into ~/.docker/config.json, as `docker login` and `skopeo login --compat-auth-file` do"
 	networkAdvice = "check the network and the registry's name (behind a proxy, HTTPS_PROXY); offline, use --image host or an image of `toolcell images list`"
-	laterAdvice   = "try again later, or name a mirror in MCP_BRIDGE_REGISTRY_MIRRORS"
+	laterAdvice   = "try again later, or name a mirror in TOOLCELL_REGISTRY_MIRRORS"
 )
 
 // A place is a registry or a mirror, for error messages.

@@ -144,7 +144,7 @@ func (g *guardTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	host := req.URL.Hostname()
 	if req.URL.Scheme != "https" && !netguard.IsLocalhost(host) && !g.puller.allowsPlain(req.URL.Host) {
 		to := printable(req.URL.Host, 200)
-		return nil, &ruleError{to + " would be spoken to without encryption", "if you trust the network: MCP_BRIDGE_INSECURE_REGISTRIES=" + to}
+		return nil, &ruleError{to + " would be spoken to without encryption", "if you trust the network: TOOLCELL_INSECURE_REGISTRIES=" + to}
 	}
 	if host != g.registry && leadsInside(req) && !isOwn(g.registry) {
 		return nil, &ruleError{fmt.Sprintf("the registry %s leads to the internal address %s", g.registry, printable(host, 200)), ""}

@@ -115,7 +115,7 @@ func TestOutputOfAServerIsNotForEveryone(t *testing.T) {
 	_, err = p.Call(t.Context(), CallRequest{Server: "fake", Tool: "crash"})
 	mcptest.WantError(t, err, "out of cheese")
 	if short := WithoutOutput(err); !errors.Is(short, ErrCallLost) || strings.Contains(short.Error(), "cheese") ||
-		!strings.Contains(short.Error(), "stderr is shown by: the log, with MCP_BRIDGE_LOG_LEVEL=DEBUG") { // another start would not show it
+		!strings.Contains(short.Error(), "stderr is shown by: the log, with TOOLCELL_LOG_LEVEL=DEBUG") { // another start would not show it
 		t.Errorf("%v", short)
 	}
 	if other := errors.New("another"); WithoutOutput(other).Error() != "another" {

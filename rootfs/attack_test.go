@@ -74,7 +74,7 @@ func TestAttackBomb(t *testing.T) {
 	ref := newRegistry(t).push(t, "py:3", img)
 	s := openStore(t)
 	s.MaxBytes = 100 << 20
-	if _, err := s.Ensure(ctx, ref, nil); err == nil || !strings.Contains(err.Error(), "MCP_BRIDGE_IMAGE_MAX_SIZE") {
+	if _, err := s.Ensure(ctx, ref, nil); err == nil || !strings.Contains(err.Error(), "TOOLCELL_IMAGE_MAX_SIZE") {
 		t.Errorf("got %v", err)
 	}
 	nothingKept(t, s)

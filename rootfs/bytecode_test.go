@@ -108,7 +108,7 @@ func TestBytecodeCountsAgainstTheLimit(t *testing.T) {
 	for tag := range strings.FieldsSeq("a b c d e f g h i j") {
 		all = append(all, "/lib/__pycache__/m."+tag+".pyc", bytecode)
 	}
-	if err := root.AddBytecode(ctx, frames(all...)); err == nil || !strings.Contains(err.Error(), "MCP_BRIDGE_IMAGE_MAX_FILES") {
+	if err := root.AddBytecode(ctx, frames(all...)); err == nil || !strings.Contains(err.Error(), "TOOLCELL_IMAGE_MAX_FILES") {
 		t.Errorf("got %v", err)
 	}
 	files := 0

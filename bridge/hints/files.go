@@ -69,7 +69,7 @@ func missingFile(r Case) string {
 const ofTheClient = "toolcell:// is the address of a resource, which the client reads and code cannot: print less of long output, " +
 	"or give the calls the same session, where the next one finds it in /tmp/toolcell/stdout.txt"
 
-const readFiles = "one of the user's MCP servers may read them, or the user can give code a folder with MCP_BRIDGE_MOUNTS (toolcell exec: --mounts)"
+const readFiles = "one of the user's MCP servers may read them, or the user can give code a folder with TOOLCELL_MOUNTS (toolcell exec: --mounts)"
 
 // otherThan names the user's files that the sandbox has.
 func otherThan(mounted []string) string {

@@ -111,7 +111,7 @@ func notInImage(r Case, module string) string {
 		return fmt.Sprintf("%s does not have %s: %s", where, what, withHeader(r, name))
 	}
 	hint := fmt.Sprintf("%s does not have %s, and nothing can be installed in a run: there is no network. "+
-		"The user can set MCP_BRIDGE_IMAGE to an image that has it", where, what)
+		"The user can set TOOLCELL_IMAGE to an image that has it", where, what)
 	if inScientific[top] {
 		hint += ", such as " + scientific
 	}

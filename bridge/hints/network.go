@@ -12,7 +12,7 @@ import (
 
 const (
 	cannotInstall = "nothing can be installed in a run: there is no network. " +
-		"The user can set MCP_BRIDGE_IMAGE to an image that has the packages"
+		"The user can set TOOLCELL_IMAGE to an image that has the packages"
 	noNetwork = "the sandbox has no network, so a retry fails too: call one of the user's MCP servers instead"
 )
 

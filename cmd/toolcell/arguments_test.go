@@ -192,7 +192,7 @@ func TestNoCommandTakesWhatItDoesNotUse(t *testing.T) {
 	}
 	state := t.TempDir()
 	t.Setenv("HOME", state)
-	t.Setenv("MCP_BRIDGE_STATE_DIR", state)
+	t.Setenv("TOOLCELL_STATE_DIR", state)
 	t.Chdir(state)
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
@@ -216,7 +216,7 @@ func TestNoCommandTakesWhatItDoesNotUse(t *testing.T) {
 func TestMissingArgumentsAreNamed(t *testing.T) {
 	state := t.TempDir()
 	t.Setenv("HOME", state)
-	t.Setenv("MCP_BRIDGE_STATE_DIR", state)
+	t.Setenv("TOOLCELL_STATE_DIR", state)
 	for command, takes := range arguments {
 		line := append([]string{"toolcell"}, strings.Fields(command)...)
 		if typed := findCommand(testApp(), line); typed.path != "toolcell "+command {

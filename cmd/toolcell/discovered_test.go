@@ -52,7 +52,7 @@ func TestOneLineSaysWhatIsLeftOut(t *testing.T) {
 // TestNamedFilesMustExist: for a command of the shell; serve starts and logs it.
 func TestNamedFilesMustExist(t *testing.T) {
 	dir := t.TempDir()
-	t.Setenv("MCP_BRIDGE_STATE_DIR", dir)
+	t.Setenv("TOOLCELL_STATE_DIR", dir)
 	t.Setenv("HOME", dir)
 	gone := filepath.Join(dir, "gone")
 	for args, want := range map[string]string{

@@ -163,10 +163,10 @@ func (f *imageFacts) failure() doctor.Check {
 	advice := doctor.Advice(f.err)
 	if f.networkFails() {
 		asked := f.ref + " is not here yet"
-		c.Cure = commented(advice) + "# without a network, use this host's own Python:\nexport MCP_BRIDGE_IMAGE=host"
+		c.Cure = commented(advice) + "# without a network, use this host's own Python:\nexport TOOLCELL_IMAGE=host"
 		if f.always {
-			asked = f.ref + " is looked up each time (MCP_BRIDGE_PULL=always)"
-			c.Cure = commented(advice) + "# if the image is here, look it up only in the background:\nexport MCP_BRIDGE_PULL=missing"
+			asked = f.ref + " is looked up each time (TOOLCELL_PULL=always)"
+			c.Cure = commented(advice) + "# if the image is here, look it up only in the background:\nexport TOOLCELL_PULL=missing"
 		}
 		c.Code, c.Text = "RC-REGISTRY", fmt.Sprintf("%s, and toolcell %s%s", asked, why, consequence)
 		if !strings.HasPrefix(why, "cannot ") {
@@ -217,9 +217,9 @@ func (f *imageFacts) repair() string {
 // another names an image that is known to be right.
 func (f *imageFacts) another() string {
 	if f.ref == settings.DefaultImage {
-		return "# use this host's own Python:\nexport MCP_BRIDGE_IMAGE=host"
+		return "# use this host's own Python:\nexport TOOLCELL_IMAGE=host"
 	}
-	return "# or use the default image:\nexport MCP_BRIDGE_IMAGE=" + settings.DefaultImage
+	return "# or use the default image:\nexport TOOLCELL_IMAGE=" + settings.DefaultImage
 }
 
 func commented(advice string) string {

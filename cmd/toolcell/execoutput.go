@@ -181,7 +181,7 @@ var inShell = []struct {
 }{
 	{regexp.MustCompile(`: call one of the user's MCP servers instead$`), ": allow the host in [network] of the policy, and add --server https://HOST"},
 	{regexp.MustCompile(`add "(https?://[^"]+)" to (?:the servers of the call|servers\b)`), "add --server $1"},
-	{regexp.MustCompile(`[Tt]he user can set MCP_BRIDGE_IMAGE to `), "--image can name "},
+	{regexp.MustCompile(`[Tt]he user can set TOOLCELL_IMAGE to `), "--image can name "},
 }
 
 // forTyping writes what to do about a failure as the user of a shell can do it.

@@ -16,7 +16,7 @@ import (
 // TestHelpIsNamedForWrongFlagsAndArgumentsOnly: a value or a file that cannot be used is
 // nothing that help explains.
 func TestHelpIsNamedForWrongFlagsAndArgumentsOnly(t *testing.T) {
-	t.Setenv("MCP_BRIDGE_STATE_DIR", t.TempDir())
+	t.Setenv("TOOLCELL_STATE_DIR", t.TempDir())
 	for args, want := range map[string]string{
 		"exec --no-such-flag":           "hint: toolcell exec --help\n",
 		"images rm":                     "hint: toolcell images rm --help\n",

@@ -13,7 +13,7 @@ import (
 func TestCheckShowsWhyAServerDies(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)
-	t.Setenv("MCP_BRIDGE_STATE_DIR", filepath.Join(home, "state"))
+	t.Setenv("TOOLCELL_STATE_DIR", filepath.Join(home, "state"))
 	t.Chdir(home)
 	if err := os.Mkdir("MCPs", 0o755); err != nil {
 		t.Fatal(err)

@@ -151,8 +151,8 @@ func start(ctx context.Context, toolcell, config string) (*mcp.ClientSession, er
 		return nil, err
 	}
 	cmd := exec.CommandContext(ctx, toolcell, "serve")
-	cmd.Env = append([]string{"MCP_BRIDGE_LOG_LEVEL=ERROR"}, os.Environ()...) // the user's level wins
-	cmd.Env = append(cmd.Env, "MCP_SERVERS_CONFIG="+config)
+	cmd.Env = append([]string{"TOOLCELL_LOG_LEVEL=ERROR"}, os.Environ()...) // the user's level wins
+	cmd.Env = append(cmd.Env, "TOOLCELL_SERVERS_CONFIG="+config)
 	cmd.Stderr = os.Stderr
 	client := mcp.NewClient(&mcp.Implementation{Name: "demo", Version: "1.0.0"}, &mcp.ClientOptions{
 		ProgressNotificationHandler: showProgress,

@@ -13,7 +13,7 @@ import (
 type Options struct {
 	Home      string // for ~/MCPs, the files of the user's clients, and a leading ~/
 	Dir       string // the project: its own files, and its entry in ~/.claude.json
-	Extra     string // one more file, which wins over all others (MCP_SERVERS_CONFIG)
+	Extra     string // one more file, which wins over all others (TOOLCELL_SERVERS_CONFIG)
 	AllowSelf bool   // list servers that start this program
 	Self      string // the resolved path of this program's executable
 

@@ -31,7 +31,7 @@ func (p Location) OfProject() Location {
 type rank int
 
 const (
-	rankNamed   rank = iota // MCP_SERVERS_CONFIG
+	rankNamed   rank = iota // TOOLCELL_SERVERS_CONFIG
 	rankProject             // needs trust, as it came with the project; relative paths in it are relative to that
 	rankOwn                 // ~/MCPs
 	rankUser                // of the user's clients

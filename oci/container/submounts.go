@@ -60,7 +60,7 @@ func (e *TreeError) Error() string {
 
 // Advice returns the command that helps.
 func (e *TreeError) Advice() string {
-	return "# use an image, which needs nothing of " + e.Dir + ":\nexport MCP_BRIDGE_IMAGE=python:3.14-slim"
+	return "# use an image, which needs nothing of " + e.Dir + ":\nexport TOOLCELL_IMAGE=python:3.14-slim"
 }
 
 // checkTrees reports a folder of the host in the root that the kernel would refuse to show
@@ -84,7 +84,7 @@ func checkTrees(binds []spec.Bind, h spec.Host) error {
 
 // errNewMount means that a file system was mounted while a sandbox started. The next try
 // takes it into account.
-var errNewMount = errors.New("a file system was mounted below a folder of MCP_BRIDGE_MOUNTS at this moment")
+var errNewMount = errors.New("a file system was mounted below a folder of TOOLCELL_MOUNTS at this moment")
 
 // bindRefused reports whether a start may have failed because of such a mount.
 func bindRefused(err error) bool {

@@ -47,7 +47,7 @@ func unusedController(f *hostFacts) string {
 	if f.host.Cgroup.CPU {
 		return ""
 	}
-	return " (CPU time could not be limited, if MCP_BRIDGE_CPUS were set)"
+	return " (CPU time could not be limited, if TOOLCELL_CPUS were set)"
 }
 
 func runtimeDir(f *hostFacts) string { return fmt.Sprintf("run/user/%d", f.host.EUID) }

@@ -76,7 +76,7 @@ func TestCuresCanBeTyped(t *testing.T) {
 func TestFolderCuresWork(t *testing.T) {
 	dir := t.TempDir() + "/it's a folder"
 	f := fakeHost{}.facts()
-	script := elsewhere(f, dir, 0o700) + ` && test -d "$MCP_BRIDGE_STATE_DIR" && chmod go-w ` + text.ShellWord(dir) + " && df -h " + text.ShellWord(dir)
+	script := elsewhere(f, dir, 0o700) + ` && test -d "$TOOLCELL_STATE_DIR" && chmod go-w ` + text.ShellWord(dir) + " && df -h " + text.ShellWord(dir)
 	if out, err := exec.Command("/bin/sh", "-c", script).CombinedOutput(); err != nil {
 		t.Errorf("%v: %s\n%s", err, out, script)
 	}

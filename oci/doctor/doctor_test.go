@@ -400,7 +400,7 @@ var fakeHosts = map[string]fakeHost{
 	},
 	"something mounted in /usr": {
 		files:  map[string]string{"proc/self/mountinfo": "30 20 0:40 / /usr/lib/wsl\\040drivers ro - 9p drivers ro\n31 20 0:41 / /usrlocal rw - tmpfs none rw\n"},
-		checks: map[string]string{"RC-SUBMOUNT": "# use an image:\nexport MCP_BRIDGE_IMAGE="},
+		checks: map[string]string{"RC-SUBMOUNT": "# use an image:\nexport TOOLCELL_IMAGE="},
 	},
 	"the same with a newer kernel": {
 		files:  map[string]string{"proc/self/mountinfo": "30 20 0:40 / /usr/lib/wsl ro - 9p drivers ro\n"},
@@ -410,7 +410,7 @@ var fakeHosts = map[string]fakeHost{
 	"a kernel without Landlock": {change: func(f *hostFacts) { f.landlock = 0 }},
 	"a read-only home": {
 		change: folderIs(folder{At: "/home/ann", Owner: 1000, Err: unix.EROFS}),
-		checks: map[string]string{"RC-STATE": "mkdir -m 700 /var/tmp/toolcell-1000 && export MCP_BRIDGE_STATE_DIR=/var/tmp/toolcell-1000"},
+		checks: map[string]string{"RC-STATE": "mkdir -m 700 /var/tmp/toolcell-1000 && export TOOLCELL_STATE_DIR=/var/tmp/toolcell-1000"},
 	},
 	"a HOME that does not exist": {
 		env: map[string]string{"HOME": "/nonexistent"}, files: map[string]string{"home/ann/": ""},
@@ -443,7 +443,7 @@ var fakeHosts = map[string]fakeHost{
 			f.spare = folder{Path: "/var/tmp/toolcell-1000", At: "/var/tmp", Dev: 7, Free: 90 << 30}
 		}),
 		checks: map[string]string{"RC-STATE-FULL": "/home/ann/.local/bin/toolcell images prune --unused 30\n" +
-			"# or use another disk, which has 90 GB left:\nmkdir -m 700 /var/tmp/toolcell-1000 && export MCP_BRIDGE_STATE_DIR=/var/tmp/toolcell-1000"},
+			"# or use another disk, which has 90 GB left:\nmkdir -m 700 /var/tmp/toolcell-1000 && export TOOLCELL_STATE_DIR=/var/tmp/toolcell-1000"},
 	},
 	"a home without programs": {
 		change: folderIs(folder{At: "/home/ann", Owner: 1000, Free: 9 << 30, NoExec: true}),
@@ -451,7 +451,7 @@ var fakeHosts = map[string]fakeHost{
 	},
 	"a state folder that sandboxes cannot enter": {
 		change: both(asRoot(false), folderIs(folder{At: "/root/.cache", Free: 9 << 30, Closed: "/root"})),
-		checks: map[string]string{"RC-STATE-CLOSED": "mkdir -m 755 /var/lib/toolcell && export MCP_BRIDGE_STATE_DIR=/var/lib/toolcell"},
+		checks: map[string]string{"RC-STATE-CLOSED": "mkdir -m 755 /var/lib/toolcell && export TOOLCELL_STATE_DIR=/var/lib/toolcell"},
 	},
 	"another's state folder": {
 		change: folderRights(rights{"/home/ann/.cache/toolcell", 1001, 1001, 0o755}),

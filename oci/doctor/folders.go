@@ -186,7 +186,7 @@ func fullCheck(f *hostFacts, dir folder) Check {
 	if f.spare.Free > lowSpace && f.spare.Dev != dir.Dev && f.spare.Err == nil {
 		cure += fmt.Sprintf("# or use another disk, which has %d GB left:\n", f.spare.Free>>30) + elsewhere(f, f.spare.Path, 0o700)
 	} else {
-		cure += "# or name a folder on another disk in MCP_BRIDGE_STATE_DIR"
+		cure += "# or name a folder on another disk in TOOLCELL_STATE_DIR"
 	}
 	if dir.Err != nil {
 		return Fatal("RC-STATE-FULL", fmt.Sprintf("there is no space for %s (%v)", dir.Path, cause(dir.Err)), cure)
@@ -202,7 +202,7 @@ func ownFolder(f *hostFacts) string { return fmt.Sprintf("/var/tmp/toolcell-%d",
 // elsewhere returns the command that creates a new state folder. mkdir fails if another user
 // has already created it.
 func elsewhere(f *hostFacts, dir string, mode fs.FileMode) string {
-	export := "export MCP_BRIDGE_STATE_DIR=" + text.ShellWord(dir)
+	export := "export TOOLCELL_STATE_DIR=" + text.ShellWord(dir)
 	if st, err := fs.Stat(f.Files, strings.Trim(dir, "/")); err == nil && st.IsDir() {
 		if sys, ok := st.Sys().(*syscall.Stat_t); ok && int(sys.Uid) == f.host.EUID {
 			return export

@@ -96,7 +96,7 @@ func (h Host) CheckMounts() error {
 			err = fmt.Errorf("it has become a link to %q", real)
 		}
 		if err != nil {
-			return fmt.Errorf("showing %q in the sandbox (MCP_BRIDGE_MOUNTS): %w", m.Source, err)
+			return fmt.Errorf("showing %q in the sandbox (TOOLCELL_MOUNTS): %w", m.Source, err)
 		}
 	}
 	return nil

@@ -208,9 +208,9 @@ func CheckOwn(dir string, names ...string) error {
 func checkOwn(path string, info os.FileInfo, euid int) error {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
-		return &UntrustedError{path, "has no owner that is known", "use another folder (MCP_BRIDGE_STATE_DIR)"}
+		return &UntrustedError{path, "has no owner that is known", "use another folder (TOOLCELL_STATE_DIR)"}
 	}
-	const elsewhere = ", or use another folder (MCP_BRIDGE_STATE_DIR)"
+	const elsewhere = ", or use another folder (TOOLCELL_STATE_DIR)"
 	another := int(st.Uid) != euid && st.Uid != 0 && (st.Uid != state.UnmappedID || !inUserNamespace())
 	switch {
 	case another:

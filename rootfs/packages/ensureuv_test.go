@@ -135,7 +135,7 @@ func TestWheelsOfUVHaveTheProgram(t *testing.T) {
 		x, pin := pinUV(t, wheel)
 		s := newStore(t)
 		_, err := jobWithoutUV(t, s, x, nil).ensureUV(t.Context())
-		if err == nil || !strings.Contains(err.Error(), "fetching uv "+uvVersion) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "MCP_BRIDGE_UV") {
+		if err == nil || !strings.Contains(err.Error(), "fetching uv "+uvVersion) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "TOOLCELL_UV") {
 			t.Errorf("got %v, want %q", err, want)
 		}
 		if exists(filepath.Join(s.dir, "uv", "sha256-"+pin.sha256)) {
@@ -186,7 +186,7 @@ func TestUVOfTheUserIsAProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.uv = link
-	if uv, err := j.ensureUV(t.Context()); !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "using the uv that MCP_BRIDGE_UV names") {
+	if uv, err := j.ensureUV(t.Context()); !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "using the uv that TOOLCELL_UV names") {
 		t.Errorf("got %q, %v", uv, err)
 	}
 	if err := os.Chmod(program, 0o700); err != nil {

@@ -38,13 +38,13 @@ func (j *job) ensureUV(ctx context.Context) (string, error) {
 			err = unix.Access(path, unix.X_OK)
 		}
 		if err != nil {
-			return "", fmt.Errorf("using the uv that MCP_BRIDGE_UV names: %w", err)
+			return "", fmt.Errorf("using the uv that TOOLCELL_UV names: %w", err)
 		}
 		return path, nil
 	}
 	wheel, ok := uvWheels[runtime.GOARCH]
 	if !ok {
-		return "", fmt.Errorf("there is no pinned uv for %s: name one with MCP_BRIDGE_UV", runtime.GOARCH)
+		return "", fmt.Errorf("there is no pinned uv for %s: name one with TOOLCELL_UV", runtime.GOARCH)
 	}
 	dir, name := filepath.Join(j.dir, "uv"), "sha256-"+wheel.sha256
 	path := filepath.Join(dir, name, "uv")
@@ -67,7 +67,7 @@ func (j *job) ensureUV(ctx context.Context) (string, error) {
 		return os.Chmod(temp, 0o755) // a sandbox's IDs must be able to search it
 	})
 	if err != nil {
-		return "", fmt.Errorf("fetching uv %s: %w; a uv that is here already can be named with MCP_BRIDGE_UV", uvVersion, err)
+		return "", fmt.Errorf("fetching uv %s: %w; a uv that is here already can be named with TOOLCELL_UV", uvVersion, err)
 	}
 	return path, nil
 }

@@ -56,11 +56,11 @@ func TestUVIsWhatWasPinned(t *testing.T) {
 		return true
 	})
 	_, err := s.Ensure(t.Context(), x.request("a"), nil)
-	if err == nil || !strings.Contains(err.Error(), "its SHA-256 is") || !strings.Contains(err.Error(), "MCP_BRIDGE_UV") || x.solved > 0 {
+	if err == nil || !strings.Contains(err.Error(), "its SHA-256 is") || !strings.Contains(err.Error(), "TOOLCELL_UV") || x.solved > 0 {
 		t.Errorf("got %v, started %d times", err, x.solved)
 	}
 	s.uv = "/nonexistent/uv"
-	if _, err := s.Ensure(t.Context(), x.request("a"), nil); err == nil || !strings.Contains(err.Error(), "MCP_BRIDGE_UV") {
+	if _, err := s.Ensure(t.Context(), x.request("a"), nil); err == nil || !strings.Contains(err.Error(), "TOOLCELL_UV") {
 		t.Errorf("got %v", err)
 	}
 }

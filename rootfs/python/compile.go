@@ -117,7 +117,7 @@ func (b *Bytecode) readFiles(root *os.Root, in io.Reader, limit quota) error {
 			return errors.New("the image writes more bytecode than the limits allow")
 		}
 		if files++; files > limit.files {
-			return fmt.Errorf("with its bytecode the image has more files than its limit allows: %d more (MCP_BRIDGE_IMAGE_MAX_FILES)", limit.files)
+			return fmt.Errorf("with its bytecode the image has more files than its limit allows: %d more (TOOLCELL_IMAGE_MAX_FILES)", limit.files)
 		}
 		if size < headerSize {
 			return fmt.Errorf("the image writes bytecode of %d bytes, which are too few", size)

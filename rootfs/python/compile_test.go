@@ -123,7 +123,7 @@ func TestBytecodeHasAQuotaOfFiles(t *testing.T) {
 		}
 		return context.Cause(ctx)
 	})
-	if err == nil || !strings.Contains(err.Error(), "MCP_BRIDGE_IMAGE_MAX_FILES") || len(b.Files) != 100 {
+	if err == nil || !strings.Contains(err.Error(), "TOOLCELL_IMAGE_MAX_FILES") || len(b.Files) != 100 {
 		t.Errorf("%d files, %v", len(b.Files), err)
 	}
 	b, err = CompileModules(t.Context(), "/usr/bin/python3", root, 100, writes(frame("/lib/__pycache__/empty.pyc", "")))

@@ -146,7 +146,7 @@ func TestAttackSparseFile(t *testing.T) {
 	if err != nil || len(got) != 500_000 || !bytes.HasPrefix(got, []byte("start\x00")) {
 		t.Errorf("%d bytes, %v", len(got), err)
 	}
-	if _, err := unpackAll(t, sized(1<<40)); err == nil || !strings.Contains(err.Error(), "MCP_BRIDGE_IMAGE_MAX_SIZE") {
+	if _, err := unpackAll(t, sized(1<<40)); err == nil || !strings.Contains(err.Error(), "TOOLCELL_IMAGE_MAX_SIZE") {
 		t.Errorf("a terabyte: %v", err)
 	}
 }
@@ -183,7 +183,7 @@ func TestAttackTenMillionEntries(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	_, err := unpack.Extract(t.TempDir(), flood, unpack.NewBudget(1<<30, most))
 	runtime.ReadMemStats(&after)
-	if err == nil || !strings.Contains(err.Error(), "MCP_BRIDGE_IMAGE_MAX_FILES") {
+	if err == nil || !strings.Contains(err.Error(), "TOOLCELL_IMAGE_MAX_FILES") {
 		t.Errorf("got %v", err)
 	}
 	if flood.n > most+10_000 {
@@ -200,7 +200,7 @@ func TestAttackNamesTakeRoomToo(t *testing.T) {
 		return &tar.Header{Name: fmt.Sprintf("%s%d", strings.Repeat("d/", 1900), n), Typeflag: tar.TypeDir, Format: tar.FormatGNU}
 	}}
 	_, err := unpack.Extract(t.TempDir(), flood, unpack.NewBudget(10<<20, 1_000_000))
-	if err == nil || !strings.Contains(err.Error(), "MCP_BRIDGE_IMAGE_MAX_SIZE") {
+	if err == nil || !strings.Contains(err.Error(), "TOOLCELL_IMAGE_MAX_SIZE") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -49,7 +49,7 @@ func (b *Budget) spendEntries(entries int) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.entries += entries; b.entries > b.maxEntries {
-		return fmt.Errorf("the image has more files and directories than the limit of %d (MCP_BRIDGE_IMAGE_MAX_FILES)", b.maxEntries)
+		return fmt.Errorf("the image has more files and directories than the limit of %d (TOOLCELL_IMAGE_MAX_FILES)", b.maxEntries)
 	}
 	return nil
 }
@@ -70,7 +70,7 @@ func (b *Budget) spendBytes(size int64) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if size > b.maxBytes-b.bytes {
-		return fmt.Errorf("the image is larger unpacked than the limit of %d bytes (MCP_BRIDGE_IMAGE_MAX_SIZE)", b.maxBytes)
+		return fmt.Errorf("the image is larger unpacked than the limit of %d bytes (TOOLCELL_IMAGE_MAX_SIZE)", b.maxBytes)
 	}
 	b.bytes += size
 	return nil

@@ -17,8 +17,8 @@ func TestLayersThatAreThereCount(t *testing.T) {
 	}{
 		"all of it":        {unpack.Usage{Bytes: 100, Entries: 10}, "", 0},
 		"some":             {unpack.Usage{Bytes: 1, Entries: 3}, "", 7},
-		"too many entries": {unpack.Usage{Bytes: 1, Entries: 11}, "MCP_BRIDGE_IMAGE_MAX_FILES", 0},
-		"too many bytes":   {unpack.Usage{Bytes: 101, Entries: 1}, "MCP_BRIDGE_IMAGE_MAX_SIZE", 9},
+		"too many entries": {unpack.Usage{Bytes: 1, Entries: 11}, "TOOLCELL_IMAGE_MAX_FILES", 0},
+		"too many bytes":   {unpack.Usage{Bytes: 101, Entries: 1}, "TOOLCELL_IMAGE_MAX_SIZE", 9},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := unpack.NewBudget(100, 10)

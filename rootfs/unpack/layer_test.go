@@ -177,7 +177,7 @@ func TestCopiesCountAsBytes(t *testing.T) {
 		want string
 	}{
 		"twice":     {400_000, ""},
-		"too large": {600_000, "MCP_BRIDGE_IMAGE_MAX_SIZE"},
+		"too large": {600_000, "TOOLCELL_IMAGE_MAX_SIZE"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			layer, b := otherDisk(t), unpack.NewBudget(1<<20, 10)

@@ -37,7 +37,7 @@ func openFolder(path string) (folder, error) {
 		return folder{}, errors.Join(fmt.Errorf("looking at %s: %w", path, err), f.Close())
 	}
 	if int(st.Uid) != os.Geteuid() {
-		return folder{}, errors.Join(fmt.Errorf("%s belongs to another user; remove it, or set MCP_BRIDGE_STATE_DIR to a folder of yours", path), f.Close())
+		return folder{}, errors.Join(fmt.Errorf("%s belongs to another user; remove it, or set TOOLCELL_STATE_DIR to a folder of yours", path), f.Close())
 	}
 	return folder{f, path}, nil
 }

@@ -45,7 +45,7 @@ func (a *agent) prepare(t *testing.T, program, policy string, more env, play fun
 	home := t.TempDir()
 	s := &started{h: h, e: e, model: startModel(t, play), wire: filepath.Join(home, "wire")}
 	serve := h.command(t, e, "serve")
-	vars := object{"MCP_BRIDGE_STATE_DIR": filepath.Join(h.home, "state")}
+	vars := object{"TOOLCELL_STATE_DIR": filepath.Join(h.home, "state")}
 	for k, v := range e {
 		vars[k] = v
 	}

@@ -80,7 +80,7 @@ func testAnyPython(t *testing.T, h *host, version string) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := h.ownState(t)
-			e["MCP_BRIDGE_IMAGE"] = "oci:" + rootfstest.Derive(t, userland, c.env, c.change)
+			e["TOOLCELL_IMAGE"] = "oci:" + rootfstest.Derive(t, userland, c.env, c.change)
 			served := h.serve(t, e)
 			served.python(t, "import sys\nfrom mcp import runtime\nassert runtime.discovered_servers() is not None\nprint(sys.executable)").want(t, c.exe)
 			if len(c.env) > 1 {
@@ -109,7 +109,7 @@ func TestMinimalPython(t *testing.T) {
 	t.Parallel()
 	h := firstHost(t)
 	e := h.ownState(t)
-	e["MCP_BRIDGE_IMAGE"] = "oci:" + rootfstest.Layout(t, "minimal")
+	e["TOOLCELL_IMAGE"] = "oci:" + rootfstest.Layout(t, "minimal")
 	c := h.serve(t, e)
 	c.python(t, "print(1); 2").want(t, "1\n2")
 	if r := c.python(t, "1/0"); r.status() != "error" || !strings.Contains(r.text, "ZeroDivisionError") {

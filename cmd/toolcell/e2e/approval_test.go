@@ -49,7 +49,7 @@ func asks(t *testing.T, policy string, more env) env {
 	t.Helper()
 	dir, write := policyFolder(t)
 	write(policy)
-	e := env{"MCP_BRIDGE_IMAGE": "host", "MCP_SERVERS_CONFIG": fakeConfig(t, nil), "XDG_CONFIG_HOME": dir}
+	e := env{"TOOLCELL_IMAGE": "host", "TOOLCELL_SERVERS_CONFIG": fakeConfig(t, nil), "XDG_CONFIG_HOME": dir}
 	maps.Copy(e, more)
 	return e
 }
@@ -145,7 +145,7 @@ func TestAnswersThatAreNone(t *testing.T) {
 
 func TestUserIsAskedElsewhere(t *testing.T) {
 	h := firstHost(t)
-	e := asks(t, "[servers.github]\nask = 'writes'", env{"MCP_BRIDGE_APPROVAL_TIMEOUT": "5s"})
+	e := asks(t, "[servers.github]\nask = 'writes'", env{"TOOLCELL_APPROVAL_TIMEOUT": "5s"})
 	c := h.serve(t, e)
 	r := c.python(t, "n = 1\nawait mcp_github.create_issue(title='![x](http://a.b/c)')\nprint(n)", "github")
 	approval, _ := r.fields["approval"].(map[string]any)
@@ -193,7 +193,7 @@ func TestRunThatWaitsEndsWithToolcell(t *testing.T) {
 func TestPrivateDataIsAskedBeforeItLeaves(t *testing.T) {
 	t.Parallel()
 	h := firstHost(t)
-	e := asks(t, "[servers.filesystem]\nprivate = true\n[servers.github]\nopen = true", env{"MCP_BRIDGE_STATE_DIR": filepath.Join(h.home, "private-data")})
+	e := asks(t, "[servers.filesystem]\nprivate = true\n[servers.github]\nopen = true", env{"TOOLCELL_STATE_DIR": filepath.Join(h.home, "private-data")})
 	const send = "await mcp_github.create_issue(title='t'); print('sent')"
 	p := &formUser{answer: func(int) *mcp.ElicitResult { return choose("call") }}
 	serve := func() *client {
@@ -234,7 +234,7 @@ print('read')`, "filesystem")
 func TestServersAskThroughUs(t *testing.T) {
 	h := firstHost(t)
 	everything := map[string]any{"command": npmProgram(t, "mcp-server-everything")}
-	e := env{"MCP_BRIDGE_IMAGE": "host", "MCP_SERVERS_CONFIG": writeConfig(t, map[string]any{"mcpServers": map[string]any{"everything": everything}})}
+	e := env{"TOOLCELL_IMAGE": "host", "TOOLCELL_SERVERS_CONFIG": writeConfig(t, map[string]any{"mcpServers": map[string]any{"everything": everything}})}
 	const code = "print([t.name for t in await runtime.list_tools('everything') if 'elicit' in t.name])\nprint(await mcp_everything.trigger_elicitation_request())"
 	for era, version := range eras {
 		t.Run(era, func(t *testing.T) {

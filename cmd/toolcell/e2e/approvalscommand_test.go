@@ -23,7 +23,7 @@ func asking(t *testing.T) (h *host, e env) {
 	t.Helper()
 	dir, write := policyFolder(t)
 	write("[servers.github]\nask = 'create_*'")
-	return firstHost(t), env{"MCP_BRIDGE_IMAGE": "host", "MCP_SERVERS_CONFIG": fakeConfig(t, nil), "XDG_CONFIG_HOME": dir, "NO_COLOR": "1"}
+	return firstHost(t), env{"TOOLCELL_IMAGE": "host", "TOOLCELL_SERVERS_CONFIG": fakeConfig(t, nil), "XDG_CONFIG_HOME": dir, "NO_COLOR": "1"}
 }
 
 // questions lists what is asked.

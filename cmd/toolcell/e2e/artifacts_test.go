@@ -72,7 +72,7 @@ func TestFilesOutliveTheRun(t *testing.T) {
 	}
 	inEveryWay(t, onEveryHost, func(t *testing.T, h *host) {
 		t.Parallel()
-		c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host"})
+		c := h.serve(t, env{"TOOLCELL_IMAGE": "host"})
 		c.python(t, "import os; print(os.listdir('/workspace/out'))").want(t, "[]")
 		for name, end := range ends {
 			t.Run(name, func(t *testing.T) {
@@ -117,7 +117,7 @@ func TestFilesOutliveTheRun(t *testing.T) {
 // TestNothingOutsideOfOutIsKept: neither what links lead to nor what takes the
 // place of the folder.
 func TestNothingOutsideOfOutIsKept(t *testing.T) {
-	c := firstHost(t).serve(t, env{"MCP_BRIDGE_IMAGE": "host"})
+	c := firstHost(t).serve(t, env{"TOOLCELL_IMAGE": "host"})
 	for name, code := range map[string]string{
 		"a link in its place": "import os\nos.rmdir('/workspace/out'); os.symlink('/etc', '/workspace/out')",
 		"a file in its place": "import os\nos.rmdir('/workspace/out'); open('/workspace/out', 'w').write('x')",
@@ -136,7 +136,7 @@ func TestNothingOutsideOfOutIsKept(t *testing.T) {
 // TestFilesAreRefusedBeyondBounds: a run can fill neither the disk nor the
 // client's memory.
 func TestFilesAreRefusedBeyondBounds(t *testing.T) {
-	c := firstHost(t).serve(t, env{"MCP_BRIDGE_IMAGE": "host"})
+	c := firstHost(t).serve(t, env{"TOOLCELL_IMAGE": "host"})
 	r := c.python(t, "f = open('/workspace/out/sparse', 'wb'); f.truncate(1 << 40); f.close(); open('/workspace/out/small', 'w').write('x')")
 	if f := r.files(); f["sparse"] != nil || f["small"] == nil || !strings.Contains(r.text, "sparse could not be kept: the files of a run can have 128 MiB in all") {
 		t.Errorf("a sparse file: %s", r.text)
@@ -165,7 +165,7 @@ func TestFilesAreRefusedBeyondBounds(t *testing.T) {
 func TestOldFilesAreRemoved(t *testing.T) {
 	h := *firstHost(t)
 	h.home = t.TempDir()
-	c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_FILES_MAX_SIZE": "5m"})
+	c := h.serve(t, env{"TOOLCELL_IMAGE": "host", "TOOLCELL_FILES_MAX_SIZE": "5m"})
 	write := "open('/workspace/out/x', 'wb').write(bytes(3 << 20))"
 	first := c.python(t, write).files()["x"]
 	last := c.python(t, write).files()["x"]
@@ -183,7 +183,7 @@ func TestOldFilesAreRemoved(t *testing.T) {
 // TestLongOutputIsKeptWhole and the note that it was cut says where.
 func TestLongOutputIsKeptWhole(t *testing.T) {
 	t.Parallel()
-	c := firstHost(t).serve(t, env{"MCP_BRIDGE_IMAGE": "host"})
+	c := firstHost(t).serve(t, env{"TOOLCELL_IMAGE": "host"})
 	r := c.python(t, "for i in range(400_000): print(i)\nimport sys; print('short', file=sys.stderr)")
 	f := r.files()["stdout.txt"]
 	if f == nil || r.files()["stderr.txt"] != nil {
@@ -201,7 +201,7 @@ func TestLongOutputIsKeptWhole(t *testing.T) {
 // TestExecSaysWhereFilesAre: the path can be opened.
 func TestExecSaysWhereFilesAre(t *testing.T) {
 	h := firstHost(t)
-	_, stderr, code := h.run(t, env{"MCP_BRIDGE_IMAGE": "host"}, "exec", "-c", "open('/workspace/out/a b.txt', 'w').write('hi')")
+	_, stderr, code := h.run(t, env{"TOOLCELL_IMAGE": "host"}, "exec", "-c", "open('/workspace/out/a b.txt', 'w').write('hi')")
 	_, path, _ := strings.Cut(stderr, "kept ")
 	path, _, _ = strings.Cut(path, " (text/plain, 2 bytes)")
 	if b, err := os.ReadFile(path); err != nil || string(b) != "hi" || code != 0 {
@@ -252,7 +252,7 @@ func TestPicturesAreShown(t *testing.T) {
 	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
 		t.Parallel()
 		for _, mode := range []string{"compact", "toon", "json"} {
-			c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_OUTPUT_MODE": mode})
+			c := h.serve(t, env{"TOOLCELL_IMAGE": "host", "TOOLCELL_OUTPUT": mode})
 			r, all := c.pictures(t, pngOf+"display(P(30, 20), P(3000, 1500), 'text')\nfrom mcp.runtime import display as d\nd(P(1, 1))")
 			if len(all) != 3 || all[0].Bounds().Dx() != 30 || all[1].Bounds().Dx() != 1024 || all[1].Bounds().Dy() != 512 {
 				t.Fatalf("%d pictures: %s", len(all), r.text)
@@ -280,7 +280,7 @@ func TestPicturesAreShown(t *testing.T) {
 // TestPicturesBeyondTheBoundAreFiles, as are those that cannot be shown.
 func TestPicturesBeyondTheBoundAreFiles(t *testing.T) {
 	h := firstHost(t)
-	c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host"})
+	c := h.serve(t, env{"TOOLCELL_IMAGE": "host"})
 	r, all := c.pictures(t, pngOf+"for i in range(1, 11): display(P(i, 1))")
 	if len(all) != 8 || len(r.files()) != 2 || r.files()["picture-10.png"] == nil || !strings.Contains(r.text, "2 pictures beyond the 8") {
 		t.Errorf("%d pictures: %s", len(all), r.text)
@@ -299,7 +299,7 @@ func TestPicturesBeyondTheBoundAreFiles(t *testing.T) {
 	if len(all) != 1 || !strings.Contains(r.text, "cannot be shown") || !strings.Contains(r.text, "neither PNG") {
 		t.Errorf("broken ones: %d pictures: %s", len(all), r.text)
 	}
-	c = h.serve(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_PICTURES": "1", "MCP_BRIDGE_PICTURE_SIZE": "16"})
+	c = h.serve(t, env{"TOOLCELL_IMAGE": "host", "TOOLCELL_PICTURES": "1", "TOOLCELL_PICTURE_SIZE": "16"})
 	if r, all = c.pictures(t, pngOf+"display(P(32, 8), P(2, 2))"); len(all) != 1 || all[0].Bounds().Dx() != 16 || all[0].Bounds().Dy() != 4 {
 		t.Errorf("with settings: %d pictures: %s", len(all), r.text)
 	}
@@ -308,7 +308,7 @@ func TestPicturesBeyondTheBoundAreFiles(t *testing.T) {
 // TestPicturesOfARunThatWasStopped are there as far as they were displayed.
 func TestPicturesOfARunThatWasStopped(t *testing.T) {
 	// Not parallel: its runs have a few seconds, which may be over before Python starts.
-	c := firstHost(t).serve(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_TIMEOUT": strconv.Itoa(seconds(5))})
+	c := firstHost(t).serve(t, env{"TOOLCELL_IMAGE": "host", "TOOLCELL_TIMEOUT": strconv.Itoa(seconds(5))})
 	if r, all := c.pictures(t, pngOf+"display(P(3, 3))\nwhile True: pass"); r.status() != "timeout" || len(all) != 1 {
 		t.Errorf("%d pictures: %s", len(all), r.text)
 	}
@@ -318,7 +318,7 @@ func TestPicturesOfARunThatWasStopped(t *testing.T) {
 // without them, and those of another run come through meanwhile.
 func TestSlowPicturesAreLeftOut(t *testing.T) {
 	// Not parallel: its runs have a few seconds, which may be over before Python starts.
-	c := firstHost(t).serve(t, env{"MCP_BRIDGE_IMAGE": "host"})
+	c := firstHost(t).serve(t, env{"TOOLCELL_IMAGE": "host"})
 	display := "class J:\n  def _repr_jpeg_(self): return '" + base64.StdEncoding.EncodeToString(imagingtest.SlowJPEG(4096, 10_000)) + "'\ndisplay(J())\n"
 	for code, status := range map[string]string{display: "success", display + "while True: pass": "timeout"} {
 		begin := time.Now()
@@ -343,7 +343,7 @@ func TestSlowPicturesAreLeftOut(t *testing.T) {
 func TestSessionsGiveEachFileOnce(t *testing.T) {
 	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
 		t.Parallel()
-		c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host"})
+		c := h.serve(t, env{"TOOLCELL_IMAGE": "host"})
 		for _, step := range []struct {
 			code string
 			want []string
@@ -377,7 +377,7 @@ func TestFilesThatAreGoneAreNoted(t *testing.T) {
 	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
 		t.Parallel()
 		shared := h.mountFolder(t, sharedFolder(t), "shared", 0o755)
-		c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_MOUNTS": shared + ":/workspace/shared:ro," + shared + "/file.txt:/workspace/notes.txt:ro"})
+		c := h.serve(t, env{"TOOLCELL_IMAGE": "host", "TOOLCELL_MOUNTS": shared + ":/workspace/shared:ro," + shared + "/file.txt:/workspace/notes.txt:ro"})
 		for _, step := range []struct{ session, code, want string }{
 			{"", "print(open('notes.txt').read())", ""},
 			{"", "open('chart.png', 'w').write('x')\nopen('/workspace/out/kept.txt', 'w').write('x')", "chart.png " + gone},

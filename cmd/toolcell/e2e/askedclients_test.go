@@ -208,7 +208,7 @@ func TestServersOfThePythonSDKAsk(t *testing.T) {
 		t.Fatal(err)
 	}
 	python := interpreterOf(t, program)
-	e := env{"MCP_BRIDGE_IMAGE": "host", "MCP_SERVERS_CONFIG": writeConfig(t, map[string]any{"mcpServers": map[string]any{
+	e := env{"TOOLCELL_IMAGE": "host", "TOOLCELL_SERVERS_CONFIG": writeConfig(t, map[string]any{"mcpServers": map[string]any{
 		"stdio":     map[string]any{"command": python, "args": []string{program}},
 		"sessions":  map[string]any{"type": "http", "url": serveHTTP(t, python, program)},
 		"stateless": map[string]any{"type": "http", "url": serveHTTP(t, python, program, "stateless")},

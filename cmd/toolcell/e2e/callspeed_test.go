@@ -57,7 +57,7 @@ func TestCallFigures(t *testing.T) {
 		"odd":  map[string]any{"command": exe, "env": map[string]string{fakeServerEnv: "odd"}},
 		"fast": map[string]any{"command": exe, "env": map[string]string{fakeServerEnv: "fast"}},
 	})
-	c := h.serve(t, env{"MCP_BRIDGE_IMAGE": firstImage(t), "MCP_SERVERS_CONFIG": config})
+	c := h.serve(t, env{"TOOLCELL_IMAGE": firstImage(t), "TOOLCELL_SERVERS_CONFIG": config})
 	direct, fast := directClient(t, exe, "odd"), directClient(t, exe, "fast")
 
 	best := map[string]float64{}

@@ -18,7 +18,7 @@ func TestServersAreKnownToTheNextProcess(t *testing.T) {
 		"command": "sh", "args": []string{"-c", `echo started >>"$STARTS"; exec "$FAKE"`},
 		"env": map[string]string{fakeServerEnv: "github", "STARTS": starts, "FAKE": exe},
 	}
-	e := env{"MCP_SERVERS_CONFIG": writeConfig(t, map[string]any{"mcpServers": map[string]any{"github": server}})}
+	e := env{"TOOLCELL_SERVERS_CONFIG": writeConfig(t, map[string]any{"mcpServers": map[string]any{"github": server}})}
 	started := func() int {
 		data, _ := os.ReadFile(starts)
 		return strings.Count(string(data), "started")

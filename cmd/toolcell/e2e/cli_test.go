@@ -84,15 +84,15 @@ func TestSettingsFromTheEnvironment(t *testing.T) {
 		code string
 		want string
 	}{
-		"user":           {env{"MCP_BRIDGE_CONTAINER_USER": "1234:5678"}, "import os; print(os.getuid(), os.getgid())", "1234 5678\n"},
-		"timeout":        {env{"MCP_BRIDGE_TIMEOUT": aSecond()}, "while True: pass", "longer than " + aSecond() + " s"},
-		"maximum":        {env{"MCP_BRIDGE_MAX_TIMEOUT": aSecond() + "s", "MCP_BRIDGE_TIMEOUT": ""}, "while True: pass", "longer than " + aSecond() + " s"},
-		"podman":         {env{"MCP_BRIDGE_RUNTIME": "podman"}, "print(1)", "1\n"},
-		"empty is unset": {env{"MCP_BRIDGE_MEMORY": "", "MCP_BRIDGE_CPUS": "", "MCP_BRIDGE_TIMEOUT": " "}, "print(1)", "1\n"},
-		"several":        {env{"MCP_BRIDGE_PRELOAD": " json , xml.dom ", "MCP_BRIDGE_START": "Container"}, "print(1)", "1\n"},
+		"user":           {env{"TOOLCELL_CONTAINER_USER": "1234:5678"}, "import os; print(os.getuid(), os.getgid())", "1234 5678\n"},
+		"timeout":        {env{"TOOLCELL_TIMEOUT": aSecond()}, "while True: pass", "longer than " + aSecond() + " s"},
+		"maximum":        {env{"TOOLCELL_MAX_TIMEOUT": aSecond() + "s", "TOOLCELL_TIMEOUT": ""}, "while True: pass", "longer than " + aSecond() + " s"},
+		"podman":         {env{"TOOLCELL_RUNTIME": "podman"}, "print(1)", "1\n"},
+		"empty is unset": {env{"TOOLCELL_MEMORY": "", "TOOLCELL_CPUS": "", "TOOLCELL_TIMEOUT": " "}, "print(1)", "1\n"},
+		"several":        {env{"TOOLCELL_PRELOAD": " json , xml.dom ", "TOOLCELL_START": "Container"}, "print(1)", "1\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tt.e["MCP_BRIDGE_IMAGE"] = "host"
+			tt.e["TOOLCELL_IMAGE"] = "host"
 			if out, errs, _ := h.run(t, tt.e, "exec", "-c", tt.code); !strings.Contains(out+errs, tt.want) {
 				t.Errorf("got %q and %q, want %q", out, errs, tt.want)
 			}
@@ -116,7 +116,7 @@ func TestDefaultImageFallsBackToTheHost(t *testing.T) {
 			t.Errorf("exec %s again: exit %d, %q", flag, code, errs)
 		}
 	}
-	if _, errs, _ = h.run(t, env{"MCP_BRIDGE_IMAGE": "host"}, "exec", "-c", "print(1)"); strings.Contains(errs, "host's own Python") {
+	if _, errs, _ = h.run(t, env{"TOOLCELL_IMAGE": "host"}, "exec", "-c", "print(1)"); strings.Contains(errs, "host's own Python") {
 		t.Errorf("another state of the host: %q", errs)
 	}
 	if _, errs, _ = h.run(t, dead, "exec", "-c", "print(1)"); !strings.Contains(errs, "host's own Python") {
@@ -127,7 +127,7 @@ func TestDefaultImageFallsBackToTheHost(t *testing.T) {
 	if notes, _ := json.Marshal(r.fields["notes"]); r.isError || !strings.Contains(string(notes), "host's own Python") || strings.Contains(r.text, "host's own Python") {
 		t.Errorf("got %s, notes %s", r.text, notes)
 	}
-	dead["MCP_BRIDGE_IMAGE"] = "python:3.14-slim"
+	dead["TOOLCELL_IMAGE"] = "python:3.14-slim"
 	if out, errs, code = h.run(t, dead, "exec", "-c", "print(1)"); code != 1 || out != "" {
 		t.Errorf("a named image fell back: exit %d, %q, %q", code, out, errs)
 	}

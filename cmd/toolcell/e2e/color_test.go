@@ -52,7 +52,7 @@ class Hostile:
 func TestOnlyColorsOfTheCodeReachATerminal(t *testing.T) {
 	t.Parallel()
 	h := firstHost(t)
-	e := env{"MCP_BRIDGE_IMAGE": "host", "TERM": "xterm", "NO_COLOR": "1"}
+	e := env{"TOOLCELL_IMAGE": "host", "TERM": "xterm", "NO_COLOR": "1"}
 	const failing = "\nraise SystemExit('\\x1b]2;title\\x07gone')"
 	for name, args := range map[string][]string{
 		"result":      {"exec", "-c", hostileText + "Hostile()"},

@@ -31,7 +31,7 @@ func TestCommands(t *testing.T) {
 		Dir: "testdata/commands",
 		Setup: func(e *testscript.Env) error {
 			e.Vars = []string{
-				"WORK=" + e.WorkDir, "HOME=" + e.WorkDir + "/home", "MCP_BRIDGE_STATE_DIR=" + e.WorkDir + "/state",
+				"WORK=" + e.WorkDir, "HOME=" + e.WorkDir + "/home", "TOOLCELL_STATE_DIR=" + e.WorkDir + "/state",
 				"PATH=" + programs + ":" + firstHost(t).path, "LANG=C.UTF-8",
 			}
 			return errors.Join(os.MkdirAll(e.WorkDir+"/home", 0o755), os.MkdirAll(e.WorkDir+"/project", 0o755))

@@ -67,7 +67,7 @@ func completionHost(t *testing.T) (h *host, e env, fill func(string) string) {
 	e = h.ownState(t)
 	h.must(t, e, "images", "pull", "--no-compile", ref)
 	h.must(t, e, "exec", "--image", "host", "-c", "from mcp import runtime\ndef completed_tool(): pass\nruntime.save_tool(completed_tool)\nNone")
-	e["MCP_SERVERS_CONFIG"] = writeConfig(t, map[string]any{"mcpServers": map[string]any{
+	e["TOOLCELL_SERVERS_CONFIG"] = writeConfig(t, map[string]any{"mcpServers": map[string]any{
 		"github":    map[string]any{"command": "x"},
 		"weather":   map[string]any{"command": "x", "env": map[string]string{"TOKEN": "${TOKEN}"}},
 		"jira":      map[string]any{"command": "x"},

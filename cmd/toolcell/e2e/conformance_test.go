@@ -85,7 +85,7 @@ func runScenario(t *testing.T, node, suite, scenario string) (o outcome) {
 	cmd := exec.CommandContext(t.Context(), node, suite, "client", "--scenario", scenario, "--command", "python3 conformance.py",
 		"--timeout", "120000", "-o", dir)
 	cmd.Dir = "testdata"
-	cmd.Env = append(os.Environ(), "TOOLCELL="+bin, "MCP_BRIDGE_IMAGE=host", "MCP_BRIDGE_TIMEOUT=100s")
+	cmd.Env = append(os.Environ(), "TOOLCELL="+bin, "TOOLCELL_IMAGE=host", "TOOLCELL_TIMEOUT=100s")
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
 	err := cmd.Run()

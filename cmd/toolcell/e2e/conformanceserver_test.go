@@ -170,7 +170,7 @@ func newSuiteAdapter(t *testing.T) *suiteAdapter {
 			entry = map[string]any{"command": fake, "env": map[string]string{fakeServerEnv: legacyPrefix + path}}
 		}
 		config := writeConfig(t, map[string]any{"mcpServers": map[string]any{"fixture": entry}})
-		cmd := h.command(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_SERVERS_CONFIG": config}, "serve")
+		cmd := h.command(t, env{"TOOLCELL_IMAGE": "host", "TOOLCELL_SERVERS_CONFIG": config}, "serve")
 		cmd.Stderr = stderr
 		return cmd
 	}}

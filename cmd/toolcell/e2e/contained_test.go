@@ -28,7 +28,7 @@ func TestFaultsOfTheBinary(t *testing.T) {
 		"limits: looking", "waiting for the first process of a sandbox", "removing a sandbox", "carrying out a call of code", "running code",
 		"replying to a call of code", "reading what the code sends", "reading the output of code",
 	}
-	cmd := h.command(t, env{"MCP_BRIDGE_IMAGE": "host", "TOOLCELL_TEST_FAULTS": strings.Join(points, ";")}, "serve")
+	cmd := h.command(t, env{"TOOLCELL_IMAGE": "host", "TOOLCELL_TEST_FAULTS": strings.Join(points, ";")}, "serve")
 	for i, arg := range cmd.Args {
 		if arg == bin {
 			cmd.Args[i] = faulty

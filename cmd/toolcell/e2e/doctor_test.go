@@ -116,7 +116,7 @@ func TestDoctorOfBrokenHosts(t *testing.T) {
 				mount := filepath.Join(h.home, "mount-"+strings.ReplaceAll(strings.ReplaceAll(name, "/", ""), " ", "-"))
 				e := env{"M": mount, "BIN": bin}
 				if strings.HasSuffix(name, " state") {
-					e["MCP_BRIDGE_STATE_DIR"] = filepath.Join(mount, "state")
+					e["TOOLCELL_STATE_DIR"] = filepath.Join(mount, "state")
 				}
 				c := h.command(t, e)
 				c.Path, c.Args = unshare, []string{"unshare", "-Urmpf", "--mount-proc", "--kill-child", "/bin/sh", "-c", path + tt.script + "\n\"$BIN\" doctor --json"}
@@ -200,7 +200,7 @@ func TestDoctorAsRootOfAContainer(t *testing.T) {
 			if out, err := exec.Command("chmod", tt.folder, state).CombinedOutput(); err != nil {
 				t.Fatalf("%v %s", err, out)
 			}
-			e := env{"MCP_BRIDGE_STATE_DIR": filepath.Join(state, "state")}
+			e := env{"TOOLCELL_STATE_DIR": filepath.Join(state, "state")}
 			c := h.command(t, e)
 			c.Path, c.Args = setpriv, []string{"setpriv", "--bounding-set", tt.caps, bin, "doctor", "--json"}
 			checks, code := examined(t, c)
@@ -222,7 +222,7 @@ func TestDoctorAsRootOfAContainer(t *testing.T) {
 // is missing is missing, and it uses what there is.
 func TestIsolationNamesWhatTheMachineLacks(t *testing.T) {
 	onHosts(t, func(t *testing.T, h *host) {
-		isolation, _ := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host"}).python(t, "1").fields["isolation"].(string)
+		isolation, _ := h.serve(t, env{"TOOLCELL_IMAGE": "host"}).python(t, "1").fields["isolation"].(string)
 		for thing, name := range map[string]string{"IDS": "one-id", "CGROUP": "watched-limits"} {
 			lacks, known := h.lacks(thing)
 			if !known && os.Geteuid() == 0 && cgroup1() { // the users that the tests make
@@ -254,14 +254,14 @@ func exitFor(checks []doctor.Check) int {
 func TestDoctorWarnsOfWhoMayChangeOurFiles(t *testing.T) {
 	h := firstHost(t)
 	e := h.ownState(t)
-	dir := e["MCP_BRIDGE_STATE_DIR"]
+	dir := e["TOOLCELL_STATE_DIR"]
 	h.must(t, e, "tools", "list")
 	config := filepath.Join(t.TempDir(), "servers.json")
 	entry := `{"mcpServers":{"files":{"command":"npx","args":["-y","server-for-files","` + dir + `"]}}}`
 	if err := os.WriteFile(config, []byte(entry), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	e["MCP_SERVERS_CONFIG"] = config
+	e["TOOLCELL_SERVERS_CONFIG"] = config
 	if err := os.Chmod(dir, 0o777); err != nil {
 		t.Fatal(err)
 	}
@@ -277,8 +277,8 @@ func TestDoctorWarnsOfWhoMayChangeOurFiles(t *testing.T) {
 func TestCachesThatOthersCanChangeAreNotUsed(t *testing.T) {
 	h := firstHost(t)
 	e := h.ownState(t)
-	e["MCP_BRIDGE_IMAGE"] = "host"
-	cache := filepath.Join(e["MCP_BRIDGE_STATE_DIR"], "cache")
+	e["TOOLCELL_IMAGE"] = "host"
+	cache := filepath.Join(e["TOOLCELL_STATE_DIR"], "cache")
 	h.must(t, e, "exec", "-c", "print(1)")
 	h.must(t, e, "packages", "list")
 	for _, name := range []string{"packages", "packages/wheels", "images", "runner"} {

@@ -95,7 +95,7 @@ func TestDoctorTriesTheImage(t *testing.T) {
 	if c := checks["RC-IMAGE"]; c.Status != doctor.CheckOK || !strings.Contains(c.Text, "Python 3.") || !strings.Contains(c.Text, " ms") || checks["RC-REGISTRY"].Code != "" {
 		t.Errorf("offline, with the image: %+v", checks)
 	}
-	roots, err := filepath.Glob(filepath.Join(e["MCP_BRIDGE_STATE_DIR"], "cache/images/rootfs/sha256-*/root/etc/passwd"))
+	roots, err := filepath.Glob(filepath.Join(e["TOOLCELL_STATE_DIR"], "cache/images/rootfs/sha256-*/root/etc/passwd"))
 	if err != nil || len(roots) != 1 {
 		t.Fatalf("%v, %v", roots, err)
 	}
@@ -119,7 +119,7 @@ func TestDoctorTriesTheImage(t *testing.T) {
 	if checks, _ := examine(ref, offline); checks["RC-IMAGE"].Status != doctor.CheckOK {
 		t.Errorf("after its cure: %+v", checks["RC-IMAGE"])
 	}
-	if checks, code := examine(prefix+"none", env{"MCP_BRIDGE_PULL": "never"}); checks["RC-IMAGE"].Status != doctor.CheckFatal || !strings.Contains(checks["RC-IMAGE"].Cure, " images pull "+prefix+"none") || code != exitHost {
+	if checks, code := examine(prefix+"none", env{"TOOLCELL_PULL": "never"}); checks["RC-IMAGE"].Status != doctor.CheckFatal || !strings.Contains(checks["RC-IMAGE"].Cure, " images pull "+prefix+"none") || code != exitHost {
 		t.Errorf("with pulling switched off: exit %d, %+v", code, checks["RC-IMAGE"])
 	}
 }
@@ -130,10 +130,10 @@ func TestDoctorKnowsThatTheHostStandsIn(t *testing.T) {
 	e := h.ownState(t)
 	e["HTTPS_PROXY"] = "http://127.0.0.1:1"
 	checks, code := examined(t, h.command(t, e, "doctor", "--json"))
-	if c := checks["RC-REGISTRY"]; c.Status != doctor.CheckDegraded || !strings.Contains(c.Text, "code runs on this host's own Python") || !strings.Contains(c.Cure, "\nexport MCP_BRIDGE_IMAGE=host") || code != exitFail {
+	if c := checks["RC-REGISTRY"]; c.Status != doctor.CheckDegraded || !strings.Contains(c.Text, "code runs on this host's own Python") || !strings.Contains(c.Cure, "\nexport TOOLCELL_IMAGE=host") || code != exitFail {
 		t.Errorf("exit %d, %+v", code, checks)
 	}
-	e["MCP_BRIDGE_IMAGE"] = "host" // the cure
+	e["TOOLCELL_IMAGE"] = "host" // the cure
 	if checks, _ := examined(t, h.command(t, e, "doctor", "--json")); checks["RC-REGISTRY"].Code != "" || checks["RC-SANDBOX"].Status != doctor.CheckOK {
 		t.Errorf("after the cure: %+v", checks)
 	}
@@ -144,7 +144,7 @@ func TestDoctorNamesDeadClientEntries(t *testing.T) {
 	w := newWorkshop(t)
 	file := w.put(t, "home/.cursor/mcp.json", `{
   // mine
-  "mcpServers": {"toolcell": {"command": "/gone/toolcell", "args": ["serve"], "env": {"MCP_BRIDGE_IMAGE": "host"}}}
+  "mcpServers": {"toolcell": {"command": "/gone/toolcell", "args": ["serve"], "env": {"TOOLCELL_IMAGE": "host"}}}
 }
 `)
 	checks, code := examined(t, w.command(t, w.env, "doctor", "--json"))
@@ -177,7 +177,7 @@ func TestImageCannotReachTheStages(t *testing.T) {
 	})
 	inEveryWay(t, onEveryHost, func(t *testing.T, h *host) {
 		t.Parallel()
-		e := env{"MCP_BRIDGE_IMAGE": prefix + "odd", "MCP_BRIDGE_START": h.start}
+		e := env{"TOOLCELL_IMAGE": prefix + "odd", "TOOLCELL_START": h.start}
 		c := h.serve(t, e)
 		c.python(t, "import os; print(os.environ['MINE'], os.environ['GODEBUG'], [k for k in os.environ if k.startswith('_')])").
 			want(t, "kept inittrace=1,gctrace=1 []")

@@ -84,8 +84,8 @@ func newDocFolder(t *testing.T, h *host, prefix string) string {
 
 func docEnv(h *host, home, cache, mirror string) env {
 	return env{
-		"HOME": home, "PATH": filepath.Dir(bin) + ":" + h.path, "MCP_BRIDGE_STATE_DIR": "", "XDG_CACHE_HOME": cache,
-		"MCP_BRIDGE_REGISTRY_MIRRORS": "docker.io=http://" + mirror + " ghcr.io=http://" + mirror,
+		"HOME": home, "PATH": filepath.Dir(bin) + ":" + h.path, "TOOLCELL_STATE_DIR": "", "XDG_CACHE_HOME": cache,
+		"TOOLCELL_REGISTRY_MIRRORS": "docker.io=http://" + mirror + " ghcr.io=http://" + mirror,
 	}
 }
 
@@ -151,7 +151,7 @@ func (d *reader) put(t *testing.T, path, text string) {
 func (d *reader) bash(t *testing.T, dir, script string, args ...string) *exec.Cmd {
 	t.Helper()
 	c := d.command(t, d.env)
-	c.Env = slices.DeleteFunc(c.Env, func(kv string) bool { return strings.HasPrefix(kv, "MCP_BRIDGE_STATE_DIR=") })
+	c.Env = slices.DeleteFunc(c.Env, func(kv string) bool { return strings.HasPrefix(kv, "TOOLCELL_STATE_DIR=") })
 	c.Path, c.Args, c.Dir = "/bin/bash", append([]string{"bash", "-euo", "pipefail", "-c", script, "bash"}, args...), dir
 	return c
 }
@@ -309,7 +309,7 @@ func (d *reader) python(t *testing.T, b docBlock) error {
 	if c == nil {
 		cmd := d.bash(t, filepath.Join(d.home, "project"), "exec toolcell serve")
 		if image != "" {
-			cmd.Env = append(cmd.Env, "MCP_BRIDGE_IMAGE="+image, "MCP_BRIDGE_MEMORY=1g")
+			cmd.Env = append(cmd.Env, "TOOLCELL_IMAGE="+image, "TOOLCELL_MEMORY=1g")
 		}
 		c = connect(t, cmd)
 		d.clients[image] = c

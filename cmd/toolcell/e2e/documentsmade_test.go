@@ -17,7 +17,7 @@ func TestPythonDocumentIsUpToDate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := h.command(t, env{"MCP_BRIDGE_IMAGE": "host"}, "exec", "-q", "-")
+	c := h.command(t, env{"TOOLCELL_IMAGE": "host"}, "exec", "-q", "-")
 	c.Stdin = strings.NewReader(string(script))
 	var errs strings.Builder
 	c.Stderr = &errs

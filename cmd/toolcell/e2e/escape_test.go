@@ -56,8 +56,8 @@ func escapeBattery(t *testing.T, image, suffix string, more env, hosts ...string
 			t.Fatal(err)
 		}
 		e := env{
-			"MCP_BRIDGE_IMAGE": image, "MCP_SERVERS_CONFIG": config, "MCP_BRIDGE_MAX_TIMEOUT": "30m", "MCP_BRIDGE_OUTPUT_BYTES": "1m",
-			"MCP_BRIDGE_STATE_DIR": own, trapVariable: set.secret,
+			"TOOLCELL_IMAGE": image, "TOOLCELL_SERVERS_CONFIG": config, "TOOLCELL_MAX_TIMEOUT": "30m", "TOOLCELL_OUTPUT_BYTES": "1m",
+			"TOOLCELL_STATE_DIR": own, trapVariable: set.secret,
 		}
 		maps.Copy(e, more)
 		c := h.serve(t, e)
@@ -165,7 +165,7 @@ func TestSavedToolsTakeNoPlace(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_STATE_DIR": state})
+	c := h.serve(t, env{"TOOLCELL_IMAGE": "host", "TOOLCELL_STATE_DIR": state})
 	c.python(t, `
 import json
 value = {"a": 1}

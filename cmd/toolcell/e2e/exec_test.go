@@ -47,7 +47,7 @@ func TestExecGivesTheCodeItsArguments(t *testing.T) {
 		"a file that is none": {[]string{"-"}, "x = '\xff'", "", "standard input is not text in UTF-8"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := h.command(t, env{"MCP_BRIDGE_IMAGE": "host"}, append([]string{"exec"}, tt.args...)...)
+			c := h.command(t, env{"TOOLCELL_IMAGE": "host"}, append([]string{"exec"}, tt.args...)...)
 			var errs bytes.Buffer
 			c.Stdin, c.Stderr = strings.NewReader(tt.stdin), &errs
 			out, _ := c.Output()
@@ -64,7 +64,7 @@ func TestExecGivesTheCodeItsArguments(t *testing.T) {
 func TestExecShowsOutputAtOnce(t *testing.T) {
 	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
 		t.Parallel()
-		c := h.command(t, env{"MCP_BRIDGE_IMAGE": "host"}, "exec", "-c",
+		c := h.command(t, env{"TOOLCELL_IMAGE": "host"}, "exec", "-c",
 			"import os, sys, time\nprint('half a l', end='')\nsys.stderr.write('oops')\nos.write(1, bytes(range(256)))\ntime.sleep(100)")
 		stdout, err := c.StdoutPipe()
 		if err != nil {
@@ -110,7 +110,7 @@ func TestSignalEndsExec(t *testing.T) {
 		} {
 			t.Run(name, func(t *testing.T) {
 				mark := marker()
-				p := atTerminal(t, h.command(t, env{"MCP_BRIDGE_IMAGE": "host"}, "exec", codeFile(t, sleeper(mark))), 80)
+				p := atTerminal(t, h.command(t, env{"TOOLCELL_IMAGE": "host"}, "exec", codeFile(t, sleeper(mark))), 80)
 				p.sees("so far")
 				waitFor(t, "the code to start", func() bool { return alive(mark) })
 				tt.stop(p)
@@ -134,7 +134,7 @@ func TestSignalEndsExec(t *testing.T) {
 func TestSignalEndsExecThatIsHeldUp(t *testing.T) {
 	h, mark := firstHost(t), marker()
 	flood := "import subprocess\nsubprocess.Popen(['sleep', '" + mark + "'])\nwhile True: print('x' * 10000)"
-	c := h.command(t, env{"MCP_BRIDGE_IMAGE": "host"}, "exec", codeFile(t, flood))
+	c := h.command(t, env{"TOOLCELL_IMAGE": "host"}, "exec", codeFile(t, flood))
 	r, err := c.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -147,7 +147,7 @@ func TestSignalEndsExecThatIsHeldUp(t *testing.T) {
 	interrupt(t, c)
 	gone(t, mark)
 
-	c = h.command(t, env{"MCP_BRIDGE_IMAGE": "host"}, "exec", "-")
+	c = h.command(t, env{"TOOLCELL_IMAGE": "host"}, "exec", "-")
 	in, err := c.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -197,7 +197,7 @@ func TestExecEndsQuietlyWithItsReader(t *testing.T) {
 		"a run":    {"exec", "-c", "while True: print('line')"},
 		"a result": {"exec", "--output", "json", "--output-bytes", "1m", "-c", "print('x' * 300000)"},
 	} {
-		c := h.shell(t, env{"MCP_BRIDGE_IMAGE": "host"}, `{ "$@"; echo "exit $?" >&2; } | head -c 1`, args...)
+		c := h.shell(t, env{"TOOLCELL_IMAGE": "host"}, `{ "$@"; echo "exit $?" >&2; } | head -c 1`, args...)
 		out, err := c.CombinedOutput()
 		if got := string(out[min(1, len(out)):]); err != nil || got != "exit 141\n" {
 			t.Errorf("%s: %v, %q", name, err, got)
@@ -213,7 +213,7 @@ func TestScriptByItsFirstLine(t *testing.T) {
 	if err := os.Chmod(file, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	c := h.shell(t, env{"MCP_BRIDGE_IMAGE": "host"}, file+" a --version")
+	c := h.shell(t, env{"TOOLCELL_IMAGE": "host"}, file+" a --version")
 	c.Stdin = nil
 	out, err := c.CombinedOutput()
 	if want := "['" + file + "', 'a', '--version'] " + file + " __main__\n"; err != nil || string(out) != want {
@@ -226,7 +226,7 @@ func TestScriptByItsFirstLine(t *testing.T) {
 func TestErrorsNameTheScript(t *testing.T) {
 	h := firstHost(t)
 	e := h.ownState(t)
-	e["MCP_BRIDGE_IMAGE"] = "host"
+	e["TOOLCELL_IMAGE"] = "host"
 	h.must(t, e, "exec", "-c", "from mcp import runtime\ndef half(x):\n    return 1 / x\nruntime.save_tool(half)")
 	for name, tt := range map[string]struct {
 		code, typed string
@@ -256,7 +256,7 @@ func TestErrorsNameTheScript(t *testing.T) {
 func TestTracebackNamesTheScript(t *testing.T) {
 	h := firstHost(t)
 	file := codeFile(t, "def f():\n    1/0\nf()\n")
-	out, _ := h.command(t, env{"MCP_BRIDGE_IMAGE": "host"}, "exec", file).CombinedOutput()
+	out, _ := h.command(t, env{"TOOLCELL_IMAGE": "host"}, "exec", file).CombinedOutput()
 	if want := "File \"" + file + "\", line 2, in f\n    1/0\n"; !strings.Contains(string(out), want) {
 		t.Errorf("%s", out)
 	}
@@ -265,12 +265,12 @@ func TestTracebackNamesTheScript(t *testing.T) {
 		t.Fatal(err)
 	}
 	file = codeFile(t, "import beside_it\nprint(beside_it.x)\n")
-	out, _ = h.command(t, env{"MCP_BRIDGE_IMAGE": "host"}, "exec", file).CombinedOutput()
+	out, _ = h.command(t, env{"TOOLCELL_IMAGE": "host"}, "exec", file).CombinedOutput()
 	want := "--mounts " + module + ":/workspace/beside_it.py"
 	if !strings.Contains(string(out), want) {
 		t.Fatalf("no %q in %s", want, out)
 	}
-	out, err := h.command(t, env{"MCP_BRIDGE_IMAGE": "host"}, append([]string{"exec"}, append(strings.Fields(want), file)...)...).CombinedOutput()
+	out, err := h.command(t, env{"TOOLCELL_IMAGE": "host"}, append([]string{"exec"}, append(strings.Fields(want), file)...)...).CombinedOutput()
 	if err != nil || string(out) != "1\n" {
 		t.Errorf("as advised: %v, %s", err, out)
 	}
@@ -291,7 +291,7 @@ func TestExecGivesTheCodeItsInput(t *testing.T) {
 			"not read":     {"print('done')", strings.Repeat("x", 3<<20), "done\n"},
 			"a pipe alone": {"import os, stat; print(stat.S_ISFIFO(os.fstat(0).st_mode))", "x", "True\n"},
 		} {
-			c := h.command(t, env{"MCP_BRIDGE_IMAGE": "host"}, "exec", "-c", tt.code)
+			c := h.command(t, env{"TOOLCELL_IMAGE": "host"}, "exec", "-c", tt.code)
 			c.Stdin = strings.NewReader(tt.in)
 			if out, err := c.Output(); string(out) != tt.out {
 				t.Errorf("%s: %v, %q", name, err, out)
@@ -309,7 +309,7 @@ func TestInputIsNotReadAhead(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	c := h.command(t, env{"MCP_BRIDGE_IMAGE": "host"}, "exec", "-c", "import time; print(input()); time.sleep(.5)")
+	c := h.command(t, env{"TOOLCELL_IMAGE": "host"}, "exec", "-c", "import time; print(input()); time.sleep(.5)")
 	c.Stdin = r
 	wrote := make(chan int)
 	go func() {
@@ -333,7 +333,7 @@ func TestInputIsNotReadAhead(t *testing.T) {
 // taken from the shell before.
 func TestExecAsksAtTheTerminal(t *testing.T) {
 	h := firstHost(t)
-	p := atTerminal(t, h.command(t, env{"MCP_BRIDGE_IMAGE": "host"}, "exec", "-c", "print('<' + input('who? ') + '>'); print(input())"), 80)
+	p := atTerminal(t, h.command(t, env{"TOOLCELL_IMAGE": "host"}, "exec", "-c", "print('<' + input('who? ') + '>'); print(input())"), 80)
 	p.sees("who? ")
 	p.enters("me\n", "<me>")
 	p.enters("\x04", "EOFError")
@@ -347,7 +347,7 @@ func TestLostOutputIsAnError(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := h.command(t, env{"MCP_BRIDGE_IMAGE": "host"}, append([]string{"exec"}, args...)...)
+		c := h.command(t, env{"TOOLCELL_IMAGE": "host"}, append([]string{"exec"}, args...)...)
 		var errs bytes.Buffer
 		c.Stdout, c.Stderr = full, &errs
 		_ = c.Run()
@@ -360,7 +360,7 @@ func TestLostOutputIsAnError(t *testing.T) {
 
 func TestExecPrintsTheResultAsJSON(t *testing.T) {
 	h := firstHost(t)
-	c := h.command(t, env{"MCP_BRIDGE_IMAGE": "host"}, "exec", "--json", "-c",
+	c := h.command(t, env{"TOOLCELL_IMAGE": "host"}, "exec", "--json", "-c",
 		"import sys; print('a'); open('/workspace/out/x.txt', 'w').write('y'); print('<&>', file=sys.stderr); sys.exit(3)")
 	var errs bytes.Buffer
 	c.Stderr = &errs
@@ -376,7 +376,7 @@ func TestExecPrintsTheResultAsJSON(t *testing.T) {
 		t.Errorf("%v, %s\n%s", err, out, &errs)
 	}
 	for _, more := range [][]string{{"--output", "json"}, {"-i"}} {
-		if code := exitCode(h.command(t, env{"MCP_BRIDGE_IMAGE": "host"}, append(append([]string{"exec", "--json"}, more...), "-c", "1")...)); code != exitUsage {
+		if code := exitCode(h.command(t, env{"TOOLCELL_IMAGE": "host"}, append(append([]string{"exec", "--json"}, more...), "-c", "1")...)); code != exitUsage {
 			t.Errorf("--json %q: exit %d", more, code)
 		}
 	}
@@ -397,14 +397,14 @@ func TestQuietExecNamesFiles(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, ".mcp.json"), []byte(`{"mcpServers": {"x": {"command": "false"}}}`), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	e := env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_POLICY": policy}
+	e := env{"TOOLCELL_IMAGE": "host", "TOOLCELL_POLICY": policy}
 	c := h.command(t, e, "exec", "-c", "1")
 	c.Dir = dir
 	if out, err := c.CombinedOutput(); err != nil || !strings.Contains(string(out), "toolcell: note: "+dir+"/.mcp.json is not trusted, so its 1 server is left out; read it, then: toolcell servers trust "+dir+"/.mcp.json\n") ||
 		!strings.Contains(string(out), "toolcell: note: nothing may be called until the policy is fixed: ") || strings.Contains(string(out), "level=") {
 		t.Errorf("without -q: %v, %s", err, out)
 	}
-	e["MCP_BRIDGE_LOG_LEVEL"] = "DEBUG"
+	e["TOOLCELL_LOG_LEVEL"] = "DEBUG"
 	c = h.command(t, e, "exec", "-q", "-c", "_ = open('/workspace/out/x.txt', 'w').write('y')")
 	c.Dir = dir
 	out, err := c.CombinedOutput()
@@ -416,7 +416,7 @@ func TestQuietExecNamesFiles(t *testing.T) {
 // TestTheUsersTimeoutWins over the most that a model may ask for.
 func TestTheUsersTimeoutWins(t *testing.T) {
 	h := firstHost(t)
-	c := h.command(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_MAX_TIMEOUT": "1s"}, "exec", "--timeout", "10m", "-c", "import time; time.sleep(1.5); print('done')")
+	c := h.command(t, env{"TOOLCELL_IMAGE": "host", "TOOLCELL_MAX_TIMEOUT": "1s"}, "exec", "--timeout", "10m", "-c", "import time; time.sleep(1.5); print('done')")
 	if out, err := c.CombinedOutput(); err != nil || strings.Contains(string(out), "lowered") || !strings.Contains(string(out), "done\n") {
 		t.Errorf("%v, %s", err, out)
 	}

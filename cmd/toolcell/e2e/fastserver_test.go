@@ -56,7 +56,7 @@ func TestResultsOfServersThatKnowNoUTF8(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := firstHost(t).serve(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_SERVERS_CONFIG": fakeConfig(t, map[string]any{
+	c := firstHost(t).serve(t, env{"TOOLCELL_IMAGE": "host", "TOOLCELL_SERVERS_CONFIG": fakeConfig(t, map[string]any{
 		"fast": map[string]any{"command": exe, "env": map[string]string{fakeServerEnv: "fast"}},
 	})})
 	r := c.call(t, map[string]any{"servers": []string{"fast"}, "code": "for f in (mcp_fast.latin, mcp_fast.large_latin, mcp_fast.large):\n" +

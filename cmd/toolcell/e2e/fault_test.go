@@ -43,7 +43,7 @@ func gone(t *testing.T, mark string) {
 func TestTimeoutEndsTheProcesses(t *testing.T) {
 	onHosts(t, func(t *testing.T, h *host) {
 		t.Parallel()
-		c, mark := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host"}), marker()
+		c, mark := h.serve(t, env{"TOOLCELL_IMAGE": "host"}), marker()
 		limit := seconds(5)
 		r := c.call(t, map[string]any{"code": sleeper(mark), "timeout": limit})
 		if r.status() != "timeout" || !strings.Contains(r.text, "so far") || !strings.Contains(r.text, fmt.Sprint(limit, " s")) {
@@ -58,7 +58,7 @@ func TestTimeoutEndsTheProcesses(t *testing.T) {
 func TestCancelEndsTheProcesses(t *testing.T) {
 	onHosts(t, func(t *testing.T, h *host) {
 		t.Parallel()
-		c, mark := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host"}), marker()
+		c, mark := h.serve(t, env{"TOOLCELL_IMAGE": "host"}), marker()
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() {
@@ -164,7 +164,7 @@ func TestClosedStdinEndsEverything(t *testing.T) {
 	config := fakeConfig(t, nil)
 	onHosts(t, func(t *testing.T, h *host) {
 		t.Parallel()
-		c, mark := h.serveRaw(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_SERVERS_CONFIG": config}), marker()
+		c, mark := h.serveRaw(t, env{"TOOLCELL_IMAGE": "host", "TOOLCELL_SERVERS_CONFIG": config}), marker()
 		c.sendCode(t, "print(await mcp_odd.pid())", "odd")
 		upstream := upstreamPID(t, c.receive(t))
 		c.sendCode(t, sleeper(mark))
@@ -202,7 +202,7 @@ func TestSignalEndsEverything(t *testing.T) {
 	onHosts(t, func(t *testing.T, h *host) {
 		t.Parallel()
 		for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
-			c, mark := h.serveRaw(t, env{"MCP_BRIDGE_IMAGE": "host"}), marker()
+			c, mark := h.serveRaw(t, env{"TOOLCELL_IMAGE": "host"}), marker()
 			c.sendCode(t, sleeper(mark))
 			waitFor(t, "the code to start", func() bool { return alive(mark) })
 			if err := syscall.Kill(c.pid, sig); err != nil {
@@ -217,7 +217,7 @@ func TestSignalEndsEverything(t *testing.T) {
 func TestBadInputIsAnsweredAndTheNextCallWorks(t *testing.T) {
 	onHosts(t, func(t *testing.T, h *host) {
 		t.Parallel()
-		c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host"})
+		c := h.serve(t, env{"TOOLCELL_IMAGE": "host"})
 		for name, tt := range map[string]struct {
 			args         map[string]any
 			status, want string
@@ -288,7 +288,7 @@ func TestForbiddenUserNamespaces(t *testing.T) {
 			}
 		}
 		// A server that is gone could tell the client nothing.
-		c := connect(t, command(h, t, env{"MCP_BRIDGE_IMAGE": "host"}, "serve"))
+		c := connect(t, command(h, t, env{"TOOLCELL_IMAGE": "host"}, "serve"))
 		if r := c.python(t, "print(1)"); r.status() != "sandbox_error" || !strings.Contains(r.text, cure) {
 			t.Errorf("serve: %s", r.text)
 		}

@@ -10,7 +10,7 @@ import (
 // what the tests of the bridge write: the run ends as told, nobody learns
 // anything, and the next run is clean.
 func TestForgedFrames(t *testing.T) {
-	c := firstHost(t).serve(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_SERVERS_CONFIG": fakeConfig(t, nil)})
+	c := firstHost(t).serve(t, env{"TOOLCELL_IMAGE": "host", "TOOLCELL_SERVERS_CONFIG": fakeConfig(t, nil)})
 	const frame = "import json, os, time\ndef put(b): os.write(3, len(b).to_bytes(4, 'big') + b)\n" +
 		"def get():\n  n = int.from_bytes(os.read(3, 4), 'big')\n  return json.loads(os.read(3, n))\n"
 	const call = `b'{"type":"call","id":%s,"method":"call_tool","params":{"server":"filesystem","tool":"list_directory"}}'`

@@ -105,15 +105,15 @@ func (h *host) command(t *testing.T, e env, args ...string) *exec.Cmd {
 	args = append(slices.Clone(h.wrap), append([]string{bin}, args...)...)
 	c := exec.Command(args[0], args[1:]...)
 	c.Dir = h.home
-	c.Env = []string{"HOME=" + h.home, "PATH=" + h.path, "MCP_BRIDGE_STATE_DIR=" + filepath.Join(h.home, "state"), "LANG=C.UTF-8"}
+	c.Env = []string{"HOME=" + h.home, "PATH=" + h.path, "TOOLCELL_STATE_DIR=" + filepath.Join(h.home, "state"), "LANG=C.UTF-8"}
 	if slow(1) > 1 { // room for code that is to come to its end
-		c.Env = append(c.Env, "MCP_BRIDGE_TIMEOUT="+slow(30*time.Second).String(), "MCP_BRIDGE_MAX_TIMEOUT="+slow(2*time.Minute).String())
+		c.Env = append(c.Env, "TOOLCELL_TIMEOUT="+slow(30*time.Second).String(), "TOOLCELL_MAX_TIMEOUT="+slow(2*time.Minute).String())
 	}
 	if h.start != "" {
-		c.Env = append(c.Env, "MCP_BRIDGE_START="+h.start)
+		c.Env = append(c.Env, "TOOLCELL_START="+h.start)
 	}
 	for k, v := range e {
-		if image := os.Getenv("TOOLCELL_TEST_INSTEAD"); k == "MCP_BRIDGE_IMAGE" && v == "host" && image != "" {
+		if image := os.Getenv("TOOLCELL_TEST_INSTEAD"); k == "TOOLCELL_IMAGE" && v == "host" && image != "" {
 			v = image
 		}
 		c.Env = append(c.Env, k+"="+v)

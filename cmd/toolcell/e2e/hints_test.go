@@ -15,7 +15,7 @@ func TestSandboxedHintsAreThoseOfTheDocument(t *testing.T) {
 	h := firstHost(t)
 	for _, image := range []string{"host", "oci:" + rootfstest.Layout(t, "3.14")} {
 		e := h.ownState(t)
-		e["MCP_BRIDGE_IMAGE"] = image
+		e["TOOLCELL_IMAGE"] = image
 		c := h.serve(t, e)
 		for _, row := range hintstest.Table(t, "../../..", hintstest.InSandbox) {
 			r := c.call(t, map[string]any{"code": row.Code, "timeout": seconds(100)})

@@ -102,7 +102,7 @@ func (h *host) serveCrowded(t *testing.T) *client {
 		t.Fatal(err)
 	}
 	state := filepath.Join(h.home, "hostile-state") // what hostile code saves is not to be seen by other tests
-	c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_STATE_DIR": state, "MCP_SERVERS_CONFIG": writeConfig(t, map[string]any{"mcpServers": map[string]any{
+	c := h.serve(t, env{"TOOLCELL_IMAGE": "host", "TOOLCELL_STATE_DIR": state, "TOOLCELL_SERVERS_CONFIG": writeConfig(t, map[string]any{"mcpServers": map[string]any{
 		"crowded": map[string]any{"command": exe, "env": map[string]string{fakeServerEnv: "crowded"}},
 	}})})
 	c.python(t, "from mcp import runtime\nprint(len(await runtime.search_tool_docs('a thing')), len(await runtime.list_tools('crowded')))").want(t, "5 20000")

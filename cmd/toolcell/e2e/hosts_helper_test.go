@@ -54,7 +54,7 @@ type host struct {
 	path string
 	wrap []string // what starts the binary, if not we
 
-	start string // MCP_BRIDGE_START, if a test is about it
+	start string // TOOLCELL_START, if a test is about it
 }
 
 // onFirstHost runs a test on one host, where the others show nothing more.

@@ -29,7 +29,7 @@ func (h *host) ownState(t *testing.T) env {
 			t.Fatal(err)
 		}
 	}
-	return env{"MCP_BRIDGE_STATE_DIR": dir}
+	return env{"TOOLCELL_STATE_DIR": dir}
 }
 
 // must runs a command that has to succeed, and gives what it prints.
@@ -120,7 +120,7 @@ func TestImageInUseStays(t *testing.T) {
 	ref := "oci:" + rootfstest.Layout(t, v)
 	h := firstHost(t)
 	e := h.ownState(t)
-	e["MCP_BRIDGE_IMAGE"] = ref
+	e["TOOLCELL_IMAGE"] = ref
 	c := h.serve(t, e)
 	c.python(t, "print(1)").want(t, "1")
 	if _, errs, code := h.run(t, e, "images", "rm", ref); code != 1 || !strings.Contains(errs, "in use by another process") {
@@ -145,7 +145,7 @@ func TestModulesAreCompiledInTheBackground(t *testing.T) {
 	onHosts(t, func(t *testing.T, h *host) {
 		t.Parallel()
 		e := h.ownState(t)
-		e["MCP_BRIDGE_IMAGE"] = ref
+		e["TOOLCELL_IMAGE"] = ref
 		h.must(t, e, "images", "pull", "--no-compile", ref)
 		dir := h.inspect(t, e, ref)["dir"].(string)
 		if out, err := exec.Command("find", filepath.Dir(dir), "-name", "*.pyc", "-delete").CombinedOutput(); err != nil {
@@ -170,7 +170,7 @@ func TestModulesAreCompiledInTheBackground(t *testing.T) {
 		if out := h.must(t, e, "exec", "-c", flags); out != "1\n" {
 			t.Errorf("flags of the bytecode: %s", out)
 		}
-		waitFor(t, "the background work to end", func() bool { return !alive(e["MCP_BRIDGE_STATE_DIR"]) })
+		waitFor(t, "the background work to end", func() bool { return !alive(e["TOOLCELL_STATE_DIR"]) })
 	})
 }
 
@@ -184,7 +184,7 @@ func TestMovedTagIsNoticedInTheBackground(t *testing.T) {
 	rootfstest.PushLayout(t, rootfstest.Layout(t, "minimal"), ref)
 	h := firstHost(t)
 	e := h.ownState(t)
-	e["MCP_BRIDGE_IMAGE"] = ref
+	e["TOOLCELL_IMAGE"] = ref
 	h.must(t, e, "images", "pull", ref)
 	rootfstest.PushLayout(t, rootfstest.Layout(t, v), ref)
 	moved := func() bool {
@@ -194,7 +194,7 @@ func TestMovedTagIsNoticedInTheBackground(t *testing.T) {
 	if moved() {
 		t.Error("the registry was asked in the way of a run")
 	}
-	refs, err := filepath.Glob(filepath.Join(e["MCP_BRIDGE_STATE_DIR"], "cache/images/refs/*.json"))
+	refs, err := filepath.Glob(filepath.Join(e["TOOLCELL_STATE_DIR"], "cache/images/refs/*.json"))
 	if err != nil || len(refs) != 1 {
 		t.Fatalf("%q, %v", refs, err)
 	}
@@ -203,13 +203,13 @@ func TestMovedTagIsNoticedInTheBackground(t *testing.T) {
 		t.Fatal(err)
 	}
 	waitFor(t, "the moved tag to be noticed", moved)
-	waitFor(t, "the background work to end", func() bool { return !alive(e["MCP_BRIDGE_STATE_DIR"]) })
+	waitFor(t, "the background work to end", func() bool { return !alive(e["TOOLCELL_STATE_DIR"]) })
 }
 
 func TestPullPolicyNever(t *testing.T) {
 	h := firstHost(t)
 	e := h.ownState(t)
-	e["MCP_BRIDGE_PULL"], e["MCP_BRIDGE_IMAGE"] = "never", "127.0.0.1:1/py:3"
+	e["TOOLCELL_PULL"], e["TOOLCELL_IMAGE"] = "never", "127.0.0.1:1/py:3"
 	out, errs, code := h.run(t, e, "exec", "-c", "print(1)")
 	if code != 1 || !strings.Contains(errs, "toolcell images pull 127.0.0.1:1/py:3") {
 		t.Errorf("exit %d\n%s%s", code, out, errs)
@@ -229,10 +229,10 @@ func TestPullOverTLSWithSettings(t *testing.T) {
 	e["DOCKER_CONFIG"] = os.Getenv("DOCKER_CONFIG")
 	ref := "registry.invalid/python:3"
 	mirror := "--registry-mirrors=registry.invalid=" + addr + "/hub"
-	if _, errs, code := h.run(t, e, "images", "pull", mirror, ref); code != 1 || !strings.Contains(errs, "MCP_BRIDGE_REGISTRY_CA") {
+	if _, errs, code := h.run(t, e, "images", "pull", mirror, ref); code != 1 || !strings.Contains(errs, "TOOLCELL_REGISTRY_CA") {
 		t.Errorf("without the CA: exit %d\n%s", code, errs)
 	}
-	e["MCP_BRIDGE_REGISTRY_CA"] = ca.File
+	e["TOOLCELL_REGISTRY_CA"] = ca.File
 	if out := h.must(t, e, "exec", mirror, "--image", ref, "-c", "print(1)"); out != "1\n" {
 		t.Errorf("got %q", out)
 	}
@@ -246,7 +246,7 @@ func TestFirstRunTellsOfThePull(t *testing.T) {
 	ref := "oci:" + rootfstest.Layout(t, v)
 	h := firstHost(t)
 	e := h.ownState(t)
-	e["MCP_BRIDGE_IMAGE"] = ref
+	e["TOOLCELL_IMAGE"] = ref
 	heard := heardProgress(t, h, e, map[string]any{"code": "1", "timeout": int(slow(2*time.Second) / time.Second)})
 	if len(heard) < 3 {
 		t.Fatalf("heard only %d notifications", len(heard))
@@ -319,7 +319,7 @@ func TestInterruptedPull(t *testing.T) {
 		t.Fatal(err)
 	}
 	waitFor(t, "the pull to begin", func() bool {
-		found, _ := filepath.Glob(filepath.Join(e["MCP_BRIDGE_STATE_DIR"], "cache/images/layers/.tmp-*/entries"))
+		found, _ := filepath.Glob(filepath.Join(e["TOOLCELL_STATE_DIR"], "cache/images/layers/.tmp-*/entries"))
 		return len(found) > 0
 	})
 	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
@@ -329,7 +329,7 @@ func TestInterruptedPull(t *testing.T) {
 		t.Error("the pull went on to its end")
 	}
 	for _, folder := range []string{"rootfs", "layers"} {
-		if left, _ := filepath.Glob(filepath.Join(e["MCP_BRIDGE_STATE_DIR"], "cache/images", folder, ".tmp-*")); len(left) > 0 {
+		if left, _ := filepath.Glob(filepath.Join(e["TOOLCELL_STATE_DIR"], "cache/images", folder, ".tmp-*")); len(left) > 0 {
 			t.Errorf("left: %q", left)
 		}
 	}

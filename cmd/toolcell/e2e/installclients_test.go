@@ -36,7 +36,7 @@ func TestRealClientsReadTheEntry(t *testing.T) {
 				w.trustInGemini(t)
 			}
 			before := w.list(t)
-			w.must(t, "added to", "install", client.program, "--env", "MCP_BRIDGE_IMAGE=host")
+			w.must(t, "added to", "install", client.program, "--env", "TOOLCELL_IMAGE=host")
 			after := w.list(t)
 			if after["toolcell"] != "skipped" {
 				t.Errorf("toolcell does not see itself: %v", after)

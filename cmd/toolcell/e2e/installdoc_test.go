@@ -30,7 +30,7 @@ func TestInstallDocument(t *testing.T) {
 		if c.Dir = w.project; strings.HasPrefix(block.text, "make") || strings.Contains(block.text, "go install") {
 			c.Dir = "../../.."
 		}
-		c.Env = append(slices.Clip(goEnv), "HOME="+w.home, "PATH="+bins+":"+os.Getenv("PATH"), "MCP_BRIDGE_STATE_DIR="+w.env["MCP_BRIDGE_STATE_DIR"])
+		c.Env = append(slices.Clip(goEnv), "HOME="+w.home, "PATH="+bins+":"+os.Getenv("PATH"), "TOOLCELL_STATE_DIR="+w.env["TOOLCELL_STATE_DIR"])
 		out, err := c.CombinedOutput()
 		if code := c.ProcessState.ExitCode(); code != 0 && !(block.mark == "exit" && slices.Contains(strings.Split(block.arg, " or "), fmt.Sprint(code))) {
 			t.Fatalf("%s\n%v\n%s", block.text, err, out)

@@ -66,7 +66,7 @@ func (c *rawClient) kill9(t *testing.T) []proc {
 // sandboxes of the past.
 func wantSwept(t *testing.T, h *host, ids []string) {
 	t.Helper()
-	if out, errs, code := h.run(t, env{"MCP_BRIDGE_IMAGE": "host"}, "exec", "-c", "print('next')"); code != 0 || out != "next\n" {
+	if out, errs, code := h.run(t, env{"TOOLCELL_IMAGE": "host"}, "exec", "-c", "print('next')"); code != 0 || out != "next\n" {
 		t.Errorf("the next start: %q, %s", out, errs)
 	}
 	if left, _ := filepath.Glob(filepath.Join(h.home, "state", "run", "instance-*")); len(left) > 0 {
@@ -94,7 +94,7 @@ func wantSwept(t *testing.T, h *host, ids []string) {
 func TestKilledServerLeavesNoSandbox(t *testing.T) {
 	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
 		t.Parallel()
-		c := h.serveRaw(t, env{"MCP_BRIDGE_IMAGE": "host"})
+		c := h.serveRaw(t, env{"TOOLCELL_IMAGE": "host"})
 		var marks []string
 		for range 5 {
 			marks = append(marks, marker())
@@ -123,7 +123,7 @@ func TestServerKilledWhileItStartsASandbox(t *testing.T) {
 		var ids []string
 		var started []proc
 		for range 20 {
-			c := h.serveRaw(t, env{"MCP_BRIDGE_IMAGE": "host"})
+			c := h.serveRaw(t, env{"TOOLCELL_IMAGE": "host"})
 			c.sendCode(t, "import time; time.sleep(60)")
 			time.Sleep(rand.N(150 * time.Millisecond))
 			started = append(started, c.kill9(t)...)
@@ -139,7 +139,7 @@ func TestServerKilledWhileItStartsASandbox(t *testing.T) {
 func TestTwoServersShareAStateFolder(t *testing.T) {
 	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
 		t.Parallel()
-		e := env{"MCP_BRIDGE_IMAGE": "host"}
+		e := env{"TOOLCELL_IMAGE": "host"}
 		a, b := h.serveRaw(t, e), h.serve(t, e)
 		a.sendCode(t, sleeper(marker()))
 		mark, ended := marker(), make(chan reply, 1)
@@ -156,7 +156,7 @@ func TestTwoServersShareAStateFolder(t *testing.T) {
 }
 
 func TestKilledUpstream(t *testing.T) {
-	c := firstHost(t).serve(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_SERVERS_CONFIG": fakeConfig(t, nil)})
+	c := firstHost(t).serve(t, env{"TOOLCELL_IMAGE": "host", "TOOLCELL_SERVERS_CONFIG": fakeConfig(t, nil)})
 	r := c.python(t, "from mcp.runtime import MCPError\na = await mcp_odd.pid()\n"+
 		"try: await mcp_odd.die()\nexcept MCPError as e: print(e.server, e.tool, e)\nprint(a != await mcp_odd.pid())", "odd")
 	for _, want := range []string{"odd die ", `server "odd"`, "signal: killed", "may have taken effect", "\nTrue"} {
@@ -195,7 +195,7 @@ func TestSandboxKilledFromOutside(t *testing.T) {
 	t.Parallel()
 	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
 		t.Parallel()
-		c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host"})
+		c := h.serve(t, env{"TOOLCELL_IMAGE": "host"})
 		seconds := int(slow(8*time.Second) / time.Second) // for one that is stopped; others end before
 		for name, tt := range map[string]struct {
 			sig          syscall.Signal
@@ -243,7 +243,7 @@ func TestKilledServerWithoutItsStateLeavesNoCgroups(t *testing.T) {
 	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
 		t.Parallel()
 		state := filepath.Join(h.home, "gone-"+marker())
-		c := h.serveRaw(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_STATE_DIR": state})
+		c := h.serveRaw(t, env{"TOOLCELL_IMAGE": "host", "TOOLCELL_STATE_DIR": state})
 		mark := marker()
 		c.sendCode(t, sleeper(mark))
 		waitFor(t, "the code to run", func() bool { return alive(mark) })

@@ -23,7 +23,7 @@ import (
 func TestNothingIsLeftBehind(t *testing.T) {
 	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
 		t.Parallel()
-		image, seen := env{"MCP_BRIDGE_IMAGE": "host"}, h.seeSandboxes(t)
+		image, seen := env{"TOOLCELL_IMAGE": "host"}, h.seeSandboxes(t)
 		alone, together := 10, 40
 		if h.cred != nil {
 			alone, together = 3, 20 // the first host shows what many runs leave

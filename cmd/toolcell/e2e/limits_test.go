@@ -123,9 +123,9 @@ var limitCases = []limitCase{
 func TestLimits(t *testing.T) {
 	inEveryWay(t, onEveryHost, func(t *testing.T, h *host) {
 		t.Parallel()
-		limits := env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_PIDS": "32", "MCP_BRIDGE_CPUS": "1", "MCP_BRIDGE_MEMORY": "96m"}
+		limits := env{"TOOLCELL_IMAGE": "host", "TOOLCELL_PIDS": "32", "TOOLCELL_CPUS": "1", "TOOLCELL_MEMORY": "96m"}
 		small := h.serve(t, limits)
-		limits["MCP_BRIDGE_MEMORY"] = "512m"
+		limits["TOOLCELL_MEMORY"] = "512m"
 		big := h.serve(t, limits)
 		if h.name != "no-proc" {
 			small.wantStart(t, h)
@@ -172,11 +172,11 @@ print(len(os.sched_getaffinity(0)), os.nice(0))`
 			t.Fatal(err)
 		}
 		cpus, nice := ours.Count(), 20-base // the kernel gives 20 less it
-		isolation, _ := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_CPUS": "1"}).python(t, "1").fields["isolation"].(string)
+		isolation, _ := h.serve(t, env{"TOOLCELL_IMAGE": "host", "TOOLCELL_CPUS": "1"}).python(t, "1").fields["isolation"].(string)
 		if strings.Contains(isolation, "watched-limits") {
 			cpus, nice = max(1, cpus-1), min(nice+10, 19)
 		}
-		c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host"})
+		c := h.serve(t, env{"TOOLCELL_IMAGE": "host"})
 		c.python(t, look).want(t, fmt.Sprint(cpus, nice))
 	})
 }

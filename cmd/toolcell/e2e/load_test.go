@@ -50,7 +50,7 @@ func TestManyCallsAtOnce(t *testing.T) {
 		calls = 60
 	}
 	h := firstHost(t)
-	c := h.serveRaw(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_STATE_DIR": filepath.Join(h.home, "many")})
+	c := h.serveRaw(t, env{"TOOLCELL_IMAGE": "host", "TOOLCELL_STATE_DIR": filepath.Join(h.home, "many")})
 	for i := range calls {
 		// The clock is that of the host: it tells which runs went on at once.
 		c.sendCode(t, fmt.Sprintf("import time; begin = time.monotonic(); time.sleep(0.05); print(%d, begin, time.monotonic())", 1+i))
@@ -91,7 +91,7 @@ func TestWaitingCalls(t *testing.T) {
 	t.Parallel()
 	const most = 16
 	h := firstHost(t)
-	c, fill := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_MAX_TIMEOUT": "2h"}), marker()
+	c, fill := h.serve(t, env{"TOOLCELL_IMAGE": "host", "TOOLCELL_MAX_TIMEOUT": "2h"}), marker()
 	ends := make(chan reply, most)
 	for i := range most {
 		go func() {
@@ -159,7 +159,7 @@ func TestDisconnectDuringARun(t *testing.T) {
 			"nothing read, then stdin is closed": {"print('x' * 900_000)", func(c *rawClient) error { time.Sleep(700 * time.Millisecond); return c.in.Close() }},
 		} {
 			t.Run(name, func(t *testing.T) {
-				c, mark := h.serveRaw(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_OUTPUT_BYTES": "1m"}), marker()
+				c, mark := h.serveRaw(t, env{"TOOLCELL_IMAGE": "host", "TOOLCELL_OUTPUT_BYTES": "1m"}), marker()
 				c.sendCode(t, "import subprocess, time\nsubprocess.Popen(['sleep', '"+mark+"'])\ntime.sleep(0.5)\n"+tt.code)
 				waitFor(t, "the code to start", func() bool { return alive(mark) })
 				if err := tt.leave(c); err != nil {
@@ -179,7 +179,7 @@ func TestDisconnectDuringARun(t *testing.T) {
 func TestStalledClient(t *testing.T) {
 	t.Parallel()
 	const calls, size = 400, 1 << 20 // answers for more than a pipe holds
-	c := firstHost(t).serveRaw(t, env{"MCP_BRIDGE_IMAGE": "host"})
+	c := firstHost(t).serveRaw(t, env{"TOOLCELL_IMAGE": "host"})
 	sent := make(chan struct{})
 	go func() {
 		defer close(sent)
@@ -220,7 +220,7 @@ func TestStalledClient(t *testing.T) {
 
 // TestLinesThatAreNoMessages come before a call that has to work.
 func TestLinesThatAreNoMessages(t *testing.T) {
-	c := firstHost(t).serveRaw(t, env{"MCP_BRIDGE_IMAGE": "host"})
+	c := firstHost(t).serveRaw(t, env{"TOOLCELL_IMAGE": "host"})
 	lines := []string{"garbage", "\xff\xfe\x00", `{"jsonrpc":`, "[]]", "null", `{"jsonrpc":"1.0","id":3,"method":"ping"}`, strings.Repeat("x", 40<<20)}
 	go func() {
 		for _, line := range lines {

@@ -74,7 +74,7 @@ func TestLoginFromAShell(t *testing.T) {
 		"guarded": map[string]any{"type": "http", "url": guarded(t)},
 		"command": map[string]any{"command": "/bin/true"},
 	}})
-	e := env{"MCP_BRIDGE_IMAGE": "host", "MCP_SERVERS_CONFIG": config}
+	e := env{"TOOLCELL_IMAGE": "host", "TOOLCELL_SERVERS_CONFIG": config}
 	serving := h.serve(t, e)
 	code := "try: print(await mcp_guarded.hello())\nexcept Exception as e: print(e)"
 	if r := serving.python(t, code, "guarded"); !strings.Contains(r.text, "toolcell servers login guarded") {
@@ -147,7 +147,7 @@ func TestLoginInABrowserOfAnotherMachine(t *testing.T) {
 	config := writeConfig(t, map[string]any{"mcpServers": map[string]any{"guarded": map[string]any{
 		"type": "http", "url": guarded(t), "oauth": map[string]any{"scope": "read write"},
 	}}})
-	cmd := h.command(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_SERVERS_CONFIG": config}, "servers", "login", "--no-browser", "--json", "guarded")
+	cmd := h.command(t, env{"TOOLCELL_IMAGE": "host", "TOOLCELL_SERVERS_CONFIG": config}, "servers", "login", "--no-browser", "--json", "guarded")
 	var out bytes.Buffer
 	cmd.Stdout = &out
 	errs, err := cmd.StderrPipe()

@@ -97,7 +97,7 @@ func TestMountsAreShownAndHold(t *testing.T) {
 			open + ":/data:ro", mine + ":/mine:rw", mine + ":/workspace/deep/er/mine:rw", private + ":/private",
 			open + "/file.txt:/one.txt", private + "/file.txt:/tmp/two.txt:ro",
 		}, ",")
-		c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_MOUNTS": mounts})
+		c := h.serve(t, env{"TOOLCELL_IMAGE": "host", "TOOLCELL_MOUNTS": mounts})
 		c.wantStart(t, h)
 		code, err := os.ReadFile(filepath.Join("testdata", "mounts.py"))
 		if err != nil {
@@ -126,7 +126,7 @@ func TestMountsOfRootWithoutProc(t *testing.T) {
 	}
 	dir := sharedFolder(t)
 	private := h.mountFolder(t, dir, "private", 0o700)
-	c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_MOUNTS": private + ":/own:rw"})
+	c := h.serve(t, env{"TOOLCELL_IMAGE": "host", "TOOLCELL_MOUNTS": private + ":/own:rw"})
 	for range 2 { // the first run learns that there is no /proc
 		c.python(t, "open('/own/new.txt', 'w').write('from inside'); print(open('/own/file.txt').read())").want(t, "of private")
 	}
@@ -145,7 +145,7 @@ func TestMountThatBecomesALinkIsRefused(t *testing.T) {
 		t.Parallel()
 		dir := sharedFolder(t)
 		data, other := h.mountFolder(t, dir, "data", 0o755), h.mountFolder(t, dir, "other", 0o755)
-		c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_MOUNTS": data + ":/data"})
+		c := h.serve(t, env{"TOOLCELL_IMAGE": "host", "TOOLCELL_MOUNTS": data + ":/data"})
 		c.python(t, "print(open('/data/file.txt').read())").want(t, "of data")
 		if err := os.Rename(data, data+"-was"); err != nil {
 			t.Fatal(err)
@@ -166,7 +166,7 @@ func TestMountThatCannotBeUsedIsExplained(t *testing.T) {
 	}
 	onHosts(t, func(t *testing.T, h *host) {
 		dir := sharedFolder(t)
-		e := env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_MOUNTS": dir + ":/data:rw"}
+		e := env{"TOOLCELL_IMAGE": "host", "TOOLCELL_MOUNTS": dir + ":/data:rw"}
 		want := "code cannot write /data: " + dir + " belongs to uid 0 (mode 0755), and the code is uid "
 		if _, errs, _ := h.run(t, e, "exec", "-c", "open('/data/x', 'w')"); !strings.Contains(errs, want) || !strings.Contains(errs, "to cure it: ch") {
 			t.Errorf("exec says %s\nwant %q", errs, want)
@@ -194,7 +194,7 @@ func TestFileSystemWithoutIDMaps(t *testing.T) {
 	})
 	inEveryWay(t, onFirstHost, func(t *testing.T, h *host) {
 		h.mountFolder(t, dir, "data", 0o755)
-		c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_MOUNTS": dir + "/data:/data:rw"})
+		c := h.serve(t, env{"TOOLCELL_IMAGE": "host", "TOOLCELL_MOUNTS": dir + "/data:/data:rw"})
 		r := c.python(t, "import os; print(open('/data/file.txt').read(), os.access('/data', os.W_OK))")
 		r.want(t, "of data False")
 		notes := fmt.Sprint(r.fields["notes"])
@@ -261,8 +261,8 @@ func TestMountsThatAreRefused(t *testing.T) {
 		dir + "/a/b:/b:ro," + dir + "/a:/data:rw": "one is in the other, which code may write to",
 		"/dev/null:/data":                         "neither a folder nor a file",
 	} {
-		out, errs, code := h.run(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_MOUNTS": mounts}, "exec", "-c", "print('ran')")
-		if code != exitUsage || !strings.Contains(errs, want) || !strings.Contains(errs, "MCP_BRIDGE_MOUNTS") || out != "" {
+		out, errs, code := h.run(t, env{"TOOLCELL_IMAGE": "host", "TOOLCELL_MOUNTS": mounts}, "exec", "-c", "print('ran')")
+		if code != exitUsage || !strings.Contains(errs, want) || !strings.Contains(errs, "TOOLCELL_MOUNTS") || out != "" {
 			t.Errorf("%s: exit code %d, %q\n%s\nwant %q", mounts, code, out, errs, want)
 		}
 	}

@@ -177,7 +177,7 @@ func (r reply) hasOwnID() bool {
 // itself, as far as a test can have it.
 func TestNeighborTakesNothing(t *testing.T) {
 	inEveryWay(t, onEveryHost, func(t *testing.T, h *host) {
-		hogging, other := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_SESSIONS": "16"}), h.serve(t, env{"MCP_BRIDGE_IMAGE": "host"})
+		hogging, other := h.serve(t, env{"TOOLCELL_IMAGE": "host", "TOOLCELL_SESSIONS": "16"}), h.serve(t, env{"TOOLCELL_IMAGE": "host"})
 		work := victim
 		if other.python(t, "pass").hasOwnID() {
 			work = victimWithItsID
@@ -285,8 +285,8 @@ func TestEachSandboxHasItsOwnID(t *testing.T) {
 		t.Parallel()
 		other := filepath.Join(h.home, "state-of-another-"+h.start)
 		seen := map[string]string{}
-		for n, e := range []env{{}, {"MCP_BRIDGE_STATE_DIR": other}} {
-			e["MCP_BRIDGE_IMAGE"] = "host"
+		for n, e := range []env{{}, {"TOOLCELL_STATE_DIR": other}} {
+			e["TOOLCELL_IMAGE"] = "host"
 			c := h.serve(t, e)
 			for _, session := range []string{"a", "b", "c"} {
 				mark := marker()
@@ -327,7 +327,7 @@ func uidsOf(marker string) string {
 func TestSignalsAreCountedForTheSandbox(t *testing.T) {
 	inEveryWay(t, onEveryHost, func(t *testing.T, h *host) {
 		t.Parallel()
-		c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host"})
+		c := h.serve(t, env{"TOOLCELL_IMAGE": "host"})
 		for range 2 { // and each sandbox has them for itself
 			c.in(t, "hog", hogs["signals"])
 			if r := c.python(t, hogs["signals"]+"print(1000 <= n <= 1024)"); !strings.HasSuffix(r.text, "\nTrue") {

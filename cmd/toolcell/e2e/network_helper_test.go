@@ -218,7 +218,7 @@ func (s *site) env(lines string, others env) env {
 	s.t.Helper()
 	dir, write := policyFolder(s.t)
 	write("[network]\n" + lines)
-	e := env{"MCP_BRIDGE_IMAGE": "host", "XDG_CONFIG_HOME": dir, "SSL_CERT_FILE": s.roots, "HTTPS_PROXY": s.proxy.URL, "HTTP_PROXY": s.proxy.URL}
+	e := env{"TOOLCELL_IMAGE": "host", "XDG_CONFIG_HOME": dir, "SSL_CERT_FILE": s.roots, "HTTPS_PROXY": s.proxy.URL, "HTTP_PROXY": s.proxy.URL}
 	maps.Copy(e, others)
 	return e
 }

@@ -172,7 +172,7 @@ print(line(waiting))`, "https://api.test")
 func TestDownloadsTakeNoMemory(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	c := firstHost(t).serve(t, s.env("allow = ['api.test', 'GET https://rules.test/*']\nvia = 'env'", env{"MCP_BRIDGE_MAX_TIMEOUT": "20m"}))
+	c := firstHost(t).serve(t, s.env("allow = ['api.test', 'GET https://rules.test/*']\nvia = 'env'", env{"TOOLCELL_MAX_TIMEOUT": "20m"}))
 	most := func() int {
 		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.cmd.Process.Pid))
 		if err != nil {

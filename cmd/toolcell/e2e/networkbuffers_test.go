@@ -43,7 +43,7 @@ func TestConnectionsThatAreNotReadTakeLittle(t *testing.T) {
 	code := fmt.Sprintf("SITE = %q\n", at) + unreadCode
 	inEveryWay(t, onEveryHost, func(t *testing.T, h *host) {
 		s.release = make(chan struct{})
-		c := h.serve(t, s.env(fmt.Sprintf("allow = [%q]\nprivate = [%q]", at, siteAddress), env{"MCP_BRIDGE_MEMORY": "192m"})) // with cgroup v2 buffers count, too
+		c := h.serve(t, s.env(fmt.Sprintf("allow = [%q]\nprivate = [%q]", at, siteAddress), env{"TOOLCELL_MEMORY": "192m"})) // with cgroup v2 buffers count, too
 		before := socketMemory(t)
 		done := make(chan reply)
 		go func() {

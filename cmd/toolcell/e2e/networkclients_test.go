@@ -40,7 +40,7 @@ func TestClientsFindTheWayOut(t *testing.T) {
 	s := newSite(t)
 	e := s.env(`
 allow = ["api.test", "GET https://rules.test/v1/*", "POST https://rules.test/v1/*"]
-via = "env"`, env{"MCP_BRIDGE_MOUNTS": installedClients(t) + ":/clients:ro", "MCP_BRIDGE_MAX_TIMEOUT": "10m"})
+via = "env"`, env{"TOOLCELL_MOUNTS": installedClients(t) + ":/clients:ro", "TOOLCELL_MAX_TIMEOUT": "10m"})
 	all := []string{"urllib", "requests", "httpx", "httpx_async", "aiohttp", "curl"}
 	inEveryWay(t, onFirstHost, func(t *testing.T, h *host) {
 		c := h.serve(t, e)
@@ -88,7 +88,7 @@ func TestInspectedHostsAreTrusted(t *testing.T) {
 	prefix := registry(t, "", "", append(versions, another)...)
 	for _, version := range append(versions, another) {
 		c := firstHost(t).serve(t, s.env("allow = ['GET https://rules.test/*', 'GET https://"+s.hostPort()+"/*']\nprivate = ['127.0.0.2']\nvia = 'env'",
-			env{"MCP_BRIDGE_IMAGE": prefix + version + "-slim"}))
+			env{"TOOLCELL_IMAGE": prefix + version + "-slim"}))
 		for _, host := range []string{"rules.test", s.hostPort()} {
 			c.python(t, "import ssl; ctx = ssl.create_default_context(); ctx.verify_flags |= ssl.VERIFY_X509_STRICT\n"+
 				strings.Replace(fetch("https://"+host+"/v"+version), "/v"+version+`"`, "/v"+version+`", context=ctx`, 1), "https://"+host).want(t, "GET /v"+version+" of "+host)

@@ -20,7 +20,7 @@ host = "token.test"
 header = "Authorization"
 value = "Bearer ${env:TOOLCELL_TEST_TOKEN}"
 env = "API_TOKEN"
-`, env{"TOOLCELL_TEST_TOKEN": secret, "MCP_BRIDGE_LOG_LEVEL": "DEBUG"})
+`, env{"TOOLCELL_TEST_TOKEN": secret, "TOOLCELL_LOG_LEVEL": "DEBUG"})
 	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
 		c := h.serve(t, e)
 		var all strings.Builder

@@ -25,7 +25,7 @@ func newNewcomer(t *testing.T, h *host) *newcomer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := &newcomer{host: new(host), env: env{"MCP_BRIDGE_STATE_DIR": "", "MCP_BRIDGE_IMAGE": "host", "NO_COLOR": "1"}}
+	n := &newcomer{host: new(host), env: env{"TOOLCELL_STATE_DIR": "", "TOOLCELL_IMAGE": "host", "NO_COLOR": "1"}}
 	*n.host = *h
 	n.home = dir
 	n.give(t, dir)

@@ -36,7 +36,7 @@ func inspectWith(t *testing.T, options []string, args ...string) (stdout string)
 	h := firstHost(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	all := slices.Concat([]string{"--cli", "-e", "MCP_BRIDGE_IMAGE=host", "-e", "MCP_BRIDGE_STATE_DIR=" + filepath.Join(h.home, "state")},
+	all := slices.Concat([]string{"--cli", "-e", "TOOLCELL_IMAGE=host", "-e", "TOOLCELL_STATE_DIR=" + filepath.Join(h.home, "state")},
 		options, []string{bin, "serve"}, args)
 	c := exec.CommandContext(ctx, npmProgram(t, "mcp-inspector"), all...)
 	c.Dir = h.home
@@ -91,7 +91,7 @@ func TestServersFromNPM(t *testing.T) {
 		"files":      map[string]any{"command": filesystem, "args": []string{dir}},
 	})
 	h := firstHost(t)
-	c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_SERVERS_CONFIG": config})
+	c := h.serve(t, env{"TOOLCELL_IMAGE": "host", "TOOLCELL_SERVERS_CONFIG": config})
 	r := c.python(t, "print((await mcp_everything.echo(message='hi there')), await mcp_servers['everything'].get_sum(a=20, b=22))", "everything")
 	if r.isError || !strings.Contains(r.text, "hi there") || !strings.Contains(r.text, "42") {
 		t.Errorf("everything: %s", r.text)

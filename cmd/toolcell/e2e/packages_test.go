@@ -51,7 +51,7 @@ func TestPackagesOfAScript(t *testing.T) {
 		t.Run(filepath.Base(image), func(t *testing.T) {
 			t.Parallel()
 			inEveryWay(t, onFirstHost, func(t *testing.T, h *host) {
-				c := h.serve(t, env{"MCP_BRIDGE_IMAGE": image})
+				c := h.serve(t, env{"TOOLCELL_IMAGE": image})
 				const code = "import six, httpx, sys, subprocess, importlib.metadata as m\n" +
 					"print(m.version('six') == six.__version__, httpx.__file__, 'six' in m.packages_distributions()['six'] if hasattr(m, 'packages_distributions') else True)\n" +
 					"at = sys.path.index('/run/toolcell/packages')\n" +
@@ -79,7 +79,7 @@ func TestPackagesThatCannotBe(t *testing.T) {
 	needPyPI(t)
 	h := firstHost(t)
 	dir, write := policyFolder(t)
-	c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host", "XDG_CONFIG_HOME": dir})
+	c := h.serve(t, env{"TOOLCELL_IMAGE": "host", "XDG_CONFIG_HOME": dir})
 	for _, tt := range []struct{ policy, packages, status, want string }{
 		{"", "toolcell-there-is-no-such-package", "validation_error", `there is no package "toolcell-there-is-no-such-package" in the index https://pypi.org/simple`},
 		{"", "six==99", "validation_error", "there is no version of six==99"},
@@ -115,7 +115,7 @@ func TestPackagesCommands(t *testing.T) {
 	t.Parallel()
 	needPyPI(t)
 	h := firstHost(t)
-	e := env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_STATE_DIR": filepath.Join(h.home, "packages-state")}
+	e := env{"TOOLCELL_IMAGE": "host", "TOOLCELL_STATE_DIR": filepath.Join(h.home, "packages-state")}
 	file := filepath.Join(h.home, "report.py")
 	if err := os.WriteFile(file, []byte(script("import six; print(six.__version__)", "six<1.17")), 0o644); err != nil {
 		t.Fatal(err)
@@ -133,7 +133,7 @@ func TestPackagesCommands(t *testing.T) {
 	run(e, add+"'six<1.17'\n", "packages", "add", "--offline", "six<1.17")
 	run(e, add+"'six<1.17'\n", "packages", "lock", "--offline", file)
 	run(e, add+file+"\n", "exec", "-q", "--offline", file)
-	run(e.with("MCP_BRIDGE_PULL", "never"), add+"idna", "exec", "-q", "-c", script("import idna", "idna"))
+	run(e.with("TOOLCELL_PULL", "never"), add+"idna", "exec", "-q", "-c", script("import idna", "idna"))
 	id, _, _ := strings.Cut(run(e, ": six 1.16.0\n", "packages", "add", "six<1.17"), ":")
 	run(e, "six 1.16.0", "packages", "add", "--offline", "six<1.17")
 	// What is here needs no network.

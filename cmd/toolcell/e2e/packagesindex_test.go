@@ -104,7 +104,7 @@ func TestPackagesOfAnotherIndex(t *testing.T) {
 	needPyPI(t) // for uv
 	h := firstHost(t)
 	dir, write := policyFolder(t)
-	c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host", "XDG_CONFIG_HOME": dir})
+	c := h.serve(t, env{"TOOLCELL_IMAGE": "host", "XDG_CONFIG_HOME": dir})
 	c.python(t, script("import six; print(1)", "six")).want(t, "1")
 	x := startIndex(t)
 	policy := func(more string) { write(fmt.Sprintf("[packages]\nindex = %q\n%s", x.URL+"/simple", more)) }
@@ -171,7 +171,7 @@ func TestPackagesAfterAKill(t *testing.T) {
 	needPyPI(t)
 	h := firstHost(t)
 	for _, after := range []time.Duration{50, 200, 400, 800, 1600, 3200} {
-		e := env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_STATE_DIR": filepath.Join(h.home, fmt.Sprint("killed-", int(after)))}
+		e := env{"TOOLCELL_IMAGE": "host", "TOOLCELL_STATE_DIR": filepath.Join(h.home, fmt.Sprint("killed-", int(after)))}
 		code := script("import httpx; print('ran')", "httpx")
 		killed := h.command(t, e, "exec", "-q", "-c", code)
 		if err := killed.Start(); err != nil {
@@ -183,7 +183,7 @@ func TestPackagesAfterAKill(t *testing.T) {
 			t.Errorf("killed after %d ms: status %d, %q\n%s", after, code, out, errs)
 		}
 		for _, folder := range []string{"wheels", "sets", "uv"} {
-			if left, _ := filepath.Glob(filepath.Join(e["MCP_BRIDGE_STATE_DIR"], "cache", "packages", folder, ".tmp-*")); left != nil {
+			if left, _ := filepath.Glob(filepath.Join(e["TOOLCELL_STATE_DIR"], "cache", "packages", folder, ".tmp-*")); left != nil {
 				t.Errorf("killed after %d ms: %q stay", after, left)
 			}
 		}
@@ -197,7 +197,7 @@ func TestIndexWithALogin(t *testing.T) {
 	const password, encoded = "p4ssw0rd-of-the-index", "bWU6cDRzc3cwcmQtb2YtdGhlLWluZGV4"
 	h := firstHost(t)
 	dir, write := policyFolder(t)
-	e := env{"MCP_BRIDGE_IMAGE": "host", "XDG_CONFIG_HOME": dir, "MCP_BRIDGE_STATE_DIR": filepath.Join(h.home, "login-state"), "MCP_BRIDGE_LOG_LEVEL": "DEBUG"}
+	e := env{"TOOLCELL_IMAGE": "host", "XDG_CONFIG_HOME": dir, "TOOLCELL_STATE_DIR": filepath.Join(h.home, "login-state"), "TOOLCELL_LOG_LEVEL": "DEBUG"}
 	if _, errs, code := h.run(t, e, "packages", "add", "six"); code != 0 {
 		t.Fatal(errs)
 	}
@@ -264,7 +264,7 @@ func TestTemplatesImportNothingOfPackages(t *testing.T) {
 	needPyPI(t) // for uv
 	h := firstHost(t)
 	dir, write := policyFolder(t)
-	c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host", "XDG_CONFIG_HOME": dir, "MCP_BRIDGE_START": "fork"})
+	c := h.serve(t, env{"TOOLCELL_IMAGE": "host", "XDG_CONFIG_HOME": dir, "TOOLCELL_START": "fork"})
 	c.python(t, script("import six; print(1)", "six")).want(t, "1")
 	x := startIndex(t)
 	write(fmt.Sprintf("[packages]\nindex = %q", x.URL+"/simple"))

@@ -88,7 +88,7 @@ const (
 func TestToolsThatChangeBetweenStarts(t *testing.T) {
 	h := firstHost(t)
 	entry, set := changing(t)
-	e := env{"MCP_BRIDGE_IMAGE": "host", "MCP_SERVERS_CONFIG": writeConfig(t, map[string]any{"mcpServers": map[string]any{"changing": entry}})}
+	e := env{"TOOLCELL_IMAGE": "host", "TOOLCELL_SERVERS_CONFIG": writeConfig(t, map[string]any{"mcpServers": map[string]any{"changing": entry}})}
 	run := func(want string, wantNote bool) {
 		t.Helper()
 		out, errs, code := h.run(t, e, "exec", "--server", "changing", "-c", callPay)
@@ -180,7 +180,7 @@ func TestToolsThatChangeDuringASession(t *testing.T) {
 	h := firstHost(t)
 	entry, set := changing(t)
 	dir, write := policyFolder(t)
-	e := env{"MCP_BRIDGE_IMAGE": "host", "XDG_CONFIG_HOME": dir, "MCP_SERVERS_CONFIG": writeConfig(t, map[string]any{"mcpServers": map[string]any{"changing": entry}})}
+	e := env{"TOOLCELL_IMAGE": "host", "XDG_CONFIG_HOME": dir, "TOOLCELL_SERVERS_CONFIG": writeConfig(t, map[string]any{"mcpServers": map[string]any{"changing": entry}})}
 	set(payTool)
 	c := h.serve(t, e)
 	c.python(t, callPay, "changing").want(t, "pay done")
@@ -214,7 +214,7 @@ func TestServersOfOneNameInTwoProjects(t *testing.T) {
 	setFirst(payTool)
 	setSecond(payHostile)
 	for i, entry := range []map[string]any{first, second, first} {
-		e := env{"MCP_BRIDGE_IMAGE": "host", "MCP_SERVERS_CONFIG": writeConfig(t, map[string]any{"mcpServers": map[string]any{"changing": entry}})}
+		e := env{"TOOLCELL_IMAGE": "host", "TOOLCELL_SERVERS_CONFIG": writeConfig(t, map[string]any{"mcpServers": map[string]any{"changing": entry}})}
 		out, errs, code := h.run(t, e, "exec", "--server", "changing", "-c", callPay)
 		if code != exitOK || strings.Contains(out+errs, changedNote) {
 			t.Errorf("project %d: exit %d\n%s%s", i, code, out, errs)

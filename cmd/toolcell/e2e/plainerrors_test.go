@@ -52,7 +52,7 @@ func TestErrorsArePlain(t *testing.T) {
 		},
 		"a mirror that answers": {
 			"registry.example/py:3",
-			env{"HTTPS_PROXY": "http://" + closed, "MCP_BRIDGE_REGISTRY_MIRRORS": "registry.example=http://" + missing},
+			env{"HTTPS_PROXY": "http://" + closed, "TOOLCELL_REGISTRY_MIRRORS": "registry.example=http://" + missing},
 			"the mirror " + missing + " has no such image; cannot reach the proxy " + closed + " (connection refused), through which registry.example would be asked", "the tag",
 		},
 		"no folder": {"oci:" + filepath.Join(shared, "none"), nil, strconv.Quote(filepath.Join(shared, "none")) + ": no such file or folder", ""},
@@ -74,7 +74,7 @@ func TestErrorsArePlain(t *testing.T) {
 			}
 		})
 	}
-	r := h.serve(t, env{"MCP_BRIDGE_IMAGE": closed + "/py:3"}).python(t, "1")
+	r := h.serve(t, env{"TOOLCELL_IMAGE": closed + "/py:3"}).python(t, "1")
 	told := strings.TrimPrefix(r.text, "status: sandbox_error\n")
 	if r.status() != "sandbox_error" || !strings.Contains(told, "cannot reach "+closed+" (connection refused)") || libraryWords.MatchString(told) {
 		t.Errorf("to a model:\n%s", r.text)
@@ -109,7 +109,7 @@ func TestHomeThatDoesNotExist(t *testing.T) {
 		}
 		const home = "/nonexistent/toolcell"
 		for _, args := range [][]string{{"exec", "-c", "1"}, {"images", "list"}, {"serve"}} {
-			_, errs, code := h.run(t, env{"HOME": home, "MCP_BRIDGE_STATE_DIR": "", "MCP_BRIDGE_IMAGE": "host"}, args...)
+			_, errs, code := h.run(t, env{"HOME": home, "TOOLCELL_STATE_DIR": "", "TOOLCELL_IMAGE": "host"}, args...)
 			first, hint, _ := strings.Cut(errs, "\n")
 			if code != exitHost || first != "toolcell: HOME is "+home+", which does not exist, and toolcell would keep its files there (RC-STATE)" {
 				t.Errorf("%s: exit %d\n%s", args[0], code, errs)
@@ -118,7 +118,7 @@ func TestHomeThatDoesNotExist(t *testing.T) {
 				continue
 			}
 			cure, _, _ := strings.Cut(strings.TrimPrefix(hint, "hint: "), "\n#")
-			out, err := h.shell(t, env{"HOME": home, "MCP_BRIDGE_STATE_DIR": "", "MCP_BRIDGE_IMAGE": "host"}, cure+"\n"+`exec "$@"`, "exec", "-q", "-c", "print('works')").CombinedOutput()
+			out, err := h.shell(t, env{"HOME": home, "TOOLCELL_STATE_DIR": "", "TOOLCELL_IMAGE": "host"}, cure+"\n"+`exec "$@"`, "exec", "-q", "-c", "print('works')").CombinedOutput()
 			if err != nil || string(out) != "works\n" {
 				t.Errorf("after %q: %v\n%s", cure, err, out)
 			}

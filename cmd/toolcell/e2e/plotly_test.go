@@ -9,7 +9,7 @@ import (
 
 // TestPlotlyIsDrawn by its own renderer, a browser, inside the sandbox.
 func TestPlotlyIsDrawn(t *testing.T) {
-	e := drawing.with("MCP_BRIDGE_IMAGE", "oci:"+os.Getenv("TOOLCELL_TEST_PLOTLY"))
+	e := drawing.with("TOOLCELL_IMAGE", "oci:"+os.Getenv("TOOLCELL_TEST_PLOTLY"))
 	inEveryWay(t, onFirstHost, func(t *testing.T, h *host) {
 		c := h.serve(t, e)
 		r, all := c.pictures(t, `import plotly.graph_objects as go

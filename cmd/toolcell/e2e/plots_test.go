@@ -25,7 +25,7 @@ func withMatplotlib(t *testing.T) string {
 
 // drawing has what a run needs that draws: it is slow to import, where nothing
 // is compiled.
-var drawing = env{"MCP_BRIDGE_TIMEOUT": "100s", "MCP_BRIDGE_MEMORY": "1g"}
+var drawing = env{"TOOLCELL_TIMEOUT": "100s", "TOOLCELL_MEMORY": "1g"}
 
 func (e env) with(name, value string) env {
 	out := maps.Clone(e)
@@ -45,11 +45,11 @@ const figure = "import matplotlib.pyplot as plt\ndef figure(colour, **k):\n  f =
 // that display is given: each once.
 func TestFiguresAreShown(t *testing.T) {
 	t.Parallel()
-	e := drawing.with("MCP_BRIDGE_IMAGE", withMatplotlib(t))
+	e := drawing.with("TOOLCELL_IMAGE", withMatplotlib(t))
 	inEveryWay(t, onFirstHost, func(t *testing.T, h *host) {
 		for _, preload := range []string{"", "matplotlib.pyplot"} {
 			t.Run("preload "+preload, func(t *testing.T) {
-				c := h.serve(t, e.with("MCP_BRIDGE_PRELOAD", preload))
+				c := h.serve(t, e.with("TOOLCELL_PRELOAD", preload))
 				r := c.python(t, "import os, sys; print(os.environ['MPLBACKEND'], 'matplotlib' in sys.modules)")
 				if preload == "" || h.start == oci.StartFork { // else the first run is not preloaded yet
 					r.want(t, map[string]string{"": "Agg False", "matplotlib.pyplot": "Agg True"}[preload])
@@ -82,7 +82,7 @@ func TestFiguresAreShown(t *testing.T) {
 // is in nobody's way.
 func TestFiguresOfCodeThatFails(t *testing.T) {
 	t.Parallel()
-	c := firstHost(t).serve(t, drawing.with("MCP_BRIDGE_IMAGE", withMatplotlib(t)))
+	c := firstHost(t).serve(t, drawing.with("TOOLCELL_IMAGE", withMatplotlib(t)))
 	r, all := c.pictures(t, figure+"figure('red'); figure('red').suptitle(r'$\\frac$'); figure('red', figsize=(100, 100))\n1 / 0")
 	if len(all) != 2 || r.status() != "error" || !strings.Contains(r.text, "figure 2 cannot be drawn: ") || !strings.Contains(r.text, "ZeroDivisionError") {
 		t.Errorf("%d pictures: %s", len(all), r.text)
@@ -96,7 +96,7 @@ func TestFiguresOfCodeThatFails(t *testing.T) {
 // TestPicturesOfLibraries show themselves.
 func TestPicturesOfLibraries(t *testing.T) {
 	image := withMatplotlib(t)
-	c := firstHost(t).serve(t, drawing.with("MCP_BRIDGE_IMAGE", image))
+	c := firstHost(t).serve(t, drawing.with("TOOLCELL_IMAGE", image))
 	r, all := c.pictures(t, "from PIL import Image\nfor mode in '1', 'L', 'P', 'RGB', 'RGBA', 'CMYK', 'F', 'I;16': display(Image.new(mode, (40, 30)))")
 	if r.isError || len(all) != 8 || all[3].Bounds().Dx() != 40 {
 		t.Errorf("%d pictures: %s", len(all), r.text)
@@ -119,7 +119,7 @@ func TestTablesAreText(t *testing.T) {
 	if _, err := os.Stat("/usr/lib/python3/dist-packages/pandas"); err != nil && os.Getenv("TOOLCELL_TEST_DATA") == "" {
 		t.Skip("needs pandas: apt-get install python3-pandas, or make test-data")
 	}
-	c := firstHost(t).serve(t, drawing.with("MCP_BRIDGE_IMAGE", withMatplotlib(t)))
+	c := firstHost(t).serve(t, drawing.with("TOOLCELL_IMAGE", withMatplotlib(t)))
 	r := c.python(t, "import pandas as pd\nd = pd.DataFrame({f'column{i}': range(100) for i in range(20)})\ndisplay(d, d.column3)")
 	for _, want := range []string{" column0 ", " column19", "\n99 ", "[100 rows x 20 columns]", "Name: column3, Length: 100, dtype: int64"} {
 		if !strings.Contains(r.text, want) {

@@ -44,7 +44,7 @@ func TestPolicyIsAskedAndReadAgain(t *testing.T) {
 	config := fakeConfig(t, nil)
 	h := firstHost(t)
 	dir, write := policyFolder(t)
-	c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_SERVERS_CONFIG": config, "XDG_CONFIG_HOME": dir})
+	c := h.serve(t, env{"TOOLCELL_IMAGE": "host", "TOOLCELL_SERVERS_CONFIG": config, "XDG_CONFIG_HOME": dir})
 	c.python(t, tryCall, "github").want(t, "t")
 	for _, tt := range []struct{ policy, want string }{
 		{"[servers.github]\ndeny = 'create_*'", `policy.toml, [servers.github] deny = "create_*": calling "create_issue" of server "github" is not allowed`},
@@ -84,7 +84,7 @@ func TestPolicyOnTheCommandLine(t *testing.T) {
 	if err := os.WriteFile(wrong, []byte("[server.github]\ndeny = '*'"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	e := env{"MCP_BRIDGE_IMAGE": "host", "MCP_SERVERS_CONFIG": fakeConfig(t, nil)}
+	e := env{"TOOLCELL_IMAGE": "host", "TOOLCELL_SERVERS_CONFIG": fakeConfig(t, nil)}
 	const call = "await mcp_github.create_issue(title='t')"
 	for name, tt := range map[string]struct {
 		args []string
@@ -110,7 +110,7 @@ func TestExecSaysOnceWhatIsWrongWithThePolicy(t *testing.T) {
 	dir, write := policyFolder(t)
 	write("[servers.a]\ndeny = 1")
 	file := filepath.Join(dir, "toolcell", "policy.toml")
-	e := env{"MCP_BRIDGE_IMAGE": "host", "MCP_SERVERS_CONFIG": fakeConfig(t, nil)}
+	e := env{"TOOLCELL_IMAGE": "host", "TOOLCELL_SERVERS_CONFIG": fakeConfig(t, nil)}
 	for name, args := range map[string][]string{
 		"it does not matter": {"-c", "1"},
 		"a call":             {"--server", "github", "-c", "await mcp_github.create_issue(title='t')"},
@@ -148,7 +148,7 @@ func TestFailedRunListsItsCalls(t *testing.T) {
 	t.Parallel()
 	config := fakeConfig(t, nil)
 	h := firstHost(t)
-	c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_SERVERS_CONFIG": config})
+	c := h.serve(t, env{"TOOLCELL_IMAGE": "host", "TOOLCELL_SERVERS_CONFIG": config})
 	const work = "await mcp_github.create_issue(title='first', body='b' * 200)\ntry: await mcp_odd.fail()\nexcept Exception: pass\n"
 	c.python(t, work+"print('servers run')", "*").want(t, "servers run")
 	const issue = "\ncalls that have taken effect; a retry should not repeat what they changed:\n  github.create_issue {\"title\": \"first\", \"body\": \"bbb"

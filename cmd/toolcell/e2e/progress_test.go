@@ -34,7 +34,7 @@ func TestLongWorkHasOneLine(t *testing.T) {
 		{[]string{"servers", "call", "silent", "x"}, "calling silent/x"},
 	} {
 		e := h.ownState(t)
-		e["MCP_SERVERS_CONFIG"], e["TERM"] = silent, "xterm"
+		e["TOOLCELL_SERVERS_CONFIG"], e["TERM"] = silent, "xterm"
 		p := atTerminal(t, h.command(t, e, tt.args...), 100)
 		p.sees(tt.line)
 		before := len(p.screen.String())
@@ -60,13 +60,13 @@ func TestCancelledPull(t *testing.T) {
 	e["TERM"] = "xterm"
 	p := atTerminal(t, h.command(t, e, "images", "pull", ref), 100)
 	waitFor(t, "the pull to begin", func() bool {
-		found, _ := filepath.Glob(filepath.Join(e["MCP_BRIDGE_STATE_DIR"], "cache/images/layers/.tmp-*/entries"))
+		found, _ := filepath.Glob(filepath.Join(e["TOOLCELL_STATE_DIR"], "cache/images/layers/.tmp-*/entries"))
 		return len(found) > 0
 	})
 	p.types(ctrlC)
 	p.leavesWith(130)
 	p.sees("toolcell: cancelled; ")
-	kept, _ := filepath.Glob(filepath.Join(e["MCP_BRIDGE_STATE_DIR"], "cache/images/layers/*/entries"))
+	kept, _ := filepath.Glob(filepath.Join(e["TOOLCELL_STATE_DIR"], "cache/images/layers/*/entries"))
 	if none := strings.Contains(p.screen.String(), "nothing was kept"); none != (len(kept) == 0) {
 		t.Errorf("%d layers are kept, and it says: %q", len(kept), p.screen)
 	}

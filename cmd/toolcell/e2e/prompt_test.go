@@ -19,7 +19,7 @@ func atPrompt(t *testing.T, h *host, e env, args ...string) *person {
 	if e == nil {
 		e = env{}
 	}
-	e["MCP_BRIDGE_IMAGE"], e["NO_COLOR"] = "host", "1"
+	e["TOOLCELL_IMAGE"], e["NO_COLOR"] = "host", "1"
 	if e["TERM"] == "" {
 		e["TERM"] = "xterm"
 	}
@@ -122,7 +122,7 @@ func TestPromptAnswersTheCode(t *testing.T) {
 	p.enters("len(name)\r", "\n7\r\n")
 	p.types("\x04")
 	p.leaves()
-	history, err := os.ReadFile(filepath.Join(e["MCP_BRIDGE_STATE_DIR"], "state", "history"))
+	history, err := os.ReadFile(filepath.Join(e["TOOLCELL_STATE_DIR"], "state", "history"))
 	if err != nil || strings.Contains(string(history), "\n1/0 Bob\n") {
 		t.Errorf("%v, %s", err, history)
 	}
@@ -214,7 +214,7 @@ func TestSignalEndsThePrompt(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			c := h.command(t, env{"MCP_BRIDGE_IMAGE": "host", "TERM": "xterm"}, "exec", "-i")
+			c := h.command(t, env{"TOOLCELL_IMAGE": "host", "TERM": "xterm"}, "exec", "-i")
 			p := startAt(t, c, ours, theirs)
 			p.sees(">>> ")
 			p.types(code)
@@ -238,7 +238,7 @@ func TestSignalEndsThePrompt(t *testing.T) {
 func TestPromptRemembersLines(t *testing.T) {
 	h := firstHost(t)
 	e := h.ownState(t)
-	file := filepath.Join(e["MCP_BRIDGE_STATE_DIR"], "state", "history")
+	file := filepath.Join(e["TOOLCELL_STATE_DIR"], "state", "history")
 	p := atPrompt(t, h, e)
 	p.enters("first = 'remembered'\r", ">>> ")
 	p.enters("first\r", "\n'remembered'")
@@ -310,7 +310,7 @@ func TestPromptWithoutATerminal(t *testing.T) {
 		"no such image":    {[]string{"--image", "oci:/no/such"}, "1\nprint(2)\n", "", "/no/such", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := h.command(t, env{"MCP_BRIDGE_IMAGE": "host"}, append([]string{"exec", "-i"}, tt.args...)...)
+			c := h.command(t, env{"TOOLCELL_IMAGE": "host"}, append([]string{"exec", "-i"}, tt.args...)...)
 			var out, errs strings.Builder
 			c.Stdin, c.Stdout, c.Stderr = strings.NewReader(tt.in), &out, &errs
 			_ = c.Run() // the exit code is looked at

@@ -24,7 +24,7 @@ func TestPurgeLeavesNothing(t *testing.T) {
 		n.must(t, 0, "", "purge", "--dry-run")
 		n.wantFiles(t, before)
 		if h.name == "user" { // an image with layers, whose sandboxes have subordinate IDs
-			n.env["MCP_BRIDGE_IMAGE"] = registry(t, "", "", "minimal") + "minimal-slim"
+			n.env["TOOLCELL_IMAGE"] = registry(t, "", "", "minimal") + "minimal-slim"
 		}
 		n.use(t)
 		n.must(t, 0, "", "install", "cursor", "--project")
@@ -104,11 +104,11 @@ func TestPurgeRefusesWhileServeRuns(t *testing.T) {
 			n := newNewcomer(t, h)
 			before := n.find(t)
 			if one != "" {
-				n.env["MCP_BRIDGE_STATE_DIR"] = filepath.Join(n.home, one)
+				n.env["TOOLCELL_STATE_DIR"] = filepath.Join(n.home, one)
 			}
 			n.use(t)
 			n.put(t, ".config/toolcell/policy.toml", "[servers.github]\nask = 'create_*'")
-			n.env["MCP_SERVERS_CONFIG"] = fakeConfig(t, nil)
+			n.env["TOOLCELL_SERVERS_CONFIG"] = fakeConfig(t, nil)
 			c := n.serve(t, n.env)
 			c.call(t, map[string]any{"code": "1", "session": "kept"})
 			if r := c.python(t, createTwo, "github"); r.status() != "approval_needed" {
@@ -215,7 +215,7 @@ func hostiles() map[string]hostile {
 		}, says: "~/.cache/toolcell is a link, which is not followed", stays: []string{"/.cache", "/.cache/x", "/.cache/toolcell"}},
 		"the home is the state folder": {
 			spoil: func(t *testing.T, n *newcomer) {
-				n.env["MCP_BRIDGE_STATE_DIR"] = n.home
+				n.env["TOOLCELL_STATE_DIR"] = n.home
 				n.put(t, "cache/mine.txt", "mine")
 				n.put(t, "cache/images/holiday.jpg", "mine")
 				n.put(t, "state/taxes.pdf", "mine")
@@ -267,7 +267,7 @@ func TestPurgeNamesOtherStateFolders(t *testing.T) {
 	n := newNewcomer(t, firstHost(t))
 	before := n.find(t)
 	n.put(t, "elsewhere/state/trust.json", "{}")
-	n.must(t, 0, "", "install", "cursor", "--env", "MCP_BRIDGE_STATE_DIR="+n.home+"/elsewhere")
+	n.must(t, 0, "", "install", "cursor", "--env", "TOOLCELL_STATE_DIR="+n.home+"/elsewhere")
 	n.must(t, 0, "toolcell purge --state-dir "+n.home+"/elsewhere", "purge", "--yes")
 	n.must(t, 0, "removed: trust", "purge", "--yes", "--state-dir", n.home+"/elsewhere")
 	n.wantFiles(t, before)

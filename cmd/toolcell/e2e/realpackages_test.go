@@ -12,7 +12,7 @@ import (
 func TestPackagesThatPeopleUse(t *testing.T) {
 	h := firstHost(t)
 	for _, image := range pythonImages() {
-		c := h.serve(t, env{"MCP_BRIDGE_IMAGE": image, "MCP_BRIDGE_TIMEOUT": "120s", "MCP_BRIDGE_MEMORY": "2g"})
+		c := h.serve(t, env{"TOOLCELL_IMAGE": image, "TOOLCELL_TIMEOUT": "120s", "TOOLCELL_MEMORY": "2g"})
 		for name, tt := range map[string]struct{ packages, code, want string }{
 			"numpy":       {"numpy", "import numpy as np; print(np.linalg.inv(np.eye(2) * 2)[0, 0])", "0.5"},
 			"pandas":      {"pandas", "import pandas as pd; print(pd.DataFrame({'a': [1, 2]}).a.sum())", "3"},

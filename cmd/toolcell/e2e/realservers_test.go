@@ -39,8 +39,8 @@ func serveReal(t *testing.T, h *host, servers map[string]any) (c *client, policy
 	t.Helper()
 	dir, policy := policyFolder(t)
 	return h.serve(t, env{
-		"MCP_BRIDGE_IMAGE": "host", "XDG_CONFIG_HOME": dir,
-		"MCP_SERVERS_CONFIG": writeConfig(t, map[string]any{"mcpServers": servers}),
+		"TOOLCELL_IMAGE": "host", "XDG_CONFIG_HOME": dir,
+		"TOOLCELL_SERVERS_CONFIG": writeConfig(t, map[string]any{"mcpServers": servers}),
 	}), policy
 }
 
@@ -143,7 +143,7 @@ func TestRealProgressReachesTheClient(t *testing.T) {
 	config := writeConfig(t, map[string]any{"mcpServers": map[string]any{
 		"everything": map[string]any{"command": npmProgram(t, "mcp-server-everything")},
 	}})
-	heard := heardProgress(t, firstHost(t), env{"MCP_BRIDGE_IMAGE": "host", "MCP_SERVERS_CONFIG": config}, map[string]any{
+	heard := heardProgress(t, firstHost(t), env{"TOOLCELL_IMAGE": "host", "TOOLCELL_SERVERS_CONFIG": config}, map[string]any{
 		"code":    "print(await mcp_everything.trigger_long_running_operation(duration=2, steps=4))",
 		"servers": []string{"everything"},
 	})
@@ -285,7 +285,7 @@ func TestOneScriptFindsReadsAndCalls(t *testing.T) {
 		"everything": map[string]any{"command": npmProgram(t, "mcp-server-everything")},
 		"notes":      map[string]any{"command": npmProgram(t, "mcp-server-filesystem"), "args": []string{dir}},
 	})
-	c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_SERVERS_CONFIG": config})
+	c := h.serve(t, env{"TOOLCELL_IMAGE": "host", "TOOLCELL_SERVERS_CONFIG": config})
 	got := c.succeeds(t, `
 import asyncio
 from mcp import runtime

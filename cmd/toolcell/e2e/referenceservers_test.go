@@ -22,7 +22,7 @@ func TestGuideWithReferenceServers(t *testing.T) {
 	h := firstHost(t)
 	home := newDocFolder(t, h, "docs-reference-")
 	d := &reader{host: h, home: home, env: docEnv(h, home, filepath.Join(home, "cache"), ""), clients: map[string]*client{}}
-	d.env["MCP_BRIDGE_IMAGE"], d.env["MCP_BRIDGE_REGISTRY_MIRRORS"] = "host", ""
+	d.env["TOOLCELL_IMAGE"], d.env["TOOLCELL_REGISTRY_MIRRORS"] = "host", ""
 	d.settle(t)
 	launchers := map[string]string{}
 	for _, s := range referenceServers {

@@ -86,7 +86,7 @@ func TestImagesThatCannotBeHad(t *testing.T) {
 	}
 	for name, ref := range c {
 		t.Run(name, func(t *testing.T) {
-			s := h.serve(t, env{"MCP_BRIDGE_IMAGE": ref})
+			s := h.serve(t, env{"TOOLCELL_IMAGE": ref})
 			r := s.python(t, "print(1)")
 			if r.status() != "sandbox_error" || !strings.Contains(r.text, ref[strings.Index(ref, ":")+1:]) {
 				t.Errorf("got %s", r.text)

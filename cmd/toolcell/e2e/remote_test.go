@@ -67,7 +67,7 @@ func TestEverythingOverHTTPAndSSE(t *testing.T) {
 				entry["type"] = tt.kind
 			}
 			config := writeConfig(t, map[string]any{"mcpServers": map[string]any{"everything": entry}})
-			c := firstHost(t).serve(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_SERVERS_CONFIG": config})
+			c := firstHost(t).serve(t, env{"TOOLCELL_IMAGE": "host", "TOOLCELL_SERVERS_CONFIG": config})
 			r := c.python(t, `
 import asyncio
 from mcp import runtime
@@ -159,7 +159,7 @@ func TestSecretsOfServersAreNotSeenInTheSandbox(t *testing.T) {
 		"dead":  map[string]any{"command": "/bin/sh", "args": []string{"-c", `echo "key $SPY_KEY is out of order" >&2; exit 3`}, "env": map[string]string{"SPY_KEY": "SECRET-environment"}},
 		"login": map[string]any{"type": "http", "url": locked.URL + "/mcp?key=SECRET-query", "headers": map[string]string{"X-Key": "SECRET-header"}},
 	}})
-	c := firstHost(t).serve(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_SERVERS_CONFIG": config})
+	c := firstHost(t).serve(t, env{"TOOLCELL_IMAGE": "host", "TOOLCELL_SERVERS_CONFIG": config})
 	r := c.python(t, everySecret, "*")
 	for _, want := range []string{
 		"the end", "[SPY_KEY]", "[X-Key]", "[--token]", "toolcell servers login login", "out of order",
@@ -190,7 +190,7 @@ func TestKilledProgramLeavesNoServerThatIgnoresIt(t *testing.T) {
 	config := writeConfig(t, map[string]any{"mcpServers": map[string]any{
 		"stubborn": map[string]any{"command": "/bin/sh", "args": []string{"-c", script, exe}, "env": map[string]string{fakeServerEnv: "odd"}},
 	}})
-	c := h.serveRaw(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_SERVERS_CONFIG": config})
+	c := h.serveRaw(t, env{"TOOLCELL_IMAGE": "host", "TOOLCELL_SERVERS_CONFIG": config})
 	c.sendCode(t, "await mcp_stubborn.pid()\n"+sleeper(called), "stubborn")
 	waitFor(t, "the server to answer", func() bool { return alive(called) })
 	started := c.kill9(t)

@@ -261,7 +261,7 @@ func TestRequestStateIsGuarded(t *testing.T) {
 			t.Parallel()
 			more := env{}
 			if name == "expired" {
-				more["MCP_BRIDGE_APPROVAL_TIMEOUT"] = "1s"
+				more["TOOLCELL_APPROVAL_TIMEOUT"] = "1s"
 			}
 			try(t, modern(t, more))
 		})

@@ -13,7 +13,7 @@ import (
 func TestTimeoutSaysWhereTheCodeWas(t *testing.T) {
 	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
 		t.Parallel()
-		c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host"})
+		c := h.serve(t, env{"TOOLCELL_IMAGE": "host"})
 		c.python(t, "1").want(t, "1") // what is slow about a first start does not count
 		for name, tt := range map[string][2]string{
 			"asleep":       {"import time\ndef nap():\n    time.sleep(60)\nnap()", "line 4, in <module>: nap()\n  line 3, in nap: time.sleep(60)"},
@@ -35,7 +35,7 @@ func TestTimeoutSaysWhereTheCodeWas(t *testing.T) {
 
 // TestErrorsSayWhatToDo: the text that a model reads of an error.
 func TestErrorsSayWhatToDo(t *testing.T) {
-	c := firstHost(t).serve(t, env{"MCP_BRIDGE_IMAGE": "host"})
+	c := firstHost(t).serve(t, env{"TOOLCELL_IMAGE": "host"})
 	for code, want := range map[string]string{
 		"row = {'title': 1}\nrow['titel']": "KeyError: 'titel'. Did you mean: 'title'?",
 		"pirnt(1)":                         "NameError: name 'pirnt' is not defined. Did you mean: 'print'?",
@@ -59,7 +59,7 @@ func TestProjectsHaveTheirOwnSavedTools(t *testing.T) {
 		if err := os.MkdirAll(filepath.Join(h.home, dir), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		cmd := h.command(t, env{"MCP_BRIDGE_IMAGE": "host"}, "serve")
+		cmd := h.command(t, env{"TOOLCELL_IMAGE": "host"}, "serve")
 		cmd.Dir = filepath.Join(h.home, dir)
 		return connect(t, cmd)
 	}
@@ -81,7 +81,7 @@ func TestProjectsHaveTheirOwnSavedTools(t *testing.T) {
 // TestClientFollowsALongRun: what a run prints reaches a client that gave a
 // token during the run, and its numbers rise.
 func TestClientFollowsALongRun(t *testing.T) {
-	heard := heardProgress(t, firstHost(t), env{"MCP_BRIDGE_IMAGE": "host"}, map[string]any{
+	heard := heardProgress(t, firstHost(t), env{"TOOLCELL_IMAGE": "host"}, map[string]any{
 		"code": "import time\nfor n in range(10):\n    print('step', n)\n    time.sleep(0.2)",
 	})
 	last, text := -1.0, ""
@@ -106,7 +106,7 @@ func TestOutputModesOfAServer(t *testing.T) {
 		"json":    "\"stdout\": [\n    \"a\",\n    \"b, c\"\n  ],\n",
 		"compact": "a\nb, c\n[1, 2]",
 	} {
-		c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_OUTPUT_MODE": mode})
+		c := h.serve(t, env{"TOOLCELL_IMAGE": "host", "TOOLCELL_OUTPUT": mode})
 		if r := c.python(t, "print('a')\nprint('b, c')\n[1, 2]"); r.isError || !strings.Contains(r.text, want) {
 			t.Errorf("%s: %s\nwant %s", mode, r.text, want)
 		}

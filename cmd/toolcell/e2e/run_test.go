@@ -19,7 +19,7 @@ func TestSandboxedPython(t *testing.T) {
 		t.Parallel()
 		for _, v := range h.versions(t) {
 			t.Run(v, func(t *testing.T) {
-				c := h.serve(t, env{"MCP_BRIDGE_IMAGE": prefix + v + "-slim"})
+				c := h.serve(t, env{"TOOLCELL_IMAGE": prefix + v + "-slim"})
 				c.python(t, "import sys; print('%d.%d' % sys.version_info[:2])").want(t, numbered(v))
 				for name, tt := range insideTests {
 					t.Run(name, func(t *testing.T) {
@@ -119,7 +119,7 @@ func TestNumpy(t *testing.T) {
 		t.Skip("needs numpy: apt-get install python3-numpy")
 	}
 	onEveryHost(t, func(t *testing.T, h *host) {
-		h.serve(t, env{"MCP_BRIDGE_IMAGE": "host"}).python(t, "import numpy as n\na = n.arange(250_000.0).reshape(500, 500)\nprint(n.allclose((a @ a.T)[0, 0], (a[0] ** 2).sum()), n.linalg.svd(a[:50, :50])[1].shape, n.fft.fft(a[0]).shape)").
+		h.serve(t, env{"TOOLCELL_IMAGE": "host"}).python(t, "import numpy as n\na = n.arange(250_000.0).reshape(500, 500)\nprint(n.allclose((a @ a.T)[0, 0], (a[0] ** 2).sum()), n.linalg.svd(a[:50, :50])[1].shape, n.fft.fft(a[0]).shape)").
 			want(t, "True (50,) (500,)")
 	})
 }
@@ -136,7 +136,7 @@ func TestPromises(t *testing.T) {
 		t.Parallel()
 		for _, v := range h.versions(t) {
 			t.Run(v, func(t *testing.T) {
-				c := h.serve(t, env{"MCP_BRIDGE_IMAGE": prefix + v + "-slim", "MCP_SERVERS_CONFIG": config})
+				c := h.serve(t, env{"TOOLCELL_IMAGE": prefix + v + "-slim", "TOOLCELL_SERVERS_CONFIG": config})
 				testPromises(t, c)
 			})
 		}
@@ -271,8 +271,8 @@ print(sorted(name for name, result in got.items() if result != -1))`
 func TestUncountedCalls(t *testing.T) {
 	onEveryHost(t, func(t *testing.T, h *host) {
 		t.Parallel()
-		r := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host"}).python(t, uncountedCalls)
-		isolation, _ := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_CPUS": "1"}).python(t, "1").fields["isolation"].(string)
+		r := h.serve(t, env{"TOOLCELL_IMAGE": "host"}).python(t, uncountedCalls)
+		isolation, _ := h.serve(t, env{"TOOLCELL_IMAGE": "host", "TOOLCELL_CPUS": "1"}).python(t, "1").fields["isolation"].(string)
 		switch {
 		case strings.Contains(isolation, "watched-limits"):
 			r.want(t, "[]")
@@ -297,6 +297,6 @@ func cgroup1() bool {
 func TestSeccompRefuses(t *testing.T) {
 	onHosts(t, func(t *testing.T, h *host) {
 		t.Parallel()
-		h.serve(t, env{"MCP_BRIDGE_IMAGE": "host"}).python(t, refusedCalls).want(t, "end")
+		h.serve(t, env{"TOOLCELL_IMAGE": "host"}).python(t, refusedCalls).want(t, "end")
 	})
 }

@@ -18,7 +18,7 @@ func TestFewDescriptors(t *testing.T) {
 		limit int
 		works bool
 	}{{16, false}, {48, true}, {128, true}} {
-		c := connect(t, h.shell(t, env{"MCP_BRIDGE_IMAGE": "host"}, fmt.Sprintf(`ulimit -n %d; exec "$@"`, tt.limit), "serve"))
+		c := connect(t, h.shell(t, env{"TOOLCELL_IMAGE": "host"}, fmt.Sprintf(`ulimit -n %d; exec "$@"`, tt.limit), "serve"))
 		answers := make(chan reply, 5)
 		for range cap(answers) {
 			go func() { answers <- c.python(t, "import time; time.sleep(0.1); print('works')") }()
@@ -43,7 +43,7 @@ func TestFewProcesses(t *testing.T) {
 	}
 	h := all[len(all)-1]
 	// The count is of all that the user runs, threads too.
-	c := connect(t, h.shell(t, env{"MCP_BRIDGE_IMAGE": "host"}, `ulimit -u 150; exec "$@"`, "serve"))
+	c := connect(t, h.shell(t, env{"TOOLCELL_IMAGE": "host"}, `ulimit -u 150; exec "$@"`, "serve"))
 	answers := make(chan reply, 8)
 	for range cap(answers) {
 		go func() { answers <- c.python(t, "import time; time.sleep(0.2); print('works')") }()
@@ -83,16 +83,16 @@ func TestOddStart(t *testing.T) {
 			"more descriptors":   {`exec 5</dev/null 7</ 9</dev/zero; exec "$@"`, nil, `"works"`, 0},
 			"huge environment":   {`exec "$@"`, huge, `"works"`, 0},
 			"removed folder":     {`/bin/mkdir gone && cd gone && /bin/rmdir ../gone && exec "$@"`, nil, `"works"`, 0},
-			"umask 0":            {`umask 0; exec "$@"`, env{"MCP_BRIDGE_STATE_DIR": filepath.Join(h.home, "umask")}, `"works"`, 0},
-			"umask 077":          {`umask 077; exec "$@"`, env{"MCP_BRIDGE_STATE_DIR": filepath.Join(h.home, "umask-077")}, `"works"`, 0},
-			"no HOME":            {`unset HOME MCP_BRIDGE_STATE_DIR; exec "$@"`, nil, "set it, or MCP_BRIDGE_STATE_DIR", exitUsage},
+			"umask 0":            {`umask 0; exec "$@"`, env{"TOOLCELL_STATE_DIR": filepath.Join(h.home, "umask")}, `"works"`, 0},
+			"umask 077":          {`umask 077; exec "$@"`, env{"TOOLCELL_STATE_DIR": filepath.Join(h.home, "umask-077")}, `"works"`, 0},
+			"no HOME":            {`unset HOME TOOLCELL_STATE_DIR; exec "$@"`, nil, "set it, or TOOLCELL_STATE_DIR", exitUsage},
 			"no HOME, a folder":  {`unset HOME; exec "$@"`, nil, `"works"`, 0},
 			"no PATH":            {`unset PATH; exec "$@"`, nil, `"works"`, 0},
-			"nothing is defined": {`exec env -i "$@"`, env{"PATH": "/usr/bin:/bin"}, "set it, or MCP_BRIDGE_STATE_DIR", exitUsage},
+			"nothing is defined": {`exec env -i "$@"`, env{"PATH": "/usr/bin:/bin"}, "set it, or TOOLCELL_STATE_DIR", exitUsage},
 			"ignored signals":    {`trap "" PIPE CHLD INT; exec "$@"`, nil, `"works"`, 0},
 		} {
 			t.Run(name, func(t *testing.T) {
-				e := env{"MCP_BRIDGE_IMAGE": "host"}
+				e := env{"TOOLCELL_IMAGE": "host"}
 				maps.Copy(e, tt.env)
 				cmd := h.shell(t, e, tt.script, "serve")
 				in, err := cmd.StdinPipe()
@@ -158,7 +158,7 @@ func TestFullKeyring(t *testing.T) {
 		t.Skip("this kernel has no keys")
 	}
 	inEveryWay(t, onOrdinaryHosts, func(t *testing.T, h *host) {
-		e := env{"MCP_BRIDGE_IMAGE": "host", "FILL": fillKeyring, "MCP_BRIDGE_START": h.start}
+		e := env{"TOOLCELL_IMAGE": "host", "FILL": fillKeyring, "TOOLCELL_START": h.start}
 		c := connect(t, h.shell(t, e, `exec /usr/bin/python3 -c "$FILL" "$@"`, "serve"))
 		c.wantStart(t, h)
 		for range 3 {

@@ -12,7 +12,7 @@ func TestShortPathKeepsTheIDs(t *testing.T) {
 	onHosts(t, func(t *testing.T, h *host) {
 		isolation := func(script string) string {
 			t.Helper()
-			c := h.shell(t, env{"MCP_BRIDGE_IMAGE": "host"}, script, "exec", "--json", "-c", "1")
+			c := h.shell(t, env{"TOOLCELL_IMAGE": "host"}, script, "exec", "--json", "-c", "1")
 			var errs strings.Builder
 			c.Stderr = &errs
 			out, err := c.Output()
@@ -28,7 +28,7 @@ func TestShortPathKeepsTheIDs(t *testing.T) {
 		}
 		for _, script := range []string{
 			`PATH=/nonexistent exec "$@"`, `PATH= exec "$@"`, `unset PATH; exec "$@"`,
-			`exec /usr/bin/env -i HOME="$HOME" MCP_BRIDGE_IMAGE=host MCP_BRIDGE_STATE_DIR="$MCP_BRIDGE_STATE_DIR" "$@"`,
+			`exec /usr/bin/env -i HOME="$HOME" TOOLCELL_IMAGE=host TOOLCELL_STATE_DIR="$TOOLCELL_STATE_DIR" "$@"`,
 		} {
 			if got := isolation(script); got != want {
 				t.Errorf("%s: isolation %q, want %q", script, got, want)

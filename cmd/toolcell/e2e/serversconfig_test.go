@@ -32,7 +32,7 @@ func newWorkshop(t *testing.T) *workshop {
 		}
 	}
 	w.host.home = w.project // where commands run
-	w.env = env{"HOME": w.home, "MCP_BRIDGE_STATE_DIR": filepath.Join(root, "state"), "MCP_BRIDGE_IMAGE": "host"}
+	w.env = env{"HOME": w.home, "TOOLCELL_STATE_DIR": filepath.Join(root, "state"), "TOOLCELL_IMAGE": "host"}
 	w.env["PATH"] = filepath.Dir(bin) + ":" + os.Getenv("PATH") // so that clients start the binary where it is
 	return w
 }

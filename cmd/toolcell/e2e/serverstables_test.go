@@ -28,7 +28,7 @@ func TestServersTablesFitTheTerminal(t *testing.T) {
 		{[]string{"servers", "check", "github", "broken"}, "failed", 1},
 	} {
 		for _, width := range []uint16{50, 100} {
-			e := env{"MCP_SERVERS_CONFIG": config, "TERM": "xterm", "NO_COLOR": "1"}
+			e := env{"TOOLCELL_SERVERS_CONFIG": config, "TERM": "xterm", "NO_COLOR": "1"}
 			p := atTerminal(t, h.command(t, e, tt.args...), width)
 			if code := p.leaves(); code != tt.code {
 				t.Errorf("%v: exit code %d", tt.args, code)
@@ -43,7 +43,7 @@ func TestServersTablesFitTheTerminal(t *testing.T) {
 				}
 			}
 		}
-		out, errs, code := h.run(t, env{"MCP_SERVERS_CONFIG": config}, append(tt.args, "--json")...)
+		out, errs, code := h.run(t, env{"TOOLCELL_SERVERS_CONFIG": config}, append(tt.args, "--json")...)
 		var rows []map[string]any
 		if err := json.Unmarshal([]byte(out), &rows); err != nil || len(rows) == 0 || code != tt.code || strings.Contains(out, "…") {
 			t.Errorf("%v --json: exit %d, %v\n%s%s", tt.args, code, err, out, errs)
@@ -61,8 +61,8 @@ func TestJSONEverywhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := h.ownState(t)
-	e["MCP_BRIDGE_IMAGE"] = "host"
-	e["MCP_SERVERS_CONFIG"] = writeConfig(t, map[string]any{"mcpServers": map[string]any{
+	e["TOOLCELL_IMAGE"] = "host"
+	e["TOOLCELL_SERVERS_CONFIG"] = writeConfig(t, map[string]any{"mcpServers": map[string]any{
 		"asks":   map[string]any{"command": "x", "env": map[string]string{"TOKEN": "${TOKEN}"}},
 		"remote": map[string]any{"url": "http://127.0.0.1:1/"},
 		"odd":    map[string]any{"command": exe, "env": map[string]string{fakeServerEnv: "odd"}},
@@ -118,7 +118,7 @@ func TestJSONEverywhere(t *testing.T) {
 		}
 	}
 	// The same again, as text, where nothing can be printed.
-	e["MCP_BRIDGE_STATE_DIR"] = h.ownState(t)["MCP_BRIDGE_STATE_DIR"]
+	e["TOOLCELL_STATE_DIR"] = h.ownState(t)["TOOLCELL_STATE_DIR"]
 	for _, tt := range commands {
 		out, err := h.shell(t, e, `echo secret | "$@" >/dev/full`, tt.args...).CombinedOutput()
 		isSilent := tt.key == "" || slices.Contains(tt.args, "--remove")

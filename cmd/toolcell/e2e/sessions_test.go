@@ -36,7 +36,7 @@ func TestSessionKeepsTheSandbox(t *testing.T) {
 	t.Parallel()
 	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
 		t.Parallel()
-		c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_MEMORY": "160m", "MCP_BRIDGE_SESSIONS": "2"})
+		c := h.serve(t, env{"TOOLCELL_IMAGE": "host", "TOOLCELL_MEMORY": "160m", "TOOLCELL_SESSIONS": "2"})
 		c.wantStart(t, h)
 		c.in(t, "a", "import math\nx = [1]\nopen('f', 'w').write('kept')\ndef f(): return 1 / 0\nprint('made')").want(t, "made")
 		c.in(t, "a", "x.append(2); print(x, math.floor(2.5), open('f').read())").want(t, "[1, 2] 2 kept")
@@ -91,7 +91,7 @@ func TestSessionKeepsTheSandbox(t *testing.T) {
 func TestSessionReadsWhatWasLeftOut(t *testing.T) {
 	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
 		t.Parallel()
-		c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host"})
+		c := h.serve(t, env{"TOOLCELL_IMAGE": "host"})
 		r := c.in(t, "a", "import sys\nfor i in range(300_000): print(i)\nfor i in range(9_000): print('é', i, file=sys.stderr)")
 		uri, _ := r.files()["stdout.txt"]["uri"].(string)
 		for _, path := range []string{"/tmp/toolcell/stdout.txt", "/tmp/toolcell/stderr.txt"} {
@@ -136,7 +136,7 @@ func TestSessionReadsWhatWasLeftOut(t *testing.T) {
 func TestIdleSessionsTakeNoPlace(t *testing.T) {
 	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
 		t.Parallel()
-		c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_SESSIONS": "8"})
+		c := h.serve(t, env{"TOOLCELL_IMAGE": "host", "TOOLCELL_SESSIONS": "8"})
 		for i := range 8 {
 			c.in(t, fmt.Sprint("s", i), fmt.Sprintf("x = %d", i)).want(t, "Success (no output)")
 		}
@@ -180,7 +180,7 @@ func processorTime(server int, mark string) (ticks int) {
 func TestSessionStandsStillBetweenRuns(t *testing.T) {
 	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
 		t.Parallel()
-		c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host"})
+		c := h.serve(t, env{"TOOLCELL_IMAGE": "host"})
 		c.wantStart(t, h)
 		mark := marker()
 		used := func() int { return processorTime(c.cmd.Process.Pid, mark) }
@@ -205,7 +205,7 @@ func TestSessionStandsStillBetweenRuns(t *testing.T) {
 func TestFrozenSessionEndsWithItsServer(t *testing.T) {
 	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
 		t.Parallel()
-		c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host"})
+		c := h.serve(t, env{"TOOLCELL_IMAGE": "host"})
 		mark := marker()
 		c.in(t, "a", fmt.Sprintf(spins, mark)).want(t, "Success (no output)")
 		time.Sleep(100 * time.Millisecond) // it is frozen after the answer
@@ -224,7 +224,7 @@ func TestFrozenSessionEndsWithItsServer(t *testing.T) {
 func TestSessionsEndWithTheServer(t *testing.T) {
 	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
 		t.Parallel()
-		image, seen := env{"MCP_BRIDGE_IMAGE": "host"}, h.seeSandboxes(t)
+		image, seen := env{"TOOLCELL_IMAGE": "host"}, h.seeSandboxes(t)
 		begin := func(mark string) *client {
 			c := h.serve(t, image)
 			for _, name := range []string{"a", "b"} {
@@ -283,7 +283,7 @@ func TestSessionsEndWithTheServer(t *testing.T) {
 func TestIdleSessionEndsByItself(t *testing.T) {
 	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
 		t.Parallel()
-		c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_SESSION_IDLE_TIMEOUT": "2s"})
+		c := h.serve(t, env{"TOOLCELL_IMAGE": "host", "TOOLCELL_SESSION_IDLE_TIMEOUT": "2s"})
 		mark := marker()
 		c.in(t, "a", fmt.Sprintf(leaves, mark))
 		waitFor(t, "what the code started", func() bool { return alive(mark) })
@@ -294,7 +294,7 @@ func TestIdleSessionEndsByItself(t *testing.T) {
 
 func TestSessionArgumentIsChecked(t *testing.T) {
 	h := firstHost(t)
-	c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_SESSIONS": "0"})
+	c := h.serve(t, env{"TOOLCELL_IMAGE": "host", "TOOLCELL_SESSIONS": "0"})
 	for _, session := range []any{7, []string{"a"}, strings.Repeat("x", 65), "a\x00b"} {
 		if r := c.call(t, map[string]any{"code": "1", "session": session}); r.status() != "validation_error" || !strings.Contains(r.text, "session") {
 			t.Errorf("session %v: %s", session, r.text)
@@ -311,7 +311,7 @@ func TestSessionArgumentIsChecked(t *testing.T) {
 		t.Errorf("the schema: %v, %v", tools, err)
 	}
 	for _, bad := range []string{"-1", "many", "65", "1.5"} {
-		if _, errs, code := h.run(t, env{"MCP_BRIDGE_SESSIONS": bad}, "exec", "-c", "1"); code != exitUsage || !strings.Contains(errs, "MCP_BRIDGE_SESSIONS") {
+		if _, errs, code := h.run(t, env{"TOOLCELL_SESSIONS": bad}, "exec", "-c", "1"); code != exitUsage || !strings.Contains(errs, "TOOLCELL_SESSIONS") {
 			t.Errorf("%s: exit code %d, %s", bad, code, errs)
 		}
 	}

@@ -50,7 +50,7 @@ func TestShellDocument(t *testing.T) {
 func docHost(t *testing.T, h *host) (e env, dir string) {
 	t.Helper()
 	e = h.ownState(t)
-	home := e["MCP_BRIDGE_STATE_DIR"]
+	home := e["TOOLCELL_STATE_DIR"]
 	dir = filepath.Join(home, "project")
 	if err := errors.Join(os.Mkdir(dir, 0o755), os.Mkdir(filepath.Join(home, "MCPs"), 0o755)); err != nil {
 		t.Fatal(err)
@@ -60,7 +60,7 @@ func docHost(t *testing.T, h *host) (e env, dir string) {
 			t.Fatal(err)
 		}
 	}
-	e["HOME"], e["MCP_BRIDGE_IMAGE"], e["PATH"] = home, "host", filepath.Dir(bin)+":"+os.Getenv("PATH")
+	e["HOME"], e["TOOLCELL_IMAGE"], e["PATH"] = home, "host", filepath.Dir(bin)+":"+os.Getenv("PATH")
 	return e, dir
 }
 

@@ -130,7 +130,7 @@ func TestSoak(t *testing.T) {
 }
 
 func soak(t *testing.T, h *host, n int, config string) {
-	c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_SERVERS_CONFIG": config, "MCP_BRIDGE_MEMORY": "64m", "MCP_BRIDGE_FILES_MAX_SIZE": "10m", "MCP_BRIDGE_LOG_LEVEL": "ERROR"})
+	c := h.serve(t, env{"TOOLCELL_IMAGE": "host", "TOOLCELL_SERVERS_CONFIG": config, "TOOLCELL_MEMORY": "64m", "TOOLCELL_FILES_MAX_SIZE": "10m", "TOOLCELL_LOG_LEVEL": "ERROR"})
 	const samples = 50
 	rows := make([]usage, 0, samples)
 	t.Logf("%8s %9s %s", "runs", "runs/s", strings.Join(usageNames, "  "))

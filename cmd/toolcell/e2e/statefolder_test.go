@@ -35,7 +35,7 @@ func TestBrokenStateFolder(t *testing.T) {
 		}
 		root := h.cred == nil && os.Geteuid() == 0
 		good := filepath.Join(h.home, "good")
-		if _, errs, code := h.run(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_STATE_DIR": good}, "exec", "-c", "1"); code != 0 {
+		if _, errs, code := h.run(t, env{"TOOLCELL_IMAGE": "host", "TOOLCELL_STATE_DIR": good}, "exec", "-c", "1"); code != 0 {
 			t.Fatal(errs)
 		}
 		for name, tt := range map[string]struct {
@@ -99,7 +99,7 @@ func TestBrokenStateFolder(t *testing.T) {
 						t.Errorf("%v: %s", err, out)
 					}
 				})
-				e := env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_STATE_DIR": dir}
+				e := env{"TOOLCELL_IMAGE": "host", "TOOLCELL_STATE_DIR": dir}
 				if out, err := exec.Command("/bin/sh", "-c", `mkdir "$1" && cp -a "$2" "$3" && chown --reference="$2" "$1"`, "sh", home, good, dir).CombinedOutput(); err != nil {
 					t.Fatalf("%v: %s", err, out)
 				}
@@ -112,7 +112,7 @@ func TestBrokenStateFolder(t *testing.T) {
 					t.Errorf("crashed: %s", errs)
 				case tt.works && (code != 0 || out != "works\n"):
 					t.Errorf("exit code %d, %q, %s", code, out, errs)
-				case !tt.works && (code != exitHost || !strings.Contains(errs, "MCP_BRIDGE_STATE_DIR") || !strings.Contains(errs, h.home)):
+				case !tt.works && (code != exitHost || !strings.Contains(errs, "TOOLCELL_STATE_DIR") || !strings.Contains(errs, h.home)):
 					t.Errorf("exit code %d, %q, %s\nwant %d and a hint", code, out, errs, exitHost)
 				}
 				if _, err := os.Stat(home + "/guard"); err == nil {
@@ -164,11 +164,11 @@ func TestStateFolderOnABadDisk(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := h.shell(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_STATE_DIR": dir, "DISK": dir}, tt.mount+` && "$@"`, "exec", "-c", "1")
+		c := h.shell(t, env{"TOOLCELL_IMAGE": "host", "TOOLCELL_STATE_DIR": dir, "DISK": dir}, tt.mount+` && "$@"`, "exec", "-c", "1")
 		c.Path, c.Args = unshare, append([]string{"unshare", "-m"}, c.Args...)
 		c.Args[2] = "/bin/sh"
 		out, err := c.CombinedOutput()
-		if c.ProcessState.ExitCode() != exitHost || !strings.Contains(string(out), tt.want) || !strings.Contains(string(out), "MCP_BRIDGE_STATE_DIR") {
+		if c.ProcessState.ExitCode() != exitHost || !strings.Contains(string(out), tt.want) || !strings.Contains(string(out), "TOOLCELL_STATE_DIR") {
 			t.Errorf("%s: %v\n%s", name, err, out)
 		}
 	}
@@ -179,7 +179,7 @@ func TestStateFolderRemovedWhileServing(t *testing.T) {
 	onHosts(t, func(t *testing.T, h *host) {
 		t.Parallel()
 		dir := filepath.Join(h.home, "cleaned")
-		e := env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_STATE_DIR": dir}
+		e := env{"TOOLCELL_IMAGE": "host", "TOOLCELL_STATE_DIR": dir}
 		c := h.serve(t, e)
 		for _, gone := range []string{"", "", "run", "cache", "cache/images", "cache/runner", "run/lock", "run/instance-*/lock"} {
 			c.python(t, "print('before')").want(t, "before")

@@ -50,7 +50,7 @@ put 'sub \dir'; put deep/er; put deep/er/in
 mount --bind '%s/secret' one.txt
 cd /`, folder, dir))
 		mounts := folder + ":/data:ro," + folder + ":/new/place:rw," + folder + ":/workspace/data"
-		e := env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_MOUNTS": mounts}
+		e := env{"TOOLCELL_IMAGE": "host", "TOOLCELL_MOUNTS": mounts}
 		const look = `
 import os
 found = []
@@ -104,7 +104,7 @@ for at in ("/usr/share/doc/", "/usr/share/doc/a b/"):
     for attempt in (lambda: open(at + "new", "w"), lambda: os.mkdir(at + "x"), lambda: os.chmod(at, 0o700)):
         try: attempt(); print("written")
         except OSError: pass`
-		c := as.serve(t, env{"MCP_BRIDGE_IMAGE": "host"})
+		c := as.serve(t, env{"TOOLCELL_IMAGE": "host"})
 		c.wantStart(t, h)
 		c.python(t, look).want(t, "driver True\nTrue True True\nTrue True True")
 	})
@@ -120,9 +120,9 @@ func TestMountPointsBelongToTheRun(t *testing.T) {
 		folder := h.mountFolder(t, dir, "w", 0o755)
 		mounts := strings.Join([]string{folder + ":/data", folder + ":/srv/deep/er", folder + ":/mnt", folder + "/file.txt:/one.txt", folder + ":/var/lib/data"}, ",")
 		for _, image := range []string{"host", image} {
-			with := h.serve(t, env{"MCP_BRIDGE_IMAGE": image, "MCP_BRIDGE_MOUNTS": mounts})
+			with := h.serve(t, env{"TOOLCELL_IMAGE": image, "TOOLCELL_MOUNTS": mounts})
 			with.wantStart(t, h)
-			plain := h.serve(t, env{"MCP_BRIDGE_IMAGE": image})
+			plain := h.serve(t, env{"TOOLCELL_IMAGE": image})
 			plain.wantStart(t, h)
 			with.python(t, `
 import os, ssl, sqlite3, subprocess

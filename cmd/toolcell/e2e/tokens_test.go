@@ -107,7 +107,7 @@ func TestTokens(t *testing.T) {
 	fmt.Fprint(rows, "| servers\t tools\t directly, each request\t with toolcell, each request\t one search, once\t\n|---\t---\t---\t---\t---\t\n")
 	for _, n := range []int{1, 10, 50} {
 		config, tools, direct := replayConfig(t, lists, n, count)
-		e := env{"MCP_BRIDGE_IMAGE": "host", "MCP_SERVERS_CONFIG": config, "MCP_BRIDGE_TIMEOUT": "60"}
+		e := env{"TOOLCELL_IMAGE": "host", "TOOLCELL_SERVERS_CONFIG": config, "TOOLCELL_TIMEOUT": "60"}
 		own := tokens(rawToolList(t, h, e))
 		if own > 200 || own >= direct && n > 1 {
 			t.Errorf("with %d servers tools/list costs %d tokens; at most 200 are allowed, and connected directly they cost %d", n, own, direct)
@@ -124,7 +124,7 @@ func TestTokens(t *testing.T) {
 	fmt.Fprint(rows, "\n| once\t tokens\t\n|---\t---\t\n")
 	fmt.Fprintf(rows, "| the manual, if it is read\t %d\t\n", tokens(manualOf(t, h)))
 	for _, mode := range []string{"compact", "toon", "json"} {
-		c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_OUTPUT_MODE": mode})
+		c := h.serve(t, env{"TOOLCELL_IMAGE": "host", "TOOLCELL_OUTPUT": mode})
 		c.python(t, "1") // what a host lacks is said once
 		r := c.python(t, typicalRun)
 		if r.isError || !strings.Contains(r.text, "API-105") {
@@ -153,7 +153,7 @@ are there twice. "Directly" is name, description and input schema of each tool. 
 to ` + "`tools/list`" + `. A search is the model's code and what comes back: five tools of all that there are.
 
 %s
-The last table is the most that one result can cost with the default of ` + "`MCP_BRIDGE_OUTPUT_BYTES`" + `: the code prints
+The last table is the most that one result can cost with the default of ` + "`TOOLCELL_OUTPUT_BYTES`" + `: the code prints
 the text without end, to both streams, and has it as its value too. A result has the same content twice: as text in one of
 the three output modes, and as structured content. The columns count each by itself; a client that shows its model both pays
 the sum. Text in a script that the tokenizer has hardly seen costs a token for each byte; lines of one letter cost more in
@@ -270,7 +270,7 @@ func rawToolList(t *testing.T, h *host, e env) string {
 
 func manualOf(t *testing.T, h *host) string {
 	t.Helper()
-	c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host"})
+	c := h.serve(t, env{"TOOLCELL_IMAGE": "host"})
 	r, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "resource://toolcell/capabilities"})
 	if err != nil || len(r.Contents) != 1 {
 		t.Fatalf("the manual: %v, %v", r, err)

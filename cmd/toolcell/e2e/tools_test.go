@@ -32,9 +32,9 @@ func TestToolsCommands(t *testing.T) {
 	onHosts(t, func(t *testing.T, h *host) {
 		t.Parallel()
 		e := h.ownState(t)
-		e["MCP_BRIDGE_IMAGE"], e["HOME"] = "host", h.home
+		e["TOOLCELL_IMAGE"], e["HOME"] = "host", h.home
 		in := *h
-		in.home = filepath.Join(e["MCP_BRIDGE_STATE_DIR"], "project")
+		in.home = filepath.Join(e["TOOLCELL_STATE_DIR"], "project")
 		if err := os.Mkdir(in.home, 0o777); err != nil {
 			t.Fatal(err)
 		}
@@ -108,7 +108,7 @@ func pythonSays(t *testing.T, code string) string {
 func TestToolsShowNothingToObey(t *testing.T) {
 	h := firstHost(t)
 	e := h.ownState(t)
-	e["NO_COLOR"], e["MCP_BRIDGE_IMAGE"], e["TERM"] = "1", "host", "xterm"
+	e["NO_COLOR"], e["TOOLCELL_IMAGE"], e["TERM"] = "1", "host", "xterm"
 	code := "from mcp import runtime\ndef f():\n\t'\x1b[2J\x07 cleared'\nruntime.save_tool(f)\nNone"
 	h.must(t, e, "exec", "-c", code)
 	for _, args := range [][]string{{"tools", "show", "f"}, {"tools", "export", "f"}, {"tools", "list"}} {

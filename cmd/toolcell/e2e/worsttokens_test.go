@@ -63,7 +63,7 @@ func worstResults(t *testing.T, h *host, tokens func(string) int) string {
 	all, modes := floods(t), []string{"compact", "toon", "json"}
 	costs := make([][]int, len(all))
 	for _, mode := range modes {
-		c := h.serve(t, env{"MCP_BRIDGE_IMAGE": "host", "MCP_BRIDGE_OUTPUT_MODE": mode})
+		c := h.serve(t, env{"TOOLCELL_IMAGE": "host", "TOOLCELL_OUTPUT": mode})
 		for i, f := range all {
 			r := c.python(t, "import sys\nx = "+f.python+"\nprint(x)\nprint(x, file=sys.stderr)\nx")
 			if r.isError {

@@ -129,7 +129,7 @@ func TestInstallIntoWhatClientsHave(t *testing.T) {
 	samples(t, func(t *testing.T, o clientconfig.Options, p Target, text []byte) {
 		before := startsOf(clientconfig.Discover(o))
 		delete(before, "toolcell, left out") // of another client
-		self := Entry{Command: o.Self, Env: map[string]string{"MCP_BRIDGE_TIMEOUT": "60"}}
+		self := Entry{Command: o.Self, Env: map[string]string{"TOOLCELL_TIMEOUT": "60"}}
 		out, put, err := p.Install(text, self)
 		if err != nil || put.Did != Added {
 			t.Fatalf("%+v, %v", put, err)
@@ -151,7 +151,7 @@ func TestInstallIntoWhatClientsHave(t *testing.T) {
 			t.Fatalf("it is not in\n%s", out)
 		}
 		s := clientconfig.Discover(o).Servers[i]
-		if s.Command != o.Self || !slices.Equal(s.Args, []string{"serve"}) || s.Env["MCP_BRIDGE_TIMEOUT"] != "60" {
+		if s.Command != o.Self || !slices.Equal(s.Args, []string{"serve"}) || s.Env["TOOLCELL_TIMEOUT"] != "60" {
 			t.Errorf("it is %+v", s)
 		}
 		gone, name, err := p.Uninstall(out, "", false)

@@ -96,7 +96,7 @@ func TestTheOutputOfAServerThatWorkedIsInTheLog(t *testing.T) {
 	if _, err := w.Read(t.Context()); !errors.Is(err, io.EOF) {
 		t.Error(err)
 	}
-	if got := WithoutOutput(w.Ended()).Error(); !strings.HasSuffix(got, "; its stderr is shown by: the log, with MCP_BRIDGE_LOG_LEVEL=DEBUG") {
+	if got := WithoutOutput(w.Ended()).Error(); !strings.HasSuffix(got, "; its stderr is shown by: the log, with TOOLCELL_LOG_LEVEL=DEBUG") {
 		t.Errorf("the error: %s", got)
 	}
 }

@@ -153,7 +153,7 @@ func (t *outputTail) appendTo(err error) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.served {
-		return &OutputError{err, tail, "the log, with MCP_BRIDGE_LOG_LEVEL=DEBUG"}
+		return &OutputError{err, tail, "the log, with TOOLCELL_LOG_LEVEL=DEBUG"}
 	}
 	return &OutputError{err, tail, "toolcell servers check " + text.ShellWord(t.server)}
 }

@@ -146,7 +146,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as home:
         config = Path(home, "servers.json")
         config.write_text(json.dumps({"mcpServers": {"conf": entry(sys.argv[1])}}))
-        env = os.environ | {"HOME": home, "MCP_SERVERS_CONFIG": str(config), "MCP_BRIDGE_STATE_DIR": home + "/state"}
+        env = os.environ | {"HOME": home, "TOOLCELL_SERVERS_CONFIG": str(config), "TOOLCELL_STATE_DIR": home + "/state"}
         return 0 if use(env) else 1
 
 

@@ -207,7 +207,7 @@ func TestCachedIsTheImageInTheStore(t *testing.T) {
 	if got, ok := s.Cached(t.Context()); ok {
 		t.Errorf("with a mount that it has no room for: %+v", got)
 	}
-	if _, err := s.Get(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "MCP_BRIDGE_MOUNTS") {
+	if _, err := s.Get(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "TOOLCELL_MOUNTS") {
 		t.Errorf("with a mount that it has no room for: %v", err)
 	}
 	s.Mounts, store.asked = nil, nil

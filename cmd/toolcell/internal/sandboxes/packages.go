@@ -169,7 +169,7 @@ func (s *Packages) checkPython(ctx context.Context, of packages.Image, name stri
 	if name == "host" {
 		where = "this host"
 	}
-	return run.Invalid(fmt.Errorf("the script requires Python %s, and %s has %s; the user can set MCP_BRIDGE_IMAGE to another image", needs, where, found))
+	return run.Invalid(fmt.Errorf("the script requires Python %s, and %s has %s; the user can set TOOLCELL_IMAGE to another image", needs, where, found))
 }
 
 // imageID names the files of an image: the folder of its root has the digest in its

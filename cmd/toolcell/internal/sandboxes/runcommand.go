@@ -66,7 +66,7 @@ func runIn(sandboxes run.Sandboxes, root spec.Root, limits spec.Limits) packages
 		case ctx.Err() != nil:
 			err = context.Cause(ctx)
 		case err == nil && exit.OOM:
-			err = errors.New("it needed more memory than a sandbox may have (MCP_BRIDGE_MEMORY)")
+			err = errors.New("it needed more memory than a sandbox may have (TOOLCELL_MEMORY)")
 		case err == nil && len(out.Stdout) > maxStdout:
 			err = fmt.Errorf("it wrote more than %d bytes", maxStdout)
 		}

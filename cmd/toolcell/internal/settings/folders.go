@@ -35,7 +35,7 @@ func FindDirs(one string) (Dirs, error) {
 	}
 	home, err := os.UserHomeDir()
 	if err != nil && (os.Getenv("XDG_CACHE_HOME") == "" || os.Getenv("XDG_STATE_HOME") == "") {
-		return Dirs{}, console.Invalidf("there is no HOME; set it, or MCP_BRIDGE_STATE_DIR")
+		return Dirs{}, console.Invalidf("there is no HOME; set it, or TOOLCELL_STATE_DIR")
 	}
 	d := Dirs{
 		Cache: filepath.Join(xdg("XDG_CACHE_HOME", filepath.Join(home, ".cache")), "toolcell"),
@@ -217,7 +217,7 @@ func (d Dirs) Explain(err error) error {
 		return err
 	}
 	return &doctor.HintError{Err: err, Hint: "toolcell keeps its files in " + d.String() + ": put right or free what the error names, " +
-		"or set MCP_BRIDGE_STATE_DIR to a folder that you can write to"}
+		"or set TOOLCELL_STATE_DIR to a folder that you can write to"}
 }
 
 // contain reports whether a path is in one of the folders, or above one. A relative path is in

@@ -84,7 +84,7 @@ func TestExplainSaysHowToFixAFolder(t *testing.T) {
 		err        error
 		want, hint string
 	}{
-		"one that cannot be made":       {os.MkdirAll(d.Cache, 0o755), "nothing can be written to /proc", "export MCP_BRIDGE_STATE_DIR="},
+		"one that cannot be made":       {os.MkdirAll(d.Cache, 0o755), "nothing can be written to /proc", "export TOOLCELL_STATE_DIR="},
 		"one that others can change":    {fmt.Errorf("looking: %w", &cachedir.UntrustedError{Dir: d.Cache, Why: "belongs to another user", Cure: "remove it"}), "belongs to another user", "remove it"},
 		"a file that is not there":      {&os.PathError{Op: "open", Path: "/elsewhere/x", Err: unix.ENOENT}, "open /elsewhere/x", ""},
 		"a file of a folder that works": {&os.PathError{Op: "open", Path: t.TempDir() + "/state/x", Err: unix.ENOENT}, "state/x", ""},

@@ -198,11 +198,11 @@ func resolved(path string) string {
 func CheckRoom(root *rootfs.Root, mounts []spec.Mount) error {
 	for _, m := range mounts {
 		if within(root.Python, m.Target) {
-			return fmt.Errorf("showing %q at %q (MCP_BRIDGE_MOUNTS): the image's Python is there, %s; choose another place", m.Source, m.Target, root.Python)
+			return fmt.Errorf("showing %q at %q (TOOLCELL_MOUNTS): the image's Python is there, %s; choose another place", m.Source, m.Target, root.Python)
 		}
 		for _, b := range root.Binds {
 			if within(m.Target, b.Target) || within(b.Target, m.Target) {
-				return fmt.Errorf("showing %q at %q (MCP_BRIDGE_MOUNTS): the sandbox needs %s as it is; choose another place", m.Source, m.Target, b.Target)
+				return fmt.Errorf("showing %q at %q (TOOLCELL_MOUNTS): the sandbox needs %s as it is; choose another place", m.Source, m.Target, b.Target)
 			}
 		}
 		if slices.ContainsFunc(ownTargets, func(own string) bool { return within(m.Target, own) }) {
@@ -213,7 +213,7 @@ func CheckRoom(root *rootfs.Root, mounts []spec.Mount) error {
 			err = root.CheckMountPoint(m.Target, info.IsDir())
 		}
 		if err != nil {
-			return fmt.Errorf("showing %q in the sandbox (MCP_BRIDGE_MOUNTS): %w", m.Source, err)
+			return fmt.Errorf("showing %q in the sandbox (TOOLCELL_MOUNTS): %w", m.Source, err)
 		}
 	}
 	return nil

@@ -40,10 +40,10 @@ func TestSourcesOfMounts(t *testing.T) {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}
 	}
-	if err := Check("MCP_BRIDGE_MOUNTS", ".:/data"); err == nil || !strings.Contains(err.Error(), "write the whole path") {
+	if err := Check("TOOLCELL_MOUNTS", ".:/data"); err == nil || !strings.Contains(err.Error(), "write the whole path") {
 		t.Errorf("in a client's file: %v", err)
 	}
-	if err := Check("MCP_BRIDGE_MOUNTS", work+":/data,~/notes:/notes"); err != nil {
+	if err := Check("TOOLCELL_MOUNTS", work+":/data,~/notes:/notes"); err != nil {
 		t.Error(err)
 	}
 }

@@ -49,18 +49,18 @@ func TestEnvironmentIsChecked(t *testing.T) {
 		t.Fatalf("with nothing set: %v", err)
 	}
 	for _, tt := range []struct{ name, value, want string }{
-		{"MCP_BRIDGE_PICTURES", "many", `setting MCP_BRIDGE_PICTURES: "many" is not a whole number`},
-		{"MCP_BRIDGE_PICTURES", "40000", `setting MCP_BRIDGE_PICTURES: "40000" is not a whole number from 0 to 32767`},
-		{"MCP_BRIDGE_PIDS", "3", `setting MCP_BRIDGE_PIDS: "3" is not a whole number of at least 4`},
-		{"MCP_BRIDGE_MOUNTS", "/no/such/folder:/data", "setting MCP_BRIDGE_MOUNTS: /no/such/folder does not exist"},
-		{"MCP_BRIDGE_CPUS", "NaN", `setting MCP_BRIDGE_CPUS: "NaN" is not a number of processors`},
-		{"MCP_BRIDGE_MEMORY", "NaN", `setting MCP_BRIDGE_MEMORY: "NaN" is not a size`},
-		{"MCP_BRIDGE_TIMEOUT", "NaN", `setting MCP_BRIDGE_TIMEOUT: "NaN" is not a time`},
-		{"MCP_BRIDGE_OUTPUT_BYTES", "5", `setting MCP_BRIDGE_OUTPUT_BYTES: "5" is not a size from 1k to 1m`},
-		{"MCP_BRIDGE_OUTPUT_BYTES", "5x", `setting MCP_BRIDGE_OUTPUT_BYTES: "5x" is not a size; write a number`},
-		{"MCP_BRIDGE_OUTPUT_MODE", "xml", `setting MCP_BRIDGE_OUTPUT_MODE: "xml" is none of compact, toon, json`},
-		{"MCP_BRIDGE_PLATFORM", "linux", `setting MCP_BRIDGE_PLATFORM: "linux" is not OS/ARCH[/VARIANT]`},
-		{"MCP_BRIDGE_REGISTRY_MIRRORS", "=", "setting MCP_BRIDGE_REGISTRY_MIRRORS: "},
+		{"TOOLCELL_PICTURES", "many", `setting TOOLCELL_PICTURES: "many" is not a whole number`},
+		{"TOOLCELL_PICTURES", "40000", `setting TOOLCELL_PICTURES: "40000" is not a whole number from 0 to 32767`},
+		{"TOOLCELL_PIDS", "3", `setting TOOLCELL_PIDS: "3" is not a whole number of at least 4`},
+		{"TOOLCELL_MOUNTS", "/no/such/folder:/data", "setting TOOLCELL_MOUNTS: /no/such/folder does not exist"},
+		{"TOOLCELL_CPUS", "NaN", `setting TOOLCELL_CPUS: "NaN" is not a number of processors`},
+		{"TOOLCELL_MEMORY", "NaN", `setting TOOLCELL_MEMORY: "NaN" is not a size`},
+		{"TOOLCELL_TIMEOUT", "NaN", `setting TOOLCELL_TIMEOUT: "NaN" is not a time`},
+		{"TOOLCELL_OUTPUT_BYTES", "5", `setting TOOLCELL_OUTPUT_BYTES: "5" is not a size from 1k to 1m`},
+		{"TOOLCELL_OUTPUT_BYTES", "5x", `setting TOOLCELL_OUTPUT_BYTES: "5x" is not a size; write a number`},
+		{"TOOLCELL_OUTPUT", "xml", `setting TOOLCELL_OUTPUT: "xml" is none of compact, toon, json`},
+		{"TOOLCELL_PLATFORM", "linux", `setting TOOLCELL_PLATFORM: "linux" is not OS/ARCH[/VARIANT]`},
+		{"TOOLCELL_REGISTRY_MIRRORS", "=", "setting TOOLCELL_REGISTRY_MIRRORS: "},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Setenv(tt.name, tt.value)
@@ -74,13 +74,13 @@ func TestEnvironmentIsChecked(t *testing.T) {
 // TestSettingsAreReadAsPeopleWriteThem: words in any case, values in quotes as configs of
 // clients have them, and what is set to nothing is not set.
 func TestSettingsAreReadAsPeopleWriteThem(t *testing.T) {
-	t.Setenv("MCP_BRIDGE_OUTPUT_MODE", `" TOON "`)
-	t.Setenv("MCP_BRIDGE_PULL", "Never")
-	t.Setenv("MCP_BRIDGE_TIMEOUT", ` "90" `)
-	t.Setenv("MCP_BRIDGE_PICTURES", "0")
-	t.Setenv("MCP_BRIDGE_IMAGE", "")
-	t.Setenv("MCP_BRIDGE_INSECURE_REGISTRIES", "a:5000, b")
-	t.Setenv("MCP_BRIDGE_REGISTRY_MIRRORS", "docker.io=http://mirror.example")
+	t.Setenv("TOOLCELL_OUTPUT", `" TOON "`)
+	t.Setenv("TOOLCELL_PULL", "Never")
+	t.Setenv("TOOLCELL_TIMEOUT", ` "90" `)
+	t.Setenv("TOOLCELL_PICTURES", "0")
+	t.Setenv("TOOLCELL_IMAGE", "")
+	t.Setenv("TOOLCELL_INSECURE_REGISTRIES", "a:5000, b")
+	t.Setenv("TOOLCELL_REGISTRY_MIRRORS", "docker.io=http://mirror.example")
 	var s Settings
 	app := &cli.App{Flags: Flags(), Action: func(c *cli.Context) (err error) { s, err = Read(c); return err }}
 	if err := app.Run([]string{"toolcell"}); err != nil {
@@ -147,7 +147,7 @@ func TestStartTimeoutIsNoShorterThanClaudesOwn(t *testing.T) {
 		{"", "9999999999999", 24 * time.Hour},
 		{"30s", "300000", 30 * time.Second},
 	} {
-		t.Setenv("MCP_BRIDGE_START_TIMEOUT", tt.ours)
+		t.Setenv("TOOLCELL_START_TIMEOUT", tt.ours)
 		t.Setenv("MCP_TIMEOUT", tt.claudes)
 		var got Settings
 		app := &cli.App{Flags: Flags("start-timeout"), Action: func(c *cli.Context) (err error) { got, err = Read(c); return err }}
