@@ -41,9 +41,12 @@ deps:
 run: bin/toolcell bin/calendar bin/tasks bin/demo
 	@bin/demo -toolcell bin/toolcell -calendar bin/calendar -tasks bin/tasks
 
+# ./... leaves out what is below a folder like .ci.
+PACKAGES := ./... ./.ci/pack
+
 # The end-to-end tests start the real binary; all other packages have unit tests.
 E2E := ./cmd/toolcell/e2e
-UNIT = $$(go list -tags $(TAGS) ./... | grep -v '$(patsubst .%,%,$(E2E))$$')
+UNIT = $$(go list -tags $(TAGS) $(PACKAGES) | grep -v '$(patsubst .%,%,$(E2E))$$')
 
 # Unit tests that read real images.
 IMAGED := ./rootfs
@@ -133,7 +136,7 @@ test-clients:
 	@.ci/clients.sh $(TOOLCELL_TEST_CLIENTS)
 
 vet:
-	go vet -tags $(TAGS) ./...
+	go vet -tags $(TAGS) $(PACKAGES)
 
 # What depends on the Python in an image, on Pythons that `make test` leaves out.
 PYTHONS ?= 3.10 3.12 musl
@@ -161,8 +164,8 @@ table:
 	TOOLCELL_TABLE=$(TOOLCELL_REPORT) go test -tags $(TAGS) -count=1 -run TestSecurityTable $(E2E)
 
 GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
-lint: vet lint-py lint-sh lint-c | deps
-	go run $(GOLANGCI_LINT) run --build-tags $(TAGS)
+lint: vet lint-py lint-sh lint-c lint-actions | deps
+	go run $(GOLANGCI_LINT) run --build-tags $(TAGS) $(PACKAGES)
 
 # ruff and mypy come from PyPI, as pyproject.toml pins them.
 lint-py:
@@ -175,7 +178,11 @@ lint-sh:
 lint-c: | deps
 	git ls-files -z '*.c' | xargs -0 -n 1 gcc -Wall -Wextra -Werror -fsyntax-only
 
-.PHONY: lint lint-py lint-sh lint-c
+# The workflows, with the shell in them.
+lint-actions: | deps
+	go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
+
+.PHONY: lint lint-py lint-sh lint-c lint-actions
 
 # Known vulnerabilities in what is compiled in; asks vuln.go.dev.
 vulncheck: | deps
@@ -321,7 +328,7 @@ uninstall:
 	@$(if $(DESTDIR),,.ci/uninstalling.sh $(PREFIX)/bin/toolcell)
 	rm -f $(DESTDIR)$(PREFIX)/bin/toolcell $(addprefix $(SHARE)/,$(EXTRAS))
 
-# A .deb and a tarball for each architecture, and SHA256SUMS, in dist. ARCHS="amd64
+# Tarballs and packages for dpkg, rpm, pip and npm, in dist, and SHA256SUMS. ARCHS="amd64
 # arm64" needs a cross compiler, which the script names.
 DIST ?= dist
 ARCHS ?= $(shell go env GOHOSTARCH)

@@ -1,39 +1,56 @@
 #!/usr/bin/env bash
-# Makes what a release has: for each architecture a .deb and a tarball with the
-# same files, and SHA256SUMS of all.
+# Makes what a release has: for each architecture a tarball, a .deb, a .rpm, a wheel, a
+# package for npm and a list of components, all with the same binary; then npm's main
+# package, the entry of the MCP registry, and SHA256SUMS of all.
 #
 #   .ci/release.sh DIR VERSION TAGS ARCH…
 #
-# The times in them are SOURCE_DATE_EPOCH, the last commit's unless set, owners
-# are root and orders are sorted: the same commit, built with the same Go and
-# libraries, gives the same bytes.
+# The times in them are SOURCE_DATE_EPOCH, the last commit's unless set, owners are root
+# and orders are sorted: the same commit, built with the same Go and the same libraries,
+# gives the same bytes. Go is the one that go.mod names, since it also compresses.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 dist=$1 version=$2 tags=$3
 shift 3
 : "${SOURCE_DATE_EPOCH:=$(git log -1 --format=%ct)}"
 export SOURCE_DATE_EPOCH
+GOTOOLCHAIN=$(go env GOVERSION)
+export GOTOOLCHAIN
+NFPM=github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.0
 
-# Debian's versions begin with a number, and - has a meaning in them.
-debian=${version#v}
-debian=${debian//-/+}
-case $debian in [0-9]*.*) ;; *) debian="0~$(date -u -d "@$SOURCE_DATE_EPOCH" +%Y%m%d).$debian" ;; esac
+# What is at a tag is a release; anything else is a build on the way to one.
+described=$(git describe --tags --match 'v[0-9]*' --long --dirty --abbrev=8 2>/dev/null) || {
+	described=$(git describe --always --dirty --abbrev=8 --exclude '*')
+	described=none-$(git rev-list --count HEAD)-g$described
+}
 
 umask 022
 rm -rf "$dist"
 mkdir -p "$dist"
+dist=$(realpath "$dist")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 # What can be run here makes the files that are the same everywhere.
 host=$(go env GOHOSTARCH)
+CGO_ENABLED=0 go build -trimpath -buildvcs=false -o "$work/pack" ./.ci/pack
+GOBIN=$work CGO_ENABLED=0 go install -trimpath "$NFPM"
+
+pack() { # FLAG… ACTION ARCH
+	"$work/pack" -source "$version" -described "$described" -dist "$dist" -licenses "$work/licenses" "$@"
+}
+debian=$(pack version debian)
+
+triplet() { # ARCH
+	case $1 in
+	amd64) echo x86_64-linux-gnu ;;
+	arm64) echo aarch64-linux-gnu ;;
+	esac
+}
 
 build() { # ARCH FILE
-	local cc=gcc triplet=
-	case $1 in
-	amd64) triplet=x86_64-linux-gnu ;;
-	arm64) triplet=aarch64-linux-gnu ;;
-	esac
+	local cc=gcc triplet
+	triplet=$(triplet "$1")
 	[ "$1" = "$host" ] || cc=$triplet-gcc
 	command -v "$cc" >/dev/null || {
 		echo "toolcell: no $cc here. Please type:" >&2
@@ -45,8 +62,16 @@ build() { # ARCH FILE
 		-ldflags "-s -w -buildid= $(.ci/built-from.sh) -extldflags '-static -Wl,--build-id=none'" ./cmd/toolcell
 }
 
-# The licences of all that is linked in, one after the other.
-licences() {
+# The C libraries that are in the binary of an architecture, by Debian's source packages.
+libraries() { # ARCH
+	local libc=libc6-dev:$1
+	[ "$1" = "$host" ] || libc=libc6-dev-$1-cross
+	# shellcheck disable=SC2016 # dpkg-query's own format language
+	dpkg-query -W -f '${source:Package}=${source:Version}\n' "libseccomp-dev:$1" "$libc" | sed 's/^cross-toolchain-base=/glibc=/' | paste -sd ,
+}
+
+# The licenses of all that is linked in, one after the other.
+licenses() {
 	go list -deps -tags "$tags" -f '{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}} {{.Dir}}{{end}}{{end}}' ./cmd/toolcell | sort -u |
 		while read -r module release dir; do
 			for file in "$dir"/LICENSE* "$dir"/LICENCE* "$dir"/COPYING* "$dir"/NOTICE*; do
@@ -56,8 +81,12 @@ licences() {
 				echo
 			done
 		done
-	echo "==== libseccomp, linked from the system's: LGPL-2.1; glibc: LGPL-2.1"
-	cat /usr/share/doc/libseccomp-dev/copyright
+	echo "==== Go's standard library $(go env GOVERSION): LICENSE"
+	cat "$(go env GOROOT)/LICENSE"
+	for library in libseccomp-dev libc6-dev; do
+		echo "==== $library, linked from the system's: LGPL-2.1"
+		cat "/usr/share/doc/$library/copyright"
+	done
 }
 
 tree() { # ARCH DIR: everything as it is installed
@@ -65,53 +94,40 @@ tree() { # ARCH DIR: everything as it is installed
 	mkdir -p "$root/usr/bin" "$doc"
 	build "$1" "$root/usr/bin/toolcell"
 	[ -e "$work/toolcell" ] || build "$host" "$work/toolcell"
-	make -s install-extras BIN="$work/toolcell" DESTDIR="$root" PREFIX=/usr ZSH=vendor-completions
+	make -s install-extras BIN="$work/toolcell" DESTDIR="$root" PREFIX=/usr
 	cp README.md "$doc/"
 	cp -r docs "$doc/docs"
 	cp LICENSE "$doc/copyright"
-	licences | gzip -9n >"$doc/third-party-licenses.gz"
+	gzip -9nc CHANGELOG.md >"$doc/changelog.gz"
+	gzip -9nc "$work/licenses" >"$doc/third-party-licenses.gz"
 	find "$root" -type d -exec chmod 755 {} +
 	find "$root" -type f -exec chmod 644 {} +
 	chmod 755 "$root/usr/bin/toolcell"
 	find "$root" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
 }
 
-deb() { # ARCH ROOT
-	mkdir "$2/DEBIAN"
-	cat >"$2/DEBIAN/control" <<EOF
-Package: toolcell
-Version: $debian
-Architecture: $1
-Maintainer: The toolcell authors
-Homepage: https://github.com/toolcell/toolcell
-Installed-Size: $(($(find "$2/usr" -type f -printf "%s+")1023 >> 10))
-Section: utils
-Priority: optional
-Recommends: python3, uidmap
-Description: Python in a rootless sandbox, as an MCP server with one tool
- The code that a model writes runs in a fresh sandbox, without Podman, Docker
- or a daemon, and calls the user's other MCP servers through the host: the
- model is told of one tool instead of hundreds.
-EOF
-	(cd "$2" && find usr -type f -print0 | sort -z | xargs -0 md5sum >DEBIAN/md5sums)
-	find "$2/DEBIAN" -exec touch -d "@$SOURCE_DATE_EPOCH" {} +
-	touch -d "@$SOURCE_DATE_EPOCH" "$2"
-	dpkg-deb --root-owner-group -Zxz --build "$2" "$dist/toolcell_${debian}_$1.deb" >/dev/null
-	rm -r "$2/DEBIAN"
+system_packages() { # ARCH ROOT
+	local packager
+	mkdir "$2/nfpm"
+	cp .ci/nfpm/* "$2/nfpm"
+	find "$2/nfpm" -exec touch -d "@$SOURCE_DATE_EPOCH" {} +
+	for packager in deb rpm; do
+		(cd "$2" && ARCH=$1 VERSION=$debian "$work/nfpm" package --config nfpm/nfpm.yaml --packager $packager --target "$dist" >/dev/null)
+	done
 }
 
-tarball() { # ARCH ROOT
-	local name=toolcell-$version-linux-$1
-	mv "$2/usr" "$work/$name"
-	touch -d "@$SOURCE_DATE_EPOCH" "$work/$name"
-	tar -C "$work" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner --format=posix \
-		--pax-option=exthdr.name=%d/PaxHeaders/%f,delete=atime,delete=ctime -cf - "$name" | gzip -9n >"$dist/$name.tar.gz"
-}
-
+licenses >"$work/licenses"
 for arch; do
-	tree "$arch" "$work/$arch"
-	deb "$arch" "$work/$arch"
-	tarball "$arch" "$work/$arch"
+	root=$work/$arch
+	tree "$arch" "$root"
+	system_packages "$arch" "$root"
+	binary=$root/usr/bin/toolcell
+	pack -tree "$root/usr" tarball "$arch"
+	pack -binary "$binary" wheel "$arch"
+	pack -binary "$binary" npm-platform "$arch"
+	pack -binary "$binary" -libraries "$(libraries "$arch")" sbom "$arch"
 done
-(cd "$dist" && sha256sum -- *.deb *.tar.gz >SHA256SUMS)
+pack npm
+pack server-json
+(cd "$dist" && sha256sum -- * >"$work/sums" && mv "$work/sums" SHA256SUMS)
 ls -l "$dist"
