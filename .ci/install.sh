@@ -27,18 +27,11 @@ cleanup() {
 }
 trap cleanup EXIT
 
-# sources prints where this machine has Debian's packages from, for another release.
-sources() { # RELEASE
-	# shellcheck disable=SC2016 # apt's own format language
-	apt-get indextargets --format '$(REPO_URI)|$(RELEASE)|$(COMPONENT)' 'Identifier: Packages' 'Origin: Debian' |
-		awk -F'|' -v release="$1" '$3 == "main" && $2 !~ /-/ { print "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] " $1, release, "main"; exit }'
-}
-
 # system makes a root with what the ways need, and what users have, once.
 system() { # RELEASE
 	local root=$work/new
 	mkdir -p "$cache"
-	sources "$1" >"$work/sources"
+	.ci/sources.sh "$1" >"$work/sources"
 	mmdebstrap --quiet --mode=root --variant=minbase --aptopt='APT::Install-Recommends "false"' \
 		--include=ca-certificates,python3,python3-venv,python3-pip,nodejs,npm,rpm,uidmap,apparmor \
 		"$1" "$root" "$work/sources"

@@ -13,7 +13,10 @@ export npm_config_registry=$INDEX/ npm_config_update_notifier=false npm_config_f
 # The sandbox has the Python of this root: no image is fetched.
 export MCP_BRIDGE_IMAGE=host
 PATH=$HOME/venv/bin:$HOME/.local/bin:$HOME/.npm-global/bin:$PATH
-wheel=(/dist/*.whl)
+machine=$(uname -m)
+debian=$(dpkg --print-architecture)
+wheel=(/dist/*_"$machine".whl)
+tarball=(/dist/*-linux-"$debian".tar.gz)
 alien='^rpm: .*\(Alien\|know what you are doing\)' # what Debian's rpm says each time
 stable=${XDG_DATA_HOME:-$HOME/.local/share}/toolcell/bin/toolcell
 
@@ -34,11 +37,11 @@ put() {
 	pip) pip install -q toolcell ;;
 	uv-tool) uv tool install -q toolcell ;;
 	npm) npm install -g --silent toolcell ;;
-	dpkg) dpkg -i /dist/*.deb >/dev/null ;;
-	rpm) rpm --install --nodeps /dist/*.rpm 2>&1 | grep -v "$alien" || true ;;
+	dpkg) dpkg -i /dist/*_"$debian".deb >/dev/null ;;
+	rpm) rpm --install --nodeps /dist/*."$machine".rpm 2>&1 | grep -v "$alien" || true ;;
 	tarball)
 		mkdir -p "$HOME/.local"
-		tar -C "$HOME/.local" --strip-components=1 -xzf /dist/*.tar.gz
+		tar -C "$HOME/.local" --strip-components=1 -xzf "${tarball[0]}"
 		;;
 	esac
 }
@@ -54,7 +57,7 @@ remove() {
 	dpkg) dpkg --purge toolcell >/dev/null ;;
 	rpm) rpm --erase toolcell 2>&1 | grep -v "$alien" || true ;;
 	tarball)
-		(cd "$HOME/.local" && tar -tzf /dist/*.tar.gz | cut -d / -f 2- | sort -r | while read -r name; do
+		(cd "$HOME/.local" && tar -tzf "${tarball[0]}" | cut -d / -f 2- | sort -r | while read -r name; do
 			case $name in
 			*/) rmdir --ignore-fail-on-non-empty "$name" ;;
 			?*) rm "$name" ;;
