@@ -30,7 +30,7 @@ type docBlock struct {
 
 // docLangs says which languages there are, and whether such a block can be
 // marked as not run: plain text is not checked anyway.
-var docLangs = []string{"sh", "console", "python", "json", "toml", "text"}
+var docLangs = []string{"sh", "console", "python", "json", "toml", "yaml", "text"}
 
 var docMarks = []string{"not run", "exit", "error", "prints", "session", "image", "checkout", "file", "needs"}
 

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/toolcell/toolcell/internal/toml"
 	"github.com/toolcell/toolcell/rootfs/rootfstest"
 )
@@ -221,6 +223,9 @@ func (d *reader) follow(t *testing.T, b docBlock) error {
 	case "toml":
 		_, err := toml.JSON([]byte(b.text))
 		return err
+	case "yaml":
+		var v any
+		return yaml.Unmarshal([]byte(b.text), &v)
 	}
 	if b.mark == "prints" && !docMatches(b.text, d.printed) {
 		return fmt.Errorf("the block before it printed\n%s\nand the document shows", d.printed)
