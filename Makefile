@@ -336,8 +336,8 @@ ARCHS ?= $(shell go env GOHOSTARCH)
 release: | deps
 	@.ci/release.sh $(DIST) $(VERSION) $(TAGS) $(ARCHS)
 
-# What a release is made of, installed in each way on two Debians: an hour the first time
-# on two processors, and 20 minutes after that. WAYS="uvx npx" are only those.
+# What a release is made of, installed in each way on two Debians: half an hour on two
+# processors, and longer the first time. WAYS="uvx npx" are only those.
 .PHONY: test-install
 test-install: release
 	@.ci/deps.sh test

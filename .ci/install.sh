@@ -32,7 +32,7 @@ system() { # RELEASE
 	local root=$work/new
 	mkdir -p "$cache"
 	.ci/sources.sh "$1" >"$work/sources"
-	mmdebstrap --quiet --mode=root --variant=minbase --aptopt='APT::Install-Recommends "false"' \
+	mmdebstrap --quiet --mode=root --variant=minbase --aptopt='APT::Install-Recommends "false"' --dpkgopt=force-unsafe-io \
 		--include=ca-certificates,python3,python3-venv,python3-pip,nodejs,npm,rpm,uidmap,apparmor \
 		"$1" "$root" "$work/sources"
 	rm -rf "$root"/etc/apt/sources.list* "$root"/etc/apt/apt.conf.d/99mmdebstrap "$root"/var/lib/apt/lists/* "$root"/var/cache/apt/*.bin
