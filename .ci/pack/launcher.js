@@ -39,16 +39,18 @@ function findProgram() {
 
 // run is for Node.js before 22.15: the program is a child, and this process stands for it.
 function run(program, args) {
-  const child = spawn(program, args, { stdio: "inherit" });
   // A terminal sends these to the whole group: passed on, the program would get them twice,
   // and a second Ctrl-C has a meaning of its own.
   const fromTerminal = tty.isatty(0) ? ["SIGINT", "SIGQUIT"] : [];
   const signals = ["SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM", "SIGUSR1", "SIGUSR2", "SIGALRM", "SIGCONT", "SIGWINCH"];
+  let child;
+  // Before the program starts: a signal in between would end this process alone.
   for (const signal of signals) {
     process.on(signal, () => {
       if (!fromTerminal.includes(signal)) child.kill(signal);
     });
   }
+  child = spawn(program, args, { stdio: "inherit" });
   child.on("error", (error) => fail(`starting ${program}: ${error.message}`));
   child.on("exit", (code, signal) => {
     if (signal === null) process.exit(code);
