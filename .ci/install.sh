@@ -43,7 +43,7 @@ system() { # RELEASE
 	python=$(cd "$root/usr/lib" && echo python3.*)
 	for home in "$root/root" "$root/home/dev"; do
 		mkdir -p "$home"/{.cache,.config,.local/{bin,share,state},".local/lib/$python/site-packages",.npm-global/{bin,lib/node_modules}}
-		touch "$home/.local/"{bin,share}/.keep "$home/.local/lib/$python/site-packages/.keep"
+		touch "$home"/{.cache,.config,.local/{bin,share,state}}/.keep "$home/.local/lib/$python/site-packages/.keep"
 	done
 	chroot "$root" chown -R dev: /home/dev
 	chroot "$root" rpm --initdb
@@ -53,7 +53,7 @@ system() { # RELEASE
 	chroot "$root" python3 -m venv /opt/uv
 	chroot "$root" env -i PATH=/usr/bin:/bin /opt/uv/bin/pip install --quiet --disable-pip-version-check --cert /tmp/ca.crt "$UV"
 	ln -s /opt/uv/bin/uv /opt/uv/bin/uvx "$root/usr/local/bin"
-	rm -rf "$root/tmp/ca.crt" "$root/etc/resolv.conf" "$root/root/.cache"/*
+	rm -rf "$root/tmp/ca.crt" "$root/etc/resolv.conf" "$root"/root/.cache/*
 	tar -C "$root" --one-file-system -cf "$cache/$1.tar.part" .
 	mv "$cache/$1.tar.part" "$cache/$1.tar"
 	echo "$stamp" >"$cache/$1.stamp"

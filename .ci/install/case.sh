@@ -37,13 +37,25 @@ put() {
 	pip) pip install -q toolcell ;;
 	uv-tool) uv tool install -q toolcell ;;
 	npm) npm install -g --silent toolcell ;;
-	dpkg) dpkg -i /dist/*_"$debian".deb >/dev/null ;;
-	rpm) rpm --install --nodeps /dist/*."$machine".rpm 2>&1 | grep -v "$alien" || true ;;
+	dpkg) dpkg -i /dist/*_"$debian".deb >/dev/null && profile ;;
+	rpm) rpm --install --nodeps /dist/*."$machine".rpm 2> >(grep -v "$alien" >&2) && profile ;;
 	tarball)
 		mkdir -p "$HOME/.local"
 		tar -C "$HOME/.local" --strip-components=1 -xzf "${tarball[0]}"
 		;;
 	esac
+}
+
+# profile checks that AppArmor has one that it can read, where it knows the rule in it.
+profile() {
+	local file=/etc/apparmor.d/toolcell-package
+	if [ -e /etc/apparmor.d/abi/4.0 ]; then
+		apparmor_parser --skip-kernel-load --skip-cache "$file"
+		echo "  with a profile"
+	elif [ -e "$file" ]; then
+		echo "FAILED: this AppArmor cannot read $file" >&2
+		return 1
+	fi
 }
 
 remove() {
@@ -55,7 +67,7 @@ remove() {
 	uv-tool) uv tool uninstall -q toolcell ;;
 	npm) npm uninstall -g --silent toolcell ;;
 	dpkg) dpkg --purge toolcell >/dev/null ;;
-	rpm) rpm --erase toolcell 2>&1 | grep -v "$alien" || true ;;
+	rpm) rpm --erase toolcell 2> >(grep -v "$alien" >&2) ;;
 	tarball)
 		(cd "$HOME/.local" && tar -tzf "${tarball[0]}" | cut -d / -f 2- | sort -r | while read -r name; do
 			case $name in
@@ -95,6 +107,8 @@ use() {
 		remove
 		expect "$stable" python3 /case/client.py "$HOME/.cursor/mcp.json"
 		;;
+	# A virtual environment is a place that does not last either.
+	venv) expect "*/toolcell" python3 /case/client.py "$HOME/.cursor/mcp.json" ;;
 	npm) expect "$HOME/.npm-global/lib/node_modules/*/bin/toolcell" python3 /case/client.py "$HOME/.cursor/mcp.json" ;;
 	uv-tool) expect "$HOME/.local/*/toolcell" python3 /case/client.py "$HOME/.cursor/mcp.json" ;;
 	*) expect "$(type -P toolcell)" python3 /case/client.py "$HOME/.cursor/mcp.json" ;;
