@@ -107,9 +107,8 @@ use() {
 		remove
 		expect "$stable" python3 /case/client.py "$HOME/.cursor/mcp.json"
 		;;
-	# A virtual environment is a place that does not last either.
-	venv) expect "*/toolcell" python3 /case/client.py "$HOME/.cursor/mcp.json" ;;
-	npm) expect "$HOME/.npm-global/lib/node_modules/*/bin/toolcell" python3 /case/client.py "$HOME/.cursor/mcp.json" ;;
+	# Neither do these last.
+	venv | npm) expect "$stable" python3 /case/client.py "$HOME/.cursor/mcp.json" ;;
 	uv-tool) expect "$HOME/.local/*/toolcell" python3 /case/client.py "$HOME/.cursor/mcp.json" ;;
 	*) expect "$(type -P toolcell)" python3 /case/client.py "$HOME/.cursor/mcp.json" ;;
 	esac
