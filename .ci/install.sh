@@ -47,7 +47,7 @@ system() { # RELEASE
 	done
 	chroot "$root" chown -R dev: /home/dev
 	chroot "$root" rpm --initdb
-	touch "$root/var/lib/dpkg/status-old"
+	touch "$root/var/lib/dpkg/status-old" "$root/var/log/dpkg.log"
 	cp /etc/ssl/certs/ca-certificates.crt "$root/tmp/ca.crt"
 	cp /etc/resolv.conf "$root/etc/resolv.conf"
 	chroot "$root" python3 -m venv /opt/uv
