@@ -11,7 +11,7 @@ export PIP_INDEX_URL=$INDEX/simple/ PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USE
 export npm_config_registry=$INDEX/ npm_config_update_notifier=false npm_config_fund=false npm_config_audit=false npm_config_yes=true
 [ "$case" != npm ] || export npm_config_prefix=$HOME/.npm-global
 # The sandbox has the Python of this root: no image is fetched.
-export MCP_BRIDGE_IMAGE=host
+export TOOLCELL_IMAGE=host
 PATH=$HOME/venv/bin:$HOME/.local/bin:$HOME/.npm-global/bin:$PATH
 machine=$(uname -m)
 debian=$(dpkg --print-architecture)
