@@ -20,7 +20,7 @@ func TestPackagedProfileIsDoctors(t *testing.T) {
 		}
 	}
 	f := fakeHost{}.facts()
-	f.exe = "/usr/bin/toolcell"
+	f.exe, f.started = "/usr/bin/toolcell", "/usr/bin/toolcell"
 	if cure := appArmorCure(f); !strings.Contains(cure, "<<'EOF'\n"+rules.String()+"EOF\n") {
 		t.Errorf("doctor says:\n%s\nthe packages have:\n%s", cure, &rules)
 	}
