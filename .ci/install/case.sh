@@ -50,7 +50,7 @@ put() {
 profile() {
 	local file=/etc/apparmor.d/toolcell-package
 	if [ -e /etc/apparmor.d/abi/4.0 ]; then
-		apparmor_parser --skip-kernel-load --skip-cache "$file"
+		apparmor_parser --quiet --skip-kernel-load --skip-cache "$file"
 		echo "  with a profile"
 	elif [ -e "$file" ]; then
 		echo "FAILED: this AppArmor cannot read $file" >&2
