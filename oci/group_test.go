@@ -74,6 +74,27 @@ func use(t *testing.T, p *pool, name, root string) (warm bool) {
 	return w != nil
 }
 
+// TestForgottenKindBeginsAnew, and others keep what they have.
+func TestForgottenKindBeginsAnew(t *testing.T) {
+	p, log := newLoggedPool(t, PoolOptions{Max: 16, Idle: time.Minute})
+	for _, name := range []string{"a", "b", "a", "b"} {
+		use(t, p, name, "/1")
+	}
+	p.Forget(process("a", "/1"), spec.Host{})
+	p.containers.WaitForJobs()
+	if use(t, p, "a", "/1") {
+		t.Error("something of the old kind was left")
+	}
+	if !use(t, p, "b", "/1") || !use(t, p, "a", "/1") {
+		t.Error("nothing waits")
+	}
+	log.mu.Lock()
+	defer log.mu.Unlock()
+	if want := []string{"a", "b", "a"}; !slices.Equal(log.started, want) || !slices.Equal(log.retired, []string{"a"}) {
+		t.Errorf("started %q, retired %q", log.started, log.retired)
+	}
+}
+
 // TestKindsOfProcessesKeepTheirTemplates: to go from one to another and back starts
 // nothing anew.
 func TestKindsOfProcessesKeepTheirTemplates(t *testing.T) {

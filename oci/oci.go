@@ -77,6 +77,16 @@ func (r *Runtime) Missing(l spec.Limits) []string {
 	return slices.Concat(doctor.Missing(h.Host, l), doctor.DeniedMounts(h), r.containers.UIDNotes(), r.pool.Notes())
 }
 
+// DeniedProject returns why code cannot read the folder of a project, and a command that changes
+// it, or nothing.
+func (r *Runtime) DeniedProject(p spec.Project) (why, cure string) {
+	h, err := r.containers.Host()
+	if err != nil {
+		return "", ""
+	}
+	return doctor.DeniedProject(h, p)
+}
+
 // Isolation describes what a sandbox lacks on this host, with names, or is empty. one-id: on
 // a single-ID host, code has the host ID of this process, in its own user namespace.
 // watched-limits: some limit is enforced without cgroups. no-proc: there is no /proc inside.
@@ -97,7 +107,11 @@ func (r *Runtime) KeepStandbys(w PoolOptions) {
 // once.
 func (r *Runtime) Warm(p Process) {
 	r.containers.Go(func() {
-		if h, err := r.containers.Host(); err == nil {
+		h, err := r.containers.Host()
+		if err == nil {
+			h, err = p.findProject(h)
+		}
+		if err == nil {
 			r.pool.Prepare(p.Process, h)
 		}
 	})

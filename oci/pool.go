@@ -184,6 +184,18 @@ func (o *pool) use(p spec.Process, h spec.Host) *group {
 	return g
 }
 
+// Forget discards what waits for p: what it shows has changed. The next use begins anew.
+func (o *pool) Forget(p spec.Process, h spec.Host) {
+	o.locked("discarding standby sandboxes", func() {
+		key := keyOf(p, h)
+		for _, g := range slices.Clone(o.groups) {
+			if reflect.DeepEqual(g.key, key) {
+				o.drop(g)
+			}
+		}
+	})
+}
+
 // makeRoom drops groups for a new one: those with another root, since an image that was
 // replaced is not used again, and if necessary the least recently used one.
 func (o *pool) makeRoom(key *poolKey) {

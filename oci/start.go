@@ -22,19 +22,50 @@ type Process struct {
 	// Session means that the process waits for more runs after its first one; it does not
 	// count as running.
 	Session bool
+	// FindProject, if it is not nil, finds the folder that p is shown and what of it is hidden;
+	// a nil Project is none. It is called again if something in the folder is replaced while
+	// the sandbox starts.
+	FindProject func() (*spec.Project, error)
 }
+
+// findProject fills in what p is shown, and returns the host with it.
+func (p *Process) findProject(h spec.Host) (spec.Host, error) {
+	if p.FindProject != nil {
+		var err error
+		if p.Project, err = p.FindProject(); err != nil {
+			return h, err
+		}
+	}
+	return h.Showing(p.Project), nil
+}
+
+// projectTries is how often a sandbox is started whose project changes meanwhile.
+const projectTries = 4
 
 // Start starts p in a sandbox of its own, which the caller must close. When ctx
 // ends, every process in the sandbox is killed at once; that is not an error.
 // p's streams belong to Start, also if it fails.
 func (r *Runtime) Start(ctx context.Context, p Process) (*Sandbox, error) {
 	defer p.Streams.Close()
+	for try := 1; ; try++ {
+		s, err := r.start(ctx, p)
+		if !errors.Is(err, container.ErrProjectChanged) || try == projectTries {
+			return s, err
+		}
+	}
+}
+
+// start is one try of Start. It closes the streams only if it succeeds.
+func (r *Runtime) start(ctx context.Context, p Process) (*Sandbox, error) {
 	h, err := r.containers.Host()
 	if err != nil {
 		return nil, err
 	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
+	}
+	if h, err = p.findProject(h); err != nil {
+		return nil, err
 	}
 	if err := h.CheckMounts(); err != nil {
 		return nil, err
@@ -53,6 +84,13 @@ func (r *Runtime) Start(ctx context.Context, p Process) (*Sandbox, error) {
 			release()
 		}
 	}()
+	if standby != nil && container.CheckProject(standby.PID(), h) != nil {
+		// So it is with the others of its kind.
+		standby.Discard()
+		r.pool.Forget(p.Process, h)
+		r.pool.Prepare(p.Process, h)
+		standby = nil
+	}
 	if standby != nil && standby.Attach(p.Streams) == nil {
 		s = supervise(ctx, p, h, standby.Started, func() error {
 			// Only after the answer.

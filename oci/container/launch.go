@@ -80,7 +80,7 @@ func (r *Runtime) learn(tried spec.Host, noProc, noIDMap bool) spec.Host {
 	r.host.NoIDMap = r.host.NoIDMap || noIDMap
 	r.host.Mounts = nil // the code has another ID now, or its mounts have
 	r.host.ResolveMounts(r.mounts)
-	h := r.host
+	h := r.host.ShowingAs(tried)
 	h.TemplateSeccomp = tried.TemplateSeccomp
 	return h
 }

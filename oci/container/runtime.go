@@ -174,6 +174,12 @@ func (r *Runtime) Start(p spec.Process, streams Streams, h spec.Host) (Started, 
 	if errors.Is(err, errNewMount) || bindRefused(err) {
 		c, err = r.launchAlone(p, streams, line.Theirs, h)
 	}
+	if p.Project != nil && (errors.Is(err, errNewMount) || coverRefused(err)) {
+		err = fmt.Errorf("%w: %w", ErrProjectChanged, err)
+	}
+	if errors.Is(err, ErrProjectChanged) {
+		return Started{}, h, err
+	}
 	if err != nil {
 		return Started{}, h, &StartError{Err: err, Host: h.Host, Dir: r.dir, Root: p.Root.Dir}
 	}

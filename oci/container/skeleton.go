@@ -40,7 +40,7 @@ func (r *Runtime) RoomFor(root spec.Root, h spec.Host) (spec.Root, error) {
 	at := filepath.Join(dir, "root-"+plan.hash())
 	if _, err := os.Stat(at); err != nil {
 		if err := plan.write(dir, at); err != nil {
-			return root, fmt.Errorf("making places for mounts (TOOLCELL_MOUNTS): %w", err)
+			return root, fmt.Errorf("making places for mounts in the sandbox: %w", err)
 		}
 	}
 	return spec.Root{Dir: at, Binds: append(plan.binds, root.Binds...)}, nil

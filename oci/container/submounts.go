@@ -84,7 +84,7 @@ func checkTrees(binds []spec.Bind, h spec.Host) error {
 
 // errNewMount means that a file system was mounted while a sandbox started. The next try
 // takes it into account.
-var errNewMount = errors.New("a file system was mounted below a folder of TOOLCELL_MOUNTS at this moment")
+var errNewMount = errors.New("a file system was mounted below a folder that code is shown at this moment")
 
 // bindRefused reports whether a start may have failed because of such a mount.
 func bindRefused(err error) bool {
@@ -106,15 +106,9 @@ func checkCovered(pid int, mounts []spec.ShownMount) error {
 }
 
 func uncovered(info []byte, mounts []spec.ShownMount) error {
-	all, err := mountinfo.GetMountsFromReader(bytes.NewReader(info), nil)
+	top, count, err := mountsByPlace(info)
 	if err != nil {
-		return fmt.Errorf("reading the mounts of a sandbox: %w", err)
-	}
-	top := map[string]*mountinfo.Info{} // at each place, what was mounted last
-	count := map[string]int{}
-	for _, m := range all {
-		top[m.Mountpoint] = m
-		count[m.Mountpoint]++
+		return err
 	}
 	for _, shown := range mounts {
 		var points []string
@@ -124,12 +118,33 @@ func uncovered(info []byte, mounts []spec.ShownMount) error {
 			}
 		}
 		for _, point := range spec.Uppermost(points) {
-			m := top[point]
-			cover := m.FSType == "tmpfs" && slices.Contains(strings.Split(m.Options, ","), "ro") || m.Root == "/null"
-			if !slices.Contains(shown.Below, point) || count[point] < 2 || !cover {
+			below := slices.Contains(shown.Below, point) && count[point] >= 2
+			if !below && !slices.Contains(shown.Hidden, point) || !isCover(top[point]) {
 				return fmt.Errorf("%w: %s", errNewMount, point)
 			}
 		}
+		if err := checkProject(top, shown); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// isCover reports whether a mount is one that covers a folder or file.
+func isCover(m *mountinfo.Info) bool {
+	return m.FSType == "tmpfs" && slices.Contains(strings.Split(m.Options, ","), "ro") || m.Root == "/null"
+}
+
+// mountsByPlace returns what was mounted last at each place, and how many mounts are there.
+func mountsByPlace(info []byte) (top map[string]*mountinfo.Info, count map[string]int, err error) {
+	all, err := mountinfo.GetMountsFromReader(bytes.NewReader(info), nil)
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading the mounts of a sandbox: %w", err)
+	}
+	top, count = map[string]*mountinfo.Info{}, map[string]int{}
+	for _, m := range all {
+		top[m.Mountpoint] = m
+		count[m.Mountpoint]++
+	}
+	return top, count, nil
 }

@@ -55,6 +55,7 @@ type Needs struct {
 	Python    string // the host's own, for the image "host"
 	PythonErr error  // why there is none
 	Mounts    []spec.Mount
+	Project   *spec.Project // the folder that code can read, besides; nil is none
 }
 
 // Examine checks whether this host meets the needs of a server. It starts no sandbox and
@@ -77,7 +78,7 @@ func Examine(n Needs) []Check {
 		f.readOnly = append(f.readOnly, searchOnly(n.Config, h))
 	}
 	f.hostErr = err
-	f.mounts = mountChecks(shown)
+	f.mounts = mountChecks(shown.Showing(n.Project))
 	return f.examine()
 }
 

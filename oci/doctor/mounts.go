@@ -20,7 +20,7 @@ func mountChecks(h spec.Host) (checks []Check) {
 		denied := h.Denied(m)
 		if denied == "" {
 			text := fmt.Sprintf("code can %s %s, which is %s here", how, m.Target, m.Source)
-			if m.Owner == int64(h.EUID) && h.EUID != 0 && h.UIDs.User < 0 {
+			if !m.Project && m.Owner == int64(h.EUID) && h.EUID != 0 && h.UIDs.User < 0 {
 				text += "; it has your own user ID for that (isolation: one-id)"
 			}
 			if m.Mapped && h.OwnUIDs.Size > 0 {
@@ -34,12 +34,26 @@ func mountChecks(h spec.Host) (checks []Check) {
 	return checks
 }
 
+// DeniedProject returns why code cannot read the folder of a project, and a command that changes
+// it, or nothing. It looks at the folder itself.
+func DeniedProject(h spec.Host, p spec.Project) (why, cure string) {
+	m := h.ProjectMount(p)
+	denied := h.Denied(m)
+	if denied == "" {
+		return "", ""
+	}
+	return deniedText(h, m, denied), deniedCure(h, m, denied)
+}
+
 func deniedText(h spec.Host, m spec.ShownMount, denied string) string {
 	return fmt.Sprintf("code cannot %s %s: %s belongs to uid %d (mode %04o), and the code is uid %d for it",
 		denied, m.Target, m.Source, m.Owner, m.Mode, h.CodeUID())
 }
 
 func deniedCure(h spec.Host, m spec.ShownMount, denied string) string {
+	if m.Project {
+		return fmt.Sprintf("chmod o+rx %s   # or give code your user ID: --project=off --mounts %[1]s:%s", text.ShellWord(m.Source), m.Target)
+	}
 	bits := map[string]string{"read": "r", "write": "w"}[denied]
 	if m.Dir && denied == "read" {
 		bits = "rx"

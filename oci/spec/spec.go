@@ -150,6 +150,7 @@ type Process struct {
 	Template bool     // sandboxes are forked from it
 	Top      []string // names at the top of Root.Dir that have files
 	Proc     string   // folder of the host with substitutes for CoveredFiles, or ""
+	Project  *Project // folder of the host that it can read; nil is none
 }
 
 // A Root is the root file system of a sandbox.

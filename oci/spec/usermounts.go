@@ -23,6 +23,47 @@ type ShownMount struct {
 	Mode   fs.FileMode // permissions
 	Mapped bool        // ID-mapped: the owner's files appear as the code's own
 	Below  []string    // the source's submounts, as paths in the sandbox
+	Hidden []string    // what of the source is covered, as paths in the sandbox
+
+	Project bool // it is a Project's
+}
+
+// A Project is a folder of the host that one sandbox can read, without some of what is in it.
+// It changes no IDs: code reads it as any other user of the host would.
+type Project struct {
+	Source string   // on the host, absolute, without symbolic links
+	Hidden []string // files and folders in it that are covered, as paths relative to it
+}
+
+// ProjectTarget is where sandboxes see their Project.
+const ProjectTarget = "/project"
+
+// ProjectMount returns how sandboxes on h see the folder of a project.
+func (h Host) ProjectMount(p Project) ShownMount {
+	m := ShownMount{Source: p.Source, Target: ProjectTarget, Project: true}
+	m.stat()
+	for _, name := range p.Hidden {
+		m.Hidden = append(m.Hidden, path.Join(ProjectTarget, name))
+	}
+	return m
+}
+
+// Showing returns h with the mount of a project; nil is none.
+func (h Host) Showing(p *Project) Host {
+	if p != nil {
+		h.Mounts = append(slices.Clip(h.Mounts), h.ProjectMount(*p))
+	}
+	return h
+}
+
+// ShowingAs returns h with the project that other shows, if it shows one.
+func (h Host) ShowingAs(other Host) Host {
+	for _, m := range other.Mounts {
+		if m.Project {
+			h.Mounts = append(slices.Clip(h.Mounts), m)
+		}
+	}
+	return h
 }
 
 // ResolveMounts decides how the code gets access to mounts:
@@ -37,10 +78,7 @@ type ShownMount struct {
 func (h *Host) ResolveMounts(ms []Mount) {
 	for _, m := range ms {
 		p := ShownMount{Mount: m}
-		if st, err := os.Stat(m.Source); err == nil { // CheckMounts reports the error
-			s := st.Sys().(*syscall.Stat_t)
-			p.Dir, p.Owner, p.Group, p.Mode = st.IsDir(), int64(s.Uid), int64(s.Gid), st.Mode().Perm()
-		}
+		p.stat()
 		closed := p.Writable || p.lacks(p.Mode) != ""
 		switch {
 		case !closed:
@@ -53,6 +91,22 @@ func (h *Host) ResolveMounts(ms []Mount) {
 		}
 		h.Mounts = append(h.Mounts, p)
 	}
+}
+
+// stat fills in the facts about the source. CheckMounts reports the error.
+func (m *ShownMount) stat() {
+	if st, err := os.Stat(m.Source); err == nil {
+		s := st.Sys().(*syscall.Stat_t)
+		m.Dir, m.Owner, m.Group, m.Mode = st.IsDir(), int64(s.Uid), int64(s.Gid), st.Mode().Perm()
+	}
+}
+
+// Setting names the setting that the mount comes from, for errors.
+func (m ShownMount) Setting() string {
+	if m.Project {
+		return "--project"
+	}
+	return "MCP_BRIDGE_MOUNTS"
 }
 
 // lacks names the access that the last three bits of mode do not permit.
@@ -96,7 +150,7 @@ func (h Host) CheckMounts() error {
 			err = fmt.Errorf("it has become a link to %q", real)
 		}
 		if err != nil {
-			return fmt.Errorf("showing %q in the sandbox (TOOLCELL_MOUNTS): %w", m.Source, err)
+			return fmt.Errorf("showing %q in the sandbox (%s): %w", m.Source, m.Setting(), err)
 		}
 	}
 	return nil
@@ -137,10 +191,11 @@ func hostMounts(h Host) (out []specs.Mount) {
 	return out
 }
 
-// coveredMounts returns the submounts of mounted folders, which sandboxes see as empty.
+// coveredMounts returns what sandboxes see as empty: the submounts of mounted folders, and what
+// of a project is hidden.
 func coveredMounts(h Host) (out []string) {
 	for _, m := range h.Mounts {
-		out = append(out, m.Below...)
+		out = append(out, Uppermost(slices.Concat(m.Below, m.Hidden))...)
 	}
 	return out
 }
