@@ -35,7 +35,7 @@ func TestProjectIsReadOnlyAndChangesNoIDs(t *testing.T) {
 	if got := (Host{Mounts: []ShownMount{{Mount: other}}}).ShowingAs(shown).Mounts; len(got) != 2 || !got[1].Project || got[1].Source != dir {
 		t.Errorf("as the other: %+v", got)
 	}
-	if got := [2]string{shown.Mounts[0].Setting(), shown.Mounts[1].Setting()}; got != [2]string{"MCP_BRIDGE_MOUNTS", "--project"} {
+	if got := [2]string{shown.Mounts[0].Setting(), shown.Mounts[1].Setting()}; got != [2]string{"TOOLCELL_MOUNTS", "--project"} {
 		t.Errorf("settings: %q", got)
 	}
 }

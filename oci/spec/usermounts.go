@@ -106,7 +106,7 @@ func (m ShownMount) Setting() string {
 	if m.Project {
 		return "--project"
 	}
-	return "MCP_BRIDGE_MOUNTS"
+	return "TOOLCELL_MOUNTS"
 }
 
 // lacks names the access that the last three bits of mode do not permit.
