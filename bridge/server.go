@@ -155,12 +155,15 @@ func (s *Server) runPython(ctx context.Context, request *mcp.CallToolRequest) (*
 	c := &call{
 		server: s, connection: s.connections.of(request.Session), display: displayOf(request), report: progressTo(ctx, request), request: request,
 	}
-	r, err := c.findRun()
+	r, input, err := c.findRun(ctx)
 	if wire, ok := errors.AsType[*jsonrpc.Error](err); ok {
 		return nil, wire
 	}
 	if err != nil {
 		return s.answer(ctx, c.connection, run.Refuse(err))
+	}
+	if input != nil {
+		return input, nil
 	}
 	input, res := c.wait(ctx, r)
 	if input != nil {
@@ -169,31 +172,42 @@ func (s *Server) runPython(ctx context.Context, request *mcp.CallToolRequest) (*
 	return s.answer(ctx, c.connection, res)
 }
 
-// findRun returns the run that a call is about, which it may begin.
-func (c *call) findRun() (*run.Run, error) {
+// findRun returns the run that a call is about, which it may begin. If the client has to be
+// asked for its folder first, input does.
+func (c *call) findRun(ctx context.Context) (r *run.Run, input *mcp.CallToolResult, err error) {
 	req, err := parseArguments(c.request.Params.Arguments)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	runs, client := c.server.runs, &c.connection.client
 	c.digest, c.back = digestOf(req), consent.IsID(req.Session)
 	switch {
-	case c.request.Params.RequestState != "":
-		return c.resumeWithAnswer()
+	case c.request.Params.RequestState != "" && c.request.Params.RequestState != rootsState:
+		r, err = c.resumeWithAnswer()
+		return r, nil, err
 	case c.back && strings.TrimSpace(req.Code) != "":
-		return nil, fmt.Errorf("session %q is a run that waits for an answer: come back to it with code=\"\"; other code needs another session, or none", req.Session)
+		return nil, nil, fmt.Errorf("session %q is a run that waits for an answer: come back to it with code=\"\"; other code needs another session, or none", req.Session)
 	case c.back, consent.MeansID(req.Session) && strings.TrimSpace(req.Code) == "":
 		c.back = true
-		return runs.Resume(client, req.Session)
+		r, err = runs.Resume(client, req.Session)
+		return r, nil, err
 	}
 	if req.Session != "" {
 		if id := runs.AskedIn(client, req.Session); id != "" { // the new call would wait for it, and the user would not know
-			return nil, fmt.Errorf("session %q has a run that waits for the user's answer: come back to that first, with code=\"\" and session=%q", req.Session, id)
+			return nil, nil, fmt.Errorf("session %q has a run that waits for the user's answer: come back to that first, with code=\"\" and session=%q", req.Session, id)
 		}
 	}
 	req.Client, req.Progress, req.Lines = client, c.report, true
 	req.Elicits = mcpproxy.ElicitCapabilities{Form: c.display.form, URL: c.display.url, ByRequest: !c.display.multiRound}
-	return runs.Begin(req), nil
+	if runs.ShowsFolders() {
+		if req.Folder, input, req.FolderErr = c.folder(ctx); input != nil {
+			return nil, input, nil
+		}
+	}
+	if c.request.Params.RequestState == rootsState {
+		req.Rounds = 1
+	}
+	return runs.Begin(req), nil, nil
 }
 
 // answer writes a result as the client gets it.

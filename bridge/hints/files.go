@@ -43,13 +43,16 @@ func missingFile(r Case) string {
 	}
 	inside := func(dir string) bool { return full == dir || strings.HasPrefix(full, dir+"/") }
 	own := inside("/workspace") || inside("/tmp")
+	if hint := ofTheProject(r, found[1], full); hint != "" {
+		return hint
+	}
 	switch {
 	case slices.ContainsFunc(r.Stderr, startsProgram().MatchString), slices.ContainsFunc(r.Mounted, inside), slices.ContainsFunc(systemDirs, inside):
 		return ""
 	case strings.HasPrefix(found[1], "PermissionError") && !inside("/root") && !inside("/home"):
 		return ""
 	case !own:
-		return "the sandbox has none of the user's files" + otherThan(r.Mounted) + ": " + readFiles
+		return "the sandbox has none of the user's files" + otherThan(r.Mounted) + ": " + readFiles(r, full)
 	case writes().MatchString(line), line == "" && !strings.ContainsAny(name, "./"): // it may be a program
 		return ""
 	}
@@ -62,14 +65,38 @@ func missingFile(r Case) string {
 	} else if !r.NoSessions {
 		begins += ", unless it continues a session"
 	}
-	return begins + ", and the sandbox has none of the user's files" + otherThan(r.Mounted) + ": " + readFiles
+	return begins + ", and the sandbox has none of the user's files" + otherThan(r.Mounted) + ": " + readFiles(r, full)
 }
 
 // ofTheClient is for the addresses that results name.
 const ofTheClient = "toolcell:// is the address of a resource, which the client reads and code cannot: print less of long output, " +
 	"or give the calls the same session, where the next one finds it in /tmp/toolcell/stdout.txt"
 
-const readFiles = "one of the user's MCP servers may read them, or the user can give code a folder with TOOLCELL_MOUNTS (toolcell exec: --mounts)"
+// ofTheProject is for a file of the client's folder, which the sandbox is shown.
+func ofTheProject(r Case, err, full string) string {
+	if r.Project == "" {
+		return ""
+	}
+	name, closed := strings.CutPrefix(full, r.Project+"/")
+	if closed && strings.HasPrefix(err, "PermissionError") {
+		return fmt.Sprintf("on the host only its owner may read it: the user can change that there with chmod o+rX %s", text.ShellWord(name))
+	}
+	if name, ofHost := strings.CutPrefix(full, r.Folder+"/"); ofHost && r.Folder != "" {
+		return fmt.Sprintf("the client's folder is at %s in the sandbox: this is %q", r.Project, path.Join(r.Project, name))
+	}
+	return ""
+}
+
+// readFiles says what may read a file of the host. A relative path, or one below the client's
+// folder, may be the project's.
+func readFiles(r Case, full string) string {
+	const servers, mounts = "one of the user's MCP servers may read them, or the user can give code ", "TOOLCELL_MOUNTS (toolcell exec: --mounts)"
+	relative := strings.HasPrefix(full, "/workspace/")
+	if r.NoProject && (relative || r.Folder != "" && strings.HasPrefix(full, r.Folder+"/")) {
+		return servers + "the project's files with TOOLCELL_PROJECT=read (toolcell exec: --project), or a folder with " + mounts
+	}
+	return servers + "a folder with " + mounts
+}
 
 // otherThan names the user's files that the sandbox has.
 func otherThan(mounted []string) string {

@@ -52,6 +52,43 @@ func TestMissingFileIsExplainedOnlyIfItMayBeTheUsers(t *testing.T) {
 	}
 }
 
+// aFolder is what a hint suggests for a file that is not of the client's folder.
+const aFolder = "one of the user's MCP servers may read them, or the user can give code a folder with MCP_BRIDGE_MOUNTS (toolcell exec: --mounts)"
+
+// TestFileOfTheProjectNamesTheSetting only if it may be one, and its place if it is shown.
+func TestFileOfTheProjectNamesTheSetting(t *testing.T) {
+	const setting = "the project's files with TOOLCELL_PROJECT=read (toolcell exec: --project), or a folder with MCP_BRIDGE_MOUNTS (toolcell exec: --mounts)"
+	missing := func(name string) string {
+		return "FileNotFoundError: [Errno 2] No such file or directory: '" + name + "'"
+	}
+	off, shown := Case{Folder: "/home/me/shop", NoProject: true}, Case{Folder: "/home/me/shop", Project: "/project", Mounted: []string{"/project"}}
+	refused := Case{Folder: "/home/me/shop"}
+	for _, tt := range []struct {
+		r         Case
+		err, want string
+	}{
+		{off, missing("data.csv"), setting},
+		{off, missing("/home/me/shop/data.csv"), setting},
+		{off, "PermissionError: [Errno 13] Permission denied: '/home/me/shop/data.csv'", setting},
+		{off, missing("/home/me/shopping.csv"), aFolder},
+		{off, missing("/tmp/x.csv"), aFolder},
+		{Case{NoProject: true}, missing("/home/me/data.csv"), aFolder},
+		{refused, missing("data.csv"), aFolder},
+		{shown, missing("data.csv"), `files but those in "/project": ` + aFolder},
+		{shown, missing("/home/me/shop/a b/data.csv"), `the client's folder is at /project in the sandbox: this is "/project/a b/data.csv"`},
+		{shown, missing("/home/me/other.csv"), `files but those in "/project": ` + aFolder},
+		{shown, "PermissionError: [Errno 13] Permission denied: '/project/a b/c'", "on the host only its owner may read it: the user can change that there with chmod o+rX 'a b/c'"},
+		{shown, missing("/project/nothing"), ""},
+		{off, "PermissionError: [Errno 13] Permission denied: '/project/x'", ""},
+	} {
+		tt.r.Failed, tt.r.Error = true, tt.err
+		got := For(tt.r)
+		if !strings.HasSuffix(got, tt.want) || (tt.want == "") != (got == "") {
+			t.Errorf("%+v, %s: %q, want %q", tt.r, tt.err, got, tt.want)
+		}
+	}
+}
+
 // TestAddressOfAResourceIsNoFile, and neither is what code that went on has caught.
 func TestAddressOfAResourceIsNoFile(t *testing.T) {
 	for _, name := range []string{"toolcell://runs/7f3a/stdout.txt", "/workspace/toolcell:/runs/7f3a/stdout.txt"} {

@@ -40,6 +40,9 @@ type Case struct {
 	Lookup     func(nameOrAlias string) (config.Server, error) // finds a server
 	Granted    map[string]bool                                 // names of the servers that the run could call
 	Mounted    []string                                        // where the user's files are in the sandbox
+	Project    string                                          // where the client's folder is in it, "" if it is not shown
+	Folder     string                                          // that folder on the host; "" if it is not known
+	NoProject  bool                                            // the user has not set that it be shown
 	Written    *Names                                          // files that earlier runs have left in /workspace/out
 	Earlier    *Names
 	Session    string                 // that the run was in

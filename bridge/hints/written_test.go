@@ -8,7 +8,7 @@ import (
 // TestFilesOfEarlierCallsAreFound, by any path that means one in /workspace/out.
 func TestFilesOfEarlierCallsAreFound(t *testing.T) {
 	const (
-		files   = ", and the sandbox has none of the user's files: " + readFiles
+		files   = ", and the sandbox has none of the user's files: " + aFolder
 		empty   = "each call begins with an empty /workspace and /tmp"
 		unnamed = "an earlier call wrote out/r.csv, which is kept for the user, not for later calls: "
 		work    = unnamed + `give the calls that share files the same session, such as session="work"`

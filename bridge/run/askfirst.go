@@ -13,12 +13,14 @@ import (
 // policy has them asked about.
 func (r *Run) askFirst(ctx context.Context) error {
 	if r.egress != nil {
+		r.markFolder()
 		_, hosts := splitTargets(r.req.Servers)
 		const leak = "what is sent to these hosts gets to others"
 		if err := r.gate.Grant(ctx, "network access to "+strings.Join(hosts, ", "), r.egress.Ask, leak); err != nil {
 			return notGranted(ctx, err)
 		}
 	}
+	defer r.markFolder() // the header with the packages was written before the code could read
 	if r.needs == nil || len(r.needs.Packages) == 0 {
 		return nil
 	}

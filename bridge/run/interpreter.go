@@ -23,18 +23,20 @@ type interpreter struct {
 	image    Image
 	packages resolvedPackages
 	limits   spec.Limits
-	mounted  []string // as Options.Mounted
+	mounted  []string // where the user's files are in it
+	folder   string   // of the client, which it is shown; "" if none
 	conn     *runner.Conn
 	pipes    *output.Pipes
 	kill     context.CancelCauseFunc
 
-	started   chan struct{}        // then these two are known
-	sandbox   Sandbox              // nil if it did not start
-	workspace *artifacts.Workspace // nil if there is none
-	thawIdle  func(held bool)      // ends the freeze between the runs of a session; nil in a run
-	previous  previousOutput       // by the last run of a session
-	network   *network.Access      // of the active run; nil if it has none
-	planned   int                  // results of planned calls that its variables may have
+	started    chan struct{}        // then these three are known
+	folderNote string               // about the folder
+	sandbox    Sandbox              // nil if it did not start
+	workspace  *artifacts.Workspace // nil if there is none
+	thawIdle   func(held bool)      // ends the freeze between the runs of a session; nil in a run
+	previous   previousOutput       // by the last run of a session
+	network    *network.Access      // of the active run; nil if it has none
+	planned    int                  // results of planned calls that its variables may have
 
 	freezes freezes
 
@@ -53,7 +55,7 @@ type ending struct {
 
 // acquireInterpreter finds the interpreter of the run's session, or starts a new one.
 func (r *Run) acquireInterpreter(ctx context.Context) error {
-	if r.python = r.runs.sessions.resume(r.session); r.python != nil {
+	if r.python = r.runs.sessions.resume(r.session); r.python != nil && r.sameFolder() {
 		return r.python.packages.checkAdded(r.session.name, r.needs)
 	}
 	// The first pull of an image may take long, and does not count as time of the code.
@@ -94,6 +96,7 @@ func (r *Run) startInterpreter(image Image, packages resolvedPackages) (*interpr
 	in.kill = kill
 	sess.interpreter = in
 	p.Session = sess.name != ""
+	in.show(&p, rs.o.Shown, r.folder)
 	rs.background.Go(func() {
 		defer contain.Recover("ending a sandbox", nil)
 		rs.keep(ctx, in, p)

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -28,7 +29,9 @@ func (r *Run) emptyResult() *Result {
 
 // newResult assembles the result of a run whose code has ended.
 func (r *Run) newResult(e ending) *Result {
-	res, o := r.emptyResult(), r.o
+	o := r.o
+	r.noteFolder(r.python.folderNote)
+	res := r.emptyResult()
 	res.Stdout, res.Stderr, res.Truncated = r.python.pipes.Lines()
 	if e.done.Ready { // otherwise nothing ran, on whatever image
 		res.hostNotes = slices.Clone(r.python.image.Notes)
@@ -126,7 +129,7 @@ func (r *Run) hint(res *Result, e ending) string {
 		Stdout:  res.Stdout, Stderr: res.Stderr, Code: r.req.Code, Image: r.python.image.Name,
 		Packages: may, Listed: listed, Network: r.egress != nil,
 		Lookup: o.Upstreams.Lookup, Granted: r.granted,
-		Mounted: o.Mounted, Written: &r.runs.written,
+		Mounted: r.python.mounted, Project: r.python.project(), Folder: cmp.Or(r.folder, o.Project), NoProject: o.Shown == nil, Written: &r.runs.written,
 		Earlier: &r.runs.defined, Session: r.req.Session, Live: r.runs.sessions.isLive, NoSessions: o.Sessions <= 0,
 	})
 }

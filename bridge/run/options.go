@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolcell/toolcell/bridge/artifacts"
 	"github.com/toolcell/toolcell/bridge/imaging"
+	"github.com/toolcell/toolcell/bridge/project"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 	"github.com/toolcell/toolcell/oci"
@@ -61,16 +62,18 @@ type Options struct {
 	// PackagesHere reports whether Packages would fetch nothing and ask no index. If it is
 	// nil, that is not known.
 	PackagesHere func(ctx context.Context, n Needs) bool
-	Upstreams    *mcpproxy.Proxy  // the user's MCP servers
-	RunnerDir    string           // the runner on the host, as runner.Write left it
-	Preload      []string         // modules to import before a run begins
-	ToolsDir     string           // where saved tools are kept; none are if empty
-	Project      string           // whose saved tools, as savedtools.ProjectOf gives it
-	Policy       *policy.Policy   // what may be called; nil is nothing
-	Mounted      []string         // what of the host's sandboxes see: paths in there
-	RunsDir      string           // where files of runs are kept; none are if empty
-	Files        artifacts.Limits // of what is kept there
-	Pictures     imaging.Limits   // of what a result carries
+	Upstreams    *mcpproxy.Proxy // the user's MCP servers
+	RunnerDir    string          // the runner on the host, as runner.Write left it
+	Preload      []string        // modules to import before a run begins
+	ToolsDir     string          // where saved tools are kept; none are if empty
+	Project      string          // whose saved tools, as savedtools.ProjectOf gives it
+	Policy       *policy.Policy  // what may be called; nil is nothing
+	Mounted      []string        // what of the host's sandboxes see: paths in there
+	// Shown finds the client's folder, which code can read; nil if it can read none.
+	Shown    *project.Projects
+	RunsDir  string           // where files of runs are kept; none are if empty
+	Files    artifacts.Limits // of what is kept there
+	Pictures imaging.Limits   // of what a result carries
 
 	// Current returns the options with what the user has changed since they were made, for the
 	// run that begins: Timeout, MaxTimeout, Limits, Preload, MaxOutput and Pictures may differ.

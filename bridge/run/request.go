@@ -44,6 +44,11 @@ type Request struct {
 	Client  *consent.Client
 	Elicits mcpproxy.ElicitCapabilities
 	noUser  bool
+	// Folder is the folder that the client works in, "" for that of this process, or FolderErr
+	// why it is not known. They count only with Options.Shown.
+	Folder    string
+	FolderErr error
+	Rounds    int // questions in results that the client has answered for this call already
 	// Running, if it is not nil, is called when the code is about to run, with a
 	// function that raises KeyboardInterrupt in it.
 	Running func(interrupt func())

@@ -193,6 +193,12 @@ func TestResultsAskNineTimes(t *testing.T) {
 			t.Errorf("round %d", i+1)
 		}
 	}
+	asked := newWaiting(t, Options{}).Start(Request{Client: newClient(), Rounds: 2}, func(context.Context, *Run) *Result { return &Result{} })
+	for i := range maxRounds {
+		if asked.MayAsk() != (i < maxRounds-2) {
+			t.Errorf("round %d after two others", i+1)
+		}
+	}
 }
 
 func TestRunThatWaitsHasNoSlot(t *testing.T) {

@@ -55,6 +55,7 @@ type Run struct {
 	egress  *hosts.Grant            // what may be reached; nil is nothing
 	needs   *Needs                  // of the header; nil if there is none
 	lowered bool                    // the request asked for a longer timeout
+	folder  string                  // of the client, which the code can read; "" if it can read none
 	notes   []string                // for the caller
 
 	// What its steps use, each from the step on that makes it.
@@ -123,6 +124,7 @@ func (r *Run) runCode(ctx context.Context) *Result {
 	taint := r.req.Client.Taint
 	taint.Add(r.session.private...)
 	r.gate = r.newGate()
+	r.findFolder()
 	if err := r.askFirst(ctx); err != nil {
 		return r.fail(err)
 	}

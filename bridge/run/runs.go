@@ -119,6 +119,7 @@ func (rs *Runs) Start(req Request, work func(ctx context.Context, r *Run) *Resul
 	ctx, cancel := context.WithCancelCause(rs.life)
 	r := &Run{
 		runs: rs, o: rs.o, req: req, cancel: cancel, slot: slot{slots: rs.slots}, done: make(chan struct{}), forgotten: make(chan struct{}), report: req.Progress,
+		rounds: req.Rounds,
 	}
 	if r.req.Client == nil {
 		r.req.Client = rs.self
@@ -148,7 +149,14 @@ func (rs *Runs) Prepare() {
 	rs.background.Go(func() {
 		defer contain.Recover("preparing the first run", nil)
 		if image, ok := rs.o.Cached(rs.life); ok {
-			rs.o.Warm(newProcess(rs.o, image, resolvedPackages{}, &output.Pipes{}))
+			p := newProcess(rs.o, image, resolvedPackages{}, &output.Pipes{})
+			if rs.o.Shown != nil {
+				// A client that names another folder has sandboxes prepared after its first run.
+				if folder, err := rs.o.Shown.Resolve(""); err == nil {
+					(&interpreter{}).show(&p, rs.o.Shown, folder)
+				}
+			}
+			rs.o.Warm(p)
 		}
 	})
 }

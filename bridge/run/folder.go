@@ -1,0 +1,83 @@
+package run
+
+import (
+	"slices"
+
+	"github.com/toolcell/toolcell/bridge/project"
+	"github.com/toolcell/toolcell/internal/text"
+	"github.com/toolcell/toolcell/oci"
+	"github.com/toolcell/toolcell/oci/spec"
+)
+
+// ShowsFolders reports whether runs are shown the folders of their clients.
+func (rs *Runs) ShowsFolders() bool { return rs.o.Shown != nil }
+
+// findFolder finds the folder that the code can read. Without one the run goes on, and says so.
+func (r *Run) findFolder() {
+	shown := r.runs.o.Shown
+	if shown == nil {
+		return
+	}
+	err := r.req.FolderErr
+	if err == nil {
+		r.folder, err = shown.Resolve(r.req.Folder)
+	}
+	if err != nil {
+		r.folder = ""
+		r.noteFolder(err.Error())
+	}
+}
+
+// maxNote bounds a note about a folder, in bytes: clients name folders, and say why they do not.
+const maxNote = 2 << 10
+
+// noteFolder adds a note about the folder, once in the life of the server.
+func (r *Run) noteFolder(note string) {
+	if note = text.Bound(note, maxNote); note != "" && r.runs.first("folder: "+note) {
+		r.notes = append(r.notes, note)
+	}
+}
+
+// markFolder notes that the code can read what a private server could say: what it does then
+// lets the user's files out.
+func (r *Run) markFolder() {
+	if r.folder != "" {
+		r.req.Client.Taint.Add(project.Target)
+	}
+}
+
+// sameFolder reports whether a session that goes on shows the folder that counts now. It ends
+// otherwise.
+func (r *Run) sameFolder() bool {
+	if r.python.folder == r.folder {
+		return true
+	}
+	r.runs.sessions.lose(r.session, "the client works in another folder now")
+	r.python = nil
+	return false
+}
+
+// project returns where the sandbox shows the client's folder, "" if it does not.
+func (in *interpreter) project() string {
+	if in.folder == "" || !slices.Contains(in.mounted, project.Target) {
+		return ""
+	}
+	return project.Target
+}
+
+// show has a process see a folder of the host, and in what it has found.
+func (in *interpreter) show(p *oci.Process, projects *project.Projects, folder string) {
+	if in.folder = folder; folder == "" {
+		return
+	}
+	mounted := in.mounted
+	p.FindProject = func() (*spec.Project, error) {
+		found, err := projects.Find(folder)
+		if err != nil {
+			in.mounted, in.folderNote = mounted, err.Error()
+			return nil, nil //nolint:nilnil // nothing is shown, and the note says why
+		}
+		in.mounted, in.folderNote = slices.Concat(mounted, []string{project.Target}), projects.Note(*found)
+		return found, nil
+	}
+}
