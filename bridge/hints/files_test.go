@@ -53,11 +53,11 @@ func TestMissingFileIsExplainedOnlyIfItMayBeTheUsers(t *testing.T) {
 }
 
 // aFolder is what a hint suggests for a file that is not of the client's folder.
-const aFolder = "one of the user's MCP servers may read them, or the user can give code a folder with MCP_BRIDGE_MOUNTS (toolcell exec: --mounts)"
+const aFolder = "one of the user's MCP servers may read them, or the user can give code a folder with TOOLCELL_MOUNTS (toolcell exec: --mounts)"
 
 // TestFileOfTheProjectNamesTheSetting only if it may be one, and its place if it is shown.
 func TestFileOfTheProjectNamesTheSetting(t *testing.T) {
-	const setting = "the project's files with TOOLCELL_PROJECT=read (toolcell exec: --project), or a folder with MCP_BRIDGE_MOUNTS (toolcell exec: --mounts)"
+	const setting = "the project's files with TOOLCELL_PROJECT=read (toolcell exec: --project), or a folder with TOOLCELL_MOUNTS (toolcell exec: --mounts)"
 	missing := func(name string) string {
 		return "FileNotFoundError: [Errno 2] No such file or directory: '" + name + "'"
 	}

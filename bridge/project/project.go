@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/toolcell/toolcell/oci/spec"
 )
@@ -34,7 +35,13 @@ type Projects struct {
 
 	mu    sync.Mutex // guards what follows
 	index *index     // of the last folder
+	// tooLarge is why that is not shown, until a time: the next runs need not wait to find out.
+	tooLarge error
+	until    time.Time
 }
+
+// retry is for how long a folder counts as too large.
+const retry = time.Minute
 
 // New makes Projects.
 func New(o Options) *Projects { return &Projects{o: o} }
@@ -68,11 +75,17 @@ func (p *Projects) Find(real string) (*spec.Project, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.index == nil || p.index.root != real {
-		p.index = newIndex(real)
+		p.index, p.tooLarge = newIndex(real), nil
+	}
+	if p.tooLarge != nil && time.Now().Before(p.until) {
+		return nil, p.tooLarge
 	}
 	hidden, err := p.index.look()
 	if err != nil {
-		p.index = nil
+		p.index, p.tooLarge = newIndex(real), nil
+		if errors.As(err, new(*boundError)) {
+			p.tooLarge, p.until = err, time.Now().Add(retry)
+		}
 		return nil, err
 	}
 	return &spec.Project{Source: real, Hidden: hidden}, nil

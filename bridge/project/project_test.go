@@ -206,8 +206,23 @@ func TestTooLargeFoldersAreRefused(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, "7/.env")); err != nil {
 		t.Fatal(err)
 	}
+	if _, again := p.Find(dir); again == nil || again != err { //nolint:errorlint // it is the very same
+		t.Errorf("at once: %v", again)
+	}
+	if got := find(t, p, tree(t, "x/.env")); !slices.Equal(got, []string{"x/.env"}) {
+		t.Errorf("another folder: %q", got)
+	}
 	if got := find(t, p, dir); len(got) != maxHidden {
 		t.Errorf("as many as may be: %d", len(got))
+	}
+	add(t, dir, "7/.env")
+	_, _ = p.Find(dir)
+	if err := os.Remove(filepath.Join(dir, "7/.env")); err != nil {
+		t.Fatal(err)
+	}
+	p.until = time.Now()
+	if got := find(t, p, dir); len(got) != maxHidden {
+		t.Errorf("a minute later: %d", len(got))
 	}
 	x := newIndex(dir)
 	x.folders, x.until = 255, time.Now().Add(-time.Second)

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/toolcell/toolcell/bridge/consent/inbox"
+	"github.com/toolcell/toolcell/bridge/project"
 	"github.com/toolcell/toolcell/bridge/run"
 	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/bridge/savedtools"
@@ -28,8 +29,8 @@ import (
 	"github.com/toolcell/toolcell/rootfs/packages"
 )
 
-// project returns the project whose saved tools this process sees, "" outside of one.
-func project() string {
+// currentProject returns the project whose saved tools this process sees, "" outside of one.
+func currentProject() string {
 	dir, err := os.Getwd()
 	if err != nil {
 		return "" // it was removed: no project is left in it
@@ -123,7 +124,7 @@ func openApp(s settings.Settings, o appOptions) (_ *app, err error) {
 	servers.Refresh = o.servers.refresh(o.log)
 	proxy := mcpproxy.New(o.servers.config, servers)
 	images, scripts := p.image(s), p.packages(s)
-	images.Mounts, images.Background = s.Mounts, o.background
+	images.Mounts, images.Background = s.Places(), o.background
 	scripts.Offline, scripts.Background = s.Pull == rootfs.PullNever, o.background
 	rules := loadPolicy(s, cmp.Or(o.policyLog, o.log))
 	warnOfSections(o.log, rules, o.servers.config.Servers)
@@ -141,10 +142,13 @@ func openApp(s settings.Settings, o appOptions) (_ *app, err error) {
 		options.Current = currentOptions(o.live)
 	}
 	options.MaxParallel = maxParallel(options.Sessions)
-	options.Project, options.ToolsDir, options.RunnerDir = project(), d.Tools(), p.runnerDir
+	options.Project, options.ToolsDir, options.RunnerDir = currentProject(), d.Tools(), p.runnerDir
 	options.RunsDir, options.AnswersDir = filepath.Join(d.State, "runs"), d.State
 	for _, m := range s.Mounts {
 		options.Mounted = append(options.Mounted, m.Target)
+	}
+	if s.Project == settings.ProjectRead {
+		options.Shown = shownProject(s, runtime)
 	}
 	if o.serves {
 		options.SessionsDir = filepath.Join(d.State, "sessions")
@@ -173,6 +177,20 @@ func currentOptions(live *settings.Live) func(run.Options) (run.Options, string)
 		o.MaxOutput, o.Pictures = now.MaxOutput, now.Pictures
 		return o, live.Note()
 	}
+}
+
+// shownProject returns the folders of clients, which code can read. Without a runtime it is not
+// said what keeps code from that.
+func shownProject(s settings.Settings, runtime *oci.Runtime) *project.Projects {
+	dir, err := os.Getwd()
+	if err != nil {
+		dir = "." // it was removed: the first run says so
+	}
+	o := project.Options{Dir: dir, Check: s.CheckProject}
+	if runtime != nil {
+		o.Denied = runtime.DeniedProject
+	}
+	return project.New(o)
 }
 
 // proxyOptions returns the options of the proxy for the user's servers.

@@ -117,7 +117,12 @@ func (t *typed) complete(words []string) []candidate {
 
 func isFlag(w string) bool { return strings.HasPrefix(w, "-") && w != "-" }
 
+// takesValue reports whether a flag takes the next argument for its value.
 func takesValue(f cli.Flag) bool {
+	if g, generic := f.(*cli.GenericFlag); generic {
+		b, ok := g.Value.(interface{ IsBoolFlag() bool })
+		return !ok || !b.IsBoolFlag()
+	}
 	d, ok := f.(cli.DocGenerationFlag)
 	return ok && d.TakesValue()
 }

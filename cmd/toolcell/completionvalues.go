@@ -78,6 +78,8 @@ func (t *typed) values(f cli.Flag) []candidate {
 		return append([]candidate{{"*", "all servers"}}, t.from(serverNames)...)
 	case "output":
 		return words("compact", "toon", "json")
+	case "project":
+		return words("read", "off")
 	case "pull":
 		return words("missing", "always", "never")
 	case "start":

@@ -13,6 +13,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/toolcell/toolcell/bridge/project"
 	"github.com/toolcell/toolcell/bridge/run"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
@@ -20,6 +21,7 @@ import (
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/pins"
 	"github.com/toolcell/toolcell/oci/doctor"
+	"github.com/toolcell/toolcell/oci/spec"
 	"github.com/toolcell/toolcell/rootfs/cachedir"
 	"github.com/toolcell/toolcell/rootfs/python"
 )
@@ -41,7 +43,7 @@ const doctorName = "doctor"
 // doctorSettings are those that say what a sandbox needs. The others cannot be flags,
 // but values of variables that serve would refuse are errors here too.
 var doctorSettings = append([]string{
-	"image", "memory", "pids", "cpus", "container-user", "mounts", "policy", "servers-config", "allow-self-server",
+	"image", "memory", "pids", "cpus", "container-user", "mounts", "project", "policy", "servers-config", "allow-self-server",
 }, settings.ForImages...)
 
 func runDoctor(ctx context.Context, o Options) error {
@@ -57,13 +59,14 @@ func runDoctor(ctx context.Context, o Options) error {
 		return err
 	}
 	python, pythonErr := python.FindOnHost(ctx, "/")
+	shown, projectChecks := examineProject(conf)
 	checks := doctor.Examine(doctor.Needs{
 		Limits: conf.Runs.Limits, UID: conf.UID, GID: conf.GID, Dirs: []string{d.Cache, d.State, d.Run}, Images: d.Cache,
-		Config: settings.ConfigDir(), Mounts: conf.Mounts, Inside: keptIn(d.Cache), Python: python.Exe, PythonErr: pythonErr,
+		Config: settings.ConfigDir(), Mounts: conf.Mounts, Project: shown, Inside: keptIn(d.Cache), Python: python.Exe, PythonErr: pythonErr,
 	})
 	found := discoverServers(conf, slog.New(slog.DiscardHandler))
 	servers, pinned := found.config.Servers, pins.Store{Dir: d.Pins()}
-	checks = slices.Concat(checks, policyChecks(conf, found.config), settingsChecks(o), typoChecks(),
+	checks = slices.Concat(checks, projectChecks, policyChecks(conf, found.config), settingsChecks(o), typoChecks(),
 		checkServerFolders(servers, conf.OwnFiles()), checkServerPins(servers, pinned), checkClients(found.options))
 	checks = append(checks, sandboxCheck(ctx, conf, checks, pythonErr))
 	if firstFatal(checks) < 0 { // otherwise nothing would run on it
@@ -80,6 +83,24 @@ func runDoctor(ctx context.Context, o Options) error {
 		return &console.ExitError{Code: code}
 	}
 	return nil
+}
+
+// examineProject returns what code is shown of the working folder, or why it is not.
+func examineProject(conf settings.Settings) (*spec.Project, []doctor.Check) {
+	const code = "RC-MOUNT"
+	if conf.Project != settings.ProjectRead {
+		return nil, nil
+	}
+	p := shownProject(conf, nil)
+	dir, err := p.Resolve("")
+	if err != nil { // serve may be started elsewhere
+		return nil, []doctor.Check{doctor.OK(code, err.Error())}
+	}
+	found, err := p.Find(dir)
+	if err != nil {
+		return nil, []doctor.Check{doctor.Degraded(code, err.Error(), "# or give code another folder: --project=off --mounts FOLDER:"+project.Target)}
+	}
+	return found, nil
 }
 
 // keptIn are the folders of the cache whose content others must not change: sandboxes

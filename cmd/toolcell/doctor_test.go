@@ -3,8 +3,10 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -74,5 +76,41 @@ func TestPrintChecks(t *testing.T) {
 		"this host can run sandboxes, with 1 problem\n"
 	if b.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
+	}
+}
+
+// TestDoctorLooksAtTheProject only if code can read it, and does not complain where there is
+// none.
+func TestDoctorLooksAtTheProject(t *testing.T) {
+	home := t.TempDir()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err == nil {
+		err = errors.Join(os.Chmod(dir, 0o755), os.WriteFile(filepath.Join(dir, ".env"), nil, 0o600))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("HOME", home)
+	t.Chdir(dir)
+	conf := settings.Settings{Dirs: settings.Dirs{Cache: home + "/c", State: home + "/s", Run: home + "/r"}}
+	if shown, checks := examineProject(conf); shown != nil || len(checks) > 0 {
+		t.Errorf("without the setting: %+v, %+v", shown, checks)
+	}
+	conf.Project = settings.ProjectRead
+	shown, checks := examineProject(conf)
+	if shown == nil || shown.Source != dir || !slices.Equal(shown.Hidden, []string{".env"}) || len(checks) > 0 {
+		t.Errorf("in a project: %+v, %+v", shown, checks)
+	}
+	for n := range 513 {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprint(n)+".pem"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if shown, checks = examineProject(conf); shown != nil || len(checks) != 1 || checks[0].Status != doctor.CheckDegraded || !strings.Contains(checks[0].Cure, "--mounts FOLDER:/project") {
+		t.Errorf("in a large one: %+v, %+v", shown, checks)
+	}
+	t.Chdir(home)
+	if shown, checks = examineProject(conf); shown != nil || len(checks) != 1 || checks[0].Status != doctor.CheckOK || !strings.Contains(checks[0].Text, "it is your home") {
+		t.Errorf("at home: %+v, %+v", shown, checks)
 	}
 }

@@ -28,7 +28,7 @@ func settingsChecks(o Options) (checks []doctor.Check) {
 	if info, err := os.Stat(file); err == nil && info.Mode().Perm()&0o022 != 0 {
 		checks = append(checks, doctor.Degraded("RC-CONFIG", "others may write to "+file+", which says what code sees and may use", "chmod go-w "+text.ShellWord(file)))
 	}
-	dir := project()
+	dir := currentProject()
 	if _, err := o.Settings.InProject(dir); err != nil {
 		checks = append(checks, doctor.Degraded("RC-PROJECT-CONFIG", "the project's settings do not count in serve, and exec refuses to start: "+err.Error(),
 			"${EDITOR:-vi} "+text.ShellWord(filepath.Join(dir, settings.ProjectFile))))

@@ -67,7 +67,7 @@ func execCode(ctx context.Context, o execOptions) (err error) {
 	case o.Prompt && o.Settings.Typed("output"):
 		return console.Usagef("give either -i or --output, not both")
 	}
-	if o.Settings, err = o.Settings.InProject(project()); err != nil {
+	if o.Settings, err = o.Settings.InProject(currentProject()); err != nil {
 		return err
 	}
 	code, err := readScript(ctx, o)

@@ -65,9 +65,7 @@ func visible(all []*cli.Command) []*cli.Command {
 	return slices.DeleteFunc(slices.Clone(all), func(c *cli.Command) bool { return c.Hidden || c.Name == "help" })
 }
 
-func isSetting(f cli.Flag) bool {
-	return slices.ContainsFunc(settings.All, func(k settings.Setting) bool { return k.Name == f.Names()[0] })
-}
+func isSetting(f cli.Flag) bool { return settings.OfSetting(f) }
 
 // A helpText is what --help prints.
 type helpText struct {
@@ -146,7 +144,13 @@ func (h *helpText) flag(f cli.Flag, more string) {
 	for _, n := range f.Names() {
 		names = append(names, dashed(n))
 	}
-	h.item(strings.TrimSpace(strings.Join(names, ", ")+" "+placeholder(f)), about(f)+more)
+	value := placeholder(f)
+	if value != "" && !takesValue(f) {
+		value = "[=" + value + "]"
+	} else if value != "" {
+		value = " " + value
+	}
+	h.item(strings.Join(names, ", ")+value, about(f)+more)
 }
 
 // fewSettings is the largest number of settings that the help of a command lists whole.
@@ -210,8 +214,7 @@ func printSettings(s *console.Streams) {
 	for _, g := range settings.Groups {
 		h.heading(strings.ToUpper(g.Title))
 		for _, k := range g.Settings {
-			f := &cli.StringFlag{Name: k.Name, Value: k.Value, Usage: k.Usage}
-			h.flag(f, variableOf(k))
+			h.flag(k.Flag(), variableOf(k))
 		}
 	}
 	fmt.Fprint(s.Stdout(), h.String())
@@ -268,7 +271,7 @@ func (h *helpText) lines(indent, text string) {
 	}
 }
 
-// placeholder returns the word that stands for a flag's value; "" if it takes none.
+// placeholder returns the word that stands for a flag's value; "" if it has none.
 func placeholder(f cli.Flag) string {
 	d, ok := f.(cli.DocGenerationFlag)
 	if !ok || !d.TakesValue() {

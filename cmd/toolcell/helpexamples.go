@@ -57,8 +57,8 @@ var examples = map[string][]string{
 
 // mainSettings are those that the help of a command with many settings explains.
 var mainSettings = map[string][]string{
-	"toolcell serve":         {"image", "timeout", "memory", "mounts"},
-	"toolcell exec":          {"image", "timeout", "memory", "mounts"},
+	"toolcell serve":         {"image", "timeout", "memory", "mounts", "project"},
+	"toolcell exec":          {"image", "timeout", "mounts", "project"},
 	"toolcell doctor":        {"image", "memory", "mounts"},
 	"toolcell images pull":   {"platform", "authfile"},
 	"toolcell images verify": {"platform", "authfile"},

@@ -110,12 +110,16 @@ func installIn(ctx context.Context, o installOptions, clients []string) (err err
 	if o.change.Program, err = settleProgram(ctx, o.Options, o.change.Force, o.change.DryRun); err != nil {
 		return err
 	}
-	return doForClients(ctx, o, clients, func(i *installer.Installer) (*installer.Report, error) {
+	err = doForClients(ctx, o, clients, func(i *installer.Installer) (*installer.Report, error) {
 		if o.Print {
 			return i.PrintEntry()
 		}
 		return i.Install(ctx)
 	})
+	if err != nil {
+		return err
+	}
+	return askForProject(ctx, o)
 }
 
 // uninstall is also what install --undo does.

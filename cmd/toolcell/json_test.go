@@ -219,7 +219,7 @@ func typeInto(t *testing.T, line string, out *os.File) (r typedIn) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := savedtools.Open(d.Tools(), project()).Save(savedtools.Tool{Name: "saved", Source: "def saved():\n    pass\n"}); err != nil {
+	if err := savedtools.Open(d.Tools(), currentProject()).Save(savedtools.Tool{Name: "saved", Source: "def saved():\n    pass\n"}); err != nil {
 		t.Fatal(err)
 	}
 	in, err := os.Open("input")

@@ -26,7 +26,7 @@ func serveCommand(s *console.Streams) *cli.Command {
 func serve(ctx context.Context, o Options) (err error) {
 	limitMemory()
 	log := newLogger(o.Settings, o.Err)
-	live := o.Settings.Watch(project(), log)
+	live := o.Settings.Watch(currentProject(), log)
 	conf := live.Now()
 	work := newBackground(conf, log, false)
 	defer work.close()

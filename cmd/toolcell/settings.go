@@ -51,7 +51,7 @@ type valueRow struct {
 
 // settingsList shows what counts here: also what this project's file says.
 func settingsList(_ context.Context, o Options) error {
-	s, err := o.Settings.InProject(project())
+	s, err := o.Settings.InProject(currentProject())
 	if err != nil {
 		return err
 	}

@@ -32,7 +32,7 @@ func toolsCommand(s *console.Streams) *cli.Command {
 // openSavedTools returns the tools of the project that contains the working
 // directory.
 func openSavedTools(s settings.Settings) savedtools.Store {
-	return savedtools.Open(s.Dirs.Tools(), project())
+	return savedtools.Open(s.Dirs.Tools(), currentProject())
 }
 
 func toolsList(_ context.Context, o Options, saved savedtools.Store) error {

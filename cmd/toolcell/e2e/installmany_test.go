@@ -230,6 +230,7 @@ func TestInstallAsksWhichOnATerminal(t *testing.T) {
 	p = w.onTerminal(t, "install")
 	p.answers(question, "cursor, kirro")
 	p.answers("did you mean kiro?", "cursor, kiro")
+	p.answers("May code read the files of the project that a client works in? They are at /project, read-only,\r\nwithout .env*, .git/config, *.pem, *.key, .npmrc, .netrc. [y/N]", "y")
 	if shown := p.end(); !strings.Contains(shown, "added to Cursor") || !strings.Contains(shown, "added to Kiro") {
 		t.Errorf("two: %s", shown)
 	}
@@ -238,9 +239,12 @@ func TestInstallAsksWhichOnATerminal(t *testing.T) {
 			t.Errorf("%s has toolcell: %v, want %v", client, got, want)
 		}
 	}
+	if got := read(t, filepath.Join(w.home, ".config/toolcell/config.toml")); got != "project = \"read\"\n" {
+		t.Errorf("config.toml has %q", got)
+	}
 	p = w.onTerminal(t, "install")
 	p.answers("Type names (gemini), or all", "all")
-	if shown := p.end(); !strings.Contains(shown, "added to Gemini CLI") || strings.Contains(shown, "already there") {
+	if shown := p.end(); !strings.Contains(shown, "added to Gemini CLI") || strings.Contains(shown, "already there") || strings.Contains(shown, "May code read") {
 		t.Errorf("all: %s", shown)
 	}
 	w.must(t, "installed", "install")

@@ -118,8 +118,9 @@ func TestMoveIsAskedOnATerminal(t *testing.T) {
 		t.Errorf("after no the file is\n%s", got)
 	}
 	p = w.onTerminal(t, "install", "cursor", "--move-servers")
-	p.answers("[y/N]", "y")
-	if shown := p.end(); !strings.Contains(shown, "moved jira, off, gone") {
+	p.answers("Move 3 servers", "y")
+	p.answers("May code read the files of the project", "")
+	if shown := p.end(); !strings.Contains(shown, "moved jira, off, gone") || read(t, filepath.Join(w.home, ".config/toolcell/config.toml")) != "project = \"off\"\n" {
 		t.Errorf("yes: %s", shown)
 	}
 	if got := w.list(t)["jira"]; got != "idle" {

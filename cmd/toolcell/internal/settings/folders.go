@@ -125,15 +125,23 @@ func ConfigDir() string {
 // OwnFiles returns the folders and files whose content decides what code may do. A program that
 // can write there can give code more rights.
 func (s Settings) OwnFiles() []string {
+	own := s.ownFolders()
+	policy, _ := s.PolicyFile()
+	for _, file := range []string{policy, UserFile()} { // which may be links to other folders
+		if file != "" {
+			own = append(own, file)
+		}
+	}
+	return own
+}
+
+// ownFolders are those of OwnFiles that nothing but toolcell's files are in.
+func (s Settings) ownFolders() []string {
 	own := []string{s.Dirs.Cache, s.Dirs.State, s.Dirs.Run}
-	if dir := ConfigDir(); dir != "" {
-		own = append(own, dir, UserFile()) // which may be a link to another folder
-	}
-	if dir := program.Folder(); dir != "" {
-		own = append(own, dir)
-	}
-	if file, _ := s.PolicyFile(); file != "" {
-		own = append(own, file)
+	for _, dir := range []string{ConfigDir(), program.Folder()} {
+		if dir != "" {
+			own = append(own, dir)
+		}
 	}
 	return own
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolcell/toolcell/bridge/project"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/internal/program"
 	"github.com/toolcell/toolcell/oci/spec"
@@ -157,30 +158,38 @@ func clash(m spec.Mount, others []spec.Mount) error {
 // the user's home as a whole, and where toolcell keeps its files and reads what
 // it allows.
 func (s Settings) CheckMounts() error {
-	home, _ := os.UserHomeDir()
 	for _, m := range s.Mounts {
-		refuse := func(why string) error {
+		why := whyClosed(m.Source, s.OwnFiles())
+		if exe := program.Self(); why == "" && m.Writable && exe != "" && within(exe, m.Source) {
+			why = "code could replace this program, " + exe
+		}
+		if why != "" {
 			return s.Refuse("mounts", fmt.Errorf("%q is not shown to code: %s; name a folder for the purpose", m.Source, why))
 		}
-		if m.Source == "/" {
-			return refuse("it is the whole host")
-		}
-		if home != "" && within(resolved(home), m.Source) {
-			return refuse("it is your home, or has it in it")
-		}
-		for _, dir := range closedSources {
-			if within(m.Source, dir) || within(dir, m.Source) {
-				return refuse(dir + " is the system's")
-			}
-		}
-		if file := InTheWay(m.Source, s.OwnFiles()); file != "" {
-			return refuse("toolcell's own files are in " + file)
-		}
-		if exe := program.Self(); m.Writable && exe != "" && within(exe, m.Source) {
-			return refuse("code could replace this program, " + exe)
+		if s.Project == ProjectRead && (within(m.Target, project.Target) || within(project.Target, m.Target)) {
+			return console.Invalidf("settings --mounts (TOOLCELL_MOUNTS) and --project (TOOLCELL_PROJECT): both show something at %s; give --project=off, or mount %q elsewhere, such as at /data", project.Target, m.Source)
 		}
 	}
 	return nil
+}
+
+// whyClosed returns why code must not see a folder, "" if it may. own are toolcell's own files.
+func whyClosed(source string, own []string) string {
+	if source == "/" {
+		return "it is the whole host"
+	}
+	if home, _ := os.UserHomeDir(); home != "" && within(resolved(home), source) {
+		return "it is your home, or has it in it"
+	}
+	for _, dir := range closedSources {
+		if within(source, dir) || within(dir, source) {
+			return dir + " is the system's"
+		}
+	}
+	if file := InTheWay(source, own); file != "" {
+		return "toolcell's own files are in " + file
+	}
+	return ""
 }
 
 // resolved returns a path with its symbolic links resolved, as far as it exists.
@@ -194,15 +203,35 @@ func resolved(path string) string {
 	return path
 }
 
+// Places are the mounts that an image has to have room for: those of --mounts, and the folder of
+// clients, whose source is not known yet.
+func (s Settings) Places() []spec.Mount {
+	if s.Project != ProjectRead {
+		return s.Mounts
+	}
+	return append(slices.Clip(s.Mounts), projectPlace)
+}
+
+// projectPlace stands for the mount of a client's folder. Nothing else may show "/".
+var projectPlace = spec.Mount{Source: "/", Target: project.Target}
+
+// showing says what a mount is for, in errors.
+func showing(m spec.Mount) string {
+	if m == projectPlace {
+		return "showing the client's folder at " + m.Target + " (--project)"
+	}
+	return fmt.Sprintf("showing %q at %q (TOOLCELL_MOUNTS)", m.Source, m.Target)
+}
+
 // CheckRoom returns an error if a mount has no place in an image.
 func CheckRoom(root *rootfs.Root, mounts []spec.Mount) error {
 	for _, m := range mounts {
 		if within(root.Python, m.Target) {
-			return fmt.Errorf("showing %q at %q (TOOLCELL_MOUNTS): the image's Python is there, %s; choose another place", m.Source, m.Target, root.Python)
+			return fmt.Errorf("%s: the image's Python is there, %s; choose another place", showing(m), root.Python)
 		}
 		for _, b := range root.Binds {
 			if within(m.Target, b.Target) || within(b.Target, m.Target) {
-				return fmt.Errorf("showing %q at %q (TOOLCELL_MOUNTS): the sandbox needs %s as it is; choose another place", m.Source, m.Target, b.Target)
+				return fmt.Errorf("%s: the sandbox needs %s as it is; choose another place", showing(m), b.Target)
 			}
 		}
 		if slices.ContainsFunc(ownTargets, func(own string) bool { return within(m.Target, own) }) {
@@ -213,7 +242,7 @@ func CheckRoom(root *rootfs.Root, mounts []spec.Mount) error {
 			err = root.CheckMountPoint(m.Target, info.IsDir())
 		}
 		if err != nil {
-			return fmt.Errorf("showing %q in the sandbox (TOOLCELL_MOUNTS): %w", m.Source, err)
+			return fmt.Errorf("%s: %w", showing(m), err)
 		}
 	}
 	return nil

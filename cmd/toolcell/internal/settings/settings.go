@@ -30,6 +30,7 @@ type Settings struct {
 	ImageNamed bool // the user chose it: it is never replaced
 	UID, GID   uint32
 	Mounts     []spec.Mount
+	Project    string // "read" or "off"
 	Start      string
 	StateDir   string
 	Dirs       Dirs
@@ -112,6 +113,7 @@ func (s *Settings) groups() []Group {
 			{"start", oci.StartAuto, "how serve prepares sandboxes: `HOW` is auto, fork or container", oneOf(&s.Start, "auto", "fork", "container")},
 			{"preload", "", "comma-separated `MODULES` that serve imports before a run begins, such as numpy,pandas", into(&s.Runs.Preload, parseModules)},
 			{"mounts", "", "host folders and files that code can read, comma-separated `SOURCE:TARGET`; with :rw after one it can also write", lists(s.readMounts)},
+			{"project", ProjectOff, "code reads the client's folder at /project; `HOW` is read or off", words(s.readProject)},
 			{"sessions", "4", "largest `COUNT` of sessions that serve keeps open at once; 0 for none", number(&s.Runs.Sessions, whole(0, maxSessions))},
 			{"session-idle-timeout", "30m", "`TIME` without a run after which a session ends", into(&s.Runs.SessionIdle, parseDuration)},
 			{"approval-timeout", "10m", "`TIME` that a run waits for the user's answer before it ends", into(&s.Runs.ApprovalTimeout, parseDuration)},

@@ -62,8 +62,9 @@ func ReadWithoutFile(c *cli.Context) (Settings, error) {
 
 func given(c *cli.Context) map[string]string {
 	flags := map[string]string{}
+	names := namesOf(c)
 	for _, k := range All {
-		if c.IsSet(k.Name) {
+		if c.IsSet(k.Name) && slices.Contains(names, k.Name) {
 			flags[k.Name] = c.String(k.Name)
 		}
 	}
@@ -72,9 +73,17 @@ func given(c *cli.Context) map[string]string {
 
 func namesOf(c *cli.Context) (names []string) {
 	for _, f := range c.Command.Flags {
-		names = append(names, f.Names()...)
+		if OfSetting(f) {
+			names = append(names, f.Names()...)
+		}
 	}
 	return names
+}
+
+// OfSetting reports whether a flag is that of a setting. The flag --project of install is not.
+func OfSetting(f cli.Flag) bool {
+	_, own := f.(*cli.BoolFlag)
+	return !own && Find(f.Names()[0]) != nil
 }
 
 // InProject returns the settings with what a project's file lowers and chooses. dir is the
@@ -222,6 +231,12 @@ func settingOf(groups []Group, name string) *Setting {
 	return nil
 }
 
+// Chosen reports whether the user has chosen a setting, whether this command has it or not.
+func (s Settings) Chosen(name string) bool {
+	v, err := s.src.own(*Find(name))
+	return err != nil || v.From != ""
+}
+
 // Value returns the text of a setting that this command has, and where it comes from.
 func (s Settings) Value(name string) Value { return s.values[name] }
 
@@ -250,10 +265,32 @@ func Flags(only ...string) []cli.Flag {
 	var flags []cli.Flag
 	for _, k := range All {
 		if len(only) == 0 || slices.Contains(only, k.Name) {
-			flags = append(flags, &cli.StringFlag{Name: k.Name, Value: k.Value, Usage: k.Usage})
+			flags = append(flags, k.Flag())
 		}
 	}
 	return flags
+}
+
+// Flag returns the flag of a setting.
+func (k Setting) Flag() cli.Flag {
+	if k.Name == "project" {
+		return &cli.GenericFlag{Name: k.Name, Value: &valueOptional{k.Value}, Usage: k.Usage}
+	}
+	return &cli.StringFlag{Name: k.Name, Value: k.Value, Usage: k.Usage}
+}
+
+// A valueOptional is the value of a flag that can be given without one: it is then "true".
+type valueOptional struct{ text string }
+
+func (v *valueOptional) String() string { return v.text }
+
+// IsBoolFlag has package flag take no argument for the value.
+func (v *valueOptional) IsBoolFlag() bool { return true }
+
+// Set implements flag.Value.
+func (v *valueOptional) Set(text string) error {
+	v.text = text
+	return nil
 }
 
 // Check refuses a value of an environment variable that serve would refuse, and
