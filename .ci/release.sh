@@ -62,12 +62,15 @@ build() { # ARCH FILE
 		-ldflags "-s -w -buildid= $(.ci/built-from.sh) -extldflags '-static -Wl,--build-id=none'" ./cmd/toolcell
 }
 
-# The C libraries that are in the binary of an architecture, by Debian's source packages.
+# The C libraries that are in the binary of an architecture.
 libraries() { # ARCH
 	local libc=libc6-dev:$1
 	[ "$1" = "$host" ] || libc=libc6-dev-$1-cross
 	# shellcheck disable=SC2016 # dpkg-query's own format language
-	dpkg-query -W -f '${source:Package}=${source:Version}\n' "libseccomp-dev:$1" "$libc" | sed 's/^cross-toolchain-base=/glibc=/' | paste -sd ,
+	dpkg-query -W -f 'libseccomp=${Version},' "libseccomp-dev:$1"
+	# The package for cross compilers has cross and a number after glibc's version.
+	# shellcheck disable=SC2016
+	dpkg-query -W -f 'glibc=${Version}\n' "$libc" | sed 's/cross[0-9]*$//'
 }
 
 # The licenses of all that is linked in, one after the other.
