@@ -30,6 +30,7 @@ type Origin struct {
 	Remove   string   `json:"remove,omitempty"` // what to type to remove it; empty if it is not known
 
 	passing bool // it may go without the user removing it
+	stays   bool // where it is, also through upgrades
 }
 
 // Runner returns the program by which the user starts toolcell, which is not in PATH then: uvx
@@ -52,13 +53,13 @@ func originOf(path string) Origin {
 		}
 	}
 	file := text.ShellWord(path)
-	build := "git pull && make && " + file + " upgrade"
+	build := "git pull && make && bin/toolcell upgrade"
 	if stays(path) {
 		build = "git pull && make && make install PREFIX=" + text.ShellWord(filepath.Dir(filepath.Dir(path)))
 	}
 	return Origin{
 		Name: "source or a tarball", Registry: GitHub,
-		Upgrade: "# in a clone:\n" + build + "\n# or take the tarball from " + releases,
+		Upgrade: "# in a clone:\n" + build + "\n# or unpack the tarball there from " + releases,
 		Remove:  "rm " + file,
 	}
 }
@@ -101,8 +102,10 @@ func pythonPackage(path string) (Origin, bool) {
 	switch inVenv := has("pyvenv.cfg"); {
 	case has("uv-receipt.toml"):
 		o.Name, o.Upgrade, o.Remove = "uv tool", "uv tool upgrade toolcell", "uv tool uninstall toolcell"
+		o.stays = true
 	case has("pipx_metadata.json"):
 		o.Name, o.Upgrade, o.Remove = "pipx", "pipx upgrade toolcell", "pipx uninstall toolcell"
+		o.stays = true
 	case inUVsCache(prefix):
 		o.Name, o.Upgrade, o.Remove, o.passing = "uvx", "uvx toolcell@latest upgrade", "uv cache clean toolcell", true
 	case inVenv && !has("bin/pip"): // made by uv
@@ -134,7 +137,7 @@ func systemPackage(path string) (Origin, bool) {
 		return Origin{}, false
 	}
 	for _, p := range []struct{ name, knows, upgrade, remove string }{
-		{"a .deb", "/var/lib/dpkg/info/toolcell.list", "sudo apt install ./toolcell_*.deb", "sudo apt remove toolcell"},
+		{"a .deb", "/var/lib/dpkg/info/toolcell.list", "sudo apt install ./toolcell_*.deb", "sudo apt purge toolcell"},
 		{"an .rpm", "/usr/lib/sysimage/rpm", "sudo dnf install ./toolcell-*.rpm", "sudo dnf remove toolcell"},
 		{"an .rpm", "/var/lib/rpm", "sudo dnf install ./toolcell-*.rpm", "sudo dnf remove toolcell"},
 	} {

@@ -53,13 +53,13 @@ func TestOriginIsKnownByWhatIsAround(t *testing.T) {
 			"HOME/.local/share/uv/tools/toolcell/bin/toolcell",
 			[]string{metadata, "pyvenv.cfg", "uv-receipt.toml"},
 			"uv tool", PyPI,
-			"uv tool upgrade toolcell", "uv tool uninstall toolcell", false,
+			"uv tool upgrade toolcell", "uv tool uninstall toolcell", true,
 		},
 		"pipx": {
 			"HOME/.local/share/pipx/venvs/toolcell/bin/toolcell",
 			[]string{metadata, "pyvenv.cfg", "pipx_metadata.json"},
 			"pipx", PyPI,
-			"pipx upgrade toolcell", "pipx uninstall toolcell", false,
+			"pipx upgrade toolcell", "pipx uninstall toolcell", true,
 		},
 		"pip in a venv": {
 			"HOME/a b/bin/toolcell",
@@ -90,7 +90,7 @@ func TestOriginIsKnownByWhatIsAround(t *testing.T) {
 			"HOME/.local/bin/toolcell",
 			[]string{"lib/python3.13/site-packages/tool-1.dist-info/METADATA"},
 			"source or a tarball", GitHub,
-			"# in a clone:\ngit pull && make && make install PREFIX=HOME/.local\n# or take the tarball from " + releases, "rm HOME/.local/bin/toolcell", true,
+			"# in a clone:\ngit pull && make && make install PREFIX=HOME/.local\n# or unpack the tarball there from " + releases, "rm HOME/.local/bin/toolcell", true,
 		},
 		"npx": {
 			"HOME/.npm/_npx/1a2b/node_modules/@toolcell/linux-x64/bin/toolcell", nil, "npx", NPM,
@@ -111,11 +111,11 @@ func TestOriginIsKnownByWhatIsAround(t *testing.T) {
 		},
 		"make": {
 			"HOME/clone/bin/toolcell", nil, "source or a tarball", GitHub,
-			"# in a clone:\ngit pull && make && HOME/clone/bin/toolcell upgrade\n# or take the tarball from " + releases, "rm HOME/clone/bin/toolcell", false,
+			"# in a clone:\ngit pull && make && bin/toolcell upgrade\n# or unpack the tarball there from " + releases, "rm HOME/clone/bin/toolcell", false,
 		},
 		"a folder for programs of their own": {
 			"/opt/toolcell/bin/toolcell", nil, "source or a tarball", GitHub,
-			"# in a clone:\ngit pull && make && make install PREFIX=/opt/toolcell\n# or take the tarball from " + releases, "rm /opt/toolcell/bin/toolcell", true,
+			"# in a clone:\ngit pull && make && make install PREFIX=/opt/toolcell\n# or unpack the tarball there from " + releases, "rm /opt/toolcell/bin/toolcell", true,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -126,7 +126,7 @@ func TestOriginIsKnownByWhatIsAround(t *testing.T) {
 				put(t, filepath.Join(filepath.Dir(filepath.Dir(path)), file), "")
 			}
 			p := at(path)
-			want := Origin{Name: c.from, Registry: c.in, Upgrade: in(c.upgrade), Remove: in(c.remove), passing: p.Origin.passing}
+			want := Origin{Name: c.from, Registry: c.in, Upgrade: in(c.upgrade), Remove: in(c.remove), passing: p.Origin.passing, stays: p.Origin.stays}
 			if p.Origin != want {
 				t.Errorf("got  %+v\nwant %+v", p.Origin, want)
 			}

@@ -84,7 +84,7 @@ func (p Program) Lasting() string {
 	if err == nil && filepath.IsAbs(name) && sameFile(name, p.Path) {
 		return name
 	}
-	if stays(p.Path) {
+	if p.Origin.stays || stays(p.Path) {
 		return p.Path
 	}
 	return ""
