@@ -16,20 +16,29 @@ import (
 // terminal to ask on, with --yes, or if Enter is typed. Nothing is asked if the user has said so
 // before, in the file or otherwise, and for a file that others of the project use.
 func askForProject(ctx context.Context, o installOptions) error {
-	said := o.Settings.Chosen("project") || slices.ContainsFunc(o.change.Env, ofProject)
-	if said || o.change.Project || o.change.Yes || o.change.DryRun || o.Print || o.JSON || !console.Terminal(o.In) || !console.Terminal(o.Err) {
+	chosen := o.Settings.Chosen("project") || slices.ContainsFunc(o.change.Env, ofProject)
+	if chosen || o.change.Project || o.change.Yes || o.change.DryRun || o.Print || o.JSON || !console.Terminal(o.In) || !console.Terminal(o.Err) {
 		return nil
 	}
 	fmt.Fprintf(o.Err, "May code read the files of the project that a client works in? They are at %s, read-only,\nwithout %s. [y/N] ",
 		project.Target, strings.Join(project.Hidden, ", "))
 	answer, err := console.ReadLine(ctx, o.In)
-	if err != nil {
+	switch {
+	case ctx.Err() != nil:
+		fmt.Fprintln(o.Err)
+		return context.Cause(ctx)
+	case err != nil:
 		return nil //nolint:nilerr // without an answer the user is asked another time
 	}
+	said, other := settings.ProjectOff, settings.ProjectRead
 	if answer = strings.ToLower(strings.TrimSpace(answer)); answer == "y" || answer == "yes" {
-		return settings.SetInFile(ctx, "project", []string{settings.ProjectRead})
+		said, other = other, said
 	}
-	return settings.SetInFile(ctx, "project", []string{settings.ProjectOff})
+	if err := settings.SetInFile(ctx, "project", []string{said}); err != nil {
+		return err
+	}
+	fmt.Fprintf(o.Stdout(), "saved in %s; to change it: toolcell settings set project %s\n", settings.UserFileName(), other)
+	return nil
 }
 
 // ofProject reports whether a variable of --env is about the setting.

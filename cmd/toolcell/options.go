@@ -39,6 +39,12 @@ func action(s *console.Streams, do func(context.Context, Options) error) cli.Act
 	return actionWith(s, func(c *cli.Context, o Options) error { return do(c.Context, o) })
 }
 
+// doWithoutFile are the commands that a mistake in the user's config.toml does not stop: those that
+// answer a question of a run, which goes on, and those that show or remove what there is.
+var doWithoutFile = []string{
+	doctorName, "approvals", "approvals list", "approvals show", "approvals approve", "approvals deny", "status", "uninstall", "purge",
+}
+
 // actionWith is action for a command with flags of its own, which do reads.
 func actionWith(s *console.Streams, do func(*cli.Context, Options) error) cli.ActionFunc {
 	return func(c *cli.Context) (err error) {
@@ -54,9 +60,12 @@ func actionWith(s *console.Streams, do func(*cli.Context, Options) error) cli.Ac
 		}
 		if slices.ContainsFunc(c.Command.Flags, isSetting) {
 			o.Settings, err = settings.Read(c)
-			if wrong, ok := errors.AsType[*settings.FileError](err); ok && o.Command == doctorName {
+			if wrong, ok := errors.AsType[*settings.FileError](err); ok && slices.Contains(doWithoutFile, o.Command) {
 				o.FileError = wrong
 				o.Settings, err = settings.ReadWithoutFile(c)
+				if o.Command != doctorName { // which has a finding for it
+					console.Note(s.Err, wrong.Error()+"; going on without the file")
+				}
 			}
 			if err != nil {
 				return err

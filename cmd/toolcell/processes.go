@@ -48,7 +48,7 @@ func runningProcesses(s settings.Settings) (all []runningProcess, err error) {
 		err = errors.Join(err, listErr)
 		for _, i := range instances {
 			if i.Running {
-				all = append(all, processOf(i.PID, i.Dir, i.Since))
+				all = append(all, processOf(ours(i.PID), i.Dir, i.Since))
 			}
 		}
 	}
@@ -89,7 +89,7 @@ func holder(lock string) (pid int, locked bool) {
 		if !errors.Is(err, state.ErrLocked) {
 			return 0, false
 		}
-		if pid = state.Holder(lock); pid != 0 {
+		if pid = ours(state.Holder(lock)); pid != 0 {
 			return pid, true
 		}
 		time.Sleep(5 * time.Millisecond)
@@ -104,7 +104,6 @@ const backgroundCommand = "images refresh"
 // have just begun and have no folder of their own yet, or have it elsewhere, since their client has
 // another XDG_RUNTIME_DIR.
 func processesAt(d settings.Dirs) (all []runningProcess) {
-	self := program.Self()
 	entries, _ := os.ReadDir("/proc")
 	for _, e := range entries {
 		pid, err := strconv.Atoi(e.Name())
@@ -112,16 +111,33 @@ func processesAt(d settings.Dirs) (all []runningProcess) {
 			continue
 		}
 		args := commandLine(pid)
-		if len(args) < 2 || !slices.Contains([]string{"serve", "exec", "images", "packages", "servers"}, args[1]) {
+		if len(args) < 2 || slices.Contains(harmless, args[1]) {
 			continue
 		}
-		exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
-		exe = strings.TrimSuffix(exe, " (deleted)") // as after an upgrade
-		if err == nil && (exe == self || filepath.Base(exe) == clientconfig.ProgramName) && cacheOf(pid, args) == d.Cache {
+		if isToolcell(pid) && cacheOf(pid, args) == d.Cache {
 			all = append(all, processOf(pid, d.Cache, time.Time{}))
 		}
 	}
 	return all
+}
+
+// harmless are commands that need no files of toolcell while they go on.
+var harmless = []string{"purge", "status", "help", "version", "upgrade", "completion", "__complete", "man"}
+
+// isToolcell reports whether a process runs this program, or one of its name.
+func isToolcell(pid int) bool {
+	exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+	exe = strings.TrimSuffix(exe, " (deleted)") // as after an upgrade
+	return err == nil && (exe == program.Self() || filepath.Base(exe) == clientconfig.ProgramName)
+}
+
+// ours returns the number of a process that the kernel tells for a lock, 0 if it is another
+// program's: a file of the same number on another file system.
+func ours(pid int) int {
+	if !isToolcell(pid) {
+		return 0
+	}
+	return pid
 }
 
 // cacheOf returns the cache folder of a process, "" if its environment cannot be read.

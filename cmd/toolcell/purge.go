@@ -278,7 +278,7 @@ func (p *purging) holdStarts() (release func(), err error) {
 		for _, i := range instances {
 			if i.Running { // it has started since
 				release()
-				p.running = []runningProcess{processOf(i.PID, i.Dir, i.Since)}
+				p.running = []runningProcess{processOf(ours(i.PID), i.Dir, i.Since)}
 				return nil, p.refuse()
 			}
 		}

@@ -112,16 +112,23 @@ func TestProjectsFilesAreFound(t *testing.T) {
 	}
 }
 
-// TestWhatUndoNeedsIsKept if a client's file could not be changed.
+// TestWhatUndoNeedsIsKept if a client's file could not be changed, wherever its servers are.
 func TestWhatUndoNeedsIsKept(t *testing.T) {
 	o, home, _ := newPurging(t)
-	p := &purging{purgeOptions: o}
-	dir := o.Settings.Dirs.State
+	dir, moved := o.Settings.Dirs.State, home+"/cfg/toolcell/servers/cursor.json"
+	err := edit.Journal(dir).Change(func(all map[string]edit.Record) { all[home+"/.cursor/mcp.json"] = edit.Record{MovedTo: moved} })
+	if err != nil {
+		t.Fatal(err)
+	}
+	needed, err := (&purging{purgeOptions: o}).neededToUndo()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for path, want := range map[string]bool{
 		dir + "/installs.json": true, dir + "/installs.json.lock": true, dir + "/values.json": true, dir + "/trust.json": true,
-		home + "/.config/toolcell/servers": true, home + "/.config/toolcell/policy.toml": false, dir + "/tools": false, dir + "/answers.jsonl": false,
+		moved: true, home + "/cfg/toolcell/servers": true, home + "/cfg/toolcell/policy.toml": false, dir + "/tools": false, dir + "/answers.jsonl": false,
 	} {
-		if got := p.forUndo(path); got != want {
+		if got := isNeeded(path, needed); got != want {
 			t.Errorf("%s is kept: %t", path, got)
 		}
 	}

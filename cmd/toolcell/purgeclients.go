@@ -12,7 +12,6 @@ import (
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/installer"
-	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/clientconfig"
 	"github.com/toolcell/toolcell/mcpproxy/clientconfig/edit"
@@ -83,6 +82,10 @@ func projectFileOf(o installer.Options, file string) (f clientFile, ok bool) {
 // has to be kept for those that it could not change: their servers are there, and how to undo it.
 func (p *purging) uninstall(ctx context.Context) (keep func(path string) bool) {
 	failed := false
+	undo, err := p.neededToUndo()
+	if err != nil {
+		p.fail(err.Error())
+	}
 	for _, c := range p.clients {
 		if ctx.Err() != nil {
 			failed = true
@@ -97,22 +100,27 @@ func (p *purging) uninstall(ctx context.Context) (keep func(path string) bool) {
 			p.row.Clients = append(p.row.Clients, &installer.Report{Client: c.client, File: c.file, Status: "failed", Error: err.Error()})
 			p.fail(c.client + ": " + err.Error())
 			if !p.JSON {
-				console.Hint(p.Err, "toolcell uninstall "+c.client+" --dry-run shows what would change; then run purge again")
+				console.Hint(p.Err, "toolcell uninstall "+c.client+" takes it out, of a read-only file with --force; then run purge again")
 			}
 		}
 	}
 	if failed {
-		return p.forUndo
+		return func(path string) bool { return isNeeded(path, undo) }
 	}
 	for _, b := range p.backups {
-		if p.DryRun {
-			break
+		if p.DryRun || slices.ContainsFunc(p.row.Clients, func(r *installer.Report) bool { return r.Lost > 0 && r.Backup == b }) {
+			continue
 		}
 		if err := os.Remove(b); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			p.fail(err.Error())
 		}
 	}
 	return func(string) bool { return false }
+}
+
+// isNeeded reports whether a file, or something in a folder, is among those that are needed.
+func isNeeded(path string, needed []string) bool {
+	return slices.ContainsFunc(needed, func(n string) bool { return strings.HasPrefix(path, n) || strings.HasPrefix(n, path+"/") })
 }
 
 // maxEntries bounds the entries for toolcell in one file.
@@ -154,12 +162,17 @@ func (p *purging) otherEntries() (left []string) {
 	return left
 }
 
-// forUndo reports whether a file is needed to put moved servers back later.
-func (p *purging) forUndo(path string) bool {
+// neededToUndo returns what is needed to put moved servers back later: files, and the beginnings of
+// their names.
+func (p *purging) neededToUndo() (paths []string, err error) {
 	for _, name := range []string{"installs.json", "values.json", "trust.json"} {
-		if strings.HasPrefix(path, filepath.Join(p.Settings.Dirs.State, name)) {
-			return true
+		paths = append(paths, filepath.Join(p.Settings.Dirs.State, name))
+	}
+	changed, err := edit.Journal(p.Settings.Dirs.State).Read()
+	for _, record := range changed {
+		if record.MovedTo != "" {
+			paths = append(paths, record.MovedTo)
 		}
 	}
-	return path == filepath.Join(settings.ConfigDir(), "servers")
+	return paths, err
 }

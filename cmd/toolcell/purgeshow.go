@@ -99,9 +99,15 @@ func (p *purging) dryRun(ctx context.Context) error {
 	p.uninstall(ctx)
 	p.row.Left = append(p.row.Left, p.outside()...)
 	if p.JSON {
-		return console.PrintJSON(p.Streams, []purgeRow{p.row})
+		if err := console.PrintJSON(p.Streams, []purgeRow{p.row}); err != nil {
+			return err
+		}
+	} else {
+		fmt.Fprintln(p.Stdout(), "\nnothing was removed: this was a dry run")
 	}
-	fmt.Fprintln(p.Stdout(), "\nnothing was removed: this was a dry run")
+	if p.failures > 0 {
+		return &console.ExitError{Code: console.ExitFail} // what would fail is printed already
+	}
 	return nil
 }
 

@@ -218,7 +218,7 @@ func (r statusRow) print(o Options) error {
 	if r.Stable.Exists && r.Stable.Path != r.Program {
 		said := "the same program"
 		if !r.Stable.Same {
-			said = "another version than this; toolcell install updates the one that clients start"
+			said = "another version than this; toolcell upgrade puts this one there if it is newer"
 		}
 		say("copy", "%s: %s", r.Stable.Path, said)
 	}

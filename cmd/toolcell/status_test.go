@@ -83,7 +83,7 @@ func TestStatusFitsOneScreen(t *testing.T) {
 	text := printed()
 	for _, want := range []string{
 		"toolcell 0.1.0", "program    /usr/bin/toolcell\n",
-		"copy       /home/ada/.local/share/toolcell/bin/toolcell: another version than this; toolcell install updates the one that clients start\n",
+		"copy       /home/ada/.local/share/toolcell/bin/toolcell: another version than this; toolcell upgrade puts this one there if it is newer\n",
 		"policy     /home/ada/.config/toolcell/policy.toml, which cannot be used: line 3: x\n",
 		"config     none; defaults and variables count (/home/ada/.config/toolcell/config.toml)\n",
 		"servers    3 idle, 1 left out (toolcell servers list)\n",

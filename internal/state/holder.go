@@ -1,6 +1,7 @@
 package state
 
 import (
+	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -20,16 +21,27 @@ func Holder(path string) (pid int) {
 	if err != nil {
 		return 0
 	}
-	// On file systems of several devices, such as Btrfs, the device is not that of stat(2).
-	inode := ":" + strconv.FormatUint(st.Ino, 10)
-	for line := range strings.Lines(string(locks)) {
+	return holderIn(string(locks), unix.Major(st.Dev), unix.Minor(st.Dev), st.Ino)
+}
+
+// holderIn finds the holder of a file in /proc/locks. On file systems of several devices, such as
+// Btrfs, the device there is not that of stat(2), so one with the inode's number alone will do if
+// no other fits.
+func holderIn(locks string, major, minor uint32, inode uint64) (pid int) {
+	exact, number := fmt.Sprintf("%02x:%02x:%d", major, minor, inode), fmt.Sprintf(":%d", inode)
+	for line := range strings.Lines(locks) {
 		fields := strings.Fields(line) // 1: FLOCK ADVISORY WRITE 8091 fe:00:10616945 0 EOF
-		if len(fields) < 6 || fields[1] != "FLOCK" || !strings.HasSuffix(fields[5], inode) {
+		if len(fields) < 6 || fields[1] != "FLOCK" || !strings.HasSuffix(fields[5], number) {
 			continue
 		}
-		if n, err := strconv.Atoi(fields[4]); err == nil && n > 0 {
+		n, err := strconv.Atoi(fields[4])
+		switch {
+		case err != nil || n <= 0:
+		case fields[5] == exact:
 			return n
+		case pid == 0:
+			pid = n
 		}
 	}
-	return 0
+	return pid
 }

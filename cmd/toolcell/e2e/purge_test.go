@@ -390,3 +390,35 @@ func TestPurgeWithSudoIsAboutRoot(t *testing.T) {
 	n.must(t, exitUsage, "without sudo", "purge", "--yes")
 	n.wantFiles(t, before)
 }
+
+// TestPurgeKeepsMovedServers of a client whose file it cannot change, also where XDG_CONFIG_HOME
+// says; and uninstall does not say that it has put back what is not there.
+func TestPurgeKeepsMovedServers(t *testing.T) {
+	n := newNewcomer(t, firstHost(t))
+	n.env["XDG_CONFIG_HOME"] = n.home + "/cfg"
+	before := n.find(t)
+	n.must(t, 0, "moved jira", "install", "cursor", "--move-servers", "--yes")
+	file := filepath.Join(n.home, ".cursor/mcp.json")
+	if err := os.Chmod(file, 0o400); err != nil {
+		t.Fatal(err)
+	}
+	n.must(t, exitFail, "is read-only", "purge", "--yes")
+	if err := os.Chmod(file, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	n.must(t, 0, "put back: 1 server", "purge", "--yes")
+	after := n.find(t)
+	delete(after, "/cfg") // the user's own folder, which may have been there
+	if !maps.Equal(after, before) {
+		t.Errorf("there are %q\nwant %q", slices.Sorted(maps.Keys(after)), slices.Sorted(maps.Keys(before)))
+	}
+
+	n.must(t, 0, "moved jira", "install", "cursor", "--move-servers", "--yes")
+	if err := os.Remove(filepath.Join(n.home, "cfg/toolcell/servers/cursor.json")); err != nil {
+		t.Fatal(err)
+	}
+	n.must(t, 0, "not put back: 1 server", "purge", "--yes")
+	if text := read(t, file+".before-toolcell"); !strings.Contains(text, "jira-mcp") {
+		t.Errorf("the backup has %q", text)
+	}
+}

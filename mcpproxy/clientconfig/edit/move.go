@@ -183,6 +183,23 @@ func (p Target) MoveBack(data, moved []byte, byDir map[string][]string) (back, r
 	return client.bytes(), other.bytes(), nil
 }
 
+// Lost returns how many of these servers, which were moved, are in neither file any more.
+func (p Target) Lost(data, moved []byte, byDir map[string][]string) (n int, err error) {
+	client, other, err := p.both(data, moved)
+	if err != nil {
+		return 0, err
+	}
+	for dir, names := range byDir {
+		key := p.in(dir).key(other)
+		for _, name := range names {
+			if path := append(slices.Clone(key), name); !client.has(path...) && !other.has(path...) {
+				n++
+			}
+		}
+	}
+	return n, nil
+}
+
 // both reads the client's file and that of its moved servers.
 func (p Target) both(data, moved []byte) (client, other document, err error) {
 	if client, err = newDocument(p.File, data); err != nil {

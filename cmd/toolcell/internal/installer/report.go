@@ -38,6 +38,7 @@ type Report struct {
 	Stay     []server     `json:"stay,omitempty"`
 	Tokens   *savedTokens `json:"tokens,omitempty"` // in each request
 	PutBack  int          `json:"putBack,omitempty"`
+	Lost     int          `json:"lost,omitempty"` // moved servers that are in neither file any more
 	Backup   string       `json:"backup,omitempty"`
 	Entry    string       `json:"entry,omitempty"` // that install --print shows
 	Diff     string       `json:"diff,omitempty"`  // of a dry run, without secrets
@@ -148,6 +149,9 @@ func (i *Installer) print(r *Report) {
 	}
 	if r.PutBack > 0 {
 		say("put back%s: %s", into, text.Plural(r.PutBack, "server"))
+	}
+	if r.Lost > 0 {
+		say("not put back: %s, which the file that they were moved to does not have any more", text.Plural(r.Lost, "server"))
 	}
 	if r.undo != "" {
 		say("  undo: %s", r.undo)

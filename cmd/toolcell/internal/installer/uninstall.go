@@ -59,12 +59,16 @@ type undoing struct {
 	*Installer
 	record edit.Record
 	moved  *editedFile // the file with servers that were moved; nil if none were
+	lost   int         // moved servers that are in neither file any more
 	absent bool        // the client's file was not there before
 	exact  bool
 }
 
 func (u *undoing) plan(known bool) (err error) {
 	if u.moved != nil {
+		if u.lost, err = u.target.Lost(u.file.after, u.moved.after, u.record.ByDir()); err != nil {
+			return err
+		}
 		u.file.after, u.moved.after, err = u.target.MoveBack(u.file.after, u.moved.after, u.record.ByDir())
 		if err != nil {
 			return err
@@ -149,6 +153,10 @@ func (u *undoing) summary() *Report {
 	r.Name = u.record.Name
 	for _, names := range u.record.ByDir() {
 		r.PutBack += len(names)
+	}
+	if !u.exact {
+		r.Lost = u.lost
+		r.PutBack -= u.lost
 	}
 	return r
 }

@@ -86,7 +86,7 @@ func (r Registries) Newest(ctx context.Context, in program.Registry) (version, h
 	}
 	at, err := url.Parse(address)
 	if err != nil || at.Host == "" {
-		return "", "", fmt.Errorf("the address of the registry cannot be read; it comes from UV_DEFAULT_INDEX, PIP_INDEX_URL, npm_config_registry or ~/.npmrc")
+		return "", "", fmt.Errorf("the address of the registry cannot be read; it comes from UV_DEFAULT_INDEX, UV_INDEX_URL, PIP_INDEX_URL, npm_config_registry or ~/.npmrc")
 	}
 	body, err := get(ctx, at, accept)
 	if err == nil {
@@ -118,7 +118,7 @@ func get(ctx context.Context, at *url.URL, accept string) (_ []byte, err error) 
 	case resp.StatusCode == http.StatusNotFound:
 		return nil, errors.New("it has no toolcell")
 	case resp.StatusCode != http.StatusOK:
-		return nil, fmt.Errorf("it answered %s", http.StatusText(resp.StatusCode))
+		return nil, fmt.Errorf("it answered %q", resp.Status)
 	}
 	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); !strings.HasSuffix(kind, "json") {
 		return nil, fmt.Errorf("it answered with %q instead of JSON", kind)
