@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -92,6 +93,40 @@ func TestRowsArePrintedOnce(t *testing.T) {
 		err := printRows(o, tt.rows, "none", "next", []console.Column{{Name: "NAME"}}, func(s string) []string { return []string{s} })
 		if got := printed(); err != nil || got != tt.want {
 			t.Errorf("%+v: %q, %v", tt, got, err)
+		}
+	}
+}
+
+// TestAMistakeInTheFileDoesNotStopAnswers: a run may wait for one, and goes on with the settings
+// that it began with.
+func TestAMistakeInTheFileDoesNotStopAnswers(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	for _, name := range []string{"XDG_CACHE_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "XDG_DATA_HOME"} {
+		t.Setenv(name, "")
+	}
+	t.Chdir(home)
+	config := filepath.Join(home, ".config", "toolcell", "config.toml")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(config), 0o755), os.WriteFile(config, []byte("memry = '1g'\n"), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	for line, stops := range map[string]bool{
+		"approvals list": false, "status": false, "uninstall cursor": false, "purge --dry-run": false, "servers list": true, "tools list": true,
+	} {
+		errs, err := os.Create(filepath.Join(t.TempDir(), "errs"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		code := runCommandLine(append([]string{"toolcell"}, strings.Fields(line)...), null, null, errs)
+		said := read(t, errs)
+		errs.Close()
+		if stopped := code == console.ExitUsage; stopped != stops || !strings.Contains(said, "memry") || strings.Contains(said, "going on without the file") == stops {
+			t.Errorf("%s: exit %d\n%s", line, code, said)
 		}
 	}
 }
