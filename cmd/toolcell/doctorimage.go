@@ -29,6 +29,8 @@ type imageFacts struct {
 	fallback bool   // the host's Python runs code while the image cannot be had
 	always   bool   // the policy is to ask the registry in any case
 
+	imageTyped, pullTyped bool // they are set by a flag or a variable, which override the user's file
+
 	here     bool
 	image    *rootfs.Image // in the store, nil if it is not there or unknown
 	damage   []string
@@ -60,6 +62,7 @@ func imageChecks(ctx context.Context, o Options, python error) []doctor.Check {
 		return nil // RC-SANDBOX runs it
 	}
 	f := imageFacts{ref: conf.Image, self: program.Self(), fallback: !conf.ImageNamed && python == nil, always: conf.Pull == rootfs.PullAlways}
+	f.imageTyped, f.pullTyped = conf.Typed("image"), conf.Typed("pull")
 	conf.LogLevel = max(conf.LogLevel, slog.LevelWarn)
 	f.err = f.gather(ctx, conf, o.Streams)
 	return f.checks()
@@ -163,10 +166,10 @@ func (f *imageFacts) failure() doctor.Check {
 	advice := doctor.Advice(f.err)
 	if f.networkFails() {
 		asked := f.ref + " is not here yet"
-		c.Cure = commented(advice) + "# without a network, use this host's own Python:\nexport TOOLCELL_IMAGE=host"
+		c.Cure = commented(advice) + "# without a network, use this host's own Python:\n" + f.set("image", "host", f.imageTyped)
 		if f.always {
 			asked = f.ref + " is looked up each time (TOOLCELL_PULL=always)"
-			c.Cure = commented(advice) + "# if the image is here, look it up only in the background:\nexport TOOLCELL_PULL=missing"
+			c.Cure = commented(advice) + "# if the image is here, look it up only in the background:\n" + f.set("pull", "missing", f.pullTyped)
 		}
 		c.Code, c.Text = "RC-REGISTRY", fmt.Sprintf("%s, and toolcell %s%s", asked, why, consequence)
 		if !strings.HasPrefix(why, "cannot ") {
@@ -217,9 +220,18 @@ func (f *imageFacts) repair() string {
 // another names an image that is known to be right.
 func (f *imageFacts) another() string {
 	if f.ref == settings.DefaultImage {
-		return "# use this host's own Python:\nexport TOOLCELL_IMAGE=host"
+		return "# use this host's own Python:\n" + f.set("image", "host", f.imageTyped)
 	}
-	return "# or use the default image:\nexport TOOLCELL_IMAGE=" + settings.DefaultImage
+	return "# or use the default image:\n" + f.set("image", settings.DefaultImage, f.imageTyped)
+}
+
+// set returns the command that changes a setting: in the user's file, which clients read too, unless
+// something typed in this shell overrides that.
+func (f *imageFacts) set(name, value string, typed bool) string {
+	if typed {
+		return "export " + settings.Find(name).Variable() + "=" + value
+	}
+	return text.ShellWord(f.self) + " settings set " + name + " " + value
 }
 
 func commented(advice string) string {

@@ -50,12 +50,17 @@ func TestImageChecks(t *testing.T) {
 		"does not run, for no known reason": {
 			imageFacts{here: true, image: unpacked, runErr: errors.New("no")},
 			[]string{"RC-IMAGE fatal", "did not run: no"},
-			"export TOOLCELL_IMAGE=python:3.14-slim",
+			" settings set image python:3.14-slim",
+		},
+		"does not run, and a variable names it": {
+			imageFacts{here: true, image: unpacked, runErr: errors.New("no"), imageTyped: true},
+			[]string{"RC-IMAGE fatal", "did not run: no"},
+			"# or use the default image:\nexport TOOLCELL_IMAGE=python:3.14-slim",
 		},
 		"an old Python": {
 			imageFacts{here: true, image: unpacked, version: "3.9.18"},
 			[]string{"RC-IMAGE fatal", "has Python 3.9.18, and 3.10 is the oldest that works"},
-			"export TOOLCELL_IMAGE=python:3.14-slim",
+			" settings set image python:3.14-slim",
 		},
 		"at its registry": {
 			imageFacts{registry: "registry.example", found: rootfs.Lookup{Platform: "linux/amd64", Size: 48_000_000}},
@@ -70,7 +75,7 @@ func TestImageChecks(t *testing.T) {
 		"of no registry": {
 			imageFacts{registry: "registry.example", err: reading(errors.New("the image has nothing for linux/amd64; it has linux/arm64"))},
 			[]string{"RC-IMAGE fatal", ref + " cannot be used: the image has nothing for linux/amd64; it has linux/arm64; nothing can run without it"},
-			"export TOOLCELL_IMAGE=python:3.14-slim",
+			" settings set image python:3.14-slim",
 		},
 		"pulling is switched off": {
 			imageFacts{err: rootfs.ErrNotHere},
@@ -85,17 +90,17 @@ func TestImageChecks(t *testing.T) {
 		"a slow registry": {
 			imageFacts{registry: "registry.example", err: reading(errSlowRegistry)},
 			[]string{"RC-REGISTRY fatal", ref + " is not here yet, and toolcell cannot reach registry.example (no answer within 5s); nothing can run without it"},
-			"export TOOLCELL_IMAGE=host",
+			" settings set image host",
 		},
 		"a registry that is asked each time": {
 			imageFacts{registry: "registry.example", always: true, err: reading(errSlowRegistry)},
 			[]string{"RC-REGISTRY fatal", ref + " is looked up each time (TOOLCELL_PULL=always), and toolcell cannot reach registry.example"},
-			"export TOOLCELL_PULL=missing",
+			" settings set pull missing",
 		},
 		"no such file of certificates": {
 			imageFacts{registry: "registry.example", fallback: true, err: reading(fmt.Errorf("reading certificates: %w", &fs.PathError{Op: "open", Path: "/ca.pem", Err: fs.ErrNotExist}))},
 			[]string{"RC-REGISTRY degraded", "reading certificates: open /ca.pem: file does not exist; code runs on this host's own Python"},
-			"export TOOLCELL_IMAGE=host",
+			" settings set image host",
 		},
 	} {
 		tt.facts.ref, tt.facts.self = ref, "/opt/my tools/toolcell"

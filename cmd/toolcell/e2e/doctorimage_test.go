@@ -130,7 +130,7 @@ func TestDoctorKnowsThatTheHostStandsIn(t *testing.T) {
 	e := h.ownState(t)
 	e["HTTPS_PROXY"] = "http://127.0.0.1:1"
 	checks, code := examined(t, h.command(t, e, "doctor", "--json"))
-	if c := checks["RC-REGISTRY"]; c.Status != doctor.CheckDegraded || !strings.Contains(c.Text, "code runs on this host's own Python") || !strings.Contains(c.Cure, "\nexport TOOLCELL_IMAGE=host") || code != exitFail {
+	if c := checks["RC-REGISTRY"]; c.Status != doctor.CheckDegraded || !strings.Contains(c.Text, "code runs on this host's own Python") || !strings.Contains(c.Cure, " settings set image host") || code != exitFail {
 		t.Errorf("exit %d, %+v", code, checks)
 	}
 	e["TOOLCELL_IMAGE"] = "host" // the cure
