@@ -259,7 +259,7 @@ func TestEmptyAnswersAreSentences(t *testing.T) {
 	for line, want := range map[string]string{
 		"images list":               "toolcell: there are no images here yet\nhint: toolcell images pull python:3.14-slim\n",
 		"images verify":             "toolcell: there are no images here to verify\nhint: toolcell images pull python:3.14-slim\n",
-		"approvals":                 "toolcell: no run asks you anything\nhint: toolcell approvals list --watch waits for questions\n",
+		"approvals":                 "toolcell: no questions are waiting\nhint: toolcell approvals list --watch waits for questions\n",
 		"approvals deny nope":       "toolcell: there is no question \"nope\"; toolcell approvals list shows all\n",
 		"servers search hi":         "toolcell: no tool of your servers fits \"hi\"\nhint: toolcell servers tools lists all of them\n",
 		"images prune --max-size 5": "toolcell: --max-size: \"5\" is 5 bytes; to keep so many GiB: --max-size 5g\nhint: toolcell images prune --help\n",
