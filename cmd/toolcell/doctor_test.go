@@ -110,7 +110,7 @@ func TestDoctorLooksAtTheProject(t *testing.T) {
 		t.Errorf("in a large one: %+v, %+v", shown, checks)
 	}
 	t.Chdir(home)
-	if shown, checks = examineProject(conf); shown != nil || len(checks) != 1 || checks[0].Status != doctor.CheckOK || !strings.Contains(checks[0].Text, "it is your home") {
+	if shown, checks = examineProject(conf); shown != nil || len(checks) != 1 || checks[0].Status != doctor.CheckOK || !strings.Contains(checks[0].Text, "it is, or contains, your home directory") {
 		t.Errorf("at home: %+v, %+v", shown, checks)
 	}
 }

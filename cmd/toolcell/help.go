@@ -208,8 +208,8 @@ func (h *helpText) examples(command string) {
 // printSettings prints all settings.
 func printSettings(s *console.Streams) {
 	h := newHelpText(s.Out)
-	h.lines("", "Each setting is a flag, a variable, and a key of the flag's name in "+settings.UserFileName()+"; a flag goes before a variable, "+
-		"and that before the file. toolcell settings list shows which count, and toolcell settings set KEY VALUE changes the file. serve and exec have all flags, "+
+	h.lines("", "Each setting is a flag, a variable, and a key of the flag's name in "+settings.UserFileName()+"; a flag overrides a variable, "+
+		"which overrides the file. toolcell settings list shows which apply, and toolcell settings set KEY VALUE changes the file. serve and exec have all flags, "+
 		"other commands those that matter there. For one MCP client alone, put variables into toolcell's entry: toolcell install CLIENT --env NAME=VALUE")
 	for _, g := range settings.Groups {
 		h.heading(strings.ToUpper(g.Title))

@@ -16,9 +16,9 @@ import (
 func settingsCommand(s *console.Streams) *cli.Command {
 	list := action(s, settingsList)
 	return &cli.Command{
-		Name: settingsTopic, Usage: "show where settings come from, and change your own file of them",
-		Description: "A flag goes before a variable, that before your config.toml, and the default counts if there is\n" +
-			"none of them. A project's .toolcell.toml may lower limits. What each setting means is in\n" +
+		Name: settingsTopic, Usage: "show settings and where they come from, and change your config.toml",
+		Description: "A flag overrides a variable, which overrides your config.toml; without any of them the default\n" +
+			"applies. A project's .toolcell.toml may lower limits. What each setting means is in\n" +
 			"toolcell help settings. Without a command it is settings list.",
 		Flags: flags(nil),
 		Action: func(c *cli.Context) error {
@@ -31,11 +31,11 @@ func settingsCommand(s *console.Streams) *cli.Command {
 			command("list", "show the value of each setting, and where it comes from", "", nil, list),
 			{
 				Name: "set", Usage: "write a setting to your config.toml", ArgsUsage: "KEY VALUE\u2026",
-				Description: "Comments and order of the file stay. Several values are the items of a list.",
+				Description: "The file keeps its comments and order. Several values make a list.",
 				Flags:       []cli.Flag{jsonFlag()}, Action: action(s, settingsSet),
 			},
 			{
-				Name: "unset", Usage: "take a setting out of your config.toml", ArgsUsage: "KEY",
+				Name: "unset", Usage: "remove a setting from your config.toml", ArgsUsage: "KEY",
 				Flags: []cli.Flag{jsonFlag()}, Action: action(s, settingsUnset),
 			},
 		},
@@ -49,7 +49,7 @@ type valueRow struct {
 	From  string `json:"from"`
 }
 
-// settingsList shows what counts here: also what this project's file says.
+// settingsList shows the values in effect here, which this project's file may lower.
 func settingsList(_ context.Context, o Options) error {
 	s, err := o.Settings.InProject(currentProject())
 	if err != nil {
@@ -93,7 +93,8 @@ func settingsSet(ctx context.Context, o Options) error {
 		return err
 	}
 	noteOverride(o, name)
-	return printRow(o, changeRow{name, "set", settings.UserFile()}, "%s has %s = %s; %s\n", settings.UserFileName(), name, strings.Join(values, " "), settings.CountsAt(name))
+	return printRow(o, changeRow{name, "set", settings.UserFile()}, "set %s = %s in %s; %s\n",
+		name, strings.Join(values, " "), settings.UserFileName(), settings.TakesEffect(name))
 }
 
 func settingsUnset(ctx context.Context, o Options) error {
@@ -103,23 +104,31 @@ func settingsUnset(ctx context.Context, o Options) error {
 		return err
 	}
 	if !was {
-		return printRow(o, changeRow{name, "unchanged", settings.UserFile()}, "%s has no %s\n", file, console.Shown(o.Out, name))
+		return printRow(o, changeRow{name, "unchanged", settings.UserFile()}, "%s is not set in %s\n", console.Shown(o.Out, name), file)
 	}
 	noteOverride(o, name)
-	return printRow(o, changeRow{name, "removed", settings.UserFile()}, "%s has %s no more; %s\n", file, console.Shown(o.Out, name), settings.CountsAt(name))
+	return printRow(o, changeRow{name, "removed", settings.UserFile()}, "removed %s from %s; %s\n",
+		console.Shown(o.Out, name), file, settings.TakesEffect(name))
 }
 
-// noteOverride says what keeps a change from having its effect: a variable that goes before the
-// file here, or a mistake elsewhere in the file.
+// noteOverride says what keeps a change from having its effect: a variable that overrides the file
+// here, this project's own file, or a mistake elsewhere in the user's.
 func noteOverride(o Options, name string) {
 	if k := settings.Find(name); k != nil {
 		for _, variable := range []string{k.Variable(), k.OldVariable()} {
 			if os.Getenv(variable) != "" {
-				fmt.Fprintf(o.Err, "toolcell: note: the variable %s is set here, and goes before the file\n", variable)
+				console.Note(o.Err, fmt.Sprintf("the variable %s is set here and overrides the file", variable))
 			}
 		}
 	}
+	if v, overrides := settings.ProjectOverride(name, currentProject()); overrides {
+		does := "lowers it to"
+		if name == "output" {
+			does = "makes it"
+		}
+		console.Note(o.Err, fmt.Sprintf("in this project %s %s %s", v.From, does, v.Text))
+	}
 	if err := settings.CheckFile(); err != nil {
-		fmt.Fprintf(o.Err, "toolcell: note: the file has a mistake: %s\n", console.Shown(o.Err, err.Error()))
+		console.Note(o.Err, "the file has a mistake: "+err.Error())
 	}
 }

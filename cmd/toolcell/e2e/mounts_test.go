@@ -220,7 +220,7 @@ func TestMountsThatAreRefused(t *testing.T) {
 		}
 	}
 	for mounts, want := range map[string]string{
-		"/:/data":                                 "it is the whole host",
+		"/:/data":                                 "it is the whole file system",
 		"/etc:/data":                              "/etc is the system's",
 		inEtc + ":/data":                          "/etc is the system's",
 		"/proc:/data":                             "/proc is the system's",
@@ -232,9 +232,9 @@ func TestMountsThatAreRefused(t *testing.T) {
 		dir + "/etc:/data":                        "/etc is the system's",
 		dir + "/in-etc:/data":                     "/etc is the system's",
 		dir + "/c/../../../../../../etc:/data":    "/etc is the system's",
-		h.home + ":/data":                         "it is your home",
-		dir + "/home:/data":                       "it is your home",
-		filepath.Dir(h.home) + ":/data":           "it is your home",
+		h.home + ":/data":                         "it is, or contains, your home directory",
+		dir + "/home:/data":                       "it is, or contains, your home directory",
+		filepath.Dir(h.home) + ":/data":           "it is, or contains, your home directory",
 		state + ":/data":                          "toolcell's own files",
 		filepath.Join(state, "cache") + ":/data":  "toolcell's own files",
 		filepath.Dir(bin) + "/mounts-none:/data":  "does not exist",
@@ -255,10 +255,10 @@ func TestMountsThatAreRefused(t *testing.T) {
 		dir + ":/workspace/":                      "the sandbox's own",
 		dir + ":/workspace/out":                   "the sandbox needs /workspace/out",
 		dir + ":/data/../etc":                     "has .. in it",
-		dir + ":/data," + dir + "/c:/data":        "one in the other",
-		dir + ":/data," + dir + "/c:/data/c":      "one in the other",
-		dir + "/a:/a:rw," + dir + "/a/b:/b":       "one is in the other, which code may write to",
-		dir + "/a/b:/b:ro," + dir + "/a:/data:rw": "one is in the other, which code may write to",
+		dir + ":/data," + dir + "/c:/data":        "one inside the other",
+		dir + ":/data," + dir + "/c:/data/c":      "one inside the other",
+		dir + "/a:/a:rw," + dir + "/a/b:/b":       "one is inside the other, which code may write to",
+		dir + "/a/b:/b:ro," + dir + "/a:/data:rw": "one is inside the other, which code may write to",
 		"/dev/null:/data":                         "neither a folder nor a file",
 	} {
 		out, errs, code := h.run(t, env{"TOOLCELL_IMAGE": "host", "TOOLCELL_MOUNTS": mounts}, "exec", "-c", "print('ran')")

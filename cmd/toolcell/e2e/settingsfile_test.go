@@ -44,7 +44,7 @@ func TestServeReadsSettingsAgain(t *testing.T) {
 		t.Errorf("the result is %s", r.text)
 	}
 	write(file, "memory = '512m'\nmemry = 1\n")
-	const said = "the settings were changed and cannot be used, so the earlier ones count: ~/.config/toolcell/config.toml:2: there is no setting memry; did you mean memory?"
+	const said = "the settings now have a mistake, so the earlier ones stay in effect: ~/.config/toolcell/config.toml:2: there is no setting memry; did you mean memory?"
 	if r := memory("131072"); !strings.Contains(r.text, said) {
 		t.Errorf("a mistake: %s", r.text)
 	}
@@ -54,12 +54,12 @@ func TestServeReadsSettingsAgain(t *testing.T) {
 	write(file, "memory = '256m'\nimage = 'python:3.13'\nsessions = 1\n")
 	write(filepath.Join(project, ".toolcell.toml"), "memory = '64m'\n")
 	memory("65536")
-	if log := c.stderr.String(); !strings.Contains(log, `count when toolcell starts again" settings=[sessions]`) {
+	if log := c.stderr.String(); !strings.Contains(log, `take effect after a restart" settings=[sessions]`) {
 		t.Errorf("the log has %s", log) // the image is a variable's
 	}
 	write(filepath.Join(project, ".toolcell.toml"), "memory = '1g'\nimage = 'host'\n")
 	memory("262144")
-	if log := c.stderr.String(); !strings.Contains(log, ".toolcell.toml:2: a project may not set image") {
+	if log := c.stderr.String(); !strings.Contains(log, ".toolcell.toml:2: image cannot be set in .toolcell.toml") {
 		t.Errorf("the log has %s", log)
 	}
 }
@@ -102,7 +102,7 @@ func TestDoctorShowsBrokenSettings(t *testing.T) {
 	checks, _ := examined(t, cmd)
 	for code, want := range map[string]string{
 		"RC-CONFIG":         "serve and commands refuse to start: " + config + "/toolcell/config.toml:2: expected a value, but the line ends",
-		"RC-PROJECT-CONFIG": ".toolcell.toml:1: a project may not set policy",
+		"RC-PROJECT-CONFIG": ".toolcell.toml:1: policy cannot be set in .toolcell.toml",
 	} {
 		if got := checks[code]; got.Status != doctor.CheckDegraded || !strings.Contains(got.Text, want) {
 			t.Errorf("%s: %+v, want %s", code, got, want)

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"github.com/toolcell/toolcell/images"
 	"github.com/toolcell/toolcell/internal/state"
 	"github.com/toolcell/toolcell/internal/toml"
 	"github.com/toolcell/toolcell/mcpproxy/clientconfig/edit"
@@ -44,10 +45,38 @@ func SetInFile(ctx context.Context, name string, values []string) error {
 	if err == nil {
 		err = settingOf(new(Settings).groups(), name).read(text)
 	}
+	if err == nil {
+		err = checkUsable(*k, text)
+	}
 	if err != nil {
 		return console.Invalidf("%s: %w", name, err)
 	}
 	return changeUserFile(ctx, func(path string, data []byte) ([]byte, error) { return edit.Set(path, data, value, name) })
+}
+
+// files are the settings that name a file which someone else writes.
+var files = []string{"registry-ca", "authfile", "uv", "policy", "servers-config"}
+
+// checkUsable refuses a value that can be read but cannot work: a file that is not there, or an image
+// reference that is none. serve starts with such a value, and its user would only see a log.
+func checkUsable(k Setting, value string) error {
+	if k.Name == "image" {
+		if _, err := images.Parse(value); err != nil {
+			return errors.New(strings.TrimPrefix(err.Error(), "image "))
+		}
+		return nil
+	}
+	if !slices.Contains(files, k.Name) {
+		return nil
+	}
+	info, err := os.Stat(value)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%s does not exist", value)
+	case err == nil && info.IsDir():
+		return fmt.Errorf("%s is a directory, not a file", value)
+	}
+	return nil
 }
 
 // RemoveFromFile takes a setting, or a key that is none, out of the user's file, and reports whether
@@ -170,10 +199,10 @@ func lockFolder(ctx context.Context, dir string) (*os.File, error) {
 	}
 }
 
-// CountsAt says from when on a change of a setting in a file counts.
-func CountsAt(name string) string {
+// TakesEffect says when a change of a setting in a file takes effect.
+func TakesEffect(name string) string {
 	if slices.Contains(changeable, name) {
-		return "it counts for the next run"
+		return "takes effect on the next run"
 	}
-	return "it counts when toolcell starts again"
+	return "takes effect after a restart"
 }

@@ -12,7 +12,7 @@ import (
 
 // TestSetKeepsTheFile as it is but for the setting.
 func TestSetKeepsTheFile(t *testing.T) {
-	inHome(t)
+	home := inHome(t)
 	set := func(name string, values ...string) {
 		t.Helper()
 		if err := SetInFile(t.Context(), name, values); err != nil {
@@ -45,6 +45,11 @@ func TestSetKeepsTheFile(t *testing.T) {
 			t.Errorf("%s: %t, %v", name, was, err)
 		}
 	}
+	if err := os.WriteFile(filepath.Join(home, "p.toml"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	set("policy", "~/p.toml")
+	set("policy", "")
 	set("pids", "") // takes it out, too
 	if got, want := userText(t), "\ufeff# mine\r\ntimeout = 1.5 # short\r\n\r\n# what code sees\r\n# end"; got != want {
 		t.Errorf("got\n%q\nwant\n%q", got, want)
@@ -59,13 +64,19 @@ func TestSetRefusesWhatServeWould(t *testing.T) {
 	inHome(t)
 	writeUserFile(t, "pids = 64\n")
 	for want, args := range map[string][]string{
-		`timeout: "soon" is not a time; write 30, 30s or 2m`:                                              {"timeout", "soon"},
-		"there is no setting max_timeout; did you mean max-timeout?":                                      {"max_timeout", "5m"},
-		"there is no setting TOOLCELL_PIDS; did you mean pids?":                                           {"TOOLCELL_PIDS", "5"},
-		"timeout takes one value, got 2":                                                                  {"timeout", "5m", "6m"},
-		"runtime has no effect; leave it out":                                                             {"runtime", "podman"},
-		`mounts: "data" is relative, and a client may start toolcell in any folder: write the whole path`: {"mounts", "data:/data"},
-		"mounts: /no/such does not exist":                                                                 {"mounts", "/no/such:/data"},
+		`timeout: "soon" is not a time; write 30, 30s or 2m`:                                                {"timeout", "soon"},
+		"there is no setting max_timeout; did you mean max-timeout?":                                        {"max_timeout", "5m"},
+		"there is no setting TOOLCELL_PIDS; did you mean pids?":                                             {"TOOLCELL_PIDS", "5"},
+		"timeout takes one value, got 2":                                                                    {"timeout", "5m", "6m"},
+		"runtime has no effect; leave it out":                                                               {"runtime", "podman"},
+		`mounts: "data" is relative, and a client may start toolcell in any folder: write an absolute path`: {"mounts", "data:/data"},
+		"policy: /no/p.toml does not exist":                                                                 {"policy", "/no/p.toml"},
+		"uv: /no/uv does not exist":                                                                         {"uv", "/no/uv"},
+		"registry-ca: /no/ca.pem does not exist":                                                            {"registry-ca", "/no/ca.pem"},
+		"authfile: /no/auth.json does not exist":                                                            {"authfile", "/no/auth.json"},
+		"servers-config: / is a directory, not a file":                                                      {"servers-config", "/"},
+		`image: reference "foo bar": it is not NAME[:TAG] or NAME@sha256:DIGEST, such as python:3.14-slim`:  {"image", "foo bar"},
+		"mounts: /no/such does not exist":                                                                   {"mounts", "/no/such:/data"},
 	} {
 		if err := SetInFile(t.Context(), args[0], args[1:]); err == nil || err.Error() != want {
 			t.Errorf("%q: %v, want %s", args, err, want)

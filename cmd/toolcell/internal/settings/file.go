@@ -178,11 +178,11 @@ func parseFile(data []byte, err error, name string, allowed func(Setting) error)
 
 // valueOf returns the value of a key as a variable would have it.
 func valueOf(key string, value jsontext.Value, allowed func(Setting) error) (string, error) {
-	// A date is an object as well, with a member that has no name.
-	if value.Kind() == jsontext.KindBeginObject && !bytes.HasPrefix(value, []byte(`{"":`)) {
-		return "", fmt.Errorf("%s: settings stand at the top of the file, in no [section]", shownKey(key))
-	}
 	k, err := ofKey(key)
+	// A date is an object as well, with a member that has no name.
+	if err != nil && value.Kind() == jsontext.KindBeginObject && !bytes.HasPrefix(value, []byte(`{"":`)) {
+		return "", fmt.Errorf("settings go at the top level: remove the [%s] header", shownKey(key))
+	}
 	if err != nil {
 		return "", err
 	}
@@ -258,8 +258,8 @@ func projectMay(k Setting) error {
 	if k.Name == "output" || slices.Contains(lowerable, k.Name) {
 		return nil
 	}
-	return fmt.Errorf("a project may not set %s, only your own file may, %s; a project may lower %s, and choose output",
-		k.Name, UserFileName(), strings.Join(lowerable, ", "))
+	return fmt.Errorf("%s cannot be set in %s; set it in %s (a project may only lower limits and choose output)",
+		k.Name, ProjectFile, UserFileName())
 }
 
 // textOf returns a value of a file as a variable would have it.
@@ -353,5 +353,5 @@ func wholePath(path string) (string, error) {
 
 // relative is the error of a path that depends on where a client starts this program.
 func relative(path string) error {
-	return fmt.Errorf("%q is relative, and a client may start toolcell in any folder: write the whole path", text.Bound(path, maxQuoted))
+	return fmt.Errorf("%q is relative, and a client may start toolcell in any folder: write an absolute path", text.Bound(path, maxQuoted))
 }

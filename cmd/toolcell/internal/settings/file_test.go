@@ -163,7 +163,8 @@ func TestMistakesInTheFileSayWhereAndWhatWasMeant(t *testing.T) {
 		"TOOLCELL_PIDS = 64":                 ":1: there is no setting TOOLCELL_PIDS; did you mean pids?",
 		"timeuot = 3":                        ":1: there is no setting timeuot; did you mean timeout?",
 		"color = 3":                          ":1: there is no setting color; toolcell help settings lists them",
-		"[runs]\ntimeout = 3":                ":1: runs: settings stand at the top of the file, in no [section]",
+		"[runs]\ntimeout = 3":                ":1: settings go at the top level: remove the [runs] header",
+		"[pids]\nmax = 3":                    ":1: pids: it must be a number or a string",
 		"timeout = 'soon'":                   `:1: timeout: "soon" is not a time; write 30, 30s or 2m`,
 		"pids = 1":                           `:1: pids: "1" is not a whole number of at least 4`,
 		"pids = [64]":                        ":1: pids: it must be a number or a string",
@@ -174,7 +175,7 @@ func TestMistakesInTheFileSayWhereAndWhatWasMeant(t *testing.T) {
 		"mounts = [1]":                       ":1: mounts: it must be a list of strings",
 		"mounts = ['/a:/a,/b:/b']":           `:1: mounts: "/a:/a,/b:/b" has ',' in it; make it two items`,
 		"preload = ['a b']":                  `:1: preload: "a b" has ' ' in it; make it two items`,
-		"mounts = ['data:/data']":            `:1: mounts: "data" is relative, and a client may start toolcell in any folder: write the whole path`,
+		"mounts = ['data:/data']":            `:1: mounts: "data" is relative, and a client may start toolcell in any folder: write an absolute path`,
 		"policy = 'p.toml'":                  `:1: policy: "p.toml" is relative`,
 		"servers-config = '~ann/s.json'":     `:1: servers-config: "~ann/s.json" is relative`,
 		"image = 'oci-archive:i.tar'":        `:1: image: "i.tar" is relative`,
@@ -266,6 +267,11 @@ func TestAProjectLowersLimits(t *testing.T) {
 	if !in.Lowered("pids") || in.Lowered("memory") || in.Runs.Limits.PIDs != 32 || in.Runs.Limits.Memory != 1<<30 {
 		t.Errorf("the limits are %+v", in.Runs.Limits)
 	}
+	for name, want := range map[string]string{"pids": ".toolcell.toml:3", "output": ".toolcell.toml:6", "memory": "", "timeout": "", "image": "", "none": ""} {
+		if v, overrides := ProjectOverride(name, dir); overrides != (want != "") || overrides && v.From != want {
+			t.Errorf("the project overrides %s: %+v, %t", name, v, overrides)
+		}
+	}
 	t.Setenv("MCP_BRIDGE_OUTPUT_MODE", "compact")
 	if in, err = s.InProject(dir); err != nil || in.Bridge.Output != "compact" {
 		t.Errorf("the user's variable: %q, %v", in.Bridge.Output, err)
@@ -303,7 +309,7 @@ func TestAProjectCannotDoMore(t *testing.T) {
 		if err := os.WriteFile(path, []byte("max-timeout = 1\n"+k.Name+" = 'x'\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		refused(".toolcell.toml:2: a project may not set " + k.Name + ", only your own file may, ~/.config/toolcell/config.toml")
+		refused(".toolcell.toml:2: " + k.Name + " cannot be set in .toolcell.toml; set it in ~/.config/toolcell/config.toml (a project may only")
 	}
 	for text, want := range map[string]string{
 		"pids = 'x'":            ".toolcell.toml:1: pids: \"x\" is not a whole number",

@@ -72,8 +72,8 @@ func (l *Live) update() bool {
 	}
 	l.seen = seen
 	if err := contain.Call("reading the settings", l.refresh); err != nil {
-		l.log.Error("the settings cannot be used as they are now; the last good ones count", "err", err)
-		l.note = "the settings were changed and cannot be used, so the earlier ones count: " + err.Error()
+		l.log.Error("the settings have a mistake; the last good ones stay in effect", "err", err)
+		l.note = "the settings now have a mistake, so the earlier ones stay in effect: " + err.Error()
 	}
 	return true
 }
@@ -97,7 +97,7 @@ func (l *Live) refresh() error {
 	l.user, l.note = src.user, ""
 	now, wrong := now.InProject(l.project)
 	if wrong != nil {
-		l.log.Warn("the project's settings do not count", "err", wrong)
+		l.log.Warn("the project's settings are ignored", "err", wrong)
 	}
 	l.now = now
 	return err
@@ -113,7 +113,7 @@ func (l *Live) sayWhatWaits() {
 		}
 	}
 	if len(names) > 0 && !slices.Equal(names, l.waiting) {
-		l.log.Warn("these settings have changed and count when toolcell starts again", "settings", names)
+		l.log.Warn("these settings have changed and take effect after a restart", "settings", names)
 	}
 	l.waiting = names
 }

@@ -49,7 +49,7 @@ func TestChangesCountForTheNextRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	check("64 json") // the user's count
-	if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "level=WARN") || !strings.Contains(got, ".toolcell.toml:1: a project may not set image") || live.Note() != "" {
+	if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "level=WARN") || !strings.Contains(got, ".toolcell.toml:1: image cannot be set in .toolcell.toml") || live.Note() != "" {
 		t.Errorf("the log has %s", got)
 	}
 	if err := os.Remove(UserFile()); err != nil {
@@ -71,7 +71,7 @@ func TestABrokenFileLeavesTheLastGoodValues(t *testing.T) {
 			}
 		}
 		note := live.Note()
-		if !strings.HasPrefix(note, "the settings were changed and cannot be used, so the earlier ones count: ~/.config/toolcell/config.toml:") || live.Note() != "" {
+		if !strings.HasPrefix(note, "the settings now have a mistake, so the earlier ones stay in effect: ~/.config/toolcell/config.toml:") || live.Note() != "" {
 			t.Errorf("%s: the note is %q", broken, note)
 		}
 		if got := strings.Count(log.String(), "level=ERROR"); got != i+1 {

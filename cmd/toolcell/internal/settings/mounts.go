@@ -56,10 +56,10 @@ func parseMount(text string) (m spec.Mount, err error) {
 		parts = parts[:2]
 	}
 	if len(parts) != 2 {
-		return m, fmt.Errorf("%q is not SOURCE:TARGET[:ro|:rw], such as /data:/data:ro (no path can have a : or a , in it)", text)
+		return m, fmt.Errorf("%q is not SOURCE:TARGET[:ro|:rw], such as /data:/data:ro (a path cannot contain : or ,)", text)
 	}
 	if !filepath.IsAbs(parts[1]) {
-		return m, fmt.Errorf("%q is no place in the sandbox: write an absolute path, such as /data", parts[1])
+		return m, fmt.Errorf("%q is relative: write an absolute path in the sandbox, such as /data", parts[1])
 	}
 	source, err := fullSource(parts[0])
 	if err != nil {
@@ -67,7 +67,7 @@ func parseMount(text string) (m spec.Mount, err error) {
 	}
 	m.Target = filepath.Clean(parts[1])
 	if strings.Contains(parts[1]+"/", "/../") {
-		return m, fmt.Errorf("the place %q has .. in it", parts[1])
+		return m, fmt.Errorf("the target %q has .. in it", parts[1])
 	}
 	if err := checkTarget(m.Target); err != nil {
 		return m, err
@@ -131,11 +131,11 @@ func checkLasting(value string) error {
 func checkTarget(target string) error {
 	for _, needed := range neededTargets {
 		if within(target, needed) || within(needed, target) && target != "/workspace" {
-			return fmt.Errorf("nothing can be shown at %q: the sandbox needs %s as it is; take /data or /workspace/data", target, needed)
+			return fmt.Errorf("nothing can be mounted at %q: the sandbox needs %s unchanged; use /data or /workspace/data", target, needed)
 		}
 	}
 	if slices.Contains(ownTargets, target) {
-		return fmt.Errorf("nothing can be shown at %q, which is the sandbox's own; take %s/data", target, target)
+		return fmt.Errorf("nothing can be mounted at %q, which is the sandbox's own; use %s/data", target, target)
 	}
 	return nil
 }
@@ -145,10 +145,10 @@ func checkTarget(target string) error {
 func clash(m spec.Mount, others []spec.Mount) error {
 	for _, o := range others {
 		if within(m.Target, o.Target) || within(o.Target, m.Target) {
-			return fmt.Errorf("%q and %q cannot be mounted one in the other", o.Target, m.Target)
+			return fmt.Errorf("%q and %q cannot be mounted one inside the other", o.Target, m.Target)
 		}
 		if o.Writable && o.Source != m.Source && within(m.Source, o.Source) || m.Writable && o.Source != m.Source && within(o.Source, m.Source) {
-			return fmt.Errorf("of %q and %q one is in the other, which code may write to", o.Source, m.Source)
+			return fmt.Errorf("%q and %q cannot both be mounted: one is inside the other, which code may write to", o.Source, m.Source)
 		}
 	}
 	return nil
@@ -164,10 +164,10 @@ func (s Settings) CheckMounts() error {
 			why = "code could replace this program, " + exe
 		}
 		if why != "" {
-			return s.Refuse("mounts", fmt.Errorf("%q is not shown to code: %s; name a folder for the purpose", m.Source, why))
+			return s.Refuse("mounts", fmt.Errorf("%q cannot be mounted: %s; choose a folder that has only what code may see", m.Source, why))
 		}
 		if s.Project == ProjectRead && (within(m.Target, project.Target) || within(project.Target, m.Target)) {
-			return console.Invalidf("settings --mounts (TOOLCELL_MOUNTS) and --project (TOOLCELL_PROJECT): both show something at %s; give --project=off, or mount %q elsewhere, such as at /data", project.Target, m.Source)
+			return console.Invalidf("settings --mounts (TOOLCELL_MOUNTS) and --project (TOOLCELL_PROJECT): both use %s; give --project=off, or mount %q elsewhere, such as at /data", project.Target, m.Source)
 		}
 	}
 	return nil
@@ -176,10 +176,10 @@ func (s Settings) CheckMounts() error {
 // whyClosed returns why code must not see a folder, "" if it may. own are toolcell's own files.
 func whyClosed(source string, own []string) string {
 	if source == "/" {
-		return "it is the whole host"
+		return "it is the whole file system"
 	}
 	if home, _ := os.UserHomeDir(); home != "" && within(resolved(home), source) {
-		return "it is your home, or has it in it"
+		return "it is, or contains, your home directory"
 	}
 	for _, dir := range closedSources {
 		if within(source, dir) || within(dir, source) {
@@ -231,7 +231,7 @@ func CheckRoom(root *rootfs.Root, mounts []spec.Mount) error {
 		}
 		for _, b := range root.Binds {
 			if within(m.Target, b.Target) || within(b.Target, m.Target) {
-				return fmt.Errorf("%s: the sandbox needs %s as it is; choose another place", showing(m), b.Target)
+				return fmt.Errorf("%s: the sandbox needs %s unchanged; choose another place", showing(m), b.Target)
 			}
 		}
 		if slices.ContainsFunc(ownTargets, func(own string) bool { return within(m.Target, own) }) {

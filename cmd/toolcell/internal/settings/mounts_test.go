@@ -31,7 +31,7 @@ func TestSourcesOfMounts(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		":/data":      "there is no SOURCE",
-		".:data":      "write an absolute path, such as /data",
+		".:data":      "write an absolute path in the sandbox, such as /data",
 		"./no:/data":  work + "/src/no does not exist",
 		"~/no:/data":  home + "/no does not exist",
 		"~root:/data": work + "/src/~root does not exist",
@@ -40,7 +40,7 @@ func TestSourcesOfMounts(t *testing.T) {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}
 	}
-	if err := Check("TOOLCELL_MOUNTS", ".:/data"); err == nil || !strings.Contains(err.Error(), "write the whole path") {
+	if err := Check("TOOLCELL_MOUNTS", ".:/data"); err == nil || !strings.Contains(err.Error(), "write an absolute path") {
 		t.Errorf("in a client's file: %v", err)
 	}
 	if err := Check("TOOLCELL_MOUNTS", work+":/data,~/notes:/notes"); err != nil {

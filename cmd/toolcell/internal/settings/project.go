@@ -36,7 +36,7 @@ func (s Settings) CheckProject(dir string) error {
 	why := whyClosed(dir, s.ownFolders())
 	for _, m := range s.Mounts {
 		if why == "" && m.Writable && m.Source != dir && within(dir, m.Source) {
-			why = "code may write to " + m.Source + ", where it is"
+			why = "it is inside " + m.Source + ", which code may write to"
 		}
 	}
 	if why == "" {

@@ -101,13 +101,13 @@ func TestProjectsThatAreRefused(t *testing.T) {
 	s.Policy = filepath.Join(work, "policy.toml")
 	s.Mounts = []spec.Mount{{Source: filepath.Join(work, "out"), Target: "/out", Writable: true}, {Source: work, Target: "/ro"}}
 	for dir, want := range map[string]string{
-		"/":                                      "it is the whole host",
-		home:                                     "it is your home, or has it in it",
-		filepath.Dir(home):                       "it is your home, or has it in it",
+		"/":                                      "it is the whole file system",
+		home:                                     "it is, or contains, your home directory",
+		filepath.Dir(home):                       "it is, or contains, your home directory",
 		"/etc/x":                                 "/etc is the system's",
 		"/root/project":                          "/root is the system's",
 		filepath.Join(home, ".local"):            "toolcell's own files are in",
-		filepath.Join(work, "out/deep"):          "code may write to " + filepath.Join(work, "out"),
+		filepath.Join(work, "out/deep"):          "it is inside " + filepath.Join(work, "out") + ", which code may write to",
 		filepath.Join(work, "out"):               "",
 		work:                                     "",
 		filepath.Join(home, "src/shop"):          "",
@@ -122,7 +122,7 @@ func TestProjectsThatAreRefused(t *testing.T) {
 	for target, refused := range map[string]bool{"/project": true, "/project/data": true, "/data": false, "/projects": false} {
 		s.Mounts = []spec.Mount{{Source: work, Target: target}}
 		err := s.CheckMounts()
-		if (err != nil) != refused || refused && !strings.Contains(err.Error(), "both show something at /project; give --project=off") {
+		if (err != nil) != refused || refused && !strings.Contains(err.Error(), "both use /project; give --project=off") {
 			t.Errorf("%s: %v", target, err)
 		}
 		s.Project = ProjectOff

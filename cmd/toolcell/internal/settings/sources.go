@@ -17,8 +17,8 @@ import (
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 )
 
-// sources are where the values of settings come from. A flag goes before a variable, that before
-// the user's file, and the default counts if there is none of them. A project's file goes between
+// sources are where the values of settings come from. A flag overrides a variable, which overrides
+// the user's file; without any of them the default applies. A project's file goes between
 // variables and the user's file with the form of results, and lowers limits wherever they come from.
 type sources struct {
 	flags         map[string]string // those that were given, by name
@@ -100,6 +100,22 @@ func (s Settings) InProject(dir string) (Settings, error) {
 		return s, err
 	}
 	return in, nil
+}
+
+// ProjectOverride returns the value that the file of a project's folder gives a setting in place of
+// the user's, as the files are now, and whether it does. A file that cannot be used overrides nothing.
+func ProjectOverride(name, dir string) (v Value, overrides bool) {
+	k := Find(name)
+	if k == nil {
+		return Value{}, false
+	}
+	user, errUser := readUserFile()
+	project, errProject := readProjectFile(dir)
+	if errUser != nil || errProject != nil {
+		return Value{}, false
+	}
+	v, err := sources{user: user, project: project}.find(*k)
+	return v, err == nil && v.origin == byProject
 }
 
 // read reads the settings from their sources.
