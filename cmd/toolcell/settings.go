@@ -122,11 +122,11 @@ func noteOverride(o Options, name string) {
 		}
 	}
 	if v, overrides := settings.ProjectOverride(name, currentProject()); overrides {
-		does := "lowers it to"
+		does := "lowers"
 		if name == "output" {
-			does = "makes it"
+			does = "changes"
 		}
-		console.Note(o.Err, fmt.Sprintf("in this project %s %s %s", v.From, does, v.Text))
+		console.Note(o.Err, fmt.Sprintf("%s %s %s to %s in this project", v.From, does, name, v.Text))
 	}
 	if err := settings.CheckFile(); err != nil {
 		console.Note(o.Err, "the file has a mistake: "+err.Error())

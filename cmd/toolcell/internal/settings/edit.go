@@ -57,14 +57,17 @@ func SetInFile(ctx context.Context, name string, values []string) error {
 // files are the settings that name a file which someone else writes.
 var files = []string{"registry-ca", "authfile", "uv", "policy", "servers-config"}
 
-// checkUsable refuses a value that can be read but cannot work: a file that is not there, or an image
-// reference that is none. serve starts with such a value, and its user would only see a log.
+// checkUsable refuses a value that can be read but cannot work: a file that is not there, an image
+// reference that is none, or a folder that code must not see. Clients do not show why serve refuses it.
 func checkUsable(k Setting, value string) error {
 	if k.Name == "image" {
 		if _, err := images.Parse(value); err != nil {
 			return errors.New(strings.TrimPrefix(err.Error(), "image "))
 		}
 		return nil
+	}
+	if k.Name == "mounts" {
+		return checkMountsInFile(value)
 	}
 	if !slices.Contains(files, k.Name) {
 		return nil

@@ -2,6 +2,7 @@ package settings
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -61,7 +62,7 @@ func TestSetKeepsTheFile(t *testing.T) {
 
 // TestSetRefusesWhatServeWould, and changes nothing then.
 func TestSetRefusesWhatServeWould(t *testing.T) {
-	inHome(t)
+	home := inHome(t)
 	writeUserFile(t, "pids = 64\n")
 	for want, args := range map[string][]string{
 		`timeout: "soon" is not a time; write 30, 30s or 2m`:                                                {"timeout", "soon"},
@@ -76,7 +77,8 @@ func TestSetRefusesWhatServeWould(t *testing.T) {
 		"authfile: /no/auth.json does not exist":                                                            {"authfile", "/no/auth.json"},
 		"servers-config: / is a directory, not a file":                                                      {"servers-config", "/"},
 		`image: reference "foo bar": it is not NAME[:TAG] or NAME@sha256:DIGEST, such as python:3.14-slim`:  {"image", "foo bar"},
-		"mounts: /no/such does not exist":                                                                   {"mounts", "/no/such:/data"},
+		fmt.Sprintf("mounts: %q cannot be mounted: it is, or contains, your home directory; choose a folder that has only what code may see", home): {"mounts", "~/:/data"},
+		"mounts: /no/such does not exist": {"mounts", "/no/such:/data"},
 	} {
 		if err := SetInFile(t.Context(), args[0], args[1:]); err == nil || err.Error() != want {
 			t.Errorf("%q: %v, want %s", args, err, want)

@@ -159,15 +159,45 @@ func clash(m spec.Mount, others []spec.Mount) error {
 // it allows.
 func (s Settings) CheckMounts() error {
 	for _, m := range s.Mounts {
-		why := whyClosed(m.Source, s.OwnFiles())
-		if exe := program.Self(); why == "" && m.Writable && exe != "" && within(exe, m.Source) {
-			why = "code could replace this program, " + exe
-		}
-		if why != "" {
-			return s.Refuse("mounts", fmt.Errorf("%q cannot be mounted: %s; choose a folder that has only what code may see", m.Source, why))
+		if err := s.checkSource(m); err != nil {
+			return s.Refuse("mounts", err)
 		}
 		if s.Project == ProjectRead && (within(m.Target, project.Target) || within(project.Target, m.Target)) {
 			return console.Invalidf("settings --mounts (TOOLCELL_MOUNTS) and --project (TOOLCELL_PROJECT): both use %s; give --project=off, or mount %q elsewhere, such as at /data", project.Target, m.Source)
+		}
+	}
+	return nil
+}
+
+// checkSource refuses a mount of a folder that code must not see or change.
+func (s Settings) checkSource(m spec.Mount) error {
+	why := whyClosed(m.Source, s.OwnFiles())
+	if exe := program.Self(); why == "" && m.Writable && exe != "" && within(exe, m.Source) {
+		why = "code could replace this program, " + exe
+	}
+	if why == "" {
+		return nil
+	}
+	return fmt.Errorf("%q cannot be mounted: %s; choose a folder that has only what code may see", m.Source, why)
+}
+
+// checkMountsInFile refuses mounts for the user's file that serve would refuse. A mistake elsewhere in
+// the settings does not matter.
+func checkMountsInFile(value string) error {
+	user, err := readUserFile()
+	if err != nil {
+		user = nil
+	}
+	s, err := read(sources{names: []string{"state-dir", "policy"}, user: user})
+	if err != nil {
+		return nil //nolint:nilerr // of another setting
+	}
+	if err := s.readMounts(value); err != nil {
+		return err
+	}
+	for _, m := range s.Mounts {
+		if err := s.checkSource(m); err != nil {
+			return err
 		}
 	}
 	return nil
