@@ -30,7 +30,7 @@ func settingsChecks(o Options) (checks []doctor.Check) {
 	}
 	dir := currentProject()
 	if _, err := o.Settings.InProject(dir); err != nil {
-		checks = append(checks, doctor.Degraded("RC-PROJECT-CONFIG", "the project's settings do not count in serve, and exec refuses to start: "+err.Error(),
+		checks = append(checks, doctor.Degraded("RC-PROJECT-CONFIG", "serve ignores the project's settings, and exec refuses to start: "+err.Error(),
 			"${EDITOR:-vi} "+text.ShellWord(filepath.Join(dir, settings.ProjectFile))))
 	}
 	return checks
