@@ -47,7 +47,7 @@ var examples = map[string][]string{
 	"toolcell settings":          {"toolcell settings", "toolcell settings set max-timeout 5m"},
 	"toolcell settings list":     {"toolcell settings list", "toolcell settings list --json"},
 	"toolcell settings set":      {"toolcell settings set max-timeout 5m", "toolcell settings set mounts /srv/data:/data"},
-	"toolcell settings unset":    {"toolcell settings unset max-timeout", "toolcell settings unset mounts"},
+	"toolcell settings unset":    {"toolcell settings unset max-timeout", "toolcell settings unset mounts memory"},
 	"toolcell doctor":            {"toolcell doctor", "toolcell doctor --json"},
 	"toolcell upgrade":           {"toolcell upgrade", "toolcell upgrade --json"},
 	"toolcell version":           {"toolcell version", "toolcell version --check"},

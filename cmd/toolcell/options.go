@@ -107,7 +107,7 @@ var arguments = map[string]struct {
 	"servers trust":     {1, math.MaxInt, "the path of a config file, such as .mcp.json"},
 	"servers untrust":   {1, math.MaxInt, "the path of a config file, such as .mcp.json"},
 	"settings set":      {2, math.MaxInt, "a setting and its value; toolcell settings list shows them"},
-	"settings unset":    {1, 1, "one setting; toolcell settings list shows them"},
+	"settings unset":    {1, math.MaxInt, "names of settings; toolcell settings list shows them"},
 	"tools show":        {1, math.MaxInt, "names of saved tools; toolcell tools list shows them"},
 	"tools rm":          {1, math.MaxInt, "names of saved tools; toolcell tools list shows them"},
 	"approvals show":    {1, 1, "the ID of one question; toolcell approvals list shows them"},

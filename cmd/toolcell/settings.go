@@ -35,7 +35,7 @@ func settingsCommand(s *console.Streams) *cli.Command {
 				Flags:       []cli.Flag{jsonFlag()}, Action: action(s, settingsSet),
 			},
 			{
-				Name: "unset", Usage: "remove a setting from your config.toml", ArgsUsage: "KEY",
+				Name: "unset", Usage: "remove settings from your config.toml", ArgsUsage: "KEY\u2026",
 				Flags: []cli.Flag{jsonFlag()}, Action: action(s, settingsUnset),
 			},
 		},
@@ -87,6 +87,7 @@ type changeRow struct {
 func settingsSet(ctx context.Context, o Options) error {
 	name, values := o.Args[0], o.Args[1:]
 	if strings.TrimSpace(strings.Join(values, "")) == "" {
+		o.Args = o.Args[:1]
 		return settingsUnset(ctx, o)
 	}
 	if err := settings.SetInFile(ctx, name, values); err != nil {
@@ -98,17 +99,20 @@ func settingsSet(ctx context.Context, o Options) error {
 }
 
 func settingsUnset(ctx context.Context, o Options) error {
-	name, file := o.Args[0], settings.UserFileName()
-	was, err := settings.RemoveFromFile(ctx, name)
-	if err != nil {
-		return err
-	}
-	if !was {
-		return printRow(o, changeRow{name, "unchanged", settings.UserFile()}, "%s is not set in %s\n", console.Shown(o.Out, name), file)
-	}
-	noteOverride(o, name)
-	return printRow(o, changeRow{name, "removed", settings.UserFile()}, "removed %s from %s; %s\n",
-		console.Shown(o.Out, name), file, settings.TakesEffect(name))
+	file := settings.UserFileName()
+	return eachArgument(ctx, o, func(name string) (*changeRow, string, error) {
+		was, err := settings.RemoveFromFile(ctx, name)
+		if err != nil {
+			return nil, "", err
+		}
+		shown := console.Shown(o.Out, name)
+		if !was {
+			return &changeRow{name, "unchanged", settings.UserFile()}, fmt.Sprintf("%s is not set in %s\n", shown, file), nil
+		}
+		noteOverride(o, name)
+		row := &changeRow{name, "removed", settings.UserFile()}
+		return row, fmt.Sprintf("removed %s from %s; %s\n", shown, file, settings.TakesEffect(name)), nil
+	})
 }
 
 // noteOverride says what keeps a change from having its effect: a variable that overrides the file
