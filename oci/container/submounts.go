@@ -60,7 +60,7 @@ func (e *TreeError) Error() string {
 
 // Advice returns the command that helps.
 func (e *TreeError) Advice() string {
-	return "# use an image, which needs nothing of " + e.Dir + ":\nexport TOOLCELL_IMAGE=python:3.14-slim"
+	return "# use an image, which needs nothing of " + e.Dir + ":\ntoolcell settings set image python:3.14-slim"
 }
 
 // checkTrees reports a folder of the host in the root that the kernel would refuse to show

@@ -53,7 +53,7 @@ func TestUncoveredMountsAreFound(t *testing.T) {
 func TestUnshowableTreesAreNamed(t *testing.T) {
 	binds := []spec.Bind{{Source: "/", Target: "/usr"}} // below it is /proc, at least
 	var tree *TreeError
-	if err := checkTrees(binds, spec.Host{}); !errors.As(err, &tree) || !slices.Contains(tree.Points, "/proc") || !strings.Contains(tree.Advice(), "TOOLCELL_IMAGE") {
+	if err := checkTrees(binds, spec.Host{}); !errors.As(err, &tree) || !slices.Contains(tree.Points, "/proc") || !strings.Contains(tree.Advice(), "settings set image") {
 		t.Errorf("got %v", err)
 	}
 	for name, h := range map[string]host.Host{"new kernel": {Recursive: true}, "real root": {Admin: true}} {
