@@ -52,7 +52,7 @@ func missingFile(r Case) string {
 	case strings.HasPrefix(found[1], "PermissionError") && !inside("/root") && !inside("/home"):
 		return ""
 	case !own:
-		return "the sandbox has none of the user's files" + otherThan(r.Mounted) + ": " + readFiles(r, full)
+		return noneOfTheUser(r, full)
 	case writes().MatchString(line), line == "" && !strings.ContainsAny(name, "./"): // it may be a program
 		return ""
 	}
@@ -65,7 +65,19 @@ func missingFile(r Case) string {
 	} else if !r.NoSessions {
 		begins += ", unless it continues a session"
 	}
-	return begins + ", and the sandbox has none of the user's files" + otherThan(r.Mounted) + ": " + readFiles(r, full)
+	if none := noneOfTheUser(r, full); none != "" {
+		begins += ", and " + none
+	}
+	return begins
+}
+
+// noneOfTheUser is for a file of the user that the sandbox does not have. If the user has set that
+// the project be shown, a note says why it is not: another way would contradict it.
+func noneOfTheUser(r Case, full string) string {
+	if r.NotShown {
+		return ""
+	}
+	return "the sandbox has none of the user's files" + otherThan(r.Mounted) + ": " + readFiles(r, full)
 }
 
 // ofTheClient is for the addresses that results name.

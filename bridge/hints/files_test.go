@@ -62,7 +62,7 @@ func TestFileOfTheProjectNamesTheSetting(t *testing.T) {
 		return "FileNotFoundError: [Errno 2] No such file or directory: '" + name + "'"
 	}
 	off, shown := Case{Folder: "/home/me/shop", NoProject: true}, Case{Folder: "/home/me/shop", Project: "/project", Mounted: []string{"/project"}}
-	refused := Case{Folder: "/home/me/shop"}
+	refused := Case{Folder: "/home/me/shop", NotShown: true}
 	for _, tt := range []struct {
 		r         Case
 		err, want string
@@ -73,7 +73,9 @@ func TestFileOfTheProjectNamesTheSetting(t *testing.T) {
 		{off, missing("/home/me/shopping.csv"), aFolder},
 		{off, missing("/tmp/x.csv"), aFolder},
 		{Case{NoProject: true}, missing("/home/me/data.csv"), aFolder},
-		{refused, missing("data.csv"), aFolder},
+		{refused, missing("data.csv"), "each call begins with an empty /workspace and /tmp, unless it continues a session"}, // the note says the rest
+		{refused, missing("/home/me/shop/data.csv"), ""},
+		{refused, missing("/home/me/other.csv"), ""},
 		{shown, missing("data.csv"), `files but those in "/project": ` + aFolder},
 		{shown, missing("/home/me/shop/a b/data.csv"), `the client's folder is at /project in the sandbox: this is "/project/a b/data.csv"`},
 		{shown, missing("/home/me/other.csv"), `files but those in "/project": ` + aFolder},

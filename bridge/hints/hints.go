@@ -43,6 +43,7 @@ type Case struct {
 	Project    string                                          // where the client's folder is in it, "" if it is not shown
 	Folder     string                                          // that folder on the host; "" if it is not known
 	NoProject  bool                                            // the user has not set that it be shown
+	NotShown   bool                                            // the user has, and this run is not shown it: a note says why
 	Written    *Names                                          // files that earlier runs have left in /workspace/out
 	Earlier    *Names
 	Session    string                 // that the run was in

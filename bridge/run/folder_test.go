@@ -126,8 +126,8 @@ func TestRunsAreShownTheFolderOfTheirClient(t *testing.T) {
 	if r := s.Do(t.Context(), Request{Code: "open('" + one + "/data.csv')"}); r.Hint != `the client's folder is at /project in the sandbox: this is "/project/data.csv"` {
 		t.Errorf("hint: %q", r.Hint)
 	}
-	if r := s.Do(t.Context(), Request{Code: "open('" + one + "/data.csv')", FolderErr: errors.New("no answer")}); !strings.Contains(r.Hint, "none of the user's files: ") || strings.Contains(r.Hint, "--project") {
-		t.Errorf("hint without it: %q", r.Hint)
+	if r := s.Do(t.Context(), Request{Code: "open('" + one + "/data.csv')", FolderErr: errors.New("no answer")}); strings.Contains(r.Hint, "none of the user's files") {
+		t.Errorf("hint without it, where a note says why: %q", r.Hint)
 	}
 }
 

@@ -121,6 +121,7 @@ func (r *Run) hint(res *Result, e ending) string {
 		unawaited = inDef
 	}
 	may, listed := r.packageNames()
+	at := r.python.project()
 	return hints.For(hints.Case{
 		Failed: res.Status == StatusError, Error: res.Error, ToolValue: e.done.Cause == runner.CauseToolValue,
 		HoldsJSON: strings.HasPrefix(e.done.Cause, runner.CauseJSONText), JSONText: after(runner.CauseJSONText, e.done.Cause),
@@ -129,7 +130,8 @@ func (r *Run) hint(res *Result, e ending) string {
 		Stdout:  res.Stdout, Stderr: res.Stderr, Code: r.req.Code, Image: r.python.image.Name,
 		Packages: may, Listed: listed, Network: r.egress != nil,
 		Lookup: o.Upstreams.Lookup, Granted: r.granted,
-		Mounted: r.python.mounted, Project: r.python.project(), Folder: cmp.Or(r.folder, o.Project), NoProject: o.Shown == nil, Written: &r.runs.written,
+		Mounted: r.python.mounted, Project: at, Folder: cmp.Or(r.folder, o.Project), NoProject: o.Shown == nil, NotShown: o.Shown != nil && at == "",
+		Written: &r.runs.written,
 		Earlier: &r.runs.defined, Session: r.req.Session, Live: r.runs.sessions.isLive, NoSessions: o.Sessions <= 0,
 	})
 }
