@@ -1,6 +1,7 @@
 package run
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/toolcell/toolcell/bridge/project"
@@ -12,13 +13,21 @@ import (
 // ShowsFolders reports whether runs are shown the folders of their clients.
 func (rs *Runs) ShowsFolders() bool { return rs.o.Shown != nil }
 
-// findFolder finds the folder that the code can read. Without one the run goes on, and says so.
+// ErrNoFolder is a Request.FolderErr of a client that has told: it works in no folder.
+var ErrNoFolder = errors.New("the client has no folder open on this machine")
+
+// findFolder finds the folder that the code can read. Without one the run goes on, and says so. A
+// session that goes on keeps its folder if the client does not tell.
 func (r *Run) findFolder() {
 	shown := r.runs.o.Shown
 	if shown == nil {
 		return
 	}
 	err := r.req.FolderErr
+	if in := r.session.interpreter; in != nil && in.folder != "" && err != nil && !errors.Is(err, ErrNoFolder) {
+		r.folder = in.folder
+		return
+	}
 	if err == nil {
 		r.folder, err = shown.Resolve(r.req.Folder)
 	}
@@ -52,9 +61,25 @@ func (r *Run) sameFolder() bool {
 	if r.python.folder == r.folder {
 		return true
 	}
-	r.runs.sessions.lose(r.session, "the client works in another folder now")
+	why := "the client works in another folder now"
+	switch {
+	case r.folder == "":
+		why = "the folder that it showed is no longer shown"
+	case r.python.folder == "":
+		why = "it did not show the client's folder, which is known now"
+	}
+	r.runs.sessions.lose(r.session, why)
 	r.python = nil
 	return false
+}
+
+// newFolder has a new sandbox show no folder that the client did not tell: the one that findFolder
+// kept was of a session that has ended since.
+func (r *Run) newFolder() {
+	if err := r.req.FolderErr; err != nil && r.folder != "" {
+		r.folder = ""
+		r.noteFolder(err.Error())
+	}
 }
 
 // project returns where the sandbox shows the client's folder, "" if it does not.

@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -149,6 +150,60 @@ func TestSessionEndsWithItsFolder(t *testing.T) {
 	}
 }
 
+// TestSessionKeepsItsFolderIfTheClientDoesNotTell: it ends only if it is known to show the wrong one.
+func TestSessionKeepsItsFolderIfTheClientDoesNotTell(t *testing.T) {
+	one, two := folders(t)
+	s, log := newFolderServer(t, two, nil)
+	silent, none := errors.New("no answer"), fmt.Errorf("nothing is shown: %w", ErrNoFolder)
+	client := newClient()
+	in := func(session, folder string, err error, code string) *Result {
+		return s.Do(t.Context(), Request{Client: client, Code: code, Session: session, Folder: folder, FolderErr: err})
+	}
+	ended := func(session, why string) string {
+		return `session "` + session + `" was ended: ` + why + "; this is a new one, without its variables and files"
+	}
+	in("s", one, nil, "x = 1")
+	client = newClient() // that has read nothing
+	in("s", "", silent, "print(x)").says(t, "1").notes(t)
+	if read := client.Taint.Reads(); !slices.Equal(read, []string{"/project"}) {
+		t.Errorf("the session has read %q", read)
+	}
+	if r := in("s", "", silent, "open('"+one+"/data.csv')"); !strings.HasPrefix(r.Hint, "the client's folder is at /project") {
+		t.Errorf("hint: %q", r.Hint)
+	}
+	in("s", one, nil, "print(x)").says(t, "1").notes(t)
+	if got := len(log.shown); got != 1 {
+		t.Errorf("%d sandboxes were started", got)
+	}
+	in("s", "", none, "print('x' in globals())").says(t, "False").notes(t, none.Error(), ended("s", "the folder that it showed is no longer shown"))
+	if got := log.last(t); got != "" {
+		t.Errorf("a client without a folder: shown is %q", got)
+	}
+
+	in("late", "", silent, "x = 2").notes(t, "no answer")
+	in("late", "", silent, "print(x)").says(t, "2").notes(t)
+	in("late", one, nil, "print('x' in globals())").says(t, "False").notes(t, ended("late", "it did not show the client's folder, which is known now"))
+}
+
+// TestSandboxThatEndsMeanwhileTakesItsFolderAlong: no client has told the one of the next sandbox.
+func TestSandboxThatEndsMeanwhileTakesItsFolderAlong(t *testing.T) {
+	one, _ := folders(t)
+	s, log := newFolderServer(t, one, askedForHosts(t))
+	s.Do(t.Context(), Request{Code: "x = 1", Session: "s"}).says(t, "")
+	r := s.Do(t.Context(), Request{
+		Code: "print('x' in globals())", Session: "s", FolderErr: errors.New("no answer"), Servers: []string{"https://a.example"}, Client: newClient(),
+		Ask: func(context.Context, consent.Question) consent.Answer {
+			in := s.sessions.live["s"].interpreter
+			in.kill(errors.New("memory"))
+			<-in.ended
+			return consent.Answer{Choice: consent.ForCall}
+		},
+	}).says(t, "False")
+	if log.last(t) != "" || !slices.Contains(r.Notes, "no answer") {
+		t.Errorf("shown is %q, notes %q", log.last(t), r.Notes)
+	}
+}
+
 // TestFolderThatCannotBeLookedThroughIsNotShown, and the run goes on.
 func TestFolderThatCannotBeLookedThroughIsNotShown(t *testing.T) {
 	one, _ := folders(t)
@@ -164,18 +219,21 @@ func TestFolderThatCannotBeLookedThroughIsNotShown(t *testing.T) {
 	}
 }
 
+// askedForHosts is a policy that lets code reach a host; the user is asked if private data was read.
+func askedForHosts(t *testing.T) func(*Options) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "policy.toml")
+	if err := os.WriteFile(path, []byte("[network]\nallow = ['https://a.example']\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return func(o *Options) { o.Policy = policy.Load(path, true, nil) }
+}
+
 // TestRunsWithAFolderCountAsHavingReadAPrivateServer: the user is asked before they reach a
 // host, and the model has read it, too.
 func TestRunsWithAFolderCountAsHavingReadAPrivateServer(t *testing.T) {
 	one, _ := folders(t)
-	rules := func(o *Options) {
-		path := filepath.Join(t.TempDir(), "policy.toml")
-		if err := os.WriteFile(path, []byte("[network]\nallow = ['https://a.example']\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		o.Policy = policy.Load(path, true, nil)
-	}
-	s, _ := newFolderServer(t, one, rules)
+	s, _ := newFolderServer(t, one, askedForHosts(t))
 	var asked []string
 	do := func(client *consent.Client, r Request) *Result {
 		asked = nil

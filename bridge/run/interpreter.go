@@ -23,20 +23,22 @@ type interpreter struct {
 	image    Image
 	packages resolvedPackages
 	limits   spec.Limits
-	mounted  []string // where the user's files are in it
-	folder   string   // of the client, which it is shown; "" if none
+	folder   string // of the client, which it is to be shown; "" if none
 	conn     *runner.Conn
 	pipes    *output.Pipes
 	kill     context.CancelCauseFunc
 
-	started    chan struct{}        // then these three are known
+	// Known once started is closed.
+	started    chan struct{}
+	mounted    []string             // where the user's files are in it, the folder too if it is shown
 	folderNote string               // about the folder
 	sandbox    Sandbox              // nil if it did not start
 	workspace  *artifacts.Workspace // nil if there is none
-	thawIdle   func(held bool)      // ends the freeze between the runs of a session; nil in a run
-	previous   previousOutput       // by the last run of a session
-	network    *network.Access      // of the active run; nil if it has none
-	planned    int                  // results of planned calls that its variables may have
+
+	thawIdle func(held bool) // ends the freeze between the runs of a session; nil in a run
+	previous previousOutput  // by the last run of a session
+	network  *network.Access // of the active run; nil if it has none
+	planned  int             // results of planned calls that its variables may have
 
 	freezes freezes
 
@@ -58,6 +60,7 @@ func (r *Run) acquireInterpreter(ctx context.Context) error {
 	if r.python = r.runs.sessions.resume(r.session); r.python != nil && r.sameFolder() {
 		return r.python.packages.checkAdded(r.session.name, r.needs)
 	}
+	r.newFolder()
 	// The first pull of an image may take long, and does not count as time of the code.
 	image, err := r.runs.o.Rootfs(ctx, r.req.Progress)
 	if ctx.Err() != nil {

@@ -45,7 +45,7 @@ type Request struct {
 	Elicits mcpproxy.ElicitCapabilities
 	noUser  bool
 	// Folder is the folder that the client works in, "" for that of this process, or FolderErr
-	// why it is not known. They count only with Options.Shown.
+	// why it is not known, ErrNoFolder if it works in none. They count only with Options.Shown.
 	Folder    string
 	FolderErr error
 	Rounds    int // questions in results that the client has answered for this call already
