@@ -13,8 +13,9 @@ import (
 
 // A connection is that of one client.
 type connection struct {
-	client consent.Client
-	told   sync.Map // what first was called with
+	client     consent.Client
+	told       sync.Map   // what first was called with
+	unanswered unanswered // when it was asked for its folder
 }
 
 // first reports whether this connection has not been sent a text before.

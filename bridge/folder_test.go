@@ -7,8 +7,15 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolcell/toolcell/bridge/project"
+	"github.com/toolcell/toolcell/bridge/run"
+	"github.com/toolcell/toolcell/mcpproxy"
+	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/policy"
 )
 
 // TestFirstFolderOfThisMachineCounts among the roots of a client.
@@ -53,7 +60,7 @@ func TestFolderIsAskedForBeforeEachRun(t *testing.T) {
 		"an error": {version: "2025-11-25", want: failed + `calling "roots/list": not now, asked: 2`, answer: func(context.Context) (mcp.Result, error) {
 			return nil, errors.New("not now")
 		}},
-		"no answer": {version: "2025-11-25", want: failed + "no answer came within 5s, asked: 2", answer: func(ctx context.Context) (mcp.Result, error) {
+		"no answer": {version: "2025-11-25", want: failed + "it did not answer within 5s, asked: 1", answer: func(ctx context.Context) (mcp.Result, error) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}},
@@ -83,9 +90,10 @@ func TestFolderIsAskedForBeforeEachRun(t *testing.T) {
 func tellsFolder(t *testing.T, version, uri string, without bool, answer func(context.Context) (mcp.Result, error)) (*mcp.ClientSession, *atomic.Int32) {
 	t.Helper()
 	count := &atomic.Int32{}
+	connection := &connection{}
 	server := mcp.NewServer(&mcp.Implementation{Name: "test"}, nil)
 	mcp.AddTool(server, &mcp.Tool{Name: "folder"}, func(ctx context.Context, request *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
-		c := &call{display: displayOf(request), request: request}
+		c := &call{display: displayOf(request), request: request, connection: connection}
 		if request.Params.RequestState == rootsState {
 			count.Add(1) // a result has asked
 		}
@@ -130,4 +138,158 @@ func tellsFolder(t *testing.T, version, uri string, without bool, answer func(co
 		_ = ss.Wait()
 	})
 	return client, count
+}
+
+// rootsServer connects a client that announces roots to a server that shows folders; it answers
+// roots/list with answer. Calls of run_python end before anything runs: they have no code.
+func rootsServer(t *testing.T, version string, answer func(context.Context) (mcp.Result, error)) (*mcp.Client, *mcp.ClientSession) {
+	t.Helper()
+	runs := run.New(run.Options{
+		Shown: project.New(project.Options{Dir: t.TempDir()}), Upstreams: mcpproxy.New(config.Config{}, mcpproxy.Options{}), Policy: policy.None(),
+	})
+	inner := mcp.NewClient(&mcp.Implementation{Name: "test"}, &mcp.ClientOptions{MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true}})
+	inner.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			if method == "roots/list" {
+				return answer(ctx)
+			}
+			return next(ctx, method, req)
+		}
+	})
+	ours, theirs := mcp.NewInMemoryTransports()
+	ss, err := New(runs, Options{}).MCP().Connect(t.Context(), ours, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := inner.Connect(t.Context(), theirs, &mcp.ClientSessionOptions{ProtocolVersion: version})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		client.Close()
+		_ = ss.Wait()
+		runs.Close()
+	})
+	return inner, client
+}
+
+// TestClientThatDoesNotAnswerIsLeftAlone for a minute, or until it says that its roots have
+// changed: each run would wait for it.
+func TestClientThatDoesNotAnswerIsLeftAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked atomic.Int32
+		var during atomic.Pointer[func()]
+		inner, client := rootsServer(t, "2025-11-25", func(ctx context.Context) (mcp.Result, error) {
+			asked.Add(1)
+			if do := during.Load(); *do != nil {
+				(*do)()
+			}
+			<-ctx.Done()
+			return nil, ctx.Err()
+		})
+		change := func() {
+			inner.AddRoots(&mcp.Root{URI: "file:///a"})
+		}
+		for n, step := range []struct {
+			before, during func()
+			wait           time.Duration
+			cancel         time.Duration // of the call
+			asked          int32
+		}{
+			{wait: time.Second, cancel: time.Second, asked: 1}, // it could have answered yet
+			{wait: rootsTimeout, asked: 1},
+			{},
+			{before: func() { time.Sleep(silentFor - time.Second) }},
+			{before: func() { time.Sleep(time.Second) }, wait: rootsTimeout, asked: 1},
+			{},
+			{before: change, during: change, wait: rootsTimeout, asked: 1},
+			{wait: rootsTimeout, asked: 1}, // they have changed while it was asked
+			{},
+		} {
+			if step.before != nil {
+				step.before()
+				synctest.Wait()
+			}
+			during.Store(&step.during)
+			ctx, cancel := context.WithCancel(t.Context())
+			if step.cancel > 0 {
+				time.AfterFunc(step.cancel, cancel)
+			}
+			asked.Store(0)
+			start := time.Now()
+			_, err := client.CallTool(ctx, &mcp.CallToolParams{Name: "run_python", Arguments: map[string]any{"code": ""}})
+			if waited := time.Since(start); waited != step.wait || asked.Load() != step.asked || (err != nil) != (step.cancel > 0) {
+				t.Errorf("step %d: waited %s, asked %d times, error %v; want %s, %d", n, waited, asked.Load(), err, step.wait, step.asked)
+			}
+			cancel()
+			synctest.Wait()
+		}
+	})
+}
+
+// TestClientThatDoesNotComeBackIsLeftAlone: it would be asked in a loop.
+func TestClientThatDoesNotComeBackIsLeftAlone(t *testing.T) {
+	const state, roots = 1, 2
+	synctest.Test(t, func(t *testing.T) {
+		_, client := rootsServer(t, "2026-07-28", nil)
+		call := func(code string, with int) (asks bool) {
+			p := &mcp.CallToolParams{Name: "run_python", Arguments: map[string]any{"code": "#" + code, "servers": []string{"nothing"}}}
+			if with&state != 0 {
+				p.RequestState = rootsState
+			}
+			if with&roots != 0 {
+				p.InputResponses = mcp.InputResponseMap{rootsKey: &mcp.ListRootsResult{Roots: []*mcp.Root{{URI: "file:///a"}}}}
+			}
+			res, err := client.CallTool(t.Context(), p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return len(res.InputRequests) > 0
+		}
+		for n, step := range []struct {
+			sleep time.Duration
+			code  string
+			with  int
+			asks  bool
+		}{
+			{0, "a", 0, true},
+			{0, "a", state, false}, // without roots
+			{0, "a", 0, false},
+			{silentFor, "a", 0, true},
+			{0, "a", state | roots, false},
+			{0, "b", 0, true},
+			{0, "b", roots, false}, // it has lost the state
+			{0, "c", 0, true},
+			{0, "c", 0, true},
+			{0, "c", 0, false}, // it makes the same call again and again
+			{0, "d", 0, false},
+			{0, "c", state | roots, false}, // and answers at last
+			{0, "e", 0, true},
+			{rootsTimeout, "f", 0, true},
+			{time.Second, "g", 0, false}, // e has had its time
+			{silentFor, "h", 0, true},
+		} {
+			time.Sleep(step.sleep)
+			if got := call(step.code, step.with); got != step.asks {
+				t.Errorf("step %d: asks: %t, want %t", n, got, step.asks)
+			}
+		}
+	})
+}
+
+// TestOpenQuestionsAreBounded, and those of calls side by side are asked.
+func TestOpenQuestionsAreBounded(t *testing.T) {
+	var u unanswered
+	for n := range maxOpen {
+		if !u.ask(fmt.Sprint(n)) {
+			t.Errorf("call %d is not asked", n)
+		}
+	}
+	if u.ask("more") {
+		t.Error("one too many is asked")
+	}
+	u.comeBack("unknown")
+	if u.comeBack("3"); !u.ask("more") {
+		t.Error("one after another has come back is not asked")
+	}
 }

@@ -84,8 +84,9 @@ func (s *Server) MCP() *mcp.Server {
 		// Empty, not nil: nil advertises logging, which this server does not
 		// have.
 		&mcp.ServerOptions{
-			Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}, Resources: &mcp.ResourceCapabilities{}},
-			SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { *c = forUser },
+			Capabilities:            &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}, Resources: &mcp.ResourceCapabilities{}},
+			RootsListChangedHandler: s.rootsChanged, //nolint:staticcheck // clients of before 2026-07-28 still send it
+			SetCacheable:            func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { *c = forUser },
 		},
 	)
 	// Whatever the client requests first, a call will follow soon.
@@ -204,7 +205,7 @@ func (c *call) findRun(ctx context.Context) (r *run.Run, input *mcp.CallToolResu
 			return nil, input, nil
 		}
 	}
-	if c.request.Params.RequestState == rootsState {
+	if c.request.Params.RequestState == rootsState || len(c.request.Params.InputResponses) > 0 {
 		req.Rounds = 1
 	}
 	return runs.Begin(req), nil, nil
