@@ -17,6 +17,7 @@
 package oci
 
 import (
+	"context"
 	"slices"
 
 	"github.com/toolcell/toolcell/oci/container"
@@ -104,12 +105,12 @@ func (r *Runtime) KeepStandbys(w PoolOptions) {
 }
 
 // Warm begins to prepare sandboxes for p, which needs no streams. It returns at
-// once.
-func (r *Runtime) Warm(p Process) {
+// once; that ends with ctx.
+func (r *Runtime) Warm(ctx context.Context, p Process) {
 	r.containers.Go(func() {
 		h, err := r.containers.Host()
 		if err == nil {
-			h, err = p.findProject(h)
+			h, err = p.findProject(ctx, h)
 		}
 		if err == nil {
 			r.pool.Prepare(p.Process, h)

@@ -24,15 +24,15 @@ type Process struct {
 	Session bool
 	// FindProject, if it is not nil, finds the folder that p is shown and what of it is hidden;
 	// a nil Project is none. It is called again if something in the folder is replaced while
-	// the sandbox starts.
-	FindProject func() (*spec.Project, error)
+	// the sandbox starts. If ctx ends, so does the start.
+	FindProject func(ctx context.Context) (*spec.Project, error)
 }
 
 // findProject fills in what p is shown, and returns the host with it.
-func (p *Process) findProject(h spec.Host) (spec.Host, error) {
+func (p *Process) findProject(ctx context.Context, h spec.Host) (spec.Host, error) {
 	if p.FindProject != nil {
 		var err error
-		if p.Project, err = p.FindProject(); err != nil {
+		if p.Project, err = p.FindProject(ctx); err != nil {
 			return h, err
 		}
 	}
@@ -64,7 +64,7 @@ func (r *Runtime) start(ctx context.Context, p Process) (*Sandbox, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	if h, err = p.findProject(h); err != nil {
+	if h, err = p.findProject(ctx, h); err != nil {
 		return nil, err
 	}
 	if err := h.CheckMounts(); err != nil {

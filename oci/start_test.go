@@ -305,7 +305,7 @@ func TestDeadStandbyFallsBackToAColdStart(t *testing.T) {
 				},
 			})
 			l.r.KeepStandbys(PoolOptions{Start: kind, Max: 1, Idle: time.Minute})
-			l.r.Warm(l.p)
+			l.r.Warm(t.Context(), l.p)
 			l.wait(t)
 			l.wants(t, "print("+isFork+")", "False\n")
 			if len(made) == 0 {

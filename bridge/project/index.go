@@ -1,6 +1,7 @@
 package project
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -33,9 +34,10 @@ type index struct {
 	root string
 	top  *folder
 
+	stepwise bool // openat2 is missing
+
 	// What one look finds.
-	dir              *os.File // the root
-	fd               int      // of it
+	fd               int // of the root
 	hidden           []string
 	folders, entries int
 	until            time.Time
@@ -43,26 +45,27 @@ type index struct {
 
 // A folder is one that was read.
 type folder struct {
-	stamp  state.Stamp
-	sure   bool     // nothing can have changed since without another stamp
-	inGit  bool     // it is .git or below it
-	closed bool     // it is hidden itself
-	hidden []string // names in it
-	links  []string // names in it that would be hidden, and lead elsewhere
-	inside map[string]*folder
+	stamp   state.Stamp
+	sure    bool     // nothing can have changed since without another stamp
+	inGit   bool     // it is .git or below it
+	closed  bool     // it is hidden itself
+	entries int      // names in it
+	hidden  []string // those of them to hide
+	links   []string // those that would be hidden, and lead elsewhere
+	inside  map[string]*folder
 }
 
 func newIndex(root string) *index { return &index{root: root, top: &folder{}} }
 
 // look returns the paths in the folder that are to be hidden, sorted, without those that are
-// in others. No link is followed on the way.
-func (x *index) look() (hidden []string, err error) {
+// in others. No link is followed on the way. What it has read when ctx ends is of use to the next.
+func (x *index) look(ctx context.Context) (hidden []string, err error) {
 	if err := x.open(); err != nil {
 		return nil, notShown(x.root, err.Error(), "")
 	}
-	defer x.dir.Close()
+	defer unix.Close(x.fd)
 	x.hidden, x.folders, x.entries, x.until = nil, 0, 0, time.Now().Add(maxTime)
-	if err := x.visit(x.top, "."); err != nil {
+	if err := x.visit(ctx, x.top, "."); err != nil {
 		return nil, err
 	}
 	if x.top.closed {
@@ -72,31 +75,38 @@ func (x *index) look() (hidden []string, err error) {
 	return spec.Uppermost(x.hidden), nil
 }
 
-func (x *index) open() (err error) {
-	x.fd, err = unix.Open(x.root, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	x.dir = os.NewFile(uintptr(x.fd), x.root)
-	return err
+// goOn returns why a look is to end before it has seen all, nil if it may go on.
+func (x *index) goOn(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if time.Now().After(x.until) {
+		return x.tooLarge(fmt.Sprintf("looking through it takes longer than %s", maxTime))
+	}
+	return nil
+}
+
+// count adds names of a folder to those of all.
+func (x *index) count(entries int) error {
+	if x.entries += entries; x.entries > maxEntries {
+		return x.tooLarge(fmt.Sprintf("it has more than %d files", maxEntries))
+	}
+	return nil
 }
 
 // visit collects what is hidden in the folder at a path, and in the folders in it.
-func (x *index) visit(f *folder, at string) error {
+func (x *index) visit(ctx context.Context, f *folder, at string) error {
 	if x.folders++; x.folders > maxFolders {
 		return x.tooLarge(fmt.Sprintf("it has more than %d folders", maxFolders))
 	}
 	if len(at) > maxPath {
 		return x.tooLarge("it is nested too deep")
 	}
-	if x.folders%256 == 0 && time.Now().After(x.until) {
-		return x.tooLarge(fmt.Sprintf("looking through it takes longer than %s", maxTime))
+	if err := x.goOn(ctx); err != nil {
+		return err
 	}
-	now, err := state.StampIn(x.dir, at)
-	if err != nil || now.Mode&unix.S_IFMT != unix.S_IFDIR {
-		return x.gone(f, at, err)
-	}
-	if !f.sure || f.stamp != now {
-		if err := x.read(f, at, now); err != nil {
-			return x.gone(f, at, err)
-		}
+	if there, err := x.refresh(ctx, f, at); !there || err != nil {
+		return x.gone(ctx, f, at, err)
 	}
 	if f.closed {
 		return x.hide(at)
@@ -107,6 +117,9 @@ func (x *index) visit(f *folder, at string) error {
 		}
 	}
 	for _, name := range f.links {
+		if err := x.goOn(ctx); err != nil { // one may lead through many others
+			return err
+		}
 		if to := x.follow(path.Join(at, name)); to != "" {
 			if err := x.hide(to); err != nil {
 				return err
@@ -114,18 +127,38 @@ func (x *index) visit(f *folder, at string) error {
 		}
 	}
 	for name, in := range f.inside {
-		if err := x.visit(in, path.Join(at, name)); err != nil {
+		if err := x.visit(ctx, in, path.Join(at, name)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// refresh reads the names in the folder at a path if they may have changed, and reports whether
+// there is a folder.
+func (x *index) refresh(ctx context.Context, f *folder, at string) (there bool, err error) {
+	fd, err := x.openIn(at, unix.O_PATH)
+	if err != nil {
+		return false, err
+	}
+	defer unix.Close(fd)
+	now, err := state.StampOfFD(fd, at)
+	if err != nil || now.Mode&unix.S_IFMT != unix.S_IFDIR {
+		return false, err
+	}
+	if f.sure && f.stamp == now {
+		return true, x.count(f.entries)
+	}
+	return true, x.read(ctx, f, fd, at, now)
+}
+
 // gone handles a folder that cannot be looked into. One that was removed meanwhile hides
 // nothing, and one that we may not read is hidden as a whole.
-func (x *index) gone(f *folder, at string, err error) error {
+func (x *index) gone(ctx context.Context, f *folder, at string, err error) error {
 	*f = folder{inGit: f.inGit}
 	switch {
+	case err != nil && ctx.Err() != nil:
+		return err
 	case err == nil, errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.ELOOP):
 		if at == "." {
 			return notShown(x.root, "it is no longer a folder", "")
@@ -157,41 +190,47 @@ func (x *index) hide(at string) error {
 type boundError struct{ error }
 
 func (x *index) tooLarge(why string) error {
-	return &boundError{notShown(x.root, why, "give code a smaller folder with --mounts (MCP_BRIDGE_MOUNTS), such as "+text.ShellWord(path.Join(x.root, "src")+":/src"))}
+	return &boundError{notShown(x.root, why, "give code a smaller folder with --mounts (TOOLCELL_MOUNTS), such as "+text.ShellWord(path.Join(x.root, "src")+":/src"))}
 }
 
-// read reads the names in a folder.
-func (x *index) read(f *folder, at string, seen state.Stamp) error {
+// batch is how many names are read at a time.
+const batch = 1024
+
+// read reads the names in a folder, which fd is of.
+func (x *index) read(ctx context.Context, f *folder, fd int, at string, seen state.Stamp) error {
 	old := f.inside
 	*f = folder{inGit: f.inGit, stamp: seen}
-	if !x.canEnter(at, seen) || at != "." && x.mountedOn(at, seen) {
+	if !canEnter(fd, seen) || at != "." && x.mountedOn(fd, seen) {
 		f.closed, f.sure = true, true
 		return nil
 	}
-	fd, err := unix.Openat(x.fd, at, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+	fd, err := retried(func() (int, error) {
+		return unix.Openat(fd, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+	})
 	if err != nil {
 		return err
 	}
 	dir := os.NewFile(uintptr(fd), at)
 	defer dir.Close()
-	if f.stamp, err = state.StampOfFile(dir); err != nil {
-		return err
-	}
-	sure := f.stamp.Settled() && isSteady(fd)
+	sure := seen.Settled() && isSteady(fd)
 	var git gitFolder
 	for {
-		entries, err := dir.ReadDir(1024)
+		entries, err := dir.ReadDir(batch)
 		for _, e := range entries {
 			f.add(e, old)
 			git.look(e)
 		}
-		if x.entries += len(entries); x.entries > maxEntries {
-			return x.tooLarge(fmt.Sprintf("it has more than %d files", maxEntries))
+		f.entries += len(entries)
+		if err := x.count(len(entries)); err != nil {
+			return err
 		}
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
+			return err
+		}
+		if err := x.goOn(ctx); err != nil {
 			return err
 		}
 	}
@@ -228,20 +267,20 @@ func (f *folder) add(e fs.DirEntry, old map[string]*folder) {
 // canEnter reports whether files in a folder can be hidden one by one: only those who may enter
 // it can mount there, and root's sandboxes have IDs that own nothing. Otherwise it is hidden as
 // a whole, also for the time when it may be entered.
-func (x *index) canEnter(at string, seen state.Stamp) bool {
+func canEnter(fd int, seen state.Stamp) bool {
 	var st unix.Stat_t
 	user := os.Geteuid()
-	return seen.Mode&0o001 != 0 || user != 0 && unix.Fstatat(x.fd, at, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && int(st.Uid) == user
+	return seen.Mode&0o001 != 0 || user != 0 && unix.Fstat(fd, &st) == nil && int(st.Uid) == user
 }
 
 // mountedOn reports whether another file system is mounted on a folder. Sandboxes see such
 // folders as empty anyway. Subvolumes of Btrfs have device numbers of their own, too.
-func (x *index) mountedOn(at string, seen state.Stamp) bool {
+func (x *index) mountedOn(fd int, seen state.Stamp) bool {
 	if seen.Dev == x.top.stamp.Dev {
 		return false
 	}
 	var sx unix.Statx_t
-	err := unix.Statx(x.fd, at, unix.AT_SYMLINK_NOFOLLOW|unix.AT_NO_AUTOMOUNT, 0, &sx)
+	err := unix.Statx(fd, "", unix.AT_EMPTY_PATH|unix.AT_NO_AUTOMOUNT, 0, &sx)
 	return err == nil && sx.Attributes_mask&unix.STATX_ATTR_MOUNT_ROOT != 0 && sx.Attributes&unix.STATX_ATTR_MOUNT_ROOT != 0
 }
 

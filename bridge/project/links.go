@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/toolcell/toolcell/internal/state"
 )
 
 // maxLinks is how many links the kernel follows in one path (path_resolution(7)).
@@ -29,18 +31,14 @@ func (x *index) follow(link string) string {
 			}
 			return ""
 		}
-		var st unix.Stat_t
-		if unix.Fstatat(x.fd, in, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
+		to, err := x.readLink(in)
+		if err != nil {
 			return ""
 		}
-		if st.Mode&unix.S_IFMT != unix.S_IFLNK {
+		if to == "" {
 			continue
 		}
 		if links++; links > maxLinks {
-			return ""
-		}
-		to := x.readLink(in)
-		if to == "" {
 			return ""
 		}
 		if at = path.Dir(at); path.IsAbs(to) {
@@ -55,11 +53,21 @@ func (x *index) follow(link string) string {
 	return to
 }
 
-func (x *index) readLink(at string) string {
-	buf := make([]byte, unix.PathMax)
-	n, err := unix.Readlinkat(x.fd, at, buf)
-	if err != nil || n == len(buf) {
-		return ""
+// readLink returns what a link contains, "" if it is none.
+func (x *index) readLink(at string) (string, error) {
+	fd, err := x.openIn(at, unix.O_PATH)
+	if err != nil {
+		return "", err
 	}
-	return string(buf[:n])
+	defer unix.Close(fd)
+	st, err := state.StampOfFD(fd, at)
+	if err != nil || st.Mode&unix.S_IFMT != unix.S_IFLNK {
+		return "", err
+	}
+	buf := make([]byte, unix.PathMax)
+	n, err := unix.Readlinkat(fd, "", buf)
+	if err == nil && n == len(buf) {
+		err = unix.ENAMETOOLONG
+	}
+	return string(buf[:max(n, 0)]), err
 }

@@ -8,12 +8,12 @@
 package project
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 
 	"github.com/toolcell/toolcell/oci/spec"
@@ -33,8 +33,8 @@ type Options struct {
 type Projects struct {
 	o Options
 
-	mu    sync.Mutex // guards what follows
-	index *index     // of the last folder
+	turn  chan struct{} // has room for the one that looks; guards what follows
+	index *index        // of the last folder
 	// tooLarge is why that is not shown, until a time: the next runs need not wait to find out.
 	tooLarge error
 	until    time.Time
@@ -44,7 +44,7 @@ type Projects struct {
 const retry = time.Minute
 
 // New makes Projects.
-func New(o Options) *Projects { return &Projects{o: o} }
+func New(o Options) *Projects { return &Projects{o: o, turn: make(chan struct{}, 1)} }
 
 // Resolve returns the real path of the folder dir, by default that of Options.Dir, if code may
 // see it. What is wrong with it is an error in words for the user.
@@ -70,17 +70,24 @@ func (p *Projects) Resolve(dir string) (string, error) {
 	return real, nil
 }
 
-// Find looks through a folder that Resolve has returned.
-func (p *Projects) Find(real string) (*spec.Project, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+// Find looks through a folder that Resolve has returned. If ctx ends first, the error is its cause.
+func (p *Projects) Find(ctx context.Context, real string) (*spec.Project, error) {
+	select {
+	case p.turn <- struct{}{}:
+		defer func() { <-p.turn }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
 	if p.index == nil || p.index.root != real {
 		p.index, p.tooLarge = newIndex(real), nil
 	}
 	if p.tooLarge != nil && time.Now().Before(p.until) {
 		return nil, p.tooLarge
 	}
-	hidden, err := p.index.look()
+	hidden, err := p.index.look(ctx)
+	if err != nil && ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	if err != nil {
 		p.index, p.tooLarge = newIndex(real), nil
 		if errors.As(err, new(*boundError)) {

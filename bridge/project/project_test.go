@@ -55,7 +55,7 @@ func add(t *testing.T, dir string, names ...string) {
 // find returns what is hidden of a folder.
 func find(t *testing.T, p *Projects, dir string) []string {
 	t.Helper()
-	found, err := p.Find(dir)
+	found, err := p.Find(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +186,7 @@ func TestFoldersThatOthersMayNotEnterAreHidden(t *testing.T) {
 	if err := os.Chmod(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.Find(dir); err == nil || !strings.Contains(err.Error(), "chmod o+rx "+dir) {
+	if _, err := p.Find(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "chmod o+rx "+dir) {
 		t.Errorf("the folder itself: %v", err)
 	}
 }
@@ -199,14 +199,14 @@ func TestTooLargeFoldersAreRefused(t *testing.T) {
 	}
 	add(t, dir, names...)
 	p := New(Options{})
-	_, err := p.Find(dir)
+	_, err := p.Find(t.Context(), dir)
 	if err == nil || !strings.Contains(err.Error(), "more than 512 files") || !strings.Contains(err.Error(), "--mounts") {
 		t.Errorf("one file too many: %v", err)
 	}
 	if err := os.Remove(filepath.Join(dir, "7/.env")); err != nil {
 		t.Fatal(err)
 	}
-	if _, again := p.Find(dir); again == nil || again != err { //nolint:errorlint // it is the very same
+	if _, again := p.Find(t.Context(), dir); again == nil || again != err { //nolint:errorlint // it is the very same
 		t.Errorf("at once: %v", again)
 	}
 	if got := find(t, p, tree(t, "x/.env")); !slices.Equal(got, []string{"x/.env"}) {
@@ -216,7 +216,7 @@ func TestTooLargeFoldersAreRefused(t *testing.T) {
 		t.Errorf("as many as may be: %d", len(got))
 	}
 	add(t, dir, "7/.env")
-	_, _ = p.Find(dir)
+	_, _ = p.Find(t.Context(), dir)
 	if err := os.Remove(filepath.Join(dir, "7/.env")); err != nil {
 		t.Fatal(err)
 	}
@@ -225,23 +225,23 @@ func TestTooLargeFoldersAreRefused(t *testing.T) {
 		t.Errorf("a minute later: %d", len(got))
 	}
 	x := newIndex(dir)
-	x.folders, x.until = 255, time.Now().Add(-time.Second)
+	x.until = time.Now().Add(-time.Second)
 	if err := x.open(); err != nil {
 		t.Fatal(err)
 	}
-	defer x.dir.Close()
-	if err := x.visit(x.top, "."); err == nil || !strings.Contains(err.Error(), "takes longer than 10s") {
+	defer unix.Close(x.fd)
+	if err := x.visit(t.Context(), x.top, "."); err == nil || !strings.Contains(err.Error(), "takes longer than 10s") {
 		t.Errorf("after its time: %v", err)
 	}
-	x.folders = maxFolders
-	if err := x.visit(x.top, "."); err == nil || !strings.Contains(err.Error(), "more than 50000 folders") {
+	x.folders, x.until = maxFolders, time.Now().Add(time.Minute)
+	if err := x.visit(t.Context(), x.top, "."); err == nil || !strings.Contains(err.Error(), "more than 50000 folders") {
 		t.Errorf("one folder too many: %v", err)
 	}
-	x.folders, x.entries, x.until = 0, maxEntries, time.Now().Add(time.Minute)
-	if err := x.visit(&folder{}, "."); err == nil || !strings.Contains(err.Error(), "more than 1000000 files") {
+	x.folders, x.entries = 0, maxEntries
+	if err := x.visit(t.Context(), &folder{}, "."); err == nil || !strings.Contains(err.Error(), "more than 1000000 files") {
 		t.Errorf("one file too many: %v", err)
 	}
-	if err := x.visit(&folder{}, strings.Repeat("x/", maxPath)); err == nil || !strings.Contains(err.Error(), "too deep") {
+	if err := x.visit(t.Context(), &folder{}, strings.Repeat("x/", maxPath)); err == nil || !strings.Contains(err.Error(), "too deep") {
 		t.Errorf("too deep: %v", err)
 	}
 }
@@ -252,7 +252,7 @@ func TestNamesThatCannotBeHiddenAreRefused(t *testing.T) {
 	if got := find(t, p, tree(t, "caf\xe9/menu.txt", "caf\xe9.txt")); len(got) > 0 {
 		t.Errorf("without a secret: %q", got)
 	}
-	if _, err := p.Find(tree(t, "caf\xe9/.env")); err == nil || !strings.Contains(err.Error(), "not UTF-8") {
+	if _, err := p.Find(t.Context(), tree(t, "caf\xe9/.env")); err == nil || !strings.Contains(err.Error(), "not UTF-8") {
 		t.Errorf("with one: %v", err)
 	}
 	if got := find(t, p, tree(t, "a b\n\\/.env")); !slices.Equal(got, []string{"a b\n\\/.env"}) {
@@ -314,13 +314,13 @@ func BenchmarkUnchanged(b *testing.B) {
 	}
 	x := newIndex(dir)
 	begin := time.Now()
-	if _, err := x.look(); err != nil {
+	if _, err := x.look(b.Context()); err != nil {
 		b.Fatal(err)
 	}
 	first := time.Since(begin)
 	x.top.settle()
 	for b.Loop() {
-		if _, err := x.look(); err != nil {
+		if _, err := x.look(b.Context()); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"errors"
 	"slices"
 
@@ -96,8 +97,11 @@ func (in *interpreter) show(p *oci.Process, projects *project.Projects, folder s
 		return
 	}
 	mounted := in.mounted
-	p.FindProject = func() (*spec.Project, error) {
-		found, err := projects.Find(folder)
+	p.FindProject = func(ctx context.Context) (*spec.Project, error) {
+		found, err := projects.Find(ctx, folder)
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
 		if err != nil {
 			in.mounted, in.folderNote = mounted, err.Error()
 			return nil, nil //nolint:nilnil // nothing is shown, and the note says why

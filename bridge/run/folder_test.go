@@ -27,20 +27,20 @@ type shownLog struct {
 }
 
 func (l *shownLog) Start(ctx context.Context, p oci.Process) (Sandbox, error) {
-	if err := l.find(p); err != nil {
+	if err := l.find(ctx, p); err != nil {
 		return nil, err
 	}
 	return l.Sandboxes.Start(ctx, p)
 }
 
 // find does what oci does before a start.
-func (l *shownLog) find(p oci.Process) error {
+func (l *shownLog) find(ctx context.Context, p oci.Process) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var found *spec.Project
 	var err error
 	if p.FindProject != nil {
-		found, err = p.FindProject()
+		found, err = p.FindProject(ctx)
 	}
 	l.shown = append(l.shown, found)
 	return err
@@ -271,14 +271,31 @@ func TestFirstSandboxIsPreparedWithTheFolder(t *testing.T) {
 		warmed := make(chan oci.Process, 1)
 		s, log := newFolderServer(t, dir, func(o *Options) {
 			o.Cached = func(context.Context) (Image, bool) { return Image{Python: "/python"}, true }
-			o.Warm = func(p oci.Process) { warmed <- p }
+			o.Warm = func(_ context.Context, p oci.Process) { warmed <- p }
 		})
 		s.Prepare()
-		if err := log.find(<-warmed); err != nil {
+		if err := log.find(t.Context(), <-warmed); err != nil {
 			t.Fatal(err)
 		}
 		if got := log.last(t); got != want {
 			t.Errorf("%s: %q, want %q", dir, got, want)
 		}
+	}
+}
+
+// TestLookThatEndsWithItsRunIsNoNote: the folder may be shown all the same.
+func TestLookThatEndsWithItsRunIsNoNote(t *testing.T) {
+	one, _ := folders(t)
+	var p oci.Process
+	in := &interpreter{}
+	in.show(&p, project.New(project.Options{}), one)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	stopped := errors.New("the user has stopped it")
+	cancel(stopped)
+	if found, err := p.FindProject(ctx); found != nil || !errors.Is(err, stopped) || in.folderNote != "" || in.project() != "" {
+		t.Errorf("got %v, %v, note %q", found, err, in.folderNote)
+	}
+	if found, err := p.FindProject(t.Context()); err != nil || found.Source != one || in.project() != "/project" {
+		t.Errorf("later: %v, %v", found, err)
 	}
 }

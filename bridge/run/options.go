@@ -103,7 +103,7 @@ type Options struct {
 	// make ready for processes like p, in the background: what can be done
 	// before the first run. They may be nil.
 	Cached func(ctx context.Context) (Image, bool)
-	Warm   func(p oci.Process)
+	Warm   func(ctx context.Context, p oci.Process)
 	// Missing says which limits and the like this host cannot give a sandbox, Isolation the
 	// same in the few words that every result carries. They may be nil.
 	Missing   func(spec.Limits) []string

@@ -156,7 +156,7 @@ func (rs *Runs) Prepare() {
 					(&interpreter{}).show(&p, rs.o.Shown, folder)
 				}
 			}
-			rs.o.Warm(p)
+			rs.o.Warm(rs.life, p)
 		}
 	})
 }

@@ -59,7 +59,7 @@ func runDoctor(ctx context.Context, o Options) error {
 		return err
 	}
 	python, pythonErr := python.FindOnHost(ctx, "/")
-	shown, projectChecks := examineProject(conf)
+	shown, projectChecks := examineProject(ctx, conf)
 	checks := doctor.Examine(doctor.Needs{
 		Limits: conf.Runs.Limits, UID: conf.UID, GID: conf.GID, Dirs: []string{d.Cache, d.State, d.Run}, Images: d.Cache,
 		Config: settings.ConfigDir(), Mounts: conf.Mounts, Project: shown, Inside: keptIn(d.Cache), Python: python.Exe, PythonErr: pythonErr,
@@ -86,7 +86,7 @@ func runDoctor(ctx context.Context, o Options) error {
 }
 
 // examineProject returns what code is shown of the working folder, or why it is not.
-func examineProject(conf settings.Settings) (*spec.Project, []doctor.Check) {
+func examineProject(ctx context.Context, conf settings.Settings) (*spec.Project, []doctor.Check) {
 	const code = "RC-MOUNT"
 	if conf.Project != settings.ProjectRead {
 		return nil, nil
@@ -96,7 +96,7 @@ func examineProject(conf settings.Settings) (*spec.Project, []doctor.Check) {
 	if err != nil { // serve may be started elsewhere
 		return nil, []doctor.Check{doctor.OK(code, err.Error())}
 	}
-	found, err := p.Find(dir)
+	found, err := p.Find(ctx, dir)
 	if err != nil {
 		return nil, []doctor.Check{doctor.Degraded(code, err.Error(), "# or give code another folder: --project=off --mounts FOLDER:"+project.Target)}
 	}

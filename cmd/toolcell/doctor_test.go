@@ -93,11 +93,11 @@ func TestDoctorLooksAtTheProject(t *testing.T) {
 	t.Setenv("HOME", home)
 	t.Chdir(dir)
 	conf := settings.Settings{Dirs: settings.Dirs{Cache: home + "/c", State: home + "/s", Run: home + "/r"}}
-	if shown, checks := examineProject(conf); shown != nil || len(checks) > 0 {
+	if shown, checks := examineProject(t.Context(), conf); shown != nil || len(checks) > 0 {
 		t.Errorf("without the setting: %+v, %+v", shown, checks)
 	}
 	conf.Project = settings.ProjectRead
-	shown, checks := examineProject(conf)
+	shown, checks := examineProject(t.Context(), conf)
 	if shown == nil || shown.Source != dir || !slices.Equal(shown.Hidden, []string{".env"}) || len(checks) > 0 {
 		t.Errorf("in a project: %+v, %+v", shown, checks)
 	}
@@ -106,11 +106,11 @@ func TestDoctorLooksAtTheProject(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if shown, checks = examineProject(conf); shown != nil || len(checks) != 1 || checks[0].Status != doctor.CheckDegraded || !strings.Contains(checks[0].Cure, "--mounts FOLDER:/project") {
+	if shown, checks = examineProject(t.Context(), conf); shown != nil || len(checks) != 1 || checks[0].Status != doctor.CheckDegraded || !strings.Contains(checks[0].Cure, "--mounts FOLDER:/project") {
 		t.Errorf("in a large one: %+v, %+v", shown, checks)
 	}
 	t.Chdir(home)
-	if shown, checks = examineProject(conf); shown != nil || len(checks) != 1 || checks[0].Status != doctor.CheckOK || !strings.Contains(checks[0].Text, "it is, or contains, your home directory") {
+	if shown, checks = examineProject(t.Context(), conf); shown != nil || len(checks) != 1 || checks[0].Status != doctor.CheckOK || !strings.Contains(checks[0].Text, "it is, or contains, your home directory") {
 		t.Errorf("at home: %+v, %+v", shown, checks)
 	}
 }

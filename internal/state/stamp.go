@@ -25,7 +25,12 @@ func StampOf(path string) (Stamp, error) {
 
 // StampOfFile returns the stamp of an open file.
 func StampOfFile(f *os.File) (Stamp, error) {
-	return stampOf(f.Name(), func(st *unix.Stat_t) error { return unix.Fstat(int(f.Fd()), st) })
+	return StampOfFD(int(f.Fd()), f.Name())
+}
+
+// StampOfFD is StampOfFile for a descriptor, which may be one with O_PATH; errors call it name.
+func StampOfFD(fd int, name string) (Stamp, error) {
+	return stampOf(name, func(st *unix.Stat_t) error { return unix.Fstat(fd, st) })
 }
 
 // StampIn returns the stamp of a file in an open folder. It follows no link.

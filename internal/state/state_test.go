@@ -209,6 +209,9 @@ func TestStampTellsChangesApart(t *testing.T) {
 	if s, err := StampOfFile(f); err != nil || seen[s] == "" {
 		t.Errorf("%+v, %v", s, err)
 	}
+	if _, err := StampOfFD(-1, "a/b"); err == nil || err.Error() != "stat a/b: bad file descriptor" {
+		t.Errorf("of no file: %v", err)
+	}
 }
 
 func TestUnusedFilesAreForgotten(t *testing.T) {
