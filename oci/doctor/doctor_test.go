@@ -400,7 +400,7 @@ var fakeHosts = map[string]fakeHost{
 	},
 	"something mounted in /usr": {
 		files:  map[string]string{"proc/self/mountinfo": "30 20 0:40 / /usr/lib/wsl\\040drivers ro - 9p drivers ro\n31 20 0:41 / /usrlocal rw - tmpfs none rw\n"},
-		checks: map[string]string{"RC-SUBMOUNT": "# use an image:\ntoolcell settings set image "},
+		checks: map[string]string{"RC-SUBMOUNT": "# use an image:\n/home/ann/.local/bin/toolcell settings set image "},
 	},
 	"the same with a newer kernel": {
 		files:  map[string]string{"proc/self/mountinfo": "30 20 0:40 / /usr/lib/wsl ro - 9p drivers ro\n"},

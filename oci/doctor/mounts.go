@@ -100,5 +100,5 @@ func submountCheck(f *hostFacts) Check {
 	}
 	return Degraded(code, fmt.Sprintf("the image \"host\" cannot be used: file systems are mounted in /usr (%s), and Linux before 5.12 "+
 		"cannot show them read-only", strings.Join(points, ", ")),
-		"# use an image:\ntoolcell settings set image python:3.14-slim\n# or start this machine with a kernel of 5.12 or later")
+		"# use an image:\n"+f.program()+" settings set image python:3.14-slim\n# or start this machine with a kernel of 5.12 or later")
 }
