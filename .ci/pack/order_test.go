@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// debianLess asks dpkg, of which there is nothing to ask on other systems.
+// debianLess asks dpkg, which other systems do not have.
 func debianLess(t *testing.T, a, b string) bool {
 	t.Helper()
 	return says(t, exec.Command("dpkg", "--compare-versions", a, "lt", b))

@@ -1,6 +1,7 @@
 package program
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -70,10 +71,15 @@ func Settle(ctx context.Context, version Version, force, dry bool) (Settled, err
 	if temporary(p.Path) {
 		return Settled{}, errors.New("this program was made by go run, and may lack what sandboxes need; type make install or go install instead")
 	}
+	own, err := os.ReadFile("/proc/self/exe") // also if it was removed meanwhile
+	if err != nil {
+		return Settled{}, err
+	}
 	done := Settled{Path: to, Did: Placed}
 	if _, err := os.Stat(to); err == nil {
-		if same, err := sameContent(p.Path, to); err != nil || same {
-			return Settled{Path: to}, err
+		// The content, since a full disk may have cut a copy short.
+		if there, err := os.ReadFile(to); err == nil && bytes.Equal(there, own) {
+			return Settled{Path: to}, nil
 		}
 		done.Did = Replaced
 		// One that does not run is as good as none.
@@ -84,7 +90,7 @@ func Settle(ctx context.Context, version Version, force, dry bool) (Settled, err
 	if done.Did == Kept || dry {
 		return done, nil
 	}
-	if err := p.copyTo(to); err != nil {
+	if err := p.Origin.place(to, own); err != nil {
 		return Settled{}, fmt.Errorf("putting the program at %s, where it lasts: %w; put it into a folder such as /usr/local/bin yourself, and start that", text.ShellWord(to), err)
 	}
 	return done, nil
@@ -100,23 +106,15 @@ func temporary(path string) bool {
 	return false
 }
 
-// sameContent compares files as they are now: one may have been cut short by a full disk.
-func sameContent(a, b string) (bool, error) {
-	x, err := os.ReadFile(a)
-	if err != nil {
-		return false, err
-	}
-	y, err := os.ReadFile(b)
-	return err == nil && string(x) == string(y), nil
-}
-
 // versionTime is how long another toolcell may take to say its version.
 const versionTime = 10 * time.Second
 
 func versionOf(ctx context.Context, path string) (v Version, err error) {
 	ctx, cancel := context.WithTimeout(ctx, versionTime)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, path, "version", "--json").Output()
+	cmd := exec.CommandContext(ctx, path, "version", "--json")
+	cmd.WaitDelay = time.Second // for what it may have started
+	out, err := cmd.Output()
 	if err != nil {
 		return v, err
 	}
@@ -126,17 +124,13 @@ func versionOf(ctx context.Context, path string) (v Version, err error) {
 	return v, nil
 }
 
-// copyTo puts the program at a path, where clients that start it see the old one or the new
-// one, and notes where it came from.
-func (p Program) copyTo(path string) error {
-	data, err := os.ReadFile("/proc/self/exe") // also if it was removed meanwhile
-	if err != nil {
-		return err
-	}
+// place puts a program of this origin at a path, where clients that start it see the old one or
+// the new one, and notes the origin.
+func (o Origin) place(path string, data []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	origin, err := json.MarshalIndent(p.Origin, "", "  ")
+	origin, err := json.MarshalIndent(o, "", "  ")
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 
 // Holder returns the process that has locked a file with Lock or TryLock, as far as the kernel
 // tells (proc_locks(5)); 0 if it does not, such as of a process in another container. It takes no
-// lock itself, so that it is in nobody's way. Whether there is a holder, TryLock tells.
+// lock itself, so no process waits for it. Whether there is a holder, TryLock tells.
 func Holder(path string) (pid int) {
 	var st unix.Stat_t
 	if unix.Stat(path, &st) != nil {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestHolderIsTheProcessThatLocked, and nobody once the lock is gone.
+// TestHolderIsTheProcessThatLocked, and no process once the lock is gone.
 func TestHolderIsTheProcessThatLocked(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	if pid := Holder(path); pid != 0 {

@@ -3,8 +3,6 @@
 package releases
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -28,7 +26,7 @@ import (
 
 // Registries are the addresses of the registries. The zero value is for the public ones.
 type Registries struct {
-	PyPI   string // a simple index (PEP 503), of which the JSON form is read (PEP 691)
+	PyPI   string // a simple index (PEP 503) that has a JSON form (PEP 691)
 	NPM    string
 	GitHub string // the API
 }
@@ -59,8 +57,8 @@ func npmrcRegistry() string {
 	if err != nil {
 		return ""
 	}
-	for lines := bufio.NewScanner(bytes.NewReader(data)); lines.Scan(); {
-		if key, value, ok := strings.Cut(lines.Text(), "="); ok && strings.TrimSpace(key) == "registry" {
+	for line := range strings.Lines(string(data)) {
+		if key, value, ok := strings.Cut(line, "="); ok && strings.TrimSpace(key) == "registry" {
 			return strings.Trim(strings.TrimSpace(value), `"'`)
 		}
 	}
@@ -86,7 +84,7 @@ func (r Registries) Newest(ctx context.Context, in program.Registry) (version, h
 	}
 	at, err := url.Parse(address)
 	if err != nil || at.Host == "" {
-		return "", "", fmt.Errorf("the address of the registry cannot be read; it comes from UV_DEFAULT_INDEX, UV_INDEX_URL, PIP_INDEX_URL, npm_config_registry or ~/.npmrc")
+		return "", "", errors.New("the address of the registry cannot be read; it comes from UV_DEFAULT_INDEX, UV_INDEX_URL, PIP_INDEX_URL, npm_config_registry or ~/.npmrc")
 	}
 	body, err := get(ctx, at, accept)
 	if err == nil {

@@ -152,7 +152,7 @@ func changeUserFile(ctx context.Context, change func(path string, data []byte) (
 		wrong, _ := errors.AsType[*toml.Error](err)
 		return console.Invalidf("%w; correct it first", &FileError{name, wrong.Line, errors.New(wrong.Message)})
 	}
-	after, err := change(path, data) // the name of which tells the format
+	after, err := change(path, data) // the name of the file tells the format
 	if err != nil {
 		return console.Invalidf("%s: %w", name, err)
 	}

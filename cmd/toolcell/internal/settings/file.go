@@ -145,7 +145,7 @@ func FromHome(path string) string {
 	return path
 }
 
-// parseFile returns the settings of a text that was read, each of which has to be allowed. Its
+// parseFile returns the settings of a text that was read. All of them have to be allowed. Its
 // errors name the file and the line.
 func parseFile(data []byte, err error, name string, allowed func(Setting) error) (*File, error) {
 	fail := func(line int, err error) (*File, error) {

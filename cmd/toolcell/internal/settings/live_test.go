@@ -114,7 +114,7 @@ func TestReadersAndWritersMeet(t *testing.T) {
 		all.Go(func() {
 			for range 50 {
 				if n := live.Now().Runs.Limits.PIDs; n != 64 && n != 65 {
-					t.Errorf("a value that nobody has written: %d", n)
+					t.Errorf("a value that was never written: %d", n)
 				}
 				_ = live.Note()
 			}
