@@ -31,12 +31,21 @@ import (
 type Options struct {
 	Version string
 	Output  OutputMode // compact if empty
-	// CurrentOutput is Output as the user has it now, for the next result. It may be nil.
-	CurrentOutput func() OutputMode
 	// FormTimeout is how long a form that the client shows during a call waits for the user's
 	// answer, 45 s if 0: clients end calls that take long.
 	FormTimeout time.Duration
-	Log         *slog.Logger // nothing is logged if nil
+	// Current returns Output and FormTimeout as the user has them now. It may be nil.
+	Current func() (OutputMode, time.Duration)
+	Log     *slog.Logger // nothing is logged if nil
+}
+
+// current returns the options as the user has them now.
+func (o Options) current() Options {
+	if o.Current != nil {
+		o.Output, o.FormTimeout = o.Current()
+	}
+	o.Output, o.FormTimeout = cmp.Or(o.Output, OutputCompact), cmp.Or(o.FormTimeout, 45*time.Second)
+	return o
 }
 
 // A Server lets MCP clients run code. It is safe for concurrent use.
@@ -49,7 +58,6 @@ type Server struct {
 
 // New makes a server of runs.
 func New(runs *run.Runs, o Options) *Server {
-	o.Output, o.FormTimeout = cmp.Or(o.Output, OutputCompact), cmp.Or(o.FormTimeout, 45*time.Second)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	return &Server{o: o, runs: runs, connections: connections{open: map[*mcp.ServerSession]*connection{}}}
 }
@@ -220,12 +228,8 @@ func (s *Server) answer(ctx context.Context, c *connection, r *run.Result) (*mcp
 	defer release()
 	s.runs.LogNotes(r)
 	r = r.With(c.first)
-	output := s.o.Output
-	if s.o.CurrentOutput != nil {
-		output = s.o.CurrentOutput()
-	}
 	return &mcp.CallToolResult{
-		Content:           resultText{forModel(c, r)}.contents(output),
+		Content:           resultText{forModel(c, r)}.contents(s.o.current().Output),
 		StructuredContent: r,
 		IsError:           r.IsError(),
 	}, nil

@@ -93,8 +93,8 @@ var errAbandoned = fmt.Errorf("%w while the call waited for the run; the log has
 // showForm asks by a form during the call, and decides the question if the form was
 // answered with one of its choices.
 func (c *call) showForm(ctx context.Context, r *run.Run, q *consent.Question) {
-	o := c.server.o
-	ctx, stop := context.WithTimeoutCause(ctx, o.FormTimeout, fmt.Errorf("it was not answered within %s; it can still be answered with toolcell approvals", text.Duration(o.FormTimeout)))
+	within := c.server.o.current().FormTimeout
+	ctx, stop := context.WithTimeoutCause(ctx, within, fmt.Errorf("it was not answered within %s; it can still be answered with toolcell approvals", text.Duration(within)))
 	defer stop()
 	ctx, cancel := context.WithCancelCause(ctx)
 	ended := make(chan struct{})
@@ -108,7 +108,7 @@ func (c *call) showForm(ctx context.Context, r *run.Run, q *consent.Question) {
 	}()
 	res, err := c.display.ask(ctx, c.request.Session, q)
 	if err != nil {
-		o.Log.Debug("asking by a form", "err", err)
+		c.server.o.Log.Debug("asking by a form", "err", err)
 		return
 	}
 	if answer, ok := answerOf(q, res); ok {

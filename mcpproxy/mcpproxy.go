@@ -91,6 +91,7 @@ type Proxy struct {
 
 	signatures signature.Cache
 	elicits    atomic.Pointer[ElicitCapabilities] // of the client; nil is none
+	timeouts   atomic.Pointer[timeouts]
 
 	mu      sync.RWMutex
 	servers snapshot
@@ -104,13 +105,23 @@ func (p *Proxy) current() snapshot {
 	return p.servers
 }
 
+// timeouts are the Options of that name, which may change.
+type timeouts struct{ start, idle time.Duration }
+
+// SetTimeouts replaces Options.StartTimeout, for the starts that follow, and Options.IdleTimeout, for
+// what is idle after the next call.
+func (p *Proxy) SetTimeouts(start, idle time.Duration) {
+	p.timeouts.Store(&timeouts{cmp.Or(start, 2*time.Minute), idle})
+}
+
 // New makes a Proxy. It starts nothing yet.
 func New(cfg config.Config, o Options) *Proxy {
 	o.Log, o.ClientName = cmp.Or(o.Log, slog.New(slog.DiscardHandler)), cmp.Or(o.ClientName, "toolcell")
-	o.StartTimeout, o.discoverTimeout = cmp.Or(o.StartTimeout, 2*time.Minute), cmp.Or(o.discoverTimeout, 5*time.Second)
+	o.discoverTimeout = cmp.Or(o.discoverTimeout, 5*time.Second)
 	o.maxMessage = cmp.Or(o.maxMessage, message.MaxSize)
 	o.CallsAtOnce, o.openTimeout = cmp.Or(max(o.CallsAtOnce, 0), 32), cmp.Or(o.openTimeout, 15*time.Second)
 	p := &Proxy{options: o}
+	p.SetTimeouts(o.StartTimeout, o.IdleTimeout)
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.tools.open(o.CatalogDir, o.Log)
 	p.servers = newSnapshot(p, cfg, nil)

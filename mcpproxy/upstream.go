@@ -153,7 +153,9 @@ func (u *upstream) start() (any, error) {
 	var found transport.Handshake
 	err := contain.Call("starting a server", func() (err error) {
 		info := u.record.Info()
-		s, found, err = u.dialer.Dial(u.proxy.ctx, transport.Handshake{Legacy: info.Legacy, Transport: info.Transport}, u.proxy.elicitsNow())
+		d := *u.dialer
+		d.StartTimeout = cmp.Or(u.server.StartTimeout, u.proxy.timeouts.Load().start)
+		s, found, err = d.Dial(u.proxy.ctx, transport.Handshake{Legacy: info.Legacy, Transport: info.Transport}, u.proxy.elicitsNow())
 		return err
 	})
 	return u.finishStart(s, found, err)
@@ -261,12 +263,13 @@ func (u *upstream) reportDrained() {
 
 // startTimer starts the idle timer if no call is in flight. u.mu is held.
 func (u *upstream) startTimer() {
-	if u.proxy.options.IdleTimeout <= 0 || u.calls > 0 {
+	idle := u.proxy.timeouts.Load().idle
+	if idle <= 0 || u.calls > 0 {
 		return
 	}
 	s := u.live
 	u.stopTimer()
-	u.timer = time.AfterFunc(u.proxy.options.IdleTimeout, contain.Func("ending an idle server", func() { u.expire(s) }))
+	u.timer = time.AfterFunc(idle, contain.Func("ending an idle server", func() { u.expire(s) }))
 }
 
 func (u *upstream) stopTimer() {

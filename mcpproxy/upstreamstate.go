@@ -62,7 +62,7 @@ func newUpstreamState(p *Proxy, s config.Server) *upstreamState {
 		callTimeout: cmp.Or(s.CallTimeout, o.CallTimeout), turns: semaphore.NewWeighted(int64(o.CallsAtOnce)),
 	}
 	st.dialer = &transport.Dialer{
-		Server: s, Log: o.Log, StartTimeout: cmp.Or(s.StartTimeout, o.StartTimeout), DiscoverTimeout: o.discoverTimeout,
+		Server: s, Log: o.Log, DiscoverTimeout: o.discoverTimeout,
 		ClientInfo:   &mcp.Implementation{Name: o.ClientName, Version: o.ClientVersion},
 		ToolsChanged: (&upstream{server: s, upstreamState: st}).invalidate, Redactor: st.secrets, Guard: &p.guard, MaxMessage: o.maxMessage,
 	}

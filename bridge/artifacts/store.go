@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -48,6 +49,7 @@ const abandoned = 24 * time.Hour
 // Several servers may share dir: folders appear and vanish whole, by rename(2).
 type Store struct {
 	o        Options
+	limits   *atomic.Pointer[Limits]
 	decoders *imaging.Decoders
 	cleaning *sync.Mutex
 }
@@ -65,9 +67,16 @@ func isFull(err error) bool { return errors.Is(err, unix.ENOSPC) || errors.Is(er
 
 // New makes a store. Its folder is made with the first file.
 func New(o Options) *Store {
-	o.Limits.Age, o.Limits.Size = cmp.Or(o.Limits.Age, 7*24*time.Hour), cmp.Or(o.Limits.Size, 1<<30)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	return &Store{o: o, decoders: imaging.NewDecoders(o.Pictures), cleaning: &sync.Mutex{}}
+	s := &Store{o: o, limits: &atomic.Pointer[Limits]{}, decoders: imaging.NewDecoders(o.Pictures), cleaning: &sync.Mutex{}}
+	s.SetLimits(o.Limits)
+	return s
+}
+
+// SetLimits sets what Clean keeps from now on.
+func (s *Store) SetLimits(l Limits) {
+	l.Age, l.Size = cmp.Or(l.Age, 7*24*time.Hour), cmp.Or(l.Size, 1<<30)
+	s.limits.Store(&l)
 }
 
 // Within returns the same store for a run whose pictures have other limits.
@@ -128,7 +137,7 @@ func (s *Store) open(uri string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(s.o.Dir, id, name), os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("there is no file %q any more: files of runs are removed after %s, or earlier if all of them take more than %s; run the code again",
-			text.Bound(uri, 300), s.o.Limits.Age, text.Size(s.o.Limits.Size))
+			text.Bound(uri, 300), s.limits.Load().Age, text.Size(s.limits.Load().Size))
 	}
 	return f, err
 }
@@ -149,14 +158,14 @@ func (s *Store) Clean(now time.Time) {
 		return
 	}
 	defer s.cleaning.Unlock()
-	all := s.list(now)
+	all, limits := s.list(now), *s.limits.Load()
 	var total int64
 	for _, r := range all {
 		total += r.size
 	}
 	for i, r := range all {
-		old := now.Sub(r.at) > s.o.Limits.Age
-		if !old && (total <= s.o.Limits.Size || i == len(all)-1) {
+		old := now.Sub(r.at) > limits.Age
+		if !old && (total <= limits.Size || i == len(all)-1) {
 			break // those that follow are newer
 		}
 		s.remove(r.name)

@@ -1,6 +1,7 @@
 package consent
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -47,6 +48,7 @@ type AskerOptions struct {
 	Command bool            // the user has typed a command, and its calls are asked about
 	Stop    func(why error) // ends the run: with ErrStopped, or ErrExpired
 	Abort   func(why error) // ends it and its sandbox; Stop if nil
+	Timeout time.Duration   // for an answer; 10 min if 0
 }
 
 // A Client is the connection of one MCP client, or what else begins runs.
@@ -62,6 +64,7 @@ func (d *Queue) Begin(o AskerOptions) *Asker {
 	if o.Client == nil {
 		o.Client = &d.self
 	}
+	o.Timeout = cmp.Or(o.Timeout, 10*time.Minute)
 	r := &Asker{o: o, queue: d, granted: map[toolKey][]string{}, believed: map[toolKey]string{}}
 	r.life, r.over = context.WithCancel(context.Background())
 	return r
@@ -195,7 +198,7 @@ func (r *Asker) ask(ctx context.Context, q *Question) (Answer, error) {
 		q.CallsBefore, q.Effects, q.MoreEffects = past()
 	}
 	q.AskedAt = time.Now()
-	q.ExpiresAt = q.AskedAt.Add(r.queue.o.Timeout)
+	q.ExpiresAt = q.AskedAt.Add(r.o.Timeout)
 	if !r.put(q) {
 		return Answer{}, context.Canceled
 	}

@@ -322,9 +322,9 @@ func TestRunIsFrozenWhileItIsAsked(t *testing.T) {
 
 func TestQuestionExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := NewQueue(Options{Timeout: time.Minute})
+		d := NewQueue(Options{})
 		var stopped error
-		r := d.Begin(AskerOptions{Stop: func(why error) { stopped = why }})
+		r := d.Begin(AskerOptions{Timeout: time.Minute, Stop: func(why error) { stopped = why }})
 		defer r.End()
 		answer := asking(t, r, transfer(1))
 		q := await(t, d, r)

@@ -46,9 +46,8 @@ var (
 type Options struct {
 	// Frozen bounds the runs that wait for answers at once; 8 if 0. A client may have half as
 	// many in any case, so that other clients cannot keep it from being asked.
-	Frozen  int
-	Timeout time.Duration // for an answer; 10 min if 0
-	Log     *slog.Logger  // nothing is logged if nil
+	Frozen int
+	Log    *slog.Logger // nothing is logged if nil
 	// AnswersDir is the folder in which the answers are kept; none are if it is empty.
 	AnswersDir string
 }
@@ -74,7 +73,7 @@ const (
 
 // NewQueue makes a queue.
 func NewQueue(o Options) *Queue {
-	o.Frozen, o.Timeout = cmp.Or(o.Frozen, 8), cmp.Or(o.Timeout, 10*time.Minute)
+	o.Frozen = cmp.Or(o.Frozen, 8)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	return &Queue{o: o, frozen: map[*Client]int{}, changed: make(chan struct{})}
 }

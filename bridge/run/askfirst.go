@@ -27,7 +27,7 @@ func (r *Run) askFirst(ctx context.Context) error {
 	// The index learns the names that code asks for, and which files: code can spell what it
 	// has read in them.
 	leak := ""
-	if here := r.runs.o.PackagesHere; r.gate.HasRead() && !r.needs.listed() && (here == nil || !here(ctx, *r.needs)) {
+	if here := r.o.PackagesHere; r.gate.HasRead() && !r.needs.listed() && (here == nil || !here(ctx, *r.needs)) {
 		leak = fmt.Sprintf("what packages are asked for gets to %s", r.needs.Grant.Index)
 	}
 	return notGranted(ctx, r.gate.Grant(ctx, "the packages "+strings.Join(r.needs.requirements(), ", "), r.needs.Grant.Ask, leak))

@@ -24,9 +24,10 @@ const (
 func (rs *Runs) Complete(ctx context.Context, req Request, dotted string) []string {
 	rs.background.Add(1)
 	defer rs.background.Done()
-	req.Code, req.Timeout, req.Progress = "pass", min(completionMax, rs.o.MaxTimeout), nil
-	r := &Run{runs: rs, req: req}
-	if r.validate() != nil || dotted == "" {
+	o, _, err := rs.current()
+	req.Code, req.Timeout, req.Progress = "pass", min(completionMax, o.MaxTimeout), nil
+	r := &Run{runs: rs, o: o, req: req}
+	if err != nil || r.validate() != nil || dotted == "" {
 		return nil
 	}
 	sess, err := rs.sessions.acquire(ctx, req.Session, completionTime)

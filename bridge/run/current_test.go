@@ -3,6 +3,7 @@ package run
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"image"
 	"image/png"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/toolcell/toolcell/bridge/imaging"
 	"github.com/toolcell/toolcell/oci"
+	"github.com/toolcell/toolcell/oci/spec"
 )
 
 // TestARunHasTheOptionsOfItsBeginning: what the user has changed since the start counts for the next
@@ -20,7 +22,7 @@ import (
 func TestARunHasTheOptionsOfItsBeginning(t *testing.T) {
 	var mu sync.Mutex
 	var started []oci.Process
-	change, note := func(*Options) {}, ""
+	change, note, unusable := func(*Options) {}, "", error(nil)
 	s := newServer(t, nil, func(o *Options) {
 		o.Timeout, o.MaxTimeout, o.Sessions = 20*time.Second, time.Minute, 1
 		o.Limits.Memory = 512 << 20
@@ -31,9 +33,9 @@ func TestARunHasTheOptionsOfItsBeginning(t *testing.T) {
 			mu.Unlock()
 			return inner.Start(ctx, p)
 		})
-		o.Current = func(o Options) (Options, string) {
+		o.Current = func(o Options) (Options, string, error) {
 			change(&o)
-			return o, note
+			return o, note, unusable
 		}
 	})
 	limits := func(r *Result) string {
@@ -57,6 +59,19 @@ func TestARunHasTheOptionsOfItsBeginning(t *testing.T) {
 	if got := limits(s.Do(t.Context(), Request{Code: "print(1)", Session: "s"})); !strings.HasPrefix(got, "success 2 256 [json] 0 false") {
 		t.Errorf("a session keeps its sandbox: %s", got)
 	}
+	change = func(o *Options) { o.Mounts = []spec.Mount{{Source: "/srv", Target: "/data"}} }
+	r := s.Do(t.Context(), Request{Code: "print(1)", Session: "s"})
+	if r.Session != "new" || !strings.Contains(strings.Join(r.Notes, " "), "the settings have other mounts now") {
+		t.Errorf("a session does not keep its mounts: %s, %s", r.Session, r.Notes)
+	}
+	unusable = errors.New("the folder is gone")
+	if r := s.Do(t.Context(), Request{Code: "print(1)"}); r.Status != StatusSandbox || r.Error != "the folder is gone" {
+		t.Errorf("settings that cannot be used: %s, %s", r.Status, r.Error)
+	}
+	unusable = nil
+	if r := s.Do(t.Context(), Request{Code: "print(1)"}); r.Status != StatusSuccess {
+		t.Errorf("put right: %s, %s", r.Status, r.Error)
+	}
 }
 
 // TestPicturesKeepToTheLimitsOfTheirRun.
@@ -64,9 +79,9 @@ func TestPicturesKeepToTheLimitsOfTheirRun(t *testing.T) {
 	side := 0
 	s := newServer(t, nil, func(o *Options) {
 		o.RunsDir = t.TempDir()
-		o.Current = func(o Options) (Options, string) {
+		o.Current = func(o Options) (Options, string, error) {
 			o.Pictures = imaging.Limits{Side: side}
-			return o, ""
+			return o, "", nil
 		}
 	})
 	var picture bytes.Buffer

@@ -12,7 +12,10 @@ import (
 )
 
 // ShowsFolders reports whether runs are shown the folders of their clients.
-func (rs *Runs) ShowsFolders() bool { return rs.o.Shown != nil }
+func (rs *Runs) ShowsFolders() bool {
+	o, _, err := rs.current()
+	return err == nil && o.Shown != nil
+}
 
 // ErrNoFolder is a Request.FolderErr of a client that has told: it works in no folder.
 var ErrNoFolder = errors.New("the client has no folder open on this machine")
@@ -20,7 +23,7 @@ var ErrNoFolder = errors.New("the client has no folder open on this machine")
 // findFolder finds the folder that the code can read. Without one the run goes on, and says so. A
 // session that goes on keeps its folder if the client does not tell.
 func (r *Run) findFolder() {
-	shown := r.runs.o.Shown
+	shown := r.o.Shown
 	if shown == nil {
 		return
 	}
@@ -56,14 +59,15 @@ func (r *Run) markFolder() {
 	}
 }
 
-// sameFolder reports whether a session that goes on shows the folder that counts now. It ends
-// otherwise.
-func (r *Run) sameFolder() bool {
-	if r.python.folder == r.folder {
-		return true
-	}
+// seesTheSame reports whether a session that goes on shows what counts now: the client's folder, and
+// the folders of the settings. It ends otherwise.
+func (r *Run) seesTheSame() bool {
 	why := "the client works in another folder now"
 	switch {
+	case !slices.Equal(r.python.mounts, r.o.Mounts):
+		why = "the settings have other mounts now"
+	case r.python.folder == r.folder:
+		return true
 	case r.folder == "":
 		why = "the folder that it showed is no longer shown"
 	case r.python.folder == "":

@@ -23,7 +23,8 @@ type interpreter struct {
 	image    Image
 	packages resolvedPackages
 	limits   spec.Limits
-	folder   string // of the client, which it is to be shown; "" if none
+	mounts   []spec.Mount // as the settings have them
+	folder   string       // of the client, which it is to be shown; "" if none
 	conn     *runner.Conn
 	pipes    *output.Pipes
 	kill     context.CancelCauseFunc
@@ -57,12 +58,12 @@ type ending struct {
 
 // acquireInterpreter finds the interpreter of the run's session, or starts a new one.
 func (r *Run) acquireInterpreter(ctx context.Context) error {
-	if r.python = r.runs.sessions.resume(r.session); r.python != nil && r.sameFolder() {
+	if r.python = r.runs.sessions.resume(r.session); r.python != nil && r.seesTheSame() {
 		return r.python.packages.checkAdded(r.session.name, r.needs)
 	}
 	r.newFolder()
 	// The first pull of an image may take long, and does not count as time of the code.
-	image, err := r.runs.o.Rootfs(ctx, r.req.Progress)
+	image, err := r.o.Rootfs(ctx, r.req.Progress)
 	if ctx.Err() != nil {
 		return withStatus(StatusCancelled, errors.New("the call was cancelled while the image was made ready"))
 	}
@@ -85,7 +86,10 @@ func (r *Run) startInterpreter(image Image, packages resolvedPackages) (*interpr
 		return nil, err
 	}
 	in := &interpreter{
-		image: image, packages: packages, limits: r.o.Limits, mounted: rs.o.Mounted, pipes: pipes, previous: previousOutput{}, started: make(chan struct{}), ended: make(chan struct{}),
+		image: image, packages: packages, limits: r.o.Limits, mounts: r.o.Mounts, pipes: pipes, previous: previousOutput{}, started: make(chan struct{}), ended: make(chan struct{}),
+	}
+	for _, m := range in.mounts {
+		in.mounted = append(in.mounted, m.Target)
 	}
 	p := newProcess(r.o, image, packages, pipes)
 	if r.req.Stdin != nil {
@@ -94,15 +98,15 @@ func (r *Run) startInterpreter(image Image, packages resolvedPackages) (*interpr
 			return nil, err
 		}
 	}
-	in.conn = runner.NewConn(runnerSandbox{in}, rs.o.RunnerDir, rs.budget)
+	in.conn = runner.NewConn(runnerSandbox{in}, r.o.RunnerDir, rs.budget)
 	ctx, kill := context.WithCancelCause(rs.life)
 	in.kill = kill
 	sess.interpreter = in
 	p.Session = sess.name != ""
-	in.show(&p, rs.o.Shown, r.folder)
+	in.show(&p, r.o.Shown, r.folder)
 	rs.background.Go(func() {
 		defer contain.Recover("ending a sandbox", nil)
-		rs.keep(ctx, in, p)
+		keep(ctx, in, r.o.Sandboxes, p)
 		rs.sessions.sandboxEnded(sess, in)
 	})
 	return in, nil
@@ -110,7 +114,7 @@ func (r *Run) startInterpreter(image Image, packages resolvedPackages) (*interpr
 
 // keep starts the sandbox of an interpreter and returns when it has ended. If that panics,
 // it ends too, and how is an error.
-func (rs *Runs) keep(ctx context.Context, in *interpreter, p oci.Process) {
+func keep(ctx context.Context, in *interpreter, sandboxes Sandboxes, p oci.Process) {
 	defer close(in.ended)
 	defer contain.Recover("starting or waiting for a sandbox", func(err error) {
 		in.exit, in.err = oci.Exit{Code: 128 + int(syscall.SIGKILL), Signal: syscall.SIGKILL}, err
@@ -121,7 +125,7 @@ func (rs *Runs) keep(ctx context.Context, in *interpreter, p oci.Process) {
 			close(in.started)
 		}
 	})
-	in.exit, in.err = in.supervise(rs.o.Sandboxes.Start(ctx, p))
+	in.exit, in.err = in.supervise(sandboxes.Start(ctx, p))
 }
 
 // supervise takes over a started sandbox, and returns once it has ended.

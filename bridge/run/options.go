@@ -68,7 +68,7 @@ type Options struct {
 	ToolsDir     string          // where saved tools are kept; none are if empty
 	Project      string          // whose saved tools, as savedtools.ProjectOf gives it
 	Policy       *policy.Policy  // what may be called; nil is nothing
-	Mounted      []string        // what of the host's sandboxes see: paths in there
+	Mounts       []spec.Mount    // what of the host's Sandboxes show
 	// Shown finds the client's folder, which code can read; nil if it can read none.
 	Shown    *project.Projects
 	RunsDir  string           // where files of runs are kept; none are if empty
@@ -76,9 +76,10 @@ type Options struct {
 	Pictures imaging.Limits   // of what a result carries
 
 	// Current returns the options with what the user has changed since they were made, for the
-	// run that begins: Timeout, MaxTimeout, Limits, Preload, MaxOutput and Pictures may differ.
-	// note is for the caller of that run. It may be nil.
-	Current func(o Options) (now Options, note string)
+	// run that begins. Upstreams, Policy, ToolsDir, Project, RunsDir, SessionsDir, AnswersDir,
+	// Sessions, MaxParallel and Log stay as they are. note is for the caller of a run, once. If
+	// nothing can run as the user wants it now, err says so in the result. It may be nil.
+	Current func(o Options) (now Options, note string, err error)
 
 	Timeout     time.Duration // of a run that asks for none; 30 s if 0
 	MaxTimeout  time.Duration // the most a run may ask for; 120 s if 0

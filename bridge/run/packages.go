@@ -132,7 +132,7 @@ func (p resolvedPackages) programHint(failure string) string {
 // packageNames returns what tells hints which packages a header may name, and which of
 // them the user has named. An index of the user's own has those that they chose.
 func (r *Run) packageNames() (may, listed func(name string) bool) {
-	if r.runs.o.Packages == nil {
+	if r.o.Packages == nil {
 		return nil, nil
 	}
 	grant := func(name string) (*policy.PackageGrant, error) {

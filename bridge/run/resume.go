@@ -152,7 +152,7 @@ func (r *Run) forgetLater() {
 	case <-life:
 		return
 	}
-	keep := time.NewTimer(r.runs.o.ApprovalTimeout)
+	keep := time.NewTimer(r.o.ApprovalTimeout)
 	defer keep.Stop()
 	select {
 	case <-keep.C:

@@ -40,13 +40,15 @@ type Run struct {
 
 	runs   *Runs
 	req    Request
+	o      Options // as they were when it began
 	cancel context.CancelCauseFunc
 	slot   slot
 	done   chan struct{}
 	result *Result // once done
 
-	// What validate finds: in the options of the user, and in the request.
-	o       Options
+	unusable error // why nothing can run as the user wants it now
+
+	// What validate finds in the request.
 	timeout time.Duration
 	servers []mcpproxy.ServerStatus // that can be used, as they are at the start
 	granted map[string]bool         // names of those that may be called
@@ -95,6 +97,9 @@ func (r *Run) execute(ctx context.Context) *Result {
 // inSession reads the request and has its code run in its session. If that panics, the
 // session's interpreter is not used again.
 func (r *Run) inSession(ctx context.Context) *Result {
+	if r.unusable != nil {
+		return r.fail(withStatus(StatusSandbox, r.unusable))
+	}
 	if err := r.read(ctx); err != nil {
 		return r.fail(err)
 	}
@@ -104,7 +109,7 @@ func (r *Run) inSession(ctx context.Context) *Result {
 	}
 	defer r.runs.sessions.release(sess)
 	defer contain.Undo(func() { r.runs.sessions.throwAway(sess) })
-	r.session = sess
+	r.session, sess.idle = sess, r.o.SessionIdle
 	return r.runCode(ctx)
 }
 
@@ -165,7 +170,7 @@ func (r *Run) runCode(ctx context.Context) *Result {
 	r.runs.written.Add(r.req.Session, writtenNames(published.Files))
 	res.folder, res.Files, res.Pictures = published.Folder, published.Files, published.Pictures
 	if published.Folder != "" {
-		r.runs.cleanFiles()
+		r.runs.cleanFiles(r.o.Files)
 	}
 	r.session.private = taint.Reads()
 	newsAtEnd := r.runs.sessions.endRun(r.session, res, end)
@@ -220,7 +225,7 @@ func (r *Run) talk(ctx context.Context) ending {
 		start.Begun = i.begin
 		r.req.Running(i.interrupt)
 	}
-	ctx = mcpproxy.WithStartWait(ctx, mcpproxy.StartWait{Max: r.runs.o.StartTimeout, Pauses: r.deadline.Allow(r.runs.o.StartTimeout)})
+	ctx = mcpproxy.WithStartWait(ctx, mcpproxy.StartWait{Max: r.o.StartTimeout, Pauses: r.deadline.Allow(r.o.StartTimeout)})
 	end := r.python.run(ctx, start, r.gate, r.api)
 	if why := stop.ended(); end.why == nil {
 		end.why = why

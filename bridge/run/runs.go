@@ -48,7 +48,7 @@ func New(o Options) *Runs {
 	rs := &Runs{
 		o: o, self: &consent.Client{Taint: &consent.Taint{}}, saved: savedtools.Open(o.ToolsDir, o.Project),
 		artifacts: artifacts.New(artifacts.Options{Dir: o.RunsDir, Limits: o.Files, Pictures: o.Pictures, Log: o.Log}),
-		queue:     consent.NewQueue(consent.Options{Timeout: o.ApprovalTimeout, Log: o.Log, AnswersDir: o.AnswersDir}),
+		queue:     consent.NewQueue(consent.Options{Log: o.Log, AnswersDir: o.AnswersDir}),
 		budget:    runner.NewBudget(o.RunsDir), slots: make(chan struct{}, o.MaxParallel), waiting: map[string]*Run{},
 	}
 	rs.life, rs.end = context.WithCancel(context.Background())
@@ -70,12 +70,12 @@ func (o Options) withDefaults() Options {
 }
 
 // current returns the options of a run that begins, and a note on them for its caller.
-func (rs *Runs) current() (o Options, note string) {
+func (rs *Runs) current() (o Options, note string, err error) {
 	if rs.o.Current == nil {
-		return rs.o, ""
+		return rs.o, "", nil
 	}
-	o, note = rs.o.Current(rs.o)
-	return o.withDefaults(), note
+	o, note, err = rs.o.Current(rs.o)
+	return o.withDefaults(), note, err
 }
 
 // Queue returns the questions of the runs to the user.
@@ -118,8 +118,12 @@ func (rs *Runs) Begin(req Request) *Run {
 func (rs *Runs) Start(req Request, work func(ctx context.Context, r *Run) *Result) *Run {
 	ctx, cancel := context.WithCancelCause(rs.life)
 	r := &Run{
-		runs: rs, o: rs.o, req: req, cancel: cancel, slot: slot{slots: rs.slots}, done: make(chan struct{}), forgotten: make(chan struct{}), report: req.Progress,
+		runs: rs, req: req, cancel: cancel, slot: slot{slots: rs.slots}, done: make(chan struct{}), forgotten: make(chan struct{}), report: req.Progress,
 		rounds: req.Rounds,
+	}
+	var note string
+	if r.o, note, r.unusable = rs.current(); note != "" && rs.first(note) {
+		r.notes = append(r.notes, note)
 	}
 	if r.req.Client == nil {
 		r.req.Client = rs.self
@@ -127,7 +131,7 @@ func (rs *Runs) Start(req Request, work func(ctx context.Context, r *Run) *Resul
 	if req.Progress != nil {
 		r.req.Progress = r.Report
 	}
-	r.Asker = rs.queue.Begin(consent.AskerOptions{ID: newName(), Client: r.req.Client, NoUser: req.noUser, Stop: r.stop, Abort: cancel})
+	r.Asker = rs.queue.Begin(consent.AskerOptions{ID: newName(), Client: r.req.Client, NoUser: req.noUser, Timeout: r.o.ApprovalTimeout, Stop: r.stop, Abort: cancel})
 	rs.background.Go(func() {
 		defer close(r.done) // also if work panics
 		defer contain.Recover("ending a run", func(err error) { r.result = panicked(err) })
@@ -142,27 +146,29 @@ func (rs *Runs) Start(req Request, work func(ctx context.Context, r *Run) *Resul
 // Prepare begins, in the background, what can be done before the first run: a client has
 // connected.
 func (rs *Runs) Prepare() {
-	rs.cleanFiles()
-	if rs.o.Cached == nil || rs.o.Warm == nil {
+	o, _, err := rs.current() // an error is the first run's
+	rs.cleanFiles(o.Files)
+	if err != nil || o.Cached == nil || o.Warm == nil {
 		return
 	}
 	rs.background.Go(func() {
 		defer contain.Recover("preparing the first run", nil)
-		if image, ok := rs.o.Cached(rs.life); ok {
-			p := newProcess(rs.o, image, resolvedPackages{}, &output.Pipes{})
-			if rs.o.Shown != nil {
+		if image, ok := o.Cached(rs.life); ok {
+			p := newProcess(o, image, resolvedPackages{}, &output.Pipes{})
+			if o.Shown != nil {
 				// A client that names another folder has sandboxes prepared after its first run.
-				if folder, err := rs.o.Shown.Resolve(""); err == nil {
-					(&interpreter{}).show(&p, rs.o.Shown, folder)
+				if folder, err := o.Shown.Resolve(""); err == nil {
+					(&interpreter{}).show(&p, o.Shown, folder)
 				}
 			}
-			rs.o.Warm(rs.life, p)
+			o.Warm(rs.life, p)
 		}
 	})
 }
 
 // cleanFiles removes the files of old runs in the background.
-func (rs *Runs) cleanFiles() {
+func (rs *Runs) cleanFiles(l artifacts.Limits) {
+	rs.artifacts.SetLimits(l)
 	rs.background.Go(contain.Func("removing the files of old runs", func() { rs.artifacts.Clean(time.Now()) }))
 }
 

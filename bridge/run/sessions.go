@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,7 +41,8 @@ type session struct {
 	// They are nil before the first run and after the end. Only the call that has the
 	// turn may use them.
 	interpreter *interpreter
-	private     []string // what was read from private servers by then: it may be in there
+	private     []string      // what was read from private servers by then: it may be in there
+	idle        time.Duration // after which it ends
 
 	// The fields below are guarded by sessions.mu.
 	calls int // that have the turn or wait for it
@@ -174,9 +176,10 @@ func (ss *sessions) leave(sess *session) {
 		}
 		used := time.Now()
 		sess.used = used
-		sess.timer = time.AfterFunc(ss.o.SessionIdle, func() {
+		idle := cmp.Or(sess.idle, ss.o.SessionIdle)
+		sess.timer = time.AfterFunc(idle, func() {
 			defer contain.Recover("ending an idle session", nil)
-			ss.endIdle(sess, func() bool { return sess.used.Equal(used) }, "no call came for "+text.Duration(ss.o.SessionIdle))
+			ss.endIdle(sess, func() bool { return sess.used.Equal(used) }, "no call came for "+text.Duration(idle))
 		})
 	}
 }

@@ -17,10 +17,7 @@ const maxCode = 4 << 20
 
 // validate looks at everything in the request that can be wrong.
 func (r *Run) validate() error {
-	o, note := r.runs.current()
-	if r.o = o; note != "" {
-		r.notes = append(r.notes, note)
-	}
+	o := r.o
 	r.timeout, r.policy = o.Timeout, o.Policy.NewEnforcer()
 	err := errors.Join(checkCode(r.req.Code), checkSessionName(r.req.Session))
 	switch {

@@ -73,7 +73,7 @@ func (f *imageFacts) gather(ctx context.Context, conf settings.Settings, s *cons
 	if err != nil {
 		return err
 	}
-	store, err := openStore(conf, newLogger(conf, s.Err))
+	store, err := openStore(conf, newLogger(conf, s.Err, conf.LogLevel))
 	if err != nil {
 		return err
 	}

@@ -40,7 +40,7 @@ type imagesFunc func(context.Context, Options, *rootfs.Store) error
 
 // run opens the store of images for do.
 func (do imagesFunc) run(ctx context.Context, o Options) error {
-	store, err := openStore(o.Settings, newLogger(o.Settings, o.Err))
+	store, err := openStore(o.Settings, newLogger(o.Settings, o.Err, o.Settings.LogLevel))
 	if err != nil {
 		return err
 	}

@@ -79,7 +79,7 @@ func pullImage(ctx context.Context, o imagesPullOptions, store *rootfs.Store, re
 	progress := console.NewProgress(o.Err, o.JSON)
 	defer progress.Close()
 	progress.Show("compiling the image's modules, so that imports are fast")
-	p, err := openParts(o.Settings, newLogger(o.Settings, o.Err))
+	p, err := openParts(o.Settings, newLogger(o.Settings, o.Err, o.Settings.LogLevel))
 	if err == nil {
 		err = errors.Join(p.compileImage(ctx, root, o.Settings.Runs.Limits), p.Close())
 	}

@@ -46,6 +46,15 @@ func newBackground(s settings.Settings, log *slog.Logger, detached bool) *backgr
 	}
 }
 
+// attachedWork and detachedWork return what makes one for an environment.
+func attachedWork(log *slog.Logger) func(settings.Settings) *background {
+	return func(s settings.Settings) *background { return newBackground(s, log, false) }
+}
+
+func detachedWork(log *slog.Logger) func(settings.Settings) *background {
+	return func(s settings.Settings) *background { return newBackground(s, log, true) }
+}
+
 // Refresh implements sandboxes.Background.
 func (b *background) Refresh(ref string, ask bool) {
 	var flags []string

@@ -29,7 +29,7 @@ type packager struct {
 
 // openPackager makes the image ready.
 func openPackager(ctx context.Context, o Options) (*packager, error) {
-	opened, err := openParts(o.Settings, newLogger(o.Settings, o.Err))
+	opened, err := openParts(o.Settings, newLogger(o.Settings, o.Err, o.Settings.LogLevel))
 	if err != nil {
 		return nil, err
 	}

@@ -47,8 +47,10 @@ func runningProcesses(s settings.Settings) (all []runningProcess, err error) {
 		instances, listErr := oci.Instances(dir)
 		err = errors.Join(err, listErr)
 		for _, i := range instances {
-			if i.Running {
-				all = append(all, processOf(ours(i.PID), i.Dir, i.Since))
+			if p := processOf(ours(i.PID), i.Dir, i.Since); i.Running && p.PID != 0 {
+				all = withNew(all, []runningProcess{p}) // it has a folder for each change of its settings
+			} else if i.Running {
+				all = append(all, p)
 			}
 		}
 	}

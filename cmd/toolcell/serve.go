@@ -7,13 +7,13 @@ import (
 	"log/slog"
 	"os"
 	"runtime/debug"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/toolcell/toolcell/bridge"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
-	"github.com/toolcell/toolcell/oci"
 )
 
 func serveCommand(s *console.Streams) *cli.Command {
@@ -25,15 +25,15 @@ func serveCommand(s *console.Streams) *cli.Command {
 
 func serve(ctx context.Context, o Options) (err error) {
 	limitMemory()
-	log := newLogger(o.Settings, o.Err)
+	level := &slog.LevelVar{}
+	level.Set(o.Settings.LogLevel)
+	log := newLogger(o.Settings, o.Err, level)
 	live := o.Settings.Watch(currentProject(), log)
 	conf := live.Now()
-	work := newBackground(conf, log, false)
-	defer work.close()
 	found := watchServers(conf, log)
 	warnOfTypos(log)
 	logProblems(log, found.config)
-	a, err := openApp(conf, appOptions{log: log, background: work, servers: found, serves: true, live: live})
+	a, err := openApp(conf, appOptions{log: log, background: attachedWork(log), servers: found, live: live, level: level})
 	if err != nil {
 		return err
 	}
@@ -41,14 +41,14 @@ func serve(ctx context.Context, o Options) (err error) {
 	if console.Terminal(o.In) {
 		fmt.Fprintln(o.Err, "toolcell: waiting for an MCP client on standard input; to try it by hand: toolcell exec -c 'print(1)'")
 	}
-	// One fewer than may run: with a low RLIMIT_NOFILE a run must not compete
-	// with a standby start.
-	a.runtime.KeepStandbys(oci.PoolOptions{Start: conf.Start, Max: maxParallel(conf.Runs.Sessions) - 1, Idle: conf.Proxy.IdleTimeout})
 	if log.Enabled(ctx, slog.LevelDebug) { // listing the servers reads the record of each
 		log.Debug("serving", "version", version, "image", conf.Image, "servers", len(a.proxy.Servers()))
 	}
 	conf.Bridge.Version, conf.Bridge.Log = version, log
-	conf.Bridge.CurrentOutput = func() bridge.OutputMode { return live.Now().Bridge.Output }
+	conf.Bridge.Current = func() (bridge.OutputMode, time.Duration) {
+		now := live.Now().Bridge
+		return now.Output, now.FormTimeout
+	}
 	return bridge.New(a.runs, conf.Bridge).Serve(ctx, o.In, o.Out)
 }
 

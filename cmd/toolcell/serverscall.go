@@ -90,7 +90,7 @@ func callFromTerminal(ctx context.Context, p *mcpproxy.Proxy, r gate.Request, ru
 	}
 	o := gate.Options{Upstreams: p, Granted: map[string]bool{server.Name: true}, Policy: rules, Taint: &consent.Taint{}, Command: true}
 	if user.canAsk() {
-		o.Asker = consent.NewQueue(consent.Options{Timeout: forever}).Begin(consent.AskerOptions{Command: true, Stop: func(error) {}})
+		o.Asker = consent.NewQueue(consent.Options{}).Begin(consent.AskerOptions{Timeout: forever, Command: true, Stop: func(error) {}})
 		defer o.Asker.End()
 		done := make(chan struct{})
 		defer close(done)

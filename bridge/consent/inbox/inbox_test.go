@@ -52,8 +52,13 @@ var transfer = consent.Call{Server: "bank", Tool: "transfer", Arguments: json.Ra
 // ask asks for a call in the background, and returns the question and its outcome.
 func ask(t *testing.T, queue *consent.Queue, calls ...consent.Call) (q consent.Question, outcome <-chan error) {
 	t.Helper()
+	return askAs(t, queue, consent.AskerOptions{ID: "run-1", Stop: func(error) {}}, calls...)
+}
+
+func askAs(t *testing.T, queue *consent.Queue, o consent.AskerOptions, calls ...consent.Call) (q consent.Question, outcome <-chan error) {
+	t.Helper()
 	before := len(queue.Questions())
-	run := queue.Begin(consent.AskerOptions{ID: "run-1", Stop: func(error) {}})
+	run := queue.Begin(o)
 	t.Cleanup(run.End)
 	answers := make(chan error, len(calls))
 	for _, c := range calls {
@@ -208,8 +213,8 @@ func TestAnUnknownQuestionIsRefused(t *testing.T) {
 }
 
 func TestAnExpiredQuestionCannotBeApproved(t *testing.T) {
-	queue, _, s := open(t, consent.Options{Timeout: time.Nanosecond})
-	q, outcome := ask(t, queue, transfer)
+	queue, _, s := open(t, consent.Options{})
+	q, outcome := askAs(t, queue, consent.AskerOptions{Timeout: time.Nanosecond, Stop: func(error) {}}, transfer)
 	if err := <-outcome; !errors.Is(err, consent.ErrExpired) {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -62,6 +63,75 @@ func TestServeReadsSettingsAgain(t *testing.T) {
 	if log := c.stderr.String(); !strings.Contains(log, ".toolcell.toml:2: image cannot be set in .toolcell.toml") {
 		t.Errorf("the log has %s", log)
 	}
+}
+
+// TestWhatCodeRunsInFollowsTheSettings: the image, the folders that code sees and its user are those of
+// the settings at each run. A session keeps its image, but not its folders.
+func TestWhatCodeRunsInFollowsTheSettings(t *testing.T) {
+	onHosts(t, func(t *testing.T, h *host) {
+		t.Parallel()
+		dir := sharedFolder(t)
+		data, project := h.mountFolder(t, dir, "data", 0o755), h.project(t, filepath.Join(dir, "shop"), "prices.csv")
+		h.own(t, filepath.Join(data, "file.txt"))
+		if err := os.Chmod(filepath.Join(data, "file.txt"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		config := filepath.Join(dir, "config")
+		write := func(lines ...string) {
+			t.Helper()
+			h.put(t, filepath.Join(config, "toolcell", "config.toml"), strings.Join(lines, "\n"))
+		}
+		const image = "image = 'host'"
+		write(image)
+		cmd := h.command(t, env{"XDG_CONFIG_HOME": config}, "serve")
+		cmd.Dir = project
+		c := connectAs(t, cmd, withoutRoots, nil)
+		sees := func(session, want string) reply {
+			t.Helper()
+			r := c.call(t, map[string]any{"session": session, "code": "import os\nprint(os.getuid(), os.path.exists('/data/file.txt'), os.path.exists('/project/prices.csv'), os.path.exists('/etc/debian_version'))"})
+			if out, _ := r.fields["stdout"].([]any); len(out) != 1 || out[0] != want {
+				t.Errorf("got %v, want %s", r.fields, want)
+			}
+			return r
+		}
+		sees("", "65534 False False False")
+		sees("s", "65534 False False False")
+		mounts := "mounts = ['" + data + ":/data']"
+		write(image, mounts)
+		sees("", "65534 True False False")
+		if r := sees("s", "65534 True False False"); !strings.Contains(r.text, "the settings have other mounts now") {
+			t.Errorf("the session: %s", r.text)
+		}
+		write(image, mounts, "project = 'read'", "container-user = '1234:1234'")
+		sees("", "1234 True True False")
+		write(image)
+		sees("", "65534 False False False")
+		if r := sees("s", "65534 False False False"); !strings.Contains(r.text, "was ended") {
+			t.Errorf("the session: %s", r.text)
+		}
+		write("image = 'oci:" + filepath.Join(dir, "nowhere") + "'")
+		if r := c.python(t, "print(1)"); r.fields["status"] != "sandbox_error" || !strings.Contains(r.text, "nowhere") {
+			t.Errorf("an image that is not there: %s", r.text)
+		}
+		write(image, "mounts = ['/var/../etc:/data']")
+		if r := c.python(t, "print(1)"); r.fields["status"] != "sandbox_error" || !strings.Contains(r.text, `"/etc" cannot be mounted: /etc is the system's`) {
+			t.Errorf("a mount that is refused: %s", r.text)
+		}
+		write(image)
+		sees("", "65534 False False False")
+		_, v := pythons()
+		write("image = '" + registry(t, "", "", v) + v + "-slim'")
+		if r := c.python(t, "import os; print(os.path.exists('/etc/debian_version'))"); !strings.Contains(r.text, "True") {
+			t.Errorf("another image: %s", r.text)
+		}
+		out, errs, _ := h.run(t, env{"XDG_CONFIG_HOME": config}, "status", "--json")
+		if strings.Count(out, fmt.Sprintf(`"pid": %d,`, cmd.Process.Pid)) != 1 {
+			t.Errorf("the process is shown as %s%s", out, errs)
+		}
+		if log := c.stderr.String(); strings.Contains(log, "after a restart") {
+			t.Errorf("the log has %s", log)
+		}
+	})
 }
 
 // TestOldNamesOfVariablesCount: clients' files that were written before have them.

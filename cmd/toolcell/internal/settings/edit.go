@@ -204,8 +204,8 @@ func lockFolder(ctx context.Context, dir string) (*os.File, error) {
 
 // TakesEffect says when a change of a setting in a file takes effect.
 func TakesEffect(name string) string {
-	if slices.Contains(changeable, name) {
-		return "takes effect on the next run"
+	if slices.Contains(fixed, name) {
+		return "takes effect after a restart"
 	}
-	return "takes effect after a restart"
+	return "takes effect on the next run"
 }

@@ -3,16 +3,29 @@ package settings
 import (
 	"log/slog"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/internal/state"
 )
 
-// changeable are the settings that count for the next run when a file has changed. What the others
-// are about is made once: the image and its mounts, connections, stores.
-var changeable = []string{
-	"timeout", "max-timeout", "memory", "pids", "cpus", "preload", "output", "output-bytes", "pictures", "picture-size", "picture-bytes",
+// fixed are the settings that count at the next start: which files toolcell reads, where it keeps its
+// own, and how much of it works at once. All others count for the next run when a file has changed.
+var fixed = []string{"servers-config", "policy", "state-dir", "allow-self-server", "sessions", "runtime"}
+
+// ofEnvironment are the settings of what code runs in: images, packages and sandboxes. The log level
+// is one of them since other processes work on these.
+var ofEnvironment = append([]string{"image", "uv", "container-user", "mounts", "project", "start", "idle-timeout"}, ForImages...)
+
+// EnvironmentKey is the same for settings of one process for which code runs in the same things.
+func (s Settings) EnvironmentKey() string {
+	key := []string{strconv.FormatBool(s.ImageNamed)}
+	for _, name := range ofEnvironment {
+		key = append(key, s.values[name].Text)
+	}
+	return strings.Join(key, "\x00")
 }
 
 // Live are the settings of a process during whose life the user's file and a project's may change.
@@ -26,7 +39,7 @@ type Live struct {
 	user    *File // as it last could be used
 	seen    [2]seenFile
 	now     Settings
-	note    string   // that Note has not returned yet
+	note    string   // for the user
 	waiting []string // settings that count at the next start
 }
 
@@ -108,7 +121,7 @@ func (l *Live) refresh() error {
 func (l *Live) sayWhatWaits() {
 	var names []string
 	for _, k := range All {
-		if l.now.values[k.Name].Text != l.started.values[k.Name].Text && !slices.Contains(changeable, k.Name) {
+		if l.now.values[k.Name].Text != l.started.values[k.Name].Text && slices.Contains(fixed, k.Name) {
 			names = append(names, k.Name)
 		}
 	}
@@ -118,11 +131,9 @@ func (l *Live) sayWhatWaits() {
 	l.waiting = names
 }
 
-// Note returns what the user is to be told once about the settings, in the result of a run.
+// Note returns what the user is to be told about the settings, in the result of a run.
 func (l *Live) Note() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	note := l.note
-	l.note = ""
-	return note
+	return l.note
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -71,7 +72,7 @@ func TestABrokenFileLeavesTheLastGoodValues(t *testing.T) {
 			}
 		}
 		note := live.Note()
-		if !strings.HasPrefix(note, "the settings now have a mistake, so the earlier ones stay in effect: ~/.config/toolcell/config.toml:") || live.Note() != "" {
+		if !strings.HasPrefix(note, "the settings now have a mistake, so the earlier ones stay in effect: ~/.config/toolcell/config.toml:") || live.Note() != note {
 			t.Errorf("%s: the note is %q", broken, note)
 		}
 		if got := strings.Count(log.String(), "level=ERROR"); got != i+1 {
@@ -96,11 +97,44 @@ func TestWhatCountsAtTheNextStartIsSaid(t *testing.T) {
 		}
 	}
 	for range 3 {
-		writeUserFile(t, "image = 'python:3.13'\nsessions = 2\npids = 6"+fmt.Sprint(log.Len()))
+		writeUserFile(t, "image = 'python:3.13'\nallow-self-server = true\nsessions = 2\npids = 6"+fmt.Sprint(log.Len()))
 		live.Now()
 	}
-	if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, `settings="[sessions image]"`) {
+	if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, `settings="[sessions allow-self-server]"`) {
 		t.Errorf("the log has %s", got)
+	}
+}
+
+// TestWhatMakesAnotherEnvironment: each setting of what code runs in does, and no other.
+func TestWhatMakesAnotherEnvironment(t *testing.T) {
+	home := inHome(t)
+	folder := filepath.Join(home, "data")
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	writeUserFile(t, "")
+	live, _ := watched(t, "")
+	before := live.Now().EnvironmentKey()
+	values := map[string]string{
+		"image": `"python:3.14-slim"`, "uv": `"` + folder + `"`, "container-user": `"1:2"`, "mounts": `["` + folder + `:/data"]`, "project": `"read"`, "start": `"container"`,
+		"idle-timeout": `"1m"`, "pull": `"never"`, "platform": `"linux/arm64"`, "registry-mirrors": `["a=b"]`, "registry-ca": `"` + folder + `"`,
+		"authfile": `"` + folder + `"`, "insecure-registries": `["a.example"]`, "image-max-size": `"1g"`, "image-max-files": "1000", "log-level": `"DEBUG"`,
+		"timeout": "5", "max-timeout": "300", "memory": `"1g"`, "pids": "64", "cpus": "1", "preload": `["json"]`, "session-idle-timeout": `"1m"`,
+		"approval-timeout": `"1m"`, "form-timeout": `"1m"`, "output": `"toon"`, "output-bytes": `"64k"`, "pictures": "1", "picture-size": "100",
+		"picture-bytes": `"100k"`, "files-max-age": `"1h"`, "files-max-size": `"1m"`, "start-timeout": `"1m"`,
+	}
+	for _, k := range All {
+		if slices.Contains(fixed, k.Name) {
+			continue
+		}
+		if values[k.Name] == "" {
+			t.Errorf("there is no value of %s to try", k.Name)
+			continue
+		}
+		writeUserFile(t, k.Name+" = "+values[k.Name])
+		if changed := live.Now().EnvironmentKey() != before; changed != (slices.Contains(ofEnvironment, k.Name) && k.Name != "state-dir") {
+			t.Errorf("%s = %s: another environment: %v; %s", k.Name, values[k.Name], changed, live.Note())
+		}
 	}
 }
 
