@@ -107,7 +107,7 @@ func (r *Run) addNetwork(res *Result, report network.Report) (notes []string) {
 
 // hint suggests how to fix what went wrong, or returns "".
 func (r *Run) hint(res *Result, e ending) string {
-	o, silent := r.runs.o, r.gate.Silent()
+	o, silent := r.o, r.gate.Silent()
 	switch {
 	case silent != nil && (res.Status == StatusTimeout || res.Status == StatusError && strings.Contains(res.Error, "is still starting")):
 		return hints.Silent(silent.Server, time.Since(silent.Since))

@@ -75,7 +75,7 @@ type resolvedPackages struct {
 // preparePackages gets what a script needs. That may take long; it is not the code's
 // time.
 func (r *Run) preparePackages(ctx context.Context, image Image) (p resolvedPackages, err error) {
-	o, n := r.runs.o, r.needs
+	o, n := r.o, r.needs
 	if n == nil {
 		return p, nil
 	}
