@@ -160,14 +160,17 @@ func (n *newcomer) du(t *testing.T, disk map[string]diskUse) (sum int64) {
 	return sum
 }
 
-// du is what du says of folders, in bytes.
+// du is what du says of folders, in bytes. It fails if a file goes while it looks, as those do that a
+// run has work on in the background, and is then asked again.
 func du(t *testing.T, dirs ...string) (sum int64) {
 	t.Helper()
 	for _, dir := range dirs {
-		out, err := exec.Command("du", "-s", "--block-size=1", dir).Output()
-		if err != nil {
-			t.Fatal(err)
-		}
+		var out []byte
+		waitFor(t, "du of "+dir, func() bool {
+			var err error
+			out, err = exec.Command("du", "-s", "--block-size=1", dir).Output()
+			return err == nil
+		})
 		n, err := strconv.ParseInt(strings.Fields(string(out))[0], 10, 64)
 		if err != nil {
 			t.Fatal(err)
