@@ -59,9 +59,7 @@ type purgeRow struct {
 // A purging is what purge is about to remove.
 type purging struct {
 	purgeOptions
-	clients  []clientFile
-	backups  []string
-	unknown  []string // projects' files of clients that are not known any more
+	clients  clientFiles
 	folders  []string // that entries name, and are left
 	disk     *footprint.Found
 	running  []runningProcess
@@ -120,7 +118,7 @@ func (o purgeOptions) checkHome() error {
 
 // find finds what there is. Nothing is changed.
 func (p *purging) find(ctx context.Context) (err error) {
-	if p.clients, p.backups, p.unknown, err = installedFiles(p.change); err != nil {
+	if p.clients, err = findClientFiles(p.change.Discovery, p.Settings); err != nil {
 		return err
 	}
 	p.folders = p.otherFolders()
@@ -169,7 +167,7 @@ func (p *purging) findRunning(ctx context.Context) (err error) {
 
 // nothing reports whether there is nothing to remove.
 func (p *purging) nothing() bool {
-	return len(p.clients) == 0 && len(p.backups) == 0 && len(p.disk.Uses) == 0
+	return len(p.clients.files) == 0 && len(p.clients.backups) == 0 && len(p.disk.Uses) == 0
 }
 
 // refuse says which processes run.

@@ -95,20 +95,59 @@ func TestProjectsFilesAreFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, backups, unknown, err := installedFiles(o.change)
+	found, err := findClientFiles(o.change.Discovery, o.Settings)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range found {
-		if f.project == "" && f.file == home+"/.cursor/mcp.json" {
+	for _, f := range found.files {
+		if f.project == "" && f.in.File == home+"/.cursor/mcp.json" {
 			continue
 		}
-		if f.project != project || files[f.file] != f.client {
+		if f.project != project || files[f.in.File] != f.in.Client {
 			t.Errorf("%+v", f)
 		}
 	}
-	if odd := project + "/odd/place.json"; len(found) != 4 || !slices.Equal(unknown, []string{odd}) || len(backups) != 3 || slices.Contains(backups, odd+".before-toolcell") {
-		t.Errorf("%+v, unknown %q, backups %q", found, unknown, backups)
+	odd := project + "/odd/place.json"
+	if len(found.files) != 4 || !slices.Equal(found.unknown, []string{odd}) || len(found.backups) != 3 || slices.Contains(found.backups, odd+".before-toolcell") {
+		t.Errorf("%+v", found)
+	}
+}
+
+// TestUnreadableFilesAreNamed: toolcell may be in them, and stays there.
+func TestUnreadableFilesAreNamed(t *testing.T) {
+	o, home, printed := newPurging(t)
+	file := putFile(t, home+"/.qwen/settings.json", "{broken", 0o644)
+	o.Yes = true
+	if err := purge(t.Context(), o); err != nil {
+		t.Error(err)
+	}
+	if want := "left as it is: toolcell may be in " + file + ", which cannot be read: is not JSON"; !strings.Contains(printed(), want) {
+		t.Errorf("it does not say %q:\n%s", want, printed())
+	}
+}
+
+// TestStateFoldersOfEntriesAreNamed, also that of an entry in a project's file, and by the old variable.
+func TestStateFoldersOfEntriesAreNamed(t *testing.T) {
+	o, home, _ := newPurging(t)
+	entry := func(variable, dir string) string {
+		putFile(t, dir+"/state/trust.json", "{}", 0o644)
+		return `{"mcpServers": {"toolcell": {"command": "toolcell", "env": {"` + variable + `": "` + dir + `"}}}}`
+	}
+	putFile(t, home+"/.cursor/mcp.json", entry("MCP_BRIDGE_STATE_DIR", home+"/one"), 0o644)
+	project := putFile(t, home+"/site/.mcp.json", entry("TOOLCELL_STATE_DIR", home+"/two"), 0o644)
+	err := edit.Journal(o.Settings.Dirs.State).Change(func(all map[string]edit.Record) { all[project] = edit.Record{Name: "toolcell"} })
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &purging{purgeOptions: o}
+	if p.clients, err = findClientFiles(o.change.Discovery, o.Settings); err != nil {
+		t.Fatal(err)
+	}
+	left := strings.Join(p.otherFolders(), "\n")
+	for _, want := range []string{"the state folder that toolcell has in Cursor; to remove what is in it: toolcell purge --state-dir " + home + "/one", "purge --state-dir " + home + "/two"} {
+		if !strings.Contains(left, want) {
+			t.Errorf("it does not say %q:\n%s", want, left)
+		}
 	}
 }
 

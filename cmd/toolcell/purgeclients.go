@@ -18,66 +18,6 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/config"
 )
 
-// A clientFile is a client's file that toolcell has an entry in, or has changed.
-type clientFile struct {
-	client, file string
-	project      string // folder of the project whose file it is; "" for the user's own
-}
-
-// installedFiles returns the files of clients that toolcell is in, the backups that it has kept of
-// them, and the changed files whose client it does not find.
-func installedFiles(o installer.Options) (files []clientFile, backups, unknown []string, err error) {
-	clients, others, err := installer.Installed(o.Discovery, o.Settings)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	for _, client := range clients {
-		target, err := edit.TargetOf(o.Discovery, client, false)
-		if err != nil {
-			return nil, nil, nil, err
-		}
-		files = append(files, clientFile{client: client, file: target.File})
-	}
-	slices.Sort(others)
-	for _, file := range others {
-		if f, ok := projectFileOf(o, file); ok {
-			files = append(files, f)
-		} else {
-			unknown = append(unknown, file)
-		}
-	}
-	changed, err := edit.Journal(o.Settings.Dirs.State).Read()
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	for file, record := range changed {
-		if slices.Contains(unknown, file) {
-			continue
-		}
-		if info, err := os.Lstat(record.Backup); err == nil && !info.IsDir() && strings.HasSuffix(record.Backup, ".before-toolcell") {
-			backups = append(backups, record.Backup)
-		}
-	}
-	slices.Sort(backups)
-	return files, slices.Compact(backups), unknown, nil
-}
-
-// projectFileOf finds the client whose file in a project this is.
-func projectFileOf(o installer.Options, file string) (f clientFile, ok bool) {
-	discovery := o.Discovery
-	discovery.Dir = filepath.Dir(file)
-	for range 3 { // .kiro/settings/mcp.json
-		for _, client := range installer.ClientNames() {
-			target, err := edit.TargetOf(discovery, client, true)
-			if err == nil && target.File == file {
-				return clientFile{client, file, discovery.Dir}, true
-			}
-		}
-		discovery.Dir = filepath.Dir(discovery.Dir)
-	}
-	return f, false
-}
-
 // uninstall takes toolcell out of the clients' files, and puts moved servers back. It returns what
 // has to be kept for those that it could not change: their servers are there, and how to undo it.
 func (p *purging) uninstall(ctx context.Context) (keep func(path string) bool) {
@@ -86,7 +26,7 @@ func (p *purging) uninstall(ctx context.Context) (keep func(path string) bool) {
 	if err != nil {
 		p.fail(err.Error())
 	}
-	for _, c := range p.clients {
+	for _, c := range p.clients.files {
 		if ctx.Err() != nil {
 			failed = true
 			break
@@ -95,19 +35,23 @@ func (p *purging) uninstall(ctx context.Context) (keep func(path string) bool) {
 		if change.Project = c.project != ""; change.Project {
 			change.Discovery.Dir = c.project
 		}
-		if err := p.uninstallFrom(change, c.client); err != nil {
+		if err := p.uninstallFrom(change, c.in.Client); err != nil {
 			failed = true
-			p.row.Clients = append(p.row.Clients, &installer.Report{Client: c.client, File: c.file, Status: "failed", Error: err.Error()})
-			p.fail(c.client + ": " + err.Error())
+			p.row.Clients = append(p.row.Clients, &installer.Report{Client: c.in.Client, File: c.in.File, Status: "failed", Error: err.Error()})
+			p.fail(c.in.Client + ": " + err.Error())
 			if !p.JSON {
-				console.Hint(p.Err, "toolcell uninstall "+c.client+" takes it out, of a read-only file with --force; then run purge again")
+				cure := "toolcell uninstall " + c.in.Client
+				if c.project != "" {
+					cure = "cd " + text.ShellWord(c.project) + " && " + cure + " --project"
+				}
+				console.Hint(p.Err, cure+" takes it out, of a read-only file with --force; then run purge again")
 			}
 		}
 	}
 	if failed {
 		return func(path string) bool { return isNeeded(path, undo) }
 	}
-	for _, b := range p.backups {
+	for _, b := range p.clients.backups {
 		if p.DryRun || slices.ContainsFunc(p.row.Clients, func(r *installer.Report) bool { return r.Lost > 0 && r.Backup == b }) {
 			continue
 		}
@@ -142,10 +86,12 @@ func (p *purging) uninstallFrom(change installer.Options, client string) error {
 // otherFolders returns the state folders that entries in clients name, other than the one that is
 // purged.
 func (p *purging) otherFolders() (left []string) {
-	for _, e := range installer.SelfEntries(p.change.Discovery) {
-		if filepath.IsAbs(e.Dir) && filepath.Clean(e.Dir) != filepath.Dir(p.Settings.Dirs.Run) && exists(e.Dir) {
-			left = append(left, fmt.Sprintf("left as it is: %s, the state folder that toolcell has in %s; to remove what is in it: toolcell purge --state-dir %s",
-				e.Dir, e.Title, text.ShellWord(e.Dir)))
+	for _, f := range p.clients.files {
+		for _, e := range f.entries {
+			if filepath.IsAbs(e.Dir) && filepath.Clean(e.Dir) != filepath.Dir(p.Settings.Dirs.Run) && exists(e.Dir) {
+				left = append(left, fmt.Sprintf("left as it is: %s, the state folder that toolcell has in %s; to remove what is in it: toolcell purge --state-dir %s",
+					e.Dir, f.in.Title, text.ShellWord(e.Dir)))
+			}
 		}
 	}
 	return left

@@ -18,10 +18,14 @@ func (p *purging) show() error {
 		return nil
 	}
 	out := p.Stdout()
-	for _, c := range p.clients {
-		fmt.Fprintf(out, "entry of %s: %s\n", c.client, console.Plain(c.file))
+	for _, f := range p.clients.files {
+		what := "changed file"
+		if f.has() {
+			what = "entry"
+		}
+		fmt.Fprintf(out, "%s of %s: %s\n", what, f.in.Client, console.Plain(f.in.File))
 	}
-	for _, b := range p.backups {
+	for _, b := range p.clients.backups {
 		fmt.Fprintf(out, "backup: %s\n", console.Plain(b))
 	}
 	if len(p.disk.Uses) > 0 {
@@ -77,8 +81,11 @@ const appArmorProfile = "/etc/apparmor.d/toolcell"
 
 // outside names what purge leaves alone.
 func (p *purging) outside() (all []string) {
-	for _, file := range p.unknown {
-		all = append(all, "left as it is: toolcell is in "+file+", a project's file that it cannot find by itself: take its entry out there")
+	for _, note := range p.clients.notes() {
+		all = append(all, "left as it is: "+note)
+	}
+	for _, c := range p.clients.unreadable {
+		all = append(all, "left as it is: toolcell may be in "+c.File+", which cannot be read: "+c.Error)
 	}
 	all = append(all, p.folders...)
 	for _, problem := range p.disk.Problems {

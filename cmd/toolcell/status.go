@@ -19,12 +19,11 @@ import (
 	"github.com/toolcell/toolcell/bridge/consent/inbox"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/footprint"
-	"github.com/toolcell/toolcell/cmd/toolcell/internal/installer"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/internal/program"
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy"
-	"github.com/toolcell/toolcell/mcpproxy/clientconfig"
+	"github.com/toolcell/toolcell/mcpproxy/clientconfig/edit"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 )
 
@@ -74,9 +73,10 @@ type statusClient struct {
 	Client  string `json:"client"`
 	Title   string `json:"title"`
 	File    string `json:"file"`
+	Project string `json:"project"` // folder of the project whose file it is; "" for the user's own
 	Name    string `json:"name"`    // of the entry; "" if it starts toolcell by another program, or is switched off
 	Command string `json:"command"` // that it starts
-	Starts  string `json:"starts"`  // this, other, gone, or unknown
+	Starts  string `json:"starts"`  // this, other, gone, unknown, or nothing if the entry has gone
 	Error   string `json:"error,omitempty"`
 }
 
@@ -100,7 +100,11 @@ func newStatus(ctx context.Context, o Options) (row statusRow, err error) {
 	row.Policy, row.Config = policyState(o.Settings), configState()
 	quiet := slog.New(slog.DiscardHandler)
 	found := discoverServers(o.Settings, quiet)
-	row.Clients = clientEntries(found.options)
+	files, err := findClientFiles(found.options, o.Settings)
+	if err != nil {
+		return row, err
+	}
+	row.Clients, row.Notes = files.entries(found.options.Self), append(row.Notes, files.notes()...)
 	servers := found.config
 	servers.Problems = slices.DeleteFunc(slices.Clone(servers.Problems), func(p config.Problem) bool {
 		return p.Skipped && p.Status == config.StatusSkipped // toolcell's own entry, which is among the clients
@@ -178,33 +182,38 @@ func configState() userFile {
 	return userFile{File: file, Exists: exists(file)}
 }
 
-// clientEntries returns the entries for toolcell in the clients' own files.
-func clientEntries(o clientconfig.Options) []statusClient {
+// entries returns the entries for toolcell in the clients' files; self is this program. Files that
+// cannot be read are among them.
+func (f clientFiles) entries(self string) []statusClient {
 	rows := []statusClient{}
-	entries := installer.SelfEntries(o)
-	for _, c := range installer.Clients(o) {
-		row := statusClient{Client: c.Client, Title: c.Title, File: c.File, Starts: "unknown", Error: c.Error}
-		known := len(rows)
-		for _, e := range entries {
-			if e.File != c.File || e.Client != c.Client {
-				continue
-			}
-			row.Name, row.Command = e.Name, e.Command
-			switch {
-			case e.Path == "":
-				row.Starts = "gone"
-			case sameProgram(e.Path, o.Self):
-				row.Starts = "this"
-			default:
-				row.Starts = "other"
-			}
+	for _, file := range f.files {
+		row := statusClient{Client: file.in.Client, Title: file.in.Title, File: file.in.File, Project: file.project, Starts: "nothing", Error: file.in.Error}
+		if file.has() || file.in.Error != "" {
+			row.Starts = "unknown"
+		}
+		if len(file.entries) == 0 {
 			rows = append(rows, row)
 		}
-		if len(rows) == known && (c.Status == "installed" || c.Status == "unreadable" && c.Found) {
+		for _, e := range file.entries {
+			row.Name, row.Command, row.Starts = e.Name, e.Command, startsOf(e, self)
 			rows = append(rows, row)
 		}
 	}
+	for _, c := range f.unreadable {
+		rows = append(rows, statusClient{Client: c.Client, Title: c.Title, File: c.File, Starts: "unknown", Error: c.Error})
+	}
 	return rows
+}
+
+// startsOf says what an entry starts: a program that has gone, this one, or another.
+func startsOf(e edit.SelfEntry, self string) string {
+	switch {
+	case e.Path == "":
+		return "gone"
+	case sameProgram(e.Path, self):
+		return "this"
+	}
+	return "other"
 }
 
 // print shows it on one screen.
@@ -300,6 +309,8 @@ func (c statusClient) startsText() string {
 		return c.Command + ", which does not exist"
 	case c.Starts == "other":
 		return c.Command + ", another version"
+	case c.Starts == "nothing":
+		return "nothing: the entry has gone"
 	}
 	return "by another program, or switched off"
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/footprint"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/mcpproxy/clientconfig"
+	"github.com/toolcell/toolcell/mcpproxy/clientconfig/edit"
 )
 
 // putFile writes a file, with the folders above it.
@@ -28,7 +29,7 @@ func putFile(t *testing.T, path, text string, mode os.FileMode) string {
 }
 
 // TestEntriesSayWhatTheyStart: this program, wherever a copy of it is, another version, or one that
-// is not there.
+// is not there. Those in files of projects are among them, as purge takes these out, too.
 func TestEntriesSayWhatTheyStart(t *testing.T) {
 	home := t.TempDir()
 	for _, name := range []string{"XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR", "COPILOT_HOME"} {
@@ -45,9 +46,27 @@ func TestEntriesSayWhatTheyStart(t *testing.T) {
 	putFile(t, home+"/.kiro/settings/mcp.json", `{"mcpServers": {"toolcell": {"command": "uvx", "args": ["toolcell", "serve"]}}}`, 0o644)
 	putFile(t, home+"/.qwen/settings.json", `{broken`, 0o644)
 	putFile(t, home+"/.codeium/windsurf/mcp_config.json", `{"mcpServers": {"jira": {"command": "jira"}}}`, 0o644)
+	putFile(t, home+"/work/.mcp.json", `{"mcpServers": {"toolcell": {"command": "`+self+`", "args": ["serve"]}}}`, 0o644)
+	putFile(t, home+"/work/.cursor/mcp.json", `{"mcpServers": {}}`, 0o644)
+	putFile(t, home+"/elsewhere/.mcp.json", `{"mcpServers": {"toolcell": {"command": "`+self+`"}}}`, 0o644) // not by install
+	o, _ := newOptions(t)
+	err := edit.Journal(o.Settings.Dirs.State).Change(func(all map[string]edit.Record) {
+		all[home+"/work/.mcp.json"], all[home+"/work/.cursor/mcp.json"] = edit.Record{Name: "toolcell"}, edit.Record{Name: "toolcell"}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := findClientFiles(clientconfig.Options{Home: home, Dir: home, Self: self}, o.Settings)
+	if err != nil {
+		t.Fatal(err)
+	}
 	got := map[string][]string{}
-	for _, c := range clientEntries(clientconfig.Options{Home: home, Dir: home, Self: self}) {
-		got[c.Client] = []string{c.Name, c.Starts, c.startsText()}
+	for _, c := range files.entries(self) {
+		client := c.Client
+		if c.Project != "" {
+			client += " in " + c.Project
+		}
+		got[client] = []string{c.Name, c.Starts, c.startsText()}
 	}
 	want := map[string][]string{
 		"cursor":   {"toolcell", "this", "this program"},
@@ -55,6 +74,9 @@ func TestEntriesSayWhatTheyStart(t *testing.T) {
 		"lmstudio": {"toolcell", "gone", "/gone/toolcell, which does not exist"},
 		"kiro":     {"", "unknown", "by another program, or switched off"},
 		"qwen":     {"", "unknown", "unreadable"},
+
+		"claude-code in " + home + "/work": {"toolcell", "this", "this program"},
+		"cursor in " + home + "/work":      {"", "nothing", "nothing: the entry has gone"},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %q\nwant %q", got, want)

@@ -235,7 +235,7 @@ func (p Target) SelfEntries(data []byte) (found []SelfEntry, err error) {
 	for _, e := range c.entries {
 		direct := filepath.Base(e.Server.Command) == clientconfig.ProgramName || filepath.Base(e.Server.Command) == filepath.Base(p.options.Self)
 		if direct && !e.Disabled && p.starts(e) {
-			dir := cmp.Or(e.Server.Env["TOOLCELL_STATE_DIR"], e.Server.Env["TOOLCELL_STATE_DIR"])
+			dir := cmp.Or(e.Server.Env["TOOLCELL_STATE_DIR"], e.Server.Env["MCP_BRIDGE_STATE_DIR"])
 			found = append(found, SelfEntry{e.Name, e.Server.Command, e.Server.LookPath(p.options.Dir, e.Server.Command), dir})
 		}
 	}

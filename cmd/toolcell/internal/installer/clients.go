@@ -63,6 +63,16 @@ func Has(o clientconfig.Options, client string, project bool) bool {
 	return err == nil && rowOf(t).Status == "installed"
 }
 
+// Look returns what is known of the client's file, or of that of the project, with the entries in it
+// that start toolcell. A file that cannot be read has none. The error is that of an unknown client.
+func Look(o clientconfig.Options, client string, project bool) (Client, []edit.SelfEntry, error) {
+	t, err := edit.TargetOf(o, client, project)
+	if err != nil {
+		return Client{}, nil, err
+	}
+	return rowOf(t), selfEntries(t), nil
+}
+
 // othersOf finds the name of toolcell in a client's file, and counts the client's other
 // servers, with those of its older file.
 func othersOf(t edit.Target, data []byte) (name string, others int, err error) {
@@ -124,17 +134,22 @@ type SelfEntry struct {
 // Files that cannot be read have none.
 func SelfEntries(o clientconfig.Options) (all []SelfEntry) {
 	for _, t := range edit.Targets(o) {
-		file, err := openEdited(t.File)
-		if err != nil {
-			continue
-		}
-		found, err := t.SelfEntries(file.before)
-		if err != nil {
-			continue
-		}
-		for _, e := range found {
+		for _, e := range selfEntries(t) {
 			all = append(all, SelfEntry{t.Client, t.Title, t.File, e})
 		}
 	}
 	return all
+}
+
+// selfEntries returns the entries that start toolcell in one file.
+func selfEntries(t edit.Target) []edit.SelfEntry {
+	file, err := openEdited(t.File)
+	if err != nil {
+		return nil
+	}
+	found, err := t.SelfEntries(file.before)
+	if err != nil {
+		return nil
+	}
+	return found
 }
