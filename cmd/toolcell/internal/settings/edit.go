@@ -57,27 +57,45 @@ func SetInFile(ctx context.Context, name string, values []string) error {
 // files are the settings that name a file which someone else writes.
 var files = []string{"registry-ca", "authfile", "uv", "policy", "servers-config"}
 
-// checkUsable refuses a value that can be read but cannot work: a file that is not there, an image
-// reference that is none, or a folder that code must not see. Clients do not show why serve refuses it.
+// checkUsable refuses a value that can be read but cannot work: a file or image that is not there, an
+// image reference that is none, or a folder that code must not see. Clients do not show why serve refuses it.
 func checkUsable(k Setting, value string) error {
-	if k.Name == "image" {
-		if _, err := images.Parse(value); err != nil {
-			return errors.New(strings.TrimPrefix(err.Error(), "image "))
-		}
-		return nil
-	}
-	if k.Name == "mounts" {
-		return checkMountsInFile(value)
-	}
-	if !slices.Contains(files, k.Name) {
-		return nil
-	}
-	info, err := os.Stat(value)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%s does not exist", value)
-	case err == nil && info.IsDir():
-		return fmt.Errorf("%s is a directory, not a file", value)
+	case k.Name == "image":
+		return checkImage(value)
+	case k.Name == "mounts":
+		return checkMountsInFile(value)
+	case slices.Contains(files, k.Name):
+		return checkPath(value, false)
+	}
+	return nil
+}
+
+// checkImage refuses what is no image reference, and a layout or archive that is not there.
+func checkImage(value string) error {
+	ref, err := images.Parse(value)
+	if err != nil {
+		return errors.New(strings.TrimPrefix(err.Error(), "image "))
+	}
+	if !ref.Local() {
+		return nil
+	}
+	return checkPath(ref.Path, ref.Kind == images.Layout)
+}
+
+// checkPath refuses a path that leads nowhere, or to a file instead of a directory and the other way
+// round. One that this process cannot look at may be right.
+func checkPath(path string, directory bool) error {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+		return fmt.Errorf("%s does not exist", path)
+	case err != nil:
+		return nil //nolint:nilerr // perhaps only here
+	case directory && !info.IsDir():
+		return fmt.Errorf("%s is a file, not a directory", path)
+	case !directory && info.IsDir():
+		return fmt.Errorf("%s is a directory, not a file", path)
 	}
 	return nil
 }

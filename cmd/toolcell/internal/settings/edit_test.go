@@ -34,6 +34,9 @@ func TestSetKeepsTheFile(t *testing.T) {
 	set("insecure-registries", "a:1 b:2,c", "d")
 	set("registry-mirrors", "docker.io=m.example,n.example", "ghcr.io=o.example")
 	set("allow-self-server", "yes")
+	if err := os.Mkdir(filepath.Join(home, "image"), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	set("image", "oci:~/image")
 	want := "\ufeff# mine\r\ntimeout = 1.5 # short\r\n\r\n# what code sees\r\nmounts = [\r\n  '/a:/a',\r\n]\r\n" +
 		"pids = 64\r\ninsecure-registries = [\"a:1\", \"b:2\", \"c\", \"d\"]\r\n" +
@@ -78,7 +81,15 @@ func TestSetRefusesWhatServeWould(t *testing.T) {
 		"servers-config: / is a directory, not a file":                                                      {"servers-config", "/"},
 		`image: reference "foo bar": it is not NAME[:TAG] or NAME@sha256:DIGEST, such as python:3.14-slim`:  {"image", "foo bar"},
 		fmt.Sprintf("mounts: %q cannot be mounted: it is, or contains, your home directory; choose a folder that has only what code may see", home): {"mounts", "~/:/data"},
-		"mounts: /no/such does not exist": {"mounts", "/no/such:/data"},
+		"mounts: /no/such does not exist":                      {"mounts", "/no/such:/data"},
+		"image: /no/layout does not exist":                     {"image", "oci:/no/layout:3.14"},
+		"image: " + home + "/no/layout does not exist":         {"image", "oci:~/no/layout"},
+		"image: /no/a.tar does not exist":                      {"image", "oci-archive:/no/a.tar"},
+		"image: " + UserFile() + "/a.tar does not exist":       {"image", "oci-archive:" + UserFile() + "/a.tar"},
+		"image: /no/b.tar does not exist":                      {"image", "docker-archive:/no/b.tar:python:3.14"},
+		"image: / is a directory, not a file":                  {"image", "docker-archive:/"},
+		"image: " + UserFile() + " is a file, not a directory": {"image", "oci:" + UserFile()},
+		"image: reference \"oci:\" names no path":              {"image", "oci:"},
 	} {
 		if err := SetInFile(t.Context(), args[0], args[1:]); err == nil || err.Error() != want {
 			t.Errorf("%q: %v, want %s", args, err, want)
