@@ -72,7 +72,12 @@ func openApp(s settings.Settings, o appOptions) (_ *app, err error) {
 		}
 		return env, err
 	}
-	env, err := a.environments.of(s)
+	start := s
+	if err := s.CheckAbsent(); err != nil && o.live != nil {
+		o.log.Error("no code runs until its mounts are there", "err", err)
+		start = s.WithoutAbsent()
+	}
+	env, err := a.environments.of(start)
 	if err != nil {
 		return nil, err
 	}

@@ -66,7 +66,7 @@ func runDoctor(ctx context.Context, o Options) error {
 	})
 	found := discoverServers(conf, slog.New(slog.DiscardHandler))
 	servers, pinned := found.config.Servers, pins.Store{Dir: d.Pins()}
-	checks = slices.Concat(checks, projectChecks, policyChecks(conf, found.config), settingsChecks(o), typoChecks(),
+	checks = slices.Concat(checks, absentMounts(conf), projectChecks, policyChecks(conf, found.config), settingsChecks(o), typoChecks(),
 		checkServerFolders(servers, conf.OwnFiles()), checkServerPins(servers, pinned), checkClients(found.options))
 	checks = append(checks, sandboxCheck(ctx, conf, checks, pythonErr))
 	if firstFatal(checks) < 0 { // otherwise nothing would run on it

@@ -36,6 +36,15 @@ func settingsChecks(o Options) (checks []doctor.Check) {
 	return checks
 }
 
+// absentMounts reports a folder to be shown that is not there, such as on a disk that is not connected.
+func absentMounts(s settings.Settings) []doctor.Check {
+	err := s.CheckAbsent()
+	if err == nil {
+		return nil
+	}
+	return []doctor.Check{doctor.Degraded("RC-MOUNT", "no code runs: "+err.Error(), "# "+doctor.Advice(err))}
+}
+
 // checkServerPins reports servers that have changed their tools since these were pinned,
 // or hide something in them, as far as is known. No server is started.
 func checkServerPins(servers []config.Server, store pins.Store) (checks []doctor.Check) {

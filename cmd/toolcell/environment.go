@@ -158,8 +158,11 @@ type environments struct {
 	byKey map[string]*environment
 }
 
-// of returns the environment that settings call for.
+// of returns the environment that settings call for. All their mounts have to be there.
 func (e *environments) of(s settings.Settings) (*environment, error) {
+	if err := s.CheckAbsent(); err != nil {
+		return nil, err
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	key := s.EnvironmentKey()

@@ -220,3 +220,48 @@ func TestInstallWritesNewNamesOfVariables(t *testing.T) {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
+
+// TestServeStartsWhenAMountIsAbsent, such as on a disk that is not connected: a client would not show
+// why it ended. Each run says why it does not start.
+func TestServeStartsWhenAMountIsAbsent(t *testing.T) {
+	h, config, disk := firstHost(t), t.TempDir(), sharedFolder(t)+"/disk"
+	file := filepath.Join(config, "toolcell", "config.toml")
+	write := func(text string) {
+		t.Helper()
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.Chmod(config, 0o755), os.WriteFile(file, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("pids = 64\nmounts = ['" + disk + ":/data']\n")
+	e := env{"XDG_CONFIG_HOME": config, "TOOLCELL_IMAGE": "host"}
+	said := file + ":2: mounts: " + disk + " does not exist"
+	c := h.serve(t, e)
+	for range 2 {
+		if r := c.python(t, "print('ran')"); r.status() != "sandbox_error" || !strings.Contains(r.text, said) || !strings.Contains(r.text, "toolcell settings unset mounts") {
+			t.Errorf("a run: %s", r.text)
+		}
+	}
+	if log := c.stderr.String(); !strings.Contains(log, said) {
+		t.Errorf("the log has %s", log)
+	}
+	out, errs, code := h.run(t, e, "exec", "-c", "print('ran')")
+	if code != exitUsage || out != "" || errs != "toolcell: "+said+"\nhint: connect the disk that it is on, or correct the path; to run without mounts: toolcell settings unset mounts\n" {
+		t.Errorf("exec: exit %d, %q, %q", code, out, errs)
+	}
+	cmd := h.command(t, e, "doctor", "--json")
+	if checks, _ := examined(t, cmd); checks["RC-MOUNT"].Status != doctor.CheckDegraded || !strings.Contains(checks["RC-MOUNT"].Text, said) {
+		t.Errorf("doctor: %+v", checks["RC-MOUNT"])
+	}
+	if err := os.Mkdir(disk, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	c.python(t, "import os\nprint(os.listdir('/data'))").want(t, "[]")
+	if err := os.Remove(disk); err != nil {
+		t.Fatal(err)
+	}
+	if r := c.python(t, "print('ran')"); r.status() != "sandbox_error" || !strings.Contains(r.text, said) {
+		t.Errorf("disconnected: %s", r.text)
+	}
+	write("pids = 64\n") // as settings unset does
+	c.python(t, "print('ran')").want(t, "ran")
+}

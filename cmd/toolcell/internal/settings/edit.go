@@ -43,7 +43,7 @@ func SetInFile(ctx context.Context, name string, values []string) error {
 	}
 	text, value, err := written(*k, values)
 	if err == nil {
-		err = settingOf(new(Settings).groups(), name).read(text)
+		err = k.check(text)
 	}
 	if err == nil {
 		err = checkUsable(*k, text)

@@ -90,7 +90,7 @@ func CheckFile() error {
 	}
 	for _, k := range All {
 		if e, ok := user.entries[k.Name]; ok {
-			if err := settingOf(new(Settings).groups(), k.Name).read(clean(e.text)); err != nil {
+			if err := k.check(clean(e.text)); err != nil {
 				return user.refuse(e, k.Name, err)
 			}
 		}

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"fmt"
 	"log/slog"
 	"slices"
 	"strconv"
@@ -21,7 +22,7 @@ var ofEnvironment = append([]string{"image", "uv", "container-user", "mounts", "
 
 // EnvironmentKey is the same for settings of one process for which code runs in the same things.
 func (s Settings) EnvironmentKey() string {
-	key := []string{strconv.FormatBool(s.ImageNamed)}
+	key := []string{strconv.FormatBool(s.ImageNamed), fmt.Sprint(s.Mounts)}
 	for _, name := range ofEnvironment {
 		key = append(key, s.values[name].Text)
 	}
@@ -77,10 +78,10 @@ func (l *Live) Now() Settings {
 	return l.now
 }
 
-// update reads the files if they are not as they were. l.mu is held.
+// update reads the files if they are not as they were, or if mounts have come or gone. l.mu is held.
 func (l *Live) update() bool {
 	seen := [2]seenFile{look(UserFile()), look(projectFile(l.project))}
-	if seen == l.seen {
+	if seen == l.seen && !l.now.mountsMoved() {
 		return false
 	}
 	l.seen = seen

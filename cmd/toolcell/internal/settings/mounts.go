@@ -3,7 +3,6 @@ package settings
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -37,18 +36,23 @@ func (s *Settings) readMounts(value string) error {
 			continue
 		}
 		m, err := parseMount(strings.TrimSpace(text))
-		if err == nil {
-			err = clash(m, s.Mounts)
+		missing, absent := errors.AsType[*absentMount](err)
+		if err == nil || absent {
+			err = clash(m, s.allMounts())
 		}
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
+		case absent:
+			s.absent = append(s.absent, missing)
+		default:
+			s.Mounts = append(s.Mounts, m)
 		}
-		s.Mounts = append(s.Mounts, m)
 	}
 	return nil
 }
 
-// parseMount reads SOURCE:TARGET, with :ro or :rw behind it.
+// parseMount reads SOURCE:TARGET, with :ro or :rw behind it. With an *absentMount it returns the mount, too.
 func parseMount(text string) (m spec.Mount, err error) {
 	parts := strings.Split(text, ":")
 	if len(parts) == 3 && (parts[2] == "ro" || parts[2] == "rw") {
@@ -73,15 +77,10 @@ func parseMount(text string) (m spec.Mount, err error) {
 		return m, err
 	}
 	// Symbolic links are resolved: only the real path counts.
-	switch m.Source, err = filepath.EvalSymlinks(source); {
-	case errors.Is(err, fs.ErrNotExist):
-		return m, fmt.Errorf("%s does not exist", source)
-	case err != nil:
-		return m, fmt.Errorf("%s cannot be mounted: %w", source, errors.Unwrap(err))
-	}
-	info, err := os.Stat(m.Source)
+	m.Source = resolved(source)
+	info, err := os.Stat(source)
 	if err != nil {
-		return m, err
+		return m, &absentMount{m, err}
 	}
 	if !info.IsDir() && !info.Mode().IsRegular() {
 		return m, fmt.Errorf("%q is neither a folder nor a file", source)
@@ -158,7 +157,7 @@ func clash(m spec.Mount, others []spec.Mount) error {
 // the user's home as a whole, and where toolcell keeps its files and reads what
 // it allows.
 func (s Settings) CheckMounts() error {
-	for _, m := range s.Mounts {
+	for _, m := range s.allMounts() {
 		if err := s.checkSource(m); err != nil {
 			return s.Refuse("mounts", err)
 		}
@@ -195,12 +194,12 @@ func checkMountsInFile(value string) error {
 	if err := s.readMounts(value); err != nil {
 		return err
 	}
-	for _, m := range s.Mounts {
+	for _, m := range s.allMounts() {
 		if err := s.checkSource(m); err != nil {
 			return err
 		}
 	}
-	return nil
+	return s.firstAbsent()
 }
 
 // whyClosed returns why code must not see a folder, "" if it may. own are toolcell's own files.

@@ -3,8 +3,12 @@ package settings
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/toolcell/toolcell/oci/doctor"
+	"github.com/toolcell/toolcell/oci/spec"
 )
 
 // TestSourcesOfMounts are relative to the working directory, or to the home directory.
@@ -45,5 +49,78 @@ func TestSourcesOfMounts(t *testing.T) {
 	}
 	if err := Check("TOOLCELL_MOUNTS", work+":/data,~/notes:/notes"); err != nil {
 		t.Error(err)
+	}
+	if err := Check("TOOLCELL_MOUNTS", work+"/no:/data"); err == nil || err.Error() != "setting TOOLCELL_MOUNTS: "+work+"/no does not exist" {
+		t.Errorf("in a client's file: %v", err)
+	}
+}
+
+// TestAbsentMountsAreNoMistake: the disk may be connected later. Whatever runs code says which setting
+// it is, and how to fix it.
+func TestAbsentMountsAreNoMistake(t *testing.T) {
+	home := inHome(t)
+	there, disk := filepath.Join(home, "there"), filepath.Join(home, "disk/data")
+	if err := os.Mkdir(there, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	const hint = "connect the disk that it is on, or correct the path"
+	wantError := func(what string, s Settings, text, hint string) {
+		t.Helper()
+		if err := s.CheckAbsent(); err == nil || err.Error() != text || doctor.Advice(err) != hint {
+			t.Errorf("%s: %v (%s)", what, err, doctor.Advice(err))
+		}
+		if err := s.WithoutAbsent().CheckAbsent(); err != nil {
+			t.Errorf("%s: serve does not start: %v", what, err)
+		}
+	}
+	s, err := readFlags("--mounts", disk+":/data")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantError("a flag", s, "setting --mounts: "+disk+" does not exist", hint)
+	writeUserFile(t, "pids = 64\nmounts = ['~/there:/there', '~/disk/data:/data:rw']\n")
+	live, log := watched(t, "")
+	absent := live.Now()
+	if err := absent.CheckMounts(); err != nil || len(absent.Mounts) != 1 {
+		t.Fatalf("%+v, %v", absent.Mounts, err)
+	}
+	wantError("a file", absent, "~/.config/toolcell/config.toml:2: mounts: "+disk+" does not exist", hint+"; to run without mounts: toolcell settings unset mounts")
+	if err := os.MkdirAll(disk, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	now := live.Now()
+	want := []spec.Mount{{Source: there, Target: "/there"}, {Source: disk, Target: "/data", Writable: true}}
+	if err := now.CheckAbsent(); err != nil || !slices.Equal(now.Mounts, want) || now.EnvironmentKey() == absent.EnvironmentKey() {
+		t.Errorf("connected: %+v, %v", now.Mounts, err)
+	}
+	if err := os.Remove(disk); err != nil {
+		t.Fatal(err)
+	}
+	wantError("disconnected", live.Now(), "~/.config/toolcell/config.toml:2: mounts: "+disk+" does not exist", hint+"; to run without mounts: toolcell settings unset mounts")
+	writeUserFile(t, "pids = 64\n")
+	if err := live.Now().CheckAbsent(); err != nil || log.Len() > 0 {
+		t.Errorf("after unset: %v, %s", err, log)
+	}
+}
+
+// TestAbsentMountsAreChecked like the others: what is in their place later could be seen.
+func TestAbsentMountsAreChecked(t *testing.T) {
+	home := inHome(t)
+	if err := os.MkdirAll(filepath.Join(home, "open"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for mounts, want := range map[string]string{
+		"~/open:/open:rw,~/open/later:/data":  "one is inside the other, which code may write to",
+		"~/later:/data,~/later/more:/data/in": "cannot be mounted one inside the other",
+		"~/.config/toolcell/later:/data":      "toolcell's own files are in",
+		"/etc/later:/data":                    "/etc is the system's",
+	} {
+		s, err := readFlags("--mounts", mounts)
+		if err == nil {
+			err = s.CheckMounts()
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", mounts, err, want)
+		}
 	}
 }

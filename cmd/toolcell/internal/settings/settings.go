@@ -49,6 +49,7 @@ type Settings struct {
 	Proxy  mcpproxy.Options
 	Puller images.Puller
 
+	absent []*absentMount // besides Mounts
 	src    sources
 	values map[string]Value // of the settings that this command has
 }

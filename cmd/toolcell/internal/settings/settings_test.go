@@ -52,7 +52,7 @@ func TestEnvironmentIsChecked(t *testing.T) {
 		{"TOOLCELL_PICTURES", "many", `setting TOOLCELL_PICTURES: "many" is not a whole number`},
 		{"TOOLCELL_PICTURES", "40000", `setting TOOLCELL_PICTURES: "40000" is not a whole number from 0 to 32767`},
 		{"TOOLCELL_PIDS", "3", `setting TOOLCELL_PIDS: "3" is not a whole number of at least 4`},
-		{"TOOLCELL_MOUNTS", "/no/such/folder:/data", "setting TOOLCELL_MOUNTS: /no/such/folder does not exist"},
+		{"TOOLCELL_MOUNTS", "/no/such/folder:data", `setting TOOLCELL_MOUNTS: "data" is relative`},
 		{"TOOLCELL_CPUS", "NaN", `setting TOOLCELL_CPUS: "NaN" is not a number of processors`},
 		{"TOOLCELL_MEMORY", "NaN", `setting TOOLCELL_MEMORY: "NaN" is not a size`},
 		{"TOOLCELL_TIMEOUT", "NaN", `setting TOOLCELL_TIMEOUT: "NaN" is not a time`},

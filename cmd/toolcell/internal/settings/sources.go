@@ -324,7 +324,7 @@ func Check(name, value string) error {
 			return err
 		}
 	}
-	if err := settingOf(new(Settings).groups(), k.Name).read(clean(value)); err != nil {
+	if err := k.check(clean(value)); err != nil {
 		return Value{From: name, origin: byVariable}.refuse(k.Name, err)
 	}
 	return nil
