@@ -57,7 +57,7 @@ ask = "trans*"
 ask = "writes"
 
 [servers.list]
-ask = ["writes"]
+ask = ["write?"]
 
 [servers.closed]
 ask = "*"
@@ -81,7 +81,7 @@ ask = []
 		{"mail", "send", []string{`[servers.mail] ask = "writes"`}},
 		{"mail", "delete_mail", []string{`[servers.mail] ask = "writes"`, `[default] ask = "delete_*"`}},
 		{"list", "send", nil},
-		{"list", "writes", []string{`[servers.list] ask = "writes"`}},
+		{"list", "writes", []string{`[servers.list] ask = "write?"`}},
 		{"all", "get_x", []string{`[servers.all] ask = "*"`}},
 		{"quiet", "send", nil},
 		{"quiet", "delete_x", []string{`[default] ask = "delete_*"`}}, // no section takes back what another asks

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/toolcell/toolcell/internal/state"
 	"github.com/toolcell/toolcell/internal/toml"
@@ -124,7 +125,8 @@ func (m *PinMode) UnmarshalText(word []byte) (err error) {
 	return err
 }
 
-// UnmarshalJSONFrom takes "writes", a glob, or a list of globs.
+// UnmarshalJSONFrom takes "writes", a glob, or a list of globs. In a list, "writes" would be a tool
+// of that name. It is refused, since the user nearly certainly means the word and would not be asked.
 func (a *askRule) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	isWord := d.PeekKind() == jsontext.KindString
 	var tools toml.Strings[rule.Glob]
@@ -133,8 +135,13 @@ func (a *askRule) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	}
 	if isWord && tools[0] == "writes" {
 		*a = askRule{writes: true}
-	} else {
-		*a = askRule{tools: tools}
+		return nil
 	}
+	for _, g := range tools {
+		if strings.EqualFold(string(g), "writes") {
+			return fmt.Errorf(`%q would be a tool of that name; to be asked about every tool that writes: ask = "writes"; about a tool of that name: ask = "write?"`, g)
+		}
+	}
+	*a = askRule{tools: tools}
 	return nil
 }

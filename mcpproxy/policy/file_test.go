@@ -35,6 +35,8 @@ func TestPolicyFileThatIsWrongSaysWhere(t *testing.T) {
 		"string for a switch":   {"[default]\nreadOnly = 'yes'", `policy.toml:2:1: [default] readOnly: it must be true or false, not a string`},
 		"string for a limit":    {"[default]\ncallsPerRun = '5'", `policy.toml:2:1: [default] callsPerRun: it must be a whole number, not a string`},
 		"broken limit":          {"[default]\ncallsPerRun = 1.5", `policy.toml:2:1: [default] callsPerRun: it must be a whole number, not a number with a decimal point`},
+		"writes in a list":      {"[servers.bank]\nask = ['delete_*', 'writes']", `policy.toml:2:1: [servers.bank] ask: "writes" would be a tool of that name; to be asked about every tool that writes: ask = "writes"; about a tool of that name: ask = "write?"`},
+		"Writes":                {"[default]\nask = 'Writes'", `policy.toml:2:1: [default] ask: "Writes" would be a tool of that name; to be asked about every tool that writes: ask = "writes"`},
 		"limit of 0":            {"[default]\ncallsPerMinute = 0", `policy.toml:2:1: [default] callsPerMinute: 0 is not between 1 and 1000000; to forbid all calls write deny = "*"`},
 		"limit below 0":         {"[default.tools.x]\ncallsPerRun = -1", `policy.toml:2:1: [default.tools.x] callsPerRun: -1 is not`},
 		"limit too large":       {"[default]\ncallsPerRun = 99999999", `policy.toml:2:1: [default] callsPerRun: 99999999 is not`},

@@ -106,9 +106,6 @@ func (r *rules) unmatchedTools(servers []KnownTools, of func(*section) bool) (al
 			if strings.HasPrefix(rule, "ask = ") {
 				names = append(names, "writes")
 			}
-			if g == "writes" { // as it is in a list, where it is a name
-				u.Rule = `ask = ["writes"]`
-			}
 			u.Meant = text.Meant(strings.Trim(string(g), "*?"), names, 3)
 			all = append(all, u)
 		}
