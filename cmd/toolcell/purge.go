@@ -62,6 +62,7 @@ type purging struct {
 	clients  clientFiles
 	folders  []string // that entries name, and are left
 	disk     *footprint.Found
+	shown    int64 // bytes that all of it could free
 	running  []runningProcess
 	failures int
 	row      purgeRow
@@ -223,15 +224,48 @@ func (p *purging) remove(ctx context.Context) error {
 	}
 	defer release()
 	keep := p.uninstall(ctx)
-	before := p.disk // with what was shown; uninstalling may have removed some of it
+	shown := p.disk // uninstalling may have removed some of it
 	if p.disk, err = footprint.Look(ctx, places(p.Settings)); err != nil {
-		p.disk = before
+		p.disk = shown
 		return p.interrupted(err)
 	}
-	defer before.Close()
-	p.row.Removed = append(p.row.Removed, p.disk.Remove(ctx, removalOrder, keep)...)
-	for _, r := range p.row.Removed {
+	defer shown.Close()
+	removed := p.disk.Remove(ctx, removalOrder, keep)
+	var left []string
+	if ctx.Err() == nil {
+		left = p.disk.RemovePlaces()
+		shown.RemovePlaces() // what uninstalling has emptied
+	}
+	if err := p.sumUp(ctx, shown, removed); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return p.interrupted(context.Cause(ctx))
+	}
+	if p.failures == 0 && len(p.disk.Foreign) == 0 && len(left) > 0 {
+		p.fail("something was put into " + strings.Join(left, " and ") + " meanwhile, or is in use: run purge again")
+	}
+	return p.end()
+}
+
+// sumUp says what is no longer on the disk, of all that was shown.
+func (p *purging) sumUp(ctx context.Context, shown *footprint.Found, removed []footprint.Removal) error {
+	now, err := footprint.Look(context.WithoutCancel(ctx), places(p.Settings))
+	if err != nil {
+		return err
+	}
+	defer now.Close()
+	p.shown = shown.Total() - shown.Shared()
+	for _, kind := range removalOrder {
+		r := footprint.Removal{Kind: kind}
+		if i := slices.IndexFunc(removed, func(r footprint.Removal) bool { return r.Kind == kind }); i >= 0 {
+			r = removed[i]
+		} else if shown.Use(kind).Files == 0 {
+			continue
+		}
+		r.Freed = shown.Freed(kind, now)
 		p.row.Freed += r.Freed
+		p.row.Removed = append(p.row.Removed, r)
 		if !p.JSON && r.Freed > 0 {
 			fmt.Fprintf(p.Stdout(), "removed: %s, %s\n", r.Kind, text.Size(r.Freed))
 		}
@@ -239,15 +273,7 @@ func (p *purging) remove(ctx context.Context) error {
 			p.fail(fmt.Sprintf("%s: %s: %s", r.Kind, strings.Join(r.Left, ", "), r.Error))
 		}
 	}
-	if ctx.Err() != nil {
-		return p.interrupted(context.Cause(ctx))
-	}
-	left := p.disk.RemovePlaces()
-	before.RemovePlaces() // what uninstalling has emptied
-	if p.failures == 0 && len(p.disk.Foreign) == 0 && len(left) > 0 {
-		p.fail("something was put into " + strings.Join(left, " and ") + " meanwhile, or is in use: run purge again")
-	}
-	return p.end()
+	return nil
 }
 
 // removalOrder has what can be made again first, and the program last: an interrupted purge leaves

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -67,6 +68,28 @@ func TestPurgeWithoutAnAnswerChangesNothing(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Dir(o.Settings.Dirs.State)); !os.IsNotExist(err) {
 		t.Errorf("the state folder is still there: %v", err)
+	}
+	text = printed()
+	total := regexp.MustCompile(`(?m)^total +(.+)$`).FindAllStringSubmatch(text, -1)
+	freed := regexp.MustCompile(`(?m)^freed (.+)$`).FindStringSubmatch(text)
+	if len(total) == 0 || freed == nil || total[len(total)-1][1] != freed[1] {
+		t.Errorf("it shows a total of %q and has freed %q:\n%s", total, freed, text)
+	}
+}
+
+// TestPurgeSaysWhatItDoesNotFree: data that hard links elsewhere keep.
+func TestPurgeSaysWhatItDoesNotFree(t *testing.T) {
+	o, home, printed := newPurging(t)
+	saved := putFile(t, filepath.Join(o.Settings.Dirs.Tools(), "global/a.py"), "def a(): pass\n", 0o644)
+	if err := os.Link(saved, home+"/backup.py"); err != nil {
+		t.Fatal(err)
+	}
+	o.Yes = true
+	if err := purge(t.Context(), o); err != nil {
+		t.Error(err)
+	}
+	if text := printed(); !strings.Contains(text, "4 KiB of it will not be freed: files elsewhere are hard links to the same data") || regexp.MustCompile(`(?m)^freed .*, left `).MatchString(text) {
+		t.Error(text)
 	}
 }
 

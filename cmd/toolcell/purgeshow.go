@@ -32,6 +32,9 @@ func (p *purging) show() error {
 		if err := printDisk(p.Options, p.disk.Uses, p.disk.Total()); err != nil {
 			return err
 		}
+		if shared := p.disk.Shared(); shared > 0 {
+			console.Note(p.Err, text.Size(shared)+" of it will not be freed: files elsewhere are hard links to the same data")
+		}
 	}
 	if lost := p.lost(); lost != "" {
 		fmt.Fprintf(out, "\nThis cannot be got back: %s.\n", console.Plain(lost))
@@ -122,7 +125,11 @@ func (p *purging) dryRun(ctx context.Context) error {
 func (p *purging) printEnd(left []string) {
 	out := p.Stdout()
 	if len(p.row.Removed) > 0 {
-		fmt.Fprintf(out, "freed %s\n", text.Size(p.row.Freed))
+		freed := text.Size(p.row.Freed)
+		if left := p.shown - p.row.Freed; left > 0 {
+			freed += ", left " + text.Size(left)
+		}
+		fmt.Fprintf(out, "freed %s\n", freed)
 	}
 	for _, said := range left {
 		console.Note(p.Err, said)

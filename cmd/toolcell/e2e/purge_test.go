@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -172,7 +173,10 @@ func TestPurgeGoesOnAfterAFailure(t *testing.T) {
 	if err := os.Chmod(file, 0o400); err != nil {
 		t.Fatal(err)
 	}
-	n.must(t, exitFail, "is read-only", "purge", "--yes")
+	out := n.must(t, exitFail, "is read-only", "purge", "--yes")
+	if !regexp.MustCompile(`(?m)^freed .+, left .+$`).MatchString(out) {
+		t.Errorf("it does not say that something stays: %s", out)
+	}
 	left := n.find(t)
 	for _, name := range []string{"/.config/toolcell/servers/cursor.json", "/.local/state/toolcell/installs.json", "/.cursor/mcp.json.before-toolcell"} {
 		if _, ok := left[name]; !ok {

@@ -57,9 +57,10 @@ type Place struct {
 // A Use is what the files of one kind take.
 type Use struct {
 	Kind    Kind     `json:"kind"`
-	Bytes   int64    `json:"bytes"` // on the disk, as du counts them; a file with several names counts once
-	Count   int      `json:"count"` // images, wheels, tools, runs and so on; else files
-	Files   int      `json:"files"` // with folders and links
+	Bytes   int64    `json:"bytes"`  // on the disk, as du counts them; a file with several names counts once
+	Shared  int64    `json:"shared"` // of Bytes, those of files that have other names elsewhere: removing them frees nothing
+	Count   int      `json:"count"`  // images, wheels, tools, runs and so on; else files
+	Files   int      `json:"files"`  // with folders and links
 	Folders []string `json:"folders"`
 }
 
@@ -83,6 +84,21 @@ func (f *Found) Total() (sum int64) {
 		sum += u.Bytes
 	}
 	return sum
+}
+
+// Shared is what files that have other names elsewhere take, in bytes.
+func (f *Found) Shared() (sum int64) {
+	for _, u := range f.Uses {
+		sum += u.Shared
+	}
+	return sum
+}
+
+// Freed returns how many bytes of a kind are no longer on the disk now. It is never negative, though a
+// process may have written more.
+func (f *Found) Freed(k Kind, now *Found) int64 {
+	was, is := f.Use(k), now.Use(k)
+	return max(0, was.Bytes-was.Shared-(is.Bytes-is.Shared))
 }
 
 // Use returns what a kind takes; nothing if there is none of it.

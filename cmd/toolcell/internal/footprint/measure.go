@@ -22,7 +22,13 @@ type fileID struct{ dev, inode uint64 }
 type tally struct {
 	Use
 	names []string // of the user's own files
-	seen  map[fileID]bool
+	seen  map[fileID]*linked
+}
+
+// A linked file has several names.
+type linked struct {
+	bytes int64
+	unmet int // names that were not among the files
 }
 
 // measure counts the kinds at the same time: links between files are within one.
@@ -31,7 +37,7 @@ func (f *Found) measure(ctx context.Context) error {
 	var work sync.WaitGroup
 	for n, kind := range Kinds {
 		t := &tallies[n]
-		t.Kind, t.seen = kind, map[fileID]bool{}
+		t.Kind, t.seen = kind, map[fileID]*linked{}
 		work.Go(func() {
 			defer contain.Error("measuring files", &errs[n])
 			for _, i := range f.items {
@@ -48,6 +54,11 @@ func (f *Found) measure(ctx context.Context) error {
 	for _, t := range tallies {
 		if t.Files == 0 {
 			continue
+		}
+		for _, l := range t.seen {
+			if l.unmet > 0 {
+				t.Shared += l.bytes
+			}
 		}
 		slices.Sort(t.Folders)
 		f.Uses = append(f.Uses, t.Use)
@@ -113,14 +124,16 @@ func (t *tally) file(at int, name, path, counted string, down func(*os.File, str
 	if !isDir && t.Kind == OwnFiles && len(t.names) < maxNames {
 		t.names = append(t.names, path)
 	}
+	bytes := st.Blocks * 512 // of stat(2), whatever the file system's blocks are
 	if !isDir && st.Nlink > 1 {
 		id := fileID{st.Dev, st.Ino}
-		if t.seen[id] {
+		if l, again := t.seen[id]; again {
+			l.unmet--
 			return nil
 		}
-		t.seen[id] = true
+		t.seen[id] = &linked{bytes, int(st.Nlink) - 1}
 	}
-	t.Bytes += st.Blocks * 512 // of stat(2), whatever the file system's blocks are
+	t.Bytes += bytes
 	if !isDir || down == nil {
 		return nil
 	}

@@ -18,7 +18,7 @@ import (
 // A Removal is what was removed of a kind.
 type Removal struct {
 	Kind  Kind     `json:"kind"`
-	Freed int64    `json:"freed"` // bytes
+	Freed int64    `json:"freed"` // bytes, as Found.Freed says; Remove leaves it at 0
 	Left  []string `json:"left,omitempty"`
 	Error string   `json:"error,omitempty"` // why something is left
 
@@ -33,8 +33,7 @@ const maxFailures = 20
 // part; a part of an image, layer, set or wheel does not count as one.
 func (f *Found) Remove(ctx context.Context, kinds []Kind, keep func(path string) bool) (done []Removal) {
 	for _, kind := range kinds {
-		use := f.Use(kind)
-		if use.Files == 0 {
+		if f.Use(kind).Files == 0 {
 			continue
 		}
 		r := Removal{Kind: kind}
@@ -48,34 +47,12 @@ func (f *Found) Remove(ctx context.Context, kinds []Kind, keep func(path string)
 				_ = unix.Unlinkat(int(i.place.dir.Fd()), i.path, unix.AT_REMOVEDIR) // unless something is in it
 			}
 		}
-		left := &tally{seen: map[fileID]bool{}}
-		left.Kind = kind
-		for _, i := range f.items {
-			if i.kind == kind && i.path != "." {
-				_ = left.item(context.WithoutCancel(ctx), i) // it only fails with its context
-			}
-		}
-		r.Freed = use.Bytes - left.Bytes
-		if kind == Other { // with the places themselves, which go last
-			r.Freed = max(0, r.Freed-f.placesSize())
-		}
 		if r.failed > len(r.Left) {
 			r.Left = append(r.Left, fmt.Sprintf("and %d more", r.failed-len(r.Left)))
 		}
 		done = append(done, r)
 	}
 	return done
-}
-
-// placesSize is what the places themselves take, without what is in them.
-func (f *Found) placesSize() (sum int64) {
-	for _, p := range f.places {
-		var st unix.Stat_t
-		if unix.Fstat(int(p.dir.Fd()), &st) == nil {
-			sum += st.Blocks * 512
-		}
-	}
-	return sum
 }
 
 // RemovePlaces removes the places that are empty now, and the folders above them that are and that
