@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/toolcell/toolcell/internal/state"
 )
 
 // A Program is an executable file of toolcell.
@@ -81,7 +83,7 @@ func (p Program) Lasting() string {
 		return ""
 	}
 	name, err := exec.LookPath("toolcell")
-	if err == nil && filepath.IsAbs(name) && sameFile(name, p.Path) {
+	if err == nil && filepath.IsAbs(name) && state.SameFile(name, p.Path) {
 		return name
 	}
 	if p.Origin.stays || stays(p.Path) {
@@ -116,13 +118,4 @@ func goFolders() []string {
 		return nil
 	}
 	return []string{filepath.Join(home, "go", "bin")}
-}
-
-func sameFile(a, b string) bool {
-	x, err := os.Stat(a)
-	if err != nil {
-		return false
-	}
-	y, err := os.Stat(b)
-	return err == nil && os.SameFile(x, y)
 }

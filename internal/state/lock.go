@@ -80,6 +80,17 @@ func TryLockFile(f *os.File, kind Kind) error {
 	}
 }
 
+// SameFile reports whether two paths lead to the same file or folder, by links or otherwise. A path
+// that cannot be reached equals none.
+func SameFile(a, b string) bool {
+	x, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	y, err := os.Stat(b)
+	return err == nil && os.SameFile(x, y)
+}
+
 // InPlace reports whether an open file still is what its path leads to. Another
 // process may have removed a file between its opening and its locking.
 func InPlace(f *os.File) bool {

@@ -163,6 +163,25 @@ func TestLockOfARemovedFileIsNotInPlace(t *testing.T) {
 	defer folder.Close()
 }
 
+// TestSameFileByAnyName: by a link of either kind, and not a file with the same content.
+func TestSameFileByAnyName(t *testing.T) {
+	dir := t.TempDir()
+	file, copied := filepath.Join(dir, "file"), filepath.Join(dir, "copied")
+	err := errors.Join(os.WriteFile(file, []byte("x"), 0o600), os.WriteFile(copied, []byte("x"), 0o600),
+		os.Link(file, dir+"/hard"), os.Symlink("file", dir+"/soft"), os.Symlink("gone", dir+"/dangling"), os.Symlink(dir, dir+"/folder"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for pair, want := range map[[2]string]bool{
+		{file, file}: true, {file, dir + "/hard"}: true, {dir + "/soft", file}: true, {dir, dir + "/folder/."}: true,
+		{file, copied}: false, {file, dir}: false, {dir + "/gone", dir + "/gone"}: false, {dir + "/dangling", dir + "/dangling"}: false, {file, ""}: false,
+	} {
+		if got := SameFile(pair[0], pair[1]); got != want {
+			t.Errorf("%q: %t", pair, got)
+		}
+	}
+}
+
 // TestStampTellsChangesApart: what programs can set back, and writes within one step of
 // the clock.
 func TestStampTellsChangesApart(t *testing.T) {

@@ -1,12 +1,12 @@
 package clientconfig
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"unicode"
 
+	"github.com/toolcell/toolcell/internal/state"
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 )
@@ -125,15 +125,5 @@ func (o Options) isSelf(s config.Server, command string) bool {
 		return false
 	}
 	path := s.LookPath(o.Dir, command)
-	return path != "" && SameFile(path, o.Self)
-}
-
-// SameFile reports whether two paths lead to the same file, by links or otherwise.
-func SameFile(a, b string) bool {
-	x, err := os.Stat(a)
-	if err != nil {
-		return false
-	}
-	y, err := os.Stat(b)
-	return err == nil && os.SameFile(x, y)
+	return path != "" && state.SameFile(path, o.Self)
 }

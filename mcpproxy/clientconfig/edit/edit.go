@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/toolcell/toolcell/internal/state"
 	"github.com/toolcell/toolcell/mcpproxy/clientconfig"
 	"github.com/toolcell/toolcell/mcpproxy/clientconfig/plainjson"
 	"github.com/toolcell/toolcell/mcpproxy/config"
@@ -165,7 +166,7 @@ func preferred(names []string, usual string) string {
 // sameProgram reports whether a command is the path of this program: another
 // name of the same file is as good, and a bare name may not be found.
 func sameProgram(command, want string) bool {
-	return command == want || filepath.IsAbs(command) && clientconfig.SameFile(command, want)
+	return command == want || filepath.IsAbs(command) && state.SameFile(command, want)
 }
 
 // Uninstall takes the entry for this program out: the one with the name, or

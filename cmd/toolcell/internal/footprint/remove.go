@@ -61,9 +61,9 @@ func (f *Found) RemovePlaces() (left []string) {
 	places := slices.Clone(f.places)
 	slices.SortStableFunc(places, func(a, b *opened) int { return cmp.Compare(len(b.Dir), len(a.Dir)) })
 	for _, p := range places {
-		switch there, err := os.Lstat(p.Dir); {
+		switch _, err := os.Lstat(p.Dir); {
 		case errors.Is(err, os.ErrNotExist): // uninstalling has removed it
-		case !sameFile(p.dir, there):
+		case !state.InPlace(p.dir):
 			continue // it was moved or replaced meanwhile
 		case unix.Rmdir(p.Dir) != nil:
 			if p.Role != IDs {
@@ -80,11 +80,6 @@ func (f *Found) RemovePlaces() (left []string) {
 		}
 	}
 	return left
-}
-
-func sameFile(dir *os.File, there os.FileInfo) bool {
-	here, err := dir.Stat()
-	return err == nil && there != nil && os.SameFile(here, there)
 }
 
 // item removes an item.

@@ -115,7 +115,7 @@ func readProjectFile(dir string) (*File, error) {
 		return nil, nil
 	}
 	name := FromHome(path)
-	if here, err := os.Getwd(); err == nil && sameFolder(here, dir) {
+	if here, err := os.Getwd(); err == nil && state.SameFile(here, dir) {
 		name = ProjectFile
 	}
 	data, err := state.ReadUnlinked(path, maxProjectFile)
@@ -128,12 +128,6 @@ func projectFile(dir string) string {
 		return ""
 	}
 	return filepath.Join(dir, ProjectFile)
-}
-
-func sameFolder(a, b string) bool {
-	infoA, errA := os.Stat(a)
-	infoB, errB := os.Stat(b)
-	return errA == nil && errB == nil && os.SameFile(infoA, infoB)
 }
 
 // FromHome writes a path as people do.
