@@ -63,7 +63,7 @@ inside of a coroutine.
   awaited, within the time of the run. In a session they live on, and continue when a later run awaits.
 - If one of them fails and no code takes its error, the run fails with it. If the code itself fails, those that are left
   are cancelled.
-- `asyncio.run` has an event loop of its own, as always. Tasks of the top level stand still meanwhile.
+- `asyncio.run` has an event loop of its own, as always. Tasks of the top level are paused meanwhile.
 - `get_event_loop().close()` has no effect: the loop is closed when the run or the session ends.
 """
 

@@ -1,4 +1,4 @@
-// Package consent asks the user in the middle of a run, which stands still meanwhile.
+// Package consent asks the user in the middle of a run, which is paused meanwhile.
 //
 // A [Queue] keeps the questions of all runs of one process, and an [Asker] asks them. The
 // run is frozen from its question to the answer, and nothing of it is repeated. Who

@@ -107,7 +107,7 @@ func (p *Projects) Note(shown spec.Project) string {
 	if why == "" {
 		return ""
 	}
-	return why + "; to cure it: " + cure
+	return why + "; to fix it: " + cure
 }
 
 // notShown returns why a folder is not shown, and what else to do, if anything.

@@ -293,7 +293,7 @@ func TestNoteSaysWhyCodeCannotRead(t *testing.T) {
 		t.Errorf("without Denied: %q", got)
 	}
 	p := New(Options{Denied: func(s spec.Project) (string, string) { return "no " + s.Source, "chmod" }})
-	if got := p.Note(shown); got != "no /src; to cure it: chmod" {
+	if got := p.Note(shown); got != "no /src; to fix it: chmod" {
 		t.Errorf("note: %q", got)
 	}
 }

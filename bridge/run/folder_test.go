@@ -109,7 +109,7 @@ func TestRunsAreShownTheFolderOfTheirClient(t *testing.T) {
 		notes []string
 	}{
 		{Request{}, one + " without .env", nil},
-		{Request{Folder: two}, two + " without .env", []string{"code cannot read it; to cure it: chmod"}},
+		{Request{Folder: two}, two + " without .env", []string{"code cannot read it; to fix it: chmod"}},
 		{Request{Folder: two}, two + " without .env", nil},
 		{Request{FolderErr: errors.New("no answer")}, "", []string{"no answer"}},
 		{Request{FolderErr: errors.New("no answer")}, "", nil},

@@ -23,7 +23,7 @@ const (
 	StatusCancelled  = "cancelled"        // the client or the server's end stopped it
 	StatusValidation = "validation_error" // the call itself is invalid
 	StatusSandbox    = "sandbox_error"    // the host could not run it
-	StatusApproval   = "approval_needed"  // it stands still until the user has decided; no error
+	StatusApproval   = "approval_needed"  // it is paused until the user has decided; no error
 )
 
 // A Result is the result of a run. Clients do not get empty fields, and read the others in this

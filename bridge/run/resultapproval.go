@@ -30,7 +30,7 @@ type Approval struct {
 const maxApprovalArguments = 2000
 
 func newApproval(q *consent.Question) *Approval {
-	a := &Approval{ID: q.ID, ExpiresAt: q.ExpiresAt.UTC().Truncate(time.Second), waits: "the run stands still"}
+	a := &Approval{ID: q.ID, ExpiresAt: q.ExpiresAt.UTC().Truncate(time.Second), waits: "the run is paused"}
 	a.tell = "to run `toolcell approvals` in a terminal"
 	reasons := q.Reasons
 	switch {

@@ -3,7 +3,7 @@
 //
 // It promises that a run always ends with a Result that says what happened, however the code
 // behaves, and that code reaches only the servers that the request named. A run goes on by
-// itself: while the user is asked its code stands still, it does not count toward the limit of
+// itself: while the user is asked its code is paused, it does not count toward the limit of
 // concurrent runs, and calls of the client that began it can come back to it. It does not judge
 // what a granted server lets the code do.
 package run
@@ -211,7 +211,7 @@ func (r *Run) newAPI(display func(name string, data []byte, rasterFollows bool) 
 }
 
 // talk has Python run the code, and answers its requests until it has ended. Meanwhile the run
-// can be stopped, and its code stands still while the user is asked.
+// can be stopped, and its code is paused while the user is asked.
 func (r *Run) talk(ctx context.Context) ending {
 	r.Asker.Attach(r.suspending(ctx, r.python.hold), r.gate.Past)
 	stop := &codeStop{python: r.python, gate: r.gate, kill: r.cancel}

@@ -39,7 +39,7 @@ type Sandbox interface {
 }
 
 // ReadInput is the method of a call for a line of standard input: a string, or
-// null at the end. The run's time stands still meanwhile, since a person types.
+// null at the end. The run's time is paused meanwhile, since a person types.
 const ReadInput = "read_input"
 
 // A Host answers requests from code that have no effect, several at the same time. They come

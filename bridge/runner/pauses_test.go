@@ -37,7 +37,7 @@ func (f *fakeRunner) part(id int64, n int) (rest []byte) {
 	return append(bulk()[:n:n], `"}}`...)
 }
 
-// TestFrameMayTakeAsLongAsARunIsPaused: its sender stands still in the middle.
+// TestFrameMayTakeAsLongAsARunIsPaused: its sender is paused in the middle.
 func TestFrameMayTakeAsLongAsARunIsPaused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFakeRunner(t)
@@ -121,7 +121,7 @@ func TestPauseOfARunThatWaitsForRoom(t *testing.T) {
 	})
 }
 
-// TestUnreadAnswersLeaveRoomForOthers: a run stands still while the user is asked, and
+// TestUnreadAnswersLeaveRoomForOthers: a run is paused while the user is asked, and
 // the answers to what it has called wait in files, also what is left of one.
 func TestUnreadAnswersLeaveRoomForOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

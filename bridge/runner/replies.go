@@ -14,7 +14,7 @@ import (
 )
 
 // unreadTimeout is how long an answer keeps its room if the code does not read it. A
-// run stands still for minutes while the user is asked, and others need the room.
+// run is paused for minutes while the user is asked, and others need the room.
 const unreadTimeout = time.Second
 
 // reply sends an answer or an error. It takes room until the code has read it.

@@ -30,14 +30,14 @@ func approvalsCommand(s *console.Streams) *cli.Command {
 			return do(c.Context, approvalsOptions{o, c.Bool("watch"), c.String("for"), c.IsSet("for"), c.Bool("revoke"), c.Bool("stop")})
 		})
 	}
-	watch := &cli.BoolFlag{Name: "watch", Usage: "go on, and show questions and answers as they come"}
+	watch := &cli.BoolFlag{Name: "watch", Usage: "keep running, and print questions and answers as they come"}
 	revoke := &cli.BoolFlag{Name: "revoke", Usage: "take back an approval for the rest of a run"}
 	list := action(approvalsList)
 	return &cli.Command{
 		Name: "approvals", Usage: "show and answer what runs of serve ask you",
-		Description: "A run stands still until you have answered. An approval needs a terminal, in which you type a\n" +
-			"code: programs, such as the model that asks, are not to approve what they do themselves.\n" +
-			"Without a command it is approvals list.",
+		Description: "A run is paused until you answer. To approve, you type a code at a terminal, so that programs,\n" +
+			"such as the model that asks, cannot approve their own calls. Without a command it is\n" +
+			"approvals list.",
 		Flags: flags(stateSettings, watch),
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
@@ -46,7 +46,7 @@ func approvalsCommand(s *console.Streams) *cli.Command {
 			return list(c)
 		},
 		Subcommands: []*cli.Command{
-			command("list", "show the questions that wait, and the last answers", "", stateSettings, list, watch),
+			command("list", "show the questions that are waiting, and recent answers", "", stateSettings, list, watch),
 			command("show", "show a question with all arguments", "ID", stateSettings, action(approvalsShow)),
 			command("approve", "allow what a question is about, at a terminal", "ID", stateSettings, action(approvalsApprove),
 				&cli.StringFlag{Name: "for", Value: string(consent.ForCall), Usage: "`WHAT` is allowed: call, run for the tool until the run ends, or reads to count the tool as only reading"}, revoke),

@@ -36,21 +36,21 @@ func execCommand(s *console.Streams) *cli.Command {
 	own := []cli.Flag{
 		&cli.StringFlag{Name: "c", Usage: "the `CODE` to run"},
 		&cli.BoolFlag{Name: "i", Usage: "prompt for code and run it in one session; -c or a file run first"},
-		&cli.StringSliceFlag{Name: "server", Usage: "`NAME` of a server that the code may call, or *, or a host of the policy, as https://HOST; may be repeated"},
-		&cli.BoolFlag{Name: "offline", Usage: "fetch no image and no packages, as --pull never"},
+		&cli.StringSliceFlag{Name: "server", Usage: "`NAME` of a server that the code may call, * for all of them, or a host that the policy allows, as https://HOST; may be repeated"},
+		&cli.BoolFlag{Name: "offline", Usage: "fetch no image and no packages, like --pull never"},
 		&cli.BoolFlag{Name: "plan", Usage: "dry run: list the calls that write, make none of them"},
 		&cli.BoolFlag{Name: "json", Usage: "print the result as one JSON object when the run is over, instead of its output"},
-		&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "no notes and logs on stderr"},
-		&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "notes about this host each time, not only when they are new"},
+		&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "print no notes or logs on stderr"},
+		&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "print notes about this host every time, not only new ones"},
 	}
 	return &cli.Command{
 		Name:      execName,
 		Usage:     "run Python as run_python does, from a shell",
 		ArgsUsage: "[-i] [-c CODE | FILE | -] [ARGUMENT…]",
-		Description: "Output goes to standard output and error as the code writes it, and the exit code is the\n" +
-			"code's; 128+n if signal n ended it. Flags come before the file; all that follows it is in\n" +
-			"sys.argv. Standard input is the code's if the code comes from -c or a file. With --output\n" +
-			"the result is printed as an MCP client would get it.",
+		Description: "Output appears as the code writes it. The exit code is that of the code, or 128+n if signal n\n" +
+			"ended it. Flags come before the file; everything after the file is in sys.argv. Code from -c or\n" +
+			"a file can read standard input. With --output the result is printed as an MCP client would\n" +
+			"get it.",
 		Flags: flags(nil, own...),
 		Action: actionWith(s, func(c *cli.Context, o Options) error {
 			return execCode(c.Context, execOptions{o, c.String("c"), c.Bool("i"), c.StringSlice("server"), c.Bool("plan"), c.Bool("verbose"), c.IsSet("c")})

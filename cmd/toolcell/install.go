@@ -26,24 +26,24 @@ type installOptions struct {
 func installCommand(s *console.Streams) *cli.Command {
 	own := []cli.Flag{
 		&cli.BoolFlag{Name: "all", Usage: "all clients that are found on this machine"},
-		&cli.BoolFlag{Name: "list", Usage: "show all clients that are known, their files, and which have toolcell"},
+		&cli.BoolFlag{Name: "list", Usage: "list all known clients, their files, and which have toolcell"},
 		jsonFlag(),
-		&cli.BoolFlag{Name: "project", Usage: "the client's file in this project instead of yours"},
+		&cli.BoolFlag{Name: "project", Usage: "change the client's file in this project instead of your own"},
 		&cli.StringFlag{Name: "name", Usage: "`NAME` of the entry (default: toolcell)"},
-		&cli.StringSliceFlag{Name: "env", Usage: "`KEY=VALUE` that the client is to start toolcell with, such as TOOLCELL_IMAGE=python:3.13; may be repeated"},
+		&cli.StringSliceFlag{Name: "env", Usage: "`KEY=VALUE` for the environment that the client starts toolcell with, such as TOOLCELL_IMAGE=python:3.13; may be repeated"},
 		&cli.BoolFlag{Name: "move-servers", Usage: "move the client's other servers behind toolcell, which saves their tokens"},
 		&cli.BoolFlag{Name: "yes", Aliases: []string{"y"}, Usage: "move them without asking"},
-		&cli.BoolFlag{Name: "print", Usage: "only print the entry, to be put in by hand"},
+		&cli.BoolFlag{Name: "print", Usage: "only print the entry, for you to add by hand"},
 		&cli.BoolFlag{Name: "dry-run", Usage: "only show what would change"},
-		&cli.BoolFlag{Name: "force", Usage: "change a file also if it is read-only, and replace a newer program"},
-		&cli.BoolFlag{Name: "undo", Usage: "take the entry out again, and put back what was moved"},
+		&cli.BoolFlag{Name: "force", Usage: "change a file even if it is read-only, and replace a newer program"},
+		&cli.BoolFlag{Name: "undo", Usage: "remove the entry, and move servers back"},
 	}
 	return &cli.Command{
-		Name: "install", Usage: "put toolcell into the config of MCP clients", ArgsUsage: "[CLIENT…]",
-		Description: "Without a client it shows those that are found on this machine, and asks which. Clients: " +
+		Name: "install", Usage: "add toolcell to the config of MCP clients", ArgsUsage: "[CLIENT…]",
+		Description: "Without a client it shows those that are found on this machine, and asks you to choose. Clients: " +
 			strings.Join(installer.ClientNames(), ", ") + ".\n\n" +
-			"The file keeps its comments, order and form; what it was before is kept beside it. A file that\n" +
-			"cannot be read is left alone. A program that runs from a cache, such as uvx's, is copied to\n" +
+			"The file keeps its comments, order and form, and a backup is kept beside it. A file that cannot\n" +
+			"be read is left alone. A program that runs from a cache, such as uvx's, is copied to\n" +
 			"~/.local/share/toolcell/bin first, where clients start it.",
 		Flags: flags(discoverySettings, own...), Action: actionWith(s, withClients(install)),
 	}
@@ -53,13 +53,13 @@ func uninstallCommand(s *console.Streams) *cli.Command {
 	own := []cli.Flag{
 		&cli.BoolFlag{Name: "all", Usage: "all clients that have toolcell"},
 		jsonFlag(),
-		&cli.BoolFlag{Name: "project", Usage: "the client's file in this project instead of yours"},
+		&cli.BoolFlag{Name: "project", Usage: "change the client's file in this project instead of your own"},
 		&cli.StringFlag{Name: "name", Usage: "`NAME` of the entry, if there are several"},
 		&cli.BoolFlag{Name: "dry-run", Usage: "only show what would change"},
-		&cli.BoolFlag{Name: "force", Usage: "change a file also if it is read-only"},
+		&cli.BoolFlag{Name: "force", Usage: "change a file even if it is read-only"},
 	}
 	return &cli.Command{
-		Name: "uninstall", Usage: "take toolcell out of the config of MCP clients, and put back what was moved", ArgsUsage: "[CLIENT…]",
+		Name: "uninstall", Usage: "remove toolcell from the config of MCP clients, and move servers back", ArgsUsage: "[CLIENT…]",
 		Flags: flags(discoverySettings, own...), Action: actionWith(s, withClients(uninstall)),
 	}
 }
@@ -131,7 +131,7 @@ func uninstall(ctx context.Context, o installOptions) error {
 			fmt.Fprintf(o.Err, "toolcell: note: %s was changed too: take toolcell out of it with --project, in that folder\n", file)
 		}
 		if err == nil && len(clients) == 0 && !o.JSON {
-			fmt.Fprintln(o.Stdout(), "nothing to do: toolcell is in the config of no client")
+			fmt.Fprintln(o.Stdout(), "nothing to do: no client has toolcell in its config")
 		}
 		return clients, err
 	})

@@ -21,16 +21,16 @@ func packagesCommand(s *console.Streams) *cli.Command {
 	return group("packages", "get, list and remove the packages of scripts",
 		&cli.Command{
 			Name: "add", Usage: "get packages ahead of the runs that need them, in the newest versions", ArgsUsage: "REQUIREMENT…|SCRIPT",
-			Description: "A requirement is a name and perhaps versions, as in 'pandas>=2'. A script is a file\n" +
-				"that ends in .py and has a # /// script header.",
-			Flags:  flags(forRuns, &cli.BoolFlag{Name: "offline", Usage: "fetch nothing: say whether all is here"}),
+			Description: "A requirement is the name of a package, perhaps with versions, such as 'pandas>=2'. A script is\n" +
+				"a file whose name ends in .py and which has a # /// script header.",
+			Flags:  flags(forRuns, &cli.BoolFlag{Name: "offline", Usage: "fetch nothing; report whether everything is here"}),
 			Action: action(s, packagesAdd),
 		},
 		command("lock", "write the versions that a script gets into pylock.NAME.toml beside it", "SCRIPT", forRuns, action(s, packagesLock),
-			&cli.BoolFlag{Name: "offline", Usage: "fetch nothing: write the versions that the script got here"}),
+			&cli.BoolFlag{Name: "offline", Usage: "fetch nothing; write the versions that the script got here"}),
 		command("list", "show the sets of packages that are here", "", stateSettings, action(s, packagesList)),
 		command("show", "show the packages of a set, by the beginning of its ID", "ID", stateSettings, action(s, packagesShow)),
-		command("prune", "remove sets that were not used for some time; never one in use", "", stateSettings, action(s, packagesPrune),
+		command("prune", "remove sets that have not been used for some time; never one in use", "", stateSettings, action(s, packagesPrune),
 			&cli.StringFlag{Name: "unused", Value: "30", Usage: "those not used for `DAYS`"}),
 	)
 }

@@ -32,7 +32,7 @@ type runningProcess struct {
 func (p runningProcess) String() string {
 	said := "a process that cannot be seen from here"
 	if p.PID != 0 {
-		said = strings.TrimSpace("toolcell "+p.Command) + fmt.Sprintf(" (process %d", p.PID)
+		said = strings.TrimSpace("toolcell "+p.Command) + fmt.Sprintf(" (PID %d", p.PID)
 		if p.Client != "" {
 			said += ", started by " + p.Client
 		}

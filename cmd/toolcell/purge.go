@@ -28,7 +28,7 @@ type purgeOptions struct {
 }
 
 func purgeCommand(s *console.Streams) *cli.Command {
-	c := command("purge", "remove everything of toolcell: entries in clients, caches, state, logins, your files", "", discoverySettings,
+	c := command("purge", "remove everything that belongs to toolcell: entries in clients, caches, state, logins, your files", "", discoverySettings,
 		actionWith(s, func(c *cli.Context, o Options) error {
 			p := purgeOptions{Options: o, Yes: c.Bool("yes"), DryRun: c.Bool("dry-run")}
 			p.change = installOptionsOf(c, o, discoverServers(o.Settings, shellLogger(o)))
@@ -36,9 +36,9 @@ func purgeCommand(s *console.Streams) *cli.Command {
 		}),
 		&cli.BoolFlag{Name: "yes", Aliases: []string{"y"}, Usage: "remove it without asking"},
 		&cli.BoolFlag{Name: "dry-run", Usage: "only show what would be removed"})
-	c.Description = "It shows what there is, and asks. Servers that were moved behind toolcell go back into their\n" +
-		"clients first. While a toolcell process runs, nothing is removed. Saved tools, the policy and\n" +
-		"other files in ~/.config/toolcell cannot be got back."
+	c.Description = "It shows what there is, and asks first. Servers that were moved behind toolcell go back into their\n" +
+		"clients. While a toolcell process is running, nothing is removed. This cannot be undone: saved\n" +
+		"tools, the policy and other files in ~/.config/toolcell are lost."
 	return c
 }
 
@@ -110,10 +110,10 @@ func (o purgeOptions) checkHome() error {
 	}
 	if info, err := os.Stat(home); err == nil {
 		if st, ok := info.Sys().(*syscall.Stat_t); ok && st.Uid != 0 {
-			return console.Invalidf("this would remove files of %s as root; run toolcell purge without sudo, or with sudo -H for those of root", user)
+			return console.Invalidf("this would remove files of %s as root; run toolcell purge without sudo, or with sudo -H for root's own", user)
 		}
 	}
-	console.Note(o.Err, "with sudo this is about the toolcell of root; for that of "+user+" run it without")
+	console.Note(o.Err, "with sudo this is about root's toolcell; for that of "+user+", run it without sudo")
 	return nil
 }
 
@@ -185,18 +185,18 @@ func (p *purging) refuse() error {
 	if len(pids) > 0 {
 		cure += ", or end it with: kill " + strings.Join(pids, " ")
 	}
-	err := fmt.Errorf("nothing was removed, since %s; %s", runs(names), cure)
+	err := fmt.Errorf("nothing was removed: %s; %s", stillRunning(names), cure)
 	if p.JSON {
 		return errors.Join(console.PrintJSON(p.Streams, []purgeRow{p.row}), err)
 	}
 	return err
 }
 
-func runs(names []string) string {
+func stillRunning(names []string) string {
 	if len(names) == 1 {
-		return names[0] + " runs"
+		return names[0] + " is still running"
 	}
-	return strings.Join(names, ", ") + " run"
+	return strings.Join(names, ", ") + " are still running"
 }
 
 // ask asks on the terminal.
@@ -243,7 +243,7 @@ func (p *purging) remove(ctx context.Context) error {
 		return p.interrupted(context.Cause(ctx))
 	}
 	if p.failures == 0 && len(p.disk.Foreign) == 0 && len(left) > 0 {
-		p.fail("something was put into " + strings.Join(left, " and ") + " meanwhile, or is in use: run purge again")
+		p.fail("something in " + strings.Join(left, " and ") + " is new or in use: run purge again")
 	}
 	return p.end()
 }
@@ -315,7 +315,7 @@ func (p *purging) holdStarts() (release func(), err error) {
 
 // interrupted says how to go on.
 func (p *purging) interrupted(err error) error {
-	console.Note(p.Err, "what is left goes when purge runs again")
+	console.Note(p.Err, "to remove the rest, run purge again")
 	return err
 }
 

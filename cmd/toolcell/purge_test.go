@@ -54,7 +54,7 @@ func TestPurgeWithoutAnAnswerChangesNothing(t *testing.T) {
 		t.Error(err)
 	}
 	text := printed()
-	for _, want := range []string{"saved tools", "This cannot be got back: 1 saved tool.", "nothing was removed: this was a dry run"} {
+	for _, want := range []string{"saved tools", "This cannot be undone. You lose 1 saved tool.", "nothing was removed: this was a dry run"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("it does not say %q:\n%s", want, text)
 		}
@@ -200,8 +200,8 @@ func TestWhatUndoNeedsIsKept(t *testing.T) {
 func TestRefusalNamesAllProcesses(t *testing.T) {
 	o, _, _ := newPurging(t)
 	p := &purging{purgeOptions: o, running: []runningProcess{{PID: 11, Command: "serve", Client: "claude"}, {PID: 12, Command: "exec"}, {}}}
-	const want = "nothing was removed, since toolcell serve (process 11, started by claude), toolcell exec (process 12), " +
-		"a process that cannot be seen from here run; quit the client, or end it with: kill 11 12"
+	const want = "nothing was removed: toolcell serve (PID 11, started by claude), toolcell exec (PID 12), " +
+		"a process that cannot be seen from here are still running; quit the client, or end it with: kill 11 12"
 	if err := p.refuse(); err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}

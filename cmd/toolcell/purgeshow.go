@@ -37,7 +37,7 @@ func (p *purging) show() error {
 		}
 	}
 	if lost := p.lost(); lost != "" {
-		fmt.Fprintf(out, "\nThis cannot be got back: %s.\n", console.Plain(lost))
+		fmt.Fprintf(out, "\nThis cannot be undone. You lose %s.\n", console.Plain(lost))
 	}
 	if !p.Yes { // otherwise it is said at the end
 		for _, said := range p.outside() {
@@ -49,7 +49,7 @@ func (p *purging) show() error {
 		for _, r := range p.running {
 			names = append(names, r.String())
 		}
-		console.Note(p.Err, "nothing can be removed while "+runs(names))
+		console.Note(p.Err, "nothing can be removed: "+stillRunning(names))
 	}
 	return nil
 }
@@ -136,12 +136,12 @@ func (p *purging) printEnd(left []string) {
 	}
 	for _, u := range p.row.Disk {
 		if u.Kind == footprint.Logins && u.Count > 0 {
-			console.Note(p.Err, "services may know the tokens of logins until these end: to withdraw them at once, use their pages of connected applications")
+			console.Note(p.Err, "services may accept the tokens of logins until they expire: to revoke them at once, use the pages of connected applications there")
 		}
 	}
 	if !exists(p.row.Program) {
-		fmt.Fprintln(out, "the program has gone, too")
+		fmt.Fprintln(out, "the program is gone, too")
 		return
 	}
-	fmt.Fprintf(out, "the program itself is left: %s\n", console.Plain(cmp.Or(p.row.How, "rm "+text.ShellWord(p.row.Program))))
+	fmt.Fprintf(out, "to remove the program itself: %s\n", console.Plain(cmp.Or(p.row.How, "rm "+text.ShellWord(p.row.Program))))
 }

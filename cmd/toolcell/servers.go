@@ -18,11 +18,11 @@ func serversCommand(s *console.Streams) *cli.Command {
 	command := func(name, usage, args string, do serversFunc, more ...string) *cli.Command {
 		return command(name, usage, args, slices.Concat(discoverySettings, more), action(s, do.run))
 	}
-	pinsCommand := command("pins", "show how tools have changed since they were first used, and accept it", "[NAME…] | accept NAME [TOOL]", serversPins)
+	pinsCommand := command("pins", "show how tools have changed since they were first used, and accept changes", "[NAME…] | accept NAME [TOOL]", serversPins)
 	pinsCommand.Description = pinsDescription
 	return group("servers", "list, check and call your MCP servers",
-		command("list", "list the servers that were found, and what is wrong with any", "", serversList, "policy"),
-		command("check", "start servers and report what is wrong with any", "[NAME…]", serversCheck, "start-timeout"),
+		command("list", "list the servers that were found, with any problems", "", serversList, "policy"),
+		command("check", "start servers and report any problems", "[NAME…]", serversCheck, "start-timeout"),
 		command("tools", "start servers and list their tools", "[NAME…]", serversTools, "start-timeout"),
 		pinsCommand,
 		serversLoginCommand(s), serversLogoutCommand(s),

@@ -41,7 +41,7 @@ func serversCallCommand(s *console.Streams) *cli.Command {
 	return &cli.Command{
 		Name: "call", Usage: "call a tool and print its value", ArgsUsage: "NAME TOOL [ARGUMENTS | NAME=VALUE… | - | @FILE]",
 		Description: "ARGUMENTS is a JSON object, NAME=VALUE for each argument, - to read the object from standard input, or @FILE. " +
-			"The value is what run_python's code gets: a text as it is, anything else as JSON.",
+			"The value is what the code of run_python gets: a string as it is, anything else as JSON.",
 		Flags: flags(slices.Concat(discoverySettings, []string{"policy", "start-timeout"}),
 			&cli.StringFlag{Name: "out", Usage: "write the pictures, sounds and files of the answer to `FILE`, or else its value, instead of printing it"},
 			&cli.BoolFlag{Name: "raw", Usage: "print the server's whole answer, as JSON"}),

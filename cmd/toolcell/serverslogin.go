@@ -34,9 +34,9 @@ type serversLoginOptions struct {
 func serversLoginCommand(s *console.Streams) *cli.Command {
 	return &cli.Command{
 		Name: "login", Usage: "log in to a remote server with OAuth, in a browser", ArgsUsage: "NAME",
-		Description: "A page of the service opens in your browser; when you have agreed there, the tokens are kept in the\n" +
+		Description: "A page of the service opens in your browser. When you have agreed there, the tokens are kept in the\n" +
 			"state folder, in a file that only you can read, and all toolcell processes use and renew them. If a\n" +
-			"server has refused a request for lack of scopes, logging in again asks for them.",
+			"server has refused a request for lack of scopes, logging in again asks for these scopes.",
 		Flags: flags(loginSettings, jsonFlag(), &cli.BoolFlag{Name: "no-browser", Usage: "only print the address, open no browser"}),
 		Action: actionWith(s, func(c *cli.Context, o Options) error {
 			login := serversLoginOptions{o, c.Bool("no-browser")}
@@ -48,8 +48,8 @@ func serversLoginCommand(s *console.Streams) *cli.Command {
 func serversLogoutCommand(s *console.Streams) *cli.Command {
 	return &cli.Command{
 		Name: "logout", Usage: "forget the login to a remote server", ArgsUsage: "NAME",
-		Description: "The tokens on this machine are deleted. The service may know them until they end: to withdraw them at\n" +
-			"once, use its own page of connected applications.",
+		Description: "The tokens on this machine are deleted. The service may accept them until they expire: to revoke them\n" +
+			"at once, use its page of connected applications.",
 		Flags: flags(loginSettings), Action: action(s, serversFunc(serversLogout).run),
 	}
 }

@@ -17,7 +17,7 @@ import (
 )
 
 const pinsDescription = "A server's tools are pinned when toolcell first learns of them: their names, descriptions,\n" +
-	"schemas and annotations. This shows what the server says differently since, without starting\n" +
+	"schemas and annotations. This shows what the server has changed since, without starting\n" +
 	"it. accept pins one tool, or all of them, as they are shown."
 
 // acceptWord is the argument before a name that accepts changes.

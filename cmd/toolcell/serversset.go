@@ -25,7 +25,7 @@ func serversSetCommand(s *console.Streams) *cli.Command {
 	return &cli.Command{
 		Name: "set", Usage: "store a value, such as a token, that a server's config asks for", ArgsUsage: "NAME INPUT",
 		Description: "The value is read from standard input, or asked for on a terminal. It is kept in the state\n" +
-			"folder, in a file that only you can read. A variable of the environment goes before it.",
+			"folder, in a file that only you can read. An environment variable takes precedence over it.",
 		Flags: flags(discoverySettings, &cli.BoolFlag{Name: "remove", Usage: "forget the value"}),
 		Action: actionWith(s, func(c *cli.Context, o Options) error {
 			return serversSet(c.Context, serversSetOptions{o, c.Bool("remove")})

@@ -18,7 +18,7 @@ import (
 var discoverySettings = []string{"state-dir", "servers-config", "log-level", "allow-self-server"}
 
 func serversTrustCommand(s *console.Streams) *cli.Command {
-	return command("trust", "let a project's config file start the servers in it, as long as it stays as it is", "FILE…", discoverySettings,
+	return command("trust", "let a project's config file start the servers in it, until the file changes", "FILE…", discoverySettings,
 		action(s, func(ctx context.Context, o Options) error { return eachProjectFile(ctx, o, trustFile) }))
 }
 

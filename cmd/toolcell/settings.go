@@ -18,8 +18,8 @@ func settingsCommand(s *console.Streams) *cli.Command {
 	return &cli.Command{
 		Name: settingsTopic, Usage: "show settings and where they come from, and change your config.toml",
 		Description: "A flag overrides a variable, which overrides your config.toml; without any of them the default\n" +
-			"applies. A project's .toolcell.toml may lower limits. What each setting means is in\n" +
-			"toolcell help settings. Without a command it is settings list.",
+			"applies. A project's .toolcell.toml may lower limits. For what each setting means, see toolcell\n" +
+			"help settings. Without a command, it lists the settings.",
 		Flags: flags(nil),
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {

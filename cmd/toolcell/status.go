@@ -31,8 +31,8 @@ import (
 var statusSettings = append(slices.Clone(discoverySettings), "policy")
 
 func statusCommand(s *console.Streams) *cli.Command {
-	c := command("status", "show what of toolcell is on this machine, what runs, and what waits for you", "", statusSettings, action(s, status))
-	c.Description = "It starts nothing and asks no network. To check whether everything works: toolcell doctor."
+	c := command("status", "show what toolcell has on this machine, what is running, and what is waiting for you", "", statusSettings, action(s, status))
+	c.Description = "It starts nothing and uses no network. To check whether everything works: toolcell doctor."
 	return c
 }
 
@@ -227,12 +227,12 @@ func (r statusRow) print(o Options) error {
 	if r.Stable.Exists && r.Stable.Path != r.Program {
 		said := "the same program"
 		if !r.Stable.Same {
-			said = "another version than this; toolcell upgrade puts this one there if it is newer"
+			said = "another version; toolcell upgrade puts this one there if it is newer"
 		}
 		say("copy", "%s: %s", r.Stable.Path, said)
 	}
-	say("policy", "%s", r.Policy.text("none; code may call every server that a call names"))
-	say("config", "%s", r.Config.text("none; defaults and variables count"))
+	say("policy", "%s", r.Policy.text("none (code may call any server without asking)"))
+	say("config", "%s", r.Config.text("none (defaults and variables apply)"))
 	say("servers", "%s", r.serversText())
 	say("questions", "%s", r.questionsText())
 	if err := r.printClients(o); err != nil {
@@ -259,7 +259,7 @@ func (f userFile) text(none string) string {
 	case f.File == "":
 		return none
 	}
-	return none + " (" + f.File + ")"
+	return none + "; it would be " + f.File
 }
 
 func (r statusRow) serversText() string {
@@ -280,15 +280,15 @@ func (r statusRow) questionsText() string {
 	case 0:
 		return "none"
 	case 1:
-		return "1 waits for you: " + console.OneLine(aboutText(r.Questions[0]), descriptionWidth) + " (toolcell approvals list)"
+		return "1 is waiting for you: " + console.OneLine(aboutText(r.Questions[0]), descriptionWidth) + " (toolcell approvals list)"
 	default:
-		return fmt.Sprintf("%d wait for you: toolcell approvals list", n)
+		return fmt.Sprintf("%d are waiting for you: toolcell approvals list", n)
 	}
 }
 
 func (r statusRow) printClients(o Options) error {
 	if len(r.Clients) == 0 {
-		fmt.Fprintf(o.Stdout(), "\ntoolcell is in the config of no client: toolcell install\n")
+		fmt.Fprintf(o.Stdout(), "\nno client has toolcell in its config: toolcell install\n")
 		return nil
 	}
 	fmt.Fprintln(o.Stdout())
@@ -333,7 +333,7 @@ func (r statusRow) printRunning(o Options) error {
 // printDisk prints a table of what is on the disk.
 func printDisk(o Options, uses []footprint.Use, total int64) error {
 	if len(uses) == 0 {
-		fmt.Fprintf(o.Stdout(), "\nnothing of it is on the disk but the program\n")
+		fmt.Fprintf(o.Stdout(), "\nnothing is on the disk but the program\n")
 		return nil
 	}
 	fmt.Fprintln(o.Stdout())

@@ -105,11 +105,11 @@ func TestStatusFitsOneScreen(t *testing.T) {
 	text := printed()
 	for _, want := range []string{
 		"toolcell 0.1.0", "program    /usr/bin/toolcell\n",
-		"copy       /home/ada/.local/share/toolcell/bin/toolcell: another version than this; toolcell upgrade puts this one there if it is newer\n",
+		"copy       /home/ada/.local/share/toolcell/bin/toolcell: another version; toolcell upgrade puts this one there if it is newer\n",
 		"policy     /home/ada/.config/toolcell/policy.toml, which cannot be used: line 3: x\n",
-		"config     none; defaults and variables count (/home/ada/.config/toolcell/config.toml)\n",
+		"config     none (defaults and variables apply); it would be /home/ada/.config/toolcell/config.toml\n",
 		"servers    3 idle, 1 left out (toolcell servers list)\n",
-		"questions  1 waits for you: github.create_issue {} (toolcell approvals list)\n",
+		"questions  1 is waiting for you: github.create_issue {} (toolcell approvals list)\n",
 		"cursor  toolcell  this program  /home/ada/.cursor/mcp.json\n", "   4711  serve    cursor",
 		"images   3 MiB      2  /home/ada/.cache/toolcell/images\n", "other    4 KiB      1\n", "total    3 MiB\n", "toolcell: note: a folder is a link\n",
 	} {
@@ -172,7 +172,7 @@ func TestClientIsTheProgramAboveTheLaunchers(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	p := processOf(pid, "/run/x", time.Time{})
-	if p.Client != want || p.String() != "toolcell (process "+strings.TrimSpace(string(buf[:n]))+", started by "+want+")" {
+	if p.Client != want || p.String() != "toolcell (PID "+strings.TrimSpace(string(buf[:n]))+", started by "+want+")" {
 		t.Errorf("%+v: %s", p, p)
 	}
 	if p := processOf(0, "/run/x", time.Time{}); p.String() != "a process that cannot be seen from here" {

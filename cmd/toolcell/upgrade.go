@@ -14,9 +14,9 @@ import (
 
 func upgradeCommand(s *console.Streams) *cli.Command {
 	return &cli.Command{
-		Name: "upgrade", Usage: "say how to get a newer version, or put this one where clients start it",
-		Description: "It prints how toolcell was installed, and what to type for a newer version: whatever installed\n" +
-			"it replaces it. If clients start a copy in ~/.local/share/toolcell/bin, and this is another\n" +
+		Name: "upgrade", Usage: "say how to upgrade, or put this version where clients start it",
+		Description: "It prints how toolcell was installed, and the command that upgrades it: the tool that installed it\n" +
+			"also upgrades it. If clients start a copy in ~/.local/share/toolcell/bin, and this is another\n" +
 			"version, as after uvx toolcell@latest, the copy is replaced.",
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "force", Usage: "replace a newer copy"},
@@ -54,7 +54,7 @@ func upgrade(ctx context.Context, o Options, force bool) error {
 		}
 		noteSettled(o, settled)
 	}
-	return printRow(o, report, "toolcell %s at %s, from %s. For a newer version, type:\n%s\n",
+	return printRow(o, report, "toolcell %s at %s, from %s. To upgrade:\n%s\n",
 		report.Version, report.Program, report.From, report.Upgrade)
 }
 

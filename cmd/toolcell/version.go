@@ -23,7 +23,7 @@ func versionCommand(s *console.Streams) *cli.Command {
 		Name:  "version",
 		Usage: "print the version",
 		Flags: []cli.Flag{
-			&cli.BoolFlag{Name: "check", Usage: "ask where toolcell came from (PyPI, npm or GitHub) whether there is a newer version"},
+			&cli.BoolFlag{Name: "check", Usage: "ask the place that toolcell came from (PyPI, npm or GitHub) for a newer version"},
 			jsonFlag(),
 		},
 		Action: actionWith(s, func(c *cli.Context, o Options) error {

@@ -75,7 +75,7 @@ func deniedCure(h spec.Host, m spec.ShownMount, denied string) string {
 func DeniedMounts(h spec.Host) (notes []string) {
 	for _, c := range mountChecks(h) {
 		if c.Status != CheckOK {
-			notes = append(notes, c.Text+"; to cure it: "+c.Cure)
+			notes = append(notes, c.Text+"; to fix it: "+c.Cure)
 		}
 	}
 	return notes

@@ -45,7 +45,7 @@ func TestWatchesRestWhileNothingRuns(t *testing.T) {
 		}
 		w.Hold(still.Load) // once more
 		if got := in(time.Hour); got != 0 {
-			t.Errorf("%d looks at what stands still", got)
+			t.Errorf("%d looks at what is paused", got)
 		}
 		w.Resume()
 		w.Resume()

@@ -151,7 +151,7 @@ async def main():
     loop = asyncio.get_running_loop()
     await mcp_github.get()
     begun = loop.time()
-    time.sleep(0.01)  # the code stands still, and the host says for how long
+    time.sleep(0.01)  # the code is paused, and the host says for how long
     _, hard = resource.getrlimit(10)
     resource.setrlimit(10, (3_000_000, hard))
     return round(begun - loop.time())

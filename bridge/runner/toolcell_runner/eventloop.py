@@ -293,7 +293,7 @@ def of_running_loop(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def suspending(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns a function that runs a loop, also inside of another one, which stands still meanwhile."""
+    """Returns a function that runs a loop, also inside of another one, which is paused meanwhile."""
     @functools.wraps(original)
     def run(*args: Any, **kwargs: Any) -> Any:
         outer = events._get_running_loop()

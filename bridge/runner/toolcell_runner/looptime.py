@@ -1,4 +1,4 @@
-"""The time of event loops, which stands still while the user is asked about a call.
+"""The time of event loops, which is paused while the user is asked about a call.
 
 Their timers must not run out then: a loop that goes on looks at the time before anything else. So the host says how
 long the code stood still before it lets it go on, where code can look it up at any time, and no message has to be read

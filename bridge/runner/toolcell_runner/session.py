@@ -1,7 +1,7 @@
 """A session: run after run in one process.
 
 Each run begins with a start message. Between two of them the host freezes the sandbox, but not at once: threads and
-processes that the code left go on for a moment. The event loop stands still.
+processes that the code left go on for a moment. The event loop is paused.
 """
 from __future__ import annotations
 

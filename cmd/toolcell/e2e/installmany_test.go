@@ -75,7 +75,7 @@ func TestInstallInSeveralClients(t *testing.T) {
 	if len(rows) != 3 || rows["cursor"].Status != "restored" || rows["zed"].Status != "removed" || rows["codex"].Status != "restored" {
 		t.Errorf("uninstalled: %+v", rows)
 	}
-	w.must(t, "toolcell is in the config of no client", "uninstall", "--all")
+	w.must(t, "no client has toolcell in its config", "uninstall", "--all")
 	if rows := w.reports(t, 0, "uninstall", "cursor"); rows["cursor"].Status != "not installed" {
 		t.Errorf("again: %+v", rows)
 	}

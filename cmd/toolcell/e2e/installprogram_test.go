@@ -69,7 +69,7 @@ func TestInstallFromACache(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, err := w.shell(t, w.env, `exec "$HOME/.local/share/toolcell/bin/toolcell" upgrade`).CombinedOutput()
-	if want := " at " + copied + ", from uvx. For a newer version, type:\nuvx toolcell@latest upgrade\n"; err != nil || !strings.HasSuffix(string(text), want) {
+	if want := " at " + copied + ", from uvx. To upgrade:\nuvx toolcell@latest upgrade\n"; err != nil || !strings.HasSuffix(string(text), want) {
 		t.Errorf("upgrade: %v\n%s\nwant %s", err, text, want)
 	}
 

@@ -168,7 +168,7 @@ func TestMountThatCannotBeUsedIsExplained(t *testing.T) {
 		dir := sharedFolder(t)
 		e := env{"TOOLCELL_IMAGE": "host", "TOOLCELL_MOUNTS": dir + ":/data:rw"}
 		want := "code cannot write /data: " + dir + " belongs to uid 0 (mode 0755), and the code is uid "
-		if _, errs, _ := h.run(t, e, "exec", "-c", "open('/data/x', 'w')"); !strings.Contains(errs, want) || !strings.Contains(errs, "to cure it: ch") {
+		if _, errs, _ := h.run(t, e, "exec", "-c", "open('/data/x', 'w')"); !strings.Contains(errs, want) || !strings.Contains(errs, "to fix it: ch") {
 			t.Errorf("exec says %s\nwant %q", errs, want)
 		}
 		if out, _, _ := h.run(t, e, "doctor"); !strings.Contains(out, want) || !strings.Contains(out, "RC-MOUNT") {

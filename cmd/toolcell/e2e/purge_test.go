@@ -21,7 +21,7 @@ func TestPurgeLeavesNothing(t *testing.T) {
 	onHosts(t, func(t *testing.T, h *host) {
 		n := newNewcomer(t, h)
 		before := n.find(t)
-		n.must(t, 0, "toolcell is in the config of no client", "status")
+		n.must(t, 0, "no client has toolcell in its config", "status")
 		n.must(t, 0, "", "purge", "--dry-run")
 		n.wantFiles(t, before)
 		if h.name == "user" { // an image with layers, whose sandboxes have subordinate IDs
@@ -61,12 +61,12 @@ func TestPurgeLeavesNothing(t *testing.T) {
 		n.must(t, exitUsage, "needs --yes", "purge", "--json")
 		n.wantFiles(t, used)
 
-		out = n.must(t, 0, "the program itself is left: ", "purge", "--yes")
+		out = n.must(t, 0, "to remove the program itself: ", "purge", "--yes")
 		if !strings.Contains(out, "put back: 1 server") {
 			t.Error(out)
 		}
 		n.wantFiles(t, before)
-		n.must(t, 0, "the program itself is left: ", "purge", "--yes")
+		n.must(t, 0, "to remove the program itself: ", "purge", "--yes")
 		n.wantFiles(t, before)
 	})
 }
@@ -80,7 +80,7 @@ func TestPurgeAsksOnATerminal(t *testing.T) {
 	used := n.find(t)
 	for _, answer := range []string{"n", "", "yep"} {
 		p := atTerminal(t, n.command(t, n.env, "purge"), 100)
-		p.sees("This cannot be got back: 1 saved tool, your own files in")
+		p.sees("This cannot be undone. You lose 1 saved tool, your own files in")
 		p.sees("Remove all of this? [y/N] ")
 		p.enters(answer+"\r", "nothing was removed")
 		if code := p.leaves(); code != exitFail {
@@ -131,7 +131,7 @@ func TestPurgeSeesServeWithAnotherRuntimeFolder(t *testing.T) {
 	e := maps.Clone(n.env)
 	e["XDG_RUNTIME_DIR"] = n.home + "/runtime"
 	c := n.serve(t, e)
-	n.must(t, exitFail, "nothing was removed, since toolcell serve (process "+strconv.Itoa(c.cmd.Process.Pid), "purge", "--yes")
+	n.must(t, exitFail, "nothing was removed: toolcell serve (PID "+strconv.Itoa(c.cmd.Process.Pid), "purge", "--yes")
 	n.must(t, 0, strconv.Itoa(c.cmd.Process.Pid)+"  serve", "status")
 	c.Close()
 	n.must(t, 0, "freed", "purge", "--yes")
@@ -140,7 +140,7 @@ func TestPurgeSeesServeWithAnotherRuntimeFolder(t *testing.T) {
 // refused fails the test unless purge changes nothing while a process runs.
 func (n *newcomer) refused(t *testing.T, pid int) {
 	t.Helper()
-	out := n.must(t, 0, "questions  1 waits for you: github.create_issue", "status")
+	out := n.must(t, 0, "questions  1 is waiting for you: github.create_issue", "status")
 	if !strings.Contains(out, strconv.Itoa(pid)+"  serve") || !strings.Contains(out, "policy     "+n.home+"/.config/toolcell/policy.toml\n") {
 		t.Errorf("process %d is not in\n%s", pid, out)
 	}
@@ -157,7 +157,7 @@ func (n *newcomer) refused(t *testing.T, pid int) {
 	for _, args := range [][]string{{"purge", "--yes"}, {"purge", "--yes", "--json"}} {
 		n.must(t, exitFail, "kill "+strconv.Itoa(pid), args...)
 	}
-	n.must(t, 0, "nothing can be removed while toolcell serve (process "+strconv.Itoa(pid), "purge", "--dry-run")
+	n.must(t, 0, "nothing can be removed: toolcell serve (PID "+strconv.Itoa(pid), "purge", "--dry-run")
 	if after := files(); !slices.Equal(after, before) {
 		t.Errorf("there are %q, were %q", after, before)
 	}
