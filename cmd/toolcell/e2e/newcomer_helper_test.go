@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bytes"
 	"encoding/json"
 	"io/fs"
 	"maps"
@@ -11,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 // A newcomer is a user with a home folder in which toolcell has never been.
@@ -166,11 +168,18 @@ func du(t *testing.T, dirs ...string) (sum int64) {
 	t.Helper()
 	for _, dir := range dirs {
 		var out []byte
-		waitFor(t, "du of "+dir, func() bool {
+		for start := time.Now(); ; time.Sleep(100 * time.Millisecond) {
 			var err error
-			out, err = exec.Command("du", "-s", "--block-size=1", dir).Output()
-			return err == nil
-		})
+			var errs bytes.Buffer
+			cmd := exec.Command("du", "-s", "--block-size=1", dir)
+			cmd.Stderr = &errs
+			if out, err = cmd.Output(); err == nil {
+				break
+			}
+			if time.Since(start) > slow(10*time.Second) {
+				t.Fatalf("%v: %s", err, errs.Bytes())
+			}
+		}
 		n, err := strconv.ParseInt(strings.Fields(string(out))[0], 10, 64)
 		if err != nil {
 			t.Fatal(err)
