@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	"github.com/toolcell/toolcell/internal/state"
@@ -47,21 +48,22 @@ const releases = "https://github.com/toolcell/toolcell/releases/latest"
 // originOf finds out how the program at a path was installed, by what is around it: the file
 // itself is the same everywhere.
 func originOf(path string) Origin {
-	for _, find := range []func(string) (Origin, bool){npmPackage, pythonPackage, systemPackage, goInstall} {
+	for _, find := range []func(string) (Origin, bool){npmPackage, pythonPackage, systemPackage, goInstall, tarball} {
 		if o, ok := find(path); ok {
 			return o
 		}
 	}
-	file := text.ShellWord(path)
-	build := "git pull && make && bin/toolcell upgrade"
-	if stays(path) {
-		build = "git pull && make && make install PREFIX=" + text.ShellWord(filepath.Dir(filepath.Dir(path)))
+	prefix := filepath.Dir(filepath.Dir(path))
+	o := Origin{Name: "source", Registry: GitHub, Upgrade: "# in a clone:\ngit pull && make && ", Remove: "rm " + text.ShellWord(path)}
+	switch {
+	case stays(path):
+		o.Upgrade += "make install PREFIX=" + text.ShellWord(prefix)
+	case exists(filepath.Join(prefix, ".git")):
+		o.Upgrade = "cd " + text.ShellWord(prefix) + " && git pull && make && bin/toolcell upgrade"
+	default:
+		o.Upgrade += "bin/toolcell upgrade"
 	}
-	return Origin{
-		Name: "source or a tarball", Registry: GitHub,
-		Upgrade: "# in a clone:\n" + build + "\n# or unpack the tarball there from " + releases,
-		Remove:  "rm " + file,
-	}
+	return o
 }
 
 // npmPackage knows node_modules/@toolcell/PLATFORM/bin/toolcell. npx has it in a folder of
@@ -74,7 +76,10 @@ func npmPackage(path string) (Origin, bool) {
 	o := Origin{Name: "npm", Registry: NPM, passing: true}
 	switch {
 	case filepath.Base(filepath.Dir(project)) == "_npx":
-		o.Name, o.Upgrade, o.Remove = "npx", "npx toolcell@latest upgrade", "rm -r "+text.ShellWord(project)
+		dir := text.ShellWord(project)
+		// npm 9 starts what is in this folder, also once there is a newer version. Later ones look
+		// (libnpmexec, missingFromTree).
+		o.Name, o.Upgrade, o.Remove = "npx", "rm -rf "+dir+" && npx toolcell upgrade", "rm -r "+dir
 	case filepath.Base(project) == "lib":
 		o.Upgrade, o.Remove = "npm install -g toolcell@latest && toolcell upgrade", "npm uninstall -g toolcell"
 	default:
@@ -94,10 +99,7 @@ func pythonPackage(path string) (Origin, bool) {
 	if err != nil || len(found) == 0 {
 		return Origin{}, false
 	}
-	has := func(name string) bool {
-		_, err := os.Stat(filepath.Join(prefix, name))
-		return err == nil
-	}
+	has := func(name string) bool { return exists(filepath.Join(prefix, name)) }
 	o := Origin{Registry: PyPI}
 	switch inVenv := has("pyvenv.cfg"); {
 	case has("uv-receipt.toml"):
@@ -119,9 +121,25 @@ func pythonPackage(path string) (Origin, bool) {
 		o.Upgrade = fmt.Sprintf("%s install --upgrade toolcell && %s upgrade", pip, text.ShellWord(path))
 		o.Remove = fmt.Sprintf("%s uninstall toolcell", pip)
 	default:
-		o.Name, o.Upgrade, o.Remove = "pip", "pip install --upgrade toolcell", "pip uninstall toolcell"
+		flag := ""
+		if python, _, _ := strings.Cut(found[0], "/"); externallyManaged(python, filepath.Join(prefix, "lib"), "/usr/lib") {
+			flag = "--break-system-packages "
+		}
+		o.Name, o.Upgrade, o.Remove = "pip", "pip install "+flag+"--upgrade toolcell", "pip uninstall "+flag+"toolcell"
 	}
 	return o, true
+}
+
+// externallyManaged reports whether pip changes nothing outside of virtual environments unless a flag
+// says so (https://packaging.python.org/en/latest/specifications/externally-managed-environments/).
+// The first folder that has the standard library of this Python is where the mark would be.
+func externallyManaged(python string, folders ...string) bool {
+	for _, dir := range folders {
+		if exists(filepath.Join(dir, python, "os.py")) {
+			return exists(filepath.Join(dir, python, "EXTERNALLY-MANAGED"))
+		}
+	}
+	return false
 }
 
 // inUVsCache reports whether an environment is one that uvx keeps in its cache. The folders
@@ -141,7 +159,7 @@ func systemPackage(path string) (Origin, bool) {
 		{"an .rpm", "/usr/lib/sysimage/rpm", "sudo dnf install ./toolcell-*.rpm", "sudo dnf remove toolcell"},
 		{"an .rpm", "/var/lib/rpm", "sudo dnf install ./toolcell-*.rpm", "sudo dnf remove toolcell"},
 	} {
-		if _, err := os.Stat(p.knows); err == nil {
+		if exists(p.knows) {
 			return Origin{Name: p.name, Registry: GitHub, Upgrade: "# with the package from " + releases + ":\n" + p.upgrade, Remove: p.remove}, true
 		}
 	}
@@ -159,6 +177,30 @@ func goInstall(path string) (Origin, bool) {
 		}
 	}
 	return Origin{}, false
+}
+
+// tarball knows PREFIX/bin/toolcell with PREFIX/share/doc/toolcell, which make install does not make.
+func tarball(path string) (Origin, bool) {
+	prefix := filepath.Dir(filepath.Dir(path))
+	if !exists(filepath.Join(prefix, "share", "doc", "toolcell")) {
+		return Origin{}, false
+	}
+	// Tarballs of older versions may be beside the newest one.
+	newest := `"$(ls -v toolcell-*-linux-` + runtime.GOARCH + `.tar.gz | tail -n 1)"`
+	o := Origin{
+		Name: "a tarball", Registry: GitHub,
+		Upgrade: "# where the tarball from " + releases + " is:\ntar -C " + text.ShellWord(prefix) + " --strip-components=1 -xzf " + newest,
+		Remove:  "rm " + text.ShellWord(path),
+	}
+	if !stays(path) {
+		o.Upgrade += " && " + text.ShellWord(path) + " upgrade"
+	}
+	return o, true
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // originFile says where the program at the stable path was copied from.

@@ -3,7 +3,9 @@ package program
 import (
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -33,7 +35,9 @@ func put(t *testing.T, path, text string) string {
 
 // TestOriginIsKnownByWhatIsAround: HOME in a path and in what is to be typed stands for the home.
 func TestOriginIsKnownByWhatIsAround(t *testing.T) {
-	const metadata = "lib/python3.13/site-packages/toolcell-0.1.0.dist-info/METADATA"
+	// No machine has these Pythons, so that its own are not looked at.
+	const metadata = "lib/python3.99/site-packages/toolcell-0.1.0.dist-info/METADATA"
+	newest := `"$(ls -v toolcell-*-linux-` + runtime.GOARCH + `.tar.gz | tail -n 1)"`
 	for name, c := range map[string]struct {
 		path    string
 		around  []string // files beside the prefix of path
@@ -82,19 +86,25 @@ func TestOriginIsKnownByWhatIsAround(t *testing.T) {
 		},
 		"pip of Debian": {
 			"HOME/.local/bin/toolcell",
-			[]string{"lib/python3.11/dist-packages/toolcell-0.1.0.dist-info/RECORD"},
+			[]string{"lib/python3.98/dist-packages/toolcell-0.1.0.dist-info/RECORD"},
 			"pip", PyPI,
 			"pip install --upgrade toolcell", "pip uninstall toolcell", true,
 		},
+		"pip that needs a flag": {
+			"HOME/.local/bin/toolcell",
+			[]string{metadata, "lib/python3.99/os.py", "lib/python3.99/EXTERNALLY-MANAGED"},
+			"pip", PyPI,
+			"pip install --break-system-packages --upgrade toolcell", "pip uninstall --break-system-packages toolcell", true,
+		},
 		"another package of Python": {
 			"HOME/.local/bin/toolcell",
-			[]string{"lib/python3.13/site-packages/tool-1.dist-info/METADATA"},
-			"source or a tarball", GitHub,
-			"# in a clone:\ngit pull && make && make install PREFIX=HOME/.local\n# or unpack the tarball there from " + releases, "rm HOME/.local/bin/toolcell", true,
+			[]string{"lib/python3.99/site-packages/tool-1.dist-info/METADATA"},
+			"source", GitHub,
+			"# in a clone:\ngit pull && make && make install PREFIX=HOME/.local", "rm HOME/.local/bin/toolcell", true,
 		},
 		"npx": {
 			"HOME/.npm/_npx/1a2b/node_modules/@toolcell/linux-x64/bin/toolcell", nil, "npx", NPM,
-			"npx toolcell@latest upgrade", "rm -r HOME/.npm/_npx/1a2b", false,
+			"rm -rf HOME/.npm/_npx/1a2b && npx toolcell upgrade", "rm -r HOME/.npm/_npx/1a2b", false,
 		},
 		"npm for all": {
 			"/usr/local/lib/node_modules/toolcell/node_modules/@toolcell/linux-x64/bin/toolcell", nil, "npm", NPM,
@@ -110,12 +120,31 @@ func TestOriginIsKnownByWhatIsAround(t *testing.T) {
 			"rm HOME/go/bin/toolcell", true,
 		},
 		"make": {
-			"HOME/clone/bin/toolcell", nil, "source or a tarball", GitHub,
-			"# in a clone:\ngit pull && make && bin/toolcell upgrade\n# or unpack the tarball there from " + releases, "rm HOME/clone/bin/toolcell", false,
+			"HOME/a clone/bin/toolcell",
+			[]string{".git/config"},
+			"source", GitHub,
+			"cd 'HOME/a clone' && git pull && make && bin/toolcell upgrade", "rm 'HOME/a clone/bin/toolcell'", false,
 		},
-		"a folder for programs of their own": {
-			"/opt/toolcell/bin/toolcell", nil, "source or a tarball", GitHub,
-			"# in a clone:\ngit pull && make && make install PREFIX=/opt/toolcell\n# or unpack the tarball there from " + releases, "rm /opt/toolcell/bin/toolcell", true,
+		"make, moved": {
+			"HOME/elsewhere/toolcell", nil, "source", GitHub,
+			"# in a clone:\ngit pull && make && bin/toolcell upgrade", "rm HOME/elsewhere/toolcell", false,
+		},
+		"make install": {
+			"/opt/toolcell/bin/toolcell", nil, "source", GitHub,
+			"# in a clone:\ngit pull && make && make install PREFIX=/opt/toolcell", "rm /opt/toolcell/bin/toolcell", true,
+		},
+		"a tarball": {
+			"HOME/.local/bin/toolcell",
+			[]string{"share/doc/toolcell/copyright"},
+			"a tarball", GitHub,
+			"# where the tarball from " + releases + " is:\ntar -C HOME/.local --strip-components=1 -xzf " + newest, "rm HOME/.local/bin/toolcell", true,
+		},
+		"a tarball for a while": {
+			"HOME/x/bin/toolcell",
+			[]string{"share/doc/toolcell/copyright"},
+			"a tarball", GitHub,
+			"# where the tarball from " + releases + " is:\ntar -C HOME/x --strip-components=1 -xzf " + newest + " && HOME/x/bin/toolcell upgrade",
+			"rm HOME/x/bin/toolcell", false,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -138,6 +167,50 @@ func TestOriginIsKnownByWhatIsAround(t *testing.T) {
 				t.Errorf("clients start %s, want %s", got, started)
 			}
 		})
+	}
+}
+
+// TestTheFirstStandardLibraryTells whether pip needs a flag: that of a Python in /usr/local is before
+// that of the system, and a user's folder has none.
+func TestTheFirstStandardLibraryTells(t *testing.T) {
+	dir := t.TempDir()
+	for _, file := range []string{"own/python3.13/os.py", "system/python3.13/os.py", "system/python3.13/EXTERNALLY-MANAGED", "user/python3.13/site-packages/x"} {
+		put(t, filepath.Join(dir, file), "")
+	}
+	for _, c := range []struct {
+		first, python string
+		want          bool
+	}{
+		{"own", "python3.13", false},
+		{"user", "python3.13", true},
+		{"none", "python3.13", true},
+		{"user", "python3.12", false},
+	} {
+		if got := externallyManaged(c.python, filepath.Join(dir, c.first), filepath.Join(dir, "system")); got != c.want {
+			t.Errorf("%s beside the library in %s: %t, want %t", c.python, c.first, got, c.want)
+		}
+	}
+}
+
+// TestTheNewestTarballIsUnpacked where older ones were downloaded too, as upgrade says.
+func TestTheNewestTarballIsUnpacked(t *testing.T) {
+	prefix, downloads := home(t), t.TempDir()
+	put(t, filepath.Join(prefix, "share/doc/toolcell/copyright"), "")
+	for _, version := range []string{"0.9.0", "0.10.0"} {
+		top := "toolcell-" + version + "-linux-" + runtime.GOARCH
+		put(t, filepath.Join(downloads, top, "bin/toolcell"), version)
+		if out, err := exec.Command("tar", "-C", downloads, "-czf", filepath.Join(downloads, top+".tar.gz"), top).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	path := filepath.Join(prefix, "bin/toolcell")
+	cmd := exec.Command("sh", "-ec", at(path).Origin.Upgrade)
+	cmd.Dir = downloads
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if got, err := os.ReadFile(path); string(got) != "0.10.0" {
+		t.Errorf("what is unpacked is %q, %v", got, err)
 	}
 }
 

@@ -67,7 +67,7 @@ func TestSettle(t *testing.T) {
 			if info, err := os.Stat(StablePath()); err != nil || info.Mode().Perm() != 0o755 {
 				t.Errorf("it has the mode %v, %v", info.Mode(), err)
 			}
-			if from := at(StablePath()).Origin.Name; from != "source or a tarball" {
+			if from := at(StablePath()).Origin.Name; from != "source" {
 				t.Errorf("the copy is from %q", from)
 			}
 			if again := settleAs(t, this, c.force, false); again != (Settled{Path: StablePath()}) {
