@@ -107,12 +107,18 @@ func install(ctx context.Context, o installOptions) error {
 
 // installIn installs in clients, or prints their entries.
 func installIn(ctx context.Context, o installOptions, clients []string) (err error) {
-	if o.change.Program, err = settleProgram(ctx, o.Options, o.change.Force, o.change.DryRun); err != nil {
-		return err
+	newer := newerPrograms(ctx, o, clients)
+	if slices.ContainsFunc(clients, func(client string) bool { return newer[client] == "" }) {
+		if o.change.Program, err = settleProgram(ctx, o.Options, o.change.Force, o.change.DryRun); err != nil {
+			return err
+		}
 	}
 	err = doForClients(ctx, o, clients, func(i *installer.Installer) (*installer.Report, error) {
 		if o.Print {
 			return i.PrintEntry()
+		}
+		if path := newer[i.Client]; path != "" {
+			i.Program = path
 		}
 		return i.Install(ctx)
 	})

@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/installer"
 	"github.com/toolcell/toolcell/internal/program"
 	"github.com/toolcell/toolcell/internal/text"
 )
@@ -71,6 +72,36 @@ func settleProgram(ctx context.Context, o Options, force, dry bool) (string, err
 	return settled.Path, nil
 }
 
+// newerPrograms returns, by client, the programs that entries start now and that are newer than
+// this one: they stay unless the user forces it. Of the copy that clients start, Settle says so.
+// Programs are started to ask them, so files of projects are left out: others may have written them.
+func newerPrograms(ctx context.Context, o installOptions, clients []string) map[string]string {
+	newer := map[string]string{}
+	if o.Print || o.change.Force || o.change.Project {
+		return newer
+	}
+	for _, client := range clients {
+		change := o.change
+		change.Client = client
+		i, err := installer.New(change)
+		if err != nil {
+			continue // installing says so
+		}
+		path := i.Starts()
+		if path == "" || newer[client] != "" || sameProgram(path, program.This().Started()) {
+			continue
+		}
+		there, err := program.VersionOf(ctx, path)
+		if err != nil || !there.NewerThan(thisVersion()) {
+			continue
+		}
+		newer[client] = path
+		console.Note(o.Err, fmt.Sprintf("%s still starts %s: it is toolcell %s, and this is %s, which is older; to have it start this one, add --force",
+			i.Title(), text.ShellWord(path), there, thisVersion()))
+	}
+	return newer
+}
+
 // noteSettled says what was done with the program.
 func noteSettled(o Options, s program.Settled) {
 	path := text.ShellWord(s.Path)
@@ -82,7 +113,11 @@ func noteSettled(o Options, s program.Settled) {
 		}
 		console.Note(o.Err, note)
 	case program.Replaced:
-		console.Note(o.Err, fmt.Sprintf("%s is toolcell %s now, and was %s; clients start it the next time that they start toolcell", path, thisVersion(), s.Was))
+		was := "was " + s.Was.String()
+		if s.Was == (program.Version{}) {
+			was = "was one that did not say its version"
+		}
+		console.Note(o.Err, fmt.Sprintf("%s is toolcell %s now, and %s; clients start it the next time that they start toolcell", path, thisVersion(), was))
 	case program.Kept:
 		console.Note(o.Err, fmt.Sprintf("%s stays: it is toolcell %s, and this is %s, which is older; to replace it nevertheless, add --force", path, s.Was, thisVersion()))
 	}

@@ -83,7 +83,7 @@ func Settle(ctx context.Context, version Version, force, dry bool) (Settled, err
 		}
 		done.Did = Replaced
 		// One that does not run is as good as none.
-		if done.Was, err = versionOf(ctx, to); err == nil && done.Was.NewerThan(version) && !force {
+		if done.Was, err = VersionOf(ctx, to); err == nil && done.Was.NewerThan(version) && !force {
 			done.Did = Kept
 		}
 	}
@@ -109,19 +109,24 @@ func temporary(path string) bool {
 // versionTime is how long another toolcell may take to say its version.
 const versionTime = 10 * time.Second
 
-func versionOf(ctx context.Context, path string) (v Version, err error) {
+// VersionOf asks the program at a path for its version.
+func VersionOf(ctx context.Context, path string) (Version, error) {
 	ctx, cancel := context.WithTimeout(ctx, versionTime)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, "version", "--json")
 	cmd.WaitDelay = time.Second // for what it may have started
 	out, err := cmd.Output()
 	if err != nil {
-		return v, err
+		return Version{}, err
 	}
-	if err := json.Unmarshal(out, &v); err != nil {
-		return v, fmt.Errorf("reading its version: %w", err)
+	var rows []Version
+	if err := json.Unmarshal(out, &rows); err != nil {
+		return Version{}, fmt.Errorf("reading its version: %w", err)
 	}
-	return v, nil
+	if len(rows) != 1 {
+		return Version{}, fmt.Errorf("reading its version: it says %d", len(rows))
+	}
+	return rows[0], nil
 }
 
 // place puts a program of this origin at a path, where clients that start it see the old one or

@@ -40,12 +40,13 @@ func TestSettle(t *testing.T) {
 	}{
 		"nothing":          {"", false, false, Placed, Version{}, true},
 		"dry run":          {"", false, true, Placed, Version{}, false},
-		"older":            {says(`{"version": "0.1.9"}`), false, false, Replaced, Version{Version: "0.1.9"}, true},
-		"older, dry run":   {says(`{"version": "0.1.9"}`), false, true, Replaced, Version{Version: "0.1.9"}, false},
-		"an earlier build": {says(`{"version": "0.2.0", "date": "2026-11-24"}`), false, false, Replaced, Version{"0.2.0", "2026-11-24"}, true},
-		"newer":            {says(`{"version": "0.10.0"}`), false, false, Kept, Version{Version: "0.10.0"}, false},
-		"newer, by force":  {says(`{"version": "0.10.0"}`), true, false, Replaced, Version{Version: "0.10.0"}, true},
-		"a later build":    {says(`{"version": "0.2.0", "date": "2026-11-26"}`), false, false, Kept, Version{"0.2.0", "2026-11-26"}, false},
+		"older":            {says(`[{"version": "0.1.9"}]`), false, false, Replaced, Version{Version: "0.1.9"}, true},
+		"older, dry run":   {says(`[{"version": "0.1.9"}]`), false, true, Replaced, Version{Version: "0.1.9"}, false},
+		"an earlier build": {says(`[{"version": "0.2.0", "date": "2026-11-24"}]`), false, false, Replaced, Version{"0.2.0", "2026-11-24"}, true},
+		"newer":            {says(`[{"version": "0.10.0"}]`), false, false, Kept, Version{Version: "0.10.0"}, false},
+		"newer, by force":  {says(`[{"version": "0.10.0"}]`), true, false, Replaced, Version{Version: "0.10.0"}, true},
+		"a later build":    {says(`[{"version": "0.2.0", "date": "2026-11-26"}]`), false, false, Kept, Version{"0.2.0", "2026-11-26"}, false},
+		"a form of before": {says(`{"version": "0.1.9"}`), false, false, Replaced, Version{}, true},
 		"one that fails":   {"#!/bin/sh\nexit 1\n", false, false, Replaced, Version{}, true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -79,7 +79,7 @@ func TestInstallFromACache(t *testing.T) {
 		{"99.0", copied + " stays: it is toolcell 99.0, and this is 0.1.0"},
 	} {
 		version, want := beside.version, beside.want
-		other := "#!/bin/sh\necho '{\"version\": \"" + version + "\"}'\n"
+		other := w.otherVersion(t, version)
 		if err := errors.Join(os.Remove(copied), os.WriteFile(copied, []byte(other), 0o755)); err != nil {
 			t.Fatal(err)
 		}
@@ -90,7 +90,94 @@ func TestInstallFromACache(t *testing.T) {
 			t.Errorf("toolcell %s is replaced: %t", version, replaced)
 		}
 	}
+	if out := run("install", "codex"); !strings.Contains(out, copied+" stays: it is toolcell 99.0") {
+		t.Errorf("an older version that adds itself to another client says\n%s", out)
+	}
 	if out := run("upgrade", "--force", "--json"); !strings.Contains(out, `"did": "replaced"`) || !strings.HasPrefix(read(t, copied), "\x7fELF") {
 		t.Errorf("by force: %s", out)
+	}
+}
+
+// otherVersion returns a program that says it is another version, as the real one says it.
+func (w *workshop) otherVersion(t *testing.T, version string) string {
+	t.Helper()
+	said, err := w.shell(t, w.env, `shift; exec `+bin+` version --json`).Output()
+	var rows []map[string]string
+	if err := errors.Join(err, json.Unmarshal(said, &rows)); err != nil || len(rows) != 1 {
+		t.Fatalf("%v: %s", err, said)
+	}
+	rows[0]["version"] = version
+	text, err := json.Marshal(rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return "#!/bin/sh\ncat <<'end'\n" + string(text) + "\nend\n"
+}
+
+// TestInstallKeepsANewerProgram that an entry starts, whichever way it was installed.
+func TestInstallKeepsANewerProgram(t *testing.T) {
+	w := newWorkshop(t)
+	program := w.uvxProgram(t)
+	there := filepath.Join(w.home, ".local/bin/toolcell")
+	file := filepath.Join(w.home, ".cursor/mcp.json")
+	entry := `{"mcpServers": {"toolcell": {"command": "` + there + `", "args": ["serve"]}}}`
+	copied := filepath.Join(w.home, ".local/share/toolcell/bin/toolcell")
+	for _, c := range []struct {
+		version string
+		args    []string
+		says    string
+		starts  string
+	}{
+		{"99.0", []string{"--dry-run"}, "note: Cursor still starts " + there + ": it is toolcell 99.0", there},
+		{"99.0", nil, "note: Cursor still starts " + there + ": it is toolcell 99.0", there},
+		{"99.0", []string{"--env", "TOOLCELL_TIMEOUT=7"}, "TOOLCELL_TIMEOUT", there},
+		{"99.0", []string{"--force"}, "was: " + there, copied},
+		{"0.0.1", nil, "was: " + there, copied},
+	} {
+		for _, path := range []string{there, file} {
+			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := errors.Join(os.WriteFile(there, []byte(w.otherVersion(t, c.version)), 0o755), os.WriteFile(file, []byte(entry), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+		args := append([]string{"install", "cursor"}, c.args...)
+		out, err := w.shell(t, w.env, `shift; exec `+program+` "$@"`, args...).CombinedOutput()
+		text := string(out) + read(t, file)
+		if err != nil || !strings.Contains(text, c.says) || !strings.Contains(read(t, file), `"command": "`+c.starts+`"`) {
+			t.Errorf("beside %s, %q: %v\n%s\nwant %s", c.version, args, err, text, c.says)
+		}
+		if _, err := os.Stat(copied); (err == nil) != (c.starts == copied) {
+			t.Errorf("beside %s, %q: a copy is there: %t", c.version, args, err == nil)
+		}
+		_ = os.RemoveAll(filepath.Dir(filepath.Dir(copied)))
+	}
+}
+
+// TestInstallStartsNoProgramOfAProject to ask for its version.
+func TestInstallStartsNoProgramOfAProject(t *testing.T) {
+	w := newWorkshop(t)
+	project := filepath.Join(w.home, "project")
+	there, started := filepath.Join(project, "toolcell"), filepath.Join(w.home, "started")
+	for _, c := range []struct{ file, command, flag string }{
+		{filepath.Join(project, ".cursor/mcp.json"), there, " --project"},
+		{filepath.Join(w.home, ".cursor/mcp.json"), "./toolcell", ""},
+	} {
+		if err := os.MkdirAll(filepath.Dir(c.file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		entry := `{"mcpServers": {"toolcell": {"command": "` + c.command + `", "args": ["serve"]}}}`
+		program := "#!/bin/sh\ntouch " + started + "\n"
+		if err := errors.Join(os.MkdirAll(project, 0o755), os.WriteFile(there, []byte(program), 0o755), os.WriteFile(c.file, []byte(entry), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+		out, err := w.shell(t, w.env, "cd "+project+" && exec "+w.uvxProgram(t)+" install cursor"+c.flag).CombinedOutput()
+		if err != nil || !strings.Contains(string(out), "updated in Cursor") {
+			t.Errorf("%s: %v\n%s", c.file, err, out)
+		}
+		if _, err := os.Stat(started); err == nil {
+			t.Errorf("%s has a program started", c.file)
+		}
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"path/filepath"
+	"slices"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
@@ -74,6 +76,23 @@ func (i *Installer) Older() (*Installer, error) {
 	older := &Installer{Options: i.Options, journal: i.journal, target: target, older: true}
 	older.file, err = openEdited(target.File)
 	return older, err
+}
+
+// Title returns the client's name for people.
+func (i *Installer) Title() string { return i.target.Title }
+
+// Starts returns the path of the program that the client's entry starts now; "" if it has no
+// entry, or none with a whole path: a launcher such as uvx, or a file of the project.
+func (i *Installer) Starts() string {
+	found, err := i.target.SelfEntries(i.file.before)
+	if err != nil || len(found) == 0 {
+		return ""
+	}
+	entry := found[max(slices.IndexFunc(found, func(e edit.SelfEntry) bool { return e.Name == i.Name }), 0)]
+	if !filepath.IsAbs(entry.Command) {
+		return ""
+	}
+	return entry.Path
 }
 
 // record returns what was done to a file, if anything.
