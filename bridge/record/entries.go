@@ -1,0 +1,481 @@
+package record
+
+import (
+	"cmp"
+	"os"
+)
+
+// A Kind is what an entry is about.
+type Kind string
+
+// The kinds of entries of runs.
+const (
+	KindRunStart  Kind = "run.start"
+	KindCallStart Kind = "call.start"
+	KindCallEnd   Kind = "call.end"
+	KindVerdict   Kind = "verdict"
+	KindAsk       Kind = "ask"
+	KindEgress    Kind = "egress"
+	KindFile      Kind = "file"
+	KindLimit     Kind = "limit"
+	KindPin       Kind = "pin"
+	KindRunEnd    Kind = "run.end"
+	KindRunCost   Kind = "run.cost"
+	KindTorn      Kind = "torn"
+)
+
+// An Entry is what one line says: one of the structs below. Their texts are cut where they are
+// written: names to 256 bytes, other strings to 1 KiB, lists to 100 members. The entry's "cut"
+// names what was cut. What code, a user or a server wrote is a [Text].
+//
+// Digests are SHA-256 in hexadecimal. They are not salted, so none is of a secret; those of
+// Texts are salted.
+type Entry interface {
+	Kind() Kind
+	// ready bounds all strings and readies the Texts, and returns what is encoded.
+	ready(d *draft) any
+}
+
+// RunStart begins a run. It is written before the code starts.
+type RunStart struct {
+	Command  string    `json:"command,omitzero"` // serve, exec or "servers call"
+	Version  string    `json:"version,omitzero"` // of toolcell
+	Client   Client    `json:"client,omitzero"`
+	User     string    `json:"user,omitzero"` // of the operating system
+	Host     string    `json:"host,omitzero"` // filled in if empty, as is PID
+	PID      int       `json:"pid,omitzero"`
+	Session  string    `json:"session,omitzero"`
+	Plan     bool      `json:"plan,omitzero"` // a dry run
+	Code     Text      `json:"code,omitzero"`
+	Grants   Grants    `json:"grants,omitzero"`
+	Image    Image     `json:"image,omitzero"`
+	Packages []Package `json:"packages,omitzero"`
+	Policy   string    `json:"policySHA256,omitzero"`
+	Tools    string    `json:"toolsSHA256,omitzero"` // of the definitions that the run can see
+	Timeout  int       `json:"timeoutSeconds,omitzero"`
+	Keep     Keep      `json:"-"` // of the values of this entry; the journal's if empty
+}
+
+// A Client is the MCP client that a run comes from.
+type Client struct {
+	Name    string `json:"name"`
+	Version string `json:"version,omitzero"`
+	Era     string `json:"era,omitzero"` // the protocol version, such as 2026-07-28
+}
+
+// Grants are what a run may use.
+type Grants struct {
+	Servers []string `json:"servers,omitzero"`
+	Hosts   []string `json:"hosts,omitzero"`
+	Folders []string `json:"folders,omitzero"` // of the host, with :rw if the code may write there
+}
+
+// An Image is what the sandbox is made of.
+type Image struct {
+	Name   string `json:"name"` // as the user wrote it
+	Digest string `json:"digest,omitzero"`
+}
+
+// A Package is one that the code can import beside those of the image.
+type Package struct {
+	Name    string `json:"name"`
+	Version string `json:"version,omitzero"`
+	SHA256  string `json:"sha256,omitzero"`
+}
+
+// CallStart is written before a request leaves for a server. A CallStart without a CallEnd may
+// have taken effect.
+type CallStart struct {
+	Call       int    `json:"call"`                      // its number in the run, from 1 (Run.NextCall)
+	Effect     string `json:"effect"`                    // the method, such as tools/call
+	Server     string `json:"server"`                    //
+	Tool       string `json:"tool,omitzero"`             // or what else is asked for by name
+	Entry      string `json:"entrySHA256,omitzero"`      // of the server's entry in the user's files
+	Definition string `json:"definitionSHA256,omitzero"` // of the tool
+	Arguments  Text   `json:"arguments,omitzero"`        // JSON, as it is sent
+	Writes     bool   `json:"writes,omitzero"`           // it may change something
+	By         string `json:"by,omitzero"`               // whose word Writes is: pin, user or default
+	Question   string `json:"question,omitzero"`         // ID of the question by which the user allowed it
+	Keep       Keep   `json:"-"`
+}
+
+// An Outcome is how a call ended.
+type Outcome string
+
+// The outcomes of calls.
+const (
+	OK            Outcome = "ok"
+	ToolError     Outcome = "tool_error"     // the server answered with isError
+	ProtocolError Outcome = "protocol_error" // the server answered with an error of JSON-RPC
+	Timeout       Outcome = "timeout"
+	Cancelled     Outcome = "cancelled"
+	Refused       Outcome = "refused" // by toolcell: nothing was sent
+	Unknown       Outcome = "unknown" // no answer came: it may have taken effect
+)
+
+// CallEnd is what became of a call.
+type CallEnd struct {
+	Call     int     `json:"call"`
+	Server   string  `json:"server"`
+	Tool     string  `json:"tool,omitzero"`
+	Outcome  Outcome `json:"outcome"`
+	Writes   bool    `json:"writes,omitzero"`
+	Duration int64   `json:"durationUs,omitzero"` // microseconds
+	Code     int     `json:"code,omitzero"`       // of an error of JSON-RPC
+	Error    Text    `json:"error,omitzero"`
+	Answer   Text    `json:"answer,omitzero"` // JSON, as the server wrote it
+	Keep     Keep    `json:"-"`
+}
+
+// A Verdict is what the policy says of a call. Where a call follows, its arguments are in the
+// CallStart and need not be here.
+type Verdict struct {
+	Call      int      `json:"call,omitzero"`
+	Effect    string   `json:"effect,omitzero"`
+	Server    string   `json:"server,omitzero"`
+	Tool      string   `json:"tool,omitzero"`
+	Decision  string   `json:"decision"`         // allow, ask, deny or plan
+	Rule      string   `json:"rule,omitzero"`    // what in the policy decided
+	Reasons   []string `json:"reasons,omitzero"` // why it is asked or denied
+	Writes    bool     `json:"writes,omitzero"`  //
+	Arguments Text     `json:"arguments,omitzero"`
+	Keep      Keep     `json:"-"`
+}
+
+// An Ask is a question to the user: one entry when it is asked, and one when it ends.
+type Ask struct {
+	Question string `json:"question"`          // its ID
+	State    string `json:"state"`             // asked, approved, denied, stopped, expired, ended, answered or revoked
+	About    string `json:"about,omitzero"`    // call, input, or before: what a run may have before it starts
+	Calls    []int  `json:"calls,omitzero"`    // numbers of the calls
+	Server   string `json:"server,omitzero"`   // that asks for input
+	Tool     string `json:"tool,omitzero"`     //
+	Scope    string `json:"scope,omitzero"`    // of an approval: call, run or reads
+	By       string `json:"by,omitzero"`       // how the answer came: form, terminal or toolcell approvals
+	Client   string `json:"client,omitzero"`   // through which it came
+	Terminal string `json:"terminal,omitzero"` // where it was typed
+	PID      int    `json:"pid,omitzero"`      // of the process that it came from
+	Remark   string `json:"remark,omitzero"`   // why it is not clearly a person's
+	Shown    Text   `json:"shown,omitzero"`    // what the user was shown
+	Waited   int64  `json:"waitedUs,omitzero"` // microseconds
+	Keep     Keep   `json:"-"`
+}
+
+// Egress is what a run did at one host and port.
+type Egress struct {
+	Host     string `json:"host"`
+	Port     int    `json:"port,omitzero"`
+	Rule     string `json:"rule,omitzero"`          // that allowed or denied it last
+	Requests int    `json:"requests,omitzero"`      // or connections whose content is not seen
+	Sent     int64  `json:"bytesSent,omitzero"`     //
+	Received int64  `json:"bytesReceived,omitzero"` //
+	Refused  int    `json:"refused,omitzero"`       // or failed before reaching the host
+}
+
+// A File is one that a run left, or was given.
+type File struct {
+	Name   string `json:"name"`
+	Use    string `json:"use,omitzero"` // left, given or saved
+	Type   string `json:"type,omitzero"`
+	Size   int64  `json:"size"`
+	SHA256 string `json:"sha256,omitzero"`
+}
+
+// A Limit is one that was reached.
+type Limit struct {
+	Name   string `json:"name"` // such as memory, time, pids or calls
+	Max    int64  `json:"max,omitzero"`
+	Unit   string `json:"unit,omitzero"` // of Max, such as bytes or seconds
+	Server string `json:"server,omitzero"`
+	Tool   string `json:"tool,omitzero"`
+	Effect string `json:"effect,omitzero"` // what followed, such as killed or refused
+}
+
+// A Pin is a tool whose definition changed, or was accepted.
+type Pin struct {
+	Server string `json:"server"`
+	Tool   string `json:"tool"`
+	Change string `json:"change"`                // changed, added, removed or accepted
+	Before string `json:"beforeSHA256,omitzero"` // of the definition that was pinned
+	Now    string `json:"nowSHA256,omitzero"`
+	By     string `json:"by,omitzero"` // who accepted it
+}
+
+// RunEnd is how a run ended, as in its result.
+type RunEnd struct {
+	Status    string `json:"status"`
+	ExitCode  *int   `json:"exitCode,omitzero"`
+	Error     Text   `json:"error,omitzero"`
+	Traceback Text   `json:"traceback,omitzero"`
+	Stdout    Text   `json:"stdout,omitzero"`
+	Stderr    Text   `json:"stderr,omitzero"`
+	Result    Text   `json:"result,omitzero"` // repr of a trailing expression
+	Files     []File `json:"files,omitzero"`
+	Effects   []Done `json:"effects,omitzero"` // the calls that may have changed something
+	Calls     int    `json:"calls,omitzero"`   // all that went out
+	Duration  int64  `json:"durationUs,omitzero"`
+	Lost      int    `json:"lost,omitzero"` // entries of the run that are not on record, or not with all Texts: filled in
+	Keep      Keep   `json:"-"`
+}
+
+// Done is a call that may have changed something.
+type Done struct {
+	Call    int     `json:"call"`
+	Server  string  `json:"server"`
+	Tool    string  `json:"tool"`
+	Outcome Outcome `json:"outcome"`
+}
+
+// RunCost is what a run took, as far as it is known.
+type RunCost struct {
+	CPU      int64 `json:"cpuUs,omitzero"` // microseconds of processor time
+	Peak     int64 `json:"peakBytes,omitzero"`
+	Sent     int64 `json:"bytesSent,omitzero"` // over the network
+	Received int64 `json:"bytesReceived,omitzero"`
+}
+
+// Torn says that entries before it are missing: the disk was full, or a process was killed while
+// it wrote. If Bytes is not 0, the line before is what there is of one.
+type Torn struct {
+	Bytes  int    `json:"bytes,omitzero"`
+	Lost   int    `json:"lost,omitzero"`       // entries, with the one that is torn
+	Values int    `json:"lostValues,omitzero"` // texts beside entries that are there
+	Error  string `json:"error,omitzero"`      // why
+}
+
+// Kind returns KindRunStart.
+func (RunStart) Kind() Kind { return KindRunStart }
+
+// Kind returns KindCallStart.
+func (CallStart) Kind() Kind { return KindCallStart }
+
+// Kind returns KindCallEnd.
+func (CallEnd) Kind() Kind { return KindCallEnd }
+
+// Kind returns KindVerdict.
+func (Verdict) Kind() Kind { return KindVerdict }
+
+// Kind returns KindAsk.
+func (Ask) Kind() Kind { return KindAsk }
+
+// Kind returns KindEgress.
+func (Egress) Kind() Kind { return KindEgress }
+
+// Kind returns KindFile.
+func (File) Kind() Kind { return KindFile }
+
+// Kind returns KindLimit.
+func (Limit) Kind() Kind { return KindLimit }
+
+// Kind returns KindPin.
+func (Pin) Kind() Kind { return KindPin }
+
+// Kind returns KindRunEnd.
+func (RunEnd) Kind() Kind { return KindRunEnd }
+
+// Kind returns KindRunCost.
+func (RunCost) Kind() Kind { return KindRunCost }
+
+// Kind returns KindTorn.
+func (Torn) Kind() Kind { return KindTorn }
+
+func (e RunStart) ready(d *draft) any {
+	d.keep(e.Keep)
+	e.Host, e.PID = cmp.Or(e.Host, d.host), cmp.Or(e.PID, os.Getpid())
+	d.name("command", &e.Command)
+	d.name("version", &e.Version)
+	d.name("client.name", &e.Client.Name)
+	d.name("client.version", &e.Client.Version)
+	d.name("client.era", &e.Client.Era)
+	d.name("user", &e.User)
+	d.name("host", &e.Host)
+	d.name("session", &e.Session)
+	d.text("code", &e.Code, input)
+	d.names("grants.servers", &e.Grants.Servers)
+	d.names("grants.hosts", &e.Grants.Hosts)
+	d.names("grants.folders", &e.Grants.Folders)
+	d.words("image.name", &e.Image.Name)
+	d.name("image.digest", &e.Image.Digest)
+	bound(d, "packages", &e.Packages, func(p *Package) {
+		d.name("packages.name", &p.Name)
+		d.name("packages.version", &p.Version)
+		d.name("packages.sha256", &p.SHA256)
+	})
+	d.name("policySHA256", &e.Policy)
+	d.name("toolsSHA256", &e.Tools)
+	return &e
+}
+
+func (e CallStart) ready(d *draft) any {
+	d.keep(e.Keep)
+	d.name("effect", &e.Effect)
+	d.name("server", &e.Server)
+	d.name("tool", &e.Tool)
+	d.name("entrySHA256", &e.Entry)
+	d.name("definitionSHA256", &e.Definition)
+	d.text("arguments", &e.Arguments, input)
+	d.name("by", &e.By)
+	d.name("question", &e.Question)
+	return &e
+}
+
+func (e CallEnd) ready(d *draft) any {
+	d.keep(e.Keep)
+	d.name("server", &e.Server)
+	d.name("tool", &e.Tool)
+	d.name("outcome", (*string)(&e.Outcome))
+	d.text("error", &e.Error, answer)
+	d.text("answer", &e.Answer, answer)
+	return &e
+}
+
+func (e Verdict) ready(d *draft) any {
+	d.keep(e.Keep)
+	d.name("effect", &e.Effect)
+	d.name("server", &e.Server)
+	d.name("tool", &e.Tool)
+	d.name("decision", &e.Decision)
+	d.words("rule", &e.Rule)
+	bound(d, "reasons", &e.Reasons, func(s *string) { d.words("reasons", s) })
+	d.text("arguments", &e.Arguments, input)
+	return &e
+}
+
+func (e Ask) ready(d *draft) any {
+	d.keep(e.Keep)
+	d.name("question", &e.Question)
+	d.name("state", &e.State)
+	d.name("about", &e.About)
+	bound(d, "calls", &e.Calls, func(*int) {})
+	d.name("server", &e.Server)
+	d.name("tool", &e.Tool)
+	d.name("scope", &e.Scope)
+	d.name("by", &e.By)
+	d.name("client", &e.Client)
+	d.name("terminal", &e.Terminal)
+	d.words("remark", &e.Remark)
+	d.text("shown", &e.Shown, input)
+	return &e
+}
+
+func (e Egress) ready(d *draft) any {
+	d.name("host", &e.Host)
+	d.words("rule", &e.Rule)
+	return &e
+}
+
+func (e File) ready(d *draft) any {
+	e.bound(d, "")
+	return &e
+}
+
+func (e *File) bound(d *draft, of string) {
+	d.name(of+"name", &e.Name)
+	d.name(of+"use", &e.Use)
+	d.name(of+"type", &e.Type)
+	d.name(of+"sha256", &e.SHA256)
+}
+
+func (e Limit) ready(d *draft) any {
+	d.name("name", &e.Name)
+	d.name("unit", &e.Unit)
+	d.name("server", &e.Server)
+	d.name("tool", &e.Tool)
+	d.name("effect", &e.Effect)
+	return &e
+}
+
+func (e Pin) ready(d *draft) any {
+	d.name("server", &e.Server)
+	d.name("tool", &e.Tool)
+	d.name("change", &e.Change)
+	d.name("beforeSHA256", &e.Before)
+	d.name("nowSHA256", &e.Now)
+	d.name("by", &e.By)
+	return &e
+}
+
+func (e RunEnd) ready(d *draft) any {
+	d.keep(e.Keep)
+	d.name("status", &e.Status)
+	d.text("error", &e.Error, output)
+	d.text("traceback", &e.Traceback, output)
+	d.text("stdout", &e.Stdout, output)
+	d.text("stderr", &e.Stderr, output)
+	d.text("result", &e.Result, output)
+	e.Lost = max(e.Lost, d.run.Lost())
+	bound(d, "files", &e.Files, func(f *File) { f.bound(d, "files.") })
+	bound(d, "effects", &e.Effects, func(c *Done) {
+		d.name("effects.server", &c.Server)
+		d.name("effects.tool", &c.Tool)
+		d.name("effects.outcome", (*string)(&c.Outcome))
+	})
+	return &e
+}
+
+func (e RunCost) ready(*draft) any { return &e }
+
+func (e Torn) ready(d *draft) any {
+	d.words("error", &e.Error)
+	return &e
+}
+
+// blank returns a new entry of a kind to decode into, nil if the kind is not known.
+func blank(k Kind) Entry {
+	switch k {
+	case KindRunStart:
+		return new(RunStart)
+	case KindCallStart:
+		return new(CallStart)
+	case KindCallEnd:
+		return new(CallEnd)
+	case KindVerdict:
+		return new(Verdict)
+	case KindAsk:
+		return new(Ask)
+	case KindEgress:
+		return new(Egress)
+	case KindFile:
+		return new(File)
+	case KindLimit:
+		return new(Limit)
+	case KindPin:
+		return new(Pin)
+	case KindRunEnd:
+		return new(RunEnd)
+	case KindRunCost:
+		return new(RunCost)
+	case KindTorn:
+		return new(Torn)
+	case KindFileBegin:
+		return new(FileBegin)
+	case KindFileEnd:
+		return new(FileEnd)
+	case KindDayBegin:
+		return new(DayBegin)
+	case KindDayRemoved:
+		return new(DayRemoved)
+	case KindForgotten:
+		return new(Forgotten)
+	}
+	return nil
+}
+
+// Texts returns the Texts of an entry by the names of their fields.
+func Texts(e Entry) map[string]*Text {
+	switch e := e.(type) {
+	case *RunStart:
+		return map[string]*Text{"code": &e.Code}
+	case *CallStart:
+		return map[string]*Text{"arguments": &e.Arguments}
+	case *CallEnd:
+		return map[string]*Text{"error": &e.Error, "answer": &e.Answer}
+	case *Verdict:
+		return map[string]*Text{"arguments": &e.Arguments}
+	case *Ask:
+		return map[string]*Text{"shown": &e.Shown}
+	case *RunEnd:
+		return map[string]*Text{"error": &e.Error, "traceback": &e.Traceback, "stdout": &e.Stdout, "stderr": &e.Stderr, "result": &e.Result}
+	}
+	return nil
+}

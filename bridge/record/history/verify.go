@@ -1,0 +1,253 @@
+package history
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/toolcell/toolcell/bridge/record"
+)
+
+// A Finding is something about a file of the record.
+type Finding struct {
+	File string `json:"file"`           // with the folder of its day
+	Line int    `json:"line,omitempty"` // 0 if it is of the whole file
+	Text string `json:"text"`
+}
+
+func (f Finding) String() string {
+	if f.Line == 0 {
+		return f.File + ": " + f.Text
+	}
+	return fmt.Sprintf("%s:%d: %s", f.File, f.Line, f.Text)
+}
+
+// A Report is the result of Verify.
+type Report struct {
+	Files, Entries, Values int
+	// Problems are what must not be: the record was changed, or parts are missing. Notes are what a
+	// kill, a full disk, Forget and retention leave.
+	Problems []Finding
+	Notes    []Finding
+}
+
+// Verify reads the whole record, and compares it with heads that were kept elsewhere, which may be
+// nil. The error is one of reading.
+func (r *Record) Verify(heads []Head) (*Report, error) {
+	v := &verifier{record: r, days: map[string]*dayList{}, removed: map[string]bool{}, heads: map[string][]Head{}}
+	for _, h := range heads {
+		v.heads[h.Name] = append(v.heads[h.Name], h)
+	}
+	days, err := r.days()
+	if err != nil {
+		return nil, err
+	}
+	for _, day := range days {
+		if err := v.readList(day); err != nil {
+			return nil, err
+		}
+	}
+	v.joinDays(days)
+	for _, day := range days {
+		if err := v.readDay(day); err != nil {
+			return nil, err
+		}
+	}
+	v.endHeads()
+	return &v.report, nil
+}
+
+// A verifier works on one Report.
+type verifier struct {
+	record  *Record
+	report  Report
+	days    map[string]*dayList
+	removed map[string]bool   // days
+	heads   map[string][]Head // by the names of their files; those that were looked at are taken out
+	err     error             // of reading values
+}
+
+// A dayList is what files.jsonl of a day says.
+type dayList struct {
+	begin record.DayBegin
+	lines map[string]bool            // hashes
+	files map[string]*record.FileEnd // nil of files whose end is not listed
+}
+
+func (v *verifier) problem(file string, line int, format string, args ...any) {
+	v.report.Problems = append(v.report.Problems, Finding{file, line, fmt.Sprintf(format, args...)})
+}
+
+func (v *verifier) note(file string, line int, format string, args ...any) {
+	v.report.Notes = append(v.report.Notes, Finding{file, line, fmt.Sprintf(format, args...)})
+}
+
+// readList reads files.jsonl of a day.
+func (v *verifier) readList(day string) error {
+	list := &dayList{lines: map[string]bool{}, files: map[string]*record.FileEnd{}}
+	v.days[day] = list
+	name := day + "/" + record.IndexName
+	c, err := v.chain(name, func(h record.Header, e record.Entry) {
+		list.lines[h.Prev] = true
+		switch e := e.(type) {
+		case *record.DayBegin:
+			list.begin = *e
+		case *record.FileBegin:
+			list.files[e.Name] = nil
+		case *record.FileEnd:
+			list.files[e.Name] = e
+		case *record.DayRemoved:
+			v.removed[e.Day] = true
+		}
+	})
+	if errors.Is(err, os.ErrNotExist) {
+		return nil // of a day without entries, or each file is found not to be listed
+	}
+	if err == nil {
+		list.lines[c.prev] = true
+	}
+	return err
+}
+
+// joinDays looks whether each day follows the one before it.
+func (v *verifier) joinDays(days []string) {
+	for _, day := range days {
+		begin := v.days[day].begin
+		name := day + "/" + record.IndexName
+		switch before := v.days[begin.After]; {
+		case begin.After == "" || v.removed[begin.After]:
+		case before == nil:
+			v.problem(name, 1, "the day before, %s, is missing", begin.After)
+		case begin.Head != "" && !before.lines[begin.Head]:
+			v.problem(name, 1, "%s/%s is not what it was when this day began", begin.After, record.IndexName)
+		}
+	}
+}
+
+// readDay reads the files of a day, and compares them with the list.
+func (v *verifier) readDay(day string) error {
+	names, err := v.record.files(day)
+	if err != nil {
+		return err
+	}
+	list := v.days[day]
+	for _, name := range names {
+		if err := v.readFile(name, list); err != nil {
+			return err
+		}
+	}
+	for _, base := range slices.Sorted(maps.Keys(list.files)) {
+		if name := day + "/" + base; !slices.Contains(names, name) {
+			v.problem(name, 0, "it is missing: %s lists it", record.IndexName)
+		}
+	}
+	return nil
+}
+
+// readFile reads a file of entries with its values.
+func (v *verifier) readFile(name string, list *dayList) error {
+	vals, err := openValues(v.record.path(record.ValuesName(name)))
+	if err != nil {
+		return err
+	}
+	defer vals.close()
+	c, err := v.chain(name, func(h record.Header, e record.Entry) { v.compareValues(name, vals, h, e) })
+	if err != nil {
+		return err
+	}
+	v.endValues(name, vals)
+	if v.err != nil {
+		return v.err
+	}
+	v.report.Files++
+	end, listed := list.files[filepath.Base(name)]
+	switch {
+	case !listed && c.line > 0:
+		v.problem(name, 0, "%s does not list it", record.IndexName)
+	case end != nil && c.line < end.Lines:
+		v.problem(name, 0, "it was cut: it has %s, and %s lists %d", lineCount(c.line), record.IndexName, end.Lines)
+	case end != nil && c.line > end.Lines:
+		v.problem(name, end.Lines+1, "the line was added after the file was complete")
+	case end != nil && c.prev != end.Last:
+		v.problem(name, c.line, "the line was changed: %s has another hash of it", record.IndexName)
+	case end != nil && end.Killed || end == nil && !isShared(name) && !v.record.isOpen(name):
+		v.note(name, 0, "its process was killed")
+	}
+	return nil
+}
+
+// A chain is how far a file was read.
+type chain struct {
+	name string
+	line int    // the last whole line
+	prev string // its hash
+	seq  uint64 // of the last entry
+	torn int    // bytes of the last line if it is no entry
+}
+
+// chain reads a file of entries and calls each for each of them.
+func (v *verifier) chain(name string, each func(record.Header, record.Entry)) (*chain, error) {
+	f, err := os.Open(v.record.path(name))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	c := &chain{name: name, prev: record.FirstPrev(name).String()}
+	for lines := record.NewLines(f); ; {
+		line, err := lines.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return nil, err
+		}
+		h, err := record.ReadHeader(line.Text)
+		if err != nil && line.Rest {
+			v.note(name, line.Number, "the last line is torn")
+			break
+		}
+		var e record.Entry
+		if err == nil {
+			v.report.Entries++
+			e, _ = record.ReadEntry(h, line.Text) // nil is of a later version
+		}
+		v.follow(c, line, h, e)
+		if e != nil {
+			each(h, e)
+		}
+	}
+	if c.torn > 0 {
+		v.problem(name, c.line, notEntry)
+	}
+	v.cutHeads(c)
+	return c, nil
+}
+
+const notEntry = "the line is no entry, and the next one does not say that it is torn"
+
+// follow looks whether a line, which without a header is no entry, follows the one before.
+func (v *verifier) follow(c *chain, line record.Line, h record.Header, e record.Entry) {
+	before := *c
+	c.line, c.prev, c.torn = line.Number, record.HashOf(line.Text).String(), 0
+	if t, ok := e.(*record.Torn); before.torn > 0 && (!ok || t.Bytes != before.torn) {
+		v.problem(c.name, before.line, notEntry)
+	}
+	v.compareHeads(c)
+	if h.Seq == 0 {
+		c.torn = len(line.Text)
+		return
+	}
+	c.seq = h.Seq
+	switch {
+	case h.Seq != before.seq+1:
+		v.problem(c.name, c.line, "entries are missing or moved: seq %d follows %d", h.Seq, before.seq)
+	case h.Prev == before.prev:
+	case c.line == 1:
+		v.problem(c.name, c.line, "the file was moved, or its beginning removed")
+	default:
+		v.problem(c.name, before.line, "the line was changed: line %d has another hash of it", c.line)
+	}
+}

@@ -1,0 +1,103 @@
+package history
+
+import (
+	"bytes"
+	"encoding/json/v2"
+	"errors"
+	"io"
+	"os"
+
+	"github.com/toolcell/toolcell/bridge/record"
+)
+
+// values read a file of values, which is in the order of the entries.
+type values struct {
+	file  *os.File // nil if there is none
+	lines *record.Lines
+
+	next    *record.Value // nil at the end
+	line    int           // of next
+	missing int           // values that entries have and the file does not
+}
+
+func openValues(path string) (*values, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return &values{}, nil
+	} else if err != nil {
+		return nil, err
+	}
+	v := &values{file: f, lines: record.NewLines(f)}
+	return v, v.advance()
+}
+
+// advance reads the next value. Lines that are no values, such as torn ones and those that were
+// forgotten, are passed over: what is missing is found by its entry.
+func (v *values) advance() error {
+	for v.next = nil; v.lines != nil; {
+		line, err := v.lines.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		if len(bytes.TrimSpace(line.Text)) == 0 || line.Long {
+			continue
+		}
+		var next record.Value
+		if json.Unmarshal(line.Text, &next) == nil {
+			v.next, v.line = &next, line.Number
+			return nil
+		}
+	}
+	return nil
+}
+
+func (v *values) close() {
+	if v.file != nil {
+		v.file.Close()
+	}
+}
+
+// compareValues compares the values of an entry with what is recorded of them.
+func (v *verifier) compareValues(name string, vals *values, h record.Header, e record.Entry) {
+	texts := record.Texts(e)
+	for vals.next != nil && vals.next.Seq <= h.Seq && v.err == nil {
+		v.compareValue(name, vals, h, texts)
+		v.err = vals.advance()
+	}
+	for _, t := range texts {
+		if t.Kept > 0 {
+			vals.missing++
+		}
+	}
+}
+
+// compareValue compares the next value, and removes it from the entry's texts.
+func (v *verifier) compareValue(name string, vals *values, h record.Header, texts map[string]*record.Text) {
+	next := vals.next
+	t := texts[next.Field]
+	switch {
+	case t == nil || t.Kept == 0 || next.Seq != h.Seq || next.Run != h.Run:
+		v.problem(record.ValuesName(name), vals.line, noEntry)
+	case !next.IsOf(t):
+		v.problem(record.ValuesName(name), vals.line, "it is not the value that was recorded")
+		delete(texts, next.Field)
+	default:
+		v.report.Values++
+		delete(texts, next.Field)
+	}
+}
+
+const noEntry = "no entry has this value"
+
+// endValues looks at what is left of a file of values when all entries are read.
+func (v *verifier) endValues(name string, vals *values) {
+	for vals.next != nil && v.err == nil {
+		v.problem(record.ValuesName(name), vals.line, noEntry)
+		v.err = vals.advance()
+	}
+	if vals.missing > 0 {
+		v.note(record.ValuesName(name), 0, "%d values are not there: forgotten, or removed", vals.missing)
+	}
+}

@@ -1,0 +1,121 @@
+package record
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json/v2"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/toolcell/toolcell/internal/text"
+)
+
+// Version is that of the lines' form, their member "v".
+const Version = 1
+
+// MaxLine bounds a line. What Append writes is shorter.
+const MaxLine = 1 << 20
+
+// Day is the form of the names of folders, one for each day (UTC).
+const Day = time.DateOnly
+
+const timeForm = "2006-01-02T15:04:05.000000000Z"
+
+// A Header is what each line begins with.
+type Header struct {
+	Version int       `json:"v"`
+	Seq     uint64    `json:"seq"`  // from 1 in each file
+	Prev    string    `json:"prev"` // SHA-256 of the line before, without its line feed; of the first line, of the file's name
+	Time    time.Time `json:"time"`
+	Kind    Kind      `json:"kind"`
+	Run     string    `json:"run,omitzero"`
+	Parent  string    `json:"parent,omitzero"` // of what the run is a part, as its caller calls it
+}
+
+// A Hash is the SHA-256 of a line.
+type Hash [sha256.Size]byte
+
+// HashOf returns that of a line without its line feed.
+func HashOf(line []byte) Hash { return sha256.Sum256(line) }
+
+// FirstPrev returns what the first line of a file has for the line before: the hash of its name, with
+// the folder of its day.
+func FirstPrev(name string) Hash { return sha256.Sum256([]byte(name)) }
+
+func (h Hash) String() string { return hex.EncodeToString(h[:]) }
+
+// appendLine appends a line to b: the header, and the members of a JSON object.
+func appendLine(b []byte, h *Header, prev Hash, body []byte) []byte {
+	b = append(b, `{"v":1,"seq":`...)
+	b = strconv.AppendUint(b, h.Seq, 10)
+	b = append(b, `,"prev":"`...)
+	b = hex.AppendEncode(b, prev[:])
+	b = append(b, `","time":"`...)
+	b = h.Time.AppendFormat(b, timeForm)
+	b = append(b, `","kind":"`...)
+	b = append(b, h.Kind...)
+	b = append(b, '"')
+	b = appendID(b, `,"run":"`, h.Run)
+	b = appendID(b, `,"parent":"`, h.Parent)
+	if len(body) > len("{}") {
+		b = append(b, ',')
+	}
+	b = append(b, body[1:]...)
+	return append(b, '\n')
+}
+
+// appendID appends a member whose value needs no escapes (idOf).
+func appendID(b []byte, name, id string) []byte {
+	if id == "" {
+		return b
+	}
+	b = append(b, name...)
+	b = append(b, id...)
+	return append(b, '"')
+}
+
+// idOf makes an ID of what a caller gives as one: bytes that JSON writes as they are.
+func idOf(s string) string {
+	id := []byte(s[:min(len(s), maxName)])
+	for i, c := range id {
+		if c <= ' ' || c >= 0x7f || c == '"' || c == '\\' {
+			id[i] = '_'
+		}
+	}
+	return string(id)
+}
+
+// ReadHeader reads the header of a line. It does not mind a time that is none, which is then zero:
+// whether a line is an entry does not depend on that.
+func ReadHeader(line []byte) (Header, error) {
+	var h struct {
+		Header
+		Time string `json:"time"`
+	}
+	if len(line) > MaxLine {
+		return Header{}, fmt.Errorf("it is longer than %s", text.Size(MaxLine))
+	}
+	if err := json.Unmarshal(line, &h); err != nil {
+		return Header{}, err
+	}
+	switch {
+	case h.Version != Version:
+		return Header{}, fmt.Errorf("version %d is not known", h.Version)
+	case h.Seq == 0 || h.Kind == "" || len(h.Prev) != hex.EncodedLen(sha256.Size):
+		return Header{}, errors.New("it has no seq, kind or prev")
+	}
+	h.Header.Time, _ = time.Parse(time.RFC3339Nano, h.Time)
+	return h.Header, nil
+}
+
+// ReadEntry reads what the line says beside its header: a pointer to one of the structs, nil if
+// the kind is not known.
+func ReadEntry(h Header, line []byte) (Entry, error) {
+	e := blank(h.Kind)
+	if e == nil {
+		return nil, nil
+	}
+	return e, json.Unmarshal(line, e)
+}

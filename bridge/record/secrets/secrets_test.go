@@ -1,0 +1,125 @@
+package secrets
+
+import (
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Tokens are put together here, so that no scanner takes this file for a leak.
+var (
+	github = "ghp_" + strings.Repeat("aB3", 12)
+	aws    = "AKIA" + "IOSFODNN7EXAMPLE"
+	slack  = "xoxb-" + "123456789012-abcdef"
+	claude = "sk-ant-" + "api03-aaaaaaaaaaaaaaaaaaaa"
+	openai = "sk-proj-" + strings.Repeat("a1_", 10)
+	jwt    = "eyJhbGciOiJIUzI1NiJ9" + ".eyJzdWIiOiIxIn0" + ".c2lnbmF0dXJl-_x"
+	pemKey = "-----BEGIN RSA PRIVATE KEY-----\nMIIB\nAAAA\n-----END RSA PRIVATE KEY-----"
+)
+
+func TestTextWithoutSecrets(t *testing.T) {
+	h := New(func(s string) string { return strings.ReplaceAll(s, "the-secret", "[TOKEN]") }, []*regexp.Regexp{regexp.MustCompile(`EMP-\d+`)})
+	for _, row := range []struct{ text, want string }{
+		{"print(1)", "print(1)"},
+		{"x " + github + " y", "x [hidden:github] y"},
+		{"github_pat_" + strings.Repeat("a", 30), "[hidden:github]"},
+		{aws + "\n", "[hidden:aws]\n"},
+		{slack, "[hidden:slack]"},
+		{claude + "," + openai, "[hidden:anthropic],[hidden:openai]"},
+		{jwt, "[hidden:jwt]"},
+		{"a\n" + pemKey + "\nb", "a\n[hidden:private-key]\nb"},
+		{"a " + pemKey[:50], "a [hidden:private-key]"},
+		{pemKey[40:] + " b", "[hidden:private-key] b"},
+		{"postgres://ada:hunter2@db/x", "postgres://ada:[hidden:url-password]@db/x"},
+		{"https://a@b:c@d/", "https://a@b:[hidden:url-password]@d/"},
+		{"https://example.org:8080/a@b", "https://example.org:8080/a@b"},
+		{"-H 'Authorization: Bearer abc123def'", "-H 'Authorization: [hidden:key]'"},
+		{"use bearer abc123def.", "use bearer [hidden:bearer]"},
+		{"it is the-secret", "it is [TOKEN]"},
+		{"EMP-7 and EMP-8", "[hidden:redact[0]] and [hidden:redact[0]]"},
+
+		// Keys in JSON, Python, the environment, addresses.
+		{`{"password":"hunter2","n":1}`, `{"password":"[hidden:key]","n":1}`},
+		{`{"api_key": "a\"b", "n": 1}`, `{"api_key": "[hidden:key]", "n": 1}`},
+		{`{"pin":1234}`, `{"pin":"[hidden:key]"}`},
+		{`{"secrets":["a","]b"],"n":1}`, `{"secrets":"[hidden:key]","n":1}`},
+		{`{"credentials":{"user":"a","key":{"n":1}},"n":1}`, `{"credentials":"[hidden:key]","n":1}`},
+		{`{"text":"{\"token\":\"abc\",\"n\":1}"}`, `{"text":"{\"token\":\"[hidden:key]\",\"n\":1}"}`},
+		{`{"password":"a\\","n":"b"}`, `{"password":"[hidden:key]","n":"b"}`},
+		{`connect(password='hunter2', user="a")`, `connect(password='[hidden:key]', user="a")`},
+		{`TOKEN = """a"b"""`, `TOKEN = """[hidden:key]"""`},
+		{`secret = b"abc"`, `secret = b"[hidden:key]"`},
+		{`os.environ["API_KEY"] = "abc"`, `os.environ["API_KEY"] = "[hidden:key]"`},
+		{"export CLIENT_SECRET=abc123 X=1", "export CLIENT_SECRET=[hidden:key] X=1"},
+		{"https://a/?access_token=abc123&x=1", "https://a/?access_token=[hidden:key]&x=1"},
+		{`"password":"unfinished`, `"password":"[hidden:key]`},
+
+		// What is no secret stays.
+		{`{"nextPageToken":"CAUQAA1","max_tokens":4096}`, `{"nextPageToken":"CAUQAA1","max_tokens":4096}`},
+		{`{"password":"","has_password":true,"token":null}`, `{"password":"","has_password":true,"token":null}`},
+		{"token = get_token(1)", "token = get_token(1)"},
+		{"if token == 'abc1': pass", "if token == 'abc1': pass"},
+		{"task-force-of-engineers-123456789", "task-force-of-engineers-123456789"},
+		{"the bearer of bad news", "the bearer of bad news"},
+		{"token: str = None", "token: str = None"},
+		{"monkey: 'x1y2z3'", "monkey: 'x1y2z3'"},
+		{"naïve ☃ = “quotes”", "naïve ☃ = “quotes”"},
+	} {
+		got, rules := h.Text(row.text)
+		if got != row.want || (rules == nil) != (got == row.text) {
+			t.Errorf("%s\n got %s %q\nwant %s", row.text, got, rules, row.want)
+		}
+		if json.Valid([]byte(row.text)) && !json.Valid([]byte(got)) {
+			t.Errorf("%s is no longer JSON: %s", row.text, got)
+		}
+	}
+}
+
+func TestHiddenTextIsHiddenOnce(t *testing.T) {
+	h := New(nil, nil)
+	text := strings.Join([]string{github, aws, jwt, pemKey, `{"token":"abc123"}`, "a://b:c1@d", "TOKEN=abc123"}, " ")
+	once, rules := h.Text(text)
+	if twice, again := h.Text(once); twice != once {
+		t.Errorf("%s\nbecomes\n%s %q", once, twice, again)
+	}
+	if want := []string{"github", "aws", "jwt", "private-key", "key", "url-password"}; !slices.Equal(rules, want) {
+		t.Errorf("rules %q, want %q", rules, want)
+	}
+}
+
+func TestNameKeepsWhatIsKnown(t *testing.T) {
+	h := New(func(string) string { return "x" }, []*regexp.Regexp{regexp.MustCompile(".")})
+	if got, rules := h.Name("production"); got != "production" || rules != nil {
+		t.Error(got, rules)
+	}
+	if got, _ := h.Name(github); got != "[hidden:github]" {
+		t.Error(got)
+	}
+}
+
+func FuzzText(f *testing.F) {
+	for _, text := range []string{`{"password":"a","b":[{"token":1}]}`, pemKey, "a://b:c@d", `x = {'token': '''a'''}`, jwt, `\"key\":\"`} {
+		f.Add(text)
+	}
+	h := New(nil, nil)
+	f.Fuzz(func(t *testing.T, text string) {
+		got, rules := h.Text(text)
+		if rules == nil && got != text {
+			t.Errorf("%q became %q by no rule", text, got)
+		}
+		if json.Valid([]byte(text)) && !json.Valid([]byte(got)) {
+			t.Errorf("%q is no longer JSON: %q", text, got)
+		}
+	})
+}
+
+func BenchmarkText(b *testing.B) {
+	h := New(nil, nil)
+	code := strings.Repeat("issues = await mcp_github.list_issues(owner=\"toolcell\", state=\"open\")\n", 60)[:4096]
+	b.SetBytes(int64(len(code)))
+	for b.Loop() {
+		h.Text(code)
+	}
+}
