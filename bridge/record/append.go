@@ -42,7 +42,7 @@ func (j *Journal) append(run *Run, e Entry) error {
 // write appends an entry and its values, and before it one that says what is missing. The caller
 // has the lock.
 func (j *Journal) write(h Header, body []byte, values [][]byte) (err error) {
-	h.Time = j.o.now().UTC()
+	h.Time = j.o.Now().UTC()
 	release, err := j.ready(h.Time)
 	if err == nil {
 		defer release()
@@ -129,7 +129,7 @@ func (j *Journal) Ready() error {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	release, err := j.ready(j.o.now().UTC())
+	release, err := j.ready(j.o.Now().UTC())
 	if err == nil {
 		release()
 	}
@@ -159,5 +159,5 @@ func (j *Journal) Close() error {
 	if s == nil || closed {
 		return nil
 	}
-	return s.close(j.o.now().UTC())
+	return s.close(j.o.Now().UTC())
 }

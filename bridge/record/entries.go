@@ -87,6 +87,7 @@ type Package struct {
 // have taken effect.
 type CallStart struct {
 	Call       int    `json:"call"`                      // its number in the run, from 1 (Run.NextCall)
+	Line       int    `json:"line,omitzero"`             // of the code, from 1, if it is known
 	Effect     string `json:"effect"`                    // the method, such as tools/call
 	Server     string `json:"server"`                    //
 	Tool       string `json:"tool,omitzero"`             // or what else is asked for by name
@@ -131,6 +132,7 @@ type CallEnd struct {
 // CallStart and need not be here.
 type Verdict struct {
 	Call      int      `json:"call,omitzero"`
+	Line      int      `json:"line,omitzero"` // of the code, from 1, if it is known
 	Effect    string   `json:"effect,omitzero"`
 	Server    string   `json:"server,omitzero"`
 	Tool      string   `json:"tool,omitzero"`

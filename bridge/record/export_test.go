@@ -1,16 +1,8 @@
 package record
 
-import (
-	"io"
-	"time"
-)
+import "io"
 
-// WithClock and WithFiles are Options for tests.
-func (o Options) WithClock(now func() time.Time) Options {
-	o.now = now
-	return o
-}
-
+// WithFiles puts something in place of the files that entries are written to.
 func (o Options) WithFiles(wrap func(io.Writer) io.Writer) Options {
 	o.wrap = wrap
 	return o

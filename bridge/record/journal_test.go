@@ -84,7 +84,7 @@ func TestEntriesAreForTheirUserAlone(t *testing.T) {
 func TestHeaderOfALine(t *testing.T) {
 	dir := t.TempDir()
 	at := time.Date(2026, 11, 28, 9, 30, 0, 120, time.FixedZone("", 3600))
-	j := record.Open(record.Options{Dir: dir, Host: "Ada's Laptop.local"}.WithClock(func() time.Time { return at }))
+	j := record.Open(record.Options{Dir: dir, Host: "Ada's Laptop.local", Now: func() time.Time { return at }})
 	run := j.Begin(`a"b`, "call 7")
 	if err := errors.Join(run.Append(ok), run.Append(ok), j.Close()); err != nil {
 		t.Fatal(err)
@@ -174,7 +174,7 @@ func TestDayChangeBeginsANewFile(t *testing.T) {
 	dir := t.TempDir()
 	var mu sync.Mutex
 	at := time.Date(2026, 11, 28, 23, 59, 59, 0, time.UTC)
-	j := record.Open(record.Options{Dir: dir}.WithClock(func() time.Time { mu.Lock(); defer mu.Unlock(); return at }))
+	j := record.Open(record.Options{Dir: dir, Now: func() time.Time { mu.Lock(); defer mu.Unlock(); return at }})
 	run := j.Begin("aaaaaaaaaa", "")
 	start := record.RunStart{Code: record.TextOf("1")}
 	for _, step := range []time.Duration{0, 2 * time.Second, -3 * time.Second} { // the clock goes back in the end

@@ -49,7 +49,8 @@ type Options struct {
 
 	Log *slog.Logger // of what goes wrong in the background; nil for none
 
-	now  func() time.Time
+	Now func() time.Time // time.Now if nil
+
 	wrap func(io.Writer) io.Writer // puts what a test has in place of a file
 }
 
@@ -89,8 +90,8 @@ func Open(o Options) *Journal {
 	o.MaxBytes = cmp.Or(o.MaxBytes, defaultMaxBytes)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	o.Host = hostName(o.Host)
-	if o.now == nil {
-		o.now = time.Now
+	if o.Now == nil {
+		o.Now = time.Now
 	}
 	if o.wrap == nil {
 		o.wrap = func(w io.Writer) io.Writer { return w }
