@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/toolcell/toolcell/bridge/record/secrets"
 )
@@ -81,7 +83,7 @@ func (d *draft) bound(field string, s *string, most int, hide func(string) (stri
 		return
 	}
 	whole := *s
-	text := strings.ToValidUTF8(whole[:min(len(whole), most+margin)], "\uFFFD")
+	text := strings.Map(printable, whole[:min(len(whole), most+margin)])
 	text, rules := hide(text)
 	for _, rule := range rules {
 		d.more.Hidden = append(d.more.Hidden, field+": "+rule)
@@ -90,6 +92,17 @@ func (d *draft) bound(field string, s *string, most int, hide func(string) (stri
 		d.more.Cut = append(d.more.Cut, Cut{Field: field, Size: len(whole), SHA256: d.run.digest([]byte(whole))})
 	}
 	*s = cutTo(text, most)
+}
+
+// printable replaces what is no character, and control characters, of which JSON makes six bytes each.
+func printable(c rune) rune {
+	switch {
+	case c == '\n' || c == '\t':
+		return ' '
+	case unicode.IsControl(c):
+		return utf8.RuneError
+	}
+	return c
 }
 
 // bound cuts a list, and calls each for its members. The caller's list stays as it is.

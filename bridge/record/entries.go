@@ -24,9 +24,9 @@ const (
 	KindTorn      Kind = "torn"
 )
 
-// An Entry is what one line says: one of the structs below. Their texts are cut where they are
-// written: names to 256 bytes, other strings to 1 KiB, lists to 100 members. The entry's "cut"
-// names what was cut. What code, a user or a server wrote is a [Text].
+// An Entry is what one line says: one of the structs below. Their strings are bounded where they are
+// written: names to 256 bytes, sentences to 1 KiB, lists to 100 members, and they have no control
+// characters. The entry's "cut" names what was cut. What code, a user or a server wrote is a [Text].
 //
 // Digests are SHA-256 in hexadecimal. They are not salted, so none is of a secret; those of
 // Texts are salted.

@@ -20,10 +20,10 @@ type excerpt struct {
 // head returns the first bytes of a text, n at most.
 func (e *excerpt) head(text []byte, n int) string {
 	window := text[:min(len(text), n+margin)]
-	e.cut += int64(len(text) - len(window))
 	if len(window) < len(text) {
 		window = wholeRunes(window)
 	}
+	e.cut += int64(len(text) - len(window))
 	shown := e.hide(window)
 	kept := cutTo(shown, n)
 	e.cut += int64(len(shown) - len(kept))
@@ -34,6 +34,7 @@ func (e *excerpt) head(text []byte, n int) string {
 func (e *excerpt) tail(text []byte, n int) string {
 	for i := 0; len(text) > 0 && !utf8.RuneStart(text[0]) && i < utf8.UTFMax; i++ {
 		text = text[1:]
+		e.cut++
 	}
 	shown := e.hide(text)
 	kept := lastOf(shown, n)

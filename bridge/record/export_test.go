@@ -7,3 +7,9 @@ func (o Options) WithFiles(wrap func(io.Writer) io.Writer) Options {
 	o.wrap = wrap
 	return o
 }
+
+// Kill closes the files as the kernel does when it ends a process.
+func (j *Journal) Kill() {
+	j.later.Wait()
+	j.segment.file.Close()
+}

@@ -47,6 +47,19 @@ func kinds(t *testing.T, path string) (out []string) {
 	return out
 }
 
+// problems returns those that Verify finds.
+func problems(t *testing.T, dir string) (all []string) {
+	t.Helper()
+	report, err := history.Open(dir).Verify(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range report.Problems {
+		all = append(all, p.String())
+	}
+	return all
+}
+
 // whole fails the test if the record has a problem, and returns the notes.
 func whole(t *testing.T, dir string) (notes []string) {
 	t.Helper()

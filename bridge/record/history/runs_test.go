@@ -252,7 +252,7 @@ func TestNamesThatNeedEscapes(t *testing.T) {
 	r := Open(t.TempDir())
 	j := record.Open(record.Options{Dir: r.dir})
 	run := j.Begin("aaaaaaaaaa", "")
-	server := `a "b\" <☃>` + "\n"
+	server := `a "b\" <☃>`
 	must(t, run.Append(record.RunStart{}))
 	must(t, run.Append(record.CallStart{Call: 1, Server: server, Tool: `","writes":true,"x":"`}))
 	must(t, j.Close())
