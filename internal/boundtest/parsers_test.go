@@ -14,6 +14,8 @@ import (
 // notMeasured are the packages that decode something and need no row: why.
 var notMeasured = map[string]string{
 	"bridge/consent/inbox":       "requests of 4 KiB and replies of programs that run as this user, or as root",
+	"bridge/record":              "files of toolcell's own, in lines of 1 MiB at most",
+	"bridge/record/history":      "the same",
 	"bridge/toon":                "results that toolcell has encoded, whose text is measured in bridge",
 	"cmd/toolcell":               "what the user types, and values that calls gave, which are measured where they come in",
 	"cmd/toolcell/internal/repl": "what the user types, and the history of it",

@@ -67,6 +67,7 @@ var Rows = []Row{
 	{Name: "text for people", From: "a server, code", Bytes: 256 << 10, Peak: 12, AtOnce: 16},
 	{Name: "names to compare", From: "a server, code", Bytes: 256 << 10, Count: "64 bytes of each", Peak: 8, AtOnce: 16},
 	{Name: "text with secrets", From: "a server", Bytes: 80 << 10, Peak: 1, AtOnce: 16},
+	{Name: "text on record", From: "code, a server", Bytes: 16 << 10, Peak: 1, AtOnce: 16},
 	{Name: "message of the client", From: "a client", Bytes: 32 << 20, Depth: "1,000", Count: "100,000 in a list", Time: 2000 * ms, Peak: 256, AtOnce: 1},
 	{Name: "answer to a form", From: "a client", Bytes: 64 << 10, Peak: 1, AtOnce: 16},
 	{Name: "arguments under conditions", From: "code", Bytes: 48 << 20, Depth: "10,000", Count: "64 KiB of a text, 1 MiB of a number", Peak: 24, Of: "what shares room", Cancels: true},

@@ -96,17 +96,28 @@ func valueAt(text string, from int, header bool) (finding, bool) {
 		f.from, f.to, f.quoted = from, closing(text, from), true
 		return f, true
 	}
-	end := from
-	for end < len(text) && strings.IndexByte(" \t\r\n\"'\\,;&)}]", text[end]) < 0 || header && end < len(text) && text[end] == ' ' {
-		end++
-	}
-	word := text[from:end]
-	if len(word) < 4 || !strings.ContainsAny(word, digits) || strings.ContainsAny(word, "([{") {
+	word := bareWord(text[from:], header)
+	if len(word) < 4 || !strings.ContainsAny(word[:min(len(word), maxBare)], digits) || strings.ContainsAny(word, "([{") {
 		return f, false
 	}
-	f.from, f.to = from, end
+	f.from, f.to = from, from+len(word)
 	f.quoted = isNumber(word)
 	return f, true
+}
+
+// maxBare is how far a bare word is looked at for a digit, and how long it is if it has none there.
+const maxBare = 512
+
+// bareWord returns the word that a text begins with; the value of a header goes on over spaces.
+func bareWord(text string, header bool) string {
+	const ends = "\t\r\n\"'\\,;&)}]"
+	for end := range len(text) {
+		switch c := text[end]; {
+		case c == ' ' && !header, strings.IndexByte(ends, c) >= 0, end == maxBare && !strings.ContainsAny(text[:end], digits):
+			return text[:end]
+		}
+	}
+	return text
 }
 
 func isNumber(word string) bool { return strings.Trim(word, "0123456789.+-eE") == "" }

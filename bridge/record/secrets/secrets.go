@@ -84,9 +84,10 @@ func hideShapes(text string, rules []string) (string, []string) {
 			continue
 		}
 		f, ok := findShape(text, at, shapes)
-		if !ok || f.from < done || strings.HasPrefix(text[f.from:], hidden) {
+		if !ok || strings.HasPrefix(text[f.from:], hidden) {
 			continue
 		}
+		f.from = max(f.from, done)
 		out.WriteString(text[done:f.from])
 		stand := placeholder(f.rule)
 		if f.quoted {

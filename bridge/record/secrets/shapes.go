@@ -66,7 +66,7 @@ func findShape(text string, at int, shapes []tokenShape) (finding, bool) {
 		return webToken(text, at)
 	}
 	for i := range shapes {
-		if s := &shapes[i]; strings.HasPrefix(text[at:], s.prefix) {
+		if s := &shapes[i]; strings.HasPrefix(text[at:], s.prefix) && !goesOn(text, at, s.more) {
 			from := at + len(s.prefix)
 			if end := span(text, from, s.more); end-from >= s.least && (!s.digit || strings.ContainsAny(text[from:end], digits)) {
 				return finding{from: at, to: end, rule: s.rule}, true
@@ -87,6 +87,12 @@ var isAlnum, inWord = func() (alnum, word [256]bool) {
 	return alnum, word
 }()
 
+// goesOn reports whether what is at a byte belongs to what is before it. Looking there again for each
+// part of a long word would take the square of its length.
+func goesOn(text string, at int, more string) bool {
+	return at > 0 && strings.IndexByte(more, text[at-1]) >= 0
+}
+
 // span returns the end of the letters, digits and more characters that begin at a byte.
 func span(text string, from int, more string) int {
 	for from < len(text) && (isAlnum[text[from]] || strings.IndexByte(more, text[from]) >= 0) {
@@ -97,7 +103,7 @@ func span(text string, from int, more string) int {
 
 // webToken finds a JSON web token (RFC 7519): base64url of {" in two of three parts.
 func webToken(text string, at int) (finding, bool) {
-	if !strings.HasPrefix(text[at:], "eyJ") {
+	if !strings.HasPrefix(text[at:], "eyJ") || goesOn(text, at, "-_") {
 		return finding{}, false
 	}
 	end := span(text, at, "-_")
@@ -122,7 +128,7 @@ func bearer(text string, at int) (finding, bool) {
 	return finding{from: from, to: end, rule: "bearer"}, true
 }
 
-// privateKey finds a key in PEM (RFC 7468), up to its end or that of the text, and the end of one that
+// privateKey finds a key in PEM (RFC 7468), up to its end or that of the text, and the rest of one that
 // began before the text.
 func privateKey(text string, at int) (finding, bool) {
 	const begin, end, what = "-----BEGIN ", "-----END ", "PRIVATE KEY-----"
@@ -130,8 +136,9 @@ func privateKey(text string, at int) (finding, bool) {
 		return finding{}, false
 	}
 	head := text[at:min(len(text), at+64)]
+	label := strings.Index(head, what)
 	switch {
-	case !strings.Contains(head, what):
+	case label < 0:
 		return finding{}, false
 	case strings.HasPrefix(head, begin):
 		to := len(text)
@@ -143,16 +150,23 @@ func privateKey(text string, at int) (finding, bool) {
 		}
 		return finding{from: at, to: to, rule: "private-key"}, true
 	case strings.HasPrefix(head, end):
-		return finding{from: 0, to: at + strings.Index(head, what) + len(what), rule: "private-key"}, true
+		from := at
+		for from > 0 && (isAlnum[text[from-1]] || strings.IndexByte("+/=\r\n\\", text[from-1]) >= 0) {
+			from--
+		}
+		return finding{from: from, to: at + label + len(what), rule: "private-key"}, true
 	}
 	return finding{}, false
 }
+
+// maxAuthority bounds how far a password of an address is looked for.
+const maxAuthority = 512
 
 // urlPassword finds the password in scheme://user:password@host, of which at is the first colon.
 func urlPassword(text string, at int) (finding, bool) {
 	from := at + len("://")
 	end := from
-	for end < len(text) && !strings.ContainsRune("/?#\"'<>\\ \t\r\n", rune(text[end])) {
+	for most := min(len(text), from+maxAuthority); end < most && strings.IndexByte("/?#\"'<>\\ \t\r\n", text[end]) < 0; {
 		end++
 	}
 	user := text[from:end]
