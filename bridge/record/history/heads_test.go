@@ -106,7 +106,9 @@ func TestDaysAreJoined(t *testing.T) {
 	if n := len(got); n == 0 || got[0].String() != "2026-11-29/files.jsonl:1: 2026-11-28/files.jsonl is not what it was when this day began" {
 		t.Errorf("%v", got)
 	}
+	samePython(t, r)
 	must(t, os.RemoveAll(second))
+	samePython(t, r)
 	got = verify(t, r).Problems
 	if len(got) != 1 || got[0].String() != "2026-11-29/files.jsonl:1: the day before, 2026-11-28, is missing" {
 		t.Errorf("%v", got)

@@ -1,7 +1,6 @@
 package history
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -92,8 +91,8 @@ func (v *verifier) readList(day string) error {
 	list := &dayList{lines: map[string]bool{}, files: map[string]*record.FileEnd{}}
 	v.days[day] = list
 	name := day + "/" + record.IndexName
-	c, err := v.chain(name, func(h record.Header, e record.Entry) {
-		list.lines[h.Prev] = true
+	_, err := v.chain(name, func(c *chain, _ record.Header, e record.Entry, _ []byte) {
+		list.lines[c.prev] = true
 		switch e := e.(type) {
 		case *record.DayBegin:
 			list.begin = *e
@@ -107,9 +106,6 @@ func (v *verifier) readList(day string) error {
 	})
 	if errors.Is(err, os.ErrNotExist) {
 		return nil // of a day without entries, or each file is found not to be listed
-	}
-	if err == nil {
-		list.lines[c.prev] = true
 	}
 	return err
 }
@@ -156,7 +152,9 @@ func (v *verifier) readFile(name string, list *dayList) error {
 		return err
 	}
 	defer vals.close()
-	c, err := v.chain(name, func(h record.Header, e record.Entry) { v.compareValues(name, vals, h, e) })
+	c, err := v.chain(name, func(_ *chain, h record.Header, _ record.Entry, line []byte) {
+		v.compareValues(name, vals, h, keptTexts(line))
+	})
 	if err != nil {
 		return err
 	}
@@ -191,7 +189,7 @@ type chain struct {
 }
 
 // chain reads a file of entries and calls each for each of them.
-func (v *verifier) chain(name string, each func(record.Header, record.Entry)) (*chain, error) {
+func (v *verifier) chain(name string, each func(c *chain, h record.Header, e record.Entry, line []byte)) (*chain, error) {
 	f, err := os.Open(v.record.path(name))
 	if err != nil {
 		return nil, err
@@ -217,7 +215,7 @@ func (v *verifier) chain(name string, each func(record.Header, record.Entry)) (*
 		}
 		v.follow(c, line, h, e)
 		if err == nil {
-			each(h, e)
+			each(c, h, e, line.Text)
 		}
 	}
 	if c.torn > 0 {
@@ -227,18 +225,14 @@ func (v *verifier) chain(name string, each func(record.Header, record.Entry)) (*
 	return c, nil
 }
 
-// entryToVerify decodes an entry if its members matter here: the others are verified by their hash. It
-// is nil as well for a kind of a later version.
+// entryToVerify decodes an entry if its members matter here. The others are verified by their hash.
 func entryToVerify(h record.Header, line []byte) record.Entry {
 	switch h.Kind {
 	case record.KindTorn, record.KindDayBegin, record.KindFileBegin, record.KindFileEnd, record.KindDayRemoved:
-	default:
-		if !bytes.Contains(line, []byte(`"kept":`)) {
-			return nil
-		}
+		e, _ := record.ReadEntry(h, line)
+		return e
 	}
-	e, _ := record.ReadEntry(h, line)
-	return e
+	return nil
 }
 
 const notEntry = "the line is no entry, and the next one does not say that it is torn"

@@ -140,6 +140,7 @@ func TestVerifyFindsEachTampering(t *testing.T) {
 			if got := texts(name, verify(t, r).Problems); !slices.Equal(got, row.problems) {
 				t.Errorf("problems:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(row.problems, "\n"))
 			}
+			samePython(t, r)
 		})
 	}
 }
