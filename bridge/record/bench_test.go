@@ -26,6 +26,17 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
+// BenchmarkAppendShared is an entry of a command, which takes the lock.
+func BenchmarkAppendShared(b *testing.B) {
+	j := Open(Options{Dir: b.TempDir(), Shared: true})
+	defer j.Close()
+	run := j.Begin("0123456789", "")
+	defer reportCPU(b, cpu())
+	for b.Loop() {
+		must(b, run.Append(CallEnd{Call: 1, Server: "github", Tool: "list_issues", Outcome: OK, Duration: 1200, Answer: TextOf("[1,2,3]")}))
+	}
+}
+
 // BenchmarkRun is what a run with two calls writes.
 func BenchmarkRun(b *testing.B) {
 	j := Open(Options{Dir: b.TempDir()})
@@ -51,7 +62,6 @@ func BenchmarkRun(b *testing.B) {
 }
 
 func must(b *testing.B, err error) {
-	b.Helper()
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -97,6 +97,7 @@ type CallStart struct {
 	Writes     bool   `json:"writes,omitzero"`           // it may change something
 	By         string `json:"by,omitzero"`               // whose word Writes is: pin, user or default
 	Question   string `json:"question,omitzero"`         // ID of the question by which the user allowed it
+	Private    bool   `json:"private,omitzero"`          // the policy says that what the server has is private
 	Keep       Keep   `json:"-"`
 }
 
@@ -121,6 +122,7 @@ type CallEnd struct {
 	Tool     string  `json:"tool,omitzero"`
 	Outcome  Outcome `json:"outcome"`
 	Writes   bool    `json:"writes,omitzero"`
+	Private  bool    `json:"private,omitzero"`
 	Duration int64   `json:"durationUs,omitzero"` // microseconds
 	Code     int     `json:"code,omitzero"`       // of an error of JSON-RPC
 	Error    Text    `json:"error,omitzero"`
@@ -140,6 +142,7 @@ type Verdict struct {
 	Rule      string   `json:"rule,omitzero"`    // what in the policy decided
 	Reasons   []string `json:"reasons,omitzero"` // why it is asked or denied
 	Writes    bool     `json:"writes,omitzero"`  //
+	Private   bool     `json:"private,omitzero"` //
 	Arguments Text     `json:"arguments,omitzero"`
 	Keep      Keep     `json:"-"`
 }
@@ -216,7 +219,8 @@ type RunEnd struct {
 	Effects   []Done `json:"effects,omitzero"` // the calls that may have changed something
 	Calls     int    `json:"calls,omitzero"`   // all that went out
 	Duration  int64  `json:"durationUs,omitzero"`
-	Lost      int    `json:"lost,omitzero"` // entries of the run that are not on record, or not with all Texts: filled in
+	Private   bool   `json:"private,omitzero"` // it has read what is private
+	Lost      int    `json:"lost,omitzero"`    // entries of the run that are not on record, or not with all Texts: filled in
 	Keep      Keep   `json:"-"`
 }
 

@@ -425,3 +425,37 @@ func TestFolderThatCannotBeMade(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestReadersDoNotDisturbAJournal that begins while they look which files are being written to, and
+// find no problem.
+func TestReadersDoNotDisturbAJournal(t *testing.T) {
+	dir := t.TempDir()
+	stop := make(chan struct{})
+	var reading sync.WaitGroup
+	for range 2 {
+		reading.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				if report, err := history.Open(dir).Verify(nil); err != nil || report.Problems != nil {
+					t.Error(report, err)
+					return
+				}
+			}
+		})
+	}
+	for range 50 {
+		j := record.Open(record.Options{Dir: dir, Host: "vm"})
+		if err := errors.Join(j.Begin("aaaaaaaaaa", "").Append(ok), j.Close()); err != nil {
+			t.Error(err)
+		}
+	}
+	close(stop)
+	reading.Wait()
+	if notes := whole(t, dir); notes != nil {
+		t.Errorf("notes %q", notes)
+	}
+}

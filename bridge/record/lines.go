@@ -10,6 +10,7 @@ import (
 // Lines reads a file line by line, the first one first.
 type Lines struct {
 	in   *bufio.Reader
+	long []byte // a line that does not fit into the reader's buffer
 	next Line
 }
 
@@ -22,9 +23,12 @@ type Line struct {
 	Rest   bool   // it has no line feed: the file ends in it
 }
 
+// buffered is how much of a file is read at once: many are open at the same time.
+const buffered = 64 << 10
+
 // NewLines returns the lines of a file that is read from its beginning.
 func NewLines(in io.Reader) *Lines {
-	return &Lines{in: bufio.NewReaderSize(in, MaxLine+1), next: Line{Number: 1}}
+	return &Lines{in: bufio.NewReaderSize(in, buffered), next: Line{Number: 1}}
 }
 
 // Next returns the next line, or io.EOF.
@@ -33,11 +37,13 @@ func (l *Lines) Next() (Line, error) {
 	text, err := l.in.ReadSlice('\n')
 	size := int64(len(text))
 	if errors.Is(err, bufio.ErrBufferFull) {
-		line.Long = true
-		text = bytes.Clone(text[:MaxLine])
-		var n int64
-		n, err = l.skip()
-		size += n
+		l.long = append(l.long[:0], text...)
+		for errors.Is(err, bufio.ErrBufferFull) {
+			text, err = l.in.ReadSlice('\n')
+			size += int64(len(text))
+			l.long = append(l.long, text[:min(len(text), MaxLine+len("x\n")-len(l.long))]...)
+		}
+		text = l.long
 	}
 	switch {
 	case errors.Is(err, io.EOF) && size == 0:
@@ -47,18 +53,9 @@ func (l *Lines) Next() (Line, error) {
 	case err != nil:
 		return Line{}, err
 	}
-	line.Text = bytes.TrimSuffix(text, []byte{'\n'})
+	text = bytes.TrimSuffix(text, []byte{'\n'})
+	line.Long = len(text) > MaxLine
+	line.Text = text[:min(len(text), MaxLine)]
 	l.next = Line{Number: line.Number + 1, At: line.At + size}
 	return line, nil
-}
-
-// skip reads up to the end of a line that is too long.
-func (l *Lines) skip() (n int64, err error) {
-	for {
-		text, err := l.in.ReadSlice('\n')
-		n += int64(len(text))
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return n, err
-		}
-	}
 }

@@ -57,7 +57,7 @@ func openSegment(o *Options, now time.Time) (s *segment, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err = state.TryLockFile(s.file, state.Exclusive); err == nil {
+	if err = lockNew(s.file); err == nil {
 		err = s.list(now)
 	}
 	if err != nil {
@@ -67,6 +67,17 @@ func openSegment(o *Options, now time.Time) (s *segment, err error) {
 	}
 	s.entries = newChainFile(s.wrap(s.file), s.fullName())
 	return s, nil
+}
+
+// lockNew locks a file that was just made. A reader that looks whether it is being written to may have
+// its lock for a moment.
+func lockNew(f *os.File) error {
+	for until := time.Now().Add(lockWithin); ; time.Sleep(time.Millisecond) {
+		err := state.TryLockFile(f, state.Exclusive)
+		if !errors.Is(err, state.ErrLocked) || time.Now().After(until) {
+			return err
+		}
+	}
 }
 
 // list notes that there is a file, which has no entry yet: one that has some and is not listed was put

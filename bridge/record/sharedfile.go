@@ -18,7 +18,7 @@ import (
 const lockWithin = 5 * time.Second
 
 // maxUnread is how far back the last whole entry of a file may be.
-const maxUnread = 4 * MaxLine
+const maxUnread = 4 << 20
 
 // lock opens a file that processes share, and waits until it has the lock. It makes the file, whose
 // name is with the folder of its day.
@@ -41,23 +41,25 @@ func (dir folder) lock(name string) (f *os.File, release func(), err error) {
 // goOn returns a chainFile that goes on where a file ends. The caller has its lock. It does not know
 // the first line, nor how many there are.
 func goOn(f *os.File, name string) (*chainFile, error) {
-	c := newChainFile(f, name)
 	info, err := f.Stat()
-	if err != nil || info.Size() == 0 {
-		return c, err
-	}
-	end := make([]byte, min(info.Size(), maxUnread))
-	start := info.Size() - int64(len(end))
-	if _, err := f.ReadAt(end, start); err != nil && !errors.Is(err, io.EOF) {
+	if err != nil {
 		return nil, err
 	}
-	if start > 0 {
-		_, end, _ = bytes.Cut(end, []byte{'\n'})
+	for unread := int64(16 << 10); unread <= maxUnread; unread *= 16 {
+		end := make([]byte, min(info.Size(), unread))
+		start := info.Size() - int64(len(end))
+		if _, err := f.ReadAt(end, start); err != nil && !errors.Is(err, io.EOF) {
+			return nil, err
+		}
+		if start > 0 {
+			_, end, _ = bytes.Cut(end, []byte{'\n'})
+		}
+		c := newChainFile(f, name)
+		if c.readEnd(end) || start == 0 {
+			return c, nil
+		}
 	}
-	if !c.readEnd(end) && start > 0 {
-		return nil, fmt.Errorf("%s: its last %s have no entry", name, text.Size(maxUnread))
-	}
-	return c, nil
+	return nil, fmt.Errorf("%s: its last %s have no entry", name, text.Size(maxUnread))
 }
 
 // readEnd takes in the last lines of a file. It returns false if none is an entry.

@@ -9,7 +9,7 @@ import (
 )
 
 // chunk is how much of a file is read at once.
-const chunk = 256 << 10
+const chunk = 128 << 10
 
 // backward reads a file line by line, the last one first. Of its memory no line takes more than
 // record.MaxLine.

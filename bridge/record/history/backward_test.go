@@ -98,6 +98,9 @@ func FuzzReader(f *testing.F) {
 				t.Error(err)
 			}
 		}
+		for _, err := range r.Entries(Filter{}) {
+			must(t, err)
+		}
 		_, err := r.Stats(Filter{})
 		must(t, err)
 		heads, err := r.Heads()

@@ -149,7 +149,9 @@ func (f *follower) read(name string) (entries []Entry, end int64, err error) {
 			return nil, start, err
 		}
 		end = start + line.At + int64(len(line.Text)) + 1
-		if e, ok := newEntry(name, line.Text); ok && e.Run != "" && !line.Long {
+		if line.Long {
+			f.record.skipped.Add(1)
+		} else if e, ok := newEntry(name, line.Text); ok && e.Run != "" {
 			entries = append(entries, e)
 		}
 	}

@@ -10,14 +10,22 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/toolcell/toolcell/bridge/record"
 	"github.com/toolcell/toolcell/internal/state"
 )
 
-// A Record is a folder of records.
-type Record struct{ dir string }
+// A Record is a folder of records. It is safe for concurrent use.
+type Record struct {
+	dir     string
+	skipped atomic.Int64
+}
+
+// Skipped returns how many lines were passed over so far because they are longer than record.MaxLine.
+// Entries are shorter: something else has written to the files.
+func (r *Record) Skipped() int { return int(r.skipped.Load()) }
 
 // Open returns the record in a folder, which may not be there yet.
 func Open(dir string) *Record { return &Record{dir: dir} }

@@ -3,9 +3,7 @@ package history
 import (
 	"encoding/json/v2"
 	"errors"
-	"io"
 	"iter"
-	"os"
 	"slices"
 	"strings"
 	"syscall"
@@ -87,139 +85,72 @@ func (f *Filter) isTool(full string) bool {
 // longestRun is how much later than its start an entry of a run is looked for.
 const longestRun = 48 * time.Hour
 
-// Runs returns the runs that fit, the newest first. It reads no more than it is asked for. An error
+// Runs yields the runs that fit, the newest first. It reads no more than it is asked for. An error
 // ends it.
 func (r *Record) Runs(f Filter) iter.Seq2[Run, error] {
 	return func(yield func(Run, error) bool) {
-		days, err := r.days()
-		if err != nil {
-			yield(Run{}, err)
-			return
-		}
-		open := map[string]*partial{}
-		for _, day := range slices.Backward(days) {
-			if !f.From.IsZero() && day < f.From.UTC().Format(record.Day) {
-				return
-			}
-			if !f.To.IsZero() && day > f.To.Add(longestRun).UTC().Format(record.Day) {
-				continue
-			}
-			if more, err := r.runsOf(day, &f, open, yield); err != nil {
-				yield(Run{}, err)
-				return
-			} else if !more {
-				return
-			}
-		}
+		l := lister{record: r, filter: f, open: map[string]*partial{}}
+		n := newest[Run]{record: r, skip: l.skip, find: l.find}
+		n.each(yield)
 	}
 }
 
-// runsOf yields the runs that began on a day. It returns false if no more are wanted.
-func (r *Record) runsOf(day string, f *Filter, open map[string]*partial, yield func(Run, error) bool) (more bool, err error) {
-	names, err := r.files(day)
-	if err != nil {
-		return false, err
-	}
-	var files []*fileRuns
-	defer func() {
-		for _, file := range files {
-			file.lines.close()
-		}
-	}()
-	for _, name := range names {
-		file, err := r.openRuns(name, f, open)
-		if errors.Is(err, os.ErrNotExist) {
-			continue // retention has removed it
-		} else if err != nil {
-			return false, err
-		}
-		files = append(files, file)
-	}
-	for {
-		var latest *fileRuns
-		for _, file := range files {
-			if err := file.fill(); err != nil {
-				return false, err
-			}
-			if file.next != nil && (latest == nil || file.next.Start.After(latest.next.Start)) {
-				latest = file
-			}
-		}
-		if latest == nil {
-			return true, nil
-		}
-		run := latest.next
-		latest.next = nil
-		if f.fits(run) && !yield(*run, nil) {
-			return false, nil
-		}
-	}
-}
-
-// fileRuns yields the runs that begin in one file, the last one first.
-type fileRuns struct {
+// A lister puts runs together from their entries, of which it gets the last ones first.
+type lister struct {
 	record *Record
-	name   string
-	filter *Filter
-	lines  *backward
-	open   map[string]*partial // runs whose ends were seen, and not yet their starts
-	next   *Run                // nil if it must be looked for
-	end    bool
+	filter Filter
+	open   map[string]*partial // runs whose starts were not seen yet
 }
 
-func (r *Record) openRuns(name string, f *Filter, open map[string]*partial) (*fileRuns, error) {
-	lines, err := openBackward(r.path(name))
-	return &fileRuns{record: r, name: name, filter: f, lines: lines, open: open}, err
+// skip reports whether a day has nothing of runs that are wanted, and whether the days before it have
+// nothing either.
+func (l *lister) skip(day string) (skip, end bool) {
+	f := &l.filter
+	end = !f.From.IsZero() && day < f.From.UTC().Format(record.Day)
+	skip = !f.To.IsZero() && day > f.To.Add(longestRun).UTC().Format(record.Day)
+	return skip, end
 }
 
-// fill looks for the next run.
-func (f *fileRuns) fill() error {
-	for f.next == nil && !f.end {
-		line, err := f.lines.next()
-		if errors.Is(err, io.EOF) {
-			f.end = true
-			return nil
-		} else if err != nil {
-			return err
-		}
-		if s, ok := scan(line); ok && len(s.run) > 0 {
-			f.take(&s)
-		}
-	}
-	return nil
-}
-
-// take takes in an entry of a run. The start, which comes last, completes it.
-func (f *fileRuns) take(s *scanned) {
-	p := f.open[string(s.run)]
+// find takes in an entry of a run. The start, which comes last, completes it.
+func (l *lister) find(name string, s *scanned) (run Run, when time.Time, ok bool) {
+	p := l.open[string(s.run)]
 	if p == nil {
 		p = &partial{}
-		f.open[string(s.run)] = p
+		l.open[string(s.run)] = p
 	}
 	if s.kind != record.KindRunStart {
 		p.take(s)
-		return
+		return Run{}, time.Time{}, false
 	}
-	delete(f.open, string(s.run))
-	if !f.filter.fitsCalls(&p.run) {
-		return // not worth decoding
+	delete(l.open, string(s.run))
+	if !l.filter.fitsCalls(&p.run) {
+		return Run{}, time.Time{}, false // not worth decoding
 	}
 	var start struct {
 		record.Header
 		record.RunStart
 	}
 	if json.Unmarshal(s.line, &start) != nil {
-		return
+		return Run{}, time.Time{}, false
 	}
 	p.run.begin(start.Header, start.RunStart)
-	p.run.File = f.name
+	p.run.File = name
 	if p.run.Status == "" {
 		p.run.Status = StatusKilled
-		if f.lives(start.PID) {
+		if l.record.lives(name, start.PID) {
 			p.run.Status = StatusRunning
 		}
 	}
-	f.next = &p.run
+	return p.run, p.run.Start, l.filter.fits(&p.run)
+}
+
+// lives reports whether the process that writes a file lives. That of a file that is shared has no
+// lock between its entries.
+func (r *Record) lives(name string, pid int) bool {
+	if !isShared(name) {
+		return r.isOpen(name)
+	}
+	return pid > 0 && !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
 }
 
 // begin takes in the start of a run.
@@ -228,15 +159,6 @@ func (r *Run) begin(h record.Header, e record.RunStart) {
 	r.Command, r.Client, r.User, r.Host, r.Session, r.Plan = e.Command, e.Client, e.User, e.Host, e.Session, e.Plan
 	slices.Sort(r.Servers)
 	slices.Sort(r.Tools)
-}
-
-// lives reports whether the process that writes a file lives. That of a file that is shared has no
-// lock between its entries.
-func (f *fileRuns) lives(pid int) bool {
-	if !isShared(f.name) {
-		return f.record.isOpen(f.name)
-	}
-	return pid > 0 && !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
 }
 
 // A partial is a run of which some entries were read, the last ones first.

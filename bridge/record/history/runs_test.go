@@ -225,6 +225,9 @@ func TestLinesThatAreNone(t *testing.T) {
 	if got := ids(collect(t, r, Filter{})); !slices.Equal(got, []string{"bbbbbbbbbb", "aaaaaaaaaa"}) {
 		t.Errorf("runs %q", got)
 	}
+	if n := r.Skipped(); n != 1 {
+		t.Errorf("%d lines skipped", n)
+	}
 	if entries, err := r.Show("aaa"); len(entries) != 6 || err != nil {
 		t.Error(len(entries), err)
 	}
@@ -259,6 +262,54 @@ func TestNamesThatNeedEscapes(t *testing.T) {
 	runs := collect(t, r, Filter{Server: server})
 	if len(runs) != 1 || runs[0].Writes != 0 {
 		t.Errorf("%+v", runs)
+	}
+}
+
+func TestNewestOfAKind(t *testing.T) {
+	r := Open(t.TempDir())
+	c := &clock{noon}
+	one, two := c.journal(r, "one"), c.journal(r, "two")
+	for n, j := range []*record.Journal{one, two, two, one} {
+		run := j.Begin(fmt.Sprint("r", n), "")
+		must(t, run.Append(record.RunStart{}))
+		must(t, run.Append(record.Ask{Question: fmt.Sprint("q", n), State: "approved"}))
+	}
+	must(t, errors.Join(one.Close(), two.Close()))
+	var got []string
+	for e, err := range r.Newest(record.KindAsk, record.KindPin) {
+		must(t, err)
+		if got = append(got, e.Body.(*record.Ask).Question); len(got) == 3 {
+			break
+		}
+	}
+	if !slices.Equal(got, []string{"q3", "q2", "q1"}) {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestEntriesOfRunsThatFit(t *testing.T) {
+	r := Open(t.TempDir())
+	c := &clock{noon}
+	one, two := c.journal(r, "one"), c.journal(r, "two")
+	a, b, other := one.Begin("a", ""), two.Begin("b", ""), two.Begin("other", "")
+	must(t, a.Append(record.RunStart{Client: record.Client{Name: "x"}, Code: record.TextOf("of a")}))
+	must(t, other.Append(record.RunStart{Code: record.TextOf("of other")}))
+	must(t, b.Append(record.RunStart{Client: record.Client{Name: "x"}, Code: record.TextOf("of b")}))
+	must(t, a.Append(record.RunEnd{Status: "success"}))
+	c.at = noon.AddDate(0, 0, 1)
+	must(t, b.Append(record.RunEnd{Status: "error", Error: record.TextOf("oops")}))
+	must(t, errors.Join(one.Close(), two.Close()))
+	var got []string
+	for e, err := range r.Entries(Filter{Client: "x"}) {
+		must(t, err)
+		text := e.Run + " " + string(e.Kind)
+		for _, v := range e.Values {
+			text += ": " + v.Value.Value
+		}
+		got = append(got, text)
+	}
+	if want := []string{"a run.start: of a", "b run.start: of b", "a run.end", "b run.end: oops"}; !slices.Equal(got, want) {
+		t.Errorf("%q", got)
 	}
 }
 

@@ -44,7 +44,7 @@ func (r *Record) Stats(f Filter) ([]ToolStats, error) {
 			return nil, err
 		}
 		for _, name := range names {
-			if err := s.read(r.path(name)); err != nil {
+			if err := s.read(r, name); err != nil {
 				return nil, err
 			}
 		}
@@ -59,8 +59,8 @@ type stats struct {
 	runs   map[string]map[int64]bool // of the runs that fit: calls without an end, and whether they write
 }
 
-func (s *stats) read(path string) error {
-	f, err := os.Open(path)
+func (s *stats) read(r *Record, name string) error {
+	f, err := os.Open(r.path(name))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	} else if err != nil {
@@ -74,7 +74,9 @@ func (s *stats) read(path string) error {
 		} else if err != nil {
 			return err
 		}
-		if e, ok := scan(line.Text); ok && !line.Long {
+		if line.Long {
+			r.skipped.Add(1)
+		} else if e, ok := scan(line.Text); ok {
 			s.take(&e)
 		}
 	}

@@ -29,6 +29,7 @@ func (f Finding) String() string {
 // A Report is the result of Verify.
 type Report struct {
 	Files, Entries, Values int
+	Open, Killed           int // of the files: those that a process writes to, and those whose process was killed
 	// Problems are what must not be: the record was changed, or parts are missing. Notes are what a
 	// kill, a full disk, Forget and retention leave.
 	Problems []Finding
@@ -153,7 +154,7 @@ func (v *verifier) readFile(name string, list *dayList) error {
 	}
 	defer vals.close()
 	c, err := v.chain(name, func(_ *chain, h record.Header, _ record.Entry, line []byte) {
-		v.compareValues(name, vals, h, keptTexts(line))
+		v.compareValues(name, vals, h, keptTexts(h, line))
 	})
 	if err != nil {
 		return err
@@ -165,7 +166,7 @@ func (v *verifier) readFile(name string, list *dayList) error {
 	v.report.Files++
 	end, listed := list.files[filepath.Base(name)]
 	switch {
-	case !listed && c.line > 0:
+	case !listed && c.line > 0 && !v.listedNow(name, record.KindFileBegin):
 		v.problem(name, 0, "%s does not list it", record.IndexName)
 	case end != nil && c.line < end.Lines:
 		v.problem(name, 0, "it was cut: it has %s, and %s lists %d", lineCount(c.line), record.IndexName, end.Lines)
@@ -173,10 +174,26 @@ func (v *verifier) readFile(name string, list *dayList) error {
 		v.problem(name, end.Lines+1, "the line was added after the file was complete")
 	case end != nil && c.prev != end.Last:
 		v.problem(name, c.line, "the line was changed: %s has another hash of it", record.IndexName)
-	case end != nil && end.Killed || end == nil && !isShared(name) && !v.record.isOpen(name):
+	}
+	switch {
+	case end == nil && (isShared(name) || v.record.isOpen(name)):
+		v.report.Open++
+	case end == nil && v.listedNow(name, record.KindFileEnd):
+	case end == nil || end.Killed:
+		v.report.Killed++
 		v.note(name, 0, "its process was killed")
 	}
 	return nil
+}
+
+// listedNow reports whether files.jsonl says something of a file. Processes write while it is verified.
+func (v *verifier) listedNow(name string, kind record.Kind) (listed bool) {
+	text := fmt.Sprintf(`"kind":%q,"name":%q`, kind, filepath.Base(name))
+	err := grep(v.record.path(filepath.Dir(name)+"/"+record.IndexName), []byte(text), func([]byte) bool {
+		listed = true
+		return false
+	})
+	return listed && err == nil
 }
 
 // A chain is how far a file was read.

@@ -6,6 +6,7 @@ import (
 	"encoding/json/v2"
 	"errors"
 	"io"
+	"maps"
 	"os"
 
 	"github.com/toolcell/toolcell/bridge/record"
@@ -60,11 +61,22 @@ func (v *values) close() {
 	}
 }
 
-// keptTexts returns the Texts of an entry that are kept, by field. It does not need to know the kind.
-func keptTexts(line []byte) map[string]*record.Text {
+// keptTexts returns the Texts of an entry that are kept, by field.
+func keptTexts(h record.Header, line []byte) map[string]*record.Text {
 	if !bytes.Contains(line, []byte(`"kept":`)) {
 		return nil
 	}
+	e, err := record.ReadEntry(h, line)
+	if err != nil || e == nil { // of a later version
+		return anyTexts(line)
+	}
+	texts := record.Texts(e)
+	maps.DeleteFunc(texts, func(_ string, t *record.Text) bool { return t.Kept <= 0 })
+	return texts
+}
+
+// anyTexts is keptTexts for an entry of any kind.
+func anyTexts(line []byte) map[string]*record.Text {
 	var members map[string]jsontext.Value
 	if json.Unmarshal(line, &members) != nil {
 		return nil
