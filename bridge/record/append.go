@@ -105,7 +105,9 @@ func (j *Journal) turn(now time.Time) error {
 		return err
 	}
 	if before := j.segment; before != nil {
-		j.background("closing the record of a day", func() error { return before.close(now) })
+		j.background("closing the record of a day", func() error {
+			return before.close(now, Torn{}) // the file of today tells what is missing
+		})
 	}
 	j.segment, j.day = next, day
 	return nil
@@ -152,12 +154,12 @@ func (j *Journal) Close() error {
 		return nil
 	}
 	j.mu.Lock()
-	s, closed := j.segment, j.closed
+	s, closed, missing := j.segment, j.closed, j.pending
 	j.closed = true
 	j.mu.Unlock()
 	j.later.Wait()
 	if s == nil || closed {
 		return nil
 	}
-	return s.close(j.o.Now().UTC())
+	return s.close(j.o.Now().UTC(), missing)
 }

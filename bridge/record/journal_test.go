@@ -332,6 +332,38 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
+// TestLastEntryThatFindsNoRoom is told of when the journal is closed.
+func TestLastEntryThatFindsNoRoom(t *testing.T) {
+	for _, left := range []int{0, 50} {
+		dir := t.TempDir()
+		d := &disk{left: 1 << 20}
+		j := record.Open(record.Options{Dir: dir}.WithFiles(d.wrap))
+		run := j.Begin("aaaaaaaaaa", "")
+		if err := run.Append(ok); err != nil {
+			t.Fatal(err)
+		}
+		d.room(left)
+		if err := run.Append(ok); !errors.Is(err, syscall.ENOSPC) {
+			t.Error(err)
+		}
+		d.room(1 << 20)
+		if err := j.Close(); err != nil {
+			t.Error(err)
+		}
+		whole(t, dir)
+		want := []string{"call.end", "torn"}
+		if left > 0 {
+			want = []string{"call.end", "-", "torn"}
+		}
+		if got := kinds(t, entryFiles(t, dir)[0]); !slices.Equal(got, want) {
+			t.Errorf("%q", got)
+		}
+		if data, _ := os.ReadFile(entryFiles(t, dir)[0]); !bytes.Contains(data, []byte(`"lost":1`)) {
+			t.Errorf("%s", data)
+		}
+	}
+}
+
 func TestValueThatFindsNoRoom(t *testing.T) {
 	dir := t.TempDir()
 	d := &disk{left: 1 << 20}

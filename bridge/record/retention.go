@@ -72,8 +72,10 @@ func (dir folder) seal(day string, now time.Time) error {
 		return err
 	}
 	ended, err := dir.ended(day)
+	// A command that began before midnight may still append to the file of that day.
+	recent := now.Add(-time.Hour).Format(Day) <= day
 	for _, name := range names {
-		if !ended[name] {
+		if shared := strings.HasSuffix(name, sharedSuffix); !ended[name] && !(shared && recent) {
 			err = errors.Join(err, dir.sealFile(day, name, now))
 		}
 	}

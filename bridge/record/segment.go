@@ -167,8 +167,8 @@ func (s *segment) openValues() error {
 	return nil
 }
 
-// close notes that the file of a process is complete, and lets go of it.
-func (s *segment) close(now time.Time) (err error) {
+// close notes what is missing and that the file of a process is complete, and lets go of it.
+func (s *segment) close(now time.Time, missing Torn) (err error) {
 	if s.valuesFile != nil {
 		defer func() { err = errors.Join(err, s.valuesFile.Close()) }()
 	}
@@ -177,8 +177,8 @@ func (s *segment) close(now time.Time) (err error) {
 	}
 	defer func() { err = errors.Join(err, s.file.Close()) }()
 	c := s.entries
-	if c.torn() > 0 {
-		if err := c.mend(Torn{Lost: 1}, now); err != nil {
+	if c.torn() > 0 || missing != (Torn{}) {
+		if err := c.mend(missing, now); err != nil {
 			return err
 		}
 	}
