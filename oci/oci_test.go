@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/oci/container"
+	"github.com/toolcell/toolcell/oci/host"
 	"github.com/toolcell/toolcell/oci/ocitest"
 
 	"github.com/toolcell/toolcell/oci/spec"
@@ -195,6 +196,20 @@ func TestMemoryLimit(t *testing.T) {
 	}
 	if out, exit := sh(t.Context(), t, r, Process{Limits: l}, "for i in 1 2 3 4 5 6 7 8 9; do sleep 0.3 & done; wait; echo fine"); exit.OOM || out != "fine\n" {
 		t.Errorf("many small processes: %+v, %q", exit, out)
+	}
+}
+
+// TestASandboxSaysWhatItTook, where a cgroup counts that and is still there at the end.
+func TestASandboxSaysWhatItTook(t *testing.T) {
+	r := openRuntime(t)
+	_, exit := sh(t.Context(), t, r, Process{Limits: spec.Limits{Memory: 256 << 20}}, "head -c 60m /dev/zero | tail -c 50m >/dev/null; i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done")
+	h, err := r.containers.Host()
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, counted := exit.Usage, h.Cgroup.Driver == host.CgroupFS
+	if counted && u.CPU < 10*time.Millisecond || u.CPU < 0 || counted && h.Cgroup.Memory && u.Peak < 40<<20 || u.Peak < 0 || u.Peak > 256<<20 {
+		t.Errorf("with %+v it took %+v", h.Cgroup, u)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/oci/container"
+	"github.com/toolcell/toolcell/oci/limits"
 	"golang.org/x/sys/unix"
 )
 
@@ -97,6 +98,16 @@ func (s *Sandbox) Wait() (Exit, error) {
 	return s.exit, s.err
 }
 
+// Usage returns what the processes in the sandbox have taken by now, or had when they ended.
+func (s *Sandbox) Usage() limits.Usage {
+	select {
+	case <-s.ended:
+		return s.exit.Usage
+	default:
+		return s.sandbox.Watch.Usage()
+	}
+}
+
 // Close kills the sandbox if it still runs, waits for its end, and closes Conn
 // and Workspace. It returns what Wait does, and may be called more than once.
 func (s *Sandbox) Close() error {
@@ -146,7 +157,7 @@ func (s *Sandbox) observe(ctx context.Context) (exit Exit, err error) {
 	if err = errors.Join(err, s.sandbox.Watch.Err()); err != nil {
 		return exit, fmt.Errorf("waiting for the sandbox: %w", err)
 	}
-	exit.OOM, exit.PIDs = oom, pids
+	exit.OOM, exit.PIDs, exit.Usage = oom, pids, s.sandbox.Watch.Usage()
 	return exit, nil
 }
 

@@ -38,7 +38,8 @@ type memoryWatch struct {
 	root   *os.File // its root directory, from outside
 	proc   *os.File // its /proc, which lists only its processes; nil if it has none
 	limits spec.Limits
-	again  atomic.Bool // look once more after stop
+	again  atomic.Bool  // look once more after stop
+	peak   atomic.Int64 // the most memory that a look has seen, in bytes
 	*watching
 }
 
@@ -117,6 +118,7 @@ func (w *memoryWatch) tooMuch() bool {
 		kernel += max(0, host.Number(status, "FDSize")-freeFiles) * fileBytes
 		threads += host.Number(status, "Threads")
 	}
+	w.peak.Store(max(w.peak.Load(), resident))
 	if w.limits.PIDs > 0 && threads >= w.limits.PIDs {
 		w.watch.pids.Store(true)
 	}
