@@ -40,6 +40,16 @@ func (a *Ask) Error() string {
 	return fmt.Sprintf("%s needs the user's consent: %s", what, strings.Join(a.Reasons, "; "))
 }
 
+// A RecordMode says what the record of runs keeps of the values of a server.
+type RecordMode string
+
+// The modes.
+const (
+	RecordNone      RecordMode = "none"
+	RecordArguments RecordMode = "arguments" // what code sends, and not what the server answers
+	RecordAll       RecordMode = "all"
+)
+
 // A PinMode says what happens when a server changes the definition of a tool.
 type PinMode string
 
@@ -179,6 +189,20 @@ func (r *rules) flow(s Server) (private, open bool) {
 		open = *sec.Open
 	}
 	return private, open
+}
+
+// record is decided by the section that says most about the server. Of a private one nothing is kept
+// unless a section says so that is not about all servers.
+func (r *rules) record(s Server) RecordMode {
+	private, _ := r.flow(s)
+	says := func(sec *section) bool { return sec.Record != "" && !(private && sec.servers.IsEverything()) }
+	if sec := r.first(s, says); sec != nil {
+		return sec.Record
+	}
+	if private {
+		return RecordNone
+	}
+	return ""
 }
 
 // goesByDefinitions is Run.GoesByDefinitions. Each rule that leads to a question counts, since the

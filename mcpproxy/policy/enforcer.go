@@ -152,6 +152,25 @@ func (r *Enforcer) Flow(s Server) (private, open bool) {
 	return r.rules.flow(s)
 }
 
+// Record returns what the record of runs keeps of the values of a server, "" if the policy does not
+// say. Of a private server it is RecordNone unless its section says otherwise, and so it is under a
+// policy that is not understood.
+func (r *Enforcer) Record(s Server) RecordMode {
+	if !r.known() {
+		return RecordNone
+	}
+	return r.rules.record(s)
+}
+
+// Digest returns the SHA-256 of the policy file in hexadecimal, "" if there is none or it is not
+// understood.
+func (r *Enforcer) Digest() string {
+	if !r.known() {
+		return ""
+	}
+	return r.rules.digest
+}
+
 // GoesByDefinitions reports whether the rules for a call of the server depend on the tool's
 // present definition, so that one from an earlier start does not suffice.
 func (r *Enforcer) GoesByDefinitions(s Server) bool {

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json/jsontext"
 	"encoding/json/v2"
 	"errors"
@@ -46,7 +47,7 @@ func parseRules(source, name string) (*rules, error) {
 		}
 		return nil, fmt.Errorf("policy %s: %w", name, err)
 	}
-	r := &rules{file: name, network: f.Network, packages: f.Packages, approvals: f.Approvals}
+	r := &rules{file: name, digest: fmt.Sprintf("%x", sha256.Sum256([]byte(source))), network: f.Network, packages: f.Packages, approvals: f.Approvals}
 	for _, m := range slices.Backward(f.Servers) {
 		m.Value.is(toml.Key{"servers", string(m.Key)}, m.Key)
 		r.sections = append(r.sections, m.Value)
@@ -122,6 +123,12 @@ func (u *unasked) UnmarshalText(word []byte) (err error) {
 // UnmarshalText takes one of the modes.
 func (m *PinMode) UnmarshalText(word []byte) (err error) {
 	*m, err = rule.Choice(word, PinsWarn, PinsAsk, PinsRefuse)
+	return err
+}
+
+// UnmarshalText takes one of the modes.
+func (m *RecordMode) UnmarshalText(word []byte) (err error) {
+	*m, err = rule.Choice(word, RecordNone, RecordArguments, RecordAll)
 	return err
 }
 

@@ -16,6 +16,7 @@ import (
 // rules are a policy file that was understood.
 type rules struct {
 	file     string     // as messages name it
+	digest   string     // SHA-256 of what it has, in hexadecimal
 	sections []*section // what says more about its servers first, [default] last
 	network  hosts.Rules
 	packages packageRules
@@ -36,6 +37,7 @@ type section struct {
 	Private      *bool                              `json:"private"`
 	Open         *bool                              `json:"open"`
 	Pins         PinMode                            `json:"pins"`
+	Record       RecordMode                         `json:"record"`
 	WrittenTools toml.Table[rule.Glob, toolSection] `json:"tools"`
 
 	name    string // as the file has it, such as [servers.github]
