@@ -38,7 +38,7 @@ func (c *connections) of(session *mcp.ServerSession) *connection {
 	if known := c.open[session]; known != nil {
 		return known
 	}
-	conn := &connection{client: consent.Client{Name: clientName(session), Taint: &consent.Taint{}}}
+	conn := &connection{client: clientOf(session)}
 	c.open[session] = conn
 	if session != nil {
 		go func() {
@@ -52,11 +52,16 @@ func (c *connections) of(session *mcp.ServerSession) *connection {
 	return conn
 }
 
-// clientName returns what a client calls itself.
-func clientName(session *mcp.ServerSession) string {
-	if session == nil || session.InitializeParams() == nil || session.InitializeParams().ClientInfo == nil {
-		return ""
+// clientOf returns a client as it describes itself.
+func clientOf(session *mcp.ServerSession) consent.Client {
+	c := consent.Client{Taint: &consent.Taint{}}
+	if session == nil || session.InitializeParams() == nil {
+		return c
 	}
-	info := session.InitializeParams().ClientInfo
-	return strings.TrimSpace(text.Printable(info.Name, 80) + " " + text.Printable(info.Version, 40))
+	c.Protocol = text.Printable(session.InitializeParams().ProtocolVersion, 20)
+	if info := session.InitializeParams().ClientInfo; info != nil {
+		c.Program, c.Version = text.Printable(info.Name, 80), text.Printable(info.Version, 40)
+		c.Name = strings.TrimSpace(c.Program + " " + c.Version)
+	}
+	return c
 }

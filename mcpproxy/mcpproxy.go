@@ -207,3 +207,11 @@ func (p *Proxy) Close() error {
 	p.guard.Close()
 	return nil
 }
+
+// WithoutSecrets returns a text without the secrets of the servers' entries.
+func (p *Proxy) WithoutSecrets(text string) string {
+	for _, u := range p.current().upstreams {
+		text = u.secrets.Text(text)
+	}
+	return text
+}

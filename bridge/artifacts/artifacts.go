@@ -41,8 +41,8 @@ type Published struct {
 
 // NewCollector begins to collect the artifacts of one run. Pictures that are not decoded
 // when ctx ends are left out of the result. The caller must call Discard.
-func (s *Store) NewCollector(ctx context.Context) *Collector {
-	c := &Collector{store: s}
+func (s *Store) NewCollector(ctx context.Context, id string) *Collector {
+	c := &Collector{store: s, id: id}
 	c.pictures = c.startPictures(ctx)
 	return c
 }

@@ -51,7 +51,7 @@ func written(t *testing.T, dir string, names ...string) {
 // endOfRun collects what is in a workspace at the end of a run.
 func endOfRun(t *testing.T, s *Store, w *Workspace) Published {
 	t.Helper()
-	c := s.NewCollector(t.Context())
+	c := s.NewCollector(t.Context(), newRunID())
 	defer c.Discard()
 	c.Collect(w)
 	return c.Finish()
@@ -190,7 +190,7 @@ func TestUnreadableFolderIsSaid(t *testing.T) {
 func TestFilesThatCouldNotBePublishedAreNew(t *testing.T) {
 	out, w := emptyWorkspace(t)
 	written(t, out, "a")
-	r := keepingStore(t).NewCollector(t.Context())
+	r := keepingStore(t).NewCollector(t.Context(), newRunID())
 	defer r.Discard()
 	r.Collect(w)
 	if err := os.RemoveAll(r.dir); err != nil {
@@ -248,7 +248,7 @@ func TestFileIsTakenAsItWasFound(t *testing.T) {
 			if err := errors.Join(os.Remove(path), c.swap(path)); err != nil {
 				t.Fatal(err)
 			}
-			r := keepingStore(t).NewCollector(t.Context())
+			r := keepingStore(t).NewCollector(t.Context(), newRunID())
 			defer r.Discard()
 			if err := r.fetch(root, s.found[0], func() { t.Error("it counts as published") }); err == nil || c.want != nil && !errors.Is(err, c.want) {
 				t.Errorf("got %v", err)
@@ -290,7 +290,7 @@ func TestCollectorLeavesNothingOpen(t *testing.T) {
 	out, w := emptyWorkspace(t)
 	written(t, out, "a", "sub/b", "sub/sub/c", "other/d")
 	s := keepingStore(t)
-	r := s.NewCollector(t.Context())
+	r := s.NewCollector(t.Context(), newRunID())
 	defer r.Discard()
 	r.displays(t, squarePNG(t, 8))
 	r.Collect(w)

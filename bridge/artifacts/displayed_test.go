@@ -35,7 +35,7 @@ func TestSVGPicturesAreFiles(t *testing.T) {
 		"another reason":      {inAFile, false, nil, []string{`picture "chart.svg" could not be kept as a file: mkdir ` + inAFile + `: not a directory`}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := New(Options{Dir: c.dir}).NewCollector(t.Context())
+			r := New(Options{Dir: c.dir}).NewCollector(t.Context(), newRunID())
 			defer r.Discard()
 			if err := r.Display("chart.SVG", []byte(svg), c.rasterFollows); err != nil {
 				t.Fatal(err)
@@ -51,7 +51,7 @@ func TestSVGPicturesAreFiles(t *testing.T) {
 // TestWhatIsNoPictureIsRefused, whatever its name; it is not kept.
 func TestWhatIsNoPictureIsRefused(t *testing.T) {
 	for _, name := range []string{"chart.png", "page.html", "svg", ""} {
-		r := storeOf(t, imaging.Limits{}).NewCollector(t.Context())
+		r := storeOf(t, imaging.Limits{}).NewCollector(t.Context(), newRunID())
 		err := r.Display(name, []byte("<html>"), false)
 		if err == nil || !strings.Contains(err.Error(), "its bytes are neither PNG, JPEG, GIF nor WebP") {
 			t.Errorf("%s: %v", name, err)
@@ -67,7 +67,7 @@ func TestWhatIsNoPictureIsRefused(t *testing.T) {
 // those that it shows smaller than they are.
 func TestPicturesAreFoundAsFiles(t *testing.T) {
 	s := storeOf(t, imaging.Limits{Side: 16, Time: time.Hour})
-	r := s.NewCollector(t.Context())
+	r := s.NewCollector(t.Context(), newRunID())
 	defer r.Discard()
 	large, small := squarePNG(t, 32), squarePNG(t, 8)
 	for _, p := range []struct {
@@ -99,7 +99,7 @@ func TestPicturesAreFoundAsFiles(t *testing.T) {
 func TestPictureThatCannotBeKeptIsShown(t *testing.T) {
 	dir := t.TempDir()
 	written(t, dir, "file")
-	r := New(Options{Dir: filepath.Join(dir, "file")}).NewCollector(t.Context())
+	r := New(Options{Dir: filepath.Join(dir, "file")}).NewCollector(t.Context(), newRunID())
 	defer r.Discard()
 	r.displays(t, squarePNG(t, 8))
 	left := r.Finish()
@@ -115,7 +115,7 @@ func TestPicturesThatAreNeitherShownNorKeptAreSaid(t *testing.T) {
 		"":          "2 pictures beyond the 1 that a result shows: neither shown nor kept",
 		t.TempDir(): "2 pictures beyond the 1 that a result shows: kept as files",
 	} {
-		r := New(Options{Dir: dir, Pictures: imaging.Limits{Count: 1, Time: time.Hour}}).NewCollector(t.Context())
+		r := New(Options{Dir: dir, Pictures: imaging.Limits{Count: 1, Time: time.Hour}}).NewCollector(t.Context(), newRunID())
 		defer r.Discard()
 		small := squarePNG(t, 8)
 		r.displays(t, small, small, small)
@@ -127,7 +127,7 @@ func TestPicturesThatAreNeitherShownNorKeptAreSaid(t *testing.T) {
 
 // TestPictureTooLargeForMemoryKeepsNoOtherOut: it does not wait there.
 func TestPictureTooLargeForMemoryKeepsNoOtherOut(t *testing.T) {
-	r := New(Options{Pictures: imaging.Limits{Time: time.Hour}}).NewCollector(t.Context())
+	r := New(Options{Pictures: imaging.Limits{Time: time.Hour}}).NewCollector(t.Context(), newRunID())
 	defer r.Discard()
 	small := squarePNG(t, 8)
 	r.displays(t, padded(small, maxUnkept+1), small)
@@ -147,7 +147,7 @@ func TestPictureWhoseFileIsGoneIsNotShown(t *testing.T) {
 
 // TestPicturesInMemoryAreDropped once they are decoded.
 func TestPicturesInMemoryAreDropped(t *testing.T) {
-	r := New(Options{}).NewCollector(t.Context())
+	r := New(Options{}).NewCollector(t.Context(), newRunID())
 	defer r.Discard()
 	before := heap()
 	r.displays(t, padded(squarePNG(t, 8), maxUnkept))
@@ -164,7 +164,7 @@ func TestPicturesInMemoryAreDropped(t *testing.T) {
 func TestDiscardedRunLeavesNothing(t *testing.T) {
 	s := keepingStore(t)
 	synctest.Test(t, func(t *testing.T) { // fails if something goes on
-		r := s.NewCollector(t.Context())
+		r := s.NewCollector(t.Context(), newRunID())
 		if err := r.Display("chart.svg", []byte(svg), false); err != nil {
 			t.Error(err)
 		}

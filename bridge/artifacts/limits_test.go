@@ -36,7 +36,7 @@ func collect(t *testing.T, names ...string) Published {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { folder.Close() })
-	c := New(Options{Dir: filepath.Join(dir, "runs")}).NewCollector(t.Context())
+	c := New(Options{Dir: filepath.Join(dir, "runs")}).NewCollector(t.Context(), newRunID())
 	t.Cleanup(c.Discard)
 	c.Collect(NewWorkspace(folder, nil))
 	return c.Finish()
@@ -87,7 +87,7 @@ func TestPicturesThatARunDisplaysAreBounded(t *testing.T) {
 		"as large as all may be":   {[][]byte{half}, half, ""},
 		"larger together":          {[][]byte{half, half}, small, "all of a run 64 MiB"},
 	} {
-		r := storeOf(t, imaging.Limits{Count: 1, Time: time.Hour}).NewCollector(t.Context())
+		r := storeOf(t, imaging.Limits{Count: 1, Time: time.Hour}).NewCollector(t.Context(), newRunID())
 		r.displays(t, c.before...)
 		if err := r.Display("picture", c.last, false); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", name, err)

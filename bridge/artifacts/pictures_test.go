@@ -61,7 +61,7 @@ func TestPicturesLeftOut(t *testing.T) {
 		"large by itself": {imaging.Limits{Time: time.Hour, Pixels: 2 << 20}, [][]byte{squarePNG(t, 1500)}, []string{"picture.png"}, `picture "picture.png" cannot be shown: it has 1500×1500 pixels, the most is 2 million`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := storeOf(t, tt.limits).NewCollector(t.Context())
+			r := storeOf(t, tt.limits).NewCollector(t.Context(), newRunID())
 			defer r.Discard()
 			r.displays(t, tt.pictures...)
 			left := r.Finish()
@@ -84,12 +84,12 @@ func TestPicturesLeftOut(t *testing.T) {
 func TestSlowPicturesHoldNoOtherRun(t *testing.T) {
 	s := storeOf(t, imaging.Limits{Time: time.Hour, Side: 64})
 	ctx, cancel := context.WithCancel(t.Context())
-	hog := s.NewCollector(ctx)
+	hog := s.NewCollector(ctx, newRunID())
 	defer hog.Discard()
 	defer cancel()
 	hog.displays(t, endless(), endless())
 
-	neighbor := s.NewCollector(t.Context())
+	neighbor := s.NewCollector(t.Context(), newRunID())
 	defer neighbor.Discard()
 	neighbor.displays(t, squarePNG(t, 8), imagingtest.SlowJPEG(1856, 1))
 	if left := neighbor.Finish(); len(left.Pictures) != 2 || len(left.Notes) > 0 {
@@ -107,7 +107,7 @@ func TestPicturesEndWithTheirRun(t *testing.T) {
 	s := storeOf(t, imaging.Limits{Time: time.Hour})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
-	r := s.NewCollector(ctx)
+	r := s.NewCollector(ctx, newRunID())
 	defer r.Discard()
 	r.displays(t, endless(), squarePNG(t, 8))
 	if left := r.Finish(); len(left.Pictures) != 0 || !strings.Contains(strings.Join(left.Notes, "\n"), "2 pictures left out: decoding took too long") {
@@ -124,7 +124,7 @@ func padded(picture []byte, size int) []byte {
 func TestPicturesWaitInTheirFiles(t *testing.T) {
 	s := storeOf(t, imaging.Limits{Time: time.Hour})
 	ctx, cancel := context.WithCancel(t.Context())
-	r := s.NewCollector(ctx)
+	r := s.NewCollector(ctx, newRunID())
 	defer r.Discard()
 	defer cancel()
 	slow := imagingtest.SlowJPEG(1024, 100_000) // its decoder takes 5 MiB
@@ -147,7 +147,7 @@ func heap() uint64 {
 
 // TestPicturesWithoutFilesAreBounded: they wait in memory.
 func TestPicturesWithoutFilesAreBounded(t *testing.T) {
-	r := New(Options{}).NewCollector(t.Context())
+	r := New(Options{}).NewCollector(t.Context(), newRunID())
 	defer r.Discard()
 	large := padded(squarePNG(t, 8), maxUnkept/2)
 	r.displays(t, large, large, large)

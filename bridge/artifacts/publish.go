@@ -1,6 +1,8 @@
 package artifacts
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -22,6 +24,8 @@ type File struct {
 	Type string `json:"type"`
 	Size int64  `json:"size"`
 	URI  string `json:"uri"`
+	// SHA256 is of the content, in hexadecimal; "" of what was printed.
+	SHA256 string `json:"-"`
 }
 
 // A keptFile is on the disk under a temporary name.
@@ -30,6 +34,7 @@ type keptFile struct {
 	name      string // the name that it is to have
 	generated bool   // the code did not choose the name, so names that it chose take precedence
 	size      int64
+	sha256    string
 	// named is called with the file's final name and URI, and returns whether
 	// the result lists it. If it is nil, the result lists it.
 	named func(name, uri string) (listed bool)
@@ -47,12 +52,11 @@ func (c *Collector) Create() (*os.File, error) {
 		return nil, ErrNoFolder
 	}
 	if c.dir == "" {
-		id := newRunID()
-		dir, err := c.store.createFolder(id)
+		dir, err := c.store.createFolder(c.id)
 		if err != nil {
 			return nil, err
 		}
-		c.id, c.dir = id, dir
+		c.dir = dir
 	}
 	c.parts++
 	return os.OpenFile(filepath.Join(c.dir, ".part-"+strconv.Itoa(c.parts)), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -74,7 +78,9 @@ func (c *Collector) keep(k keptFile, from io.Reader) (path string, err error) {
 	}
 	room := c.room()
 	k.part = filepath.Base(file.Name())
-	k.size, err = io.Copy(file, io.LimitReader(from, room+1))
+	sum := sha256.New()
+	k.size, err = io.Copy(io.MultiWriter(file, sum), io.LimitReader(from, room+1))
+	k.sha256 = hex.EncodeToString(sum.Sum(nil))
 	err = errors.Join(err, file.Close())
 	if err == nil && k.size > room {
 		err = errNoRoom
@@ -139,7 +145,7 @@ func (c *Collector) publish() (left Published) {
 	for i, k := range c.kept {
 		uri := fileURI(c.id, names[i])
 		if k.named == nil || k.named(names[i], uri) {
-			left.Files = append(left.Files, File{names[i], typeOf(filepath.Join(left.Folder, names[i])), k.size, uri})
+			left.Files = append(left.Files, File{names[i], typeOf(filepath.Join(left.Folder, names[i])), k.size, uri, k.sha256})
 		}
 	}
 	return left

@@ -17,7 +17,7 @@ import (
 // newRun begins a run of a store that has its folder in an empty one.
 func newRun(t *testing.T) *Collector {
 	t.Helper()
-	run := storeOf(t, imaging.Limits{}).NewCollector(t.Context())
+	run := storeOf(t, imaging.Limits{}).NewCollector(t.Context(), newRunID())
 	t.Cleanup(run.Discard)
 	return run
 }
@@ -133,7 +133,7 @@ func TestFolderThatCannotBeMade(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := New(Options{Dir: filepath.Join(parent, "runs")}).NewCollector(t.Context())
+	run := New(Options{Dir: filepath.Join(parent, "runs")}).NewCollector(t.Context(), newRunID())
 	defer run.Discard()
 	want := "mkdir " + parent + ": not a directory"
 	if _, err := run.keep(keptFile{name: "a.txt"}, strings.NewReader("a")); err == nil || err.Error() != want {

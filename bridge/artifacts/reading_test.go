@@ -23,10 +23,10 @@ func put(t *testing.T, path string) {
 // TestFilesBesideThoseOfRunsAreNotRead, though they are there.
 func TestFilesBesideThoseOfRunsAreNotRead(t *testing.T) {
 	s := New(Options{Dir: filepath.Join(t.TempDir(), "runs")})
-	for _, path := range []string{"../x.txt", "x.txt", "other/x.txt", ".0123456789/x.txt", "0123456789a/x.txt"} {
+	for _, path := range []string{"../x.txt", "x.txt", "other/x.txt", ".0123456789/x.txt", "0123456789abcdef0/x.txt"} {
 		put(t, filepath.Join(s.o.Dir, path))
 	}
-	for _, uri := range []string{"../x.txt", "/x.txt", "./x.txt", "other/x.txt", ".0123456789/x.txt", "0123456789a/x.txt"} {
+	for _, uri := range []string{"../x.txt", "/x.txt", "./x.txt", "other/x.txt", ".0123456789/x.txt", "0123456789abcdef0/x.txt"} {
 		refused(t, s, runsURI+uri)
 	}
 }

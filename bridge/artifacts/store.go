@@ -90,7 +90,7 @@ func (s *Store) Within(pictures imaging.Limits) *Store {
 func (s *Store) Close() { s.decoders.Wait() }
 
 // runID is the name of a run's folder.
-var runID = regexp.MustCompile(`^[0-9a-f]{10}$`)
+var runID = regexp.MustCompile(`^[0-9a-z]{10,16}$`)
 
 // newRunID returns a name for a run that cannot be guessed and takes few tokens.
 func newRunID() string {

@@ -19,7 +19,7 @@ import (
 // putRun makes the folder of a run that ended some time ago.
 func putRun(t *testing.T, s *Store, age time.Duration, size int) string {
 	t.Helper()
-	run := s.NewCollector(t.Context())
+	run := s.NewCollector(t.Context(), newRunID())
 	if _, err := run.keep(keptFile{name: "x.txt"}, strings.NewReader(strings.Repeat("x", size))); err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func TestServersCleanTheSameFolder(t *testing.T) {
 // TestHostileNames of files stay in the run's folder, and can be addressed.
 func TestHostileNames(t *testing.T) {
 	s := New(Options{Dir: filepath.Join(t.TempDir(), "runs")})
-	f := &Collector{store: s}
+	f := &Collector{store: s, id: newRunID()}
 	names := []string{
 		"../../x", "..", ".", "", "/etc/passwd", "a/b", "a_b", "a\x00b", "a\nb", "\xff\xfe", "\u202egpj.exe", "a b&c=d?e#f%2F.csv",
 		strings.Repeat("ä", 300) + ".csv", ".part-1", "-rf", "--help", "x.csv", "x.csv", "x.csv", "x-2.csv", `C:\x`,
@@ -179,7 +179,7 @@ func TestContentIsGivenAsTextOrBytes(t *testing.T) {
 		"a.parquet": {"PAR1", "application/vnd.apache.parquet", false},
 		"empty":     {"", "text/plain", true},
 	} {
-		f := &Collector{store: s}
+		f := &Collector{store: s, id: newRunID()}
 		if _, err := f.keep(keptFile{name: name}, strings.NewReader(tt.body)); err != nil {
 			t.Fatal(err)
 		}

@@ -33,7 +33,7 @@ func lostNotes(t *testing.T, names ...string) []string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { folder.Close() })
-	run := New(Options{Dir: filepath.Join(t.TempDir(), "runs")}).NewCollector(t.Context())
+	run := New(Options{Dir: filepath.Join(t.TempDir(), "runs")}).NewCollector(t.Context(), newRunID())
 	t.Cleanup(run.Discard)
 	run.NoteLost(NewWorkspace(folder, []string{"/workspace/mounted", "/elsewhere"}))
 	return run.Finish().Notes
@@ -82,7 +82,7 @@ func TestNoFolderForFilesIsNoNote(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer folder.Close()
-	run := New(Options{}).NewCollector(t.Context())
+	run := New(Options{}).NewCollector(t.Context(), newRunID())
 	defer run.Discard()
 	run.NoteLost(NewWorkspace(folder, []string{"/workspace/mounted", "/elsewhere"}))
 	if got := run.Finish().Notes; !slices.Equal(got, nil) {

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/toolcell/toolcell/oci"
+	"github.com/toolcell/toolcell/oci/limits"
 )
 
 // HostSandboxes start none: they run the host's python3, so that no privilege is needed.
@@ -146,3 +147,6 @@ func (f *FakeSandbox) Close() error {
 	}
 	return f.err
 }
+
+// Usage is not known.
+func (f *FakeSandbox) Usage() limits.Usage { return limits.Usage{} }

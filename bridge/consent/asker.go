@@ -49,11 +49,16 @@ type AskerOptions struct {
 	Stop    func(why error) // ends the run: with ErrStopped, or ErrExpired
 	Abort   func(why error) // ends it and its sandbox; Stop if nil
 	Timeout time.Duration   // for an answer; 10 min if 0
+	// Record is called with each question when it is asked, decided and revoked, in this order.
+	// It must not call the queue, and may be nil.
+	Record func(q Question)
 }
 
 // A Client is the connection of one MCP client, or what else begins runs.
 type Client struct {
 	Name string // what it calls itself, with its version; often empty
+	// Program and Version are the parts of Name, and Protocol the version of MCP that it speaks.
+	Program, Version, Protocol string
 	// Taint are what was read from private servers, since the model behind the connection
 	// carries data from run to run. Runs of it that still wait keep them when it has ended.
 	Taint *Taint

@@ -14,6 +14,7 @@ package consent
 import (
 	"cmp"
 	"crypto/rand"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -48,8 +49,6 @@ type Options struct {
 	// many in any case, so that other clients cannot keep it from being asked.
 	Frozen int
 	Log    *slog.Logger // nothing is logged if nil
-	// AnswersDir is the folder in which the answers are kept; none are if it is empty.
-	AnswersDir string
 }
 
 // A Queue keeps the questions of the runs of one process. It is safe for concurrent
@@ -180,28 +179,36 @@ func (d *Queue) settle(q *Question, s State, a Answer) (err error) {
 }
 
 // log records who answered what, and when: in a line for each call. d.mu is held, so that
-// answers are kept in their order.
+// answers are recorded in their order.
 func (d *Queue) log(q *Question) {
-	if err := answers(d.o.AnswersDir).keep(*q); err != nil {
-		d.o.Log.Error("an answer is only in the log", "question", q.ID, "err", err)
-	}
+	q.record()
 	log := d.o.Log.With("state", string(q.State), "by", q.Answer.By, "choice", cmp.Or(string(q.Answer.Choice), q.Answer.Action), "question", q.ID, "run", q.Run)
 	if q.Answer.Remark != "" {
 		log = log.With("pid", q.Answer.PID, "remark", q.Answer.Remark)
 	}
 	// Of a form without what the user has entered: that may be a password.
-	for _, l := range answerLines(*q) {
-		about := l.About
-		if about == aboutBefore {
-			about = q.Subject
-		}
-		log.Info("question decided", "about", about, "server", l.Server, "tool", l.Tool, "sha256", cmp.Or(l.Arguments, l.SHA256))
+	switch shown := fmt.Sprintf("%x", sha256.Sum256([]byte(q.Text()))); {
+	case q.Form != nil:
+		log.Info("question decided", "about", "input", "server", q.Form.Server, "tool", q.Form.Tool, "sha256", shown)
+	case len(q.Calls) == 0:
+		log.Info("question decided", "about", q.Subject, "sha256", shown)
+	}
+	for _, c := range q.Calls {
+		log.Info("question decided", "about", "call", "server", c.Server, "tool", c.Tool, "sha256", c.Digest())
+	}
+}
+
+// record has the run record what was asked or answered.
+func (q *Question) record() {
+	if q.run != nil && q.run.o.Record != nil {
+		q.run.o.Record(*q)
 	}
 }
 
 // add keeps a new question. d.mu is held.
 func (d *Queue) add(q *Question) {
 	d.questions = append(d.questions, q)
+	q.record()
 	d.dropOld()
 	d.signal()
 }

@@ -12,13 +12,14 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 )
 
-// ask asks the user, or the policy if no user can be asked.
-func (g *Gate) ask(ctx context.Context, ask *policy.Ask, number int, arrived func()) error {
+// ask asks the user, or the policy if no user can be asked. recorded is the number of the call on
+// record, and number its place in the code.
+func (g *Gate) ask(ctx context.Context, ask *policy.Ask, recorded, number int, arrived func()) error {
 	if g.o.Asker == nil {
 		return ask
 	}
 	c := consentCall(ask)
-	c.Number = number
+	c.Number, c.Recorded = number, recorded
 	err := g.o.Asker.Ask(ctx, c, arrived)
 	switch {
 	case errors.Is(err, consent.ErrNoUser) && g.o.Policy.AllowedUnasked(policy.Server{Name: ask.Server, Alias: ask.Alias}, policy.Tool{Name: ask.Tool}):
@@ -54,7 +55,7 @@ func consentCall(ask *policy.Ask) consent.Call {
 // reasons say why the policy has the user asked. Once private data was read, what others may
 // learn by it (leak, such as "what is sent to these hosts gets to others") is a reason too.
 // Nothing is asked without a reason.
-func (g *Gate) Grant(ctx context.Context, subject string, reasons []string, leak string) error {
+func (g *Gate) Grant(ctx context.Context, subject string, reasons []string, leak string) (err error) {
 	if err := g.WhyStopped(); err != nil {
 		return err
 	}
@@ -62,9 +63,11 @@ func (g *Gate) Grant(ctx context.Context, subject string, reasons []string, leak
 		reasons = append(slices.Clip(reasons), reason+"; "+leak)
 	}
 	if len(reasons) == 0 {
+		g.journalGrant(subject, nil, nil)
 		return nil
 	}
-	err := consent.ErrNoUser
+	defer func() { g.journalGrant(subject, reasons, err) }()
+	err = consent.ErrNoUser
 	if g.o.Asker != nil {
 		err = g.o.Asker.AskBefore(ctx, subject, reasons)
 	}
@@ -88,7 +91,7 @@ func (g *Gate) AskSaved(ctx context.Context, tool string, private []string) erro
 	err := g.ask(ctx, &policy.Ask{
 		Server: SavedServer, Alias: SavedServer, Tool: tool, Once: true,
 		Reasons: []string{fmt.Sprintf("this run can reach %s, and the tool was saved after private data was read, from %s", g.reached(), strings.Join(private, ", "))},
-	}, 0, func() {})
+	}, 0, 0, func() {})
 	return cmp.Or(err, g.WhyStopped()) // meanwhile
 }
 

@@ -28,6 +28,7 @@ import (
 	"sync/atomic"
 
 	"github.com/toolcell/toolcell/bridge/consent"
+	"github.com/toolcell/toolcell/bridge/record"
 	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/config"
@@ -53,7 +54,9 @@ type Options struct {
 	Plan bool
 	// Progress gets what servers say of calls that they work on. It may be nil.
 	Progress func(text string)
-	Log      *slog.Logger // nothing is logged if nil
+	// Record has every request; nil records nothing.
+	Record *record.Run
+	Log    *slog.Logger // nothing is logged if nil
 }
 
 // A Gate is that of one run, or of one command. It is safe for concurrent use.
@@ -65,8 +68,11 @@ type Gate struct {
 	stopped  atomic.Pointer[error]
 	silent   atomic.Pointer[mcpproxy.SilentError]
 
-	mu   sync.Mutex
-	used []string // servers whose tools the code has called or read about
+	mu       sync.Mutex
+	used     []string      // servers whose tools the code has called or read about
+	recorded []record.Done // the last calls that may have changed something
+	changed  []string      // tools of which the record has that they differ from their pins
+	sentOut  int           // calls that left
 }
 
 // New makes a Gate.
@@ -100,6 +106,7 @@ type Request struct {
 	Derived bool
 
 	More   bool // others may follow at once
+	Line   int  // of the code that wants it, as the code says; 0 if it is not known
 	Number int  // by which the code made its requests one after the other; 0 if it is not known
 }
 
@@ -121,12 +128,15 @@ func (g *Gate) Do(ctx context.Context, r Request) (answer json.RawMessage, err e
 	if err := g.checkPlaceholders(ctx, r); err != nil {
 		return nil, err
 	}
+	j := g.journal(r)
+	defer func() { g.close(j, err) }()
 	arrived := g.announce(r.More)
 	defer arrived()
 	server, err := g.admit(r.Server)
 	if err != nil {
 		return nil, err
 	}
+	g.found(j, server)
 	var allowed []*policy.Ask // by the user, of just this request
 	for range maxChanges {
 		p, e, err := g.prepare(ctx, server, r)
@@ -134,12 +144,14 @@ func (g *Gate) Do(ctx context.Context, r Request) (answer json.RawMessage, err e
 			return nil, g.Shown(server.Name, err)
 		}
 		v := g.decide(ctx, &e, allowed)
+		j.decided(e, v)
 		for v.Ask != nil {
-			if err := g.ask(ctx, v.Ask, r.Number, arrived); err != nil {
+			if err := g.ask(ctx, v.Ask, j.number, r.Number, arrived); err != nil {
 				return nil, err
 			}
 			allowed = append(allowed, v.Ask)
 			v = g.decide(ctx, &e, allowed) // the run may have been stopped, or read private data
+			j.decided(e, v)
 		}
 		switch {
 		case v.Planned:
@@ -149,8 +161,9 @@ func (g *Gate) Do(ctx context.Context, r Request) (answer json.RawMessage, err e
 			return nil, v.why()
 		}
 		arrived()
-		result, err := g.send(ctx, p, e, r.Number)
+		result, err := g.send(ctx, p, e, r.Number, j)
 		if errors.Is(err, mcpproxy.ErrChanged) && !p.Sent() {
+			j.again()
 			continue
 		}
 		return result, g.Shown(server.Name, err)
@@ -160,13 +173,14 @@ func (g *Gate) Do(ctx context.Context, r Request) (answer json.RawMessage, err e
 
 // send sends what was decided on: it takes room in all limits, and is on record before it
 // goes out.
-func (g *Gate) send(ctx context.Context, p *mcpproxy.Prepared, e Effect, number int) (json.RawMessage, error) {
+func (g *Gate) send(ctx context.Context, p *mcpproxy.Prepared, e Effect, number int, j *journaled) (json.RawMessage, error) {
 	giveBack, err := g.o.Policy.Reserve(e.call())
 	if err != nil {
 		return nil, err
 	}
 	g.planner.decide(number)
 	entry := g.calls.begin(e, p)
+	g.start(j, e)
 	defer func() { // also if it panics
 		if !p.Sent() {
 			giveBack()
@@ -174,6 +188,7 @@ func (g *Gate) send(ctx context.Context, p *mcpproxy.Prepared, e Effect, number 
 	}()
 	result, err := p.Send(ctx, e.Args, g.user(), g.progress.of(e.Facts.Server.Name, e.asked))
 	g.calls.end(entry, outcomeOf(result, err, p.Sent()))
+	g.end(j, result, err, p.Sent())
 	if p.Sent() {
 		g.sent(e.Facts.Server, e.subject())
 	}

@@ -43,10 +43,10 @@ func TestLimitsHoldWhenACallIsSent(t *testing.T) {
 	g := New(Options{Upstreams: u.Proxy, Granted: granted, Policy: policyIn(t, once), Taint: &consent.Taint{}})
 	p1, e1 := decided(t, g, requests["tools/call"])
 	p2, e2 := decided(t, g, requests["tools/call"])
-	if _, err := g.send(t.Context(), p1, e1, 1); err != nil {
+	if _, err := g.send(t.Context(), p1, e1, 1, g.journal(requests["tools/call"])); err != nil {
 		t.Error(err)
 	}
-	if _, err := g.send(t.Context(), p2, e2, 2); err == nil || !strings.Contains(err.Error(), "callsPerRun") {
+	if _, err := g.send(t.Context(), p2, e2, 2, g.journal(requests["tools/call"])); err == nil || !strings.Contains(err.Error(), "callsPerRun") {
 		t.Errorf("the second: %v", err)
 	}
 	if log := g.CallLog(); u.sent.Load() != 1 || len(log.Calls) != 1 {
@@ -71,7 +71,7 @@ func TestWhatDidNotGoOutTakesNoRoom(t *testing.T) {
 	r := requests["tools/call"]
 	p, e := decided(t, g, r)
 	u.changeEntry()
-	if _, err := g.send(t.Context(), p, e, 1); !errors.Is(err, mcpproxy.ErrChanged) || p.Sent() || u.sent.Load() > 0 {
+	if _, err := g.send(t.Context(), p, e, 1, g.journal(requests["tools/call"])); !errors.Is(err, mcpproxy.ErrChanged) || p.Sent() || u.sent.Load() > 0 {
 		t.Fatalf("%v, sent %d", err, u.sent.Load())
 	}
 	if _, err := g.Do(t.Context(), r); err != nil || u.sent.Load() != 1 {

@@ -21,7 +21,7 @@ func (j *Journal) Append(e Entry) error {
 
 // append makes an entry ready, and then writes it under the lock.
 func (j *Journal) append(run *Run, e Entry) error {
-	d := &draft{run: run, keeps: j.o.Keep, most: j.o.MaxValue, hider: j.hider, host: j.o.Host}
+	d := &draft{run: run, keeps: j.o.Keep, most: j.o.MaxValue, hider: j.hider, o: &j.o}
 	body, err := encode(e, d)
 	h := Header{Kind: e.Kind()}
 	if run != nil {

@@ -48,8 +48,9 @@ func BenchmarkRun(b *testing.B) {
 		run := j.Begin("0123456789", "")
 		must(b, run.Append(RunStart{
 			Command: "serve", Client: Client{"claude-code", "2.1.0", "2025-11-25"}, User: "ada", Code: code,
-			Grants: Grants{Servers: []string{"github"}}, Image: Image{"python:3.14-slim", "sha256:" + digest}, Policy: digest, Tools: digest, Timeout: 30,
+			Grants: Grants{Servers: []string{"github"}}, Policy: digest, Timeout: 30,
 		}))
+		must(b, run.Append(RunReady{Image: Image{"python:3.14-slim", "sha256:" + digest}, Tools: digest}))
 		for range 2 {
 			call := run.NextCall()
 			must(b, run.Append(CallStart{Call: call, Effect: "tools/call", Server: "github", Tool: "list_issues", Entry: digest, Definition: digest, Arguments: TextOf(`{"owner":"toolcell","repo":"toolcell","state":"open"}`), By: "pin"}))

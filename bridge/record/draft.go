@@ -38,7 +38,7 @@ type more struct {
 type draft struct {
 	run    *Run
 	keeps  Keep
-	host   string
+	o      *Options
 	most   int // bytes that are kept of a Text
 	hider  *secrets.Hider
 	more   more

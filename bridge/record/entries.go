@@ -6,6 +6,7 @@ type Kind string
 // The kinds of entries of runs.
 const (
 	KindRunStart  Kind = "run.start"
+	KindRunReady  Kind = "run.ready"
 	KindCallStart Kind = "call.start"
 	KindCallEnd   Kind = "call.end"
 	KindVerdict   Kind = "verdict"
@@ -31,24 +32,30 @@ type Entry interface {
 	ready(d *draft) any
 }
 
-// RunStart begins a run. It is written before the code starts.
+// RunStart begins a run: who wants what.
 type RunStart struct {
-	Command  string    `json:"command,omitzero"` // serve, exec or "servers call"
-	Version  string    `json:"version,omitzero"` // of toolcell
-	Client   Client    `json:"client,omitzero"`
-	User     string    `json:"user,omitzero"` // of the operating system
-	Host     string    `json:"host,omitzero"` // filled in if empty, as is PID
-	PID      int       `json:"pid,omitzero"`
-	Session  string    `json:"session,omitzero"`
-	Plan     bool      `json:"plan,omitzero"` // a dry run
-	Code     Text      `json:"code,omitzero"`
-	Grants   Grants    `json:"grants,omitzero"`
-	Image    Image     `json:"image,omitzero"`
-	Packages []Package `json:"packages,omitzero"`
-	Policy   string    `json:"policySHA256,omitzero"`
-	Tools    string    `json:"toolsSHA256,omitzero"` // of the definitions that the run can see
-	Timeout  int       `json:"timeoutSeconds,omitzero"`
-	Keep     Keep      `json:"-"` // of the values of this entry; the journal's if empty
+	Command string `json:"command,omitzero"` // serve, exec or "servers call"
+	Version string `json:"version,omitzero"` // of toolcell
+	Client  Client `json:"client,omitzero"`
+	User    string `json:"user,omitzero"` // of the operating system
+	Host    string `json:"host,omitzero"` // filled in if empty, as is PID
+	PID     int    `json:"pid,omitzero"`
+	Session string `json:"session,omitzero"`
+	Plan    bool   `json:"plan,omitzero"` // a dry run
+	Code    Text   `json:"code,omitzero"`
+	Grants  Grants `json:"grants,omitzero"`
+	Policy  string `json:"policySHA256,omitzero"`
+	Timeout int    `json:"timeoutSeconds,omitzero"`
+	Keep    Keep   `json:"-"` // of the values of this entry; the journal's if empty
+}
+
+// RunReady says what the code is about to run in. A run without it never ran code.
+type RunReady struct {
+	Image     Image     `json:"image,omitzero"`
+	Packages  []Package `json:"packages,omitzero"`
+	Tools     string    `json:"toolsSHA256,omitzero"` // of the definitions that are known of the granted servers
+	Folder    string    `json:"folder,omitzero"`      // of the client, which the code can read
+	Continued bool      `json:"continued,omitzero"`   // the session has run code before
 }
 
 // A Client is the MCP client that a run comes from.
@@ -246,6 +253,9 @@ type Torn struct {
 
 // Kind returns KindRunStart.
 func (RunStart) Kind() Kind { return KindRunStart }
+
+// Kind returns KindRunReady.
+func (RunReady) Kind() Kind { return KindRunReady }
 
 // Kind returns KindCallStart.
 func (CallStart) Kind() Kind { return KindCallStart }

@@ -7,7 +7,8 @@ import (
 
 func (e RunStart) ready(d *draft) any {
 	d.keep(e.Keep)
-	e.Host, e.PID = cmp.Or(e.Host, d.host), cmp.Or(e.PID, os.Getpid())
+	e.Host, e.PID = cmp.Or(e.Host, d.o.Host), cmp.Or(e.PID, os.Getpid())
+	e.Command, e.Version, e.User = cmp.Or(e.Command, d.o.Command), cmp.Or(e.Version, d.o.Version), cmp.Or(e.User, d.o.User)
 	d.name("command", &e.Command)
 	d.name("version", &e.Version)
 	d.name("client.name", &e.Client.Name)
@@ -20,6 +21,11 @@ func (e RunStart) ready(d *draft) any {
 	d.names("grants.servers", &e.Grants.Servers)
 	d.names("grants.hosts", &e.Grants.Hosts)
 	d.names("grants.folders", &e.Grants.Folders)
+	d.name("policySHA256", &e.Policy)
+	return &e
+}
+
+func (e RunReady) ready(d *draft) any {
 	d.words("image.name", &e.Image.Name)
 	d.name("image.digest", &e.Image.Digest)
 	bound(d, "packages", &e.Packages, func(p *Package) {
@@ -27,8 +33,8 @@ func (e RunStart) ready(d *draft) any {
 		d.name("packages.version", &p.Version)
 		d.name("packages.sha256", &p.SHA256)
 	})
-	d.name("policySHA256", &e.Policy)
 	d.name("toolsSHA256", &e.Tools)
+	d.words("folder", &e.Folder)
 	return &e
 }
 

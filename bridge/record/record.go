@@ -34,6 +34,8 @@ import (
 type Options struct {
 	Dir  string // the folder of all records; it is made if it is not there
 	Host string // the host's name if empty
+	// Command, Version and User are those of each RunStart.
+	Command, Version, User string
 	// Shared is for commands that end soon: all such processes of a day append to one file, under a
 	// lock. Otherwise the journal has its own.
 	Shared bool

@@ -91,9 +91,10 @@ func TestSchemaIsThatOfWhatIsWritten(t *testing.T) {
 	run := j.Begin("aaaaaaaaaa", "call_7")
 	long := strings.Repeat("x", 2000)
 	for _, e := range []record.Entry{
-		filled[record.RunStart](t), filled[record.CallStart](t), filled[record.CallEnd](t), filled[record.Verdict](t), filled[record.Ask](t), filled[record.Egress](t),
+		filled[record.RunStart](t), filled[record.RunReady](t), filled[record.CallStart](t), filled[record.CallEnd](t), filled[record.Verdict](t), filled[record.Ask](t), filled[record.Egress](t),
 		filled[record.File](t), filled[record.Limit](t), filled[record.Pin](t), filled[record.RunEnd](t), filled[record.RunCost](t), filled[record.Torn](t),
 		record.RunStart{},
+		record.RunReady{},
 		record.CallStart{},
 		record.CallEnd{Outcome: record.OK},
 		record.Verdict{},

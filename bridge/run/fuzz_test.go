@@ -59,7 +59,7 @@ func FuzzTalk(f *testing.F) {
 		}()
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
-		files := s.artifacts.NewCollector(ctx)
+		files := s.artifacts.NewCollector(ctx, NewID())
 		defer files.Discard()
 		r := &Run{runs: s, python: &interpreter{}}
 		r.gate = r.newGate()

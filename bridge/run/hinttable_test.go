@@ -51,8 +51,8 @@ func newHintServer(t *testing.T, change func(*Options, *Image)) *Runs {
 	return newServer(t, nil, func(o *Options) {
 		image := Image{Name: "python:3.14-slim", Python: python}
 		o.Upstreams, o.Sessions = up, 4
-		o.Packages = func(context.Context, Image, Needs, func(int64, int64, string)) (string, error) {
-			return "", errors.New("no code here has a header")
+		o.Packages = func(context.Context, Image, Needs, func(int64, int64, string)) (PackageSet, error) {
+			return PackageSet{}, errors.New("no code here has a header")
 		}
 		if change != nil {
 			change(o, &image)

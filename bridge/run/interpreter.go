@@ -14,6 +14,7 @@ import (
 	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/oci"
+	"github.com/toolcell/toolcell/oci/limits"
 	"github.com/toolcell/toolcell/oci/spec"
 )
 
@@ -39,6 +40,7 @@ type interpreter struct {
 	thawIdle func(held bool) // ends the freeze between the runs of a session; nil in a run
 	previous previousOutput  // by the last run of a session
 	network  *network.Access // of the active run; nil if it has none
+	used     limits.Usage    // by the runs of a session before
 	planned  int             // results of planned calls that its variables may have
 
 	freezes freezes

@@ -11,9 +11,11 @@ import (
 	"github.com/toolcell/toolcell/bridge/artifacts"
 	"github.com/toolcell/toolcell/bridge/imaging"
 	"github.com/toolcell/toolcell/bridge/project"
+	"github.com/toolcell/toolcell/bridge/record"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 	"github.com/toolcell/toolcell/oci"
+	"github.com/toolcell/toolcell/oci/limits"
 	"github.com/toolcell/toolcell/oci/spec"
 )
 
@@ -31,6 +33,7 @@ type Sandbox interface {
 	Freeze()
 	Thaw()
 	AddHeld(d time.Duration)
+	Usage() limits.Usage
 	Finished(code int)
 	Wait() (oci.Exit, error)
 	Close() error
@@ -39,6 +42,7 @@ type Sandbox interface {
 // An Image is a root file system with a Python in it.
 type Image struct {
 	Name   string // as the user may name it
+	Digest string // "host" of the host's own system
 	Root   spec.Root
 	Python string   // path inside, absolute
 	Runner string   // the folder with the runner's bytecode for this Python, on the host, if there is any
@@ -49,16 +53,21 @@ type Image struct {
 	Compiling bool
 }
 
+// A PackageSet is a folder with packages, "" if there are none.
+type PackageSet struct {
+	Dir  string
+	List []record.Package
+}
+
 // Options are what Runs work with. Rootfs, Sandboxes, Upstreams and RunnerDir are needed.
 type Options struct {
 	// Rootfs returns the image to run on, made ready first if need be. progress
 	// gets bytes done and in total, and what is being done.
 	Rootfs    func(ctx context.Context, progress func(done, total int64, text string)) (Image, error)
 	Sandboxes Sandboxes
-	// Packages returns the folder with the packages that a script needs, got first if
-	// need be; "" if it needs none. An error that the code can put right is Invalid. If
+	// Packages returns the packages that a script needs, got first if need be. An error that the code can put right is Invalid. If
 	// it is nil, scripts get no packages.
-	Packages func(ctx context.Context, image Image, n Needs, progress func(done, total int64, text string)) (dir string, err error)
+	Packages func(ctx context.Context, image Image, n Needs, progress func(done, total int64, text string)) (PackageSet, error)
 	// PackagesHere reports whether Packages would fetch nothing and ask no index. If it is
 	// nil, that is not known.
 	PackagesHere func(ctx context.Context, n Needs) bool
@@ -76,8 +85,8 @@ type Options struct {
 	Pictures imaging.Limits   // of what a result carries
 
 	// Current returns the options with what the user has changed since they were made, for the
-	// run that begins. Upstreams, Policy, ToolsDir, Project, RunsDir, SessionsDir, AnswersDir,
-	// Sessions, MaxParallel and Log stay as they are. note is for the caller of a run, once. If
+	// run that begins. Upstreams, Policy, ToolsDir, Project, RunsDir, SessionsDir,
+	// Record, RecordRequired, Sessions, MaxParallel and Log stay as they are. note is for the caller of a run, once. If
 	// nothing can run as the user wants it now, err says so in the result. It may be nil.
 	Current func(o Options) (now Options, note string, err error)
 
@@ -92,7 +101,6 @@ type Options struct {
 	Sessions    int           // none if 0
 	SessionIdle time.Duration // 30 min if 0
 	SessionsDir string
-	AnswersDir  string // in which is kept what the user answers; nothing is if empty
 	// StartTimeout is how long a call of code waits for a server that is starting, and how
 	// much of that a run gets beyond its own time; 25 s if 0. Many clients wait for a
 	// minute: a run with the usual timeout that waits so long still answers in it.
@@ -109,5 +117,9 @@ type Options struct {
 	// same in the few words that every result carries. They may be nil.
 	Missing   func(spec.Limits) []string
 	Isolation func(spec.Limits) string
-	Log       *slog.Logger
+	// Record has every run; nothing is recorded if it is nil. RecordRequired: no run begins that
+	// cannot be recorded.
+	Record         *record.Journal
+	RecordRequired bool
+	Log            *slog.Logger
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolcell/toolcell/bridge/record"
 	"github.com/toolcell/toolcell/bridge/scriptheader"
 	"github.com/toolcell/toolcell/internal/requirement"
 	"github.com/toolcell/toolcell/internal/text"
@@ -70,6 +71,7 @@ type resolvedPackages struct {
 	dir          string // on the host; "" is none
 	requirements []string
 	preload      []string
+	recorded     []record.Package
 }
 
 // preparePackages gets what a script needs. That may take long; it is not the code's
@@ -82,14 +84,14 @@ func (r *Run) preparePackages(ctx context.Context, image Image) (p resolvedPacka
 	if o.Packages == nil {
 		return p, Invalid(errors.New("packages cannot be had here; leave the # /// script header out"))
 	}
-	dir, err := o.Packages(ctx, image, *n, r.req.Progress)
+	set, err := o.Packages(ctx, image, *n, r.req.Progress)
 	if ctx.Err() != nil {
 		return p, withStatus(StatusCancelled, errors.New("the call was cancelled while its packages were made ready"))
 	}
 	if err != nil {
 		return p, withStatus(statusOf(err), err)
 	}
-	return resolvedPackages{dir, n.requirements(), n.Grant.Preload}, nil
+	return resolvedPackages{set.Dir, n.requirements(), n.Grant.Preload, set.List}, nil
 }
 
 // checkAdded refuses packages that the sandbox of a session does not have.

@@ -33,14 +33,14 @@ type fakeStore struct {
 
 func newServerWithPackages(t *testing.T, f *fakeStore, policyText string) *Runs {
 	return newServer(t, nil, func(o *Options) {
-		o.Packages = func(_ context.Context, _ Image, n Needs, progress func(done, total int64, text string)) (string, error) {
+		o.Packages = func(_ context.Context, _ Image, n Needs, progress func(done, total int64, text string)) (PackageSet, error) {
 			f.mu.Lock()
 			defer f.mu.Unlock()
 			f.needs = append(f.needs, n)
 			if progress != nil {
 				progress(1, 2, "fetching")
 			}
-			return "/the/set", f.err
+			return PackageSet{Dir: "/the/set"}, f.err
 		}
 		inner := o.Sandboxes
 		o.Sandboxes = startFunc(func(ctx context.Context, p oci.Process) (Sandbox, error) {
@@ -141,11 +141,11 @@ func TestSessionKeepsThePackagesOfItsFirstRun(t *testing.T) {
 // TestTimeForPackagesIsNotTheCodes has a run whose packages take longer than it may.
 func TestTimeForPackagesIsNotTheCodes(t *testing.T) {
 	s := newServer(t, nil, func(o *Options) {
-		o.Packages = func(ctx context.Context, _ Image, _ Needs, _ func(done, total int64, text string)) (string, error) {
+		o.Packages = func(ctx context.Context, _ Image, _ Needs, _ func(done, total int64, text string)) (PackageSet, error) {
 			if deadline, ok := ctx.Deadline(); ok {
 				t.Errorf("they have until %s", deadline)
 			}
-			return "", nil
+			return PackageSet{}, nil
 		}
 	})
 	if r := runCode(t, s, withHeader("print(1)", "six")); r.IsError() {

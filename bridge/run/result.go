@@ -23,6 +23,7 @@ const (
 	StatusCancelled  = "cancelled"        // the client or the server's end stopped it
 	StatusValidation = "validation_error" // the call itself is invalid
 	StatusSandbox    = "sandbox_error"    // the host could not run it
+	StatusRecord     = "record_error"     // it could not be recorded, and the user wants nothing to run then
 	StatusApproval   = "approval_needed"  // it is paused until the user has decided; no error
 )
 
@@ -55,6 +56,7 @@ type Result struct {
 	Session        string              `json:"session,omitempty"`   // of a run in one: new, continued or ended
 	Notes          []string            `json:"notes,omitempty"`     // more that the caller should know
 	Isolation      string              `json:"isolation,omitempty"` // what the sandbox lacked (oci.Runtime.Isolation)
+	Run            string              `json:"run,omitempty"`       // its ID on record
 
 	folder  string // where the files are on this host
 	cause   error

@@ -13,6 +13,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -23,6 +24,7 @@ import (
 	"github.com/toolcell/toolcell/bridge/gate"
 	"github.com/toolcell/toolcell/bridge/hostapi"
 	"github.com/toolcell/toolcell/bridge/output"
+	"github.com/toolcell/toolcell/bridge/record"
 	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/internal/deadline"
@@ -32,10 +34,12 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 	"github.com/toolcell/toolcell/mcpproxy/policy/hosts"
 	"github.com/toolcell/toolcell/oci/doctor"
+	"github.com/toolcell/toolcell/oci/limits"
 )
 
 // A Run is one execution of code, from its request to its result.
 type Run struct {
+	ID    string
 	Asker *consent.Asker // its questions to the user
 
 	runs   *Runs
@@ -44,7 +48,8 @@ type Run struct {
 	cancel context.CancelCauseFunc
 	slot   slot
 	done   chan struct{}
-	result *Result // once done
+	result *Result     // once done
+	record *record.Run // nil if there is no record
 
 	unusable error // why nothing can run as the user wants it now
 
@@ -66,6 +71,9 @@ type Run struct {
 	python   *interpreter
 	deadline *deadline.Deadline // of its code
 	files    *artifacts.Collector
+	stdout   printed
+	stderr   printed
+	used     limits.Usage
 	api      *hostapi.API
 
 	mu     sync.Mutex
@@ -85,24 +93,37 @@ type Run struct {
 // execute has the steps of a run, from top to bottom.
 func (r *Run) execute(ctx context.Context) *Result {
 	start := time.Now()
-	res := r.inSession(ctx)
+	res := r.onRecord(ctx)
 	res.Summarize()
+	res.Run = r.ID
+	r.recordEnd(res, time.Since(start))
 	if res.cause != nil {
 		r.runs.o.Log.Debug("a run could not be carried out", "error", doctor.Detail(res.cause))
 	}
-	r.runs.o.Log.Info("run", "status", res.Status, "servers", len(res.Servers), "ms", time.Since(start).Milliseconds())
+	r.runs.o.Log.Info("run", "run", r.ID, "status", res.Status, "servers", len(res.Servers), "ms", time.Since(start).Milliseconds())
 	return res
 }
 
-// inSession reads the request and has its code run in its session. If that panics, the
-// session's interpreter is not used again.
-func (r *Run) inSession(ctx context.Context) *Result {
-	if r.unusable != nil {
-		return r.fail(withStatus(StatusSandbox, r.unusable))
+// onRecord reads the request, records it, and has its code run.
+func (r *Run) onRecord(ctx context.Context) *Result {
+	err := r.unusable
+	if err != nil {
+		err = withStatus(StatusSandbox, err)
+	} else {
+		err = r.read(ctx)
 	}
-	if err := r.read(ctx); err != nil {
+	if errRecord := r.recordStart(); errRecord != nil && r.o.RecordRequired {
+		return r.fail(withStatus(StatusRecord, fmt.Errorf("nothing runs without a record, and this run cannot be recorded: %w", errRecord)))
+	}
+	if err != nil {
 		return r.fail(err)
 	}
+	return r.inSession(ctx)
+}
+
+// inSession has the code of the request run in its session. If that panics, the session's
+// interpreter is not used again.
+func (r *Run) inSession(ctx context.Context) *Result {
 	sess, err := r.runs.sessions.acquire(ctx, r.req.Session, r.timeout)
 	if err != nil {
 		return r.fail(err)
@@ -144,6 +165,7 @@ func (r *Run) runCode(ctx context.Context) *Result {
 		return r.fail(withStatus(StatusSandbox, err))
 	}
 	defer r.python.closeNetwork()
+	r.recordReady()
 	newsAtStart := r.runs.sessions.begin(r.session)
 	r.gate.Resume(r.python.planned)
 
@@ -154,7 +176,7 @@ func (r *Run) runCode(ctx context.Context) *Result {
 	r.deadline.AfterFunc(func() {
 		time.AfterFunc(pictureGrace, contain.Func("ending the decoding of pictures", func() { cancel(context.DeadlineExceeded) }))
 	})
-	r.files = r.runs.artifacts.Within(r.o.Pictures).NewCollector(forPictures)
+	r.files = r.runs.artifacts.Within(r.o.Pictures).NewCollector(forPictures, r.ID)
 	defer r.files.Discard()
 	r.api = r.newAPI(r.files.Display)
 	end := r.talk(ctx)
@@ -173,6 +195,7 @@ func (r *Run) runCode(ctx context.Context) *Result {
 		r.runs.cleanFiles(r.o.Files)
 	}
 	r.session.private = taint.Reads()
+	r.noteUsage()
 	newsAtEnd := r.runs.sessions.endRun(r.session, res, end)
 	res.Session = cmp.Or(newsAtEnd.state, newsAtStart.state)
 	res.Notes = slices.Concat(r.notes, newsAtStart.notes, res.hostNotes, r.api.Notes(), networkNotes, published.Notes, limitNotes(end, r.python.limits), newsAtEnd.notes)
@@ -185,7 +208,7 @@ const pictureGrace = 750 * time.Millisecond
 
 // newGate makes the gate of the run. Without a user nothing is asked.
 func (r *Run) newGate() *gate.Gate {
-	o := gate.Options{Upstreams: r.runs.o.Upstreams, Granted: r.granted, Policy: r.policy, Plan: r.req.Plan, Log: r.runs.o.Log}
+	o := gate.Options{Upstreams: r.runs.o.Upstreams, Granted: r.granted, Policy: r.policy, Plan: r.req.Plan, Record: r.record, Log: r.runs.o.Log}
 	if r.Asker != nil {
 		o.Asker, o.Taint, o.Can = r.Asker, r.req.Client.Taint, r.req.Elicits
 	}
@@ -247,7 +270,7 @@ func (r *Run) passOnOutput() {
 	if r.req.Lines && r.req.Progress != nil {
 		stdout = output.Follow(stdout, r.say)
 	}
-	r.python.pipes.Tee(stdout, r.req.Stderr)
+	r.python.pipes.Tee(withRecord(stdout, &r.stdout, r.record), withRecord(r.req.Stderr, &r.stderr, r.record))
 }
 
 // startMessage returns the runner's start message.
@@ -337,5 +360,5 @@ func (r *Run) suspending(ctx context.Context, freeze func() (thaw func())) func(
 	}
 }
 
-// newName returns a short name for a run, for people who are asked about several.
-func newName() string { return strings.ToLower(rand.Text()[:8]) }
+// NewID returns an ID for a run, which no other has and nobody can guess.
+func NewID() string { return strings.ToLower(rand.Text()[:12]) }

@@ -48,7 +48,7 @@ func New(o Options) *Runs {
 	rs := &Runs{
 		o: o, self: &consent.Client{Taint: &consent.Taint{}}, saved: savedtools.Open(o.ToolsDir, o.Project),
 		artifacts: artifacts.New(artifacts.Options{Dir: o.RunsDir, Limits: o.Files, Pictures: o.Pictures, Log: o.Log}),
-		queue:     consent.NewQueue(consent.Options{Log: o.Log, AnswersDir: o.AnswersDir}),
+		queue:     consent.NewQueue(consent.Options{Log: o.Log}),
 		budget:    runner.NewBudget(o.RunsDir), slots: make(chan struct{}, o.MaxParallel), waiting: map[string]*Run{},
 	}
 	rs.life, rs.end = context.WithCancel(context.Background())
@@ -131,7 +131,12 @@ func (rs *Runs) Start(req Request, work func(ctx context.Context, r *Run) *Resul
 	if req.Progress != nil {
 		r.req.Progress = r.Report
 	}
-	r.Asker = rs.queue.Begin(consent.AskerOptions{ID: newName(), Client: r.req.Client, NoUser: req.noUser, Timeout: r.o.ApprovalTimeout, Stop: r.stop, Abort: cancel})
+	r.ID = NewID()
+	r.record = rs.o.Record.Begin(r.ID, "")
+	r.stdout.stream, r.stderr.stream = r.record.NewStream(), r.record.NewStream()
+	r.Asker = rs.queue.Begin(consent.AskerOptions{
+		ID: r.ID, Client: r.req.Client, NoUser: req.noUser, Timeout: r.o.ApprovalTimeout, Record: r.recordAsk, Stop: r.stop, Abort: cancel,
+	})
 	rs.background.Go(func() {
 		defer close(r.done) // also if work panics
 		defer contain.Recover("ending a run", func(err error) { r.result = panicked(err) })

@@ -41,7 +41,7 @@ type Params struct {
 func (p *Params) members() map[string]any {
 	return map[string]any{
 		`"server"`: &p.Server, `"tool"`: &p.Tool, `"arguments"`: &p.Arguments, `"args"`: &p.Args, `"named"`: &p.Named,
-		`"more"`: &p.More, `"derived"`: &p.Derived, `"unchecked"`: &p.Unchecked, `"uri"`: &p.URI, `"name"`: &p.Name,
+		`"more"`: &p.More, `"line"`: &p.Line, `"derived"`: &p.Derived, `"unchecked"`: &p.Unchecked, `"uri"`: &p.URI, `"name"`: &p.Name,
 		`"query"`: &p.Query, `"limit"`: &p.Limit, `"detail"`: &p.Detail, `"tools"`: &p.Tools, `"source"`: &p.Source,
 		`"offset"`: &p.Offset, `"data"`: &p.Data, `"drawn"`: &p.Drawn,
 	}

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/toolcell/toolcell/bridge/consent/inbox"
+	"github.com/toolcell/toolcell/bridge/record"
 	"github.com/toolcell/toolcell/bridge/run"
 	"github.com/toolcell/toolcell/bridge/savedtools"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
@@ -42,7 +43,8 @@ type app struct {
 	proxy        *mcpproxy.Proxy
 	environments environments
 	images       *sandboxes.Images // of the environment at the start
-	inbox        *inbox.Server     // nil if its questions cannot be asked for
+	record       *record.Journal
+	inbox        *inbox.Server // nil if its questions cannot be asked for
 }
 
 // appOptions are the choices of a command that are not settings.
@@ -50,6 +52,7 @@ type appOptions struct {
 	log        *slog.Logger
 	policyLog  *slog.Logger                          // of the policy; log if nil
 	background func(s settings.Settings) *background // makes what works for an environment; nil if nothing does
+	command    string                                // whose runs are recorded; they are not if it is empty
 	servers    *discovered                           // the user's MCP servers
 	live       *settings.Live                        // of serve, whose sessions are recorded; nil for a command
 	level      *slog.LevelVar                        // of the log of serve
@@ -91,7 +94,9 @@ func openApp(s settings.Settings, o appOptions) (_ *app, err error) {
 	options.Log, options.Upstreams, options.Policy = o.log, a.proxy, a.policy
 	options.MaxParallel = maxParallel(options.Sessions)
 	options.Project, options.ToolsDir = currentProject(), d.Tools()
-	options.RunsDir, options.AnswersDir = filepath.Join(d.State, "runs"), d.State
+	options.RunsDir = filepath.Join(d.State, "runs")
+	a.record = openRecord(s, o, a.proxy)
+	options.Record, options.RecordRequired = a.record, s.RecordRequired
 	env.give(&options)
 	if o.live != nil {
 		options.SessionsDir = filepath.Join(d.State, "sessions")
@@ -142,7 +147,7 @@ func (a *app) Close() (err error) {
 		err = a.inbox.Close()
 	}
 	a.runs.Close()
-	return errors.Join(err, a.proxy.Close(), a.environments.Close())
+	return errors.Join(err, a.record.Close(), a.proxy.Close(), a.environments.Close())
 }
 
 // Open files that a sandbox needs while it starts, and that the rest of the program needs.

@@ -91,7 +91,7 @@ func execCode(ctx context.Context, o execOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	a, err := openApp(o.Settings, appOptions{log: log, policyLog: policyLog, background: detachedWork(log), servers: found})
+	a, err := openApp(o.Settings, appOptions{log: log, policyLog: policyLog, background: detachedWork(log), command: "exec", servers: found})
 	if err != nil {
 		return err
 	}

@@ -54,7 +54,6 @@ var onFloor = []struct {
 		map[string]string{
 			"bridge/artifacts/publish.go":      "files get their names in a folder that none can see yet",
 			"bridge/artifacts/store.go":        "the folder of a run appears and vanishes whole",
-			"bridge/consent/answerlog.go":      "a log that is full is kept under another name",
 			"bridge/consent/inbox/folder.go":   "a socket gets its name once it listens",
 			"oci/container/procsubstitutes.go": "a folder that appears whole",
 			"oci/container/skeleton.go":        "a folder that appears whole",

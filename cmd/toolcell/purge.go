@@ -279,7 +279,7 @@ func (p *purging) sumUp(ctx context.Context, shown *footprint.Found, removed []f
 // removalOrder has what can be made again first, and the program last: an interrupted purge leaves
 // what says how to go on.
 var removalOrder = []footprint.Kind{
-	footprint.Images, footprint.Packages, footprint.Runner, footprint.Catalogs, footprint.Files, footprint.Sessions, footprint.Pins,
+	footprint.Images, footprint.Packages, footprint.Runner, footprint.Catalogs, footprint.Files, footprint.Record, footprint.Sessions, footprint.Pins,
 	footprint.Logins, footprint.Tools, footprint.Decisions, footprint.Other, footprint.OwnFiles, footprint.Running, footprint.Program,
 }
 

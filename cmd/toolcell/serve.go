@@ -33,7 +33,7 @@ func serve(ctx context.Context, o Options) (err error) {
 	found := watchServers(conf, log)
 	warnOfTypos(log)
 	logProblems(log, found.config)
-	a, err := openApp(conf, appOptions{log: log, background: attachedWork(log), servers: found, live: live, level: level})
+	a, err := openApp(conf, appOptions{log: log, background: attachedWork(log), command: "serve", servers: found, live: live, level: level})
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,10 @@ import (
 
 	"github.com/toolcell/toolcell/bridge/consent"
 	"github.com/toolcell/toolcell/bridge/gate"
+	"github.com/toolcell/toolcell/bridge/record"
+	"github.com/toolcell/toolcell/bridge/run"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/internal/rawjson"
 	"github.com/toolcell/toolcell/internal/state"
@@ -42,7 +45,7 @@ func serversCallCommand(s *console.Streams) *cli.Command {
 		Name: "call", Usage: "call a tool and print its value", ArgsUsage: "NAME TOOL [ARGUMENTS | NAME=VALUE… | - | @FILE]",
 		Description: "ARGUMENTS is a JSON object, NAME=VALUE for each argument, - to read the object from standard input, or @FILE. " +
 			"The value is what the code of run_python gets: a string as it is, anything else as JSON.",
-		Flags: flags(slices.Concat(discoverySettings, []string{"policy", "start-timeout"}),
+		Flags: flags(slices.Concat(discoverySettings, []string{"policy", "start-timeout"}, settings.ForRecord),
 			&cli.StringFlag{Name: "out", Usage: "write the pictures, sounds and files of the answer to `FILE`, or else its value, instead of printing it"},
 			&cli.BoolFlag{Name: "raw", Usage: "print the server's whole answer, as JSON"}),
 		Action: actionWith(s, func(c *cli.Context, o Options) error {
@@ -65,7 +68,11 @@ func (o serversCallOptions) run(ctx context.Context, _ Options, p *mcpproxy.Prox
 	defer progress.Close()
 	progress.Show("calling " + r.Server + "/" + r.Name)
 	rules := loadPolicy(o.Settings, slog.New(slog.DiscardHandler)).NewEnforcer() // the error of the call says what is wrong with it
-	answer, err := callFromTerminal(ctx, p, r, rules, newTerminalAsker(o.Streams, progress))
+	journal := openRecord(o.Settings, appOptions{command: "servers call", log: shellLogger(o.Options)}, p)
+	answer, err := callFromTerminal(ctx, p, r, rules, newTerminalAsker(o.Streams, progress), journal, o.Settings.RecordRequired)
+	if errRecord := journal.Close(); errRecord != nil {
+		console.Note(o.Err, "the record is not in order: "+errRecord.Error())
+	}
 	progress.Close()
 	if err != nil {
 		return err
@@ -82,15 +89,21 @@ func (o serversCallOptions) run(ctx context.Context, _ Options, p *mcpproxy.Prox
 }
 
 // callFromTerminal makes one call, past the same gate as those of code. The arguments are
-// checked as theirs are, so that a wrong name is not left to the words of the server.
-func callFromTerminal(ctx context.Context, p *mcpproxy.Proxy, r gate.Request, rules *policy.Enforcer, user *terminalAsker) (json.RawMessage, error) {
+// checked as theirs are, so that a wrong name is not left to the words of the server. It is on record
+// as a run that has no code.
+func callFromTerminal(ctx context.Context, p *mcpproxy.Proxy, r gate.Request, rules *policy.Enforcer, user *terminalAsker, journal *record.Journal, required bool) (answer json.RawMessage, err error) {
 	server, err := p.Lookup(r.Server)
 	if err != nil {
 		return nil, err
 	}
-	o := gate.Options{Upstreams: p, Granted: map[string]bool{server.Name: true}, Policy: rules, Taint: &consent.Taint{}, Command: true}
+	on := journal.Begin(run.NewID(), "")
+	if err := on.Append(record.RunStart{Grants: record.Grants{Servers: []string{server.Name}}, Policy: rules.Digest()}); err != nil && required {
+		return nil, fmt.Errorf("nothing is called without a record, and this call cannot be recorded: %w", err)
+	}
+	o := gate.Options{Upstreams: p, Granted: map[string]bool{server.Name: true}, Policy: rules, Taint: &consent.Taint{}, Command: true, Record: on}
+	defer func(start time.Time) { recordCall(on, time.Since(start), err) }(time.Now())
 	if user.canAsk() {
-		o.Asker = consent.NewQueue(consent.Options{}).Begin(consent.AskerOptions{Timeout: forever, Command: true, Stop: func(error) {}})
+		o.Asker = consent.NewQueue(consent.Options{}).Begin(consent.AskerOptions{Timeout: forever, Command: true, Stop: func(error) {}, Record: func(q consent.Question) { _ = on.Append(gate.AskEntry(q)) }})
 		defer o.Asker.End()
 		done := make(chan struct{})
 		defer close(done)
@@ -99,7 +112,7 @@ func callFromTerminal(ctx context.Context, p *mcpproxy.Proxy, r gate.Request, ru
 			o.Asker.AnswerWith(ctx, done, user.ask)
 		}()
 	}
-	answer, err := gate.New(o).Do(ctx, r)
+	answer, err = gate.New(o).Do(ctx, r)
 	if ask, ok := errors.AsType[*policy.Ask](err); ok && o.Asker == nil {
 		return nil, fmt.Errorf("%w; on a terminal toolcell asks for it", ask)
 	}
@@ -110,6 +123,15 @@ func callFromTerminal(ctx context.Context, p *mcpproxy.Proxy, r gate.Request, ru
 		return nil, fmt.Errorf("calling %q of server %q was not allowed by you", r.Name, server.Name)
 	}
 	return answer, err
+}
+
+// recordCall records how a call from the command line ended.
+func recordCall(on *record.Run, took time.Duration, err error) {
+	end := record.RunEnd{Status: run.StatusSuccess, Calls: 1, Duration: took.Microseconds()}
+	if err != nil {
+		end.Status, end.Error = run.StatusError, record.TextOf(err.Error())
+	}
+	_ = on.Append(end)
 }
 
 // forever is how long a command waits for an answer at its terminal.

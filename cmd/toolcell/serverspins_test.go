@@ -11,8 +11,8 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/pins"
 )
 
-// record has a server define its tools, as JSON.
-func record(t *testing.T, store pins.Store, s config.Server, tools ...string) {
+// pinTools has a server define its tools, as JSON.
+func pinTools(t *testing.T, store pins.Store, s config.Server, tools ...string) {
 	t.Helper()
 	var all []pins.Definition
 	for _, tool := range tools {
@@ -30,10 +30,10 @@ func record(t *testing.T, store pins.Store, s config.Server, tools ...string) {
 func TestDoctorNamesServersWithOtherTools(t *testing.T) {
 	store := pins.Store{Dir: t.TempDir()}
 	server := func(name string) config.Server { return config.Server{Name: name, Command: "x"} }
-	record(t, store, server("same"), `{"name":"a"}`)
-	record(t, store, server("changed"), `{"name":"a"}`, `{"name":"b"}`)
-	record(t, store, server("changed"), `{"name":"a","title":"A"}`, `{"name":"c"}`)
-	record(t, store, server("hides"), `{"name":"a","description":"\u200b"}`)
+	pinTools(t, store, server("same"), `{"name":"a"}`)
+	pinTools(t, store, server("changed"), `{"name":"a"}`, `{"name":"b"}`)
+	pinTools(t, store, server("changed"), `{"name":"a","title":"A"}`, `{"name":"c"}`)
+	pinTools(t, store, server("hides"), `{"name":"a","description":"\u200b"}`)
 	if err := os.WriteFile(store.File(pins.Key(server("damaged"))), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -69,8 +69,8 @@ func TestPinsOfThousandsOfToolsAreBounded(t *testing.T) {
 		}
 		return tools
 	}
-	record(t, store, s, define("A")...)
-	record(t, store, s, define(strings.Repeat("B\u202e\n", 1000))...)
+	pinTools(t, store, s, define("A")...)
+	pinTools(t, store, s, define(strings.Repeat("B\u202e\n", 1000))...)
 	pinned, err := store.Read(pins.Key(s))
 	if err != nil {
 		t.Fatal(err)

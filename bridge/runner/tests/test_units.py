@@ -241,6 +241,23 @@ def test_an_answer_that_cannot_be_read_fails_its_call_alone(unreadable: bytes, w
     assert (raised.value.server, raised.value.tool) == ("s", "t1")
 
 
+@pytest.mark.parametrize(("file", "want"), [("<run_python>", 4), ("another.py", 0)])
+def test_a_call_says_the_line_of_the_code_that_makes_it(file: str, want: int) -> None:
+    posted: list[Any] = []
+
+    def post(method: str, params: dict[str, Any]) -> None:
+        asked._post(method, params, lambda reply: None)
+
+    sender: Any = types.SimpleNamespace(fd=0, send=posted.append, when_full=None)
+    asked = host.Host(sender)
+    asked.code_file = "<run_python>"
+    asked._reader = host._thread  # that reads the replies
+    code = compile("def call():\n    post('call_tool', {'server': 's'})\n\ncall()", "library.py", "exec")
+    exec(code, {"post": post})
+    exec(compile("\n\n\ncall()", file, "exec"), {"call": lambda: post("call_tool", {"server": "s"})})
+    assert [call["params"].get("line", 0) for call in posted] == [0, want]
+
+
 ODD: list[Any] = [
     None, {}, [], "text", 5, True, [None], ["x"], [5], [[]], [{}], {"text": None}, {"type": "text"},
     [{"text": {"a": 1}}], [{"type": "image", "data": 5, "mimeType": 7}], [{"blob": "AAAA", "mimeType": 7, "uri": []}],

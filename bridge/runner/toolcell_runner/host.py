@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import _thread
 import os
+import sys
 
 from .errors import MCPError
 from .jsontext import decode
@@ -10,12 +11,14 @@ from .jsontext import decode
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import FrameType
     from typing import Any
 
     from .channel import Channel
 
 READER_STACK = 8 << 20  # glibc's usual size
 SIGNAL_PATIENCE = 0.5  # seconds
+MAX_FRAMES = 40  # that are looked at for the line of a call
 HUNG_UP = "the host closed the connection"
 
 
@@ -29,6 +32,7 @@ class Host:
     # Whether the code has something of a planned result that does not show it, such as an error that it has caught.
     # Then nothing is read for it any more.
     derived = False
+    code_file = ""  # the name of the file that the code of this run is in
 
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
@@ -105,6 +109,8 @@ class Host:
         """Sends a request, and returns its number."""
         if self.derived and isinstance(params, dict):
             params["derived"] = True
+        if isinstance(params, dict) and (line := self._line()):
+            params["line"] = line
         # A forked process shares the socket: what it read would be missing here.
         if os.getpid() != self._pid:
             raise MCPError("tools can only be called from the main process")
@@ -123,6 +129,17 @@ class Host:
                 raise MCPError(HUNG_UP) from None
             raise
         return number
+
+    def _line(self) -> int:
+        """Returns the line of the code that asks, 0 if that is not in the first frames."""
+        frame: FrameType | None = sys._getframe(2)
+        for _ in range(MAX_FRAMES):
+            if frame is None:
+                break
+            if frame.f_code.co_filename == self.code_file:
+                return frame.f_lineno
+            frame = frame.f_back
+        return 0
 
     def tell_begun(self) -> None:
         """Tells the host that the code begins. An interrupt that comes now is the code's, also in here."""

@@ -43,6 +43,7 @@ def run_one(channel: Channel | UninterruptedChannel, runtime: Runtime, start: di
     pid = os.getpid()
     source = start.get("code", "").replace("\r\n", "\n").replace("\r", "\n")
     runtime.sources.add(executor.file, source)
+    runtime.host.code_file = executor.file
     watch_pyplot(runtime)
     set_variable(runtime, source)
     namespace = sys.modules["__main__"].__dict__

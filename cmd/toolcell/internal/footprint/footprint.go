@@ -33,6 +33,7 @@ const (
 	Catalogs  Kind = "catalogs"
 	Tools     Kind = "saved tools"
 	Files     Kind = "files of runs"
+	Record    Kind = "record of runs"
 	Sessions  Kind = "sessions"
 	Pins      Kind = "pins"
 	Logins    Kind = "logins"
@@ -44,7 +45,7 @@ const (
 )
 
 // Kinds are all kinds, in their order.
-var Kinds = []Kind{Images, Packages, Runner, Catalogs, Tools, Files, Sessions, Pins, Logins, Decisions, Running, OwnFiles, Program, Other}
+var Kinds = []Kind{Images, Packages, Runner, Catalogs, Tools, Files, Record, Sessions, Pins, Logins, Decisions, Running, OwnFiles, Program, Other}
 
 // A Place is a folder in which toolcell keeps files.
 type Place struct {

@@ -62,6 +62,8 @@ func (r Role) entries() []entry {
 		{Running, ".root-*/", nil, none},
 		{Running, "root/", nil, none},
 	}
+	runs := strings.Repeat("[0-9a-z]", 10) + "*" // the IDs of runs
+	day := "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]"
 	switch r {
 	case Cache:
 		return []entry{
@@ -73,7 +75,8 @@ func (r Role) entries() []entry {
 	case State:
 		return append([]entry{
 			{Tools, "tools/", []string{"global/", "*-" + hex(16) + "/"}, "*/*.py"},
-			{Files, "runs/", []string{hex(10) + "/", "." + hex(10) + "/", ".gone-" + hex(10) + "/", ".answer-*"}, hex(10)},
+			{Files, "runs/", []string{runs + "/", "." + runs + "/", ".gone-" + hex(10) + "/", ".answer-*"}, runs},
+			{Record, "records/", []string{day + "/"}, day},
 			{Sessions, "sessions/", []string{"[0-9]*.json"}, "*.json"},
 			{Pins, "pins/", append(written(hex(64)+".json"), "lock"), "*.json"},
 			{Logins, "logins/", written(hex(32) + ".json"), "*.json"},

@@ -152,7 +152,7 @@ func (s *Images) ensure(ctx context.Context, ref, note string, progress func(don
 
 func (s *Images) image(ctx context.Context, ref string, root *rootfs.Root) run.Image {
 	return run.Image{
-		Name: ref, Root: SandboxRoot(root), Python: root.Python, Runner: root.ProgramBytecode(s.Runner), Env: root.Env,
+		Name: ref, Digest: root.Digest, Root: SandboxRoot(root), Python: root.Python, Runner: root.ProgramBytecode(s.Runner), Env: root.Env,
 		Compiling: root.NeedsBytecode(ctx),
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/bridge/hints"
+	"github.com/toolcell/toolcell/bridge/record"
 	"github.com/toolcell/toolcell/bridge/run"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/internal/contain"
@@ -36,19 +37,23 @@ type Packages struct {
 	compiles map[string]string // the sets that are still to be compiled, with their images
 }
 
-// Get returns the folder with the packages that a script needs, for run.Options.
-func (s *Packages) Get(ctx context.Context, image run.Image, n run.Needs, progress func(done, total int64, text string)) (string, error) {
+// Get returns the packages that a script needs, for run.Options.
+func (s *Packages) Get(ctx context.Context, image run.Image, n run.Needs, progress func(done, total int64, text string)) (run.PackageSet, error) {
 	set, err := s.Ensure(ctx, image, n, false, progress)
 	if _, ok := errors.AsType[*packages.UnreachableError](err); ok {
 		err = fmt.Errorf("%w; packages can be fetched ahead with: %s", err, command("add", image, n))
 	}
 	if set == nil || err != nil {
-		return "", s.Dirs.Explain(err)
+		return run.PackageSet{}, s.Dirs.Explain(err)
 	}
 	if s.Store.NeedsBytecode(set) {
 		s.compileLater(image.Name, set.ID)
 	}
-	return set.Dir, nil
+	found := run.PackageSet{Dir: set.Dir}
+	for _, p := range set.Packages {
+		found.List = append(found.List, record.Package(p))
+	}
+	return found, nil
 }
 
 // Here reports whether Get would find all that a script needs, and ask no index.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -142,32 +143,54 @@ func FromHome(path string) string {
 // parseFile returns the settings of a text that was read. All of them have to be allowed. Its
 // errors name the file and the line.
 func parseFile(data []byte, err error, name string, allowed func(Setting) error) (*File, error) {
-	fail := func(line int, err error) (*File, error) {
-		return nil, console.Invalidf("%w", &FileError{name, line, err})
+	fail := func(line int, err error) error {
+		return console.Invalidf("%w", &FileError{name, line, err})
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
-		return fail(0, errors.New(state.Reason(err)))
+		return nil, fail(0, errors.New(state.Reason(err)))
 	}
 	lines, err := toml.Lines(data)
 	if wrong, ok := errors.AsType[*toml.Error](err); ok {
-		return fail(wrong.Line, errors.New(wrong.Message))
+		return nil, fail(wrong.Line, errors.New(wrong.Message))
 	}
 	var written toml.Table[string, jsontext.Value]
 	if err := toml.Unmarshal(context.Background(), data, &written); err != nil { // it has been read before
-		return fail(0, err)
+		return nil, fail(0, err)
 	}
 	f := &File{name: name, entries: map[string]entry{}}
 	for _, m := range written {
-		value, err := valueOf(m.Key, m.Value, allowed)
-		if err != nil {
-			return fail(lines[m.Key], err)
+		for key, value := range inSection(m.Key, m.Value) {
+			text, err := valueOf(key, value, allowed)
+			if _, twice := f.entries[key]; twice && err == nil {
+				err = fmt.Errorf("%s is set twice", key)
+			}
+			if err != nil {
+				return nil, fail(lines[m.Key], err)
+			}
+			f.entries[key] = entry{text, lines[m.Key]}
 		}
-		f.entries[m.Key] = entry{value, lines[m.Key]}
 	}
 	return f, nil
+}
+
+// inSection returns a setting, or those of a section whose name is the beginning of theirs:
+// values in [record] is record-values.
+func inSection(key string, value jsontext.Value) iter.Seq2[string, jsontext.Value] {
+	var members toml.Table[string, jsontext.Value]
+	unknown := func(m toml.Member[string, jsontext.Value]) bool { return settingOf(Groups, key+"-"+m.Key) == nil }
+	if value.Kind() != jsontext.KindBeginObject || json.Unmarshal(value, &members) != nil || len(members) == 0 || slices.ContainsFunc(members, unknown) {
+		return func(yield func(string, jsontext.Value) bool) { yield(key, value) }
+	}
+	return func(yield func(string, jsontext.Value) bool) {
+		for _, m := range members {
+			if !yield(key+"-"+m.Key, m.Value) {
+				return
+			}
+		}
+	}
 }
 
 // valueOf returns the value of a key as a variable would have it.
@@ -292,6 +315,8 @@ func (k Setting) separators() string {
 		return ",\n"
 	case "registry-mirrors":
 		return " \t\n"
+	case "record-redact":
+		return "\n"
 	}
 	return ", \t\n"
 }

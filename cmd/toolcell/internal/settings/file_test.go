@@ -371,3 +371,25 @@ func TestTypos(t *testing.T) {
 		}
 	}
 }
+
+// TestASectionIsTheBeginningOfNames of settings, and no other section is taken.
+func TestASectionIsTheBeginningOfNames(t *testing.T) {
+	inHome(t)
+	writeUserFile(t, "pids = 64\n[record]\nvalues = 'all'\nredact = ['CUST-\\d+', 'a, b']\nmax-age = '36h'\nrequired = true\n")
+	s, err := readFlags()
+	if err != nil || s.Record.Keep != "all" || len(s.Record.Redact) != 2 || s.Record.Redact[1].String() != "a, b" || s.Record.KeepDays != 2 || !s.RecordRequired {
+		t.Errorf("%+v, %v, %v", s.Record, s.RecordRequired, err)
+	}
+	for text, want := range map[string]string{
+		"record-values = 'none'\n[record]\nvalues = 'all'": "config.toml:2: record-values is set twice",
+		"[record]\nvalues = 'some'":                        "config.toml:1: record-values: ",
+		"[record]\nvalue = 'all'":                          "remove the [record] header",
+		"[runs]\npids = 64":                                "remove the [runs] header",
+		"[record]\nredact = ['(']":                         "config.toml:1: record-redact: ",
+	} {
+		writeUserFile(t, text)
+		if _, err := readFlags(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/toolcell/toolcell/bridge"
+	"github.com/toolcell/toolcell/bridge/record"
 	"github.com/toolcell/toolcell/bridge/run"
 	"github.com/toolcell/toolcell/images"
 	"github.com/toolcell/toolcell/mcpproxy"
@@ -42,6 +43,9 @@ type Settings struct {
 	Policy     string
 	UV         string // path, empty for the pinned one
 	Runtime    string
+
+	Record         record.Options // but for what the program itself sets
+	RecordRequired bool
 
 	// What the user sets of the options of other packages.
 	Bridge bridge.Options
@@ -129,6 +133,13 @@ func (s *Settings) groups() []Group {
 			{"files-max-age", "168h", "`TIME` that files of a run are kept", into(&s.Runs.Files.Age, parseDuration)},
 			{"files-max-size", "1g", "total size of the files of all runs in `BYTES` (k, m, g); beyond it the oldest are removed", into(&s.Runs.Files.Size, ParseBytes)},
 		}},
+		{"Record", []Setting{
+			{"record-values", "arguments", "what the record of runs keeps in full: `WHAT` is none, arguments (code, arguments and output) or all (answers of servers, too)", oneOf(&s.Record.Keep, "none", "arguments", "all")},
+			{"record-required", "0", "whether runs are refused that cannot be recorded, `0|1`", into(&s.RecordRequired, parseBool)},
+			{"record-redact", "", "regular expressions of what the record blacks out, a list; in a variable one `PATTERN` a line", lists(s.readRedact)},
+			{"record-max-age", "720h", "`TIME` that the record of a run is kept, in whole days", into(&s.Record.KeepDays, parseDays)},
+			{"record-max-size", "1g", "total size of the record in `BYTES` (k, m, g); beyond it the oldest days are removed", into(&s.Record.MaxBytes, ParseBytes)},
+		}},
 		{"Images", []Setting{
 			{"image", DefaultImage, "image that has Python and its packages: `REF` is a registry reference, oci:DIR[:TAG|@DIGEST], oci-archive:FILE, docker-archive:FILE, or host", plain(&s.Image)},
 			{"pull", "missing", "when to ask the registry, and the index of packages: `POLICY` is missing, always or never", oneOf(&s.Pull, "missing", "always", "never")},
@@ -166,6 +177,9 @@ var All = func() (all []Setting) {
 
 // ForImages are the settings of work that may pull an image.
 var ForImages = []string{"state-dir", "pull", "platform", "registry-mirrors", "registry-ca", "authfile", "insecure-registries", "image-max-size", "image-max-files", "log-level"}
+
+// ForRecord are the settings of work that is recorded.
+var ForRecord = []string{"record-values", "record-required", "record-redact", "record-max-age", "record-max-size"}
 
 // paths are the settings whose values are paths.
 var paths = []string{"state-dir", "registry-ca", "authfile", "uv", "policy", "servers-config"}

@@ -229,3 +229,25 @@ func parseBool(value string) (bool, error) {
 	}
 	return false, errors.New("neither 1 nor 0")
 }
+
+// parseDays reads a time as whole days, one at least.
+func parseDays(s string) (int, error) {
+	d, err := parseDuration(s)
+	const day = 24 * time.Hour
+	return int((d + day - 1) / day), err
+}
+
+// readRedact reads patterns, one a line.
+func (s *Settings) readRedact(value string) error {
+	for line := range strings.Lines(value) {
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		pattern, err := regexp.Compile(line)
+		if err != nil {
+			return err
+		}
+		s.Record.Redact = append(s.Record.Redact, pattern)
+	}
+	return nil
+}

@@ -1,0 +1,228 @@
+package gate
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/toolcell/toolcell/bridge/consent"
+	"github.com/toolcell/toolcell/bridge/record"
+	"github.com/toolcell/toolcell/mcpproxy"
+	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/policy"
+)
+
+// A journaled is a request on its way through the gate, as the record has it. An entry that cannot be
+// written is counted (record.Run.Lost); the request goes on.
+type journaled struct {
+	run     *record.Run
+	number  int // of the call
+	line    int // of the code
+	method  string
+	server  string
+	tool    string
+	writes  bool
+	keep    record.Keep
+	private bool
+
+	started time.Time // zero until it is about to leave
+	ended   bool
+}
+
+// journal begins with a request.
+func (g *Gate) journal(r Request) *journaled {
+	return &journaled{run: g.o.Record, number: g.o.Record.NextCall(), line: max(0, r.Line), method: r.Method, server: r.Server, tool: r.Name}
+}
+
+// maxRecorded bounds what Recorded returns, as entries bound their lists.
+const maxRecorded = 100
+
+// Recorded returns the calls on record that may have changed something, and how many calls left.
+func (g *Gate) Recorded() (writes []record.Done, calls int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(g.recorded), g.sentOut
+}
+
+// found notes the server that a request is for, and what may be kept of the values.
+func (g *Gate) found(j *journaled, s config.Server) {
+	j.server, j.keep = s.Name, record.Keep(g.o.Policy.Record(policyServer(s)))
+	j.private, _ = g.o.Policy.Flow(policyServer(s))
+}
+
+// Output returns whether what the code prints may have something of private servers, and what the
+// record may keep of it: nothing then, but for servers whose section of the policy lets their values be
+// kept.
+func (g *Gate) Output() (private bool, keep record.Keep) {
+	for _, read := range g.Reads() {
+		if strings.HasPrefix(read, "/") {
+			continue // the client's folder is the user's own, and the client sees it anyway
+		}
+		private = true
+		kept := func(name string) bool {
+			s, err := g.o.Upstreams.Lookup(name)
+			return err == nil && strings.HasPrefix(read, s.Name+".") && g.o.Policy.Record(policyServer(s)) != policy.RecordNone
+		}
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(g.o.Granted)), kept) {
+			return true, record.KeepNone
+		}
+	}
+	return private, ""
+}
+
+// again begins anew with a request that has not left.
+func (j *journaled) again() {
+	j.number, j.started, j.ended = j.run.NextCall(), time.Time{}, false
+}
+
+// decided records a verdict that does not simply allow.
+func (j *journaled) decided(e Effect, v Verdict) {
+	j.tool, j.writes = e.Facts.Name, e.Facts.Method == mcpproxy.CallTool && !e.Facts.Tool.ReadsOnly
+	line := record.Verdict{Call: j.number, Effect: j.method, Server: j.server, Tool: j.tool, Line: j.line, Writes: j.writes, Private: j.private, Keep: j.keep}
+	switch {
+	case v.Ask != nil:
+		line.Decision, line.Reasons = "ask", v.Ask.Reasons
+	case v.Planned:
+		line.Decision, line.Arguments = "plan", record.TextOf(e.Args)
+	case !v.Allowed:
+		line.Decision, line.Arguments = "deny", record.TextOf(e.Args)
+		line.Reasons = []string{v.why().Error()}
+	default:
+		return
+	}
+	_ = j.run.Append(line)
+}
+
+// start records that a request is about to leave, and once whether its tool has changed.
+func (g *Gate) start(j *journaled, e Effect) {
+	if j.started = time.Now(); j.run == nil {
+		return
+	}
+	by := "method"
+	if e.Facts.Method == mcpproxy.CallTool {
+		if by = "default"; e.Facts.Tool.ReadsOnly {
+			by = "pin"
+		}
+		if e.Facts.Tool.Changed() != "" && g.noteChanged(j.server+"\x00"+j.tool) {
+			_ = j.run.Append(record.Pin{Server: j.server, Tool: j.tool, Change: "changed", Now: e.Facts.Tool.Digest})
+		}
+	}
+	_ = j.run.Append(record.CallStart{
+		Call: j.number, Effect: j.method, Server: j.server, Tool: j.tool, Line: j.line, Entry: e.Facts.Entry, Definition: e.Facts.Tool.Digest,
+		Arguments: record.TextOf(e.Args), Writes: j.writes, Private: j.private, By: by, Keep: j.keep,
+	})
+}
+
+// noteChanged reports whether it is called with a tool for the first time.
+func (g *Gate) noteChanged(tool string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if slices.Contains(g.changed, tool) {
+		return false
+	}
+	g.changed = append(g.changed, tool)
+	return true
+}
+
+// end records what became of a request that may have left.
+func (g *Gate) end(j *journaled, result mcpproxy.CallResult, err error, sent bool) {
+	if j.ended || j.run == nil {
+		return
+	}
+	j.ended = true
+	outcome := recordedOutcome(result, err, sent)
+	g.mu.Lock()
+	if sent {
+		g.sentOut++
+	}
+	if sent && j.writes && len(g.recorded) < maxRecorded {
+		g.recorded = append(g.recorded, record.Done{Call: j.number, Server: j.server, Tool: j.tool, Outcome: outcome})
+	}
+	g.mu.Unlock()
+	line := record.CallEnd{
+		Call: j.number, Server: j.server, Tool: j.tool, Writes: j.writes, Duration: time.Since(j.started).Microseconds(),
+		Outcome: outcome, Answer: record.TextOf(result.JSON), Private: j.private, Keep: j.keep,
+	}
+	if err != nil {
+		line.Error = record.TextOf(err.Error())
+	}
+	if remote, ok := errors.AsType[*mcpproxy.RemoteError](err); ok {
+		line.Code = int(remote.Code)
+	}
+	_ = j.run.Append(line)
+}
+
+// close records a request that ends without leaving, by an error.
+func (g *Gate) close(j *journaled, err error) {
+	if err == nil || j.ended || j.run == nil {
+		return
+	}
+	if !j.started.IsZero() { // it has panicked
+		g.end(j, mcpproxy.CallResult{}, err, true)
+		return
+	}
+	_ = j.run.Append(record.CallEnd{
+		Call: j.number, Server: j.server, Tool: j.tool, Writes: j.writes, Outcome: record.Refused, Error: record.TextOf(err.Error()), Private: j.private, Keep: j.keep,
+	})
+}
+
+// recordedOutcome says how a request ended. One that was sent and was not answered may have taken
+// effect; that the time was up or the run was cancelled says why there is no answer.
+func recordedOutcome(result mcpproxy.CallResult, err error, sent bool) record.Outcome {
+	remote, answered := errors.AsType[*mcpproxy.RemoteError](err)
+	switch {
+	case !sent:
+		return record.Refused
+	case answered && remote != nil:
+		return record.ProtocolError
+	case errors.Is(err, context.DeadlineExceeded):
+		return record.Timeout
+	case errors.Is(err, context.Canceled):
+		return record.Cancelled
+	case err != nil:
+		return record.Unknown
+	case result.IsError:
+		return record.ToolError
+	}
+	return record.OK
+}
+
+// journalGrant records what is decided of something that is to be there before code starts.
+func (g *Gate) journalGrant(subject string, reasons []string, err error) {
+	line := record.Verdict{Effect: "grant", Tool: subject, Decision: "allow", Reasons: reasons}
+	if err != nil {
+		line.Decision, line.Reasons = "deny", []string{err.Error()}
+	}
+	_ = g.o.Record.Append(line)
+}
+
+// AskEntry is a question to the user as the record has it: when it is asked, and when it is decided.
+func AskEntry(q consent.Question) record.Ask {
+	pid, terminal := q.From()
+	line := record.Ask{Question: q.ID, State: string(q.State), About: "call"}
+	for _, c := range q.Calls {
+		line.Calls = append(line.Calls, c.Recorded)
+	}
+	switch {
+	case q.Form != nil:
+		line.About, line.Server, line.Tool = "input", q.Form.Server, q.Form.Tool
+	case len(q.Calls) == 0:
+		line.About = "before"
+	}
+	if q.State == consent.Pending {
+		line.State, line.Shown = "asked", record.TextOf(q.Text())
+		return line
+	}
+	line.By, line.Client, line.Terminal, line.Remark = q.Answer.By, q.Client, terminal, q.Answer.Remark
+	line.Waited = q.DecidedAt.Sub(q.AskedAt).Microseconds()
+	if q.Answer.By != "" {
+		line.PID = pid
+	}
+	if q.State == consent.Approved || q.State == consent.Answered {
+		line.Scope = string(q.Answer.Choice) + q.Answer.Action
+	}
+	return line
+}

@@ -1,0 +1,203 @@
+package run
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/toolcell/toolcell/bridge/consent"
+	"github.com/toolcell/toolcell/bridge/gate"
+	"github.com/toolcell/toolcell/bridge/record"
+	"github.com/toolcell/toolcell/internal/text"
+	"github.com/toolcell/toolcell/oci/limits"
+)
+
+// What of a run is on record. An entry that cannot be written is counted, and the result says so:
+// nothing waits for the record.
+
+// recordStart records who wants what.
+func (r *Run) recordStart() error {
+	names, hosts := splitTargets(r.req.Servers)
+	c := r.req.Client
+	return r.record.Append(record.RunStart{
+		Session: r.req.Session, Plan: r.req.Plan,
+		Client:  record.Client{Name: c.Program, Version: c.Version, Era: c.Protocol},
+		Code:    record.TextOf(r.req.Code),
+		Grants:  record.Grants{Servers: names, Hosts: hosts, Folders: r.shownFolders()},
+		Policy:  r.policy.Digest(),
+		Timeout: int(r.timeout / time.Second),
+	})
+}
+
+// shownFolders are the folders of the host that the settings show to the code.
+func (r *Run) shownFolders() (all []string) {
+	for _, m := range r.o.Mounts {
+		folder := m.Source
+		if m.Writable {
+			folder += ":rw"
+		}
+		all = append(all, folder)
+	}
+	return all
+}
+
+// recordReady records what the code is about to run in.
+func (r *Run) recordReady() {
+	if r.record == nil {
+		return
+	}
+	in := r.python
+	_ = r.record.Append(record.RunReady{
+		Image:    record.Image{Name: in.image.Name, Digest: in.image.Digest},
+		Packages: in.packages.recorded, Tools: r.toolsDigest(), Folder: in.folder, Continued: r.session.old,
+	})
+}
+
+// toolsDigest is the digest of the definitions of the tools that are known of the granted servers:
+// of their names and their own digests.
+func (r *Run) toolsDigest() string {
+	if len(r.order) == 0 {
+		return ""
+	}
+	sum := sha256.New()
+	for _, server := range slices.Sorted(slices.Values(r.order)) {
+		for _, t := range r.o.Upstreams.KnownTools(server) {
+			for _, part := range []string{server, t.Name, t.Digest} {
+				sum.Write([]byte(part))
+				sum.Write([]byte{0})
+			}
+		}
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// recordAsk records a question to the user, and what came of it.
+func (r *Run) recordAsk(q consent.Question) {
+	if err := r.record.Append(gate.AskEntry(q)); err != nil {
+		r.runs.o.Log.Error("a question to the user is not on record", "question", q.ID, "state", string(q.State), "err", err)
+	}
+}
+
+// recordEnd records how the run ended, and what it reached and left.
+func (r *Run) recordEnd(res *Result, took time.Duration) {
+	if r.record == nil {
+		return
+	}
+	line := record.RunEnd{
+		Status: res.Status, ExitCode: res.ExitCode, Stdout: r.stdout.text(), Stderr: r.stderr.text(), Result: record.TextOf(res.Result),
+		Duration: took.Microseconds(),
+	}
+	line.Error, line.Traceback = errorAndTraceback(res)
+	if r.gate != nil {
+		line.Private, line.Keep = r.gate.Output()
+		line.Effects, line.Calls = r.gate.Recorded()
+	}
+	for _, u := range res.Network {
+		_ = r.record.Append(record.Egress{Host: u.Host, Port: u.Port, Rule: u.Rule, Requests: u.Requests, Sent: u.BytesSent, Received: u.BytesReceived, Refused: u.Refused})
+	}
+	line.Files = r.recordFiles(res)
+	if limit, ok := limitOf(res, r); ok {
+		_ = r.record.Append(limit)
+	}
+	_ = r.record.Append(line)
+	r.recordCost(res)
+	if n := r.record.Lost(); n > 0 {
+		res.Notes = append(res.Notes, fmt.Sprintf("the record of this run is incomplete: %s could not be written: %v", text.Plural(n, "entry"), r.runs.o.Record.Incomplete().Err))
+	}
+}
+
+// recordCost records what the run took, as far as it is known.
+func (r *Run) recordCost(res *Result) {
+	var cost record.RunCost
+	for _, u := range res.Network {
+		cost.Sent += u.BytesSent
+		cost.Received += u.BytesReceived
+	}
+	cost.CPU, cost.Peak = r.used.CPU.Microseconds(), r.used.Peak
+	if cost != (record.RunCost{}) {
+		_ = r.record.Append(cost)
+	}
+}
+
+// noteUsage notes what the run took of a sandbox, in a session since the run before.
+func (r *Run) noteUsage() {
+	if in := r.python; r.record != nil && in.sandbox != nil {
+		now := in.sandbox.Usage()
+		r.used = limits.Usage{CPU: now.CPU - in.used.CPU, Peak: now.Peak}
+		in.used = now
+	}
+}
+
+// errorAndTraceback returns what the result says of an error.
+func errorAndTraceback(res *Result) (err, traceback record.Text) {
+	if !res.IsError() {
+		return err, traceback
+	}
+	lines := res.Stack // where the code was when its time was up
+	for i, line := range slices.Backward(res.Stderr) {
+		if lines == nil && strings.HasPrefix(line, "Traceback (most recent call last)") {
+			lines = res.Stderr[i:]
+		}
+	}
+	return record.TextOf(res.Error), record.TextOf(strings.Join(lines, "\n"))
+}
+
+// limitOf returns the limit that ended a run.
+func limitOf(res *Result, r *Run) (record.Limit, bool) {
+	switch res.Status {
+	case StatusTimeout:
+		return record.Limit{Name: "time", Max: int64(r.timeout / time.Second), Unit: "seconds", Effect: "killed"}, true
+	case StatusMemory:
+		return record.Limit{Name: "memory", Max: r.o.Limits.Memory, Unit: "bytes", Effect: "killed"}, true
+	}
+	return record.Limit{}, false
+}
+
+// recordFiles records the files that the run has left.
+func (r *Run) recordFiles(res *Result) (all []record.File) {
+	for _, f := range res.Files {
+		file := record.File{Name: f.Name, Use: "left", Type: f.Type, Size: f.Size, SHA256: f.SHA256}
+		_ = r.record.Append(file)
+		all = append(all, file)
+	}
+	return all
+}
+
+// A printed takes in what the code prints, for the record.
+type printed struct {
+	mu     sync.Mutex
+	stream *record.Stream
+}
+
+// withRecord returns a writer to w, which may be nil, and to what takes in output for a record.
+func withRecord(w io.Writer, p *printed, run *record.Run) io.Writer {
+	switch {
+	case run == nil:
+		return w
+	case w == nil:
+		return p
+	}
+	return io.MultiWriter(p, w)
+}
+
+// Write never fails.
+func (p *printed) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.stream.Write(b)
+}
+
+// text returns what was printed, and takes in no more: what a session prints after its run is of no
+// run.
+func (p *printed) text() record.Text {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	t := p.stream.Text()
+	p.stream = nil
+	return t
+}
