@@ -157,6 +157,8 @@ func blank(k Kind) Entry {
 	switch k {
 	case KindRunStart:
 		return new(RunStart)
+	case KindRunReady:
+		return new(RunReady)
 	case KindCallStart:
 		return new(CallStart)
 	case KindCallEnd:

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"encoding/json/v2"
 	"errors"
 	"iter"
@@ -47,7 +48,7 @@ type Run struct {
 type Filter struct {
 	From, To time.Time // of the start of a run; To is not included
 	Status   string
-	Client   string // a part of its name, in any case
+	Client   string // a part of its name, in any case; of the command for a run without a client
 	Server   string // that it called
 	Tool     string // the same, or SERVER.TOOL
 	Writes   bool   // only runs with calls that may have changed something
@@ -58,7 +59,7 @@ func (f *Filter) fits(r *Run) bool {
 	switch {
 	case !f.From.IsZero() && r.Start.Before(f.From), !f.To.IsZero() && !r.Start.Before(f.To):
 	case f.Status != "" && r.Status != f.Status:
-	case !strings.Contains(strings.ToLower(r.Client.Name), strings.ToLower(f.Client)):
+	case !strings.Contains(strings.ToLower(cmp.Or(r.Client.Name, r.Command)), strings.ToLower(f.Client)):
 	default:
 		return f.fitsCalls(r)
 	}

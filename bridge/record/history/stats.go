@@ -27,14 +27,22 @@ type ToolStats struct {
 	durations []int64
 }
 
-// Stats returns the calls of each tool in runs that fit, those of most calls first. Status and Writes of
-// the filter do not count.
+// Stats returns the calls of each tool in runs that fit, those of most calls first.
 func (r *Record) Stats(f Filter) ([]ToolStats, error) {
 	days, err := r.days()
 	if err != nil {
 		return nil, err
 	}
 	s := stats{filter: f, tools: map[string]*ToolStats{}, runs: map[string]map[int64]bool{}}
+	if f.Status != "" || f.Writes { // what only the end of a run tells
+		s.ids = map[string]bool{}
+		for run, err := range r.Runs(f) {
+			if err != nil {
+				return nil, err
+			}
+			s.ids[run.ID] = true
+		}
+	}
 	for _, day := range days {
 		if !f.From.IsZero() && day < f.From.UTC().Format(record.Day) || !f.To.IsZero() && day > f.To.Add(longestRun).UTC().Format(record.Day) {
 			continue
@@ -55,6 +63,7 @@ func (r *Record) Stats(f Filter) ([]ToolStats, error) {
 // stats add up calls, file by file.
 type stats struct {
 	filter Filter
+	ids    map[string]bool           // of the runs that fit; nil if their starts tell
 	tools  map[string]*ToolStats     // by server and tool
 	runs   map[string]map[int64]bool // of the runs that fit: calls without an end, and whether they write
 }
@@ -84,9 +93,9 @@ func (s *stats) read(r *Record, name string) error {
 
 func (s *stats) take(e *scanned) {
 	if e.kind == record.KindRunStart {
-		run := &Run{Start: e.time(), Client: record.Client{Name: string(e.text(`"client":{"name":"`))}}
+		run := &Run{Start: e.time(), Client: record.Client{Name: string(e.text(`"client":{"name":"`))}, Command: string(e.text(`"command":"`))}
 		wanted := Filter{From: s.filter.From, To: s.filter.To, Client: s.filter.Client}
-		if wanted.fits(run) {
+		if wanted.fits(run) && (s.ids == nil || s.ids[string(e.run)]) {
 			s.runs[string(e.run)] = map[int64]bool{}
 		}
 		return
