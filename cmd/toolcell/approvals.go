@@ -18,6 +18,7 @@ import (
 type approvalsOptions struct {
 	Options
 	Watch    bool   // of list
+	All      bool   // of list
 	For      string // of approve
 	ForNamed bool
 	Revoke   bool // of approve and deny
@@ -27,10 +28,11 @@ type approvalsOptions struct {
 func approvalsCommand(s *console.Streams) *cli.Command {
 	action := func(do func(context.Context, approvalsOptions) error) cli.ActionFunc {
 		return actionWith(s, func(c *cli.Context, o Options) error {
-			return do(c.Context, approvalsOptions{o, c.Bool("watch"), c.String("for"), c.IsSet("for"), c.Bool("revoke"), c.Bool("stop")})
+			return do(c.Context, approvalsOptions{o, c.Bool("watch"), c.Bool("all"), c.String("for"), c.IsSet("for"), c.Bool("revoke"), c.Bool("stop")})
 		})
 	}
 	watch := &cli.BoolFlag{Name: "watch", Usage: "keep running, and print questions and answers as they come"}
+	all := &cli.BoolFlag{Name: "all", Usage: "list all questions that are on record, also of runs that have ended"}
 	revoke := &cli.BoolFlag{Name: "revoke", Usage: "take back an approval for the rest of a run"}
 	list := action(approvalsList)
 	return &cli.Command{
@@ -38,7 +40,7 @@ func approvalsCommand(s *console.Streams) *cli.Command {
 		Description: "A run is paused until you answer. To approve, you type a code at a terminal, so that programs,\n" +
 			"such as the model that asks, cannot approve their own calls. Without a command it is\n" +
 			"approvals list.",
-		Flags: flags(stateSettings, watch),
+		Flags: flags(stateSettings, watch, all),
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
 				return needSubcommand(c)
@@ -46,7 +48,7 @@ func approvalsCommand(s *console.Streams) *cli.Command {
 			return list(c)
 		},
 		Subcommands: []*cli.Command{
-			command("list", "show the questions that are waiting, and recent answers", "", stateSettings, list, watch),
+			command("list", "show the questions that are waiting, and recent answers", "", stateSettings, list, watch, all),
 			command("show", "show a question with all arguments", "ID", stateSettings, action(approvalsShow)),
 			command("approve", "allow what a question is about, at a terminal", "ID", stateSettings, action(approvalsApprove),
 				&cli.StringFlag{Name: "for", Value: string(consent.ForCall), Usage: "`WHAT` is allowed: call, run for the tool until the run ends, or reads to count the tool as only reading"}, revoke),

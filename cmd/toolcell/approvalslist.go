@@ -12,7 +12,12 @@ import (
 )
 
 func approvalsList(ctx context.Context, o approvalsOptions) error {
-	if o.Watch {
+	switch {
+	case o.Watch && o.All:
+		return console.Usagef("give --all without --watch")
+	case o.All:
+		return approvalsAll(o)
+	case o.Watch:
 		return watchApprovals(ctx, o.Options)
 	}
 	all, err := listApprovals(o.Options)

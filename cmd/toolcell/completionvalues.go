@@ -6,11 +6,13 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/toolcell/toolcell/bridge/consent"
 	"github.com/toolcell/toolcell/bridge/consent/inbox"
+	"github.com/toolcell/toolcell/bridge/record/history"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/installer"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/internal/text"
@@ -32,6 +34,8 @@ func (t *typed) arguments() (all []candidate) {
 		t.paths = filePaths
 	case "tools show", "tools rm", "tools export":
 		return t.from(toolNames)
+	case "runs forget":
+		return t.from(runIDs)
 	case "settings set":
 		if len(t.args) == 1 {
 			return t.values(&cli.StringFlag{Name: t.args[0]})
@@ -60,6 +64,8 @@ func (t *typed) arguments() (all []candidate) {
 		return all
 	case "approvals show", "approvals approve", "approvals deny":
 		return t.from(t.questions)
+	case "runs show":
+		return t.from(runIDs)
 	case "completion":
 		return words("bash", "zsh", "fish")
 	}
@@ -75,6 +81,9 @@ func (t *typed) values(f cli.Flag) []candidate {
 	case "image":
 		return append(words("host"), t.from(imageNames)...)
 	case "server":
+		if strings.HasPrefix(t.path, "runs") {
+			return t.from(serverNames)
+		}
 		return append([]candidate{{"*", "all servers"}}, t.from(serverNames)...)
 	case "output":
 		return words("compact", "toon", "json")
@@ -88,11 +97,17 @@ func (t *typed) values(f cli.Flag) []candidate {
 		return words("DEBUG", "INFO", "WARN", "ERROR")
 	case "for":
 		return words(string(consent.ForCall), string(consent.ForRun), string(consent.Believe))
+	case "status":
+		return words(runStatuses...)
+	case "since", "until":
+		return words("today", "yesterday")
+	case "format":
+		return words(formatJSONL, formatCSV)
 	case "allow-self-server":
 		return words("0", "1")
 	case "state-dir":
 		t.paths = folderPaths
-	case "servers-config", "policy", "registry-ca", "authfile":
+	case "servers-config", "policy", "registry-ca", "authfile", "head":
 		t.paths = filePaths
 	}
 	return nil
@@ -157,6 +172,21 @@ func (t *typed) questions(s settings.Settings) (all []candidate) {
 		if t.path != "approvals approve" && t.path != "approvals deny" || q.State == consent.Pending {
 			all = append(all, candidate{q.ID, aboutText(q)})
 		}
+	}
+	return all
+}
+
+// completedRuns bounds the runs whose IDs are completed: the newest ones.
+const completedRuns = 50
+
+// runIDs returns the runs on record.
+func runIDs(s settings.Settings) (all []candidate) {
+	r := Options{Settings: s}.history()
+	runs, _, _ := newest(r, history.Filter{}, completedRuns)
+	codes, _ := r.Codes(runs)
+	for _, run := range runs {
+		about := beganAt(run.Start, time.Now()) + " " + runFrom(run) + " " + run.Status + " " + codeLine(run, codes[run.ID].Value)
+		all = append(all, candidate{run.ID, about})
 	}
 	return all
 }

@@ -26,6 +26,7 @@ var imports = map[string][]string{
 	"cmd/toolcell/internal/sandboxes":    {"cmd/toolcell/internal/settings", "bridge/record", "bridge/run", "bridge/hints", "bridge/network", "bridge/runner", "oci", "oci/spec", "oci/egress", "rootfs", "rootfs/packages"},
 	"cmd/toolcell/internal/settings":     {"cmd/toolcell/internal/console", "bridge", "bridge/imaging", "bridge/project", "bridge/record", "bridge/run", "mcpproxy", "mcpproxy/clientconfig/edit", "oci", "oci/doctor", "oci/spec", "rootfs", "rootfs/cachedir", "images"},
 	"cmd/toolcell/internal/terminaltest": {},
+	"cmd/toolcell/internal/timeline":     {"cmd/toolcell/internal/console", "bridge/record", "bridge/record/history"},
 
 	"bridge":                     {"bridge/artifacts", "bridge/consent", "bridge/gate", "bridge/project", "bridge/run", "bridge/runner", "bridge/stdio", "bridge/toon", "mcpproxy"},
 	"bridge/artifacts":           {"bridge/imaging"},

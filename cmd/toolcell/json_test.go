@@ -19,6 +19,7 @@ var withoutJSON = map[string]string{
 	"serve":          "its output is the protocol",
 	"images refresh": "it is started by toolcell, and prints nothing",
 	"completion":     "its output is a script",
+	"runs export":    "its output is JSON lines, or CSV",
 	"__complete":     "its output is for those scripts",
 }
 
@@ -57,6 +58,13 @@ var printing = map[string][]string{
 	"approvals show":    nil,
 	"approvals approve": nil,
 	"approvals deny":    nil,
+	"runs list":         {"runs list", "runs list --calls"},
+	"runs show":         nil,
+	"runs stats":        {"runs stats"},
+	"runs head":         {"runs head"},
+	"runs verify":       {"runs verify"},
+	"runs forget":       nil,
+	"runs follow":       nil, // it does not end
 	"settings list":     {"settings list"},
 	"settings set":      {"settings set pids 64"},
 	"settings unset":    {"settings unset pids"},
@@ -73,7 +81,7 @@ var (
 	// failsHere print what they found, and fail since a server does not start.
 	failsHere = []string{"servers check", "servers check gone", "servers tools"}
 	// emptyHere print a note only, since there is nothing to show.
-	emptyHere = []string{"approvals list", "images list", "packages list", "servers tools", "servers search anything"}
+	emptyHere = []string{"approvals list", "images list", "packages list", "servers tools", "servers search anything", "runs list", "runs list --calls", "runs stats", "runs head"}
 	// textOnly have no --json.
 	textOnly = []string{"--help", "--version", "exec --help", "help", "completion bash", "__complete zsh "}
 )
@@ -87,6 +95,7 @@ var failing = []string{
 	"servers tools nope", "servers pins nope", "servers pins accept", "servers pins accept nope", "servers pins accept gone", "servers search", "servers call nope x", "servers call gone x", "servers call", "servers login nope", "servers logout nope",
 	"servers set nope", "servers trust nope", "servers untrust", "tools list x", "tools show nope", "tools rm nope", "tools export nope",
 	"approvals list x", "approvals nope", "approvals show", "approvals show nope", "approvals approve nope", "approvals approve nope --for ever", "approvals approve nope --revoke", "approvals deny nope", "approvals deny nope --stop --revoke",
+	"runs list x", "runs nope", "runs list --since soon", "runs list --status nope", "runs list -n -1", "runs show", "runs show nope", "runs stats --until x", "runs verify --head nope", "runs head x", "runs forget", "runs forget nope",
 	"settings list x", "settings nope", "settings set", "settings set pids", "settings set pids 1", "settings set nope 1", "settings unset nope",
 	"install nope", "install", "uninstall nope", "uninstall", "upgrade x", "status x", "purge x", "purge", "version x", "help nope",
 }

@@ -43,6 +43,7 @@ func action(s *console.Streams, do func(context.Context, Options) error) cli.Act
 // answer a question of a run, which goes on, and those that show or remove what there is.
 var doWithoutFile = []string{
 	doctorName, "approvals", "approvals list", "approvals show", "approvals approve", "approvals deny", "status", "uninstall", "purge",
+	"runs", "runs list", "runs show", "runs follow", "runs stats", "runs export", "runs verify", "runs head", "runs forget",
 }
 
 // actionWith is action for a command with flags of its own, which do reads.
@@ -113,6 +114,8 @@ var arguments = map[string]struct {
 	"approvals show":    {1, 1, "the ID of one question; toolcell approvals list shows them"},
 	"approvals approve": {1, 1, "the ID of one question; toolcell approvals list shows them"},
 	"approvals deny":    {1, 1, "the ID of one question; toolcell approvals list shows them"},
+	"runs show":         {1, 1, "the ID of one run; toolcell runs list shows them"},
+	"runs forget":       {1, math.MaxInt, "IDs of runs; toolcell runs list shows them"},
 }
 
 // command returns a command with its own flags, --json, and those of settings.

@@ -13,21 +13,22 @@ import (
 
 // notMeasured are the packages that decode something and need no row: why.
 var notMeasured = map[string]string{
-	"bridge/consent/inbox":       "requests of 4 KiB and replies of programs that run as this user, or as root",
-	"bridge/record":              "files of toolcell's own, in lines of 1 MiB at most",
-	"bridge/record/history":      "the same",
-	"bridge/toon":                "results that toolcell has encoded, whose text is measured in bridge",
-	"cmd/toolcell":               "what the user types, and values that calls gave, which are measured where they come in",
-	"cmd/toolcell/internal/repl": "what the user types, and the history of it",
-	"internal/toml":              "its callers are measured: headers of code, locks, config files",
-	"mcpproxy":                   "it finds members in messages that were read, with rawjson",
-	"mcpproxy/clientconfig/edit": "files of the user's own, which install edits",
-	"internal/program":           "a file of toolcell's own, and what a toolcell of this user says of its version",
-	"internal/state":             "files of toolcell's own",
-	"mcpproxy/wire":              "its callers are measured: messages of servers and of the client",
-	"oci/container":              "the state of toolcell's own sandboxes",
-	"oci/limits":                 "tables of the kernel",
-	"rootfs/cachedir":            "files of toolcell's own; what is read as a record is measured in rootfs",
+	"bridge/consent/inbox":           "requests of 4 KiB and replies of programs that run as this user, or as root",
+	"bridge/record":                  "files of toolcell's own, in lines of 1 MiB at most",
+	"bridge/record/history":          "the same",
+	"bridge/toon":                    "results that toolcell has encoded, whose text is measured in bridge",
+	"cmd/toolcell":                   "what the user types, and values that calls gave, which are measured where they come in",
+	"cmd/toolcell/internal/timeline": "entries that bridge/record/history has read",
+	"cmd/toolcell/internal/repl":     "what the user types, and the history of it",
+	"internal/toml":                  "its callers are measured: headers of code, locks, config files",
+	"mcpproxy":                       "it finds members in messages that were read, with rawjson",
+	"mcpproxy/clientconfig/edit":     "files of the user's own, which install edits",
+	"internal/program":               "a file of toolcell's own, and what a toolcell of this user says of its version",
+	"internal/state":                 "files of toolcell's own",
+	"mcpproxy/wire":                  "its callers are measured: messages of servers and of the client",
+	"oci/container":                  "the state of toolcell's own sandboxes",
+	"oci/limits":                     "tables of the kernel",
+	"rootfs/cachedir":                "files of toolcell's own; what is read as a record is measured in rootfs",
 }
 
 // decoders are the calls that decode what may come from outside.

@@ -92,11 +92,19 @@ func PrintJSONObject(s *Streams, value any) error {
 	return writeJSON(s.Out, value)
 }
 
-func writeJSON(w io.Writer, value any) error {
+// PrintJSONLine prints a value that is JSON already on one line, as PrintJSONObject does.
+func PrintJSONLine(s *Streams, value json.RawMessage) error {
+	s.JSONPrinted = true
+	return encodeJSON(s.Out, value, "")
+}
+
+func writeJSON(w io.Writer, value any) error { return encodeJSON(w, value, "  ") }
+
+func encodeJSON(w io.Writer, value any, indent string) error {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false) // it is for people, not for a web page
-	e.SetIndent("", "  ")
+	e.SetIndent("", indent)
 	if err := e.Encode(value); err != nil {
 		return err
 	}

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/toolcell/toolcell/bridge/consent"
+	"github.com/toolcell/toolcell/bridge/record"
+	"github.com/toolcell/toolcell/bridge/record/history"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/timeline"
+	"github.com/toolcell/toolcell/internal/text"
+)
+
+// A recordedAnswer is a row of approvals list --all: a question that is on record, and what became of it.
+type recordedAnswer struct {
+	ID       string    `json:"id"`
+	Run      string    `json:"run"`
+	State    string    `json:"state"` // as of approvals list; unknown if its process was killed
+	Scope    string    `json:"scope,omitempty"`
+	AskedAt  time.Time `json:"askedAt,omitzero"`
+	Decided  time.Time `json:"decidedAt,omitzero"`
+	By       string    `json:"by,omitempty"`
+	Client   string    `json:"client,omitempty"`
+	Terminal string    `json:"terminal,omitempty"`
+	PID      int       `json:"pid,omitempty"`
+	Remark   string    `json:"remark,omitempty"`
+	About    string    `json:"about"`           // call, input or before
+	Calls    []string  `json:"calls,omitempty"` // SERVER.TOOL of each
+}
+
+// unanswered is the state of a question that no process has, and that has no answer on record.
+const unanswered = "unknown"
+
+// approvalsAll prints all questions that are on record, the oldest first.
+func approvalsAll(o approvalsOptions) error {
+	waiting, err := listApprovals(o.Options)
+	if err != nil {
+		console.Note(o.Err, err.Error()) // the record does not need them
+	}
+	var entries []history.Entry // and the verdicts, which name the calls
+	for e, err := range o.history().Newest(record.KindVerdict, record.KindAsk) {
+		if err != nil {
+			return o.Settings.Dirs.Explain(err)
+		}
+		entries = append(entries, e)
+	}
+	slices.Reverse(entries)
+	all := recordedAnswers(entries)
+	for i := range all {
+		if all[i].State != string(consent.Pending) {
+			continue
+		}
+		all[i].State = unanswered
+		for _, q := range waiting {
+			if q.ID == all[i].ID {
+				all[i].State = string(q.State)
+			}
+		}
+	}
+	columns := []console.Column{{Name: "QUESTION"}, {Name: "ASKED"}, {Name: "STATE"}, {Name: "BY"}, {Name: "RUN"}, {Name: "ABOUT"}}
+	none, next := "no questions are on record", "toolcell approvals list --watch waits for questions"
+	now := time.Now()
+	return printRows(o.Options, all, none, next, columns, func(a recordedAnswer) []string {
+		return []string{a.ID, beganAt(a.AskedAt, now), a.stateText(), a.how(), shortRun(a.Run), a.about()}
+	})
+}
+
+// recordedAnswers merges the entries of each question.
+func recordedAnswers(entries []history.Entry) (all []recordedAnswer) {
+	at := map[string]int{}       // by ID of the question
+	calls := map[string]string{} // names, by run and number
+	key := func(run string, call int) string { return fmt.Sprintf("%s %d", run, call) }
+	for _, e := range entries {
+		switch b := e.Body.(type) {
+		case *record.Verdict:
+			calls[key(e.Run, b.Call)] = strings.TrimPrefix(b.Server+"."+b.Tool, ".")
+		case *record.Ask:
+			i, known := at[b.Question]
+			if !known {
+				i = len(all)
+				at[b.Question] = i
+				all = append(all, recordedAnswer{ID: b.Question, Run: e.Run, About: b.About, AskedAt: e.Time})
+				for _, call := range b.Calls {
+					all[i].Calls = append(all[i].Calls, calls[key(e.Run, call)])
+				}
+				if b.Server != "" {
+					all[i].Calls = []string{strings.TrimSuffix(b.Server+"."+b.Tool, ".")}
+				}
+			}
+			a := &all[i]
+			if b.State == "asked" {
+				a.State = string(consent.Pending)
+				continue
+			}
+			a.State, a.Scope, a.By, a.Client, a.Terminal, a.PID, a.Remark, a.Decided = b.State, b.Scope, b.By, b.Client, b.Terminal, b.PID, b.Remark, e.Time
+		}
+	}
+	return all
+}
+
+func (a recordedAnswer) stateText() string {
+	if a.State == string(consent.Approved) {
+		switch consent.Choice(a.Scope) {
+		case consent.ForRun:
+			return "approved for the run"
+		case consent.Believe:
+			return "approved, and counts as only reading"
+		}
+	}
+	return a.State
+}
+
+// how says by what means the answer came.
+func (a recordedAnswer) how() string {
+	return timeline.HowAnswered(&record.Ask{By: a.By, Client: a.Client, Terminal: a.Terminal})
+}
+
+func (a recordedAnswer) about() string {
+	switch {
+	case a.About == "before":
+		return "what the run may have before it starts"
+	case a.About == "input" && len(a.Calls) > 0:
+		return a.Calls[0] + " asks for input"
+	case len(a.Calls) == 1:
+		return a.Calls[0]
+	case len(a.Calls) > 1:
+		return text.Plural(len(a.Calls), "call") + ": " + a.Calls[0] + ", …"
+	}
+	return a.About
+}

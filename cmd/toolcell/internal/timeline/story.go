@@ -1,0 +1,243 @@
+package timeline
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rivo/uniseg"
+
+	"github.com/toolcell/toolcell/bridge/record"
+	"github.com/toolcell/toolcell/bridge/record/history"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"github.com/toolcell/toolcell/internal/text"
+)
+
+// A moment is a line of the story, with what stands below it.
+type moment struct {
+	at   time.Time
+	call *Call
+	line string // unless it is a call
+}
+
+// widestName bounds the column of the names of calls.
+const widestName = 48
+
+// story writes what happened, in the order of time.
+func (p *printer) story() {
+	var all []moment
+	names := 0
+	for _, c := range p.Calls {
+		all = append(all, moment{at: c.At, call: c})
+		names = max(names, uniseg.StringWidth(console.OneLine(c.Name(), widestName)))
+	}
+	for _, e := range p.others {
+		all = append(all, moment{at: e.Time, line: other(e)})
+	}
+	for _, q := range p.Questions {
+		if len(q.tools) == 0 {
+			all = append(all, moment{at: q.Asked, line: q.line()})
+		}
+	}
+	if len(all) == 0 {
+		return
+	}
+	slices.SortStableFunc(all, func(a, b moment) int { return a.at.Compare(b.at) })
+	p.heading("WHAT IT DID", "")
+	for len(all) > 0 {
+		n, shown := p.alike(all), 1
+		if n > mostAlike {
+			shown = fewAlike
+		} else {
+			n = shown
+		}
+		for _, m := range all[:shown] {
+			p.moment(m, names)
+		}
+		if n > shown {
+			p.rest(all[shown:n])
+		}
+		all = all[n:]
+	}
+}
+
+// Of more than mostAlike calls that only read and went well, one after another, fewAlike are shown.
+const (
+	mostAlike = 6
+	fewAlike  = 3
+)
+
+// alike returns how many moments at the beginning are calls of one tool that only read and went well.
+func (p *printer) alike(all []moment) (n int) {
+	if p.o.Whole || all[0].call == nil {
+		return 1
+	}
+	for _, m := range all {
+		c := m.call
+		if c == nil || c.Writes || c.Verdict != nil || c.Question != nil || c.Outcome() != string(record.OK) || c.Name() != all[0].call.Name() {
+			break
+		}
+		n++
+	}
+	return max(1, n)
+}
+
+// rest writes a line for calls that are like those before them.
+func (p *printer) rest(all []moment) {
+	var which []int
+	var answered int64
+	for _, m := range all {
+		which = append(which, m.call.Number)
+		answered += m.call.End.Answer.Size
+	}
+	slices.Sort(which)
+	fmt.Fprintf(p, "             …    %d more calls like this, %s: ok, answered %s; --values shows them\n", len(all), numbers(which), text.Size(answered))
+}
+
+// moment writes one line of the story, and what is below it.
+func (p *printer) moment(m moment, names int) {
+	when := fmt.Sprintf("  %9s  ", "+"+fmt.Sprintf("%.3fs", m.at.Sub(p.Run.Start).Seconds()))
+	if m.call == nil {
+		fmt.Fprintf(p, "%s%s\n", when, console.Plain(m.line))
+		return
+	}
+	p.WriteString(when)
+	p.oneCall(m.call, names, strings.Repeat(" ", len(when)))
+}
+
+// oneCall writes a call and what is known of it.
+func (p *printer) oneCall(c *Call, names int, indent string) {
+	outcome := c.Outcome()
+	name := console.OneLine(c.Name(), widestName)
+	effect := "reads"
+	if c.Writes {
+		effect = "writes"
+	}
+	line := fmt.Sprintf("%-4s %s%s  %-6s  ", fmt.Sprintf("#%d", c.Number), name, strings.Repeat(" ", names-uniseg.StringWidth(name)), effect)
+	if c.Writes {
+		line = p.colors.Yellow(line)
+	}
+	said := p.outcome(outcome)
+	if e := c.End; e != nil && c.Start != nil {
+		said += "  " + Took(e.Duration)
+		if e.Answer.Size > 0 {
+			said += "  answered " + text.Size(e.Answer.Size)
+		}
+	}
+	fmt.Fprintf(p, "%s%s\n", line, said)
+	below := func(what string) {
+		if what != "" {
+			fmt.Fprintf(p, "%s     %s\n", indent, console.Plain(what))
+		}
+	}
+	e, arguments := c.arguments()
+	below(p.short("", p.shownText(&p.o, e, "arguments", arguments), indent))
+	if c.Writes || c.Question != nil || c.Verdict != nil {
+		below(c.WhoAllowed(p.HasPolicy()))
+	}
+	if c.Verdict != nil && c.Verdict.Decision == "ask" && len(c.Verdict.Reasons) > 0 {
+		below("asked since " + strings.Join(c.Verdict.Reasons, "; "))
+	}
+	if c.End != nil && (c.Verdict == nil || c.Verdict.Decision != "deny") { // which says the same
+		below(p.short("error: ", p.shownText(&p.o, c.end, "error", &c.End.Error), indent))
+		if c.End.Answer.Kept > 0 {
+			below(p.short("answer: ", p.shownText(&p.o, c.end, "answer", &c.End.Answer), indent))
+		}
+	}
+}
+
+// outcome writes how a call ended.
+func (p *printer) outcome(outcome string) string {
+	switch outcome {
+	case string(record.OK):
+		return p.colors.Green(outcome)
+	case string(record.Unknown):
+		return p.colors.Red("unknown: may have taken effect")
+	case string(record.Timeout), string(record.Cancelled):
+		return p.colors.Red(outcome + ", may have taken effect")
+	case string(record.Refused):
+		return p.colors.Red("refused, nothing was sent")
+	case Planned:
+		return "planned, nothing was sent"
+	case Waiting:
+		return p.colors.Yellow("waits for the user")
+	}
+	return p.colors.Red(console.Plain(outcome))
+}
+
+// short puts a value on one line, and shortens it unless all is wanted.
+func (p *printer) short(label string, s shown, indent string) string {
+	if s.none {
+		if s.note == "" {
+			return ""
+		}
+		return label + "(" + s.note + ")"
+	}
+	note := ""
+	if s.note != "" {
+		note = " (" + s.note + ")"
+	}
+	room := max(20, p.width-len(indent)-len(label)-len(note)-5)
+	if p.o.Whole {
+		room = 1 << 20
+	}
+	return label + console.OneLine(s.full(), room) + note
+}
+
+// line tells of a question that is about no call.
+func (q *Question) line() string {
+	about := "asked before the code ran"
+	if q.About == "input" {
+		about = strings.TrimSpace(q.Server+" "+q.Tool) + " asked for input"
+	}
+	return "question  " + about + ": " + q.Answer()
+}
+
+// other tells of an entry that is no call.
+func other(e *history.Entry) string {
+	switch b := e.Body.(type) {
+	case *record.Verdict:
+		said := "granted"
+		if b.Decision != "allow" {
+			said = "not granted"
+		}
+		line := fmt.Sprintf("%-9s %s", said, cmp.Or(b.Tool, b.Server))
+		if len(b.Reasons) > 0 {
+			line += ": " + strings.Join(b.Reasons, "; ")
+		}
+		return line
+	case *record.Egress:
+		host := b.Host
+		if b.Port > 0 {
+			host += fmt.Sprintf(":%d", b.Port)
+		}
+		line := fmt.Sprintf("network   %s: %s, %s sent, %s received", host, text.Plural(b.Requests, "request"), text.Size(b.Sent), text.Size(b.Received))
+		if b.Refused > 0 {
+			line += fmt.Sprintf(", %d refused or failed", b.Refused)
+		}
+		if b.Rule != "" {
+			line += " (" + b.Rule + ")"
+		}
+		return line
+	case *record.File:
+		return strings.TrimSpace(fmt.Sprintf("file      %s: %s, %s %s", cmp.Or(b.Use, "left"), b.Name, text.Size(b.Size), b.Type))
+	case *record.Limit:
+		line := "limit     " + b.Name
+		if b.Max > 0 && b.Unit == "bytes" {
+			line += ": " + text.Size(b.Max)
+		} else if b.Max > 0 {
+			line += fmt.Sprintf(": %d %s", b.Max, b.Unit)
+		}
+		if b.Effect != "" {
+			line += ", " + b.Effect
+		}
+		return line
+	case *record.Pin:
+		return strings.TrimRight(fmt.Sprintf("pin       %s.%s %s %s", b.Server, b.Tool, b.Change, b.By), " ")
+	case *record.Torn:
+		return "torn      entries are missing here: " + b.Error
+	}
+	return string(e.Kind)
+}

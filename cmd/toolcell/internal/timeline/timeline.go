@@ -1,0 +1,125 @@
+// Package timeline makes of the entries of a run what a person reads: who ran what in what, the code
+// with its calls beside it, each call with who allowed it and what became of it, what it cost, and
+// how it ended.
+//
+// What code, servers and users wrote is printed without what a terminal would obey, on lines of its
+// own that nothing of it can leave. It does not check whether the record is whole: history.Verify does.
+package timeline
+
+import (
+	"slices"
+	"time"
+
+	"github.com/toolcell/toolcell/bridge/record"
+	"github.com/toolcell/toolcell/bridge/record/history"
+)
+
+// A Timeline is what one run did. Of a run that goes on, or whose record is torn, parts are nil.
+type Timeline struct {
+	Run       history.Run
+	Start     *record.RunStart
+	Ready     *record.RunReady
+	End       *record.RunEnd
+	Cost      *record.RunCost
+	Calls     []*Call     // in the order of their beginnings
+	Questions []*Question // in the order in which they were asked
+
+	entries []history.Entry
+	others  []*history.Entry // what is shown between the calls
+	start   *history.Entry   // of Start
+	end     *history.Entry   // of End
+}
+
+// New makes the timeline of a run of its entries, which are in the order of their times.
+func New(run history.Run, entries []history.Entry) *Timeline {
+	t := &Timeline{Run: run, entries: entries}
+	for i := range entries {
+		t.Add(&entries[i])
+	}
+	for _, q := range t.Questions {
+		for _, c := range t.Calls {
+			if slices.Contains(q.Calls, c.Number) {
+				q.tools = append(q.tools, c.Name())
+			}
+		}
+	}
+	for _, c := range t.Calls {
+		c.allowed(t.Questions)
+	}
+	return t
+}
+
+// Add takes in one more entry, which may be needed as long as the timeline is.
+func (t *Timeline) Add(e *history.Entry) {
+	switch body := e.Body.(type) {
+	case *record.RunStart:
+		t.Start, t.start = body, e
+	case *record.RunReady:
+		t.Ready = body
+	case *record.RunEnd:
+		t.End, t.end = body, e
+	case *record.RunCost:
+		t.Cost = body
+	case *record.Verdict:
+		if body.Call == 0 {
+			t.others = append(t.others, e)
+			return
+		}
+		c := t.call(body.Call, e.Time)
+		c.Verdict, c.verdict = body, e
+		c.describe(body.Server, body.Tool, body.Effect, body.Line, body.Writes, body.Private)
+	case *record.CallStart:
+		c := t.call(body.Call, e.Time)
+		c.Start, c.start, c.At = body, e, e.Time
+		c.describe(body.Server, body.Tool, body.Effect, body.Line, body.Writes, body.Private)
+	case *record.CallEnd:
+		c := t.call(body.Call, e.Time)
+		c.End, c.end = body, e
+		c.describe(body.Server, body.Tool, "", 0, body.Writes, body.Private)
+	case *record.Ask:
+		t.ask(body, e)
+	case *record.Egress, *record.File, *record.Limit, *record.Pin, *record.Torn:
+		t.others = append(t.others, e)
+	}
+}
+
+// call returns the call of a number, which is a new one if it is not there yet.
+func (t *Timeline) call(number int, at time.Time) *Call {
+	for _, c := range slices.Backward(t.Calls) {
+		if c.Number == number {
+			return c
+		}
+	}
+	c := &Call{Number: number, At: at}
+	t.Calls = append(t.Calls, c)
+	return c
+}
+
+// ask takes in a question, or what became of it.
+func (t *Timeline) ask(body *record.Ask, e *history.Entry) {
+	at := slices.IndexFunc(t.Questions, func(q *Question) bool { return q.ID == body.Question })
+	if at < 0 {
+		t.Questions = append(t.Questions, &Question{ID: body.Question, Asked: e.Time, Calls: body.Calls, About: body.About, Server: body.Server, Tool: body.Tool, entry: e})
+		at = len(t.Questions) - 1
+	}
+	if q := t.Questions[at]; body.State != asked {
+		q.Last = body
+		if body.State == approved {
+			q.approved = body
+		}
+	}
+}
+
+// Took writes a time that is given in microseconds as a person would.
+func Took(us int64) string {
+	d := time.Duration(us) * time.Microsecond
+	switch {
+	case d < 10*time.Millisecond:
+		return d.Round(100 * time.Microsecond).String()
+	case d < time.Second:
+		return d.Round(time.Millisecond).String()
+	case d < time.Minute:
+		return d.Round(100 * time.Millisecond).String()
+	}
+	return d.Round(time.Second).String()
+}

@@ -1,0 +1,180 @@
+package timeline
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/toolcell/toolcell/bridge/record"
+	"github.com/toolcell/toolcell/bridge/record/history"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"github.com/toolcell/toolcell/internal/text"
+)
+
+// Options say what of a timeline is shown.
+type Options struct {
+	// Hide reports whether the values of a server are left out, beside those of servers that were
+	// private when the run called them. What the code printed then is left out as well. nil shows all.
+	Hide  func(server string) bool
+	Whole bool // values are not shortened
+}
+
+// hides reports whether the values of a server are left out. private is what its entry says.
+func (o *Options) hides(server string, private bool) bool {
+	return o.Hide != nil && (private || server != "" && o.Hide(server))
+}
+
+// hidesCall reports whether the values of a call are left out.
+func (o *Options) hidesCall(c *Call) bool { return o.hides(c.Server, c.Private) }
+
+// hidden reports whether the values of an entry are left out.
+func (t *Timeline) hidden(o *Options, e *history.Entry) bool {
+	switch body := e.Body.(type) {
+	case *record.CallStart:
+		return o.hides(body.Server, body.Private)
+	case *record.CallEnd:
+		return o.hides(body.Server, body.Private)
+	case *record.Verdict:
+		return o.hides(body.Server, body.Private)
+	case *record.RunEnd:
+		return o.hides("", body.Private) || slices.ContainsFunc(t.Calls, o.hidesCall)
+	case *record.Ask:
+		return o.hides(body.Server, false) || slices.ContainsFunc(t.Calls, func(c *Call) bool {
+			return slices.Contains(body.Calls, c.Number) && o.hidesCall(c)
+		})
+	}
+	return false
+}
+
+// A shown is what is shown of a Text.
+type shown struct {
+	value string
+	gap   string // what stands in place of bytes that are left out; "" if none are
+	tail  string // what follows the gap
+	note  string // what is not as it was, or why there is no value
+	none  bool   // there is no value
+}
+
+// full returns the value as text of several lines.
+func (s shown) full() string {
+	if s.gap == "" {
+		return s.value
+	}
+	return s.value + "\n" + s.gap + "\n" + s.tail
+}
+
+// shownText returns what is shown of a Text of an entry, and nothing if it was empty.
+func (t *Timeline) shownText(o *Options, e *history.Entry, field string, of *record.Text) (s shown) {
+	if e == nil || of == nil || of.Size == 0 {
+		return shown{none: true}
+	}
+	size := text.Size(of.Size)
+	v := e.Values[field]
+	switch {
+	case of.Kept == 0:
+		return shown{note: size + ", not kept", none: true}
+	case v == nil:
+		return shown{note: size + ", forgotten or removed", none: true}
+	case t.hidden(o, e):
+		return shown{note: size + ", not shown: --values", none: true}
+	}
+	s.value = v.Value.Value
+	var notes []string
+	if of.Cut > 0 {
+		left := text.Size(of.Cut)
+		s.gap, s.tail = "… "+left+" left out …", v.Tail
+		notes = append(notes, left+" of "+size+" left out")
+	}
+	if len(of.Hidden) > 0 {
+		notes = append(notes, "blacked out: "+strings.Join(of.Hidden, ", "))
+	}
+	if v.Wrong {
+		notes = append(notes, "this is NOT what was recorded")
+	}
+	s.note = strings.Join(notes, "; ")
+	return s
+}
+
+// HasPolicy reports whether the user had a policy.
+func (t *Timeline) HasPolicy() bool { return t.Start != nil && t.Start.Policy != "" }
+
+// ArgumentsOf returns the arguments of a call on one line of at most n columns, or why they are not
+// there.
+func (t *Timeline) ArgumentsOf(c *Call, o Options, n int) string {
+	e, arguments := c.arguments()
+	s := t.shownText(&o, e, "arguments", arguments)
+	if s.none && s.note != "" {
+		return "(" + s.note + ")"
+	}
+	return console.OneLine(s.full(), n)
+}
+
+// A Value is one of an entry in JSON.
+type Value struct {
+	Value    *string `json:"value,omitempty"`
+	Tail     string  `json:"tail,omitempty"`     // its end, if bytes between were left out
+	Wrong    bool    `json:"wrong,omitempty"`    // it is not what was recorded
+	NotShown bool    `json:"notShown,omitempty"` // of a private server
+}
+
+// JSON returns an entry as an object: its line, with the file that it is in, and its values.
+func (t *Timeline) JSON(o Options, e *history.Entry) (json.RawMessage, error) {
+	values := map[string]Value{}
+	for field, v := range e.Values {
+		if t.hidden(&o, e) {
+			values[field] = Value{NotShown: true}
+		} else {
+			values[field] = Value{Value: &v.Value.Value, Tail: v.Tail, Wrong: v.Wrong}
+		}
+	}
+	more, err := json.Marshal(struct {
+		File   string           `json:"file"`
+		Values map[string]Value `json:"values,omitempty"`
+	}{e.File, values})
+	if err != nil {
+		return nil, err
+	}
+	line := strings.TrimSuffix(strings.TrimSpace(string(e.Raw)), "}")
+	return json.RawMessage(line + "," + string(more[1:])), nil
+}
+
+// A Summary is a run with all that its entries say of the whole of it.
+type Summary struct {
+	history.Run
+	Version   string           `json:"version,omitempty"`
+	PID       int              `json:"pid,omitempty"`
+	Grants    record.Grants    `json:"grants"`
+	Policy    string           `json:"policySHA256,omitempty"`
+	Timeout   int              `json:"timeoutSeconds,omitempty"`
+	Ready     bool             `json:"ready"` // code ran
+	Image     *record.Image    `json:"image,omitempty"`
+	Packages  []record.Package `json:"packages,omitempty"`
+	Tools     string           `json:"toolsSHA256,omitempty"`
+	Folder    string           `json:"folder,omitempty"`
+	Continued bool             `json:"continued,omitempty"`
+	ExitCode  *int             `json:"exitCode,omitempty"`
+	Effects   []record.Done    `json:"effects,omitempty"`
+	Files     []record.File    `json:"files,omitempty"`
+	Cost      *record.RunCost  `json:"cost,omitempty"`
+	Uncertain []int            `json:"unknownCalls,omitempty"` // numbers: they may have taken effect
+}
+
+// Summary merges what the entries say.
+func (t *Timeline) Summary() Summary {
+	s := Summary{Run: t.Run, Cost: t.Cost}
+	if b := t.Start; b != nil {
+		s.Version, s.PID, s.Grants, s.Policy, s.Timeout = b.Version, b.PID, b.Grants, b.Policy, b.Timeout
+	}
+	if r := t.Ready; r != nil {
+		s.Ready, s.Image, s.Packages, s.Tools, s.Folder, s.Continued = true, &r.Image, r.Packages, r.Tools, r.Folder, r.Continued
+	}
+	if e := t.End; e != nil {
+		s.ExitCode, s.Effects, s.Files = e.ExitCode, e.Effects, e.Files
+	}
+	for _, c := range t.Calls {
+		if c.Outcome() == string(record.Unknown) {
+			s.Uncertain = append(s.Uncertain, c.Number)
+		}
+	}
+	return s
+}

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/toolcell/toolcell/bridge/record/history"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/timeline"
+)
+
+func runsList(_ context.Context, o runsOptions) error {
+	now := time.Now()
+	f, err := o.filter(now)
+	if err != nil {
+		return err
+	}
+	if o.Limit < 0 {
+		return console.Usagef("-n takes a number of runs, got %d", o.Limit)
+	}
+	r := o.history()
+	all, more, err := newest(r, f, o.Limit)
+	if err != nil {
+		return o.Settings.Dirs.Explain(err)
+	}
+	switch {
+	case o.Calls:
+		return o.listCalls(r, f, all, more)
+	case o.JSON:
+		return console.PrintJSON(o.Streams, all)
+	}
+	if len(all) == 0 {
+		return o.printNoRuns()
+	}
+	rows, err := listedRuns(r, all, now)
+	if err != nil {
+		return o.Settings.Dirs.Explain(err)
+	}
+	columns := []console.Column{
+		{Name: "RUN"}, {Name: "BEGAN"}, {Name: "CLIENT"}, {Name: "STATUS"}, {Name: "CALLS", Right: true}, {Name: "WRITES", Right: true}, {Name: "TOOK", Right: true}, {Name: "CODE"},
+	}
+	if err := console.PrintTable(o.Out, columns, rows); err != nil {
+		return err
+	}
+	if more {
+		o.hintMore()
+	}
+	return nil
+}
+
+// hintMore says how to see more runs than these.
+func (o runsOptions) hintMore() {
+	console.Hint(o.Err, fmt.Sprintf("there are more runs: -n %d, -n 0 for all, or --until and other filters", 5*o.Limit))
+}
+
+// newest returns the newest runs that fit, and whether there are more. A limit of 0 is none.
+func newest(r *history.Record, f history.Filter, limit int) (all []history.Run, more bool, err error) {
+	for run, err := range r.Runs(f) {
+		if err != nil {
+			return nil, false, err
+		}
+		if limit > 0 && len(all) == limit {
+			return all, true, nil
+		}
+		all = append(all, run)
+	}
+	return all, false, nil
+}
+
+// printNoRuns says that there is nothing to show, and what to type next.
+func (o runsOptions) printNoRuns() error {
+	if o.filtered() {
+		return printNone(o.Streams, "no run on record fits", "toolcell runs list -n 0 lists all of them")
+	}
+	return printNone(o.Streams, "no runs are on record yet", "toolcell exec -c 'print(1)' makes one")
+}
+
+// listedRuns returns the rows of a list.
+func listedRuns(r *history.Record, all []history.Run, now time.Time) (rows [][]string, err error) {
+	codes, err := r.Codes(all)
+	if err != nil {
+		return nil, err
+	}
+	for _, run := range all {
+		took := ""
+		if run.Duration > 0 {
+			took = timeline.Took(run.Duration)
+		}
+		calls, writes := strconv.Itoa(run.Calls), strconv.Itoa(run.Writes)
+		rows = append(rows, []string{
+			shortRun(run.ID), beganAt(run.Start, now), runFrom(run), runStatus(run), calls, writes, took, codeLine(run, codes[run.ID].Value),
+		})
+	}
+	return rows, nil
+}
+
+// runStatus is the status of a run, with what of it needs a look.
+func runStatus(r history.Run) string {
+	var parts []string
+	if r.Plan {
+		parts = append(parts, "dry run")
+	}
+	for _, p := range []struct {
+		n    int
+		what string
+	}{{r.Unknown, "unknown"}, {r.Failed, "failed"}, {r.Refused, "refused"}} {
+		if p.n > 0 {
+			parts = append(parts, strconv.Itoa(p.n)+" "+p.what)
+		}
+	}
+	if len(parts) == 0 {
+		return r.Status
+	}
+	return r.Status + " (" + strings.Join(parts, ", ") + ")"
+}
+
+// beganAt writes a time as short as it can be told from others.
+func beganAt(t, now time.Time) string {
+	t, now = t.Local(), now.Local()
+	switch {
+	case t.Format(time.DateOnly) == now.Format(time.DateOnly):
+		return t.Format(time.TimeOnly)
+	case t.Year() == now.Year():
+		return t.Format("Jan _2 15:04")
+	}
+	return t.Format("2006-01-02 15:04")
+}
+
+// codeWidth bounds the beginning of the code in a list.
+const codeWidth = 80
+
+// codeLine is the first line of the code that says something, or else the session.
+func codeLine(r history.Run, code string) string {
+	first := ""
+	for line := range strings.Lines(code) {
+		line = strings.TrimSpace(line)
+		switch {
+		case line == "":
+		case !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, "import ") && !strings.HasPrefix(line, "from "):
+			return console.OneLine(line, codeWidth)
+		case first == "":
+			first = line
+		}
+	}
+	if first == "" && r.Session != "" {
+		first = "session " + r.Session
+	}
+	return cmp.Or(console.OneLine(first, codeWidth), "–")
+}

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/toolcell/toolcell/bridge/record/history"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/timeline"
+)
+
+// A shownRun is the one row of runs show.
+type shownRun struct {
+	Run     timeline.Summary  `json:"run"`
+	Entries []json.RawMessage `json:"entries"` // as they are on record, with the file they are in and their values
+}
+
+func runsShow(_ context.Context, o runsOptions) error {
+	r := o.history()
+	run, err := o.resolve(r, o.Args[0])
+	if err != nil {
+		return err
+	}
+	entries, err := r.Show(run.ID)
+	if err != nil {
+		return o.Settings.Dirs.Explain(err)
+	}
+	t := timeline.New(run, entries)
+	shown := timeline.Options{Whole: o.Values, Hide: o.hide()}
+	if !o.JSON {
+		return t.Print(o.Out, shown)
+	}
+	row := shownRun{Run: t.Summary()}
+	if row.Entries, err = jsonEntries(t, shown, entries); err != nil {
+		return err
+	}
+	return console.PrintJSON(o.Streams, []shownRun{row})
+}
+
+func jsonEntries(t *timeline.Timeline, shown timeline.Options, entries []history.Entry) (all []json.RawMessage, err error) {
+	for i := range entries {
+		e, err := t.JSON(shown, &entries[i])
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, e)
+	}
+	return all, nil
+}
+
+// hide returns which servers' values are not printed: those of private servers, unless a person
+// reads them at a terminal or asked for them.
+func (o runsOptions) hide() func(server string) bool {
+	if o.Values || console.Terminal(o.Out) {
+		return nil
+	}
+	return privateServers(o.Options)
+}
