@@ -56,7 +56,11 @@ func (e CallEnd) ready(d *draft) any {
 	d.name("server", &e.Server)
 	d.name("tool", &e.Tool)
 	d.name("outcome", (*string)(&e.Outcome))
-	d.text("error", &e.Error, answer)
+	by := answer
+	if e.Outcome == Refused {
+		by = output // toolcell itself says why
+	}
+	d.text("error", &e.Error, by)
 	d.text("answer", &e.Answer, answer)
 	return &e
 }

@@ -276,3 +276,30 @@ func TestForget(t *testing.T) {
 		t.Errorf("%d %v", removed, err)
 	}
 }
+
+// TestWhyACallWasRefusedIsKept: no server has written it. Of a private server nothing is kept.
+func TestWhyACallWasRefusedIsKept(t *testing.T) {
+	dir := t.TempDir()
+	j := record.Open(record.Options{Dir: dir, Host: "vm"})
+	run := j.Begin("aaaaaaaaaa", "")
+	for _, e := range []record.CallEnd{
+		{Call: 1, Outcome: record.Refused, Error: record.TextOf("the policy forbids it")},
+		{Call: 2, Outcome: record.ToolError, Error: record.TextOf("the server says no")},
+		{Call: 3, Outcome: record.Refused, Error: record.TextOf("of a private one"), Keep: record.KeepNone},
+	} {
+		if err := run.Append(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	names, err := filepath.Glob(filepath.Join(dir, "*", "*.values.jsonl"))
+	if err != nil || len(names) != 1 {
+		t.Fatalf("%v, %v", names, err)
+	}
+	data, err := os.ReadFile(names[0])
+	if err != nil || strings.Count(string(data), "\n") != 1 || !strings.Contains(string(data), "the policy forbids it") {
+		t.Errorf("kept is %s, %v", data, err)
+	}
+}
