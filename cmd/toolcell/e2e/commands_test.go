@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
@@ -12,7 +13,8 @@ import (
 )
 
 // TestCommands runs the scripts in testdata/commands, each with a home and a state folder of
-// its own. `exits CODE PROGRAM…` is exec for a program that ends with a code. fakeserver is
+// its own. `exits CODE PROGRAM…` is exec for a program that ends with a code. `firstrun NAME` sets a
+// variable to the ID of the first run that the command before it has printed as JSON. fakeserver is
 // the server that FAKE_SERVER, its variable in the scripts' configs, names.
 //
 //test:mainjob
@@ -36,7 +38,7 @@ func TestCommands(t *testing.T) {
 			}
 			return errors.Join(os.MkdirAll(e.WorkDir+"/home", 0o755), os.MkdirAll(e.WorkDir+"/project", 0o755))
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "firstrun": firstRun},
 	})
 }
 
@@ -54,4 +56,15 @@ func exits(ts *testscript.TestScript, _ bool, args []string) {
 	if strconv.Itoa(code) != args[0] {
 		ts.Fatalf("exit %d, want %s", code, args[0])
 	}
+}
+
+func firstRun(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) != 1 {
+		ts.Fatalf("usage: firstrun NAME")
+	}
+	var runs []struct{ Run string }
+	if err := json.Unmarshal([]byte(ts.ReadFile("stdout")), &runs); err != nil || len(runs) == 0 {
+		ts.Fatalf("no runs: %v", err)
+	}
+	ts.Setenv(args[0], runs[0].Run)
 }
