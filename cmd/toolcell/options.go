@@ -114,7 +114,7 @@ var arguments = map[string]struct {
 	"approvals show":    {1, 1, "the ID of one question; toolcell approvals list shows them"},
 	"approvals approve": {1, 1, "the ID of one question; toolcell approvals list shows them"},
 	"approvals deny":    {1, 1, "the ID of one question; toolcell approvals list shows them"},
-	"runs show":         {1, 1, "the ID of one run; toolcell runs list shows them"},
+	"runs show":         {0, 1, "the ID of one run; toolcell runs list shows them"},
 	"runs forget":       {1, math.MaxInt, "IDs of runs; toolcell runs list shows them"},
 }
 

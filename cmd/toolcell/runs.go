@@ -64,7 +64,7 @@ func runsCommand(s *console.Streams) *cli.Command {
 		},
 		Subcommands: []*cli.Command{
 			command("list", "list runs, the newest first", "", valueSettings, list, append(runFilters(), calls, limit)...),
-			command("show", "show what a run did, from its beginning to its end", "ID", valueSettings, action(runsShow), valuesFlag()),
+			command("show", "show what a run did, the newest one unless an ID says otherwise", "[ID]", valueSettings, action(runsShow), valuesFlag()),
 			command("follow", "print runs and their calls as they come", "", stateSettings, action(runsFollow), jsonLines),
 			command("stats", "count calls, errors, times and sizes by server and tool", "", stateSettings, action(runsStats), runFilters()...),
 			{

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 
 	"github.com/toolcell/toolcell/bridge/record/history"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
@@ -17,7 +18,7 @@ type shownRun struct {
 
 func runsShow(_ context.Context, o runsOptions) error {
 	r := o.history()
-	run, err := o.resolve(r, o.Args[0])
+	run, err := o.shownRun(r)
 	if err != nil {
 		return err
 	}
@@ -35,6 +36,21 @@ func runsShow(_ context.Context, o runsOptions) error {
 		return err
 	}
 	return console.PrintJSON(o.Streams, []shownRun{row})
+}
+
+// shownRun returns the run that is meant.
+func (o runsOptions) shownRun(r *history.Record) (history.Run, error) {
+	if len(o.Args) > 0 {
+		return o.resolve(r, o.Args[0])
+	}
+	all, _, err := newest(r, history.Filter{}, 1)
+	switch {
+	case err != nil:
+		return history.Run{}, o.Settings.Dirs.Explain(err)
+	case len(all) == 0:
+		return history.Run{}, errors.New("no runs are on record yet")
+	}
+	return all[0], nil
 }
 
 func jsonEntries(t *timeline.Timeline, shown timeline.Options, entries []history.Entry) (all []json.RawMessage, err error) {
