@@ -98,14 +98,18 @@ func (s *Sandbox) Wait() (Exit, error) {
 	return s.exit, s.err
 }
 
-// Usage returns what the processes in the sandbox have taken by now, or had when they ended.
+// Usage returns what the processes in the sandbox have taken by now, or had when they ended. It is to
+// be called soon after the end: a sandbox that was started in advance is removed after its answer, and
+// then nothing is known.
 func (s *Sandbox) Usage() limits.Usage {
 	select {
 	case <-s.ended:
-		return s.exit.Usage
+		if s.exit.Usage != (limits.Usage{}) {
+			return s.exit.Usage
+		}
 	default:
-		return s.sandbox.Watch.Usage()
 	}
+	return s.sandbox.Watch.Usage()
 }
 
 // Close kills the sandbox if it still runs, waits for its end, and closes Conn
@@ -157,7 +161,10 @@ func (s *Sandbox) observe(ctx context.Context) (exit Exit, err error) {
 	if err = errors.Join(err, s.sandbox.Watch.Err()); err != nil {
 		return exit, fmt.Errorf("waiting for the sandbox: %w", err)
 	}
-	exit.OOM, exit.PIDs, exit.Usage = oom, pids, s.sandbox.Watch.Usage()
+	exit.OOM, exit.PIDs = oom, pids
+	if !s.sandbox.CgroupPersists() { // it is removed before Wait returns
+		exit.Usage = s.sandbox.Watch.Usage()
+	}
 	return exit, nil
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/toolcell/toolcell/bridge/consent"
 	"github.com/toolcell/toolcell/bridge/gate"
 	"github.com/toolcell/toolcell/bridge/record"
-	"github.com/toolcell/toolcell/internal/text"
+	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/oci/limits"
 )
 
@@ -107,7 +107,7 @@ func (r *Run) recordEnd(res *Result, took time.Duration) {
 	_ = r.record.Append(line)
 	r.recordCost(res)
 	if n := r.record.Lost(); n > 0 {
-		res.Notes = append(res.Notes, fmt.Sprintf("the record of this run is incomplete: %s could not be written: %v", text.Plural(n, "entry"), r.runs.o.Record.Incomplete().Err))
+		res.Notes = append(res.Notes, fmt.Sprintf("the record of this run is incomplete: %d of its entries could not be written: %v", n, r.runs.o.Record.Incomplete().Err))
 	}
 }
 
@@ -118,15 +118,22 @@ func (r *Run) recordCost(res *Result) {
 		cost.Sent += u.BytesSent
 		cost.Received += u.BytesReceived
 	}
-	cost.CPU, cost.Peak = r.used.CPU.Microseconds(), r.used.Peak
-	if cost != (record.RunCost{}) {
-		_ = r.record.Append(cost)
+	add := func(used limits.Usage) {
+		if cost.CPU, cost.Peak = used.CPU.Microseconds(), used.Peak; cost != (record.RunCost{}) {
+			_ = r.record.Append(cost)
+		}
 	}
+	if in := r.python; in != nil && in.sandbox != nil && r.session.name == "" {
+		// The answer need not wait for the kernel to count.
+		r.runs.background.Go(contain.Func("recording what a run took", func() { add(in.sandbox.Usage()) }))
+		return
+	}
+	add(r.used)
 }
 
-// noteUsage notes what the run took of a sandbox, in a session since the run before.
+// noteUsage notes what the run of a session took of its sandbox, which the next one goes on with.
 func (r *Run) noteUsage() {
-	if in := r.python; r.record != nil && in.sandbox != nil {
+	if in := r.python; r.record != nil && r.session.name != "" && in.sandbox != nil {
 		now := in.sandbox.Usage()
 		r.used = limits.Usage{CPU: now.CPU - in.used.CPU, Peak: now.Peak}
 		in.used = now
