@@ -336,12 +336,16 @@ ARCHS ?= $(shell go env GOHOSTARCH)
 release: | deps
 	@.ci/release.sh $(DIST) $(VERSION) $(TAGS) $(ARCHS)
 
-# What a release is made of, installed in each way on two Debians: half an hour on two
-# processors, and longer the first time. WAYS="uvx npx" are only those.
+# What a release is made of, installed in each way on two Debians, and upgraded to the next
+# version: five minutes on two processors, and longer the first time. What is not committed
+# is left out. WAYS="uvx npx" are only those.
 .PHONY: test-install
-test-install: release
+test-install: | deps
 	@.ci/deps.sh test
-	@.ci/install.sh $(DIST) $(VERSION) bookworm trixie $(if $(WAYS),-- $(WAYS))
+	@.ci/released.sh bin/install/this $(VERSION:-dev=)
+	@.ci/released.sh bin/install/next next
+	@.ci/install.sh bin/install/this bin/install/next bookworm trixie $(if $(WAYS),-- $(WAYS))
+	@$(if $(WAYS),,.ci/install/source.sh)
 
 # The same bytes from two systems and two folders.
 .PHONY: test-release

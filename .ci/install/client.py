@@ -2,7 +2,7 @@
 
     client.py FILE
 
-Prints the command of the entry. The environment is what a desktop program would pass on.
+Prints the command of the entry and the version that it says it is. The environment is what a desktop program would pass on.
 """
 
 from __future__ import annotations
@@ -39,16 +39,17 @@ def main() -> None:
         sys.exit(f"client: no answer to {method}")
 
     me = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
-    name = ask(1, "initialize", me)["serverInfo"]["name"]
+    info = ask(1, "initialize", me)["serverInfo"]
     send({"method": "notifications/initialized"})
     tools = [tool["name"] for tool in ask(2, "tools/list", {})["tools"]]
     result = ask(3, "tools/call", {"name": "run_python", "arguments": {"code": "6 * 7"}})
     server.stdin.close()
     code = server.wait(30)
     text = "".join(part.get("text", "") for part in result["content"])
-    if (name, tools, "42" in text, result.get("isError", False), code) != ("toolcell", ["run_python"], True, False, 0):
-        sys.exit(f"client: {name} has the tools {tools}, answered {text!r} and exited with {code}")
-    print(entry["command"])
+    got = (info["name"], tools, "42" in text, result.get("isError", False), code)
+    if got != ("toolcell", ["run_python"], True, False, 0):
+        sys.exit(f"client: {info['name']} has the tools {tools}, answered {text!r} and exited with {code}")
+    print(entry["command"], info["version"])
 
 
 main()
