@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolcell/toolcell/oci/container"
 	"github.com/toolcell/toolcell/oci/host"
+	"github.com/toolcell/toolcell/oci/limits"
 	"github.com/toolcell/toolcell/oci/ocitest"
 
 	"github.com/toolcell/toolcell/oci/spec"
@@ -39,6 +40,12 @@ func openRuntime(t *testing.T) *Runtime {
 // sh runs a shell script in a sandbox and returns what it wrote.
 func sh(ctx context.Context, t *testing.T, r *Runtime, p Process, script string) (string, container.Exit) {
 	t.Helper()
+	out, exit, _ := shWithUsage(ctx, t, r, p, script)
+	return out, exit
+}
+
+func shWithUsage(ctx context.Context, t *testing.T, r *Runtime, p Process, script string) (string, container.Exit, limits.Usage) {
+	t.Helper()
 	out, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -63,7 +70,7 @@ func sh(ctx context.Context, t *testing.T, r *Runtime, p Process, script string)
 	if err := errors.Join(err, sb.Close()); err != nil {
 		t.Fatalf("Wait and Close: %v", err)
 	}
-	return <-text, exit
+	return <-text, exit, sb.Usage()
 }
 
 func TestSandboxHasNoCapabilities(t *testing.T) {
@@ -202,12 +209,12 @@ func TestMemoryLimit(t *testing.T) {
 // TestASandboxSaysWhatItTook, where a cgroup counts that and is still there at the end.
 func TestASandboxSaysWhatItTook(t *testing.T) {
 	r := openRuntime(t)
-	_, exit := sh(t.Context(), t, r, Process{Limits: spec.Limits{Memory: 256 << 20}}, "head -c 60m /dev/zero | tail -c 50m >/dev/null; i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done")
+	_, _, u := shWithUsage(t.Context(), t, r, Process{Limits: spec.Limits{Memory: 256 << 20}}, "head -c 60m /dev/zero | tail -c 50m >/dev/null; i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done")
 	h, err := r.containers.Host()
 	if err != nil {
 		t.Fatal(err)
 	}
-	u, counted := exit.Usage, h.Cgroup.Driver == host.CgroupFS
+	counted := h.Cgroup.Driver == host.CgroupFS
 	if counted && u.CPU < 10*time.Millisecond || u.CPU < 0 || counted && h.Cgroup.Memory && u.Peak < 40<<20 || u.Peak < 0 || u.Peak > 256<<20 {
 		t.Errorf("with %+v it took %+v", h.Cgroup, u)
 	}

@@ -29,6 +29,9 @@ type Sandbox struct {
 	ended chan struct{} // closed once exit and err are known
 	exit  Exit
 	err   error
+
+	counted chan struct{} // closed once usage is known
+	usage   limits.Usage
 }
 
 // Conn returns the host's end of the stream socket that the process has as
@@ -98,18 +101,26 @@ func (s *Sandbox) Wait() (Exit, error) {
 	return s.exit, s.err
 }
 
-// Usage returns what the processes in the sandbox have taken by now, or had when they ended. It is to
-// be called soon after the end: a sandbox that was started in advance is removed after its answer, and
-// then nothing is known.
+// Usage returns what the processes in the sandbox have taken by now, or had when they ended. That of
+// one that has ended is known once the sandbox is being removed, moments later.
 func (s *Sandbox) Usage() limits.Usage {
 	select {
 	case <-s.ended:
-		if s.exit.Usage != (limits.Usage{}) {
-			return s.exit.Usage
+		select {
+		case <-s.counted:
+			return s.usage
+		case <-time.After(time.Second): // its removal has failed
+			return limits.Usage{}
 		}
 	default:
+		return s.sandbox.Watch.Usage()
 	}
-	return s.sandbox.Watch.Usage()
+}
+
+// count notes the usage before the sandbox is removed, and with it what counts.
+func (s *Sandbox) count() {
+	defer close(s.counted)
+	_ = contain.Call("counting what a sandbox took", func() error { s.usage = s.sandbox.Watch.Usage(); return nil })
 }
 
 // Close kills the sandbox if it still runs, waits for its end, and closes Conn
@@ -128,7 +139,7 @@ func (s *Sandbox) Close() error {
 }
 
 // supervise waits for the end of the sandbox, then removes it.
-func (s *Sandbox) supervise(ctx context.Context, remove func() error) {
+func (s *Sandbox) supervise(ctx context.Context, remove func(*Sandbox) error) {
 	defer close(s.ended)
 	defer contain.Recover("supervising a sandbox", func(err error) {
 		s.exit, s.err = killedExit, errors.Join(s.err, err)
@@ -142,7 +153,7 @@ func (s *Sandbox) supervise(ctx context.Context, remove func() error) {
 	}
 	s.stopWatch()
 	s.kill() // releases the context
-	s.exit, s.err = exit, errors.Join(err, contain.Call("removing a sandbox", remove))
+	s.exit, s.err = exit, errors.Join(err, contain.Call("removing a sandbox", func() error { return remove(s) }))
 }
 
 // An Exit is how a sandbox ended.
@@ -162,9 +173,6 @@ func (s *Sandbox) observe(ctx context.Context) (exit Exit, err error) {
 		return exit, fmt.Errorf("waiting for the sandbox: %w", err)
 	}
 	exit.OOM, exit.PIDs = oom, pids
-	if !s.sandbox.CgroupPersists() { // it is removed before Wait returns
-		exit.Usage = s.sandbox.Watch.Usage()
-	}
 	return exit, nil
 }
 

@@ -92,9 +92,12 @@ func (r *Runtime) start(ctx context.Context, p Process) (*Sandbox, error) {
 		standby = nil
 	}
 	if standby != nil && standby.Attach(p.Streams) == nil {
-		s = supervise(ctx, p, h, standby.Started, func() error {
+		s = supervise(ctx, p, h, standby.Started, func(s *Sandbox) error {
 			// Only after the answer.
-			r.containers.Later(container.AfterAnswer, func() { _ = standby.Destroy() })
+			r.containers.Later(container.AfterAnswer, func() {
+				s.count()
+				_ = standby.Destroy()
+			})
 			release()
 			return nil
 		})
@@ -105,7 +108,8 @@ func (r *Runtime) start(ctx context.Context, p Process) (*Sandbox, error) {
 		return nil, explainStart(err)
 	}
 	p.Streams.Close()
-	s = supervise(ctx, p, h, cold, func() error {
+	s = supervise(ctx, p, h, cold, func(s *Sandbox) error {
+		s.count()
 		defer release()
 		defer cold.Lifeline.Close()
 		return cold.Destroy()
@@ -125,8 +129,9 @@ func (r *Runtime) acquireStandby(ctx context.Context, p Process, h spec.Host) (*
 
 // supervise returns the handle of a sandbox whose program begins now. remove is called when
 // everything in it has ended.
-func supervise(ctx context.Context, p Process, h spec.Host, s container.Started, remove func() error) *Sandbox {
-	defer contain.Undo(func() { _ = remove() })
+func supervise(ctx context.Context, p Process, h spec.Host, s container.Started, remove func(*Sandbox) error) *Sandbox {
+	sb := &Sandbox{ended: make(chan struct{}), counted: make(chan struct{})}
+	defer contain.Undo(func() { _ = remove(sb) })
 	ctx, kill := context.WithCancel(ctx)
 	if s.Watch == nil {
 		s.Watch = limits.Start(s, p.Limits, h.Host)
@@ -136,7 +141,7 @@ func supervise(ctx context.Context, p Process, h spec.Host, s container.Started,
 		// If no control socket arrives, the sandbox is exiting; Wait reports why.
 		s.Conn, s.Workspace, _ = s.Lifeline.Receive()
 	}
-	sb := &Sandbox{sandbox: s, stopWatch: stopWatch, kill: kill, ended: make(chan struct{})}
+	sb.sandbox, sb.stopWatch, sb.kill = s, stopWatch, kill
 	sb.freezer = container.NewFreezer(s, s.Lifeline, h.Cgroup)
 	sb.finished, sb.finish = context.WithCancelCause(context.Background())
 	go sb.supervise(ctx, remove)

@@ -28,6 +28,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/bridge/record/secrets"
+	"github.com/toolcell/toolcell/internal/contain"
 )
 
 // Options configure a Journal.
@@ -125,6 +126,9 @@ type Run struct {
 	saltText   string
 	calls      atomic.Int64
 	lost       atomic.Int64
+
+	mu   sync.Mutex
+	last chan struct{} // closed when all that was begun is written; nil if nothing was
 }
 
 // Begin returns a run to record, of which the first entry is to be a RunStart. The ID is one that no
@@ -158,6 +162,37 @@ func (r *Run) Append(e Entry) error {
 	if r == nil {
 		return nil
 	}
+	r.mu.Lock()
+	before := r.last
+	r.mu.Unlock()
+	if before != nil {
+		<-before
+	}
+	return r.append(e)
+}
+
+// Begin begins to write an entry, while the run goes on; those that follow wait for it. An error is
+// only counted.
+func (r *Run) Begin(e Entry) {
+	if r == nil {
+		return
+	}
+	done := make(chan struct{})
+	r.mu.Lock()
+	before := r.last
+	r.last = done
+	r.mu.Unlock()
+	go func() {
+		defer close(done)
+		defer contain.Recover("recording a run", func(error) { r.lost.Add(1) })
+		if before != nil {
+			<-before
+		}
+		_ = r.append(e)
+	}()
+}
+
+func (r *Run) append(e Entry) error {
 	err := r.j.append(r, e)
 	if err != nil {
 		r.lost.Add(1)

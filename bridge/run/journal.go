@@ -20,18 +20,24 @@ import (
 // What of a run is on record. An entry that cannot be written is counted, and the result says so:
 // nothing waits for the record.
 
-// recordStart records who wants what.
+// recordStart records who wants what. Unless nothing may run without a record, the run does not wait
+// for it: its calls do, and its end.
 func (r *Run) recordStart() error {
 	names, hosts := splitTargets(r.req.Servers)
 	c := r.req.Client
-	return r.record.Append(record.RunStart{
+	start := record.RunStart{
 		Session: r.req.Session, Plan: r.req.Plan,
 		Client:  record.Client{Name: c.Program, Version: c.Version, Era: c.Protocol},
 		Code:    record.TextOf(r.req.Code),
 		Grants:  record.Grants{Servers: names, Hosts: hosts, Folders: r.shownFolders()},
 		Policy:  r.policy.Digest(),
 		Timeout: int(r.timeout / time.Second),
-	})
+	}
+	if r.o.RecordRequired {
+		return r.record.Append(start)
+	}
+	r.record.Begin(start)
+	return nil
 }
 
 // shownFolders are the folders of the host that the settings show to the code.
@@ -52,7 +58,7 @@ func (r *Run) recordReady() {
 		return
 	}
 	in := r.python
-	_ = r.record.Append(record.RunReady{
+	r.record.Begin(record.RunReady{
 		Image:    record.Image{Name: in.image.Name, Digest: in.image.Digest},
 		Packages: in.packages.recorded, Tools: r.toolsDigest(), Folder: in.folder, Continued: r.session.old,
 	})
@@ -124,8 +130,9 @@ func (r *Run) recordCost(res *Result) {
 		}
 	}
 	if in := r.python; in != nil && in.sandbox != nil && r.session.name == "" {
-		// The answer need not wait for the kernel to count.
-		r.runs.background.Go(contain.Func("recording what a run took", func() { add(in.sandbox.Usage()) }))
+		r.runs.background.Go(contain.Func("recording what a run took", func() {
+			add(in.sandbox.Usage()) // which is known after the answer
+		}))
 		return
 	}
 	add(r.used)

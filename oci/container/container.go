@@ -116,7 +116,6 @@ type Exit struct {
 	Signal unix.Signal // that ended it, or 0
 	OOM    bool        // the memory limit was hit and something was killed
 	PIDs   bool        // the limit on processes was hit: new ones were refused
-	Usage  limits.Usage
 }
 
 // A Started is a sandbox with the host's ends of what leads into it.
