@@ -115,6 +115,9 @@ var imports = map[string][]string{
 	"internal/text":        {"internal/contain"},
 	"internal/toml":        {},
 	"internal/ostest":      {},
+	"internal/signals":     {"internal/contain", "internal/retry", "internal/text"},
+
+	"internal/signals/signalstest": {},
 
 	"examples/calendar": {}, // programs of their own
 	"examples/demo":     {},
@@ -131,6 +134,8 @@ var importers = map[string][]string{
 	"github.com/opencontainers/runc/libcontainer": {"oci/container", "oci/fork", "oci/pid1"},
 	"github.com/opencontainers/runtime-spec":      {"oci/container", "oci/fork", "oci/spec"},
 	"github.com/seccomp/libseccomp-golang":        {"oci/fork", "oci/pid1"},
+	"go.opentelemetry.io/otel":                    {"internal/signals"},
+	"go.opentelemetry.io/proto":                   {"internal/signals/..."},
 	"github.com/urfave/cli":                       {"cmd/toolcell", "cmd/toolcell/internal/settings"},
 }
 
