@@ -60,6 +60,20 @@ func (h *Redactor) inherited(environ []string) {
 	for _, variable := range environ {
 		if name, value, _ := strings.Cut(variable, "="); secretFlag.MatchString(name) && !filepath.IsAbs(value) {
 			h.put(name, value)
+		} else if strings.HasPrefix(name, "OTEL_EXPORTER_OTLP_") && strings.HasSuffix(name, "HEADERS") {
+			h.collector(value)
+		}
+	}
+}
+
+// collector takes in the headers for a collector of OpenTelemetry, NAME=VALUE,NAME=VALUE with the
+// values in percent-encoding, which have its key under any name.
+func (h *Redactor) collector(headers string) {
+	for pair := range strings.SplitSeq(headers, ",") {
+		name, value, _ := strings.Cut(strings.TrimSpace(pair), "=")
+		h.header(name, value)
+		if plain, err := url.PathUnescape(value); err == nil {
+			h.header(name, plain)
 		}
 	}
 }

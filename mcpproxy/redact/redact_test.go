@@ -96,9 +96,14 @@ func TestInheritedSecretsAreTakenOut(t *testing.T) {
 	t.Setenv("GITHUB_TOKEN", "ghp_inherited")
 	t.Setenv("SSH_AUTH_SOCK", "/run/user/1000/agent")
 	t.Setenv("NAME_OF_NOTE", "not hidden")
+	t.Setenv("OTEL_EXPORTER_OTLP_TRACES_HEADERS", "x-team=ours-alone, x-thing=Basic%20bWU6c2VjcmV0")
 	r := New(config.Server{Command: "server", Env: map[string]string{"PIN_PASSWORD": "4711", "MODE": "4712"}})
 	for text, want := range map[string]string{
 		"ghp_inherited":        "[GITHUB_TOKEN]",
+		"ours-alone":           "[x-team]",
+		"Basic%20bWU6c2VjcmV0": "[x-thing]",
+		"Basic bWU6c2VjcmV0":   "[x-thing]",
+		"bWU6c2VjcmV0":         "[x-thing]",
 		"not hidden":           "not hidden",
 		"/run/user/1000/agent": "/run/user/1000/agent",
 		"4711 4712":            "[PIN_PASSWORD] 4712",
