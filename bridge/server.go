@@ -24,6 +24,7 @@ import (
 	"github.com/toolcell/toolcell/bridge/stdio"
 	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/internal/memory"
+	"github.com/toolcell/toolcell/internal/signals"
 	"github.com/toolcell/toolcell/mcpproxy"
 )
 
@@ -37,6 +38,7 @@ type Options struct {
 	// Current returns Output and FormTimeout as the user has them now. It may be nil.
 	Current func() (OutputMode, time.Duration)
 	Log     *slog.Logger // nothing is logged if nil
+	Signals *signals.Signals
 }
 
 // current returns the options as the user has them now.
@@ -68,6 +70,9 @@ const (
 	manualURI         = "resource://toolcell/capabilities"
 	originalManualURI = "resource://mcp-server-code-execution-mode/capabilities"
 )
+
+// toolName is the name of the one tool.
+const toolName = "run_python"
 
 // toolDescription has to say in as few tokens as possible what a model needs to
 // use the tool well: that code reaches other servers from inside, and how to
@@ -117,9 +122,10 @@ func (s *Server) MCP() *mcp.Server {
 			return next(ctx, method, req)
 		}
 	})
+	server.AddReceivingMiddleware(s.exportRequests)
 	server.AddReceivingMiddleware(containRequests) // the last one is the outermost
 	server.AddSendingMiddleware(withSchema)
-	server.AddTool(&mcp.Tool{Name: "run_python", Title: "Run Python", Description: toolDescription, InputSchema: inputSchema}, s.runPython)
+	server.AddTool(&mcp.Tool{Name: toolName, Title: "Run Python", Description: toolDescription, InputSchema: inputSchema}, s.runPython)
 	server.AddResource(&mcp.Resource{
 		URI: manualURI, Name: "capabilities", Title: "run_python manual", MIMEType: "text/markdown", Size: int64(len(runner.Manual)),
 	}, readManual)
@@ -174,6 +180,7 @@ func (s *Server) runPython(ctx context.Context, request *mcp.CallToolRequest) (*
 	if input != nil {
 		return input, nil
 	}
+	r.CameBy(ctx)
 	input, res := c.wait(ctx, r)
 	if input != nil {
 		return input, nil
@@ -206,7 +213,7 @@ func (c *call) findRun(ctx context.Context) (r *run.Run, input *mcp.CallToolResu
 			return nil, nil, fmt.Errorf("session %q has a run that waits for the user's answer: come back to that first, with code=\"\" and session=%q", req.Session, id)
 		}
 	}
-	req.Client, req.Progress, req.Lines = client, c.report, true
+	req.Client, req.Progress, req.Lines, req.Span = client, c.report, true, signals.SpanOf(ctx)
 	req.Elicits = mcpproxy.ElicitCapabilities{Form: c.display.form, URL: c.display.url, ByRequest: !c.display.multiRound}
 	if runs.ShowsFolders() {
 		if req.Folder, input, req.FolderErr = c.folder(ctx); input != nil {
@@ -295,6 +302,7 @@ func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	defer s.runs.Close()
 	// Ending the session does not end its handlers: ending the runs does.
 	defer context.AfterFunc(ctx, contain.Func("ending all runs", s.runs.End))()
+	defer func(start time.Time) { s.o.Signals.ServerSession(time.Since(start)) }(time.Now())
 	client := stdio.New(in, out, s.o.Log)
 	err := s.MCP().Run(ctx, client)
 	// Run returns any one of the errors that follow from it.

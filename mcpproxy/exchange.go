@@ -49,7 +49,9 @@ type exchange struct {
 }
 
 // send sends a request over s, and answers what the server asks before it gives a result.
-func (r request) send(ctx context.Context, u *upstream, s *transport.Session, left *deadline.Deadline, params *transport.Params) (message.Reply, error) {
+func (r request) send(ctx context.Context, u *upstream, s *transport.Session, left *deadline.Deadline, params *transport.Params) (reply message.Reply, err error) {
+	ctx, end := r.export(ctx, u, s)
+	defer func() { end(reply, err) }()
 	x := &exchange{request: r, u: u, session: s, left: left}
 	if x.user != nil {
 		x.can = r.want.Can

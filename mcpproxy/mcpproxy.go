@@ -42,6 +42,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/internal/contain"
+	"github.com/toolcell/toolcell/internal/signals"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/signature"
 	"github.com/toolcell/toolcell/mcpproxy/transport/message"
@@ -50,12 +51,13 @@ import (
 
 // Options sets up a Proxy. The zero value works.
 type Options struct {
-	Log           *slog.Logger  // none by default
-	IdleTimeout   time.Duration // release a server that was not used for so long; 0 never
-	StartTimeout  time.Duration // for a server to get ready, 2 min by default
-	CallTimeout   time.Duration // for one call; 0 is the caller's context alone
-	CallsAtOnce   int           // of one server, 32 by default; further ones wait
-	ClientName    string        // the client name that servers see; "toolcell" by default
+	Log           *slog.Logger     // none by default
+	Signals       *signals.Signals // of sessions; those of requests are in their contexts
+	IdleTimeout   time.Duration    // release a server that was not used for so long; 0 never
+	StartTimeout  time.Duration    // for a server to get ready, 2 min by default
+	CallTimeout   time.Duration    // for one call; 0 is the caller's context alone
+	CallsAtOnce   int              // of one server, 32 by default; further ones wait
+	ClientName    string           // the client name that servers see; "toolcell" by default
 	ClientVersion string
 	// TokenDir is where logins are kept (Login); without it servers that want
 	// one cannot be used.

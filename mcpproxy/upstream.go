@@ -203,6 +203,7 @@ func (u *upstream) takeIn(s *transport.Session, failure error) (refusal, err err
 	u.proxy.finished.Go(func() {
 		defer contain.Recover("supervising a server", func(error) { s.Close() })
 		<-s.Down()
+		u.exportSession(s)
 		_ = u.discard(s)
 	})
 	return nil, nil

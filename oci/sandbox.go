@@ -26,6 +26,8 @@ type Sandbox struct {
 	finish    context.CancelCauseFunc
 	closeOnce sync.Once
 
+	origin string
+
 	ended chan struct{} // closed once exit and err are known
 	exit  Exit
 	err   error
@@ -33,6 +35,16 @@ type Sandbox struct {
 	counted chan struct{} // closed once usage is known
 	usage   limits.Usage
 }
+
+// The ways in which a sandbox has come about.
+const (
+	Cold     = "cold"    // started for its process
+	Standing = "standby" // it was waiting
+	Forked   = "fork"    // forked from a Python that had started
+)
+
+// Origin returns Cold, Standing or Forked.
+func (s *Sandbox) Origin() string { return s.origin }
 
 // Conn returns the host's end of the stream socket that the process has as
 // descriptor 3, nil if it has none. Close closes it.

@@ -101,6 +101,10 @@ func (r *Runtime) start(ctx context.Context, p Process) (*Sandbox, error) {
 			release()
 			return nil
 		})
+		s.origin = Standing
+		if standby.Forked {
+			s.origin = Forked
+		}
 		return s, nil
 	}
 	cold, h, err := r.containers.Start(p.Process, p.Streams, h)
@@ -114,6 +118,7 @@ func (r *Runtime) start(ctx context.Context, p Process) (*Sandbox, error) {
 		defer cold.Lifeline.Close()
 		return cold.Destroy()
 	})
+	s.origin = Cold
 	return s, nil
 }
 

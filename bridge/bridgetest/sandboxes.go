@@ -87,6 +87,9 @@ func StartFake(ctx context.Context, run func(ctx context.Context, finished <-cha
 	return f
 }
 
+// Origin says that it was started for its process.
+func (f *FakeSandbox) Origin() string { return oci.Cold }
+
 // Conn returns Socket.
 func (f *FakeSandbox) Conn() net.Conn { return f.Socket }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/toolcell/toolcell/bridge/consent"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
@@ -20,26 +21,28 @@ func (g *Gate) ask(ctx context.Context, ask *policy.Ask, recorded, number int, a
 	}
 	c := consentCall(ask)
 	c.Number, c.Recorded = number, recorded
+	start := time.Now()
 	err := g.o.Asker.Ask(ctx, c, arrived)
+	exportAsk(ctx, start, err)
 	switch {
 	case errors.Is(err, consent.ErrNoUser) && g.o.Policy.AllowedUnasked(policy.Server{Name: ask.Server, Alias: ask.Alias}, policy.Tool{Name: ask.Tool}):
 		return nil
 	case errors.Is(err, consent.ErrNoUser):
 		return fmt.Errorf("%w: %w", err, ask)
 	case err == nil:
-		g.acceptHint(ask)
+		g.acceptHint(ctx, ask)
 	}
 	return err
 }
 
 // acceptHint keeps that the user takes a server's word that a tool only reads. If it cannot
 // be kept, the user is asked about the next call as well.
-func (g *Gate) acceptHint(ask *policy.Ask) {
+func (g *Gate) acceptHint(ctx context.Context, ask *policy.Ask) {
 	if ask.Hint == "" || !g.o.Asker.Believed(consentCall(ask)) {
 		return
 	}
 	if err := g.o.Upstreams.AcceptHint(ask.Server, ask.Tool, ask.Hint); err != nil {
-		g.o.Log.Warn("keeping that a tool only reads", "server", ask.Server, "tool", ask.Tool, "err", err)
+		g.o.Log.WarnContext(ctx, "keeping that a tool only reads", "server", ask.Server, "tool", ask.Tool, "err", err)
 	}
 }
 
@@ -69,7 +72,9 @@ func (g *Gate) Grant(ctx context.Context, subject string, reasons []string, leak
 	defer func() { g.journalGrant(subject, reasons, err) }()
 	err = consent.ErrNoUser
 	if g.o.Asker != nil {
+		start := time.Now()
 		err = g.o.Asker.AskBefore(ctx, subject, reasons)
+		exportAsk(ctx, start, err)
 	}
 	switch {
 	case err == nil:

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/toolcell/toolcell/bridge/consent"
 	"github.com/toolcell/toolcell/internal/text"
@@ -21,9 +22,11 @@ func (g *Gate) user() mcpproxy.User {
 
 // Elicit takes what a server asks during a request to the user; it implements mcpproxy.User.
 func (g *Gate) Elicit(ctx context.Context, e mcpproxy.Elicitation) (reply mcpproxy.ElicitationReply, err error) {
+	start := time.Now()
 	answer, err := g.o.Asker.AskForm(ctx, consent.Form{
 		Server: e.Server, Tool: e.Tool, Message: e.Message, Schema: e.Schema, URL: e.URL, ID: e.ID, Key: e.Key,
 	})
+	exportAsk(ctx, start, err)
 	if err != nil {
 		return reply, err
 	}

@@ -6,6 +6,7 @@ import (
 	"net"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/toolcell/toolcell/bridge/artifacts"
 	"github.com/toolcell/toolcell/bridge/gate"
@@ -13,6 +14,7 @@ import (
 	"github.com/toolcell/toolcell/bridge/output"
 	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/internal/contain"
+	"github.com/toolcell/toolcell/internal/signals"
 	"github.com/toolcell/toolcell/oci"
 	"github.com/toolcell/toolcell/oci/limits"
 	"github.com/toolcell/toolcell/oci/spec"
@@ -61,6 +63,7 @@ type ending struct {
 // acquireInterpreter finds the interpreter of the run's session, or starts a new one.
 func (r *Run) acquireInterpreter(ctx context.Context) error {
 	if r.python = r.runs.sessions.resume(r.session); r.python != nil && r.seesTheSame() {
+		signals.Started(ctx, time.Now(), ofSession, nil)
 		return r.python.packages.checkAdded(r.session.name, r.needs)
 	}
 	r.newFolder()
@@ -108,7 +111,7 @@ func (r *Run) startInterpreter(image Image, packages resolvedPackages) (*interpr
 	in.show(&p, r.o.Shown, r.folder)
 	rs.background.Go(func() {
 		defer contain.Recover("ending a sandbox", nil)
-		keep(ctx, in, r.o.Sandboxes, p)
+		keep(ctx, in, r.exported(r.o.Sandboxes), p)
 		rs.sessions.sandboxEnded(sess, in)
 	})
 	return in, nil

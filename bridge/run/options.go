@@ -12,6 +12,7 @@ import (
 	"github.com/toolcell/toolcell/bridge/imaging"
 	"github.com/toolcell/toolcell/bridge/project"
 	"github.com/toolcell/toolcell/bridge/record"
+	"github.com/toolcell/toolcell/internal/signals"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 	"github.com/toolcell/toolcell/oci"
@@ -26,6 +27,7 @@ type Sandboxes interface {
 
 // A Sandbox is one that has started. *oci.Sandbox is one.
 type Sandbox interface {
+	Origin() string // how it was started: oci.Cold and so on
 	Conn() net.Conn
 	Workspace() *os.File
 	Listen() (net.Listener, error)
@@ -122,4 +124,5 @@ type Options struct {
 	Record         *record.Journal
 	RecordRequired bool
 	Log            *slog.Logger
+	Signals        *signals.Signals // nothing is exported if nil
 }

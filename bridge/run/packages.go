@@ -11,6 +11,7 @@ import (
 	"github.com/toolcell/toolcell/bridge/record"
 	"github.com/toolcell/toolcell/bridge/scriptheader"
 	"github.com/toolcell/toolcell/internal/requirement"
+	"github.com/toolcell/toolcell/internal/signals"
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 )
@@ -84,7 +85,9 @@ func (r *Run) preparePackages(ctx context.Context, image Image) (p resolvedPacka
 	if o.Packages == nil {
 		return p, Invalid(errors.New("packages cannot be had here; leave the # /// script header out"))
 	}
+	start := time.Now()
 	set, err := o.Packages(ctx, image, *n, r.req.Progress)
+	signals.Resolved(ctx, start, err)
 	if ctx.Err() != nil {
 		return p, withStatus(StatusCancelled, errors.New("the call was cancelled while its packages were made ready"))
 	}

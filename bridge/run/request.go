@@ -7,6 +7,7 @@ import (
 
 	"github.com/toolcell/toolcell/bridge/consent"
 	"github.com/toolcell/toolcell/bridge/hostapi"
+	"github.com/toolcell/toolcell/internal/signals"
 	"github.com/toolcell/toolcell/mcpproxy"
 )
 
@@ -48,7 +49,8 @@ type Request struct {
 	// why it is not known, ErrNoFolder if it works in none. They count only with Options.Shown.
 	Folder    string
 	FolderErr error
-	Rounds    int // questions in results that the client has answered for this call already
+	Rounds    int           // questions in results that the client has answered for this call already
+	Span      *signals.Span // of the client's request; nil if there is none
 	// Running, if it is not nil, is called when the code is about to run, with a
 	// function that raises KeyboardInterrupt in it.
 	Running func(interrupt func())

@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/toolcell/toolcell/bridge/artifacts"
@@ -29,6 +30,7 @@ import (
 	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/internal/deadline"
 	"github.com/toolcell/toolcell/internal/memory"
+	"github.com/toolcell/toolcell/internal/signals"
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
@@ -88,6 +90,8 @@ type Run struct {
 	rounds         int           // of questions in results
 	forgotten      chan struct{} // closed when no call can come back any more
 	forgetOnce     sync.Once
+
+	span atomic.Pointer[signals.Span] // nil if nothing is exported
 }
 
 // execute has the steps of a run, from top to bottom.
@@ -98,9 +102,9 @@ func (r *Run) execute(ctx context.Context) *Result {
 	res.Run = r.ID
 	r.recordEnd(res, time.Since(start))
 	if res.cause != nil {
-		r.runs.o.Log.Debug("a run could not be carried out", "error", doctor.Detail(res.cause))
+		r.runs.o.Log.DebugContext(ctx, "a run could not be carried out", "error", doctor.Detail(res.cause))
 	}
-	r.runs.o.Log.Info("run", "run", r.ID, "status", res.Status, "servers", len(res.Servers), "ms", time.Since(start).Milliseconds())
+	r.runs.o.Log.InfoContext(ctx, "run", "run", r.ID, "status", res.Status, "servers", len(res.Servers), "ms", time.Since(start).Milliseconds())
 	return res
 }
 

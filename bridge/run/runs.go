@@ -108,6 +108,8 @@ func (rs *Runs) Do(ctx context.Context, req Request) *Result {
 func (rs *Runs) Begin(req Request) *Run {
 	rs.o.Upstreams.SetElicits(req.Elicits)
 	return rs.Start(req, func(ctx context.Context, r *Run) (res *Result) {
+		ctx, end := r.export(ctx)
+		defer func() { end(res) }()
 		defer contain.Recover("running code", func(err error) { res = panicked(err) })
 		return r.execute(ctx)
 	})

@@ -19,6 +19,7 @@ import (
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/sandboxes"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
+	"github.com/toolcell/toolcell/internal/signals"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 	"github.com/toolcell/toolcell/oci"
@@ -44,7 +45,8 @@ type app struct {
 	environments environments
 	images       *sandboxes.Images // of the environment at the start
 	record       *record.Journal
-	inbox        *inbox.Server // nil if its questions cannot be asked for
+	inbox        *inbox.Server    // nil if its questions cannot be asked for
+	signals      *signals.Signals // nil if nothing is exported
 }
 
 // appOptions are the choices of a command that are not settings.
@@ -85,13 +87,15 @@ func openApp(s settings.Settings, o appOptions) (_ *app, err error) {
 		return nil, err
 	}
 	a.images = env.images
+	a.signals = signals.Open(signals.Options{Version: version, Log: o.log})
 	servers := proxyOptions(s, o.log)
+	servers.Signals = a.signals
 	servers.Refresh = o.servers.refresh(o.log)
 	a.proxy = mcpproxy.New(o.servers.config, servers)
 	a.policy = loadPolicy(s, cmp.Or(o.policyLog, o.log))
 	warnOfSections(o.log, a.policy, o.servers.config.Servers)
 	d, options := s.Dirs, s.Runs
-	options.Log, options.Upstreams, options.Policy = o.log, a.proxy, a.policy
+	options.Log, options.Signals, options.Upstreams, options.Policy = o.log, a.signals, a.proxy, a.policy
 	options.MaxParallel = maxParallel(options.Sessions)
 	options.Project, options.ToolsDir = currentProject(), d.Tools()
 	options.RunsDir = filepath.Join(d.State, "runs")
@@ -147,7 +151,9 @@ func (a *app) Close() (err error) {
 		err = a.inbox.Close()
 	}
 	a.runs.Close()
-	return errors.Join(err, a.record.Close(), a.proxy.Close(), a.environments.Close())
+	err = errors.Join(err, a.record.Close(), a.proxy.Close(), a.environments.Close())
+	a.signals.Close()
+	return err
 }
 
 // Open files that a sandbox needs while it starts, and that the rest of the program needs.
@@ -168,12 +174,12 @@ func maxParallel(sessions int) int {
 }
 
 // shellLogger returns the log of a command that a user types: it prints warnings as notes,
-// nothing with -q, and structured lines with --log-level.
+// nothing with -q, and structured lines with --log-level or --log-json.
 func shellLogger(o Options) *slog.Logger {
 	switch {
 	case o.Quiet:
 		return slog.New(slog.DiscardHandler)
-	case o.Settings.Typed("log-level"):
+	case o.Settings.Typed("log-level"), o.Settings.Typed("log-json") && o.Settings.LogJSON:
 		return newLogger(o.Settings, o.Err, o.Settings.LogLevel)
 	}
 	return slog.New(&console.NoteHandler{Out: o.Err})
@@ -181,7 +187,11 @@ func shellLogger(o Options) *slog.Logger {
 
 // newLogger writes structured lines to stderr: stdout is the protocol.
 func newLogger(s settings.Settings, w io.Writer, level slog.Leveler) *slog.Logger {
-	log := slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
+	o := &slog.HandlerOptions{Level: level}
+	log := slog.New(slog.NewTextHandler(w, o))
+	if s.LogJSON {
+		log = slog.New(signals.LogHandler{Handler: slog.NewJSONHandler(w, o)})
+	}
 	keepLog(log)
 	if s.Runtime != "auto" && s.Runtime != "" {
 		log.Warn("the setting runtime is not needed: toolcell starts its sandboxes itself", "value", s.Runtime)

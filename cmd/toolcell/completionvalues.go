@@ -103,7 +103,7 @@ func (t *typed) values(f cli.Flag) []candidate {
 		return words("today", "yesterday")
 	case "format":
 		return words(formatJSONL, formatCSV)
-	case "allow-self-server":
+	case "allow-self-server", "log-json":
 		return words("0", "1")
 	case "state-dir":
 		t.paths = folderPaths

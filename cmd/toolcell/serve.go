@@ -44,7 +44,7 @@ func serve(ctx context.Context, o Options) (err error) {
 	if log.Enabled(ctx, slog.LevelDebug) { // listing the servers reads the record of each
 		log.Debug("serving", "version", version, "image", conf.Image, "servers", len(a.proxy.Servers()))
 	}
-	conf.Bridge.Version, conf.Bridge.Log = version, log
+	conf.Bridge.Version, conf.Bridge.Log, conf.Bridge.Signals = version, log, a.signals
 	conf.Bridge.Current = func() (bridge.OutputMode, time.Duration) {
 		now := live.Now().Bridge
 		return now.Output, now.FormTimeout

@@ -26,6 +26,7 @@ import (
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/internal/rawjson"
+	"github.com/toolcell/toolcell/internal/signals"
 	"github.com/toolcell/toolcell/internal/state"
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy"
@@ -69,10 +70,12 @@ func (o serversCallOptions) run(ctx context.Context, _ Options, p *mcpproxy.Prox
 	progress.Show("calling " + r.Server + "/" + r.Name)
 	rules := loadPolicy(o.Settings, slog.New(slog.DiscardHandler)).NewEnforcer() // the error of the call says what is wrong with it
 	journal := openRecord(o.Settings, appOptions{command: "servers call", log: shellLogger(o.Options)}, p)
-	answer, err := callFromTerminal(ctx, p, r, rules, newTerminalAsker(o.Streams, progress), journal, o.Settings.RecordRequired)
+	exported := signals.Open(signals.Options{Version: version, Log: shellLogger(o.Options)})
+	answer, err := callFromTerminal(exported.In(ctx), p, r, rules, newTerminalAsker(o.Streams, progress), journal, o.Settings.RecordRequired)
 	if errRecord := journal.Close(); errRecord != nil {
 		console.Note(o.Err, "the record is not in order: "+errRecord.Error())
 	}
+	exported.Close()
 	progress.Close()
 	if err != nil {
 		return err

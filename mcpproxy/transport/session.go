@@ -9,6 +9,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/toolcell/toolcell/internal/signals"
 	"github.com/toolcell/toolcell/mcpproxy/elicitation"
 	"github.com/toolcell/toolcell/mcpproxy/transport/message"
 )
@@ -101,6 +102,14 @@ func (p *Params) withMeta(meta mcp.Meta) *Params {
 	return &more
 }
 
+// Protocol returns the version of MCP that the session has.
+func (s *Session) Protocol() string {
+	if said := s.InitializeResult(); said != nil {
+		return said.ProtocolVersion
+	}
+	return ""
+}
+
 // Request sends one request and waits for its result.
 func (s *Session) Request(ctx context.Context, method string, params *Params) (message.Reply, error) {
 	if params.Progress != nil {
@@ -108,6 +117,7 @@ func (s *Session) Request(ctx context.Context, method string, params *Params) (m
 		defer stop()
 		params = params.withMeta(mcp.Meta{"progressToken": token})
 	}
+	params = params.withMeta(signals.Meta(ctx))
 	if mayAsk(method) && !s.Legacy() && params.Elicits != s.can {
 		params = params.withMeta(mcp.Meta{mcp.MetaKeyClientCapabilities: params.Elicits.ForRequest()})
 	}

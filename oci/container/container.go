@@ -135,6 +135,7 @@ type Started struct {
 type Standby struct {
 	Started
 	Alive   func() bool // it has not ended
+	Forked  bool        // from a template
 	Runtime *Runtime
 }
 

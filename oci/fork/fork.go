@@ -46,7 +46,7 @@ func (t *Template) Fork(now bool) (*container.Standby, error) {
 	}
 	return &container.Standby{
 		Sandbox: f, Lifeline: f.line, Conn: f.conn, Workspace: f.workspace,
-		Runtime: t.containers, Alive: func() bool { return !t.Gone() },
+		Runtime: t.containers, Alive: func() bool { return !t.Gone() }, Forked: true,
 	}, nil
 }
 

@@ -14,7 +14,7 @@ import (
 
 // fixed are the settings that count at the next start: which files toolcell reads, where it keeps its
 // own, what it records there, and how much of it works at once. All others count for the next run when a file has changed.
-var fixed = append([]string{"servers-config", "policy", "state-dir", "allow-self-server", "sessions", "runtime"}, ForRecord...)
+var fixed = append([]string{"servers-config", "policy", "state-dir", "allow-self-server", "sessions", "log-json", "runtime"}, ForRecord...)
 
 // ofEnvironment are the settings of what code runs in: images, packages and sandboxes. The log level
 // is one of them since other processes work on these.

@@ -38,6 +38,7 @@ type Settings struct {
 	Pull       rootfs.PullPolicy
 	MaxFiles   int // in an image
 	LogLevel   slog.Level
+	LogJSON    bool
 	AllowSelf  bool
 	Servers    string
 	Policy     string
@@ -162,6 +163,7 @@ func (s *Settings) groups() []Group {
 			{"state-dir", "", "one `DIR` for all files that toolcell keeps, instead of the XDG folders", plain(&s.StateDir)},
 			{"idle-timeout", "5m", "`TIME` after which idle servers and standby sandboxes are stopped", into(&s.Proxy.IdleTimeout, parseDuration)},
 			{"log-level", "INFO", "lowest `LEVEL` of log lines on stderr: DEBUG, INFO, WARN or ERROR; without it, commands other than serve print warnings only", into(&s.LogLevel, parseLevel)},
+			{"log-json", "0", "whether log lines on stderr are JSON, `0|1`; --log-json alone is 1", into(&s.LogJSON, parseBool)},
 			{"runtime", "auto", "has no effect; `NAME` is accepted for old configs", plain(&s.Runtime)},
 		}},
 	}

@@ -289,7 +289,7 @@ func Flags(only ...string) []cli.Flag {
 
 // Flag returns the flag of a setting.
 func (k Setting) Flag() cli.Flag {
-	if k.Name == "project" {
+	if k.Name == "project" || k.Name == "log-json" {
 		return &cli.GenericFlag{Name: k.Name, Value: &valueOptional{k.Value}, Usage: k.Usage}
 	}
 	return &cli.StringFlag{Name: k.Name, Value: k.Value, Usage: k.Usage}
