@@ -108,7 +108,7 @@ test-unit: vet test-npm
 test-all: test-deps $(if $(SKIP_TESTED),,test)
 	@$(MAKE) --no-print-directory -j4 test-images test-npm test-pypi test-clients
 	go test -race -p 4 $(VETTED) -timeout 20m $(TESTFLAGS) -skip "^TestBounds$$|$(call marked,alone)" $(RACED)
-	@$(MAKE) --no-print-directory -j2 -Otarget test-bounds test-e2e
+	@$(MAKE) --no-print-directory -j2 -Otarget test-bounds test-e2e test-collector
 
 # Parsers are measured in processor time, so they have what the end-to-end tests leave:
 # these wait much.
@@ -118,11 +118,18 @@ test-bounds:
 test-e2e:
 	go test $(VETTED) -timeout 40m -parallel 6 $(TESTFLAGS) -skip "$(call marked,mainjob)" $(E2E)
 
+# What is exported, into the OpenTelemetry Collector, which is built here: a minute or
+# more the first time, then seconds.
+test-collector: | deps
+	@mkdir -p bin
+	cd .ci/collector && go build -o $(CURDIR)/bin/collector .
+	TOOLCELL_TEST_COLLECTOR=$(CURDIR)/bin/collector go test -ldflags="-s -w" -tags $(TAGS),collector -count=1 $(TESTFLAGS) -run TestTheCollectorTakesSignals $(E2E)
+
 # Without PyPI it prints a message.
 test-py:
 	@if .ci/venv.sh; then .venv/bin/pytest -q; else echo 'toolcell: the tests of the Python package are left out' >&2; fi
 
-.PHONY: test-images test-npm test-pypi test-clients test-py test-unit test-imaged test-mainjob test-bounds test-e2e vet
+.PHONY: test-images test-npm test-pypi test-clients test-py test-unit test-imaged test-mainjob test-bounds test-e2e test-collector vet
 test-images:
 	@.ci/images.sh $(TOOLCELL_TEST_IMAGES) 3.14 3.13 3.11 minimal
 
@@ -201,6 +208,11 @@ bench: bin/toolcell test-deps
 .PHONY: bench-neighbor
 bench-neighbor: bin/toolcell test-deps
 	go test -tags $(TAGS),figures -count=1 -v -run TestNeighborFigures $(E2E)
+
+# Runs with and without a collector. docs/benchmarks/signals.md says how builds were compared.
+.PHONY: bench-signals
+bench-signals: | deps
+	go test -tags $(TAGS) -run '^$$' -bench 'Benchmark(Off|On)$$' -benchmem ./internal/signals
 
 # A download through the way out of a sandbox beside a direct one.
 .PHONY: bench-network
