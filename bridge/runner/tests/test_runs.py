@@ -18,7 +18,7 @@ def test_calls_a_tool(run: Any) -> None:
     assert result.stdout == "a\n"
     call, = result.calls
     assert call["method"] == "call_tool"
-    assert call["params"] == {"server": "github", "tool": "create_issue", "args": [], "named": {"title": "a"}}
+    assert call["params"] == {"server": "github", "tool": "create_issue", "args": [], "named": {"title": "a"}, "line": 1}
 
 
 def test_code_does_not_meet_the_runner(run: Any) -> None:
