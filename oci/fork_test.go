@@ -459,7 +459,7 @@ func TestForkEndsAsPythonDoes(t *testing.T) {
 		"exit code":        {"raise SystemExit(7)", "", 7},
 		"killed":           {"import os; os.kill(os.getpid(), 9)", "", 137},
 		"atexit":           {"import atexit; atexit.register(print, 'bye')", "bye\n", 0},
-		"threads first":    {"import threading, time\nthreading.Thread(target=lambda: (time.sleep(.1), print('thread'))).start()\nprint('main')", "main\nthread\n", 0},
+		"threads first":    {"import threading\nthreading.Thread(target=lambda: (threading.main_thread().join(), print('thread'))).start()\nprint('main')", "main\nthread\n", 0},
 		"C's own buffers":  {"import ctypes; ctypes.CDLL(None).printf(b'from C')", "from C", 0},
 		"processes it had": {"import subprocess; subprocess.Popen(['sleep', '60']); print('end')", "end\n", 0},
 		"orphans":          {"import os, time\nif os.fork() == 0:\n  if os.fork() == 0: time.sleep(60)\n  os._exit(0)\nprint('end')", "end\n", 0},
