@@ -21,7 +21,7 @@ expect() { # PATTERN COMMAND…
 # typed returns what `toolcell upgrade` says is to be typed.
 typed() {
 	local text
-	text=$(toolcell upgrade | sed '0,/For a newer version, type:$/d')
+	text=$(toolcell upgrade | sed '0,/To upgrade:$/d')
 	[ -n "$text" ] || fail "toolcell upgrade says nothing"
 	echo "$text"
 }
