@@ -117,7 +117,7 @@ use() {
 
 # upgrade types what the program says, where files were downloaded.
 upgrade() {
-	check "* has $NEXT; to upgrade, type:"$'\n*'
+	check "* has $NEXT; *"
 	local command
 	command=$(typed)
 	case $case in

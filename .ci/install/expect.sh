@@ -18,10 +18,10 @@ expect() { # PATTERN COMMAND…
 	rm -f "$errors"
 }
 
-# typed returns what `toolcell upgrade` says is to be typed.
+# typed returns what `toolcell upgrade` says is to be typed, below the line on what there is.
 typed() {
 	local text
-	text=$(toolcell upgrade | sed '0,/To upgrade:$/d')
+	text=$(toolcell upgrade | tail -n +2)
 	[ -n "$text" ] || fail "toolcell upgrade says nothing"
 	echo "$text"
 }
