@@ -17,11 +17,16 @@ func heldIn(t *testing.T, while func(in *interpreter)) *Runs { return heldOn(t, 
 
 func heldOn(t *testing.T, change func(*Options), while func(in *interpreter)) *Runs {
 	var s *Runs
+	var sess *session
+	var in *interpreter // read once: a run that ends takes it from its session
 	s = newSessionServer(t, fakeUpstreams{"up": {"f": func(context.Context, json.RawMessage) (string, error) {
 		s.sessions.mu.Lock()
-		in := s.sessions.live["a"].interpreter
+		if now := s.sessions.live["a"]; now != sess {
+			sess, in = now, now.interpreter
+		}
+		of := in
 		s.sessions.mu.Unlock()
-		while(in)
+		while(of)
 		return "ok", nil
 	}}}, change)
 	return s

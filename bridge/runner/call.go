@@ -32,7 +32,7 @@ func CarryOut(ctx context.Context, g *gate.Gate, h Host, number int, method stri
 	defer g.Settled(number)
 	answer, err := carryOut(ctx, g, h, number, method, raw)
 	g.NoteSilent(err)
-	return answer, ofStoppedRun(err)
+	return answer, ofStoppedRun(err, g.WhyStopped())
 }
 
 func carryOut(ctx context.Context, g *gate.Gate, h Host, number int, method string, raw json.RawMessage) (Answer, error) {
@@ -94,8 +94,12 @@ func NewCallError(err error, server, tool string) error {
 }
 
 // ofStoppedRun marks the error of a call that failed because the run was stopped. A task
-// that gets it may live on in the session, and outlive the run.
-func ofStoppedRun(err error) error {
+// that gets it may live on in the session, and outlive the run. The code may have ended, and
+// with it its calls, before one of them was told why.
+func ofStoppedRun(err, why error) error {
+	if why != nil && errors.Is(err, context.Canceled) {
+		err = why
+	}
 	if !gate.IsStopped(err) {
 		return err
 	}

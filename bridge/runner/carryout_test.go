@@ -82,6 +82,24 @@ func TestErrorOfARunThatIsStoppedMeanwhileNamesItsServer(t *testing.T) {
 	}
 }
 
+// TestCodeThatHasEndedFirstWasStoppedToo: its calls end with it, and a task that lives on in the
+// session is told so.
+func TestCodeThatHasEndedFirstWasStoppedToo(t *testing.T) {
+	for stopped, want := range map[bool]bool{false: false, true: true} {
+		g := gate.New(gate.Options{})
+		host := hostFunc(func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
+			if stopped {
+				g.Stop(consent.ErrStopped)
+			}
+			return nil, NewCallError(context.Canceled, "up", "write")
+		})
+		_, err := CarryOut(t.Context(), g, host, 1, "describe", nil)
+		if e, ok := errors.AsType[*CallError](err); !ok || e.Stopped != want || errors.Is(err, consent.ErrStopped) != want {
+			t.Errorf("stopped %t: got %+v", stopped, err)
+		}
+	}
+}
+
 // TestServerThatIsStillSilentIsNoted, also if only its documentation was wanted.
 func TestServerThatIsStillSilentIsNoted(t *testing.T) {
 	g, silent := gate.New(gate.Options{}), &mcpproxy.SilentError{Server: "up"}
