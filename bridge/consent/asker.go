@@ -29,14 +29,20 @@ type Asker struct {
 	arrived chan struct{} // closed when none is on its way
 
 	// The fields below are guarded by queue.mu.
-	granted  map[toolKey][]string // the reasons for which a tool was asked about, and allowed until the end
-	believed map[toolKey]string   // the hints that were accepted
+	granted  map[toolKey]grant  // what is allowed until the end
+	believed map[toolKey]string // the hints that were accepted
 	pending  *Question
 	stopped  error // by the user, or since no answer came: nothing more is asked
 	ended    bool
 }
 
 type toolKey struct{ server, tool, identity string }
+
+// A grant lets all calls of a tool out until the run ends.
+type grant struct {
+	reasons  []string // for which the user was asked
+	question string   // ID of the one that was answered last
+}
 
 func (c Call) key() toolKey { return toolKey{c.Server, c.Tool, c.Identity} }
 
@@ -70,7 +76,7 @@ func (d *Queue) Begin(o AskerOptions) *Asker {
 		o.Client = &d.self
 	}
 	o.Timeout = cmp.Or(o.Timeout, 10*time.Minute)
-	r := &Asker{o: o, queue: d, granted: map[toolKey][]string{}, believed: map[toolKey]string{}}
+	r := &Asker{o: o, queue: d, granted: map[toolKey]grant{}, believed: map[toolKey]string{}}
 	r.life, r.over = context.WithCancel(context.Background())
 	return r
 }
@@ -124,26 +130,29 @@ func (r *Asker) Pending() (Question, bool) {
 }
 
 // grant allows the tool of a call until the end. queue.mu is held.
-func (r *Asker) grant(c Call) {
-	key := c.key()
-	known := r.granted[key]
+func (r *Asker) grant(c Call, question string) {
+	known := r.granted[c.key()]
 	for _, reason := range c.Reasons {
-		if !slices.Contains(known, reason) {
-			known = append(known, reason)
+		if !slices.Contains(known.reasons, reason) {
+			known.reasons = append(known.reasons, reason)
 		}
 	}
-	r.granted[key] = known
+	known.question = question
+	r.granted[c.key()] = known
 }
 
-// Granted reports whether the user allowed the tool of a call for the rest of the run, and
-// knew of all reasons to be asked: a new one is another question. So is another entry of
-// the server, or another definition of the tool.
-func (r *Asker) Granted(c Call) bool {
+// Granted returns the ID of the question by which the user allowed the tool of a call for the
+// rest of the run, and knew of all reasons to be asked: a new one is another question. So is
+// another entry of the server, or another definition of the tool. "" is of none.
+func (r *Asker) Granted(c Call) (question string) {
 	r.queue.mu.Lock()
 	defer r.queue.mu.Unlock()
-	known, granted := r.granted[c.key()]
-	unknown := func(reason string) bool { return !slices.Contains(known, reason) }
-	return granted && !slices.ContainsFunc(c.Reasons, unknown)
+	known := r.granted[c.key()]
+	unknown := func(reason string) bool { return !slices.Contains(known.reasons, reason) }
+	if slices.ContainsFunc(c.Reasons, unknown) {
+		return ""
+	}
+	return known.question
 }
 
 // Believed reports whether the user accepted the hint of a call.

@@ -139,7 +139,7 @@ func TestRevokingAtOnce(t *testing.T) {
 		if err := errors.Join(d.Decide(q.ID, Answer{Choice: ForRun}), d.Revoke(q.ID)); err != nil {
 			t.Fatal(err)
 		}
-		if err := <-answer; err != nil || r.Granted(Call{Server: "bank", Tool: "transfer"}) {
+		if err := <-answer; err != nil || r.Granted(Call{Server: "bank", Tool: "transfer"}) != "" {
 			t.Errorf("the call: %v; still granted: %v", err, r.Granted(Call{Server: "bank", Tool: "transfer"}))
 		}
 		r.End()
@@ -166,7 +166,7 @@ func TestAnswersToCalls(t *testing.T) {
 				if choice == Stop && !errors.Is(stopped, ErrStopped) || choice != Stop && stopped != nil {
 					t.Errorf("the run was stopped: %v", stopped)
 				}
-				if granted := r.Granted(Call{Server: "bank", Tool: "transfer"}); granted != (choice == ForRun) {
+				if granted := r.Granted(Call{Server: "bank", Tool: "transfer"}) != ""; granted != (choice == ForRun) {
 					t.Errorf("granted for the run: %v", granted)
 				}
 				if err := d.Decide(q.ID, Answer{Choice: ForCall}); !errors.Is(err, ErrDecided) {
@@ -353,7 +353,7 @@ func TestGrantForTheRunIsTakenBack(t *testing.T) {
 		if err := <-answer; err != nil {
 			t.Fatal(err)
 		}
-		if err := d.Revoke(q.ID); err != nil || r.Granted(Call{Server: "bank", Tool: "transfer"}) {
+		if err := d.Revoke(q.ID); err != nil || r.Granted(Call{Server: "bank", Tool: "transfer"}) != "" {
 			t.Errorf("%v, granted: %v", err, r.Granted(Call{Server: "bank", Tool: "transfer"}))
 		}
 		if err := d.Revoke(q.ID); err == nil {
@@ -388,7 +388,7 @@ func TestARunThatWasStoppedIsNotAskedAgain(t *testing.T) {
 				if err := <-answer; !errors.Is(err, tt.want) {
 					t.Errorf("the call got %v", err)
 				}
-				if r.Granted(transfer(1)) {
+				if r.Granted(transfer(1)) != "" {
 					t.Error("the other tool is still allowed")
 				}
 				for _, c := range []Call{transfer(1), other} {
@@ -417,7 +417,7 @@ func allow(t *testing.T, d *Queue, r *Asker, c Call) {
 	if err := d.Decide(await(t, d, r).ID, Answer{Choice: ForRun}); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-answer; err != nil || !r.Granted(c) {
+	if err := <-answer; err != nil || r.Granted(c) == "" {
 		t.Fatalf("%v, granted: %v", err, r.Granted(c))
 	}
 }
@@ -459,7 +459,7 @@ func TestAFaultWhileAQuestionWaitsEndsItAndTheRun(t *testing.T) {
 				if !slices.Equal(ended, []string{want}) {
 					t.Errorf("the run was ended by %q", ended)
 				}
-				if r.Granted(transfer(1)) {
+				if r.Granted(transfer(1)) != "" {
 					t.Error("the tool is still allowed")
 				}
 				if _, err := r.AskForm(t.Context(), form); !errors.Is(err, contain.ErrInternal) {

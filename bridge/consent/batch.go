@@ -134,7 +134,7 @@ func (r *Asker) askBatch(b *batch) {
 	verdicts := make([]verdict, len(b.calls))
 	var calls []Call
 	for i, c := range b.calls {
-		if verdicts[i].allowed = !c.Once && r.Granted(c); !verdicts[i].allowed {
+		if verdicts[i].allowed = !c.Once && r.Granted(c) != ""; !verdicts[i].allowed {
 			calls = append(calls, c)
 		}
 	}

@@ -66,7 +66,7 @@ func TestAHintIsBelievedOfTheToolThatWasShown(t *testing.T) {
 					t.Errorf("%s: %s is believed", choice, name)
 				}
 			}
-			if got := r.Granted(call); got != (choice == ForRun) {
+			if got := r.Granted(call) != ""; got != (choice == ForRun) {
 				t.Errorf("%s: granted for the run is %v", choice, got)
 			}
 		})

@@ -165,7 +165,7 @@ func (d *Queue) settle(q *Question, s State, a Answer) (err error) {
 		for _, c := range q.Calls {
 			switch a.Choice {
 			case ForRun:
-				q.run.grant(c)
+				q.run.grant(c, q.ID)
 			case Believe:
 				q.run.believed[c.key()] = c.Hint
 			}

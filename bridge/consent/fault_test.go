@@ -59,7 +59,7 @@ func TestFaultWhileAskingDenies(t *testing.T) {
 				if _, pending := r.Pending(); pending || held.Load() != 0 {
 					t.Errorf("a question waits: %t, the code is held %d times", pending, held.Load())
 				}
-				if (point == "consent: settling" || point == "taking the user's answer") && r.Granted(transfer(1)) {
+				if (point == "consent: settling" || point == "taking the user's answer") && r.Granted(transfer(1)) != "" {
 					t.Error("an answer that panicked grants the tool for the run")
 				}
 				if q, ok := other.Pending(); !ok || q.ID != before.ID {
@@ -99,7 +99,7 @@ func TestAnAnswerThatPanicsIsADenial(t *testing.T) {
 					if err := <-answer; !errors.Is(err, ErrDenied) {
 						t.Errorf("the call got %v", err)
 					}
-					if r.Granted(call) || r.Believed(call) {
+					if r.Granted(call) != "" || r.Believed(call) {
 						t.Errorf("granted for the run: %v, its hint is believed: %v", r.Granted(call), r.Believed(call))
 					}
 				})

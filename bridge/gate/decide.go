@@ -64,6 +64,8 @@ type Verdict struct {
 	Planned bool        // it is kept in the plan, and not sent
 	Ask     *policy.Ask // what the user has to be asked first
 	Refusal error       // why it is not allowed
+
+	question string // by which the user allowed it earlier, for the rest of the run
 }
 
 // errUndecided refuses what nothing has allowed.
@@ -105,8 +107,10 @@ func (g *Gate) decide(ctx context.Context, e *Effect, allowed []*policy.Ask) (v 
 			return Verdict{Allowed: true}
 		}
 	}
-	if !ask.Once && g.o.Asker != nil && g.o.Asker.Granted(consentCall(ask)) {
-		return Verdict{Allowed: true}
+	if !ask.Once && g.o.Asker != nil {
+		if question := g.o.Asker.Granted(consentCall(ask)); question != "" {
+			return Verdict{Allowed: true, question: question}
+		}
 	}
 	return Verdict{Ask: ask}
 }

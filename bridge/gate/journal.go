@@ -28,6 +28,8 @@ type journaled struct {
 	keep    record.Keep
 	private bool
 
+	question string // by which the user allowed it, for the rest of the run
+
 	started time.Time // zero until it is about to leave
 	ended   bool
 }
@@ -80,6 +82,7 @@ func (j *journaled) again() {
 
 // decided records a verdict that does not simply allow.
 func (j *journaled) decided(e Effect, v Verdict) {
+	j.question = v.question
 	j.tool, j.writes = e.Facts.Name, e.Facts.Method == mcpproxy.CallTool && !e.Facts.Tool.ReadsOnly
 	line := record.Verdict{Call: j.number, Effect: j.method, Server: j.server, Tool: j.tool, Line: j.line, Writes: j.writes, Private: j.private, Keep: j.keep}
 	switch {
@@ -112,7 +115,7 @@ func (g *Gate) start(j *journaled, e Effect) {
 	}
 	_ = j.run.Append(record.CallStart{
 		Call: j.number, Effect: j.method, Server: j.server, Tool: j.tool, Line: j.line, Entry: e.Facts.Entry, Definition: e.Facts.Tool.Digest,
-		Arguments: record.TextOf(e.Args), Writes: j.writes, Private: j.private, By: by, Keep: j.keep,
+		Arguments: record.TextOf(e.Args), Writes: j.writes, Private: j.private, By: by, Question: j.question, Keep: j.keep,
 	})
 }
 

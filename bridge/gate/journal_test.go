@@ -127,6 +127,33 @@ func TestEveryEffectIsOnRecord(t *testing.T) {
 	}
 }
 
+// TestACallNamesTheQuestionThatAllowedIt, which was about an earlier one.
+func TestACallNamesTheQuestionThatAllowedIt(t *testing.T) {
+	u, j := newUpstream(t), newJournal(t, "")
+	g := New(Options{
+		Upstreams: u.Proxy, Granted: granted, Policy: policyIn(t, "[servers.up]\nask = '*'"), Taint: &consent.Taint{}, Record: j.run,
+		Asker: recordingUser(t, j, consent.ForRun),
+	})
+	for range 2 {
+		if _, err := g.Do(t.Context(), requests["tools/call"]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var asked any
+	var by []any
+	for _, line := range j.lines(t, false) {
+		switch line["kind"] {
+		case "ask":
+			asked = line["question"]
+		case "call.start":
+			by = append(by, line["question"])
+		}
+	}
+	if len(by) != 2 || by[0] != nil || asked == nil || by[1] != asked {
+		t.Errorf("question %v was asked; the calls name %v", asked, by)
+	}
+}
+
 // TestOutcomesOnRecord: that a tool failed is no success.
 func TestOutcomesOnRecord(t *testing.T) {
 	j := newJournal(t, "")

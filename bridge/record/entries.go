@@ -97,8 +97,8 @@ type CallStart struct {
 	Definition string `json:"definitionSHA256,omitzero"` // of the tool
 	Arguments  Text   `json:"arguments,omitzero"`        // JSON, as it is sent
 	Writes     bool   `json:"writes,omitzero"`           // it may change something
-	By         string `json:"by,omitzero"`               // whose word Writes is: pin, user or default
-	Question   string `json:"question,omitzero"`         // ID of the question by which the user allowed it
+	By         string `json:"by,omitzero"`               // why: pin (its server said then that it only reads), default (nobody said so), or method (it only reads)
+	Question   string `json:"question,omitzero"`         // ID of an earlier one, by which the user allowed it for the rest of the run
 	Private    bool   `json:"private,omitzero"`          // the policy says that what the server has is private
 	Keep       Keep   `json:"-"`
 }
@@ -141,7 +141,6 @@ type Verdict struct {
 	Server    string   `json:"server,omitzero"`
 	Tool      string   `json:"tool,omitzero"`
 	Decision  string   `json:"decision"`         // allow, ask, deny or plan
-	Rule      string   `json:"rule,omitzero"`    // what in the policy decided
 	Reasons   []string `json:"reasons,omitzero"` // why it is asked or denied
 	Writes    bool     `json:"writes,omitzero"`  //
 	Private   bool     `json:"private,omitzero"` //

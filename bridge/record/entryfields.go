@@ -71,7 +71,6 @@ func (e Verdict) ready(d *draft) any {
 	d.name("server", &e.Server)
 	d.name("tool", &e.Tool)
 	d.name("decision", &e.Decision)
-	d.words("rule", &e.Rule)
 	bound(d, "reasons", &e.Reasons, func(s *string) { d.words("reasons", s) })
 	d.text("arguments", &e.Arguments, input)
 	return &e

@@ -158,7 +158,7 @@ func TestSecretsAreNotWritten(t *testing.T) {
 		run.Append(record.RunStart{Code: record.TextOf("f('" + token + "', 'hunter2', 'EMP-77')"), Client: record.Client{Name: token}, User: "hunter2"}),
 		run.Append(record.CallStart{Tool: "hunter2", Arguments: record.TextOf(strings.Repeat("a", 380) + " " + token)}),
 		run.Append(record.CallEnd{Answer: record.TextOf(`{"password":"x"}` + "\xff")}),
-		run.Append(record.Verdict{Rule: "hunter2", Reasons: []string{"with " + token}}),
+		run.Append(record.Verdict{Reasons: []string{"hunter2 with " + token}}),
 		run.Append(record.RunEnd{Stdout: out.Text()}),
 		j.Close())
 	if err != nil {
@@ -191,7 +191,7 @@ func TestSecretsAreNotWritten(t *testing.T) {
 	if got := e[2].Body.(*record.CallEnd).Answer; !slices.Equal(got.Hidden, []string{"not UTF-8", "key"}) {
 		t.Errorf("%+v", got)
 	}
-	if !bytes.Contains(e[0].Raw, []byte(`"hidden":["client.name: github"]`)) || !bytes.Contains(e[3].Raw, []byte(`"hidden":["rule: known","reasons: github"]`)) {
+	if !bytes.Contains(e[0].Raw, []byte(`"hidden":["client.name: github"]`)) || !bytes.Contains(e[3].Raw, []byte(`"hidden":["reasons: known","reasons: github"]`)) {
 		t.Errorf("%s\n%s", e[0].Raw, e[3].Raw)
 	}
 }

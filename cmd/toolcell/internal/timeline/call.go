@@ -80,10 +80,10 @@ func (c *Call) arguments() (*history.Entry, *record.Text) {
 func (c *Call) allowed(questions []*Question) {
 	for _, q := range questions {
 		switch {
-		case slices.Contains(q.Calls, c.Number) || c.Start != nil && c.Start.Question == q.ID:
+		case slices.Contains(q.Calls, c.Number):
 			c.Question, c.before = q, false
 			return
-		case q.approved != nil && q.approved.Scope == forRun && q.Asked.Before(c.At) && slices.Contains(q.tools, c.Name()):
+		case c.Start != nil && c.Start.Question == q.ID:
 			c.Question, c.before = q, true
 		}
 	}
@@ -107,12 +107,8 @@ func (c *Call) WhoAllowed(policy bool) string {
 	return "there is no policy, nobody was asked"
 }
 
-// States of questions, and the scope of an approval (package consent).
-const (
-	asked    = "asked"
-	approved = "approved"
-	forRun   = "run"
-)
+// asked is the state of a question that waits.
+const asked = "asked"
 
 // A Question is one to the user.
 type Question struct {
@@ -124,9 +120,8 @@ type Question struct {
 	Asked  time.Time
 	Last   *record.Ask // what became of it; nil while it waits, or if its process was killed
 
-	approved *record.Ask    // also if it was revoked later
-	tools    []string       // of its calls
-	entry    *history.Entry // in which it is asked
+	tools []string       // of its calls
+	entry *history.Entry // in which it is asked
 }
 
 // Answer says in words what became of the question, and how.
@@ -136,7 +131,7 @@ func (q *Question) Answer() string {
 		return "the user was asked, and there is no answer (" + q.ID + ")"
 	}
 	said := map[string]string{
-		approved: "allowed by the user", "denied": "denied by the user", "stopped": "denied by the user, who stopped the run",
+		"approved": "allowed by the user", "denied": "denied by the user", "stopped": "denied by the user, who stopped the run",
 		"expired": "no answer came in time", "ended": "the run ended before an answer", "answered": "answered by the user",
 		"revoked": "allowed by the user, and taken back later",
 	}[a.State]

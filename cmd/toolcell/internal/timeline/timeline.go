@@ -104,9 +104,6 @@ func (t *Timeline) ask(body *record.Ask, e *history.Entry) {
 	}
 	if q := t.Questions[at]; body.State != asked {
 		q.Last = body
-		if body.State == approved {
-			q.approved = body
-		}
 	}
 }
 
