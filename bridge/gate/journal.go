@@ -146,7 +146,7 @@ func (g *Gate) end(j *journaled, result mcpproxy.CallResult, err error, sent boo
 	}
 	g.mu.Unlock()
 	line := record.CallEnd{
-		Call: j.number, Server: j.server, Tool: j.tool, Writes: j.writes, Duration: time.Since(j.started).Microseconds(),
+		Call: j.number, Line: j.line, Server: j.server, Tool: j.tool, Writes: j.writes, Duration: time.Since(j.started).Microseconds(),
 		Outcome: outcome, Answer: record.TextOf(result.JSON), Private: j.private, Keep: j.keep,
 	}
 	if err != nil {
@@ -168,7 +168,8 @@ func (g *Gate) close(j *journaled, err error) {
 		return
 	}
 	_ = j.run.Append(record.CallEnd{
-		Call: j.number, Server: j.server, Tool: j.tool, Writes: j.writes, Outcome: record.Refused, Error: record.TextOf(err.Error()), Private: j.private, Keep: j.keep,
+		Call: j.number, Line: j.line, Server: j.server, Tool: j.tool, Writes: j.writes, Outcome: record.Refused,
+		Error: record.TextOf(err.Error()), Private: j.private, Keep: j.keep,
 	})
 }
 

@@ -154,6 +154,33 @@ func TestACallNamesTheQuestionThatAllowedIt(t *testing.T) {
 	}
 }
 
+// TestCallsAreOnRecordWithTheirLines, also those that end before there was a verdict. What the code says
+// of its line may be wrong.
+func TestCallsAreOnRecordWithTheirLines(t *testing.T) {
+	for name, r := range map[string]Request{
+		"a call":          requests["tools/call"],
+		"not granted":     {Method: mcpproxy.CallTool, Server: "nowhere", Name: "x"},
+		"unknown tool":    {Method: mcpproxy.CallTool, Server: "up", Name: "nothing"},
+		"wrong arguments": {Method: mcpproxy.CallTool, Server: "up", Name: "write", Arguments: json.RawMessage(`[]`)},
+		"a resource":      requests["resources/read"],
+	} {
+		for said, want := range map[int]any{7: 7.0, 0: nil, -3: nil} {
+			u, j := newUpstream(t), newJournal(t, "")
+			r.Line = said
+			_, _ = New(Options{Upstreams: u.Proxy, Granted: granted, Policy: policyIn(t, ""), Taint: &consent.Taint{}, Record: j.run}).Do(t.Context(), r)
+			lines := j.lines(t, false)
+			for _, l := range lines {
+				if l["line"] != want {
+					t.Errorf("%s of line %d: %v", name, said, l)
+				}
+			}
+			if end := lines[len(lines)-1]; end["kind"] != "call.end" {
+				t.Errorf("%s: the last entry is %v", name, end)
+			}
+		}
+	}
+}
+
 // TestOutcomesOnRecord: that a tool failed is no success.
 func TestOutcomesOnRecord(t *testing.T) {
 	j := newJournal(t, "")

@@ -120,6 +120,7 @@ const (
 // CallEnd is what became of a call.
 type CallEnd struct {
 	Call     int     `json:"call"`
+	Line     int     `json:"line,omitzero"` // of the code, from 1, if it is known
 	Server   string  `json:"server"`
 	Tool     string  `json:"tool,omitzero"`
 	Outcome  Outcome `json:"outcome"`

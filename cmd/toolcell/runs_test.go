@@ -480,10 +480,11 @@ func TestExportsHaveAllCalls(t *testing.T) {
 	r.write(t, "aaaabbbbcccc", aRun(twoCalls)...)
 	r.write(t, "bbbbccccdddd", record.RunStart{Client: record.Client{Name: "=HYPERLINK(1)"}}, record.CallStart{Call: 1, Server: "mail", Tool: "@send", Writes: true})
 	r.write(t, "ccccddddeeee", record.RunStart{Command: "exec"}, record.RunEnd{Status: "success"})
+	r.write(t, "ddddeeeeffff", record.RunStart{}, record.CallEnd{Call: 1, Line: 4, Server: "mail", Tool: "nothing", Outcome: record.Refused}, record.RunEnd{Status: "error"})
 	r.close(t)
 	out, _, code := r.types(t, "runs", "export", "--format", "csv")
 	rows, err := csv.NewReader(strings.NewReader(out)).ReadAll()
-	if err != nil || code != 0 || len(rows) != 5 || fmt.Sprint(rows[0]) != fmt.Sprint(exportHead) {
+	if err != nil || code != 0 || len(rows) != 6 || fmt.Sprint(rows[0]) != fmt.Sprint(exportHead) {
 		t.Fatalf("exit %d, %v, %s", code, err, out)
 	}
 	cells := func(row int, names ...string) (all []string) {
@@ -503,7 +504,10 @@ func TestExportsHaveAllCalls(t *testing.T) {
 	if got := fmt.Sprint(cells(3, "run", "status", "call", "outcome")); got != "[ccccddddeeee success  ]" {
 		t.Errorf("got %s", got)
 	}
-	if got := fmt.Sprint(cells(4, "client", "tool", "outcome", "status")); got != "['=HYPERLINK(1) '@send unknown killed]" {
+	if got := fmt.Sprint(cells(4, "run", "line", "tool", "outcome")); got != "[ddddeeeeffff 4 nothing refused]" {
+		t.Errorf("got %s", got)
+	}
+	if got := fmt.Sprint(cells(5, "client", "tool", "outcome", "status")); got != "['=HYPERLINK(1) '@send unknown killed]" {
 		t.Errorf("got %s", got)
 	}
 	out, _, _ = r.types(t, "runs", "export", "--client", "claude")

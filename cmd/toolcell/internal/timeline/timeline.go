@@ -75,7 +75,7 @@ func (t *Timeline) Add(e *history.Entry) {
 	case *record.CallEnd:
 		c := t.call(body.Call, e.Time)
 		c.End, c.end = body, e
-		c.describe(body.Server, body.Tool, "", 0, body.Writes, body.Private)
+		c.describe(body.Server, body.Tool, "", body.Line, body.Writes, body.Private)
 	case *record.Ask:
 		t.ask(body, e)
 	case *record.Egress, *record.File, *record.Limit, *record.Pin, *record.Torn:
