@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/toolcell/toolcell/bridge/gate"
+	"github.com/toolcell/toolcell/bridge/record"
 	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/bridge/savedtools"
 	"github.com/toolcell/toolcell/internal/text"
@@ -41,7 +42,9 @@ type Options struct {
 	Input func(ctx context.Context) (string, error)
 	// First reports whether a note is given for the first time; nil if all are.
 	First func(note string) bool
-	Log   *slog.Logger // nothing is logged if nil
+	// Record has which saved tools are saved, removed and given to the code; nil records nothing.
+	Record *record.Run
+	Log    *slog.Logger // nothing is logged if nil
 }
 
 // An API answers the calls of one run: it is the runner.Host of the run. It is
@@ -63,7 +66,8 @@ func New(o Options) *API {
 		o.First = func(string) bool { return true }
 	}
 	return &API{
-		o: o, saved: savedTools{store: o.Saved, gate: o.Gate, log: o.Log}, left: leftOut{first: o.First},
+		o: o, left: leftOut{first: o.First},
+		saved:   savedTools{store: o.Saved, gate: o.Gate, log: o.Log, record: savedRecord{run: o.Record}},
 		working: semaphore.NewWeighted(maxWorking),
 	}
 }

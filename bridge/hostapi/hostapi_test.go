@@ -14,6 +14,7 @@ import (
 	"github.com/toolcell/toolcell/bridge/bridgetest"
 	"github.com/toolcell/toolcell/bridge/consent"
 	"github.com/toolcell/toolcell/bridge/gate"
+	"github.com/toolcell/toolcell/bridge/record"
 	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/bridge/savedtools"
 	"github.com/toolcell/toolcell/mcpproxy"
@@ -30,6 +31,7 @@ type testOptions struct {
 	Marks     *consent.Taint
 	Hosts     []string
 	Asker     *consent.Asker
+	Record    *record.Run
 }
 
 // A testAPI answers what code asks, as in a run.
@@ -40,7 +42,7 @@ type testAPI struct {
 
 func newAPI(o testOptions) testAPI {
 	g := gate.New(gate.Options{Upstreams: o.Upstreams, Granted: o.Granted, Policy: o.Policy, Taint: o.Marks, Hosts: o.Hosts, Asker: o.Asker})
-	return testAPI{New(Options{Upstreams: o.Upstreams, Gate: g, Policy: o.Policy, Saved: o.Saved}), g}
+	return testAPI{New(Options{Upstreams: o.Upstreams, Gate: g, Policy: o.Policy, Saved: o.Saved, Record: o.Record}), g}
 }
 
 func (a testAPI) carryOut(ctx context.Context, method string, params json.RawMessage) (runner.Answer, error) {

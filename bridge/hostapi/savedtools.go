@@ -27,9 +27,10 @@ const maxSavedNotes = 5
 
 // savedTools are the tools that runs have saved, as one run uses them.
 type savedTools struct {
-	store savedtools.Store
-	gate  *gate.Gate
-	log   *slog.Logger
+	store  savedtools.Store
+	gate   *gate.Gate
+	log    *slog.Logger
+	record savedRecord
 
 	mu    sync.Mutex
 	notes []string // on tools that the code did not get or replaced
@@ -45,7 +46,7 @@ func (a *API) savedTool(ctx context.Context, method, name string, raw json.RawMe
 	}
 	defer a.working.Release(1)
 	if method == "remove_tool" {
-		return null, a.saved.store.Remove(name)
+		return null, a.saved.remove(name)
 	}
 	release, err := memory.Take(ctx, min(len(raw), maxSaving), memory.SavedTool)
 	if err != nil {
@@ -66,6 +67,7 @@ func (a *API) savedSource(ctx context.Context, name string) (json.RawMessage, er
 		return nil, err
 	}
 	a.o.Gate.MarkRead(tool.Private...)
+	a.saved.record.given(tool)
 	return encode(tool.Source, nil)
 }
 
@@ -118,8 +120,19 @@ func (s *savedTools) save(raw json.RawMessage, private []string) error {
 	if errors.Is(err, savedtools.ErrReserved) {
 		return &runner.CallError{Message: err.Error(), Kind: "ValueError"} // as of a builtin's name
 	}
+	if err == nil {
+		s.record.saved(tool)
+	}
 	if err == nil && noneBefore == nil && before.Source != tool.Source {
 		s.note(fmt.Sprintf("saved tool %q replaced another%s", tool.Name, savedAt(before)))
+	}
+	return err
+}
+
+func (s *savedTools) remove(name string) error {
+	err := s.store.Remove(name)
+	if err == nil {
+		s.record.removed(name)
 	}
 	return err
 }
@@ -141,6 +154,9 @@ func (s *savedTools) export(rawNames json.RawMessage) (string, error) {
 		if s.read(t).Source != t.Source {
 			return "", fmt.Errorf("saved tool %q was saved after private data was read, and this run can reach hosts: import it, and the user is asked", t.Name)
 		}
+	}
+	if err == nil {
+		s.record.given(tools...)
 	}
 	return savedtools.Module(tools), err
 }

@@ -179,12 +179,12 @@ type Egress struct {
 	Refused  int    `json:"refused,omitzero"`       // or failed before reaching the host
 }
 
-// A File is one that a run left, or was given.
+// A File is one that a run left, or a saved tool that it saved, removed, or was given the source of.
 type File struct {
-	Name   string `json:"name"`
-	Use    string `json:"use,omitzero"` // left, given or saved
+	Name   string `json:"name"`         // of a saved tool with its module: user_tools.NAME
+	Use    string `json:"use,omitzero"` // left, given, saved or removed
 	Type   string `json:"type,omitzero"`
-	Size   int64  `json:"size"`
+	Size   int64  `json:"size"` // 0 if it was removed
 	SHA256 string `json:"sha256,omitzero"`
 }
 

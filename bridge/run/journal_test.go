@@ -63,6 +63,11 @@ func TestARunIsOnRecord(t *testing.T) {
 	}{
 		{"a success", "run.start run.ready run.end", "success", Request{Code: "print('one'); 6 * 7"}, map[string]string{"code": "print('one'); 6 * 7", "stdout": "one\n", "result": "42"}},
 		{"a failure", "run.start run.ready run.end", "error", Request{Code: "1 / 0"}, map[string]string{"error": "ZeroDivisionError: division by zero"}},
+		{
+			"a saved tool", "run.start run.ready file file file run.end", "success",
+			Request{Code: "from mcp import runtime\ndef f(): return 7\nruntime.save_tool(f)\nimport user_tools\nprint(user_tools.f())\nruntime.remove_tool('f')"},
+			map[string]string{"stdout": "7\n"},
+		},
 		{"a request that is wrong", "run.start run.end", "validation_error", Request{Code: " "}, map[string]string{"error": "code is empty; give Python source"}},
 		{"a session", "run.start run.ready run.end", "success", Request{Code: "x = 1; print('first')", Session: "s"}, map[string]string{"stdout": "first\n"}},
 		{"a session that goes on", "run.start run.ready run.end", "success", Request{Code: "print(x)", Session: "s"}, map[string]string{"stdout": "1\n"}},

@@ -229,7 +229,7 @@ func (r *Run) newGate() *gate.Gate {
 func (r *Run) newAPI(display func(name string, data []byte, rasterFollows bool) error) *hostapi.API {
 	o := hostapi.Options{
 		Upstreams: r.runs.o.Upstreams, Gate: r.gate, Policy: r.policy, Saved: r.runs.saved, Display: display, Printed: r.python.previous.readers(),
-		First: r.runs.first, Log: r.runs.o.Log,
+		First: r.runs.first, Record: r.record, Log: r.runs.o.Log,
 	}
 	if r.req.Input != nil {
 		o.Input = r.python.typedInput(r.req.Input)

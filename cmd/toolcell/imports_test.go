@@ -36,7 +36,7 @@ var imports = map[string][]string{
 	"bridge/hints":               {"mcpproxy/config"},
 	"bridge/hints/hintstest":     {},
 	"bridge/gate":                {"bridge/consent", "bridge/record", "mcpproxy", "mcpproxy/catalog", "mcpproxy/config", "mcpproxy/policy", "mcpproxy/signature"},
-	"bridge/hostapi":             {"bridge/artifacts", "bridge/consent", "bridge/gate", "bridge/runner", "bridge/savedtools", "mcpproxy/..."},
+	"bridge/hostapi":             {"bridge/artifacts", "bridge/consent", "bridge/gate", "bridge/record", "bridge/runner", "bridge/savedtools", "mcpproxy/..."},
 	"bridge/imaging":             {},
 	"bridge/imaging/imagingtest": {},
 	"bridge/network":             {"bridge/runner", "mcpproxy/policy", "mcpproxy/policy/hosts", "oci/egress"},

@@ -222,6 +222,9 @@ func other(e *history.Entry) string {
 		}
 		return line
 	case *record.File:
+		if b.Use == "removed" {
+			return "file      removed: " + b.Name
+		}
 		return strings.TrimSpace(fmt.Sprintf("file      %s: %s, %s %s", cmp.Or(b.Use, "left"), b.Name, text.Size(b.Size), b.Type))
 	case *record.Limit:
 		line := "limit     " + b.Name

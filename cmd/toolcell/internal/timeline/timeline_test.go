@@ -67,6 +67,26 @@ func contain(t *testing.T, text string, all ...string) {
 	}
 }
 
+// TestSavedToolsAreInTheStory in the order of what was done with them.
+func TestSavedToolsAreInTheStory(t *testing.T) {
+	out := printed(t, recorded(t, record.Options{}, record.RunStart{},
+		record.File{Name: "user_tools.first", Use: "saved", Size: 1500, SHA256: strings.Repeat("0", 64)},
+		record.File{Name: "user_tools.first", Use: "given", Size: 1500},
+		record.File{Name: "user_tools.first", Use: "removed"},
+		record.File{Name: "plot.png", Use: "left", Type: "image/png", Size: 10},
+	), Options{})
+	_, story, _ := strings.Cut(out, "WHAT IT DID\n")
+	var said []string
+	for line := range strings.Lines(story) {
+		_, what, _ := strings.Cut(line, "s  ")
+		said = append(said, strings.TrimSpace(what))
+	}
+	if got, want := strings.Join(said, "|"), "file      saved: user_tools.first, 1.5 KiB|file      given: user_tools.first, 1.5 KiB|"+
+		"file      removed: user_tools.first|file      left: plot.png, 10 bytes image/png"; got != want {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
+
 // TestRefusedCallsStandAtTheirLines, also without a verdict. One whose line the code does not have is
 // named below it.
 func TestRefusedCallsStandAtTheirLines(t *testing.T) {
