@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/bridge/consent"
+	"github.com/toolcell/toolcell/bridge/record"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 )
 
@@ -43,6 +44,10 @@ func (g *Gate) acceptHint(ctx context.Context, ask *policy.Ask) {
 	}
 	if err := g.o.Upstreams.AcceptHint(ask.Server, ask.Tool, ask.Hint); err != nil {
 		g.o.Log.WarnContext(ctx, "keeping that a tool only reads", "server", ask.Server, "tool", ask.Tool, "err", err)
+		return
+	}
+	if g.notePin("accepted", ask.Server, ask.Tool, ask.Hint) { // calls of one question are told one by one
+		_ = g.o.Record.Append(record.Pin{Server: ask.Server, Tool: ask.Tool, Change: "accepted", Now: ask.Hint, By: record.ByQuestion})
 	}
 }
 

@@ -71,7 +71,7 @@ type Gate struct {
 	mu       sync.Mutex
 	used     []string      // servers whose tools the code has called or read about
 	recorded []record.Done // the last calls that may have changed something
-	changed  []string      // tools of which the record has that they differ from their pins
+	pins     []string      // changes of tools, and hints that were accepted, that are on record
 	sentOut  int           // calls that left
 }
 

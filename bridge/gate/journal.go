@@ -109,7 +109,7 @@ func (g *Gate) start(j *journaled, e Effect) {
 		if by = "default"; e.Facts.Tool.ReadsOnly {
 			by = "pin"
 		}
-		if e.Facts.Tool.Changed() != "" && g.noteChanged(j.server+"\x00"+j.tool) {
+		if e.Facts.Tool.Changed() != "" && g.notePin("changed", j.server, j.tool) {
 			_ = j.run.Append(record.Pin{Server: j.server, Tool: j.tool, Change: "changed", Now: e.Facts.Tool.Digest})
 		}
 	}
@@ -119,14 +119,15 @@ func (g *Gate) start(j *journaled, e Effect) {
 	})
 }
 
-// noteChanged reports whether it is called with a tool for the first time.
-func (g *Gate) noteChanged(tool string) bool {
+// notePin reports whether it is called with a change and its tool for the first time.
+func (g *Gate) notePin(what ...string) bool {
+	pin := strings.Join(what, "\x00")
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if slices.Contains(g.changed, tool) {
+	if slices.Contains(g.pins, pin) {
 		return false
 	}
-	g.changed = append(g.changed, tool)
+	g.pins = append(g.pins, pin)
 	return true
 }
 

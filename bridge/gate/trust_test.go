@@ -3,6 +3,7 @@ package gate
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -39,7 +40,8 @@ func TestTheUserAcceptsAHintWithACall(t *testing.T) {
 			}
 			return consent.Answer{Choice: map[bool]consent.Choice{true: consent.Believe, false: consent.ForCall}[believe]}
 		})
-		g := New(Options{Upstreams: p, Granted: granted, Policy: policyIn(t, "[servers.up]\nask = 'writes'"), Asker: user.Asker, Taint: &consent.Taint{}})
+		j := newJournal(t, "")
+		g := New(Options{Upstreams: p, Granted: granted, Policy: policyIn(t, "[servers.up]\nask = 'writes'"), Asker: user.Asker, Taint: &consent.Taint{}, Record: j.run})
 		for range 2 {
 			if _, err := g.Do(t.Context(), Request{Method: mcpproxy.CallTool, Server: "up", Name: "look"}); err != nil {
 				t.Fatal(err)
@@ -47,6 +49,9 @@ func TestTheUserAcceptsAHintWithACall(t *testing.T) {
 		}
 		if want := map[bool]int{true: 1, false: 2}[believe]; len(user.asked) != want {
 			t.Errorf("accepted: %v: asked %d times", believe, len(user.asked))
+		}
+		if n := strings.Count(j.summary(t), "pin look question\n"); n != map[bool]int{true: 1, false: 0}[believe] {
+			t.Errorf("accepted: %v: on record is\n%s", believe, j.summary(t))
 		}
 	}
 }

@@ -198,15 +198,19 @@ type Limit struct {
 	Effect string `json:"effect,omitzero"` // what followed, such as killed or refused
 }
 
-// A Pin is a tool whose definition changed, or was accepted.
+// A Pin is a tool whose definition changed, or was accepted. It is of no run if a command accepted it.
 type Pin struct {
 	Server string `json:"server"`
 	Tool   string `json:"tool"`
 	Change string `json:"change"`                // changed, added, removed or accepted
 	Before string `json:"beforeSHA256,omitzero"` // of the definition that was pinned
 	Now    string `json:"nowSHA256,omitzero"`
-	By     string `json:"by,omitzero"` // who accepted it
+	By     string `json:"by,omitzero"` // how the user accepted it: ByQuestion, or a command
 }
+
+// ByQuestion is Pin.By of a tool whose hint that it only reads was accepted, and nothing else of its
+// definition, with the answer to a question.
+const ByQuestion = "question"
 
 // RunEnd is how a run ended, as in its result.
 type RunEnd struct {

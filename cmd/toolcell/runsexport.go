@@ -68,7 +68,7 @@ func (o runsOptions) exportLines(f history.Filter) error {
 		if err != nil {
 			return err
 		}
-		if e.Kind == record.KindRunEnd || e.Kind == record.KindRunCost {
+		if e.Kind == record.KindRunEnd || e.Kind == record.KindRunCost || e.Run == "" {
 			delete(private, e.Run)
 		}
 	}

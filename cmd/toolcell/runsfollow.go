@@ -17,6 +17,9 @@ import (
 // followEvery is the interval between two looks at the record.
 const followEvery = 200 * time.Millisecond
 
+// noRun stands in place of the ID of a run for what a command did that is none.
+const noRun = "–       "
+
 // runsFollow prints what runs do until it is interrupted.
 func runsFollow(ctx context.Context, o runsOptions) error {
 	o.JSONPrinted = o.JSON // lines, and maybe none
@@ -28,7 +31,7 @@ func runsFollow(ctx context.Context, o runsOptions) error {
 		case o.JSON:
 			err = console.PrintJSONLine(o.Streams, e.Raw)
 		case line != "":
-			_, err = fmt.Fprintf(o.Out, "%s  %s  %s\n", e.Time.Local().Format(time.TimeOnly), console.Plain(shortRun(e.Run)), console.Plain(line))
+			_, err = fmt.Fprintf(o.Out, "%s  %s  %s\n", e.Time.Local().Format(time.TimeOnly), console.Plain(cmp.Or(shortRun(e.Run), noRun)), console.Plain(line))
 		}
 		if err != nil {
 			return err
@@ -61,6 +64,8 @@ func followedLine(e history.Entry) string {
 			about = text.Plural(len(b.Calls), "call")
 		}
 		return strings.TrimSpace(fmt.Sprintf("asked   %s  %s  %s %s", b.Question, b.State, about, timeline.HowAnswered(b)))
+	case *record.Pin:
+		return "pin     " + timeline.PinLine(b)
 	case *record.Limit:
 		return strings.TrimSpace(fmt.Sprintf("limit   %s %s", b.Name, b.Effect))
 	case *record.RunEnd:

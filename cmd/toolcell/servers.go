@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 )
@@ -18,7 +19,7 @@ func serversCommand(s *console.Streams) *cli.Command {
 	command := func(name, usage, args string, do serversFunc, more ...string) *cli.Command {
 		return command(name, usage, args, slices.Concat(discoverySettings, more), action(s, do.run))
 	}
-	pinsCommand := command("pins", "show how tools have changed since they were first used, and accept changes", "[NAME…] | accept NAME [TOOL]", serversPins)
+	pinsCommand := command("pins", "show how tools have changed since they were first used, and accept changes", "[NAME…] | accept NAME [TOOL]", serversPins, settings.ForRecord...)
 	pinsCommand.Description = pinsDescription
 	return group("servers", "list, check and call your MCP servers",
 		command("list", "list the servers that were found, with any problems", "", serversList, "policy"),

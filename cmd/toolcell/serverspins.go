@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolcell/toolcell/bridge/record"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy"
@@ -198,9 +199,16 @@ func acceptPins(o Options, p *mcpproxy.Proxy, args []string) error {
 	if err := checkPinned(known, server.Name, tool); err != nil {
 		return err
 	}
-	taken, err := p.AcceptPins(server.Name, tool)
+	journal := openRecord(o.Settings, appOptions{command: acceptCommand, log: shellLogger(o)}, p)
+	taken, err := acceptOnRecord(p, server.Name, tool, journal, o.Settings.RecordRequired)
+	if errRecord := journal.Close(); errRecord != nil {
+		console.Note(o.Err, "the record is not in order: "+errRecord.Error())
+	}
 	if err != nil {
 		return err
+	}
+	if missing := journal.Incomplete(); missing.Entries > 0 {
+		console.Note(o.Err, "this is not on record: "+missing.Err.Error())
 	}
 	rows := []acceptedPin{}
 	for _, name := range slices.Sorted(maps.Keys(taken)) {
@@ -216,6 +224,34 @@ func acceptPins(o Options, p *mcpproxy.Proxy, args []string) error {
 	}
 	printAccepted(o.Streams, server.Name, rows)
 	return nil
+}
+
+// acceptCommand is what the record says of pins that this command accepts.
+const acceptCommand = "servers pins accept"
+
+// acceptOnRecord accepts changes, and records them. They are of no run.
+func acceptOnRecord(p *mcpproxy.Proxy, server, tool string, journal *record.Journal, required bool) (map[string]pins.Tool, error) {
+	if required {
+		if err := journal.Ready(); err != nil {
+			return nil, fmt.Errorf("nothing is accepted without a record, and this cannot be recorded: %w", err)
+		}
+	}
+	taken, err := p.AcceptPins(server, tool)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(taken)) {
+		t := taken[name]
+		line := record.Pin{Server: server, Tool: name, Change: "accepted", By: "toolcell " + acceptCommand}
+		if t.Pinned != nil {
+			line.Before = t.Pinned.Digest
+		}
+		if t.Seen != nil {
+			line.Now = t.Seen.Digest
+		}
+		_ = journal.Append(line) // an error is counted
+	}
+	return taken, nil
 }
 
 // checkPinned returns an error if there is nothing that could be accepted.

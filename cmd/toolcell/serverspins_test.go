@@ -4,9 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/toolcell/toolcell/bridge/record"
+	"github.com/toolcell/toolcell/bridge/record/history"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/pins"
 )
@@ -85,5 +89,77 @@ func TestPinsOfThousandsOfToolsAreBounded(t *testing.T) {
 				t.Fatalf("%s: %d bytes", change.Tool, len(d.Diff))
 			}
 		}
+	}
+}
+
+// TestAcceptedPinsAreOnRecord, of no run, with what was pinned before; a hint that was accepted with an
+// answer is of its run. Without a record nothing is accepted if one is required.
+func TestAcceptedPinsAreOnRecord(t *testing.T) {
+	r := newRecorded(t, record.Options{})
+	file := filepath.Join(t.TempDir(), "servers.json")
+	if err := os.WriteFile(file, []byte(`{"mcpServers":{"bank":{"command":"/bin/false","cwd":"/"}}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TOOLCELL_SERVERS_CONFIG", file)
+	store := pins.Store{Dir: filepath.Join(r.state, "state", "pins")}
+	if err := os.MkdirAll(store.Dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s := config.Server{Name: "bank", Command: "/bin/false", Dir: "/"}
+	pinTools(t, store, s, `{"name":"pay"}`, `{"name":"gone"}`)
+	pinTools(t, store, s, `{"name":"pay","title":"A\u001b[2J"}`, `{"name":"new"}`)
+	records := filepath.Join(r.state, "state", "records")
+	if err := os.WriteFile(records, nil, 0o600); err != nil { // where the folder would be
+		t.Fatal(err)
+	}
+	if _, errs, code := r.types(t, "servers", "pins", "accept", "bank", "--record-required", "1"); code != 1 || !strings.Contains(errs, "nothing is accepted without a record") {
+		t.Errorf("exit %d, %s", code, errs)
+	}
+	if out, errs, code := r.types(t, "servers", "pins", "accept", "bank", "new"); code != 0 || !strings.Contains(errs, "this is not on record: ") || !strings.Contains(out, "new of bank: pinned, a new tool") {
+		t.Errorf("exit %d, %s%s", code, out, errs)
+	}
+	if err := os.Remove(records); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second time there is nothing to accept
+		if out, errs, code := r.types(t, "servers", "pins", "accept", "bank"); code != 0 || errs != "" {
+			t.Fatalf("exit %d, %s%s", code, out, errs)
+		}
+	}
+	r.write(t, "aaaabbbbcccc", record.RunStart{}, record.Pin{Server: "bank", Tool: "look", Change: "accepted", By: record.ByQuestion}, record.RunEnd{Status: "success"})
+	r.close(t)
+	out, _, code := r.types(t, "runs", "export")
+	var got []string
+	for line := range strings.Lines(out) {
+		var e struct {
+			Kind, Run, Server, Tool, Change, By string
+			Before                              string `json:"beforeSHA256"`
+			Now                                 string `json:"nowSHA256"`
+		}
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			t.Fatal(err)
+		}
+		if e.Kind == "pin" {
+			got = append(got, fmt.Sprint(e.Run, " ", e.Server, ".", e.Tool, " ", e.Change, " ", e.By, " ", len(e.Before), " ", len(e.Now)))
+		}
+	}
+	want := []string{
+		" bank.gone accepted toolcell servers pins accept 64 0", " bank.pay accepted toolcell servers pins accept 64 64",
+		"aaaabbbbcccc bank.look accepted question 0 0",
+	}
+	if !slices.Equal(got, want) || code != 0 {
+		t.Errorf("exit %d, on record is\n%q, want\n%q", code, got, want)
+	}
+	if out, _, _ := r.types(t, "runs", "show"); !strings.Contains(out, "pin       bank.look accepted in a question: it counts as only reading\n") || strings.Contains(out, "bank.pay") {
+		t.Errorf("got\n%s", out)
+	}
+	if out, errs, code := r.types(t, "runs", "verify"); code != 0 || !strings.HasPrefix(out, "whole: 2 files with ") {
+		t.Errorf("exit %d, %s%s", code, out, errs)
+	}
+	if got := followedLine(history.Entry{Body: &record.Pin{Server: "bank", Tool: "pay", Change: "accepted", By: "toolcell servers pins accept"}}); got != "pin     bank.pay accepted with toolcell servers pins accept" {
+		t.Errorf("followed is %q", got)
+	}
+	if out, _, code := r.types(t, "runs", "export", "--format", "csv"); code != 0 || strings.Count(out, "\n") != 2 {
+		t.Errorf("exit %d, %s", code, out)
 	}
 }

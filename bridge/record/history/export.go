@@ -10,10 +10,11 @@ import (
 )
 
 // Entries yields all entries of the runs that fit, with their Values: the oldest first, merged by time.
-// It reads the record twice, once to find the runs.
+// Those of no run are yielded, too, unless it is filtered by more than the time. It reads the record
+// twice, once to find the runs.
 func (r *Record) Entries(f Filter) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		wanted := map[string]bool{}
+		wanted := map[string]bool{"": f == Filter{From: f.From, To: f.To}}
 		for run, err := range r.Runs(f) {
 			if err != nil {
 				yield(Entry{}, err)
@@ -27,13 +28,21 @@ func (r *Record) Entries(f Filter) iter.Seq2[Entry, error] {
 			return
 		}
 		for _, day := range days {
-			if more, err := r.entriesOfDay(day, wanted, yield); err != nil {
+			if more, err := r.entriesOfDay(day, wanted, f.ofTime(yield)); err != nil {
 				yield(Entry{}, err)
 				return
 			} else if !more {
 				return
 			}
 		}
+	}
+}
+
+// ofTime leaves out the entries of no run that are of another time. Those of a run go by its beginning.
+func (f *Filter) ofTime(yield func(Entry, error) bool) func(Entry, error) bool {
+	return func(e Entry, err error) bool {
+		other := e.Run == "" && err == nil && !f.fitsTime(e.Time)
+		return other || yield(e, err)
 	}
 }
 

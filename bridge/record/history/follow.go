@@ -13,7 +13,7 @@ import (
 	"github.com/toolcell/toolcell/bridge/record"
 )
 
-// Follow yields the entries of runs that are written from now on, until ctx ends. It looks for them at
+// Follow yields the entries of runs that are written from now on, and Pins of no run, until ctx ends. It looks for them at
 // every interval, in all files, also those that begin meanwhile and those of the next day. Entries of
 // one look are in the order of their times. They come without Values, which may be written after them.
 func (r *Record) Follow(ctx context.Context, interval time.Duration) iter.Seq2[Entry, error] {
@@ -114,7 +114,7 @@ func (f *follower) each(do func(name string, size int64) error) error {
 	return nil
 }
 
-// look returns the entries of runs that are new.
+// look returns the entries that are new.
 func (f *follower) look() (entries []Entry, err error) {
 	err = f.each(func(name string, size int64) error {
 		if size <= f.at[name] {
@@ -151,7 +151,7 @@ func (f *follower) read(name string) (entries []Entry, end int64, err error) {
 		end = start + line.At + int64(len(line.Text)) + 1
 		if line.Long {
 			f.record.skipped.Add(1)
-		} else if e, ok := newEntry(name, line.Text); ok && e.Run != "" {
+		} else if e, ok := newEntry(name, line.Text); ok && (e.Run != "" || e.Kind == record.KindPin) {
 			entries = append(entries, e)
 		}
 	}

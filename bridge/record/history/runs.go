@@ -57,13 +57,18 @@ type Filter struct {
 // fits reports whether a run is wanted.
 func (f *Filter) fits(r *Run) bool {
 	switch {
-	case !f.From.IsZero() && r.Start.Before(f.From), !f.To.IsZero() && !r.Start.Before(f.To):
+	case !f.fitsTime(r.Start):
 	case f.Status != "" && r.Status != f.Status:
 	case !strings.Contains(strings.ToLower(cmp.Or(r.Client.Name, r.Command)), strings.ToLower(f.Client)):
 	default:
 		return f.fitsCalls(r)
 	}
 	return false
+}
+
+// fitsTime reports whether a run is wanted that began at this time.
+func (f *Filter) fitsTime(t time.Time) bool {
+	return (f.From.IsZero() || !t.Before(f.From)) && (f.To.IsZero() || t.Before(f.To))
 }
 
 // fitsCalls reports whether a run with these calls may be wanted.

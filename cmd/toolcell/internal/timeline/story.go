@@ -238,9 +238,21 @@ func other(e *history.Entry) string {
 		}
 		return line
 	case *record.Pin:
-		return strings.TrimRight(fmt.Sprintf("pin       %s.%s %s %s", b.Server, b.Tool, b.Change, b.By), " ")
+		return "pin       " + PinLine(b)
 	case *record.Torn:
 		return "torn      entries are missing here: " + b.Error
 	}
 	return string(e.Kind)
+}
+
+// PinLine says what became of the definition of a tool.
+func PinLine(b *record.Pin) string {
+	line := b.Server + "." + b.Tool + " " + b.Change
+	switch b.By {
+	case "":
+		return line
+	case record.ByQuestion:
+		return line + " in a question: it counts as only reading"
+	}
+	return line + " with " + b.By
 }
