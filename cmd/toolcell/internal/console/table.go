@@ -190,7 +190,7 @@ func Plain(s string) string {
 	return strings.Map(func(r rune) rune {
 		const joiner = '\u200d' // holds emoji together
 		switch {
-		case r == '\n' || r == '\r' || r == '\t':
+		case r == '\n' || r == '\r' || r == '\t' || unicode.In(r, unicode.Zl, unicode.Zp): // some programs break lines there
 			return ' '
 		case unicode.IsControl(r) || unicode.Is(unicode.Cf, r) && r != joiner:
 			return -1

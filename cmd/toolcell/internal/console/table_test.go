@@ -101,3 +101,10 @@ func TestCellsAreCutBetweenCharacters(t *testing.T) {
 		t.Errorf("wrapped: %q", got)
 	}
 }
+
+// TestPlainIsOneLine, whatever breaks lines where it is read.
+func TestPlainIsOneLine(t *testing.T) {
+	if got := Plain("a\nb\rc\td\u2028e\u2029f\u0085g\vh\u202ei👩\u200d💻\xff"); got != "a b c d e fghi👩\u200d💻\uFFFD" {
+		t.Errorf("got %q", got)
+	}
+}
