@@ -24,15 +24,16 @@ type Timeline struct {
 	Calls     []*Call     // in the order of their beginnings
 	Questions []*Question // in the order in which they were asked
 
-	entries []history.Entry
-	others  []*history.Entry // what is shown between the calls
-	start   *history.Entry   // of Start
-	end     *history.Entry   // of End
+	entries  []history.Entry
+	numbered map[int]*Call    // Calls
+	others   []*history.Entry // what is shown between the calls
+	start    *history.Entry   // of Start
+	end      *history.Entry   // of End
 }
 
 // New makes the timeline of a run of its entries, which are in the order of their times.
 func New(run history.Run, entries []history.Entry) *Timeline {
-	t := &Timeline{Run: run, entries: entries}
+	t := &Timeline{Run: run, entries: entries, numbered: map[int]*Call{}}
 	for i := range entries {
 		t.Add(&entries[i])
 	}
@@ -85,13 +86,11 @@ func (t *Timeline) Add(e *history.Entry) {
 
 // call returns the call of a number, which is a new one if it is not there yet.
 func (t *Timeline) call(number int, at time.Time) *Call {
-	for _, c := range slices.Backward(t.Calls) {
-		if c.Number == number {
-			return c
-		}
+	c := t.numbered[number]
+	if c == nil {
+		c = &Call{Number: number, At: at}
+		t.Calls, t.numbered[number] = append(t.Calls, c), c
 	}
-	c := &Call{Number: number, At: at}
-	t.Calls = append(t.Calls, c)
 	return c
 }
 
