@@ -34,7 +34,11 @@ func (p *printer) code() {
 		fmt.Fprintf(p, "  %s%s %4d  %s\n", pad, p.colors.Yellow(margins[i]), i+1, line)
 	}
 	if s.gap != "" { // what number a line after it has is not known
-		for _, line := range append([]string{s.gap}, plainLines(s.tail)...) {
+		rest := []string{s.gap}
+		if s.tail != "" {
+			rest = append(rest, plainLines(s.tail)...)
+		}
+		for _, line := range rest {
 			fmt.Fprintf(p, "  %s       %s\n", strings.Repeat(" ", wide), line)
 		}
 	}

@@ -46,7 +46,7 @@ func (t *Timeline) Print(out *os.File, o Options) error {
 // head says what run it is, and how it ended.
 func (p *printer) head() {
 	r := p.Run
-	ended := r.Status
+	ended := console.Plain(r.Status)
 	if r.Duration > 0 {
 		ended += " after " + Took(r.Duration)
 	}

@@ -1,0 +1,279 @@
+package timeline
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/toolcell/toolcell/bridge/record"
+	"github.com/toolcell/toolcell/bridge/record/history"
+)
+
+// call is one that left and was answered.
+func call(n, line int, tool string, writes bool) []record.Entry {
+	return []record.Entry{
+		record.CallStart{Call: n, Line: line, Effect: "tools/call", Server: "bank", Tool: tool, Arguments: record.TextOf(fmt.Sprintf(`{"n":%d}`, n)), Writes: writes},
+		record.CallEnd{Call: n, Line: line, Server: "bank", Tool: tool, Outcome: record.OK, Writes: writes, Duration: 2500, Answer: record.TextOf("{}")},
+	}
+}
+
+// asking is a call that the user was asked about, with the answer.
+func asking(answer record.Ask, more ...record.Entry) []record.Entry {
+	answer.Question, answer.Calls = "ask-A", []int{1}
+	return append([]record.Entry{
+		record.RunStart{Policy: "abcdef"},
+		record.Verdict{Call: 1, Effect: "tools/call", Server: "bank", Tool: "pay", Decision: "ask", Reasons: []string{"it writes", "it is new"}, Writes: true},
+		record.Ask{Question: "ask-A", State: "asked", About: "call", Calls: []int{1}},
+		answer,
+	}, more...)
+}
+
+// TestHeads say who ran what in what, what it did, what it cost and how it ended.
+func TestHeads(t *testing.T) {
+	five := 5
+	for name, tt := range map[string]struct {
+		entries   []record.Entry
+		want, not []string
+	}{
+		"a client": {
+			[]record.Entry{
+				record.RunStart{
+					Command: "serve", Version: "1.2.3", Client: record.Client{Name: "editor", Version: "9", Era: "2026-07-28"}, User: "ada", Host: "vm", PID: 42, Session: "s1",
+					Grants: record.Grants{Servers: []string{"bank", "mail"}, Hosts: []string{"example.org"}, Folders: []string{"/home/ada/x:rw"}}, Policy: "0123456789abcdef",
+				},
+				record.RunReady{
+					Image: record.Image{Name: "python:3.14", Digest: "sha256:01"}, Packages: []record.Package{{Name: "a", Version: "1"}, {Name: "b"}}, Folder: "/home/ada", Continued: true,
+				},
+				record.RunEnd{Status: "success", Duration: 61_400_000},
+				record.RunCost{CPU: 1_500_000, Peak: 3 << 20, Sent: 100, Received: 2048},
+			},
+			[]string{
+				"run aaaabbbbcccc  ", "  success after 1m1s\n", "\n  did       no calls\n", "\n  from      editor 9, by toolcell serve (toolcell 1.2.3, MCP 2026-07-28)\n",
+				"\n  user      ada@vm, process 42\n", "\n  session   s1, continued\n", "\n  may use   servers bank, mail; hosts example.org; folders /home/ada/x:rw\n",
+				"\n  image     python:3.14 (sha256:01)\n", "\n  packages  a 1, b\n", "\n  folder    /home/ada\n", "\n  policy    SHA-256 0123456789ab\n",
+				"\n  cost      1m1s, 1.5s of processor time, 3 MiB of memory at most, 100 bytes sent, 2 KiB received\n",
+			},
+			[]string{"error", "killed", "NOTES", "CODE", "WHAT IT DID"},
+		},
+		"a dry run of the shell": {
+			[]record.Entry{record.RunStart{Command: "exec", Plan: true, Code: record.TextOf("1")}, record.RunEnd{Status: "error", ExitCode: &five, Error: record.TextOf("SystemExit: 5")}},
+			[]string{
+				"  error, exit code 5\n", "\n  error     SystemExit: 5\n", "\n  from      toolcell exec\n", "\n  plan      a dry run: ", "\n  may use   no servers, hosts or folders\n",
+				"\n  image     none: the code never ran\n", "\n  policy    none\n", "\nERROR\n  | SystemExit: 5\n",
+			},
+			[]string{"session", "cost"},
+		},
+		"killed": {
+			[]record.Entry{record.RunStart{}, record.CallStart{Call: 1, Server: "bank", Tool: "pay", Writes: true}},
+			[]string{"  killed\n  killed    its process ended before the run did", "did       1 call, 1 may have changed something, 1 unknown: may have taken effect\n"},
+			nil,
+		},
+		"all ends of calls": {
+			append(append([]record.Entry{record.RunStart{}}, call(1, 0, "pay", true)...),
+				record.CallStart{Call: 2, Server: "bank", Tool: "pay"}, record.CallEnd{Call: 2, Server: "bank", Tool: "pay", Outcome: record.ToolError},
+				record.CallStart{Call: 3, Server: "bank", Tool: "pay"}, record.CallEnd{Call: 3, Server: "bank", Tool: "pay", Outcome: record.Timeout},
+				record.CallEnd{Call: 4, Server: "bank", Tool: "nothing", Outcome: record.Refused}, record.RunEnd{Status: "error"}),
+			[]string{"did       3 calls, 1 may have changed something, 2 failed, 1 did not go out\n", "cost      2 bytes answered by servers, about 1 tokens\n"},
+			nil,
+		},
+		"out of memory": {
+			[]record.Entry{
+				record.RunStart{},
+				record.Limit{Name: "memory", Max: 1 << 30, Unit: "bytes", Effect: "killed"},
+				record.Limit{Name: "time", Max: 60, Unit: "seconds", Effect: "killed"},
+				record.RunEnd{Status: "memory_limit"},
+			},
+			[]string{"  memory_limit\n", "  limit     memory: 1 GiB, killed\n", "  limit     time: 60 seconds, killed\n"},
+			nil,
+		},
+		"without its beginning": {
+			[]record.Entry{record.RunEnd{Status: "success"}, record.Torn{Lost: 2, Error: "no space left on device"}},
+			[]string{"NOTES\n  the beginning of the run is not on record\n", "torn      entries are missing here: no space left on device\n"},
+			nil,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out := printed(t, recorded(t, record.Options{}, tt.entries...), Options{})
+			contain(t, out, tt.want...)
+			for _, not := range tt.not {
+				if strings.Contains(out, not) {
+					t.Errorf("there is %q in\n%s", not, out)
+				}
+			}
+		})
+	}
+}
+
+// TestMarginsNameTheCallsOfALine, and whether one of them may have changed something.
+func TestMarginsNameTheCallsOfALine(t *testing.T) {
+	at := func(lines ...int) (entries []record.Entry) { // the calls 1, 2 and so on
+		for i, line := range lines {
+			entries = append(entries, call(i+1, line, "look", false)...)
+		}
+		return entries
+	}
+	for name, tt := range map[string]struct {
+		code    string
+		entries []record.Entry
+		want    string
+	}{
+		"none":             {"a\nb\n", nil, "      1  a\n      2  b\n"},
+		"one":              {"a\nb", at(2), "        1  a\n  #1    2  b\n  # calls of this line; * may have changed something\n"},
+		"some that follow": {"a\nb", at(1, 1, 1), "  #1-3    1  a\n          2  b\n"},
+		"others between":   {"a\nb", at(1, 2, 1), "  #1,3    1  a\n    #2    2  b\n"},
+		"many":             {"a\nb", at(1, 2, 1, 2, 1, 2, 1), "  #1,3,…7    1  a\n   #2,4,6    2  b\n"},
+		"one that writes":  {"a", append(at(1), call(2, 1, "pay", true)...), "  #1-2*    1  a\n"},
+		"no known line":    {"a", at(0, 99, 1), "  #3    1  a\n  #1-2, whose lines are not known or not here\n"},
+		"tabs and an end":  {"if x:\n\ty\r\n", at(2), "  #1    2      y \n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out := printed(t, recorded(t, record.Options{}, append([]record.Entry{record.RunStart{Code: record.TextOf(tt.code)}}, tt.entries...)...), Options{})
+			_, code, _ := strings.Cut(out, "CODE\n")
+			contain(t, code, tt.want)
+		})
+	}
+}
+
+// TestCallsOfLinesThatWereCut are named below the gap, which is the end of code.
+func TestCallsOfLinesThatWereCut(t *testing.T) {
+	code := strings.Repeat("first\n", 20) + strings.Repeat("last\n", 200)
+	out := printed(t, recorded(t, record.Options{MaxValue: 64}, append([]record.Entry{record.RunStart{Code: record.TextOf(code)}},
+		append(call(1, 2, "look", false), call(2, 230, "look", false)...)...)...), Options{})
+	contain(t, out, "\nCODE  (", " left out)\n", "  #1    2  first\n", "   11  firs\n           … 1 KiB left out …\n  #2, whose lines are not known or not here\n")
+}
+
+// TestWhoAllowedACall is said below it, in words of what the user did.
+func TestWhoAllowedACall(t *testing.T) {
+	sent := call(1, 0, "pay", true)
+	for name, tt := range map[string]struct {
+		entries []record.Entry
+		want    string
+	}{
+		"no policy":        {append([]record.Entry{record.RunStart{}}, sent...), "there is no policy, nobody was asked"},
+		"the policy":       {append([]record.Entry{record.RunStart{Policy: "ab"}}, sent...), "allowed by the policy, nobody was asked"},
+		"in a form":        {asking(record.Ask{State: "approved", By: "form", Client: "editor", Scope: "call", Waited: 2_000_000}, sent...), "allowed by the user in a form of editor, after 2s (ask-A)"},
+		"at the terminal":  {asking(record.Ask{State: "approved", By: "terminal", Scope: "call"}, sent...), "allowed by the user at the terminal (ask-A)"},
+		"with a command":   {asking(record.Ask{State: "approved", By: "toolcell approvals", Terminal: "pts/4", Remark: "the terminal is new"}, sent...), "allowed by the user with toolcell approvals on pts/4; the terminal is new (ask-A)"},
+		"as reading":       {asking(record.Ask{State: "approved", Scope: "reads"}, sent...), "allowed by the user, and the tool counts as only reading (ask-A)"},
+		"for the run":      {asking(record.Ask{State: "approved", Scope: "run"}, append(slices.Clone(sent), record.CallStart{Call: 2, Effect: "tools/call", Server: "bank", Tool: "pay", Writes: true, Question: "ask-A"})...), "allowed for the rest of the run: allowed by the user, until the run ends (ask-A)"},
+		"taken back":       {asking(record.Ask{State: "approved", Scope: "run"}, append(slices.Clone(sent), record.Ask{Question: "ask-A", State: "revoked"})...), "allowed by the user, and taken back later (ask-A)"},
+		"denied":           {asking(record.Ask{State: "denied", By: "form"}, record.CallEnd{Call: 1, Outcome: record.Refused}), "denied by the user in a form (ask-A)"},
+		"stopped":          {asking(record.Ask{State: "stopped"}, record.CallEnd{Call: 1, Outcome: record.Refused}), "denied by the user, who stopped the run (ask-A)"},
+		"expired":          {asking(record.Ask{State: "expired"}), "no answer came in time (ask-A)"},
+		"ended":            {asking(record.Ask{State: "ended"}), "the run ended before an answer (ask-A)"},
+		"without an end":   {asking(record.Ask{State: "asked"}), "the user was asked, and there is no answer (ask-A)"},
+		"refused":          {[]record.Entry{record.RunStart{}, record.Verdict{Call: 1, Server: "bank", Tool: "pay", Decision: "deny", Reasons: []string{"deny = '*'"}}}, "refused by the policy: deny = '*'"},
+		"why it was asked": {asking(record.Ask{State: "denied"}), "asked since it writes; it is new"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			contain(t, printed(t, recorded(t, record.Options{}, tt.entries...), Options{}), "                  "+tt.want+"\n")
+		})
+	}
+}
+
+// TestOutcomesInWords, so that nobody takes a call for one that had no effect.
+func TestOutcomesInWords(t *testing.T) {
+	for outcome, want := range map[record.Outcome]string{
+		record.OK: "ok  2.5ms", record.ToolError: "tool_error  2.5ms", record.ProtocolError: "protocol_error  2.5ms", record.Unknown: "unknown: may have taken effect  2.5ms",
+		record.Timeout: "timeout, may have taken effect  2.5ms", record.Cancelled: "cancelled, may have taken effect  2.5ms", record.Refused: "refused, nothing was sent  2.5ms",
+		"": "unknown: may have taken effect",
+	} {
+		entries := []record.Entry{record.RunStart{}, record.CallStart{Call: 1, Effect: "resources/read", Server: "bank", Tool: "x://1"}}
+		if outcome != "" {
+			entries = append(entries, record.CallEnd{Call: 1, Server: "bank", Tool: "x://1", Outcome: outcome, Duration: 2500, Error: record.TextOf("it said no")})
+		}
+		out := printed(t, recorded(t, record.Options{Keep: record.KeepAll}, entries...), Options{})
+		contain(t, out, "#1   bank resources/read x://1  reads   "+want+"\n")
+		if outcome != "" {
+			contain(t, out, "error: it said no\n")
+		}
+	}
+	for decision, want := range map[string]string{"plan": "planned, nothing was sent", "deny": "refused, nothing was sent"} {
+		contain(t, printed(t, recorded(t, record.Options{}, record.RunStart{}, record.Verdict{Call: 1, Server: "bank", Tool: "pay", Decision: decision, Writes: true, Arguments: record.TextOf(`{"to":"Ada"}`)}), Options{}),
+			"#1   bank.pay  writes  "+want+"\n", `{"to":"Ada"}`)
+	}
+	contain(t, printed(t, recorded(t, record.Options{}, asking(record.Ask{State: "asked"})...), Options{}), "#1   bank.pay  writes  waits for the user\n")
+}
+
+// TestWhatIsBetweenTheCalls is in the story, in words.
+func TestWhatIsBetweenTheCalls(t *testing.T) {
+	for want, entry := range map[string]record.Entry{
+		"granted   packages: the policy asks": record.Verdict{Effect: "grant", Tool: "packages", Decision: "allow", Reasons: []string{"the policy asks"}},
+		"network   a.org:443: 2 requests, 1 KiB sent, 2 KiB received, 1 refused or failed (allow a.org)\n": record.Egress{
+			Host: "a.org", Port: 443, Requests: 2, Sent: 1024, Received: 2048, Refused: 1, Rule: "allow a.org",
+		},
+		"not granted hosts: no":      record.Verdict{Effect: "grant", Tool: "hosts", Decision: "deny", Reasons: []string{"no"}},
+		"pin       bank.pay changed": record.Pin{Server: "bank", Tool: "pay", Change: "changed"},
+		"pin       bank.pay accepted in a question: it counts as only reading":      record.Pin{Server: "bank", Tool: "pay", Change: "accepted", By: record.ByQuestion},
+		"question  asked before the code ran: the user was asked, and there is no ": record.Ask{Question: "ask-B", State: "asked", About: "before"},
+		"question  bank pay asked for input: the user was asked, and there is no ":  record.Ask{Question: "ask-C", State: "asked", About: "input", Server: "bank", Tool: "pay"},
+	} {
+		contain(t, printed(t, recorded(t, record.Options{}, record.RunStart{}, entry), Options{}), "s  "+want)
+	}
+}
+
+// TestOutputStandsBehindAMark, what was printed apart from what the error says, which is there once.
+func TestOutputStandsBehindAMark(t *testing.T) {
+	const traceback = "Traceback (most recent call last):\n  1 / 0\nZeroDivisionError"
+	for name, tt := range map[string]struct {
+		end  record.RunEnd
+		want string
+	}{
+		"nothing":          {record.RunEnd{}, ""},
+		"printed":          {record.RunEnd{Stdout: record.TextOf("one\n\n\ttwo\n"), Result: record.TextOf("3")}, "OUTPUT\n  | one\n  | \n  |     two\n\nRESULT\n  | 3\n"},
+		"an error":         {record.RunEnd{Error: record.TextOf("no image")}, "ERROR\n  | no image\n"},
+		"a traceback":      {record.RunEnd{Stderr: record.TextOf(traceback), Traceback: record.TextOf(traceback), Error: record.TextOf("ZeroDivisionError")}, "TRACEBACK\n  | Traceback (most recent call last):\n  |   1 / 0\n  | ZeroDivisionError\n"},
+		"a warning before": {record.RunEnd{Stderr: record.TextOf("slow\n" + traceback + "\n"), Traceback: record.TextOf(traceback)}, "STANDARD ERROR\n  | slow\n\nTRACEBACK\n  | Traceback (most recent call last):\n  |   1 / 0\n  | ZeroDivisionError\n"},
+		"another error":    {record.RunEnd{Traceback: record.TextOf("Traceback"), Error: record.TextOf("time is up")}, "TRACEBACK\n  | Traceback\n\nERROR\n  | time is up\n"},
+	} {
+		out := printed(t, recorded(t, record.Options{}, record.RunStart{}, tt.end), Options{})
+		_, got, _ := strings.Cut(out, "policy    none\n")
+		if got = strings.TrimPrefix(got, "\n"); got != tt.want {
+			t.Errorf("%s: got\n%s\nwant\n%s", name, got, tt.want)
+		}
+	}
+}
+
+// TestTextsThatAreNotAsTheyWere are marked as such, in place of a value that is not there.
+func TestTextsThatAreNotAsTheyWere(t *testing.T) {
+	const secret = "ghp_aB3aB3aB3aB3aB3aB3aB3aB3aB3aB3aB3aB3"
+	entries := []record.Entry{
+		record.RunStart{Code: record.TextOf("key = '" + secret + "'")},
+		record.CallStart{Call: 1, Line: 1, Server: "bank", Tool: "pay", Arguments: record.TextOf(`{"to":"Ada"}`)},
+		record.RunEnd{Status: "success", Stdout: record.TextOf("to Ada\n")},
+	}
+	as := func(o record.Options, change func(*history.Value) *history.Value) *Timeline {
+		timeline := recorded(t, o, entries...)
+		for _, e := range timeline.entries {
+			for field, v := range e.Values {
+				if e.Values[field] = change(v); e.Values[field] == nil {
+					delete(e.Values, field)
+				}
+			}
+		}
+		return timeline
+	}
+	same := func(v *history.Value) *history.Value { return v }
+	for name, tt := range map[string]struct {
+		timeline *Timeline
+		o        Options
+		want     []string
+	}{
+		"as they were": {as(record.Options{}, same), Options{}, []string{`{"to":"Ada"}`, "| to Ada", "CODE  (blacked out: ", "[hidden:"}},
+		"not kept":     {as(record.Options{Keep: record.KeepNone}, same), Options{}, []string{"CODE  (48 bytes, not kept)\n", "    (12 bytes, not kept)\n", "OUTPUT  (7 bytes, not kept)\n"}},
+		"forgotten":    {as(record.Options{}, func(*history.Value) *history.Value { return nil }), Options{}, []string{"(12 bytes, forgotten or removed)\n", "OUTPUT  (7 bytes, forgotten or removed)\n"}},
+		"private":      {as(record.Options{}, same), Options{Hide: func(server string) bool { return server == "bank" }}, []string{"(12 bytes, not shown: --values)\n", "OUTPUT  (7 bytes, not shown: --values)\n", "CODE  (blacked out"}},
+		"changed": {as(record.Options{}, func(v *history.Value) *history.Value {
+			return &history.Value{Value: record.Value{Value: "to Eve"}, Wrong: true}
+		}), Options{}, []string{"to Eve (this is NOT what was recorded)\n", "OUTPUT  (this is NOT what was recorded)\n"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out := printed(t, tt.timeline, tt.o)
+			contain(t, out, tt.want...)
+			if gone := strings.Contains(out, "Ada"); gone != (name == "as they were") || strings.Contains(out, secret) {
+				t.Errorf("got\n%s", out)
+			}
+		})
+	}
+}
