@@ -23,6 +23,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -54,9 +55,10 @@ type Options struct {
 	Plan bool
 	// Progress gets what servers say of calls that they work on. It may be nil.
 	Progress func(text string)
-	// Record has every request; nil records nothing.
-	Record *record.Run
-	Log    *slog.Logger // nothing is logged if nil
+	// Record has every request; nil records nothing. RecordRequired: what cannot be recorded is not sent.
+	Record         *record.Run
+	RecordRequired bool
+	Log            *slog.Logger // nothing is logged if nil
 }
 
 // A Gate is that of one run, or of one command. It is safe for concurrent use.
@@ -67,6 +69,8 @@ type Gate struct {
 	planner  planner
 	stopped  atomic.Pointer[error]
 	silent   atomic.Pointer[mcpproxy.SilentError]
+	own      consent.Taint // what this run has read from private servers, or got of it from earlier ones
+	grant    keeping       // goes by the servers that may be used
 
 	mu       sync.Mutex
 	used     []string      // servers whose tools the code has called or read about
@@ -81,10 +85,14 @@ func New(o Options) *Gate {
 	if o.Asker == nil {
 		o.Can = mcpproxy.ElicitCapabilities{}
 	}
-	return &Gate{
+	g := &Gate{
 		o: o, progress: callProgress{report: o.Progress}, planner: planner{dry: o.Plan, order: newCallOrder()},
 		calls: callRecorder{ended: map[Outcome]int{}},
 	}
+	if o.Record != nil {
+		g.grant.private, g.grant.keep = PrivateGrant(o.Upstreams, o.Policy, maps.Keys(o.Granted))
+	}
+	return g
 }
 
 // A Request is one thing that is wanted of a server.
@@ -178,14 +186,16 @@ func (g *Gate) send(ctx context.Context, p *mcpproxy.Prepared, e Effect, number 
 	if err != nil {
 		return nil, err
 	}
-	g.planner.decide(number)
-	entry := g.calls.begin(e, p)
-	g.start(j, e)
 	defer func() { // also if it panics
 		if !p.Sent() {
 			giveBack()
 		}
 	}()
+	if err := g.start(j, e); err != nil {
+		return nil, err
+	}
+	g.planner.decide(number)
+	entry := g.calls.begin(e, p)
 	result, err := p.Send(ctx, e.Args, g.user(), g.progress.of(e.Facts.Server.Name, e.asked))
 	g.calls.end(entry, outcomeOf(result, err, p.Sent()))
 	g.end(j, result, err, p.Sent())

@@ -3,6 +3,8 @@ package gate
 import (
 	"context"
 	"errors"
+	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -51,25 +53,57 @@ func (g *Gate) Recorded() (writes []record.Done, calls int) {
 
 // found notes the server that a request is for, and what may be kept of the values.
 func (g *Gate) found(j *journaled, s config.Server) {
+	if g.o.Record == nil {
+		return
+	}
 	j.server, j.keep = s.Name, record.Keep(g.o.Policy.Record(policyServer(s)))
 	j.private, _ = g.o.Policy.Flow(policyServer(s))
+	if private, keep := g.Output(); keep != "" {
+		j.private, j.keep = private, keep
+	}
 }
 
-// Output returns whether what the code prints may have something of private servers, and what the
-// record may keep of it: nothing then, but for servers whose section of the policy lets their values be
-// kept.
+// A keeping says whether texts are private, and what the record may keep of them ("" is the default).
+type keeping struct {
+	private bool
+	keep    record.Keep
+}
+
+// PrivateGrant returns whether some of these servers are private, and what the record may keep of a run
+// that may use them: nothing then, neither code nor arguments nor output, since code carries values from
+// one server to another. The sections of all private ones may let it be kept.
+func PrivateGrant(up *mcpproxy.Proxy, rules *policy.Enforcer, servers iter.Seq[string]) (private bool, keep record.Keep) {
+	for name := range servers {
+		s, err := up.Lookup(name)
+		if err != nil {
+			continue
+		}
+		if is, _ := rules.Flow(policyServer(s)); is {
+			private = true
+			if rules.Record(policyServer(s)) == policy.RecordNone {
+				return true, record.KeepNone
+			}
+		}
+	}
+	return private, ""
+}
+
+// Output returns whether the run may have something of private servers, and what the record may keep
+// of its texts. It may have got that from its session, from what earlier runs printed and from tools that
+// they saved.
 func (g *Gate) Output() (private bool, keep record.Keep) {
-	for _, read := range g.Reads() {
+	if g.grant.keep != "" {
+		return true, g.grant.keep
+	}
+	private = g.grant.private
+	for _, read := range g.OwnReads() {
 		if strings.HasPrefix(read, "/") {
 			continue // the client's folder is the user's own, and the client sees it anyway
 		}
 		private = true
-		kept := func(name string) bool {
-			s, err := g.o.Upstreams.Lookup(name)
-			return err == nil && strings.HasPrefix(read, s.Name+".") && g.o.Policy.Record(policyServer(s)) != policy.RecordNone
-		}
-		if !slices.ContainsFunc(slices.Collect(maps.Keys(g.o.Granted)), kept) {
-			return true, record.KeepNone
+		granted := func(name string) bool { return strings.HasPrefix(read, name+".") }
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(g.o.Granted)), granted) {
+			return true, record.KeepNone // the sections of those that are granted let it be kept
 		}
 	}
 	return private, ""
@@ -87,7 +121,7 @@ func (j *journaled) decided(e Effect, v Verdict) {
 	line := record.Verdict{Call: j.number, Effect: j.method, Server: j.server, Tool: j.tool, Line: j.line, Writes: j.writes, Private: j.private, Keep: j.keep}
 	switch {
 	case v.Ask != nil:
-		line.Decision, line.Reasons = "ask", v.Ask.Reasons
+		line.Decision, line.Reasons, line.Arguments = "ask", v.Ask.Reasons, record.TextOf(e.Args)
 	case v.Planned:
 		line.Decision, line.Arguments = "plan", record.TextOf(e.Args)
 	case !v.Allowed:
@@ -99,10 +133,12 @@ func (j *journaled) decided(e Effect, v Verdict) {
 	_ = j.run.Append(line)
 }
 
-// start records that a request is about to leave, and once whether its tool has changed.
-func (g *Gate) start(j *journaled, e Effect) {
-	if j.started = time.Now(); j.run == nil {
-		return
+// start records that a request is about to leave, and once whether its tool has changed. The error is
+// one of a record without which nothing may leave.
+func (g *Gate) start(j *journaled, e Effect) error {
+	if j.run == nil {
+		j.started = time.Now()
+		return nil
 	}
 	by := "method"
 	if e.Facts.Method == mcpproxy.CallTool {
@@ -113,10 +149,15 @@ func (g *Gate) start(j *journaled, e Effect) {
 			_ = j.run.Append(record.Pin{Server: j.server, Tool: j.tool, Change: "changed", Now: e.Facts.Tool.Digest})
 		}
 	}
-	_ = j.run.Append(record.CallStart{
+	err := j.run.Append(record.CallStart{
 		Call: j.number, Effect: j.method, Server: j.server, Tool: j.tool, Line: j.line, Entry: e.Facts.Entry, Definition: e.Facts.Tool.Digest,
 		Arguments: record.TextOf(e.Args), Writes: j.writes, Private: j.private, By: by, Question: j.question, Keep: j.keep,
 	})
+	if err != nil && g.o.RecordRequired {
+		return fmt.Errorf("nothing is called without a record, and this call cannot be recorded: %w", err)
+	}
+	j.started = time.Now()
+	return nil
 }
 
 // notePin reports whether it is called with a change and its tool for the first time.
@@ -151,7 +192,7 @@ func (g *Gate) end(j *journaled, result mcpproxy.CallResult, err error, sent boo
 		Outcome: outcome, Answer: record.TextOf(result.JSON), Private: j.private, Keep: j.keep,
 	}
 	if err != nil {
-		line.Error = record.TextOf(err.Error())
+		line.Error, line.Said = record.TextOf(err.Error()), mcpproxy.SaidByServer(err)
 	}
 	if remote, ok := errors.AsType[*mcpproxy.RemoteError](err); ok {
 		line.Code = int(remote.Code)
@@ -204,8 +245,27 @@ func (g *Gate) journalGrant(subject string, reasons []string, err error) {
 	_ = g.o.Record.Append(line)
 }
 
-// AskEntry is a question to the user as the record has it: when it is asked, and when it is decided.
-func AskEntry(q consent.Question) record.Ask {
+// RecordAsk records a question to the user: when it is asked, and when it is decided.
+func (g *Gate) RecordAsk(q consent.Question) error {
+	if g.o.Record == nil {
+		return nil
+	}
+	line := askEntry(q)
+	_, line.Keep = g.Output()
+	servers := []string{line.Server}
+	for _, c := range q.Calls {
+		servers = append(servers, c.Server)
+	}
+	for _, name := range servers {
+		if s, err := g.o.Upstreams.Lookup(name); err == nil && g.o.Policy.Record(policyServer(s)) == policy.RecordNone {
+			line.Keep = record.KeepNone
+		}
+	}
+	return g.o.Record.Append(line)
+}
+
+// askEntry is a question as the record has it.
+func askEntry(q consent.Question) record.Ask {
 	pid, terminal := q.From()
 	line := record.Ask{Question: q.ID, State: string(q.State), About: "call"}
 	for _, c := range q.Calls {

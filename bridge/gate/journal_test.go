@@ -77,8 +77,13 @@ func (j *journal) summary(t *testing.T) string {
 // recordingUser answers all questions so, and has them on record.
 func recordingUser(t *testing.T, j *journal, c consent.Choice) *consent.Asker {
 	t.Helper()
+	return recordingUserOf(t, func(q consent.Question) { _ = j.run.Append(askEntry(q)) }, c)
+}
+
+func recordingUserOf(t *testing.T, record func(consent.Question), c consent.Choice) *consent.Asker {
+	t.Helper()
 	queue := consent.NewQueue(consent.Options{})
-	asker := queue.Begin(consent.AskerOptions{Stop: func(error) {}, Record: func(q consent.Question) { _ = j.run.Append(AskEntry(q)) }})
+	asker := queue.Begin(consent.AskerOptions{Stop: func(error) {}, Record: record})
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -176,6 +181,60 @@ func TestCallsAreOnRecordWithTheirLines(t *testing.T) {
 			}
 			if end := lines[len(lines)-1]; end["kind"] != "call.end" {
 				t.Errorf("%s: the last entry is %v", name, end)
+			}
+		}
+	}
+}
+
+// TestNothingLeavesThatCannotBeRecorded, if the user wants it so, and it does not count either.
+func TestNothingLeavesThatCannotBeRecorded(t *testing.T) {
+	for _, required := range []bool{false, true} {
+		u, j := newUpstream(t), newJournal(t, "")
+		g := New(Options{
+			Upstreams: u.Proxy, Granted: granted, Policy: policyIn(t, "[servers.up]\ncallsPerRun = 1"), Taint: &consent.Taint{},
+			Record: j.run, RecordRequired: required,
+		})
+		if err := j.Close(); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			_, err := g.Do(t.Context(), requests["tools/call"])
+			if refused := err != nil && strings.Contains(err.Error(), "nothing is called without a record"); refused != required {
+				t.Errorf("required %t: the call gave %v", required, err)
+			}
+			if !required {
+				break
+			}
+		}
+		if _, calls := g.Recorded(); calls != map[bool]int{false: 1, true: 0}[required] {
+			t.Errorf("required %t: %d calls left", required, calls)
+		}
+	}
+}
+
+// TestWhatIsAskedIsOnRecord with its arguments, also if nobody can be asked; not if it is private.
+func TestWhatIsAskedIsOnRecord(t *testing.T) {
+	for policy, want := range map[string]string{
+		"ask = '*'":                                       "arguments",
+		"ask = '*'\nrecord = 'none'":                      "",
+		"ask = '*'\nprivate = true":                       "",
+		"ask = '*'\nprivate = true\nrecord = 'arguments'": "arguments",
+	} {
+		for _, user := range []bool{false, true} {
+			u, j := newUpstream(t), newJournal(t, "")
+			o := Options{Upstreams: u.Proxy, Granted: granted, Policy: policyIn(t, "[servers.up]\n"+policy), Taint: &consent.Taint{}, Record: j.run}
+			var g *Gate
+			if user {
+				o.Asker = recordingUserOf(t, func(q consent.Question) { _ = g.RecordAsk(q) }, consent.Deny)
+			}
+			g = New(o)
+			_, _ = g.Do(t.Context(), requests["tools/call"])
+			kept := map[string]bool{}
+			for _, v := range j.lines(t, true) {
+				kept[fmt.Sprint(v["field"])] = true
+			}
+			if kept["arguments"] != (want != "") || kept["shown"] != (want != "" && user) {
+				t.Errorf("%s, with a user: %t: kept is %v", policy, user, kept)
 			}
 		}
 	}

@@ -46,7 +46,8 @@ type RunStart struct {
 	Grants  Grants `json:"grants,omitzero"`
 	Policy  string `json:"policySHA256,omitzero"`
 	Timeout int    `json:"timeoutSeconds,omitzero"`
-	Keep    Keep   `json:"-"` // of the values of this entry; the journal's if empty
+	Private bool   `json:"private,omitzero"` // it may use a private server
+	Keep    Keep   `json:"-"`                // of the values of this entry; the journal's if empty
 }
 
 // RunReady says what the code is about to run in. A run without it never ran code.
@@ -130,6 +131,7 @@ type CallEnd struct {
 	Code     int     `json:"code,omitzero"`       // of an error of JSON-RPC
 	Error    Text    `json:"error,omitzero"`
 	Answer   Text    `json:"answer,omitzero"` // JSON, as the server wrote it
+	Said     bool    `json:"-"`               // Error has words of the server: it is kept as an answer
 	Keep     Keep    `json:"-"`
 }
 
@@ -226,6 +228,7 @@ type RunEnd struct {
 	Calls     int    `json:"calls,omitzero"`   // all that went out
 	Duration  int64  `json:"durationUs,omitzero"`
 	Private   bool   `json:"private,omitzero"` // it has read what is private
+	Own       bool   `json:"-"`                // Error is what toolcell itself says: nothing of it is private
 	Lost      int    `json:"lost,omitzero"`    // entries of the run that are not on record, or not with all Texts: filled in
 	Keep      Keep   `json:"-"`
 }

@@ -56,9 +56,9 @@ func (e CallEnd) ready(d *draft) any {
 	d.name("server", &e.Server)
 	d.name("tool", &e.Tool)
 	d.name("outcome", (*string)(&e.Outcome))
-	by := answer
-	if e.Outcome == Refused {
-		by = output // toolcell itself says why
+	by := output // toolcell itself says why
+	if e.Said {
+		by = answer
 	}
 	d.text("error", &e.Error, by)
 	d.text("answer", &e.Answer, answer)
@@ -131,9 +131,14 @@ func (e Pin) ready(d *draft) any {
 }
 
 func (e RunEnd) ready(d *draft) any {
+	if e.Own {
+		d.text("error", &e.Error, output)
+	}
 	d.keep(e.Keep)
+	if !e.Own {
+		d.text("error", &e.Error, output)
+	}
 	d.name("status", &e.Status)
-	d.text("error", &e.Error, output)
 	d.text("traceback", &e.Traceback, output)
 	d.text("stdout", &e.Stdout, output)
 	d.text("stderr", &e.Stderr, output)

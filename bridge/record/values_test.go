@@ -284,7 +284,7 @@ func TestWhyACallWasRefusedIsKept(t *testing.T) {
 	run := j.Begin("aaaaaaaaaa", "")
 	for _, e := range []record.CallEnd{
 		{Call: 1, Outcome: record.Refused, Error: record.TextOf("the policy forbids it")},
-		{Call: 2, Outcome: record.ToolError, Error: record.TextOf("the server says no")},
+		{Call: 2, Outcome: record.ToolError, Error: record.TextOf("the server says no"), Said: true},
 		{Call: 3, Outcome: record.Refused, Error: record.TextOf("of a private one"), Keep: record.KeepNone},
 	} {
 		if err := run.Append(e); err != nil {

@@ -24,6 +24,7 @@ import (
 // for it: its calls do, and its end.
 func (r *Run) recordStart() error {
 	names, hosts := splitTargets(r.req.Servers)
+	private, keep := gate.PrivateGrant(r.runs.o.Upstreams, r.policy, slices.Values(names))
 	c := r.req.Client
 	start := record.RunStart{
 		Session: r.req.Session, Plan: r.req.Plan,
@@ -32,6 +33,7 @@ func (r *Run) recordStart() error {
 		Grants:  record.Grants{Servers: names, Hosts: hosts, Folders: r.shownFolders()},
 		Policy:  r.policy.Digest(),
 		Timeout: int(r.timeout / time.Second),
+		Private: private, Keep: keep,
 	}
 	if r.o.RecordRequired {
 		return r.record.Append(start)
@@ -84,7 +86,10 @@ func (r *Run) toolsDigest() string {
 
 // recordAsk records a question to the user, and what came of it.
 func (r *Run) recordAsk(q consent.Question) {
-	if err := r.record.Append(gate.AskEntry(q)); err != nil {
+	if r.record == nil {
+		return
+	}
+	if err := r.gate.RecordAsk(q); err != nil {
 		r.runs.o.Log.Error("a question to the user is not on record", "question", q.ID, "state", string(q.State), "err", err)
 	}
 }
@@ -96,7 +101,7 @@ func (r *Run) recordEnd(res *Result, took time.Duration) {
 	}
 	line := record.RunEnd{
 		Status: res.Status, ExitCode: res.ExitCode, Stdout: r.stdout.text(), Stderr: r.stderr.text(), Result: record.TextOf(res.Result),
-		Duration: took.Microseconds(),
+		Duration: took.Microseconds(), Own: res.Status != StatusError,
 	}
 	line.Error, line.Traceback = errorAndTraceback(res)
 	if r.gate != nil {

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -9,8 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolcell/toolcell/bridge/bridgetest"
 	"github.com/toolcell/toolcell/bridge/consent"
 	"github.com/toolcell/toolcell/bridge/record"
+	"github.com/toolcell/toolcell/mcpproxy/policy"
 )
 
 // onRecord returns the entries of a run, or its values by field.
@@ -94,6 +97,53 @@ func TestARunIsOnRecord(t *testing.T) {
 		}
 		if continued := tt.name == "a session that goes on"; len(entries) > 2 && (entries[1]["continued"] == true) != continued {
 			t.Errorf("%s: %v", tt.name, entries[1])
+		}
+	}
+}
+
+// TestNothingOfPrivateServersIsKept: not in code, nor in what is sent to other servers, nor later in the
+// session; what other runs of the client do is kept.
+func TestNothingOfPrivateServersIsKept(t *testing.T) {
+	for section, kept := range map[string]bool{"": false, "record = 'arguments'\n": true} {
+		dir := t.TempDir()
+		file := filepath.Join(t.TempDir(), "policy.toml")
+		if err := os.WriteFile(file, []byte("[servers.notes]\nprivate = true\n"+section), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s := newServer(t, nil, func(o *Options) {
+			o.Policy = policy.Load(file, true, nil)
+			o.Record, o.Sessions = record.Open(record.Options{Dir: dir}), 1
+			read := func(context.Context, json.RawMessage) (string, error) { return "secret", nil }
+			o.Upstreams = fakeUpstreams{"notes": {"read": read}, "tasks": {"add": read}}.Proxy(t, bridgetest.Options{})
+		})
+		client := &consent.Client{Taint: &consent.Taint{}}
+		for _, tt := range []struct {
+			name, session string
+			servers       []string
+			code          string
+			private       bool
+		}{
+			{"reads", "s", []string{"notes", "tasks"}, "x = await mcp_notes.read()\nawait mcp_tasks.add(text=str(x))\nprint(x)", true},
+			{"goes on", "s", []string{"tasks"}, "await mcp_tasks.add(text=str(x))\nprint(x)", true},
+			{"is another", "", []string{"tasks"}, "await mcp_tasks.add(text='b')\nprint('c')", false},
+		} {
+			r := s.Do(t.Context(), Request{Code: tt.code, Session: tt.session, Servers: tt.servers, Client: client})
+			if r.Status != StatusSuccess {
+				t.Fatalf("%s: %s %s", tt.name, r.Status, r.Error)
+			}
+			_, values := onRecord(t, dir, r.Run)
+			delete(values, "answer")
+			if tt.name == "goes on" { // its code says nothing that is private
+				delete(values, "code")
+			}
+			want := !tt.private || kept && tt.name != "goes on"
+			if got := len(values) > 0; got != want {
+				t.Errorf("%q: of a run that %s is kept: %v", section, tt.name, values)
+			}
+		}
+		r := s.Do(t.Context(), Request{Code: "1", Servers: []string{"notes", "nowhere"}, Client: client})
+		if _, values := onRecord(t, dir, r.Run); values["error"] != r.Error {
+			t.Errorf("what toolcell itself says is not kept: %v", values)
 		}
 	}
 }

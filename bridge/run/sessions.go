@@ -42,6 +42,7 @@ type session struct {
 	// turn may use them.
 	interpreter *interpreter
 	private     []string      // what was read from private servers by then: it may be in there
+	read        []string      // of that, what its own runs have read: the model carries the rest, if anything does
 	idle        time.Duration // after which it ends
 
 	// The fields below are guarded by sessions.mu.
@@ -248,7 +249,7 @@ func (ss *sessions) resume(sess *session) *interpreter {
 // lose ends the interpreter of a session that a call has.
 func (ss *sessions) lose(sess *session, why string) {
 	in := sess.interpreter
-	sess.interpreter, sess.private, sess.old = nil, nil, false
+	sess.interpreter, sess.private, sess.read, sess.old = nil, nil, nil, false
 	in.end(errors.New(why))
 	if sess.name != "" && ss.life.Err() == nil { // otherwise the server is closing
 		ss.exits.add(sess.name, why)

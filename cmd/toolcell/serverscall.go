@@ -100,13 +100,15 @@ func callFromTerminal(ctx context.Context, p *mcpproxy.Proxy, r gate.Request, ru
 		return nil, err
 	}
 	on := journal.Begin(run.NewID(), "")
-	if err := on.Append(record.RunStart{Grants: record.Grants{Servers: []string{server.Name}}, Policy: rules.Digest()}); err != nil && required {
+	private, keep := gate.PrivateGrant(p, rules, slices.Values([]string{server.Name}))
+	if err := on.Append(record.RunStart{Grants: record.Grants{Servers: []string{server.Name}}, Policy: rules.Digest(), Private: private, Keep: keep}); err != nil && required {
 		return nil, fmt.Errorf("nothing is called without a record, and this call cannot be recorded: %w", err)
 	}
-	o := gate.Options{Upstreams: p, Granted: map[string]bool{server.Name: true}, Policy: rules, Taint: &consent.Taint{}, Command: true, Record: on}
-	defer func(start time.Time) { recordCall(on, time.Since(start), err) }(time.Now())
+	o := gate.Options{Upstreams: p, Granted: map[string]bool{server.Name: true}, Policy: rules, Taint: &consent.Taint{}, Command: true, Record: on, RecordRequired: required}
+	var g *gate.Gate
+	defer func(start time.Time) { recordCall(on, g, time.Since(start), err) }(time.Now())
 	if user.canAsk() {
-		o.Asker = consent.NewQueue(consent.Options{}).Begin(consent.AskerOptions{Timeout: forever, Command: true, Stop: func(error) {}, Record: func(q consent.Question) { _ = on.Append(gate.AskEntry(q)) }})
+		o.Asker = consent.NewQueue(consent.Options{}).Begin(consent.AskerOptions{Timeout: forever, Command: true, Stop: func(error) {}, Record: func(q consent.Question) { _ = g.RecordAsk(q) }})
 		defer o.Asker.End()
 		done := make(chan struct{})
 		defer close(done)
@@ -115,7 +117,8 @@ func callFromTerminal(ctx context.Context, p *mcpproxy.Proxy, r gate.Request, ru
 			o.Asker.AnswerWith(ctx, done, user.ask)
 		}()
 	}
-	answer, err = gate.New(o).Do(ctx, r)
+	g = gate.New(o)
+	answer, err = g.Do(ctx, r)
 	if ask, ok := errors.AsType[*policy.Ask](err); ok && o.Asker == nil {
 		return nil, fmt.Errorf("%w; on a terminal toolcell asks for it", ask)
 	}
@@ -129,10 +132,12 @@ func callFromTerminal(ctx context.Context, p *mcpproxy.Proxy, r gate.Request, ru
 }
 
 // recordCall records how a call from the command line ended.
-func recordCall(on *record.Run, took time.Duration, err error) {
-	end := record.RunEnd{Status: run.StatusSuccess, Calls: 1, Duration: took.Microseconds()}
+func recordCall(on *record.Run, g *gate.Gate, took time.Duration, err error) {
+	end := record.RunEnd{Status: run.StatusSuccess, Duration: took.Microseconds()}
+	end.Private, end.Keep = g.Output()
+	end.Effects, end.Calls = g.Recorded()
 	if err != nil {
-		end.Status, end.Error = run.StatusError, record.TextOf(err.Error())
+		end.Status, end.Error, end.Own = run.StatusError, record.TextOf(err.Error()), !mcpproxy.SaidByServer(err)
 	}
 	_ = on.Append(end)
 }

@@ -136,7 +136,7 @@ func (s *Settings) groups() []Group {
 		}},
 		{"Record", []Setting{
 			{"record-values", "arguments", "what the record of runs keeps in full: `WHAT` is none, arguments (code, arguments and output) or all (answers of servers, too)", oneOf(&s.Record.Keep, "none", "arguments", "all")},
-			{"record-required", "0", "whether runs are refused that cannot be recorded, `0|1`", into(&s.RecordRequired, parseBool)},
+			{"record-required", "0", "whether runs and calls are refused that cannot be recorded, `0|1`", into(&s.RecordRequired, parseBool)},
 			{"record-redact", "", "regular expressions of what the record blacks out, a list; in a variable one `PATTERN` a line", lists(s.readRedact)},
 			{"record-max-age", "720h", "`TIME` that the record of a run is kept, in whole days", into(&s.Record.KeepDays, parseDays)},
 			{"record-max-size", "1g", "total size of the record in `BYTES` (k, m, g); beyond it the oldest days are removed", into(&s.Record.MaxBytes, ParseBytes)},
