@@ -67,7 +67,7 @@ func TestARequestIsOneTrace(t *testing.T) {
 	var parents []string
 	result := func(context.Context, json.RawMessage) (string, error) { return "the result is " + secret, nil }
 	s, exported := newExporting(t, map[string]func(context.Context, json.RawMessage) (string, error){
-		"ask": result,
+		"ask": result, "read": result,
 		"fail": func(context.Context, json.RawMessage) (string, error) {
 			return "", errors.New("failed with " + secret)
 		},
@@ -79,7 +79,7 @@ func TestARequestIsOneTrace(t *testing.T) {
 	code := fmt.Sprintf(`
 from mcp import runtime
 secret = %q
-for call in (mcp_up.ask, mcp_up.fail, mcp_up.refuse):
+for call in (mcp_up.ask, mcp_up.fail, mcp_up.refuse, mcp_up.read):
     try:
         print(await call(value=secret))
     except Exception as e:
@@ -99,7 +99,7 @@ raise ValueError(secret)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text := res.Content[0].(*mcp.TextContent).Text; !res.IsError || strings.Count(text, secret) < 4 {
+	if text := res.Content[0].(*mcp.TextContent).Text; !res.IsError || strings.Count(text, secret) < 5 {
 		t.Fatalf("the run did not get so far:\n%s", text)
 	}
 	if _, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: secret}); err == nil {
@@ -121,7 +121,7 @@ raise ValueError(secret)
 		}
 	}
 	want := []string{
-		"tools/call run_python", "toolcell.run", "toolcell.sandbox.start", "toolcell.ask", "tools/call ask", "tools/call fail", "tools/call refuse",
+		"tools/call run_python", "toolcell.run", "toolcell.sandbox.start", "toolcell.ask", "tools/call ask", "tools/call fail", "tools/call refuse", "tools/call read",
 		"resources/read", "prompts/get p", "prompts/get",
 	}
 	slices.Sort(names)
@@ -146,7 +146,12 @@ raise ValueError(secret)
 	if got := c.Named("tools/call ask")[0].Attrs; got["toolcell.server.name"] != "up" || got["network.transport"] != "tcp" || got["server.address"] != "127.0.0.1" || got["mcp.protocol.version"] == "" {
 		t.Errorf("a call of a server: %v", got)
 	}
-	for i, name := range []string{"ask", "fail", "refuse"} {
+	for name, writes := range map[string]string{"tools/call ask": "true", "tools/call read": "false", "resources/read": "false", "prompts/get p": "false"} {
+		if got := c.Named(name)[0].Attrs["toolcell.writes"]; got != writes {
+			t.Errorf("that %s writes is %q", name, got)
+		}
+	}
+	for i, name := range []string{"ask", "fail", "refuse", "read"} {
 		if want := fmt.Sprintf("00-%s-%x-01", traceID, c.Named("tools/call " + name)[0].SpanId); parents[i] != want {
 			t.Errorf("%s got the traceparent %s, want %s", name, parents[i], want)
 		}
@@ -162,7 +167,7 @@ func checkMetrics(t *testing.T, c *signalstest.Collector) {
 		tools = append(tools, fmt.Sprint(p["mcp.method.name"], " ", p["gen_ai.tool.name"], " ", p["error.type"], " ", counts[i]))
 	}
 	slices.Sort(tools)
-	want := []string{"prompts/get  -32602 1", "prompts/get   1", "resources/read   1", "tools/call ask  1", "tools/call fail tool_error 1", "tools/call refuse -32602 1"}
+	want := []string{"prompts/get  -32602 1", "prompts/get   1", "resources/read   1", "tools/call ask  1", "tools/call fail tool_error 1", "tools/call read  1", "tools/call refuse -32602 1"}
 	slices.Sort(want)
 	if !slices.Equal(tools, want) {
 		t.Errorf("calls of servers: %q", tools)

@@ -18,7 +18,7 @@ func (r request) export(ctx context.Context, u *upstream, s *transport.Session) 
 	if signals.SpanOf(ctx) == nil {
 		return ctx, func(message.Reply, error) {}
 	}
-	call := signals.Call{Method: r.want.Method, Server: u.server.Name, Protocol: s.Protocol()}
+	call := signals.Call{Method: r.want.Method, Server: u.server.Name, Writes: r.facts.Writes(), Protocol: s.Protocol()}
 	if call.Method == CallTool {
 		call.Tool = r.facts.Name
 	}

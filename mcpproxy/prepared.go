@@ -66,6 +66,10 @@ func (f Facts) Identity() string {
 	return f.Entry + f.Method
 }
 
+// Writes reports whether the request may change something: it calls a tool that does not count as one
+// that only reads.
+func (f Facts) Writes() bool { return f.Method == CallTool && !f.Tool.ReadsOnly }
+
 // A CheckedTool is a tool that was compared with its pin. Policies, plans and the log of
 // calls go by its ReadsOnly, and by nothing else.
 type CheckedTool struct {

@@ -64,7 +64,7 @@ func (p *planner) decide(number int) {
 
 // plans reports whether an effect is kept in the plan instead of being sent.
 func (p *planner) plans(ctx context.Context, e Effect) bool {
-	return p.dry && (e.Facts.Method == mcpproxy.CallTool && !e.Facts.Tool.ReadsOnly || len(e.Bytes) > 0 && p.needsResult(ctx, e.Bytes))
+	return p.dry && (e.Facts.Writes() || len(e.Bytes) > 0 && p.needsResult(ctx, e.Bytes))
 }
 
 // needsResult reports whether what is asked for has, or may come from, the result of a

@@ -116,8 +116,7 @@ func (j *journaled) again() {
 
 // decided records a verdict that does not simply allow.
 func (j *journaled) decided(e Effect, v Verdict) {
-	j.question = v.question
-	j.tool, j.writes = e.Facts.Name, e.Facts.Method == mcpproxy.CallTool && !e.Facts.Tool.ReadsOnly
+	j.tool, j.writes, j.question = e.Facts.Name, e.Facts.Writes(), v.question
 	line := record.Verdict{Call: j.number, Effect: j.method, Server: j.server, Tool: j.tool, Line: j.line, Writes: j.writes, Private: j.private, Keep: j.keep}
 	switch {
 	case v.Ask != nil:

@@ -26,6 +26,7 @@ const (
 	// Attributes of our own.
 	attrClient      = "toolcell.client.name"
 	attrServer      = "toolcell.server.name"
+	attrWrites      = "toolcell.writes"
 	attrRunID       = "toolcell.run.id"
 	attrRunStatus   = "toolcell.run.status"
 	attrRunCalls    = "toolcell.run.calls"

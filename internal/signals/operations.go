@@ -85,6 +85,7 @@ type Call struct {
 	Method   string
 	Server   string // as the user names it
 	Tool     string // that is called, as the server names it
+	Writes   bool   // it may change something
 	Protocol string // version of MCP
 	Address  string // of a remote server; empty for one over pipes
 	Port     int
@@ -99,9 +100,9 @@ func CallServer(ctx context.Context, c Call) (context.Context, *Span) {
 	}
 	sp := Span{metric: metricClientOperation, series: ofMethod(c.Method, attrTool, c.Tool, c.Protocol)}
 	sp.series = append(sp.series, ofServer(c.Server, c.Address)...)
-	var more []attribute.KeyValue
+	more := []attribute.KeyValue{attribute.Bool(attrWrites, c.Writes)}
 	if c.Address != "" {
-		more = []attribute.KeyValue{named(attrServerAddress, c.Address), attribute.Int(attrServerPort, c.Port)}
+		more = append(more, named(attrServerAddress, c.Address), attribute.Int(attrServerPort, c.Port))
 	}
 	return parent.signals.begin(ctx, sp, spanName(c.Method, c.Tool), trace.SpanKindClient, more...)
 }

@@ -49,7 +49,7 @@ func carryOut(s *Signals, meta map[string]any) {
 	Resolved(inRun, time.Now().Add(-time.Second), nil)
 	Started(inRun, time.Now(), "fork", nil)
 	Asked(inRun, time.Now(), "answered")
-	_, call := CallServer(inRun, Call{Method: "tools/call", Server: "tracker", Tool: "create_issue", Protocol: "2025-06-18", Address: "tracker.example.com", Port: 443})
+	_, call := CallServer(inRun, Call{Method: "tools/call", Server: "tracker", Tool: "create_issue", Writes: true, Protocol: "2025-06-18", Address: "tracker.example.com", Port: 443})
 	call.End(Failure{Type: ToolError})
 	_, read := CallServer(inRun, Call{Method: "resources/read", Server: "local"})
 	read.End(Failure{Code: "-32002"})
@@ -92,13 +92,13 @@ func TestSpansHaveTheNamesOfTheConventions(t *testing.T) {
 		"toolcell.ask":             {"toolcell.run", trace.Span_SPAN_KIND_INTERNAL, false, map[string]string{"toolcell.ask.outcome": "answered"}},
 		"tools/call create_issue": {"toolcell.run", trace.Span_SPAN_KIND_CLIENT, true, map[string]string{
 			"mcp.method.name": "tools/call", "gen_ai.tool.name": "create_issue", "gen_ai.operation.name": "execute_tool", "mcp.protocol.version": "2025-06-18", "network.transport": "tcp",
-			"toolcell.server.name": "tracker", "server.address": "tracker.example.com", "server.port": "443", "error.type": "tool_error",
+			"toolcell.server.name": "tracker", "server.address": "tracker.example.com", "server.port": "443", "error.type": "tool_error", "toolcell.writes": "true",
 		}},
 		"resources/read": {"toolcell.run", trace.Span_SPAN_KIND_CLIENT, true, map[string]string{
-			"mcp.method.name": "resources/read", "network.transport": "pipe", "toolcell.server.name": "local", "error.type": "-32002", "rpc.response.status_code": "-32002",
+			"mcp.method.name": "resources/read", "network.transport": "pipe", "toolcell.server.name": "local", "error.type": "-32002", "rpc.response.status_code": "-32002", "toolcell.writes": "false",
 		}},
 		"prompts/get greet": {"toolcell.run", trace.Span_SPAN_KIND_CLIENT, false, map[string]string{
-			"mcp.method.name": "prompts/get", "network.transport": "pipe", "toolcell.server.name": "local", "gen_ai.prompt.name": "greet",
+			"mcp.method.name": "prompts/get", "network.transport": "pipe", "toolcell.server.name": "local", "gen_ai.prompt.name": "greet", "toolcell.writes": "false",
 		}},
 	} {
 		got, ok := spans[name]
