@@ -34,7 +34,7 @@ func newExporting(t *testing.T, tools map[string]func(context.Context, json.RawM
 	t.Helper()
 	exported := signals.Open(signals.Options{Version: "1", Log: log})
 	file := filepath.Join(t.TempDir(), "policy.toml")
-	if err := os.WriteFile(file, []byte("[servers.up]\nask = ['ask']\n"), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte("[servers.up]\nask = ['ask']\ndeny = ['forbidden']\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	options := bridgetest.Options{Tool: func(s *mcp.Server, name string) bool {
@@ -67,7 +67,7 @@ func TestARequestIsOneTrace(t *testing.T) {
 	var parents []string
 	result := func(context.Context, json.RawMessage) (string, error) { return "the result is " + secret, nil }
 	s, exported := newExporting(t, map[string]func(context.Context, json.RawMessage) (string, error){
-		"ask": result, "read": result,
+		"ask": result, "read": result, "forbidden": result,
 		"fail": func(context.Context, json.RawMessage) (string, error) {
 			return "", errors.New("failed with " + secret)
 		},
@@ -86,10 +86,11 @@ for call in (mcp_up.ask, mcp_up.fail, mcp_up.refuse, mcp_up.read):
         print(e)
 await runtime.read_resource("up", "x://" + secret)
 await runtime.get_prompt("up", "p", {"n": secret})
-try:
-    await runtime.get_prompt("up", secret)
-except Exception as e:
-    print(e)
+for refused in (runtime.get_prompt("up", secret), mcp_up.forbidden(value=secret), runtime.call_tool("up", secret, {}), runtime.call_tool(secret, "x", {})):
+    try:
+        await refused
+    except Exception as e:
+        print(type(e))
 raise ValueError(secret)
 `, secret)
 	res, err := client.CallTool(t.Context(), &mcp.CallToolParams{
@@ -122,7 +123,7 @@ raise ValueError(secret)
 	}
 	want := []string{
 		"tools/call run_python", "toolcell.run", "toolcell.sandbox.start", "toolcell.ask", "tools/call ask", "tools/call fail", "tools/call refuse", "tools/call read",
-		"resources/read", "prompts/get p", "prompts/get",
+		"resources/read", "prompts/get p", "prompts/get", "tools/call forbidden", "tools/call", "tools/call",
 	}
 	slices.Sort(names)
 	slices.Sort(want)
@@ -140,7 +141,18 @@ raise ValueError(secret)
 			t.Errorf("%s failed with %q", name, got.Attrs["error.type"])
 		}
 	}
-	if got := c.Named("tools/call")[0]; got.Attrs["error.type"] != "-32602" || got.Attrs["gen_ai.tool.name"] != "" {
+	var refused []string
+	for _, one := range ids {
+		if one.Attrs["toolcell.verdict"] != "" {
+			refused = append(refused, fmt.Sprint(one.Name, " ", one.Attrs["toolcell.server.name"], " ", one.Attrs["error.type"]))
+		}
+	}
+	slices.Sort(refused)
+	if !slices.Equal(refused, []string{"tools/call  unknown_server", "tools/call forbidden up policy_denied", "tools/call up unknown_tool"}) {
+		t.Errorf("refused: %q", refused)
+	}
+	other := slices.IndexFunc(c.Spans(), func(s signalstest.Span) bool { return s.Name == "tools/call" && s.Attrs["toolcell.verdict"] == "" })
+	if got := c.Spans()[other]; got.Attrs["error.type"] != "-32602" || got.Attrs["gen_ai.tool.name"] != "" {
 		t.Errorf("a call of another tool: %v", got.Attrs)
 	}
 	if got := c.Named("tools/call ask")[0].Attrs; got["toolcell.server.name"] != "up" || got["network.transport"] != "tcp" || got["server.address"] != "127.0.0.1" || got["mcp.protocol.version"] == "" {

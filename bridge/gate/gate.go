@@ -27,10 +27,12 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/toolcell/toolcell/bridge/consent"
 	"github.com/toolcell/toolcell/bridge/record"
 	"github.com/toolcell/toolcell/internal/contain"
+	"github.com/toolcell/toolcell/internal/signals"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
@@ -129,12 +131,15 @@ const maxChanges = 3
 // Do carries out a request and returns the answer: the result as the server wrote it, or of
 // a planned call a list of its place in the plan and the shape of its result.
 func (g *Gate) Do(ctx context.Context, r Request) (answer json.RawMessage, err error) {
+	var p *mcpproxy.Prepared
+	start := time.Now()
+	defer func() { g.exportRefusal(ctx, start, r, p, err) }() // also one by a panic
 	defer contain.Error("deciding on a call", &err)
 	if !r.mayBePlanned() {
 		g.Settled(r.Number)
 	}
 	if err := g.checkPlaceholders(ctx, r); err != nil {
-		return nil, err
+		return nil, refuse(signals.InvalidArguments, err)
 	}
 	j := g.journal(r)
 	defer func() { g.close(j, err) }()
@@ -147,8 +152,8 @@ func (g *Gate) Do(ctx context.Context, r Request) (answer json.RawMessage, err e
 	g.found(j, server)
 	var allowed []*policy.Ask // by the user, of just this request
 	for range maxChanges {
-		p, e, err := g.prepare(ctx, server, r)
-		if err != nil {
+		var e Effect
+		if p, e, err = g.prepare(ctx, server, r); err != nil {
 			return nil, g.Shown(server.Name, err)
 		}
 		v := g.decide(ctx, &e, allowed)
@@ -210,10 +215,10 @@ func (g *Gate) send(ctx context.Context, p *mcpproxy.Prepared, e Effect, number 
 func (g *Gate) admit(name string) (config.Server, error) {
 	server, err := g.o.Upstreams.Lookup(name)
 	if err != nil {
-		return server, err
+		return server, refuse(signals.UnknownServer, err)
 	}
 	if !g.o.Granted[server.Name] {
-		return server, fmt.Errorf("server %q is not granted to this run: call run_python with %q in its servers argument", server.Name, server.Name)
+		return server, refuse(signals.NotGranted, fmt.Errorf("server %q is not granted to this run: call run_python with %q in its servers argument", server.Name, server.Name))
 	}
 	if err := g.o.Policy.ServerDenied(policyServer(server)); err != nil {
 		return server, err
@@ -234,7 +239,7 @@ func (g *Gate) prepare(ctx context.Context, server config.Server, r Request) (*m
 		}
 		e, err := g.bind(ctx, p, r)
 		if err == nil || w.Live || r.Method != mcpproxy.CallTool {
-			return p, e, err
+			return p, e, refuse(signals.InvalidArguments, err)
 		}
 		w.Live = true
 	}

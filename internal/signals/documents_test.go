@@ -12,8 +12,9 @@ import (
 	"testing"
 )
 
-// nameConstants are the strings in names.go that are names.
-func nameConstants(t *testing.T) (attributes, others []string) {
+// nameConstants are the strings in names.go: the names of attributes, those of spans and metrics, and the
+// values of attributes that others use.
+func nameConstants(t *testing.T) (attributes, others, values []string) {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "names.go", nil, 0)
 	if err != nil {
@@ -36,10 +37,12 @@ func nameConstants(t *testing.T) (attributes, others []string) {
 			attributes = append(attributes, value)
 		case strings.HasPrefix(spec.Names[0].Name, "span"), strings.HasPrefix(spec.Names[0].Name, "metric"):
 			others = append(others, value)
+		case spec.Names[0].IsExported():
+			values = append(values, value)
 		}
 		return true
 	})
-	return attributes, others
+	return attributes, others, values
 }
 
 // TestDocumentHasAllNames that are exported, and no others.
@@ -48,11 +51,16 @@ func TestDocumentHasAllNames(t *testing.T) {
 	if err != nil {
 		t.Skip("needs the source")
 	}
-	attributes, others := nameConstants(t)
+	attributes, others, values := nameConstants(t)
 	known := map[string]bool{}
 	for _, name := range append(attributes, others...) {
 		if known[name] = true; !strings.Contains(string(doc), "`"+name+"`") {
 			t.Errorf("docs/observability.md does not have `%s`", name)
+		}
+	}
+	for _, value := range values {
+		if !strings.Contains(string(doc), "`"+value+"`") {
+			t.Errorf("docs/observability.md does not have the value `%s`", value)
 		}
 	}
 	for _, name := range regexp.MustCompile("`((?:toolcell|mcp|gen_ai)\\.[a-z_.]+)`").FindAllStringSubmatch(string(doc), -1) {
@@ -65,8 +73,11 @@ func TestDocumentHasAllNames(t *testing.T) {
 // prometheusNames are the names that Prometheus gives a metric.
 func prometheusNames(m Metric) []string {
 	name := strings.ReplaceAll(m.Name, ".", "_")
-	if !m.Histogram {
+	switch m.Kind {
+	case UpDown:
 		return []string{name}
+	case Counter:
+		return []string{name + "_total"}
 	}
 	name += "_seconds"
 	return []string{name + "_bucket", name + "_count", name + "_sum"}
@@ -95,7 +106,7 @@ func TestDashboardAsksForWhatThereIs(t *testing.T) {
 			series[name] = m.Name
 		}
 	}
-	attributes, _ := nameConstants(t)
+	attributes, _, _ := nameConstants(t)
 	for _, a := range attributes {
 		labels[strings.ReplaceAll(a, ".", "_")] = true
 	}

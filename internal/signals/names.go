@@ -32,6 +32,7 @@ const (
 	attrRunCalls    = "toolcell.run.calls"
 	attrStartKind   = "toolcell.start.kind"
 	attrAskOutcome  = "toolcell.ask.outcome"
+	attrVerdict     = "toolcell.verdict"
 	attrServiceName = "service.name"
 	attrVersion     = "service.version"
 	attrInstance    = "service.instance.id"
@@ -46,6 +47,7 @@ const (
 	metricStart           = "toolcell.sandbox.start.duration"
 	metricAsk             = "toolcell.ask.duration"
 	metricResolve         = "toolcell.package.resolve.duration"
+	metricRefused         = "toolcell.call.refused"
 )
 
 // Values of attributes.
@@ -60,26 +62,59 @@ const (
 	OtherError = "_OTHER"
 )
 
+// Verdicts on requests that toolcell does not let out.
+const (
+	VerdictDeny    = "deny"    // it may not be made
+	VerdictAsk     = "ask"     // the user has to be asked, and has not answered
+	VerdictRefused = "refused" // it cannot be made
+)
+
+// Error types of requests that toolcell does not let out.
+const (
+	DeniedByPolicy   = "policy_denied" // these four of VerdictDeny
+	LimitReached     = "limit_reached"
+	NotGranted       = "not_granted"
+	DeniedByUser     = "user_denied"
+	NoUser           = "no_user" // these two of VerdictAsk
+	NoAnswer         = "no_answer"
+	InvalidArguments = "invalid_arguments" // the others, and OtherError, of VerdictRefused
+	UnknownServer    = "unknown_server"
+	UnknownTool      = "unknown_tool"
+	ServerChanged    = "server_changed"
+	RunStopped       = "run_stopped"
+)
+
 // callTool is the method of MCP that calls a tool.
 const callTool = "tools/call"
 
 // A Metric is one that is exported.
 type Metric struct {
 	Name, Unit, Description string
-	Histogram               bool // otherwise a sum that goes up and down
+	Kind                    Kind
 }
+
+// A Kind is how a Metric adds up.
+type Kind int
+
+// The kinds of metrics.
+const (
+	Histogram Kind = iota
+	Counter        // a sum that goes up
+	UpDown         // a sum that goes up and down
+)
 
 // Metrics are all that are exported.
 var Metrics = []Metric{
-	{metricServerOperation, "s", "Requests of clients, such as calls of run_python", true},
-	{metricClientOperation, "s", "Requests to the user's MCP servers", true},
-	{metricServerSession, "s", "Connections of clients", true},
-	{metricClientSession, "s", "Connections to the user's MCP servers", true},
-	{metricRun, "s", "Runs of code, with what they wait for", true},
-	{metricStart, "s", "Starts of sandboxes", true},
-	{metricAsk, "s", "Questions to the user, until the answer", true},
-	{metricResolve, "s", "Packages of a script made ready", true},
-	{metricActive, "{run}", "Runs under way", false},
+	{metricServerOperation, "s", "Requests of clients, such as calls of run_python", Histogram},
+	{metricClientOperation, "s", "Requests to the user's MCP servers", Histogram},
+	{metricServerSession, "s", "Connections of clients", Histogram},
+	{metricClientSession, "s", "Connections to the user's MCP servers", Histogram},
+	{metricRun, "s", "Runs of code, with what they wait for", Histogram},
+	{metricStart, "s", "Starts of sandboxes", Histogram},
+	{metricAsk, "s", "Questions to the user, until the answer", Histogram},
+	{metricResolve, "s", "Packages of a script made ready", Histogram},
+	{metricRefused, "{call}", "Requests to the user's MCP servers that toolcell did not let out", Counter},
+	{metricActive, "{run}", "Runs under way", UpDown},
 }
 
 // buckets are the bounds of histograms, in seconds. A run in a fork takes some milliseconds.

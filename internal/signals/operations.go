@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 )
 
@@ -113,6 +114,37 @@ func ofServer(name, address string) []attribute.KeyValue {
 		transport = tcp
 	}
 	return []attribute.KeyValue{named(attrServer, name), attribute.String(attrTransport, transport)}
+}
+
+// A Refusal is a request to one of the user's servers that toolcell did not let out.
+type Refusal struct {
+	Method  string
+	Server  string // as the user names it; empty if there is none
+	Tool    string // as the server names it; empty for other methods, and for a tool that there is not
+	Verdict string // VerdictDeny and so on
+	Type    string // the error type, DeniedByPolicy and so on
+}
+
+// Refused exports a request that was refused just now and had come at start, if the context is that of a
+// Span.
+//
+// It is a Span as the request's own would be, so that it is found by the same name, but of kind
+// internal: the conventions have those of clients begin when a request is sent, and backends draw a line to
+// a server for each of them. For the same reason it counts in a metric of its own. It is no event of
+// the run's Span: it takes time while the user is asked, and backends list spans that failed, not events.
+func Refused(ctx context.Context, start time.Time, r Refusal) {
+	parent := SpanOf(ctx)
+	if parent == nil {
+		return
+	}
+	sp := Span{start: start, series: append(ofMethod(r.Method, attrTool, r.Tool, ""), attribute.String(attrVerdict, r.Verdict))}
+	if r.Server != "" {
+		sp.series = append(sp.series, named(attrServer, r.Server))
+	}
+	s := parent.signals
+	_, refused := s.begin(ctx, sp, spanName(r.Method, r.Tool), trace.SpanKindInternal)
+	refused.close(r.Type)
+	s.refused.Add(context.Background(), 1, metric.WithAttributes(refused.series...))
 }
 
 // Prompt names the prompt that a request was about. It is for one that the server has answered:

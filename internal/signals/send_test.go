@@ -171,7 +171,7 @@ func TestQueueIsBounded(t *testing.T) {
 	defer web.Close()
 	s := open(Options{Log: quiet(t)}, endpointAt(t, "traces", web.URL), nil, metric.CumulativeTemporalitySelector)
 	for range 2 {
-		carryOut(s, nil) // eight spans
+		carryOut(s, nil) // nine spans
 	}
 	<-began
 	for range 1000 {

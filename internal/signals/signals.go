@@ -63,6 +63,7 @@ type Signals struct {
 	tracer    trace.Tracer
 	durations map[string]metric.Float64Histogram
 	active    metric.Int64UpDownCounter // runs
+	refused   metric.Int64Counter       // requests
 
 	senders  []*sender
 	shutdown []func(context.Context) error // of the providers
@@ -125,9 +126,12 @@ func open(o Options, traces, metrics *endpoint, selector sdkmetric.TemporalitySe
 func (s *Signals) makeInstruments(meter metric.Meter) {
 	for _, m := range Metrics {
 		var err error
-		if m.Histogram {
+		switch m.Kind {
+		case Histogram:
 			s.durations[m.Name], err = meter.Float64Histogram(m.Name, metric.WithUnit(m.Unit), metric.WithDescription(m.Description), metric.WithExplicitBucketBoundaries(buckets...))
-		} else {
+		case Counter:
+			s.refused, err = meter.Int64Counter(m.Name, metric.WithUnit(m.Unit), metric.WithDescription(m.Description))
+		case UpDown:
 			s.active, err = meter.Int64UpDownCounter(m.Name, metric.WithUnit(m.Unit), metric.WithDescription(m.Description))
 		}
 		if err != nil {

@@ -56,6 +56,7 @@ func carryOut(s *Signals, meta map[string]any) {
 	_, prompt := CallServer(inRun, Call{Method: "prompts/get", Server: "local"})
 	prompt.Prompt("prompts/get", "greet")
 	prompt.End(Failure{})
+	Refused(inRun, time.Now().Add(-time.Second), Refusal{Method: "tools/call", Server: "tracker", Tool: "delete_issue", Verdict: VerdictDeny, Type: DeniedByPolicy})
 	run.EndRun("error", true, 3)
 	request.End(Failure{Type: ToolError})
 }
@@ -94,6 +95,10 @@ func TestSpansHaveTheNamesOfTheConventions(t *testing.T) {
 			"mcp.method.name": "tools/call", "gen_ai.tool.name": "create_issue", "gen_ai.operation.name": "execute_tool", "mcp.protocol.version": "2025-06-18", "network.transport": "tcp",
 			"toolcell.server.name": "tracker", "server.address": "tracker.example.com", "server.port": "443", "error.type": "tool_error", "toolcell.writes": "true",
 		}},
+		"tools/call delete_issue": {"toolcell.run", trace.Span_SPAN_KIND_INTERNAL, true, map[string]string{
+			"mcp.method.name": "tools/call", "gen_ai.tool.name": "delete_issue", "gen_ai.operation.name": "execute_tool", "toolcell.server.name": "tracker",
+			"toolcell.verdict": "deny", "error.type": "policy_denied",
+		}},
 		"resources/read": {"toolcell.run", trace.Span_SPAN_KIND_CLIENT, true, map[string]string{
 			"mcp.method.name": "resources/read", "network.transport": "pipe", "toolcell.server.name": "local", "error.type": "-32002", "rpc.response.status_code": "-32002", "toolcell.writes": "false",
 		}},
@@ -118,7 +123,7 @@ func TestSpansHaveTheNamesOfTheConventions(t *testing.T) {
 			t.Errorf("%s: %v, failed %v, %v", name, got.Kind, failed, got.Attrs)
 		}
 	}
-	if len(spans) != 8 {
+	if len(spans) != 9 {
 		t.Errorf("the spans are %v", slices.Collect(maps.Keys(spans)))
 	}
 }
@@ -152,7 +157,7 @@ func TestMetricsHaveTheNamesOfTheConventions(t *testing.T) {
 	}
 	for _, m := range Metrics {
 		got := c.Metric(m.Name)
-		if got == nil || got.Unit != m.Unit || got.Description != m.Description || (got.GetHistogram() != nil) != m.Histogram {
+		if got == nil || got.Unit != m.Unit || got.Description != m.Description || (got.GetHistogram() != nil) != (m.Kind == Histogram) || got.GetSum().GetIsMonotonic() != (m.Kind == Counter) {
 			t.Errorf("%s: %v", m.Name, got)
 		}
 		for _, p := range got.GetHistogram().GetDataPoints() {
@@ -167,6 +172,13 @@ func TestMetricsHaveTheNamesOfTheConventions(t *testing.T) {
 	}
 	if p := c.Metric("toolcell.run.active").GetSum().GetDataPoints(); len(p) != 1 || p[0].GetAsInt() != 0 {
 		t.Errorf("active runs: %v", p)
+	}
+	refused := c.Metric("toolcell.call.refused").GetSum().GetDataPoints()
+	if len(refused) != 1 || refused[0].GetAsInt() != 1 || !maps.Equal(signalstest.Attributes(refused[0].Attributes), map[string]string{
+		"mcp.method.name": "tools/call", "gen_ai.tool.name": "delete_issue", "gen_ai.operation.name": "execute_tool", "toolcell.server.name": "tracker",
+		"toolcell.verdict": "deny", "error.type": "policy_denied",
+	}) {
+		t.Errorf("refused calls: %v", refused)
 	}
 	points, _ := c.Points("mcp.client.operation.duration")
 	want := map[string]string{
@@ -264,7 +276,7 @@ func TestOneSignalAlone(t *testing.T) {
 	s := openTest(t, quiet(t))
 	carryOut(s, nil)
 	s.Close()
-	if len(c.Spans()) != 8 || len(c.Batches()) != 0 {
+	if len(c.Spans()) != 9 || len(c.Batches()) != 0 {
 		t.Errorf("%d spans, %d exports of metrics", len(c.Spans()), len(c.Batches()))
 	}
 	h := c.Headers()[0]
@@ -311,7 +323,7 @@ func TestVariablesOfTheSDK(t *testing.T) {
 	s := openTest(t, slog.New(slog.NewTextHandler(log, nil)))
 	carryOut(s, nil)
 	s.Close()
-	if len(c.Spans()) != 8 || strings.Count(log.String(), "\n") != 1 || !strings.Contains(log.String(), `msg="OpenTelemetry's SDK has an error" err="unsupported sampler: dice"`) {
+	if len(c.Spans()) != 9 || strings.Count(log.String(), "\n") != 1 || !strings.Contains(log.String(), `msg="OpenTelemetry's SDK has an error" err="unsupported sampler: dice"`) {
 		t.Errorf("%d spans; logged:\n%s", len(c.Spans()), log)
 	}
 }

@@ -66,6 +66,12 @@ func (s *Signals) begin(ctx context.Context, sp Span, name string, kind trace.Sp
 
 // end ends the Span. errorType is empty if nothing has failed.
 func (sp *Span) end(errorType string, more ...attribute.KeyValue) {
+	sp.close(errorType, more...)
+	sp.signals.record(sp.metric, time.Since(sp.start), sp.series...)
+}
+
+// close ends the Span without its metric.
+func (sp *Span) close(errorType string, more ...attribute.KeyValue) {
 	if errorType != "" {
 		failed := attribute.String(attrErrorType, errorType)
 		sp.otel.SetStatus(codes.Error, "")
@@ -74,7 +80,6 @@ func (sp *Span) end(errorType string, more ...attribute.KeyValue) {
 	}
 	sp.otel.SetAttributes(more...)
 	sp.otel.End()
-	sp.signals.record(sp.metric, time.Since(sp.start), sp.series...)
 }
 
 // step exports something that began at start, is part of what ctx is of, and has ended.

@@ -182,29 +182,36 @@ func (l *List) hidden(key string) (tool, why string) {
 	return "", ""
 }
 
-// Missing returns the error of a call of a tool that is not shown: it is hidden,
-// cannot be used, or does not exist. It names others as code calls them.
-func (l *List) Missing(server, tool string) error {
+// A MissingError says that a tool is not shown: it is hidden, cannot be used, or does not exist.
+type MissingError struct{ text string }
+
+func (e *MissingError) Error() string { return e.text }
+
+// Missing returns the error of a call of a tool that is not shown, a *MissingError. It names others as
+// code calls them.
+func (l *List) Missing(server, tool string) error { return &MissingError{l.missing(server, tool)} }
+
+func (l *List) missing(server, tool string) string {
 	if hidden, why := l.hidden(tool); why != "" {
-		return fmt.Errorf("tool %q of server %q is hidden: %s", hidden, server, why)
+		return fmt.Sprintf("tool %q of server %q is hidden: %s", hidden, server, why)
 	}
 	for _, t := range l.definitions.left {
 		if t.Name == text.Printable(tool, maxToolName) || fold(toolIdentifier(t.Name)) == fold(tool) {
-			return fmt.Errorf("tool %q of server %q cannot be used: %s", t.Name, server, t.Reason)
+			return fmt.Sprintf("tool %q of server %q cannot be used: %s", t.Name, server, t.Reason)
 		}
 	}
 	if len(l.tools) == 0 && len(l.definitions.tools) > 0 {
-		return fmt.Errorf("server %q has no tool %q, and all of its tools are hidden: %s",
+		return fmt.Sprintf("server %q has no tool %q, and all of its tools are hidden: %s",
 			server, text.Printable(tool, maxToolName), l.filter.refuses(l.definitions.tools[0].Name))
 	}
 	if len(l.tools) == 0 {
-		return fmt.Errorf("server %q has no tool %q: it has no tools", server, text.Printable(tool, maxToolName))
+		return fmt.Sprintf("server %q has no tool %q: it has no tools", server, text.Printable(tool, maxToolName))
 	}
 	names := make([]string, len(l.tools))
 	for i, t := range l.tools {
 		names[i] = t.Alias
 	}
-	return fmt.Errorf("server %q has no tool %q; the nearest are %s", server, text.Printable(tool, maxToolName), text.QuoteList(text.Nearest(tool, names, 3), 3))
+	return fmt.Sprintf("server %q has no tool %q; the nearest are %s", server, text.Printable(tool, maxToolName), text.QuoteList(text.Nearest(tool, names, 3), 3))
 }
 
 func checkToolName(name string) error {

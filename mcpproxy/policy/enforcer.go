@@ -72,12 +72,23 @@ func (p *Policy) NewEnforcer() *Enforcer {
 func (r *Enforcer) ServerDenied(s Server) error {
 	switch {
 	case r == nil || r.rules == nil && r.err == nil:
-		return errNoRules
+		return &DeniedError{err: errNoRules}
 	case r.err != nil:
-		return fmt.Errorf("%w; nothing may be called until this is fixed", r.err)
+		return &DeniedError{err: fmt.Errorf("%w; nothing may be called until this is fixed", r.err)}
 	}
 	return r.rules.serverDenied(s)
 }
+
+// A DeniedError says that a policy does not allow a call, or all calls while its file is not
+// understood.
+type DeniedError struct {
+	Limit bool // only since a limit has no room for it
+	err   error
+}
+
+func (e *DeniedError) Error() string { return e.err.Error() }
+
+func (e *DeniedError) Unwrap() error { return e.err }
 
 // errNoRules denies everything while no rules were read.
 var errNoRules = errors.New("the policy was not read; nothing may be called until it can be")
@@ -180,7 +191,11 @@ func (r *Enforcer) GoesByDefinitions(s Server) bool {
 // checkLimits returns an error if there is no room for one more call. policy.mu is held.
 func (r *Enforcer) checkLimits(all []limit, now time.Time) error {
 	for _, l := range all {
-		refuse := func(format string, args ...any) error { return r.rules.refuse(l.section, l.rule(), format, args...) }
+		refuse := func(format string, args ...any) error {
+			denied := r.rules.refuse(l.section, l.rule(), format, args...)
+			denied.Limit = true
+			return denied
+		}
 		switch count := r.counts[l.limitKey]; {
 		case count >= l.max && l.perMinute:
 			return refuse("the plan of this run calls %s %s already", l.what(), times(l.max))

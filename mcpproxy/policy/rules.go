@@ -166,8 +166,8 @@ func (r *rules) limits(s Server, t Tool) []limit {
 
 // refuse makes the error of a call that a rule forbids. It names the rule, so
 // that the user can find and change it.
-func (r *rules) refuse(section, rule, format string, args ...any) error {
-	return fmt.Errorf("%s: %s", r.rule(section, rule), fmt.Sprintf(format, args...))
+func (r *rules) refuse(section, rule, format string, args ...any) *DeniedError {
+	return &DeniedError{err: fmt.Errorf("%s: %s", r.rule(section, rule), fmt.Sprintf(format, args...))}
 }
 
 // rule names a rule, so that the user can find it.

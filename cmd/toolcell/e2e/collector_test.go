@@ -36,6 +36,7 @@ func TestTheCollectorTakesSignals(t *testing.T) {
 		"Name           : tools/call run_python", "Kind           : Server", "Name           : toolcell.run", "Name           : toolcell.sandbox.start", "Name           : tools/call search", "Kind           : Client",
 		"-> gen_ai.operation.name: Str(execute_tool)", "-> toolcell.server.name: Str(search)", "-> service.name: Str(toolcell)", "-> toolcell.run.calls: Int(1)",
 		"-> Name: mcp.client.operation.duration", "-> Unit: s", "-> DataType: Histogram", "-> AggregationTemporality: Cumulative", "-> DataType: Sum", "-> IsMonotonic: false",
+		"-> toolcell.verdict: Str(refused)", "-> error.type: Str(invalid_arguments)", "-> toolcell.writes: Bool(", "-> Name: toolcell.call.refused", "-> IsMonotonic: true",
 	} {
 		waitFor(t, "the collector to print "+want, func() bool { return strings.Contains(said.String(), want) })
 	}
@@ -50,7 +51,10 @@ func TestTheCollectorTakesSignals(t *testing.T) {
 	if !line.MatchString(scraped) {
 		t.Errorf("Prometheus gets of calls:\n%s", strings.Join(regexp.MustCompile(`(?m)^mcp_client_operation_duration_seconds_count.*$`).FindAllString(scraped, -1), "\n"))
 	}
-	if strings.Contains(said.String(), "error") {
+	if refused := regexp.MustCompile(`toolcell_call_refused_total\{[^}]*error_type="invalid_arguments"[^}]*gen_ai_tool_name="search"[^}]*\} 2`); !refused.MatchString(scraped) {
+		t.Error("Prometheus does not get the calls that were refused")
+	}
+	if strings.Contains(said.String(), "\terror\t") { // the level of a line of its log
 		t.Errorf("the collector has errors:\n%s", said)
 	}
 }
@@ -116,7 +120,7 @@ func scrape(t *testing.T, address string) string {
 func dashboardMetrics(t *testing.T) []string {
 	t.Helper()
 	text := read(t, "../../../docs/observability/dashboard.json")
-	names := regexp.MustCompile(`\b(?:mcp|toolcell)_[a-z_]+(?:_seconds_bucket|_seconds_count|_active)\b`).FindAllString(text, -1)
+	names := regexp.MustCompile(`\b(?:mcp|toolcell)_[a-z_]+(?:_seconds_bucket|_seconds_count|_active|_total)\b`).FindAllString(text, -1)
 	slices.Sort(names)
 	return slices.Compact(names)
 }
