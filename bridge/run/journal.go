@@ -13,8 +13,6 @@ import (
 	"github.com/toolcell/toolcell/bridge/consent"
 	"github.com/toolcell/toolcell/bridge/gate"
 	"github.com/toolcell/toolcell/bridge/record"
-	"github.com/toolcell/toolcell/internal/contain"
-	"github.com/toolcell/toolcell/oci/limits"
 )
 
 // What of a run is on record. An entry that cannot be written is counted, and the result says so:
@@ -116,39 +114,12 @@ func (r *Run) recordEnd(res *Result, took time.Duration) {
 		_ = r.record.Append(limit)
 	}
 	_ = r.record.Append(line)
-	r.recordCost(res)
+}
+
+// noteLost notes in the result what of the run is not on record.
+func (r *Run) noteLost(res *Result) {
 	if n := r.record.Lost(); n > 0 {
 		res.Notes = append(res.Notes, fmt.Sprintf("the record of this run is incomplete: %d of its entries could not be written: %v", n, r.runs.o.Record.Incomplete().Err))
-	}
-}
-
-// recordCost records what the run took, as far as it is known.
-func (r *Run) recordCost(res *Result) {
-	var cost record.RunCost
-	for _, u := range res.Network {
-		cost.Sent += u.BytesSent
-		cost.Received += u.BytesReceived
-	}
-	add := func(used limits.Usage) {
-		if cost.CPU, cost.Peak = used.CPU.Microseconds(), used.Peak; cost != (record.RunCost{}) {
-			_ = r.record.Append(cost)
-		}
-	}
-	if in := r.python; in != nil && in.sandbox != nil && r.session.name == "" {
-		r.runs.background.Go(contain.Func("recording what a run took", func() {
-			add(in.sandbox.Usage()) // which is known after the answer
-		}))
-		return
-	}
-	add(r.used)
-}
-
-// noteUsage notes what the run of a session took of its sandbox, which the next one goes on with.
-func (r *Run) noteUsage() {
-	if in := r.python; r.record != nil && r.session.name != "" && in.sandbox != nil {
-		now := in.sandbox.Usage()
-		r.used = limits.Usage{CPU: now.CPU - in.used.CPU, Peak: now.Peak}
-		in.used = now
 	}
 }
 

@@ -101,6 +101,8 @@ func (r *Run) execute(ctx context.Context) *Result {
 	res.Summarize()
 	res.Run = r.ID
 	r.recordEnd(res, time.Since(start))
+	r.noteCost(res)
+	r.noteLost(res)
 	if res.cause != nil {
 		r.runs.o.Log.DebugContext(ctx, "a run could not be carried out", "error", doctor.Detail(res.cause))
 	}

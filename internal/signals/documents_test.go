@@ -79,7 +79,7 @@ func prometheusNames(m Metric) []string {
 	case Counter:
 		return []string{name + "_total"}
 	}
-	name += "_seconds"
+	name += map[string]string{"s": "_seconds", "By": "_bytes"}[m.Unit]
 	return []string{name + "_bucket", name + "_count", name + "_sum"}
 }
 

@@ -82,6 +82,8 @@ func anyValue(v attribute.Value) (m message) {
 	case attribute.INT64:
 		m.tag(3, wireVarint)
 		m = binary.AppendUvarint(m, uint64(v.AsInt64()))
+	case attribute.FLOAT64:
+		m.double(4, v.AsFloat64())
 	default:
 		m.sub(1, message(v.String()))
 	}

@@ -23,6 +23,9 @@ const (
 	attrServerAddress = "server.address"
 	attrServerPort    = "server.port"
 
+	// An attribute of bytes over the network, of OpenTelemetry's conventions for systems.
+	attrDirection = "network.io.direction"
+
 	// Attributes of our own.
 	attrClient      = "toolcell.client.name"
 	attrServer      = "toolcell.server.name"
@@ -30,6 +33,10 @@ const (
 	attrRunID       = "toolcell.run.id"
 	attrRunStatus   = "toolcell.run.status"
 	attrRunCalls    = "toolcell.run.calls"
+	attrCPUTime     = "toolcell.run.cpu.time"
+	attrMemoryPeak  = "toolcell.run.memory.peak"
+	attrSent        = "toolcell.run.network.sent"
+	attrReceived    = "toolcell.run.network.received"
 	attrStartKind   = "toolcell.start.kind"
 	attrAskOutcome  = "toolcell.ask.outcome"
 	attrVerdict     = "toolcell.verdict"
@@ -44,6 +51,9 @@ const (
 	metricClientSession   = "mcp.client.session.duration"
 	metricRun             = "toolcell.run.duration"
 	metricActive          = "toolcell.run.active"
+	metricCPUTime         = "toolcell.run.cpu.time"
+	metricMemoryPeak      = "toolcell.run.memory.peak"
+	metricNetwork         = "toolcell.run.network.io"
 	metricStart           = "toolcell.sandbox.start.duration"
 	metricAsk             = "toolcell.ask.duration"
 	metricResolve         = "toolcell.package.resolve.duration"
@@ -55,6 +65,8 @@ const (
 	executeTool = "execute_tool" // of attrOperation
 	pipe        = "pipe"         // of attrTransport
 	tcp         = "tcp"
+	transmit    = "transmit" // of attrDirection
+	receive     = "receive"
 
 	// ToolError is the error type of a tool that says itself that it failed (isError).
 	ToolError = "tool_error"
@@ -110,6 +122,9 @@ var Metrics = []Metric{
 	{metricServerSession, "s", "Connections of clients", Histogram},
 	{metricClientSession, "s", "Connections to the user's MCP servers", Histogram},
 	{metricRun, "s", "Runs of code, with what they wait for", Histogram},
+	{metricCPUTime, "s", "Processor time of runs", Histogram},
+	{metricMemoryPeak, "By", "Memory of runs, at the time of the most", Histogram},
+	{metricNetwork, "By", "What runs sent to hosts, and received from them", Histogram},
 	{metricStart, "s", "Starts of sandboxes", Histogram},
 	{metricAsk, "s", "Questions to the user, until the answer", Histogram},
 	{metricResolve, "s", "Packages of a script made ready", Histogram},
@@ -117,5 +132,12 @@ var Metrics = []Metric{
 	{metricActive, "{run}", "Runs under way", UpDown},
 }
 
-// buckets are the bounds of histograms, in seconds. A run in a fork takes some milliseconds.
-var buckets = []float64{0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300}
+// buckets are the bounds of histograms, by unit. A run in a fork takes some milliseconds; an
+// interpreter alone takes some MiB.
+var buckets = map[string][]float64{
+	"s": {0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300},
+	"By": {
+		1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 2 << 20, 4 << 20, 8 << 20, 16 << 20, 32 << 20, 64 << 20, 128 << 20, 256 << 20, 512 << 20,
+		1 << 30, 2 << 30, 4 << 30, 8 << 30, 16 << 30,
+	},
+}

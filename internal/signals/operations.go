@@ -186,6 +186,44 @@ func (sp *Span) EndRun(status string, failed bool, calls int) {
 	sp.end(errorType, ended, attribute.Int(attrRunCalls, calls))
 }
 
+// A Cost is what a run took. What is not known is 0.
+type Cost struct {
+	CPU            time.Duration // of all processors together
+	Peak           int64         // bytes of memory, at the time of the most
+	Sent, Received int64         // bytes, to and from hosts
+}
+
+// Took notes in the Span of a run, which has not ended, what the run took.
+func (sp *Span) Took(c Cost) {
+	if sp == nil {
+		return
+	}
+	if c.CPU > 0 {
+		sp.otel.SetAttributes(attribute.Float64(attrCPUTime, c.CPU.Seconds()))
+	}
+	for key, bytes := range map[string]int64{attrMemoryPeak: c.Peak, attrSent: c.Sent, attrReceived: c.Received} {
+		if bytes > 0 {
+			sp.otel.SetAttributes(attribute.Int64(key, bytes))
+		}
+	}
+}
+
+// RunTook counts what a run took that has ended with this status.
+func (s *Signals) RunTook(status string, c Cost) {
+	if s == nil {
+		return
+	}
+	count := func(metric string, value float64, more ...attribute.KeyValue) {
+		if value > 0 {
+			s.record(metric, value, append(more, attribute.String(attrRunStatus, status))...)
+		}
+	}
+	count(metricCPUTime, c.CPU.Seconds())
+	count(metricMemoryPeak, float64(c.Peak))
+	count(metricNetwork, float64(c.Sent), attribute.String(attrDirection, transmit))
+	count(metricNetwork, float64(c.Received), attribute.String(attrDirection, receive))
+}
+
 // Resumed notes that a request, which is sp, has come back to a run.
 func (sp *Span) Resumed(run *Span, id string) {
 	if sp == nil || run == nil {
@@ -221,13 +259,13 @@ func failure(err error) string {
 // ClientSession counts a client's connection, which has lasted since start.
 func (s *Signals) ClientSession(server, address, protocol string, d time.Duration) {
 	if s != nil {
-		s.record(metricClientSession, d, append(ofServer(server, address), named(attrProtocol, protocol))...)
+		s.record(metricClientSession, d.Seconds(), append(ofServer(server, address), named(attrProtocol, protocol))...)
 	}
 }
 
 // ServerSession counts the connection of a client, over a pipe.
 func (s *Signals) ServerSession(d time.Duration) {
 	if s != nil {
-		s.record(metricServerSession, d, attribute.String(attrTransport, pipe))
+		s.record(metricServerSession, d.Seconds(), attribute.String(attrTransport, pipe))
 	}
 }

@@ -59,11 +59,11 @@ type Options struct {
 
 // Signals are exported until Close. They are safe for concurrent use, and so is nil.
 type Signals struct {
-	traced    bool // traces are exported
-	tracer    trace.Tracer
-	durations map[string]metric.Float64Histogram
-	active    metric.Int64UpDownCounter // runs
-	refused   metric.Int64Counter       // requests
+	traced     bool // traces are exported
+	tracer     trace.Tracer
+	histograms map[string]metric.Float64Histogram
+	active     metric.Int64UpDownCounter // runs
+	refused    metric.Int64Counter       // requests
 
 	senders  []*sender
 	shutdown []func(context.Context) error // of the providers
@@ -99,7 +99,7 @@ func open(o Options, traces, metrics *endpoint, selector sdkmetric.TemporalitySe
 	otel.SetErrorHandler(otel.ErrorHandlerFunc((&complaints{log: o.Log, what: "OpenTelemetry's SDK has an error"}).say))
 	otel.SetLogger(logr.FromSlogHandler(o.Log.Handler()))
 
-	s := &Signals{failed: failed, closing: make(chan struct{}), durations: map[string]metric.Float64Histogram{}}
+	s := &Signals{failed: failed, closing: make(chan struct{}), histograms: map[string]metric.Float64Histogram{}}
 	var life context.Context
 	life, s.end = context.WithCancel(context.Background())
 	newSender := func(e *endpoint) *sender {
@@ -128,7 +128,7 @@ func (s *Signals) makeInstruments(meter metric.Meter) {
 		var err error
 		switch m.Kind {
 		case Histogram:
-			s.durations[m.Name], err = meter.Float64Histogram(m.Name, metric.WithUnit(m.Unit), metric.WithDescription(m.Description), metric.WithExplicitBucketBoundaries(buckets...))
+			s.histograms[m.Name], err = meter.Float64Histogram(m.Name, metric.WithUnit(m.Unit), metric.WithDescription(m.Description), metric.WithExplicitBucketBoundaries(buckets[m.Unit]...))
 		case Counter:
 			s.refused, err = meter.Int64Counter(m.Name, metric.WithUnit(m.Unit), metric.WithDescription(m.Description))
 		case UpDown:

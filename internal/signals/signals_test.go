@@ -57,7 +57,10 @@ func carryOut(s *Signals, meta map[string]any) {
 	prompt.Prompt("prompts/get", "greet")
 	prompt.End(Failure{})
 	Refused(inRun, time.Now().Add(-time.Second), Refusal{Method: "tools/call", Server: "tracker", Tool: "delete_issue", Verdict: VerdictDeny, Type: DeniedByPolicy})
+	took := Cost{CPU: 1500 * time.Millisecond, Peak: 20 << 20, Sent: 100, Received: 3 << 20}
+	run.Took(took)
 	run.EndRun("error", true, 3)
+	s.RunTook("error", took)
 	request.End(Failure{Type: ToolError})
 }
 
@@ -87,7 +90,7 @@ func TestSpansHaveTheNamesOfTheConventions(t *testing.T) {
 			"mcp.method.name": "tools/call", "gen_ai.tool.name": "run_python", "gen_ai.operation.name": "execute_tool", "mcp.protocol.version": "2025-06-18",
 			"network.transport": "pipe", "error.type": "tool_error", "toolcell.client.name": "a client 1.0", "toolcell.run.id": "abc",
 		}},
-		"toolcell.run":             {"tools/call run_python", trace.Span_SPAN_KIND_INTERNAL, true, map[string]string{"toolcell.run.id": "abc", "toolcell.run.status": "error", "error.type": "error", "toolcell.run.calls": "3"}},
+		"toolcell.run":             {"tools/call run_python", trace.Span_SPAN_KIND_INTERNAL, true, map[string]string{"toolcell.run.id": "abc", "toolcell.run.status": "error", "error.type": "error", "toolcell.run.calls": "3", "toolcell.run.cpu.time": "1.5", "toolcell.run.memory.peak": "20971520", "toolcell.run.network.sent": "100", "toolcell.run.network.received": "3145728"}},
 		"toolcell.package.resolve": {"toolcell.run", trace.Span_SPAN_KIND_INTERNAL, false, map[string]string{}},
 		"toolcell.sandbox.start":   {"toolcell.run", trace.Span_SPAN_KIND_INTERNAL, false, map[string]string{"toolcell.start.kind": "fork"}},
 		"toolcell.ask":             {"toolcell.run", trace.Span_SPAN_KIND_INTERNAL, false, map[string]string{"toolcell.ask.outcome": "answered"}},
@@ -165,7 +168,7 @@ func TestMetricsHaveTheNamesOfTheConventions(t *testing.T) {
 			for _, b := range p.BucketCounts {
 				n += b
 			}
-			if !slices.Equal(p.ExplicitBounds, buckets) || len(p.BucketCounts) != len(buckets)+1 || n != p.Count || n == 0 || p.GetMin() > p.GetMax() || p.TimeUnixNano < p.StartTimeUnixNano {
+			if bounds := buckets[m.Unit]; !slices.Equal(p.ExplicitBounds, bounds) || len(p.BucketCounts) != len(bounds)+1 || n != p.Count || n == 0 || p.GetMin() > p.GetMax() || p.TimeUnixNano < p.StartTimeUnixNano {
 				t.Errorf("%s: %v", m.Name, p)
 			}
 		}
@@ -187,6 +190,20 @@ func TestMetricsHaveTheNamesOfTheConventions(t *testing.T) {
 	}
 	if !slices.ContainsFunc(points, func(p map[string]string) bool { return maps.Equal(p, want) }) || len(points) != 3 {
 		t.Errorf("calls of servers: %v", points)
+	}
+	for name, sums := range map[string]map[string]float64{
+		"toolcell.run.cpu.time": {"": 1.5}, "toolcell.run.memory.peak": {"": 20 << 20}, "toolcell.run.network.io": {"transmit": 100, "receive": 3 << 20},
+	} {
+		points := c.Metric(name).GetHistogram().GetDataPoints()
+		for _, p := range points {
+			attrs := signalstest.Attributes(p.Attributes)
+			if p.GetSum() != sums[attrs["network.io.direction"]] || attrs["toolcell.run.status"] != "error" {
+				t.Errorf("%s: %v", name, p)
+			}
+		}
+		if len(points) != len(sums) {
+			t.Errorf("%s has %d series", name, len(points))
+		}
 	}
 	points, _ = c.Points("toolcell.run.duration")
 	if len(points) != 1 || points[0]["toolcell.run.status"] != "error" || points[0]["toolcell.run.id"] != "" {

@@ -67,7 +67,7 @@ func (s *Signals) begin(ctx context.Context, sp Span, name string, kind trace.Sp
 // end ends the Span. errorType is empty if nothing has failed.
 func (sp *Span) end(errorType string, more ...attribute.KeyValue) {
 	sp.close(errorType, more...)
-	sp.signals.record(sp.metric, time.Since(sp.start), sp.series...)
+	sp.signals.record(sp.metric, time.Since(sp.start).Seconds(), sp.series...)
 }
 
 // close ends the Span without its metric.
@@ -92,8 +92,8 @@ func step(ctx context.Context, start time.Time, name, metric, errorType string, 
 	sp.end(errorType)
 }
 
-func (s *Signals) record(metricName string, d time.Duration, attrs ...attribute.KeyValue) {
-	s.durations[metricName].Record(context.Background(), d.Seconds(), metric.WithAttributes(attrs...))
+func (s *Signals) record(metricName string, value float64, attrs ...attribute.KeyValue) {
+	s.histograms[metricName].Record(context.Background(), value, metric.WithAttributes(attrs...))
 }
 
 // maxName bounds a name that comes from a server or a client, in bytes.

@@ -168,6 +168,8 @@ func Attributes(all []*common.KeyValue) map[string]string {
 			out[a.Key] = v.StringValue
 		case *common.AnyValue_IntValue:
 			out[a.Key] = fmt.Sprint(v.IntValue)
+		case *common.AnyValue_DoubleValue:
+			out[a.Key] = fmt.Sprint(v.DoubleValue)
 		case *common.AnyValue_BoolValue:
 			out[a.Key] = fmt.Sprint(v.BoolValue)
 		}
