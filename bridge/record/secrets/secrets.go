@@ -83,7 +83,7 @@ func hideShapes(text string, rules []string) (string, []string) {
 		if shapes == nil {
 			continue
 		}
-		f, ok := findShape(text, at, shapes)
+		f, ok := findShape(text, at, done, shapes)
 		if !ok || strings.HasPrefix(text[f.from:], hidden) {
 			continue
 		}

@@ -1,7 +1,9 @@
 package secrets
 
 import (
+	"encoding/base64"
 	"encoding/json"
+	"math/rand/v2"
 	"regexp"
 	"slices"
 	"strings"
@@ -77,6 +79,70 @@ func TestTextWithoutSecrets(t *testing.T) {
 		}
 		if json.Valid([]byte(row.text)) && !json.Valid([]byte(got)) {
 			t.Errorf("%s is no longer JSON: %s", row.text, got)
+		}
+	}
+}
+
+// TestTokensAreFoundAfterEscapes, as JSON, Python's repr and addresses write the character before.
+func TestTokensAreFoundAfterEscapes(t *testing.T) {
+	h := New(nil, nil)
+	tokens := map[string]string{
+		github: "github", "github_pat_" + strings.Repeat("a1B", 10): "github", aws: "aws", slack: "slack", claude: "anthropic",
+		"sk-" + strings.Repeat("a1B", 16): "openai", openai: "openai", jwt: "jwt", strings.ReplaceAll(pemKey, "\n", `\n`): "private-key",
+	}
+	for _, before := range []string{`# tokens\n`, `a\t`, `a\r`, `a\\n`, `\u0022`, `\u000a`, `\x0a`, `a%20`, `a%0A`, `a%3D`, "\x1b[0;32m", "=", "&quot;", "é"} {
+		for token, rule := range tokens {
+			want := before + "[hidden:" + rule + "]" + `\n`
+			if got, _ := h.Text(before + token + `\n`); got != want {
+				t.Errorf("%s%s\n got %s\nwant %s", before, token, got, want)
+			}
+		}
+		if got, _ := h.Text(before + "Bearer abc123def"); got != before+"Bearer [hidden:bearer]" {
+			t.Errorf("%sBearer: %s", before, got)
+		}
+	}
+}
+
+// TestTokensAreFoundWithinWords, where they look more like one than words do.
+func TestTokensAreFoundWithinWords(t *testing.T) {
+	h := New(nil, nil)
+	random := "sk-" + strings.Repeat("a1B", 16)
+	for token, befores := range map[string][]string{
+		github: {"tok", "key_", "7"}, "github_pat_" + strings.Repeat("a1B", 10): {"tok", "key_", "7"}, aws: {"key", "KEY_", "7"},
+		slack: {"tok", "key_", "7", "a-"}, jwt: {"tok", "key_", "7", "a-"}, pemKey: {"key", "key_", "7"}, random: {"key_", "7", "a-"},
+		"sk-ant-" + random[3:]: {"key_", "7", "a-"},
+	} {
+		for _, before := range befores {
+			if got, _ := h.Text(before + token + " x"); !strings.HasPrefix(got, before+"[hidden:") || !strings.HasSuffix(got, "] x") {
+				t.Errorf("%s%s becomes %s", before, token, got)
+			}
+		}
+	}
+}
+
+func TestWordsAreNoTokens(t *testing.T) {
+	h := New(nil, nil)
+	for _, text := range []string{
+		"risk-assessment-of-the-year-2026", "desk-0123456789abcdef0123456789abcdef", "task-550e8400e29b41d4a716446655440000", `C:\desk-550e8400e29b41d4a716446655440000`,
+		`docs\task-550e8400e29b41d4a716446655440000`, "flask-ant-colony-optimization-2026", "highs_and_lows_of_the_year_2026", "laughs_2026_by_region_and_city_of_origin",
+		"MKTAYIAKIAAKQRQISFVKSHFSRQLEERLGLIEVQ", "PAKIArandomlettersand12digits", "maxapp-prod-2026-11-28", "Torchbearer 2024-2025", "abc.eyJ", "keyJ.eyJhbGciOiJIUzI1NiJ9", "%gg: x",
+		"<!-- a comment -->", "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----", `"\u003AKIAIOSFODNN7EXAMPLE"`, `"\u003eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0"`,
+	} {
+		if got, rules := h.Text(text); got != text {
+			t.Errorf("%s becomes %s %q", text, got, rules)
+		}
+	}
+}
+
+// TestBase64StaysWhole: in a megabyte of it the key IDs of AWS begin by chance. In base64url so do the
+// tokens of GitHub, of which nothing tells a random text.
+func TestBase64StaysWhole(t *testing.T) {
+	h := New(nil, nil)
+	data := make([]byte, 1<<20)
+	rand.NewChaCha8([32]byte{1}).Read(data)
+	for _, text := range []string{base64.StdEncoding.EncodeToString(data), base64.RawURLEncoding.EncodeToString(data[:1<<17])} {
+		if _, rules := h.Text(text); rules != nil {
+			t.Errorf("found %q", rules)
 		}
 	}
 }
