@@ -29,6 +29,7 @@ type journaled struct {
 	writes  bool
 	keep    record.Keep
 	private bool
+	known   bool // the server is one
 
 	question string // by which the user allowed it, for the rest of the run
 
@@ -56,7 +57,7 @@ func (g *Gate) found(j *journaled, s config.Server) {
 	if g.o.Record == nil {
 		return
 	}
-	j.server, j.keep = s.Name, record.Keep(g.o.Policy.Record(policyServer(s)))
+	j.server, j.known, j.keep = s.Name, true, record.Keep(g.o.Policy.Record(policyServer(s)))
 	j.private, _ = g.o.Policy.Flow(policyServer(s))
 	if private, keep := g.Output(); keep != "" {
 		j.private, j.keep = private, keep
@@ -210,7 +211,7 @@ func (g *Gate) close(j *journaled, err error) {
 	}
 	_ = j.run.Append(record.CallEnd{
 		Call: j.number, Line: j.line, Server: j.server, Tool: j.tool, Writes: j.writes, Outcome: record.Refused,
-		Error: record.TextOf(err.Error()), Private: j.private, Keep: j.keep,
+		Error: record.TextOf(err.Error()), Private: j.private, Keep: j.keep, NoServer: !j.known,
 	})
 }
 

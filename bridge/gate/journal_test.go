@@ -22,10 +22,13 @@ type journal struct {
 	dir string
 }
 
+// entrySecret is a secret of a server's entry.
+const entrySecret = "s3cret-of-an-entry"
+
 func newJournal(t *testing.T, keep record.Keep) *journal {
 	t.Helper()
 	j := &journal{dir: t.TempDir()}
-	j.Journal = record.Open(record.Options{Dir: j.dir, Keep: keep})
+	j.Journal = record.Open(record.Options{Dir: j.dir, Keep: keep, Secrets: func(s string) string { return strings.ReplaceAll(s, entrySecret, "[KEY]") }})
 	t.Cleanup(func() {
 		if err := j.Close(); err != nil {
 			t.Error(err)
@@ -236,6 +239,22 @@ func TestWhatIsAskedIsOnRecord(t *testing.T) {
 			if kept["arguments"] != (want != "") || kept["shown"] != (want != "" && user) {
 				t.Errorf("%s, with a user: %t: kept is %v", policy, user, kept)
 			}
+		}
+	}
+}
+
+// TestMadeUpNamesHideSecrets: code calls a server and a tool by what it was to keep to itself.
+func TestMadeUpNamesHideSecrets(t *testing.T) {
+	for name, r := range map[string]Request{
+		"no server":   {Method: mcpproxy.CallTool, Server: entrySecret, Name: "x"},
+		"no tool":     {Method: mcpproxy.CallTool, Server: "up", Name: entrySecret},
+		"no resource": {Method: mcpproxy.ReadResource, Server: "up", Name: "file:///" + entrySecret},
+	} {
+		u, j := newUpstream(t), newJournal(t, "")
+		_, _ = New(Options{Upstreams: u.Proxy, Granted: granted, Policy: policyIn(t, ""), Taint: &consent.Taint{}, Record: j.run}).Do(t.Context(), r)
+		lines := fmt.Sprint(j.lines(t, false), j.lines(t, true))
+		if strings.Contains(lines, entrySecret) || !strings.Contains(lines, "[KEY]") {
+			t.Errorf("%s: %s", name, lines)
 		}
 	}
 }

@@ -75,6 +75,9 @@ func (d *draft) keep(k Keep) {
 // name bounds a short string.
 func (d *draft) name(field string, s *string) { d.bound(field, s, maxName, d.hider.Name) }
 
+// foreign bounds a short string that the client, code or a server chose: the name of a file, a host.
+func (d *draft) foreign(field string, s *string) { d.bound(field, s, maxName, d.hider.Text) }
+
 // words bounds a sentence, of which any secret may be part.
 func (d *draft) words(field string, s *string) { d.bound(field, s, maxWords, d.hider.Text) }
 
@@ -117,6 +120,10 @@ func bound[T any](d *draft, field string, list *[]T, each func(*T)) {
 	for i := range *list {
 		each(&(*list)[i])
 	}
+}
+
+func (d *draft) foreigns(field string, list *[]string) {
+	bound(d, field, list, func(s *string) { d.foreign(field, s) })
 }
 
 func (d *draft) names(field string, list *[]string) {

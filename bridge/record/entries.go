@@ -133,6 +133,7 @@ type CallEnd struct {
 	Answer   Text    `json:"answer,omitzero"` // JSON, as the server wrote it
 	Said     bool    `json:"-"`               // Error has words of the server: it is kept as an answer
 	Keep     Keep    `json:"-"`
+	NoServer bool    `json:"-"` // the server was not found: code made up its name
 }
 
 // A Verdict is what the policy says of a call. Where a call follows, its arguments are in the

@@ -5,22 +5,25 @@ import (
 	"os"
 )
 
+// What toolcell or the user chose is a name: a server, a user. What the client, code or a server chose is
+// foreign: any secret may be part of it.
+
 func (e RunStart) ready(d *draft) any {
 	d.keep(e.Keep)
 	e.Host, e.PID = cmp.Or(e.Host, d.o.Host), cmp.Or(e.PID, os.Getpid())
 	e.Command, e.Version, e.User = cmp.Or(e.Command, d.o.Command), cmp.Or(e.Version, d.o.Version), cmp.Or(e.User, d.o.User)
 	d.name("command", &e.Command)
 	d.name("version", &e.Version)
-	d.name("client.name", &e.Client.Name)
-	d.name("client.version", &e.Client.Version)
-	d.name("client.era", &e.Client.Era)
+	d.foreign("client.name", &e.Client.Name)
+	d.foreign("client.version", &e.Client.Version)
+	d.foreign("client.era", &e.Client.Era)
 	d.name("user", &e.User)
 	d.name("host", &e.Host)
-	d.name("session", &e.Session)
+	d.foreign("session", &e.Session)
 	d.text("code", &e.Code, input)
 	d.names("grants.servers", &e.Grants.Servers)
-	d.names("grants.hosts", &e.Grants.Hosts)
-	d.names("grants.folders", &e.Grants.Folders)
+	d.foreigns("grants.hosts", &e.Grants.Hosts)
+	d.foreigns("grants.folders", &e.Grants.Folders)
 	d.name("policySHA256", &e.Policy)
 	return &e
 }
@@ -29,8 +32,8 @@ func (e RunReady) ready(d *draft) any {
 	d.words("image.name", &e.Image.Name)
 	d.name("image.digest", &e.Image.Digest)
 	bound(d, "packages", &e.Packages, func(p *Package) {
-		d.name("packages.name", &p.Name)
-		d.name("packages.version", &p.Version)
+		d.foreign("packages.name", &p.Name)
+		d.foreign("packages.version", &p.Version)
 		d.name("packages.sha256", &p.SHA256)
 	})
 	d.name("toolsSHA256", &e.Tools)
@@ -42,7 +45,7 @@ func (e CallStart) ready(d *draft) any {
 	d.keep(e.Keep)
 	d.name("effect", &e.Effect)
 	d.name("server", &e.Server)
-	d.name("tool", &e.Tool)
+	d.foreign("tool", &e.Tool)
 	d.name("entrySHA256", &e.Entry)
 	d.name("definitionSHA256", &e.Definition)
 	d.text("arguments", &e.Arguments, input)
@@ -53,8 +56,12 @@ func (e CallStart) ready(d *draft) any {
 
 func (e CallEnd) ready(d *draft) any {
 	d.keep(e.Keep)
-	d.name("server", &e.Server)
-	d.name("tool", &e.Tool)
+	if e.NoServer {
+		d.foreign("server", &e.Server)
+	} else {
+		d.name("server", &e.Server)
+	}
+	d.foreign("tool", &e.Tool)
 	d.name("outcome", (*string)(&e.Outcome))
 	by := output // toolcell itself says why
 	if e.Said {
@@ -69,7 +76,7 @@ func (e Verdict) ready(d *draft) any {
 	d.keep(e.Keep)
 	d.name("effect", &e.Effect)
 	d.name("server", &e.Server)
-	d.name("tool", &e.Tool)
+	d.foreign("tool", &e.Tool)
 	d.name("decision", &e.Decision)
 	bound(d, "reasons", &e.Reasons, func(s *string) { d.words("reasons", s) })
 	d.text("arguments", &e.Arguments, input)
@@ -83,10 +90,10 @@ func (e Ask) ready(d *draft) any {
 	d.name("about", &e.About)
 	bound(d, "calls", &e.Calls, func(*int) {})
 	d.name("server", &e.Server)
-	d.name("tool", &e.Tool)
+	d.foreign("tool", &e.Tool)
 	d.name("scope", &e.Scope)
 	d.name("by", &e.By)
-	d.name("client", &e.Client)
+	d.foreign("client", &e.Client)
 	d.name("terminal", &e.Terminal)
 	d.words("remark", &e.Remark)
 	d.text("shown", &e.Shown, input)
@@ -94,7 +101,7 @@ func (e Ask) ready(d *draft) any {
 }
 
 func (e Egress) ready(d *draft) any {
-	d.name("host", &e.Host)
+	d.foreign("host", &e.Host)
 	d.words("rule", &e.Rule)
 	return &e
 }
@@ -105,9 +112,9 @@ func (e File) ready(d *draft) any {
 }
 
 func (e *File) bound(d *draft, of string) {
-	d.name(of+"name", &e.Name)
+	d.foreign(of+"name", &e.Name)
 	d.name(of+"use", &e.Use)
-	d.name(of+"type", &e.Type)
+	d.foreign(of+"type", &e.Type)
 	d.name(of+"sha256", &e.SHA256)
 }
 
@@ -115,14 +122,14 @@ func (e Limit) ready(d *draft) any {
 	d.name("name", &e.Name)
 	d.name("unit", &e.Unit)
 	d.name("server", &e.Server)
-	d.name("tool", &e.Tool)
+	d.foreign("tool", &e.Tool)
 	d.name("effect", &e.Effect)
 	return &e
 }
 
 func (e Pin) ready(d *draft) any {
 	d.name("server", &e.Server)
-	d.name("tool", &e.Tool)
+	d.foreign("tool", &e.Tool)
 	d.name("change", &e.Change)
 	d.name("beforeSHA256", &e.Before)
 	d.name("nowSHA256", &e.Now)
@@ -147,7 +154,7 @@ func (e RunEnd) ready(d *draft) any {
 	bound(d, "files", &e.Files, func(f *File) { f.bound(d, "files.") })
 	bound(d, "effects", &e.Effects, func(c *Done) {
 		d.name("effects.server", &c.Server)
-		d.name("effects.tool", &c.Tool)
+		d.foreign("effects.tool", &c.Tool)
 		d.name("effects.outcome", (*string)(&c.Outcome))
 	})
 	return &e

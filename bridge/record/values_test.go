@@ -156,7 +156,7 @@ func TestSecretsAreNotWritten(t *testing.T) {
 	out.Write([]byte(strings.Repeat("x", 190) + " " + token + strings.Repeat(" y", 20_000) + " " + token + " " + strings.Repeat("z", 190)))
 	err := errors.Join(
 		run.Append(record.RunStart{Code: record.TextOf("f('" + token + "', 'hunter2', 'EMP-77')"), Client: record.Client{Name: token}, User: "hunter2"}),
-		run.Append(record.CallStart{Tool: "hunter2", Arguments: record.TextOf(strings.Repeat("a", 380) + " " + token)}),
+		run.Append(record.CallStart{Server: "hunter2", Arguments: record.TextOf(strings.Repeat("a", 380) + " " + token)}),
 		run.Append(record.CallEnd{Answer: record.TextOf(`{"password":"x"}` + "\xff")}),
 		run.Append(record.Verdict{Reasons: []string{"hunter2 with " + token}}),
 		run.Append(record.RunEnd{Stdout: out.Text()}),
@@ -185,7 +185,7 @@ func TestSecretsAreNotWritten(t *testing.T) {
 	if got := start.Code.Hidden; !slices.Equal(got, []string{"known", "github", "redact[0]"}) || start.Code.KeptSHA256 == "" {
 		t.Errorf("hidden %q", got)
 	}
-	if start.User != "hunter2" || e[1].Body.(*record.CallStart).Tool != "hunter2" { // names
+	if start.User != "hunter2" || e[1].Body.(*record.CallStart).Server != "hunter2" { // names that the user gave
 		t.Errorf("%+v", start)
 	}
 	if got := e[2].Body.(*record.CallEnd).Answer; !slices.Equal(got.Hidden, []string{"not UTF-8", "key"}) {
@@ -193,6 +193,38 @@ func TestSecretsAreNotWritten(t *testing.T) {
 	}
 	if !bytes.Contains(e[0].Raw, []byte(`"hidden":["client.name: github"]`)) || !bytes.Contains(e[3].Raw, []byte(`"hidden":["reasons: known","reasons: github"]`)) {
 		t.Errorf("%s\n%s", e[0].Raw, e[3].Raw)
+	}
+}
+
+// TestSecretsAreNotInNames that code, a server or the client chose. A server may be called what is a
+// secret elsewhere; a name that code made up is no server's.
+func TestSecretsAreNotInNames(t *testing.T) {
+	const secret = "S3cret-of-the-entry"
+	o := record.Options{
+		Secrets: func(s string) string { return strings.ReplaceAll(s, secret, "[KEY]") },
+		Redact:  []*regexp.Regexp{regexp.MustCompile("EMP-[0-9]+")},
+	}
+	name := secret + "-EMP-77"
+	file := record.File{Name: name + ".txt", Use: "left", Type: name}
+	for _, e := range []record.Entry{
+		record.RunStart{Client: record.Client{Name: name, Version: name}, Session: name, Grants: record.Grants{Hosts: []string{name}, Folders: []string{name}}},
+		record.RunReady{Packages: []record.Package{{Name: name, Version: name}}},
+		record.CallStart{Tool: name},
+		record.CallEnd{Server: name, NoServer: true, Tool: name},
+		record.Verdict{Tool: name},
+		record.Ask{Tool: name, Client: name},
+		record.Egress{Host: name, Rule: name},
+		record.Limit{Tool: name},
+		record.Pin{Tool: name},
+		file,
+		record.RunEnd{Files: []record.File{file}, Effects: []record.Done{{Tool: name}}},
+	} {
+		if raw := string(recorded(t, o, e).Raw); strings.Contains(raw, secret) || strings.Contains(raw, "EMP-77") || !strings.Contains(raw, "[KEY]-[hidden:redact[0]]") {
+			t.Error(raw)
+		}
+	}
+	if got := recorded(t, o, record.CallEnd{Server: secret}); got.Body.(*record.CallEnd).Server != secret {
+		t.Errorf("%s", got.Raw)
 	}
 }
 

@@ -131,7 +131,8 @@ func (o runsOptions) forget(rows []forgottenRun) error {
 		return errors.Join(append(failures, console.PrintJSON(o.Streams, rows))...)
 	}
 	fmt.Fprintf(o.Stdout(), "removed %s\n", text.Plural(removed, "value"))
-	fmt.Fprintln(o.Stdout(), "What stays: who ran something, when, which tools it called, and how each call ended; sizes; and digests,\n"+
-		"which say nothing without the salt that went with the values. toolcell runs verify still holds.")
+	fmt.Fprintln(o.Stdout(), "What stays: who ran something, when, and with which client; the tools it called, how each call ended and why\n"+
+		"one was refused; the names of hosts, packages, files and sessions; sizes; and digests, which say nothing\n"+
+		"without the salt that went with the values. toolcell runs verify still holds.")
 	return errors.Join(failures...)
 }
