@@ -17,6 +17,9 @@ func isSecretKey(name string) bool {
 		}
 	}
 	key := string(b[:n])
+	if len(key) < len("pin") {
+		return false
+	}
 	for _, part := range []string{"password", "passwd", "passphrase", "secret", "apikey", "credential"} {
 		if strings.Contains(key, part) {
 			return true
@@ -49,116 +52,123 @@ func keyValue(text string, at int) (finding, bool) {
 	if at+1 < len(text) && text[at+1] == '=' || at > 0 && strings.IndexByte("=!<>:", text[at-1]) >= 0 { // a comparison
 		return finding{}, false
 	}
-	name := keyBefore(text, at)
-	if name == "" || !isSecretKey(name) {
+	start, end := keyBefore(text, at)
+	name := text[start:end]
+	if !isSecretKey(name) && !isSecretKey(otherName(text, start, end, at)) {
 		return finding{}, false
 	}
 	from := at + 1
 	for from < len(text) && (text[from] == ' ' || text[from] == '\t') {
 		from++
 	}
-	if from == len(text) {
+	if from == len(text) || !strings.ContainsAny(text[end:at], `"'`) && closesString(text, start, from) {
 		return finding{}, false
 	}
 	return valueAt(text, from, strings.EqualFold(name, "authorization"))
 }
 
-// keyBefore returns the name that ends before a byte, with quotes and spaces between.
-func keyBefore(text string, at int) string {
-	end := at
-	for end > 0 && (text[end-1] == ' ' || text[end-1] == '"' || text[end-1] == '\'' || text[end-1] == '\\' || text[end-1] == ']') {
+// keyBefore returns where the name begins and ends that is before a byte, with quotes and spaces between.
+func keyBefore(text string, at int) (start, end int) {
+	end = at
+	for end > 0 && strings.IndexByte(" \"'\\]", text[end-1]) >= 0 {
 		end--
 	}
+	start = nameBefore(text, end)
+	return start, end
+}
+
+// nameBefore returns where the name begins that ends before a byte, without the escape of a line feed.
+func nameBefore(text string, end int) int {
 	start := end
 	for start > 0 && end-start < maxKey && (inWord[text[start-1]] || text[start-1] == '-' || text[start-1] == '.') {
 		start--
 	}
-	return text[start:end]
-}
-
-// valueAt finds the value that begins at a byte: a string, a list or object, or a bare word that has
-// a digit.
-func valueAt(text string, from int, header bool) (finding, bool) {
-	f := finding{rule: ruleKey}
-	start := from
-	for start < len(text) && start-from < 3 && isAlnum[text[start]] { // b"", rb''
+	if start > 0 && start < end && text[start-1] == '\\' && strings.IndexByte("nrt", text[start]) >= 0 {
 		start++
 	}
-	slashes := start
-	for slashes < len(text) && text[slashes] == '\\' {
-		slashes++
-	}
-	switch {
-	case slashes < len(text) && (text[slashes] == '"' || text[slashes] == '\''):
-		f.from, f.to = stringAt(text, slashes, slashes-start)
-		return f, f.to > f.from
-	case text[from] == '[' || text[from] == '{':
-		f.from, f.to, f.quoted = from, closing(text, from), true
-		return f, true
-	}
-	word := bareWord(text[from:], header)
-	if len(word) < 4 || !strings.ContainsAny(word[:min(len(word), maxBare)], digits) || strings.ContainsAny(word, "([{") {
-		return f, false
-	}
-	f.from, f.to = from, from+len(word)
-	f.quoted = isNumber(word)
-	return f, true
+	return start
 }
 
-// maxBare is how far a bare word is looked at for a digit, and how long it is if it has none there.
-const maxBare = 512
-
-// bareWord returns the word that a text begins with; the value of a header goes on over spaces.
-func bareWord(text string, header bool) string {
-	const ends = "\t\r\n\"'\\,;&)}]"
-	for end := range len(text) {
-		switch c := text[end]; {
-		case c == ' ' && !header, strings.IndexByte(ends, c) >= 0, end == maxBare && !strings.ContainsAny(text[:end], digits):
-			return text[:end]
-		}
+// otherName returns the name that stands for the key at start, of which the colon or equals sign is at:
+// that of a Python parameter whose type the key is, or what another key says of the key "value".
+func otherName(text string, start, end, at int) string {
+	switch name := text[start:end]; {
+	case len(name) == len("value") && strings.EqualFold(name, "value"):
+		return pairedName(text, start)
+	case text[at] == '=' && isType(name):
+		return annotatedName(text, end)
 	}
-	return text
+	return ""
 }
 
-func isNumber(word string) bool { return strings.Trim(word, "0123456789.+-eE") == "" }
-
-// stringAt returns where the content of a quoted string begins and ends. The quote, which may be
-// three of them, has so many backslashes before it.
-func stringAt(text string, at, slashes int) (from, to int) {
-	quote := text[at : at+1]
-	if strings.HasPrefix(text[at:], strings.Repeat(quote, 3)) {
-		quote = strings.Repeat(quote, 3)
+// isType reports whether a type in Python or TypeScript ends with a name and may be that of a string.
+func isType(name string) bool {
+	switch name {
+	case "str", "bytes", "string", "Any", "None", "Final", "SecretStr":
+		return true
 	}
-	from = at + len(quote)
-	for to = from; to < len(text); to++ {
-		if !strings.HasPrefix(text[to:], quote) {
-			continue
-		}
-		before := to
-		for before > from && text[before-1] == '\\' {
-			before--
-		}
-		if n := to - before; n == slashes || n < slashes || slashes == 0 && n%2 == 0 {
-			return from, before + max(0, n-slashes)
-		}
-	}
-	return from, len(text)
+	return false
 }
 
-// closing returns the end of a list or an object.
-func closing(text string, from int) int {
-	depth := 0
-	for i := from; i < len(text); i++ {
-		switch text[i] {
-		case '[', '{':
-			depth++
-		case ']', '}':
-			if depth--; depth == 0 {
-				return i + 1
-			}
-		case '"', '\'':
-			_, i = stringAt(text, i, 0)
+// annotatedName returns the name before a type that ends at a byte: token: Annotated[str | None].
+func annotatedName(text string, end int) string {
+	for at := end - 1; at >= 0 && end-at <= maxKey; at-- {
+		switch c := text[at]; {
+		case c == ':':
+			from, to := keyBefore(text, at)
+			return text[from:to]
+		case !inWord[c] && strings.IndexByte(" .,|[", c) < 0:
+			return ""
 		}
 	}
-	return len(text)
+	return ""
+}
+
+// pairedName returns what a pair before the key at start has for a name: {"name": "token", "value": …},
+// <add key="token" value="…">, or the same in YAML.
+func pairedName(text string, start int) string {
+	end := start
+	for end > 0 && start-end < maxKey {
+		if n := blankBefore(text[:end]); n > 0 {
+			end -= n
+		} else if strings.IndexByte("\"'\\,", text[end-1]) >= 0 {
+			end--
+		} else {
+			break
+		}
+	}
+	from := nameBefore(text, end)
+	at := from
+	for at > 0 && from-at < maxKey && strings.IndexByte(" \"'\\", text[at-1]) >= 0 {
+		at--
+	}
+	if at == 0 || text[at-1] != ':' && text[at-1] != '=' {
+		return ""
+	}
+	switch keyFrom, keyTo := keyBefore(text, at-1); strings.ToLower(text[keyFrom:keyTo]) {
+	case "name", "key", "header":
+		return text[from:end]
+	}
+	return ""
+}
+
+// closesString reports whether the quote at from, after a name in no quotes, ends a string that has the
+// name in it and does not begin a value: input("Password: ").
+func closesString(text string, name, from int) bool {
+	at := from
+	if text[at] == '(' {
+		at++
+	}
+	for at < len(text) && text[at] == '\\' {
+		at++
+	}
+	if at == len(text) || text[at] != '"' && text[at] != '\'' || at+1 < len(text) && strings.IndexByte("),]};:+%. \\\r\n", text[at+1]) < 0 {
+		return false
+	}
+	line := text[max(0, name-maxLook):name]
+	line = line[strings.LastIndexByte(line, '\n')+1:]
+	if _, after, ok := strings.CutLast(line, `\n`); ok {
+		line = after
+	}
+	return strings.Count(line, text[at:at+1])%2 == 1
 }

@@ -29,6 +29,8 @@ const (
 	ruleKnown = "known"      // to the caller of New
 	ruleKey   = "key"        // the value of a key that is named like a secret
 	ruleUser  = "redact[%d]" // expressions, from 0
+
+	rulePrivateKey = "private-key"
 )
 
 // hidden begins what stands in for a secret.
@@ -77,6 +79,7 @@ type finding struct {
 // hideShapes blacks out tokens and the values of secret keys.
 func hideShapes(text string, rules []string) (string, []string) {
 	var out strings.Builder
+	var quotes jsonQuotes
 	done := 0
 	for at := 0; at < len(text); at++ {
 		shapes := begins[text[at]]
@@ -88,6 +91,9 @@ func hideShapes(text string, rules []string) (string, []string) {
 			continue
 		}
 		f.from = max(f.from, done)
+		if f, ok = quotes.fit(f, at, text); !ok {
+			continue
+		}
 		out.WriteString(text[done:f.from])
 		stand := placeholder(f.rule)
 		if f.quoted {

@@ -60,10 +60,16 @@ func TestTextWithoutSecrets(t *testing.T) {
 		{`os.environ["API_KEY"] = "abc"`, `os.environ["API_KEY"] = "[hidden:key]"`},
 		{"export CLIENT_SECRET=abc123 X=1", "export CLIENT_SECRET=[hidden:key] X=1"},
 		{"https://a/?access_token=abc123&x=1", "https://a/?access_token=[hidden:key]&x=1"},
+		{`{"text":"PIN=12345 secrets=[1,2]","n":1}`, `{"text":"PIN=[hidden:key] secrets=[hidden:key]","n":1}`},
+		{`{"text":"token='abc","n":"it's"}`, `{"text":"token='[hidden:key]","n":"it's"}`},
+		{`{"text":"secret=[1","n":"b"}`, `{"text":"secret=[hidden:key]","n":"b"}`},
+		{`{"text":"-----BEGIN PRIVATE KEY-----","n":"b"}`, `{"text":"[hidden:private-key]","n":"b"}`},
+		{`["-----BEGIN PRIVATE KEY-----","MIIB","-----END PRIVATE KEY-----"]`, `["[hidden:private-key]"]`},
 		{`"password":"unfinished`, `"password":"[hidden:key]`},
 
 		// What is no secret stays.
 		{`{"nextPageToken":"CAUQAA1","max_tokens":4096}`, `{"nextPageToken":"CAUQAA1","max_tokens":4096}`},
+		{`"token:'"`, `"token:'"`},
 		{`{"password":"","has_password":true,"token":null}`, `{"password":"","has_password":true,"token":null}`},
 		{"token = get_token(1)", "token = get_token(1)"},
 		{"if token == 'abc1': pass", "if token == 'abc1': pass"},
@@ -170,7 +176,10 @@ func TestNameKeepsWhatIsKnown(t *testing.T) {
 }
 
 func FuzzText(f *testing.F) {
-	for _, text := range []string{`{"password":"a","b":[{"token":1}]}`, pemKey, "a://b:c@d", `x = {'token': '''a'''}`, jwt, `\"key\":\"`} {
+	for _, text := range []string{
+		`{"password":"a","b":[{"token":1}]}`, pemKey, "a://b:c@d", `x = {'token': '''a'''}`, jwt, `\"key\":\"`,
+		`{"a":"token='x","b":"y's"}`, `["--token","a1"]`, `{"name":"pin","value":[1]}`, `"get('token', 'x')"`, "<pin>1</pin>", `"secret=('a' 'b')"`, `"x: str = 'a'"`,
+	} {
 		f.Add(text)
 	}
 	h := New(nil, nil)

@@ -40,7 +40,7 @@ var tokenShapes = []tokenShape{
 // begins has the shapes that begin with a byte, and an empty list for a byte at which something else
 // is looked for.
 var begins = func() (at [256][]tokenShape) {
-	for _, c := range ".-Bb:=" { // JSON web tokens, PEM, Bearer, addresses and keys
+	for _, c := range ".-Bb:=(<" { // JSON web tokens, PEM and options, Bearer, addresses and keys, calls, XML
 		at[c] = []tokenShape{}
 	}
 	for _, s := range tokenShapes {
@@ -59,14 +59,24 @@ func findShape(text string, at, done int, shapes []tokenShape) (finding, bool) {
 		}
 		return keyValue(text, at)
 	case '-':
-		return privateKey(text, at)
+		if f, ok := privateKey(text, at); ok {
+			return f, true
+		}
+		return flagValue(text, at)
+	case '(':
+		return callValue(text, at)
+	case '<':
+		return elementValue(text, at)
 	case 'B', 'b':
 		return bearer(text, at)
 	case '.':
 		return webToken(text, at, done)
 	}
+	if at+1 == len(text) {
+		return finding{}, false
+	}
 	for i := range shapes {
-		if s := &shapes[i]; strings.HasPrefix(text[at:], s.prefix) {
+		if s := &shapes[i]; s.prefix[1] == text[at+1] && strings.HasPrefix(text[at:], s.prefix) {
 			if f, ok := s.find(text, at); ok {
 				return f, true
 			}
@@ -124,6 +134,7 @@ var (
 	inDashed    = alnumAnd("-")
 	inDotted    = alnumAnd("-.")
 	inBase64URL = alnumAnd("-_")
+	inName      = inBase64URL // of an option or an element
 	inJWT       = alnumAnd("-_.")
 	inBearer    = alnumAnd("-._~+/=")
 	inKeyID     = charsetOf("ABCDEFGHIJKLMNOPQRSTUVWXYZ" + digits) // of AWS
@@ -242,19 +253,20 @@ func privateKey(text string, at int) (finding, bool) {
 				to += m + len(what)
 			}
 		}
-		return finding{from: at, to: to, rule: "private-key"}, true
+		return finding{from: at, to: to, rule: rulePrivateKey}, true
 	}
 	from := at
 	for from > 0 && (isAlnum[text[from-1]] || strings.IndexByte("+/=\r\n\\", text[from-1]) >= 0) {
 		from--
 	}
-	return finding{from: from, to: at + label + len(what), rule: "private-key"}, true
+	return finding{from: from, to: at + label + len(what), rule: rulePrivateKey}, true
 }
 
 // maxAuthority bounds how far a password of an address is looked for.
 const maxAuthority = 512
 
-// urlPassword finds the password in scheme://user:password@host, of which at is the first colon.
+// urlPassword finds the password in scheme://user:password@host, of which at is the first colon, or a token
+// that stands for the user.
 func urlPassword(text string, at int) (finding, bool) {
 	from := at + len("://")
 	end := from
@@ -263,9 +275,13 @@ func urlPassword(text string, at int) (finding, bool) {
 	}
 	user := text[from:end]
 	user = user[:max(strings.LastIndexByte(user, '@'), 0)]
-	colon := strings.IndexByte(user, ':')
-	if colon < 0 || colon+1 == len(user) {
+	name, password, _ := strings.Cut(user, ":")
+	f := finding{from: from + len(name) + 1, to: from + len(user), rule: "url-password"}
+	switch {
+	case len(name) >= 20 && looksRandom(name):
+		f.from = from
+	case password == "":
 		return finding{}, false
 	}
-	return finding{from: from + colon + 1, to: from + len(user), rule: "url-password"}, true
+	return f, true
 }
