@@ -386,10 +386,40 @@ func TestASectionIsTheBeginningOfNames(t *testing.T) {
 		"[record]\nvalue = 'all'":                          "remove the [record] header",
 		"[runs]\npids = 64":                                "remove the [runs] header",
 		"[record]\nredact = ['(']":                         "config.toml:1: record-redact: ",
+		"[record]\nredact = ['x+', 'a|']":                  `config.toml:1: record-redact: "a|" matches an empty text`,
 	} {
 		writeUserFile(t, text)
 		if _, err := readFlags(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}
+
+// TestPatternsOfTheRecord, as a flag and a variable have them. One that matches an empty text would black out
+// everything, and a list in brackets would be a set of characters.
+func TestPatternsOfTheRecord(t *testing.T) {
+	inHome(t)
+	t.Setenv("TOOLCELL_RECORD_REDACT", "CUST-\\d+\n a, b \n\n[\"']x\n(?i)\\bkey(=|:)\\w+")
+	s, err := readFlags()
+	if err != nil || len(s.Record.Redact) != 4 || s.Record.Redact[1].String() != "a, b" {
+		t.Errorf("%v, %v", s.Record.Redact, err)
+	}
+	for value, want := range map[string]string{
+		`x*`: "empty", `a|`: "empty", `a||b`: "empty", `(a?)`: "empty", `^`: "empty", `\b`: "empty", `(?m)^\s*$`: "empty", `x{0,3}`: "empty", `(x*)+`: "empty", "ab\nx*": `"x*" matches an empty text`,
+		`["CUST-\\d+"]`: "one pattern a line", `['CUST-\d+', 'b']`: "one pattern a line", `[ "a" ]`: "one pattern a line", `(`: "missing closing",
+	} {
+		t.Setenv("TOOLCELL_RECORD_REDACT", value)
+		if _, err := readFlags(); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "TOOLCELL_RECORD_REDACT") {
+			t.Errorf("%s: %v, want %s", value, err, want)
+		}
+		t.Setenv("TOOLCELL_RECORD_REDACT", "")
+		if _, err := readFlags("--record-redact", value); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("--record-redact %s: %v, want %s", value, err, want)
+		}
+	}
+	for _, value := range []string{`x+`, `a|b`, `^a`, `\bx`, `x{1,3}`, `(?i)(cust|emp)-\d{3,}`, `[^ ]+@corp`, `.`} {
+		if s, err := readFlags("--record-redact", value); err != nil || len(s.Record.Redact) != 1 {
+			t.Errorf("%s: %v", value, err)
 		}
 	}
 }

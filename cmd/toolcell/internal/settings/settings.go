@@ -137,7 +137,7 @@ func (s *Settings) groups() []Group {
 		{"Record", []Setting{
 			{"record-values", "arguments", "what the record of runs keeps in full: `WHAT` is none, arguments (code, arguments and output) or all (answers of servers, too)", oneOf(&s.Record.Keep, "none", "arguments", "all")},
 			{"record-required", "0", "whether runs and calls are refused that cannot be recorded, `0|1`", into(&s.RecordRequired, parseBool)},
-			{"record-redact", "", "regular expressions of what the record blacks out, a list; in a variable one `PATTERN` a line", lists(s.readRedact)},
+			{"record-redact", "", "regular expressions of what the record blacks out, a list in the file; here one `PATTERN` a line", lists(s.readRedact)},
 			{"record-max-age", "720h", "`TIME` that the record of a run is kept, in whole days", into(&s.Record.KeepDays, parseDays)},
 			{"record-max-size", "1g", "total size of the record in `BYTES` (k, m, g); beyond it the oldest days are removed", into(&s.Record.MaxBytes, ParseBytes)},
 		}},
@@ -188,4 +188,4 @@ var paths = []string{"state-dir", "registry-ca", "authfile", "uv", "policy", "se
 
 // Lists are the settings whose values are lists, or files with rules and servers: a second flag
 // would be meant to add to the first.
-var Lists = []string{"mounts", "preload", "registry-mirrors", "insecure-registries", "servers-config", "policy"}
+var Lists = []string{"mounts", "preload", "registry-mirrors", "insecure-registries", "record-redact", "servers-config", "policy"}

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"math"
 	"regexp"
+	"regexp/syntax"
 	"slices"
 	"strconv"
 	"strings"
@@ -243,11 +244,42 @@ func (s *Settings) readRedact(value string) error {
 		if line = strings.TrimSpace(line); line == "" {
 			continue
 		}
+		if isList(line) { // it would be a set of characters
+			return fmt.Errorf("%s is a list as config.toml has it; write one pattern a line, without brackets and quotes", text.Bound(line, maxQuoted))
+		}
 		pattern, err := regexp.Compile(line)
 		if err != nil {
 			return err
 		}
+		if tree, err := syntax.Parse(line, syntax.Perl); err != nil || matchesNothing(tree) {
+			return fmt.Errorf("%q matches an empty text, which is everywhere; it would black out everything", text.Bound(line, maxQuoted))
+		}
 		s.Record.Redact = append(s.Record.Redact, pattern)
 	}
 	return nil
+}
+
+// isList reports whether a value is a list of strings in TOML or JSON.
+func isList(value string) bool {
+	inner, ok := strings.CutPrefix(value, "[")
+	inner, closed := strings.CutSuffix(inner, "]")
+	inner = strings.TrimSpace(inner)
+	return ok && closed && len(inner) > 1 && (inner[0] == '"' || inner[0] == '\'') && inner[0] == inner[len(inner)-1]
+}
+
+// matchesNothing reports whether an expression may match an empty text.
+func matchesNothing(re *syntax.Regexp) bool {
+	switch re.Op {
+	case syntax.OpLiteral, syntax.OpCharClass, syntax.OpAnyChar, syntax.OpAnyCharNotNL, syntax.OpNoMatch:
+		return false
+	case syntax.OpCapture, syntax.OpPlus:
+		return matchesNothing(re.Sub[0])
+	case syntax.OpRepeat:
+		return re.Min == 0 || matchesNothing(re.Sub[0])
+	case syntax.OpConcat:
+		return !slices.ContainsFunc(re.Sub, func(sub *syntax.Regexp) bool { return !matchesNothing(sub) })
+	case syntax.OpAlternate:
+		return slices.ContainsFunc(re.Sub, matchesNothing)
+	}
+	return true // x*, x?, and places in a text such as ^ or \b
 }
