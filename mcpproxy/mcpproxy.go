@@ -210,10 +210,10 @@ func (p *Proxy) Close() error {
 	return nil
 }
 
-// WithoutSecrets returns a text without the secrets of the servers' entries.
+// WithoutSecrets returns a text for the record of runs: without the secrets of the servers' entries.
 func (p *Proxy) WithoutSecrets(text string) string {
 	for _, u := range p.current().upstreams {
-		text = u.secrets.Text(text)
+		text = u.secrets.Record(text)
 	}
 	return text
 }

@@ -226,6 +226,14 @@ func TestResultsWithSecretsThatStayAreLeftOut(t *testing.T) {
 	}
 }
 
+// TestTheRecordKeepsPlainWords of an entry, whereas error texts have none of its values.
+func TestTheRecordKeepsPlainWords(t *testing.T) {
+	p := proxyFor(t, Options{}, fake(t, "FAKE_TOKEN", "s3cret-token", "NODE_ENV", "production"))
+	if got := p.WithoutSecrets("s3cret-token in production"); got != "[hidden:FAKE_TOKEN] in production" {
+		t.Error(got)
+	}
+}
+
 func TestSecretsAreTakenOutOfEveryErrorText(t *testing.T) {
 	s := fake(t, "FAKE_TOKEN", "s3cret-token", "FAKE_SHORT", "on")
 	s.Args = []string{"--api-key", "argument-secret", "--password=joined-secret"}

@@ -28,7 +28,7 @@ const entrySecret = "s3cret-of-an-entry"
 func newJournal(t *testing.T, keep record.Keep) *journal {
 	t.Helper()
 	j := &journal{dir: t.TempDir()}
-	j.Journal = record.Open(record.Options{Dir: j.dir, Keep: keep, Secrets: func(s string) string { return strings.ReplaceAll(s, entrySecret, "[KEY]") }})
+	j.Journal = record.Open(record.Options{Dir: j.dir, Keep: keep, Secrets: func(s string) string { return strings.ReplaceAll(s, entrySecret, "[hidden:KEY]") }})
 	t.Cleanup(func() {
 		if err := j.Close(); err != nil {
 			t.Error(err)
@@ -253,7 +253,7 @@ func TestMadeUpNamesHideSecrets(t *testing.T) {
 		u, j := newUpstream(t), newJournal(t, "")
 		_, _ = New(Options{Upstreams: u.Proxy, Granted: granted, Policy: policyIn(t, ""), Taint: &consent.Taint{}, Record: j.run}).Do(t.Context(), r)
 		lines := fmt.Sprint(j.lines(t, false), j.lines(t, true))
-		if strings.Contains(lines, entrySecret) || !strings.Contains(lines, "[KEY]") {
+		if strings.Contains(lines, entrySecret) || !strings.Contains(lines, "[hidden:KEY]") {
 			t.Errorf("%s: %s", name, lines)
 		}
 	}

@@ -43,7 +43,8 @@ type Options struct {
 
 	Keep     Keep // KeepArguments if empty
 	MaxValue int  // most bytes that are kept of a Text; 4 KiB if 0
-	// Secrets removes the secrets that are known from a text. It is called often, and may be nil.
+	// Secrets puts [hidden:NAME] in place of the secrets that are known of a text. It is called often, and may
+	// be nil.
 	Secrets func(text string) string
 	Redact  []*regexp.Regexp // what else is blacked out
 

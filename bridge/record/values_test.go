@@ -144,7 +144,7 @@ func TestSecretsAreNotWritten(t *testing.T) {
 	token := "ghp_" + strings.Repeat("aB3", 12)
 	o := record.Options{
 		MaxValue: 400,
-		Secrets:  func(s string) string { return strings.ReplaceAll(s, "hunter2", "[DB_PASSWORD]") },
+		Secrets:  func(s string) string { return strings.ReplaceAll(s, "hunter2", "[hidden:DB_PASSWORD]") },
 		Redact:   []*regexp.Regexp{regexp.MustCompile("EMP-[0-9]+")},
 		Keep:     record.KeepAll,
 	}
@@ -201,7 +201,7 @@ func TestSecretsAreNotWritten(t *testing.T) {
 func TestSecretsAreNotInNames(t *testing.T) {
 	const secret = "S3cret-of-the-entry"
 	o := record.Options{
-		Secrets: func(s string) string { return strings.ReplaceAll(s, secret, "[KEY]") },
+		Secrets: func(s string) string { return strings.ReplaceAll(s, secret, "[hidden:KEY]") },
 		Redact:  []*regexp.Regexp{regexp.MustCompile("EMP-[0-9]+")},
 	}
 	name := secret + "-EMP-77"
@@ -219,7 +219,7 @@ func TestSecretsAreNotInNames(t *testing.T) {
 		file,
 		record.RunEnd{Files: []record.File{file}, Effects: []record.Done{{Tool: name}}},
 	} {
-		if raw := string(recorded(t, o, e).Raw); strings.Contains(raw, secret) || strings.Contains(raw, "EMP-77") || !strings.Contains(raw, "[KEY]-[hidden:redact[0]]") {
+		if raw := string(recorded(t, o, e).Raw); strings.Contains(raw, secret) || strings.Contains(raw, "EMP-77") || !strings.Contains(raw, "[hidden:KEY]-[hidden:redact[0]]") {
 			t.Error(raw)
 		}
 	}

@@ -25,16 +25,18 @@ const minSecret, minNamed = 7, 4
 // its address and its tokens. Error texts and the stderr of a server reach the code in the
 // sandbox.
 type Redactor struct {
-	mu    sync.RWMutex
-	names map[string]string // value to the name that stands in for it
-	texts *strings.Replacer
+	mu      sync.RWMutex
+	names   map[string]string // value to the name that stands in for it
+	texts   *strings.Replacer
+	records map[string]string // the same of what is hidden on record
+	record  *strings.Replacer
 }
 
 var secretFlag = regexp.MustCompile(`(?i)(key|token|secret|password|passwd|credential|auth)`)
 
 // New returns a Redactor of what the entry of a server holds.
 func New(s config.Server) *Redactor {
-	hidden := &Redactor{names: map[string]string{}}
+	hidden := &Redactor{names: map[string]string{}, records: map[string]string{}}
 	if s.Command != "" {
 		hidden.inherited(os.Environ())
 	}
@@ -174,10 +176,14 @@ func (h *Redactor) put(name, value string) {
 	if len(value) < minNamed || len(value) < minSecret && !secretFlag.MatchString(name) {
 		return
 	}
+	onRecord := isSecret(name, value)
 	quoted, _ := json.Marshal(value) // strings always encode
 	for _, form := range append(base64Forms(value), value, url.QueryEscape(value), string(quoted[1:len(quoted)-1])) {
 		if _, known := h.names[form]; !known {
 			h.names[form] = "[" + name + "]"
+		}
+		if _, known := h.records[form]; onRecord && !known {
+			h.records[form] = recorded(name)
 		}
 	}
 }
@@ -205,21 +211,24 @@ func base64Forms(value string) (forms []string) {
 func (h *Redactor) Add(name, value string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if _, known := h.names[value]; !known {
+	_, known := h.names[value]
+	if _, onRecord := h.records[value]; !known || !onRecord {
 		h.put(name, value)
 		h.renew()
 	}
 }
 
-// renew makes the replacer; a longer value goes before one that begins it.
-func (h *Redactor) renew() {
-	values := slices.Sorted(maps.Keys(h.names))
+func (h *Redactor) renew() { h.texts, h.record = replacer(h.names), replacer(h.records) }
+
+// replacer returns what replaces values by names; a longer value goes before one that begins it.
+func replacer(names map[string]string) *strings.Replacer {
+	values := slices.Sorted(maps.Keys(names))
 	slices.SortStableFunc(values, func(a, b string) int { return len(b) - len(a) })
 	var pairs []string
 	for _, v := range values {
-		pairs = append(pairs, v, h.names[v])
+		pairs = append(pairs, v, names[v])
 	}
-	h.texts = strings.NewReplacer(pairs...)
+	return strings.NewReplacer(pairs...)
 }
 
 // Text returns text without the secrets.

@@ -9,7 +9,7 @@ import (
 )
 
 func TestBounds(t *testing.T) {
-	h := New(func(text string) string { return strings.ReplaceAll(text, "the-secret", "[SECRET]") }, []*regexp.Regexp{regexp.MustCompile("EMP-[0-9]+")})
+	h := New(func(text string) string { return strings.ReplaceAll(text, "the-secret", "[hidden:SECRET]") }, []*regexp.Regexp{regexp.MustCompile("EMP-[0-9]+")})
 	shapes := append(boundtest.JSON("", ""), boundtest.Text("", "")...)
 	for _, again := range []string{
 		"eyJ-", ".eyJ", "aeyJ", "sk-", "1sk-", "1ghp_", "AKIA", "axoxb-", `\\nsk-`, "bearer%20", "-----END ", "--token ", `"--token",`, "--token='", `--token=\"`, "--token=a ", "(get(", `get("token","`, `get(\"token\",\"`, "get('token' ", "get('token',[", "<token>", "<token>a",

@@ -2,6 +2,7 @@ package secrets
 
 import (
 	"encoding/json"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -56,4 +57,21 @@ func quotesOf(text string) (at []int) {
 		}
 	}
 	return at
+}
+
+// inNumber matches what stands for a number, or for part of one, and strings.
+var inNumber = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|[-+.0-9eE]*(\[hidden:[^]"]*\])[-+.0-9eE]*`)
+
+// quoteNumbers puts quotes around what stands for numbers if JSON text, without known secrets, would be no
+// JSON any more: {"pin":[hidden:PIN]}.
+func quoteNumbers(text, without string) string {
+	if quotesOf(text) == nil || json.Valid([]byte(without)) {
+		return without
+	}
+	return inNumber.ReplaceAllStringFunc(without, func(match string) string {
+		if match[0] == '"' {
+			return match
+		}
+		return `"` + inNumber.FindStringSubmatch(match)[1] + `"`
+	})
 }

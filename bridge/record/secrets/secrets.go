@@ -19,7 +19,7 @@ type Hider struct {
 }
 
 // New returns a Hider of what known removes from a text, which may be nil, of what looks like a secret,
-// and of what expressions match.
+// and of what expressions match. What known puts in place of a secret is [hidden:NAME].
 func New(known func(string) string, redact []*regexp.Regexp) *Hider {
 	return &Hider{known: known, redact: redact}
 }
@@ -56,7 +56,7 @@ func (h *Hider) Text(text string) (string, []string) {
 	var rules []string
 	if h.known != nil {
 		if without := h.known(text); without != text {
-			text, rules = without, append(rules, ruleKnown)
+			text, rules = quoteNumbers(text, without), append(rules, ruleKnown)
 		}
 	}
 	text, rules = hideShapes(text, rules)

@@ -22,7 +22,7 @@ var (
 )
 
 func TestTextWithoutSecrets(t *testing.T) {
-	h := New(func(s string) string { return strings.ReplaceAll(s, "the-secret", "[TOKEN]") }, []*regexp.Regexp{regexp.MustCompile(`EMP-\d+`)})
+	h := New(func(s string) string { return strings.ReplaceAll(s, "the-secret", "[hidden:TOKEN]") }, []*regexp.Regexp{regexp.MustCompile(`EMP-\d+`)})
 	for _, row := range []struct{ text, want string }{
 		{"print(1)", "print(1)"},
 		{"x " + github + " y", "x [hidden:github] y"},
@@ -43,7 +43,7 @@ func TestTextWithoutSecrets(t *testing.T) {
 		{"https://example.org:8080/a@b", "https://example.org:8080/a@b"},
 		{"-H 'Authorization: Bearer abc123def'", "-H 'Authorization: [hidden:key]'"},
 		{"use bearer abc123def.", "use bearer [hidden:bearer]"},
-		{"it is the-secret", "it is [TOKEN]"},
+		{"it is the-secret", "it is [hidden:TOKEN]"},
 		{"EMP-7 and EMP-8", "[hidden:redact[0]] and [hidden:redact[0]]"},
 
 		// Keys in JSON, Python, the environment, addresses.
@@ -162,6 +162,23 @@ func TestHiddenTextIsHiddenOnce(t *testing.T) {
 	}
 	if want := []string{"github", "aws", "jwt", "private-key", "key", "url-password"}; !slices.Equal(rules, want) {
 		t.Errorf("rules %q, want %q", rules, want)
+	}
+}
+
+// TestKnownNumbersLeaveJSON, as a PIN may be one.
+func TestKnownNumbersLeaveJSON(t *testing.T) {
+	h := New(func(s string) string { return strings.ReplaceAll(s, "4711", "[hidden:PIN]") }, nil)
+	for text, want := range map[string]string{
+		`{"n":4711,"a":[1471112, "x4711\"4711", 1]}`: `{"n":"[hidden:PIN]","a":["[hidden:PIN]", "x[hidden:PIN]\"[hidden:PIN]", 1]}`,
+		`4711`:             `[hidden:PIN]`,
+		`f(n=4711)`:        `f(n=[hidden:PIN])`,
+		`{"n":"4711"}`:     `{"n":"[hidden:PIN]"}`,
+		`{"pin":"4711"}`:   `{"pin":"[hidden:PIN]"}`,
+		`{"pin":4711,"n":`: `{"pin":[hidden:PIN],"n":`,
+	} {
+		if got, rules := h.Text(text); got != want || !slices.Equal(rules, []string{"known"}) {
+			t.Errorf("%s becomes %s %q, want %s", text, got, rules, want)
+		}
 	}
 }
 
