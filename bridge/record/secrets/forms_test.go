@@ -77,7 +77,7 @@ func TestOrdinaryTextStays(t *testing.T) {
 		"user:<password>@host and <token> more <b>x</b>", "<password></password>", "<password>${env.DB_PASSWORD}</password>", "<tokens><token/></tokens>",
 		`pw = getpass("Password: ")` + "\n" + `user = "ada"`, `{"text":"Your password: ","n":"b"}`, `{"text":"token=","n":"b"}`, `{"text":"token=abc","n":"b"}`, `{"text":"secret=(","n":"b"}`, `u = "/?token=" + t + "&x="`,
 		"if token: strict = 'yes'", "count: int = 3", "x[token:4] = 'abc'", "if token: mode = 'live'", "token: str", "token: str = get()", `timeout: str = "30s"`,
-		"https://ada@example.org/x", "ssh://git@github.com/a", "https://ada.lovelace.1815@example.org", "secret = (a + b)",
+		"https://ada@example.org/x", "ssh://git@github.com/a", "https://ada.lovelace.1815@example.org", "secret = (a + b)", "tokens = []\ntokens = {}", `print(f"password={password!r}")`, "tokens = [first, second]",
 	} {
 		if got, rules := h.Text(text); got != text {
 			t.Errorf("%s\nbecomes %s %q", text, got, rules)

@@ -18,6 +18,10 @@ func valueAt(text string, from int, header bool) (finding, bool) {
 		if strings.HasPrefix(text[from:], "{{") { // a template says where it comes from
 			return f, false
 		}
+		near := text[from:min(len(text), from+maxBare)]
+		if !strings.ContainsAny(near[:closing(near, 0)], `"'`+digits) { // {}, or {token!r} in an f-string
+			return f, false
+		}
 		f.from, f.to, f.quoted = from, closing(text, from), true
 		return f, true
 	}
@@ -112,7 +116,7 @@ func blankBefore(text string) int {
 	return 0
 }
 
-// maxBare is how far a bare word is looked at for a digit, and how long it is if it has none there.
+// maxBare is how far a bare word or a list is looked at for a digit, and how long a word is that has none there.
 const maxBare = 512
 
 // bareWord returns the word that a text begins with; the value of a header goes on over spaces.
