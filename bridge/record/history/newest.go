@@ -17,6 +17,16 @@ type newest[T any] struct {
 	skip   func(day string) (skip, end bool)
 	// find returns the item that a line of a file completes. The lines come from the end of the file.
 	find func(name string, s *scanned) (item T, when time.Time, ok bool)
+	// rest returns the items that are not complete when a file was read to its beginning, and ahead
+	// whether it is read that far before one of its items is yielded. Both may be nil.
+	rest  func(name string) ([]found[T], error)
+	ahead func(name string) bool
+}
+
+// found is an item with the time that it has among others.
+type found[T any] struct {
+	item T
+	when time.Time
 }
 
 // each calls yield for all items until it returns false.
@@ -69,18 +79,19 @@ func (n *newest[T]) day(day string, yield func(T, error) bool) (more bool, err e
 	for {
 		var latest *ofFile[T]
 		for _, f := range files {
-			if err := f.fill(n.find); err != nil {
+			if err := n.fill(f); err != nil {
 				return false, err
 			}
-			if f.found && (latest == nil || f.when.After(latest.when)) {
+			if len(f.items) > 0 && (latest == nil || f.items[0].when.After(latest.items[0].when)) {
 				latest = f
 			}
 		}
 		if latest == nil {
 			return true, nil
 		}
-		latest.found = false
-		if !yield(latest.item, nil) {
+		item := latest.items[0].item
+		latest.items = latest.items[1:]
+		if !yield(item, nil) {
 			return false, nil
 		}
 	}
@@ -90,27 +101,40 @@ func (n *newest[T]) day(day string, yield func(T, error) bool) (more bool, err e
 type ofFile[T any] struct {
 	name  string
 	lines *backward
-	item  T // if found
-	when  time.Time
-	found bool
+	items []found[T] // that were not yielded
 	end   bool
 }
 
 // fill looks for the next item.
-func (f *ofFile[T]) fill(find func(string, *scanned) (T, time.Time, bool)) error {
-	for !f.found && !f.end {
+func (n *newest[T]) fill(f *ofFile[T]) error {
+	for !f.end && (len(f.items) == 0 || n.ahead != nil && n.ahead(f.name)) {
 		line, err := f.lines.next()
 		if errors.Is(err, io.EOF) {
-			f.end = true
-			return nil
+			return n.finish(f)
 		} else if err != nil {
 			return err
 		}
-		if s, ok := scan(line); ok && len(s.run) > 0 {
-			f.item, f.when, f.found = find(f.name, &s)
+		s, ok := scan(line)
+		if !ok || len(s.run) == 0 && s.kind != record.KindTorn {
+			continue
+		}
+		if item, when, ok := n.find(f.name, &s); ok {
+			f.items = append(f.items, found[T]{item, when})
 		}
 	}
 	return nil
+}
+
+// finish adds what is not complete when a file was read to its beginning.
+func (n *newest[T]) finish(f *ofFile[T]) error {
+	f.end = true
+	if n.rest == nil {
+		return nil
+	}
+	rest, err := n.rest(f.name)
+	f.items = append(f.items, rest...)
+	slices.SortStableFunc(f.items, func(a, b found[T]) int { return b.when.Compare(a.when) })
+	return err
 }
 
 // Newest yields the entries of runs that are of some kinds, the newest first and without Values.

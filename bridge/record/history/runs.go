@@ -2,12 +2,8 @@ package history
 
 import (
 	"cmp"
-	"encoding/json/v2"
-	"errors"
-	"iter"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/toolcell/toolcell/bridge/record"
@@ -40,7 +36,7 @@ type Run struct {
 	Unknown  int           `json:"unknown,omitzero"` // of them those of which no end is known
 	Refused  int           `json:"refused,omitzero"` // calls that did not go out
 	Asked    int           `json:"asked,omitzero"`   // questions to the user
-	Lost     int           `json:"lost,omitzero"`    // entries that could not be written
+	Lost     int           `json:"lost,omitzero"`    // entries that are not on record, at least; how the run ended tells of their calls
 	File     string        `json:"file"`             // where it begins, with the folder of its day
 }
 
@@ -88,158 +84,8 @@ func (f *Filter) isTool(full string) bool {
 	return full == f.Tool || strings.HasSuffix(full, "."+f.Tool)
 }
 
-// longestRun is how much later than its start an entry of a run is looked for.
-const longestRun = 48 * time.Hour
-
-// Runs yields the runs that fit, the newest first. It reads no more than it is asked for. An error
-// ends it.
-func (r *Record) Runs(f Filter) iter.Seq2[Run, error] {
-	return func(yield func(Run, error) bool) {
-		l := lister{record: r, filter: f, open: map[string]*partial{}}
-		n := newest[Run]{record: r, skip: l.skip, find: l.find}
-		n.each(yield)
-	}
-}
-
-// A lister puts runs together from their entries, of which it gets the last ones first.
-type lister struct {
-	record *Record
-	filter Filter
-	open   map[string]*partial // runs whose starts were not seen yet
-}
-
-// skip reports whether a day has nothing of runs that are wanted, and whether the days before it have
-// nothing either.
-func (l *lister) skip(day string) (skip, end bool) {
-	f := &l.filter
-	end = !f.From.IsZero() && day < f.From.UTC().Format(record.Day)
-	skip = !f.To.IsZero() && day > f.To.Add(longestRun).UTC().Format(record.Day)
-	return skip, end
-}
-
-// find takes in an entry of a run. The start, which comes last, completes it.
-func (l *lister) find(name string, s *scanned) (run Run, when time.Time, ok bool) {
-	p := l.open[string(s.run)]
-	if p == nil {
-		p = &partial{}
-		l.open[string(s.run)] = p
-	}
-	if s.kind != record.KindRunStart {
-		p.take(s)
-		return Run{}, time.Time{}, false
-	}
-	delete(l.open, string(s.run))
-	if !l.filter.fitsCalls(&p.run) {
-		return Run{}, time.Time{}, false // not worth decoding
-	}
-	var start struct {
-		record.Header
-		record.RunStart
-	}
-	if json.Unmarshal(s.line, &start) != nil {
-		return Run{}, time.Time{}, false
-	}
-	p.run.begin(start.Header, start.RunStart)
-	p.run.File = name
-	if p.run.Status == "" {
-		p.run.Status = StatusKilled
-		if l.record.lives(name, start.PID) {
-			p.run.Status = StatusRunning
-		}
-	}
-	return p.run, p.run.Start, l.filter.fits(&p.run)
-}
-
-// lives reports whether the process that writes a file lives. That of a file that is shared has no
-// lock between its entries.
-func (r *Record) lives(name string, pid int) bool {
-	if !isShared(name) {
-		return r.isOpen(name)
-	}
-	return pid > 0 && !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
-}
-
 // begin takes in the start of a run.
 func (r *Run) begin(h record.Header, e record.RunStart) {
 	r.ID, r.Parent, r.Start = h.Run, h.Parent, h.Time
 	r.Command, r.Client, r.User, r.Host, r.Session, r.Plan = e.Command, e.Client, e.User, e.Host, e.Session, e.Plan
-	slices.Sort(r.Servers)
-	slices.Sort(r.Tools)
-}
-
-// A partial is a run of which some entries were read, the last ones first.
-type partial struct {
-	run   Run
-	ended map[int64]record.Outcome // of calls
-}
-
-func (p *partial) take(s *scanned) {
-	switch s.kind {
-	case record.KindCallStart:
-		p.takeStart(s)
-	case record.KindCallEnd:
-		p.takeEnd(s)
-	case record.KindAsk:
-		if string(s.text(`"state":"`)) == "asked" {
-			p.run.Asked++
-		}
-	case record.KindRunEnd:
-		p.run.Status = string(s.text(`"status":"`))
-		p.run.Duration = s.number(`"durationUs":`)
-		p.run.Lost = int(s.number(`"lost":`))
-	}
-}
-
-func (p *partial) takeStart(s *scanned) {
-	outcome, ended := p.ended[s.number(`"call":`)]
-	if outcome == record.Refused {
-		return // nothing was sent after all
-	}
-	server, tool := s.text(`"server":"`), s.text(`"tool":"`)
-	p.run.Servers = addTo(p.run.Servers, "", server)
-	if len(tool) > 0 {
-		p.run.Tools = addTo(p.run.Tools, string(server)+".", tool)
-	}
-	p.run.Calls++
-	if s.writes() {
-		p.run.Writes++
-	}
-	if !ended {
-		p.run.Unknown++
-	}
-}
-
-func (p *partial) takeEnd(s *scanned) {
-	outcome := outcomeOf(s.text(`"outcome":"`))
-	if p.ended == nil {
-		p.ended = map[int64]record.Outcome{}
-	}
-	p.ended[s.number(`"call":`)] = outcome
-	switch outcome {
-	case record.OK:
-	case record.Refused:
-		p.run.Refused++
-	case record.Unknown:
-		p.run.Unknown++
-	default:
-		p.run.Failed++
-	}
-}
-
-// outcomeOf makes no new string of the most frequent outcome.
-func outcomeOf(b []byte) record.Outcome {
-	if string(b) == string(record.OK) {
-		return record.OK
-	}
-	return record.Outcome(b)
-}
-
-// addTo adds a name to those that are there, unless it is among them.
-func addTo(all []string, before string, name []byte) []string {
-	for _, known := range all {
-		if len(known) == len(before)+len(name) && known[:len(before)] == before && known[len(before):] == string(name) {
-			return all
-		}
-	}
-	return append(all, before+string(name))
 }
