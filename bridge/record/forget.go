@@ -33,7 +33,7 @@ func Forget(dir, run string) (removed int, err error) {
 
 // forgetIn overwrites the lines of a run in one file.
 func forgetIn(path, run string) (removed int, err error) {
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	f, err := OpenFile(path, os.O_RDWR)
 	if errors.Is(err, os.ErrNotExist) {
 		return 0, nil
 	} else if err != nil {

@@ -127,7 +127,7 @@ func (dir folder) dayBegin(day string) (DayBegin, error) {
 // head returns the hash of the last line of files.jsonl of a day, "" if there is none.
 func (dir folder) head(day string) (string, error) {
 	name := filepath.Join(day, IndexName)
-	f, err := os.Open(filepath.Join(string(dir), name))
+	f, err := OpenFile(filepath.Join(string(dir), name), os.O_RDONLY)
 	if errors.Is(err, os.ErrNotExist) {
 		return "", nil
 	} else if err != nil {

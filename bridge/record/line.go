@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json/v2"
@@ -87,7 +88,15 @@ func idOf(s string) string {
 	return string(id)
 }
 
-// ReadHeader reads the header of a line. It does not mind a time that is none, which is then zero:
+// A VersionError is of a line that a newer toolcell wrote.
+type VersionError struct{ Version int }
+
+func (e *VersionError) Error() string {
+	return fmt.Sprintf("written by a newer toolcell (record version %d)", e.Version)
+}
+
+// ReadHeader reads the header of a line. The error is a VersionError if it may be an entry to a newer
+// toolcell. It does not mind a time that is none, which is then zero:
 // whether a line is an entry does not depend on that.
 func ReadHeader(line []byte) (Header, error) {
 	var h struct {
@@ -97,8 +106,8 @@ func ReadHeader(line []byte) (Header, error) {
 	if len(line) > MaxLine {
 		return Header{}, fmt.Errorf("it is longer than %s", text.Size(MaxLine))
 	}
-	if err := json.Unmarshal(line, &h); err != nil {
-		return Header{}, err
+	if err := json.Unmarshal(line, &h); err != nil || h.Version > Version {
+		return Header{}, cmp.Or(newerVersion(line), err)
 	}
 	switch {
 	case h.Version != Version:
@@ -108,6 +117,18 @@ func ReadHeader(line []byte) (Header, error) {
 	}
 	h.Header.Time, _ = time.Parse(time.RFC3339Nano, h.Time)
 	return h.Header, nil
+}
+
+// newerVersion returns a VersionError if a line says no more than that it is of a newer version, whose
+// other members may mean anything.
+func newerVersion(line []byte) error {
+	var h struct {
+		Version int `json:"v"`
+	}
+	if json.Unmarshal(line, &h) != nil || h.Version <= Version {
+		return nil
+	}
+	return &VersionError{h.Version}
 }
 
 // ReadEntry reads what the line says beside its header: a pointer to one of the structs, nil if

@@ -75,7 +75,7 @@ func (dir folder) seal(day string, now time.Time) error {
 	// A command that began before midnight may still append to the file of that day.
 	recent := now.Add(-time.Hour).Format(Day) <= day
 	for _, name := range names {
-		if shared := strings.HasSuffix(name, sharedSuffix); !ended[name] && !(shared && recent) {
+		if shared := IsShared(name); !ended[name] && !(shared && recent) {
 			err = errors.Join(err, dir.sealFile(day, name, now))
 		}
 	}
@@ -85,7 +85,7 @@ func (dir folder) seal(day string, now time.Time) error {
 // ended returns the names of the files whose ends are noted.
 func (dir folder) ended(day string) (map[string]bool, error) {
 	ended := map[string]bool{}
-	f, err := os.Open(filepath.Join(string(dir), day, IndexName))
+	f, err := OpenFile(filepath.Join(string(dir), day, IndexName), os.O_RDONLY)
 	if errors.Is(err, os.ErrNotExist) {
 		return ended, nil
 	} else if err != nil {
@@ -115,7 +115,7 @@ func (dir folder) sealFile(day, name string, now time.Time) error {
 		return err
 	}
 	defer f.Close()
-	end := FileEnd{Name: name, Killed: !strings.HasSuffix(name, sharedSuffix)}
+	end := FileEnd{Name: name, Killed: !IsShared(name)}
 	var first, last Hash
 	for lines := NewLines(f); ; {
 		line, err := lines.Next()

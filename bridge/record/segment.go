@@ -17,7 +17,6 @@ import (
 const (
 	entriesSuffix = ".jsonl"
 	valuesSuffix  = ".values.jsonl"
-	sharedSuffix  = "-exec" + entriesSuffix
 )
 
 // ValuesName returns the name of the file of values beside a file of entries.
@@ -26,6 +25,7 @@ func ValuesName(name string) string { return strings.TrimSuffix(name, entriesSuf
 // A segment is the pair of files that a journal appends to on one day: entries and values.
 type segment struct {
 	dir    folder
+	host   string
 	day    string
 	name   string // of the file of entries, in the folder of the day
 	shared bool   // by processes: each entry takes the file's lock
@@ -34,6 +34,8 @@ type segment struct {
 	entries *chainFile
 	file    *os.File // of entries; nil if it is shared
 	size    int64    // of a shared file, after the last entry of this process
+	number  int      // of a shared file: those before are not to be appended to
+	listed  int64    // size of files.jsonl when it was last read
 	begun   bool     // this process made the file
 
 	values     io.Writer // nil until there is a value
@@ -44,12 +46,12 @@ type segment struct {
 // openSegment makes the file of a process and lists it. The lock of the file, which ends with the
 // process, tells others that it is being written to. A shared file is opened with each entry.
 func openSegment(o *Options, now time.Time) (s *segment, err error) {
-	s = &segment{dir: folder(o.Dir), day: now.Format(Day), shared: o.Shared, wrap: o.wrap}
-	if err := os.MkdirAll(s.path(""), 0o700); err != nil {
+	s = &segment{dir: folder(o.Dir), host: o.Host, day: now.Format(Day), shared: o.Shared, wrap: o.wrap}
+	if err := makeFolder(s.path("")); err != nil {
 		return nil, err
 	}
 	if s.shared {
-		s.name = o.Host + sharedSuffix
+		s.number, s.name = 1, sharedName(o.Host, 1)
 		return s, nil
 	}
 	s.name = fmt.Sprintf("%s-%d-%s%s", o.Host, os.Getpid(), now.Format("150405.000000000"), entriesSuffix)
@@ -92,33 +94,6 @@ func (s *segment) path(name string) string { return filepath.Join(string(s.dir),
 // fullName is the name of the file of entries with the folder of its day.
 func (s *segment) fullName() string { return filepath.Join(s.day, s.name) }
 
-// lock lets this process alone append, until release is called.
-func (s *segment) lock(now time.Time) (release func(), err error) {
-	if !s.shared {
-		return func() {}, nil
-	}
-	f, unlock, err := s.dir.lock(s.fullName())
-	if err != nil {
-		return nil, err
-	}
-	size, err := sizeOf(f)
-	if err == nil && (s.entries == nil || size != s.size) {
-		s.entries, err = goOn(f, s.fullName())
-	}
-	if err == nil && size == 0 {
-		err = s.list(now)
-	}
-	if err != nil {
-		unlock()
-		return nil, err
-	}
-	s.entries.out = s.wrap(f)
-	return func() {
-		s.size, _ = sizeOf(f) // 0 has it read the file's end again
-		unlock()
-	}, nil
-}
-
 func sizeOf(f *os.File) (int64, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -154,7 +129,7 @@ func (s *segment) openValues() error {
 	if s.values != nil {
 		return nil
 	}
-	f, err := os.OpenFile(s.path(ValuesName(s.name)), os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
+	f, err := OpenFile(s.path(ValuesName(s.name)), os.O_RDWR|os.O_APPEND|os.O_CREATE)
 	if err != nil {
 		return err
 	}
@@ -167,11 +142,18 @@ func (s *segment) openValues() error {
 	return nil
 }
 
+func (s *segment) closeValues() error {
+	f := s.valuesFile
+	s.values, s.valuesFile, s.valuesTorn = nil, nil, false
+	if f == nil {
+		return nil
+	}
+	return f.Close()
+}
+
 // close notes what is missing and that the file of a process is complete, and lets go of it.
 func (s *segment) close(now time.Time, missing Torn) (err error) {
-	if s.valuesFile != nil {
-		defer func() { err = errors.Join(err, s.valuesFile.Close()) }()
-	}
+	defer func() { err = errors.Join(err, s.closeValues()) }()
 	if s.shared {
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"time"
 
 	"github.com/toolcell/toolcell/internal/state"
@@ -20,26 +21,115 @@ const lockWithin = 5 * time.Second
 // maxUnread is how far back the last whole entry of a file may be.
 const maxUnread = 4 << 20
 
+// sharedFile is the form of names that sharedName returns.
+var sharedFile = regexp.MustCompile(`-exec(-[0-9]+)?\.jsonl$`)
+
+// sharedName returns the name of the file that commands on a host share, the first or a later one of
+// a day.
+func sharedName(host string, number int) string {
+	if number == 1 {
+		return host + "-exec" + entriesSuffix
+	}
+	return fmt.Sprintf("%s-exec-%d%s", host, number, entriesSuffix)
+}
+
+// IsShared reports whether a name is that of a file of entries that commands share.
+func IsShared(name string) bool { return sharedFile.MatchString(name) }
+
+// maxShared bounds how many files commands share on a day.
+const maxShared = 100
+
+// lock lets this process alone append, until release is called. It goes on to another shared file
+// if one is complete, as after a clock went back, or is that of a newer toolcell.
+func (s *segment) lock(now time.Time) (release func(), err error) {
+	if !s.shared {
+		return func() {}, nil
+	}
+	for {
+		release, err = s.lockShared(now)
+		newer := (*VersionError)(nil)
+		if s.number == maxShared || !errors.Is(err, errComplete) && !errors.As(err, &newer) {
+			return release, err
+		}
+		s.number++
+		s.name = sharedName(s.host, s.number)
+		s.entries = nil
+		if err := s.closeValues(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// errComplete is of a file whose end is noted: a line that is added later looks like one of others.
+var errComplete = errors.New("the file is complete")
+
+// lockShared locks the file of the segment's name, unless it is not to be appended to.
+func (s *segment) lockShared(now time.Time) (release func(), err error) {
+	f, unlock, err := s.dir.lock(s.fullName())
+	if err != nil {
+		return nil, err
+	}
+	size, err := sizeOf(f)
+	if err == nil {
+		err = s.checkComplete()
+	}
+	if err == nil && (s.entries == nil || size != s.size) {
+		s.entries, err = goOn(f, s.fullName())
+	}
+	if err == nil && size == 0 {
+		err = s.list(now)
+	}
+	if err != nil {
+		unlock()
+		return nil, err
+	}
+	s.entries.out = s.wrap(f)
+	return func() {
+		s.size, _ = sizeOf(f) // 0 has it read the file's end again
+		unlock()
+	}, nil
+}
+
+// checkComplete returns errComplete if files.jsonl, which is read when it has grown, notes the end of
+// the file.
+func (s *segment) checkComplete() error {
+	info, err := os.Lstat(s.path(IndexName))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	} else if err != nil || s.entries != nil && info.Size() == s.listed {
+		return err
+	}
+	ended, err := s.dir.ended(s.day)
+	if err == nil && ended[s.name] {
+		return errComplete
+	}
+	s.listed = info.Size()
+	return err
+}
+
 // lock opens a file that processes share, and waits until it has the lock. It makes the file, whose
 // name is with the folder of its day.
 func (dir folder) lock(name string) (f *os.File, release func(), err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), lockWithin)
 	defer cancel()
 	path := filepath.Join(string(dir), name)
-	unlock, err := state.Lock(ctx, path, state.Exclusive)
+	if err := makeFolder(filepath.Dir(path)); err != nil {
+		return nil, nil, err
+	}
+	f, err = OpenFile(path, os.O_RDWR|os.O_APPEND|os.O_CREATE)
 	if err != nil {
 		return nil, nil, err
 	}
-	f, err = os.OpenFile(path, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
+	unlock, err := state.Lock(ctx, path, state.Exclusive)
 	if err != nil {
-		unlock()
+		f.Close()
 		return nil, nil, err
 	}
 	return f, func() { f.Close(); unlock() }, nil
 }
 
 // goOn returns a chainFile that goes on where a file ends. The caller has its lock. It does not know
-// the first line, nor how many there are.
+// the first line, nor how many there are. The error is a VersionError if a newer toolcell wrote last.
 func goOn(f *os.File, name string) (*chainFile, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -55,20 +145,27 @@ func goOn(f *os.File, name string) (*chainFile, error) {
 			_, end, _ = bytes.Cut(end, []byte{'\n'})
 		}
 		c := newChainFile(f, name)
-		if c.readEnd(end) || start == 0 {
+		if found, err := c.readEnd(end); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		} else if found || start == 0 {
 			return c, nil
 		}
 	}
 	return nil, fmt.Errorf("%s: its last %s have no entry", name, text.Size(maxUnread))
 }
 
-// readEnd takes in the last lines of a file. It returns false if none is an entry.
-func (f *chainFile) readEnd(end []byte) bool {
+// readEnd takes in the last lines of a file. It returns false if none is an entry, and a VersionError
+// if the last one is of a newer toolcell.
+func (f *chainFile) readEnd(end []byte) (found bool, err error) {
+	newer := (*VersionError)(nil)
 	last := bytes.LastIndexByte(end, '\n') + 1
 	if rest := end[last:]; len(rest) > 0 {
-		if h, err := ReadHeader(rest); err == nil {
+		h, err := ReadHeader(rest)
+		if err == nil {
 			f.rest, f.wholeRest, f.prev, f.seq = rest, true, HashOf(rest), h.Seq
-			return true
+			return true, nil
+		} else if errors.As(err, &newer) {
+			return false, err
 		}
 		f.rest = rest
 	}
@@ -80,13 +177,16 @@ func (f *chainFile) readEnd(end []byte) bool {
 		if isLast {
 			f.prev = HashOf(line)
 		}
-		if h, err := ReadHeader(line); err == nil {
+		h, err := ReadHeader(line)
+		if err == nil {
 			f.seq = h.Seq
-			return true
+			return true, nil
+		} else if errors.As(err, &newer) {
+			return false, err
 		}
 		if isLast {
 			f.owed = len(line)
 		}
 	}
-	return false
+	return false, nil
 }

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -66,6 +65,3 @@ func (r *Record) isOpen(name string) bool {
 	defer f.Close()
 	return errors.Is(state.TryLockFile(f, state.Shared), state.ErrLocked)
 }
-
-// isShared reports whether a file is one that commands share.
-func isShared(name string) bool { return strings.HasSuffix(name, "-exec.jsonl") }

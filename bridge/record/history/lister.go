@@ -43,8 +43,11 @@ func (l *lister) skip(day string) (skip, end bool) {
 }
 
 // ahead reports whether a file is read to its beginning before a run of it is yielded: runs whose
-// start is missing are known then, and have their place among the others.
-func (l *lister) ahead(name string) bool { return l.lossy[name] }
+// start is missing are known then, and have their place among the others. A run in a later one of the
+// files that commands share may have begun in an earlier one.
+func (l *lister) ahead(name string) bool {
+	return l.lossy[name] || record.IsShared(name) && !strings.HasSuffix(name, "-exec.jsonl")
+}
 
 // find takes in an entry of a run. The start, which comes last, completes it.
 func (l *lister) find(name string, s *scanned) (run Run, when time.Time, ok bool) {
@@ -144,7 +147,7 @@ const startOfRun = `"kind":"run.start","run":"`
 // writerOf is the part of a file's name that all files of one process have, or all that commands share.
 func writerOf(name string) string {
 	base := filepath.Base(name)
-	if isShared(name) {
+	if record.IsShared(name) {
 		return base[:strings.LastIndex(base, "-exec")]
 	}
 	return base[:max(0, strings.LastIndexByte(base, '-'))]
@@ -160,7 +163,7 @@ func daysBetween(from, to string) time.Duration {
 // lives reports whether the process that writes a file lives. That of a file that is shared has no
 // lock between its entries.
 func (r *Record) lives(name string, pid int) bool {
-	if !isShared(name) {
+	if !record.IsShared(name) {
 		return r.isOpen(name)
 	}
 	return pid > 0 && !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)

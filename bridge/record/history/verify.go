@@ -176,7 +176,7 @@ func (v *verifier) readFile(name string, list *dayList) error {
 		v.problem(name, c.line, "the line was changed: %s has another hash of it", record.IndexName)
 	}
 	switch {
-	case end == nil && (isShared(name) || v.record.isOpen(name)):
+	case end == nil && (record.IsShared(name) || v.record.isOpen(name)):
 		v.report.Open++
 	case end == nil && v.listedNow(name, record.KindFileEnd):
 	case end == nil || end.Killed:
