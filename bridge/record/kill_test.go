@@ -168,7 +168,7 @@ func compareRuns(t *testing.T, dir string, finished map[string]bool) {
 				t.Errorf("%+v", run)
 			}
 			delete(finished, run.ID)
-		case history.StatusKilled:
+		case history.StatusKilled, history.StatusIncomplete: // the latter if it was killed while it wrote
 			killed++
 			entries, err := r.Show(run.ID)
 			if err != nil || len(history.UnknownCalls(entries)) != run.Unknown || run.Unknown != run.Calls-ends(entries) {

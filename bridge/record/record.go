@@ -93,7 +93,7 @@ func Open(o Options) *Journal {
 	o.KeepDays = cmp.Or(o.KeepDays, defaultKeepDays)
 	o.MaxBytes = cmp.Or(o.MaxBytes, defaultMaxBytes)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	o.Host = hostName(o.Host)
+	o.Host = HostName(o.Host)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -103,9 +103,9 @@ func Open(o Options) *Journal {
 	return &Journal{o: o, hider: secrets.New(o.Secrets, o.Redact)}
 }
 
-// hostName makes part of a file's name of a host's: without the dashes that stand between the parts,
-// it would not be known where one ends.
-func hostName(host string) string {
+// HostName returns a host's name as it is on record, and part of the names of files; that of this host
+// if it is empty.
+func HostName(host string) string {
 	if host == "" {
 		host, _ = os.Hostname()
 	}

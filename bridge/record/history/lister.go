@@ -2,11 +2,9 @@ package history
 
 import (
 	"encoding/json/v2"
-	"errors"
 	"iter"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/toolcell/toolcell/bridge/record"
@@ -19,7 +17,7 @@ const longestRun = 48 * time.Hour
 // no more than it is asked for, unless entries of a file are missing. An error ends it.
 func (r *Record) Runs(f Filter) iter.Seq2[Run, error] {
 	return func(yield func(Run, error) bool) {
-		l := lister{record: r, filter: f, open: map[string]*partial{}, lossy: map[string]bool{}}
+		l := lister{record: r, filter: f, open: map[string]*partial{}, lossy: map[string]bool{}, torn: map[string]bool{}}
 		n := newest[Run]{record: r, skip: l.skip, find: l.find, rest: l.withoutStart, ahead: l.ahead}
 		n.each(yield)
 	}
@@ -31,6 +29,7 @@ type lister struct {
 	filter Filter
 	open   map[string]*partial // runs whose starts were not seen yet
 	lossy  map[string]bool     // files of which entries are missing
+	torn   map[string]bool     // files with a Torn after what is read now
 }
 
 // skip reports whether a day has nothing of runs that are wanted, and whether the days before it have
@@ -53,13 +52,14 @@ func (l *lister) ahead(name string) bool {
 func (l *lister) find(name string, s *scanned) (run Run, when time.Time, ok bool) {
 	if (s.kind == record.KindTorn || s.kind == record.KindRunEnd) && s.number(`"lost":`) > 0 {
 		l.lossy[name] = true
+		l.torn[name] = l.torn[name] || s.kind == record.KindTorn
 	}
 	if s.kind == record.KindTorn {
 		return Run{}, time.Time{}, false
 	}
 	p := l.open[string(s.run)]
 	if p == nil {
-		p = &partial{}
+		p = &partial{torn: l.torn[name]}
 		l.open[string(s.run)] = p
 	}
 	if s.kind != record.KindRunStart {
@@ -85,11 +85,17 @@ func (l *lister) find(name string, s *scanned) (run Run, when time.Time, ok bool
 // finish sets what all entries of a run together tell. The PID is 0 if it is not known.
 func (l *lister) finish(p *partial, name string, pid int) {
 	p.run.File = name
-	if p.run.Status == "" {
+	shared := record.IsShared(name)
+	switch {
+	case p.run.Status != "":
+	case shared && processLives(&p.run, pid):
+		p.run.Status = StatusRunning
+	case p.torn:
+		p.run.Status = StatusIncomplete
+	case !shared && l.record.isOpen(name):
+		p.run.Status = StatusRunning
+	default:
 		p.run.Status = StatusKilled
-		if l.record.lives(name, pid) {
-			p.run.Status = StatusRunning
-		}
 	}
 }
 
@@ -158,13 +164,4 @@ func daysBetween(from, to string) time.Duration {
 	a, _ := time.Parse(record.Day, from)
 	b, _ := time.Parse(record.Day, to)
 	return b.Sub(a)
-}
-
-// lives reports whether the process that writes a file lives. That of a file that is shared has no
-// lock between its entries.
-func (r *Record) lives(name string, pid int) bool {
-	if !record.IsShared(name) {
-		return r.isOpen(name)
-	}
-	return pid > 0 && !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
 }

@@ -16,6 +16,7 @@ type partial struct {
 	file  string                   // of the first entry that was seen
 	when  []byte                   // the time of that
 	shows bool                     // it has calls or an end
+	torn  bool                     // entries are lost that came after its last one
 
 	// What its end says of calls: entries of some may be missing.
 	sent    int

@@ -11,8 +11,9 @@ import (
 
 // Statuses of runs beside those of results.
 const (
-	StatusRunning = "running" // its process lives
-	StatusKilled  = "killed"  // it has no end, and its process has gone
+	StatusRunning    = "running"    // its process lives
+	StatusKilled     = "killed"     // it has no end, and its process has gone
+	StatusIncomplete = "incomplete" // it has no end, and entries that came after its last one are lost
 )
 
 // A Run is what a list shows of one.
@@ -21,7 +22,7 @@ type Run struct {
 	Parent   string        `json:"parent,omitzero"`
 	Start    time.Time     `json:"start"`
 	Duration int64         `json:"durationUs,omitzero"` // microseconds; 0 if it has no end
-	Status   string        `json:"status"`              // of its result, running or killed
+	Status   string        `json:"status"`              // of its result, running, killed or incomplete
 	Command  string        `json:"command,omitzero"`
 	Client   record.Client `json:"client,omitzero"`
 	User     string        `json:"user,omitzero"`
