@@ -381,7 +381,7 @@ func TestValueThatFindsNoRoom(t *testing.T) {
 	if err := errors.Join(run.Append(start), j.Close()); err != nil {
 		t.Error(err)
 	}
-	if notes := whole(t, dir); !slices.Equal(notes, []string{"1 values are not there: forgotten, or removed"}) {
+	if notes := whole(t, dir); !slices.Equal(notes, []string{"1 value was not written, forgotten or removed"}) {
 		t.Errorf("notes %q", notes)
 	}
 	if got := kinds(t, entryFiles(t, dir)[0]); !slices.Equal(got, []string{"call.start", "torn", "call.start"}) {

@@ -1,14 +1,18 @@
 package record
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
 	"syscall"
 )
 
-// OpenFile opens a file of the record. What stands in its place is an error: through a link the record
-// would be elsewhere, and a pipe keeps nothing. Flags are those of os.OpenFile; a file that is made
+// ErrNotRegular is of a link, a pipe or a folder in the place of a file.
+var ErrNotRegular = errors.New("not a regular file")
+
+// OpenFile opens a file of the record. What else stands in its place is an ErrNotRegular: through a
+// link the record would be elsewhere, and a pipe keeps nothing. Flags are those of os.OpenFile; a file that is made
 // is for this user alone.
 func OpenFile(path string, flags int) (*os.File, error) {
 	// Without O_NONBLOCK a pipe would wait for another process.
@@ -20,12 +24,12 @@ func OpenFile(path string, flags int) (*os.File, error) {
 	}
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
 		f.Close()
-		return nil, errors.Join(err, notRegular(path))
+		return nil, cmp.Or(err, notRegular(path))
 	}
 	return f, nil
 }
 
-func notRegular(path string) error { return fmt.Errorf("%s is not a regular file; remove it", path) }
+func notRegular(path string) error { return fmt.Errorf("%s is %w; remove it", path, ErrNotRegular) }
 
 // makeFolder makes the folder of a day, which no link may stand for: readers would not find it.
 func makeFolder(path string) error {

@@ -125,7 +125,7 @@ func TestEndsAreNotedOfFilesWhoseProcessHasGone(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := problems(t, o.Dir); len(got) != 4 || !strings.Contains(got[1], "it was cut: it has 0 lines, and files.jsonl lists 1") {
+	if got := problems(t, o.Dir); len(got) != 4 || !strings.Contains(got[1], "lines are missing: it has 0, and files.jsonl lists 1") {
 		t.Errorf("%q", got)
 	}
 }

@@ -290,7 +290,7 @@ func TestForget(t *testing.T) {
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if notes := whole(t, dir); !slices.Equal(notes, []string{"2 values are not there: forgotten, or removed"}) {
+	if notes := whole(t, dir); !slices.Equal(notes, []string{"2 values were not written, forgotten or removed"}) {
 		t.Errorf("notes %q", notes)
 	}
 	data, _ := os.ReadFile(record.ValuesName(entryFiles(t, dir)[0]))

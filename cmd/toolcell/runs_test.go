@@ -443,7 +443,7 @@ func TestVerifyNamesFileAndLine(t *testing.T) {
 	if err := os.WriteFile(file, []byte(heads), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, errs, code := r.types(t, "runs", "verify", "--head", file); code != 0 || !strings.HasPrefix(out, "whole: 1 file with 15 entries and 7 values\ncompared with 2 hashes kept elsewhere") {
+	if out, errs, code := r.types(t, "runs", "verify", "--head", file); code != 0 || !strings.HasPrefix(out, "whole: 1 file with 15 entries and 7 values\nThe record matches the 2 hashes kept elsewhere.\n") {
 		t.Errorf("exit %d, %s%s", code, out, errs)
 	}
 	if out, _, _ := r.types(t, "runs", "verify"); !strings.Contains(out, "This does not show whether somebody wrote the whole record anew") {
@@ -458,7 +458,8 @@ func TestVerifyNamesFileAndLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, errs, code := r.types(t, "runs", "verify", "--head", file)
-	if code != 1 || !strings.Contains(out, "problem: "+fields(heads)[0][2]+":3: the line was changed") || errs != "toolcell: the record is not as it was written: 1 problem\n" {
+	if code != 1 || !strings.Contains(out, "problem: "+fields(heads)[0][2]+":3: the line was changed") || errs != "toolcell: the record is not as it was written: 1 problem\n" ||
+		!strings.Contains(out, "\nThe record does not match 1 of the 2 hashes kept elsewhere.\n") {
 		t.Errorf("exit %d, %s%s", code, out, errs)
 	}
 	var rows []verifiedRecord

@@ -19,6 +19,8 @@ type verifiedRecord struct {
 	Heads    int               `json:"heads"` // that it was compared with
 	Problems []history.Finding `json:"problems"`
 	Notes    []history.Finding `json:"notes"`
+
+	differ int // heads that the record does not match
 }
 
 // runsVerify fails unless the record is whole.
@@ -34,6 +36,7 @@ func runsVerify(_ context.Context, o runsOptions) error {
 	row := verifiedRecord{
 		Whole: len(report.Problems) == 0, Files: report.Files, Entries: report.Entries, Values: report.Values, Heads: len(heads),
 		Problems: append([]history.Finding{}, report.Problems...), Notes: append([]history.Finding{}, report.Notes...),
+		differ: report.HeadsDiffer,
 	}
 	if o.JSON {
 		err = console.PrintJSON(o.Streams, []verifiedRecord{row})
@@ -84,9 +87,12 @@ func (v verifiedRecord) print(o runsOptions) {
 	default:
 		fmt.Fprintf(out, "whole: %s\n", counts)
 	}
-	if v.Heads > 0 {
-		fmt.Fprintf(out, "compared with %s kept elsewhere: nothing before them was changed, unless it says so above\n", counted(v.Heads, "hash", "hashes"))
-	} else if v.Files > 0 {
+	switch kept := counted(v.Heads, "hash", "hashes"); {
+	case v.differ > 0:
+		fmt.Fprintf(out, "The record does not match %d of the %s kept elsewhere.\n", v.differ, kept)
+	case v.Heads > 0:
+		fmt.Fprintf(out, "The record matches the %s kept elsewhere.\n", kept)
+	case v.Files > 0:
 		fmt.Fprintln(out, "This does not show whether somebody wrote the whole record anew, as every program can that runs as you.\n"+
 			"For that, keep what toolcell runs head prints where they cannot write, and compare with --head FILE.")
 	}

@@ -25,7 +25,7 @@ type backward struct {
 }
 
 func openBackward(path string) (*backward, error) {
-	f, err := os.Open(path)
+	f, err := openFile(path)
 	if err != nil {
 		return nil, err
 	}

@@ -100,7 +100,7 @@ type forward struct {
 }
 
 func (r *Record) openForward(name string) (*forward, error) {
-	file, err := os.Open(r.path(name))
+	file, err := r.open(name)
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +131,11 @@ func (f *forward) fill(wanted map[string]bool) error {
 			f.record.skipped.Add(1)
 			continue
 		}
-		if s, ok := scan(line.Text); !ok || !wanted[string(s.run)] {
+		s, ok := scan(line.Text)
+		if !ok {
+			f.record.passOver(f.name, line.Text)
+		}
+		if !ok || !wanted[string(s.run)] {
 			continue
 		}
 		if f.next, f.found = newEntry(f.name, line.Text); f.found {

@@ -71,7 +71,7 @@ func (f *follower) skip() error {
 
 // lastEnd returns where the last whole line of a file ends.
 func (f *follower) lastEnd(name string, size int64) (int64, error) {
-	file, err := os.Open(f.record.path(name))
+	file, err := f.record.open(name)
 	if err != nil {
 		return 0, err
 	}
@@ -133,7 +133,7 @@ func (f *follower) look() (entries []Entry, err error) {
 func (f *follower) read(name string) (entries []Entry, end int64, err error) {
 	start := f.at[name]
 	end = start
-	file, err := os.Open(f.record.path(name))
+	file, err := f.record.open(name)
 	if err != nil {
 		return nil, start, err
 	}
@@ -151,7 +151,12 @@ func (f *follower) read(name string) (entries []Entry, end int64, err error) {
 		end = start + line.At + int64(len(line.Text)) + 1
 		if line.Long {
 			f.record.skipped.Add(1)
-		} else if e, ok := newEntry(name, line.Text); ok && (e.Run != "" || e.Kind == record.KindPin) {
+			continue
+		}
+		e, ok := newEntry(name, line.Text)
+		if !ok {
+			f.record.passOver(name, line.Text)
+		} else if e.Run != "" || e.Kind == record.KindPin {
 			entries = append(entries, e)
 		}
 	}

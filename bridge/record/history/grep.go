@@ -13,7 +13,7 @@ import (
 // returns false. A line is good until each returns; those that are too long are passed over. Where
 // there is no file there are no lines.
 func grep(path string, text []byte, each func(line []byte) bool) error {
-	f, err := os.Open(path)
+	f, err := openFile(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	} else if err != nil {

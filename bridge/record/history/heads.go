@@ -50,7 +50,7 @@ func (r *Record) Heads() (heads []Head, err error) {
 }
 
 func (r *Record) head(name string) (Head, error) {
-	f, err := os.Open(r.path(name))
+	f, err := r.open(name)
 	if err != nil {
 		return Head{}, err
 	}
@@ -102,6 +102,10 @@ func (v *verifier) compareHeads(c *chain) {
 		return
 	}
 	v.heads[c.name] = slices.DeleteFunc(v.heads[c.name], func(h Head) bool {
+		// A head is of all lines before, whose hashes are in those that follow them.
+		if h.Lines == c.line && (h.Hash != c.prev || v.problems[c.name] > 0) {
+			v.report.HeadsDiffer++
+		}
 		if h.Lines == c.line && h.Hash != c.prev {
 			v.problem(c.name, c.line, "the line, or one before it, was changed: the heads have another hash of it")
 		}
@@ -112,7 +116,8 @@ func (v *verifier) compareHeads(c *chain) {
 // cutHeads looks for heads of lines that a file does not have.
 func (v *verifier) cutHeads(c *chain) {
 	for _, h := range v.heads[c.name] {
-		v.problem(c.name, 0, "it was cut: it has %s, and the heads %d", lineCount(c.line), h.Lines)
+		v.report.HeadsDiffer++
+		v.problem(c.name, 0, "lines are missing: it has %d, and the heads %d", c.line, h.Lines)
 	}
 	delete(v.heads, c.name)
 }
@@ -121,14 +126,8 @@ func (v *verifier) cutHeads(c *chain) {
 func (v *verifier) endHeads() {
 	for _, name := range slices.Sorted(maps.Keys(v.heads)) {
 		if day, _, _ := strings.Cut(name, "/"); !v.removed[day] {
+			v.report.HeadsDiffer += len(v.heads[name])
 			v.problem(name, 0, "it is missing: the heads have it")
 		}
 	}
-}
-
-func lineCount(n int) string {
-	if n == 1 {
-		return "1 line"
-	}
-	return fmt.Sprintf("%d lines", n)
 }

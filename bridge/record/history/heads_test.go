@@ -65,7 +65,7 @@ func TestHeadsOfFilesThatWereCut(t *testing.T) {
 	if report := verify(t, r); report.Problems != nil {
 		t.Errorf("%v", report.Problems)
 	}
-	want := []string{"LIST: it was cut: it has 2 lines, and the heads 3", "NAME: it was cut: it has 10 lines, and the heads 12"}
+	want := []string{"LIST: lines are missing: it has 2, and the heads 3", "NAME: lines are missing: it has 10, and the heads 12"}
 	if got := texts(name, verify(t, r, heads...).Problems); !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}

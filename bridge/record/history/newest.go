@@ -115,6 +115,9 @@ func (n *newest[T]) fill(f *ofFile[T]) error {
 			return err
 		}
 		s, ok := scan(line)
+		if !ok {
+			n.record.passOver(f.name, line)
+		}
 		if !ok || len(s.run) == 0 && s.kind != record.KindTorn {
 			continue
 		}

@@ -117,7 +117,9 @@ func (r *Record) Show(id string) ([]Entry, error) {
 // entriesOf returns the entries of a run in one file.
 func (r *Record) entriesOf(name, id string) (entries []Entry, err error) {
 	err = grep(r.path(name), []byte(head4+id+`"`), func(line []byte) bool {
-		if e, ok := newEntry(name, line); ok && e.Run == id {
+		if e, ok := newEntry(name, line); !ok {
+			r.passOver(name, line)
+		} else if e.Run == id {
 			entries = append(entries, e)
 		}
 		return true

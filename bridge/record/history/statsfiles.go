@@ -19,7 +19,7 @@ type stats struct {
 }
 
 func (s *stats) read(r *Record, name string) error {
-	f, err := os.Open(r.path(name))
+	f, err := r.open(name)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	} else if err != nil {
@@ -37,6 +37,8 @@ func (s *stats) read(r *Record, name string) error {
 			r.skipped.Add(1)
 		} else if e, ok := scan(line.Text); ok {
 			s.take(&e)
+		} else {
+			r.passOver(name, line.Text)
 		}
 	}
 }

@@ -3,11 +3,13 @@ package history
 import (
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/toolcell/toolcell/bridge/record"
 )
@@ -32,18 +34,23 @@ type Report struct {
 	Open, Killed           int // of the files: those that a process writes to, and those whose process was killed
 	// Problems are what must not be: the record was changed, or parts are missing. Notes are what a
 	// kill, a full disk, Forget and retention leave.
-	Problems []Finding
+	Problems []Finding // at most 20 of a file, and how many more there are
 	Notes    []Finding
+	// HeadsDiffer counts the heads that the record does not match.
+	HeadsDiffer int
 }
 
 // Verify reads the whole record, and compares it with heads that were kept elsewhere, which may be
 // nil. The error is one of reading.
 func (r *Record) Verify(heads []Head) (*Report, error) {
-	v := &verifier{record: r, days: map[string]*dayList{}, removed: map[string]bool{}, heads: map[string][]Head{}}
+	v := &verifier{record: r, days: map[string]*dayList{}, removed: map[string]bool{}, heads: map[string][]Head{}, problems: map[string]int{}}
 	for _, h := range heads {
 		v.heads[h.Name] = append(v.heads[h.Name], h)
 	}
 	days, err := r.days()
+	if err == nil {
+		err = v.findOthers("", days)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -59,6 +66,7 @@ func (r *Record) Verify(heads []Head) (*Report, error) {
 		}
 	}
 	v.endHeads()
+	v.endProblems()
 	return &v.report, nil
 }
 
@@ -70,6 +78,8 @@ type verifier struct {
 	removed map[string]bool   // days
 	heads   map[string][]Head // by the names of their files; those that were looked at are taken out
 	err     error             // of reading values
+
+	problems map[string]int // by the names of files
 }
 
 // A dayList is what files.jsonl of a day says.
@@ -77,10 +87,26 @@ type dayList struct {
 	begin record.DayBegin
 	lines map[string]bool            // hashes
 	files map[string]*record.FileEnd // nil of files whose end is not listed
+	newer bool                       // a newer toolcell wrote to it
 }
 
+// mostProblems is how many are told of one file.
+const mostProblems = 20
+
 func (v *verifier) problem(file string, line int, format string, args ...any) {
+	if v.problems[file]++; v.problems[file] > mostProblems {
+		return
+	}
 	v.report.Problems = append(v.report.Problems, Finding{file, line, fmt.Sprintf(format, args...)})
+}
+
+// endProblems says how many were left out.
+func (v *verifier) endProblems() {
+	for _, file := range slices.Sorted(maps.Keys(v.problems)) {
+		if more := v.problems[file] - mostProblems; more > 0 {
+			v.report.Problems = append(v.report.Problems, Finding{file, 0, fmt.Sprintf("and %d more", more)})
+		}
+	}
 }
 
 func (v *verifier) note(file string, line int, format string, args ...any) {
@@ -92,7 +118,7 @@ func (v *verifier) readList(day string) error {
 	list := &dayList{lines: map[string]bool{}, files: map[string]*record.FileEnd{}}
 	v.days[day] = list
 	name := day + "/" + record.IndexName
-	_, err := v.chain(name, func(c *chain, _ record.Header, e record.Entry, _ []byte) {
+	c, err := v.chain(name, func(c *chain, _ record.Header, e record.Entry, _ []byte) {
 		list.lines[c.prev] = true
 		switch e := e.(type) {
 		case *record.DayBegin:
@@ -107,6 +133,28 @@ func (v *verifier) readList(day string) error {
 	})
 	if errors.Is(err, os.ErrNotExist) {
 		return nil // of a day without entries, or each file is found not to be listed
+	} else if err != nil {
+		return err
+	}
+	list.newer = c.newer
+	return nil
+}
+
+// findOthers looks for what is in the place of files or of a day, and is something else. A day is ""
+// for the folder of all.
+func (v *verifier) findOthers(day string, days []string) error {
+	all, err := os.ReadDir(v.record.path(day))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	for _, e := range all {
+		_, noDay := time.Parse(record.Day, e.Name())
+		switch name := path.Join(day, e.Name()); {
+		case day == "" && noDay == nil && !slices.Contains(days, e.Name()):
+			v.problem(name, 0, "this is not a folder")
+		case day != "" && strings.HasSuffix(e.Name(), ".jsonl") && !e.Type().IsRegular():
+			v.problem(name, 0, "this is not a regular file")
+		}
 	}
 	return err
 }
@@ -129,6 +177,9 @@ func (v *verifier) joinDays(days []string) {
 // readDay reads the files of a day, and compares them with the list.
 func (v *verifier) readDay(day string) error {
 	names, err := v.record.files(day)
+	if err == nil {
+		err = v.findOthers(day, nil)
+	}
 	if err != nil {
 		return err
 	}
@@ -153,23 +204,23 @@ func (v *verifier) readFile(name string, list *dayList) error {
 		return err
 	}
 	defer vals.close()
-	c, err := v.chain(name, func(_ *chain, h record.Header, _ record.Entry, line []byte) {
-		v.compareValues(name, vals, h, keptTexts(h, line))
+	c, err := v.chain(name, func(c *chain, h record.Header, _ record.Entry, line []byte) {
+		v.compareValues(c, vals, h, keptTexts(h, line))
 	})
 	if err != nil {
 		return err
 	}
-	v.endValues(name, vals)
+	v.endValues(c, vals)
 	if v.err != nil {
 		return v.err
 	}
 	v.report.Files++
 	end, listed := list.files[filepath.Base(name)]
 	switch {
-	case !listed && c.line > 0 && !v.listedNow(name, record.KindFileBegin):
+	case !listed && c.line > 0 && !list.newer && !v.listedNow(name, record.KindFileBegin):
 		v.problem(name, 0, "%s does not list it", record.IndexName)
 	case end != nil && c.line < end.Lines:
-		v.problem(name, 0, "it was cut: it has %s, and %s lists %d", lineCount(c.line), record.IndexName, end.Lines)
+		v.problem(name, 0, "lines are missing: it has %d, and %s lists %d", c.line, record.IndexName, end.Lines)
 	case end != nil && c.line > end.Lines:
 		v.problem(name, end.Lines+1, "the line was added after the file was complete")
 	case end != nil && c.prev != end.Last:
@@ -194,86 +245,4 @@ func (v *verifier) listedNow(name string, kind record.Kind) (listed bool) {
 		return false
 	})
 	return listed && err == nil
-}
-
-// A chain is how far a file was read.
-type chain struct {
-	name string
-	line int    // the last whole line
-	prev string // its hash
-	seq  uint64 // of the last entry
-	torn int    // bytes of the last line if it is no entry
-}
-
-// chain reads a file of entries and calls each for each of them.
-func (v *verifier) chain(name string, each func(c *chain, h record.Header, e record.Entry, line []byte)) (*chain, error) {
-	f, err := os.Open(v.record.path(name))
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	c := &chain{name: name, prev: record.FirstPrev(name).String()}
-	for lines := record.NewLines(f); ; {
-		line, err := lines.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			return nil, err
-		}
-		h, err := record.ReadHeader(line.Text)
-		if err != nil && line.Rest {
-			v.note(name, line.Number, "the last line is torn")
-			break
-		}
-		var e record.Entry
-		if err == nil {
-			v.report.Entries++
-			e = entryToVerify(h, line.Text)
-		}
-		v.follow(c, line, h, e)
-		if err == nil {
-			each(c, h, e, line.Text)
-		}
-	}
-	if c.torn > 0 {
-		v.problem(name, c.line, notEntry)
-	}
-	v.cutHeads(c)
-	return c, nil
-}
-
-// entryToVerify decodes an entry if its members matter here. The others are verified by their hash.
-func entryToVerify(h record.Header, line []byte) record.Entry {
-	switch h.Kind {
-	case record.KindTorn, record.KindDayBegin, record.KindFileBegin, record.KindFileEnd, record.KindDayRemoved:
-		e, _ := record.ReadEntry(h, line)
-		return e
-	}
-	return nil
-}
-
-const notEntry = "the line is no entry, and the next one does not say that it is torn"
-
-// follow looks whether a line, which without a header is no entry, follows the one before.
-func (v *verifier) follow(c *chain, line record.Line, h record.Header, e record.Entry) {
-	before := *c
-	c.line, c.prev, c.torn = line.Number, record.HashOf(line.Text).String(), 0
-	if t, ok := e.(*record.Torn); before.torn > 0 && (!ok || t.Bytes != before.torn) {
-		v.problem(c.name, before.line, notEntry)
-	}
-	v.compareHeads(c)
-	if h.Seq == 0 {
-		c.torn = len(line.Text)
-		return
-	}
-	c.seq = h.Seq
-	switch {
-	case h.Seq != before.seq+1:
-		v.problem(c.name, c.line, "entries are missing or moved: seq %d follows %d", h.Seq, before.seq)
-	case h.Prev == before.prev:
-	case c.line == 1:
-		v.problem(c.name, c.line, "the file was moved, or its beginning removed")
-	default:
-		v.problem(c.name, before.line, "the line was changed: line %d has another hash of it", c.line)
-	}
 }

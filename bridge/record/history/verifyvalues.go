@@ -12,20 +12,32 @@ import (
 	"github.com/toolcell/toolcell/bridge/record"
 )
 
-// values read a file of values, which is in the order of the entries.
+// values read a file of values, which is mostly in the order of the entries.
 type values struct {
 	file  *os.File // nil if there is none
 	lines *record.Lines
 
-	next    *record.Value // nil at the end
-	line    int           // of next
-	missing int           // values that entries have and the file does not
+	next *record.Value // nil at the end
+	line int           // of next
+
+	// Texts of entries that were read, whose values were not found yet: these may stand later.
+	pending map[valueKey]*record.Text
+	missing int // the same that are too many
 }
 
+// A valueKey says of which Text a value is.
+type valueKey struct {
+	seq        uint64
+	run, field string
+}
+
+// maxPending bounds the texts that are kept until their values are found.
+const maxPending = 1 << 16
+
 func openValues(path string) (*values, error) {
-	f, err := os.Open(path)
+	f, err := openFile(path)
 	if errors.Is(err, os.ErrNotExist) {
-		return &values{}, nil
+		return &values{}, nil // or what is in its place is no file
 	} else if err != nil {
 		return nil, err
 	}
@@ -92,39 +104,48 @@ func anyTexts(line []byte) map[string]*record.Text {
 }
 
 // compareValues compares the values of an entry with what is recorded of them.
-func (v *verifier) compareValues(name string, vals *values, h record.Header, texts map[string]*record.Text) {
+func (v *verifier) compareValues(c *chain, vals *values, h record.Header, texts map[string]*record.Text) {
+	for field, t := range texts {
+		if len(vals.pending) == maxPending {
+			vals.missing++
+			continue
+		}
+		if vals.pending == nil {
+			vals.pending = map[valueKey]*record.Text{}
+		}
+		vals.pending[valueKey{h.Seq, h.Run, field}] = t
+	}
 	for vals.next != nil && vals.next.Seq <= h.Seq && v.err == nil {
-		v.compareValue(name, vals, h, texts)
+		v.compareValue(c, vals)
 		v.err = vals.advance()
 	}
-	vals.missing += len(texts)
 }
 
-// compareValue compares the next value, and removes it from the entry's texts.
-func (v *verifier) compareValue(name string, vals *values, h record.Header, texts map[string]*record.Text) {
-	next := vals.next
-	t := texts[next.Field]
-	switch {
-	case t == nil || next.Seq != h.Seq || next.Run != h.Run:
-		v.problem(record.ValuesName(name), vals.line, noEntry)
-	case !next.IsOf(t):
-		v.problem(record.ValuesName(name), vals.line, "it is not the value that was recorded")
-		delete(texts, next.Field)
+// compareValue compares the next value with the Text that it is of.
+func (v *verifier) compareValue(c *chain, vals *values) {
+	key := valueKey{vals.next.Seq, vals.next.Run, vals.next.Field}
+	t := vals.pending[key]
+	delete(vals.pending, key)
+	switch name := record.ValuesName(c.name); {
+	case t == nil && c.newer: // it may be of an entry that cannot be read
+	case t == nil && vals.missing > 0:
+		v.problem(name, vals.line, "no entry has this value, or it is out of place")
+	case t == nil:
+		v.problem(name, vals.line, "no entry has this value")
+	case !vals.next.IsOf(t):
+		v.problem(name, vals.line, "it is not the value that was recorded")
 	default:
 		v.report.Values++
-		delete(texts, next.Field)
 	}
 }
 
-const noEntry = "no entry has this value"
-
 // endValues looks at what is left of a file of values when all entries are read.
-func (v *verifier) endValues(name string, vals *values) {
+func (v *verifier) endValues(c *chain, vals *values) {
 	for vals.next != nil && v.err == nil {
-		v.problem(record.ValuesName(name), vals.line, noEntry)
+		v.compareValue(c, vals)
 		v.err = vals.advance()
 	}
-	if vals.missing > 0 {
-		v.note(record.ValuesName(name), 0, "%d values are not there: forgotten, or removed", vals.missing)
+	if missing := vals.missing + len(vals.pending); missing > 0 {
+		v.note(record.ValuesName(c.name), 0, "%s not written, forgotten or removed", counted(missing, "value was", "values were"))
 	}
 }
