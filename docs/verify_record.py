@@ -13,7 +13,9 @@ def read(name):  # its lines; the last is what stands behind the last line feed:
 
 def later(e): return e["v"] > 1  # a newer toolcell wrote it, and it may say anything
 
-def parse(line, wanted=lambda e: e["v"] == 1 and e["seq"] > 0 and e["kind"] and len(e["prev"]) == 64):
+def entry(e): return e["v"] == 1 and e["seq"] > 0 and 0 < len(e["kind"]) <= 64 == len(e["prev"]) and len(e.get("run", "")) <= 64
+
+def parse(line, wanted=entry):
     try:
         return e if wanted(e := json.loads(line)) else None
     except (ValueError, KeyError, TypeError):

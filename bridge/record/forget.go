@@ -26,7 +26,7 @@ func Forget(dir, run string) (removed int, err error) {
 	}
 	if removed > 0 {
 		now := time.Now().UTC()
-		err = errors.Join(err, folder(dir).note(now.Format(Day), now, Forgotten{Forgot: idOf(run), Values: removed}))
+		err = errors.Join(err, folder(dir).note(now.Format(Day), now, Forgotten{Forgot: idOf(run, MaxID), Values: removed}))
 	}
 	return removed, err
 }
@@ -40,7 +40,7 @@ func forgetIn(path, run string) (removed int, err error) {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	start := []byte(`{"run":"` + idOf(run) + `",`)
+	start := []byte(`{"run":"` + idOf(run, MaxID) + `",`)
 	lines := NewLines(f)
 	for {
 		line, err := lines.Next()

@@ -7,6 +7,7 @@ import (
 	"encoding/json/v2"
 	"errors"
 	"fmt"
+	"reflect"
 	"strconv"
 	"time"
 
@@ -18,6 +19,13 @@ const Version = 1
 
 // MaxLine bounds a line. What Append writes is shorter.
 const MaxLine = 1 << 20
+
+// MaxID bounds the ID of a run, and MaxNumber each count of an entry. Lines with more are written by
+// others: they are no entries, or say nothing beside their headers.
+const (
+	MaxID     = 64
+	MaxNumber = 1 << 44 // 16 TiB, or half a year of microseconds
+)
 
 // Day is the form of the names of folders, one for each day (UTC).
 const Day = time.DateOnly
@@ -78,8 +86,8 @@ func appendID(b []byte, name, id string) []byte {
 }
 
 // idOf makes an ID of what a caller gives as one: bytes that JSON writes as they are.
-func idOf(s string) string {
-	id := []byte(s[:min(len(s), maxName)])
+func idOf(s string, most int) string {
+	id := []byte(s[:min(len(s), most)])
 	for i, c := range id {
 		if c <= ' ' || c >= 0x7f || c == '"' || c == '\\' {
 			id[i] = '_'
@@ -114,6 +122,8 @@ func ReadHeader(line []byte) (Header, error) {
 		return Header{}, fmt.Errorf("version %d is not known", h.Version)
 	case h.Seq == 0 || h.Kind == "" || len(h.Prev) != hex.EncodedLen(sha256.Size):
 		return Header{}, errors.New("it has no seq, kind or prev")
+	case len(h.Run) > MaxID || len(h.Kind) > MaxID || len(h.Parent) > maxName:
+		return Header{}, errors.New("its run, kind or parent is too long")
 	}
 	h.Header.Time, _ = time.Parse(time.RFC3339Nano, h.Time)
 	return h.Header, nil
@@ -132,11 +142,39 @@ func newerVersion(line []byte) error {
 }
 
 // ReadEntry reads what the line says beside its header: a pointer to one of the structs, nil if
-// the kind is not known.
+// the kind is not known. It is an error if a member is of another type, or a count negative or more
+// than MaxNumber.
 func ReadEntry(h Header, line []byte) (Entry, error) {
 	e := blank(h.Kind)
 	if e == nil {
 		return nil, nil
 	}
-	return e, json.Unmarshal(line, e)
+	if err := json.Unmarshal(line, e); err != nil {
+		return nil, err
+	}
+	if !inRange(reflect.ValueOf(e).Elem()) {
+		return nil, errors.New("it has a count that is negative or too large")
+	}
+	return e, nil
+}
+
+// inRange looks at the counts of an entry and of what is in it. The codes of errors may be negative.
+func inRange(v reflect.Value) bool {
+	switch v.Kind() {
+	case reflect.Int, reflect.Int64:
+		return v.Int() >= 0 && v.Int() <= MaxNumber
+	case reflect.Struct:
+		for field, of := range v.Fields() {
+			if field.IsExported() && (field.Name != "Code" || of.Kind() != reflect.Int) && !inRange(of) {
+				return false
+			}
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			if !inRange(v.Index(i)) {
+				return false
+			}
+		}
+	}
+	return true
 }

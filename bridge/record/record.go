@@ -133,7 +133,7 @@ type Run struct {
 }
 
 // Begin returns a run to record, of which the first entry is to be a RunStart. The ID is one that no
-// other run has; parent, which may be empty, is of what the run is a part, such as the client's
+// other run has, of 64 bytes at most; parent, which may be empty, is of what the run is a part, such as the client's
 // request. A nil Journal returns a nil Run.
 func (j *Journal) Begin(id, parent string) *Run {
 	if id == "" {
@@ -142,7 +142,7 @@ func (j *Journal) Begin(id, parent string) *Run {
 	if j == nil {
 		return nil
 	}
-	r := &Run{j: j, id: idOf(id), parent: idOf(parent)}
+	r := &Run{j: j, id: idOf(id, MaxID), parent: idOf(parent, maxName)}
 	_, _ = rand.Read(r.salt[:]) // never fails (crypto/rand)
 	r.saltText = hex.EncodeToString(r.salt[:])
 	return r

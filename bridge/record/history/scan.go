@@ -58,7 +58,7 @@ func scan(line []byte) (s scanned, ok bool) {
 	if run, ok := bytes.CutPrefix(rest, []byte(head4)); ok {
 		s.run, s.rest, _ = bytes.Cut(run, []byte{'"'})
 	}
-	return s, true
+	return s, len(s.run) <= record.MaxID && len(s.kind) <= record.MaxID
 }
 
 // kindOf makes no new string of a kind that is known.
@@ -87,7 +87,7 @@ func (s *scanned) time() time.Time {
 }
 
 // text returns the value of a member of the entry that is a string. Name is with the quotes, colon
-// and opening quote.
+// and opening quote. Of one that is longer than those of record it is the beginning.
 func (s *scanned) text(name string) []byte {
 	at := bytes.Index(s.rest, []byte(name))
 	if at < 0 {
@@ -102,13 +102,17 @@ func (s *scanned) text(name string) []byte {
 		}
 	}
 	if end = min(end, len(value)); !escaped {
-		return value[:end]
+		return value[:min(end, maxText)]
 	}
 	decoded, _ := jsontext.AppendUnquote(nil, append(append([]byte{'"'}, value[:end]...), '"'))
-	return decoded
+	return decoded[:min(len(decoded), maxText)]
 }
 
-// number returns the value of a member that is a number, 0 if there is none. Name is with the quotes
+// maxText is how long a name on record is at most.
+const maxText = 256
+
+// number returns the value of a member that is a number, record.MaxNumber at most and 0 if there is
+// none or it is negative. Name is with the quotes
 // and the colon.
 func (s *scanned) number(name string) int64 {
 	at := bytes.Index(s.rest, []byte(name))
@@ -117,8 +121,8 @@ func (s *scanned) number(name string) int64 {
 	}
 	value := s.rest[at+len(name):]
 	end := len(value) - len(bytes.TrimLeft(value, "0123456789"))
-	n, _ := strconv.ParseInt(string(value[:end]), 10, 64)
-	return n
+	n, _ := strconv.ParseInt(string(value[:end]), 10, 64) // of one that is too large the largest
+	return min(n, record.MaxNumber)
 }
 
 // writes reports whether a call may change something.

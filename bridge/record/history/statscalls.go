@@ -73,7 +73,7 @@ func (s *stats) settle(e *scanned, run *runCalls) {
 	if missing := int(e.number(`"calls":`)) - run.out; missing > 0 {
 		if t := s.tool([]byte(UnknownServer), nil); t != nil {
 			t.count(missing, false)
-			t.Lost += missing
+			t.Lost = min(t.Lost+missing, record.MaxNumber)
 		}
 	}
 }
@@ -104,9 +104,9 @@ func (t *ToolStats) count(n int, writes bool) {
 	if t == nil {
 		return
 	}
-	t.Calls += n
+	t.Calls = min(t.Calls+n, record.MaxNumber)
 	if writes {
-		t.Writes += n
+		t.Writes = min(t.Writes+n, record.MaxNumber)
 	}
 }
 
@@ -124,7 +124,7 @@ func (t *ToolStats) end(outcome record.Outcome, e *scanned) {
 	if e == nil {
 		return
 	}
-	t.Bytes += e.number(`"answer":{"size":`)
+	t.Bytes = min(t.Bytes+e.number(`"answer":{"size":`), record.MaxNumber)
 	if outcome == record.OK || outcome == record.ToolError || outcome == record.ProtocolError {
 		t.durations = append(t.durations, e.number(`"durationUs":`))
 	}
