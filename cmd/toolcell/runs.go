@@ -22,6 +22,8 @@ import (
 
 type runsOptions struct {
 	Options
+	record *history.Record
+
 	Since, Until, Status, Client, Server, Tool string // which runs
 	Writes                                     bool
 
@@ -39,11 +41,13 @@ var valueSettings = append(slices.Clone(stateSettings), "policy")
 func runsCommand(s *console.Streams) *cli.Command {
 	action := func(do func(context.Context, runsOptions) error) cli.ActionFunc {
 		return actionWith(s, func(c *cli.Context, o Options) error {
-			return do(c.Context, runsOptions{
-				Options: o, Since: c.String("since"), Until: c.String("until"), Status: c.String("status"), Client: c.String("client"),
+			options := runsOptions{
+				Options: o, record: o.history(), Since: c.String("since"), Until: c.String("until"), Status: c.String("status"), Client: c.String("client"),
 				Server: c.String("server"), Tool: c.String("tool"), Writes: c.Bool("writes"), Limit: c.Int("limit"), Calls: c.Bool("calls"), Values: c.Bool("values"),
 				Format: c.String("format"), Head: c.String("head"), Yes: c.Bool("yes"), DryRun: c.Bool("dry-run"),
-			})
+			}
+			defer options.noteNewer()
+			return do(c.Context, options)
 		})
 	}
 	list := action(runsList)

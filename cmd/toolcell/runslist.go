@@ -76,6 +76,9 @@ func (o runsOptions) printNoRuns() error {
 	if o.filtered() {
 		return printNone(o.Streams, "no run on record fits", "toolcell runs list -n 0 lists all of them")
 	}
+	if len(o.history().Newer()) > 0 {
+		return printNone(o.Streams, "no runs that this version of toolcell can read are on record", "use the newer one")
+	}
 	return printNone(o.Streams, "no runs are on record yet", "toolcell exec -c 'print(1)' makes one")
 }
 
