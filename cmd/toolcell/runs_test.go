@@ -139,7 +139,7 @@ func TestAPersonReadsWhatARunDid(t *testing.T) {
 		"python:3.14-slim (sha256:0123)", "pandas 2.2", "SHA-256 abababababab", "120ms of processor time, 45 MiB of memory at most",
 		"   #1    1  await mcp_github.list_issues()\n", "  #2*    2  await mcp_bank.transfer()\n", "       3  1/0\n",
 		"#1   github.list_issues  reads   ok  120ms  answered 14 bytes\n", `{"n":9007199254740993}`,
-		"#2   bank.transfer       writes  ok  1.5ms\n", "allowed by the user with toolcell approvals on pts/4, after 3s (ask-A)", "asked since it writes",
+		"#2   bank.transfer       writes  ok  1.5ms\n", "allowed by the user with toolcell approvals on pts/4, after 3s (ask-A)", "a rule asks: it writes",
 		"network   api.github.com:443: 2 requests, 100 bytes sent, 2 KiB received", "OUTPUT\n  | sent to landlord\n", "TRACEBACK\n  | Traceback\n  |   1/0\n",
 	} {
 		if !strings.Contains(out, want) {

@@ -34,7 +34,7 @@ func (o runsOptions) listCalls(r *history.Record, f history.Filter, all []histor
 	}
 	columns := []console.Column{{Name: "RUN"}, {Name: "BEGAN"}, {Name: "CLIENT"}, {Name: "CALL"}, {Name: "EFFECT"}, {Name: "OUTCOME"}, {Name: "ARGUMENTS"}, {Name: "ALLOWED"}}
 	now := time.Now()
-	err = printRows(o.Options, rows, "no call on record fits", "toolcell runs list -n 0 lists all runs", columns, func(c listedCall) []string {
+	err = printRows(o.Options, rows, "no matching calls", "toolcell runs list -n 0 lists all runs", columns, func(c listedCall) []string {
 		effect := "reads"
 		if c.Writes {
 			effect = "writes"

@@ -74,7 +74,7 @@ func newest(r *history.Record, f history.Filter, limit int) (all []history.Run, 
 // printNoRuns says that there is nothing to show, and what to type next.
 func (o runsOptions) printNoRuns() error {
 	if o.filtered() {
-		return printNone(o.Streams, "no run on record fits", "toolcell runs list -n 0 lists all of them")
+		return printNone(o.Streams, "no matching runs", "toolcell runs list -n 0 lists all of them")
 	}
 	if len(o.history().Newer()) > 0 {
 		return printNone(o.Streams, "no runs that this version of toolcell can read are on record", "use the newer one")

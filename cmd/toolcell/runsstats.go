@@ -34,7 +34,7 @@ func runsStats(_ context.Context, o runsOptions) error {
 	}
 	none, next := "no calls are on record", "toolcell runs list shows the runs"
 	if o.filtered() {
-		none = "no call on record fits"
+		none = "no matching calls"
 	}
 	return printRows(o.Options, all, none, next, columns, func(s history.ToolStats) []string {
 		p95 := ""

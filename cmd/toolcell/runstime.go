@@ -43,7 +43,7 @@ func parseWhen(s string, now time.Time) (from, to time.Time, err error) {
 			return t, t, nil
 		}
 	}
-	return from, to, fmt.Errorf("%q is no time: %w", s, errWhen)
+	return from, to, fmt.Errorf("%q is not a time: %w", s, errWhen)
 }
 
 // parseAgo reads how long ago something was. Days and weeks are of 24 hours.

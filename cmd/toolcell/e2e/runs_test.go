@@ -177,7 +177,7 @@ func TestTheRecordSaysWhoAllowedACall(t *testing.T) {
 		t.Fatalf("there are no runs: %+v", listRuns(t, h, e))
 	}
 	out = h.must(t, e, "runs", "show", all[len(all)-1].Run)
-	for _, want := range []string{"github.create_issue  writes  ok  ", "allowed by the user with toolcell approvals on pts/", "(" + id + ")", "asked since "} {
+	for _, want := range []string{"github.create_issue  writes  ok  ", "allowed by the user with toolcell approvals on pts/", "(" + id + ")", "a rule asks: "} {
 		if !strings.Contains(out, want) {
 			t.Errorf("there is no %q in\n%s", want, out)
 		}

@@ -102,9 +102,9 @@ func (c *Call) WhoAllowed(policy bool) string {
 	case c.Start == nil:
 		return ""
 	case policy:
-		return "allowed by the policy, nobody was asked"
+		return "allowed by the policy"
 	}
-	return "there is no policy, nobody was asked"
+	return "no policy: not asked"
 }
 
 // asked is the state of a question that waits.

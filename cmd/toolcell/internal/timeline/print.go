@@ -60,7 +60,7 @@ func (p *printer) head() {
 	}
 	fmt.Fprintf(p, "%s  %s  %s\n", p.colors.Bold("run "+console.Plain(r.ID)), r.Start.Local().Format(time.DateTime), ended)
 	if r.Status == history.StatusKilled {
-		p.item("killed", "its process ended before the run did, so nothing says how far it came")
+		p.item("killed", "its process ended before the run did; how far it got is not recorded")
 	}
 	p.item("did", p.did())
 	p.item("error", p.firstLine("error"))
@@ -102,7 +102,7 @@ func (p *printer) did() string {
 	for _, part := range []struct {
 		n    int
 		what string
-	}{{writes, "may have changed something"}, {failed, "failed"}, {unknown, "unknown: may have taken effect"}, {refused, "did not go out"}} {
+	}{{writes, "may have changed something"}, {failed, "failed"}, {unknown, "unknown: may have taken effect"}, {refused, "not sent"}} {
 		if part.n > 0 {
 			said += fmt.Sprintf(", %d %s", part.n, part.what)
 		}
@@ -167,7 +167,7 @@ func (p *printer) environment() {
 			may = append(may, part.what+" "+strings.Join(part.all, ", "))
 		}
 	}
-	p.item("may use", cmp.Or(strings.Join(may, "; "), "no servers, hosts or folders"))
+	p.item("granted", cmp.Or(strings.Join(may, "; "), "no servers, hosts or folders"))
 	if r := p.Ready; r != nil {
 		image := r.Image.Name
 		if r.Image.Digest != "" && r.Image.Digest != r.Image.Name {

@@ -50,7 +50,7 @@ func TestHeads(t *testing.T) {
 			},
 			[]string{
 				"run aaaabbbbcccc  ", "  success after 1m1s\n", "\n  did       no calls\n", "\n  from      editor 9, by toolcell serve (toolcell 1.2.3, MCP 2026-07-28)\n",
-				"\n  user      ada@vm, process 42\n", "\n  session   s1, continued\n", "\n  may use   servers bank, mail; hosts example.org; folders /home/ada/x:rw\n",
+				"\n  user      ada@vm, process 42\n", "\n  session   s1, continued\n", "\n  granted   servers bank, mail; hosts example.org; folders /home/ada/x:rw\n",
 				"\n  image     python:3.14 (sha256:01)\n", "\n  packages  a 1, b\n", "\n  folder    /home/ada\n", "\n  policy    SHA-256 0123456789ab\n",
 				"\n  cost      1m1s, 1.5s of processor time, 3 MiB of memory at most, 100 bytes sent, 2 KiB received\n",
 			},
@@ -59,7 +59,7 @@ func TestHeads(t *testing.T) {
 		"a dry run of the shell": {
 			[]record.Entry{record.RunStart{Command: "exec", Plan: true, Code: record.TextOf("1")}, record.RunEnd{Status: "error", ExitCode: &five, Error: record.TextOf("SystemExit: 5")}},
 			[]string{
-				"  error, exit code 5\n", "\n  error     SystemExit: 5\n", "\n  from      toolcell exec\n", "\n  plan      a dry run: ", "\n  may use   no servers, hosts or folders\n",
+				"  error, exit code 5\n", "\n  error     SystemExit: 5\n", "\n  from      toolcell exec\n", "\n  plan      a dry run: ", "\n  granted   no servers, hosts or folders\n",
 				"\n  image     none: the code never ran\n", "\n  policy    none\n", "\nERROR\n  | SystemExit: 5\n",
 			},
 			[]string{"session", "cost"},
@@ -74,7 +74,7 @@ func TestHeads(t *testing.T) {
 				record.CallStart{Call: 2, Server: "bank", Tool: "pay"}, record.CallEnd{Call: 2, Server: "bank", Tool: "pay", Outcome: record.ToolError},
 				record.CallStart{Call: 3, Server: "bank", Tool: "pay"}, record.CallEnd{Call: 3, Server: "bank", Tool: "pay", Outcome: record.Timeout},
 				record.CallEnd{Call: 4, Server: "bank", Tool: "nothing", Outcome: record.Refused}, record.RunEnd{Status: "error"}),
-			[]string{"did       3 calls, 1 may have changed something, 2 failed, 1 did not go out\n", "cost      2 bytes answered by servers, about 1 tokens\n"},
+			[]string{"did       3 calls, 1 may have changed something, 2 failed, 1 not sent\n", "cost      2 bytes answered by servers, about 1 tokens\n"},
 			nil,
 		},
 		"out of memory": {
@@ -150,8 +150,8 @@ func TestWhoAllowedACall(t *testing.T) {
 		entries []record.Entry
 		want    string
 	}{
-		"no policy":        {append([]record.Entry{record.RunStart{}}, sent...), "there is no policy, nobody was asked"},
-		"the policy":       {append([]record.Entry{record.RunStart{Policy: "ab"}}, sent...), "allowed by the policy, nobody was asked"},
+		"no policy":        {append([]record.Entry{record.RunStart{}}, sent...), "no policy: not asked"},
+		"the policy":       {append([]record.Entry{record.RunStart{Policy: "ab"}}, sent...), "allowed by the policy"},
 		"in a form":        {asking(record.Ask{State: "approved", By: "form", Client: "editor", Scope: "call", Waited: 2_000_000}, sent...), "allowed by the user in a form of editor, after 2s (ask-A)"},
 		"at the terminal":  {asking(record.Ask{State: "approved", By: "terminal", Scope: "call"}, sent...), "allowed by the user at the terminal (ask-A)"},
 		"with a command":   {asking(record.Ask{State: "approved", By: "toolcell approvals", Terminal: "pts/4", Remark: "the terminal is new"}, sent...), "allowed by the user with toolcell approvals on pts/4; the terminal is new (ask-A)"},
@@ -164,7 +164,7 @@ func TestWhoAllowedACall(t *testing.T) {
 		"ended":            {asking(record.Ask{State: "ended"}), "the run ended before an answer (ask-A)"},
 		"without an end":   {asking(record.Ask{State: "asked"}), "the user was asked, and there is no answer (ask-A)"},
 		"refused":          {[]record.Entry{record.RunStart{}, record.Verdict{Call: 1, Server: "bank", Tool: "pay", Decision: "deny", Reasons: []string{"deny = '*'"}}}, "refused by the policy: deny = '*'"},
-		"why it was asked": {asking(record.Ask{State: "denied"}), "asked since it writes; it is new"},
+		"why it was asked": {asking(record.Ask{State: "denied"}), "a rule asks: it writes; it is new"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			contain(t, printed(t, recorded(t, record.Options{}, tt.entries...), Options{}), "                  "+tt.want+"\n")

@@ -138,7 +138,7 @@ func (p *printer) oneCall(c *Call, names int, indent string) {
 		below(c.WhoAllowed(p.HasPolicy()))
 	}
 	if c.Verdict != nil && c.Verdict.Decision == "ask" && len(c.Verdict.Reasons) > 0 {
-		below("asked since " + strings.Join(c.Verdict.Reasons, "; "))
+		below("a rule asks: " + strings.Join(c.Verdict.Reasons, "; "))
 	}
 	if c.End != nil && (c.Verdict == nil || c.Verdict.Decision != "deny") { // which says the same
 		below(p.short("error: ", p.shownText(&p.o, c.end, "error", &c.End.Error), indent))

@@ -99,5 +99,5 @@ func TestRefusedCallsStandAtTheirLines(t *testing.T) {
 	contain(t, out,
 		"\n          1  a()\n  #1-2    2  b()\n          3  c()\n  #3-4, whose lines are not known or not here\n",
 		"#1   up.nothing  reads   refused, nothing was sent\n                  error: no such tool\n",
-		"did       no calls, 4 did not go out\n")
+		"did       no calls, 4 not sent\n")
 }
