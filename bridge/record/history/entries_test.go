@@ -116,7 +116,7 @@ func TestStatsGoByAllFilters(t *testing.T) {
 		{Filter{}, 5},
 		{Filter{Status: "error"}, 1},
 		{Filter{Status: "success"}, 4},
-		{Filter{Writes: true}, 4},
+		{Filter{Writes: true}, 2},
 		{Filter{Client: "servers call"}, 1},
 		{Filter{Client: "claude"}, 4},
 		{Filter{Status: "killed"}, 0},

@@ -85,15 +85,18 @@ func (l *lister) find(name string, s *scanned) (run Run, when time.Time, ok bool
 // finish sets what all entries of a run together tell. The PID is 0 if it is not known.
 func (l *lister) finish(p *partial, name string, pid int) {
 	p.run.File = name
-	shared := record.IsShared(name)
+	shared, goesOn := record.IsShared(name), StatusRunning
+	if p.waits {
+		goesOn = StatusWaiting
+	}
 	switch {
 	case p.run.Status != "":
 	case shared && processLives(&p.run, pid):
-		p.run.Status = StatusRunning
+		p.run.Status = goesOn
 	case p.torn:
 		p.run.Status = StatusIncomplete
 	case !shared && l.record.isOpen(name):
-		p.run.Status = StatusRunning
+		p.run.Status = goesOn
 	default:
 		p.run.Status = StatusKilled
 	}

@@ -17,6 +17,8 @@ type partial struct {
 	when  []byte                   // the time of that
 	shows bool                     // it has calls or an end
 	torn  bool                     // entries are lost that came after its last one
+	asked map[string]bool          // questions that have an end
+	waits bool                     // for the answer to another
 
 	// What its end says of calls: entries of some may be missing.
 	sent    int
@@ -30,10 +32,10 @@ func (p *partial) take(name string, s *scanned) {
 		p.takeStart(s)
 	case record.KindCallEnd:
 		p.takeEnd(s)
+	case record.KindVerdict:
+		p.try(s)
 	case record.KindAsk:
-		if string(s.text(`"state":"`)) == "asked" {
-			p.run.Asked++
-		}
+		p.takeAsk(s)
 	case record.KindRunEnd:
 		p.shows = true
 		p.run.Status = string(s.text(`"status":"`))
@@ -41,6 +43,31 @@ func (p *partial) take(name string, s *scanned) {
 		p.run.Lost = int(s.number(`"lost":`))
 		p.sent = int(s.number(`"calls":`))
 		p.effects = bytes.Clone(effectsIn(s))
+	}
+}
+
+func (p *partial) takeAsk(s *scanned) {
+	question := s.text(`"question":"`)
+	if string(s.text(`"state":"`)) == "asked" {
+		p.run.Asked++
+		p.waits = p.waits || !p.asked[string(question)]
+		return
+	}
+	if p.asked == nil {
+		p.asked = map[string]bool{}
+	}
+	p.asked[string(question)] = true
+}
+
+// try notes what a call was for that may not go out.
+func (p *partial) try(s *scanned) {
+	server, tool := s.text(`"server":"`), s.text(`"tool":"`)
+	if len(server) == 0 {
+		return // a grant
+	}
+	p.run.triedServers = addTo(p.run.triedServers, "", server)
+	if len(tool) > 0 {
+		p.run.triedTools = addTo(p.run.triedTools, string(server)+".", tool)
 	}
 }
 
@@ -59,6 +86,7 @@ func (p *partial) takeEnd(s *scanned) {
 		return
 	}
 	p.run.Refused++
+	p.try(s)
 	p.see(call, outcome)
 }
 

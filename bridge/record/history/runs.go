@@ -12,6 +12,7 @@ import (
 // Statuses of runs beside those of results.
 const (
 	StatusRunning    = "running"    // its process lives
+	StatusWaiting    = "waiting"    // it runs, and a question to the user has no answer
 	StatusKilled     = "killed"     // it has no end, and its process has gone
 	StatusIncomplete = "incomplete" // it has no end, and entries that came after its last one are lost
 )
@@ -22,7 +23,7 @@ type Run struct {
 	Parent   string        `json:"parent,omitzero"`
 	Start    time.Time     `json:"start"`
 	Duration int64         `json:"durationUs,omitzero"` // microseconds; 0 if it has no end
-	Status   string        `json:"status"`              // of its result, running, killed or incomplete
+	Status   string        `json:"status"`              // of its result, or one of those above
 	Command  string        `json:"command,omitzero"`
 	Client   record.Client `json:"client,omitzero"`
 	User     string        `json:"user,omitzero"`
@@ -39,6 +40,8 @@ type Run struct {
 	Asked    int           `json:"asked,omitzero"`   // questions to the user
 	Lost     int           `json:"lost,omitzero"`    // entries that are not on record, at least; how the run ended tells of their calls
 	File     string        `json:"file"`             // where it begins, with the folder of its day
+
+	triedServers, triedTools []string // of calls that did not go out, also those of Servers and Tools
 }
 
 // A Filter says which runs are wanted. The zero value wants all.
@@ -46,7 +49,7 @@ type Filter struct {
 	From, To time.Time // of the start of a run; To is not included
 	Status   string
 	Client   string // a part of its name, in any case; of the command for a run without a client
-	Server   string // that it called
+	Server   string // that it called, or tried to
 	Tool     string // the same, or SERVER.TOOL
 	Writes   bool   // only runs with calls that may have changed something
 }
@@ -71,8 +74,8 @@ func (f *Filter) fitsTime(t time.Time) bool {
 // fitsCalls reports whether a run with these calls may be wanted.
 func (f *Filter) fitsCalls(r *Run) bool {
 	switch {
-	case f.Server != "" && !slices.Contains(r.Servers, f.Server):
-	case f.Tool != "" && !slices.ContainsFunc(r.Tools, f.isTool):
+	case f.Server != "" && !slices.Contains(r.Servers, f.Server) && !slices.Contains(r.triedServers, f.Server):
+	case f.Tool != "" && !slices.ContainsFunc(r.Tools, f.isTool) && !slices.ContainsFunc(r.triedTools, f.isTool):
 	case f.Writes && r.Writes == 0:
 	default:
 		return true

@@ -28,7 +28,8 @@ type ToolStats struct {
 // UnknownServer stands in a ToolStats for calls of which there is no entry, only their number.
 const UnknownServer = "(not on record)"
 
-// Stats returns the calls of each tool in runs that fit, those of most calls first.
+// Stats returns the calls of each tool in runs that fit, those of most calls first. Filtered by
+// Writes, it leaves out the calls that only read.
 func (r *Record) Stats(f Filter) ([]ToolStats, error) {
 	s, err := r.stats(f, f.Status != "" || f.Writes) // what only the end of a run tells
 	if err == nil && s.stray {

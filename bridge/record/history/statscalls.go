@@ -27,7 +27,7 @@ func (s *stats) takeEnd(e *scanned, run *runCalls) {
 		writes = seen.writes
 	}
 	run.calls[call] = callSeen{writes: writes, ended: true}
-	t := s.tool(e.text(`"server":"`), e.text(`"tool":"`))
+	t := s.tool(e.text(`"server":"`), e.text(`"tool":"`), writes)
 	if n := change(started, refused); n != 0 {
 		run.count(n, writes)
 		t.count(n, writes)
@@ -63,7 +63,7 @@ func (s *stats) settle(e *scanned, run *runCalls) {
 			}
 			run.calls[int64(done.Call)] = callSeen{ended: true}
 			run.count(1, true)
-			if t := s.tool([]byte(done.Server), []byte(done.Tool)); t != nil {
+			if t := s.tool([]byte(done.Server), []byte(done.Tool), true); t != nil {
 				t.count(1, true)
 				t.end(done.Outcome, nil)
 				t.Lost++
@@ -71,7 +71,7 @@ func (s *stats) settle(e *scanned, run *runCalls) {
 		}
 	}
 	if missing := int(e.number(`"calls":`)) - run.out; missing > 0 {
-		if t := s.tool([]byte(UnknownServer), nil); t != nil {
+		if t := s.tool([]byte(UnknownServer), nil, false); t != nil {
 			t.count(missing, false)
 			t.Lost = min(t.Lost+missing, record.MaxNumber)
 		}
@@ -79,7 +79,10 @@ func (s *stats) settle(e *scanned, run *runCalls) {
 }
 
 // tool returns that of a call, nil if it is not wanted.
-func (s *stats) tool(server, tool []byte) *ToolStats {
+func (s *stats) tool(server, tool []byte, writes bool) *ToolStats {
+	if s.filter.Writes && !writes {
+		return nil
+	}
 	key := string(server) + "." + string(tool)
 	if t := s.tools[key]; t != nil {
 		return t

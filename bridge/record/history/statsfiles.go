@@ -56,7 +56,7 @@ func (s *stats) take(e *scanned) {
 		writes := e.writes()
 		run.calls[e.number(`"call":`)] = callSeen{writes: writes}
 		run.count(1, writes)
-		if t := s.tool(e.text(`"server":"`), e.text(`"tool":"`)); t != nil {
+		if t := s.tool(e.text(`"server":"`), e.text(`"tool":"`), writes); t != nil {
 			t.count(1, writes)
 			t.Unknown++ // until it ends
 		}
