@@ -105,7 +105,7 @@ func runFilters() []cli.Flag {
 // runStatuses are the statuses that runs on record have.
 var runStatuses = []string{
 	run.StatusSuccess, run.StatusError, run.StatusTimeout, run.StatusMemory, run.StatusCancelled, run.StatusValidation, run.StatusSandbox,
-	run.StatusRecord, history.StatusRunning, history.StatusKilled, history.StatusIncomplete,
+	run.StatusRecord, history.StatusRunning, history.StatusWaiting, history.StatusKilled, history.StatusIncomplete,
 }
 
 // filter reads the flags.

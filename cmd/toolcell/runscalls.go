@@ -22,8 +22,12 @@ type listedCall struct {
 	Outcome  string    `json:"outcome"`
 	Duration int64     `json:"durationUs,omitempty"`
 	Allowed  string    `json:"allowed,omitempty"`
+	Remark   string    `json:"remark,omitempty"` // what makes the user's answer doubtful
 
-	name, arguments string
+	Arguments *timeline.Value `json:"arguments,omitempty"`
+	Question  *timeline.Value `json:"question,omitempty"` // what the user was shown of a call that did not leave
+
+	name, does, shown string // as a table has them
 }
 
 // listCalls prints the calls of runs, those of the newest run first.
@@ -35,11 +39,7 @@ func (o runsOptions) listCalls(r *history.Record, f history.Filter, all []histor
 	columns := []console.Column{{Name: "RUN"}, {Name: "BEGAN"}, {Name: "CLIENT"}, {Name: "CALL"}, {Name: "EFFECT"}, {Name: "OUTCOME"}, {Name: "ARGUMENTS"}, {Name: "ALLOWED"}}
 	now := time.Now()
 	err = printRows(o.Options, rows, "no matching calls", "toolcell runs list -n 0 lists all runs", columns, func(c listedCall) []string {
-		effect := "reads"
-		if c.Writes {
-			effect = "writes"
-		}
-		return []string{shortRun(c.Run), beganAt(c.Time, now), c.Client, c.name, effect, c.Outcome, c.arguments, c.Allowed}
+		return []string{shortRun(c.Run), beganAt(c.Time, now), c.Client, c.name, c.does, c.Outcome, c.shown, console.OneLine(c.Allowed, codeWidth)}
 	})
 	if more && err == nil && !o.JSON {
 		o.hintMore()
@@ -60,7 +60,7 @@ func (o runsOptions) callsOf(r *history.Record, f history.Filter, all []history.
 		}
 		entries[e.Run] = append(entries[e.Run], e)
 	}
-	shown := timeline.Options{Hide: o.hide()}
+	shown := timeline.Options{Hide: o.hide(), ToShow: "runs show ID --values"}
 	for _, run := range all {
 		t := timeline.New(run, entries[run.ID])
 		for _, c := range t.Calls {
@@ -77,12 +77,13 @@ func (o runsOptions) wants(c *timeline.Call) bool {
 	return (!o.Writes || c.Writes) && (o.Server == "" || c.Server == o.Server) && (o.Tool == "" || c.Tool == o.Tool || c.Server+"."+c.Tool == o.Tool)
 }
 
-func newListedCall(t *timeline.Timeline, c *timeline.Call, shown timeline.Options) listedCall {
+func newListedCall(t *timeline.Timeline, c *timeline.Call, o timeline.Options) listedCall {
 	row := listedCall{
 		Run: t.Run.ID, Client: runFrom(t.Run), Call: c.Number, Line: c.Line, Time: c.At, Server: c.Server, Tool: c.Tool, Effect: c.Effect,
-		Writes: c.Writes, Outcome: c.Outcome(), Allowed: c.WhoAllowed(t.HasPolicy()),
-		name: c.Name(), arguments: t.ArgumentsOf(c, shown, codeWidth),
+		Writes: c.Writes, Outcome: c.Outcome(), name: c.Name(), does: c.Does(), shown: t.ArgumentsOf(c, o, codeWidth),
 	}
+	row.Allowed, row.Remark = t.WhoAllowed(c, o)
+	row.Arguments, row.Question = t.ValuesOf(c, o)
 	if c.End != nil {
 		row.Duration = c.End.Duration
 	}

@@ -94,9 +94,10 @@ func (o runsOptions) exportRows(f history.Filter) error {
 	if err := out.Write(exportHead); err != nil {
 		return err
 	}
+	shown := timeline.Options{Hide: o.hide()}
 	open, ended := map[string][]history.Entry{}, map[string]bool{}
 	print := func(id string) error {
-		rows := exportedRows(timeline.New(runs[id], open[id]))
+		rows := exportedRows(timeline.New(runs[id], open[id]), shown)
 		delete(open, id)
 		return out.WriteAll(rows)
 	}
@@ -104,7 +105,9 @@ func (o runsOptions) exportRows(f history.Filter) error {
 		if err != nil {
 			return err
 		}
-		e.Values = nil // CSV has none
+		if end, ok := e.Body.(*record.CallEnd); !ok || end.Outcome != record.Refused {
+			e.Values = nil // CSV only says why toolcell refused a call
+		}
 		if _, wanted := runs[e.Run]; !wanted || ended[e.Run] {
 			continue // it began meanwhile
 		}
@@ -128,7 +131,7 @@ func (o runsOptions) exportRows(f history.Filter) error {
 }
 
 // exportedRows returns the rows of a run.
-func exportedRows(t *timeline.Timeline) (rows [][]string) {
+func exportedRows(t *timeline.Timeline, o timeline.Options) (rows [][]string) {
 	r := t.Run
 	head := []string{
 		r.ID, r.Start.UTC().Format(time.RFC3339Nano), r.Client.Name, r.Client.Version, r.User, r.Host, r.Command, r.Session, r.Status, milliseconds(r.Duration),
@@ -141,9 +144,10 @@ func exportedRows(t *timeline.Timeline) (rows [][]string) {
 		if c.End != nil && c.Start != nil {
 			took, answer = milliseconds(c.End.Duration), strconv.FormatInt(c.End.Answer.Size, 10)
 		}
+		allowed, _ := t.WhoAllowed(c, o)
 		rows = append(rows, append(slices.Clone(head),
 			strconv.Itoa(c.Number), strconv.Itoa(c.Line), c.At.UTC().Format(time.RFC3339Nano), c.Server, cmp.Or(c.Tool, c.Effect),
-			strconv.FormatBool(c.Writes), c.Outcome(), took, arguments, answer, c.WhoAllowed(t.HasPolicy())))
+			strconv.FormatBool(c.Writes), c.Outcome(), took, arguments, answer, allowed))
 	}
 	if len(rows) == 0 {
 		rows = [][]string{append(head, make([]string, len(exportHead)-len(head))...)}

@@ -62,7 +62,7 @@ func (o runsOptions) toForget() (rows []forgottenRun, err error) {
 		if err != nil {
 			return nil, o.Settings.Dirs.Explain(err)
 		}
-		row := forgottenRun{Run: found.ID, DryRun: o.DryRun, Running: found.Status == history.StatusRunning, Fields: []string{}}
+		row := forgottenRun{Run: found.ID, DryRun: o.DryRun, Running: found.Status == history.StatusRunning || found.Status == history.StatusWaiting, Fields: []string{}}
 		row.count(entries)
 		rows = append(rows, row)
 		if o.JSON {

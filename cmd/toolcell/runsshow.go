@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 
 	"github.com/toolcell/toolcell/bridge/record/history"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
@@ -29,6 +30,7 @@ func runsShow(_ context.Context, o runsOptions) error {
 	t := timeline.New(run, entries)
 	shown := timeline.Options{Whole: o.Values, Hide: o.hide()}
 	if !o.JSON {
+		shown.PolicyFile, shown.Policy = policyNow(o.Options)
 		return t.Print(o.Out, shown)
 	}
 	row := shownRun{Run: t.Summary()}
@@ -36,6 +38,13 @@ func runsShow(_ context.Context, o runsOptions) error {
 		return err
 	}
 	return console.PrintJSON(o.Streams, []shownRun{row})
+}
+
+// policyNow returns the user's policy file, "" if there is none, and its SHA-256, "" if it is not there
+// or not understood.
+func policyNow(o Options) (file, digest string) {
+	file, _ = o.Settings.PolicyFile()
+	return file, loadPolicy(o.Settings, slog.New(slog.DiscardHandler)).NewEnforcer().Digest()
 }
 
 // shownRun returns the run that is meant.

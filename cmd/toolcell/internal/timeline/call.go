@@ -4,11 +4,14 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/toolcell/toolcell/bridge/record"
 	"github.com/toolcell/toolcell/bridge/record/history"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"github.com/toolcell/toolcell/internal/text"
 )
 
 // A Call is a request to a server, or one that the policy refused.
@@ -24,6 +27,7 @@ type Call struct {
 	End                  *record.CallEnd   // nil if no end is known
 	Question             *Question         // that the user was asked about it, or answered before it
 	before               bool              // the question was of an earlier call
+	over                 bool              // so is the run: no answer will come
 
 	verdict, start, end *history.Entry
 }
@@ -37,8 +41,9 @@ func (c *Call) describe(server, tool, effect string, line int, writes, private b
 
 // What a call was that has no outcome.
 const (
-	Planned = "planned" // of a dry run: nothing was sent
-	Waiting = "waiting" // for the user
+	Planned    = "planned"    // of a dry run: nothing was sent
+	Waiting    = "waiting"    // for the user
+	Unanswered = "unanswered" // the run has ended without an answer of the user
 )
 
 // Outcome says how the call ended. One that went out and has no end is unknown: it may have taken
@@ -51,10 +56,23 @@ func (c *Call) Outcome() string {
 		return string(record.Unknown)
 	case c.Verdict != nil && c.Verdict.Decision == "plan":
 		return Planned
+	case c.Question != nil && c.Question.Last == nil && c.over:
+		return Unanswered
 	case c.Question != nil && c.Question.Last == nil:
 		return Waiting
 	}
 	return string(record.Refused)
+}
+
+// Does says whether the call reads or writes, "" if it was refused before that was looked at.
+func (c *Call) Does() string {
+	switch {
+	case c.Writes:
+		return "writes"
+	case c.Start == nil && c.Verdict == nil:
+		return ""
+	}
+	return "reads"
 }
 
 // Name is SERVER.TOOL, or what else was asked of the server.
@@ -89,22 +107,37 @@ func (c *Call) allowed(questions []*Question) {
 	}
 }
 
-// WhoAllowed says whose word let the call out, or kept it back: that of the user, or of the policy.
-// policy is false for a run without a policy.
-func (c *Call) WhoAllowed(policy bool) string {
+// WhoAllowed says whose word let a call out, or kept it back: that of the user, of the policy, or of
+// toolcell itself. The remark is what makes an answer of the user doubtful, "" if nothing does.
+func (t *Timeline) WhoAllowed(c *Call, o Options) (said, remark string) {
 	switch {
 	case c.Question != nil && c.before:
-		return "allowed for the rest of the run: " + c.Question.Answer()
+		return "allowed for the rest of the run: " + c.Question.Answer(), c.Question.remark()
 	case c.Question != nil:
-		return c.Question.Answer()
-	case c.Verdict != nil && c.Verdict.Decision == "deny":
-		return "refused by the policy: " + strings.Join(c.Verdict.Reasons, "; ")
+		return c.Question.Answer(), c.Question.remark()
+	case c.denied():
+		return "refused by the policy: " + strings.Join(c.Verdict.Reasons, "; "), ""
+	case c.refused():
+		s := t.shownText(&o, c.end, "error", &c.End.Error)
+		return "refused: " + console.OneLine(cmp.Or(s.full(), s.note, "the record does not say why"), maxReason), ""
 	case c.Start == nil:
-		return ""
-	case policy:
-		return "allowed by the policy"
+		return "", ""
+	case t.HasPolicy():
+		return "allowed by the policy", ""
 	}
-	return "no policy: not asked"
+	return "no policy: not asked", ""
+}
+
+// maxReason bounds why a call was refused, in columns.
+const maxReason = 1 << 10
+
+// denied reports whether the policy refused the call.
+func (c *Call) denied() bool { return c.Verdict != nil && c.Verdict.Decision == "deny" }
+
+// refused reports whether toolcell refused the call and says why in its error, such as that there is no
+// such tool, or that nobody can be asked.
+func (c *Call) refused() bool {
+	return c.Question == nil && !c.denied() && c.End != nil && c.End.Outcome == record.Refused
 }
 
 // asked is the state of a question that waits.
@@ -122,6 +155,38 @@ type Question struct {
 
 	tools []string       // of its calls
 	entry *history.Entry // in which it is asked
+}
+
+// shown is the text that the user was shown.
+func (q *Question) shown() *record.Text {
+	if ask, ok := q.entry.Body.(*record.Ask); ok {
+		return &ask.Shown
+	}
+	return nil
+}
+
+// listedCall is the line of a call in the text of a question about several.
+var listedCall = text.Pattern(`(?m)^(\d+)\. server "(?:[^"\\]|\\.)*", tool "(?:[^"\\]|\\.)*", arguments: (.*)$`)
+
+// onlyCall is the line of the arguments in the text of a question about one call.
+var onlyCall = text.Pattern(`(?m)^arguments: (.*)$`)
+
+// argumentsIn finds the arguments of a call in the text of the question, "" if they are not there: the
+// text lists only some of many calls.
+func (q *Question) argumentsIn(shown string, call int) string {
+	if len(q.Calls) == 1 {
+		if found := onlyCall().FindStringSubmatch(shown); found != nil {
+			return found[1]
+		}
+		return ""
+	}
+	number := strconv.Itoa(1 + slices.Index(q.Calls, call))
+	for _, found := range listedCall().FindAllStringSubmatch(shown, -1) {
+		if found[1] == number {
+			return found[2]
+		}
+	}
+	return ""
 }
 
 // Answer says in words what became of the question, and how.
@@ -143,10 +208,15 @@ func (q *Question) Answer() string {
 	if a.Waited > 0 {
 		said += ", after " + Took(a.Waited)
 	}
-	if a.Remark != "" {
-		said += "; " + a.Remark
-	}
 	return said + " (" + q.ID + ")"
+}
+
+// remark says why the answer is not clearly a person's, "" if it is.
+func (q *Question) remark() string {
+	if q.Last == nil {
+		return ""
+	}
+	return q.Last.Remark
 }
 
 // HowAnswered says by what means an answer came, "" if none did.

@@ -55,6 +55,8 @@ func (p *printer) head() {
 	}
 	switch r.Status {
 	case "success", history.StatusRunning:
+	case history.StatusWaiting:
+		ended = p.colors.Yellow(ended)
 	default:
 		ended = p.colors.Red(ended)
 	}
@@ -78,11 +80,14 @@ func (p *printer) item(name, what string) {
 
 // did sums up the calls.
 func (p *printer) did() string {
-	var writes, failed, unknown, refused, out int
+	var writes, failed, unknown, refused, waiting, out int
 	for _, c := range p.Calls {
 		switch outcome := c.Outcome(); outcome {
-		case string(record.Refused), Planned, Waiting:
+		case string(record.Refused), Planned, Unanswered:
 			refused++
+			continue
+		case Waiting:
+			waiting++
 			continue
 		case string(record.OK):
 		case string(record.Unknown):
@@ -102,7 +107,7 @@ func (p *printer) did() string {
 	for _, part := range []struct {
 		n    int
 		what string
-	}{{writes, "may have changed something"}, {failed, "failed"}, {unknown, "unknown: may have taken effect"}, {refused, "not sent"}} {
+	}{{writes, "may have changed something"}, {failed, "failed"}, {unknown, "unknown: may have taken effect"}, {refused, "not sent"}, {waiting, "waiting for you"}} {
 		if part.n > 0 {
 			said += fmt.Sprintf(", %d %s", part.n, part.what)
 		}
@@ -124,8 +129,12 @@ func (p *printer) firstLine(field string) string {
 
 func (p *printer) who() {
 	r := p.Run
-	from := cmp.Or(strings.TrimSpace(r.Client.Name+" "+r.Client.Version), "toolcell "+r.Command)
-	if r.Client.Name != "" {
+	from := strings.TrimSpace(r.Client.Name + " " + r.Client.Version)
+	switch {
+	case r.Command == "": // the beginning is not on record
+	case from == "":
+		from = "toolcell " + r.Command
+	default:
 		from += ", by toolcell " + r.Command
 	}
 	if p.Start != nil && p.Start.Version != "" {
@@ -186,6 +195,13 @@ func (p *printer) environment() {
 	policy := "none"
 	if p.Start.Policy != "" {
 		policy = "SHA-256 " + short(p.Start.Policy)
+		switch {
+		case p.o.PolicyFile == "":
+		case p.o.Policy == p.Start.Policy:
+			policy += ", " + p.o.PolicyFile + " as it is now"
+		default:
+			policy += "; " + p.o.PolicyFile + " has changed since"
+		}
 	}
 	p.item("policy", policy)
 }
@@ -233,19 +249,42 @@ func (p *printer) output() {
 	e := p.End
 	traceback := p.shownText(&p.o, p.end, "traceback", &e.Traceback)
 	stderr := p.shownText(&p.o, p.end, "stderr", &e.Stderr)
-	if before, ok := strings.CutSuffix(strings.TrimSpace(stderr.full()), strings.TrimSpace(traceback.full())); ok && !traceback.none {
-		stderr.value, stderr.gap, stderr.tail = strings.TrimSpace(before), "", "" // it is printed once
-		stderr.none = strings.TrimSpace(before) == ""
+	if before, ok := cutEnd(stderr.full(), traceback.full()); ok && !traceback.none {
+		stderr.value, stderr.gap, stderr.tail = before, "", "" // it is printed once
+		stderr.none = before == ""
 	}
 	p.block("OUTPUT", p.shownText(&p.o, p.end, "stdout", &e.Stdout))
 	p.block("RESULT", p.shownText(&p.o, p.end, "result", &e.Result))
 	p.block("STANDARD ERROR", stderr)
 	p.block("TRACEBACK", traceback)
 	failure := p.shownText(&p.o, p.end, "error", &e.Error)
-	if traceback.value == "" || !strings.Contains(traceback.value, strings.TrimSpace(failure.value)) {
+	switch {
+	case p.inHead(failure):
+	case traceback.value != "" && strings.Contains(wordsOf(traceback.value), wordsOf(failure.value)):
+	default:
 		p.block("ERROR", failure)
 	}
 }
+
+// inHead reports whether the head has all of an error.
+func (p *printer) inHead(s shown) bool {
+	lines := plainLines(strings.TrimSpace(s.full()))
+	return s.none || s.note == "" && len(lines) == 1 && console.OneLine(lines[0], p.width) == console.OneLine(lines[0], len(lines[0])+1)
+}
+
+// cutEnd cuts the end of a text, if it has that, as far as a person can tell: the record has what code
+// printed as it was, and a traceback without carriage returns and the like.
+func cutEnd(s, end string) (before string, ok bool) {
+	lines := strings.Split(strings.TrimSpace(s), "\n")
+	ends := strings.Split(strings.TrimSpace(end), "\n")
+	if len(ends) > len(lines) || wordsOf(strings.Join(lines[len(lines)-len(ends):], "\n")) != wordsOf(end) {
+		return s, false
+	}
+	return strings.TrimSpace(strings.Join(lines[:len(lines)-len(ends)], "\n")), true
+}
+
+// wordsOf returns the words of a text as they are shown.
+func wordsOf(s string) string { return strings.Join(strings.Fields(console.PlainText(s)), " ") }
 
 // block writes text of several lines that others wrote.
 func (p *printer) block(title string, s shown) {

@@ -60,9 +60,9 @@ func TestHeads(t *testing.T) {
 			[]record.Entry{record.RunStart{Command: "exec", Plan: true, Code: record.TextOf("1")}, record.RunEnd{Status: "error", ExitCode: &five, Error: record.TextOf("SystemExit: 5")}},
 			[]string{
 				"  error, exit code 5\n", "\n  error     SystemExit: 5\n", "\n  from      toolcell exec\n", "\n  plan      a dry run: ", "\n  granted   no servers, hosts or folders\n",
-				"\n  image     none: the code never ran\n", "\n  policy    none\n", "\nERROR\n  | SystemExit: 5\n",
+				"\n  image     none: the code never ran\n", "\n  policy    none\n",
 			},
-			[]string{"session", "cost"},
+			[]string{"session", "cost", "ERROR"},
 		},
 		"killed": {
 			[]record.Entry{record.RunStart{}, record.CallStart{Call: 1, Server: "bank", Tool: "pay", Writes: true}},
@@ -90,7 +90,7 @@ func TestHeads(t *testing.T) {
 		"without its beginning": {
 			[]record.Entry{record.RunEnd{Status: "success"}, record.Torn{Lost: 2, Error: "no space left on device"}},
 			[]string{"NOTES\n  the beginning of the run is not on record\n", "torn      entries are missing here: no space left on device\n"},
-			nil,
+			[]string{"from"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -154,7 +154,7 @@ func TestWhoAllowedACall(t *testing.T) {
 		"the policy":       {append([]record.Entry{record.RunStart{Policy: "ab"}}, sent...), "allowed by the policy"},
 		"in a form":        {asking(record.Ask{State: "approved", By: "form", Client: "editor", Scope: "call", Waited: 2_000_000}, sent...), "allowed by the user in a form of editor, after 2s (ask-A)"},
 		"at the terminal":  {asking(record.Ask{State: "approved", By: "terminal", Scope: "call"}, sent...), "allowed by the user at the terminal (ask-A)"},
-		"with a command":   {asking(record.Ask{State: "approved", By: "toolcell approvals", Terminal: "pts/4", Remark: "the terminal is new"}, sent...), "allowed by the user with toolcell approvals on pts/4; the terminal is new (ask-A)"},
+		"with a command":   {asking(record.Ask{State: "approved", By: "toolcell approvals", Terminal: "pts/4", Remark: "the terminal is new"}, sent...), "allowed by the user with toolcell approvals on pts/4 (ask-A); the terminal is new"},
 		"as reading":       {asking(record.Ask{State: "approved", Scope: "reads"}, sent...), "allowed by the user, and the tool counts as only reading (ask-A)"},
 		"for the run":      {asking(record.Ask{State: "approved", Scope: "run"}, append(slices.Clone(sent), record.CallStart{Call: 2, Effect: "tools/call", Server: "bank", Tool: "pay", Writes: true, Question: "ask-A"})...), "allowed for the rest of the run: allowed by the user, until the run ends (ask-A)"},
 		"taken back":       {asking(record.Ask{State: "approved", Scope: "run"}, append(slices.Clone(sent), record.Ask{Question: "ask-A", State: "revoked"})...), "allowed by the user, and taken back later (ask-A)"},
@@ -193,7 +193,10 @@ func TestOutcomesInWords(t *testing.T) {
 		contain(t, printed(t, recorded(t, record.Options{}, record.RunStart{}, record.Verdict{Call: 1, Server: "bank", Tool: "pay", Decision: decision, Writes: true, Arguments: record.TextOf(`{"to":"Ada"}`)}), Options{}),
 			"#1   bank.pay  writes  "+want+"\n", `{"to":"Ada"}`)
 	}
-	contain(t, printed(t, recorded(t, record.Options{}, asking(record.Ask{State: "asked"})...), Options{}), "#1   bank.pay  writes  waits for the user\n")
+	contain(t, printed(t, recorded(t, record.Options{}, asking(record.Ask{State: "asked"})...), Options{}), "did       no calls, 1 not sent\n", "#1   bank.pay  writes  unanswered, nothing was sent\n")
+	waiting := recorded(t, record.Options{}, asking(record.Ask{State: "asked"})...)
+	waiting.Run.Status = history.StatusWaiting
+	contain(t, printed(t, New(waiting.Run, waiting.entries), Options{}), "  waiting\n", "did       no calls, 1 waiting for you\n", "#1   bank.pay  writes  waits for the user\n")
 }
 
 // TestWhatIsBetweenTheCalls is in the story, in words.
@@ -222,10 +225,14 @@ func TestOutputStandsBehindAMark(t *testing.T) {
 	}{
 		"nothing":          {record.RunEnd{}, ""},
 		"printed":          {record.RunEnd{Stdout: record.TextOf("one\n\n\ttwo\n"), Result: record.TextOf("3")}, "OUTPUT\n  | one\n  | \n  |     two\n\nRESULT\n  | 3\n"},
-		"an error":         {record.RunEnd{Error: record.TextOf("no image")}, "ERROR\n  | no image\n"},
+		"an error":         {record.RunEnd{Error: record.TextOf("no image")}, ""}, // the head has it
+		"a long error":     {record.RunEnd{Error: record.TextOf(strings.Repeat("long ", 80))}, "ERROR\n  | " + strings.Repeat("long ", 80) + "\n"},
+		"an error of two":  {record.RunEnd{Error: record.TextOf("no image\nbuild it")}, "ERROR\n  | no image\n  | build it\n"},
+		"odd characters":   {record.RunEnd{Stderr: record.TextOf("slow\r\n" + traceback + ": a\rb\x00c\r\n"), Traceback: record.TextOf(traceback + ": a bc")}, "STANDARD ERROR\n  | slow\n\nTRACEBACK\n  | Traceback (most recent call last):\n  |   1 / 0\n  | ZeroDivisionError: a bc\n"},
+		"another's error":  {record.RunEnd{Stderr: record.TextOf("slow\n" + traceback), Traceback: record.TextOf("Traceback")}, "STANDARD ERROR\n  | slow\n  | Traceback (most recent call last):\n  |   1 / 0\n  | ZeroDivisionError\n\nTRACEBACK\n  | Traceback\n"},
 		"a traceback":      {record.RunEnd{Stderr: record.TextOf(traceback), Traceback: record.TextOf(traceback), Error: record.TextOf("ZeroDivisionError")}, "TRACEBACK\n  | Traceback (most recent call last):\n  |   1 / 0\n  | ZeroDivisionError\n"},
 		"a warning before": {record.RunEnd{Stderr: record.TextOf("slow\n" + traceback + "\n"), Traceback: record.TextOf(traceback)}, "STANDARD ERROR\n  | slow\n\nTRACEBACK\n  | Traceback (most recent call last):\n  |   1 / 0\n  | ZeroDivisionError\n"},
-		"another error":    {record.RunEnd{Traceback: record.TextOf("Traceback"), Error: record.TextOf("time is up")}, "TRACEBACK\n  | Traceback\n\nERROR\n  | time is up\n"},
+		"another error":    {record.RunEnd{Traceback: record.TextOf("Traceback"), Error: record.TextOf("time is up")}, "TRACEBACK\n  | Traceback\n"}, // the head has it
 	} {
 		out := printed(t, recorded(t, record.Options{}, record.RunStart{}, tt.end), Options{})
 		_, got, _ := strings.Cut(out, "policy    none\n")
@@ -275,5 +282,96 @@ func TestTextsThatAreNotAsTheyWere(t *testing.T) {
 				t.Errorf("got\n%s", out)
 			}
 		})
+	}
+}
+
+// TestThePolicyOfARun is told from that of now.
+func TestThePolicyOfARun(t *testing.T) {
+	timeline := recorded(t, record.Options{}, record.RunStart{Policy: "0123456789abcdef"})
+	for want, o := range map[string]Options{
+		"policy    SHA-256 0123456789ab\n":                           {},
+		"policy    SHA-256 0123456789ab, p.toml as it is now\n":      {PolicyFile: "p.toml", Policy: "0123456789abcdef"},
+		"policy    SHA-256 0123456789ab; p.toml has changed since\n": {PolicyFile: "p.toml", Policy: "0123"},
+	} {
+		contain(t, printed(t, timeline, o), want)
+	}
+}
+
+// TestArgumentsThatDidNotLeave are those of the question, in which the user read them.
+func TestArgumentsThatDidNotLeave(t *testing.T) {
+	const one = "toolcell asks: may Python code make this call?\nserver: \"bank\", tool: \"pay\", calls before: 0\narguments: {\"to\":\"Ada\"}\nreason: `r`"
+	const many = "toolcell asks: may Python code make these 3 calls?\ntools: 3 x \"pay\" of \"bank\"\n" +
+		"1. server \"bank\", tool \"pay\\\", arguments: {}\", arguments: {\"to\":\"Ada\"}\n2. server \"bank\", tool \"pay\", arguments: {\"to\":\"Eve\"}\nand 1 more call"
+	denied := func(text string, calls ...int) (all []record.Entry) {
+		all = append(all, record.RunStart{})
+		for _, c := range calls {
+			all = append(all, record.Verdict{Call: c, Server: "bank", Tool: "pay", Decision: "ask", Writes: true})
+		}
+		return append(all, record.Ask{Question: "ask-A", State: "asked", About: "call", Calls: calls, Shown: record.TextOf(text)},
+			record.Ask{Question: "ask-A", State: "denied", About: "call", Calls: calls}, record.RunEnd{Status: "error"})
+	}
+	out := printed(t, recorded(t, record.Options{}, denied(one, 1)...), Options{})
+	contain(t, out, "writes  refused, nothing was sent\n                  {\"to\":\"Ada\"}\n                  denied by the user (ask-A)\n")
+	timeline := recorded(t, record.Options{}, denied(many, 4, 5, 6)...)
+	contain(t, printed(t, timeline, Options{}), "                  {\"to\":\"Ada\"}\n", "                  {\"to\":\"Eve\"}\n", "                  (the question does not list them)\n")
+	whole := printed(t, timeline, Options{Whole: true})
+	contain(t, whole, "the user was shown:\n                  | toolcell asks: may Python code make these 3 calls?\n", "                  | and 1 more call\n")
+	if strings.Count(whole, "the user was shown") != 1 {
+		t.Errorf("got\n%s", whole)
+	}
+	hidden := Options{Hide: func(server string) bool { return server == "bank" }}
+	contain(t, printed(t, timeline, hidden), "bytes, not shown: --values)\n")
+	if got := timeline.ArgumentsOf(timeline.Calls[1], Options{}, 80); got != `{"to":"Eve"}` {
+		t.Errorf("got %s", got)
+	}
+	if got := timeline.ArgumentsOf(timeline.Calls[1], hidden, 80); strings.Contains(got, "Eve") {
+		t.Errorf("got %s", got)
+	}
+}
+
+// TestWhyToolcellRefused is with the call, also if no policy has looked at it.
+func TestWhyToolcellRefused(t *testing.T) {
+	timeline := recorded(t, record.Options{}, record.RunStart{Policy: "ab"},
+		record.CallEnd{Call: 1, Server: "up", Tool: "nothing", Outcome: record.Refused, Error: record.TextOf("there is no tool nothing\nup has others")},
+		record.Verdict{Call: 2, Server: "up", Tool: "pay", Decision: "ask", Reasons: []string{"it writes"}, Writes: true},
+		record.CallEnd{Call: 2, Server: "up", Tool: "pay", Writes: true, Outcome: record.Refused, Error: record.TextOf("no user can be asked")},
+		record.CallEnd{Call: 3, Server: "up", Tool: "gone", Outcome: record.Refused},
+	)
+	for i, want := range []string{"refused: there is no tool nothing up has others", "refused: no user can be asked", "refused: the record does not say why"} {
+		if got, _ := timeline.WhoAllowed(timeline.Calls[i], Options{}); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	if got, _ := timeline.WhoAllowed(timeline.Calls[0], Options{Hide: func(string) bool { return true }}); got != "refused: 38 bytes, not shown: --values" {
+		t.Errorf("got %q", got)
+	}
+	if does := []string{timeline.Calls[0].Does(), timeline.Calls[1].Does()}; does[0] != "" || does[1] != "writes" {
+		t.Errorf("got %q", does)
+	}
+	contain(t, printed(t, timeline, Options{}), "#2   up.pay      writes  refused, nothing was sent\n                  a rule asks: it writes\n                  error: no user can be asked\n")
+}
+
+// TestManyWritesAlikeAreSummedUp by what allowed them, and each that failed is there.
+func TestManyWritesAlikeAreSummedUp(t *testing.T) {
+	entries := []record.Entry{record.RunStart{Policy: "ab"}}
+	for i := range 600 {
+		some := call(i+1, 1, "pay", true)
+		if i == 300 {
+			some[1] = record.CallEnd{Call: i + 1, Server: "bank", Tool: "pay", Outcome: record.ToolError, Writes: true}
+		}
+		if i >= 590 {
+			some = []record.Entry{record.Verdict{Call: i + 1, Server: "bank", Tool: "pay", Decision: "deny", Reasons: []string{"limit = 590"}, Writes: true}}
+		}
+		entries = append(entries, some...)
+	}
+	timeline := recorded(t, record.Options{}, entries...)
+	out := printed(t, timeline, Options{})
+	contain(t, out, "297 more writes like this, #4-300: ok, answered 594 bytes; --values shows them\n", "#301 bank.pay  writes  tool_error",
+		"286 more writes like this, #305-590: ok", "7 more writes like this, #594-600: refused; --values shows them\n")
+	if n := strings.Count(out, "bank.pay  writes"); n != 10 {
+		t.Errorf("%d calls are shown:\n%s", n, out)
+	}
+	if n := strings.Count(printed(t, timeline, Options{Whole: true}), "bank.pay  writes"); n != 600 {
+		t.Errorf("all are %d", n)
 	}
 }

@@ -63,20 +63,28 @@ func (p *printer) story() {
 	}
 }
 
-// Of more than mostAlike calls that only read and went well, one after another, fewAlike are shown.
+// Of more than mostAlike calls that are alike, one after another, fewAlike are shown.
 const (
 	mostAlike = 6
 	fewAlike  = 3
 )
 
-// alike returns how many moments at the beginning are calls of one tool that only read and went well.
+// alike returns how many moments at the beginning are calls of one tool that went alike, and well if
+// they were sent. Each that failed is shown.
 func (p *printer) alike(all []moment) (n int) {
 	if p.o.Whole || all[0].call == nil {
 		return 1
 	}
+	first := all[0].call
+	switch first.Outcome() {
+	case string(record.OK), string(record.Refused):
+	default:
+		return 1
+	}
+	said := p.howItWent(first)
 	for _, m := range all {
 		c := m.call
-		if c == nil || c.Writes || c.Verdict != nil || c.Question != nil || c.Outcome() != string(record.OK) || c.Name() != all[0].call.Name() {
+		if c == nil || c.Outcome() != first.Outcome() || c.Name() != first.Name() || c.Writes != first.Writes || p.howItWent(c) != said {
 			break
 		}
 		n++
@@ -84,16 +92,39 @@ func (p *printer) alike(all []moment) (n int) {
 	return max(1, n)
 }
 
+// howItWent is what stands below a call, but for its values.
+func (p *printer) howItWent(c *Call) string {
+	said, remark := p.WhoAllowed(c, p.o)
+	if c.Verdict != nil {
+		remark += "\x00" + strings.Join(c.Verdict.Reasons, "\x00")
+	}
+	return said + "\x00" + remark
+}
+
 // rest writes a line for calls that are like those before them.
 func (p *printer) rest(all []moment) {
 	var which []int
 	var answered int64
+	first := all[0].call
 	for _, m := range all {
 		which = append(which, m.call.Number)
-		answered += m.call.End.Answer.Size
+		if m.call.End != nil {
+			answered += m.call.End.Answer.Size
+		}
 	}
 	slices.Sort(which)
-	fmt.Fprintf(p, "             …    %d more calls like this, %s: ok, answered %s; --values shows them\n", len(all), numbers(which), text.Size(answered))
+	what, how := "calls", first.Outcome()
+	if first.Writes {
+		what = "writes"
+	}
+	if first.Outcome() == string(record.OK) {
+		how += ", answered " + text.Size(answered)
+	}
+	line := fmt.Sprintf("%d more %s like this, %s: %s; --values shows them", len(all), what, numbers(which), how)
+	if first.Writes {
+		line = p.colors.Yellow(line)
+	}
+	fmt.Fprintf(p, "             …    %s\n", line)
 }
 
 // moment writes one line of the story, and what is below it.
@@ -111,11 +142,7 @@ func (p *printer) moment(m moment, names int) {
 func (p *printer) oneCall(c *Call, names int, indent string) {
 	outcome := c.Outcome()
 	name := console.OneLine(c.Name(), widestName)
-	effect := "reads"
-	if c.Writes {
-		effect = "writes"
-	}
-	line := fmt.Sprintf("%-4s %s%s  %-6s  ", fmt.Sprintf("#%d", c.Number), name, strings.Repeat(" ", names-uniseg.StringWidth(name)), effect)
+	line := fmt.Sprintf("%-4s %s%s  %-6s  ", fmt.Sprintf("#%d", c.Number), name, strings.Repeat(" ", names-uniseg.StringWidth(name)), c.Does())
 	if c.Writes {
 		line = p.colors.Yellow(line)
 	}
@@ -132,19 +159,33 @@ func (p *printer) oneCall(c *Call, names int, indent string) {
 			fmt.Fprintf(p, "%s     %s\n", indent, console.Plain(what))
 		}
 	}
-	e, arguments := c.arguments()
-	below(p.short("", p.shownText(&p.o, e, "arguments", arguments), indent))
-	if c.Writes || c.Question != nil || c.Verdict != nil {
-		below(c.WhoAllowed(p.HasPolicy()))
+	below(p.short("", p.arguments(&p.o, c), indent))
+	if said, remark := p.WhoAllowed(c, p.o); !c.refused() && (c.Writes || c.Question != nil || c.Verdict != nil) { // its error says the same
+		below(strings.TrimSuffix(said+"; "+remark, "; "))
 	}
 	if c.Verdict != nil && c.Verdict.Decision == "ask" && len(c.Verdict.Reasons) > 0 {
 		below("a rule asks: " + strings.Join(c.Verdict.Reasons, "; "))
 	}
-	if c.End != nil && (c.Verdict == nil || c.Verdict.Decision != "deny") { // which says the same
+	if c.End != nil && !c.denied() { // which says the same
 		below(p.short("error: ", p.shownText(&p.o, c.end, "error", &c.End.Error), indent))
 		if c.End.Answer.Kept > 0 {
 			below(p.short("answer: ", p.shownText(&p.o, c.end, "answer", &c.End.Answer), indent))
 		}
+	}
+	if q := c.Question; p.o.Whole && q != nil && !c.before && q.Calls[0] == c.Number {
+		p.question(q, indent)
+	}
+}
+
+// question writes the text that the user was shown, below the first call that it is about.
+func (p *printer) question(q *Question, indent string) {
+	s := p.shownText(&p.o, q.entry, "shown", q.shown())
+	if s.none {
+		return
+	}
+	fmt.Fprintf(p, "%s     the user was shown:\n", indent)
+	for _, line := range plainLines(s.full()) {
+		fmt.Fprintf(p, "%s     | %s\n", indent, line)
 	}
 }
 
@@ -163,6 +204,8 @@ func (p *printer) outcome(outcome string) string {
 		return "planned, nothing was sent"
 	case Waiting:
 		return p.colors.Yellow("waits for the user")
+	case Unanswered:
+		return p.colors.Red("unanswered, nothing was sent")
 	}
 	return p.colors.Red(console.Plain(outcome))
 }

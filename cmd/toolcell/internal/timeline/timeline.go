@@ -46,8 +46,14 @@ func New(run history.Run, entries []history.Entry) *Timeline {
 	}
 	for _, c := range t.Calls {
 		c.allowed(t.Questions)
+		c.over = t.over()
 	}
 	return t
+}
+
+// over reports whether the run has ended, in whatever way.
+func (t *Timeline) over() bool {
+	return t.End != nil || t.Run.Status != history.StatusRunning && t.Run.Status != history.StatusWaiting
 }
 
 // Add takes in one more entry, which may be needed as long as the timeline is.

@@ -98,6 +98,6 @@ func TestRefusedCallsStandAtTheirLines(t *testing.T) {
 	), Options{})
 	contain(t, out,
 		"\n          1  a()\n  #1-2    2  b()\n          3  c()\n  #3-4, whose lines are not known or not here\n",
-		"#1   up.nothing  reads   refused, nothing was sent\n                  error: no such tool\n",
+		"#1   up.nothing          refused, nothing was sent\n                  error: no such tool\n",
 		"did       no calls, 4 not sent\n")
 }

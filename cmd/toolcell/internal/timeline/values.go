@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -15,8 +16,12 @@ import (
 type Options struct {
 	// Hide reports whether the values of a server are left out, beside those of servers that were
 	// private when the run called them. What the code printed then is left out as well. nil shows all.
-	Hide  func(server string) bool
-	Whole bool // values are not shortened
+	Hide   func(server string) bool
+	ToShow string // what to type for them, unless it is --values
+	Whole  bool   // values are not shortened
+
+	// PolicyFile is the user's policy and Policy its SHA-256, to say whether it is that of the run.
+	PolicyFile, Policy string
 }
 
 // hides reports whether the values of a server are left out. private is what its entry says.
@@ -76,7 +81,7 @@ func (t *Timeline) shownText(o *Options, e *history.Entry, field string, of *rec
 	case v == nil:
 		return shown{note: size + ", forgotten or removed", none: true}
 	case t.hidden(o, e):
-		return shown{note: size + ", not shown: --values", none: true}
+		return shown{note: size + ", not shown: " + cmp.Or(o.ToShow, "--values"), none: true}
 	}
 	s.value = v.Value.Value
 	var notes []string
@@ -98,11 +103,28 @@ func (t *Timeline) shownText(o *Options, e *history.Entry, field string, of *rec
 // HasPolicy reports whether the user had a policy.
 func (t *Timeline) HasPolicy() bool { return t.Start != nil && t.Start.Policy != "" }
 
+// arguments returns what is shown of the arguments of a call. Those of one that did not leave may only
+// be in the question about it.
+func (t *Timeline) arguments(o *Options, c *Call) shown {
+	e, of := c.arguments()
+	if c.Start != nil || of != nil && of.Size > 0 || c.Question == nil || c.before {
+		return t.shownText(o, e, "arguments", of)
+	}
+	s := t.shownText(o, c.Question.entry, "shown", c.Question.shown())
+	if s.none {
+		return s
+	}
+	found := c.Question.argumentsIn(s.full(), c.Number)
+	if found == "" {
+		return shown{note: "the question does not list them", none: true}
+	}
+	return shown{value: found, note: s.note}
+}
+
 // ArgumentsOf returns the arguments of a call on one line of at most n columns, or why they are not
 // there.
 func (t *Timeline) ArgumentsOf(c *Call, o Options, n int) string {
-	e, arguments := c.arguments()
-	s := t.shownText(&o, e, "arguments", arguments)
+	s := t.arguments(&o, c)
 	if s.none && s.note != "" {
 		return "(" + s.note + ")"
 	}
@@ -117,15 +139,35 @@ type Value struct {
 	NotShown bool    `json:"notShown,omitempty"` // of a private server
 }
 
+func (t *Timeline) value(o *Options, e *history.Entry, v *history.Value) Value {
+	if t.hidden(o, e) {
+		return Value{NotShown: true}
+	}
+	return Value{Value: &v.Value.Value, Tail: v.Tail, Wrong: v.Wrong}
+}
+
+// ValuesOf returns the arguments of a call, and of one that did not leave the text of the question about
+// it. They are nil if they are not kept.
+func (t *Timeline) ValuesOf(c *Call, o Options) (arguments, question *Value) {
+	of := func(e *history.Entry, field string) *Value {
+		if e == nil || e.Values[field] == nil {
+			return nil
+		}
+		v := t.value(&o, e, e.Values[field])
+		return &v
+	}
+	e, _ := c.arguments()
+	if c.Start == nil && c.Question != nil && !c.before {
+		question = of(c.Question.entry, "shown")
+	}
+	return of(e, "arguments"), question
+}
+
 // JSON returns an entry as an object: its line, with the file that it is in, and its values.
 func (t *Timeline) JSON(o Options, e *history.Entry) (json.RawMessage, error) {
 	values := map[string]Value{}
 	for field, v := range e.Values {
-		if t.hidden(&o, e) {
-			values[field] = Value{NotShown: true}
-		} else {
-			values[field] = Value{Value: &v.Value.Value, Tail: v.Tail, Wrong: v.Wrong}
-		}
+		values[field] = t.value(&o, e, v)
 	}
 	more, err := json.Marshal(struct {
 		File   string           `json:"file"`
