@@ -40,7 +40,7 @@ func approvalsCommand(s *console.Streams) *cli.Command {
 		Description: "A run is paused until you answer. To approve, you type a code at a terminal, so that programs,\n" +
 			"such as the model that asks, cannot approve their own calls. Without a command it is\n" +
 			"approvals list.",
-		Flags: flags(stateSettings, watch, all),
+		Flags: flags(valueSettings, watch, all),
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
 				return needSubcommand(c)
@@ -48,7 +48,7 @@ func approvalsCommand(s *console.Streams) *cli.Command {
 			return list(c)
 		},
 		Subcommands: []*cli.Command{
-			command("list", "show the questions that are waiting, and recent answers", "", stateSettings, list, watch, all),
+			command("list", "show the questions that are waiting, and recent answers", "", valueSettings, list, watch, all),
 			command("show", "show a question with all arguments", "ID", stateSettings, action(approvalsShow)),
 			command("approve", "allow what a question is about, at a terminal", "ID", stateSettings, action(approvalsApprove),
 				&cli.StringFlag{Name: "for", Value: string(consent.ForCall), Usage: "`WHAT` is allowed: call, run for the tool until the run ends, or reads to count the tool as only reading"}, revoke),

@@ -18,7 +18,7 @@ import (
 type recordedAnswer struct {
 	ID       string    `json:"id"`
 	Run      string    `json:"run"`
-	State    string    `json:"state"` // as of approvals list; unknown if its process was killed
+	State    string    `json:"state"` // as of approvals list; unanswered if its process was killed
 	Scope    string    `json:"scope,omitempty"`
 	AskedAt  time.Time `json:"askedAt,omitzero"`
 	Decided  time.Time `json:"decidedAt,omitzero"`
@@ -29,10 +29,14 @@ type recordedAnswer struct {
 	Remark   string    `json:"remark,omitempty"`
 	About    string    `json:"about"`           // call, input or before
 	Calls    []string  `json:"calls,omitempty"` // SERVER.TOOL of each
+
+	Question *timeline.Value `json:"question,omitempty"` // what the user was shown
+
+	arguments string // of the first call
 }
 
 // unanswered is the state of a question that no process has, and that has no answer on record.
-const unanswered = "unknown"
+const unanswered = "unanswered"
 
 // approvalsAll prints all questions that are on record, the oldest first.
 func approvalsAll(o approvalsOptions) error {
@@ -48,7 +52,13 @@ func approvalsAll(o approvalsOptions) error {
 		entries = append(entries, e)
 	}
 	slices.Reverse(entries)
+	for _, field := range []string{"shown", "arguments"} {
+		if err := o.history().JoinValues(entries, field); err != nil {
+			return o.Settings.Dirs.Explain(err)
+		}
+	}
 	all := recordedAnswers(entries)
+	addShown(all, entries, timeline.Options{Hide: runsOptions{Options: o.Options}.hide(), ToShow: "runs show RUN --values"})
 	for i := range all {
 		if all[i].State != string(consent.Pending) {
 			continue
@@ -66,6 +76,32 @@ func approvalsAll(o approvalsOptions) error {
 	return printRows(o.Options, all, none, next, columns, func(a recordedAnswer) []string {
 		return []string{a.ID, beganAt(a.AskedAt, now), a.stateText(), a.how(), shortRun(a.Run), a.about()}
 	})
+}
+
+// addShown adds what the user was shown to questions, with the arguments of their first calls.
+func addShown(all []recordedAnswer, entries []history.Entry, o timeline.Options) {
+	byRun := map[string][]history.Entry{}
+	for _, e := range entries {
+		byRun[e.Run] = append(byRun[e.Run], e)
+	}
+	type found struct {
+		t *timeline.Timeline
+		q *timeline.Question
+	}
+	questions := map[string]found{}
+	for run, some := range byRun {
+		t := timeline.New(history.Run{ID: run}, some)
+		for _, q := range t.Questions {
+			questions[q.ID] = found{t, q}
+		}
+	}
+	for i := range all {
+		f := questions[all[i].ID]
+		all[i].Question = f.t.Shown(f.q, o)
+		if c := f.t.FirstCall(f.q); c != nil {
+			all[i].arguments = f.t.ArgumentsOf(c, o, codeWidth)
+		}
+	}
 }
 
 // recordedAnswers merges the entries of each question.
@@ -125,9 +161,9 @@ func (a recordedAnswer) about() string {
 	case a.About == "input" && len(a.Calls) > 0:
 		return a.Calls[0] + " asks for input"
 	case len(a.Calls) == 1:
-		return a.Calls[0]
+		return strings.TrimSpace(a.Calls[0] + " " + a.arguments)
 	case len(a.Calls) > 1:
-		return text.Plural(len(a.Calls), "call") + ": " + a.Calls[0] + ", …"
+		return text.Plural(len(a.Calls), "call") + ": " + strings.TrimSpace(a.Calls[0]+" "+a.arguments) + ", …"
 	}
 	return a.About
 }

@@ -109,7 +109,7 @@ func aRun(code string) []record.Entry {
 		record.CallStart{Call: 1, Line: 1, Effect: "tools/call", Server: "github", Tool: "list_issues", Arguments: record.TextOf(`{"n":9007199254740993}`)},
 		record.CallEnd{Call: 1, Server: "github", Tool: "list_issues", Outcome: record.OK, Duration: 120_000, Answer: record.TextOf(`{"content":[]}`)},
 		record.Verdict{Call: 2, Line: 2, Effect: "tools/call", Server: "bank", Tool: "transfer", Decision: "ask", Reasons: []string{"it writes"}, Writes: true},
-		record.Ask{Question: "ask-A", State: "asked", About: "call", Calls: []int{2}, Shown: record.TextOf("transfer?")},
+		record.Ask{Question: "ask-A", State: "asked", About: "call", Calls: []int{2}, Shown: record.TextOf("transfer?\narguments: {\"to\":\"landlord\"}")},
 		record.Ask{Question: "ask-A", State: "approved", About: "call", Calls: []int{2}, By: "toolcell approvals", Terminal: "pts/4", Client: "claude-code", Scope: "call", Waited: 3_000_000},
 		record.CallStart{Call: 2, Line: 2, Effect: "tools/call", Server: "bank", Tool: "transfer", Arguments: record.TextOf(`{"to":"landlord"}`), Writes: true},
 		record.CallEnd{Call: 2, Server: "bank", Tool: "transfer", Outcome: record.OK, Writes: true, Duration: 1500},
@@ -576,13 +576,13 @@ func TestAnswersOfEarlierRunsAreListed(t *testing.T) {
 	r.write(t, "bbbbccccdddd", record.RunStart{}, record.Ask{Question: "ask-B", State: "asked", About: "before"})
 	r.close(t)
 	out, _, code := r.types(t, "approvals", "list", "--all")
-	if code != 0 || !regexp.MustCompile(`(?m)^ask-A +\d\d:\d\d:\d\d  approved  with toolcell approvals on pts/4  aaaabbbb  bank\.transfer$`).MatchString(out) ||
-		!regexp.MustCompile(`(?m)^ask-B +\d\d:\d\d:\d\d  unknown +bbbbcccc  what the run may have before it starts$`).MatchString(out) {
+	if code != 0 || !regexp.MustCompile(`(?m)^ask-A +\d\d:\d\d:\d\d  approved +with toolcell approvals on pts/4  aaaabbbb  bank\.transfer \{"to":"landlord"\}$`).MatchString(out) ||
+		!regexp.MustCompile(`(?m)^ask-B +\d\d:\d\d:\d\d  unanswered +bbbbcccc  what the run may have before it starts$`).MatchString(out) {
 		t.Errorf("exit %d, %s", code, out)
 	}
 	var rows []recordedAnswer
 	out, _, _ = r.types(t, "approvals", "list", "--all", "--json")
-	if err := json.Unmarshal([]byte(out), &rows); err != nil || len(rows) != 2 || rows[0].Client != "claude-code" || rows[0].Decided.IsZero() || rows[0].Scope != "call" {
+	if err := json.Unmarshal([]byte(out), &rows); err != nil || len(rows) != 2 || rows[0].Client != "claude-code" || rows[0].Decided.IsZero() || rows[0].Scope != "call" || !strings.HasPrefix(*rows[0].Question.Value, "transfer?") {
 		t.Errorf("%v: %s", err, out)
 	}
 	if _, errs, code := r.types(t, "approvals", "list", "--all", "--watch"); code != 2 || !strings.Contains(errs, "give --all without --watch") {

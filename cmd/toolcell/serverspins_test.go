@@ -156,7 +156,7 @@ func TestAcceptedPinsAreOnRecord(t *testing.T) {
 	if out, errs, code := r.types(t, "runs", "verify"); code != 0 || !strings.HasPrefix(out, "whole: 2 files with ") {
 		t.Errorf("exit %d, %s%s", code, out, errs)
 	}
-	if got := followedLine(history.Entry{Body: &record.Pin{Server: "bank", Tool: "pay", Change: "accepted", By: "toolcell servers pins accept"}}); got != "pin     bank.pay accepted with toolcell servers pins accept" {
+	if got := (&follower{}).tell(history.Entry{Body: &record.Pin{Server: "bank", Tool: "pay", Change: "accepted", By: "toolcell servers pins accept"}}); got != "pin     bank.pay accepted with toolcell servers pins accept" {
 		t.Errorf("followed is %q", got)
 	}
 	if out, _, code := r.types(t, "runs", "export", "--format", "csv"); code != 0 || strings.Count(out, "\n") != 2 {

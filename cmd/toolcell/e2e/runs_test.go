@@ -110,7 +110,7 @@ func TestFollowPrintsRunsAsTheyCome(t *testing.T) {
 			}
 		}
 		all := strings.Join(seen, "\n")
-		want := []string{"  begins  exec, servers github", "  call    github.create_issue  writes  ok  "}
+		want := []string{"  begins  exec, servers github", "  call    #1   github.create_issue  writes  sent\n", "  call    #1   github.create_issue  writes  ok  "}
 		if flags != nil {
 			want = []string{`"kind":"run.start"`, `"kind":"call.start"`}
 			for _, line := range seen {
@@ -167,7 +167,7 @@ func TestTheRecordSaysWhoAllowedACall(t *testing.T) {
 	c.Close()
 
 	out := h.must(t, e, "approvals", "list", "--all")
-	for _, want := range []string{id + "  ", "  approved  with toolcell approvals on pts/", "  github.create_issue\n", denied + "  ", "  denied    with toolcell approvals"} {
+	for _, want := range []string{id + "  ", "  approved  with toolcell approvals on pts/", "  github.create_issue {\"title\":\"one\"}\n", denied + "  ", "  denied    with toolcell approvals"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("there is no %q in\n%s", want, out)
 		}

@@ -76,11 +76,17 @@ func (c *Call) Does() string {
 }
 
 // Name is SERVER.TOOL, or what else was asked of the server.
-func (c *Call) Name() string {
-	if c.Effect == "" || c.Effect == "tools/call" {
-		return c.Server + "." + c.Tool
+func (c *Call) Name() string { return CallName(c.Server, c.Effect, c.Tool) }
+
+// CallName is the name of a call with an effect, such as tools/call.
+func CallName(server, effect, tool string) string {
+	switch {
+	case effect != "" && effect != "tools/call":
+		return strings.TrimSpace(server + " " + effect + " " + tool)
+	case tool == "":
+		return server
 	}
-	return strings.TrimSpace(c.Server + " " + c.Effect + " " + c.Tool)
+	return server + "." + tool
 }
 
 // arguments returns the entry that has the arguments.

@@ -112,6 +112,14 @@ func (t *Timeline) ask(body *record.Ask, e *history.Entry) {
 	}
 }
 
+// FirstCall returns the first call that a question is about, nil if it is about none.
+func (t *Timeline) FirstCall(q *Question) *Call {
+	if len(q.Calls) == 0 {
+		return nil
+	}
+	return t.numbered[q.Calls[0]]
+}
+
 // Took writes a time that is given in microseconds as a person would.
 func Took(us int64) string {
 	d := time.Duration(us) * time.Microsecond

@@ -149,18 +149,22 @@ func (t *Timeline) value(o *Options, e *history.Entry, v *history.Value) Value {
 // ValuesOf returns the arguments of a call, and of one that did not leave the text of the question about
 // it. They are nil if they are not kept.
 func (t *Timeline) ValuesOf(c *Call, o Options) (arguments, question *Value) {
-	of := func(e *history.Entry, field string) *Value {
-		if e == nil || e.Values[field] == nil {
-			return nil
-		}
-		v := t.value(&o, e, e.Values[field])
-		return &v
+	if c.Start == nil && c.Question != nil && !c.before {
+		question = t.Shown(c.Question, o)
 	}
 	e, _ := c.arguments()
-	if c.Start == nil && c.Question != nil && !c.before {
-		question = of(c.Question.entry, "shown")
+	return t.valueOf(&o, e, "arguments"), question
+}
+
+// Shown returns the text that the user was shown, nil if it is not kept.
+func (t *Timeline) Shown(q *Question, o Options) *Value { return t.valueOf(&o, q.entry, "shown") }
+
+func (t *Timeline) valueOf(o *Options, e *history.Entry, field string) *Value {
+	if e == nil || e.Values[field] == nil {
+		return nil
 	}
-	return of(e, "arguments"), question
+	v := t.value(o, e, e.Values[field])
+	return &v
 }
 
 // JSON returns an entry as an object: its line, with the file that it is in, and its values.
