@@ -70,7 +70,7 @@ func approvalsAll(o approvalsOptions) error {
 			}
 		}
 	}
-	columns := []console.Column{{Name: "QUESTION"}, {Name: "ASKED"}, {Name: "STATE"}, {Name: "BY"}, {Name: "RUN"}, {Name: "ABOUT"}}
+	columns := []console.Column{{Name: "QUESTION", Keep: true}, {Name: "ASKED"}, {Name: "STATE", Least: len(unanswered)}, {Name: "BY"}, {Name: "RUN", Keep: true}, {Name: "ABOUT"}}
 	none, next := "no questions are on record", "toolcell approvals list --watch waits for questions"
 	now := time.Now()
 	return printRows(o.Options, all, none, next, columns, func(a recordedAnswer) []string {

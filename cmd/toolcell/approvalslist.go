@@ -24,7 +24,7 @@ func approvalsList(ctx context.Context, o approvalsOptions) error {
 	if err != nil {
 		return err
 	}
-	columns := []console.Column{{Name: "QUESTION"}, {Name: "STATE"}, {Name: "LEFT", Right: true}, {Name: "ABOUT"}}
+	columns := []console.Column{{Name: "QUESTION", Keep: true}, {Name: "STATE"}, {Name: "LEFT", Right: true}, {Name: "ABOUT"}}
 	none, next := "no questions are waiting", "toolcell approvals list --watch waits for questions"
 	err = printRows(o.Options, all, none, next, columns, func(q inbox.Question) []string {
 		return []string{q.ID, stateText(q), timeLeft(q, time.Now()), aboutText(q)}

@@ -85,6 +85,10 @@ func (t *typed) values(f cli.Flag) []candidate {
 			return t.from(serverNames)
 		}
 		return append([]candidate{{"*", "all servers"}}, t.from(serverNames)...)
+	case "tool":
+		return t.from(calledTools)
+	case "client":
+		return t.from(runClients)
 	case "output":
 		return words("compact", "toon", "json")
 	case "project":
@@ -189,6 +193,27 @@ func runIDs(s settings.Settings) (all []candidate) {
 		all = append(all, candidate{run.ID, about})
 	}
 	return all
+}
+
+// calledTools returns what these runs called.
+func calledTools(s settings.Settings) []candidate {
+	return ofRuns(s, func(r history.Run) []string { return r.Tools })
+}
+
+// runClients returns whose runs they are.
+func runClients(s settings.Settings) []candidate {
+	return ofRuns(s, func(r history.Run) []string { return []string{runFrom(r)} })
+}
+
+// ofRuns returns what the newest runs have, each once.
+func ofRuns(s settings.Settings, names func(history.Run) []string) []candidate {
+	runs, _, _ := newest(Options{Settings: s}.history(), history.Filter{}, completedRuns)
+	var all []string
+	for _, r := range runs {
+		all = append(all, names(r)...)
+	}
+	slices.Sort(all)
+	return words(slices.Compact(all)...)
 }
 
 // serverNames returns the user's servers; none is started.

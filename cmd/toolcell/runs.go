@@ -41,6 +41,9 @@ var valueSettings = append(slices.Clone(stateSettings), "policy")
 func runsCommand(s *console.Streams) *cli.Command {
 	action := func(do func(context.Context, runsOptions) error) cli.ActionFunc {
 		return actionWith(s, func(c *cli.Context, o Options) error {
+			if err := needValues(c, "since", "until", "status", "client", "server", "tool", "format", "head"); err != nil {
+				return err
+			}
 			options := runsOptions{
 				Options: o, record: o.history(), Since: c.String("since"), Until: c.String("until"), Status: c.String("status"), Client: c.String("client"),
 				Server: c.String("server"), Tool: c.String("tool"), Writes: c.Bool("writes"), Limit: c.Int("limit"), Calls: c.Bool("calls"), Values: c.Bool("values"),
@@ -83,6 +86,17 @@ func runsCommand(s *console.Streams) *cli.Command {
 				&cli.BoolFlag{Name: "dry-run", Usage: "only show what would be removed"}),
 		},
 	}
+}
+
+// needValues refuses flags with an empty value, as of a variable of a script that is not set: it would
+// count as no filter.
+func needValues(c *cli.Context, names ...string) error {
+	for _, name := range names {
+		if c.IsSet(name) && c.String(name) == "" {
+			return console.Invalidf("--%s needs a value", name)
+		}
+	}
+	return nil
 }
 
 func valuesFlag() cli.Flag {

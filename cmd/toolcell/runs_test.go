@@ -16,6 +16,8 @@ import (
 
 	"github.com/toolcell/toolcell/bridge/record"
 	"github.com/toolcell/toolcell/bridge/record/history"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/terminaltest"
 )
 
@@ -186,7 +188,7 @@ func TestTheListSaysWhatToLookAt(t *testing.T) {
 			t.Errorf("%s: exit %d, %v, %d runs, want %d: %s", tt.args, code, err, len(all), tt.runs, errs)
 		}
 	}
-	if _, errs, _ := r.types(t, "runs", "-n", "1"); errs != "hint: there are more runs: -n 5, -n 0 for all, or --until and other filters\n" {
+	if _, errs, _ := r.types(t, "runs", "-n", "1"); errs != "hint: there are more runs: -n 10, -n 0 for all, or --until and other filters\n" {
 		t.Errorf("got %q", errs)
 	}
 	out, _, _ = r.types(t, "runs", "list", "--calls", "--writes", "--client", "claude")
@@ -430,6 +432,43 @@ func TestForgetAsks(t *testing.T) {
 	}
 }
 
+// TestForgettingNothingSaysOnlyWhy: that nothing was removed is no success.
+func TestForgettingNothingSaysOnlyWhy(t *testing.T) {
+	r := newRecorded(t, record.Options{})
+	dir := filepath.Join(r.state, "state", "records", "2026-11-27")
+	if err := os.MkdirAll(filepath.Join(dir, "vm-exec.values.jsonl"), 0o700); err != nil { // which cannot be written to
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "vm-exec.jsonl"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	o := runsOptions{Streams: &console.Streams{Out: out, Err: out}, Settings: settings.Settings{Dirs: settings.Dirs{State: filepath.Join(r.state, "state")}}}
+	if err := o.forget([]forgottenRun{{Run: "aaaabbbbcccc"}}); err == nil || !strings.HasPrefix(err.Error(), "run aaaabbbbcccc: ") {
+		t.Errorf("got %v", err)
+	}
+	if got := read(t, out); got != "" {
+		t.Errorf("it prints %s", got)
+	}
+}
+
+// TestEmptyFiltersAreRefused: they would count as none, as with a variable that is not set.
+func TestEmptyFiltersAreRefused(t *testing.T) {
+	r := newRecorded(t, record.Options{})
+	for _, line := range []string{
+		"runs --since=", "runs list --until=", "runs list --status=", "runs stats --client=", "runs export --server=", "runs export --tool=", "runs export --format=", "runs verify --head=",
+	} {
+		flag := strings.TrimSuffix(strings.Fields(line)[len(strings.Fields(line))-1], "=")
+		if out, errs, code := r.types(t, strings.Fields(line)...); code != 2 || out != "" || errs != "toolcell: "+flag+" needs a value\n" {
+			t.Errorf("%s: exit %d, %s%s", line, code, out, errs)
+		}
+	}
+}
+
 // TestVerifyNamesFileAndLine of what was changed, also if all hashes were made anew.
 func TestVerifyNamesFileAndLine(t *testing.T) {
 	r := newRecorded(t, record.Options{})
@@ -598,6 +637,7 @@ func TestRunsAreCompleted(t *testing.T) {
 	t.Setenv("TOOLCELL_STATE_DIR", r.state)
 	for line, want := range map[string]string{
 		"runs show aa": "aaaabbbbcccc\t", "runs forget aaaabbbbcccc ": "aaaabbbbcccc\t", "runs list --status k": "killed\t", "runs export --format c": "csv\t", "runs list --since y": "yesterday\t",
+		"runs list --tool b": "bank.transfer\t", "runs stats --tool ": "bank.transfer\t\ngithub.list_issues\t", "runs export --client c": "claude-code\t",
 	} {
 		words := strings.Split("__complete zsh "+line, " ")
 		out, err := os.Create(filepath.Join(t.TempDir(), "out"))

@@ -3,6 +3,7 @@ package main
 import (
 	"time"
 
+	"github.com/toolcell/toolcell/bridge/record"
 	"github.com/toolcell/toolcell/bridge/record/history"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/timeline"
@@ -36,7 +37,7 @@ func (o runsOptions) listCalls(r *history.Record, f history.Filter, all []histor
 	if err != nil {
 		return o.Settings.Dirs.Explain(err)
 	}
-	columns := []console.Column{{Name: "RUN"}, {Name: "BEGAN"}, {Name: "CLIENT"}, {Name: "CALL"}, {Name: "EFFECT"}, {Name: "OUTCOME"}, {Name: "ARGUMENTS"}, {Name: "ALLOWED"}}
+	columns := []console.Column{{Name: "RUN", Keep: true}, {Name: "BEGAN"}, {Name: "CLIENT"}, {Name: "CALL"}, {Name: "EFFECT"}, {Name: "OUTCOME", Least: len(record.Refused)}, {Name: "ARGUMENTS"}, {Name: "ALLOWED"}}
 	now := time.Now()
 	err = printRows(o.Options, rows, "no matching calls", "toolcell runs list -n 0 lists all runs", columns, func(c listedCall) []string {
 		return []string{shortRun(c.Run), beganAt(c.Time, now), c.Client, c.name, c.does, c.Outcome, c.shown, console.OneLine(c.Allowed, codeWidth)}

@@ -130,9 +130,13 @@ func (o runsOptions) forget(rows []forgottenRun) error {
 	if o.JSON {
 		return errors.Join(append(failures, console.PrintJSON(o.Streams, rows))...)
 	}
+	if removed == 0 && len(failures) > 0 {
+		return errors.Join(failures...)
+	}
 	fmt.Fprintf(o.Stdout(), "removed %s\n", text.Plural(removed, "value"))
 	fmt.Fprintln(o.Stdout(), "What stays: who ran something, when, and with which client; the tools it called, how each call ended and why\n"+
-		"one was refused; the names of hosts, packages, files and sessions; sizes; and digests, which say nothing\n"+
-		"without the salt that went with the values. toolcell runs verify still holds.")
+		"one was refused; what you were asked about and how you answered; the names of hosts, packages, files, folders and\n"+
+		"sessions; sizes; and digests, which say nothing without the salt that went with the values. toolcell runs\n"+
+		"verify still holds.")
 	return errors.Join(failures...)
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/bridge/record/history"
+	"github.com/toolcell/toolcell/bridge/run"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/timeline"
 )
@@ -41,7 +42,7 @@ func runsList(_ context.Context, o runsOptions) error {
 		return o.Settings.Dirs.Explain(err)
 	}
 	columns := []console.Column{
-		{Name: "RUN"}, {Name: "BEGAN"}, {Name: "CLIENT"}, {Name: "STATUS"}, {Name: "CALLS", Right: true}, {Name: "WRITES", Right: true}, {Name: "TOOK", Right: true}, {Name: "CODE"},
+		{Name: "RUN", Keep: true}, {Name: "BEGAN"}, {Name: "CLIENT"}, {Name: "STATUS", Least: 1 + len(run.StatusCancelled)}, {Name: "CALLS", Right: true}, {Name: "WRITES", Right: true}, {Name: "TOOK", Right: true}, {Name: "CODE"},
 	}
 	if err := console.PrintTable(o.Out, columns, rows); err != nil {
 		return err
@@ -54,7 +55,18 @@ func runsList(_ context.Context, o runsOptions) error {
 
 // hintMore says how to see more runs than these.
 func (o runsOptions) hintMore() {
-	console.Hint(o.Err, fmt.Sprintf("there are more runs: -n %d, -n 0 for all, or --until and other filters", 5*o.Limit))
+	console.Hint(o.Err, fmt.Sprintf("there are more runs: -n %d, -n 0 for all, or --until and other filters", moreThan(o.Limit)))
+}
+
+// moreThan returns a round number of at least twice as many.
+func moreThan(limit int) int {
+	for round := 10; ; round *= 10 {
+		for _, n := range []int{round, 2 * round, 5 * round} {
+			if n >= 2*limit {
+				return n
+			}
+		}
+	}
 }
 
 // newest returns the newest runs that fit, and whether there are more. A limit of 0 is none.
@@ -88,14 +100,14 @@ func listedRuns(r *history.Record, all []history.Run, now time.Time) (rows [][]s
 	if err != nil {
 		return nil, err
 	}
-	for _, run := range all {
+	for _, r := range all {
 		took := ""
-		if run.Duration > 0 {
-			took = timeline.Took(run.Duration)
+		if r.Duration > 0 {
+			took = timeline.Took(r.Duration)
 		}
-		calls, writes := strconv.Itoa(run.Calls), strconv.Itoa(run.Writes)
+		calls, writes := strconv.Itoa(r.Calls), strconv.Itoa(r.Writes)
 		rows = append(rows, []string{
-			shortRun(run.ID), beganAt(run.Start, now), runFrom(run), runStatus(run), calls, writes, took, codeLine(run, codes[run.ID].Value),
+			shortRun(r.ID), beganAt(r.Start, now), runFrom(r), runStatus(r), calls, writes, took, codeLine(r, codes[r.ID].Value),
 		})
 	}
 	return rows, nil

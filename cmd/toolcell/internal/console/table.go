@@ -18,6 +18,8 @@ type Column struct {
 	Right bool // numbers stand below each other
 	End   bool // if it does not fit, the end is shown: it distinguishes paths
 	Wrap  bool // text that does not fit continues below; for the last column only
+	Keep  bool // it is never cut, also where the table gets too wide: IDs to type
+	Least int  // columns that it has while others can shrink
 	Color func(string) string
 }
 
@@ -71,7 +73,7 @@ func TextWidth(f *os.File) int {
 }
 
 // fit returns the width of each column. If the table is wider than limit, the widest columns
-// shrink, down to one width for all. A limit of 0 is none.
+// shrink, down to their Least, and then to one width for all. A limit of 0 is none.
 func fit(columns []Column, rows [][]string, limit int) []int {
 	widths := make([]int, len(columns))
 	for i, c := range columns {
@@ -82,18 +84,32 @@ func fit(columns []Column, rows [][]string, limit int) []int {
 	}
 	room := limit - len(gap)*(len(columns)-1)
 	for limit > 0 && sum(widths) > room {
-		most, at := 0, 0
-		for i, w := range widths {
-			if w >= most {
-				most, at = w, i
-			}
+		at := widest(columns, widths, true)
+		if at < 0 {
+			at = widest(columns, widths, false)
 		}
-		if most <= 1 {
+		if at < 0 {
 			break // narrower than any table
 		}
 		widths[at]--
 	}
 	return widths
+}
+
+// widest returns the widest column that can shrink, the last of several, or -1. It may be asked to leave
+// each column its Least.
+func widest(columns []Column, widths []int, least bool) int {
+	at := -1
+	for i, w := range widths {
+		floor := 1
+		if least {
+			floor = max(1, columns[i].Least)
+		}
+		if w > floor && !columns[i].Keep && (at < 0 || w >= widths[at]) {
+			at = i
+		}
+	}
+	return at
 }
 
 func sum(all []int) (n int) {

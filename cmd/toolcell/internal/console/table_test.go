@@ -63,6 +63,27 @@ func TestTableFitsTheTerminal(t *testing.T) {
 	}
 }
 
+// TestIDsAreNeverCut, and a column keeps its Least while others can shrink.
+func TestIDsAreNeverCut(t *testing.T) {
+	t.Setenv("NO_COLOR", "1")
+	columns := []Column{{Name: "RUN", Keep: true}, {Name: "STATUS", Least: 8}, {Name: "CODE"}}
+	for width, want := range map[uint16]string{
+		40: "RUN       STATUS          CODE\nl5tt2abc  success (1 re…  print(one, tw…",
+		24: "RUN       STATUS    CODE\nl5tt2abc  success…  pri…",
+		17: "RUN       STA…  …\nl5tt2abc  suc…  …",
+		5:  "RUN       …  …\nl5tt2abc  …  …",
+	} {
+		ours, theirs := terminaltest.Open(t, width)
+		if err := PrintTable(theirs, columns, [][]string{{"l5tt2abc", "success (1 refused)", "print(one, two, three)"}}); err != nil {
+			t.Fatal(err)
+		}
+		theirs.Close()
+		if got := strings.Join(readLines(ours), "\n"); got != want {
+			t.Errorf("in %d columns:\n%s\nwant\n%s", width, got, want)
+		}
+	}
+}
+
 // readLines reads what is on a terminal whose other end is closed.
 func readLines(ours *os.File) []string {
 	var all []byte
