@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/bridge/consent"
+	"github.com/toolcell/toolcell/bridge/consent/inbox"
 	"github.com/toolcell/toolcell/bridge/record"
 	"github.com/toolcell/toolcell/bridge/record/history"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
@@ -59,16 +60,8 @@ func approvalsAll(o approvalsOptions) error {
 	}
 	all := recordedAnswers(entries)
 	addShown(all, entries, timeline.Options{Hide: runsOptions{Options: o.Options}.hide(), ToShow: "runs show RUN --values"})
-	for i := range all {
-		if all[i].State != string(consent.Pending) {
-			continue
-		}
-		all[i].State = unanswered
-		for _, q := range waiting {
-			if q.ID == all[i].ID {
-				all[i].State = string(q.State)
-			}
-		}
+	if err := o.settle(all, waiting); err != nil {
+		return o.Settings.Dirs.Explain(err)
 	}
 	columns := []console.Column{{Name: "QUESTION", Keep: true}, {Name: "ASKED"}, {Name: "STATE", Least: len(unanswered)}, {Name: "BY"}, {Name: "RUN", Keep: true}, {Name: "ABOUT"}}
 	none, next := "no questions are on record", "toolcell approvals list --watch waits for questions"
@@ -77,6 +70,40 @@ func approvalsAll(o approvalsOptions) error {
 		return []string{a.ID, beganAt(a.AskedAt, now), a.stateText(), a.how(), shortRun(a.Run), a.about()}
 	})
 }
+
+// settle finds what became of the questions without an answer on record. A process of serve tells; that of
+// a command asks at its own terminal, and waits as long as its run does.
+func (o approvalsOptions) settle(all []recordedAnswer, waiting []inbox.Question) error {
+	open := func(a recordedAnswer) bool { return a.State == string(consent.Pending) }
+	first := slices.IndexFunc(all, open)
+	if first < 0 {
+		return nil
+	}
+	runs := map[string]bool{}
+	for run, err := range o.history().Runs(history.Filter{Status: history.StatusWaiting, From: all[first].AskedAt.Add(-longestWait)}) {
+		if err != nil {
+			return err
+		}
+		runs[run.ID] = true
+	}
+	for i := range all {
+		if !open(all[i]) {
+			continue
+		}
+		if !runs[all[i].Run] {
+			all[i].State = unanswered
+		}
+		for _, q := range waiting {
+			if q.ID == all[i].ID {
+				all[i].State = string(q.State)
+			}
+		}
+	}
+	return nil
+}
+
+// longestWait is how much earlier than its question a run is looked for.
+const longestWait = 48 * time.Hour
 
 // addShown adds what the user was shown to questions, with the arguments of their first calls.
 func addShown(all []recordedAnswer, entries []history.Entry, o timeline.Options) {

@@ -612,16 +612,24 @@ func readBytes(t *testing.T) int {
 func TestAnswersOfEarlierRunsAreListed(t *testing.T) {
 	r := newRecorded(t, record.Options{})
 	r.write(t, "aaaabbbbcccc", aRun(twoCalls)...)
+	r.write(t, "ccccddddeeee", record.RunStart{},
+		record.Verdict{Call: 1, Server: "mail", Tool: "send", Decision: "ask", Writes: true, Arguments: record.TextOf(`{"to":"Ada"}`)},
+		record.Ask{Question: "ask-C", State: "asked", About: "call", Calls: []int{1}, Shown: record.TextOf("send?")},
+		record.Ask{Question: "ask-C", State: "denied", About: "call", Calls: []int{1}}, record.RunEnd{Status: "success"})
 	r.write(t, "bbbbccccdddd", record.RunStart{}, record.Ask{Question: "ask-B", State: "asked", About: "before"})
+	if out, _, _ := r.types(t, "approvals", "list", "--all"); !strings.Contains(out, "  pending  ") {
+		t.Errorf("while its process lives: %s", out)
+	}
 	r.close(t)
 	out, _, code := r.types(t, "approvals", "list", "--all")
 	if code != 0 || !regexp.MustCompile(`(?m)^ask-A +\d\d:\d\d:\d\d  approved +with toolcell approvals on pts/4  aaaabbbb  bank\.transfer \{"to":"landlord"\}$`).MatchString(out) ||
+		!strings.Contains(out, "  ccccdddd  mail.send {\"to\":\"Ada\"}\n") ||
 		!regexp.MustCompile(`(?m)^ask-B +\d\d:\d\d:\d\d  unanswered +bbbbcccc  what the run may have before it starts$`).MatchString(out) {
 		t.Errorf("exit %d, %s", code, out)
 	}
 	var rows []recordedAnswer
 	out, _, _ = r.types(t, "approvals", "list", "--all", "--json")
-	if err := json.Unmarshal([]byte(out), &rows); err != nil || len(rows) != 2 || rows[0].Client != "claude-code" || rows[0].Decided.IsZero() || rows[0].Scope != "call" || !strings.HasPrefix(*rows[0].Question.Value, "transfer?") {
+	if err := json.Unmarshal([]byte(out), &rows); err != nil || len(rows) != 3 || rows[0].Client != "claude-code" || rows[0].Decided.IsZero() || rows[0].Scope != "call" || !strings.HasPrefix(*rows[0].Question.Value, "transfer?") {
 		t.Errorf("%v: %s", err, out)
 	}
 	if _, errs, code := r.types(t, "approvals", "list", "--all", "--watch"); code != 2 || !strings.Contains(errs, "give --all without --watch") {

@@ -9,6 +9,9 @@ import (
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/timeline"
 )
 
+// allowedWidth bounds who allowed a call in a list. It has room for the ID of a question.
+const allowedWidth = 120
+
 // A listedCall is a row of runs list --calls.
 type listedCall struct {
 	Run      string    `json:"run"`
@@ -40,7 +43,7 @@ func (o runsOptions) listCalls(r *history.Record, f history.Filter, all []histor
 	columns := []console.Column{{Name: "RUN", Keep: true}, {Name: "BEGAN"}, {Name: "CLIENT"}, {Name: "CALL"}, {Name: "EFFECT"}, {Name: "OUTCOME", Least: len(record.Refused)}, {Name: "ARGUMENTS"}, {Name: "ALLOWED"}}
 	now := time.Now()
 	err = printRows(o.Options, rows, "no matching calls", "toolcell runs list -n 0 lists all runs", columns, func(c listedCall) []string {
-		return []string{shortRun(c.Run), beganAt(c.Time, now), c.Client, c.name, c.does, c.Outcome, c.shown, console.OneLine(c.Allowed, codeWidth)}
+		return []string{shortRun(c.Run), beganAt(c.Time, now), c.Client, c.name, c.does, c.Outcome, c.shown, console.OneLine(c.Allowed, allowedWidth)}
 	})
 	if more && err == nil && !o.JSON {
 		o.hintMore()

@@ -308,10 +308,14 @@ func TestArgumentsThatDidNotLeave(t *testing.T) {
 			all = append(all, record.Verdict{Call: c, Server: "bank", Tool: "pay", Decision: "ask", Writes: true})
 		}
 		return append(all, record.Ask{Question: "ask-A", State: "asked", About: "call", Calls: calls, Shown: record.TextOf(text)},
-			record.Ask{Question: "ask-A", State: "denied", About: "call", Calls: calls}, record.RunEnd{Status: "error"})
+			record.Ask{Question: "ask-A", State: "denied", About: "call", Calls: calls},
+			record.CallEnd{Call: calls[0], Server: "bank", Tool: "pay", Outcome: record.Refused, Error: record.TextOf("denied by the user")}, record.RunEnd{Status: "error"})
 	}
 	out := printed(t, recorded(t, record.Options{}, denied(one, 1)...), Options{})
 	contain(t, out, "writes  refused, nothing was sent\n                  {\"to\":\"Ada\"}\n                  denied by the user (ask-A)\n")
+	if strings.Contains(out, "error: denied") {
+		t.Errorf("it says twice that the user denied it:\n%s", out)
+	}
 	timeline := recorded(t, record.Options{}, denied(many, 4, 5, 6)...)
 	contain(t, printed(t, timeline, Options{}), "                  {\"to\":\"Ada\"}\n", "                  {\"to\":\"Eve\"}\n", "                  (the question does not list them)\n")
 	whole := printed(t, timeline, Options{Whole: true})

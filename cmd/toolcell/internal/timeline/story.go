@@ -160,14 +160,17 @@ func (p *printer) oneCall(c *Call, names int, indent string) {
 		}
 	}
 	below(p.short("", p.arguments(&p.o, c), indent))
-	if said, remark := p.WhoAllowed(c, p.o); !c.refused() && (c.Writes || c.Question != nil || c.Verdict != nil) { // its error says the same
+	said, remark := p.WhoAllowed(c, p.o)
+	if !c.refused() && (c.Writes || c.Question != nil || c.Verdict != nil) { // its error says the same
 		below(strings.TrimSuffix(said+"; "+remark, "; "))
 	}
 	if c.Verdict != nil && c.Verdict.Decision == "ask" && len(c.Verdict.Reasons) > 0 {
 		below("a rule asks: " + strings.Join(c.Verdict.Reasons, "; "))
 	}
 	if c.End != nil && !c.denied() { // which says the same
-		below(p.short("error: ", p.shownText(&p.o, c.end, "error", &c.End.Error), indent))
+		if s := p.shownText(&p.o, c.end, "error", &c.End.Error); s.none || !strings.HasPrefix(said, s.full()) {
+			below(p.short("error: ", s, indent))
+		}
 		if c.End.Answer.Kept > 0 {
 			below(p.short("answer: ", p.shownText(&p.o, c.end, "answer", &c.End.Answer), indent))
 		}
