@@ -713,3 +713,17 @@ func TestManyCallsAlikeAreSummedUp(t *testing.T) {
 		t.Errorf("all of it is\n%s", out)
 	}
 }
+
+// TestRunsWithLostEntriesAreNamed, as not all that they did is in a list.
+func TestRunsWithLostEntriesAreNamed(t *testing.T) {
+	r := newRecorded(t, record.Options{})
+	r.write(t, "aaaabbbbcccc", record.RunStart{}, record.RunEnd{Status: "success", Calls: 2, Lost: 3})
+	r.write(t, "ddddeeeeffff", record.RunStart{}, record.RunEnd{Status: "success"})
+	r.close(t)
+	for _, args := range [][]string{{"runs", "list"}, {"runs", "list", "--calls"}} {
+		_, errs, code := r.types(t, args...)
+		if code != 0 || !strings.Contains(errs, "entries could not be written of aaaa") || strings.Contains(errs, "dddd") {
+			t.Errorf("%q: exit %d, %s", args, code, errs)
+		}
+	}
+}

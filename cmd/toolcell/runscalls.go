@@ -45,6 +45,9 @@ func (o runsOptions) listCalls(r *history.Record, f history.Filter, all []histor
 	err = printRows(o.Options, rows, "no matching calls", "toolcell runs list -n 0 lists all runs", columns, func(c listedCall) []string {
 		return []string{shortRun(c.Run), beganAt(c.Time, now), c.Client, c.name, c.does, c.Outcome, c.shown, console.OneLine(c.Allowed, allowedWidth)}
 	})
+	if err == nil && !o.JSON {
+		o.noteLost(all)
+	}
 	if more && err == nil && !o.JSON {
 		o.hintMore()
 	}

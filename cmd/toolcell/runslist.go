@@ -47,10 +47,29 @@ func runsList(_ context.Context, o runsOptions) error {
 	if err := console.PrintTable(o.Out, columns, rows); err != nil {
 		return err
 	}
+	o.noteLost(all)
 	if more {
 		o.hintMore()
 	}
 	return nil
+}
+
+// noteLost says of which runs entries could not be written.
+func (o runsOptions) noteLost(all []history.Run) {
+	var lost []string
+	for _, r := range all {
+		if r.Lost > 0 {
+			lost = append(lost, console.Plain(shortRun(r.ID)))
+		}
+	}
+	if len(lost) > 0 {
+		const most = 10
+		more := ""
+		if len(lost) > most {
+			lost, more = lost[:most], fmt.Sprintf(" and %d more", len(lost)-most)
+		}
+		console.Note(o.Err, "entries could not be written of "+strings.Join(lost, ", ")+more+": not all that these runs did is listed")
+	}
 }
 
 // hintMore says how to see more runs than these.

@@ -61,8 +61,11 @@ func (p *printer) head() {
 		ended = p.colors.Red(ended)
 	}
 	fmt.Fprintf(p, "%s  %s  %s\n", p.colors.Bold("run "+console.Plain(r.ID)), r.Start.Local().Format(time.DateTime), ended)
-	if r.Status == history.StatusKilled {
+	switch r.Status {
+	case history.StatusKilled:
 		p.item("killed", "its process ended before the run did; how far it got is not recorded")
+	case history.StatusIncomplete:
+		p.item("incomplete", "entries after its last one could not be written; how it ended is not recorded")
 	}
 	p.item("did", p.did())
 	p.item("error", p.firstLine("error"))
