@@ -110,8 +110,8 @@ func aRun(code string) []record.Entry {
 		record.RunReady{Image: record.Image{Name: "python:3.14-slim", Digest: "sha256:0123"}, Packages: []record.Package{{Name: "pandas", Version: "2.2"}}, Continued: true},
 		record.CallStart{Call: 1, Line: 1, Effect: "tools/call", Server: "github", Tool: "list_issues", Arguments: record.TextOf(`{"n":9007199254740993}`)},
 		record.CallEnd{Call: 1, Server: "github", Tool: "list_issues", Outcome: record.OK, Duration: 120_000, Answer: record.TextOf(`{"content":[]}`)},
-		record.Verdict{Call: 2, Line: 2, Effect: "tools/call", Server: "bank", Tool: "transfer", Decision: "ask", Reasons: []string{"it writes"}, Writes: true},
-		record.Ask{Question: "ask-A", State: "asked", About: "call", Calls: []int{2}, Shown: record.TextOf("transfer?\narguments: {\"to\":\"landlord\"}")},
+		record.Verdict{Call: 2, Line: 2, Effect: "tools/call", Server: "bank", Tool: "transfer", Decision: "ask", Reasons: []string{"it writes"}, Writes: true, Arguments: record.TextOf(`{"to":"landlord"}`)},
+		record.Ask{Question: "ask-A", State: "asked", About: "call", Calls: []int{2}, Shown: record.TextOf("transfer?")},
 		record.Ask{Question: "ask-A", State: "approved", About: "call", Calls: []int{2}, By: "toolcell approvals", Terminal: "pts/4", Client: "claude-code", Scope: "call", Waited: 3_000_000},
 		record.CallStart{Call: 2, Line: 2, Effect: "tools/call", Server: "bank", Tool: "transfer", Arguments: record.TextOf(`{"to":"landlord"}`), Writes: true},
 		record.CallEnd{Call: 2, Server: "bank", Tool: "transfer", Outcome: record.OK, Writes: true, Duration: 1500},
@@ -397,22 +397,22 @@ func TestForgetAsks(t *testing.T) {
 	if head != "" {
 		t.Fatal(head)
 	}
-	if out, errs, code := r.types(t, "runs", "forget", "aaaa"); code != 2 || !strings.Contains(out, "7 values") || !strings.Contains(errs, "needs --yes") {
+	if out, errs, code := r.types(t, "runs", "forget", "aaaa"); code != 2 || !strings.Contains(out, "8 values") || !strings.Contains(errs, "needs --yes") {
 		t.Errorf("without a terminal: exit %d, %s%s", code, out, errs)
 	}
 	if out, errs, code := r.types(t, "runs", "forget", "aaaa", "--json"); code != 2 || strings.TrimSpace(out) != "[]" || !strings.Contains(errs, "needs --yes") {
 		t.Errorf("without a terminal: exit %d, %s%s", code, out, errs)
 	}
-	if out, _, code := r.types(t, "runs", "forget", "aaaa", "--dry-run"); code != 0 || !strings.Contains(out, "7 values") {
+	if out, _, code := r.types(t, "runs", "forget", "aaaa", "--dry-run"); code != 0 || !strings.Contains(out, "8 values") {
 		t.Errorf("dry: exit %d, %s", code, out)
 	}
-	if out, code := r.atTerminal(t, "n\n", "runs", "forget", "aaaa"); code != 1 || !strings.Contains(out, "Remove these 7 values for good? [y/N]") || !strings.Contains(out, "nothing was removed") {
+	if out, code := r.atTerminal(t, "n\n", "runs", "forget", "aaaa"); code != 1 || !strings.Contains(out, "Remove these 8 values for good? [y/N]") || !strings.Contains(out, "nothing was removed") {
 		t.Errorf("no: exit %d, %s", code, out)
 	}
 	if out, _, _ := r.types(t, "runs", "show", "aaaa"); !strings.Contains(out, "list_issues()") {
 		t.Errorf("something was removed: %s", out)
 	}
-	if out, code := r.atTerminal(t, "y\n", "runs", "forget", "aaaa"); code != 0 || !strings.Contains(out, "removed 7 values\n") {
+	if out, code := r.atTerminal(t, "y\n", "runs", "forget", "aaaa"); code != 0 || !strings.Contains(out, "removed 8 values\n") {
 		t.Errorf("yes: exit %d, %s", code, out)
 	}
 	out, _, _ := r.types(t, "runs", "show", "aaaa", "--values")
@@ -427,7 +427,7 @@ func TestForgetAsks(t *testing.T) {
 	}
 	var rows []forgottenRun
 	out, _, code := r.types(t, "runs", "forget", "--yes", "--json", "aaaa", "bbbb")
-	if err := json.Unmarshal([]byte(out), &rows); err != nil || code != 0 || len(rows) != 2 || rows[0].Values != 0 || rows[1].Values != 7 {
+	if err := json.Unmarshal([]byte(out), &rows); err != nil || code != 0 || len(rows) != 2 || rows[0].Values != 0 || rows[1].Values != 8 {
 		t.Errorf("exit %d, %v, %s", code, err, out)
 	}
 }
@@ -482,7 +482,7 @@ func TestVerifyNamesFileAndLine(t *testing.T) {
 	if err := os.WriteFile(file, []byte(heads), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, errs, code := r.types(t, "runs", "verify", "--head", file); code != 0 || !strings.HasPrefix(out, "whole: 1 file with 15 entries and 7 values\nThe record matches the 2 hashes kept elsewhere.\n") {
+	if out, errs, code := r.types(t, "runs", "verify", "--head", file); code != 0 || !strings.HasPrefix(out, "whole: 1 file with 15 entries and 8 values\nThe record matches the 2 hashes kept elsewhere.\n") {
 		t.Errorf("exit %d, %s%s", code, out, errs)
 	}
 	if out, _, _ := r.types(t, "runs", "verify"); !strings.Contains(out, "This does not show whether somebody wrote the whole record anew") {

@@ -29,7 +29,6 @@ type listedCall struct {
 	Remark   string    `json:"remark,omitempty"` // what makes the user's answer doubtful
 
 	Arguments *timeline.Value `json:"arguments,omitempty"`
-	Question  *timeline.Value `json:"question,omitempty"` // what the user was shown of a call that did not leave
 
 	name, does, shown string // as a table has them
 }
@@ -90,7 +89,7 @@ func newListedCall(t *timeline.Timeline, c *timeline.Call, o timeline.Options) l
 		Writes: c.Writes, Outcome: c.Outcome(), name: c.Name(), does: c.Does(), shown: t.ArgumentsOf(c, o, codeWidth),
 	}
 	row.Allowed, row.Remark = t.WhoAllowed(c, o)
-	row.Arguments, row.Question = t.ValuesOf(c, o)
+	row.Arguments = t.ArgumentsValue(c, o)
 	if c.End != nil {
 		row.Duration = c.End.Duration
 	}

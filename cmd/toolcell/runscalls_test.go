@@ -14,9 +14,9 @@ import (
 // refusedRun has a call of a tool that is not there, one that nobody could be asked about, one that the
 // user denied, and one that the user allowed from where toolcell cannot tell who typed it.
 func refusedRun() []record.Entry {
-	const question = "toolcell asks: may Python code make this call?\nserver: \"bank\", tool: \"pay\", calls before: 0\narguments: {\"to\":\"Ada\"}"
+	const question = "toolcell asks: may Python code make this call?"
 	pay := func(call int) record.Entry {
-		return record.Verdict{Call: call, Effect: "tools/call", Server: "bank", Tool: "pay", Decision: "ask", Reasons: []string{"it writes"}, Writes: true}
+		return record.Verdict{Call: call, Effect: "tools/call", Server: "bank", Tool: "pay", Decision: "ask", Reasons: []string{"it writes"}, Writes: true, Arguments: record.TextOf(`{"to":"Ada"}`)}
 	}
 	return []record.Entry{
 		record.RunStart{Command: "exec", Code: record.TextOf("pay()"), Policy: "ab"},
@@ -45,7 +45,7 @@ func TestCallsThatWereNotSentSayWhy(t *testing.T) {
 	got := strings.Split(out, "\n")
 	for i, want := range []string{
 		`bank.nothing          refused                refused: there is no tool "nothing"`,
-		`bank.pay      writes  refused                refused: no user can be asked`,
+		`bank.pay      writes  refused  {"to":"Ada"}  refused: no user can be asked`,
 		`bank.pay      writes  refused  {"to":"Ada"}  denied by the user in a form (ask-A)`,
 		`bank.pay      writes  ok       {"to":"Eve"}  allowed by the user at the terminal (ask-B)`,
 	} {
@@ -63,10 +63,10 @@ func TestCallsThatWereNotSentSayWhy(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	denied, sent := calls[2], calls[3]
-	if denied.Arguments != nil || denied.Question == nil || !strings.HasSuffix(*denied.Question.Value, "\narguments: {\"to\":\"Ada\"}") || denied.Remark != "" {
+	if denied.Arguments == nil || *denied.Arguments.Value != `{"to":"Ada"}` || denied.Remark != "" {
 		t.Errorf("%+v", denied)
 	}
-	if sent.Question != nil || sent.Arguments == nil || *sent.Arguments.Value != `{"to":"Eve"}` || !strings.HasPrefix(sent.Remark, "doubtful ") {
+	if sent.Arguments == nil || *sent.Arguments.Value != `{"to":"Eve"}` || !strings.HasPrefix(sent.Remark, "doubtful ") {
 		t.Errorf("%+v", sent)
 	}
 
@@ -99,7 +99,7 @@ func TestArgumentsOfPrivateServersAreNotListed(t *testing.T) {
 		t.Errorf("got\n%s", out)
 	}
 	out, _, _ = r.types(t, "runs", "list", "--calls", "--json", "--policy", rules)
-	if strings.Contains(out, "Ada") || strings.Contains(out, "Eve") || strings.Count(out, `"notShown": true`) != 2 {
+	if strings.Contains(out, "Ada") || strings.Contains(out, "Eve") || strings.Count(out, `"notShown": true`) != 3 {
 		t.Errorf("got\n%s", out)
 	}
 	if out, _, _ := r.types(t, "runs", "export", "--format", "csv", "--policy", rules); strings.Contains(out, "there is no tool") {

@@ -4,14 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/toolcell/toolcell/bridge/record"
 	"github.com/toolcell/toolcell/bridge/record/history"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
-	"github.com/toolcell/toolcell/internal/text"
 )
 
 // A Call is a request to a server, or one that the policy refused.
@@ -169,30 +167,6 @@ func (q *Question) shown() *record.Text {
 		return &ask.Shown
 	}
 	return nil
-}
-
-// listedCall is the line of a call in the text of a question about several.
-var listedCall = text.Pattern(`(?m)^(\d+)\. server "(?:[^"\\]|\\.)*", tool "(?:[^"\\]|\\.)*", arguments: (.*)$`)
-
-// onlyCall is the line of the arguments in the text of a question about one call.
-var onlyCall = text.Pattern(`(?m)^arguments: (.*)$`)
-
-// argumentsIn finds the arguments of a call in the text of the question, "" if they are not there: the
-// text lists only some of many calls.
-func (q *Question) argumentsIn(shown string, call int) string {
-	if len(q.Calls) == 1 {
-		if found := onlyCall().FindStringSubmatch(shown); found != nil {
-			return found[1]
-		}
-		return ""
-	}
-	number := strconv.Itoa(1 + slices.Index(q.Calls, call))
-	for _, found := range listedCall().FindAllStringSubmatch(shown, -1) {
-		if found[1] == number {
-			return found[2]
-		}
-	}
-	return ""
 }
 
 // Answer says in words what became of the question, and how.

@@ -297,27 +297,25 @@ func TestThePolicyOfARun(t *testing.T) {
 	}
 }
 
-// TestArgumentsThatDidNotLeave are those of the question, in which the user read them.
+// TestArgumentsThatDidNotLeave are those of the verdict; the whole has the question too.
 func TestArgumentsThatDidNotLeave(t *testing.T) {
-	const one = "toolcell asks: may Python code make this call?\nserver: \"bank\", tool: \"pay\", calls before: 0\narguments: {\"to\":\"Ada\"}\nreason: `r`"
-	const many = "toolcell asks: may Python code make these 3 calls?\ntools: 3 x \"pay\" of \"bank\"\n" +
-		"1. server \"bank\", tool \"pay\\\", arguments: {}\", arguments: {\"to\":\"Ada\"}\n2. server \"bank\", tool \"pay\", arguments: {\"to\":\"Eve\"}\nand 1 more call"
+	const one, many = "toolcell asks: may Python code make this call?\narguments: …", "toolcell asks: may Python code make these 3 calls?\n…\nand 1 more call"
 	denied := func(text string, calls ...int) (all []record.Entry) {
 		all = append(all, record.RunStart{})
 		for _, c := range calls {
-			all = append(all, record.Verdict{Call: c, Server: "bank", Tool: "pay", Decision: "ask", Writes: true})
+			all = append(all, record.Verdict{Call: c, Server: "bank", Tool: "pay", Decision: "ask", Writes: true, Arguments: record.TextOf(fmt.Sprintf(`{"to":"Ada","n":%d}`, c))})
 		}
 		return append(all, record.Ask{Question: "ask-A", State: "asked", About: "call", Calls: calls, Shown: record.TextOf(text)},
 			record.Ask{Question: "ask-A", State: "denied", About: "call", Calls: calls},
 			record.CallEnd{Call: calls[0], Server: "bank", Tool: "pay", Outcome: record.Refused, Error: record.TextOf("denied by the user")}, record.RunEnd{Status: "error"})
 	}
 	out := printed(t, recorded(t, record.Options{}, denied(one, 1)...), Options{})
-	contain(t, out, "writes  refused, nothing was sent\n                  {\"to\":\"Ada\"}\n                  denied by the user (ask-A)\n")
+	contain(t, out, "writes  refused, nothing was sent\n                  {\"to\":\"Ada\",\"n\":1}\n                  denied by the user (ask-A)\n")
 	if strings.Contains(out, "error: denied") {
 		t.Errorf("it says twice that the user denied it:\n%s", out)
 	}
 	timeline := recorded(t, record.Options{}, denied(many, 4, 5, 6)...)
-	contain(t, printed(t, timeline, Options{}), "                  {\"to\":\"Ada\"}\n", "                  {\"to\":\"Eve\"}\n", "                  (the question does not list them)\n")
+	contain(t, printed(t, timeline, Options{}), "                  {\"to\":\"Ada\",\"n\":4}\n", "                  {\"to\":\"Ada\",\"n\":6}\n")
 	whole := printed(t, timeline, Options{Whole: true})
 	contain(t, whole, "the user was shown:\n                  | toolcell asks: may Python code make these 3 calls?\n", "                  | and 1 more call\n")
 	if strings.Count(whole, "the user was shown") != 1 {
@@ -325,10 +323,10 @@ func TestArgumentsThatDidNotLeave(t *testing.T) {
 	}
 	hidden := Options{Hide: func(server string) bool { return server == "bank" }}
 	contain(t, printed(t, timeline, hidden), "bytes, not shown: --values)\n")
-	if got := timeline.ArgumentsOf(timeline.Calls[1], Options{}, 80); got != `{"to":"Eve"}` {
+	if got := timeline.ArgumentsOf(timeline.Calls[1], Options{}, 80); got != `{"to":"Ada","n":5}` {
 		t.Errorf("got %s", got)
 	}
-	if got := timeline.ArgumentsOf(timeline.Calls[1], hidden, 80); strings.Contains(got, "Eve") {
+	if got := timeline.ArgumentsOf(timeline.Calls[1], hidden, 80); strings.Contains(got, "Ada") {
 		t.Errorf("got %s", got)
 	}
 }

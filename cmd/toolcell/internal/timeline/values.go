@@ -103,22 +103,10 @@ func (t *Timeline) shownText(o *Options, e *history.Entry, field string, of *rec
 // HasPolicy reports whether the user had a policy.
 func (t *Timeline) HasPolicy() bool { return t.Start != nil && t.Start.Policy != "" }
 
-// arguments returns what is shown of the arguments of a call. Those of one that did not leave may only
-// be in the question about it.
+// arguments returns what is shown of the arguments of a call.
 func (t *Timeline) arguments(o *Options, c *Call) shown {
 	e, of := c.arguments()
-	if c.Start != nil || of != nil && of.Size > 0 || c.Question == nil || c.before {
-		return t.shownText(o, e, "arguments", of)
-	}
-	s := t.shownText(o, c.Question.entry, "shown", c.Question.shown())
-	if s.none {
-		return s
-	}
-	found := c.Question.argumentsIn(s.full(), c.Number)
-	if found == "" {
-		return shown{note: "the question does not list them", none: true}
-	}
-	return shown{value: found, note: s.note}
+	return t.shownText(o, e, "arguments", of)
 }
 
 // ArgumentsOf returns the arguments of a call on one line of at most n columns, or why they are not
@@ -146,14 +134,10 @@ func (t *Timeline) value(o *Options, e *history.Entry, v *history.Value) Value {
 	return Value{Value: &v.Value.Value, Tail: v.Tail, Wrong: v.Wrong}
 }
 
-// ValuesOf returns the arguments of a call, and of one that did not leave the text of the question about
-// it. They are nil if they are not kept.
-func (t *Timeline) ValuesOf(c *Call, o Options) (arguments, question *Value) {
-	if c.Start == nil && c.Question != nil && !c.before {
-		question = t.Shown(c.Question, o)
-	}
+// ArgumentsValue returns the arguments of a call, nil if they are not kept.
+func (t *Timeline) ArgumentsValue(c *Call, o Options) *Value {
 	e, _ := c.arguments()
-	return t.valueOf(&o, e, "arguments"), question
+	return t.valueOf(&o, e, "arguments")
 }
 
 // Shown returns the text that the user was shown, nil if it is not kept.
