@@ -102,6 +102,9 @@ func TestArgumentsOfPrivateServersAreNotListed(t *testing.T) {
 	if strings.Contains(out, "Ada") || strings.Contains(out, "Eve") || strings.Count(out, `"notShown": true`) != 3 {
 		t.Errorf("got\n%s", out)
 	}
+	if out, _, _ := r.types(t, "runs", "list", "--policy", rules); strings.Contains(out, "pay()") || !strings.Contains(out, "(not shown: runs show ID --values)") {
+		t.Errorf("got\n%s", out)
+	}
 	if out, _, _ := r.types(t, "runs", "export", "--format", "csv", "--policy", rules); strings.Contains(out, "there is no tool") {
 		t.Errorf("got\n%s", out)
 	}

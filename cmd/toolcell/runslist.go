@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -37,7 +38,7 @@ func runsList(_ context.Context, o runsOptions) error {
 	if len(all) == 0 {
 		return o.printNoRuns()
 	}
-	rows, err := listedRuns(r, all, now)
+	rows, err := listedRuns(r, all, now, o.hide())
 	if err != nil {
 		return o.Settings.Dirs.Explain(err)
 	}
@@ -114,7 +115,7 @@ func (o runsOptions) printNoRuns() error {
 }
 
 // listedRuns returns the rows of a list.
-func listedRuns(r *history.Record, all []history.Run, now time.Time) (rows [][]string, err error) {
+func listedRuns(r *history.Record, all []history.Run, now time.Time, hide func(server string) bool) (rows [][]string, err error) {
 	codes, err := r.Codes(all)
 	if err != nil {
 		return nil, err
@@ -125,9 +126,11 @@ func listedRuns(r *history.Record, all []history.Run, now time.Time) (rows [][]s
 			took = timeline.Took(r.Duration)
 		}
 		calls, writes := strconv.Itoa(r.Calls), strconv.Itoa(r.Writes)
-		rows = append(rows, []string{
-			shortRun(r.ID), beganAt(r.Start, now), runFrom(r), runStatus(r), calls, writes, took, codeLine(r, codes[r.ID].Value),
-		})
+		code := codeLine(r, codes[r.ID].Value)
+		if hide != nil && (r.Private || slices.ContainsFunc(r.Servers, hide)) {
+			code = "(not shown: runs show ID --values)"
+		}
+		rows = append(rows, []string{shortRun(r.ID), beganAt(r.Start, now), runFrom(r), runStatus(r), calls, writes, took, code})
 	}
 	return rows, nil
 }

@@ -30,6 +30,7 @@ type Run struct {
 	Host     string        `json:"host,omitzero"`
 	Session  string        `json:"session,omitzero"`
 	Plan     bool          `json:"plan,omitzero"`
+	Private  bool          `json:"private,omitzero"` // it could use a server that was private then
 	Servers  []string      `json:"servers,omitzero"` // that it called
 	Tools    []string      `json:"tools,omitzero"`   // SERVER.TOOL
 	Calls    int           `json:"calls,omitzero"`   // that went out
@@ -91,5 +92,5 @@ func (f *Filter) isTool(full string) bool {
 // begin takes in the start of a run.
 func (r *Run) begin(h record.Header, e record.RunStart) {
 	r.ID, r.Parent, r.Start = h.Run, h.Parent, h.Time
-	r.Command, r.Client, r.User, r.Host, r.Session, r.Plan = e.Command, e.Client, e.User, e.Host, e.Session, e.Plan
+	r.Command, r.Client, r.User, r.Host, r.Session, r.Plan, r.Private = e.Command, e.Client, e.User, e.Host, e.Session, e.Plan, e.Private
 }

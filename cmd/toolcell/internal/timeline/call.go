@@ -18,7 +18,6 @@ type Call struct {
 	Line                 int // of the code, 0 if it is not known
 	Server, Tool, Effect string
 	Writes               bool // it may have changed something
-	Private              bool // the server was private
 	At                   time.Time
 	Verdict              *record.Verdict   // nil if the policy plainly allowed it
 	Start                *record.CallStart // nil if it did not go out
@@ -31,10 +30,10 @@ type Call struct {
 }
 
 // describe notes what an entry says of the call. The first one counts.
-func (c *Call) describe(server, tool, effect string, line int, writes, private bool) {
+func (c *Call) describe(server, tool, effect string, line int, writes bool) {
 	c.Server, c.Tool, c.Effect = cmp.Or(c.Server, server), cmp.Or(c.Tool, tool), cmp.Or(c.Effect, effect)
 	c.Line = cmp.Or(c.Line, line)
-	c.Writes, c.Private = c.Writes || writes, c.Private || private
+	c.Writes = c.Writes || writes
 }
 
 // What a call was that has no outcome.

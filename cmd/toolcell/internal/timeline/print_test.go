@@ -270,7 +270,7 @@ func TestTextsThatAreNotAsTheyWere(t *testing.T) {
 		"as they were": {as(record.Options{}, same), Options{}, []string{`{"to":"Ada"}`, "| to Ada", "CODE  (blacked out: ", "[hidden:"}},
 		"not kept":     {as(record.Options{Keep: record.KeepNone}, same), Options{}, []string{"CODE  (48 bytes, not kept)\n", "    (12 bytes, not kept)\n", "OUTPUT  (7 bytes, not kept)\n"}},
 		"forgotten":    {as(record.Options{}, func(*history.Value) *history.Value { return nil }), Options{}, []string{"(12 bytes, forgotten or removed)\n", "OUTPUT  (7 bytes, forgotten or removed)\n"}},
-		"private":      {as(record.Options{}, same), Options{Hide: func(server string) bool { return server == "bank" }}, []string{"(12 bytes, not shown: --values)\n", "OUTPUT  (7 bytes, not shown: --values)\n", "CODE  (blacked out"}},
+		"private":      {as(record.Options{}, same), Options{Hide: func(server string) bool { return server == "bank" }}, []string{"(12 bytes, not shown: --values)\n", "OUTPUT  (7 bytes, not shown: --values)\n", "CODE  (48 bytes, not shown: --values)"}},
 		"changed": {as(record.Options{}, func(v *history.Value) *history.Value {
 			return &history.Value{Value: record.Value{Value: "to Eve"}, Wrong: true}
 		}), Options{}, []string{"to Eve (this is NOT what was recorded)\n", "OUTPUT  (this is NOT what was recorded)\n"}},

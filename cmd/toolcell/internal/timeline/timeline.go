@@ -26,6 +26,8 @@ type Timeline struct {
 
 	entries  []history.Entry
 	numbered map[int]*Call    // Calls
+	servers  map[string]bool  // that it could use, or tried to
+	private  bool             // some of them were
 	others   []*history.Entry // what is shown between the calls
 	start    *history.Entry   // of Start
 	end      *history.Entry   // of End
@@ -33,7 +35,7 @@ type Timeline struct {
 
 // New makes the timeline of a run of its entries, which are in the order of their times.
 func New(run history.Run, entries []history.Entry) *Timeline {
-	t := &Timeline{Run: run, entries: entries, numbered: map[int]*Call{}}
+	t := &Timeline{Run: run, entries: entries, numbered: map[int]*Call{}, servers: map[string]bool{}}
 	for i := range entries {
 		t.Add(&entries[i])
 	}
@@ -61,10 +63,15 @@ func (t *Timeline) Add(e *history.Entry) {
 	switch body := e.Body.(type) {
 	case *record.RunStart:
 		t.Start, t.start = body, e
+		t.touch("", body.Private)
+		for _, server := range body.Grants.Servers {
+			t.touch(server, false)
+		}
 	case *record.RunReady:
 		t.Ready = body
 	case *record.RunEnd:
 		t.End, t.end = body, e
+		t.touch("", body.Private)
 	case *record.RunCost:
 		t.Cost = body
 	case *record.Verdict:
@@ -74,20 +81,32 @@ func (t *Timeline) Add(e *history.Entry) {
 		}
 		c := t.call(body.Call, e.Time)
 		c.Verdict, c.verdict = body, e
-		c.describe(body.Server, body.Tool, body.Effect, body.Line, body.Writes, body.Private)
+		t.touch(body.Server, body.Private)
+		c.describe(body.Server, body.Tool, body.Effect, body.Line, body.Writes)
 	case *record.CallStart:
 		c := t.call(body.Call, e.Time)
 		c.Start, c.start, c.At = body, e, e.Time
-		c.describe(body.Server, body.Tool, body.Effect, body.Line, body.Writes, body.Private)
+		t.touch(body.Server, body.Private)
+		c.describe(body.Server, body.Tool, body.Effect, body.Line, body.Writes)
 	case *record.CallEnd:
 		c := t.call(body.Call, e.Time)
 		c.End, c.end = body, e
-		c.describe(body.Server, body.Tool, "", body.Line, body.Writes, body.Private)
+		t.touch(body.Server, body.Private)
+		c.describe(body.Server, body.Tool, "", body.Line, body.Writes)
 	case *record.Ask:
 		t.ask(body, e)
+		t.touch(body.Server, false)
 	case *record.Egress, *record.File, *record.Limit, *record.Pin, *record.Torn:
 		t.others = append(t.others, e)
 	}
+}
+
+// touch notes that the run could use a server, which was private then or not.
+func (t *Timeline) touch(server string, private bool) {
+	if server != "" {
+		t.servers[server] = true
+	}
+	t.private = t.private || private
 }
 
 // call returns the call of a number, which is a new one if it is not there yet.

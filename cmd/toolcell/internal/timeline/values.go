@@ -3,7 +3,6 @@ package timeline
 import (
 	"cmp"
 	"encoding/json"
-	"slices"
 	"strings"
 
 	"github.com/toolcell/toolcell/bridge/record"
@@ -14,8 +13,8 @@ import (
 
 // Options say what of a timeline is shown.
 type Options struct {
-	// Hide reports whether the values of a server are left out, beside those of servers that were
-	// private when the run called them. What the code printed then is left out as well. nil shows all.
+	// Hide reports whether a server is private. Values of runs that could use one, or one that was private
+	// then, are left out. nil shows all.
 	Hide   func(server string) bool
 	ToShow string // what to type for them, unless it is --values
 	Whole  bool   // values are not shortened
@@ -24,31 +23,18 @@ type Options struct {
 	PolicyFile, Policy string
 }
 
-// hides reports whether the values of a server are left out. private is what its entry says.
-func (o *Options) hides(server string, private bool) bool {
-	return o.Hide != nil && (private || server != "" && o.Hide(server))
-}
-
-// hidesCall reports whether the values of a call are left out.
-func (o *Options) hidesCall(c *Call) bool { return o.hides(c.Server, c.Private) }
-
-// hidden reports whether the values of an entry are left out.
-func (t *Timeline) hidden(o *Options, e *history.Entry) bool {
-	switch body := e.Body.(type) {
-	case *record.CallStart:
-		return o.hides(body.Server, body.Private)
-	case *record.CallEnd:
-		return o.hides(body.Server, body.Private)
-	case *record.Verdict:
-		return o.hides(body.Server, body.Private)
-	case *record.RunEnd:
-		return o.hides("", body.Private) || slices.ContainsFunc(t.Calls, o.hidesCall)
-	case *record.Ask:
-		return o.hides(body.Server, false) || slices.ContainsFunc(t.Calls, func(c *Call) bool {
-			return slices.Contains(body.Calls, c.Number) && o.hidesCall(c)
-		})
+// hides reports whether the values of the run are left out, since it could use a private server: code
+// has values itself, and carries them from one server to another.
+func (t *Timeline) hides(o *Options) bool {
+	if o.Hide == nil {
+		return false
 	}
-	return false
+	for server := range t.servers {
+		if o.Hide(server) {
+			return true
+		}
+	}
+	return t.private
 }
 
 // A shown is what is shown of a Text.
@@ -80,7 +66,7 @@ func (t *Timeline) shownText(o *Options, e *history.Entry, field string, of *rec
 		return shown{note: size + ", not kept", none: true}
 	case v == nil:
 		return shown{note: size + ", forgotten or removed", none: true}
-	case t.hidden(o, e):
+	case t.hides(o):
 		return shown{note: size + ", not shown: " + cmp.Or(o.ToShow, "--values"), none: true}
 	}
 	s.value = v.Value.Value
@@ -128,7 +114,7 @@ type Value struct {
 }
 
 func (t *Timeline) value(o *Options, e *history.Entry, v *history.Value) Value {
-	if t.hidden(o, e) {
+	if t.hides(o) {
 		return Value{NotShown: true}
 	}
 	return Value{Value: &v.Value.Value, Tail: v.Tail, Wrong: v.Wrong}
