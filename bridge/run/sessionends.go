@@ -79,6 +79,9 @@ func (s *exitReasons) why(name string) string {
 	if s.live[name] {
 		return ""
 	}
+	if s.reasons[name] == "" && s.takeOver() { // from a server that was still ending when this one began
+		s.save()
+	}
 	return s.reasons[name]
 }
 
@@ -92,7 +95,7 @@ func (s *exitReasons) keep(name, why string) {
 	s.save()
 }
 
-// load takes over the files of servers that are gone.
+// load takes over what other servers have noted, and makes the file of this one.
 func (s *exitReasons) load() {
 	if s.read {
 		return
@@ -101,14 +104,7 @@ func (s *exitReasons) load() {
 	if s.dir == "" {
 		return
 	}
-	files, _ := state.Match(s.dir, "*.json")
-	for _, path := range files[:min(len(files), maxEnded)] {
-		for name, why := range readEnded(path) {
-			if len(s.reasons) < maxEnded && checkSessionName(name) == nil {
-				s.reasons[name] = text.Bound(why, 500)
-			}
-		}
-	}
+	s.takeOver()
 	err := os.MkdirAll(s.dir, 0o700)
 	if err == nil {
 		s.file, err = os.CreateTemp(s.dir, "*.json")
@@ -119,6 +115,23 @@ func (s *exitReasons) load() {
 	if err != nil {
 		s.log.Debug("noting sessions", "err", err)
 	}
+}
+
+// takeOver takes over the files of servers that are gone, and reports whether there was something in one.
+func (s *exitReasons) takeOver() (some bool) {
+	if s.dir == "" {
+		return false
+	}
+	files, _ := state.Match(s.dir, "*.json")
+	for _, path := range files[:min(len(files), maxEnded)] {
+		for name, why := range readEnded(path) {
+			if len(s.reasons) < maxEnded && checkSessionName(name) == nil {
+				s.reasons[name] = text.Bound(why, 500)
+				some = true
+			}
+		}
+	}
+	return some
 }
 
 // readEnded reads and removes the file of a server that is gone.

@@ -24,8 +24,11 @@ func TestNextServerKnowsWhatWentOn(t *testing.T) {
 	if why := openEndings(dir).why("over"); why != "" {
 		t.Errorf("while the first server lives, another one says %q", why)
 	}
-	s.close()
 	next := openEndings(dir)
+	if why := next.why("session"); why != "" {
+		t.Errorf("while the first server lives, another one says %q", why)
+	}
+	s.close()
 	if next.why("session") != serverEnded || next.why("run") != "the run ended with it" || next.why("over") != "the code ended it" {
 		t.Errorf("the next server says %q, %q, %q", next.why("session"), next.why("run"), next.why("over"))
 	}

@@ -89,13 +89,18 @@ func TestFollowPrintsRunsAsTheyCome(t *testing.T) {
 				lines <- in.Text()
 			}
 		}()
-		ends := "  ends    success after "
+		begins, ends := "  begins  exec, servers github", "  ends    success after "
 		if flags != nil {
-			ends = `"kind":"run.end"`
+			begins, ends = `"kind":"run.start"`, `"kind":"run.end"`
 		}
-		// It follows from when it has begun to look, which nothing tells: runs are made until it shows one.
+		// It follows from when it has begun to look, which nothing tells: runs are made until it shows one
+		// from its beginning.
 		var seen []string
-		for end := time.Now().Add(slow(patience)); !strings.Contains(strings.Join(seen, "\n"), ends); {
+		whole := func() bool {
+			_, after, began := strings.Cut(strings.Join(seen, "\n"), begins)
+			return began && strings.Contains(after, ends)
+		}
+		for end := time.Now().Add(slow(patience)); !whole(); {
 			if time.Now().After(end) {
 				t.Fatalf("it printed %q", seen)
 			}
