@@ -214,6 +214,13 @@ bench-neighbor: bin/toolcell test-deps
 bench-signals: | deps
 	go test -tags $(TAGS) -run '^$$' -bench 'Benchmark(Off|On)$$' -benchmem ./internal/signals
 
+# What the record of runs costs: docs/benchmarks/record.md.
+.PHONY: bench-record
+bench-record: | deps
+	go test -tags $(TAGS) -run '^$$' -bench ARecordedRun ./bridge/gate
+	go test -tags $(TAGS) -run '^$$' -bench . ./bridge/record
+	go test -tags $(TAGS) -run '^$$' -bench . -benchtime 3x ./bridge/record/history
+
 # A download through the way out of a sandbox beside a direct one.
 .PHONY: bench-network
 bench-network: bin/toolcell test-deps
