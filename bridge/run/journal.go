@@ -109,7 +109,7 @@ func (r *Run) recordEnd(res *Result, took time.Duration) {
 	for _, u := range res.Network {
 		_ = r.record.Append(record.Egress{Host: u.Host, Port: u.Port, Rule: u.Rule, Requests: u.Requests, Sent: u.BytesSent, Received: u.BytesReceived, Refused: u.Refused})
 	}
-	line.Files = r.recordFiles(res)
+	line.Files = r.recordFiles(res, line.Private)
 	if limit, ok := limitOf(res, r); ok {
 		_ = r.record.Append(limit)
 	}
@@ -148,10 +148,14 @@ func limitOf(res *Result, r *Run) (record.Limit, bool) {
 	return record.Limit{}, false
 }
 
-// recordFiles records the files that the run has left.
-func (r *Run) recordFiles(res *Result) (all []record.File) {
+// recordFiles records the files that the run has left. Their digests have no salt, so there are none if
+// what is in them may be private, which could be guessed.
+func (r *Run) recordFiles(res *Result, private bool) (all []record.File) {
 	for _, f := range res.Files {
 		file := record.File{Name: f.Name, Use: "left", Type: f.Type, Size: f.Size, SHA256: f.SHA256}
+		if private {
+			file.SHA256 = ""
+		}
 		_ = r.record.Append(file)
 		all = append(all, file)
 	}

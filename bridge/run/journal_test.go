@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolcell/toolcell/bridge/artifacts"
 	"github.com/toolcell/toolcell/bridge/bridgetest"
 	"github.com/toolcell/toolcell/bridge/consent"
 	"github.com/toolcell/toolcell/bridge/record"
@@ -165,6 +166,16 @@ func TestARunThatCannotBeRecorded(t *testing.T) {
 			t.Errorf("required: %s, %s, %v", r.Status, r.Error, r.Stdout)
 		case !required && (r.Status != StatusSuccess || !strings.Contains(notes, "the record of this run is incomplete") || !strings.Contains(notes, "not a directory")):
 			t.Errorf("not required: %s, %s", r.Status, notes)
+		}
+	}
+}
+
+// TestFilesOfPrivateRunsHaveNoDigest, by which their content could be guessed.
+func TestFilesOfPrivateRunsHaveNoDigest(t *testing.T) {
+	res := &Result{Files: []artifacts.File{{Name: "a.csv", Size: 3, SHA256: "abc"}}}
+	for private, want := range map[bool]string{false: "abc", true: ""} {
+		if got := (&Run{}).recordFiles(res, private); len(got) != 1 || got[0].Name != "a.csv" || got[0].SHA256 != want {
+			t.Errorf("private %t: %+v", private, got)
 		}
 	}
 }
