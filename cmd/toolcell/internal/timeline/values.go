@@ -113,7 +113,7 @@ type Value struct {
 	NotShown bool    `json:"notShown,omitempty"` // of a private server
 }
 
-func (t *Timeline) value(o *Options, e *history.Entry, v *history.Value) Value {
+func (t *Timeline) value(o *Options, v *history.Value) Value {
 	if t.hides(o) {
 		return Value{NotShown: true}
 	}
@@ -133,7 +133,7 @@ func (t *Timeline) valueOf(o *Options, e *history.Entry, field string) *Value {
 	if e == nil || e.Values[field] == nil {
 		return nil
 	}
-	v := t.value(o, e, e.Values[field])
+	v := t.value(o, e.Values[field])
 	return &v
 }
 
@@ -141,7 +141,7 @@ func (t *Timeline) valueOf(o *Options, e *history.Entry, field string) *Value {
 func (t *Timeline) JSON(o Options, e *history.Entry) (json.RawMessage, error) {
 	values := map[string]Value{}
 	for field, v := range e.Values {
-		values[field] = t.value(&o, e, v)
+		values[field] = t.value(&o, v)
 	}
 	more, err := json.Marshal(struct {
 		File   string           `json:"file"`
