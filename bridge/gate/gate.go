@@ -60,7 +60,9 @@ type Options struct {
 	// Record has every request; nil records nothing. RecordRequired: what cannot be recorded is not sent.
 	Record         *record.Run
 	RecordRequired bool
-	Log            *slog.Logger // nothing is logged if nil
+	// Earlier is what the record may keep of earlier runs of the session, whose variables are there.
+	Earlier Keeping
+	Log     *slog.Logger // nothing is logged if nil
 }
 
 // A Gate is that of one run, or of one command. It is safe for concurrent use.
@@ -71,14 +73,13 @@ type Gate struct {
 	planner  planner
 	stopped  atomic.Pointer[error]
 	silent   atomic.Pointer[mcpproxy.SilentError]
-	own      consent.Taint // what this run has read from private servers, or got of it from earlier ones
-	grant    keeping       // goes by the servers that may be used
 
 	mu       sync.Mutex
 	used     []string      // servers whose tools the code has called or read about
 	recorded []record.Done // the last calls that may have changed something
 	pins     []string      // changes of tools, and hints that were accepted, that are on record
 	sentOut  int           // calls that left
+	keeping  Keeping       // of what the code may have by now
 }
 
 // New makes a Gate.
@@ -91,8 +92,8 @@ func New(o Options) *Gate {
 		o: o, progress: callProgress{report: o.Progress}, planner: planner{dry: o.Plan, order: newCallOrder()},
 		calls: callRecorder{ended: map[Outcome]int{}},
 	}
-	if o.Record != nil {
-		g.grant.private, g.grant.keep = PrivateGrant(o.Upstreams, o.Policy, maps.Keys(o.Granted))
+	if g.keeping = o.Earlier; o.Record != nil {
+		g.keeping = g.keeping.and(PrivateGrant(o.Upstreams, o.Policy, maps.Keys(o.Granted)))
 	}
 	return g
 }

@@ -51,11 +51,12 @@ func (g *Gate) HasRead() bool { return g.o.Taint.Reason() != "" }
 // MarkRead notes that the code gets what was read from private servers before.
 func (g *Gate) MarkRead(reads ...string) {
 	g.o.Taint.Add(reads...)
-	g.own.Add(reads...)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, read := range reads {
+		g.keeping = g.keeping.and(g.keepingOf(read))
+	}
 }
-
-// OwnReads returns what of private servers the code may have got in this run.
-func (g *Gate) OwnReads() []string { return g.own.Reads() }
 
 // ReachesHosts reports whether what the code has read can get out over the network.
 func (g *Gate) ReachesHosts() bool { return len(g.o.Hosts) > 0 }

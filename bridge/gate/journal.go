@@ -1,11 +1,11 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -59,55 +59,62 @@ func (g *Gate) found(j *journaled, s config.Server) {
 	}
 	j.server, j.known, j.keep = s.Name, true, record.Keep(g.o.Policy.Record(policyServer(s)))
 	j.private, _ = g.o.Policy.Flow(policyServer(s))
-	if private, keep := g.Output(); keep != "" {
-		j.private, j.keep = private, keep
+	if k := g.Keeping(); k.Keep != "" {
+		j.private, j.keep = k.Private, k.Keep
 	}
 }
 
-// A keeping says whether texts are private, and what the record may keep of them ("" is the default).
-type keeping struct {
-	private bool
-	keep    record.Keep
+// A Keeping says whether texts may have something of private servers, and what the record may keep of
+// them: nothing, or what it keeps by default ("").
+type Keeping struct {
+	Private bool
+	Keep    record.Keep
 }
 
-// PrivateGrant returns whether some of these servers are private, and what the record may keep of a run
-// that may use them: nothing then, neither code nor arguments nor output, since code carries values from
-// one server to another. The sections of all private ones may let it be kept.
-func PrivateGrant(up *mcpproxy.Proxy, rules *policy.Enforcer, servers iter.Seq[string]) (private bool, keep record.Keep) {
+// and is what may be kept of texts that may have something of both.
+func (k Keeping) and(other Keeping) Keeping {
+	return Keeping{k.Private || other.Private, cmp.Or(k.Keep, other.Keep)}
+}
+
+// PrivateGrant returns what the record may keep of a run that may use these servers: nothing, neither code
+// nor arguments nor output, if some are private, since code carries values from one server to another. The
+// sections of all private ones may let it be kept.
+func PrivateGrant(up *mcpproxy.Proxy, rules *policy.Enforcer, servers iter.Seq[string]) (k Keeping) {
 	for name := range servers {
 		s, err := up.Lookup(name)
 		if err != nil {
 			continue
 		}
-		if is, _ := rules.Flow(policyServer(s)); is {
-			private = true
+		if private, _ := rules.Flow(policyServer(s)); private {
+			k.Private = true
 			if rules.Record(policyServer(s)) == policy.RecordNone {
-				return true, record.KeepNone
+				k.Keep = record.KeepNone
 			}
 		}
 	}
-	return private, ""
+	return k
 }
 
-// Output returns whether the run may have something of private servers, and what the record may keep
-// of its texts. It may have got that from its session, from what earlier runs printed and from tools that
-// they saved.
-func (g *Gate) Output() (private bool, keep record.Keep) {
-	if g.grant.keep != "" {
-		return true, g.grant.keep
+// keepingOf is what the record may keep of what was read from a private server. Of one that may be used
+// PrivateGrant has told it.
+func (g *Gate) keepingOf(read string) Keeping {
+	if strings.HasPrefix(read, "/") {
+		return Keeping{} // the client's folder is the user's own, and the client sees it anyway
 	}
-	private = g.grant.private
-	for _, read := range g.OwnReads() {
-		if strings.HasPrefix(read, "/") {
-			continue // the client's folder is the user's own, and the client sees it anyway
-		}
-		private = true
-		granted := func(name string) bool { return strings.HasPrefix(read, name+".") }
-		if !slices.ContainsFunc(slices.Collect(maps.Keys(g.o.Granted)), granted) {
-			return true, record.KeepNone // the sections of those that are granted let it be kept
+	for name := range g.o.Granted {
+		if strings.HasPrefix(read, name+".") {
+			return Keeping{Private: true}
 		}
 	}
-	return private, ""
+	return Keeping{Private: true, Keep: record.KeepNone}
+}
+
+// Keeping returns what the record may keep of the run's texts. The code may have something of private
+// servers from them, from its session, and from tools that earlier runs saved.
+func (g *Gate) Keeping() Keeping {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.keeping
 }
 
 // again begins anew with a request that has not left.
@@ -251,7 +258,7 @@ func (g *Gate) RecordAsk(q consent.Question) error {
 		return nil
 	}
 	line := askEntry(q)
-	_, line.Keep = g.Output()
+	line.Keep = g.Keeping().Keep
 	servers := []string{line.Server}
 	for _, c := range q.Calls {
 		servers = append(servers, c.Server)

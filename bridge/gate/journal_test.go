@@ -312,9 +312,9 @@ func TestValuesOnRecord(t *testing.T) {
 					t.Errorf("what was sent is %v", v)
 				}
 			}
-			private, output := g.Output()
-			if got := strings.Join(fields, " "); got != tt.want || output != tt.output || private != strings.Contains(tt.policy, "private") {
-				t.Errorf("kept is %q, want %q; of the output %q, private %v", got, tt.want, output, private)
+			k := g.Keeping()
+			if got := strings.Join(fields, " "); got != tt.want || k.Keep != tt.output || k.Private != strings.Contains(tt.policy, "private") {
+				t.Errorf("kept is %q, want %q; of the output %q, private %v", got, tt.want, k.Keep, k.Private)
 			}
 			if start := j.lines(t, false)[0]; start["arguments"].(map[string]any)["size"] != 7.0 {
 				t.Errorf("the call is %v", start)
@@ -351,5 +351,30 @@ func BenchmarkARecordedRun(b *testing.B) {
 				_ = run.Append(record.RunEnd{Status: "success", Stdout: record.TextOf(strings.Repeat("a line\n", 100))})
 			}
 		})
+	}
+}
+
+// TestKeepingOfManyReads: what is kept goes by each of them, however many there were before, and by earlier
+// runs of the session.
+func TestKeepingOfManyReads(t *testing.T) {
+	u := newUpstream(t)
+	o := Options{Upstreams: u.Proxy, Granted: granted, Policy: policyIn(t, ""), Taint: &consent.Taint{}}
+	g := New(o)
+	if g.MarkRead("/project"); g.Keeping() != (Keeping{}) {
+		t.Errorf("of the client's folder: %+v", g.Keeping())
+	}
+	for i := range 100 {
+		g.MarkRead(fmt.Sprintf("up.tool%d", i))
+	}
+	if g.Keeping() != (Keeping{Private: true}) {
+		t.Errorf("of a server that may be used: %+v", g.Keeping())
+	}
+	none := Keeping{Private: true, Keep: record.KeepNone}
+	if g.MarkRead("other.tool"); g.Keeping() != none {
+		t.Errorf("of another one: %+v", g.Keeping())
+	}
+	o.Earlier = g.Keeping()
+	if got := New(o).Keeping(); got != none {
+		t.Errorf("of the next run: %+v", got)
 	}
 }

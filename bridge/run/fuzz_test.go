@@ -61,7 +61,7 @@ func FuzzTalk(f *testing.F) {
 		defer cancel()
 		files := s.artifacts.NewCollector(ctx, NewID())
 		defer files.Discard()
-		r := &Run{runs: s, python: &interpreter{}}
+		r := &Run{runs: s, python: &interpreter{}, session: &session{}}
 		r.gate = r.newGate()
 		api := r.newAPI(files.Display)
 		_, _ = runner.NewConn(sandbox, "", runner.NewBudget("")).Run(ctx, runner.Start{Code: "code", Deadline: deadline.New(time.Minute)}, r.gate, api)

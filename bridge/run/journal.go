@@ -22,7 +22,7 @@ import (
 // for it: its calls do, and its end.
 func (r *Run) recordStart() error {
 	names, hosts := splitTargets(r.req.Servers)
-	private, keep := gate.PrivateGrant(r.runs.o.Upstreams, r.policy, slices.Values(names))
+	k := gate.PrivateGrant(r.runs.o.Upstreams, r.policy, slices.Values(names))
 	c := r.req.Client
 	start := record.RunStart{
 		Session: r.req.Session, Plan: r.req.Plan,
@@ -31,7 +31,7 @@ func (r *Run) recordStart() error {
 		Grants:  record.Grants{Servers: names, Hosts: hosts, Folders: r.shownFolders()},
 		Policy:  r.policy.Digest(),
 		Timeout: int(r.timeout / time.Second),
-		Private: private, Keep: keep,
+		Private: k.Private, Keep: k.Keep,
 	}
 	if r.o.RecordRequired {
 		return r.record.Append(start)
@@ -103,7 +103,8 @@ func (r *Run) recordEnd(res *Result, took time.Duration) {
 	}
 	line.Error, line.Traceback = errorAndTraceback(res)
 	if r.gate != nil {
-		line.Private, line.Keep = r.gate.Output()
+		k := r.gate.Keeping()
+		line.Private, line.Keep = k.Private, k.Keep
 		line.Effects, line.Calls = r.gate.Recorded()
 	}
 	for _, u := range res.Network {

@@ -156,7 +156,6 @@ func (r *Run) runCode(ctx context.Context) *Result {
 	taint := r.req.Client.Taint
 	taint.Add(r.session.private...)
 	r.gate = r.newGate()
-	r.gate.MarkRead(r.session.read...)
 	r.findFolder()
 	if err := r.askFirst(ctx); err != nil {
 		return r.fail(err)
@@ -201,7 +200,7 @@ func (r *Run) runCode(ctx context.Context) *Result {
 	if published.Folder != "" {
 		r.runs.cleanFiles(r.o.Files)
 	}
-	r.session.private, r.session.read = taint.Reads(), r.gate.OwnReads()
+	r.session.private, r.session.keeping = taint.Reads(), r.gate.Keeping()
 	r.noteUsage()
 	newsAtEnd := r.runs.sessions.endRun(r.session, res, end)
 	res.Session = cmp.Or(newsAtEnd.state, newsAtStart.state)
@@ -215,7 +214,7 @@ const pictureGrace = 750 * time.Millisecond
 
 // newGate makes the gate of the run. Without a user nothing is asked.
 func (r *Run) newGate() *gate.Gate {
-	o := gate.Options{Upstreams: r.runs.o.Upstreams, Granted: r.granted, Policy: r.policy, Plan: r.req.Plan, Record: r.record, RecordRequired: r.o.RecordRequired, Log: r.runs.o.Log}
+	o := gate.Options{Upstreams: r.runs.o.Upstreams, Granted: r.granted, Policy: r.policy, Plan: r.req.Plan, Record: r.record, RecordRequired: r.o.RecordRequired, Earlier: r.session.keeping, Log: r.runs.o.Log}
 	if r.Asker != nil {
 		o.Asker, o.Taint, o.Can = r.Asker, r.req.Client.Taint, r.req.Elicits
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolcell/toolcell/bridge/gate"
 	"github.com/toolcell/toolcell/bridge/runner"
 	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/internal/text"
@@ -42,7 +43,7 @@ type session struct {
 	// turn may use them.
 	interpreter *interpreter
 	private     []string      // what was read from private servers by then: it may be in there
-	read        []string      // of that, what its own runs have read: the model carries the rest, if anything does
+	keeping     gate.Keeping  // what the record may keep of what its runs had by then
 	idle        time.Duration // after which it ends
 
 	// The fields below are guarded by sessions.mu.
@@ -249,7 +250,7 @@ func (ss *sessions) resume(sess *session) *interpreter {
 // lose ends the interpreter of a session that a call has.
 func (ss *sessions) lose(sess *session, why string) {
 	in := sess.interpreter
-	sess.interpreter, sess.private, sess.read, sess.old = nil, nil, nil, false
+	sess.interpreter, sess.private, sess.keeping, sess.old = nil, nil, gate.Keeping{}, false
 	in.end(errors.New(why))
 	if sess.name != "" && ss.life.Err() == nil { // otherwise the server is closing
 		ss.exits.add(sess.name, why)

@@ -100,8 +100,8 @@ func callFromTerminal(ctx context.Context, p *mcpproxy.Proxy, r gate.Request, ru
 		return nil, err
 	}
 	on := journal.Begin(run.NewID(), "")
-	private, keep := gate.PrivateGrant(p, rules, slices.Values([]string{server.Name}))
-	if err := on.Append(record.RunStart{Grants: record.Grants{Servers: []string{server.Name}}, Policy: rules.Digest(), Private: private, Keep: keep}); err != nil && required {
+	k := gate.PrivateGrant(p, rules, slices.Values([]string{server.Name}))
+	if err := on.Append(record.RunStart{Grants: record.Grants{Servers: []string{server.Name}}, Policy: rules.Digest(), Private: k.Private, Keep: k.Keep}); err != nil && required {
 		return nil, fmt.Errorf("nothing is called without a record, and this call cannot be recorded: %w", err)
 	}
 	o := gate.Options{Upstreams: p, Granted: map[string]bool{server.Name: true}, Policy: rules, Taint: &consent.Taint{}, Command: true, Record: on, RecordRequired: required}
@@ -134,7 +134,7 @@ func callFromTerminal(ctx context.Context, p *mcpproxy.Proxy, r gate.Request, ru
 // recordCall records how a call from the command line ended.
 func recordCall(on *record.Run, g *gate.Gate, took time.Duration, err error) {
 	end := record.RunEnd{Status: run.StatusSuccess, Duration: took.Microseconds()}
-	end.Private, end.Keep = g.Output()
+	end.Private, end.Keep = g.Keeping().Private, g.Keeping().Keep
 	end.Effects, end.Calls = g.Recorded()
 	if err != nil {
 		end.Status, end.Error, end.Own = run.StatusError, record.TextOf(err.Error()), !mcpproxy.SaidByServer(err)
