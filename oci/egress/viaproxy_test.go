@@ -126,12 +126,6 @@ func TestThroughTheProxyOfTheHost(t *testing.T) {
 // TestProxiesThatAreNotUsed: nothing goes there, or past them. The address of one may have a
 // password.
 func TestProxiesThatAreNotUsed(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	closed := l.Addr().String()
-	l.Close()
 	for address, want := range map[string]string{
 		"http://user:hunter2@[x":          "the environment of toolcell names a proxy that is not understood",
 		"socks5://user:hunter2@" + closed: `the proxy of the host has the scheme "socks5"; http and https are supported`,

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -240,13 +241,8 @@ func TestServersOfThePythonSDKAsk(t *testing.T) {
 // given, and returns its address.
 func serveHTTP(t *testing.T, command, program string, args ...string) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	l.Close()
-	_, port, _ := net.SplitHostPort(address)
+	port := strconv.Itoa(freePort(t))
+	address := "127.0.0.1:" + port
 	c := exec.Command(command, append([]string{program, port}, args...)...)
 	if err := c.Start(); err != nil {
 		t.Fatal(err)

@@ -5,7 +5,6 @@ package e2e
 import (
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -76,7 +75,7 @@ func startCollector(t *testing.T, program string) (signals, metrics string, said
 		t.Fatal(err)
 	}
 	at := slices.IndexFunc(blocks, func(b docBlock) bool { return b.mark == "file" && b.arg == "collector.yaml" })
-	signals, metrics = freeAddress(t), freeAddress(t)
+	signals, metrics = fmt.Sprint("127.0.0.1:", freePort(t)), fmt.Sprint("127.0.0.1:", freePort(t))
 	config := strings.NewReplacer("0.0.0.0:4318", signals, "0.0.0.0:8889", metrics, "service:\n", "service:\n  telemetry:\n    metrics:\n      level: none\n").Replace(blocks[at].text)
 	file := filepath.Join(t.TempDir(), "collector.yaml")
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
@@ -97,17 +96,6 @@ func startCollector(t *testing.T, program string) (signals, metrics string, said
 	})
 	waitFor(t, "the collector to be ready", func() bool { return strings.Contains(said.String(), "Everything is ready") })
 	return signals, metrics, said
-}
-
-// freeAddress is one on loopback that nothing listens on.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // scrape reads metrics as Prometheus does.

@@ -3,8 +3,10 @@ package e2e
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -17,17 +19,29 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
+// freePort returns a port for a program that cannot listen at one of the system's choice. It
+// is below those that the system gives to others in the meantime.
+func freePort(t *testing.T) int {
+	t.Helper()
+	for {
+		l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", 10_000+rand.IntN(20_000)))
+		if errors.Is(err, syscall.EADDRINUSE) {
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Close()
+		return l.Addr().(*net.TCPAddr).Port
+	}
+}
+
 // everythingOver starts npm's server-everything in one of its HTTP modes, and
 // gives its port.
 func everythingOver(t *testing.T, mode string) (port int) {
 	t.Helper()
 	program := npmProgram(t, "mcp-server-everything")
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	port = l.Addr().(*net.TCPAddr).Port
-	l.Close()
+	port = freePort(t)
 	cmd := exec.Command(program, mode)
 	cmd.Env = append(os.Environ(), fmt.Sprint("PORT=", port))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

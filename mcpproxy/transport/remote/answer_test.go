@@ -586,9 +586,7 @@ func TestLoginIsAskedForInEachWayThatServersKnow(t *testing.T) {
 			}
 		})
 	}
-	server := httptest.NewServer(nil)
-	server.Close()
-	for address, want := range map[string]string{server.URL: "nothing listens there", "file:///mcp": `"url" is not an http or https address`} {
+	for address, want := range map[string]string{gone: "nothing listens there", "file:///mcp": `"url" is not an http or https address`} {
 		resp, err := Challenge(t.Context(), config.Server{URL: address})
 		if err == nil {
 			resp.Body.Close()

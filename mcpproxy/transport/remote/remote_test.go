@@ -19,6 +19,10 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/transport/message"
 )
 
+// gone is the address of a server that is no more. The port of one that a test has just closed
+// may be another's by now; none is given this one.
+const gone = "http://127.0.0.1:1"
+
 // linkTo returns a link to a server that these headers authorize.
 func linkTo(t *testing.T, address string, headers map[string]string) *Link {
 	t.Helper()

@@ -72,7 +72,7 @@ func TestAnswersThatCannotBeSentAreErrors(t *testing.T) {
 	if err := r.respond(soon(t), &jsonrpc.Response{ID: id, Result: json.RawMessage("{")}); err == nil || len(server.requests()) > 0 {
 		t.Errorf("half an answer: %v; sent %v", err, server.requests())
 	}
-	server.Close()
+	r = linkTo(t, gone, nil)
 	mcptest.WantError(t, r.respond(soon(t), &jsonrpc.Response{ID: id, Result: json.RawMessage("{}")}), "nothing listens there")
 }
 

@@ -53,18 +53,15 @@ func TestEndOfASessionIsSent(t *testing.T) {
 	if h := sent.header; sent.method != http.MethodDelete || h.Get(sessionIDKey) != "s1" || h.Get("X-A") != "b" || h.Get("Authorization") != "Bearer secret" {
 		t.Errorf("sent %+v", sent)
 	}
-	server.Close()
-	_, _, err = exchange(soon(t), r, http.MethodDelete, "")
+	_, _, err = exchange(soon(t), linkTo(t, gone, nil), http.MethodDelete, "")
 	if err == nil || isPanic(err) {
 		t.Errorf("a server that is gone: %v", err)
 	}
 }
 
 func TestServerThatIsGoneIsNamed(t *testing.T) {
-	server := serve(t, nil)
-	server.Close()
-	_, _, err := exchange(soon(t), linkTo(t, server.URL, nil), http.MethodPost, ping)
-	mcptest.WantError(t, err, "cannot reach "+server.URL, "nothing listens there")
+	_, _, err := exchange(soon(t), linkTo(t, gone, nil), http.MethodPost, ping)
+	mcptest.WantError(t, err, "cannot reach "+gone, "nothing listens there")
 }
 
 func TestStreamsAreOpened(t *testing.T) {
