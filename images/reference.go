@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/toolcell/toolcell/internal/state"
+	"github.com/toolcell/toolcell/internal/text"
 	"golang.org/x/sys/unix"
 )
 
@@ -170,7 +170,7 @@ func checkPath(ref string) error {
 
 func parseLocal(kind Kind, prefix, rest string) (Reference, error) {
 	digest := ""
-	if at := digestAtEnd.FindString(rest); at != "" && kind != DockerArchive {
+	if at := digestAtEnd().FindString(rest); at != "" && kind != DockerArchive {
 		rest, digest = strings.TrimSuffix(rest, at), at[1:]
 	}
 	if strings.Contains(rest, "@sha256:") && kind != DockerArchive {
@@ -199,4 +199,4 @@ func parseLocal(kind Kind, prefix, rest string) (Reference, error) {
 
 // digestAtEnd matches the algorithms that the OCI image-spec registers and the library
 // supports.
-var digestAtEnd = regexp.MustCompile(`@(sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})$`)
+var digestAtEnd = text.Pattern(`@(sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})$`)

@@ -8,12 +8,12 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+	"github.com/toolcell/toolcell/internal/text"
 )
 
 // ErrUnavailable is in the chain of an error when the registry could not be reached or
@@ -154,9 +154,9 @@ func words(answer *transport.Error) string {
 }
 
 // withoutQueries removes the queries of URLs, which may contain signatures.
-func withoutQueries(s string) string { return query.ReplaceAllString(s, "?…") }
+func withoutQueries(s string) string { return query().ReplaceAllString(s, "?…") }
 
-var query = regexp.MustCompile(`\?[^\s"]+`)
+var query = text.Pattern(`\?[^\s"]+`)
 
 // A waitError means that a registry asks for a longer wait than maxWait.
 type waitError struct {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -114,7 +113,7 @@ func (r *exchange) ask(ctx context.Context, key string, params json.RawMessage) 
 	if r.want.Method == CallTool {
 		e.Tool = r.facts.Name
 	}
-	if plainKey.MatchString(key) && r.u.secrets.Secret(key) == "" {
+	if plainKey().MatchString(key) && r.u.secrets.Secret(key) == "" {
 		e.Key = key
 	}
 	reply, err := r.user.Elicit(ctx, e)
@@ -126,7 +125,7 @@ func (r *exchange) ask(ctx context.Context, key string, params json.RawMessage) 
 
 // plainKey matches keys that are passed on to the client. Clients may show them anywhere, and
 // a server can write anything into its keys.
-var plainKey = regexp.MustCompile(`^[A-Za-z0-9_.:/-]{1,64}$`)
+var plainKey = text.Pattern(`^[A-Za-z0-9_.:/-]{1,64}$`)
 
 // An askError reports that the user gave no answer.
 type askError struct{ err error }

@@ -12,7 +12,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -90,7 +89,7 @@ func (s *Store) Within(pictures imaging.Limits) *Store {
 func (s *Store) Close() { s.decoders.Wait() }
 
 // runID is the name of a run's folder.
-var runID = regexp.MustCompile(`^[0-9a-z]{10,16}$`)
+var runID = text.Pattern(`^[0-9a-z]{10,16}$`)
 
 // newRunID returns a name for a run that cannot be guessed and takes few tokens.
 func newRunID() string {
@@ -131,7 +130,7 @@ func (s *Store) publish(id string) (string, error) {
 func (s *Store) open(uri string) (*os.File, error) {
 	id, name, ok := strings.Cut(strings.TrimPrefix(uri, runsURI), "/")
 	name, err := url.PathUnescape(name)
-	if !ok || err != nil || !runID.MatchString(id) || s.o.Dir == "" || name == "" || name != plainName(name) {
+	if !ok || err != nil || !runID().MatchString(id) || s.o.Dir == "" || name == "" || name != plainName(name) {
 		return nil, fmt.Errorf("%q is not the URI of a run's file; the result of a run lists them", text.Bound(uri, 300))
 	}
 	f, err := os.OpenFile(filepath.Join(s.o.Dir, id, name), os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
@@ -188,7 +187,7 @@ func (s *Store) list(now time.Time) (all []keptRun) {
 			}
 			continue
 		}
-		if runID.MatchString(e.Name()) {
+		if runID().MatchString(e.Name()) {
 			all = append(all, keptRun{e.Name(), info.ModTime(), sizeOf(filepath.Join(s.o.Dir, e.Name()))})
 		}
 	}

@@ -18,7 +18,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -267,14 +266,14 @@ func (d *Queue) thaw(client *Client) {
 }
 
 // idForm is what the ID of a question looks like: 130 random bits.
-var idForm = regexp.MustCompile(`^` + idStart + `[A-Z2-7]{26}$`)
+var idForm = text.Pattern(`^` + idStart + `[A-Z2-7]{26}$`)
 
 const idStart = "ask-"
 
 func newID() string { return idStart + rand.Text() }
 
 // IsID reports whether a text has the form of a question's ID.
-func IsID(s string) bool { return idForm.MatchString(s) }
+func IsID(s string) bool { return idForm().MatchString(s) }
 
 // MeansID reports whether a text may be an ID that was not copied as it is.
 func MeansID(s string) bool { return strings.HasPrefix(strings.ToLower(strings.TrimSpace(s)), idStart) }

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
-	"regexp"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -139,11 +138,11 @@ func (p *planner) usesResult(ctx context.Context, raw json.RawMessage) bool {
 
 // placeholder matches one, also in another case, and as it is written in addresses, in HTML
 // and in JSON.
-var placeholder = regexp.MustCompile(`(?i)(?:<|%3c|&lt;|\\u003c)result(?: |%20|\+)([0-9]{1,10})(?:>|%3e|&gt;|\\u003e)`)
+var placeholder = text.Pattern(`(?i)(?:<|%3c|&lt;|\\u003c)result(?: |%20|\+)([0-9]{1,10})(?:>|%3e|&gt;|\\u003e)`)
 
 // cutPlaceholder matches one that is cut at the end or the beginning of a text: code may cut
 // a text that it has written one into.
-var cutPlaceholder = regexp.MustCompile(`(?i)<r(?:e(?:s(?:u(?:l(?:t(?: [0-9]{0,10})?)?)?)?)?)?"|"(?:(?:(?:(?:(?:(?:r?e)?s)?u)?l)?t)? )?[0-9]{1,10}>`)
+var cutPlaceholder = text.Pattern(`(?i)<r(?:e(?:s(?:u(?:l(?:t(?: [0-9]{0,10})?)?)?)?)?)?"|"(?:(?:(?:(?:(?:(?:r?e)?s)?u)?l)?t)? )?[0-9]{1,10}>`)
 
 // longestPlaceholder is at least as many bytes as either of them matches.
 const longestPlaceholder = 64
@@ -165,7 +164,7 @@ func pieces(ctx context.Context, text []byte) iter.Seq[[]byte] {
 // usedResult returns the first placeholder in JSON of one of the first count planned calls.
 func usedResult(ctx context.Context, raw []byte, count int) (string, error) {
 	for piece := range pieces(ctx, raw) {
-		for _, found := range placeholder.FindAllSubmatch(piece, -1) {
+		for _, found := range placeholder().FindAllSubmatch(piece, -1) {
 			if n, err := strconv.Atoi(string(found[1])); err == nil && n >= 1 && n <= count {
 				return fmt.Sprintf("<result %d>", n), nil
 			}
@@ -178,7 +177,7 @@ func usedResult(ctx context.Context, raw []byte, count int) (string, error) {
 // known.
 func usesCutPlaceholder(ctx context.Context, raw []byte) bool {
 	for piece := range pieces(ctx, raw) {
-		if cutPlaceholder.Match(piece) {
+		if cutPlaceholder().Match(piece) {
 			return true
 		}
 	}

@@ -5,10 +5,10 @@ import (
 	"encoding/hex"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/toolcell/toolcell/internal/state"
+	"github.com/toolcell/toolcell/internal/text"
 )
 
 // Saved tools are kept by project:
@@ -49,7 +49,7 @@ func isNoProject(dir, home string) bool {
 	return dir == "/" || home != "" && (dir == home || strings.HasPrefix(home, dir+"/"))
 }
 
-var notInFolderNames = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
+var notInFolderNames = text.Pattern(`[^A-Za-z0-9._-]+`)
 
 // folder is where the tools of the project are. Its name says which project it
 // is to a reader, and holds the digest of the whole path.
@@ -58,7 +58,7 @@ func (s Store) folder() string {
 		return filepath.Join(s.dir, globalFolder)
 	}
 	sum := sha256.Sum256([]byte(s.project))
-	name := strings.Trim(notInFolderNames.ReplaceAllString(filepath.Base(s.project), "_"), ".")
+	name := strings.Trim(notInFolderNames().ReplaceAllString(filepath.Base(s.project), "_"), ".")
 	return filepath.Join(s.dir, name[:min(len(name), 40)]+"-"+hex.EncodeToString(sum[:8]))
 }
 

@@ -12,7 +12,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -40,7 +39,7 @@ const (
 // ErrNotExist is in the chain of an error when there is no tool of that name.
 var ErrNotExist = errors.New("there is no such saved tool")
 
-var validName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
+var validName = text.Pattern(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
 
 // A Tool is a function or class that code asked to save. All of it was written
 // in a sandbox: it is data, bounded and limited to one line where it should be,
@@ -161,7 +160,7 @@ func (s Store) Save(t Tool) error {
 	switch {
 	case s.dir == "":
 		return fmt.Errorf("saving tool %q: there is no folder for saved tools", text.Bound(t.Name, 80))
-	case !validName.MatchString(t.Name):
+	case !validName().MatchString(t.Name):
 		return fmt.Errorf("saving a tool: %q is not a name for one (letters, digits and _, at most 64)", text.Bound(t.Name, 80))
 	case len(t.Source) > MaxSource:
 		return fmt.Errorf("saving tool %q: its source has %d bytes, the most is %d", t.Name, len(t.Source), MaxSource)
@@ -200,7 +199,7 @@ func (s Store) Names() ([]string, error) {
 	var names []string
 	for _, e := range entries {
 		name, ok := strings.CutSuffix(e.Name(), ".py")
-		if ok && e.Type().IsRegular() && validName.MatchString(name) && len(names) < maxTools {
+		if ok && e.Type().IsRegular() && validName().MatchString(name) && len(names) < maxTools {
 			names = append(names, name)
 		}
 	}
@@ -208,7 +207,7 @@ func (s Store) Names() ([]string, error) {
 }
 
 // IsName reports whether a tool may have this name.
-func IsName(name string) bool { return validName.MatchString(name) }
+func IsName(name string) bool { return validName().MatchString(name) }
 
 // has tells, as an error, that there is no tool of this name.
 func (s Store) has(name string) error {

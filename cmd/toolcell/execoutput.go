@@ -156,11 +156,11 @@ func (o execOptions) withNewNotes(r *run.Result) *run.Result {
 }
 
 // port matches the part of a note that differs between failures to reach a registry.
-var port = regexp.MustCompile(`:\d+`)
+var port = text.Pattern(`:\d+`)
 
 // newNotes reports whether the notes differ from those in the file, and writes them to it.
 func newNotes(file string, notes []string) bool {
-	text := port.ReplaceAllString(strings.Join(notes, "\n"), "")
+	text := port().ReplaceAllString(strings.Join(notes, "\n"), "")
 	shown, _ := os.ReadFile(file) // there were none if there is no file
 	if string(shown) == text {
 		return false
@@ -172,22 +172,22 @@ func newNotes(file string, notes []string) bool {
 }
 
 // notGranted matches the server that code was not allowed to call.
-var notGranted = regexp.MustCompile(`server "([^"]+)" is not granted to this run`)
+var notGranted = text.Pattern(`server "([^"]+)" is not granted to this run`)
 
 // inShell maps the advice that results give a model to what a user types in a shell.
 var inShell = []struct {
-	told  *regexp.Regexp
+	told  func() *regexp.Regexp
 	typed string
 }{
-	{regexp.MustCompile(`: call one of the user's MCP servers instead$`), ": allow the host in [network] of the policy, and add --server https://HOST"},
-	{regexp.MustCompile(`add "(https?://[^"]+)" to (?:the servers of the call|servers\b)`), "add --server $1"},
-	{regexp.MustCompile(`[Tt]he user can set TOOLCELL_IMAGE to `), "--image can name "},
+	{text.Pattern(`: call one of the user's MCP servers instead$`), ": allow the host in [network] of the policy, and add --server https://HOST"},
+	{text.Pattern(`add "(https?://[^"]+)" to (?:the servers of the call|servers\b)`), "add --server $1"},
+	{text.Pattern(`[Tt]he user can set TOOLCELL_IMAGE to `), "--image can name "},
 }
 
 // forTyping writes what to do about a failure as the user of a shell can do it.
 func forTyping(told string) string {
 	for _, fix := range inShell {
-		told = fix.told.ReplaceAllString(told, fix.typed)
+		told = fix.told().ReplaceAllString(told, fix.typed)
 	}
 	return told
 }
@@ -200,7 +200,7 @@ func (s script) explain(r *run.Result) *run.Result {
 		explained.Error = forTyping(r.Error)
 	}
 	module, _, _ := strings.Cut(hints.ModuleOf(r.Error), ".")
-	denied := notGranted.FindStringSubmatch(r.Error)
+	denied := notGranted().FindStringSubmatch(r.Error)
 	if _, ok := errors.AsType[*mcpproxy.UnknownServerError](r.Cause()); ok {
 		explained.Error = forShell(r.Cause()).Error()
 	} else if denied != nil {

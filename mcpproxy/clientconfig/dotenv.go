@@ -31,7 +31,7 @@ func parseDotenv(data []byte) (map[string]string, error) {
 		}
 		name, value, ok := strings.Cut(strings.TrimPrefix(first, "export "), "=")
 		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
-		if !ok || !variableName.MatchString(strings.NewReplacer(".", "_", "-", "_").Replace(name)) {
+		if !ok || !variableName().MatchString(strings.NewReplacer(".", "_", "-", "_").Replace(name)) {
 			return nil, fmt.Errorf("line %d is not NAME=value", line)
 		}
 		if value == "" || value[0] != '"' && value[0] != '\'' {

@@ -200,7 +200,7 @@ func (r *fieldReader) passed(env map[string]string) map[string]string {
 			if json.Unmarshal(item, &name) != nil && json.Unmarshal(item, &object) == nil {
 				name = object.Name
 			}
-			if !variableName.MatchString(name) {
+			if !variableName().MatchString(name) {
 				r.fail("%q has %q, which is no name for a variable", key, text.Printable(name, 64))
 				return env
 			}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -35,10 +34,10 @@ const (
 // reference finds everything that is a variable in one syntax or another:
 // 1 secret, 2 in ${}, 3 and 4 kind and name in {}, 5 after a bare dollar. The opening of
 // a command has no group.
-var reference = regexp.MustCompile(`\$\{\{\s*([^{}]*?)\s*\}\}|\$\{([^}]*)\}|\{(env|file):([^{}]*)\}|\$\(|\$([A-Za-z_][A-Za-z0-9_]*)`)
+var reference = text.Pattern(`\$\{\{\s*([^{}]*?)\s*\}\}|\$\{([^}]*)\}|\{(env|file):([^{}]*)\}|\$\(|\$([A-Za-z_][A-Za-z0-9_]*)`)
 
 var (
-	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	variableName = text.Pattern(`^[A-Za-z_][A-Za-z0-9_]*$`)
 	inputName    = text.Pattern(`^[^\x00-\x1f{}]{1,128}$`)
 )
 
@@ -68,7 +67,7 @@ func (x *expander) expand(s string) (string, error) {
 	if x.raw || !strings.ContainsAny(s, "${") {
 		return s, nil
 	}
-	return text.Expand(s, reference, x.value)
+	return text.Expand(s, reference(), x.value)
 }
 
 // value gives the value of a match of reference.
@@ -106,12 +105,12 @@ func (x *expander) braced(txt string) (string, error) {
 		return x.input(rest)
 	case x.syntax&folders != 0 && x.folder(txt) != "":
 		return x.folder(txt), nil
-	case x.syntax&braces != 0 && hasFallback && x.syntax&defaults != 0 && variableName.MatchString(name):
+	case x.syntax&braces != 0 && hasFallback && x.syntax&defaults != 0 && variableName().MatchString(name):
 		if strings.Contains(fallback, "${") {
 			return "", fmt.Errorf("the default of ${%s} has a variable in it, which is not supported", name)
 		}
 		return x.otherwise(name, fallback), nil
-	case x.syntax&braces != 0 && variableName.MatchString(txt):
+	case x.syntax&braces != 0 && variableName().MatchString(txt):
 		return x.named(txt)
 	}
 	return "", fmt.Errorf("${%s} is not supported here, only %s", text.Printable(txt, 64), x.syntax)
@@ -157,7 +156,7 @@ func (x *expander) otherwise(name, fallback string) string {
 // named gives the value of a variable of the environment, or what the user set
 // in its place.
 func (x *expander) named(name string) (string, error) {
-	if !variableName.MatchString(name) {
+	if !variableName().MatchString(name) {
 		return "", fmt.Errorf("%q is no name for a variable", text.Printable(name, 64))
 	}
 	return x.ask(config.Input{ID: name, Secret: true}), nil

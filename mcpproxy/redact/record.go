@@ -2,9 +2,10 @@ package redact
 
 import (
 	"path/filepath"
-	"regexp"
 	"strings"
 	"unicode"
+
+	"github.com/toolcell/toolcell/internal/text"
 )
 
 // Record returns a text for the record of runs: without what is secret by its name, or looks like it. Text
@@ -28,11 +29,11 @@ func recorded(name string) string {
 }
 
 // secretName is in the names of secrets; AUTHOR is none.
-var secretName = regexp.MustCompile(`(?i)(key|token|secret|passw|passphrase|_pass$|pwd|credential|cookie|session|auth($|[^o]|ori[sz]))`)
+var secretName = text.Pattern(`(?i)(key|token|secret|passw|passphrase|_pass$|pwd|credential|cookie|session|auth($|[^o]|ori[sz]))`)
 
 // isSecret reports whether a value of at least minNamed bytes is a secret on record.
 func isSecret(name, value string) bool {
-	if !secretName.MatchString(name) {
+	if !secretName().MatchString(name) {
 		return len(value) >= minSecret && looksSecret(value)
 	}
 	switch strings.ToLower(value) {
@@ -49,7 +50,7 @@ const maxPlain = 24
 func looksSecret(value string) bool {
 	separator := func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) }
 	for _, part := range strings.FieldsFunc(value, separator) {
-		if !plainPart.MatchString(part) {
+		if !plainPart().MatchString(part) {
 			return true
 		}
 	}
@@ -58,4 +59,4 @@ func looksSecret(value string) bool {
 }
 
 // plainPart matches a word, a number such as a port or a year, and v2 or x64.
-var plainPart = regexp.MustCompile(`^(\p{Lu}?\p{Ll}{1,16}|\p{Lu}{1,16}|\d{1,6}|[[:alpha:]]{1,3}\d{1,3})$`)
+var plainPart = text.Pattern(`^(\p{Lu}?\p{Ll}{1,16}|\p{Lu}{1,16}|\d{1,6}|[[:alpha:]]{1,3}\d{1,3})$`)

@@ -8,11 +8,11 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 )
 
@@ -32,7 +32,9 @@ type Redactor struct {
 	record  *strings.Replacer
 }
 
-var secretFlag = regexp.MustCompile(`(?i)(key|token|secret|password|passwd|credential|auth)`)
+var secretFlag = text.Pattern(secretWord)
+
+const secretWord = `(?i)(key|token|secret|password|passwd|credential|auth)`
 
 // New returns a Redactor of what the entry of a server holds.
 func New(s config.Server) *Redactor {
@@ -60,7 +62,7 @@ func New(s config.Server) *Redactor {
 // (GITHUB_TOKEN). It cannot take in all of it: that has paths and names of users.
 func (h *Redactor) inherited(environ []string) {
 	for _, variable := range environ {
-		if name, value, _ := strings.Cut(variable, "="); secretFlag.MatchString(name) && !filepath.IsAbs(value) {
+		if name, value, _ := strings.Cut(variable, "="); secretFlag().MatchString(name) && !filepath.IsAbs(value) {
 			h.put(name, value)
 		} else if strings.HasPrefix(name, "OTEL_EXPORTER_OTLP_") && strings.HasSuffix(name, "HEADERS") {
 			h.collector(value)
@@ -96,7 +98,7 @@ func (h *Redactor) arguments(args []string) {
 			if !joined && i+1 < len(args) && !strings.HasPrefix(args[i+1], "-") {
 				value = args[i+1]
 			}
-			if secretFlag.MatchString(name) {
+			if secretFlag().MatchString(name) {
 				h.put(name, value)
 			}
 			if !joined {
@@ -109,20 +111,20 @@ func (h *Redactor) arguments(args []string) {
 }
 
 var (
-	secretVariable = regexp.MustCompile(`^(\w*` + secretFlag.String() + `\w*)=`)
-	secretHeader   = regexp.MustCompile(`^([\w-]*` + secretFlag.String() + `[\w-]*):`)
+	secretVariable = text.Pattern(`^(\w*` + secretWord + `\w*)=`)
+	secretHeader   = text.Pattern(`^([\w-]*` + secretWord + `[\w-]*):`)
 )
 
 func (h *Redactor) argument(arg string) {
-	if m := secretVariable.FindStringSubmatch(arg); m != nil {
+	if m := secretVariable().FindStringSubmatch(arg); m != nil {
 		h.put(m[1], arg[len(m[0]):])
 	}
-	if m := secretHeader.FindStringSubmatch(arg); m != nil {
+	if m := secretHeader().FindStringSubmatch(arg); m != nil {
 		h.header(m[1], arg[len(m[0]):])
 	}
 	if u, err := url.Parse(arg); err == nil && u.Host != "" {
 		h.user(arg)
-		h.query(u, secretFlag.MatchString) // another project is another server
+		h.query(u, secretFlag().MatchString) // another project is another server
 	}
 }
 
@@ -173,7 +175,7 @@ func (h *Redactor) query(u *url.URL, isSecret func(name string) bool) {
 
 func (h *Redactor) put(name, value string) {
 	value = strings.TrimSpace(value)
-	if len(value) < minNamed || len(value) < minSecret && !secretFlag.MatchString(name) {
+	if len(value) < minNamed || len(value) < minSecret && !secretFlag().MatchString(name) {
 		return
 	}
 	onRecord := isSecret(name, value)
@@ -240,7 +242,7 @@ func (h *Redactor) Text(text string) string {
 
 // credential is in the names of values that open something by themselves. Not all
 // values of an entry do: the ID of a client is part of each address to log in at.
-var credential = regexp.MustCompile(`(?i)(key|token|secret|passw|credential|authorization)`)
+var credential = text.Pattern(`(?i)(key|token|secret|passw|credential|authorization)`)
 
 // Secret returns the name of a credential that text has in it, in brackets, or "". It is
 // for what cannot be redacted and stay of use, such as an address to open.
@@ -249,7 +251,7 @@ func (h *Redactor) Secret(text string) (name string) {
 	defer h.mu.RUnlock()
 	for _, value := range slices.Sorted(maps.Keys(h.names)) {
 		name := h.names[value]
-		if credential.MatchString(name) && !strings.HasPrefix(value, "http") && strings.Contains(text, value) {
+		if credential().MatchString(name) && !strings.HasPrefix(value, "http") && strings.Contains(text, value) {
 			return name
 		}
 	}

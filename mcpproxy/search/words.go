@@ -1,7 +1,6 @@
 package search
 
 import (
-	"regexp"
 	"strings"
 	"unicode"
 
@@ -72,14 +71,14 @@ func split(text string) []string {
 }
 
 // toDo is a word that is otherwise two stop words.
-var toDo = regexp.MustCompile(`(?i)\b(to)-(dos?)\b`)
+var toDo = text.Pattern(`(?i)\b(to)-(dos?)\b`)
 
 // joinToDo writes to-do as one word, as many tools do.
 func joinToDo(text string) string {
 	if !strings.Contains(text, "-d") && !strings.Contains(text, "-D") {
 		return text
 	}
-	return toDo.ReplaceAllStringFunc(text, func(w string) string { return strings.ToLower(strings.Replace(w, "-", "", 1)) })
+	return toDo().ReplaceAllStringFunc(text, func(w string) string { return strings.ToLower(strings.Replace(w, "-", "", 1)) })
 }
 
 // boundary reports whether a word ends before runes[i]: fileName, file2, 2file,

@@ -2,9 +2,10 @@ package secrets
 
 import (
 	"encoding/json"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/toolcell/toolcell/internal/text"
 )
 
 // jsonQuotes has the quotes of the strings of a JSON text, so that what is blacked out in one ends where it
@@ -60,7 +61,7 @@ func quotesOf(text string) (at []int) {
 }
 
 // inNumber matches what stands for a number, or for part of one, and strings.
-var inNumber = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|[-+.0-9eE]*(\[hidden:[^]"]*\])[-+.0-9eE]*`)
+var inNumber = text.Pattern(`"(?:[^"\\]|\\.)*"|[-+.0-9eE]*(\[hidden:[^]"]*\])[-+.0-9eE]*`)
 
 // quoteNumbers puts quotes around what stands for numbers if JSON text, without known secrets, would be no
 // JSON any more: {"pin":[hidden:PIN]}.
@@ -68,10 +69,10 @@ func quoteNumbers(text, without string) string {
 	if quotesOf(text) == nil || json.Valid([]byte(without)) {
 		return without
 	}
-	return inNumber.ReplaceAllStringFunc(without, func(match string) string {
+	return inNumber().ReplaceAllStringFunc(without, func(match string) string {
 		if match[0] == '"' {
 			return match
 		}
-		return `"` + inNumber.FindStringSubmatch(match)[1] + `"`
+		return `"` + inNumber().FindStringSubmatch(match)[1] + `"`
 	})
 }

@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"regexp"
 	"strings"
 	"sync"
 
 	"github.com/peterh/liner"
 	"github.com/toolcell/toolcell/internal/contain"
+	"github.com/toolcell/toolcell/internal/text"
 	"golang.org/x/sys/unix"
 )
 
@@ -76,7 +76,7 @@ func newEditor(historyFile string, complete func(dotted string) []string, keyTyp
 
 // dottedName finds the name that is being typed at the end of a line, unless it
 // belongs to an expression such as a call.
-var dottedName = regexp.MustCompile(`(?:^|[^\pL\pN_.)\]}"'])([\pL_][\pL\pN_]*(?:\.[\pL_][\pL\pN_]*)*\.?)$`)
+var dottedName = text.Pattern(`(?:^|[^\pL\pN_.)\]}"'])([\pL_][\pL\pN_]*(?:\.[\pL_][\pL\pN_]*)*\.?)$`)
 
 // completeLine handles Tab: it indents, or completes a name.
 func completeLine(line string, at int, complete func(dotted string) []string) (head string, completions []string, tail string) {
@@ -85,20 +85,20 @@ func completeLine(line string, at int, complete func(dotted string) []string) (h
 	if strings.TrimSpace(head) == "" {
 		return head, []string{"    "}, tail
 	}
-	found := dottedName.FindStringSubmatch(head)
+	found := dottedName().FindStringSubmatch(head)
 	if found == nil {
 		return head, nil, tail
 	}
 	last := found[1][strings.LastIndexByte(found[1], '.')+1:]
 	for _, name := range complete(found[1]) {
-		if identifier.MatchString(name) && strings.HasPrefix(name, last) { // the sandbox may say anything
+		if identifier().MatchString(name) && strings.HasPrefix(name, last) { // the sandbox may say anything
 			completions = append(completions, name)
 		}
 	}
 	return strings.TrimSuffix(head, last), completions, tail
 }
 
-var identifier = regexp.MustCompile(`^[\pL_][\pL\pN_]*$`)
+var identifier = text.Pattern(`^[\pL_][\pL\pN_]*$`)
 
 func (e *editor) line(ctx context.Context, mark string, kind lineKind) (text string, pasted bool, err error) {
 	if e.typed == nil {
