@@ -15,23 +15,40 @@ func (p *printer) code() {
 	if p.Start == nil || p.Start.Code.Size == 0 {
 		return
 	}
+	lines, elsewhere, note := p.codeLines()
+	p.heading("CODE", note)
+	wide := 0
+	for _, line := range lines {
+		wide = max(wide, uniseg.StringWidth(line.Margin))
+	}
+	for _, line := range lines {
+		pad, number := strings.Repeat(" ", wide-uniseg.StringWidth(line.Margin)), "    "
+		if line.Number > 0 {
+			number = fmt.Sprintf("%4d", line.Number)
+		}
+		fmt.Fprintf(p, "  %s%s %s  %s\n", pad, p.colors.Yellow(line.Margin), number, line.Text)
+	}
+	if len(elsewhere) > 0 && len(lines) > 0 {
+		fmt.Fprintf(p, "  %s, whose lines are not known or not here\n", margin(elsewhere))
+	}
+	if wide > 0 {
+		fmt.Fprintf(p, "  # calls of this line; * may have changed something\n")
+	}
+}
+
+// codeLines returns the lines of the code that are there, the calls of no such line, and what is not as
+// it was.
+func (p *printer) codeLines() (lines []CodeLine, elsewhere []*Call, note string) {
 	s := p.shownText(&p.o, p.start, "code", &p.Start.Code)
-	p.heading("CODE", s.note)
 	if s.none {
-		return
+		return nil, p.Calls, s.note
 	}
 	at := p.callsByLine()
-	lines := plainLines(s.value)
-	margins := make([]string, len(lines))
-	wide := 0
-	for i := range margins {
-		margins[i] = p.margin(at[i+1])
-		wide = max(wide, uniseg.StringWidth(margins[i]))
+	for i, line := range plainLines(s.value) {
+		calls := at[i+1]
+		slices.SortFunc(calls, func(a, b *Call) int { return a.Number - b.Number }) // some have overtaken others
+		lines = append(lines, CodeLine{i + 1, line, calls, margin(calls)})
 		delete(at, i+1)
-	}
-	for i, line := range lines {
-		pad := strings.Repeat(" ", wide-uniseg.StringWidth(margins[i]))
-		fmt.Fprintf(p, "  %s%s %4d  %s\n", pad, p.colors.Yellow(margins[i]), i+1, line)
 	}
 	if s.gap != "" { // what number a line after it has is not known
 		rest := []string{s.gap}
@@ -39,20 +56,14 @@ func (p *printer) code() {
 			rest = append(rest, plainLines(s.tail)...)
 		}
 		for _, line := range rest {
-			fmt.Fprintf(p, "  %s       %s\n", strings.Repeat(" ", wide), line)
+			lines = append(lines, CodeLine{Text: line})
 		}
 	}
-	var elsewhere []*Call
 	for _, calls := range at {
 		elsewhere = append(elsewhere, calls...)
 	}
-	if len(elsewhere) > 0 {
-		slices.SortFunc(elsewhere, func(a, b *Call) int { return a.Number - b.Number })
-		fmt.Fprintf(p, "  %s, whose lines are not known or not here\n", p.margin(elsewhere))
-	}
-	if wide > 0 {
-		fmt.Fprintf(p, "  # calls of this line; * may have changed something\n")
-	}
+	slices.SortFunc(elsewhere, func(a, b *Call) int { return a.Number - b.Number })
+	return lines, elsewhere, s.note
 }
 
 // plainLines returns the lines of text that others wrote.
@@ -70,7 +81,7 @@ func (p *printer) callsByLine() map[int][]*Call {
 }
 
 // margin is what stands beside a line.
-func (p *printer) margin(calls []*Call) string {
+func margin(calls []*Call) string {
 	if len(calls) == 0 {
 		return ""
 	}

@@ -23,6 +23,8 @@ type printer struct {
 	o      Options
 	colors console.Colors
 	width  int // of what is shortened to one line
+	items  []Fact
+	blocks []Block
 }
 
 // fileWidth is how wide shortened values are where there is no terminal.
@@ -38,7 +40,10 @@ func (t *Timeline) Print(out *os.File, o Options) error {
 	p.code()
 	p.story()
 	p.output()
-	p.notes()
+	for _, b := range p.blocks {
+		p.block(b)
+	}
+	p.noted(p.notes("--json"))
 	_, err := io.WriteString(out, p.String())
 	return err
 }
@@ -61,7 +66,15 @@ func (p *printer) head() {
 		ended = p.colors.Red(ended)
 	}
 	fmt.Fprintf(p, "%s  %s  %s\n", p.colors.Bold("run "+console.Plain(r.ID)), r.Start.Local().Format(time.DateTime), ended)
-	switch r.Status {
+	p.facts()
+	for _, f := range p.items {
+		fmt.Fprintf(p, "  %-9s %s\n", f.Name, f.What)
+	}
+}
+
+// facts collects what is known of the whole run.
+func (p *printer) facts() {
+	switch p.Run.Status {
 	case history.StatusKilled:
 		p.item("killed", "its process ended before the run did; how far it got is not recorded")
 	case history.StatusIncomplete:
@@ -74,10 +87,10 @@ func (p *printer) head() {
 	p.item("cost", p.cost())
 }
 
-// item writes one line of the head.
+// item adds one line to the head.
 func (p *printer) item(name, what string) {
 	if what = console.Plain(what); strings.TrimSpace(what) != "" {
-		fmt.Fprintf(p, "  %-9s %s\n", name, what)
+		p.items = append(p.items, Fact{name, what})
 	}
 }
 
@@ -244,7 +257,7 @@ func (p *printer) heading(title, note string) {
 	p.WriteByte('\n')
 }
 
-// output writes what the code printed, and why it failed.
+// output collects what the code printed, and why it failed.
 func (p *printer) output() {
 	if p.End == nil {
 		return
@@ -256,16 +269,16 @@ func (p *printer) output() {
 		stderr.value, stderr.gap, stderr.tail = before, "", "" // it is printed once
 		stderr.none = before == ""
 	}
-	p.block("OUTPUT", p.shownText(&p.o, p.end, "stdout", &e.Stdout))
-	p.block("RESULT", p.shownText(&p.o, p.end, "result", &e.Result))
-	p.block("STANDARD ERROR", stderr)
-	p.block("TRACEBACK", traceback)
+	p.add("OUTPUT", p.shownText(&p.o, p.end, "stdout", &e.Stdout))
+	p.add("RESULT", p.shownText(&p.o, p.end, "result", &e.Result))
+	p.add("STANDARD ERROR", stderr)
+	p.add("TRACEBACK", traceback)
 	failure := p.shownText(&p.o, p.end, "error", &e.Error)
 	switch {
 	case p.inHead(failure):
 	case traceback.value != "" && strings.Contains(wordsOf(traceback.value), wordsOf(failure.value)):
 	default:
-		p.block("ERROR", failure)
+		p.add("ERROR", failure)
 	}
 }
 
@@ -289,23 +302,39 @@ func cutEnd(s, end string) (before string, ok bool) {
 // wordsOf returns the words of a text as they are shown.
 func wordsOf(s string) string { return strings.Join(strings.Fields(console.PlainText(s)), " ") }
 
-// block writes text of several lines that others wrote.
-func (p *printer) block(title string, s shown) {
+// add collects text of several lines that others wrote.
+func (p *printer) add(title string, s shown) {
 	if s.none && s.note == "" {
 		return
 	}
-	p.heading(title, s.note)
-	if s.none {
-		return
+	b := Block{Title: title, Note: console.Plain(s.note)}
+	if !s.none {
+		b.Lines = plainLines(s.full())
 	}
-	for line := range strings.SplitSeq(strings.TrimSuffix(console.PlainText(s.full()), "\n"), "\n") {
+	p.blocks = append(p.blocks, b)
+}
+
+// block writes text of several lines.
+func (p *printer) block(b Block) {
+	p.heading(b.Title, b.Note)
+	for _, line := range b.Lines {
 		fmt.Fprintf(p, "  | %s\n", line)
 	}
 }
 
-// notes say what the record does not have of the run.
-func (p *printer) notes() {
-	var notes []string
+// noted writes the notes.
+func (p *printer) noted(notes []string) {
+	if len(notes) == 0 {
+		return
+	}
+	p.heading("NOTES", "")
+	for _, n := range notes {
+		fmt.Fprintf(p, "  %s\n", n)
+	}
+}
+
+// notes say what the record does not have of the run. Where names who has those that are too many.
+func (p *printer) notes(where string) (notes []string) {
 	if p.Start == nil {
 		notes = append(notes, "the beginning of the run is not on record")
 	}
@@ -329,16 +358,13 @@ func (p *printer) notes() {
 			notes = append(notes, fmt.Sprintf("an entry %q is of a later version of toolcell", e.Kind))
 		}
 	}
-	if len(notes) == 0 {
-		return
-	}
-	p.heading("NOTES", "")
 	const most = 20
 	notes = slices.Compact(notes)
 	if len(notes) > most {
-		notes = append(notes[:most], fmt.Sprintf("and %d more: --json has all", len(notes)-most))
+		notes = append(notes[:most], fmt.Sprintf("and %d more: %s has all", len(notes)-most, where))
 	}
-	for _, n := range notes {
-		fmt.Fprintf(p, "  %s\n", console.Plain(n))
+	for i, n := range notes {
+		notes[i] = console.Plain(n)
 	}
+	return notes
 }

@@ -25,26 +25,33 @@ type moment struct {
 // widestName bounds the column of the names of calls.
 const widestName = 48
 
-// story writes what happened, in the order of time.
-func (p *printer) story() {
-	var all []moment
-	names := 0
-	for _, c := range p.Calls {
+// moments returns what happened, in the order of time.
+func (t *Timeline) moments() (all []moment) {
+	for _, c := range t.Calls {
 		all = append(all, moment{at: c.At, call: c})
-		names = max(names, uniseg.StringWidth(console.OneLine(c.Name(), widestName)))
 	}
-	for _, e := range p.others {
+	for _, e := range t.others {
 		all = append(all, moment{at: e.Time, line: other(e)})
 	}
-	for _, q := range p.Questions {
+	for _, q := range t.Questions {
 		if len(q.tools) == 0 {
 			all = append(all, moment{at: q.Asked, line: q.line()})
 		}
 	}
+	slices.SortStableFunc(all, func(a, b moment) int { return a.at.Compare(b.at) })
+	return all
+}
+
+// story writes what happened.
+func (p *printer) story() {
+	all := p.moments()
 	if len(all) == 0 {
 		return
 	}
-	slices.SortStableFunc(all, func(a, b moment) int { return a.at.Compare(b.at) })
+	names := 0
+	for _, c := range p.Calls {
+		names = max(names, uniseg.StringWidth(console.OneLine(c.Name(), widestName)))
+	}
 	p.heading("WHAT IT DID", "")
 	for len(all) > 0 {
 		n, shown := p.alike(all), 1
@@ -146,17 +153,31 @@ func (p *printer) oneCall(c *Call, names int, indent string) {
 	if c.Writes {
 		line = p.colors.Yellow(line)
 	}
-	said := p.outcome(outcome)
+	fmt.Fprintf(p, "%s%s%s\n", line, p.outcome(outcome), c.took())
+	for _, below := range p.below(c, indent) {
+		fmt.Fprintf(p, "%s     %s\n", indent, below)
+	}
+	if q := c.Question; p.o.Whole && q != nil && !c.before && q.Calls[0] == c.Number {
+		p.question(q, indent)
+	}
+}
+
+// took says how long a call took, and how much was answered.
+func (c *Call) took() (said string) {
 	if e := c.End; e != nil && c.Start != nil {
 		said += "  " + Took(e.Duration)
 		if e.Answer.Size > 0 {
 			said += "  answered " + text.Size(e.Answer.Size)
 		}
 	}
-	fmt.Fprintf(p, "%s%s\n", line, said)
+	return said
+}
+
+// below returns what else is known of a call, in lines that stand below it.
+func (p *printer) below(c *Call, indent string) (lines []string) {
 	below := func(what string) {
 		if what != "" {
-			fmt.Fprintf(p, "%s     %s\n", indent, console.Plain(what))
+			lines = append(lines, console.Plain(what))
 		}
 	}
 	below(p.short("", p.arguments(&p.o, c), indent))
@@ -175,9 +196,7 @@ func (p *printer) oneCall(c *Call, names int, indent string) {
 			below(p.short("answer: ", p.shownText(&p.o, c.end, "answer", &c.End.Answer), indent))
 		}
 	}
-	if q := c.Question; p.o.Whole && q != nil && !c.before && q.Calls[0] == c.Number {
-		p.question(q, indent)
-	}
+	return lines
 }
 
 // question writes the text that the user was shown, below the first call that it is about.
@@ -194,23 +213,35 @@ func (p *printer) question(q *Question, indent string) {
 
 // outcome writes how a call ended.
 func (p *printer) outcome(outcome string) string {
+	said := ended(outcome)
 	switch outcome {
 	case string(record.OK):
-		return p.colors.Green(outcome)
+		return p.colors.Green(said)
+	case Planned:
+		return said
+	case Waiting:
+		return p.colors.Yellow(said)
+	}
+	return p.colors.Red(said)
+}
+
+// ended says in words how a call ended.
+func ended(outcome string) string {
+	switch outcome {
 	case string(record.Unknown):
-		return p.colors.Red("unknown: may have taken effect")
+		return "unknown: may have taken effect"
 	case string(record.Timeout), string(record.Cancelled):
-		return p.colors.Red(outcome + ", may have taken effect")
+		return outcome + ", may have taken effect"
 	case string(record.Refused):
-		return p.colors.Red("refused, nothing was sent")
+		return "refused, nothing was sent"
 	case Planned:
 		return "planned, nothing was sent"
 	case Waiting:
-		return p.colors.Yellow("waits for the user")
+		return "waits for the user"
 	case Unanswered:
-		return p.colors.Red("unanswered, nothing was sent")
+		return "unanswered, nothing was sent"
 	}
-	return p.colors.Red(console.Plain(outcome))
+	return console.Plain(outcome)
 }
 
 // short puts a value on one line, and shortens it unless all is wanted.

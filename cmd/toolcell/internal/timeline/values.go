@@ -15,9 +15,10 @@ import (
 type Options struct {
 	// Hide reports whether a server is private. Values of runs that could use one, or one that was private
 	// then, are left out. nil shows all.
-	Hide   func(server string) bool
-	ToShow string // what to type for them, unless it is --values
-	Whole  bool   // values are not shortened
+	Hide    func(server string) bool
+	HideAll bool   // no values are shown, whatever the run could use
+	ToShow  string // what to type for them, unless it is --values
+	Whole   bool   // values are not shortened
 
 	// PolicyFile is the user's policy and Policy its SHA-256, to say whether it is that of the run.
 	PolicyFile, Policy string
@@ -26,8 +27,8 @@ type Options struct {
 // hides reports whether the values of the run are left out, since it could use a private server: code
 // has values itself, and carries them from one server to another.
 func (t *Timeline) hides(o *Options) bool {
-	if o.Hide == nil {
-		return false
+	if o.Hide == nil || o.HideAll {
+		return o.HideAll
 	}
 	for server := range t.servers {
 		if o.Hide(server) {

@@ -1,0 +1,66 @@
+package timeline
+
+import (
+	"fmt"
+
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+)
+
+// A View is a timeline in parts, for what is not a terminal. All of it is plain text, without control
+// characters and what else a screen would obey, and as long as the record has it.
+type View struct {
+	Facts     []Fact
+	Code      []CodeLine
+	CodeNote  string  // what of the code is not as it was, or why it is not there
+	Elsewhere []*Call // whose lines are not among those of Code
+	Moments   []Moment
+	Blocks    []Block // what the code printed, and why it failed
+	Notes     []string
+}
+
+// A Fact is one about the whole run, such as what it cost.
+type Fact struct{ Name, What string }
+
+// A CodeLine is a line of the code.
+type CodeLine struct {
+	Number int // 0 of one that stands behind a gap, and of the gap itself
+	Text   string
+	Calls  []*Call // that it made
+	Margin string  // their numbers, such as #1-3*, where * may have changed something
+}
+
+// A Moment is something that happened.
+type Moment struct {
+	After string // since the run began
+	Call  *Call  // nil if it is told of in Text alone
+	Text  string // of a call how it ended
+	Below []string
+}
+
+// A Block is text of several lines.
+type Block struct {
+	Title, Note string
+	Lines       []string // none if it was not kept; Note says why
+}
+
+// View returns the timeline in parts.
+func (t *Timeline) View(o Options) (v View) {
+	o.Whole = true
+	p := &printer{Timeline: t, o: o, width: fileWidth}
+	p.facts()
+	p.output()
+	v.Facts, v.Blocks, v.Notes = p.items, p.blocks, p.notes("toolcell runs show "+t.Run.ID+" --json")
+	if t.Start != nil && t.Start.Code.Size > 0 {
+		v.Code, v.Elsewhere, v.CodeNote = p.codeLines()
+	}
+	for _, m := range t.moments() {
+		shown := Moment{After: fmt.Sprintf("+%.3fs", m.at.Sub(t.Run.Start).Seconds()), Call: m.call}
+		if m.call == nil {
+			shown.Text = console.Plain(m.line)
+		} else {
+			shown.Text, shown.Below = ended(m.call.Outcome())+m.call.took(), p.below(m.call, "")
+		}
+		v.Moments = append(v.Moments, shown)
+	}
+	return v
+}
