@@ -67,7 +67,7 @@ func approvalsAll(o approvalsOptions) error {
 	none, next := "no questions are on record", "toolcell approvals list --watch waits for questions"
 	now := time.Now()
 	return printRows(o.Options, all, none, next, columns, func(a recordedAnswer) []string {
-		return []string{a.ID, beganAt(a.AskedAt, now), a.stateText(), a.how(), shortRun(a.Run), a.about()}
+		return []string{a.ID, timeline.Began(a.AskedAt, now), a.stateText(), a.how(), timeline.ShortID(a.Run), a.about()}
 	})
 }
 
@@ -126,7 +126,7 @@ func addShown(all []recordedAnswer, entries []history.Entry, o timeline.Options)
 		f := questions[all[i].ID]
 		all[i].Question = f.t.Shown(f.q, o)
 		if c := f.t.FirstCall(f.q); c != nil {
-			all[i].arguments = f.t.ArgumentsOf(c, o, codeWidth)
+			all[i].arguments = f.t.ArgumentsOf(c, o, timeline.CodeWidth)
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/toolcell/toolcell/bridge/record/history"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/installer"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/timeline"
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/pins"
 )
@@ -189,7 +190,7 @@ func runIDs(s settings.Settings) (all []candidate) {
 	runs, _, _ := newest(r, history.Filter{}, completedRuns)
 	codes, _ := r.Codes(runs)
 	for _, run := range runs {
-		about := beganAt(run.Start, time.Now()) + " " + runFrom(run) + " " + run.Status + " " + codeLine(run, codes[run.ID].Value)
+		about := timeline.Began(run.Start, time.Now()) + " " + timeline.From(run) + " " + run.Status + " " + timeline.FirstLine(run, codes[run.ID].Value)
 		all = append(all, candidate{run.ID, about})
 	}
 	return all
@@ -202,7 +203,7 @@ func calledTools(s settings.Settings) []candidate {
 
 // runClients returns whose runs they are.
 func runClients(s settings.Settings) []candidate {
-	return ofRuns(s, func(r history.Run) []string { return []string{runFrom(r)} })
+	return ofRuns(s, func(r history.Run) []string { return []string{timeline.From(r)} })
 }
 
 // ofRuns returns what the newest runs have, each once.

@@ -49,6 +49,7 @@ var examples = map[string][]string{
 	"toolcell runs verify":       {"toolcell runs verify", "toolcell runs verify --head heads.txt"},
 	"toolcell runs head":         {"toolcell runs head >>heads.txt", "toolcell runs head --json"},
 	"toolcell runs forget":       {"toolcell runs forget k3vq", "toolcell runs forget --yes k3vq dm7x"},
+	"toolcell ui":                {"toolcell ui", "toolcell ui --values"},
 	"toolcell install":           {"toolcell install cursor codex", "toolcell install claude-code --move-servers"},
 	"toolcell uninstall":         {"toolcell uninstall cursor", "toolcell uninstall --all --dry-run"},
 	"toolcell status":            {"toolcell status", "toolcell status --json"},

@@ -21,6 +21,7 @@ var imports = map[string][]string{
 	"cmd/toolcell/internal/console":      {"rootfs"},
 	"cmd/toolcell/internal/footprint":    {},
 	"cmd/toolcell/internal/installer":    {"cmd/toolcell/internal/console", "cmd/toolcell/internal/settings", "mcpproxy/..."},
+	"cmd/toolcell/internal/page":         {"cmd/toolcell/internal/console", "cmd/toolcell/internal/timeline", "bridge/consent", "bridge/consent/inbox", "bridge/record", "bridge/record/history"},
 	"cmd/toolcell/internal/releases":     {},
 	"cmd/toolcell/internal/repl":         {"cmd/toolcell/internal/console", "bridge/consent", "bridge/run", "oci", "oci/doctor"},
 	"cmd/toolcell/internal/sandboxes":    {"cmd/toolcell/internal/settings", "bridge/record", "bridge/run", "bridge/hints", "bridge/network", "bridge/runner", "oci", "oci/spec", "oci/egress", "rootfs", "rootfs/packages"},

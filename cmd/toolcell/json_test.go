@@ -19,6 +19,7 @@ var withoutJSON = map[string]string{
 	"serve":          "its output is the protocol",
 	"images refresh": "it is started by toolcell, and prints nothing",
 	"completion":     "its output is a script",
+	"ui":             "its output is links, and it does not end",
 	"runs export":    "its output is JSON lines, or CSV",
 	"__complete":     "its output is for those scripts",
 }

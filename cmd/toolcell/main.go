@@ -108,7 +108,7 @@ func newCommandLine(s *console.Streams) *cli.App {
 		Writer:    s.Out,
 		ErrWriter: s.Err,
 		Commands: []*cli.Command{
-			serveCommand(s), execCommand(s), imagesCommand(s), packagesCommand(s), serversCommand(s), toolsCommand(s), approvalsCommand(s), runsCommand(s),
+			serveCommand(s), execCommand(s), imagesCommand(s), packagesCommand(s), serversCommand(s), toolsCommand(s), approvalsCommand(s), runsCommand(s), uiCommand(s),
 			installCommand(s), uninstallCommand(s), upgradeCommand(s), statusCommand(s), purgeCommand(s), settingsCommand(s),
 			doctorCommand(s), versionCommand(s),
 			completionCommand(s), completeCommand(s), helpCommand(s),

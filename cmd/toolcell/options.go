@@ -43,7 +43,7 @@ func action(s *console.Streams, do func(context.Context, Options) error) cli.Act
 // answer a question of a run, which goes on, and those that show or remove what there is.
 var doWithoutFile = []string{
 	doctorName, "approvals", "approvals list", "approvals show", "approvals approve", "approvals deny", "status", "uninstall", "purge",
-	"runs", "runs list", "runs show", "runs follow", "runs stats", "runs export", "runs verify", "runs head", "runs forget",
+	"ui", "runs", "runs list", "runs show", "runs follow", "runs stats", "runs export", "runs verify", "runs head", "runs forget",
 }
 
 // actionWith is action for a command with flags of its own, which do reads.

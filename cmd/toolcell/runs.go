@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,7 +15,6 @@ import (
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/internal/pyname"
-	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 )
 
@@ -180,12 +178,6 @@ func runOf(r *history.Record, entries []history.Entry) (history.Run, error) {
 	// Its beginning was removed with the day that it was on, or is torn.
 	return history.Run{ID: first.Run, Start: first.Time, Status: history.StatusKilled, File: first.File}, nil
 }
-
-// shortRun is the beginning of the ID of a run, which commands accept.
-func shortRun(id string) string { return text.Clip(id, 8) }
-
-// runFrom says whose run it is.
-func runFrom(r history.Run) string { return cmp.Or(r.Client.Name, r.Command) }
 
 // privateServers returns a function that reports whether the values of a server are private by the
 // policy as it is now. They all are if it cannot be read.

@@ -30,7 +30,7 @@ func runsFollow(ctx context.Context, o runsOptions) error {
 		if o.JSON {
 			err = console.PrintJSONLine(o.Streams, e.Raw)
 		} else if what := f.tell(e); what != "" {
-			_, err = fmt.Fprintf(o.Out, "%s  %s  %s\n", e.Time.Local().Format(time.TimeOnly), console.Plain(cmp.Or(shortRun(e.Run), noRun)), console.Plain(what))
+			_, err = fmt.Fprintf(o.Out, "%s  %s  %s\n", e.Time.Local().Format(time.TimeOnly), console.Plain(cmp.Or(timeline.ShortID(e.Run), noRun)), console.Plain(what))
 		}
 		if err != nil {
 			return err

@@ -11,6 +11,7 @@ import (
 	"github.com/toolcell/toolcell/bridge/record"
 	"github.com/toolcell/toolcell/bridge/record/history"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/timeline"
 	"github.com/toolcell/toolcell/internal/text"
 )
 
@@ -68,7 +69,7 @@ func (o runsOptions) toForget() (rows []forgottenRun, err error) {
 		if o.JSON {
 			continue
 		}
-		fmt.Fprintf(o.Stdout(), "run %s of %s, %s: %s\n", console.Plain(found.ID), found.Start.Local().Format(time.DateTime), console.Plain(runFrom(found)), row.describe())
+		fmt.Fprintf(o.Stdout(), "run %s of %s, %s: %s\n", console.Plain(found.ID), found.Start.Local().Format(time.DateTime), console.Plain(timeline.From(found)), row.describe())
 		if row.Running {
 			console.Note(o.Err, "run "+found.ID+" goes on, and will write more values")
 		}

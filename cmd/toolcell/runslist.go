@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -60,7 +59,7 @@ func (o runsOptions) noteLost(all []history.Run) {
 	var lost []string
 	for _, r := range all {
 		if r.Lost > 0 {
-			lost = append(lost, console.Plain(shortRun(r.ID)))
+			lost = append(lost, console.Plain(timeline.ShortID(r.ID)))
 		}
 	}
 	if len(lost) > 0 {
@@ -126,65 +125,11 @@ func listedRuns(r *history.Record, all []history.Run, now time.Time, hide func(s
 			took = timeline.Took(r.Duration)
 		}
 		calls, writes := strconv.Itoa(r.Calls), strconv.Itoa(r.Writes)
-		code := codeLine(r, codes[r.ID].Value)
+		code := timeline.FirstLine(r, codes[r.ID].Value)
 		if hide != nil && (r.Private || slices.ContainsFunc(r.Servers, hide)) {
 			code = "(not shown: runs show ID --values)"
 		}
-		rows = append(rows, []string{shortRun(r.ID), beganAt(r.Start, now), runFrom(r), runStatus(r), calls, writes, took, code})
+		rows = append(rows, []string{timeline.ShortID(r.ID), timeline.Began(r.Start, now), timeline.From(r), timeline.StatusOf(r), calls, writes, took, code})
 	}
 	return rows, nil
-}
-
-// runStatus is the status of a run, with what of it needs a look.
-func runStatus(r history.Run) string {
-	var parts []string
-	if r.Plan {
-		parts = append(parts, "dry run")
-	}
-	for _, p := range []struct {
-		n    int
-		what string
-	}{{r.Unknown, "unknown"}, {r.Failed, "failed"}, {r.Refused, "refused"}} {
-		if p.n > 0 {
-			parts = append(parts, strconv.Itoa(p.n)+" "+p.what)
-		}
-	}
-	if len(parts) == 0 {
-		return r.Status
-	}
-	return r.Status + " (" + strings.Join(parts, ", ") + ")"
-}
-
-// beganAt writes a time as short as it can be told from others.
-func beganAt(t, now time.Time) string {
-	t, now = t.Local(), now.Local()
-	switch {
-	case t.Format(time.DateOnly) == now.Format(time.DateOnly):
-		return t.Format(time.TimeOnly)
-	case t.Year() == now.Year():
-		return t.Format("Jan _2 15:04")
-	}
-	return t.Format("2006-01-02 15:04")
-}
-
-// codeWidth bounds the beginning of the code in a list.
-const codeWidth = 80
-
-// codeLine is the first line of the code that says something, or else the session.
-func codeLine(r history.Run, code string) string {
-	first := ""
-	for line := range strings.Lines(code) {
-		line = strings.TrimSpace(line)
-		switch {
-		case line == "":
-		case !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, "import ") && !strings.HasPrefix(line, "from "):
-			return console.OneLine(line, codeWidth)
-		case first == "":
-			first = line
-		}
-	}
-	if first == "" && r.Session != "" {
-		first = "session " + r.Session
-	}
-	return cmp.Or(console.OneLine(first, codeWidth), "–")
 }

@@ -162,6 +162,28 @@ func (s *Server) servings() ([]serving, error) {
 	return all, nil
 }
 
+// BelowClient reports whether an MCP client that runs toolcell now has started this process. The error is of
+// processes that cannot be seen.
+func BelowClient() (bool, error) {
+	line, err := lineage(os.Getpid())
+	if err != nil {
+		return false, err
+	}
+	for _, pid := range servePIDs() {
+		s, err := servingOf(pid)
+		if err != nil {
+			if _, gone := readStat(pid); errors.Is(gone, fs.ErrNotExist) {
+				continue // it has ended
+			}
+			return false, err
+		}
+		if has(slices.DeleteFunc(slices.Clone(s.launchers), startsEverything), line...) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
 // startsEverything reports whether a process is init or a service manager.
 func startsEverything(p procStat) bool {
 	name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", p.pid))

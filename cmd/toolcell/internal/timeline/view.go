@@ -11,6 +11,7 @@ import (
 type View struct {
 	Facts     []Fact
 	Code      []CodeLine
+	CodeExact string  // the code as it was, "" if it is not all there or not plain text
 	CodeNote  string  // what of the code is not as it was, or why it is not there
 	Elsewhere []*Call // whose lines are not among those of Code
 	Moments   []Moment
@@ -52,6 +53,9 @@ func (t *Timeline) View(o Options) (v View) {
 	v.Facts, v.Blocks, v.Notes = p.items, p.blocks, p.notes("toolcell runs show "+t.Run.ID+" --json")
 	if t.Start != nil && t.Start.Code.Size > 0 {
 		v.Code, v.Elsewhere, v.CodeNote = p.codeLines()
+		if s := p.shownText(&p.o, p.start, "code", &p.Start.Code); !s.none && s.note == "" && console.PlainText(s.value) == s.value {
+			v.CodeExact = s.value
+		}
 	}
 	for _, m := range t.moments() {
 		shown := Moment{After: fmt.Sprintf("+%.3fs", m.at.Sub(t.Run.Start).Seconds()), Call: m.call}

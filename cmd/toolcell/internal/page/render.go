@@ -1,0 +1,99 @@
+package page
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"html/template"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/timeline"
+	"github.com/toolcell/toolcell/internal/text"
+)
+
+//go:embed templates static
+var files embed.FS
+
+// pages are the templates, by the names of their files.
+type pages map[string]*template.Template
+
+// readPages reads the templates. That takes a millisecond, which only ui pays.
+func readPages() (pages, error) {
+	all := pages{}
+	for _, name := range []string{"waiting", "runs", "run", "compare", "problem"} {
+		t, err := template.New("frame.html").Funcs(template.FuncMap{
+			"began": func(t time.Time) string { return timeline.Began(t, time.Now()) }, "from": timeline.From, "status": timeline.StatusOf, "shortid": timeline.ShortID,
+			"took": timeline.Took, "tone": tone, "sentence": sentence, "plural": text.Plural,
+		}).ParseFS(files, "templates/frame.html", "templates/parts.html", "templates/"+name+".html")
+		if err != nil {
+			return nil, err
+		}
+		all[name] = t
+	}
+	return all, nil
+}
+
+// sentence writes a title as in a sentence.
+func sentence(title string) string { return title[:1] + strings.ToLower(title[1:]) }
+
+// tone is how the status of a run or the outcome of a call is colored.
+func tone(status string) string {
+	switch {
+	case slices.Contains([]string{"success", "ok", "running", timeline.Planned}, status):
+		return "good"
+	case status == timeline.Waiting:
+		return "wait"
+	}
+	return "bad"
+}
+
+// A frame is what all pages have, with the Body of one.
+type frame struct {
+	Title   string
+	Page    string // the name of its template
+	Waiting int    // questions
+	Reads   string // why nothing can be done but to read
+	Body    any
+}
+
+// show answers with a page.
+func (s *Server) show(w http.ResponseWriter, status int, f frame) {
+	all, err := s.pages()
+	var b bytes.Buffer
+	if err == nil {
+		f.Reads = s.o.ReadsOnly()
+		err = all[f.Page].Execute(&b, f)
+	}
+	if err != nil {
+		s.o.Log.Error("making a page", "page", f.Page, "error", err) // whose text may name files
+		http.Error(w, "the page could not be made; the log of toolcell ui says why", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	// Nothing of what others wrote hides in it or turns it around, in whatever field it came.
+	_, _ = io.WriteString(w, console.PlainText(b.String()))
+}
+
+// fail answers with a page that says what is wrong.
+func (s *Server) fail(w http.ResponseWriter, _ *http.Request, status int, problem string) {
+	s.show(w, status, frame{Title: fmt.Sprint(http.StatusText(status)), Page: "problem", Body: problem})
+}
+
+// static answers with a file that pages use.
+func (s *Server) static(w http.ResponseWriter, r *http.Request) {
+	types := map[string]string{"page.css": "text/css; charset=utf-8", "page.js": "text/javascript; charset=utf-8", "icon.svg": "image/svg+xml"}
+	name := r.PathValue("name")
+	data, err := files.ReadFile("static/" + name)
+	if err != nil || types[name] == "" {
+		s.fail(w, r, http.StatusNotFound, "There is no such file.")
+		return
+	}
+	w.Header().Set("Content-Type", types[name])
+	_, _ = w.Write(data)
+}

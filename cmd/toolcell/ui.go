@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/toolcell/toolcell/bridge/consent/inbox"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/page"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/timeline"
+	"github.com/toolcell/toolcell/internal/contain"
+)
+
+type uiOptions struct {
+	Options
+	Values bool
+}
+
+func uiCommand(s *console.Streams) *cli.Command {
+	action := actionWith(s, func(c *cli.Context, o Options) error { return serveUI(c.Context, uiOptions{o, c.Bool("values")}) })
+	return &cli.Command{
+		Name: "ui", Usage: "show questions and runs on a local page, and answer them there",
+		Description: "It prints a link, which a browser can open once. To approve, you type a code on the page\n" +
+			"that is shown at this terminal, so that a program that steers the browser cannot.",
+		Flags:  append([]cli.Flag{&cli.BoolFlag{Name: "values", Usage: "show values of private servers, too"}}, settings.Flags(valueSettings...)...),
+		Action: action,
+	}
+}
+
+// serveUI serves the page until it is interrupted, and prints links to it.
+func serveUI(ctx context.Context, o uiOptions) error {
+	l, err := listenOnLoopback()
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	used := make(chan struct{}, 1)
+	options := page.Options{
+		Record:    o.history(),
+		Connect:   func() ([]*inbox.Client, error) { return openApprovals(o.Settings) },
+		Shown:     o.shown,
+		ReadsOnly: readsOnly,
+		Opened: func() {
+			select {
+			case used <- struct{}{}:
+			default:
+			}
+		},
+		Log: shellLogger(o.Options),
+	}
+	if terminal, err := console.OpenTerminal(); err == nil {
+		defer terminal.Close()
+		options.ShowCode = showCode(terminal)
+	}
+	server := page.New(l.Addr(), options)
+	defer server.Close()
+	fmt.Fprintf(o.Stdout(), "open in your browser, once: %s\n", server.Link())
+	if why := readsOnly(); why != "" {
+		console.Note(o.Err, why)
+	}
+	go func() {
+		defer contain.Recover("showing another link", nil)
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-used:
+				fmt.Fprintf(o.Stdout(), "for another browser:        %s\n", server.Link())
+			}
+		}
+	}()
+	return server.Serve(ctx, l)
+}
+
+// shown says of which runs the page shows no values. The policy is read anew for each page.
+func (o uiOptions) shown() timeline.Options {
+	shown := timeline.Options{ToShow: "toolcell ui --values"}
+	switch {
+	case readsOnly() != "":
+		shown.HideAll, shown.ToShow = true, "toolcell ui in a terminal of your own"
+	case !o.Values:
+		shown.Hide = privateServers(o.Options)
+	}
+	return shown
+}
+
+// readsOnly says why the page does nothing but show, "" if it does more.
+func readsOnly() string {
+	below, err := inbox.BelowClient()
+	switch {
+	case err != nil:
+		return "This page only shows, without values: what has started toolcell ui cannot be seen."
+	case below:
+		return "This page only shows, without values: an MCP client that runs toolcell has started it. Start toolcell ui in a terminal of your own."
+	}
+	return ""
+}
+
+// showCode writes a text at the terminal that controls this process, whatever its streams are.
+func showCode(terminal *os.File) func(string) error {
+	return func(text string) error {
+		_, err := fmt.Fprintf(terminal, "\n%s\n\n", text)
+		return err
+	}
+}
+
+// listenOnLoopback listens at an address that was chosen at random: a browser sends cookies to all ports
+// of an address, and most of what else it may speak with is at 127.0.0.1.
+func listenOnLoopback() (l net.Listener, err error) {
+	for range 10 {
+		address := net.IPv4(127, byte(1+rand.IntN(254)), byte(rand.IntN(256)), byte(1+rand.IntN(254)))
+		if l, err = net.Listen("tcp4", net.JoinHostPort(address.String(), "0")); err == nil {
+			return l, nil
+		}
+	}
+	return nil, fmt.Errorf("listening on this host: %w", err)
+}
