@@ -95,9 +95,9 @@ func readsOnly() string {
 	below, err := inbox.BelowClient()
 	switch {
 	case err != nil:
-		return "This page only shows, without values: what has started toolcell ui cannot be seen."
+		return "This page only shows, and no values: what has started it cannot be seen."
 	case below:
-		return "This page only shows, without values: an MCP client that runs toolcell has started it. Start toolcell ui in a terminal of your own."
+		return "This page only shows, and no values. An MCP client that runs toolcell has started it: start one in a terminal of your own."
 	}
 	return ""
 }
