@@ -64,11 +64,11 @@ func TestPageInABrowser(t *testing.T) {
 	t.Cleanup(func() { _ = walk.Process.Kill(); _ = walk.Wait() })
 	asked := []string{first}
 	for lines := bufio.NewScanner(said); lines.Scan(); {
-		switch line := lines.Text(); {
-		case line == "CODE":
+		switch line := lines.Text(); line {
+		case "CODE":
 			ui.sees("type this code on the page: ")
 			fmt.Fprintln(answer, ui.sees("\r\n"))
-		case line == "RUN":
+		case "RUN":
 			asked = append(asked, asks())
 			fmt.Fprintln(answer)
 		default:
