@@ -126,8 +126,8 @@ func (s *Store) publish(id string) (string, error) {
 	return dir, os.Rename(filepath.Join(s.o.Dir, "."+id), dir)
 }
 
-// open opens a kept file by its URI.
-func (s *Store) open(uri string) (*os.File, error) {
+// Open opens a kept file by its URI. The caller closes it.
+func (s *Store) Open(uri string) (*os.File, error) {
 	id, name, ok := strings.Cut(strings.TrimPrefix(uri, runsURI), "/")
 	name, err := url.PathUnescape(name)
 	if !ok || err != nil || !runID().MatchString(id) || s.o.Dir == "" || name == "" || name != plainName(name) {
@@ -224,7 +224,7 @@ const maxRead = 11 << 20
 // Read returns a kept file as a resource: as text if its content is text. The error
 // is for the client.
 func (s *Store) Read(uri string) (*mcp.ResourceContents, error) {
-	f, err := s.open(uri)
+	f, err := s.Open(uri)
 	if err != nil {
 		return nil, err
 	}

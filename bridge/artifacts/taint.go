@@ -37,7 +37,7 @@ func (c *Collector) writePrivate() error {
 // Private returns what had been read from private servers before a file was written.
 // A note that cannot be read counts as one.
 func (s *Store) Private(uri string) []string {
-	f, err := s.open(uri)
+	f, err := s.Open(uri)
 	if err != nil {
 		return nil
 	}

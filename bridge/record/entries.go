@@ -189,6 +189,7 @@ type File struct {
 	Type   string `json:"type,omitzero"`
 	Size   int64  `json:"size"` // 0 if it was removed
 	SHA256 string `json:"sha256,omitzero"`
+	URI    string `json:"uri,omitzero"` // by which the client reads it, as long as it is kept
 }
 
 // A Limit is one that was reached.

@@ -116,6 +116,7 @@ func (e *File) bound(d *draft, of string) {
 	d.name(of+"use", &e.Use)
 	d.foreign(of+"type", &e.Type)
 	d.name(of+"sha256", &e.SHA256)
+	d.foreign(of+"uri", &e.URI)
 }
 
 func (e Limit) ready(d *draft) any {

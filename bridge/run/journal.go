@@ -153,7 +153,7 @@ func limitOf(res *Result, r *Run) (record.Limit, bool) {
 // what is in them may be private, which could be guessed.
 func (r *Run) recordFiles(res *Result, private bool) (all []record.File) {
 	for _, f := range res.Files {
-		file := record.File{Name: f.Name, Use: "left", Type: f.Type, Size: f.Size, SHA256: f.SHA256}
+		file := record.File{Name: f.Name, Use: "left", Type: f.Type, Size: f.Size, SHA256: f.SHA256, URI: f.URI}
 		if private {
 			file.SHA256 = ""
 		}

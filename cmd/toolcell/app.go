@@ -98,7 +98,7 @@ func openApp(s settings.Settings, o appOptions) (_ *app, err error) {
 	options.Log, options.Signals, options.Upstreams, options.Policy = o.log, a.signals, a.proxy, a.policy
 	options.MaxParallel = maxParallel(options.Sessions)
 	options.Project, options.ToolsDir = currentProject(), d.Tools()
-	options.RunsDir = filepath.Join(d.State, "runs")
+	options.RunsDir = filesDir(s)
 	a.record = openRecord(s, o, a.proxy)
 	options.Record, options.RecordRequired = a.record, s.RecordRequired
 	env.give(&options)

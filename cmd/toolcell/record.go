@@ -12,6 +12,9 @@ import (
 // recordDir is the folder of the record of runs.
 func recordDir(s settings.Settings) string { return filepath.Join(s.Dirs.State, "records") }
 
+// filesDir is the folder of the files that runs have left.
+func filesDir(s settings.Settings) string { return filepath.Join(s.Dirs.State, "runs") }
+
 // openRecord returns the record for the runs of a command, nil if they are not recorded. The secrets
 // of the user's servers are kept out of it.
 func openRecord(s settings.Settings, o appOptions, servers *mcpproxy.Proxy) *record.Journal {

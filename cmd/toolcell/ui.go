@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/toolcell/toolcell/bridge/artifacts"
 	"github.com/toolcell/toolcell/bridge/consent/inbox"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/page"
@@ -43,6 +44,7 @@ func serveUI(ctx context.Context, o uiOptions) error {
 	used := make(chan struct{}, 1)
 	options := page.Options{
 		Record:    o.history(),
+		OpenFile:  artifacts.New(artifacts.Options{Dir: filesDir(o.Settings)}).Open,
 		Connect:   func() ([]*inbox.Client, error) { return openApprovals(o.Settings) },
 		Shown:     o.shown,
 		ReadsOnly: readsOnly,

@@ -18,6 +18,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"sync"
 	"time"
 
@@ -40,6 +41,8 @@ type Options struct {
 	// ShowCode shows a text with a code at the terminal, where nobody but the user reads it. If it is nil the
 	// page cannot approve.
 	ShowCode func(text string) error
+	// OpenFile opens a file that a run has left, by its URI. Who calls it closes the file.
+	OpenFile func(uri string) (*os.File, error)
 	// Opened is told that a link was used, as for another one to be shown. It may be nil.
 	Opened func()
 	Log    *slog.Logger // of what goes wrong; nil for none
@@ -111,6 +114,7 @@ func (s *Server) Handler() http.Handler {
 	handle("GET /{$}", s.waiting)
 	handle("GET /runs", s.runs)
 	handle("GET /runs/{id}", s.run)
+	handle("GET /runs/{id}/files/{n}", s.file)
 	handle("GET /compare", s.compare)
 	handle("GET /events", s.events)
 	handle("GET /static/{name}", s.static)

@@ -4,10 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -299,5 +302,70 @@ func TestValuesAreHidden(t *testing.T) {
 				t.Errorf("%s, %s: %s", name, path, body)
 			}
 		}
+	}
+}
+
+// TestFilesOfRunsDoNothing: pictures are shown and all else is saved, whatever is in them.
+func TestFilesOfRunsDoNothing(t *testing.T) {
+	const body = "<script>alert(1)</script>"
+	path := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, []byte(body), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var shown timeline.Options
+	v := visit(t, func(o *Options) {
+		o.Shown = func() timeline.Options { return shown }
+		o.OpenFile = func(uri string) (*os.File, error) {
+			if uri != "toolcell://runs/x/y" {
+				return nil, errors.New("there is no file any more")
+			}
+			return os.Open(path)
+		}
+	})
+	run := v.journal().Begin("files00000", "")
+	files := []record.File{
+		{Name: "plot.png", Type: "image/png", Size: 25},
+		{Name: "drawing.svg", Type: "image/svg+xml", Size: 25},
+		{Name: `page "<b>.html`, Type: "text/html", Size: 25},
+		{Name: "large.png", Type: "image/png", Size: 100 << 20},
+	}
+	for _, f := range append(files, record.File{Name: "given.png", Use: "given", Type: "image/png"}) {
+		if f.URI = "toolcell://runs/x/y"; f.Use == "" {
+			f.Use = "left"
+		}
+		if err := run.Append(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := run.Append(record.File{Name: "gone.txt", Use: "left", URI: "toolcell://runs/x/gone"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, text := v.get("/runs/files00000"); strings.Count(text, "<img") != 1 || strings.Contains(text, "<b>") || strings.Contains(text, "files/5") {
+		t.Errorf("the page of the run: %s", text)
+	}
+	for n, f := range files {
+		resp, err := v.web.Get(v.base + fmt.Sprintf("/runs/files00000/files/%d", n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, _ := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		h := resp.Header
+		_, saved, err := mime.ParseMediaType(h.Get("Content-Disposition"))
+		if n == 0 && h.Get("Content-Type") != "image/png" || n > 0 && (err != nil || saved["filename"] != f.Name || h.Get("Content-Type") != "application/octet-stream") {
+			t.Errorf("%s: %v", f.Name, h)
+		}
+		if string(got) != body || !strings.Contains(h.Get("Content-Security-Policy"), "sandbox") || h.Get("X-Content-Type-Options") != "nosniff" {
+			t.Errorf("%s: %q, %v", f.Name, got, h)
+		}
+	}
+	for _, path := range []string{"4", "5", "-1", "99", "x"} {
+		if status, text := v.get("/runs/files00000/files/" + path); status != http.StatusNotFound {
+			t.Errorf("file %s: %d %s", path, status, text)
+		}
+	}
+	shown.HideAll = true
+	if status, _ := v.get("/runs/files00000/files/0"); status != http.StatusNotFound {
+		t.Errorf("where values are hidden: %d", status)
 	}
 }

@@ -28,7 +28,7 @@ func readPages() (pages, error) {
 	for _, name := range []string{"waiting", "runs", "run", "compare", "problem"} {
 		t, err := template.New("frame.html").Funcs(template.FuncMap{
 			"began": func(t time.Time) string { return timeline.Began(t, time.Now()) }, "from": timeline.From, "status": timeline.StatusOf, "shortid": timeline.ShortID,
-			"took": timeline.Took, "tone": tone, "sentence": sentence, "plural": text.Plural,
+			"took": timeline.Took, "tone": tone, "sentence": sentence, "picture": isPicture, "size": text.Size, "plural": text.Plural,
 		}).ParseFS(files, "templates/frame.html", "templates/parts.html", "templates/"+name+".html")
 		if err != nil {
 			return nil, err

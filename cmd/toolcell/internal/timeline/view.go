@@ -3,6 +3,7 @@ package timeline
 import (
 	"fmt"
 
+	"github.com/toolcell/toolcell/bridge/record"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 )
 
@@ -15,7 +16,8 @@ type View struct {
 	CodeNote  string  // what of the code is not as it was, or why it is not there
 	Elsewhere []*Call // whose lines are not among those of Code
 	Moments   []Moment
-	Blocks    []Block // what the code printed, and why it failed
+	Blocks    []Block        // what the code printed, and why it failed
+	Files     []*record.File // that were left, unless values are hidden
 	Notes     []string
 }
 
@@ -55,6 +57,11 @@ func (t *Timeline) View(o Options) (v View) {
 		v.Code, v.Elsewhere, v.CodeNote = p.codeLines()
 		if s := p.shownText(&p.o, p.start, "code", &p.Start.Code); !s.none && s.note == "" && console.PlainText(s.value) == s.value {
 			v.CodeExact = s.value
+		}
+	}
+	for _, e := range t.others {
+		if f, ok := e.Body.(*record.File); ok && f.Use == "left" && !t.hides(&o) {
+			v.Files = append(v.Files, f)
 		}
 	}
 	for _, m := range t.moments() {
