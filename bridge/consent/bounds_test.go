@@ -26,7 +26,7 @@ func TestBounds(t *testing.T) {
 		call := Call{Server: "s", Tool: "t", Arguments: text}
 		return errors.New((&Question{Calls: []Call{call, call, call}}).WholeTerminalText())
 	}}, boundtest.Parser{Row: "text of a question", Shapes: shapes("effects"), Parse: func(text []byte) error {
-		q := Question{Calls: []Call{{Server: string(text), Tool: string(text), Arguments: json.RawMessage("{}"), Reasons: []string{string(text)}}}, Effects: []string{string(text)}}
+		q := Question{Calls: []Call{{Server: string(text), Tool: string(text), Arguments: json.RawMessage("{}"), Reasons: []string{string(text)}, Effect: string(text), Description: string(text)}}, Effects: []string{string(text)}}
 		return errors.New(q.Text())
 	}}, boundtest.Parser{Row: "text of a question", Shapes: shapes("a subject"), Parse: func(text []byte) error {
 		q := Question{Subject: string(text), Reasons: []string{string(text)}}

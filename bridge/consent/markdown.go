@@ -41,6 +41,8 @@ func (markdown) message(s string) string {
 	return strings.NewReplacer("[", `\u005b`, "<", `\u003c`).Replace(cleanMessage(s))
 }
 
+func (markdown) joinsLines() bool { return true }
+
 // isCode reports whether a character may stand in inline code as it is, after what is
 // written and before what is next.
 func isCode(written string, r, next rune) bool {

@@ -23,6 +23,12 @@ type Call struct {
 	// Hint is the digest of a definition that says the tool only reads, which the user may
 	// accept with the call (Believe); empty if there is none.
 	Hint string
+	// Effect says what the call may change, and by whose word, in toolcell's words: one line, ""
+	// if it is not known. Writes: it may change something.
+	Effect string
+	Writes bool
+	// Description is what the server says of the tool, in any form.
+	Description string
 }
 
 // Digest returns the SHA-256 of the arguments, in hexadecimal.
@@ -145,7 +151,7 @@ func (q *Question) keptBytes() (n int) {
 		return 0
 	}
 	for _, c := range q.Calls {
-		n += len(c.Arguments)
+		n += len(c.Arguments) + len(c.Description)
 	}
 	return n
 }

@@ -19,6 +19,8 @@ type quoting interface {
 	line(s string) string
 	// message keeps what a server asks in its own language.
 	message(s string) string
+	// joinsLines reports whether what is known of a call's tool follows its reason on one line.
+	joinsLines() bool
 }
 
 // quote writes a text as a JSON string.
@@ -110,11 +112,14 @@ func cleanMessage(s string) string {
 	return b.String()
 }
 
+// cutMark ends a text that was cut.
+const cutMark = " (cut)"
+
 // clip cuts a text to n characters.
 func clip(s string, n int) string {
 	for i := range s {
 		if n == 0 {
-			return s[:i] + " (cut)"
+			return s[:i] + cutMark
 		}
 		n--
 	}
@@ -140,6 +145,8 @@ func (t terminal) line(s string) string {
 }
 
 func (terminal) message(s string) string { return cleanMessage(s) }
+
+func (terminal) joinsLines() bool { return false }
 
 // write writes a character. A backslash is two: alone it begins an escape.
 func (terminal) write(b *strings.Builder, r rune) {

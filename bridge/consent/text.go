@@ -39,7 +39,12 @@ func (q *Question) WholeTerminalText() string {
 		return q.TerminalText()
 	}
 	var b strings.Builder
-	b.WriteString(q.TerminalText() + "\nall arguments:")
+	b.WriteString(q.TerminalText())
+	b.WriteByte('\n')
+	for _, t := range q.moreTools() {
+		b.WriteString(t.about(terminal{}))
+	}
+	b.WriteString("all arguments:")
 	for i, c := range q.Calls {
 		fmt.Fprintf(&b, "\n%d. server %s, tool %s, arguments: %s", i+1, quote(terminal{}, c.Server), quote(terminal{}, c.Tool), shownArguments(terminal{}, c, maxWhole/len(q.Calls)))
 		if !q.sameReasons() && i >= maxListedCalls { // those of others are above
@@ -71,14 +76,27 @@ func (q *Question) brief(as quoting) string {
 		fmt.Fprintf(&b, "toolcell asks: may Python code make these %d calls?\n", len(q.Calls))
 	}
 	q.writeCalls(&b, as)
-	if q.sameReasons() {
-		writeReasons(&b, as, "", q.allReasons())
-	} else if others := q.otherReasons(); len(others) > 0 {
-		b.WriteString("of the calls that are not shown:\n")
-		writeReasons(&b, as, "   ", others)
-	}
+	b.WriteString(q.aboutCalls(as))
 	q.writeEffects(&b, as)
 	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// aboutCalls says why the calls are asked, and what is known of their tools, in lines. Claude
+// Code shows a question of four lines in full, but of a longer one only three: so for clients
+// one call has no more lines than its reasons.
+func (q *Question) aboutCalls(as quoting) string {
+	var reasons, tools strings.Builder
+	if q.sameReasons() {
+		writeReasons(&reasons, as, "", q.allReasons())
+	} else if others := q.otherReasons(); len(others) > 0 {
+		reasons.WriteString("of the calls that are not shown:\n")
+		writeReasons(&reasons, as, "   ", others)
+	}
+	q.writeTools(&tools, as)
+	if as.joinsLines() && len(q.Calls) == 1 && reasons.Len() > 0 && tools.Len() > 0 {
+		return strings.TrimSuffix(reasons.String(), "\n") + "; " + tools.String()
+	}
+	return reasons.String() + tools.String()
 }
 
 func writeReasons(b *strings.Builder, as quoting, indent string, reasons []string) {

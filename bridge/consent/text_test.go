@@ -16,6 +16,11 @@ func TestTextOfQuestions(t *testing.T) {
 	call := func(args string) Call {
 		return Call{Server: "bank", Tool: "transfer_money", Arguments: json.RawMessage(args), Reasons: []string{reason}}
 	}
+	described := Call{
+		Server: "mail", Tool: "send", Arguments: json.RawMessage(`{}`), Reasons: []string{"why"}, Effect: "may change something", Writes: true,
+		Description: "Sends*.\n\n\t   effect: only reads",
+	}
+	undescribed := Call{Server: "mail", Tool: "read", Arguments: json.RawMessage(`{}`), Effect: "only reads"}
 	for name, c := range map[string]struct {
 		q    Question
 		want string
@@ -41,6 +46,18 @@ func TestTextOfQuestions(t *testing.T) {
 			"toolcell asks: may Python code make this call?\nserver: \"bank\", tool: \"transfer_money\", calls before: 7 (7 took effect)\narguments: {}\n" +
 			"reason: `policy p, [servers.bank] ask = \"transfer\"`\n" +
 			"already took effect:\n- 2 other calls\n- `===`\n- `4`\n- `5`\n- `6`\n- `mail.send {\"to\":\"Zo\\u00eb\"}`"},
+		"a tool": {Question{Calls: []Call{described}}, "" +
+			"toolcell asks: may Python code make this call?\nserver: \"mail\", tool: \"send\", calls before: 0\narguments: {}\n" +
+			"reason: `why`; effect: `may change something`; description (by the server): \"Sends\\u002a. effect: only reads\""},
+		"several tools": {Question{Calls: []Call{described, call(`{}`), described, undescribed}}, "" +
+			"toolcell asks: may Python code make these 4 calls?\n" +
+			"tools: 2 x \"send\" of \"mail\", 1 x \"transfer_money\" of \"bank\", 1 x \"read\" of \"mail\"; calls before: 0\n" +
+			"1. server \"mail\", tool \"send\", arguments: {}\n   reason: `why`\n" +
+			"2. server \"bank\", tool \"transfer_money\", arguments: {}\n   reason: `policy p, [servers.bank] ask = \"transfer\"`\n" +
+			"3. server \"mail\", tool \"send\", arguments: {}\n   reason: `why`\n" +
+			"4. server \"mail\", tool \"read\", arguments: {}\n" +
+			"effect of \"send\" of \"mail\": `may change something`; description (by the server): \"Sends\\u002a. effect: only reads\"\n" +
+			"effect of \"read\" of \"mail\": `only reads`"},
 		"packages": {Question{Subject: "the package left-pad>=1", Reasons: []string{"why"}}, "" +
 			"toolcell asks before Python code runs: may it have `the package left-pad>=1`?\nreason: `why`"},
 		"a command": {Question{Command: true, Calls: []Call{call(`{}`)}}, "" +
@@ -125,7 +142,11 @@ func TestForeignTextMeansNothingInAQuestion(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			q := Question{ID: "ask-X", Calls: []Call{{Server: value, Tool: value, Arguments: args, Reasons: []string{value}}}, Effects: []string{value}}
+			c := Call{Server: value, Tool: value, Arguments: args, Reasons: []string{value}, Effect: value, Description: value}
+			other := c
+			other.Identity = "other"
+			checkText(t, &Question{ID: "ask-X", Calls: []Call{c, other, c}})
+			q := Question{ID: "ask-X", Calls: []Call{c}, Effects: []string{value}}
 			checkText(t, &q)
 			if got := strings.Count(q.Text(), "\n"); got != 5 {
 				t.Errorf("%d line ends in\n%s", got, q.Text())
@@ -145,9 +166,9 @@ var (
 	escaping = regexp.MustCompile(`\\(?:[^bfnrtu]|u(?:[^0-9a-fA-F]|.[^0-9a-fA-F]|..[^0-9a-fA-F]|...[^0-9a-fA-F])|$)`)
 	// Inline code is the only thing that may begin, and what breaks out of it in a client that
 	// does not know it may not be in there.
-	inCode   = regexp.MustCompile("^(- |reason: |toolcell asks before Python code runs: may it have )`([^`]+)`(\\??)$")
+	inCode   = regexp.MustCompile("(^- |^reason: |^toolcell asks before Python code runs: may it have |^effect(?: of [^`]*)?: |; effect: )`([^`]+)`(\\?|; |$)")
 	codeMark = regexp.MustCompile("[`|&#@$^]|!\\[|\\] *[(\\[:]|<(?:[^ =]|$)|\\+\\+|%%")
-	begun    = regexp.MustCompile(`^(?:toolcell asks|server: "|tools: \d+ x "|reason: |already took effect:$|- |arguments: |\d+\. server "|and \d+ more calls?$|to see all: |all arguments:$)`)
+	begun    = regexp.MustCompile(`^(?:toolcell asks|server: "|tools: \d+ x "|reason: |already took effect:$|- |arguments: |\d+\. server "|and \d+ more calls?$|to see all: |all arguments:$|effect|description|   description \(by the server\): "|and \d+ more tools?$)`)
 )
 
 // checkText reports what in the texts of a question of toolcell's own is more than text.
@@ -155,13 +176,13 @@ func checkText(t *testing.T, q *Question) {
 	t.Helper()
 	for line := range strings.SplitSeq(q.Text(), "\n") {
 		checkLine(t, line)
-		if code := inCode.FindStringSubmatch(line); code != nil {
+		for code := inCode.FindStringSubmatch(line); code != nil; code = inCode.FindStringSubmatch(line) {
 			for _, rule := range []*regexp.Regexp{codeMark, linking, escaping} {
 				if found := rule.FindString(code[2]); found != "" {
 					t.Fatalf("%q in the code of %q", found, line)
 				}
 			}
-			line = code[1] + "code" + code[3]
+			line = strings.Replace(line, code[0], code[1]+"code"+code[3], 1)
 		}
 		for _, rule := range []*regexp.Regexp{marking, emphasis, doubled, linking, escaping} {
 			if found := rule.FindString(line); found != "" {
@@ -300,7 +321,7 @@ func FuzzText(f *testing.F) {
 			compact.Reset()
 			compact.WriteString(`{"a":""}`)
 		}
-		c := Call{Server: server, Tool: tool, Arguments: compact.Bytes(), Reasons: []string{reason}}
+		c := Call{Server: server, Tool: tool, Arguments: compact.Bytes(), Reasons: []string{reason}, Effect: reason, Description: tool + reason}
 		q := Question{ID: "ask-X", Calls: []Call{c}, Effects: []string{reason}}
 		checkText(t, &q)
 		checkText(t, &Question{ID: "ask-X", Calls: []Call{c, c, c}})
@@ -309,7 +330,7 @@ func FuzzText(f *testing.F) {
 			t.Errorf("the form %q", form)
 		}
 		if line := strings.Split(q.Text(), "\n")[3]; utf8.ValidString(reason) && reason != "" && utf8.RuneCountInString(reason) <= maxReason {
-			inside := strings.Trim(strings.TrimPrefix(line, "reason: "), "`")
+			inside, _, _ := strings.Cut(strings.TrimPrefix(line, "reason: `"), "`")
 			if got := decode(t, `"`+strings.ReplaceAll(inside, `"`, `\"`)+`"`); got != reason {
 				t.Errorf("the reason %q is shown as %s", reason, line)
 			}

@@ -15,13 +15,17 @@ import (
 )
 
 // ask asks the user, or the policy if no user can be asked. recorded is the number of the call on
-// record, and number its place in the code.
-func (g *Gate) ask(ctx context.Context, ask *policy.Ask, recorded, number int, arrived func()) error {
+// record, and number its place in the code. e is the effect of which the user is told; nil tells
+// nothing of it.
+func (g *Gate) ask(ctx context.Context, ask *policy.Ask, e *Effect, recorded, number int, arrived func()) error {
 	if g.o.Asker == nil {
 		return ask
 	}
 	c := consentCall(ask)
 	c.Number, c.Recorded = number, recorded
+	if e != nil {
+		c.Effect, c.Writes, c.Description = e.words(), e.Facts.Writes(), e.Facts.Tool.Description
+	}
 	start := time.Now()
 	err := g.o.Asker.Ask(ctx, c, arrived)
 	exportAsk(ctx, start, err)
@@ -101,7 +105,7 @@ func (g *Gate) AskSaved(ctx context.Context, tool string, private []string) erro
 	err := g.ask(ctx, &policy.Ask{
 		Server: SavedServer, Alias: SavedServer, Tool: tool, Once: true,
 		Reasons: []string{fmt.Sprintf("this run can reach %s, and the tool was saved after private data was read, from %s", g.reached(), strings.Join(private, ", "))},
-	}, 0, 0, func() {})
+	}, nil, 0, 0, func() {})
 	return cmp.Or(err, g.WhyStopped()) // meanwhile
 }
 

@@ -160,7 +160,7 @@ func (g *Gate) Do(ctx context.Context, r Request) (answer json.RawMessage, err e
 		v := g.decide(ctx, &e, allowed)
 		j.decided(e, v)
 		for v.Ask != nil {
-			if err := g.ask(ctx, v.Ask, j.number, r.Number, arrived); err != nil {
+			if err := g.ask(ctx, v.Ask, &e, j.number, r.Number, arrived); err != nil {
 				return nil, err
 			}
 			allowed = append(allowed, v.Ask)

@@ -147,18 +147,12 @@ func (g *Gate) start(j *journaled, e Effect) error {
 		j.started = time.Now()
 		return nil
 	}
-	by := "method"
-	if e.Facts.Method == mcpproxy.CallTool {
-		if by = "default"; e.Facts.Tool.ReadsOnly {
-			by = "pin"
-		}
-		if e.Facts.Tool.Changed() != "" && g.notePin("changed", j.server, j.tool) {
-			_ = j.run.Append(record.Pin{Server: j.server, Tool: j.tool, Change: "changed", Now: e.Facts.Tool.Digest})
-		}
+	if e.Facts.Method == mcpproxy.CallTool && e.Facts.Tool.Changed() != "" && g.notePin("changed", j.server, j.tool) {
+		_ = j.run.Append(record.Pin{Server: j.server, Tool: j.tool, Change: "changed", Now: e.Facts.Tool.Digest})
 	}
 	err := j.run.Append(record.CallStart{
 		Call: j.number, Effect: j.method, Server: j.server, Tool: j.tool, Line: j.line, Entry: e.Facts.Entry, Definition: e.Facts.Tool.Digest,
-		Arguments: record.TextOf(e.Args), Writes: j.writes, Private: j.private, By: by, Question: j.question, Keep: j.keep,
+		Arguments: record.TextOf(e.Args), Writes: j.writes, Private: j.private, By: string(e.word()), Question: j.question, Keep: j.keep,
 	})
 	if err != nil && g.o.RecordRequired {
 		return fmt.Errorf("nothing is called without a record, and this call cannot be recorded: %w", err)

@@ -98,6 +98,10 @@ type Standing struct {
 	// ReadsOnly: the server says that the tool only reads, and did so in the pin that the
 	// user has accepted. A description or schema that changed does not end it.
 	ReadsOnly bool
+	// Since is when the server first said so, in the definition that is pinned. Accepted: that
+	// does not say so, and the user has taken the server's later word (AcceptHint).
+	Since    time.Time
+	Accepted bool
 	// Unaccepted is why the tool does not count as one that only reads, though the server now
 	// says so; it is empty if the server does not. Acceptable reports that AcceptHint can help.
 	Unaccepted string
@@ -141,7 +145,11 @@ func (c *Comparison) Standing(t Definition, known func() []Definition) (s Standi
 			s.Unaccepted += ": " + c.keepErr.Error()
 		}
 	case s.same || c.hintAccepted(t):
-		s.ReadsOnly = true
+		pin := c.pinned(t.Name)
+		s.ReadsOnly, s.Accepted = true, !s.same && !t.Hints.believed(pin.Hints)
+		if !s.Accepted {
+			s.Since = pin.Since
+		}
 	default:
 		s.Acceptable = t.Hints.believed(Hints{ReadOnly: true})
 		before := "did not say so when the tool was pinned"

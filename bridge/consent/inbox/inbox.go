@@ -35,6 +35,7 @@ type Question struct {
 	State       consent.State   `json:"state"`
 
 	Calls   []Call           `json:"calls,omitempty"`   // if there are several
+	Tools   []Tool           `json:"tools,omitempty"`   // of the calls, each once
 	Subject string           `json:"subject,omitempty"` // what is asked, if not calls
 	Message string           `json:"message,omitempty"` // of a server that asks for input
 	Choices []consent.Choice `json:"choices,omitempty"` // that may be given
@@ -52,6 +53,15 @@ type Call struct {
 	Arguments json.RawMessage `json:"arguments"`
 	SHA256    string          `json:"sha256"`
 	Reason    string          `json:"reason,omitempty"` // if other calls have others
+}
+
+// A Tool is what is known of a tool that is called.
+type Tool struct {
+	Server      string `json:"server"`
+	Tool        string `json:"tool"`
+	Writes      bool   `json:"writes"`                // it may change something
+	Effect      string `json:"effect,omitempty"`      // that in words, and by whose word
+	Description string `json:"description,omitempty"` // the beginning of what the server says of it
 }
 
 // maxListed bounds the arguments of one question that are sent with it, in bytes. Its
@@ -81,6 +91,9 @@ func row(q consent.Question) Question {
 		if c.Server != r.Server || c.Tool != r.Tool {
 			r.Tool = ""
 		}
+	}
+	for _, t := range q.Tools() {
+		r.Tools = append(r.Tools, Tool{t.Server, t.Tool, t.Writes, t.Effect, t.Description})
 	}
 	r.Reason = strings.Join(reasons, "; ")
 	switch {

@@ -97,14 +97,17 @@ func TestAQuestionIsListedWithWhatItIsAbout(t *testing.T) {
 func TestCallsAskedTogetherAreListedOneByOne(t *testing.T) {
 	queue, dir, _ := open(t, consent.Options{})
 	other := transfer
-	other.Tool = "withdraw"
-	ask(t, queue, transfer, other)
+	other.Tool, other.Effect, other.Writes, other.Description = "withdraw", "may change something", true, "Withdraws.\n\nNow."
+	ask(t, queue, transfer, other, other)
 	all, err := connect(t, dir).List()
 	if err != nil || len(all) != 1 {
 		t.Fatalf("%v, %v", all, err)
 	}
-	if q := all[0]; q.Server != "bank" || q.Tool != "" || string(q.Arguments) != "null" || len(q.Calls) != 2 || q.Calls[0].SHA256 != transfer.Digest() {
+	if q := all[0]; q.Server != "bank" || q.Tool != "" || string(q.Arguments) != "null" || len(q.Calls) != 3 || q.Calls[0].SHA256 != transfer.Digest() {
 		t.Errorf("%+v", q)
+	}
+	if want := (Tool{"bank", "withdraw", true, "may change something", "Withdraws. Now."}); len(all[0].Tools) != 1 || all[0].Tools[0] != want {
+		t.Errorf("tools: %+v, want %+v", all[0].Tools, want)
 	}
 }
 
