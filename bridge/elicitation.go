@@ -65,12 +65,23 @@ type titledChoice struct {
 	Title string `json:"title"`
 }
 
+// formChoices returns the choices in the order of a form: the denial comes first. Clients
+// highlight or even preselect the first one, so that Enter alone takes it: VS Code's quick pick,
+// Codex ("enter to submit") and GitHub Copilot CLI do, and of most others it is not known.
+func formChoices(q *consent.Question) []consent.Choice {
+	choices := q.Choices()
+	if i := slices.Index(choices, consent.Deny); i > 0 {
+		choices = slices.Concat(choices[i:i+1], choices[:i], choices[i+1:])
+	}
+	return choices
+}
+
 // schema is that of the choices: one of them, without a default.
 func (c display) schema(q *consent.Question) json.RawMessage {
 	choice := map[string]any{"type": "string", "title": "Your decision"}
 	var titled []titledChoice
 	var values, titles []string
-	for _, ch := range q.Choices() {
+	for _, ch := range formChoices(q) {
 		title := q.Title(ch)
 		titled = append(titled, titledChoice{string(ch), title})
 		values, titles = append(values, string(ch)), append(titles, title)

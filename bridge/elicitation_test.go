@@ -1,6 +1,8 @@
 package bridge
 
 import (
+	"encoding/json"
+	"slices"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -41,6 +43,46 @@ func TestOnlyOneKnownChoiceIsAnAnswer(t *testing.T) {
 	} {
 		if a, ok := answerOf(q, res); !ok || a.Choice != want {
 			t.Errorf("%+v: %+v, %v", res, a, ok)
+		}
+	}
+}
+
+// TestTheFirstChoiceOfAFormAllowsNothing: clients highlight it, and Enter may take it.
+func TestTheFirstChoiceOfAFormAllowsNothing(t *testing.T) {
+	call := consent.Call{Server: "bank", Tool: "transfer", Arguments: json.RawMessage(`{}`)}
+	hint := call
+	hint.Hint = "d"
+	for _, q := range []*consent.Question{{Subject: "packages"}, {Calls: []consent.Call{call}}, {Calls: []consent.Call{hint}}, {Calls: []consent.Call{call, call}}, {Calls: []consent.Call{call}, Command: true}} {
+		for _, titled := range []bool{true, false} {
+			var schema struct {
+				Properties struct {
+					Choice struct {
+						OneOf           []titledChoice
+						Enum, EnumNames []string
+						Default         any
+					}
+				}
+			}
+			if err := json.Unmarshal(display{titled: titled}.schema(q), &schema); err != nil {
+				t.Fatal(err)
+			}
+			choice := schema.Properties.Choice
+			var offered []consent.Choice
+			for i, value := range choice.Enum {
+				choice.OneOf = append(choice.OneOf, titledChoice{value, choice.EnumNames[i]})
+			}
+			for _, c := range choice.OneOf {
+				offered = append(offered, consent.Choice(c.Const))
+				if c.Title != q.Title(consent.Choice(c.Const)) {
+					t.Errorf("%s has the title %q", c.Const, c.Title)
+				}
+			}
+			if offered[0] != consent.Deny || choice.Default != nil {
+				t.Errorf("the form offers %v, with the default %v", offered, choice.Default)
+			}
+			if all := q.Choices(); !slices.Equal(slices.Sorted(slices.Values(offered)), slices.Sorted(slices.Values(all))) {
+				t.Errorf("the form offers %v, want %v", offered, all)
+			}
 		}
 	}
 }
