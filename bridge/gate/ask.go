@@ -34,6 +34,8 @@ func (g *Gate) ask(ctx context.Context, ask *policy.Ask, e *Effect, recorded, nu
 		return nil
 	case errors.Is(err, consent.ErrNoUser):
 		return fmt.Errorf("%w: %w", err, ask)
+	case errors.Is(err, consent.ErrDenied):
+		g.denied.Store(true)
 	case err == nil:
 		g.acceptHint(ctx, ask)
 	}

@@ -72,6 +72,7 @@ type Gate struct {
 	progress callProgress
 	planner  planner
 	stopped  atomic.Pointer[error]
+	denied   atomic.Bool
 	silent   atomic.Pointer[mcpproxy.SilentError]
 
 	mu       sync.Mutex
@@ -272,6 +273,9 @@ func (g *Gate) WhyStopped() error {
 	}
 	return nil
 }
+
+// HasDenied reports whether the user has denied something that the code wanted.
+func (g *Gate) HasDenied() bool { return g.denied.Load() }
 
 // IsStopped reports whether an error is that a run was stopped by the user, or by the lack of an
 // answer.

@@ -33,6 +33,17 @@ func (r *Run) askFirst(ctx context.Context) error {
 	return notGranted(ctx, r.gate.Grant(ctx, "the packages "+strings.Join(r.needs.requirements(), ", "), r.needs.Grant.Ask, leak))
 }
 
+// refuseFirst is the result of a run whose code does not start, for which its session is not
+// touched.
+func (r *Run) refuseFirst(err error) *Result {
+	res := r.fail(err)
+	if r.session.isAlive() {
+		res.Session = sessionContinued
+		res.Notes = append(res.Notes, keptNote("the code did not start", r.session.name))
+	}
+	return res
+}
+
 // notGranted gives the error of Gate.Grant the status of the run.
 func notGranted(ctx context.Context, err error) error {
 	switch {

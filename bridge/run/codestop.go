@@ -69,7 +69,7 @@ func stoppedByUser(err error) bool {
 	return gate.IsStopped(err)
 }
 
-// keptNote says that a session goes on after a run of it was stopped.
-func keptNote(session string) string {
-	return fmt.Sprintf("the call that waited was not made; session %q goes on, with its variables", session)
+// keptNote says that a session goes on after the user has not allowed something of a run.
+func keptNote(what, session string) string {
+	return fmt.Sprintf("%s; session %q goes on, with its variables", what, session)
 }

@@ -58,6 +58,8 @@ type ending struct {
 	why  error    // what ended it before its time, as runner.Conn.Run says
 	exit oci.Exit // of the sandbox; in a session that continues, of the code
 	err  error    // of the sandbox itself
+
+	denied bool // the user has denied something that the code wanted
 }
 
 // acquireInterpreter finds the interpreter of the run's session, or starts a new one.

@@ -158,7 +158,7 @@ func (r *Run) runCode(ctx context.Context) *Result {
 	r.gate = r.newGate()
 	r.findFolder()
 	if err := r.askFirst(ctx); err != nil {
-		return r.fail(err)
+		return r.refuseFirst(err)
 	}
 	if !r.slot.take(ctx) {
 		return r.fail(withStatus(StatusCancelled, errors.New("the call was cancelled while it waited for others to end")))
@@ -260,6 +260,7 @@ func (r *Run) talk(ctx context.Context) ending {
 		end.why = why
 	}
 	end.done.Result = text.Bound(end.done.Result, r.python.pipes.MakeRoom(len(end.done.Result)))
+	end.denied = r.gate.HasDenied()
 	r.python.planned = r.gate.Planned()
 	return end
 }

@@ -231,16 +231,27 @@ func (ss *sessions) whyEnded(in *interpreter) string {
 	return describeExit(in.exit.Code)
 }
 
+// isAlive reports whether a session has variables. The call has its turn.
+func (s *session) isAlive() bool {
+	if s.interpreter == nil {
+		return false
+	}
+	select {
+	case <-s.interpreter.ended:
+		return false
+	default:
+		return true
+	}
+}
+
 // resume returns the interpreter of a session, if it has one.
 func (ss *sessions) resume(sess *session) *interpreter {
 	if sess.interpreter == nil {
 		return nil
 	}
-	select {
-	case <-sess.interpreter.ended:
+	if !sess.isAlive() {
 		ss.lose(sess, ss.whyEnded(sess.interpreter))
 		return nil
-	default:
 	}
 	sess.interpreter.thaw()
 	sess.old = true
@@ -289,8 +300,11 @@ func (ss *sessions) endRun(sess *session, r *Result, e ending) (news sessionNews
 	}
 	if e.done.Kept {
 		sess.interpreter.pipes.Listen()
-		if stoppedByUser(e.why) {
-			news.notes = append(news.notes, keptNote(sess.name))
+		switch {
+		case stoppedByUser(e.why):
+			news.notes = append(news.notes, keptNote("the call that waited was not made", sess.name))
+		case e.denied && r.Status != StatusSuccess:
+			news.notes = append(news.notes, keptNote("what the user denied was not done", sess.name))
 		}
 		return news
 	}
