@@ -18,6 +18,7 @@ import (
 type approvalsOptions struct {
 	Options
 	Watch    bool   // of list
+	Notify   bool   // of list
 	All      bool   // of list
 	For      string // of approve
 	ForNamed bool
@@ -28,10 +29,14 @@ type approvalsOptions struct {
 func approvalsCommand(s *console.Streams) *cli.Command {
 	action := func(do func(context.Context, approvalsOptions) error) cli.ActionFunc {
 		return actionWith(s, func(c *cli.Context, o Options) error {
-			return do(c.Context, approvalsOptions{o, c.Bool("watch"), c.Bool("all"), c.String("for"), c.IsSet("for"), c.Bool("revoke"), c.Bool("stop")})
+			return do(c.Context, approvalsOptions{
+				Options: o, Watch: c.Bool("watch"), Notify: c.Bool("notify"), All: c.Bool("all"), For: c.String("for"), ForNamed: c.IsSet("for"),
+				Revoke: c.Bool("revoke"), Stop: c.Bool("stop"),
+			})
 		})
 	}
 	watch := &cli.BoolFlag{Name: "watch", Usage: "keep running, and print questions and answers as they come"}
+	notify := &cli.BoolFlag{Name: "notify", Usage: "with --watch: a bell and a notification when a question begins to wait"}
 	all := &cli.BoolFlag{Name: "all", Usage: "list all questions that are on record, also of runs that have ended"}
 	revoke := &cli.BoolFlag{Name: "revoke", Usage: "take back an approval for the rest of a run"}
 	list := action(approvalsList)
@@ -40,7 +45,7 @@ func approvalsCommand(s *console.Streams) *cli.Command {
 		Description: "A run is paused until you answer. To approve, you type a code at a terminal, so that programs,\n" +
 			"such as the model that asks, cannot approve their own calls. Without a command it is\n" +
 			"approvals list.",
-		Flags: flags(valueSettings, watch, all),
+		Flags: flags(valueSettings, watch, notify, all),
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
 				return needSubcommand(c)
@@ -48,7 +53,7 @@ func approvalsCommand(s *console.Streams) *cli.Command {
 			return list(c)
 		},
 		Subcommands: []*cli.Command{
-			command("list", "show the questions that are waiting, and recent answers", "", valueSettings, list, watch, all),
+			command("list", "show the questions that are waiting, and recent answers", "", valueSettings, list, watch, notify, all),
 			command("show", "show a question with all arguments", "ID", stateSettings, action(approvalsShow)),
 			command("approve", "allow what a question is about, at a terminal", "ID", stateSettings, action(approvalsApprove),
 				&cli.StringFlag{Name: "for", Value: string(consent.ForCall), Usage: "`WHAT` is allowed: call, run for the tool until the run ends, or reads to count the tool as only reading"}, revoke),

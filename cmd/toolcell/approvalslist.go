@@ -15,10 +15,12 @@ func approvalsList(ctx context.Context, o approvalsOptions) error {
 	switch {
 	case o.Watch && o.All:
 		return console.Usagef("give --all without --watch")
+	case o.Notify && !o.Watch:
+		return console.Usagef("give --notify with --watch: it tells of questions that come while the command runs")
 	case o.All:
 		return approvalsAll(o)
 	case o.Watch:
-		return watchApprovals(ctx, o.Options)
+		return watchApprovals(ctx, o)
 	}
 	all, err := listApprovals(o.Options)
 	if err != nil {
@@ -66,10 +68,19 @@ func listApprovals(o Options) ([]inbox.Question, error) {
 const watchEvery = 300 * time.Millisecond
 
 // watchApprovals prints new questions and new answers until it is interrupted.
-func watchApprovals(ctx context.Context, o Options) error {
+func watchApprovals(ctx context.Context, o approvalsOptions) error {
 	known := map[string]consent.State{}
+	notify := func([]inbox.Question) {}
+	if o.Notify {
+		n, err := newNotifier(ctx, o.Streams)
+		if err != nil {
+			return err
+		}
+		defer n.close()
+		notify = n.look
+	}
 	for first := true; ; first = false {
-		all, err := listApprovals(o)
+		all, err := listApprovals(o.Options)
 		if err != nil {
 			return err
 		}
@@ -89,6 +100,7 @@ func watchApprovals(ctx context.Context, o Options) error {
 		if err != nil {
 			return err
 		}
+		notify(all)
 		select {
 		case <-time.After(watchEvery):
 		case <-ctx.Done():

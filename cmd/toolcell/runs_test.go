@@ -632,6 +632,11 @@ func TestAnswersOfEarlierRunsAreListed(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &rows); err != nil || len(rows) != 3 || rows[0].Client != "claude-code" || rows[0].Decided.IsZero() || rows[0].Scope != "call" || !strings.HasPrefix(*rows[0].Question.Value, "transfer?") {
 		t.Errorf("%v: %s", err, out)
 	}
+	for _, args := range [][]string{{"approvals", "--notify"}, {"approvals", "list", "--notify", "--json"}} {
+		if _, errs, code := r.types(t, args...); code != 2 || !strings.Contains(errs, "give --notify with --watch") {
+			t.Errorf("%v: exit %d, %s", args, code, errs)
+		}
+	}
 	if _, errs, code := r.types(t, "approvals", "list", "--all", "--watch"); code != 2 || !strings.Contains(errs, "give --all without --watch") {
 		t.Errorf("exit %d, %s", code, errs)
 	}

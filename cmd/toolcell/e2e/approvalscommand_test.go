@@ -3,6 +3,7 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -186,6 +187,40 @@ func TestApprovalsAreWatched(t *testing.T) {
 	p.sees("denied  github.create_issue")
 	p.types("\x03")
 	p.leavesWith(130)
+}
+
+// TestAWaitingQuestionNotifies, by the terminal and by notify-send, and without its arguments.
+func TestAWaitingQuestionNotifies(t *testing.T) {
+	h, e := asking(t)
+	c := h.serve(t, e)
+	bin := t.TempDir()
+	shown := filepath.Join(bin, "shown")
+	if err := os.WriteFile(filepath.Join(bin, "notify-send"), []byte(fmt.Sprintf("#!/bin/sh\necho \"$*\" >>'%s'\n", shown)), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	watching := maps.Clone(e)
+	watching["PATH"], watching["TERM"] = bin+":"+os.Getenv("PATH"), "xterm"
+	for i, command := range [][]string{{"approvals", "--watch", "--notify"}, {"approvals", "list", "--watch", "--notify"}} {
+		p := atTerminal(t, h.command(t, watching, command...), 200)
+		c.python(t, createTwo, "github")
+		p.sees("\a\x1b]9;toolcell: github.create_issue waits for your approval\a")
+		var lines string
+		waitFor(t, "notify-send", func() bool {
+			data, _ := os.ReadFile(shown)
+			lines = string(data)
+			return strings.Count(lines, "\n") == i+1
+		})
+		if want := "--app-name=toolcell -- toolcell github.create_issue waits for your approval\n"; lines != strings.Repeat(want, i+1) {
+			t.Errorf("notify-send was called so: %s", lines)
+		}
+		all := questions(t, h, e)
+		if _, errs, code := h.run(t, e, "approvals", "deny", all[len(all)-1].ID); code != 0 {
+			t.Fatal(errs)
+		}
+		p.sees("denied  github.create_issue")
+		p.types("\x03")
+		p.leavesWith(130)
+	}
 }
 
 func TestExecAsksForApproval(t *testing.T) {
