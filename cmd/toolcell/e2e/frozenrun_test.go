@@ -42,8 +42,9 @@ func TestKilledServerLeavesNoFrozenRun(t *testing.T) {
 	})
 }
 
-// TestFrozenRunStandsStill: its processes and its clock. The user takes longer to answer
-// than the code has time.
+// TestFrozenRunStandsStill: its processes and its clock, but not those of other programs. The
+// user takes longer to answer than the code has time, and than one of its processes has: what
+// is left of the code's time would be too short for that one if it had stood still too.
 func TestFrozenRunStandsStill(t *testing.T) {
 	t.Parallel()
 	inEveryWay(t, onHosts, func(t *testing.T, h *host) {
@@ -51,7 +52,8 @@ func TestFrozenRunStandsStill(t *testing.T) {
 		e := asks(t, "[servers.github]\nask = 'writes'", nil)
 		c, mark := h.serve(t, e), marker()
 		limit := seconds(10)
-		code := fmt.Sprintf(spinning, mark) + "try: " + createsIssue + "\nexcept Exception as e: print(e)"
+		code := fmt.Sprintf(spinning, mark) + fmt.Sprintf("late = subprocess.Popen(['timeout', '%d', 'sleep', '1000'])\n", limit) +
+			"try: " + createsIssue + "\nexcept Exception as e: print(e)\nprint(late.wait())"
 		r := c.call(t, map[string]any{"code": code, "servers": []string{"github"}, "timeout": limit})
 		id := approvalID(t, r)
 		first, _ := sandboxProcesses(c.cmd.Process.Pid, mark)
@@ -67,7 +69,7 @@ func TestFrozenRunStandsStill(t *testing.T) {
 		if out, errs, code := h.run(t, e, "approvals", "deny", id); code != 0 {
 			t.Fatal(out, errs)
 		}
-		c.call(t, map[string]any{"code": "", "session": id}).want(t, "denied by the user")
+		c.call(t, map[string]any{"code": "", "session": id}).want(t, "denied by the user\n124")
 	})
 }
 
