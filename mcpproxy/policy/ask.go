@@ -20,6 +20,8 @@ type Ask struct {
 	Reasons       []string        // each one line, which names the rule
 	Arguments     json.RawMessage // of the call, exactly as they will be sent
 	Once          bool            // only this one call can be allowed, not the tool for the rest of the run
+	Unpinned      bool            // a reason is that the tool's definition is not the one that is pinned
+	ReadsOnly     bool            // it is known to only read
 	Identity      string          // that of Call: another entry or definition is another thing to ask
 	// Hint is the Digest of a tool's definition that says it only reads, which the user may
 	// accept in the same answer; empty if there is nothing to accept.
@@ -28,7 +30,7 @@ type Ask struct {
 
 // Same reports whether two are about the same call, for the same reasons.
 func (a *Ask) Same(b *Ask) bool {
-	return a.Server == b.Server && a.Tool == b.Tool && a.Once == b.Once && a.Identity == b.Identity &&
+	return a.Server == b.Server && a.Tool == b.Tool && a.Once == b.Once && a.Unpinned == b.Unpinned && a.Identity == b.Identity &&
 		slices.Equal(a.Reasons, b.Reasons) && bytes.Equal(a.Arguments, b.Arguments)
 }
 
@@ -91,7 +93,9 @@ func (r *rules) ask(ctx context.Context, c Call) *Ask {
 	for _, reason := range c.Reasons {
 		why.Add(reason)
 	}
+	unpinned := false
 	if sec, mode := r.pins(c.Server); c.Changed != "" && mode == PinsAsk {
+		unpinned = true
 		why.Add(r.rule(sec, `pins = "ask"`) + ": " + c.Changed)
 	}
 	hint := ""
@@ -99,6 +103,7 @@ func (r *rules) ask(ctx context.Context, c Call) *Ask {
 		if rule, ok := sec.Ask.rule(c.Tool); ok {
 			reason := r.rule(sec.name, rule)
 			if sec.Ask.writes && c.Tool.Unaccepted != "" {
+				unpinned = true
 				reason += ": " + c.Tool.Unaccepted
 				if c.Tool.Acceptable {
 					hint = c.Tool.Digest
@@ -119,7 +124,10 @@ func (r *rules) ask(ctx context.Context, c Call) *Ask {
 	if len(why) == 0 {
 		return nil
 	}
-	return &Ask{Server: c.Server.Name, Alias: c.Server.Alias, Tool: c.Tool.Name, Reasons: why, Arguments: c.Arguments, Once: once, Identity: c.Identity, Hint: hint}
+	return &Ask{
+		Server: c.Server.Name, Alias: c.Server.Alias, Tool: c.Tool.Name, Reasons: why, Arguments: c.Arguments, Once: once, Unpinned: unpinned,
+		Identity: c.Identity, Hint: hint,
+	}
 }
 
 // reasons returns the reasons to ask about a call with these arguments, by the conditions of a

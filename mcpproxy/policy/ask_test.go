@@ -178,18 +178,22 @@ func TestHintsThatMayBeAcceptedAreOffered(t *testing.T) {
 		server     string
 		tool       Tool
 		want, hint string
+		unpinned   bool
 	}{
-		"accepted":           {"mail", Tool{ReadOnly: true, Digest: "d1"}, `[]`, ""},
-		"no hint":            {"mail", Tool{Digest: "d1"}, `["[servers.mail] ask = \"writes\""]`, ""},
-		"may be accepted":    {"mail", Tool{Unaccepted: "it is new", Acceptable: true, Digest: "d1"}, `["[servers.mail] ask = \"writes\": it is new"]`, "d1"},
-		"cannot be accepted": {"mail", Tool{Unaccepted: "it is new", Digest: "d1"}, `["[servers.mail] ask = \"writes\": it is new"]`, ""},
-		"asked about anyway": {"all", Tool{Unaccepted: "it is new", Acceptable: true, Digest: "d1"}, `["[servers.all] ask = \"*\""]`, ""},
+		"accepted":           {"mail", Tool{ReadOnly: true, Digest: "d1"}, `[]`, "", false},
+		"no hint":            {"mail", Tool{Digest: "d1"}, `["[servers.mail] ask = \"writes\""]`, "", false},
+		"may be accepted":    {"mail", Tool{Unaccepted: "it is new", Acceptable: true, Digest: "d1"}, `["[servers.mail] ask = \"writes\": it is new"]`, "d1", true},
+		"cannot be accepted": {"mail", Tool{Unaccepted: "it is new", Digest: "d1"}, `["[servers.mail] ask = \"writes\": it is new"]`, "", true},
+		"asked about anyway": {"all", Tool{Unaccepted: "it is new", Acceptable: true, Digest: "d1"}, `["[servers.all] ask = \"*\""]`, "", false},
 	} {
 		tt.tool.Name = "x"
 		err := p.NewEnforcer().Authorize(t.Context(), Call{Server: serverOf(tt.server), Tool: tt.tool})
 		hint := ""
 		if ask := askOf(err); ask != nil {
 			hint = ask.Hint
+			if ask.Unpinned != tt.unpinned {
+				t.Errorf("%s: a reason is the definition: %t", name, ask.Unpinned)
+			}
 		}
 		if got := fmt.Sprintf("%q", reasonsOf(t, err)); got != tt.want || hint != tt.hint {
 			t.Errorf("%s: %s and the hint %q, want %s and %q", name, got, hint, tt.want, tt.hint)
@@ -206,6 +210,7 @@ func TestAsksAreTheSameAboutTheSameCall(t *testing.T) {
 		"server":    {func(a *Ask) { a.Server = "shop" }, false},
 		"tool":      {func(a *Ask) { a.Tool = "get" }, false},
 		"once":      {func(a *Ask) { a.Once = true }, false},
+		"unpinned":  {func(a *Ask) { a.Unpinned = true }, false},
 		"identity":  {func(a *Ask) { a.Identity = "v2" }, false},
 		"reasons":   {func(a *Ask) { a.Reasons = []string{"x"} }, false},
 		"arguments": {func(a *Ask) { a.Arguments = json.RawMessage(`{"amount":70}`) }, false},
