@@ -58,6 +58,9 @@ type AskerOptions struct {
 	// Record is called with each question when it is asked, decided and revoked, in this order.
 	// It must not call the queue, and may be nil.
 	Record func(q Question)
+	// RecordLater is called instead after End, when an approval for the connection is revoked. It
+	// should keep little of the run in memory. Record is called if it is nil.
+	RecordLater func(q Question)
 }
 
 // A Client is the connection of one MCP client, or what else begins runs.
@@ -68,6 +71,13 @@ type Client struct {
 	// Taint are what was read from private servers, since the model behind the connection
 	// carries data from run to run. Runs of it that still wait keep them when it has ended.
 	Taint *Taint
+	// Lasting: it stays connected from run to run, so the user may allow something until
+	// Queue.Disconnect.
+	Lasting bool
+
+	// The fields below are guarded by the queue's mu.
+	granted map[grantKey]string // IDs of the questions that allow something for the connection
+	ended   bool                // by Disconnect
 }
 
 // Begin begins a run. It has to be ended.
@@ -101,6 +111,21 @@ func (r *Asker) End() {
 	r.ended = true
 	if r.pending != nil && r.pending.State == Pending {
 		_ = r.queue.settle(r.pending, Ended, Answer{})
+	}
+	r.leave()
+}
+
+// leave lets the run's questions keep nothing of it but what Revoke needs: they may be kept as
+// long as the connection. queue.mu is held.
+func (r *Asker) leave() {
+	left := &Asker{o: AskerOptions{Client: r.o.Client, Record: r.o.RecordLater}, queue: r.queue, ended: true}
+	if left.o.Record == nil {
+		left.o.Record = r.o.Record
+	}
+	for _, q := range r.queue.questions {
+		if q.run == r {
+			q.run = left
+		}
 	}
 }
 
@@ -141,18 +166,22 @@ func (r *Asker) grant(c Call, question string) {
 	r.granted[c.key()] = known
 }
 
-// Granted returns the ID of the question by which the user allowed the tool of a call for the
-// rest of the run, and knew of all reasons to be asked: a new one is another question. So is
-// another entry of the server, or another definition of the tool. "" is of none.
+// Granted returns the ID of the question by which the user allowed a call earlier: its tool for the
+// rest of the run, or something that it is part of for the connection. The user knew of all reasons
+// to be asked then: a new one is another question. So is another entry of the server, or another
+// definition of the tool. "" is of none.
 func (r *Asker) Granted(c Call) (question string) {
 	r.queue.mu.Lock()
 	defer r.queue.mu.Unlock()
-	known := r.granted[c.key()]
-	unknown := func(reason string) bool { return !slices.Contains(known.reasons, reason) }
-	if slices.ContainsFunc(c.Reasons, unknown) {
+	if r.stopped != nil {
 		return ""
 	}
-	return known.question
+	known := r.granted[c.key()]
+	unknown := func(reason string) bool { return !slices.Contains(known.reasons, reason) }
+	if known.question != "" && !slices.ContainsFunc(c.Reasons, unknown) {
+		return known.question
+	}
+	return r.o.Client.allows(c)
 }
 
 // Believed reports whether the user accepted the hint of a call.
@@ -272,7 +301,7 @@ func (r *Asker) put(q *Question) bool {
 	if r.ended {
 		return false
 	}
-	r.pending = q
+	r.pending, q.lasting = q, r.o.Client.mayAllow()
 	r.queue.add(q)
 	return true
 }

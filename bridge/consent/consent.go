@@ -90,7 +90,7 @@ func (d *Queue) Questions() []Question {
 	defer d.mu.Unlock()
 	all := make([]Question, len(d.questions))
 	for i, q := range d.questions {
-		all[i] = *q
+		all[i] = q.copy()
 	}
 	return all
 }
@@ -100,7 +100,7 @@ func (d *Queue) Question(id string) (Question, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if q := d.find(id); q != nil {
-		return *q, true
+		return q.copy(), true
 	}
 	return Question{}, false
 }
@@ -126,8 +126,8 @@ func (d *Queue) Decide(id string, a Answer) error {
 	return d.settle(q, a.state(), a)
 }
 
-// Revoke takes back that the tools of a question may be called for the rest of its
-// run.
+// Revoke takes back what the answer to a question allows for the rest of its run, or for the
+// connection of its client.
 func (d *Queue) Revoke(id string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -135,12 +135,15 @@ func (d *Queue) Revoke(id string) error {
 	if q == nil {
 		return ErrUnknown
 	}
-	if q.State != Approved || q.Answer.Choice != ForRun || q.run.ended {
+	if !q.allowsMore() {
 		return errors.New("it does not allow anything now")
 	}
-	for _, c := range q.Calls {
-		delete(q.run.granted, c.key())
+	if q.Answer.Choice == ForRun {
+		for _, c := range q.Calls {
+			delete(q.run.granted, c.key())
+		}
 	}
+	q.release()
 	q.State = Revoked
 	d.log(q)
 	d.signal()
@@ -154,6 +157,7 @@ func (d *Queue) settle(q *Question, s State, a Answer) (err error) {
 	defer contain.Recover("taking the user's answer", func(panicked error) {
 		err = panicked
 		q.State, q.Answer = Denied, Answer{}
+		q.release()
 		for _, c := range q.Calls {
 			delete(q.run.granted, c.key())
 			delete(q.run.believed, c.key())
@@ -169,6 +173,9 @@ func (d *Queue) settle(q *Question, s State, a Answer) (err error) {
 				q.run.believed[c.key()] = c.Hint
 			}
 		}
+	}
+	if s == Approved && a.Choice.LastsForConnection() {
+		d.grantForConnection(q)
 	}
 	contain.Point("consent: settling")
 	d.dropOld()
@@ -212,14 +219,17 @@ func (d *Queue) add(q *Question) {
 	d.signal()
 }
 
-// dropOld forgets decided questions beyond the bounds, the oldest first. d.mu is held.
+// dropOld forgets decided questions beyond the bounds, the oldest first. Those that still hold stay:
+// grantForConnection bounds them. d.mu is held.
 func (d *Queue) dropOld() {
-	n, size := len(d.questions), 0
+	n, size := 0, 0
 	for _, q := range d.questions {
-		size += q.keptBytes()
+		if !q.holds() {
+			n, size = n+1, size+q.keptBytes()
+		}
 	}
 	d.questions = slices.DeleteFunc(d.questions, func(q *Question) bool {
-		if q.State == Pending || n <= maxKept && size <= maxKeptBytes {
+		if q.State == Pending || n <= maxKept && size <= maxKeptBytes || q.holds() {
 			return false
 		}
 		n, size = n-1, size-q.keptBytes()

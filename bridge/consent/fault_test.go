@@ -82,15 +82,15 @@ func TestFaultWhileAskingDenies(t *testing.T) {
 // TestAnAnswerThatPanicsIsADenial, and whoever gave it is told.
 func TestAnAnswerThatPanicsIsADenial(t *testing.T) {
 	for _, point := range []string{"consent: settling", "taking the user's answer"} {
-		for _, choice := range []Choice{ForCall, ForRun, Believe} {
+		for _, choice := range append([]Choice{ForCall, ForRun, Believe}, connectionChoices...) {
 			t.Run(point+"/"+string(choice), func(t *testing.T) {
 				contain.Inject(t, func(at string) bool { return at == point })
 				synctest.Test(t, func(t *testing.T) {
 					d := NewQueue(Options{})
-					r := d.Begin(AskerOptions{})
+					r := d.Begin(AskerOptions{Client: lastingClient()})
 					defer r.End()
 					call := transfer(1)
-					call.Hint = "it reads"
+					call.Hint, call.ReadsOnly = "it reads", true
 					answer := asking(t, r, call)
 					q := await(t, d, r)
 					if err := d.Decide(q.ID, Answer{Choice: choice}); !errors.Is(err, contain.ErrInternal) {
@@ -100,7 +100,7 @@ func TestAnAnswerThatPanicsIsADenial(t *testing.T) {
 						t.Errorf("the call got %v", err)
 					}
 					if r.Granted(call) != "" || r.Believed(call) {
-						t.Errorf("granted for the run: %v, its hint is believed: %v", r.Granted(call), r.Believed(call))
+						t.Errorf("granted: %v, its hint is believed: %v", r.Granted(call), r.Believed(call))
 					}
 				})
 			})

@@ -20,6 +20,11 @@ type Call struct {
 	// Identity is of the server's entry and the tool's definition. What is allowed for the
 	// rest of the run is allowed of these.
 	Identity string
+	// Unpinned: a reason to ask is that the tool's definition is not the one that is pinned. Then
+	// nothing can be allowed for the connection.
+	Unpinned bool
+	// ReadsOnly: it only reads, as far as the user has accepted that.
+	ReadsOnly bool
 	// Hint is the digest of a definition that says the tool only reads, which the user may
 	// accept with the call (Believe); empty if there is none.
 	Hint string
@@ -71,9 +76,20 @@ const (
 	ForCall Choice = "call"  // exactly these calls
 	ForRun  Choice = "run"   // their tools, for the rest of this run
 	Believe Choice = "reads" // these calls, and that their tool only reads from now on
-	Deny    Choice = "deny"
-	Stop    Choice = "stop" // the run
+
+	// These allow something until the connection of the client ends, for the same reasons to ask.
+	ForConnection      Choice = "connection"       // their tools
+	SameForConnection  Choice = "connection-same"  // calls of them with equal arguments
+	ReadsForConnection Choice = "connection-reads" // everything that only reads
+
+	Deny Choice = "deny"
+	Stop Choice = "stop" // the run
 )
+
+// Allows reports whether a choice allows the calls.
+func (c Choice) Allows() bool {
+	return c == ForCall || c == ForRun || c == Believe || c.LastsForConnection()
+}
 
 // An Answer is what the user says.
 type Answer struct {
@@ -90,7 +106,7 @@ func (a Answer) state() State {
 	switch {
 	case a.Action != "":
 		return Answered
-	case a.Choice == ForCall || a.Choice == ForRun || a.Choice == Believe:
+	case a.Choice.Allows():
 		return Approved
 	case a.Choice == Stop:
 		return Stopped
@@ -118,9 +134,12 @@ type Question struct {
 	State     State
 	Answer    Answer // once it is decided
 	DecidedAt time.Time
+	Holds     bool // when this copy was made, it still allowed more than its calls (Queue.Revoke)
 
 	run     *Asker
 	decided chan struct{}
+	lasting bool       // something can be allowed for the connection
+	grants  []grantKey // what was allowed for it
 }
 
 // Choices returns the answers that may be given.
@@ -130,12 +149,19 @@ func (q *Question) Choices() []Choice {
 		return nil
 	case len(q.Calls) == 0, q.Command:
 		return []Choice{ForCall, Deny}
-	case q.once() || q.cut(markdown{}): // the longer form: the choices are the same on a terminal
+	case q.once():
 		return []Choice{ForCall, Deny, Stop}
-	case q.offersHint():
-		return []Choice{ForCall, ForRun, Believe, Deny, Stop}
 	}
-	return []Choice{ForCall, ForRun, Deny, Stop}
+	choices := []Choice{ForCall}
+	whole := !q.cut(markdown{}) // the longer form: the choices are the same on a terminal
+	if whole {
+		choices = append(choices, ForRun)
+	}
+	choices = append(choices, q.offeredForConnection(whole)...)
+	if whole && q.offersHint() {
+		choices = append(choices, Believe)
+	}
+	return append(choices, Deny, Stop)
 }
 
 // offersHint reports whether all calls are of one tool whose server says that it only
@@ -143,6 +169,19 @@ func (q *Question) Choices() []Choice {
 func (q *Question) offersHint() bool {
 	first := q.Calls[0]
 	return first.Hint != "" && !slices.ContainsFunc(q.Calls, func(c Call) bool { return c.key() != first.key() || c.Hint != first.Hint })
+}
+
+// copy returns the question as it is now. The queue's mu is held.
+func (q *Question) copy() Question {
+	now := *q
+	now.Holds = q.allowsMore()
+	return now
+}
+
+// allowsMore reports whether an approval still allows more than the calls of the question. The queue's mu
+// is held.
+func (q *Question) allowsMore() bool {
+	return q.State == Approved && (q.Answer.Choice == ForRun && !q.run.ended || q.holds())
 }
 
 // keptBytes is how much memory a decided question takes that its run may make large.
@@ -195,6 +234,18 @@ func (q *Question) Title(c Choice) string {
 			return "Allow this tool for the rest of this run"
 		}
 		return "Allow these tools for the rest of this run"
+	case ForConnection:
+		if one {
+			return "Allow this tool until this client disconnects"
+		}
+		return "Allow these tools until this client disconnects"
+	case SameForConnection:
+		if one {
+			return "Allow this call until this client disconnects, with exactly these arguments"
+		}
+		return fmt.Sprintf("Allow these %d calls until this client disconnects, with exactly these arguments", len(q.Calls))
+	case ReadsForConnection:
+		return "Allow everything that only reads and is asked about for the same reasons, until this client disconnects"
 	case Believe:
 		return "Allow it, and count this tool as one that only reads from now on"
 	case Deny:

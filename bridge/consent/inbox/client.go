@@ -116,7 +116,7 @@ func (c *Client) Deny(id string, stop bool) error {
 	return err
 }
 
-// Revoke takes back an approval for the rest of a run.
+// Revoke takes back an approval for the rest of a run, or for a connection.
 func (c *Client) Revoke(id string) error {
 	_, err := c.ask(request{Op: opRevoke, ID: id})
 	return err

@@ -42,6 +42,7 @@ type Question struct {
 	Choice  consent.Choice   `json:"choice,omitempty"`  // that was given, once it is decided
 	By      string           `json:"by,omitempty"`      // how it was given
 	Remark  string           `json:"remark,omitempty"`  // why that is not clearly a person's
+	Holds   bool             `json:"holds,omitempty"`   // it still allows more than its calls, until it is revoked
 
 	Text string `json:"text,omitempty"` // the whole question, as the user reads it
 }
@@ -72,7 +73,7 @@ const maxListed = 256 << 10
 func row(q consent.Question) Question {
 	r := Question{
 		ID: q.ID, Run: q.Run, CallsBefore: q.CallsBefore, AskedAt: q.AskedAt, ExpiresAt: q.ExpiresAt,
-		State: q.State, Subject: q.Subject, Choice: q.Answer.Choice, By: q.Answer.By, Remark: q.Answer.Remark,
+		State: q.State, Subject: q.Subject, Choice: q.Answer.Choice, By: q.Answer.By, Remark: q.Answer.Remark, Holds: q.Holds,
 	}
 	if q.State == consent.Pending {
 		r.Choices = q.Choices()

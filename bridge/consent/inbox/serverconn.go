@@ -114,7 +114,7 @@ func (c *serverConn) begin(r request) error {
 		return decided(q)
 	case q.Form != nil:
 		return fmt.Errorf("server %q asks for input, which only the MCP client can ask the user for; it can be denied here", q.Form.Server)
-	case !approves(r.For) || !slices.Contains(q.Choices(), r.For):
+	case !r.For.Allows() || !slices.Contains(q.Choices(), r.For):
 		return fmt.Errorf("this question cannot be approved for %q; leave --for out", r.For)
 	}
 	remark, err := c.judge()
@@ -124,11 +124,6 @@ func (c *serverConn) begin(r request) error {
 	}
 	c.challenge = &challenge{id: q.ID, choice: r.For, code: newCode()}
 	return c.reply(reply{Question: whole(q), Code: c.challenge.code, Remark: remark})
-}
-
-// approves reports whether a choice allows something.
-func approves(c consent.Choice) bool {
-	return c == consent.ForCall || c == consent.ForRun || c == consent.Believe
 }
 
 // approve approves a question if its code was typed. A code can be tried once.
