@@ -61,7 +61,7 @@ func (g *Gate) acceptHint(ctx context.Context, ask *policy.Ask) {
 func consentCall(ask *policy.Ask) consent.Call {
 	return consent.Call{
 		Server: ask.Server, Tool: ask.Tool, Arguments: ask.Arguments, Reasons: ask.Reasons, Once: ask.Once,
-		Identity: ask.Identity, Hint: ask.Hint,
+		Unpinned: ask.Unpinned, ReadsOnly: ask.ReadsOnly, Identity: ask.Identity, Hint: ask.Hint,
 	}
 }
 

@@ -65,7 +65,7 @@ type Verdict struct {
 	Ask     *policy.Ask // what the user has to be asked first
 	Refusal error       // why it is not allowed
 
-	question string // by which the user allowed it earlier, for the rest of the run
+	question string // by which the user allowed it earlier, for the rest of the run or for the connection
 }
 
 // errUndecided refuses what nothing has allowed.
@@ -85,7 +85,7 @@ func (v Verdict) why() error {
 // decide finds the verdict on an effect. It does not ask the user and does not count; it only
 // looks whether the limits have room.
 // What the user has allowed counts for the same entry, definition, bytes and reasons: of just
-// this request, or for the rest of the run, unless that was taken back.
+// this request, for the rest of the run, or for the connection, unless that was taken back.
 func (g *Gate) decide(ctx context.Context, e *Effect, allowed []*policy.Ask) (v Verdict) {
 	defer contain.Recover("deciding on a call", func(err error) { v = Verdict{Refusal: err} })
 	if err := g.WhyStopped(); err != nil {
@@ -101,7 +101,7 @@ func (g *Gate) decide(ctx context.Context, e *Effect, allowed []*policy.Ask) (v 
 	case ask == nil:
 		return Verdict{Allowed: true}
 	}
-	ask.Tool, ask.Arguments = e.subject(), e.Bytes
+	ask.Tool, ask.Arguments, ask.ReadsOnly = e.subject(), e.Bytes, !e.Facts.Writes()
 	for _, earlier := range allowed {
 		if earlier.Same(ask) {
 			return Verdict{Allowed: true}

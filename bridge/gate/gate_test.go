@@ -55,8 +55,13 @@ type user struct {
 
 // newUser returns a user who answers so.
 func newUser(t *testing.T, answer func(consent.Question) consent.Answer) *user {
-	u := &user{queue: consent.NewQueue(consent.Options{})}
-	u.Asker = u.queue.Begin(consent.AskerOptions{Stop: func(error) {}})
+	return newUserOf(t, consent.NewQueue(consent.Options{}), nil, answer)
+}
+
+// newUserOf is newUser for a run of a client.
+func newUserOf(t *testing.T, queue *consent.Queue, client *consent.Client, answer func(consent.Question) consent.Answer) *user {
+	u := &user{queue: queue}
+	u.Asker = u.queue.Begin(consent.AskerOptions{Client: client, Stop: func(error) {}})
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)

@@ -31,7 +31,7 @@ type journaled struct {
 	private bool
 	known   bool // the server is one
 
-	question string // by which the user allowed it, for the rest of the run
+	question string // by which the user allowed it earlier
 
 	started time.Time // zero until it is about to leave
 	ended   bool
@@ -264,6 +264,10 @@ func (g *Gate) RecordAsk(q consent.Question) error {
 	}
 	return g.o.Record.Append(line)
 }
+
+// RecordRevoked records that an approval was taken back after its run had ended. The entry has nothing
+// of the run that the policy could want to be left out.
+func RecordRevoked(on *record.Run, q consent.Question) error { return on.Append(askEntry(q)) }
 
 // askEntry is a question as the record has it.
 func askEntry(q consent.Question) record.Ask {

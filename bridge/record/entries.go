@@ -99,7 +99,7 @@ type CallStart struct {
 	Arguments  Text   `json:"arguments,omitzero"`        // JSON, as it is sent
 	Writes     bool   `json:"writes,omitzero"`           // it may change something
 	By         string `json:"by,omitzero"`               // why: pin (its server said then that it only reads), default (nobody said so), or method (it only reads)
-	Question   string `json:"question,omitzero"`         // ID of an earlier one, by which the user allowed it for the rest of the run
+	Question   string `json:"question,omitzero"`         // ID of an earlier one, by which the user allowed it for the rest of the run or for the connection
 	Private    bool   `json:"private,omitzero"`          // the policy says that what the server has is private
 	Keep       Keep   `json:"-"`
 }
@@ -160,7 +160,7 @@ type Ask struct {
 	Calls    []int  `json:"calls,omitzero"`    // numbers of the calls
 	Server   string `json:"server,omitzero"`   // that asks for input
 	Tool     string `json:"tool,omitzero"`     //
-	Scope    string `json:"scope,omitzero"`    // of an approval: call, run or reads
+	Scope    string `json:"scope,omitzero"`    // of an approval: call, run, reads, connection, connection-same or connection-reads
 	By       string `json:"by,omitzero"`       // how the answer came: form, terminal or toolcell approvals
 	Client   string `json:"client,omitzero"`   // through which it came
 	Terminal string `json:"terminal,omitzero"` // where it was typed

@@ -92,6 +92,17 @@ func (r *Run) recordAsk(q consent.Question) {
 	}
 }
 
+// recordLater returns what records an approval that is revoked after the run has ended. It keeps
+// nothing else of the run in memory.
+func (r *Run) recordLater() func(consent.Question) {
+	on, log := r.record, r.runs.o.Log
+	return func(q consent.Question) {
+		if err := gate.RecordRevoked(on, q); err != nil {
+			log.Error("a question to the user is not on record", "question", q.ID, "state", string(q.State), "err", err)
+		}
+	}
+}
+
 // recordEnd records how the run ended, and what it reached and left.
 func (r *Run) recordEnd(res *Result, took time.Duration) {
 	if r.record == nil {

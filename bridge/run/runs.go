@@ -137,7 +137,7 @@ func (rs *Runs) Start(req Request, work func(ctx context.Context, r *Run) *Resul
 	r.record = rs.o.Record.Begin(r.ID, "")
 	r.stdout.stream, r.stderr.stream = r.record.NewStream(), r.record.NewStream()
 	r.Asker = rs.queue.Begin(consent.AskerOptions{
-		ID: r.ID, Client: r.req.Client, NoUser: req.noUser, Timeout: r.o.ApprovalTimeout, Record: r.recordAsk, Stop: r.stop, Abort: cancel,
+		ID: r.ID, Client: r.req.Client, NoUser: req.noUser, Timeout: r.o.ApprovalTimeout, Record: r.recordAsk, RecordLater: r.recordLater(), Stop: r.stop, Abort: cancel,
 	})
 	rs.background.Go(func() {
 		defer close(r.done) // also if work panics
