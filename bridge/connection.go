@@ -28,28 +28,39 @@ func (c *connection) first(text string) bool {
 type connections struct {
 	mu   sync.Mutex
 	open map[*mcp.ServerSession]*connection
+
+	ended func(*consent.Client) // is told of each that has
 }
 
-// of returns the connection of a session. It is forgotten when the session ends, which the
-// calls of the session do not outlive.
-func (c *connections) of(session *mcp.ServerSession) *connection {
+// of returns the connection of the session of a request that came with extra. It is forgotten when the
+// session ends, which the calls of the session do not outlive.
+func (c *connections) of(session *mcp.ServerSession, extra *mcp.RequestExtra) *connection {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if known := c.open[session]; known != nil {
 		return known
 	}
 	conn := &connection{client: clientOf(session)}
+	conn.client.Lasting = lasts(session, extra)
 	c.open[session] = conn
 	if session != nil {
 		go func() {
-			defer contain.Recover("waiting for the end of a connection", nil)
+			defer contain.Recover("waiting for the end of a connection", func(error) { c.ended(&conn.client) })
 			_ = session.Wait() // why it has ended is said where it is served
+			c.ended(&conn.client)
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			delete(c.open, session)
 		}()
 	}
 	return conn
+}
+
+// lasts reports whether a session outlives its request. One over HTTP without an ID does not: the SDK
+// makes it for that request (MCP specification 2026-07-28 has no sessions there).
+func lasts(session *mcp.ServerSession, extra *mcp.RequestExtra) bool {
+	overHTTP := extra != nil && extra.Header != nil
+	return session != nil && (!overHTTP || session.ID() != "")
 }
 
 // clientOf returns a client as it describes itself.

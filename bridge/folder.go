@@ -83,7 +83,7 @@ func (c *call) listRoots(ctx context.Context) (*mcp.ListRootsResult, error) {
 
 // rootsChanged has a client asked again, which may answer now.
 func (s *Server) rootsChanged(_ context.Context, r *mcp.RootsListChangedRequest) {
-	s.connections.of(r.Session).unanswered.reset()
+	s.connections.of(r.Session, r.Extra).unanswered.reset()
 }
 
 // thisMachine are the hosts of file URIs of this machine. (RFC 8089, section 2)

@@ -22,10 +22,10 @@ func TestLargeResultsWaitForRoom(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(ended)
 	large := strings.Repeat("x = 1\n", 100_000)
-	if _, err := s.answer(ctx, s.connections.of(nil), &run.Result{Stdout: strings.Split(large, "\n")}); !errors.Is(err, ended) {
+	if _, err := s.answer(ctx, s.connections.of(nil, nil), &run.Result{Stdout: strings.Split(large, "\n")}); !errors.Is(err, ended) {
 		t.Errorf("a result: %v", err)
 	}
-	if _, err := s.answer(t.Context(), s.connections.of(nil), &run.Result{Stdout: []string{"1"}}); err != nil {
+	if _, err := s.answer(t.Context(), s.connections.of(nil, nil), &run.Result{Stdout: []string{"1"}}); err != nil {
 		t.Errorf("a small result: %v", err)
 	}
 }

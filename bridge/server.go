@@ -61,7 +61,7 @@ type Server struct {
 // New makes a server of runs.
 func New(runs *run.Runs, o Options) *Server {
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	return &Server{o: o, runs: runs, connections: connections{open: map[*mcp.ServerSession]*connection{}}}
+	return &Server{o: o, runs: runs, connections: connections{open: map[*mcp.ServerSession]*connection{}, ended: runs.Queue().Disconnect}}
 }
 
 // manualURI is the resource that holds the manual. It can also be read, but is not
@@ -168,7 +168,7 @@ var forUser = mcp.Cacheable{CacheScope: "private"}
 // for an answer.
 func (s *Server) runPython(ctx context.Context, request *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	c := &call{
-		server: s, connection: s.connections.of(request.Session), display: displayOf(request), report: progressTo(ctx, request), request: request,
+		server: s, connection: s.connections.of(request.Session, request.Extra), display: displayOf(request), report: progressTo(ctx, request), request: request,
 	}
 	r, input, err := c.findRun(ctx)
 	if wire, ok := errors.AsType[*jsonrpc.Error](err); ok {
@@ -257,7 +257,7 @@ func forModel(c *connection, r *run.Result) *run.Result {
 // readFile answers resources/read for a file of a run.
 func (s *Server) readFile(_ context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 	files := s.runs.Files()
-	s.connections.of(req.Session).client.Taint.Add(files.Private(req.Params.URI)...)
+	s.connections.of(req.Session, req.Extra).client.Taint.Add(files.Private(req.Params.URI)...)
 	c, err := files.Read(req.Params.URI)
 	if err != nil {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}

@@ -19,16 +19,14 @@ type working struct {
 	work func(context.Context, *run.Run) error
 }
 
-// connect gives a client, which shows forms, of a server with one tool: it begins a run, or comes
-// back to the one whose question it is given.
-func (w working) connect(t *testing.T, version string, elicit func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error)) *mcp.ClientSession {
-	t.Helper()
+// mcp is a server with one tool: it begins a run, or comes back to the one whose question it is given.
+func (w working) mcp() *mcp.Server {
 	type input struct {
 		Question string `json:"question,omitempty"`
 	}
 	server := mcp.NewServer(&mcp.Implementation{Name: "test"}, nil)
 	mcp.AddTool(server, &mcp.Tool{Name: "run"}, func(ctx context.Context, request *mcp.CallToolRequest, in input) (*mcp.CallToolResult, any, error) {
-		c := &call{server: w.Server, connection: w.connections.of(request.Session), display: displayOf(request), request: request, back: in.Question != ""}
+		c := &call{server: w.Server, connection: w.connections.of(request.Session, request.Extra), display: displayOf(request), request: request, back: in.Question != ""}
 		var r *run.Run
 		var err error
 		switch {
@@ -59,8 +57,14 @@ func (w working) connect(t *testing.T, version string, elicit func(context.Conte
 		}
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "done"}}}, nil, nil
 	})
+	return server
+}
+
+// connect gives a client, which shows forms, of the server.
+func (w working) connect(t *testing.T, version string, elicit func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error)) *mcp.ClientSession {
+	t.Helper()
 	ours, theirs := mcp.NewInMemoryTransports()
-	if _, err := server.Connect(t.Context(), ours, nil); err != nil {
+	if _, err := w.mcp().Connect(t.Context(), ours, nil); err != nil {
 		t.Fatal(err)
 	}
 	client, err := mcp.NewClient(&mcp.Implementation{Name: "test"}, &mcp.ClientOptions{ElicitationHandler: elicit}).
@@ -181,13 +185,13 @@ func TestConnectionsAreForgottenWhenTheyEnd(t *testing.T) {
 			begun <- r
 			return askToPay(ctx, r)
 		})
-		s.connections.of(nil) // the program's own
+		s.connections.of(nil, nil) // the program's own
 		var waits *run.Run
 		for range 3 {
 			c := s.connect(t, "2025-11-25", nil)
 			id := callRun(t, c, "")
 			waits = <-begun
-			if same := s.connections.of(nil); same != s.connections.of(nil) || len(s.connections.open) != 2 {
+			if same := s.connections.of(nil, nil); same != s.connections.of(nil, nil) || len(s.connections.open) != 2 {
 				t.Errorf("%d connections are known, one client is connected", len(s.connections.open))
 			}
 			if err := c.Close(); err != nil {
