@@ -38,7 +38,7 @@ func approvalsCommand(s *console.Streams) *cli.Command {
 	watch := &cli.BoolFlag{Name: "watch", Usage: "keep running, and print questions and answers as they come"}
 	notify := &cli.BoolFlag{Name: "notify", Usage: "with --watch: a bell and a notification when a question begins to wait"}
 	all := &cli.BoolFlag{Name: "all", Usage: "list all questions that are on record, also of runs that have ended"}
-	revoke := &cli.BoolFlag{Name: "revoke", Usage: "take back an approval for the rest of a run"}
+	revoke := &cli.BoolFlag{Name: "revoke", Usage: "take back an approval for the rest of a run, or for the connection"}
 	list := action(approvalsList)
 	return &cli.Command{
 		Name: "approvals", Usage: "show and answer what runs of serve ask you",
@@ -56,7 +56,7 @@ func approvalsCommand(s *console.Streams) *cli.Command {
 			command("list", "show the questions that are waiting, and recent answers", "", valueSettings, list, watch, notify, all),
 			command("show", "show a question with all arguments", "ID", stateSettings, action(approvalsShow)),
 			command("approve", "allow what a question is about, at a terminal", "ID", stateSettings, action(approvalsApprove),
-				&cli.StringFlag{Name: "for", Value: string(consent.ForCall), Usage: "`WHAT` is allowed: call, run for the tool until the run ends, or reads to count the tool as only reading"}, revoke),
+				&cli.StringFlag{Name: "for", Value: string(consent.ForCall), Usage: "`WHAT` is allowed: call; run for the tool until the run ends; connection for the tool, connection-same for the same arguments, or connection-reads for all that only reads, until the client disconnects; or reads to count the tool as only reading"}, revoke),
 			command("deny", "deny what a question is about", "ID", stateSettings, action(approvalsDeny),
 				&cli.BoolFlag{Name: "stop", Usage: "end the run, too"}, revoke),
 		},
@@ -145,7 +145,11 @@ func approvalsShow(_ context.Context, o approvalsOptions) error {
 		if err != nil {
 			return err
 		}
-		return printRow(o.Options, q, "%s\nstate: %s\n", console.PlainText(q.Text), stateText(q))
+		state := stateText(q)
+		if q.Choice.LastsForConnection() && q.Holds {
+			state += ": " + allowed(q, q.Choice)
+		}
+		return printRow(o.Options, q, "%s\nstate: %s\n", console.PlainText(q.Text), state)
 	})
 }
 
@@ -180,8 +184,8 @@ func approvalsApprove(ctx context.Context, o approvalsOptions) error {
 	switch {
 	case o.Revoke:
 		return approvalsRevoke(o)
-	case choice != consent.ForCall && choice != consent.ForRun && choice != consent.Believe:
-		return console.Usagef("--for is call, run or reads, got %q", choice)
+	case !choice.Allows():
+		return console.Usagef("--for is one of %s, got %q", strings.Join(scopes, ", "), choice)
 	}
 	return o.answer(func(owner *inbox.Client, id string) error {
 		terminal, err := console.OpenTerminal()
@@ -213,12 +217,28 @@ func approvalsApprove(ctx context.Context, o approvalsOptions) error {
 	})
 }
 
+// scopes are the values of --for.
+var scopes = []string{
+	string(consent.ForCall), string(consent.ForRun), string(consent.ForConnection), string(consent.SameForConnection), string(consent.ReadsForConnection),
+	string(consent.Believe),
+}
+
 // allowed names what an approval allows.
 func allowed(q inbox.Question, choice consent.Choice) string {
 	several := len(q.Calls) > 1
 	switch {
 	case q.Subject != "":
 		return "it"
+	case choice == consent.ReadsForConnection:
+		return "everything that only reads and is asked about for the same reasons, until the client disconnects"
+	case choice == consent.ForConnection && several:
+		return fmt.Sprintf("the tools of these %d calls until the client disconnects", len(q.Calls))
+	case choice == consent.ForConnection:
+		return "this tool until the client disconnects"
+	case choice == consent.SameForConnection && several:
+		return fmt.Sprintf("these %d calls until the client disconnects, with exactly these arguments", len(q.Calls))
+	case choice == consent.SameForConnection:
+		return "this call until the client disconnects, with exactly these arguments"
 	case choice == consent.ForRun && several:
 		return fmt.Sprintf("the tools of these %d calls for the rest of the run", len(q.Calls))
 	case choice == consent.Believe && several:

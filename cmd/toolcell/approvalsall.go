@@ -171,6 +171,8 @@ func (a recordedAnswer) stateText() string {
 			return "approved for the run"
 		case consent.Believe:
 			return "approved, and counts as only reading"
+		case consent.ForConnection, consent.SameForConnection, consent.ReadsForConnection:
+			return "approved for the connection"
 		}
 	}
 	return a.State

@@ -117,13 +117,17 @@ func printNews(s *console.Streams, news []inbox.Question) {
 	}
 }
 
-// stateText returns the state of a question, with the scope of an approval.
+// stateText returns the state of a question, with the scope of an approval. One for a connection that
+// has ended, or for which too much was allowed already, was one of the calls alone.
 func stateText(q inbox.Question) string {
 	if q.State == consent.Approved && q.Choice == consent.ForRun {
 		return "approved for the run"
 	}
 	if q.State == consent.Approved && q.Choice == consent.Believe {
 		return "approved, and counts as only reading"
+	}
+	if q.State == consent.Approved && q.Choice.LastsForConnection() && q.Holds {
+		return "allowed for this connection"
 	}
 	return string(q.State)
 }

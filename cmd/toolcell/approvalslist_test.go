@@ -22,3 +22,51 @@ func TestTheHintFitsTheQuestion(t *testing.T) {
 		}
 	}
 }
+
+// TestTheStateSaysHowFarAnApprovalGoes, and of one for a connection only as long as it holds.
+func TestTheStateSaysHowFarAnApprovalGoes(t *testing.T) {
+	for _, tt := range []struct {
+		choice        consent.Choice
+		holds         bool
+		want, allRuns string
+	}{
+		{consent.ForCall, false, "approved", "approved"},
+		{consent.ForRun, false, "approved for the run", "approved for the run"},
+		{consent.Believe, false, "approved, and counts as only reading", "approved, and counts as only reading"},
+		{consent.ForConnection, true, "allowed for this connection", "approved for the connection"},
+		{consent.SameForConnection, true, "allowed for this connection", "approved for the connection"},
+		{consent.ReadsForConnection, true, "allowed for this connection", "approved for the connection"},
+		{consent.ForConnection, false, "approved", "approved for the connection"},
+	} {
+		if got := stateText(inbox.Question{State: consent.Approved, Choice: tt.choice, Holds: tt.holds}); got != tt.want {
+			t.Errorf("%s, which holds (%t): %q", tt.choice, tt.holds, got)
+		}
+		if got := (recordedAnswer{State: string(consent.Approved), Scope: string(tt.choice)}).stateText(); got != tt.allRuns {
+			t.Errorf("%s, of all: %q", tt.choice, got)
+		}
+	}
+}
+
+// TestWhatIsAllowedIsNamed before the code is typed.
+func TestWhatIsAllowedIsNamed(t *testing.T) {
+	one, two := inbox.Question{}, inbox.Question{Calls: make([]inbox.Call, 2)}
+	for _, tt := range []struct {
+		q      inbox.Question
+		choice consent.Choice
+		want   string
+	}{
+		{one, consent.ForCall, "this call"},
+		{two, consent.ForCall, "these 2 calls"},
+		{one, consent.ForRun, "this tool for the rest of the run"},
+		{two, consent.ForRun, "the tools of these 2 calls for the rest of the run"},
+		{one, consent.ForConnection, "this tool until the client disconnects"},
+		{two, consent.ForConnection, "the tools of these 2 calls until the client disconnects"},
+		{one, consent.SameForConnection, "this call until the client disconnects, with exactly these arguments"},
+		{two, consent.SameForConnection, "these 2 calls until the client disconnects, with exactly these arguments"},
+		{two, consent.ReadsForConnection, "everything that only reads and is asked about for the same reasons, until the client disconnects"},
+	} {
+		if got := allowed(tt.q, tt.choice); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.choice, got, tt.want)
+		}
+	}
+}

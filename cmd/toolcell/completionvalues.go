@@ -101,7 +101,7 @@ func (t *typed) values(f cli.Flag) []candidate {
 	case "log-level":
 		return words("DEBUG", "INFO", "WARN", "ERROR")
 	case "for":
-		return words(string(consent.ForCall), string(consent.ForRun), string(consent.Believe))
+		return words(scopes...)
 	case "status":
 		return words(runStatuses...)
 	case "since", "until":

@@ -53,7 +53,7 @@ func TestCommandsWithoutACommandLine(t *testing.T) {
 		}, "nothing to remove"},
 		"approvals approve": {[]string{"ask-x"}, func(ctx context.Context, o Options) error {
 			return approvalsApprove(ctx, approvalsOptions{Options: o, For: "ever"})
-		}, "--for is call, run or reads"},
+		}, "--for is one of call, run, connection, connection-same, connection-reads, reads"},
 		"tools show": {[]string{"x"}, func(ctx context.Context, o Options) error {
 			return toolsShow(ctx, o, savedtools.Open(o.Settings.Dirs.Tools(), ""))
 		}, "x"},

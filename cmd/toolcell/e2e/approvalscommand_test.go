@@ -14,6 +14,8 @@ import (
 // A question is one of the rows of toolcell approvals list --json.
 type question struct {
 	ID, Run, Server, Tool, Reason, State, Text string
+	Choice                                     string
+	Holds                                      bool
 	Arguments                                  json.RawMessage
 	CallsBefore                                int
 	AskedAt, ExpiresAt                         time.Time

@@ -114,10 +114,14 @@ func (c *Call) allowed(questions []*Question) {
 // toolcell itself. The remark is what makes an answer of the user doubtful, "" if nothing does.
 func (t *Timeline) WhoAllowed(c *Call, o Options) (said, remark string) {
 	switch {
+	case c.Question != nil && c.before && strings.HasPrefix(c.Question.scope, "connection"):
+		return "allowed for the connection: " + c.Question.Answer(), c.Question.remark()
 	case c.Question != nil && c.before:
 		return "allowed for the rest of the run: " + c.Question.Answer(), c.Question.remark()
 	case c.Question != nil:
 		return c.Question.Answer(), c.Question.remark()
+	case c.wasAsked():
+		return "allowed for the connection: by the user in another run (" + c.Start.Question + ")", ""
 	case c.denied():
 		return "refused by the policy: " + strings.Join(c.Verdict.Reasons, "; "), ""
 	case c.refused():
@@ -143,6 +147,9 @@ func (c *Call) refused() bool {
 	return c.Question == nil && !c.denied() && c.End != nil && c.End.Outcome == record.Refused
 }
 
+// wasAsked reports whether the user was asked about the call, or answered earlier, even in another run.
+func (c *Call) wasAsked() bool { return c.Question != nil || c.Start != nil && c.Start.Question != "" }
+
 // asked is the state of a question that waits.
 const asked = "asked"
 
@@ -156,6 +163,7 @@ type Question struct {
 	Asked  time.Time
 	Last   *record.Ask // what became of it; nil while it waits, or if its process was killed
 
+	scope string         // of the approval, which may have been revoked since
 	tools []string       // of its calls
 	entry *history.Entry // in which it is asked
 }
@@ -183,11 +191,18 @@ func (q *Question) Answer() string {
 	if how := HowAnswered(a); how != "" {
 		said += " " + how
 	}
-	said += map[string]string{"run": ", until the run ends", "reads": ", and the tool counts as only reading"}[a.Scope]
+	said += scopes[a.Scope]
 	if a.Waited > 0 {
 		said += ", after " + Took(a.Waited)
 	}
 	return said + " (" + q.ID + ")"
+}
+
+// scopes say how far approvals go, by consent.Choice.
+var scopes = map[string]string{
+	"run": ", until the run ends", "reads": ", and the tool counts as only reading",
+	"connection": ", until the client disconnects", "connection-same": ", with these arguments until the client disconnects",
+	"connection-reads": ", with all that only reads and has the same reasons until the client disconnects",
 }
 
 // remark says why the answer is not clearly a person's, "" if it is.

@@ -150,13 +150,25 @@ func TestWhoAllowedACall(t *testing.T) {
 		entries []record.Entry
 		want    string
 	}{
-		"no policy":        {append([]record.Entry{record.RunStart{}}, sent...), "no policy: not asked"},
-		"the policy":       {append([]record.Entry{record.RunStart{Policy: "ab"}}, sent...), "allowed by the policy"},
-		"in a form":        {asking(record.Ask{State: "approved", By: "form", Client: "editor", Scope: "call", Waited: 2_000_000}, sent...), "allowed by the user in a form of editor, after 2s (ask-A)"},
-		"at the terminal":  {asking(record.Ask{State: "approved", By: "terminal", Scope: "call"}, sent...), "allowed by the user at the terminal (ask-A)"},
-		"with a command":   {asking(record.Ask{State: "approved", By: "toolcell approvals", Terminal: "pts/4", Remark: "the terminal is new"}, sent...), "allowed by the user with toolcell approvals on pts/4 (ask-A); the terminal is new"},
-		"as reading":       {asking(record.Ask{State: "approved", Scope: "reads"}, sent...), "allowed by the user, and the tool counts as only reading (ask-A)"},
-		"for the run":      {asking(record.Ask{State: "approved", Scope: "run"}, append(slices.Clone(sent), record.CallStart{Call: 2, Effect: "tools/call", Server: "bank", Tool: "pay", Writes: true, Question: "ask-A"})...), "allowed for the rest of the run: allowed by the user, until the run ends (ask-A)"},
+		"no policy":       {append([]record.Entry{record.RunStart{}}, sent...), "no policy: not asked"},
+		"the policy":      {append([]record.Entry{record.RunStart{Policy: "ab"}}, sent...), "allowed by the policy"},
+		"in a form":       {asking(record.Ask{State: "approved", By: "form", Client: "editor", Scope: "call", Waited: 2_000_000}, sent...), "allowed by the user in a form of editor, after 2s (ask-A)"},
+		"at the terminal": {asking(record.Ask{State: "approved", By: "terminal", Scope: "call"}, sent...), "allowed by the user at the terminal (ask-A)"},
+		"with a command":  {asking(record.Ask{State: "approved", By: "toolcell approvals", Terminal: "pts/4", Remark: "the terminal is new"}, sent...), "allowed by the user with toolcell approvals on pts/4 (ask-A); the terminal is new"},
+		"as reading":      {asking(record.Ask{State: "approved", Scope: "reads"}, sent...), "allowed by the user, and the tool counts as only reading (ask-A)"},
+		"for the run":     {asking(record.Ask{State: "approved", Scope: "run"}, append(slices.Clone(sent), record.CallStart{Call: 2, Effect: "tools/call", Server: "bank", Tool: "pay", Writes: true, Question: "ask-A"})...), "allowed for the rest of the run: allowed by the user, until the run ends (ask-A)"},
+		"for the connection": {
+			asking(record.Ask{State: "approved", Scope: "connection-same"}, append(slices.Clone(sent), record.CallStart{Call: 2, Effect: "tools/call", Server: "bank", Tool: "pay", Writes: true, Question: "ask-A"})...),
+			"allowed for the connection: allowed by the user, with these arguments until the client disconnects (ask-A)",
+		},
+		"for the connection, and taken back": {
+			asking(record.Ask{State: "approved", Scope: "connection"}, append(slices.Clone(sent), record.CallStart{Call: 2, Effect: "tools/call", Server: "bank", Tool: "pay", Writes: true, Question: "ask-A"}, record.Ask{Question: "ask-A", State: "revoked"})...),
+			"allowed for the connection: allowed by the user, and taken back later (ask-A)",
+		},
+		"in another run": {
+			[]record.Entry{record.RunStart{Policy: "ab"}, record.CallStart{Call: 1, Effect: "tools/call", Server: "bank", Tool: "look", Question: "ask-Z"}, record.CallEnd{Call: 1, Server: "bank", Tool: "look", Outcome: record.OK}},
+			"allowed for the connection: by the user in another run (ask-Z)",
+		},
 		"taken back":       {asking(record.Ask{State: "approved", Scope: "run"}, append(slices.Clone(sent), record.Ask{Question: "ask-A", State: "revoked"})...), "allowed by the user, and taken back later (ask-A)"},
 		"denied":           {asking(record.Ask{State: "denied", By: "form"}, record.CallEnd{Call: 1, Outcome: record.Refused}), "denied by the user in a form (ask-A)"},
 		"stopped":          {asking(record.Ask{State: "stopped"}, record.CallEnd{Call: 1, Outcome: record.Refused}), "denied by the user, who stopped the run (ask-A)"},

@@ -182,7 +182,7 @@ func (p *printer) below(c *Call, indent string) (lines []string) {
 	}
 	below(p.short("", p.arguments(&p.o, c), indent))
 	said, remark := p.WhoAllowed(c, p.o)
-	if !c.refused() && (c.Writes || c.Question != nil || c.Verdict != nil) { // its error says the same
+	if !c.refused() && (c.Writes || c.wasAsked() || c.Verdict != nil) { // its error says the same
 		below(strings.TrimSuffix(said+"; "+remark, "; "))
 	}
 	if c.Verdict != nil && c.Verdict.Decision == "ask" && len(c.Verdict.Reasons) > 0 {

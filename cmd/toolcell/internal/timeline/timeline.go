@@ -7,6 +7,7 @@
 package timeline
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -127,7 +128,7 @@ func (t *Timeline) ask(body *record.Ask, e *history.Entry) {
 		at = len(t.Questions) - 1
 	}
 	if q := t.Questions[at]; body.State != asked {
-		q.Last = body
+		q.Last, q.scope = body, cmp.Or(body.Scope, q.scope)
 	}
 }
 
