@@ -22,7 +22,6 @@ type question struct {
 	Choices []choice
 	Code    []timeline.CodeLine // around the calls, if the record has it
 	Begun   *approval           // what was chosen, until its code is typed
-	Held    bool                // it allows something that can be taken back
 }
 
 // A choice is one that widens rights.
@@ -105,7 +104,7 @@ func (s *Server) waiting(w http.ResponseWriter, _ *http.Request) {
 		}
 		for _, q := range questions {
 			if q.State != consent.Pending {
-				body.Answered = append(body.Answered, question{Question: q, Held: q.State == consent.Approved && q.Choice != consent.ForCall && q.Choice != consent.Believe})
+				body.Answered = append(body.Answered, question{Question: q})
 				continue
 			}
 			body.Waiting = append(body.Waiting, s.question(c, q))
@@ -114,7 +113,7 @@ func (s *Server) waiting(w http.ResponseWriter, _ *http.Request) {
 	byTime := func(a, b question) int { return a.AskedAt.Compare(b.AskedAt) }
 	slices.SortFunc(body.Waiting, byTime)
 	slices.SortFunc(body.Answered, func(a, b question) int { return byTime(b, a) })
-	body.Answered = body.Answered[:min(len(body.Answered), 20)]
+	body.Answered = lastAnswered(body.Answered)
 	if body.Runs, _, err = s.newest(query{N: 10}); err != nil {
 		body.Problem = err.Error()
 	}
@@ -123,6 +122,16 @@ func (s *Server) waiting(w http.ResponseWriter, _ *http.Request) {
 		title = fmt.Sprintf("(%d) waiting", n)
 	}
 	s.show(w, http.StatusOK, frame{Title: title, Page: "waiting", Waiting: len(body.Waiting), Body: body})
+}
+
+// lastAnswered leaves out all but the first answers, and those that can still be taken back.
+func lastAnswered(all []question) (last []question) {
+	for i, q := range all {
+		if i < 20 || q.Holds {
+			last = append(last, q)
+		}
+	}
+	return last
 }
 
 // question adds what is known of a question that waits.
