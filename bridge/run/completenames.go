@@ -34,6 +34,7 @@ func (rs *Runs) Complete(ctx context.Context, req Request, dotted string) []stri
 	if err != nil {
 		return nil
 	}
+	r.session = sess
 	defer rs.sessions.release(sess)
 	defer contain.Undo(func() { rs.sessions.throwAway(sess) })
 	r.python = rs.sessions.resume(sess)

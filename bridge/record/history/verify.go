@@ -49,7 +49,7 @@ func (r *Record) Verify(heads []Head) (*Report, error) {
 	}
 	days, err := r.days()
 	if err == nil {
-		err = v.findOthers("", days)
+		err = v.findOthers("")
 	}
 	if err != nil {
 		return nil, err
@@ -142,7 +142,7 @@ func (v *verifier) readList(day string) error {
 
 // findOthers looks for what is in the place of files or of a day, and is something else. A day is ""
 // for the folder of all.
-func (v *verifier) findOthers(day string, days []string) error {
+func (v *verifier) findOthers(day string) error {
 	all, err := os.ReadDir(v.record.path(day))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
@@ -150,7 +150,7 @@ func (v *verifier) findOthers(day string, days []string) error {
 	for _, e := range all {
 		_, noDay := time.Parse(record.Day, e.Name())
 		switch name := path.Join(day, e.Name()); {
-		case day == "" && noDay == nil && !slices.Contains(days, e.Name()):
+		case day == "" && noDay == nil && !e.IsDir():
 			v.problem(name, 0, "this is not a folder")
 		case day != "" && strings.HasSuffix(e.Name(), ".jsonl") && !e.Type().IsRegular():
 			v.problem(name, 0, "this is not a regular file")
@@ -178,7 +178,7 @@ func (v *verifier) joinDays(days []string) {
 func (v *verifier) readDay(day string) error {
 	names, err := v.record.files(day)
 	if err == nil {
-		err = v.findOthers(day, nil)
+		err = v.findOthers(day)
 	}
 	if err != nil {
 		return err
