@@ -161,6 +161,8 @@ type Ask struct {
 	Server   string `json:"server,omitzero"`   // that asks for input
 	Tool     string `json:"tool,omitzero"`     //
 	Scope    string `json:"scope,omitzero"`    // of an approval: call, run, reads, connection, connection-same or connection-reads
+	Allowed  []int  `json:"allowed,omitzero"`  // numbers of the calls that were allowed, if others were denied
+	Because  Text   `json:"because,omitzero"`  // what the user says to what is denied
 	By       string `json:"by,omitzero"`       // how the answer came: form, terminal or toolcell approvals
 	Client   string `json:"client,omitzero"`   // through which it came
 	Terminal string `json:"terminal,omitzero"` // where it was typed

@@ -92,6 +92,8 @@ func (e Ask) ready(d *draft) any {
 	d.name("server", &e.Server)
 	d.foreign("tool", &e.Tool)
 	d.name("scope", &e.Scope)
+	bound(d, "allowed", &e.Allowed, func(*int) {})
+	d.text("because", &e.Because, input)
 	d.name("by", &e.By)
 	d.foreign("client", &e.Client)
 	d.name("terminal", &e.Terminal)
@@ -223,7 +225,7 @@ func Texts(e Entry) map[string]*Text {
 	case *Verdict:
 		return map[string]*Text{"arguments": &e.Arguments}
 	case *Ask:
-		return map[string]*Text{"shown": &e.Shown}
+		return map[string]*Text{"because": &e.Because, "shown": &e.Shown}
 	case *RunEnd:
 		return map[string]*Text{"error": &e.Error, "traceback": &e.Traceback, "stdout": &e.Stdout, "stderr": &e.Stderr, "result": &e.Result}
 	}
