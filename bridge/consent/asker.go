@@ -333,11 +333,11 @@ func (q *Question) err() error {
 	case Approved, Answered, Revoked:
 		return nil
 	case Stopped:
-		return ErrStopped
+		return q.Answer.stop()
 	case Expired:
 		return ErrExpired
 	case Ended:
 		return context.Canceled
 	}
-	return ErrDenied
+	return q.Answer.denial()
 }

@@ -65,8 +65,8 @@ func (r *Asker) Announce(more bool) (arrived func()) {
 }
 
 // Ask asks whether a call may be made, and waits for the answer: nil, ErrDenied,
-// ErrStopped, ErrExpired, ErrNoUser, or that too many runs wait. arrived is that of
-// Announce.
+// ErrStopped, ErrExpired, ErrNoUser, or that too many runs wait. The first two may have what the
+// user says. arrived is that of Announce.
 func (r *Asker) Ask(ctx context.Context, c Call, arrived func()) error {
 	if r.o.NoUser {
 		arrived()
@@ -132,20 +132,22 @@ func (r *Asker) askBatch(b *batch) {
 	r.fill(b)
 	contain.Point("consent: asking")
 	verdicts := make([]verdict, len(b.calls))
-	var calls []Call
+	var asked []int // places in b.calls
 	for i, c := range b.calls {
 		if verdicts[i].allowed = !c.Once && r.Granted(c) != ""; !verdicts[i].allowed {
-			calls = append(calls, c)
+			asked = append(asked, i)
 		}
 	}
-	if len(calls) > 0 {
+	if len(asked) > 0 {
 		// They came over several threads and servers: without this, in another order each time.
-		slices.SortStableFunc(calls, func(a, b Call) int { return a.Number - b.Number })
-		_, err := r.ask(r.life, &Question{Calls: calls})
-		for i := range verdicts {
-			if !verdicts[i].allowed {
-				verdicts[i] = verdict{allowed: err == nil, why: err}
-			}
+		slices.SortStableFunc(asked, func(i, j int) int { return b.calls[i].Number - b.calls[j].Number })
+		q := Question{}
+		for _, i := range asked {
+			q.Calls = append(q.Calls, b.calls[i])
+		}
+		answer, err := r.ask(r.life, &q)
+		for place, i := range asked {
+			verdicts[i] = answer.verdict(place, err)
 		}
 	}
 	b.verdicts = verdicts

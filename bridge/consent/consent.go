@@ -120,7 +120,8 @@ func (d *Queue) Decide(id string, a Answer) error {
 		_ = d.settle(q, Expired, Answer{})
 		return ErrDecided
 	}
-	if err := q.check(a); err != nil {
+	a, err := q.Check(a)
+	if err != nil {
 		return err
 	}
 	return d.settle(q, a.state(), a)
@@ -188,19 +189,23 @@ func (d *Queue) settle(q *Question, s State, a Answer) (err error) {
 // answers are recorded in their order.
 func (d *Queue) log(q *Question) {
 	q.record()
-	log := d.o.Log.With("state", string(q.State), "by", q.Answer.By, "choice", cmp.Or(string(q.Answer.Choice), q.Answer.Action), "question", q.ID, "run", q.Run)
+	log := d.o.Log.With("by", q.Answer.By, "choice", cmp.Or(string(q.Answer.Choice), q.Answer.Action), "question", q.ID, "run", q.Run)
 	if q.Answer.Remark != "" {
 		log = log.With("pid", q.Answer.PID, "remark", q.Answer.Remark)
 	}
 	// Of a form without what the user has entered: that may be a password.
 	switch shown := fmt.Sprintf("%x", sha256.Sum256([]byte(q.Text()))); {
 	case q.Form != nil:
-		log.Info("question decided", "about", "input", "server", q.Form.Server, "tool", q.Form.Tool, "sha256", shown)
+		log.Info("question decided", "state", string(q.State), "about", "input", "server", q.Form.Server, "tool", q.Form.Tool, "sha256", shown)
 	case len(q.Calls) == 0:
-		log.Info("question decided", "about", q.Subject, "sha256", shown)
+		log.Info("question decided", "state", string(q.State), "about", q.Subject, "sha256", shown)
 	}
-	for _, c := range q.Calls {
-		log.Info("question decided", "about", "call", "server", c.Server, "tool", c.Tool, "sha256", c.Digest())
+	for place, c := range q.Calls {
+		state := q.State
+		if q.Answer.leavesOut(place) {
+			state = Denied
+		}
+		log.Info("question decided", "state", string(state), "about", "call", "server", c.Server, "tool", c.Tool, "sha256", c.Digest())
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -97,6 +98,11 @@ type Answer struct {
 	By     string // how it came, such as "form" or "toolcell approvals"
 	PID    int    // of the process that it came from; 0 if that is the client, or this process
 	Remark string // why it is not clearly a person's
+	// Because is what the user says to what is denied, or to the stop, as Because returns it.
+	Because string
+	// Calls are the numbers, from 1 on, of the calls that are allowed, in ascending order; nil are
+	// all. The others are denied. Only ForCall has some.
+	Calls []int
 	// Action and Content answer a Form: accept, decline or cancel, and what was entered.
 	Action  string
 	Content map[string]any
@@ -200,7 +206,31 @@ func (q *Question) once() bool {
 	return slices.ContainsFunc(q.Calls, func(c Call) bool { return c.Once })
 }
 
-// check returns an error if an answer is none to this question.
+// Check returns an answer as it counts, with its words cleaned, or an error that says which answers
+// the question has. Words are for what is denied: with them, nothing is wholly allowed.
+func (q *Question) Check(a Answer) (Answer, error) {
+	if err := q.check(a); err != nil {
+		return Answer{}, err
+	}
+	if len(a.Calls) > 0 {
+		if err := q.checkCalls(a); err != nil {
+			return Answer{}, err
+		}
+	}
+	if len(a.Calls) == len(q.Calls) { // all of them, or there are none
+		a.Calls = nil
+	}
+	because, err := Because(a.Because)
+	if err != nil {
+		return Answer{}, err
+	}
+	if a.Because = because; because != "" && len(a.Calls) == 0 && a.state() != Denied && a.state() != Stopped {
+		return Answer{}, errors.New("a reason is only for what is denied")
+	}
+	return a, nil
+}
+
+// check returns an error if the choice or action of an answer is none of this question's.
 func (q *Question) check(a Answer) error {
 	if a.Choice == Stop && a.Action == "" && len(q.Calls) == 0 {
 		return nil // a server gets no answer, or the code does not start

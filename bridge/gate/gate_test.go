@@ -62,6 +62,12 @@ func newUser(t *testing.T, answer func(consent.Question) consent.Answer) *user {
 func newUserOf(t *testing.T, queue *consent.Queue, client *consent.Client, answer func(consent.Question) consent.Answer) *user {
 	u := &user{queue: queue}
 	u.Asker = u.queue.Begin(consent.AskerOptions{Client: client, Stop: func(error) {}})
+	u.answerWith(t, answer)
+	return u
+}
+
+// answerWith answers all questions until the test ends.
+func (u *user) answerWith(t *testing.T, answer func(consent.Question) consent.Answer) {
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -75,7 +81,6 @@ func newUserOf(t *testing.T, queue *consent.Queue, client *consent.Client, answe
 		<-ended
 		u.End()
 	})
-	return u
 }
 
 // always gives one answer.

@@ -133,7 +133,7 @@ func (j *journaled) decided(e Effect, v Verdict) {
 		line.Decision, line.Arguments = "plan", record.TextOf(e.Args)
 	case !v.Allowed:
 		line.Decision, line.Arguments = "deny", record.TextOf(e.Args)
-		line.Reasons = []string{v.why().Error()}
+		line.Reasons = []string{consent.WithoutWords(v.why()).Error()}
 	default:
 		return
 	}
@@ -241,7 +241,7 @@ func recordedOutcome(result mcpproxy.CallResult, err error, sent bool) record.Ou
 func (g *Gate) journalGrant(subject string, reasons []string, err error) {
 	line := record.Verdict{Effect: "grant", Tool: subject, Decision: "allow", Reasons: reasons}
 	if err != nil {
-		line.Decision, line.Reasons = "deny", []string{err.Error()}
+		line.Decision, line.Reasons = "deny", []string{consent.WithoutWords(err).Error()}
 	}
 	_ = g.o.Record.Append(line)
 }
@@ -294,5 +294,9 @@ func askEntry(q consent.Question) record.Ask {
 	if q.State == consent.Approved || q.State == consent.Answered {
 		line.Scope = string(q.Answer.Choice) + q.Answer.Action
 	}
+	for _, n := range q.Answer.Calls {
+		line.Allowed = append(line.Allowed, q.Calls[n-1].Recorded)
+	}
+	line.Because = record.TextOf(q.Answer.Because)
 	return line
 }

@@ -110,7 +110,7 @@ func (r *Run) recordEnd(res *Result, took time.Duration) {
 	}
 	line := record.RunEnd{
 		Status: res.Status, ExitCode: res.ExitCode, Stdout: r.stdout.text(), Stderr: r.stderr.text(), Result: record.TextOf(res.Result),
-		Duration: took.Microseconds(), Own: res.Status != StatusError,
+		Duration: took.Microseconds(), Own: res.Status != StatusError && !consent.HasWords(res.cause),
 	}
 	line.Error, line.Traceback = errorAndTraceback(res)
 	if r.gate != nil {

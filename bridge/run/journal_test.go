@@ -149,6 +149,31 @@ func TestNothingOfPrivateServersIsKept(t *testing.T) {
 	}
 }
 
+// TestWordsOfTheUserAreNotToolcellsOwn: of a run that may have something private they are not kept.
+func TestWordsOfTheUserAreNotToolcellsOwn(t *testing.T) {
+	for _, private := range []bool{false, true} {
+		dir := t.TempDir()
+		s := newAsking(t, func(o *Options) {
+			file := filepath.Join(t.TempDir(), "policy.toml")
+			if err := os.WriteFile(file, fmt.Appendf(nil, "[servers.up]\nask = '*'\nprivate = %t\n", private), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			o.Policy, o.Record = policy.Load(file, true, nil), record.Open(record.Options{Dir: dir})
+		})
+		stop := func(context.Context, consent.Question) consent.Answer {
+			return consent.Answer{Choice: consent.Stop, Because: "Ada is not to get it"}
+		}
+		r := s.Do(t.Context(), Request{Code: "await mcp_up.ask()", Servers: []string{"up"}, Ask: stop})
+		if r.Status != StatusCancelled || r.Error != "the user stopped the run: Ada is not to get it" {
+			t.Errorf("private %t: %s %s", private, r.Status, r.Error)
+		}
+		entries, values := onRecord(t, dir, r.Run)
+		if all := fmt.Sprint(entries, values); strings.Contains(all, "Ada") == private || (values["because"] == "") != private {
+			t.Errorf("private %t: %s", private, all)
+		}
+	}
+}
+
 // TestARunThatCannotBeRecorded goes on and says so, or does not begin.
 func TestARunThatCannotBeRecorded(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
