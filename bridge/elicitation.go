@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -76,7 +77,25 @@ func formChoices(q *consent.Question) []consent.Choice {
 	return choices
 }
 
-// schema is that of the choices: one of them, without a default.
+// An optionalText is a field that may stay empty.
+type optionalText struct {
+	Type      string `json:"type"`
+	Title     string `json:"title"`
+	MaxLength int    `json:"maxLength"`
+}
+
+// maxNumbers is how many characters the numbers of calls have, in a client that counts.
+const maxNumbers = 100
+
+// approvalFields are the fields of a question's form, in the order in which clients show them.
+type approvalFields struct {
+	Choice  map[string]any `json:"choice"`
+	Calls   *optionalText  `json:"calls,omitempty"`
+	Because optionalText   `json:"because"`
+}
+
+// schema is that of an answer: one of the choices, without a default, which of several calls are
+// meant, and why the others are denied.
 func (c display) schema(q *consent.Question) json.RawMessage {
 	choice := map[string]any{"type": "string", "title": "Your decision"}
 	var titled []titledChoice
@@ -91,9 +110,11 @@ func (c display) schema(q *consent.Question) json.RawMessage {
 	} else {
 		choice["enum"], choice["enumNames"] = values, titles
 	}
-	schema, err := json.Marshal(map[string]any{
-		"type": "object", "properties": map[string]any{"choice": choice}, "required": []string{"choice"},
-	})
+	fields := approvalFields{Choice: choice, Because: optionalText{"string", "If you do not allow it: why?", consent.MaxBecause}}
+	if example := q.CallsExample(); example != "" {
+		fields.Calls = &optionalText{"string", "Only some of them: their numbers, such as " + example, maxNumbers}
+	}
+	schema, err := json.Marshal(map[string]any{"type": "object", "properties": fields, "required": []string{"choice"}})
 	if err != nil {
 		panic(err) // texts only
 	}
@@ -112,11 +133,53 @@ func answerOf(q *consent.Question, res *mcp.ElicitResult) (a consent.Answer, ok 
 	if res.Action == "decline" {
 		return consent.Answer{Choice: consent.Deny, By: "form"}, true
 	}
-	choice, isText := res.Content["choice"].(string)
-	if res.Action != "accept" || len(res.Content) != 1 || !isText || !slices.Contains(q.Choices(), consent.Choice(choice)) {
+	if res.Action != "accept" {
 		return a, false
 	}
-	return consent.Answer{Choice: consent.Choice(choice), By: "form"}, true
+	a, err := answerTo(q, res.Content)
+	if err == nil && !slices.Contains(q.Choices(), a.Choice) { // also of a stop that the form does not have
+		err = errField
+	}
+	if err == nil {
+		a, err = q.Check(a)
+	}
+	return a, err == nil
+}
+
+// errField is of a field that is not as the form has it.
+var errField = errors.New("it is no answer to this form")
+
+// answerTo reads the fields of a form that was accepted. A denial counts whatever the optional
+// fields have: what is wrong there is left out.
+func answerTo(q *consent.Question, fields map[string]any) (consent.Answer, error) {
+	choice, isText := fields["choice"].(string)
+	a := consent.Answer{Choice: consent.Choice(choice), By: "form"}
+	known, wrong := 1, false
+	optional := func(name string) string {
+		value, given := fields[name]
+		s, isText := value.(string)
+		if given {
+			known++
+			wrong = wrong || !isText
+		}
+		return strings.TrimSpace(s)
+	}
+	numbers, said := optional("calls"), optional("because")
+	if !isText || known != len(fields) {
+		return a, errField
+	}
+	because, err := consent.Because(said)
+	a.Because = because
+	if a.Choice == consent.Deny || a.Choice == consent.Stop {
+		return a, nil
+	}
+	if err == nil && wrong {
+		err = errField
+	}
+	if err == nil && numbers != "" {
+		a.Calls, err = q.ParseCalls(numbers)
+	}
+	return a, err
 }
 
 type schemaKey struct{}

@@ -2,7 +2,10 @@ package bridge
 
 import (
 	"encoding/json"
+	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -27,6 +30,9 @@ func TestOnlyOneKnownChoiceIsAnAnswer(t *testing.T) {
 		"a list":                accept(map[string]any{"choice": []any{"call"}}),
 		"true":                  accept(map[string]any{"choice": true}),
 		"two values":            accept(map[string]any{"choice": "call", "more": 1}),
+		"two texts":             accept(map[string]any{"choice": "call", "more": ""}),
+		"no, and another value": accept(map[string]any{"choice": "deny", "more": 1}),
+		"optional fields alone": accept(map[string]any{"because": "", "calls": ""}),
 		"under another name":    accept(map[string]any{"approve": "call"}),
 		"an action of ours":     {Action: "approve", Content: map[string]any{"choice": "call"}},
 		"the title of a choice": accept(map[string]any{"choice": q.Title(consent.ForCall)}),
@@ -82,6 +88,88 @@ func TestTheFirstChoiceOfAFormAllowsNothing(t *testing.T) {
 			}
 			if all := q.Choices(); !slices.Equal(slices.Sorted(slices.Values(offered)), slices.Sorted(slices.Values(all))) {
 				t.Errorf("the form offers %v, want %v", offered, all)
+			}
+		}
+	}
+}
+
+// TestNothingButAValidChoiceApproves: all choices with all that a client may send in the optional fields.
+func TestNothingButAValidChoiceApproves(t *testing.T) {
+	const absent = "absent"
+	calls := []consent.Call{{Server: "bank", Tool: "transfer", Arguments: []byte("{}")}, {Server: "bank", Tool: "transfer", Arguments: []byte("{}")}, {Server: "bank", Tool: "transfer", Arguments: []byte("{}")}}
+	numbers := map[any][]int{ // nil: it does not name a part
+		absent: nil, "": nil, " ": nil, "1-3": nil,
+		"2": {2}, "1, 3": {1, 3}, "3,1": {1, 3},
+	}
+	wrongNumbers := []any{nil, true, 2.0, "0", "4", "2 3", "all", "1\x00", "-", strings.Repeat("1,", 1<<19)}
+	reasons := map[any]string{absent: "", "": "", " \n": "", "\x1b[2J": "", "use the test account": "use the test account"}
+	wrongReasons := []any{nil, false, 1.0, strings.Repeat("x", consent.MaxBecause+1), strings.Repeat("\x00", 1<<20)}
+	for _, several := range []bool{false, true} {
+		q := &consent.Question{Calls: calls[:1]}
+		if several {
+			q.Calls = calls
+		}
+		for _, choice := range []any{"call", "run", "reads", "deny", "stop", "yes", "", nil, true} {
+			for _, number := range append(slices.Collect(maps.Keys(numbers)), wrongNumbers...) {
+				for _, reason := range append(slices.Collect(maps.Keys(reasons)), wrongReasons...) {
+					content := map[string]any{"choice": choice}
+					if number != absent {
+						content["calls"] = number
+					}
+					if reason != absent {
+						content["because"] = reason
+					}
+					part, validNumbers := numbers[number]
+					because, validReason := reasons[reason]
+					blank := number == absent || number == "" || number == " "
+					validNumbers = validNumbers && (blank || several)
+					var want consent.Answer
+					switch {
+					case choice == "deny" || choice == "stop": // it counts, without what is wrong
+						want = consent.Answer{Choice: consent.Choice(choice.(string)), Because: because}
+					case choice == "call" && validNumbers && validReason && (because == "" || part != nil):
+						want = consent.Answer{Choice: consent.ForCall, Calls: part, Because: because}
+					case choice == "run" && blank && validReason && because == "":
+						want = consent.Answer{Choice: consent.ForRun}
+					}
+					a, ok := answerOf(q, &mcp.ElicitResult{Action: "accept", Content: content})
+					if ok != (want.Choice != "") || ok && (a.Choice != want.Choice || !slices.Equal(a.Calls, want.Calls) || a.Because != want.Because || a.By != "form") {
+						t.Errorf("%d calls, %.100q: %+v, %t, want %+v", len(q.Calls), fmt.Sprint(content), a, ok, want)
+					}
+				}
+			}
+		}
+	}
+	packages := &consent.Question{Subject: "packages"}
+	for choice, want := range map[string]bool{"call": true, "deny": true, "run": false, "stop": false} {
+		if a, ok := answerOf(packages, &mcp.ElicitResult{Action: "accept", Content: map[string]any{"choice": choice, "because": ""}}); ok != want {
+			t.Errorf("packages, %s: %+v, %t", choice, a, ok)
+		}
+	}
+	declined := &mcp.ElicitResult{Action: "decline", Content: map[string]any{"choice": "call", "because": "x"}}
+	if a, ok := answerOf(&consent.Question{Calls: calls}, declined); !ok || a.Choice != consent.Deny || a.Because != "" || a.Calls != nil {
+		t.Errorf("declined: %+v, %t", a, ok)
+	}
+}
+
+// TestFieldsOfAForm stand in the order in which they are decided; numbers are there for several calls.
+func TestFieldsOfAForm(t *testing.T) {
+	call := consent.Call{Server: "bank", Tool: "transfer", Arguments: []byte("{}")}
+	for q, want := range map[*consent.Question]string{
+		{Subject: "packages"}:                            "choice,because",
+		{Calls: []consent.Call{call}}:                    "choice,because",
+		{Calls: []consent.Call{call, call}}:              "choice,calls,because",
+		{Calls: slices.Repeat([]consent.Call{call}, 12)}: "choice,calls,because",
+	} {
+		for _, c := range []display{{}, {titled: true}} {
+			schema := string(c.schema(q))
+			var at []int
+			for name := range strings.SplitSeq(want, ",") {
+				at = append(at, strings.Index(schema, `"`+name+`":{`))
+			}
+			if slices.Contains(at, -1) || !slices.IsSorted(at) || strings.Contains(schema, `"calls"`) != strings.Contains(want, "calls") ||
+				!strings.Contains(schema, `"required":["choice"]`) || !strings.Contains(schema, `"maxLength":500`) {
+				t.Errorf("want %s in %s", want, schema)
 			}
 		}
 	}
