@@ -13,6 +13,7 @@ import (
 	"github.com/toolcell/toolcell/bridge/consent/inbox"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
+	"github.com/toolcell/toolcell/internal/text"
 )
 
 type approvalsOptions struct {
@@ -24,6 +25,10 @@ type approvalsOptions struct {
 	ForNamed bool
 	Revoke   bool // of approve and deny
 	Stop     bool // of deny
+
+	Calls      string // of approve
+	CallsNamed bool
+	Because    string // of deny
 }
 
 func approvalsCommand(s *console.Streams) *cli.Command {
@@ -32,6 +37,7 @@ func approvalsCommand(s *console.Streams) *cli.Command {
 			return do(c.Context, approvalsOptions{
 				Options: o, Watch: c.Bool("watch"), Notify: c.Bool("notify"), All: c.Bool("all"), For: c.String("for"), ForNamed: c.IsSet("for"),
 				Revoke: c.Bool("revoke"), Stop: c.Bool("stop"),
+				Calls: c.String("calls"), CallsNamed: c.IsSet("calls"), Because: c.String("because"),
 			})
 		})
 	}
@@ -56,8 +62,10 @@ func approvalsCommand(s *console.Streams) *cli.Command {
 			command("list", "show the questions that are waiting, and recent answers", "", valueSettings, list, watch, notify, all),
 			command("show", "show a question with all arguments", "ID", stateSettings, action(approvalsShow)),
 			command("approve", "allow what a question is about, at a terminal", "ID", stateSettings, action(approvalsApprove),
-				&cli.StringFlag{Name: "for", Value: string(consent.ForCall), Usage: "`WHAT` is allowed: call; run for the tool until the run ends; connection for the tool, connection-same for the same arguments, or connection-reads for all that only reads, until the client disconnects; or reads to count the tool as only reading"}, revoke),
+				&cli.StringFlag{Name: "for", Value: string(consent.ForCall), Usage: "`WHAT` is allowed: call; run for the tool until the run ends; connection for the tool, connection-same for the same arguments, or connection-reads for all that only reads, until the client disconnects; or reads to count the tool as only reading"},
+				&cli.StringFlag{Name: "calls", Usage: "allow only the calls with these `NUMBERS`, such as 1,3-5, and deny the others"}, revoke),
 			command("deny", "deny what a question is about", "ID", stateSettings, action(approvalsDeny),
+				&cli.StringFlag{Name: "because", Usage: "`TEXT` that tells the code and the model why"},
 				&cli.BoolFlag{Name: "stop", Usage: "end the run, too"}, revoke),
 		},
 	}
@@ -145,11 +153,11 @@ func approvalsShow(_ context.Context, o approvalsOptions) error {
 		if err != nil {
 			return err
 		}
-		state := stateText(q)
+		state := withReason(stateText(q), q.Because)
 		if q.Choice.LastsForConnection() && q.Holds {
-			state += ": " + allowed(q, q.Choice)
+			state += ": " + allowed(inbox.Challenge{Question: q}, q.Choice)
 		}
-		return printRow(o.Options, q, "%s\nstate: %s\n", console.PlainText(q.Text), state)
+		return printRow(o.Options, q, "%s\nstate: %s\n", console.PlainText(q.Text), console.Plain(state))
 	})
 }
 
@@ -167,12 +175,16 @@ func approvalsDeny(_ context.Context, o approvalsOptions) error {
 	if o.Revoke {
 		return approvalsRevoke(o)
 	}
-	return o.answer(func(owner *inbox.Client, id string) error { return owner.Deny(id, o.Stop) })
+	because, err := consent.Because(o.Because)
+	if err != nil {
+		return console.Usagef("--because: %v", err)
+	}
+	return o.answer(func(owner *inbox.Client, id string) error { return owner.Deny(id, o.Stop, because) })
 }
 
 func approvalsRevoke(o approvalsOptions) error {
-	if o.ForNamed || o.Stop {
-		return console.Usagef("give --revoke without --for and --stop")
+	if o.ForNamed || o.CallsNamed || o.Stop || o.Because != "" {
+		return console.Usagef("give --revoke without --for, --calls, --stop and --because")
 	}
 	return o.answer((*inbox.Client).Revoke)
 }
@@ -186,6 +198,10 @@ func approvalsApprove(ctx context.Context, o approvalsOptions) error {
 		return approvalsRevoke(o)
 	case !choice.Allows():
 		return console.Usagef("--for is one of %s, got %q", strings.Join(scopes, ", "), choice)
+	case o.CallsNamed && o.Calls == "": // of a script whose variable is empty: it does not mean all
+		return console.Usagef("--calls is numbers of calls, such as 1,3-5, got nothing")
+	case o.CallsNamed && choice != consent.ForCall:
+		return console.Usagef("give --calls without --for %s: it allows these calls and nothing more", choice)
 	}
 	return o.answer(func(owner *inbox.Client, id string) error {
 		terminal, err := console.OpenTerminal()
@@ -193,7 +209,7 @@ func approvalsApprove(ctx context.Context, o approvalsOptions) error {
 			return fmt.Errorf("%w; run toolcell approvals approve %s in one", inbox.ErrTerminal, id)
 		}
 		defer terminal.Close()
-		begun, err := owner.Begin(id, choice)
+		begun, err := owner.Begin(id, choice, o.Calls)
 		if err != nil {
 			return err
 		}
@@ -203,7 +219,7 @@ func approvalsApprove(ctx context.Context, o approvalsOptions) error {
 		if begun.Remark != "" {
 			fmt.Fprintf(terminal, "note: %s\n\n", begun.Remark)
 		}
-		fmt.Fprintf(terminal, "%s\n\nTo allow %s, type %s: ", console.PlainText(begun.Question.Text), allowed(begun.Question, choice), begun.Code)
+		fmt.Fprintf(terminal, "%s\n\nTo allow %s, type %s: ", console.PlainText(begun.Question.Text), allowed(begun, choice), begun.Code)
 		code, err := console.ReadLine(ctx, terminal)
 		switch {
 		case ctx.Err() != nil:
@@ -224,9 +240,15 @@ var scopes = []string{
 }
 
 // allowed names what an approval allows.
-func allowed(q inbox.Question, choice consent.Choice) string {
+func allowed(begun inbox.Challenge, choice consent.Choice) string {
+	q := begun.Question
 	several := len(q.Calls) > 1
+	some, others := len(begun.Calls), len(q.Calls)-len(begun.Calls)
 	switch {
+	case some == 1 && others > 0:
+		return fmt.Sprintf("only call %d, and deny %s", begun.Calls[0], text.Plural(others, "other"))
+	case some > 1 && others > 0:
+		return fmt.Sprintf("only calls %s, and deny %s", consent.FormatCalls(begun.Calls), text.Plural(others, "other"))
 	case q.Subject != "":
 		return "it"
 	case choice == consent.ReadsForConnection:

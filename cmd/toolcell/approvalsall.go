@@ -28,12 +28,15 @@ type recordedAnswer struct {
 	Terminal string    `json:"terminal,omitempty"`
 	PID      int       `json:"pid,omitempty"`
 	Remark   string    `json:"remark,omitempty"`
-	About    string    `json:"about"`           // call, input or before
-	Calls    []string  `json:"calls,omitempty"` // SERVER.TOOL of each
+	About    string    `json:"about"`             // call, input or before
+	Calls    []string  `json:"calls,omitempty"`   // SERVER.TOOL of each
+	Allowed  []int     `json:"allowed,omitempty"` // which of Calls were allowed, from 1 on, if others were denied
 
 	Question *timeline.Value `json:"question,omitempty"` // what the user was shown
+	Because  *timeline.Value `json:"because,omitempty"`  // what the user says to what is denied
 
 	arguments string // of the first call
+	because   string // on one line, or why it is not shown
 }
 
 // unanswered is the state of a question that no process has, and that has no answer on record.
@@ -53,7 +56,7 @@ func approvalsAll(o approvalsOptions) error {
 		entries = append(entries, e)
 	}
 	slices.Reverse(entries)
-	for _, field := range []string{"shown", "arguments"} {
+	for _, field := range []string{"shown", "arguments", "because"} {
 		if err := o.history().JoinValues(entries, field); err != nil {
 			return o.Settings.Dirs.Explain(err)
 		}
@@ -67,7 +70,7 @@ func approvalsAll(o approvalsOptions) error {
 	none, next := "no questions are on record", "toolcell approvals list --watch waits for questions"
 	now := time.Now()
 	return printRows(o.Options, all, none, next, columns, func(a recordedAnswer) []string {
-		return []string{a.ID, timeline.Began(a.AskedAt, now), a.stateText(), a.how(), timeline.ShortID(a.Run), a.about()}
+		return []string{a.ID, timeline.Began(a.AskedAt, now), withReason(a.stateText(), console.OneLine(a.because, reasonWidth)), a.how(), timeline.ShortID(a.Run), a.about()}
 	})
 }
 
@@ -125,6 +128,7 @@ func addShown(all []recordedAnswer, entries []history.Entry, o timeline.Options)
 	for i := range all {
 		f := questions[all[i].ID]
 		all[i].Question = f.t.Shown(f.q, o)
+		all[i].Because, all[i].because = f.t.BecauseValue(f.q, o), f.t.Because(f.q, o)
 		if c := f.t.FirstCall(f.q); c != nil {
 			all[i].arguments = f.t.ArgumentsOf(c, o, timeline.CodeWidth)
 		}
@@ -159,23 +163,37 @@ func recordedAnswers(entries []history.Entry) (all []recordedAnswer) {
 				continue
 			}
 			a.State, a.Scope, a.By, a.Client, a.Terminal, a.PID, a.Remark, a.Decided = b.State, b.Scope, b.By, b.Client, b.Terminal, b.PID, b.Remark, e.Time
+			a.Allowed = allowedCalls(b)
 		}
 	}
 	return all
 }
 
 func (a recordedAnswer) stateText() string {
-	if a.State == string(consent.Approved) {
-		switch consent.Choice(a.Scope) {
-		case consent.ForRun:
-			return "approved for the run"
-		case consent.Believe:
-			return "approved, and counts as only reading"
-		case consent.ForConnection, consent.SameForConnection, consent.ReadsForConnection:
-			return "approved for the connection"
+	if a.State != string(consent.Approved) {
+		return a.State
+	}
+	if consent.Choice(a.Scope).LastsForConnection() {
+		return "approved for the connection"
+	}
+	all := len(a.Calls)
+	if all == mostListed { // or more
+		all = 0
+	}
+	return approvedText(consent.Choice(a.Scope), len(a.Allowed), all)
+}
+
+// mostListed is how many calls an entry of the record lists.
+const mostListed = 100
+
+// allowedCalls returns which of the calls of a question were allowed, as recordedAnswer has them.
+func allowedCalls(b *record.Ask) (places []int) {
+	for i, call := range b.Calls {
+		if slices.Contains(b.Allowed, call) {
+			places = append(places, i+1)
 		}
 	}
-	return a.State
+	return places
 }
 
 // how says by what means the answer came.

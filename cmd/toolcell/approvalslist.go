@@ -29,7 +29,7 @@ func approvalsList(ctx context.Context, o approvalsOptions) error {
 	columns := []console.Column{{Name: "QUESTION", Keep: true}, {Name: "STATE"}, {Name: "LEFT", Right: true}, {Name: "ABOUT"}}
 	none, next := "no questions are waiting", "toolcell approvals list --watch waits for questions"
 	err = printRows(o.Options, all, none, next, columns, func(q inbox.Question) []string {
-		return []string{q.ID, stateText(q), timeLeft(q, time.Now()), aboutText(q)}
+		return []string{q.ID, withReason(stateText(q), console.OneLine(q.Because, reasonWidth)), timeLeft(q, time.Now()), aboutText(q)}
 	})
 	if err != nil || o.JSON {
 		return err
@@ -113,23 +113,47 @@ func watchApprovals(ctx context.Context, o approvalsOptions) error {
 func printNews(s *console.Streams, news []inbox.Question) {
 	for _, q := range news {
 		about := console.OneLine(aboutText(q), descriptionWidth)
-		fmt.Fprintf(s.Stdout(), "%s  %s  %s  %s\n", time.Now().Format(time.TimeOnly), q.ID, stateText(q), about)
+		state := withReason(stateText(q), console.OneLine(q.Because, reasonWidth))
+		fmt.Fprintf(s.Stdout(), "%s  %s  %s  %s\n", time.Now().Format(time.TimeOnly), q.ID, state, about)
 	}
 }
 
 // stateText returns the state of a question, with the scope of an approval. One for a connection that
 // has ended, or for which too much was allowed already, was one of the calls alone.
 func stateText(q inbox.Question) string {
-	if q.State == consent.Approved && q.Choice == consent.ForRun {
-		return "approved for the run"
-	}
-	if q.State == consent.Approved && q.Choice == consent.Believe {
-		return "approved, and counts as only reading"
-	}
-	if q.State == consent.Approved && q.Choice.LastsForConnection() && q.Holds {
+	switch {
+	case q.State != consent.Approved:
+		return string(q.State)
+	case q.Choice.LastsForConnection() && q.Holds:
 		return "allowed for this connection"
 	}
-	return string(q.State)
+	return approvedText(q.Choice, len(q.Allowed), len(q.Calls))
+}
+
+// approvedText says what was approved: some of the calls if some is not 0. All is 0 if it is not known.
+func approvedText(choice consent.Choice, some, all int) string {
+	switch {
+	case choice == consent.ForRun:
+		return "approved for the run"
+	case choice == consent.Believe:
+		return "approved, and counts as only reading"
+	case some > 0 && all == 0:
+		return fmt.Sprintf("approved, %d of its calls", some)
+	case some > 0:
+		return fmt.Sprintf("approved, %d of %s", some, text.Plural(all, "call"))
+	}
+	return string(consent.Approved)
+}
+
+// reasonWidth bounds what the user says, in columns, in a line about a question.
+const reasonWidth = 40
+
+// withReason adds what the user says to a state.
+func withReason(state, because string) string {
+	if because == "" {
+		return state
+	}
+	return state + ": " + because
 }
 
 func timeLeft(q inbox.Question, now time.Time) string {

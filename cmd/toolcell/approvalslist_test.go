@@ -8,6 +8,36 @@ import (
 	"github.com/toolcell/toolcell/bridge/consent/inbox"
 )
 
+func TestStatesSayWhatWasApproved(t *testing.T) {
+	several := make([]inbox.Call, 5)
+	for want, q := range map[string]inbox.Question{
+		"pending":                              {State: consent.Pending},
+		"approved":                             {State: consent.Approved, Choice: consent.ForCall, Calls: several},
+		"approved for the run":                 {State: consent.Approved, Choice: consent.ForRun},
+		"approved, and counts as only reading": {State: consent.Approved, Choice: consent.Believe},
+		"approved, 2 of 5 calls":               {State: consent.Approved, Choice: consent.ForCall, Calls: several, Allowed: []int{1, 4}},
+		"denied":                               {State: consent.Denied, Choice: consent.Deny},
+	} {
+		if got := stateText(q); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
+func TestWhatACodeAllowsIsSaid(t *testing.T) {
+	for want, begun := range map[string]inbox.Challenge{
+		"this call":                          {},
+		"these 5 calls":                      {Question: inbox.Question{Calls: make([]inbox.Call, 5)}},
+		"these 2 calls":                      {Question: inbox.Question{Calls: make([]inbox.Call, 2)}, Calls: []int{1, 2}},
+		"only call 2, and deny 4 others":     {Question: inbox.Question{Calls: make([]inbox.Call, 5)}, Calls: []int{2}},
+		"only calls 1,3-5, and deny 1 other": {Question: inbox.Question{Calls: make([]inbox.Call, 5)}, Calls: []int{1, 3, 4, 5}},
+	} {
+		if got := allowed(begun, consent.ForCall); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
 // TestTheHintFitsTheQuestion: what a server asks cannot be approved here.
 func TestTheHintFitsTheQuestion(t *testing.T) {
 	for _, tt := range []struct {
@@ -65,7 +95,7 @@ func TestWhatIsAllowedIsNamed(t *testing.T) {
 		{two, consent.SameForConnection, "these 2 calls until the client disconnects, with exactly these arguments"},
 		{two, consent.ReadsForConnection, "everything that only reads and is asked about for the same reasons, until the client disconnects"},
 	} {
-		if got := allowed(tt.q, tt.choice); got != tt.want {
+		if got := allowed(inbox.Challenge{Question: tt.q}, tt.choice); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.choice, got, tt.want)
 		}
 	}

@@ -100,35 +100,78 @@ func askQuestion(ctx context.Context, q *consent.Question, out io.Writer, read r
 	if q.Form != nil {
 		return askForm(ctx, q.Form, out, read)
 	}
-	var offered []string
-	for _, l := range letters {
-		if offers(q, l.choice) {
-			fmt.Fprintf(out, "  %s  %s\n", l.letter, q.Title(l.choice))
-			offered = append(offered, l.letter)
-		}
-	}
-	if q.WholeTerminalText() != q.TerminalText() {
-		fmt.Fprintf(out, "  %s  show all arguments\n", showAll)
-		offered = append(offered, showAll)
-	}
-	mark := "Your answer [" + strings.Join(offered, "/") + "]: "
+	mark := writeChoices(out, q)
 	for range maxTries {
 		line, err := read(ctx, mark)
 		if err != nil {
 			fmt.Fprintln(out)
 			return noAnswer(q)
 		}
-		typed := strings.ToLower(strings.TrimSpace(line))
-		if typed == showAll {
+		if strings.ToLower(strings.TrimSpace(line)) == showAll {
 			fmt.Fprintln(out, console.PlainText(q.WholeTerminalText()))
+			continue
 		}
-		for _, l := range letters {
-			if typed == l.letter && offers(q, l.choice) {
-				return consent.Answer{Choice: l.choice, By: terminalAnswer}
-			}
+		switch answer, err := typedAnswer(q, line); {
+		case err != nil:
+			fmt.Fprintf(out, "  %v\n", err)
+		case answer.Choice != "":
+			return answer
 		}
 	}
 	return noAnswer(q)
+}
+
+// writeChoices writes what can be typed, a line for each, and returns the mark before what is typed.
+func writeChoices(out io.Writer, q *consent.Question) (mark string) {
+	var offered []string
+	for _, l := range letters {
+		if !offers(q, l.choice) {
+			continue
+		}
+		title := q.Title(l.choice)
+		if l.choice == consent.Deny && !q.Command {
+			title += fmt.Sprintf("; %s REASON also tells the code why", l.letter)
+		}
+		fmt.Fprintf(out, "  %s  %s\n", l.letter, title)
+		offered = append(offered, l.letter)
+	}
+	if q.WholeTerminalText() != q.TerminalText() {
+		fmt.Fprintf(out, "  %s  show all arguments\n", showAll)
+		offered = append(offered, showAll)
+	}
+	mark = strings.Join(offered, "/")
+	if example := q.CallsExample(); example != "" {
+		fmt.Fprintf(out, "  numbers, such as %s: allow only these calls, and deny the others\n", example)
+		mark += " or numbers"
+	}
+	return "Your answer [" + mark + "]: "
+}
+
+// typedAnswer reads a line: a letter, the letter of a denial with the reason behind it, or numbers of
+// calls. Anything else is no answer, with an error if it looks like one.
+func typedAnswer(q *consent.Question, line string) (a consent.Answer, err error) {
+	a.By = terminalAnswer
+	typed := strings.TrimSpace(line)
+	if typed != "" && typed[0] >= '0' && typed[0] <= '9' && q.Choosable() > 0 {
+		if a.Calls, err = q.ParseCalls(typed); err != nil {
+			return consent.Answer{}, err
+		}
+		a.Choice = consent.ForCall
+		return a, nil
+	}
+	letter, words, _ := strings.Cut(typed, " ")
+	for _, l := range letters {
+		if strings.ToLower(letter) == l.letter && offers(q, l.choice) && (words == "" || l.choice == consent.Deny) {
+			a.Choice = l.choice
+		}
+	}
+	if a.Choice == "" {
+		return consent.Answer{}, nil
+	}
+	if a.Because, err = consent.Because(words); err != nil {
+		return consent.Answer{}, err
+	}
+	return a, nil
 }
 
 // terminalAnswer is consent.Answer.By of answers that are typed.

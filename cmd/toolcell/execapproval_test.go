@@ -74,11 +74,48 @@ func TestAnswersAtTheTerminal(t *testing.T) {
 	}
 }
 
+// TestWordsAndNumbersAtTheTerminal: a reason behind the letter of a denial, and which of several calls.
+func TestWordsAndNumbersAtTheTerminal(t *testing.T) {
+	long := "n " + strings.Repeat("x", consent.MaxBecause+1)
+	for name, c := range map[string]struct {
+		calls int
+		typed []string
+		want  consent.Answer
+		shown string
+	}{
+		"no, with a reason":              {1, []string{" N  Use the test account "}, consent.Answer{Choice: consent.Deny, Because: "Use the test account"}, ""},
+		"no, with what a terminal obeys": {1, []string{"n a\x1b[2J\x00b\u202e"}, consent.Answer{Choice: consent.Deny, Because: "ab"}, ""},
+		"no, and blanks":                 {1, []string{"n  "}, consent.Answer{Choice: consent.Deny}, ""},
+		"a reason that is too long":      {1, []string{long, "n x"}, consent.Answer{Choice: consent.Deny, Because: "x"}, "  the reason has 501 characters, of at most 500\n"},
+		"a reason of a MiB":              {1, []string{"n " + strings.Repeat("x", 1<<20), "n"}, consent.Answer{Choice: consent.Deny}, "500 characters\n"},
+		"other letters have no words":    {1, []string{"y es", "y please", "r x", "s x", "no", "n"}, consent.Answer{Choice: consent.Deny}, ""},
+		"numbers of one call":            {1, []string{"1", "y"}, consent.Answer{Choice: consent.ForCall}, ""},
+		"some calls":                     {5, []string{"1, 3-5"}, consent.Answer{Choice: consent.ForCall, Calls: []int{1, 3, 4, 5}}, "  numbers, such as 1,3-5: allow only these calls, and deny the others\n"},
+		"numbers that are none":          {3, []string{"4", "1 2", "1,", "2"}, consent.Answer{Choice: consent.ForCall, Calls: []int{2}}, "  \"4\" does not name calls of this question: give numbers from 1 to 3, such as 1,3\n"},
+		"calls that are not shown":       {12, []string{"11", "10"}, consent.Answer{Choice: consent.ForCall, Calls: []int{10}}, "from 1 to 10"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			q := asked("{}", false)
+			q.Calls = slices.Repeat(q.Calls, c.calls)
+			read, marks := typing(c.typed...)
+			var out strings.Builder
+			got := askQuestion(t.Context(), q, &out, read)
+			c.want.By = "terminal"
+			if !reflect.DeepEqual(got, c.want) {
+				t.Errorf("%+v, want %+v", got, c.want)
+			}
+			if !strings.Contains(out.String(), c.shown) || strings.Contains(marks.String(), " or numbers]: ") != (c.calls > 1) || strings.ContainsAny(out.String(), "\x1b\x00") {
+				t.Errorf("%s%s", out.String(), marks)
+			}
+		})
+	}
+}
+
 func TestAQuestionAtTheTerminalSaysWhatCanBeTyped(t *testing.T) {
 	read, marks := typing("n")
 	var out strings.Builder
 	askQuestion(t.Context(), asked(`{"to":"\u001b[2J"}`, false), &out, read)
-	for _, want := range []string{"server: \"bank\", tool: ", "\\u001b[2J", "  y  Allow this call\n", "  r  Allow this tool for the rest of this run\n", "  n  ", "  s  "} {
+	for _, want := range []string{"server: \"bank\", tool: ", "\\u001b[2J", "  y  Allow this call\n", "  r  Allow this tool for the rest of this run\n", "  n  Do not allow it; n REASON also tells the code why\n", "  s  "} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is not in\n%s", want, out.String())
 		}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -218,7 +219,7 @@ func TestHostileRunsAreText(t *testing.T) {
 		record.RunReady{Image: record.Image{Name: evil}},
 		record.Verdict{Call: 1, Server: evil, Tool: evil, Decision: "ask", Reasons: []string{evil}},
 		record.Ask{Question: evil, State: "asked", Calls: []int{1}},
-		record.Ask{Question: evil, State: evil, Calls: []int{1}, By: evil, Terminal: evil, Remark: evil},
+		record.Ask{Question: evil, State: evil, Calls: []int{1}, By: evil, Terminal: evil, Remark: evil, Because: record.TextOf(evil)},
 		record.CallStart{Call: 1, Line: 1 << 40, Server: evil, Tool: evil, Arguments: record.TextOf(evil + long)},
 		record.CallEnd{Call: 1, Server: evil, Tool: evil, Outcome: record.Outcome(evil), Error: record.TextOf(evil), Answer: record.TextOf(evil + long)},
 		record.Egress{Host: evil, Rule: evil}, record.File{Name: evil, Type: evil}, record.Limit{Name: evil, Effect: evil}, record.Pin{Server: evil, Tool: evil, Change: evil},
@@ -615,7 +616,10 @@ func TestAnswersOfEarlierRunsAreListed(t *testing.T) {
 	r.write(t, "ccccddddeeee", record.RunStart{},
 		record.Verdict{Call: 1, Server: "mail", Tool: "send", Decision: "ask", Writes: true, Arguments: record.TextOf(`{"to":"Ada"}`)},
 		record.Ask{Question: "ask-C", State: "asked", About: "call", Calls: []int{1}, Shown: record.TextOf("send?")},
-		record.Ask{Question: "ask-C", State: "denied", About: "call", Calls: []int{1}}, record.RunEnd{Status: "success"})
+		record.Ask{Question: "ask-C", State: "denied", About: "call", Calls: []int{1}, Because: record.TextOf("not on a Sunday")},
+		record.Verdict{Call: 2, Server: "mail", Tool: "send", Decision: "ask"}, record.Verdict{Call: 3, Server: "mail", Tool: "send", Decision: "ask"},
+		record.Ask{Question: "ask-D", State: "asked", About: "call", Calls: []int{2, 3}},
+		record.Ask{Question: "ask-D", State: "approved", About: "call", Calls: []int{2, 3}, Scope: "call", Allowed: []int{3}}, record.RunEnd{Status: "success"})
 	r.write(t, "bbbbccccdddd", record.RunStart{}, record.Ask{Question: "ask-B", State: "asked", About: "before"})
 	if out, _, _ := r.types(t, "approvals", "list", "--all"); !strings.Contains(out, "  pending  ") {
 		t.Errorf("while its process lives: %s", out)
@@ -623,13 +627,14 @@ func TestAnswersOfEarlierRunsAreListed(t *testing.T) {
 	r.close(t)
 	out, _, code := r.types(t, "approvals", "list", "--all")
 	if code != 0 || !regexp.MustCompile(`(?m)^ask-A +\d\d:\d\d:\d\d  approved +with toolcell approvals on pts/4  aaaabbbb  bank\.transfer \{"to":"landlord"\}$`).MatchString(out) ||
-		!strings.Contains(out, "  ccccdddd  mail.send {\"to\":\"Ada\"}\n") ||
+		!strings.Contains(out, "  denied: not on a Sunday") || !strings.Contains(out, "  ccccdddd  mail.send {\"to\":\"Ada\"}\n") ||
+		!regexp.MustCompile(`(?m)^ask-D .*  approved, 1 of 2 calls .*  2 calls: mail\.send, …$`).MatchString(out) ||
 		!regexp.MustCompile(`(?m)^ask-B +\d\d:\d\d:\d\d  unanswered +bbbbcccc  what the run may have before it starts$`).MatchString(out) {
 		t.Errorf("exit %d, %s", code, out)
 	}
 	var rows []recordedAnswer
 	out, _, _ = r.types(t, "approvals", "list", "--all", "--json")
-	if err := json.Unmarshal([]byte(out), &rows); err != nil || len(rows) != 3 || rows[0].Client != "claude-code" || rows[0].Decided.IsZero() || rows[0].Scope != "call" || !strings.HasPrefix(*rows[0].Question.Value, "transfer?") {
+	if err := json.Unmarshal([]byte(out), &rows); err != nil || len(rows) != 4 || *rows[1].Because.Value != "not on a Sunday" || !slices.Equal(rows[2].Allowed, []int{2}) || rows[0].Client != "claude-code" || rows[0].Decided.IsZero() || rows[0].Scope != "call" || !strings.HasPrefix(*rows[0].Question.Value, "transfer?") {
 		t.Errorf("%v: %s", err, out)
 	}
 	for _, args := range [][]string{{"approvals", "--notify"}, {"approvals", "list", "--notify", "--json"}} {

@@ -117,7 +117,7 @@ func followedCallLine(number int, c followedCall, became string) string {
 
 // asked tells of a question, and of what became of it.
 func (f *follower) asked(run string, b *record.Ask) string {
-	q := recordedAnswer{State: b.State, Scope: b.Scope, By: b.By, Client: b.Client, Terminal: b.Terminal, About: b.About}
+	q := recordedAnswer{State: b.State, Scope: b.Scope, By: b.By, Client: b.Client, Terminal: b.Terminal, About: b.About, Allowed: allowedCalls(b)}
 	for _, call := range b.Calls {
 		q.Calls = append(q.Calls, cmp.Or(f.calls[run][call].name, fmt.Sprintf("#%d", call)))
 	}

@@ -85,19 +85,24 @@ func (c *Client) Show(id string) (Question, error) {
 type Challenge struct {
 	Question Question // with its text
 	Code     string   // that a person has to type
+	Calls    []int    // numbers of the calls that it allows, if some were named
 	Remark   string   // why the server cannot tell that it is a person; most often empty
 }
 
-// Begin begins to approve a question.
-func (c *Client) Begin(id string, choice consent.Choice) (Challenge, error) {
-	replies, err := c.ask(request{Op: opChallenge, ID: id, For: choice})
+// Begin begins to approve a question: all of its calls, or those whose numbers were typed, such as
+// 1,3-5.
+func (c *Client) Begin(id string, choice consent.Choice, calls string) (Challenge, error) {
+	replies, err := c.ask(request{Op: opChallenge, ID: id, For: choice, Calls: calls})
 	if err != nil {
 		return Challenge{}, err
 	}
 	if len(replies) != 1 {
 		return Challenge{}, errAnswer
 	}
-	return Challenge{Question: *replies[0].Question, Code: replies[0].Code, Remark: replies[0].Remark}, nil
+	if calls != "" && len(replies[0].Calls) == 0 { // its code would allow all of them
+		return Challenge{}, errors.New("this toolcell serve is of an older version, and cannot allow some of several calls: restart its client, or deny them")
+	}
+	return Challenge{Question: *replies[0].Question, Code: replies[0].Code, Calls: replies[0].Calls, Remark: replies[0].Remark}, nil
 }
 
 // Approve ends what Begin has begun, with the code that was typed.
@@ -106,13 +111,14 @@ func (c *Client) Approve(id, code string) error {
 	return err
 }
 
-// Deny denies what a question asks, or also stops its run.
-func (c *Client) Deny(id string, stop bool) error {
+// Deny denies what a question asks, or also stops its run. Because is what the user says to that,
+// as consent.Because returns it.
+func (c *Client) Deny(id string, stop bool, because string) error {
 	op := opDeny
 	if stop {
 		op = opStop
 	}
-	_, err := c.ask(request{Op: op, ID: id})
+	_, err := c.ask(request{Op: op, ID: id, Because: because})
 	return err
 }
 
@@ -130,6 +136,9 @@ func (c *Client) ask(r request) (replies []reply, err error) {
 	line, err := json.Marshal(r)
 	if err != nil {
 		return nil, fmt.Errorf("writing a request as JSON: %w", err)
+	}
+	if len(line) >= maxRequest {
+		return nil, fmt.Errorf("what is asked of toolcell serve has %d bytes, and it reads at most %d", len(line), maxRequest)
 	}
 	if err := c.conn.SetDeadline(time.Now().Add(replyTime)); err != nil {
 		return nil, err

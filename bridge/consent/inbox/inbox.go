@@ -43,6 +43,8 @@ type Question struct {
 	By      string           `json:"by,omitempty"`      // how it was given
 	Remark  string           `json:"remark,omitempty"`  // why that is not clearly a person's
 	Holds   bool             `json:"holds,omitempty"`   // it still allows more than its calls, until it is revoked
+	Allowed []int            `json:"allowed,omitempty"` // numbers of the calls that were allowed, from 1 on, if others were denied
+	Because string           `json:"because,omitempty"` // what the user says to what is denied
 
 	Text string `json:"text,omitempty"` // the whole question, as the user reads it
 }
@@ -74,6 +76,7 @@ func row(q consent.Question) Question {
 	r := Question{
 		ID: q.ID, Run: q.Run, CallsBefore: q.CallsBefore, AskedAt: q.AskedAt, ExpiresAt: q.ExpiresAt,
 		State: q.State, Subject: q.Subject, Choice: q.Answer.Choice, By: q.Answer.By, Remark: q.Answer.Remark, Holds: q.Holds,
+		Allowed: q.Answer.Calls, Because: q.Answer.Because,
 	}
 	if q.State == consent.Pending {
 		r.Choices = q.Choices()
@@ -153,11 +156,15 @@ type request struct {
 	ID   string         `json:"id,omitempty"`
 	For  consent.Choice `json:"for,omitempty"`  // of a challenge
 	Code string         `json:"code,omitempty"` // of an approval
+
+	Calls   string `json:"calls,omitempty"`   // of a challenge: numbers, as they were typed; all if empty
+	Because string `json:"because,omitempty"` // of a denial or a stop
 }
 
 type reply struct {
 	Question *Question `json:"question,omitempty"`
 	Code     string    `json:"code,omitempty"`
+	Calls    []int     `json:"calls,omitempty"`  // of a challenge: numbers of those that it allows, if some were named
 	Remark   string    `json:"remark,omitempty"` // of a challenge: why it is not clearly a person's
 	Error    string    `json:"error,omitempty"`
 	Kind     errorKind `json:"kind,omitempty"` // of the error

@@ -163,12 +163,115 @@ func TestDenyingNeedsNoTerminal(t *testing.T) {
 	queue, dir, _ := open(t, consent.Options{})
 	for stop, want := range map[bool]error{false: consent.ErrDenied, true: consent.ErrStopped} {
 		q, outcome := ask(t, queue, transfer)
-		if err := connect(t, dir).Deny(q.ID, stop); err != nil {
+		if err := connect(t, dir).Deny(q.ID, stop, ""); err != nil {
 			t.Error(err)
 		}
 		if err := <-outcome; !errors.Is(err, want) {
 			t.Errorf("stop %t: %v", stop, err)
 		}
+	}
+}
+
+func TestADenialMayHaveAReason(t *testing.T) {
+	queue, dir, _ := open(t, consent.Options{})
+	longest := strings.Repeat("<", consent.MaxBecause) // of which JSON makes six bytes each
+	for stop, want := range map[bool]error{false: consent.ErrDenied, true: consent.ErrStopped} {
+		q, outcome := ask(t, queue, transfer)
+		if err := connect(t, dir).Deny(q.ID, stop, longest); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-outcome; !errors.Is(err, want) || !strings.HasSuffix(err.Error(), longest) {
+			t.Errorf("stop %t: %v", stop, err)
+		}
+		if shown, err := connect(t, dir).Show(q.ID); err != nil || shown.Because != longest {
+			t.Errorf("stop %t: %+v, %v", stop, shown, err)
+		}
+	}
+	q, _ := ask(t, queue, transfer)
+	if err := connect(t, dir).Deny(q.ID, false, strings.Repeat("x", 1<<20)); err == nil || !strings.Contains(err.Error(), "bytes") {
+		t.Errorf("a MiB: %v", err)
+	}
+	if got := raw(t, dir, fmt.Sprintf(`{"op":"deny","id":%q,"because":"%s"}`, q.ID, strings.Repeat("x", consent.MaxBecause+1))); !strings.Contains(got, `"error":"the reason has 501 characters`) {
+		t.Errorf("a character too many: %s", got)
+	}
+	if got := raw(t, dir, fmt.Sprintf(`{"op":"deny","id":%q,"because":"a\u001b[2J\nb\u202e\u0000"}`, q.ID)); !strings.Contains(got, `"end":true`) {
+		t.Fatal(got)
+	}
+	if got, _ := queue.Question(q.ID); got.Answer.Because != "a b" {
+		t.Errorf("%q", got.Answer.Because)
+	}
+}
+
+func TestAServerGetsNoReason(t *testing.T) {
+	queue, dir, _ := open(t, consent.Options{})
+	run := queue.Begin(consent.AskerOptions{Stop: func(error) {}})
+	t.Cleanup(run.End)
+	answer := make(chan consent.Answer, 1)
+	go func() {
+		a, _ := run.AskForm(context.Background(), consent.Form{Server: "bank", Message: "which account?"})
+		answer <- a
+	}()
+	for len(queue.Questions()) == 0 {
+		<-queue.Changed()
+	}
+	q, c := queue.Questions()[0], connect(t, dir)
+	if err := c.Deny(q.ID, false, "none of your business"); err == nil || !strings.Contains(err.Error(), "leave --because out") {
+		t.Errorf("with a reason: %v", err)
+	}
+	if err := c.Deny(q.ID, false, ""); err != nil {
+		t.Fatal(err)
+	}
+	if a := <-answer; a.Action != "decline" || a.Because != "" {
+		t.Errorf("%+v", a)
+	}
+}
+
+// TestTheNumbersOfAnApprovalAreChecked before there is a code to type.
+func TestTheNumbersOfAnApprovalAreChecked(t *testing.T) {
+	queue, dir, _ := open(t, consent.Options{})
+	q, _ := ask(t, queue, transfer, transfer, transfer)
+	one, _ := ask(t, queue, transfer)
+	for _, tt := range []struct{ id, choice, calls, want string }{
+		{q.ID, "call", "4", "numbers from 1 to 3, such as 1,3"},
+		{q.ID, "call", " ", "numbers from 1 to 3, such as 1,3"},
+		{q.ID, "call", "1-", "numbers from 1 to 3, such as 1,3"},
+		{q.ID, "run", "1", "about some of the calls"},
+		{one.ID, "call", "1", "not several calls"},
+		{q.ID, "call", "1,3", ErrSelf.Error()}, // this test has started the server
+	} {
+		if _, err := connect(t, dir).Begin(tt.id, consent.Choice(tt.choice), tt.calls); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%+v: %v", tt, err)
+		}
+	}
+	if got, _ := queue.Question(q.ID); got.State != consent.Pending {
+		t.Errorf("the question is %s", got.State)
+	}
+}
+
+// TestAnOlderServeIsNotTakenToAllowSomeCalls: it does not know numbers, and its code is for all calls.
+func TestAnOlderServeIsNotTakenToAllowSomeCalls(t *testing.T) {
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(t.TempDir(), "s"), Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		conn, err := l.Accept()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		_, _ = bufio.NewReader(conn).ReadString('\n')
+		_, _ = conn.Write([]byte(`{"question":{"id":"ask-x"},"code":"AAAA"}` + "\n" + `{"end":true}` + "\n"))
+	}()
+	conn, err := net.DialUnix("unix", nil, l.Addr().(*net.UnixAddr))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	c := &Client{conn: conn, lines: bufio.NewReader(conn)}
+	if begun, err := c.Begin("ask-x", consent.ForCall, "1"); err == nil || begun.Code != "" || !strings.Contains(err.Error(), "older version") {
+		t.Errorf("%+v, %v", begun, err)
 	}
 }
 
@@ -184,7 +287,7 @@ func TestOneOfTwoAnswersWins(t *testing.T) {
 		work.Go(func() {
 			ready.Done()
 			ready.Wait()
-			errs[i] = c.Deny(q.ID, i%2 == 0)
+			errs[i] = c.Deny(q.ID, i%2 == 0, "")
 		})
 	}
 	work.Wait()
@@ -208,7 +311,7 @@ func TestAnUnknownQuestionIsRefused(t *testing.T) {
 	_, dir, _ := open(t, consent.Options{})
 	c := connect(t, dir)
 	_, showErr := c.Show("ask-nope")
-	for _, err := range []error{showErr, c.Deny("ask-nope", false), c.Revoke("ask-nope")} {
+	for _, err := range []error{showErr, c.Deny("ask-nope", false, ""), c.Revoke("ask-nope")} {
 		if !errors.Is(err, consent.ErrUnknown) {
 			t.Error(err)
 		}
@@ -278,7 +381,7 @@ func TestAnApprovalNeedsTheCodeOfItsConnection(t *testing.T) {
 	if got := raw(t, dir, fmt.Sprintf(`{"op":"approve","id":%q,"code":"AAAA"}`, q.ID)); !strings.Contains(got, "begins with a challenge") {
 		t.Errorf("without a challenge: %s", got)
 	}
-	c := &serverConn{challenge: &challenge{id: q.ID, choice: consent.ForCall, code: "AAAA"}}
+	c := &serverConn{challenge: &challenge{id: q.ID, answer: consent.Answer{Choice: consent.ForCall}, code: "AAAA"}}
 	c.Server = &Server{queue: queue}
 	if err := c.approve(request{ID: q.ID, Code: "AAAB"}); err == nil || c.challenge != nil {
 		t.Errorf("with a wrong code: %v", err)

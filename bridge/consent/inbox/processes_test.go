@@ -115,7 +115,7 @@ func helpApprove(args []string) error {
 	if len(all) != 1 {
 		return fmt.Errorf("%d processes", len(all))
 	}
-	begun, err := all[0].Begin(args[2], consent.Choice(args[3]))
+	begun, err := all[0].Begin(args[2], consent.Choice(args[3]), args[4])
 	if err != nil {
 		return err
 	}
@@ -136,6 +136,12 @@ func helpApprove(args []string) error {
 // can be seen, and returns what that prints.
 func approveElsewhere(t *testing.T, where, dir, id string, choice consent.Choice) string {
 	t.Helper()
+	return approvePartElsewhere(t, where, dir, id, choice, "")
+}
+
+// approvePartElsewhere is approveElsewhere for some of the calls, as their numbers were typed.
+func approvePartElsewhere(t *testing.T, where, dir, id string, choice consent.Choice, calls string) string {
+	t.Helper()
 	ours, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -150,7 +156,7 @@ func approveElsewhere(t *testing.T, where, dir, id string, choice consent.Choice
 		t.Fatal(err)
 	}
 	defer theirs.Close()
-	cmd := helper("orphan", where, dir, id, string(choice))
+	cmd := helper("orphan", where, dir, id, string(choice), calls)
 	cmd.ExtraFiles = []*os.File{theirs}
 	out, err := cmd.Output() // reads until the orphan ends, too
 	if err != nil {
@@ -172,6 +178,26 @@ func TestAPersonAtAnotherTerminalApproves(t *testing.T) {
 		if got, _ := queue.Question(q.ID); got.State != consent.Approved || got.Answer.Choice != choice || got.Answer.By != By || got.Answer.Remark != lateTerminal || got.Answer.PID == 0 {
 			t.Errorf("%+v", got)
 		}
+	}
+}
+
+func TestAPersonAtAnotherTerminalApprovesSomeCalls(t *testing.T) {
+	queue, dir, _ := open(t, consent.Options{})
+	q, outcome := ask(t, queue, transfer, transfer, transfer)
+	if got := approvePartElsewhere(t, "terminal", dir, q.ID, consent.ForCall, "1,3"); got != lateTerminal+"\napproved\n" {
+		t.Fatal(got)
+	}
+	denied := 0
+	for range q.Calls {
+		if err := <-outcome; errors.Is(err, consent.ErrDenied) {
+			denied++
+		} else if err != nil {
+			t.Error(err)
+		}
+	}
+	shown, err := connect(t, dir).Show(q.ID)
+	if denied != 1 || err != nil || shown.State != consent.Approved || !slices.Equal(shown.Allowed, []int{1, 3}) {
+		t.Errorf("%d denied, %+v, %v", denied, shown, err)
 	}
 }
 

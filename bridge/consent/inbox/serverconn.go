@@ -31,7 +31,7 @@ type serverConn struct {
 // A challenge is the code that a person has to type.
 type challenge struct {
 	id     string
-	choice consent.Choice
+	answer consent.Answer
 	code   string
 }
 
@@ -65,9 +65,9 @@ func (c *serverConn) do(r request) error {
 	case opApprove:
 		return c.approve(r)
 	case opDeny:
-		return c.decide(r.ID, consent.Deny, "")
+		return c.decide(r.ID, consent.Answer{Choice: consent.Deny, Because: r.Because})
 	case opStop:
-		return c.decide(r.ID, consent.Stop, "")
+		return c.decide(r.ID, consent.Answer{Choice: consent.Stop, Because: r.Because})
 	case opRevoke:
 		if err := c.queue.Revoke(r.ID); err != nil {
 			return fmt.Errorf("%s: %w", r.ID, err)
@@ -117,17 +117,27 @@ func (c *serverConn) begin(r request) error {
 	case !r.For.Allows() || !slices.Contains(q.Choices(), r.For):
 		return fmt.Errorf("this question cannot be approved for %q; leave --for out", r.For)
 	}
+	var calls []int
+	if r.Calls != "" {
+		if calls, err = q.ParseCalls(r.Calls); err != nil {
+			return err
+		}
+	}
+	a, err := q.Check(consent.Answer{Choice: r.For, Calls: calls})
+	if err != nil {
+		return err
+	}
 	remark, err := c.judge()
 	if err != nil {
 		c.log.Warn("an approval was refused", "question", q.ID, "uid", c.peer.Uid, "pid", c.peer.Pid, "err", err)
 		return err
 	}
-	c.challenge = &challenge{id: q.ID, choice: r.For, code: newCode()}
-	return c.reply(reply{Question: whole(q), Code: c.challenge.code, Remark: remark})
+	c.challenge = &challenge{id: q.ID, answer: a, code: newCode()}
+	return c.reply(reply{Question: whole(q), Code: c.challenge.code, Calls: calls, Remark: remark})
 }
 
 // approve approves a question if its code was typed. A code can be tried once.
-func (c *serverConn) approve(r request) error {
+func (c *serverConn) approve(r request) (err error) {
 	begun := c.challenge
 	c.challenge = nil
 	if begun == nil || begun.id != r.ID {
@@ -138,20 +148,24 @@ func (c *serverConn) approve(r request) error {
 		return errors.New("this is not the code, so nothing was approved")
 	}
 	// It is asked again: the process may have another parent now, or none.
-	remark, err := c.judge()
-	if err != nil {
+	if begun.answer.Remark, err = c.judge(); err != nil {
 		return err
 	}
-	return c.decide(begun.id, begun.choice, remark)
+	return c.decide(begun.id, begun.answer)
 }
 
-func (c *serverConn) decide(id string, choice consent.Choice, remark string) error {
+// decide gives the answer of the process that has connected.
+func (c *serverConn) decide(id string, a consent.Answer) error {
 	q, err := c.find(id)
 	if err != nil {
 		return err
 	}
-	a := consent.Answer{Choice: choice, By: By, PID: c.process.pid, Remark: remark}
+	choice := a.Choice
+	a.By, a.PID = By, c.process.pid
 	if q.Form != nil && choice == consent.Deny {
+		if a.Because != "" {
+			return fmt.Errorf("server %q asks for input, and gets no reason; leave --because out", q.Form.Server)
+		}
 		a.Choice, a.Action = "", "decline"
 	}
 	err = c.queue.Decide(id, a)

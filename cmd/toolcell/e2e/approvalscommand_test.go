@@ -135,6 +135,57 @@ func TestApprovalsDenyAndStop(t *testing.T) {
 	}
 }
 
+const gatherThree = "import asyncio\nprint([getattr(r, 'title', r) for r in await asyncio.gather(*[mcp_github.create_issue(title=t) for t in ('one', 'two', 'three')], return_exceptions=True)])"
+
+func TestApprovalsOfAPartAndWithAReason(t *testing.T) {
+	h, e := asking(t)
+	c := h.serve(t, e)
+	c.python(t, gatherThree, "github")
+	id := questions(t, h, e)[0].ID
+	for _, args := range [][]string{{"--calls", ""}, {"--calls", "1", "--for", "run"}, {"--calls", "1", "--revoke"}} {
+		if out, errs, code := h.run(t, e, append([]string{"approvals", "approve", id}, args...)...); code != exitUsage || !strings.Contains(errs, "--calls") {
+			t.Errorf("%q: exit %d, %s%s", args, code, out, errs)
+		}
+	}
+	p := inOtherTerminal(t, h.command(t, e, "approvals", "approve", id, "--calls", "1,4"))
+	p.sees("give numbers from 1 to 3, such as 1,3")
+	if code := p.exits(); code != exitFail {
+		t.Errorf("with a number that is none: exit %d", code)
+	}
+	p = inOtherTerminal(t, h.command(t, e, "approvals", "approve", id, "--calls", "1,3"))
+	p.sees(`3. server "github", tool "create_issue", arguments: {"title":"three"}`)
+	p.sees("To allow only calls 1,3, and deny 1 other, type ")
+	p.enters(p.sees(":")+"\r", "approved, 2 of 3 calls: "+id)
+	if code := p.exits(); code != 0 {
+		t.Errorf("exit %d", code)
+	}
+	c.call(t, map[string]any{"code": "", "session": id}).want(t, "['one', MCPError('denied by the user'), 'three']")
+
+	for stop, want := range map[bool]string{false: "denied by the user, who says: use the test account", true: "the user stopped the run: use the test account"} {
+		c.python(t, tryCall, "github")
+		all := questions(t, h, e)
+		id := all[len(all)-1].ID
+		args := []string{"approvals", "deny", id, "--because"}
+		if stop {
+			args = []string{"approvals", "deny", id, "--stop", "--because"}
+		}
+		if out, errs, code := h.run(t, e, append(args, strings.Repeat("x", 501))...); code != exitUsage || !strings.Contains(errs, "the reason has 501 characters, of at most 500") {
+			t.Errorf("too long: exit %d, %s%s", code, out, errs)
+		}
+		if out, errs, code := h.run(t, e, append(args, " use the\ntest \x1b[31maccount")...); code != 0 {
+			t.Fatalf("exit %d, %s%s", code, out, errs)
+		}
+		if r := c.call(t, map[string]any{"code": "", "session": id}); r.isError != stop || !strings.Contains(r.text, want) {
+			t.Errorf("stop %t: %s", stop, r.text)
+		}
+		for _, list := range [][]string{{"approvals"}, {"approvals", "show", id}, {"approvals", "list", "--all"}, {"runs", "list", "--calls"}, {"runs", "show"}} {
+			if out := h.must(t, e, list...); !strings.Contains(out, ": use the test account") {
+				t.Errorf("stop %t: %q prints\n%s", stop, list, out)
+			}
+		}
+	}
+}
+
 // recorded returns the entries of all records of the host's tests that have a text, in their order.
 func (h *host) recorded(t *testing.T, with string) (lines []string) {
 	t.Helper()
@@ -234,6 +285,7 @@ func TestExecAsksForApproval(t *testing.T) {
 		"yes, yes":     {"y\ry\r", "one two", 0},
 		"for the run":  {"r\r", "one two", 0},
 		"no":           {"n\r", "denied by the user", exitFail},
+		"no, because":  {"n use the test account\r", "denied by the user, who says: use the test account", exitFail},
 		"stop":         {"s\r", "stopped", exitFail},
 		"end of input": {"\x04", "stopped", exitFail},
 		"Ctrl-C":       {"\x03", "", 130},
@@ -250,6 +302,16 @@ func TestExecAsksForApproval(t *testing.T) {
 			p.leavesWith(c.code)
 		})
 	}
+}
+
+func TestExecAsksWhichOfSeveralCalls(t *testing.T) {
+	h, e := asking(t)
+	p := atTerminal(t, h.command(t, e, "exec", "--server", "github", "-c", gatherThree), 100)
+	p.sees("numbers, such as 1,3: allow only these calls, and deny the others")
+	p.enters("4\r", "give numbers from 1 to 3, such as 1,3")
+	p.sees("Your answer [y/r/n/s or numbers]: ")
+	p.enters("2-3\r", "[MCPError('denied by the user'), 'two', 'three']")
+	p.leavesWith(0)
 }
 
 // TestExecAsksWhileItsInputIsAPipe: the lines of the pipe are the code's.

@@ -78,7 +78,7 @@ func TestPageInABrowser(t *testing.T) {
 	if err := walk.Wait(); err != nil {
 		t.Fatalf("%v\n%s", err, stderr)
 	}
-	for i, want := range []string{"t", "denied by the user", "t", "the user stopped the run"} {
+	for i, want := range []string{"t", "denied by the user, who says: use the test account", "t", "the user stopped the run"} {
 		if r := c.call(t, map[string]any{"code": "", "session": asked[i]}); !strings.Contains(r.text, want) {
 			t.Errorf("run %d: %s, want %q", i, r.text, want)
 		}

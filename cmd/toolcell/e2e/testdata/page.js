@@ -122,8 +122,10 @@ async function attack(context, base, id) {
 
   await wanted("RUN");
   await heading(other, "1 question waits for you");
+  await other.getByLabel("Why not").fill("use the test account");
   await other.getByRole("button", { name: "Do not allow it", exact: true }).click();
   await heading(page, "Nothing waits for you");
+  await page.getByText(": use the test account").waitFor();
 
   await wanted("RUN");
   await heading(page, "1 question waits for you");

@@ -228,7 +228,7 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request) {
 	id := r.PathValue("id")
 	s.done(w, r, s.withProcess(id, func(c *inbox.Client) (bool, error) {
 		chosen := consent.Choice(r.PostFormValue("for"))
-		challenge, err := c.Begin(id, chosen)
+		challenge, err := c.Begin(id, chosen, "")
 		if err != nil {
 			return false, err
 		}
@@ -289,13 +289,20 @@ func (s *Server) approve(w http.ResponseWriter, r *http.Request) {
 	s.done(w, r, begun.process.Approve(id, strings.TrimSpace(r.PostFormValue("code"))))
 }
 
-// deny denies what a question asks, or also stops its run.
+// deny denies what a question asks, or also stops its run, for the reason that was typed.
 func (s *Server) deny(w http.ResponseWriter, r *http.Request) {
 	if !s.mayAct(w, r) {
 		return
 	}
+	because, err := consent.Because(r.PostFormValue("because"))
+	if err != nil {
+		s.done(w, r, err)
+		return
+	}
 	id := r.PathValue("id")
-	s.done(w, r, s.withProcess(id, func(c *inbox.Client) (bool, error) { return false, c.Deny(id, r.PostFormValue("stop") != "") }))
+	s.done(w, r, s.withProcess(id, func(c *inbox.Client) (bool, error) {
+		return false, c.Deny(id, r.PostFormValue("stop") != "", because)
+	}))
 }
 
 // revoke takes back an approval that still allows something.

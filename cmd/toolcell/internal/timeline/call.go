@@ -119,7 +119,11 @@ func (t *Timeline) WhoAllowed(c *Call, o Options) (said, remark string) {
 	case c.Question != nil && c.before:
 		return "allowed for the rest of the run: " + c.Question.Answer(), c.Question.remark()
 	case c.Question != nil:
-		return c.Question.Answer(), c.Question.remark()
+		said = c.Question.answerTo(c.Number)
+		if words := t.words(c, o); words != "" {
+			said += ": " + words
+		}
+		return said, c.Question.remark()
 	case c.wasAsked():
 		return "allowed for the connection: by the user in another run (" + c.Start.Question + ")", ""
 	case c.denied():
@@ -133,6 +137,29 @@ func (t *Timeline) WhoAllowed(c *Call, o Options) (said, remark string) {
 		return "allowed by the policy", ""
 	}
 	return "no policy: not asked", ""
+}
+
+// words returns what the user says to a call that was denied, or why it is not there; "" if that is
+// nothing, or the call was allowed.
+func (t *Timeline) words(c *Call, o Options) string {
+	q := c.Question
+	if q == nil || q.Last == nil || slices.Contains(q.Last.Allowed, c.Number) {
+		return ""
+	}
+	return t.Because(q, o)
+}
+
+// Because returns what the user says to what a question's answer denies, or why it is not there; "" if
+// that is nothing.
+func (t *Timeline) Because(q *Question, o Options) string {
+	if q.Last == nil {
+		return ""
+	}
+	s := t.shownText(&o, q.answered, "because", &q.Last.Because)
+	if s.none && s.note != "" {
+		return "(" + s.note + ")"
+	}
+	return console.OneLine(s.full(), maxReason)
 }
 
 // maxReason bounds why a call was refused, in columns.
@@ -163,9 +190,10 @@ type Question struct {
 	Asked  time.Time
 	Last   *record.Ask // what became of it; nil while it waits, or if its process was killed
 
-	scope string         // of the approval, which may have been revoked since
-	tools []string       // of its calls
-	entry *history.Entry // in which it is asked
+	scope    string         // of the approval, which may have been revoked since
+	tools    []string       // of its calls
+	entry    *history.Entry // in which it is asked
+	answered *history.Entry // that of Last
 }
 
 // shown is the text that the user was shown.
@@ -177,7 +205,10 @@ func (q *Question) shown() *record.Text {
 }
 
 // Answer says in words what became of the question, and how.
-func (q *Question) Answer() string {
+func (q *Question) Answer() string { return q.answerTo(0) }
+
+// answerTo is Answer for one of its calls.
+func (q *Question) answerTo(call int) string {
 	a := q.Last
 	if a == nil {
 		return "the user was asked, and there is no answer (" + q.ID + ")"
@@ -188,10 +219,14 @@ func (q *Question) Answer() string {
 		"revoked": "allowed by the user, and taken back later",
 	}[a.State]
 	said = cmp.Or(said, a.State)
+	others := ""
+	if call > 0 && len(a.Allowed) > 0 && !slices.Contains(a.Allowed, call) {
+		said, others = "denied by the user", ", who allowed other calls"
+	}
 	if how := HowAnswered(a); how != "" {
 		said += " " + how
 	}
-	said += scopes[a.Scope]
+	said += others + scopes[a.Scope]
 	if a.Waited > 0 {
 		said += ", after " + Took(a.Waited)
 	}

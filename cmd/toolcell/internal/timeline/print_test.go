@@ -171,6 +171,9 @@ func TestWhoAllowedACall(t *testing.T) {
 		},
 		"taken back":       {asking(record.Ask{State: "approved", Scope: "run"}, append(slices.Clone(sent), record.Ask{Question: "ask-A", State: "revoked"})...), "allowed by the user, and taken back later (ask-A)"},
 		"denied":           {asking(record.Ask{State: "denied", By: "form"}, record.CallEnd{Call: 1, Outcome: record.Refused}), "denied by the user in a form (ask-A)"},
+		"with a reason":    {asking(record.Ask{State: "denied", By: "form", Because: record.TextOf("use the test account")}, record.CallEnd{Call: 1, Outcome: record.Refused}), "denied by the user in a form (ask-A): use the test account"},
+		"in part":          {asking(record.Ask{State: "approved", By: "form", Allowed: []int{1}, Because: record.TextOf("not twice")}, sent...), "allowed by the user in a form (ask-A)"},
+		"left out":         {asking(record.Ask{State: "approved", By: "form", Allowed: []int{2}, Because: record.TextOf("not twice")}, record.CallEnd{Call: 1, Outcome: record.Refused}), "denied by the user in a form, who allowed other calls (ask-A): not twice"},
 		"stopped":          {asking(record.Ask{State: "stopped"}, record.CallEnd{Call: 1, Outcome: record.Refused}), "denied by the user, who stopped the run (ask-A)"},
 		"expired":          {asking(record.Ask{State: "expired"}), "no answer came in time (ask-A)"},
 		"ended":            {asking(record.Ask{State: "ended"}), "the run ended before an answer (ask-A)"},
@@ -182,6 +185,20 @@ func TestWhoAllowedACall(t *testing.T) {
 			contain(t, printed(t, recorded(t, record.Options{}, tt.entries...), Options{}), "                  "+tt.want+"\n")
 		})
 	}
+}
+
+// TestAReasonIsShownOnce: the error that the code got has it, too.
+func TestAReasonIsShownOnce(t *testing.T) {
+	for state, err := range map[string]string{"denied": "denied by the user, who says: not twice", "stopped": "the user stopped the run: not twice"} {
+		entries := asking(record.Ask{State: state, Because: record.TextOf("not twice")}, record.CallEnd{Call: 1, Outcome: record.Refused, Error: record.TextOf(err)})
+		if out := printed(t, recorded(t, record.Options{}, entries...), Options{}); strings.Count(out, "not twice") != 1 {
+			t.Errorf("%s:\n%s", state, out)
+		}
+		out := printed(t, recorded(t, record.Options{}, entries...), Options{Hide: func(string) bool { return true }, ToShow: "--values"})
+		contain(t, out, "(ask-A): (9 bytes, not shown: --values)\n")
+	}
+	before := []record.Entry{record.RunStart{}, record.Ask{Question: "ask-B", State: "asked", About: "before"}, record.Ask{Question: "ask-B", State: "denied", About: "before", Because: record.TextOf("no packages")}}
+	contain(t, printed(t, recorded(t, record.Options{}, before...), Options{}), "question  asked before the code ran: denied by the user (ask-B): no packages\n")
 }
 
 // TestOutcomesInWords, so that nobody takes a call for one that had no effect.

@@ -26,16 +26,16 @@ type moment struct {
 const widestName = 48
 
 // moments returns what happened, in the order of time.
-func (t *Timeline) moments() (all []moment) {
-	for _, c := range t.Calls {
+func (p *printer) moments() (all []moment) {
+	for _, c := range p.Calls {
 		all = append(all, moment{at: c.At, call: c})
 	}
-	for _, e := range t.others {
+	for _, e := range p.others {
 		all = append(all, moment{at: e.Time, line: other(e)})
 	}
-	for _, q := range t.Questions {
+	for _, q := range p.Questions {
 		if len(q.tools) == 0 {
-			all = append(all, moment{at: q.Asked, line: q.line()})
+			all = append(all, moment{at: q.Asked, line: p.questionLine(q)})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b moment) int { return a.at.Compare(b.at) })
@@ -189,7 +189,10 @@ func (p *printer) below(c *Call, indent string) (lines []string) {
 		below("a rule asks: " + strings.Join(c.Verdict.Reasons, "; "))
 	}
 	if c.End != nil && !c.denied() { // which says the same
-		if s := p.shownText(&p.o, c.end, "error", &c.End.Error); s.none || !strings.HasPrefix(said, s.full()) {
+		s := p.shownText(&p.o, c.end, "error", &c.End.Error)
+		words := p.words(c, p.o)
+		same := strings.HasPrefix(said, s.full()) || words != "" && strings.HasSuffix(s.full(), words)
+		if s.none || !same {
 			below(p.short("error: ", s, indent))
 		}
 		if c.End.Answer.Kept > 0 {
@@ -263,13 +266,17 @@ func (p *printer) short(label string, s shown, indent string) string {
 	return label + console.OneLine(s.full(), room) + note
 }
 
-// line tells of a question that is about no call.
-func (q *Question) line() string {
+// questionLine tells of a question that is about no call.
+func (p *printer) questionLine(q *Question) string {
 	about := "asked before the code ran"
 	if q.About == "input" {
 		about = strings.TrimSpace(q.Server+" "+q.Tool) + " asked for input"
 	}
-	return "question  " + about + ": " + q.Answer()
+	line := "question  " + about + ": " + q.Answer()
+	if because := p.Because(q, p.o); because != "" {
+		line += ": " + because
+	}
+	return line
 }
 
 // other tells of an entry that is no call.

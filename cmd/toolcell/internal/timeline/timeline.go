@@ -128,7 +128,7 @@ func (t *Timeline) ask(body *record.Ask, e *history.Entry) {
 		at = len(t.Questions) - 1
 	}
 	if q := t.Questions[at]; body.State != asked {
-		q.Last, q.scope = body, cmp.Or(body.Scope, q.scope)
+		q.Last, q.answered, q.scope = body, e, cmp.Or(body.Scope, q.scope)
 	}
 }
 

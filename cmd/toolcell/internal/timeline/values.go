@@ -130,6 +130,11 @@ func (t *Timeline) ArgumentsValue(c *Call, o Options) *Value {
 // Shown returns the text that the user was shown, nil if it is not kept.
 func (t *Timeline) Shown(q *Question, o Options) *Value { return t.valueOf(&o, q.entry, "shown") }
 
+// BecauseValue returns what the user says to what is denied, nil if it is not kept.
+func (t *Timeline) BecauseValue(q *Question, o Options) *Value {
+	return t.valueOf(&o, q.answered, "because")
+}
+
 func (t *Timeline) valueOf(o *Options, e *history.Entry, field string) *Value {
 	if e == nil || e.Values[field] == nil {
 		return nil

@@ -64,7 +64,7 @@ func (t *Timeline) View(o Options) (v View) {
 			v.Files = append(v.Files, f)
 		}
 	}
-	for _, m := range t.moments() {
+	for _, m := range p.moments() {
 		shown := Moment{After: fmt.Sprintf("+%.3fs", m.at.Sub(t.Run.Start).Seconds()), Call: m.call}
 		if m.call == nil {
 			shown.Text = console.Plain(m.line)
