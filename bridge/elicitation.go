@@ -160,7 +160,7 @@ func answerTo(q *consent.Question, fields map[string]any) (consent.Answer, error
 		s, isText := value.(string)
 		if given {
 			known++
-			wrong = wrong || !isText
+			wrong = wrong || !isText && value != nil // as some clients send what was left empty
 		}
 		return strings.TrimSpace(s)
 	}

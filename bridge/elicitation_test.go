@@ -98,12 +98,12 @@ func TestNothingButAValidChoiceApproves(t *testing.T) {
 	const absent = "absent"
 	calls := []consent.Call{{Server: "bank", Tool: "transfer", Arguments: []byte("{}")}, {Server: "bank", Tool: "transfer", Arguments: []byte("{}")}, {Server: "bank", Tool: "transfer", Arguments: []byte("{}")}}
 	numbers := map[any][]int{ // nil: it does not name a part
-		absent: nil, "": nil, " ": nil, "1-3": nil,
+		absent: nil, nil: nil, "": nil, " ": nil, "1-3": nil,
 		"2": {2}, "1, 3": {1, 3}, "3,1": {1, 3},
 	}
-	wrongNumbers := []any{nil, true, 2.0, "0", "4", "2 3", "all", "1\x00", "-", strings.Repeat("1,", 1<<19)}
-	reasons := map[any]string{absent: "", "": "", " \n": "", "\x1b[2J": "", "use the test account": "use the test account"}
-	wrongReasons := []any{nil, false, 1.0, strings.Repeat("x", consent.MaxBecause+1), strings.Repeat("\x00", 1<<20)}
+	wrongNumbers := []any{true, 2.0, "0", "4", "2 3", "all", "1\x00", "-", strings.Repeat("1,", 1<<19)}
+	reasons := map[any]string{absent: "", nil: "", "": "", " \n": "", "\x1b[2J": "", "use the test account": "use the test account"}
+	wrongReasons := []any{false, 1.0, strings.Repeat("x", consent.MaxBecause+1), strings.Repeat("\x00", 1<<20)}
 	for _, several := range []bool{false, true} {
 		q := &consent.Question{Calls: calls[:1]}
 		if several {
@@ -121,7 +121,7 @@ func TestNothingButAValidChoiceApproves(t *testing.T) {
 					}
 					part, validNumbers := numbers[number]
 					because, validReason := reasons[reason]
-					blank := number == absent || number == "" || number == " "
+					blank := number == absent || number == nil || number == "" || number == " "
 					validNumbers = validNumbers && (blank || several)
 					var want consent.Answer
 					switch {
