@@ -45,7 +45,7 @@ func serveUI(ctx context.Context, o uiOptions) error {
 	options := page.Options{
 		Record:    o.history(),
 		OpenFile:  artifacts.New(artifacts.Options{Dir: filesDir(o.Settings)}).Open,
-		Connect:   func() ([]*inbox.Client, error) { return openApprovals(o.Settings) },
+		Connect:   o.connect,
 		Shown:     o.shown,
 		ReadsOnly: readsOnly,
 		Opened: func() {
@@ -78,6 +78,15 @@ func serveUI(ctx context.Context, o uiOptions) error {
 		}
 	}()
 	return server.Serve(ctx, l)
+}
+
+// connect connects to the processes that may have questions, which the page answers.
+func (o uiOptions) connect() ([]*inbox.Client, error) {
+	all, err := openApprovals(o.Settings)
+	for _, c := range all {
+		c.Page = true
+	}
+	return all, err
 }
 
 // shown says of which runs the page shows no values. The policy is read anew for each page.

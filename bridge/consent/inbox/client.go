@@ -24,7 +24,8 @@ const (
 // A Client speaks with one process that may have questions. It is not safe for
 // concurrent use.
 type Client struct {
-	PID   int // 0 if the process is in another container
+	PID   int  // 0 if the process is in another container
+	Page  bool // answers are those of the page of toolcell ui
 	conn  *net.UnixConn
 	lines *bufio.Reader
 }
@@ -133,6 +134,7 @@ var errAnswer = errors.New("the answer of toolcell serve is not understood")
 
 // ask sends a request and returns the replies that have a question.
 func (c *Client) ask(r request) (replies []reply, err error) {
+	r.Page = c.Page
 	line, err := json.Marshal(r)
 	if err != nil {
 		return nil, fmt.Errorf("writing a request as JSON: %w", err)

@@ -159,6 +159,7 @@ type request struct {
 
 	Calls   string `json:"calls,omitempty"`   // of a challenge: numbers, as they were typed; all if empty
 	Because string `json:"because,omitempty"` // of a denial or a stop
+	Page    bool   `json:"page,omitempty"`    // it was answered on the page of toolcell ui
 }
 
 type reply struct {

@@ -16,8 +16,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// By is the consent.Answer.By of what comes over a socket.
-const By = "toolcell approvals"
+// What consent.Answer.By is of what comes over a socket.
+const (
+	By     = "toolcell approvals"
+	ByPage = "toolcell ui"
+)
+
+func (r request) by() string {
+	if r.Page {
+		return ByPage
+	}
+	return By
+}
 
 // A serverConn is one connection of a Server.
 type serverConn struct {
@@ -65,14 +75,14 @@ func (c *serverConn) do(r request) error {
 	case opApprove:
 		return c.approve(r)
 	case opDeny:
-		return c.decide(r.ID, consent.Answer{Choice: consent.Deny, Because: r.Because})
+		return c.decide(r.ID, consent.Answer{Choice: consent.Deny, Because: r.Because, By: r.by()})
 	case opStop:
-		return c.decide(r.ID, consent.Answer{Choice: consent.Stop, Because: r.Because})
+		return c.decide(r.ID, consent.Answer{Choice: consent.Stop, Because: r.Because, By: r.by()})
 	case opRevoke:
 		if err := c.queue.Revoke(r.ID); err != nil {
 			return fmt.Errorf("%s: %w", r.ID, err)
 		}
-		c.record("revoke", r.ID)
+		c.record("revoke", r.ID, r.by())
 		return nil
 	}
 	return fmt.Errorf("there is no operation %.40q", string(r.Op))
@@ -123,7 +133,7 @@ func (c *serverConn) begin(r request) error {
 			return err
 		}
 	}
-	a, err := q.Check(consent.Answer{Choice: r.For, Calls: calls})
+	a, err := q.Check(consent.Answer{Choice: r.For, Calls: calls, By: r.by()})
 	if err != nil {
 		return err
 	}
@@ -161,7 +171,7 @@ func (c *serverConn) decide(id string, a consent.Answer) error {
 		return err
 	}
 	choice := a.Choice
-	a.By, a.PID = By, c.process.pid
+	a.PID = c.process.pid
 	if q.Form != nil && choice == consent.Deny {
 		if a.Because != "" {
 			return fmt.Errorf("server %q asks for input, and gets no reason; leave --because out", q.Form.Server)
@@ -176,14 +186,14 @@ func (c *serverConn) decide(id string, a consent.Answer) error {
 		return decided(q)
 	}
 	if err == nil {
-		c.record(string(choice), id)
+		c.record(string(choice), id, a.By)
 	}
 	return err
 }
 
 // record logs which process has answered; the queue logs what was answered.
-func (c *serverConn) record(choice, id string) {
-	c.log.Info("answered with toolcell approvals", "choice", choice, "question", id, "uid", c.peer.Uid, "pid", c.peer.Pid)
+func (c *serverConn) record(choice, id, by string) {
+	c.log.Info("answered with "+by, "choice", choice, "question", id, "uid", c.peer.Uid, "pid", c.peer.Pid)
 }
 
 // decided is consent.ErrDecided with what is known of the answer.

@@ -228,11 +228,14 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request) {
 	id := r.PathValue("id")
 	s.done(w, r, s.withProcess(id, func(c *inbox.Client) (bool, error) {
 		chosen := consent.Choice(r.PostFormValue("for"))
-		challenge, err := c.Begin(id, chosen, "")
+		challenge, err := c.Begin(id, chosen, strings.TrimSpace(r.PostFormValue("calls")))
 		if err != nil {
 			return false, err
 		}
 		begun := &approval{process: c, Choice: titled(challenge.Question, chosen), at: time.Now()}
+		if len(challenge.Calls) > 0 {
+			begun.Choice.Title = fmt.Sprintf("Allow of these %d calls only %s", len(challenge.Question.Calls), numbers(challenge.Calls))
+		}
 		if err := s.keep(id, begun); err != nil {
 			return false, err
 		}
@@ -246,6 +249,18 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request) {
 		}
 		return true, nil
 	}))
+}
+
+// numbers lists numbers of calls.
+func numbers(all []int) string {
+	var b strings.Builder
+	for i, n := range all {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprint(&b, n)
+	}
+	return b.String()
 }
 
 // keep keeps an approval until its code is typed, in place of one that was begun before.

@@ -1,8 +1,10 @@
 package page
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -60,5 +62,47 @@ func TestApprovalsForAConnectionAreTakenBackHere(t *testing.T) {
 	queue.Disconnect(client)
 	if revocable(held) {
 		t.Error("it can be taken back after the end of the connection")
+	}
+}
+
+// TestDenialsOfThePageSayWhy, and that they are of the page.
+func TestDenialsOfThePageSayWhy(t *testing.T) {
+	queue, dir := consent.NewQueue(consent.Options{}), t.TempDir()
+	s, err := inbox.Listen(dir, queue, func() bool { return false }, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	v := visit(t, func(o *Options) {
+		o.Connect = func() ([]*inbox.Client, error) {
+			all, err := inbox.Connect(dir)
+			for _, c := range all {
+				c.Page = true
+			}
+			return all, err
+		}
+	})
+	run := queue.Begin(consent.AskerOptions{})
+	defer run.End()
+	done := make(chan error, 1)
+	changed := queue.Changed()
+	go func() {
+		done <- run.Ask(t.Context(), consent.Call{Server: "bank", Tool: "pay", Reasons: []string{"a rule"}}, func() {})
+	}()
+	<-changed
+	q, waits := run.Pending()
+	if !waits {
+		t.Fatal("nothing waits")
+	}
+	resp, err := v.web.PostForm(v.base+"/questions/"+q.ID+"/deny", url.Values{"because": {"use the test account"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if err := <-done; !errors.Is(err, consent.ErrDenied) || !strings.Contains(err.Error(), "use the test account") {
+		t.Errorf("the code gets %v", err)
+	}
+	if q, _ = queue.Question(q.ID); q.Answer.By != inbox.ByPage || q.State != consent.Denied {
+		t.Errorf("%s by %q", q.State, q.Answer.By)
 	}
 }
