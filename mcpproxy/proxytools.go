@@ -35,6 +35,22 @@ func (p *Proxy) Docs(ctx context.Context, server, tool string, full bool) ([]Too
 	return docs, nil
 }
 
+// KnownDocs describes the tools of a server that are known, at most limit of them, as Docs does without
+// full. It starts nothing.
+func (p *Proxy) KnownDocs(server string, limit int) []ToolDoc {
+	u, err := p.upstream(server)
+	if err != nil {
+		return nil
+	}
+	known := p.KnownTools(server)
+	known = known[:min(len(known), limit)]
+	docs := make([]ToolDoc, 0, len(known))
+	for _, t := range known {
+		docs = append(docs, newDoc(u.server, t, false))
+	}
+	return docs
+}
+
 // Tools returns all tools of a server with their schemas. It starts the server
 // only if they are not known yet.
 func (p *Proxy) Tools(ctx context.Context, server string) ([]catalog.Tool, error) {
@@ -100,20 +116,46 @@ func (p *Proxy) Refresh(ctx context.Context, server string) ([]catalog.Tool, err
 // the problems, with the reason. Servers that allowed refuses are left out and not
 // started, as all are with nil.
 func (p *Proxy) Search(ctx context.Context, query string, limit int, full bool, allowed func(name, alias string) bool) ([]ToolDoc, []config.Problem, error) {
-	switch {
-	case utf8.RuneCountInString(query) > maxQuery:
-		return nil, nil, fmt.Errorf("searching tools: the query is longer than %d characters", maxQuery)
-	case !search.HasWords(query):
-		return nil, nil, errors.New("searching tools: the query is empty: give some words that say what the tool should do")
-	case limit < 0:
-		return nil, nil, fmt.Errorf("searching tools: limit %d is not positive", limit)
-	case limit == 0:
-		limit = defaultHits
+	limit, err := checkSearch(query, limit)
+	if err != nil {
+		return nil, nil, err
 	}
 	upstreams := slices.DeleteFunc(slices.Clone(p.current().upstreams), func(u *upstream) bool {
 		return allowed == nil || !allowed(u.server.Name, u.server.Alias)
 	})
-	return p.tools.search(ctx, upstreams, query, min(limit, maxHits), full)
+	return p.tools.search(ctx, upstreams, query, limit, full)
+}
+
+// SearchKnown is Search over the tools that are known, of all servers. It starts nothing, and returns the
+// names of the servers whose tools are not known.
+func (p *Proxy) SearchKnown(ctx context.Context, query string, limit int) (found []ToolDoc, unknown []string, err error) {
+	if limit, err = checkSearch(query, limit); err != nil {
+		return nil, nil, err
+	}
+	upstreams := p.current().upstreams
+	lists := make([]*catalog.List, len(upstreams))
+	for i, u := range upstreams {
+		if lists[i], _ = u.record.Tools(); lists[i] == nil {
+			unknown = append(unknown, u.server.Name)
+		}
+	}
+	found, err = p.tools.rank(ctx, upstreams, lists, query, limit, false)
+	return found, unknown, err
+}
+
+// checkSearch returns how many tools a search may find.
+func checkSearch(query string, limit int) (int, error) {
+	switch {
+	case utf8.RuneCountInString(query) > maxQuery:
+		return 0, fmt.Errorf("searching tools: the query is longer than %d characters", maxQuery)
+	case !search.HasWords(query):
+		return 0, errors.New("searching tools: the query is empty: give some words that say what the tool should do")
+	case limit < 0:
+		return 0, fmt.Errorf("searching tools: limit %d is not positive", limit)
+	case limit == 0:
+		limit = defaultHits
+	}
+	return min(limit, maxHits), nil
 }
 
 // AnyServer lets Search look at all servers.

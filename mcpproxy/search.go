@@ -66,9 +66,18 @@ func (c *knownTools) search(ctx context.Context, upstreams []*upstream, query st
 		}
 		return nil, nil, fmt.Errorf("searching tools: %w", cause)
 	}
+	found, err := c.rank(ctx, upstreams, lists, query, limit, full)
+	if err != nil {
+		return nil, nil, err
+	}
+	return found, problemsOf(upstreams, failures), nil
+}
+
+// rank ranks the tools of these lists.
+func (c *knownTools) rank(ctx context.Context, upstreams []*upstream, lists []*catalog.List, query string, limit int, full bool) ([]ToolDoc, error) {
 	have, err := c.index(ctx, upstreams, lists)
 	if err != nil {
-		return nil, nil, fmt.Errorf("searching tools: %w", err)
+		return nil, fmt.Errorf("searching tools: %w", err)
 	}
 	found := []ToolDoc{}
 	for _, hit := range have.index.Search(query, limit) {
@@ -77,7 +86,7 @@ func (c *knownTools) search(ctx context.Context, upstreams []*upstream, query st
 		doc.Score = rounded(hit.Score)
 		found = append(found, doc)
 	}
-	return found, problemsOf(upstreams, failures), nil
+	return found, nil
 }
 
 // problemsOf says why servers could not be searched.

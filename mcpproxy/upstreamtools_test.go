@@ -97,6 +97,33 @@ func TestKnownToolsNeedNoServer(t *testing.T) {
 	}
 }
 
+// TestWhatIsKnownIsSearchedWithoutStarting any server, and says of which nothing is known.
+func TestWhatIsKnownIsSearchedWithoutStarting(t *testing.T) {
+	dir := t.TempDir()
+	starts := filepath.Join(t.TempDir(), "starts")
+	known, other := fake(t, "FAKE_STARTS", starts), fake(t, "FAKE_STARTS", starts, "FAKE_INSTRUCTIONS", "Another.")
+	other.Name, other.Alias = "other", "other"
+	p := proxyFor(t, Options{CatalogDir: dir}, known, other)
+	all := toolNames(t, p)
+	started := len(lines(starts))
+	docs, unknown, err := p.SearchKnown(t.Context(), "returns arguments", 1)
+	if err != nil || len(docs) != 1 || docs[0].Tool != "echo" || docs[0].Signature == "" || !slices.Equal(unknown, []string{"other"}) {
+		t.Errorf("found %+v; not known: %q, %v", docs, unknown, err)
+	}
+	if _, _, err := p.SearchKnown(t.Context(), " ", 1); err == nil || !strings.Contains(err.Error(), "the query is empty") {
+		t.Errorf("an empty query: %v", err)
+	}
+	if docs := p.KnownDocs("fake", 1000); len(docs) != strings.Count(all, " ")+1 || docs[0].Signature == "" {
+		t.Errorf("%d documents of the tools %s", len(docs), all)
+	}
+	if got := len(p.KnownDocs("fake", 2)) + len(p.KnownDocs("other", 2)) + len(p.KnownDocs("none", 2)); got != 2 {
+		t.Errorf("%d documents, want 2 of the one server", got)
+	}
+	if got := len(lines(starts)); got != started {
+		t.Errorf("%d starts, want none", got-started)
+	}
+}
+
 func TestTheOlderHandshakeIsRemembered(t *testing.T) {
 	dir := t.TempDir()
 	starts := filepath.Join(t.TempDir(), "starts")
