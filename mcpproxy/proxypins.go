@@ -57,7 +57,8 @@ func (p *Proxy) Pins(server string) (*pins.Server, error) {
 	return u.pins.Store.Read(u.pins.Key)
 }
 
-// KnownTools returns the tools of a server, nil if they are not known. It starts nothing.
+// KnownTools returns the tools of a server, nil if they are not known, and an empty slice if it has
+// none. It starts nothing.
 func (p *Proxy) KnownTools(server string) []catalog.Tool {
 	u, err := p.upstream(server)
 	if err != nil {
@@ -67,7 +68,7 @@ func (p *Proxy) KnownTools(server string) []catalog.Tool {
 	if list == nil {
 		return nil
 	}
-	return list.All()
+	return append([]catalog.Tool{}, list.All()...)
 }
 
 // AcceptPins pins a tool of a server as the server has it now, or all tools if tool is

@@ -47,16 +47,36 @@ var doctorSettings = append([]string{
 }, settings.ForImages...)
 
 func runDoctor(ctx context.Context, o Options) error {
+	checks, err := collectChecks(ctx, o, newLogger(o.Settings, o.Err, max(o.Settings.LogLevel, slog.LevelWarn)))
+	if err != nil {
+		return err
+	}
+	if o.JSON {
+		if err := console.PrintJSON(o.Streams, checks); err != nil {
+			return err
+		}
+	} else {
+		printChecks(o.Stdout(), console.ColorsFor(o.Out), checks)
+	}
+	if _, code := summary(checks); code != console.ExitOK {
+		return &console.ExitError{Code: code}
+	}
+	return nil
+}
+
+// collectChecks examines this host, the user's files and the image. It prints nothing; log is of the
+// store of images.
+func collectChecks(ctx context.Context, o Options, log *slog.Logger) ([]doctor.Check, error) {
 	conf, d := o.Settings, o.Settings.Dirs
 	err := conf.CheckAll()
 	if wrong, ok := errors.AsType[*settings.FileError](err); ok {
 		o.FileError, err = wrong, nil
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := conf.CheckMounts(); err != nil {
-		return err
+		return nil, err
 	}
 	python, pythonErr := python.FindOnHost(ctx, "/")
 	shown, projectChecks := examineProject(ctx, conf)
@@ -70,19 +90,9 @@ func runDoctor(ctx context.Context, o Options) error {
 		checkServerFolders(servers, conf.OwnFiles()), checkServerPins(servers, pinned), checkClients(found.options))
 	checks = append(checks, sandboxCheck(ctx, conf, checks, pythonErr))
 	if firstFatal(checks) < 0 { // otherwise nothing would run on it
-		checks = append(checks, imageChecks(ctx, o, pythonErr)...)
+		checks = append(checks, imageChecks(ctx, conf, log, pythonErr)...)
 	}
-	if o.JSON {
-		if err := console.PrintJSON(o.Streams, checks); err != nil {
-			return err
-		}
-	} else {
-		printChecks(o.Stdout(), console.ColorsFor(o.Out), checks)
-	}
-	if _, code := summary(checks); code != console.ExitOK {
-		return &console.ExitError{Code: code}
-	}
-	return nil
+	return checks, context.Cause(ctx) // of what was cut short nothing is known
 }
 
 // examineProject returns what code is shown of the working folder, or why it is not.

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/images"
 	"github.com/toolcell/toolcell/internal/program"
@@ -56,24 +55,23 @@ var errSlowRegistry = fmt.Errorf("no answer within %s", registryTimeout)
 
 // imageChecks are doctor's lines on the image. No layer is fetched, and no registry
 // asked about an image that is here. python is the error of the host's own.
-func imageChecks(ctx context.Context, o Options, python error) []doctor.Check {
-	conf := o.Settings
+func imageChecks(ctx context.Context, conf settings.Settings, log *slog.Logger, python error) []doctor.Check {
 	if conf.Image == "host" {
 		return nil // RC-SANDBOX runs it
 	}
 	f := imageFacts{ref: conf.Image, self: program.Self(), fallback: !conf.ImageNamed && python == nil, always: conf.Pull == rootfs.PullAlways}
 	f.imageTyped, f.pullTyped = conf.Typed("image"), conf.Typed("pull")
 	conf.LogLevel = max(conf.LogLevel, slog.LevelWarn)
-	f.err = f.gather(ctx, conf, o.Streams)
+	f.err = f.gather(ctx, conf, log)
 	return f.checks()
 }
 
-func (f *imageFacts) gather(ctx context.Context, conf settings.Settings, s *console.Streams) (err error) {
+func (f *imageFacts) gather(ctx context.Context, conf settings.Settings, log *slog.Logger) (err error) {
 	ref, err := images.Parse(f.ref)
 	if err != nil {
 		return err
 	}
-	store, err := openStore(conf, newLogger(conf, s.Err, conf.LogLevel))
+	store, err := openStore(conf, log)
 	if err != nil {
 		return err
 	}
@@ -99,7 +97,6 @@ func (f *imageFacts) gather(ctx context.Context, conf settings.Settings, s *cons
 
 // examine compares an image that is here with its digests, and runs its Python.
 func (f *imageFacts) examine(ctx context.Context, conf settings.Settings, store *rootfs.Store) {
-	ctx = context.WithoutCancel(ctx) // the timeout was for the registry
 	name := f.ref
 	if f.found.Digest != "" {
 		name = f.found.Digest

@@ -55,11 +55,22 @@ type listedImage struct {
 }
 
 func imagesList(_ context.Context, o Options, store *rootfs.Store) error {
-	all, err := store.List()
+	rows, err := listImages(store)
 	if err != nil {
 		return err
 	}
-	var rows []listedImage
+	return printRows(o, rows, noImages, noImagesNext, imageColumns, listedImage.cells)
+}
+
+// The message if there are no images, and what to do then.
+const (
+	noImages     = "there are no images here yet"
+	noImagesNext = "toolcell images pull " + settings.DefaultImage
+)
+
+// listImages returns a row for each name of each image.
+func listImages(store *rootfs.Store) (rows []listedImage, err error) {
+	all, err := store.List()
 	for _, i := range all {
 		if len(i.Refs) == 0 {
 			rows = append(rows, listedImage{"", i})
@@ -68,21 +79,23 @@ func imagesList(_ context.Context, o Options, store *rootfs.Store) error {
 			rows = append(rows, listedImage{ref, i})
 		}
 	}
-	columns := []console.Column{
-		{Name: "IMAGE", End: true},
-		{Name: "DIGEST"},
-		{Name: "SIZE", Right: true},
-		{Name: "SHARED", Right: true},
-		{Name: "PULLED"},
-		{Name: "LAST USED"},
+	return rows, err
+}
+
+var imageColumns = []console.Column{
+	{Name: "IMAGE", End: true},
+	{Name: "DIGEST"},
+	{Name: "SIZE", Right: true},
+	{Name: "SHARED", Right: true},
+	{Name: "PULLED"},
+	{Name: "LAST USED"},
+}
+
+func (i listedImage) cells() []string {
+	return []string{
+		cmp.Or(i.Ref, "<no name>"), fmt.Sprintf("%.19s", i.Digest), text.Size(i.Size), text.Size(i.Shared),
+		i.Created.Local().Format(time.DateTime), i.LastUsed.Local().Format(time.DateTime),
 	}
-	next := "toolcell images pull " + settings.DefaultImage
-	return printRows(o, rows, "there are no images here yet", next, columns, func(r listedImage) []string {
-		return []string{
-			cmp.Or(r.Ref, "<no name>"), fmt.Sprintf("%.19s", r.Digest), text.Size(r.Size), text.Size(r.Shared),
-			r.Created.Local().Format(time.DateTime), r.LastUsed.Local().Format(time.DateTime),
-		}
-	})
 }
 
 func imagesInspect(_ context.Context, o Options, store *rootfs.Store) error {

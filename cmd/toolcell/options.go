@@ -60,23 +60,29 @@ func actionWith(s *console.Streams, do func(*cli.Context, Options) error) cli.Ac
 			return console.Usagef("%s takes %s", o.Command, takes.what)
 		}
 		if slices.ContainsFunc(c.Command.Flags, isSetting) {
-			o.Settings, err = settings.Read(c)
-			if wrong, ok := errors.AsType[*settings.FileError](err); ok && slices.Contains(doWithoutFile, o.Command) {
-				o.FileError = wrong
-				o.Settings, err = settings.ReadWithoutFile(c)
-				if o.Command != doctorName { // which has a finding for it
-					console.Note(s.Err, wrong.Error()+"; going on without the file")
-				}
-			}
-			if err != nil {
+			if o, err = o.withSettings(c); err != nil {
 				return err
 			}
-			if o.Offline {
-				o.Settings.Pull = rootfs.PullNever
+			if o.FileError != nil && o.Command != doctorName { // which has a finding for it
+				console.Note(s.Err, o.FileError.Error()+"; going on without the file")
 			}
 		}
 		return do(c, o)
 	}
+}
+
+// withSettings returns the options with the settings as they are now.
+func (o Options) withSettings(c *cli.Context) (_ Options, err error) {
+	o.FileError = nil
+	o.Settings, err = settings.Read(c)
+	if wrong, ok := errors.AsType[*settings.FileError](err); ok && slices.Contains(doWithoutFile, o.Command) {
+		o.FileError = wrong
+		o.Settings, err = settings.ReadWithoutFile(c)
+	}
+	if o.Offline {
+		o.Settings.Pull = rootfs.PullNever
+	}
+	return o, err
 }
 
 // noArguments is the error of arguments that a command does not take, and says what does.

@@ -81,10 +81,19 @@ func packagesList(_ context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	columns := []console.Column{{Name: "ID"}, {Name: "PACKAGES"}, {Name: "SIZE", Right: true}, {Name: "IMAGE", End: true}, {Name: "LAST USED"}}
-	return printRows(o, listedSets(all), "there are no packages here yet", "toolcell packages add 'pandas>=2'", columns, func(r listedSet) []string {
-		return []string{shortID(r.ID), r.names(), text.Size(r.Bytes), r.Image, r.LastUsed.Local().Format(time.DateTime)}
-	})
+	return printRows(o, listedSets(all), noPackages, noPackagesNext, packageColumns, listedSet.cells)
+}
+
+// The message if there are no packages, and what to do then.
+const (
+	noPackages     = "there are no packages here yet"
+	noPackagesNext = "toolcell packages add 'pandas>=2'"
+)
+
+var packageColumns = []console.Column{{Name: "ID"}, {Name: "PACKAGES"}, {Name: "SIZE", Right: true}, {Name: "IMAGE", End: true}, {Name: "LAST USED"}}
+
+func (s listedSet) cells() []string {
+	return []string{shortID(s.ID), s.names(), text.Size(s.Bytes), s.Image, s.LastUsed.Local().Format(time.DateTime)}
 }
 
 func packagesShow(_ context.Context, o Options) error {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/toolcell/toolcell/bridge/gate"
 	"github.com/toolcell/toolcell/bridge/run"
-	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy"
@@ -60,28 +59,29 @@ func policyServers(servers []config.Server) []policy.Server {
 	return names
 }
 
-// printPolicyTypos prints the error of the policy, and its sections that match no server.
-func printPolicyTypos(o Options, servers []mcpproxy.ServerStatus) {
+// policyTypos returns the error of the policy, and its sections that match no server.
+func policyTypos(s settings.Settings, servers []mcpproxy.ServerStatus) (all []string) {
 	names := make([]policy.Server, len(servers))
 	for i, s := range servers {
 		names[i] = policy.Server{Name: s.Name, Alias: s.Alias}
 	}
 	quiet := slog.New(slog.DiscardHandler)
-	p := loadPolicy(o.Settings, quiet)
-	file, _ := o.Settings.PolicyFile()
+	p := loadPolicy(s, quiet)
+	file, _ := s.PolicyFile()
 	if err := p.Err(); err != nil {
-		console.Note(o.Err, fmt.Sprintf("nothing may be called until the policy is fixed: %v", err))
+		all = append(all, fmt.Sprintf("nothing may be called until the policy is fixed: %v", err))
 	}
 	for _, section := range p.UnmatchedSections(names) {
 		said := fmt.Sprintf("policy %s, %s matches none of these servers", file, section.Name)
 		if section.Meant != "" {
 			said += fmt.Sprintf("; did you mean %q?", section.Meant)
 		}
-		console.Note(o.Err, said)
+		all = append(all, said)
 	}
-	for _, u := range unmatchedTools(p, o.Settings, discoverServers(o.Settings, quiet).config) {
-		console.Note(o.Err, fmt.Sprintf("policy %s, %s", file, u))
+	for _, u := range unmatchedTools(p, s, discoverServers(s, quiet).config) {
+		all = append(all, fmt.Sprintf("policy %s, %s", file, u))
 	}
+	return all
 }
 
 // unmatchedTools returns what in the policy matches no tool of the user's servers, as far as

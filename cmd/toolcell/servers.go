@@ -69,7 +69,9 @@ func (e *shellError) Unwrap() error { return e.err }
 func serversList(_ context.Context, o Options, p *mcpproxy.Proxy) error {
 	all := p.Servers()
 	printUnread(o.Err, p.Problems())
-	printPolicyTypos(o, all)
+	for _, typo := range policyTypos(o.Settings, all) {
+		console.Note(o.Err, typo)
+	}
 	columns := []console.Column{
 		{Name: "NAME"},
 		{Name: "STATUS", Color: console.ColorsFor(o.Out).Status},

@@ -278,10 +278,17 @@ func printAccepted(s *console.Streams, server string, rows []acceptedPin) {
 	}
 }
 
-// pinRemark sums up in one line which tools of a server differ from their pins or have hidden
-// characters, "" if none.
+// pinRemark is the summary of a row of servers pins with the command that shows more, "" if there is none.
 func pinRemark(server string, pinned *pins.Server) string {
-	row := newPinRow(server, pinned)
+	said := newPinRow(server, pinned).summary()
+	if said != "" {
+		said += ": toolcell servers pins " + text.ShellWord(server)
+	}
+	return said
+}
+
+// summary says in one line which tools differ from their pins or have hidden characters, "" if none.
+func (row pinRow) summary() string {
 	var all []string
 	if len(row.Changes) > 0 {
 		all = append(all, strings.TrimPrefix(countChanges(row.Changes), ", ")+" since "+day(row.Since))
@@ -292,5 +299,5 @@ func pinRemark(server string, pinned *pins.Server) string {
 	if len(all) == 0 {
 		return ""
 	}
-	return "tools: " + strings.Join(all, "; ") + ": toolcell servers pins " + text.ShellWord(server)
+	return "tools: " + strings.Join(all, "; ")
 }

@@ -87,13 +87,16 @@ func serversSearch(ctx context.Context, o Options, p *mcpproxy.Proxy) error {
 	return printNone(o.Streams, fmt.Sprintf("no tool of your servers fits %q", text.Printable(query, 100)), "toolcell servers tools lists all of them")
 }
 
+// searchHits is how many tools a search shows.
+const searchHits = 10
+
 // searchShown searches, and says meanwhile what it waits for: the first search starts
 // all servers.
 func searchShown(ctx context.Context, o Options, p *mcpproxy.Proxy, query string) ([]mcpproxy.ToolDoc, error) {
 	progress := console.NewProgress(o.Err, o.JSON)
 	defer progress.Close()
 	progress.Show("asking " + text.Plural(len(usable(p)), "server") + " for tools")
-	docs, problems, err := p.Search(ctx, query, 10, false, mcpproxy.AnyServer)
+	docs, problems, err := p.Search(ctx, query, searchHits, false, mcpproxy.AnyServer)
 	progress.Close()
 	for _, problem := range problems {
 		console.Plainly(o.Err, "not searched: "+problem.String())

@@ -337,17 +337,23 @@ func printDisk(o Options, uses []footprint.Use, total int64) error {
 		return nil
 	}
 	fmt.Fprintln(o.Stdout())
-	columns := []console.Column{{Name: "ON DISK"}, {Name: "SIZE", Right: true}, {Name: "COUNT", Right: true}, {Name: "FOLDER", End: true}}
-	rows := append(slices.Clone(uses), footprint.Use{Kind: "total", Bytes: total, Count: -1})
-	return printRows(o, rows, "", "", columns, func(u footprint.Use) []string {
-		count := ""
-		if u.Count >= 0 {
-			count = strconv.Itoa(u.Count)
-		}
-		folder := strings.Join(u.Folders, ", ")
-		if u.Kind == footprint.Other {
-			folder = ""
-		}
-		return []string{string(u.Kind), text.Size(u.Bytes), count, folder}
-	})
+	return printRows(o, withTotal(uses, total), "", "", diskColumns, diskCells)
+}
+
+func withTotal(uses []footprint.Use, total int64) []footprint.Use {
+	return append(slices.Clone(uses), footprint.Use{Kind: "total", Bytes: total, Count: -1})
+}
+
+var diskColumns = []console.Column{{Name: "ON DISK"}, {Name: "SIZE", Right: true}, {Name: "COUNT", Right: true}, {Name: "FOLDER", End: true}}
+
+func diskCells(u footprint.Use) []string {
+	count := ""
+	if u.Count >= 0 {
+		count = strconv.Itoa(u.Count)
+	}
+	folder := strings.Join(u.Folders, ", ")
+	if u.Kind == footprint.Other {
+		folder = ""
+	}
+	return []string{string(u.Kind), text.Size(u.Bytes), count, folder}
 }
