@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
@@ -21,15 +22,18 @@ import (
 type uiOptions struct {
 	Options
 	Values bool
+	again  func() (Options, error) // with the settings as they are now
 }
 
 func uiCommand(s *console.Streams) *cli.Command {
-	action := actionWith(s, func(c *cli.Context, o Options) error { return serveUI(c.Context, uiOptions{o, c.Bool("values")}) })
+	action := actionWith(s, func(c *cli.Context, o Options) error {
+		return serveUI(c.Context, uiOptions{o, c.Bool("values"), func() (Options, error) { return o.withSettings(c) }})
+	})
 	return &cli.Command{
-		Name: "ui", Usage: "show questions and runs on a local page, and answer them there",
+		Name: "ui", Usage: "show on a local page what waits for you, what code did and what it may use, and answer there",
 		Description: "It prints a link, which a browser can open once. To approve, you type a code on the page\n" +
 			"that is shown at this terminal, so that a program that steers the browser cannot.",
-		Flags:  append([]cli.Flag{&cli.BoolFlag{Name: "values", Usage: "show values of private servers, too"}}, settings.Flags(valueSettings...)...),
+		Flags:  append([]cli.Flag{&cli.BoolFlag{Name: "values", Usage: "show values of private servers, too"}}, settings.Flags(slices.Concat(discoverySettings, []string{"policy"})...)...),
 		Action: action,
 	}
 }
@@ -48,6 +52,7 @@ func serveUI(ctx context.Context, o uiOptions) error {
 		Connect:   o.connect,
 		Shown:     o.shown,
 		ReadsOnly: readsOnly,
+		Servers:   o.servers, Server: o.server,
 		Opened: func() {
 			select {
 			case used <- struct{}{}:

@@ -126,6 +126,11 @@ func TestPageBelowAClientOnlyShows(t *testing.T) {
 	if text := fetch(http.MethodGet, base+"/runs/"+questions(t, h, e)[0].Run); strings.Contains(text, "secret = 17") || !strings.Contains(text, "not shown") {
 		t.Errorf("the run has a value: %s", text)
 	}
+	for path, want := range map[string]string{"/servers": "github", "/servers/github": "create_issue("} {
+		if text := fetch(http.MethodGet, base+path); !strings.Contains(text, want) || strings.Contains(text, "<button type") {
+			t.Errorf("%s has a command to copy, or nothing: %s", path, text)
+		}
+	}
 	for _, what := range []string{"begin", "approve", "deny", "revoke"} {
 		if text := fetch(http.MethodPost, base+"/questions/"+id+"/"+what); !strings.Contains(text, "An MCP client that runs toolcell has started it") {
 			t.Errorf("%s: %s", what, text)

@@ -107,6 +107,10 @@ async function attack(context, base, id) {
   await page.goto("/runs?q=" + encodeURIComponent("window.hacked"), { waitUntil: "domcontentloaded" });
   must((await page.locator("tbody tr").count()) === 1, "the search finds another number of runs");
   await look(page, "/no-such-page");
+  await look(page, "/servers?q=" + encodeURIComponent("create an issue"));
+  await page.getByRole("region", { name: "Tools that fit" }).getByRole("link", { name: "github" }).first().click();
+  await page.getByText("create_issue(").first().waitFor();
+  await look(page, new URL(page.url()).pathname);
   await attack(context, base, id);
 
   await page.goto("/", { waitUntil: "domcontentloaded" });

@@ -1,4 +1,4 @@
-// Package page serves the page of `toolcell ui`: the questions that wait, and what runs did.
+// Package page serves the page of `toolcell ui`: the questions that wait, what runs did, and what code can use.
 //
 // It promises that
 //
@@ -43,6 +43,10 @@ type Options struct {
 	ShowCode func(text string) error
 	// OpenFile opens a file that a run has left, by its URI. Who calls it closes the file.
 	OpenFile func(uri string) (*os.File, error)
+	// Servers returns the user's servers, and the tools that fit a query if it is not empty. Server returns one
+	// of them, nil if there is none of the name. They start no server, and return no secrets.
+	Servers func(ctx context.Context, query string) (ServersView, error)
+	Server  func(ctx context.Context, name string) (*ServerView, error)
 	// Opened is told that a link was used, as for another one to be shown. It may be nil.
 	Opened func()
 	Log    *slog.Logger // of what goes wrong; nil for none
@@ -116,6 +120,8 @@ func (s *Server) Handler() http.Handler {
 	handle("GET /runs/{id}", s.run)
 	handle("GET /runs/{id}/files/{n}", s.file)
 	handle("GET /compare", s.compare)
+	handle("GET /servers", s.servers)
+	handle("GET /servers/{name}", s.server)
 	handle("GET /events", s.events)
 	handle("GET /static/{name}", s.static)
 	handle("POST /questions/{id}/begin", s.begin)

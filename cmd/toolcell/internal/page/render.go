@@ -25,10 +25,11 @@ type pages map[string]*template.Template
 // readPages reads the templates. That takes a millisecond, which only ui pays.
 func readPages() (pages, error) {
 	all := pages{}
-	for _, name := range []string{"waiting", "runs", "run", "compare", "problem"} {
+	for _, name := range []string{"waiting", "runs", "run", "compare", "servers", "server", "problem"} {
 		t, err := template.New("frame.html").Funcs(template.FuncMap{
 			"began": func(t time.Time) string { return timeline.Began(t, time.Now()) }, "from": timeline.From, "status": timeline.StatusOf, "shortid": timeline.ShortID,
 			"took": timeline.Took, "tone": tone, "sentence": sentence, "picture": isPicture, "size": text.Size, "plural": text.Plural,
+			"standing": standing, "serverpath": serverPath, "lines": lines, "difftone": diffTone, "day": day,
 		}).ParseFS(files, "templates/frame.html", "templates/parts.html", "templates/"+name+".html")
 		if err != nil {
 			return nil, err
@@ -51,6 +52,35 @@ func tone(status string) string {
 	}
 	return "bad"
 }
+
+// standing is how the status of a server is colored.
+func standing(status string) string {
+	switch status {
+	case "ready":
+		return "good"
+	case "needs_value", "untrusted":
+		return "wait"
+	case "failed":
+		return "bad"
+	}
+	return "meta"
+}
+
+// lines splits a text into its lines.
+func lines(s string) []string { return strings.Split(strings.TrimSuffix(s, "\n"), "\n") }
+
+// diffTone is how a line of a diff is colored.
+func diffTone(line string) string {
+	switch {
+	case strings.HasPrefix(line, "+"):
+		return "good"
+	case strings.HasPrefix(line, "-"):
+		return "bad"
+	}
+	return ""
+}
+
+func day(t time.Time) string { return t.Local().Format(time.DateOnly) }
 
 // A frame is what all pages have, with the Body of one.
 type frame struct {
