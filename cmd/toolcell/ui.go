@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
-	"slices"
 
 	"github.com/urfave/cli/v2"
 
@@ -33,7 +32,7 @@ func uiCommand(s *console.Streams) *cli.Command {
 		Name: "ui", Usage: "show on a local page what waits for you, what code did and what it may use, and answer there",
 		Description: "It prints a link, which a browser can open once. To approve, you type a code on the page\n" +
 			"that is shown at this terminal, so that a program that steers the browser cannot.",
-		Flags:  append([]cli.Flag{&cli.BoolFlag{Name: "values", Usage: "show values of private servers, too"}}, settings.Flags(slices.Concat(discoverySettings, []string{"policy"})...)...),
+		Flags:  append([]cli.Flag{&cli.BoolFlag{Name: "values", Usage: "show values of private servers, too"}}, settings.Flags(doctorSettings...)...),
 		Action: action,
 	}
 }
@@ -52,7 +51,7 @@ func serveUI(ctx context.Context, o uiOptions) error {
 		Connect:   o.connect,
 		Shown:     o.shown,
 		ReadsOnly: readsOnly,
-		Servers:   o.servers, Server: o.server,
+		Servers:   o.servers, Server: o.server, Sandbox: o.sandbox,
 		Opened: func() {
 			select {
 			case used <- struct{}{}:

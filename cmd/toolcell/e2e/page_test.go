@@ -126,7 +126,7 @@ func TestPageBelowAClientOnlyShows(t *testing.T) {
 	if text := fetch(http.MethodGet, base+"/runs/"+questions(t, h, e)[0].Run); strings.Contains(text, "secret = 17") || !strings.Contains(text, "not shown") {
 		t.Errorf("the run has a value: %s", text)
 	}
-	for path, want := range map[string]string{"/servers": "github", "/servers/github": "create_issue("} {
+	for path, want := range map[string]string{"/servers": "github", "/servers/github": "create_issue(", "/sandbox": "RC-SANDBOX"} {
 		if text := fetch(http.MethodGet, base+path); !strings.Contains(text, want) || strings.Contains(text, "<button type") {
 			t.Errorf("%s has a command to copy, or nothing: %s", path, text)
 		}

@@ -111,6 +111,8 @@ async function attack(context, base, id) {
   await page.getByRole("region", { name: "Tools that fit" }).getByRole("link", { name: "github" }).first().click();
   await page.getByText("create_issue(").first().waitFor();
   await look(page, new URL(page.url()).pathname);
+  await look(page, "/sandbox");
+  await page.getByText("RC-SANDBOX").waitFor();
   await attack(context, base, id);
 
   await page.goto("/", { waitUntil: "domcontentloaded" });

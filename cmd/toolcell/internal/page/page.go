@@ -47,6 +47,8 @@ type Options struct {
 	// of them, nil if there is none of the name. They start no server, and return no secrets.
 	Servers func(ctx context.Context, query string) (ServersView, error)
 	Server  func(ctx context.Context, name string) (*ServerView, error)
+	// Sandbox checks this host. It is called once at a time, and ends soon after ctx.
+	Sandbox func(ctx context.Context) SandboxView
 	// Opened is told that a link was used, as for another one to be shown. It may be nil.
 	Opened func()
 	Log    *slog.Logger // of what goes wrong; nil for none
@@ -58,6 +60,8 @@ type Server struct {
 	host   string // address and port
 	cookie string // of who has opened a link
 	pages  func() (pages, error)
+
+	checking chan struct{} // has one while this host is checked
 
 	mu      sync.Mutex
 	link    string // that was not opened yet; "" if there is none
@@ -72,6 +76,7 @@ func New(address net.Addr, o Options) *Server {
 	}
 	return &Server{
 		o: o, host: address.String(), cookie: newSecret(), pages: sync.OnceValues(func() (all pages, err error) { defer contain.Error("reading templates", &err); return readPages() }), begun: map[string]*approval{},
+		checking: make(chan struct{}, 1),
 	}
 }
 
@@ -83,8 +88,9 @@ func (s *Server) Link() string {
 	return "http://" + s.host + "/open?token=" + s.link
 }
 
-// Close lets go of approvals that were begun.
+// Close lets go of approvals that were begun, and waits for a check that is under way.
 func (s *Server) Close() {
+	s.idle()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for id, a := range s.begun {
@@ -122,6 +128,7 @@ func (s *Server) Handler() http.Handler {
 	handle("GET /compare", s.compare)
 	handle("GET /servers", s.servers)
 	handle("GET /servers/{name}", s.server)
+	handle("GET /sandbox", s.sandbox)
 	handle("GET /events", s.events)
 	handle("GET /static/{name}", s.static)
 	handle("POST /questions/{id}/begin", s.begin)

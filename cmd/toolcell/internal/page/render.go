@@ -25,11 +25,11 @@ type pages map[string]*template.Template
 // readPages reads the templates. That takes a millisecond, which only ui pays.
 func readPages() (pages, error) {
 	all := pages{}
-	for _, name := range []string{"waiting", "runs", "run", "compare", "servers", "server", "problem"} {
+	for _, name := range []string{"waiting", "runs", "run", "compare", "servers", "server", "sandbox", "problem"} {
 		t, err := template.New("frame.html").Funcs(template.FuncMap{
 			"began": func(t time.Time) string { return timeline.Began(t, time.Now()) }, "from": timeline.From, "status": timeline.StatusOf, "shortid": timeline.ShortID,
 			"took": timeline.Took, "tone": tone, "sentence": sentence, "picture": isPicture, "size": text.Size, "plural": text.Plural,
-			"standing": standing, "serverpath": serverPath, "lines": lines, "difftone": diffTone, "day": day,
+			"standing": standing, "serverpath": serverPath, "heading": heading, "lines": lines, "difftone": diffTone, "day": day,
 		}).ParseFS(files, "templates/frame.html", "templates/parts.html", "templates/"+name+".html")
 		if err != nil {
 			return nil, err
@@ -53,14 +53,14 @@ func tone(status string) string {
 	return "bad"
 }
 
-// standing is how the status of a server is colored.
+// standing is how the status of a server or a check is colored.
 func standing(status string) string {
 	switch status {
-	case "ready":
+	case "ok", "ready":
 		return "good"
-	case "needs_value", "untrusted":
+	case "degraded", "needs_value", "untrusted":
 		return "wait"
-	case "failed":
+	case "fatal", "failed":
 		return "bad"
 	}
 	return "meta"

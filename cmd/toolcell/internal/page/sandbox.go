@@ -1,0 +1,87 @@
+package page
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+)
+
+// SandboxView is what the page of the sandbox shows.
+type SandboxView struct {
+	Summary string // of the checks
+	Checks  []Check
+	Problem string // why this host could not be checked
+	Tables  []Table
+	Notes   []string // what could not be looked at
+}
+
+// A Check is one fact about this host.
+type Check struct {
+	Code, Status, Text string
+	Cure               string // what to type, with comments for a shell; "" if there is nothing to mend
+}
+
+// A Table is what a command lists.
+type Table struct {
+	Title    string
+	Columns  []console.Column
+	Rows     [][]string // at most MaxRows
+	More     int        // further ones
+	None     string     // what to say if there is no row
+	Problem  string     // why it cannot be listed
+	Commands []Command
+}
+
+// MaxRows bounds a table.
+const MaxRows = 500
+
+// checkWithin bounds how long a page waits for the checks.
+const checkWithin = 30 * time.Second
+
+// sandbox is the page of what code runs in. It checks this host anew, one request after another, since
+// that starts sandboxes.
+func (s *Server) sandbox(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeoutCause(r.Context(), checkWithin, errSlow)
+	defer cancel()
+	select {
+	case s.checking <- struct{}{}:
+		defer func() { <-s.checking }()
+	case <-ctx.Done():
+		s.fail(w, r, http.StatusServiceUnavailable, "Another window is still checking this host. Try again later.")
+		return
+	}
+	s.show(w, http.StatusOK, frame{Title: "Sandbox", Page: "sandbox", Body: s.o.Sandbox(ctx)})
+}
+
+// idle waits for a check that is under way, but not for one that does not end.
+func (s *Server) idle() {
+	select {
+	case s.checking <- struct{}{}:
+		<-s.checking
+	case <-time.After(5 * time.Second):
+	}
+}
+
+// heading writes the name of a column as a heading.
+func heading(c console.Column) string { return sentence(c.Name) }
+
+// Advice is a cure that is a comment alone: nothing is typed for it.
+func (c Check) Advice() string {
+	for line := range strings.Lines(c.Cure) {
+		if !strings.HasPrefix(line, "# ") {
+			return ""
+		}
+	}
+	return strings.ReplaceAll(strings.TrimPrefix(c.Cure, "# "), "\n# ", "\n")
+}
+
+// Command is a cure that is typed.
+func (c Check) Command() string {
+	if c.Advice() != "" {
+		return ""
+	}
+	return c.Cure
+}
