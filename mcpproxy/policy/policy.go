@@ -32,6 +32,7 @@ import (
 type Policy struct {
 	file     string
 	required bool
+	fixed    bool // it is a text, and not what the file has
 	log      *slog.Logger
 	now      func() time.Time
 
@@ -144,6 +145,9 @@ func deadLink(file string) string {
 
 // refresh reads the file if it is not as it was. p.mu is held.
 func (p *Policy) refresh() {
+	if p.fixed {
+		return
+	}
 	now := stampOf(p.file)
 	switch {
 	case now == p.seen && (now.there || !p.required || p.err != nil):

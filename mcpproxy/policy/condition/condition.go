@@ -27,6 +27,9 @@ type Condition struct {
 	values []operand // any of which counts
 }
 
+// String is the condition as a rule, such as amount > 100.
+func (w Condition) String() string { return w.text }
+
 // An answer says whether a call may go out unasked. The zero value has the user asked; why is
 // empty where the rule itself says it.
 type answer struct {
