@@ -50,6 +50,7 @@ func serveUI(ctx context.Context, o uiOptions) error {
 		OpenFile:  artifacts.New(artifacts.Options{Dir: filesDir(o.Settings)}).Open,
 		Connect:   o.connect,
 		Shown:     o.shown,
+		Policy:    o.policyFile,
 		ReadsOnly: readsOnly,
 		Servers:   o.servers, Server: o.server, Sandbox: o.sandbox,
 		Opened: func() {

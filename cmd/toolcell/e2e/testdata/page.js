@@ -106,6 +106,12 @@ async function attack(context, base, id) {
   await look(page, new URL(page.url()).pathname + new URL(page.url()).search);
   await page.goto("/runs?q=" + encodeURIComponent("window.hacked"), { waitUntil: "domcontentloaded" });
   must((await page.locator("tbody tr").count()) === 1, "the search finds another number of runs");
+  await look(page, "/policy");
+  await page.getByRole("link", { name: "a rule of this" }).first().click();
+  await look(page, new URL(page.url()).pathname + new URL(page.url()).search);
+  await page.getByRole("button", { name: "Copy the lines" }).first().click();
+  await page.getByRole("button", { name: "Copied" }).waitFor();
+  must((await page.evaluate(() => navigator.clipboard.readText())).includes("create_issue"), "the lines of a rule are not copied");
   await look(page, "/no-such-page");
   await look(page, "/servers?q=" + encodeURIComponent("create an issue"));
   await page.getByRole("region", { name: "Tools that fit" }).getByRole("link", { name: "github" }).first().click();

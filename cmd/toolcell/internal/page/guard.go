@@ -14,8 +14,8 @@ const cookieName = "toolcell"
 // maxForm bounds what is posted, in bytes.
 const maxForm = 64 << 10
 
-// policy is the Content-Security-Policy: nothing but what the page itself has.
-const policy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; " +
+// contentPolicy is the Content-Security-Policy: nothing but what the page itself has.
+const contentPolicy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; " +
 	"frame-ancestors 'none'; base-uri 'none'"
 
 // newSecret makes a token of 256 bits.
@@ -28,7 +28,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 	next = origins.Handler(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for name, value := range map[string]string{
-			"Content-Security-Policy": policy, "X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "same-origin", // with no-referrer, forms have the origin null
+			"Content-Security-Policy": contentPolicy, "X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "same-origin", // with no-referrer, forms have the origin null
 
 			"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin", "Cache-Control": "no-store",
 		} {

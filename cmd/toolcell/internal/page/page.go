@@ -1,4 +1,5 @@
-// Package page serves the page of `toolcell ui`: the questions that wait, what runs did, and what code can use.
+// Package page serves the page of `toolcell ui`: the questions that wait, what runs did, what code can use, and
+// what the policy makes of it.
 //
 // It promises that
 //
@@ -24,6 +25,7 @@ import (
 
 	"github.com/toolcell/toolcell/bridge/consent/inbox"
 	"github.com/toolcell/toolcell/bridge/record/history"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/rules"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/timeline"
 	"github.com/toolcell/toolcell/internal/contain"
 )
@@ -49,6 +51,8 @@ type Options struct {
 	Server  func(ctx context.Context, name string) (*ServerView, error)
 	// Sandbox checks this host. It is called once at a time, and ends soon after ctx.
 	Sandbox func(ctx context.Context) SandboxView
+	// Policy returns the user's policy as it is now.
+	Policy func() rules.File
 	// Opened is told that a link was used, as for another one to be shown. It may be nil.
 	Opened func()
 	Log    *slog.Logger // of what goes wrong; nil for none
@@ -62,6 +66,7 @@ type Server struct {
 	pages  func() (pages, error)
 
 	checking chan struct{} // has one while this host is checked
+	judging  sync.Mutex    // calls on record: that takes time and memory
 
 	mu      sync.Mutex
 	link    string // that was not opened yet; "" if there is none
@@ -128,6 +133,8 @@ func (s *Server) Handler() http.Handler {
 	handle("GET /compare", s.compare)
 	handle("GET /servers", s.servers)
 	handle("GET /servers/{name}", s.server)
+	handle("GET /policy", s.policy)
+	handle("GET /policy/rule", s.rule)
 	handle("GET /sandbox", s.sandbox)
 	handle("GET /events", s.events)
 	handle("GET /static/{name}", s.static)

@@ -17,6 +17,7 @@ import (
 	"github.com/toolcell/toolcell/bridge/consent/inbox"
 	"github.com/toolcell/toolcell/bridge/record"
 	"github.com/toolcell/toolcell/bridge/record/history"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/rules"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/timeline"
 )
 
@@ -42,6 +43,7 @@ func visit(t *testing.T, change func(*Options)) *visitor {
 		Connect:   func() ([]*inbox.Client, error) { return nil, nil },
 		Shown:     func() timeline.Options { return timeline.Options{} },
 		ReadsOnly: func() string { return "" },
+		Policy:    func() rules.File { return policyFile("") },
 		ShowCode:  func(string) error { return errors.New("nobody looks") },
 	}
 	if change != nil {
@@ -103,7 +105,7 @@ func TestOnlyWhoOpenedALinkIsAnswered(t *testing.T) {
 	}
 	link := v.server.Link()
 	stranger := &visitor{t: t, base: v.base, web: &http.Client{}}
-	for _, path := range []string{"/", "/runs", "/runs/x", "/compare", "/events", "/static/page.js", "/open", "/open?token=", "/open?token=x"} {
+	for _, path := range []string{"/", "/runs", "/runs/x", "/compare", "/policy", "/policy/rule?run=x&call=1", "/events", "/static/page.js", "/open", "/open?token=", "/open?token=x"} {
 		if status, _ := stranger.get(path); status != http.StatusUnauthorized && status != http.StatusForbidden {
 			t.Errorf("%s without the cookie: %d", path, status)
 		}
@@ -216,7 +218,7 @@ func TestHostileRunsAreText(t *testing.T) {
 	fmt.Fprint(out, strings.Repeat(evil+"\n", 100))
 	must(run.Append(record.RunEnd{Status: "error", Error: record.TextOf(evil), Traceback: record.TextOf(evil), Stdout: out.Text()}))
 	for _, path := range []string{
-		"/", "/runs", "/runs/hostile", "/compare?a=hostile&b=hostile", "/runs/" + url.PathEscape(evil), "/runs?q=" + url.QueryEscape(evil), "/runs?since=" + url.QueryEscape(evil),
+		"/", "/runs", "/runs/hostile", "/policy", "/policy/rule?run=hostile&call=1", "/policy/rule?run=" + url.QueryEscape(evil) + "&call=1", "/policy/rule?call=" + url.QueryEscape(evil), "/compare?a=hostile&b=hostile", "/runs/" + url.PathEscape(evil), "/runs?q=" + url.QueryEscape(evil), "/runs?since=" + url.QueryEscape(evil),
 		"/runs?client=" + url.QueryEscape(evil) + "&tool=" + url.QueryEscape(evil) + "&status=" + url.QueryEscape(evil),
 	} {
 		status, body := v.get(path)

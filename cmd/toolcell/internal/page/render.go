@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/rules"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/timeline"
 	"github.com/toolcell/toolcell/internal/text"
 )
@@ -25,10 +26,10 @@ type pages map[string]*template.Template
 // readPages reads the templates. That takes a millisecond, which only ui pays.
 func readPages() (pages, error) {
 	all := pages{}
-	for _, name := range []string{"waiting", "runs", "run", "compare", "servers", "server", "sandbox", "problem"} {
+	for _, name := range []string{"waiting", "runs", "run", "compare", "servers", "server", "policy", "rule", "sandbox", "problem"} {
 		t, err := template.New("frame.html").Funcs(template.FuncMap{
 			"began": func(t time.Time) string { return timeline.Began(t, time.Now()) }, "from": timeline.From, "status": timeline.StatusOf, "shortid": timeline.ShortID,
-			"took": timeline.Took, "tone": tone, "sentence": sentence, "picture": isPicture, "size": text.Size, "plural": text.Plural,
+			"took": timeline.Took, "tone": tone, "decided": decided, "sentence": sentence, "picture": isPicture, "size": text.Size, "plural": text.Plural,
 			"standing": standing, "serverpath": serverPath, "heading": heading, "lines": lines, "difftone": diffTone, "day": day,
 		}).ParseFS(files, "templates/frame.html", "templates/parts.html", "templates/"+name+".html")
 		if err != nil {
@@ -81,6 +82,11 @@ func diffTone(line string) string {
 }
 
 func day(t time.Time) string { return t.Local().Format(time.DateOnly) }
+
+// decided is how a decision of the policy is colored.
+func decided(d rules.Decision) string {
+	return map[rules.Decision]string{rules.Allowed: "good", rules.Asked: "wait", rules.Denied: "bad"}[d]
+}
 
 // A frame is what all pages have, with the Body of one.
 type frame struct {
