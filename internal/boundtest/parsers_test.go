@@ -18,6 +18,7 @@ var notMeasured = map[string]string{
 	"bridge/record/history":          "the same",
 	"bridge/toon":                    "results that toolcell has encoded, whose text is measured in bridge",
 	"cmd/toolcell":                   "what the user types, and values that calls gave, which are measured where they come in",
+	"cmd/toolcell/internal/rules":    "arguments that bridge/record/history has read, and the policy, which is the user's own file",
 	"cmd/toolcell/internal/timeline": "entries that bridge/record/history has read",
 	"cmd/toolcell/internal/repl":     "what the user types, and the history of it",
 	"internal/toml":                  "its callers are measured: headers of code, locks, config files",

@@ -81,6 +81,7 @@ async function attack(context, base, id) {
     executablePath: process.env.CHROMIUM, args: ["--no-sandbox", `--host-resolver-rules=MAP rebound.test ${new URL(base).hostname}`],
   });
   const context = await browser.newContext({ baseURL: base, permissions: ["clipboard-read", "clipboard-write"] });
+  context.setDefaultTimeout(240_000); // the host may do much else
   await context.addInitScript(axe);
   const problems = [];
   context.on("weberror", (error) => problems.push(String(error.error())));
@@ -96,6 +97,7 @@ async function attack(context, base, id) {
   await look(page, "/");
   await look(page, "/runs");
   await page.getByRole("link", { name: process.env.HOSTILE }).first().click();
+  await page.waitForURL(/\/runs\/\w+$/);
   const hostile = new URL(page.url()).pathname;
   await look(page, hostile);
   await page.getByRole("button", { name: "Copy the command" }).click();
@@ -103,11 +105,13 @@ async function attack(context, base, id) {
   must((await page.evaluate(() => navigator.clipboard.readText())).startsWith("toolcell exec "), "the command is not copied");
   await page.getByRole("textbox", { name: "with run" }).fill(hostile.split("/").pop());
   await page.getByRole("button", { name: "Compare" }).click();
+  await page.waitForURL(/\/compare/);
   await look(page, new URL(page.url()).pathname + new URL(page.url()).search);
   await page.goto("/runs?q=" + encodeURIComponent("window.hacked"), { waitUntil: "domcontentloaded" });
   must((await page.locator("tbody tr").count()) === 1, "the search finds another number of runs");
   await look(page, "/policy");
   await page.getByRole("link", { name: "a rule of this" }).first().click();
+  await page.waitForURL(/\/policy\/rule/);
   await look(page, new URL(page.url()).pathname + new URL(page.url()).search);
   await page.getByRole("button", { name: "Copy the lines" }).first().click();
   await page.getByRole("button", { name: "Copied" }).waitFor();
@@ -115,6 +119,7 @@ async function attack(context, base, id) {
   await look(page, "/no-such-page");
   await look(page, "/servers?q=" + encodeURIComponent("create an issue"));
   await page.getByRole("region", { name: "Tools that fit" }).getByRole("link", { name: "github" }).first().click();
+  await page.waitForURL(/\/servers\/github$/);
   await page.getByText("create_issue(").first().waitFor();
   await look(page, new URL(page.url()).pathname);
   await look(page, "/sandbox");
