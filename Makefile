@@ -214,6 +214,11 @@ bench-neighbor: bin/toolcell test-deps
 bench-signals: | deps
 	go test -tags $(TAGS) -run '^$$' -bench 'Benchmark(Off|On)$$' -benchmem ./internal/signals
 
+# The pictures of toolcell ui in the documents.
+.PHONY: screenshots
+screenshots: test-deps test-npm
+	TOOLCELL_SCREENSHOTS=$(CURDIR)/docs go test -tags $(TAGS),screenshots -count=1 -run TestScreenshots $(E2E)
+
 # What the record of runs costs: docs/benchmarks/record.md.
 .PHONY: bench-record
 bench-record: | deps
