@@ -42,10 +42,12 @@ import (
 	"github.com/toolcell/toolcell/internal/contain"
 )
 
+// closeTimeout bounds how long the end of the process waits for the collector. Tests on a slow host
+// wait longer.
+var closeTimeout = 2 * time.Second
+
 const (
 	scopeName = "github.com/toolcell/toolcell"
-	// closeTimeout bounds how long the end of the process waits for the collector.
-	closeTimeout = 2 * time.Second
 	// maxSeries bounds the series of one metric. Further ones are one series, which has the
 	// attribute otel.metric.overflow.
 	maxSeries = 1000
