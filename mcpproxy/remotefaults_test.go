@@ -194,8 +194,6 @@ func TestRemoteServersThatCannotBeReachedSayWhy(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")
 	}
-	gone := httptest.NewServer(http.NotFoundHandler())
-	gone.Close()
 	tls := httptest.NewTLSServer(http.NotFoundHandler())
 	defer tls.Close()
 	tls.Config.ErrorLog = log.New(io.Discard, "", 0)
@@ -205,7 +203,7 @@ func TestRemoteServersThatCannotBeReachedSayWhy(t *testing.T) {
 		handler   http.HandlerFunc
 		want      []string
 	}{
-		"nothing listens":     {config.Remote, gone.URL, nil, []string{"nothing listens there", "test.json"}},
+		"nothing listens":     {config.Remote, "http://127.0.0.1:1", nil, []string{"nothing listens there", "test.json"}},
 		"bad certificate":     {config.HTTP, tls.URL, nil, []string{"signed by an authority that this host does not trust", "SSL_CERT_FILE"}},
 		"https to http":       {config.HTTP, "", status(200, "", ""), []string{"does not speak TLS", "http://"}},
 		"http to https":       {config.HTTP, strings.Replace(tls.URL, "https", "http", 1), nil, []string{"wants https"}},
