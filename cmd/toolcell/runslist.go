@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -126,7 +125,7 @@ func listedRuns(r *history.Record, all []history.Run, now time.Time, hide func(s
 		}
 		calls, writes := strconv.Itoa(r.Calls), strconv.Itoa(r.Writes)
 		code := timeline.FirstLine(r, codes[r.ID].Value)
-		if hide != nil && (r.Private || slices.ContainsFunc(r.Servers, hide)) {
+		if hide != nil && r.Touches(hide) {
 			code = "(not shown: runs show ID --values)"
 		}
 		rows = append(rows, []string{timeline.ShortID(r.ID), timeline.Began(r.Start, now), timeline.From(r), timeline.StatusOf(r), calls, writes, took, code})

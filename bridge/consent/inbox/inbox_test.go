@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/bridge/consent"
+	"golang.org/x/sys/unix"
 )
 
 // open makes a queue whose questions can be answered in a folder.
@@ -381,10 +382,21 @@ func TestAnApprovalNeedsTheCodeOfItsConnection(t *testing.T) {
 	if got := raw(t, dir, fmt.Sprintf(`{"op":"approve","id":%q,"code":"AAAA"}`, q.ID)); !strings.Contains(got, "begins with a challenge") {
 		t.Errorf("without a challenge: %s", got)
 	}
-	c := &serverConn{challenge: &challenge{id: q.ID, answer: consent.Answer{Choice: consent.ForCall}, code: "AAAA"}}
-	c.Server = &Server{queue: queue}
-	if err := c.approve(request{ID: q.ID, Code: "AAAB"}); err == nil || c.challenge != nil {
-		t.Errorf("with a wrong code: %v", err)
+	c := &serverConn{Server: &Server{queue: queue, log: slog.New(slog.DiscardHandler)}, peer: &unix.Ucred{}}
+	for n := range maxWrong {
+		if c.guessed(q.ID, 0) {
+			t.Errorf("%d wrong codes are too many", n)
+		}
+		c.challenge = &challenge{id: q.ID, answer: consent.Answer{Choice: consent.ForCall}, code: "AAAA"}
+		if err := c.approve(request{ID: q.ID, Code: "AAAB"}); err == nil || c.challenge != nil {
+			t.Errorf("with a wrong code: %v", err)
+		}
+	}
+	if err := c.begin(request{ID: q.ID, For: consent.ForCall}); !errors.Is(err, errGuessed) {
+		t.Errorf("after %d wrong codes: %v", maxWrong, err)
+	}
+	if other, _ := ask(t, queue, transfer); c.guessed(other.ID, 0) {
+		t.Error("wrong codes count for another question")
 	}
 	if got, _ := queue.Question(q.ID); got.State != consent.Pending {
 		t.Errorf("the question is %s", got.State)

@@ -37,6 +37,9 @@ type Server struct {
 	strict   func() bool
 	slots    chan struct{}
 
+	mu    sync.Mutex
+	wrong map[string]int // codes that were typed, by the IDs of questions
+
 	life context.Context
 	end  context.CancelFunc
 	work sync.WaitGroup

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"slices"
 	"strings"
@@ -137,6 +138,9 @@ func (c *serverConn) begin(r request) error {
 	if err != nil {
 		return err
 	}
+	if c.guessed(q.ID, 0) {
+		return errGuessed
+	}
 	remark, err := c.judge()
 	if err != nil {
 		c.log.Warn("an approval was refused", "question", q.ID, "uid", c.peer.Uid, "pid", c.peer.Pid, "err", err)
@@ -155,6 +159,8 @@ func (c *serverConn) approve(r request) (err error) {
 	}
 	typed := strings.ToUpper(strings.TrimSpace(r.Code))
 	if subtle.ConstantTimeCompare([]byte(typed), []byte(begun.code)) != 1 {
+		c.guessed(r.ID, 1)
+		c.log.Warn("a wrong code was typed", "question", r.ID, "uid", c.peer.Uid, "pid", c.peer.Pid)
 		return errors.New("this is not the code, so nothing was approved")
 	}
 	// It is asked again: the process may have another parent now, or none.
@@ -231,8 +237,28 @@ func (c *serverConn) reply(r reply) error {
 	return nil
 }
 
-// codeLength is the length of a code, in characters.
-const codeLength = 4
+// maxWrong bounds the wrong codes for one question: a program may try them that sees no terminal, but has
+// the cookie of a page that asks for codes.
+const maxWrong = 5
+
+var errGuessed = fmt.Errorf("%d wrong codes were typed for this question, so it cannot be approved any more: deny it, or answer in the client", maxWrong)
+
+// guessed counts more wrong codes for a question, and reports whether there were too many.
+func (s *Server) guessed(id string, more int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if more > 0 {
+		if s.wrong == nil {
+			s.wrong = map[string]int{}
+		}
+		s.wrong[id] += more
+		maps.DeleteFunc(s.wrong, func(id string, _ int) bool { _, there := s.queue.Question(id); return !there })
+	}
+	return s.wrong[id] >= maxWrong
+}
+
+// codeLength is the length of a code, in characters: 30 bits.
+const codeLength = 6
 
 // newCode makes a code of letters and digits, without 0 and 1, which look like others.
 func newCode() string { return rand.Text()[:codeLength] }

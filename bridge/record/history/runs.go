@@ -43,6 +43,13 @@ type Run struct {
 	File     string        `json:"file"`             // where it begins, with the folder of its day
 
 	triedServers, triedTools []string // of calls that did not go out, also those of Servers and Tools
+	granted                  []string // servers
+}
+
+// Touches reports whether the run was granted, called or tried to call a server of a kind, or a server that
+// was private then: its code, and what it printed, may have what is private.
+func (r *Run) Touches(private func(server string) bool) bool {
+	return r.Private || slices.ContainsFunc(slices.Concat(r.granted, r.Servers, r.triedServers), private)
 }
 
 // A Filter says which runs are wanted. The zero value wants all.
@@ -92,5 +99,6 @@ func (f *Filter) isTool(full string) bool {
 // begin takes in the start of a run.
 func (r *Run) begin(h record.Header, e record.RunStart) {
 	r.ID, r.Parent, r.Start = h.Run, h.Parent, h.Time
+	r.granted = e.Grants.Servers
 	r.Command, r.Client, r.User, r.Host, r.Session, r.Plan, r.Private = e.Command, e.Client, e.User, e.Host, e.Session, e.Plan, e.Private
 }

@@ -57,7 +57,7 @@ func TestRunsOfAll(t *testing.T) {
 	want := Run{
 		ID: "aaaaaaaaaa", Duration: 4000, Status: "success", Command: "serve", User: "ada", Host: "vm",
 		Client:  record.Client{Name: "claude-code", Version: "2.1.0", Era: "2025-11-25"},
-		Servers: []string{"github"}, Tools: []string{"github.add_label", "github.list_issues"}, Calls: 2, Writes: 1, File: name,
+		Servers: []string{"github"}, Tools: []string{"github.add_label", "github.list_issues"}, Calls: 2, Writes: 1, File: name, granted: []string{"github"},
 	}
 	if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) {
 		t.Errorf("got\n%+v\nwant\n%+v", got, want)
@@ -368,5 +368,34 @@ func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestARunTouchesWhatItWasGranted, called or tried to call.
+func TestARunTouchesWhatItWasGranted(t *testing.T) {
+	r := Open(t.TempDir())
+	j := record.Open(record.Options{Dir: r.dir, Host: "vm"})
+	run := j.Begin("aaaaaaaaaa", "")
+	for _, e := range []record.Entry{
+		record.RunStart{Grants: record.Grants{Servers: []string{"granted"}}},
+		record.CallStart{Call: 1, Server: "called", Tool: "x"},
+		record.Verdict{Call: 2, Server: "tried", Tool: "x", Decision: "deny"},
+	} {
+		if err := run.Append(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for found, err := range r.Runs(Filter{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for server, want := range map[string]bool{"granted": true, "called": true, "tried": true, "other": false} {
+			if got := found.Touches(func(s string) bool { return s == server }); got != want {
+				t.Errorf("%s: %t", server, got)
+			}
+		}
 	}
 }

@@ -68,6 +68,9 @@ func TestPageInABrowser(t *testing.T) {
 		case "CODE":
 			ui.sees("type this code on the page: ")
 			fmt.Fprintln(answer, ui.sees("\r\n"))
+		case "OTHER":
+			c.python(t, "print('another run')")
+			fmt.Fprintln(answer)
 		case "RUN":
 			asked = append(asked, asks())
 			fmt.Fprintln(answer)

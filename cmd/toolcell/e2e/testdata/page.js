@@ -1,5 +1,5 @@
 // Walks through the page of `toolcell ui` as a user does, and attacks it as other pages do. What it says on a line of its own
-// is done by the test: "CODE" wants a line with the code of the terminal, "RUN" a new run that asks.
+// is done by the test: "CODE" wants a line with the code of the terminal, "RUN" a new run that asks, "OTHER" one that does not.
 "use strict";
 const { chromium } = require(process.env.MODULES + "/playwright-core");
 const axe = require("fs").readFileSync(process.env.MODULES + "/axe-core/axe.min.js", "utf8");
@@ -140,6 +140,8 @@ async function attack(context, base, id) {
   await wanted("RUN");
   await heading(other, "1 question waits for you");
   await other.getByLabel("Why not").fill("use the test account");
+  await wanted("OTHER");
+  await other.locator("tbody tr").filter({ hasText: "print('another run')" }).waitFor(); // what was typed stays
   await other.getByRole("button", { name: "Do not allow it", exact: true }).click();
   await heading(page, "Nothing waits for you");
   await page.getByText(": use the test account").waitFor();

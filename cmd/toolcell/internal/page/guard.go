@@ -5,6 +5,7 @@ import (
 	"crypto/subtle"
 	"io"
 	"net/http"
+	"slices"
 )
 
 // cookieName is of the cookie that a browser has once it was opened with a link. Cookies are shared by
@@ -65,8 +66,9 @@ func fromHere(r *http.Request, origin string) bool {
 
 // known reports whether a browser was opened with a link.
 func (s *Server) known(r *http.Request) bool {
-	c, err := r.Cookie(cookieName)
-	return err == nil && subtle.ConstantTimeCompare([]byte(c.Value), []byte(s.cookie)) == 1
+	return slices.ContainsFunc(r.CookiesNamed(cookieName), func(c *http.Cookie) bool { // another port may have set one, too
+		return subtle.ConstantTimeCompare([]byte(c.Value), []byte(s.cookie)) == 1
+	})
 }
 
 // open takes a link. What follows is a request of our own page, so that the cookie, which is strict, goes

@@ -20,14 +20,20 @@ type question struct {
 	Text    string // what is asked, as a terminal shows it
 	Left    time.Duration
 	Choices []choice
-	Code    []timeline.CodeLine // around the calls, if the record has it
-	Begun   *approval           // what was chosen, until its code is typed
+	Code    []nearLine // around the calls, if the record has it
+	Begun   *approval  // what was chosen, until its code is typed
 }
 
 // A choice is one that widens rights.
 type choice struct {
 	Value consent.Choice
 	Title string
+}
+
+// A nearLine is a line of the code around calls.
+type nearLine struct {
+	timeline.CodeLine
+	Asks bool // it makes one of the calls
 }
 
 // An approval waits for its code.
@@ -104,6 +110,9 @@ func (s *Server) waiting(w http.ResponseWriter, _ *http.Request) {
 		}
 		for _, q := range questions {
 			if q.State != consent.Pending {
+				if s.o.ReadsOnly() != "" {
+					q.Because = ""
+				}
 				body.Answered = append(body.Answered, question{Question: q})
 				continue
 			}
@@ -137,6 +146,10 @@ func lastAnswered(all []question) (last []question) {
 // question adds what is known of a question that waits.
 func (s *Server) question(c *inbox.Client, q inbox.Question) question {
 	shown := question{Question: q, Left: max(0, time.Until(q.ExpiresAt).Round(time.Second))}
+	if s.o.ReadsOnly() != "" {
+		shown.Text = "What it asks is not shown here."
+		return shown
+	}
 	if whole, err := c.Show(q.ID); err == nil {
 		shown.Text = console.PlainText(whole.Text)
 	}
@@ -163,11 +176,22 @@ func titled(q inbox.Question, c consent.Choice) choice {
 	return choice{c, of.Title(c)}
 }
 
+// about names what a question is about: a long one may have left the screen of a terminal.
+func about(q inbox.Question) string {
+	switch {
+	case q.Subject != "":
+		return q.Subject
+	case len(q.Calls) > 1:
+		return fmt.Sprintf("%d calls, the first of %s.%s", len(q.Calls), q.Calls[0].Server, q.Calls[0].Tool)
+	}
+	return q.Server + "." + q.Tool
+}
+
 // around is how many lines of code are shown before and after a call.
 const around = 4
 
 // codeAround returns the code around the calls of a question.
-func (s *Server) codeAround(q inbox.Question) (near []timeline.CodeLine) {
+func (s *Server) codeAround(q inbox.Question) (near []nearLine) {
 	entries, err := s.o.Record.Show(q.Run)
 	if err != nil {
 		return nil // it is not recorded
@@ -192,7 +216,10 @@ func (s *Server) codeAround(q inbox.Question) (near []timeline.CodeLine) {
 			last = i
 		}
 	}
-	return view.Code[max(0, first-around):min(len(view.Code), last+around+1, first+100)]
+	for _, l := range view.Code[max(0, first-around):min(len(view.Code), last+around+1, first+100)] {
+		near = append(near, nearLine{l, asked(l)})
+	}
+	return near
 }
 
 // mayAct refuses a request that is to do something, if the page only reads.
@@ -239,7 +266,8 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request) {
 		if err := s.keep(id, begun); err != nil {
 			return false, err
 		}
-		text := fmt.Sprintf("%s\n\nTo choose \"%s\", type this code on the page: %s", console.PlainText(challenge.Question.Text), begun.Choice.Title, challenge.Code)
+		text := fmt.Sprintf("%s\n\nTo choose \"%s\" for %s, type this code on the page: %s", console.PlainText(challenge.Question.Text), begun.Choice.Title,
+			console.OneLine(about(challenge.Question), maxName), challenge.Code)
 		if challenge.Remark != "" {
 			text = "note: " + challenge.Remark + "\n\n" + text
 		}

@@ -93,7 +93,7 @@ func (s *Server) newest(q query) (rows []row, more bool, err error) {
 		codes, err := s.o.Record.Codes(some)
 		for _, r := range some {
 			code := codes[r.ID].Value
-			hidden := shown.HideAll || shown.Hide != nil && (r.Private || slices.ContainsFunc(r.Servers, shown.Hide))
+			hidden := shown.HideAll || shown.Hide != nil && r.Touches(shown.Hide)
 			if hidden {
 				code = ""
 			}

@@ -8,6 +8,7 @@ import (
 	"github.com/rivo/uniseg"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"github.com/toolcell/toolcell/internal/text"
 )
 
 // code writes the code, with the numbers of the calls beside the lines that made them.
@@ -44,7 +45,7 @@ func (p *printer) codeLines() (lines []CodeLine, elsewhere []*Call, note string)
 		return nil, p.Calls, s.note
 	}
 	at := p.callsByLine()
-	for i, line := range plainLines(s.value) {
+	for i, line := range visibleLines(s.value) {
 		calls := at[i+1]
 		slices.SortFunc(calls, func(a, b *Call) int { return a.Number - b.Number }) // some have overtaken others
 		lines = append(lines, CodeLine{i + 1, line, calls, margin(calls)})
@@ -53,7 +54,7 @@ func (p *printer) codeLines() (lines []CodeLine, elsewhere []*Call, note string)
 	if s.gap != "" { // what number a line after it has is not known
 		rest := []string{s.gap}
 		if s.tail != "" {
-			rest = append(rest, plainLines(s.tail)...)
+			rest = append(rest, visibleLines(s.tail)...)
 		}
 		for _, line := range rest {
 			lines = append(lines, CodeLine{Text: line})
@@ -64,6 +65,12 @@ func (p *printer) codeLines() (lines []CodeLine, elsewhere []*Call, note string)
 	}
 	slices.SortFunc(elsewhere, func(a, b *Call) int { return a.Number - b.Number })
 	return lines, elsewhere, s.note
+}
+
+// visibleLines returns the lines of code, in which characters that are not seen are written as escapes:
+// Python sees them.
+func visibleLines(s string) []string {
+	return plainLines(text.Visible(strings.ReplaceAll(s, "\r\n", "\n")))
 }
 
 // plainLines returns the lines of text that others wrote.

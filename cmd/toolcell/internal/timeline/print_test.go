@@ -125,7 +125,8 @@ func TestMarginsNameTheCallsOfALine(t *testing.T) {
 		"many":             {"a\nb", at(1, 2, 1, 2, 1, 2, 1), "  #1,3,…7    1  a\n   #2,4,6    2  b\n"},
 		"one that writes":  {"a", append(at(1), call(2, 1, "pay", true)...), "  #1-2*    1  a\n"},
 		"no known line":    {"a", at(0, 99, 1), "  #3    1  a\n  #1-2, whose lines are not known or not here\n"},
-		"tabs and an end":  {"if x:\n\ty\r\n", at(2), "  #1    2      y \n"},
+		"tabs and an end":  {"if x:\n\ty\r\n", at(2), "  #1    2      y\n"},
+		"hidden":           {"x = 'a\u202eb\u200b'", at(1), `x = 'a\u202eb\u200b'`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			out := printed(t, recorded(t, record.Options{}, append([]record.Entry{record.RunStart{Code: record.TextOf(tt.code)}}, tt.entries...)...), Options{})

@@ -15,6 +15,8 @@ type View struct {
 	CodeExact string  // the code as it was, "" if it is not all there or not plain text
 	CodeNote  string  // what of the code is not as it was, or why it is not there
 	Elsewhere []*Call // whose lines are not among those of Code
+	Beside    string  // the numbers of these
+	More      int     // moments that are left out, at the end
 	Moments   []Moment
 	Blocks    []Block        // what the code printed, and why it failed
 	Files     []*record.File // that were left, unless values are hidden
@@ -46,6 +48,9 @@ type Block struct {
 	Lines       []string // none if it was not kept; Note says why
 }
 
+// maxMoments bounds the Moments: a run can make thousands of calls.
+const maxMoments = 500
+
 // View returns the timeline in parts.
 func (t *Timeline) View(o Options) (v View) {
 	o.Whole = true
@@ -64,7 +69,10 @@ func (t *Timeline) View(o Options) (v View) {
 			v.Files = append(v.Files, f)
 		}
 	}
-	for _, m := range p.moments() {
+	v.Beside = margin(v.Elsewhere)
+	all := p.moments()
+	v.More = max(0, len(all)-maxMoments)
+	for _, m := range all[:len(all)-v.More] {
 		shown := Moment{After: fmt.Sprintf("+%.3fs", m.at.Sub(t.Run.Start).Seconds()), Call: m.call}
 		if m.call == nil {
 			shown.Text = console.Plain(m.line)

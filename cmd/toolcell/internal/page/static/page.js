@@ -1,6 +1,10 @@
 "use strict";
 // Pages are made by the server. This asks for the page anew when something has changed, and puts what
-// changes in the place of what is there, unless the user types in it or has selected some of it.
+// changes in the place of what is there. What the user has typed stays, and nothing moves while some of it is
+// selected.
+const inputs = (part) => [...part.querySelectorAll("form input")];
+const keyOf = (input) => input.form.getAttribute("action") + " " + input.name;
+
 async function renew() {
   const answer = await fetch(location.href);
   if (!answer.ok) return;
@@ -8,12 +12,19 @@ async function renew() {
   const selected = getSelection();
   for (const part of document.querySelectorAll("[data-live]")) {
     const other = fresh.getElementById(part.id);
-    const typing = part.contains(document.activeElement) && document.activeElement.matches("input");
     const reading = selected && !selected.isCollapsed && part.contains(selected.anchorNode);
-    if (!other || other.innerHTML === part.innerHTML || typing || reading) continue;
-    const id = document.activeElement && document.activeElement.id;
+    if (!other || other.innerHTML === part.innerHTML || reading) continue;
+    const focused = part.contains(document.activeElement) && document.activeElement.matches("form input") ? document.activeElement : null;
+    const at = focused && [keyOf(focused), focused.selectionStart, focused.selectionEnd];
+    const typed = new Map(inputs(part).filter((input) => input.value !== input.defaultValue).map((input) => [keyOf(input), input.value]));
     part.replaceWith(other);
-    if (id && !document.activeElement.id) document.getElementById(id)?.focus();
+    for (const input of inputs(other)) {
+      if (typed.has(keyOf(input))) input.value = typed.get(keyOf(input));
+      if (at && at[0] === keyOf(input)) {
+        input.focus();
+        input.setSelectionRange(at[1], at[2]);
+      }
+    }
   }
   document.title = fresh.title;
 }
