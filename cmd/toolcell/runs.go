@@ -161,22 +161,7 @@ func (o runsOptions) resolve(r *history.Record, id string) (history.Run, error) 
 	case err != nil:
 		return history.Run{}, o.Settings.Dirs.Explain(err)
 	}
-	return runOf(r, entries)
-}
-
-// runOf returns the run that some entries are of, as a list has it.
-func runOf(r *history.Record, entries []history.Entry) (history.Run, error) {
-	first := entries[0]
-	for found, err := range r.Runs(history.Filter{From: first.Time, To: first.Time.Add(time.Nanosecond)}) {
-		if err != nil {
-			return history.Run{}, err
-		}
-		if found.ID == first.Run {
-			return found, nil
-		}
-	}
-	// Its beginning was removed with the day that it was on, or is torn.
-	return history.Run{ID: first.Run, Start: first.Time, Status: history.StatusKilled, File: first.File}, nil
+	return r.RunOf(entries)
 }
 
 // privateServers returns a function that reports whether the values of a server are private by the

@@ -46,6 +46,21 @@ type Run struct {
 	granted                  []string // servers
 }
 
+// RunOf returns the run that some entries are of, at least one, as a list has it.
+func (r *Record) RunOf(entries []Entry) (Run, error) {
+	first := entries[0]
+	for found, err := range r.Runs(Filter{From: first.Time, To: first.Time.Add(time.Nanosecond)}) {
+		if err != nil {
+			return Run{}, err
+		}
+		if found.ID == first.Run {
+			return found, nil
+		}
+	}
+	// Its beginning was removed with the day that it was on, or is torn.
+	return Run{ID: first.Run, Start: first.Time, Status: StatusKilled, File: first.File}, nil
+}
+
 // Touches reports whether the run was granted, called or tried to call a server of a kind, or a server that
 // was private then: its code, and what it printed, may have what is private.
 func (r *Run) Touches(private func(server string) bool) bool {

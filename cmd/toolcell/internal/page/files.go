@@ -24,18 +24,18 @@ func isPicture(f *record.File) bool { return slices.Contains(pictures, f.Type) &
 func (s *Server) file(w http.ResponseWriter, r *http.Request) {
 	shown, err := s.find(r.PathValue("id"))
 	if err != nil {
-		s.noRun(w, r, err)
+		s.noRun(w, err)
 		return
 	}
 	n, err := strconv.Atoi(r.PathValue("n"))
 	if err != nil || n < 0 || n >= len(shown.Files) || shown.Files[n].URI == "" || s.o.OpenFile == nil {
-		s.fail(w, r, http.StatusNotFound, "The run has no such file, or it is not shown.")
+		s.fail(w, http.StatusNotFound, "The run has no such file, or it is not shown.")
 		return
 	}
 	f := shown.Files[n]
 	kept, err := s.o.OpenFile(f.URI)
 	if err != nil {
-		s.fail(w, r, http.StatusNotFound, err.Error()+".")
+		s.fail(w, http.StatusNotFound, err.Error()+".")
 		return
 	}
 	defer kept.Close()

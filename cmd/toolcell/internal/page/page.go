@@ -143,7 +143,7 @@ func (s *Server) Handler() http.Handler {
 	handle("POST /questions/{id}/deny", s.deny)
 	handle("POST /questions/{id}/revoke", s.revoke)
 	handle("GET /", func(w http.ResponseWriter, r *http.Request) {
-		s.fail(w, r, http.StatusNotFound, "There is no such page.")
+		s.fail(w, http.StatusNotFound, "There is no such page.")
 	})
 	return s.guard(mux)
 }

@@ -371,3 +371,21 @@ func TestFilesOfRunsDoNothing(t *testing.T) {
 		t.Errorf("where values are hidden: %d", status)
 	}
 }
+
+// TestRunsOfManyCallsAreCut, and the page says so, also of a comparison.
+func TestRunsOfManyCallsAreCut(t *testing.T) {
+	v := visit(t, nil)
+	run := v.journal().Begin("many000000", "")
+	for n := range 600 {
+		if err := run.Append(record.CallStart{Call: n + 1, Effect: "tools/call", Server: "bank", Tool: "look"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, page := v.get("/runs/many000000")
+	if n := strings.Count(page, `id="call-`); n != 500 || !strings.Contains(page, "100 more: <code>toolcell runs show many000000 --values") {
+		t.Errorf("%d of 600 calls, and %s", n, page[max(0, len(page)-600):])
+	}
+	if _, both := v.get("/compare?a=many000000&b=many000000"); !strings.Contains(both, "They are the same, as far as they are compared.") {
+		t.Errorf("the comparison: %s", both)
+	}
+}

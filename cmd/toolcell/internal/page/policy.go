@@ -45,28 +45,28 @@ func (s *Server) policy(w http.ResponseWriter, r *http.Request) {
 // rule is the page of the rules that are offered for one call.
 func (s *Server) rule(w http.ResponseWriter, r *http.Request) {
 	if why := s.o.ReadsOnly(); why != "" {
-		s.fail(w, r, http.StatusForbidden, why)
+		s.fail(w, http.StatusForbidden, why)
 		return
 	}
 	run := r.URL.Query().Get("run")
 	number, err := strconv.Atoi(r.URL.Query().Get("call"))
 	if err != nil {
-		s.fail(w, r, http.StatusNotFound, rules.ErrNoCall.Error()+".")
+		s.fail(w, http.StatusNotFound, rules.ErrNoCall.Error()+".")
 		return
 	}
 	s.judging.Lock()
 	defer s.judging.Unlock()
 	file := s.o.Policy()
 	if err := file.Policy.Err(); err != nil {
-		s.fail(w, r, http.StatusConflict, "No rule can be offered until the policy is fixed: "+err.Error()+".")
+		s.fail(w, http.StatusConflict, "No rule can be offered until the policy is fixed: "+err.Error()+".")
 		return
 	}
 	offers, err := file.ForCall(r.Context(), s.o.Record, s.o.Shown(), run, number)
 	if errors.Is(err, rules.ErrNoCall) {
-		s.fail(w, r, http.StatusNotFound, err.Error()+".")
+		s.fail(w, http.StatusNotFound, err.Error()+".")
 		return
 	} else if err != nil {
-		s.noRun(w, r, err)
+		s.noRun(w, err)
 		return
 	}
 	body := struct {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolcell/toolcell/bridge/consent"
 	"github.com/toolcell/toolcell/bridge/consent/inbox"
+	"github.com/toolcell/toolcell/bridge/record/history"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/timeline"
 )
@@ -130,7 +131,7 @@ func (s *Server) waiting(w http.ResponseWriter, _ *http.Request) {
 	if n := len(body.Waiting); n > 0 {
 		title = fmt.Sprintf("(%d) waiting", n)
 	}
-	s.show(w, http.StatusOK, frame{Title: title, Page: "waiting", Waiting: len(body.Waiting), Body: body})
+	s.show(w, http.StatusOK, frame{Title: title, Page: "waiting", Body: body})
 }
 
 // lastAnswered leaves out all but the first answers, and those that can still be taken back.
@@ -196,7 +197,7 @@ func (s *Server) codeAround(q inbox.Question) (near []nearLine) {
 	if err != nil {
 		return nil // it is not recorded
 	}
-	t := timeline.New(runOf(q.Run, entries), entries)
+	t := timeline.New(history.Run{ID: q.Run}, entries)
 	at := slices.IndexFunc(t.Questions, func(asked *timeline.Question) bool { return asked.ID == q.ID })
 	if at < 0 {
 		return nil
@@ -225,7 +226,7 @@ func (s *Server) codeAround(q inbox.Question) (near []nearLine) {
 // mayAct refuses a request that is to do something, if the page only reads.
 func (s *Server) mayAct(w http.ResponseWriter, r *http.Request) bool {
 	if why := s.o.ReadsOnly(); why != "" {
-		s.fail(w, r, http.StatusForbidden, why)
+		s.fail(w, http.StatusForbidden, why)
 		return false
 	}
 	return true
@@ -235,9 +236,9 @@ func (s *Server) mayAct(w http.ResponseWriter, r *http.Request) bool {
 func (s *Server) done(w http.ResponseWriter, r *http.Request, err error) {
 	switch {
 	case errors.Is(err, consent.ErrUnknown), errors.Is(err, consent.ErrDecided):
-		s.fail(w, r, http.StatusConflict, "Nothing was changed: "+err.Error()+".")
+		s.fail(w, http.StatusConflict, "Nothing was changed: "+err.Error()+".")
 	case err != nil:
-		s.fail(w, r, http.StatusForbidden, "Nothing was changed: "+err.Error()+".")
+		s.fail(w, http.StatusForbidden, "Nothing was changed: "+err.Error()+".")
 	default:
 		http.Redirect(w, r, "/", http.StatusSeeOther)
 	}
@@ -249,7 +250,7 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if s.o.ShowCode == nil {
-		s.fail(w, r, http.StatusForbidden, "toolcell ui has no terminal to show a code on, so nothing can be approved here. Approve in one, with `toolcell approvals approve`.")
+		s.fail(w, http.StatusForbidden, "toolcell ui has no terminal to show a code on, so nothing can be approved here. Approve in one, with `toolcell approvals approve`.")
 		return
 	}
 	id := r.PathValue("id")
@@ -325,7 +326,7 @@ func (s *Server) approve(w http.ResponseWriter, r *http.Request) {
 	id := r.PathValue("id")
 	begun := s.take(id)
 	if begun == nil {
-		s.fail(w, r, http.StatusConflict, "Nothing was changed: choose first what to allow.")
+		s.fail(w, http.StatusConflict, "Nothing was changed: choose first what to allow.")
 		return
 	}
 	defer func() { _ = begun.process.Close() }()

@@ -3,7 +3,6 @@ package page
 import (
 	"bytes"
 	"embed"
-	"fmt"
 	"html/template"
 	"io"
 	"net/http"
@@ -90,11 +89,10 @@ func decided(d rules.Decision) string {
 
 // A frame is what all pages have, with the Body of one.
 type frame struct {
-	Title   string
-	Page    string // the name of its template
-	Waiting int    // questions
-	Reads   string // why nothing can be done but to read
-	Body    any
+	Title string
+	Page  string // the name of its template
+	Reads string // why nothing can be done but to read
+	Body  any
 }
 
 // show answers with a page.
@@ -117,8 +115,8 @@ func (s *Server) show(w http.ResponseWriter, status int, f frame) {
 }
 
 // fail answers with a page that says what is wrong.
-func (s *Server) fail(w http.ResponseWriter, _ *http.Request, status int, problem string) {
-	s.show(w, status, frame{Title: fmt.Sprint(http.StatusText(status)), Page: "problem", Body: problem})
+func (s *Server) fail(w http.ResponseWriter, status int, problem string) {
+	s.show(w, status, frame{Title: http.StatusText(status), Page: "problem", Body: problem})
 }
 
 // static answers with a file that pages use.
@@ -127,7 +125,7 @@ func (s *Server) static(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("name")
 	data, err := files.ReadFile("static/" + name)
 	if err != nil || types[name] == "" {
-		s.fail(w, r, http.StatusNotFound, "There is no such file.")
+		s.fail(w, http.StatusNotFound, "There is no such file.")
 		return
 	}
 	w.Header().Set("Content-Type", types[name])

@@ -12,7 +12,6 @@ import (
 
 	"github.com/aymanbagabas/go-udiff"
 
-	"github.com/toolcell/toolcell/bridge/record"
 	"github.com/toolcell/toolcell/bridge/record/history"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/timeline"
@@ -177,31 +176,14 @@ func (s *Server) find(id string) (shown shownRun, err error) {
 	if err != nil {
 		return shown, err
 	}
-	if len(entries) == 0 {
-		return shown, history.ErrNoRun
-	}
-	shown.Run = runOf(entries[0].Run, entries)
-	for r, err := range s.o.Record.Runs(history.Filter{From: entries[0].Time.Add(-time.Second), To: entries[0].Time.Add(time.Second)}) {
-		if err == nil && r.ID == shown.Run.ID {
-			shown.Run = r
-		}
+	if shown.Run, err = s.o.Record.RunOf(entries); err != nil {
+		return shown, err
 	}
 	t := timeline.New(shown.Run, entries)
 	shown.View = t.View(s.o.Shown())
 	shown.Live = shown.Run.Status == history.StatusRunning || shown.Run.Status == history.StatusWaiting
 	shown.Command = command(t, shown.View)
 	return shown, nil
-}
-
-// runOf is what entries say of their run alone.
-func runOf(id string, entries []history.Entry) history.Run {
-	r := history.Run{ID: id, Status: history.StatusRunning}
-	for _, e := range entries {
-		if start, ok := e.Body.(*record.RunStart); ok {
-			r.Start, r.Client, r.Command, r.Session = e.Time, start.Client, start.Command, start.Session
-		}
-	}
-	return r
 }
 
 // command returns what is typed to run the code again.
@@ -227,38 +209,39 @@ func command(t *timeline.Timeline, v timeline.View) string {
 func (s *Server) run(w http.ResponseWriter, r *http.Request) {
 	shown, err := s.find(r.PathValue("id"))
 	if err != nil {
-		s.noRun(w, r, err)
+		s.noRun(w, err)
 		return
 	}
 	s.show(w, http.StatusOK, frame{Title: "Run " + timeline.ShortID(shown.Run.ID), Page: "run", Body: shown})
 }
 
-func (s *Server) noRun(w http.ResponseWriter, r *http.Request, err error) {
+func (s *Server) noRun(w http.ResponseWriter, err error) {
 	if _, ambiguous := errors.AsType[*history.AmbiguousError](err); ambiguous || errors.Is(err, history.ErrNoRun) {
-		s.fail(w, r, http.StatusNotFound, err.Error()+".")
+		s.fail(w, http.StatusNotFound, err.Error()+".")
 		return
 	}
 	s.o.Log.Error("reading a run", "error", err)
-	s.fail(w, r, http.StatusInternalServerError, "The record cannot be read: "+err.Error()+".")
+	s.fail(w, http.StatusInternalServerError, "The record cannot be read: "+err.Error()+".")
 }
 
 // compare is the page of two runs: what differs of them, of their code and of their calls.
 func (s *Server) compare(w http.ResponseWriter, r *http.Request) {
 	a, err := s.find(r.URL.Query().Get("a"))
 	if err != nil {
-		s.noRun(w, r, err)
+		s.noRun(w, err)
 		return
 	}
 	b, err := s.find(r.URL.Query().Get("b"))
 	if err != nil {
-		s.noRun(w, r, err)
+		s.noRun(w, err)
 		return
 	}
 	body := struct {
 		A, B        shownRun
 		Facts       [][3]string
 		Code, Calls []string
-	}{A: a, B: b, Facts: differing(a.Facts, b.Facts), Code: diff(codeText(a.View), codeText(b.View)), Calls: diff(callsText(a.View), callsText(b.View))}
+		More        bool // calls than are compared
+	}{A: a, B: b, Facts: differing(a.Facts, b.Facts), Code: diff(codeText(a.View), codeText(b.View)), Calls: diff(callsText(a.View), callsText(b.View)), More: a.More > 0 || b.More > 0}
 	s.show(w, http.StatusOK, frame{Title: "Compare", Page: "compare", Body: body})
 }
 
@@ -300,6 +283,9 @@ func callsText(v timeline.View) string {
 			}
 			fmt.Fprintf(&b, "%s %s: %s\n", m.Call.Name(), arguments, m.Call.Outcome())
 		}
+	}
+	if v.More > 0 {
+		fmt.Fprintf(&b, "%d more, which are not compared\n", v.More)
 	}
 	return b.String()
 }

@@ -50,7 +50,7 @@ func (s *Server) sandbox(w http.ResponseWriter, r *http.Request) {
 	case s.checking <- struct{}{}:
 		defer func() { <-s.checking }()
 	case <-ctx.Done():
-		s.fail(w, r, http.StatusServiceUnavailable, "Another window is still checking this host. Try again later.")
+		s.fail(w, http.StatusServiceUnavailable, "Another window is still checking this host. Try again later.")
 		return
 	}
 	s.show(w, http.StatusOK, frame{Title: "Sandbox", Page: "sandbox", Body: s.o.Sandbox(ctx)})

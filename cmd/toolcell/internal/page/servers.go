@@ -120,9 +120,9 @@ func (s *Server) server(w http.ResponseWriter, r *http.Request) {
 	view, err := s.o.Server(r.Context(), r.PathValue("name"))
 	switch {
 	case err != nil:
-		s.fail(w, r, http.StatusInternalServerError, "The server cannot be shown: "+err.Error()+".")
+		s.fail(w, http.StatusInternalServerError, "The server cannot be shown: "+err.Error()+".")
 	case view == nil:
-		s.fail(w, r, http.StatusNotFound, "There is no server of that name.")
+		s.fail(w, http.StatusNotFound, "There is no server of that name.")
 	default:
 		s.show(w, http.StatusOK, frame{Title: "Server " + text.Clip(view.Name, 100), Page: "server", Body: view})
 	}
