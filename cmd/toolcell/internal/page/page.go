@@ -142,7 +142,7 @@ func (s *Server) Handler() http.Handler {
 	handle("POST /questions/{id}/approve", s.approve)
 	handle("POST /questions/{id}/deny", s.deny)
 	handle("POST /questions/{id}/revoke", s.revoke)
-	handle("GET /", func(w http.ResponseWriter, r *http.Request) {
+	handle("GET /", func(w http.ResponseWriter, _ *http.Request) {
 		s.fail(w, http.StatusNotFound, "There is no such page.")
 	})
 	return s.guard(mux)

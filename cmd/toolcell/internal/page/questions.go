@@ -224,7 +224,7 @@ func (s *Server) codeAround(q inbox.Question) (near []nearLine) {
 }
 
 // mayAct refuses a request that is to do something, if the page only reads.
-func (s *Server) mayAct(w http.ResponseWriter, r *http.Request) bool {
+func (s *Server) mayAct(w http.ResponseWriter) bool {
 	if why := s.o.ReadsOnly(); why != "" {
 		s.fail(w, http.StatusForbidden, why)
 		return false
@@ -246,7 +246,7 @@ func (s *Server) done(w http.ResponseWriter, r *http.Request, err error) {
 
 // begin begins an approval: its code is shown at the terminal.
 func (s *Server) begin(w http.ResponseWriter, r *http.Request) {
-	if !s.mayAct(w, r) {
+	if !s.mayAct(w) {
 		return
 	}
 	if s.o.ShowCode == nil {
@@ -320,7 +320,7 @@ func (s *Server) take(id string) *approval {
 
 // approve ends an approval with the code that was typed. A wrong one ends it, too.
 func (s *Server) approve(w http.ResponseWriter, r *http.Request) {
-	if !s.mayAct(w, r) {
+	if !s.mayAct(w) {
 		return
 	}
 	id := r.PathValue("id")
@@ -335,7 +335,7 @@ func (s *Server) approve(w http.ResponseWriter, r *http.Request) {
 
 // deny denies what a question asks, or also stops its run, for the reason that was typed.
 func (s *Server) deny(w http.ResponseWriter, r *http.Request) {
-	if !s.mayAct(w, r) {
+	if !s.mayAct(w) {
 		return
 	}
 	because, err := consent.Because(r.PostFormValue("because"))
@@ -351,7 +351,7 @@ func (s *Server) deny(w http.ResponseWriter, r *http.Request) {
 
 // revoke takes back an approval that still allows something.
 func (s *Server) revoke(w http.ResponseWriter, r *http.Request) {
-	if !s.mayAct(w, r) {
+	if !s.mayAct(w) {
 		return
 	}
 	id := r.PathValue("id")
