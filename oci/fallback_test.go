@@ -21,6 +21,7 @@ type fakeTemplate struct{ make func() *container.Standby }
 
 func (f *fakeTemplate) Fork(bool) (*container.Standby, error) { return f.make(), nil }
 func (*fakeTemplate) Count() int                              { return 1 }
+func (*fakeTemplate) Memory() int64                           { return 1 << 20 }
 func (*fakeTemplate) FailedModules() []string                 { return nil }
 func (*fakeTemplate) Gone() bool                              { return false }
 func (*fakeTemplate) Retire()                                 {}

@@ -32,6 +32,7 @@ type PoolOptions struct {
 type template interface {
 	Fork(now bool) (*container.Standby, error) // now: a run waits for it already
 	Count() int                                // forks so far
+	Memory() int64                             // bytes that it holds, 0 if that is not known
 	FailedModules() []string                   // notes about modules that could not be preloaded
 	Gone() bool                                // it has ended
 	Retire()                                   // end it once its last fork has ended

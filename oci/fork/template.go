@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/oci/container"
+	"github.com/toolcell/toolcell/oci/host"
 	"github.com/toolcell/toolcell/oci/spec"
 )
 
@@ -79,6 +80,16 @@ func (t *Template) Count() int {
 	t.requests.Lock()
 	defer t.requests.Unlock()
 	return t.made
+}
+
+// Memory returns how much its program holds, in bytes; 0 if that cannot be seen. Forks share most of it.
+func (t *Template) Memory() (bytes int64) {
+	programs, _ := host.ChildrenOf(t.PID()) // pid 1 has one
+	for _, pid := range programs {
+		status, _ := host.ReadKernelFile(fmt.Sprintf("/proc/%d/status", pid))
+		bytes += host.Number(status, "VmRSS") << 10
+	}
+	return bytes
 }
 
 // Retire ends the template once its last fork is gone.

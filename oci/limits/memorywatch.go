@@ -39,7 +39,8 @@ type memoryWatch struct {
 	proc   *os.File // its /proc, which lists only its processes; nil if it has none
 	limits spec.Limits
 	again  atomic.Bool  // look once more after stop
-	peak   atomic.Int64 // the most memory that a look has seen, in bytes
+	seen   atomic.Int64 // memory that the last look has seen, in bytes
+	peak   atomic.Int64 // and the most that one has
 	*watching
 }
 
@@ -118,6 +119,7 @@ func (w *memoryWatch) tooMuch() bool {
 		kernel += max(0, host.Number(status, "FDSize")-freeFiles) * fileBytes
 		threads += host.Number(status, "Threads")
 	}
+	w.seen.Store(resident)
 	w.peak.Store(max(w.peak.Load(), resident))
 	if w.limits.PIDs > 0 && threads >= w.limits.PIDs {
 		w.watch.pids.Store(true)
