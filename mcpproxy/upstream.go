@@ -205,6 +205,7 @@ func (u *upstream) takeIn(s *transport.Session, failure error) (refusal, err err
 		<-s.Down()
 		u.exportSession(s)
 		_ = u.discard(s)
+		u.keepWritten(s)
 	})
 	return nil, nil
 }

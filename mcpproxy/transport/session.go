@@ -42,6 +42,9 @@ type link interface {
 	// EndError returns why the link ended while calls were waiting, if it is known and they
 	// have no reasons of their own.
 	EndError() error
+	// Written returns the last lines that the server wrote beside its messages, without secrets
+	// and escapes.
+	Written() []string
 	// Down is closed when the server ended or stopped talking.
 	Down() <-chan struct{}
 	// Stop ends the link, and with it the requests in flight. It may be called

@@ -179,6 +179,9 @@ func (r *Link) WaitingCalls() *message.Calls { return &r.calls }
 // EndError implements the link of package transport: requests fail with reasons of their own.
 func (r *Link) EndError() error { return nil }
 
+// Written implements the link of package transport: what a remote server writes stays there.
+func (r *Link) Written() []string { return nil }
+
 // Fail implements the link of package transport.
 func (r *Link) Fail(err, cause error) (suspect bool, why error) {
 	defer r.WaitClosed()

@@ -71,6 +71,14 @@ func Reason(err error) (lines []string, reason error) {
 	return strings.Split(out.output, "\n"), &shortError{out.before(err) + "; its stderr says: " + text.Printable(reasonIn(out.output), maxReason), err}
 }
 
+// Output returns the lines of its server that an error quotes, nil if it quotes none.
+func Output(err error) []string {
+	if out, ok := errors.AsType[*OutputError](err); ok {
+		return strings.Split(out.output, "\n")
+	}
+	return nil
+}
+
 // before returns the text of an error that e is in, up to the output.
 func (e *OutputError) before(err error) string {
 	txt, _, found := strings.Cut(err.Error(), outputMark)
@@ -98,6 +106,7 @@ type outputTail struct {
 
 	mu     sync.Mutex
 	tail   []byte
+	cut    bool // there was more before it
 	served bool // the server has worked: another start would not show what it wrote
 }
 
@@ -132,7 +141,7 @@ func (t *outputTail) add(stream string, line []byte) {
 	defer t.mu.Unlock()
 	t.tail = append(append(t.tail, text...), '\n')
 	if over := len(t.tail) - maxTail; over > 0 {
-		t.tail = append(t.tail[:0], t.tail[over:]...)
+		t.tail, t.cut = append(t.tail[:0], t.tail[over:]...), true
 	}
 }
 
@@ -163,11 +172,30 @@ func (t *outputTail) last() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	text := strings.TrimRight(string(t.tail), "\n")
-	if over := len(text) - maxQuotedTail; over > 0 {
-		text = text[over:]
-		if _, rest, ok := strings.Cut(text, "\n"); ok {
-			text = rest
-		}
+	if len(text) > maxQuotedTail {
+		text = withoutHalfLine(text[len(text)-maxQuotedTail:])
 	}
 	return strings.ToValidUTF8(text, "")
+}
+
+// withoutHalfLine returns a text without its first line, unless that is all of it.
+func withoutHalfLine(text string) string {
+	if _, rest, ok := strings.Cut(text, "\n"); ok {
+		return rest
+	}
+	return text
+}
+
+// lines returns all that is kept.
+func (t *outputTail) lines() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	text := strings.TrimRight(string(t.tail), "\n")
+	if t.cut {
+		text = withoutHalfLine(text)
+	}
+	if text == "" {
+		return nil
+	}
+	return strings.Split(strings.ToValidUTF8(text, ""), "\n")
 }

@@ -338,6 +338,9 @@ func (t *Transport) EndError() error {
 	return nil
 }
 
+// Written returns the last lines that the server wrote beside its messages.
+func (t *Transport) Written() []string { return t.output.lines() }
+
 // Begin implements the link of package transport.
 func (t *Transport) Begin(context.Context, *mcp.ClientSession, bool) {
 	t.output.mu.Lock()

@@ -1,0 +1,50 @@
+package mcpproxy
+
+import (
+	"time"
+
+	"github.com/toolcell/toolcell/internal/contain"
+	"github.com/toolcell/toolcell/mcpproxy/transport"
+	"github.com/toolcell/toolcell/mcpproxy/transport/stdio"
+)
+
+// A ServerLog is the end of what a server wrote that is no message of the protocol, without the
+// secrets of its entry and without escapes. A remote server writes nothing here.
+type ServerLog struct {
+	Lines   []string
+	Running bool      // the server that wrote them
+	Since   time.Time // when it was last started; zero if it never was
+	Failure string    // why it does not run, "" if it did not fail
+}
+
+// ServerLog returns what a server of this process wrote. What it wrote may be anything, also the
+// user's data: it is for the user. ok is false if there is no such server.
+func (p *Proxy) ServerLog(server string) (log ServerLog, ok bool) {
+	u, err := p.upstream(server)
+	if err != nil {
+		return log, false
+	}
+	u.mu.Lock()
+	live, failure := u.live, u.failure
+	log = ServerLog{Lines: u.wrote, Since: u.since}
+	u.mu.Unlock()
+	switch {
+	case live != nil:
+		log.Running, log.Lines = true, live.Written()
+	case failure != nil:
+		log.Failure = u.secrets.Error(WithoutOutput(failure)).Error()
+		if lines := stdio.Output(failure); lines != nil {
+			log.Lines = lines
+		}
+	}
+	return log, true
+}
+
+// keepWritten keeps what a server wrote that has ended.
+func (u *upstream) keepWritten(s *transport.Session) {
+	lines := s.Written()
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	defer contain.Recover("keeping what a server wrote", u.lose)
+	u.wrote = lines
+}
