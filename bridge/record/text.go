@@ -113,6 +113,17 @@ func (s *Stream) Text() Text {
 	return t
 }
 
+// EndOf returns the end of what code is printing, max bytes at most and without secrets, as it would
+// be on record, and how much it leaves out before that. A nil Run returns nothing.
+func (r *Run) EndOf(printed []byte, max int) (end string, before int64) {
+	if r == nil {
+		return "", 0
+	}
+	e := excerpt{hider: r.j.hider, most: max}
+	end = e.tail(wholeRunes(printed), max)
+	return end, e.cut
+}
+
 // A Value is what is kept of a Text: a line of the file of values.
 type Value struct {
 	Run   string `json:"run,omitzero"`

@@ -191,16 +191,22 @@ func (i *interrupter) begin() {
 
 // signal sends a signal to Python, and reports whether it has started.
 func (in *interpreter) signal(sig syscall.Signal) bool {
+	sb := in.sandboxNow()
+	if sb == nil {
+		return false
+	}
+	sb.Signal(sig)
+	return true
+}
+
+// sandboxNow returns the sandbox, nil if it has not started.
+func (in *interpreter) sandboxNow() Sandbox {
 	select {
 	case <-in.started:
+		return in.sandbox
 	default:
-		return false
+		return nil
 	}
-	if in.sandbox == nil {
-		return false
-	}
-	in.sandbox.Signal(sig)
-	return true
 }
 
 func (s runnerSandbox) Kill(why error)         { s.in.kill(why) }
@@ -261,14 +267,10 @@ func (in *interpreter) hold() (release func()) {
 
 // freezeSandbox stops everything in the sandbox until thaw is called.
 func (in *interpreter) freezeSandbox() (thaw func(held bool)) {
-	select {
-	case <-in.started:
-		if in.sandbox != nil {
-			return in.freezes.begin(in.sandbox)
-		}
-	default: // no code runs
+	if sb := in.sandboxNow(); sb != nil {
+		return in.freezes.begin(sb)
 	}
-	return func(bool) {}
+	return func(bool) {} // no code runs
 }
 
 // freeze stops everything in the sandbox until thaw, between the runs of a session.

@@ -174,11 +174,16 @@ func (r *Run) recordFiles(res *Result, private bool) (all []record.File) {
 	return all
 }
 
-// A printed takes in what the code prints, for the record.
+// A printed takes in what the code prints, for the record and for who looks while the run goes on.
 type printed struct {
 	mu     sync.Mutex
 	stream *record.Stream
+	last   []byte // the end, up to twice maxRecent
+	total  int64  // bytes
 }
+
+// maxRecent is how much of the end of a stream is kept while its run goes on, in bytes.
+const maxRecent = 20 << 10
 
 // withRecord returns a writer to w, which may be nil, and to what takes in output for a record.
 func withRecord(w io.Writer, p *printed, run *record.Run) io.Writer {
@@ -195,7 +200,25 @@ func withRecord(w io.Writer, p *printed, run *record.Run) io.Writer {
 func (p *printed) Write(b []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.stream == nil {
+		return len(b), nil
+	}
+	recent := b[max(0, len(b)-maxRecent):]
+	if over := len(p.last) + len(recent) - 2*maxRecent; over > 0 { // seldom: what goes on is moved to the front
+		p.last = p.last[:copy(p.last, p.last[max(0, len(p.last)-maxRecent):])]
+	}
+	p.total += int64(len(b))
+	p.last = append(p.last, recent...)
 	return p.stream.Write(b)
+}
+
+// recent returns the end of what was printed so far, without secrets.
+func (p *printed) recent(run *record.Run) Printed {
+	p.mu.Lock()
+	last, total := slices.Clone(p.last[max(0, len(p.last)-maxRecent):]), p.total
+	p.mu.Unlock()
+	end, before := run.EndOf(last, maxShown)
+	return Printed{end, total - int64(len(last)) + before}
 }
 
 // text returns what was printed, and takes in no more: what a session prints after its run is of no
@@ -204,6 +227,6 @@ func (p *printed) text() record.Text {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	t := p.stream.Text()
-	p.stream = nil
+	p.stream, p.last = nil, nil
 	return t
 }

@@ -78,9 +78,10 @@ type Run struct {
 	used     limits.Usage
 	api      *hostapi.API
 
-	mu     sync.Mutex
-	code   *codeStop                            // what the user stops in place of the run; nil outside of sessions
-	report func(done, total int64, text string) // to the call that waits for the run; nil if none does
+	mu      sync.Mutex
+	code    *codeStop                            // what the user stops in place of the run; nil outside of sessions
+	entered *entered                             // while its code runs
+	report  func(done, total int64, text string) // to the call that waits for the run; nil if none does
 
 	// For calls that come back to it: the IDs of its questions that they may bring, the one of
 	// them that a model was told, and the ticket that counts with the digest of its request.
@@ -243,6 +244,7 @@ func (r *Run) newAPI(display func(name string, data []byte, rasterFollows bool) 
 // can be stopped, and its code is paused while the user is asked.
 func (r *Run) talk(ctx context.Context) ending {
 	r.Asker.Attach(r.suspending(ctx, r.python.hold), r.gate.Past)
+	defer r.enter(r.python)()
 	stop := &codeStop{python: r.python, gate: r.gate, kill: r.cancel}
 	if r.session.name != "" {
 		r.setStop(stop)

@@ -35,6 +35,7 @@ type Runs struct {
 	background sync.WaitGroup // runs, sandboxes and background work
 
 	mu      sync.Mutex
+	active  map[string]*Run // by their own IDs
 	waiting map[string]*Run // for the user, by the IDs of the questions that calls may come back with
 
 	told    sync.Map    // what first was called with
@@ -49,7 +50,8 @@ func New(o Options) *Runs {
 		o: o, self: &consent.Client{Taint: &consent.Taint{}}, saved: savedtools.Open(o.ToolsDir, o.Project),
 		artifacts: artifacts.New(artifacts.Options{Dir: o.RunsDir, Limits: o.Files, Pictures: o.Pictures, Log: o.Log}),
 		queue:     consent.NewQueue(consent.Options{Log: o.Log}),
-		budget:    runner.NewBudget(o.RunsDir), slots: make(chan struct{}, o.MaxParallel), waiting: map[string]*Run{},
+		budget:    runner.NewBudget(o.RunsDir), slots: make(chan struct{}, o.MaxParallel),
+		active: map[string]*Run{}, waiting: map[string]*Run{},
 	}
 	rs.life, rs.end = context.WithCancel(context.Background())
 	rs.sessions = newSessions(rs.life, o)
@@ -139,9 +141,11 @@ func (rs *Runs) Start(req Request, work func(ctx context.Context, r *Run) *Resul
 	r.Asker = rs.queue.Begin(consent.AskerOptions{
 		ID: r.ID, Client: r.req.Client, NoUser: req.noUser, Timeout: r.o.ApprovalTimeout, Record: r.recordAsk, RecordLater: r.recordLater(), Stop: r.stop, Abort: cancel,
 	})
+	ended := rs.add(r)
 	rs.background.Go(func() {
 		defer close(r.done) // also if work panics
 		defer contain.Recover("ending a run", func(err error) { r.result = panicked(err) })
+		defer ended()
 		defer cancel(nil)
 		defer r.ReportTo(nil)
 		defer r.Asker.End()

@@ -113,7 +113,7 @@ func openApp(s settings.Settings, o appOptions) (_ *app, err error) {
 	a.runs = run.New(options)
 	if o.live != nil {
 		// It lets toolcell approvals answer; without it there are other ways.
-		if a.inbox, err = inbox.Listen(inbox.Dir(d.Run), a.runs.Queue(), a.policy.StrictApprovals, o.log); err != nil {
+		if a.inbox, err = inbox.Listen(inbox.Dir(d.Run), a.runs.Queue(), activity{a}, a.policy.StrictApprovals, o.log); err != nil {
 			o.log.Warn("questions of this process cannot be answered with toolcell approvals", "err", err)
 			a.inbox = nil
 		}

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/toolcell/toolcell/bridge/project"
@@ -175,6 +177,13 @@ func (e *environments) of(s settings.Settings) (*environment, error) {
 	}
 	e.byKey[key] = env
 	return env, nil
+}
+
+// all returns those that are open.
+func (e *environments) all() []*environment {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Collect(maps.Values(e.byKey))
 }
 
 // Close closes all of them.

@@ -65,6 +65,9 @@ func (c *Client) List() ([]Question, error) {
 	replies, err := c.ask(request{Op: opList})
 	all := make([]Question, 0, len(replies))
 	for _, r := range replies {
+		if r.Question == nil {
+			return nil, errAnswer
+		}
 		all = append(all, *r.Question)
 	}
 	return all, err
@@ -76,7 +79,7 @@ func (c *Client) Show(id string) (Question, error) {
 	switch {
 	case err != nil:
 		return Question{}, err
-	case len(replies) != 1:
+	case len(replies) != 1 || replies[0].Question == nil:
 		return Question{}, errAnswer
 	}
 	return *replies[0].Question, nil
@@ -97,7 +100,7 @@ func (c *Client) Begin(id string, choice consent.Choice, calls string) (Challeng
 	if err != nil {
 		return Challenge{}, err
 	}
-	if len(replies) != 1 {
+	if len(replies) != 1 || replies[0].Question == nil {
 		return Challenge{}, errAnswer
 	}
 	if calls != "" && len(replies[0].Calls) == 0 { // its code would allow all of them
@@ -132,7 +135,7 @@ func (c *Client) Revoke(id string) error {
 // errAnswer is the error of an answer that is none.
 var errAnswer = errors.New("the answer of toolcell serve is not understood")
 
-// ask sends a request and returns the replies that have a question.
+// ask sends a request and returns the replies that have something in them.
 func (c *Client) ask(r request) (replies []reply, err error) {
 	r.Page = c.Page
 	line, err := json.Marshal(r)
@@ -161,7 +164,7 @@ func (c *Client) ask(r request) (replies []reply, err error) {
 			return nil, &refusal{r.Error, r.Kind}
 		case r.End:
 			return replies, nil
-		case r.Question == nil:
+		case r.Question == nil && r.Running == nil && r.ServerLog == nil && r.Sandboxes == nil:
 			return nil, errAnswer
 		}
 		replies = append(replies, r)

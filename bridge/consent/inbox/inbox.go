@@ -1,5 +1,6 @@
 // Package inbox lets the user see and answer the questions of `toolcell serve` from
-// another process, which is `toolcell approvals`, over a socket in the runtime folder.
+// another process, which is `toolcell approvals` or `toolcell ui`, over a socket in the runtime
+// folder. To the latter it also shows what goes on there.
 //
 // It promises that only processes of the same user or of root are answered, and that
 // nothing is approved by a process without a terminal, or by one that a client of toolcell
@@ -149,6 +150,12 @@ const (
 	opDeny      operation = "deny"
 	opStop      operation = "stop"
 	opRevoke    operation = "revoke"
+
+	// Of an Activity.
+	opRunning   operation = "running"
+	opEnd       operation = "end" // a run
+	opServerLog operation = "serverLog"
+	opSandboxes operation = "sandboxes" // the reply is one for each kind
 )
 
 type request struct {
@@ -163,13 +170,17 @@ type request struct {
 }
 
 type reply struct {
-	Question *Question `json:"question,omitempty"`
-	Code     string    `json:"code,omitempty"`
-	Calls    []int     `json:"calls,omitempty"`  // of a challenge: numbers of those that it allows, if some were named
-	Remark   string    `json:"remark,omitempty"` // of a challenge: why it is not clearly a person's
-	Error    string    `json:"error,omitempty"`
-	Kind     errorKind `json:"kind,omitempty"` // of the error
-	End      bool      `json:"end,omitempty"`
+	Question  *Question  `json:"question,omitempty"`
+	Running   *Running   `json:"running,omitempty"`
+	ServerLog *ServerLog `json:"serverLog,omitempty"`
+	Sandboxes *Sandboxes `json:"sandboxes,omitempty"`
+
+	Code   string    `json:"code,omitempty"`
+	Calls  []int     `json:"calls,omitempty"`  // of a challenge: numbers of those that it allows, if some were named
+	Remark string    `json:"remark,omitempty"` // of a challenge: why it is not clearly a person's
+	Error  string    `json:"error,omitempty"`
+	Kind   errorKind `json:"kind,omitempty"` // of the error
+	End    bool      `json:"end,omitempty"`
 }
 
 // An errorKind tells a client which error it is.
@@ -183,7 +194,7 @@ const (
 // kindOf returns the kind of an error, or "".
 func kindOf(err error) errorKind {
 	switch {
-	case errors.Is(err, consent.ErrUnknown):
+	case errors.Is(err, consent.ErrUnknown), errors.Is(err, errNotHere):
 		return kindUnknown
 	case errors.Is(err, consent.ErrDecided):
 		return kindDecided

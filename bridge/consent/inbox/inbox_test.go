@@ -25,7 +25,7 @@ import (
 func open(t *testing.T, o consent.Options) (queue *consent.Queue, dir string, s *Server) {
 	t.Helper()
 	queue, dir = consent.NewQueue(o), Dir(t.TempDir())
-	s, err := Listen(dir, queue, notStrict, slog.New(slog.DiscardHandler))
+	s, err := Listen(dir, queue, nil, notStrict, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -449,7 +449,7 @@ func TestOnlyTheUserCanReachTheSocket(t *testing.T) {
 
 func TestADeepFolderWorks(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), strings.Repeat(strings.Repeat("d", 100)+"/", 3))
-	s, err := Listen(dir, consent.NewQueue(consent.Options{}), notStrict, slog.New(slog.DiscardHandler))
+	s, err := Listen(dir, consent.NewQueue(consent.Options{}), nil, notStrict, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -461,7 +461,7 @@ func TestADeepFolderWorks(t *testing.T) {
 
 func TestClosingRemovesTheSocket(t *testing.T) {
 	dir := t.TempDir()
-	s, err := Listen(dir, consent.NewQueue(consent.Options{}), notStrict, slog.New(slog.DiscardHandler))
+	s, err := Listen(dir, consent.NewQueue(consent.Options{}), nil, notStrict, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -490,7 +490,7 @@ func TestAFolderOfAnotherUserOrALinkIsRefused(t *testing.T) {
 	if err := os.Chown(theirs, 65534, 65534); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Listen(theirs, consent.NewQueue(consent.Options{}), notStrict, slog.New(slog.DiscardHandler)); err == nil {
+	if _, err := Listen(theirs, consent.NewQueue(consent.Options{}), nil, notStrict, slog.New(slog.DiscardHandler)); err == nil {
 		t.Error("the folder of another user was used")
 	}
 }

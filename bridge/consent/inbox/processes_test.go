@@ -44,7 +44,7 @@ func helper(what string, args ...string) *exec.Cmd {
 
 // helpServe listens in a folder until it is killed.
 func helpServe(args []string) error {
-	if _, err := Listen(args[0], consent.NewQueue(consent.Options{}), notStrict, slog.New(slog.DiscardHandler)); err != nil {
+	if _, err := Listen(args[0], consent.NewQueue(consent.Options{}), nil, notStrict, slog.New(slog.DiscardHandler)); err != nil {
 		return err
 	}
 	fmt.Println("listening")
@@ -275,7 +275,7 @@ func TestAnotherUserIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	// As for the kernel: the folder and the socket of one user, and a process of another
 	// that got in all the same.
-	s, err := Listen(dir, consent.NewQueue(consent.Options{}), notStrict, slog.New(slog.DiscardHandler))
+	s, err := Listen(dir, consent.NewQueue(consent.Options{}), nil, notStrict, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,6 +28,7 @@ const (
 // A Server answers `toolcell approvals` for one process.
 type Server struct {
 	queue    *consent.Queue
+	activity Activity
 	log      *slog.Logger
 	folder   folder
 	name     string // of the socket
@@ -46,10 +47,10 @@ type Server struct {
 }
 
 // Listen makes a socket in a folder and answers there what is asked about the
-// questions of a queue, until Close.
+// questions of a queue, and about the activity of its process, until Close.
 //
 // strict reports whether approvals are refused that are not clearly a person's.
-func Listen(dir string, queue *consent.Queue, strict func() bool, log *slog.Logger) (*Server, error) {
+func Listen(dir string, queue *consent.Queue, a Activity, strict func() bool, log *slog.Logger) (*Server, error) {
 	d, err := makeFolder(dir)
 	if err != nil {
 		return nil, fmt.Errorf("opening the folder of approvals: %w", err)
@@ -59,7 +60,7 @@ func Listen(dir string, queue *consent.Queue, strict func() bool, log *slog.Logg
 	if err != nil {
 		return nil, errors.Join(err, d.close())
 	}
-	s := &Server{queue: queue, log: log, folder: d, name: name, listener: l, strict: strict, slots: make(chan struct{}, maxConns)}
+	s := &Server{queue: queue, activity: a, log: log, folder: d, name: name, listener: l, strict: strict, slots: make(chan struct{}, maxConns)}
 	s.own, s.ownErr = servingOf(os.Getpid())
 	s.own.own = true
 	s.life, s.end = context.WithCancel(context.Background())

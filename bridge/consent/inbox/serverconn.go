@@ -86,7 +86,7 @@ func (c *serverConn) do(r request) error {
 		c.record("revoke", r.ID, r.by())
 		return nil
 	}
-	return fmt.Errorf("there is no operation %.40q", string(r.Op))
+	return c.about(r)
 }
 
 func (c *serverConn) list() error {

@@ -15,7 +15,7 @@ import (
 // TestApprovalsForAConnectionAreTakenBackHere as long as they hold, however many answers came after them.
 func TestApprovalsForAConnectionAreTakenBackHere(t *testing.T) {
 	queue, dir := consent.NewQueue(consent.Options{}), t.TempDir()
-	s, err := inbox.Listen(dir, queue, func() bool { return false }, slog.New(slog.DiscardHandler))
+	s, err := inbox.Listen(dir, queue, nil, func() bool { return false }, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func TestApprovalsForAConnectionAreTakenBackHere(t *testing.T) {
 // TestDenialsOfThePageSayWhy, and that they are of the page.
 func TestDenialsOfThePageSayWhy(t *testing.T) {
 	queue, dir := consent.NewQueue(consent.Options{}), t.TempDir()
-	s, err := inbox.Listen(dir, queue, func() bool { return false }, slog.New(slog.DiscardHandler))
+	s, err := inbox.Listen(dir, queue, nil, func() bool { return false }, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
