@@ -71,6 +71,8 @@ func TestPageInABrowser(t *testing.T) {
 		case "OTHER":
 			c.python(t, "print('another run')")
 			fmt.Fprintln(answer)
+		case "LONG":
+			fmt.Fprintln(answer, goesOn(t, h, e))
 		case "RUN":
 			asked = append(asked, asks())
 			fmt.Fprintln(answer)
@@ -86,6 +88,24 @@ func TestPageInABrowser(t *testing.T) {
 			t.Errorf("run %d: %s, want %q", i, r.text, want)
 		}
 	}
+}
+
+// goesOn begins a run that goes on until it is stopped, and returns its ID.
+func goesOn(t *testing.T, h *host, e env) string {
+	t.Helper()
+	c := h.serve(t, e)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		c.python(t, "import time\nfor n in range(4):\n    print('line', n)\ntime.sleep(100)")
+	}()
+	t.Cleanup(func() { <-ended })
+	var all []listedRun
+	waitFor(t, "the run to begin", func() bool {
+		all = listRuns(t, h, e, "--status", "running")
+		return len(all) == 1
+	})
+	return all[0].Run
 }
 
 // TestPageBelowAClientOnlyShows, and no values: the client's model may be who reads it.

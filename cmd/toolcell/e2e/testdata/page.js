@@ -1,5 +1,6 @@
 // Walks through the page of `toolcell ui` as a user does, and attacks it as other pages do. What it says on a line of its own
-// is done by the test: "CODE" wants a line with the code of the terminal, "RUN" a new run that asks, "OTHER" one that does not.
+// is done by the test: "CODE" wants a line with the code of the terminal, "RUN" a new run that asks, "OTHER" one that does not, "LONG" one that
+// goes on, whose ID it wants.
 "use strict";
 const { chromium } = require(process.env.MODULES + "/playwright-core");
 const axe = require("fs").readFileSync(process.env.MODULES + "/axe-core/axe.min.js", "utf8");
@@ -121,6 +122,8 @@ async function attack(context, base, id) {
   await page.getByRole("region", { name: "Tools that fit" }).getByRole("link", { name: "github" }).first().click();
   await page.waitForURL(/\/servers\/github$/);
   await page.getByText("create_issue(").first().waitFor();
+  await heading(page, "Server github");
+  await page.getByRole("heading", { name: "What it wrote" }).waitFor();
   await look(page, new URL(page.url()).pathname);
   await look(page, "/sandbox");
   await page.getByText("RC-SANDBOX").waitFor();
@@ -150,6 +153,19 @@ async function attack(context, base, id) {
   await heading(page, "1 question waits for you");
   await approve(page, "Allow this tool for the rest of this run");
   await heading(page, "Nothing waits for you");
+
+  const long = await wanted("LONG");
+  await look(page, "/runs/" + long);
+  await page.getByText("line 3").waitFor();
+  await page.getByText(" at most").waitFor(); // of memory
+  await other.goto("/runs/" + long, { waitUntil: "domcontentloaded" });
+  await page.getByRole("button", { name: "Stop the run" }).click();
+  await page.locator("h1").getByText("cancelled").waitFor();
+  await other.locator("h1").getByText("cancelled").waitFor(); // without being asked for anew
+  must((await other.getByText("line 3").count()) === 1, "what was printed and is not on record is gone");
+  await page.goto("/sandbox", { waitUntil: "domcontentloaded" });
+  await page.getByRole("region", { name: "Kept ready for runs" }).locator("tbody tr").first().waitFor();
+  await page.goto("/", { waitUntil: "domcontentloaded" });
 
   await wanted("RUN");
   await heading(page, "1 question waits for you");

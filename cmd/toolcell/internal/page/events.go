@@ -19,7 +19,7 @@ const (
 )
 
 // events tells a page that it may have changed, which then asks for itself anew (HTML, server-sent
-// events). Nothing else is in the stream.
+// events). Nothing else is in the stream. The page of a run that goes on names it.
 func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	if !s.stream(+1) {
 		http.Error(w, "too many windows are open", http.StatusServiceUnavailable)
@@ -39,14 +39,15 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	}
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
-	before := s.mark()
+	run := r.URL.Query().Get("run")
+	before := s.mark(run)
 	for n := 1; ; n++ {
 		select {
 		case <-r.Context().Done():
 			return
 		case <-tick.C:
 		}
-		now := s.mark()
+		now := s.mark(run)
 		if now != before && !send("data: changed\n\n") || now == before && n%aliveEvery == 0 && !send(": alive\n\n") {
 			return
 		}
@@ -65,9 +66,14 @@ func (s *Server) stream(more int) bool {
 	return true
 }
 
-// mark is another one once a question or one of the newest runs has changed.
-func (s *Server) mark() string {
+// mark is another one once a question, one of the newest runs or what is known of a run has changed.
+func (s *Server) mark(run string) string {
 	h := sha256.New()
+	if run != "" {
+		if now := s.runningNow(run); now != nil {
+			fmt.Fprintln(h, *now)
+		}
+	}
 	all, _ := s.list()
 	for _, q := range all {
 		fmt.Fprintln(h, q.ID, q.State)

@@ -138,6 +138,7 @@ func (s *Server) Handler() http.Handler {
 	handle("GET /sandbox", s.sandbox)
 	handle("GET /events", s.events)
 	handle("GET /static/{name}", s.static)
+	handle("POST /runs/{id}/stop", s.stop)
 	handle("POST /questions/{id}/begin", s.begin)
 	handle("POST /questions/{id}/approve", s.approve)
 	handle("POST /questions/{id}/deny", s.deny)

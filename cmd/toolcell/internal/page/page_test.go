@@ -90,6 +90,17 @@ func (v *visitor) get(address string) (int, string) {
 	return v.do(r)
 }
 
+// post does what a button of the page does.
+func (v *visitor) post(path string) (int, string) {
+	v.t.Helper()
+	r, err := http.NewRequestWithContext(v.t.Context(), http.MethodPost, v.base+path, nil)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	r.Header.Set("Origin", v.base)
+	return v.do(r)
+}
+
 // journal returns a record to write runs to.
 func (v *visitor) journal() *record.Journal {
 	j := record.Open(record.Options{Dir: v.runs, Host: "vm", Keep: record.KeepAll})

@@ -168,6 +168,7 @@ type shownRun struct {
 	Run     history.Run
 	Command string // that runs the code again, "" if not all of it is known
 	Live    bool
+	Now     *running // while it goes on, if that is known
 }
 
 // find returns a run by its ID, or the beginning of one.
@@ -211,6 +212,9 @@ func (s *Server) run(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		s.noRun(w, err)
 		return
+	}
+	if shown.Live {
+		shown.Now = s.runningNow(shown.Run.ID)
 	}
 	s.show(w, http.StatusOK, frame{Title: "Run " + timeline.ShortID(shown.Run.ID), Page: "run", Body: shown})
 }

@@ -3,10 +3,13 @@ package page
 import (
 	"context"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/toolcell/toolcell/bridge/consent/inbox"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
+	"github.com/toolcell/toolcell/internal/text"
 )
 
 // SandboxView is what the page of the sandbox shows.
@@ -53,7 +56,44 @@ func (s *Server) sandbox(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, http.StatusServiceUnavailable, "Another window is still checking this host. Try again later.")
 		return
 	}
-	s.show(w, http.StatusOK, frame{Title: "Sandbox", Page: "sandbox", Body: s.o.Sandbox(ctx)})
+	view := s.o.Sandbox(ctx)
+	view.Tables = append([]Table{s.keptReady()}, view.Tables...)
+	s.show(w, http.StatusOK, frame{Title: "Sandbox", Page: "sandbox", Body: view})
+}
+
+// keptReady lists what processes keep ready for runs.
+func (s *Server) keptReady() Table {
+	t := Table{Title: "Kept ready for runs", Columns: []console.Column{
+		{Name: "PROCESS"},
+		{Name: "IMAGE"},
+		{Name: "PACKAGES"},
+		{Name: "RUNNING", Right: true},
+		{Name: "READY", Right: true},
+		{Name: "TEMPLATE", Right: true},
+		{Name: "FORKS", Right: true},
+	}, None: "Nothing: no toolcell serve has run code lately."}
+	s.inProcesses(func(c *inbox.Client) bool {
+		all, err := c.Sandboxes()
+		if err != nil {
+			s.o.Log.Debug("asking for sandboxes", "error", err)
+		}
+		for _, k := range all {
+			template, forks := "none", ""
+			if k.Template {
+				template, forks = "not known", strconv.Itoa(k.Forks)
+			}
+			if k.Memory > 0 {
+				template = text.Size(k.Memory)
+			}
+			packages := "none"
+			if k.Packages {
+				packages = "of a script"
+			}
+			t.Rows = append(t.Rows, []string{strconv.Itoa(c.PID), text.CutAfter(k.Image, 200), packages, strconv.Itoa(k.Running), strconv.Itoa(k.Waiting), template, forks})
+		}
+		return false
+	})
+	return t
 }
 
 // idle waits for a check that is under way, but not for one that does not end.

@@ -124,8 +124,21 @@ func (s *Server) server(w http.ResponseWriter, r *http.Request) {
 	case view == nil:
 		s.fail(w, http.StatusNotFound, "There is no server of that name.")
 	default:
-		s.show(w, http.StatusOK, frame{Title: "Server " + text.Clip(view.Name, 100), Page: "server", Body: view})
+		body := struct {
+			*ServerView
+			Logs []serverLog
+		}{ServerView: view}
+		if s.showsOf(view.Name) {
+			body.Logs = s.serverLogs(view.Name)
+		}
+		s.show(w, http.StatusOK, frame{Title: "Server " + text.Clip(view.Name, 100), Page: "server", Body: body})
 	}
+}
+
+// showsOf reports whether what a server wrote is shown: it may have values.
+func (s *Server) showsOf(server string) bool {
+	shown := s.o.Shown()
+	return !shown.HideAll && (shown.Hide == nil || !shown.Hide(server))
 }
 
 // serverPath is where the page of a server is.

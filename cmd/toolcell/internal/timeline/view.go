@@ -21,6 +21,7 @@ type View struct {
 	Blocks    []Block        // what the code printed, and why it failed
 	Files     []*record.File // that were left, unless values are hidden
 	Notes     []string
+	Hidden    bool // values are left out
 }
 
 // A Fact is one about the whole run, such as what it cost.
@@ -55,6 +56,7 @@ const maxMoments = 500
 func (t *Timeline) View(o Options) (v View) {
 	o.Whole = true
 	p := &printer{Timeline: t, o: o, width: fileWidth}
+	v.Hidden = t.hides(&o)
 	p.facts()
 	p.output()
 	v.Facts, v.Blocks, v.Notes = p.items, p.blocks, p.notes("toolcell runs show "+t.Run.ID+" --json")
@@ -65,7 +67,7 @@ func (t *Timeline) View(o Options) (v View) {
 		}
 	}
 	for _, e := range t.others {
-		if f, ok := e.Body.(*record.File); ok && f.Use == "left" && !t.hides(&o) {
+		if f, ok := e.Body.(*record.File); ok && f.Use == "left" && !v.Hidden {
 			v.Files = append(v.Files, f)
 		}
 	}

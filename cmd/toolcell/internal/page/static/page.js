@@ -28,8 +28,9 @@ async function renew() {
   }
   document.title = fresh.title;
 }
-if (document.querySelector("[data-live]")) {
-  new EventSource("/events").onmessage = () => renew().catch(() => {});
+const live = document.querySelector("[data-live]");
+if (live) {
+  new EventSource(live.dataset.live).onmessage = () => renew().catch(() => {});
 }
 document.addEventListener("click", async (event) => {
   const button = event.target.closest("[data-copy]");
