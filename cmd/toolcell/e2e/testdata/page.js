@@ -124,6 +124,7 @@ async function attack(context, base, id) {
   await page.getByText("create_issue(").first().waitFor();
   await heading(page, "Server github");
   await page.getByRole("heading", { name: "What it wrote" }).waitFor();
+  await page.locator("h1").getByText("running").waitFor(); // in the process that serves
   await look(page, new URL(page.url()).pathname);
   await look(page, "/sandbox");
   await page.getByText("RC-SANDBOX").waitFor();

@@ -34,13 +34,13 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 		_, err := io.WriteString(w, text)
 		return err == nil && out.Flush() == nil
 	}
+	run := r.URL.Query().Get("run")
+	before := s.mark(run) // first: the page asks for itself anew once the stream is open
 	if !send(": toolcell\n\n") {
 		return
 	}
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
-	run := r.URL.Query().Get("run")
-	before := s.mark(run)
 	for n := 1; ; n++ {
 		select {
 		case <-r.Context().Done():

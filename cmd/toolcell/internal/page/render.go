@@ -56,7 +56,7 @@ func tone(status string) string {
 // standing is how the status of a server or a check is colored.
 func standing(status string) string {
 	switch status {
-	case "ok", "ready":
+	case "ok", "ready", "running":
 		return "good"
 	case "degraded", "needs_value", "untrusted":
 		return "wait"

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/toolcell/toolcell/internal/text"
@@ -130,6 +131,9 @@ func (s *Server) server(w http.ResponseWriter, r *http.Request) {
 		}{ServerView: view}
 		if s.showsOf(view.Name) {
 			body.Logs = s.serverLogs(view.Name)
+		}
+		if view.Status == "idle" && slices.ContainsFunc(body.Logs, func(l serverLog) bool { return l.Running }) {
+			view.Status = "running" // in another process
 		}
 		s.show(w, http.StatusOK, frame{Title: "Server " + text.Clip(view.Name, 100), Page: "server", Body: body})
 	}

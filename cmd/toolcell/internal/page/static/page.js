@@ -30,7 +30,8 @@ async function renew() {
 }
 const live = document.querySelector("[data-live]");
 if (live) {
-  new EventSource(live.dataset.live).onmessage = () => renew().catch(() => {});
+  const changes = new EventSource(live.dataset.live);
+  changes.onopen = changes.onmessage = () => renew().catch(() => {}); // also for what was missed before it was open
 }
 document.addEventListener("click", async (event) => {
   const button = event.target.closest("[data-copy]");
