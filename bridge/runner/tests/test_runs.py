@@ -21,6 +21,39 @@ def test_calls_a_tool(run: Any) -> None:
     assert call["params"] == {"server": "github", "tool": "create_issue", "args": [], "named": {"title": "a"}, "line": 1}
 
 
+def test_calls_have_the_lines_of_the_code(run: Any) -> None:
+    """Also those that a task of its own awaits, in which no frame is of the code."""
+    result = run("""import asyncio
+await mcp_github.echo(n=0)
+await asyncio.gather(
+    mcp_github.echo(n=1),
+
+    asyncio.wait_for(mcp_github.echo(n=2), 60), *[
+        mcp_github.echo(n=n) for n in (3, 4)])
+async def later(call):
+    return await call
+await asyncio.gather(later(mcp_github.echo(n=5)))
+def made(): return mcp_github.echo(n=6)
+await asyncio.create_task(made())
+print(1)""")
+    assert result.stdout == "1\n"
+    lines = {call["params"]["named"]["n"]: call["params"].get("line") for call in result.calls}
+    assert lines == {0: 2, 1: 4, 2: 6, 3: 7, 4: 7, 5: 9, 6: 11}
+
+
+def test_a_tool_can_begin_a_thread(run: Any) -> None:
+    """No frame is below it then."""
+    result = run("""import _thread, sys, time
+failed, dropped = [], []
+sys.unraisablehook = failed.append
+class Argument:
+    def __del__(self): dropped.append(self)
+_thread.start_new_thread(mcp_github.echo, (Argument(),))
+while not failed and not dropped: time.sleep(0.01)
+print([str(each.exc_value) for each in failed])""")
+    assert result.stdout == "[]\n"
+
+
 def test_code_does_not_meet_the_runner(run: Any) -> None:
     code = """
 import builtins, mcp.runtime, os, pickle, sys

@@ -50,8 +50,11 @@ class Calls:
         name = f"mcp_{known['alias']}" if known else f"mcp_servers[{server!r}]"
         return f"{name}.{tool}" if tool.isidentifier() else f"{name}[{tool!r}]"
 
-    async def call(self, name: str, tool: str, args: Any, kwargs: Any) -> Any:
-        """Calls a tool with the arguments of a function, which the host binds to the tool's parameters."""
+    async def call(self, name: str, tool: str, args: Any, kwargs: Any, line: int) -> Any:
+        """Calls a tool with the arguments of a function, which the host binds to the tool's parameters.
+
+        The line is that of the code in which this was made: where gather awaits it, no frame of the code does.
+        """
         from .arguments import arguments_of, is_planned, jsonable_argument
         from .toolresults import tool_value
         if len(args) == 1 and hasattr(args[0], "keys") and not is_planned(args[0]):
@@ -59,6 +62,8 @@ class Calls:
         else:
             args = [jsonable_argument(value, str(index)) for index, value in enumerate(args, 1)]
         params = {"server": name, "tool": tool, "args": args, "named": arguments_of(kwargs)}
+        if line:
+            params["line"] = line
         return tool_value(await self.host.ask_async("call_tool", params), name, tool, self.content)
 
     async def list_tools(self, server: str) -> Any:

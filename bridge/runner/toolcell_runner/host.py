@@ -109,7 +109,7 @@ class Host:
         """Sends a request, and returns its number."""
         if self.derived and isinstance(params, dict):
             params["derived"] = True
-        if isinstance(params, dict) and (line := self._line()):
+        if isinstance(params, dict) and (line := self.line()):
             params["line"] = line
         # A forked process shares the socket: what it read would be missing here.
         if os.getpid() != self._pid:
@@ -130,9 +130,9 @@ class Host:
             raise
         return number
 
-    def _line(self) -> int:
-        """Returns the line of the code that asks, 0 if that is not in the first frames."""
-        frame: FrameType | None = sys._getframe(2)
+    def line(self) -> int:
+        """Returns the line of the code that runs now, 0 if that is not in the first frames."""
+        frame: FrameType | None = sys._getframe(1)
         for _ in range(MAX_FRAMES):
             if frame is None:
                 break

@@ -20,7 +20,7 @@ class Tool:
         self.__name__ = name
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        call: Any = self._calls.call(self._server, self._name, args, kwargs)
+        call: Any = self._calls.call(self._server, self._name, args, kwargs, self._calls.host.line())
         # What is said about a call that was never awaited names it as the code does.
         call.__name__ = self._name
         call.__qualname__ = self._calls.name_in_code(self._server, self._name)

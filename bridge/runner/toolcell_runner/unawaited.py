@@ -47,7 +47,7 @@ class Unawaited:
         warnings._warn_unawaited_coroutine = self._dropped  # which the interpreter calls (warnings.c)
 
     def _dropped(self, coroutine: Any) -> None:
-        frame: FrameType | None = sys._getframe(1)
+        frame: FrameType | None = sys._getframe().f_back
         while frame and is_runner(frame.f_code.co_filename):
             frame = frame.f_back
         if coroutine.__name__ == EXPLAINED:
