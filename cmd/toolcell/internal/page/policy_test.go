@@ -88,7 +88,7 @@ func TestRulesAreOfferedForCallsOfTools(t *testing.T) {
 	}
 	status, body := v.get("/policy/rule?run=pay0000001&call=1")
 	for _, want := range []string{
-		"&#43;deny = [&#34;pay&#34;]", "# mine", `data-copy="lines-1"`, "3 calls of the last 3 runs", "Ask about bank.pay if amount &gt;= 200", "[[servers.bank.tools.pay.when]]", "2 calls of the last 3 runs", `<a href="/runs/pay0000002#call-1">`, "/home/me/policy.toml",
+		"&#43;deny = [&#34;pay&#34;]", "# mine", `data-copy="lines-1"`, `data-copy="command-1"`, "3 calls of the last 3 runs", "Ask about bank.pay if amount &gt;= 200", "[[servers.bank.tools.pay.when]]", "2 calls of the last 3 runs", `<a href="/runs/pay0000002#call-1">`, "/home/me/policy.toml",
 	} {
 		if status != http.StatusOK || !strings.Contains(body, want) {
 			t.Errorf("%d, no %q in %s", status, want, body)
@@ -110,6 +110,31 @@ func TestRulesAreOfferedForCallsOfTools(t *testing.T) {
 	for _, path := range []string{"/policy", "/runs/pay0000001"} {
 		if _, body := v.get(path); strings.Contains(body, "/policy/rule") || !strings.Contains(body, "pay") {
 			t.Errorf("%s links to rules: %s", path, body)
+		}
+	}
+}
+
+// TestLinesAreToCopyOnlyIfAddingThemIsEnough, and the diff of a file with line ends of Windows says so.
+func TestLinesAreToCopyOnlyIfAddingThemIsEnough(t *testing.T) {
+	text := ""
+	v := visit(t, func(o *Options) { o.Policy = func() rules.File { return policyFile(text) } })
+	v.pay(100)
+	for _, c := range []struct {
+		text               string
+		lines, diffs, cuts int
+		windows            bool
+	}{
+		{"", 3, 3, 0, false},
+		{"[servers.bank]\nask = ['pay']\n", 1, 2, 1, false}, // no longer to ask, and to deny
+		{"[servers.bank]\r\nask = ['pay']\r\n", 1, 2, 1, true},
+	} {
+		text = c.text
+		_, body := v.get("/policy/rule?run=pay0000000&call=1")
+		if strings.Count(body, `data-copy="lines-`) != c.lines || strings.Count(body, `data-copy="command-`) != c.diffs || strings.Count(body, "takes one away") != c.cuts {
+			t.Errorf("%q: %s", c.text, body)
+		}
+		if windows := strings.Contains(body, "␍\n") && strings.Contains(body, "line ends of Windows"); windows != c.windows || strings.Contains(body, "\r") {
+			t.Errorf("%q: %s", c.text, body)
 		}
 	}
 }

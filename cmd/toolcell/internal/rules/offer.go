@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/timeline"
 	"github.com/toolcell/toolcell/internal/rawjson"
+	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 	"github.com/toolcell/toolcell/mcpproxy/policy/rule"
 )
@@ -40,13 +42,14 @@ type Offers struct {
 // call as the title says.
 type Offer struct {
 	Title    string // such as Ask about bank.pay
-	Diff     string // unified, of the whole file
-	Lines    string // those that are new, as they can be copied
-	Exact    bool   // the diff shows on a page as it is, and can be copied too
+	Diff     string // unified, of the whole file; a line end of Windows is shown in it
+	Lines    string // those that are new, as they can be copied; "" if adding lines is not enough
+	Command  string // that makes the change, "" if the diff has what a page cannot show as it is
 	Differs  int    // calls of the last runs that would be decided in another way
 	Unknown  int    // calls of the tool for which that cannot be said
 	Examples []*Call
 	after    *policy.Policy // with it
+	text     []byte         // of the file with it
 }
 
 // ForCall returns the rules that are offered for a call of a tool. The run may be the beginning of its ID.
@@ -170,34 +173,63 @@ func (f File) made(ctx context.Context, j *judge, c *Call, title string, want De
 	if got := newJudge(p, j.named).of(ctx, c).Decision; got != want {
 		return nil, fmt.Sprintf("beside the other rules, the call would be %s all the same", got)
 	}
-	o := &Offer{Title: title, after: p}
+	o := &Offer{Title: title, after: p, text: after}
 	o.Diff, o.Lines = f.diff(after)
 	if console.PlainText(o.Lines) != o.Lines {
 		return nil, "the file has characters there that do not show"
 	}
-	o.Exact = console.PlainText(o.Diff) == o.Diff
+	o.Command = f.patch(o.Diff)
 	return o, ""
 }
 
-// diff returns the unified diff of the file and another text, and the lines that are new.
-func (f File) diff(after []byte) (unified, added string) {
+// carriageReturn shows one in a diff: browsers and terminals lose it when a text is copied.
+const carriageReturn = "\u240d"
+
+// Windows reports whether the diff has line ends of Windows.
+func (o *Offer) Windows() bool { return strings.Contains(o.Diff, carriageReturn) }
+
+// diff returns the unified diff of the file and another text, and the lines that are new if it takes away none.
+func (f File) diff(after []byte) (shown, added string) {
 	old := f.Path
 	if !f.There {
 		old = "/dev/null"
 	}
-	unified = udiff.Unified(old, f.Path, string(f.Text), string(after))
+	unified := udiff.Unified(old, f.Path, string(f.Text), string(after))
+	shown = strings.ReplaceAll(unified, "\r\n", carriageReturn+"\n")
 	var b strings.Builder
-	cut := map[string]bool{}
+	cut := map[string]int{}
 	for i, line := range strings.Split(unified, "\n") {
 		line = strings.TrimSuffix(line, "\r")
-		if old, ok := strings.CutPrefix(line, "-"); ok && i > 1 {
-			cut[old] = true
+		if was, ok := strings.CutPrefix(line, "-"); ok && i > 1 {
+			cut[was]++
 		}
-		if new, ok := strings.CutPrefix(line, "+"); ok && i > 1 && !cut[new] { // one that only got its line feed is not new
-			b.WriteString(new + "\n")
+		if is, ok := strings.CutPrefix(line, "+"); ok && i > 1 {
+			if cut[is] > 0 { // it only got its line feed
+				cut[is]--
+				continue
+			}
+			b.WriteString(is + "\n")
 		}
 	}
-	return unified, strings.TrimLeft(b.String(), "\n")
+	for _, n := range cut {
+		if n > 0 {
+			return shown, ""
+		}
+	}
+	return shown, strings.TrimLeft(b.String(), "\n")
+}
+
+// patch returns the command that applies a diff as it is shown. The file is named since patch takes no
+// absolute path from a diff, and no line of a diff ends the text: each begins with a sign.
+func (f File) patch(shown string) string {
+	if console.PlainText(shown) != shown || bytes.Contains(f.Text, []byte(carriageReturn)) {
+		return ""
+	}
+	command := "patch " + text.ShellWord(f.Path)
+	if !strings.Contains(shown, carriageReturn) {
+		return command + " <<'EOF'\n" + shown + "EOF\n"
+	}
+	return "awk '{ sub(/" + carriageReturn + "$/, \"\\r\") } 1' <<'EOF' | " + command + "\n" + shown + "EOF\n"
 }
 
 // compare says what the offers would have matched, of the calls that they are about.

@@ -1,9 +1,13 @@
 package rules
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -261,9 +265,63 @@ func TestRulesAreOffered(t *testing.T) {
 			if offer.Differs != differs || len(offer.Examples) != differs || offer.Unknown != unknown {
 				t.Errorf("%s: %s: %d differ, %d are not known", name, offer.Title, offer.Differs, offer.Unknown)
 			}
-			if strings.Contains(offer.Lines, "open = true") || offer.Lines == "" || !offer.Exact || !strings.Contains(offer.Diff, "+"+strings.SplitN(offer.Lines, "\n", 2)[0]) {
+			if adds := !strings.Contains(offer.Diff, "\n-ask ="); strings.Contains(offer.Lines, "open = true") || (offer.Lines != "") != adds || offer.Command == "" || !strings.Contains(offer.Diff, "+"+strings.SplitN(offer.Lines, "\n", 2)[0]) {
 				t.Errorf("%s: %s: %q in %q", name, offer.Title, offer.Lines, offer.Diff)
 			}
+		}
+	}
+}
+
+// TestTheCommandMakesTheChange, in a file with line ends of any kind, with patch itself. Lines are to copy only
+// if that makes the same change.
+func TestTheCommandMakesTheChange(t *testing.T) {
+	if _, err := exec.LookPath("patch"); err != nil {
+		t.Skip("needs patch: apt-get install patch")
+	}
+	from := write(t, recorded{server: "bank", tool: "pay", arguments: `{"amount":250}`, writes: true})
+	for name, c := range map[string]struct {
+		text  string
+		lines bool // for all offers
+	}{
+		"no file":                     {"", true},
+		"nothing about it":            {"# it's mine\n[default]\ndeny = 'x'\n", true},
+		"no line feed":                {"[servers.bank]\nopen = true", true},
+		"Windows":                     {"# mine\r\n[servers.bank]\r\nopen = true\r\n\r\n[default]\r\ndeny = 'x'\r\n", true},
+		"Windows without a line feed": {"# mine\r\n[servers.bank]\r\nopen = true", true},
+		"both":                        {"# mine\n[servers.bank]\r\nopen = true\n[default]\r\n", true},
+		"asked, in Windows":           {"[servers.bank]\r\nask = ['pay']\r\n", false},
+		"asked in a line":             {"[servers.bank]\nask = [\n  'x',\n  'pay',\n]\n", false},
+	} {
+		f := fileOf(t, c.text)
+		f.Path = filepath.Join(t.TempDir(), "my policy.toml")
+		o, err := f.ForCall(t.Context(), from, timeline.Options{}, "run0000000", 1)
+		if err != nil || len(o.All) < 2 {
+			t.Fatalf("%s: %+v, %v", name, o, err)
+		}
+		if removes := o.All[0].Lines == ""; removes == c.lines {
+			t.Errorf("%s: the lines to copy are %q for %s", name, o.All[0].Lines, o.All[0].Diff)
+		}
+		for _, offer := range o.All {
+			_ = os.Remove(f.Path)
+			if f.There {
+				if err := os.WriteFile(f.Path, f.Text, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			said, err := exec.CommandContext(t.Context(), "sh", "-c", offer.Command).CombinedOutput()
+			if err != nil {
+				t.Errorf("%s: %s: %v %s", name, offer.Command, err, said)
+			}
+			got, err := os.ReadFile(f.Path)
+			if err != nil || !bytes.Equal(got, offer.text) {
+				t.Errorf("%s: %s: it gives %q, want %q, %v", name, offer.Title, got, offer.text, err)
+			}
+		}
+	}
+	for _, text := range []string{"# \u202e\n", "\topen = true # [servers.bank]\n", "# \u240d\r\n"} {
+		f := fileOf(t, "[servers.bank]\n"+text)
+		if o, err := f.ForCall(t.Context(), from, timeline.Options{}, "run0000000", 1); err != nil || len(o.All) == 0 || o.All[0].Command != "" {
+			t.Errorf("%q: a command for what is not shown as it is: %+v, %v", text, o, err)
 		}
 	}
 }
