@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/toolcell/toolcell/bridge/record/history"
@@ -55,19 +54,8 @@ func runsList(_ context.Context, o runsOptions) error {
 
 // noteLost says of which runs entries could not be written.
 func (o runsOptions) noteLost(all []history.Run) {
-	var lost []string
-	for _, r := range all {
-		if r.Lost > 0 {
-			lost = append(lost, console.Plain(timeline.ShortID(r.ID)))
-		}
-	}
-	if len(lost) > 0 {
-		const most = 10
-		more := ""
-		if len(lost) > most {
-			lost, more = lost[:most], fmt.Sprintf(" and %d more", len(lost)-most)
-		}
-		console.Note(o.Err, "entries could not be written of "+strings.Join(lost, ", ")+more+": not all that these runs did is listed")
+	if note := timeline.LostNote(all); note != "" {
+		console.Note(o.Err, note)
 	}
 }
 

@@ -98,6 +98,7 @@ func (s *Server) waiting(w http.ResponseWriter, _ *http.Request) {
 		NoTerminal        bool
 		Problem           string
 		Runs              []row
+		Notes             []string // on these
 	}{NoTerminal: s.o.ShowCode == nil}
 	all, err := s.o.Connect()
 	if err != nil {
@@ -127,6 +128,7 @@ func (s *Server) waiting(w http.ResponseWriter, _ *http.Request) {
 	if body.Runs, _, err = s.newest(query{N: 10}); err != nil {
 		body.Problem = err.Error()
 	}
+	body.Notes = s.listNotes(body.Runs)
 	title := "Nothing waits"
 	if n := len(body.Waiting); n > 0 {
 		title = fmt.Sprintf("(%d) waiting", n)

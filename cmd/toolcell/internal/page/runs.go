@@ -77,6 +77,11 @@ func (q query) More() string {
 	return "/runs?" + v.Encode()
 }
 
+// filtered reports whether some runs are left out.
+func (q query) filtered() bool {
+	return q.Q != "" || q.Client != "" || q.Status != "" || q.Tool != "" || q.Writes || q.Since != "" || q.Until != ""
+}
+
 // A row is a run in a list.
 type row struct {
 	history.Run
@@ -151,6 +156,8 @@ func (s *Server) runs(w http.ResponseWriter, r *http.Request) {
 		Runs    []row
 		More    bool
 		Problem string
+		Notes   []string
+		None    string // why there are no runs
 	}
 	var err error
 	if body.Query, err = readQuery(r.URL.Query()); err == nil {
@@ -159,6 +166,7 @@ func (s *Server) runs(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		body.Problem = err.Error()
 	}
+	body.Notes, body.None = s.listNotes(body.Runs), s.noneListed(body.Query)
 	s.show(w, http.StatusOK, frame{Title: "Runs", Page: "runs", Body: body})
 }
 
@@ -182,6 +190,7 @@ func (s *Server) find(id string) (shown shownRun, err error) {
 	}
 	t := timeline.New(shown.Run, entries)
 	shown.View = t.View(s.o.Shown())
+	shown.Notes = append(shown.Notes, s.newerFiles(entries)...)
 	shown.Live = shown.Run.Status == history.StatusRunning || shown.Run.Status == history.StatusWaiting
 	shown.Command = command(t, shown.View)
 	return shown, nil
@@ -221,7 +230,7 @@ func (s *Server) run(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) noRun(w http.ResponseWriter, err error) {
 	if _, ambiguous := errors.AsType[*history.AmbiguousError](err); ambiguous || errors.Is(err, history.ErrNoRun) {
-		s.fail(w, http.StatusNotFound, err.Error()+".")
+		s.fail(w, http.StatusNotFound, s.missing(err))
 		return
 	}
 	s.o.Log.Error("reading a run", "error", err)

@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"cmp"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -35,6 +36,26 @@ func StatusOf(r history.Run) string {
 		return r.Status
 	}
 	return r.Status + " (" + strings.Join(parts, ", ") + ")"
+}
+
+// LostNote says of which runs in a list entries could not be written, "" if of none.
+func LostNote(all []history.Run) string {
+	var lost []string
+	for _, r := range all {
+		if r.Lost > 0 {
+			lost = append(lost, console.Plain(ShortID(r.ID)))
+		}
+	}
+	if len(lost) == 0 {
+		return ""
+	}
+	const most = 10
+	more := ""
+	if len(lost) > most {
+		more = fmt.Sprintf(" and %d more", len(lost)-most)
+		lost = lost[:most]
+	}
+	return "entries could not be written of " + strings.Join(lost, ", ") + more + ": not all that these runs did is listed"
 }
 
 // Began writes a time as short as it can be told from others.
