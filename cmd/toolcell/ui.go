@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
+	"sync/atomic"
 
 	"github.com/urfave/cli/v2"
 
@@ -22,11 +23,13 @@ type uiOptions struct {
 	Options
 	Values bool
 	again  func() (Options, error) // with the settings as they are now
+
+	policySeen *atomic.Int64 // when the policy file was last there, in nanoseconds since 1970; 0 if it never was
 }
 
 func uiCommand(s *console.Streams) *cli.Command {
 	action := actionWith(s, func(c *cli.Context, o Options) error {
-		return serveUI(c.Context, uiOptions{o, c.Bool("values"), func() (Options, error) { return o.withSettings(c) }})
+		return serveUI(c.Context, uiOptions{Options: o, Values: c.Bool("values"), again: func() (Options, error) { return o.withSettings(c) }, policySeen: &atomic.Int64{}})
 	})
 	return &cli.Command{
 		Name: "ui", Usage: "show on a local page what waits for you, what code did and what it may use, and answer there",
@@ -44,6 +47,7 @@ func serveUI(ctx context.Context, o uiOptions) error {
 		return err
 	}
 	defer l.Close()
+	o.lookForPolicy()
 	used := make(chan struct{}, 1)
 	options := page.Options{
 		Record:    o.history(),
@@ -96,6 +100,7 @@ func (o uiOptions) connect() ([]*inbox.Client, error) {
 
 // shown says of which runs the page shows no values. The policy is read anew for each page.
 func (o uiOptions) shown() timeline.Options {
+	o.lookForPolicy()
 	shown := timeline.Options{ToShow: "toolcell ui --values"}
 	switch {
 	case readsOnly() != "":

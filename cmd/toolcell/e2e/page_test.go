@@ -162,4 +162,10 @@ func TestPageBelowAClientOnlyShows(t *testing.T) {
 	if all := questions(t, h, e); all[0].State != "pending" {
 		t.Errorf("%+v", all)
 	}
+	if err := os.Remove(filepath.Join(e["XDG_CONFIG_HOME"], "toolcell", "policy.toml")); err != nil {
+		t.Fatal(err)
+	}
+	if text := fetch(http.MethodGet, base+"/policy"); !strings.Contains(text, "The policy file is gone.") || !strings.Contains(text, "started again: toolcell serve (PID ") {
+		t.Errorf("the policy is gone: %s", text)
+	}
 }

@@ -72,6 +72,20 @@ func TestThePolicyIsShown(t *testing.T) {
 	}
 }
 
+// TestServesThatHadReadAFileThatIsGoneAreNamed: they refuse every call, and others none.
+func TestServesThatHadReadAFileThatIsGoneAreNamed(t *testing.T) {
+	file := policyFile("")
+	v := visit(t, func(o *Options) { o.Policy = func() rules.File { return file } })
+	const gone, none = "The policy file is gone.", "There is no policy file, so"
+	if _, body := v.get("/policy"); strings.Contains(body, gone) || !strings.Contains(body, none) {
+		t.Errorf("nothing refuses: %s", body)
+	}
+	file.Refusing = []string{"toolcell serve (PID 7, started by <b>)", "toolcell serve (PID 8)"}
+	if _, body := v.get("/policy"); !strings.Contains(body, gone) || strings.Contains(body, none) || !strings.Contains(body, "(PID 7, started by &lt;b&gt;), toolcell serve (PID 8).") {
+		t.Errorf("two refuse: %s", body)
+	}
+}
+
 // TestRulesAreOfferedForCallsOfTools alone, with what they would change.
 func TestRulesAreOfferedForCallsOfTools(t *testing.T) {
 	var shown timeline.Options

@@ -24,6 +24,9 @@ type File struct {
 	Text    []byte // of the file, if it was understood
 	Policy  *policy.Policy
 	Remarks []Remark // on what matches no server or tool
+	// Refusing are processes that had read a file that is gone: they refuse every call. They are those
+	// that are known; there may be others.
+	Refusing []string
 	// Named returns what policies know of a server and its tool, which may be gone by now.
 	Named func(server, tool string) (policy.Server, policy.Tool)
 }
