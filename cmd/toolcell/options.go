@@ -29,6 +29,8 @@ type Options struct {
 	Settings settings.Settings // zero for a command without any
 
 	FileError *settings.FileError // of the user's settings, which then do not count, for doctor
+	// Mistake is in a setting without which the command goes on. Then all but uiSettings have their defaults.
+	Mistake error
 }
 
 // stateSettings are the settings of commands that only look at what toolcell keeps.
@@ -42,8 +44,8 @@ func action(s *console.Streams, do func(context.Context, Options) error) cli.Act
 // doWithoutFile are the commands that a mistake in the user's config.toml does not stop: those that
 // answer a question of a run, which goes on, and those that show or remove what there is.
 var doWithoutFile = []string{
-	doctorName, "approvals", "approvals list", "approvals show", "approvals approve", "approvals deny", "status", "uninstall", "purge",
-	"ui", "runs", "runs list", "runs show", "runs follow", "runs stats", "runs export", "runs verify", "runs head", "runs forget",
+	doctorName, uiName, "approvals", "approvals list", "approvals show", "approvals approve", "approvals deny", "status", "uninstall", "purge",
+	"runs", "runs list", "runs show", "runs follow", "runs stats", "runs export", "runs verify", "runs head", "runs forget",
 }
 
 // actionWith is action for a command with flags of its own, which do reads.
@@ -66,6 +68,9 @@ func actionWith(s *console.Streams, do func(*cli.Context, Options) error) cli.Ac
 			if o.FileError != nil && o.Command != doctorName { // which has a finding for it
 				console.Note(s.Err, o.FileError.Error()+"; going on without the file")
 			}
+			if o.Mistake != nil {
+				console.Note(s.Err, o.Mistake.Error()+"; going on without it")
+			}
 		}
 		return do(c, o)
 	}
@@ -73,11 +78,16 @@ func actionWith(s *console.Streams, do func(*cli.Context, Options) error) cli.Ac
 
 // withSettings returns the options with the settings as they are now.
 func (o Options) withSettings(c *cli.Context) (_ Options, err error) {
-	o.FileError = nil
-	o.Settings, err = settings.Read(c)
+	o.FileError, o.Mistake = nil, nil
+	read := settings.Read
+	o.Settings, err = read(c)
 	if wrong, ok := errors.AsType[*settings.FileError](err); ok && slices.Contains(doWithoutFile, o.Command) {
-		o.FileError = wrong
-		o.Settings, err = settings.ReadWithoutFile(c)
+		o.FileError, read = wrong, settings.ReadWithoutFile
+		o.Settings, err = read(c)
+	}
+	if err != nil && o.Command == uiName {
+		o.Mistake = err
+		o.Settings, err = read(c, uiSettings...)
 	}
 	if o.Offline {
 		o.Settings.Pull = rootfs.PullNever

@@ -27,12 +27,19 @@ type uiOptions struct {
 	policySeen *atomic.Int64 // when the policy file was last there, in nanoseconds since 1970; 0 if it never was
 }
 
+// uiName is the command that goes on with a mistake in a setting that is not among uiSettings.
+const uiName = "ui"
+
+// uiSettings are those without which the page would be of other files, or show what is private. The others
+// say what a sandbox needs: the page of it says that one has a mistake.
+var uiSettings = []string{"state-dir", "policy", "servers-config", "allow-self-server"}
+
 func uiCommand(s *console.Streams) *cli.Command {
 	action := actionWith(s, func(c *cli.Context, o Options) error {
 		return serveUI(c.Context, uiOptions{Options: o, Values: c.Bool("values"), again: func() (Options, error) { return o.withSettings(c) }, policySeen: &atomic.Int64{}})
 	})
 	return &cli.Command{
-		Name: "ui", Usage: "show on a local page what waits for you, what code did and what it may use, and answer there",
+		Name: uiName, Usage: "show on a local page what waits for you, what code did and what it may use, and answer there",
 		Description: "It prints a link, which a browser can open once. To approve, you type a code on the page\n" +
 			"that is shown at this terminal, so that a program that steers the browser cannot.",
 		Flags:  append([]cli.Flag{&cli.BoolFlag{Name: "values", Usage: "show values of private servers, too"}}, settings.Flags(doctorSettings...)...),

@@ -20,6 +20,10 @@ func (o uiOptions) sandbox(ctx context.Context) (view page.SandboxView) {
 	}
 	disk, notes := diskTable(ctx, now)
 	view.Tables, view.Notes = []page.Table{imagesTable(now), packagesTable(now), disk}, notes
+	if now.Mistake != nil {
+		view.Problem = now.Mistake.Error()
+		return view
+	}
 	checks, err := collectChecks(ctx, now, slog.New(slog.DiscardHandler))
 	if err != nil {
 		view.Problem = err.Error()

@@ -46,18 +46,28 @@ type Value struct {
 }
 
 // Read reads and checks the settings of a command, and finds the folders that they name. A
-// project's file does not count yet.
-func Read(c *cli.Context) (Settings, error) {
+// project's file does not count yet. If some are named, the others have their defaults, whatever variables
+// and the user's file say of them; but flags count.
+func Read(c *cli.Context, only ...string) (Settings, error) {
 	user, err := readUserFile()
 	if err != nil {
 		return Settings{}, err
 	}
-	return read(sources{flags: given(c), names: namesOf(c), user: user})
+	return read(sources{flags: given(c), names: wanted(c, only), user: user})
 }
 
 // ReadWithoutFile is Read with the user's file left out, for a command that is to say what is wrong with it.
-func ReadWithoutFile(c *cli.Context) (Settings, error) {
-	return read(sources{flags: given(c), names: namesOf(c)})
+func ReadWithoutFile(c *cli.Context, only ...string) (Settings, error) {
+	return read(sources{flags: given(c), names: wanted(c, only)})
+}
+
+// wanted returns the settings of a command that are read.
+func wanted(c *cli.Context, only []string) []string {
+	names := namesOf(c)
+	if len(only) == 0 {
+		return names
+	}
+	return slices.DeleteFunc(names, func(name string) bool { return !slices.Contains(only, name) && !c.IsSet(name) })
 }
 
 func given(c *cli.Context) map[string]string {
