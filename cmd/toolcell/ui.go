@@ -79,8 +79,8 @@ func serveUI(ctx context.Context, o uiOptions) error {
 	server := page.New(l.Addr(), options)
 	defer server.Close()
 	fmt.Fprintf(o.Stdout(), "open in your browser, once: %s\n", server.Link())
-	if why := readsOnly(); why != "" {
-		console.Note(o.Err, why)
+	if note := startNote(readsOnly(), options.ShowCode != nil); note != "" {
+		console.Note(o.Err, note)
 	}
 	go func() {
 		defer contain.Recover("showing another link", nil)
@@ -126,6 +126,17 @@ func readsOnly() string {
 		return "This page only shows, and no values: what has started it cannot be seen."
 	case below:
 		return "This page only shows, and no values. An MCP client that runs toolcell has started it: start one in a terminal of your own."
+	}
+	return ""
+}
+
+// startNote says at the terminal what the page cannot do, "" if it can do all.
+func startNote(readsOnly string, canShowCode bool) string {
+	switch {
+	case readsOnly != "":
+		return readsOnly
+	case !canShowCode:
+		return "toolcell ui has no terminal here to show a code on, so the page cannot approve: start it in one, or use toolcell approvals approve"
 	}
 	return ""
 }
