@@ -204,6 +204,42 @@ func (q *Question) shown() *record.Text {
 	return nil
 }
 
+// maxNumbering bounds the parts of Numbering.
+const maxNumbering = 20
+
+// Numbering says which calls of the run the numbers in the text of a question about several calls are, such
+// as "1-3 are #4-#6, 4 is #9"; "" if it is about one.
+func (q *Question) Numbering() string {
+	if len(q.Calls) < 2 || slices.Contains(q.Calls, 0) {
+		return ""
+	}
+	var parts []string
+	for i := 0; i < len(q.Calls); i++ {
+		from := i
+		for i+1 < len(q.Calls) && q.Calls[i+1] == q.Calls[i]+1 {
+			i++
+		}
+		if len(parts) == maxNumbering {
+			return strings.Join(parts, ", ") + " and so on"
+		}
+		if from == i {
+			parts = append(parts, fmt.Sprintf("%d is #%d", i+1, q.Calls[i]))
+		} else {
+			parts = append(parts, fmt.Sprintf("%d-%d are #%d-#%d", from+1, i+1, q.Calls[from], q.Calls[i]))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// place says which number a call of the run has in the text of the question, "" if it has none there.
+func (q *Question) place(call int) string {
+	at := slices.Index(q.Calls, call)
+	if len(q.Calls) < 2 || call == 0 || at < 0 {
+		return ""
+	}
+	return fmt.Sprintf(", call %d of %d", at+1, len(q.Calls))
+}
+
 // Answer says in words what became of the question, and how.
 func (q *Question) Answer() string { return q.answerTo(0) }
 
@@ -211,7 +247,7 @@ func (q *Question) Answer() string { return q.answerTo(0) }
 func (q *Question) answerTo(call int) string {
 	a := q.Last
 	if a == nil {
-		return "the user was asked, and there is no answer (" + q.ID + ")"
+		return "the user was asked, and there is no answer (" + q.ID + q.place(call) + ")"
 	}
 	said := map[string]string{
 		"approved": "allowed by the user", "denied": "denied by the user", "stopped": "denied by the user, who stopped the run",
@@ -230,7 +266,7 @@ func (q *Question) answerTo(call int) string {
 	if a.Waited > 0 {
 		said += ", after " + Took(a.Waited)
 	}
-	return said + " (" + q.ID + ")"
+	return said + " (" + q.ID + q.place(call) + ")"
 }
 
 // scopes say how far approvals go, by consent.Choice.

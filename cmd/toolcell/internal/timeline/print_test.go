@@ -315,6 +315,31 @@ func TestTextsThatAreNotAsTheyWere(t *testing.T) {
 	}
 }
 
+// TestNumbersInAQuestionAreNotThoseOfTheRun, which it says of those that are asked together.
+func TestNumbersInAQuestionAreNotThoseOfTheRun(t *testing.T) {
+	odd := Question{}
+	for n := range 100 {
+		odd.Calls = append(odd.Calls, 2*n+1)
+	}
+	for want, calls := range map[string][]int{
+		"":                                {7},
+		"1-2 are #1-#2":                   {1, 2},
+		"1 is #9, 2-4 are #4-#6":          {9, 4, 5, 6},
+		"1-2 are #3-#4, 3 is #3":          {3, 4, 3},
+		"1 is #5, 2 is #4, 3-4 are #7-#8": {5, 4, 7, 8},
+	} {
+		if got := (&Question{Calls: calls}).Numbering(); got != want {
+			t.Errorf("%v: %q, want %q", calls, got, want)
+		}
+	}
+	if got := odd.Numbering(); !strings.HasSuffix(got, "20 is #39 and so on") {
+		t.Errorf("got %q", got)
+	}
+	if got := (&Question{Calls: []int{0, 1}}).Numbering(); got != "" {
+		t.Errorf("without a number: %q", got)
+	}
+}
+
 // TestThePolicyOfARun is told from that of now.
 func TestThePolicyOfARun(t *testing.T) {
 	timeline := recorded(t, record.Options{}, record.RunStart{Policy: "0123456789abcdef"})
@@ -347,7 +372,7 @@ func TestArgumentsThatDidNotLeave(t *testing.T) {
 	timeline := recorded(t, record.Options{}, denied(many, 4, 5, 6)...)
 	contain(t, printed(t, timeline, Options{}), "                  {\"to\":\"Ada\",\"n\":4}\n", "                  {\"to\":\"Ada\",\"n\":6}\n")
 	whole := printed(t, timeline, Options{Whole: true})
-	contain(t, whole, "the user was shown:\n                  | toolcell asks: may Python code make these 3 calls?\n", "                  | and 1 more call\n")
+	contain(t, whole, "the user was shown this, in which 1-3 are #4-#6:\n                  | toolcell asks: may Python code make these 3 calls?\n", "denied by the user (ask-A, call 2 of 3)\n", "                  | and 1 more call\n")
 	if strings.Count(whole, "the user was shown") != 1 {
 		t.Errorf("got\n%s", whole)
 	}

@@ -208,7 +208,11 @@ func (p *printer) question(q *Question, indent string) {
 	if s.none {
 		return
 	}
-	fmt.Fprintf(p, "%s     the user was shown:\n", indent)
+	numbering := ""
+	if said := q.Numbering(); said != "" {
+		numbering = " this, in which " + said
+	}
+	fmt.Fprintf(p, "%s     the user was shown%s:\n", indent, numbering)
 	for _, line := range plainLines(s.full()) {
 		fmt.Fprintf(p, "%s     | %s\n", indent, line)
 	}
