@@ -16,14 +16,18 @@ function must(holds, what) {
   if (!holds) throw new Error(what);
 }
 
+async function accessible(page, where) {
+  const found = await page.evaluate(async () => (await window.axe.run()).violations.map((v) => `${v.id}: ${v.nodes[0].html}`));
+  must(found.length === 0, `axe at ${where}: ${found.join("\n")}`);
+}
+
 // look checks that a page is good to read: in all sizes and colors, by keyboard and with a screen reader.
 async function look(page, path) {
   await page.goto(path, { waitUntil: "domcontentloaded" });
   for (const [width, colorScheme] of [[400, "light"], [1600, "dark"]]) {
     await page.setViewportSize({ width, height: 900 });
     await page.emulateMedia({ colorScheme });
-    const found = await page.evaluate(async () => (await window.axe.run()).violations.map((v) => `${v.id}: ${v.nodes[0].html}`));
-    must(found.length === 0, `axe at ${path}, ${width} pixels, ${colorScheme}: ${found.join("\n")}`);
+    await accessible(page, `${path}, ${width} pixels, ${colorScheme}`);
     const wide = await page.evaluate(() => document.documentElement.scrollWidth);
     must(wide <= width, `${path} is ${wide} pixels wide of ${width}`);
   }
@@ -135,6 +139,12 @@ async function attack(context, base, id) {
   must((await page.evaluate(() => document.activeElement.textContent)) === "Skip to the content", "the first key does not skip to the content");
   await approve(page, "Allow this call", "XXXX");
   await page.getByText("this is not the code").waitFor();
+  await heading(page, "It was not approved");
+  await accessible(page, "the page of a wrong code");
+  await page.getByLabel("Why not").fill("x".repeat(600));
+  await page.getByRole("button", { name: "Do not allow it", exact: true }).click();
+  await heading(page, "It was not denied");
+  must((await page.getByLabel("Why not").inputValue()) === "x".repeat(600), "what was typed is lost");
   await page.goto("/", { waitUntil: "domcontentloaded" });
   await heading(page, "1 question waits for you");
   await approve(page, "Allow this call");

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/toolcell/toolcell/bridge/consent"
@@ -22,7 +21,9 @@ type question struct {
 	Left    time.Duration
 	Choices []choice
 	Code    []nearLine // around the calls, if the record has it
+	InRun   string     // which calls of the run the numbers in Text are, if there are several and the record has it
 	Begun   *approval  // what was chosen, until its code is typed
+	Failed  *failure   // of a form of this question, which is filled in again
 }
 
 // A choice is one that widens rights.
@@ -34,13 +35,15 @@ type choice struct {
 // A nearLine is a line of the code around calls.
 type nearLine struct {
 	timeline.CodeLine
-	Asks bool // it makes one of the calls
+	Asks    bool   // it makes one of the calls
+	Numbers string // of these in the question, if it is about several and they are few
 }
 
 // An approval waits for its code.
 type approval struct {
 	process *inbox.Client // whose connection has the code
 	Choice  choice
+	Calls   string // as they were typed
 	at      time.Time
 }
 
@@ -93,13 +96,19 @@ func (s *Server) withProcess(id string, f func(*inbox.Client) (keep bool, err er
 
 // waiting is the page of the questions that wait, and of those that were answered a while ago.
 func (s *Server) waiting(w http.ResponseWriter, _ *http.Request) {
+	s.showWaiting(w, http.StatusOK, nil)
+}
+
+// showWaiting shows the questions, and what was typed into a form that has failed, if one has.
+func (s *Server) showWaiting(w http.ResponseWriter, status int, failed *failure) {
 	body := struct {
 		Waiting, Answered []question
+		Failed            *failure // of a question that does not wait
 		NoTerminal        bool
 		Problem           string
 		Runs              []row
 		Notes             []string // on these
-	}{NoTerminal: s.o.ShowCode == nil}
+	}{Failed: failed, NoTerminal: s.o.ShowCode == nil}
 	all, err := s.o.Connect()
 	if err != nil {
 		body.Problem = err.Error()
@@ -118,7 +127,11 @@ func (s *Server) waiting(w http.ResponseWriter, _ *http.Request) {
 				body.Answered = append(body.Answered, question{Question: q})
 				continue
 			}
-			body.Waiting = append(body.Waiting, s.question(c, q))
+			shown := s.question(c, q)
+			if failed != nil && failed.id == q.ID {
+				shown.Failed, body.Failed = failed, nil
+			}
+			body.Waiting = append(body.Waiting, shown)
 		}
 	}
 	byTime := func(a, b question) int { return a.AskedAt.Compare(b.AskedAt) }
@@ -133,7 +146,11 @@ func (s *Server) waiting(w http.ResponseWriter, _ *http.Request) {
 	if n := len(body.Waiting); n > 0 {
 		title = fmt.Sprintf("(%d) waiting", n)
 	}
-	s.show(w, http.StatusOK, frame{Title: title, Page: "waiting", Body: body})
+	heading := ""
+	if failed != nil {
+		title, heading = failed.heading, failed.heading
+	}
+	s.show(w, status, frame{Title: title, Page: "waiting", Heading: heading, Body: body})
 }
 
 // lastAnswered leaves out all but the first answers, and those that can still be taken back.
@@ -161,7 +178,7 @@ func (s *Server) question(c *inbox.Client, q inbox.Question) question {
 			shown.Choices = append(shown.Choices, titled(q, each))
 		}
 	}
-	shown.Code = s.codeAround(q)
+	shown.Code, shown.InRun = s.codeAround(q)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if begun := s.begun[q.ID]; begun != nil && time.Since(begun.at) < beginTime {
@@ -193,169 +210,46 @@ func about(q inbox.Question) string {
 // around is how many lines of code are shown before and after a call.
 const around = 4
 
-// codeAround returns the code around the calls of a question.
-func (s *Server) codeAround(q inbox.Question) (near []nearLine) {
+// maxNumbersShown is how many numbers of calls have room beside a line.
+const maxNumbersShown = 5
+
+// codeAround returns the code around the calls of a question, and which of the run they are.
+func (s *Server) codeAround(q inbox.Question) (near []nearLine, inRun string) {
 	entries, err := s.o.Record.Show(q.Run)
 	if err != nil {
-		return nil // it is not recorded
+		return nil, "" // it is not recorded
 	}
 	t := timeline.New(history.Run{ID: q.Run}, entries)
 	at := slices.IndexFunc(t.Questions, func(asked *timeline.Question) bool { return asked.ID == q.ID })
 	if at < 0 {
-		return nil
+		return nil, ""
 	}
-	calls := t.Questions[at].Calls
+	calls, inRun := t.Questions[at].Calls, t.Questions[at].Numbering()
 	view := t.View(s.o.Shown())
-	asked := func(l timeline.CodeLine) bool {
-		return slices.ContainsFunc(l.Calls, func(c *timeline.Call) bool { return slices.Contains(calls, c.Number) })
+	asked := func(l timeline.CodeLine) (numbers []int) {
+		for _, c := range l.Calls {
+			if at := slices.Index(calls, c.Number); at >= 0 {
+				numbers = append(numbers, at+1)
+			}
+		}
+		return numbers
 	}
-	first := slices.IndexFunc(view.Code, asked)
+	first := slices.IndexFunc(view.Code, func(l timeline.CodeLine) bool { return asked(l) != nil })
 	if first < 0 {
-		return nil
+		return nil, inRun
 	}
 	last := first
 	for i, l := range view.Code {
-		if asked(l) {
+		if asked(l) != nil {
 			last = i
 		}
 	}
 	for _, l := range view.Code[max(0, first-around):min(len(view.Code), last+around+1, first+100)] {
-		near = append(near, nearLine{l, asked(l)})
-	}
-	return near
-}
-
-// mayAct refuses a request that is to do something, if the page only reads.
-func (s *Server) mayAct(w http.ResponseWriter) bool {
-	if why := s.o.ReadsOnly(); why != "" {
-		s.fail(w, http.StatusForbidden, why)
-		return false
-	}
-	return true
-}
-
-// done goes back to the questions, or says why that was not done.
-func (s *Server) done(w http.ResponseWriter, r *http.Request, err error) {
-	switch {
-	case errors.Is(err, consent.ErrUnknown), errors.Is(err, consent.ErrDecided):
-		s.fail(w, http.StatusConflict, "Nothing was changed: "+err.Error()+".")
-	case err != nil:
-		s.fail(w, http.StatusForbidden, "Nothing was changed: "+err.Error()+".")
-	default:
-		http.Redirect(w, r, "/", http.StatusSeeOther)
-	}
-}
-
-// begin begins an approval: its code is shown at the terminal.
-func (s *Server) begin(w http.ResponseWriter, r *http.Request) {
-	if !s.mayAct(w) {
-		return
-	}
-	if s.o.ShowCode == nil {
-		s.fail(w, http.StatusForbidden, "toolcell ui has no terminal to show a code on, so nothing can be approved here. Approve in one, with `toolcell approvals approve`.")
-		return
-	}
-	id := r.PathValue("id")
-	s.done(w, r, s.withProcess(id, func(c *inbox.Client) (bool, error) {
-		chosen := consent.Choice(r.PostFormValue("for"))
-		challenge, err := c.Begin(id, chosen, strings.TrimSpace(r.PostFormValue("calls")))
-		if err != nil {
-			return false, err
+		line, all := nearLine{CodeLine: l}, asked(l)
+		if line.Asks = len(all) > 0; len(calls) > 1 && len(all) <= maxNumbersShown {
+			line.Numbers = numbers(all)
 		}
-		begun := &approval{process: c, Choice: titled(challenge.Question, chosen), at: time.Now()}
-		if len(challenge.Calls) > 0 {
-			begun.Choice.Title = fmt.Sprintf("Allow of these %d calls only %s", len(challenge.Question.Calls), numbers(challenge.Calls))
-		}
-		if err := s.keep(id, begun); err != nil {
-			return false, err
-		}
-		text := fmt.Sprintf("%s\n\nTo choose \"%s\" for %s, type this code on the page: %s", console.PlainText(challenge.Question.Text), begun.Choice.Title,
-			console.OneLine(about(challenge.Question), maxName), challenge.Code)
-		if challenge.Remark != "" {
-			text = "note: " + challenge.Remark + "\n\n" + text
-		}
-		if err := s.o.ShowCode(text); err != nil {
-			s.take(id)
-			return false, fmt.Errorf("showing the code at the terminal: %w", err)
-		}
-		return true, nil
-	}))
-}
-
-// numbers lists numbers of calls.
-func numbers(all []int) string {
-	var b strings.Builder
-	for i, n := range all {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		fmt.Fprint(&b, n)
+		near = append(near, line)
 	}
-	return b.String()
-}
-
-// keep keeps an approval until its code is typed, in place of one that was begun before.
-func (s *Server) keep(id string, begun *approval) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for other, a := range s.begun {
-		if other == id || time.Since(a.at) > beginTime {
-			_ = a.process.Close()
-			delete(s.begun, other)
-		}
-	}
-	if len(s.begun) >= maxBegun {
-		return errors.New("too many approvals were begun and not ended")
-	}
-	s.begun[id] = begun
-	return nil
-}
-
-// take returns an approval that was begun, which is no more then.
-func (s *Server) take(id string) *approval {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	a := s.begun[id]
-	delete(s.begun, id)
-	return a
-}
-
-// approve ends an approval with the code that was typed. A wrong one ends it, too.
-func (s *Server) approve(w http.ResponseWriter, r *http.Request) {
-	if !s.mayAct(w) {
-		return
-	}
-	id := r.PathValue("id")
-	begun := s.take(id)
-	if begun == nil {
-		s.fail(w, http.StatusConflict, "Nothing was changed: choose first what to allow.")
-		return
-	}
-	defer func() { _ = begun.process.Close() }()
-	s.done(w, r, begun.process.Approve(id, strings.TrimSpace(r.PostFormValue("code"))))
-}
-
-// deny denies what a question asks, or also stops its run, for the reason that was typed.
-func (s *Server) deny(w http.ResponseWriter, r *http.Request) {
-	if !s.mayAct(w) {
-		return
-	}
-	because, err := consent.Because(r.PostFormValue("because"))
-	if err != nil {
-		s.done(w, r, err)
-		return
-	}
-	id := r.PathValue("id")
-	s.done(w, r, s.withProcess(id, func(c *inbox.Client) (bool, error) {
-		return false, c.Deny(id, r.PostFormValue("stop") != "", because)
-	}))
-}
-
-// revoke takes back an approval that still allows something.
-func (s *Server) revoke(w http.ResponseWriter, r *http.Request) {
-	if !s.mayAct(w) {
-		return
-	}
-	id := r.PathValue("id")
-	s.done(w, r, s.withProcess(id, func(c *inbox.Client) (bool, error) { return false, c.Revoke(id) }))
+	return near, inRun
 }

@@ -92,7 +92,9 @@ type frame struct {
 	Title string
 	Page  string // the name of its template
 	Reads string // why nothing can be done but to read
-	Body  any
+	// Heading says what has failed, in place of what the page has else.
+	Heading string
+	Body    any
 }
 
 // show answers with a page.
@@ -116,7 +118,20 @@ func (s *Server) show(w http.ResponseWriter, status int, f frame) {
 
 // fail answers with a page that says what is wrong.
 func (s *Server) fail(w http.ResponseWriter, status int, problem string) {
-	s.show(w, status, frame{Title: http.StatusText(status), Page: "problem", Body: problem})
+	s.show(w, status, frame{Title: failed(status), Page: "problem", Body: problem})
+}
+
+// failed says in plain words what the status of an answer means.
+func failed(status int) string {
+	switch {
+	case status == http.StatusNotFound:
+		return "Not found"
+	case status == http.StatusConflict, status == http.StatusServiceUnavailable:
+		return "It cannot be done now"
+	case status >= http.StatusInternalServerError:
+		return "Something went wrong"
+	}
+	return "It was not done"
 }
 
 // static answers with a file that pages use.

@@ -77,7 +77,7 @@ func (s *Server) inProcesses(f func(*inbox.Client) (found bool)) (found bool) {
 
 // stop ends a run that goes on.
 func (s *Server) stop(w http.ResponseWriter, r *http.Request) {
-	if !s.mayAct(w) {
+	if !s.mayAct(w, r) {
 		return
 	}
 	id := r.PathValue("id")
