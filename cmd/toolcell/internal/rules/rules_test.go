@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/toolcell/toolcell/bridge/record"
 	"github.com/toolcell/toolcell/bridge/record/history"
@@ -192,6 +193,9 @@ func TestARunWhoseStartIsLostIsHidden(t *testing.T) {
 
 // TestBoundsAreSaid when they were hit.
 func TestBoundsAreSaid(t *testing.T) {
+	read, judge := readTime, judgeTime
+	readTime, judgeTime = time.Hour, time.Hour
+	t.Cleanup(func() { readTime, judgeTime = read, judge })
 	dir := t.TempDir()
 	j := record.Open(record.Options{Dir: dir, Host: "vm"})
 	run := j.Begin("many000000", "")
