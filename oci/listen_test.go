@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"testing"
 	"time"
 
@@ -93,4 +94,92 @@ func (l *lab) waiting(t *testing.T) *Sandbox {
 	}
 	t.Cleanup(func() { _ = sb.Close() })
 	return sb
+}
+
+// TestListenAtServesLowPortsByAddress: what listens is where it was wanted, also below 1024,
+// and what the code uses already is left out. Only pid 1 writes what the sandbox knows of it.
+func TestListenAtServesLowPortsByAddress(t *testing.T) {
+	at := netip.MustParseAddrPort
+	eachKind(t, func(t *testing.T, l *lab) {
+		sb, out := l.start(t.Context(), t, l.p, `
+import socket
+mine = socket.create_server(("127.64.0.2", 443))
+resolver = lambda: repr(open("/etc/resolv.conf").read())
+try: open("/etc/resolv.conf", "w"); print("written")
+except OSError: pass
+print(resolver(), flush=True)
+go = socket.socket(fileno=3)
+go.recv(1)
+print(resolver())
+for kind in socket.SOCK_STREAM, socket.SOCK_DGRAM:
+    s = socket.socket(type=kind)
+    s.connect(("127.0.0.1", 53))
+    s.send(b"ask")
+    print(s.recv(9))
+s = socket.create_connection(("127.64.0.1", 443))
+print(s.recv(9))
+print(socket.socket().connect_ex(("127.64.0.3", 443)), flush=True)
+go.recv(1)
+print(resolver())
+`)
+		lines := bufio.NewReader(out)
+		want := func(want string) {
+			t.Helper()
+			if got, err := lines.ReadString('\n'); got != want+"\n" {
+				t.Fatalf("%q came, %v, want %q", got, err, want)
+			}
+		}
+		want(`'# no name server now\noptions timeout:0 attempts:1\n'`)
+		for range 2 { // as in a session, with connections that linger
+			got, err := sb.ListenAt([]netip.AddrPort{at("127.0.0.1:53")}, []netip.AddrPort{at("127.0.0.1:53"), at("127.64.0.1:443"), at("127.64.0.2:443")})
+			if err != nil || len(got.Packets) != 1 || len(got.Listeners) != 2 || got.Listeners[1].Addr().String() != "127.64.0.1:443" {
+				t.Fatalf("ListenAt = %+v, %v", got, err)
+			}
+			got.Close()
+		}
+		if err := sb.Resolve(true); err != nil {
+			t.Fatal(err)
+		}
+		got, err := sb.ListenAt([]netip.AddrPort{at("127.0.0.1:53")}, []netip.AddrPort{at("127.0.0.1:53"), at("127.64.0.1:443")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer got.Close()
+		if _, err := sb.Conn().Write([]byte("g")); err != nil {
+			t.Fatal(err)
+		}
+		want(`'nameserver 127.0.0.1\noptions timeout:5 attempts:2\n'`)
+		answer := func(l net.Listener, text string) {
+			c, err := l.Accept()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			_, _ = io.WriteString(c, text)
+		}
+		answer(got.Listeners[0], "tcp")
+		want("b'tcp'")
+		question := make([]byte, 9)
+		n, from, err := got.Packets[0].ReadFrom(question)
+		if err != nil || string(question[:n]) != "ask" {
+			t.Fatalf("%q came, %v", question[:n], err)
+		}
+		_, _ = got.Packets[0].WriteTo([]byte("udp"), from)
+		want("b'udp'")
+		answer(got.Listeners[1], "name")
+		want("b'name'")
+		want(fmt.Sprint(int(unix.ECONNREFUSED)))
+		if err := sb.Resolve(false); err != nil {
+			t.Fatal(err)
+		}
+		late, err := sb.Listen() // by then pid 1 has obeyed
+		if err != nil {
+			t.Fatal(err)
+		}
+		late.Close()
+		if _, err := sb.Conn().Write([]byte("g")); err != nil {
+			t.Fatal(err)
+		}
+		want(`'# no name server now\noptions timeout:0 attempts:1\n'`)
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"sync"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/oci/container"
 	"github.com/toolcell/toolcell/oci/limits"
+	"github.com/toolcell/toolcell/oci/pid1"
 	"golang.org/x/sys/unix"
 )
 
@@ -63,6 +65,19 @@ func (s *Sandbox) Workspace() *os.File { return s.sandbox.Workspace }
 // Listen returns a listener on a free port of the sandbox's own loopback, which nothing
 // outside the sandbox can reach. The caller closes it. The sandbox must not be frozen.
 func (s *Sandbox) Listen() (net.Listener, error) { return s.sandbox.Lifeline.Listen() }
+
+// ListenAt returns sockets for UDP and TCP at addresses of the sandbox's own loopback, also with
+// ports below 1024. Those that code uses already are left out. The caller closes them. The
+// sandbox must not be frozen. On hosts without a /proc for sandboxes, ports below 1024 cannot be
+// had.
+func (s *Sandbox) ListenAt(udp, tcp []netip.AddrPort) (pid1.Sockets, error) {
+	return s.sandbox.Lifeline.ListenAt(udp, tcp)
+}
+
+// Resolve says in the sandbox's resolv.conf whether there is a name server on 127.0.0.1; at
+// first it says that there is none. The file is written by the time that a later Listen or
+// ListenAt returns.
+func (s *Sandbox) Resolve(names bool) error { return s.sandbox.Lifeline.Resolve(names) }
 
 // Signal sends a signal to the process. SIGURG is ignored by default (signal(7)).
 func (s *Sandbox) Signal(sig unix.Signal) {

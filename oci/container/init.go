@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 
@@ -41,6 +42,10 @@ func init() {
 			joinKeyring()
 			if err := sealRoot(); err != nil {
 				fmt.Fprintln(os.Stderr, "toolcell: making the root read-only:", err)
+				os.Exit(125)
+			}
+			if err := makeResolver(); err != nil {
+				fmt.Fprintln(os.Stderr, "toolcell: making a resolv.conf:", err)
 				os.Exit(125)
 			}
 			libcontainer.Init()
@@ -144,4 +149,26 @@ func sealRoot() error {
 		return &os.PathError{Op: "remount", Path: root, Err: err}
 	}
 	return nil
+}
+
+// makeResolver makes the sandbox's own resolv.conf, on a file system that is mounted where /tmp
+// will be, and stays where the file is bound to (spec.mounts). Pid 1 gets it open, since it is
+// seen read-only.
+func makeResolver() error {
+	root, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	at := filepath.Join(root, spec.ResolverFile)
+	const flags = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
+	if err := unix.Mount("tmpfs", filepath.Dir(at), "tmpfs", flags, "size=4k,nr_inodes=2,mode=755"); err != nil {
+		return os.NewSyscallError("mount", err)
+	}
+	f, err := os.OpenFile(at, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	// In place of what held the number (newProcess).
+	return errors.Join(f.Chmod(0o644), os.NewSyscallError("dup3", unix.Dup3(int(f.Fd()), spec.ResolverFD, 0))) // whatever our umask is
 }

@@ -35,6 +35,7 @@ func (r *Runtime) launch(p spec.Process, streams Streams, lifeline *os.File, h s
 	if p.Top, err = TopNames(p.Root.Dir); err != nil {
 		return nil, nil, err
 	}
+	p.Resolver = HasResolver(p.Root)
 	if err := checkTrees(p.Root.Binds, h); err != nil {
 		return nil, nil, err
 	}
@@ -172,7 +173,7 @@ func newProcess(streams Streams, lifeline *os.File, s *specs.Spec) *libcontainer
 		Cwd:        s.Process.Cwd,
 		UID:        int(s.Process.User.UID),
 		GID:        int(s.Process.User.GID),
-		ExtraFiles: []*os.File{lifeline}, // becomes spec.ControlFD
+		ExtraFiles: []*os.File{lifeline, lifeline}, // become spec.ControlFD and, in name, ResolverFD (makeResolver)
 		Init:       true,
 	}
 	for _, l := range s.Process.Rlimits {

@@ -219,6 +219,20 @@ func TopNames(root string) ([]string, error) {
 	return names, nil
 }
 
+// HasResolver reports whether a root has a /etc/resolv.conf that another file can cover. A link
+// is left as it is: what it leads to may not be there.
+func HasResolver(root spec.Root) bool {
+	const file = "/etc/resolv.conf"
+	at := filepath.Join(root.Dir, file)
+	for _, b := range root.Binds {
+		if inside, ok := strings.CutPrefix(file, path.Clean(b.Target)); ok && (inside == "" || inside[0] == '/') {
+			at = filepath.Join(b.Source, inside)
+		}
+	}
+	info, err := os.Lstat(at)
+	return err == nil && info.Mode().IsRegular()
+}
+
 // isEmpty reports whether a directory is known to be empty.
 func isEmpty(dir string) bool {
 	f, err := os.Open(dir)

@@ -61,7 +61,7 @@ NOFILE = 7  # RLIMIT_NOFILE
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 
 # Descriptors of P that its calls name.
-LIFELINE, END, RULE, HELD = 32, 33, 34, 35
+LIFELINE, RESOLVER, END, RULE, HELD = 32, 33, 34, 35, 36
 
 
 class Refusal(Exception):
@@ -470,6 +470,7 @@ class Template:
             fd = calls.add("opening " + target, self.libc.open, target.encode(), os.O_PATH | os.O_CLOEXEC)
             calls.add("holding " + target, self.libc.dup2, fd, HELD + n)
             calls.add("closing " + target, self.libc.close, fd)
+        self.make_resolver(calls)
         for target, kind, flags, options in self.c["mounts"]:
             if kind == "bind":
                 self.show_again(calls, HELD + again.index(target), target)
@@ -484,6 +485,19 @@ class Template:
                 path = path.encode()
                 self.mount(calls, path, path, None, BIND | REC, None)
                 self.mount(calls, None, path, None, BIND | REMOUNT | RDONLY | NOSUID | NODEV | NOEXEC, None)
+
+    def make_resolver(self, calls: Calls) -> None:
+        """Mounts a resolv.conf of the fork's own, as makeResolver in container/init.go does, before /tmp covers it."""
+        file = b"/tmp/resolv.conf"
+        self.mount(calls, b"tmpfs", b"/tmp", b"tmpfs", NOSUID | NODEV | NOEXEC, b"size=4k,nr_inodes=2,mode=755")
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        fd = calls.add("making a resolv.conf", self.libc.open, file, flags, 0o644)
+        calls.add("placing a resolv.conf", self.libc.dup2, fd, RESOLVER)
+        calls.add("closing a resolv.conf", self.libc.close, fd)
+        if self.c["resolver"]:
+            at = b"/etc/resolv.conf"
+            self.mount(calls, file, at, None, BIND, None)
+            self.mount(calls, None, at, None, BIND | REMOUNT | RDONLY | NOSUID | NODEV | NOEXEC, None)
 
     def mount(self, calls: Calls, source: bytes | None, target: bytes, kind: bytes | None, flags: int,
               options: bytes | None) -> None:

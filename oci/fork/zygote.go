@@ -52,6 +52,7 @@ type zygoteConfig struct {
 	Masked   []string          `json:"masked"`
 	Covered  []string          `json:"covered"`
 	Readonly []string          `json:"readonly"`
+	Resolver bool              `json:"resolver"` // the root has a /etc/resolv.conf
 	Sysctl   map[string]string `json:"sysctl"`
 	RLimits  [][2]uint64       `json:"rlimits"`
 	Nice     int               `json:"nice"`
@@ -86,6 +87,7 @@ func newZygoteConfig(p spec.Process, h spec.Host, template bool) (zygoteConfig, 
 	if p.Top, err = container.TopNames(p.Root.Dir); err != nil {
 		return c, err
 	}
+	c.Resolver = container.HasResolver(p.Root)
 	c.Readable, c.Writable, c.Covered = spec.Readable(p, h), h.WritableTargets(), spec.CoveredFiles
 	c.Mounts = append(c.Mounts, [4]any{"/proc", "proc", flags, ""})
 	// A fork has no /sys, and the template has covered everything outside

@@ -24,6 +24,9 @@ func HostRoot(t *testing.T) spec.Root {
 			t.Fatal(err)
 		}
 	}
+	if err := os.WriteFile(filepath.Join(dir, "etc/resolv.conf"), []byte("nameserver 192.0.2.1\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	for _, name := range []string{"bin", "sbin", "lib", "lib64"} {
 		if target, err := os.Readlink("/" + name); err == nil {
 			if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {

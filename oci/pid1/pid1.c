@@ -120,10 +120,14 @@ static void landlock(char *readable, char *writable)
 	close(rules);
 }
 
-// send_descriptors sends the host up to two descriptors.
+// MAX_SOCKETS bounds the sockets of one order: the kernel passes at most 253
+// descriptors with a message (SCM_MAX_FD). pid1.go has the same bound.
+#define MAX_SOCKETS 250
+
+// send_descriptors sends the host up to MAX_SOCKETS descriptors.
 static int send_descriptors(int to, const int *fds, int n)
 {
-	char byte = 0, control[CMSG_SPACE(2 * sizeof *fds)] = {0};
+	char byte = 0, control[CMSG_SPACE(MAX_SOCKETS * sizeof *fds)] = {0};
 	struct iovec data = {&byte, 1};
 	struct msghdr m = {.msg_iov = &data, .msg_iovlen = 1, .msg_control = control, .msg_controllen = CMSG_SPACE(n * sizeof *fds)};
 	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
@@ -149,18 +153,68 @@ static void send_ends(int lifeline, int socket)
 	close(fds[1]);
 }
 
-// send_listener makes a socket that listens on the sandbox's own loopback, where
-// only its processes reach it, and sends it to the host. If it cannot be had, the
-// host finds nothing in reply.
-static void send_listener(int reply)
-{
-	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+// A place is where the host wants a socket: SOCK_STREAM for a listener or
+// SOCK_DGRAM, and the port and the address as the network has them.
+struct place {
+	uint16_t type, port;
+	uint32_t address;
+};
 
-	if (listener >= 0 && bind(listener, (struct sockaddr *)&at, sizeof at) == 0 && listen(listener, SOMAXCONN) == 0)
-		send_descriptors(reply, &listener, 1);
-	close(listener);
+static int open_socket(struct place p)
+{
+	struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = p.port, .sin_addr.s_addr = p.address};
+	int one = 1, fd = socket(AF_INET, p.type | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return -1;
+	// Connections of an earlier run that linger must not keep the port (tcp(7),
+	// TIME_WAIT).
+	if (p.type == SOCK_STREAM && p.port != 0)
+		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+	if (bind(fd, (struct sockaddr *)&at, sizeof at) == 0 && (p.type != SOCK_STREAM || listen(fd, SOMAXCONN) == 0))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+// send_sockets makes sockets on the sandbox's own loopback, where only its
+// processes reach them, and sends them to the host, which has written to reply
+// where it wants them. Those that cannot be had are left out: code may use the same
+// port.
+static void send_sockets(int reply)
+{
+	struct place wanted[MAX_SOCKETS];
+	ssize_t size = recv(reply, wanted, sizeof wanted, MSG_DONTWAIT);
+	int fds[MAX_SOCKETS], n = 0;
+
+	for (ssize_t i = 0; i < size / (ssize_t)sizeof *wanted; i++) {
+		fds[n] = open_socket(wanted[i]);
+		if (fds[n] >= 0)
+			n++;
+	}
+	if (n > 0)
+		send_descriptors(reply, fds, n);
+	while (n > 0)
+		close(fds[--n]);
 	close(reply);
+}
+
+// resolver is the sandbox's resolv.conf, which the code sees read-only: whoever has
+// built the sandbox has opened it for us (container/init.go, fork.py), beside the
+// lifeline.
+static int resolver;
+
+// write_resolver says in there whether names can be asked for. Without a name server,
+// musl would wait for one; with a timeout of 0 it hears none. Both texts are as long, so
+// that they take no more memory, and no reader sees a part of one.
+static void write_resolver(int names)
+{
+	static const char with[] = "nameserver 127.0.0.1\noptions timeout:5 attempts:2\n";
+	static const char without[] = "# no name server now\noptions timeout:0 attempts:1\n";
+
+	_Static_assert(sizeof with == sizeof without, "the texts differ in length");
+	if (pwrite(resolver, names ? with : without, sizeof with - 1, 0) < 0)
+		die("writing resolv.conf");
 }
 
 static void no_op(int sig) { (void)sig; }
@@ -193,8 +247,13 @@ static void obey(int lifeline)
 	int reply;
 	char order = receive_order(lifeline, &reply);
 
-	if (order == 'l') {
-		send_listener(reply);
+	switch (order) {
+	case 'l':
+		send_sockets(reply);
+		return;
+	case 'n':
+	case 'o':
+		write_resolver(order == 'n');
 		return;
 	}
 	stop_again = order == 's';
@@ -266,10 +325,12 @@ static void adopt(const char *what)
 		die("hiding pid 1");
 	prctl(PR_SET_NAME, "toolcell", 0, 0, 0); // pid1Name
 	block_signals(NULL);
+	resolver = lifeline + 1;
+	write_resolver(0);
 	// Only now that pid 1 is opaque does the host get what starts the code.
 	send_ends(lifeline, end);
 	for (int fd = 0; fd <= end || fd <= lifeline; fd++)
-		if (fd != lifeline)
+		if (fd != lifeline && fd != resolver)
 			close(fd);
 	status = reap_until_exit(child, lifeline);
 	kill(-1, SIGKILL); // all but ourselves (kill(2))
@@ -347,11 +408,13 @@ static void run_pid1(char **argv, int lifeline, int control, int template, rlim_
 		die("hiding pid 1");
 	prctl(PR_SET_NAME, "toolcell", 0, 0, 0); // pid1Name
 	limit_files(0); // the code's limit would let others keep us from sending (spec/limits.go)
-	// The lifeline keeps out of the way, and out of the program.
+	// Both keep out of the way, and out of the program.
 	own = fcntl(lifeline, F_DUPFD_CLOEXEC, lifeline + 8);
-	if (own < 0)
+	resolver = fcntl(lifeline + 1, F_DUPFD_CLOEXEC, own + 1);
+	if (own < 0 || resolver < 0)
 		die("the lifeline");
 	close(lifeline);
+	close(lifeline + 1);
 	// Made here, and not by the host: a socket belongs for ever to the network
 	// namespace it was made in, and answers questions about it.
 	if (control) {
@@ -360,6 +423,7 @@ static void run_pid1(char **argv, int lifeline, int control, int template, rlim_
 		send_ends(own, pair[0]);
 	}
 	block_signals(&before);
+	write_resolver(0);
 	// Programs tell from its pid that a process was forked. The code's is 2,
 	// so the template's is another.
 	if (template && (child = fork()) == 0)

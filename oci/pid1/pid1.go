@@ -9,9 +9,11 @@
 package pid1
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"syscall"
 	"time"
@@ -89,6 +91,18 @@ func (l Lifeline) Receive() (control *net.UnixConn, workspace *os.File, err erro
 
 // parseRights returns the descriptors that came with a message, as many as wanted.
 func parseRights(oob []byte, want int) (fds []int, err error) {
+	fds, err = rights(oob)
+	if err == nil && len(fds) != want {
+		for _, fd := range fds {
+			unix.Close(fd)
+		}
+		return nil, fmt.Errorf("pid 1 sent %d descriptors, not %d", len(fds), want)
+	}
+	return fds, err
+}
+
+// rights returns the descriptors that came with a message.
+func rights(oob []byte) (fds []int, err error) {
 	messages, err := syscall.ParseSocketControlMessage(oob)
 	if err != nil || len(messages) != 1 {
 		return nil, errors.New("pid 1 sent no socket")
@@ -96,14 +110,6 @@ func parseRights(oob []byte, want int) (fds []int, err error) {
 	fds, err = syscall.ParseUnixRights(&messages[0])
 	for _, fd := range fds {
 		unix.CloseOnExec(fd)
-	}
-	if err == nil && len(fds) != want {
-		err = fmt.Errorf("pid 1 sent %d descriptors, not %d", len(fds), want)
-	}
-	if err != nil {
-		for _, fd := range fds {
-			unix.Close(fd)
-		}
 	}
 	return fds, err
 }
@@ -120,41 +126,139 @@ func (l Lifeline) order(what byte) error {
 	return err
 }
 
-// listenTimeout bounds the making of a listener by pid 1.
+// listenTimeout bounds the making of sockets by pid 1.
 const listenTimeout = 30 * time.Second
+
+// maxSockets bounds the sockets of one order, as in pid1.c.
+const maxSockets = 250
+
+// Sockets are sockets of a sandbox's own network, which are served on the host.
+type Sockets struct {
+	Packets   []net.PacketConn
+	Listeners []net.Listener
+}
+
+// Close closes all of them.
+func (s Sockets) Close() {
+	for _, p := range s.Packets {
+		p.Close()
+	}
+	for _, l := range s.Listeners {
+		l.Close()
+	}
+}
 
 // Listen returns a listener on a free port of the sandbox's own loopback, for connections of
 // processes in the sandbox. The sandbox must not be stopped.
-func (l Lifeline) Listen() (_ net.Listener, err error) {
+func (l Lifeline) Listen() (net.Listener, error) {
+	all, err := l.sockets([]place{{unix.SOCK_STREAM, netip.AddrPortFrom(loopback, 0)}})
+	if err != nil {
+		return nil, err
+	}
+	if len(all.Listeners) != 1 {
+		all.Close()
+		return nil, errors.New("making a listener in the sandbox: pid 1 sent another socket")
+	}
+	return all.Listeners[0], nil
+}
+
+var loopback = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+
+// ListenAt returns sockets for UDP and TCP at these IPv4 addresses of the sandbox's own
+// loopback. Those that the sandbox cannot have, since its code uses them, are left out; an
+// error says that none can be had. At most 250 fit. The sandbox must not be stopped.
+func (l Lifeline) ListenAt(udp, tcp []netip.AddrPort) (Sockets, error) {
+	var places []place
+	for _, at := range udp {
+		places = append(places, place{unix.SOCK_DGRAM, at})
+	}
+	for _, at := range tcp {
+		places = append(places, place{unix.SOCK_STREAM, at})
+	}
+	return l.sockets(places)
+}
+
+// A place is where a socket is made: pid1.c, struct place.
+type place struct {
+	kind uint16
+	at   netip.AddrPort
+}
+
+func (l Lifeline) sockets(places []place) (all Sockets, err error) {
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("making a listener in the sandbox: %w", err)
+			all.Close()
+			all, err = Sockets{}, fmt.Errorf("making a listener in the sandbox: %w", err)
 		}
 	}()
+	if len(places) > maxSockets {
+		return all, fmt.Errorf("%d sockets are too many", len(places))
+	}
 	// The answer comes over a socket of its own: others read the lifeline.
 	reply, err := NewLifeline()
 	if err != nil {
-		return nil, err
+		return all, err
 	}
 	defer reply.Close()
+	var wanted []byte
+	for _, p := range places {
+		address := p.at.Addr().As4()
+		wanted = binary.NativeEndian.AppendUint16(wanted, p.kind)
+		wanted = binary.BigEndian.AppendUint16(wanted, p.at.Port())
+		wanted = append(wanted, address[:]...)
+	}
+	if _, err := reply.Ours.Write(wanted); err != nil { // fits into the socket's buffer
+		return all, err
+	}
 	_, _, err = l.Ours.WriteMsgUnix([]byte{'l'}, unix.UnixRights(int(reply.Theirs.Fd())), nil)
 	reply.Theirs.Close()
 	if err != nil {
-		return nil, err
+		return all, err
 	}
 	_ = reply.Ours.SetReadDeadline(time.Now().Add(listenTimeout))
-	oob := make([]byte, unix.CmsgSpace(4))
+	oob := make([]byte, unix.CmsgSpace(4*len(places)))
 	_, n, _, _, err := reply.Ours.ReadMsgUnix(make([]byte, 1), oob)
 	if err != nil {
-		return nil, err
+		return all, err
 	}
-	fds, err := parseRights(oob[:n], 1)
+	fds, err := rights(oob[:n])
+	for _, fd := range fds {
+		err = errors.Join(err, all.add(fd))
+	}
+	return all, err
+}
+
+// add adds a socket, whose descriptor it takes over.
+func (s *Sockets) add(fd int) error {
+	f := os.NewFile(uintptr(fd), "socket")
+	defer f.Close() // the functions of net make a copy
+	kind, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE)
 	if err != nil {
-		return nil, err
+		return os.NewSyscallError("getsockopt", err)
 	}
-	f := os.NewFile(uintptr(fds[0]), "listener")
-	defer f.Close() // FileListener makes a copy
-	return net.FileListener(f)
+	if kind == unix.SOCK_DGRAM {
+		p, err := net.FilePacketConn(f)
+		if err != nil {
+			return err
+		}
+		s.Packets = append(s.Packets, p)
+		return nil
+	}
+	l, err := net.FileListener(f)
+	if err != nil {
+		return err
+	}
+	s.Listeners = append(s.Listeners, l)
+	return nil
+}
+
+// Resolve makes pid 1 write into the sandbox's resolv.conf whether there is a name server on
+// 127.0.0.1, before it obeys a later order.
+func (l Lifeline) Resolve(names bool) error {
+	if names {
+		return l.order('n')
+	}
+	return l.order('o')
 }
 
 // Close closes the ends that are still open.

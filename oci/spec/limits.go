@@ -86,16 +86,25 @@ func Niceness(h Host) int {
 	return 10
 }
 
-// Sysctls returns settings that bound the automatic growth of TCP buffers if no cgroup counts
-// them as memory; they apply to the sandbox's own network namespace (ip-sysctl, tcp_rmem and
+// Sysctls returns settings of the sandbox's own network namespace (ip-sysctl), which only a
+// /proc of its own can have.
+//
+// Without any capability, pid 1 listens on ports below 1024 for hosts by name
+// (pid1.c, send_sockets). What code gains by that it has in its own sandbox only.
+//
+// Where no cgroup counts TCP buffers as memory, their automatic growth is bound (tcp_rmem and
 // tcp_wmem). Both directions may use what the memory watch charges for a socket. With more, a
 // program that leaves 60 responses unread, as it may, would use up what cgroup v1 allows all
 // its sockets, and wait forever.
 func Sysctls(h Host) map[string]string {
-	if h.Cgroup.Memory && h.Cgroup.V2 || h.NoProc {
+	if h.NoProc {
 		return nil
 	}
-	return map[string]string{"net.ipv4.tcp_rmem": "4096 131072 425984", "net.ipv4.tcp_wmem": "4096 65536 425984"}
+	all := map[string]string{"net.ipv4.ip_unprivileged_port_start": "0"}
+	if !h.Cgroup.Memory || !h.Cgroup.V2 {
+		all["net.ipv4.tcp_rmem"], all["net.ipv4.tcp_wmem"] = "4096 131072 425984", "4096 65536 425984"
+	}
+	return all
 }
 
 // maxFiles is how many descriptors a process in the sandbox may have open.

@@ -61,14 +61,19 @@ func mounts(p Process, h Host) []specs.Mount {
 		// it. The devices are separate mounts.
 		{Destination: "/dev", Type: "tmpfs", Source: "tmpfs", Options: []string{"ro", "nosuid", "noexec", "nodev", "mode=755", "size=65536", "nr_inodes=64"}},
 	}
+	for _, b := range p.Root.Binds {
+		out = append(out, readOnlyTree(b, h))
+	}
+	if p.Resolver { // before /tmp covers it
+		m := readOnlyBind(Bind{path.Join(p.Root.Dir, ResolverFile), "/etc/resolv.conf"})
+		m.Options = append(m.Options, "noexec")
+		out = append(out, m)
+	}
 	for _, t := range Writable {
 		out = append(out, mount(t))
 	}
 	// It has the mount points of our own files, since the root is read-only by now.
 	out = append(out, mount(Tmpfs{OwnDir, "mode=755", 4096, 64}, "ro"))
-	for _, b := range p.Root.Binds {
-		out = append(out, readOnlyTree(b, h))
-	}
 	for _, b := range p.Binds {
 		out = append(out, readOnlyBind(b))
 	}

@@ -10,6 +10,11 @@ const (
 	// NestedEnv makes pid1.c create a nested user namespace; its value is "uid:gid:hide",
 	// where hide is 1 if /proc must be covered.
 	NestedEnv = "_TOOLCELL_NEST"
+	// ResolverFD is the descriptor by which pid 1 writes the sandbox's own resolv.conf. The file
+	// is made at ResolverFile below the root, where /tmp covers it later, and bound to where it
+	// is read.
+	ResolverFD   = ControlFD + 1
+	ResolverFile = "/tmp/resolv.conf"
 	// PID1Name is the name that pid 1 takes in its final namespaces (proc(5), comm).
 	PID1Name = "toolcell"
 

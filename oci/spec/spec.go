@@ -149,6 +149,7 @@ type Process struct {
 	Control  bool
 	Template bool     // sandboxes are forked from it
 	Top      []string // names at the top of Root.Dir that have files
+	Resolver bool     // the root has a /etc/resolv.conf, to be covered by the sandbox's own
 	Proc     string   // folder of the host with substitutes for CoveredFiles, or ""
 	Project  *Project // folder of the host that it can read; nil is none
 }

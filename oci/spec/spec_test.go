@@ -20,13 +20,14 @@ var update = flag.Bool("update", false, "write the golden files")
 func TestNewSpecGolden(t *testing.T) {
 	seccomp := &specs.LinuxSeccomp{DefaultAction: specs.ActErrno} // the real one is long and differs by kernel
 	usual := Process{
-		Root:   Root{Dir: "/cache/root"},
-		Binds:  []Bind{{Source: "/cache/runner.py", Target: "/run/toolcell/runner.py"}},
-		Args:   []string{"/usr/bin/python3", "/run/toolcell/runner.py"},
-		Env:    []string{"HOME=/workspace"},
-		Limits: Limits{Memory: 512 << 20, PIDs: 128, CPUs: 1.5},
-		Top:    []string{"etc", "usr"},
-		Proc:   "/state/proc",
+		Root:     Root{Dir: "/cache/root"},
+		Binds:    []Bind{{Source: "/cache/runner.py", Target: "/run/toolcell/runner.py"}},
+		Args:     []string{"/usr/bin/python3", "/run/toolcell/runner.py"},
+		Env:      []string{"HOME=/workspace"},
+		Limits:   Limits{Memory: 512 << 20, PIDs: 128, CPUs: 1.5},
+		Top:      []string{"etc", "usr"},
+		Resolver: true,
+		Proc:     "/state/proc",
 	}
 	onHost := usual
 	onHost.Top = []string{"etc"}
