@@ -54,11 +54,12 @@ func TestFaultsGiveTheirConnectionsPlaceBack(t *testing.T) {
 // TestFailuresToAcceptTakeNoPlace: a process without free file descriptors has many of them.
 func TestFailuresToAcceptTakeNoPlace(t *testing.T) {
 	_, b := startBroker(t, Options{Rules: testRules{}})
-	l := &limitedListener{Listener: failingListener{}, b: b, free: make(chan struct{}, maxConns)}
+	b.free = make(chan struct{}, maxConns)
+	l := &limitedListener{Listener: failingListener{}, b: b}
 	if c, err := l.Accept(); !errors.Is(err, syscall.EMFILE) {
 		t.Errorf("%v, error %v", c, err)
 	}
-	if n := len(l.free); n != 0 {
+	if n := len(b.free); n != 0 {
 		t.Errorf("%d places are taken", n)
 	}
 }

@@ -1,5 +1,7 @@
 // Package egress is a sandbox's only access to the network: an HTTP proxy on the host,
-// behind a listener that was made inside the sandbox's network namespace.
+// behind a listener that was made inside the sandbox's network namespace. For clients that use
+// no proxy there are a name server and listeners at the addresses of names (names.go), also made
+// in there.
 //
 // It promises that only what its Rules allow is reached: it resolves names itself,
 // dials only addresses that it has checked, and lets TLS through only to the host
@@ -35,7 +37,7 @@ type Rules interface {
 	// CanonicalHost returns the canonical form of a host's name or address.
 	CanonicalHost(host string) (string, error)
 	// AllowHost checks whether anything at a host and port may be reached, and returns the
-	// rule that decides.
+	// rule that decides. The scheme is https, http, or tcp for whatever the client sends.
 	AllowHost(scheme, host string, port uint16) (rule string, err error)
 	// AllowRequest checks one request. The path is decoded.
 	AllowRequest(method, scheme, host string, port uint16, path string) (rule string, err error)
@@ -66,8 +68,11 @@ type Options struct {
 	Proxy       func(*http.Request) (*url.URL, error)
 	Roots       *x509.CertPool // the host's if nil
 	Resolve     func(ctx context.Context, host string) ([]netip.Addr, error)
-	MaxBytes    int64         // sent and received by all connections; 1 GiB if 0
-	DialTimeout time.Duration // to look up a name and connect; 30 s if 0
+	Names       *NameTable       // hosts that are reached by name as well; nil is none
+	NameServers []net.PacketConn // sockets in the sandbox at Names.UDP
+	Named       []net.Listener   // and at Names.TCP
+	MaxBytes    int64            // sent and received by all connections; 1 GiB if 0
+	DialTimeout time.Duration    // to look up a name and connect; 30 s if 0
 }
 
 const (
@@ -83,7 +88,8 @@ type Broker struct {
 	transport *http.Transport
 	proxy     *http.Server
 	inspector *http.Server
-	inspected chan net.Conn
+	handed    chan net.Conn // to the inspector
+	free      chan struct{} // room for connections of the code
 	usage     usage
 
 	throughProxy atomic.Bool
@@ -96,37 +102,58 @@ type Broker struct {
 	conns map[net.Conn]struct{} // all that are open
 }
 
-// Start serves connections from l, which it takes over, until Close.
-func Start(l net.Listener, o Options) (*Broker, error) {
+// Start serves connections from l and the sockets of the options, which it takes over, until
+// Close.
+func Start(l net.Listener, o Options) (_ *Broker, err error) {
+	defer func() {
+		if err != nil {
+			l.Close()
+			o.closeSockets()
+		}
+	}()
 	if o.Rules == nil {
-		l.Close()
 		return nil, errors.New("there are no rules for the network of a run")
 	}
 	o.MaxBytes, o.DialTimeout = cmp.Or(o.MaxBytes, 1<<30), cmp.Or(o.DialTimeout, 30*time.Second)
 	if o.Resolve == nil {
 		o.Resolve = resolve
 	}
-	b := &Broker{o: o, inspected: make(chan net.Conn), conns: map[net.Conn]struct{}{}, usage: usage{left: o.MaxBytes}}
+	b := &Broker{o: o, handed: make(chan net.Conn), free: make(chan struct{}, maxConns), conns: map[net.Conn]struct{}{}, usage: usage{left: o.MaxBytes}}
 	if len(o.Inspect) > 0 {
-		var err error
 		if b.authority, err = newAuthority(o.Inspect); err != nil {
-			l.Close()
 			return nil, fmt.Errorf("making the certificate authority of a run: %w", err)
 		}
 	}
 	b.large.clients, b.large.servers, b.large.tunnels = newSlots(), newSlots(), newSlots()
 	b.life, b.end = context.WithCancel(context.Background())
 	b.transport = b.newTransport()
-	b.proxy, b.inspector = b.newServer(b.serveProxy), b.newServer(b.serveInspected)
-	serve := func(s *http.Server, from net.Listener) {
-		b.tasks.Go(func() {
-			defer contain.Recover("serving the network of a run", func(error) { b.end(); l.Close() })
-			_ = s.Serve(from)
-		})
+	b.proxy, b.inspector = b.newServer(b.serveProxy), b.newServer(b.serveHanded)
+	b.goServe(func() { _ = b.proxy.Serve(&limitedListener{l, b}) }, l)
+	b.goServe(func() { _ = b.inspector.Serve(&handedConns{b}) }, l)
+	for _, c := range o.NameServers {
+		b.goServe(func() { b.serveNames(c) }, c)
 	}
-	serve(b.proxy, &limitedListener{Listener: l, b: b, free: make(chan struct{}, maxConns)})
-	serve(b.inspector, &handedConns{b})
+	for _, l := range o.Named {
+		b.goServe(func() { b.serveNamed(l) }, l)
+	}
 	return b, nil
+}
+
+// goServe serves in the background, and ends all of the network if that panics.
+func (b *Broker) goServe(serve func(), from io.Closer) {
+	b.tasks.Go(func() {
+		defer contain.Recover("serving the network of a run", func(error) { b.end(); from.Close() })
+		serve()
+	})
+}
+
+func (o *Options) closeSockets() {
+	for _, c := range o.NameServers {
+		c.Close()
+	}
+	for _, l := range o.Named {
+		l.Close()
+	}
 }
 
 // newServer returns a server whose handlers Close waits for.
@@ -142,8 +169,8 @@ func (b *Broker) newServer(h http.HandlerFunc) *http.Server {
 		IdleTimeout: 2 * time.Minute, Protocols: http1(), ErrorLog: log.New(io.Discard, "", 0),
 		BaseContext: func(net.Listener) context.Context { return b.life },
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
-			if in, ok := c.(*inspectedConn); ok {
-				return context.WithValue(ctx, targetKey{}, in.target)
+			if in, ok := c.(*handedConn); ok {
+				return context.WithValue(ctx, handedKey{}, in.to)
 			}
 			return ctx
 		},
@@ -171,6 +198,7 @@ func (b *Broker) Close() {
 	b.end()
 	b.proxy.Close()
 	b.inspector.Close()
+	b.o.closeSockets()
 	b.mu.Lock()
 	open := slices.Collect(maps.Keys(b.conns))
 	b.mu.Unlock()
@@ -221,31 +249,31 @@ func (b *Broker) keep(c net.Conn) (forget func()) {
 	}
 }
 
-// A limitedListener accepts at most as many connections at once as fit into free.
+// A limitedListener accepts no connection while as many are open as fit into Broker.free.
 type limitedListener struct {
 	net.Listener
-	b    *Broker
-	free chan struct{}
+	b *Broker
 }
 
 func (l *limitedListener) Accept() (net.Conn, error) {
 	for {
-		l.free <- struct{}{}
+		l.b.free <- struct{}{}
 		c, err := l.Listener.Accept()
 		if err != nil {
-			<-l.free
+			<-l.b.free
 			return nil, err
 		}
-		if c, err = l.admit(c); err == nil {
+		if c, err = l.b.admit(c); err == nil {
 			return c, nil
 		} // a panic: other connections continue
 	}
 }
 
-// admit prepares a connection, or closes it if that panics.
-func (l *limitedListener) admit(c net.Conn) (_ net.Conn, err error) {
-	leave, ok := l.b.large.clients.take()
-	release := func() { leave(); <-l.free }
+// admit prepares a connection of the code, which has its place in free until it is closed. It
+// closes the connection if that panics.
+func (b *Broker) admit(c net.Conn) (_ net.Conn, err error) {
+	leave, ok := b.large.clients.take()
+	release := func() { leave(); <-b.free }
 	defer func() {
 		if err != nil {
 			c.Close()
@@ -259,7 +287,7 @@ func (l *limitedListener) admit(c net.Conn) (_ net.Conn, err error) {
 	} else {
 		shrink(tcp)
 	}
-	forget := l.b.keep(c)
+	forget := b.keep(c)
 	return &slotConn{tcp, sync.OnceFunc(func() {
 		defer contain.Recover("closing a connection of a run", nil)
 		defer release()
@@ -267,12 +295,13 @@ func (l *limitedListener) admit(c net.Conn) (_ net.Conn, err error) {
 	})}, nil
 }
 
-// handedConns are the connections whose TLS ends here, as a listener.
+// handedConns are the connections whose requests are checked one by one, as a listener: those
+// whose TLS ends here, and those to a name without TLS.
 type handedConns struct{ b *Broker }
 
 func (h *handedConns) Accept() (net.Conn, error) {
 	select {
-	case c := <-h.b.inspected:
+	case c := <-h.b.handed:
 		return c, nil
 	case <-h.b.life.Done():
 		return nil, net.ErrClosed

@@ -105,21 +105,25 @@ func (b *Broker) forward(w http.ResponseWriter, r *http.Request) {
 	b.relay(w, r, "http", t, b.plainCredentials(t))
 }
 
-// serveInspected answers a request on a connection whose TLS ends here.
-func (b *Broker) serveInspected(w http.ResponseWriter, r *http.Request) {
-	t, _ := r.Context().Value(targetKey{}).(target)
-	named, err := b.parseTarget(r.Host, 443)
+// serveHanded answers a request on a connection whose TLS ends here, or to a name without TLS.
+func (b *Broker) serveHanded(w http.ResponseWriter, r *http.Request) {
+	to, _ := r.Context().Value(handedKey{}).(destination)
+	t, usual, credentials, with := to.target, uint16(443), b.credentialsOf(to.host), "with"
+	if to.scheme == "http" {
+		usual, credentials, with = 80, b.plainCredentials(t), "without"
+	}
+	named, err := b.parseTarget(r.Host, usual)
 	if err == nil && named != t {
 		err = fmt.Errorf("the request is for %s, and the connection for %s", named, t)
 	}
-	if err == nil && r.URL.Scheme != "" && r.URL.Scheme != "https" {
-		err = fmt.Errorf("the request is for an %s:// address, on a connection with TLS", r.URL.Scheme)
+	if err == nil && r.URL.Scheme != "" && r.URL.Scheme != to.scheme {
+		err = fmt.Errorf("the request is for an %s:// address, on a connection %s TLS", r.URL.Scheme, with)
 	}
 	if err != nil {
 		b.refuse(w, t, &refusal{http.StatusForbidden, "", err.Error()})
 		return
 	}
-	b.relay(w, r, "https", t, b.credentialsOf(t.host))
+	b.relay(w, r, to.scheme, t, credentials)
 }
 
 // relay checks one request, and answers with the server's response.

@@ -6,6 +6,8 @@ import (
 	"path"
 	"strings"
 	"testing"
+
+	"golang.org/x/net/dns/dnsmessage"
 )
 
 // FuzzPath: a path that passes names the same resource for servers that resolve dots,
@@ -46,6 +48,34 @@ func FuzzHello(f *testing.F) {
 		}
 		if err == nil && (len(read) < 40 || read[0] != 22) {
 			t.Errorf("% x passes as a handshake", read)
+		}
+	})
+}
+
+// FuzzQuestion: whatever is asked, a reply is a short answer to it, with no address but that of a
+// name in the table.
+func FuzzQuestion(f *testing.F) {
+	table := NewNameTable([]Name{{"api.test", 443, false}})
+	for _, q := range []string{
+		"\x00\x07\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x03api\x04test\x00\x00\x01\x00\x01",
+		"\x00\x07\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\xc0\x0c\x00\x01\x00\x01",
+		"\x00\x07\x29\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00",
+	} {
+		f.Add([]byte(q))
+	}
+	f.Fuzz(func(t *testing.T, query []byte) {
+		reply, missing := table.answer(query)
+		if reply == nil {
+			return
+		}
+		var m dnsmessage.Message
+		if err := m.Unpack(reply); err != nil || !m.Response || len(reply) > 512 || len(m.Answers) > 1 {
+			t.Fatalf("% x has the reply % x, %v", query, reply, err)
+		}
+		for _, a := range m.Answers {
+			if missing != "" || strings.ToLower(a.Header.Name.String()) != "api.test." {
+				t.Errorf("% x has the answer %v, missing %q", query, a, missing)
+			}
 		}
 	})
 }

@@ -2,6 +2,7 @@ package egress
 
 import (
 	"bufio"
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -72,30 +73,43 @@ func (b *Broker) connect(w http.ResponseWriter, r *http.Request) {
 		b.refuse(w, target{host: "?"}, &refusal{http.StatusBadRequest, "", err.Error()})
 		return
 	}
-	contain.Point("egress: deciding")
-	rule, err := b.o.Rules.AllowHost("https", t.host, t.port)
-	if err != nil {
-		b.refuse(w, t, &refusal{http.StatusForbidden, rule, err.Error()})
+	server, why := b.open(r.Context(), destination{"https", t})
+	if why != nil {
+		b.refuse(w, t, why)
 		return
 	}
-	if b.o.Rules.Inspected("https", t.host, t.port) {
-		b.inspect(w, t)
-		return
+	if server != nil {
+		defer b.keep(server)()
+		defer server.Close()
 	}
-	server, err := b.dial(r.Context(), destination{"https", t})
-	if err != nil {
-		b.refuse(w, t, dialRefusal(err))
-		return
-	}
-	defer b.keep(server)()
-	defer server.Close()
-	b.usage.addRequest(t.host, t.port, rule)
 	client, buffered, err := accept(w)
 	if err != nil {
 		return
 	}
+	if server == nil {
+		b.inspect(client, buffered, t)
+		return
+	}
 	defer client.Close()
 	b.tunnel(client, buffered, server, t)
+}
+
+// open connects to a host, if the rules allow it. The connection is nil if requests must be
+// checked one by one instead. A refusal says why there is neither.
+func (b *Broker) open(ctx context.Context, to destination) (server net.Conn, why *refusal) {
+	contain.Point("egress: deciding")
+	rule, err := b.o.Rules.AllowHost(to.scheme, to.host, to.port)
+	if err != nil {
+		return nil, &refusal{http.StatusForbidden, rule, err.Error()}
+	}
+	if to.scheme == "https" && b.o.Rules.Inspected("https", to.host, to.port) {
+		return nil, nil
+	}
+	if server, err = b.dial(ctx, to); err != nil {
+		return nil, dialRefusal(err)
+	}
+	b.usage.addRequest(to.host, to.port, rule)
+	return server, nil
 }
 
 // dialRefusal explains to a client why a host cannot be reached.
@@ -124,24 +138,33 @@ func accept(w http.ResponseWriter) (client net.Conn, buffered *bufio.Reader, err
 // refuse answers a refused request. The reason is in the status line, which is all that
 // Python's clients show of a refused CONNECT, and in the body.
 func (b *Broker) refuse(w http.ResponseWriter, t target, why *refusal) {
+	b.record(t, why)
 	reason := asciiLine(why.reason)
-	if why.status == http.StatusBadGateway {
-		b.usage.addFailure(t.host, t.port, reason)
-	} else {
-		b.usage.addRefusal(t.host, t.port, why.rule, reason)
-	}
 	c, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		return
 	}
+	end(c, fmt.Sprintf("HTTP/1.1 %d toolcell: %s\r\nContent-Type: text/plain\r\nContent-Length: %d\r\nConnection: close\r\n\r\ntoolcell: %s\n",
+		why.status, reason, len(reason)+len("toolcell: \n"), reason))
+}
+
+// record records a refusal.
+func (b *Broker) record(t target, why *refusal) {
+	if why.status == http.StatusBadGateway {
+		b.usage.addFailure(t.host, t.port, why.reason)
+	} else {
+		b.usage.addRefusal(t.host, t.port, why.rule, why.reason)
+	}
+}
+
+// end sends a client its last words, and closes the connection. Closing with unread data would
+// reset it, and the client would lose them (RFC 9112, 9.6).
+func end(c net.Conn, words string) {
 	defer c.Close()
 	_ = c.SetDeadline(time.Now().Add(5 * time.Second))
-	fmt.Fprintf(c, "HTTP/1.1 %d toolcell: %s\r\nContent-Type: text/plain\r\nContent-Length: %d\r\nConnection: close\r\n\r\ntoolcell: %s\n",
-		why.status, reason, len(reason)+len("toolcell: \n"), reason)
-	// Closing with unread data would reset the connection, and the client would lose the
-	// response (RFC 9112, 9.6).
+	_, _ = io.WriteString(c, words)
 	half := c
-	if in, ok := c.(*inspectedConn); ok {
+	if in, ok := c.(*handedConn); ok {
 		half = in.client
 	}
 	_ = half.(*slotConn).CloseWrite()
@@ -160,28 +183,18 @@ func asciiLine(s string) string {
 	return s[:min(len(s), 400)]
 }
 
-// An inspectedConn is one whose TLS ends here.
-type inspectedConn struct {
-	*tls.Conn
-	client net.Conn
-	target target
+// A handedConn is one whose requests are checked one by one.
+type handedConn struct {
+	net.Conn
+	client net.Conn // below TLS
+	to     destination
 }
 
-// targetKey is the key of an inspected connection's target in a request's context.
-type targetKey struct{}
+// handedKey is the key of a handed connection's destination in a request's context.
+type handedKey struct{}
 
-// inspect answers a CONNECT in the host's place.
-func (b *Broker) inspect(w http.ResponseWriter, t target) {
-	client, buffered, err := accept(w)
-	if err != nil {
-		return
-	}
-	handed := false
-	defer func() {
-		if !handed {
-			client.Close()
-		}
-	}()
+// inspect answers a client in the host's place.
+func (b *Broker) inspect(client net.Conn, buffered *bufio.Reader, t target) {
 	config := &tls.Config{
 		NextProtos: []string{"http/1.1"}, Certificates: []tls.Certificate{b.authority.leaf},
 		GetConfigForClient: func(hello *tls.ClientHelloInfo) (_ *tls.Config, err error) {
@@ -192,11 +205,15 @@ func (b *Broker) inspect(w http.ResponseWriter, t target) {
 			return nil, err
 		},
 	}
-	c := &inspectedConn{Conn: tls.Server(&prefixedConn{client, io.MultiReader(unread(buffered), client)}, config), client: client, target: t}
+	b.hand(&handedConn{tls.Server(&prefixedConn{client, io.MultiReader(unread(buffered), client)}, config), client, destination{"https", t}})
+}
+
+// hand gives a connection to the server that checks its requests.
+func (b *Broker) hand(c *handedConn) {
 	select {
-	case b.inspected <- c:
-		handed = true
+	case b.handed <- c:
 	case <-b.life.Done():
+		c.client.Close()
 	}
 }
 

@@ -29,11 +29,15 @@ func (b *Broker) tunnel(client net.Conn, buffered *bufio.Reader, server net.Conn
 	}
 	// The client may have sent more with it, such as early data.
 	rest, _ := io.ReadAll(unread(buffered)) // from memory
-	hello = append(hello, rest...)
-	if b.usage.addBytes(t.host, t.port, int64(len(hello)), 0) != nil {
+	b.exchange(client, append(hello, rest...), server, t)
+}
+
+// exchange sends a server what was read of a client's already, and copies bytes between them.
+func (b *Broker) exchange(client net.Conn, read []byte, server net.Conn, t target) {
+	if b.usage.addBytes(t.host, t.port, int64(len(read)), 0) != nil {
 		return
 	}
-	if _, err := server.Write(hello); err != nil {
+	if _, err := server.Write(read); err != nil {
 		return
 	}
 	largest := smallCopy
