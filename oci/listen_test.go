@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolcell/toolcell/oci/pid1"
 	"golang.org/x/sys/unix"
 )
 
@@ -131,20 +132,20 @@ print(resolver())
 		}
 		want(`'# no name server now\noptions timeout:0 attempts:1\n'`)
 		for range 2 { // as in a session, with connections that linger
-			got, err := sb.ListenAt([]netip.AddrPort{at("127.0.0.1:53")}, []netip.AddrPort{at("127.0.0.1:53"), at("127.64.0.1:443"), at("127.64.0.2:443")})
-			if err != nil || len(got.Packets) != 1 || len(got.Listeners) != 2 || got.Listeners[1].Addr().String() != "127.64.0.1:443" {
-				t.Fatalf("ListenAt = %+v, %v", got, err)
+			packets, listeners, err := sb.ListenAt([]netip.AddrPort{at("127.0.0.1:53")}, []netip.AddrPort{at("127.0.0.1:53"), at("127.64.0.1:443"), at("127.64.0.2:443")})
+			if err != nil || len(packets) != 1 || len(listeners) != 2 || listeners[1].Addr().String() != "127.64.0.1:443" {
+				t.Fatalf("ListenAt = %v, %v, %v", packets, listeners, err)
 			}
-			got.Close()
+			pid1.Sockets{Packets: packets, Listeners: listeners}.Close()
 		}
 		if err := sb.Resolve(true); err != nil {
 			t.Fatal(err)
 		}
-		got, err := sb.ListenAt([]netip.AddrPort{at("127.0.0.1:53")}, []netip.AddrPort{at("127.0.0.1:53"), at("127.64.0.1:443")})
+		packets, listeners, err := sb.ListenAt([]netip.AddrPort{at("127.0.0.1:53")}, []netip.AddrPort{at("127.0.0.1:53"), at("127.64.0.1:443")})
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer got.Close()
+		defer pid1.Sockets{Packets: packets, Listeners: listeners}.Close()
 		if _, err := sb.Conn().Write([]byte("g")); err != nil {
 			t.Fatal(err)
 		}
@@ -157,16 +158,16 @@ print(resolver())
 			defer c.Close()
 			_, _ = io.WriteString(c, text)
 		}
-		answer(got.Listeners[0], "tcp")
+		answer(listeners[0], "tcp")
 		want("b'tcp'")
 		question := make([]byte, 9)
-		n, from, err := got.Packets[0].ReadFrom(question)
+		n, from, err := packets[0].ReadFrom(question)
 		if err != nil || string(question[:n]) != "ask" {
 			t.Fatalf("%q came, %v", question[:n], err)
 		}
-		_, _ = got.Packets[0].WriteTo([]byte("udp"), from)
+		_, _ = packets[0].WriteTo([]byte("udp"), from)
 		want("b'udp'")
-		answer(got.Listeners[1], "name")
+		answer(listeners[1], "name")
 		want("b'name'")
 		want(fmt.Sprint(int(unix.ECONNREFUSED)))
 		if err := sb.Resolve(false); err != nil {

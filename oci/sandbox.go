@@ -13,7 +13,6 @@ import (
 	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/oci/container"
 	"github.com/toolcell/toolcell/oci/limits"
-	"github.com/toolcell/toolcell/oci/pid1"
 	"golang.org/x/sys/unix"
 )
 
@@ -70,8 +69,9 @@ func (s *Sandbox) Listen() (net.Listener, error) { return s.sandbox.Lifeline.Lis
 // ports below 1024. Those that code uses already are left out. The caller closes them. The
 // sandbox must not be frozen. On hosts without a /proc for sandboxes, ports below 1024 cannot be
 // had.
-func (s *Sandbox) ListenAt(udp, tcp []netip.AddrPort) (pid1.Sockets, error) {
-	return s.sandbox.Lifeline.ListenAt(udp, tcp)
+func (s *Sandbox) ListenAt(udp, tcp []netip.AddrPort) ([]net.PacketConn, []net.Listener, error) {
+	all, err := s.sandbox.Lifeline.ListenAt(udp, tcp)
+	return all.Packets, all.Listeners, err
 }
 
 // Resolve says in the sandbox's resolv.conf whether there is a name server on 127.0.0.1; at

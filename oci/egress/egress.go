@@ -39,6 +39,9 @@ type Rules interface {
 	// AllowHost checks whether anything at a host and port may be reached, and returns the
 	// rule that decides. The scheme is https, http, or tcp for whatever the client sends.
 	AllowHost(scheme, host string, port uint16) (rule string, err error)
+	// ExplainName explains why a host that code looks up may not be reached, and returns the
+	// rule that decides, if one does.
+	ExplainName(host string) (rule string, err error)
 	// AllowRequest checks one request. The path is decoded.
 	AllowRequest(method, scheme, host string, port uint16, path string) (rule string, err error)
 	// Inspected reports whether requests must be checked one by one.

@@ -45,6 +45,10 @@ func (r testRules) AllowHost(_, host string, _ uint16) (string, error) {
 	return "", fmt.Errorf("add %q to [network] allow", host)
 }
 
+func (r testRules) ExplainName(host string) (string, error) {
+	return "", fmt.Errorf("add %q to [network] allow", host)
+}
+
 func (r testRules) AllowRequest(method, scheme, host string, port uint16, p string) (string, error) {
 	for _, rule := range r.inspected[host] {
 		if ok, _ := path.Match(rule, method+" "+p); ok {

@@ -97,7 +97,7 @@ func (b *Broker) recordName(host string) {
 	if _, err := netip.ParseAddr(host); err == nil {
 		return
 	}
-	rule, err := b.o.Rules.AllowHost("https", host, 443)
+	rule, err := b.o.Rules.ExplainName(host)
 	if err == nil {
 		err = errors.New(host + " is reached through the proxy only")
 	}

@@ -104,7 +104,7 @@ type entry struct {
 	deny   bool
 	ask    bool
 	method string // "" is any
-	scheme string // http or https; "" is both
+	scheme string // http, https, or tcp for any protocol; "" is http and https, and for deny all
 	host   hostPattern
 	port   uint16 // 0 is that of the scheme, or for deny any
 	path   string // glob in which * is any text; "" is any path
@@ -113,6 +113,9 @@ type entry struct {
 // about reports whether a rule has something to say about requests with this scheme
 // to a host and port.
 func (r entry) about(scheme, host string, port uint16) bool {
+	if scheme == "tcp" { // a rule of deny that is about some protocol is about any
+		return r.host.matches(host) && (r.deny || r.scheme == "tcp") && (r.port == port || r.deny && r.port == 0)
+	}
 	return (r.scheme == "" || r.scheme == scheme) && r.host.matches(host) && r.hasPort(port)
 }
 

@@ -43,13 +43,13 @@ func (g *Grant) add(t Target) error {
 	var allowed []uint16
 	var err error
 	for _, port := range t.Ports {
-		for _, scheme := range []string{"https", "http"} {
+		for i, scheme := range t.schemes() {
 			_, denied := g.rules.allowHost(scheme, t.Host, port)
 			if denied == nil {
 				allowed = append(allowed, port)
 				break
 			}
-			if scheme == "https" && port == t.Ports[0] {
+			if i == 0 && port == t.Ports[0] {
 				err = denied
 			}
 		}
@@ -57,33 +57,45 @@ func (g *Grant) add(t Target) error {
 	if len(allowed) == 0 {
 		return err
 	}
-	g.askAbout(t.Host, allowed)
+	g.askAbout(Target{t.Host, allowed, t.TCP})
 	for i, other := range g.Targets {
-		if other.Host == t.Host {
+		if other.Host == t.Host && other.TCP == t.TCP {
 			g.Targets[i].Ports = slices.Compact(slices.Sorted(slices.Values(append(other.Ports, allowed...))))
 			return nil
 		}
 	}
-	g.Targets = append(g.Targets, Target{t.Host, allowed})
+	g.Targets = append(g.Targets, Target{t.Host, allowed, t.TCP})
 	return nil
 }
 
 // askAbout adds to what the user is asked which rules of ask let the run reach a host,
 // beyond what those of allow let it.
-func (g *Grant) askAbout(host string, ports []uint16) {
-	for _, port := range ports {
-		for _, scheme := range []string{"https", "http"} {
-			about := func(r entry) bool { return r.about(scheme, host, port) }
+func (g *Grant) askAbout(t Target) {
+	for _, port := range t.Ports {
+		for _, scheme := range t.schemes() {
+			about := func(r entry) bool { return r.about(scheme, t.Host, port) }
 			if slices.ContainsFunc(g.rules.allow, func(r entry) bool { return !r.ask && r.wholeHost() && about(r) }) {
 				continue
 			}
 			for _, r := range g.rules.allow { // each may let it reach something else
 				if r.ask && about(r) {
-					g.Ask.Add(fmt.Sprintf("policy %s, [network] ask = %q: the code wants to reach %s", g.File, r.text, Target{host, []uint16{port}}))
+					reason := fmt.Sprintf("policy %s, [network] ask = %q: the code wants to reach %s", g.File, r.text, Target{t.Host, []uint16{port}, t.TCP})
+					if t.TCP {
+						reason += " with any protocol: nothing sees what it does there, and it can send that host anything"
+					}
+					g.Ask.Add(reason)
 				}
 			}
 		}
 	}
+}
+
+// schemes are those that a target is about.
+func (t Target) schemes() []string {
+	if t.TCP {
+		return []string{"tcp"}
+	}
+	return []string{"https", "http"}
 }
 
 // fillCredentials resolves the credentials of granted hosts. For each header the first
@@ -91,7 +103,7 @@ func (g *Grant) askAbout(host string, ports []uint16) {
 func (g *Grant) fillCredentials(lookup func(string) (string, bool)) error {
 	for _, t := range g.Targets {
 		for _, c := range g.rules.credentials {
-			if !c.Host.matches(t.Host) || g.hasCredential(t.Host, string(c.Header)) {
+			if t.TCP || !c.Host.matches(t.Host) || g.hasCredential(t.Host, string(c.Header)) {
 				continue
 			}
 			value, secrets, err := rule.Expand(c.Value, lookup)
@@ -139,11 +151,31 @@ func (g *Grant) AllowHost(scheme, host string, port uint16) (rule string, err er
 	if rule, err = g.rules.allowHost(scheme, host, port); err != nil {
 		return rule, err
 	}
-	if !slices.ContainsFunc(g.Targets, func(t Target) bool { return t.Host == host && slices.Contains(t.Ports, port) }) {
-		t := Target{Host: host, Ports: []uint16{port}}
+	tcp := scheme == "tcp"
+	if !slices.ContainsFunc(g.Targets, func(t Target) bool { return t.Host == host && t.TCP == tcp && slices.Contains(t.Ports, port) }) {
+		t := Target{host, []uint16{port}, tcp}
 		return rule, fmt.Errorf("add %q to the servers of the call", t.URL())
 	}
 	return rule, nil
+}
+
+// ExplainName explains why a host that code looks up has no address: what to add to the call, if
+// a rule allows the host, and otherwise to the policy.
+func (g *Grant) ExplainName(host string) (rule string, err error) {
+	if !g.valid() {
+		return "", errNotGranted
+	}
+	rule, err = g.AllowHost("https", host, 443)
+	for _, r := range g.rules.allow {
+		t := Target{host, []uint16{r.port}, r.scheme == "tcp"}
+		if r.port == 0 || !r.host.matches(host) {
+			continue
+		}
+		if _, denied := g.rules.allowHost(t.scheme(), host, r.port); denied == nil && rule == "" {
+			return r.text, fmt.Errorf("add %q to the servers of the call", t.URL())
+		}
+	}
+	return rule, err
 }
 
 // AllowRequest checks one request, whose path is decoded, and returns the rule that

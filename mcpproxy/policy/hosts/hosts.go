@@ -7,6 +7,7 @@
 package hosts
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"os"
@@ -37,7 +38,7 @@ func (n *Rules) Asks() bool {
 }
 
 // Grant returns what a run may reach whose call asked for these targets, each
-// https://HOST or https://HOST:PORT, once the user has allowed what its Ask names. A
+// https://HOST, https://HOST:PORT or tcp://HOST:PORT, once the user has allowed what its Ask names. A
 // target that the rules neither allow nor ask about is an error that names the line to
 // add to file.
 func (n *Rules) Grant(targets []string, file string) (*Grant, error) {
@@ -69,7 +70,8 @@ func (n *Rules) checkLiteral(host string) error {
 // allowHost returns the first rule that allows anything at a host and port.
 func (n *Rules) allowHost(scheme, host string, port uint16) (rule string, err error) {
 	for _, r := range n.deny {
-		if r.wholeHost() && r.about(scheme, host, port) {
+		// What passes with any protocol may be a request that a rule of deny is about.
+		if (r.wholeHost() || scheme == "tcp") && r.about(scheme, host, port) {
 			return r.text, &denialError{r.text}
 		}
 	}
@@ -78,7 +80,7 @@ func (n *Rules) allowHost(scheme, host string, port uint16) (rule string, err er
 			return r.text, nil
 		}
 	}
-	t := Target{Host: host, Ports: []uint16{port}}
+	t := Target{Host: host, Ports: []uint16{port}, TCP: scheme == "tcp"}
 	add := t.String()
 	if scheme == "http" && port != 443 && n.mention(host) {
 		add = t.url(scheme) // what rules allow of https may be little: the host alone would open it all
@@ -114,6 +116,7 @@ func (n *Rules) allowPrivate(host string, addr netip.Addr) bool {
 type Target struct {
 	Host  string
 	Ports []uint16
+	TCP   bool // whatever the protocol is; otherwise https and http
 }
 
 // IsTarget reports whether a name among a call's servers asks for a host.
@@ -124,9 +127,13 @@ const maxTarget = 512
 
 // parseTarget reads what a call asks for.
 func parseTarget(s string) (Target, error) {
-	const form = "a host is asked for as https://HOST or https://HOST:PORT"
+	const form = "a host is asked for as https://HOST, https://HOST:PORT or tcp://HOST:PORT"
 	rest, ok := strings.CutPrefix(s, "https://")
-	if !ok || len(s) > maxTarget {
+	tcp := false
+	if !ok {
+		rest, tcp = strings.CutPrefix(s, "tcp://")
+	}
+	if !ok && !tcp || len(s) > maxTarget {
 		return Target{}, fmt.Errorf("%q is not understood; %s", text.Bound(s, 120), form)
 	}
 	if strings.ContainsAny(rest, "/?#@*") {
@@ -136,25 +143,49 @@ func parseTarget(s string) (Target, error) {
 	if err != nil {
 		return Target{}, fmt.Errorf("%q: %w; %s", text.Bound(s, 120), err, form)
 	}
+	if tcp {
+		if err := checkTCP(host, port); err != nil {
+			return Target{}, fmt.Errorf("%q: %w", text.Bound(s, 120), err)
+		}
+	}
 	ports := []uint16{443, 80}
 	if port != 0 {
 		ports = []uint16{port}
 	}
-	return Target{host, ports}, nil
+	return Target{host, ports, tcp}, nil
+}
+
+// checkTCP checks the host and port of a target or rule that is about any protocol: only by a
+// name do clients reach such a host, and only at a port that is known.
+func checkTCP(host string, port uint16) error {
+	if _, err := netip.ParseAddr(host); err == nil {
+		return errors.New("with tcp:// a host is reached by its name, so an address cannot be")
+	}
+	if port == 0 {
+		return errors.New("tcp:// needs a port, as in tcp://db.example.com:5432")
+	}
+	return nil
 }
 
 // String writes a target as a rule for it.
 func (t Target) String() string { return strings.TrimPrefix(t.URL(), "https://") }
 
 // URL writes a target as a call asks for it.
-func (t Target) URL() string { return t.url("https") }
+func (t Target) URL() string { return t.url(t.scheme()) }
+
+func (t Target) scheme() string {
+	if t.TCP {
+		return "tcp"
+	}
+	return "https"
+}
 
 func (t Target) url(scheme string) string {
 	host := t.Host
 	if strings.Contains(host, ":") {
 		host = "[" + host + "]"
 	}
-	if len(t.Ports) == 1 && t.Ports[0] != 443 && t.Ports[0] != 80 {
+	if len(t.Ports) == 1 && (t.TCP || t.Ports[0] != 443 && t.Ports[0] != 80) {
 		return fmt.Sprintf("%s://%s:%d", scheme, host, t.Ports[0])
 	}
 	return scheme + "://" + host

@@ -43,7 +43,7 @@ func grantOf(t *testing.T, text string, targets ...string) *Grant {
 
 const networkRules = `
 [network]
-allow = ["api.github.com", "*.example.org:8443", "GET https://api.example.com/v1/*", "POST https://api.example.com/v1/items", "http://plain.test", "[2001:db8::1]", "wide.test", "wide.test:8443", "8.8.8.8"]
+allow = ["api.github.com", "*.example.org:8443", "GET https://api.example.com/v1/*", "POST https://api.example.com/v1/items", "http://plain.test", "[2001:db8::1]", "wide.test", "wide.test:8443", "8.8.8.8", "tcp://db.test:5432", "tcp://*.tcp.test:1", "tcp://wide.test:443"]
 deny = ["https://wide.test/admin/*", "secret.example.org", "DELETE wide.test", "https://wide.test/Secret/*"]
 private = ["intranet.corp", "10.1.0.0/16", "*.lab", "2001:db8::1"]
 `
@@ -66,6 +66,19 @@ func TestNetworkTargetsNeedARule(t *testing.T) {
 		"https://other.com":                   `policy policy.toml: "https://other.com" is not allowed: add "other.com" to [network] allow`,
 		"https://evilapi.github.com":          "add",
 		"https://api.github.com.evil.com":     "add",
+		"tcp://db.test:5432":                  "",
+		"tcp://DB.test.:5432":                 "",
+		"tcp://a.tcp.test:1":                  "",
+		"tcp://db.test:5433":                  `add "tcp://db.test:5433" to [network] allow`,
+		"tcp://db.test":                       "tcp:// needs a port, as in tcp://db.example.com:5432",
+		"tcp://db.test:5432/x":                "more than a host and a port",
+		"tcp://*.tcp.test:1":                  "more than a host and a port, or a *",
+		"tcp://10.1.0.1:5432":                 "so an address cannot be",
+		"tcp://2130706433:5432":               "neither a host's name nor an address",
+		"tcp:db.test:5432":                    "not understood",
+		"https://db.test:5432":                `add "db.test:5432" to [network] allow`,
+		"tcp://api.github.com:443":            `add "tcp://api.github.com:443" to [network] allow`,
+		"tcp://wide.test:443":                 `policy policy.toml, [network] deny = "https://wide.test/admin/*": "tcp://wide.test:443" is not allowed`,
 		"http://api.github.com":               "https://HOST",
 		"ftp://api.github.com":                "https://HOST",
 		"https://api.github.com/":             "more than a host",
@@ -305,25 +318,29 @@ value = "Key abcd"
 
 func TestNetworkSectionThatIsWrongSaysWhere(t *testing.T) {
 	for text, want := range map[string]string{
-		`allow = "https//x.test"`:                  `[network] allow: "https//x.test": the scheme needs ://, as in https://x.test`,
-		`allow = "GET https:/x.test/v1"`:           `as in https://x.test/v1`,
-		`deny = "http:x.test:80"`:                  `as in http://x.test:80`,
-		`allow = 1`:                                "[network] allow: it must be a string or a list of strings, not a number",
-		`alow = []`:                                "[network] alow: there is no such key; the keys are allow, deny, ask, private, via, credential",
-		`allow = ["ftp://x.com"]`:                  "the scheme must be https or http",
-		`allow = ["get x.com"]`:                    "not a method in capitals",
-		`allow = ["a*.com"]`:                       "not the name of a host",
-		`allow = ["*"]`:                            "not the name of a host",
-		`allow = ["*.10.0.0.1"]`:                   "nothing below it",
-		`allow = ["x.com:https"]`:                  "not a port",
-		`allow = ["https://x.com/a?b"]`:            "only * has a meaning in a path",
-		`allow = ["https://x.com/%zz"]`:            `"https://x.com/%zz": the path: invalid URL escape "%zz"`,
-		`allow = ["::1"]`:                          "must be in brackets",
-		`via = "http://proxy"`:                     `it must be "env"`,
-		`private = ["10.0.0.0/33"]`:                "[network] private",
-		`credential = 1`:                           "[[network.credential]]",
-		"[[network.credential]]\nhost = \"x.com\"": "needs host, header and value",
-		"[[network.credential]]\nhost = \"x.com\"\nheader = \"A\"":                                "needs host, header and value",
+		`allow = "https//x.test"`:                                  `[network] allow: "https//x.test": the scheme needs ://, as in https://x.test`,
+		`allow = "GET https:/x.test/v1"`:                           `as in https://x.test/v1`,
+		`deny = "http:x.test:80"`:                                  `as in http://x.test:80`,
+		`allow = 1`:                                                "[network] allow: it must be a string or a list of strings, not a number",
+		`alow = []`:                                                "[network] alow: there is no such key; the keys are allow, deny, ask, private, via, credential",
+		`allow = ["ftp://x.com"]`:                                  "the scheme must be https, http or tcp",
+		`allow = ["tcp://x.com"]`:                                  `"tcp://x.com": tcp:// needs a port`,
+		`allow = ["tcp://10.0.0.1:5432"]`:                          "so an address cannot be",
+		`allow = ["GET tcp://x.com:1"]`:                            "no method and no path",
+		`allow = ["tcp://x.com:1/"]`:                               "no method and no path",
+		`allow = ["get x.com"]`:                                    "not a method in capitals",
+		`allow = ["a*.com"]`:                                       "not the name of a host",
+		`allow = ["*"]`:                                            "not the name of a host",
+		`allow = ["*.10.0.0.1"]`:                                   "nothing below it",
+		`allow = ["x.com:https"]`:                                  "not a port",
+		`allow = ["https://x.com/a?b"]`:                            "only * has a meaning in a path",
+		`allow = ["https://x.com/%zz"]`:                            `"https://x.com/%zz": the path: invalid URL escape "%zz"`,
+		`allow = ["::1"]`:                                          "must be in brackets",
+		`via = "http://proxy"`:                                     `it must be "env"`,
+		`private = ["10.0.0.0/33"]`:                                "[network] private",
+		`credential = 1`:                                           "[[network.credential]]",
+		"[[network.credential]]\nhost = \"x.com\"":                 "needs host, header and value",
+		"[[network.credential]]\nhost = \"x.com\"\nheader = \"A\"": "needs host, header and value",
 		"[[network.credential]]\nhost = \"x.com\"\nheader = \"Host\"\nvalue = \"x\"":              "not a header that may have a credential",
 		"[[network.credential]]\nhost = \"x.com\"\nheader = \"A\"\nvalue = \"x\"\nenv = \"a-b\"":  "not a name for a variable",
 		"[[network.credential]]\nhost = \"x.com\"\nheader = \"A B\"\nvalue = \"x\"":               "not a header",
@@ -342,10 +359,11 @@ func TestNetworkAsks(t *testing.T) {
 [network]
 allow = ["free.test", "GET https://part.test/v1/*"]
 deny = ["no.ask.test", "DELETE part.test"]
-ask = ["*.ask.test", "free.test", "part.test", "POST https://write.test/x", "plain.ask.test:8080"]
+ask = ["tcp://any.ask.test:1", "*.ask.test", "free.test", "part.test", "POST https://write.test/x", "plain.ask.test:8080"]
 `
 	for target, want := range map[string][]string{
 		"https://free.test":           nil,
+		"tcp://any.ask.test:1":        {`[network] ask = "tcp://any.ask.test:1": the code wants to reach tcp://any.ask.test:1 with any protocol: nothing sees what it does there, and it can send that host anything`},
 		"https://a.ask.test":          {`[network] ask = "*.ask.test": the code wants to reach a.ask.test`},
 		"https://part.test":           {`[network] ask = "part.test": the code wants to reach part.test`},
 		"https://write.test":          {`[network] ask = "POST https://write.test/x": the code wants to reach write.test`},
@@ -387,12 +405,61 @@ ask = ["*.ask.test", "free.test", "part.test", "POST https://write.test/x", "pla
 	}
 }
 
+// TestAnyProtocolIsAGrantOfItsOwn: it opens nothing to https, nor https anything to it.
+func TestAnyProtocolIsAGrantOfItsOwn(t *testing.T) {
+	const text = `
+[network]
+allow = ["tcp://both.test:443", "both.test", "tcp://db.test:5432", "x.test:8443"]
+[[network.credential]]
+host = "both.test"
+header = "Authorization"
+value = "${env:TOOLCELL_TEST_TOKEN}"
+`
+	t.Setenv("TOOLCELL_TEST_TOKEN", "token")
+	g, err := grant(t, text, "tcp://both.test:443", "tcp://db.test:5432")
+	if err != nil || len(g.Credentials) != 0 {
+		t.Fatalf("%+v, %v", g, err)
+	}
+	for _, tt := range []struct {
+		scheme string
+		port   uint16
+		want   string
+	}{
+		{"tcp", 443, ""},
+		{"tcp", 80, `add "tcp://both.test:80" to [network] allow`},
+		{"https", 443, `add "https://both.test" to the servers of the call`},
+		{"http", 80, `add "https://both.test" to the servers of the call`},
+	} {
+		_, err := g.AllowHost(tt.scheme, "both.test", tt.port)
+		if tt.want == "" && err != nil || tt.want != "" && (err == nil || err.Error() != tt.want) {
+			t.Errorf("%s %d: %v", tt.scheme, tt.port, err)
+		}
+	}
+	g, err = grant(t, text, "https://both.test")
+	if err != nil || len(g.Credentials) != 1 {
+		t.Fatalf("%+v, %v", g, err)
+	}
+	if _, err := g.AllowHost("tcp", "both.test", 443); err == nil || err.Error() != `add "tcp://both.test:443" to the servers of the call` {
+		t.Errorf("tcp: %v", err)
+	}
+	for host, want := range map[string]string{
+		"db.test":    `add "tcp://db.test:5432" to the servers of the call`,
+		"x.test":     `add "https://x.test:8443" to the servers of the call`,
+		"other.test": `add "other.test" to [network] allow`,
+	} {
+		if _, err := g.ExplainName(host); err == nil || err.Error() != want {
+			t.Errorf("the name %s: %v", host, err)
+		}
+	}
+}
+
 // TestZeroGrantsReachNothing, and all that they see is checked.
 func TestZeroGrantsReachNothing(t *testing.T) {
 	for name, g := range map[string]*Grant{"nil": nil, "zero": {}} {
 		_, host := g.AllowHost("https", "example.com", 443)
 		_, request := g.AllowRequest("GET", "https", "example.com", 443, "/")
-		if host == nil || request == nil || g.AllowPrivate("localhost", netip.MustParseAddr("127.0.0.1")) || !g.Inspected("https", "example.com", 443) || g != nil && g.ViaProxy {
+		_, known := g.ExplainName("example.com")
+		if host == nil || known == nil || request == nil || g.AllowPrivate("localhost", netip.MustParseAddr("127.0.0.1")) || !g.Inspected("https", "example.com", 443) || g != nil && g.ViaProxy {
 			t.Errorf("a %s grant reaches something: %v, %v", name, host, request)
 		}
 	}

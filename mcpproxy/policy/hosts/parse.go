@@ -57,8 +57,8 @@ func parseRule(s string) (r entry, err error) {
 		r.method, rest = method, strings.TrimSpace(after)
 	}
 	if scheme, after, ok := strings.Cut(rest, "://"); ok {
-		if scheme != "https" && scheme != "http" {
-			return r, fmt.Errorf("the scheme must be https or http, not %q", text.Bound(scheme, 20))
+		if scheme != "https" && scheme != "http" && scheme != "tcp" {
+			return r, fmt.Errorf("the scheme must be https, http or tcp, not %q", text.Bound(scheme, 20))
 		}
 		r.scheme, rest = scheme, after
 	} else if meant, ok := misspelledScheme(rest); ok {
@@ -72,6 +72,12 @@ func parseRule(s string) (r entry, err error) {
 	}
 	host, r.port, err = SplitPort(host)
 	r.host = hostPattern(host)
+	if err == nil && r.scheme == "tcp" {
+		if !r.wholeHost() {
+			return r, errors.New("tcp:// is about any protocol, so no method and no path can be in the rule")
+		}
+		err = checkTCP(host, r.port)
+	}
 	return r, err
 }
 

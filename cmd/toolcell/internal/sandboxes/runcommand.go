@@ -118,6 +118,8 @@ func (r hostRules) AllowHost(scheme, host string, port uint16) (string, error) {
 	return "[packages]", nil
 }
 
+func (r hostRules) ExplainName(host string) (string, error) { return r.AllowHost("https", host, 443) }
+
 func (r hostRules) AllowRequest(_, scheme, host string, port uint16, _ string) (string, error) {
 	return r.AllowHost(scheme, host, port)
 }
