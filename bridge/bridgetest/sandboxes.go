@@ -2,7 +2,9 @@ package bridgetest
 
 import (
 	"context"
+	"errors"
 	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"slices"
@@ -98,6 +100,14 @@ func (f *FakeSandbox) Workspace() *os.File { return nil }
 
 // Listen listens on the loopback of this host.
 func (f *FakeSandbox) Listen() (net.Listener, error) { return net.Listen("tcp", "127.0.0.1:0") }
+
+// ListenAt makes nothing: ports below 1024 are the host's.
+func (f *FakeSandbox) ListenAt(_, _ []netip.AddrPort) ([]net.PacketConn, []net.Listener, error) {
+	return nil, nil, errors.New("a fake sandbox has no network of its own")
+}
+
+// Resolve does nothing.
+func (f *FakeSandbox) Resolve(bool) error { return nil }
 
 // Finished takes the exit code of code that has ended.
 func (f *FakeSandbox) Finished(code int) { f.finished <- code }

@@ -27,16 +27,17 @@ func TestNetworkIsNamed(t *testing.T) {
 		}
 	}
 	for name, r := range map[string]Case{
-		"a server's trouble":      {Failed: true, Error: "MCPError: fetching: Temporary failure in name resolution", Code: "import requests"},
-		"caught":                  {Code: "import socket", Stderr: []string{"mcp.runtime.MCPError: fetching: Temporary failure in name resolution"}},
-		"a server's long trouble": {Failed: true, Error: "MCPError: fetching", Stderr: []string{"mcp.runtime.MCPError: fetching", "gaierror: Temporary failure in name resolution"}},
-		"a log of a failed run":   {Failed: true, Error: "ValueError: x", Code: "print(await mcp_logs.tail())", Stdout: []string{"ERROR Temporary failure in name resolution"}},
-		"a tool that fetches":     {Code: "requests = await mcp_web.fetch(url)\nprint(requests)", Stdout: []string{"Temporary failure in name resolution"}},
-		"a log that was read":     {Code: "print(await mcp_logs.tail())", Stderr: []string{"ERROR Temporary failure in name resolution"}},
-		"a file's name":           {Mounted: []string{"/workspace"}, Failed: true, Error: "FileNotFoundError: [Errno 2] No such file or directory: 'curl.log'"},
-		"a log without curl":      {Code: "print(await mcp_ci.log())", Stdout: []string{"sh: 1: curl: not found"}},
-		"a refused connection":    {Failed: true, Error: "ConnectionRefusedError: [Errno 111] Connection refused", Code: "import socket"},
-		"a timeout of its own":    {Failed: true, Error: "TimeoutError: timed out", Code: "import socket"},
+		"a run that reaches hosts": {Network: true, Failed: true, Error: "gaierror: [Errno -3] Temporary failure in name resolution", Code: "import socket"},
+		"a server's trouble":       {Failed: true, Error: "MCPError: fetching: Temporary failure in name resolution", Code: "import requests"},
+		"caught":                   {Code: "import socket", Stderr: []string{"mcp.runtime.MCPError: fetching: Temporary failure in name resolution"}},
+		"a server's long trouble":  {Failed: true, Error: "MCPError: fetching", Stderr: []string{"mcp.runtime.MCPError: fetching", "gaierror: Temporary failure in name resolution"}},
+		"a log of a failed run":    {Failed: true, Error: "ValueError: x", Code: "print(await mcp_logs.tail())", Stdout: []string{"ERROR Temporary failure in name resolution"}},
+		"a tool that fetches":      {Code: "requests = await mcp_web.fetch(url)\nprint(requests)", Stdout: []string{"Temporary failure in name resolution"}},
+		"a log that was read":      {Code: "print(await mcp_logs.tail())", Stderr: []string{"ERROR Temporary failure in name resolution"}},
+		"a file's name":            {Mounted: []string{"/workspace"}, Failed: true, Error: "FileNotFoundError: [Errno 2] No such file or directory: 'curl.log'"},
+		"a log without curl":       {Code: "print(await mcp_ci.log())", Stdout: []string{"sh: 1: curl: not found"}},
+		"a refused connection":     {Failed: true, Error: "ConnectionRefusedError: [Errno 111] Connection refused", Code: "import socket"},
+		"a timeout of its own":     {Failed: true, Error: "TimeoutError: timed out", Code: "import socket"},
 	} {
 		if got := For(r); got != "" {
 			t.Errorf("%s: %q", name, got)

@@ -1,6 +1,7 @@
 // Package network gives one run the egress that its call asked for and the user's
-// policy allows: a broker (oci/egress) behind a listener in the run's sandbox, and
-// the variables by which clients in there find it.
+// policy allows: a broker (oci/egress) behind a listener in the run's sandbox, the variables
+// by which clients in there find it, and a name server and listeners for those that do not look
+// for it.
 //
 // It promises that egress ends with the run, also in a session, and
 // that credentials stay on the host: code finds placeholders.
@@ -10,6 +11,7 @@ import (
 	"crypto/rand"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"slices"
 	"strings"
@@ -23,30 +25,78 @@ import (
 
 // An Access is the egress of one run. A nil *Access is none.
 type Access struct {
-	broker *egress.Broker
-	inside runner.Network
-	file   string // of the policy
+	sandbox Sandbox
+	broker  *egress.Broker
+	inside  runner.Network
+	targets []hosts.Target
+	named   bool   // hosts are reached by name as well
+	file    string // of the policy
 }
 
-// Open begins to serve connections from l, which it takes over, as the grant allows.
-func Open(l net.Listener, g *hosts.Grant) (*Access, error) {
+// A Sandbox makes sockets in its own network, as oci.Sandbox does.
+type Sandbox interface {
+	Listen() (net.Listener, error)
+	ListenAt(udp, tcp []netip.AddrPort) ([]net.PacketConn, []net.Listener, error)
+	Resolve(names bool) error
+}
+
+// Open begins to serve what the grant allows to the code in a sandbox. If the sandbox cannot have
+// a name server, since its code or this host does not let it, hosts are reached through the proxy
+// alone.
+func Open(sandbox Sandbox, g *hosts.Grant) (*Access, error) {
+	l, err := sandbox.Listen()
+	if err != nil {
+		return nil, err
+	}
 	o := egress.Options{Rules: g}
 	if g.ViaProxy {
 		o.Proxy = http.ProxyFromEnvironment
 	}
+	a := &Access{sandbox: sandbox, targets: g.Targets, file: g.File}
 	for _, t := range g.Targets {
-		if slices.ContainsFunc(t.Ports, func(port uint16) bool { return g.Inspected("https", t.Host, port) }) {
+		if !t.TCP && slices.ContainsFunc(t.Ports, func(port uint16) bool { return g.Inspected("https", t.Host, port) }) {
 			o.Inspect = append(o.Inspect, t.Host)
 		}
 	}
-	a := &Access{inside: runner.Network{Variables: proxyVariables("http://"+l.Addr().String(), g.Targets)}, file: g.File}
+	a.inside = runner.Network{Variables: proxyVariables("http://"+l.Addr().String(), g.Targets)}
 	o.Credentials = a.addPlaceholders(g.Credentials)
-	var err error
+	a.listenByName(&o)
 	if a.broker, err = egress.Start(l, o); err != nil {
+		_ = sandbox.Resolve(false)
 		return nil, err
 	}
 	a.trust(HostRoots(), a.broker.Certificate())
 	return a, nil
+}
+
+// listenByName adds what serves hosts by name, if the sandbox can have it.
+func (a *Access) listenByName(o *egress.Options) {
+	names := egress.NewNameTable(a.names())
+	if names == nil || a.sandbox.Resolve(true) != nil {
+		return
+	}
+	packets, listeners, err := a.sandbox.ListenAt(names.UDP(), names.TCP())
+	if a.named = err == nil && len(packets) > 0; a.named {
+		o.Names, o.NameServers, o.Named = names, packets, listeners
+		return
+	}
+	for _, l := range listeners {
+		l.Close()
+	}
+	_ = a.sandbox.Resolve(false)
+}
+
+// names are the hosts that can be reached by name. A client that has an address asks for none.
+func (a *Access) names() (all []egress.Name) {
+	for _, t := range a.targets {
+		if _, err := netip.ParseAddr(t.Host); err == nil {
+			continue
+		}
+		for _, port := range t.Ports {
+			all = append(all, egress.Name{Host: t.Host, Port: port, Any: t.TCP})
+		}
+	}
+	return all
 }
 
 // addPlaceholders gives each credential what stands in for it inside: the same for all
@@ -72,7 +122,7 @@ func (a *Access) addPlaceholders(credentials []hosts.Credential) (all []egress.C
 func proxyVariables(proxy string, targets []hosts.Target) map[string]string {
 	// The loopback is the sandbox itself, unless the grant names it: then it is the host's.
 	direct := slices.DeleteFunc(slices.Clone(netguard.Loopback), func(host string) bool {
-		return slices.ContainsFunc(targets, func(t hosts.Target) bool { return t.Host == host })
+		return slices.ContainsFunc(targets, func(t hosts.Target) bool { return t.Host == host && !t.TCP })
 	})
 	none := strings.Join(direct, ",")
 	return map[string]string{
@@ -124,8 +174,11 @@ func (a *Access) Close() Report {
 		return Report{}
 	}
 	a.broker.Close()
+	if a.named {
+		_ = a.sandbox.Resolve(false) // it may have ended
+	}
 	return Report{
-		Uses: a.broker.Uses(), Unchecked: a.broker.ThroughProxy(),
+		Uses: a.broker.Uses(), Unchecked: a.broker.ThroughProxy(), named: a.named, targets: a.targets,
 		refused: a.broker.Refusals(), failed: a.broker.Failures(), file: a.file,
 	}
 }

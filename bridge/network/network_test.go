@@ -4,10 +4,12 @@ import (
 	"bufio"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -43,11 +45,80 @@ func open(t *testing.T, lines string, hosts ...string) (a *Access, proxy string)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a, err = Open(l, grant); err != nil {
+	if a, err = Open(&fakeSandbox{listener: l}, grant); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { a.Close() })
 	return a, l.Addr().String()
+}
+
+// A fakeSandbox has a listener for the proxy and, if it is there, a socket for the name server.
+type fakeSandbox struct {
+	Sandbox
+	listener net.Listener
+	packets  net.PacketConn
+	udp, tcp []netip.AddrPort // that were wanted
+	named    []bool           // what was said about names
+}
+
+func (s *fakeSandbox) Listen() (net.Listener, error) { return s.listener, nil }
+
+func (s *fakeSandbox) ListenAt(udp, tcp []netip.AddrPort) ([]net.PacketConn, []net.Listener, error) {
+	s.udp, s.tcp = udp, tcp
+	if s.packets == nil {
+		return nil, nil, errors.New("the ports are taken")
+	}
+	return []net.PacketConn{s.packets}, nil, nil
+}
+
+func (s *fakeSandbox) Resolve(names bool) error {
+	s.named = append(s.named, names)
+	return nil
+}
+
+// TestHostsAreNamedForTheRun: the sandbox listens for each of their ports, and says so in its
+// resolv.conf for as long as it does. What cannot be had is no reason to fail.
+func TestHostsAreNamedForTheRun(t *testing.T) {
+	grant, err := run(t, `
+allow = ["api.test", "*.test:8443", "tcp://db.test:5432", "10.0.0.1"]
+private = ["10.0.0.1"]`).GrantNetwork([]string{"https://api.test", "https://x.test:8443", "tcp://db.test:5432", "https://10.0.0.1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, taken := range []bool{false, true} {
+		s := &fakeSandbox{}
+		if s.listener, err = net.Listen("tcp", "127.0.0.1:0"); err == nil && !taken {
+			s.packets, err = net.ListenPacket("udp", "127.0.0.1:0")
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := Open(s, grant)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var ports []int
+		for _, at := range s.tcp {
+			ports = append(ports, int(at.Port()))
+		}
+		if slices.Sort(ports); !slices.Equal(ports, []int{53, 80, 443, 5432, 8443}) || len(s.udp) != 1 || s.udp[0] != s.tcp[0] {
+			t.Errorf("listens at %v, %v", s.udp, s.tcp)
+		}
+		report := a.Close()
+		if !slices.Equal(s.named, []bool{true, false}) {
+			t.Errorf("ports taken: %v: names are said to be there: %v", taken, s.named)
+		}
+		hint := report.BypassedHint("gaierror: [Errno -5] No address associated with hostname")
+		if by := "code reaches api.test:443, api.test:80, x.test:8443, db.test:5432, 10.0.0.1:443, 10.0.0.1:80, by name"; strings.Contains(hint, by) == taken {
+			t.Errorf("ports taken: %v: the hint is %q", taken, hint)
+		}
+		if hint := report.BypassedHint("ConnectionRefusedError: [Errno 111] Connection refused"); strings.Contains(hint, "ask for tcp://HOST:PORT") == taken {
+			t.Errorf("ports taken: %v: the hint is %q", taken, hint)
+		}
+		if !taken && s.packets.Close() == nil {
+			t.Error("the name server outlives the run")
+		}
+	}
 }
 
 // ask sends a request to the proxy, and returns the status of the answer.
@@ -206,7 +277,7 @@ func TestReportSaysWhatWasRefused(t *testing.T) {
 }
 
 func TestHints(t *testing.T) {
-	r := run(t, rules+"private = ['10.0.0.1']")
+	r := run(t, strings.Replace(rules, "[", "['tcp://db.test:5432', ", 1)+"private = ['10.0.0.1']")
 	const gai = "urllib.error.URLError: <urlopen error [Errno -3] Temporary failure in name resolution>"
 	for i, tt := range []struct{ code, failure, want string }{
 		{"get('https://api.github.com/x')", gai, `add "https://api.github.com" to servers`},
@@ -214,6 +285,8 @@ func TestHints(t *testing.T) {
 		{"get('https://none.test'); get('https://x.example.org')", gai, `add "https://x.example.org" to servers`},
 		{"", "requests.exceptions.ConnectionError: HTTPSConnectionPool(host='api.github.com', port=443): … NameResolutionError(…)", `add "https://api.github.com" to servers`},
 		{"", "ClientConnectorDNSError: Cannot connect to host api.github.com:443 ssl:default [Temporary failure in name resolution]", `add "https://api.github.com" to servers`},
+		{"connect('postgresql://me:word@db.test:5432/x')", "could not translate host name: Temporary failure in name resolution", `add "tcp://db.test:5432" to servers`},
+		{"connect('postgresql://me:word@db.test:5433/x')", gai, ""},
 		{"get('https://none.test')", gai, ""},
 		{"get('https://api.github.com:8080')", gai, ""},
 		{"get('https://api.github.com/x')", "KeyError: 'https://api.github.com'", ""},
@@ -233,7 +306,7 @@ func TestHints(t *testing.T) {
 		"aiohttp.client_exceptions.ClientConnectorDNSError: Cannot connect to host x:443 ssl:default [None]": "trust_env=True",
 		"KeyError: 'x'": "",
 	} {
-		if got := BypassedHint(failure); want == "" && got != "" || !strings.Contains(got, want) {
+		if got := (Report{}).BypassedHint(failure); want == "" && got != "" || !strings.Contains(got, want) {
 			t.Errorf("%s: %q", failure, got)
 		}
 	}

@@ -21,10 +21,8 @@ func (in *interpreter) openNetwork(ctx context.Context, grant *hosts.Grant) erro
 	if in.sandbox == nil {
 		return nil
 	}
-	l, err := in.sandbox.Listen()
-	if err == nil {
-		in.network, err = network.Open(l, grant)
-	}
+	var err error
+	in.network, err = network.Open(in.sandbox, grant)
 	return err
 }
 

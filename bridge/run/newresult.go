@@ -93,7 +93,7 @@ func (r *Run) addNetwork(res *Result, report network.Report) (notes []string) {
 		if r.egress == nil {
 			res.Hint = network.UnaskedHint(r.policy, r.req.Code, res.Error)
 		} else if res.Hint, unsent = unsent, ""; res.Hint == "" {
-			res.Hint = network.BypassedHint(res.Error)
+			res.Hint = report.BypassedHint(res.Error)
 		}
 	}
 	if unsent != "" {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net"
+	"net/netip"
 	"os"
 	"syscall"
 	"time"
@@ -31,6 +32,8 @@ type Sandbox interface {
 	Conn() net.Conn
 	Workspace() *os.File
 	Listen() (net.Listener, error)
+	ListenAt(udp, tcp []netip.AddrPort) ([]net.PacketConn, []net.Listener, error)
+	Resolve(names bool) error
 	Signal(sig syscall.Signal)
 	Freeze()
 	Thaw()

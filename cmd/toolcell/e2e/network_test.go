@@ -48,7 +48,8 @@ func TestNetworkNeedsThePolicyAndTheCall(t *testing.T) {
 			{with, "https://2130706434", "is neither a host's name nor an address"},
 			{with, "https://api.test/x", "more than a host and a port"},
 			{with, "https://*", "more than a host and a port, or a *; a host is asked for as https://HOST"},
-			{with, "http://api.test", "a host is asked for as https://HOST or https://HOST:PORT"},
+			{with, "tcp://api.test:443", `"tcp://api.test:443" is not allowed: add "tcp://api.test:443" to [network] allow`},
+			{with, "http://api.test", "a host is asked for as https://HOST, https://HOST:PORT or tcp://HOST:PORT"},
 		} {
 			r := tt.c.python(t, "print('ran')", tt.asked)
 			if r.status() != "validation_error" || !strings.Contains(r.text, tt.wantText) || strings.Contains(r.text, "ran") {
@@ -170,9 +171,9 @@ func TestNetworkRefusalsAreSaidOnce(t *testing.T) {
 		},
 		"a call that need not ask": {fetch("https://other.test/"), nil, nil, "to servers"},
 		"a client that goes by itself": {
-			"import socket; socket.create_connection(('api.test', 443))",
+			"import socket; socket.create_connection(('192.0.2.1', 443))",
 			[]string{"https://api.test"},
-			[]string{"hint: the network is reached only through the HTTP proxy in the variable HTTPS_PROXY"},
+			[]string{"hint: code reaches api.test:443, api.test:80, by name: addresses of the internet and UDP lead nowhere"},
 			"",
 		},
 	} {
