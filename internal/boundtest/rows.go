@@ -105,6 +105,7 @@ var Rows = []Row{
 	{Name: "names of files", From: "code", Bytes: 1 << 20, Count: "320 files", Peak: 4, AtOnce: 16},
 	{Name: "request of code", From: "code", Bytes: 32 << 10, Count: "500 lines of header", Peak: 1, AtOnce: 1024},
 	{Name: "answer of a host", From: "a host", Bytes: 32 << 10, Count: "500 lines of header", Peak: 1, Of: "a request of code"},
+	{Name: "question about a name", From: "code", Bytes: 4 << 10, Count: "one question", Peak: 1, Of: "a request of code"},
 	{Name: "TLS handshake of code", From: "code", Bytes: 32 << 10, Peak: 1, Of: "a request of code"},
 	{Name: "answer of a proxy", From: "the proxy of the host", Bytes: 32 << 10, Peak: 1, Of: "a request of code"},
 	{Name: "metadata for logins", From: "a server", Bytes: 1 << 20, Depth: "10,000", Peak: 12, AtOnce: 4},

@@ -59,6 +59,18 @@ func TestBounds(t *testing.T) {
 			return resp.Body.Close()
 		},
 	}, boundtest.Parser{
+		Row: "question about a name",
+		Shapes: []boundtest.Shape{
+			boundtest.Repeated("questions", "\x00\x07\x01\x00\xff\xff\x00\x00\x00\x00\x00\x00", "\x01a\x00\x00\x01\x00\x01", ""),
+			boundtest.Repeated("pointers", "\x00\x07\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00", "\xc0\x0e", ""),
+			boundtest.Repeated("labels", "\x00\x07\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00", "\x01a", "\x00\x00\x01\x00\x01"),
+			boundtest.Repeated("records", "\x00\x07\x01\x00\x00\x01\x00\x00\x00\x00\xff\xff\x01a\x00\x00\x01\x00\x01", "\x00\x00\x29\x04\x00\x00\x00\x00\x00\x00\x00", ""),
+		},
+		Parse: func(text []byte) error {
+			NewNameTable([]Name{{"a", 443, false}}).answer(text)
+			return nil
+		},
+	}, boundtest.Parser{
 		Row: "TLS handshake of code",
 		Shapes: []boundtest.Shape{
 			boundtest.Repeated("empty records", "", "\x16\x03\x01\x00\x00", ""),
