@@ -14,7 +14,7 @@ import (
 // A Request is what one run is to do.
 type Request struct {
 	Code    string
-	Servers []string      // names or aliases of servers that may be called, "*" is all; and hosts, as https://HOST
+	Servers []string      // names or aliases of servers that may be called, "*" is all; and hosts, as https://HOST or tcp://HOST:PORT
 	Timeout time.Duration // 0 is the default
 	Session string        // session that keeps the sandbox for later runs; "" is none
 	File    string        // that the code comes from: __file__, and its name in tracebacks

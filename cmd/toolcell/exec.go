@@ -36,7 +36,7 @@ func execCommand(s *console.Streams) *cli.Command {
 	own := []cli.Flag{
 		&cli.StringFlag{Name: "c", Usage: "the `CODE` to run"},
 		&cli.BoolFlag{Name: "i", Usage: "prompt for code and run it in one session; -c or a file run first"},
-		&cli.StringSliceFlag{Name: "server", Usage: "`NAME` of a server that the code may call, * for all of them, or a host that the policy allows, as https://HOST; may be repeated"},
+		&cli.StringSliceFlag{Name: "server", Usage: "`NAME` of a server that the code may call, * for all of them, or a host that the policy allows, as https://HOST or tcp://HOST:PORT; may be repeated"},
 		&cli.BoolFlag{Name: "offline", Usage: "fetch no image and no packages, like --pull never"},
 		&cli.BoolFlag{Name: "plan", Usage: "dry run: list the calls that write, make none of them"},
 		&cli.BoolFlag{Name: "json", Usage: "print the result as one JSON object when the run is over, instead of its output"},
