@@ -43,7 +43,7 @@ func grantOf(t *testing.T, text string, targets ...string) *Grant {
 
 const networkRules = `
 [network]
-allow = ["api.github.com", "*.example.org:8443", "GET https://api.example.com/v1/*", "POST https://api.example.com/v1/items", "http://plain.test", "[2001:db8::1]", "wide.test", "wide.test:8443", "8.8.8.8", "tcp://db.test:5432", "tcp://*.tcp.test:1", "tcp://wide.test:443"]
+allow = ["api.github.com", "*.example.org:8443", "GET https://api.example.com/v1/*", "POST https://api.example.com/v1/items", "http://plain.test", "[2001:db8::1]", "wide.test", "wide.test:8443", "8.8.8.8", "tcp:db.test:5432", "tcp://*.tcp.test:1", "tcp://wide.test:443"]
 deny = ["https://wide.test/admin/*", "secret.example.org", "DELETE wide.test", "https://wide.test/Secret/*"]
 private = ["intranet.corp", "10.1.0.0/16", "*.lab", "2001:db8::1"]
 `

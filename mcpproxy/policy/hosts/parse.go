@@ -46,7 +46,7 @@ func (r *entry) UnmarshalText(rule []byte) (err error) {
 	return nil
 }
 
-// parseRule reads "[METHOD ][SCHEME://]HOST[:PORT][/PATH]".
+// parseRule reads "[METHOD ][SCHEME://]HOST[:PORT][/PATH]", and tcp:HOST:PORT as tcp://HOST:PORT.
 func parseRule(s string) (r entry, err error) {
 	r.text = s
 	rest := strings.TrimSpace(s)
@@ -61,6 +61,8 @@ func parseRule(s string) (r entry, err error) {
 			return r, fmt.Errorf("the scheme must be https, http or tcp, not %q", text.Bound(scheme, 20))
 		}
 		r.scheme, rest = scheme, after
+	} else if after, ok := strings.CutPrefix(rest, "tcp:"); ok && strings.Contains(after, ":") { // tcp:8080 is a host and a port
+		r.scheme, rest = "tcp", after
 	} else if meant, ok := misspelledScheme(rest); ok {
 		return r, fmt.Errorf("the scheme needs ://, as in %s", text.Bound(meant, 120))
 	}

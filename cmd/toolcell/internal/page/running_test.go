@@ -66,7 +66,7 @@ func active(t *testing.T, said string, change func(*Options)) (v *visitor, stopp
 		}
 	})
 	begin := v.journal().Begin(liveRun, "")
-	if err := begin.Append(record.RunStart{Code: record.TextOf("print(1)"), Grants: record.Grants{Servers: []string{"bank"}}}); err != nil {
+	if err := begin.Append(record.RunStart{Code: record.TextOf("print(1)"), Grants: record.Grants{Servers: []string{"bank"}, Hosts: []string{"https://a.test", "tcp://db.test:5432"}}}); err != nil {
 		t.Fatal(err)
 	}
 	return v, stopped
@@ -77,7 +77,7 @@ func TestWhatARunPrintsIsShownWhileItGoesOn(t *testing.T) {
 	v, stopped := active(t, evil, nil)
 	_, body := v.get("/runs/" + liveRun)
 	isText(t, "the run", body)
-	for _, want := range []string{"alert(1)", "second", "2 KiB before", "1.5s so far", "5 MiB now", "Stop the run"} {
+	for _, want := range []string{"alert(1)", "second", "2 KiB before", "1.5s so far", "5 MiB now", "Stop the run", "toolcell exec --server bank --server https://a.test --server tcp://db.test:5432 -c "} {
 		if !strings.Contains(body, want) {
 			t.Errorf("no %q: %s", want, body)
 		}

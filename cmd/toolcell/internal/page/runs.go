@@ -202,11 +202,8 @@ func command(t *timeline.Timeline, v timeline.View) string {
 		return ""
 	}
 	c := []string{"toolcell exec"}
-	for _, server := range t.Start.Grants.Servers {
-		c = append(c, "--server "+text.ShellWord(server))
-	}
-	for _, host := range t.Start.Grants.Hosts {
-		c = append(c, "--server "+text.ShellWord("https://"+host))
+	for _, granted := range slices.Concat(t.Start.Grants.Servers, t.Start.Grants.Hosts) {
+		c = append(c, "--server "+text.ShellWord(granted))
 	}
 	if t.Start.Plan {
 		c = append(c, "--plan")
