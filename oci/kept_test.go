@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/oci/ocitest"
-	"github.com/toolcell/toolcell/oci/spec"
 )
 
 // TestARuntimeSaysWhatItKeeps: a Python that forks is some megabytes.
@@ -31,7 +30,8 @@ func TestARunningSandboxSaysWhatItHolds(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer out.Close()
-	p := Process{Process: spec.Process{Root: ocitest.HostRoot(t), Limits: spec.Limits{Memory: 256 << 20}, Env: []string{"PATH=/usr/bin:/bin"}}}
+	p := Process{}
+	p.Root, p.Limits.Memory, p.Env = ocitest.HostRoot(t), 256<<20, []string{"PATH=/usr/bin:/bin"}
 	p.Stdout, p.Stderr = w, w
 	p.Args = []string{"/bin/sh", "-c", "head -c 60m /dev/zero | tail -c 50m | sleep 600"}
 	sb, err := r.Start(t.Context(), p)
