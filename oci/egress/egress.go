@@ -28,6 +28,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/toolcell/toolcell/internal/contain"
 )
 
@@ -94,6 +96,7 @@ type Broker struct {
 	handed    chan net.Conn // to the inspector
 	free      chan struct{} // room for connections of the code
 	usage     usage
+	questions *rate.Limiter // about names
 
 	throughProxy atomic.Bool
 	large        struct{ clients, servers, tunnels slots } // see socketbuffers.go
@@ -121,7 +124,7 @@ func Start(l net.Listener, o Options) (_ *Broker, err error) {
 	if o.Resolve == nil {
 		o.Resolve = resolve
 	}
-	b := &Broker{o: o, handed: make(chan net.Conn), free: make(chan struct{}, maxConns), conns: map[net.Conn]struct{}{}, usage: usage{left: o.MaxBytes}}
+	b := &Broker{o: o, handed: make(chan net.Conn), free: make(chan struct{}, maxConns), conns: map[net.Conn]struct{}{}, usage: usage{left: o.MaxBytes}, questions: rate.NewLimiter(perSecond, perSecond)}
 	if len(o.Inspect) > 0 {
 		if b.authority, err = newAuthority(o.Inspect); err != nil {
 			return nil, fmt.Errorf("making the certificate authority of a run: %w", err)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolcell/toolcell/internal/contain"
 	"golang.org/x/net/dns/dnsmessage"
+	"golang.org/x/time/rate"
 )
 
 // question returns a query.
@@ -165,6 +166,37 @@ func TestRefusedNamesAreBounded(t *testing.T) {
 	}
 	if n, m := len(b.Uses()), len(b.Refusals()); n != maxUses+1 || m != maxReasons {
 		t.Errorf("%d names and %d reasons", n, m)
+	}
+}
+
+// TestCodeThatAsksTooOftenWaits: answers take time of toolcell.
+func TestCodeThatAsksTooOftenWaits(t *testing.T) {
+	_, b := startBroker(t, Options{Rules: testRules{}, Names: NewNameTable([]Name{{"api.test", 443, false}})})
+	b.questions = rate.NewLimiter(rate.Every(time.Hour), 2)
+	served, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer served.Close()
+	go b.serveNames(served)
+	c, err := net.Dial("udp", served.LocalAddr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	reply := make([]byte, 512)
+	for n := range 3 {
+		if _, err := c.Write(question(t, "api.test.", dnsmessage.TypeA)); err != nil {
+			t.Fatal(err)
+		}
+		within := time.Minute
+		if n == 2 {
+			within = 100 * time.Millisecond
+		}
+		_ = c.SetReadDeadline(time.Now().Add(within))
+		if _, err := c.Read(reply); err == nil != (n < 2) {
+			t.Errorf("question %d: %v", n+1, err)
+		}
 	}
 }
 
