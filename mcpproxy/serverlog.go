@@ -15,6 +15,15 @@ type ServerLog struct {
 	Running bool      // the server that wrote them
 	Since   time.Time // when it was last started; zero if it never was
 	Failure string    // why it does not run, "" if it did not fail
+	Private bool      // it may have what was read from private servers (NotePrivate)
+}
+
+// NotePrivate notes that code which may have what was read from private servers calls a server, which may
+// write that.
+func (p *Proxy) NotePrivate(server string) {
+	if u, err := p.upstream(server); err == nil {
+		u.private.Store(true)
+	}
 }
 
 // ServerLog returns what a server of this process wrote. What it wrote may be anything, also the
@@ -26,7 +35,7 @@ func (p *Proxy) ServerLog(server string) (log ServerLog, ok bool) {
 	}
 	u.mu.Lock()
 	live, failure := u.live, u.failure
-	log = ServerLog{Lines: u.wrote, Since: u.since}
+	log = ServerLog{Lines: u.wrote, Since: u.since, Private: u.private.Load()}
 	u.mu.Unlock()
 	switch {
 	case live != nil:

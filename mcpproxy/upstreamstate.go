@@ -29,6 +29,7 @@ type upstreamState struct {
 	record      *catalog.Record // what is known of it, whether it runs or not
 	pins        *pins.Comparison
 	partialTold atomic.Pointer[string] // what a run was told of ServerInfo.Partial
+	private     atomic.Bool            // what it writes may be from private servers
 	dialer      *transport.Dialer
 	login       *login.Store // nil where headers of the entry authorize
 	secrets     *redact.Redactor

@@ -94,7 +94,7 @@ func New(o Options) *Gate {
 		calls: callRecorder{ended: map[Outcome]int{}},
 	}
 	if g.keeping = o.Earlier; o.Record != nil {
-		g.keeping = g.keeping.and(PrivateGrant(o.Upstreams, o.Policy, maps.Keys(o.Granted)))
+		g.keeping = g.keeping.And(PrivateGrant(o.Upstreams, o.Policy, maps.Keys(o.Granted)))
 	}
 	return g
 }
@@ -202,6 +202,9 @@ func (g *Gate) send(ctx context.Context, p *mcpproxy.Prepared, e Effect, number 
 		return nil, err
 	}
 	g.planner.decide(number)
+	if g.Keeping().Private {
+		g.o.Upstreams.NotePrivate(e.Facts.Server.Name)
+	}
 	entry := g.calls.begin(e, p)
 	result, err := p.Send(ctx, e.Args, g.user(), g.progress.of(e.Facts.Server.Name, e.asked))
 	g.calls.end(entry, outcomeOf(result, err, p.Sent()))

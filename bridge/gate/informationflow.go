@@ -54,7 +54,7 @@ func (g *Gate) MarkRead(reads ...string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, read := range reads {
-		g.keeping = g.keeping.and(g.keepingOf(read))
+		g.keeping = g.keeping.And(g.keepingOf(read))
 	}
 }
 

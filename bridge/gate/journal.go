@@ -71,8 +71,8 @@ type Keeping struct {
 	Keep    record.Keep
 }
 
-// and is what may be kept of texts that may have something of both.
-func (k Keeping) and(other Keeping) Keeping {
+// And is what may be kept of texts that may have something of both.
+func (k Keeping) And(other Keeping) Keeping {
 	return Keeping{k.Private || other.Private, cmp.Or(k.Keep, other.Keep)}
 }
 

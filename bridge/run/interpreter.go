@@ -72,7 +72,7 @@ func (r *Run) acquireInterpreter(ctx context.Context) error {
 	// The first pull of an image may take long, and does not count as time of the code.
 	image, err := r.o.Rootfs(ctx, r.req.Progress)
 	if ctx.Err() != nil {
-		return withStatus(StatusCancelled, errors.New("the call was cancelled while the image was made ready"))
+		return cancelled(ctx, "while the image was made ready")
 	}
 	if err != nil {
 		return withStatus(StatusSandbox, err)

@@ -22,7 +22,11 @@ import (
 // for it: its calls do, and its end.
 func (r *Run) recordStart() error {
 	names, hosts := splitTargets(r.req.Servers)
-	k := gate.PrivateGrant(r.runs.o.Upstreams, r.policy, slices.Values(names))
+	granted := slices.Concat(names, r.order) // * stands for all of the latter
+	k := gate.PrivateGrant(r.runs.o.Upstreams, r.policy, slices.Values(granted)).And(r.keepingBefore())
+	r.mu.Lock()
+	r.keeping = k
+	r.mu.Unlock()
 	c := r.req.Client
 	start := record.RunStart{
 		Session: r.req.Session, Plan: r.req.Plan,

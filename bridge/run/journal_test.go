@@ -126,6 +126,7 @@ func TestNothingOfPrivateServersIsKept(t *testing.T) {
 		}{
 			{"reads", "s", []string{"notes", "tasks"}, "x = await mcp_notes.read()\nawait mcp_tasks.add(text=str(x))\nprint(x)", true},
 			{"goes on", "s", []string{"tasks"}, "await mcp_tasks.add(text=str(x))\nprint(x)", true},
+			{"may use all", "", []string{"*"}, "print('c')", true},
 			{"is another", "", []string{"tasks"}, "await mcp_tasks.add(text='b')\nprint('c')", false},
 		} {
 			r := s.Do(t.Context(), Request{Code: tt.code, Session: tt.session, Servers: tt.servers, Client: client})
@@ -134,9 +135,6 @@ func TestNothingOfPrivateServersIsKept(t *testing.T) {
 			}
 			_, values := onRecord(t, dir, r.Run)
 			delete(values, "answer")
-			if tt.name == "goes on" { // its code says nothing that is private
-				delete(values, "code")
-			}
 			want := !tt.private || kept
 			if got := len(values) > 0; got != want {
 				t.Errorf("%q: of a run that %s is kept: %v", section, tt.name, values)

@@ -89,7 +89,7 @@ func (r *Run) preparePackages(ctx context.Context, image Image) (p resolvedPacka
 	set, err := o.Packages(ctx, image, *n, r.req.Progress)
 	signals.Resolved(ctx, start, err)
 	if ctx.Err() != nil {
-		return p, withStatus(StatusCancelled, errors.New("the call was cancelled while its packages were made ready"))
+		return p, cancelled(ctx, "while its packages were made ready")
 	}
 	if err != nil {
 		return p, withStatus(statusOf(err), err)

@@ -12,7 +12,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -80,6 +79,7 @@ type Run struct {
 
 	mu      sync.Mutex
 	code    *codeStop                            // what the user stops in place of the run; nil outside of sessions
+	keeping gate.Keeping                         // what the record may keep of it, as is known at its start
 	entered *entered                             // while its code runs
 	report  func(done, total int64, text string) // to the call that waits for the run; nil if none does
 
@@ -145,7 +145,7 @@ func (r *Run) inSession(ctx context.Context) *Result {
 func (r *Run) read(ctx context.Context) error {
 	release, err := memory.Take(ctx, len(r.req.Code), memory.Code)
 	if err != nil {
-		return withStatus(StatusCancelled, errors.New("the call was cancelled while it waited for others to be read"))
+		return cancelled(ctx, "while it waited for others to be read")
 	}
 	defer release()
 	r.req.Code = withoutFence(strings.TrimPrefix(r.req.Code, "\ufeff")) // some editors write the mark first
@@ -162,7 +162,7 @@ func (r *Run) runCode(ctx context.Context) *Result {
 		return r.refuseFirst(err)
 	}
 	if !r.slot.take(ctx) {
-		return r.fail(withStatus(StatusCancelled, errors.New("the call was cancelled while it waited for others to end")))
+		return r.fail(cancelled(ctx, "while it waited for others to end"))
 	}
 	defer r.slot.close()
 	if err := r.acquireInterpreter(ctx); err != nil {
@@ -201,7 +201,9 @@ func (r *Run) runCode(ctx context.Context) *Result {
 	if published.Folder != "" {
 		r.runs.cleanFiles(r.o.Files)
 	}
-	r.session.private, r.session.keeping = taint.Reads(), r.gate.Keeping()
+	r.session.private = taint.Reads()
+	keeping := r.gate.Keeping()
+	r.session.keeping.Store(&keeping)
 	r.noteUsage()
 	newsAtEnd := r.runs.sessions.endRun(r.session, res, end)
 	res.Session = cmp.Or(newsAtEnd.state, newsAtStart.state)
@@ -215,7 +217,7 @@ const pictureGrace = 750 * time.Millisecond
 
 // newGate makes the gate of the run. Without a user nothing is asked.
 func (r *Run) newGate() *gate.Gate {
-	o := gate.Options{Upstreams: r.runs.o.Upstreams, Granted: r.granted, Policy: r.policy, Plan: r.req.Plan, Record: r.record, RecordRequired: r.o.RecordRequired, Earlier: r.session.keeping, Log: r.runs.o.Log}
+	o := gate.Options{Upstreams: r.runs.o.Upstreams, Granted: r.granted, Policy: r.policy, Plan: r.req.Plan, Record: r.record, RecordRequired: r.o.RecordRequired, Earlier: r.session.keepingNow(), Log: r.runs.o.Log}
 	if r.Asker != nil {
 		o.Asker, o.Taint, o.Can = r.Asker, r.req.Client.Taint, r.req.Elicits
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +13,7 @@ import (
 	"github.com/toolcell/toolcell/bridge/bridgetest"
 	"github.com/toolcell/toolcell/bridge/consent"
 	"github.com/toolcell/toolcell/bridge/record"
+	"github.com/toolcell/toolcell/mcpproxy/policy"
 )
 
 // recording has runs recorded.
@@ -112,10 +115,44 @@ func TestStoppingARunLeavesItsSession(t *testing.T) {
 		close(stopped)
 		if res := <-ended; res.Status != StatusCancelled || !strings.Contains(res.Error, consent.ErrStopped.Error()) {
 			t.Errorf("%s: %s: %s", code, res.Status, res.Error)
+		} else if notes, what := strings.Join(res.Notes, "\n"), map[bool]string{true: "the call that waited was not made", false: "the run was stopped"}[strings.Contains(code, "ask")]; !strings.Contains(notes, what+`; session "a" goes on`) {
+			t.Errorf("%s: %s", code, notes)
 		}
 		s.in(t, "a", "print(kept)").says(t, "7")
 	}
 	if made > 0 {
 		t.Error("the call was made")
+	}
+}
+
+// TestRunsThatMayHavePrivateValuesSaySo while they go on: in a session from its start, since its variables
+// have them.
+func TestRunsThatMayHavePrivateValuesSaySo(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "policy.toml")
+	if err := os.WriteFile(file, []byte("[servers.notes]\nprivate = true\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := newServer(t, nil, func(o *Options) {
+		recording(t)(o)
+		o.Policy = policy.Load(file, true, nil)
+		read := func(context.Context, json.RawMessage) (string, error) { return "secret", nil }
+		o.Upstreams = fakeUpstreams{"notes": {"read": read}}.Proxy(t, bridgetest.Options{})
+	})
+	if r := s.Do(t.Context(), Request{Code: "x = await mcp_notes.read()", Session: "a", Servers: []string{"notes"}}); r.IsError() {
+		t.Fatal(r.Error)
+	}
+	for session, private := range map[string]bool{"a": true, "b": false, "": false} {
+		r := s.Begin(Request{Code: "print('there')\nimport time\ntime.sleep(100)", Session: session, Timeout: 2 * time.Minute})
+		now := s.until(t, r.ID, func(now Running) bool { return now.Stdout.Text == "there\n" })
+		next := s.Begin(Request{Code: "1", Session: session, Timeout: 2 * time.Minute}) // which waits for the session, or runs
+		later := next.keepingNow
+		if now.Private != private {
+			t.Errorf("session %q: private %t", session, now.Private)
+		}
+		s.Stop(r.ID, "the test")
+		r.Result()
+		if next.Result(); later().Private != private {
+			t.Errorf("session %q, the next run: private %t", session, later().Private)
+		}
 	}
 }

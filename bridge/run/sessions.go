@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/toolcell/toolcell/bridge/gate"
@@ -43,8 +44,9 @@ type session struct {
 	// turn may use them.
 	interpreter *interpreter
 	private     []string      // what was read from private servers by then: it may be in there
-	keeping     gate.Keeping  // what the record may keep of what its runs had by then
 	idle        time.Duration // after which it ends
+
+	keeping atomic.Pointer[gate.Keeping] // what the record may keep of what its runs had by then; nil is all
 
 	// The fields below are guarded by sessions.mu.
 	calls int // that have the turn or wait for it
@@ -72,7 +74,7 @@ func (ss *sessions) acquire(ctx context.Context, name string, timeout time.Durat
 	case sess.turn <- struct{}{}:
 		return sess, nil
 	case <-ctx.Done():
-		err = withStatus(StatusCancelled, errors.New("the call was cancelled while it waited for the session"))
+		err = cancelled(ctx, "while it waited for the session")
 	case <-timer.C:
 		err = withStatus(StatusTimeout, fmt.Errorf("session %q is at work on another call, for longer than the %s that this one may wait; its code has not run", name, seconds(timeout)))
 	}
@@ -80,6 +82,23 @@ func (ss *sessions) acquire(ctx context.Context, name string, timeout time.Durat
 	defer ss.mu.Unlock()
 	ss.leave(sess)
 	return nil, err
+}
+
+// keepingOf is what the record may keep of what a session has by now.
+func (ss *sessions) keepingOf(name string) (k gate.Keeping) {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	if sess := ss.live[name]; sess != nil {
+		k = sess.keepingNow()
+	}
+	return k
+}
+
+func (s *session) keepingNow() (k gate.Keeping) {
+	if kept := s.keeping.Load(); kept != nil {
+		k = *kept
+	}
+	return k
 }
 
 // join adds a call to a session. A missing session is created, if necessary in
@@ -261,7 +280,8 @@ func (ss *sessions) resume(sess *session) *interpreter {
 // lose ends the interpreter of a session that a call has.
 func (ss *sessions) lose(sess *session, why string) {
 	in := sess.interpreter
-	sess.interpreter, sess.private, sess.keeping, sess.old = nil, nil, gate.Keeping{}, false
+	sess.interpreter, sess.private, sess.old = nil, nil, false
+	sess.keeping.Store(nil)
 	in.end(errors.New(why))
 	if sess.name != "" && ss.life.Err() == nil { // otherwise the server is closing
 		ss.exits.add(sess.name, why)
@@ -301,6 +321,8 @@ func (ss *sessions) endRun(sess *session, r *Result, e ending) (news sessionNews
 	if e.done.Kept {
 		sess.interpreter.pipes.Listen()
 		switch {
+		case errors.Is(e.why, errStoppedAsRun):
+			news.notes = append(news.notes, keptNote("the run was stopped", sess.name))
 		case stoppedByUser(e.why):
 			news.notes = append(news.notes, keptNote("the call that waited was not made", sess.name))
 		case e.denied && r.Status != StatusSuccess:

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -32,6 +33,14 @@ func withStatus(status string, err error) error {
 		return nil
 	}
 	return &statusError{status, err}
+}
+
+// cancelled is the error of a run that was ended before its code has begun: by the user, or by its caller.
+func cancelled(ctx context.Context, while string) error {
+	if why := context.Cause(ctx); stoppedByUser(why) {
+		return withStatus(StatusCancelled, fmt.Errorf("%w %s", why, while))
+	}
+	return withStatus(StatusCancelled, errors.New("the call was cancelled "+while))
 }
 
 // stopError is the one place that classifies how something other than the code ends

@@ -16,7 +16,8 @@ func (a activity) Running(id string) (inbox.Running, bool) {
 	now, ok := a.runs.Running(id)
 	return inbox.Running{
 		Stdout: inbox.Printed(now.Stdout), Stderr: inbox.Printed(now.Stderr),
-		CPU: now.Used.CPU.Microseconds(), Memory: now.Used.Memory, Peak: now.Used.Peak,
+		Private: now.Private,
+		CPU:     now.Used.CPU.Microseconds(), Memory: now.Used.Memory, Peak: now.Used.Peak,
 	}, ok
 }
 

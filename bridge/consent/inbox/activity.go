@@ -26,9 +26,11 @@ type Activity interface {
 type Running struct {
 	Stdout Printed `json:"stdout"`
 	Stderr Printed `json:"stderr"`
-	CPU    int64   `json:"cpu"`    // microseconds that its code took so far
-	Memory int64   `json:"memory"` // bytes that its sandbox holds now
-	Peak   int64   `json:"peak"`   // and at the time of the most
+
+	Private bool  `json:"private"` // its code may have what was read from private servers
+	CPU     int64 `json:"cpu"`     // microseconds that its code took so far
+	Memory  int64 `json:"memory"`  // bytes that its sandbox holds now
+	Peak    int64 `json:"peak"`    // and at the time of the most
 }
 
 // A Printed is the end of what code has printed, without secrets.
@@ -43,6 +45,7 @@ type ServerLog struct {
 	Running bool      `json:"running"` // the server that wrote them
 	Since   time.Time `json:"since"`   // when it was started
 	Failure string    `json:"failure"` // why it runs no more, "" if it did not fail
+	Private bool      `json:"private"` // it may have what was read from private servers
 }
 
 // Sandboxes are those of one kind that are kept ready for runs.

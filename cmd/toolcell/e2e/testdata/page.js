@@ -168,7 +168,7 @@ async function attack(context, base, id) {
   const long = await wanted("LONG");
   await look(page, "/runs/" + long);
   await page.getByText("line 3").waitFor();
-  await page.getByText(" at most").waitFor(); // of memory
+  await page.getByText(" at its peak").waitFor(); // of memory
   await other.goto("/runs/" + long, { waitUntil: "domcontentloaded" });
   await page.getByRole("button", { name: "Stop the run" }).click();
   await page.locator("h1").getByText("cancelled").waitFor();

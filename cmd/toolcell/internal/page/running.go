@@ -15,6 +15,7 @@ import (
 type running struct {
 	Took         int64 // microseconds, of all processors together
 	Memory, Peak int64
+	Private      bool // what was printed may have what was read from private servers
 	Printed      []printed
 }
 
@@ -40,7 +41,7 @@ func (s *Server) runningNow(id string) *running {
 		if ok {
 			found = &running{
 				Took: now.CPU, Memory: now.Memory, Peak: max(now.Peak, now.Memory),
-				Printed: []printed{lastLines("Output", now.Stdout), lastLines("Errors", now.Stderr)},
+				Private: now.Private, Printed: []printed{lastLines("Output", now.Stdout), lastLines("Errors", now.Stderr)},
 			}
 		}
 		return ok

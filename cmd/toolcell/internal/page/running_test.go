@@ -17,10 +17,11 @@ import (
 type fakeActivity struct {
 	said    string
 	stopped chan string
+	private bool // code may have what was read from private servers
 }
 
 func (a fakeActivity) Running(id string) (inbox.Running, bool) {
-	return inbox.Running{Stdout: inbox.Printed{Text: a.said + "\nsecond", Before: 2048}, CPU: 1_500_000, Memory: 5 << 20}, id == liveRun
+	return inbox.Running{Stdout: inbox.Printed{Text: a.said + "\nsecond", Before: 2048}, Private: a.private, CPU: 1_500_000, Memory: 5 << 20}, id == liveRun
 }
 
 func (a fakeActivity) Stop(id, by string) bool {
@@ -32,7 +33,7 @@ func (a fakeActivity) Stop(id, by string) bool {
 }
 
 func (a fakeActivity) ServerLog(string) (inbox.ServerLog, bool) {
-	return inbox.ServerLog{Lines: []string{a.said}, Since: time.Now(), Failure: a.said}, true
+	return inbox.ServerLog{Lines: []string{a.said}, Since: time.Now(), Failure: a.said, Private: a.private}, true
 }
 
 func (a fakeActivity) Sandboxes() []inbox.Sandboxes {
@@ -43,10 +44,10 @@ func (a fakeActivity) Sandboxes() []inbox.Sandboxes {
 const liveRun = "aaaaaaaaaaaa"
 
 // active serves a page of a process with one run.
-func active(t *testing.T, said string, change func(*Options)) (v *visitor, stopped chan string) {
+func active(t *testing.T, said string, private bool, change func(*Options)) (v *visitor, stopped chan string) {
 	t.Helper()
 	dir, stopped := t.TempDir(), make(chan string, 1)
-	s, err := inbox.Listen(dir, consent.NewQueue(consent.Options{}), fakeActivity{said, stopped}, func() bool { return false }, slog.New(slog.DiscardHandler))
+	s, err := inbox.Listen(dir, consent.NewQueue(consent.Options{}), fakeActivity{said, stopped, private}, func() bool { return false }, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +75,7 @@ func active(t *testing.T, said string, change func(*Options)) (v *visitor, stopp
 
 // TestWhatARunPrintsIsShownWhileItGoesOn, as text.
 func TestWhatARunPrintsIsShownWhileItGoesOn(t *testing.T) {
-	v, stopped := active(t, evil, nil)
+	v, stopped := active(t, evil, true, nil)
 	_, body := v.get("/runs/" + liveRun)
 	isText(t, "the run", body)
 	for _, want := range []string{"alert(1)", "second", "2 KiB before", "1.5s so far", "5 MiB now", "Stop the run", "toolcell exec --server bank --server https://a.test --server tcp://db.test:5432 -c "} {
@@ -103,26 +104,31 @@ func TestWhatARunPrintsIsShownWhileItGoesOn(t *testing.T) {
 	}
 }
 
-// TestWhatAPrivateRunPrintsIsNotShown, nor what a private server wrote.
+// TestWhatAPrivateRunPrintsIsNotShown, nor what a private server wrote, or one that such a run has called.
 func TestWhatAPrivateRunPrintsIsNotShown(t *testing.T) {
-	v, _ := active(t, "the balance", func(o *Options) {
-		o.Shown = func() timeline.Options {
-			return timeline.Options{Hide: func(server string) bool { return server == "bank" }}
+	for _, private := range []string{"bank", "another, whose values the code may have"} {
+		v, _ := active(t, "the balance", private != "bank", func(o *Options) {
+			o.Shown = func() timeline.Options {
+				return timeline.Options{Hide: func(server string) bool { return server == private }}
+			}
+		})
+		for _, path := range []string{"/runs/" + liveRun, "/servers/bank"} {
+			if _, body := v.get(path); strings.Contains(body, "the balance") || strings.Contains(body, "second") {
+				t.Errorf("%s: %s", path, body)
+			}
 		}
-	})
-	for _, path := range []string{"/runs/" + liveRun, "/servers/bank"} {
-		if _, body := v.get(path); strings.Contains(body, "the balance") || strings.Contains(body, "second") {
-			t.Errorf("%s: %s", path, body)
+		if _, body := v.get("/servers/bank"); !strings.Contains(body, "Not shown, since it may have values of private servers") {
+			t.Errorf("it does not say so: %s", body)
 		}
-	}
-	if _, body := v.get("/runs/" + liveRun); !strings.Contains(body, "5 MiB now") || !strings.Contains(body, "Stop the run") {
-		t.Error("what it takes is no value, and it can be stopped")
+		if _, body := v.get("/runs/" + liveRun); !strings.Contains(body, "5 MiB now") || !strings.Contains(body, "Stop the run") {
+			t.Error("what it takes is no value, and it can be stopped")
+		}
 	}
 }
 
 // TestWhatOnlyShowsStopsNoRun.
 func TestWhatOnlyShowsStopsNoRun(t *testing.T) {
-	v, stopped := active(t, "x", func(o *Options) { o.ReadsOnly = func() string { return "It only shows." } })
+	v, stopped := active(t, "x", false, func(o *Options) { o.ReadsOnly = func() string { return "It only shows." } })
 	if _, body := v.get("/runs/" + liveRun); strings.Contains(body, "Stop the run") {
 		t.Error("there is a button")
 	}

@@ -179,6 +179,11 @@ type shownRun struct {
 	Now     *running // while it goes on, if that is known
 }
 
+// Prints reports whether what the run printed is on record, and shown.
+func (r shownRun) Prints() bool {
+	return slices.ContainsFunc(r.Blocks, func(b timeline.Block) bool { return len(b.Lines) > 0 })
+}
+
 // find returns a run by its ID, or the beginning of one.
 func (s *Server) find(id string) (shown shownRun, err error) {
 	entries, err := s.o.Record.Show(id)
@@ -221,6 +226,9 @@ func (s *Server) run(w http.ResponseWriter, r *http.Request) {
 	}
 	if shown.Live {
 		shown.Now = s.runningNow(shown.Run.ID)
+	}
+	if values := s.o.Shown(); shown.Now != nil && shown.Now.Private && (values.HideAll || values.Hide != nil) {
+		shown.Hidden = true
 	}
 	s.show(w, http.StatusOK, frame{Title: "Run " + timeline.ShortID(shown.Run.ID), Page: "run", Body: shown})
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/timeline"
 	"github.com/toolcell/toolcell/internal/text"
 )
 
@@ -127,10 +128,12 @@ func (s *Server) server(w http.ResponseWriter, r *http.Request) {
 	default:
 		body := struct {
 			*ServerView
-			Logs []serverLog
-		}{ServerView: view}
-		if s.showsOf(view.Name) {
-			body.Logs = s.serverLogs(view.Name)
+			Logs   []serverLog
+			Hidden bool   // what it wrote
+			ToShow string // what to type for it
+		}{ServerView: view, Logs: s.serverLogs(view.Name)}
+		if shown := s.o.Shown(); hidesLog(shown, view.Name, body.Logs) {
+			body.Hidden, body.ToShow = true, shown.ToShow
 		}
 		if view.Status == "idle" && slices.ContainsFunc(body.Logs, func(l serverLog) bool { return l.Running }) {
 			view.Status = "running" // in another process
@@ -139,10 +142,10 @@ func (s *Server) server(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// showsOf reports whether what a server wrote is shown: it may have values.
-func (s *Server) showsOf(server string) bool {
-	shown := s.o.Shown()
-	return !shown.HideAll && (shown.Hide == nil || !shown.Hide(server))
+// hidesLog reports whether what a server wrote is not shown: it may be private, or have what code had read from
+// a private server and called it with.
+func hidesLog(shown timeline.Options, server string, logs []serverLog) bool {
+	return shown.HideAll || shown.Hide != nil && (shown.Hide(server) || slices.ContainsFunc(logs, func(l serverLog) bool { return l.Private }))
 }
 
 // serverPath is where the page of a server is.

@@ -28,10 +28,24 @@ async function renew() {
   }
   document.title = fresh.title;
 }
+// A page that is seen hears of changes. One that is not looks now and then: browsers open few connections to
+// one host, and streams would take them all.
 const live = document.querySelector("[data-live]");
+const look = () => renew().catch(() => {});
+let changes = null;
+function listen() {
+  if (document.hidden) {
+    if (changes) changes.close();
+    changes = null;
+  } else if (!changes) {
+    changes = new EventSource(live.dataset.live);
+    changes.onopen = changes.onmessage = look; // also for what was missed before it was open
+  }
+}
 if (live) {
-  const changes = new EventSource(live.dataset.live);
-  changes.onopen = changes.onmessage = () => renew().catch(() => {}); // also for what was missed before it was open
+  listen();
+  document.addEventListener("visibilitychange", listen);
+  setInterval(() => document.hidden && look(), 5000);
 }
 document.addEventListener("click", async (event) => {
   const button = event.target.closest("[data-copy]");
