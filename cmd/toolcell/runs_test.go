@@ -344,11 +344,11 @@ func withPrivate(entries []record.Entry, private bool) []record.Entry {
 	return entries
 }
 
-// TestACallWithoutAnEndIsUnknown, and the run was killed, or is running while its process lives.
+// TestACallWithoutAnEndIsUnknown if the run was killed, and under way while its process lives.
 func TestACallWithoutAnEndIsUnknown(t *testing.T) {
 	r := newRecorded(t, record.Options{})
 	r.write(t, "aaaabbbbcccc", aRun(twoCalls)[:8]...)
-	if out, _, _ := r.types(t, "runs", "show", "aaaa"); !strings.Contains(out, "  running\n") || !strings.Contains(out, "bank.transfer       writes  unknown: may have taken effect") {
+	if out, _, _ := r.types(t, "runs", "show", "aaaa"); !strings.Contains(out, "  running\n") || !strings.Contains(out, "bank.transfer       writes  under way for ") {
 		t.Errorf("while it runs: %s", out)
 	}
 	r.close(t)

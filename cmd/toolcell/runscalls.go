@@ -30,7 +30,7 @@ type listedCall struct {
 
 	Arguments *timeline.Value `json:"arguments,omitempty"`
 
-	name, does, shown string // as a table has them
+	name, does, outcome, shown string // as a table has them
 }
 
 // listCalls prints the calls of runs, those of the newest run first.
@@ -42,7 +42,7 @@ func (o runsOptions) listCalls(r *history.Record, f history.Filter, all []histor
 	columns := []console.Column{{Name: "RUN", Keep: true}, {Name: "BEGAN"}, {Name: "CLIENT"}, {Name: "CALL"}, {Name: "EFFECT"}, {Name: "OUTCOME", Least: len(record.Refused)}, {Name: "ARGUMENTS"}, {Name: "ALLOWED"}}
 	now := time.Now()
 	err = printRows(o.Options, rows, "no matching calls", "toolcell runs list -n 0 lists all runs", columns, func(c listedCall) []string {
-		return []string{timeline.ShortID(c.Run), timeline.Began(c.Time, now), c.Client, c.name, c.does, c.Outcome, c.shown, console.OneLine(c.Allowed, allowedWidth)}
+		return []string{timeline.ShortID(c.Run), timeline.Began(c.Time, now), c.Client, c.name, c.does, c.outcome, c.shown, console.OneLine(c.Allowed, allowedWidth)}
 	})
 	if err == nil && !o.JSON {
 		o.noteLost(all)
@@ -86,7 +86,7 @@ func (o runsOptions) wants(c *timeline.Call) bool {
 func newListedCall(t *timeline.Timeline, c *timeline.Call, o timeline.Options) listedCall {
 	row := listedCall{
 		Run: t.Run.ID, Client: timeline.From(t.Run), Call: c.Number, Line: c.Line, Time: c.At, Server: c.Server, Tool: c.Tool, Effect: c.Effect,
-		Writes: c.Writes, Outcome: c.Outcome(), name: c.Name(), does: c.Does(), shown: t.ArgumentsOf(c, o, timeline.CodeWidth),
+		Writes: c.Writes, Outcome: c.RecordedOutcome(), name: c.Name(), does: c.Does(), outcome: c.Outcome(), shown: t.ArgumentsOf(c, o, timeline.CodeWidth),
 	}
 	row.Allowed, row.Remark = t.WhoAllowed(c, o)
 	row.Arguments = t.ArgumentsValue(c, o)

@@ -147,7 +147,7 @@ func exportedRows(t *timeline.Timeline, o timeline.Options) (rows [][]string) {
 		allowed, _ := t.WhoAllowed(c, o)
 		rows = append(rows, append(slices.Clone(head),
 			strconv.Itoa(c.Number), strconv.Itoa(c.Line), c.At.UTC().Format(time.RFC3339Nano), c.Server, cmp.Or(c.Tool, c.Effect),
-			strconv.FormatBool(c.Writes), c.Outcome(), took, arguments, answer, allowed))
+			strconv.FormatBool(c.Writes), c.RecordedOutcome(), took, arguments, answer, allowed))
 	}
 	if len(rows) == 0 {
 		rows = [][]string{append(head, make([]string, len(exportHead)-len(head))...)}

@@ -100,6 +100,9 @@ func (l *lister) finish(p *partial, name string, pid int) {
 	default:
 		p.run.Status = StatusKilled
 	}
+	if p.run.Status != StatusRunning && p.run.Status != StatusWaiting {
+		p.run.UnderWay = 0
+	}
 }
 
 // withoutStart returns the runs whose first entries are in a file that was read to its beginning, and

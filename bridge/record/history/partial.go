@@ -103,8 +103,11 @@ func (p *partial) count(call int64, server, tool []byte, writes bool, outcome re
 	}
 	switch outcome {
 	case record.OK:
-	case record.Unknown, "":
+	case record.Unknown:
 		p.run.Unknown++
+	case "": // and under way, unless the run has ended
+		p.run.Unknown++
+		p.run.UnderWay++
 	default:
 		p.run.Failed++
 	}

@@ -37,6 +37,7 @@ type Run struct {
 	Writes   int           `json:"writes,omitzero"`  // of them those that may have changed something
 	Failed   int           `json:"failed,omitzero"`  // of them those that ended in an error
 	Unknown  int           `json:"unknown,omitzero"` // of them those of which no end is known
+	UnderWay int           `json:"-"`                // of these those that may still end: the run goes on
 	Refused  int           `json:"refused,omitzero"` // calls that did not go out
 	Asked    int           `json:"asked,omitzero"`   // questions to the user
 	Lost     int           `json:"lost,omitzero"`    // entries that are not on record, at least; how the run ended tells of their calls

@@ -26,6 +26,9 @@ func TestRunsWithoutAnEndOnRecord(t *testing.T) {
 			if run.Status != want[run.ID] {
 				t.Errorf("%s is %s, want %s", run.ID, run.Status, want[run.ID])
 			}
+			if underWay := map[bool]int{true: 1}[run.ID == "lost" && run.Status == StatusRunning]; run.UnderWay != underWay {
+				t.Errorf("%d calls of %s, which is %s, are under way", run.UnderWay, run.ID, run.Status)
+			}
 		}
 		must(t, j.Close())
 	}

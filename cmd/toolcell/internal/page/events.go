@@ -84,7 +84,7 @@ func (s *Server) mark(run string) string {
 			break
 		}
 		n++
-		fmt.Fprintln(h, run.ID, run.Status, run.Calls, run.Refused, run.Asked, run.Duration)
+		fmt.Fprintln(h, run.ID, run.Status, run.Calls, run.Unknown, run.Failed, run.Refused, run.Asked, run.Duration)
 	}
 	return string(h.Sum(nil))
 }

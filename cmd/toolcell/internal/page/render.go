@@ -47,7 +47,7 @@ func tone(status string) string {
 	switch {
 	case slices.Contains([]string{"success", "ok", "running", timeline.Planned}, status):
 		return "good"
-	case status == timeline.Waiting:
+	case status == timeline.Waiting, status == timeline.UnderWay:
 		return "wait"
 	}
 	return "bad"

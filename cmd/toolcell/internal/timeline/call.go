@@ -17,7 +17,7 @@ type Call struct {
 	Number               int
 	Line                 int // of the code, 0 if it is not known
 	Server, Tool, Effect string
-	Writes               bool // it may have changed something
+	Writes               bool // it is none that only reads
 	At                   time.Time
 	Verdict              *record.Verdict   // nil if the policy plainly allowed it
 	Start                *record.CallStart // nil if it did not go out
@@ -41,14 +41,17 @@ const (
 	Planned    = "planned"    // of a dry run: nothing was sent
 	Waiting    = "waiting"    // for the user
 	Unanswered = "unanswered" // the run has ended without an answer of the user
+	UnderWay   = "under way"  // it was sent, and the run goes on
 )
 
-// Outcome says how the call ended. One that went out and has no end is unknown: it may have taken
-// effect.
+// Outcome says how the call ended. One that went out and has no end is under way while the run goes on,
+// and then unknown.
 func (c *Call) Outcome() string {
 	switch {
 	case c.End != nil:
 		return string(c.End.Outcome)
+	case c.Start != nil && !c.over:
+		return UnderWay
 	case c.Start != nil:
 		return string(record.Unknown)
 	case c.Verdict != nil && c.Verdict.Decision == "plan":
@@ -59,6 +62,24 @@ func (c *Call) Outcome() string {
 		return Waiting
 	}
 	return string(record.Refused)
+}
+
+// RecordedOutcome is Outcome as JSON and CSV have it, where a call under way is unknown: no end of it is
+// on record.
+func (c *Call) RecordedOutcome() string {
+	if outcome := c.Outcome(); outcome != UnderWay {
+		return outcome
+	}
+	return string(record.Unknown)
+}
+
+// MayHaveChanged reports whether the call was sent, and may have changed something.
+func (c *Call) MayHaveChanged() bool {
+	switch c.Outcome() {
+	case string(record.Refused), Planned, Waiting, Unanswered:
+		return false
+	}
+	return c.Writes
 }
 
 // Does says whether the call reads or writes, "" if it was refused before that was looked at.

@@ -24,10 +24,14 @@ func StatusOf(r history.Run) string {
 	if r.Plan {
 		parts = append(parts, "dry run")
 	}
+	calls := "calls"
+	if r.UnderWay == 1 {
+		calls = "call"
+	}
 	for _, p := range []struct {
 		n    int
 		what string
-	}{{r.Unknown, "unknown"}, {r.Failed, "failed"}, {r.Refused, "refused"}} {
+	}{{r.UnderWay, calls + " under way"}, {r.Unknown - r.UnderWay, "unknown"}, {r.Failed, "failed"}, {r.Refused, "refused"}} {
 		if p.n > 0 {
 			parts = append(parts, strconv.Itoa(p.n)+" "+p.what)
 		}

@@ -96,7 +96,7 @@ func (p *printer) item(name, what string) {
 
 // did sums up the calls.
 func (p *printer) did() string {
-	var writes, failed, unknown, refused, waiting, out int
+	var writes, failed, unsure, unheard, underWay, refused, waiting, out int
 	for _, c := range p.Calls {
 		switch outcome := c.Outcome(); outcome {
 		case string(record.Refused), Planned, Unanswered:
@@ -106,13 +106,19 @@ func (p *printer) did() string {
 			waiting++
 			continue
 		case string(record.OK):
+		case UnderWay:
+			underWay++
 		case string(record.Unknown):
-			unknown++
+			if c.Writes {
+				unsure++
+			} else {
+				unheard++
+			}
 		default:
 			failed++
 		}
 		out++
-		if c.Writes {
+		if c.MayHaveChanged() {
 			writes++
 		}
 	}
@@ -123,7 +129,7 @@ func (p *printer) did() string {
 	for _, part := range []struct {
 		n    int
 		what string
-	}{{writes, "may have changed something"}, {failed, "failed"}, {unknown, "unknown: may have taken effect"}, {refused, "not sent"}, {waiting, "waiting for you"}} {
+	}{{writes, "may have changed something"}, {failed, "failed"}, {unsure, mayHaveEffect}, {unheard, noAnswer}, {underWay, UnderWay}, {refused, "not sent"}, {waiting, "waiting for you"}} {
 		if part.n > 0 {
 			said += fmt.Sprintf(", %d %s", part.n, part.what)
 		}

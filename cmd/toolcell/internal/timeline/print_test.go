@@ -209,12 +209,12 @@ func TestOutcomesInWords(t *testing.T) {
 		record.Timeout: "timeout, may have taken effect  2.5ms", record.Cancelled: "cancelled, may have taken effect  2.5ms", record.Refused: "refused, nothing was sent  2.5ms",
 		"": "unknown: may have taken effect",
 	} {
-		entries := []record.Entry{record.RunStart{}, record.CallStart{Call: 1, Effect: "resources/read", Server: "bank", Tool: "x://1"}}
+		entries := []record.Entry{record.RunStart{}, record.CallStart{Call: 1, Effect: "resources/read", Server: "bank", Tool: "x://1", Writes: true}}
 		if outcome != "" {
 			entries = append(entries, record.CallEnd{Call: 1, Server: "bank", Tool: "x://1", Outcome: outcome, Duration: 2500, Error: record.TextOf("it said no")})
 		}
 		out := printed(t, recorded(t, record.Options{Keep: record.KeepAll}, entries...), Options{})
-		contain(t, out, "#1   bank resources/read x://1  reads   "+want+"\n")
+		contain(t, out, "#1   bank resources/read x://1  writes  "+want+"\n")
 		if outcome != "" {
 			contain(t, out, "error: it said no\n")
 		}
@@ -227,6 +227,42 @@ func TestOutcomesInWords(t *testing.T) {
 	waiting := recorded(t, record.Options{}, asking(record.Ask{State: "asked"})...)
 	waiting.Run.Status = history.StatusWaiting
 	contain(t, printed(t, New(waiting.Run, waiting.entries), Options{}), "  waiting\n", "did       no calls, 1 waiting for you\n", "#1   bank.pay  writes  waits for the user\n")
+}
+
+// TestACallThatOnlyReadsHadNoEffect, however it ended.
+func TestACallThatOnlyReadsHadNoEffect(t *testing.T) {
+	for outcome, want := range map[record.Outcome]string{record.Timeout: "timeout  2.5ms", record.Cancelled: "cancelled  2.5ms", "": "unknown: no answer came"} {
+		entries := []record.Entry{record.RunStart{}, record.CallStart{Call: 1, Effect: "tools/call", Server: "bank", Tool: "look"}}
+		if outcome != "" {
+			entries = append(entries, record.CallEnd{Call: 1, Server: "bank", Tool: "look", Outcome: outcome, Duration: 2500})
+		}
+		contain(t, printed(t, recorded(t, record.Options{}, entries...), Options{}), "#1   bank.look  reads   "+want+"\n")
+	}
+}
+
+// TestACallOfARunThatGoesOnIsUnderWay, unless its answer is known to be lost.
+func TestACallOfARunThatGoesOnIsUnderWay(t *testing.T) {
+	killed := recorded(t, record.Options{}, record.RunStart{}, record.CallStart{Call: 1, Server: "bank", Tool: "pay", Writes: true},
+		record.CallStart{Call: 2, Server: "bank", Tool: "pay", Writes: true}, record.CallEnd{Call: 2, Server: "bank", Tool: "pay", Outcome: record.Unknown, Writes: true})
+	contain(t, StatusOf(killed.Run), "killed (2 unknown)")
+	for _, status := range []string{history.StatusRunning, history.StatusWaiting} {
+		run := killed.Run
+		run.Status = status
+		goesOn := New(run, killed.entries)
+		contain(t, printed(t, goesOn, Options{}), "did       2 calls, 2 may have changed something, 1 unknown: may have taken effect, 1 under way\n",
+			"#1   bank.pay  writes  under way for ", "#2   bank.pay  writes  unknown: may have taken effect")
+		if first := goesOn.Calls[0]; first.Outcome() != UnderWay || first.RecordedOutcome() != string(record.Unknown) {
+			t.Errorf("%s: it is %s, on record %s", status, first.Outcome(), first.RecordedOutcome())
+		}
+		if got := goesOn.Summary().Uncertain; !slices.Equal(got, []int{1, 2}) {
+			t.Errorf("%s: unknown are %v", status, got)
+		}
+	}
+	for underWay, want := range map[int]string{1: "running (1 call under way, 2 unknown)", 2: "running (2 calls under way, 1 unknown)", 3: "running (3 calls under way)"} {
+		if got := StatusOf(history.Run{Status: history.StatusRunning, Unknown: 3, UnderWay: underWay}); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
 }
 
 // TestWhatIsBetweenTheCalls is in the story, in words.

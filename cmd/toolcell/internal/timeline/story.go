@@ -147,13 +147,12 @@ func (p *printer) moment(m moment, names int) {
 
 // oneCall writes a call and what is known of it.
 func (p *printer) oneCall(c *Call, names int, indent string) {
-	outcome := c.Outcome()
 	name := console.OneLine(c.Name(), widestName)
 	line := fmt.Sprintf("%-4s %s%s  %-6s  ", fmt.Sprintf("#%d", c.Number), name, strings.Repeat(" ", names-uniseg.StringWidth(name)), c.Does())
 	if c.Writes {
 		line = p.colors.Yellow(line)
 	}
-	fmt.Fprintf(p, "%s%s%s\n", line, p.outcome(outcome), c.took())
+	fmt.Fprintf(p, "%s%s%s\n", line, p.outcome(c), c.took(time.Now()))
 	for _, below := range p.below(c, indent) {
 		fmt.Fprintf(p, "%s     %s\n", indent, below)
 	}
@@ -162,8 +161,11 @@ func (p *printer) oneCall(c *Call, names int, indent string) {
 	}
 }
 
-// took says how long a call took, and how much was answered.
-func (c *Call) took() (said string) {
+// took says how long a call took, or is under way by now, and how much was answered.
+func (c *Call) took(now time.Time) (said string) {
+	if c.Outcome() == UnderWay && now.After(c.At) { // the clock of another machine may go ahead
+		return " for " + Took(now.Sub(c.At).Microseconds())
+	}
 	if e := c.End; e != nil && c.Start != nil {
 		said += "  " + Took(e.Duration)
 		if e.Answer.Size > 0 {
@@ -219,25 +221,31 @@ func (p *printer) question(q *Question, indent string) {
 }
 
 // outcome writes how a call ended.
-func (p *printer) outcome(outcome string) string {
-	said := ended(outcome)
-	switch outcome {
+func (p *printer) outcome(c *Call) string {
+	said := c.ended()
+	switch c.Outcome() {
 	case string(record.OK):
 		return p.colors.Green(said)
 	case Planned:
 		return said
-	case Waiting:
+	case Waiting, UnderWay:
 		return p.colors.Yellow(said)
 	}
 	return p.colors.Red(said)
 }
 
 // ended says in words how a call ended.
-func ended(outcome string) string {
-	switch outcome {
+func (c *Call) ended() string {
+	switch outcome := c.Outcome(); outcome {
 	case string(record.Unknown):
-		return "unknown: may have taken effect"
+		if !c.Writes {
+			return noAnswer
+		}
+		return mayHaveEffect
 	case string(record.Timeout), string(record.Cancelled):
+		if !c.Writes {
+			return outcome
+		}
 		return outcome + ", may have taken effect"
 	case string(record.Refused):
 		return "refused, nothing was sent"
@@ -247,9 +255,16 @@ func ended(outcome string) string {
 		return "waits for the user"
 	case Unanswered:
 		return "unanswered, nothing was sent"
+	default:
+		return console.Plain(outcome)
 	}
-	return console.Plain(outcome)
 }
+
+// What is said of a call that is unknown: whether it took effect matters only if it may write.
+const (
+	mayHaveEffect = "unknown: may have taken effect"
+	noAnswer      = "unknown: no answer came"
+)
 
 // short puts a value on one line, and shortens it unless all is wanted.
 func (p *printer) short(label string, s shown, indent string) string {

@@ -194,7 +194,7 @@ func (t *Timeline) Summary() Summary {
 		s.ExitCode, s.Effects, s.Files = e.ExitCode, e.Effects, e.Files
 	}
 	for _, c := range t.Calls {
-		if c.Outcome() == string(record.Unknown) {
+		if c.RecordedOutcome() == string(record.Unknown) {
 			s.Uncertain = append(s.Uncertain, c.Number)
 		}
 	}

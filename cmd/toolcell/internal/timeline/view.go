@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/toolcell/toolcell/bridge/record"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
@@ -72,14 +73,14 @@ func (t *Timeline) View(o Options) (v View) {
 		}
 	}
 	v.Beside = margin(v.Elsewhere)
-	all := p.moments()
+	all, now := p.moments(), time.Now()
 	v.More = max(0, len(all)-maxMoments)
 	for _, m := range all[:len(all)-v.More] {
 		shown := Moment{After: fmt.Sprintf("+%.3fs", m.at.Sub(t.Run.Start).Seconds()), Call: m.call}
 		if m.call == nil {
 			shown.Text = console.Plain(m.line)
 		} else {
-			shown.Text, shown.Below = ended(m.call.Outcome())+m.call.took(), p.below(m.call, "")
+			shown.Text, shown.Below = m.call.ended()+m.call.took(now), p.below(m.call, "")
 		}
 		v.Moments = append(v.Moments, shown)
 	}

@@ -34,7 +34,7 @@ func TestViewHasTheCallsBesideTheirLines(t *testing.T) {
 	if !slices.Equal(lines, []string{"import x", "#1* await mcp_bank.pay()", "print(1)"}) {
 		t.Errorf("the code is %q", lines)
 	}
-	if !slices.Equal(moments, []string{"+1.000s ok  2ms", "+3.000s unknown: may have taken effect", "+4.000s limit     memory"}) {
+	if !slices.Equal(moments, []string{"+1.000s ok  2ms", "+3.000s unknown: no answer came", "+4.000s limit     memory"}) {
 		t.Errorf("what it did is %q", moments)
 	}
 	if len(v.Elsewhere) != 1 || v.Elsewhere[0].Number != 2 {
