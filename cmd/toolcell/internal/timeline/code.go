@@ -96,7 +96,7 @@ func margin(calls []*Call) string {
 	writes := ""
 	for _, c := range calls {
 		all = append(all, c.Number)
-		if c.Writes {
+		if c.MayHaveChanged() {
 			writes = "*"
 		}
 	}
