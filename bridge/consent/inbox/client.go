@@ -109,7 +109,7 @@ func (c *Client) Begin(id string, choice consent.Choice, calls string) (Challeng
 	return Challenge{Question: *replies[0].Question, Code: replies[0].Code, Calls: replies[0].Calls, Remark: replies[0].Remark}, nil
 }
 
-// Approve ends what Begin has begun, with the code that was typed.
+// Approve ends what Begin has begun, with the code that was typed. The error is ErrCode if that is wrong.
 func (c *Client) Approve(id, code string) error {
 	_, err := c.ask(request{Op: opApprove, ID: id, Code: code})
 	return err

@@ -189,6 +189,7 @@ type errorKind string
 const (
 	kindUnknown errorKind = "unknown"
 	kindDecided errorKind = "decided"
+	kindCode    errorKind = "code"
 )
 
 // kindOf returns the kind of an error, or "".
@@ -198,12 +199,17 @@ func kindOf(err error) errorKind {
 		return kindUnknown
 	case errors.Is(err, consent.ErrDecided):
 		return kindDecided
+	case errors.Is(err, ErrCode):
+		return kindCode
 	}
 	return ""
 }
 
-// A refusal is an error that came over the socket. It is consent.ErrUnknown or
-// consent.ErrDecided if it was so in the server.
+// ErrCode is the error of an approval with a wrong code.
+var ErrCode = errors.New("this is not the code, so nothing was approved")
+
+// A refusal is an error that came over the socket. It is consent.ErrUnknown, consent.ErrDecided or ErrCode
+// if it was so in the server.
 type refusal struct {
 	text string
 	kind errorKind
@@ -212,5 +218,5 @@ type refusal struct {
 func (r *refusal) Error() string { return r.text }
 
 func (r *refusal) Is(target error) bool {
-	return r.kind == kindUnknown && target == consent.ErrUnknown || r.kind == kindDecided && target == consent.ErrDecided
+	return r.kind == kindUnknown && target == consent.ErrUnknown || r.kind == kindDecided && target == consent.ErrDecided || r.kind == kindCode && target == ErrCode
 }

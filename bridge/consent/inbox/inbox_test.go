@@ -388,7 +388,7 @@ func TestAnApprovalNeedsTheCodeOfItsConnection(t *testing.T) {
 			t.Errorf("%d wrong codes are too many", n)
 		}
 		c.challenge = &challenge{id: q.ID, answer: consent.Answer{Choice: consent.ForCall}, code: "AAAA"}
-		if err := c.approve(request{ID: q.ID, Code: "AAAB"}); err == nil || c.challenge != nil {
+		if err := c.approve(request{ID: q.ID, Code: "AAAB"}); !errors.Is(err, ErrCode) || kindOf(err) != kindCode || c.challenge != nil {
 			t.Errorf("with a wrong code: %v", err)
 		}
 	}

@@ -161,7 +161,7 @@ func (c *serverConn) approve(r request) (err error) {
 	if subtle.ConstantTimeCompare([]byte(typed), []byte(begun.code)) != 1 {
 		c.guessed(r.ID, 1)
 		c.log.Warn("a wrong code was typed", "question", r.ID, "uid", c.peer.Uid, "pid", c.peer.Pid)
-		return errors.New("this is not the code, so nothing was approved")
+		return ErrCode
 	}
 	// It is asked again: the process may have another parent now, or none.
 	if begun.answer.Remark, err = c.judge(); err != nil {

@@ -127,7 +127,7 @@ async function attack(context, base, id) {
   await page.waitForURL(/\/servers\/github$/);
   await page.getByText("create_issue(").first().waitFor();
   await heading(page, "Server github");
-  await page.getByRole("heading", { name: "What it wrote" }).waitFor();
+  await page.getByRole("heading", { name: "What it wrote to stderr" }).waitFor();
   await page.locator("h1").getByText("running").waitFor(); // in the process that serves
   await look(page, new URL(page.url()).pathname);
   await look(page, "/sandbox");
@@ -138,13 +138,13 @@ async function attack(context, base, id) {
   await page.keyboard.press("Tab");
   must((await page.evaluate(() => document.activeElement.textContent)) === "Skip to the content", "the first key does not skip to the content");
   await approve(page, "Allow this call", "XXXX");
-  await page.getByText("this is not the code").waitFor();
+  await page.getByText("Wrong code: nothing was approved.").waitFor();
   await heading(page, "It was not approved");
   await accessible(page, "the page of a wrong code");
-  await page.getByLabel("Why not").fill("x".repeat(600));
+  await page.getByLabel("Reason, which the code and the model read").fill("x".repeat(600));
   await page.getByRole("button", { name: "Do not allow it", exact: true }).click();
   await heading(page, "It was not denied");
-  must((await page.getByLabel("Why not").inputValue()) === "x".repeat(600), "what was typed is lost");
+  must((await page.getByLabel("Reason, which the code and the model read").inputValue()) === "x".repeat(600), "what was typed is lost");
   await page.goto("/", { waitUntil: "domcontentloaded" });
   await heading(page, "1 question waits for you");
   await approve(page, "Allow this call");
@@ -153,7 +153,7 @@ async function attack(context, base, id) {
 
   await wanted("RUN");
   await heading(other, "1 question waits for you");
-  await other.getByLabel("Why not").fill("use the test account");
+  await other.getByLabel("Reason, which the code and the model read").fill("use the test account");
   await wanted("OTHER");
   await other.locator("tbody tr").filter({ hasText: "print('another run')" }).waitFor(); // what was typed stays
   await other.getByRole("button", { name: "Do not allow it", exact: true }).click();

@@ -48,6 +48,9 @@ func (s *Server) done(w http.ResponseWriter, r *http.Request, f failure, err err
 		status, f.heading = http.StatusConflict, "This question does not wait any more"
 	}
 	f.id, f.Problem = r.PathValue("id"), "Nothing was changed: "+err.Error()+"."
+	if errors.Is(err, inbox.ErrCode) {
+		f.Problem = "Wrong code: nothing was approved. Choose again what to allow; the terminal shows a new code."
+	}
 	s.showWaiting(w, status, &f)
 }
 
@@ -63,13 +66,16 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request) {
 	id, calls := r.PathValue("id"), r.PostFormValue("calls")
 	s.done(w, r, failure{heading: "It was not approved", Calls: calls}, s.withProcess(id, func(c *inbox.Client) (bool, error) {
 		chosen := consent.Choice(r.PostFormValue("for"))
+		if strings.TrimSpace(calls) != "" && chosen != consent.ForCall {
+			return false, errors.New(`numbers of calls go only with "Allow these calls": clear the field, or use that button`)
+		}
 		challenge, err := c.Begin(id, chosen, strings.TrimSpace(calls))
 		if err != nil {
 			return false, err
 		}
 		begun := &approval{process: c, Choice: titled(challenge.Question, chosen), Calls: calls, at: time.Now()}
 		if len(challenge.Calls) > 0 {
-			begun.Choice.Title = fmt.Sprintf("Allow of these %d calls only %s", len(challenge.Question.Calls), numbers(challenge.Calls))
+			begun.Choice.Title = onlySome(challenge)
 		}
 		if err := s.keep(id, begun); err != nil {
 			return false, err
@@ -85,6 +91,15 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request) {
 		}
 		return true, nil
 	}))
+}
+
+// onlySome names the choice of some calls of a question.
+func onlySome(c inbox.Challenge) string {
+	calls := "calls"
+	if len(c.Calls) == 1 {
+		calls = "call"
+	}
+	return fmt.Sprintf("Allow only %s %s of these %d", calls, numbers(c.Calls), len(c.Question.Calls))
 }
 
 // numbers lists numbers of calls.

@@ -144,7 +144,7 @@ func TestLinesAreToCopyOnlyIfAddingThemIsEnough(t *testing.T) {
 	} {
 		text = c.text
 		_, body := v.get("/policy/rule?run=pay0000000&call=1")
-		if strings.Count(body, `data-copy="lines-`) != c.lines || strings.Count(body, `data-copy="command-`) != c.diffs || strings.Count(body, "takes one away") != c.cuts {
+		if strings.Count(body, `data-copy="lines-`) != c.lines || strings.Count(body, `data-copy="command-`) != c.diffs || strings.Count(body, "changes an existing line: use the command.") != c.cuts {
 			t.Errorf("%q: %s", c.text, body)
 		}
 		if windows := strings.Contains(body, "␍\n") && strings.Contains(body, "line ends of Windows"); windows != c.windows || strings.Contains(body, "\r") {

@@ -141,6 +141,7 @@ func TestAFormThatFailsIsFilledInAgain(t *testing.T) {
 	}{
 		{q.ID, "deny", url.Values{"because": {long}}, http.StatusUnprocessableEntity, []string{"<h1>It was not denied</h1>", "of at most 500", `name="because" autocomplete="off" value="` + strings.Repeat("&lt;long&gt;", 100) + `"`}},
 		{q.ID, "begin", url.Values{"for": {"call"}, "calls": {"2,<9>"}}, http.StatusUnprocessableEntity, []string{"<h1>It was not approved</h1>", "numbers from 1 to 3", `name="calls" autocomplete="off" value="2,&lt;9&gt;"`}},
+		{q.ID, "begin", url.Values{"for": {"run"}, "calls": {"2"}}, http.StatusUnprocessableEntity, []string{"<h1>It was not approved</h1>", "go only with &#34;Allow these calls&#34;: clear the field, or use that button.", `value="2"`}},
 		{q.ID, "approve", url.Values{"code": {"ABCDEF"}}, http.StatusUnprocessableEntity, []string{"<h1>It was not approved</h1>", "choose first what to allow"}},
 		{q.ID, "revoke", nil, http.StatusUnprocessableEntity, []string{"<h1>It was not taken back</h1>", "it does not allow anything now"}},
 		{"ask-gone", "deny", url.Values{"because": {"<mine>"}}, http.StatusConflict, []string{"<h1>This question does not wait any more</h1>", "there is no such question", "You had typed: &lt;mine&gt;"}},
@@ -203,5 +204,14 @@ func TestCallsOfAQuestionAreFoundInTheRun(t *testing.T) {
 	v.send(q.ID, "deny", nil)
 	for range 3 {
 		<-done
+	}
+}
+
+// TestAChoiceOfSomeCallsNamesThem, since its title is what the terminal asks the code for.
+func TestAChoiceOfSomeCallsNamesThem(t *testing.T) {
+	for want, calls := range map[string][]int{"Allow only calls 2, 4 of these 4": {2, 4}, "Allow only call 3 of these 4": {3}} {
+		if got := onlySome(inbox.Challenge{Question: inbox.Question{Calls: make([]inbox.Call, 4)}, Calls: calls}); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }

@@ -85,7 +85,7 @@ func TestWhatARunPrintsIsShownWhileItGoesOn(t *testing.T) {
 	}
 	_, body = v.get("/servers/bank")
 	isText(t, "the server", body)
-	if !strings.Contains(body, "What it wrote") || !strings.Contains(body, "alert(1)") {
+	if !strings.Contains(body, "What it wrote to stderr") || !strings.Contains(body, "alert(1)") {
 		t.Errorf("no log: %s", body)
 	}
 	_, body = v.get("/sandbox")
