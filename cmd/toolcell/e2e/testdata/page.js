@@ -97,6 +97,7 @@ async function attack(context, base, id) {
   const other = await context.newPage();
   await other.goto("/", { waitUntil: "domcontentloaded" });
   const id = await page.locator("article .meta code").first().textContent();
+  must((await page.locator("article .meta").first().textContent()).includes(" of e2e"), "who asks is not said");
   must((await page.locator("article .code tr.calls").textContent()).includes("create_issue"), "the code around the call is not there");
 
   await look(page, "/");

@@ -24,6 +24,8 @@ type question struct {
 	InRun   string     // which calls of the run the numbers in Text are, if there are several and the record has it
 	Begun   *approval  // what was chosen, until its code is typed
 	Failed  *failure   // of a form of this question, which is filled in again
+
+	Of history.Run // if the record has it
 }
 
 // A choice is one that widens rights.
@@ -178,7 +180,10 @@ func (s *Server) question(c *inbox.Client, q inbox.Question) question {
 			shown.Choices = append(shown.Choices, titled(q, each))
 		}
 	}
-	shown.Code, shown.InRun = s.codeAround(q)
+	if entries, err := s.o.Record.Show(q.Run); err == nil { // otherwise it is not recorded
+		shown.Of, _ = s.o.Record.RunOf(entries)
+		shown.Code, shown.InRun = s.codeAround(q, entries)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if begun := s.begun[q.ID]; begun != nil && time.Since(begun.at) < beginTime {
@@ -214,11 +219,7 @@ const around = 4
 const maxNumbersShown = 5
 
 // codeAround returns the code around the calls of a question, and which of the run they are.
-func (s *Server) codeAround(q inbox.Question) (near []nearLine, inRun string) {
-	entries, err := s.o.Record.Show(q.Run)
-	if err != nil {
-		return nil, "" // it is not recorded
-	}
+func (s *Server) codeAround(q inbox.Question, entries []history.Entry) (near []nearLine, inRun string) {
 	t := timeline.New(history.Run{ID: q.Run}, entries)
 	at := slices.IndexFunc(t.Questions, func(asked *timeline.Question) bool { return asked.ID == q.ID })
 	if at < 0 {
