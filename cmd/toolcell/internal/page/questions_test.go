@@ -40,7 +40,7 @@ func TestApprovalsForAConnectionAreTakenBackHere(t *testing.T) {
 			}
 			<-changed
 		}
-		if err := queue.Decide(id, consent.Answer{Choice: choice}); err != nil {
+		if err := queue.Decide(id, consent.Answer{Choice: choice, Remark: "younger than the client"}); err != nil {
 			t.Fatal(err)
 		}
 		if err := <-done; err != nil {
@@ -60,6 +60,9 @@ func TestApprovalsForAConnectionAreTakenBackHere(t *testing.T) {
 	}
 	if !revocable(held) || revocable(run) {
 		t.Errorf("what holds can be taken back: %t; the approval for a run that has ended: %t", revocable(held), revocable(run))
+	}
+	if _, body := v.get("/"); !strings.Contains(body, "(younger than the client)") {
+		t.Error("it is not said why an answer is not clearly a person's")
 	}
 	queue.Disconnect(client)
 	if revocable(held) {
