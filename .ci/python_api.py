@@ -27,7 +27,7 @@ is shown. These names are there without an import of `runtime`:
 | `mcp.servers.<alias>.TOOLS`, `.TOOL_MAP` | the records of a server's tools, as a list and by alias |
 | `LOADED_MCP_SERVERS` | names of the servers that this run may call, in the order of the call's `servers` |
 | `os.environ["MCP_AVAILABLE_SERVERS"]` | the same as JSON objects of name, alias and description, at most 64 KiB; in code that names the variable also with the tools |
-| `https_proxy`, `SSL_CERT_FILE` and the like in `os.environ` | how HTTP clients find the hosts that the call names in `servers`; see [network.md](network.md) |
+| `https_proxy`, `SSL_CERT_FILE` and the like in `os.environ` | how HTTP clients find the hosts that the call names in `servers`; others find them [by name](network.md#hosts-by-name) |
 | `display(…)` | `runtime.display` |
 | `asyncio` | the module |
 | the name of a saved tool | that tool; `from user_tools import name` works too |
