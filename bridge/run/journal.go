@@ -178,7 +178,7 @@ func (r *Run) recordFiles(res *Result, private bool) (all []record.File) {
 	return all
 }
 
-// A printed takes in what the code prints, for the record and for who looks while the run goes on.
+// A printed takes in what the code prints, for the record and, while the run goes on, for toolcell ui.
 type printed struct {
 	mu     sync.Mutex
 	stream *record.Stream

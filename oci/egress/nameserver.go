@@ -114,7 +114,7 @@ func (b *Broker) recordName(host string) {
 	b.record(target{host: host}, &refusal{http.StatusForbidden, rule, err.Error()})
 }
 
-// answer returns the reply to a query, and the name if somebody asks for the address of one that
+// answer returns the reply to a query, and the name if the query asks for the address of one that
 // has none. What is not a query has no reply.
 func (t *NameTable) answer(query []byte) (reply []byte, missing string) {
 	var p dnsmessage.Parser

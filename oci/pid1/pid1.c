@@ -199,9 +199,8 @@ static void send_sockets(int reply)
 	close(reply);
 }
 
-// resolver is the sandbox's resolv.conf, which the code sees read-only: whoever has
-// built the sandbox has opened it for us (container/init.go, fork.py), beside the
-// lifeline.
+// resolver is the sandbox's resolv.conf, which the code sees read-only.
+// container/init.go or fork.py opens it for pid 1, beside the lifeline.
 static int resolver;
 
 // write_resolver says in there whether names can be asked for. Without a name server,

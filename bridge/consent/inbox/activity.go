@@ -8,8 +8,8 @@ import (
 	"github.com/toolcell/toolcell/bridge/consent"
 )
 
-// An Activity is what a process does besides asking, for the page of toolcell ui. It is safe for
-// concurrent use.
+// An Activity lets toolcell ui see and end what a process does besides asking questions. It is safe
+// for concurrent use.
 type Activity interface {
 	// Running returns what is known of a run; ok is false if none goes on with this ID.
 	Running(id string) (now Running, ok bool)

@@ -42,7 +42,7 @@ func StatusOf(r history.Run) string {
 	return r.Status + " (" + strings.Join(parts, ", ") + ")"
 }
 
-// LostNote says of which runs in a list entries could not be written, "" if of none.
+// LostNote names the runs of a list whose records lack entries that could not be written; "" if there are none.
 func LostNote(all []history.Run) string {
 	var lost []string
 	for _, r := range all {
