@@ -9,8 +9,9 @@ import (
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/timeline"
 )
 
-// allowedWidth bounds who allowed a call in a list. It has room for the ID of a question.
-const allowedWidth = 120
+// allowedWidth bounds who allowed a call in a list. It has room for the ID of a question, and for what the
+// user says with a denial.
+const allowedWidth = 240
 
 // A listedCall is a row of runs list --calls.
 type listedCall struct {

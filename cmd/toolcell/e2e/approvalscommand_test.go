@@ -161,7 +161,11 @@ func TestApprovalsOfAPartAndWithAReason(t *testing.T) {
 	}
 	c.call(t, map[string]any{"code": "", "session": id}).want(t, "['one', MCPError('denied by the user'), 'three']")
 
-	for stop, want := range map[bool]string{false: "denied by the user, who says: use the test account", true: "the user stopped the run: use the test account"} {
+	for _, stop := range []bool{true, false} {
+		want := "denied by the user, who says: use the test account"
+		if stop {
+			want = "the user stopped the run: use the test account"
+		}
 		c.python(t, tryCall, "github")
 		all := questions(t, h, e)
 		id := all[len(all)-1].ID
@@ -178,7 +182,7 @@ func TestApprovalsOfAPartAndWithAReason(t *testing.T) {
 		if r := c.call(t, map[string]any{"code": "", "session": id}); r.isError != stop || !strings.Contains(r.text, want) {
 			t.Errorf("stop %t: %s", stop, r.text)
 		}
-		for _, list := range [][]string{{"approvals"}, {"approvals", "show", id}, {"approvals", "list", "--all"}, {"runs", "list", "--calls"}, {"runs", "show"}} {
+		for _, list := range [][]string{{"approvals"}, {"approvals", "show", id}, {"approvals", "list", "--all"}, {"runs", "list", "--calls", "-n", "1"}, {"runs", "show"}} {
 			if out := h.must(t, e, list...); !strings.Contains(out, ": use the test account") {
 				t.Errorf("stop %t: %q prints\n%s", stop, list, out)
 			}
