@@ -79,6 +79,9 @@ func (s *Sandbox) ListenAt(udp, tcp []netip.AddrPort) ([]net.PacketConn, []net.L
 // ListenAt returns.
 func (s *Sandbox) Resolve(names bool) error { return s.sandbox.Lifeline.Resolve(names) }
 
+// Begin lets a server begin (spec.Server): until then it waits, so that its network can be made.
+func (s *Sandbox) Begin() error { return s.sandbox.Lifeline.Begin() }
+
 // Signal sends a signal to the process. SIGURG is ignored by default (signal(7)).
 func (s *Sandbox) Signal(sig unix.Signal) {
 	select {

@@ -67,6 +67,9 @@ func (r *Runtime) start(ctx context.Context, p Process) (*Sandbox, error) {
 	if h, err = p.findProject(ctx, h); err != nil {
 		return nil, err
 	}
+	if h, err = h.Serving(p.Server); err != nil {
+		return nil, err
+	}
 	if err := h.CheckMounts(); err != nil {
 		return nil, err
 	}

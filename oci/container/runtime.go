@@ -162,14 +162,18 @@ func (r *Runtime) Start(p spec.Process, streams Streams, h spec.Host) (Started, 
 		}
 	}()
 	contain.Point("starting a sandbox")
+	again := func(noProc, noIDMap bool) (c *Container, err error) {
+		if h, err = r.learn(h, noProc, noIDMap).Serving(p.Server); err != nil {
+			return nil, err
+		}
+		return r.launchAlone(p, streams, line.Theirs, h)
+	}
 	c, err := r.launchAlone(p, streams, line.Theirs, h)
 	if procRefused(err) && !h.NoProc {
-		h = r.learn(h, true, false)
-		c, err = r.launchAlone(p, streams, line.Theirs, h)
+		c, err = again(true, false)
 	}
 	if idMapRefused(err) && !h.NoIDMap {
-		h = r.learn(h, false, true)
-		c, err = r.launchAlone(p, streams, line.Theirs, h)
+		c, err = again(false, true)
 	}
 	if errors.Is(err, errNewMount) || bindRefused(err) {
 		c, err = r.launchAlone(p, streams, line.Theirs, h)

@@ -218,6 +218,10 @@ static void write_resolver(int names)
 
 static void no_op(int sig) { (void)sig; }
 
+// begin is the end of a pipe from which the program of a server waits to read:
+// its network has to be there before it runs. -1 if nothing waits.
+static int begin = -1;
+
 // stop_again is in how many milliseconds SIGSTOP is sent once more; 0 while the
 // host wants nothing stopped.
 static long stop_again;
@@ -253,6 +257,11 @@ static void obey(int lifeline)
 	case 'n':
 	case 'o':
 		write_resolver(order == 'n');
+		return;
+	case 'b':
+		if (begin >= 0 && write(begin, &order, 1) == 1)
+			close(begin);
+		begin = -1;
 		return;
 	}
 	stop_again = order == 's';
@@ -395,11 +404,11 @@ static char **program_environment(void)
 //
 // A template (fork.py) is to mount and to make namespaces, which no process in
 // a Landlock domain may, and runs no code of the user's.
-static void run_pid1(char **argv, int lifeline, int control, int template, rlim_t files, int niceness)
+static void run_pid1(char **argv, int lifeline, int control, int template, int held, rlim_t files, int niceness)
 {
 	sigset_t before;
 	pid_t child;
-	int own, fd, pair[2];
+	int own, fd, pair[2], gate[2];
 	char *readable = take_variable("_TOOLCELL_READ"), *writable = take_variable("_TOOLCELL_WRITE");
 	char **env = program_environment();
 
@@ -421,6 +430,11 @@ static void run_pid1(char **argv, int lifeline, int control, int template, rlim_
 			die("making the control socket");
 		send_ends(own, pair[0]);
 	}
+	if (held) {
+		if (pipe2(gate, O_CLOEXEC) < 0 || (begin = fcntl(gate[1], F_DUPFD_CLOEXEC, resolver + 1)) < 0)
+			die("the pipe that a server waits for");
+		close(gate[1]);
+	}
 	block_signals(&before);
 	write_resolver(0);
 	// Programs tell from its pid that a process was forked. The code's is 2,
@@ -441,6 +455,13 @@ static void run_pid1(char **argv, int lifeline, int control, int template, rlim_
 			limit_files(files);
 			nice(niceness);
 			landlock(readable, writable);
+		}
+		if (held) {
+			char now;
+
+			close(begin); // else nothing would end the wait if pid 1 went
+			if (read(gate[0], &now, 1) != 1)
+				_exit(125);
 		}
 		execve(argv[0], argv, env);
 		dprintf(2, "toolcell: running %s: %s\n", argv[0], strerror(errno));
@@ -494,11 +515,11 @@ __attribute__((constructor(101))) static void before_go(int argc, char **argv)
 	else if (child != NULL)
 		adopt(child);
 	else if (lifeline != NULL && argc > 1) {
-		int fd, control, template, niceness;
+		int fd, control, template, held, niceness;
 		unsigned long files;
 
-		if (sscanf(lifeline, "%d:%d:%d:%lu:%d", &fd, &control, &template, &files, &niceness) != 5)
+		if (sscanf(lifeline, "%d:%d:%d:%d:%lu:%d", &fd, &control, &template, &held, &files, &niceness) != 6)
 			_exit(125);
-		run_pid1(argv + 1, fd, control, template, files, niceness);
+		run_pid1(argv + 1, fd, control, template, held, files, niceness);
 	}
 }

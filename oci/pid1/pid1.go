@@ -121,6 +121,9 @@ func (l Lifeline) Stop() error { return l.order('s') }
 // Continue makes pid 1 continue every process.
 func (l Lifeline) Continue() error { return l.order('c') }
 
+// Begin lets the program of a server begin (spec.Server). Further calls do nothing.
+func (l Lifeline) Begin() error { return l.order('b') }
+
 func (l Lifeline) order(what byte) error {
 	_, err := l.Ours.Write([]byte{what})
 	return err

@@ -22,7 +22,7 @@ const (
 	ownEnv = "_TOOLCELL_"
 	// pid1Path is where a sandbox sees this program.
 	pid1Path = OwnDir + "/init"
-	// pid1Env makes pid1.c act; its value is "descriptor:control:template:files:nice": the
+	// pid1Env makes pid1.c act; its value is "descriptor:control:template:held:files:nice": the
 	// lifeline's descriptor, 1 if the program gets a control socket in its place, 1 for a
 	// template, the program's limit on descriptors, and its nice value.
 	pid1Env = "_TOOLCELL_PID1"

@@ -18,14 +18,18 @@ import (
 //
 // It refuses calls that allocate memory which no cgroup counts on this host, and if no cgroup
 // freezes, timers whose signal could be SIGCONT (pid1.c). Forks load the same profile as
-// containers. A template may also make the calls that create forks.
+// containers. A template may also make the calls that create forks, and a server those of
+// watchers.
 func SeccompProfile(un Uncounted) (*specs.LinuxSeccomp, error) {
 	none := &specs.Spec{Process: &specs.Process{Capabilities: &specs.LinuxCapabilities{}}}
 	p, err := seccomp.GetDefaultProfile(none)
 	if err != nil {
 		return nil, fmt.Errorf("making the seccomp profile: %w", err)
 	}
-	harden(p, un.Template)
+	harden(p, un)
+	if un.Server {
+		p.Syscalls = append(p.Syscalls, specs.LinuxSyscall{Names: watchers, Action: specs.ActAllow})
+	}
 	if un.memory {
 		forbid(p, hidden)
 	}
@@ -46,9 +50,9 @@ func SeccompProfile(un Uncounted) (*specs.LinuxSeccomp, error) {
 // makers are the calls that make a sandbox of a fork (fork.py).
 var makers = []string{"clone", "unshare", "mount", "keyctl"}
 
-// Uncounted says what no cgroup counts on a host, freezer that none freezes, and Template
-// that the filter is for a template.
-type Uncounted struct{ memory, cpu, freezer, Template bool }
+// Uncounted says what no cgroup counts on a host, freezer that none freezes, and Template and
+// Server that the filter is for a template or a server.
+type Uncounted struct{ memory, cpu, freezer, Template, Server bool }
 
 // UncountedBy returns what a cgroup does not count.
 func UncountedBy(c host.Cgroup) Uncounted {
@@ -61,11 +65,15 @@ func (u Uncounted) String() string {
 	if u.Template {
 		text += ",template"
 	}
+	if u.Server {
+		text += ",server"
+	}
 	return text
 }
 
 // ParseUncounted reads what String returns.
 func ParseUncounted(s string) (u Uncounted, err error) {
+	s, u.Server = strings.CutSuffix(s, ",server")
 	s, u.Template = strings.CutSuffix(s, ",template")
 	_, err = fmt.Sscanf(s, "memory=%t,cpu=%t,freezer=%t", &u.memory, &u.cpu, &u.freezer)
 	return u, err
@@ -77,9 +85,6 @@ var refused = []string{
 	"ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "pidfd_getfd", "kcmp",
 	"io_uring_setup", "io_uring_enter", "io_uring_register",
 	"name_to_handle_at", "fanotify_mark", "remap_file_pages", "vmsplice", "modify_ldt",
-	// Files of the root are shared: a watcher sees what other sandboxes open and run, and
-	// with the host's own Python also the host.
-	"inotify_init", "inotify_init1", "inotify_add_watch",
 	// These take the arguments of other calls from memory, which a filter cannot see.
 	"socketcall", "ipc",
 	// See prctls, in seccompargs.go.
@@ -95,6 +100,11 @@ var refused = []string{
 	// directory are in memory.
 	"openat2",
 }
+
+// watchers are for servers alone, which watch the folders that they are shown (fs.watch of
+// Node.js). Files of the root are shared: a watcher sees what other sandboxes open and run, and
+// with the host's own Python also the host.
+var watchers = []string{"inotify_init", "inotify_init1", "inotify_add_watch"}
 
 // answered returns rules for calls that are refused for some or all arguments, but that
 // programs do not expect to fail with EPERM: the filter answers like a kernel that lacks
@@ -118,9 +128,10 @@ func answered() []specs.LinuxSyscall {
 var hidden = []string{"memfd_create", "memfd_secret", "shmget", "shmat", "msgget", "msgsnd", "semget", "mq_open"}
 
 // harden removes calls from the profile.
-func harden(p *specs.LinuxSeccomp, template bool) {
+func harden(p *specs.LinuxSeccomp, un Uncounted) {
 	forbid(p, refused)
-	allowByArguments(p, template)
+	forbid(p, watchers)
+	allowByArguments(p, un)
 	p.Syscalls = append(p.Syscalls, answered()...)
 	// Python does not use the 32-bit calls of a 64-bit kernel, a second attack surface. The
 	// first architecture is the host's own.

@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"reflect"
 	"slices"
 	"testing"
 
@@ -106,6 +107,48 @@ func TestCallsAreAllowedByTheirArguments(t *testing.T) {
 	}
 }
 
+// TestServersHaveTheCallsOfCodeAndThree: everything else of their filter is that of code.
+func TestServersHaveTheCallsOfCodeAndThree(t *testing.T) {
+	un := Uncounted{memory: true, cpu: true, freezer: true}
+	code, err := SeccompProfile(un)
+	if err != nil {
+		t.Fatal(err)
+	}
+	un.Server = true
+	server, err := SeccompProfile(un)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name string
+		args []uint64
+		want bool
+	}{
+		{"inotify_init1", nil, true},
+		{"inotify_add_watch", nil, true},
+		{"fanotify_mark", nil, false},
+		{"socket", []uint64{unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_ROUTE}, true},
+		{"socket", []uint64{unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_NETFILTER}, false},
+		{"socket", []uint64{unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_KOBJECT_UEVENT}, false},
+		{"socket", []uint64{unix.AF_PACKET, unix.SOCK_RAW, 0}, false},
+		{"io_uring_setup", nil, false},
+		{"ptrace", nil, false},
+		{"userfaultfd", nil, false},
+		{"io_setup", nil, false},
+		{"unshare", nil, false},
+	} {
+		if _, reaches := answer(server, tt.name, tt.args...); reaches != tt.want {
+			t.Errorf("%s%#x of a server reaches the kernel: %t", tt.name, tt.args, reaches)
+		}
+	}
+	rest := slices.DeleteFunc(slices.Clone(server.Syscalls), func(r specs.LinuxSyscall) bool {
+		return slices.Equal(r.Names, watchers) || slices.Equal(r.Names, []string{"socket"}) && r.Args[0].ValueTwo == unix.AF_NETLINK
+	})
+	if !reflect.DeepEqual(rest, code.Syscalls) {
+		t.Error("the filters of servers and of code differ in more than these calls")
+	}
+}
+
 // TestTemplateGivesOnlyTheIDsOfForks: ID 0 would be the user who runs toolcell.
 func TestTemplateGivesOnlyTheIDsOfForks(t *testing.T) {
 	const uid, same, fork, end = 65534, 1<<32 - 1, FirstForkUID, FirstForkUID + host.MaxOwnIDs
@@ -177,8 +220,8 @@ func TestEachCallHasOneAnswer(t *testing.T) {
 }
 
 func everyUncounted() (all []Uncounted) {
-	for i := range 16 {
-		all = append(all, Uncounted{memory: i&1 > 0, cpu: i&2 > 0, freezer: i&4 > 0, Template: i&8 > 0})
+	for i := range 32 {
+		all = append(all, Uncounted{memory: i&1 > 0, cpu: i&2 > 0, freezer: i&4 > 0, Template: i&8 > 0, Server: i&16 > 0})
 	}
 	return all
 }

@@ -42,10 +42,14 @@ func inBand(arg uint) callRule {
 }
 
 // allowByArguments restricts some calls to some arguments. For a template it adds what makes
-// a sandbox of a fork (fork.py).
-func allowByArguments(p *specs.LinuxSeccomp, template bool) {
+// a sandbox of a fork (fork.py), and for a server a socket that lists the sandbox's own network
+// interfaces (os.networkInterfaces() of Node.js; rtnetlink(7)).
+func allowByArguments(p *specs.LinuxSeccomp, un Uncounted) {
 	rules := argumentRules()
-	if template {
+	if un.Server {
+		rules["socket"] = append(rules["socket"], callRule{equal(0, unix.AF_NETLINK), equal(2, unix.NETLINK_ROUTE)})
+	}
+	if un.Template {
 		rules["prctl"] = append(rules["prctl"], oneOf(0, unix.PR_SET_SECCOMP, unix.PR_CAPBSET_DROP)...)
 		rules["ioctl"] = append(rules["ioctl"], callRule{equal(1, unix.SIOCSIFFLAGS)})
 		rules["setrlimit"] = []callRule{{}}

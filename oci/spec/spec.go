@@ -25,7 +25,8 @@ func New(p Process, h Host, id string) *specs.Spec {
 	if p.Template {
 		un.Template, filter = true, h.TemplateSeccomp
 	}
-	lifeline := fmt.Sprintf("%s=%d:%d:%d:%d:%d", pid1Env, ControlFD, digit(p.Control), digit(p.Template), h.LimitOf(unix.RLIMIT_NOFILE, maxFiles), Niceness(h))
+	un.Server = p.Server != nil
+	lifeline := fmt.Sprintf("%s=%d:%d:%d:%d:%d:%d", pid1Env, ControlFD, digit(p.Control), digit(p.Template), digit(p.Server != nil), h.LimitOf(unix.RLIMIT_NOFILE, maxFiles), Niceness(h))
 	// libcontainer would look for a home in the image's /etc/passwd.
 	env := []string{lifeline, readEnv + "=" + strings.Join(Readable(p, h), ":"), "HOME=/workspace"}
 	env = append(env, hiddenFromStages(p.Env)...)
@@ -55,7 +56,7 @@ func New(p Process, h Host, id string) *specs.Spec {
 			User:            specs.User{UID: uid, GID: gid},
 			Args:            args,
 			Env:             env,
-			Cwd:             "/workspace",
+			Cwd:             p.Server.workingDir(),
 			Capabilities:    caps,
 			NoNewPrivileges: true,
 			Rlimits:         pid1Rlimits(p, h),
@@ -152,6 +153,7 @@ type Process struct {
 	Resolver bool     // the root has a /etc/resolv.conf, to be covered by the sandbox's own
 	Proc     string   // folder of the host with substitutes for CoveredFiles, or ""
 	Project  *Project // folder of the host that it can read; nil is none
+	Server   *Server  // what it has as a server; nil for code
 }
 
 // A Root is the root file system of a sandbox.

@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"os"
@@ -25,7 +26,9 @@ type ShownMount struct {
 	Below  []string    // the source's submounts, as paths in the sandbox
 	Hidden []string    // what of the source is covered, as paths in the sandbox
 
-	Project bool // it is a Project's
+	NamedBy string // the setting, for errors; empty is TOOLCELL_MOUNTS
+	Project bool   // it is a Project's
+	Home    bool   // it is a Server's
 }
 
 // A Project is a folder of the host that one sandbox can read, without some of what is in it.
@@ -40,7 +43,7 @@ const ProjectTarget = "/project"
 
 // ProjectMount returns how sandboxes on h see the folder of a project.
 func (h Host) ProjectMount(p Project) ShownMount {
-	m := ShownMount{Source: p.Source, Target: ProjectTarget, Project: true}
+	m := ShownMount{Source: p.Source, Target: ProjectTarget, NamedBy: "--project", Project: true}
 	m.stat()
 	for _, name := range p.Hidden {
 		m.Hidden = append(m.Hidden, path.Join(ProjectTarget, name))
@@ -102,12 +105,7 @@ func (m *ShownMount) stat() {
 }
 
 // Setting names the setting that the mount comes from, for errors.
-func (m ShownMount) Setting() string {
-	if m.Project {
-		return "--project"
-	}
-	return "TOOLCELL_MOUNTS"
-}
+func (m ShownMount) Setting() string { return cmp.Or(m.NamedBy, "TOOLCELL_MOUNTS") }
 
 // lacks names the access that the last three bits of mode do not permit.
 func (m ShownMount) lacks(mode fs.FileMode) string {
@@ -161,7 +159,10 @@ func hostMounts(h Host) (out []specs.Mount) {
 	for _, m := range h.Mounts {
 		s := specs.Mount{
 			Destination: path.Clean(m.Target), Type: "bind", Source: m.Source,
-			Options: []string{"bind", "nosuid", "nodev", "noexec"},
+			Options: []string{"bind", "nosuid", "nodev"},
+		}
+		if !m.Home {
+			s.Options = append(s.Options, "noexec")
 		}
 		if !m.Writable {
 			s.Options = append(s.Options, "ro")
