@@ -20,15 +20,15 @@ import (
 // attempt makes one link and one handshake. suspect means that it failed after
 // the server took server/discover, so that this may be the reason.
 func (d *Dialer) attempt(ctx context.Context, t config.Transport, legacy bool, can elicitation.Capabilities) (_ *Session, suspect bool, err error) {
+	notes := message.NewNotifications(d.ToolsChanged)
+	l, err := d.open(ctx, t, notes)
+	if err != nil {
+		return nil, false, err
+	}
 	ctx, cancelTimeout := context.WithTimeoutCause(ctx, d.StartTimeout, d.tooLong())
 	defer cancelTimeout()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	notes := message.NewNotifications(d.ToolsChanged)
-	l, err := d.open(t, notes)
-	if err != nil {
-		return nil, false, err
-	}
 	if !legacy {
 		go func() {
 			defer contain.Recover("waiting for server/discover", func(err error) { cancel(err) })
@@ -40,18 +40,46 @@ func (d *Dialer) attempt(ctx context.Context, t config.Transport, legacy bool, c
 	cs, err := d.connect(ctx, l, legacy, can)
 	if err != nil {
 		suspect, why := l.Fail(err, context.Cause(ctx))
-		return nil, suspect && !legacy, withDirHint(d.Server, why)
+		if d.Launch == nil { // the folders of this host are not a sandbox's
+			why = withDirHint(d.Server, why)
+		}
+		return nil, suspect && !legacy, why
 	}
 	l.Begin(ctx, cs, can.Any())
 	return &Session{link: l, notes: notes, mcp: cs, can: can, since: time.Now()}, false, nil
 }
 
 // open makes a link over one transport.
-func (d *Dialer) open(t config.Transport, notes *message.Notifications) (link, error) {
+func (d *Dialer) open(ctx context.Context, t config.Transport, notes *message.Notifications) (link, error) {
 	if t == config.Stdio || t == "" {
-		return stdio.Start(d.Server, d.Redactor, d.Guard, d.Log, notes)
+		return d.launch(ctx, notes)
 	}
 	return remote.New(d.Server, t, notes, d.Tokens, d.MaxMessage)
+}
+
+// maxLaunch bounds what a launcher does before the server runs: pulling an image, installing
+// packages. It is there for a launcher that hangs.
+const maxLaunch = 30 * time.Minute
+
+// launch starts a process. StartTimeout does not count yet: it is the time that a server has to
+// answer, and what its launcher has to fetch first is not the server's doing. A caller waits no
+// longer for that: it learns that the server is still starting, as with one that fetches its
+// packages by itself.
+func (d *Dialer) launch(ctx context.Context, notes *message.Notifications) (link, error) {
+	launch := d.Launch
+	if launch == nil {
+		launch = stdio.OnHost(d.Guard)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, maxLaunch, fmt.Errorf("was not prepared within %s", text.Duration(maxLaunch)))
+	defer cancel()
+	p, err := stdio.Start(ctx, d.Server, launch, d.Redactor, d.Log, notes)
+	switch {
+	case err == nil:
+		return p, nil
+	case errors.Is(err, ctx.Err()): // of the launcher, which does not know why
+		return nil, context.Cause(ctx)
+	}
+	return nil, err
 }
 
 // tooLong returns the error of a server that did not answer in time. It says where to look.

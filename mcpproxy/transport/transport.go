@@ -30,18 +30,19 @@ type Handshake struct {
 	Transport config.Transport // what worked, of the two that Remote may be
 }
 
-// Dialer opens sessions with one server. All fields but Guard and Tokens are needed.
+// Dialer opens sessions with one server. All fields but Launch, Guard and Tokens are needed.
 type Dialer struct {
 	Server       config.Server
 	Log          *slog.Logger
 	ClientInfo   *mcp.Implementation // name and version that servers see
-	StartTimeout time.Duration       // for a server to get ready
+	StartTimeout time.Duration       // for a server to get ready, once it runs
 	// DiscoverTimeout is how long a server that has read server/discover may take to answer
 	// before it is assumed to hang on it.
 	DiscoverTimeout time.Duration
 	// ToolsChanged is called when the server reports that its tools have changed.
 	ToolsChanged func()
 	Redactor     *redact.Redactor
+	Launch       stdio.Launcher     // starts a process; nil is stdio.OnHost(Guard)
 	Guard        *stdio.Guard       // of processes; may be nil
 	MaxMessage   int                // of a server over HTTP
 	Tokens       remote.TokenSource // nil where headers of the entry authorize

@@ -37,11 +37,11 @@ func TestAbandonedServerIsKilled(t *testing.T) {
 	t.Parallel()
 	cmd, stdin, stdout, stderr := pipedCommand(t, 0, "sleep", "600")
 	p := &Process{
-		cmd: cmd, stdin: stdin.(*os.File), stdout: stdout, output: newOutputTail("x", redact.New(config.Server{}), slog.New(slog.DiscardHandler)),
+		child: &group{cmd: cmd}, stdin: stdin.(*os.File), stdout: stdout, stderr: stderr, output: newOutputTail("x", redact.New(config.Server{}), slog.New(slog.DiscardHandler)),
 		isDown: make(chan struct{}), exited: make(chan struct{}), done: make(chan struct{}),
 	}
 	for range 2 {
-		p.abandon(stderr)
+		p.abandon()
 	}
 	if !isClosed(p.Down()) || !isClosed(p.exited) || !isClosed(p.done) {
 		t.Error("someone waits for ever")
@@ -85,7 +85,7 @@ func TestFailureAfterTheEndHitsNobodyElse(t *testing.T) {
 	w := serve(t, shell("cat", "sh"), &Guard{started: true, input: input}, slog.DiscardHandler)
 	_ = w.Close()
 	<-input.ended
-	_, other, says, _ := pipedCommand(t, w.cmd.Process.Pid, "cat")
+	_, other, says, _ := pipedCommand(t, pidOf(w), "cat")
 	fail()
 	<-w.Down()
 	w.WaitClosed()

@@ -8,11 +8,12 @@ import (
 	"github.com/toolcell/toolcell/internal/text"
 )
 
-// CommandError is the error of a command that cannot be started, which the user can cure at
+// CommandError is the error of a server that cannot be launched, which the user can cure at
 // any moment.
-type CommandError struct{ text string }
+type CommandError struct{ Err error }
 
-func (e *CommandError) Error() string { return e.text }
+func (e *CommandError) Error() string { return e.Err.Error() }
+func (e *CommandError) Unwrap() error { return e.Err }
 
 // ExitError describes the unexpected end of a process.
 type ExitError struct{ Err error }

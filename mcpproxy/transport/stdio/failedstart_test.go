@@ -18,7 +18,7 @@ import (
 func startShell(t *testing.T, script string) *Transport {
 	t.Helper()
 	s := config.Server{Name: "s", Command: "/bin/sh", Args: []string{"-c", script}, Dir: t.TempDir()}
-	w, err := Start(s, redact.New(s), nil, slog.New(slog.DiscardHandler), message.NewNotifications(func() {}))
+	w, err := Start(t.Context(), s, OnHost(nil), redact.New(s), slog.New(slog.DiscardHandler), message.NewNotifications(func() {}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestAFailedStartIsExplained(t *testing.T) {
 			if tt.cause != nil && !errors.Is(why, tt.cause) {
 				t.Errorf("%v hides its cause", why)
 			}
-			if running(w.cmd.Process.Pid) {
+			if running(pidOf(w)) {
 				t.Error("it still runs")
 			}
 		})

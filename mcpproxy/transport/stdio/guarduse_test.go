@@ -63,7 +63,7 @@ func TestGuardHasServersWhileTheyRun(t *testing.T) {
 	w := serve(t, shell("cat", "sh"), &Guard{started: true, input: input}, slog.DiscardHandler)
 	hangUp(t, w)
 	w.WaitClosed()
-	if got, want := fmt.Sprint(input), fmt.Sprintf("+ %[1]d\n- %[1]d\n", w.cmd.Process.Pid); got != want {
+	if got, want := fmt.Sprint(input), fmt.Sprintf("+ %[1]d\n- %[1]d\n", pidOf(w)); got != want {
 		t.Errorf("it was told %q, want %q", got, want)
 	}
 }

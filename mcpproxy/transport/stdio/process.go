@@ -1,18 +1,13 @@
 package stdio
 
 import (
-	"cmp"
+	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
-	"maps"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"slices"
+	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/toolcell/toolcell/internal/contain"
@@ -31,26 +26,22 @@ const (
 	drainGrace = 500 * time.Millisecond
 )
 
-// Process is one server's child process with its process group and pipes.
-// There is no Pdeathsig: it is tied to the thread that forked, which Go may
-// end at any time, and it does not reach what the server started. If this
-// program is killed, its servers see the end of stdin, and the guard kills the
-// groups of those that do not care.
+// Process is one server's Child with its pipes, whatever kind it is.
 type Process struct {
-	cmd    *exec.Cmd
+	child  Child
 	stdin  *os.File
 	stdout io.ReadCloser
+	stderr io.ReadCloser
 	output *outputTail
-	guard  *Guard
 	isDown chan struct{} // exited or read is closed, whichever came first
 	once   sync.Once
-	exited chan struct{} // the leader ended and its whole group was killed
-	done   chan struct{} // and it was reaped, its stderr read, its pipes closed
+	exited chan struct{} // the child has ended
+	done   chan struct{} // and its stderr was read, its pipes closed
 	read   chan struct{} // closed by the reader of stdout when it is at the end
-	state  *os.ProcessState
+	how    string        // Reap's
 
 	mu       sync.Mutex // held while signaling
-	gone     bool       // the process id may be another's: signal no more
+	gone     bool       // it has ended: signal no more
 	signaled bool       // it was still running when we wanted it gone
 }
 
@@ -63,69 +54,38 @@ func OverPipes(stdin, stdout *os.File, notes *message.Notifications) *Transport 
 	}, notes)
 }
 
-// Start starts s in a process group of its own. The caller calls Stop in the end.
-func Start(s config.Server, hidden *redact.Redactor, g *Guard, log *slog.Logger, notes *message.Notifications) (_ *Transport, err error) {
-	if s.Dir, err = filepath.Abs(s.StartDir()); err != nil {
-		return nil, err
-	}
-	if info, err := os.Stat(s.Dir); err != nil || !info.IsDir() {
-		return nil, &CommandError{fmt.Sprintf(`its directory %q is not there; create it or correct "cwd" in %s`, s.Dir, s.Source)}
-	}
-	path := s.LookPath("", s.Command)
-	if path == "" {
-		return nil, &CommandError{fmt.Sprintf("command %q is not there or not executable; install it or correct %s", s.Command, s.Source)}
-	}
-	cmd := &exec.Cmd{
-		Path: path, Args: append([]string{s.Command}, s.Args...), Dir: s.Dir, Env: environment(s),
-		SysProcAttr: &syscall.SysProcAttr{Setpgid: true},
-	}
-	stdin, noStdin := cmd.StdinPipe()
-	stdout, noStdout := cmd.StdoutPipe()
-	stderr, noStderr := cmd.StderrPipe()
-	cmd.Err = cmp.Or(noStdin, noStdout, noStderr) // which Start returns; it closes the others then
-	g.start()
-	if err := cmd.Start(); err != nil {
+// Start has launch start s, and takes its messages. ctx is the launcher's alone: what has
+// started outlives it. The caller calls Stop in the end.
+func Start(ctx context.Context, s config.Server, launch Launcher, hidden *redact.Redactor, log *slog.Logger, notes *message.Notifications) (*Transport, error) {
+	l, err := launch(ctx, s)
+	if err != nil {
 		return nil, err
 	}
 	p := &Process{
-		cmd: cmd, stdin: stdin.(*os.File), stdout: stdout, output: newOutputTail(s.Name, hidden, log), guard: g,
+		child: l.Child, stdin: l.Stdin, stdout: l.Stdout, stderr: l.Stderr, output: newOutputTail(s.Name, hidden, log),
 		exited: make(chan struct{}), done: make(chan struct{}), read: make(chan struct{}), isDown: make(chan struct{}),
 	}
-	g.watch(cmd.Process.Pid)
-	go p.watch(stderr)
+	go p.watch()
 	return newTransport(p, notes), nil
 }
 
-// environment is this process's own, since servers are trusted and need PATH,
-// HOME and proxies, with the entry's on top. PWD must not lead some servers to
-// another directory than the one they start in.
-func environment(s config.Server) []string {
-	env := append(os.Environ(), "PWD="+s.Dir)
-	for _, k := range slices.Sorted(maps.Keys(s.Env)) {
-		env = append(env, k+"="+s.Env[k])
-	}
-	return env
-}
-
-// watch waits for the end of the leader, kills what it left in its group, and
-// reaps it. The order matters: until the leader is reaped its id cannot be
-// given to another process, so the kill can only hit this group.
-func (p *Process) watch(stderr io.ReadCloser) {
-	defer contain.Recover("waiting for the end of a server", func(error) { p.abandon(stderr) })
+// watch waits for the end of the child, and ends what it left.
+func (p *Process) watch() {
+	defer contain.Recover("waiting for the end of a server", func(error) { p.abandon() })
 	logged := make(chan struct{})
 	go func() {
 		defer close(logged)
 		defer contain.Recover("reading what a server logs", func(error) {
-			_, _ = io.Copy(io.Discard, stderr) // a full pipe would stop the server
+			_, _ = io.Copy(io.Discard, p.stderr) // a full pipe would stop the server
 		})
-		p.output.readFrom(stderr)
+		p.output.readFrom(p.stderr)
 	}()
-	awaitExit(p.cmd.Process.Pid)
-	p.signalGroup(unix.SIGKILL)
+	p.child.Await()
+	p.signal(unix.SIGKILL)
 	p.mu.Lock()
 	p.gone = true
 	p.mu.Unlock()
-	p.guard.forget(p.cmd.Process.Pid)
+	p.how = p.child.Reap()
 	close(p.exited)
 	p.markDown()
 	late := time.NewTimer(drainGrace)
@@ -137,20 +97,23 @@ func (p *Process) watch(stderr io.ReadCloser) {
 			late.Reset(0)
 		}
 	}
-	_ = p.cmd.Wait() // it closes the pipes; a bad exit status is in ProcessState
-	p.state = p.cmd.ProcessState
+	p.closePipes()
 	<-logged
 	close(p.done)
 }
 
-// abandon kills a process that nothing watches any more, and wakes those that wait for its
-// end.
-func (p *Process) abandon(stderr io.Closer) {
-	p.signalGroup(unix.SIGKILL)
-	p.markDown()
-	for _, f := range []io.Closer{stderr, p.stdout, p.stdin} {
+func (p *Process) closePipes() {
+	for _, f := range []io.Closer{p.stderr, p.stdout, p.stdin} {
 		f.Close()
 	}
+}
+
+// abandon kills a child that nothing watches any more, and wakes those that wait for its
+// end.
+func (p *Process) abandon() {
+	contain.Func("ending a server", func() { p.signal(unix.SIGKILL) })() // what failed may be the child
+	p.markDown()
+	p.closePipes()
 	for _, ended := range []chan struct{}{p.exited, p.done} {
 		select {
 		case <-ended:
@@ -168,26 +131,17 @@ func (p *Process) Down() <-chan struct{} { return p.isDown }
 // Expired implements the link of package transport: a process that ends by itself is at fault.
 func (p *Process) Expired() bool { return false }
 
-// awaitExit blocks until the child ended, and leaves it to be reaped.
-func awaitExit(pid int) {
-	for {
-		err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
-		if !errors.Is(err, unix.EINTR) {
-			return
-		}
-	}
-}
-
-func (p *Process) signalGroup(sig unix.Signal) {
+// signal signals a child that has not ended.
+func (p *Process) signal(sig unix.Signal) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.gone {
-		_ = unix.Kill(-p.cmd.Process.Pid, sig)
+		p.child.Signal(sig)
 	}
 }
 
 // Stop ends the process: end of stdin first, as the MCP specification asks,
-// then SIGTERM and SIGKILL to the whole group. It returns when all is gone, and
+// then SIGTERM and SIGKILL to the child. It returns when all is gone, and
 // may be called at any time and more than once.
 func (p *Process) Stop() {
 	p.stdin.Close()
@@ -198,7 +152,7 @@ func (p *Process) Stop() {
 			p.mu.Lock()
 			p.signaled = p.signaled || !p.gone
 			p.mu.Unlock()
-			p.signalGroup(sig)
+			p.signal(sig)
 		}
 	}
 	<-p.done
@@ -257,8 +211,16 @@ func (p *Process) Ended() error {
 	if signaled { // the signal in its state is ours
 		return p.output.appendTo(errors.New("closed its output and did not exit; it was ended"))
 	}
-	if p.state == nil { // abandoned
+	if p.how == "" { // abandoned
 		return p.output.appendTo(errors.New("was ended after an internal error"))
 	}
-	return p.output.appendTo(errors.New("exited: " + p.state.String()))
+	return p.output.appendTo(errors.New(endInWords(p.how)))
+}
+
+// endInWords adds a verb to the words of an os.ProcessState. Those of a sandbox have one.
+func endInWords(how string) string {
+	if strings.HasPrefix(how, "exit status ") || strings.HasPrefix(how, "signal: ") {
+		return "exited: " + how
+	}
+	return how
 }

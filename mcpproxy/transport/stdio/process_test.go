@@ -49,7 +49,7 @@ func TestPipesAreClosedWhenOneCannotBeMade(t *testing.T) {
 		unix.Close(fd)
 	}
 	s := config.Server{Name: "s", Command: "/bin/true", Dir: "/"}
-	_, err = Start(s, redact.New(s), &Guard{}, slog.New(slog.DiscardHandler), message.NewNotifications(func() {}))
+	_, err = Start(t.Context(), s, OnHost(&Guard{}), redact.New(s), slog.New(slog.DiscardHandler), message.NewNotifications(func() {}))
 	if !errors.Is(err, syscall.EMFILE) || !strings.Contains(err.Error(), "pipe") {
 		t.Errorf("it started, or failed elsewhere: %v", err)
 	}

@@ -28,13 +28,16 @@ func shell(script, word string) config.Server {
 // serve starts a server, and ends it with the test.
 func serve(t *testing.T, s config.Server, g *Guard, log slog.Handler) *Transport {
 	t.Helper()
-	w, err := Start(s, redact.New(config.Server{}), g, slog.New(log), message.NewNotifications(func() {}))
+	w, err := Start(t.Context(), s, OnHost(g), redact.New(config.Server{}), slog.New(log), message.NewNotifications(func() {}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(w.Stop)
 	return w
 }
+
+// pidOf returns the id of a server on this host.
+func pidOf(w *Transport) int { return w.child.(*group).cmd.Process.Pid }
 
 // hangUp ends the input of a server, and reads its output to the end.
 func hangUp(t *testing.T, w *Transport) {
@@ -135,7 +138,7 @@ func TestGroupEndsWithItsServer(t *testing.T) {
 // keepOpen opens an output of a server for writing, as a descendant that left the group.
 func keepOpen(t *testing.T, w *Transport, fd int) {
 	t.Helper()
-	f, err := os.OpenFile(fmt.Sprintf("/proc/%d/fd/%d", w.cmd.Process.Pid, fd), os.O_WRONLY, 0)
+	f, err := os.OpenFile(fmt.Sprintf("/proc/%d/fd/%d", pidOf(w), fd), os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package stdio
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"os"
@@ -14,7 +15,7 @@ import (
 )
 
 func startOf(s config.Server) error {
-	_, err := Start(s, redact.New(s), nil, slog.New(slog.DiscardHandler), message.NewNotifications(func() {}))
+	_, err := Start(context.Background(), s, OnHost(nil), redact.New(s), slog.New(slog.DiscardHandler), message.NewNotifications(func() {}))
 	return err
 }
 

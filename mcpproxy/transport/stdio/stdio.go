@@ -1,6 +1,8 @@
-// Package stdio runs a server as a child process and talks with it over its pipes.
+// Package stdio runs a server as a child and talks with it over its pipes. The child is a
+// process group of this host, or one that the caller's Launcher brings, such as a sandbox.
 //
-// A process ends with its whole group, even if this program is killed: a Guard ends it then.
+// A process of this host ends with its whole group, even if this program is killed: a Guard
+// ends it then.
 // Lines are bounded, and output between messages is kept for error texts.
 package stdio
 
