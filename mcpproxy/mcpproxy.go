@@ -68,6 +68,13 @@ type Options struct {
 	// PinDir keeps the definitions of tools, to notice changes; if it is empty, nothing is
 	// pinned.
 	PinDir string
+	// Launch returns what starts a stdio server; nil is a process of this host, as without
+	// Launch. It is asked at each start. Its error refuses this start, in its words: the next
+	// call asks again, without a pause.
+	Launch func(s config.Server) (stdio.Launcher, error)
+	// Sandboxed reports whether Launch would start a stdio server in a sandbox, for
+	// ServerStatus; without it, none is.
+	Sandboxed func(s config.Server) bool
 	// Refresh calls update with the servers there are now if they have changed since its last
 	// call. It is called when the servers are listed: once a run, and in no call of a tool.
 	Refresh func(update func(config.Config))

@@ -19,11 +19,30 @@ type ServerStatus struct {
 	Source      string           `json:"source,omitempty"` // the file that it is from
 	Client      string           `json:"client,omitempty"` // the MCP client whose file that is
 	Also        []string         `json:"also,omitempty"`   // further files that have the same server
+	Where       string           `json:"where,omitempty"`  // it runs: OnHost, InSandbox or Remote; empty for one that was left out
 	Status      string           `json:"status"`           // idle, starting, ready, failed (in an earlier process too), or as of a Problem: skipped, disabled, untrusted or needs_value
 	Description string           `json:"description,omitempty"`
 	Error       string           `json:"error,omitempty"`
 	Tools       int              `json:"tools,omitempty"`   // how many, once known
 	Partial     string           `json:"partial,omitempty"` // why the server may have more
+}
+
+// Where servers run.
+const (
+	OnHost    = "host"
+	InSandbox = "sandboxed"
+	Remote    = "remote"
+)
+
+// where returns where a server runs, or would.
+func (p *Proxy) where(s config.Server) string {
+	switch {
+	case s.URL != "":
+		return Remote
+	case p.options.Sandboxed != nil && p.options.Sandboxed(s):
+		return InSandbox
+	}
+	return OnHost
 }
 
 // A snapshot is one Config made ready for use. It is replaced, never changed.
@@ -170,7 +189,7 @@ func (now snapshot) statuses() []ServerStatus {
 		state, failure := u.status()
 		st := ServerStatus{
 			Name: u.server.Name, Alias: u.server.Alias, Transport: u.server.Transport,
-			Source: u.server.Source, Client: u.server.Client, Also: u.server.Also, Status: state,
+			Source: u.server.Source, Client: u.server.Client, Also: u.server.Also, Where: u.proxy.where(u.server), Status: state,
 			Description: u.described().Description, Tools: u.record.Count(), Partial: u.record.Info().Partial,
 		}
 		if failure != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/catalog"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/transport"
+	"github.com/toolcell/toolcell/mcpproxy/transport/stdio"
 )
 
 var (
@@ -155,10 +156,26 @@ func (u *upstream) start() (any, error) {
 		info := u.record.Info()
 		d := *u.dialer
 		d.StartTimeout = cmp.Or(u.server.StartTimeout, u.proxy.timeouts.Load().start)
+		d.Launch = u.launcher()
 		s, found, err = d.Dial(u.proxy.ctx, transport.Handshake{Legacy: info.Legacy, Transport: info.Transport}, u.proxy.elicitsNow())
 		return err
 	})
 	return u.finishStart(s, found, err)
+}
+
+// launcher returns what starts the server now; nil is this host.
+func (u *upstream) launcher() stdio.Launcher {
+	ask := u.proxy.options.Launch
+	if ask == nil || u.server.URL != "" {
+		return nil
+	}
+	launch, err := ask(u.server)
+	if err == nil {
+		return launch
+	}
+	return func(context.Context, config.Server) (*stdio.Launched, error) {
+		return nil, &stdio.CommandError{Err: err}
+	}
 }
 
 // finishStart records the outcome of a start.

@@ -72,12 +72,12 @@ func (a *API) serverNames() []string {
 }
 
 // servers returns the servers that code can see, without the files that they are
-// from: paths of the host are none of the code's business.
+// from and where they run: the host is none of the code's business.
 func (a *API) servers() []mcpproxy.ServerStatus {
 	all := a.o.Upstreams.Usable()
 	for i := range all {
 		all[i].Error = withoutFolders(all[i].Error, append(all[i].Also, all[i].Source))
-		all[i].Source, all[i].Also = "", nil
+		all[i].Source, all[i].Also, all[i].Where = "", nil, ""
 		if err := a.o.Gate.Denied(all[i].Name, all[i].Alias); err != nil {
 			all[i].Status, all[i].Error = "denied", err.Error()
 		}

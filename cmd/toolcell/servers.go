@@ -80,8 +80,16 @@ func serversList(_ context.Context, o Options, p *mcpproxy.Proxy) error {
 		{Name: "REMARK", Wrap: true},
 	}
 	return printRows(o, all, noServers, noServersNext, columns, func(st mcpproxy.ServerStatus) []string {
-		return []string{st.Name, st.Status, string(st.Transport), st.Source, remark(st)}
+		return []string{st.Name, st.Status, transportOf(st), st.Source, remark(st)}
 	})
+}
+
+// transportOf returns how a server is reached, and that it is in a sandbox.
+func transportOf(st mcpproxy.ServerStatus) string {
+	if st.Where == mcpproxy.InSandbox {
+		return string(st.Transport) + ", sandboxed"
+	}
+	return string(st.Transport)
 }
 
 // The message if there are no servers, and what to do then.

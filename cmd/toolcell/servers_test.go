@@ -1,0 +1,46 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/toolcell/toolcell/mcpproxy"
+	"github.com/toolcell/toolcell/mcpproxy/config"
+)
+
+// shown returns what a command prints about the servers of p.
+func shown(t *testing.T, do serversFunc, p *mcpproxy.Proxy, asJSON bool) string {
+	t.Helper()
+	o, _ := newOptions(t)
+	out, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	o.Out, o.JSON = out, asJSON
+	if err := do(t.Context(), o, p); err != nil {
+		t.Log(err) // such as the code of check
+	}
+	return read(t, out)
+}
+
+// TestListSaysWhereServersRun: in the table only of those that are in a sandbox.
+func TestListSaysWhereServersRun(t *testing.T) {
+	p := mcpproxy.New(config.Config{Servers: []config.Server{
+		{Name: "boxed", Transport: config.Stdio, Command: "true"}, {Name: "plain", Transport: config.Stdio, Command: "true"},
+		{Name: "web", Transport: config.HTTP, URL: "https://mcp.example"},
+	}}, mcpproxy.Options{Sandboxed: func(s config.Server) bool { return s.Name == "boxed" }})
+	defer p.Close()
+	if got, want := strings.Fields(shown(t, serversList, p, false)), "NAME STATUS TRANSPORT SOURCE REMARK boxed idle stdio, sandboxed plain idle stdio web idle http"; strings.Join(got, " ") != want {
+		t.Errorf("the table is %q, want %q", got, want)
+	}
+	var where []string
+	for _, st := range rowsOf[mcpproxy.ServerStatus](t, shown(t, serversList, p, true)) {
+		where = append(where, st.Name+" "+st.Where)
+	}
+	if got := strings.Join(where, ", "); got != "boxed sandboxed, plain host, web remote" {
+		t.Errorf("in JSON: %s", got)
+	}
+}
