@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/transport/stdio"
@@ -66,5 +67,57 @@ func TestServersSayWhereTheyRun(t *testing.T) {
 	}
 	if got["fake"] != OnHost || got["boxed"] != InSandbox || got["bad"] != "" || len(got) != 3 {
 		t.Errorf("they run %v", got)
+	}
+}
+
+// TestErrorsSayWhatTheLauncherKnows, for those who may call the server: errors in our words, not
+// results in the server's.
+func TestErrorsSayWhatTheLauncherKnows(t *testing.T) {
+	const knows = "it tried to reach \x1b[31mevil.example\x1b[0m, not allowed\n\nand 7 others\n"
+	const said = "\nit tried to reach evil.example, not allowed\nand 7 others"
+	launch := func(config.Server) (stdio.Launcher, error) {
+		return func(ctx context.Context, s config.Server) (*stdio.Launched, error) {
+			before := time.Now()
+			l, err := stdio.OnHost(nil)(ctx, s)
+			if err == nil {
+				l.Explain = func(since time.Time) string {
+					if since.Before(before.Add(-time.Minute)) || since.After(time.Now()) {
+						t.Errorf("it asks about the time since %v", since)
+					}
+					return knows + strings.Repeat("x\n", 10_000)
+				}
+			}
+			return l, err
+		}, nil
+	}
+	for _, tt := range []struct {
+		name, tool string
+		env        []string
+		want       string
+	}{
+		{"exit", "crash", nil, "out of cheese, token is"},
+		{"error of the protocol", "refuse", nil, "bad arguments"},
+		{"no answer", "hang", nil, "no answer within 1s"},
+		{"failed start", "echo", []string{"FAKE_DIE_AT_START", "1"}, "; its stderr ended: API_KEY is missing"},
+		{"tools that cannot be listed", "echo", []string{"FAKE_TOOLS", "broken"}, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			p := proxyFor(t, Options{Launch: launch, CallTimeout: time.Second}, fake(t, tt.env...))
+			_, err := p.Call(t.Context(), CallRequest{Server: "fake", Tool: tt.tool})
+			if err == nil || !strings.Contains(err.Error(), tt.want+said) || !strings.HasSuffix(err.Error(), said+"\nx") {
+				t.Fatalf("%v\nwant %s%s and a line x", err, tt.want, said)
+			}
+			if !SaidByServer(err) {
+				t.Error("its names do not count as the server's")
+			}
+			if short := WithoutOutput(err); strings.Contains(short.Error(), "evil") || !errors.Is(short, err) {
+				t.Errorf("without them: %v", short)
+			}
+		})
+	}
+	p := proxyFor(t, Options{Launch: launch}, fake(t))
+	if got := mustCall(t, p, "fail", `{}`); !strings.Contains(got, "no such issue") || strings.Contains(got, "evil") {
+		t.Errorf("the result of a tool that failed: %s", got)
 	}
 }

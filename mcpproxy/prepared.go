@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/toolcell/toolcell/internal/deadline"
 	"github.com/toolcell/toolcell/internal/memory"
@@ -247,7 +248,9 @@ func (u *upstream) callInTurn(ctx context.Context, r request) (CallResult, error
 	if err := u.unchanged(ctx, s, r); err != nil {
 		return CallResult{}, err
 	}
-	return u.call(ctx, s, r, left)
+	began := time.Now()
+	result, err := u.call(ctx, s, r, left)
+	return result, s.Explain(err, began)
 }
 
 // unchanged returns ErrChanged if the definition of the tool has changed since Prepare. If

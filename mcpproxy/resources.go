@@ -42,6 +42,7 @@ func (u *upstream) listItems(ctx context.Context, r request) (json.RawMessage, e
 		return json.RawMessage("[]"), nil
 	}
 	r.sent.Store(true)
+	began := time.Now()
 	var all [][]byte
 	size := 0
 	for items, err := range s.Pages(ctx, r.want.Method) {
@@ -55,7 +56,7 @@ func (u *upstream) listItems(ctx context.Context, r request) (json.RawMessage, e
 			}
 		}
 		if err != nil {
-			return nil, u.explainReadError(ctx, s, err, r.what())
+			return nil, s.Explain(u.explainReadError(ctx, s, err, r.what()), began)
 		}
 	}
 	return slices.Concat([]byte("["), bytes.Join(all, []byte(",")), []byte("]")), nil
@@ -77,12 +78,13 @@ func (u *upstream) requestItem(ctx context.Context, r request) (json.RawMessage,
 	if !s.Offers(r.want.Method) {
 		return nil, fmt.Errorf("%s: the server has no %s", r.what(), kind)
 	}
+	began := time.Now()
 	reply, err := r.send(ctx, u, s, left, params)
 	if err == nil {
 		err = reply.Check()
 	}
 	if err != nil {
-		return nil, u.explainReadError(ctx, s, err, r.what())
+		return nil, s.Explain(u.explainReadError(ctx, s, err, r.what()), began)
 	}
 	return reply.Result, nil
 }

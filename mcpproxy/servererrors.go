@@ -66,8 +66,8 @@ func (u *upstream) explainReadError(ctx context.Context, s *transport.Session, e
 }
 
 // WithoutOutput returns an error of a server without the end of what the server
-// wrote to stderr, which may be anything, also the user's data: only who may call
-// the server, and the user, may see that.
+// wrote to stderr, which may be anything, also the user's data, and without names that it chose:
+// only who may call the server, and the user, may see that.
 func WithoutOutput(err error) error { return stdio.WithoutOutput(err) }
 
 // ShortOutput returns an error of a server with the one line of its stderr that
@@ -78,8 +78,8 @@ func ShortOutput(err error) error { return stdio.ShortOutput(err) }
 // reason, and all the lines that it has of that, if there are several.
 func Reason(err error) (lines []string, reason error) { return stdio.Reason(err) }
 
-// SaidByServer reports whether an error has words of a server: what it wrote to stderr, or
-// an error that it answered with.
+// SaidByServer reports whether an error has words of a server: what it wrote to stderr, an
+// error that it answered with, or names in an explanation.
 func SaidByServer(err error) bool {
 	var failed *remote.Error
 	var refused *jsonrpc.Error

@@ -89,12 +89,13 @@ const listWithin = 60 * time.Second
 func (u *upstream) fetch(s *transport.Session, asOf int) (*catalog.List, error) {
 	ctx, cancel := context.WithTimeoutCause(u.proxy.ctx, listWithin, noAnswer(listWithin))
 	defer cancel()
+	began := time.Now()
 	d, partial, err := listTools(ctx, s, u.server.URL != "", u.proxy.options.Log.With("server", u.server.Name))
 	if err != nil {
 		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
-		err = u.explainError(s, err, fmt.Sprintf("listing the tools of server %q", u.server.Name), nil)
+		err = s.Explain(u.explainError(s, err, fmt.Sprintf("listing the tools of server %q", u.server.Name), nil), began)
 		if u.proxy.ctx.Err() == nil {
 			u.rememberFailure(err)
 		}

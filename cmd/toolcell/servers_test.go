@@ -1,13 +1,16 @@
 package main
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/transport/stdio"
 )
 
 // shown returns what a command prints about the servers of p.
@@ -42,5 +45,22 @@ func TestListSaysWhereServersRun(t *testing.T) {
 	}
 	if got := strings.Join(where, ", "); got != "boxed sandboxed, plain host, web remote" {
 		t.Errorf("in JSON: %s", got)
+	}
+}
+
+// TestCheckSaysWhatTheLauncherKnows, in the line of the server.
+func TestCheckSaysWhatTheLauncherKnows(t *testing.T) {
+	launch := func(ctx context.Context, s config.Server) (*stdio.Launched, error) {
+		l, err := stdio.OnHost(nil)(ctx, s)
+		if err == nil {
+			l.Explain = func(time.Time) string { return "it tried to reach a.example\nand b.example" }
+		}
+		return l, err
+	}
+	s := config.Server{Name: "dead", Transport: config.Stdio, Command: "/bin/sh", Args: []string{"-c", "exit 1"}, Dir: "/"}
+	p := mcpproxy.New(config.Config{Servers: []config.Server{s}}, mcpproxy.Options{Launch: func(config.Server) (stdio.Launcher, error) { return launch, nil }})
+	defer p.Close()
+	if got, want := strings.Join(strings.Fields(shown(t, serversCheck, p, false)), " "), "exited: exit status 1; it tried to reach a.example; and b.example"; !strings.HasSuffix(got, want) {
+		t.Errorf("it says %s", got)
 	}
 }

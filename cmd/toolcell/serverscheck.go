@@ -147,7 +147,7 @@ func printChecked(o Options, rows []checked) error {
 		if r.Status == "ready" {
 			tools, took = fmt.Sprint(r.Tools), fmt.Sprintf("%d ms", r.Millis)
 		}
-		return []string{r.Name, r.Status, tools, took, console.OneLine(cmp.Or(r.reason, r.Error, r.Partial, r.Pins), maxRemark)}
+		return []string{r.Name, r.Status, tools, took, remarkLine(cmp.Or(r.reason, r.Error, r.Partial, r.Pins))}
 	})
 	if !o.JSON {
 		printOutput(o.Streams, rows)
@@ -155,9 +155,14 @@ func printChecked(o Options, rows []checked) error {
 	return err
 }
 
+// remarkLine returns a remark in one line. Those after the first explain it.
+func remarkLine(remark string) string {
+	return console.OneLine(strings.ReplaceAll(remark, "\n", "; "), maxRemark)
+}
+
 const (
-	maxRemark   = 600 // columns of a reason: it is at most some hundred bytes, and what is around it
-	outputLines = 20  // that are shown of what a server wrote
+	maxRemark   = 1600 // columns of a reason: it is at most some hundred bytes, what is around it, and what explains it
+	outputLines = 20   // that are shown of what a server wrote
 )
 
 // printOutput prints the output of servers that could not be started.

@@ -42,6 +42,9 @@ type link interface {
 	// EndError returns why the link ended while calls were waiting, if it is known and they
 	// have no reasons of their own.
 	EndError() error
+	// Explain returns an error of the server with what its Launcher knows of the time since
+	// then, which may be nothing; nil stays nil.
+	Explain(err error, since time.Time) error
 	// Written returns the last lines that the server wrote beside its messages, without secrets
 	// and escapes.
 	Written() []string

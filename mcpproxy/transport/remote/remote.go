@@ -103,6 +103,9 @@ func (r *Link) Ended() error {
 	return errors.New(context.Cause(r.down).Error()) // how it ended is no fault of a later request
 }
 
+// Explain implements the link of package transport: nothing is known of a remote server.
+func (r *Link) Explain(err error, _ time.Time) error { return err }
+
 // Expired implements the link of package transport.
 func (r *Link) Expired() bool {
 	return errors.Is(context.Cause(r.down), mcp.ErrSessionMissing)

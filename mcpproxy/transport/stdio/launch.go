@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"os"
+	"time"
 
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"golang.org/x/sys/unix"
@@ -22,6 +23,11 @@ type Launched struct {
 	Stdin *os.File
 	// Stdout and Stderr end a Read when they are closed.
 	Stdout, Stderr io.ReadCloser
+	// Explain returns lines that an error of the server should have after it, such as the hosts
+	// that it was not allowed to reach since then; "" is none. It may be nil. It may be called
+	// at any time, also after the end, and returns at once. The lines are cleaned, bounded
+	// (three of 300 bytes), and hidden from code that may not call the server.
+	Explain func(since time.Time) string
 }
 
 // A Child is a process with all that it has started: a process group of this host, or a

@@ -28,17 +28,19 @@ const (
 
 // Process is one server's Child with its pipes, whatever kind it is.
 type Process struct {
-	child  Child
-	stdin  *os.File
-	stdout io.ReadCloser
-	stderr io.ReadCloser
-	output *outputTail
-	isDown chan struct{} // exited or read is closed, whichever came first
-	once   sync.Once
-	exited chan struct{} // the child has ended
-	done   chan struct{} // and its stderr was read, its pipes closed
-	read   chan struct{} // closed by the reader of stdout when it is at the end
-	how    string        // Reap's
+	child   Child
+	stdin   *os.File
+	stdout  io.ReadCloser
+	stderr  io.ReadCloser
+	explain func(since time.Time) string // may be nil
+	began   time.Time                    // to be launched
+	output  *outputTail
+	isDown  chan struct{} // exited or read is closed, whichever came first
+	once    sync.Once
+	exited  chan struct{} // the child has ended
+	done    chan struct{} // and its stderr was read, its pipes closed
+	read    chan struct{} // closed by the reader of stdout when it is at the end
+	how     string        // Reap's
 
 	mu       sync.Mutex // held while signaling
 	gone     bool       // it has ended: signal no more
@@ -57,12 +59,13 @@ func OverPipes(stdin, stdout *os.File, notes *message.Notifications) *Transport 
 // Start has launch start s, and takes its messages. ctx is the launcher's alone: what has
 // started outlives it. The caller calls Stop in the end.
 func Start(ctx context.Context, s config.Server, launch Launcher, hidden *redact.Redactor, log *slog.Logger, notes *message.Notifications) (*Transport, error) {
+	began := time.Now()
 	l, err := launch(ctx, s)
 	if err != nil {
 		return nil, err
 	}
 	p := &Process{
-		child: l.Child, stdin: l.Stdin, stdout: l.Stdout, stderr: l.Stderr, output: newOutputTail(s.Name, hidden, log),
+		child: l.Child, stdin: l.Stdin, stdout: l.Stdout, stderr: l.Stderr, explain: l.Explain, began: began, output: newOutputTail(s.Name, hidden, log),
 		exited: make(chan struct{}), done: make(chan struct{}), read: make(chan struct{}), isDown: make(chan struct{}),
 	}
 	go p.watch()
@@ -111,9 +114,11 @@ func (p *Process) closePipes() {
 // abandon kills a child that nothing watches any more, and wakes those that wait for its
 // end.
 func (p *Process) abandon() {
-	contain.Func("ending a server", func() { p.signal(unix.SIGKILL) })() // what failed may be the child
+	contain.Func("ending a server", func() { // it may be the child that fails
+		defer p.closePipes()
+		p.signal(unix.SIGKILL)
+	})()
 	p.markDown()
-	p.closePipes()
 	for _, ended := range []chan struct{}{p.exited, p.done} {
 		select {
 		case <-ended:

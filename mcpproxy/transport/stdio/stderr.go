@@ -34,17 +34,18 @@ const outputMark = "; its stderr ended: "
 func (e *OutputError) Error() string { return e.err.Error() + outputMark + e.output }
 func (e *OutputError) Unwrap() error { return e.err }
 
-// HasOutput reports whether an error quotes the output of its server.
+// HasOutput reports whether an error quotes the output of its server, or has an explanation,
+// whose names may be the server's.
 func HasOutput(err error) bool {
 	var out *OutputError
-	return errors.As(err, &out)
+	return errors.As(err, &out) || explanationOf(err) != ""
 }
 
-// WithoutOutput returns an error whose text does not quote the output of the server.
+// WithoutOutput returns an error whose text has nothing of what HasOutput finds.
 func WithoutOutput(err error) error {
 	var out *OutputError
 	if !errors.As(err, &out) {
-		return err
+		return withoutExplanation(err)
 	}
 	return &shortError{fmt.Sprintf("%s; its stderr is shown by: %s", out.before(err), out.where), err}
 }
@@ -56,8 +57,8 @@ func ShortOutput(err error) error {
 	if !errors.As(err, &out) || !strings.Contains(out.output, "\n") {
 		return err
 	}
-	return &shortError{fmt.Sprintf("%s%s%s (all of it is shown by: %s)",
-		out.before(err), outputMark, text.Printable(reasonIn(out.output), maxReason), out.where), err}
+	return &shortError{fmt.Sprintf("%s%s%s (all of it is shown by: %s)%s",
+		out.before(err), outputMark, text.Printable(reasonIn(out.output), maxReason), out.where, explanationOf(err)), err}
 }
 
 // Reason returns an error that quotes only the line of the output that gives the reason, and
@@ -68,7 +69,8 @@ func Reason(err error) (lines []string, reason error) {
 	if !errors.As(err, &out) || !strings.Contains(out.output, "\n") {
 		return nil, err
 	}
-	return strings.Split(out.output, "\n"), &shortError{out.before(err) + "; its stderr says: " + text.Printable(reasonIn(out.output), maxReason), err}
+	said := out.before(err) + "; its stderr says: " + text.Printable(reasonIn(out.output), maxReason)
+	return strings.Split(out.output, "\n"), &shortError{said + explanationOf(err), err}
 }
 
 // Output returns the lines of its server that an error quotes, nil if it quotes none.

@@ -353,6 +353,7 @@ func (t *Transport) Begin(context.Context, *mcp.ClientSession, bool) {
 // Fail implements the link of package transport. A server that ended without having read
 // server/discover had another reason to.
 func (t *Transport) Fail(err, cause error) (suspect bool, why error) {
+	defer func() { why = t.Explain(why, t.began) }()
 	_ = t.Close()
 	t.Stop()
 	suspect = t.asked.Load() && (errors.Is(cause, message.ErrNoDiscover) || t.took.Load() || t.answered.Load())
