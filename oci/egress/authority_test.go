@@ -7,6 +7,7 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestTheAuthorityIsForItsHostsOnly, whether they are names or addresses: what code trusts
@@ -19,7 +20,7 @@ func TestTheAuthorityIsForItsHostsOnly(t *testing.T) {
 		{"example.com", "example.org", "192.0.2.7"},
 		{"example.com", "192.0.2.7", "2001:db8::7"},
 	} {
-		a, err := newAuthority(hosts)
+		a, err := newAuthority(hosts, Run, time.Now)
 		if err != nil {
 			t.Fatal(err)
 		}

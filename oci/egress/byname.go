@@ -78,7 +78,7 @@ func (b *Broker) connectNamed(client net.Conn, name Name) {
 	case errors.As(err, &timeout) && timeout.Timeout(), err == nil && first[0] != tlsHandshake && (first[0] < 'A' || first[0] > 'z'):
 		defer client.Close()
 		b.record(t, &refusal{http.StatusForbidden, "", fmt.Sprintf(
-			"the connection to %s began with neither TLS nor HTTP; for other protocols add \"tcp://%s\" to [network] allow and to the servers of the call", t, t)})
+			"the connection to %s began with neither TLS nor HTTP; for other protocols add \"tcp://%s\" to %s", t, t, b.o.Owner.listsHosts())})
 	case err != nil: // the client has given up, as it may
 		client.Close()
 	case first[0] == tlsHandshake:

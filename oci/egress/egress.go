@@ -14,7 +14,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -66,6 +65,7 @@ type Credential struct {
 // Options configure a Broker. Without Rules it does not start.
 type Options struct {
 	Rules       Rules
+	Owner       Owner    // Run if empty
 	Inspect     []string // hosts whose TLS ends here: the certificates that are made are good for no others
 	Credentials []Credential
 	// Proxy returns the proxy for a request, or nil. A proxy resolves names itself, so that
@@ -76,8 +76,10 @@ type Options struct {
 	Names       *NameTable       // hosts that are reached by name as well; nil is none
 	NameServers []net.PacketConn // sockets in the sandbox at Names.UDP
 	Named       []net.Listener   // and at Names.TCP
-	MaxBytes    int64            // sent and received by all connections; 1 GiB if 0
+	MaxBytes    int64            // sent and received by all connections: of a run in all, of a server in any hour; 1 GiB if 0
 	DialTimeout time.Duration    // to look up a name and connect; 30 s if 0
+
+	now func() time.Time // time.Now if nil
 }
 
 const (
@@ -86,7 +88,7 @@ const (
 	maxHeader     = 32 << 10 // bytes of a request's or an answer's; Node.js takes 16 KiB, nginx 32
 )
 
-// A Broker serves one run. It is safe for concurrent use.
+// A Broker serves one run or one server. It is safe for concurrent use, except for Serve.
 type Broker struct {
 	o         Options
 	authority *authority // nil if nothing is inspected
@@ -95,7 +97,7 @@ type Broker struct {
 	inspector *http.Server
 	handed    chan net.Conn // to the inspector
 	free      chan struct{} // room for connections of the code
-	usage     usage
+	usage     *usage
 	questions *rate.Limiter // about names
 
 	throughProxy atomic.Bool
@@ -110,45 +112,71 @@ type Broker struct {
 
 // Start serves connections from l and the sockets of the options, which it takes over, until
 // Close.
-func Start(l net.Listener, o Options) (_ *Broker, err error) {
-	defer func() {
-		if err != nil {
-			l.Close()
-			o.closeSockets()
-		}
-	}()
+func Start(l net.Listener, o Options) (*Broker, error) {
+	b, err := New(o)
+	if err != nil {
+		l.Close()
+		o.closeSockets()
+		return nil, err
+	}
+	b.Serve(l, o.NameServers, o.Named)
+	return b, nil
+}
+
+// New returns a Broker that serves nothing yet. Its Certificate is known, so that it can be put
+// where a process finds it that is still to be started. The sockets of the options are ignored.
+func New(o Options) (*Broker, error) {
+	o.Owner, o.NameServers, o.Named = cmp.Or(o.Owner, Run), nil, nil
 	if o.Rules == nil {
-		return nil, errors.New("there are no rules for the network of a run")
+		return nil, fmt.Errorf("there are no rules for the network of a %s", o.Owner)
+	}
+	if o.now == nil {
+		o.now = time.Now
 	}
 	o.MaxBytes, o.DialTimeout = cmp.Or(o.MaxBytes, 1<<30), cmp.Or(o.DialTimeout, 30*time.Second)
 	if o.Resolve == nil {
 		o.Resolve = resolve
 	}
-	b := &Broker{o: o, handed: make(chan net.Conn), free: make(chan struct{}, maxConns), conns: map[net.Conn]struct{}{}, usage: usage{left: o.MaxBytes}, questions: rate.NewLimiter(perSecond, perSecond)}
+	b := &Broker{
+		o: o, handed: make(chan net.Conn), free: make(chan struct{}, maxConns), conns: map[net.Conn]struct{}{},
+		usage: newUsage(o.Owner, o.MaxBytes, o.now), questions: rate.NewLimiter(perSecond, perSecond),
+	}
 	if len(o.Inspect) > 0 {
-		if b.authority, err = newAuthority(o.Inspect); err != nil {
-			return nil, fmt.Errorf("making the certificate authority of a run: %w", err)
+		var err error
+		if b.authority, err = newAuthority(o.Inspect, o.Owner, o.now); err != nil {
+			return nil, fmt.Errorf("making the certificate authority of a %s: %w", o.Owner, err)
 		}
 	}
 	b.large.clients, b.large.servers, b.large.tunnels = newSlots(), newSlots(), newSlots()
 	b.life, b.end = context.WithCancel(context.Background())
 	b.transport = b.newTransport()
 	b.proxy, b.inspector = b.newServer(b.serveProxy), b.newServer(b.serveHanded)
+	return b, nil
+}
+
+// Serve serves connections from l and to names in the background, until Close. It takes the sockets
+// over, and is called once at most, not at the same time as Close; after Close it closes them.
+func (b *Broker) Serve(l net.Listener, nameServers []net.PacketConn, named []net.Listener) {
+	b.o.NameServers, b.o.Named = nameServers, named
+	if b.life.Err() != nil {
+		l.Close()
+		b.o.closeSockets()
+		return
+	}
 	b.goServe(func() { _ = b.proxy.Serve(&limitedListener{l, b}) }, l)
 	b.goServe(func() { _ = b.inspector.Serve(&handedConns{b}) }, l)
-	for _, c := range o.NameServers {
+	for _, c := range nameServers {
 		b.goServe(func() { b.serveNames(c) }, c)
 	}
-	for _, l := range o.Named {
+	for _, l := range named {
 		b.goServe(func() { b.serveNamed(l) }, l)
 	}
-	return b, nil
 }
 
 // goServe serves in the background, and ends all of the network if that panics.
 func (b *Broker) goServe(serve func(), from io.Closer) {
 	b.tasks.Go(func() {
-		defer contain.Recover("serving the network of a run", func(error) { b.end(); from.Close() })
+		defer contain.Recover("serving the network of a "+string(b.o.Owner), func(error) { b.end(); from.Close() })
 		serve()
 	})
 }
@@ -218,6 +246,16 @@ func (b *Broker) Close() {
 // Uses returns what was reached and what was refused, in the order of the first requests.
 func (b *Broker) Uses() []Use { return b.usage.list() }
 
+// Contacts returns the hosts and ports that something was requested of or refused for, the latest
+// first. There are at most 50 for a server, and those that were dropped share a last one, whose
+// host is "others" and whose port is 0.
+func (b *Broker) Contacts() []Contact { return b.usage.contacts() }
+
+// RefusedSince returns why requests were refused since t or failed on their way, the latest first,
+// each reason once for a host and port: for a server at most 100. Their counts may include
+// earlier requests. Requests of calls that go on at the same time cannot be told apart.
+func (b *Broker) RefusedSince(t time.Time) []Refusal { return b.usage.since(t) }
+
 // Refusals returns why requests were refused, each reason once.
 func (b *Broker) Refusals() []string { return b.usage.reasons(&b.usage.refused) }
 
@@ -286,7 +324,7 @@ func (b *Broker) admit(c net.Conn) (_ net.Conn, err error) {
 			release()
 		}
 	}()
-	defer contain.Error("accepting a connection of a run", &err)
+	defer contain.Error("accepting a connection of a "+string(b.o.Owner), &err)
 	tcp := c.(*net.TCPConn)
 	if ok {
 		enlarge(tcp)
@@ -295,7 +333,7 @@ func (b *Broker) admit(c net.Conn) (_ net.Conn, err error) {
 	}
 	forget := b.keep(c)
 	return &slotConn{tcp, sync.OnceFunc(func() {
-		defer contain.Recover("closing a connection of a run", nil)
+		defer contain.Recover("closing a connection of a "+string(b.o.Owner), nil)
 		defer release()
 		forget()
 	})}, nil

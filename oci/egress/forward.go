@@ -30,7 +30,7 @@ func (b *Broker) newTransport() *http.Transport {
 			if err != nil {
 				return nil, &dialError{err}
 			}
-			return &countedConn{Conn: c, usage: &b.usage, target: to.target}, nil
+			return &countedConn{Conn: c, usage: b.usage, target: to.target}, nil
 		},
 		TLSClientConfig:        &tls.Config{RootCAs: b.o.Roots, MinVersion: tls.VersionTLS12},
 		TLSHandshakeTimeout:    b.o.DialTimeout,
@@ -132,6 +132,9 @@ func (b *Broker) relay(w http.ResponseWriter, r *http.Request, scheme string, t 
 		r.URL.Path = "/" // what net/http sends for it (RFC 9112, 3.2.1)
 	}
 	rule, why := b.check(r, scheme, t, credentials)
+	if why == nil {
+		why = b.full()
+	}
 	if why != nil {
 		b.refuse(w, t, why)
 		return
@@ -192,6 +195,7 @@ func (w finalWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 func (b *Broker) upstreamRefusal(t target, err error) *refusal {
 	var certificate *tls.CertificateVerificationError
 	var dial *dialError
+	var spent *bytesError
 	switch {
 	case errors.As(err, &dial):
 		return dialRefusal(dial.error)
@@ -199,10 +203,10 @@ func (b *Broker) upstreamRefusal(t target, err error) *refusal {
 		return &refusal{http.StatusForbidden, "", err.Error()}
 	case errors.As(err, &certificate):
 		err = fmt.Errorf("the certificate of %s is not valid: %w", t.host, certificate.Err)
-	case errors.Is(err, errBytes):
-		err = errBytes
+	case errors.As(err, &spent):
+		err = spent
 	case errors.Is(err, context.Canceled) && b.life.Err() != nil:
-		err = errors.New("the run has ended")
+		err = b.o.Owner.ended()
 	case errors.Is(err, context.Canceled):
 		err = fmt.Errorf("the code closed its connection before %s had answered", t.host)
 	default:

@@ -105,11 +105,22 @@ func (b *Broker) open(ctx context.Context, to destination) (server net.Conn, why
 	if to.scheme == "https" && b.o.Rules.Inspected("https", to.host, to.port) {
 		return nil, nil
 	}
+	if why := b.full(); why != nil {
+		return nil, why
+	}
 	if server, err = b.dial(ctx, to); err != nil {
 		return nil, dialRefusal(err)
 	}
 	b.usage.addRequest(to.host, to.port, rule)
 	return server, nil
+}
+
+// full refuses what would send or receive more bytes, if a server has to wait for that.
+func (b *Broker) full() *refusal {
+	if err := b.usage.full(); err != nil {
+		return &refusal{http.StatusTooManyRequests, "", err.Error()}
+	}
+	return nil
 }
 
 // dialRefusal explains to a client why a host cannot be reached.
@@ -196,7 +207,7 @@ type handedKey struct{}
 // inspect answers a client in the host's place.
 func (b *Broker) inspect(client net.Conn, buffered *bufio.Reader, t target) {
 	config := &tls.Config{
-		NextProtos: []string{"http/1.1"}, Certificates: []tls.Certificate{b.authority.leaf},
+		NextProtos: []string{"http/1.1"}, GetCertificate: b.authority.leafFor,
 		GetConfigForClient: func(hello *tls.ClientHelloInfo) (_ *tls.Config, err error) {
 			defer contain.Error("checking the name in a TLS handshake", &err)
 			if err = checkServerName(hello.ServerName, t.host); err != nil {

@@ -4,11 +4,12 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 )
 
 // TestHostsOnRecordAreBounded: those beyond the bound share one entry.
 func TestHostsOnRecordAreBounded(t *testing.T) {
-	var u usage
+	u := newUsage(Run, 0, time.Now)
 	for i := range maxUses + 5 {
 		u.addRequest(fmt.Sprintf("h%d.example", i), 443, "rule")
 	}
@@ -23,7 +24,7 @@ func TestHostsOnRecordAreBounded(t *testing.T) {
 
 // TestTheRuleOfARefusalIsOnRecord, and one without a rule leaves that of the request before.
 func TestTheRuleOfARefusalIsOnRecord(t *testing.T) {
-	var u usage
+	u := newUsage(Run, 0, time.Now)
 	u.addRequest("a.test", 443, "allow a.test")
 	u.addRefusal("a.test", 443, "", "a path with . or ..")
 	u.addRequest("b.test", 443, "allow b.test")
