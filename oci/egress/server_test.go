@@ -4,6 +4,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"slices"
@@ -60,6 +61,12 @@ func TestAServerWaitsForItsNextBytes(t *testing.T) {
 		return c.(*net.TCPConn), <-conns
 	}
 	open, at := tunnel()
+	idle, idleAt := tunnel()
+	first := helloFor("plain.test")
+	send(t, idle, first)
+	if _, err := io.ReadFull(idleAt, make([]byte, len(first))); err != nil {
+		t.Fatal(err)
+	}
 
 	if _, _, err := f.get(f.url("example.com", "/"+strings.Repeat("a", 500))); err == nil {
 		t.Error("an answer passed that is too long")
@@ -67,6 +74,8 @@ func TestAServerWaitsForItsNextBytes(t *testing.T) {
 	send(t, open, helloFor("plain.test"))
 	wantEnd(t, "a host that was connected to", at, nil)
 	wantEnd(t, "its client", open, nil)
+	wantEnd(t, "a host that is sent nothing", idleAt, nil)
+	wantEnd(t, "its client", idle, nil)
 
 	wait := "the server has sent and received as many bytes as it may in an hour (64 KiB); there is room again at " +
 		minute.UTC().Add(62*time.Minute).Format("15:04") + " UTC"
@@ -92,7 +101,6 @@ func TestAServerWaitsForItsNextBytes(t *testing.T) {
 		t.Errorf("an hour later: %d %q, error %v", status, body, err)
 	}
 	open, at = tunnel()
-	first := helloFor("plain.test")
 	send(t, open, first)
 	_ = open.CloseWrite()
 	wantEnd(t, "a host an hour later", at, first)

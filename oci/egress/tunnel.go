@@ -40,6 +40,8 @@ func (b *Broker) exchange(client net.Conn, read []byte, server net.Conn, t targe
 	if _, err := server.Write(read); err != nil {
 		return
 	}
+	stop := b.usage.whenSpent(func() { client.Close(); server.Close() })
+	defer stop()
 	largest := smallCopy
 	release, ok := b.large.tunnels.take()
 	defer release()

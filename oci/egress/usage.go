@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"time"
@@ -67,6 +68,8 @@ type usage struct {
 
 	mu      sync.Mutex
 	bytes   budget
+	hour    context.Context // of a server: ends when its bytes are used up, and begins anew
+	endHour context.CancelFunc
 	uses    []Contact
 	others  Contact   // those that a server's records no longer have
 	refused []Refusal // a server's in the order of their last times
@@ -74,10 +77,12 @@ type usage struct {
 }
 
 func newUsage(owner Owner, maxBytes int64, now func() time.Time) *usage {
-	return &usage{
+	u := &usage{
 		owner: owner, now: now, bytes: budget{owner: owner, most: maxBytes},
 		others: Contact{Host: others},
 	}
+	u.hour, u.endHour = context.WithCancel(context.Background())
+	return u
 }
 
 // others is the host of the entry that hosts without one of their own share.
@@ -198,10 +203,20 @@ func (u *usage) addBytes(host string, port uint16, sent, received int64) error {
 	r := Refusal{Host: use.Host, Port: use.Port, Reason: over.Error(), Count: 1, Last: use.Last}
 	if u.owner == Server {
 		u.refused = addLatest(u.refused, r)
+		u.endHour()
+		u.hour, u.endHour = context.WithCancel(context.Background())
 	} else {
 		u.refused = append(u.refused, r)
 	}
 	return over
+}
+
+// whenSpent calls end in the background when the bytes of a server are used up, until stop is called.
+// Connections of a run that pass something end by themselves, and the others with the run.
+func (u *usage) whenSpent(end func()) (stop func() bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return context.AfterFunc(u.hour, contain.Func("ending a connection", end))
 }
 
 // full returns an error if a server has to wait until more bytes may pass. A run need not be
