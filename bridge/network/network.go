@@ -1,9 +1,9 @@
 // Package network gives one run the egress that its call asked for and the user's
 // policy allows: a broker (oci/egress) behind a listener in the run's sandbox, the variables
 // by which clients in there find it, and a name server and listeners for those that do not look
-// for it.
+// for it. It gives the same to an MCP server of the user that has a sandbox (Prepare).
 //
-// It promises that egress ends with the run, also in a session, and
+// It promises that egress ends with the run, also in a session, or with the server, and
 // that credentials stay on the host: code finds placeholders.
 package network
 
@@ -48,25 +48,33 @@ func Open(sandbox Sandbox, g *hosts.Grant) (*Access, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := egress.Options{Rules: g}
-	if g.ViaProxy {
-		o.Proxy = http.ProxyFromEnvironment
-	}
-	a := &Access{sandbox: sandbox, targets: g.Targets, file: g.File}
-	for _, t := range g.Targets {
-		if !t.TCP && slices.ContainsFunc(t.Ports, func(port uint16) bool { return g.Inspected("https", t.Host, port) }) {
-			o.Inspect = append(o.Inspect, t.Host)
-		}
-	}
-	a.inside = runner.Network{Variables: proxyVariables("http://"+l.Addr().String(), g.Targets)}
-	o.Credentials = a.addPlaceholders(g.Credentials)
+	a, o := newAccess(g, l.Addr().String())
+	a.sandbox = sandbox
 	a.listenByName(&o)
 	if a.broker, err = egress.Start(l, o); err != nil {
 		_ = sandbox.Resolve(false)
 		return nil, err
 	}
-	a.trust(HostRoots(), a.broker.Certificate())
+	a.trust(HostRoots(), a.broker.Certificate(), runner.RootsFile)
 	return a, nil
+}
+
+// newAccess returns what does not need the sandbox: the variables for clients of a proxy at an
+// address inside, and the options of a broker.
+func newAccess(g *hosts.Grant, proxy string) (a *Access, o egress.Options) {
+	o.Rules = g
+	if g.ViaProxy {
+		o.Proxy = http.ProxyFromEnvironment
+	}
+	a = &Access{targets: g.Targets, file: g.File}
+	for _, t := range g.Targets {
+		if !t.TCP && slices.ContainsFunc(t.Ports, func(port uint16) bool { return g.Inspected("https", t.Host, port) }) {
+			o.Inspect = append(o.Inspect, t.Host)
+		}
+	}
+	a.inside = runner.Network{Variables: proxyVariables("http://"+proxy, g.Targets)}
+	o.Credentials = a.addPlaceholders(g.Credentials)
+	return a, o
 }
 
 // listenByName adds what serves hosts by name, if the sandbox can have it.
@@ -132,14 +140,15 @@ func proxyVariables(proxy string, targets []hosts.Target) map[string]string {
 }
 
 // trust has clients trust what the host does, and the broker where it stands in for
-// hosts. With neither there is nothing to add to what the image trusts.
-func (a *Access) trust(roots, broker []byte) {
+// hosts, once they are in a file inside. With neither there is nothing to add to what the image
+// trusts.
+func (a *Access) trust(roots, broker []byte, file string) {
 	if len(roots)+len(broker) == 0 {
 		return
 	}
 	a.inside.Roots = string(roots) + "\n" + string(broker)
 	for _, name := range []string{"SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "NODE_EXTRA_CA_CERTS"} {
-		a.inside.Variables[name] = runner.RootsFile
+		a.inside.Variables[name] = file
 	}
 }
 

@@ -134,7 +134,7 @@ func TestConnectionsGoThroughTheHostsProxyIfThePolicySaysSo(t *testing.T) {
 // TestWithoutRootsTheImageKeepsItsOwn: variables that name a file would take them away.
 func TestWithoutRootsTheImageKeepsItsOwn(t *testing.T) {
 	a := &Access{inside: runner.Network{Variables: map[string]string{}}}
-	if a.trust(nil, nil); a.inside.Roots != "" || len(a.inside.Variables) > 0 {
+	if a.trust(nil, nil, runner.RootsFile); a.inside.Roots != "" || len(a.inside.Variables) > 0 {
 		t.Errorf("inside is %+v", a.inside)
 	}
 }
