@@ -26,6 +26,7 @@ type Host struct {
 	UIDs       IDMap
 	GIDs       IDMap
 	OwnUIDs    IDRange // for the code, one per sandbox; if empty, all share UIDs.User
+	ServerUIDs IDRange // for MCP servers in sandboxes, one for each; never the code's; empty if there are too few
 	Cgroup     Cgroup
 	ProcNames  []string       // names in /proc that everyone may read, except processes
 	NoProc     bool           // no /proc can be mounted, since ours is partly covered
@@ -63,7 +64,7 @@ func (h *Host) mapRoot() error {
 		return err
 	}
 	h.UIDs, h.GIDs = mapAsRoot(uids, int64(h.InsideUID)), mapAsRoot(gids, int64(h.InsideGID))
-	h.OwnUIDs = ownIDs(uids, h.UIDs)
+	h.OwnUIDs, h.ServerUIDs = ownIDs(uids, h.UIDs)
 	return nil
 }
 
@@ -84,7 +85,7 @@ func (h *Host) mapUser() {
 		// One without the other is useless, and a single-ID map is written without the tools.
 		h.UIDs.User, h.GIDs.User = -1, -1
 	}
-	h.OwnUIDs = ownIDs(subordinate, h.UIDs)
+	h.OwnUIDs, h.ServerUIDs = ownIDs(subordinate, h.UIDs)
 }
 
 // UserName returns the name of a user, or the number if it has no name.

@@ -18,8 +18,8 @@ const BaseID = 1879048192
 // (/proc/self/uid_map), or subordinate IDs of the user (/etc/subuid).
 type IDRange struct{ Start, Size int64 }
 
-// contains reports whether id lies in the range.
-func (r IDRange) contains(id int64) bool { return id >= r.Start && id < r.Start+r.Size }
+// Contains reports whether id lies in the range.
+func (r IDRange) Contains(id int64) bool { return id >= r.Start && id < r.Start+r.Size }
 
 // An IDMap has the host IDs of a sandbox's only two IDs: 0, which owns its files and runs no
 // user code, and the ID that the code runs as.
@@ -33,7 +33,7 @@ type IDMap struct {
 // namespace: all on a host, 65536 in most containers.
 func mapAsRoot(available []IDRange, want int64) IDMap {
 	for _, r := range available {
-		if r.contains(BaseID) && r.contains(BaseID+want) {
+		if r.Contains(BaseID) && r.Contains(BaseID+want) {
 			return IDMap{Root: BaseID, User: BaseID + want}
 		}
 	}
@@ -58,39 +58,76 @@ func mapAsRoot(available []IDRange, want int64) IDMap {
 // containers of other programs.
 func MapAsUser(self int64, subordinate []IDRange) IDMap {
 	for _, r := range subordinate {
-		if r.Size > 0 && !r.contains(self) {
+		if r.Size > 0 && !r.Contains(self) {
 			return IDMap{Root: self, User: r.Start + r.Size - 1}
 		}
 	}
 	return IDMap{Root: self, User: -1}
 }
 
-// MaxOwnIDs is the largest range that ownIDs returns: more than the sandboxes of several
+// MaxOwnIDs is the largest range that ownIDs returns for code: more than the sandboxes of several
 // servers need at once.
 const MaxOwnIDs = 1024
 
+// MaxServerIDs is the largest range that it returns for MCP servers, which keep theirs: folders on
+// the disk belong to these IDs.
+const MaxServerIDs = 256
+
+// minOwnIDs is how many IDs must be left for code where servers get some.
+const minOwnIDs = 64
+
+// endOfFree is behind the last ID of the range that begins with BaseID.
+const endOfFree = 1 << 31
+
 // ownIDs returns IDs next to those of m, one per sandbox for the code: those just below, or
-// above if there are more.
-func ownIDs(available []IDRange, m IDMap) IDRange {
+// above if there are more. No ID is also in the second range, which is for MCP servers, and empty
+// if there are too few IDs for both.
+func ownIDs(available []IDRange, m IDMap) (code, servers IDRange) {
 	for _, r := range available {
-		if !r.contains(m.User) {
+		if !r.Contains(m.User) {
 			continue
 		}
 		first, end := max(r.Start, 1), m.User
 		switch m.Root {
 		case BaseID:
-			first = BaseID + 1 // lower ones may be in use
+			// Lower ones may be in use. The code's follow from its ID inside, which is a setting, so
+			// those of servers are far away from them, the same for each setting.
+			code, _ = split(IDRange{BaseID + 1, end - BaseID - 1}, IDRange{end + 1, r.Start + r.Size - end - 1}, 0)
+			return code, lastIDs(r, code, m)
 		case end - 1:
 			end = m.Root
 		}
-		below := IDRange{max(first, end-MaxOwnIDs), min(MaxOwnIDs, end-first)}
-		above := IDRange{m.User + 1, min(MaxOwnIDs, r.Start+r.Size-m.User-1)}
-		if above.Size > below.Size {
-			return above
+		free := max(end-first, r.Start+r.Size-m.User-1)
+		reserved := min(MaxServerIDs, free/4)
+		if free-reserved < minOwnIDs {
+			reserved = 0
 		}
-		return below
+		return split(IDRange{first, end - first}, IDRange{m.User + 1, r.Start + r.Size - m.User - 1}, reserved)
 	}
-	return IDRange{}
+	return IDRange{}, IDRange{}
+}
+
+// split takes the IDs for code and behind them so many for servers from the larger of two ranges,
+// beginning at the end of the one below, or the start of the one above.
+func split(below, above IDRange, servers int64) (forCode, forServers IDRange) {
+	const most = MaxOwnIDs + MaxServerIDs // that are of use
+	if min(above.Size, most) > min(below.Size, most) {
+		n := min(MaxOwnIDs, above.Size-servers)
+		return IDRange{above.Start, n}, IDRange{above.Start + n, servers}
+	}
+	n := min(MaxOwnIDs, below.Size-servers)
+	start := below.Start + below.Size - n
+	return IDRange{start, n}, IDRange{start - servers, servers}
+}
+
+// lastIDs returns the last IDs of r that belong to nothing on a host, for servers.
+func lastIDs(r, code IDRange, m IDMap) IDRange {
+	end := min(r.Start+r.Size, endOfFree)
+	last := IDRange{end - MaxServerIDs, MaxServerIDs}
+	if last.Start <= BaseID || last.Contains(m.User) || code.Start < end && last.Start < code.Start+code.Size {
+		return IDRange{}
+	}
+	return last
 }
 
 // ParseSubIDs reads /etc/subuid or /etc/subgid (subuid(5)): lines of
@@ -139,7 +176,7 @@ func readSubIDs(path, name string, uid int, available []IDRange) []IDRange {
 	ranges := ParseSubIDs(f, name, uid)
 	for i, r := range ranges {
 		for _, a := range available {
-			if a.contains(r.Start) {
+			if a.Contains(r.Start) {
 				ranges[i].Size = min(r.Size, a.Start+a.Size-r.Start)
 			}
 		}

@@ -52,29 +52,44 @@ func TestMapAsUser(t *testing.T) {
 	}
 }
 
+// TestOwnIDsAreNotThoseOfTheMap, and code never has one that is reserved for a server.
 func TestOwnIDsAreNotThoseOfTheMap(t *testing.T) {
+	all, last := []IDRange{{0, 4294967295}}, IDRange{1<<31 - 256, 256}
 	for name, tt := range map[string]struct {
-		available []IDRange
-		m         IDMap
-		want      IDRange
+		available     []IDRange
+		m             IDMap
+		code, servers IDRange
 	}{
-		"a host":               {[]IDRange{{0, 4294967295}}, IDMap{BaseID, BaseID + 65534}, IDRange{BaseID + 64510, 1024}},
-		"a low id inside":      {[]IDRange{{0, 4294967295}}, IDMap{BaseID, BaseID + 5}, IDRange{BaseID + 6, 1024}},
-		"the lowest id inside": {[]IDRange{{0, 4294967295}}, IDMap{BaseID, BaseID + 1}, IDRange{BaseID + 2, 1024}},
-		"a container":          {[]IDRange{{0, 65536}}, IDMap{65534, 65535}, IDRange{64510, 1024}},
-		"a container of three": {[]IDRange{{0, 3}}, IDMap{1, 2}, IDRange{1, 0}},
-		"single ids":           {[]IDRange{{0, 1}, {1000, 1}, {5000, 1}}, IDMap{1000, 5000}, IDRange{5000, 0}},
-		"as useradd gives":     {[]IDRange{{100000, 65536}}, IDMap{1000, 165535}, IDRange{164511, 1024}},
-		"few subordinate ids":  {[]IDRange{{0, 10}, {100000, 3}}, IDMap{1000, 100002}, IDRange{100000, 2}},
-		"one subordinate id":   {[]IDRange{{100000, 1}}, IDMap{1000, 100000}, IDRange{100000, 0}},
-		"a single id":          {[]IDRange{{0, 1}}, IDMap{0, -1}, IDRange{}},
+		"a host":                    {all, IDMap{BaseID, BaseID + 65534}, IDRange{BaseID + 64510, 1024}, last},
+		"a low id inside":           {all, IDMap{BaseID, BaseID + 5}, IDRange{BaseID + 6, 1024}, last},
+		"the lowest id inside":      {all, IDMap{BaseID, BaseID + 1}, IDRange{BaseID + 2, 1024}, last},
+		"the highest id inside":     {all, IDMap{BaseID, 1<<31 - 300}, IDRange{1<<31 - 1324, 1024}, last},
+		"an id of servers inside":   {all, IDMap{BaseID, 1<<31 - 200}, IDRange{1<<31 - 1224, 1024}, IDRange{}},
+		"an id above them inside":   {all, IDMap{BaseID, 1<<31 + 5}, IDRange{1<<31 - 1019, 1024}, IDRange{}},
+		"a large container":         {[]IDRange{{0, BaseID + 2000}}, IDMap{BaseID, BaseID + 5}, IDRange{BaseID + 6, 1024}, IDRange{BaseID + 1744, 256}},
+		"one that is a little less": {[]IDRange{{0, BaseID + 1200}}, IDMap{BaseID, BaseID + 5}, IDRange{BaseID + 6, 1024}, IDRange{}},
+		"a container":               {[]IDRange{{0, 65536}}, IDMap{65534, 65535}, IDRange{64510, 1024}, IDRange{64254, 256}},
+		"a container of three":      {[]IDRange{{0, 3}}, IDMap{1, 2}, IDRange{1, 0}, IDRange{1, 0}},
+		"single ids":                {[]IDRange{{0, 1}, {1000, 1}, {5000, 1}}, IDMap{1000, 5000}, IDRange{5000, 0}, IDRange{5000, 0}},
+		"as useradd gives":          {[]IDRange{{100000, 65536}}, IDMap{1000, 165535}, IDRange{164511, 1024}, IDRange{164255, 256}},
+		"a thousand":                {[]IDRange{{100000, 1001}}, IDMap{1000, 101000}, IDRange{100250, 750}, IDRange{100000, 250}},
+		"enough for both":           {[]IDRange{{100000, 86}}, IDMap{1000, 100085}, IDRange{100021, 64}, IDRange{100000, 21}},
+		"too few for both":          {[]IDRange{{100000, 84}}, IDMap{1000, 100083}, IDRange{100000, 83}, IDRange{100000, 0}},
+		"few subordinate ids":       {[]IDRange{{0, 10}, {100000, 3}}, IDMap{1000, 100002}, IDRange{100000, 2}, IDRange{100000, 0}},
+		"one subordinate id":        {[]IDRange{{100000, 1}}, IDMap{1000, 100000}, IDRange{100000, 0}, IDRange{100000, 0}},
+		"a single id":               {[]IDRange{{0, 1}}, IDMap{0, -1}, IDRange{}, IDRange{}},
 	} {
-		got := ownIDs(tt.available, tt.m)
-		if got != tt.want {
-			t.Errorf("%s: got %+v, want %+v", name, got, tt.want)
+		code, servers := ownIDs(tt.available, tt.m)
+		if code != tt.code || servers != tt.servers {
+			t.Errorf("%s: got %+v for code and %+v for servers, want %+v and %+v", name, code, servers, tt.code, tt.servers)
 		}
-		if got.Size > 0 && (got.contains(tt.m.Root) || got.contains(tt.m.User)) {
-			t.Errorf("%s: %+v has an id of %+v", name, got, tt.m)
+		for id := servers.Start; id < servers.Start+servers.Size; id++ {
+			if code.Contains(id) || id == tt.m.Root || id == tt.m.User {
+				t.Errorf("%s: %d of a server is also the code's", name, id)
+			}
+		}
+		if code.Contains(tt.m.Root) || code.Contains(tt.m.User) {
+			t.Errorf("%s: %+v has an id of %+v", name, code, tt.m)
 		}
 	}
 }

@@ -29,7 +29,7 @@ func TestNoTwoSandboxesHaveOneID(t *testing.T) {
 	var last *IDSlot
 	for n, s := range []*IDSlots{one, other, one, other, other} {
 		last = s.Acquire()
-		if seen[last.ID] || !ids.contains(last.ID) {
+		if seen[last.ID] || !ids.Contains(last.ID) {
 			t.Errorf("number %d: %d was given out", n, last.ID)
 		}
 		seen[last.ID] = true
@@ -38,7 +38,7 @@ func TestNoTwoSandboxesHaveOneID(t *testing.T) {
 		t.Errorf("notes: %q", notes)
 	}
 	extra := one.Acquire()
-	if !ids.contains(extra.ID) || !strings.Contains(strings.Join(one.Notes(), ""), "all 5 user IDs") {
+	if !ids.Contains(extra.ID) || !strings.Contains(strings.Join(one.Notes(), ""), "all 5 user IDs") {
 		t.Errorf("with none left: %d, notes %q", extra.ID, one.Notes())
 	}
 	extra.Release() // was never its own

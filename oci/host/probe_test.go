@@ -124,8 +124,8 @@ func TestIDsOfRootAreNotThoseOfTheHost(t *testing.T) {
 	} else if err := h.mapRoot(); err != nil {
 		t.Fatal(err)
 	}
-	if HasAllIDs() && (h.UIDs != IDMap{BaseID, BaseID + 65534} || h.GIDs != h.UIDs || h.OwnUIDs.Size != MaxOwnIDs) {
-		t.Errorf("users %+v, groups %+v, own %+v", h.UIDs, h.GIDs, h.OwnUIDs)
+	if HasAllIDs() && (h.UIDs != IDMap{BaseID, BaseID + 65534} || h.GIDs != h.UIDs || h.OwnUIDs.Size != MaxOwnIDs || h.ServerUIDs.Size != MaxServerIDs) {
+		t.Errorf("users %+v, groups %+v, own %+v, of servers %+v", h.UIDs, h.GIDs, h.OwnUIDs, h.ServerUIDs)
 	}
 }
 
@@ -142,7 +142,7 @@ func TestUserMapsToItself(t *testing.T) {
 		}
 		if want := granted && ThisSystem().mapsSubordinateIDs(); h.UIDs.User > 0 != want || h.GIDs.User > 0 != want {
 			t.Errorf("PATH %q: users %+v, groups %+v", path, h.UIDs, h.GIDs)
-		} else if own := h.OwnUIDs; own.Size > 0 != want || own.contains(h.UIDs.User) {
+		} else if own := h.OwnUIDs; own.Size > 0 != want || own.Contains(h.UIDs.User) {
 			t.Errorf("PATH %q: users %+v and for sandboxes %+v", path, h.UIDs, own)
 		} else if !want && (h.UIDs.User != -1 || h.GIDs.User != -1) {
 			t.Errorf("PATH %q: users %+v, groups %+v, want none for the code", path, h.UIDs, h.GIDs)
