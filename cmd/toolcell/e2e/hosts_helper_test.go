@@ -1,19 +1,15 @@
 package e2e
 
 import (
-	"errors"
-	"fmt"
 	"os"
-	"os/exec"
-	"os/user"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 
+	"github.com/toolcell/toolcell/internal/ostest"
 	"github.com/toolcell/toolcell/oci"
 )
 
@@ -89,11 +85,8 @@ func (c *client) wantStart(t *testing.T, h *host) {
 	c.python(t, "print([l.split()[1] for l in open('/proc/self/status') if l.startswith('Seccomp_filters')][0])").want(t, filters)
 }
 
-// The users that the tests make if they run as root, and keep.
-const (
-	testUser  = "toolcell-test"
-	oneIDUser = "toolcell-test-one-id" // has no subordinate ids
-)
+// oneIDUser is one that the tests make if they run as root, and keep. It has no subordinate ids.
+const oneIDUser = ostest.UserName + "-one-id"
 
 // hosts gives every kind of host that can be had here. The home folders are
 // made once, so that an image is unpacked once for each.
@@ -102,12 +95,12 @@ var hosts = sync.OnceValues(func() ([]*host, error) {
 	all := []*host{self}
 	if os.Geteuid() == 0 {
 		self.name = "root"
-		cred, err := ordinaryUser(testUser)
+		cred, err := ostest.MakeUser(ostest.UserName)
 		if err != nil {
 			return nil, err
 		}
 		// useradd gives system users no subordinate ids.
-		without, err := ordinaryUser(oneIDUser, "--system")
+		without, err := ostest.MakeUser(oneIDUser, "--system")
 		if err != nil {
 			return nil, err
 		}
@@ -130,23 +123,6 @@ var hosts = sync.OnceValues(func() ([]*host, error) {
 	}
 	return all, nil
 })
-
-// ordinaryUser makes a user as the distribution's useradd does, unless it is there.
-func ordinaryUser(name string, flags ...string) (*syscall.Credential, error) {
-	u, err := user.Lookup(name)
-	if err != nil {
-		if out, err := exec.Command("useradd", append(flags, "--create-home", name)...).CombinedOutput(); err != nil {
-			return nil, fmt.Errorf("making the user %s: %w: %s", name, err, out)
-		}
-		if u, err = user.Lookup(name); err != nil {
-			return nil, err
-		}
-	}
-	uid, err1 := strconv.Atoi(u.Uid)
-	gid, err2 := strconv.Atoi(u.Gid)
-	// In a further group, as people are: "users" of Debian.
-	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid), Groups: []uint32{100}}, errors.Join(err1, err2)
-}
 
 // onHosts runs a test on every kind of host.
 func onHosts(t *testing.T, test func(t *testing.T, h *host)) {

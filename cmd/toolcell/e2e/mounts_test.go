@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/toolcell/toolcell/internal/ostest"
 )
 
 // mountFolder makes a folder of the host's user that others may use as mode
@@ -55,7 +57,7 @@ func (h *host) owner(t *testing.T) *syscall.Credential {
 	if h.cred != nil {
 		return h.cred
 	}
-	cred, err := ordinaryUser(testUser)
+	cred, err := ostest.MakeUser(ostest.UserName)
 	if err != nil {
 		t.Fatal(err)
 	}

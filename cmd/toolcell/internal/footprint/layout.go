@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/toolcell/toolcell/internal/state"
 )
 
 // A Role is what a place is for. It decides which names in it are toolcell's.
@@ -182,7 +184,7 @@ func (f *Found) sort(p *opened) error {
 
 // sortInner sorts what is in a folder of a place that is not toolcell's alone.
 func (f *Found) sortInner(p *opened, name string, e entry) (folder item, err error) {
-	dir, err := openDir(int(p.dir.Fd()), name)
+	dir, err := state.OpenBelow(int(p.dir.Fd()), name)
 	if err != nil { // a link or a file, which goes as it is
 		return item{kind: e.kind, place: p, path: name}, nil
 	}

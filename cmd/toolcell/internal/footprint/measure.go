@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/toolcell/toolcell/internal/contain"
+	"github.com/toolcell/toolcell/internal/state"
 )
 
 // A fileID tells files from each other.
@@ -100,7 +101,7 @@ func (i item) parent() (fd int, closeIt func(), err error) {
 	if above == "." {
 		return int(i.place.dir.Fd()), func() {}, nil
 	}
-	dir, err := openDir(int(i.place.dir.Fd()), above)
+	dir, err := state.OpenBelow(int(i.place.dir.Fd()), above)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -137,7 +138,7 @@ func (t *tally) file(at int, name, path, counted string, down func(*os.File, str
 	if !isDir || down == nil {
 		return nil
 	}
-	dir, err := openDir(at, name)
+	dir, err := state.OpenBelow(at, name)
 	if err != nil {
 		return nil //nolint:nilerr // closed even to its owner, or mounted there: it counts as empty
 	}
@@ -160,44 +161,6 @@ func (t *tally) tree(ctx context.Context, dir *os.File, path, counted string) er
 		}
 	}
 	return nil
-}
-
-// openDir opens a folder below another. It follows no link and does not go into another mount.
-func openDir(at int, path string) (*os.File, error) {
-	const flags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
-	fd, err := unix.Openat2(at, path, &unix.OpenHow{Flags: flags, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_XDEV})
-	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) {
-		fd, err = openDirBefore56(at, path, flags)
-	}
-	if err != nil {
-		return nil, &os.PathError{Op: "open", Path: path, Err: err}
-	}
-	return os.NewFile(uintptr(fd), path), nil
-}
-
-// openDirBefore56 is openDir where openat2 is missing or refused, which Linux has since 5.6. There
-// another mount is noticed only if it is another file system.
-func openDirBefore56(at int, path string, flags int) (fd int, err error) {
-	var above, here unix.Stat_t
-	if err := unix.Fstat(at, &above); err != nil {
-		return 0, err
-	}
-	fd = at
-	for part := range strings.SplitSeq(path, "/") {
-		next, err := unix.Openat(fd, part, flags, 0)
-		if fd != at {
-			unix.Close(fd)
-		}
-		if err != nil {
-			return 0, err
-		}
-		fd = next
-	}
-	if err := unix.Fstat(fd, &here); err != nil || here.Dev != above.Dev {
-		unix.Close(fd)
-		return 0, unix.EXDEV
-	}
-	return fd, nil
 }
 
 // namesIn lists a folder, in order.

@@ -141,10 +141,10 @@ func (r *Removal) remove(ctx context.Context, at int, name, path string) bool {
 
 // empty removes what is in a folder. Images have folders that their owner may not write to.
 func (r *Removal) empty(ctx context.Context, at int, name, path string) (all bool, err error) {
-	dir, err := openDir(at, name)
+	dir, err := state.OpenBelow(at, name)
 	if errors.Is(err, unix.EACCES) {
 		if err = chmodNoFollow(at, name); err == nil {
-			dir, err = openDir(at, name)
+			dir, err = state.OpenBelow(at, name)
 		}
 	}
 	if errors.Is(err, unix.EXDEV) {
