@@ -84,6 +84,7 @@ var imports = map[string][]string{
 	"oci/doctor":    {"oci/host", "oci/spec"},
 	"oci/egress":    {},
 	"oci/fork":      {"oci/container", "oci/host", "oci/limits", "oci/pid1", "oci/spec"},
+	"oci/homes":     {"oci/host"},
 	"oci/host":      {},
 	"oci/limits":    {"oci/host", "oci/spec"},
 	"oci/ocitest":   {"oci/..."},

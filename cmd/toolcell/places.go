@@ -1,14 +1,18 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/footprint"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
+	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/internal/program"
+	"github.com/toolcell/toolcell/oci/homes"
 	"github.com/toolcell/toolcell/oci/host"
 )
 
@@ -21,6 +25,7 @@ func places(s settings.Settings) []footprint.Place {
 	}
 	add(s.Dirs.Cache, footprint.Cache)
 	add(s.Dirs.State, footprint.State)
+	all[len(all)-1].Owned = newOwnedHomes(s)
 	for _, dir := range s.RunDirs() {
 		add(dir, footprint.Run)
 	}
@@ -59,4 +64,37 @@ func madeAbove(dir string, s settings.Settings) (up int, standard bool) {
 		return 0, true
 	}
 	return 0, false
+}
+
+// ownedHomes are the homes of servers, which belong to IDs of theirs. The host is looked at only if
+// there are any.
+type ownedHomes struct {
+	store func() (*homes.Store, error)
+}
+
+func newOwnedHomes(s settings.Settings) ownedHomes {
+	return ownedHomes{sync.OnceValues(func() (store *homes.Store, err error) {
+		defer contain.Error("probing the host", &err)
+		h, err := host.Probe(s.UID, s.GID)
+		return homes.Open(s.Dirs.Homes(), h), err
+	})}
+}
+
+// Measure returns what one takes.
+func (o ownedHomes) Measure(ctx context.Context, path string) (bytes, files int64, err error) {
+	store, err := o.store()
+	if err != nil {
+		return 0, 0, err
+	}
+	use, err := store.SizeIn(ctx, path)
+	return use.Bytes, use.Files, err
+}
+
+// Remove removes one.
+func (o ownedHomes) Remove(ctx context.Context, path string) error {
+	store, err := o.store()
+	if err != nil {
+		return err
+	}
+	return store.RemoveIn(ctx, path)
 }

@@ -280,7 +280,7 @@ func (p *purging) sumUp(ctx context.Context, shown *footprint.Found, removed []f
 // what says how to go on.
 var removalOrder = []footprint.Kind{
 	footprint.Images, footprint.Packages, footprint.Runner, footprint.Catalogs, footprint.Files, footprint.Record, footprint.Sessions, footprint.Pins,
-	footprint.Logins, footprint.Tools, footprint.Decisions, footprint.Other, footprint.OwnFiles, footprint.Running, footprint.Program,
+	footprint.Homes, footprint.Logins, footprint.Tools, footprint.Decisions, footprint.Other, footprint.OwnFiles, footprint.Running, footprint.Program,
 }
 
 // holdStarts keeps other processes from starting sandboxes, and ends those that killed processes

@@ -13,9 +13,11 @@ import (
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/footprint"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/installer"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
+	"github.com/toolcell/toolcell/internal/ostest"
 	"github.com/toolcell/toolcell/internal/state"
 	"github.com/toolcell/toolcell/mcpproxy/clientconfig"
 	"github.com/toolcell/toolcell/mcpproxy/clientconfig/edit"
+	"github.com/toolcell/toolcell/oci/homes"
 	"github.com/toolcell/toolcell/oci/host"
 )
 
@@ -272,5 +274,52 @@ func TestLostNamesWhatOnlyTheUserCanMakeAgain(t *testing.T) {
 	}
 	if got := (&purging{disk: &footprint.Found{}}).lost(); got != "" {
 		t.Errorf("of nothing: %s", got)
+	}
+}
+
+// TestHomesOfServersAreMeasuredAndRemoved, though they belong to IDs that this user cannot look into.
+func TestHomesOfServersAreMeasuredAndRemoved(t *testing.T) {
+	o, _, printed := newPurging(t)
+	h, err := host.Probe(65534, 65534)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ostest.IsUser() && h.ServerUIDs.Size == 0 {
+		t.Fatalf("user %d has no IDs for servers", h.EUID)
+	}
+	dir, one := o.Settings.Dirs.Homes(), h
+	one.UIDs.User = -1
+	home, err := homes.Open(dir, one).Ensure(t.Context(), "my server")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.MkdirAll(home.Dir+"/sub", 0o700), os.WriteFile(home.Dir+"/sub/file", make([]byte, 1<<20), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := homes.Open(dir, h).Ensure(t.Context(), "my server"); err != nil {
+		t.Fatal(err)
+	}
+	row, err := newStatus(t.Context(), o.Options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(row.Disk, func(u footprint.Use) bool { return u.Kind == footprint.Homes })
+	if i < 0 || row.Disk[i].Count != 1 || row.Disk[i].Bytes < 1<<20 {
+		t.Errorf("on the disk is %+v", row.Disk)
+	}
+	o.Yes = true
+	if err := purge(t.Context(), o); err != nil {
+		t.Errorf("purge: %v", err)
+	}
+	for _, want := range []string{"the home folder of 1 server", "removed: homes of servers, 1"} {
+		if text := printed(); !strings.Contains(text, want) {
+			t.Errorf("it does not say %q:\n%s", want, text)
+		}
+	}
+	if _, err := os.Lstat(o.Settings.Dirs.State); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the state folder is there: %v", err)
+	}
+	if h.EUID == 0 && host.HasAllIDs() {
+		ostest.AgainAsUser(t)
 	}
 }

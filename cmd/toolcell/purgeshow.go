@@ -60,13 +60,17 @@ func (p *purging) lost() string {
 	for _, k := range []struct {
 		kind footprint.Kind
 		what string
-	}{{footprint.Tools, "saved tool"}, {footprint.Files, "run's files"}, {footprint.Record, "day"}, {footprint.Logins, "login"}} {
+	}{{footprint.Tools, "saved tool"}, {footprint.Files, "run's files"}, {footprint.Record, "day"}, {footprint.Homes, "server"}, {footprint.Logins, "login"}} {
 		switch n := p.disk.Use(k.kind).Count; {
 		case n == 0:
 		case k.kind == footprint.Files:
 			parts = append(parts, "the files of "+text.Plural(n, "run"))
 		case k.kind == footprint.Record:
 			parts = append(parts, "the record of "+text.Plural(n, k.what))
+		case k.kind == footprint.Homes && n == 1:
+			parts = append(parts, "the home folder of 1 server")
+		case k.kind == footprint.Homes:
+			parts = append(parts, "the home folders of "+text.Plural(n, k.what))
 		default:
 			parts = append(parts, text.Plural(n, k.what))
 		}

@@ -36,6 +36,7 @@ const (
 	Record    Kind = "record of runs"
 	Sessions  Kind = "sessions"
 	Pins      Kind = "pins"
+	Homes     Kind = "homes of servers"
 	Logins    Kind = "logins"
 	Decisions Kind = "trust, values, answers"
 	Running   Kind = "run folders"
@@ -45,7 +46,7 @@ const (
 )
 
 // Kinds are all kinds, in their order.
-var Kinds = []Kind{Images, Packages, Runner, Catalogs, Tools, Files, Record, Sessions, Pins, Logins, Decisions, Running, OwnFiles, Program, Other}
+var Kinds = []Kind{Images, Packages, Runner, Catalogs, Tools, Files, Record, Sessions, Pins, Homes, Logins, Decisions, Running, OwnFiles, Program, Other}
 
 // A Place is a folder in which toolcell keeps files.
 type Place struct {
@@ -53,6 +54,15 @@ type Place struct {
 	Role  Role
 	Whole bool // all that is in it is toolcell's: the folder is named for it
 	Up    int  // how many of the folders above may have been made for it, and go if they are empty
+
+	Owned Owned // of the homes of servers in it; if nil, these are as other folders
+}
+
+// Owned are folders with IDs of this user that are not the user's own ID: only a user namespace has
+// those. What is in the folders is hostile. A path is that of one of them in a place.
+type Owned interface {
+	Measure(ctx context.Context, path string) (bytes, files int64, err error)
+	Remove(ctx context.Context, path string) error
 }
 
 // A Use is what the files of one kind take.

@@ -1,6 +1,7 @@
 package footprint
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -63,7 +64,7 @@ func fill(t *testing.T, dir string) []Place {
 		"cache/packages/wheels/sha256-3/files/six.py", "cache/packages/sets/sha256-4/set.json", "cache/packages/uv/sha256-5/uv",
 		"cache/runner/runner-1/run.py", "cache/servers/" + key + ".tools", "cache/servers/" + key + ".tools.lock",
 		"state/tools/global/a.py", "state/tools/site-0123456789abcdef/b.py", "state/tools/site-0123456789abcdef/.project",
-		"state/runs/0123456789/plot.png", "state/runs/abcdefgh2345/plot.png", "state/records/2026-11-28/files.jsonl", "state/records/2026-11-28/vm-1-1.jsonl", "state/runs/.gone-0123456789/x", "state/sessions/123.json", "state/pins/" + key + ".json", "state/logins/" + key[:32] + ".json", "state/logins/" + key[:32] + ".json.lock",
+		"state/runs/0123456789/plot.png", "state/runs/abcdefgh2345/plot.png", "state/records/2026-11-28/files.jsonl", "state/records/2026-11-28/vm-1-1.jsonl", "state/runs/.gone-0123456789/x", "state/sessions/123.json", "state/pins/" + key + ".json", "state/servers/git-0123456789abcdef/home/.cache/x", "state/servers/git-0123456789abcdef/home.json", "state/servers/lock", "state/logins/" + key[:32] + ".json", "state/logins/" + key[:32] + ".json.lock",
 		"state/trust.json", "state/values.json", "state/answers.jsonl", "state/answers.1.jsonl", "state/installs.json", "state/installs.json.lock", "state/history", "state/notes-shown",
 		"state/pins/lock", "run/lock", "run/instance-1/lock", "run/approvals/1-x.sock", "run/uids",
 	} {
@@ -99,7 +100,7 @@ func TestSizesAreThoseOfDu(t *testing.T) {
 		f := look(t, places...)
 		for kind, folder := range map[Kind]string{
 			Images: "cache/images", Packages: "cache/packages", Runner: "cache/runner", Catalogs: "cache/servers", Tools: "state/tools",
-			Files: "state/runs", Sessions: "state/sessions", Pins: "state/pins", Logins: "state/logins",
+			Files: "state/runs", Homes: "state/servers", Sessions: "state/sessions", Pins: "state/pins", Logins: "state/logins",
 		} {
 			if got, want := f.Use(kind).Bytes, du(filepath.Join(dir, folder)); got != want {
 				t.Errorf("whole %t: %s take %d bytes, want %d", whole, kind, got, want)
@@ -117,7 +118,7 @@ func TestSizesAreThoseOfDu(t *testing.T) {
 			counts[u.Kind] = u.Count
 		}
 		want := map[Kind]int{
-			Images: 1, Packages: 1, Runner: 1, Catalogs: 1, Tools: 2, Files: 2, Record: 1, Sessions: 1, Pins: 1, Logins: 1, Decisions: 4, Running: 1, Other: 4,
+			Images: 1, Packages: 1, Runner: 1, Catalogs: 1, Tools: 2, Files: 2, Record: 1, Sessions: 1, Pins: 1, Homes: 1, Logins: 1, Decisions: 4, Running: 1, Other: 4,
 		}
 		if !maps.Equal(counts, want) {
 			t.Errorf("whole %t: counts are %v, want %v", whole, counts, want)
@@ -448,6 +449,52 @@ func TestFolderOfTheSameNameStays(t *testing.T) {
 	}
 	if !slices.Equal(left, own) {
 		t.Errorf("left: %q, want %q", left, own)
+	}
+}
+
+// ownedStub stands for folders that this user cannot look into.
+type ownedStub struct {
+	failing error
+	paths   []string
+}
+
+func (o *ownedStub) Measure(_ context.Context, path string) (bytes, files int64, err error) {
+	o.paths = append(o.paths, path)
+	return 5 << 20, 7, o.failing
+}
+
+func (o *ownedStub) Remove(_ context.Context, path string) error {
+	o.paths = append(o.paths, path)
+	return cmp.Or(o.failing, os.RemoveAll(path))
+}
+
+// TestHomesOfServersAreLeftToTheirOwner, whatever is in them; only what is beside them is not.
+func TestHomesOfServersAreLeftToTheirOwner(t *testing.T) {
+	for _, whole := range []bool{false, true} {
+		for _, failing := range []error{nil, errors.New("needs the user IDs 7")} {
+			dir, owned := t.TempDir(), &ownedStub{failing: failing}
+			home := dir + "/servers/git-0123456789abcdef/home"
+			put(t, home+"/home/file", "")
+			put(t, filepath.Dir(home)+"/home.json", "")
+			f := look(t, Place{Dir: dir, Role: State, Whole: whole, Owned: owned})
+			use := f.Use(Homes)
+			if failing == nil && (use.Bytes < 5<<20 || use.Count != 1 || len(f.Problems) > 0) {
+				t.Errorf("whole %t: %+v, problems %q", whole, use, f.Problems)
+			}
+			if failing != nil && (use.Bytes >= 5<<20 || !slices.Equal(f.Problems, []string{failing.Error()})) {
+				t.Errorf("whole %t: %+v, problems %q", whole, use, f.Problems)
+			}
+			done := f.Remove(t.Context(), []Kind{Homes}, keepNone)
+			if len(done) != 1 || (done[0].Error != "") != (failing != nil) || failing != nil && (done[0].Error != failing.Error() || !slices.Equal(done[0].Left, []string{home})) {
+				t.Errorf("whole %t: %+v", whole, done)
+			}
+			if !slices.Equal(owned.paths, []string{home, home}) {
+				t.Errorf("whole %t: asked about %q", whole, owned.paths)
+			}
+			if left := tree(t, dir); (len(left) > 0) != (failing != nil) {
+				t.Errorf("whole %t: left %q", whole, left)
+			}
+		}
 	}
 }
 

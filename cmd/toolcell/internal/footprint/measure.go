@@ -24,6 +24,9 @@ type tally struct {
 	Use
 	names []string // of the user's own files
 	seen  map[fileID]*linked
+
+	owned    func(path string) (bytes, files int64, err error) // measures a folder that is counted; nil if this package can
+	problems []string
 }
 
 // A linked file has several names.
@@ -53,6 +56,7 @@ func (f *Found) measure(ctx context.Context) error {
 		return err
 	}
 	for _, t := range tallies {
+		f.Problems = append(f.Problems, t.problems...)
 		if t.Files == 0 {
 			continue
 		}
@@ -85,6 +89,12 @@ func (t *tally) item(ctx context.Context, i item) error {
 	}
 	if i.folder {
 		return t.file(int(i.place.dir.Fd()), i.path, i.path, "", nil)
+	}
+	t.owned = nil
+	if o := i.place.Owned; o != nil && i.kind == Homes {
+		t.owned = func(path string) (bytes, files int64, err error) {
+			return o.Measure(ctx, filepath.Join(i.place.Dir, path))
+		}
 	}
 	down := func(dir *os.File, path string) error { return t.tree(ctx, dir, path, i.counted()) }
 	at, closeAt, err := i.parent()
@@ -121,6 +131,10 @@ func (t *tally) file(at int, name, path, counted string, down func(*os.File, str
 		t.Count++
 	} else if ok, _ := filepath.Match(counted, path); ok && counted != "" {
 		t.Count++
+		if isDir && t.owned != nil {
+			t.ownedFolder(path, st.Blocks*512)
+			return nil
+		}
 	}
 	if !isDir && t.Kind == OwnFiles && len(t.names) < maxNames {
 		t.names = append(t.names, path)
@@ -144,6 +158,21 @@ func (t *tally) file(at int, name, path, counted string, down func(*os.File, str
 	}
 	defer dir.Close()
 	return down(dir, path)
+}
+
+// ownedFolder counts a folder that it cannot look into, and all that is in it. top is what the folder
+// takes itself.
+func (t *tally) ownedFolder(path string, top int64) {
+	bytes, files, err := t.owned(path)
+	if err != nil {
+		t.Bytes += top
+		if len(t.problems) < maxNames {
+			t.problems = append(t.problems, err.Error())
+		}
+		return
+	}
+	t.Bytes += bytes
+	t.Files += int(files) - 1 // the folder is counted
 }
 
 func (t *tally) tree(ctx context.Context, dir *os.File, path, counted string) error {

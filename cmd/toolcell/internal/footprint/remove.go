@@ -23,6 +23,7 @@ type Removal struct {
 	Error string   `json:"error,omitempty"` // why something is left
 
 	failed int
+	owned  func(path string) (removed bool, err error) // removes a folder unless it is not one of Owned; nil if there are none
 }
 
 // maxFailures bounds Removal.Left: they are shown to the user.
@@ -97,6 +98,16 @@ func (r *Removal) item(ctx context.Context, i item) {
 	if isIDs && inUse(filepath.Join(i.place.Dir, "uids")) {
 		return // by a process with another state folder
 	}
+	r.owned = nil
+	if o := i.place.Owned; o != nil && i.kind == Homes {
+		r.owned = func(path string) (bool, error) {
+			below, _ := filepath.Rel(i.place.Dir, path)
+			if ok, _ := filepath.Match(i.counted(), below); !ok {
+				return false, nil
+			}
+			return true, o.Remove(ctx, path)
+		}
+	}
 	r.remove(ctx, at, filepath.Base(i.path), i.full())
 }
 
@@ -126,6 +137,13 @@ func (r *Removal) remove(ctx context.Context, at int, name, path string) bool {
 			return r.fail(path, err)
 		}
 		return true
+	}
+	if r.owned != nil {
+		if removed, err := r.owned(path); err != nil {
+			return r.fail(path, err)
+		} else if removed {
+			return true
+		}
 	}
 	if gone, err := r.empty(ctx, at, name, path); !gone {
 		if err != nil {

@@ -75,6 +75,9 @@ func xdg(name, otherwise string) string {
 	return otherwise
 }
 
+// Homes is where MCP servers in sandboxes have their home folders.
+func (d Dirs) Homes() string { return filepath.Join(d.State, "servers") }
+
 // Tools is where saved tools are kept.
 func (d Dirs) Tools() string { return filepath.Join(d.State, "tools") }
 
