@@ -325,7 +325,7 @@ test-packages: export TOOLCELL_TEST_PYTHONS = 3.14 3.13 3.12 3.11
 test-packages:
 	@.ci/deps.sh pythons
 	@.ci/images.sh $(TOOLCELL_TEST_IMAGES) $(TOOLCELL_TEST_PYTHONS)
-	go test -tags $(TAGS),wheels -count=1 -timeout 40m -run 'TestPackages' -v ./rootfs/packages $(E2E)
+	go test -tags $(TAGS),wheels -count=1 -timeout 40m -run 'TestPackages' -v ./rootfs/packages ./rootfs/runtimes $(E2E)
 
 # Builds only what is not there: root, under sudo, may have no Go.
 install:

@@ -98,8 +98,11 @@ var imports = map[string][]string{
 	"rootfs/python":            {"rootfs/rootdir"},
 	"rootfs/rootdir":           {},
 	"rootfs/rootfstest":        {"images"},
+	"rootfs/runtimes":          {"rootfs/packages"},
 	"rootfs/unpack":            {"rootfs/rootdir"},
 	"rootfs/unpack/unpacktest": {"rootfs/unpack"},
+
+	"rootfs/packages/packagestest": {"rootfs/packages"},
 
 	"images": {},
 
