@@ -56,6 +56,7 @@ var imports = map[string][]string{
 
 	"mcpproxy":                   {"mcpproxy/..."},
 	"mcpproxy/catalog":           {"mcpproxy/config", "mcpproxy/pins", "mcpproxy/wire"},
+	"mcpproxy/commandline":       {},
 	"mcpproxy/config":            {},
 	"mcpproxy/elicitation":       {"mcpproxy/redact"},
 	"mcpproxy/mcptest":           {"mcpproxy/..."},
