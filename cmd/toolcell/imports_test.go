@@ -96,6 +96,7 @@ var imports = map[string][]string{
 	"rootfs/cachedir":          {"rootfs/rootdir"},
 	"rootfs/internal/mkimage":  {"images"},
 	"rootfs/packages":          {"rootfs/cachedir", "rootfs/python", "rootfs/rootdir"},
+	"rootfs/pypi":              {"rootfs/packages", "rootfs/rootdir"},
 	"rootfs/python":            {"rootfs/rootdir"},
 	"rootfs/rootdir":           {},
 	"rootfs/rootfstest":        {"images"},

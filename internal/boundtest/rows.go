@@ -100,6 +100,7 @@ var Rows = []Row{
 	{Name: "files of a wheel", From: "an index", Bytes: 1 << 30, Depth: "100", Count: "200,000 files", Peak: 64, Of: "a wheel", Cancels: true},
 	{Name: "RECORD of a wheel", From: "an index", Bytes: 16 << 20, Count: "200,000 files, lines of 16 KiB", Peak: 64, Of: "a wheel", Cancels: true},
 	{Name: "METADATA of a wheel", From: "an index", Bytes: 4 << 20, Peak: 24, Of: "a wheel"},
+	{Name: "entry points of a package", From: "an index", Bytes: 256 << 10, Count: "1,000 programs, lines of 4 KiB", Peak: 4, AtOnce: 16},
 	{Name: "errors of uv", From: "an index", Bytes: 256 << 10, Peak: 24, AtOnce: 1},
 	{Name: "picture", From: "code", Bytes: 32 << 20, Count: "16 million pixels, 2 s of all pictures of a run", Peak: 160, AtOnce: 1, Cancels: true},
 	{Name: "names of files", From: "code", Bytes: 1 << 20, Count: "320 files", Peak: 4, AtOnce: 16},

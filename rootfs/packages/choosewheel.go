@@ -14,11 +14,15 @@ import (
 // once.
 func (l *Lock) choose() {
 	for i, p := range l.packages {
-		w := slices.MaxFunc(p.Wheels, func(a, b lockedWheel) int { return compareTags(a.file(), b.file()) })
+		w := p.best()
 		w.Name = w.file()
 		w.address, _ = url.Parse(w.URL)
 		l.packages[i].Wheels = []lockedWheel{w}
 	}
+}
+
+func (p lockedPackage) best() lockedWheel {
+	return slices.MaxFunc(p.Wheels, func(a, b lockedWheel) int { return compareTags(a.file(), b.file()) })
 }
 
 func compareTags(a, b string) int {

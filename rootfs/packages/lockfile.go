@@ -156,6 +156,15 @@ func normalizedName(s string) string {
 // sameName reports whether two names mean the same package.
 func sameName(a, b string) bool { return normalizedName(a) == normalizedName(b) }
 
+// Packages returns the packages of a lock in its order, each with the wheel that Python's tools
+// would install.
+func (l *Lock) Packages() (all []Package) {
+	for _, p := range l.packages {
+		all = append(all, Package{p.Name, p.Version, p.best().SHA256})
+	}
+	return all
+}
+
 // constraints returns requirements that only the packages of a lock meet.
 func (l *Lock) constraints() (lines []string) {
 	for _, p := range l.packages {
