@@ -11,7 +11,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
-	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/rootfs"
 )
@@ -88,7 +87,7 @@ func (o imagesPruneOptions) parse() (p rootfs.PruneOptions, err error) {
 		p.Unused = max(1, unused)
 	}
 	if v := o.MaxSize; v != "" {
-		n, err := settings.ParseBytes(v)
+		n, err := text.ParseSize(v)
 		if err != nil {
 			return p, console.Invalidf("--max-size: %q is %v", v, err)
 		}

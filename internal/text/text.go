@@ -1,6 +1,6 @@
 // Package text makes text from outside fit to show: it removes what a terminal
 // would obey and what a reader cannot see, cuts it and quotes it. It also compares names:
-// with a pattern, and with others for the ones most like them.
+// with a pattern, and with others for the ones most like them. Sizes are read and written here.
 package text
 
 import (
@@ -85,6 +85,22 @@ func Size(n int64) string {
 		}
 	}
 	return Plural(int(n), "byte")
+}
+
+// ParseSize reads a size in bytes, with k, m, g or t for powers of 1024, as
+// podman and docker take them.
+func ParseSize(s string) (int64, error) {
+	t := strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(s), "b"), "i")
+	shift := 0
+	if i := strings.IndexAny(t, "kmgt"); i >= 0 && i == len(t)-1 {
+		shift = map[byte]int{'k': 10, 'm': 20, 'g': 30, 't': 40}[t[i]]
+		t = t[:i]
+	}
+	n, err := strconv.ParseFloat(t, 64)
+	if err != nil || !(n > 0 && n*float64(int64(1)<<shift) <= 1<<60) { // ParseFloat takes NaN
+		return 0, errors.New("not a size; write a number with k, m or g, such as 512m")
+	}
+	return int64(n * float64(int64(1)<<shift)), nil
 }
 
 // Grouped writes a number with commas between its thousands.

@@ -16,6 +16,7 @@ import (
 	"github.com/toolcell/toolcell/bridge/record"
 	"github.com/toolcell/toolcell/bridge/run"
 	"github.com/toolcell/toolcell/images"
+	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/oci"
 	"github.com/toolcell/toolcell/oci/spec"
@@ -132,14 +133,14 @@ func (s *Settings) groups() []Group {
 			{"picture-size", "1024", "longer side of a picture in `PIXELS`; larger ones are scaled down", number(&s.Runs.Pictures.Side, whole(16, math.MaxInt16))},
 			{"picture-bytes", "400k", "largest size of a picture in `BYTES` (k, m)", number(&s.Runs.Pictures.Bytes, sizeWithin(4<<10, 10<<20, "not between 4k and 10m"))},
 			{"files-max-age", "168h", "`TIME` that files of a run are kept", into(&s.Runs.Files.Age, parseDuration)},
-			{"files-max-size", "1g", "total size of the files of all runs in `BYTES` (k, m, g); beyond it the oldest are removed", into(&s.Runs.Files.Size, ParseBytes)},
+			{"files-max-size", "1g", "total size of the files of all runs in `BYTES` (k, m, g); beyond it the oldest are removed", into(&s.Runs.Files.Size, text.ParseSize)},
 		}},
 		{"Record", []Setting{
 			{"record-values", "arguments", "what the record of runs keeps in full: `WHAT` is none, arguments (code, arguments and output) or all (answers of servers, too)", oneOf(&s.Record.Keep, "none", "arguments", "all")},
 			{"record-required", "0", "whether runs and calls are refused that cannot be recorded, `0|1`", into(&s.RecordRequired, parseBool)},
 			{"record-redact", "", "regular expressions of what the record blacks out, a list in the file; here one `PATTERN` a line", lists(s.readRedact)},
 			{"record-max-age", "720h", "`TIME` that the record of a run is kept, in whole days", into(&s.Record.KeepDays, parseDays)},
-			{"record-max-size", "1g", "total size of the record in `BYTES` (k, m, g); beyond it the oldest days are removed", into(&s.Record.MaxBytes, ParseBytes)},
+			{"record-max-size", "1g", "total size of the record in `BYTES` (k, m, g); beyond it the oldest days are removed", into(&s.Record.MaxBytes, text.ParseSize)},
 		}},
 		{"Images", []Setting{
 			{"image", DefaultImage, "image that has Python and its packages: `REF` is a registry reference, oci:DIR[:TAG|@DIGEST], oci-archive:FILE, docker-archive:FILE, or host", plain(&s.Image)},
@@ -149,7 +150,7 @@ func (s *Settings) groups() []Group {
 			{"registry-ca", "", "PEM `FILE` of certificates to trust in addition to the system's", plain(&s.Puller.CAFile)},
 			{"authfile", "", "`FILE` of credentials for registries, as podman login --authfile writes it, instead of the usual files", plain(&s.Puller.AuthFile)},
 			{"insecure-registries", "", "comma-separated `HOSTS` of registries that may use plain HTTP", lists(s.readInsecure)},
-			{"image-max-size", "16g", "largest unpacked size of an image in `BYTES` (k, m, g)", into(&s.Puller.MaxArchive, ParseBytes)},
+			{"image-max-size", "16g", "largest unpacked size of an image in `BYTES` (k, m, g)", into(&s.Puller.MaxArchive, text.ParseSize)},
 			{"image-max-files", strconv.Itoa(rootfs.DefaultMaxEntries), "largest `COUNT` of files and directories in an image", number(&s.MaxFiles, whole(4, math.MaxInt32))},
 		}},
 		{"Servers", []Setting{

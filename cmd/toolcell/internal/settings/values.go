@@ -124,26 +124,10 @@ func whole(least, most int64) func(string) (int64, error) {
 	}
 }
 
-// ParseBytes reads a size in bytes, with k, m, g or t for powers of 1024, as
-// podman and docker take them.
-func ParseBytes(s string) (int64, error) {
-	t := strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(s), "b"), "i")
-	shift := 0
-	if i := strings.IndexAny(t, "kmgt"); i >= 0 && i == len(t)-1 {
-		shift = map[byte]int{'k': 10, 'm': 20, 'g': 30, 't': 40}[t[i]]
-		t = t[:i]
-	}
-	n, err := strconv.ParseFloat(t, 64)
-	if err != nil || !(n > 0 && n*float64(int64(1)<<shift) <= 1<<60) { // ParseFloat takes NaN
-		return 0, errors.New("not a size; write a number with k, m or g, such as 512m")
-	}
-	return int64(n * float64(int64(1)<<shift)), nil
-}
-
 // sizeWithin returns what parses a size that is within bounds; otherwise says that it is not.
 func sizeWithin(least, most int64, otherwise string) func(string) (int64, error) {
 	return func(s string) (int64, error) {
-		n, err := ParseBytes(s)
+		n, err := text.ParseSize(s)
 		if err == nil && (n < least || n > most) {
 			err = errors.New(otherwise)
 		}
