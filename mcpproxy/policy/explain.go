@@ -123,6 +123,7 @@ func (r *rules) explain(sec *section) Section {
 	e.word("record", string(sec.Record), map[string]string{
 		"none": "the record keeps none of its values", "arguments": "the record keeps what code sends to it", "all": "the record keeps what code sends to it, and its answers",
 	})
+	e.sandbox(sec.sandboxKeys)
 	for _, ts := range sec.tools {
 		e.in, e.name = ts.key, ts.name
 		e.limits(ts.limits, "of the tool")

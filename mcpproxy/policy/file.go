@@ -68,6 +68,8 @@ func (sec *section) is(key toml.Key, servers rule.Glob) {
 	own.WrittenTools = nil
 	sec.ownKeys = !reflect.ValueOf(own).IsZero()
 	sec.key, sec.name, sec.servers = key, "["+key.String()+"]", servers
+	sec.Network.Named(sec.name + " network")
+	sec.Install.Named(sec.name + " install")
 	for _, m := range slices.Backward(sec.WrittenTools) {
 		t := m.Value
 		t.tools, t.key = m.Key, append(slices.Clone(key), "tools", string(m.Key))

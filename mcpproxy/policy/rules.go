@@ -32,12 +32,13 @@ type section struct {
 	Ask      askRule                 `json:"ask"`
 	ReadOnly *bool                   `json:"readOnly"`
 	limits
-	Unasked      unasked                            `json:"unasked"`
-	UnaskedAllow toml.Strings[rule.Glob]            `json:"unaskedAllow"`
-	Private      *bool                              `json:"private"`
-	Open         *bool                              `json:"open"`
-	Pins         PinMode                            `json:"pins"`
-	Record       RecordMode                         `json:"record"`
+	Unasked      unasked                 `json:"unasked"`
+	UnaskedAllow toml.Strings[rule.Glob] `json:"unaskedAllow"`
+	Private      *bool                   `json:"private"`
+	Open         *bool                   `json:"open"`
+	Pins         PinMode                 `json:"pins"`
+	Record       RecordMode              `json:"record"`
+	sandboxKeys
 	WrittenTools toml.Table[rule.Glob, toolSection] `json:"tools"`
 
 	name    string // as the file has it, such as [servers.github]

@@ -23,6 +23,7 @@ type Grant struct {
 	ViaProxy    bool         // connections go through the proxy that the host's environment names
 
 	rules *Rules
+	whole bool // all that the rules allow is granted, whatever Targets has
 }
 
 // A Credential is a header that requests to a host get outside the sandbox.
@@ -106,17 +107,26 @@ func (g *Grant) fillCredentials(lookup func(string) (string, bool)) error {
 			if t.TCP || !c.Host.matches(t.Host) || g.hasCredential(t.Host, string(c.Header)) {
 				continue
 			}
-			value, secrets, err := rule.Expand(c.Value, lookup)
+			filled, err := c.fill(t.Host, lookup)
 			if err != nil {
-				return fmt.Errorf("the credential of %q: %w", t.Host, err)
+				return err
 			}
-			for i, s := range secrets { // spaces around a value do not reach the host (RFC 9110, 5.5), nor come back from it
-				secrets[i] = cmp.Or(strings.Trim(s, " "), s)
-			}
-			g.Credentials = append(g.Credentials, Credential{Host: t.Host, Header: string(c.Header), Value: value, Secrets: secrets, Env: string(c.Env)})
+			g.Credentials = append(g.Credentials, filled)
 		}
 	}
 	return nil
+}
+
+// fill resolves a credential for a host.
+func (c credential) fill(host string, lookup func(string) (string, bool)) (Credential, error) {
+	value, secrets, err := rule.Expand(c.Value, lookup)
+	if err != nil {
+		return Credential{}, fmt.Errorf("the credential of %q: %w", host, err)
+	}
+	for i, s := range secrets { // spaces around a value do not reach the host (RFC 9110, 5.5), nor come back from it
+		secrets[i] = cmp.Or(strings.Trim(s, " "), s)
+	}
+	return Credential{Host: host, Header: string(c.Header), Value: value, Secrets: secrets, Env: string(c.Env)}, nil
 }
 
 // hasCredential reports whether an earlier entry of the policy fills this header.
@@ -130,9 +140,9 @@ func (g *Grant) valid() bool { return g != nil && g.rules != nil }
 var errNotGranted = errors.New("nothing was granted")
 
 // A denialError says that a rule of deny is about a request.
-type denialError struct{ rule string }
+type denialError struct{ list, rule string }
 
-func (e *denialError) Error() string { return fmt.Sprintf("[network] deny = %q", e.rule) }
+func (e *denialError) Error() string { return fmt.Sprintf("%s = %q", e.list, e.rule) }
 
 // refuse makes the error of a target that may not be reached.
 func (g *Grant) refuse(target string, why error) error {
@@ -152,7 +162,7 @@ func (g *Grant) AllowHost(scheme, host string, port uint16) (rule string, err er
 		return rule, err
 	}
 	tcp := scheme == "tcp"
-	if !slices.ContainsFunc(g.Targets, func(t Target) bool { return t.Host == host && t.TCP == tcp && slices.Contains(t.Ports, port) }) {
+	if !g.whole && !slices.ContainsFunc(g.Targets, func(t Target) bool { return t.Host == host && t.TCP == tcp && slices.Contains(t.Ports, port) }) {
 		t := Target{host, []uint16{port}, tcp}
 		return rule, fmt.Errorf("add %q to the servers of the call", t.URL())
 	}
@@ -164,6 +174,9 @@ func (g *Grant) AllowHost(scheme, host string, port uint16) (rule string, err er
 func (g *Grant) ExplainName(host string) (rule string, err error) {
 	if !g.valid() {
 		return "", errNotGranted
+	}
+	if g.whole {
+		return g.explainWhole(host)
 	}
 	rule, err = g.AllowHost("https", host, 443)
 	for _, r := range g.rules.allow {
@@ -187,7 +200,7 @@ func (g *Grant) AllowRequest(method, scheme, host string, port uint16, path stri
 	q := request{method, scheme, host, port, path}
 	for _, r := range g.rules.deny {
 		if r.matches(q) {
-			return r.text, &denialError{r.text}
+			return r.text, &denialError{g.rules.named("deny"), r.text}
 		}
 	}
 	for _, r := range g.rules.allow {
@@ -199,7 +212,7 @@ func (g *Grant) AllowRequest(method, scheme, host string, port uint16, path stri
 		return "", fmt.Errorf("the method %q is not in capitals, as those of rules are", text.Bound(method, 20))
 	}
 	t := Target{Host: host, Ports: []uint16{port}}
-	return "", fmt.Errorf("add \"%s %s%s\" to [network] allow", text.Bound(method, 20), t.url(scheme), pathForRule(path))
+	return "", fmt.Errorf("add \"%s %s%s\" to %s", text.Bound(method, 20), t.url(scheme), pathForRule(path), g.rules.named("allow"))
 }
 
 // maxPath bounds what a refusal shows of a path, in characters.

@@ -24,6 +24,7 @@ type Rules struct {
 	private     []privateRange
 	credentials []credential
 	viaProxy    bool
+	list        func(name string) string // how messages call a list of rules; nil is [network]
 }
 
 // maxTargets bounds the hosts that a call may ask for.
@@ -31,6 +32,14 @@ const maxTargets = 100
 
 // Count returns how many rules there are.
 func (n *Rules) Count() int { return len(n.allow) + len(n.deny) }
+
+// named is how messages call a list of rules, such as [network] allow.
+func (n *Rules) named(list string) string {
+	if n.list != nil {
+		return n.list(list)
+	}
+	return "[network] " + list
+}
 
 // Asks reports whether some rule can lead to a question to the user.
 func (n *Rules) Asks() bool {
@@ -64,7 +73,7 @@ func (n *Rules) checkLiteral(host string) error {
 	if err != nil || n.allowPrivate(host, addr) {
 		return nil
 	}
-	return fmt.Errorf("add %q to [network] private: an address in place of a host's name has to be listed there", host)
+	return fmt.Errorf("add %q to %s: an address in place of a host's name has to be listed there", host, n.named("private"))
 }
 
 // allowHost returns the first rule that allows anything at a host and port.
@@ -72,7 +81,7 @@ func (n *Rules) allowHost(scheme, host string, port uint16) (rule string, err er
 	for _, r := range n.deny {
 		// What passes with any protocol may be a request that a rule of deny is about.
 		if (r.wholeHost() || scheme == "tcp") && r.about(scheme, host, port) {
-			return r.text, &denialError{r.text}
+			return r.text, &denialError{n.named("deny"), r.text}
 		}
 	}
 	for _, r := range n.allow {
@@ -86,9 +95,9 @@ func (n *Rules) allowHost(scheme, host string, port uint16) (rule string, err er
 		add = t.url(scheme) // what rules allow of https may be little: the host alone would open it all
 	}
 	if secure, ok := n.secureTarget(scheme, host, port); ok {
-		return "", fmt.Errorf("use %s, or add %q to [network] allow", secure.URL(), add)
+		return "", fmt.Errorf("use %s, or add %q to %s", secure.URL(), add, n.named("allow"))
 	}
-	return "", fmt.Errorf("add %q to [network] allow", add)
+	return "", fmt.Errorf("add %q to %s", add, n.named("allow"))
 }
 
 // secureTarget returns where a host that is asked for by http is allowed by https.

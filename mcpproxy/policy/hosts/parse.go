@@ -28,14 +28,19 @@ func (n *Rules) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	if err := json.UnmarshalDecode(d, &s); err != nil {
 		return err
 	}
-	for i, r := range s.Deny {
-		s.Deny[i].deny, s.Deny[i].path = true, strings.ToLower(r.path)
-	}
+	markDenied(s.Deny)
 	for i := range s.Ask {
 		s.Ask[i].ask = true
 	}
-	*n = Rules{slices.Concat(s.Allow, s.Ask), s.Deny, s.Private, s.Credential, bool(s.Via)}
+	*n = Rules{allow: slices.Concat(s.Allow, s.Ask), deny: s.Deny, private: s.Private, credentials: s.Credential, viaProxy: bool(s.Via)}
 	return nil
+}
+
+// markDenied makes rules those of deny.
+func markDenied(all []entry) {
+	for i, r := range all {
+		all[i].deny, all[i].path = true, strings.ToLower(r.path)
+	}
 }
 
 // UnmarshalText reads a rule.
