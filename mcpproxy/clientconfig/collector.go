@@ -87,6 +87,7 @@ func (d *collector) readFile(p Location) {
 // parse reads one entry. A local one is the user's own for this project alone.
 func (d *collector) parse(f *File, e rawjson.Member, local bool) Entry {
 	p := f.Parse(e)
+	p.Server.Project = f.Location.rank == rankProject
 	d.place(&p, f.Location.rank == rankProject || local && d.projectTrusted)
 	d.config.Inputs = append(d.config.Inputs, p.Inputs[:min(len(p.Inputs), maxProblems-len(d.config.Inputs))]...)
 	return p

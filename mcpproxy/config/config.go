@@ -37,6 +37,7 @@ type Server struct {
 
 	Description string
 	Source      string   // the file it came from
+	Project     bool     `json:",omitzero"` // that file is a project's; omitzero keeps fingerprints as they are
 	Client      string   // the MCP client whose file that is, such as "claude"
 	Also        []string // further files that have the same server
 }
@@ -69,7 +70,7 @@ type OAuth struct {
 // reached alike: it is what a warm connection and the catalog on disk are
 // kept by. It is a digest, as entries have secrets.
 func (s Server) Fingerprint() string {
-	s.Alias, s.Description, s.Source, s.Client, s.Also = "", "", "", "", nil
+	s.Alias, s.Description, s.Source, s.Project, s.Client, s.Also = "", "", "", false, "", nil
 	text, err := json.Marshal(s) // maps in order of their keys
 	if err != nil {
 		panic("mcpproxy: " + err.Error() + ": give Server only fields that JSON has")

@@ -18,7 +18,7 @@ func TestFingerprintIsOfWhatStartsTheServer(t *testing.T) {
 		}
 	}
 	same := server()
-	same.Alias, same.Description, same.Source, same.Client, same.Also = "b", "", "", "cursor", nil
+	same.Alias, same.Description, same.Source, same.Project, same.Client, same.Also = "b", "", "", true, "cursor", nil
 	if server().Fingerprint() != same.Fingerprint() {
 		t.Error("where the entry stands changes its fingerprint")
 	}
