@@ -67,6 +67,7 @@ var imports = map[string][]string{
 	"mcpproxy/policy/hosts":      {"mcpproxy/policy/rule"},
 	"mcpproxy/policy/rule":       {},
 	"mcpproxy/redact":            {"mcpproxy/config"},
+	"mcpproxy/rights":            {"mcpproxy/config", "mcpproxy/pins", "mcpproxy/policy", "mcpproxy/redact"},
 	"mcpproxy/search":            {},
 	"mcpproxy/signature":         {},
 	"mcpproxy/toolvalue":         {"mcpproxy/wire"},

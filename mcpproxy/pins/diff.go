@@ -41,7 +41,7 @@ func (t *Tool) Differences() (all []Difference) {
 	}
 	for _, name := range members[1:] {
 		if was, is := before[name], after[name]; was != is {
-			if diff := lineDiff(readable(was), readable(is)); diff != "" {
+			if diff := LineDiff(readable(was), readable(is)); diff != "" {
 				all = append(all, Difference{name, diff})
 			}
 		}
@@ -88,8 +88,9 @@ func indented(part string) string {
 	return text.Visible(string(v)) + "\n"
 }
 
-// lineDiff returns the lines that differ, and those around them.
-func lineDiff(before, after string) string {
+// LineDiff returns the lines that differ, and those around them, as Difference.Diff has them: at most
+// 80, shortened to 500 bytes each. The texts are lines without hidden characters.
+func LineDiff(before, after string) string {
 	var b strings.Builder
 	n := 0
 	_, unified, _ := strings.Cut(udiff.Unified("", "", before, after), "\n@@") // without names of files

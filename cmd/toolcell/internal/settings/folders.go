@@ -90,6 +90,9 @@ func (d Dirs) Logins() string { return filepath.Join(d.State, "logins") }
 // Pins is where the definitions of tools are pinned.
 func (d Dirs) Pins() string { return filepath.Join(d.State, "pins") }
 
+// Rights are the entries of servers that may have what the policy gives them.
+func (d Dirs) Rights() string { return filepath.Join(d.State, "rights") }
+
 // PolicyFile returns the policy file, and whether the user named it. It is empty if no folder
 // for one is known.
 func (s Settings) PolicyFile() (file string, named bool) {
