@@ -33,6 +33,7 @@ func (t *typed) arguments() (all []candidate) {
 		return t.from(t.pinned)
 	case "servers trust", "servers untrust":
 		t.paths = filePaths
+		return t.from(serverNames)
 	case "tools show", "tools rm", "tools export":
 		return t.from(toolNames)
 	case "runs forget":

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -14,33 +15,42 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/clientconfig"
 )
 
+// trustSettings are those of commands about what servers may do.
+var trustSettings = append(slices.Clone(discoverySettings), "policy")
+
 // discoverySettings are the settings of commands that only look for servers.
 var discoverySettings = []string{"state-dir", "servers-config", "log-level", "allow-self-server"}
 
 func serversTrustCommand(s *console.Streams) *cli.Command {
-	return command("trust", "let a project's config file start the servers in it, until the file changes", "FILE…", discoverySettings,
-		action(s, func(ctx context.Context, o Options) error { return eachProjectFile(ctx, o, trustFile) }))
+	return command("trust", "let a project's config file start its servers, or a server have what the policy gives it", "FILE|NAME…", trustSettings,
+		action(s, func(ctx context.Context, o Options) error { return eachTrusted(ctx, o, trustServer, trustFile) }))
 }
 
 func serversUntrustCommand(s *console.Streams) *cli.Command {
-	return command("untrust", "stop trusting a project's config file", "FILE…", discoverySettings,
-		action(s, func(ctx context.Context, o Options) error { return eachProjectFile(ctx, o, untrustFile) }))
+	return command("untrust", "stop trusting a project's config file, or a server", "FILE|NAME…", trustSettings,
+		action(s, func(ctx context.Context, o Options) error { return eachTrusted(ctx, o, untrustServer, untrustFile) }))
 }
 
-// A trustRow is a row of servers trust and servers untrust.
+// A trustRow is a row of servers trust and servers untrust. Of a server, File is the one that has its
+// entry, "" if none has.
 type trustRow struct {
 	File    string `json:"file"`
 	Trusted bool   `json:"trusted"`
 	Changed bool   `json:"changed"` // by this command
+	*serverRights
 }
 
-// eachProjectFile does something for every file that the command line names.
-func eachProjectFile(ctx context.Context, o Options, do func(f *discovered, file string) (*trustRow, string, error)) error {
+// eachTrusted does something for every server and every file that the command line names.
+func eachTrusted(ctx context.Context, o Options, server func(t *trusting, name string) (*trustRow, string, error), projectFile func(f *discovered, file string) (*trustRow, string, error)) error {
 	found, err := discoverForShell(o, shellLogger(o))
 	if err != nil {
 		return err
 	}
+	t := newTrusting(o, found)
 	return eachArgument(ctx, o, func(arg string) (*trustRow, string, error) {
+		if t.isServer(arg) {
+			return server(t, arg)
+		}
 		file, err := filepath.Abs(arg)
 		if err != nil {
 			return nil, "", err
@@ -48,7 +58,7 @@ func eachProjectFile(ctx context.Context, o Options, do func(f *discovered, file
 		if dir, err := filepath.EvalSymlinks(filepath.Dir(file)); err == nil {
 			file = filepath.Join(dir, filepath.Base(file))
 		}
-		return do(found, file)
+		return projectFile(found, file)
 	})
 }
 
@@ -72,14 +82,14 @@ func trustFile(f *discovered, file string) (*trustRow, string, error) {
 		var lines strings.Builder
 		fmt.Fprintf(&lines, "trusted as it is now: %s\n", file)
 		showStarts(&lines, p)
-		return &trustRow{file, true, true}, lines.String(), nil
+		return &trustRow{File: file, Trusted: true, Changed: true}, lines.String(), nil
 	}
 	for _, p := range config.Problems {
 		if p.Source == file && !p.Skipped {
 			return nil, "", fmt.Errorf("trusting %s: %s", file, p.Reason)
 		}
 	}
-	return &trustRow{file, true, false}, "nothing to do: " + file + " is trusted already, or starts nothing that needs it\n", nil
+	return &trustRow{File: file, Trusted: true}, "nothing to do: " + file + " is trusted already, or starts nothing that needs it\n", nil
 }
 
 func untrustFile(f *discovered, file string) (*trustRow, string, error) {
@@ -88,7 +98,7 @@ func untrustFile(f *discovered, file string) (*trustRow, string, error) {
 		return nil, "", fmt.Errorf("taking trust from %s: %w", file, err)
 	}
 	if !was {
-		return &trustRow{file, false, false}, "nothing to do: " + file + " was not trusted\n", nil
+		return &trustRow{File: file}, "nothing to do: " + file + " was not trusted\n", nil
 	}
-	return &trustRow{file, false, true}, "no longer trusted: " + file + "\n", nil
+	return &trustRow{File: file, Changed: true}, "no longer trusted: " + file + "\n", nil
 }
