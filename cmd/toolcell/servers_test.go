@@ -32,7 +32,8 @@ func shown(t *testing.T, do serversFunc, p *mcpproxy.Proxy, asJSON bool) string 
 // TestListSaysWhereServersRun: in the table only of those that are in a sandbox.
 func TestListSaysWhereServersRun(t *testing.T) {
 	p := mcpproxy.New(config.Config{Servers: []config.Server{
-		{Name: "boxed", Transport: config.Stdio, Command: "true"}, {Name: "plain", Transport: config.Stdio, Command: "true"},
+		{Name: "boxed", Transport: config.Stdio, Command: "true"},
+		{Name: "plain", Transport: config.Stdio, Command: "true"},
 		{Name: "web", Transport: config.HTTP, URL: "https://mcp.example"},
 	}}, mcpproxy.Options{Sandboxed: func(s config.Server) bool { return s.Name == "boxed" }})
 	defer p.Close()
