@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolcell/toolcell/internal/state"
 	"github.com/toolcell/toolcell/rootfs/cachedir"
+	"github.com/toolcell/toolcell/rootfs/fetch"
 	"golang.org/x/sys/unix"
 )
 
@@ -75,15 +76,15 @@ func (j *job) ensureUV(ctx context.Context) (string, error) {
 // fetchUV extracts the program from a wheel of uv into a folder.
 func (j *job) fetchUV(ctx context.Context, wheel pinnedWheel, dir string) error {
 	address, err := j.find(ctx, j.Index+"/uv/", wheel.file)
-	var host *hostError
+	var host *fetch.HostError
 	switch {
 	case errors.As(err, &host):
-		return &UnreachableError{j.Index, host.reason}
+		return &UnreachableError{j.Index, host.Reason}
 	case err != nil:
 		return fmt.Errorf("the package index %s: %w", j.Index, err)
 	}
 	file := filepath.Join(dir, "uv.whl")
-	if err := j.download(ctx, address, wheel.sha256, file, maxUVWheel, func(int64) {}); err != nil {
+	if err := j.client.Download(ctx, j.from, address, fetch.SHA256(wheel.sha256), file, maxUVWheel, func(int64) {}); err != nil {
 		return err
 	}
 	z, _, closeZip, err := openZip(ctx, file)
@@ -110,8 +111,8 @@ func (j *job) fetchUV(ctx context.Context, wheel pinnedWheel, dir string) error 
 
 // find returns the address of a file on the page of a project.
 func (j *job) find(ctx context.Context, page, file string) (address string, err error) {
-	err = j.retry(ctx, func() error {
-		resp, err := j.get(ctx, page, "application/vnd.pypi.simple.v1+json, text/html;q=0.1")
+	err = j.client.Retry(ctx, func() error {
+		resp, err := j.client.Get(ctx, j.from, page, "application/vnd.pypi.simple.v1+json, text/html;q=0.1")
 		if err != nil {
 			return err
 		}

@@ -171,7 +171,7 @@ func newStore(t *testing.T) *Store {
 func openStore(t *testing.T, dir string) *Store {
 	t.Helper()
 	s := Open(dir, "/bin/true")
-	s.pause, s.stall = time.Millisecond, 10*time.Second
+	s.client.Pause, s.client.Stall = time.Millisecond, 10*time.Second
 	t.Cleanup(func() { s.Close() })
 	return s
 }

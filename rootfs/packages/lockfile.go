@@ -129,7 +129,7 @@ func (l *Lock) check(j *job) error {
 		if !wheelForm().MatchString(w.file()) {
 			return fmt.Errorf("%s is not the name of a wheel", rootdir.Quote(w.file()))
 		}
-		if err := j.from.check(w.address); err != nil {
+		if err := j.from.Check(w.address); err != nil {
 			return fmt.Errorf("the wheel %s: %w", w.file(), err)
 		}
 		size += max(w.Size, 0)

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/toolcell/toolcell/rootfs/fetch"
 	"golang.org/x/net/html"
 )
 
@@ -33,11 +34,11 @@ func findFile(resp *http.Response, file string) (*url.URL, error) {
 		return nil, err
 	}
 	if link == "" {
-		return nil, fmt.Errorf("%w: %s is not there", errContent, file)
+		return nil, fmt.Errorf("%w: %s is not there", fetch.ErrContent, file)
 	}
 	to, err := resp.Request.URL.Parse(link)
 	if err != nil {
-		return nil, fmt.Errorf("%w: the address of %s is not understood", errContent, file)
+		return nil, fmt.Errorf("%w: the address of %s is not understood", fetch.ErrContent, file)
 	}
 	to.Fragment = ""
 	return to, nil
@@ -58,7 +59,7 @@ func findInJSON(in io.Reader, file string) (link string, err error) {
 	case errors.Is(err, errFound):
 		return page.Files.link, nil
 	case errors.As(err, &syntax), errors.Is(err, io.EOF), errors.Is(err, errText), errors.As(err, &kind):
-		return "", fmt.Errorf("%w: its page is not the JSON of an index", errContent)
+		return "", fmt.Errorf("%w: its page is not the JSON of an index", fetch.ErrContent)
 	}
 	return "", err
 }
@@ -124,7 +125,7 @@ func findInHTML(in io.Reader, file string) (string, error) {
 			case errors.Is(err, io.EOF):
 				return "", nil
 			case errors.Is(err, html.ErrBufferExceeded):
-				return "", fmt.Errorf("%w: its page is not that of an index", errContent)
+				return "", fmt.Errorf("%w: its page is not that of an index", fetch.ErrContent)
 			}
 			return "", err
 		case html.StartTagToken, html.SelfClosingTagToken:

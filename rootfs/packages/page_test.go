@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/toolcell/toolcell/rootfs/fetch"
 )
 
 // A repeated is a text that comes again and again.
@@ -70,7 +72,7 @@ func TestPagesAreReadAsTheyCome(t *testing.T) {
 		if used := after.TotalAlloc - before.TotalAlloc; used > limit {
 			t.Errorf("%s: %d MiB for %d", name, used>>20, size>>20)
 		}
-		if !errors.Is(err, errContent) {
+		if !errors.Is(err, fetch.ErrContent) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
@@ -106,8 +108,8 @@ func TestTextsInPagesAreBounded(t *testing.T) {
 		t.Errorf("the longest: got %v, %v", to, err)
 	}
 	to, err = findFile(page(maxText+1), "uv.whl") //nolint:bodyclose // no connection is behind it
-	want := errContent.Error() + ": its page is not the JSON of an index"
-	if !errors.Is(err, errContent) || err.Error() != want {
+	want := fetch.ErrContent.Error() + ": its page is not the JSON of an index"
+	if !errors.Is(err, fetch.ErrContent) || err.Error() != want {
 		t.Errorf("one more: got %v, %v, want %s", to, err, want)
 	}
 }
@@ -125,7 +127,7 @@ func TestPagesWithoutTheFileAreRefused(t *testing.T) {
 		{"text/html", `<a href="/f/other.whl">uv.whl</a>`, "uv.whl is not there"},
 	} {
 		to, err := findFile(pageOf(c.kind, strings.NewReader(c.text)), "uv.whl") //nolint:bodyclose // no connection is behind it
-		if want := errContent.Error() + ": " + c.want; !errors.Is(err, errContent) || err.Error() != want {
+		if want := fetch.ErrContent.Error() + ": " + c.want; !errors.Is(err, fetch.ErrContent) || err.Error() != want {
 			t.Errorf("%s: got %v, %v; want %s", c.text, to, err, want)
 		}
 	}
@@ -143,7 +145,7 @@ func TestPagesThatBreakAreTriedAgain(t *testing.T) {
 	broken := errors.New("broken")
 	for kind, text := range map[string]string{"text/html": "<a href=x>", "application/json": `{"files":[{"url":"x"`} {
 		_, err := findFile(pageOf(kind, io.MultiReader(strings.NewReader(text), brokenReader{broken})), "uv.whl") //nolint:bodyclose // no connection is behind it
-		if !errors.Is(err, broken) || errors.Is(err, errContent) {
+		if !errors.Is(err, broken) || errors.Is(err, fetch.ErrContent) {
 			t.Errorf("%s: got %v", kind, err)
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -77,11 +76,12 @@ func (j *job) resolve(ctx context.Context) (*Lock, error) {
 		}
 		constraints = append(slices.Clone(constraints), given.constraints()...)
 	}
+	index, plain := j.from.Index()
 	out, err := j.Run(ctx, Command{
 		Args:  append(append([]string{j.Image.Python}, pythonFlags...), resolveScript),
 		Files: map[string]string{uvInside: uv},
-		Hosts: slices.Sorted(maps.Keys(j.from.hosts)), Plain: j.from.index.Scheme == "http",
-		Credential: j.Credential, Authorized: hostPort(j.from.index),
+		Hosts: j.from.Hosts(), Plain: plain,
+		Credential: j.Credential, Authorized: index,
 		Input: func(proxy string, roots []byte) []byte { return resolveTask(j.Request, constraints, proxy, roots) },
 	})
 	if err != nil {

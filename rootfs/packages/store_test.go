@@ -4,16 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/iotest"
 	"time"
 
 	"github.com/toolcell/toolcell/internal/state"
@@ -464,58 +463,6 @@ func TestRedirectsStayWithTheIndex(t *testing.T) {
 	}
 }
 
-func TestRedirectsAreBounded(t *testing.T) {
-	x, s := newIndex(t, nil), newStore(t)
-	x.answers(func(w http.ResponseWriter, r *http.Request) bool {
-		if left, _ := strconv.Atoi(filepath.Base(r.URL.Path)); left > 1 {
-			http.Redirect(w, r, strconv.Itoa(left-1), http.StatusFound)
-		}
-		return true
-	})
-	j, err := s.begin(x.request("a"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp, err := j.get(t.Context(), fmt.Sprintf("%s/files/%d", x.URL, maxRedirects), "")
-	if err != nil {
-		t.Fatalf("the most: %v", err)
-	}
-	resp.Body.Close()
-	before := x.count()
-	if before != maxRedirects {
-		t.Errorf("the most: %d requests", before)
-	}
-	resp, err = j.get(t.Context(), fmt.Sprintf("%s/files/%d", x.URL, maxRedirects+1), "")
-	if err == nil {
-		resp.Body.Close()
-	}
-	if err == nil || err.Error() != "it is redirected too often" || x.count() != before+maxRedirects {
-		t.Errorf("one more: %v, %d requests", err, x.count()-before)
-	}
-}
-
-func TestDownloadsAreBounded(t *testing.T) {
-	const limit = 10
-	for size, want := range map[int]string{
-		limit:     "",
-		limit + 1: fmt.Sprintf("%v: it has more than %d bytes", errContent, limit),
-	} {
-		content, file := strings.Repeat("x", size), filepath.Join(t.TempDir(), "x.whl")
-		body := iotest.OneByteReader(strings.NewReader(content))
-		left := int64(0)
-		err := writeVerified(body, sha([]byte(content)), file, limit, func(n int64) { left += n })
-		if kept := map[bool]int64{true: limit}[err == nil]; left != kept {
-			t.Errorf("%d bytes: %d are counted", size, left)
-		}
-		if (err == nil) != (want == "") || err != nil && (err.Error() != want || !errors.Is(err, errContent)) {
-			t.Errorf("%d bytes: got %v, want %q", size, err, want)
-		}
-		if got, err := os.ReadFile(file); err != nil || string(got) != content[:limit] {
-			t.Errorf("%d bytes: the file has %q, %v", size, got, err)
-		}
-	}
-}
-
 func TestBusyServersAreAskedAgain(t *testing.T) {
 	x, s := newIndex(t, twoWheels(t)), newStore(t)
 	var mu sync.Mutex
@@ -555,7 +502,7 @@ func TestBusyServersAreAskedAgain(t *testing.T) {
 
 func TestStalledDownloadsAreGivenUp(t *testing.T) {
 	x, s := newIndex(t, twoWheels(t)), newStore(t)
-	s.stall = 20 * time.Millisecond
+	s.client.Stall = 20 * time.Millisecond
 	x.answers(func(w http.ResponseWriter, r *http.Request) bool {
 		_, _ = w.Write([]byte("PK"))
 		w.(http.Flusher).Flush()
@@ -618,5 +565,37 @@ func TestStoreThatCannotBeMadeIsAnErrorOfRequests(t *testing.T) {
 	}
 	if set, err := s.Ensure(t.Context(), x.request("a"), nil); err == nil || !strings.Contains(err.Error(), "not a directory") {
 		t.Errorf("got %v, %v", set, err)
+	}
+}
+
+// A countedConn counts those that are open.
+type countedConn struct {
+	net.Conn
+	open *atomic.Int64
+	once sync.Once
+}
+
+func (c *countedConn) Close() error {
+	c.once.Do(func() { c.open.Add(-1) })
+	return c.Conn.Close()
+}
+
+func TestCloseEndsConnections(t *testing.T) {
+	x, s := newIndex(t, twoWheels(t)), newStore(t)
+	var open, made atomic.Int64
+	s.client.HTTP.Transport.(*http.Transport).DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		open.Add(1)
+		made.Add(1)
+		return &countedConn{Conn: conn, open: &open}, nil
+	}
+	if _, err := s.Ensure(t.Context(), x.request("a"), nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil || made.Load() == 0 || open.Load() > 0 {
+		t.Errorf("%v, %d of %d connections stay", err, open.Load(), made.Load())
 	}
 }

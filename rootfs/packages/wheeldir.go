@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolcell/toolcell/internal/state"
 	"github.com/toolcell/toolcell/rootfs/cachedir"
+	"github.com/toolcell/toolcell/rootfs/fetch"
 )
 
 // A wheelDir has a folder for each unpacked wheel:
@@ -112,7 +113,7 @@ func (j *job) ensureWheel(ctx context.Context, p lockedPackage, b *budget, progr
 	}
 	err = cachedir.Build(j.wheels.dir, name, func(dir string) error {
 		file := filepath.Join(dir, "wheel.whl")
-		if err := j.download(ctx, w.URL, digest, file, max(b.limit, 1), progress); err != nil {
+		if err := j.client.Download(ctx, j.from, w.URL, fetch.SHA256(digest), file, max(b.limit, 1), progress); err != nil {
 			return err
 		}
 		rec, err := unpackWheel(ctx, file, filepath.Join(dir, "files"), p, b)

@@ -1,19 +1,9 @@
-package packages
+package fetch
 
 import (
 	"net/url"
-	"strings"
 	"testing"
 )
-
-func TestIndexesHaveAHost(t *testing.T) {
-	for _, index := range []string{"http://[::1/simple", "https:///simple", "/simple", ""} {
-		_, err := newStore(t).Ensure(t.Context(), Request{Index: index}, nil)
-		if err == nil || !strings.Contains(err.Error(), "is not the address of a package index") {
-			t.Errorf("%q: got %v", index, err)
-		}
-	}
-}
 
 // TestFilesComeByTLS, unless the index itself has none. All these are of the index's host and port.
 func TestFilesComeByTLS(t *testing.T) {
@@ -28,12 +18,12 @@ func TestFilesComeByTLS(t *testing.T) {
 		{"https://x.example/simple", "https:x.example/a.whl", "its address is not understood"},
 		{"https://x.example/simple", "https://[::1/a.whl", "its address is not understood"},
 	} {
-		from, err := Request{Index: c.index}.origins()
+		from, err := NewOrigins(c.index, nil, "", "")
 		if err != nil {
 			t.Fatal(err)
 		}
 		u, _ := url.Parse(c.file) // nil if it cannot be read, as of a lock
-		if err := from.check(u); (err == nil) != (c.want == "") || err != nil && err.Error() != c.want {
+		if err := from.Check(u); (err == nil) != (c.want == "") || err != nil && err.Error() != c.want {
 			t.Errorf("%s of %s: got %v, want %q", c.file, c.index, err, c.want)
 		}
 	}

@@ -1,19 +1,25 @@
-package packages
+package fetch
 
 import (
 	"context"
+	"crypto/sha256"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -83,30 +89,37 @@ func (b *slowBody) Read(p []byte) (int, error) {
 	}
 }
 
-// jobOf begins a request of a store whose index answers like this.
-func jobOf(t *testing.T, s *Store, answers ...scriptedAnswer) (*job, *scripted) {
-	t.Helper()
+// clientOf returns a client whose servers answer like this.
+func clientOf(answers ...scriptedAnswer) (*Client, *scripted) {
 	server := &scripted{answers: answers}
-	s.client = &http.Client{Transport: server}
-	j, err := s.begin(Request{Index: "https://index.example/simple"}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return j, server
+	return &Client{HTTP: &http.Client{Transport: server}, Pause: time.Millisecond, Stall: 10 * time.Second}, server
 }
 
 const scriptedWheel = "https://index.example/files/a.whl"
 
-// fetchScripted downloads the wheel of a scripted server.
-func (j *job) fetchScripted(t *testing.T) error {
+func scriptedIndex(t *testing.T) Origins { return originsOf(t, "https://index.example/simple") }
+
+func originsOf(t *testing.T, index string) Origins {
 	t.Helper()
-	return j.download(t.Context(), scriptedWheel, sha([]byte("wheel")), filepath.Join(t.TempDir(), "a.whl"), 100, func(int64) {})
+	from, err := NewOrigins(index, nil, "", "which is not the index's host")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return from
 }
+
+// fetchScripted downloads the wheel of a scripted server.
+func (c *Client) fetchScripted(t *testing.T) error {
+	t.Helper()
+	return c.Download(t.Context(), scriptedIndex(t), scriptedWheel, sha("wheel"), filepath.Join(t.TempDir(), "a.whl"), 100, func(int64) {})
+}
+
+func sha(content string) Sum { return SHA256(fmt.Sprintf("%x", sha256.Sum256([]byte(content)))) }
 
 // TestWhatCannotGetBetterIsNotTriedAgain: an index is not asked in vain.
 func TestWhatCannotGetBetterIsNotTriedAgain(t *testing.T) {
 	wrong := func(context.Context) io.Reader { return strings.NewReader("other") }
-	for _, c := range []struct {
+	for _, tt := range []struct {
 		answer scriptedAnswer
 		file   string
 		want   string
@@ -126,26 +139,22 @@ func TestWhatCannotGetBetterIsNotTriedAgain(t *testing.T) {
 		{scriptedAnswer{code: 200, body: wrong}, "a.whl", "its SHA-256 is", 1},
 		{scriptedAnswer{code: 200}, "missing/a.whl", "no such file or directory", 1},
 	} {
-		j, server := jobOf(t, newStore(t), c.answer)
-		file := filepath.Join(t.TempDir(), c.file)
-		err := j.download(t.Context(), scriptedWheel, sha([]byte("wheel")), file, 100, func(int64) {})
-		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) || len(server.asked) != c.asked {
-			t.Errorf("%d, %s: got %v, want %q; asked %d times, not %d", c.answer.code, c.file, err, c.want, len(server.asked), c.asked)
+		c, server := clientOf(tt.answer)
+		file := filepath.Join(t.TempDir(), tt.file)
+		err := c.Download(t.Context(), scriptedIndex(t), scriptedWheel, sha("wheel"), file, 100, func(int64) {})
+		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) || len(server.asked) != tt.asked {
+			t.Errorf("%d, %s: got %v, want %q; asked %d times, not %d", tt.answer.code, tt.file, err, tt.want, len(server.asked), tt.asked)
 		}
 	}
 }
 
 // TestConnectionsAreGivenBack, and what watches them ends.
 func TestConnectionsAreGivenBack(t *testing.T) {
-	page := func(context.Context) io.Reader { return strings.NewReader(`<a href="a.whl">`) }
-	j, server := jobOf(t, newStore(t), scriptedAnswer{code: 503}, scriptedAnswer{err: errors.New("broken")}, scriptedAnswer{code: 200}, scriptedAnswer{code: 200, body: page}, scriptedAnswer{code: 404})
-	if err := j.fetchScripted(t); err != nil {
+	c, server := clientOf(scriptedAnswer{code: 503}, scriptedAnswer{err: errors.New("broken")}, scriptedAnswer{code: 200}, scriptedAnswer{code: 404})
+	if err := c.fetchScripted(t); err != nil {
 		t.Error(err)
 	}
-	if _, err := j.find(t.Context(), "https://index.example/simple/a/", "a.whl"); err != nil {
-		t.Error(err)
-	}
-	if err := j.fetchScripted(t); err == nil {
+	if err := c.fetchScripted(t); err == nil {
 		t.Error("a 404 is no error")
 	}
 	if server.open > 0 {
@@ -156,17 +165,16 @@ func TestConnectionsAreGivenBack(t *testing.T) {
 			t.Errorf("request %d goes on", i+1)
 		}
 	}
-	if len(server.asked) != 5 {
+	if len(server.asked) != 4 {
 		t.Errorf("%d requests", len(server.asked))
 	}
 }
 
 func TestServersSayWhenToAskAgain(t *testing.T) {
-	s := newStore(t)
 	synctest.Test(t, func(t *testing.T) {
-		j, server := jobOf(t, s, scriptedAnswer{code: 503, header: http.Header{"Retry-After": {"30"}}}, scriptedAnswer{code: 200})
+		c, server := clientOf(scriptedAnswer{code: 503, header: http.Header{"Retry-After": {"30"}}}, scriptedAnswer{code: 200})
 		start := time.Now()
-		if err := j.fetchScripted(t); err != nil || len(server.asked) != 2 || time.Since(start) != 30*time.Second {
+		if err := c.fetchScripted(t); err != nil || len(server.asked) != 2 || time.Since(start) != 30*time.Second {
 			t.Errorf("got %v, %d requests in %s", err, len(server.asked), time.Since(start))
 		}
 	})
@@ -174,19 +182,18 @@ func TestServersSayWhenToAskAgain(t *testing.T) {
 
 // TestSlowServersAreWaitedFor as long as something comes.
 func TestSlowServersAreWaitedFor(t *testing.T) {
-	s := newStore(t)
 	slow := func(pause time.Duration) scriptedAnswer {
 		return scriptedAnswer{code: 200, body: func(ctx context.Context) io.Reader { return &slowBody{ctx, pause, strings.NewReader("wheel")} }}
 	}
 	synctest.Test(t, func(t *testing.T) {
-		j, server := jobOf(t, s, slow(s.stall-time.Second))
-		if err := j.fetchScripted(t); err != nil || len(server.asked) != 1 {
+		c, server := clientOf(slow(9 * time.Second))
+		if err := c.fetchScripted(t); err != nil || len(server.asked) != 1 {
 			t.Errorf("got %v, %d requests", err, len(server.asked))
 		}
-		want := fmt.Sprintf("the server sent nothing for %s", s.stall)
-		for name, answer := range map[string]scriptedAnswer{"a slower one": slow(s.stall + time.Second), "no answer": {}} {
-			j, server := jobOf(t, s, answer)
-			if err := j.fetchScripted(t); err == nil || err.Error() != want || len(server.asked) != maxTries {
+		const want = "the server sent nothing for 10s"
+		for name, answer := range map[string]scriptedAnswer{"a slower one": slow(11 * time.Second), "no answer": {}} {
+			c, server := clientOf(answer)
+			if err := c.fetchScripted(t); err == nil || err.Error() != want || len(server.asked) != maxTries {
 				t.Errorf("%s: got %v, %d requests; want %s", name, err, len(server.asked), want)
 			}
 		}
@@ -200,8 +207,8 @@ func TestOtherHostsAreNotAsked(t *testing.T) {
 		"http://index.example/a.whl": `its address begins with "http://", not with https`,
 		"https://[::1/a.whl":         "its address is not understood",
 	} {
-		j, server := jobOf(t, newStore(t), scriptedAnswer{code: 200})
-		resp, err := j.get(t.Context(), address, "")
+		c, server := clientOf(scriptedAnswer{code: 200})
+		resp, err := c.Get(t.Context(), scriptedIndex(t), address, "")
 		if err == nil {
 			resp.Body.Close()
 		}
@@ -213,16 +220,16 @@ func TestOtherHostsAreNotAsked(t *testing.T) {
 
 func TestDownloadsAreWhole(t *testing.T) {
 	const full = "/dev/full"
-	if !exists(full) {
+	if _, err := os.Stat(full); err != nil {
 		t.Skip("needs " + full)
 	}
 	counted := int64(0)
-	err := writeVerified(strings.NewReader("wheel"), sha([]byte("wheel")), full, 100, func(n int64) { counted += n })
+	err := writeVerified(strings.NewReader("wheel"), sha("wheel"), full, 100, func(n int64) { counted += n })
 	if err == nil || !strings.Contains(err.Error(), "no space left on device") || counted != 0 {
 		t.Errorf("on a full disk: got %v, %d bytes are counted", err, counted)
 	}
 	file := filepath.Join(t.TempDir(), "a.whl")
-	if err := writeVerified(strings.NewReader("wheel"), sha([]byte("wheel")), file, 100, func(int64) {}); err != nil {
+	if err := writeVerified(strings.NewReader("wheel"), sha("wheel"), file, 100, func(int64) {}); err != nil {
 		t.Error(err)
 	}
 	if open := ostest.OpenFiles(t, file); len(open) > 0 {
@@ -245,31 +252,25 @@ func TestProxiesAreNamed(t *testing.T) {
 		}
 		return
 	}
-	j, err := newStore(t).begin(Request{Index: "https://index.example/simple"}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := NewClient()
+	c.Pause = time.Millisecond
 	const want = `cannot reach "index.example" through the proxy "127.0.0.1:1" (connection refused)`
-	if err := j.fetchScripted(t); err == nil || err.Error() != want {
+	if err := c.fetchScripted(t); err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }
 
 // TestHeadersAreBounded: they are kept in memory, whatever an index sends.
 func TestHeadersAreBounded(t *testing.T) {
-	x, s := newIndex(t, nil), newStore(t)
 	var size atomic.Int64
-	x.answers(func(w http.ResponseWriter, _ *http.Request) bool {
+	x := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("X-Long", strings.Repeat("x", int(size.Load())))
-		return true
-	})
-	j, err := s.begin(x.request("a"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
+	defer x.Close()
+	c := NewClient()
 	for n, want := range map[int64]string{maxHeader - 1000: "", maxHeader: "exceeded"} {
 		size.Store(n)
-		resp, err := j.get(t.Context(), x.URL+"/files/a.whl", "")
+		resp, err := c.Get(t.Context(), originsOf(t, x.URL), x.URL+"/files/a.whl", "")
 		if err == nil {
 			resp.Body.Close()
 		}
@@ -279,34 +280,81 @@ func TestHeadersAreBounded(t *testing.T) {
 	}
 }
 
-// A countedConn counts those that are open.
-type countedConn struct {
-	net.Conn
-	open *atomic.Int64
-	once sync.Once
-}
-
-func (c *countedConn) Close() error {
-	c.once.Do(func() { c.open.Add(-1) })
-	return c.Conn.Close()
-}
-
-func TestCloseEndsConnections(t *testing.T) {
-	x, s := newIndex(t, twoWheels(t)), newStore(t)
-	var open, made atomic.Int64
-	s.client.Transport.(*http.Transport).DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
-		conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
-		if err != nil {
-			return nil, err
+func TestRedirectsAreBounded(t *testing.T) {
+	var asked atomic.Int64
+	x := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		if left, _ := strconv.Atoi(filepath.Base(r.URL.Path)); left > 1 {
+			http.Redirect(w, r, strconv.Itoa(left-1), http.StatusFound)
 		}
-		open.Add(1)
-		made.Add(1)
-		return &countedConn{Conn: conn, open: &open}, nil
+	}))
+	defer x.Close()
+	c, from := NewClient(), originsOf(t, x.URL)
+	resp, err := c.Get(t.Context(), from, fmt.Sprintf("%s/files/%d", x.URL, maxRedirects), "")
+	if err != nil {
+		t.Fatalf("the most: %v", err)
 	}
-	if _, err := s.Ensure(t.Context(), x.request("a"), nil); err != nil {
-		t.Fatal(err)
+	resp.Body.Close()
+	before := asked.Load()
+	if before != maxRedirects {
+		t.Errorf("the most: %d requests", before)
 	}
-	if err := s.Close(); err != nil || made.Load() == 0 || open.Load() > 0 {
-		t.Errorf("%v, %d of %d connections stay", err, open.Load(), made.Load())
+	resp, err = c.Get(t.Context(), from, fmt.Sprintf("%s/files/%d", x.URL, maxRedirects+1), "")
+	if err == nil {
+		resp.Body.Close()
+	}
+	if err == nil || err.Error() != "it is redirected too often" || asked.Load() != before+maxRedirects {
+		t.Errorf("one more: %v, %d requests", err, asked.Load()-before)
+	}
+}
+
+func TestDownloadsAreBounded(t *testing.T) {
+	const limit = 10
+	for size, want := range map[int]string{
+		limit:     "",
+		limit + 1: fmt.Sprintf("%v: it has more than %d bytes", ErrContent, limit),
+	} {
+		content, file := strings.Repeat("x", size), filepath.Join(t.TempDir(), "x.whl")
+		body := iotest.OneByteReader(strings.NewReader(content))
+		left := int64(0)
+		err := writeVerified(body, sha(content), file, limit, func(n int64) { left += n })
+		if kept := map[bool]int64{true: limit}[err == nil]; left != kept {
+			t.Errorf("%d bytes: %d are counted", size, left)
+		}
+		if (err == nil) != (want == "") || err != nil && (err.Error() != want || !errors.Is(err, ErrContent)) {
+			t.Errorf("%d bytes: got %v, want %q", size, err, want)
+		}
+		if got, err := os.ReadFile(file); err != nil || string(got) != content[:limit] {
+			t.Errorf("%d bytes: the file has %q, %v", size, got, err)
+		}
+	}
+}
+
+func TestReasonsAreOfTheNetworkAlone(t *testing.T) {
+	t.Setenv("HTTPS_PROXY", "") // read once in a process; without it the words have no proxy
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{&net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", Name: "x.example", Server: "127.0.0.53:53", IsNotFound: true}}, "(no such host)"},
+		{&net.DNSError{Err: "server misbehaving", Server: "127.0.0.53:53"}, "(its name cannot be looked up: server misbehaving)"},
+		{&net.DNSError{IsTimeout: true, Server: "127.0.0.53:53"}, "(the name server does not answer)"},
+		{&net.OpError{Op: "dial", Err: syscall.ENETUNREACH}, "(network is unreachable)"},
+		{x509.UnknownAuthorityError{}, "(an unknown authority has signed its certificate)"},
+		{x509.CertificateInvalidError{Reason: x509.Expired}, "(its certificate is not valid)"},
+		{x509.HostnameError{Certificate: &x509.Certificate{}, Host: "x.example"}, "(its certificate is for another name)"},
+		{os.ErrDeadlineExceeded, "(no answer)"},
+	} {
+		got := explainRequest(&url.Error{Op: "Get", URL: "https://x.example/simple/uv/", Err: c.err}).Error()
+		if !strings.HasPrefix(got, `cannot reach "x.example"`) || !strings.HasSuffix(got, c.want) || strings.Contains(got, "127.0.0.53") {
+			t.Errorf("%v: got %s", c.err, got)
+		}
+	}
+	if got := explainRequest(&url.Error{Op: "Get", URL: "https://[::1/", Err: syscall.ECONNREFUSED}); !errors.Is(got, syscall.ECONNREFUSED) || got.Error() != "connection refused" {
+		t.Errorf("an address that is not understood: got %v", got)
+	}
+	rule := errors.New("it comes from elsewhere")
+	if got := explainRequest(&url.Error{Op: "Get", URL: "https://x.example/", Err: rule}); !errors.Is(got, rule) || got.Error() != rule.Error() {
+		t.Errorf("a rule of ours: got %v", got)
 	}
 }

@@ -1,4 +1,4 @@
-package packages
+package fetch
 
 import (
 	"io"
@@ -29,14 +29,13 @@ func TestCredentialIsForTheIndexAlone(t *testing.T) {
 	}
 	files := answer("files", "")
 	index := answer("index", files.URL)
-	s := newStore(t)
-	s.client = index.Client() // both have the certificate of httptest
-	r := Request{Index: index.URL + "/simple", Files: []string{strings.TrimPrefix(files.URL, "https://")}, Credential: &Credential{Authorization: "Basic c2VjcmV0"}}
-	j, err := s.begin(r, nil)
+	c := NewClient()
+	c.HTTP = index.Client() // both have the certificate of httptest
+	from, err := NewOrigins(index.URL+"/simple", []string{strings.TrimPrefix(files.URL, "https://")}, "Basic c2VjcmV0", "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	resp, err := j.get(t.Context(), index.URL+"/simple/a", "")
+	resp, err := c.Get(t.Context(), from, index.URL+"/simple/a", "")
 	if err != nil {
 		t.Fatal(err)
 	}
