@@ -12,7 +12,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/toolcell/toolcell/rootfs/cachedir"
 	"github.com/toolcell/toolcell/rootfs/rootdir"
@@ -137,7 +136,7 @@ func checkEntries(ctx context.Context, all []*zip.File, size int64) ([]*zip.File
 		name, isDir := strings.CutSuffix(e.Name, "/")
 		mode := e.Mode()
 		switch {
-		case !validName(name):
+		case !rootdir.Unambiguous(name, maxDepth):
 			return nil, fmt.Errorf("%s is not a name that a wheel may have", rootdir.Quote(e.Name))
 		case e.Flags&1 != 0:
 			return nil, fmt.Errorf("%s is encrypted", rootdir.Quote(e.Name))
@@ -162,20 +161,6 @@ func findEntry(files []*zip.File, name string) *zip.File {
 		return nil
 	}
 	return files[at]
-}
-
-// validName reports whether a name is unambiguous on every system.
-func validName(name string) bool {
-	if len(name) > rootdir.MaxPath || strings.Count(name, "/") >= maxDepth || !fs.ValidPath(name) || name == "." || strings.ContainsAny(name, "\\:") || !utf8.ValidString(name) ||
-		strings.ContainsFunc(name, func(c rune) bool { return c < ' ' || c == 0x7f }) {
-		return false
-	}
-	for part := range strings.SplitSeq(name, "/") {
-		if len(part) > rootdir.MaxName {
-			return false
-		}
-	}
-	return true
 }
 
 // installedAt returns where a file of a wheel is installed; ok is false if it is left out.

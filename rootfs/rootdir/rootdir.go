@@ -15,6 +15,7 @@ import (
 	"os"
 	"path"
 	"strings"
+	"unicode/utf8"
 )
 
 // Clean converts a name of an image into a path relative to the root. A path cannot lead out
@@ -30,6 +31,21 @@ func Clean(name string) (string, error) {
 		return ".", nil
 	}
 	return name, nil
+}
+
+// Unambiguous reports whether a name of an archive, with at most depth parts, is a relative
+// path that means the same on every system.
+func Unambiguous(name string, depth int) bool {
+	if len(name) > MaxPath || strings.Count(name, "/") >= depth || !fs.ValidPath(name) || name == "." || strings.ContainsAny(name, "\\:") || !utf8.ValidString(name) ||
+		strings.ContainsFunc(name, func(c rune) bool { return c < ' ' || c == 0x7f }) {
+		return false
+	}
+	for part := range strings.SplitSeq(name, "/") {
+		if len(part) > MaxName {
+			return false
+		}
+	}
+	return true
 }
 
 // ReadDir lists a directory of a root. The fs.FS of a root would refuse names that are not

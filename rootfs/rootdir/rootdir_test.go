@@ -137,3 +137,18 @@ func TestReplaceFileLeavesOtherLinksAlone(t *testing.T) {
 		t.Errorf("leftovers: %v, %v", all, err)
 	}
 }
+
+func TestUnambiguousNames(t *testing.T) {
+	for name, want := range map[string]bool{
+		"a": true, "a/b.c": true, "a/b/c": true, "a/…": true, strings.Repeat("n", MaxName): true,
+		"": false, ".": false, "..": false, "/a": false, "a/": false, "a//b": false, "./a": false, "a/../b": false, "../a": false,
+		"a\\b": false, "c:a": false, "a\nb": false, "a\x00": false, "a\x7f": false, "a\xff": false, "a/b/c/d": false, strings.Repeat("n", MaxName+1): false,
+	} {
+		if got := Unambiguous(name, 3); got != want {
+			t.Errorf("%q: got %v", name, got)
+		}
+	}
+	if long := strings.Repeat("n/", MaxPath/2) + "n"; Unambiguous(long+"n", MaxPath) || !Unambiguous(long, MaxPath) {
+		t.Error("the length of a path is not bounded where it must be")
+	}
+}
