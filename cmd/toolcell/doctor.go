@@ -118,7 +118,7 @@ func examineProject(ctx context.Context, conf settings.Settings) (*spec.Project,
 func keptIn(cache string) (dirs []string) {
 	for _, name := range []string{
 		"images", "images/rootfs", "images/layers", "images/refs", "packages", "packages/wheels", "packages/sets", "packages/requests",
-		"packages/pythons", "packages/uv", "runner", "servers",
+		"packages/pythons", "packages/uv", "npm", "npm/layers", "runner", "servers",
 	} {
 		dirs = append(dirs, filepath.Join(cache, name))
 	}

@@ -97,6 +97,7 @@ var imports = map[string][]string{
 	"rootfs/cachedir":          {"rootfs/rootdir"},
 	"rootfs/internal/mkimage":  {"images"},
 	"rootfs/fetch":             {"rootfs/rootdir"},
+	"rootfs/npm":               {"rootfs/cachedir", "rootfs/fetch", "rootfs/packages", "rootfs/rootdir"},
 	"rootfs/packages":          {"rootfs/cachedir", "rootfs/fetch", "rootfs/python", "rootfs/rootdir"},
 	"rootfs/pypi":              {"rootfs/packages", "rootfs/rootdir"},
 	"rootfs/python":            {"rootfs/rootdir"},

@@ -70,7 +70,7 @@ func withNew(all, more []runningProcess) []runningProcess {
 // cacheUsers returns the processes that use the cache, such as images pull. Some of them run code,
 // too.
 func cacheUsers(d settings.Dirs) (all []runningProcess) {
-	for _, name := range []string{"images", "packages"} {
+	for _, name := range []string{"images", "packages", "npm"} {
 		locks, _ := state.Match(filepath.Join(d.Cache, name, "locks"), "*")
 		for _, lock := range locks {
 			if pid, locked := holder(lock); locked {

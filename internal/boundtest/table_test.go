@@ -43,7 +43,7 @@ func TestPartsHaveRoomInTheWhole(t *testing.T) {
 			t.Errorf("%q has both room and a number of calls at once, or neither", r.Name)
 		}
 	}
-	for name, room := range map[string]int{"an image": memory.Image, "a layer": memory.Layer, "a wheel": memory.Wheel} {
+	for name, room := range map[string]int{"an image": memory.Image, "a layer": memory.Layer, "a wheel": memory.Wheel, "a tarball": memory.Tarball} {
 		if parts[name] == 0 || parts[name] > room {
 			t.Errorf("%s has %d MiB of room, and its parts take %d MiB", name, room>>20, parts[name]>>20)
 		}

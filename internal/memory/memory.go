@@ -23,11 +23,12 @@ const (
 	smaller = 256 << 10 // than this an input is small
 )
 
-// What layers of images and wheels take while they are fetched, in bytes, and all of them
+// What layers of images, wheels and tarballs take while they are fetched, in bytes, and all of them
 // together.
 const (
 	Layer   = 704 << 20
 	Wheel   = 320 << 20
+	Tarball = 32 << 20 // of npm
 	Fetches = 3 * Layer
 
 	// Image is for the documents of one, which is looked up or pulled.
@@ -48,6 +49,7 @@ const (
 	Code       = 16 // of a run, with its header
 	Output     = 32 // of a run, as its result has it
 	SavedTool  = 64 // as code or a file has it
+	Lock       = 16 // of npm
 )
 
 var (
@@ -65,7 +67,7 @@ func Documents(ctx context.Context) (release func(), err error) {
 	return acquire(ctx, images, Image)
 }
 
-// Fetch waits until there is room for a Layer or a Wheel. Those of several images and sets
+// Fetch waits until there is room for a Layer, a Wheel or a Tarball. Those of several images and sets
 // of packages wait for each other. Take it before any lock.
 func Fetch(ctx context.Context, size int64) (release func(), err error) {
 	return acquire(ctx, fetches, size)

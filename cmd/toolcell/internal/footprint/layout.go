@@ -71,6 +71,7 @@ func (r Role) entries() []entry {
 		return []entry{
 			{Images, "images/", []string{"rootfs/", "layers/", "refs/", "locks/"}, "rootfs/sha256-*"},
 			{Packages, "packages/", []string{"wheels/", "sets/", "requests/", "pythons/", "uv/", "locks/"}, "wheels/sha256-*"},
+			{Packages, "npm/", []string{"layers/", "locks/"}, "layers/sha256-*"},
 			{Runner, "runner/", []string{"runner-*/", ".new-*"}, "runner-*"},
 			{Catalogs, "servers/", written(hex(64) + ".tools"), "*.tools"},
 		}
