@@ -143,7 +143,7 @@ func (x *fakeRegistry) oneOf(t *testing.T, name string, tarball []byte) Request 
 
 func (x *fakeRegistry) request(lock []byte) Request {
 	return Request{
-		Source: Source{Registry: x.URL}, Platform: linux, Lock: lock, MaxBytes: 1 << 20, MaxCount: 20, MaxTime: time.Minute,
+		Registry: x.URL, Platform: linux, Lock: lock, MaxBytes: 1 << 20, MaxCount: 20, MaxTime: time.Minute,
 		Check: func(string, string) error { return nil },
 	}
 }

@@ -23,7 +23,7 @@ func lockWith(t *testing.T, out packages.Output, specs ...string) ([]byte, packa
 	t.Helper()
 	var got packages.Command
 	lock, err := Lock(t.Context(), LockRequest{
-		Source: Source{Registry: registry, Files: []string{"files.example"}}, Platform: linux, Specs: specs,
+		Registry: registry, Files: []string{"files.example"}, Platform: linux, Specs: specs,
 		Before: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 		Tool: Tool{Node: "/n/node", CLI: "/n/npm-cli.js", Run: func(_ context.Context, c packages.Command) (packages.Output, error) {
 			got = c
