@@ -38,10 +38,10 @@ const layerFormat = 1
 type Layer struct {
 	Format   int      `json:"format"`
 	ID       string   `json:"id"`
-	Wanted   []string `json:"wanted"` // NAME VERSION of each package that the lock was made for
+	Wanted   []string `json:"wanted"` // NAME VERSION of each package that the lock was made for; the first lock, if two differ in that alone
 	Packages int      `json:"packages"`
 	Bytes    int64    `json:"bytes"`
-	Files    int      `json:"files"`
+	Files    int      `json:"files"` // with folders
 
 	Dir      string    `json:"-"` // has node_modules; absolute, without symlinks in its path
 	LastUsed time.Time `json:"-"`
