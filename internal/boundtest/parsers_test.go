@@ -27,6 +27,7 @@ var notMeasured = map[string]string{
 	"internal/program":               "a file of toolcell's own, and what a toolcell of this user says of its version",
 	"internal/state":                 "files of toolcell's own",
 	"mcpproxy/wire":                  "its callers are measured: messages of servers and of the client",
+	"oci/homes":                      "notes of toolcell's own, and what it says to itself",
 	"oci/container":                  "the state of toolcell's own sandboxes",
 	"oci/limits":                     "tables of the kernel",
 	"rootfs/cachedir":                "files of toolcell's own; what is read as a record is measured in rootfs",
