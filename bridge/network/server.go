@@ -148,7 +148,7 @@ func first(all []string, separator string) string {
 }
 
 // list names where the user lists the hosts of the server.
-func (s Server) list() string { return "network in " + s.Section }
+func (s Server) list() string { return s.Section + " network" }
 
 // serverRules are a grant, whose errors name the section of a server.
 type serverRules struct {

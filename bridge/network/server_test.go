@@ -106,10 +106,10 @@ func TestRefusedHostsOfAServerAreNamed(t *testing.T) {
 	if got := s.Explain(time.Time{}); got != "" {
 		t.Errorf("nothing was refused, and %q", got)
 	}
-	if got, want := ask("CONNECT other.test:443"), `403 toolcell: add "other.test" to network in [servers.github]`; got != want {
+	if got, want := ask("CONNECT other.test:443"), `403 toolcell: add "other.test" to [servers.github] network`; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	const one = "the sandbox of this server refused other.test:443; to allow it, add it to network in [servers.github] of policy.toml"
+	const one = "the sandbox of this server refused other.test:443; to allow it, add it to [servers.github] network of policy.toml"
 	if got := s.Explain(time.Time{}); got != one {
 		t.Errorf("%q, want %q", got, one)
 	}
@@ -120,7 +120,7 @@ func TestRefusedHostsOfAServerAreNamed(t *testing.T) {
 	ask("CONNECT b.example.org:8443")
 	ask("CONNECT c.example.org:443") // of a rule, but not of this server
 	ask("CONNECT bad.example.org:443")
-	want := "the sandbox of this server refused c.example.org:443, b.example.org:8443; to allow them, add them to network in [servers.github] of policy.toml; " +
+	want := "the sandbox of this server refused c.example.org:443, b.example.org:8443; to allow them, add them to [servers.github] network of policy.toml; " +
 		`the sandbox of this server refused requests to bad.example.org:443 ([network] deny = "bad.example.org")`
 	if got := s.Explain(later); got != want {
 		t.Errorf("%q, want %q", got, want)
