@@ -115,6 +115,7 @@ var openings = map[*regexp.Regexp]map[string]string{
 	regexp.MustCompile(`\.GrantPackages\(`): {
 		"bridge/run": "decides; Grant asks before the code starts", "cmd/toolcell": "packages add and lock: the user has typed it",
 	},
+	regexp.MustCompile(`\.GrantNPM\(`): {},
 }
 
 // TestNothingPassesBesideTheGate: only this package makes such calls, except for reasons.

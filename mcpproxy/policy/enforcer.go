@@ -251,6 +251,17 @@ func (r *Enforcer) GrantPackages(wanted []requirement.Requirement) (*PackageGran
 	return rules.packages.Grant(wanted, file)
 }
 
+// GrantNPM returns what a server in a sandbox gets whose entry names these npm packages, NAME or
+// @SCOPE/NAME each, without versions. It is an error if the rules do not allow one of them, or the
+// variable with the registry's token is not set.
+func (r *Enforcer) GrantNPM(names []string) (*NPMGrant, error) {
+	rules, file, err := r.grantedBy()
+	if err != nil {
+		return nil, fmt.Errorf("%w; no packages may be used until this is fixed", err)
+	}
+	return rules.packages.NPM.Grant(names, file)
+}
+
 // grantedBy returns the rules of the run, and the file in which the user can change them, as
 // people write it.
 func (r *Enforcer) grantedBy() (granting *rules, file string, err error) {

@@ -38,6 +38,9 @@ func TestFaultWhileReadingThePolicyAllowsNothing(t *testing.T) {
 		if _, err := r.GrantPackages([]requirement.Requirement{{Name: "six"}}); err == nil {
 			t.Errorf("%s: packages are granted", name)
 		}
+		if _, err := r.GrantNPM(nil); err == nil {
+			t.Errorf("%s: npm packages are granted", name)
+		}
 		if _, err := r.GrantNetwork([]string{"https://example.com"}); err == nil {
 			t.Errorf("%s: hosts are granted", name)
 		}

@@ -70,6 +70,7 @@ func TestEveryKeySaysWhereItIsWrong(t *testing.T) {
 		"": "", "[default]": "[default] ", "[servers.a]": "[servers.a] ", "[servers.a.tools.b]": "[servers.a.tools.b] ",
 		"[[default.tools.a.when]]": "[default.tools.a.when] ", "[network]": "[network] ", "[[network.credential]]": "[network.credential] ",
 		"[packages]": "[packages] ", "[packages.credential]": "[packages.credential] ",
+		"[packages.npm]": "[packages.npm] ", "[packages.npm.credential]": "[packages.npm.credential] ",
 	} {
 		_, err := parseRules(header+"\nno-such = 1", "policy.toml")
 		wantErr(t, err, "policy.toml:2:1: "+about+"no-such: there is no such key; the keys are ")

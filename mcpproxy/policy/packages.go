@@ -40,6 +40,7 @@ type packageRules struct {
 	Files        toml.Strings[fileHost]     `json:"files"`
 	Preload      toml.Strings[moduleName]   `json:"preload"`
 	Credential   *indexLogin                `json:"credential"`
+	NPM          npmRules                   `json:"npm"`
 }
 
 // An indexLogin is a name and a password for the index, with ${env:NAME}.
@@ -65,7 +66,7 @@ func (l *indexLogin) credential(lookup func(string) (string, bool)) (*IndexCrede
 	return &IndexCredential{"Basic " + encoded, []string{encoded, password}}, nil
 }
 
-// An IndexCredential is what requests to the index carry. It is for the host alone and enters no
+// An IndexCredential is what requests to an index or a registry carry. It is for the host alone and enters no
 // sandbox.
 type IndexCredential struct {
 	Authorization string   // the header
@@ -79,6 +80,7 @@ func defaultPackages() packageRules {
 	return packageRules{
 		Allow: packageList{any: true, words: []string{"any", "none"}}, Ask: packageList{words: []string{"any"}},
 		Index: DefaultIndex, MaxBytes: 500_000_000, MaxCount: 200, MaxTime: period(2 * time.Minute),
+		NPM: defaultNPM(),
 	}
 }
 

@@ -97,22 +97,27 @@ func (p *namedPackage) UnmarshalText(line []byte) error {
 // An indexURL is the address of a simple index (PEP 503).
 type indexURL string
 
-// UnmarshalText takes an address. Only this host itself may be spoken to without TLS: an index says
-// which hashes its files have.
+// UnmarshalText takes an address, by the rules of sourceAddress.
 func (i *indexURL) UnmarshalText(address []byte) error {
-	s := string(address)
+	s, err := sourceAddress(string(address), DefaultIndex, `credential = { user = "me", password = "${env:INDEX_TOKEN}" }`)
+	*i = indexURL(s)
+	return err
+}
+
+// sourceAddress checks the address of an index or a registry, and returns it without a / at its
+// end. Only this host itself may be spoken to without TLS: a source says which hashes its files
+// have. Example and credential are for the errors.
+func sourceAddress(s, example, credential string) (string, error) {
 	u, err := url.Parse(s)
 	switch {
+	case err == nil && u.User != nil: // first, as the others show the address
+		return "", errors.New("a name or password in the address would get into the sandbox that resolves; write them as " + credential)
 	case err != nil || u.Host == "" || u.Hostname() == "" || u.RawQuery != "" || u.Fragment != "" || u.Opaque != "":
-		return fmt.Errorf("%q is not an address such as %s", text.Bound(s, 120), DefaultIndex)
-	case u.User != nil:
-		return errors.New(`a name or password in the address would get into the sandbox that resolves; ` +
-			`write them as credential = { user = "me", password = "${env:INDEX_TOKEN}" }`)
+		return "", fmt.Errorf("%q is not an address such as %s", text.Bound(s, 120), example)
 	case !netguard.IsSafe(u):
-		return errors.New("the address must begin with https://; only this host itself may have http://")
+		return "", errors.New("the address must begin with https://; only this host itself may have http://")
 	}
-	*i = indexURL(strings.TrimRight(s, "/"))
-	return nil
+	return strings.TrimRight(s, "/"), nil
 }
 
 const (

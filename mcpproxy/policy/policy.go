@@ -1,7 +1,7 @@
 // Package policy decides what code may call of the user's servers, how often, and
-// what only with the user's consent, by one TOML file of the user's, and which Python packages
-// its scripts may use. An Enforcer grants hosts by the section about the network, which is that of
-// hosts below it.
+// what only with the user's consent, by one TOML file of the user's, which Python packages
+// its scripts may use, and which npm packages servers in sandboxes. An Enforcer grants hosts by the
+// section about the network, which is that of hosts below it.
 //
 // The file is read again when it has changed, and a run keeps the rules that it
 // began with. It fails closed: with a file that cannot be read or understood, or
