@@ -117,3 +117,14 @@ func (r *Runtime) Warm(ctx context.Context, p Process) {
 		}
 	})
 }
+
+// HostOfServers returns this host as a server that sees these mounts finds it: whether it has a user ID
+// of its own depends on them (spec.Host.ResolveMounts).
+func (r *Runtime) HostOfServers(mounts []spec.Mount) (host.Host, error) {
+	h, err := r.containers.Host()
+	if err != nil {
+		return host.Host{}, err
+	}
+	h.ResolveMounts(mounts)
+	return h.Host, nil
+}

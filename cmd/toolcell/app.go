@@ -42,6 +42,7 @@ type app struct {
 	runs         *run.Runs
 	policy       *policy.Policy
 	proxy        *mcpproxy.Proxy
+	launcher     *serverLauncher
 	environments environments
 	images       *sandboxes.Images // of the environment at the start
 	record       *record.Journal
@@ -88,11 +89,13 @@ func openApp(s settings.Settings, o appOptions) (_ *app, err error) {
 	}
 	a.images = env.images
 	a.signals = signals.Open(signals.Options{Version: version, Log: o.log})
+	a.policy = loadPolicy(s, cmp.Or(o.policyLog, o.log))
 	servers := proxyOptions(s, o.log)
+	a.launcher = newServerLauncher(s, a.policy, o.log)
+	a.launcher.give(&servers)
 	servers.Signals = a.signals
 	servers.Refresh = o.servers.refresh(o.log)
 	a.proxy = mcpproxy.New(o.servers.config, servers)
-	a.policy = loadPolicy(s, cmp.Or(o.policyLog, o.log))
 	warnOfSections(o.log, a.policy, o.servers.config.Servers)
 	d, options := s.Dirs, s.Runs
 	options.Log, options.Signals, options.Upstreams, options.Policy = o.log, a.signals, a.proxy, a.policy
@@ -138,7 +141,8 @@ func (a *app) current(o run.Options, of appOptions) (run.Options, string, error)
 	return o, of.live.Note(), nil
 }
 
-// proxyOptions returns the options of the proxy for the user's servers.
+// proxyOptions returns the options of the proxy for the user's servers. Where these may start, a
+// serverLauncher has to give its own.
 func proxyOptions(s settings.Settings, log *slog.Logger) mcpproxy.Options {
 	o := s.Proxy
 	o.Log, o.ClientVersion = log, version
@@ -151,7 +155,7 @@ func (a *app) Close() (err error) {
 		err = a.inbox.Close()
 	}
 	a.runs.Close()
-	err = errors.Join(err, a.record.Close(), a.proxy.Close(), a.environments.Close())
+	err = errors.Join(err, a.record.Close(), a.proxy.Close(), a.launcher.Close(), a.environments.Close())
 	a.signals.Close()
 	return err
 }

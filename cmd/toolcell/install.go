@@ -12,6 +12,8 @@ import (
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/installer"
+	"github.com/toolcell/toolcell/mcpproxy"
+	"github.com/toolcell/toolcell/mcpproxy/config"
 )
 
 // installOptions are those of install and uninstall.
@@ -84,6 +86,10 @@ func installOptionsOf(c *cli.Context, o Options, found *discovered) installer.Op
 		Yes: c.Bool("yes"), DryRun: c.Bool("dry-run"), Force: c.Bool("force"), JSON: o.JSON,
 		Streams: o.Streams, Settings: o.Settings, Discovery: found.options, Config: found.config, Values: found.values,
 		Log: found.log, Version: version,
+		Servers: func(cfg config.Config) (*mcpproxy.Proxy, func() error) {
+			p := openProxy(cfg, o.Settings, found.log)
+			return p.Proxy, p.Close
+		},
 	}
 }
 

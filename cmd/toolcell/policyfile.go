@@ -89,7 +89,7 @@ func policyTypos(s settings.Settings, servers []mcpproxy.ServerStatus) (all []st
 func unmatchedTools(p *policy.Policy, s settings.Settings, found config.Config) []policy.UnmatchedTool {
 	var known []policy.KnownTools
 	if len(found.Servers) > 0 {
-		proxy := mcpproxy.New(found, proxyOptions(s, nil))
+		proxy := openProxy(found, s, nil)
 		defer proxy.Close()
 		for _, server := range found.Servers {
 			known = append(known, gate.KnownTools(server, proxy.KnownTools(server.Name)))

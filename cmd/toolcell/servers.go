@@ -42,9 +42,9 @@ func (do serversFunc) run(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return err
 	}
-	p := mcpproxy.New(found.config, proxyOptions(o.Settings, log))
+	p := openProxy(found.config, o.Settings, log)
 	defer func() { err = errors.Join(err, p.Close()) }()
-	return forShell(do(ctx, o, p))
+	return forShell(do(ctx, o, p.Proxy))
 }
 
 // forShell makes the error about an unknown server name the command that lists servers.

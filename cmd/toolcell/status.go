@@ -22,7 +22,6 @@ import (
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/internal/program"
 	"github.com/toolcell/toolcell/internal/text"
-	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/clientconfig/edit"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 )
@@ -109,7 +108,7 @@ func newStatus(ctx context.Context, o Options) (row statusRow, err error) {
 	servers.Problems = slices.DeleteFunc(slices.Clone(servers.Problems), func(p config.Problem) bool {
 		return p.Skipped && p.Status == config.StatusSkipped // toolcell's own entry, which is among the clients
 	})
-	proxy := mcpproxy.New(servers, proxyOptions(o.Settings, quiet))
+	proxy := openProxy(servers, o.Settings, quiet)
 	for _, st := range proxy.Servers() {
 		row.Servers[st.Status]++
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/rules"
 	"github.com/toolcell/toolcell/internal/pyname"
 	"github.com/toolcell/toolcell/internal/state"
-	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 	"github.com/toolcell/toolcell/oci/doctor"
@@ -118,7 +117,7 @@ func withPolicy(all []runningProcess, seen time.Time, from *history.Record) (had
 func namedTools(o uiOptions, found config.Config) func(server, tool string) (policy.Server, policy.Tool) {
 	servers, tools := map[string]policy.Server{}, map[[2]string]policy.Tool{}
 	if len(found.Servers) > 0 {
-		proxy := mcpproxy.New(found, proxyOptions(o.Settings, nil))
+		proxy := openProxy(found, o.Settings, nil)
 		defer proxy.Close()
 		for _, s := range found.Servers {
 			servers[s.Name] = policy.Server{Name: s.Name, Alias: s.Alias}

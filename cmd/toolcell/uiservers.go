@@ -22,7 +22,7 @@ const maxSignature = 2000
 type knownServers struct {
 	now    Options
 	config config.Config
-	proxy  *mcpproxy.Proxy
+	proxy  serversProxy
 }
 
 // known finds the servers as they are now. Call close on the result.
@@ -36,7 +36,7 @@ func (o uiOptions) known() (knownServers, error) {
 	if err != nil {
 		return knownServers{}, err
 	}
-	return knownServers{now, found.config, mcpproxy.New(found.config, proxyOptions(now.Settings, quiet))}, nil
+	return knownServers{now, found.config, openProxy(found.config, now.Settings, quiet)}, nil
 }
 
 func (k knownServers) close() { _ = k.proxy.Close() } // nothing was started

@@ -52,9 +52,9 @@ const homeName = "home"
 
 var notInFolderNames = text.Pattern(`[^A-Za-z0-9._-]+`)
 
-// folderOf returns the folder of a server, which says to a reader which server it is, and holds the
+// FolderOf returns the folder of a server, which says to a reader which server it is, and holds the
 // digest of the whole name.
-func folderOf(name string) string {
+func FolderOf(name string) string {
 	sum := sha256.Sum256([]byte(name))
 	readable := strings.TrimLeft(notInFolderNames().ReplaceAllString(name, "_"), ".-")
 	return readable[:min(len(readable), 40)] + "-" + hex.EncodeToString(sum[:8])
@@ -85,7 +85,7 @@ func (s *Store) ensure(ctx context.Context, name string) (Home, error) {
 		return Home{}, err
 	}
 	defer unlock()
-	folder := folderOf(name)
+	folder := FolderOf(name)
 	dir := filepath.Join(s.dir, folder)
 	if err := ownFolder(dir); err != nil {
 		return Home{}, err
@@ -220,7 +220,7 @@ func (s *Store) List() ([]string, error) {
 // Remove removes the folder of a server, with all that is in it. It is no error if there is none.
 // No such server may be running.
 func (s *Store) Remove(ctx context.Context, name string) error {
-	if _, err := os.Lstat(filepath.Join(s.dir, folderOf(name))); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Lstat(filepath.Join(s.dir, FolderOf(name))); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	unlock, err := s.lock(ctx)
@@ -228,7 +228,7 @@ func (s *Store) Remove(ctx context.Context, name string) error {
 		return err
 	}
 	defer unlock()
-	return s.remove(ctx, folderOf(name))
+	return s.remove(ctx, FolderOf(name))
 }
 
 // RemoveAll removes the folders of all servers. One that cannot be removed does not keep it from the

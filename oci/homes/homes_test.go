@@ -329,7 +329,7 @@ func TestInterruptedChangesAreFinished(t *testing.T) {
 		if err := os.MkdirAll(home.Dir+"/part/home", 0o700); err != nil {
 			t.Fatal(err)
 		}
-		e, err := many.entry(folderOf("a"))
+		e, err := many.entry(FolderOf("a"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -355,7 +355,7 @@ func TestInterruptedChangesAreFinished(t *testing.T) {
 		// Damaged, or written for another server, a record says nothing; the owner does.
 		kept := many.home(t, "a")
 		for _, text := range []string{"{", `{"name":"b","uid":1}`} {
-			if err := os.WriteFile(filepath.Join(own.dir, folderOf("a"), recordName), []byte(text), 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(own.dir, FolderOf("a"), recordName), []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
 			if got := many.home(t, "a"); got != kept {
@@ -383,7 +383,7 @@ func TestTakenIDs(t *testing.T) {
 		if err := s.Remove(t.Context(), "b"); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.note(folderOf("c"), record{Name: "c", UID: first.UID}); err != nil {
+		if err := s.note(FolderOf("c"), record{Name: "c", UID: first.UID}); err != nil {
 			t.Fatal(err)
 		}
 		if got := s.home(t, "c"); got.UID == first.UID {
@@ -425,7 +425,7 @@ func TestLinksInPlaceOfAHome(t *testing.T) {
 	onHosts(t, func(t *testing.T, h host.Host) {
 		s := open(t, oneID(h))
 		target := t.TempDir()
-		dir := filepath.Join(s.dir, folderOf("a"))
+		dir := filepath.Join(s.dir, FolderOf("a"))
 		if err := errors.Join(os.MkdirAll(dir, 0o755), os.Symlink(target, filepath.Join(dir, homeName))); err != nil {
 			t.Fatal(err)
 		}

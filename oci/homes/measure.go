@@ -21,7 +21,7 @@ type Use struct {
 // 0, at a million files, and at a depth that no honest tree has. What is mounted in it does not count.
 // Files that a running server has open under no name are not seen.
 func (s *Store) Size(ctx context.Context, name string, maxBytes int64) (Use, error) {
-	e, err := s.entry(folderOf(name))
+	e, err := s.entry(FolderOf(name))
 	if err == nil {
 		var u Use
 		if u, err = s.measure(ctx, e, maxBytes); err == nil {

@@ -43,7 +43,7 @@ func (s *Store) entry(folder string) (entry, error) {
 	data, err := state.ReadRegular(filepath.Join(dir, recordName), maxRecord)
 	if err == nil {
 		var r record
-		if err := json.Unmarshal(data, &r); err == nil && folderOf(r.Name) == folder {
+		if err := json.Unmarshal(data, &r); err == nil && FolderOf(r.Name) == folder {
 			e.record, e.noted = r, true
 		}
 	}

@@ -21,7 +21,7 @@ const (
 func (s *Store) Watch(ctx context.Context, name string, limit int64, every time.Duration) (Use, error) {
 	w := watch{
 		limit: limit, skipped: maxSkipped,
-		free:    func() int64 { return freeBytes(filepath.Join(s.dir, folderOf(name))) },
+		free:    func() int64 { return freeBytes(filepath.Join(s.dir, FolderOf(name))) },
 		measure: func() (Use, error) { return s.Size(ctx, name, limit) },
 	}
 	tick := time.NewTicker(every)

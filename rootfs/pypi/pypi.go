@@ -107,7 +107,7 @@ func (e *LockError) Unwrap() error { return e.Err }
 func (s Server) explain(doing string, err error) error {
 	err = fmt.Errorf("%s of the server %s: %w", doing, s.quoted(), err)
 	if wrong, ok := errors.AsType[*packages.RequestError](err); ok && wrong.Locked || errors.Is(err, packages.ErrNotLocked) {
-		return &LockError{s.Name, s.file(), err}
+		return &LockError{s.Name, s.lock().Path, err}
 	}
 	if _, unreachable := errors.AsType[*packages.UnreachableError](err); unreachable || errors.Is(err, packages.ErrOffline) {
 		return fmt.Errorf("%w; where the index can be reached, get them with: toolcell servers check %s", err, text.ShellWord(text.OneLine(s.Name, 128)))

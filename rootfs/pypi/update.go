@@ -1,11 +1,8 @@
 package pypi
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/toolcell/toolcell/rootfs/packages"
@@ -37,13 +34,11 @@ func (s Server) Update(ctx context.Context, store *packages.Store, r packages.Re
 	if r.Offline {
 		return nil, s.explain("choosing the packages", packages.ErrOffline)
 	}
-	was, _, err := s.read()
+	was, _, err := s.lock().Read()
 	if err != nil {
 		return nil, err
 	}
-	within, cancel := context.WithTimeoutCause(ctx, r.MaxTime, fmt.Errorf("it took longer than %s ([packages] maxTime)", r.MaxTime))
-	defer cancel()
-	lock, err := store.Resolve(within, r)
+	lock, err := resolve(ctx, store, r)
 	if err != nil {
 		return nil, s.explain("choosing the packages", err)
 	}
@@ -56,19 +51,7 @@ func (s Server) Update(ctx context.Context, store *packages.Store, r packages.Re
 
 // Accept makes the update the server's lock, from its next start on.
 func (u *Update) Accept(ctx context.Context) error {
-	unlock, err := u.server.hold(ctx)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	now, _, err := u.server.read()
-	if err != nil {
-		return err
-	}
-	if !bytes.Equal(now, u.was) {
-		return errors.New("the packages of the server " + u.server.quoted() + " were changed meanwhile: look at the update again")
-	}
-	return u.server.write(u.lock)
+	return u.server.lock().Replace(ctx, u.was, u.lock)
 }
 
 // diff returns in what two locks differ, by name. The first may be nil.

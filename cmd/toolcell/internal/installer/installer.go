@@ -14,6 +14,7 @@ import (
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/internal/state"
+	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/clientconfig"
 	"github.com/toolcell/toolcell/mcpproxy/clientconfig/edit"
 	"github.com/toolcell/toolcell/mcpproxy/config"
@@ -38,8 +39,10 @@ type Options struct {
 	Discovery clientconfig.Options
 	Config    config.Config
 	Values    clientconfig.Values // that the user set for servers
-	Log       *slog.Logger
-	Version   string // of this program, for servers to see
+	// Servers opens a proxy for servers, which starts each of them as the policy wants it.
+	Servers func(config.Config) (p *mcpproxy.Proxy, end func() error)
+	Log     *slog.Logger
+	Version string // of this program, for servers to see
 }
 
 // An Installer changes the config file of one client.

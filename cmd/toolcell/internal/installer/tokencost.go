@@ -41,8 +41,6 @@ type serverCost struct {
 // that cannot be asked has a row with the reason.
 func (c *change) countTokens(ctx context.Context) *tokenCost {
 	servers := slices.DeleteFunc(slices.Clone(c.move.Servers), func(m edit.Moving) bool { return m.Disabled })
-	options := c.Settings.Proxy
-	options.Log, options.ClientVersion = c.Log, c.Version
 	proxies := map[string]*mcpproxy.Proxy{} // by the directory that their servers are for
 	for _, s := range servers {
 		if proxies[s.Dir] == nil {
@@ -52,8 +50,9 @@ func (c *change) countTokens(ctx context.Context) *tokenCost {
 				o.Dir = s.Dir
 				cfg = clientconfig.Discover(o)
 			}
-			proxies[s.Dir] = mcpproxy.New(cfg, options)
-			defer proxies[s.Dir].Close()
+			var end func() error
+			proxies[s.Dir], end = c.Servers(cfg)
+			defer end()
 		}
 	}
 	own := config.Server{

@@ -12,6 +12,7 @@ import (
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/internal/program"
 	"github.com/toolcell/toolcell/oci/doctor"
+	"github.com/toolcell/toolcell/oci/homes"
 	"github.com/toolcell/toolcell/rootfs/cachedir"
 	"golang.org/x/sys/unix"
 )
@@ -92,6 +93,11 @@ func (d Dirs) Pins() string { return filepath.Join(d.State, "pins") }
 
 // Rights are the entries of servers that may have what the policy gives them.
 func (d Dirs) Rights() string { return filepath.Join(d.State, "rights") }
+
+// Versions is the folder with the versions of packages that a server gets.
+func (d Dirs) Versions(server string) string {
+	return filepath.Join(d.State, "versions", homes.FolderOf(server))
+}
 
 // PolicyFile returns the policy file, and whether the user named it. It is empty if no folder
 // for one is known.
