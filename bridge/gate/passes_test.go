@@ -114,8 +114,9 @@ var openings = map[*regexp.Regexp]map[string]string{
 	},
 	regexp.MustCompile(`\.GrantPackages\(`): {
 		"bridge/run": "decides; Grant asks before the code starts", "cmd/toolcell": "packages add and lock: the user has typed it",
+		"cmd/toolcell/internal/sandboxes": "for the command of a server's entry, which is the user's",
 	},
-	regexp.MustCompile(`\.GrantNPM\(`): {},
+	regexp.MustCompile(`\.GrantNPM\(`): {"cmd/toolcell/internal/sandboxes": "the same"},
 }
 
 // TestNothingPassesBesideTheGate: only this package makes such calls, except for reasons.
