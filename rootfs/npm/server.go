@@ -40,7 +40,7 @@ func (s Server) Ensure(ctx context.Context, store *Store, r Request, progress fu
 	}
 	layer, err := store.Ensure(ctx, r, progress)
 	if _, refused := errors.AsType[*packages.RequestError](err); refused { // by what is locked
-		err = fmt.Errorf("%w; new versions can be looked at and accepted with: toolcell servers update %s", err, text.ShellWord(text.OneLine(s.Name, 128)))
+		err = fmt.Errorf("%w; the server is locked to these versions in %s until it is updated", err, s.lock().Path)
 	}
 	return layer, s.explain("getting the packages", err)
 }
