@@ -24,6 +24,9 @@ func (in *launch) start(prepared *Prepared, server *spec.Server) (_ *stdio.Launc
 		Root: prepared.Root, Binds: prepared.Binds, Args: prepared.Args, Server: server,
 		Limits: spec.Limits{Memory: in.box.Memory, PIDs: int64(in.box.PIDs), CPUs: in.box.CPUs},
 	}
+	if in.server.Project {
+		p.FindProject = func(ctx context.Context) (*spec.Project, error) { return in.o.Project(ctx, in.server.DefaultDir) }
+	}
 	c := &child{box: in.box}
 	c.life, c.kill = context.WithCancelCause(context.Background())
 	launched := &stdio.Launched{Child: c}

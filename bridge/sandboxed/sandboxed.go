@@ -39,6 +39,9 @@ type Options struct {
 	Homes func(mounts []spec.Mount) (*homes.Store, error)
 	// Prepare makes ready what the command of a server needs.
 	Prepare func(ctx context.Context, s config.Server, box *policy.Sandbox) (*Prepared, error)
+	// Project returns the folder of a project, without what of it is hidden from code, for the servers
+	// in the project's own file.
+	Project func(ctx context.Context, dir string) (*spec.Project, error)
 	// Dir is a folder of this process's own, for the certificates that servers trust.
 	Dir string
 	Log *slog.Logger
@@ -120,10 +123,13 @@ func mountsOf(box *policy.Sandbox) (all []spec.Mount, err error) {
 	return all, nil
 }
 
-// workingDir returns where the server starts: its entry's directory, as its sandbox sees that, or "",
-// its HOME, if the entry names none.
+// workingDir returns where the server starts: its entry's directory, as its sandbox sees that, and
+// otherwise its project, or "", its HOME.
 func (in *launch) workingDir() (string, error) {
 	s := in.server
+	if s.Dir == "" && s.Project {
+		return spec.ProjectTarget, nil
+	}
 	if s.Dir == "" {
 		return "", nil
 	}
@@ -135,6 +141,9 @@ func (in *launch) workingDir() (string, error) {
 		if rest, err := filepath.Rel(m.Source, dir); err == nil && filepath.IsLocal(rest) {
 			return filepath.Join(m.Target, rest), nil
 		}
+	}
+	if rest, err := filepath.Rel(s.DefaultDir, dir); s.Project && err == nil && filepath.IsLocal(rest) {
+		return filepath.Join(spec.ProjectTarget, rest), nil
 	}
 	return "", fmt.Errorf(`it starts in %s, which its sandbox does not show: add it to mounts in the section of %q, or remove "cwd" from %s`, s.Dir, text.Bound(s.Name, 120), s.Source)
 }

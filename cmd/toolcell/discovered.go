@@ -192,7 +192,7 @@ func (f *discovered) askTrust(ctx context.Context, s *console.Streams) error {
 			continue
 		}
 		showProject(s.Err, p)
-		fmt.Fprint(s.Err, "Allow it? What they do is not sandboxed. [y/N] ")
+		fmt.Fprint(s.Err, "Allow it? They run in sandboxes that see this project, unless your policy says otherwise. [y/N] ")
 		answer, err := console.ReadLine(ctx, s.In)
 		if err != nil {
 			fmt.Fprintln(s.Err)

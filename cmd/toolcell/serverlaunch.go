@@ -116,7 +116,15 @@ func (l *serverLauncher) open() (*serverParts, error) {
 	packages := p.packages(s)
 	packages.Offline = s.Pull == rootfs.PullNever
 	o.servers = &sandboxes.Servers{Images: p.image(s), Packages: packages, NPM: o.npm, Policy: l.policy, Locks: s.Dirs.Versions}
+	projects := shownProject(s, p.runtime)
 	o.launcher = sandboxed.New(sandboxed.Options{
+		Project: func(ctx context.Context, dir string) (*spec.Project, error) {
+			real, err := projects.Resolve(dir)
+			if err != nil {
+				return nil, err
+			}
+			return projects.Find(ctx, real)
+		},
 		Sandboxes: p.runtime, Prepare: o.servers.Prepare, Dir: filepath.Join(s.Dirs.Run, "roots"), Log: l.log,
 		Homes: func(mounts []spec.Mount) (*homes.Store, error) {
 			h, err := p.runtime.HostOfServers(mounts)

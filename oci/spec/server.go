@@ -2,6 +2,8 @@ package spec
 
 import (
 	"cmp"
+	"errors"
+	"slices"
 
 	"github.com/toolcell/toolcell/oci/host"
 )
@@ -11,9 +13,9 @@ import (
 // allows what servers need and code does not (SeccompProfile); and it has a HOME that outlives it.
 type Server struct {
 	Home   string  // folder on the host, which belongs to UID
-	UID    int64   // of the host, which no code and no other server has; -1 is what the host gives to code
+	UID    int64   // of the host, which no code and no other server has; -1 is this user's own
 	Dir    string  // where it starts, in the sandbox; empty is HomeTarget
-	Mounts []Mount // folders of the user's that it is shown
+	Mounts []Mount // folders of the user's that it is shown; programs run from those that it cannot write to
 
 	Section string // of the policy that names the mounts, for errors
 }
@@ -22,20 +24,30 @@ type Server struct {
 // that can be written to: package managers and native modules need that.
 const HomeTarget = "/home/server"
 
-// Serving returns h, which shows nothing yet, for a server: with its mounts, its user ID and its filter.
+// Serving returns h, which shows at most a project, for a server: with its mounts, its user ID and its filter.
 func (h Host) Serving(s *Server) (Host, error) {
 	if s == nil {
 		return h, nil
 	}
+	h.Mounts = slices.Clip(h.Mounts)
+	shown := len(h.Mounts)
 	h.ResolveMounts(s.Mounts)
 	for i := range h.Mounts {
-		h.Mounts[i].NamedBy = s.Section
+		if i >= shown {
+			h.Mounts[i].NamedBy = s.Section
+		}
+		h.Mounts[i].Exec = !h.Mounts[i].Writable
 	}
-	if s.UID >= 0 {
+	switch {
+	case s.UID >= 0:
 		h = h.WithUID(s.UID)
 		h.OwnUIDs = host.IDRange{}
+	case h.EUID != 0: // its HOME is this user's
+		h.UIDs.User, h.GIDs.User = -1, -1
+	case h.UIDs.User >= 0:
+		return h, errors.New("there are too few user IDs here for one of the server's own")
 	}
-	home := ShownMount{Source: s.Home, Target: HomeTarget, Writable: true, NamedBy: "HOME of a server", Home: true}
+	home := ShownMount{Source: s.Home, Target: HomeTarget, Writable: true, NamedBy: "HOME of a server", Exec: true}
 	home.stat()
 	h.Mounts = append(h.Mounts, home)
 	un := UncountedBy(h.Cgroup)

@@ -28,7 +28,7 @@ type ShownMount struct {
 
 	NamedBy string // the setting, for errors; empty is TOOLCELL_MOUNTS
 	Project bool   // it is a Project's
-	Home    bool   // it is a Server's
+	Exec    bool   // programs run from it
 }
 
 // A Project is a folder of the host that one sandbox can read, without some of what is in it.
@@ -161,7 +161,7 @@ func hostMounts(h Host) (out []specs.Mount) {
 			Destination: path.Clean(m.Target), Type: "bind", Source: m.Source,
 			Options: []string{"bind", "nosuid", "nodev"},
 		}
-		if !m.Home {
+		if !m.Exec {
 			s.Options = append(s.Options, "noexec")
 		}
 		if !m.Writable {

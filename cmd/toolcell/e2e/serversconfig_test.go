@@ -74,11 +74,25 @@ func (w *workshop) must(t *testing.T, want string, args ...string) {
 	}
 }
 
-const projectFile = `{"mcpServers": {"jira": {"command": "FAKE_SERVER", "env": {"FAKE_ENV": "jira"}}}}`
+const projectFile = `{"mcpServers": {"jira": {"command": "./fake-server", "env": {"FAKE_ENV": "jira"}}}}`
+
+// putProject is put for the project's file, with the server that it names: it runs in a sandbox, which
+// sees the project alone.
+func (w *workshop) putProject(t *testing.T, text string) string {
+	t.Helper()
+	exe, err := fakeBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Link(exe, filepath.Join(w.project, "fake-server")); err != nil && !errors.Is(err, os.ErrExist) {
+		t.Fatal(err)
+	}
+	return w.put(t, "project/.mcp.json", text)
+}
 
 func TestProjectFileStartsNothingUntilTrusted(t *testing.T) {
 	w := newWorkshop(t)
-	file := w.put(t, "project/.mcp.json", projectFile)
+	file := w.putProject(t, projectFile)
 	if got := w.list(t); got["jira"] != "untrusted" {
 		t.Errorf("jira is %s", got["jira"])
 	}
@@ -89,7 +103,7 @@ func TestProjectFileStartsNothingUntilTrusted(t *testing.T) {
 	w.must(t, "jira: "+fakeServerEnv+"=… ", "servers", "trust", ".mcp.json")
 	w.must(t, "API-1", "exec", "-c", "print(await mcp_jira.search_issues())", "--server", "jira")
 	w.must(t, "nothing to do", "servers", "trust", file)
-	w.put(t, "project/.mcp.json", projectFile+" ")
+	w.putProject(t, projectFile+" ")
 	if got := w.list(t); got["jira"] != "untrusted" {
 		t.Errorf("after a change jira is %s", got["jira"])
 	}
@@ -182,7 +196,7 @@ func (w *workshop) onTerminal(t *testing.T, args ...string) *person {
 
 func TestTrustIsAskedOnceOnATerminal(t *testing.T) {
 	w := newWorkshop(t)
-	file := w.put(t, "project/.mcp.json", projectFile)
+	file := w.putProject(t, projectFile)
 	p := w.onTerminal(t, "servers", "list")
 	p.answers("[y/N]", "no")
 	shown := p.end()
@@ -194,7 +208,7 @@ func TestTrustIsAskedOnceOnATerminal(t *testing.T) {
 	if shown := w.onTerminal(t, "servers", "list").end(); strings.Contains(shown, "[y/N]") {
 		t.Errorf("it asks again:\n%s", shown)
 	}
-	w.put(t, "project/.mcp.json", projectFile+"\n")
+	w.putProject(t, projectFile+"\n")
 	p = w.onTerminal(t, "exec", "-c", "print(await mcp_jira.search_issues())", "--server", "jira")
 	p.answers("[y/N]", "y")
 	if shown := p.end(); !strings.Contains(shown, "API-1") {

@@ -19,7 +19,7 @@ func TestServeFollowsTheConfigFiles(t *testing.T) {
 	}
 	const another = `, "NAME": {"command": "FAKE_SERVER", "env": {"FAKE_ENV": "NAME"}}`
 	w.put(t, "home/.claude.json", entry("", ""))
-	file := w.put(t, "project/.mcp.json", `{"mcpServers": {"jira": {"command": "FAKE_SERVER", "env": {"FAKE_ENV": "jira"}}}}`)
+	file := w.putProject(t, projectFile)
 	c := w.serve(t, w.env)
 	pid := c.python(t, "print(await mcp_odd.pid())", "odd").text
 
@@ -31,7 +31,7 @@ func TestServeFollowsTheConfigFiles(t *testing.T) {
 	w.must(t, "trusted", "servers", "trust", file)
 	c.python(t, "print((await mcp_jira.search_issues())[0].id)", "jira").want(t, "API-1")
 
-	w.put(t, "project/.mcp.json", projectFile+" ")
+	w.putProject(t, projectFile+" ")
 	if r := c.python(t, "print(1)", "jira"); !r.isError || !strings.Contains(r.text, "has changed since it was trusted") {
 		t.Errorf("after a change of its file: %s", r.text)
 	}

@@ -121,6 +121,19 @@ func TestRepositoryRunsNothingThroughTheUsersServers(t *testing.T) {
 	r.wantRun(t, `with "cwd"`, "shell")
 }
 
+// onTheHost has servers of the project run on the host, where they leave their marks. The user has to
+// accept that, beside the file.
+func (r *repository) onTheHost(t *testing.T, servers ...string) {
+	t.Helper()
+	r.put(t, "home/.config/toolcell/policy.toml", "[default]\nsandbox = \"off\"\n")
+	for _, name := range servers {
+		if _, errs, code := r.run(t, r.env, "servers", "call", name, "search_issues"); code == 0 || !strings.Contains(errs, "toolcell servers trust "+name) {
+			t.Errorf("before that was accepted: exit %d, %s", code, errs)
+		}
+		r.must(t, "no sandbox", "servers", "trust", name)
+	}
+}
+
 // TestServersOfOneProjectStartThereIfItIsTrusted: Claude Code keeps such in a file
 // of the user.
 func TestServersOfOneProjectStartThereIfItIsTrusted(t *testing.T) {
@@ -137,6 +150,7 @@ func TestServersOfOneProjectStartThereIfItIsTrusted(t *testing.T) {
 	r.must(t, "trusted as it is now", "servers", "trust", file)
 	r.must(t, "API-1", "servers", "call", "fetch", "search_issues")
 	r.wantRun(t, "after trust, the server of the user for this project", "python")
+	r.onTheHost(t, "script")
 	r.must(t, "API-1", "servers", "call", "script", "search_issues")
 	r.wantRun(t, "after trust, the server of the project", "shell")
 	r.put(t, "project/.mcp.json", `{"mcpServers": {"script": {"command": "./server.sh"}}} `)
@@ -150,6 +164,7 @@ func TestServersOfTheProjectStartInIt(t *testing.T) {
 	r.putUser(t, "home/.cursor/mcp.json", `{"mcpServers": {"other": `+pythonServer+`}}`)
 	file := r.put(t, "project/.mcp.json", `{"mcpServers": {"fetch": `+pythonServer+`, "script": {"command": "sh", "args": ["./server.sh"]}}}`)
 	r.must(t, "trusted as it is now", "servers", "trust", file)
+	r.onTheHost(t, "fetch", "script")
 	r.must(t, "API-1", "servers", "call", "other", "search_issues")
 	r.wantRun(t, "the server of the user", "")
 	r.must(t, "API-1", "servers", "call", "fetch", "search_issues")
