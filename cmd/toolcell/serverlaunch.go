@@ -40,6 +40,7 @@ type serverParts struct {
 	npm      *npm.Store
 	servers  *sandboxes.Servers
 	launcher *sandboxed.Launcher
+	work     *background
 }
 
 func newServerLauncher(s settings.Settings, p *policy.Policy, log *slog.Logger) *serverLauncher {
@@ -113,9 +114,11 @@ func (l *serverLauncher) open() (*serverParts, error) {
 		return nil, err
 	}
 	o := &serverParts{parts: p, npm: npm.Open(filepath.Join(s.Dirs.Cache, "npm"))}
-	packages := p.packages(s)
+	images, packages := p.image(s), p.packages(s)
+	o.work = detachedWork(l.log)(s)
+	images.Background, packages.Background = o.work, o.work
 	packages.Offline = s.Pull == rootfs.PullNever
-	o.servers = &sandboxes.Servers{Images: p.image(s), Packages: packages, NPM: o.npm, Policy: l.policy, Locks: s.Dirs.Versions}
+	o.servers = &sandboxes.Servers{Images: images, Packages: packages, NPM: o.npm, Policy: l.policy, Locks: s.Dirs.Versions}
 	projects := shownProject(s, p.runtime)
 	o.launcher = sandboxed.New(sandboxed.Options{
 		Project: func(ctx context.Context, dir string) (*spec.Project, error) {
@@ -142,5 +145,7 @@ func (l *serverLauncher) Close() error {
 	if l.opened == nil {
 		return nil
 	}
+	l.opened.servers.Packages.Close()
+	l.opened.work.close()
 	return errors.Join(l.opened.npm.Close(), l.opened.Close())
 }

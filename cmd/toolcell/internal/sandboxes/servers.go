@@ -103,6 +103,9 @@ func (c *serverCommand) pypi(ctx context.Context, p *sandboxed.Prepared) error {
 	if err != nil {
 		return err
 	}
+	if c.Packages.Background != nil && c.Packages.Store.NeedsBytecode(installed.Set) {
+		c.Packages.compileLater(c.image.Name, installed.Set.ID)
+	}
 	p.Binds = append(p.Binds, spec.Bind{Source: installed.Set.Dir, Target: packages.Target})
 	p.Args = installed.Command(c.image.Python, c.line.Args)
 	if path := installed.PythonPath(); path != "" {
