@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"time"
 
@@ -71,9 +72,7 @@ func (in *launch) prepareNetwork(c *child, launched *stdio.Launched, p *oci.Proc
 	if c.access, err = network.Prepare(grant, network.Server{Section: in.box.Section, RootsFile: rootsTarget}); err != nil {
 		return nil, err
 	}
-	for name, value := range c.access.Variables() {
-		variables[name] = value
-	}
+	maps.Copy(variables, c.access.Variables())
 	launched.Explain = c.access.Explain
 	if c.roots, err = in.rootsFile(c.access.Roots()); c.roots != "" {
 		p.Binds = append(p.Binds, spec.Bind{Source: c.roots, Target: rootsTarget})

@@ -52,7 +52,7 @@ func (c *change) countTokens(ctx context.Context) *tokenCost {
 			}
 			var end func() error
 			proxies[s.Dir], end = c.Servers(cfg)
-			defer end()
+			defer func() { _ = end() }() // nothing of it is kept
 		}
 	}
 	own := config.Server{

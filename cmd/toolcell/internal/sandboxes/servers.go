@@ -187,7 +187,7 @@ func (c *serverCommand) npmServer(node []spec.Bind) (npm.Server, npm.Request, er
 		return inSandbox(ctx, run)
 	}}
 	return s, npm.Request{
-		Source:   npm.Source{Registry: grant.Registry, Files: grant.Files, Credential: (*packages.Credential)(grant.Credential)},
+		Registry: grant.Registry, Files: grant.Files, Credential: (*packages.Credential)(grant.Credential),
 		Platform: npm.ThisPlatform(libcOf(c.image.Root)), MaxBytes: grant.MaxBytes, MaxCount: grant.MaxCount, MaxTime: grant.MaxTime,
 		Check: grant.Check, Offline: c.Packages.Offline,
 	}, nil
