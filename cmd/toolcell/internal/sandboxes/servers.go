@@ -195,8 +195,14 @@ func (c *serverCommand) npmServer(node []spec.Bind) (npm.Server, npm.Request, er
 
 // libcOf returns the C library of an image, in npm's words.
 func libcOf(root spec.Root) string {
-	if found, _ := filepath.Glob(filepath.Join(root.Dir, "lib", "ld-musl-*")); len(found) > 0 {
-		return "musl"
+	places := []string{filepath.Join(root.Dir, "lib")}
+	for _, b := range root.Binds { // the host's own
+		places = append(places, b.Source, filepath.Join(b.Source, "lib"))
+	}
+	for _, place := range places {
+		if found, _ := filepath.Glob(filepath.Join(place, "ld-musl-*")); len(found) > 0 {
+			return "musl"
+		}
 	}
 	return "glibc"
 }
