@@ -273,3 +273,16 @@ func TestStartThatIsGivenUp(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestNamesAreFoundHoweverTheyAreAsked: servers may list addresses, and glibc then wants one that is not
+// 127.0.0.1 before it looks for IPv4.
+func TestNamesAreFoundHoweverTheyAreAsked(t *testing.T) {
+	l := newLab(t)
+	out, _ := l.ends(t, shell(`exec python3 -c 'import socket
+for family in 0, socket.AF_INET:
+    for flags in 0, socket.AI_ADDRCONFIG: print(socket.getaddrinfo("api.example.com", 443, family, socket.SOCK_STREAM, 0, flags)[0][4][0])' 2>&1`),
+		boxOf(t, `network = ["api.example.com"]`))
+	if lines := strings.Fields(out); len(lines) != 4 || !strings.HasPrefix(lines[0], "127.") || strings.Count(out, lines[0]) != 4 {
+		t.Errorf("%q", out)
+	}
+}

@@ -40,6 +40,7 @@ func init() {
 			// matter for files that the sandbox does not see.
 			_ = unix.Setgroups(nil)
 			joinKeyring()
+			_ = addLoopbackAddress()
 			if err := sealRoot(); err != nil {
 				fmt.Fprintln(os.Stderr, "toolcell: making the root read-only:", err)
 				os.Exit(125)
