@@ -120,4 +120,10 @@ func TestErrorsSayWhatTheLauncherKnows(t *testing.T) {
 	if got := mustCall(t, p, "fail", `{}`); !strings.Contains(got, "no such issue") || strings.Contains(got, "evil") {
 		t.Errorf("the result of a tool that failed: %s", got)
 	}
+	if got := p.Refused("fake", time.Now()); !strings.HasPrefix(got, said[1:]+"\n") {
+		t.Errorf("what its sandbox has refused: %q", got)
+	}
+	if got := p.Refused("no such server", time.Now()); got != "" {
+		t.Errorf("of no server: %q", got)
+	}
 }

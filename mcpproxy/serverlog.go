@@ -1,6 +1,7 @@
 package mcpproxy
 
 import (
+	"errors"
 	"time"
 
 	"github.com/toolcell/toolcell/internal/contain"
@@ -16,6 +17,22 @@ type ServerLog struct {
 	Since   time.Time // when it was last started; zero if it never was
 	Failure string    // why it does not run, "" if it did not fail
 	Private bool      // it may have what was read from private servers (NotePrivate)
+}
+
+// Refused says what the sandbox of a server has refused since a time, and where the user can change that;
+// "" is nothing. A tool that answers that it has failed does not say so itself.
+func (p *Proxy) Refused(server string, since time.Time) string {
+	u, err := p.upstream(server)
+	if err != nil {
+		return ""
+	}
+	u.mu.Lock()
+	s := u.live
+	u.mu.Unlock()
+	if s == nil {
+		return ""
+	}
+	return stdio.Explanation(s.Explain(errors.New("a tool failed"), since))
 }
 
 // NotePrivate notes that code which may have what was read from private servers calls a server, which may

@@ -3,6 +3,7 @@ package run
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -82,6 +83,20 @@ func (r *Run) addCalls(res *Result) {
 		log := r.gate.CallLog()
 		res.Calls, res.CallsLeftOut, res.ReadOnlyCalls = log.Calls, log.LeftOut, log.ReadOnly
 	}
+}
+
+// refusedHint says what the sandboxes of servers have refused while code ran that failed: a tool may
+// only say that it has no connection.
+func (r *Run) refusedHint(res *Result, began time.Time) string {
+	if res.Status != StatusError {
+		return ""
+	}
+	for _, server := range r.gate.Used() {
+		if refused := r.runs.o.Upstreams.Refused(server, began); refused != "" && !strings.Contains(res.Error, refused) {
+			return fmt.Sprintf("server %q: %s", server, refused)
+		}
+	}
+	return ""
 }
 
 // addNetwork adds the hosts that were reached, and says once what was refused: in the hint if the

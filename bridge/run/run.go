@@ -186,6 +186,7 @@ func (r *Run) runCode(ctx context.Context) *Result {
 	r.files = r.runs.artifacts.Within(r.o.Pictures).NewCollector(forPictures, r.ID)
 	defer r.files.Discard()
 	r.api = r.newAPI(r.files.Display)
+	began := time.Now()
 	end := r.talk(ctx)
 	reached := r.python.closeNetwork()
 	r.files.SetPrivate(taint.Reads())
@@ -194,7 +195,7 @@ func (r *Run) runCode(ctx context.Context) *Result {
 	res := r.newResult(end)
 	networkNotes := r.addNetwork(res, reached)
 	r.addCalls(res)
-	res.Hint = cmp.Or(res.Hint, r.hint(res, end))
+	res.Hint = cmp.Or(res.Hint, r.hint(res, end), r.refusedHint(res, began))
 	r.runs.defined.Add(r.req.Session, end.done.Names)
 	r.runs.written.Add(r.req.Session, writtenNames(published.Files))
 	res.folder, res.Files, res.Pictures = published.Folder, published.Files, published.Pictures

@@ -70,6 +70,7 @@ func (o serversCallOptions) run(ctx context.Context, _ Options, p *mcpproxy.Prox
 	progress.Show("calling " + r.Server + "/" + r.Name)
 	rules := loadPolicy(o.Settings, slog.New(slog.DiscardHandler)).NewEnforcer() // the error of the call says what is wrong with it
 	journal := openRecord(o.Settings, appOptions{command: "servers call", log: shellLogger(o.Options)}, p)
+	began := time.Now()
 	exported := signals.Open(signals.Options{Version: version, Log: shellLogger(o.Options)})
 	answer, err := callFromTerminal(exported.In(ctx), p, r, rules, newTerminalAsker(o.Streams, progress), journal, o.Settings.RecordRequired)
 	if errRecord := journal.Close(); errRecord != nil {
@@ -87,6 +88,9 @@ func (o serversCallOptions) run(ctx context.Context, _ Options, p *mcpproxy.Prox
 	}
 	if err := o.printAnswer(answer, value, failed); err != nil || failed == nil {
 		return err
+	}
+	if refused := p.Refused(r.Server, began); refused != "" {
+		console.Note(o.Err, refused)
 	}
 	return failed
 }

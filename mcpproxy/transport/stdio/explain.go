@@ -50,6 +50,9 @@ func (t *outputTail) explanation(given string) string {
 	return strings.Join(lines, "\n")
 }
 
+// Explanation returns the lines that Explain has added to an error, "" if there are none.
+func Explanation(err error) string { return strings.TrimPrefix(explanationOf(err), "\n") }
+
 // explanationOf returns the lines after an error, with the end of the line before them; "" if
 // there are none.
 func explanationOf(err error) string {
