@@ -69,16 +69,7 @@ func escapeBattery(t *testing.T, image, suffix string, more env, hosts ...string
 		if r.isError {
 			t.Errorf("the run ended as %s: %v\n%s", r.status(), r.fields["error"], strings.Join(lines(r.fields["stderr"]), "\n"))
 		}
-		results := attempts(t, strings.Join(lines(r.fields["stdout"]), "\n"))
-		held := map[string]bool{}
-		for _, a := range results {
-			held[a.Name] = a.Held
-			t.Run(a.Name, func(t *testing.T) {
-				if !a.Held {
-					t.Error(a.What)
-				}
-			})
-		}
+		held := heldOf(t, attempts(t, strings.Join(lines(r.fields["stdout"]), "\n")))
 		writeReport(t, h, "battery"+suffix, held)
 		neighbour()
 		for _, what := range set.touched() {
@@ -208,6 +199,21 @@ func attempts(t *testing.T, out string) (all []escape) {
 		t.Errorf("%d attempts were made of %d; the last was %+v", len(all), first.Attempts, all[max(len(all)-1, 0):])
 	}
 	return all
+}
+
+// heldOf says which attempts were held. All of them are to be.
+func heldOf(t *testing.T, all []escape) map[string]bool {
+	t.Helper()
+	held := map[string]bool{}
+	for _, a := range all {
+		held[a.Name] = a.Held
+		t.Run(a.Name, func(t *testing.T) {
+			if !a.Held {
+				t.Error(a.What)
+			}
+		})
+	}
+	return held
 }
 
 func lines(field any) (out []string) {

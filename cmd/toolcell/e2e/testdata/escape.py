@@ -11,6 +11,10 @@ can say it has got out.
 
 An attempt with safe_outside=True does no harm on the bare host, and has to succeed there: that is how we know that it
 can. Such attempts, and no others, run if TRAPS["outside"] is set.
+
+With TRAPS["home"] this is an MCP server, which makes the attempts when its one tool is called. What servers may do and
+code may not (docs/security.md) is no attempt then: they write to their HOME and run what is there, list network
+interfaces and watch files. They have no control socket.
 """
 import os
 
@@ -28,11 +32,13 @@ def inherited():
 INHERITED = list(inherited())  # before ctypes is there, whose libffi may open a file of its own
 
 import array
+import contextlib
 import ctypes
 import errno
 import fcntl
 import functools
 import glob
+import io
 import json
 import mmap
 import platform
@@ -52,16 +58,21 @@ PATIENCE = 20  # seconds an attempt may take
 CONTROL = 3  # the socket to the host
 SECRET = re.compile(rb"trap-[0-9a-f]{32}")
 OUTSIDE = TRAPS.get("outside", False)  # noqa: F821
+HOME = TRAPS.get("home", "")  # noqa: F821
 UP = "../" * 40
 ATTEMPTS = []
 
 
-def attempt(name, safe_outside=False):
-    """Names an attempt and puts it on the list."""
+def attempt(name, safe_outside=False, of_code=True, of_server=True):
+    """Names an attempt and puts it on the list, if it is one of code's or of a server's."""
     def add(function):
-        ATTEMPTS.append((name, safe_outside, function))
+        if of_server if HOME else of_code:
+            ATTEMPTS.append((name, safe_outside, function))
         return function
     return add
+
+
+only_code, only_server = functools.partial(attempt, of_server=False), functools.partial(attempt, of_code=False)
 
 
 # What the attempts are made of
@@ -379,7 +390,7 @@ def _():
 
 @attempt("writes in the root's folders")
 def _():
-    places = ("/tmp/", "/workspace/", "/dev/shm/", "/proc/")
+    places = ("/tmp/", "/workspace/", "/dev/shm/", "/proc/", *([HOME + "/"] if HOME else []))
     return " ".join(p for p, mode, _ in EVERYTHING if stat.S_ISDIR(mode) and os.access(p, os.W_OK)
                     and not (p + "/").startswith(places))
 
@@ -397,7 +408,7 @@ def _():
 def _():
     need = os.ST_NOEXEC | os.ST_NOSUID | os.ST_NODEV
     return " ".join(p for p, mode, _ in EVERYTHING if stat.S_ISDIR(mode) and os.access(p, os.W_OK)
-                    and os.statvfs(p).f_flag & need != need)
+                    and (os.statvfs(p).f_flag | (os.ST_NOEXEC if HOME and p.startswith(HOME) else 0)) & need != need)
 
 
 def execute_from(place):
@@ -542,7 +553,7 @@ for _name, _mode, _device in (("null", stat.S_IFCHR, (1, 3)), ("mem", stat.S_IFC
         def make(place):
             os.mknod(f"{place}/{name}-node", mode | 0o666, device)
             return f"{place}/{name}-node"
-        return first(lambda p=p: make(p) for p in ("/dev", "/tmp", "/workspace", "/dev/shm", "/run/toolcell"))
+        return first(lambda p=p: make(p) for p in ("/dev", "/tmp", "/workspace", "/dev/shm", "/run/toolcell", HOME))
 
 
 @attempt("opens a device of the host by name")
@@ -1180,7 +1191,7 @@ def _():
 
 @attempt("inherits a descriptor that is not one of its four", safe_outside=True)
 def _():
-    return INHERITED[4:] and str(INHERITED)
+    return INHERITED[3 if HOME else 4:] and str(INHERITED)
 
 
 @attempt("gets something from its standard input")
@@ -1194,6 +1205,9 @@ def _():
 
 
 # The control socket
+
+
+OTHERS = len(ATTEMPTS)
 
 
 def control():
@@ -1398,6 +1412,10 @@ def _():
                     for m in ("describe_server", "list_tools", "query_tool_docs"))])
 
 
+if HOME:
+    del ATTEMPTS[OTHERS:]  # it has no control socket
+
+
 # Sockets
 
 
@@ -1475,15 +1493,44 @@ def _():
     def open_one(family):
         fd = libc.socket(family, socket.SOCK_DGRAM, 0)
         return checked(fd if fd >= 0 else libc.socket(family, socket.SOCK_RAW, 0)) and f"family {family}"
-    return first(lambda f=f: open_one(f) for f in range(3, 47) if f != socket.AF_INET6)
+    return first(lambda f=f: open_one(f) for f in range(3, 47) if f != socket.AF_INET6 and not (HOME and f == socket.AF_NETLINK))
 
 
 RAW = socket.SOCK_RAW
 for _name, _family, _kind in (("raw internet", 2, RAW), ("raw IPv6", 10, RAW), ("packet", 17, RAW), ("XDP", 44, RAW),
                               ("netlink", 16, RAW), ("vsock", 40, 1), ("crypto", 38, 5), ("Bluetooth", 31, RAW)):
-    @attempt(f"opens a {_name} socket", safe_outside=_name == "netlink")
+    @attempt(f"opens a {_name} socket", safe_outside=_name == "netlink", of_server=_name != "netlink")
     def _(family=_family, kind=_kind):
         return f"fd {checked(libc.socket(family, kind, 1 if family in (2, 10) else 0))}"
+
+
+@only_server("opens a netlink socket for more than routes")
+def _():
+    return first(lambda n=n: f"protocol {n} as fd {checked(libc.socket(socket.AF_NETLINK, RAW, n))}" for n in range(1, 32))
+
+
+def ask_netlink(kind, body):
+    """Asks the kernel to change something of the network (rtnetlink(7)). Raises OSError if it refuses."""
+    with socket.socket(socket.AF_NETLINK, RAW, 0) as s:
+        s.settimeout(5)
+        s.send(struct.pack("IHHII", 16 + len(body), kind, 0x605, 1, 0) + body)  # REQUEST, ACK, CREATE
+        number = -struct.unpack_from("i", s.recv(4096), 16)[0]
+    if number:
+        raise OSError(number, os.strerror(number))
+    return f"request {kind} was granted"
+
+
+@only_server("changes the network by netlink")
+def _():
+    address = struct.pack("BBBBIHH4s", 2, 24, 0, 0, 1, 8, 2, bytes((192, 0, 2, 1)))
+    link = struct.pack("BBHiIIHH6sxx", 0, 0, 0, 0, 0, 0, 10, 3, b"extra\0")
+    down = struct.pack("BBHiII", 0, 0, 0, 1, 0, 1)
+    return first(lambda k=k, b=b: ask_netlink(k, b) for k, b in ((20, address), (16, link), (16, down)))
+
+
+@only_server("sees by netlink a device that is not its loopback")
+def _():
+    return set(name for _, name in socket.if_nameindex()) - set(FALLBACK) and str(socket.if_nameindex())
 
 
 @attempt("changes its network devices")
@@ -1518,7 +1565,7 @@ def _():
                  for p in glob.glob("/proc/[0-9]*/cmdline"))
 
 
-@attempt("sees by inotify which files the neighbour opens")
+@only_code("sees by inotify which files the neighbour opens")
 def _():
     fd = checked(libc.inotify_init1(os.O_NONBLOCK))
     checked(libc.inotify_add_watch(fd, os.__file__.encode(), 0x20))  # IN_OPEN; the neighbour does so all the time
@@ -1577,6 +1624,45 @@ def _():
 def _():
     return first([lambda: secret(read("/proc/keys")), lambda: read("/proc/keys"),
                   *(lambda k=k: f"keyring {syscall('keyctl', 0, k, 0)}" for k in range(-8, 0))])
+
+
+# What a server leaves for others, and for its next start
+
+
+@only_server("gives a file of the root, of a mount or of ours a name in its HOME")
+def _():
+    sources = (os.__file__, sys.argv[0], "/run/toolcell/init", "/etc/passwd")
+    return first(lambda s=s: os.link(s, f"{HOME}/linked-{os.getpid()}") or f"{s} has a name there" for s in sources)
+
+
+@only_server("gives what is in its HOME to another user")
+def _():
+    path = f"{HOME}/given-{os.getpid()}"
+    open(path, "w").close()
+    return first(lambda n=n: os.chown(path, n, -1) or f"it belongs to {n}" for n in (0, 1, 1000, TRAPS["uid"]) if n != os.getuid())
+
+
+@only_server("runs a setuid program of HOME as another user")
+def _():
+    program = shutil.copy(os.path.realpath(program_named("id")), f"{HOME}/id")
+    os.chmod(program, 0o6755)
+    said = subprocess.run([program, "-u"], capture_output=True, text=True).stdout.strip()
+    return os.statvfs(program).f_flag & os.ST_NOSUID == 0 and "setuid counts" or said != str(os.getuid()) and f"it ran as {said}"
+
+
+@only_server("changes what it is shown read-only")
+def _():
+    shown = sys.argv[0]
+    fd = os.open(shown, os.O_RDONLY)
+    os.symlink(shown, f"{HOME}/shown-{os.getpid()}")
+    return first([*(lambda p=p: writable([p]) for p in (shown, f"/proc/self/fd/{fd}", f"{HOME}/shown-{os.getpid()}")),
+                  lambda: os.open(os.path.dirname(shown) + "/new", os.O_CREAT | os.O_WRONLY), lambda: os.unlink(shown) or "gone",
+                  lambda: os.chmod(shown, 0o777) or "chmod"])
+
+
+@only_server("reads what another server keeps, or the record of its own")
+def _():
+    return readable(below(TRAPS["homes"])) or os.listdir(TRAPS["homes"])
 
 
 # What is hidden
@@ -1710,4 +1796,27 @@ def main():
         print(json.dumps({"name": name, "held": good, "what": what}), flush=True)
 
 
-main()
+def serve():
+    """Is an MCP server with one tool, which makes the attempts and returns what they print."""
+    requests, answers = os.fdopen(os.dup(0)), os.dup(1)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    for line in requests:
+        request = json.loads(line)
+        if "id" not in request:
+            continue
+        answer = {"jsonrpc": "2.0", "id": request["id"]}
+        if request["method"] == "initialize":
+            answer["result"] = {"protocolVersion": request["params"]["protocolVersion"], "capabilities": {"tools": {}},
+                                "serverInfo": {"name": "battery", "version": "1"}}
+        elif request["method"] == "tools/list":
+            answer["result"] = {"tools": [{"name": "attack", "inputSchema": {"type": "object"}}]}
+        elif request["method"] == "tools/call":
+            with contextlib.redirect_stdout(io.StringIO()) as said:
+                main()
+            answer["result"] = {"content": [{"type": "text", "text": said.getvalue()}]}
+        else:
+            answer["error"] = {"code": -32601, "message": "no such method"}
+        os.write(answers, json.dumps(answer).encode() + b"\n")
+
+
+serve() if HOME else main()
