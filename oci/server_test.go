@@ -1,17 +1,20 @@
 package oci
 
 import (
+	"bufio"
 	"io"
 	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/toolcell/toolcell/oci/ocitest"
 	"github.com/toolcell/toolcell/oci/spec"
+	"golang.org/x/sys/unix"
 )
 
 // A serverLab starts servers with one HOME, and folders of the user's.
@@ -186,4 +189,33 @@ func TestServersMayWatchAndListInterfaces(t *testing.T) {
 	if got := l.says(t, "exec python3 -c '"+strings.ReplaceAll(serverCalls, "'", `'\''`)+"'"); got != want {
 		t.Errorf("it printed\n%s\nwant\n%s", got, want)
 	}
+}
+
+const takesWatchers = `
+import ctypes, time
+libc, n = ctypes.CDLL(None), 0
+while n < 100_000 and libc.inotify_init1(0) >= 0: n += 1
+print(n, flush=True)
+time.sleep(600)
+`
+
+// TestServersLeaveWatchersToOthers: the kernel counts them for the user who runs toolcell, too.
+func TestServersLeaveWatchersToOthers(t *testing.T) {
+	l := newServerLab(t)
+	if _, err := os.Stat("/proc/sys/user/max_inotify_instances"); err != nil {
+		t.Skip("this kernel does not count them for users")
+	}
+	sb, out := l.start(t, "exec python3 -c '"+takesWatchers+"'")
+	if err := sb.Begin(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if n, _ := strconv.Atoi(strings.TrimSpace(line)); n == 0 || err != nil {
+		t.Errorf("it has %q, %v", line, err)
+	}
+	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC)
+	if err != nil {
+		t.Fatalf("beside a server that has %s, this user has none: %v", strings.TrimSpace(line), err)
+	}
+	unix.Close(fd)
 }

@@ -3,8 +3,12 @@ package spec
 import (
 	"cmp"
 	"errors"
+	"os"
 	"slices"
+	"strconv"
+	"strings"
 
+	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"github.com/toolcell/toolcell/oci/host"
 )
 
@@ -63,4 +67,26 @@ func (s *Server) workingDir() string {
 		return "/workspace"
 	}
 	return cmp.Or(s.Dir, HomeTarget)
+}
+
+// watcherShare is which part of what a user of the host may have of watchers one server may take.
+const watcherShare = 8
+
+// limitWatchers bounds what a server has of inotify. The kernel counts that for the sandbox's user
+// namespace, and with it for the user who made it (user_namespaces(7)): a server that took all would
+// leave the user's other programs, and as root those of the host, without. A kernel that does not count
+// it there has no such settings, and without a /proc for the sandbox they cannot be made.
+func limitWatchers(s *specs.Spec, h Host) {
+	if h.NoProc {
+		return
+	}
+	for _, what := range []string{"instances", "watches"} {
+		text, err := os.ReadFile("/proc/sys/user/max_inotify_" + what)
+		if err != nil {
+			continue
+		}
+		if all, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil {
+			s.Linux.Sysctl["user.max_inotify_"+what] = strconv.Itoa(max(1, all/watcherShare))
+		}
+	}
 }

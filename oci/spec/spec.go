@@ -85,6 +85,9 @@ func New(p Process, h Host, id string) *specs.Spec {
 			RootfsPropagation: "rprivate",
 		},
 	}
+	if p.Server != nil {
+		limitWatchers(s, h)
+	}
 	if !h.nested() {
 		s.Linux.Seccomp = filter
 	}
