@@ -27,7 +27,8 @@ import (
 type lab struct {
 	*Launcher
 	prepared Prepared
-	fail     error // of Prepare
+	fail     error    // of Prepare
+	written  []string // folders that sandboxes may write to
 }
 
 func newLab(t *testing.T) *lab {
@@ -49,6 +50,7 @@ func newLab(t *testing.T) *lab {
 	l := &lab{prepared: Prepared{Root: ocitest.HostRoot(t), Env: []string{"FROM_IMAGE=yes", "PATH=/usr/bin:/bin"}}}
 	l.Launcher = New(Options{
 		Sandboxes: runtime, Dir: filepath.Join(dir, "roots"), Log: slog.New(slog.DiscardHandler),
+		Written: func() []string { return l.written },
 		Homes: func(mounts []spec.Mount) (*homes.Store, error) {
 			h, err := runtime.HostOfServers(mounts)
 			return homes.Open(filepath.Join(dir, "homes"), h), err

@@ -44,7 +44,9 @@ type Options struct {
 	Project func(ctx context.Context, dir string) (*spec.Project, error)
 	// Dir is a folder of this process's own, for the certificates that servers trust.
 	Dir string
-	Log *slog.Logger
+	// Written returns the folders of this host that code or any server may write to.
+	Written func() []string
+	Log     *slog.Logger
 }
 
 // Sandboxes start processes in sandboxes, as oci.Runtime does.
@@ -88,7 +90,7 @@ func (l *Launcher) Launch(ctx context.Context, s config.Server, box *policy.Sand
 func (l *Launcher) launch(ctx context.Context, s config.Server, box *policy.Sandbox) (*stdio.Launched, error) {
 	in := launch{Launcher: l, server: s, box: box}
 	var err error
-	if in.mounts, err = mountsOf(box); err != nil {
+	if in.mounts, err = l.mountsOf(box); err != nil {
 		return nil, err
 	}
 	if in.dir, err = in.workingDir(); err != nil {
@@ -109,18 +111,6 @@ func (l *Launcher) launch(ctx context.Context, s config.Server, box *policy.Sand
 		return nil, context.Cause(ctx)
 	}
 	return in.start(prepared, &spec.Server{Home: home.Dir, UID: home.UID, Dir: in.dir, Mounts: in.mounts, Section: box.Section})
-}
-
-// mountsOf returns the folders and files that a section names. They have to be there.
-func mountsOf(box *policy.Sandbox) (all []spec.Mount, err error) {
-	for _, m := range box.Mounts {
-		real, err := filepath.EvalSymlinks(m.Source)
-		if err != nil {
-			return nil, fmt.Errorf("%s of mounts in %s of %s: %w", m.Source, box.Section, box.File, errors.Unwrap(err))
-		}
-		all = append(all, spec.Mount{Source: real, Target: m.Target, Writable: m.Write})
-	}
-	return all, nil
 }
 
 // workingDir returns where the server starts: its entry's directory, as its sandbox sees that, and

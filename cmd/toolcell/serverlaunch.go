@@ -128,7 +128,7 @@ func (l *serverLauncher) open() (*serverParts, error) {
 			}
 			return projects.Find(ctx, real)
 		},
-		Sandboxes: p.runtime, Prepare: o.servers.Prepare, Dir: filepath.Join(s.Dirs.Run, "roots"), Log: l.log,
+		Sandboxes: p.runtime, Prepare: o.servers.Prepare, Dir: filepath.Join(s.Dirs.Run, "roots"), Written: l.written, Log: l.log,
 		Homes: func(mounts []spec.Mount) (*homes.Store, error) {
 			h, err := p.runtime.HostOfServers(mounts)
 			return homes.Open(s.Dirs.Homes(), h), err
@@ -136,6 +136,17 @@ func (l *serverLauncher) open() (*serverParts, error) {
 	})
 	l.opened = o
 	return o, nil
+}
+
+// written returns the folders of this host that code or any server may write to.
+func (l *serverLauncher) written() []string {
+	all := l.policy.NewEnforcer().WrittenMounts()
+	for _, m := range l.settings.Mounts {
+		if m.Writable {
+			all = append(all, m.Source)
+		}
+	}
+	return all
 }
 
 // Close closes what was opened. No server may be running.

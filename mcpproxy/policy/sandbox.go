@@ -74,6 +74,23 @@ func (r *Enforcer) Sandbox(s Server) (*Sandbox, error) {
 	return box, nil
 }
 
+// WrittenMounts returns the folders and files of this host that any server in a sandbox may write to, as
+// the policy names them.
+func (r *Enforcer) WrittenMounts() (all []string) {
+	rules, _, err := r.grantedBy()
+	if err != nil {
+		return nil // no server starts then
+	}
+	for _, sec := range rules.sections {
+		for _, m := range sec.Mounts {
+			if full, err := m.fullSource(); err == nil && m.Write {
+				all = append(all, full)
+			}
+		}
+	}
+	return all
+}
+
 // take takes over what the server's own section gives.
 func (s *Sandbox) take(own *section) error {
 	if len(own.giving()) == 0 {

@@ -270,3 +270,16 @@ install = "b.com"
 		}
 	}
 }
+
+// TestWrittenMounts are those of all servers: what one of them leaves there, others may come upon.
+func TestWrittenMounts(t *testing.T) {
+	t.Setenv("HOME", "/home/me")
+	p := Parse([]byte(`
+[servers.a]
+mounts = [{ source = "~/notes", write = true }, { source = "/srv/in" }]
+[servers.b]
+mounts = [{ source = "/srv/out/", write = true }]`), "policy.toml")
+	if got := slices.Sorted(slices.Values(p.NewEnforcer().WrittenMounts())); !slices.Equal(got, []string{"/home/me/notes", "/srv/out"}) {
+		t.Errorf("got %q", got)
+	}
+}
