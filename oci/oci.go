@@ -58,6 +58,10 @@ func Open(dir string, uid, gid uint32) (*Runtime, error) {
 	return r, nil
 }
 
+// StateDir returns the state folder of this instance, made again if it was removed. It goes with Close,
+// or is swept once this process is gone.
+func (r *Runtime) StateDir() (string, error) { return r.containers.StateDir() }
+
 // Mount adds mounts to all sandboxes. It is called before the first one starts.
 func (r *Runtime) Mount(ms []spec.Mount) { r.containers.Mount(ms) }
 

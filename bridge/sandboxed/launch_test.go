@@ -49,7 +49,7 @@ func newLab(t *testing.T) *lab {
 	})
 	l := &lab{prepared: Prepared{Root: ocitest.HostRoot(t), Env: []string{"FROM_IMAGE=yes", "PATH=/usr/bin:/bin"}}}
 	l.Launcher = New(Options{
-		Sandboxes: runtime, Dir: filepath.Join(dir, "roots"), Log: slog.New(slog.DiscardHandler),
+		Sandboxes: runtime, Dir: runtime.StateDir, Log: slog.New(slog.DiscardHandler),
 		Written: func() []string { return l.written },
 		Homes: func(mounts []spec.Mount) (*homes.Store, error) {
 			h, err := runtime.HostOfServers(mounts)
@@ -193,12 +193,15 @@ input()'`), boxOf(t, `network = ["api.example.com"]`))
 	if why := started.Explain(began); !strings.Contains(why, "refused other.example.com:443; to allow it, add it to [servers.x] network of policy.toml") {
 		t.Errorf("%q", why)
 	}
-	roots := l.o.Dir
+	roots, err := l.o.Dir()
+	if written, _ := filepath.Glob(filepath.Join(roots, "roots-*")); err != nil || len(written) != 1 {
+		t.Errorf("the certificates are in %q, %v", written, err)
+	}
 	started.Child.Signal(unix.SIGKILL)
 	started.Child.Await()
 	started.Child.Reap()
-	if left, err := os.ReadDir(roots); len(left) > 0 {
-		t.Errorf("left in %s: %v, %v", roots, left, err)
+	if left, err := filepath.Glob(filepath.Join(roots, "roots-*")); len(left) > 0 {
+		t.Errorf("left: %q, %v", left, err)
 	}
 }
 

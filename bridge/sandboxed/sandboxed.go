@@ -42,8 +42,9 @@ type Options struct {
 	// Project returns the folder of a project, without what of it is hidden from code, for the servers
 	// in the project's own file.
 	Project func(ctx context.Context, dir string) (*spec.Project, error)
-	// Dir is a folder of this process's own, for the certificates that servers trust.
-	Dir string
+	// Dir returns a folder of this process's own, for the certificates that servers trust. What a killed
+	// process leaves there is removed.
+	Dir func() (string, error)
 	// Written returns the folders of this host that code or any server may write to.
 	Written func() []string
 	Log     *slog.Logger
@@ -143,10 +144,11 @@ func (l *Launcher) rootsFile(pem []byte) (string, error) {
 	if len(pem) == 0 {
 		return "", nil
 	}
-	if err := os.MkdirAll(l.o.Dir, 0o755); err != nil {
+	dir, err := l.o.Dir()
+	if err != nil {
 		return "", err
 	}
-	f, err := os.CreateTemp(l.o.Dir, "roots-*.pem")
+	f, err := os.CreateTemp(dir, "roots-*.pem")
 	if err != nil {
 		return "", err
 	}

@@ -128,7 +128,7 @@ func (l *serverLauncher) open() (*serverParts, error) {
 			}
 			return projects.Find(ctx, real)
 		},
-		Sandboxes: p.runtime, Prepare: o.servers.Prepare, Dir: filepath.Join(s.Dirs.Run, "roots"), Written: l.written, Log: l.log,
+		Sandboxes: p.runtime, Prepare: o.servers.Prepare, Dir: p.runtime.StateDir, Written: l.written, Log: l.log,
 		Homes: func(mounts []spec.Mount) (*homes.Store, error) {
 			h, err := p.runtime.HostOfServers(mounts)
 			return homes.Open(s.Dirs.Homes(), h), err
