@@ -135,6 +135,34 @@ func TestServerHasAHome(t *testing.T) {
 	}
 }
 
+// TestServersCommandIsFoundInItsPath, which the sandbox's stages do not have.
+func TestServersCommandIsFoundInItsPath(t *testing.T) {
+	l := newServerLab(t)
+	l.says(t, `printf '#!/bin/sh\necho ran $1' > tool; chmod 755 tool`)
+	for path, want := range map[string]string{spec.HomeTarget + ":/bin": "ran mine", "/nowhere": "toolcell: running tool: No such file or directory"} {
+		ours, theirs, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		sb, err := l.r.Start(t.Context(), Process{
+			Root: l.root, Server: &l.server, Args: []string{"tool", "mine"}, Env: []string{"PATH=" + path},
+			Stdout: theirs, Stderr: theirs,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := sb.Begin(); err != nil {
+			t.Error(err)
+		}
+		got, err := io.ReadAll(ours)
+		if strings.TrimSpace(string(got)) != want || err != nil {
+			t.Errorf("with PATH=%s: %q, %v", path, got, err)
+		}
+		ours.Close()
+		sb.Close()
+	}
+}
+
 // TestServerSeesItsFoldersAlone, and writes only where it may.
 func TestServerSeesItsFoldersAlone(t *testing.T) {
 	l := newServerLab(t)

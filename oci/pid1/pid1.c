@@ -463,7 +463,8 @@ static void run_pid1(char **argv, int lifeline, int control, int template, int h
 			if (read(gate[0], &now, 1) != 1)
 				_exit(125);
 		}
-		execve(argv[0], argv, env);
+		environ = env; // whose PATH counts, for a server's command without a slash
+		execvp(argv[0], argv);
 		dprintf(2, "toolcell: running %s: %s\n", argv[0], strerror(errno));
 		_exit(127);
 	}
