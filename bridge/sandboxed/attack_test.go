@@ -2,12 +2,18 @@ package sandboxed
 
 import (
 	"errors"
+	"io"
+	"net"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/toolcell/toolcell/internal/ostest"
+	"golang.org/x/sys/unix"
 )
 
 // TestServersDoNotChooseWhatIsShownNext: one that may write to a folder puts a link in the place of what
@@ -56,5 +62,191 @@ func TestServersDoNotChooseWhatIsShownNext(t *testing.T) {
 	}
 	if open := ostest.OpenFiles(t, dir); len(open) > 0 {
 		t.Errorf("left open: %q", open)
+	}
+}
+
+// TestServersEndWithTheirFirstProcess, whatever they have left running, and let no one wait for them.
+func TestServersEndWithTheirFirstProcess(t *testing.T) {
+	l := newLab(t)
+	for name, tt := range map[string]struct{ script, how string }{
+		"a daemon": {`python3 -c 'import os, time
+if os.fork(): os.wait(); raise SystemExit(4)
+os.setsid()
+if os.fork(): os._exit(0)
+time.sleep(1e6)'`, "exit status 4"},
+		"one that holds the pipes":  {"(trap '' TERM HUP INT; while :; do sleep 1; done) & exit 5", "exit status 5"},
+		"one that kills its parent": {"kill -9 1; kill -TERM 1; kill -STOP 1; exit 6", "exit status 6"},
+		"processes without end": {`python3 -c 'import os
+n = 0
+try:
+    while True:
+        if os.fork() == 0:
+            while True: os.read(os.pipe()[0], 1)
+        n += 1
+except OSError: pass
+os._exit(7 if 20 < n < 64 else 8)'`, "exit status 7, after it had all of its 64 processes and threads; pids in its section of the policy gives it more"},
+	} {
+		out, how := l.ends(t, shell(tt.script), boxOf(t, "pids = 64"))
+		if how != tt.how && how != strings.Split(tt.how, ",")[0] { // without cgroups no one counts them
+			t.Errorf("%s: %s\n%s", name, how, out)
+		}
+	}
+}
+
+// TestServersThatFloodAreEnded: nobody has to read what they write for that, and they read nothing.
+func TestServersThatFloodAreEnded(t *testing.T) {
+	l := newLab(t)
+	started := l.launch(t, shell("trap '' TERM PIPE; echo begun; yes flood >&2 & yes flood"), boxOf(t, ""))
+	if _, err := io.ReadFull(started.Stdout, make([]byte, 100_000)); err != nil {
+		t.Error(err)
+	}
+	if err := started.Stdin.SetWriteDeadline(time.Now().Add(50 * time.Millisecond)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := started.Stdin.Write(make([]byte, 10<<20)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("it reads: %v", err)
+	}
+	started.Child.Signal(unix.SIGTERM)
+	started.Child.Signal(unix.SIGKILL)
+	started.Child.Await()
+	if how := started.Child.Reap(); how != "signal: killed" {
+		t.Error(how)
+	}
+}
+
+// TestServersHaveNothingOfTheirStart: no descriptor but its pipes, and no variable that toolcell or what it
+// starts acts on. What an entry gives the server it gives no stage before it.
+func TestServersHaveNothingOfTheirStart(t *testing.T) {
+	l := newLab(t)
+	hostile := map[string]string{
+		"LD_PRELOAD": "/home/server/evil.so", "LD_LIBRARY_PATH": "/home/server", "GODEBUG": "inittrace=1", "GOTRACEBACK": "crash",
+		"GLIBC_TUNABLES": "glibc.malloc.check=3", "NODE_OPTIONS": "--require=/home/server/x", "PYTHONPATH": "/home/server",
+		"_TOOLCELL_PID1": "3:1:1:0:9:0", "_TOOLCELL_NEST": "0:0:0", "_TOOLCELL_ADOPT": "3:4:5", "_TOOLCELL_WRITE": "/", "_TOOLCELL_READ": "/",
+		"_TOOLCELL_ENV__TOOLCELL_NEST": "0:0:0", "_TOOLCELL_HOMES": "1", "_LIBCONTAINER_INITPIPE": "3", "_LIBCONTAINER_SYNCPIPE": "4",
+	}
+	s := shell("ls /proc/self/fd; echo --; exec cat /proc/$$/environ")
+	s.Env = hostile
+	started := l.launch(t, s, boxOf(t, ""))
+	out, err1 := io.ReadAll(started.Stdout)
+	errs, err2 := io.ReadAll(started.Stderr)
+	if err := errors.Join(err1, err2); err != nil {
+		t.Error(err)
+	}
+	started.Child.Await()
+	if how := started.Child.Reap(); how != "exit status 0" {
+		t.Error(how)
+	}
+	fds, variables, _ := strings.Cut(string(out), "--\n")
+	if fds != "0\n1\n2\n3\n" { // 3 is of ls
+		t.Errorf("it has the descriptors %q", fds)
+	}
+	has := strings.Split(variables, "\x00")
+	for name, value := range hostile {
+		if ours := strings.HasPrefix(name, "_"); slices.Contains(has, name+"="+value) == ours {
+			t.Errorf("%s=%s: the server has it: %t", name, value, !ours)
+		}
+	}
+	if strings.Contains(variables, "_TOOLCELL") || strings.Contains(variables, "_LIBCONTAINER") {
+		t.Errorf("it has %q", has)
+	}
+	for _, stage := range []string{"init oci", "init internal/", "toolcell:"} { // what GODEBUG has Go print, and our own stages
+		if strings.Contains(string(errs), stage) {
+			t.Errorf("a stage before it had its variables:\n%s", errs)
+		}
+	}
+	s.Env = map[string]string{"NUL": "a\x00b"}
+	if started, err := l.Launch(t.Context(), s, boxOf(t, "")); err == nil {
+		started.Child.Signal(unix.SIGKILL)
+		started.Child.Await()
+		started.Child.Reap()
+		t.Error("a variable with a zero byte was taken")
+	}
+}
+
+// TestServersScanTheirNetwork: only the ports of what they are allowed answer, and none of the host.
+func TestServersScanTheirNetwork(t *testing.T) {
+	l := newLab(t)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	const scan = `exec python3 -c 'import os, socket
+proxy, at = int(os.environ["https_proxy"].rpartition(":")[2]), set()
+for line in [*open("/proc/net/tcp"), *open("/proc/net/tcp6")]:
+    local, state = line.split()[1], line.split()[3]
+    if state == "0A": at.add((".".join(str(b) for b in bytes.fromhex(local[:8])[::-1]), int(local.split(":")[1], 16)))
+print("proxy" if ("127.0.0.1", proxy) in at else at, sorted(port for host, port in at if port != proxy))
+for host in "127.0.0.1", "127.64.0.9", "10.0.2.2", "169.254.169.254", "192.0.2.1":
+    with socket.socket() as s:
+        s.settimeout(5)
+        print(host, os.strerror(s.connect_ex((host, HOST))))' 2>&1`
+	port := strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)
+	out, how := l.ends(t, shell(strings.ReplaceAll(scan, "HOST", port)), boxOf(t, `network = ["api.example.com"]`))
+	want := "proxy [53, 80, 443]\n127.0.0.1 Connection refused\n127.64.0.9 Connection refused\n10.0.2.2 Network is unreachable\n169.254.169.254 Network is unreachable\n192.0.2.1 Network is unreachable\n"
+	if out != want {
+		t.Errorf("%s, %s", out, how)
+	}
+	c, err := net.DialTimeout("tcp", listener.Addr().String(), time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Close()
+}
+
+// TestServersFillTheirHome until it is too much, also by folders in each other, and it can be removed.
+func TestServersFillTheirHome(t *testing.T) {
+	l := newLab(t)
+	l.maxHome, l.homeEvery = 1<<20, 10*time.Millisecond
+	for name, script := range map[string]string{
+		"one file":   "exec cat /dev/zero > x",
+		"many files": "i=0; while :; do i=$((i+1)); echo x > $i; done",
+		"deep folders": `exec python3 -c 'import os
+while True: os.mkdir("d"); os.chdir("d")'`,
+		"by an unreadable folder": "mkdir -m 700 x; cat /dev/zero > x/y & sleep 0.1; chmod 0 x; wait",
+	} {
+		_, how := l.ends(t, shell(script), boxOf(t, ""))
+		if !strings.HasPrefix(how, "had more in its HOME than the 1 MiB that it may have there (") {
+			t.Errorf("%s: %s", name, how)
+		}
+		store, err := l.o.Homes(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := store.Remove(t.Context(), "x"); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestWhatServersLeaveInTheirHome harms no start, and all of it can be removed.
+func TestWhatServersLeaveInTheirHome(t *testing.T) {
+	l := newLab(t)
+	outside := filepath.Join(t.TempDir(), "outside")
+	if err := os.WriteFile(outside, []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	leave := `ln -s / root; ln -s ` + outside + ` .npmrc; ln -s .. .config; ln -s /proc/self/exe node; mkfifo .profile
+cp /bin/true setuid; chmod 6755 setuid; mkdir -p a/b/c; echo x > a/b/c/d; chmod 0 a/b/c a/b a
+mknod null c 1 3; mv ../server ../other; rmdir ../server; chmod 0 .; echo left`
+	if out, how := l.ends(t, shell(leave), boxOf(t, "")); out != "left\n" {
+		t.Fatalf("%q, %s", out, how)
+	}
+	next := "chmod 700 ~; cd ~; (echo x > .npmrc) 2> /dev/null || echo refused; echo $(ls -A)"
+	if out, how := l.ends(t, shell(next), boxOf(t, "")); out != "refused\n.config .npmrc .profile a node root setuid\n" {
+		t.Errorf("the next start: %q, %s", out, how)
+	}
+	store, err := l.o.Homes(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.RemoveAll(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if text, err := os.ReadFile(outside); err != nil || string(text) != "mine" {
+		t.Errorf("outside is %q, %v", text, err)
+	}
+	if out, how := l.ends(t, shell("ls -A; echo done"), boxOf(t, "")); out != "done\n" {
+		t.Errorf("afterwards: %q, %s", out, how)
 	}
 }

@@ -90,13 +90,13 @@ const (
 func (in *launch) watchHome(c *child) {
 	go func() {
 		defer contain.Recover("watching the HOME of a server", c.kill)
-		use, err := in.homes.Watch(c.life, in.server.Name, maxHome, homeEvery)
+		use, err := in.homes.Watch(c.life, in.server.Name, in.maxHome, in.homeEvery)
 		switch {
 		case c.life.Err() != nil:
 		case err != nil:
 			c.kill(limitError("was ended, since its HOME could not be measured: " + text.Printable(err.Error(), 300)))
 		default:
-			c.kill(limitError(fmt.Sprintf("had more in its HOME than the %s that it may have there (%s), and was ended; servers remove-home %s empties it", text.Size(maxHome), text.Size(use.Bytes), text.ShellWord(in.server.Name))))
+			c.kill(limitError(fmt.Sprintf("had more in its HOME than the %s that it may have there (%s), and was ended; servers remove-home %s empties it", text.Size(in.maxHome), text.Size(use.Bytes), text.ShellWord(in.server.Name))))
 		}
 	}()
 }

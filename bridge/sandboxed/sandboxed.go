@@ -17,6 +17,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/config"
@@ -28,7 +29,11 @@ import (
 )
 
 // A Launcher starts servers in sandboxes. It is safe for concurrent use.
-type Launcher struct{ o Options }
+type Launcher struct {
+	o         Options
+	maxHome   int64 // bytes of a server's HOME
+	homeEvery time.Duration
+}
 
 // Options set up a Launcher. All of them have to be there.
 type Options struct {
@@ -65,7 +70,7 @@ type Prepared struct {
 }
 
 // New returns a Launcher.
-func New(o Options) *Launcher { return &Launcher{o} }
+func New(o Options) *Launcher { return &Launcher{o, maxHome, homeEvery} }
 
 // A launch is a server on its way into its sandbox.
 type launch struct {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -93,4 +94,38 @@ func wantHomesApart(t *testing.T, dir, code, kept string) {
 		}
 		seen = append(seen, id)
 	}
+}
+
+// TestKilledProcessLeavesNothingOfServers, at whichever moment of a server's start: no process, no sandbox
+// and no file with the certificates that it trusts.
+func TestKilledProcessLeavesNothingOfServers(t *testing.T) {
+	onHosts(t, func(t *testing.T, h *host) {
+		t.Parallel()
+		dir, write := policyFolder(t)
+		write("[servers.silent]\nsandbox = 'on'\nnetwork = ['api.example.com']\n")
+		mark := marker()
+		e := env{"TOOLCELL_IMAGE": "host", "XDG_CONFIG_HOME": dir, "TOOLCELL_SERVERS_CONFIG": writeConfig(t, map[string]any{
+			"mcpServers": map[string]any{"silent": map[string]any{"command": "sleep", "args": []string{mark}}},
+		})}
+		var ids []string
+		var started []proc
+		for round := range 8 {
+			c := h.serveRaw(t, e)
+			c.sendCode(t, "await mcp_silent.speak()", "silent")
+			if round == 0 {
+				waitFor(t, "the server to run", func() bool { return alive(mark) })
+				if files, err := filepath.Glob(filepath.Join(h.home, "state", "run", "instance-*", "roots-*")); len(files) != 1 {
+					t.Errorf("its certificates are in %q, %v", files, err)
+				}
+			} else {
+				time.Sleep(rand.N(300 * time.Millisecond))
+			}
+			started = append(started, c.kill9(t)...)
+			ids = append(ids, sandboxIDs(h)...)
+			_ = c.stop()
+		}
+		waitFor(t, "the sandboxes to be gone", func() bool { return !slices.ContainsFunc(started, proc.alive) })
+		gone(t, mark)
+		wantSwept(t, h, ids)
+	})
 }
